@@ -156,6 +156,7 @@ set(render_sources
     src/render/integrator/kernels/primal.c
     src/render/integrator/kernels/radiative_backpropagation.c
     src/render/integrator/kernels/replay.c
+    src/render/integrator/kernels/replay_vertex.c
     src/render/integrator/kernels/splatting.c
     src/render/integrator/kernels/tape.c
     src/render/integrator/integrators.c

@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Two kernels that check the gradient kernel; both walk exactly its paths (same stream, same roulette, same
- * treatment of zeros) but carry the weight of the path as a tracked expression over detached densities.
+ * Two kernels that check the gradient kernel. Both walk exactly its paths: same stream, same roulette, same
+ * treatment of zeros. Unlike replay they carry throughput and radiance as differentiated expressions, over
+ * detached densities.
  *
- *   frozen    the image with directions, choices and densities from the job's values and weights from another
- *             set of values
- *             (frozen-path differences, docs/theory/replay_equality.md). A loop, like the primal.
- *   unrolled  depth vertices, and a bounded number of collisions on each stretch, written out and
- *             differentiated as a whole in reverse
- *             mode: equal to path replay sample by sample, up to rounding (PRB, section 4.1). One sample per
- *             lane: UNIFORM_FIRST_SAMPLE. */
+ *   frozen    The image whose directions, choices and densities come from the job's values and whose weights
+ *             come from another set of values: perturbation Monte Carlo, for differences along frozen paths
+ *             (docs/theory/replay_equality.md). A loop, like the primal kernel.
+ *   unrolled  Reverse mode over the whole path. As many vertices as asked for, and a bounded number of
+ *             collisions on each segment, are written out as straight-line code. The result equals path
+ *             replay sample by sample, up to rounding (PRB, section 4.1). One sample per lane:
+ *             UNIFORM_FIRST_SAMPLE. */
 #include "render/integrator/kernels/kernels.h"
 #include "spirv_gen/ad/ad.h"
 
-typedef struct tracked_state {
+typedef struct check_state {
     walk_position at;
     throughput b;   /* detached: decides the path */
-    color weight;   /* tracked throughput */
-    color radiance; /* tracked */
-    ir_ref alive;
-} tracked_state;
+    color weight;   /* the differentiated throughput */
+    color radiance; /* differentiated */
+} check_state;
 
-static ir_ref step(walk *w, tracked_state *p)
+/* One vertex: adds its light, multiplies the weight, moves on. Returns whether the path lives. */
+static ir_ref step(walk *w, check_state *p)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
@@ -52,17 +53,17 @@ static ir_ref step(walk *w, tracked_state *p)
     }
     passage onward = throughput_pass(w, p->at.depth, &v, for_sample, &p->b);
     p->weight = color_mul(t, p->weight, color_scale(t, sample_tracked, onward.inverse_pdf));
-    walk_ray now = w->motion->chains ? attached_next_ray(w, &v) : p->at.attached.now;
+    walk_ray differentiated = w->motion->chains ? attached_next_ray(w, &v) : p->at.attached.now;
     p->at = walk_next(w, p->at, &v, onward.alive);
-    p->at.attached.now = now;
+    p->at.attached.now = differentiated;
     return onward.alive;
 }
 
-static tracked_state start(walk *w, ir_ref sample)
+static check_state start(walk *w, ir_ref sample)
 {
     tracer *t = &w->t;
     ir_ref zero = t_f32(t, 0);
-    return (tracked_state){
+    return (check_state){
         .at = walk_before(w, sample),
         .b = throughput_start(w),
         .weight = color_all(t_f32(t, 1)),
@@ -72,14 +73,15 @@ static tracked_state start(walk *w, ir_ref sample)
 
 /* ---- frozen ---- */
 
-static void state_frozen(walk *w, loop_state *s, tracked_state *p, color *sum)
+static void state_frozen(walk *w, loop_state *s, check_state *p, color *sum)
 {
     state_position(w, s, &p->at);
     state_throughput(s, &p->b);
     state_color(s, &p->weight), state_color(s, &p->radiance), state_color(s, sum);
 }
 
-static void finish_path(walk *w, tracked_state *p, color *sum, ir_ref alive)
+/* Where a path has ended, its radiance joins the sum and the next sample begins. */
+static void finish_path(walk *w, check_state *p, color *sum, ir_ref alive)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
@@ -97,17 +99,19 @@ static void finish_path(walk *w, tracked_state *p, color *sum, ir_ref alive)
     p->at.sample = ir_add(f, p->at.sample, ir_to_u32(f, ir_not(f, alive)));
 }
 
-static void frozen_loop(walk *w, const lane *l)
+bl_result kernel_frozen(walk *w, ir_module *m)
 {
+    BL_ASSERT(w->pass == RENDER_FROZEN, "frozen paths in pass %d", (int)w->pass);
     tracer *t = &w->t;
     ir_func *f = t->f;
-    tracked_state p = start(w, l->first);
-    color sum = kernel_load_sum(w, l->film, l->inside);
+    lane l = kernel_lane(w, m);
+    check_state p = start(w, l.first);
+    color sum = kernel_load_sum(w, l.film, l.inside);
     loop_state state = {0}, next = {0};
     state_frozen(w, &state, &p, &sum);
     ir_ref loop = state_loop(f, &state);
     state_frozen(w, &state, &p, &sum);
-    ir_while(f, ir_lt(f, p.at.sample, l->last));
+    ir_while(f, ir_lt(f, p.at.sample, l.last));
     p.at = walk_start(w, walk_begins(w, &p.at), p.at);
     ir_ref alive = step(w, &p);
     finish_path(w, &p, &sum, alive);
@@ -115,41 +119,36 @@ static void frozen_loop(walk *w, const lane *l)
     state_endloop(f, loop, &state, &next);
     state_frozen(w, &state, &p, &sum);
     state_end(&state);
-    kernel_store_sum(w, l->film, l->inside, sum);
+    kernel_store_sum(w, l.film, l.inside, sum);
+    ir_return(f, NULL, 0);
+    return BL_OK;
 }
 
 /* ---- unrolled ---- */
 
-static void unrolled_path(walk *w, const lane *l, uint32_t depth)
+bl_result kernel_unrolled(walk *w, ir_module *m, uint32_t depth)
 {
+    BL_ASSERT(w->pass == RENDER_UNROLLED && depth > 0, "%u vertices in pass %d", depth, (int)w->pass);
     tracer *t = &w->t;
     ir_func *f = t->f;
-    tracked_state p = start(w, ir_uniform(f, IR_U32, UNIFORM_FIRST_SAMPLE));
+    lane l = kernel_lane(w, m);
+    check_state p = start(w, ir_uniform(f, IR_U32, UNIFORM_FIRST_SAMPLE));
     walk_hit none = p.at.local_surface.last;
     p.at = walk_camera(w, p.at.sample);
     p.at.local_surface.last = none;
     w->motion->before(w, &p.at);
     w->motion->camera(w, &p.at);
     for (uint32_t k = 0; k < depth; k++)
-        step(w, &p); /* a path that has ended hits nothing more, and its lights' weights are 0 */
+        step(w, &p); /* after the path has ended, nothing is hit and all weights of lights are 0 */
     ir_ref at = ir_mul(f, w->pixel, t_u32(t, 3)), seeds[3];
     kernel_count(w, ir_not(f, color_finite(t, p.radiance)), STATUS_NON_FINITE);
     p.radiance = walk_weigh(w, p.at, p.radiance);
     for (unsigned c = 0; c < 3; c++)
         seeds[c] =
-            ir_select(f, l->inside, ir_load(f, IR_F32, BUFFER_ADJOINT, t_offset(t, at, c)), t_f32(t, 0));
+            ir_select(f, l.inside, ir_load(f, IR_F32, BUFFER_ADJOINT, t_offset(t, at, c)), t_f32(t, 0));
     ad_backward(f, p.radiance.c, seeds, 3, NULL, NULL, 0);
     for (unsigned c = 0; c < 3; c++)
-        ir_store(f, BUFFER_FILM, t_offset(t, l->film, c), p.radiance.c[c]);
-}
-
-bl_result kernel_tracked(walk *w, ir_module *m, uint32_t unrolled_depth)
-{
-    lane l = kernel_lane(w, m);
-    if (unrolled_depth)
-        unrolled_path(w, &l, unrolled_depth);
-    else
-        frozen_loop(w, &l);
-    ir_return(w->t.f, NULL, 0);
+        ir_store(f, BUFFER_FILM, t_offset(t, l.film, c), p.radiance.c[c]);
+    ir_return(f, NULL, 0);
     return BL_OK;
 }

@@ -27,7 +27,8 @@ bl_result kernel_gradient(walk *w, ir_module *m); /* fused, replay or adjoint, b
 bl_result kernel_tape(walk *w, ir_module *m);     /* both halves of METHOD_TAPE */
 bl_result kernel_tape_adjoint(walk *w, ir_module *m);
 bl_result kernel_forward(walk *w, ir_module *m);
-bl_result kernel_tracked(walk *w, ir_module *m, uint32_t unrolled_depth); /* frozen (0) or unrolled */
+bl_result kernel_frozen(walk *w, ir_module *m);
+bl_result kernel_unrolled(walk *w, ir_module *m, uint32_t depth); /* depth: vertices of the path */
 bl_result kernel_light(walk *w, ir_module *m); /* of light tracing: the image, or its gradient, by w->pass */
 
 /* ---- splatting.c ---- */

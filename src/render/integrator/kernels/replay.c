@@ -55,30 +55,11 @@ static void state_replay(walk *w, loop_state *s, replay_state *p)
 
 /* ---- between the two walks ---- */
 
-void replay_new_path(walk *w, replay_state *p, ir_ref fresh, ir_ref alive)
-{
-    tracer *t = &w->t;
-    ir_func *f = t->f;
-    sums_restart(t, &p->sums, fresh);
-    throughput_restart(w, alive, &p->b);
-    p->hash = ir_select(f, alive, p->hash, t_u32(t, 0));
-    p->seen = ir_select(f, fresh, t_u32(t, 0), p->seen);
-    p->at = walk_restart(w, alive, p->at);
-    p->at.sample = ir_add(f, p->at.sample, ir_to_u32(f, fresh));
-}
-
 static void count_drift(walk *w, const replay_state *p, ir_ref replayed)
 {
     ir_func *f = w->t.f;
     ir_ref left = w->motion->chains ? p->chain.left : sums_residual(&w->t, &p->sums);
     kernel_count(w, ir_and(f, replayed, ir_or(f, ir_ne(f, p->hash, p->hash_first), left)), STATUS_DRIFT);
-}
-
-void replay_add_image(walk *w, replay_state *p, ir_ref finite)
-{
-    color weighed = walk_weigh(w, p->at, p->sums.L);
-    for (int c = 0; c < 3; c++)
-        p->sum.c[c] = ir_add(w->t.f, p->sum.c[c], ir_select(w->t.f, finite, weighed.c[c], t_f32(&w->t, 0)));
 }
 
 /* ---- DRT paths ---- */
@@ -220,76 +201,6 @@ static replay_state start(walk *w, const lane *l)
         .turn = {walk_before(w, l->first), throughput_start(w)},
         .drt_path = drt_none(w),
     };
-}
-
-color replay_sample_adjoint(walk *w, const lane *l)
-{
-    tracer *t = &w->t;
-    ir_func *f = t->f;
-    ir_ref at = ir_select(f, l->inside, l->adjoint, t_u32(t, 0));
-    bool weighted = render_lists_lanes(w->plan, w->pass);
-    ir_ref weight =
-        weighted ? t_f32(t, 1) : ir_div(f, t_f32(t, 1), ir_to_f32(f, ir_uniform(f, IR_U32, UNIFORM_SPP)));
-    COLOR_EACH(r, ir_mul(f, ir_load(f, IR_F32, BUFFER_ADJOINT, t_offset(t, at, c)), weight));
-    return r;
-}
-
-void replay_note(walk *w, replay_state *p, const walk_vertex *v, ir_ref alive)
-{
-    tracer *t = &w->t;
-    ir_func *f = t->f;
-    p->hash = replay_hash(t, p->hash, v->decisions, alive);
-    ir_ref number = walk_number(w, &p->at);
-    ir_ref has_bit = ir_and(f, v->light_visible, ir_lt(f, number, t_u32(t, SEEN_MOST)));
-    p->seen = ir_or(f, p->seen, ir_shl(f, ir_to_u32(f, has_bit), number));
-}
-
-/* What the medium emits before the vertex: it joins L, and has its adjoint, before the flight has weighed
- * anything. */
-static void emission(walk *w, replay_state *p, const walk_vertex *v, color dL, arrivals *arrived)
-{
-    tracer *t = &w->t;
-    color emitted = emission_radiance(w, &v->flight, false);
-    account(w, p, emitted, p->phase);
-    if (w->pass != RENDER_REPLAY)
-        emission_adjoint(w, &v->flight, p->phase, emitted, color_mul(t, throughput_whole(w, &p->b), dL),
-                         arrived);
-}
-
-walk replay_walk(const walk *w, const replay_state *p)
-{
-    walk own = *w;
-    own.known.again = p->phase, own.known.seen = p->seen;
-    return own;
-}
-
-ir_ref replay_vertex(const walk *kernel, replay_state *p, color dL)
-{
-    walk own = replay_walk(kernel, p), *w = &own;
-    if (drt_any(w))
-        drt_enter(w, &p->drt_path);
-    dL = walk_weigh(w, p->at, dL);
-    transmittance_recall(w, p->lane, &p->at, p->phase);
-    walk_vertex v = walk_visit(w, p->at);
-    arrivals arrived = arrivals_start(w, p, &v);
-    transmittance_remember(w, p->lane, &p->at, &v.shadow);
-    if (w->media && emission_any(w))
-        emission(w, p, &v, dL, &arrived);
-    if (w->media && w->pass != RENDER_REPLAY)
-        adjoint_flight(w, p, &v, dL, &arrived);
-    if (drt_any(w))
-        drt_offer(w, &p->drt_path, &v, &p->at, &p->b, p->phase);
-    throughput_fly(w, &v, &p->b);
-    contribution k = contribute(w, &v, &p->at);
-    account(w, p, color_add(&w->t, k.hit, k.light), p->phase);
-    if (w->pass != RENDER_REPLAY)
-        adjoint(w, p, &v, &k, dL, p->phase, &arrived);
-    passage onward = throughput_pass(w, p->at.depth, &v, k.for_sample, &p->b);
-    replay_note(w, p, &v, onward.alive);
-    p->at = walk_next(w, p->at, &v, onward.alive);
-    if (drt_any(w))
-        drt_passed(w, &p->drt_path);
-    return onward.alive;
 }
 
 bl_result kernel_gradient(walk *w, ir_module *m)

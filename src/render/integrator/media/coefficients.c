@@ -107,6 +107,14 @@ static void area_functions(walk *w)
     }
 }
 
+bool emission_any(const walk *w)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < w->plan->media.count; i++)
+        any |= medium_emits(w->plan->media.data[i]);
+    return any;
+}
+
 /* Whether some extinction that is wanted is that of a heterogeneous medium. The checks of replay walk
  * replay's paths. */
 static bool use_drt(const walk *w)

@@ -18,14 +18,6 @@ static const float diagonal_parts = 4; /* collisions along the box's diagonal, a
 static const float thin = 1e-2f;       /* optical thickness below which the closed form is a series */
 static const uint32_t own_numbers = 0x68E31DA4u;
 
-bool emission_any(const walk *w)
-{
-    bool any = false;
-    for (uint32_t i = 0; i < w->plan->media.count; i++)
-        any |= medium_emits(w->plan->media.data[i]);
-    return any;
-}
-
 static bool is_wanted(const walk *w)
 {
     bool wanted = false;

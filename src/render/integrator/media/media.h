@@ -24,9 +24,10 @@ ir_ref stretch_key(walk *w, ir_ref event,
 /* The medium that a ray along d enters at a surface; `medium` where that is no boundary. */
 ir_ref medium_behind(walk *w, const interaction *si, vec3 d, ir_ref medium);
 
+bool emission_any(const walk *w); /* coefficients.c: some medium of the plan emits */
+
 /* emission.c: light that media emit toward the beginning of a flight's stretch, all along it. The adjoint
  * seeds it with `seed` where `when`; emitted: what emission_radiance gave. Only where emission_any. */
-bool emission_any(const walk *w);
 color emission_radiance(walk *w, const walk_flight *fl, bool tracked);
 void emission_adjoint(walk *w, const walk_flight *fl, ir_ref when, color emitted, color seed, arrivals *sum);
 

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * One vertex of path replay, in either phase (Vicini, Speierer, Jakob 2021, listings 1 and 2), and what all
+ * gradient kernels do between vertices and between samples: replay.c calls it in the order of the path,
+ * attached_replay.c along chains, radiative_backpropagation.c with other random numbers, and tape.c uses the
+ * sample's adjoint.
+ *
+ * Phase 0 adds what the vertex contributes to the sums L and M; phase 1 subtracts it and backpropagates. Both
+ * phases run the same code with the same random numbers, so a vertex is subtracted exactly as it was added.
+ * The order is fixed. First the light that the medium emits before the vertex leaves L. Then the flight is
+ * differentiated: all that L still holds has its weight as a factor. Then the vertex's own light leaves L.
+ * What remains has the material's value as a factor. */
+#include "render/integrator/kernels/replay.h"
+
+/* ---- samples ---- */
+
+color replay_sample_adjoint(walk *w, const lane *l)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref at = ir_select(f, l->inside, l->adjoint, t_u32(t, 0));
+    bool weighted = render_lists_lanes(w->plan, w->pass);
+    ir_ref weight =
+        weighted ? t_f32(t, 1) : ir_div(f, t_f32(t, 1), ir_to_f32(f, ir_uniform(f, IR_U32, UNIFORM_SPP)));
+    COLOR_EACH(r, ir_mul(f, ir_load(f, IR_F32, BUFFER_ADJOINT, t_offset(t, at, c)), weight));
+    return r;
+}
+
+void replay_new_path(walk *w, replay_state *p, ir_ref fresh, ir_ref alive)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    sums_restart(t, &p->sums, fresh);
+    throughput_restart(w, alive, &p->b);
+    p->hash = ir_select(f, alive, p->hash, t_u32(t, 0));
+    p->seen = ir_select(f, fresh, t_u32(t, 0), p->seen);
+    p->at = walk_restart(w, alive, p->at);
+    p->at.sample = ir_add(f, p->at.sample, ir_to_u32(f, fresh));
+}
+
+void replay_add_image(walk *w, replay_state *p, ir_ref finite)
+{
+    color weighed = walk_weigh(w, p->at, p->sums.L);
+    for (int c = 0; c < 3; c++)
+        p->sum.c[c] = ir_add(w->t.f, p->sum.c[c], ir_select(w->t.f, finite, weighed.c[c], t_f32(&w->t, 0)));
+}
+
+/* ---- vertices ---- */
+
+walk replay_walk(const walk *w, const replay_state *p)
+{
+    walk own = *w;
+    own.known.again = p->phase, own.known.seen = p->seen;
+    return own;
+}
+
+void replay_note(walk *w, replay_state *p, const walk_vertex *v, ir_ref alive)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    p->hash = replay_hash(t, p->hash, v->decisions, alive);
+    ir_ref number = walk_number(w, &p->at);
+    ir_ref has_bit = ir_and(f, v->light_visible, ir_lt(f, number, t_u32(t, SEEN_MOST)));
+    p->seen = ir_or(f, p->seen, ir_shl(f, ir_to_u32(f, has_bit), number));
+}
+
+/* The light that the medium emits before the vertex. It joins or leaves L with the throughput before the
+ * flight, and so does its adjoint. */
+static void emission(walk *w, replay_state *p, const walk_vertex *v, color dL, arrivals *arrived)
+{
+    tracer *t = &w->t;
+    color emitted = emission_radiance(w, &v->flight, false);
+    account(w, p, emitted, p->phase);
+    if (w->pass != RENDER_REPLAY)
+        emission_adjoint(w, &v->flight, p->phase, emitted, color_mul(t, throughput_whole(w, &p->b), dL),
+                         arrived);
+}
+
+ir_ref replay_vertex(const walk *kernel, replay_state *p, color dL)
+{
+    walk own = replay_walk(kernel, p), *w = &own;
+    if (drt_any(w))
+        drt_enter(w, &p->drt_path);
+    dL = walk_weigh(w, p->at, dL);
+    transmittance_recall(w, p->lane, &p->at, p->phase);
+    walk_vertex v = walk_visit(w, p->at);
+    arrivals arrived = arrivals_start(w, p, &v);
+    transmittance_remember(w, p->lane, &p->at, &v.shadow);
+    if (w->media && emission_any(w))
+        emission(w, p, &v, dL, &arrived);
+    if (w->media && w->pass != RENDER_REPLAY)
+        adjoint_flight(w, p, &v, dL, &arrived);
+    if (drt_any(w))
+        drt_offer(w, &p->drt_path, &v, &p->at, &p->b, p->phase);
+    throughput_fly(w, &v, &p->b);
+    contribution k = contribute(w, &v, &p->at);
+    account(w, p, color_add(&w->t, k.hit, k.light), p->phase);
+    if (w->pass != RENDER_REPLAY)
+        adjoint(w, p, &v, &k, dL, p->phase, &arrived);
+    passage onward = throughput_pass(w, p->at.depth, &v, k.for_sample, &p->b);
+    replay_note(w, p, &v, onward.alive);
+    p->at = walk_next(w, p->at, &v, onward.alive);
+    if (drt_any(w))
+        drt_passed(w, &p->drt_path);
+    return onward.alive;
+}
