@@ -15,7 +15,7 @@ Read are comments of C, GLSL, Python, CMake and shell files, and code spans, lin
 Pages that record what was tried may name what is no more (HISTORY): their words are not looked up.
 
 docs/README.md lists all pages of docs, and the README of a folder of docs those of the folder. A page that nobody lists is a
-problem, too.
+problem, too, and so is a page of theory without a section Tests that names a file of tests.
 
 Names of what a program writes or a user brings are no files of the repository: OUTSIDE, each with its reason."""
 import io
@@ -262,6 +262,8 @@ def check_lists(tree, problems):
         count += name in links
         if name not in links:
             problems.append("%s: is not listed in %s" % (name, index))
+        if folder == "docs/theory" and base != "README.md" and not re.search(r"^## Tests\n(?:(?!^## ).)*`tests/", text_of(name), re.M | re.S):
+            problems.append("%s: names no test in a section Tests" % name)
     return count
 
 
