@@ -7,6 +7,7 @@
  * Its derivative is path replay within path replay (PRB section 4.4): with the product known, a second walk
  * divides out one factor after another. A factor that is 0 is left out of the product and counted instead. */
 #include "render/integrator/media/free_flight.h"
+#include "render/integrator/vertex/plugin_functions.h"
 #include "render/integrator/vertex/vertex.h"
 
 enum { UNROLLED_STAGES = 4 };
@@ -82,47 +83,44 @@ typedef struct shadow_line {
     ray_motion motion;
 } shadow_line;
 
-/* Arguments of a surface that is met along d. */
-static uint32_t through_arguments(walk *w, const interaction *si, frame fr, vec3 wi,
-                                  ir_ref in[6 + SURFACE_ARGS])
+/* Arguments of bsdf_through at a surface, as a list. wi: local to fr. */
+static ref_list through_arguments(walk *w, const interaction *si, frame fr, vec3 wi)
 {
-    in[0] = t_word(&w->t, si->shape, SHAPE_BSDF_RECORD);
-    vec3_put(wi, in + 1), in[4] = si->uv.x, in[5] = si->uv.y;
-    return 6 + surface_args(&w->t, si, fr, in + 6);
+    ref_list in = refs_for(t_word(&w->t, si->shape, SHAPE_BSDF_RECORD));
+    bsdf_color_arguments a = {wi, si->uv, surface_seen(&w->t, si, fr)};
+    bsdf_color_visit(w, &in, &a);
+    return in;
 }
 
-/* The same, as the surface and the ray move. */
-static void stage_arguments(walk *w, const stage *g, ir_ref *in, uint32_t count)
+/* The same, shifted as the surface and the ray move. */
+static void shift_arguments(walk *w, const stage *g, ref_list *in)
 {
     tracer *t = &w->t;
     vec3 d = v3_detach(t, g->hit.d);
     two_surfaces x = w->motion->surface(w, &g->hit, &g->motion);
     frame now_frame = surface_frame(t, &x.now), before_frame = surface_frame(t, &x.before);
-    ir_ref now[6 + SURFACE_ARGS], before[6 + SURFACE_ARGS];
-    through_arguments(w, &x.now, now_frame,
-                      frame_to_local(t, now_frame, v3_neg(t, v3_normalize(t, v3_add(t, d, g->motion.turn)))),
-                      now);
-    through_arguments(w, &x.before, before_frame, frame_to_local(t, before_frame, v3_neg(t, d)), before);
-    for (uint32_t k = 1; k < count; k++)
-        if (ir_type_of(t->f, in[k]) == IR_F32)
-            in[k] = walk_shifted(w, g->si.valid, in[k], now[k], before[k]);
+    vec3 now_wi = frame_to_local(t, now_frame, v3_neg(t, v3_normalize(t, v3_add(t, d, g->motion.turn))));
+    ref_list now = through_arguments(w, &x.now, now_frame, now_wi);
+    vec3 before_wi = frame_to_local(t, before_frame, v3_neg(t, d));
+    ref_list before = through_arguments(w, &x.before, before_frame, before_wi);
+    refs_shift(w, g->si.valid, in, &now, &before);
 }
 
 static color surface_through(walk *w, const stage *g, bool tracked)
 {
     tracer *t = &w->t;
     const interaction *si = &g->si;
-    ir_ref in[6 + SURFACE_ARGS];
-    uint32_t count = through_arguments(w, si, g->frame, g->wi, in);
+    ref_list in = through_arguments(w, si, g->frame, g->wi);
     color c = color_all(t_f32(t, 1));
-    for (uint32_t k = 0; tracked && k < count; k++)
-        in[k] = ir_detach(t->f, in[k]);
+    if (tracked)
+        refs_detach(w, &in);
     if (tracked && w->motion->moves_stretches && (w->moves & MOVE_SURFACE))
-        stage_arguments(w, g, in, count);
+        shift_arguments(w, g, &in);
     if (w->plan->bsdfs.count == 0)
         return c;
     ir_call(t->f, t_word(t, si->shape, SHAPE_BSDF_CLASS),
-            tracked ? w->fn.bsdf_through_tracked : w->fn.bsdf_through, w->plan->bsdfs.count, in, count, c.c);
+            tracked ? w->fn.bsdf_through_tracked : w->fn.bsdf_through, w->plan->bsdfs.count, in.at, in.count,
+            c.c);
     return color_select(t, si->valid, c, color_all(t_f32(t, 1)));
 }
 

@@ -64,9 +64,18 @@ static ir_ref light_density(walk *w, const walk_light *light, vec3 ref, vec3 d, 
                             vec2 uv)
 {
     ir_ref zero = t_f32(&w->t, 0), density;
-    ir_ref in[16] = {light->record, ref.x, ref.y, ref.z,           d.x,  d.y, d.z, distance, n.x, n.y,
-                     n.z,           uv.x,  uv.y,  t_u32(&w->t, 0), zero, zero};
-    ir_call(w->t.f, light->cls, w->fn.emitter_smooth, w->plan->emitters.count, in, 16, &density);
+    emitter_hit hit = {
+        .ref = ref,
+        .d = d,
+        .distance = distance,
+        .normal = n,
+        .uv = uv,
+        .entry = t_u32(&w->t, 0),
+        .at = {zero, zero},
+    };
+    ref_list in = refs_for(light->record);
+    emitter_pdf_visit(&in, &hit);
+    ir_call(w->t.f, light->cls, w->fn.emitter_smooth, w->plan->emitters.count, in.at, in.count, &density);
     return density;
 }
 

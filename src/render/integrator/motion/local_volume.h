@@ -18,11 +18,11 @@ uint32_t segment_pack(const segment_motion *s, ir_ref out[SEGMENT_NUMBERS]);
 /* ---- local_volume_values.c ---- */
 
 /* Tracked: the surface at a hit; uv, direction and `on` of light that the ray has found; where a sampled
- * light is seen from; arguments of walk_values. */
+ * light is seen from; arguments of bsdf_value. */
 two_surfaces volume_surface(walk *w, const walk_hit *hit, const segment_motion *s);
 bool volume_emission(walk *w, walk_light *light);
-void volume_light_reference(walk *w, walk_light *light, ir_ref *in);
-void volume_arguments(walk *w, const walk_vertex *v, const walk_light *light, ir_ref *in, uint32_t count,
+void volume_light_reference(walk *w, walk_light *light, emitter_moved_arguments *a);
+void volume_arguments(walk *w, const walk_vertex *v, const walk_light *light, bsdf_value_arguments *a,
                       motion_factors *by);
 
 #endif

@@ -13,6 +13,8 @@ typedef struct walk walk;
 typedef struct walk_position walk_position;
 typedef struct walk_vertex walk_vertex;
 typedef struct walk_light walk_light;
+struct bsdf_value_arguments; /* these two: vertex/plugin_functions.h */
+struct emitter_moved_arguments;
 
 /* ---- what a ray meets ---- */
 
@@ -224,12 +226,13 @@ typedef struct walk_motion_class {
 
     /* ---- values, tracked ---- */
 
-    /* The point that a sampled light is seen from: light's, and in the arguments of emitter_moved. */
-    void (*light_reference)(walk *w, walk_light *light, ir_ref *in);
+    /* The point that a sampled light is seen from: light's, and in the arguments of emitter_moved, which are
+     * detached. */
+    void (*light_reference)(walk *w, walk_light *light, struct emitter_moved_arguments *a);
     /* Where on a light a ray has found it: uv, direction and `on`. Returns whether these move. */
     bool (*emission)(walk *w, walk_light *light);
     /* Arguments of bsdf_value, in place of the detached ones; light: as seen from the vertex. */
-    void (*arguments)(walk *w, const walk_vertex *v, const walk_light *light, ir_ref *in, uint32_t count,
+    void (*arguments)(walk *w, const walk_vertex *v, const walk_light *light, struct bsdf_value_arguments *a,
                       motion_factors *by);
     /* The weight of light that the ray has found. Returns whether it moves; else *mis stays. */
     bool (*hit_mis)(walk *w, const walk_vertex *v, ir_ref *mis);
