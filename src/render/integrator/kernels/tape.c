@@ -216,7 +216,7 @@ static void reverse(walk *w, const lane *l, ir_ref sample, ir_ref vertex, color 
     replay_state p = {.b = throughput_start(w)};
     p.b.beta = x.whole;
     arrivals none = arrivals_start(w, &p, &x.v);
-    adjoint(w, &p, &x.v, &x.k, dL, there, &none);
+    adjoint(w, &p, &(vertex_adjoint){&x.v, &x.k, dL, there}, &none);
     *come = color_add(t, x.own, color_mul(t, x.k.for_sample, arrived));
 }
 

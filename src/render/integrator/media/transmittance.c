@@ -83,39 +83,21 @@ typedef struct shadow_line {
     ray_motion motion;
 } shadow_line;
 
-/* Arguments of bsdf_through at a surface, as a list. wi: local to fr. */
-static ref_list through_arguments(walk *w, const interaction *si, frame fr, vec3 wi)
-{
-    ref_list in = refs_for(t_word(&w->t, si->shape, SHAPE_BSDF_RECORD));
-    bsdf_color_arguments a = {wi, si->uv, surface_seen(&w->t, si, fr)};
-    bsdf_color_visit(w, &in, &a);
-    return in;
-}
-
-/* The same, shifted as the surface and the ray move. */
-static void shift_arguments(walk *w, const stage *g, ref_list *in)
-{
-    tracer *t = &w->t;
-    vec3 d = v3_detach(t, g->hit.d);
-    two_surfaces x = w->motion->surface(w, &g->hit, &g->motion);
-    frame now_frame = surface_frame(t, &x.now), before_frame = surface_frame(t, &x.before);
-    vec3 now_wi = frame_to_local(t, now_frame, v3_neg(t, v3_normalize(t, v3_add(t, d, g->motion.turn))));
-    ref_list now = through_arguments(w, &x.now, now_frame, now_wi);
-    vec3 before_wi = frame_to_local(t, before_frame, v3_neg(t, d));
-    ref_list before = through_arguments(w, &x.before, before_frame, before_wi);
-    refs_shift(w, g->si.valid, in, &now, &before);
-}
-
+/* The share that goes straight on through the surface of a stage; 1 where there is none. */
 static color surface_through(walk *w, const stage *g, bool tracked)
 {
     tracer *t = &w->t;
     const interaction *si = &g->si;
-    ref_list in = through_arguments(w, si, g->frame, g->wi);
+    ref_list in = refs_for(t_word(t, si->shape, SHAPE_BSDF_RECORD));
+    bsdf_color_arguments a = {g->wi, si->uv, surface_seen(t, si, g->frame)};
+    bsdf_color_visit(w, &in, &a);
     color c = color_all(t_f32(t, 1));
-    if (tracked)
+    if (tracked) {
         refs_detach(w, &in);
-    if (tracked && w->motion->moves_stretches && (w->moves & MOVE_SURFACE))
-        shift_arguments(w, g, &in);
+        refs_rewind(&in, REFS_READ), bsdf_color_visit(w, &in, &a);
+        w->motion->through(w, &g->hit, &g->motion, &a);
+        refs_rewind(&in, REFS_WRITTEN), bsdf_color_visit(w, &in, &a);
+    }
     if (w->plan->bsdfs.count == 0)
         return c;
     ir_call(t->f, t_word(t, si->shape, SHAPE_BSDF_CLASS),
@@ -176,9 +158,15 @@ static void stage_moves(walk *w, const crossing *c, const shadow_line *l, stage 
         return;
     g->border = border_of(w, &g->hit, g->si.ng, l->start, g->hit.d);
     ir_ref origin = ir_detach(w->t.f, v3_dot(&w->t, v3_sub(&w->t, c->o, l->start), g->hit.d));
-    stretch_motion m = w->motion->between(w, &l->motion, &c->last, &g->border, l->start, g->hit.d, origin,
-                                          w->media ? g->s.limit : g->si.t);
-    g->s.motion = m;
+    ray_stretch stretch = {
+        .near = &c->last,
+        .far = &g->border,
+        .start = l->start,
+        .d = g->hit.d,
+        .origin = origin,
+        .length = w->media ? g->s.limit : g->si.t,
+    };
+    g->s.motion = w->motion->between(w, &l->motion, &stretch);
     g->motion = (segment_motion){.shift = l->motion.shift, .turn = l->motion.turn, .origin = origin};
 }
 

@@ -538,6 +538,7 @@ const walk_motion_class motion_attached = {
     .arguments = attached_arguments,
     .hit_mis = attached_hit_mis,
     .to_light = none_to_light,
+    .through = none_through,
     .inputs = attached_inputs,
     .onward = attached_onward,
     .adjoint = attached_adjoint,

@@ -222,6 +222,7 @@ const walk_motion_class motion_local_surface = {
     .arguments = local_arguments,
     .hit_mis = none_hit_mis,
     .to_light = none_to_light,
+    .through = none_through,
     .inputs = none_inputs,
     .onward = none_onward,
     .adjoint = none_adjoint,

@@ -4,6 +4,11 @@
  * of the path that was walked; in frozen evaluations they move by as much as what they are made of. */
 #include "render/integrator/motion/local_volume.h"
 
+/* A surface that a ray meets. */
+typedef struct two_surfaces {
+    interaction now, before; /* as it is moved; as it was met, which differs in frozen evaluations alone */
+} two_surfaces;
+
 static interaction surface_by(walk *w, const walk_hit *hit, ir_func **interact, vec3 shift, vec3 turn)
 {
     tracer *t = &w->t;
@@ -17,7 +22,7 @@ static interaction surface_by(walk *w, const walk_hit *hit, ir_func **interact, 
     return si;
 }
 
-two_surfaces volume_surface(walk *w, const walk_hit *hit, const segment_motion *s)
+static two_surfaces volume_surface(walk *w, const walk_hit *hit, const segment_motion *s)
 {
     tracer *t = &w->t;
     two_surfaces x = {.now = surface_by(w, hit, w->fn.interact_tracked,
@@ -25,6 +30,32 @@ two_surfaces volume_surface(walk *w, const walk_hit *hit, const segment_motion *
     x.before =
         w->pass == RENDER_FROZEN ? surface_by(w, hit, w->fn.slide_before, v3_zero(t), v3_zero(t)) : x.now;
     return x;
+}
+
+/* wi: local to fr. */
+static ref_list color_fields(walk *w, const interaction *si, frame fr, vec3 wi)
+{
+    ref_list l = refs_fields();
+    bsdf_color_arguments a = {wi, si->uv, surface_seen(&w->t, si, fr)};
+    bsdf_color_visit(w, &l, &a);
+    return l;
+}
+
+void volume_through(walk *w, const walk_hit *hit, const segment_motion *s, bsdf_color_arguments *a)
+{
+    tracer *t = &w->t;
+    if (!(w->moves & MOVE_SURFACE))
+        return;
+    vec3 d = v3_detach(t, hit->d);
+    two_surfaces x = volume_surface(w, hit, s);
+    frame now_frame = surface_frame(t, &x.now), before_frame = surface_frame(t, &x.before);
+    vec3 now_wi = frame_to_local(t, now_frame, v3_neg(t, v3_normalize(t, v3_add(t, d, s->turn))));
+    ref_list at = refs_fields(), now = color_fields(w, &x.now, now_frame, now_wi);
+    ref_list before = color_fields(w, &x.before, before_frame, frame_to_local(t, before_frame, v3_neg(t, d)));
+    bsdf_color_visit(w, &at, a);
+    refs_shift(w, hit->valid, &at, &now, &before);
+    refs_rewind(&at, REFS_READ);
+    bsdf_color_visit(w, &at, a);
 }
 
 bool volume_emission(walk *w, walk_light *light)

@@ -59,6 +59,11 @@ ray_motion none_to_light(walk *w, const walk_vertex *v)
     return (ray_motion){0};
 }
 
+void none_through(walk *w, const walk_hit *hit, const segment_motion *s, bsdf_color_arguments *a)
+{
+    (void)w, (void)hit, (void)s, (void)a;
+}
+
 uint32_t none_inputs(walk *w, const walk_position *at, const walk_vertex *v, ir_ref out[ARRIVALS_MOST])
 {
     (void)w, (void)at, (void)v, (void)out;
@@ -95,6 +100,7 @@ const walk_motion_class motion_none = {
     .arguments = none_arguments,
     .hit_mis = none_hit_mis,
     .to_light = none_to_light,
+    .through = none_through,
     .inputs = none_inputs,
     .onward = none_onward,
     .adjoint = none_adjoint,
@@ -125,6 +131,8 @@ void motion_choose(walk *w)
         .surface_anew = attached || volume,
         .surface_before = (attached || (volume && w->moves & MOVE_SURFACE)) && w->pass == RENDER_FROZEN,
         .lobe_directions = attached && !w->attaches,
+        .attached_lobes = w->attaches,
+        .hit_mis = w->attaches && w->next_event,
         .light_normal = attached || w->moves & MOVE_HITS,
         .moving_reference = attached,
     };

@@ -21,6 +21,7 @@ void none_arguments(walk *w, const walk_vertex *v, const walk_light *light, bsdf
                     motion_factors *by);
 bool none_hit_mis(walk *w, const walk_vertex *v, ir_ref *mis);
 ray_motion none_to_light(walk *w, const walk_vertex *v);
+void none_through(walk *w, const walk_hit *hit, const segment_motion *s, bsdf_color_arguments *a);
 uint32_t none_inputs(walk *w, const walk_position *at, const walk_vertex *v, ir_ref out[ARRIVALS_MOST]);
 uint32_t none_onward(walk *w, const walk_vertex *v, ir_ref out[RAY_MOST]);
 void none_adjoint(walk *w, const walk_position *at, const walk_vertex *v, ir_ref when, arrivals *arrived,

@@ -105,7 +105,7 @@ void bsdf_sample_results_visit(const walk *w, ref_list *l, bsdf_sample_results *
     number(l, &r->light_pdf);
     three(l, &r->sample.wo), number(l, &r->sample.pdf), number(l, &r->sample.eta);
     one(l, IR_BOOL, &r->sample.delta), one(l, IR_U32, &r->sample.lobe);
-    if (w->attaches)
+    if (w->wants.attached_lobes)
         number(l, &r->roughness);
 }
 

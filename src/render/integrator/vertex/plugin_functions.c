@@ -123,9 +123,9 @@ static ir_func *make_bsdf_sample(walk *w, const class_node *n)
     bsdf_sample_results r = {.light_pdf = bsdf_of(n)->pdf(&ctx, a.to_light)};
     r.sample = bsdf_of(n)->sample(&ctx, a.u[0], a.u[1], a.u[2]);
     collision_z_visit(w, &in, &a.collision_z);
-    if (w->attaches)
+    if (w->wants.attached_lobes)
         r.roughness = bsdf_roughness(&ctx, (ir_ref){0});
-    if (w->attaches && bsdf_mixes(n)) {
+    if (w->wants.attached_lobes && bsdf_mixes(n)) {
         bsdf_sample *s = &r.sample;
         ir_ref attached = ir_or(f, s->delta, bsdf_smooth_enough(&t, bsdf_roughness(&ctx, s->lobe)));
         s->lobe = ir_select(f, attached, s->lobe, ir_or(f, s->lobe, t_u32(&t, LOBE_DETACHED)));
@@ -158,7 +158,7 @@ static ir_func *make_phase_sample(walk *w, const class_node *n)
     r.light_pdf = cls->pdf(&t, n, record, a.wi, a.to_light, at);
     r.sample.pdf = cls->pdf(&t, n, record, a.wi, r.sample.wo, at);
     r.sample.eta = t_f32(&t, 1), r.sample.delta = ir_bool(f, false), r.sample.lobe = t_u32(&t, 0);
-    BL_ASSERT(!w->attaches, "attached paths through media: phase functions have no roughness");
+    BL_ASSERT(!w->wants.attached_lobes, "attached paths through media: phase functions have no roughness");
     bsdf_sample_results_visit(w, &out, &r);
     ir_return(f, out.at, out.count);
     return f;
@@ -438,7 +438,7 @@ void vertex_bsdf_functions(walk *w)
     fn->lobe_direction = func_array(w, p->bsdfs.count),
     fn->lobe_direction_before = func_array(w, p->bsdfs.count);
     fn->attach = func_array(w, p->bsdfs.count), fn->attach_before = func_array(w, p->bsdfs.count);
-    for (uint32_t i = 0; w->attaches && i < p->bsdfs.count; i++) {
+    for (uint32_t i = 0; w->wants.attached_lobes && i < p->bsdfs.count; i++) {
         fn->attach[i] = make_bsdf_attach(w, p->bsdfs.data[i], true);
         fn->attach_before[i] = make_bsdf_attach(w, p->bsdfs.data[i], false);
     }

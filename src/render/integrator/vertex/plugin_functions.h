@@ -62,7 +62,7 @@ typedef struct bsdf_sample_arguments {
 typedef struct bsdf_sample_results {
     ir_ref light_pdf; /* of the direction to the light */
     bsdf_sample sample;
-    ir_ref roughness; /* where walk.attaches */
+    ir_ref roughness; /* where walk.wants.attached_lobes */
 } bsdf_sample_results;
 void bsdf_sample_visit(const walk *w, ref_list *l, bsdf_sample_arguments *a);
 void bsdf_sample_results_visit(const walk *w, ref_list *l, bsdf_sample_results *r);

@@ -64,6 +64,8 @@ typedef struct walk_wants {
     bool surface_anew;     /* which meets the entry anew with the ray that it is given */
     bool surface_before;   /* and the same untracked: slide_before */
     bool lobe_directions;  /* lobe_direction, lobe_direction_before */
+    bool attached_lobes;   /* attach, attach_before, and of bsdf_sample the roughness */
+    bool hit_mis;          /* walk_motion_class.hit_mis: weights of light that rays have found move */
     bool light_normal;     /* on sampled lights */
     bool moving_reference; /* emitter_moved: of delta lights, too, as seen from a point that moves */
 } walk_wants;
