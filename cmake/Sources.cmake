@@ -125,6 +125,7 @@ set(render_sources
     src/render/integrator/vertex/baked_geometry.c
     src/render/integrator/vertex/emitter_sampling.c
     src/render/integrator/vertex/intersection.c
+    src/render/integrator/vertex/plugin_arguments.c
     src/render/integrator/vertex/plugin_functions.c
     src/render/integrator/vertex/surface.c
     src/render/integrator/media/coefficients.c

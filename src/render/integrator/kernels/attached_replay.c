@@ -221,7 +221,7 @@ ir_ref chain_vertex(const walk *kernel, replay_state *p, color dL)
     account(w, p, color_select(t, now.forth, light, none), p->phase);
     replay_sums behind = p->sums;
     arrivals arrived = arrivals_start(w, p, &v);
-    adjoint(w, p, &v, &k, walk_weigh(w, p->at, dL), now.adjoint, &arrived);
+    adjoint(w, p, &(vertex_adjoint){&v, &k, walk_weigh(w, p->at, dL), now.adjoint}, &arrived);
     p->chain.left = ir_select(f, now.last, sums_residual(t, &p->sums), p->chain.left);
     ir_ref gives = ir_or(f, now.back, ir_and(f, now.last, ir_not(f, now.first)));
     account(w, p, color_select(t, gives, light, none), ir_bool(f, false));

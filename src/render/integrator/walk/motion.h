@@ -13,6 +13,9 @@ typedef struct walk walk;
 typedef struct walk_position walk_position;
 typedef struct walk_vertex walk_vertex;
 typedef struct walk_light walk_light;
+struct bsdf_color_arguments; /* these three: vertex/plugin_functions.h */
+struct bsdf_value_arguments;
+struct emitter_moved_arguments;
 
 /* ---- what a ray meets ---- */
 
@@ -99,10 +102,13 @@ static inline vec3 motion_along(tracer *t, vec3 shift, vec3 turn, ir_ref distanc
     return v3_add(t, shift, v3_scale(t, turn, distance));
 }
 
-/* A surface that a ray meets. */
-typedef struct two_surfaces {
-    interaction now, before; /* as it is moved; as it was met, which differs in frozen evaluations alone */
-} two_surfaces;
+/* A stretch of a ray that begins at start and has direction d: from `origin`, where it has gone through the
+ * surface `near`, to the surface `far`; or, if that is not there, as long as it is. */
+typedef struct ray_stretch {
+    const walk_border *near, *far;
+    vec3 start, d;         /* d: unit */
+    ir_ref origin, length; /* distances, as they were */
+} ray_stretch;
 
 /* ---- what a position, a vertex and a light have besides, by the kind of motion ---- */
 
@@ -224,24 +230,23 @@ typedef struct walk_motion_class {
 
     /* ---- values, tracked ---- */
 
-    /* The point that a sampled light is seen from: light's, and in the arguments of emitter_moved. */
-    void (*light_reference)(walk *w, walk_light *light, ir_ref *in);
+    /* The point that a sampled light is seen from: light's, and in the arguments of emitter_moved, which are
+     * detached. */
+    void (*light_reference)(walk *w, walk_light *light, struct emitter_moved_arguments *a);
     /* Where on a light a ray has found it: uv, direction and `on`. Returns whether these move. */
     bool (*emission)(walk *w, walk_light *light);
     /* Arguments of bsdf_value, in place of the detached ones; light: as seen from the vertex. */
-    void (*arguments)(walk *w, const walk_vertex *v, const walk_light *light, ir_ref *in, uint32_t count,
+    void (*arguments)(walk *w, const walk_vertex *v, const walk_light *light, struct bsdf_value_arguments *a,
                       motion_factors *by);
     /* The weight of light that the ray has found. Returns whether it moves; else *mis stays. */
     bool (*hit_mis)(walk *w, const walk_vertex *v, ir_ref *mis);
 
     /* ---- toward lights through media, tracked: where moves_stretches ---- */
 
-    ray_motion (*to_light)(walk *w, const walk_vertex *v); /* of the shadow ray */
-    /* Of the stretch on it from `origin` (a distance), where it has gone through `near`, to `far`, or, if
-     * that is not there, as long as it is; length: as it was. start, d: where the ray begins, unit. */
-    stretch_motion (*between)(walk *w, const ray_motion *l, const walk_border *near, const walk_border *far,
-                              vec3 start, vec3 d, ir_ref origin, ir_ref length);
-    two_surfaces (*surface)(walk *w, const walk_hit *hit, const segment_motion *s);
+    ray_motion (*to_light)(walk *w, const walk_vertex *v);                         /* of the shadow ray */
+    stretch_motion (*between)(walk *w, const ray_motion *l, const ray_stretch *s); /* of a stretch on it */
+    /* Arguments of bsdf_through at a surface that it meets, in place of the detached ones. In all walks. */
+    void (*through)(walk *w, const walk_hit *hit, const segment_motion *s, struct bsdf_color_arguments *a);
 
     /* ---- adjoint ---- */
 

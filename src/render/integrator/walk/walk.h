@@ -13,35 +13,25 @@ typedef struct walk_functions {
     ir_func **interact;         /* of every kind in use, or, without PLAN_SHARE_SHAPES, of every shape */
     ir_func **interact_tracked; /* as functions of what moves surfaces; NULL where nothing does */
     uint32_t interacts;
-    ir_func **bsdf_sample; /* record, wi 3, uv 2, to light 3, u 3 -> pdf of the light's direction, wo 3, pdf,
-                              eta, delta, lobe */
-    ir_func **bsdf_value; /* record, wi 3, uv 2, to light 3, wo 3, delta, lobe -> value for the light 3, value
-                             of the sample 3 */
-    ir_func **bsdf_value_tracked;
-    ir_func **bsdf_albedo; /* record, wi 3, uv 2 -> 3; of channels alone */
+    /* What these take and return is described in vertex/plugin_functions.h. In volumetric walks phase
+     * functions follow the materials in bsdf_sample and bsdf_value. */
+    ir_func **bsdf_sample;
+    ir_func **bsdf_value, **bsdf_value_tracked;
+    ir_func **bsdf_albedo; /* of channels alone */
+    ir_func **emitter_sample;
+    ir_func **emitter_ray; /* of light tracing alone */
+    ir_func **emitter_radiance, **emitter_radiance_tracked;
     ir_func *
-        *emitter_sample;   /* record, reference 3, u 2 -> d 3, distance, pdf, uv 2, facing, normal 3, smooth
-                              pdf, face, b 2; but for the first eight only up to what is asked for */
-    ir_func **emitter_ray; /* record, u 4 -> p 3, d 3, normal 3, shining side 3, uv 2, weight, point weight,
-                              face, b 2; of light tracing alone */
-    ir_func **emitter_radiance; /* record, uv 2, distance, facing, then surface_light_args -> 3 */
-    ir_func **emitter_radiance_tracked;
-    ir_func **emitter_moved; /* record, reference 3, d 3, distance, uv 2 -> d 3, distance, uv 2: as functions
-                                of what moves the light; NULL where no light's place is tracked */
-    ir_func **slide_before;  /* where walk.wants.surface_anew, interact_tracked meets the entry anew with the
-                                ray it is given; and untracked, in RENDER_FROZEN */
-    ir_func **turn, **turn_before;     /* record, wi 3, uv 2, lobe -> wo 3 of the discrete lobe, tracked;
-                                          untracked, in RENDER_FROZEN */
-    ir_func **attach, **attach_before; /* in their place where walk.attaches: record, wi 3, uv 2, lobe, delta,
-                                          wo 3 as decided, to light 3, u 2 -> wo 3, its density given the
-                                          choices, its density, that of the direction to the light */
-    ir_func **emitter_smooth;          /* as emitter_pdf, where walk.smooth: emitter_hit.smooth */
-    ir_func **emitter_pdf; /* record, reference 3, d 3, distance, normal 3, uv 2, entry, at 2 -> pdf */
-    /* Volumetric walks: phase functions follow the materials in bsdf_sample and bsdf_value, with wi, wo in
-     * the world and their place in (uv, depth coordinate); all of both have the latter as one more
-     * parameter. */
-    ir_func **bsdf_through,
-        **bsdf_through_tracked; /* record, wi 3, uv 2 -> share that goes on as if there were no surface 3 */
+        *emitter_moved;     /* as functions of what moves the light; NULL where no light's place is tracked */
+    ir_func **slide_before; /* where walk.wants.surface_anew, interact_tracked meets the entry anew with the
+                               ray that it is given; this is the same untracked, in RENDER_FROZEN */
+    ir_func **lobe_direction;          /* of discrete lobes, tracked */
+    ir_func **lobe_direction_before;   /* the same untracked, in RENDER_FROZEN */
+    ir_func **attach, **attach_before; /* in the place of those where walk.attaches */
+    ir_func **emitter_pdf;
+    ir_func **emitter_smooth; /* as emitter_pdf, where walk.smooth: emitter_hit.smooth */
+    /* Of volumetric walks: the share that goes on as if there were no surface. */
+    ir_func **bsdf_through, **bsdf_through_tracked;
     ir_func **extinction, **extinction_tracked; /* record, p 3 -> 3 */
     ir_func **albedo, **albedo_tracked;         /* record, p 3 -> 3 */
     ir_func **area, **area_tracked,
@@ -73,7 +63,9 @@ typedef struct walk_wants {
     bool surface_tracked;  /* interact_tracked */
     bool surface_anew;     /* which meets the entry anew with the ray that it is given */
     bool surface_before;   /* and the same untracked: slide_before */
-    bool turned_lobes;     /* turn, turn_before */
+    bool lobe_directions;  /* lobe_direction, lobe_direction_before */
+    bool attached_lobes;   /* attach, attach_before, and of bsdf_sample the roughness */
+    bool hit_mis;          /* walk_motion_class.hit_mis: weights of light that rays have found move */
     bool light_normal;     /* on sampled lights */
     bool moving_reference; /* emitter_moved: of delta lights, too, as seen from a point that moves */
 } walk_wants;
@@ -205,7 +197,7 @@ struct walk_vertex {
     walk_flight flight;       /* (V) where walk.media */
     ir_ref samples_light;     /* (V) bool: where walk.media */
     ir_ref through;           /* (V) bool: goes on as if there were no surface */
-    ir_ref third;             /* (V) third coordinate of a collision's place, whose first two are si.uv */
+    ir_ref collision_z;       /* (V) of the point of a collision; its x and y are si.uv */
     ir_ref medium;            /* (V) as walk_position's: on the side that the ray goes on to */
     bsdf_sample sample;
     vec3 next_o, next_d; /* the ray that goes on */
