@@ -11,8 +11,8 @@
 bl_result kernel_update(const plan *p, ir_module *m);
 bl_result kernel_update_adjoint(const plan *p, ir_module *m, bool fixed_point);
 bl_result kernel_update_tangent(const plan *p, ir_module *m);
-ir_ref gradient_number(tracer *t, ir_ref element,
-                       bool fixed_point); /* element of BUFFER_GRADIENT as a number */
+/* An element of BUFFER_GRADIENT as a number. */
+ir_ref gradient_number(tracer *t, ir_ref element, bool fixed_point);
 
 /* ---- sampling_tables.c ---- */
 
@@ -24,11 +24,11 @@ bl_result kernel_geometry(const plan *p, ir_module *m);
 bl_result kernel_geometry_adjoint(const plan *p, ir_module *m, bool fixed_point);
 bl_result kernel_geometry_tangent(const plan *p, ir_module *m);
 
-/* ---- light_choice.c, where the plan's lights are tabled ---- */
+/* ---- light_choice.c: only where plan.lights_tabled ---- */
 
-/* With the signature of a step of a class. */
+/* A step of the table, with the signature of a step of a class. */
 ir_func *light_choice_step(ir_module *m, const plan *p, uint32_t step);
-/* The light that u chooses, u32, and with which probability; that of a light. */
+/* The light that u chooses, u32, and its probability; the probability of a given light. */
 ir_ref light_choice_sample(tracer *t, ir_ref u, ir_ref *probability);
 ir_ref light_choice_probability(tracer *t, ir_ref light);
 

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What follows from the positions of vertices when these have changed, as one small kernel for all its steps
- * (render/refit.h lists the dispatches and lays out the work buffer, which stands in the place of
- * BUFFER_SAMPLES). Here the steps about rays; geometry_mesh.c has normals and areas.
+ * What follows from the positions of vertices when these have changed: one small kernel for all steps.
+ * render/refit.h lists the dispatches, one step each, and lays out the work buffer, which is bound in place
+ * of BUFFER_SAMPLES. This file has the steps that serve rays; geometry_mesh.c has normals and areas,
+ * geometry_transform.c shapes that move with their to_world.
  *
  *   entries    the triangles that rays are tested against
- *   boxes      of the nodes of a round, whose children are leaves or belong to earlier rounds
- *   grids      from the root's box the grid of each hierarchy (opt/ray_nodes.c), from those the levels'
- *              records
- *   pack       boxes to cells of the grid
- *   costs      the surface area heuristic's sum, in 64 parts: what the hierarchy is still worth
+ *   boxes      refits the hierarchy from the leaves up: the boxes of one round of nodes, whose children are
+ *              leaves or belong to earlier rounds
+ *   grids      the quantisation grid of each hierarchy, from its root's box (opt/ray_nodes.c)
+ *   levels     copies of these grids in the records of levels
+ *   pack       quantises boxes to cells of the grid, outward
+ *   costs      the surface area heuristic's sum, in 64 parts; the host decides by it whether to build anew
  *   corners    of triangles, for acceleration structures
  *
- * Every step computes anew whatever is in its range: what did not change keeps its bytes. NaN and infinite
- * positions are kept out before. */
+ * Invariants: every step computes anew all that is in its range, so what did not change keeps its bytes. The
+ * host has excluded NaN and infinite positions. Quantised boxes are never smaller than the boxes. */
 #include "render/integrator/derived/geometry.h"
 #include "base/bvh_layout.h"
 
@@ -43,7 +45,7 @@ static box load_box(tracer *t, ir_ref at)
     return b;
 }
 
-static void put_box(tracer *t, ir_ref at, const box *b)
+static void store_box(tracer *t, ir_ref at, const box *b)
 {
     for (uint32_t k = 0; k < 3; k++) {
         ir_store(t->f, BUFFER_SAMPLES, t_offset(t, at, k), b->least[k]);
@@ -76,7 +78,7 @@ static box choose(tracer *t, ir_ref condition, const box *a, const box *b)
     return r;
 }
 
-/* Both children's, of a node that is done. */
+/* The box of a node whose children's boxes are known: their union. */
 static box whole_box(tracer *t, ir_ref slot)
 {
     ir_ref at = boxes_of(t, slot);
@@ -84,7 +86,7 @@ static box whole_box(tracer *t, ir_ref slot)
     return join(t, &left, &right);
 }
 
-/* x y + y z + z x of its edges; of an empty one 0. */
+/* Half the surface area: x y + y z + z x of its edges; 0 if it is empty. */
 static ir_ref half_area(tracer *t, const box *b)
 {
     ir_func *f = t->f;
@@ -102,7 +104,7 @@ static ir_ref entry_at(tracer *t, ir_ref index)
                   ir_mul(t->f, index, t_u32(t, BVH_ENTRY_WORDS)));
 }
 
-/* bool: triangles are the first of the kinds in use */
+/* bool: the entry is a triangle; triangles are the first of the kinds in use */
 static ir_ref is_triangle(tracer *t, ir_ref entry)
 {
     return t->plan->scene->kind_used[SHAPE_TRIANGLES] ? ir_eq(t->f, t_word(t, entry, 9), t_u32(t, 0))
@@ -148,7 +150,7 @@ static void step_corners(tracer *t, ir_ref record, ir_ref id)
 
 /* ---- nodes ---- */
 
-/* Empty where the entry is no triangle, whose words would lead anywhere. */
+/* Empty if the entry is no triangle: its words must then not be followed. */
 static box triangle_box(tracer *t, ir_ref entry)
 {
     ir_func *f = t->f;
@@ -170,7 +172,7 @@ static box triangle_box(tracer *t, ir_ref entry)
     return b;
 }
 
-/* Of entry `index` of what moves and is no triangle (shape/to_world.c). */
+/* The box of entry `index` if it moves and is no triangle (shape/to_world.c); else *triangle. */
 static box solid_box(tracer *t, ir_ref index, const box *triangle)
 {
     ir_func *f = t->f;
@@ -180,8 +182,8 @@ static box solid_box(tracer *t, ir_ref index, const box *triangle)
     ir_ref place = t_word(t, walk_shape_of(t, entry), SHAPE_PLACE),
            solid = ir_and(f, ir_not(f, is_triangle(t, entry)), ir_ne(f, place, t_u32(t, 0)));
     ir_ref number = work_word(t, ir_add(f, work_header(t, REFIT_NUMBERS), index), 0);
-    ir_ref boxes = t_word(t, ir_select(f, solid, place, t_u32(t, 0)),
-                          PLACE_BOXES); /* of another kind of record they would be anywhere */
+    /* Records of other kinds have no such word, so word 0 is read instead. */
+    ir_ref boxes = t_word(t, ir_select(f, solid, place, t_u32(t, 0)), PLACE_BOXES);
     ir_ref at = ir_select(f, solid, ir_add(f, boxes, ir_mul(f, number, t_u32(t, 6))), t_u32(t, 0));
     box b;
     for (uint32_t k = 0; k < 3; k++)
@@ -189,7 +191,7 @@ static box solid_box(tracer *t, ir_ref index, const box *triangle)
     return choose(t, solid, &b, triangle);
 }
 
-/* Of `count` entries, 0 where the reference is no leaf of entries. */
+/* The box of `count` entries; count is 0 if the node is no leaf of entries. */
 static box leaf_box(tracer *t, ir_ref first, ir_ref count)
 {
     ir_func *f = t->f;
@@ -197,22 +199,23 @@ static box leaf_box(tracer *t, ir_ref first, ir_ref count)
     ir_ref state[7] = {t_u32(t, 0), b.least[0], b.least[1], b.least[2], b.most[0], b.most[1], b.most[2]};
     ir_ref loop = ir_loop(f, state, 7);
     ir_while(f, ir_lt(f, state[0], count));
-    box so_far = {{state[1], state[2], state[3]}, {state[4], state[5], state[6]}},
+    box joined = {{state[1], state[2], state[3]}, {state[4], state[5], state[6]}},
         own = triangle_box(t, entry_at(t, ir_add(f, first, state[0])));
     own = solid_box(t, ir_add(f, first, state[0]), &own);
-    so_far = join(t, &so_far, &own);
+    joined = join(t, &joined, &own);
     ir_ref next[7] = {ir_add(f, state[0], t_u32(t, 1)),
-                      so_far.least[0],
-                      so_far.least[1],
-                      so_far.least[2],
-                      so_far.most[0],
-                      so_far.most[1],
-                      so_far.most[2]};
+                      joined.least[0],
+                      joined.least[1],
+                      joined.least[2],
+                      joined.most[0],
+                      joined.most[1],
+                      joined.most[2]};
     ir_endloop(f, loop, next, 7);
     return (box){{state[1], state[2], state[3]}, {state[4], state[5], state[6]}};
 }
 
-/* The box of a group's box in the world, as render_map_box does, with slack for f32. record: of the level. */
+/* The box in the world of a box in a group's space, as render_map_box does, enlarged for rounding in f32.
+ * record: of the level. */
 static box mapped_box(tracer *t, ir_ref record, const box *b)
 {
     ir_func *f = t->f;
@@ -231,7 +234,8 @@ static box mapped_box(tracer *t, ir_ref record, const box *b)
     return out;
 }
 
-/* Of a leaf of the outer hierarchy, an instance; reads something harmless where `level` is false. */
+/* The box of an instance, which is a leaf of the outer hierarchy. If `level` is false, the first level is
+ * read and the result must not be used. */
 static box instance_box(tracer *t, ir_ref reference, ir_ref level)
 {
     ir_func *f = t->f;
@@ -279,11 +283,11 @@ static void step_boxes(tracer *t, ir_ref record, ir_ref id)
            at = boxes_of(t, slot);
     for (uint32_t side = 0; side < 2; side++) {
         box b = child_box(t, slot, side);
-        put_box(t, t_offset(t, at, 6 * side), &b);
+        store_box(t, t_offset(t, at, 6 * side), &b);
     }
 }
 
-/* As opt/ray_nodes.c, with the slack that rounding in f32 asks for. */
+/* The grid as in opt/ray_nodes.c, enlarged for rounding in f32. */
 static void step_grids(tracer *t, ir_ref record, ir_ref id)
 {
     ir_func *f = t->f;
@@ -306,7 +310,7 @@ static void step_grids(tracer *t, ir_ref record, ir_ref id)
     }
 }
 
-/* Records of levels have copies of their grids. */
+/* Copies a grid into the record of its level. */
 static void step_levels(tracer *t, ir_ref record, ir_ref id)
 {
     ir_func *f = t->f;
@@ -318,7 +322,7 @@ static void step_levels(tracer *t, ir_ref record, ir_ref id)
         ir_store(f, BUFFER_SCENE, t_offset(t, to, LEVEL_GRID + k), t_real(t, from, k));
 }
 
-/* Cells that the planes of both children are moved to: outward to a whole cell, and one more. */
+/* Quantises the boxes of both children: each plane moves outward to a whole cell, and one cell further. */
 static void step_pack(tracer *t, ir_ref record, ir_ref id)
 {
     ir_func *f = t->f;
@@ -348,8 +352,8 @@ static void step_pack(tracer *t, ir_ref record, ir_ref id)
     }
 }
 
-/* Part `id` of the sum over nodes of both children's areas over the root's: what a ray through the root has
- * to look at. */
+/* Part `id` of the sum over nodes of both children's areas over the root's: the expected number of boxes that
+ * a ray through the root hits (surface area heuristic). */
 static void step_costs(tracer *t, ir_ref record, ir_ref id)
 {
     ir_func *f = t->f;
@@ -390,6 +394,7 @@ static void (*const steps[REFIT_STEP_COUNT])(tracer *t, ir_ref record, ir_ref id
 
 bl_result kernel_geometry(const plan *p, ir_module *m)
 {
+    BL_ASSERT(!p->baked, "%u words of geometry are constants of the kernels", p->words.count);
     m->buffers.data[BUFFER_SCENE].constant = m->buffers.data[BUFFER_VALUES].constant = false;
     ir_func *functions[REFIT_STEP_COUNT];
     for (int k = 0; k < REFIT_STEP_COUNT; k++) {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Steps of the geometry kernel about a mesh whose vertices have moved:
+ * Steps of the geometry kernel for a mesh whose vertices have moved, and the derivatives of its normals:
  *
- *   normals    where they are generated: angle-weighted, as scene/mesh.c makes them, each vertex summing over
- *              its corners. Where positions are
- *              requested these are derived values: their gradients go on to the positions, and tangents come
- *              from theirs, by kernels of their own
- *   areas      the cumulative table that points are chosen by, in blocks, and of lights 1 / area */
+ *   normals    If the mesh has generated normals: angle-weighted, as scene/mesh.c makes them. Each vertex
+ * sums over its corners, so lanes need no order. If positions are requested, these normals are derived
+ *              values: the adjoint kernel hands their gradients on to the positions, and the tangent kernel
+ *              computes their tangents from those of the positions.
+ *   areas      The cumulative table by which points on the mesh are sampled, in blocks: sums within each
+ *              block, then over blocks, then the table. Of lights, also 1 / area. */
 #include "render/integrator/derived/geometry.h"
 #include "spirv_gen/ad/ad.h"
 
@@ -33,7 +34,7 @@ static ir_ref face_area(tracer *t, ir_ref data, ir_ref face)
                   v3_length(t, v3_cross(t, v3_sub(t, v[1], v[0]), v3_sub(t, v[2], v[0]))));
 }
 
-/* Cumulative within a block of faces; its sum to where blocks are summed. */
+/* Lane: a block of faces. Cumulative areas within the block; its total to the work buffer. */
 void geometry_area_blocks(tracer *t, ir_ref record, ir_ref id)
 {
     ir_func *f = t->f;
@@ -50,7 +51,7 @@ void geometry_area_blocks(tracer *t, ir_ref record, ir_ref id)
              state[1]);
 }
 
-/* One lane: cumulative over blocks, word 0 the first one's beginning; and 1 / area of a light. */
+/* One lane: totals become cumulative over blocks, with 0 in front; and 1 / area of a light. */
 void geometry_area_sums(tracer *t, ir_ref record, ir_ref id)
 {
     ir_func *f = t->f;
@@ -73,6 +74,7 @@ void geometry_area_sums(tracer *t, ir_ref record, ir_ref id)
     ir_endif(f);
 }
 
+/* Lane: a face. Its entry of the table: the cumulative area over the total; the last one is exactly 1. */
 void geometry_area_table(tracer *t, ir_ref record, ir_ref id)
 {
     ir_func *f = t->f;
@@ -91,7 +93,7 @@ void geometry_area_table(tracer *t, ir_ref record, ir_ref id)
 
 /* ---- generated normals ---- */
 
-/* v over its length; where that is 0, 0. */
+/* v over its length, or 0 if that is 0. Derivatives are finite there, too. */
 static vec3 unit_or_zero(tracer *t, vec3 v)
 {
     ir_func *f = t->f;
@@ -100,7 +102,7 @@ static vec3 unit_or_zero(tracer *t, vec3 v)
     return v3_scale(t, v, ir_select(f, there, ir_div(f, t_f32(t, 1), ir_sqrt(f, safe)), t_f32(t, 0)));
 }
 
-/* The face's normal times the angle at its corner `k` (u32). */
+/* The normal of a corner's face times the angle at that corner. corner: u32, 3 * face + its number in it. */
 static vec3 corner_normal(tracer *t, ir_ref data, ir_ref corner)
 {
     ir_func *f = t->f;
@@ -141,15 +143,15 @@ static vec3 vertex_normal(tracer *t, ir_ref record, ir_ref vertex)
     return v3(ir_select(f, none, t_f32(t, 1), out.x), out.y, out.z); /* as mesh_generate_normals */
 }
 
-/* Words of BUFFER_VALUES, or elements of gradients, of vertex `id`. */
-static ir_ref normal_place(tracer *t, ir_ref record, enum refit_mesh first, ir_ref id)
+/* The word of BUFFER_VALUES, or the element of BUFFER_GRADIENT, where the normal of vertex `id` begins. */
+static ir_ref normal_word(tracer *t, ir_ref record, enum refit_mesh first, ir_ref id)
 {
     return ir_add(t->f, work_word(t, record, first), ir_mul(t->f, id, t_u32(t, 3)));
 }
 
 void geometry_normal_values(tracer *t, ir_ref record, ir_ref id)
 {
-    ir_ref n[3], to = normal_place(t, record, REFIT_MESH_NORMAL_VALUES, id);
+    ir_ref n[3], to = normal_word(t, record, REFIT_MESH_NORMAL_VALUES, id);
     vec3_put(vertex_normal(t, record, id), n);
     for (uint32_t k = 0; k < 3; k++)
         ir_store(t->f, BUFFER_VALUES, t_offset(t, to, k), n[k]);
@@ -167,9 +169,10 @@ void geometry_normals(tracer *t, ir_ref record, ir_ref id)
 
 /* ---- their derivatives ---- */
 
-/* Lane: a vertex of the mesh that UNIFORM_TABLE_RECORD says. */
+/* The entry of a kernel with a lane per vertex of the mesh that UNIFORM_TABLE_RECORD names. */
 static void open_vertex(ir_module *m, const plan *p, const char *name, tracer *t, ir_ref *record, ir_ref *id)
 {
+    BL_ASSERT(p->normals_derived, "%s: no normals are derived", name);
     ir_func *f = m->entry = ir_func_create(m, name);
     *t = (tracer){.f = f, .plan = p, .tracked = true};
     *record = ir_uniform(f, IR_U32, UNIFORM_TABLE_RECORD), *id = ir_global_id(f);
@@ -189,7 +192,7 @@ bl_result kernel_geometry_adjoint(const plan *p, ir_module *m, bool fixed_point)
     tracer t;
     ir_ref record, id, n[3], seeds[3];
     open_vertex(m, p, "geometry adjoint", &t, &record, &id);
-    ir_ref first = normal_place(&t, record, REFIT_MESH_NORMAL_GRADIENTS, id);
+    ir_ref first = normal_word(&t, record, REFIT_MESH_NORMAL_GRADIENTS, id);
     vec3_put(vertex_normal(&t, record, id), n);
     for (uint32_t k = 0; k < 3; k++)
         seeds[k] = gradient_number(&t, t_offset(&t, first, k), fixed_point);
@@ -203,7 +206,7 @@ bl_result kernel_geometry_tangent(const plan *p, ir_module *m)
     ir_ref record, id, n[3], tangents[3];
     m->buffers.data[BUFFER_TANGENT].constant = false;
     open_vertex(m, p, "geometry tangent", &t, &record, &id);
-    ir_ref to = normal_place(&t, record, REFIT_MESH_NORMAL_VALUES, id);
+    ir_ref to = normal_word(&t, record, REFIT_MESH_NORMAL_VALUES, id);
     vec3_put(vertex_normal(&t, record, id), n);
     ad_forward(t.f, NULL, NULL, 0, n, tangents, 3);
     for (uint32_t k = 0; k < 3; k++)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Steps of the geometry kernel about a shape whose to_world has changed (shape/to_world.c): from its own
- * space to the world's. */
+ * Steps of the geometry kernel for a shape or instance whose to_world has changed (shape/to_world.c). They
+ * compute in world space what the scene buffer has of it, from what is kept in the shape's own space:
+ * vertices and normals of meshes, the words of other shapes, maps of instances, inverse maps. */
 #include "render/integrator/derived/geometry.h"
 
-/* A vertex, and its normal, which goes by the inverse transpose. */
+/* Lane: a vertex of a mesh. Its position, and its normal by the inverse transpose. */
 void geometry_place(tracer *t, ir_ref place, ir_ref id)
 {
     ir_func *f = t->f;
@@ -42,7 +43,7 @@ static void store_solid(tracer *t, const placed_at *at, const placed_shape *s, i
     }
 }
 
-/* A point that describes a shape that is no mesh. */
+/* Lane: a point that describes a shape other than a mesh. */
 void geometry_settle(tracer *t, ir_ref record, ir_ref id)
 {
     ir_func *f = t->f;
@@ -60,7 +61,7 @@ void geometry_settle(tracer *t, ir_ref record, ir_ref id)
     }
 }
 
-/* A primitive of a shape that is no mesh. */
+/* Lane: a primitive of a shape other than a mesh. */
 void geometry_solid(tracer *t, ir_ref record, ir_ref id)
 {
     ir_func *f = t->f;
@@ -99,7 +100,7 @@ static void store_map(tracer *t, const affine_map *m, ir_ref at)
     }
 }
 
-/* One lane. */
+/* One lane: the maps of an instance's level. */
 void geometry_instance(tracer *t, ir_ref record, ir_ref id)
 {
     (void)id;
@@ -109,7 +110,7 @@ void geometry_instance(tracer *t, ir_ref record, ir_ref id)
     store_map(t, &back, t_offset(t, level, LEVEL_TO_GROUP));
 }
 
-/* One lane. */
+/* One lane: the inverse of a shape's map. */
 void geometry_place_inverse(tracer *t, ir_ref place, ir_ref id)
 {
     (void)id;

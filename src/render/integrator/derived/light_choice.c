@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Which light a vertex samples, where lights are not all alike: by their sampling_weight, or by that times
- * their power, which follows the values. A sampling table (plan.h): cumulative probabilities, one f32 per
- * light. Detached, like all choices (docs/theory/detached_replay.md).
+ * Which light a vertex samples, where not all have the same probability: in proportion to their
+ * sampling_weight, or to that times their power, which follows the values. It is a sampling table (plan.h) of
+ * cumulative probabilities, one f32 per light, inverted by binary search. Detached, like all choices
+ * (docs/theory/detached_replay.md).
  *
- * By power, every light is given a share of the mean power, so that one that is dark now, and is being
- * differentiated or brightens in a fit, is still sampled (docs/theory/support.md). A weight of 0 is the
- * scene's word that a light is not to be sampled. */
+ * Invariant: choosing by power, every light gets a share of the mean power in addition to its own. So a light
+ * that is dark now, and is differentiated or becomes brighter in a fit, is still sampled
+ * (docs/theory/support.md). Only a weight of 0 excludes a light: the scene asks for that. */
 #include "render/integrator/derived/derived.h"
 
 enum { STEP_WEIGHTS, STEP_SUM };
@@ -18,7 +19,11 @@ uint32_t light_choice_lanes(const render_scene *s, uint32_t step)
     return step == STEP_WEIGHTS ? s->emitters.count : 1;
 }
 
-static ir_ref table(tracer *t) { return t_word(t, t_u32(t, 0), HEADER_LIGHT_TABLE); }
+static ir_ref table(tracer *t)
+{
+    BL_ASSERT(t->plan->lights_tabled, "%u lights without a table", t->plan->scene->emitters.count);
+    return t_word(t, t_u32(t, 0), HEADER_LIGHT_TABLE);
+}
 static ir_ref entry(tracer *t, ir_ref light)
 {
     return ir_load(t->f, IR_F32, BUFFER_VALUES, ir_add(t->f, table(t), light));
@@ -56,7 +61,7 @@ static ir_func *make_power(ir_module *m, const plan *p, const class_node *n)
     return f;
 }
 
-/* Of each light: its power, else 1. */
+/* The first step, a lane per light: its power if lights are chosen by power, else 1. */
 static void step_weights(tracer *t, ir_ref light)
 {
     ir_func *f = t->f;
@@ -73,8 +78,8 @@ static void step_weights(tracer *t, ir_ref light)
     set_entry(t, light, power);
 }
 
-/* Sum over the lights of (power + share) * weight; into the table, as shares of `total`, where that is
- * given. */
+/* The sum over the lights of (power + share) * weight. If `total` is given, the partial sums over it are the
+ * table's entries. */
 static ir_ref add_up(tracer *t, ir_ref share, const ir_ref *total)
 {
     ir_func *f = t->f;
@@ -89,12 +94,13 @@ static ir_ref add_up(tracer *t, ir_ref share, const ir_ref *total)
     return state[1];
 }
 
+/* The second step, one lane: sums up the table. */
 static void step_sum(tracer *t)
 {
     ir_func *f = t->f;
     ir_ref zero = t_f32(t, 0), share = zero;
-    if (t->plan->scene->light_choice ==
-        LIGHTS_BY_POWER) { /* where all is dark, lights are chosen by their weights */
+    /* If all lights are dark, they are chosen by their weights. */
+    if (t->plan->scene->light_choice == LIGHTS_BY_POWER) {
         ir_ref sum = add_up(t, zero, NULL);
         share = ir_select(f, ir_gt(f, sum, zero),
                           ir_mul(f, sum, t_f32(t, least_share / (float)t->plan->scene->emitters.count)),
@@ -106,9 +112,10 @@ static void step_sum(tracer *t)
 
 ir_func *light_choice_step(ir_module *m, const plan *p, uint32_t step)
 {
+    BL_ASSERT(step < LIGHT_CHOICE_STEPS, "step %u of the table of lights", step);
     ir_func *f = ir_func_create(m, step == STEP_WEIGHTS ? "light_weights" : "light_sum");
     tracer t = {.f = f, .plan = p};
-    ir_param(f, IR_U32); /* a record, of steps of classes */
+    ir_param(f, IR_U32); /* steps of classes take a record here */
     ir_ref light = ir_param(f, IR_U32);
     if (step == STEP_WEIGHTS)
         step_weights(&t, light);

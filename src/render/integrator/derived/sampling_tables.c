@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Sampling tables (plan.h): one small kernel for all steps of all classes. Which step of which instance a
- * dispatch is about is the same for all its lanes, and stands in uniforms; the plan lists the dispatches in
- * the order in which they must run. Detached: nothing is differentiated here, and frozen evaluations read the
- * tables of the values that decide the path. */
+ * Sampling tables (plan.h): one small kernel for all steps of all classes. A dispatch runs one step of one
+ * instance, which its uniforms name. The plan lists the dispatches in the order in which they must run.
+ *
+ * Invariant: tables are detached. Nothing is differentiated here, and frozen evaluations read the tables of
+ * the values that decide the path (docs/theory/derived_quantities.md). */
 #include "render/integrator/derived/derived.h"
 
 static ir_func *make_step(ir_module *m, const plan *p, const class_node *n, uint32_t step)
 {
+    BL_ASSERT(n->cls->table_step, "%s has sampling tables and no steps", n->cls->plugin.name);
     ir_func *f = ir_func_create(m, n->cls->plugin.name);
     tracer t = {.f = f, .plan = p};
     ir_ref record = ir_param(f, IR_U32), id = ir_param(f, IR_U32);

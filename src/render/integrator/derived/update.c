@@ -1,32 +1,31 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Derived values (docs/theory/derived_quantities.md, plan.h): small kernels around those that walk paths, one
- * lane per object that has any, or per value (update_element).
+ * Derived values (docs/theory/derived_quantities.md, plan.h): small kernels before and after those that walk
+ * paths. They have a lane per object with derived values, or per value where the class has update_element.
  *
- *   update          derived = update(parameters), in the buffer of values. Runs when parameters have changed;
- *                   with the frozen values bound in
- *                   their place, before a frozen evaluation.
- *   update adjoint  reads the gradients that a gradient pass has left for derived values, and adds
- *                   d(derived)/d(parameters) times them to the
- *                   gradients of the parameters.
- *   update tangent  before a forward pass: tangents of derived values from those of the parameters.
+ *   update          Stores derived = update(parameters) in the buffer of values. Runs when parameters have
+ *                   changed, and before a frozen evaluation with the frozen values bound instead.
+ *   update adjoint  After a gradient pass: reads the gradients of the derived values, multiplies them by
+ *                   d(derived)/d(parameters), and adds the product to the gradients of the parameters.
+ *   update tangent  Before a forward pass: tangents of derived values from those of the parameters.
  *
- * Parameters' elements are only added to and derived ones only read, so lanes do not meet, and shared
- * parameters are no matter. */
+ * Invariant: the adjoint only adds to elements of parameters and only reads elements of derived values. So
+ * lanes need no order, and several objects may share a parameter. */
 #include "render/integrator/derived/derived.h"
 #include "spirv_gen/ad/ad.h"
 
-/* What one lane derives: values first, first + 1 .. of an object. */
+/* What one lane derives: `count` values of an object, from number `first` on. */
 typedef struct part {
     ir_ref first; /* u32 */
     uint32_t count;
     ir_ref *values;
 } part;
 
-/* element: of a class with update_element; else not used. */
+/* element: the value's number, if the class has update_element; else not used. */
 static part derive(tracer *t, const class_node *n, ir_ref record, ir_ref element)
 {
     bool each = n->cls->update_element != NULL;
     part p = {.first = each ? element : t_u32(t, 0), .count = each ? 1 : n->cls->derived_count};
+    BL_ASSERT(p.count > 0, "%s derives no values", n->cls->plugin.name);
     p.values = arena_alloc(&t->f->module->arena, p.count * sizeof *p.values);
     if (each)
         p.values[0] = n->cls->update_element(t, n, record, element);
@@ -41,8 +40,8 @@ static ir_ref element_param(const plan *p, ir_func *f)
     return p->update_elements ? ir_param(f, IR_U32) : (ir_ref){0};
 }
 
-/* The value's place, given that of the object's first. */
-static ir_ref place(tracer *t, ir_ref first, const part *p, uint32_t k)
+/* Where value k of the part is stored; first: where the object's first value is. */
+static ir_ref address(tracer *t, ir_ref first, const part *p, uint32_t k)
 {
     return t_offset(t, ir_add(t->f, first, p->first), k);
 }
@@ -55,14 +54,14 @@ static ir_func *make_update(ir_module *m, const plan *p, const class_node *n)
     part derived = derive(&t, n, record, element);
     ir_ref first = t_word(&t, record, n->derived_word);
     for (uint32_t k = 0; k < derived.count; k++)
-        ir_store(f, BUFFER_VALUES, place(&t, first, &derived, k), derived.values[k]);
+        ir_store(f, BUFFER_VALUES, address(&t, first, &derived, k), derived.values[k]);
     ir_return(f, NULL, 0);
     return f;
 }
 
 /* ---- adjoint ---- */
 
-/* Of the magnitude, since -1 as (2^32 - 1) - 2^32 would lose it. */
+/* Fixed point is converted by magnitude: -1, as (2^32 - 1) - 2^32 in f32, would be 0. */
 ir_ref gradient_number(tracer *t, ir_ref element, bool fixed_point)
 {
     ir_func *f = t->f;
@@ -91,7 +90,7 @@ static ir_func *make_adjoint(ir_module *m, const plan *p, const class_node *n, b
         ir_ref first = t_word(&t, record, n->derived_word + 1);
         ir_if(f, ir_ne(f, first, t_u32(&t, PLAN_NONE)));
         for (uint32_t k = 0; k < derived.count; k++)
-            seeds[k] = gradient_number(&t, place(&t, first, &derived, k), fixed_point);
+            seeds[k] = gradient_number(&t, address(&t, first, &derived, k), fixed_point);
         ad_backward(f, derived.values, seeds, derived.count, NULL, NULL, 0);
         ir_else(f);
         ir_endif(f);
@@ -112,14 +111,14 @@ static ir_func *make_tangent(ir_module *m, const plan *p, const class_node *n)
     ad_forward(f, NULL, NULL, 0, derived.values, tangents, derived.count);
     ir_ref first = t_word(&t, record, n->derived_word);
     for (uint32_t k = 0; k < derived.count; k++)
-        ir_store(f, BUFFER_TANGENT, place(&t, first, &derived, k), tangents[k]);
+        ir_store(f, BUFFER_TANGENT, address(&t, first, &derived, k), tangents[k]);
     ir_return(f, NULL, 0);
     return f;
 }
 
 /* ---- kernels ---- */
 
-/* Lane k: the function of its object's class, with its record, and the element that is its. */
+/* The entry: lane k calls the function of its object's class with the object's record, and its element. */
 static void dispatch(ir_module *m, const plan *p, const char *name, ir_func *const *functions)
 {
     ir_func *f = ir_func_create(m, name);

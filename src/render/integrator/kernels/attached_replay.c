@@ -1,25 +1,30 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The order in which vertices are backpropagated where rays follow parameters (attached_path.c). The adjoint
- * of a vertex needs that of the ray that goes on from it, so along a chain, vertices linked by rays that
- * move, the last comes first. A chain is at least one vertex long; where all links are FIXED, phase 1 is what
- * it is elsewhere. In phase 1 a lane
+ * The order in which vertices are backpropagated where rays move with parameters (motion/attached_path.c;
+ * docs/theory/attached_replay.md). The adjoint of a vertex needs the adjoint of the ray that goes on from it.
+ * So along a chain, that is vertices linked by rays that move, the last vertex is backpropagated first. A
+ * chain has at least one vertex; if all links are FIXED, phase 1 is that of replay_vertex.c. In phase 1 a
+ * lane
  *
- *   FORTH  walks the chain, taking its light from L, up to its last vertex, and backpropagates that one;
- *   BACK   then visits the one before again, backpropagates it, and so on up to the first. Each one's light
- *          is given
- *          back to L, which so is what comes after the vertex whose turn it is.
+ *   FORTH  walks the chain to its last vertex, subtracting each vertex's light from L, and backpropagates the
+ *          last vertex;
+ *   BACK   then visits the vertex before it again and backpropagates that, and so on to the first. The light
+ *          of each vertex is added to L again, so that L is what comes after the vertex that is next.
  *
- * The place before each of the chain's first vertices is kept, so that BACK begins at it; that of later ones
- * is walked to from the last that is kept. Where the path goes on behind the chain, place and L there are
- * kept, too. So a chain of n <= KEPT + 1 vertices costs 2 n - 1 visits in phase 1, and m more of them m (m +
- * 3) / 2 more, in constant memory and without dividing by a Jacobian: PRB section 4.2 solves for the adjoint
- * of the next ray instead, linear in n, which needs four tangents of everything in phase 0 and an inverse
- * that rough lobes do not have. */
+ * The position before each of the chain's first vertices is kept, and BACK begins there. To a later vertex
+ * the lane walks from the last position that is kept. Where the path goes on after the chain, position and L
+ * are kept, too. A chain of n <= KEPT + 1 vertices costs 2 n - 1 visits in phase 1, and m vertices more cost
+ * m (m
+ * + 3) / 2 visits more. Memory is constant, and nothing is divided by a Jacobian. PRB, section 4.2, solves
+ * for the adjoint of the next ray instead: that is linear in n, but needs four tangents of everything in
+ * phase 0 and an inverse that rough lobes do not have.
+ *
+ * Invariant: positions, throughput and sums that are kept and recalled are those of the walk itself, so a
+ * vertex that is visited again is the same vertex, from the same random numbers. */
 #include "render/integrator/kernels/replay.h"
 
 enum chain_mode { CHAIN_FORTH, CHAIN_BACK };
 
-/* Rows of chain_rows: before the chain's second vertex, and those after it; behind the chain. */
+/* Rows of chain_rows: KEPT for the chain's second and later vertices, one for what comes after the chain. */
 enum { KEPT = 4, BEHIND = KEPT, ROWS };
 
 /* ---- state ---- */
@@ -47,12 +52,13 @@ replay_chain chain_none(walk *w)
     };
 }
 
+/* bool: the lane is in this mode */
 static ir_ref is(walk *w, const replay_state *p, enum chain_mode mode)
 {
     return ir_eq(w->t.f, p->chain.mode, t_u32(&w->t, mode));
 }
 
-/* The chain begins where the path stands. */
+/* Where `when`: a chain begins at the path's position. */
 static void begin_here(walk *w, replay_state *p, ir_ref when)
 {
     replay_chain *c = &p->chain;
@@ -67,9 +73,9 @@ ir_ref chain_fresh(walk *w, const replay_state *p)
 
 void chain_begin(walk *w, replay_state *p, ir_ref fresh) { begin_here(w, p, fresh); }
 
-/* ---- places along the chain ---- */
+/* ---- positions along the chain ---- */
 
-/* A row of chain_rows: visited like loop state. */
+/* What a row of chain_rows has: visited like loop state. */
 static void state_row(walk *w, loop_state *row, walk_position *at, throughput *b, replay_sums *sums)
 {
     state_position(w, row, at), state_throughput(row, b), state_sums(row, sums);
@@ -93,8 +99,11 @@ chain_rows chain_make_rows(walk *w)
     return p;
 }
 
+/* Where `when`: row `number` becomes *row. */
 static void keep(walk *w, const chain_rows *rows, ir_ref when, ir_ref number, const loop_state *row)
 {
+    BL_ASSERT(row->count == rows->number_count + rows->word_count, "%u references in a row of %u", row->count,
+              rows->number_count + rows->word_count);
     tracer *t = &w->t;
     ir_func *f = t->f;
     ir_if(f, when);
@@ -113,31 +122,33 @@ static void keep(walk *w, const chain_rows *rows, ir_ref when, ir_ref number, co
     ir_endif(f);
 }
 
-/* Row `number`, or what is in `row` where not `when`; it is then read. */
+/* Where `when`: *row becomes row `number`; else it stays. It is then read. */
 static void recall(walk *w, const chain_rows *rows, ir_ref when, ir_ref number, loop_state *row)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    ir_ref got[STATE_MOST], branch = ir_if(f, when);
+    BL_ASSERT(row->count == rows->number_count + rows->word_count, "%u references in a row of %u", row->count,
+              rows->number_count + rows->word_count);
+    ir_ref kept[STATE_MOST], branch = ir_if(f, when);
     ir_ref at = ir_mul(f, number, t_u32(t, rows->number_count)),
            word = ir_mul(f, number, t_u32(t, rows->word_count));
     uint32_t numbers = 0, words = 0;
     for (uint32_t k = 0; k < row->count; k++)
         if (is_number(w, row->r[k]))
-            got[k] = ir_lload(f, rows->numbers, t_offset(t, at, numbers++));
+            kept[k] = ir_lload(f, rows->numbers, t_offset(t, at, numbers++));
         else
-            got[k] = ir_lload(f, rows->words, t_offset(t, word, words++));
+            kept[k] = ir_lload(f, rows->words, t_offset(t, word, words++));
     for (uint32_t k = 0; k < row->count; k++)
         if (ir_type_of(f, row->r[k]) == IR_BOOL)
-            got[k] = ir_ne(f, got[k], t_u32(t, 0));
+            kept[k] = ir_ne(f, kept[k], t_u32(t, 0));
     ir_else(f);
     ir_endif(f);
     for (uint32_t k = 0; k < row->count; k++)
-        row->r[k] = ir_phi(f, branch, got[k], row->r[k]);
+        row->r[k] = ir_phi(f, branch, kept[k], row->r[k]);
     state_read(row);
 }
 
-/* Where the path stands, when it is to be where the row says; the sums are the row's where it is BEHIND. */
+/* Where `when`: position and throughput become those of row `number`; of the row BEHIND the sums, too. */
 static void go_to(walk *w, replay_state *p, ir_ref when, ir_ref number)
 {
     tracer *t = &w->t;
@@ -156,36 +167,40 @@ static void go_to(walk *w, replay_state *p, ir_ref when, ir_ref number)
 
 /* ---- one vertex ---- */
 
-/* What is to be done at it, in either phase. All bool. */
-typedef struct turn {
-    ir_ref forth, back, last; /* back: at the vertex whose turn it is; last: of the chain, going forth */
-    ir_ref adjoint, first;    /* first: of the chain */
-} turn;
+/* What this visit does. All bool. */
+typedef struct chain_step {
+    ir_ref forth;   /* walks forth: the vertex's light joins or leaves L */
+    ir_ref back;    /* has come back to the vertex that is next: its light joins L again */
+    ir_ref last;    /* walks forth in phase 1 and is at the chain's last vertex */
+    ir_ref adjoint; /* backpropagates: last or back */
+    ir_ref first;   /* is at the chain's first vertex */
+} chain_step;
 
-static turn turn_of(walk *w, const replay_state *p, const walk_vertex *v)
+static chain_step step_of(walk *w, const replay_state *p, const walk_vertex *v)
 {
     ir_func *f = w->t.f;
-    turn now = {
+    chain_step step = {
         .forth = is(w, p, CHAIN_FORTH),
         .back = ir_and(f, is(w, p, CHAIN_BACK), ir_eq(f, p->at.depth, p->chain.target)),
     };
-    now.last = ir_and(f, ir_and(f, now.forth, p->phase), link_is(w, v->attached.onward, LINK_FIXED));
-    now.adjoint = ir_or(f, now.last, now.back);
-    now.first = ir_eq(f, p->at.depth, p->chain.from.depth);
-    return now;
+    step.last = ir_and(f, ir_and(f, step.forth, p->phase), link_is(w, v->attached.onward, LINK_FIXED));
+    step.adjoint = ir_or(f, step.last, step.back);
+    step.first = ir_eq(f, p->at.depth, p->chain.from.depth);
+    return step;
 }
 
-/* Behind the vertex: who is next. Returns whether the path goes on. */
-static ir_ref schedule(walk *w, replay_state *p, const turn *now, ir_ref alive, ir_ref depth)
+/* After the vertex: sets position and mode for the next visit. Returns whether the sample goes on. */
+static ir_ref schedule(walk *w, replay_state *p, const chain_step *step, ir_ref alive, ir_ref depth)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
     replay_chain *c = &p->chain;
-    ir_ref forth = t_u32(t, CHAIN_FORTH), first = now->first;
-    c->ended = ir_select(f, now->last, ir_not(f, alive), c->ended);
-    ir_ref swept = ir_and(f, now->adjoint, first), turns_back = ir_and(f, now->adjoint, ir_not(f, first));
-    ir_ref goes_on = ir_and(f, ir_and(f, swept, now->back), ir_not(f, c->ended));
-    ir_ref over = ir_or(f, ir_and(f, ir_not(f, p->phase), ir_not(f, alive)), ir_and(f, swept, c->ended));
+    ir_ref forth = t_u32(t, CHAIN_FORTH), first = step->first;
+    c->ended = ir_select(f, step->last, ir_not(f, alive), c->ended);
+    /* done: the chain's first vertex has been backpropagated, so the whole chain has */
+    ir_ref done = ir_and(f, step->adjoint, first), turns_back = ir_and(f, step->adjoint, ir_not(f, first));
+    ir_ref goes_on = ir_and(f, ir_and(f, done, step->back), ir_not(f, c->ended));
+    ir_ref over = ir_or(f, ir_and(f, ir_not(f, p->phase), ir_not(f, alive)), ir_and(f, done, c->ended));
     c->mode =
         ir_select(f, turns_back, t_u32(t, CHAIN_BACK), ir_select(f, ir_or(f, goes_on, over), forth, c->mode));
     c->target = ir_select(f, turns_back, ir_sub(f, depth, t_u32(t, 1)), c->target);
@@ -196,41 +211,43 @@ static ir_ref schedule(walk *w, replay_state *p, const turn *now, ir_ref alive, 
           ir_select(f, goes_on, t_u32(t, BEHIND), kept));
     p->at = position_select(w, to_first, c->from, p->at);
     p->b = throughput_select(w, to_first, &c->b, &p->b);
-    begin_here(w, p, ir_or(f, goes_on, ir_and(f, swept, now->last)));
+    begin_here(w, p, ir_or(f, goes_on, ir_and(f, done, step->last)));
     return ir_not(f, over);
 }
 
 ir_ref chain_vertex(const walk *kernel, replay_state *p, color dL)
 {
+    BL_ASSERT(kernel->motion->chains && !kernel->volumetric, "chains in a walk with motion %s",
+              kernel->motion->name);
     walk own = replay_walk(kernel, p), *w = &own;
     tracer *t = &w->t;
     ir_func *f = t->f;
     ir_ref depth = p->at.depth, hash = p->hash, seen = p->seen,
-           before = ir_sub(f, ir_sub(f, depth, p->chain.from.depth), t_u32(t, 1));
+           row = ir_sub(f, ir_sub(f, depth, p->chain.from.depth), t_u32(t, 1));
     loop_state here = {0}, there = {0};
     state_row(w, &here, &p->at, &p->b, &p->sums);
-    keep(w, p->rows, ir_and(f, ir_and(f, p->phase, is(w, p, CHAIN_FORTH)), ir_lt(f, before, t_u32(t, KEPT))),
-         before, &here);
+    keep(w, p->rows, ir_and(f, ir_and(f, p->phase, is(w, p, CHAIN_FORTH)), ir_lt(f, row, t_u32(t, KEPT))),
+         row, &here);
     walk_vertex v = walk_visit(w, p->at);
     contribution k = contribute(w, &v, &p->at);
     throughput after = p->b;
     passage onward = throughput_pass(w, depth, &v, k.for_sample, &after);
     v.attached.onward = ir_select(f, onward.alive, v.attached.onward, t_u32(t, LINK_FIXED));
-    turn now = turn_of(w, p, &v);
+    chain_step step = step_of(w, p, &v);
     color light = color_add(t, k.hit, k.light), none = color_all(t_f32(t, 0));
-    account(w, p, color_select(t, now.forth, light, none), p->phase);
+    account(w, p, color_select(t, step.forth, light, none), p->phase);
     replay_sums behind = p->sums;
     arrivals arrived = arrivals_start(w, p, &v);
-    adjoint(w, p, &(vertex_adjoint){&v, &k, walk_weigh(w, p->at, dL), now.adjoint}, &arrived);
-    p->chain.left = ir_select(f, now.last, sums_residual(t, &p->sums), p->chain.left);
-    ir_ref gives = ir_or(f, now.back, ir_and(f, now.last, ir_not(f, now.first)));
-    account(w, p, color_select(t, gives, light, none), ir_bool(f, false));
+    adjoint(w, p, &(vertex_adjoint){&v, &k, walk_weigh(w, p->at, dL), step.adjoint}, &arrived);
+    p->chain.left = ir_select(f, step.last, sums_residual(t, &p->sums), p->chain.left);
+    ir_ref gives_back = ir_or(f, step.back, ir_and(f, step.last, ir_not(f, step.first)));
+    account(w, p, color_select(t, gives_back, light, none), ir_bool(f, false));
     p->b = after;
     replay_note(w, p, &v, onward.alive);
-    p->hash = ir_select(f, now.forth, p->hash, hash), p->seen = ir_select(f, now.forth, p->seen, seen);
+    p->hash = ir_select(f, step.forth, p->hash, hash), p->seen = ir_select(f, step.forth, p->seen, seen);
     p->at = walk_next(w, p->at, &v, onward.alive);
     state_row(w, &there, &p->at, &p->b, &behind);
-    keep(w, p->rows, ir_and(f, ir_and(f, now.last, ir_not(f, now.first)), onward.alive), t_u32(t, BEHIND),
+    keep(w, p->rows, ir_and(f, ir_and(f, step.last, ir_not(f, step.first)), onward.alive), t_u32(t, BEHIND),
          &there);
-    return schedule(w, p, &now, onward.alive, depth);
+    return schedule(w, p, &step, onward.alive, depth);
 }

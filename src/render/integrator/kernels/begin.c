@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * How a walk begins: what kind of walk it is, and the functions that it calls. */
+ * How a walk begins: its mode, from plan, pass and integrator; its kind of motion; and the traced functions
+ * that it calls. All kernels of a pass begin here, so passes of a plan differ only where the mode does.
+ * The order is fixed: motion is chosen first, since it says which functions are needed, and materials are
+ * traced before phase functions, which stand behind them in the same lists. */
 #include "render/integrator/kernels/kernels.h"
 
 void walk_begin(walk *w, ir_func *f)
 {
     const plan *p = w->plan;
+    BL_ASSERT(p->filter && !w->motion, "pass %d begins twice", (int)w->pass);
     w->media = plan_has_media(p), w->volumetric = plan_is_volumetric(p);
     w->behind_null = p->scene->hide_emitters && plan_has_nulls(p) && !w->volumetric && p->scene->sees_through;
     w->weighted = sensor_weight(p->scene) != 1 || ((const filter_class *)p->filter->cls)->weighted;

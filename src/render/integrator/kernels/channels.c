@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What is known of a camera ray's first hit, as channels of an image: depth, position, normals, indices,
- * albedo (Mitsuba's aov and depth), and whether the ray sees anything (the alpha channel). The same samples
- * as those of the image with the same seed, weighted by the same filter; where nothing is hit a channel is 0.
- * Detached. */
+ * Channels of a camera ray's first hit, as images: depth, position, normals, indices, albedo (Mitsuba's aov
+ * and depth), and coverage (the alpha channel). One ray per sample, the same as the image's with the same
+ * seed and weighted by the same filter. If nothing is hit, a channel is 0. Detached. */
 #include "render/integrator/kernels/kernels.h"
 #include "render/integrator/vertex/plugin_functions.h"
 
@@ -17,8 +16,8 @@ static void state_coverage(walk *w, loop_state *s, coverage_state *p)
     state_ref(s, &p->seen), state_ref(s, &p->going);
 }
 
-/* With a null lobe in front: the ray goes on as the material decides, and is seen where it meets something
- * else. */
+/* bool: the ray hits a surface and its material samples another lobe than a null lobe. Through null lobes the
+ * ray goes on, in a loop over these surfaces. */
 static ir_ref coverage_behind_null(walk *w, walk_position at)
 {
     tracer *t = &w->t;
@@ -41,8 +40,8 @@ static ir_ref coverage_behind_null(walk *w, walk_position at)
     return p.seen;
 }
 
-/* 1 where the ray sees a surface, or an environment that is not hidden, for integrators that look that
- * far. */
+/* 1 if the ray hits a surface that is not transparent, or if there is an environment that is not hidden and
+ * the integrator shows it; else 0. */
 static ir_ref coverage(walk *w, const interaction *si, walk_position at)
 {
     tracer *t = &w->t;
@@ -69,7 +68,7 @@ static color albedo(walk *w, const interaction *si, walk_position at)
     return c;
 }
 
-/* Values of a channel's kind at the hit, as many as it has components. */
+/* Values of a kind of channel at the hit, one per component. */
 static void channel_values(walk *w, enum channel_kind kind, const interaction *si, walk_position at,
                            ir_ref out[3])
 {
@@ -79,7 +78,7 @@ static void channel_values(walk *w, enum channel_kind kind, const interaction *s
     switch (kind) {
     case CHANNEL_ALPHA:
         out[0] = coverage(w, si, at);
-        return; /* also where nothing is hit */
+        return; /* not 0 where nothing is hit */
     case CHANNEL_DEPTH:
         v.x = si->t;
         break;
@@ -122,7 +121,7 @@ static void channel_values(walk *w, enum channel_kind kind, const interaction *s
 
 typedef struct channels_state {
     ir_ref sample;
-    ir_ref sum[STATE_MOST]; /* of each channel; behind them, of its squares */
+    ir_ref sum[STATE_MOST]; /* of each channel, then of its squares */
 } channels_state;
 
 static void state_sums_of_channels(loop_state *s, channels_state *p, uint32_t words)
@@ -159,6 +158,8 @@ bl_result kernel_channels(walk *w, ir_module *m, const render_channel *channels,
     for (uint32_t k = 0; k < count; k++) {
         if (k == 0 || channels[k].kind != channels[k - 1].kind || channels[k].component == 0)
             channel_values(w, channels[k].kind, &si, camera, values);
+        BL_ASSERT(channels[k].component < 3, "component %u of channel %u", (unsigned)channels[k].component,
+                  k);
         ir_ref v = values[channels[k].component];
         then.sum[k] = ir_add(f, p.sum[k], w->weighted ? ir_mul(f, v, camera.weight) : v);
     }

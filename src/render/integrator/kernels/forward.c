@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The image derivative along one direction of parameter space: forward mode over the same detached paths that
- * the gradient kernel walks (same stream, same roulette, same treatment of zeros). A path carries the tangent
- * of its weight and that of its radiance; at each vertex
+ * The derivative of the image along one direction of parameter space: forward mode over the same detached
+ * paths that the gradient kernel walks (same stream, same roulette, same treatment of zeros). A path carries
+ * the tangents of its weight (its throughput) and of its radiance. At each vertex
  *
  *     radiance += weight * (mis * Le + f * mis * visibility / pdf * Ld)      weight *= f / pdf
  *
- * are differentiated with the weight's tangent given and those of Le, Ld and f from the parameters' tangents
- * (BUFFER_TANGENT). Everything else is detached. Nothing is divided by what may be zero, so a factor of 0
- * needs no care: the weight is then 0 and its tangent is not.
+ * are differentiated. The tangent of the weight is given, those of Le, Ld and f come from the tangents of the
+ * parameters (BUFFER_TANGENT), and everything else is detached. Forward mode divides by no factor, so a
+ * factor of 0 is no special case: the weight becomes 0 and its tangent does not.
  *
- * The film receives tangents in place of radiance. <W, film> for any W is the gradient kernel's result for
- * the adjoint W along the same direction, sample by sample, up to rounding.
+ * The film receives tangents instead of radiance. For any W, the inner product <W, film> equals the gradient
+ * kernel's result for the adjoint W along the same direction, sample by sample, up to rounding; that is what
+ * tests/gradient/forward.c checks.
  *
- * Where walk.drt, a DRT path follows the path (differential_ratio_tracking.c): what it gathers is radiance,
- * which the tangent of the extinction it was made for is multiplied with. */
+ * Where walk.drt, a DRT path follows each path (media/differential_ratio_tracking.c). It gathers radiance,
+ * which is then multiplied by the tangent of the extinction at the point where the DRT path began. */
 #include "render/integrator/kernels/kernels.h"
 #include "spirv_gen/ad/ad.h"
 
@@ -21,10 +22,10 @@ typedef struct forward_state {
     walk_position at;
     throughput b;           /* decides the path */
     color weight, radiance; /* tangents */
-    ir_ref ray[RAY_MOST];   /* and of walk_position.now, where walk.follows */
+    ir_ref ray[RAY_MOST];   /* tangents of attached_position.now, where the motion chains */
     color sum;
-    drt_path drt_path; /* where drt_any, and */
-    color light;       /* what it has found */
+    drt_path drt_path; /* where drt_any */
+    color light;       /* where drt_any: radiance that the DRT path has found */
 } forward_state;
 
 static void state_forward(walk *w, loop_state *s, forward_state *p)
@@ -38,8 +39,8 @@ static void state_forward(walk *w, loop_state *s, forward_state *p)
         state_drt(w, s, &p->drt_path), state_color(s, &p->light);
 }
 
-/* The value that decides the path, with the derivative of the tracked one; so the tracked one itself is never
- * computed. */
+/* The detached value with the derivative of the differentiated one. The latter's own value is not used, so
+ * its computation falls away. */
 static color with_derivative(tracer *t, color value, color tracked)
 {
     COLOR_EACH(r, ir_replace_grad(t->f, value.c[c], tracked.c[c]));
@@ -51,7 +52,7 @@ static color radiance(walk *w, walk_light light)
     return with_derivative(&w->t, walk_radiance(w, light, false), walk_radiance(w, light, true));
 }
 
-/* What the vertex adds to the radiance, without the weight. */
+/* The light of a vertex, without the weight. */
 static color contribution(walk *w, const walk_vertex *v, const walk_position *at, color for_light)
 {
     tracer *t = &w->t;
@@ -70,7 +71,7 @@ static color contribution(walk *w, const walk_vertex *v, const walk_position *at
 
 /* ---- DRT paths ---- */
 
-/* What a vertex adds to the light of a DRT path, the weight before it being b. */
+/* Adds the light of a vertex to that of the DRT path, if one is being walked; b: the throughput. */
 static void gather(walk *w, forward_state *p, const throughput *b, color found)
 {
     tracer *t = &w->t;
@@ -80,8 +81,9 @@ static void gather(walk *w, forward_state *p, const throughput *b, color found)
     p->light = color_add(t, p->light, color_select(t, p->drt_path.on, light, none));
 }
 
-/* Where the path has ended it may go back; whether the sample goes on. */
-static ir_ref turn(walk *w, forward_state *p, ir_ref alive)
+/* Where the path has ended: a DRT path begins, or the one that ended adds its derivative. Returns whether the
+ * sample goes on. */
+static ir_ref continue_with_drt(walk *w, forward_state *p, ir_ref alive)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
@@ -98,7 +100,7 @@ static ir_ref turn(walk *w, forward_state *p, ir_ref alive)
 
 /* ---- the walk ---- */
 
-/* One vertex: tangents move on with the path. Returns whether it lives. */
+/* One vertex: carries the tangents over it. Returns whether the path goes on. */
 static ir_ref step(const walk *kernel, forward_state *p)
 {
     walk own = *kernel, *w = &own;
@@ -135,8 +137,10 @@ static ir_ref step(const walk *kernel, forward_state *p)
     for (int c = 0; c < 3; c++)
         outputs[c] = added.c[c], outputs[3 + c] = next.c[c], from[c] = weight.c[c], moved[c] = p->weight.c[c];
     uint32_t width = w->motion->onward(w, &v, outputs + 6);
+    BL_ASSERT(width <= RAY_MOST, "%u numbers of a ray", width);
     if (width > 0) {
-        w->motion->inputs(w, &p->at, &v, from + 3);
+        uint32_t inputs = w->motion->inputs(w, &p->at, &v, from + 3);
+        BL_ASSERT(inputs == width, "a ray of %u numbers leads to one of %u", inputs, width);
         memcpy(moved + 3, p->ray, width * sizeof *p->ray);
     }
     ad_forward(t->f, from, moved, 3 + width, outputs, tangents, 6 + width);
@@ -154,7 +158,7 @@ static ir_ref step(const walk *kernel, forward_state *p)
     return onward.alive;
 }
 
-/* Where a path has ended, its tangent joins the sum and the next sample begins. */
+/* Where a path has ended: the tangent of its radiance joins the sum, and the next sample begins. */
 static void finish_path(walk *w, forward_state *p, ir_ref alive)
 {
     tracer *t = &w->t;
@@ -185,6 +189,7 @@ static void begin_ray(walk *w, forward_state *p, ir_ref fresh)
 
 bl_result kernel_forward(walk *w, ir_module *m)
 {
+    BL_ASSERT(w->pass == RENDER_FORWARD, "forward mode in pass %d", (int)w->pass);
     tracer *t = &w->t;
     ir_func *f = t->f;
     lane l = kernel_lane(w, m);
@@ -211,7 +216,7 @@ bl_result kernel_forward(walk *w, ir_module *m)
         begin_ray(w, &p, fresh);
     ir_ref alive = step(w, &p);
     if (drt_any(w))
-        alive = turn(w, &p, alive);
+        alive = continue_with_drt(w, &p, alive);
     finish_path(w, &p, alive);
     state_forward(w, &next, &p);
     state_endloop(f, loop, &state, &next);

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Light tracing: the image, and its gradient by replay. Lanes own light paths as they own samples of
- * pixels; where those end on the image is theirs to find.
+ * Light tracing: the image, and its gradient by path replay (docs/theory/light_tracing.md). A lane has light
+ * paths where other kernels have samples of a pixel; the pixels that they contribute to are found on the way.
  *
- * The loss changes by dL = sum over splats of A dS, with A = dL/dI read at the splat's place through the
- * filter. A path's splats S_k are products along the path, so with L = sum of A_k S_k, per channel, all
- * that path replay does with the radiance still to come holds for what is still to be splatted (Vicini et
- * al. 2021, listings 1 and 2, with the light's radiance as the first factor): phase 0 adds A_k S_k to L,
- * phase 1 takes them away again, and the value of vertex j has the derivative (L after j) / value, the
- * light's radiance L / radiance. M is what misses exactly one factor (docs/theory/zero_factors.md). */
+ * The loss changes by dL = sum over splats of A dS, where A is dL/dI read at the splat through the filter. A
+ * path's splats S_k are products along the path. So with L = sum of A_k S_k, per channel, path replay works
+ * as it does for radiance still to come (Vicini et al. 2021, listings 1 and 2), with the light's radiance as
+ * the first factor. Phase 0 adds A_k S_k to L, phase 1 subtracts them again. The derivative with respect to
+ * the value of vertex j is (L after j) / value, and with respect to the light's radiance it is L / radiance.
+ * M is the sum of contributions without their only zero factor (docs/theory/zero_factors.md).
+ *
+ * Invariant: both phases use the same random numbers and leave out the same splats that are not finite. */
 #include "render/integrator/kernels/kernels.h"
 #include "render/integrator/walk/radiance_sums.h"
 #include "spirv_gen/ad/ad.h"
@@ -15,7 +17,7 @@
 typedef struct light_state {
     light_position at;
     throughput b;
-    /* of the gradient alone */
+    /* in the gradient kernel: */
     ir_ref phase; /* bool: subtracting and backpropagating */
     replay_sums sums;
     ir_ref hash, hash_first;
@@ -32,7 +34,7 @@ static void state_light(loop_state *s, light_state *p, bool gradient)
     state_sums(s, &p->sums);
 }
 
-/* By what throughput becomes the vertex's splat. */
+/* The vertex's splat over the throughput; 0 if it has none. */
 static color splat_factor(walk *w, const light_vertex *v)
 {
     ir_func *f = w->t.f;
@@ -59,6 +61,7 @@ static ir_ref image_vertex(walk *w, light_state *p)
 
 /* ---- the gradient ---- */
 
+/* Of the light's radiance, at the beginning of the path. */
 static void adjoint_light(walk *w, const light_state *p, const light_vertex *v)
 {
     color seed = sums_over(&w->t, &p->sums, v->radiance);
@@ -68,7 +71,7 @@ static void adjoint_light(walk *w, const light_state *p, const light_vertex *v)
     ir_endif(w->t.f);
 }
 
-/* seed: adjoint of the splat's factor `scale * for_sensor`. */
+/* Of the material's two values. seed: adjoint of the splat's factor `scale * for_sensor`. */
 static void adjoint_surface(walk *w, const light_state *p, const light_vertex *v, color seed)
 {
     tracer *t = &w->t;
@@ -96,7 +99,7 @@ static ir_ref gradient_vertex(walk *w, light_state *p)
     adjoint_light(w, p, &v);
     light_emit(w, &v, &p->b);
     color factor = splat_factor(w, &v), whole = throughput_whole(w, &p->b);
-    ir_ref finite = color_finite(t, color_mul(t, whole, factor)); /* as the image leaves them out */
+    ir_ref finite = color_finite(t, color_mul(t, whole, factor)); /* the image leaves out the others */
     v.splat.there = ir_and(f, v.splat.there, finite);
     color adjoint = splat_read(w, &v.splat), seen = color_mul(t, adjoint, factor);
     for (int c = 0; c < 3; c++)
@@ -109,22 +112,22 @@ static ir_ref gradient_vertex(walk *w, light_state *p)
     return alive;
 }
 
-/* Where a path has ended, phase 0 turns into phase 1 of the same path, phase 1 into phase 0 of the next.
- * What is not finite is not replayed. */
+/* Where a path has ended: after phase 0 comes phase 1 of the same path, after phase 1 phase 0 of the next
+ * path. A path whose sum is not finite has no phase 1. */
 static void finish_gradient(walk *w, light_state *p, ir_ref alive)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
     ir_ref ended = ir_not(f, alive), finite = color_finite(t, p->sums.L);
-    ir_ref replayed = ir_and(f, ended, p->phase), walked = ir_and(f, ended, ir_not(f, p->phase));
+    ir_ref replayed = ir_and(f, ended, p->phase), phase_0_ended = ir_and(f, ended, ir_not(f, p->phase));
     kernel_count(w,
                  ir_and(f, replayed, ir_or(f, ir_ne(f, p->hash, p->hash_first), sums_residual(t, &p->sums))),
                  STATUS_DRIFT);
-    kernel_count(w, ir_and(f, walked, ir_not(f, finite)), STATUS_NON_FINITE);
-    ir_ref replay = ir_and(f, walked, finite), fresh = ir_and(f, ended, ir_not(f, replay));
-    sums_note_size(t, &p->sums, walked);
+    kernel_count(w, ir_and(f, phase_0_ended, ir_not(f, finite)), STATUS_NON_FINITE);
+    ir_ref replay = ir_and(f, phase_0_ended, finite), fresh = ir_and(f, ended, ir_not(f, replay));
+    sums_note_size(t, &p->sums, phase_0_ended);
     sums_restart(t, &p->sums, fresh);
-    p->hash_first = ir_select(f, walked, p->hash, p->hash_first);
+    p->hash_first = ir_select(f, phase_0_ended, p->hash, p->hash_first);
     p->hash = ir_select(f, alive, p->hash, t_u32(t, 0));
     p->phase = ir_or(f, replay, ir_and(f, p->phase, alive));
     p->at.sample = ir_add(f, p->at.sample, ir_to_u32(f, fresh));
@@ -137,6 +140,8 @@ bl_result kernel_light(walk *w, ir_module *m)
     tracer *t = &w->t;
     ir_func *f = t->f;
     bool gradient = w->pass == RENDER_GRADIENT;
+    BL_ASSERT(gradient || w->pass == RENDER_PRIMAL, "light tracing in pass %d", (int)w->pass);
+    BL_ASSERT(!w->volumetric, "light paths through media in pass %d", (int)w->pass);
     lane l = kernel_lane(w, m);
     light_state p = {
         .at = light_before(w, l.first),

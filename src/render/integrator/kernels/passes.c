@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The entrance: the table of passes, and a pass of a plan to its kernel. */
+ * The entrance to the integrator: the table of passes (passes.def), and render_trace, from a pass of a plan
+ * to its kernel as a trace. A pass either walks paths (WALK) or is a step before or after those (STEP). All
+ * kernels have the same buffers, in the order of enum render_buffer. */
 #include "render/integrator/derived/derived.h"
 #include "render/integrator/kernels/kernels.h"
 
@@ -67,7 +69,7 @@ static bl_result trace_channels(walk *w, ir_module *m)
     return kernel_channels(w, m, s->channels.data, s->channels.count, false);
 }
 
-/* The image, with squares in a variance pass: of the first hit's depth where the integrator is that. */
+/* The image, or the first hit's depth if the integrator is `depth`; in a variance pass also the squares. */
 static bl_result trace_image(walk *w, ir_module *m)
 {
     static const render_channel grey[3] = {
@@ -76,7 +78,7 @@ static bl_result trace_image(walk *w, ir_module *m)
                                        : kernel_primal(w, m);
 }
 
-/* The entry function is called as the pass, with spaces for hyphens. */
+/* The entry function has the name of the pass, with spaces instead of hyphens. */
 static ir_func *create_entry(ir_module *m, render_pass pass)
 {
     char name[32] = {0};

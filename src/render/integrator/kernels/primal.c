@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The image: path tracing with path regeneration. One loop over the vertices of all samples of a lane; a lane
- * whose path has ended starts its next sample in the same trip (docs/architecture.md, Lanes: +13 to +36 % on
- * CPU devices). */
+ * The image: path tracing with path regeneration, and in a variance pass the sums of squares of its samples.
+ * There is one loop over the vertices of all samples of a lane. A lane whose path has ended starts its next
+ * sample in the same trip, which makes CPU devices 13 to 36 % faster (docs/architecture.md, Lanes).
+ *
+ * Invariant: the path is that of the gradient kernels, since walk_visit and walk_survival decide it there
+ * too. Only throughput is simpler here: a factor of 0 ends the path. */
 #include "render/integrator/kernels/kernels.h"
 
 typedef struct primal_state {
@@ -19,7 +22,7 @@ static void state_primal(walk *w, loop_state *s, primal_state *p, bool squares)
         state_color(s, &p->squares);
 }
 
-/* Word of the film where a lane's sums of squares begin. */
+/* The word of the film where a lane's sums of squares begin: behind the sums of all lanes. */
 static ir_ref squares_word(walk *w, const lane *l)
 {
     ir_func *f = w->t.f;
@@ -28,7 +31,7 @@ static ir_ref squares_word(walk *w, const lane *l)
                   ir_mul(f, ir_mul(f, pixels, ir_uniform(f, IR_U32, UNIFORM_STRIPS)), t_u32(&w->t, 3)));
 }
 
-/* One vertex: adds its light, moves on. Returns whether the path lives. */
+/* One vertex: adds its light and moves on. Returns whether the path goes on. */
 static ir_ref vertex(walk *w, primal_state *p)
 {
     tracer *t = &w->t;
@@ -94,6 +97,7 @@ bl_result kernel_primal(walk *w, ir_module *m)
     tracer *t = &w->t;
     ir_func *f = t->f;
     bool squares = w->pass == RENDER_VARIANCE;
+    BL_ASSERT(squares || w->pass == RENDER_PRIMAL, "an image in pass %d", (int)w->pass);
     lane l = kernel_lane(w, m);
     ir_ref zero = t_f32(t, 0), squares_at = squares ? squares_word(w, &l) : t_u32(t, 0);
     primal_state p = {

@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Radiative backpropagation (Nimier-David, Speierer, Ruiz, Jakob 2020), which path replay is compared with.
- * Adjoint radiance walks from the sensor as a path does, and at each vertex of that path (listing 2) the
- * derivative of the material's value is weighed by the radiance that comes in along the sampled direction:
+ * Radiative backpropagation (Nimier-David, Speierer, Ruiz, Jakob 2020), to compare path replay with
+ * (docs/theory/radiative_backpropagation.md). Adjoint radiance is transported from the sensor along a path.
+ * At each vertex (listing 2) the derivative of the material's value is multiplied by the radiance that
+ * arrives along the sampled direction. That radiance is
  *
- *   METHOD_RECURSIVE  an estimate of its own, a path that begins there with other random numbers: unbiased,
- *                     and for a path of n vertices about n^2 / 2 visits;
- *   METHOD_UNIT       1 (section 3.8, biased I): one walk, no second one.
+ *   METHOD_RECURSIVE  estimated by a path of its own, which begins at the vertex with other random numbers.
+ * This is unbiased, and costs about n^2 / 2 visits for a path of n vertices. METHOD_UNIT       taken to be 1
+ * (section 3.8, biased I): one walk, without a second one.
  *
- * Everything that a vertex contributes, and its derivative, is path replay's, light sampling included: a turn
- * walks phase 0 from the vertex on and then phase 1 of that vertex alone, so that what its own light leaves
- * of L is the radiance that comes in. Only the numbers differ behind it. The first turn of a path, from the
- * camera, is the sample's radiance.
+ * What a vertex contributes, and its derivative, is computed as in path replay, light sampling included. For
+ * each vertex of the path there is one turn: phase 0 walks from the vertex to the end of the path, then phase
+ * 1 visits that vertex alone, so that L without the vertex's own light is the radiance that arrives. Behind
+ * the vertex a turn has its own random numbers. The first turn begins at the camera and gives the sample's
+ * radiance.
  *
- * Rays do not follow parameters here (plan_attaches_paths): directions of mirrors and smooth glass stay. */
+ * Rays do not move with parameters here (plan_attaches_paths): directions of mirrors and smooth glass stay.
+ */
 #include "render/integrator/kernels/replay.h"
 
 enum { FRESH_STREAM = 2 }; /* image: 0, gradient: 1 */
@@ -23,7 +26,7 @@ enum gradient_method replay_method(const walk *w)
     return w->pass == RENDER_GRADIENT && method != METHOD_TAPE ? method : METHOD_REPLAY;
 }
 
-/* Behind the vertex whose turn it is, numbers are those of this turn. */
+/* Behind the turn's vertex, random numbers are the turn's own; up to it, they are the path's. */
 static void choose_numbers(walk *w, const replay_state *p)
 {
     tracer *t = &w->t;
@@ -42,7 +45,8 @@ void radiative_begin(walk *w, replay_state *p, ir_ref fresh)
     p->turn.b = throughput_select(w, fresh, &p->b, &p->turn.b);
 }
 
-/* The material's derivative goes by the sample alone: light sampling would count the same radiance again. */
+/* METHOD_UNIT. The material is differentiated at the sampled direction only: light sampling would count the
+ * same radiance again. */
 static ir_ref unit_vertex(walk *w, replay_state *p, color dL)
 {
     tracer *t = &w->t;
@@ -61,6 +65,7 @@ static ir_ref unit_vertex(walk *w, replay_state *p, color dL)
 
 ir_ref radiative_vertex(const walk *kernel, replay_state *p, color dL)
 {
+    BL_ASSERT(!kernel->motion->chains, "radiative backpropagation with motion %s", kernel->motion->name);
     walk own = *kernel;
     if (replay_method(&own) == METHOD_UNIT)
         return unit_vertex(&own, p, dL);
@@ -77,16 +82,18 @@ static void finish_unit(walk *w, replay_state *p, ir_ref alive)
     replay_new_path(w, p, ended, alive);
 }
 
-/* Phase 0 of a turn goes on to where the path ends; then phase 1 visits the one vertex, behind which it is
- * the next one's turn. What is not finite ends the sample. */
+/* METHOD_RECURSIVE. Phase 0 of a turn goes on to the end of the path; then phase 1 visits the turn's vertex,
+ * after which the next vertex has its turn. A sum that is not finite ends the sample. */
 static void finish_turn(walk *w, replay_state *p, ir_ref alive)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    ir_ref finite = color_finite(t, p->sums.L), walked = ir_and(f, ir_not(f, p->phase), ir_not(f, alive));
-    ir_ref back = ir_and(f, walked, finite), next = ir_and(f, p->phase, alive);
-    ir_ref over = ir_or(f, ir_and(f, walked, ir_not(f, finite)), ir_and(f, p->phase, ir_not(f, alive)));
-    kernel_count(w, ir_and(f, walked, ir_not(f, finite)), STATUS_NON_FINITE);
+    ir_ref finite = color_finite(t, p->sums.L),
+           phase_0_ended = ir_and(f, ir_not(f, p->phase), ir_not(f, alive));
+    ir_ref back = ir_and(f, phase_0_ended, finite), next = ir_and(f, p->phase, alive);
+    ir_ref over =
+        ir_or(f, ir_and(f, phase_0_ended, ir_not(f, finite)), ir_and(f, p->phase, ir_not(f, alive)));
+    kernel_count(w, ir_and(f, phase_0_ended, ir_not(f, finite)), STATUS_NON_FINITE);
     replay_add_image(w, p, ir_and(f, back, walk_begins(w, &p->turn.from)));
     p->turn.from = position_select(w, next, p->at, p->turn.from);
     p->turn.b = throughput_select(w, next, &p->b, &p->turn.b);

@@ -1,39 +1,41 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Detached path replay backpropagation (Vicini, Speierer, Jakob 2021, section 4.1, listings 1 and 2; with
- * next-event estimation, MIS and roulette as docs/theory/detached_replay.md). Each sample is walked twice. In
- * phase 0 the light that every vertex contributes is added to L; in phase 1 it is subtracted again, which
- * leaves in L at each vertex exactly the radiance still to come, and the adjoint dL is backpropagated through
+ * Detached path replay backpropagation (Vicini, Speierer, Jakob 2021, section 4.1, listings 1 and 2), with
+ * next-event estimation, MIS and roulette (docs/theory/detached_replay.md). Each sample is walked twice.
+ * Phase 0 adds the light that every vertex contributes to L. Phase 1 subtracts it again, so that at each
+ * vertex L is exactly the radiance still to come, and backpropagates the adjoint dL through
  *
  *     Le' + Ld' + L * replace_grad(1, value'/value)
  *
- * RENDER_GRADIENT is fused: both phases of a sample follow each other in one loop body. RENDER_REPLAY and
- * RENDER_ADJOINT are the phases as kernels of their own, with a sample's L between them in BUFFER_SAMPLES;
- * all that differs is that the phase is then a constant, so that the builder folds the other one away. That
- * the second walk is the first again is measured: by the decisions' hash and by the residual of L
- * (status_word STATUS_DRIFT). What costs most in a walk need not be done twice: phase 0 notes which sampled
- * lights were visible (walk_known.seen), and through what (remembered_transmittance.c).
+ * RENDER_GRADIENT is fused: one loop body runs both phases of a sample, one after the other. RENDER_REPLAY
+ * and RENDER_ADJOINT are kernels of one phase each, with a sample's L between them in BUFFER_SAMPLES. There
+ * the phase is a constant, and the builder folds the code of the other phase away.
+ *
+ * Whether the second walk equals the first is measured, by the hash of all decisions and by what is left of L
+ * (STATUS_DRIFT). The most expensive work is not done twice: phase 0 notes which sampled lights are visible
+ * (walk_known.seen) and the transmittance toward them (media/remembered_transmittance.c).
  *
  * Zero factors (docs/theory/zero_factors.md): `whole` is beta where no factor so far was zero. M is a second
- * sum, of contributions that miss exactly one factor; at the vertex whose factor is zero the derivative with
- * respect to it is M.
+ * sum, of contributions without their only zero factor. At the vertex whose factor is zero, M is the
+ * derivative with respect to that factor.
  *
- * Where walk.drt, a third phase may follow, in which L, empty again, gathers the light of a DRT path
- * (differential_ratio_tracking.c).
+ * Where walk.drt, a third phase may follow: L, empty again, gathers the light of a DRT path
+ * (media/differential_ratio_tracking.c).
  *
- * L and M are two-float sums, so that adding and subtracting the same terms in the same order leaves nothing
- * (docs/theory/replay_equality.md). */
+ * L and M are two-float sums (walk/radiance_sums.c): subtracting the same terms in the same order leaves
+ * almost nothing (docs/theory/replay_equality.md). One vertex is in replay_vertex.c; other orders and
+ * estimators are in attached_replay.c and radiative_backpropagation.c, which share this loop. */
 #include "render/integrator/kernels/replay.h"
 
 static bool fused(const walk *w) { return w->pass == RENDER_GRADIENT; }
 
-/* Both phases in one kernel. */
-static bool turns(const walk *w) { return fused(w) && replay_method(w) != METHOD_UNIT; }
+/* The phase is loop state. */
+static bool has_both_phases(const walk *w) { return fused(w) && replay_method(w) != METHOD_UNIT; }
 
 static void state_replay(walk *w, loop_state *s, replay_state *p)
 {
     ir_func *f = w->t.f;
     state_position(w, s, &p->at);
-    if (turns(w))
+    if (has_both_phases(w))
         state_ref(s, &p->phase);
     else if (s->reads)
         p->phase = ir_bool(f, w->pass == RENDER_ADJOINT);
@@ -41,7 +43,7 @@ static void state_replay(walk *w, loop_state *s, replay_state *p)
         state_drt(w, s, &p->drt_path);
     else if (s->reads)
         p->drt_path.on = ir_bool(f, false);
-    if (s->reads) /* what a DRT path finds is added */
+    if (s->reads) /* on a DRT path light is added */
         p->phase = ir_and(f, p->phase, ir_not(f, p->drt_path.on));
     state_throughput(s, &p->b);
     state_sums(s, &p->sums);
@@ -55,6 +57,7 @@ static void state_replay(walk *w, loop_state *s, replay_state *p)
 
 /* ---- between the two walks ---- */
 
+/* Where `replayed`: counts the sample if its second walk differed from the first. */
 static void count_drift(walk *w, const replay_state *p, ir_ref replayed)
 {
     ir_func *f = w->t.f;
@@ -64,7 +67,7 @@ static void count_drift(walk *w, const replay_state *p, ir_ref replayed)
 
 /* ---- DRT paths ---- */
 
-/* The derivative that a DRT path was made for, where it has ended. */
+/* Where a DRT path has ended: backpropagates through the extinction at its beginning. */
 static void drt_backward(walk *w, replay_state *p, color dL, ir_ref ended)
 {
     tracer *t = &w->t;
@@ -79,7 +82,7 @@ static void drt_backward(walk *w, replay_state *p, color dL, ir_ref ended)
     ir_endif(f);
 }
 
-/* bool: where the path has been `replayed`, there is a DRT path to go; before replay_new_path. */
+/* bool: the path has been replayed, and a DRT path follows. To be called before replay_new_path. */
 static ir_ref starts_drt_path(walk *w, replay_state *p, color dL, ir_ref ended, ir_ref replayed)
 {
     if (!drt_any(w))
@@ -88,7 +91,7 @@ static ir_ref starts_drt_path(walk *w, replay_state *p, color dL, ir_ref ended, 
     return ir_and(w->t.f, replayed, drt_waits(w, &p->drt_path));
 }
 
-/* After replay_new_path. */
+/* Begins it where `back`. To be called after replay_new_path. */
 static void start_drt_path(walk *w, replay_state *p, ir_ref back, ir_ref fresh)
 {
     if (!drt_any(w))
@@ -100,28 +103,28 @@ static void start_drt_path(walk *w, replay_state *p, ir_ref back, ir_ref fresh)
 
 /* ---- ends of paths ---- */
 
-/* Where a path has ended: phase 0 turns into phase 1 of the same sample, phase 1 into phase 0 of the next.
- * What is not finite is not replayed. */
+/* Where a path has ended: after phase 0 comes phase 1 of the same sample, after phase 1 phase 0 of the next.
+ * A sample whose sum is not finite has no phase 1. */
 static void finish_fused(walk *w, replay_state *p, color dL, ir_ref alive)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
     ir_ref ended = ir_not(f, alive), finite = color_finite(t, p->sums.L);
     ir_ref replayed = ir_and(f, ended, p->phase),
-           walked = ir_and(f, ended, ir_not(f, ir_or(f, p->phase, p->drt_path.on)));
+           phase_0_ended = ir_and(f, ended, ir_not(f, ir_or(f, p->phase, p->drt_path.on)));
     count_drift(w, p, replayed);
-    kernel_count(w, ir_and(f, walked, ir_not(f, finite)), STATUS_NON_FINITE);
-    ir_ref replay = ir_and(f, walked, finite), back = starts_drt_path(w, p, dL, ended, replayed);
+    kernel_count(w, ir_and(f, phase_0_ended, ir_not(f, finite)), STATUS_NON_FINITE);
+    ir_ref replay = ir_and(f, phase_0_ended, finite), back = starts_drt_path(w, p, dL, ended, replayed);
     ir_ref fresh = ir_and(f, ended, ir_not(f, ir_or(f, replay, back)));
     replay_add_image(w, p, replay);
-    sums_note_size(t, &p->sums, walked);
-    p->hash_first = ir_select(f, walked, p->hash, p->hash_first);
+    sums_note_size(t, &p->sums, phase_0_ended);
+    p->hash_first = ir_select(f, phase_0_ended, p->hash, p->hash_first);
     replay_new_path(w, p, fresh, alive);
     p->phase = ir_or(f, replay, ir_and(f, p->phase, alive));
     start_drt_path(w, p, back, fresh);
 }
 
-/* RENDER_REPLAY: a path that has ended leaves its radiance and what helps to walk it again. */
+/* RENDER_REPLAY: a path that has ended stores its radiance, and what helps to walk it again. */
 static void finish_replay(walk *w, const lane *l, replay_state *p, ir_ref alive)
 {
     tracer *t = &w->t;
@@ -144,24 +147,24 @@ static void finish_replay(walk *w, const lane *l, replay_state *p, ir_ref alive)
     replay_new_path(w, p, ended, alive);
 }
 
-/* RENDER_ADJOINT: a path that begins takes up what its replay left. What was not finite sees nothing and ends
- * at once. */
+/* RENDER_ADJOINT: a path that begins loads what RENDER_REPLAY stored. If that is not finite, the path hits
+ * nothing and ends at once. */
 static void begin_adjoint(walk *w, const lane *l, replay_state *p, ir_ref fresh)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    ir_ref left[6], seen, hash, branch = ir_if(f, fresh);
+    ir_ref stored[6], seen, hash, branch = ir_if(f, fresh);
     for (uint32_t k = 0; k < 6; k++)
-        left[k] = ir_load(f, IR_F32, BUFFER_SAMPLES,
-                          kernel_sample_word(w, l, p->at.sample, t_u32(t, SAMPLE_RADIANCE + k)));
+        stored[k] = ir_load(f, IR_F32, BUFFER_SAMPLES,
+                            kernel_sample_word(w, l, p->at.sample, t_u32(t, SAMPLE_RADIANCE + k)));
     seen = ir_load(f, IR_U32, BUFFER_SAMPLES, kernel_sample_word(w, l, p->at.sample, t_u32(t, SAMPLE_SEEN)));
     hash = ir_load(f, IR_U32, BUFFER_SAMPLES, kernel_sample_word(w, l, p->at.sample, t_u32(t, SAMPLE_HASH)));
     ir_else(f);
     ir_endif(f);
     for (int c = 0; c < 3; c++) {
-        p->sums.L.c[c] = ir_phi(f, branch, left[c], p->sums.L.c[c]);
-        p->sums.M.c[c] = ir_phi(f, branch, left[3 + c], p->sums.M.c[c]);
-        p->sums.size.c[c] = ir_phi(f, branch, left[c], p->sums.size.c[c]);
+        p->sums.L.c[c] = ir_phi(f, branch, stored[c], p->sums.L.c[c]);
+        p->sums.M.c[c] = ir_phi(f, branch, stored[3 + c], p->sums.M.c[c]);
+        p->sums.size.c[c] = ir_phi(f, branch, stored[c], p->sums.size.c[c]);
     }
     p->seen = ir_phi(f, branch, seen, p->seen), p->hash_first = ir_phi(f, branch, hash, p->hash_first);
     ir_ref finite = color_finite(t, p->sums.size);
@@ -172,6 +175,7 @@ static void begin_adjoint(walk *w, const lane *l, replay_state *p, ir_ref fresh)
     }
 }
 
+/* RENDER_ADJOINT: where a path has ended, a DRT path or the next sample begins. */
 static void finish_adjoint(walk *w, replay_state *p, color dL, ir_ref alive)
 {
     ir_func *f = w->t.f;
@@ -208,6 +212,10 @@ bl_result kernel_gradient(walk *w, ir_module *m)
     ir_func *f = w->t.f;
     bool image = w->pass != RENDER_ADJOINT, gradient = w->pass != RENDER_REPLAY;
     enum gradient_method method = replay_method(w);
+    BL_ASSERT(fused(w) || w->pass == RENDER_REPLAY || w->pass == RENDER_ADJOINT, "a gradient in pass %d",
+              (int)w->pass);
+    BL_ASSERT(method == METHOD_REPLAY || !w->motion->chains, "method %d with motion %s", (int)method,
+              w->motion->name);
     w->notes = method != METHOD_UNIT;
     lane l = kernel_lane(w, m);
     color dL = gradient ? replay_sample_adjoint(w, &l) : color_all(t_f32(&w->t, 0));

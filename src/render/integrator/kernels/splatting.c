@@ -1,26 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Contributions to places of the image, through the film's filter. A place gives every pixel within the
- * filter's reach a share; the shares have the sum 1, those of pixels beyond the window included, which are
- * lost (Mitsuba's block with normalisation). The box has one pixel.
+ * Splatting: contributions to points of the image, through the film's filter, and the adjoint of that. Every
+ * pixel within the filter's reach of a point gets a share. The shares sum to 1, and those of pixels outside
+ * the window are lost (Mitsuba's image block with normalisation). With a box filter one pixel gets
+ * everything.
  *
  * The image is summed in the kernel's accumulation buffer as 64-bit fixed point (opt/accumulate.c), so it
- * is the same whatever the order. All is divided by the number of samples per pixel, because there are as
- * many paths as samples in the whole image and importance is relative to its mean. */
+ * does not depend on the order. Contributions are divided by the number of samples per pixel: there are as
+ * many paths as samples in the whole image, and importance is relative to the image's mean.
+ *
+ * Invariant: splat_read gathers dL/dI with the same shares with which splat_add distributes. */
 #include "render/integrator/kernels/kernels.h"
 
 typedef struct footprint {
     const filter_class *filter;
     ir_ref record;
-    ir_ref taps; /* u32: pixels along each axis; 0 where nothing is splatted */
-    ir_ref first_x, first_y,
-        inverse; /* f32: the first pixel's coordinates; 1 / (sum of all shares), times 1 / samples */
+    ir_ref taps;             /* u32: pixels along each axis; 0 where nothing is splatted */
+    ir_ref first_x, first_y; /* f32: coordinates of the first pixel */
+    ir_ref inverse;          /* f32: 1 / (sum of the filter's values at all pixels * samples per pixel) */
 } footprint;
 
-static ir_ref tap(walk *w, const footprint *p, ir_ref pixel, ir_ref place)
+/* The filter's value at a pixel's centre, along one axis; at: coordinate of the splat. */
+static ir_ref tap(walk *w, const footprint *p, ir_ref pixel, ir_ref at)
 {
     ir_func *f = w->t.f;
-    return p->filter->value(&w->t, p->record,
-                            ir_abs(f, ir_sub(f, ir_add(f, pixel, t_f32(&w->t, 0.5f)), place)));
+    return p->filter->value(&w->t, p->record, ir_abs(f, ir_sub(f, ir_add(f, pixel, t_f32(&w->t, 0.5f)), at)));
 }
 
 static footprint open_footprint(walk *w, const light_splat *s)
@@ -37,6 +40,7 @@ static footprint open_footprint(walk *w, const light_splat *s)
         p.inverse = ir_div(f, t_f32(t, 1), samples);
         return p;
     }
+    BL_ASSERT(p.filter->radius, "the filter %s has values and no radius", p.filter->base.plugin.name);
     double radius = p.filter->radius(w->plan->scene->filter);
     ir_ref back = t_f32(t, (float)(radius - 0.5)), sums[3] = {t_u32(t, 0), zero, zero};
     p.first_x = ir_floor(f, ir_sub(f, s->at.x, back)), p.first_y = ir_floor(f, ir_sub(f, s->at.y, back));
@@ -49,14 +53,14 @@ static footprint open_footprint(walk *w, const light_splat *s)
                       ir_add(f, sums[2], tap(w, &p, ir_add(f, p.first_y, k), s->at.y))};
     ir_endloop(f, loop, next, 3);
     ir_ref sum = ir_mul(f, sums[1], sums[2]),
-           some = ir_ne(f, sum, zero); /* of a filter with negative lobes too: well away from 0 */
+           some = ir_ne(f, sum, zero); /* the sum is far from 0 also for filters with negative lobes */
     p.inverse = ir_select(
         f, some, ir_div(f, t_f32(t, 1), ir_mul(f, ir_select(f, some, sum, t_f32(t, 1)), samples)), zero);
     return p;
 }
 
-/* Pixel number k of the footprint: its share, and the first of its three elements, PLAN_NONE beyond the
- * window. */
+/* The share of pixel k of the footprint. Sets *element to the first of its three elements, or to PLAN_NONE
+ * outside the window. */
 static ir_ref pixel_share(walk *w, const footprint *p, const light_splat *s, ir_ref k, ir_ref *element)
 {
     tracer *t = &w->t;

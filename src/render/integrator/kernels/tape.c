@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Reverse mode with a stored tape, the baseline that path replay does without: memory in proportion to the
- * depth of paths. RENDER_TAPE walks all samples and writes down each vertex: surface, lights, directions,
- * values and densities, as a wavefront renderer's reverse mode keeps them. RENDER_TAPE_ADJOINT reads the
- * vertices of a path from the last to the first, traces no ray and carries the radiance that comes in,
+ * Reverse mode with a stored tape, to compare path replay with: its memory grows with the depth of paths
+ * (docs/theory/radiative_backpropagation.md). RENDER_TAPE walks all samples and stores each vertex: surface,
+ * lights, directions, values and densities, as the reverse mode of a wavefront renderer would.
+ * RENDER_TAPE_ADJOINT loads the vertices of a path from the last to the first and traces no ray. It carries
+ * the radiance that arrives,
  *
- *     R(k) = own light(k) + value(k) / density(k) * R(k + 1),
+ *     R(k) = own light(k) + value(k) / density(k) * R(k + 1).
  *
- * so that the derivative with respect to value(k) is throughput(k) / density(k) * R(k + 1), without a
- * division by the value. Derivatives are those of adjoint.c. Surfaces and rays that move are not on the
- * tape. */
+ * The derivative with respect to value(k) is then throughput(k) / density(k) * R(k + 1), without a division
+ * by the value. Derivatives are those of path/adjoint.c. The tape has no media, and no surfaces or rays that
+ * move.
+ *
+ * Invariant: one function, pass_vertex, both stores and loads a vertex, so both see the same words in the
+ * same order. */
 #include "render/integrator/kernels/replay.h"
 #include "render/integrator/vertex/plugin_functions.h"
 
@@ -18,17 +22,19 @@
 typedef struct tape_vertex {
     walk_vertex v;
     contribution k;
-    color whole;        /* throughput before it, with the sample's weight; 0 where a factor was */
-    color own;          /* its light */
-    ir_ref inverse_pdf; /* of what goes on, with survival */
+    color whole;        /* throughput before it times the sample's weight; 0 where a factor was 0 */
+    color own;          /* light that the vertex contributes */
+    ir_ref inverse_pdf; /* 1 / (density of the sample * survival probability) */
 } tape_vertex;
 
+/* A vertex's words on the tape, one after the other. */
 typedef struct tape {
     walk *w;
     const lane *l;
-    ir_ref sample, plane; /* u32; plane: the vertex's first */
-    uint32_t word;
-    bool writes;
+    ir_ref sample;
+    ir_ref plane;  /* u32: of the vertex's first word */
+    uint32_t word; /* how many have passed */
+    bool writes;   /* they are stored; else loaded */
 } tape;
 
 static ir_ref vertex_plane(walk *w, ir_ref vertex)
@@ -36,6 +42,7 @@ static ir_ref vertex_plane(walk *w, ir_ref vertex)
     return t_offset(&w->t, ir_mul(w->t.f, vertex, t_u32(&w->t, TAPE_VERTEX_WORDS)), 1);
 }
 
+/* The next word: stored from *r, or loaded into it. */
 static void value(tape *p, ir_type type, ir_ref *r)
 {
     BL_ASSERT(p->word < TAPE_VERTEX_WORDS, "%u words of a vertex on the tape", p->word);
@@ -59,7 +66,7 @@ static void colour(tape *p, color *v)
         value(p, IR_F32, &v->c[c]);
 }
 
-/* si: the surface that the ray has met. */
+/* si: the surface at the vertex, which carries the light if the light was hit. */
 static void light(tape *p, walk_light *l, const interaction *si)
 {
     value(p, IR_BOOL, &l->there);
@@ -87,7 +94,7 @@ static void surface_of(tape *p, interaction *si)
     value(p, IR_F32, &si->b.x), value(p, IR_F32, &si->b.y);
 }
 
-/* The same words in the same order, to the tape or from it. */
+/* All words of a vertex, to the tape or from it. */
 static void pass_vertex(tape *p, tape_vertex *x)
 {
     walk_vertex *v = &x->v;
@@ -108,7 +115,7 @@ static void pass_vertex(tape *p, tape_vertex *x)
     }
 }
 
-/* What is read: references of the right kind to begin with. */
+/* The vertex that words are loaded into. Fields that the tape does not have are 0. */
 static tape_vertex empty_vertex(walk *w)
 {
     tracer *t = &w->t;
@@ -119,26 +126,26 @@ static tape_vertex empty_vertex(walk *w)
     x.v.si.valid = ir_bool(t->f, true);
     x.v.light.sampled = w->next_event;
     x.v.light_weight = zero;
-    x.k.hit_radiance = color_all(zero); /* of attached weights alone */
+    x.k.hit_radiance = color_all(zero); /* used by attached weights only */
     return x;
 }
 
-/* ---- forth ---- */
+/* ---- storing: from the first vertex to the last ---- */
 
-typedef struct forth {
+typedef struct store_state {
     walk_position at;
     throughput b;
     color L, sum;
-} forth;
+} store_state;
 
-static void state_forth(walk *w, loop_state *s, forth *p)
+static void state_store(walk *w, loop_state *s, store_state *p)
 {
     state_position(w, s, &p->at), state_throughput(s, &p->b);
     state_color(s, &p->L), state_color(s, &p->sum);
 }
 
-/* One vertex, walked and written down; whether the path goes on. */
-static ir_ref record(walk *w, const lane *l, forth *p)
+/* One vertex, visited and stored. Returns whether the path goes on. */
+static ir_ref record(walk *w, const lane *l, store_state *p)
 {
     tracer *t = &w->t;
     tape_vertex x = {.v = walk_visit(w, p->at)};
@@ -154,8 +161,8 @@ static ir_ref record(walk *w, const lane *l, forth *p)
     return onward.alive;
 }
 
-/* Where a path has ended: how many vertices it has, none if it is not finite. */
-static void finish_forth(walk *w, const lane *l, forth *p, ir_ref alive)
+/* Where a path has ended: stores its number of vertices, 0 if its radiance is not finite. */
+static void finish_path(walk *w, const lane *l, store_state *p, ir_ref alive)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
@@ -178,67 +185,73 @@ static void finish_forth(walk *w, const lane *l, forth *p, ir_ref alive)
 
 bl_result kernel_tape(walk *w, ir_module *m)
 {
+    BL_ASSERT(w->pass == RENDER_TAPE && !w->volumetric, "a tape of media, or in pass %d", (int)w->pass);
     tracer *t = &w->t;
     ir_func *f = t->f;
     lane l = kernel_lane(w, m);
-    forth p = {.at = walk_before(w, l.first), .b = throughput_start(w), .L = color_all(t_f32(t, 0))};
+    store_state p = {.at = walk_before(w, l.first), .b = throughput_start(w), .L = color_all(t_f32(t, 0))};
     p.sum = kernel_load_sum(w, l.film, l.inside);
     loop_state state = {0}, next = {0};
-    state_forth(w, &state, &p);
+    state_store(w, &state, &p);
     ir_ref loop = state_loop(f, &state);
-    state_forth(w, &state, &p);
+    state_store(w, &state, &p);
     ir_while(f, ir_lt(f, p.at.sample, l.last));
     p.at = walk_start(w, walk_begins(w, &p.at), p.at);
     ir_ref alive = record(w, &l, &p);
-    finish_forth(w, &l, &p, alive);
-    state_forth(w, &next, &p);
+    finish_path(w, &l, &p, alive);
+    state_store(w, &next, &p);
     state_endloop(f, loop, &state, &next);
-    state_forth(w, &state, &p);
+    state_store(w, &state, &p);
     state_end(&state);
     kernel_store_sum(w, l.film, l.inside, p.sum);
     ir_return(f, NULL, 0);
     return BL_OK;
 }
 
-/* ---- back ---- */
+/* ---- loading: from the last vertex to the first ---- */
 
-/* The adjoint of the vertex at index `vertex`; `come`: the radiance that comes in there, and then at the one
- * before. */
-static void reverse(walk *w, const lane *l, ir_ref sample, ir_ref vertex, color dL, ir_ref there, color *come)
+/* Backpropagates through vertex number `vertex` of the path, where `there`. *incoming: in, the radiance that
+ * arrives there; out, the radiance that arrives at the vertex before. */
+static void reverse(tape *from, ir_ref vertex, color dL, ir_ref there, color *incoming)
 {
+    walk *w = from->w;
     tracer *t = &w->t;
     tape_vertex x = empty_vertex(w);
-    tape from = {w, l, sample, vertex_plane(w, vertex), 0, false};
-    pass_vertex(&from, &x);
+    from->plane = vertex_plane(w, vertex);
+    pass_vertex(from, &x);
     x.v.frame = surface_frame(t, &x.v.si);
-    color arrived = color_scale(t, *come, x.inverse_pdf), onward = color_mul(t, x.whole, arrived);
+    color arrived = color_scale(t, *incoming, x.inverse_pdf), onward = color_mul(t, x.whole, arrived);
     x.k.onward = &onward;
     replay_state p = {.b = throughput_start(w)};
     p.b.beta = x.whole;
     arrivals none = arrivals_start(w, &p, &x.v);
     adjoint(w, &p, &(vertex_adjoint){&x.v, &x.k, dL, there}, &none);
-    *come = color_add(t, x.own, color_mul(t, x.k.for_sample, arrived));
+    *incoming = color_add(t, x.own, color_mul(t, x.k.for_sample, arrived));
 }
 
 bl_result kernel_tape_adjoint(walk *w, ir_module *m)
 {
+    BL_ASSERT(w->pass == RENDER_TAPE_ADJOINT && !w->motion->chains, "a tape with motion %s, in pass %d",
+              w->motion->name, (int)w->pass);
     tracer *t = &w->t;
     ir_func *f = t->f;
     lane l = kernel_lane(w, m);
     color dL = replay_sample_adjoint(w, &l), none = color_all(t_f32(t, 0));
     ir_ref zero = t_u32(t, 0), one = t_u32(t, 1);
-    /* sample, vertices that are left (0: a path begins), radiance */
+    /* sample; number of vertices that are left, or 0 where a path begins; radiance that arrives */
     ir_ref state[5] = {l.first, zero, none.c[0], none.c[1], none.c[2]};
     ir_ref loop = ir_loop(f, state, 5);
     ir_while(f, ir_lt(f, state[0], l.last));
     ir_ref count = ir_load(f, IR_U32, BUFFER_SAMPLES, kernel_sample_word(w, &l, state[0], zero));
     ir_ref left = ir_select(f, ir_eq(f, state[1], zero), count, state[1]), there = ir_gt(f, left, zero);
     ir_ref vertex = ir_select(f, there, ir_sub(f, left, one), zero);
-    color come = {{state[2], state[3], state[4]}};
-    reverse(w, &l, state[0], vertex, dL, there, &come);
+    color incoming = {{state[2], state[3], state[4]}};
+    tape from = {.w = w, .l = &l, .sample = state[0]};
+    reverse(&from, vertex, dL, there, &incoming);
     ir_ref over = ir_eq(f, vertex, zero);
-    come = color_select(t, over, none, come);
-    ir_ref next[5] = {ir_add(f, state[0], ir_to_u32(f, over)), vertex, come.c[0], come.c[1], come.c[2]};
+    incoming = color_select(t, over, none, incoming);
+    ir_ref next[5] = {ir_add(f, state[0], ir_to_u32(f, over)), vertex, incoming.c[0], incoming.c[1],
+                      incoming.c[2]};
     ir_endloop(f, loop, next, 5);
     ir_flush(f, BUFFER_GRADIENT, l.inside);
     ir_return(f, NULL, 0);

@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Around the walk: lanes, film. Lane = pixel * strips + strip, so that neighbouring lanes share a
- * pixel and walk alike; a strip is a fixed share of the pixel's samples, whatever the device and the slicing
- * (docs/architecture.md, Lanes). Gradient passes may have a list of lanes instead, each with a pixel and some
- * of its samples (enum lane_word). */
+ * What surrounds a walk: lanes, sums in the film, status counters, reverse mode into given inputs.
+ *
+ * Lane = pixel * strips + strip. So neighbouring lanes share a pixel and walk alike. A strip is a fixed share
+ * of the pixel's samples, whatever the device and the slicing (docs/architecture.md, Lanes). Gradient passes
+ * may have a list of lanes instead, each with a pixel and some of its samples (enum lane_word;
+ * docs/theory/variance.md).
+ *
+ * Invariant: a lane reads and writes only its own samples and sums, so a pass may be cut anywhere. */
 #include "render/integrator/walk/kernel.h"
 #include "spirv_gen/ad/ad.h"
 
 /* ---- lane ---- */
 
+/* lane.slot, of a lane with this index whose first sample is `start`. */
 static ir_ref slot_before(tracer *t, ir_ref index, ir_ref start)
 {
     ir_func *f = t->f;
@@ -17,8 +22,8 @@ static ir_ref slot_before(tracer *t, ir_ref index, ir_ref start)
     return ir_sub(f, tile_lane, before);
 }
 
-/* Strip k owns samples [k q + min(k, r), ..) of its pixel, with spp = q strips + r; *start: the first of
- * them. Returns how many. */
+/* Strips share the samples of a pixel evenly: with spp = q strips + r, strip k has the samples from k q +
+ * min(k, r) on, q + 1 of them if k < r, else q. Sets *start to the first and returns the number. */
 static ir_ref share_evenly(walk *w, ir_ref index, ir_ref strips, lane *l, ir_ref *start)
 {
     tracer *t = &w->t;
@@ -37,7 +42,7 @@ static ir_ref share_evenly(walk *w, ir_ref index, ir_ref strips, lane *l, ir_ref
     return ir_add(f, q, ir_select(f, ir_lt(f, strip, r), t_u32(t, 1), t_u32(t, 0)));
 }
 
-/* The same from the list of so many lanes (enum lane_word). */
+/* The same of a lane from the list, which begins behind `lanes` rows of three words (enum lane_word). */
 static ir_ref share_listed(walk *w, ir_ref index, ir_ref lanes, lane *l, ir_ref *start)
 {
     tracer *t = &w->t;
@@ -61,6 +66,7 @@ lane kernel_lane(walk *w, ir_module *m)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
+    BL_ASSERT(!m->entry, "pass %d has two entries", (int)w->pass);
     m->entry = f;
     ir_ref id = ir_global_id(f), strips = ir_uniform(f, IR_U32, UNIFORM_STRIPS),
            spp = ir_uniform(f, IR_U32, UNIFORM_SPP), start;
@@ -74,13 +80,14 @@ lane kernel_lane(walk *w, ir_module *m)
     l.first = ir_add(f, start, ir_min(f, own, ir_uniform(f, IR_U32, UNIFORM_FIRST_SAMPLE)));
     l.last = ir_add(f, start, ir_min(f, own, ir_uniform(f, IR_U32, UNIFORM_LAST_SAMPLE)));
     l.last = ir_select(f, l.inside, l.last, l.first);
-    if (w->plan->scene->max_depth == 0) /* not even the camera's segment: black */
+    if (w->plan->scene->max_depth == 0) /* no segment at all, so the image is black */
         l.last = l.first;
     return l;
 }
 
 ir_ref kernel_sample_word(walk *w, const lane *l, ir_ref sample, ir_ref plane)
 {
+    BL_ASSERT(!ir_is_none(l->slot), "a sample of a lane that was not opened, in pass %d", (int)w->pass);
     ir_func *f = w->t.f;
     ir_ref slot = ir_add(f, l->slot, ir_mul(f, sample, ir_uniform(f, IR_U32, UNIFORM_TILE_LANES)));
     return ir_add(f, slot, ir_mul(f, plane, ir_uniform(f, IR_U32, UNIFORM_TILE_SLOTS)));
@@ -106,7 +113,7 @@ void kernel_store_sum(walk *w, ir_ref word, ir_ref inside, color sum)
     ir_endif(t->f);
 }
 
-/* ---- small things ---- */
+/* ---- status ---- */
 
 void kernel_count(walk *w, ir_ref condition, enum status_word word)
 {
@@ -130,6 +137,8 @@ ir_ref color_finite(tracer *t, color c)
                   ir_and(f, ir_lt(f, ir_abs(f, c.c[1]), most), ir_lt(f, ir_abs(f, c.c[2]), most)));
 }
 
+/* ---- reverse mode ---- */
+
 void color_backward(tracer *t, color value, color seed)
 {
     ad_backward(t->f, value.c, seed.c, 3, NULL, NULL, 0);
@@ -137,10 +146,11 @@ void color_backward(tracer *t, color value, color seed)
 
 void backward_into(tracer *t, const ir_ref *outputs, const ir_ref *seeds, uint32_t count, arrivals *sum)
 {
-    ir_ref got[ARRIVALS_MOST];
-    ad_backward(t->f, outputs, seeds, count, sum->at, got, sum->count);
+    ir_ref adjoints[ARRIVALS_MOST];
+    BL_ASSERT(sum->count <= ARRIVALS_MOST, "adjoints arrive at %u inputs", sum->count);
+    ad_backward(t->f, outputs, seeds, count, sum->at, adjoints, sum->count);
     for (uint32_t k = 0; k < sum->count; k++)
-        sum->sum[k] = ir_add(t->f, sum->sum[k], got[k]);
+        sum->sum[k] = ir_add(t->f, sum->sum[k], adjoints[k]);
 }
 
 void color_backward_into(tracer *t, color value, color seed, arrivals *sum)
@@ -150,6 +160,7 @@ void color_backward_into(tracer *t, color value, color seed, arrivals *sum)
 
 void arrivals_join(tracer *t, ir_ref branch, const arrivals *inside, arrivals *sum)
 {
+    BL_ASSERT(inside->count == sum->count, "%u inputs in a branch, %u before", inside->count, sum->count);
     for (uint32_t k = 0; k < sum->count; k++)
         sum->sum[k] = ir_phi(t->f, branch, inside->sum[k], sum->sum[k]);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The list of references that a loop carries, written and read by the same functions (loop_state.h). */
+ * The list of references that a loop carries, written and read by the same functions (loop_state.h). The
+ * asserts notice a list that is read in another form than it was written in. */
 #include "render/integrator/walk/loop_state.h"
 
 void state_ref(loop_state *s, ir_ref *r)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * What a loop carries from trip to trip, as a list of references. Each struct that is carried has one
- * function that visits its fields (state_position, state_throughput, ...). The list has a direction: while it
- * is written, a visit appends the field's reference; while it is read, a visit replaces the field by the next
- * reference. So a field cannot be written and not read, nor in another order. Fields that exist in some walks
- * only are visited under a condition that is the same in both directions.
+ * function that visits its fields (state_position, state_throughput, ...). The list has a direction. While it
+ * is written, a visit appends the field's reference. While it is read, a visit replaces the field by the next
+ * reference. So every field that is written is read, in the same order. A field that exists in some walks
+ * only is visited under a condition that is the same in both directions.
  *
  *     loop_state state = {0}, next = {0};
  *     state_throughput(&state, &b);                  // writes what b is before the first trip
@@ -16,9 +16,9 @@
  *     state_throughput(&state, &b);                  // reads: b is what it is behind the loop
  *     state_end(&state);
  *
- * A field that is not in the list keeps, when it is read, the value that the struct had. Functions of a
- * struct whose other fields have a value that is known, or that must not be used any more, give it to them
- * where s->reads. */
+ * A field that is not visited keeps its value when the list is read. If that value would be wrong inside the
+ * loop, the struct's function overwrites it where s->reads: with a known value, or with nothing, so that a
+ * use is noticed. */
 #ifndef BL_RENDER_LOOP_STATE_H
 #define BL_RENDER_LOOP_STATE_H
 

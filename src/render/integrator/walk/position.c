@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Where a walk is: as loop state, before it begins, at the next vertex. */
+ * The position of a walk, which is the path state before a vertex: as loop state, before the first sample, at
+ * the next vertex, and back at the beginning.
+ *
+ * Invariant: what state_position visits is all that may be used of a position after a loop or a selection.
+ * The fields of a kind of motion are that kind's own (walk_motion_class.state, before, next). */
 #include "render/integrator/walk/kernel.h"
 
 void state_hit(const walk *w, loop_state *s, walk_hit *h)
@@ -23,7 +27,8 @@ void state_border(const walk *w, loop_state *s, walk_border *b)
 
 void state_position(walk *w, loop_state *s, walk_position *at)
 {
-    if (s->reads) /* what the walk does not carry must not be used, but for the shares */
+    BL_ASSERT(w->motion, "the position of a walk that has not begun, in pass %d", (int)w->pass);
+    if (s->reads) /* fields that are not carried must not be used; the shares have a known value */
         *at = (walk_position){.share = color_all(t_f32(&w->t, 1.0f / 3))};
     state_ref(s, &at->sample), state_ref(s, &at->depth), state_ref(s, &at->tmax), state_ref(s, &at->pdf),
         state_ref(s, &at->delta);
@@ -71,7 +76,8 @@ walk_position walk_before(walk *w, ir_ref sample)
     return at;
 }
 
-/* What goes straight through a surface stays as it was, but for where it is. */
+/* Volumetric walks: a path that goes straight through a surface keeps depth and density, and where light
+ * sampling would have started from; only place and medium change. */
 static void next_volumetric(walk *w, const walk_position *at, const walk_vertex *v, walk_position *next)
 {
     tracer *t = &w->t;
@@ -93,7 +99,7 @@ walk_position walk_next(walk *w, walk_position at, const walk_vertex *v, ir_ref 
     ir_ref pdf = v->sample.pdf;
     if (w->behind_null) {
         ir_ref through = ir_and(t->f, v->sample.delta, ir_ge(t->f, v->sample.lobe, t_u32(t, LOBE_NULL)));
-        pdf = ir_select(t->f, through, at.pdf, pdf); /* nobody asks for the density of a discrete lobe */
+        pdf = ir_select(t->f, through, at.pdf, pdf); /* the density of a discrete lobe is not used */
     }
     walk_position next = {
         .sample = at.sample,

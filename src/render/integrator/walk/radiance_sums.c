@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Sums of the contributions still to come, for paths from the camera (replay.c) and from lights
- * (light_tracing.c) alike. */
+ * Sums of the contributions still to come (radiance_sums.h), for paths from the camera (kernels/replay.c) and
+ * from lights (kernels/light_tracing.c).
+ *
+ * A sum is a pair of floats: a number, and the rounding errors of all additions to it (Knuth's two-sum). If
+ * phase 1 subtracts the same terms as phase 0 added, almost nothing is left. What is left beyond
+ * residual_tolerance, or another hash, says that the two walks differed (docs/theory/replay_equality.md). */
 #include "render/integrator/walk/radiance_sums.h"
 
-static const float residual_tolerance = 1e-4f; /* of all of a path's contributions */
+static const float residual_tolerance = 1e-4f; /* relative to L at the end of phase 0 */
 
 replay_sums sums_start(tracer *t)
 {
@@ -45,15 +49,16 @@ color sums_over(tracer *t, const replay_sums *s, color factor)
     ir_func *f = t->f;
     color L = sums_L(t, s), M = sums_M(t, s), r;
     for (int c = 0; c < 3; c++) {
-        ir_ref lost = ir_eq(f, factor.c[c], t_f32(t, 0));
-        r.c[c] = ir_select(f, lost, M.c[c], ir_div(f, L.c[c], ir_select(f, lost, t_f32(t, 1), factor.c[c])));
+        ir_ref is_zero = ir_eq(f, factor.c[c], t_f32(t, 0));
+        r.c[c] =
+            ir_select(f, is_zero, M.c[c], ir_div(f, L.c[c], ir_select(f, is_zero, t_f32(t, 1), factor.c[c])));
     }
     return r;
 }
 
-void sums_note_size(tracer *t, replay_sums *s, ir_ref walked)
+void sums_note_size(tracer *t, replay_sums *s, ir_ref ended)
 {
-    s->size = color_select(t, walked, s->L, s->size);
+    s->size = color_select(t, ended, s->L, s->size);
 }
 
 void sums_restart(tracer *t, replay_sums *s, ir_ref fresh)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What path replay keeps of the contributions still to come: phase 0 of a path adds them, phase 1 takes them
- * away again, vertex by vertex (Vicini et al. 2021, listings 1 and 2). */
+ * The sums of path replay: phase 0 of a path adds the contribution of each vertex, phase 1 subtracts them
+ * again. So at each vertex of phase 1 the sum is the radiance still to come (Vicini et al. 2021, listings 1
+ * and 2). */
 #ifndef BL_RENDER_SUMS_H
 #define BL_RENDER_SUMS_H
 
@@ -10,26 +11,26 @@
  * (docs/theory/replay_equality.md). */
 typedef struct replay_sums {
     color L, L_error; /* of contributions */
-    color M, M_error; /* of those that miss exactly one factor, which is zero (docs/theory/zero_factors.md) */
-    color size;       /* what L was after phase 0 */
+    color M, M_error; /* of contributions without their only zero factor (docs/theory/zero_factors.md) */
+    color size;       /* L at the end of phase 0, the scale of the residual */
 } replay_sums;
 
 replay_sums sums_start(tracer *t);
 void state_sums(loop_state *s, replay_sums *p); /* loop state: visits each field */
-/* L and M lose `whole` and `but_one` where `takes`, else gain them. */
+/* Adds `whole` to L and `but_one` to M; subtracts them where `takes`. */
 void sums_add(tracer *t, replay_sums *s, color whole, color but_one, ir_ref takes);
 color sums_L(tracer *t, const replay_sums *s);
 color sums_M(tracer *t, const replay_sums *s);
-/* L, still to come, over a factor that all of it has; M where the factor is zero. */
+/* L over a factor that all of it has; M where the factor is zero. */
 color sums_over(tracer *t, const replay_sums *s, color factor);
-/* Where a path has walked phase 0. */
-void sums_note_size(tracer *t, replay_sums *s, ir_ref walked);
-/* Nothing, where a path is `fresh`. */
+/* Where phase 0 has just ended: notes the size of L. */
+void sums_note_size(tracer *t, replay_sums *s, ir_ref ended);
+/* Where `fresh`: the sums are empty again. */
 void sums_restart(tracer *t, replay_sums *s, ir_ref fresh);
-/* bool: something of L is left after everything was subtracted. */
+/* bool: after phase 1, more is left of L than rounding explains. */
 ir_ref sums_residual(tracer *t, const replay_sums *s);
 
-/* The hash of a walk's decisions after those of one more vertex, from which the path goes on if `alive`. */
+/* The hash of a path's decisions, with those of one more vertex; alive: bool, the path goes on from there. */
 ir_ref replay_hash(tracer *t, ir_ref hash, ir_ref decisions, ir_ref alive);
 
 #endif

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Throughput of a walk whose gradient is wanted, and its zeros (docs/theory/zero_factors.md). */
+ * Throughput of a walk whose gradient is wanted, and Russian roulette.
+ *
+ * Path replay divides by factors, and the derivative with respect to a factor that is exactly 0 is what the
+ * path contributes without it. So beta leaves zero factors out and counts them (docs/theory/zero_factors.md):
+ * `whole` is the throughput, `but_one` is the throughput without its only zero factor. Roulette uses beta, so
+ * a path with one zero survives as if that factor were 1. */
 #include "render/integrator/walk/kernel.h"
 
 void state_throughput(loop_state *s, throughput *b)
@@ -37,6 +42,7 @@ throughput throughput_select(walk *w, ir_ref condition, const throughput *a, con
     return r;
 }
 
+/* beta in the channels that have so many zeros, else 0 */
 static color where_zeros(walk *w, const throughput *b, uint32_t count)
 {
     tracer *t = &w->t;
@@ -49,6 +55,8 @@ color throughput_but_one(walk *w, const throughput *b) { return where_zeros(w, b
 void throughput_fly(walk *w, const walk_vertex *v, throughput *b)
 {
     ir_func *f = w->t.f;
+    BL_ASSERT(!w->media || !ir_is_none(v->flight.weight.c[0]), "no flight before a vertex of pass %d",
+              (int)w->pass);
     for (int c = 0; w->media && c < 3; c++) {
         b->beta.c[c] = ir_mul(f, b->beta.c[c], v->flight.weight.c[c]);
         b->zeros[c] = ir_min(f, t_u32(&w->t, 2), ir_add(f, b->zeros[c], v->flight.zeros[c]));
@@ -71,13 +79,14 @@ passage throughput_pass(walk *w, ir_ref depth, const walk_vertex *v, color value
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
+    BL_ASSERT(!ir_is_none(v->sample.pdf), "a vertex without a sample in pass %d", (int)w->pass);
     ir_ref zero = t_f32(t, 0), one = t_f32(t, 1), two = t_u32(t, 2);
     ir_ref inverse = t_ratio(t, one, v->sample.pdf);
     color living;
     for (int c = 0; c < 3; c++) {
-        ir_ref lost = ir_eq(f, value.c[c], zero);
-        b->beta.c[c] = ir_mul(f, b->beta.c[c], ir_mul(f, ir_select(f, lost, one, value.c[c]), inverse));
-        b->zeros[c] = ir_min(f, two, ir_add(f, b->zeros[c], ir_to_u32(f, lost)));
+        ir_ref is_zero = ir_eq(f, value.c[c], zero);
+        b->beta.c[c] = ir_mul(f, b->beta.c[c], ir_mul(f, ir_select(f, is_zero, one, value.c[c]), inverse));
+        b->zeros[c] = ir_min(f, two, ir_add(f, b->zeros[c], ir_to_u32(f, is_zero)));
         living.c[c] = ir_select(f, ir_lt(f, b->zeros[c], two), b->beta.c[c], zero);
     }
     b->eta = ir_mul(f, b->eta, v->sample.eta);

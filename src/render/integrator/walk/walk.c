@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Questions about a walk's mode and about where it is, and its random numbers. */
+ * Questions about a walk's mode and position; its random numbers; motion of a number, and of a surface that a
+ * ray crosses. Random numbers are named by pixel, sample, block, seed and stream, not by the order in which
+ * they are drawn. So every pass of a stream draws the same ones. */
 #include "render/integrator/walk/walk.h"
 
 bool walk_tracks(const walk *w)
@@ -20,6 +22,7 @@ ir_ref walk_number(const walk *w, const walk_position *at)
 
 random4 walk_numbers(walk *w, ir_ref sample, ir_ref block, sampler_slots slots)
 {
+    BL_ASSERT(w->sampler && !ir_is_none(w->pixel), "random numbers of no lane, in pass %d", (int)w->pass);
     const sampler_place at = {
         .pixel = w->pixel,
         .sample = sample,
@@ -48,6 +51,8 @@ ir_ref walk_shape_of(tracer *t, ir_ref entry)
 ir_ref walk_shifted(walk *w, ir_ref condition, ir_ref at, ir_ref now, ir_ref before)
 {
     ir_func *f = w->t.f;
+    BL_ASSERT(ir_type_of(f, at) == ir_type_of(f, now), "a value of type %d moved by one of type %d",
+              (int)ir_type_of(f, at), (int)ir_type_of(f, now));
     ir_ref moved = w->pass == RENDER_FROZEN ? ir_add(f, at, ir_sub(f, now, before))
                                             : ir_replace_grad(f, ir_detach(f, at), now);
     return ir_select(f, condition, moved, at);
