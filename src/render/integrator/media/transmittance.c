@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What reaches a vertex of the light it has sampled where surfaces may let light straight through and media
- * lie in between: the product over stretches of their transmittance and of what the surfaces between them let
- * through. Media are crossed by ratio tracking with a random stream of its own, so the whole can be walked
- * again.
+ * What reaches a vertex of the light that it has sampled, where surfaces may let light straight through and
+ * media lie in between (docs/theory/volumes.md). It is a product over the stretches of the shadow ray: of
+ * each stretch's transmittance, and of what the surface at its end lets through. Media are crossed by ratio
+ * tracking, which is unbiased for each stretch, with a random stream of its own. So the same product can be
+ * walked again.
  *
  * Its derivative is path replay within path replay (PRB section 4.4): with the product known, a second walk
- * divides out one factor after another. A factor that is 0 is left out of the product and counted instead. */
+ * divides out one factor after another, which leaves the factor that each derivative is multiplied with. A
+ * factor that is 0 is left out of the product and counted (docs/theory/zero_factors.md). */
 #include "render/integrator/media/free_flight.h"
 #include "render/integrator/vertex/plugin_functions.h"
 #include "render/integrator/vertex/vertex.h"
@@ -153,6 +155,7 @@ static stage next_stage(walk *w, const crossing *c, const shadow_line *l, ir_ref
 /* How a stage moves: between the surface before and its own, or up to the light, all of it where that is. */
 static void stage_moves(walk *w, const crossing *c, const shadow_line *l, stage *g, bool tracked)
 {
+    BL_ASSERT(!ir_is_none(g->hit.d.x), "a stage moves before it is crossed");
     g->border = c->last;
     if (!w->motion->moves_stretches || !tracked)
         return;
@@ -255,6 +258,8 @@ walk_shadow shadow_cross(walk *w, const walk_vertex *v, const walk_position *at,
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
+    BL_ASSERT(w->volumetric, "light goes through surfaces in volumetric walks alone");
+    BL_ASSERT(!tracked || walk_tracks(w), "derivatives in the pass %d", (int)w->pass);
     ir_ref key = stretch_key(w, at->event, 1);
     shadow_line l;
     crossing c = begin(w, v, at, wanted, tracked, &l);
@@ -328,6 +333,7 @@ void shadow_adjoint(walk *w, const walk_vertex *v, const walk_position *at, ir_r
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
+    BL_ASSERT(counts_stages(w), "the pass %d does not know how many stages there are", (int)w->pass);
     ir_ref key = stretch_key(w, at->event, 1);
     shadow_line l;
     crossing c = begin(w, v, at, ir_and(f, when, v->shadow.open), true, &l);

@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Rough lobes whose sampling is attached to parameters (PRB section 4.2; Zeltner et al. 2021): the sampled
- * direction is a function of parameters and of the ray that arrives, the random numbers being held, so that
- * what follows goes along (attached_path.c), and the density that the value is divided by is differentiated,
- * too. Held directions would see a lobe of roughness alpha change by 1 / alpha of itself; carried along with
- * it they see next to nothing.
+ * direction is a function of parameters and of the ray that arrives, and the random numbers are held. So the
+ * path behind it moves, too (attached_path.c), and the density that the value is divided by is
+ * differentiated. Why: under held directions a lobe of roughness alpha changes by 1 / alpha of itself when
+ * its normal turns; along directions that turn with it, it changes next to nothing.
  *
  * Discrete choices keep their probabilities: the density is that of the direction given the choices. Weights
- * against light sampling are functions of place, direction and parameters that add up to 1 whatever these
- * are, so both sides are tracked: of what an attached ray has met, and of the light sampled at an attached
- * vertex. Where tables would make them jump from cell to cell, which attached samples cross, they go by a
- * density without (walk.smooth); any positive one is right.
+ * against light sampling are functions of place, direction and parameters. They add up to 1 for all of these
+ * only together, so both sides are tracked: that of what an attached ray has met, and that of the light
+ * sampled at an attached vertex. Tables of light sampling would make the weights jump from cell to cell, and
+ * attached samples cross cells. So the weights use a density without the tables' steps (walk.smooth); any
+ * positive density is right.
  *
- * Mixtures (`mixes`) sample one of their parts, some of which may be detached: rough metal blended with
- * paper. A direction may be of any of them; each stands for a share of the value, and these shares add up to
- * 1 for all parameters, so all parts track them, those whose directions are held, too.
+ * A mixture (`mixes`) samples one of its parts, some of which may be detached: rough metal blended with
+ * paper. A direction may come from any part. Each part stands for a share of the value, and the shares add up
+ * to 1 for all parameters. So all parts track their shares, also those whose directions are held.
  *
- * Which lobes: those of render_scene.attach_below and less, at most look_ahead in a chain, since visits grow
- * like the square of the length of long ones (attached_replay.c). All others are detached, at which the chain
- * is cut (docs/theory/moving_geometry.md, attached_replay.md). */
+ * Attached are lobes whose roughness is at most render_scene.attach_below, at most look_ahead of them in a
+ * chain, since the number of visits grows like the square of a long chain's length (attached_replay.c). All
+ * other lobes are detached, and cut the chain (docs/theory/attached_replay.md, Rough lobes). */
 #include "render/integrator/motion/attached_path.h"
 
 bool attached_wanted(const walk *w)
@@ -62,6 +63,7 @@ static ir_ref weight(tracer *t, ir_ref a, ir_ref b)
 /* Smooth density of light sampling, without the choice of the light. It asks for no entry. */
 static ir_ref light_density(walk *w, const walk_light *light, emitter_hit hit)
 {
+    BL_ASSERT(w->smooth && !ir_is_none(hit.distance), "a smooth density was not traced");
     ir_ref zero = t_f32(&w->t, 0), density;
     hit.entry = t_u32(&w->t, 0), hit.at = (vec2){zero, zero};
     ref_list in = refs_for(light->record);
@@ -94,6 +96,7 @@ bool attached_hit_mis(walk *w, const walk_vertex *v, ir_ref *mis)
     tracer *t = &w->t;
     if (!w->wants.hit_mis)
         return false;
+    BL_ASSERT(!ir_is_none(v->attached.hit_pdf), "the density of the light that was met is not known");
     two_vertices x = attached_look(w, &v->attached.arrival);
     ir_ref moves = ir_and(t->f, v->hit.there, ir_eq(t->f, v->attached.arrival.link, t_u32(t, LINK_ATTACHED)));
     ir_ref changed = attached_ratio(w, moves, density_met(w, v, &x.now), density_met(w, v, &x.before));
@@ -110,6 +113,7 @@ ir_ref attached_light_factor(walk *w, const walk_vertex *v, const walk_light *li
     tracer *t = &w->t;
     ir_func *f = t->f;
     const walk_light *was = &v->light;
+    BL_ASSERT(was->sampled && !ir_is_none(v->attached.light_pdf), "no light was sampled");
     ir_ref weighed =
         ir_and(f, ir_and(f, v->attached.weighs, was->there), ir_not(f, light_is_delta(w, was->cls)));
     vec3 n = v3_detach(t, was->n);

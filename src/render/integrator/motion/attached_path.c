@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Paths that follow parameters: gradients with respect to the camera, and to what turns the directions of
- * mirrors and smooth glass, indices of refraction, normals, normal and bump maps (attached sampling, PRB
- * section 4.2, along chains of discrete lobes).
+ * Attached paths (docs/theory/attached_replay.md; PRB section 4.2, equations 7 and 8): random numbers are
+ * held instead of directions, so rays and hits are functions of parameters. That gives gradients by the
+ * camera, and by what turns the directions of mirrors and smooth glass: indices of refraction, normals,
+ * normal and bump maps.
  *
  * A vertex is a function of the ray that leads to it. Which part of that ray moves is its link:
  *
  *   RAY    place and direction: from the camera, where its parameters are wanted, and behind a discrete lobe.
  *          The hit moves with the ray, and with it texture coordinates, normals, the directions to the
  *          sampled light's point and on, and their geometry terms.
- *   POINT  behind a vertex that moves and has no discrete lobe there (docs/theory/moving_geometry.md): the
- *          hit stays, the
- *          ray begins elsewhere, so that at the hit the direction back changes; and at the vertex before,
- *          direction and geometry term |n . d| / r^2.
- *   FIXED  neither: sampled by a vertex that stays, or on to what is infinitely far.
+ *   POINT  behind a vertex that moves and has no discrete lobe there (docs/theory/moving_geometry.md). The
+ *          hit stays and the ray begins elsewhere. So the direction back changes at the hit; at the vertex
+ *          before, the direction and the geometry term |n . d| / r^2 change.
+ *   FIXED  nothing: the ray was sampled by a vertex that stays, or it goes on to what is infinitely far.
  *
- * Where a vertex that moves is followed by one whose lobe is discrete, the sampled direction is held in place
- * of the point, so that the chain behind is followed, too (RAY). Lights are then not sampled there, so no
- * weight against light sampling asks for the same convention.
+ * A vertex that moves may be followed by one whose lobe is discrete. Then the sampled direction is held
+ * instead of the point, and the link is RAY, so that the chain behind moves, too. Lights are not sampled at
+ * such a vertex, so no weight against light sampling asks for the same convention.
  *
  * Everything here happens in tracked evaluations only, on the entry that is known to be hit. In derivatives
- * the values stay those of the path that was walked; in a frozen evaluation they move by as much as what they
- * are made of. What is seen before and not after a change, silhouettes, edges of shadows, steps of textures,
- * is left out. Of a batch nothing follows.
+ * the values stay those of the path that was walked. In a frozen evaluation they move by as much as what they
+ * are made of. What is seen only before or only after a change is left out: silhouettes, edges of shadows,
+ * steps of textures (docs/theory/edges.md). Rays of the sensor `batch` are not attached.
  *
- * Nothing is inverted, but a derivative may still be no number, or as good as none: at grazing incidence,
- * where reflection becomes total, after many magnifying mirrors. Then that of the ray is dropped, and counted
- * by depth. */
+ * Nothing is inverted, but a derivative may still not be finite, or as good as that: at grazing incidence,
+ * where reflection becomes total, after many magnifying mirrors. Then the ray's derivative is dropped, and
+ * the drop is counted by depth. */
 #include "render/integrator/motion/attached_path.h"
 #include "render/integrator/motion/none.h"
 #include "spirv_gen/ad/ad.h"
@@ -41,6 +41,7 @@ bool attached_keeps_ray(const walk *w) { return w->pass == RENDER_FROZEN || w->p
 
 ir_ref link_is(walk *w, ir_ref link, enum walk_link is)
 {
+    BL_ASSERT(!ir_is_none(link), "a vertex without a link");
     bool either = is == LINK_RAY && w->attaches;
     return (either ? ir_ge : ir_eq)(w->t.f, link, t_u32(&w->t, is));
 }
@@ -49,6 +50,7 @@ uint32_t ray_width(const walk *w) { return w->attaches ? 7 : 6; }
 
 uint32_t ray_pack(const walk *w, walk_ray r, ir_ref out[RAY_MOST])
 {
+    BL_ASSERT(!w->attaches || !ir_is_none(r.pdf), "the ray of an attached path without its density");
     vec3_put(r.o, out), vec3_put(r.d, out + 3);
     out[6] = r.pdf;
     return ray_width(w);
@@ -61,6 +63,7 @@ walk_ray ray_unpack(const walk *w, const ir_ref *in)
 
 static ray_vertex look(walk *w, const walk_arrival *way, ir_func **slide, walk_ray along)
 {
+    BL_ASSERT(slide, "surfaces are met anew by functions that were not traced");
     tracer *t = &w->t;
     ir_ref moves = link_is(w, way->link, LINK_RAY);
     walk_hit hit = way->hit;
@@ -102,9 +105,9 @@ ir_ref attached_ratio(walk *w, ir_ref condition, ir_ref now, ir_ref before)
     return ir_select(f, good, w->pass == RENDER_FROZEN ? ratio : ir_replace_grad(f, one, ratio), one);
 }
 
-/* A point as seen from a vertex: direction, distance and geometry term n . d / distance^2, whose sign divides
- * out: beyond the horizon a frozen one goes on as it was, so that its differences have the derivative's
- * mean. */
+/* A point as seen from a vertex: direction, distance and geometry term n . d / distance^2. Only ratios of
+ * terms are used, so its sign divides out. Beyond the horizon a frozen term goes on smoothly, so that
+ * differences of frozen evaluations have the mean of the derivative. */
 typedef struct sight {
     vec3 d;
     ir_ref distance, term;
@@ -203,6 +206,7 @@ typedef struct local_vertex {
 static lobe_sample attached_sample(walk *w, const walk_vertex *v, const local_vertex *x, bool before)
 {
     tracer *t = &w->t;
+    BL_ASSERT(!ir_is_none(v->attached.u1), "the numbers that made an attached sample are not known");
     vec3 stays = frame_to_local(t, x->frame, v3_detach(t, v->next_d)); /* detached: in the world, too */
     bsdf_attach_arguments a = {
         .wi = x->wi, .uv = x->si.uv, .delta = v->sample.delta, .to_light = x->to_light};
@@ -221,6 +225,7 @@ static lobe_sample attached_sample(walk *w, const walk_vertex *v, const local_ve
 /* d: local */
 static lobe_sample discrete_sample(walk *w, const walk_vertex *v, const local_vertex *x, bool before)
 {
+    BL_ASSERT(w->wants.lobe_directions, "directions of lobes were not traced");
     tracer *t = &w->t;
     bsdf_lobe_direction_arguments a = {x->wi, x->si.uv, v->sample.lobe, surface_seen(t, &x->si, x->frame)};
     lobe_sample s = {.density = {0}};
@@ -512,6 +517,7 @@ static void attached_adjoint(walk *w, const walk_position *at, const walk_vertex
                              arrivals *arrived, ir_ref carried[RAY_MOST])
 {
     (void)v;
+    BL_ASSERT(arrived->count == ray_width(w), "adjoints of %u numbers of a ray", arrived->count);
     drop_singular(w, when, at->depth, arrived->sum);
     for (uint32_t c = 0; c < ray_width(w); c++)
         carried[c] = ir_select(w->t.f, when, arrived->sum[c], carried[c]);

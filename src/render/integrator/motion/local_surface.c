@@ -10,14 +10,16 @@
  *     its direction;
  *   - wi at x(i) is taken again toward x(i-1) as that slides.
  *
- * So a derivative needs the vertex before (walk_position.last) and a look ahead at the one after. Next to a
- * discrete lobe this does not hold: directions stay as they are, which is part of what params calls
- * incomplete. Where only normals or uv are requested nothing slides.
+ * It is right because it is a change of variables, vertex by vertex, from directions to surface area. Light
+ * sampling and the material's sampling hold the same coordinates, so their detached weights stay right.
  *
- * By a shape's to_world: x(i) is a point of the material, which goes along with its shape (shape/to_world.c),
- * and so does the light's; J has the growth of the surface's area as a factor. Light sampling and the
- * material's sampling then hold the same coordinates, whatever shines. The vertices that no other one aims
- * at, the camera's and those behind a discrete lobe, slide along their ray. */
+ * A derivative needs the vertex before (local_surface_position.last) and a look ahead at the one after, and
+ * nothing else. Next to a discrete lobe no point is held: directions stay as they are, which is part of what
+ * params calls incomplete. Where only normals or uv are requested nothing slides.
+ *
+ * By a shape's to_world, x(i) is a point of the material, which goes along with its shape (shape/to_world.c).
+ * So does the light's point, and J has the growth of the surface's area as a factor. Vertices that no other
+ * vertex aims at slide along their ray: the camera's first, and those behind a discrete lobe. */
 #include "render/integrator/motion/none.h"
 
 static walk_hit detached(tracer *t, const walk_hit *hit)
@@ -33,6 +35,7 @@ static walk_hit detached(tracer *t, const walk_hit *hit)
 
 static vec3 local_point(walk *w, const walk_hit *hit)
 {
+    BL_ASSERT(!ir_is_none(hit->valid), "a point without the hit that it is at");
     walk_hit h = detached(&w->t, hit);
     return v3_select(&w->t, h.valid, walk_surface(w, &h, w->fn.interact_tracked).p, h.p);
 }
@@ -63,6 +66,7 @@ static bool local_emission(walk *w, walk_light *light)
 static vec3 back_direction(walk *w, const walk_vertex *v, const walk_hit *here, vec3 point)
 {
     tracer *t = &w->t;
+    BL_ASSERT(!ir_is_none(v->local_surface.last.valid), "the vertex before is not known");
     walk_hit last = detached(t, &v->local_surface.last), before = *here;
     /* where there is none, this surface stands in, so that nothing is divided by zero; and is left out */
     ir_ref there = last.valid;
@@ -88,6 +92,7 @@ static vec3 next_direction(walk *w, const walk_vertex *v, const walk_hit *here, 
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
+    BL_ASSERT(!ir_is_none(v->local_surface.next.valid), "the vertex after was not looked for");
     vec3 from = v3_detach(t, v->next_o), target = v3_detach(t, v->local_surface.next.p),
          n = v3_detach(t, v->local_surface.next.ng), kept = v3_detach(t, v->next_d);
     ir_ref follows =

@@ -16,18 +16,19 @@
  *     distance to the next has no bound. So motion goes on from vertex to vertex, and ends where a segment
  *     swings.
  *
- * Motion that goes on is linear in what began it, so that nothing has to be visited twice. The camera's: in
- * two vectors of its ray, by matrices that the path carries (motion_carry). A surface's: in how far it slides
- * along the ray that it crosses. Of these there are two more at every segment. So the path carries one of
- * them all (motion_anchor), chosen with probability in proportion to by how much it moves the vertex, over
- * which it is divided: what is chosen is right in the mean, and moves the vertex by as much whichever it is.
- * A point that has gone along with its shape is one of three more, by axis.
+ * Motion that goes on is linear in what began it, so nothing has to be visited twice. The camera's motion is
+ * linear in two vectors of its ray, by matrices that the path carries (motion_carry). A surface's motion is
+ * linear in how far it slides along the ray that it crosses. Every segment adds two such surfaces. So the
+ * path carries one of them all (motion_anchor), chosen with probability in proportion to how much it moves
+ * the vertex, and divided by that probability. The choice is right in the mean, and moves the vertex by as
+ * much whichever surface is chosen. A point that goes along with its shape counts as three sources, one an
+ * axis.
  *
  * The transmittance between two vertices is that between the places they have moved to: what a point at a
  * distance along a stretch does is linear in a few numbers (struct segment_motion), all that the tracking in
  * tracking.c has to know. Slides are taken to first order, which is what derivatives are.
  *
- * Next to a discrete lobe directions stay as they are; that is part of what params calls incomplete. */
+ * Next to a discrete lobe directions stay as they are, which is part of what params calls incomplete. */
 #include "render/integrator/motion/local_volume.h"
 
 #include "render/integrator/motion/none.h"
@@ -117,6 +118,7 @@ static ir_ref own_slide(walk *w, const walk_border *b, vec3 start, vec3 d)
     ir_ref zero = t_f32(t, 0);
     if (!surfaces_slide(w))
         return zero;
+    BL_ASSERT(w->wants.surface_tracked, "surfaces slide by functions that were not traced");
     walk_hit hit = {
         .valid = b->valid,
         .entry = b->entry,
@@ -386,6 +388,7 @@ static void volume_stands(walk *w, walk_vertex *v, const walk_position *at)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
+    BL_ASSERT(!ir_is_none(v->met.valid) && !ir_is_none(v->local_volume.hit_normal.x), "nothing was met yet");
     ir_ref zero = t_f32(t, 0), one = t_f32(t, 1);
     vec3 start = v3_detach(t, at->scattered), d = v3_detach(t, at->d);
     walk_border near = border_detached(t, at->local_volume.border),
@@ -442,6 +445,8 @@ static ray_motion volume_to_light(walk *w, const walk_vertex *v)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
+    BL_ASSERT(!ir_is_none(v->local_volume.motion.origin),
+              "a light is seen from a vertex that does not stand yet");
     walk_light light = v->light;
     ir_ref factor, distance = ir_detach(f, v->light.distance);
     ray_motion l = {.shift = v->local_volume.motion.displacement, .turn = still(t).turn};
@@ -596,6 +601,7 @@ static void volume_adjoint(walk *w, const walk_position *at, const walk_vertex *
     ir_func *f = w->t.f;
     ir_ref numbers[SEGMENT_NUMBERS];
     (void)at, (void)carried;
+    BL_ASSERT(arrived->count == SEGMENT_NUMBERS, "adjoints of %u numbers of a segment", arrived->count);
     ir_if(f, when);
     segment_pack(&v->local_volume.motion, numbers);
     ad_backward(f, numbers, arrived->sum, SEGMENT_NUMBERS, NULL, NULL, 0);

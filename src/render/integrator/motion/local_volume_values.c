@@ -25,6 +25,7 @@ static interaction surface_by(walk *w, const walk_hit *hit, ir_func **interact, 
 static two_surfaces volume_surface(walk *w, const walk_hit *hit, const segment_motion *s)
 {
     tracer *t = &w->t;
+    BL_ASSERT(w->wants.surface_tracked && w->wants.surface_anew, "surfaces are not traced as they move");
     two_surfaces x = {.now = surface_by(w, hit, w->fn.interact_tracked,
                                         motion_along(t, s->shift, s->turn, s->origin), s->turn)};
     x.before =

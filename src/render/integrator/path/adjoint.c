@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What one vertex contributes to a path, and the derivative of that: listings 1 and 2 of path replay, without
- * the walks. Where rays follow parameters, the derivative carries on the adjoint of the ray
- * (attached_path.c). */
+ * What one vertex contributes to a path, and the derivative of that: listings 1 and 2 of PRB (section 4.1),
+ * without the walks. With L the radiance still to come behind the vertex, the derivative is
+ *
+ *     dL . (beta E' + beta D' + L f' / f)
+ *
+ * for emission E that was found, light D that was sampled and the value f of the material's sample
+ * (docs/theory/detached_replay.md). Factors that are 0 are left out of products and counted
+ * (docs/theory/zero_factors.md). Where paths are attached, the derivative takes the adjoint of the ray that
+ * goes on, and delivers that of the ray that leads here (docs/theory/attached_replay.md). */
 #include "render/integrator/path/adjoint.h"
 #include "spirv_gen/ad/ad.h"
 
@@ -58,6 +64,7 @@ arrivals arrivals_start(walk *w, const replay_state *p, const walk_vertex *v)
 {
     arrivals a = {0};
     a.count = w->motion->inputs(w, &p->at, v, a.at);
+    BL_ASSERT(a.count <= ARRIVALS_MOST, "adjoints arrive at %u values", a.count);
     for (uint32_t k = 0; k < a.count; k++)
         a.sum[k] = t_f32(&w->t, 0);
     return a;
@@ -120,7 +127,7 @@ static void adjoint_bsdf(walk *w, replay_state *p, const vertex_adjoint *of, col
     end_branch(w, &b, arrived);
 }
 
-/* The same, and the ray that goes on, where rays follow. */
+/* The same, and of the ray that goes on, where walk.motion chains. */
 static void adjoint_passage(walk *w, replay_state *p, const vertex_adjoint *of, color seed_whole,
                             arrivals *arrived)
 {
@@ -128,6 +135,7 @@ static void adjoint_passage(walk *w, replay_state *p, const vertex_adjoint *of, 
     ir_ref outputs[6 + RAY_MOST], seeds[6 + RAY_MOST];
     bsdf_outputs(w, p, of, seed_whole, outputs, seeds);
     uint32_t width = w->motion->onward(w, of->v, outputs + 6);
+    BL_ASSERT(width <= RAY_MOST, "%u numbers of a ray", width);
     memcpy(seeds + 6, p->chain.ray, sizeof p->chain.ray);
     backward_into(&w->t, outputs, seeds, 6 + width, &b.inside);
     end_branch(w, &b, arrived);
@@ -138,6 +146,7 @@ static void adjoint_shadow(walk *w, const replay_state *p, const walk_vertex *v,
                            color seed_whole, arrivals *arrived)
 {
     tracer *t = &w->t;
+    BL_ASSERT(!ir_is_none(v->shadow.stages), "what was crossed toward the light is not known");
     color unshadowed = color_scale(t, color_mul(t, k->light_radiance, k->for_light), v->light_weight);
     shadow_adjoint(w, v, &p->at, ir_and(t->f, p->phase, v->light.there), color_mul(t, seed_whole, unshadowed),
                    arrived);
@@ -160,6 +169,7 @@ void adjoint(walk *w, replay_state *p, const vertex_adjoint *of, arrivals *arriv
     tracer *t = &w->t;
     const walk_vertex *v = of->v;
     const contribution *k = of->k;
+    BL_ASSERT(!w->motion->chains || !ir_is_none(p->chain.ray[0]), "a chain without the adjoint of its ray");
     color seed_whole = color_mul(t, throughput_whole(w, &p->b), of->dL);
     bool lights = w->plan->scene->emitters.count > 0;
     if (lights)

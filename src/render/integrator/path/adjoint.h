@@ -39,7 +39,8 @@ typedef struct replay_state {
     replay_chain chain; /* where walk.motion chains */
     replay_turn turn;   /* where METHOD_RECURSIVE */
     drt_path drt_path;  /* where drt_any: phase is then false, so its light is added to sums that are empty */
-    const lane *lane;   /* no state; nor are these: */
+    /* these three are no state of the loop: */
+    const lane *lane;
     const chain_rows *rows;
     color sum; /* of all samples' radiance: the image of this stream */
 } replay_state;

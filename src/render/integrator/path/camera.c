@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The camera's ray of a sample, and how a path begins with it. */
+ * The camera's ray of a sample, and how a path begins with it. Block 0 of the sample's random numbers chooses
+ * the place on the film, by importance sampling of the filter, and the point of the aperture. What of the
+ * filter and the sensor is not sampled is the sample's weight. */
 #include "render/film/film.h"
 #include "render/integrator/path/path.h"
 
@@ -45,6 +47,7 @@ walk_position walk_camera(walk *w, ir_ref sample)
 
 walk_position walk_start(walk *w, ir_ref fresh, walk_position at)
 {
+    BL_ASSERT(w->motion, "the walk has not begun");
     ir_func *f = w->t.f;
     ir_ref branch = ir_if(f, fresh);
     walk_position camera = walk_camera(w, at.sample);

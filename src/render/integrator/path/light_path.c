@@ -60,6 +60,7 @@ static emission choose_emission(walk *w, ir_ref sample)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
+    BL_ASSERT(w->fn.emitter_ray, "a walk whose paths do not begin at lights");
     emission e;
     random4 r1 = walk_numbers(w, sample, t_u32(t, 0), SAMPLER_ONE_TWO_ONE),
             r2 = walk_numbers(w, sample, t_u32(t, 1), SAMPLER_ONE_TWO_ONE);
@@ -116,6 +117,7 @@ static connection connect(walk *w, const light_position *at, vec3 p, const emiss
     tracer *t = &w->t;
     ir_func *f = t->f;
     const sensor_view view = {w->plan->scene->sensor, t_word(t, t_u32(t, 0), HEADER_SENSOR), NULL};
+    BL_ASSERT(sensor_of(view.object)->link, "a sensor that paths cannot be connected to");
     const float away = 65536 * (w->plan->scene->radius + 1);
     bool skies = w->plan->scene->environment != PLAN_NONE;
     vec3 pinhole = sensor_vector(t, &view, POSE_ORIGIN);
@@ -187,8 +189,8 @@ static ir_ref cosines_of_discrete(walk *w, const walk_vertex *v)
     return ir_select(f, ir_ne(f, limit, t_u32(t, 0)), eta, ratio);
 }
 
-/* The value of something of the class from wi to wo is not that from wo to wi but for the cosines to the
- * shading normal: it refracts to where the index may be another, or turns the normal. */
+/* The class is not reciprocal: its values from wi to wo and from wo to wi differ by more than the cosines to
+ * the shading normal. Such a class refracts into another index, or turns the normal. */
 static bool one_way(const class_node *n)
 {
     if (n->cls->plugin.category != PLUGIN_BSDF)
@@ -208,10 +210,10 @@ static bool some_one_way(const walk *w)
     return any;
 }
 
-/* Values are those of radiance, which comes against the light: where they are one-way, from the side that the
- * light leaves to. That is so by what they depend on, too: from wi to wo times the squared index would hide
- * that index from derivatives. Discrete lobes are no functions of two directions, and have the index; light
- * tracing has no derivatives of theirs by it. */
+/* Values are those of radiance, which travels against the light. Where they are one-way they are taken from
+ * the side that the light leaves to. The value from wi to wo times the squared index would be the same
+ * number, but would hide that index from derivatives. Discrete lobes are no functions of two directions, and
+ * have the index as a factor; light tracing has no derivatives of theirs by it. */
 void light_values(walk *w, const light_vertex *v, bool tracked, color *for_sensor, color *for_sample)
 {
     tracer *t = &w->t;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Whether the sampled light is seen from a vertex: by a shadow ray, through media, or from the notes of an
- * earlier walk of the same path. */
+ * earlier walk of the same path. Replay walks each path twice with the same random numbers, so what phase 0
+ * has noted saves phase 1 its shadow rays; the answer is the same (docs/theory/detached_replay.md). */
 #include "render/integrator/path/path.h"
 
 /* Volumetric: what is known to be dark from an earlier walk is not asked again. */
@@ -8,6 +9,7 @@ static ir_ref light_through_media(walk *w, walk_vertex *v, const walk_position *
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
+    BL_ASSERT(!w->notes || !ir_is_none(w->known.seen), "notes of a walk that has kept none");
     if (w->notes) {
         ir_ref number = walk_number(w, at),
                noted = ir_ne(f, ir_and(f, ir_shr(f, w->known.seen, number), t_u32(t, 1)), t_u32(t, 0));
@@ -26,6 +28,7 @@ static ir_ref light_noted(walk *w, const walk_vertex *v, ir_ref depth, vec3 d, i
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
+    BL_ASSERT(!w->notes || !ir_is_none(w->known.again), "notes of a walk that has kept none");
     int most = w->plan->scene->max_depth;
     bool complete = most >= 0 && most <= SEEN_MOST + 1; /* the last vertex samples no light */
     if (!w->notes)

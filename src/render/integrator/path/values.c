@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What carries derivatives at a decided path: radiance of lights, values of materials, transmittance toward
- * lights. Where a parameter moves the camera, a light, a mirror or a surface, directions and places follow it
- * by the local convention (docs/theory/moving_geometry.md; attached_path.c, local_surface.c). */
+ * What carries derivatives at a decided path (docs/theory/detached_replay.md): radiance of lights, values of
+ * materials, transmittance toward lights. Each is evaluated by the same code detached and tracked, so that
+ * phase 1 of path replay subtracts exactly what phase 0 has added (PRB section 4.1, listings 1 and 2).
+ *
+ * Tracked, what describes the path is detached first. Then walk.motion puts in its place what moves with
+ * parameters: the camera, a light, a mirror or a surface (docs/theory/moving_geometry.md). */
 #include "render/integrator/path/path.h"
 #include "render/integrator/vertex/plugin_functions.h"
 
@@ -31,6 +34,7 @@ bool walk_move_light(walk *w, walk_light *light, ir_ref *factor)
 color walk_radiance(walk *w, walk_light light, bool tracked)
 {
     tracer *t = &w->t;
+    BL_ASSERT(!tracked || walk_tracks(w), "derivatives in the pass %d", (int)w->pass);
     ir_ref factor;
     bool placed = tracked && walk_move_light(w, &light, &factor);
     bool slides = tracked && !light.sampled && w->motion->emission(w, &light);
@@ -67,6 +71,7 @@ static void detach_arguments(walk *w, bsdf_value_arguments *a)
 void walk_values(walk *w, const walk_vertex *v, bool tracked, color *for_light, color *for_sample)
 {
     tracer *t = &w->t;
+    BL_ASSERT(!tracked || walk_tracks(w), "derivatives in the pass %d", (int)w->pass);
     bsdf_value_arguments a = {
         .wi = v->wi,
         .uv = v->si.uv,
@@ -113,6 +118,7 @@ color walk_light_scale(walk *w, const walk_vertex *v, const walk_position *at, b
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
+    BL_ASSERT(!ir_is_none(v->light_weight), "the scale of a light that was not sampled");
     ir_ref weight = tracked ? ir_detach(f, v->light_weight) : v->light_weight;
     if (!w->volumetric)
         return color_all(weight);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * One vertex of a path: intersection, emission found, light sampling, material sampling.
+ * One vertex of a path: intersection, emission that was found, light sampling, material sampling.
  * Semantics are those of Mitsuba's path integrator (docs/mitsuba-semantics.md): depth counts segments from 0,
- * lights are sampled at every surface while depth + 1 < max_depth, MIS by the power heuristic.
+ * lights are sampled at every surface while depth + 1 < max_depth, and MIS is by the power heuristic.
  *
  * Everything in here is detached: it decides the path. What carries derivatives is evaluated separately at
- * the decided path (values.c). Light is found and sampled in emitter_sampling.c; the functions of classes are
- * traced in plugin_functions.c. */
+ * the decided path (values.c). All passes that follow a path come through walk_visit, so they cannot walk
+ * different paths; path replay rests on that (docs/theory/replay_equality.md). Light is found and sampled in
+ * emitter_sampling.c; the functions of classes are traced in plugin_functions.c. */
 #include "render/integrator/path/path.h"
 #include "render/integrator/vertex/plugin_functions.h"
 
@@ -13,6 +14,7 @@
 
 void walk_sample_bsdf(walk *w, walk_vertex *v, ir_ref u_lobe, ir_ref u1, ir_ref u2, ir_ref *light_pdf)
 {
+    BL_ASSERT(!ir_is_none(v->wi.x) && !ir_is_none(v->to_light.x), "directions come before the sample");
     if (walk_scatterers(w) == 0) { /* a scene without shapes */
         tracer *t = &w->t;
         v->sample = (bsdf_sample){v->wi, t_f32(t, 0), t_f32(t, 1), ir_bool(t->f, false), t_u32(t, 0)};
@@ -78,6 +80,7 @@ static void take_collision(walk *w, walk_vertex *v, walk_position at)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
+    BL_ASSERT(!ir_is_none(v->flight.collides), "the flight is decided before the vertex");
     ir_ref zero = t_f32(t, 0), collides = v->flight.collides;
     vec3 p = v3_add(t, at.o, v3_scale(t, at.d, v->flight.t)), none = v3(zero, zero, zero);
     if (w->plan->scene->emitters.count > 0) {
@@ -153,6 +156,7 @@ walk_vertex walk_visit(walk *w, walk_position at)
     tracer *t = &w->t;
     ir_func *f = t->f;
     const render_scene *s = w->plan->scene;
+    BL_ASSERT(w->motion && w->fn.bsdf_sample, "the walk has not begun");
     if (s->hide_emitters && s->emitters.count > 0)
         at = skip_lights(w, at);
     walk_vertex v = {0};
@@ -190,8 +194,8 @@ walk_vertex walk_visit(walk *w, walk_position at)
     walk_sample_bsdf(w, &v, r2.u[0], r2.u[1], r2.u[2], &bsdf_pdf);
     v.light_weight = zero;
     if (w->next_event && lights) {
-        /* a light behind a surface that does not scatter there is no reason to trace a ray; nor is one seen
-         * from its dark side */
+        /* no ray is traced to a light that the material scatters nothing to, or that is seen from its dark
+         * side */
         ir_ref wanted =
             ir_and(f, v.goes_on,
                    ir_and(f, ir_gt(f, light_pdf, zero), ir_and(f, ir_gt(f, bsdf_pdf, zero), v.light.facing)));

@@ -242,6 +242,7 @@ static ir_ref test_all(walk *w, const ray *path, hit_state *h)
 void baked_closest(walk *w, const ray *path, ir_ref out[4])
 {
     tracer *t = &w->t;
+    BL_ASSERT(w->plan->baked, "a scene that is not baked");
     hit_state h = {path->tmax, t_u32(t, PLAN_NONE), t_f32(t, 0), t_f32(t, 0)};
     test_all(w, path, &h);
     out[0] = h.t, out[1] = h.entry, out[2] = h.u, out[3] = h.v;

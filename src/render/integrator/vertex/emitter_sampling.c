@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Light at a vertex, detached: emission that the path's ray has met, with its weight against light sampling;
- * the choice of a light, whether it is seen, and its weight against the material's sample (power heuristic,
- * Veach 1997). */
+ * Light at a vertex, detached. Emission is found in two ways: the path's ray meets it, or a light is chosen
+ * and sampled (next-event estimation). Both ways can find the same light, so each is weighed by the power
+ * heuristic of the two densities (multiple importance sampling, Veach 1997, chapter 9). The two weights add
+ * up to 1 for all parameters, so they stay detached (docs/theory/detached_replay.md).
+ *
+ * A delta light cannot be met, and the direction of a discrete lobe cannot be found by sampling lights. There
+ * the weight is 1. */
 #include "render/integrator/derived/derived.h"
 #include "render/integrator/vertex/plugin_functions.h"
 #include "render/integrator/vertex/vertex.h"
 
-/* a^2 / (a^2 + b^2). Along a light's own plane densities have no bound; squares must have one. */
+/* a^2 / (a^2 + b^2). Along a light's own plane densities have no bound. They are cut off, so that their
+ * squares are finite. */
 static ir_ref power_heuristic(tracer *t, ir_ref a, ir_ref b)
 {
     const ir_ref most = t_f32(t, 1e18f), a2 = t_sqr(t, ir_min(t->f, a, most)),
@@ -19,6 +24,7 @@ static ir_ref power_heuristic(tracer *t, ir_ref a, ir_ref b)
 static ir_ref hit_pdf(walk *w, walk_vertex *v, walk_position at)
 {
     tracer *t = &w->t;
+    BL_ASSERT(w->next_event, "a density of light sampling in a walk that samples no lights");
     const interaction *si = &v->si;
     vec3 from = w->volumetric ? at.scattered : at.o;
     ir_ref distance = w->volumetric ? v3_length(t, v3_sub(t, si->p, from)) : si->t;
@@ -47,6 +53,7 @@ static ir_ref hit_pdf(walk *w, walk_vertex *v, walk_position at)
 
 static const class_node *environment_of(const plan *p)
 {
+    BL_ASSERT(p->scene->environment != PLAN_NONE, "the scene has no environment");
     return p->emitters.data[p->words.data[p->words.data[HEADER_EMITTERS] + 2 * p->scene->environment]];
 }
 
@@ -55,7 +62,7 @@ bool walk_locates(const plan *p)
     return p->scene->environment != PLAN_NONE && emitter_of(environment_of(p))->locate;
 }
 
-/* Its to_world is a parameter whose gradient is wanted. */
+/* The environment's to_world is a parameter whose gradient is wanted. */
 static bool environment_turns(const plan *p)
 {
     return environment_of(p)->requested & emitter_of(environment_of(p))->place_params;
@@ -176,6 +183,7 @@ ir_ref light_pick(walk *w, ir_ref u, ir_ref *cls, ir_ref *record)
     tracer *t = &w->t;
     ir_func *f = t->f;
     uint32_t n = w->plan->scene->emitters.count;
+    BL_ASSERT(n > 0, "a light is chosen of none");
     ir_ref index = t_u32(t, 0), probability = {0};
     if (w->plan->lights_tabled)
         index = light_choice_sample(t, u, &probability);
@@ -190,6 +198,7 @@ void light_choose(walk *w, walk_vertex *v, const random4 *r, vec3 *d, ir_ref *pd
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
+    BL_ASSERT(!ir_is_none(v->si.p.x), "a light is sampled from a vertex that has no place");
     v->light_probability = light_pick(w, r->u[0], &v->light.cls, &v->light.record);
     emitter_sample_arguments a = {v->si.p, {r->u[1], r->u[2]}};
     emitter_sample s = {0};
@@ -212,6 +221,7 @@ ir_ref light_weight(walk *w, walk_vertex *v, ir_ref light_pdf, ir_ref bsdf_pdf)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
+    BL_ASSERT(v->light.sampled, "the weight of a light that was not sampled");
     float n = (float)w->plan->scene->emitters.count;
     bool tabled = w->plan->lights_tabled;
     ir_ref mis = t_f32(t, 1), both = ir_mul(f, light_pdf, tabled ? v->light_probability : t_f32(t, 1 / n));

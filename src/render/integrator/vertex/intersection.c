@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Rays against the scene, and the surface at a hit. A hit of an instance is looked at in its group's space
- * and brought into the world. */
+ * Rays against the scene, and the surface at a hit. A ray finds an entry of the hierarchy, its distance and
+ * coordinates on the primitive; the surface there is what the traced function of its kind of shape makes of
+ * these (`interact`). A hit of an instance is looked at in its group's space and brought into the world:
+ * points by the instance's map, normals by the transpose of its inverse.
+ *
+ * Asked for by interact_tracked, the same surface is a function of parameters that move it
+ * (docs/theory/moving_geometry.md). */
 #include "render/integrator/vertex/plugin_functions.h"
 #include "render/integrator/vertex/vertex.h"
 
@@ -21,7 +26,7 @@ static vec3 map_direction(tracer *t, ir_ref record, uint32_t map, vec3 d)
     return v3(row[0], row[1], row[2]);
 }
 
-/* A group's normal in the world: by the transpose of the way in. */
+/* A group's normal in the world: by the transpose of the map into the group. */
 static vec3 map_normal(tracer *t, ir_ref record, vec3 n)
 {
     vec3 x = v3_load(t, record, LEVEL_TO_GROUP), y = v3_load(t, record, LEVEL_TO_GROUP + 4),
@@ -36,8 +41,8 @@ static affine_map level_motion(walk *w, ir_ref level)
     return place_level_motion(&reads, level);
 }
 
-/* A ray that is given moves the other way where what it meets goes along with its instance:
- * plugin_functions.c, carried. */
+/* Where a hit slides along a given ray, and what it meets goes along with its instance, the ray moves the
+ * other way (plugin_functions.c, carried). */
 static void back_with_level(tracer *t, const affine_map *motion, ir_ref slides, vec3 *o, vec3 *d)
 {
     *o = v3_select(t, slides, v3_sub(t, v3_add(t, *o, *o), affine_point(t, motion, *o)), *o);
@@ -66,10 +71,13 @@ ir_ref walk_may_slide(walk *w, ir_ref valid, ir_ref entry, ir_ref level)
 interaction walk_surface(walk *w, const walk_hit *hit, ir_func **interact)
 {
     tracer *t = &w->t;
+    BL_ASSERT(interact && w->fn.interacts > 0, "surfaces are asked for by functions that were not traced");
+    BL_ASSERT(!w->plan->scene->has_groups || !ir_is_none(hit->level), "a hit in a group without its level");
     vec3 o = hit->o, d = hit->d;
     bool levels = w->plan->scene->has_groups,
          to_world = interact == w->fn.interact_tracked && (w->moves & MOVE_PLACES);
     bool carries = to_world && place_moves_levels(w->plan);
+    BL_ASSERT(!to_world || !ir_is_none(hit->slides), "a hit that may slide or go along");
     affine_map motion;
     if (carries) {
         motion = level_motion(w, hit->level);

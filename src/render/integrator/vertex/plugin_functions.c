@@ -278,6 +278,7 @@ static ir_func *make_emitter_sample(walk *w, const class_node *n)
 
 static ir_func *make_emitter_ray(walk *w, const class_node *n)
 {
+    BL_ASSERT(emitter_of(n)->ray, "no path begins at a light of the class %s", n->cls->plugin.name);
     ir_func *f = ir_func_create(w->t.f->module, "emitter_ray");
     tracer t = sub_tracer(w, f, false);
     ir_ref record;
@@ -400,6 +401,7 @@ void vertex_shape_functions(walk *w)
 {
     const render_scene *s = w->plan->scene;
     walk_functions *fn = &w->fn;
+    BL_ASSERT(w->motion, "functions of surfaces depend on how they move: motion_choose comes first");
     bool shared = !(w->plan->off & PLAN_SHARE_SHAPES) || s->shapes.count == 0;
     uint32_t most = shared ? SHAPE_KIND_COUNT : s->shapes.count;
     fn->interact = func_array(w, most),
@@ -414,6 +416,7 @@ void vertex_shape_functions(walk *w)
     }
     for (uint32_t i = 0; !shared && i < s->shapes.count; i++)
         add_interact(w, shape_kinds[s->shapes.data[i].kind]);
+    BL_ASSERT(fn->interacts > 0 && fn->interacts <= most, "%u functions of surfaces", fn->interacts);
 }
 
 uint32_t walk_scatterers(const walk *w)
@@ -453,6 +456,8 @@ void vertex_phase_functions(walk *w)
 {
     const plan *p = w->plan;
     walk_functions *fn = &w->fn;
+    BL_ASSERT(w->volumetric && fn->bsdf_sample,
+              "phase functions go behind the materials of volumetric walks");
     uint32_t n = p->bsdfs.count;
     for (uint32_t i = 0; i < p->phases.count; i++) {
         fn->bsdf_sample[n + i] = make_phase_sample(w, p->phases.data[i]);

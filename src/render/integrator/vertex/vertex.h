@@ -14,7 +14,8 @@ ir_ref walk_may_slide(walk *w, ir_ref valid, ir_ref entry,
                       ir_ref level); /* bool: some requested parameter moves the surface */
 /* The surface there, by one of the lists of interact functions. */
 interaction walk_surface(walk *w, const walk_hit *hit, ir_func **interact);
-/* The same at a hit whose ray may move, its coordinates as they are; zeros where it is not valid. */
+/* The same at a hit whose ray may move. Its distance and coordinates are detached. Where it is not valid all
+ * is zero. */
 interaction walk_surface_met(walk *w, walk_hit hit, ir_func **interact);
 
 /* ---- baked_geometry.c: the two ray questions where the plan is baked ---- */
@@ -57,7 +58,7 @@ ir_ref light_is_environment(walk *w, ir_ref cls); /* bool */
 ir_ref light_is_delta(walk *w, ir_ref cls);       /* bool */
 ir_ref light_is_on_shape(walk *w, ir_ref cls);    /* bool */
 ir_ref light_occluded(walk *w, const ray *r);     /* bool: something is met; tmax < 0: nothing is asked */
-/* v->light, but for whether it is seen from there; d: toward it, pdf: of d */
+/* Sets v->light, all but whether it is seen from there. d: toward it; pdf: of d */
 void light_choose(walk *w, walk_vertex *v, const random4 *r, vec3 *d, ir_ref *pdf);
 /* bool: nothing is between si and the point at that distance along d; asked only where wanted */
 ir_ref light_unoccluded(walk *w, const interaction *si, vec3 d, ir_ref distance, ir_ref wanted);
