@@ -96,12 +96,14 @@ static void plan_links(plan *p)
             p->link[i.a] = id;
             break;
         case IR_ENDIF:
+            BL_ASSERT(p->link[i.a] > i.a, "%%%u has no ELSE", i.a);
             p->link[p->link[i.a]] = id;
             break;
         case IR_WHILE:
             p->values[i.b].u = id;
             break; /* LOOP: its WHILE, only for now */
         case IR_ENDLOOP:
+            BL_ASSERT(p->values[i.a].u > i.a, "loop %%%u has no WHILE", i.a);
             p->link[id] = p->link[i.a] ? p->link[i.a] : i.a;
             p->link[p->values[i.a].u] = id;
             break;
@@ -171,6 +173,8 @@ static bl_result plan_floating(machine *m, plan *p)
 
 static bl_result plan_get(machine *m, const ir_func *f, plan **out)
 {
+    BL_ASSERT(f->module->functions.data[f->index] == f, "\"%s\" is not number %u of its module", f->name,
+              f->index);
     plan **slot = &m->plans[f->index];
     *out = *slot;
     if (*slot)

@@ -53,6 +53,7 @@ uint32_t spv_emit_value(spv_gen *g, spv_section section, SpvOp op, uint32_t type
     spv_stream *s = &g->section[section];
     uint32_t id = spv_id(g);
     BL_ASSERT(count + 2 < 0xffff, "%u operands of opcode %u", count, (unsigned)op);
+    BL_ASSERT(type > 0 && type < id, "the type of opcode %u is %%%u", (unsigned)op, type);
     array_push(s, (count + 3) << SpvWordCountShift | (uint32_t)op);
     array_push(s, type);
     array_push(s, id);
@@ -178,6 +179,7 @@ static uint32_t intern(spv_gen *g, uint32_t start)
     spv_stream *s = &g->section[SPV_GLOBALS];
     uint32_t count = s->count - start, result = result_word(s->data[start]), slot;
     BL_ASSERT(count <= 64, "interned instruction of %u words", count);
+    BL_ASSERT(result < count && s->data[start + result] == 0, "a candidate of %u words has a result", count);
     if ((g->interned_count + 1) * 2 > g->interned.count)
         grow_table(g);
     slot = hash_words(s->data + start, count) & (g->interned.count - 1);
@@ -223,6 +225,7 @@ uint32_t spv_type(spv_gen *g, ir_type type)
 
 uint32_t spv_pointer(spv_gen *g, SpvStorageClass storage, uint32_t type)
 {
+    BL_ASSERT(type > 0 && type <= g->last_id, "a pointer to type %%%u", type);
     return spv_type_of(g, SpvOpTypePointer, (const uint32_t[]){(uint32_t)storage, type}, 2);
 }
 
@@ -284,6 +287,8 @@ bl_result spv_module_end(spv_gen *g, spv_code *out)
 {
     const uint32_t header[SPV_HEADER_WORDS] = {SpvMagicNumber, SPV_VERSION_1_5, 0, g->last_id + 1, 0};
     size_t count = SPV_HEADER_WORDS;
+    BL_ASSERT(g->regions.count == 0, "%u regions of \"%s\" are open at its end", g->regions.count,
+              g->m->entry->name);
     SPV_EMIT(g, SPV_BODY, SpvOpReturn);
     SPV_EMIT(g, SPV_BODY, SpvOpFunctionEnd);
     spv_emit_text(g, SPV_ENTRY, SpvOpEntryPoint, (const uint32_t[]){SpvExecutionModelGLCompute, g->main}, 2,

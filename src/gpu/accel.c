@@ -93,6 +93,7 @@ static bl_result create_level(gpu_accel *a, level *l, VkAccelerationStructureTyp
 static VkAccelerationStructureGeometryKHR geometry_of(const level *l, level_kind kind)
 {
     VkAccelerationStructureGeometryKHR g = {.sType = VK_STRUCTURE_TYPE_ACCELERATION_STRUCTURE_GEOMETRY_KHR};
+    BL_ASSERT(l->input, "a level of %u elements has no input", l->count);
     uint64_t address = gpu_buffer_address(l->input);
     if (kind == LEVEL_TRIANGLES) {
         g.geometryType = VK_GEOMETRY_TYPE_TRIANGLES_KHR, g.flags = VK_GEOMETRY_OPAQUE_BIT_KHR;
@@ -143,6 +144,8 @@ static bl_result fill_level(gpu_accel *a, level *l, level_kind kind, bool update
 {
     gpu_device *d = a->device;
     uint64_t alignment = d->candidate->accel_scratch_alignment;
+    BL_ASSERT(l->handle && l->scratch && alignment, "a level of '%s' is filled before it is made, or after",
+              a->label);
     VkAccelerationStructureGeometryKHR geometry = geometry_of(l, kind);
     VkAccelerationStructureBuildGeometryInfoKHR info = build_info(a, kind, &geometry);
     info.dstAccelerationStructure = l->handle;
@@ -196,6 +199,7 @@ static bl_result build_level(gpu_accel *a, level *l, level_kind kind, const void
 static void add_instance(const gpu_accel *a, const gpu_accel_instance *instance, level_kind which,
                          VkAccelerationStructureInstanceKHR *list, uint32_t *count)
 {
+    BL_ASSERT(2 * instance->group + 1 < a->level_count, "an instance of group %u", instance->group);
     const level *l = &a->levels[2 * instance->group + which];
     if (!l->handle)
         return;
@@ -325,6 +329,7 @@ bool gpu_accel_changes(const gpu_accel *a) { return a->changes; }
 
 gpu_buffer *gpu_accel_corners(gpu_accel *a, uint32_t group)
 {
+    BL_ASSERT(a->changes && 2 * group + 1 < a->level_count, "corners of group %u of '%s'", group, a->label);
     return a->levels[2 * (size_t)group + LEVEL_TRIANGLES].input;
 }
 
@@ -341,6 +346,8 @@ uint32_t gpu_accel_maps(const gpu_accel *a, uint32_t instance, uint64_t at[2])
 
 bl_result gpu_accel_follow(gpu_accel *a, uint32_t group, bool anew, bl_error *err)
 {
+    BL_ASSERT(a->changes && 2 * group + 1 < a->level_count, "group %u of '%s' does not change", group,
+              a->label);
     return fill_level(a, &a->levels[2 * (size_t)group + LEVEL_TRIANGLES], LEVEL_TRIANGLES, !anew, err);
 }
 

@@ -98,6 +98,8 @@ static bl_result prepare_transfers(gpu_device *d, bool staging, bl_error *err)
         TRY(gpu_batch_create(d, &d->transfers, err));
     if (staging && !d->staging)
         TRY(gpu_buffer_create(d, GPU_HOST, STAGING_SIZE, "staging", &d->staging, err));
+    BL_ASSERT(!staging || d->staging->mapped, "the staging buffer of %s is not mapped",
+              d->candidate->info.name);
     return gpu_batch_begin(d->transfers, err);
 }
 
@@ -179,6 +181,8 @@ void gpu_buffer_destroy(gpu_buffer *b)
     if (!b)
         return;
     gpu_device *d = b->device;
+    BL_ASSERT(b->allocated <= d->stats.bytes_allocated, "buffer '%s' frees %llu bytes of %llu", b->label,
+              (unsigned long long)b->allocated, (unsigned long long)d->stats.bytes_allocated);
     gpu_buffer_destroy(b->address);
     d->vk.DestroyBuffer(d->handle, b->handle, NULL);
     d->vk.FreeMemory(d->handle, b->memory, NULL); /* unmaps */
@@ -234,6 +238,7 @@ static bl_result check_range(const gpu_buffer *b, const char *what, uint64_t off
 
 bl_result gpu_buffer_write(gpu_buffer *b, uint64_t offset, const void *data, uint64_t size, bl_error *err)
 {
+    BL_ASSERT(data || !size, "%llu bytes for buffer '%s' from nowhere", (unsigned long long)size, b->label);
     TRY(check_range(b, "writing", offset, size, err));
     if (b->mapped && size)
         memcpy((char *)b->mapped + offset, data, size);
@@ -250,6 +255,7 @@ bl_result gpu_buffer_write(gpu_buffer *b, uint64_t offset, const void *data, uin
 
 bl_result gpu_buffer_read(gpu_buffer *b, uint64_t offset, void *data, uint64_t size, bl_error *err)
 {
+    BL_ASSERT(data || !size, "%llu bytes of buffer '%s' to nowhere", (unsigned long long)size, b->label);
     TRY(check_range(b, "reading", offset, size, err));
     if (b->mapped && size)
         memcpy(data, (const char *)b->mapped + offset, size);

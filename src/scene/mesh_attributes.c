@@ -20,6 +20,7 @@ static bool is(property_name n, const char *expected)
 static uint32_t add(scene_mesh *m, bool faces, const char *stem, size_t length, const char *ending,
                     uint32_t channels)
 {
+    BL_ASSERT(channels == 1 || channels == 3, "an attribute of %u channels", channels);
     text name = {0};
     text_add(&name, "%s_%.*s%s", faces ? "face" : "vertex", (int)length, stem, ending);
     bool refused = m->attribute_count == ATTRIBUTES_MOST;
