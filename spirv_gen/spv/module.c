@@ -73,15 +73,15 @@ static void push_string(spv_stream *s, const char *string)
     }
 }
 
-void spv_emit_text(spv_gen *g, spv_section section, SpvOp op, const uint32_t *before, uint32_t before_count,
-                   const char *string, const uint32_t *after, uint32_t after_count)
+void spv_emit_text(spv_gen *g, spv_section section, SpvOp op, spv_words before, const char *string,
+                   spv_words after)
 {
     spv_stream *s = &g->section[section];
     uint32_t start = s->count;
     array_push(s, (uint32_t)op);
-    push_words(s, before, before_count);
+    push_words(s, before.data, before.count);
     push_string(s, string);
-    push_words(s, after, after_count);
+    push_words(s, after.data, after.count);
     BL_ASSERT(s->count - start <= 0xffff, "instruction of %u words", s->count - start);
     s->data[start] |= (s->count - start) << SpvWordCountShift;
 }
@@ -89,7 +89,7 @@ void spv_emit_text(spv_gen *g, spv_section section, SpvOp op, const uint32_t *be
 void spv_name(spv_gen *g, uint32_t id, const char *name)
 {
     if (g->options.names && name && *name)
-        spv_emit_text(g, SPV_NAMES, SpvOpName, &id, 1, name, NULL, 0);
+        spv_emit_text(g, SPV_NAMES, SpvOpName, (spv_words){&id, 1}, name, (spv_words){0});
 }
 
 /* ---- once-only declarations ---- */
@@ -109,14 +109,15 @@ void spv_extension(spv_gen *g, const char *name)
     for (uint32_t i = 0; i < s->count; i += s->data[i] >> SpvWordCountShift)
         if (strcmp((const char *)(s->data + i + 1), name) == 0)
             return;
-    spv_emit_text(g, SPV_EXTENSIONS, SpvOpExtension, NULL, 0, name, NULL, 0);
+    spv_emit_text(g, SPV_EXTENSIONS, SpvOpExtension, (spv_words){0}, name, (spv_words){0});
 }
 
 uint32_t spv_glsl(spv_gen *g)
 {
     if (g->glsl == 0) {
         g->glsl = spv_id(g);
-        spv_emit_text(g, SPV_IMPORTS, SpvOpExtInstImport, &g->glsl, 1, "GLSL.std.450", NULL, 0);
+        spv_emit_text(g, SPV_IMPORTS, SpvOpExtInstImport, (spv_words){&g->glsl, 1}, "GLSL.std.450",
+                      (spv_words){0});
     }
     return g->glsl;
 }
@@ -291,8 +292,9 @@ bl_result spv_module_end(spv_gen *g, spv_code *out)
               g->m->entry->name);
     SPV_EMIT(g, SPV_BODY, SpvOpReturn);
     SPV_EMIT(g, SPV_BODY, SpvOpFunctionEnd);
-    spv_emit_text(g, SPV_ENTRY, SpvOpEntryPoint, (const uint32_t[]){SpvExecutionModelGLCompute, g->main}, 2,
-                  "main", g->interface.data, g->interface.count);
+    const uint32_t entry[2] = {SpvExecutionModelGLCompute, g->main};
+    spv_emit_text(g, SPV_ENTRY, SpvOpEntryPoint, (spv_words){entry, 2}, "main",
+                  (spv_words){g->interface.data, g->interface.count});
     for (int i = 0; i < SPV_SECTION_COUNT; i++)
         count += g->section[i].count;
     out->words = malloc(count * sizeof *out->words);

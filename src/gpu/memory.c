@@ -12,8 +12,8 @@
 
 enum { STAGING_SIZE = 8 << 20 };
 
-/* The allowed type that has all `required` and most of the `preferred` flags; -1 where there is none. Among
- * equals the first, as the specification orders types by performance. */
+/* The allowed memory type that has all `required` and most of the `preferred` flags; -1: no type has the
+ * required ones. Among equals it is the first, because the specification orders types by performance. */
 static int choose_type(const gpu_device *d, uint32_t allowed, VkMemoryPropertyFlags required,
                        VkMemoryPropertyFlags preferred)
 {
@@ -145,15 +145,15 @@ static bl_result build(gpu_buffer *b, gpu_memory where, VkBufferUsageFlags usage
 bl_result gpu_buffer_create(gpu_device *d, gpu_memory where, uint64_t size, const char *label,
                             gpu_buffer **out, bl_error *err)
 {
-    return gpu_buffer_create_for(d, where, size, 0, label, out, err);
+    return gpu_buffer_create_for(d, &(gpu_buffer_desc){.where = where, .size = size, .label = label}, out,
+                                 err);
 }
 
-bl_result gpu_buffer_create_for(gpu_device *d, gpu_memory where, uint64_t size, VkBufferUsageFlags usage,
-                                const char *label, gpu_buffer **out, bl_error *err)
+bl_result gpu_buffer_create_for(gpu_device *d, const gpu_buffer_desc *desc, gpu_buffer **out, bl_error *err)
 {
     *out = NULL;
-    label = label ? label : "buffer";
-    uint64_t limit = d->candidate->info.max_allocation;
+    const char *label = desc->label ? desc->label : "buffer";
+    uint64_t size = desc->size, limit = d->candidate->info.max_allocation;
     if (size > limit || size > UINT64_MAX - 15)
         return error_set(err, BL_ERROR_DEVICE_MEMORY,
                          "buffer '%s' needs %llu bytes; %s allocates at most %llu", label,
@@ -168,7 +168,7 @@ bl_result gpu_buffer_create_for(gpu_device *d, gpu_memory where, uint64_t size, 
     b->device = d;
     b->asked = size;
     b->size = size ? (size + 15) & ~(uint64_t)15 : 16;
-    bl_result result = build(b, where, usage, err);
+    bl_result result = build(b, desc->where, desc->usage, err);
     if (result != BL_OK)
         gpu_buffer_destroy(b);
     else

@@ -88,7 +88,7 @@ static bool scene_walks(const scene_object *i)
     return i && !scene_is(i, &integrator_direct.plugin) && !scene_is(i, &integrator_depth.plugin);
 }
 
-/* By measurement (docs/measurements.md): the roughness below which detached gradients are the noisier ones by
+/* Measured (docs/measurements.md): the roughness below which detached gradients are the noisier ones by
  * far. */
 static const float attach_below = 0.05f;
 enum { LOOK_AHEAD = 4 };
