@@ -23,7 +23,7 @@ static void emit_derived(ir_func *callee, ir_func *derived, const ad_mask *m)
             seeds[output_count++] = ir_param(derived, IR_F32);
         }
     ad_sweep s;
-    ad_sweep_begin(&s, derived, callee, map, outputs, output_count, wrt, wrt_count);
+    ad_sweep_begin(&s, derived, callee, map, (ad_values){outputs, output_count}, (ad_values){wrt, wrt_count});
     ad_recompute(&s, 1, s.count);
     for (uint32_t k = 0; k < output_count; k++)
         ad_add(&s, outputs[k].id, seeds[k]);

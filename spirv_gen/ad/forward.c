@@ -26,9 +26,9 @@ typedef struct forward {
     uint32_t count;
     ir_copier copy;      /* from -> f: primal values */
     uint32_t copy_first; /* where the region begins that is emitted again */
-    bool copying; /* primal values are emitted, too: in a derived function, in a region that is emitted again
-                   */
-    bool effects; /* and what they write */
+    /* primal values are emitted beside tangents: in a derived function, in a region that is emitted again */
+    bool copying;
+    bool effects; /* stores and atomics of the primal program are emitted as well */
     uint8_t *active, *wanted, *given, *live, *writes;
     uint32_t *end;   /* of IF and LOOP: their ENDIF or ENDLOOP, 0 where still open */
     ir_ref *tangent; /* per instruction of from (of a LOCAL: the array of tangents); none: zero */

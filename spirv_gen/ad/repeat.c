@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * What may be computed a second time. Differentiation emits the code of closed branches, loops and callees
- * again, because what was computed there is not visible any more. That is only right if nothing happens twice
- * and everything that is read is what it was. */
+ * again, because what was computed there is not visible any more. That is only right if no effect
+ * happens twice and every read gives the value that it gave before. */
 #include "spirv_gen/ad/sweep.h"
 #include "spirv_gen/opt/pass.h"
 

@@ -14,8 +14,8 @@
  * overwritten since. Atomics and calls that write cannot be repeated: they are refused where their value is
  * needed.
  *
- * Of loops only those are differentiated that add to their states (sum_loop.c); forward mode takes all. Local
- * arrays: array.c. */
+ * Reverse mode differentiates only loops that add to their states (sum_loop.c); forward mode takes all loops.
+ * Local arrays: array.c. */
 #include "spirv_gen/ad/sweep.h"
 #include "spirv_gen/opt/pass.h"
 
@@ -293,18 +293,18 @@ void ad_run(ad_sweep *s, uint32_t first, uint32_t last)
     }
 }
 
-void ad_sweep_begin(ad_sweep *s, ir_func *f, const ir_func *from, ir_ref *map, const ir_ref *outputs,
-                    uint32_t output_count, const ir_ref *wrt, uint32_t wrt_count)
+void ad_sweep_begin(ad_sweep *s, ir_func *f, const ir_func *from, ir_ref *map, ad_values outputs,
+                    ad_values wrt)
 {
     *s = (ad_sweep){.f = f, .from = from, .count = from->inst.count};
-    s->active = ad_active(from, wrt, wrt_count, AD_REVERSE);
-    s->live = opt_live(from, outputs, output_count, NULL, NULL);
+    s->active = ad_active(from, wrt.data, wrt.count, AD_REVERSE);
+    s->live = opt_live(from, outputs.data, outputs.count, NULL, NULL);
     s->stop = calloc(s->count, 1);
     s->adjoint = calloc(s->count, sizeof *s->adjoint);
     s->frame_of = calloc(s->count, sizeof *s->frame_of);
     BL_ASSERT(s->stop && s->adjoint && s->frame_of, "out of memory");
-    for (uint32_t k = 0; k < wrt_count; k++)
-        s->stop[wrt[k].id] = 1;
+    for (uint32_t k = 0; k < wrt.count; k++)
+        s->stop[wrt.data[k].id] = 1;
     s->copy = (ir_copier){
         .from = from,
         .to = f,
@@ -351,7 +351,7 @@ void ad_backward(ir_func *f, const ir_ref *outputs, const ir_ref *seeds, uint32_
     for (uint32_t id = 0; id < f->inst.count; id++)
         map[id].id = id;
     ad_sweep s;
-    ad_sweep_begin(&s, f, f, map, outputs, count, wrt, wrt_count);
+    ad_sweep_begin(&s, f, f, map, (ad_values){outputs, count}, (ad_values){wrt, wrt_count});
     for (uint32_t k = 0; k < count; k++)
         ad_add(&s, outputs[k].id, seeds[k]);
     ad_open_arrays(&s, 1, s.count);

@@ -79,9 +79,14 @@ typedef struct ad_sweep {
     ARRAY(uint32_t) pending; /* PHIs and RESULTs with an adjoint, waiting for their ENDIF or CALL; a stack */
 } ad_sweep;
 
+typedef struct ad_values {
+    const ir_ref *data;
+    uint32_t count;
+} ad_values;
+
 /* map: the value in f of each instruction of from, or 0 where it is not visible. Taken over. */
-void ad_sweep_begin(ad_sweep *s, ir_func *f, const ir_func *from, ir_ref *map, const ir_ref *outputs,
-                    uint32_t output_count, const ir_ref *wrt, uint32_t wrt_count);
+void ad_sweep_begin(ad_sweep *s, ir_func *f, const ir_func *from, ir_ref *map, ad_values outputs,
+                    ad_values wrt);
 void ad_sweep_end(ad_sweep *s);
 /* Copies instructions; refuses what cannot be computed twice. */
 void ad_recompute(ad_sweep *s, uint32_t first, uint32_t last);

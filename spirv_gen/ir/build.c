@@ -80,6 +80,8 @@ ir_func *ir_func_create(ir_module *m, const char *name)
 
 void ir_func_reserve(ir_func *f, uint32_t count)
 {
+    BL_ASSERT(f->inst.count == 1 && !f->builder->slots, "\"%s\" has %u instructions before the reservation",
+              f->name, f->inst.count);
     array_reserve(&f->inst, count);
     array_reserve(&f->scope, count);
     array_reserve(&f->builder->open, count);
@@ -121,6 +123,7 @@ bool ir_broken(const ir_func *f) { return f->module->error.code != BL_OK; }
 uint32_t ir_current_region(const ir_func *f)
 {
     const ir_builder *b = f->builder;
+    BL_ASSERT(b, "\"%s\" is built further after its end", f->name);
     return b->regions.count ? b->regions.data[b->regions.count - 1] : 0;
 }
 
@@ -141,6 +144,9 @@ bool ir_suspend(ir_func *f, bool suspended)
 
 uint32_t ir_append_in(ir_func *f, ir_inst inst, uint32_t scope)
 {
+    BL_ASSERT(inst.op < IR_OP_COUNT && inst.type < IR_TYPE_COUNT, "op %u of type %u", inst.op, inst.type);
+    BL_ASSERT(scope < f->inst.count && f->scope.count == f->inst.count, "scope %%%u, %u of %u instructions",
+              scope, f->scope.count, f->inst.count);
     if (ir_broken(f))
         return 0;
     if (f->finished) {
@@ -210,6 +216,13 @@ bool ir_usable_as(ir_func *f, ir_op op, ir_ref r, ir_type type)
     return true;
 }
 
+/* Values alone are merged: what has an effect happens as often as it is emitted. */
+static bool is_mergeable(ir_op op)
+{
+    ir_effect effect = (ir_effect)ir_op_table[op].effect;
+    return effect == IR_EFFECT_PURE || effect == IR_EFFECT_FLOAT || effect == IR_EFFECT_READ;
+}
+
 static uint32_t hash_inst(ir_inst i)
 {
     uint32_t h = i.op * 0x9E3779B1u ^ i.type * 0x85EBCA77u;
@@ -250,6 +263,8 @@ ir_ref ir_merge(ir_func *f, ir_inst inst)
     if (f->module->no_merge && ir_op_table[inst.op].effect != IR_EFFECT_FLOAT)
         return (ir_ref){ir_append(f, inst)};
     ir_builder *b = f->builder;
+    BL_ASSERT(b && is_mergeable((ir_op)inst.op), "%s in \"%s\" is to be merged", ir_op_table[inst.op].name,
+              f->name);
     inst.flags = flags_of(f, inst);
     if (b->used * 2 >= b->slot_count)
         table_grow(f);

@@ -11,6 +11,7 @@ static void region_open(ir_func *f, uint32_t id)
 {
     if (!id)
         return;
+    BL_ASSERT(id < f->builder->open.count && !f->builder->open.data[id], "region %%%u is open already", id);
     array_push(&f->builder->regions, id);
     f->builder->open.data[id] = 1;
 }
@@ -18,6 +19,7 @@ static void region_open(ir_func *f, uint32_t id)
 static uint32_t region_close(ir_func *f)
 {
     ir_builder *b = f->builder;
+    BL_ASSERT(b->regions.count > 0, "\"%s\" has no open region", f->name);
     uint32_t id = b->regions.data[--b->regions.count];
     b->open.data[id] = 0;
     return id;
@@ -56,6 +58,8 @@ void ir_endif(ir_func *f)
     if (!region_is(f, IR_ELSE, IR_ENDIF))
         return;
     uint32_t if_id = f->inst.data[region_close(f)].a;
+    BL_ASSERT(f->inst.data[if_id].op == IR_IF, "an ELSE of %%%u, which is %s", if_id,
+              ir_op_table[f->inst.data[if_id].op].name);
     ir_append(f, (ir_inst){.op = IR_ENDIF, .a = if_id});
 }
 
@@ -83,6 +87,7 @@ ir_ref ir_phi(ir_func *f, ir_ref if_op, ir_ref then_value, ir_ref else_value)
     for (uint32_t i = f->inst.count - 1; i > if_op.id && !else_id; i--)
         if (f->inst.data[i].op == IR_ELSE && f->inst.data[i].a == if_op.id)
             else_id = i;
+    BL_ASSERT(else_id, "%%%u has ended without an ELSE", if_op.id);
     if (!branch_value(f, then_value, if_op.id, if_op.id) || !branch_value(f, else_value, else_id, if_op.id))
         return (ir_ref){0};
     ir_type type = ir_type_of(f, then_value);
@@ -235,6 +240,7 @@ static void emit_results(ir_func *f, uint32_t call, ir_ref *results)
 {
     if (ir_broken(f))
         return;
+    BL_ASSERT(call && ir_is_call(f->inst.data[call].op), "results of %%%u, no call", call);
     uint32_t count = ir_result_count(f, f->inst.data[call]);
     for (uint32_t k = 0; k < count; k++)
         results[k].id = ir_append(f, (ir_inst){.op = IR_RESULT,
@@ -303,6 +309,8 @@ ir_ref ir_ray_any(ir_func *f, ir_func *const *intersect, uint32_t kinds, const i
 ir_operands ir_call_operands(const ir_func *f, ir_inst call)
 {
     const uint32_t *p = f->pool.data + call.b;
+    BL_ASSERT(ir_is_call(call.op) && call.b < f->pool.count && p[0] < f->pool.count - call.b - 1,
+              "operands of %s at %u of %u", ir_op_table[call.op].name, call.b, f->pool.count);
     return (ir_operands){
         .target_count = p[0], .targets = p + 1, .arg_count = p[1 + p[0]], .args = p + 2 + p[0]};
 }
@@ -323,5 +331,7 @@ ir_type ir_result_type(const ir_func *f, ir_inst call, uint32_t k)
     if (call.op == IR_RAY_ANY)
         return IR_BOOL;
     const ir_func *target = f->module->functions.data[ir_call_operands(f, call).targets[0]];
+    BL_ASSERT(k < target->results.count, "result %u of \"%s\", which has %u", k, target->name,
+              target->results.count);
     return ir_type_of(target, target->results.data[k]);
 }

@@ -221,6 +221,7 @@ ir_ref ir_value_op(ir_func *f, ir_op op, ir_ref a, ir_ref b, ir_ref c)
 {
     const ir_op_info *info = &ir_op_table[op];
     unsigned arity = info->arity;
+    BL_ASSERT(arity >= 1 && arity <= 3, "%s is no value op", info->name);
     if (!ir_usable(f, op, a) || (arity > 1 && !ir_usable(f, op, b)) || (arity > 2 && !ir_usable(f, op, c)))
         return (ir_ref){0};
     ir_inst ia = ir_get(f, a), ib = ir_get(f, b), ic = ir_get(f, c);

@@ -38,6 +38,8 @@ static ir_ref copy_floating(ir_copier *c, ir_inst i)
 
 ir_ref ir_copied(ir_copier *c, uint32_t id)
 {
+    BL_ASSERT(id < c->from->inst.count, "%%%u of \"%s\", which has %u instructions", id, c->from->name,
+              c->from->inst.count);
     if (c->map[id].id == 0 && ir_op_table[c->from->inst.data[id].op].effect == IR_EFFECT_FLOAT)
         c->map[id] = copy_floating(c, c->from->inst.data[id]);
     if (c->map[id].id == 0 && c->to->module->error.code == BL_OK)
@@ -67,8 +69,11 @@ static void copy_call(ir_copier *c, uint32_t id, ir_inst i)
     /* the RESULTs follow their call directly */
     for (uint32_t k = id + 1;
          k < c->from->inst.count && c->from->inst.data[k].op == IR_RESULT && c->from->inst.data[k].a == id;
-         k++)
+         k++) {
+        BL_ASSERT(c->from->inst.data[k].b < result_count, "result %u of %u", c->from->inst.data[k].b,
+                  result_count);
         c->map[k] = results[c->from->inst.data[k].b];
+    }
     free(targets);
     free(args);
     free(results);
@@ -198,6 +203,8 @@ void ir_copy_inst(ir_copier *c, uint32_t id)
 
 void ir_copy_range(ir_copier *c, uint32_t first, uint32_t last)
 {
+    BL_ASSERT(first <= last && last <= c->from->inst.count, "instructions %u to %u of \"%s\" into \"%s\"",
+              first, last, c->from->name, c->to->name);
     for (uint32_t id = first; id < last; id++) {
         if (c->to->module->error.code != BL_OK)
             return;
@@ -215,6 +222,8 @@ void ir_inline(ir_func *f, const ir_func *callee, const ir_ref *args, ir_ref *re
 {
     ir_ref *map = calloc(callee->inst.count, sizeof *map);
     BL_ASSERT(map, "out of memory");
+    BL_ASSERT(callee->finished && callee->module == f->module, "\"%s\" is not to be inlined into \"%s\"",
+              callee->name, f->name);
     for (uint32_t k = 1; k < callee->inst.count; k++)
         if (callee->inst.data[k].op == IR_PARAM)
             map[k] = args[callee->inst.data[k].a];

@@ -96,12 +96,14 @@ static void plan_links(plan *p)
             p->link[i.a] = id;
             break;
         case IR_ENDIF:
+            BL_ASSERT(p->link[i.a] > i.a, "%%%u has no ELSE", i.a);
             p->link[p->link[i.a]] = id;
             break;
         case IR_WHILE:
             p->values[i.b].u = id;
             break; /* LOOP: its WHILE, only for now */
         case IR_ENDLOOP:
+            BL_ASSERT(p->values[i.a].u > i.a, "loop %%%u has no WHILE", i.a);
             p->link[id] = p->link[i.a] ? p->link[i.a] : i.a;
             p->link[p->values[i.a].u] = id;
             break;
@@ -171,6 +173,8 @@ static bl_result plan_floating(machine *m, plan *p)
 
 static bl_result plan_get(machine *m, const ir_func *f, plan **out)
 {
+    BL_ASSERT(f->module->functions.data[f->index] == f, "\"%s\" is not number %u of its module", f->name,
+              f->index);
     plan **slot = &m->plans[f->index];
     *out = *slot;
     if (*slot)
@@ -187,12 +191,18 @@ static bl_result plan_get(machine *m, const ir_func *f, plan **out)
 
 /* ---- memory ---- */
 
-static bl_result find_word(machine *m, const ir_func *f, uint32_t at, uint32_t index, ir_type type,
-                           uint32_t **word, double **real)
+/* An element of a buffer: one of the two is there, the other one NULL. */
+typedef struct buffer_element {
+    uint32_t *word;
+    double *real;
+} buffer_element;
+
+/* The element of a buffer that instruction `at` reads or writes. */
+static bl_result find_element(machine *m, const ir_func *f, uint32_t at, uint32_t index, ir_type type,
+                              buffer_element *out)
 {
     uint32_t buffer = f->inst.data[at].b;
-    *word = NULL;
-    *real = NULL;
+    *out = (buffer_element){0};
     if (buffer >= m->env->buffer_count)
         return fail(m, f, at, "only %u buffers were given", m->env->buffer_count);
     ir_eval_buffer *b = &m->env->buffers[buffer];
@@ -200,44 +210,44 @@ static bl_result find_word(machine *m, const ir_func *f, uint32_t at, uint32_t i
         return fail(m, f, at, "index %u out of range, buffer \"%s\" has %llu words", index,
                     f->module->buffers.data[buffer].name, (unsigned long long)b->count);
     if (type == IR_F32 && b->reals)
-        *real = b->reals + index;
+        out->real = b->reals + index;
     else if (b->words)
-        *word = b->words + index;
+        out->word = b->words + index;
     else
         return fail(m, f, at, "buffer \"%s\" holds reals only", f->module->buffers.data[buffer].name);
     return BL_OK;
 }
 
-static ir_value read_word(const machine *m, ir_type type, const uint32_t *word, const double *real)
+static ir_value read_element(const machine *m, ir_type type, buffer_element e)
 {
     ir_value v = {0};
-    if (!real)
-        return from_word(type, *word);
-    v.f = m->env->f64 ? *real : (double)(float)*real;
+    if (!e.real)
+        return from_word(type, *e.word);
+    v.f = m->env->f64 ? *e.real : (double)(float)*e.real;
     return v;
 }
 
-static void write_word(ir_type type, uint32_t *word, double *real, ir_value v)
+static void write_element(ir_type type, buffer_element e, ir_value v)
 {
-    if (real)
-        *real = v.f;
+    if (e.real)
+        *e.real = v.f;
     else
-        *word = type == IR_F32 ? real_bits(v.f) : type == IR_BOOL ? v.b : v.u;
+        *e.word = type == IR_F32 ? real_bits(v.f) : type == IR_BOOL ? v.b : v.u;
 }
 
 /* gradient[a] += c; a buffer of reals accumulates in double precision in f32 runs, too. */
 static bl_result accumulate(machine *m, plan *p, uint32_t at, uint32_t index)
 {
-    uint32_t *word;
-    double *real, value = p->values[p->f->inst.data[at].c].f;
+    buffer_element e;
+    double value = p->values[p->f->inst.data[at].c].f;
     if (index == ~0u)
         return BL_OK;
-    TRY(find_word(m, p->f, at, index, IR_F32, &word, &real));
-    if (real)
-        *real += value;
+    TRY(find_element(m, p->f, at, index, IR_F32, &e));
+    if (e.real)
+        *e.real += value;
     else
-        *word = real_bits(m->env->f64 ? bits_real(*word) + value
-                                      : (double)((float)bits_real(*word) + (float)value));
+        *e.word = real_bits(m->env->f64 ? bits_real(*e.word) + value
+                                        : (double)((float)bits_real(*e.word) + (float)value));
     return BL_OK;
 }
 
@@ -251,23 +261,23 @@ static bl_result step_memory(machine *m, plan *p, uint32_t at)
     const ir_func *f = p->f;
     ir_inst i = f->inst.data[at];
     ir_value *v = p->values;
-    uint32_t index = v[i.a].u, *word;
-    double *real;
+    uint32_t index = v[i.a].u;
+    buffer_element e;
     if (i.op == IR_ACCUM)
         return accumulate(m, p, at, index);
     ir_type type = (ir_type)(i.op == IR_STORE ? f->inst.data[i.c].type : i.type);
-    TRY(find_word(m, f, at, index, type, &word, &real));
-    ir_value old = i.op == IR_STORE ? (ir_value){0} : read_word(m, type, word, real);
+    TRY(find_element(m, f, at, index, type, &e));
+    ir_value old = i.op == IR_STORE ? (ir_value){0} : read_element(m, type, e);
     switch (i.op) {
     case IR_STORE:
-        write_word(type, word, real, v[i.c]);
+        write_element(type, e, v[i.c]);
         break;
     case IR_ATOMIC_ADD:
-        write_word(type, word, real, add(m, type, old, v[i.c]));
+        write_element(type, e, add(m, type, old, v[i.c]));
         break;
     case IR_ATOMIC_CAS:
         if (old.u == v[f->pool.data[i.c]].u)
-            write_word(type, word, real, v[f->pool.data[i.c + 1]]);
+            write_element(type, e, v[f->pool.data[i.c + 1]]);
         break;
     default:
         break; /* LOAD, DLOAD */

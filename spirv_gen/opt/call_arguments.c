@@ -68,7 +68,7 @@ static void meet_equal(parameter *p, uint32_t count, const uint32_t *args, bool 
     }
 }
 
-/* From a ray, or from outside of the module, anything may come. */
+/* Rays and callers outside the module may pass anything, so no argument of the function is known. */
 static void forget(const arguments *a, uint32_t index)
 {
     for (uint32_t k = 0; k < a->m->functions.data[index]->params.count; k++)

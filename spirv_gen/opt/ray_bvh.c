@@ -79,7 +79,7 @@ typedef struct found {
     ir_ref t, entry, u, v, level;
 } found;
 
-/* Of the grid at base + first: origin, then cell. */
+/* Reads one axis of the grid at base + first, origin and then cell, and prepares the ray for it. */
 static void prepare_axis(traversal *t, uint32_t axis, ir_ref base, uint32_t first)
 {
     ir_func *f = t->f;

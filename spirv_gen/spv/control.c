@@ -17,6 +17,7 @@
 uint32_t spv_phi(spv_gen *g, ir_type type, uint32_t value_1, uint32_t block_1, uint32_t value_2,
                  uint32_t block_2)
 {
+    BL_ASSERT(block_1 && block_2, "a phi from blocks %%%u and %%%u", block_1, block_2);
     return SPV_VALUE(g, SpvOpPhi, spv_type(g, type), value_1, block_1, value_2, block_2);
 }
 
@@ -45,6 +46,8 @@ void spv_lower_else(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst)
 {
     spv_region *region = spv_innermost(g);
     (void)frame, (void)id, (void)inst;
+    BL_ASSERT(region->then_end == 0 && region->phis == 0, "a second ELSE, or one of a loop, at %%%u",
+              region->header);
     region->then_end = g->block;
     spv_branch(g, region->merge);
     if (region->other)
@@ -56,6 +59,7 @@ void spv_lower_endif(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst)
     spv_region region = *spv_innermost(g);
     uint32_t else_end = region.other ? g->block : region.header;
     (void)id;
+    BL_ASSERT(region.then_end, "ENDIF of %%%u without an ELSE", inst.a);
     if (region.other)
         spv_branch(g, region.merge);
     g->regions.count--;
@@ -77,6 +81,7 @@ static spv_call plan_call(spv_gen *g, const uint32_t *targets, uint32_t target_c
         .target_count = target_count,
     };
     for (uint32_t i = 0; i < target_count; i++) {
+        BL_ASSERT(targets[i] < g->m->functions.count, "function %u of %u", targets[i], g->m->functions.count);
         const ir_func *target = g->m->functions.data[targets[i]];
         uint32_t k = 0;
         while (k < call.count && call.cases[k].target != target)
@@ -94,6 +99,7 @@ static spv_call plan_call(spv_gen *g, const uint32_t *targets, uint32_t target_c
 static void emit_switch(spv_gen *g, const spv_call *call, uint32_t selector, uint32_t merge)
 {
     spv_stream words = {0};
+    BL_ASSERT(call->count > 1 && call->which[0] == 0, "a switch of %u cases", call->count);
     array_push(&words, selector);
     array_push(&words, call->cases[0].label);
     for (uint32_t i = 0; i < call->target_count; i++) {
@@ -139,6 +145,8 @@ uint32_t spv_call_result(spv_gen *g, const spv_call *call, uint32_t k, ir_type t
 {
     spv_stream words = {0};
     uint32_t id;
+    BL_ASSERT(k < call->cases[0].target->results.count, "result %u of \"%s\"", k,
+              call->cases[0].target->name);
     if (call->count == 1)
         return call->cases[0].results[k];
     for (uint32_t i = 0; i < call->count; i++) {

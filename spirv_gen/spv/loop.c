@@ -124,6 +124,8 @@ void spv_lower_while(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst)
 {
     uint32_t condition = spv_operand(g, frame, inst.a), body = spv_id(g);
     (void)id;
+    BL_ASSERT(spv_innermost(g)->phis && !spv_innermost(g)->top, "a second WHILE, or one of an IF, at %%%u",
+              g->block);
     spv_innermost(g)->top = g->block;
     SPV_EMIT(g, SPV_BODY, SpvOpBranchConditional, condition, body, spv_innermost(g)->merge);
     spv_begin_block(g, body);
@@ -138,6 +140,8 @@ static uint32_t *patch_phis(spv_gen *g, spv_frame *frame, uint32_t loop, uint32_
     next = arena_alloc(&g->arena, (count + 1u) * sizeof *next);
     for (uint32_t k = frame->first[loop], n = 0; k; k = frame->next[k], n++) {
         next[n] = spv_operand(g, frame, frame->f->inst.data[k].b);
+        BL_ASSERT((g->section[SPV_BODY].data[phis + n * PHI_WORDS] & SpvOpCodeMask) == SpvOpPhi,
+                  "word %u is no phi of loop %%%u", phis + n * PHI_WORDS, loop);
         g->section[SPV_BODY].data[phis + n * PHI_WORDS + PHI_SECOND_VALUE] = next[n];
     }
     return next;
@@ -157,6 +161,7 @@ static void merge_states(spv_gen *g, spv_frame *frame, uint32_t loop, uint32_t e
 void spv_lower_endloop(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst)
 {
     spv_region region = *spv_innermost(g);
+    BL_ASSERT(region.top, "ENDLOOP of %%%u without a WHILE", inst.a);
     uint32_t *next = patch_phis(g, frame, inst.a, region.phis);
     test t = find_test(frame->f, inst.a);
     uint32_t again = t.at ? emit_test(g, frame, &t, next) : 0;

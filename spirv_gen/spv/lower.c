@@ -31,6 +31,8 @@ static uint32_t floating_value(spv_gen *g, const spv_frame *frame, ir_inst inst)
 
 uint32_t spv_operand(spv_gen *g, spv_frame *frame, uint32_t ref)
 {
+    BL_ASSERT(ref < frame->f->inst.count, "%%%u of \"%s\", which has %u instructions", ref, frame->f->name,
+              frame->f->inst.count);
     ir_inst inst = frame->f->inst.data[ref];
     if (frame->id[ref] == 0)
         frame->id[ref] = floating_value(g, frame, inst);
@@ -44,12 +46,18 @@ uint32_t spv_operand(spv_gen *g, spv_frame *frame, uint32_t ref)
 
 void spv_begin_block(spv_gen *g, uint32_t label)
 {
+    BL_ASSERT(label > 0 && label <= g->last_id && label != g->block, "a block of label %%%u inside %%%u",
+              label, g->block);
     SPV_EMIT(g, SPV_BODY, SpvOpLabel, label);
     g->block = label;
     g->quads.count = 0;
 }
 
-void spv_branch(spv_gen *g, uint32_t label) { SPV_EMIT(g, SPV_BODY, SpvOpBranch, label); }
+void spv_branch(spv_gen *g, uint32_t label)
+{
+    BL_ASSERT(label > 0 && label <= g->last_id, "a branch to label %%%u", label);
+    SPV_EMIT(g, SPV_BODY, SpvOpBranch, label);
+}
 
 /* ---- value ops ---- */
 
@@ -249,6 +257,8 @@ void spv_lower_function(spv_gen *g, const ir_func *f, const uint32_t *args, uint
 {
     uint32_t count = f->inst.count, *memory = calloc(6u * (size_t)count, sizeof *memory);
     BL_ASSERT(memory != NULL, "frame of %u instructions", count);
+    BL_ASSERT(f->finished && (args || !f->params.count), "\"%s\" is lowered unfinished, or without arguments",
+              f->name);
     spv_frame frame = {
         .f = f,
         .args = args,

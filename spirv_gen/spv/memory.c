@@ -41,6 +41,7 @@ static uint32_t to_word(spv_gen *g, ir_type type, uint32_t value)
 static uint32_t push_block(spv_gen *g)
 {
     uint32_t members[MAX_PUSH_WORDS], count = g->m->uniform_count, type;
+    BL_ASSERT(count > 0 && count <= MAX_PUSH_WORDS, "a block of %u push-constant words", count);
     for (uint32_t i = 0; i < count; i++)
         members[i] = spv_type(g, IR_U32);
     type = spv_type_of(g, SpvOpTypeStruct, members, count);
@@ -161,6 +162,7 @@ static uint32_t addressed_view(spv_gen *g, uint32_t buffer, spv_view view)
 
 static uint32_t pointer_to(spv_gen *g, uint32_t buffer, uint32_t index, spv_view view)
 {
+    BL_ASSERT(buffer < g->m->buffers.count, "buffer %u of %u", buffer, g->m->buffers.count);
     bool addressed = is_addressed(g, buffer);
     SpvStorageClass storage = addressed ? SpvStorageClassPhysicalStorageBuffer : SpvStorageClassStorageBuffer;
     uint32_t *seen = &g->bindings[buffer].view[view], type = spv_pointer(g, storage, element_type(g, view)),
@@ -269,6 +271,7 @@ void spv_lower_local(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst)
 
 static uint32_t local_pointer(spv_gen *g, spv_frame *frame, ir_inst inst)
 {
+    BL_ASSERT(frame->f->inst.data[inst.a].op == IR_LOCAL, "%%%u is no local array", inst.a);
     ir_type element = ir_type_of(frame->f, (ir_ref){inst.a});
     uint32_t type = spv_pointer(g, SpvStorageClassFunction, spv_type(g, element));
     uint32_t variable = spv_operand(g, frame, inst.a), index = spv_operand(g, frame, inst.b);

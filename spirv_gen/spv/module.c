@@ -53,6 +53,7 @@ uint32_t spv_emit_value(spv_gen *g, spv_section section, SpvOp op, uint32_t type
     spv_stream *s = &g->section[section];
     uint32_t id = spv_id(g);
     BL_ASSERT(count + 2 < 0xffff, "%u operands of opcode %u", count, (unsigned)op);
+    BL_ASSERT(type > 0 && type < id, "the type of opcode %u is %%%u", (unsigned)op, type);
     array_push(s, (count + 3) << SpvWordCountShift | (uint32_t)op);
     array_push(s, type);
     array_push(s, id);
@@ -72,15 +73,15 @@ static void push_string(spv_stream *s, const char *string)
     }
 }
 
-void spv_emit_text(spv_gen *g, spv_section section, SpvOp op, const uint32_t *before, uint32_t before_count,
-                   const char *string, const uint32_t *after, uint32_t after_count)
+void spv_emit_text(spv_gen *g, spv_section section, SpvOp op, spv_words before, const char *string,
+                   spv_words after)
 {
     spv_stream *s = &g->section[section];
     uint32_t start = s->count;
     array_push(s, (uint32_t)op);
-    push_words(s, before, before_count);
+    push_words(s, before.data, before.count);
     push_string(s, string);
-    push_words(s, after, after_count);
+    push_words(s, after.data, after.count);
     BL_ASSERT(s->count - start <= 0xffff, "instruction of %u words", s->count - start);
     s->data[start] |= (s->count - start) << SpvWordCountShift;
 }
@@ -88,7 +89,7 @@ void spv_emit_text(spv_gen *g, spv_section section, SpvOp op, const uint32_t *be
 void spv_name(spv_gen *g, uint32_t id, const char *name)
 {
     if (g->options.names && name && *name)
-        spv_emit_text(g, SPV_NAMES, SpvOpName, &id, 1, name, NULL, 0);
+        spv_emit_text(g, SPV_NAMES, SpvOpName, (spv_words){&id, 1}, name, (spv_words){0});
 }
 
 /* ---- once-only declarations ---- */
@@ -108,14 +109,15 @@ void spv_extension(spv_gen *g, const char *name)
     for (uint32_t i = 0; i < s->count; i += s->data[i] >> SpvWordCountShift)
         if (strcmp((const char *)(s->data + i + 1), name) == 0)
             return;
-    spv_emit_text(g, SPV_EXTENSIONS, SpvOpExtension, NULL, 0, name, NULL, 0);
+    spv_emit_text(g, SPV_EXTENSIONS, SpvOpExtension, (spv_words){0}, name, (spv_words){0});
 }
 
 uint32_t spv_glsl(spv_gen *g)
 {
     if (g->glsl == 0) {
         g->glsl = spv_id(g);
-        spv_emit_text(g, SPV_IMPORTS, SpvOpExtInstImport, &g->glsl, 1, "GLSL.std.450", NULL, 0);
+        spv_emit_text(g, SPV_IMPORTS, SpvOpExtInstImport, (spv_words){&g->glsl, 1}, "GLSL.std.450",
+                      (spv_words){0});
     }
     return g->glsl;
 }
@@ -178,6 +180,7 @@ static uint32_t intern(spv_gen *g, uint32_t start)
     spv_stream *s = &g->section[SPV_GLOBALS];
     uint32_t count = s->count - start, result = result_word(s->data[start]), slot;
     BL_ASSERT(count <= 64, "interned instruction of %u words", count);
+    BL_ASSERT(result < count && s->data[start + result] == 0, "a candidate of %u words has a result", count);
     if ((g->interned_count + 1) * 2 > g->interned.count)
         grow_table(g);
     slot = hash_words(s->data + start, count) & (g->interned.count - 1);
@@ -223,6 +226,7 @@ uint32_t spv_type(spv_gen *g, ir_type type)
 
 uint32_t spv_pointer(spv_gen *g, SpvStorageClass storage, uint32_t type)
 {
+    BL_ASSERT(type > 0 && type <= g->last_id, "a pointer to type %%%u", type);
     return spv_type_of(g, SpvOpTypePointer, (const uint32_t[]){(uint32_t)storage, type}, 2);
 }
 
@@ -284,10 +288,13 @@ bl_result spv_module_end(spv_gen *g, spv_code *out)
 {
     const uint32_t header[SPV_HEADER_WORDS] = {SpvMagicNumber, SPV_VERSION_1_5, 0, g->last_id + 1, 0};
     size_t count = SPV_HEADER_WORDS;
+    BL_ASSERT(g->regions.count == 0, "%u regions of \"%s\" are open at its end", g->regions.count,
+              g->m->entry->name);
     SPV_EMIT(g, SPV_BODY, SpvOpReturn);
     SPV_EMIT(g, SPV_BODY, SpvOpFunctionEnd);
-    spv_emit_text(g, SPV_ENTRY, SpvOpEntryPoint, (const uint32_t[]){SpvExecutionModelGLCompute, g->main}, 2,
-                  "main", g->interface.data, g->interface.count);
+    const uint32_t entry[2] = {SpvExecutionModelGLCompute, g->main};
+    spv_emit_text(g, SPV_ENTRY, SpvOpEntryPoint, (spv_words){entry, 2}, "main",
+                  (spv_words){g->interface.data, g->interface.count});
     for (int i = 0; i < SPV_SECTION_COUNT; i++)
         count += g->section[i].count;
     out->words = malloc(count * sizeof *out->words);

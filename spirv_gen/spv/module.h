@@ -112,8 +112,13 @@ uint32_t spv_emit_value(spv_gen *g, spv_section section, SpvOp op, uint32_t type
 #define SPV_VALUE(g, op, type, ...)                                                                          \
     spv_emit_value(g, SPV_BODY, op, type, (const uint32_t[]){__VA_ARGS__},                                   \
                    sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t))
-void spv_emit_text(spv_gen *g, spv_section section, SpvOp op, const uint32_t *before, uint32_t before_count,
-                   const char *string, const uint32_t *after, uint32_t after_count);
+typedef struct spv_words {
+    const uint32_t *data;
+    uint32_t count;
+} spv_words;
+/* An instruction with a literal string and the words around it. */
+void spv_emit_text(spv_gen *g, spv_section section, SpvOp op, spv_words before, const char *string,
+                   spv_words after);
 uint32_t spv_id(spv_gen *g);
 void spv_fail(spv_gen *g, const char *format, ...) BL_PRINTF(2, 3);
 void spv_name(spv_gen *g, uint32_t id, const char *name); /* only where names are asked for */

@@ -74,6 +74,7 @@ static void end_if(spv_gen *g, selection *s)
 
 static uint32_t either(spv_gen *g, const selection *s, ir_type type, uint32_t inside, uint32_t otherwise)
 {
+    BL_ASSERT(s->end, "a selection at %%%u is joined before its end", s->header);
     return spv_phi(g, type, inside, s->end, otherwise, s->header);
 }
 
@@ -225,6 +226,7 @@ static void intersect(const ray_query *q, uint32_t data, uint32_t limit, uint32_
     uint32_t count = q->operands->target_count, triangles = g->options.rays.triangle_kind, args[9] = {data},
              selector = spv_u32(g, 0);
     uint32_t *targets = arena_alloc(&g->arena, count * sizeof *targets);
+    BL_ASSERT(count > (triangles < count), "%u kinds of primitives, none of them boxes", count);
     for (uint32_t k = 0; k < count; k++)
         targets[k] = q->operands->targets[k == triangles ? (triangles == 0 ? 1 : 0) : k];
     for (uint32_t k = 0; k < 8; k++)

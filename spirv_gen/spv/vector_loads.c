@@ -119,6 +119,7 @@ static void read_quad(spv_gen *g, spv_quad *q, uint32_t index)
 uint32_t spv_vector_word(spv_gen *g, const spv_frame *frame, uint32_t id, uint32_t index)
 {
     uint32_t buffer = frame->f->inst.data[id].b;
+    BL_ASSERT(index > 0 && is_load(frame->f->inst.data[id]), "%%%u is no load", id);
     spv_index at = index_of(g, index);
     if (g->options.scalar_loads || !g->m->buffers.data[buffer].constant || !index_of(g, at.root).multiple)
         return 0;

@@ -95,8 +95,8 @@ bl_result file_read(const char *path, size_t limit, void **data, size_t *size, b
 /* Atomic replacement: writes path.tmp-PID, then renames; nothing is left behind on failure. Devices and pipes
  * (/dev/null) are written in place. */
 bl_result file_write(const char *path, const void *data, size_t size, bl_error *err);
-/* The same, with file and folder synced to disk: after a crash of the machine, too, there is the old content
- * or the new one. */
+/* Like file_write, with file and folder synced to disk: even after a crash of the machine the file has either
+ * the old content or the new one. */
 bl_result file_write_synced(const char *path, const void *data, size_t size, bl_error *err);
 /* Creates the folder and its parents where missing. */
 bl_result folder_create(const char *path, bl_error *err);

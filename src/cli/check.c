@@ -15,11 +15,12 @@
  *
  * Differences are central, or one-sided of second order where p +- h d would leave the parameter's range.
  * Frozen ones are taken at h and h/2 and extrapolated (Richardson); what the two steps differ by is part of
- * the tolerance. Where they disagree, they are taken with shorter steps, too: where rays follow the
- * parameter, frozen paths cross kinks (of texels, of approximations) within a long step. If those agree, by
- * less than what was wrong, the report says that the step is too large; that is no proof of the gradient: the
- * exit status stays 1. Where none agree in every seed, but their mean over at least eight does, it says so
- * and by how much: paths at total reflection have derivatives without bound, which no step shows. */
+ * the tolerance. If they disagree, shorter steps are tried as well: where rays follow the parameter,
+ * frozen paths cross kinks (of texels, of approximations) within a long step. If a shorter step agrees,
+ * within less than the error found before, the report says that the step is too large. That does not prove
+ * the gradient, so the exit status stays 1. If no step agrees in every seed, but the mean over at least eight
+ * seeds does, the report says so and by how much: paths at total reflection have derivatives without bound,
+ * which no step shows. */
 #include "check.h"
 
 #include <cjson/cJSON.h>
@@ -297,7 +298,7 @@ static int difference_seed(check_work *w, check_finding *f, uint32_t s, render_p
     return CLI_OK;
 }
 
-/* Whether every seed agrees with a step that is shorter, where what was wrong would be seen. */
+/* Whether every seed agrees at a shorter step, at which an error of the size found before would show. */
 static int measure_short(check_work *w, check_finding *f, double scale, render_progress *progress)
 {
     bool agrees = true;

@@ -107,7 +107,7 @@ int session_open(cli_session *session, const cli_common *common, const char *sce
 int session_open_device(cli_session *session);
 /* A job on the session's device and scene, as the common options want it. */
 bl_volume_gradient session_volume_gradient(const cli_session *session); /* of --volume-gradient */
-/* With what the common options say about jobs. */
+/* Adds what the common options say about jobs to `desc`, and creates the job. */
 int session_create_job(const cli_session *session, bl_job_desc desc, bl_job **job);
 void session_close(cli_session *session);
 /* Prints the context's error; returns CLI_FAILED. */

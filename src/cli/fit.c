@@ -82,7 +82,8 @@ static int make_targets(fit_work *w)
 
 /* ---- pictures ---- */
 
-/* With a count that the target deserves: what is seen should be the parameters, not the noise. */
+/* Renders a view with the samples that the job gives to its target, so that differences are not just noise.
+ */
 static int render_view(fit_work *w, const char *name, uint32_t v, float **image)
 {
     uint32_t spp = w->job.views[v].spp ? w->job.views[v].spp : w->session->info.spp;
@@ -180,7 +181,8 @@ static void remove_remains(const char *checkpoint)
     free(pattern);
 }
 
-/* From the checkpoint, if one is wanted and there; else from the start, and then without an old one. */
+/* Goes on from the checkpoint if one is wanted and exists; else begins at the start and removes an old one.
+ */
 static int begin(fit_work *w)
 {
     char *path = text_format("%s/checkpoint", w->folder);

@@ -17,7 +17,7 @@ typedef struct fit_job_parameter {
     double total_variation, smoothing; /* as in bl_fit_parameter */
 } fit_job_parameter;
 
-/* From a stage on: the sides of an image or a grid. */
+/* The sides that an image or a grid has from a stage on. */
 typedef struct fit_job_size {
     uint32_t parameter; /* of the job's */
     uint32_t sides[3], side_count;

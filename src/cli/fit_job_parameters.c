@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Of a fit job: what is fitted, and in which stages. */
+ * The part of a fit job that says which parameters are fitted, and in which stages. */
 #include "fit_job_parts.h"
 
 #include <cjson/cJSON.h>

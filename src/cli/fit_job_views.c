@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Of a fit job: what the images are to look like, and from where. */
+ * The part of a fit job that says what the images are to look like, and from where they are seen. */
 #include "fit_job_parts.h"
 
 #include <cjson/cJSON.h>
@@ -54,8 +54,8 @@ static void cross(const double a[3], const double b[3], double out[3])
         out[k] = a[(k + 1) % 3] * b[(k + 2) % 3] - a[(k + 2) % 3] * b[(k + 1) % 3];
 }
 
-/* As <lookat> in a scene: +z toward the target, +x to the left. false: up is along the view, or nothing to
- * look at. */
+/* The pose that <lookat> gives in a scene: +z toward the target, +x to the left. false: up is along the view,
+ * or origin and target are the same. */
 static bool look_at(const double origin[3], const double target[3], const double up[3], float to_world[16])
 {
     double forward[3], left[3], upward[3];

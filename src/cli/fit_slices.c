@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Pictures of what is fitted, where that is an image or a grid: before, after and, where it is known, the
- * truth, with the same value white in all of them. Of a grid some slices of equal z side by side, y up. */
+ * Pictures of fitted parameters that are images or grids: before the fit, after it and, if it is known, the
+ * truth. All of them show the same value as white. A grid is shown as some slices of equal z side by side,
+ * with y up. */
 #include "fit_work.h"
 
 #include <math.h>

@@ -20,7 +20,7 @@ static float *copy_values(const float *values, uint32_t count)
     return copy;
 }
 
-/* The same values, or interpolated to the shape that the parameter now has. */
+/* A copy of the values, interpolated if the parameter now has another shape. */
 static float *in_shape_of(const fit_parameter *p, const float *values, const uint32_t *shape)
 {
     const bl_parameter_info *info = &p->parameter.info;

@@ -70,7 +70,7 @@ static inline const float *fit_pose(const fit_job_view *view) { return view->pos
 int fit_find_parameters(fit_work *w);
 void fit_free_parameters(fit_work *w);
 int fit_first_stage(fit_work *w);
-/* From the end of a stage, with its values. */
+/* Begins the next stage with the values at the end of this one. */
 int fit_next_stage(fit_work *w);
 /* The stage that a checkpoint is of, with the values that it began with. */
 int fit_enter_stage(fit_work *w, uint32_t stage);
@@ -102,8 +102,8 @@ int fit_save_result(fit_work *w);
 /* ---- fit_slices.c: images and grids among the parameters, as DIR/NAME_before.png, _after, _true ---- */
 
 int fit_save_slices(const fit_work *w);
-/* The file; white: the value that is white in it. NULL: there is no such picture of parameter k. free()
- * it. */
+/* The path of the picture of parameter k, to be freed with free(); NULL: it has no such picture.
+ * fit_slices_white: the value that is white in its pictures. */
 char *fit_slices_path(const fit_work *w, uint32_t k, const char *which);
 double fit_slices_white(const fit_work *w, uint32_t k);
 

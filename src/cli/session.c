@@ -25,7 +25,8 @@ static bool is_set(const char *variable)
     return value && *value && strcmp(value, "0") != 0;
 }
 
-/* PART of Backlight's folder in the user's cache: free() it; NULL where there is none. */
+/* The path of the folder `part` in Backlight's folder of the user's cache, to be freed with free(); NULL: the
+ * user has no cache. */
 static char *cache_folder(const char *part)
 {
     const char *own = getenv("BL_CACHE_DIR"), *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
@@ -37,7 +38,8 @@ static char *cache_folder(const char *part)
 }
 
 /* lavapipe runs gathers best at 128 bits, and reads the width when it is loaded. Its shader cache does not
- * know the width, so the width comes with a cache of its own. Whoever has set either keeps both. */
+ * know the width, so the width comes with a cache of its own. A user who has set either variable keeps
+ * both as they are. */
 static void prepare_lavapipe(void)
 {
     if (getenv("LP_NATIVE_VECTOR_WIDTH") || getenv("MESA_SHADER_CACHE_DIR"))

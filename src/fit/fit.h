@@ -136,7 +136,7 @@ void fit_record_variation(gpu_batch *batch, const fit_kernels *kernels, const fi
 
 typedef struct fit_smoothing fit_smoothing; /* I + lambda * Laplacian of a mesh, factorised */
 
-/* Of vertices that no face has the matrix is the identity. BL_ERROR_UNSUPPORTED where the library was built
+/* For vertices without a face the matrix is the identity. BL_ERROR_UNSUPPORTED where the library was built
  * without CHOLMOD. */
 bl_result fit_smoothing_create(const uint32_t *faces, uint32_t face_count, uint32_t vertex_count,
                                double lambda, fit_smoothing **out, bl_error *err);

@@ -72,8 +72,11 @@ static bl_result create_level(gpu_accel *a, level *l, VkAccelerationStructureTyp
                               bl_error *err)
 {
     gpu_device *d = a->device;
-    TRY(gpu_buffer_create_for(d, GPU_DEVICE, size, VK_BUFFER_USAGE_ACCELERATION_STRUCTURE_STORAGE_BIT_KHR,
-                              a->label, &l->storage, err));
+    const gpu_buffer_desc storage = {.where = GPU_DEVICE,
+                                     .size = size,
+                                     .usage = VK_BUFFER_USAGE_ACCELERATION_STRUCTURE_STORAGE_BIT_KHR,
+                                     .label = a->label};
+    TRY(gpu_buffer_create_for(d, &storage, &l->storage, err));
     VkAccelerationStructureCreateInfoKHR info = {
         .sType = VK_STRUCTURE_TYPE_ACCELERATION_STRUCTURE_CREATE_INFO_KHR,
         .buffer = l->storage->handle,
@@ -93,6 +96,7 @@ static bl_result create_level(gpu_accel *a, level *l, VkAccelerationStructureTyp
 static VkAccelerationStructureGeometryKHR geometry_of(const level *l, level_kind kind)
 {
     VkAccelerationStructureGeometryKHR g = {.sType = VK_STRUCTURE_TYPE_ACCELERATION_STRUCTURE_GEOMETRY_KHR};
+    BL_ASSERT(l->input, "a level of %u elements has no input", l->count);
     uint64_t address = gpu_buffer_address(l->input);
     if (kind == LEVEL_TRIANGLES) {
         g.geometryType = VK_GEOMETRY_TYPE_TRIANGLES_KHR, g.flags = VK_GEOMETRY_OPAQUE_BIT_KHR;
@@ -138,11 +142,13 @@ build_info(const gpu_accel *a, level_kind kind, const VkAccelerationStructureGeo
         .pGeometries = geometry};
 }
 
-/* From its input; update: of what is there. */
+/* Builds a level from its input; update: adapts the structure that is there. */
 static bl_result fill_level(gpu_accel *a, level *l, level_kind kind, bool update, bl_error *err)
 {
     gpu_device *d = a->device;
     uint64_t alignment = d->candidate->accel_scratch_alignment;
+    BL_ASSERT(l->handle && l->scratch && alignment, "a level of '%s' is filled before it is made, or after",
+              a->label);
     VkAccelerationStructureGeometryKHR geometry = geometry_of(l, kind);
     VkAccelerationStructureBuildGeometryInfoKHR info = build_info(a, kind, &geometry);
     info.dstAccelerationStructure = l->handle;
@@ -165,15 +171,22 @@ static void drop_input(level *l)
 }
 
 /* data: `count` triangles, boxes or instances. */
-static bl_result build_level(gpu_accel *a, level *l, level_kind kind, const void *data, uint64_t size,
-                             uint32_t count, bl_error *err)
+static bl_result build_level(gpu_accel *a, level *l, level_kind kind, const void *data, uint32_t count,
+                             bl_error *err)
 {
+    static const uint64_t bytes[] = {[LEVEL_TRIANGLES] = TRIANGLE_BYTES,
+                                     [LEVEL_BOXES] = BOX_BYTES,
+                                     [LEVEL_TOP] = sizeof(VkAccelerationStructureInstanceKHR)};
     gpu_device *d = a->device;
+    const gpu_buffer_desc input = {
+        .where = GPU_DEVICE,
+        .size = count * bytes[kind],
+        .usage = VK_BUFFER_USAGE_ACCELERATION_STRUCTURE_BUILD_INPUT_READ_ONLY_BIT_KHR,
+        .label = "input of a build",
+    };
     l->count = count;
-    TRY(gpu_buffer_create_for(d, GPU_DEVICE, size,
-                              VK_BUFFER_USAGE_ACCELERATION_STRUCTURE_BUILD_INPUT_READ_ONLY_BIT_KHR,
-                              "input of a build", &l->input, err));
-    TRY(gpu_buffer_write(l->input, 0, data, size, err));
+    TRY(gpu_buffer_create_for(d, &input, &l->input, err));
+    TRY(gpu_buffer_write(l->input, 0, data, input.size, err));
     VkAccelerationStructureGeometryKHR geometry = geometry_of(l, kind);
     VkAccelerationStructureBuildGeometryInfoKHR info = build_info(a, kind, &geometry);
     VkAccelerationStructureBuildSizesInfoKHR sizes = {
@@ -196,6 +209,7 @@ static bl_result build_level(gpu_accel *a, level *l, level_kind kind, const void
 static void add_instance(const gpu_accel *a, const gpu_accel_instance *instance, level_kind which,
                          VkAccelerationStructureInstanceKHR *list, uint32_t *count)
 {
+    BL_ASSERT(2 * instance->group + 1 < a->level_count, "an instance of group %u", instance->group);
     const level *l = &a->levels[2 * instance->group + which];
     if (!l->handle)
         return;
@@ -221,8 +235,7 @@ static bl_result build_top(gpu_accel *a, const gpu_accel_desc *desc, bl_error *e
             add_instance(a, &desc->instances[k], which, list, &count);
     }
     a->rows[desc->instance_count] = count;
-    bl_result result = build_level(a, &a->levels[a->level_count - 1], LEVEL_TOP, list,
-                                   (count + !count) * sizeof *list, count, err);
+    bl_result result = build_level(a, &a->levels[a->level_count - 1], LEVEL_TOP, list, count, err);
     free(list);
     return result;
 }
@@ -256,11 +269,9 @@ static bl_result build(gpu_accel *a, const gpu_accel_desc *desc, bl_error *err)
         const gpu_accel_group *g = &desc->groups[k];
         level *of = a->levels + 2 * (size_t)k;
         if (g->triangle_count)
-            TRY(build_level(a, &of[LEVEL_TRIANGLES], LEVEL_TRIANGLES, g->triangles,
-                            (uint64_t)g->triangle_count * TRIANGLE_BYTES, g->triangle_count, err));
+            TRY(build_level(a, &of[LEVEL_TRIANGLES], LEVEL_TRIANGLES, g->triangles, g->triangle_count, err));
         if (g->box_count)
-            TRY(build_level(a, &of[LEVEL_BOXES], LEVEL_BOXES, g->boxes, (uint64_t)g->box_count * BOX_BYTES,
-                            g->box_count, err));
+            TRY(build_level(a, &of[LEVEL_BOXES], LEVEL_BOXES, g->boxes, g->box_count, err));
     }
     return build_top(a, desc, err);
 }
@@ -325,6 +336,7 @@ bool gpu_accel_changes(const gpu_accel *a) { return a->changes; }
 
 gpu_buffer *gpu_accel_corners(gpu_accel *a, uint32_t group)
 {
+    BL_ASSERT(a->changes && 2 * group + 1 < a->level_count, "corners of group %u of '%s'", group, a->label);
     return a->levels[2 * (size_t)group + LEVEL_TRIANGLES].input;
 }
 
@@ -341,6 +353,8 @@ uint32_t gpu_accel_maps(const gpu_accel *a, uint32_t instance, uint64_t at[2])
 
 bl_result gpu_accel_follow(gpu_accel *a, uint32_t group, bool anew, bl_error *err)
 {
+    BL_ASSERT(a->changes && 2 * group + 1 < a->level_count, "group %u of '%s' does not change", group,
+              a->label);
     return fill_level(a, &a->levels[2 * (size_t)group + LEVEL_TRIANGLES], LEVEL_TRIANGLES, !anew, err);
 }
 

@@ -28,8 +28,8 @@ void gpu_log(const gpu *g, const char *format, ...)
     va_end(args);
 }
 
-/* A driver that is not there is no error, other devices may do; it is logged, and kept for who asks for that
- * driver. */
+/* A missing driver is no error, because other devices may do. The reason is logged, and kept for the error of
+ * a selector that asks for that driver. */
 static void note(gpu *g, const bl_error *reason)
 {
     text_add(&g->notes, "%s%s", g->notes.length ? "; " : "", reason->text);

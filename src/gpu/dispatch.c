@@ -156,6 +156,7 @@ static bl_result add_pool(gpu_batch *b, uint32_t buffers, bl_error *err)
 static bl_result allocate_set(gpu_batch *b, const gpu_kernel *k, VkDescriptorSet *set, bl_error *err)
 {
     gpu_device *d = b->device;
+    BL_ASSERT(b->current_pool <= b->pools.count, "pool %u of %u", b->current_pool, b->pools.count);
     for (;;) {
         bool fresh = b->current_pool == b->pools.count;
         if (fresh)
@@ -183,6 +184,8 @@ static bl_result check_buffers(const gpu_batch *b, const gpu_kernel *k, gpu_buff
     for (uint32_t i = 0; i < k->buffer_count; i++) {
         if (!buffers[i])
             return error_set(err, BL_ERROR_ARGUMENT, "kernel '%s': buffer %u is missing", k->label, i);
+        BL_ASSERT(buffers[i]->device == b->device, "buffer '%s' belongs to another device",
+                  buffers[i]->label);
         if (gpu_kernel_addresses(k, i)) {
             if (!gpu_buffer_of_address(buffers[i], err))
                 return err->code;
@@ -221,6 +224,8 @@ static bool is_bound(const gpu_batch *b, const gpu_kernel *k, gpu_buffer *const 
 {
     if (b->bound_kernel != k)
         return false;
+    BL_ASSERT(b->bound.count == k->buffer_count, "%u buffers are bound to '%s', which has %u", b->bound.count,
+              k->label, k->buffer_count);
     for (uint32_t i = 0; i < k->buffer_count; i++)
         if (b->bound.data[i] != buffers[i])
             return false;
@@ -256,6 +261,9 @@ void gpu_batch_dispatch(gpu_batch *b, gpu_kernel *k, gpu_buffer *const *buffers,
         return;
     gpu_device *d = b->device;
     BL_ASSERT(k->device == d, "kernel '%s' belongs to another device", k->label);
+    BL_ASSERT((buffers || !k->buffer_count) && (push || !k->push_words),
+              "kernel '%s' needs %u buffers and %u push-constant words", k->label, k->buffer_count,
+              k->push_words);
     uint64_t groups = invocations / k->local_size + (invocations % k->local_size != 0);
     uint32_t x = groups < MAX_GROUPS ? (uint32_t)groups : MAX_GROUPS;
     uint64_t rows = (groups + x - 1) / x;
@@ -277,6 +285,7 @@ void gpu_batch_dispatch(gpu_batch *b, gpu_kernel *k, gpu_buffer *const *buffers,
 
 static bool in_range(gpu_batch *b, const char *what, const gpu_buffer *buffer, uint64_t offset, uint64_t size)
 {
+    BL_ASSERT(buffer->device == b->device, "buffer '%s' belongs to another device", buffer->label);
     if (offset <= buffer->size && size <= buffer->size - offset)
         return true;
     error_set(&b->error, BL_ERROR_ARGUMENT, "%s %llu bytes at %llu of buffer '%s', which has %llu", what,

@@ -115,16 +115,17 @@ typedef struct gpu_accel_desc {
 } gpu_accel_desc;
 bl_result gpu_accel_create(gpu_device *d, const gpu_accel_desc *desc, gpu_accel **out, bl_error *err);
 void gpu_accel_destroy(gpu_accel *a); /* not while a batch is in flight whose kernels use it */
-/* Of the top level: what OpConvertUToAccelerationStructureKHR takes. */
+/* The address of the top level, which OpConvertUToAccelerationStructureKHR takes. */
 uint64_t gpu_accel_address(const gpu_accel *a);
 uint64_t gpu_accel_size(const gpu_accel *a); /* bytes of device memory held */
-/* Of geometry that changes: once new corners stand where those of a group's triangles are, the group follows,
- * updated or built anew, and after the groups the top, which also goes by new maps of instances. Both wait
- * for the device; addresses stay. */
+/* For geometry that changes (gpu_accel_desc.changes). First new corners are written to where a group's
+ * triangles are, and new maps to where those of instances are. Then gpu_accel_follow brings the group up to
+ * date, by an update or built anew, and after all groups gpu_accel_follow_top the top level. Both wait for
+ * the device; addresses stay. */
 bool gpu_accel_changes(const gpu_accel *a);
 gpu_buffer *gpu_accel_corners(gpu_accel *a, uint32_t group); /* NULL where it has no triangles */
-/* Where the map of an instance stands, 12 floats, for its triangles and its boxes: offsets in the buffer of
- * instances; how many (0 to 2). */
+/* The map of an instance, 12 floats, stands in the buffer of instances once for its triangles and once for
+ * its boxes. at: offsets of these places; returns how many there are (0 to 2). */
 gpu_buffer *gpu_accel_instances(gpu_accel *a);
 uint32_t gpu_accel_maps(const gpu_accel *a, uint32_t instance, uint64_t at[2]);
 bl_result gpu_accel_follow(gpu_accel *a, uint32_t group, bool anew, bl_error *err);

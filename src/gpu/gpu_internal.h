@@ -236,11 +236,16 @@ struct gpu_buffer {
         *address; /* two words, this buffer's address, for kernels that reach it so; NULL until one does */
 };
 
-/* As gpu_buffer_create, with VkBufferUsageFlags beyond those of every buffer. */
-bl_result gpu_buffer_create_for(gpu_device *d, gpu_memory where, uint64_t size, VkBufferUsageFlags usage,
-                                const char *label, gpu_buffer **out, bl_error *err);
+/* Like gpu_buffer_create, for a further use: `usage` is added to the flags that every buffer has. */
+typedef struct gpu_buffer_desc {
+    gpu_memory where;
+    uint64_t size; /* bytes */
+    VkBufferUsageFlags usage;
+    const char *label;
+} gpu_buffer_desc;
+bl_result gpu_buffer_create_for(gpu_device *d, const gpu_buffer_desc *desc, gpu_buffer **out, bl_error *err);
 
-/* The buffer that holds the address of b; NULL, with an error, where there is none. */
+/* The buffer that holds the address of b; NULL, with an error, if the device has no buffer addresses. */
 gpu_buffer *gpu_buffer_of_address(gpu_buffer *b, bl_error *err);
 
 /* ---- dispatch.c ---- */

@@ -124,6 +124,10 @@ static bl_result build_pipeline(gpu_kernel *k, const gpu_kernel_desc *desc, bl_e
 bl_result gpu_kernel_create(gpu_device *d, const gpu_kernel_desc *desc, gpu_kernel **out, bl_error *err)
 {
     *out = NULL;
+    BL_ASSERT(desc->driver_data || !desc->driver_data_size, "%zu bytes of driver data from nowhere",
+              desc->driver_data_size);
+    BL_ASSERT(!desc->addressed || d->candidate->info.buffer_address, "buffers of '%s' are addressed on %s",
+              desc->label ? desc->label : "kernel", d->candidate->info.name);
     TRY(check_desc(d, desc, err));
     gpu_kernel *k = calloc(1, sizeof *k);
     if (k)

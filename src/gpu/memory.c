@@ -12,8 +12,8 @@
 
 enum { STAGING_SIZE = 8 << 20 };
 
-/* The allowed type that has all `required` and most of the `preferred` flags; -1 where there is none. Among
- * equals the first, as the specification orders types by performance. */
+/* The allowed memory type that has all `required` and most of the `preferred` flags; -1: no type has the
+ * required ones. Among equals it is the first, because the specification orders types by performance. */
 static int choose_type(const gpu_device *d, uint32_t allowed, VkMemoryPropertyFlags required,
                        VkMemoryPropertyFlags preferred)
 {
@@ -98,6 +98,8 @@ static bl_result prepare_transfers(gpu_device *d, bool staging, bl_error *err)
         TRY(gpu_batch_create(d, &d->transfers, err));
     if (staging && !d->staging)
         TRY(gpu_buffer_create(d, GPU_HOST, STAGING_SIZE, "staging", &d->staging, err));
+    BL_ASSERT(!staging || d->staging->mapped, "the staging buffer of %s is not mapped",
+              d->candidate->info.name);
     return gpu_batch_begin(d->transfers, err);
 }
 
@@ -143,15 +145,15 @@ static bl_result build(gpu_buffer *b, gpu_memory where, VkBufferUsageFlags usage
 bl_result gpu_buffer_create(gpu_device *d, gpu_memory where, uint64_t size, const char *label,
                             gpu_buffer **out, bl_error *err)
 {
-    return gpu_buffer_create_for(d, where, size, 0, label, out, err);
+    return gpu_buffer_create_for(d, &(gpu_buffer_desc){.where = where, .size = size, .label = label}, out,
+                                 err);
 }
 
-bl_result gpu_buffer_create_for(gpu_device *d, gpu_memory where, uint64_t size, VkBufferUsageFlags usage,
-                                const char *label, gpu_buffer **out, bl_error *err)
+bl_result gpu_buffer_create_for(gpu_device *d, const gpu_buffer_desc *desc, gpu_buffer **out, bl_error *err)
 {
     *out = NULL;
-    label = label ? label : "buffer";
-    uint64_t limit = d->candidate->info.max_allocation;
+    const char *label = desc->label ? desc->label : "buffer";
+    uint64_t size = desc->size, limit = d->candidate->info.max_allocation;
     if (size > limit || size > UINT64_MAX - 15)
         return error_set(err, BL_ERROR_DEVICE_MEMORY,
                          "buffer '%s' needs %llu bytes; %s allocates at most %llu", label,
@@ -166,7 +168,7 @@ bl_result gpu_buffer_create_for(gpu_device *d, gpu_memory where, uint64_t size, 
     b->device = d;
     b->asked = size;
     b->size = size ? (size + 15) & ~(uint64_t)15 : 16;
-    bl_result result = build(b, where, usage, err);
+    bl_result result = build(b, desc->where, desc->usage, err);
     if (result != BL_OK)
         gpu_buffer_destroy(b);
     else
@@ -179,6 +181,8 @@ void gpu_buffer_destroy(gpu_buffer *b)
     if (!b)
         return;
     gpu_device *d = b->device;
+    BL_ASSERT(b->allocated <= d->stats.bytes_allocated, "buffer '%s' frees %llu bytes of %llu", b->label,
+              (unsigned long long)b->allocated, (unsigned long long)d->stats.bytes_allocated);
     gpu_buffer_destroy(b->address);
     d->vk.DestroyBuffer(d->handle, b->handle, NULL);
     d->vk.FreeMemory(d->handle, b->memory, NULL); /* unmaps */
@@ -234,6 +238,7 @@ static bl_result check_range(const gpu_buffer *b, const char *what, uint64_t off
 
 bl_result gpu_buffer_write(gpu_buffer *b, uint64_t offset, const void *data, uint64_t size, bl_error *err)
 {
+    BL_ASSERT(data || !size, "%llu bytes for buffer '%s' from nowhere", (unsigned long long)size, b->label);
     TRY(check_range(b, "writing", offset, size, err));
     if (b->mapped && size)
         memcpy((char *)b->mapped + offset, data, size);
@@ -250,6 +255,7 @@ bl_result gpu_buffer_write(gpu_buffer *b, uint64_t offset, const void *data, uin
 
 bl_result gpu_buffer_read(gpu_buffer *b, uint64_t offset, void *data, uint64_t size, bl_error *err)
 {
+    BL_ASSERT(data || !size, "%llu bytes of buffer '%s' to nowhere", (unsigned long long)size, b->label);
     TRY(check_range(b, "reading", offset, size, err));
     if (b->mapped && size)
         memcpy(data, (const char *)b->mapped + offset, size);

@@ -27,9 +27,9 @@ typedef struct render_class {
                             the last; 0: its size is fixed */
     /* Once per object when the scene is loaded: reads files, registers data parameters. */
     bl_result (*load)(render_scene *s, const scene_object *o, bl_error *err);
-    /* After the object and all that it holds: whether they fit. */
+    /* After the object and all that it holds have been loaded: whether they fit together. */
     bl_result (*check)(render_scene *s, const scene_object *o, bl_error *err);
-    /* Then: says what of it turns discrete lobes (render_turns). */
+    /* After `check`: marks the parameters that turn discrete lobes (render_turns). */
     void (*mark)(render_scene *s, const scene_object *o);
     /* Fills the extra words of an instance. */
     void (*extra)(const struct plan *p, const scene_object *o, uint32_t *words);
@@ -38,8 +38,8 @@ typedef struct render_class {
      * What kernels read back is plan_derived. */
     uint32_t derived_count;
     void (*update)(tracer *t, const class_node *n, ir_ref record, ir_ref *derived);
-    /* In its place, where they are many: derived value `element` (u32), each by a lane of its own. A loop may
-     * stand between parameters and result if it only adds. */
+    /* Instead of `update`, for classes with many derived values: computes derived value `element` (u32), and
+     * every one has a lane of its own. A loop may stand between parameters and result if it only adds. */
     ir_ref (*update_element)(tracer *t, const class_node *n, ir_ref record, ir_ref element);
     /* Sampling table of an instance: table_words(..) f32 in BUFFER_VALUES from plan_table_at on. Step k of
      * building it has table_lanes(.., k) lanes, reads parameters with plan_load and its kin and what earlier
@@ -59,10 +59,11 @@ typedef struct render_class {
 struct class_node {
     const render_class *cls;
     char *key;
-    uint32_t words, derived_word, table_word,
-        extra_word;  /* record size; where the pair of the derived values stands; the offset of the sampling
-                        table; where the extra words start */
-    uint32_t *field; /* per parameter of the class: word of its field, PLAN_NONE if it has none */
+    uint32_t words;           /* size of the record. In it stand, at .. */
+    uint32_t derived_word;    /* .. the (value, gradient) pair of the derived values, */
+    uint32_t table_word;      /* .. the offset of the sampling table, */
+    uint32_t extra_word;      /* .. the class's extra words */
+    uint32_t *field;          /* per parameter of the class: word of its field, PLAN_NONE if it has none */
     class_node **param_child; /* per parameter: class of a textured one */
     class_node *child[PLAN_MAX_CHILDREN];
     uint32_t child_word[PLAN_MAX_CHILDREN], child_count;
@@ -75,8 +76,12 @@ struct class_node {
 
 typedef ARRAY(class_node *) class_list;
 
-/* tangents: the first axis of the local frame is dp/du without its part along the normal (Mitsuba), not just
- * any. slopes: surface.du, dv, ng. face: surface.mesh, face, b; of triangles alone. position: surface.p. */
+/* What a class reads of the surface besides uv.
+ * tangents: the first axis of the local frame is dp/du without its part along the normal (as in Mitsuba);
+ *   otherwise it is any vector across the normal.
+ * slopes: surface.du, surface.dv and surface.ng.
+ * face: surface.mesh, surface.face and surface.b, which only triangles have.
+ * position: surface.p. */
 enum surface_need { NEED_TANGENTS = 1, NEED_SLOPES = 2, NEED_FACE = 4, NEED_POSITION = 8 };
 
 #endif

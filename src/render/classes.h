@@ -60,9 +60,9 @@ ir_ref texture_wrapped(tracer *t, enum texture_wrap mode, ir_ref at, ir_ref size
 bl_result texture_check_choice(const scene_object *o, const char *param, const char *const *choices,
                                bl_error *err);
 
-/* The same everywhere. */
+/* Whether a texture has the same value everywhere. */
 bool texture_is_constant(const scene_object *texture);
-/* The `slope` of such. */
+/* The `slope` of a constant texture: zero. */
 vec2 texture_no_slope(tracer *t, const class_node *n, ir_ref record, vec2 uv);
 vec2 texture_transform(tracer *t, ir_ref record, uint32_t word, vec2 uv);
 void texture_transform_words(const scene_object *o, uint32_t *words);
@@ -71,8 +71,9 @@ void texture_transform_words(const scene_object *o, uint32_t *words);
  * being discrete or attached; where a discrete one leads. */
 bool bsdf_directions_move(const render_scene *s, const scene_object *bsdf);
 vec3 bsdf_lobe_direction(const bsdf_context *ctx, ir_ref lobe);
-/* Of any class: its `attached`; its `roughness`, which is the number below where it has none; whether it, or
- * one in it, `mixes`. */
+/* These three ask a material of any class. bsdf_attach calls its `attached`. bsdf_roughness calls its
+ * `roughness`, or returns BSDF_NEVER_ATTACHED where the class has none. bsdf_mixes: whether the material, or
+ * one that it holds, `mixes`. */
 bsdf_attached bsdf_attach(const bsdf_context *ctx, const bsdf_draw *draw);
 ir_ref bsdf_roughness(const bsdf_context *ctx, ir_ref lobe);
 ir_ref bsdf_smooth_enough(tracer *t, ir_ref roughness); /* bool: a lobe of that roughness is to be attached */
@@ -80,10 +81,11 @@ bool bsdf_mixes(const class_node *n);
 static inline ir_ref bsdf_detached(tracer *t, ir_ref lobe) { return t_has_bit(t, lobe, LOBE_DETACHED); }
 #define BSDF_NEVER_ATTACHED 1e30f
 
-/* ---- filter/filters.c: samples stay in the image's window, as in Mitsuba without `sample_border` ---- Of a
- * pixel that is k pixels from the window's border, words 4k and 4k + 2 say which share of the numbers lie
- * beyond it to the left, and to the right; the word behind each which share of the filter's mass. From
- * FILTER_EDGES - 1 pixels on, none. */
+/* ---- filter/filters.c: samples stay in the image's window, as in Mitsuba without `sample_border` ---- */
+
+/* Four words for a pixel that is k pixels away from the window's border. Words 4k and 4k + 2: the share of
+ * the random numbers whose samples lie beyond the border to the left, and to the right. Words 4k + 1 and 4k +
+ * 3: the share of the filter's mass beyond it. From k = FILTER_EDGES - 1 on all are 0. */
 enum { FILTER_EDGES = 33, FILTER_EDGE_WORDS = 4 * FILTER_EDGES };
 /* Pixel `at` of `size` (u32) along one axis: u, which the filter's samples are made of, to where samples stay
  * inside; *weight goes along. */
@@ -92,7 +94,7 @@ ir_ref filter_within(tracer *t, const filter_class *cls, ir_ref record, ir_ref a
 
 /* The tracing functions behind a node. */
 static inline const bsdf_class *bsdf_of(const class_node *n) { return (const bsdf_class *)n->cls; }
-/* The same question, asked of the material that is held as child k. */
+/* The context in which the material that is held as child k is asked. */
 static inline bsdf_context bsdf_nested(const bsdf_context *ctx, uint32_t k)
 {
     bsdf_context nested = *ctx;
@@ -100,7 +102,7 @@ static inline bsdf_context bsdf_nested(const bsdf_context *ctx, uint32_t k)
     nested.record = t_offset(ctx->t, ctx->record, ctx->n->child_word[k]);
     return nested;
 }
-/* The same question, for reads by another tracer. */
+/* The same context, with reads by another tracer. */
 static inline bsdf_context bsdf_read_by(const bsdf_context *ctx, tracer *t)
 {
     return (bsdf_context){t, ctx->n, ctx->record, ctx->wi, ctx->uv};
@@ -148,8 +150,8 @@ ir_ref emitter_no_density(tracer *t, const class_node *n, ir_ref record, const e
  * [0, 1]^2 if it is not. */
 bool emitter_plain(const class_node *n, const char *param);
 ir_ref emitter_mean(tracer *t, const class_node *n, ir_ref record, const char *param);
-/* The same where places of the unit square are not texture coordinates: light_at says what the parameter is
- * at u. */
+/* Like emitter_mean, for parameters whose places in the unit square are not texture coordinates: light_at
+ * returns the parameter's value at u. */
 typedef color emitter_light(tracer *t, const class_node *n, ir_ref record, const char *param, vec2 u);
 ir_ref emitter_mean_over(tracer *t, const class_node *n, ir_ref record, const char *param,
                          emitter_light *light_at);

@@ -170,7 +170,7 @@ bool plan_can_bake(const render_scene *s)
     return s->groups.count == 0 && s->bvh.count > 0 && s->bvh.count <= BAKED_MOST;
 }
 
-/* Normals that are generated from requested positions get places behind those of all that is requested. */
+/* Normals that are generated from requested positions: their places follow those of everything requested. */
 static void derive_normals(plan *p)
 {
     const render_scene *s = p->scene;

@@ -79,7 +79,7 @@ typedef struct plan {
     bool baked;         /* small static geometry: the scene buffer's words are constants of the kernels */
     bool sensor_moves;  /* but for the sensor's */
     bool drt;           /* the extinction's gradient by differential ratio tracking
-                               (integrator/media/differential_ratio_tracking.c); set       before tracing */
+                               (integrator/media/differential_ratio_tracking.c); set before tracing */
     bool lists_lanes;   /* samples of gradient passes go to pixels by a list of lanes (enum lane_word); set
                            before tracing */
     bool query;         /* rays are ray queries: no nodes; entries of triangles follow all others */
@@ -119,36 +119,39 @@ typedef enum plan_switch {
 } plan_switch;
 extern const char *const plan_switch_names[PLAN_SWITCH_COUNT];
 
-/* Whether tracked evaluations follow the rays that lead to vertices (integrator/motion/attached_path.c);
- * whether hits move on the surface. */
+/* Whether tracked evaluations follow the rays that lead to vertices (integrator/motion/attached_path.c). */
 bool plan_attaches_paths(const plan *p);
+/* Whether hits move on the surface. */
 bool plan_hits_move(const plan *p);
-bool plan_moves_segments(const plan *p); /* requested parameters move vertices of volumetric walks, or what
-                                   lies between them (integrator/motion/local_volume.c) */
+/* Whether requested parameters move vertices of volumetric walks, or what lies between these
+ * (integrator/motion/local_volume.c). */
+bool plan_moves_segments(const plan *p);
 /* requested: parameter indices. off: plan_switch, what to leave out. */
 plan *plan_create(const render_scene *s, const uint32_t *requested, uint32_t count, plan_rays rays,
                   uint32_t off);
 /* Whether the scene is small enough for its geometry to be constants of kernels. */
 bool plan_can_bake(const render_scene *s);
-/* Whether some material lets paths through; whether the integrator knows media and there are some; whether
- * its walks are volumetric (walk.volumetric). */
+/* Whether some material lets paths through. */
 bool plan_has_nulls(const plan *p);
+/* Whether the integrator knows media and the scene has some. */
 bool plan_has_media(const plan *p);
+/* Whether its walks are volumetric (walk.volumetric). */
 bool plan_is_volumetric(const plan *p);
 /* No surface both lets paths through and samples a light, so a path samples one light at each depth. */
 bool plan_numbers_by_depth(const plan *p);
-/* Of how many sampled lights a sample notes what its walk has crossed on the way to them
- * (integrator/media/remembered_transmittance.c); whether these are all. Planes of BUFFER_SAMPLES (enum
- * sample_plane). */
+/* The number of sampled lights whose transmittance the first walk of a sample notes for the second
+ * (integrator/media/remembered_transmittance.c). */
 uint32_t plan_remembers_transmittance(const plan *p);
+/* Whether that is every light that a sample can sample. */
 bool plan_remembers_all_transmittance(const plan *p);
+/* Planes of BUFFER_SAMPLES (enum sample_plane). */
 uint32_t plan_sample_words(const plan *p);
 /* Whether differential ratio tracking is the better estimator for some grid of extinctions whose gradient is
  * requested, as the scene has it (medium/estimator.c). */
 bool plan_prefers_detours(const plan *p);
 void plan_destroy(plan *p);
 void plan_initial_values(const plan *p, float *values); /* stored_count of them */
-/* How the plan's rays are traced by passes; fields of other concern stay. */
+/* Fills in how passes of the compiler lower the plan's rays; other fields of the options stay. */
 void plan_ray_options(const plan *p, opt_options *o);
 uint32_t
 plan_sensor_word(const plan *p); /* where the SENSOR_WORDS of the sensor's record begin in the scene buffer */
@@ -166,8 +169,8 @@ static inline uint32_t plan_level(const plan *p, uint32_t instance)
 {
     return p->words.data[HEADER_LEVEL] + (1 + instance) * LEVEL_WORDS;
 }
-/* Other hierarchies in place of those that there are, as plan.rebuilt; takes them. The words behind the
- * updates are written anew. */
+/* Replaces the plan's hierarchies (plan.rebuilt), which the plan then owns. The words behind the updates are
+ * written anew. */
 void plan_take_hierarchies(plan *p, scene_bvh *made);
 
 /* ---- plan_read.c: traced reads of parameters ---- */
@@ -196,15 +199,15 @@ ir_ref color_mean(tracer *t, color v); /* of the three channels; of grey exactly
 color plan_texture(tracer *t, const class_node *n, ir_ref record, const char *param, vec2 uv);
 /* The volumetric parameter `param` at a point of the world. */
 color plan_volume(tracer *t, const class_node *n, ir_ref record, const char *param, vec3 p);
-/* The same as one number (Mitsuba's eval_1): of images luminance, of a constant colour the mean; exact for
- * grey. */
+/* The textured parameter `param` at uv as one number (Mitsuba's eval_1): the luminance of an image, the mean
+ * of a constant colour. Greys are exact. */
 ir_ref plan_texture_1(tracer *t, const class_node *n, ir_ref record, const char *param, vec2 uv);
 /* Its derivative with respect to uv; the texture's class has a `slope`. */
 vec2 plan_texture_slope(tracer *t, const class_node *n, ir_ref record, const char *param, vec2 uv);
-/* Whether the part whose weight is `param` (PLUGIN_PART) exists, that is may be other than 0 or is
+/* Whether the part whose weight is `param` (PLUGIN_PART) exists: its weight may differ from 0, or it is
  * differentiated. Known while tracing. */
 bool plan_has(const class_node *n, const char *param);
-/* As plan_texture_1 of the weight of a part; 0 where there is none. */
+/* The weight of a part, read by plan_texture_1; 0 where the part does not exist. */
 ir_ref plan_weight(tracer *t, const class_node *n, ir_ref record, const char *param, vec2 uv);
 /* The gradient of some parameter of the class, textures and volumes included, is wanted by some instance. */
 bool plan_requests(const class_node *n);

@@ -9,7 +9,7 @@
 
 /* The class of one object. shape: that carries an emitter, whose kind is part of the class; else NULL. */
 class_node *plan_classify(plan *p, const scene_object *o, const render_shape *shape);
-/* The class's index in the list, as one of its own or as another instance of one that is there. */
+/* Puts a class into the list, unless the list has an equal one that it can share. Returns the index. */
 uint32_t plan_class_add(const plan *p, class_list *list, class_node *n);
 /* enum surface_need: of the class and of all it holds. */
 uint32_t plan_needs(const class_node *n);
@@ -27,10 +27,11 @@ typedef struct plan_instance {
     uint32_t cls, record;
 } plan_instance;
 
-/* One record per object and list, however many shapes refer to it. seen: by object index; NULL: another one
- * each time. */
+/* The class and record of an object. An object has one record per list, however many shapes refer to it:
+ * `seen` remembers it by object index. seen NULL: every call makes another record. */
 plan_instance plan_instantiate(plan *p, class_list *list, const scene_object *o, plan_instance *seen);
-/* Of a light on a shape. geometry_base: where the scene's geometry begins in the words. */
+/* The class and record of a light on a shape. geometry_base: where the scene's geometry begins in the words.
+ */
 plan_instance plan_instantiate_area(plan *p, uint32_t emitter, uint32_t geometry_base);
 /* Weights of the lights, room for the table, and the dispatches that build it, behind those of the lights'
  * own tables. */

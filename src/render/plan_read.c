@@ -2,7 +2,8 @@
  * Traced reads of parameters, derived values and nested objects, from the record of an instance. */
 #include "render/classes.h"
 
-/* Of a part whose share is being differentiated: its estimate has a variance of 1/p where the share is 0. */
+/* The least probability with which a part is chosen whose share is being differentiated. Where the share is 0
+ * the estimate of its derivative has a variance of 1 / probability. */
 #define LEAST_PROBABILITY 0.1f
 
 ir_ref plan_value(tracer *t, ir_ref value, ir_ref gradient, bool requested, ir_ref element)
@@ -69,7 +70,7 @@ color plan_texture(tracer *t, const class_node *n, ir_ref record, const char *pa
     return ((const texture_class *)child->cls)->eval(t, child, t_offset(t, record, n->field[k]), uv);
 }
 
-/* By differences from green, so that the luminance of grey is that grey. */
+/* Written as differences from green, so that the luminance of a grey is exactly that grey. */
 ir_ref color_luminance(tracer *t, color v)
 {
     ir_func *f = t->f;

@@ -59,7 +59,8 @@ static void add_parameters(const plan *p, const scene_object *o, uint32_list *ou
         add_parameters(p, o->children[k], out);
 }
 
-/* The same of a light; shape: that carries it, whose attributes it may show, or NULL. */
+/* Adds the parameters that a light's values depend on. shape: the one that carries the light, whose
+ * attributes the light may show; NULL: none. */
 static void add_light_parameters(const plan *p, const scene_object *light, const render_shape *shape,
                                  uint32_list *out)
 {

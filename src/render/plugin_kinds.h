@@ -21,16 +21,16 @@ typedef struct volume_class {
     bool constant;                                                        /* the same everywhere */
     color (*eval)(tracer *t, const class_node *n, ir_ref record, vec3 p); /* p: in the world */
     bool (*grey)(const class_node *n); /* the three channels of eval are one reference */
-    /* Of grids: how many channels; all of them at p, where there are six. NULL: three. */
+    /* For grids: the number of channels; NULL: three. Of a grid with six, `six` reads all of them at p. */
     uint32_t (*channels)(const render_scene *s, const scene_object *o);
     void (*six)(tracer *t, const class_node *n, ir_ref record, vec3 p, ir_ref out[6]);
     /* The largest value of any channel among a share of all: shares 0 .. lanes-1 (u32) cover everything that
      * eval can interpolate. */
     ir_ref (*most)(tracer *t, const class_node *n, ir_ref record, ir_ref lane, uint32_t lanes);
-    /* How many cells along each side of the unit cube are worth bounds of their own; 0: none. NULL: none;
-     * then the others are, too. */
+    /* How many cells along each side of the unit cube are worth bounds of their own; 0: none. Where this is
+     * NULL, none are, and `into`, `most_in` and `least_in` are NULL as well. */
     uint32_t (*cells)(const render_scene *s, const scene_object *o);
-    /* A ray in coordinates of the unit cube. */
+    /* Maps a ray into coordinates of the unit cube. */
     void (*into)(tracer *t, const class_node *n, ir_ref record, vec3 o, vec3 d, vec3 *o_in, vec3 *d_in);
     /* The largest value of any channel that eval may give in one of cells^3 cells and a little beyond; cells
      * at the border have no end outwards. */
@@ -47,8 +47,8 @@ typedef struct phase_class {
     ir_ref (*value)(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo,
                     vec3 p); /* may run tracked */
     ir_ref (*pdf)(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec3 p); /* of sample */
-    /* Of flakes: the area that they show in a direction, to which extinction is proportional, which may run
-     * tracked; and a bound of it. NULL: 1 */
+    /* For flakes: the area that they show in a direction, to which extinction is proportional. May run
+     * tracked. NULL: 1. most_area is a bound of it. */
     ir_ref (*area)(tracer *t, const class_node *n, ir_ref record, vec3 w, vec3 p);
     ir_ref (*most_area)(tracer *t, const class_node *n, ir_ref record);
 } phase_class;
@@ -59,12 +59,13 @@ typedef struct medium_class {
     bool homogeneous; /* sigma_t is the same everywhere */
 } medium_class;
 
-/* Lobes: a class numbers its discrete lobes from 0. One that holds another passes that one's numbers on,
- * raised by the count of its own. The bit LOBE_NULL, which no addition reaches, says that the lobe goes
- * straight through as if there were no surface. Mixtures number their parts, too, where samples are attached;
- * LOBE_DETACHED then says that the sample is of a part that is not (integrator/motion/attached_lobe.c).
+/* Lobes. A class numbers its discrete lobes from 0. A material that holds another one adds the count of its
+ * own lobes to the other one's numbers. Where samples are attached, mixtures number their parts as well.
+ * LOBE_NULL: the lobe goes straight through, as if there were no surface. No addition reaches this bit.
+ * LOBE_DETACHED: the sample is of a part of a mixture that is not attached
+ *   (integrator/motion/attached_lobe.c).
  * LOBE_REFRACTION_LIMIT: the directions lie on a curve, and pdf is the density along it
- * (bsdf/refraction_limit.h). To the integrators that is a discrete lobe like others. */
+ *   (bsdf/refraction_limit.h). Integrators treat it as a discrete lobe. */
 enum { LOBE_NULL = 0x40000000, LOBE_DETACHED = 0x20000000, LOBE_REFRACTION_LIMIT = 0x10000000 };
 
 typedef struct bsdf_sample {
@@ -84,9 +85,9 @@ typedef struct bsdf_draw {
 
 typedef struct bsdf_attached {
     vec3 wo;
-    /* Of wo in solid angle, given the choices, up to a factor that no parameter moves. Of mixtures, whose
-     * parts may lead to the same wo: what f is to be divided by so that these estimates of all parts add up
-     * to the integral of f, whatever parameters are. */
+    /* The density of wo in solid angle, given the choices, up to a factor that no parameter moves. Parts of a
+     * mixture may lead to the same wo; there it is the number that f has to be divided by so that the
+     * estimates of all parts add up to the integral of f, whatever the parameters are. */
     ir_ref density;
 } bsdf_attached;
 
@@ -104,8 +105,8 @@ typedef struct bsdf_context {
 /* Local frame of the shading normal; wi and wo point away from the surface. Values include |cos(wo)|. */
 typedef struct bsdf_class {
     render_class base;
-    bool transmits;           /* has a lobe to the other side, were it the null lobe */
-    const char *transmits_by; /* or has one where this parameter (PLUGIN_PART) is not a plain 0 */
+    bool transmits;           /* has a lobe to the other side; the null lobe counts */
+    const char *transmits_by; /* has such a lobe if this parameter (PLUGIN_PART) is not a plain 0 */
     bool null;                /* has a null lobe */
     bsdf_sample (*sample)(const bsdf_context *ctx, ir_ref u_lobe, ir_ref u1, ir_ref u2);
     /* Non-delta lobes only. */
@@ -121,20 +122,22 @@ typedef struct bsdf_class {
     bsdf_attached (*attached)(const bsdf_context *ctx, const bsdf_draw *draw);
     bool mixes; /* with `attached`: it chooses between parts, which may be attached or held. draw.wo of what
                    is held may move */
-    /* Attached where this is at most render_scene.attach_below. Of mixtures, that of the part in the lobe's
-     * number; of none, the least. With `attached`. */
+    /* Samples are attached where this is at most render_scene.attach_below. For mixtures: the roughness of
+     * the part that the lobe's number names; where `lobe` is no reference, the least of all parts. Goes with
+     * `attached`. */
     ir_ref (*roughness)(const bsdf_context *ctx, ir_ref lobe);
-    /* Whether an object, not counting what it holds, can be so rough and no rougher. With `attached`, of a
-     * class that holds no materials. */
+    /* Whether an object's own roughness can be at most render_scene.attach_below. Goes with `attached`, in
+     * classes that hold no materials. */
     bool (*attaches)(const render_scene *s, const scene_object *o);
-    /* Whether lobes of the object turn with texture coordinates, or with dp/du: if they turn at all. NULL:
+    /* Whether lobes of the object, if they turn at all, turn with texture coordinates or with dp/du. NULL:
      * they do not. */
     bool (*directions_move_by_uv)(const scene_object *o);
     /* The coefficient of all null lobes together. NULL: that of LOBE_NULL where `null`, else 0. May run
      * tracked. */
     color (*through)(const bsdf_context *ctx);
-    /* The channel `albedo` (bsdf/albedo.c): the parameter that it is, seen from either side; or, of what
-     * holds materials, what it makes of theirs. Both NULL: pi times the value toward the normal. */
+    /* The channel `albedo` (bsdf/albedo.c): the name of the parameter that it is, seen from either side; or,
+     * for a material that holds others, a function of theirs. Both NULL: pi times the value toward the
+     * normal. */
     const char *albedo_param;
     color (*albedo)(const bsdf_context *ctx);
 } bsdf_class;
@@ -146,9 +149,9 @@ typedef struct emitter_sample {
     vec2 uv;         /* of the point on the light */
     ir_ref facing;   /* bool: the light's emitting side faces the reference point */
     vec3 n;          /* of a light on a shape: the geometric normal there */
-    ir_ref smooth;   /* pdf without the steps of a table; none: there are no such */
-    ir_ref face;     /* u32: of the point on a mesh, and b its barycentrics; none: other lights */
-    vec2 b;
+    ir_ref smooth;   /* pdf without the steps of a sampling table; none: it has no steps */
+    ir_ref face;     /* u32: the face of a mesh that the point lies on; none: the light is no mesh */
+    vec2 b;          /* barycentrics of the point on the face */
 } emitter_sample;
 
 /* Where a ray has met a light. */
@@ -157,8 +160,8 @@ typedef struct emitter_hit {
     ir_ref distance;
     vec3 normal; /* geometric */
     vec2 uv;
-    ir_ref entry; /* word offset of the primitive's entry in the hierarchy, */
-    vec2 at;      /* and where on it: what the kind's `intersect` returns behind the distance */
+    ir_ref entry; /* word offset of the primitive's entry in the hierarchy */
+    vec2 at;      /* where on the primitive: what the kind's `intersect` returns behind the distance */
     bool smooth;  /* the density is wanted without the steps of a table: emitter_sample.smooth */
 } emitter_hit;
 
@@ -166,14 +169,14 @@ typedef struct emitter_hit {
 typedef struct emitter_ray {
     vec3 p, d;   /* starts on the light itself and goes along d, unit */
     vec3 n;      /* geometric normal of a light on a shape, else 0 */
-    vec3 ns;     /* of a light on a shape, a vector on the side of the surface that shines; else none */
-    vec2 uv;     /* where radiance(.., uv, 1, true) is what goes along d */
-    ir_ref face; /* as emitter_sample's, and b */
+    vec3 ns;     /* for a light on a shape, a vector on the side of the surface that shines; else none */
+    vec2 uv;     /* where radiance(.., uv, 1, true) is the radiance along d */
+    ir_ref face; /* as in emitter_sample */
     vec2 b;
-    ir_ref weight; /* |cos| over the density of the ray: area times solid angle, or what the light has of
-                      these */
-    ir_ref point_weight; /* for what can be seen: 1 over the density of p by area, of an environment over that
-                            of -d by solid angle; else 0 */
+    ir_ref weight; /* |cos| over the density of the ray by area times solid angle; a light at a point or of
+                      one direction has only one of these two measures */
+    ir_ref point_weight; /* for lights that can be seen: 1 over the density of p by area, or, for an
+                            environment, 1 over the density of -d by solid angle. Others: 0 */
 } emitter_ray;
 
 typedef struct emitter_class {
@@ -185,7 +188,7 @@ typedef struct emitter_class {
                               tracked, an environment whose `locate` may */
     emitter_sample (*sample)(tracer *t, const class_node *n, ir_ref record, vec3 ref, ir_ref u1, ir_ref u2);
     /* Radiance (delta lights: radiant intensity over squared distance) toward the reference point. May run
-     * tracked. Of lights on shapes whose textures need it, tracer.surface says where on the shape: mesh,
+     * tracked. If textures of a light on a shape need the place on the shape, it is in tracer.surface: mesh,
      * face, b, p. */
     color (*radiance)(tracer *t, const class_node *n, ir_ref record, vec2 uv, ir_ref distance, ir_ref facing);
     /* Solid-angle density with which `sample` would have chosen the point a ray hit. */
@@ -195,9 +198,9 @@ typedef struct emitter_class {
     ir_ref (*power)(tracer *t, const class_node *n, ir_ref record);
     /* Light tracing: a ray by four uniform numbers. Untracked. NULL: paths cannot begin there. */
     emitter_ray (*ray)(tracer *t, const class_node *n, ir_ref record, const ir_ref u[4]);
-    /* What goes along it, where `radiance` does not say so. */
+    /* The radiance along the ray of `ray`; NULL: `radiance` at its uv. */
     color (*emission)(tracer *t, const class_node *n, ir_ref record, vec2 uv, ir_ref distance, ir_ref facing);
-    /* Of an environment that is not the same everywhere: uv of a direction. */
+    /* For an environment that is not constant: uv of a direction. */
     vec2 (*locate)(tracer *t, const class_node *n, ir_ref record, vec3 d);
 } emitter_class;
 

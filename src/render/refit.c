@@ -43,7 +43,8 @@ static const uint32_t *node_at(const plan *p, uint32_t slot)
     return p->words.data + p->words.data[HEADER_NODES] + BVH_NODE_WORDS * (size_t)slot;
 }
 
-/* Of the nodes behind a grid; children stand behind their parents. Returns the greatest. */
+/* Notes the heights of the nodes of one hierarchy, whose children stand behind their parents. Returns the
+ * greatest. */
 static uint32_t find_heights(lists *l, uint32_t grid, uint32_t count)
 {
     uint32_t most = 0;
@@ -91,7 +92,7 @@ static void join(float into[6], const float box[6])
         into[k] = fminf(into[k], box[k]), into[3 + k] = fmaxf(into[3 + k], box[3 + k]);
 }
 
-/* Boxes of what is no triangle, by the children that are leaves. */
+/* For every child that is a leaf: the box of those of its primitives that are no triangles. */
 static void add_fixed(lists *l, uint32_t slots)
 {
     static const float empty[6] = {INFINITY, INFINITY, INFINITY, -INFINITY, -INFINITY, -INFINITY};
@@ -114,7 +115,7 @@ static void add_fixed(lists *l, uint32_t slots)
     }
 }
 
-/* What step_costs adds up, of one hierarchy. */
+/* The cost of one hierarchy, which REFIT_COST adds up on the device. */
 static double cost_of(const scene_bvh *b)
 {
     double sum = 0, root[6] = {INFINITY, INFINITY, INFINITY, -INFINITY, -INFINITY, -INFINITY};
@@ -133,7 +134,7 @@ static double cost_of(const scene_bvh *b)
     return whole > 0 ? sum / whole : 0;
 }
 
-/* An entry's primitive in its shape. */
+/* The number of an entry's primitive within its shape. */
 static uint32_t number_of(const plan *p, uint32_t entry)
 {
     return p->order[entry] -
@@ -199,7 +200,7 @@ static void add_nodes(lists *l)
 
 /* ---- meshes ---- */
 
-/* Corners around each vertex. */
+/* For each vertex: the list of the corners of faces that meet there. */
 static void add_corners(const plan *p, const render_shape *shape, uint32_t record, refit *r)
 {
     const uint32_t *mesh = p->words.data + p->geometry + shape->data, n = shape->vertex_count,
@@ -215,7 +216,7 @@ static void add_corners(const plan *p, const render_shape *shape, uint32_t recor
         r->work.data[list + count[faces[c]]++] = c;
 }
 
-/* What moves a shape, of the parameters that move; PLAN_NONE: nothing. */
+/* The parameter that moves a shape, its positions or its to_world; PLAN_NONE: neither moves. */
 static uint32_t mover(const plan *p, const render_shape *shape, const bool *moves)
 {
     uint32_t position =

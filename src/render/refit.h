@@ -14,7 +14,7 @@
 /* The first words of the work buffer. Places are words of the work buffer but for REFIT_LEVELS. */
 enum refit_header {
     REFIT_BOXES, /* f32, 12 a slot: the left child's least and most corner, the right one's */
-    REFIT_FIXED, /* the same of what is no triangle, where there is any (refit_has_fixed) */
+    REFIT_FIXED, /* boxes like these of primitives that are no triangles, if refit_has_fixed */
     REFIT_NODE_COUNT,
     REFIT_COSTS,       /* f32: REFIT_COST_PARTS sums */
     REFIT_LEVELS,      /* word of the scene buffer: the outer level's record, then those of all instances */
@@ -35,40 +35,40 @@ enum refit_mesh {
     REFIT_MESH_NORMAL_GRADIENTS /* where plan.normals_of: of the first */,
     REFIT_MESH_WORDS
 };
-/* A shape that is no mesh. Its place record and where 1 / area is, in the scene buffer (PLAN_NONE: no light);
- * where its entries are listed; enum shape_kind. */
+/* A shape that is no mesh. */
 enum refit_solid {
-    REFIT_SOLID_PLACE,
-    REFIT_SOLID_ENTRIES,
-    REFIT_SOLID_INVERSE_AREA,
-    REFIT_SOLID_KIND,
+    REFIT_SOLID_PLACE,        /* its place record, in the scene buffer */
+    REFIT_SOLID_ENTRIES,      /* where its entries are listed */
+    REFIT_SOLID_INVERSE_AREA, /* where 1 / area is, in the scene buffer; PLAN_NONE: no light */
+    REFIT_SOLID_KIND,         /* enum shape_kind */
     REFIT_SOLID_WORDS
 };
 /* An instance that moves: its place record and its level's, in the scene buffer. */
 enum refit_instance { REFIT_INSTANCE_PLACE, REFIT_INSTANCE_LEVEL, REFIT_INSTANCE_WORDS };
-/* A group's, where rays are queries: the first entry of a triangle, and where corners go, 9 f32 a
- * triangle. */
+/* A group, where rays are queries: its first entry of a triangle, and where the corners of its triangles go,
+ * 9 f32 each. */
 enum refit_group { REFIT_GROUP_ENTRY, REFIT_GROUP_CORNERS, REFIT_GROUP_WORDS };
 
+/* After each step: what its record is; what its lanes are; what it does. */
 typedef enum refit_step {
-    REFIT_PLACE, /* a place record in the scene buffer; vertices. From the shape's own space to the world */
-    REFIT_PLACE_INVERSE, /* the same; 1 */
-    REFIT_INSTANCE,      /* an instance's; 1: the maps of its level */
-    REFIT_SETTLE,        /* a solid's; points that describe it, where its kind has `settle` */
-    REFIT_SOLID,         /* a solid's; primitives: of what moves and is no mesh, everything */
-    REFIT_NORMAL_VALUES, /* record: a mesh; lanes: vertices. To the values; from those that are bound, and
-                            nothing else */
-    REFIT_NORMALS,       /* a mesh; vertices. To the scene buffer */
-    REFIT_AREA_BLOCKS,   /* a mesh; blocks of faces */
-    REFIT_AREA_SUMS,     /* a mesh; 1 */
-    REFIT_AREA_TABLE,    /* a mesh; faces */
+    REFIT_PLACE,         /* place record in the scene buffer; vertices; maps them to the world */
+    REFIT_PLACE_INVERSE, /* place record in the scene buffer; 1; inverts its map */
+    REFIT_INSTANCE,      /* refit_instance; 1; the maps of its level */
+    REFIT_SETTLE,        /* refit_solid; points that describe it; where its kind has `settle` */
+    REFIT_SOLID,         /* refit_solid; primitives; everything about a moving shape that is no mesh */
+    REFIT_NORMAL_VALUES, /* refit_mesh; vertices; normals into the values, from the values that are bound
+                            alone */
+    REFIT_NORMALS,       /* refit_mesh; vertices; normals into the scene buffer */
+    REFIT_AREA_BLOCKS,   /* refit_mesh; blocks of faces */
+    REFIT_AREA_SUMS,     /* refit_mesh; 1 */
+    REFIT_AREA_TABLE,    /* refit_mesh; faces */
     REFIT_ENTRIES,       /* none; entries */
     REFIT_ROUND,         /* the first of its pairs; pairs */
     REFIT_GRID,          /* the first of a list of slots of grids; grids */
     REFIT_LEVEL,         /* none; levels */
     REFIT_PACK,          /* the first of all pairs; pairs */
     REFIT_COST,          /* the first of all pairs; parts */
-    REFIT_CORNER,        /* a group; triangles */
+    REFIT_CORNER,        /* refit_group; triangles */
     REFIT_STEP_COUNT
 } refit_step;
 extern const char *const refit_step_names[REFIT_STEP_COUNT];

@@ -37,7 +37,7 @@ typedef struct render_parameter {
     bool turns;            /* mirrored or refracted directions depend on it */
     const char *reason;    /* why its gradient is incomplete or missing; NULL: complete */
     bool emits;            /* radiance, intensity: what everything else is lit by */
-    uint32_t factor;       /* parameter that multiplies it, PLAN_NONE: none. Of those that emit */
+    uint32_t factor;       /* for parameters that emit: the parameter that multiplies it; PLAN_NONE: none */
     bool absent;           /* 0, of a part that kernels leave out unless this is requested (PLUGIN_PART) */
     int length_power;      /* a typical derivative of radiance is the scene's radius to this power: -2 for an
                               intensity */
@@ -57,14 +57,14 @@ typedef struct render_shape {
     float area;
 } render_shape;
 
-/* What stands in one shapegroup, or (the first) in none. */
+/* The shapes of one shapegroup. The first group has those that stand in no shapegroup. */
 typedef struct render_group {
     const scene_object *object; /* NULL: the first */
     scene_bvh bvh;              /* over its own primitives; order: indices of the scene's */
     float bounds[6];
 } render_group;
 
-/* A group where it is seen. Rows of 4. */
+/* A place where a group is seen. Maps are 3 rows of 4. */
 typedef struct render_instance {
     const scene_object *object; /* NULL: of the first group, which stands where it is */
     uint32_t group;
@@ -110,19 +110,19 @@ typedef struct render_channel {
     enum channel_kind kind;
     uint32_t component;
 } render_channel;
-/* With which probability a light is sampled. */
+/* What the probability of sampling a light is proportional to. */
 enum light_choice {
     LIGHTS_BY_WEIGHT /* their sampling_weight (Mitsuba) */,
     LIGHTS_UNIFORM,
-    LIGHTS_BY_POWER /* times their power */
+    LIGHTS_BY_POWER /* sampling_weight times power */
 };
 
 /* What a gradient pass takes for the radiance that is still to come at a vertex. */
 enum gradient_method {
-    METHOD_REPLAY,    /* what is left of the path's own */
-    METHOD_RECURSIVE, /* another estimate at each vertex */
+    METHOD_REPLAY,    /* what remains of the path's own radiance */
+    METHOD_RECURSIVE, /* an independent estimate at each vertex */
     METHOD_UNIT,      /* 1: biased I of radiative backpropagation */
-    METHOD_TAPE       /* what the path had, all of which is stored */
+    METHOD_TAPE       /* the path's own radiance; all vertices are stored */
 };
 
 typedef struct render_scene {
@@ -159,8 +159,8 @@ typedef struct render_scene {
     bool sees_through;         /* alpha and hide_emitters look behind null lobes */
     float attach_below;        /* rough lobes of this alpha or less are sampled attached
                                   (integrator/motion/attached_lobe.c); */
-    uint32_t look_ahead;       /* so many in a chain, */
-    bool attaches;             /* and there are such */
+    uint32_t look_ahead;       /* at most so many of them follow each other in a chain */
+    bool attaches;             /* the scene has lobes as smooth as that */
     uint32_t paths_per_sample; /* of direct with more than one sample of a kind: as many paths stand in for
                                   one sample */
     bool depth_image;          /* the image is the depth of the first hit */
@@ -211,9 +211,9 @@ uint32_t render_add_parameter(render_scene *s, const scene_object *o, uint32_t s
                               const uint32_t *shape, float least, float most, const float *values);
 /* Discrete lobes turn with a parameter: paths follow it (integrator/motion/attached_path.c). */
 void render_turns(render_scene *s, uint32_t parameter);
-/* With all of an object and of the textures it reads. */
+/* The same for all parameters of an object, and of the textures that it reads. */
 void render_turns_all(render_scene *s, const scene_object *o);
-/* The same with a name of its own. */
+/* Like render_add_parameter, for a parameter whose name is `field`. */
 uint32_t render_add_array(render_scene *s, const scene_object *o, const char *field, uint32_t slot,
                           uint32_t rank, const uint32_t *shape, float least, float most, const float *values);
 object_name render_name_below(render_scene *s, object_name of,
@@ -226,7 +226,7 @@ uint32_t render_find_parameter(const render_scene *s, const scene_object *o,
 /* Gives a data array other sides, all but the channels, and new values; plans made before are void. */
 bl_result render_resize_parameter(render_scene *s, uint32_t index, const uint32_t *shape, const float *values,
                                   bl_error *err);
-/* Of geometry: its values stay where they are, in s->geometry from `source` on. */
+/* Like render_add_array, for geometry: the values stay where they are, in s->geometry from `source` on. */
 uint32_t render_add_geometry(render_scene *s, const scene_object *o, const char *field, uint32_t slot,
                              const uint32_t shape[2], uint32_t source);
 const float *render_initial(const render_scene *s, const render_parameter *p); /* count values */

@@ -98,7 +98,7 @@ static const char *child_name(render_scene *s, const scene_object *o, uint32_t k
     return o->child_names[k];
 }
 
-/* Of the parent's k-th child. */
+/* The names of the parent's k-th child. */
 static object_name name_of_child(render_scene *s, const scene_object *o, uint32_t k)
 {
     const scene_object *child = o->children[k];
@@ -132,9 +132,8 @@ bl_result render_visit(render_scene *s, const scene_object *o, object_name name,
         s->parameters.data[i].emits = (owner_param->flags & PLUGIN_EMISSION) != 0;
         s->parameters.data[i].length_power = owner_param->flags & PLUGIN_INTENSITY ? -2 : 0;
     }
-    bool within = owner_param &&
-                  owner_param->kind ==
-                      PLUGIN_VOLUMETRIC; /* a volume's values obey the rules for the medium's parameter */
+    /* a volume's values obey the rules for the medium's parameter */
+    bool within = owner_param && owner_param->kind == PLUGIN_VOLUMETRIC;
     for (uint32_t k = 0; k < o->cls->param_count; k++) {
         const plugin_param *param = &o->cls->params[k];
         if (!o->values[k].object)

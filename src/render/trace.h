@@ -103,7 +103,7 @@ typedef struct tracer {
     ir_func *f;
     const struct plan *plan;
     const struct surface *surface;   /* in functions of materials */
-    const struct affine_map *motion; /* of the points that describe the shape that is looked at
+    const struct affine_map *motion; /* how the points move that describe the current shape
                                         (shape/to_world.c); NULL: they stay */
     bool tracked;                    /* parameter reads carry derivatives (or come from the frozen values) */
     bool frozen;                     /* tracked reads come from BUFFER_FROZEN instead */
@@ -161,8 +161,8 @@ static inline ir_ref t_offset(tracer *t, ir_ref word, uint32_t by)
 {
     return by ? ir_add(t->f, word, t_u32(t, by)) : word;
 }
-/* A place that is known to be a multiple of four words: what is read around it are vectors
- * (spirv_gen/spv/vector_loads.c). */
+/* The same place, marked as a multiple of four words, which it must be: words next to it are then read as
+ * vectors (spirv_gen/spv/vector_loads.c). */
 static inline ir_ref t_aligned(tracer *t, ir_ref word) { return ir_and(t->f, word, t_u32(t, ~3u)); }
 static inline ir_ref t_word(tracer *t, ir_ref record, uint32_t word)
 {
@@ -220,7 +220,7 @@ static inline vec3 v3_select(tracer *t, ir_ref c, vec3 a, vec3 b)
 {
     return v3(ir_select(t->f, c, a.x, b.x), ir_select(t->f, c, a.y, b.y), ir_select(t->f, c, a.z, b.z));
 }
-/* Of the two sides of an `if`. */
+/* The vector from whichever side of an `if` was taken. */
 static inline vec3 v3_phi(tracer *t, ir_ref if_op, vec3 a, vec3 b)
 {
     return v3(ir_phi(t->f, if_op, a.x, b.x), ir_phi(t->f, if_op, a.y, b.y), ir_phi(t->f, if_op, a.z, b.z));
@@ -314,11 +314,12 @@ vec2 warp_triangle(tracer *t, ir_ref u1, ir_ref u2); /* uniform barycentrics of 
 /* Index of the interval of a cumulative table (count f32 words at `table` of a buffer, ascending) that holds
  * u, which is below the last. */
 ir_ref warp_discrete(tracer *t, enum render_buffer buffer, ir_ref table, ir_ref count, ir_ref u);
-/* The same of u * sum in BUFFER_VALUES; *inside: where in the interval, uniform in [0, 1] again. */
+/* warp_discrete for u * sum, in a table of BUFFER_VALUES. *inside: where in the interval the number lies,
+ * which is uniform in [0, 1] again. */
 ir_ref warp_discrete_rest(tracer *t, ir_ref table, ir_ref count, ir_ref sum, ir_ref u, ir_ref *inside);
-/* The same with a guide (Chen and Asau 1974), which leaves few intervals to search: steps + 1 words of
- * BUFFER_VALUES, entry g the interval (as f32) that u = g / steps lies in. steps (u32): a power of two, about
- * the number of intervals. */
+/* warp_discrete_rest with a guide (Chen and Asau 1974), which leaves few intervals to search. The guide has
+ * steps + 1 words of BUFFER_VALUES; entry g is the interval (as f32) that u = g / steps lies in. steps (u32)
+ * is a power of two, about the number of intervals. */
 ir_ref warp_guided_rest(tracer *t, ir_ref table, ir_ref guide, ir_ref steps, ir_ref sum, ir_ref u,
                         ir_ref *inside);
 ir_ref warp_guide_entry(tracer *t, ir_ref table, ir_ref count, ir_ref steps, ir_ref sum, ir_ref g);

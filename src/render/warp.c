@@ -66,7 +66,7 @@ vec2 warp_triangle(tracer *t, ir_ref u1, ir_ref u2)
     return (vec2){ir_sub(f, t_f32(t, 1), root), ir_mul(f, root, u2)};
 }
 
-/* Between a first and a last candidate. */
+/* Bisection for the interval that holds u, between a first and a last candidate. */
 static ir_ref search(tracer *t, enum render_buffer buffer, ir_ref table, ir_ref first, ir_ref last, ir_ref u)
 {
     ir_func *f = t->f;

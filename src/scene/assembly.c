@@ -94,12 +94,15 @@ void assembly_text(scene_assembly *a, raw_node *object, plugin_kind kind, const 
         assembly_fail(a, object, "a property needs a name and a value");
         return;
     }
+    BL_ASSERT((size_t)kind < sizeof tags / sizeof *tags && tags[kind].tag, "a property of kind %d",
+              (int)kind);
     raw_node *node = new_property(a, object, tags[kind].kind, tags[kind].tag, name);
     set_attributes(a, node, 2, (const raw_attribute[]){{"name", name}, {"value", value}});
 }
 
 static char *numbers_text(scene_assembly *a, const double *numbers, uint32_t count)
 {
+    BL_ASSERT(count > 0, "a property of %u numbers", count);
     text made = {0};
     for (uint32_t k = 0; k < count; k++)
         number_print(&made, numbers[k], k > 0);

@@ -193,6 +193,7 @@ static uint32_t split_median(builder *b, const task *t, const span *s)
         if (s->scale[i] > 0 && (s->scale[axis] == 0 || s->scale[i] < s->scale[axis]))
             axis = i;
     uint32_t *order = b->order + t->first, half = t->count / 2;
+    BL_ASSERT(t->count >= 2, "%u primitives are split", t->count);
     int64_t low = 0, high = (int64_t)t->count - 1;
     while (low < high) {
         uint32_t pivot = order[low + (high - low) / 2];
@@ -242,6 +243,7 @@ static bool divide(builder *b, const task *t, task children[2])
     uint32_t more = left > t->count - left ? left : t->count - left;
     if (left == 0 || left == t->count || more > capacity(b, t->level - 1))
         left = split_median(b, t, &s);
+    BL_ASSERT(left > 0 && left < t->count, "%u of %u primitives to the left", left, t->count);
     node->count = 0;
     node->right = t->place + 2 * left;
     children[0] = (task){t->place + 1, t->first, left, t->level - 1};
@@ -315,6 +317,8 @@ static void put_child(uint32_t *node, int side, const box *bounds, uint32_t refe
 
 static uint32_t leaf_reference(const tree_node *leaf)
 {
+    BL_ASSERT(leaf->count >= 1 && leaf->count <= BVH_LEAF_MAX && leaf->first <= BVH_LEAF_FIRST,
+              "a leaf of %u primitives at %u", leaf->count, leaf->first);
     return BVH_LEAF | (leaf->count - 1) << BVH_COUNT_SHIFT | leaf->first;
 }
 
@@ -404,6 +408,8 @@ static bl_result build(const float (*bounds)[6], uint32_t count, build_limits li
         flatten(&b, 0, 1, out);
     else
         single_node(count ? &b.tree[0] : NULL, out);
+    BL_ASSERT(out->node_count == (inner ? inner : 1) && out->depth <= depth_most + 1,
+              "%u nodes of %u, depth %u of %u", out->node_count, inner, out->depth, depth_most);
     free(b.tree);
     return BL_OK;
 }

@@ -97,6 +97,9 @@ bl_result image_decode(const void *data, size_t size, bool raw, scene_image *out
     else
         result =
             error_set(err, BL_ERROR_FORMAT, "neither an EXR, PNG, JPEG, Radiance HDR, BMP nor PFM image");
+    BL_ASSERT(result != BL_OK || (out->pixels && out->channels && out->width && out->height),
+              "a decoder left an image of %u x %u pixels, %u channels", out->width, out->height,
+              out->channels);
     if (result == BL_OK)
         result = check_finite(out, err);
     if (result != BL_OK)
@@ -169,6 +172,7 @@ bl_result image_save_channels(const char *path, const scene_image *image, const 
                               bl_error *err)
 {
     const uint32_t width = image->width, height = image->height;
+    BL_ASSERT(image->pixels && image->channels > 0, "%s: an image without pixels", path);
     BL_ASSERT(layout->colours <= image->channels, "%u colours of %u channels", layout->colours,
               image->channels);
     if (width == 0 || height == 0 || (uint64_t)width * height > IMAGE_PIXELS_MAX)

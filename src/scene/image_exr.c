@@ -337,8 +337,8 @@ static uint32_t channel_named(const exr_picture *p, const char *name)
 
 typedef exr_result_t (*exr_compress)(exr_encode_pipeline_t *pipeline);
 
-/* OpenEXR 3.1.5 writes a compressed chunk that is just as large as it was, which readers take for one that is
- * not compressed. */
+/* If compression leaves a chunk as large as it was, OpenEXR 3.1.5 writes the compressed bytes; readers take a
+ * chunk of that size for one that is not compressed. */
 static exr_result_t compress_if_smaller(exr_encode_pipeline_t *pipeline)
 {
     exr_result_t code = (*(const exr_compress *)pipeline->encoding_user_data)(pipeline);

@@ -152,6 +152,8 @@ static double unit_angle(const double a[3], const double b[3])
 static void add_face(const scene_mesh *m, const uint32_t *face, double *sums)
 {
     double a[3], b[3], normal[3];
+    for (int corner = 0; corner < 3; corner++)
+        BL_ASSERT(face[corner] < m->vertex_count, "vertex %u of %u", face[corner], m->vertex_count);
     edge(m, face[0], face[1], a);
     edge(m, face[0], face[2], b);
     for (int i = 0; i < 3; i++)
@@ -174,6 +176,8 @@ void mesh_generate_normals(scene_mesh *m)
     mesh_drop_normals(m);
     if (m->vertex_count == 0)
         return;
+    BL_ASSERT(m->positions && (m->faces || !m->face_count), "normals of %u faces that are not there",
+              m->face_count);
     double *sums = calloc(m->vertex_count, 3 * sizeof *sums);
     m->normals = calloc(m->vertex_count, 3 * sizeof *m->normals);
     BL_ASSERT(sums && m->normals, "out of memory for %u normals", m->vertex_count);

@@ -20,6 +20,7 @@ static bool is(property_name n, const char *expected)
 static uint32_t add(scene_mesh *m, bool faces, const char *stem, size_t length, const char *ending,
                     uint32_t channels)
 {
+    BL_ASSERT(channels == 1 || channels == 3, "an attribute of %u channels", channels);
     text name = {0};
     text_add(&name, "%s_%.*s%s", faces ? "face" : "vertex", (int)length, stem, ending);
     bool refused = m->attribute_count == ATTRIBUTES_MOST;
@@ -36,23 +37,31 @@ static uint32_t add(scene_mesh *m, bool faces, const char *stem, size_t length, 
     return m->attribute_count++;
 }
 
-/* Three properties of these names, wherever they stand. */
-static void group_color(scene_mesh *m, bool faces, const property_name *names, bool *taken, uint32_t count,
-                        uint32_t *slots, const char *const color[4])
+/* The properties of an element: what they are called, whether somebody reads them, and which channel of which
+ * attribute they are. */
+typedef struct property_list {
+    const property_name *names;
+    bool *taken;
+    uint32_t *slots, count;
+} property_list;
+
+/* The attribute "color" from three properties of these names, wherever they stand. */
+static void group_color(scene_mesh *m, bool faces, property_list list, const char *const color[4])
 {
+    const uint32_t count = list.count;
     uint32_t at[4] = {count, count, count, count};
     for (uint32_t i = 0; i < count; i++)
         for (int k = 0; k < 4; k++)
-            if (!taken[i] && is(names[i], color[k]))
+            if (!list.taken[i] && is(list.names[i], color[k]))
                 at[k] = i;
     if (at[0] == count || at[1] == count || at[2] == count)
         return;
     uint32_t index = add(m, faces, "color", 5, "", 3);
     for (uint32_t k = 0; k < 4; k++) {
         if (at[k] < count)
-            taken[at[k]] = true;
+            list.taken[at[k]] = true;
         if (k < 3 && index != ATTRIBUTE_NONE)
-            slots[at[k]] = 3 * index + k;
+            list.slots[at[k]] = 3 * index + k;
     }
 }
 
@@ -83,7 +92,7 @@ void attributes_group(scene_mesh *m, bool faces, const property_name *names, con
     for (uint32_t i = 0; i < count; i++)
         slots[i] = ATTRIBUTE_NONE, taken[i] = taken_before[i];
     for (int k = 0; k < 2; k++)
-        group_color(m, faces, names, taken, count, slots, colors[k]);
+        group_color(m, faces, (property_list){names, taken, slots, count}, colors[k]);
     for (uint32_t i = 0, length; i < count; i += length) {
         const char *sequence = taken[i] ? NULL : sequence_of(names[i]);
         length = 1;

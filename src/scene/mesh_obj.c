@@ -37,7 +37,7 @@ static bl_result obj_error(const obj_reader *r, const char *what)
     return scene_error(r->err, BL_ERROR_FORMAT, (scene_place){r->name, r->line}, "%s", what);
 }
 
-/* With the text from `at` to the end of the line, which has no zero behind it. */
+/* An error that shows the text from `at` to the end of the line; no zero ends that text. */
 static bl_result obj_error_at(const obj_reader *r, const char *what, const char *at, const char *end)
 {
     int length = end - at < 60 ? (int)(end - at) : 60;

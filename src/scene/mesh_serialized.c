@@ -186,9 +186,17 @@ static bl_result check_header(const serialized_reader *r, const uint8_t *data, s
 }
 
 /* Where the mesh begins, by the table at the end; and where the meshes end. */
-static bl_result find_mesh(const serialized_reader *r, const uint8_t *data, size_t size, uint32_t version,
-                           uint32_t index, size_t *begin, size_t *end)
+/* A file, or what follows the header of one mesh in it up to the table of meshes. */
+typedef struct mesh_bytes {
+    const uint8_t *data;
+    size_t size; /* of a mesh: with all later ones, which are not looked at */
+} mesh_bytes;
+
+static bl_result find_mesh(const serialized_reader *r, mesh_bytes file, uint32_t version, uint32_t index,
+                           mesh_bytes *out)
 {
+    const uint8_t *data = file.data;
+    const size_t size = file.size;
     uint32_t entry = version == 4 ? 8 : 4;
     uint64_t count = size < HEADER_SIZE + 4 ? 0 : word_at(data + size - 4, 4);
     if (count == 0 || count > (size - HEADER_SIZE - 4) / entry)
@@ -196,11 +204,11 @@ static bl_result find_mesh(const serialized_reader *r, const uint8_t *data, size
     if (index >= count)
         return error_set(r->err, BL_ERROR_FORMAT, "%s: there is no mesh %u, the file has %ju", r->name, index,
                          (uintmax_t)count);
-    *end = size - 4 - (size_t)count * entry;
-    uint64_t offset = word_at(data + *end + (size_t)index * entry, entry);
-    if (offset > *end || *end - offset < HEADER_SIZE || word_at(data + offset, 2) != MAGIC)
+    size_t end = size - 4 - (size_t)count * entry;
+    uint64_t offset = word_at(data + end + (size_t)index * entry, entry);
+    if (offset > end || end - offset < HEADER_SIZE || word_at(data + offset, 2) != MAGIC)
         return fail(r, "the file's table of meshes is damaged");
-    *begin = (size_t)offset;
+    *out = (mesh_bytes){data + offset + HEADER_SIZE, end - (size_t)offset - HEADER_SIZE};
     return BL_OK;
 }
 
@@ -209,13 +217,12 @@ static bl_result parse(const char *name, const uint8_t *data, size_t size, uint3
 {
     serialized_reader r = {.name = name, .err = err};
     uint32_t version = 0;
-    size_t begin = 0, end = 0;
+    mesh_bytes input = {0};
     *out = (scene_mesh){0};
     TRY(check_header(&r, data, size, &version));
-    TRY(find_mesh(&r, data, size, version, index, &begin, &end));
-    size_t input = end - begin - HEADER_SIZE; /* up to the table: later meshes are not looked at */
-    r.stream.next_in = (Bytef *)(uintptr_t)(data + begin + HEADER_SIZE);
-    r.stream.avail_in = input < UINT32_MAX ? (uInt)input : UINT32_MAX;
+    TRY(find_mesh(&r, (mesh_bytes){data, size}, version, index, &input));
+    r.stream.next_in = (Bytef *)(uintptr_t)input.data;
+    r.stream.avail_in = input.size < UINT32_MAX ? (uInt)input.size : UINT32_MAX;
     if (inflateInit(&r.stream) != Z_OK)
         return error_set(err, BL_ERROR_MEMORY, "%s: out of memory", name);
     bl_result result = read_mesh(&r, version, out);

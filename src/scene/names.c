@@ -62,6 +62,7 @@ const char *const *plugin_known_names(plugin_category category)
         [PLUGIN_SHAPE] = known_shape,           [PLUGIN_TEXTURE] = known_texture,
         [PLUGIN_VOLUME] = known_volume,
     };
+    BL_ASSERT(category < PLUGIN_CATEGORY_COUNT && lists[category], "no names of category %d", (int)category);
     return lists[category];
 }
 

@@ -53,10 +53,9 @@ enum plugin_flags {
     PLUGIN_INTENSITY = 64, /* of light that falls with the square of the distance */
     PLUGIN_ANY_NAME = 128, /* TEXTURED: a nested texture whose name is no parameter's, or that has none, is
                               this one (bumpmap) */
-    PLUGIN_PART = 256, /* TEXTURED: the weight of a part that is left out of kernels where it is a plain 0 and
-                          not differentiated */
-    PLUGIN_OR_NEXT =
-        512, /* no default where the next parameter of the table is given, which stands in its place */
+    PLUGIN_PART = 256, /* TEXTURED: the weight of a part. Kernels leave the part out if the weight is a plain
+                          0 and not differentiated */
+    PLUGIN_OR_NEXT = 512, /* has no default if the next parameter of the table is given, which replaces it */
     PLUGIN_STANDS = 1024, /* of a texture: its objects stand for the texture that is given here, or a
                              constant: the product of all such numbers and colours */
     PLUGIN_BY_USE =

@@ -138,6 +138,7 @@ double scene_number(const scene_object *o, const char *name) { return scene_get(
 
 scene_object *scene_child(const scene_object *o, plugin_category category)
 {
+    BL_ASSERT(category < PLUGIN_CATEGORY_COUNT, "a child of category %d", (int)category);
     for (uint32_t i = 0; i < o->child_count; i++)
         if (o->children[i]->cls->category == category)
             return o->children[i];

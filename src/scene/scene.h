@@ -25,7 +25,7 @@ typedef struct scene_value {
     const char *text;     /* STRING; FILE: as written; FLOAT_OR_NAME: the name, or NULL */
     const char *path;     /* FILE: resolved, exists */
     double vector[3];     /* POINT, COLOR */
-    bool grey;            /* COLOR: written as one float, or such a default */
+    bool grey;            /* COLOR: written as one float, or its default is */
     double matrix[16];    /* TRANSFORM, row-major; acts on column vectors */
     scene_object *object; /* TEXTURED, VOLUMETRIC */
 } scene_value;
@@ -134,7 +134,8 @@ spectrum_rule spectrum_rule_of(unsigned flags); /* of the parameter that it is f
  * negative. */
 void spectrum_rgb(const double *wavelengths, const double *values, uint32_t count, spectrum_rule rule,
                   double out[3]);
-/* The same without limits: of sample k alone, the curve being 1 there and 0 at all others. So colours add. */
+/* The colour of the curve that is 1 at sample k and 0 at all others, which may be negative. The colour of any
+ * curve through these samples is a sum of these colours. */
 void spectrum_weight(const double *wavelengths, uint32_t count, uint32_t k, spectrum_rule rule,
                      double out[3]);
 
@@ -226,7 +227,7 @@ typedef enum image_components {
 /* How the channels of an image are kept. */
 typedef struct image_layout {
     const char *const *names; /* of all channels; they differ */
-    uint32_t colours;         /* 1 or 3: so many channels, the first, are what a format without names keeps */
+    uint32_t colours;         /* 1 or 3: a format without names keeps only so many channels, the first ones */
     image_components components; /* of EXR files */
 } image_layout;
 bl_result image_save_channels(const char *path, const scene_image *image, const image_layout *layout,
@@ -280,7 +281,7 @@ typedef struct scene_bvh {
  * are an error. Depth is bounded (median split below a limit). */
 bl_result bvh_build(const float (*bounds)[6], uint32_t count, uint32_t leaf_most, scene_bvh *out,
                     bl_error *err);
-/* The same, at most so deep; leaf_most * 2^depth_most primitives fit. */
+/* Like bvh_build, with a depth of at most depth_most, for up to leaf_most * 2^depth_most primitives. */
 bl_result bvh_build_within(const float (*bounds)[6], uint32_t count, uint32_t leaf_most, uint32_t depth_most,
                            scene_bvh *out, bl_error *err);
 void bvh_free(scene_bvh *b);

@@ -13,7 +13,7 @@ bool integer_parse(const char *chars, int64_t *out);
 
 /* ---- names.c ---- */
 
-/* Fills in the reason why the registry has no such plugin. */
+/* The error of a plugin that the registry does not have, with the reason. */
 bl_result plugin_missing(const plugin_registry *registry, plugin_category category, const char *name,
                          scene_place where, bl_error *err);
 
@@ -196,7 +196,7 @@ bl_result image_encode_pfm(const scene_image *image, text *out, bl_error *err);
 /* ---- bvh.c ---- */
 
 enum { BVH_DEPTH_MAX = 48 };
-/* As bvh_build, with a given number of threads. The result does not depend on it. */
+/* Like bvh_build, with a given number of threads. The result does not depend on that number. */
 bl_result bvh_build_threads(const float (*bounds)[6], uint32_t count, uint32_t leaf_most, uint32_t threads,
                             scene_bvh *out, bl_error *err);
 

@@ -119,6 +119,7 @@ static bl_result find_file(binder *b, scene_value *value, const raw_node *node)
 static scene_object *object_around(binder *b, const plugin_class *cls, scene_place where,
                                    const scene_value *value)
 {
+    BL_ASSERT(cls->param_count > 0, "\"%s\" has no parameter for a value", cls->name);
     scene_object *object = object_create(b, cls, where);
     object->values[0] = *value;
     object->values[0].where = where;
@@ -172,6 +173,7 @@ bl_result object_standing(binder *b, const scene_object *object, scene_object **
 
 bl_result value_parse(binder *b, scene_object *object, uint32_t index, const raw_node *node)
 {
+    BL_ASSERT(index < object->cls->param_count, "parameter %u of \"%s\"", index, object->cls->name);
     const plugin_param *param = &object->cls->params[index];
     scene_value *value = &object->values[index];
     if (!kind_accepts(param->kind, node->kind))
@@ -233,6 +235,8 @@ static void preset_vector(const plugin_param *param, scene_value *value)
 
 bl_result value_preset(binder *b, scene_object *object, uint32_t index)
 {
+    BL_ASSERT(index < object->cls->param_count && !object->values[index].given, "a default for %u of \"%s\"",
+              index, object->cls->name);
     const plugin_param *param = &object->cls->params[index];
     scene_value *value = &object->values[index];
     value->where = object->where;
