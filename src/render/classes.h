@@ -85,9 +85,13 @@ static inline ir_ref bsdf_detached(tracer *t, ir_ref lobe) { return t_has_bit(t,
  * beyond it to the left, and to the right; the word behind each which share of the filter's mass. From
  * FILTER_EDGES - 1 pixels on, none. */
 enum { FILTER_EDGES = 33, FILTER_EDGE_WORDS = 4 * FILTER_EDGES };
-/* Pixel `at` of `size` (u32) along one axis: u, which the filter's samples are made of, to where samples stay
- * inside; *weight goes along. */
-ir_ref filter_within(tracer *t, const filter_class *cls, ir_ref record, ir_ref at, ir_ref size, ir_ref u,
+/* Along one axis of the window: which pixel, of how many (u32). */
+typedef struct window_axis {
+    ir_ref at, size;
+} window_axis;
+/* The number u that the filter's sample is made of, mapped so that the sample stays in the window. Where the
+ * filter is weighted, *weight takes the factor that goes with that. */
+ir_ref filter_within(tracer *t, const filter_class *cls, ir_ref record, window_axis pixel, ir_ref u,
                      ir_ref *weight);
 
 /* The tracing functions behind a node. */

@@ -38,37 +38,39 @@ enum refit_mesh {
 /* A shape that is no mesh. Its place record and where 1 / area is, in the scene buffer (PLAN_NONE: no light);
  * where its entries are listed; enum shape_kind. */
 enum refit_solid {
-    REFIT_SOLID_PLACE,
+    REFIT_SOLID_TO_WORLD,
     REFIT_SOLID_ENTRIES,
     REFIT_SOLID_INVERSE_AREA,
     REFIT_SOLID_KIND,
     REFIT_SOLID_WORDS
 };
 /* An instance that moves: its place record and its level's, in the scene buffer. */
-enum refit_instance { REFIT_INSTANCE_PLACE, REFIT_INSTANCE_LEVEL, REFIT_INSTANCE_WORDS };
+enum refit_instance { REFIT_INSTANCE_TO_WORLD, REFIT_INSTANCE_LEVEL, REFIT_INSTANCE_WORDS };
 /* A group's, where rays are queries: the first entry of a triangle, and where corners go, 9 f32 a
  * triangle. */
 enum refit_group { REFIT_GROUP_ENTRY, REFIT_GROUP_CORNERS, REFIT_GROUP_WORDS };
 
 typedef enum refit_step {
-    REFIT_PLACE, /* a place record in the scene buffer; vertices. From the shape's own space to the world */
-    REFIT_PLACE_INVERSE, /* the same; 1 */
-    REFIT_INSTANCE,      /* an instance's; 1: the maps of its level */
-    REFIT_SETTLE,        /* a solid's; points that describe it, where its kind has `settle` */
-    REFIT_SOLID,         /* a solid's; primitives: of what moves and is no mesh, everything */
-    REFIT_NORMAL_VALUES, /* record: a mesh; lanes: vertices. To the values; from those that are bound, and
-                            nothing else */
-    REFIT_NORMALS,       /* a mesh; vertices. To the scene buffer */
-    REFIT_AREA_BLOCKS,   /* a mesh; blocks of faces */
-    REFIT_AREA_SUMS,     /* a mesh; 1 */
-    REFIT_AREA_TABLE,    /* a mesh; faces */
-    REFIT_ENTRIES,       /* none; entries */
-    REFIT_ROUND,         /* the first of its pairs; pairs */
-    REFIT_GRID,          /* the first of a list of slots of grids; grids */
-    REFIT_LEVEL,         /* none; levels */
-    REFIT_PACK,          /* the first of all pairs; pairs */
-    REFIT_COST,          /* the first of all pairs; parts */
-    REFIT_CORNER,        /* a group; triangles */
+    REFIT_TO_WORLD, /* a to_world record in the scene buffer; vertices. From the shape's own space to the
+                     * world
+                     */
+    REFIT_TO_WORLD_INVERSE, /* the same; 1 */
+    REFIT_INSTANCE,         /* an instance's; 1: the maps of its level */
+    REFIT_TRANSFORM_POINTS, /* a solid's; points that describe it, where its kind has `transform_point` */
+    REFIT_SOLID,            /* a solid's; primitives: of what moves and is no mesh, everything */
+    REFIT_NORMAL_VALUES,    /* record: a mesh; lanes: vertices. To the values; from those that are bound, and
+                               nothing else */
+    REFIT_NORMALS,          /* a mesh; vertices. To the scene buffer */
+    REFIT_AREA_BLOCKS,      /* a mesh; blocks of faces */
+    REFIT_AREA_SUMS,        /* a mesh; 1 */
+    REFIT_AREA_TABLE,       /* a mesh; faces */
+    REFIT_ENTRIES,          /* none; entries */
+    REFIT_ROUND,            /* the first of its pairs; pairs */
+    REFIT_GRID,             /* the first of a list of slots of grids; grids */
+    REFIT_LEVEL,            /* none; levels */
+    REFIT_PACK,             /* the first of all pairs; pairs */
+    REFIT_COST,             /* the first of all pairs; parts */
+    REFIT_CORNER,           /* a group; triangles */
     REFIT_STEP_COUNT
 } refit_step;
 extern const char *const refit_step_names[REFIT_STEP_COUNT];

@@ -46,16 +46,26 @@ static inline bool microfacet_visible_of(const class_node *n) { return n->varian
 uint32_t microfacet_needs(const class_node *n);
 vec2 microfacet_alpha(const bsdf_context *ctx);
 
+/* A distribution of microfacets and how its normals are sampled. visible: among those that the direction
+ * sees, else among all, by their area seen along z. */
+typedef struct microfacets {
+    microfacet_kind kind;
+    bool visible;
+    vec2 alpha;
+} microfacets;
+static inline microfacets microfacets_of(const class_node *n, vec2 alpha)
+{
+    return (microfacets){microfacet_kind_of(n), microfacet_visible_of(n), alpha};
+}
+
 /* Density of the normals m over the area they cover, per solid angle and unit of surface; m.z > 0. */
 ir_ref microfacet_distribution(tracer *t, microfacet_kind kind, vec2 alpha, vec3 m);
 /* Share of the facets of normal m that v sees (Smith); v.z > 0 and v.m > 0. */
 ir_ref microfacet_visible(tracer *t, microfacet_kind kind, vec2 alpha, vec3 v);
-/* A normal to reflect wi about, and its density in solid angle at wi. visible: of those that wi sees, else of
- * all, by their area seen along z. */
-vec3 microfacet_sample(tracer *t, microfacet_kind kind, bool visible, vec2 alpha, vec3 wi, ir_ref u1,
-                       ir_ref u2);
+/* A normal to reflect wi about, and its density in solid angle at wi. */
+vec3 microfacet_sample(tracer *t, const microfacets *facets, vec3 wi, ir_ref u1, ir_ref u2);
+ir_ref microfacet_pdf(tracer *t, const microfacets *facets, vec3 wi, vec3 m);
 /* A square root: where derivatives are wanted, not of 0, where there is none. */
 ir_ref microfacet_root(tracer *t, ir_ref v);
-ir_ref microfacet_pdf(tracer *t, microfacet_kind kind, bool visible, vec2 alpha, vec3 wi, vec3 m);
 
 #endif

@@ -82,7 +82,7 @@ ir_ref principled_facets(tracer *t, vec2 alpha, const facet *a)
 
 ir_ref principled_normal_pdf(tracer *t, vec2 alpha, const facet *a)
 {
-    return microfacet_pdf(t, MICROFACET_GGX, true, alpha, a->wi, a->m);
+    return microfacet_pdf(t, &(microfacets){MICROFACET_GGX, true, alpha}, a->wi, a->m);
 }
 
 /* With F the Schlick weights of wi and wo and R = 2 roughness (m.wo)^2:

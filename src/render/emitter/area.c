@@ -119,7 +119,7 @@ static ir_ref cell_index(tracer *t, ir_ref u)
 static ir_ref area_pdf(tracer *t, const class_node *n, ir_ref record, const emitter_hit *hit)
 {
     ir_ref data = shape_data(t, n, record), inverse = inverse_area(t, n, record);
-    ir_ref pdf = kind_of(n)->pdf(t, data, inverse, hit->ref, hit->d, hit->distance, hit->normal);
+    ir_ref pdf = kind_of(n)->pdf(t, data, inverse, hit);
     if (!n->tabled || hit->smooth)
         return pdf;
     vec2 u = kind_of(n)->unit(t, data, hit);

@@ -194,11 +194,19 @@ static ir_ref trigonometric(tracer *t, ir_ref q, int first)
     return sum;
 }
 
-void sensor_derive_start(tracer *t, const class_node *n, ir_ref record, uint32_t words, uint32_t slot,
-                         ir_ref *derived, vec3 columns[4])
+void sensor_extra_words(tracer *t, const class_node *n, ir_ref record, uint32_t words, ir_ref *derived)
 {
+    BL_ASSERT(words <= n->cls->extra_words && words <= n->cls->derived_count,
+              "%s: %u words of %u, for %u derived values", n->cls->plugin.name, words, n->cls->extra_words,
+              n->cls->derived_count);
     for (uint32_t k = 0; k < words; k++)
         derived[k] = t_real(t, record, n->extra_word + k);
+}
+
+void sensor_matrix(tracer *t, const class_node *n, ir_ref record, uint32_t slot, vec3 columns[4])
+{
+    BL_ASSERT(n->cls->plugin.params[slot].kind == PLUGIN_TRANSFORM, "%s: parameter %u is no matrix",
+              n->cls->plugin.name, slot);
     for (uint32_t c = 0; c < 4; c++) {
         ir_ref e[3];
         for (uint32_t k = 0; k < 3; k++)

@@ -19,9 +19,9 @@ static ir_func *make_intersect(walk *w, const shape_kind_class *kind)
 {
     ir_func *f = ir_func_create(w->t.f->module, kind->name);
     tracer t = sub_tracer(w, f, false);
-    ir_ref data = ir_param(f, IR_U32), p[8], out[3];
+    ir_ref entry = ir_param(f, IR_U32), p[8], out[3];
     params_f32(f, p, 8);
-    kind->intersect(&t, data, vec3_at(p), vec3_at(p + 3), p[6], p[7], out);
+    kind->intersect(&t, entry, &(shape_ray){vec3_at(p), vec3_at(p + 3), p[6], p[7]}, out);
     ir_return(f, out, 3);
     return f;
 }
@@ -29,10 +29,13 @@ static ir_func *make_intersect(walk *w, const shape_kind_class *kind)
 /* Where a ray meets the entry that it is known to meet at `at`, differentiable in the ray. */
 static void meet_again(tracer *t, const shape_kind_class *kind, ir_ref entry, vec3 o, vec3 d, ir_ref at[3])
 {
-    if (kind->follow)
+    if (kind->follow) {
         kind->follow(t, entry, o, d, at);
-    else
-        kind->intersect(t, entry, o, d, t_f32(t, 0), t_f32(t, 1e30f), at);
+        return;
+    }
+    shape_ray whole = {.o = o, .d = d, .tmax = t_f32(t, 1e30f)};
+    whole.tmin = t_f32(t, 0);
+    kind->intersect(t, entry, &whole, at);
 }
 
 /* Of a hit that moves with its shape (shape/to_world.c). What was hit goes along; or, where the ray is given
@@ -43,11 +46,11 @@ static interaction carried(tracer *t, const shape_kind_class *kind, ir_ref entry
                            const ir_ref p[9])
 {
     ir_func *f = t->f;
-    ir_ref place = t_word(t, walk_shape_of(t, entry), SHAPE_PLACE);
-    affine_map motion = place_motion(t, place), of_points;
+    ir_ref place = t_word(t, walk_shape_of(t, entry), SHAPE_TO_WORLD);
+    affine_map motion = to_world_motion(t, place), of_points;
     tracer met = *t;
-    if (kind->moves == PLACE_AS_POINTS)
-        of_points = place_motion_of_points(t, place), met.motion = &of_points;
+    if (kind->moves == MOVES_AS_POINTS)
+        of_points = to_world_motion_of_points(t, place), met.motion = &of_points;
     vec3 o = v3_sub(t, v3_add(t, vec3_at(p), vec3_at(p)), affine_point(t, &motion, vec3_at(p)));
     vec3 moved =
              v3_sub(t, v3_add(t, vec3_at(p + 3), vec3_at(p + 3)), affine_vector(t, &motion, vec3_at(p + 3))),
@@ -61,19 +64,20 @@ static interaction carried(tracer *t, const shape_kind_class *kind, ir_ref entry
     for (int k = 0; k < 9; k++)
         at[k] = ir_phi(f, branch, at[k], p[k]);
     interaction si = {.b = {at[7], at[8]}};
-    kind->interact(&met, entry, data, vec3_at(at), vec3_at(at + 3), at[6], at[7], at[8], &si);
-    place_carry(t, &motion, &si);
+    shape_hit hit = {entry, data, vec3_at(at), vec3_at(at + 3), at[6], at[7], at[8]};
+    kind->interact(&met, &hit, &si);
+    to_world_carry(t, &motion, &si);
     return si;
 }
 
 /* Whether shapes of a kind move with their to_world, or that of an instance. */
 static bool kind_moves(const plan *p, const shape_kind_class *kind)
 {
-    bool any = false, levels = place_moves_levels(p);
-    for (uint32_t i = 0; i < p->scene->shapes.count && p->moves & MOVE_PLACES; i++) {
+    bool any = false, levels = to_world_moves_levels(p);
+    for (uint32_t i = 0; i < p->scene->shapes.count && p->moves & MOVE_TO_WORLD; i++) {
         const render_shape *shape = &p->scene->shapes.data[i];
         any |= shape_kinds[shape->kind] == kind &&
-               (place_requested(p, shape->object) || (levels && shape->group > 0));
+               (to_world_requested(p, shape->object) || (levels && shape->group > 0));
     }
     return any;
 }
@@ -85,11 +89,11 @@ static ir_func *make_interact(walk *w, const shape_kind_class *kind, bool tracke
     tracer t = sub_tracer(w, f, tracked);
     ir_ref entry = ir_param(f, IR_U32), data = ir_param(f, IR_U32), p[9], out[INTERACT_RESULTS];
     params_f32(f, p, 9);
-    if (tracked && (w->moves & MOVE_PLACES)) {
+    if (tracked && (w->moves & MOVE_TO_WORLD)) {
         ir_ref given = ir_param(f, IR_BOOL), there = ir_param(f, IR_BOOL);
         if (kind_moves(w->plan, kind)) {
             interaction si =
-                carried(&t, kind, entry, data, kind->moves == PLACE_AS_POINTS ? there : given, p);
+                carried(&t, kind, entry, data, kind->moves == MOVES_AS_POINTS ? there : given, p);
             ir_return(f, out, surface_pack(&t, &si, out));
             return f;
         }
@@ -97,7 +101,8 @@ static ir_func *make_interact(walk *w, const shape_kind_class *kind, bool tracke
     if (slides)
         meet_again(&t, kind, entry, vec3_at(p), vec3_at(p + 3), p + 6);
     interaction si = {.b = {p[7], p[8]}};
-    kind->interact(&t, entry, data, vec3_at(p), vec3_at(p + 3), p[6], p[7], p[8], &si);
+    shape_hit hit = {entry, data, vec3_at(p), vec3_at(p + 3), p[6], p[7], p[8]};
+    kind->interact(&t, &hit, &si);
     if (slides && !(w->plan->moves & MOVE_POSITIONS)) /* which the kind has met anew by itself */
         si.p = v3_add(&t, vec3_at(p), v3_scale(&t, vec3_at(p + 3), p[6]));
     ir_return(f, out, surface_pack(&t, &si, out));
@@ -304,7 +309,7 @@ static ir_func *make_emitter_radiance(walk *w, const class_node *n, bool tracked
 static bool moves(const walk *w, const class_node *n)
 {
     uint32_t asked = w->pass == RENDER_FROZEN ? ~0u : n->requested;
-    return emitter_of(n)->delta && asked & emitter_of(n)->place_params;
+    return emitter_of(n)->delta && asked & emitter_of(n)->pose_params;
 }
 
 static bool some_light_moves(const walk *w)
@@ -327,7 +332,7 @@ static ir_func *make_emitter_moved(walk *w, const class_node *n)
     params_f32(f, p, positions ? 15 : 9);
     vec3 ref = vec3_at(p), d = vec3_at(p + 3);
     if (moves(w, n) || (w->wants.moving_reference && emitter_of(n)->delta) ||
-        (positions && emitter_of(n)->delta && emitter_of(n)->place_params)) {
+        (positions && emitter_of(n)->delta && emitter_of(n)->pose_params)) {
         emitter_sample s = emitter_of(n)->sample(&t, n, record, ref, t_f32(&t, 0), t_f32(&t, 0));
         vec3_put(s.d, out);
         out[3] = s.distance, out[4] = s.uv.x, out[5] = s.uv.y, out[6] = one;
@@ -336,7 +341,7 @@ static ir_func *make_emitter_moved(walk *w, const class_node *n)
              to = v3_sub(&t, point, ref);
         ir_ref before = ir_detach(f, solid_angle_of_area(&t, ref0, point, normal)),
                seen = ir_ne(f, before, t_f32(&t, 0)); /* not by the light's own plane */
-        if ((w->moves & MOVE_PLACES) && !emitter_of(n)->delta) {
+        if ((w->moves & MOVE_TO_WORLD) && !emitter_of(n)->delta) {
             ir_ref shape = t_word(&t, record, n->extra_word + AREA_SHAPE);
             carried_with_shape(&t, shape, (ir_ref){0}, &point, &normal);
             to = v3_sub(&t, point, ref);
