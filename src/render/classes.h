@@ -95,10 +95,18 @@ ir_ref filter_within(tracer *t, const filter_class *cls, ir_ref record, window_a
                      ir_ref *weight);
 
 /* The tracing functions behind a node. */
-static inline const bsdf_class *bsdf_of(const class_node *n) { return (const bsdf_class *)n->cls; }
+static inline const void *class_of(const class_node *n, enum plugin_category category)
+{
+    BL_ASSERT(n->cls->plugin.category == category, "%s is used as a plugin of category %d",
+              n->cls->plugin.name, (int)category);
+    return n->cls;
+}
+static inline const bsdf_class *bsdf_of(const class_node *n) { return class_of(n, PLUGIN_BSDF); }
 /* The same question, asked of the material that is held as child k. */
 static inline bsdf_context bsdf_nested(const bsdf_context *ctx, uint32_t k)
 {
+    BL_ASSERT(k < ctx->n->child_count, "%s holds %u materials, not %u", ctx->n->cls->plugin.name,
+              ctx->n->child_count, k + 1);
     bsdf_context nested = *ctx;
     nested.n = ctx->n->child[k];
     nested.record = t_offset(ctx->t, ctx->record, ctx->n->child_word[k]);
@@ -123,16 +131,16 @@ static inline ir_ref bsdf_weight(const bsdf_context *ctx, const char *param)
 {
     return plan_weight(ctx->t, ctx->n, ctx->record, param, ctx->uv);
 }
-static inline const volume_class *volume_of(const class_node *n) { return (const volume_class *)n->cls; }
+static inline const volume_class *volume_of(const class_node *n) { return class_of(n, PLUGIN_VOLUME); }
 /* volume/largest.c: lane `lane` of LARGEST_LANES leaves the largest value of its share of the volume (whose
  * record is at `at`) in BUFFER_VALUES from word `words` on; the largest of those. */
 enum { LARGEST_LANES = 256 };
 void largest_part(tracer *t, const class_node *volume, ir_ref at, ir_ref words, ir_ref lane);
 ir_ref largest_of(tracer *t, ir_ref words);
 
-static inline const phase_class *phase_of(const class_node *n) { return (const phase_class *)n->cls; }
-static inline const medium_class *medium_of(const class_node *n) { return (const medium_class *)n->cls; }
-static inline const emitter_class *emitter_of(const class_node *n) { return (const emitter_class *)n->cls; }
+static inline const phase_class *phase_of(const class_node *n) { return class_of(n, PLUGIN_PHASE); }
+static inline const medium_class *medium_of(const class_node *n) { return class_of(n, PLUGIN_MEDIUM); }
+static inline const emitter_class *emitter_of(const class_node *n) { return class_of(n, PLUGIN_EMITTER); }
 
 /* Null lobes: whether the class or one in it has any, and their coefficient (bsdf/null.c). */
 bool bsdf_lets_through(const class_node *n);

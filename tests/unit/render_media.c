@@ -54,8 +54,8 @@ static probe open_probe(const char *folder, bool wanted, uint32_t cells)
         in[k] = ir_param(t.f, IR_F32);
     vec3 o = v3(in[0], in[1], in[2]), d = v3(in[3], in[4], in[5]);
     assert_int_equal(medium_cells(&t, n), cells ? cells : 5);
-    volume_ray ray = medium_into(&t, n, record, o, d);
-    cell_bounds cell = medium_cell(&t, n, record, &ray, in[6]);
+    volume_ray in_cube = medium_into(&t, n, record, o, d);
+    cell_bounds cell = medium_cell(&t, n, record, &in_cube, in[6]);
     out[0] = cell.majorant, out[1] = cell.leaves, out[4] = cell.minorant;
     out[2] = medium_majorant(&t, n, record);
     ir_ref end = ir_min(t.f, out[1], ir_add(t.f, in[6], t_f32(&t, 2))),

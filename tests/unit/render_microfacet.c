@@ -34,8 +34,8 @@ static facets facets_create(microfacet_kind kind, bool visible)
     tracer t = {.f = s.sample = ir_func_create(s.module, "sample")};
     for (int k = 0; k < 6; k++)
         p[k] = ir_param(t.f, IR_F32);
-    microfacets facets = {kind, visible, {p[0], p[0]}};
-    vec3 m = microfacet_sample(&t, &facets, v3(p[1], p[2], p[3]), p[4], p[5]);
+    microfacets distribution = {kind, visible, {p[0], p[0]}};
+    vec3 m = microfacet_sample(&t, &distribution, v3(p[1], p[2], p[3]), p[4], p[5]);
     ir_return(t.f, (ir_ref[]){m.x, m.y, m.z}, 3);
     t.f = s.at = ir_func_create(s.module, "at");
     for (int k = 0; k < 7; k++)

@@ -35,6 +35,7 @@ ir_ref coat_pdf(tracer *t, const class_node *n, vec2 alpha, ir_ref p, const face
 
 ir_ref coat_lobe(tracer *t, const class_node *n, ir_ref p, ir_ref u_lobe)
 {
+    BL_ASSERT(bsdf_of(n)->attached, "%s has a coat and is not attached", n->cls->plugin.name);
     ir_ref coat = t_u32(t, 0);
     return n->variant & COAT_ATTACHES ? ir_select(t->f, ir_lt(t->f, u_lobe, p), coat, t_u32(t, COAT_BASE))
                                       : coat;

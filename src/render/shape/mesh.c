@@ -10,6 +10,7 @@
 
 static uint32_t put_words(render_scene *s, const void *data, size_t bytes)
 {
+    BL_ASSERT(bytes % 4 == 0, "%zu bytes are no words", bytes);
     uint32_t at = s->geometry.count, words = (uint32_t)(bytes / 4);
     array_reserve(&s->geometry, at + words);
     memcpy(s->geometry.data + at, data, bytes);

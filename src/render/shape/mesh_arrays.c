@@ -138,6 +138,8 @@ typedef struct mesh_values {
 
 static mesh_values values_of(tracer *t, ir_ref mesh, uint32_t array)
 {
+    BL_ASSERT(array < mesh_array_count(t->plan->scene), "array %u of %u", array,
+              mesh_array_count(t->plan->scene));
     ir_ref at = t_word(t, mesh, MESH_ARRAYS);
     return (mesh_values){t_word(t, at, 3 * array), t_word(t, at, 3 * array + 1),
                          t_word(t, at, 3 * array + 2)};

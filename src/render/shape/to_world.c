@@ -142,10 +142,12 @@ static uint32_t write_to_world(plan *p, const scene_object *o, uint32_t paramete
 static void write_solid(plan *p, const render_shape *shape, uint32_t place)
 {
     const shape_kind_class *kind = shape_kinds[shape->kind];
+    BL_ASSERT(kind->transform, "the kind %s has object_data and no transform", kind->name);
     uint32_t count = kind->object_data(p->scene, shape, NULL), own = plan_reserve(p, count),
              boxes = plan_reserve(p, 6 * shape->primitive_count);
     float *numbers = arena_alloc(&p->memory, (count + 1) * sizeof *numbers);
-    kind->object_data(p->scene, shape, numbers);
+    uint32_t written = kind->object_data(p->scene, shape, numbers);
+    BL_ASSERT(written == count, "the kind %s wrote %u numbers after counting %u", kind->name, written, count);
     memcpy(p->words.data + own, numbers, count * sizeof *numbers);
     for (uint32_t i = 0; i < shape->primitive_count; i++)
         memcpy(p->words.data + boxes + 6 * (size_t)i,
@@ -155,6 +157,7 @@ static void write_solid(plan *p, const render_shape *shape, uint32_t place)
 
 static uint32_t write_shape_place(plan *p, const render_shape *shape, uint32_t parameter)
 {
+    BL_ASSERT(shape->kind < SHAPE_KIND_COUNT, "a shape of kind %u", shape->kind);
     const scene_object *o = shape->object;
     double inverse[16];
     const uint32_t at = write_to_world(p, o, parameter, inverse),

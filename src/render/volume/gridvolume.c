@@ -103,6 +103,8 @@ static void grid_extra(const plan *p, const scene_object *o, uint32_t *words)
 static void voxel(tracer *t, const class_node *n, ir_ref record, const ir_ref at[3], uint32_t count,
                   ir_ref *out)
 {
+    BL_ASSERT(count <= channels_of(n) || channels_of(n) == 1, "%u channels of a grid of %u", count,
+              channels_of(n));
     ir_func *f = t->f;
     uint32_t word = n->extra_word + EXTRA_VALUE;
     ir_ref row = t_mad(t, at[2], t_word(t, record, n->extra_word + EXTRA_SIZE + 1), at[1]);
