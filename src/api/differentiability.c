@@ -12,7 +12,7 @@ static const emitter_class *light_moved_by(const render_scene *s, uint32_t param
     for (uint32_t i = 0; i < s->emitters.count; i++) {
         const scene_object *light = s->emitters.data[i];
         const emitter_class *cls = (const emitter_class *)(const void *)light->cls;
-        if (light->index == p->object && p->slot < 32 && cls->place_params >> p->slot & 1)
+        if (light->index == p->object && p->slot < 32 && cls->pose_params >> p->slot & 1)
             return cls;
     }
     return NULL;
@@ -46,7 +46,7 @@ static const char *refused_by_volumetric(const render_scene *s, uint32_t paramet
 {
     const render_parameter *p = &s->parameters.data[parameter];
     bool camera = p->object == s->sensor->index,
-         moves = place_is(s, parameter) || p->slot == PLAN_ARRAY_SLOT + MESH_ARRAY_POSITIONS;
+         moves = to_world_is(s, parameter) || p->slot == PLAN_ARRAY_SLOT + MESH_ARRAY_POSITIONS;
     if ((camera || moves) && shines_on_the_way(s))
         return "those of what moves are not implemented where shapes that let light through shine";
     return NULL;
@@ -59,7 +59,8 @@ const char *differentiability_obstacle(const render_scene *s, uint32_t parameter
     if (replay && !s->volumetric && !s->depth_image && !s->light_tracing)
         return NULL;
     const render_parameter *p = &s->parameters.data[parameter];
-    bool camera = p->object == s->sensor->index, moved = place_is(s, parameter) || mesh_slot_moves(p->slot);
+    bool camera = p->object == s->sensor->index,
+         moved = to_world_is(s, parameter) || mesh_slot_moves(p->slot);
     if (s->volumetric && replay)
         return refused_by_volumetric(s, parameter);
     const emitter_class *light = light_moved_by(s, parameter);

@@ -51,7 +51,7 @@ static bool moves_solids(const bl_job *job)
     for (uint32_t i = 0; i < s->shapes.count; i++)
         for (uint32_t k = 0; k < job->requested_count; k++)
             any |= s->shapes.data[i].kind != SHAPE_TRIANGLES &&
-                   place_parameter(s, s->shapes.data[i].object) == job->requested[k];
+                   to_world_parameter(s, s->shapes.data[i].object) == job->requested[k];
     return any;
 }
 
@@ -61,9 +61,9 @@ static bl_result check_places(const bl_job *job, bl_error *err)
     const render_scene *s = job->scene;
     for (uint32_t i = 0; i < s->shapes.count; i++) {
         const render_shape *shape = &s->shapes.data[i];
-        if (!place_requested(job->plan, shape->object))
+        if (!to_world_requested(job->plan, shape->object))
             continue;
-        const char *name = s->parameters.data[place_parameter(s, shape->object)].name;
+        const char *name = s->parameters.data[to_world_parameter(s, shape->object)].name;
         for (uint32_t k = 0; k < 2; k++) {
             uint32_t array = render_find_parameter(s, shape->object, PLAN_ARRAY_SLOT + k);
             if (array != PLAN_NONE && job->plan->gradient_offset[array] != PLAN_NONE)
@@ -81,9 +81,9 @@ static bl_result check_loaded_places(const bl_job *job, bl_error *err)
 {
     const render_scene *s = job->scene;
     for (uint32_t k = 0; k < job->requested_count; k++)
-        if (place_is(s, job->requested[k]))
-            TRY(place_check(s, job->requested[k], render_initial(s, &s->parameters.data[job->requested[k]]),
-                            err));
+        if (to_world_is(s, job->requested[k]))
+            TRY(to_world_check(s, job->requested[k],
+                               render_initial(s, &s->parameters.data[job->requested[k]]), err));
     return BL_OK;
 }
 
@@ -198,7 +198,7 @@ const char *bl_job_rays(const bl_job *job)
 bl_result job_check_change(const bl_job *job, uint32_t index, bl_error *err)
 {
     const render_parameter *p = &job->scene->parameters.data[index];
-    if (job->plan->gradient_offset[index] == PLAN_NONE && place_is(job->scene, index))
+    if (job->plan->gradient_offset[index] == PLAN_NONE && to_world_is(job->scene, index))
         return error_set(err, BL_ERROR_ARGUMENT,
                          "%s: this stays where it is: the job was created without this parameter", p->name);
     if (job->plan->gradient_offset[index] == PLAN_NONE && parameter_turns_environment(job->scene, index))
@@ -221,8 +221,8 @@ bl_result bl_job_set_parameter(bl_job *job, uint32_t index, const float *values)
     bl_error err = {0};
     if (job_check_change(job, index, &err) != BL_OK)
         return context_fail(job->context, &err);
-    if ((place_is(job->scene, index) || parameter_turns_environment(job->scene, index)) &&
-        place_check(job->scene, index, values, &err) != BL_OK)
+    if ((to_world_is(job->scene, index) || parameter_turns_environment(job->scene, index)) &&
+        to_world_check(job->scene, index, values, &err) != BL_OK)
         return context_fail(job->context, &err);
     for (uint32_t i = 0; i < p->count; i++)
         if (p->absent && job->plan->gradient_offset[index] == PLAN_NONE && values[i] != 0) {

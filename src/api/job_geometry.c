@@ -36,9 +36,9 @@ typedef struct job_geometry {
 static bool moves_shapes(const bl_job *job, uint32_t parameter)
 {
     const render_parameter *p = &job->scene->parameters.data[parameter];
-    bool requested = job->plan->moves & MOVE_PLACES && job->plan->gradient_offset[parameter] != PLAN_NONE;
+    bool requested = job->plan->moves & MOVE_TO_WORLD && job->plan->gradient_offset[parameter] != PLAN_NONE;
     return p->slot == PLAN_ARRAY_SLOT + MESH_ARRAY_POSITIONS ||
-           (requested && place_is(job->scene, parameter));
+           (requested && to_world_is(job->scene, parameter));
 }
 
 /* Where geometry stands in the scene buffer, in bytes. */
@@ -53,7 +53,7 @@ static bool goes_by_place(const bl_job *job, const render_parameter *p)
     bool placed = false;
     for (uint32_t i = 0; i < job->scene->shapes.count && p->slot < PLAN_ARRAY_SLOT + MESH_ARRAY_UVS; i++)
         placed |= job->scene->shapes.data[i].object->index == p->object &&
-                  place_requested(job->plan, job->scene->shapes.data[i].object);
+                  to_world_requested(job->plan, job->scene->shapes.data[i].object);
     return placed;
 }
 
@@ -209,7 +209,7 @@ static void copy_maps(bl_job *job)
 {
     const render_scene *s = job->scene;
     for (uint32_t k = 0; k < s->instances.count; k++) {
-        uint32_t parameter = place_parameter(s, s->instances.data[k].object);
+        uint32_t parameter = to_world_parameter(s, s->instances.data[k].object);
         if (parameter == PLAN_NONE || !job->geometry->moves[parameter])
             continue;
         uint64_t at[2], from = 4ull * (plan_level(job->plan, k) + LEVEL_TO_WORLD);

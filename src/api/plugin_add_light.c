@@ -29,7 +29,7 @@ static ir_ref shape_pdf(tracer *t, const class_node *n, ir_ref record, const emi
 {
     ir_ref data = t_word(t, record, n->extra_word + AREA_SHAPE_DATA),
            inverse_area = t_real(t, record, n->extra_word + AREA_INVERSE_AREA);
-    return shape_kinds[n->variant]->pdf(t, data, inverse_area, hit->ref, hit->d, hit->distance, hit->normal);
+    return shape_kinds[n->variant]->pdf(t, data, inverse_area, hit);
 }
 
 /* ---- elsewhere: the only word of the record is a distance beyond everything ---- */

@@ -87,16 +87,28 @@ static inline ir_ref bsdf_detached(tracer *t, ir_ref lobe) { return t_has_bit(t,
  * the random numbers whose samples lie beyond the border to the left, and to the right. Words 4k + 1 and 4k +
  * 3: the share of the filter's mass beyond it. From k = FILTER_EDGES - 1 on all are 0. */
 enum { FILTER_EDGES = 33, FILTER_EDGE_WORDS = 4 * FILTER_EDGES };
-/* Pixel `at` of `size` (u32) along one axis: u, which the filter's samples are made of, to where samples stay
- * inside; *weight goes along. */
-ir_ref filter_within(tracer *t, const filter_class *cls, ir_ref record, ir_ref at, ir_ref size, ir_ref u,
+/* Along one axis of the window: which pixel, of how many (u32). */
+typedef struct window_axis {
+    ir_ref at, size;
+} window_axis;
+/* The number u that the filter's sample is made of, mapped so that the sample stays in the window. Where the
+ * filter is weighted, *weight takes the factor that goes with that. */
+ir_ref filter_within(tracer *t, const filter_class *cls, ir_ref record, window_axis pixel, ir_ref u,
                      ir_ref *weight);
 
 /* The tracing functions behind a node. */
-static inline const bsdf_class *bsdf_of(const class_node *n) { return (const bsdf_class *)n->cls; }
+static inline const void *class_of(const class_node *n, enum plugin_category category)
+{
+    BL_ASSERT(n->cls->plugin.category == category, "%s is used as a plugin of category %d",
+              n->cls->plugin.name, (int)category);
+    return n->cls;
+}
+static inline const bsdf_class *bsdf_of(const class_node *n) { return class_of(n, PLUGIN_BSDF); }
 /* The context in which the material that is held as child k is asked. */
 static inline bsdf_context bsdf_nested(const bsdf_context *ctx, uint32_t k)
 {
+    BL_ASSERT(k < ctx->n->child_count, "%s holds %u materials, not %u", ctx->n->cls->plugin.name,
+              ctx->n->child_count, k + 1);
     bsdf_context nested = *ctx;
     nested.n = ctx->n->child[k];
     nested.record = t_offset(ctx->t, ctx->record, ctx->n->child_word[k]);
@@ -121,16 +133,16 @@ static inline ir_ref bsdf_weight(const bsdf_context *ctx, const char *param)
 {
     return plan_weight(ctx->t, ctx->n, ctx->record, param, ctx->uv);
 }
-static inline const volume_class *volume_of(const class_node *n) { return (const volume_class *)n->cls; }
+static inline const volume_class *volume_of(const class_node *n) { return class_of(n, PLUGIN_VOLUME); }
 /* volume/largest.c: lane `lane` of LARGEST_LANES leaves the largest value of its share of the volume (whose
  * record is at `at`) in BUFFER_VALUES from word `words` on; the largest of those. */
 enum { LARGEST_LANES = 256 };
 void largest_part(tracer *t, const class_node *volume, ir_ref at, ir_ref words, ir_ref lane);
 ir_ref largest_of(tracer *t, ir_ref words);
 
-static inline const phase_class *phase_of(const class_node *n) { return (const phase_class *)n->cls; }
-static inline const medium_class *medium_of(const class_node *n) { return (const medium_class *)n->cls; }
-static inline const emitter_class *emitter_of(const class_node *n) { return (const emitter_class *)n->cls; }
+static inline const phase_class *phase_of(const class_node *n) { return class_of(n, PLUGIN_PHASE); }
+static inline const medium_class *medium_of(const class_node *n) { return class_of(n, PLUGIN_MEDIUM); }
+static inline const emitter_class *emitter_of(const class_node *n) { return class_of(n, PLUGIN_EMITTER); }
 
 /* Null lobes: whether the class or one in it has any, and their coefficient (bsdf/null.c). */
 bool bsdf_lets_through(const class_node *n);

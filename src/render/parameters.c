@@ -27,6 +27,7 @@ static render_parameter *add_named(render_scene *s, const scene_object *o, const
         .slot = slot,
         .factor = PLAN_NONE,
     };
+    BL_ASSERT(rank > 0 && rank <= sizeof p.shape / sizeof *p.shape, "%s has %u dimensions", p.name, rank);
     for (uint32_t i = 0; i < rank; i++) {
         p.shape[i] = shape[i];
         p.count *= shape[i];
@@ -36,13 +37,13 @@ static render_parameter *add_named(render_scene *s, const scene_object *o, const
 }
 
 uint32_t render_add_array(render_scene *s, const scene_object *o, const char *field, uint32_t slot,
-                          uint32_t rank, const uint32_t *shape, float least, float most, const float *values)
+                          const initial_values *v)
 {
-    render_parameter *p = add_named(s, o, field, slot, rank, shape);
-    p->least = least, p->most = most;
+    render_parameter *p = add_named(s, o, field, slot, v->rank, v->shape);
+    p->least = v->least, p->most = v->most;
     BL_ASSERT(p->offset == s->values.count, "%s comes after geometry", p->name);
     array_reserve(&s->values, s->values.count + p->count);
-    memcpy(s->values.data + s->values.count, values, p->count * sizeof *values);
+    memcpy(s->values.data + s->values.count, v->values, p->count * sizeof *v->values);
     s->values.count += p->count;
     return s->parameters.count - 1;
 }
@@ -61,13 +62,14 @@ const float *render_initial(const render_scene *s, const render_parameter *p)
                                   : (const float *)(const void *)(s->geometry.data + p->source);
 }
 
-uint32_t render_add_parameter(render_scene *s, const scene_object *o, uint32_t slot, uint32_t rank,
-                              const uint32_t *shape, float least, float most, const float *values)
+uint32_t render_add_parameter(render_scene *s, const scene_object *o, uint32_t slot, const initial_values *v)
 {
+    BL_ASSERT(slot == PLAN_DATA_SLOT || slot < o->cls->param_count, "%s has no parameter %u", o->cls->name,
+              slot);
     const char *field =
         slot == PLAN_DATA_SLOT ? ((const render_class *)o->cls)->data_name : o->cls->params[slot].name;
     BL_ASSERT(field, "%s adds a parameter without a name", o->cls->name);
-    uint32_t index = render_add_array(s, o, field, slot, rank, shape, least, most, values);
+    uint32_t index = render_add_array(s, o, field, slot, v);
     s->parameters.data[index].least_side =
         slot == PLAN_DATA_SLOT ? ((const render_class *)o->cls)->least_side : 0;
     return index;

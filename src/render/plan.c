@@ -125,7 +125,7 @@ static void write_words(plan *p)
         plan_place_light_table(p);
     write_shapes(p, shapes, geometry, of_shape, seen);
     write_arrays(p, geometry);
-    place_write(p);
+    to_world_write(p);
     for (uint32_t i = 0; i < s->channels.count; i++)
         if (s->channels.data[i].kind == CHANNEL_DP_DU || s->channels.data[i].kind == CHANNEL_DP_DV)
             p->needs |= NEED_TANGENTS;
@@ -161,7 +161,7 @@ bool plan_moves_segments(const plan *p)
     bool lights = false;
     for (uint32_t i = 0; i < p->emitters.count; i++)
         lights |= emitter_of(p->emitters.data[i])->delta &&
-                  p->emitters.data[i]->requested & emitter_of(p->emitters.data[i])->place_params;
+                  p->emitters.data[i]->requested & emitter_of(p->emitters.data[i])->pose_params;
     return p->scene->volumetric && (p->sensor || p->moves & MOVE_SURFACE || lights);
 }
 
@@ -218,7 +218,7 @@ plan *plan_create(const render_scene *s, const uint32_t *requested, uint32_t cou
         if (slot >= PLAN_ARRAY_SLOT)
             p->moves |=
                 1u << (slot - PLAN_ARRAY_SLOT < MESH_ATTRIBUTE ? slot - PLAN_ARRAY_SLOT : MESH_ATTRIBUTE);
-        p->moves |= place_is(s, requested[i]) ? MOVE_PLACES : 0u;
+        p->moves |= to_world_is(s, requested[i]) ? MOVE_TO_WORLD : 0u;
     }
     derive_normals(p);
     p->value_count = p->stored_count;

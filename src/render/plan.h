@@ -74,7 +74,7 @@ typedef struct plan {
     uint32_t geometry;  /* where the scene's begins in words */
     plan_group *groups; /* of the scene; where it has none, of all its primitives as one */
     uint32_t group_count;
-    uint32_t *level_places; /* of each instance: LEVEL_PLACE */
+    uint32_t *level_motions; /* of each instance: LEVEL_MOTION */
     scene_bvh *rebuilt; /* in place of the scene's: of the groups, then the outer one; NULL: the scene's */
     bool baked;         /* small static geometry: the scene buffer's words are constants of the kernels */
     bool sensor_moves;  /* but for the sensor's */
@@ -90,7 +90,7 @@ enum level_word {
     LEVEL_TO_GROUP,
     LEVEL_GRID = BVH_RECORD_GRID,
     LEVEL_ROOT = BVH_RECORD_ROOT,
-    LEVEL_PLACE /* as SHAPE_PLACE */,
+    LEVEL_MOTION /* as SHAPE_TO_WORLD */,
     LEVEL_TO_WORLD,
     LEVEL_WORDS = LEVEL_TO_WORLD + 12
 };

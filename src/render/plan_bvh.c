@@ -105,7 +105,7 @@ static uint32_t put_levels(plan *p, const uint32_t *group_nodes)
     for (uint32_t k = 0; k < s->instances.count; k++) {
         uint32_t record = first + k * LEVEL_WORDS, nodes = group_nodes[s->instances.data[k].group];
         put_record(p, record, &s->instances.data[k], nodes);
-        p->words.data[record + LEVEL_PLACE] = p->level_places[k];
+        p->words.data[record + LEVEL_MOTION] = p->level_motions[k];
         if (!p->query)
             p->words.data[record + LEVEL_ROOT] = nodes - p->words.data[HEADER_NODES] + BVH_NODE_WORDS;
     }

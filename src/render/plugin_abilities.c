@@ -43,7 +43,7 @@ static bool moves(const plugin_class *cls)
     case PLUGIN_BSDF:
         return bsdf->lobe_direction || bsdf->attached;
     case PLUGIN_EMITTER:
-        return emitter->place_params != 0 || emitter->on_shape;
+        return emitter->pose_params != 0 || emitter->on_shape;
     case PLUGIN_SHAPE:
     case PLUGIN_SENSOR:
         return to_world_differentiates(cls);

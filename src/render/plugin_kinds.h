@@ -16,6 +16,11 @@ typedef struct texture_class {
                   vec2 uv); /* d eval_1 / d uv; NULL: it has none to speak of */
 } texture_class;
 
+/* A ray in coordinates of a volume's unit cube. */
+typedef struct volume_ray {
+    vec3 o, d;
+} volume_ray;
+
 typedef struct volume_class {
     render_class base;
     bool constant;                                                        /* the same everywhere */
@@ -31,7 +36,7 @@ typedef struct volume_class {
      * NULL, none are, and `into`, `most_in` and `least_in` are NULL as well. */
     uint32_t (*cells)(const render_scene *s, const scene_object *o);
     /* Maps a ray into coordinates of the unit cube. */
-    void (*into)(tracer *t, const class_node *n, ir_ref record, vec3 o, vec3 d, vec3 *o_in, vec3 *d_in);
+    volume_ray (*into)(tracer *t, const class_node *n, ir_ref record, vec3 o, vec3 d);
     /* The largest value of any channel that eval may give in one of cells^3 cells and a little beyond; cells
      * at the border have no end outwards. */
     ir_ref (*most_in)(tracer *t, const class_node *n, ir_ref record, const ir_ref cell[3], uint32_t cells);
@@ -181,11 +186,11 @@ typedef struct emitter_ray {
 
 typedef struct emitter_class {
     render_class base;
-    bool delta;            /* cannot be hit by a ray */
-    bool environment;      /* at infinity */
-    bool on_shape;         /* carried by a shape (its extra words are enum area_word) */
-    uint32_t place_params; /* bit per parameter that moves the light: a delta light whose `sample` may run
-                              tracked, an environment whose `locate` may */
+    bool delta;           /* cannot be hit by a ray */
+    bool environment;     /* at infinity */
+    bool on_shape;        /* carried by a shape (its extra words are enum area_word) */
+    uint32_t pose_params; /* one bit for each parameter that moves the light. A delta light that has some runs
+                             `sample` tracked, an environment runs `locate` tracked */
     emitter_sample (*sample)(tracer *t, const class_node *n, ir_ref record, vec3 ref, ir_ref u1, ir_ref u2);
     /* Radiance (delta lights: radiant intensity over squared distance) toward the reference point. May run
      * tracked. If textures of a light on a shape need the place on the shape, it is in tracer.surface: mesh,

@@ -11,12 +11,11 @@ static void cross_add(ir_func *f, ir_ref v[4])
         v[from[k][0]] = ir_add(f, v[from[k][0]], ir_mul(f, v[from[k][1]], v[from[k][2]]));
 }
 
-void random_words(tracer *t, ir_ref pixel, ir_ref sample, ir_ref seed, ir_ref stream, ir_ref block,
-                  ir_ref v[4])
+void random_words(tracer *t, const random_counter *c, ir_ref v[4])
 {
     ir_func *f = t->f;
-    ir_ref counter = ir_or(f, block, ir_shl(f, stream, t_u32(t, 24)));
-    v[0] = pixel, v[1] = sample, v[2] = seed, v[3] = counter;
+    ir_ref last = ir_or(f, c->block, ir_shl(f, c->stream, t_u32(t, 24)));
+    v[0] = c->pixel, v[1] = c->sample, v[2] = c->seed, v[3] = last;
     for (unsigned k = 0; k < 4; k++)
         v[k] = ir_add(f, ir_mul(f, v[k], t_u32(t, 1664525u)), t_u32(t, 1013904223u));
     cross_add(f, v);
@@ -29,7 +28,7 @@ random4 random_block(tracer *t, ir_ref pixel, ir_ref sample, ir_ref seed, ir_ref
 {
     ir_func *f = t->f;
     ir_ref v[4];
-    random_words(t, pixel, sample, seed, stream, block, v);
+    random_words(t, &(random_counter){pixel, sample, seed, stream, block}, v);
     random4 r;
     for (unsigned k = 0; k < 4; k++)
         r.u[k] = ir_mul(f, ir_to_f32(f, ir_shr(f, v[k], t_u32(t, 8))), t_f32(t, 0x1p-24f));

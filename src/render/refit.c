@@ -108,7 +108,7 @@ static void add_fixed(lists *l, uint32_t slots)
         for (uint32_t e = first; entries && e <= first + (reference >> 28 & 3); e++) {
             const render_primitive *primitive = &p->scene->primitives.data[p->order[e]];
             if (primitive->entry[BVH_ENTRY_KIND] != SHAPE_TRIANGLES &&
-                !place_requested(p, p->scene->shapes.data[primitive->entry[BVH_ENTRY_SHAPE]].object))
+                !to_world_requested(p, p->scene->shapes.data[primitive->entry[BVH_ENTRY_SHAPE]].object))
                 join(box, primitive->bounds);
         }
         memcpy(l->out->work.data + at + 6 * i, box, sizeof box);
@@ -192,7 +192,7 @@ static void add_nodes(lists *l)
     add(r, REFIT_COST, pairs, REFIT_COST_PARTS, PLAN_NONE);
     if (refit_has_fixed(p->scene))
         add_fixed(l, slots);
-    if (p->moves & MOVE_PLACES)
+    if (p->moves & MOVE_TO_WORLD)
         add_numbers(p, r);
     free(l->height);
     free(trees);
@@ -221,7 +221,7 @@ static uint32_t mover(const plan *p, const render_shape *shape, const bool *move
 {
     uint32_t position =
                  render_find_parameter(p->scene, shape->object, PLAN_ARRAY_SLOT + MESH_ARRAY_POSITIONS),
-             place = place_parameter(p->scene, shape->object);
+             place = to_world_parameter(p->scene, shape->object);
     return position != PLAN_NONE && moves[position] ? position
            : place != PLAN_NONE && moves[place]     ? place
                                                     : PLAN_NONE;
@@ -246,19 +246,21 @@ static void add_solid(const plan *p, uint32_t index, uint32_t parameter, refit *
             r->work.data[entries + p->order[e] - shape->first_entry_primitive] =
                 p->words.data[HEADER_ENTRIES] + BVH_ENTRY_WORDS * e;
     uint32_t *w = r->work.data + record;
-    w[REFIT_SOLID_PLACE] = p->words.data[p->words.data[HEADER_SHAPES] + index * SHAPE_WORDS + SHAPE_PLACE];
+    w[REFIT_SOLID_TO_WORLD] =
+        p->words.data[p->words.data[HEADER_SHAPES] + index * SHAPE_WORDS + SHAPE_TO_WORLD];
     w[REFIT_SOLID_ENTRIES] = entries;
     w[REFIT_SOLID_INVERSE_AREA] = inverse_area(p, index), w[REFIT_SOLID_KIND] = shape->kind;
-    add(r, REFIT_SETTLE, record, shape_kinds[shape->kind]->settle ? shape->vertex_count : 0, parameter);
+    add(r, REFIT_TRANSFORM_POINTS, record,
+        shape_kinds[shape->kind]->transform_point ? shape->vertex_count : 0, parameter);
     add(r, REFIT_SOLID, record, shape->primitive_count,
         PLAN_NONE); /* as entries of triangles: new hierarchies begin with the loaded scene's */
-    add(r, REFIT_PLACE_INVERSE, r->work.data[record + REFIT_SOLID_PLACE], 1, parameter);
+    add(r, REFIT_TO_WORLD_INVERSE, r->work.data[record + REFIT_SOLID_TO_WORLD], 1, parameter);
 }
 
 static void add_mesh(const plan *p, uint32_t index, uint32_t parameter, refit *r)
 {
     const render_shape *shape = &p->scene->shapes.data[index];
-    bool placed = place_requested(p, shape->object); /* and its normals go along */
+    bool placed = to_world_requested(p, shape->object); /* and its normals go along */
     uint32_t record = room(r, REFIT_MESH_WORDS), faces = shape->primitive_count,
              data = p->geometry + shape->data;
     const uint32_t *own = p->words.data + p->words.data[HEADER_SHAPES] + index * SHAPE_WORDS;
@@ -270,8 +272,8 @@ static void add_mesh(const plan *p, uint32_t index, uint32_t parameter, refit *r
     r->work.data[record + REFIT_MESH_DATA] = data, r->work.data[record + REFIT_MESH_INVERSE_AREA] = light;
     r->work.data[record + REFIT_MESH_BLOCKS] = blocks;
     if (placed) {
-        add(r, REFIT_PLACE, own[SHAPE_PLACE], shape->vertex_count, parameter);
-        add(r, REFIT_PLACE_INVERSE, own[SHAPE_PLACE], 1, parameter);
+        add(r, REFIT_TO_WORLD, own[SHAPE_TO_WORLD], shape->vertex_count, parameter);
+        add(r, REFIT_TO_WORLD_INVERSE, own[SHAPE_TO_WORLD], 1, parameter);
     }
     if (!placed && shape->normals_made && normals != PLAN_NONE &&
         (p->gradient_offset[normals] == PLAN_NONE || p->normals_of[normals] != PLAN_NONE)) {
@@ -290,10 +292,10 @@ static void add_mesh(const plan *p, uint32_t index, uint32_t parameter, refit *r
 static void add_instance(const plan *p, uint32_t index, uint32_t parameter, refit *r)
 {
     uint32_t record = room(r, REFIT_INSTANCE_WORDS);
-    r->work.data[record + REFIT_INSTANCE_PLACE] = p->level_places[index];
+    r->work.data[record + REFIT_INSTANCE_TO_WORLD] = p->level_motions[index];
     r->work.data[record + REFIT_INSTANCE_LEVEL] = plan_level(p, index);
     add(r, REFIT_INSTANCE, record, 1, PLAN_NONE); /* as solids */
-    add(r, REFIT_PLACE_INVERSE, p->level_places[index], 1, parameter);
+    add(r, REFIT_TO_WORLD_INVERSE, p->level_motions[index], 1, parameter);
 }
 
 /* For queries: entries, and corners of the groups in which something moves. */
@@ -329,7 +331,7 @@ void refit_create(const plan *p, const bool *moves, refit *out)
             (s->shapes.data[i].kind == SHAPE_TRIANGLES ? add_mesh : add_solid)(p, i, parameter, out);
     }
     for (uint32_t k = 0; k < s->instances.count; k++) {
-        uint32_t parameter = place_parameter(s, s->instances.data[k].object);
+        uint32_t parameter = to_world_parameter(s, s->instances.data[k].object);
         if (parameter != PLAN_NONE && moves[parameter])
             add_instance(p, k, parameter, out);
     }
@@ -378,9 +380,9 @@ static bl_result rebuild_group(const plan *p, uint32_t group, scene_bvh *out, fl
             p->words.data + p->words.data[HEADER_SHAPES] + primitive->entry[BVH_ENTRY_SHAPE] * SHAPE_WORDS;
         if (primitive->entry[BVH_ENTRY_KIND] == SHAPE_TRIANGLES)
             triangle_bounds(p->words.data, p, primitive, bounds[i]);
-        else if (own[SHAPE_PLACE])
+        else if (own[SHAPE_TO_WORLD])
             memcpy(bounds[i],
-                   p->words.data + p->words.data[own[SHAPE_PLACE] + PLACE_BOXES] +
+                   p->words.data + p->words.data[own[SHAPE_TO_WORLD] + TO_WORLD_BOXES] +
                        6 * (size_t)number_of(p, g->first + i),
                    sizeof *bounds);
         else

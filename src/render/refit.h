@@ -37,38 +37,38 @@ enum refit_mesh {
 };
 /* A shape that is no mesh. */
 enum refit_solid {
-    REFIT_SOLID_PLACE,        /* its place record, in the scene buffer */
+    REFIT_SOLID_TO_WORLD,     /* its place record, in the scene buffer */
     REFIT_SOLID_ENTRIES,      /* where its entries are listed */
     REFIT_SOLID_INVERSE_AREA, /* where 1 / area is, in the scene buffer; PLAN_NONE: no light */
     REFIT_SOLID_KIND,         /* enum shape_kind */
     REFIT_SOLID_WORDS
 };
 /* An instance that moves: its place record and its level's, in the scene buffer. */
-enum refit_instance { REFIT_INSTANCE_PLACE, REFIT_INSTANCE_LEVEL, REFIT_INSTANCE_WORDS };
+enum refit_instance { REFIT_INSTANCE_TO_WORLD, REFIT_INSTANCE_LEVEL, REFIT_INSTANCE_WORDS };
 /* A group, where rays are queries: its first entry of a triangle, and where the corners of its triangles go,
  * 9 f32 each. */
 enum refit_group { REFIT_GROUP_ENTRY, REFIT_GROUP_CORNERS, REFIT_GROUP_WORDS };
 
 /* After each step: what its record is; what its lanes are; what it does. */
 typedef enum refit_step {
-    REFIT_PLACE,         /* place record in the scene buffer; vertices; maps them to the world */
-    REFIT_PLACE_INVERSE, /* place record in the scene buffer; 1; inverts its map */
-    REFIT_INSTANCE,      /* refit_instance; 1; the maps of its level */
-    REFIT_SETTLE,        /* refit_solid; points that describe it; where its kind has `settle` */
-    REFIT_SOLID,         /* refit_solid; primitives; everything about a moving shape that is no mesh */
-    REFIT_NORMAL_VALUES, /* refit_mesh; vertices; normals into the values, from the values that are bound
-                            alone */
-    REFIT_NORMALS,       /* refit_mesh; vertices; normals into the scene buffer */
-    REFIT_AREA_BLOCKS,   /* refit_mesh; blocks of faces */
-    REFIT_AREA_SUMS,     /* refit_mesh; 1 */
-    REFIT_AREA_TABLE,    /* refit_mesh; faces */
-    REFIT_ENTRIES,       /* none; entries */
-    REFIT_ROUND,         /* the first of its pairs; pairs */
-    REFIT_GRID,          /* the first of a list of slots of grids; grids */
-    REFIT_LEVEL,         /* none; levels */
-    REFIT_PACK,          /* the first of all pairs; pairs */
-    REFIT_COST,          /* the first of all pairs; parts */
-    REFIT_CORNER,        /* refit_group; triangles */
+    REFIT_TO_WORLD,         /* place record in the scene buffer; vertices; maps them to the world */
+    REFIT_TO_WORLD_INVERSE, /* place record in the scene buffer; 1; inverts its map */
+    REFIT_INSTANCE,         /* refit_instance; 1; the maps of its level */
+    REFIT_TRANSFORM_POINTS, /* refit_solid; points that describe it; where its kind has `settle` */
+    REFIT_SOLID,            /* refit_solid; primitives; everything about a moving shape that is no mesh */
+    REFIT_NORMAL_VALUES,    /* refit_mesh; vertices; normals into the values, from the values that are bound
+                               alone */
+    REFIT_NORMALS,          /* refit_mesh; vertices; normals into the scene buffer */
+    REFIT_AREA_BLOCKS,      /* refit_mesh; blocks of faces */
+    REFIT_AREA_SUMS,        /* refit_mesh; 1 */
+    REFIT_AREA_TABLE,       /* refit_mesh; faces */
+    REFIT_ENTRIES,          /* none; entries */
+    REFIT_ROUND,            /* the first of its pairs; pairs */
+    REFIT_GRID,             /* the first of a list of slots of grids; grids */
+    REFIT_LEVEL,            /* none; levels */
+    REFIT_PACK,             /* the first of all pairs; pairs */
+    REFIT_COST,             /* the first of all pairs; parts */
+    REFIT_CORNER,           /* refit_group; triangles */
     REFIT_STEP_COUNT
 } refit_step;
 extern const char *const refit_step_names[REFIT_STEP_COUNT];

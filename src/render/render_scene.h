@@ -206,16 +206,23 @@ bool render_part_is_zero(const scene_object *o, const char *param);
 
 /* ---- parameters.c ---- */
 
-/* For load hooks: registers a parameter of o with initial values and returns its index. */
-uint32_t render_add_parameter(render_scene *s, const scene_object *o, uint32_t slot, uint32_t rank,
-                              const uint32_t *shape, float least, float most, const float *values);
+/* A parameter's shape, bounds and the values that it has in the file. */
+typedef struct initial_values {
+    uint32_t rank;
+    const uint32_t *shape; /* [rank] */
+    float least, most;
+    const float *values; /* as many as the shape says; copied */
+} initial_values;
+
+/* For load hooks: registers a parameter of o and returns its index. */
+uint32_t render_add_parameter(render_scene *s, const scene_object *o, uint32_t slot, const initial_values *v);
 /* Discrete lobes turn with a parameter: paths follow it (integrator/motion/attached_path.c). */
 void render_turns(render_scene *s, uint32_t parameter);
 /* The same for all parameters of an object, and of the textures that it reads. */
 void render_turns_all(render_scene *s, const scene_object *o);
 /* Like render_add_parameter, for a parameter whose name is `field`. */
 uint32_t render_add_array(render_scene *s, const scene_object *o, const char *field, uint32_t slot,
-                          uint32_t rank, const uint32_t *shape, float least, float most, const float *values);
+                          const initial_values *v);
 object_name render_name_below(render_scene *s, object_name of,
                               const char *child); /* of what is called `child` there */
 uint32_t render_parameter_called(

@@ -23,7 +23,7 @@ bl_result render_scene_create(scene_description *d, const render_overrides *o, r
     if (r == BL_OK)
         r = render_bind_lights(s, err);
     if (r == BL_OK)
-        mesh_add_parameters(s), place_reasons(s);
+        mesh_add_parameters(s), to_world_reasons(s);
     if (r == BL_OK)
         r = render_build_levels(s, err);
     if (r == BL_OK && sensor_of(s->sensor)->bind)

@@ -46,20 +46,21 @@ static void add_values(render_scene *s, const scene_object *o, const plugin_para
         if (p->kind == PLUGIN_COLOR) {
             float rgb[3] = {(float)v->vector[0], (float)v->vector[1], (float)v->vector[2]};
             bool scalar = v->grey && owner_param && (owner_param->flags & PLUGIN_SCALAR);
-            render_add_parameter(s, o, k, 1, scalar ? &one : &three, 0,
-                                 upper_bound(owner_param, fmaxf(fmaxf(rgb[0], rgb[1]), rgb[2])), rgb);
+            const float most = upper_bound(owner_param, fmaxf(fmaxf(rgb[0], rgb[1]), rgb[2]));
+            render_add_parameter(s, o, k, &(initial_values){1, scalar ? &one : &three, 0, most, rgb});
         } else if (p->kind == PLUGIN_FLOAT) {
             float number = (float)v->number;
             bool ranged = p->least != 0 || p->most != 0;
-            render_add_parameter(s, o, k, 1, &one, ranged ? (float)p->least : -INFINITY,
-                                 ranged ? (float)p->most : INFINITY, &number);
+            const float least = ranged ? (float)p->least : -INFINITY,
+                        most = ranged ? (float)p->most : INFINITY;
+            render_add_parameter(s, o, k, &(initial_values){1, &one, least, most, &number});
         } else if (p->kind == PLUGIN_POINT || p->kind == PLUGIN_TRANSFORM) {
             uint32_t count = plugin_value_count(p->kind), shape[4] = {p->kind == PLUGIN_POINT ? 3 : 4, 4};
             float numbers[16];
             for (uint32_t i = 0; i < count; i++)
                 numbers[i] = (float)(p->kind == PLUGIN_POINT ? v->vector[i] : v->matrix[i]);
-            render_add_parameter(s, o, k, p->kind == PLUGIN_POINT ? 1 : 2, shape, -INFINITY, INFINITY,
-                                 numbers);
+            const uint32_t rank = p->kind == PLUGIN_POINT ? 1 : 2;
+            render_add_parameter(s, o, k, &(initial_values){rank, shape, -INFINITY, INFINITY, numbers});
         }
     }
 }

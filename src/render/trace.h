@@ -297,9 +297,11 @@ typedef struct random4 {
 /* pcg4d (Jarzynski and Olano 2020) of (pixel, sample, seed, stream and block). Block 0 is the camera, vertex
  * k owns 1 + 2k and 2 + 2k. */
 random4 random_block(tracer *t, ir_ref pixel, ir_ref sample, ir_ref seed, ir_ref stream, ir_ref block);
-/* The block's four words, of 32 bits. */
-void random_words(tracer *t, ir_ref pixel, ir_ref sample, ir_ref seed, ir_ref stream, ir_ref block,
-                  ir_ref words[4]);
+/* The four words of 32 bits that the block's numbers are made of. */
+typedef struct random_counter {
+    ir_ref pixel, sample, seed, stream, block; /* u32 */
+} random_counter;
+void random_words(tracer *t, const random_counter *c, ir_ref words[4]);
 
 /* ---- warp.c: u in [0,1)^2 to directions and points; densities where not obvious ---- */
 
@@ -317,11 +319,14 @@ ir_ref warp_discrete(tracer *t, enum render_buffer buffer, ir_ref table, ir_ref 
 /* warp_discrete for u * sum, in a table of BUFFER_VALUES. *inside: where in the interval the number lies,
  * which is uniform in [0, 1] again. */
 ir_ref warp_discrete_rest(tracer *t, ir_ref table, ir_ref count, ir_ref sum, ir_ref u, ir_ref *inside);
-/* warp_discrete_rest with a guide (Chen and Asau 1974), which leaves few intervals to search. The guide has
- * steps + 1 words of BUFFER_VALUES; entry g is the interval (as f32) that u = g / steps lies in. steps (u32)
- * is a power of two, about the number of intervals. */
-ir_ref warp_guided_rest(tracer *t, ir_ref table, ir_ref guide, ir_ref steps, ir_ref sum, ir_ref u,
-                        ir_ref *inside);
+/* A cumulative table of BUFFER_VALUES with a guide (Chen and Asau 1974), which leaves few intervals to
+ * search. The guide has steps + 1 words; entry g is the interval (as f32) that u = g / steps lies in. steps
+ * (u32) is a power of two, about the number of intervals. sum: the table's last entry. */
+typedef struct guided_table {
+    ir_ref table, guide, steps, sum;
+} guided_table;
+/* warp_discrete_rest with such a table. */
+ir_ref warp_guided_rest(tracer *t, const guided_table *g, ir_ref u, ir_ref *inside);
 ir_ref warp_guide_entry(tracer *t, ir_ref table, ir_ref count, ir_ref steps, ir_ref sum, ir_ref g);
 
 #endif

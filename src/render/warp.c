@@ -106,15 +106,15 @@ ir_ref warp_discrete_rest(tracer *t, ir_ref table, ir_ref count, ir_ref sum, ir_
 
 /* u * steps is exact, and rounding keeps order, so the guide's entries on either side of u hold the interval
  * between them. */
-ir_ref warp_guided_rest(tracer *t, ir_ref table, ir_ref guide, ir_ref steps, ir_ref sum, ir_ref u,
-                        ir_ref *inside)
+ir_ref warp_guided_rest(tracer *t, const guided_table *g, ir_ref u, ir_ref *inside)
 {
     ir_func *f = t->f;
-    ir_ref at = ir_mul(f, u, sum), entry = ir_add(f, guide, ir_to_u32(f, ir_mul(f, u, ir_to_f32(f, steps))));
+    ir_ref at = ir_mul(f, u, g->sum),
+           entry = ir_add(f, g->guide, ir_to_u32(f, ir_mul(f, u, ir_to_f32(f, g->steps))));
     ir_ref first = ir_to_u32(f, ir_load(f, IR_F32, BUFFER_VALUES, entry)),
            last = ir_to_u32(f, ir_load(f, IR_F32, BUFFER_VALUES, t_offset(t, entry, 1)));
-    ir_ref k = search(t, BUFFER_VALUES, table, first, last, at);
-    *inside = within(t, table, k, at);
+    ir_ref k = search(t, BUFFER_VALUES, g->table, first, last, at);
+    *inside = within(t, g->table, k, at);
     return k;
 }
 

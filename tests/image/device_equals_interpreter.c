@@ -126,7 +126,7 @@ static void gradients_agree(void **state)
     assert_true(most > 0);
     /* shapes whose places are parameters are put there by floats on the device, by doubles in the
      * interpreter's scene: half a unit in the last place apart */
-    double tolerance = e->plan->moves & MOVE_PLACES ? 5e-5 : 1e-5;
+    double tolerance = e->plan->moves & MOVE_TO_WORLD ? 5e-5 : 1e-5;
     for (uint32_t i = 0; i < n; i++)
         if (!(fabs((double)got[i] - sum[i]) <= tolerance * most))
             fail_msg("%s: element %u: device %.9g, interpreter %.9g of at most %.9g", c->name, i,

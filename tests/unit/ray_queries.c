@@ -47,10 +47,10 @@ static ir_func *trace_intersect(ir_module *m, const plan *p, const shape_kind_cl
 {
     ir_func *f = ir_func_create(m, kind->name);
     tracer t = {.f = f, .plan = p};
-    ir_ref data = ir_param(f, IR_U32), r[8], out[3];
+    ir_ref entry = ir_param(f, IR_U32), r[8], out[3];
     for (int k = 0; k < 8; k++)
         r[k] = ir_param(f, IR_F32);
-    kind->intersect(&t, data, v3(r[0], r[1], r[2]), v3(r[3], r[4], r[5]), r[6], r[7], out);
+    kind->intersect(&t, entry, &(shape_ray){vec3_at(r), vec3_at(r + 3), r[6], r[7]}, out);
     ir_return(f, out, 3);
     return f;
 }

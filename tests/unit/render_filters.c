@@ -172,7 +172,8 @@ static void windows(void **state)
             ir_ref weight = t_f32(&f.t, 1), record = t_word(&f.t, t_u32(&f.t, 0), HEADER_FILTER),
                    half = t_f32(&f.t, 0.5f), middle = weight;
             cls->sample(&f.t, record, half, half, &middle);
-            ir_ref u = filter_within(&f.t, cls, record, t_u32(&f.t, at), t_u32(&f.t, SIZE), f.in[0], &weight);
+            window_axis pixel = {t_u32(&f.t, at), t_u32(&f.t, SIZE)};
+            ir_ref u = filter_within(&f.t, cls, record, pixel, f.in[0], &weight);
             vec2 offset = cls->sample(&f.t, record, u, half, &weight);
             traced_end(&f, (ir_ref[3]){offset.x, weight, middle}, 3);
             double from = fmax(-radius, -(at + 0.5)), to = fmin(radius, SIZE - at - 0.5), sums[2] = {0};

@@ -87,10 +87,10 @@ static ir_func *trace_hit(subject *s, const class_node *n, uint32_t record)
     ir_ref entry = ir_param(t.f, IR_U32), out[3];
     vec3 o = param_vec3(t.f), d = param_vec3(t.f);
     const shape_kind_class *kind = shape_kinds[n->variant];
-    kind->intersect(&t, entry, o, d, t_f32(&t, 0), t_f32(&t, 1e6f), out);
+    kind->intersect(&t, entry, &(shape_ray){o, d, t_f32(&t, 0), t_f32(&t, 1e6f)}, out);
     interaction si = {0};
-    kind->interact(&t, entry, t_word(&t, t_u32(&t, record), n->extra_word + AREA_SHAPE_DATA), o, d, out[0],
-                   out[1], out[2], &si);
+    ir_ref data = t_word(&t, t_u32(&t, record), n->extra_word + AREA_SHAPE_DATA);
+    kind->interact(&t, &(shape_hit){entry, data, o, d, out[0], out[1], out[2]}, &si);
     emitter_hit hit = {
         .ref = o,
         .d = d,

@@ -52,10 +52,11 @@ static probe open_probe(const char *folder, bool wanted, uint32_t cells)
     ir_ref in[8], record = t_u32(&t, p->words.data[medium + MEDIUM_RECORD]), out[RESULTS];
     for (int k = 0; k < 8; k++)
         in[k] = ir_param(t.f, IR_F32);
-    vec3 o = v3(in[0], in[1], in[2]), d = v3(in[3], in[4], in[5]), o_in, d_in;
+    vec3 o = v3(in[0], in[1], in[2]), d = v3(in[3], in[4], in[5]);
     assert_int_equal(medium_cells(&t, n), cells ? cells : 5);
-    medium_into(&t, n, record, o, d, &o_in, &d_in);
-    medium_cell(&t, n, record, o_in, d_in, in[6], &out[0], &out[4], &out[1]);
+    volume_ray in_cube = medium_into(&t, n, record, o, d);
+    cell_bounds cell = medium_cell(&t, n, record, &in_cube, in[6]);
+    out[0] = cell.majorant, out[1] = cell.leaves, out[4] = cell.minorant;
     out[2] = medium_majorant(&t, n, record);
     ir_ref end = ir_min(t.f, out[1], ir_add(t.f, in[6], t_f32(&t, 2))),
            at = t_mad(&t, ir_sub(t.f, end, in[6]), in[7], in[6]);

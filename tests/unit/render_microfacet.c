@@ -34,7 +34,8 @@ static facets facets_create(microfacet_kind kind, bool visible)
     tracer t = {.f = s.sample = ir_func_create(s.module, "sample")};
     for (int k = 0; k < 6; k++)
         p[k] = ir_param(t.f, IR_F32);
-    vec3 m = microfacet_sample(&t, kind, visible, (vec2){p[0], p[0]}, v3(p[1], p[2], p[3]), p[4], p[5]);
+    microfacets distribution = {kind, visible, {p[0], p[0]}};
+    vec3 m = microfacet_sample(&t, &distribution, v3(p[1], p[2], p[3]), p[4], p[5]);
     ir_return(t.f, (ir_ref[]){m.x, m.y, m.z}, 3);
     t.f = s.at = ir_func_create(s.module, "at");
     for (int k = 0; k < 7; k++)
@@ -44,7 +45,7 @@ static facets facets_create(microfacet_kind kind, bool visible)
     vec2 alpha = {p[0], p[0]};
     ir_return(t.f,
               (ir_ref[]){microfacet_distribution(&t, kind, alpha, m), microfacet_visible(&t, kind, alpha, wi),
-                         microfacet_pdf(&t, kind, visible, alpha, wi, m)},
+                         microfacet_pdf(&t, &(microfacets){kind, visible, alpha}, wi, m)},
               3);
     if (ir_finish(s.module, &err) != BL_OK)
         fail_msg("%s", err.text);

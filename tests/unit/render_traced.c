@@ -100,8 +100,8 @@ static void disk_meets_rays(void **state)
         vec3 o = v3(f.in[0], f.in[1], f.in[2]), d = v3(f.in[3], f.in[4], f.in[5]);
         ir_ref entry = t_u32(t, l.plan->words.data[HEADER_ENTRIES]), data = t_u32(t, disk_data(&l)), hit[3];
         interaction si = {0};
-        shape_kind_disk.intersect(t, entry, o, d, f.in[6], f.in[7], hit);
-        shape_kind_disk.interact(t, entry, data, o, d, hit[0], hit[1], hit[2], &si);
+        shape_kind_disk.intersect(t, entry, &(shape_ray){o, d, f.in[6], f.in[7]}, hit);
+        shape_kind_disk.interact(t, &(shape_hit){entry, data, o, d, hit[0], hit[1], hit[2]}, &si);
         ir_ref out[12] = {hit[0],  si.p.x,  si.p.y,  si.p.z,  si.ng.x, si.ng.y,
                           si.ng.z, si.ns.x, si.ns.y, si.ns.z, si.uv.x, si.uv.y};
         traced_end(&f, out, 12);
@@ -158,8 +158,9 @@ static void disk_is_sampled_uniformly(void **state)
         vec3 from = v3(t_f32(t, 0.7f), t_f32(t, -0.4f), t_f32(t, -1.9f));
         ir_ref data = t_u32(t, disk_data(&l)), inverse_area = t_f32(t, 1 / l.scene->shapes.data[0].area);
         emitter_sample s = shape_kind_disk.sample(t, data, inverse_area, from, f.in[0], f.in[1]);
-        ir_ref pdf =
-            shape_kind_disk.pdf(t, data, inverse_area, from, s.d, s.distance, v3_load(t, data, DISK_NORMAL));
+        emitter_hit hit = {.ref = from, .d = s.d, .distance = s.distance};
+        hit.normal = v3_load(t, data, DISK_NORMAL);
+        ir_ref pdf = shape_kind_disk.pdf(t, data, inverse_area, &hit);
         ir_ref out[9] = {
             s.d.x, s.d.y, s.d.z, s.distance, s.pdf, pdf, s.uv.x, s.uv.y, ir_to_f32(t->f, s.facing)};
         traced_end(&f, out, 9);

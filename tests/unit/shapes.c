@@ -314,14 +314,15 @@ static traced trace_hits(const char *xml)
     best[3] = t_u32(&t, l.plan->words.data[HEADER_ENTRIES]);
     for (uint32_t k = 0; k < l.scene->primitives.count; k++) {
         ir_ref entry = t_u32(&t, l.plan->words.data[HEADER_ENTRIES] + 12 * k), hit[3];
-        kind_of(&l)->intersect(&t, entry, o, d, in[6], best[0], hit);
+        kind_of(&l)->intersect(&t, entry, &(shape_ray){o, d, in[6], best[0]}, hit);
         ir_ref closer = ir_lt(l.f, hit[0], best[0]);
         for (int j = 0; j < 3; j++)
             best[j] = ir_select(l.f, closer, hit[j], best[j]);
         best[3] = ir_select(l.f, closer, entry, best[3]);
     }
     interaction si = {0};
-    kind_of(&l)->interact(&t, best[3], t_u32(&t, data_of(&l)), o, d, best[0], best[1], best[2], &si);
+    shape_hit hit = {best[3], t_u32(&t, data_of(&l)), o, d, best[0], best[1], best[2]};
+    kind_of(&l)->interact(&t, &hit, &si);
     ir_ref out[OUT] = {best[0], si.p.x,  si.p.y,  si.p.z,  si.ng.x, si.ng.y,
                        si.ng.z, si.ns.x, si.ns.y, si.ns.z, si.uv.x, si.uv.y};
     end(&l, out, OUT);

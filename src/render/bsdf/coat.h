@@ -8,21 +8,19 @@
 #include "render/bsdf/facet.h"
 #include "render/bsdf/microfacet.h"
 
-vec3 coat_sample(tracer *t, const class_node *n, vec2 alpha, ir_ref p, vec3 wi, ir_ref u_lobe, ir_ref u1,
-                 ir_ref u2);
+vec3 coat_sample(const bsdf_context *ctx, vec2 alpha, ir_ref p, ir_ref u_lobe, ir_ref u1, ir_ref u2);
 ir_ref coat_pdf(tracer *t, const class_node *n, vec2 alpha, ir_ref p, const facet *a);
 /* Attached sampling (bsdf_class.attached) of the coat; the base, COAT_BASE in the lobe's number, is held. */
 enum { COAT_BASE = 1 };
-ir_ref coat_lobe(tracer *t, const class_node *n, ir_ref p, ir_ref u_lobe); /* of such a sample */
-/* A bit of the variant, above those of microfacet_attached_variant: the coat may be so smooth. Without it
- * nothing is attached. */
+ir_ref coat_lobe(tracer *t, const class_node *n, ir_ref p, ir_ref u_lobe); /* the sample's lobe number */
+/* A bit of the variant, above those of microfacet_attached_variant: the coat may be smooth enough to be
+ * attached. Without it nothing is. */
 enum { COAT_ATTACHES = 32 };
 ir_ref coat_roughness(tracer *t, const class_node *n, vec2 alpha, ir_ref lobe); /* bsdf_class.roughness */
-bsdf_attached coat_attached(tracer *t, const class_node *n, vec2 alpha, ir_ref p, vec3 wi,
-                            const bsdf_draw *draw);
+bsdf_attached coat_attached(const bsdf_context *ctx, vec2 alpha, ir_ref p, const bsdf_draw *draw);
 /* D(m) G(wi) G(wo) / (4 cos wi): times the Fresnel reflectance the coat's value. */
 ir_ref coat_facets(tracer *t, const class_node *n, vec2 alpha, const facet *a);
-/* Of all three channels. */
+/* The sum of the three channels. */
 ir_ref coat_sum(tracer *t, color v);
 
 #endif

@@ -49,7 +49,7 @@ bl_result interface_load(render_scene *s, const scene_object *o, bool turns, bl_
     TRY(ior_read(o, "int_ior", &inside, err));
     TRY(ior_read(o, "ext_ior", &outside, err));
     float eta = (float)(inside / outside);
-    uint32_t p = render_add_parameter(s, o, PLAN_DATA_SLOT, 1, &one, 1e-3f, 1e3f, &eta);
+    uint32_t p = render_add_parameter(s, o, PLAN_DATA_SLOT, &(initial_values){1, &one, 1e-3f, 1e3f, &eta});
     if (turns)
         render_turns(s, p);
     return BL_OK;

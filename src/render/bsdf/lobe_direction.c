@@ -33,6 +33,8 @@ ir_ref bsdf_roughness(const bsdf_context *ctx, ir_ref lobe)
 {
     tracer *t = ctx->t;
     const bsdf_class *cls = bsdf_of(ctx->n);
+    BL_ASSERT(!cls->attached == !cls->roughness, "%s has one of attached and roughness",
+              cls->base.plugin.name);
     return cls->attached ? cls->roughness(ctx, lobe) : t_f32(t, BSDF_NEVER_ATTACHED);
 }
 

@@ -237,11 +237,12 @@ static vec3 sample_slopes(tracer *t, vec2 alpha, vec3 wi, ir_ref u1, ir_ref u2)
                         v3(ir_neg(f, ir_mul(f, alpha.x, x)), ir_neg(f, ir_mul(f, alpha.y, y)), t_f32(t, 1)));
 }
 
-vec3 microfacet_sample(tracer *t, microfacet_kind kind, bool visible, vec2 alpha, vec3 wi, ir_ref u1,
-                       ir_ref u2)
+vec3 microfacet_sample(tracer *t, const microfacets *facets, vec3 wi, ir_ref u1, ir_ref u2)
 {
     ir_func *f = t->f;
-    if (visible)
+    const microfacet_kind kind = facets->kind;
+    const vec2 alpha = facets->alpha;
+    if (facets->visible)
         return (kind == MICROFACET_GGX ? sample_cap : sample_slopes)(t, alpha, wi, u1, u2);
     ir_ref one = t_f32(t, 1), left = ir_sub(f, one, u2), phi = ir_mul(f, u1, t_f32(t, 2 * pi));
     ir_ref square = kind == MICROFACET_GGX ? ir_div(f, u2, left) : ir_neg(f, ir_log(f, left)),
@@ -257,11 +258,13 @@ vec3 microfacet_sample(tracer *t, microfacet_kind kind, bool visible, vec2 alpha
     return v3(ir_mul(f, sine, x), ir_mul(f, sine, y), cosine);
 }
 
-ir_ref microfacet_pdf(tracer *t, microfacet_kind kind, bool visible, vec2 alpha, vec3 wi, vec3 m)
+ir_ref microfacet_pdf(tracer *t, const microfacets *facets, vec3 wi, vec3 m)
 {
     ir_func *f = t->f;
+    const microfacet_kind kind = facets->kind;
+    const vec2 alpha = facets->alpha;
     ir_ref d = microfacet_distribution(t, kind, alpha, m);
-    if (!visible)
+    if (!facets->visible)
         return ir_mul(f, d, m.z);
     if (kind == MICROFACET_BECKMANN) {
         vec2 direction;

@@ -10,15 +10,16 @@
 
 typedef enum microfacet_kind { MICROFACET_BECKMANN, MICROFACET_GGX } microfacet_kind;
 
-/* Of the parameters that rough materials share: "distribution", a name in any case. */
+/* Checks the parameter "distribution", which rough materials share: a name in upper or lower case. */
 bl_result microfacet_check(const scene_object *o, bl_error *err);
-/* And "alpha", or "alpha_u" and "alpha_v" in its place: the class of a material that has these shows it, so
- * others are not the slower for it. */
+/* Checks "alpha", or "alpha_u" and "alpha_v" in its place. Materials with two roughnesses are a class of
+ * their own, so that the others are not slower. */
 bl_result microfacet_check_alpha(const scene_object *o, bl_error *err);
 microfacet_kind microfacet_named(const scene_object *o);
-/* The variant of their classes is which distribution, and whether visible normals are sampled. */
+/* The variant of rough classes: which distribution, and whether visible normals are sampled. */
 uint32_t microfacet_variant(const render_scene *s, const scene_object *o);
-/* Of materials with attached sampling (bsdf_class.attached): "attached", and its part of their variant. */
+/* The parameter "attached" of materials with attached sampling (bsdf_class.attached), and its bits of their
+ * variant. */
 #define MICROFACET_ATTACHED_PARAM                                                                            \
     {                                                                                                        \
         "attached", PLUGIN_STRING, 0, "auto", 0, 0,                                                          \
@@ -30,7 +31,7 @@ uint32_t microfacet_attached_variant(const render_scene *s, const scene_object *
 void microfacet_mark(render_scene *s, const scene_object *o);
 bool microfacet_attaches(const render_scene *s, const scene_object *o);
 bool microfacet_directions_move_by_uv(const scene_object *o);
-/* Of materials whose roughness is not a texture: `attaches`, if they are smooth enough or not;
+/* For materials whose roughness is not a texture: the hooks `attaches` (smooth: they are smooth enough) and
  * `roughness`. */
 bool microfacet_attaches_if(const render_scene *s, const scene_object *o, bool smooth);
 ir_ref microfacet_roughness_of(tracer *t, const class_node *n, vec2 alpha);
@@ -42,20 +43,30 @@ static inline microfacet_kind microfacet_kind_of(const class_node *n)
     return (microfacet_kind)(n->variant & 1);
 }
 static inline bool microfacet_visible_of(const class_node *n) { return n->variant >> 1 & 1; }
-/* Directions matter where there are two roughnesses (render_class.needs). */
+/* The hook `needs`: with two roughnesses the material reads the tangents. */
 uint32_t microfacet_needs(const class_node *n);
 vec2 microfacet_alpha(const bsdf_context *ctx);
+
+/* A distribution of microfacets and how its normals are sampled. visible: among those that the direction
+ * sees, else among all, by their area seen along z. */
+typedef struct microfacets {
+    microfacet_kind kind;
+    bool visible;
+    vec2 alpha;
+} microfacets;
+static inline microfacets microfacets_of(const class_node *n, vec2 alpha)
+{
+    return (microfacets){microfacet_kind_of(n), microfacet_visible_of(n), alpha};
+}
 
 /* Density of the normals m over the area they cover, per solid angle and unit of surface; m.z > 0. */
 ir_ref microfacet_distribution(tracer *t, microfacet_kind kind, vec2 alpha, vec3 m);
 /* Share of the facets of normal m that v sees (Smith); v.z > 0 and v.m > 0. */
 ir_ref microfacet_visible(tracer *t, microfacet_kind kind, vec2 alpha, vec3 v);
-/* A normal to reflect wi about, and its density in solid angle at wi. visible: of those that wi sees, else of
- * all, by their area seen along z. */
-vec3 microfacet_sample(tracer *t, microfacet_kind kind, bool visible, vec2 alpha, vec3 wi, ir_ref u1,
-                       ir_ref u2);
+/* A normal to reflect wi about, and its density in solid angle at wi. */
+vec3 microfacet_sample(tracer *t, const microfacets *facets, vec3 wi, ir_ref u1, ir_ref u2);
+ir_ref microfacet_pdf(tracer *t, const microfacets *facets, vec3 wi, vec3 m);
 /* A square root: where derivatives are wanted, not of 0, where there is none. */
 ir_ref microfacet_root(tracer *t, ir_ref v);
-ir_ref microfacet_pdf(tracer *t, microfacet_kind kind, bool visible, vec2 alpha, vec3 wi, vec3 m);
 
 #endif

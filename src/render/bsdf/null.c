@@ -23,6 +23,8 @@ color bsdf_through(const bsdf_context *ctx)
     const bsdf_class *cls = bsdf_of(ctx->n);
     if (cls->through)
         return cls->through(ctx);
+    BL_ASSERT(!cls->null || ctx->n->child_count == 0, "%s holds materials and has no through",
+              cls->base.plugin.name);
     if (!cls->null)
         return color_all(t_f32(t, 0));
     return cls->value(ctx, v3_neg(t, ctx->wi), ir_bool(t->f, true), t_u32(t, LOBE_NULL));

@@ -65,7 +65,7 @@ static bsdf_sample pplastic_sample(const bsdf_context *ctx, ir_ref u_lobe, ir_re
 {
     tracer *t = ctx->t;
     ir_ref p = specular_probability(ctx);
-    vec3 wo = coat_sample(t, ctx->n, microfacet_alpha(ctx), p, ctx->wi, u_lobe, u1, u2);
+    vec3 wo = coat_sample(ctx, microfacet_alpha(ctx), p, u_lobe, u1, u2);
     return (bsdf_sample){
         .wo = wo,
         .pdf = pplastic_pdf(ctx, wo),
@@ -77,8 +77,8 @@ static bsdf_sample pplastic_sample(const bsdf_context *ctx, ir_ref u_lobe, ir_re
 
 static bsdf_attached pplastic_attached(const bsdf_context *ctx, const bsdf_draw *draw)
 {
-    tracer *t = ctx->t;
-    return coat_attached(t, ctx->n, microfacet_alpha(ctx), specular_probability(ctx), ctx->wi, draw);
+    ir_ref p = specular_probability(ctx);
+    return coat_attached(ctx, microfacet_alpha(ctx), p, draw);
 }
 
 static ir_ref pplastic_roughness(const bsdf_context *ctx, ir_ref lobe)

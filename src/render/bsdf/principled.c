@@ -88,11 +88,12 @@ static bl_result principled_load(render_scene *s, const scene_object *o, bl_erro
     float index = eta->given ? (float)eta->number : specular->given ? (float)specular->number : 0.5f;
     if (eta->given) {
         index = transmits && index == 1 ? 1.001f : index;
-        render_add_parameter(s, o, PLAN_DATA_SLOT, 1, &one, 1e-3f, 1e3f, &index);
+        render_add_parameter(s, o, PLAN_DATA_SLOT, &(initial_values){1, &one, 1e-3f, 1e3f, &index});
         return BL_OK;
     }
     index = transmits && index == 0 ? 1e-3f : index;
-    uint32_t added = render_add_parameter(s, o, PLAN_DATA_SLOT, 1, &one, transmits ? 1e-3f : 0, 1, &index);
+    const initial_values value = {1, &one, transmits ? 1e-3f : 0, 1, &index};
+    uint32_t added = render_add_parameter(s, o, PLAN_DATA_SLOT, &value);
     render_parameter *p = &s->parameters.data[added];
     p->name = arena_printf(&s->memory, "%.*sspecular", (int)(strlen(p->name) - strlen("eta")), p->name);
     return BL_OK;
@@ -229,13 +230,12 @@ static ir_ref limit_probability(const bsdf_context *ctx, vec3 from, ir_ref index
 static vec3 sampled_normal(const bsdf_context *ctx, ir_ref eta, vec3 from, ir_ref u1, ir_ref u2)
 {
     tracer *t = ctx->t;
-    vec2 alpha = alpha_at(ctx);
+    microfacets facets = {MICROFACET_GGX, true, alpha_at(ctx)};
     if (!bends(ctx->n))
-        return microfacet_sample(t, MICROFACET_GGX, true, alpha, from, u1, u2);
+        return microfacet_sample(t, &facets, from, u1, u2);
     facet_critical near =
         facet_critical_normal(t, detached_facets(ctx), facet_index(t, eta, ctx->wi), from, u1, u2);
-    return v3_select(t, near.chosen, near.m,
-                     microfacet_sample(t, MICROFACET_GGX, true, alpha, from, near.rest, u2));
+    return v3_select(t, near.chosen, near.m, microfacet_sample(t, &facets, from, near.rest, u2));
 }
 
 static ir_ref normal_density(const bsdf_context *ctx, const facet *a)
@@ -366,7 +366,7 @@ static bsdf_sample principled_sample(const bsdf_context *ctx, ir_ref u_lobe, ir_
         .lobe = number,
     };
     if (bends(ctx->n))
-        refraction_limit_sample(t, &r, chance, index, ctx->wi, from, u1);
+        refraction_limit_sample(ctx, &r, chance, index, from, u1);
     return r;
 }
 

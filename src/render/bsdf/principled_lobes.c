@@ -12,6 +12,7 @@ uint32_t principled_needs(const class_node *n) { return plan_has(n, "anisotropic
 double principled_constant_or(const scene_object *o, const char *param, double else_one)
 {
     const scene_object *texture = scene_get(o, param)->object;
+    BL_ASSERT(texture, "%s.%s is no texture", o->cls->name, param);
     return texture->cls == &texture_constant.base.plugin ? (double)texture->values[0].vector[0] : else_one;
 }
 
@@ -82,7 +83,7 @@ ir_ref principled_facets(tracer *t, vec2 alpha, const facet *a)
 
 ir_ref principled_normal_pdf(tracer *t, vec2 alpha, const facet *a)
 {
-    return microfacet_pdf(t, MICROFACET_GGX, true, alpha, a->wi, a->m);
+    return microfacet_pdf(t, &(microfacets){MICROFACET_GGX, true, alpha}, a->wi, a->m);
 }
 
 /* With F the Schlick weights of wi and wo and R = 2 roughness (m.wo)^2:

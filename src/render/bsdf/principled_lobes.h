@@ -30,13 +30,13 @@
         name, PLUGIN_FLOAT, 0, "1", 0, 1e6, help                                                             \
     }
 
-/* Of the class: an axis along which it is less rough, if it has one. */
+/* The hook `needs`: an anisotropic material reads the tangents. */
 uint32_t principled_needs(const class_node *n);
 
-/* Of a parameter that is the same everywhere, its value; `else_one` of others, which have any. */
+/* The value of a parameter that is the same everywhere; `else_one` for a parameter that varies. */
 double principled_constant_or(const scene_object *o, const char *param, double else_one);
 
-/* bsdf_class.directions_move_by_uv, of lobes that these parameters shape. */
+/* The hook directions_move_by_uv, for lobes that these parameters shape. */
 bool principled_turn_by_uv(const scene_object *o, const char *const *params, uint32_t count);
 
 /* Roughnesses of the specular lobes: roughness^2 / aspect and roughness^2 * aspect (Burley 2012, section

@@ -222,7 +222,8 @@ static facet_sample scatter(const bsdf_context *ctx, ir_ref crosses, ir_ref u1, 
     ir_ref zero = t_f32(t, 0);
     vec3 from = facet_flipped(t, ctx->wi, ctx->wi);
     from.z = ir_max(f, from.z, t_f32(t, 1e-7f));
-    vec3 m = microfacet_sample(t, MICROFACET_GGX, true, alpha_at(ctx, crosses), from, u1, u2);
+    microfacets facets = {MICROFACET_GGX, true, alpha_at(ctx, crosses)};
+    vec3 m = microfacet_sample(t, &facets, from, u1, u2);
     ir_ref cosine = v3_dot(t, from, m);
     vec3 out = v3_sub(t, v3_scale(t, m, ir_add(f, cosine, cosine)), from);
     ir_ref seen = ir_or(f, ir_not(f, crosses), ir_lt(f, v3_dot(t, mirrored(t, out), m), zero));

@@ -51,11 +51,13 @@ static limit_sample limit_direction(tracer *t, ir_ref n, vec3 from, ir_ref u)
     return (limit_sample){v3_normalize(t, wo), ir_div(f, t_f32(t, 0.5f), ir_max(f, width, least))};
 }
 
-void refraction_limit_sample(tracer *t, bsdf_sample *r, ir_ref chance, ir_ref n, vec3 wi, vec3 from, ir_ref u)
+void refraction_limit_sample(const bsdf_context *ctx, bsdf_sample *r, ir_ref chance, ir_ref n, vec3 from,
+                             ir_ref u)
 {
+    tracer *t = ctx->t;
     ir_func *f = t->f;
     limit_sample limit = limit_direction(t, n, from, u);
-    r->wo = v3_select(t, r->delta, facet_flipped(t, wi, limit.wo), r->wo);
+    r->wo = v3_select(t, r->delta, facet_flipped(t, ctx->wi, limit.wo), r->wo);
     r->pdf = ir_select(f, r->delta, ir_mul(f, chance, limit.pdf), r->pdf);
     r->eta = ir_select(f, r->delta, n, r->eta);
     r->lobe = ir_select(f, r->delta, t_u32(t, LOBE_REFRACTION_LIMIT), r->lobe);

@@ -27,9 +27,9 @@
 ir_ref refraction_limit_probability(tracer *t, ir_ref detached, ir_ref n, vec2 alpha, vec3 from);
 /* bool: whether the sample is of it; u_lobe becomes a number for what else to choose. */
 ir_ref refraction_limit_choose(tracer *t, ir_ref chance, ir_ref *u_lobe);
-/* Where it is (a delta sample r), makes it one. from: wi, on the side of +z; u: a number of the
- * direction's. */
-void refraction_limit_sample(tracer *t, bsdf_sample *r, ir_ref chance, ir_ref n, vec3 wi, vec3 from,
+/* Makes r a sample of the limit where r->delta says that it is one. from: wi on the side of +z; u: one of the
+ * direction's random numbers. */
+void refraction_limit_sample(const bsdf_context *ctx, bsdf_sample *r, ir_ref chance, ir_ref n, vec3 from,
                              ir_ref u);
 
 /* The vertical facet between wi and a sampled wo. */

@@ -123,44 +123,49 @@ static ir_ref relative(tracer *t, ir_ref density)
 
 typedef enum side { REFLECTED, TRANSMITTED } side;
 
+/* A rough interface, and which side of it the light leaves to. */
+typedef struct rough_side {
+    side to;
+    microfacet_kind kind;
+    ir_ref alpha, eta;
+} rough_side;
+
 /* F(wi.m) G(wo), or (1 - F(wi.m)) G(wo); 0 where wo lies on the wrong side. wi = (sine, 0, mu). */
-static ir_ref share_at(tracer *t, side to, microfacet_kind kind, ir_ref alpha, ir_ref eta, ir_ref sine,
-                       ir_ref mu, vec3 m)
+static ir_ref share_at(tracer *t, const rough_side *i, ir_ref sine, ir_ref mu, vec3 m)
 {
     ir_func *f = t->f;
     ir_ref zero = t_f32(t, 0), one = t_f32(t, 1), cosine = t_mad(t, sine, m.x, ir_mul(f, mu, m.z)),
            before = ir_gt(f, cosine, zero);
     cosine = ir_select(f, before, cosine, one);
-    fresnel at = fresnel_dielectric(t, cosine, eta);
+    fresnel at = fresnel_dielectric(t, cosine, i->eta);
     ir_ref z = ir_sub(f, ir_mul(f, ir_add(f, cosine, cosine), m.z), mu), share = at.reflectance;
-    if (to == TRANSMITTED) { /* seen from the other side */
+    if (i->to == TRANSMITTED) { /* seen from the other side */
         z = ir_sub(f, ir_mul(f, at.eta_ti, ir_sub(f, mu, ir_mul(f, cosine, m.z))), ir_mul(f, at.cos_t, m.z));
         share = ir_sub(f, one, at.reflectance);
     }
     ir_ref leaves = ir_and(f, before, ir_gt(f, z, zero));
     z = ir_select(f, leaves, z, one);
     vec3 wo = v3(t_safe_sqrt(t, ir_sub(f, one, t_sqr(t, z))), zero, z);
-    return ir_select(f, leaves, ir_mul(f, share, microfacet_visible(t, kind, (vec2){alpha, alpha}, wo)),
-                     zero);
+    vec2 alpha = {i->alpha, i->alpha};
+    return ir_select(f, leaves, ir_mul(f, share, microfacet_visible(t, i->kind, alpha, wo)), zero);
 }
 
 /* wi at cosine number `row`. where: bool, else 0 and no work. */
-static ir_ref share_of_row(tracer *t, side to, microfacet_kind kind, ir_ref alpha, ir_ref eta, ir_ref row,
-                           ir_ref where)
+static ir_ref share_of_row(tracer *t, const rough_side *i, ir_ref row, ir_ref where)
 {
     ir_func *f = t->f;
     ir_ref one = t_f32(t, 1), end = ir_select(f, where, t_u32(t, NODES), t_u32(t, 0)),
-           fixed = ir_detach(f, alpha);
+           fixed = ir_detach(f, i->alpha);
     ir_ref mu =
         ir_max(f, ir_mul(f, ir_to_f32(f, row), t_f32(t, 1.0f / (ROUGH_COSINES - 1))), t_f32(t, 1e-6f));
     ir_ref sine = t_safe_sqrt(t, ir_sub(f, one, t_sqr(t, mu))), state[2] = {t_u32(t, 0), t_f32(t, 0)};
     ir_ref loop = ir_loop(f, state, 2);
     ir_while(f, ir_lt(f, state[0], end));
-    node at = (kind == MICROFACET_GGX ? ggx_node : beckmann_node)(t, fixed, stretched(t, fixed, sine, mu),
-                                                                  state[0]);
+    node at = (i->kind == MICROFACET_GGX ? ggx_node : beckmann_node)(t, fixed, stretched(t, fixed, sine, mu),
+                                                                     state[0]);
     ir_ref weight =
-        ir_mul(f, at.weight, relative(t, density_at(t, kind, alpha, v3(sine, t_f32(t, 0), mu), at.m)));
-    ir_ref term = ir_mul(f, weight, share_at(t, to, kind, alpha, eta, sine, mu, at.m));
+        ir_mul(f, at.weight, relative(t, density_at(t, i->kind, i->alpha, v3(sine, t_f32(t, 0), mu), at.m)));
+    ir_ref term = ir_mul(f, weight, share_at(t, i, sine, mu, at.m));
     ir_ref next[2] = {ir_add(f, state[0], t_u32(t, 1)), ir_add(f, state[1], term)};
     ir_endloop(f, loop, next, 2);
     return state[1];
@@ -168,7 +173,7 @@ static ir_ref share_of_row(tracer *t, side to, microfacet_kind kind, ir_ref alph
 
 ir_ref rough_transmittance(tracer *t, microfacet_kind kind, ir_ref alpha, ir_ref eta, ir_ref k, ir_ref there)
 {
-    return share_of_row(t, TRANSMITTED, kind, alpha, eta, k, there);
+    return share_of_row(t, &(rough_side){TRANSMITTED, kind, alpha, eta}, k, there);
 }
 
 /* ---- from all directions ---- */
@@ -265,6 +270,7 @@ ir_ref rough_mean_reflectance(tracer *t, microfacet_kind kind, ir_ref alpha, ir_
 {
     ir_func *f = t->f;
     ir_ref integral = reflectance_of_all(t, kind, alpha, eta, there);
-    ir_ref last = share_of_row(t, REFLECTED, kind, alpha, eta, t_u32(t, ROUGH_COSINES - 1), there);
+    rough_side reflected = {REFLECTED, kind, alpha, eta};
+    ir_ref last = share_of_row(t, &reflected, t_u32(t, ROUGH_COSINES - 1), there);
     return ir_mul(f, t_mad(t, integral, t_f32(t, ROUGH_COSINES - 1), last), t_f32(t, 1.0f / ROUGH_COSINES));
 }

@@ -23,8 +23,8 @@ static ir_ref roughconductor_pdf(const bsdf_context *ctx, vec3 wo)
     tracer *t = ctx->t;
     ir_func *f = t->f;
     facet a = facet_reflecting(t, ctx->wi, wo);
-    ir_ref pdf = microfacet_pdf(t, microfacet_kind_of(ctx->n), microfacet_visible_of(ctx->n),
-                                microfacet_alpha(ctx), a.wi, a.m);
+    microfacets facets = microfacets_of(ctx->n, microfacet_alpha(ctx));
+    ir_ref pdf = microfacet_pdf(t, &facets, a.wi, a.m);
     return ir_select(f, a.valid, ir_div(f, pdf, ir_mul(f, t_f32(t, 4), a.wi_m)), t_f32(t, 0));
 }
 
@@ -34,8 +34,8 @@ static vec3 sampled(const bsdf_context *ctx, ir_ref u1, ir_ref u2)
     tracer *t = ctx->t;
     ir_ref zero = t_f32(t, 0);
     vec3 from = v3_select(t, ir_gt(t->f, ctx->wi.z, zero), ctx->wi, v3(zero, zero, t_f32(t, 1)));
-    vec3 m = microfacet_sample(t, microfacet_kind_of(ctx->n), microfacet_visible_of(ctx->n),
-                               microfacet_alpha(ctx), from, u1, u2);
+    microfacets facets = microfacets_of(ctx->n, microfacet_alpha(ctx));
+    vec3 m = microfacet_sample(t, &facets, from, u1, u2);
     return v3_sub(t, v3_scale(t, m, ir_mul(t->f, t_f32(t, 2), v3_dot(t, from, m))), from);
 }
 

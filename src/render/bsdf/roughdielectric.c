@@ -69,24 +69,21 @@ static ir_ref limit_probability(const bsdf_context *ctx, vec3 from, ir_ref index
 static vec3 sampled_normal(const bsdf_context *ctx, vec3 from, ir_ref index, ir_ref u1, ir_ref u2)
 {
     tracer *t = ctx->t;
-    microfacet_kind kind = microfacet_kind_of(ctx->n);
-    vec2 alpha = microfacet_alpha(ctx);
+    microfacets facets = microfacets_of(ctx->n, microfacet_alpha(ctx));
     if (!plan_wants(ctx->n, "eta"))
-        return microfacet_sample(t, kind, microfacet_visible_of(ctx->n), alpha, from, u1, u2);
-    facet_critical near =
-        facet_critical_normal(t, microfacet_detached(t, ctx->n, alpha), index, from, u1, u2);
-    return v3_select(t, near.chosen, near.m,
-                     microfacet_sample(t, kind, microfacet_visible_of(ctx->n), alpha, from, near.rest, u2));
+        return microfacet_sample(t, &facets, from, u1, u2);
+    ir_ref held = microfacet_detached(t, ctx->n, facets.alpha);
+    facet_critical near = facet_critical_normal(t, held, index, from, u1, u2);
+    return v3_select(t, near.chosen, near.m, microfacet_sample(t, &facets, from, near.rest, u2));
 }
 
 static ir_ref normal_density(const bsdf_context *ctx, const facet *a)
 {
     tracer *t = ctx->t;
-    vec2 alpha = microfacet_alpha(ctx);
-    ir_ref usual =
-        microfacet_pdf(t, microfacet_kind_of(ctx->n), microfacet_visible_of(ctx->n), alpha, a->wi, a->m);
+    microfacets facets = microfacets_of(ctx->n, microfacet_alpha(ctx));
+    ir_ref usual = microfacet_pdf(t, &facets, a->wi, a->m);
     return plan_wants(ctx->n, "eta")
-               ? facet_critical_density(t, microfacet_detached(t, ctx->n, alpha), a, usual)
+               ? facet_critical_density(t, microfacet_detached(t, ctx->n, facets.alpha), a, usual)
                : usual;
 }
 
@@ -166,7 +163,7 @@ static bsdf_sample roughdielectric_sample(const bsdf_context *ctx, ir_ref u_lobe
     r.pdf = ir_select(f, s.right, roughdielectric_pdf(ctx, r.wo), t_f32(t, 0));
     r.eta = ir_select(f, reflects, t_f32(t, 1), at.eta_it);
     if (has_refraction_limit(ctx->n))
-        refraction_limit_sample(t, &r, chance, index, ctx->wi, from, u1);
+        refraction_limit_sample(ctx, &r, chance, index, from, u1);
     return r;
 }
 

@@ -99,7 +99,7 @@ static bsdf_sample roughplastic_sample(const bsdf_context *ctx, ir_ref u_lobe, i
 {
     tracer *t = ctx->t;
     ir_ref p = specular_probability(ctx);
-    vec3 wo = coat_sample(t, ctx->n, alpha_of(t, ctx->n, ctx->record), p, ctx->wi, u_lobe, u1, u2);
+    vec3 wo = coat_sample(ctx, alpha_of(t, ctx->n, ctx->record), p, u_lobe, u1, u2);
     return (bsdf_sample){
         .wo = wo,
         .pdf = roughplastic_pdf(ctx, wo),
@@ -112,8 +112,8 @@ static bsdf_sample roughplastic_sample(const bsdf_context *ctx, ir_ref u_lobe, i
 static bsdf_attached roughplastic_attached(const bsdf_context *ctx, const bsdf_draw *draw)
 {
     tracer *t = ctx->t;
-    return coat_attached(t, ctx->n, alpha_of(t, ctx->n, ctx->record), specular_probability(ctx), ctx->wi,
-                         draw);
+    ir_ref p = specular_probability(ctx);
+    return coat_attached(ctx, alpha_of(t, ctx->n, ctx->record), p, draw);
 }
 
 static ir_ref roughplastic_roughness(const bsdf_context *ctx, ir_ref lobe)

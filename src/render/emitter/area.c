@@ -28,7 +28,12 @@ enum { STEP_LUMINANCE, STEP_ROW_SUMS, STEP_MEAN, STEP_CELLS, STEP_ROWS, STEP_COU
 
 static const float least_share = 0.1f; /* of the samples go to all cells alike */
 
-static const shape_kind_class *kind_of(const class_node *n) { return shape_kinds[n->variant]; }
+static const shape_kind_class *kind_of(const class_node *n)
+{
+    BL_ASSERT(n->variant < SHAPE_KIND_COUNT && shape_kinds[n->variant]->sample,
+              "an area light on shapes of kind %u, which cannot be lights", n->variant);
+    return shape_kinds[n->variant];
+}
 
 static ir_ref value(tracer *t, ir_ref word) { return ir_load(t->f, IR_F32, BUFFER_VALUES, word); }
 static void set_value(tracer *t, ir_ref word, ir_ref v) { ir_store(t->f, BUFFER_VALUES, word, v); }
@@ -119,7 +124,7 @@ static ir_ref cell_index(tracer *t, ir_ref u)
 static ir_ref area_pdf(tracer *t, const class_node *n, ir_ref record, const emitter_hit *hit)
 {
     ir_ref data = shape_data(t, n, record), inverse = inverse_area(t, n, record);
-    ir_ref pdf = kind_of(n)->pdf(t, data, inverse, hit->ref, hit->d, hit->distance, hit->normal);
+    ir_ref pdf = kind_of(n)->pdf(t, data, inverse, hit);
     if (!n->tabled || hit->smooth)
         return pdf;
     vec2 u = kind_of(n)->unit(t, data, hit);

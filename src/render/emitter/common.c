@@ -15,8 +15,10 @@ ir_ref emitter_no_density(tracer *t, const class_node *n, ir_ref record, const e
 bool emitter_plain(const class_node *n, const char *param)
 {
     for (uint32_t k = 0; k < n->cls->plugin.param_count; k++)
-        if (strcmp(n->cls->plugin.params[k].name, param) == 0)
+        if (strcmp(n->cls->plugin.params[k].name, param) == 0) {
+            BL_ASSERT(n->param_child[k], "%s.%s is no texture", n->cls->plugin.name, param);
             return ((const texture_class *)n->param_child[k]->cls)->constant;
+        }
     BL_ASSERT(false, "plugin %s has no parameter %s", n->cls->plugin.name, param);
 }
 
@@ -46,6 +48,7 @@ ir_ref emitter_mean(tracer *t, const class_node *n, ir_ref record, const char *p
 emitter_ray emitter_far_ray(tracer *t, const class_node *n, ir_ref record, const ir_ref u[4])
 {
     const render_scene *s = t->plan->scene;
+    BL_ASSERT(!emitter_of(n)->on_shape, "%s is not at infinity", n->cls->plugin.name);
     const float pi = 3.14159265358979323846f, radius = s->radius * 1.0001f;
     ir_ref zero = t_f32(t, 0), one = t_f32(t, 1), r = t_f32(t, radius);
     vec3 none = v3(zero, zero, zero),

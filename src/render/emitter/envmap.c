@@ -191,9 +191,11 @@ static emitter_sample envmap_sample(tracer *t, const class_node *n, ir_ref recor
     ir_func *f = t->f;
     envmap m = envmap_open(t, n, record);
     ir_ref row_rest, cell_rest, c[4];
-    ir_ref y = warp_guided_rest(t, m.rows, m.row_guide, m.row_steps, envmap_value(t, m.table), u1, &row_rest);
-    ir_ref cells = ir_add(f, m.cells, ir_mul(f, y, m.width)), guide = envmap_guide(t, &m, y);
-    ir_ref x = warp_guided_rest(t, cells, guide, m.cell_steps, envmap_row_sum(t, &m, y), u2, &cell_rest);
+    guided_table rows = {m.rows, m.row_guide, m.row_steps, envmap_value(t, m.table)};
+    ir_ref y = warp_guided_rest(t, &rows, u1, &row_rest);
+    guided_table cells = {.table = ir_add(f, m.cells, ir_mul(f, y, m.width)), .steps = m.cell_steps};
+    cells.guide = envmap_guide(t, &m, y), cells.sum = envmap_row_sum(t, &m, y);
+    ir_ref x = warp_guided_rest(t, &cells, u2, &cell_rest);
     corners k = envmap_corners(t, &m, x, y);
     envmap_load_weights(t, &m, &k, c);
     ir_ref fy = warp_linear(t, ir_add(f, c[0], c[1]), ir_add(f, c[2], c[3]), row_rest);
@@ -301,8 +303,8 @@ static bl_result envmap_load(render_scene *s, const scene_object *o, bl_error *e
     BL_ASSERT(rgb, "out of memory");
     for (size_t i = 0; i < 3 * pixels; i++)
         rgb[i] = image.pixels[image.channels == 3 ? i : i / 3];
-    uint32_t data = render_add_parameter(s, o, PLAN_DATA_SLOT, 3, (uint32_t[4]){image.height, image.width, 3},
-                                         0, INFINITY, rgb);
+    const initial_values v = {3, (uint32_t[3]){image.height, image.width, 3}, 0, INFINITY, rgb};
+    uint32_t data = render_add_parameter(s, o, PLAN_DATA_SLOT, &v);
     s->parameters.data[data].emits = true;
     s->parameters.data[data].factor = render_find_parameter(s, o, PARAM_SCALE);
     free(rgb);
@@ -356,7 +358,7 @@ const emitter_class emitter_envmap = {
              .table_lanes = envmap_table_lanes,
              .table_step = envmap_table_step},
     .environment = true,
-    .place_params = 1u << ENVMAP_TO_WORLD,
+    .pose_params = 1u << ENVMAP_TO_WORLD,
     .sample = envmap_sample,
     .radiance = envmap_radiance,
     .pdf = envmap_pdf,

@@ -68,7 +68,7 @@ const emitter_class emitter_point = {
                         "isotropic point light"},
              .load = point_load},
     .delta = true,
-    .place_params = 1u << PARAM_POSITION,
+    .pose_params = 1u << PARAM_POSITION,
     .sample = point_sample,
     .radiance = point_radiance,
     .pdf = emitter_no_density,

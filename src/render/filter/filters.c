@@ -26,13 +26,14 @@ static void load_edge(tracer *t, const filter_class *cls, ir_ref record, ir_ref 
     out[0] = t_real(t, at, cls->edges + 2 * side), out[1] = t_real(t, at, cls->edges + 2 * side + 1);
 }
 
-ir_ref filter_within(tracer *t, const filter_class *cls, ir_ref record, ir_ref at, ir_ref size, ir_ref u,
+ir_ref filter_within(tracer *t, const filter_class *cls, ir_ref record, window_axis pixel, ir_ref u,
                      ir_ref *weight)
 {
+    BL_ASSERT(cls->edges, "%s has no edge words", cls->base.plugin.name);
     ir_func *f = t->f;
     ir_ref one = t_f32(t, 1), left[2], right[2];
-    load_edge(t, cls, record, at, 0, left);
-    load_edge(t, cls, record, ir_sub(f, ir_sub(f, size, t_u32(t, 1)), at), 1, right);
+    load_edge(t, cls, record, pixel.at, 0, left);
+    load_edge(t, cls, record, ir_sub(f, ir_sub(f, pixel.size, t_u32(t, 1)), pixel.at), 1, right);
     ir_ref rest = ir_sub(f, one, ir_add(f, left[0], right[0]));
     if (cls->weighted) /* else numbers are mass */
         *weight = ir_mul(f, *weight, ir_div(f, rest, ir_sub(f, one, ir_add(f, left[1], right[1]))));

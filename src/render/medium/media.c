@@ -160,27 +160,30 @@ uint32_t medium_cells(const tracer *t, const class_node *n)
     return t->plan->off & PLAN_CELLS ? 0 : n->variant;
 }
 
-void medium_into(tracer *t, const class_node *n, ir_ref record, vec3 o, vec3 d, vec3 *o_in, vec3 *d_in)
+volume_ray medium_into(tracer *t, const class_node *n, ir_ref record, vec3 o, vec3 d)
 {
     ir_ref at;
     const class_node *volume = extinction_volume(t, n, record, &at);
-    volume_of(volume)->into(t, volume, at, o, d, o_in, d_in);
+    BL_ASSERT(volume_of(volume)->into, "a volume without cells is asked for its coordinates");
+    return volume_of(volume)->into(t, volume, at, o, d);
 }
 
 /* The cell is that of a place a little ahead, so that a ray on a border is in the cell that it enters; bounds
  * reach a little beyond their cells. */
-void medium_cell(tracer *t, const class_node *n, ir_ref record, vec3 o_in, vec3 d_in, ir_ref distance,
-                 ir_ref *bound, ir_ref *least, ir_ref *leaves)
+cell_bounds medium_cell(tracer *t, const class_node *n, ir_ref record, const volume_ray *in_cube,
+                        ir_ref distance)
 {
     ir_func *f = t->f;
     uint32_t cells = medium_cells(t, n);
+    BL_ASSERT(cells > 0, "a medium without cells is asked for one");
     ir_ref count = t_f32(t, (float)cells), zero = t_f32(t, 0), one = t_f32(t, 1),
            most = ir_sub(f, count, one), index[3];
-    const ir_ref o[3] = {o_in.x, o_in.y, o_in.z}, d[3] = {d_in.x, d_in.y, d_in.z};
+    const ir_ref o[3] = {in_cube->o.x, in_cube->o.y, in_cube->o.z},
+                 d[3] = {in_cube->d.x, in_cube->d.y, in_cube->d.z};
     ir_ref fastest = ir_max(f, ir_abs(f, d[0]), ir_max(f, ir_abs(f, d[1]), ir_abs(f, d[2])));
     ir_ref ahead = ir_add(f, distance,
                           ir_div(f, t_f32(t, 1e-3f), ir_mul(f, count, ir_max(f, fastest, t_f32(t, 1e-9f)))));
-    *leaves = t_f32(t, 1e30f);
+    ir_ref leaves = t_f32(t, 1e30f);
     for (int k = 0; k < 3; k++) {
         ir_ref at = ir_floor(f, ir_mul(f, t_mad(t, d[k], ahead, o[k]), count));
         at = ir_min(f, ir_max(f, zero, at), most);
@@ -190,14 +193,16 @@ void medium_cell(tracer *t, const class_node *n, ir_ref record, vec3 o_in, vec3 
         ir_ref size = ir_max(f, ir_abs(f, d[k]), t_f32(t, 1e-9f)),
                speed = ir_select(f, onward, size, ir_neg(f, size));
         ir_ref border = ir_div(f, ir_sub(f, plane, o[k]), speed);
-        *leaves = ir_select(f, end, *leaves, ir_min(f, *leaves, border));
+        leaves = ir_select(f, end, leaves, ir_min(f, leaves, border));
     }
-    *leaves = ir_max(f, *leaves, ahead);
+    leaves = ir_max(f, leaves, ahead);
     ir_ref cell = t_mad(t, t_mad(t, index[2], t_u32(t, cells), index[1]), t_u32(t, cells), index[0]);
     ir_ref table = plan_table_at(t, n, record);
-    *bound = ir_load(f, IR_F32, BUFFER_VALUES, ir_add(f, table, t_offset(t, cell, TABLE_CELLS)));
-    *least = ir_load(f, IR_F32, BUFFER_VALUES,
-                     ir_add(f, table, t_offset(t, cell, TABLE_CELLS + cells * cells * cells)));
+    cell_bounds r = {.leaves = leaves};
+    r.majorant = ir_load(f, IR_F32, BUFFER_VALUES, ir_add(f, table, t_offset(t, cell, TABLE_CELLS)));
+    r.minorant = ir_load(f, IR_F32, BUFFER_VALUES,
+                         ir_add(f, table, t_offset(t, cell, TABLE_CELLS + cells * cells * cells)));
+    return r;
 }
 
 ir_ref medium_majorant(tracer *t, const class_node *n, ir_ref record)

@@ -35,12 +35,17 @@ bool medium_grey(const class_node *n); /* extinction is the same in all channels
 bool medium_wants_extinction(const class_node *n); /* its gradient is wanted */
 /* Heterogeneous ones: the bound of the extinction, and the box outside of which there is none. */
 ir_ref medium_majorant(tracer *t, const class_node *n, ir_ref record);
-/* Bounds in cells of the volume, cells^3 of them (0: none). Where a ray, in the coordinates of medium_into,
- * is at `distance`: the bound, one from below, and the distance at which it leaves the cell (1e30: never). */
+/* How many cells with bounds of their own the volume has along each side; 0: none. */
 uint32_t medium_cells(const tracer *t, const class_node *n);
-void medium_into(tracer *t, const class_node *n, ir_ref record, vec3 o, vec3 d, vec3 *o_in, vec3 *d_in);
-void medium_cell(tracer *t, const class_node *n, ir_ref record, vec3 o_in, vec3 d_in, ir_ref distance,
-                 ir_ref *bound, ir_ref *least, ir_ref *leaves);
+volume_ray medium_into(tracer *t, const class_node *n, ir_ref record, vec3 o, vec3 d);
+/* What bounds the extinction in one cell, from above and from below, and the distance at which a ray leaves
+ * the cell (1e30: never). */
+typedef struct cell_bounds {
+    ir_ref majorant, minorant, leaves;
+} cell_bounds;
+/* Of the cell that the ray is in at `distance`. */
+cell_bounds medium_cell(tracer *t, const class_node *n, ir_ref record, const volume_ray *ray,
+                        ir_ref distance);
 vec3 medium_low(tracer *t, const class_node *n, ir_ref record);
 vec3 medium_high(tracer *t, const class_node *n, ir_ref record);
 double medium_diagonal(const scene_object *medium); /* length of the box's */

@@ -22,6 +22,7 @@ static void probabilities(tracer *t, const class_node *n, ir_ref record, vec3 p,
 
 static ir_ref child_record(tracer *t, const class_node *n, ir_ref record, uint32_t k)
 {
+    BL_ASSERT(k < n->child_count, "blendphase holds %u phase functions, not %u", n->child_count, k + 1);
     return t_offset(t, record, n->child_word[k]);
 }
 

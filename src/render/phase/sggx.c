@@ -26,6 +26,7 @@ static flakes flakes_at(tracer *t, const class_node *n, ir_ref record, vec3 p)
 {
     const class_node *volume = n->param_child[SGGX_S];
     ir_ref m[6];
+    BL_ASSERT(volume_of(volume)->six, "the volume %s has no six channels", volume->cls->plugin.name);
     volume_of(volume)->six(t, volume, t_offset(t, record, n->field[SGGX_S]), p, m);
     return (flakes){m[0], m[1], m[2], m[3], m[4], m[5]};
 }

@@ -39,7 +39,8 @@ static bl_result tab_load(render_scene *s, const scene_object *o, bl_error *err)
     }
     if (!(sum > 0))
         return scene_error(err, BL_ERROR_SCENE, list->where, "tabphase: all \"values\" are 0");
-    render_add_parameter(s, o, PLAN_DATA_SLOT, 1, (uint32_t[1]){(uint32_t)count}, 0, INFINITY, values);
+    const uint32_t shape = (uint32_t)count;
+    render_add_parameter(s, o, PLAN_DATA_SLOT, &(initial_values){1, &shape, 0, INFINITY, values});
     return BL_OK;
 }
 

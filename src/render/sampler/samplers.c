@@ -254,7 +254,8 @@ static vec2 low_discrepancy_2(tracer *t, const dimension *d)
 static void pixel_words(tracer *t, const sampler_place *at, ir_ref block, ir_ref words[4])
 {
     static const uint32_t no_sample = 0xFFFFFFFFu;
-    random_words(t, at->pixel, t_u32(t, no_sample), at->seed, at->stream, block, words);
+    const random_counter c = {at->pixel, t_u32(t, no_sample), at->seed, at->stream, block};
+    random_words(t, &c, words);
 }
 
 static random4 spread(tracer *t, const sampler_class *sampler, const sampler_place *at, ir_ref block,

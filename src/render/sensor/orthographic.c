@@ -51,7 +51,8 @@ static void orthographic_extra(const plan *p, const scene_object *o, uint32_t *w
 static void orthographic_update(tracer *t, const class_node *n, ir_ref record, ir_ref *derived)
 {
     vec3 column[4];
-    sensor_derive_start(t, n, record, RECORD_WORDS, PARAM_TO_WORLD, derived, column);
+    sensor_extra_words(t, n, record, RECORD_WORDS, derived);
+    sensor_matrix(t, n, record, PARAM_TO_WORLD, column);
     vec3_put(column[0], derived + POSE_X),
         vec3_put(v3_scale(t, column[1], t_real(t, record, n->extra_word + EXTRA_ASPECT)), derived + POSE_Y);
     vec3_put(column[2], derived + POSE_Z), vec3_put(v3_normalize(t, column[2]), derived + DIRECTION);

@@ -31,7 +31,7 @@ static void offer_parameters(render_scene *s, const scene_object *o)
     const scene_value *focus = scene_get(o, "focus_distance");
     float degrees =
         (float)(360 / pi * atan(fov_tangent_x(fov_read(o, (double)s->full_width / s->full_height))));
-    render_add_parameter(s, o, PLAN_DATA_SLOT, 1, &one, 1e-3f, 179.99f, &degrees);
+    render_add_parameter(s, o, PLAN_DATA_SLOT, &(initial_values){1, &one, 1e-3f, 179.99f, &degrees});
     sensor_reasons(s, o);
     for (uint32_t i = 0; i < s->parameters.count; i++) {
         render_parameter *p = &s->parameters.data[i];
@@ -105,7 +105,8 @@ static void view_update(tracer *t, const class_node *n, ir_ref record, ir_ref *d
 {
     ir_func *f = t->f;
     vec3 columns[4];
-    sensor_derive_start(t, n, record, RECORD_WORDS, PARAM_TO_WORLD, derived, columns);
+    sensor_extra_words(t, n, record, RECORD_WORDS, derived);
+    sensor_matrix(t, n, record, PARAM_TO_WORLD, columns);
     sensor_pose_derive(t, columns, point_param(t, n, record, PARAM_ROTATION),
                        point_param(t, n, record, PARAM_TRANSLATION), derived);
     ir_ref half = ir_mul(f, plan_load(t, n, record, n->extra_word + EXTRA_FOV, PLAN_DATA_SLOT, t_u32(t, 0)),

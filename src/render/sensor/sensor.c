@@ -76,6 +76,8 @@ void sensor_pose_words(const double m[16], uint32_t *words)
 
 void sensor_window_words(const sensor_film *film, double shift_x, double shift_y, uint32_t *words)
 {
+    BL_ASSERT(film->full_width > 0 && film->full_height > 0, "a film of %u by %u", film->full_width,
+              film->full_height);
     words[WINDOW_OFFSET_X] = float_word((float)(shift_x + (double)film->x / film->full_width));
     words[WINDOW_OFFSET_Y] = float_word((float)(shift_y + (double)film->y / film->full_height));
     words[WINDOW_SCALE_X] = float_word((float)((double)film->width / film->full_width));
@@ -173,6 +175,8 @@ bl_result sensor_check(const render_scene *s, uint32_t index, const float *to_wo
 
 ir_ref sensor_real(tracer *t, const sensor_view *v, uint32_t word)
 {
+    BL_ASSERT(!v->node || word < v->node->cls->derived_count, "%s has %u derived values, not %u",
+              v->node->cls->plugin.name, v->node->cls->derived_count, word + 1);
     return v->node ? plan_derived(t, v->node, v->record, t_u32(t, word)) : t_real(t, v->record, word);
 }
 
@@ -194,11 +198,19 @@ static ir_ref trigonometric(tracer *t, ir_ref q, int first)
     return sum;
 }
 
-void sensor_derive_start(tracer *t, const class_node *n, ir_ref record, uint32_t words, uint32_t slot,
-                         ir_ref *derived, vec3 columns[4])
+void sensor_extra_words(tracer *t, const class_node *n, ir_ref record, uint32_t words, ir_ref *derived)
 {
+    BL_ASSERT(words <= n->cls->extra_words && words <= n->cls->derived_count,
+              "%s: %u words of %u, for %u derived values", n->cls->plugin.name, words, n->cls->extra_words,
+              n->cls->derived_count);
     for (uint32_t k = 0; k < words; k++)
         derived[k] = t_real(t, record, n->extra_word + k);
+}
+
+void sensor_matrix(tracer *t, const class_node *n, ir_ref record, uint32_t slot, vec3 columns[4])
+{
+    BL_ASSERT(n->cls->plugin.params[slot].kind == PLUGIN_TRANSFORM, "%s: parameter %u is no matrix",
+              n->cls->plugin.name, slot);
     for (uint32_t c = 0; c < 4; c++) {
         ir_ref e[3];
         for (uint32_t k = 0; k < 3; k++)

@@ -96,10 +96,10 @@ ir_ref sensor_in_window(tracer *t, vec2 position); /* bool: the position on the 
 /* Number `word` of what `record` makes, and three of them. */
 ir_ref sensor_real(tracer *t, const sensor_view *v, uint32_t word);
 vec3 sensor_vector(tracer *t, const sensor_view *v, uint32_t word);
-/* Where derived values start: the `words` numbers of the record behind n's extra words; columns: x, y, z and
- * origin of parameter `slot`, a matrix. */
-void sensor_derive_start(tracer *t, const class_node *n, ir_ref record, uint32_t words, uint32_t slot,
-                         ir_ref *derived, vec3 columns[4]);
+/* What derived values start from: the first `words` of n's extra words. */
+void sensor_extra_words(tracer *t, const class_node *n, ir_ref record, uint32_t words, ir_ref *derived);
+/* The parameter `slot`, a matrix: images of the axes x, y and z, and of the origin. */
+void sensor_matrix(tracer *t, const class_node *n, ir_ref record, uint32_t slot, vec3 columns[4]);
 /* The pose words from the columns x, y, z and origin of to_world, turned about and moved along the camera's
  * own axes. */
 void sensor_pose_derive(tracer *t, const vec3 columns[4], vec3 degrees, vec3 translation, ir_ref *derived);

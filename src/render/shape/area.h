@@ -6,11 +6,11 @@
 #include "render/classes.h"
 
 /* A shape kind's `pdf`: uniform density over the area as one over solid angle, distance^2 / (|cos| area). */
-static inline ir_ref area_density(tracer *t, ir_ref data, ir_ref inverse_area, vec3 ref, vec3 d,
-                                  ir_ref distance, vec3 normal)
+static inline ir_ref area_density(tracer *t, ir_ref data, ir_ref inverse_area, const emitter_hit *hit)
 {
-    (void)data, (void)ref;
-    return t_ratio(t, ir_mul(t->f, t_sqr(t, distance), inverse_area), ir_abs(t->f, v3_dot(t, d, normal)));
+    (void)data;
+    return t_ratio(t, ir_mul(t->f, t_sqr(t, hit->distance), inverse_area),
+                   ir_abs(t->f, v3_dot(t, hit->d, hit->normal)));
 }
 
 /* The point of a light's surface, chosen uniformly in area, as seen from ref. It shines on the side of its
@@ -29,7 +29,8 @@ static inline emitter_sample area_toward(tracer *t, ir_ref inverse_area, vec3 re
         .b = at->b,
     };
     s.facing = ir_lt(f, v3_dot(t, s.d, at->ns), t_f32(t, 0));
-    s.pdf = area_density(t, at->entry, inverse_area, ref, s.d, distance, at->ng);
+    emitter_hit hit = {.ref = ref, .d = s.d, .distance = distance, .normal = at->ng};
+    s.pdf = area_density(t, at->entry, inverse_area, &hit);
     return s;
 }
 

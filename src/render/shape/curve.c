@@ -189,16 +189,15 @@ static void nearer(tracer *t, cone_hit *best, ir_ref tmin, ir_ref at, ir_ref s, 
     best->there = ir_or(f, best->there, take);
 }
 
-/* Where the ray enters the sphere. */
-static void enter_ball(tracer *t, const ball *b, vec3 o, vec3 d, ir_ref per, ir_ref tmin, float s,
-                       cone_hit *best)
+/* Where the ray enters the sphere at the place s of the axis. per: 1 over the square of |d|. */
+static void enter_ball(tracer *t, const ball *b, const shape_ray *query, ir_ref per, float s, cone_hit *best)
 {
     ir_func *f = t->f;
-    vec3 to = v3_sub(t, b->c, o);
-    ir_ref middle = ir_mul(f, v3_dot(t, to, d), per);
-    vec3 nearest = v3_sub(t, v3_scale(t, d, middle), to);
+    vec3 to = v3_sub(t, b->c, query->o);
+    ir_ref middle = ir_mul(f, v3_dot(t, to, query->d), per);
+    vec3 nearest = v3_sub(t, v3_scale(t, query->d, middle), to);
     ir_ref square = ir_mul(f, ir_sub(f, t_sqr(t, b->r), v3_dot(t, nearest, nearest)), per);
-    nearer(t, best, tmin, ir_sub(f, middle, t_safe_sqrt(t, square)), t_f32(t, s),
+    nearer(t, best, query->tmin, ir_sub(f, middle, t_safe_sqrt(t, square)), t_f32(t, s),
            ir_ge(f, square, t_f32(t, 0)));
 }
 
@@ -235,14 +234,14 @@ static ir_ref cone_place(tracer *t, const cone *c, ir_ref at)
     return ir_div(t->f, ir_sub(t->f, t_mad(t, at, c->ad, c->ax), c->lean), c->size2);
 }
 
-static void linear_intersect(tracer *t, ir_ref data, vec3 o, vec3 d, ir_ref tmin, ir_ref tmax, ir_ref out[3])
+static void linear_intersect(tracer *t, ir_ref entry, const shape_ray *query, ir_ref out[3])
 {
     ir_func *f = t->f;
-    ball from = {kind_point(t, data), t_real(t, data, 3)},
-         to = {kind_point(t, t_offset(t, data, 4)), t_real(t, data, 7)};
-    ir_ref zero = t_f32(t, 0), one = t_f32(t, 1), per = ir_div(f, one, v3_dot(t, d, d));
-    cone_hit best = {tmax, zero, ir_bool(f, false)};
-    cone c = cone_along(t, &from, &to, o, d);
+    ball from = {kind_point(t, entry), t_real(t, entry, 3)},
+         to = {kind_point(t, t_offset(t, entry, 4)), t_real(t, entry, 7)};
+    ir_ref zero = t_f32(t, 0), one = t_f32(t, 1), per = ir_div(f, one, v3_dot(t, query->d, query->d));
+    cone_hit best = {query->tmax, zero, ir_bool(f, false)};
+    cone c = cone_along(t, &from, &to, query->o, query->d);
     ir_ref root = t_safe_sqrt(t, c.square),
            pierced = ir_and(f, ir_ge(f, c.square, zero), ir_gt(f, c.size2, zero));
     for (int side = -1; side <= 1;
@@ -252,9 +251,9 @@ static void linear_intersect(tracer *t, ir_ref data, vec3 o, vec3 d, ir_ref tmin
         ir_ref inward = ir_lt(f, t_mad(t, c.k2, at, c.k1),
                               zero); /* half the slope of the quadric, whose inside is negative */
         ir_ref on = ir_and(f, ir_ge(f, s, zero), ir_le(f, s, one));
-        nearer(t, &best, tmin, ir_add(f, at, c.shift), s, ir_and(f, pierced, ir_and(f, on, inward)));
+        nearer(t, &best, query->tmin, ir_add(f, at, c.shift), s, ir_and(f, pierced, ir_and(f, on, inward)));
     }
-    enter_ball(t, &from, o, d, per, tmin, 0, &best), enter_ball(t, &to, o, d, per, tmin, 1, &best);
+    enter_ball(t, &from, query, per, 0, &best), enter_ball(t, &to, query, per, 1, &best);
     out[0] = best.t, out[1] = best.s, out[2] = zero;
 }
 
@@ -326,8 +325,7 @@ static void newton_step(tracer *t, ir_ref points, vec3 o, vec3 d, ir_ref state[2
     state[1] = ir_add(f, state[1], ir_max(f, ir_min(f, ds, reach), ir_neg(f, reach)));
 }
 
-static void bspline_intersect(tracer *t, ir_ref entry, vec3 o, vec3 d, ir_ref tmin, ir_ref tmax,
-                              ir_ref out[3])
+static void bspline_intersect(tracer *t, ir_ref entry, const shape_ray *query, ir_ref out[3])
 {
     ir_func *f = t->f;
     ir_ref points = ir_add(f, t_word(t, entry, ENTRY_DATA), t_word(t, entry, ENTRY_POINTS)),
@@ -335,20 +333,20 @@ static void bspline_intersect(tracer *t, ir_ref entry, vec3 o, vec3 d, ir_ref tm
     ir_ref begin = t_real(t, entry, ENTRY_BEGIN), end = t_real(t, entry, ENTRY_END);
     spline first = spline_at(t, points, begin), last = spline_at(t, points, end);
     ball from = {first.c, first.r}, to = {last.c, last.r};
-    cone c = cone_along(t, &from, &to, o, d);
+    cone c = cone_along(t, &from, &to, query->o, query->d);
     /* a ray that just misses the cone may touch the tube */
     ir_ref at = ir_div(f, ir_neg(f, ir_add(f, t_safe_sqrt(t, c.square), c.k1)), c.k2);
     ir_ref s = t_clamp(t, cone_place(t, &c, at), -0.5f, 1.5f);
     /* from the origin moved near the piece, see cone_along */
-    vec3 near = v3_add(t, o, v3_scale(t, d, c.shift));
+    vec3 near = v3_add(t, query->o, v3_scale(t, query->d, c.shift));
     ir_ref state[3] = {at, t_mad(t, s, ir_sub(f, end, begin), begin), t_u32(t, 0)};
     ir_ref loop = ir_loop(f, state, 3);
     ir_while(f, ir_lt(f, state[2], t_u32(t, NEWTON_STEPS)));
     ir_ref next[3] = {state[0], state[1], ir_add(f, state[2], t_u32(t, 1))};
-    newton_step(t, points, near, d, next);
+    newton_step(t, points, near, query->d, next);
     ir_endloop(f, loop, next, 3);
     spline there = spline_at(t, points, state[1]);
-    vec3 x = v3_sub(t, v3_add(t, near, v3_scale(t, d, state[0])), there.c);
+    vec3 x = v3_sub(t, v3_add(t, near, v3_scale(t, query->d, state[0])), there.c);
     ir_ref r2 = t_sqr(t, there.r), speed = v3_length(t, there.d1);
     ir_ref off = ir_abs(f, ir_sub(f, v3_dot(t, x, x), r2)), across = ir_abs(f, v3_dot(t, x, there.d1));
     ir_ref at_rest = ir_and(f, ir_le(f, off, ir_mul(f, r2, t_f32(t, 1e-3f))),
@@ -356,10 +354,11 @@ static void bspline_intersect(tracer *t, ir_ref entry, vec3 o, vec3 d, ir_ref tm
     ir_ref low = ir_max(f, zero, ir_sub(f, begin, t_f32(t, OVERLAP))),
            high = ir_min(f, one, ir_add(f, end, t_f32(t, OVERLAP)));
     ir_ref on = ir_and(f, ir_ge(f, state[1], low), ir_le(f, state[1], high));
-    ir_ref outside = ir_lt(f, v3_dot(t, x, d), zero), hit_t = ir_add(f, state[0], c.shift);
-    ir_ref hit = ir_and(f, ir_and(f, at_rest, on),
-                        ir_and(f, outside, ir_and(f, ir_gt(f, hit_t, tmin), ir_lt(f, hit_t, tmax))));
-    out[0] = ir_select(f, hit, hit_t, tmax), out[1] = state[1], out[2] = zero;
+    ir_ref outside = ir_lt(f, v3_dot(t, x, query->d), zero), hit_t = ir_add(f, state[0], c.shift);
+    ir_ref hit =
+        ir_and(f, ir_and(f, at_rest, on),
+               ir_and(f, outside, ir_and(f, ir_gt(f, hit_t, query->tmin), ir_lt(f, hit_t, query->tmax))));
+    out[0] = ir_select(f, hit, hit_t, query->tmax), out[1] = state[1], out[2] = zero;
 }
 
 /* A step from where both equations hold already: what it does not move it differentiates. */
@@ -380,58 +379,60 @@ static vec3 away_from(tracer *t, vec3 c, vec3 p)
     return v3_normalize(t, v3_scale(t, x, ir_div(f, t_f32(t, 1), size)));
 }
 
-/* x: from the curve to the point; c1: the curve's derivative, r1 the radius's; place: along the segment. */
-static void curve_interact(tracer *t, ir_ref entry, ir_ref data, vec3 x, vec3 c1, ir_ref r1, ir_ref place,
-                           interaction *si)
+/* A point of the tube: x leads from the curve to it, c1 is the curve's derivative there, r1 the radius's. */
+typedef struct tube_point {
+    vec3 x, c1;
+    ir_ref r1;
+} tube_point;
+
+/* Texture coordinates and tangents at a hit, whose u is the place along the segment. */
+static void curve_interact(tracer *t, const shape_hit *hit, const tube_point *at, interaction *si)
 {
     ir_func *f = t->f;
-    ir_ref zero = t_f32(t, 0), one = t_f32(t, 1), count = ir_to_f32(f, t_word(t, data, CURVE_SEGMENTS));
-    vec3 axis = v3_normalize(t, c1),
+    ir_ref zero = t_f32(t, 0), one = t_f32(t, 1), count = ir_to_f32(f, t_word(t, hit->data, CURVE_SEGMENTS));
+    vec3 x = at->x, axis = v3_normalize(t, at->c1),
          up = v3(ir_neg(f, ir_mul(f, axis.z, axis.x)), ir_neg(f, ir_mul(f, axis.z, axis.y)),
                  ir_sub(f, one, t_sqr(t, axis.z)));
     ir_ref upright =
         ir_le(f, v3_dot(t, up, up), t_f32(t, 1e-12f)); /* along z: any other direction, the same every time */
     up = v3_select(t, upright, v3(zero, one, zero), up);
     vec3 rotated = v3_normalize(t, up), start = v3_cross(t, rotated, axis), out = v3_normalize(t, x);
-    si->uv = (vec2){t_turn(t, v3_dot(t, rotated, x), v3_dot(t, start, x)),
-                    ir_div(f, ir_add(f, place, ir_to_f32(f, t_word(t, entry, 11))), count)};
+    si->uv =
+        (vec2){t_turn(t, v3_dot(t, rotated, x), v3_dot(t, start, x)),
+               ir_div(f, ir_add(f, hit->u, ir_to_f32(f, t_word(t, hit->entry, BVH_ENTRY_PRIMITIVE))), count)};
     si->dp_du = v3_scale(t, v3_cross(t, axis, x), t_f32(t, 2 * pi));
-    si->dp_dv = v3_scale(t, v3_add(t, c1, v3_scale(t, out, r1)), count);
+    si->dp_dv = v3_scale(t, v3_add(t, at->c1, v3_scale(t, out, at->r1)), count);
 }
 
-static void linear_interact(tracer *t, ir_ref entry, ir_ref data, vec3 o, vec3 d, ir_ref hit_t, ir_ref u,
-                            ir_ref v, interaction *si)
+static void linear_interact(tracer *t, const shape_hit *hit, interaction *si)
 {
     ir_func *f = t->f;
-    vec3 from = kind_point(t, entry), a = v3_sub(t, kind_point(t, t_offset(t, entry, 4)), from),
-         c = v3_add(t, from, v3_scale(t, a, u));
-    ir_ref r0 = t_real(t, entry, 3), q = ir_sub(f, t_real(t, entry, 7), r0);
-    (void)v;
-    vec3 n = away_from(t, c, v3_add(t, o, v3_scale(t, d, hit_t)));
-    vec3 x = v3_scale(t, n, t_mad(t, q, u, r0)); /* back onto the sphere */
+    vec3 from = kind_point(t, hit->entry), a = v3_sub(t, kind_point(t, t_offset(t, hit->entry, 4)), from),
+         c = v3_add(t, from, v3_scale(t, a, hit->u));
+    ir_ref r0 = t_real(t, hit->entry, 3), q = ir_sub(f, t_real(t, hit->entry, 7), r0);
+    vec3 n = away_from(t, c, v3_add(t, hit->o, v3_scale(t, hit->d, hit->t)));
+    vec3 x = v3_scale(t, n, t_mad(t, q, hit->u, r0)); /* back onto the sphere */
     si->p = v3_add(t, c, x);
     si->ng = si->ns = n;
-    curve_interact(t, entry, data, x, a, q, u, si);
+    curve_interact(t, hit, &(tube_point){x, a, q}, si);
 }
 
-static void bspline_interact(tracer *t, ir_ref entry, ir_ref data, vec3 o, vec3 d, ir_ref hit_t, ir_ref u,
-                             ir_ref v, interaction *si)
+static void bspline_interact(tracer *t, const shape_hit *hit, interaction *si)
 {
     ir_func *f = t->f;
-    (void)v;
-    spline c = spline_at(t, ir_add(f, data, t_word(t, entry, ENTRY_POINTS)), u);
-    si->p = v3_add(t, o, v3_scale(t, d, hit_t));
+    spline c = spline_at(t, ir_add(f, hit->data, t_word(t, hit->entry, ENTRY_POINTS)), hit->u);
+    si->p = v3_add(t, hit->o, v3_scale(t, hit->d, hit->t));
     vec3 x = v3_scale(t, away_from(t, c.c, si->p), c.r);
     /* the circles turn with the curve and grow: (|c'|^2 - X.c'') X - r r' c' */
     ir_ref bend = ir_sub(f, v3_dot(t, c.d1, c.d1), v3_dot(t, x, c.d2));
     si->ng = si->ns =
         v3_normalize(t, v3_sub(t, v3_scale(t, x, bend), v3_scale(t, c.d1, ir_mul(f, c.r, c.r1))));
-    curve_interact(t, entry, data, x, c.d1, c.r1, u, si);
+    curve_interact(t, hit, &(tube_point){x, c.d1, c.r1}, si);
 }
 
 /* ---- moving: control points in their own space ---- */
 
-static uint32_t curve_own(const render_scene *s, const render_shape *shape, float *own)
+static uint32_t curve_object_data(const render_scene *s, const render_shape *shape, float *own)
 {
     double inverse[16];
     matrix_invert(scene_get(shape->object, "to_world")->matrix, inverse);
@@ -446,16 +447,16 @@ static uint32_t curve_own(const render_scene *s, const render_shape *shape, floa
     return 4 * shape->vertex_count;
 }
 
-static void curve_settle(tracer *t, const affine_map *to_world, const placed_at *at)
+static void curve_transform_point(tracer *t, const affine_map *to_world, const object_primitive *at)
 {
     ir_ref offset = ir_mul(t->f, at->number, t_u32(t, 4)), words[3];
-    vec3_put(affine_point(t, to_world, v3_load(t, ir_add(t->f, at->own, offset), 0)), words);
+    vec3_put(affine_point(t, to_world, v3_load(t, ir_add(t->f, at->object_data, offset), 0)), words);
     for (uint32_t k = 0; k < 3; k++)
         ir_store(t->f, BUFFER_SCENE, t_offset(t, ir_add(t->f, at->data, offset), CURVE_POINTS + k), words[k]);
 }
 
 /* Around balls of one radius r. */
-static void box_balls(tracer *t, const vec3 *centre, uint32_t count, ir_ref r, placed_shape *out)
+static void box_balls(tracer *t, const vec3 *centre, uint32_t count, ir_ref r, transformed_primitive *out)
 {
     ir_func *f = t->f;
     for (uint32_t i = 0; i < count; i++) {
@@ -471,12 +472,13 @@ static void box_balls(tracer *t, const vec3 *centre, uint32_t count, ir_ref r, p
 }
 
 /* Word of the first of the control points in their own space. */
-static ir_ref own_points(tracer *t, const placed_at *at, uint32_t word)
+static ir_ref own_points(tracer *t, const object_primitive *at, uint32_t word)
 {
-    return ir_add(t->f, at->own, ir_sub(t->f, t_word(t, at->entry, word), t_u32(t, CURVE_POINTS)));
+    return ir_add(t->f, at->object_data, ir_sub(t->f, t_word(t, at->entry, word), t_u32(t, CURVE_POINTS)));
 }
 
-static void linear_place(tracer *t, const affine_map *to_world, const placed_at *at, placed_shape *out)
+static void linear_transform(tracer *t, const affine_map *to_world, const object_primitive *at,
+                             transformed_primitive *out)
 {
     ir_ref own = own_points(t, at, ENTRY_SEGMENT), r[2] = {t_real(t, own, 3), t_real(t, own, 7)};
     vec3 p[2] = {affine_point(t, to_world, v3_load(t, own, 0)),
@@ -501,7 +503,8 @@ static ir_ref traced_blossom(tracer *t, const ir_ref d[4], const ir_ref u[3])
     return b[0];
 }
 
-static void bspline_place(tracer *t, const affine_map *to_world, const placed_at *at, placed_shape *out)
+static void bspline_transform(tracer *t, const affine_map *to_world, const object_primitive *at,
+                              transformed_primitive *out)
 {
     ir_func *f = t->f;
     ir_ref own = own_points(t, at, ENTRY_POINTS), value[4][4], radius = {0};
@@ -526,19 +529,19 @@ const shape_kind_class shape_kind_linear = {
     .name = "linear curve",
     .intersect = linear_intersect,
     .interact = linear_interact,
-    .own = curve_own,
-    .place = linear_place,
-    .moves = PLACE_AS_POINTS,
+    .object_data = curve_object_data,
+    .transform = linear_transform,
+    .moves = MOVES_AS_POINTS,
 };
 const shape_kind_class shape_kind_bspline = {
     .name = "bspline curve",
     .intersect = bspline_intersect,
     .interact = bspline_interact,
     .follow = bspline_follow,
-    .own = curve_own,
-    .place = bspline_place,
-    .settle = curve_settle,
-    .moves = PLACE_AS_POINTS,
+    .object_data = curve_object_data,
+    .transform = bspline_transform,
+    .transform_point = curve_transform_point,
+    .moves = MOVES_AS_POINTS,
     .entry_points = true,
 };
 

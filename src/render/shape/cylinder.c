@@ -141,18 +141,17 @@ static ir_ref cylinder_roots(tracer *t, ir_ref data, vec3 o, vec3 d, ir_ref at[2
     return ir_ge(f, square, t_f32(t, 0));
 }
 
-static void cylinder_intersect(tracer *t, ir_ref data, vec3 o, vec3 d, ir_ref tmin, ir_ref tmax,
-                               ir_ref out[3])
+static void cylinder_intersect(tracer *t, ir_ref entry, const shape_ray *query, ir_ref out[3])
 {
     ir_func *f = t->f;
     ir_ref zero = t_f32(t, 0), one = t_f32(t, 1), at[2], height[2], hit[2],
-           pierced = cylinder_roots(t, data, o, d, at, height);
+           pierced = cylinder_roots(t, entry, query->o, query->d, at, height);
     for (int k = 0; k < 2; k++) {
         ir_ref inside = ir_and(f, ir_ge(f, height[k], zero), ir_le(f, height[k], one));
-        hit[k] = ir_and(f, inside, ir_and(f, ir_gt(f, at[k], tmin), ir_lt(f, at[k], tmax)));
+        hit[k] = ir_and(f, inside, ir_and(f, ir_gt(f, at[k], query->tmin), ir_lt(f, at[k], query->tmax)));
     }
     ir_ref any = ir_and(f, pierced, ir_or(f, hit[0], hit[1]));
-    out[0] = ir_select(f, any, ir_select(f, hit[0], at[0], at[1]), tmax);
+    out[0] = ir_select(f, any, ir_select(f, hit[0], at[0], at[1]), query->tmax);
     out[1] = ir_select(f, hit[0], height[0], height[1]);
     out[2] = zero;
 }
@@ -185,15 +184,14 @@ static void cylinder_point(tracer *t, ir_ref data, ir_ref height, vec3 out, inte
     }
 }
 
-static void cylinder_interact(tracer *t, ir_ref entry, ir_ref data, vec3 o, vec3 d, ir_ref hit_t, ir_ref u,
-                              ir_ref v, interaction *si)
+static void cylinder_interact(tracer *t, const shape_hit *hit, interaction *si)
 {
-    (void)entry, (void)v;
-    vec3 at = v3_sub(t, v3_add(t, o, v3_scale(t, d, hit_t)), v3_load(t, data, CYLINDER_BASE));
-    vec3 s = v3_load(t, data, CYLINDER_S),
-         e = v3_load(t, data, CYLINDER_T); /* only what lies in the section: p may be off along the axis */
-    cylinder_point(t, data, u, v3_add(t, v3_scale(t, s, v3_dot(t, at, s)), v3_scale(t, e, v3_dot(t, at, e))),
-                   si);
+    vec3 at = v3_sub(t, v3_add(t, hit->o, v3_scale(t, hit->d, hit->t)), v3_load(t, hit->data, CYLINDER_BASE));
+    vec3 s = v3_load(t, hit->data, CYLINDER_S),
+         e = v3_load(t, hit->data,
+                     CYLINDER_T); /* only what lies in the section: p may be off along the axis */
+    cylinder_point(t, hit->data, hit->u,
+                   v3_add(t, v3_scale(t, s, v3_dot(t, at, s)), v3_scale(t, e, v3_dot(t, at, e))), si);
 }
 
 static interaction cylinder_at(tracer *t, ir_ref data, ir_ref u1, ir_ref u2)
@@ -223,7 +221,7 @@ static vec2 cylinder_unit(tracer *t, ir_ref data, const emitter_hit *hit)
 
 /* ---- moving: the tube in its own space ---- */
 
-static uint32_t cylinder_own(const render_scene *s, const render_shape *shape, float *own)
+static uint32_t cylinder_object_data(const render_scene *s, const render_shape *shape, float *own)
 {
     (void)s;
     const tube c = own_tube(shape->object);
@@ -234,10 +232,11 @@ static uint32_t cylinder_own(const render_scene *s, const render_shape *shape, f
 }
 
 /* Where to_world does not keep it round, s says how thick it is. */
-static void cylinder_place(tracer *t, const affine_map *to_world, const placed_at *at, placed_shape *out)
+static void cylinder_transform(tracer *t, const affine_map *to_world, const object_primitive *at,
+                               transformed_primitive *out)
 {
     ir_func *f = t->f;
-    ir_ref own = at->own;
+    ir_ref own = at->object_data;
     vec3 base = affine_point(t, to_world, v3_load(t, own, 0)),
          axis = affine_vector(t, to_world, v3_load(t, own, 3));
     vec3 s = affine_vector(t, to_world, v3_load(t, own, 6)),
@@ -274,8 +273,8 @@ const shape_kind_class shape_kind_cylinder = {
     .point = cylinder_at,
     .unit = cylinder_unit,
     .follow = cylinder_follow,
-    .own = cylinder_own,
-    .place = cylinder_place,
+    .object_data = cylinder_object_data,
+    .transform = cylinder_transform,
 };
 
 static const plugin_param cylinder_params[] = {

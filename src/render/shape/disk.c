@@ -58,19 +58,19 @@ static bl_result disk_load(render_scene *s, const scene_object *o, bl_error *err
 /* ---- traced ---- */
 
 /* As a triangle (Moeller and Trumbore 1997), with another region of the plane. */
-static void disk_intersect(tracer *t, ir_ref data, vec3 o, vec3 d, ir_ref tmin, ir_ref tmax, ir_ref out[3])
+static void disk_intersect(tracer *t, ir_ref entry, const shape_ray *query, ir_ref out[3])
 {
     ir_func *f = t->f;
-    vec3 e1 = v3_load(t, data, 3), e2 = v3_load(t, data, 6), p = v3_cross(t, d, e2);
+    vec3 e1 = v3_load(t, entry, 3), e2 = v3_load(t, entry, 6), p = v3_cross(t, query->d, e2);
     ir_ref inverse = ir_div(
         f, t_f32(t, 1), v3_dot(t, e1, p)); /* infinite or NaN for grazing rays: every test below then fails */
-    vec3 s = v3_sub(t, o, v3_load(t, data, 0)), q = v3_cross(t, s, e1);
+    vec3 s = v3_sub(t, query->o, v3_load(t, entry, 0)), q = v3_cross(t, s, e1);
     out[1] = ir_mul(f, v3_dot(t, s, p), inverse);
-    out[2] = ir_mul(f, v3_dot(t, d, q), inverse);
+    out[2] = ir_mul(f, v3_dot(t, query->d, q), inverse);
     ir_ref hit_t = ir_mul(f, v3_dot(t, e2, q), inverse);
     ir_ref inside = ir_le(f, t_mad(t, out[1], out[1], t_sqr(t, out[2])), t_f32(t, 1));
-    ir_ref hit = ir_and(f, inside, ir_and(f, ir_gt(f, hit_t, tmin), ir_lt(f, hit_t, tmax)));
-    out[0] = ir_select(f, hit, hit_t, tmax);
+    ir_ref hit = ir_and(f, inside, ir_and(f, ir_gt(f, hit_t, query->tmin), ir_lt(f, hit_t, query->tmax)));
+    out[0] = ir_select(f, hit, hit_t, query->tmax);
 }
 
 static vec2 disk_uv(tracer *t, ir_ref a, ir_ref b)
@@ -98,15 +98,13 @@ static void disk_tangents(tracer *t, ir_ref words, ir_ref a, ir_ref b, interacti
     si->dp_dv = v3_scale(t, v3_sub(t, v3_scale(t, along, a), v3_scale(t, s, b)), turn);
 }
 
-static void disk_interact(tracer *t, ir_ref entry, ir_ref data, vec3 o, vec3 d, ir_ref hit_t, ir_ref u,
-                          ir_ref v, interaction *si)
+static void disk_interact(tracer *t, const shape_hit *hit, interaction *si)
 {
-    (void)entry, (void)o, (void)d, (void)hit_t;
-    si->p = disk_point(t, data, u, v);
-    si->ng = si->ns = v3_load(t, data, DISK_NORMAL);
-    si->uv = disk_uv(t, u, v);
+    si->p = disk_point(t, hit->data, hit->u, hit->v);
+    si->ng = si->ns = v3_load(t, hit->data, DISK_NORMAL);
+    si->uv = disk_uv(t, hit->u, hit->v);
     if (t->plan->needs & NEED_TANGENTS)
-        disk_tangents(t, data, u, v, si);
+        disk_tangents(t, hit->data, hit->u, hit->v, si);
 }
 
 static interaction disk_at(tracer *t, ir_ref data, ir_ref u1, ir_ref u2)
@@ -141,7 +139,7 @@ static vec2 disk_unit(tracer *t, ir_ref data, const emitter_hit *hit)
 
 /* ---- moving: the normal's sign ---- */
 
-static uint32_t disk_own(const render_scene *s, const render_shape *shape, float *own)
+static uint32_t disk_object_data(const render_scene *s, const render_shape *shape, float *own)
 {
     (void)s;
     if (own)
@@ -150,7 +148,8 @@ static uint32_t disk_own(const render_scene *s, const render_shape *shape, float
     return 1;
 }
 
-static void disk_place(tracer *t, const affine_map *to_world, const placed_at *at, placed_shape *out)
+static void disk_transform(tracer *t, const affine_map *to_world, const object_primitive *at,
+                           transformed_primitive *out)
 {
     ir_func *f = t->f;
     vec3 s = to_world->column[0], e = to_world->column[1], n = v3_cross(t, s, e);
@@ -158,7 +157,7 @@ static void disk_place(tracer *t, const affine_map *to_world, const placed_at *a
     vec3_put(to_world->column[3], out->words + DISK_CENTER), vec3_put(s, out->words + DISK_S),
         vec3_put(e, out->words + DISK_T);
     memcpy(out->entry, out->words, 9 * sizeof *out->entry);
-    vec3_put(v3_scale(t, n, t_ratio(t, t_real(t, at->own, 0), length)), out->words + DISK_NORMAL);
+    vec3_put(v3_scale(t, n, t_ratio(t, t_real(t, at->object_data, 0), length)), out->words + DISK_NORMAL);
     for (int k = 0; k < 3; k++) {
         ir_ref c = out->words[DISK_CENTER + k], x = out->words[DISK_S + k], y = out->words[DISK_T + k];
         ir_ref reach = ir_sqrt(f, t_mad(t, x, x, t_sqr(t, y)));
@@ -177,8 +176,8 @@ const shape_kind_class shape_kind_disk = {
     .pdf = area_density,
     .point = disk_at,
     .unit = disk_unit,
-    .own = disk_own,
-    .place = disk_place,
+    .object_data = disk_object_data,
+    .transform = disk_transform,
 };
 
 static const plugin_param disk_params[] = {

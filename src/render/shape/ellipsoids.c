@@ -137,28 +137,26 @@ static vec3 to_sphere(tracer *t, ir_ref map, vec3 v)
 }
 
 /* About the point of the ray nearest to the centre, as for the sphere. */
-static void ellipsoid_intersect(tracer *t, ir_ref entry, vec3 o, vec3 d, ir_ref tmin, ir_ref tmax,
-                                ir_ref out[3])
+static void ellipsoid_intersect(tracer *t, ir_ref entry, const shape_ray *query, ir_ref out[3])
 {
     ir_func *f = t->f;
     ir_ref map = t_word(t, entry, 0), zero = t_f32(t, 0), one = t_f32(t, 1);
-    vec3 from = to_sphere(t, map, v3_sub(t, o, v3_load(t, map, ELLIPSOID_CENTER))),
-         along = to_sphere(t, map, d);
+    vec3 from = to_sphere(t, map, v3_sub(t, query->o, v3_load(t, map, ELLIPSOID_CENTER))),
+         along = to_sphere(t, map, query->d);
     ir_ref per = ir_div(f, one, v3_dot(t, along, along)),
            middle = ir_neg(f, ir_mul(f, v3_dot(t, from, along), per));
     vec3 nearest = v3_add(t, from, v3_scale(t, along, middle));
     ir_ref square = ir_mul(f, ir_sub(f, one, v3_dot(t, nearest, nearest)), per),
            at = ir_sub(f, middle, t_safe_sqrt(t, square));
-    ir_ref hit = ir_and(f, ir_ge(f, square, zero), ir_and(f, ir_gt(f, at, tmin), ir_lt(f, at, tmax)));
-    out[0] = ir_select(f, hit, at, tmax), out[1] = out[2] = zero;
+    ir_ref hit =
+        ir_and(f, ir_ge(f, square, zero), ir_and(f, ir_gt(f, at, query->tmin), ir_lt(f, at, query->tmax)));
+    out[0] = ir_select(f, hit, at, query->tmax), out[1] = out[2] = zero;
 }
 
-static void ellipsoid_interact(tracer *t, ir_ref entry, ir_ref data, vec3 o, vec3 d, ir_ref hit_t, ir_ref u,
-                               ir_ref v, interaction *si)
+static void ellipsoid_interact(tracer *t, const shape_hit *hit, interaction *si)
 {
-    (void)data, (void)u, (void)v;
-    ir_ref map = t_word(t, entry, 0), zero = t_f32(t, 0);
-    si->p = v3_add(t, o, v3_scale(t, d, hit_t));
+    ir_ref map = t_word(t, hit->entry, 0), zero = t_f32(t, 0);
+    si->p = v3_add(t, hit->o, v3_scale(t, hit->d, hit->t));
     vec3 n = to_sphere(t, map, v3_sub(t, si->p, v3_load(t, map, ELLIPSOID_CENTER)));
     vec3 x = v3_load(t, map, 0), y = v3_load(t, map, 3), z = v3_load(t, map, 6);
     si->ng = si->ns =
@@ -169,7 +167,7 @@ static void ellipsoid_interact(tracer *t, ir_ref entry, ir_ref data, vec3 o, vec
 /* ---- moving: half axes and centres in their own space ---- */
 
 /* Rows of a map are axes over their halves, at right angles. */
-static uint32_t ellipsoid_own(const render_scene *s, const render_shape *shape, float *own)
+static uint32_t ellipsoid_object_data(const render_scene *s, const render_shape *shape, float *own)
 {
     double inverse[16];
     matrix_invert(scene_get(shape->object, "to_world")->matrix, inverse);
@@ -191,10 +189,11 @@ static uint32_t ellipsoid_own(const render_scene *s, const render_shape *shape, 
     return ELLIPSOID_WORDS * shape->primitive_count;
 }
 
-static void ellipsoid_place(tracer *t, const affine_map *to_world, const placed_at *at, placed_shape *out)
+static void ellipsoid_transform(tracer *t, const affine_map *to_world, const object_primitive *at,
+                                transformed_primitive *out)
 {
     ir_func *f = t->f;
-    ir_ref own = ir_add(f, at->own, ir_mul(f, at->number, t_u32(t, ELLIPSOID_WORDS))),
+    ir_ref own = ir_add(f, at->object_data, ir_mul(f, at->number, t_u32(t, ELLIPSOID_WORDS))),
            square[3] = {t_f32(t, 0), t_f32(t, 0), t_f32(t, 0)}, centre[3];
     affine_map half;
     for (uint32_t k = 0; k < 4; k++)
@@ -220,8 +219,8 @@ const shape_kind_class shape_kind_ellipsoid = {
     .name = "ellipsoid",
     .intersect = ellipsoid_intersect,
     .interact = ellipsoid_interact,
-    .own = ellipsoid_own,
-    .place = ellipsoid_place,
+    .object_data = ellipsoid_object_data,
+    .transform = ellipsoid_transform,
     .refuses = ellipsoid_refuses,
     .entry_points = true,
 };

@@ -29,7 +29,7 @@ enum shape_word {
     SHAPE_INTERIOR,
     SHAPE_EXTERIOR,
     SHAPE_EMITTER_INDEX,
-    SHAPE_PLACE /* word of its place record; 0: it does not move */,
+    SHAPE_TO_WORLD /* word of its place record; 0: it does not move */,
     SHAPE_WORDS
 };
 
@@ -53,26 +53,28 @@ enum sphere_word { SPHERE_CENTER, SPHERE_RADIUS = 3, SPHERE_ROTATION, SPHERE_SIG
 /* Data words of a disk: centre, images of the x and y axes, unit normal. */
 enum disk_word { DISK_CENTER, DISK_S = 3, DISK_T = 6, DISK_NORMAL = 9, DISK_WORDS = 12 };
 
-/* A place record, of a shape whose to_world is requested: that one's offsets, how the shape moves with it
- * (enum place_as), its data, columns of the inverse of to_world as it is; of a mesh, where vertices and
- * normals (PLAN_NONE: it has none) stand as they are in its own space; of others where what the kind's `own`
- * says of them stands, and the boxes of their primitives. */
-enum place_word {
-    PLACE_VALUE,
-    PLACE_GRADIENT,
-    PLACE_AS,
-    PLACE_DATA,
-    PLACE_INVERSE,
-    PLACE_POSITIONS = PLACE_INVERSE + 12,
-    PLACE_NORMALS,
-    PLACE_OWN,
-    PLACE_BOXES,
-    PLACE_WORDS
+/* The to_world record of a shape whose to_world is requested. It holds the offsets of that parameter's values
+ * and gradient, how the shape moves with it (enum moves_as), the shape's data, and the columns of the inverse
+ * of to_world as it is now. The record of a mesh also says where its vertices and normals in object space
+ * stand (PLAN_NONE: it has no normals). The record of another shape says where the numbers of the kind's
+ * `object_data` stand, and the boxes of its primitives. */
+enum to_world_word {
+    TO_WORLD_VALUE,
+    TO_WORLD_GRADIENT,
+    TO_WORLD_MOVES_AS,
+    TO_WORLD_DATA,
+    TO_WORLD_INVERSE,
+    TO_WORLD_POSITIONS = TO_WORLD_INVERSE + 12,
+    TO_WORLD_NORMALS,
+    TO_WORLD_OBJECT_DATA,
+    TO_WORLD_BOXES,
+    TO_WORLD_WORDS
 };
 
-/* Points of the material go along; those of a sphere, so that it stays one; points that describe the shape go
- * along, not those of the material. */
-enum place_as { PLACE_AS_MATERIAL, PLACE_AS_BALL, PLACE_AS_POINTS };
+/* What moves with to_world. MOVES_AS_MATERIAL: every point of the surface goes along. MOVES_AS_SPHERE: the
+ * same, but so that a sphere stays a sphere. MOVES_AS_POINTS: the points that describe the shape go along;
+ * where a ray meets it then follows from them. */
+enum moves_as { MOVES_AS_MATERIAL, MOVES_AS_SPHERE, MOVES_AS_POINTS };
 
 enum mesh_array {
     MESH_ARRAY_POSITIONS,
@@ -86,8 +88,8 @@ enum mesh_moves {
     MOVE_NORMALS = 1 << MESH_ARRAY_NORMALS,
     MOVE_UVS = 1 << MESH_ARRAY_UVS,
     MOVE_ATTRIBUTES = 1 << MESH_ATTRIBUTE,
-    MOVE_PLACES = MOVE_ATTRIBUTES << 1,
-    MOVE_HITS = MOVE_POSITIONS | MOVE_PLACES,
+    MOVE_TO_WORLD = MOVE_ATTRIBUTES << 1,
+    MOVE_HITS = MOVE_POSITIONS | MOVE_TO_WORLD,
     MOVE_SURFACE = MOVE_HITS | MOVE_NORMALS | MOVE_UVS
 };
 
@@ -95,50 +97,71 @@ typedef struct affine_map {
     vec3 column[4]; /* images of the axes; of the origin */
 } affine_map;
 
-/* A primitive of a shape that moves: words of what `own` says, of the shape's data, of the entry; its number
- * in the shape. */
-typedef struct placed_at {
-    ir_ref own, data, entry, number;
-} placed_at;
+/* A primitive of a shape that moves: words of the kind's `object_data`, of the shape's data and of the entry;
+ * the primitive's number in the shape. */
+typedef struct object_primitive {
+    ir_ref object_data, data, entry, number;
+} object_primitive;
 
-/* What describes it under some to_world: words (of the shape's data from the first on), the first words of
- * its entry, its box, and of what may be a light the shape's area. shared: the words are the same for all
- * primitives. */
-enum { PLACED_WORDS = 13, PLACED_ENTRY = 9 };
-typedef struct placed_shape {
-    ir_ref to, words[PLACED_WORDS], entry[PLACED_ENTRY], least[3], most[3], area;
+/* The same primitive in the world: words of the shape's data (from the first on), the first words of its
+ * entry, its box, and the area of a shape that may be a light. shared: the words are the same for all
+ * primitives of the shape. */
+enum { TRANSFORMED_WORDS = 13, TRANSFORMED_ENTRY = 9 };
+typedef struct transformed_primitive {
+    ir_ref to, words[TRANSFORMED_WORDS], entry[TRANSFORMED_ENTRY], least[3], most[3], area;
     uint32_t word_count, entry_count;
     bool shared;
-} placed_shape;
+} transformed_primitive;
 
+/* A ray against a primitive. Only hits with tmin < t < tmax count. */
+typedef struct shape_ray {
+    vec3 o, d;
+    ir_ref tmin, tmax;
+} shape_ray;
+
+/* A hit that `intersect` has found: words of the entry in the hierarchy and of the shape's data, the ray, the
+ * distance t, and what the kind keeps of the place (u, v). */
+typedef struct shape_hit {
+    ir_ref entry, data;
+    vec3 o, d;
+    ir_ref t, u, v;
+} shape_hit;
+
+/* What a kind of primitive does. Functions that are traced take words of the scene buffer: `entry`, those of
+ * the primitive in the hierarchy, `shape_data`, those at SHAPE_DATA of its shape. */
 typedef struct shape_kind_class {
     const char *name;
-    void (*intersect)(tracer *t, ir_ref data, vec3 o, vec3 d, ir_ref tmin, ir_ref tmax,
-                      ir_ref out[3]); /* t, u, v */
-    void (*interact)(tracer *t, ir_ref entry_word, ir_ref shape_data, vec3 o, vec3 d, ir_ref hit_t, ir_ref u,
-                     ir_ref v, interaction *si);
-    /* As a light; NULL: cannot be one. */
+    /* Where the ray meets the primitive: t, u, v; without a hit t is query->tmax. */
+    void (*intersect)(tracer *t, ir_ref entry, const shape_ray *query, ir_ref out[3]);
+    /* The surface at a hit. */
+    void (*interact)(tracer *t, const shape_hit *hit, interaction *si);
+    /* The shape as a light, seen from `ref`. NULL: it cannot be one. */
     emitter_sample (*sample)(tracer *t, ir_ref shape_data, ir_ref inverse_area, vec3 ref, ir_ref u1,
                              ir_ref u2);
-    ir_ref (*pdf)(tracer *t, ir_ref shape_data, ir_ref inverse_area, vec3 ref, vec3 d, ir_ref distance,
-                  vec3 normal);
-    /* A point chosen uniformly in area: p, ng, ns (of any length), uv. NULL: not there yet. */
+    ir_ref (*pdf)(tracer *t, ir_ref shape_data, ir_ref inverse_area, const emitter_hit *hit);
+    /* A point chosen uniformly in area: p, ng, ns (of any length), uv. NULL: the kind has no such sampling.
+     */
     interaction (*point)(tracer *t, ir_ref shape_data, ir_ref u1, ir_ref u2);
-    /* Where a point that a ray met comes from: the inverse of `point`, of kinds whose `sample` goes through
-     * it. NULL: others. */
+    /* The inverse of `point`: the two numbers that lead to a point that a ray met. Only kinds whose `sample`
+     * goes through `point` have it; the others have NULL. */
     vec2 (*unit)(tracer *t, ir_ref shape_data, const emitter_hit *hit);
-    /* Of kinds that move with their to_world and are no meshes: what a shape is in its own space, which is
-     * how many numbers (own: NULL, they are not written), and what a primitive is in the world. NULL:
-     * others. */
-    uint32_t (*own)(const render_scene *s, const render_shape *shape, float *own);
-    void (*place)(tracer *t, const affine_map *to_world, const placed_at *at, placed_shape *out);
-    /* A hit that is known (at: t, u, v) as a function of the ray, to first order. NULL: `intersect` tells. */
+    /* The next two are hooks of kinds that move with their to_world and are no meshes; the others have NULL.
+     * object_data writes the numbers that describe the shape in object space, and returns how many they are;
+     * with out == NULL it only counts. transform makes a primitive of them, in the world. */
+    uint32_t (*object_data)(const render_scene *s, const render_shape *shape, float *out);
+    void (*transform)(tracer *t, const affine_map *to_world, const object_primitive *at,
+                      transformed_primitive *out);
+    /* A known hit (at: t, u, v) as a function of the ray, exact to first order. NULL: `intersect` is
+     * differentiated instead. */
     void (*follow)(tracer *t, ir_ref entry, vec3 o, vec3 d, ir_ref at[3]);
-    /* Why a shape cannot have this to_world, or NULL. NULL: it can have any that has an inverse. */
+    /* The reason why a shape cannot have this to_world, or NULL. A kind without this hook takes every matrix
+     * that has an inverse. */
     const char *(*refuses)(const double to_world[16]);
-    /* Where `place` is not all: one of the points (vertex_count) that describe a shape, to its data. */
-    void (*settle)(tracer *t, const affine_map *to_world, const placed_at *at);
-    enum place_as moves; /* as POINTS: what is differentiated reads them with kind_point */
+    /* For kinds whose data hold points (vertex_count of them) besides what `transform` writes: transforms one
+     * of these points and stores it in the data. */
+    void (*transform_point)(tracer *t, const affine_map *to_world, const object_primitive *at);
+    enum moves_as moves; /* with MOVES_AS_POINTS, functions that may be differentiated read the points with
+                            kind_point */
     bool entry_points; /* word 0 of an entry's payload is a place in the geometry (an offset until the plan is
                           made) */
 } shape_kind_class;
@@ -171,10 +194,16 @@ static inline bool mesh_slot_moves(uint32_t slot)
 {
     return slot >= PLAN_ARRAY_SLOT && slot < PLAN_ARRAY_SLOT + MESH_ATTRIBUTE;
 }
-/* Components of the vertex `index` (u32) of a mesh's array, or of `from`, words of the scene buffer, where no
- * parameter of the plan moves them. */
-void mesh_vertex(tracer *t, ir_ref mesh, enum mesh_array array, ir_ref from, ir_ref index,
-                 uint32_t components, ir_ref *out);
+/* A vertex array of a mesh (positions, normals or texture coordinates): the mesh's data words, and the words
+ * of the scene buffer where the values stand that hold while no parameter of the plan moves them. */
+typedef struct mesh_vertices {
+    ir_ref mesh;
+    enum mesh_array array;
+    ir_ref from;
+    uint32_t components;
+} mesh_vertices;
+/* The components of vertex `index` (u32). May run tracked. */
+void mesh_vertex(tracer *t, const mesh_vertices *array, ir_ref index, ir_ref *out);
 ir_ref mesh_positions_requested(tracer *t, ir_ref mesh); /* bool: the plan's parameters move them; mesh: data
                                                             of triangles, where plan.moves has them at all */
 /* The colour of an attribute at the surface that is being looked at (tracer.surface). May run tracked. */
@@ -188,27 +217,27 @@ vec3 affine_normal(tracer *t, const affine_map *m, vec3 n); /* by the matrix of 
 affine_map affine_inverse(tracer *t, const affine_map *m);  /* of what has none, finite numbers */
 
 /* The to_world of a shape or an instance; PLAN_NONE: not offered, or there is no such object. */
-uint32_t place_parameter(const render_scene *s, const scene_object *o);
-bool place_is(const render_scene *s, uint32_t parameter); /* to_world of some shape or instance */
-void place_reasons(render_scene *s); /* once lights are bound: what their gradients lack */
-bool place_requested(const plan *p, const scene_object *o);
-bool place_moves_levels(const plan *p);  /* of some instance; */
-bool place_moves_grouped(const plan *p); /* of some shape that instances show */
+uint32_t to_world_parameter(const render_scene *s, const scene_object *o);
+bool to_world_is(const render_scene *s, uint32_t parameter); /* to_world of some shape or instance */
+void to_world_reasons(render_scene *s); /* once lights are bound: what their gradients lack */
+bool to_world_requested(const plan *p, const scene_object *o);
+bool to_world_moves_levels(const plan *p);  /* of some instance; */
+bool to_world_moves_grouped(const plan *p); /* of some shape that instances show */
 /* An error unless the 16 numbers can be the to_world that the parameter is: finite, with an inverse, and what
  * the kind of shape takes; the last row is not looked at. */
-bl_result place_check(const render_scene *s, uint32_t parameter, const float *values, bl_error *err);
-void place_write(plan *p); /* records of the requested ones */
-/* place: SHAPE_PLACE of a shape, LEVEL_PLACE of a level. to_world; the motion away from where the shape is,
- * in the space that it stands in, the identity with derivatives; a surface goes along. */
-affine_map place_map(tracer *t, ir_ref place);
-affine_map place_motion(tracer *t, ir_ref place);
-affine_map place_motion_of_points(
+bl_result to_world_check(const render_scene *s, uint32_t parameter, const float *values, bl_error *err);
+void to_world_write(plan *p); /* records of the requested ones */
+/* place: SHAPE_TO_WORLD of a shape, LEVEL_MOTION of a level. to_world; the motion away from where the shape
+ * is, in the space that it stands in, the identity with derivatives; a surface goes along. */
+affine_map to_world_map(tracer *t, ir_ref place);
+affine_map to_world_motion(tracer *t, ir_ref place);
+affine_map to_world_motion_of_points(
     tracer *t,
-    ir_ref place); /* that of what describes the shape; place_motion, of the material, is then none */
-affine_map place_level_motion(tracer *t, ir_ref level); /* level: its record */
+    ir_ref place); /* that of what describes the shape; to_world_motion, of the material, is then none */
+affine_map to_world_level_motion(tracer *t, ir_ref level); /* level: its record */
 /* Of what stands in a level, in the world; level: none where the scene has no groups, or the shape stands in
  * none. */
-affine_map place_motion_within(tracer *t, ir_ref shape, ir_ref level);
-void place_carry(tracer *t, const affine_map *motion, interaction *si);
+affine_map to_world_motion_within(tracer *t, ir_ref shape, ir_ref level);
+void to_world_carry(tracer *t, const affine_map *motion, interaction *si);
 
 #endif

@@ -10,6 +10,7 @@
 
 static uint32_t put_words(render_scene *s, const void *data, size_t bytes)
 {
+    BL_ASSERT(bytes % 4 == 0, "%zu bytes are no words", bytes);
     uint32_t at = s->geometry.count, words = (uint32_t)(bytes / 4);
     array_reserve(&s->geometry, at + words);
     memcpy(s->geometry.data + at, data, bytes);
@@ -209,52 +210,63 @@ static void vertex_indices(tracer *t, ir_ref data, ir_ref face, ir_ref out[3])
         out[k] = t_word(t, at, k);
 }
 
-/* Barycentric interpolation of a vertex array of n components. */
-static void interpolate(tracer *t, ir_ref data, enum mesh_array array, ir_ref from, const ir_ref index[3],
-                        const ir_ref weight[3], uint32_t n, ir_ref *out)
+/* Barycentric interpolation of a vertex array. */
+static void interpolate(tracer *t, const mesh_vertices *array, const ir_ref index[3], const ir_ref weight[3],
+                        ir_ref *out)
 {
     ir_func *f = t->f;
     for (uint32_t v = 0; v < 3; v++) {
         ir_ref x[3];
-        mesh_vertex(t, data, array, from, index[v], n, x);
-        for (uint32_t k = 0; k < n; k++)
+        mesh_vertex(t, array, index[v], x);
+        for (uint32_t k = 0; k < array->components; k++)
             out[k] = v ? t_mad(t, x[k], weight[v], out[k]) : ir_mul(f, x[k], weight[v]);
     }
 }
 
 /* Moeller and Trumbore 1997. */
-static void triangle_intersect(tracer *t, ir_ref data, vec3 o, vec3 d, ir_ref tmin, ir_ref tmax,
-                               ir_ref out[3])
+static void triangle_intersect(tracer *t, ir_ref entry, const shape_ray *query, ir_ref out[3])
 {
     ir_func *f = t->f;
-    vec3 v0 = v3_load(t, data, 0), e1 = v3_load(t, data, 3), e2 = v3_load(t, data, 6);
-    vec3 p = v3_cross(t, d, e2);
+    vec3 v0 = v3_load(t, entry, 0), e1 = v3_load(t, entry, 3), e2 = v3_load(t, entry, 6);
+    vec3 p = v3_cross(t, query->d, e2);
     ir_ref determinant = v3_dot(t, e1, p), zero = t_f32(t, 0);
     ir_ref inverse = ir_div(f, t_f32(t, 1),
                             determinant); /* infinite or NaN for grazing rays: every test below then fails */
-    vec3 s = v3_sub(t, o, v0), q = v3_cross(t, s, e1);
+    vec3 s = v3_sub(t, query->o, v0), q = v3_cross(t, s, e1);
     out[1] = ir_mul(f, v3_dot(t, s, p), inverse);
-    out[2] = ir_mul(f, v3_dot(t, d, q), inverse);
+    out[2] = ir_mul(f, v3_dot(t, query->d, q), inverse);
     ir_ref hit_t = ir_mul(f, v3_dot(t, e2, q), inverse);
     ir_ref inside =
         ir_and(f, ir_ge(f, out[1], zero),
                ir_and(f, ir_ge(f, out[2], zero), ir_le(f, ir_add(f, out[1], out[2]), t_f32(t, 1))));
-    ir_ref hit = ir_and(f, inside, ir_and(f, ir_gt(f, hit_t, tmin), ir_lt(f, hit_t, tmax)));
-    out[0] = ir_select(f, hit, hit_t, tmax);
+    ir_ref hit = ir_and(f, inside, ir_and(f, ir_gt(f, hit_t, query->tmin), ir_lt(f, hit_t, query->tmax)));
+    out[0] = ir_select(f, hit, hit_t, query->tmax);
 }
 
-static void attribute_or(tracer *t, ir_ref data, enum mesh_array array, ir_ref face, const ir_ref weight[3],
-                         uint32_t n, ir_ref *value)
+/* A combination of a face's vertices. With barycentrics as weights it is a point of the face; with weights
+ * that add up to 0 it is the difference along an edge. data: of the mesh. */
+typedef struct face_point {
+    ir_ref data, face, weight[3];
+} face_point;
+
+/* Normals (3 components) or texture coordinates (2) of the mesh, interpolated; `value` stays as it is where
+ * the mesh does not have that array. */
+static void attribute_or(tracer *t, const face_point *at, enum mesh_array array, ir_ref *value)
 {
+    BL_ASSERT(array == MESH_ARRAY_NORMALS || array == MESH_ARRAY_UVS, "array %d is not optional", (int)array);
     ir_func *f = t->f;
-    ir_ref from = t_word(t, data, array == MESH_ARRAY_NORMALS ? MESH_NORMALS : MESH_UVS),
+    ir_ref from = t_word(t, at->data, array == MESH_ARRAY_NORMALS ? MESH_NORMALS : MESH_UVS),
            there = ir_ne(f, from, t_u32(t, PLAN_NONE));
     ir_ref index[3], got[3];
-    vertex_indices(t, data, face, index);
+    vertex_indices(t, at->data, at->face, index);
     for (int k = 0; k < 3; k++) /* a mesh without the array reads word 0 and ignores it */
         index[k] = ir_select(f, there, index[k], t_u32(t, 0));
-    interpolate(t, data, array, ir_select(f, there, from, t_u32(t, 0)), index, weight, n, got);
-    for (uint32_t k = 0; k < n; k++)
+    mesh_vertices vertices = {.mesh = at->data,
+                              .array = array,
+                              .from = ir_select(f, there, from, t_u32(t, 0)),
+                              .components = array == MESH_ARRAY_NORMALS ? 3 : 2};
+    interpolate(t, &vertices, index, at->weight, got);
+    for (uint32_t k = 0; k < vertices.components; k++)
         value[k] = ir_select(f, there, got[k], value[k]);
 }
 
@@ -267,8 +279,8 @@ static void triangle_tangents(tracer *t, ir_ref data, ir_ref face, vec3 e1, vec3
     ir_ref uv1[2] = {one, zero}, uv2[2] = {zero, one};
     if (t->plan->scene->has_uvs) { /* weights that give the difference along an edge */
         ir_ref minus = t_f32(t, -1);
-        attribute_or(t, data, MESH_ARRAY_UVS, face, (const ir_ref[]){minus, one, zero}, 2, uv1);
-        attribute_or(t, data, MESH_ARRAY_UVS, face, (const ir_ref[]){minus, zero, one}, 2, uv2);
+        attribute_or(t, &(face_point){data, face, {minus, one, zero}}, MESH_ARRAY_UVS, uv1);
+        attribute_or(t, &(face_point){data, face, {minus, zero, one}}, MESH_ARRAY_UVS, uv2);
     }
     ir_ref determinant = ir_sub(f, ir_mul(f, uv1[0], uv2[1]), ir_mul(f, uv1[1], uv2[0])),
            good = ir_ne(f, determinant, zero);
@@ -279,54 +291,63 @@ static void triangle_tangents(tracer *t, ir_ref data, ir_ref face, vec3 e1, vec3
     si->dp_du = v3_select(t, good, du, any.s), si->dp_dv = v3_select(t, good, dv, any.t);
 }
 
-/* The triangle as the mesh's positions have it now. */
-static void moved_triangle(tracer *t, ir_ref data, ir_ref face, vec3 *v0, vec3 *e1, vec3 *e2)
+/* A vertex, and the edges from it to the other two. */
+typedef struct triangle {
+    vec3 v0, e1, e2;
+} triangle;
+
+/* The triangle with the mesh's positions as parameters hold them. */
+static triangle moved_triangle(tracer *t, ir_ref data, ir_ref face)
 {
     ir_ref index[3], p[3][3];
     vertex_indices(t, data, face, index);
-    for (int k = 0; k < 3; k++)
-        mesh_vertex(t, data, MESH_ARRAY_POSITIONS, t_word(t, data, MESH_POSITIONS), index[k], 3, p[k]);
-    *v0 = v3(p[0][0], p[0][1], p[0][2]);
-    *e1 = v3_sub(t, v3(p[1][0], p[1][1], p[1][2]), *v0), *e2 = v3_sub(t, v3(p[2][0], p[2][1], p[2][2]), *v0);
-}
-
-/* Barycentrics of the point where the line meets the triangle's plane: what was hit slides along the ray. */
-static void ray_coordinates(tracer *t, vec3 o, vec3 d, vec3 v0, vec3 e1, vec3 e2, ir_ref *u, ir_ref *v)
-{
-    ir_func *f = t->f;
-    vec3 p = v3_cross(t, d, e2), s = v3_sub(t, o, v0), q = v3_cross(t, s, e1);
-    ir_ref inverse = ir_div(f, t_f32(t, 1), v3_dot(t, e1, p));
-    *u = ir_mul(f, v3_dot(t, s, p), inverse), *v = ir_mul(f, v3_dot(t, d, q), inverse);
-}
-
-static void triangle_interact(tracer *t, ir_ref entry, ir_ref data, vec3 o, vec3 d, ir_ref hit_t, ir_ref u,
-                              ir_ref v, interaction *si)
-{
-    ir_func *f = t->f;
-    (void)hit_t;
-    vec3 v0 = v3_load(t, entry, 0), e1 = v3_load(t, entry, 3), e2 = v3_load(t, entry, 6);
-    if (t->tracked && t->plan->moves & MOVE_POSITIONS) {
-        moved_triangle(t, data, t_word(t, entry, 11), &v0, &e1, &e2);
-        ray_coordinates(t, o, d, v0, e1, e2, &u, &v);
-        si->b = (vec2){u, v};
+    for (int k = 0; k < 3; k++) {
+        mesh_vertices positions = {data, MESH_ARRAY_POSITIONS, t_word(t, data, MESH_POSITIONS), 3};
+        mesh_vertex(t, &positions, index[k], p[k]);
     }
-    si->p = v3_add(t, v0, v3_add(t, v3_scale(t, e1, u), v3_scale(t, e2, v)));
-    si->ng = si->ns = v3_normalize(t, v3_cross(t, e1, e2));
-    si->uv = (vec2){u, v};
+    triangle r = {.v0 = vec3_at(p[0])};
+    r.e1 = v3_sub(t, vec3_at(p[1]), r.v0), r.e2 = v3_sub(t, vec3_at(p[2]), r.v0);
+    return r;
+}
+
+/* Barycentrics of the point where the line meets the triangle's plane. As the triangle moves, what was hit
+ * slides along the ray. */
+static vec2 ray_coordinates(tracer *t, vec3 o, vec3 d, const triangle *at)
+{
+    ir_func *f = t->f;
+    vec3 p = v3_cross(t, d, at->e2), s = v3_sub(t, o, at->v0), q = v3_cross(t, s, at->e1);
+    ir_ref inverse = ir_div(f, t_f32(t, 1), v3_dot(t, at->e1, p)), u = ir_mul(f, v3_dot(t, s, p), inverse);
+    return (vec2){u, ir_mul(f, v3_dot(t, d, q), inverse)};
+}
+
+static void triangle_interact(tracer *t, const shape_hit *hit, interaction *si)
+{
+    ir_func *f = t->f;
+    triangle at;
+    at.v0 = v3_load(t, hit->entry, 0), at.e1 = v3_load(t, hit->entry, 3), at.e2 = v3_load(t, hit->entry, 6);
+    vec2 b = {hit->u, hit->v};
+    if (t->tracked && t->plan->moves & MOVE_POSITIONS) {
+        at = moved_triangle(t, hit->data, t_word(t, hit->entry, BVH_ENTRY_PRIMITIVE));
+        si->b = b = ray_coordinates(t, hit->o, hit->d, &at);
+    }
+    si->p = v3_add(t, at.v0, v3_add(t, v3_scale(t, at.e1, b.x), v3_scale(t, at.e2, b.y)));
+    si->ng = si->ns = v3_normalize(t, v3_cross(t, at.e1, at.e2));
+    si->uv = b;
     const render_scene *s = t->plan->scene;
-    ir_ref weight[3] = {ir_sub(f, t_f32(t, 1), ir_add(f, u, v)), u, v}, face = t_word(t, entry, 11);
+    face_point point = {.data = hit->data, .weight = {ir_sub(f, t_f32(t, 1), ir_add(f, b.x, b.y)), b.x, b.y}};
+    point.face = t_word(t, hit->entry, BVH_ENTRY_PRIMITIVE);
     if (s->has_normals) {
         ir_ref n[3] = {si->ng.x, si->ng.y, si->ng.z};
-        attribute_or(t, data, MESH_ARRAY_NORMALS, face, weight, 3, n);
+        attribute_or(t, &point, MESH_ARRAY_NORMALS, n);
         si->ns = v3_normalize(t, v3(n[0], n[1], n[2]));
     }
     if (s->has_uvs) {
-        ir_ref uv[2] = {u, v};
-        attribute_or(t, data, MESH_ARRAY_UVS, face, weight, 2, uv);
+        ir_ref uv[2] = {b.x, b.y};
+        attribute_or(t, &point, MESH_ARRAY_UVS, uv);
         si->uv = (vec2){uv[0], uv[1]};
     }
     if (t->plan->needs & NEED_TANGENTS)
-        triangle_tangents(t, data, face, e1, e2, si);
+        triangle_tangents(t, hit->data, point.face, at.e1, at.e2, si);
 }
 
 static interaction triangle_point(tracer *t, ir_ref data, ir_ref u1, ir_ref u2)
@@ -342,7 +363,8 @@ static interaction triangle_point(tracer *t, ir_ref data, ir_ref u1, ir_ref u2)
     u1 = t_clamp(t, t_ratio(t, ir_sub(f, u1, low), ir_sub(f, high, low)), 0,
                  0x1.fffffep-1f); /* the rest of the number is uniform again */
     vec2 b = warp_triangle(t, u1, u2);
-    ir_ref weight[3] = {ir_sub(f, t_f32(t, 1), ir_add(f, b.x, b.y)), b.x, b.y}, index[3], p[3][3];
+    face_point point = {data, face, {ir_sub(f, t_f32(t, 1), ir_add(f, b.x, b.y)), b.x, b.y}};
+    ir_ref index[3], p[3][3];
     vertex_indices(t, data, face, index);
     for (int k = 0; k < 3; k++) {
         ir_ref at = ir_add(f, t_word(t, data, MESH_POSITIONS), ir_mul(f, index[k], t_u32(t, 3)));
@@ -361,12 +383,12 @@ static interaction triangle_point(tracer *t, ir_ref data, ir_ref u1, ir_ref u2)
     at.ns = at.ng;
     if (t->plan->scene->has_normals) {
         ir_ref n[3] = {at.ng.x, at.ng.y, at.ng.z};
-        attribute_or(t, data, MESH_ARRAY_NORMALS, face, weight, 3, n);
+        attribute_or(t, &point, MESH_ARRAY_NORMALS, n);
         at.ns = v3(n[0], n[1], n[2]);
     }
     if (t->plan->scene->has_uvs) {
         ir_ref uv[2] = {b.x, b.y};
-        attribute_or(t, data, MESH_ARRAY_UVS, face, weight, 2, uv);
+        attribute_or(t, &point, MESH_ARRAY_UVS, uv);
         at.uv = (vec2){uv[0], uv[1]};
     }
     return at;

@@ -38,8 +38,9 @@ void mesh_add_attributes(render_scene *s, const scene_object *o, const scene_mes
         }
         const uint32_t shape[2] = {attribute_of_faces(a->name) ? m->face_count : m->vertex_count,
                                    a->channels};
-        render_add_array(s, o, a->name, PLAN_ARRAY_SLOT + MESH_ATTRIBUTE + index, 2, shape,
-                         least_of(a->values, (size_t)shape[0] * shape[1]), INFINITY, a->values);
+        const initial_values v = {2, shape, least_of(a->values, (size_t)shape[0] * shape[1]), INFINITY,
+                                  a->values};
+        render_add_array(s, o, a->name, PLAN_ARRAY_SLOT + MESH_ATTRIBUTE + index, &v);
     }
 }
 
@@ -137,25 +138,27 @@ typedef struct mesh_values {
 
 static mesh_values values_of(tracer *t, ir_ref mesh, uint32_t array)
 {
+    BL_ASSERT(array < mesh_array_count(t->plan->scene), "array %u of %u", array,
+              mesh_array_count(t->plan->scene));
     ir_ref at = t_word(t, mesh, MESH_ARRAYS);
     return (mesh_values){t_word(t, at, 3 * array), t_word(t, at, 3 * array + 1),
                          t_word(t, at, 3 * array + 2)};
 }
 
-void mesh_vertex(tracer *t, ir_ref mesh, enum mesh_array array, ir_ref from, ir_ref index,
-                 uint32_t components, ir_ref *out)
+void mesh_vertex(tracer *t, const mesh_vertices *array, ir_ref index, ir_ref *out)
 {
+    BL_ASSERT(array->array < MESH_ATTRIBUTE, "array %d has no vertices of the mesh's own", (int)array->array);
     ir_func *f = t->f;
-    ir_ref first = ir_mul(f, index, t_u32(t, components));
-    for (uint32_t k = 0; k < components; k++)
-        out[k] = t_real(t, ir_add(f, from, first), k);
-    if (!(t->plan->moves >> array & 1))
+    ir_ref first = ir_mul(f, index, t_u32(t, array->components));
+    for (uint32_t k = 0; k < array->components; k++)
+        out[k] = t_real(t, ir_add(f, array->from, first), k);
+    if (!(t->plan->moves >> array->array & 1))
         return;
-    mesh_values v = values_of(t, mesh, array);
+    mesh_values v = values_of(t, array->mesh, array->array);
     ir_ref there = ir_ne(f, v.value, t_u32(t, PLAN_NONE)), zero = t_u32(t, 0);
     ir_ref value = ir_select(f, there, v.value, zero),
            at = ir_select(f, there, first, zero); /* a rectangle has no such parameters */
-    for (uint32_t k = 0; k < components; k++)
+    for (uint32_t k = 0; k < array->components; k++)
         out[k] = ir_select(f, there, plan_value(t, value, v.gradient, true, t_offset(t, at, k)), out[k]);
 }
 

@@ -279,15 +279,15 @@ static void load_voxel(tracer *t, ir_ref entry, ir_ref voxel[3], vec3 *corner)
     *corner = vec_of(at);
 }
 
-static void sdf_intersect(tracer *t, ir_ref entry, vec3 o, vec3 d, ir_ref tmin, ir_ref tmax, ir_ref out[3])
+static void sdf_intersect(tracer *t, ir_ref entry, const shape_ray *query, ir_ref out[3])
 {
     ir_func *f = t->f;
     ir_ref data = t_word(t, entry, ENTRY_DATA), voxel[3], k[8], c[4], zero = t_f32(t, 0), one = t_f32(t, 1),
            enter[3], leave[3], in[3], exit[3];
-    vec3 corner, from, along = to_grid(t, data, d, false);
+    vec3 corner, from, along = to_grid(t, data, query->d, false);
     load_voxel(t, entry, voxel, &corner);
-    from = v3_sub(t, to_grid(t, data, o, true), corner);
-    ir_ref begin = tmin, end = tmax;
+    from = v3_sub(t, to_grid(t, data, query->o, true), corner);
+    ir_ref begin = query->tmin, end = query->tmax;
     for (uint32_t axis = 0; axis < 3; axis++) {
         ir_ref di = axis_of(along, axis),
                inverse = ir_div(
@@ -318,8 +318,8 @@ static void sdf_intersect(tracer *t, ir_ref entry, vec3 o, vec3 d, ir_ref tmin, 
     split(t, c, at[0], &b), split(t, c, at[1], &b);
     ir_ref crossing = ir_and(f, ir_lt(f, begin, end), brackets(t, b.f_near, b.f_far));
     ir_ref hit_t = ir_add(f, begin, find_zero(t, c, &b, crossing));
-    ir_ref hit = ir_and(f, crossing, ir_and(f, ir_gt(f, hit_t, tmin), ir_lt(f, hit_t, tmax)));
-    out[0] = ir_select(f, hit, hit_t, tmax);
+    ir_ref hit = ir_and(f, crossing, ir_and(f, ir_gt(f, hit_t, query->tmin), ir_lt(f, hit_t, query->tmax)));
+    out[0] = ir_select(f, hit, hit_t, query->tmax);
     out[1] = out[2] = zero;
 }
 
@@ -394,26 +394,25 @@ static vec3 smooth_gradient(tracer *t, ir_ref data, vec3 p, const ir_ref voxel[3
     return vec_of(sum);
 }
 
-static void sdf_interact(tracer *t, ir_ref entry, ir_ref data, vec3 o, vec3 d, ir_ref hit_t, ir_ref u,
-                         ir_ref v, interaction *si)
+static void sdf_interact(tracer *t, const shape_hit *hit, interaction *si)
 {
-    (void)u, (void)v;
     ir_ref voxel[3], k[8], zero = t_f32(t, 0), place[3];
     vec3 corner;
-    load_voxel(t, entry, voxel, &corner);
-    si->p = v3_add(t, o, v3_scale(t, d, hit_t));
-    vec3 p = to_grid(t, data, si->p, true), w = v3_sub(t, p, corner);
+    load_voxel(t, hit->entry, voxel, &corner);
+    si->p = v3_add(t, hit->o, v3_scale(t, hit->d, hit->t));
+    vec3 p = to_grid(t, hit->data, si->p, true), w = v3_sub(t, p, corner);
     for (uint32_t axis = 0; axis < 3; axis++)
         place[axis] = t_clamp(t, axis_of(w, axis), 0, 1);
     w = vec_of(place);
-    voxel_polynomial(t, data, voxel, k);
-    si->ng = si->ns = world_normal(t, data, polynomial_gradient(t, k, w));
+    voxel_polynomial(t, hit->data, voxel, k);
+    si->ng = si->ns = world_normal(t, hit->data, polynomial_gradient(t, k, w));
     si->uv = (vec2){zero, zero};
     if (t->plan->scene->has_smooth_sdf) {
-        ir_ref smooth = ir_ne(t->f, t_word(t, data, SDF_SMOOTH), t_u32(t, 0));
-        si->ns = v3_select(t, smooth,
-                           world_normal(t, data, smooth_gradient(t, data, v3_add(t, corner, w), voxel, w)),
-                           si->ng);
+        ir_ref smooth = ir_ne(t->f, t_word(t, hit->data, SDF_SMOOTH), t_u32(t, 0));
+        si->ns = v3_select(
+            t, smooth,
+            world_normal(t, hit->data, smooth_gradient(t, hit->data, v3_add(t, corner, w), voxel, w)),
+            si->ng);
     }
 }
 
@@ -433,13 +432,14 @@ static void sdf_follow(tracer *t, ir_ref entry, vec3 o, vec3 d, ir_ref at[3])
 
 /* ---- moving: nothing but to_world itself ---- */
 
-static uint32_t sdf_own(const render_scene *s, const render_shape *shape, float *own)
+static uint32_t sdf_object_data(const render_scene *s, const render_shape *shape, float *own)
 {
     (void)s, (void)shape, (void)own;
     return 0;
 }
 
-static void sdf_place(tracer *t, const affine_map *to_world, const placed_at *at, placed_shape *out)
+static void sdf_transform(tracer *t, const affine_map *to_world, const object_primitive *at,
+                          transformed_primitive *out)
 {
     ir_func *f = t->f;
     affine_map back = affine_inverse(t, to_world);
@@ -480,8 +480,8 @@ const shape_kind_class shape_kind_sdf = {
     .name = "sdf voxel",
     .intersect = sdf_intersect,
     .interact = sdf_interact,
-    .own = sdf_own,
-    .place = sdf_place,
+    .object_data = sdf_object_data,
+    .transform = sdf_transform,
     .follow = sdf_follow,
     .entry_points = true,
 };

@@ -85,13 +85,13 @@ static ir_ref sphere_roots(tracer *t, ir_ref data, vec3 o, vec3 d, ir_ref *near,
     return ir_ge(f, square, t_f32(t, 0));
 }
 
-static void sphere_intersect(tracer *t, ir_ref data, vec3 o, vec3 d, ir_ref tmin, ir_ref tmax, ir_ref out[3])
+static void sphere_intersect(tracer *t, ir_ref entry, const shape_ray *query, ir_ref out[3])
 {
     ir_func *f = t->f;
-    ir_ref near, far, there = sphere_roots(t, data, o, d, &near, &far);
-    ir_ref hit_t = ir_select(f, ir_gt(f, near, tmin), near, far);
-    ir_ref hit = ir_and(f, there, ir_and(f, ir_gt(f, hit_t, tmin), ir_lt(f, hit_t, tmax)));
-    out[0] = ir_select(f, hit, hit_t, tmax);
+    ir_ref near, far, there = sphere_roots(t, entry, query->o, query->d, &near, &far);
+    ir_ref hit_t = ir_select(f, ir_gt(f, near, query->tmin), near, far);
+    ir_ref hit = ir_and(f, there, ir_and(f, ir_gt(f, hit_t, query->tmin), ir_lt(f, hit_t, query->tmax)));
+    out[0] = ir_select(f, hit, hit_t, query->tmax);
     out[1] = out[2] = t_f32(t, 0);
 }
 
@@ -132,17 +132,15 @@ static void sphere_tangents(tracer *t, ir_ref entry, ir_ref data, vec3 n, intera
     si->dp_dv = v3_scale(t, down, ir_mul(f, radius, t_f32(t, pi)));
 }
 
-static void sphere_interact(tracer *t, ir_ref entry, ir_ref data, vec3 o, vec3 d, ir_ref hit_t, ir_ref u,
-                            ir_ref v, interaction *si)
+static void sphere_interact(tracer *t, const shape_hit *hit, interaction *si)
 {
-    (void)u, (void)v;
-    vec3 c = v3_load(t, entry, 0);
-    vec3 n = v3_normalize(t, v3_sub(t, v3_add(t, o, v3_scale(t, d, hit_t)), c));
-    si->p = v3_add(t, c, v3_scale(t, n, t_real(t, entry, 3))); /* back onto the sphere */
-    si->ng = si->ns = v3_scale(t, n, t_real(t, data, SPHERE_SIGN));
-    si->uv = sphere_uv(t, data, n);
+    vec3 c = v3_load(t, hit->entry, 0);
+    vec3 n = v3_normalize(t, v3_sub(t, v3_add(t, hit->o, v3_scale(t, hit->d, hit->t)), c));
+    si->p = v3_add(t, c, v3_scale(t, n, t_real(t, hit->entry, 3))); /* back onto the sphere */
+    si->ng = si->ns = v3_scale(t, n, t_real(t, hit->data, SPHERE_SIGN));
+    si->uv = sphere_uv(t, hit->data, n);
     if (t->plan->needs & NEED_TANGENTS)
-        sphere_tangents(t, entry, data, n, si);
+        sphere_tangents(t, hit->entry, hit->data, n, si);
 }
 
 /* 1 - cos of the half angle under which the sphere appears; sine^2 <= 1 outside. Stable for small angles. */
@@ -204,16 +202,14 @@ static emitter_sample sphere_sample(tracer *t, ir_ref data, ir_ref inverse_area,
     return s;
 }
 
-static ir_ref sphere_pdf(tracer *t, ir_ref data, ir_ref inverse_area, vec3 ref, vec3 d, ir_ref distance,
-                         vec3 normal)
+static ir_ref sphere_pdf(tracer *t, ir_ref data, ir_ref inverse_area, const emitter_hit *hit)
 {
     ir_func *f = t->f;
-    vec3 to = v3_sub(t, v3_load(t, data, SPHERE_CENTER), ref);
+    vec3 to = v3_sub(t, v3_load(t, data, SPHERE_CENTER), hit->ref);
     ir_ref distance2 = v3_dot(t, to, to),
            sine2 = t_ratio(t, t_sqr(t, t_real(t, data, SPHERE_RADIUS)), distance2);
     ir_ref outside = ir_and(f, ir_lt(f, sine2, t_f32(t, 0.9999f)), ir_gt(f, distance2, t_f32(t, 0)));
-    ir_ref inside_pdf =
-        t_ratio(t, ir_mul(f, t_sqr(t, distance), inverse_area), ir_abs(f, v3_dot(t, d, normal)));
+    ir_ref inside_pdf = area_density(t, data, inverse_area, hit);
     return ir_select(f, outside, cone_pdf(t, one_minus_cos(t, ir_min(f, sine2, t_f32(t, 1)))), inside_pdf);
 }
 
@@ -230,7 +226,7 @@ static interaction sphere_point(tracer *t, ir_ref data, ir_ref u1, ir_ref u2)
 
 /* ---- moving: centre and radius in its own space ---- */
 
-static uint32_t sphere_own(const render_scene *s, const render_shape *shape, float *own)
+static uint32_t sphere_object_data(const render_scene *s, const render_shape *shape, float *own)
 {
     (void)s;
     for (int k = 0; own && k < 3; k++)
@@ -241,10 +237,11 @@ static uint32_t sphere_own(const render_scene *s, const render_shape *shape, flo
 }
 
 /* Where to_world does not scale all axes alike, the radius goes by the root of the mean of their squares. */
-static void sphere_place(tracer *t, const affine_map *to_world, const placed_at *at, placed_shape *out)
+static void sphere_transform(tracer *t, const affine_map *to_world, const object_primitive *at,
+                             transformed_primitive *out)
 {
     ir_func *f = t->f;
-    ir_ref own = at->own;
+    ir_ref own = at->object_data;
     const vec3 *m = to_world->column;
     ir_ref square = ir_add(f, v3_dot(t, m[0], m[0]), ir_add(f, v3_dot(t, m[1], m[1]), v3_dot(t, m[2], m[2])));
     ir_ref scale = ir_sqrt(f, ir_mul(f, square, t_f32(t, 1.0f / 3))), r = ir_mul(f, t_real(t, own, 3), scale),
@@ -272,9 +269,9 @@ const shape_kind_class shape_kind_sphere = {
     .point = sphere_point,
     .unit = NULL /* only what faces the reference is sampled */,
     .follow = sphere_follow,
-    .own = sphere_own,
-    .place = sphere_place,
-    .moves = PLACE_AS_BALL,
+    .object_data = sphere_object_data,
+    .transform = sphere_transform,
+    .moves = MOVES_AS_SPHERE,
 };
 
 static const plugin_param sphere_params[] = {

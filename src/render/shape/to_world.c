@@ -30,7 +30,7 @@ static uint32_t slot_of(const scene_object *o)
     return PLAN_NONE;
 }
 
-uint32_t place_parameter(const render_scene *s, const scene_object *o)
+uint32_t to_world_parameter(const render_scene *s, const scene_object *o)
 {
     uint32_t slot = slot_of(o);
     return slot == PLAN_NONE ? PLAN_NONE : render_find_parameter(s, o, slot);
@@ -41,7 +41,7 @@ static bool is_place(const render_parameter *p, const scene_object *o)
     return o && o->index == p->object && p->slot == slot_of(o);
 }
 
-bool place_is(const render_scene *s, uint32_t parameter)
+bool to_world_is(const render_scene *s, uint32_t parameter)
 {
     bool any = false;
     for (uint32_t i = 0; i < s->shapes.count; i++)
@@ -51,46 +51,46 @@ bool place_is(const render_scene *s, uint32_t parameter)
     return any;
 }
 
-bool place_requested(const plan *p, const scene_object *o)
+bool to_world_requested(const plan *p, const scene_object *o)
 {
-    uint32_t i = p->moves & MOVE_PLACES ? place_parameter(p->scene, o) : PLAN_NONE;
+    uint32_t i = p->moves & MOVE_TO_WORLD ? to_world_parameter(p->scene, o) : PLAN_NONE;
     return i != PLAN_NONE && p->gradient_offset[i] != PLAN_NONE;
 }
 
-bool place_moves_levels(const plan *p)
+bool to_world_moves_levels(const plan *p)
 {
     bool any = false;
     for (uint32_t k = 0; k < p->scene->instances.count; k++)
-        any |= place_requested(p, p->scene->instances.data[k].object);
+        any |= to_world_requested(p, p->scene->instances.data[k].object);
     return any;
 }
 
-bool place_moves_grouped(const plan *p)
+bool to_world_moves_grouped(const plan *p)
 {
     bool any = false;
     for (uint32_t i = 0; i < p->scene->shapes.count && p->scene->has_groups; i++)
-        any |= p->scene->shapes.data[i].group > 0 && place_requested(p, p->scene->shapes.data[i].object);
+        any |= p->scene->shapes.data[i].group > 0 && to_world_requested(p, p->scene->shapes.data[i].object);
     return any;
 }
 
-void place_reasons(render_scene *s)
+void to_world_reasons(render_scene *s)
 {
     static const char left_out[] =
         "edges and shadows that move, and what lies next to mirrors, smooth glass and masks, are left out";
     for (uint32_t i = 0; i < s->shapes.count; i++) {
         const render_shape *shape = &s->shapes.data[i];
-        uint32_t parameter = place_parameter(s, shape->object);
+        uint32_t parameter = to_world_parameter(s, shape->object);
         bool beams = shape->emitter && ((const emitter_class *)(const void *)shape->emitter->cls)->delta;
         if (parameter != PLAN_NONE)
             s->parameters.data[parameter].reason =
                 beams ? arena_printf(&s->memory, "%s; so is the place of the light", left_out) : left_out;
     }
     for (uint32_t k = 0; k < s->instances.count; k++)
-        if (place_parameter(s, s->instances.data[k].object) != PLAN_NONE)
-            s->parameters.data[place_parameter(s, s->instances.data[k].object)].reason = left_out;
+        if (to_world_parameter(s, s->instances.data[k].object) != PLAN_NONE)
+            s->parameters.data[to_world_parameter(s, s->instances.data[k].object)].reason = left_out;
 }
 
-bl_result place_check(const render_scene *s, uint32_t parameter, const float *values, bl_error *err)
+bl_result to_world_check(const render_scene *s, uint32_t parameter, const float *values, bl_error *err)
 {
     const char *name = s->parameters.data[parameter].name, *refusal = NULL;
     double m[16];
@@ -126,15 +126,15 @@ static uint32_t own_space(plan *p, uint32_t from, uint32_t count, const double b
 }
 
 /* A record with what every place has; inverse: of to_world as it is. */
-static uint32_t write_place(plan *p, const scene_object *o, uint32_t parameter, double inverse[16])
+static uint32_t write_to_world(plan *p, const scene_object *o, uint32_t parameter, double inverse[16])
 {
-    const uint32_t at = plan_reserve(p, PLACE_WORDS);
+    const uint32_t at = plan_reserve(p, TO_WORLD_WORDS);
     uint32_t *w = p->words.data + at;
-    w[PLACE_VALUE] = p->value_offset[parameter], w[PLACE_GRADIENT] = p->gradient_offset[parameter];
+    w[TO_WORLD_VALUE] = p->value_offset[parameter], w[TO_WORLD_GRADIENT] = p->gradient_offset[parameter];
     bool regular = matrix_invert(scene_get(o, "to_world")->matrix, inverse);
     BL_ASSERT(regular, "%s: a singular to_world was loaded", o->cls->name);
     for (uint32_t k = 0; k < 12; k++)
-        w[PLACE_INVERSE + k] = float_word((float)inverse[4 * (k % 3) + k / 3]);
+        w[TO_WORLD_INVERSE + k] = float_word((float)inverse[4 * (k % 3) + k / 3]);
     return at;
 }
 
@@ -142,25 +142,28 @@ static uint32_t write_place(plan *p, const scene_object *o, uint32_t parameter, 
 static void write_solid(plan *p, const render_shape *shape, uint32_t place)
 {
     const shape_kind_class *kind = shape_kinds[shape->kind];
-    uint32_t count = kind->own(p->scene, shape, NULL), own = plan_reserve(p, count),
+    BL_ASSERT(kind->transform, "the kind %s has object_data and no transform", kind->name);
+    uint32_t count = kind->object_data(p->scene, shape, NULL), own = plan_reserve(p, count),
              boxes = plan_reserve(p, 6 * shape->primitive_count);
     float *numbers = arena_alloc(&p->memory, (count + 1) * sizeof *numbers);
-    kind->own(p->scene, shape, numbers);
+    uint32_t written = kind->object_data(p->scene, shape, numbers);
+    BL_ASSERT(written == count, "the kind %s wrote %u numbers after counting %u", kind->name, written, count);
     memcpy(p->words.data + own, numbers, count * sizeof *numbers);
     for (uint32_t i = 0; i < shape->primitive_count; i++)
         memcpy(p->words.data + boxes + 6 * (size_t)i,
                p->scene->primitives.data[shape->first_entry_primitive + i].bounds, 6 * sizeof(float));
-    p->words.data[place + PLACE_OWN] = own, p->words.data[place + PLACE_BOXES] = boxes;
+    p->words.data[place + TO_WORLD_OBJECT_DATA] = own, p->words.data[place + TO_WORLD_BOXES] = boxes;
 }
 
 static uint32_t write_shape_place(plan *p, const render_shape *shape, uint32_t parameter)
 {
+    BL_ASSERT(shape->kind < SHAPE_KIND_COUNT, "a shape of kind %u", shape->kind);
     const scene_object *o = shape->object;
     double inverse[16];
-    const uint32_t at = write_place(p, o, parameter, inverse),
+    const uint32_t at = write_to_world(p, o, parameter, inverse),
                    *mesh = p->words.data + p->geometry + shape->data;
     uint32_t *w = p->words.data + at, positions = 0, normals = 0;
-    w[PLACE_AS] = shape_kinds[shape->kind]->moves, w[PLACE_DATA] = p->geometry + shape->data;
+    w[TO_WORLD_MOVES_AS] = shape_kinds[shape->kind]->moves, w[TO_WORLD_DATA] = p->geometry + shape->data;
     if (shape->kind == SHAPE_TRIANGLES) {
         double transposed[16];
         for (int k = 0; k < 16; k++)
@@ -171,26 +174,27 @@ static uint32_t write_shape_place(plan *p, const render_shape *shape, uint32_t p
             from[1] == PLAN_NONE ? PLAN_NONE : own_space(p, from[1], shape->vertex_count, transposed, 0);
         w = p->words.data + at;
     }
-    w[PLACE_POSITIONS] = positions, w[PLACE_NORMALS] = normals;
-    if (shape_kinds[shape->kind]->own)
+    w[TO_WORLD_POSITIONS] = positions, w[TO_WORLD_NORMALS] = normals;
+    if (shape_kinds[shape->kind]->object_data)
         write_solid(p, shape, at);
     return at;
 }
 
-void place_write(plan *p)
+void to_world_write(plan *p)
 {
     const render_scene *s = p->scene;
-    for (uint32_t i = 0; i < s->shapes.count && p->moves & MOVE_PLACES; i++)
-        if (place_requested(p, s->shapes.data[i].object)) {
+    for (uint32_t i = 0; i < s->shapes.count && p->moves & MOVE_TO_WORLD; i++)
+        if (to_world_requested(p, s->shapes.data[i].object)) {
             uint32_t record =
-                write_shape_place(p, &s->shapes.data[i], place_parameter(s, s->shapes.data[i].object));
-            p->words.data[p->words.data[HEADER_SHAPES] + i * SHAPE_WORDS + SHAPE_PLACE] = record;
+                write_shape_place(p, &s->shapes.data[i], to_world_parameter(s, s->shapes.data[i].object));
+            p->words.data[p->words.data[HEADER_SHAPES] + i * SHAPE_WORDS + SHAPE_TO_WORLD] = record;
         }
-    p->level_places = arena_alloc(&p->memory, (s->instances.count + 1) * sizeof *p->level_places);
+    p->level_motions = arena_alloc(&p->memory, (s->instances.count + 1) * sizeof *p->level_motions);
     for (uint32_t k = 0; k < s->instances.count; k++) {
         const scene_object *o = s->instances.data[k].object;
         double inverse[16];
-        p->level_places[k] = place_requested(p, o) ? write_place(p, o, place_parameter(s, o), inverse) : 0;
+        p->level_motions[k] =
+            to_world_requested(p, o) ? write_to_world(p, o, to_world_parameter(s, o), inverse) : 0;
     }
 }
 
@@ -244,11 +248,11 @@ vec3 kind_point(tracer *t, ir_ref word)
 /* bool: the shape has a place record */
 static ir_ref moves(tracer *t, ir_ref place) { return ir_ne(t->f, place, t_u32(t, 0)); }
 
-affine_map place_map(tracer *t, ir_ref place)
+affine_map to_world_map(tracer *t, ir_ref place)
 {
     ir_func *f = t->f;
-    ir_ref there = moves(t, place), value = t_word(t, place, PLACE_VALUE),
-           gradient = t_word(t, place, PLACE_GRADIENT), none = t_u32(t, PLAN_NONE);
+    ir_ref there = moves(t, place), value = t_word(t, place, TO_WORLD_VALUE),
+           gradient = t_word(t, place, TO_WORLD_GRADIENT), none = t_u32(t, PLAN_NONE);
     value = ir_select(f, there, value, t_u32(t, 0)), gradient = ir_select(f, there, gradient, none);
     affine_map m;
     for (uint32_t k = 0; k < 4; k++) {
@@ -283,11 +287,11 @@ static vec3 column_of_one(tracer *t, uint32_t k)
     return v3(t_f32(t, k == 0), t_f32(t, k == 1), t_f32(t, k == 2));
 }
 
-affine_map place_motion_of_points(tracer *t, ir_ref place)
+affine_map to_world_motion_of_points(tracer *t, ir_ref place)
 {
-    ir_ref at = ir_select(t->f, moves(t, place), t_offset(t, place, PLACE_INVERSE), t_u32(t, 0));
+    ir_ref at = ir_select(t->f, moves(t, place), t_offset(t, place, TO_WORLD_INVERSE), t_u32(t, 0));
     tracer now = t_deciding(t);
-    affine_map change = place_map(t, place), from = place_map(&now, place), r;
+    affine_map change = to_world_map(t, place), from = to_world_map(&now, place), r;
     for (int k = 0; k < 4; k++)
         change.column[k] = v3_sub(t, change.column[k], from.column[k]);
     for (uint32_t k = 0; k < 4; k++) {
@@ -298,7 +302,7 @@ affine_map place_motion_of_points(tracer *t, ir_ref place)
     return r;
 }
 
-static bool kind_in_use(tracer *t, enum place_as as)
+static bool kind_in_use(tracer *t, enum moves_as as)
 {
     bool any = false;
     for (uint32_t k = 0; k < SHAPE_KIND_COUNT; k++)
@@ -306,30 +310,30 @@ static bool kind_in_use(tracer *t, enum place_as as)
     return any;
 }
 
-static ir_ref moves_as(tracer *t, ir_ref place, enum place_as as)
+static ir_ref moves_as(tracer *t, ir_ref place, enum moves_as as)
 {
-    return ir_and(t->f, moves(t, place), ir_eq(t->f, t_word(t, place, PLACE_AS), t_u32(t, as)));
+    return ir_and(t->f, moves(t, place), ir_eq(t->f, t_word(t, place, TO_WORLD_MOVES_AS), t_u32(t, as)));
 }
 
-affine_map place_motion(tracer *t, ir_ref place)
+affine_map to_world_motion(tracer *t, ir_ref place)
 {
-    affine_map r = place_motion_of_points(t, place);
-    for (uint32_t k = 0; k < 4 && kind_in_use(t, PLACE_AS_POINTS); k++)
-        r.column[k] = v3_select(t, moves_as(t, place, PLACE_AS_POINTS), column_of_one(t, k), r.column[k]);
-    if (!kind_in_use(t, PLACE_AS_BALL))
+    affine_map r = to_world_motion_of_points(t, place);
+    for (uint32_t k = 0; k < 4 && kind_in_use(t, MOVES_AS_POINTS); k++)
+        r.column[k] = v3_select(t, moves_as(t, place, MOVES_AS_POINTS), column_of_one(t, k), r.column[k]);
+    if (!kind_in_use(t, MOVES_AS_SPHERE))
         return r;
     ir_func *f = t->f;
-    ir_ref ball = moves_as(t, place, PLACE_AS_BALL);
-    vec3 centre = v3_load(t, ir_select(f, ball, t_word(t, place, PLACE_DATA), t_u32(t, 0)), SPHERE_CENTER);
+    ir_ref ball = moves_as(t, place, MOVES_AS_SPHERE);
+    vec3 centre = v3_load(t, ir_select(f, ball, t_word(t, place, TO_WORLD_DATA), t_u32(t, 0)), SPHERE_CENTER);
     affine_map alike = similar(t, &r, v3_select(t, ball, centre, r.column[3]));
     for (int k = 0; k < 4; k++)
         r.column[k] = v3_select(t, ball, alike.column[k], r.column[k]);
     return r;
 }
 
-affine_map place_level_motion(tracer *t, ir_ref level)
+affine_map to_world_level_motion(tracer *t, ir_ref level)
 {
-    return place_motion_of_points(t, t_word(t, level, LEVEL_PLACE));
+    return to_world_motion_of_points(t, t_word(t, level, LEVEL_MOTION));
 }
 
 static affine_map level_map(tracer *t, ir_ref level, uint32_t which)
@@ -357,22 +361,22 @@ static affine_map seen_from_outside(tracer *t, const affine_map *r, ir_ref level
     return out;
 }
 
-affine_map place_motion_within(tracer *t, ir_ref shape, ir_ref level)
+affine_map to_world_motion_within(tracer *t, ir_ref shape, ir_ref level)
 {
-    affine_map r = place_motion(t, t_word(t, shape, SHAPE_PLACE));
+    affine_map r = to_world_motion(t, t_word(t, shape, SHAPE_TO_WORLD));
     if (ir_is_none(level))
         return r;
-    if (place_moves_grouped(t->plan))
+    if (to_world_moves_grouped(t->plan))
         r = seen_from_outside(t, &r, level);
-    if (!place_moves_levels(t->plan))
+    if (!to_world_moves_levels(t->plan))
         return r;
-    affine_map outer = place_level_motion(t, level), all;
+    affine_map outer = to_world_level_motion(t, level), all;
     for (uint32_t k = 0; k < 4; k++)
         all.column[k] = (k < 3 ? affine_vector : affine_point)(t, &outer, r.column[k]);
     return all;
 }
 
-void place_carry(tracer *t, const affine_map *r, interaction *si)
+void to_world_carry(tracer *t, const affine_map *r, interaction *si)
 {
     si->p = affine_point(t, r, si->p);
     si->ng = v3_normalize(t, affine_normal(t, r, si->ng)),

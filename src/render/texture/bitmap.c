@@ -74,7 +74,7 @@ static bl_result bitmap_load(render_scene *s, const scene_object *o, bl_error *e
         return scene_error(err, r, file->where, "bitmap: %s", reason.text);
     widen(&image);
     uint32_t shape[4] = {image.height, image.width, image.channels};
-    render_add_parameter(s, o, PLAN_DATA_SLOT, 3, shape, 0, INFINITY, image.pixels);
+    render_add_parameter(s, o, PLAN_DATA_SLOT, &(initial_values){3, shape, 0, INFINITY, image.pixels});
     image_free(&image);
     return BL_OK;
 }

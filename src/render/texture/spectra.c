@@ -83,7 +83,7 @@ static bl_result add_samples(render_scene *s, const scene_object *o, const doubl
     TRY(check_samples(o, wavelengths, values, count, err));
     for (uint32_t k = 0; k < count; k++)
         numbers[k] = (float)values[k];
-    render_add_parameter(s, o, PLAN_DATA_SLOT, 1, &count, 0, INFINITY, numbers);
+    render_add_parameter(s, o, PLAN_DATA_SLOT, &(initial_values){1, &count, 0, INFINITY, numbers});
     append_weights(s, o, wavelengths, NULL, count);
     return BL_OK;
 }

@@ -78,7 +78,7 @@ static bl_result grid_load(render_scene *s, const scene_object *o, bl_error *err
                            "gridvolume: the grid has no extent: \"to_world\" or the file's box is flat");
     }
     uint32_t shape[4] = {v.size[2], v.size[1], v.size[0], v.channels};
-    render_add_parameter(s, o, PLAN_DATA_SLOT, 4, shape, -INFINITY, INFINITY, v.values);
+    render_add_parameter(s, o, PLAN_DATA_SLOT, &(initial_values){4, shape, -INFINITY, INFINITY, v.values});
     volume_free(&v);
     return BL_OK;
 }
@@ -103,6 +103,8 @@ static void grid_extra(const plan *p, const scene_object *o, uint32_t *words)
 static void voxel(tracer *t, const class_node *n, ir_ref record, const ir_ref at[3], uint32_t count,
                   ir_ref *out)
 {
+    BL_ASSERT(count <= channels_of(n) || channels_of(n) == 1, "%u channels of a grid of %u", count,
+              channels_of(n));
     ir_func *f = t->f;
     uint32_t word = n->extra_word + EXTRA_VALUE;
     ir_ref row = t_mad(t, at[2], t_word(t, record, n->extra_word + EXTRA_SIZE + 1), at[1]);
@@ -113,10 +115,13 @@ static void voxel(tracer *t, const class_node *n, ir_ref record, const ir_ref at
                            channels_of(n) == 1 ? first : t_offset(t, first, c));
 }
 
-static void trilinear(tracer *t, const class_node *n, ir_ref record, const ir_ref at[3],
-                      enum texture_wrap mode, uint32_t count, ir_ref *out)
+static enum texture_wrap wrap_of(const class_node *n) { return (enum texture_wrap)(n->variant >> 2 & 3); }
+
+static void trilinear(tracer *t, const class_node *n, ir_ref record, const ir_ref at[3], uint32_t count,
+                      ir_ref *out)
 {
     ir_func *f = t->f;
+    const enum texture_wrap mode = wrap_of(n);
     ir_ref one = t_f32(t, 1), index[3][2], weight[3][2], v[6];
     for (uint32_t k = 0; k < 3; k++) {
         ir_ref x = ir_sub(f, at[k], t_f32(t, 0.5f)), low = ir_floor(f, x),
@@ -137,7 +142,6 @@ static void trilinear(tracer *t, const class_node *n, ir_ref record, const ir_re
 static void lookup(tracer *t, const class_node *n, ir_ref record, vec3 p, uint32_t count, ir_ref *out)
 {
     ir_func *f = t->f;
-    enum texture_wrap mode = (enum texture_wrap)(n->variant >> 2 & 3);
     ir_ref at[3];
     for (uint32_t k = 0; k < 3; k++) {
         uint32_t row = n->extra_word + EXTRA_TO_LOCAL + 4 * k;
@@ -145,12 +149,12 @@ static void lookup(tracer *t, const class_node *n, ir_ref record, vec3 p, uint32
         at[k] = ir_mul(f, local, ir_to_f32(f, t_word(t, record, n->extra_word + EXTRA_SIZE + k)));
     }
     if ((n->variant & 3) == FILTER_TRILINEAR) {
-        trilinear(t, n, record, at, mode, count, out);
+        trilinear(t, n, record, at, count, out);
         return;
     }
     for (uint32_t k = 0; k < 3; k++)
-        at[k] =
-            texture_wrapped(t, mode, ir_floor(f, at[k]), t_word(t, record, n->extra_word + EXTRA_SIZE + k));
+        at[k] = texture_wrapped(t, wrap_of(n), ir_floor(f, at[k]),
+                                t_word(t, record, n->extra_word + EXTRA_SIZE + k));
     voxel(t, n, record, at, count, out);
 }
 
@@ -202,7 +206,7 @@ static uint32_t grid_cells(const render_scene *s, const scene_object *o)
     return cells < CELLS_MOST ? cells : CELLS_MOST;
 }
 
-static void grid_into(tracer *t, const class_node *n, ir_ref record, vec3 o, vec3 d, vec3 *o_in, vec3 *d_in)
+static volume_ray grid_into(tracer *t, const class_node *n, ir_ref record, vec3 o, vec3 d)
 {
     ir_ref p[3], q[3];
     for (uint32_t k = 0; k < 3; k++) {
@@ -210,7 +214,7 @@ static void grid_into(tracer *t, const class_node *n, ir_ref record, vec3 o, vec
         p[k] = ir_add(t->f, v3_dot(t, v3_load(t, record, row), o), t_real(t, record, row + 3));
         q[k] = v3_dot(t, v3_load(t, record, row), d);
     }
-    *o_in = v3(p[0], p[1], p[2]), *d_in = v3(q[0], q[1], q[2]);
+    return (volume_ray){vec3_at(p), vec3_at(q)};
 }
 
 /* First and last voxel that a lookup within the cell can read, and one more on either side. */
@@ -224,10 +228,15 @@ static void cell_voxels(tracer *t, ir_ref cell, uint32_t cells, ir_ref size, ir_
     *last = ir_min(f, most, ir_to_u32(f, ir_floor(f, ir_add(f, high, t_f32(t, 1.5f)))));
 }
 
-/* Of `start` and all values that a lookup within the cell can read, the one that `pick` (ir_max, ir_min)
- * leaves. */
+/* Which of two values is kept, and the value that loses against all others. */
+typedef struct extreme {
+    float start;
+    ir_ref (*pick)(ir_func *f, ir_ref a, ir_ref b);
+} extreme;
+
+/* The extreme of all values that a lookup within the cell can read. */
 static ir_ref extreme_in(tracer *t, const class_node *n, ir_ref record, const ir_ref cell[3], uint32_t cells,
-                         float start, ir_ref (*pick)(ir_func *f, ir_ref a, ir_ref b))
+                         extreme of)
 {
     ir_func *f = t->f;
     ir_ref size[3], first[3], last[3], one = t_u32(t, 1);
@@ -235,7 +244,7 @@ static ir_ref extreme_in(tracer *t, const class_node *n, ir_ref record, const ir
         size[k] = t_word(t, record, n->extra_word + EXTRA_SIZE + k);
         cell_voxels(t, cell[k], cells, size[k], &first[k], &last[k]);
     }
-    ir_ref outer[2] = {first[2], t_f32(t, start)}, z = ir_loop(f, outer, 2);
+    ir_ref outer[2] = {first[2], t_f32(t, of.start)}, z = ir_loop(f, outer, 2);
     ir_while(f, ir_le(f, outer[0], last[2]));
     ir_ref middle[2] = {first[1], outer[1]}, y = ir_loop(f, middle, 2);
     ir_while(f, ir_le(f, middle[0], last[1]));
@@ -244,7 +253,7 @@ static ir_ref extreme_in(tracer *t, const class_node *n, ir_ref record, const ir
     ir_ref v[3], so_far = inner[1];
     voxel(t, n, record, (ir_ref[3]){inner[0], middle[0], outer[0]}, grid_grey(n) ? 1 : 3, v);
     for (uint32_t c = 0; c < (grid_grey(n) ? 1u : 3u); c++)
-        so_far = pick(f, so_far, v[c]);
+        so_far = of.pick(f, so_far, v[c]);
     ir_endloop(f, x, (ir_ref[2]){ir_add(f, inner[0], one), so_far}, 2);
     ir_endloop(f, y, (ir_ref[2]){ir_add(f, middle[0], one), inner[1]}, 2);
     ir_endloop(f, z, (ir_ref[2]){ir_add(f, outer[0], one), middle[1]}, 2);
@@ -254,13 +263,13 @@ static ir_ref extreme_in(tracer *t, const class_node *n, ir_ref record, const ir
 static ir_ref grid_most_in(tracer *t, const class_node *n, ir_ref record, const ir_ref cell[3],
                            uint32_t cells)
 {
-    return extreme_in(t, n, record, cell, cells, 0, ir_max);
+    return extreme_in(t, n, record, cell, cells, (extreme){0, ir_max});
 }
 
 static ir_ref grid_least_in(tracer *t, const class_node *n, ir_ref record, const ir_ref cell[3],
                             uint32_t cells)
 {
-    return extreme_in(t, n, record, cell, cells, 1e30f, ir_min);
+    return extreme_in(t, n, record, cell, cells, (extreme){1e30f, ir_min});
 }
 
 static const plugin_param grid_params[] = {

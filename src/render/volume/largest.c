@@ -5,6 +5,7 @@
 
 void largest_part(tracer *t, const class_node *volume, ir_ref at, ir_ref words, ir_ref lane)
 {
+    BL_ASSERT(volume_of(volume)->most, "the volume %s has no bound", volume->cls->plugin.name);
     ir_ref most = volume_of(volume)->most(t, volume, at, lane, LARGEST_LANES);
     ir_store(t->f, BUFFER_VALUES, ir_add(t->f, words, lane), most);
 }

@@ -177,13 +177,13 @@ static box solid_box(tracer *t, ir_ref index, const box *triangle)
 {
     ir_func *f = t->f;
     ir_ref entry = entry_at(t, index);
-    if (!(t->plan->moves & MOVE_PLACES))
+    if (!(t->plan->moves & MOVE_TO_WORLD))
         return *triangle;
-    ir_ref place = t_word(t, walk_shape_of(t, entry), SHAPE_PLACE),
+    ir_ref place = t_word(t, walk_shape_of(t, entry), SHAPE_TO_WORLD),
            solid = ir_and(f, ir_not(f, is_triangle(t, entry)), ir_ne(f, place, t_u32(t, 0)));
     ir_ref number = work_word(t, ir_add(f, work_header(t, REFIT_NUMBERS), index), 0);
     /* Records of other kinds have no such word, so word 0 is read instead. */
-    ir_ref boxes = t_word(t, ir_select(f, solid, place, t_u32(t, 0)), PLACE_BOXES);
+    ir_ref boxes = t_word(t, ir_select(f, solid, place, t_u32(t, 0)), TO_WORLD_BOXES);
     ir_ref at = ir_select(f, solid, ir_add(f, boxes, ir_mul(f, number, t_u32(t, 6))), t_u32(t, 0));
     box b;
     for (uint32_t k = 0; k < 3; k++)
@@ -373,10 +373,10 @@ static void step_costs(tracer *t, ir_ref record, ir_ref id)
 /* ---- the kernel ---- */
 
 static void (*const steps[REFIT_STEP_COUNT])(tracer *t, ir_ref record, ir_ref id) = {
-    [REFIT_PLACE] = geometry_place,
-    [REFIT_PLACE_INVERSE] = geometry_place_inverse,
+    [REFIT_TO_WORLD] = geometry_to_world,
+    [REFIT_TO_WORLD_INVERSE] = geometry_to_world_inverse,
     [REFIT_INSTANCE] = geometry_instance,
-    [REFIT_SETTLE] = geometry_settle,
+    [REFIT_TRANSFORM_POINTS] = geometry_transform_points,
     [REFIT_SOLID] = geometry_solid,
     [REFIT_NORMAL_VALUES] = geometry_normal_values,
     [REFIT_NORMALS] = geometry_normals,

@@ -13,7 +13,8 @@
 vec3 geometry_position(tracer *t, ir_ref data, ir_ref index)
 {
     ir_ref p[3];
-    mesh_vertex(t, data, MESH_ARRAY_POSITIONS, t_word(t, data, MESH_POSITIONS), index, 3, p);
+    mesh_vertices positions = {data, MESH_ARRAY_POSITIONS, t_word(t, data, MESH_POSITIONS), 3};
+    mesh_vertex(t, &positions, index, p);
     return vec3_at(p);
 }
 

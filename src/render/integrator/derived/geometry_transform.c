@@ -5,15 +5,15 @@
 #include "render/integrator/derived/geometry.h"
 
 /* Lane: a vertex of a mesh. Its position, and its normal by the inverse transpose. */
-void geometry_place(tracer *t, ir_ref place, ir_ref id)
+void geometry_to_world(tracer *t, ir_ref place, ir_ref id)
 {
     ir_func *f = t->f;
-    affine_map m = place_map(t, place);
-    ir_ref data = t_word(t, place, PLACE_DATA), at = ir_mul(f, id, t_u32(t, 3)), words[3];
-    vec3_put(affine_point(t, &m, v3_load(t, ir_add(f, t_word(t, place, PLACE_POSITIONS), at), 0)), words);
+    affine_map m = to_world_map(t, place);
+    ir_ref data = t_word(t, place, TO_WORLD_DATA), at = ir_mul(f, id, t_u32(t, 3)), words[3];
+    vec3_put(affine_point(t, &m, v3_load(t, ir_add(f, t_word(t, place, TO_WORLD_POSITIONS), at), 0)), words);
     for (uint32_t k = 0; k < 3; k++)
         ir_store(f, BUFFER_SCENE, t_offset(t, ir_add(f, t_word(t, data, MESH_POSITIONS), at), k), words[k]);
-    ir_ref normals = t_word(t, place, PLACE_NORMALS);
+    ir_ref normals = t_word(t, place, TO_WORLD_NORMALS);
     ir_if(f, ir_ne(f, normals, t_u32(t, PLAN_NONE)));
     vec3 n = affine_normal(t, &m, v3_load(t, ir_add(f, normals, at), 0));
     ir_ref mirrored = ir_lt(f, v3_dot(t, m.column[0], v3_cross(t, m.column[1], m.column[2])), t_f32(t, 0));
@@ -26,7 +26,7 @@ void geometry_place(tracer *t, ir_ref place, ir_ref id)
     ir_endif(f);
 }
 
-static void store_solid(tracer *t, const placed_at *at, const placed_shape *s, ir_ref box)
+static void store_solid(tracer *t, const object_primitive *at, const transformed_primitive *s, ir_ref box)
 {
     ir_func *f = t->f;
     if (s->shared)
@@ -44,18 +44,19 @@ static void store_solid(tracer *t, const placed_at *at, const placed_shape *s, i
 }
 
 /* Lane: a point that describes a shape other than a mesh. */
-void geometry_settle(tracer *t, ir_ref record, ir_ref id)
+void geometry_transform_points(tracer *t, ir_ref record, ir_ref id)
 {
     ir_func *f = t->f;
-    ir_ref place = work_word(t, record, REFIT_SOLID_PLACE), kind = work_word(t, record, REFIT_SOLID_KIND);
-    affine_map m = place_map(t, place);
-    const placed_at at = {
-        .own = t_word(t, place, PLACE_OWN), .data = t_word(t, place, PLACE_DATA), .number = id};
+    ir_ref place = work_word(t, record, REFIT_SOLID_TO_WORLD), kind = work_word(t, record, REFIT_SOLID_KIND);
+    affine_map m = to_world_map(t, place);
+    const object_primitive at = {.object_data = t_word(t, place, TO_WORLD_OBJECT_DATA),
+                                 .data = t_word(t, place, TO_WORLD_DATA),
+                                 .number = id};
     for (uint32_t k = 0; k < SHAPE_KIND_COUNT; k++) {
-        if (!shape_kinds[k]->settle || !t->plan->scene->kind_used[k])
+        if (!shape_kinds[k]->transform_point || !t->plan->scene->kind_used[k])
             continue;
         ir_if(f, ir_eq(f, kind, t_u32(t, k)));
-        shape_kinds[k]->settle(t, &m, &at);
+        shape_kinds[k]->transform_point(t, &m, &at);
         ir_else(f);
         ir_endif(f);
     }
@@ -65,18 +66,19 @@ void geometry_settle(tracer *t, ir_ref record, ir_ref id)
 void geometry_solid(tracer *t, ir_ref record, ir_ref id)
 {
     ir_func *f = t->f;
-    ir_ref place = work_word(t, record, REFIT_SOLID_PLACE), kind = work_word(t, record, REFIT_SOLID_KIND),
+    ir_ref place = work_word(t, record, REFIT_SOLID_TO_WORLD), kind = work_word(t, record, REFIT_SOLID_KIND),
            light = work_word(t, record, REFIT_SOLID_INVERSE_AREA);
-    affine_map m = place_map(t, place);
-    const placed_at at = {t_word(t, place, PLACE_OWN), t_word(t, place, PLACE_DATA),
-                          work_word(t, ir_add(f, work_word(t, record, REFIT_SOLID_ENTRIES), id), 0), id};
-    ir_ref box = ir_add(f, t_word(t, place, PLACE_BOXES), ir_mul(f, id, t_u32(t, 6)));
+    affine_map m = to_world_map(t, place);
+    const object_primitive at = {t_word(t, place, TO_WORLD_OBJECT_DATA), t_word(t, place, TO_WORLD_DATA),
+                                 work_word(t, ir_add(f, work_word(t, record, REFIT_SOLID_ENTRIES), id), 0),
+                                 id};
+    ir_ref box = ir_add(f, t_word(t, place, TO_WORLD_BOXES), ir_mul(f, id, t_u32(t, 6)));
     for (uint32_t k = 0; k < SHAPE_KIND_COUNT; k++) {
-        if (!shape_kinds[k]->place || !t->plan->scene->kind_used[k])
+        if (!shape_kinds[k]->transform || !t->plan->scene->kind_used[k])
             continue;
-        placed_shape s = {.to = at.data};
+        transformed_primitive s = {.to = at.data};
         ir_if(f, ir_eq(f, kind, t_u32(t, k)));
-        shape_kinds[k]->place(t, &m, &at, &s);
+        shape_kinds[k]->transform(t, &m, &at, &s);
         store_solid(t, &at, &s, box);
         if (!ir_is_none(s.area)) {
             ir_if(f, ir_ne(f, light, t_u32(t, PLAN_NONE)));
@@ -105,20 +107,21 @@ void geometry_instance(tracer *t, ir_ref record, ir_ref id)
 {
     (void)id;
     ir_ref level = work_word(t, record, REFIT_INSTANCE_LEVEL);
-    affine_map m = place_map(t, work_word(t, record, REFIT_INSTANCE_PLACE)), back = affine_inverse(t, &m);
+    affine_map m = to_world_map(t, work_word(t, record, REFIT_INSTANCE_TO_WORLD)),
+               back = affine_inverse(t, &m);
     store_map(t, &m, t_offset(t, level, LEVEL_TO_WORLD));
     store_map(t, &back, t_offset(t, level, LEVEL_TO_GROUP));
 }
 
 /* One lane: the inverse of a shape's map. */
-void geometry_place_inverse(tracer *t, ir_ref place, ir_ref id)
+void geometry_to_world_inverse(tracer *t, ir_ref place, ir_ref id)
 {
     (void)id;
-    affine_map m = place_map(t, place), back = affine_inverse(t, &m);
+    affine_map m = to_world_map(t, place), back = affine_inverse(t, &m);
     for (uint32_t k = 0; k < 4; k++) {
         ir_ref words[3];
         vec3_put(back.column[k], words);
         for (uint32_t row = 0; row < 3; row++)
-            ir_store(t->f, BUFFER_SCENE, t_offset(t, place, PLACE_INVERSE + 3 * k + row), words[row]);
+            ir_store(t->f, BUFFER_SCENE, t_offset(t, place, TO_WORLD_INVERSE + 3 * k + row), words[row]);
     }
 }

@@ -44,10 +44,11 @@ static ir_func *make_into(walk *w, const class_node *n)
     ir_func *f = ir_func_create(w->t.f->module, "into");
     tracer t = {.f = f, .plan = w->plan};
     ir_ref record = ir_param(f, IR_U32);
-    vec3 o = vec3_param(f), d = vec3_param(f), o_in = o, d_in = d;
+    vec3 o = vec3_param(f), d = vec3_param(f);
+    volume_ray r = {o, d};
     if (medium_cells(&t, n))
-        medium_into(&t, n, record, o, d, &o_in, &d_in);
-    ir_return(f, (ir_ref[6]){o_in.x, o_in.y, o_in.z, d_in.x, d_in.y, d_in.z}, 6);
+        r = medium_into(&t, n, record, o, d);
+    ir_return(f, (ir_ref[6]){r.o.x, r.o.y, r.o.z, r.d.x, r.d.y, r.d.z}, 6);
     return f;
 }
 
@@ -59,9 +60,10 @@ static ir_func *make_cell(walk *w, const class_node *n)
     ir_ref record = ir_param(f, IR_U32), out[3] = {t_f32(&t, 0), t_f32(&t, 0), t_f32(&t, 1e30f)};
     vec3 o = vec3_param(f), d = vec3_param(f);
     ir_ref distance = ir_param(f, IR_F32);
-    if (medium_cells(&t, n))
-        medium_cell(&t, n, record, o, d, distance, &out[0], &out[1], &out[2]);
-    else if (!medium_of(n)->homogeneous)
+    if (medium_cells(&t, n)) {
+        cell_bounds cell = medium_cell(&t, n, record, &(volume_ray){o, d}, distance);
+        out[0] = cell.majorant, out[1] = cell.minorant, out[2] = cell.leaves;
+    } else if (!medium_of(n)->homogeneous)
         out[0] = medium_majorant(&t, n, record);
     ir_return(f, out, 3);
     return f;

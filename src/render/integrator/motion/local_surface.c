@@ -49,7 +49,7 @@ static vec2 select2(tracer *t, ir_ref c, vec2 a, vec2 b)
 static bool local_emission(walk *w, walk_light *light)
 {
     tracer *t = &w->t;
-    if (!(w->moves & MOVE_PLACES))
+    if (!(w->moves & MOVE_TO_WORLD))
         return false;
     walk_hit h = detached(t, &light->seen_from);
     ir_ref there = ir_and(t->f, h.valid, h.slides);
@@ -73,7 +73,7 @@ static vec3 back_direction(walk *w, const walk_vertex *v, const walk_hit *here, 
     before.entry = ir_select(t->f, there, last.entry, here->entry);
     if (w->plan->scene->has_groups)
         before.level = ir_select(t->f, there, last.level, here->level);
-    if ((w->moves & MOVE_PLACES))
+    if ((w->moves & MOVE_TO_WORLD))
         before.slides = ir_select(t->f, there, last.slides, here->slides);
     before.o = v3_select(t, there, last.o, here->o), before.d = v3_select(t, there, last.d, here->d);
     before.t = ir_select(t->f, there, last.t, here->t);
@@ -103,7 +103,7 @@ static vec3 next_direction(walk *w, const walk_vertex *v, const walk_hit *here, 
     ir_ref before = ir_detach(f, solid_angle_of_area(t, from, target, n)),
            usable = ir_and(f, follows, ir_ne(f, before, t_f32(t, 0)));
     before = ir_select(f, usable, before, t_f32(t, 1));
-    if ((w->moves & MOVE_PLACES)) {
+    if ((w->moves & MOVE_TO_WORLD)) {
         tracer reads = walk_tracked(w);
         ir_ref shape = ir_select(f, follows, v->local_surface.next.shape, walk_shape_of(t, here->entry));
         carried_with_shape(&reads, shape,
@@ -179,7 +179,7 @@ static void local_met(walk *w, walk_vertex *v, const walk_position *at)
 {
     ir_func *f = w->t.f;
     v->local_surface.last = at->local_surface.last;
-    if (w->moves & MOVE_PLACES)
+    if (w->moves & MOVE_TO_WORLD)
         v->met.slides = ir_and(f, v->met.valid, ir_not(f, at->local_surface.last.valid));
     v->hit.seen_from = v->met;
 }

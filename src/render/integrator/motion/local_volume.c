@@ -230,7 +230,7 @@ static vec3 start_displacement(walk *w, const walk_position *at, ray_motion came
         walk_border on = border_detached(t, at->local_volume.anchor.on);
         vec3 o = v3_detach(t, at->local_volume.anchor.o), d = v3_detach(t, at->local_volume.anchor.d);
         ir_ref by = own_slide(w, &on, o, d);
-        if (w->plan->moves & MOVE_PLACES)
+        if (w->plan->moves & MOVE_TO_WORLD)
             by = ir_select(t->f, ir_ne(t->f, at->local_volume.anchor.axis, t_u32(t, 0)),
                            point_displacement(w, &at->local_volume.anchor, &on, o, d), by);
         vec3 slid = v3_scale(t, v3_detach(t, at->local_volume.anchor.by), by);
@@ -248,7 +248,7 @@ static ray_motion motion_of_segment(walk *w, const walk_position *at)
     ir_ref swings = ir_gt(f, at->local_volume.reach, t_f32(t, 0)),
            reach = ir_select(f, swings, ir_detach(f, at->local_volume.reach), t_f32(t, 1));
     vec3 turned = v3_neg(t, moved);
-    if (w->plan->moves & MOVE_PLACES) {
+    if (w->plan->moves & MOVE_TO_WORLD) {
         vec3 end = v3_add(t, v3_detach(t, at->scattered), v3_scale(t, v3_detach(t, at->d), reach));
         turned = v3_add(t, turned, target_displacement(w, at->local_volume.target, end, NULL));
     }
@@ -357,7 +357,7 @@ static motion_anchor anchor_choose(walk *w, const walk_position *at, const segme
         random_block(t, w->pixel, at->sample, stretch_key(w, at->event, 0), w->stream, t_u32(t, 0xFFFFFFFFu));
     motion_anchor ahead = {.there = far->valid, .axis = t_u32(t, 0), .on = *far, .o = start, .d = d, .by = d},
                   behind = ahead, kept = at->local_volume.anchor;
-    if (w->plan->moves & MOVE_PLACES) {
+    if (w->plan->moves & MOVE_TO_WORLD) {
         ir_ref axis,
             goes_along = ir_ne(f, at->local_volume.target, t_u32(t, 0)); /* then this is the surface that the
                                                                segment swings about, if it ends here at all */

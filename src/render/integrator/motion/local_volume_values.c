@@ -93,7 +93,7 @@ static vec3 next_direction(walk *w, const walk_vertex *v, vec3 by, ir_ref *facto
     ir_ref one = t_f32(t, 1), reach = ir_detach(f, v->local_volume.next_reach), was = v3_dot(t, d, n);
     ir_ref swings = ir_and(f, ir_gt(f, reach, t_f32(t, 0)), ir_ne(f, was, t_f32(t, 0)));
     ir_ref distance = ir_select(f, swings, reach, one);
-    if (w->plan->moves & MOVE_PLACES)
+    if (w->plan->moves & MOVE_TO_WORLD)
         by = v3_sub(t, by,
                     target_displacement(w, v->local_volume.next_target,
                                         v3_add(t, v3_detach(t, v->si.p), v3_scale(t, d, distance)), &n));

@@ -18,8 +18,8 @@ walk_position walk_camera(walk *w, ir_ref sample)
     ir_ref y = ir_div(f, w->pixel, width), x = ir_sub(f, w->pixel, ir_mul(f, y, width)),
            filter = t_word(t, header, HEADER_FILTER);
     if (cls->edges && !film_samples_border(w->plan->scene)) {
-        r.u[0] = filter_within(t, cls, filter, x, width, r.u[0], &weight);
-        r.u[1] = filter_within(t, cls, filter, y, height, r.u[1], &weight);
+        r.u[0] = filter_within(t, cls, filter, (window_axis){x, width}, r.u[0], &weight);
+        r.u[1] = filter_within(t, cls, filter, (window_axis){y, height}, r.u[1], &weight);
     }
     vec2 offset = cls->sample(t, filter, r.u[0], r.u[1], &weight);
     vec2 film = {ir_div(f, ir_add(f, ir_add(f, ir_to_f32(f, x), half), offset.x), ir_to_f32(f, width)),

@@ -65,7 +65,7 @@ bool walk_locates(const plan *p)
 /* The environment's to_world is a parameter whose gradient is wanted. */
 static bool environment_turns(const plan *p)
 {
-    return environment_of(p)->requested & emitter_of(environment_of(p))->place_params;
+    return environment_of(p)->requested & emitter_of(environment_of(p))->pose_params;
 }
 
 static vec2 environment_uv(tracer *t, vec3 d)

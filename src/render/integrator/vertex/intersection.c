@@ -38,7 +38,7 @@ static vec3 map_normal(tracer *t, ir_ref record, vec3 n)
 static affine_map level_motion(walk *w, ir_ref level)
 {
     tracer reads = walk_tracked(w);
-    return place_level_motion(&reads, level);
+    return to_world_level_motion(&reads, level);
 }
 
 /* Where a hit slides along a given ray, and what it meets goes along with its instance, the ray moves the
@@ -54,10 +54,10 @@ ir_ref walk_may_slide(walk *w, ir_ref valid, ir_ref entry, ir_ref level)
     tracer *t = &w->t;
     ir_func *f = t->f;
     ir_ref shape = walk_shape_of(t, entry), may = ir_bool(f, false), none = t_u32(t, 0);
-    if (w->plan->moves & MOVE_PLACES)
-        may = ir_ne(f, t_word(t, shape, SHAPE_PLACE), none);
-    if (w->plan->moves & MOVE_PLACES && place_moves_levels(w->plan))
-        may = ir_or(f, may, ir_ne(f, t_word(t, level, LEVEL_PLACE), none));
+    if (w->plan->moves & MOVE_TO_WORLD)
+        may = ir_ne(f, t_word(t, shape, SHAPE_TO_WORLD), none);
+    if (w->plan->moves & MOVE_TO_WORLD && to_world_moves_levels(w->plan))
+        may = ir_or(f, may, ir_ne(f, t_word(t, level, LEVEL_MOTION), none));
     if (w->plan->moves & MOVE_POSITIONS) {
         ir_ref branch = ir_if(f, ir_eq(f, t_word(t, entry, 9), t_u32(t, SHAPE_TRIANGLES)));
         ir_ref by_vertices = mesh_positions_requested(t, t_word(t, shape, SHAPE_DATA));
@@ -75,8 +75,8 @@ interaction walk_surface(walk *w, const walk_hit *hit, ir_func **interact)
     BL_ASSERT(!w->plan->scene->has_groups || !ir_is_none(hit->level), "a hit in a group without its level");
     vec3 o = hit->o, d = hit->d;
     bool levels = w->plan->scene->has_groups,
-         to_world = interact == w->fn.interact_tracked && (w->moves & MOVE_PLACES);
-    bool carries = to_world && place_moves_levels(w->plan);
+         to_world = interact == w->fn.interact_tracked && (w->moves & MOVE_TO_WORLD);
+    bool carries = to_world && to_world_moves_levels(w->plan);
     BL_ASSERT(!to_world || !ir_is_none(hit->slides), "a hit that may slide or go along");
     affine_map motion;
     if (carries) {
@@ -115,7 +115,7 @@ interaction walk_surface(walk *w, const walk_hit *hit, ir_func **interact)
         si.ng = map_normal(t, si.level, si.ng), si.ns = map_normal(t, si.level, si.ns);
     }
     if (carries)
-        place_carry(t, &motion, &si);
+        to_world_carry(t, &motion, &si);
     return si;
 }
 

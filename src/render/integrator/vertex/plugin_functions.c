@@ -20,10 +20,10 @@ static ir_func *make_intersect(walk *w, const shape_kind_class *kind)
 {
     ir_func *f = ir_func_create(w->t.f->module, kind->name);
     tracer t = sub_tracer(w, f, false);
-    ir_ref data = ir_param(f, IR_U32), p[8], out[3]; /* the order is that of ir_ray_closest */
+    ir_ref entry = ir_param(f, IR_U32), p[8], out[3]; /* the order is that of ir_ray_closest */
     for (uint32_t k = 0; k < 8; k++)
         p[k] = ir_param(f, IR_F32);
-    kind->intersect(&t, data, vec3_at(p), vec3_at(p + 3), p[6], p[7], out);
+    kind->intersect(&t, entry, &(shape_ray){vec3_at(p), vec3_at(p + 3), p[6], p[7]}, out);
     ir_return(f, out, 3);
     return f;
 }
@@ -31,10 +31,13 @@ static ir_func *make_intersect(walk *w, const shape_kind_class *kind)
 /* Where a ray meets the entry that it is known to meet at `at`, differentiable in the ray. */
 static void meet_again(tracer *t, const shape_kind_class *kind, ir_ref entry, vec3 o, vec3 d, ir_ref at[3])
 {
-    if (kind->follow)
+    if (kind->follow) {
         kind->follow(t, entry, o, d, at);
-    else
-        kind->intersect(t, entry, o, d, t_f32(t, 0), t_f32(t, 1e30f), at);
+        return;
+    }
+    shape_ray whole = {.o = o, .d = d, .tmax = t_f32(t, 1e30f)};
+    whole.tmin = t_f32(t, 0);
+    kind->intersect(t, entry, &whole, at);
 }
 
 /* The surface at a hit that moves with its shape (shape/to_world.c). Either the point that was hit goes along
@@ -45,11 +48,11 @@ static interaction carried(tracer *t, const shape_kind_class *kind, ir_ref entry
                            const interact_arguments *hit)
 {
     ir_func *f = t->f;
-    ir_ref place = t_word(t, walk_shape_of(t, entry), SHAPE_PLACE);
-    affine_map motion = place_motion(t, place), of_points;
+    ir_ref place = t_word(t, walk_shape_of(t, entry), SHAPE_TO_WORLD);
+    affine_map motion = to_world_motion(t, place), of_points;
     tracer met = *t;
-    if (kind->moves == PLACE_AS_POINTS)
-        of_points = place_motion_of_points(t, place), met.motion = &of_points;
+    if (kind->moves == MOVES_AS_POINTS)
+        of_points = to_world_motion_of_points(t, place), met.motion = &of_points;
     vec3 o = v3_sub(t, v3_add(t, hit->o, hit->o), affine_point(t, &motion, hit->o));
     vec3 moved = v3_sub(t, v3_add(t, hit->d, hit->d), affine_vector(t, &motion, hit->d)),
          d = v3_normalize(t, moved);
@@ -65,19 +68,19 @@ static interaction carried(tracer *t, const shape_kind_class *kind, ir_ref entry
     at[0] = ir_phi(f, branch, at[0], hit->t);
     at[1] = ir_phi(f, branch, at[1], hit->b.x), at[2] = ir_phi(f, branch, at[2], hit->b.y);
     interaction si = {.b = {at[1], at[2]}};
-    kind->interact(&met, entry, hit->data, o, d, at[0], at[1], at[2], &si);
-    place_carry(t, &motion, &si);
+    kind->interact(&met, &(shape_hit){entry, hit->data, o, d, at[0], at[1], at[2]}, &si);
+    to_world_carry(t, &motion, &si);
     return si;
 }
 
 /* Whether shapes of a kind move with their to_world, or that of an instance. */
 static bool kind_moves(const plan *p, const shape_kind_class *kind)
 {
-    bool any = false, levels = place_moves_levels(p);
-    for (uint32_t i = 0; i < p->scene->shapes.count && p->moves & MOVE_PLACES; i++) {
+    bool any = false, levels = to_world_moves_levels(p);
+    for (uint32_t i = 0; i < p->scene->shapes.count && p->moves & MOVE_TO_WORLD; i++) {
         const render_shape *shape = &p->scene->shapes.data[i];
         any |= shape_kinds[shape->kind] == kind &&
-               (place_requested(p, shape->object) || (levels && shape->group > 0));
+               (to_world_requested(p, shape->object) || (levels && shape->group > 0));
     }
     return any;
 }
@@ -90,17 +93,17 @@ static ir_func *make_interact(walk *w, const shape_kind_class *kind, bool tracke
     ir_ref entry;
     ref_list in = refs_parameters(f, &entry), out = refs_fields();
     interact_arguments hit = {0};
-    bool to_world = tracked && (w->moves & MOVE_PLACES);
+    bool to_world = tracked && (w->moves & MOVE_TO_WORLD);
     interact_visit(&in, &hit, to_world);
     interaction si = {0};
     if (to_world && kind_moves(w->plan, kind)) {
-        si = carried(&t, kind, entry, kind->moves == PLACE_AS_POINTS ? hit.valid : hit.slides, &hit);
+        si = carried(&t, kind, entry, kind->moves == MOVES_AS_POINTS ? hit.valid : hit.slides, &hit);
     } else {
         ir_ref at[3] = {hit.t, hit.b.x, hit.b.y};
         if (slides)
             meet_again(&t, kind, entry, hit.o, hit.d, at);
         si.b = (vec2){at[1], at[2]};
-        kind->interact(&t, entry, hit.data, hit.o, hit.d, at[0], at[1], at[2], &si);
+        kind->interact(&t, &(shape_hit){entry, hit.data, hit.o, hit.d, at[0], at[1], at[2]}, &si);
         if (slides && !(w->plan->moves & MOVE_POSITIONS)) /* which the kind has met anew by itself */
             si.p = v3_add(&t, hit.o, v3_scale(&t, hit.d, at[0]));
     }
@@ -319,7 +322,7 @@ static ir_func *make_emitter_radiance(walk *w, const class_node *n, bool tracked
 static bool moves(const walk *w, const class_node *n)
 {
     uint32_t asked = w->pass == RENDER_FROZEN ? ~0u : n->requested;
-    return emitter_of(n)->delta && asked & emitter_of(n)->place_params;
+    return emitter_of(n)->delta && asked & emitter_of(n)->pose_params;
 }
 
 static bool some_light_moves(const walk *w)
@@ -347,7 +350,7 @@ static ir_func *make_emitter_moved(walk *w, const class_node *n)
     emitter_moved_visit(w, &in, &a);
     emitter_moved_results r = {a.d, a.distance, a.uv, one};
     if (moves(w, n) || (w->wants.moving_reference && cls->delta) ||
-        (hits_move && cls->delta && cls->place_params)) {
+        (hits_move && cls->delta && cls->pose_params)) {
         emitter_sample s = cls->sample(&t, n, record, a.ref, t_f32(&t, 0), t_f32(&t, 0));
         r = (emitter_moved_results){s.d, s.distance, s.uv, one};
     } else if (hits_move && cls->on_shape) {
@@ -355,7 +358,7 @@ static ir_func *make_emitter_moved(walk *w, const class_node *n)
              to = v3_sub(&t, point, a.ref);
         ir_ref before = ir_detach(f, solid_angle_of_area(&t, a.ref_before, point, normal)),
                seen = ir_ne(f, before, t_f32(&t, 0)); /* not by the light's own plane */
-        if ((w->moves & MOVE_PLACES) && !cls->delta) {
+        if ((w->moves & MOVE_TO_WORLD) && !cls->delta) {
             ir_ref shape = t_word(&t, record, n->extra_word + AREA_SHAPE);
             carried_with_shape(&t, shape, (ir_ref){0}, &point, &normal);
             to = v3_sub(&t, point, a.ref);

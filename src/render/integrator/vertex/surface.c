@@ -79,6 +79,6 @@ ir_ref solid_angle_of_area(tracer *t, vec3 from, vec3 point, vec3 n)
 
 void carried_with_shape(tracer *t, ir_ref shape, ir_ref level, vec3 *point, vec3 *n)
 {
-    affine_map motion = place_motion_within(t, shape, level);
+    affine_map motion = to_world_motion_within(t, shape, level);
     *point = affine_point(t, &motion, *point), *n = affine_normal(t, &motion, *n);
 }

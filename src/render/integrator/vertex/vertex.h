@@ -37,7 +37,7 @@ surface surface_of_light(tracer *t, const interaction *si, ir_ref is);
  * horizon. */
 ir_ref solid_angle_of_area(tracer *t, vec3 from, vec3 point, vec3 n);
 /* t: tracked. A point and its normal go along with the shape (its record) that they are on, in a level or
- * none (place_motion_within); the normal's length, by how much the surface's area grows. */
+ * none (to_world_motion_within); the normal's length, by how much the surface's area grows. */
 void carried_with_shape(tracer *t, ir_ref shape, ir_ref level, vec3 *point, vec3 *n);
 
 /* ---- plugin_functions.c: fills in walk.fn ---- */

@@ -11,7 +11,7 @@ void state_hit(const walk *w, loop_state *s, walk_hit *h)
     state_ref(s, &h->valid), state_ref(s, &h->entry), state_ref(s, &h->t), state_vec2(s, &h->b);
     if (w->plan->scene->has_groups)
         state_ref(s, &h->level);
-    if (w->moves & MOVE_PLACES)
+    if (w->moves & MOVE_TO_WORLD)
         state_ref(s, &h->slides);
     state_vec3(s, &h->o), state_vec3(s, &h->d), state_vec3(s, &h->p);
 }
