@@ -1,4 +1,4 @@
-/* LABELS: conformance swiftshader lavapipe timeout=900 */
+/* LABELS: conformance swiftshader lavapipe */
 /* SPDX-License-Identifier: BSD-3-Clause
  * Forward mode against another renderer: cases of tests/reference, a tangent of ones for each parameter.
  *

@@ -1,4 +1,4 @@
-/* LABELS: conformance swiftshader lavapipe rayquery timeout=900 */
+/* LABELS: conformance swiftshader lavapipe rayquery */
 /* SPDX-License-Identifier: BSD-3-Clause
  * Stored images of Mitsuba's statistical render tests (images/manifest.json of the reference folder) by their
  * own z-test, stated in the README beside them. Scenes with plugins that are not implemented yet are listed
