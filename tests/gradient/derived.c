@@ -1,8 +1,9 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Derived values in the interpreter: parameters that reach the image only through them (a spot light's
- * angles), and where lights stand and point, have the gradient that differences of the primal and of the
- * frozen path have, sample by sample; and who has derived values, gradients of them, or neither. */
+ * Do derived values pass their gradients on? Some parameters reach the image only through derived values: a
+ * spot light's angles, and where lights stand and point. Sample by sample in the interpreter, their
+ * gradient equals differences of the primal and of the frozen path. Also: which scenes have derived values,
+ * which have gradients of them, and which have neither. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

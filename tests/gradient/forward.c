@@ -1,17 +1,17 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
- * The forward kernel in the interpreter, sample by sample, along a random direction over all parameters of a
- * scene at once:
+ * Is the forward kernel right? In the interpreter, sample by sample, along a random direction v over all
+ * parameters of a scene at once:
  *
- *   replay     <W, J v> = <J' W, v> with the gradient kernel (another kernel, the other mode, other
- *              formulas);
- *   frozen     J v, channel by channel, against differences of the weights along the path that stays where it
- *              is;
- *   drt        media, with the extinction's gradient by differential ratio tracking: replay alone, since no
- *              other kernel walks DRT paths.
+ *   replay     <W, J v> = <J' W, v> with the gradient kernel, which is another kernel, another mode and
+ *              other formulas;
+ *   frozen     J v, channel by channel, equals differences of the weights along the path that stays where
+ *              it is;
+ *   drt        media whose extinction has its gradient by differential ratio tracking: replay alone,
+ *              because no other kernel walks DRT paths.
  *
- * Scenes: those of scene_cases.c, media included, factors that are exactly zero, and parameters that act
- * through derived values. */
+ * The scenes are those of scene_cases.c, media included. Others have factors that are exactly zero, or
+ * parameters that act through derived values. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,11 +1,13 @@
 /* LABELS: nodevice swiftshader lavapipe */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Factors that are exactly zero (docs/theory/zero_factors.md): a wall (0.6, 0, 0), two black walls, black
- * lamps, dark lights. Plain replay has 0/0 there. Without BL_DEVICE: in the interpreter, f64, per sample,
- * against differences along the frozen path, which are exact for polynomials. With it: on the device, against
- * differences of the primal image, one-sided because a reflectance below zero ends a path. The primal draws
- * the gradient pass's random numbers and nothing here plays roulette, so both walk the same paths, and the
- * differences are exact but for f32's rounding. */
+ * Are gradients right where factors are exactly zero (docs/theory/zero_factors.md)? Plain replay has 0/0
+ * there. The cases: a wall (0.6, 0, 0), two black walls, black lamps, dark lights.
+ *
+ * Without BL_DEVICE: in the interpreter, f64, sample by sample, against differences along the frozen path,
+ * which are exact for polynomials. With it: on the device, against differences of the primal image, which
+ * are one-sided because a reflectance below zero ends a path. The primal draws the gradient pass's random
+ * numbers, and nothing here plays roulette. So both walk the same paths, and the differences are exact
+ * except for f32's rounding. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
