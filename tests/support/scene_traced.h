@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Traced functions of a scene run alone in the interpreter, inside cmocka tests: parameters and results are
- * reals. */
+ * One traced function of a scene alone, run in the interpreter, inside cmocka tests. Parameters and results
+ * are reals. */
 #ifndef TEST_SCENE_TRACED_H
 #define TEST_SCENE_TRACED_H
 
