@@ -10,7 +10,7 @@
 #     rayquery      environment BL_DEVICE=lavapipe, BL_RAY_BACKEND=query; suffix @rayquery
 # Other words:
 #     serial        runs alone
-#     timeout=N     seconds, more than the 600 that every test has; times BL_TIMEOUT_FACTOR, which scripts/test sets for
+#     timeout=N     seconds, more than the 1200 that every test has; times BL_TIMEOUT_FACTOR, which scripts/test sets for
 #                   long tests and sanitizers. A time limit is there to end a test that hangs, not to measure one: it is
 #                   ten times what the test takes on two busy cores, or more.
 #     anything else (long, conformance, ...) becomes a label; `long` tests run only with scripts/test --long
@@ -41,7 +41,7 @@ function(bl_add_test name file)
     endforeach()
     set(devices)
     set(labels)
-    set(timeout 600)
+    set(timeout 1200)
     set(serial OFF)
     foreach(word IN LISTS words)
         if(word IN_LIST BL_DEVICE_LABELS)

@@ -1,25 +1,22 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Rough lobes whose sampling is attached (integrator/motion/attached_lobe.c), sample by sample in the
- * interpreter:
+ * Are the gradients of rough lobes right where sampling is attached (integrator/motion/attached_lobe.c), so
+ * that sampled directions move with parameters? Sample by sample in the interpreter:
  *
- *   agree   path replay equals the unrolled path, where samples move with parameters from the camera to the
- *           end, and
- *           differences of the path that moves on the entries it has met: metals and glass, smooth and rough,
- *           with maps of
- *           normals, bumps and roughness, two-sided and masked, beside discrete lobes and detached ones, at
- *           the bound of
- *           the roughness, at grazing light and where reflection is total;
- *   plain   where nothing is chosen, a sample with its random numbers is a smooth function of the parameters
- *           until it
- *           crosses an edge: gradients equal plain differences of the primal kernel, which knows nothing of
- *           all this, light
- *           sampling and its weights included;
- *   means   where parts of mixtures are held, means of gradients equal means of such differences. BL_LONG=1:
- *           of 50,000;
- *   texcoords turn lobes where these go by them, and nowhere else;
- *   kernels of lobes that are too rough, or whose material says so, are those that there are without all
- *   this. */
+ *   agree      path replay equals the unrolled path, in which samples move with parameters from the camera
+ *              to the end. It also equals differences of the path that moves but meets the same primitives.
+ *              The cases: metals and glass, smooth and rough; maps of normals, bumps and roughness;
+ *              two-sided and masked materials; discrete lobes and detached lobes beside attached ones; the
+ *              bound of the roughness, grazing light, total reflection.
+ *   plain      gradients equal plain differences of the primal kernel, which knows nothing of attached
+ *              sampling. That holds where nothing is chosen: a sample with its random numbers is then a
+ *              smooth function of the parameters until it crosses an edge. Light sampling and its weights
+ *              are included.
+ *   means      a mixture's choice of part stays detached, so only means can agree: the mean of gradients
+ *              equals the mean of such differences. BL_LONG=1 takes 50,000 samples.
+ *   texcoords  texture coordinates turn lobes whose frame follows them, and no others.
+ *   kernels    lobes that are too rough, or whose material says so, have the kernels that they have without
+ *              attached sampling. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,11 +1,11 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Gradients of the camera's parameters against plain central differences, sample by sample, in f64. Where
- * only lights are sampled, one bounce after the camera's ray, a sample with its random numbers is a smooth
- * function of the camera until it crosses an edge; so every sample must agree but the few that do cross one
- * within the step. What needs more bounces is compared with frozen paths by tests/gradient/unrolled.c, which
- * walks the camera's scenes too. And the record of a sensor made from parameters by a kernel is the one made
- * on the host. */
+ * Are the gradients of the camera's parameters those of plain central differences? Sample by sample, in
+ * f64. Only lights are sampled, one bounce after the camera's ray. A sample with its random numbers is then
+ * a smooth function of the camera until it crosses an edge. So every sample must agree, except the few that
+ * cross one within the step. Longer paths are compared with frozen paths by tests/gradient/unrolled.c,
+ * which has the camera's scenes too. Also: a kernel makes the same record of a sensor from parameters as
+ * the host does. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,16 +1,15 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Chains of mirrors and smooth glass, whose directions turn with parameters
- * (integrator/motion/attached_path.c), sample by sample in the interpreter:
+ * Are gradients right through chains of mirrors and smooth glass, whose directions turn with parameters
+ * (integrator/motion/attached_path.c)? Sample by sample in the interpreter:
  *
- *   agree   path replay equals the unrolled path, where everything is tracked from the camera to the end, and
- *           differences of the path that moves on
- *           the entries it has met: behind glass, total reflection, one medium in another, panes, maps of
- *           normals and bumps, after and before rough
- *           and diffuse vertices;
- *   plain   where nothing is chosen, a sample with its random numbers is a smooth function of the parameters
- *           until it crosses an edge: mirrors'
- *           gradients equal plain differences of the primal kernel, which knows nothing of all this. */
+ *   agree   path replay equals the unrolled path, which is differentiated from the camera to its end. It
+ *           also equals differences of the path that moves but meets the same primitives. The cases: behind
+ *           glass, total reflection, one medium in another, panes, maps of normals and bumps; each before
+ *           and after rough and diffuse vertices.
+ *   plain   mirrors' gradients equal plain differences of the primal kernel, which knows nothing of all
+ *           this. That holds where nothing is chosen: a sample with its random numbers is then a smooth
+ *           function of the parameters until it crosses an edge. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

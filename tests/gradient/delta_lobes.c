@@ -1,13 +1,16 @@
 /* LABELS: nodevice swiftshader lavapipe */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Materials with discrete lobes by the delta-lobe rule (docs/theory/detached_replay.md): the derivative of
- * what was sampled is that of the lobe's coefficient, mirror reflectance, Fresnel term or opacity, and not of
- * the lobes that were not. And rough metals, whose values are no polynomials of their parameters either.
+ * Are gradients right where materials have discrete lobes (docs/theory/detached_replay.md)? The derivative
+ * of what was sampled is that of the sampled lobe's coefficient (mirror reflectance, Fresnel term or
+ * opacity), and not that of the other lobes. Rough metals are here too, because their values are no
+ * polynomials of their parameters either.
  *
- * Without BL_DEVICE: sample by sample in the interpreter, path replay against the unrolled path (f32 and f64)
- * and against differences of the weights along the path that stays where it is (f64). An opacity of 0 or 1 is
- * differenced inwards. With it: what those cannot see, that every lobe which has a derivative is sampled at
- * all. The opacity's gradient against plain differences of images with other random numbers, by a z-test. */
+ * Without BL_DEVICE: sample by sample in the interpreter. Path replay equals the unrolled path (f32 and
+ * f64) and differences of the weights along the path that stays where it is (f64). An opacity of 0 or 1 is
+ * at its bound, so its differences go inwards.
+ *
+ * With BL_DEVICE: is every lobe that has a derivative sampled at all? The checks above cannot see that. The
+ * opacity's gradient equals plain differences of images with other random numbers, by a z-test. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

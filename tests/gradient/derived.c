@@ -1,8 +1,9 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Derived values in the interpreter: parameters that reach the image only through them (a spot light's
- * angles), and where lights stand and point, have the gradient that differences of the primal and of the
- * frozen path have, sample by sample; and who has derived values, gradients of them, or neither. */
+ * Do derived values pass their gradients on? Some parameters reach the image only through derived values: a
+ * spot light's angles, and where lights stand and point. Sample by sample in the interpreter, their
+ * gradient equals differences of the primal and of the frozen path. Also: which scenes have derived values,
+ * which have gradients of them, and which have neither. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -133,46 +134,56 @@ static scene_eval *load(const light_case *c)
     return e;
 }
 
-static void run(scene_eval *e, render_pass pass, uint32_t pixel, uint32_t sample, bool f64)
+/* The first sample of a pixel. */
+static scene_eval_at sample_of(uint32_t pixel)
+{
+    return (scene_eval_at){.pixel = pixel, .seed = SEED, .stream = STREAM, .f64 = true};
+}
+
+static scene_eval_at draw_sample(uint32_t *random)
+{
+    scene_eval_at at = sample_of((uint32_t)(scene_random(random) * SIDE * SIDE));
+    at.sample = (uint32_t)(scene_random(random) * 1000);
+    return at;
+}
+
+static void run(scene_eval *e, render_pass pass, scene_eval_at at)
 {
     bl_error err = {0};
-    if (scene_eval_run(
-            e, pass,
-            (scene_eval_at){.pixel = pixel, .sample = sample, .seed = SEED, .stream = STREAM, .f64 = f64},
-            &err) != BL_OK)
+    if (scene_eval_run(e, pass, at, &err) != BL_OK)
         fail_msg("%s", err.text);
     assert_int_equal(e->status[STATUS_DRIFT], 0);
 }
 
-static double weighted(scene_eval *e, render_pass pass, uint32_t pixel, uint32_t sample)
+static double weighted(scene_eval *e, render_pass pass, scene_eval_at at)
 {
-    run(e, pass, pixel, sample, true);
-    return scene_eval_weighted(e, pixel);
+    run(e, pass, at);
+    return scene_eval_weighted(e, at.pixel);
 }
 
 /* Five-point difference in element i of the values that `pass` takes its weights from. */
-static double difference(scene_eval *e, render_pass pass, uint32_t pixel, uint32_t sample, uint32_t i)
+static double difference(scene_eval *e, render_pass pass, scene_eval_at at, uint32_t i)
 {
     const double h = 1e-4; /* degrees: no sample here lies so near to a kink of the falloff */
-    double *values = pass == RENDER_FROZEN ? e->frozen : e->values, at = values[i], f[5];
+    double *values = pass == RENDER_FROZEN ? e->frozen : e->values, kept = values[i], f[5];
     for (int k = -2; k <= 2; k++) {
-        values[i] = at + k * h;
-        f[k + 2] = weighted(e, pass, pixel, sample);
+        values[i] = kept + k * h;
+        f[k + 2] = weighted(e, pass, at);
     }
-    values[i] = at;
+    values[i] = kept;
     return (8 * (f[3] - f[1]) - (f[4] - f[0])) / (12 * h);
 }
 
-static void expect_near(const char *what, const char *name, uint32_t pixel, uint32_t sample, double got,
-                        double expected, double tolerance)
+static void expect_near(const char *what, const char *name, scene_eval_at at, double got, double expected,
+                        double tolerance)
 {
     if (!(fabs(got - expected) <= tolerance))
-        fail_msg("%s, pixel %u, sample %u: replay %.12g, %s %.12g", name, pixel, sample, got, what, expected);
+        fail_msg("%s, pixel %u, sample %u: replay %.12g, %s %.12g", name, at.pixel, at.sample, got, what,
+                 expected);
 }
 
 /* All of a parameter's elements at one sample. Returns how many of them got something. */
-static uint32_t parameter_agrees(scene_eval *e, const char *name, const double *g, uint32_t pixel,
-                                 uint32_t sample)
+static uint32_t parameter_agrees(scene_eval *e, const char *name, const double *g, scene_eval_at at)
 {
     const render_parameter *p = &e->scene->parameters.data[scene_eval_find(e, name)];
     uint32_t first = scene_eval_gradient_first(e, name), reached = 0;
@@ -180,10 +191,10 @@ static uint32_t parameter_agrees(scene_eval *e, const char *name, const double *
         double tolerance = 1e-8 * (1 + fabs(g[first + i]));
         if (g[first + i] == 0 && p->count > 3)
             continue; /* most texels are far from the sample */
-        expect_near("frozen differences", name, pixel, sample, g[first + i],
-                    difference(e, RENDER_FROZEN, pixel, sample, p->offset + i), tolerance);
-        expect_near("primal differences", name, pixel, sample, g[first + i],
-                    difference(e, RENDER_PRIMAL, pixel, sample, p->offset + i), tolerance);
+        expect_near("frozen differences", name, at, g[first + i],
+                    difference(e, RENDER_FROZEN, at, p->offset + i), tolerance);
+        expect_near("primal differences", name, at, g[first + i],
+                    difference(e, RENDER_PRIMAL, at, p->offset + i), tolerance);
         reached += g[first + i] != 0;
     }
     return reached;
@@ -197,12 +208,11 @@ static void replay_equals_differences(void **state)
     double g[ELEMENTS_MOST];
     assert_true(e->plan->gradient_count <= ELEMENTS_MOST);
     for (uint32_t k = 0; k < SAMPLES; k++) {
-        uint32_t pixel = (uint32_t)(scene_random(&random) * SIDE * SIDE),
-                 sample = (uint32_t)(scene_random(&random) * 1000);
-        run(e, RENDER_GRADIENT, pixel, sample, true);
+        scene_eval_at at = draw_sample(&random);
+        run(e, RENDER_GRADIENT, at);
         memcpy(g, e->gradient, e->plan->gradient_count * sizeof *g);
         for (uint32_t i = 0; i < c->count; i++)
-            reached[i] += parameter_agrees(e, c->parameters[i], g, pixel, sample);
+            reached[i] += parameter_agrees(e, c->parameters[i], g, at);
     }
     for (uint32_t i = 0; i < c->count; i++)
         if (reached[i] < SAMPLES / 20)
@@ -218,18 +228,17 @@ static void replay_equals_unrolled(void **state)
     uint32_t random = 2;
     double g[ELEMENTS_MOST];
     for (uint32_t k = 0; k < SAMPLES; k++) {
-        uint32_t pixel = (uint32_t)(scene_random(&random) * SIDE * SIDE),
-                 sample = (uint32_t)(scene_random(&random) * 1000);
+        scene_eval_at at = draw_sample(&random);
         for (int f64 = 0; f64 < 2; f64++) {
             double most = 0;
-            run(e, RENDER_GRADIENT, pixel, sample, f64);
+            at.f64 = f64;
+            run(e, RENDER_GRADIENT, at);
             memcpy(g, e->gradient, e->plan->gradient_count * sizeof *g);
-            run(e, RENDER_UNROLLED, pixel, sample, f64);
+            run(e, RENDER_UNROLLED, at);
             for (uint32_t i = 0; i < e->plan->gradient_count; i++)
                 most = fmax(most, fabs(g[i]));
             for (uint32_t i = 0; i < e->plan->gradient_count; i++)
-                expect_near("unrolled", c->name, pixel, sample, g[i], e->gradient[i],
-                            (f64 ? 1e-10 : 1e-4) * most);
+                expect_near("unrolled", c->name, at, g[i], e->gradient[i], (f64 ? 1e-10 : 1e-4) * most);
         }
     }
     scene_eval_destroy(e);
@@ -257,13 +266,13 @@ static void values_follow_parameters(void **state)
 {
     (void)state;
     scene_eval *e = load(&several);
-    run(e, RENDER_PRIMAL, 0, 0, true);
+    run(e, RENDER_PRIMAL, sample_of(0));
     expect_derived(derived_of(e, e->values, 0), 35, 12);
     expect_derived(derived_of(e, e->values, 1), 30, 20);
     expect_derived(derived_of(e, e->values, 2), 38, 5);
     e->values[e->scene->parameters.data[scene_eval_find(e, "two.beam_width")].offset] = 7;
     e->frozen[e->scene->parameters.data[scene_eval_find(e, "one.cutoff_angle")].offset] = 50;
-    run(e, RENDER_FROZEN, 0, 0, true);
+    run(e, RENDER_FROZEN, sample_of(0));
     expect_derived(derived_of(e, e->values, 0), 35, 12);
     expect_derived(derived_of(e, e->values, 1), 30, 7);
     expect_derived(derived_of(e, e->frozen, 0), 50, 12);
@@ -275,7 +284,7 @@ static void a_missing_beam_width_is_three_quarters(void **state)
 {
     (void)state;
     scene_eval *e = load(&preset);
-    run(e, RENDER_PRIMAL, 0, 0, true);
+    run(e, RENDER_PRIMAL, sample_of(0));
     expect_derived(derived_of(e, e->values, 0), 40, 30);
     scene_eval_destroy(e);
 }
@@ -290,7 +299,7 @@ static void no_transition(void **state)
     scene_eval *e = load(&c);
     uint32_t lit = 0;
     for (uint32_t pixel = 0; pixel < SIDE * SIDE; pixel++) {
-        run(e, RENDER_GRADIENT, pixel, 0, true);
+        run(e, RENDER_GRADIENT, sample_of(pixel));
         for (uint32_t i = 0; i < e->plan->gradient_count; i++)
             assert_true(isfinite(e->gradient[i]));
         assert_true(e->gradient[0] == 0 && e->gradient[1] == 0);

@@ -1,8 +1,8 @@
 /* LABELS: swiftshader lavapipe */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Derived values through the public API: they follow parameters that are set, that a fit changes and that a
- * frozen evaluation is given; their gradients reach the parameters in both ways of summing; what they cost in
- * kernels. */
+ * Do derived values follow their parameters on a device, through the public API? They follow parameters
+ * that are set, that a fit changes, and that a frozen evaluation is given. Their gradients reach the
+ * parameters in both ways of summing. And how many kernels they cost. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

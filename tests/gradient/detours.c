@@ -1,16 +1,15 @@
 /* LABELS: swiftshader */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Two unbiased estimators of the gradient of a density, replay and differential ratio tracking
- * (integrator/media/differential_ratio_tracking.c), entry by entry, judged by the variance that runs with
- * other seeds show:
+ * Do the two unbiased estimators of a density's gradient agree? These are replay and differential ratio
+ * tracking (integrator/media/differential_ratio_tracking.c). They are compared entry by entry, by the
+ * variance between runs with different seeds:
  *
- *   layers     single scattering in a slab of layers, some of them empty, and in one that is the same
- *              everywhere, whose majorant is tight,
- *              against differences of the formula;
- *   clouds     multiple scattering, in grids with and without bounds in cells, against each other. BL_LONG=1:
- *              a million paths each.
+ *   layers     single scattering in a slab, against differences of the formula. One slab has layers, some
+ *              of them empty; the other is the same everywhere, so that its majorant is tight.
+ *   clouds     multiple scattering, in grids with and without bounds in cells, one estimator against the
+ *              other. BL_LONG=1 takes a million paths each.
  *
- * And which of them a job takes where it is left to choose. */
+ * Also: which of them a job takes where it is left to choose. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,8 +1,8 @@
 /* LABELS: swiftshader */
 /* SPDX-License-Identifier: BSD-3-Clause
- * The chain from end to end: a fit recovers two wall colours and the light of the Cornell box, 64x64, from a
- * picture, to 1 %. The target has other random numbers than the fit. What is hard about it: light and walls
- * scale the image alike in most pixels. */
+ * Does a fit find what made a picture, from end to end? It recovers two wall colours and the light of the
+ * Cornell box, 64 x 64, to 1 %. The target was rendered with other random numbers than the fit uses. Light
+ * and walls scale the image alike in most pixels, which makes it hard. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,8 +1,8 @@
 /* LABELS: swiftshader */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Large steps in a fit: the heights of a bumpy square from a picture of it under three lights, beginning with
- * a flat one; interrupted and gone on with, the same bytes; and what cannot be fitted so. assets/relief is
- * the same with 32 x 32 vertices. */
+ * Can a fit take large steps? It finds the heights of a bumpy square from a picture of it under three
+ * lights, beginning with a flat one. A fit that was interrupted and resumed ends in the same bytes. Also:
+ * what cannot be fitted in this way is refused. assets/relief is the same with 32 x 32 vertices. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

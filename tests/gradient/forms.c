@@ -1,9 +1,10 @@
 /* LABELS: swiftshader lavapipe */
 /* SPDX-License-Identifier: BSD-3-Clause
- * The forms of the gradient pass on a device. Fused and separate kernels walk the same samples, so their
- * gradients differ by rounding alone; that holds when the samples need several tiles, for one pixel with many
- * strips, and where paths are deeper than visibility is noted for. Two walks use their samples differently,
- * so they agree with the others in expectation: a z-test over many seeds. */
+ * Do the forms of the gradient pass agree on a device? Fused and separate kernels walk the same samples, so
+ * their gradients differ only by rounding. That also holds where samples need several tiles, where one
+ * pixel has many strips, and where paths are deeper than the vertices for which visibility is noted. Two
+ * walks use their samples differently, so they agree with the others only in expectation: a z-test over
+ * many seeds. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

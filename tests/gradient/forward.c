@@ -1,17 +1,17 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
- * The forward kernel in the interpreter, sample by sample, along a random direction over all parameters of a
- * scene at once:
+ * Is the forward kernel right? In the interpreter, sample by sample, along a random direction v over all
+ * parameters of a scene at once:
  *
- *   replay     <W, J v> = <J' W, v> with the gradient kernel (another kernel, the other mode, other
- *              formulas);
- *   frozen     J v, channel by channel, against differences of the weights along the path that stays where it
- *              is;
- *   drt        media, with the extinction's gradient by differential ratio tracking: replay alone, since no
- *              other kernel walks DRT paths.
+ *   replay     <W, J v> = <J' W, v> with the gradient kernel, which is another kernel, another mode and
+ *              other formulas;
+ *   frozen     J v, channel by channel, equals differences of the weights along the path that stays where
+ *              it is;
+ *   drt        media whose extinction has its gradient by differential ratio tracking: replay alone,
+ *              because no other kernel walks DRT paths.
  *
- * Scenes: those of scene_cases.c, media included, factors that are exactly zero, and parameters that act
- * through derived values. */
+ * The scenes are those of scene_cases.c, media included. Others have factors that are exactly zero, or
+ * parameters that act through derived values. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -125,34 +125,30 @@ enum { MORE_CASES = sizeof more_cases / sizeof *more_cases };
 typedef struct subject {
     const scene_case *c;
     scene_eval *e;
-    double *v;      /* direction, by value; tangents are this */
-    double reached; /* sum of |J v| */
+    scene_eval_at at; /* the sample that is compared */
+    double *v;        /* direction, by value; tangents are this */
+    double reached;   /* sum of |J v| */
 } subject;
 
-static void run(subject *s, render_pass pass, uint32_t pixel, uint32_t sample)
+static void run(subject *s, render_pass pass)
 {
     bl_error err = {0};
-    if (scene_eval_run(
-            s->e, pass,
-            (scene_eval_at){
-                .pixel = pixel, .sample = sample, .seed = SEED, .stream = GRADIENT_STREAM, .f64 = true},
-            &err) != BL_OK)
+    if (scene_eval_run(s->e, pass, s->at, &err) != BL_OK)
         fail_msg("%s: %s", s->c->name, err.text);
     assert_int_equal(s->e->status[STATUS_NON_FINITE], 0);
 }
 
-static void expect_near(const subject *s, const char *what, uint32_t pixel, uint32_t sample, double got,
-                        double expected, double tolerance)
+static void expect_near(const subject *s, const char *what, double got, double expected, double tolerance)
 {
     if (!(fabs(got - expected) <= tolerance))
-        fail_msg("%s, pixel %u, sample %u: forward %.17g, %s %.17g (tolerance %g)", s->c->name, pixel, sample,
-                 got, what, expected, tolerance);
+        fail_msg("%s, pixel %u, sample %u: forward %.17g, %s %.17g (tolerance %g)", s->c->name, s->at.pixel,
+                 s->at.sample, got, what, expected, tolerance);
 }
 
 /* <J' W, v>; *size: what it is summed from. */
-static double replayed(subject *s, render_pass pass, uint32_t pixel, uint32_t sample, double *size)
+static double replayed(subject *s, render_pass pass, double *size)
 {
-    run(s, pass, pixel, sample);
+    run(s, pass);
     double along = 0;
     *size = 0;
     for (uint32_t k = 0; k < scene_case_parameter_count(s->c); k++) {
@@ -168,40 +164,40 @@ static double replayed(subject *s, render_pass pass, uint32_t pixel, uint32_t sa
 }
 
 /* Channel c of the frozen path at values + step * v. */
-static void frozen(subject *s, uint32_t pixel, uint32_t sample, double step, double out[3])
+static void frozen(subject *s, double step, double out[3])
 {
     scene_eval *e = s->e;
     for (uint32_t i = 0; i < e->plan->stored_count; i++)
         e->frozen[i] = e->values[i] + step * s->v[i];
-    run(s, RENDER_FROZEN, pixel, sample);
-    memcpy(out, e->film + 3 * pixel, 3 * sizeof *out);
+    run(s, RENDER_FROZEN);
+    memcpy(out, e->film + 3 * s->at.pixel, 3 * sizeof *out);
 }
 
-static void sample_agrees(subject *s, uint32_t pixel, uint32_t sample)
+static void sample_agrees(subject *s)
 {
     scene_eval *e = s->e;
     const double h = s->c->step > 0 ? s->c->step : 0.1;
     double tangent[3], f[5][3], along = 0, size;
     for (uint32_t i = 0; i < e->plan->stored_count; i++)
         e->tangent[i] = s->v[i];
-    run(s, RENDER_FORWARD, pixel, sample);
-    memcpy(tangent, e->film + 3 * pixel, sizeof tangent);
+    run(s, RENDER_FORWARD);
+    memcpy(tangent, e->film + 3 * s->at.pixel, sizeof tangent);
     for (uint32_t c = 0; c < 3; c++) {
-        along += (double)e->adjoint[3 * pixel + c] * tangent[c];
+        along += (double)e->adjoint[3 * s->at.pixel + c] * tangent[c];
         s->reached += fabs(tangent[c]);
     }
-    double transposed = replayed(s, RENDER_GRADIENT, pixel, sample, &size);
-    expect_near(s, "replay", pixel, sample, along, transposed, exact_tolerance * (1e-3 + size));
+    double transposed = replayed(s, RENDER_GRADIENT, &size);
+    expect_near(s, "replay", along, transposed, exact_tolerance * (1e-3 + size));
     if (e->plan->drt) {
-        double separate = replayed(s, RENDER_ADJOINT, pixel, sample, &size);
-        expect_near(s, "separate kernels", pixel, sample, along, separate, exact_tolerance * (1e-3 + size));
+        double separate = replayed(s, RENDER_ADJOINT, &size);
+        expect_near(s, "separate kernels", along, separate, exact_tolerance * (1e-3 + size));
         return;
     }
     for (int k = -2; k <= 2; k++)
-        frozen(s, pixel, sample, k * h, f[k + 2]);
+        frozen(s, k * h, f[k + 2]);
     for (uint32_t c = 0; c < 3; c++) {
         double slope = (8 * (f[3][c] - f[1][c]) - (f[4][c] - f[0][c])) / (12 * h);
-        expect_near(s, "frozen differences", pixel, sample, tangent[c], slope,
+        expect_near(s, "frozen differences", tangent[c], slope,
                     exact_tolerance * (1e-3 + size + fabs(f[2][c])) / h);
     }
 }
@@ -218,23 +214,26 @@ static void direction(subject *s)
     }
 }
 
-static void at_depth(const scene_case *c, int32_t depth, bool next_event, bool detours)
+static void at_depth(const scene_case *c, int32_t depth, bool next_event, bool drt)
 {
     arena a = {0};
     subject s = {.c = c};
     s.e = scene_eval_create_baked(scene_case_xml(&a, c, depth, SIDE, SIDE), folder, c->parameters,
                                   scene_case_parameter_count(c), depth % 2);
     s.e->options = (render_trace_options){.no_next_event = !next_event};
-    s.e->plan->drt = detours;
+    s.e->plan->drt = drt;
     s.v = calloc(s.e->plan->stored_count + 1u, sizeof *s.v);
     assert_non_null(s.v);
     direction(&s);
     uint32_t state = 9;
     for (uint32_t i = 0; i < 3 * SIDE * SIDE; i++)
         s.e->adjoint[i] = (float)(0.5 + scene_random(&state));
-    for (uint32_t k = 0; k < SAMPLES; k++)
-        sample_agrees(&s, (uint32_t)(scene_random(&state) * SIDE * SIDE),
-                      (uint32_t)(scene_random(&state) * 1000));
+    s.at = (scene_eval_at){.seed = SEED, .stream = GRADIENT_STREAM, .f64 = true};
+    for (uint32_t k = 0; k < SAMPLES; k++) {
+        s.at.sample = (uint32_t)(scene_random(&state) * 1000);
+        s.at.pixel = (uint32_t)(scene_random(&state) * SIDE * SIDE);
+        sample_agrees(&s);
+    }
     if (next_event) /* the other way lights are found too rarely to demand it of this many samples */
         assert_true(s.reached > 0);
     free(s.v);

@@ -1,8 +1,9 @@
 /* LABELS: swiftshader */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Forward mode on the device, through the API: <W, J v> = <J' W, v> for a random W and direction, with the
- * gradient pass of the same seed (the same paths, so what differs is f32's rounding); linear in v; the same
- * bytes whatever the slicing; and what is refused. */
+ * Is forward mode right on a device, through the API? <W, J v> = <J' W, v> for a random W and a random
+ * direction, with the gradient pass of the same seed; both walk the same paths, so they differ only by
+ * f32's rounding. Forward mode is linear in v, and gives the same bytes whatever the slicing. Also: what is
+ * refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

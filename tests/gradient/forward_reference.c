@@ -1,10 +1,13 @@
-/* LABELS: conformance swiftshader lavapipe timeout=900 */
+/* LABELS: conformance swiftshader lavapipe */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Forward mode against another renderer: cases of tests/reference, a tangent of ones for each parameter.
+ * Does forward mode agree with another renderer? Cases of tests/reference, with a tangent of ones for each
+ * parameter:
  *
- *   forward images, where there are some: z = (J - ref) / sqrt(var + var_ref) has a mean square near 1, and
- * the scale <J, ref> / <ref, ref> is 1 within 4 standard errors and 1 %; gradients of up to 64 entries: <W,
- * J> is the sum of the stored entries, within 4 standard errors and 1 %. */
+ *   forward images, where a case has some   z = (J - ref) / sqrt(var + var_ref) has a mean square near 1.
+ *                                           The scale <J, ref> / <ref, ref> is 1 within 4 standard errors
+ *                                           and 1 %.
+ *   gradients of up to 64 entries           <W, J> is the sum of the stored entries, within 4 standard
+ *                                           errors and 1 %. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,8 +1,9 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
- * The gradients of every material of the table (support/material_cases.h): a ball of it around a lamp, and a
- * sheet of it seen from behind, between a floor, a wall, a lamp and the sky, sample by sample in the
- * interpreter (support/path_agreement.h). */
+ * Are the gradients of every material right? Each row of support/material_cases.h is put into one scene: a
+ * ball of it around a lamp, and a sheet of it seen from behind, between a floor, a wall, a lamp and the
+ * sky. Sample by sample in the interpreter, by support/path_agreement.h, whose differences and unrolled
+ * path share no formula with replay. Every parameter must get a gradient somewhere. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,8 +1,8 @@
 /* LABELS: swiftshader lavapipe */
 /* SPDX-License-Identifier: BSD-3-Clause
- * What a gradient costs and how it is summed: memory does not depend on path length or on samples, a fit
- * compiles nothing after its first step, contributions outside the fixed-point range are counted, and where
- * they are too large the repeated pass is right. */
+ * What does a gradient cost, and is it summed right? Memory does not depend on path length or on the number
+ * of samples. A fit compiles nothing after its first step. Contributions outside the fixed-point range are
+ * counted, and where they are too large the repeated pass is right. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,11 +1,11 @@
 /* LABELS: swiftshader */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Gradients of what moves in and around participating media, the camera, shapes, vertices, lights, against
- * differences of images, by their means over seeds: that of a collision's place says nothing by itself, since
- * the image of a moved scene has its collisions elsewhere. No edge matters: no silhouette but of what is not
- * there is in view of anything. What a mean is made of, sample by sample, is compared with frozen paths and
- * unrolled ones by gradient/unrolled.c and gradient/forward.c. In ordinary runs the first four cases:
- * compiling is what takes the time. */
+ * Are gradients right where the camera, shapes, vertices or lights move in and around participating media?
+ * Means over seeds are compared with differences of images. Single samples cannot be: the derivative of
+ * where a collision is says nothing by itself, because the image of a moved scene has its collisions
+ * elsewhere. No edge matters: the only silhouettes in view are those of null surfaces. Sample by sample,
+ * the same gradients are compared with frozen and unrolled paths by gradient/unrolled.c and
+ * gradient/forward.c. Ordinary runs take the first four cases, because compiling takes the time. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,10 +1,12 @@
 /* LABELS: swiftshader */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Gradients by to_world of instances, and of shapes in groups. Against differences where no edge moves: a
- * picture on the floor of a group, of which another instance stays; rooms that grow round their lamp, light
- * going to and fro in them. And against the same shapes written out, each moved by its own to_world: what an
- * instance's gradient is, edges or not, is the sum of theirs. In ordinary runs the floor alone, and copies of
- * the smallest groups: compiling is what takes the time. */
+ * Are gradients by to_world right, of instances and of shapes in groups?
+ *
+ * Against differences where no edge moves: a picture on the floor of a group, of which another instance
+ * stays; and rooms that grow round their lamp while light goes to and fro in them. Against the same shapes
+ * written out, each moved by its own to_world: an instance's gradient is the sum of theirs, whether edges
+ * move or not. Ordinary runs take the floor and copies of the smallest groups, because compiling takes the
+ * time. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,13 +1,17 @@
 /* LABELS: swiftshader */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Gradients by to_world of shapes in scenes where no edge moves. A lamp that turns, moves and grows over a
- * floor, a sample's light from its own point of it: reverse and forward mode against differences of images
- * with the lamp really moved, and against frozen paths; and the same by light sampling alone, by the
- * material's sampling alone, by both: these agree only if all of them move the lamp's points alike, its area
- * included. A floor that moves under its picture; a room that grows round its lamp, light going to and fro in
- * it. A lamp that shows a volume shows other parts of it as it moves. Shapes of many primitives, met anew
- * along a ray that moves. In ordinary runs the floor, that lamp and an ellipsoid alone: compiling is what
- * takes the time. */
+ * Are gradients by to_world of shapes right, in scenes where no edge moves?
+ *
+ *   a lamp    turns, moves and grows over a floor, and a sample's light comes from the point of the lamp
+ *             that it chose. Reverse and forward mode equal differences of images in which the lamp has
+ *             really moved, and differences along frozen paths. Light sampling alone, the material's
+ *             sampling alone and both together have the same gradient. They can only if all of them move
+ *             the lamp's points alike, and its area.
+ *   others    a floor moves under its picture. A room grows round its lamp while light goes to and fro in
+ *             it. A lamp that shows a volume shows other parts of it as it moves. Shapes of many primitives
+ *             are met anew along a ray that moves.
+ *
+ * Ordinary runs take the floor, that lamp and an ellipsoid, because compiling takes the time. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,9 +1,9 @@
 /* LABELS: swiftshader */
 /* SPDX-License-Identifier: BSD-3-Clause
- * The gradient by positions against differences of images with vertices really moved, in a scene where no
- * edge or shadow moves: a bumpy square that fills the view under a point light. Its normals are generated, so
- * nearly all of the gradient goes by way of them, as derived values. Reverse and forward mode, and
- * frozen-path differences. */
+ * Is the gradient by vertex positions right? It equals differences of images with vertices that have really
+ * moved, in reverse and forward mode, and differences along frozen paths. The scene is a bumpy square that
+ * fills the view under a point light, so that no edge or shadow moves. Its normals are generated, so nearly
+ * all of the gradient goes through them, as derived values. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

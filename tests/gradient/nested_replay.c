@@ -1,13 +1,13 @@
 /* LABELS: swiftshader long */
 /* SPDX-License-Identifier: BSD-3-Clause
- * What the nested replay of light sampling's transmittance costs by the number of ratio-tracking steps:
- * single scattering in a slab that is lit from the side, so that a shadow ray crosses 4 units of it. A voxel
- * that no ray meets raises the majorant, and with it the number of steps; the light that is found stays the
- * same, and so do the kernels. CPU time, the least of some rounds.
+ * What does the nested replay of light sampling's transmittance cost? The cost is linear in the number of
+ * ratio-tracking steps. Single scattering in a slab that is lit from the side, so that a shadow ray crosses
+ * 4 units of it. A voxel that no ray meets raises the majorant, and with it the number of steps; the light
+ * that is found and the kernels stay the same. CPU time, the least of some rounds.
  *
- *   nested_replay --table     steps of a shadow ray, nanoseconds a sample of the image, of the gradient pass
- *                             (fused: two walks and the
- *                             nested one) (scripts/plot-nested-replay draws them)
+ *   nested_replay --table     steps of a shadow ray, and nanoseconds a sample of the image and of the
+ *                             gradient pass (fused: two walks and the nested one);
+ *                             scripts/plot-nested-replay draws them
  *
  * As a test: no row is off the line through the first and the last by more than a quarter. */
 #include <math.h>

@@ -1,8 +1,8 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Only what can reach a requested gradient is built: another differentiable parameter in the scene leaves the
- * words of the gradient kernel and of the forward kernel as they are, and what is not requested has no
- * derived functions. */
+ * Is only that built which can reach a requested gradient? Another differentiable parameter in the scene
+ * leaves the words of the gradient kernel and of the forward kernel as they are. What is not requested has
+ * no derived functions. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

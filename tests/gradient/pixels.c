@@ -1,15 +1,14 @@
 /* LABELS: swiftshader lavapipe */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Gradients whose samples go where |dL/dI| is large, on a device (api/pixel_sampling.c;
- * tests/unit/pixel_list.c is about the list of lanes itself):
+ * Are gradients right whose samples go where |dL/dI| is large (api/pixel_sampling.c)? On a device;
+ * tests/unit/pixel_list.c tests the list of lanes itself:
  *
- *   flat         the same dL/dI everywhere: the very bytes of uniform pixels;
- *   sky          each pixel's derivative is 1: the gradient is the sum of dL/dI, on average, and exactly
+ *   flat         dL/dI is the same everywhere: the very bytes of uniform pixels;
+ *   sky          each pixel's derivative is 1: the gradient is the sum of dL/dI on average, and exactly
  *                where there are samples enough;
- *   noise        a lit room: the mean over seeds is that of uniform pixels, also of the loss, and where dL/dI
- *                is 0 but in a corner the
- *                variance is far lower;
- *   nothing      dL/dI = 0; slices and tiles; a fit of two views; what cannot be is said. */
+ *   noise        a lit room: the mean over seeds is that of uniform pixels, and so is the loss's. Where
+ *                dL/dI is 0 except in a corner, the variance is far lower;
+ *   nothing      dL/dI = 0; slices and tiles; a fit of two views; what cannot be done is refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

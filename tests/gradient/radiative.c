@@ -1,12 +1,12 @@
 /* LABELS: swiftshader lavapipe */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Radiative backpropagation on a device. Unbiased, it has path replay's expectation (a z-test over seeds),
- * with walls that are black in a channel, roulette and mirrors, and its gradient by emission is path
- * replay's, sample by sample, since that needs no radiance. Biased I is too small by just what it leaves out:
- * around a convex body under a sky of 3 everywhere it is a third. Biased II is the gradient for the image of
- * the step before.
+ * Does radiative backpropagation have the expectation that it should, on a device? The unbiased form has
+ * path replay's (a z-test over seeds), with walls that are black in a channel, roulette and mirrors. Its
+ * gradient by emission needs no radiance, so it equals path replay's sample by sample. Biased I is too
+ * small by exactly what it leaves out: around a convex body under a sky of 3 everywhere, that is a third.
+ * Biased II is the gradient for the image of the step before.
  *
- * And reverse mode over a tape is path replay, sample by sample; only its memory grows with depth. */
+ * Reverse mode over a tape equals path replay, sample by sample; only its memory grows with depth. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

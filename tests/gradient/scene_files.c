@@ -1,15 +1,15 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Gradients of scenes in files by all parameters that are said to be complete, sample by sample in the
- * interpreter (f64): path replay in one kernel against two kernels, forward mode, and differences of the
- * weights along the path that stays where it is. No device and nothing compiled, so hundreds of random scenes
- * take minutes (scripts/sweep-gradients --samples).
+ * Are gradients of scenes in files right, by all parameters that are said to be complete? Sample by sample
+ * in the interpreter (f64): path replay in one kernel equals two kernels, forward mode, and differences of
+ * the weights along the path that stays where it is. This needs no device and compiles nothing, so hundreds
+ * of random scenes take minutes (scripts/sweep-gradients --samples).
  *
  *   gradient_scene_files SAMPLES SCENE...   at most so many samples, or seconds, of each; names what
  *                                           disagrees, and then ends with 1
  *
- * As a test: a scene of what met nowhere else, fog with tables beside lights that are chosen by one, and
- * behind a mask principled glass with a flat base. */
+ * As a test: one scene whose parts meet in no other test: fog with tables, beside lights that are chosen by
+ * a table, and principled glass with a flat base behind a mask. */
 #include <backlight/backlight.h>
 
 #include "support/scene_cases.h"

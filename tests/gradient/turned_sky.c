@@ -1,10 +1,11 @@
 /* LABELS: swiftshader */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Gradients by to_world of an environment map: it turns, and is sheared, over a floor, a ball and a lamp that
- * shows a picture, which stays, parts of it in view. Directions of the world stay, so where no light is
- * sampled differences of images, with the sky really turned, are differences along the same samples; reverse
- * and forward mode against these and against frozen paths. Then the same derivative by the material's
- * sampling, by it and that of lights, and by light tracing, which agree only if densities follow the sky. */
+ * Is the gradient by to_world of an environment map right? The map turns and is sheared over a floor, a
+ * ball and a lamp with a picture that stays; parts of the map are in view. Sampled directions of the world
+ * stay where they are. So where no light is sampled, differences of images with the map really turned are
+ * differences along the same samples: reverse and forward mode equal these, and differences along frozen
+ * paths. The material's sampling alone, it together with light sampling, and light tracing have the same
+ * derivative. They can only if densities follow the map. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,21 +1,22 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Path replay against two other ways to the same number, sample by sample, in the interpreter:
+ * Is path replay the derivative of the path? Two other ways give the same number, sample by sample, in the
+ * interpreter:
  *
- *   unrolled   the path of max_depth vertices written out and differentiated in reverse mode as a whole (PRB,
- *              section 4.1);
- *   frozen     differences of the weights along the path that stays where it is. A weight is a polynomial of
- *              degree 4 at most in any direction of parameter space (three reflectances and a radiance), so
- *              the five-point stencil is exact for any step. Where it is no polynomial, the case names a
- * small step, and the tolerance is that of rounding divided by the step.
+ *   unrolled   the path of max_depth vertices is written out and differentiated in reverse mode as a whole
+ *              (PRB, section 4.1);
+ *   frozen     differences of the weights along the path that stays where it is. A weight is a polynomial
+ *              of degree 4 at most in any direction of parameter space (three reflectances and a radiance),
+ *              so the five-point stencil is exact for any step. Where it is no polynomial, the case names a
+ *              small step, and the tolerance is that of rounding divided by the step.
  *
- * Reverse mode takes no loops of what is tracked, so stages of shadow rays, and in heterogeneous media
- * collisions and borders of cells, are written out, too, as many as the scenes need; a sample that needs more
- * is not finite, which fails. Differential ratio tracking is not here: it has other samples
- * (tests/gradient/detours.c).
+ * Reverse mode takes no loops over differentiated states. So stages of shadow rays, and in heterogeneous
+ * media collisions and borders of cells, are written out too, as many as the scenes need. A sample that
+ * needs more is not finite, which fails. Differential ratio tracking is not here, because it has other
+ * samples (tests/gradient/detours.c).
  *
- * In f64 all three agree to rounding; in f32 replay and unrolled do, to f32's. Every parameter must get a
- * gradient somewhere. */
+ * In f64 all three agree to rounding. In f32 replay and the unrolled path agree to f32's rounding. Every
+ * parameter must get a gradient somewhere. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -63,12 +64,8 @@ static void all_samples(sample_check *s, uint32_t *random)
 /* Three channels of a colour; at least half of the texels of a bitmap. */
 static void every_parameter_was_reached(const sample_check *s)
 {
-    for (uint32_t k = 0; k < scene_case_parameter_count(s->scene); k++) {
-        uint32_t reached = sample_check_reached(s, k);
-        if (reached < (s->count[k] == 3 ? 3 : (s->count[k] + 1) / 2))
-            fail_msg("%s: %s has %u entries, and only %u got a gradient", s->scene->name,
-                     s->scene->parameters[k], s->count[k], reached);
-    }
+    for (uint32_t k = 0; k < scene_case_parameter_count(s->scene); k++)
+        sample_check_expect_reached(s, k, s->count[k] == 3 ? 3 : (s->count[k] + 1) / 2);
 }
 
 static void at_depth(sample_check *s, uint32_t depth, bool next_event)

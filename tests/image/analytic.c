@@ -1,8 +1,8 @@
 /* LABELS: swiftshader lavapipe */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Images whose values are known: furnaces, point, area and sphere lights against formulas or quadrature in C,
- * what max_depth and hide_emitters mean. Judged by the variance that the renderer measures, pixel by pixel
- * and in the mean. */
+ * Are images right whose values are known? Furnaces; point, area and sphere lights, against formulas or
+ * quadrature in C; what max_depth and hide_emitters mean. The bound is the variance that the renderer
+ * measures, pixel by pixel and in the mean. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,9 +1,13 @@
 /* LABELS: swiftshader */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Area lights on shapes: each analytic one, scaled and turned inside out, lights and looks as a fine mesh of
- * it does, from outside and from inside, and has the same gradient of its radiance. Where normals are
- * smoothed the side that shines is that of the shading normal, whoever asks: light sampling agrees with
- * materials' samples, which need no density. Shapes that Mitsuba has no points on are refused. */
+ * Are area lights on analytic shapes right? Each shape, scaled and turned inside out, lights a room and
+ * looks as a fine mesh of it does, from outside and from inside, and has the same gradient of its radiance.
+ * Where normals are smoothed, the shading normal decides which side shines. Light sampling agrees about
+ * that with materials' samples, which need no density. Lights on shapes that Mitsuba cannot sample points
+ * on are refused.
+ *
+ * Two images agree where their blocks do by a z-test. Each comparison also bounds its noise, and fails
+ * where either image is black or, for a sealed light seen from its dark side, where it is not. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

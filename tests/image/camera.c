@@ -1,8 +1,8 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Cameras and reconstruction filters, ray by ray. The plane z = 0 glows with its own coordinates (a 2 x 2
- * bitmap, bilinear: linear between the texels' centres), so a sample's colour is the place that its ray
- * hit. */
+ * Do camera rays go where they should, for every camera and reconstruction filter? The plane z = 0 glows
+ * with its own coordinates (a 2 x 2 bitmap, which is linear between its texels' centres), so a sample's
+ * colour is the place that its ray hit. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,9 +1,9 @@
 /* LABELS: swiftshader lavapipe */
 /* SPDX-License-Identifier: BSD-3-Clause
- * A device's image is the interpreter's, bit by bit where division and square root round correctly: the same
- * lowered trace of the primal runs in both, for every scene of support/scene_cases.c and one with media, with
- * geometry in memory and baked. One sample a pixel and four seeds, so that nothing averages out. Gradients:
- * within f32's rounding of the interpreter's sum. */
+ * Is a device's image the interpreter's? The same lowered trace of the primal runs in both, for every scene
+ * of support/scene_cases.c and one with media, with geometry in memory and baked. The bits are equal where
+ * division and square root round correctly. One sample a pixel and four seeds, so that nothing averages
+ * out. Gradients are within f32's rounding of the interpreter's sum. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

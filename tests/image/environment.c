@@ -1,9 +1,9 @@
 /* LABELS: swiftshader lavapipe */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Environment maps on a device: a map of one colour is a constant environment; one bright texel lights a
- * floor by a known irradiance, whatever finds it; what a camera sees of the map is its interpolant, seam and
- * pole included; its sampling follows texels that are set or fitted, and to_world; a fit finds out how a
- * smooth sky was turned. */
+ * Are environment maps right on a device? A map of one colour is a constant environment. One bright texel
+ * lights a floor by a known irradiance, whichever way it is sampled. What a camera sees of the map is its
+ * interpolant, seam and pole included. Its sampling follows texels that are set or fitted, and to_world. A
+ * fit finds how a smooth sky was turned. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,8 +1,9 @@
 /* LABELS: swiftshader */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Light tracing against path tracing: images and gradients have the same expectation, for every light,
- * through lenses, filters, glass and smoothed normals; the same seed gives the same bytes however the work
- * is sliced; and what it cannot do says so. With BL_LONG all cases, else the quick ones. */
+ * Does light tracing agree with path tracing? Images and gradients have the same expectation, for every
+ * light, through lenses, filters, glass and smoothed normals. The same seed gives the same bytes however
+ * the work is sliced. What light tracing cannot do is refused. BL_LONG=1 takes all cases, ordinary runs the
+ * quick ones. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,9 +1,9 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Textures, lookup by lookup: bitmaps of every filter and wrap mode and checkerboards glow on a rectangle,
- * and each sample's colour is compared with a lookup in C at the place where the camera's ray must hit. uv
- * (0, 0) is the outer corner of the file's first texel. Volumes as textures are looked up where the surface
- * is; these reflect a sky of 1. */
+ * Are textures looked up right? Bitmaps of every filter and wrap mode, and checkerboards, glow on a
+ * rectangle. Each sample's colour is compared with a lookup in C at the place where the camera's ray must
+ * hit. uv (0, 0) is the outer corner of the file's first texel. Volumes as textures are looked up at the
+ * surface's position; these surfaces reflect a sky of 1. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

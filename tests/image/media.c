@@ -1,9 +1,9 @@
 /* LABELS: swiftshader */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Participating media whose images are known: transmittance of a slab by channel, single scattering in it,
- * furnaces of albedo 1, a sensor in a medium, grids that are constant, of one voxel, rotated or empty, and
- * surfaces that are not there; and gradients against the same formulas. Judged by the variance that the
- * renderer measures. */
+ * Are images of participating media right where they are known? Transmittance of a slab by channel; single
+ * scattering in it; furnaces of albedo 1; a sensor in a medium; grids that are constant, of one voxel,
+ * rotated or empty; null surfaces. Gradients are compared with derivatives of the same formulas. The bound
+ * is the variance that the renderer measures. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

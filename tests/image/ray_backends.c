@@ -1,9 +1,9 @@
 /* LABELS: rayquery swiftshader */
 /* SPDX-License-Identifier: BSD-3-Clause
- * The same job by both ray backends, from the same random numbers: images and gradients are equal but for
- * rounding, and for the few paths that rounding sends another way. A hit that is systematically wrong
- * (another primitive, swapped coordinates, a leak) changes many pixels. And which backend a job gets, with a
- * clear error where the device has no ray queries. */
+ * Do both ray backends trace the same rays? The same job runs by both with the same random numbers. Images
+ * and gradients are equal except for rounding, and for the few paths that rounding sends another way. A hit
+ * that is systematically wrong (another primitive, swapped coordinates, a leak) changes many pixels. Also:
+ * which backend a job gets, and a clear error where the device has no ray queries. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,10 +1,11 @@
 /* LABELS: swiftshader lavapipe */
 /* SPDX-License-Identifier: BSD-3-Clause
- * glsl/reference_pt.comp against the generated kernels, with geometry in memory and baked. Two estimators of
- * one image, from independent random numbers: every value agrees by a z-test at a level corrected for their
- * number (Bonferroni), the means of the channels agree within three standard errors, and these are below 1 %
- * of the means. With equal seeds both walk the same paths, and nearly all values are equal up to rounding,
- * which finds errors far below the noise. */
+ * Does glsl/reference_pt.comp, a path tracer written by hand, agree with the generated kernels, whose
+ * geometry is in memory or baked? These are two estimators of one image, from independent random numbers.
+ * Every value agrees by a z-test at a level that is corrected for their number (Bonferroni). The means of
+ * the channels agree within three standard errors, and these are below 1 % of the means, so that noise
+ * cannot hide a bias and black images fail. With equal seeds both walk the same paths, and nearly all
+ * values are equal up to rounding, which finds errors far below the noise. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

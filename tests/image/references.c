@@ -1,9 +1,10 @@
-/* LABELS: conformance swiftshader lavapipe rayquery timeout=900 */
+/* LABELS: conformance swiftshader lavapipe rayquery */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Stored images of Mitsuba's statistical render tests (images/manifest.json of the reference folder) by their
- * own z-test, stated in the README beside them. Scenes with plugins that are not implemented yet are listed
- * and left out; any other failure to load is one. Reference folder: BL_REFERENCE, by default
- * ../shared/reference beside the checkout; without it the test is skipped. */
+ * Does the renderer agree with the stored images of Mitsuba's statistical render tests
+ * (images/manifest.json of the reference folder)? They have a z-test of their own, stated in the README
+ * beside them. Scenes with plugins that are not implemented yet are listed and left out; any other failure
+ * to load fails. The folder is BL_REFERENCE, by default ../shared/reference beside the checkout; without it
+ * the test is skipped. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

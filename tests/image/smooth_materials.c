@@ -1,9 +1,9 @@
 /* LABELS: nodevice swiftshader lavapipe */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Mirrors, glass, masks and null surfaces in images. What reflects and transmits without loss disappears
- * before a constant environment, sample by sample, because every weight on the way is 1 (in the interpreter)
- * and in all pixels (on a device). In the interpreter also what the path integrator says of null surfaces,
- * the index that roulette is told, names of materials, and what is refused. */
+ * Are mirrors, glass, masks and null surfaces right in images? What reflects and transmits without loss
+ * disappears before a constant environment, because every weight on the way is 1: sample by sample in the
+ * interpreter, and in all pixels on a device. In the interpreter also: what the path integrator says of
+ * null surfaces, the index that roulette is told, names of materials, and what is refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

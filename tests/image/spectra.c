@@ -1,13 +1,13 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Spectrum plugins seen directly, as a light and as a reflectance: each sample's colour against numbers from
- * outside.
+ * Do spectrum plugins give the right colours? They are seen directly, as a light and as a reflectance, and
+ * each sample's colour is compared with numbers from elsewhere:
  *
  *   black bodies     chromaticities of the Planckian locus and CIE standard illuminant A (CIE 15:2004), and
- *                    the luminance that once defined the candela:
- *                    a black body at the freezing point of platinum, 2042 K, has 60 cd / cm^2
+ *                    the luminance that once defined the candela: a black body at the freezing point of
+ *                    platinum, 2042 K, has 60 cd / cm^2
  *   curves           colours that Mitsuba 3.9.1 gives for the same samples in a <spectrum>
- *   held             parameters whose curves it holds in [0, 1], and such as it leaves alone */
+ *   held             which parameters have their curves clamped to [0, 1], and which have not */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

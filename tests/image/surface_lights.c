@@ -1,11 +1,11 @@
 /* LABELS: swiftshader */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Lights that show attributes of their mesh, or a volume, against the same light as a bitmap: a radiance that
- * is linear over a square, as four texels, as colours of its four vertices, and as eight voxels around it.
- * All are sampled through the same map of the unit square, so images agree to rounding, pixel by pixel, by
- * paths (lights chosen by power) and by light tracing; and so do gradients, along all directions in which the
- * radiance stays linear, and of the floor's colour, where the light is read from a tape, too. Then values
- * change, and the images still agree: what lights are sampled by has followed. */
+ * Are lights right that show attributes of their mesh, or a volume? They are compared with the same light
+ * as a bitmap. Its radiance is linear over a square: as four texels, as colours of its four vertices, and
+ * as eight voxels around it. All are sampled through the same map of the unit square, so images agree to
+ * rounding, pixel by pixel, by paths (lights chosen by power) and by light tracing. Gradients agree too:
+ * along all directions in which the radiance stays linear, and by the floor's colour, also where the light
+ * is read from a tape. Then values change, and images still agree: the sampling tables have followed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

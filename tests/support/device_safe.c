@@ -22,7 +22,7 @@ static ir_ref safe_real(ir_func *f, ir_ref value)
     return ir_select(f, ir_le(f, ir_f32(f, 0x1p-126f), ir_abs(f, value)), value, ir_f32(f, 0.0f));
 }
 
-/* Of reals, SPIR-V leaves division by zero open, and lavapipe makes use of that where the zero is a
+/* SPIR-V leaves the division of reals by zero open, and lavapipe makes use of that where the zero is a
  * literal. */
 static ir_ref safe_divisor(ir_func *f, ir_ref b)
 {

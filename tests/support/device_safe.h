@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Makes a lowered trace mean the same everywhere: random traces divide integers by zero, convert reals out of
- * range and meet denormals, whose results SPIR-V leaves open. */
+ * Makes a lowered trace mean the same on every device. Random traces divide integers by zero, convert reals
+ * that are out of range, and meet denormals, and SPIR-V leaves those results open. */
 #ifndef TESTS_DEVICE_SAFE_H
 #define TESTS_DEVICE_SAFE_H
 

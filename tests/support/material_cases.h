@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Every material of the renderer, with the sets of parameters that take different ways through its code: the
- * one table behind the tests of sampling, energy, reciprocity, finiteness (tests/unit/render_materials.c) and
- * gradients (tests/gradient/materials.c). A new material is a row here. */
+ * Every material of the renderer, with the sets of parameters that take different branches of its code.
+ * This is the one table behind the tests of sampling, energy, reciprocity and finiteness
+ * (tests/unit/render_materials.c) and of gradients (tests/gradient/materials.c). A new material is a row
+ * here. */
 #ifndef TEST_MATERIAL_CASES_H
 #define TEST_MATERIAL_CASES_H
 
@@ -21,9 +22,9 @@ typedef struct material_case {
     bool black;                       /* has nothing to sample but discrete lobes, or nothing at all */
     double inwards;                   /* -1 or 1: some parameter stands at its bound; all move to this side */
     const char *zero;                 /* the parameter whose derivative is 0 in truth; or NULL */
-    double slack; /* relative error of differences that is no error: derived values are integrals by
-                     quadrature, and their derivatives others, whose nodes stay where they are
-                     (rough_interface.c); or a bound where roots of the parameter begin */
+    double slack; /* added to the relative tolerance of differences. Some derived values are integrals by
+                     quadrature, and their derivatives are other quadratures, whose nodes stay where they are
+                     (rough_interface.c). Or the parameter stands at a bound where a root of it begins. */
 } material_case;
 
 extern const material_case material_cases[];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * One material of the table alone, in the interpreter: its traced functions called with numbers. Local frame,
- * as in render/plan.h. */
+ * One material of the table alone, in the interpreter: its traced functions called with numbers. Directions
+ * are in the local frame, as in render/plan.h. */
 #ifndef TEST_MATERIAL_PROBE_H
 #define TEST_MATERIAL_PROBE_H
 

@@ -30,8 +30,8 @@ double moved_weighted(const float *values)
     return sum;
 }
 
-/* The derivative of to_world: the velocity's matrix times it; or of points, one after another: their
- * velocity. */
+/* The derivative along the motion of m: of to_world (16 numbers), the velocity's matrix times it; of points,
+ * one after another, their velocities. */
 static void direction(const moved_case *c, uint32_t count, const float *m, float *out)
 {
     const double *w = c->motion.turn, *v = c->motion.move, s = c->motion.grow;
@@ -138,14 +138,14 @@ static double plain(moved_scene *m, double step)
     return moved_weighted(image);
 }
 
-/* With a long step: samples that come to meet another face than before are noise, by 1 over the step. */
+/* The step is long because a sample that meets another face after it is noise, divided by the step. */
 static double by_plain(moved_scene *m)
 {
     const double h = 0.03;
     return (plain(m, h) - plain(m, -h)) / (2 * h);
 }
 
-/* Along the motion as it is at first, for that time: exp(time A) m, A being the velocity's matrix. */
+/* Where m is after that time of the motion: exp(time A) m, A being the velocity's matrix. */
 static void go(const moved_case *c, double time, float m[16])
 {
     float term[16], next[16];
@@ -157,7 +157,8 @@ static void go(const moved_case *c, double time, float m[16])
     }
 }
 
-/* From where the motion has led to: what the device keeps of places has followed. */
+/* The same from another place, to which the motion has led: the geometry that the device keeps has followed.
+ */
 static void expect_there(moved_scene *m, const moved_case *c)
 {
     double size;

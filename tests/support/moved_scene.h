@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Scenes in which something moves with its to_world, or the vertices that it has: the derivative of a
- * weighted sum of the image's values along a motion, by every way there is. Seen by a sensor with
+ * Scenes in which something moves by its to_world or by its vertices: the derivative of a weighted sum of
+ * the image's values along a motion, by reverse mode, forward mode, frozen paths and images. The sensor has
  * MOVED_FILM. */
 #ifndef TEST_MOVED_SCENE_H
 #define TEST_MOVED_SCENE_H
@@ -36,7 +36,8 @@ typedef struct moved_case {
         double turn[3], grow, move[3];
     } motion;
     uint32_t spp;
-    double plain; /* differences of images agree to that share of the gradient; 0: not asked */
+    double plain; /* differences of images agree to this share of the sum of the sizes of the gradient's
+                     terms; 0: they are not compared */
 } moved_case;
 
 typedef struct moved_scene {
@@ -47,16 +48,16 @@ typedef struct moved_scene {
     float start[MOVED_NUMBERS], along[MOVED_NUMBERS];
 } moved_scene;
 
-/* integrator: NULL, the case's. */
+/* integrator: of the scene; NULL takes that of the case. */
 moved_scene moved_load(scene_device *d, const moved_case *c, const char *integrator, const char *folder);
 void moved_free(moved_scene *m);
 /* The sum of an image's values (MOVED_VALUES) whose derivative this is about. */
 double moved_weighted(const float *values);
-/* Along the motion; size: of the parts that make it up. */
+/* The derivative along the motion. *size: the sum of the sizes of its terms. */
 double moved_gradient(moved_scene *m, uint32_t seed, double *size);
-/* Fails the running test unless reverse mode, forward mode, frozen paths and, where asked for, images of the
- * scene really moved agree, these also from a place that the scene has been moved to. Returns the
- * derivative. */
+/* Fails the running test unless reverse mode, forward mode and frozen paths agree, and, where the case asks
+ * for it, differences of images of the scene that has really moved. Those and reverse mode then agree from
+ * another place too, to which the scene has been moved. Returns the derivative. */
 double moved_expect(scene_device *d, const moved_case *c, const char *folder);
 
 #endif

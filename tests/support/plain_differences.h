@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Gradients of a scene against plain differences, sample by sample in the interpreter (f64): everything moves
- * with the parameter, rays and what they hit too. Right where no edge lies within the step, and where what is
- * sampled is followed. */
+ * Gradients of a scene against plain differences, sample by sample in the interpreter (f64). Everything
+ * moves with the parameter, rays and what they hit too. The comparison is right where no edge lies within
+ * the step, and where the gradient moves samples along with their parameters. */
 #ifndef TEST_PLAIN_DIFFERENCES_H
 #define TEST_PLAIN_DIFFERENCES_H
 
@@ -11,13 +11,13 @@ typedef struct plain_differences {
     const char *name; /* of the case, for messages */
     const char *const *parameters;
     uint32_t parameter_count, samples;
-    bool every; /* all entries of a parameter are compared, else the largest of its gradient, or one in turn
-                   where all are 0 */
-    double least_mean; /* what the sizes of the derivatives must come to on average */
+    bool every;        /* compare all entries of a parameter; else the largest of its gradient, or one in turn
+                          where all are 0 */
+    double least_mean; /* fails where the derivatives are smaller than this on average */
 } plain_differences;
 
-/* Sets e->adjoint. Fails the running test where more than a tenth of the samples disagree: those beside an
- * edge. */
+/* Sets e->adjoint. Fails the running test where more than a tenth of the samples disagree. Samples beside
+ * an edge may. */
 void plain_differences_expect(scene_eval *e, const plain_differences *d);
 
 #endif

@@ -134,3 +134,11 @@ uint32_t sample_check_reached(const sample_check *s, uint32_t k)
         reached += s->reached[i];
     return reached;
 }
+
+void sample_check_expect_reached(const sample_check *s, uint32_t k, uint32_t least)
+{
+    uint32_t reached = sample_check_reached(s, k);
+    if (reached < least)
+        fail_msg("%s: %s has %u entries, and only %u got a gradient", s->scene->name, s->scene->parameters[k],
+                 s->count[k], reached);
+}

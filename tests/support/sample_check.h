@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * One sample of a scene at a time in the interpreter: path replay against the unrolled path, and against
- * differences of the weights along the path that stays where it is. support/path_agreement.c and
- * gradient/unrolled.c choose scenes, samples and tolerances. */
+ * differences of the weights along the path that stays where it is. Those who call this choose scenes,
+ * samples and tolerances: support/path_agreement.c and gradient/unrolled.c. */
 #ifndef TEST_SAMPLE_CHECK_H
 #define TEST_SAMPLE_CHECK_H
 
@@ -25,7 +25,7 @@ void sample_check_begin(sample_check *s, scene_eval *e, uint32_t *random);
 scene_eval_at sample_check_draw(uint32_t *random, bool f64);
 
 void sample_check_run(sample_check *s, render_pass pass, scene_eval_at at);
-/* The same, and the pass found no drift and nothing that is not finite. */
+/* The same; fails where the pass finds drift or a number that is not finite. */
 void sample_check_run_clean(sample_check *s, render_pass pass, scene_eval_at at);
 
 /* A number of path replay, and the same in another way. */
@@ -35,7 +35,7 @@ typedef struct sample_pair {
     double replay, other;
 } sample_pair;
 void sample_check_near(const sample_check *s, scene_eval_at at, sample_pair pair, double tolerance);
-/* The gradient in e against `replay`. */
+/* Fails unless each entry of the gradient in e is that of `replay`. */
 void sample_check_same(const sample_check *s, scene_eval_at at, const char *what, const double *replay,
                        double tolerance);
 
@@ -57,5 +57,7 @@ sample_difference sample_check_differences(sample_check *s, scene_eval_at at, co
 
 /* How many elements of parameter k had a gradient in some sample. */
 uint32_t sample_check_reached(const sample_check *s, uint32_t k);
+/* Fails unless that many had. */
+void sample_check_expect_reached(const sample_check *s, uint32_t k, uint32_t least);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Small scenes for tests, each with the parameters whose gradients it is about. Geometry is the same few
- * pieces throughout: floor, back wall and block seen by one camera, so that a path of four segments meets
+ * Small scenes for tests, each with the parameters whose gradients it is for. Geometry is the same few
+ * pieces throughout: floor, back wall and block, seen by one camera. So a path of four segments meets
  * everything. */
 #ifndef TEST_SCENE_CASES_H
 #define TEST_SCENE_CASES_H
@@ -20,7 +20,7 @@ typedef struct scene_case {
                     exact */
     bool needs_next_event; /* without light sampling nothing is lit */
     bool volumetric;       /* volpath in the place of path */
-    uint32_t crossings;    /* surfaces that are not there, on a segment at most; of what is unrolled */
+    uint32_t crossings;    /* null surfaces on a segment, at most; as many are unrolled */
     const char *parameters[SCENE_CASE_PARAMETERS]; /* NULL-terminated if fewer */
 } scene_case;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Scenes on a device through the public API, inside cmocka tests: whatever fails, fails the running test with
- * the library's text. */
+ * Scenes on a device through the public API, inside cmocka tests. Whatever fails, fails the running test
+ * with the library's text. */
 #ifndef TEST_SCENE_DEVICE_H
 #define TEST_SCENE_DEVICE_H
 
@@ -12,17 +12,19 @@ typedef struct scene_device {
     bl_device_info info;
 } scene_device;
 
-/* What main returns of tests on d, which is opened unless main has done so: how many have failed, 1 without a
- * folder, or scene_device_missing(). *folder is that of scene_files_create while they run; folder NULL: they
- * need none. After a failure d stays open, since the test has left its objects behind. */
+/* Runs tests on d, and opens d first unless main has done so. Returns what main should: how many tests have
+ * failed; 1 where the folder cannot be made; scene_device_missing() where there is no device. While the tests
+ * run, *folder is a folder of scene_files_create; they need none where folder is NULL. After a failure d
+ * stays open, because the test has left its objects behind. */
 struct CMUnitTest;
 int scene_device_run(scene_device *d, char **folder, const char *name, const struct CMUnitTest *tests,
                      size_t count, int (*setup)(void **state));
 #define SCENE_DEVICE_RUN(d, folder, name, tests)                                                             \
     scene_device_run((d), (folder), (name), (tests), sizeof(tests) / sizeof *(tests), NULL)
 
-/* The device that BL_DEVICE names, SwiftShader where it says nothing. False, with a message, where there is
- * none; main then returns scene_device_missing(): 77, or 1 under BL_REQUIRE_ALL=1. */
+/* Opens the device that BL_DEVICE names, by default SwiftShader. Where there is no such device it prints a
+ * message and returns false; main then returns scene_device_missing(), which is 77, or 1 under
+ * BL_REQUIRE_ALL=1. */
 bool scene_device_open(scene_device *d);
 void scene_device_close(scene_device *d);
 int scene_device_missing(void);
@@ -33,7 +35,7 @@ void scene_device_must(scene_device *d, bl_result r, const char *what);
 bl_scene *scene_device_load(scene_device *d, const char *xml, const char *folder);
 /* The ray backend that BL_RAY_BACKEND names; jobs made here use it. */
 bl_rays scene_device_rays(void);
-/* Gradients in media by replay, as scene_eval has them. */
+/* A job whose gradients in media are those of replay, as in scene_eval. */
 bl_job *scene_device_job(scene_device *d, const bl_scene *scene, const char *const *parameters,
                          uint32_t count);
 uint32_t scene_device_find(scene_device *d, const bl_scene *scene, const char *name);

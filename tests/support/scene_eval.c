@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * See scene_eval.h. The module is lowered for rays only; steering functions stay as rows, so that f64 runs
- * use the C library. */
+ * The module is lowered for rays only. Steering functions stay as they are, so that f64 runs use the C
+ * library. */
 #include "support/scene_eval.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Runs a pass of a scene in the reference interpreter, lane by lane: the oracle for kernels, in f32 or
- * f64. */
+ * Runs a pass of a scene in the reference interpreter, lane by lane, in f32 or f64. Kernels are compared
+ * with it. */
 #ifndef TEST_SCENE_EVAL_H
 #define TEST_SCENE_EVAL_H
 
@@ -25,10 +25,10 @@ typedef struct scene_eval {
     float *adjoint;   /* dL/dI, 3 per pixel */
     scene_eval_updated updated; /* of frozen */
     uint32_t status[STATUS_COUNT];
-    uint32_t sample[SAMPLE_WORDS_MOST];     /* what RENDER_REPLAY leaves of one sample: integers here, */
-    double sample_reals[SAMPLE_WORDS_MOST]; /* reals here */
-    double *followed[2]; /* values as they were when derived values and tables last followed them, in f32, in
-                            f64; NULL: never */
+    uint32_t sample[SAMPLE_WORDS_MOST];     /* integers that RENDER_REPLAY leaves of one sample */
+    double sample_reals[SAMPLE_WORDS_MOST]; /* and its reals */
+    double *followed[2]; /* values from which derived values and tables were last made, in f32 and in f64;
+                            NULL: they never were */
     ir_module *modules[RENDER_PASS_COUNT];
     render_trace_options options; /* set before the first run, like: */
     bool lowered; /* run what the device runs: all passes, steering functions as polynomials (not for
@@ -48,15 +48,14 @@ void scene_eval_destroy(scene_eval *e);
 uint32_t scene_eval_find(const scene_eval *e, const char *name); /* parameter index */
 uint32_t scene_eval_gradient_first(const scene_eval *e, const char *name);
 uint32_t scene_eval_value_first(const scene_eval *e, const char *name); /* in values, frozen, tangent */
-/* One sample of one pixel (for RENDER_PRIMAL and RENDER_FROZEN the sum in film, for the others the gradient,
- * start from zero). spp divides the adjoint of RENDER_GRADIENT and must be 1 to compare with RENDER_UNROLLED.
- * RENDER_ADJOINT runs RENDER_REPLAY first. */
+/* Runs one sample of one pixel. What it writes starts from zero: the sum in film for RENDER_PRIMAL and
+ * RENDER_FROZEN, the gradient for other passes. RENDER_ADJOINT runs RENDER_REPLAY first. */
 typedef struct scene_eval_at {
     uint32_t pixel, sample, seed, stream;
     bool f64; /* else f32 */
 } scene_eval_at;
 bl_result scene_eval_run(scene_eval *e, render_pass pass, scene_eval_at at, bl_error *err);
-/* The sampling tables of e->values alone. */
+/* Makes the sampling tables of e->values, and runs no pass. */
 bl_result scene_eval_tables(scene_eval *e, bool f64, bl_error *err);
 
 /* For RENDER_FROZEN: frozen values = values + step * direction, one number per parameter value. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Single samples of the camera, seen through a glowing rectangle in the interpreter (f64): what a sample
- * returns is what its ray hit. The random numbers are computed here again, from the paper, so that expected
- * positions owe nothing to the renderer. */
+ * Single samples of the camera in the interpreter (f64), seen through a glowing rectangle, so that what a
+ * sample returns tells where its ray hit. The random numbers are computed here once more, from the paper,
+ * so that expected positions owe nothing to the renderer. */
 #ifndef TEST_SCENE_PROBE_H
 #define TEST_SCENE_PROBE_H
 

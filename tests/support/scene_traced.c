@@ -56,8 +56,7 @@ void traced_end(traced *f, const ir_ref *results, uint32_t count)
         fail_msg("%s", err.text);
 }
 
-void traced_run(const traced *f, const loaded *l, bool f64, const double *in, uint32_t parameters,
-                double *out, uint32_t results)
+void traced_run(const traced *f, const loaded *l, bool f64, const double *in, double *out)
 {
     ir_value args[12], got[16];
     bl_error err = {0};
@@ -74,10 +73,10 @@ void traced_run(const traced *f, const loaded *l, bool f64, const double *in, ui
     for (int k = BUFFER_VALUES + 1; k < BUFFER_COUNT; k++)
         buffers[k] = (ir_eval_buffer){.words = words, .count = 1};
     ir_eval_env env = {.buffers = buffers, .buffer_count = BUFFER_COUNT, .f64 = f64};
-    for (uint32_t k = 0; k < parameters; k++)
+    for (uint32_t k = 0; k < f->t.f->params.count; k++)
         args[k].f = f64 ? in[k] : (double)(float)in[k];
     if (ir_eval(f->t.f, args, got, &env, &err) != BL_OK)
         fail_msg("%s", err.text);
-    for (uint32_t k = 0; k < results; k++)
+    for (uint32_t k = 0; k < f->t.f->results.count; k++)
         out[k] = got[k].f;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Traced functions of a scene run alone in the interpreter, inside cmocka tests: parameters and results are
- * reals. */
+ * One traced function of a scene alone, run in the interpreter, inside cmocka tests. Parameters and results
+ * are reals. */
 #ifndef TEST_SCENE_TRACED_H
 #define TEST_SCENE_TRACED_H
 
@@ -28,7 +28,7 @@ typedef struct traced {
 
 traced traced_begin(const loaded *l, uint32_t parameters);
 void traced_end(traced *f, const ir_ref *results, uint32_t count);
-void traced_run(const traced *f, const loaded *l, bool f64, const double *in, uint32_t parameters,
-                double *out, uint32_t results);
+/* in and out: as many numbers as the function has parameters and results. */
+void traced_run(const traced *f, const loaded *l, bool f64, const double *in, double *out);
 
 #endif

@@ -117,13 +117,19 @@ static bool differences(uint64_t seed, const ir_func *f, const point *p, double 
     return settled;
 }
 
-static void expect_near(uint64_t seed, const ir_module *m, const char *what, uint32_t k, double got,
-                        double expected, double tolerance)
+/* A number of a derivative, and the same in another way. */
+typedef struct number_pair {
+    const char *name;
+    uint32_t index;
+    double got, expected;
+} number_pair;
+
+static void expect_near(uint64_t seed, const ir_module *m, number_pair p, double tolerance)
 {
     char reason[128];
-    if (fabs(got - expected) <= tolerance * (1 + fabs(expected)))
+    if (fabs(p.got - p.expected) <= tolerance * (1 + fabs(p.expected)))
         return;
-    snprintf(reason, sizeof reason, "%s %u is %.12g, expected %.12g", what, k, got, expected);
+    snprintf(reason, sizeof reason, "%s %u is %.12g, expected %.12g", p.name, p.index, p.got, p.expected);
     fail_with(seed, m, reason);
 }
 
@@ -171,7 +177,7 @@ static bool forward_is_differences(uint64_t seed)
     tangents(seed, jvp, &p, true, got);
     bool settled = differences(seed, f, &p, slope, SMOOTH_RESULTS);
     for (uint32_t k = 0; settled && k < SMOOTH_RESULTS; k++)
-        expect_near(seed, m, "tangent", k, got[k], slope[k], 1e-5);
+        expect_near(seed, m, (number_pair){"tangent", k, got[k], slope[k]}, 1e-5);
     ir_module_destroy(m);
     return settled;
 }
@@ -217,7 +223,7 @@ static bool transpose(uint64_t seed, smooth_options o, bool unrolled)
     }
     bool usable = isfinite(size);
     if (usable)
-        expect_near(seed, m, "product", 0, reverse, forward, 1e-9 * (1 + size));
+        expect_near(seed, m, (number_pair){"product", 0, reverse, forward}, 1e-9 * (1 + size));
     ir_module_destroy(m);
     ir_module_destroy(out);
     return usable && size > 0;
@@ -257,7 +263,7 @@ static bool in_place_is_derived(uint64_t seed)
     for (uint32_t k = 0; k < SMOOTH_RESULTS; k++)
         usable &= isfinite(expected[k]);
     for (uint32_t k = 0; usable && k < SMOOTH_RESULTS; k++)
-        expect_near(seed, m, "tangent", k, got[k], expected[k], 1e-12);
+        expect_near(seed, m, (number_pair){"tangent", k, got[k], expected[k]}, 1e-12);
     ir_module_destroy(m);
     return usable;
 }
@@ -322,7 +328,7 @@ static bool forward_over_reverse_is_differences(uint64_t seed)
         double rough = (out[1][k] - out[0][k]) / (2 * h), slope = (out[3][k] - out[2][k]) / (h / 2);
         settled &= isfinite(slope) && fabs(rough - slope) <= 3e-6 * (1 + fabs(slope));
         if (settled)
-            expect_near(seed, m, "second derivative", k, got[k], slope, 2e-5);
+            expect_near(seed, m, (number_pair){"second derivative", k, got[k], slope}, 2e-5);
     }
     ir_module_destroy(m);
     return settled;

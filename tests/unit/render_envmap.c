@@ -220,8 +220,8 @@ static void unload(subject *s)
     scene_eval_destroy(s->e);
 }
 
-static void run(const subject *s, ir_func *f, bool f64, const double *in, uint32_t parameters, double *out,
-                uint32_t results)
+/* in, out: one number a parameter, one a result. */
+static void run(const subject *s, ir_func *f, bool f64, const double *in, double *out)
 {
     ir_value args[3], got[7];
     bl_error err = {0};
@@ -233,11 +233,11 @@ static void run(const subject *s, ir_func *f, bool f64, const double *in, uint32
         (ir_eval_buffer){.words = s->e->plan->words.data, .count = s->e->plan->words.count};
     buffers[BUFFER_VALUES] = (ir_eval_buffer){.reals = s->e->values, .count = s->e->plan->value_count};
     ir_eval_env env = {.buffers = buffers, .buffer_count = BUFFER_COUNT, .f64 = f64};
-    for (uint32_t k = 0; k < parameters; k++)
+    for (uint32_t k = 0; k < f->params.count; k++)
         args[k].f = f64 ? in[k] : (double)(float)in[k];
     if (ir_eval(f, args, got, &env, &err) != BL_OK)
         fail_msg("%s", err.text);
-    for (uint32_t k = 0; k < results; k++)
+    for (uint32_t k = 0; k < f->results.count; k++)
         out[k] = got[k].f;
 }
 
@@ -268,7 +268,7 @@ static void agrees_everywhere(const subject *s, bool f64)
         double d[3], uv[2], got[6];
         direction_number(&s->m, k, &random, d);
         to_uv(&s->m, d, uv);
-        run(s, s->at, f64, d, 3, got, 6);
+        run(s, s->at, f64, d, got);
         double sine = sin(pi * uv[1]);
         bool anything = s->kind == SKEWED && sine < 1e-4; /* rounding chooses a side of the pole */
         for (int c = 0; c < 3 && !anything; c++)
@@ -302,11 +302,11 @@ static void samples_are_consistent(const subject *s, bool f64)
         double u[2] = {k < 4 ? k % 2 * (1 - 0x1p-24) : scene_random(&random),
                        k < 4 ? k / 2 * (1 - 0x1p-24) : scene_random(&random)};
         double got[7], d[3], at[6];
-        run(s, s->sample, f64, u, 2, got, 7);
+        run(s, s->sample, f64, u, got);
         from_uv(&s->m, got[4], got[5], d);
         for (int c = 0; c < 3; c++)
             expect("direction", d, got[c], d[c], f64 ? 1e-6 : 1e-5);
-        run(s, s->at, f64, got, 3, at, 6);
+        run(s, s->at, f64, got, at);
         if (k >= 4)
             assert_true(got[3] > 0);
         if (got[3] > 0 && sin(pi * got[5]) > 1e-3) {
@@ -332,7 +332,7 @@ static double chi_square(const subject *s)
     uint32_t random = 9;
     for (uint32_t k = 0; k < SAMPLES; k++) {
         double u[2] = {scene_random(&random), scene_random(&random)}, got[7], uv[2];
-        run(s, s->sample, false, u, 2, got, 7);
+        run(s, s->sample, false, u, got);
         to_uv(&s->m, got, uv);
         seen[(int)fmin(uv[1] * BINS_V, BINS_V - 1) * BINS_U + (int)fmin(uv[0] * BINS_U, BINS_U - 1)]++;
     }
@@ -405,7 +405,7 @@ static void black_maps(void **state)
         if (wanted)
             samples_are_consistent(&s, true);
         double got[7];
-        run(&s, s.sample, true, (double[2]){0.3, 0.8}, 2, got, 7);
+        run(&s, s.sample, true, (double[2]){0.3, 0.8}, got);
         assert_true(wanted ? got[3] > 0.05 && got[3] < 0.15 : got[3] == 0); /* about 1 / 4 pi */
         unload(&s);
     }

@@ -107,9 +107,9 @@ static drawn draw(arena *a, const char *xml, int along)
     for (int i = 0; i < NUMBERS; i++) {
         double in[2] = {0.5, 0.5}, out[3],
                middle[3]; /* 0.5 is in the middle lobe, whose weight is divided out */
-        traced_run(&f, &l, true, in, 2, middle, 3);
+        traced_run(&f, &l, true, in, middle);
         in[along] = (i + 0.5) / NUMBERS;
-        traced_run(&f, &l, true, in, 2, out, 3);
+        traced_run(&f, &l, true, in, out);
         d.x[i] = out[along], d.weight[i] = out[2] / sqrt(middle[2]);
     }
     ir_module_destroy(f.module);
@@ -179,7 +179,7 @@ static void windows(void **state)
             double from = fmax(-radius, -(at + 0.5)), to = fmin(radius, SIZE - at - 0.5), sums[2] = {0};
             for (int i = 0; i < NUMBERS; i++) {
                 double in = (i + 0.5) / NUMBERS, out[3];
-                traced_run(&f, &l, true, &in, 1, out, 3);
+                traced_run(&f, &l, true, &in, out);
                 assert_true(out[0] > from - 1e-5 && out[0] < to + 1e-5);
                 for (int power = 0; power < 2; power++)
                     sums[power] += pow(out[0], power) * out[1] / sqrt(out[2]) / NUMBERS;
@@ -214,8 +214,8 @@ static void values(void **state)
         traced_end(&f, &value, 1);
         for (double x = 0; x < 1.2 * filters[k].radius; x += 0.0123) {
             double out, middle, zero = 0;
-            traced_run(&f, &l, true, &zero, 1, &middle, 1);
-            traced_run(&f, &l, true, &x, 1, &out, 1);
+            traced_run(&f, &l, true, &zero, &middle);
+            traced_run(&f, &l, true, &x, &out);
             expect(filters[k].xml, "value at", x, out / middle, filters[k].value(x) / filters[k].value(0),
                    2e-5);
         }

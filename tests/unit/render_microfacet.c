@@ -66,11 +66,17 @@ static void run(ir_func *f, const double *in, uint32_t count, double out[3])
 
 enum { DISTRIBUTION, VISIBLE, PDF };
 
-/* At the normal with cosine z and azimuth phi, seen from wi = (sin, 0, cos) of theta. */
-static double at(const facets *s, double alpha, double theta, double z, double phi, int which, double *facing)
+/* A microfacet's normal, by cosine and azimuth. */
+typedef struct facet_normal {
+    double z, phi;
+} facet_normal;
+
+/* A number at a normal, seen from wi = (sin, 0, cos) of theta; *facing: the cosine between wi and the normal.
+ */
+static double at(const facets *s, double alpha, double theta, facet_normal n, int which, double *facing)
 {
-    double r = sqrt(1 - z * z), in[7] = {alpha, sin(theta), 0, cos(theta), r * cos(phi), r * sin(phi), z},
-           out[3];
+    double r = sqrt(1 - n.z * n.z),
+           in[7] = {alpha, sin(theta), 0, cos(theta), r * cos(n.phi), r * sin(n.phi), n.z}, out[3];
     *facing = fmax(in[1] * in[4] + in[3] * in[6], 0);
     run(s->at, in, 7, out);
     return out[which];
@@ -98,18 +104,18 @@ static void normals_cover_the_surface(void **state)
                 double all = 0, seen = 0, sampled = 0;
                 for (int i = 0; i < FINE; i++)
                     for (int k = 0; k < AROUND; k++) {
-                        double left = 1 - (i + 0.5) / FINE,
-                               phi = (k + 0.5) / AROUND * 2 * pi; /* its square: the long tail of ggx */
+                        double left = 1 - (i + 0.5) / FINE; /* squared below: the long tail of ggx */
                         double jacobian, facing, z = cosine_of(1 - left * left, alphas[a], &jacobian);
+                        facet_normal n = {z, (k + 0.5) / AROUND * 2 * pi};
                         double area = 2 * left * jacobian / FINE * 2 * pi / AROUND,
-                               d = at(&s, alphas[a], thetas[v], z, phi, DISTRIBUTION, &facing);
+                               d = at(&s, alphas[a], thetas[v], n, DISTRIBUTION, &facing);
                         all += d * z * area, seen += d * facing * area;
-                        sampled += facing > 0 ? at(&s, alphas[a], thetas[v], z, phi, PDF, &facing) * area : 0;
+                        sampled += facing > 0 ? at(&s, alphas[a], thetas[v], n, PDF, &facing) * area : 0;
                     }
                 if (!(fabs(sampled - 1) < 3e-3))
                     fail_msg("kind %d, alpha %g, angle %g: densities add up to %.6f", kind, alphas[a],
                              thetas[v], sampled);
-                double unused, share = at(&s, alphas[a], thetas[v], 1, 0, VISIBLE, &unused);
+                double unused, share = at(&s, alphas[a], thetas[v], (facet_normal){1, 0}, VISIBLE, &unused);
                 if (!(fabs(all - 1) < 1e-3))
                     fail_msg("kind %d, alpha %g: normals cover %.6f of the surface", kind, alphas[a], all);
                 if (!(fabs(seen * share / cos(thetas[v]) - 1) <
@@ -126,9 +132,9 @@ static void expect_bins(const facets *s, double alpha, double theta, double expe
     memset(expected, 0, BINS * sizeof *expected);
     for (int i = 0; i < BINS_Z * STEPS; i++)
         for (int k = 0; k < BINS_PHI * STEPS; k++) {
-            double jacobian, facing, z = cosine_of((i + 0.5) / (BINS_Z * STEPS), alpha, &jacobian),
-                                     phi = (k + 0.5) / (BINS_PHI * STEPS) * 2 * pi;
-            double pdf = at(s, alpha, theta, z, phi, PDF, &facing);
+            double jacobian, facing, z = cosine_of((i + 0.5) / (BINS_Z * STEPS), alpha, &jacobian);
+            facet_normal n = {z, (k + 0.5) / (BINS_PHI * STEPS) * 2 * pi};
+            double pdf = at(s, alpha, theta, n, PDF, &facing);
             if (facing > 0 || !s->visible)
                 expected[i / STEPS * BINS_PHI + k / STEPS] +=
                     SAMPLES * pdf * jacobian * 2 * pi / (BINS * STEPS * STEPS);

@@ -76,35 +76,41 @@ static void source_end(source *s)
 static void numbers(const source *s, uint32_t pixel, uint32_t sample, uint32_t stream, uint32_t block,
                     double u[4])
 {
-    traced_run(&s->f, &s->l, false, (double[4]){pixel, sample, stream, block}, 4, u, 4);
+    traced_run(&s->f, &s->l, false, (double[4]){pixel, sample, stream, block}, u);
     for (int k = 0; k < 4; k++)
         assert_true(u[k] >= 0 && u[k] < 1);
 }
 
 /* ---- strata ---- */
 
-/* Fails unless each of rows * columns cells has one of the points. */
-static void expect_one_each(const char *what, const kind *k, double u[][4], int x, int y, uint32_t columns,
-                            uint32_t rows)
+/* A pixel's square in cells of equal size. */
+typedef struct cells {
+    const char *name; /* of one of them */
+    uint32_t columns, rows;
+} cells;
+
+/* Fails unless each cell has one of the points (u[i][x], u[i][y]). */
+static void expect_one_each(cells c, const kind *k, double u[][4], int x, int y)
 {
     bool taken[SAMPLES_MOST * SAMPLES_MOST] = {false};
     for (uint32_t i = 0; i < k->spp; i++) {
-        uint32_t cell =
-            (uint32_t)(u[i][y] * rows * (1 - 1e-7)) * columns + (uint32_t)(u[i][x] * columns * (1 - 1e-7));
+        uint32_t cell = (uint32_t)(u[i][y] * c.rows * (1 - 1e-7)) * c.columns +
+                        (uint32_t)(u[i][x] * c.columns * (1 - 1e-7));
         if (taken[cell])
             fail_msg("%s, %u samples, numbers %d and %d: %s %u of %u x %u is met twice", k->name, k->spp, x,
-                     y, what, cell, columns, rows);
+                     y, c.name, cell, c.columns, c.rows);
         taken[cell] = true;
     }
 }
 
 static void expect_pair(const kind *k, double u[][4], int x, int y)
 {
-    expect_one_each("cell", k, u, x, y, k->columns, k->rows);
+    expect_one_each((cells){"cell", k->columns, k->rows}, k, u, x, y);
     if (k->lines)
-        expect_one_each("column", k, u, x, y, k->spp, 1), expect_one_each("row", k, u, x, y, 1, k->spp);
+        expect_one_each((cells){"column", k->spp, 1}, k, u, x, y),
+            expect_one_each((cells){"row", 1, k->spp}, k, u, x, y);
     for (uint32_t columns = 1; k->elementary && columns <= k->spp; columns *= 2)
-        expect_one_each("interval", k, u, x, y, columns, k->spp / columns);
+        expect_one_each((cells){"interval", columns, k->spp / columns}, k, u, x, y);
 }
 
 static void strata(void **state)
@@ -123,14 +129,14 @@ static void strata(void **state)
                         expect_pair(k, u, 0, 1), expect_pair(k, u, 2, 3);
                     } else {
                         expect_pair(k, u, 1, 2);
-                        expect_one_each("stratum", k, u, 0, 3, k->spp, 1),
-                            expect_one_each("stratum", k, u, 0, 3, 1, k->spp);
+                        expect_one_each((cells){"stratum", k->spp, 1}, k, u, 0, 3),
+                            expect_one_each((cells){"stratum", 1, k->spp}, k, u, 0, 3);
                     }
                     /* columns of the array repeat after p, so at most that many dimensions are strong
                      * together */
                     for (int x = 0; k->strong && x < 4 && block == 0; x++)
                         for (int y = 0; y < x; y++)
-                            expect_one_each("cell", k, u, x, y, k->columns, k->rows);
+                            expect_one_each((cells){"cell", k->columns, k->rows}, k, u, x, y);
                 }
             source_end(&s);
         }

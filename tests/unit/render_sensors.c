@@ -101,7 +101,7 @@ static line look(const probe *p, const double in[4])
 {
     line r;
     double out[7];
-    traced_run(&p->f, &p->l, true, in, 4, out, 7);
+    traced_run(&p->f, &p->l, true, in, out);
     memcpy(r.o, out, sizeof r.o), memcpy(r.d, out + 3, sizeof r.d);
     r.length = out[6];
     return r;

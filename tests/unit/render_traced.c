@@ -120,7 +120,7 @@ static void disk_meets_rays(void **state)
             double r = sqrt(q[0] * q[0] + q[1] * q[1]);
             if (fabs(r - 1) < 1e-4 || fabs(at - in[6]) < 1e-4 || fabs(at - in[7]) < 1e-4)
                 continue;
-            traced_run(&f, &l, true, in, 8, got, 12);
+            traced_run(&f, &l, true, in, got);
             if (!(r < 1 && at > in[6] && at < in[7])) {
                 assert_true(got[0] == in[7]);
                 misses++;
@@ -173,7 +173,7 @@ static void disk_is_sampled_uniformly(void **state)
         assert_true(fabs((double)l.scene->shapes.data[0].area - area) < 1e-5 * area);
         for (int i = 0; i < SIDE * SIDE; i++) {
             double in[2] = {(i % SIDE + 0.5) / SIDE, (i / SIDE + 0.5) / SIDE}, got[9], p[3], q[3];
-            traced_run(&f, &l, true, in, 2, got, 9);
+            traced_run(&f, &l, true, in, got);
             for (int j = 0; j < 3; j++)
                 p[j] = ref[j] + got[3] * got[j];
             apply(inverse, p, 1, q);
@@ -233,7 +233,7 @@ static void tent_has_its_distribution(void **state)
         traced_end(&f, (ir_ref[2]){offset.x, offset.y}, 2);
         for (int i = 0; i < 1000; i++) {
             double in[2] = {i / 1000.0, 1 - (i + 1) / 1000.0}, got[2];
-            traced_run(&f, &l, true, in, 2, got, 2);
+            traced_run(&f, &l, true, in, got);
             for (int j = 0; j < 2; j++)
                 if (!(fabs(tent_cdf(got[j], radii[k]) - in[j]) < 1e-12 && fabs(got[j]) <= radii[k]))
                     fail_msg("radius %g: number %g gives %g", radii[k], in[j], got[j]);
@@ -275,8 +275,8 @@ static void crop_is_a_part_of_the_film(void **state)
     }
     for (int i = 0; i < 16 * 21; i++) {
         double x = i % 16 + 0.25, y = i / 16 + 0.75, whole[7], part[7];
-        traced_run(&f[0], &scenes[0], true, (double[2]){(8 + x) / 40, (3 + y) / 30}, 2, whole, 7);
-        traced_run(&f[1], &scenes[1], true, (double[2]){x / 16, y / 21}, 2, part, 7);
+        traced_run(&f[0], &scenes[0], true, (double[2]){(8 + x) / 40, (3 + y) / 30}, whole);
+        traced_run(&f[1], &scenes[1], true, (double[2]){x / 16, y / 21}, part);
         for (int k = 0; k < 7; k++)
             if (!(fabs(whole[k] - part[k]) < 1e-6 * (1 + fabs(whole[k]))))
                 fail_msg("pixel %d, value %d: %.9g, expected %.9g", i, k, part[k], whole[k]);
@@ -330,8 +330,8 @@ static void check_lookup(const traced *f, const loaded *l, bool nearest, const c
 {
     const double *data = texels(l);
     double got, least = INFINITY, most = -INFINITY, size = fmax(fabs(u), fabs(v));
-    traced_run(f, l, false, (double[2]){u, v}, 2, &got, 1); /* a texel out of range fails here */
-    if (isnan(u) || isnan(v) || size > 8e37)                /* or infinite as a coordinate of a texel */
+    traced_run(f, l, false, (double[2]){u, v}, &got); /* a texel out of range fails here */
+    if (isnan(u) || isnan(v) || size > 8e37)          /* or infinite as a coordinate of a texel */
         return;
     for (int i = 0; i < WIDTH * HEIGHT; i++)
         least = fmin(least, data[3 * i]), most = fmax(most, data[3 * i]);

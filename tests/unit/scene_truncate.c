@@ -127,8 +127,14 @@ static bl_result try_xml(const uint8_t *data, size_t size, bl_error *err)
     return result;
 }
 
-static void try_one(const char *name, try_input load, const uint8_t *data, size_t size, const char *what,
-                    size_t at, bool must_fail)
+/* A file with a defect. */
+typedef struct mutation {
+    const char *file, *what; /* was done to it */
+    size_t at;               /* byte */
+    bool must_fail;
+} mutation;
+
+static void try_one(mutation m, try_input load, const uint8_t *data, size_t size)
 {
     bl_error err = {0};
     uint8_t *exact = malloc(size ? size : 1);
@@ -136,9 +142,9 @@ static void try_one(const char *name, try_input load, const uint8_t *data, size_
     bl_result result = load(exact, size, &err);
     free(exact);
     if (result != BL_OK && (err.code != result || !err.text[0]))
-        fail_msg("%s, %s %zu: result %d without a message", name, what, at, result);
-    if (result == BL_OK && must_fail)
-        fail_msg("%s, %s %zu: loads", name, what, at);
+        fail_msg("%s, %s %zu: result %d without a message", m.file, m.what, m.at, result);
+    if (result == BL_OK && m.must_fail)
+        fail_msg("%s, %s %zu: loads", m.file, m.what, m.at);
 }
 
 /* `tail`: how many bytes at the end can be missing without a loss (a newline, trailing blanks). */
@@ -151,11 +157,11 @@ static void try_all(const char *name, try_input load, size_t tail)
     assert_int_equal(file_read(path, 1 << 20, &loaded, &size, NULL), BL_OK);
     uint8_t *data = loaded;
     for (size_t cut = 0; cut < size; cut++)
-        try_one(name, load, data, cut, "cut at byte", cut, cut + tail < size);
+        try_one((mutation){name, "cut at byte", cut, cut + tail < size}, load, data, cut);
     for (size_t i = 0; i < size; i += i < HEADER ? 1 : 5) { /* pixels: a sample */
         uint8_t kept = data[i];
         data[i] ^= (uint8_t)(i % 2 ? 0xFF : 1 << i / 2 % 8);
-        try_one(name, load, data, size, "changed byte", i, false);
+        try_one((mutation){name, "changed byte", i, false}, load, data, size);
         data[i] = kept;
     }
     free(loaded);
@@ -185,11 +191,11 @@ static void pfm(void **state)
     uint8_t file[12 + 24] = "PF\n2 1\n-1.0\n";
     (void)state;
     for (size_t cut = 0; cut < sizeof file; cut++)
-        try_one("pfm", try_image, file, cut, "cut at byte", cut, true);
+        try_one((mutation){"pfm", "cut at byte", cut, true}, try_image, file, cut);
     for (size_t i = 0; i < sizeof file; i++)
         for (int change = 1; change < 256; change++) {
             file[i] ^= (uint8_t)change;
-            try_one("pfm", try_image, file, sizeof file, "changed byte", i, false);
+            try_one((mutation){"pfm", "changed byte", i, false}, try_image, file, sizeof file);
             file[i] ^= (uint8_t)change;
         }
 }

@@ -1,4 +1,4 @@
-/* LABELS: swiftshader lavapipe timeout=900 */
+/* LABELS: swiftshader lavapipe */
 /* SPDX-License-Identifier: BSD-3-Clause
  * The SPIR-V back end against the interpreter, on the device that BL_DEVICE names: the same lowered module
  * runs in both on the same memory, and the memory must then be equal, bit for bit: every row of ops.def for
