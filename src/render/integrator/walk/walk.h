@@ -55,9 +55,8 @@ typedef struct walk_functions {
                                bounds of the extinction in that cell from above and below, where it ends */
 } walk_functions;
 
-enum {
-    SEEN_MOST = 32
-}; /* vertices for which walk_known.seen has bits; shadow rays of others are traced again */
+/* Vertices for which walk_known.seen has bits; shadow rays of others are traced again. */
+enum { SEEN_MOST = 32 };
 
 /* What is known of a path before it is walked, from an earlier walk of it. The kernel's own walk knows
  * nothing. For each vertex it is copied, and the copy gets what is known (replay_walk, drt_enter). */
@@ -96,7 +95,7 @@ struct walk {
     bool attaches;   /* paths are attached, and so are rough lobes (attached_lobe.c) */
     bool holds;      /* where walk.attaches: some material mixes lobes, of which some may stay detached */
     bool smooth;     /* MIS weights use densities of light sampling without the steps of its tables, because
-                        attached samples cross these; in all passes of a gradient in which some pass attaches */
+                        attached samples cross these; in all passes of a gradient, if one attaches */
     bool weighted;   /* samples have weights: walk_position.weight */
     bool volumetric; /* surfaces crossed in a straight line are no vertices, and collisions in media are; the
                         fields marked (V) exist */
