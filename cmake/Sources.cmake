@@ -125,6 +125,7 @@ set(render_sources
     src/render/integrator/vertex/baked_geometry.c
     src/render/integrator/vertex/emitter_sampling.c
     src/render/integrator/vertex/intersection.c
+    src/render/integrator/vertex/plugin_arguments.c
     src/render/integrator/vertex/plugin_functions.c
     src/render/integrator/vertex/surface.c
     src/render/integrator/media/coefficients.c
@@ -162,17 +163,19 @@ set(render_sources
     src/render/integrator/integrators.c
     src/render/plan_bvh.c
     src/render/scene_hierarchy.c
-    src/render/abilities.c
+    src/render/plugin_abilities.c
     src/render/plan.c
     src/render/plan_classes.c
     src/render/plan_read.c
     src/render/plan_records.c
+    src/render/plan_words.c
     src/render/random.c
     src/render/refit.c
     src/render/registry.c
     src/render/parameters.c
     src/render/scene_bind.c
     src/render/scene_build.c
+    src/render/scene_objects.c
     src/render/scene_structure.c
     src/render/frame.c
     src/render/warp.c)

@@ -8,6 +8,14 @@ Read are comments of C, GLSL, Python, CMake and shell files, and code spans, lin
     FOLDER/NAME                 in code spans and links that begin with a folder of the repository's root: a file or folder
     docs/X.md, Section          the page has a heading that the words behind the comma begin with
     [text](X.md#anchor)         the page has a heading with that anchor
+    a_name, name()              in code spans of pages: some file that is no page has this word
+    rows of docs/glossary.md    a file of the last column has the words of the code in the first one
+    `name` (`FILE`)             this file has the word; so with `FILE` (`name`), and `FILE`: `name`, `name`
+
+Pages that record what was tried may name what is no more (HISTORY): their words are not looked up.
+
+docs/README.md lists all pages of docs, and the README of a folder of docs those of the folder. A page that nobody lists is a
+problem, too, and so is a page of theory without a section Tests that names a file of tests.
 
 Names of what a program writes or a user brings are no files of the repository: OUTSIDE, each with its reason."""
 import io
@@ -40,6 +48,14 @@ OUTSIDE = {
     r"compiler_version\.h|glsl_kernels\.h|(.*/)?plugins\.generated\.h": "made while building",
     r"compile_commands\.json|CMakeUserPresets\.json": "made by cmake, or a user's own",
 }
+# folders of pages whose words need not be in the code: tables of figures, and what was tried before
+HISTORY = ("docs/decisions/", "docs/experiments/", "docs/measurements.md", "docs/plugins.md")
+# in code spans: stands for any name
+ANY = re.compile(r"(?:.*_)?(?:NAME|X)(?:_.*)?|ir_name|opt_name|opt_x")
+GLOSSARY = "docs/glossary.md"
+FILE_SPAN = r"`([\w./-]+\.(?:c|h|py|def))`"
+NAME_SPANS = r"((?:`\w+`(?:, )?)+)"
+BESIDE = re.compile(r"%s(?: \(|: )%s|%s \(%s" % (FILE_SPAN, NAME_SPANS, NAME_SPANS, FILE_SPAN))
 OUTSIDE_RULES = [re.compile(r"(?:%s)\Z" % p) for p in OUTSIDE]
 
 
@@ -58,6 +74,18 @@ def listed():
     return names
 
 
+def text_of(name):
+    """None: it is no text, or too large to be written by hand."""
+    path = os.path.join(ROOT, name)
+    if os.path.islink(path) or os.path.getsize(path) > 4 << 20:
+        return None
+    try:
+        with open(path, encoding="utf-8") as f:
+            return f.read()
+    except (UnicodeDecodeError, OSError):
+        return None
+
+
 class Tree:
     """What the repository has."""
 
@@ -70,13 +98,31 @@ class Tree:
                 if k:
                     self.folders.add("/".join(parts[:k]))
         self.top = {n.split("/")[0] for n in self.folders}
-        self.headings = {}
+        self.headings, self.words_in, self.all_words = {}, {}, set()
 
     def has(self, mention, beside):
         if mention in self.ends or mention in self.folders:
             return True
         here = os.path.normpath(os.path.join(beside, mention)).replace(os.sep, "/")
         return here in self.names or here in self.folders or here == "."
+
+    def files(self, mention):
+        return [n for n in self.names if n == mention or n.endswith("/" + mention)]
+
+    def words_of(self, name):
+        if name not in self.words_in:
+            self.words_in[name] = set(re.findall(r"[A-Za-z_]\w*", text_of(name) or ""))
+        return self.words_in[name]
+
+    def words(self):
+        """All words of all files that are no pages, this one aside."""
+        if not self.all_words:
+            for name in self.names - {"tests/citations.py"}:
+                if not name.endswith(".md"):
+                    self.all_words |= self.words_of(name)
+                if name.startswith("tests/"):  # cmake/Tests.cmake names a test by its folder and file
+                    self.all_words.add(re.sub(r"\..*", "", name[len("tests/"):]).replace("/", "_"))
+        return self.all_words
 
     def sections(self, page):
         if page not in self.headings:
@@ -180,24 +226,63 @@ def check(tree, name, text, problems):
     return count
 
 
+def check_words(tree, name, text, problems):
+    """Number of identifiers of the code in a page's code spans."""
+    count = 0
+    prose = re.sub(r"^```.*?^```", lambda m: re.sub(r"[^\n]", " ", m.group()), text, flags=re.S | re.M)
+    for m in SPAN.finditer(prose):
+        for word in re.finditer(r"(?<![\w./-])([A-Za-z]\w*)(\(\)|(?![\w./*-]))", re.sub(r"\{[^}]*\}", "*", m.group(1))):
+            if word.group(2) or "_" in word.group(1).strip("_"):
+                count += 1
+                if word.group(1) not in tree.words() and not ANY.fullmatch(word.group(1)):
+                    problems.append("%s:%d: no file has the word %s" % (name, prose.count("\n", 0, m.start()) + 1, word.group(1)))
+    flat = re.sub(r"\s", " ", prose)
+    for m in BESIDE.finditer(flat):
+        file, words = (m.group(1), m.group(2)) if m.group(1) else (m.group(4), m.group(3))
+        for word in re.findall(r"\w+", words):
+            count += 1
+            if not any(word in tree.words_of(n) for n in tree.files(file)) and not ANY.fullmatch(word):
+                problems.append("%s:%d: %s does not have the word %s" % (name, prose.count("\n", 0, m.start()) + 1, file, word))
+    for row in re.finditer(r"^\|([^|\n]*)\|[^|\n]*\|([^|\n]*)\|$", text if name == GLOSSARY else "", re.M):
+        files = [n for span in re.findall(FILE_SPAN, row.group(2)) for n in tree.files(span)]
+        for word in re.findall(r"`(\w+)`", row.group(1)):
+            count += 1
+            if files and not any(re.search(r"(?:^|_)%s(?:_|$)" % word, w) for n in files for w in tree.words_of(n)):
+                problems.append("%s:%d: no file of its row has the word %s" % (name, text.count("\n", 0, row.start()) + 1, word))
+    return count
+
+
+def check_lists(tree, problems):
+    """Pages that the README of their folder, or of the one above, does not link to. Returns how many are linked to."""
+    count = 0
+    for name in sorted(n for n in tree.names if n.startswith("docs/") and n.endswith(".md") and n != "docs/README.md"):
+        folder, base = os.path.split(name)
+        index = (os.path.dirname(folder) if base == "README.md" else folder) + "/README.md"
+        links = [os.path.normpath(os.path.join(os.path.dirname(index), link)) for link in LINK.findall(text_of(index) or "")]
+        count += name in links
+        if name not in links:
+            problems.append("%s: is not listed in %s" % (name, index))
+        if folder == "docs/theory" and base != "README.md" and not re.search(r"^## Tests\n(?:(?!^## ).)*`tests/", text_of(name), re.M | re.S):
+            problems.append("%s: names no test in a section Tests" % name)
+    return count
+
+
 def main():
     names = listed()
-    tree, problems, files, mentions = Tree(names), [], 0, 0
+    tree, problems, files, mentions, words = Tree(names), [], 0, 0, 0
     for name in sorted(names):
-        path = os.path.join(ROOT, name)
-        if os.path.islink(path) or os.path.getsize(path) > 4 << 20:
-            continue
-        try:
-            with open(path, encoding="utf-8") as f:
-                text = f.read()
-        except (UnicodeDecodeError, OSError):
+        text = text_of(name)
+        if text is None:
             continue
         found = check(tree, name, text, problems)
         files, mentions = files + (found > 0), mentions + found
+        if name.endswith(".md") and not name.startswith(HISTORY):
+            words += check_words(tree, name, text, problems)
+    pages = check_lists(tree, problems)
     for p in problems:
         print(p)
-    print("%d mentions in %d files, %d broken" % (mentions, files, len(problems)))
-    return 1 if problems or files < 100 or mentions < 500 else 0
+    print("%d mentions in %d files, %d words of code, %d pages listed; %d broken" % (mentions, files, words, pages, len(problems)))
+    return 1 if problems or files < 100 or mentions < 500 or words < 300 or pages < 50 else 0
 
 
 if __name__ == "__main__":

@@ -1,8 +1,10 @@
 # LABELS: nodevice
 # SPDX-License-Identifier: BSD-3-Clause
-"""Reads the includes of every source file and checks that layers look one way only (README, Folders). Inside
-src/api and src/cli it reads who calls whom: no two files call each other, not by way of others either; and in src/api
-a function is declared in the header of the file that defines it."""
+"""Reads the includes of every source file and checks that layers look one way only (docs/guide.md, The folders).
+
+In src/api, in src/cli and among the files at the top of src/render it reads who calls whom: no two files call
+each other, not by way of others either. In src/api a function is declared in the header of the file that
+defines it."""
 import os
 import re
 import sys
@@ -17,7 +19,8 @@ PARTS = {
     "gpu": ("src/gpu", {"base", "gpu"}, r"spirv|expat|openexr|png"),
     "render": ("src/render", {"base", "spirv_gen", "scene", "render"}, r"vulkan|spirv/"),
     "fit": ("src/fit", {"base", "gpu", "fit"}, r"vulkan|spirv|expat|openexr|png"),
-    "api": ("src/api", {"base", "spirv_gen", "scene", "gpu", "render", "fit", "api"}, r"vulkan|expat|openexr|png\.h"),
+    "api": ("src/api", {"base", "spirv_gen", "scene", "gpu", "render", "fit", "api"},
+            r"vulkan|expat|openexr|png\.h"),
     "cli": ("src/cli", {"cli"}, r"vulkan"),
     "samples": ("samples", set(), r"vulkan"),
     "include": ("include", set(), r"expat|openexr|png"),
@@ -94,7 +97,8 @@ def check_render(path, problems):
                 problems.append("%s: %s must not look into %s" % (place, folder, target))
 
 
-PROTOTYPE = re.compile(r"^(?!static|typedef|return|else)[a-z]\w*[\w \*]*?\b(\w+)\([^;{}]*\)\s*(;|\n\{|\{)", re.M)
+PROTOTYPE = re.compile(
+    r"^(?!static|typedef|return|else)[a-z]\w*[\w \*]*?\b(\w+)\([^;{}]*\)\s*(;|\n\{|\{)", re.M)
 
 
 def functions(path):
@@ -130,7 +134,8 @@ def code_of(path):
     return re.sub(r'"(?:[^"\\\n]|\\.)*"', '""', text)
 
 
-DEFINITION = re.compile(r"^(?!static\b|typedef\b|return\b|else\b)[a-z][\w \*\n]*?\b(\w+)\([^;{}]*\)\s*\n?\{", re.M)
+DEFINITION = re.compile(
+    r"^(?!static\b|typedef\b|return\b|else\b)[a-z][\w \*\n]*?\b(\w+)\([^;{}]*\)\s*\n?\{", re.M)
 OBJECT = re.compile(r"^const \w+ (\w+) = \{", re.M)
 
 
@@ -160,22 +165,28 @@ def circles(uses):
 
 
 def check_calls(folder, owners, problems):
-    """folder: whose files call one way only. owners: whether a header belongs to one file. Returns the number of calls read."""
-    root = os.path.join(ROOT, folder)
-    texts = {name: code_of(os.path.join(root, name)) for name in sorted(os.listdir(root)) if name.endswith(".c")}
-    headers = {name: code_of(os.path.join(root, name)) for name in sorted(os.listdir(root)) if name.endswith(".h")}
-    defined = {}
+    """folder: whose files call one way only. owners: whether a header belongs to one file.
+
+    Returns the number of calls read."""
+    root, texts, headers, defined, uses = os.path.join(ROOT, folder), {}, {}, {}, {}
+    for name in sorted(os.listdir(root)):
+        if name.endswith(".c"):
+            texts[name] = code_of(os.path.join(root, name))
+        elif name.endswith(".h"):
+            headers[name] = code_of(os.path.join(root, name))
     for name, text in texts.items():
         for function in DEFINITION.findall(text) + OBJECT.findall(text):
             defined[function] = name
-    uses = {name: {defined[word] for word in set(re.findall(r"\w+", text)) if word in defined} - {name} for name, text in texts.items()}
+    for name, text in texts.items():
+        uses[name] = {defined[word] for word in re.findall(r"\w+", text) if word in defined} - {name}
     for circle in circles(uses):
         problems.append("%s: these call each other in a circle: %s" % (folder, ", ".join(circle)))
-    if owners:
-        for function, name in sorted(defined.items()):
-            for header, text in headers.items():
-                if re.search(r"\b%s\(" % function, text) and header != name[:-2] + ".h" and header not in SHARED:
-                    problems.append("%s/%s: %s is declared in %s, not in the header of its file" % (folder, name, function, header))
+    for function, name in sorted(defined.items()) if owners else ():
+        for header, text in headers.items():
+            own = header == name[:-2] + ".h" or header in SHARED
+            if not own and re.search(r"\b%s\(" % function, text):
+                problems.append("%s/%s: %s is declared in %s, not in the header of its file"
+                                % (folder, name, function, header))
     return sum(len(u) for u in uses.values())
 
 
@@ -185,8 +196,8 @@ SHARED = {"plugin_add.h", "ir.h"}
 
 def main():
     problems, files = [], 0
-    for folder, owners in (("src/api", True), ("src/cli", False)):
-        if check_calls(folder, owners, problems) < 40:
+    for folder, owners, least in (("src/api", True, 40), ("src/cli", False, 40), ("src/render", False, 15)):
+        if check_calls(folder, owners, problems) < least:
             problems.append("%s: hardly any call found, so the check reads it wrongly" % folder)
     for part, (folder, _, _) in PARTS.items():
         for base, _, names in os.walk(os.path.join(ROOT, folder)):

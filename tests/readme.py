@@ -1,12 +1,14 @@
 # LABELS: nodevice
 # SPDX-License-Identifier: BSD-3-Clause
-"""The README's promises that a program can check: its C program compiles against the public header, its links and folders exist."""
+"""The README's promises that a program can check: its C program compiles against the public header, its links and folders exist.
+And docs/status.md stays a screen: no cell of its table is longer than CELL_MOST."""
 import os
 import re
 import subprocess
 import sys
 import tempfile
 
+CELL_MOST = 200
 ROOT = os.environ.get("BL_SOURCE_DIR", os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 
 
@@ -46,8 +48,14 @@ def main():
             if not os.path.isdir(os.path.join(ROOT, folder)):
                 print("README.md: folder %s does not exist" % folder)
                 failures += 1
+    with open(os.path.join(ROOT, "docs", "status.md"), encoding="utf-8") as f:
+        cells = [cell.strip() for line in f if line.startswith("|") for cell in line.strip().strip("|").split("|")]
+    for cell in cells:
+        if len(cell) > CELL_MOST:
+            print("docs/status.md: a cell of %d characters, more than %d: %s..." % (len(cell), CELL_MOST, cell[:40]))
+            failures += 1
     print("%d programs, %d links, %d failures" % (len(programs), links, failures))
-    return 1 if failures or links == 0 else 0
+    return 1 if failures or links == 0 or len(cells) < 20 else 0
 
 
 if __name__ == "__main__":

@@ -6,8 +6,8 @@
  *     bl_device_create(ctx, "auto", &dev);
  *     bl_scene_load(ctx, "scene.xml", NULL, &scene);
  *     bl_job_create(dev, scene, &(bl_job_desc){.parameters = names, .parameter_count = 2}, &job);
- *     bl_job_render(job, &(bl_render_desc){.spp = 64}, image);
- *     bl_job_gradient(job, &(bl_gradient_desc){.spp = 64, .adjoint = weights}, &summary);
+ *     bl_job_render(job, &(bl_render_desc){.spp = 64}, image, NULL);
+ *     bl_job_gradient(job, &(bl_gradient_desc){.spp = 64, .adjoint = weights}, &stats);
  *     bl_job_read_gradient(job, 0, gradient);
  *
  * Conventions. Images are row-major float32, row 0 at the top, 3 channels (linear RGB, Rec. 709),

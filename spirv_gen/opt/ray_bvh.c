@@ -41,7 +41,7 @@
  * to this form: hand-written one loop with a branch for inner nodes and leaves 0.67 and 0.50; an inner loop
  * over the leaf's entries 0.98 and 0.98; slabs by minimum and maximum 0.87 and 0.90. The last trip intersects
  * nothing: every lane has left. With a descent before the loop and one at the end of its body that trip is
- * saved, and images take longer (docs/measurements.md).
+ * saved, and images take longer (docs/decisions/traversal.md).
  *
  * Rounding: a distance is q a + b, a = cell / d, b = (origin - o) / d. Its error is at most a few 2^-24 of
  * |b|, which is 2^-6 of a cell times the distance of o from the grid in sizes of the grid. Boxes are packed

@@ -7,10 +7,10 @@
  *   continue: BranchConditional header, merge by that test; else Branch header
  *   merge:    where the continue block leads here, a phi per STATE that is read after the loop
  *
- * Why the test twice: CPU devices run all blocks of a loop as long as any lane of a group is in it, and look
- * for that at the back edge only. So a loop of n trips that is left at the top alone runs its body n + 1
- * times (SwiftShader, lavapipe: docs/measurements.md). A test that is not a few pure ops (loads, loops, calls
- * before WHILE) stays at the top: what it computes would be there twice.
+ * Why the test is there twice: CPU devices run all blocks of a loop as long as any lane of a group is in it,
+ * and they look for that at the back edge only. So a loop of n trips that is left at the top alone runs its
+ * body n + 1 times (SwiftShader, lavapipe: docs/decisions/loops-and-branches.md). A test that is not a few
+ * pure ops (loads, loops, calls before WHILE) stays at the top: what it computes would be there twice.
  *
  * Lanes leave in different trips, and what those compute that have left means nothing, so what is read after
  * a loop is a phi of its merge block. (One of a single value would not do: SwiftShader's optimiser takes the

@@ -10,7 +10,8 @@
  *
  * Words that nobody asked for are read along with the others. So buffers are whole quads long
  * (gpu_buffer_create), and one that is written is not read so. Checked kernels (opt/bounds.c) choose each
- * index, which hides what it is made of: they read words. What it is worth: docs/measurements.md. */
+ * index, which hides what it is made of: they read words. docs/decisions/vector-loads.md says what it is
+ * worth. */
 #include "spirv_gen/spv/module.h"
 
 enum { NEAR = 64 /* instructions; a limit to the search, not a property of devices */ };

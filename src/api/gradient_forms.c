@@ -96,8 +96,8 @@ static const char *two_walk_obstacle(const bl_job *job, const gradient_wish *wis
     return NULL;
 }
 
-/* Two walks cost less than three, and separate kernels were faster than the fused one in all measured cases
- * (docs/measurements.md). */
+/* Two walks cost less than three. Separate kernels were faster than the fused one in all measured cases
+ * (docs/decisions/gradient-forms.md). */
 bl_result gradient_form_choose(const bl_job *job, const gradient_wish *wish, bl_gradient_form *out,
                                bl_error *err)
 {

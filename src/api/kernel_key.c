@@ -5,7 +5,7 @@
  * to have (baked geometry), of the options of passes and code generation, and of the compiler's own code. All
  * of that is hashed as it is. Scene and descriptor are not: what matters of them is in the trace, so a plugin
  * that specialises on something new cannot be forgotten here. The price is that a hit still records the
- * trace, a sixth of the work (docs/measurements.md). */
+ * trace, a sixth of the work (docs/decisions/kernel-cache.md). */
 #include "api/kernel_key.h"
 #include "compiler_version.h"
 

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* CPU devices traverse a hierarchy of our own at least as fast (docs/measurements.md), a GPU has units for
- * queries. */
+/* CPU devices traverse our own hierarchy at least as fast as they answer ray queries
+ * (docs/decisions/ray-queries.md). A GPU has units for queries. */
 static bool query_suits(const gpu_info *device)
 {
     return device->ray_query && device->kind != GPU_LAVAPIPE && device->kind != GPU_SWIFTSHADER;

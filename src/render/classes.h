@@ -37,9 +37,9 @@ static const plugin_slot shape_slots[] = {{PLUGIN_BSDF, "bsdf", 0, 1},
 /* What every emitter can hold: the medium that it is in, which is accepted; paths know where they are. */
 static const plugin_slot emitter_slots[] = {{PLUGIN_MEDIUM, "medium", 0, 1}};
 
-/* What can be done with a plugin (abilities.c): images; gradients and image derivatives by its parameters, or
- * of an integrator at all; whether it works with volumetric integrators, or is one; whether gradients follow
- * what it moves, or what moves it. NESTED: besides, all that what it holds can do. */
+/* What can be done with a plugin (plugin_abilities.c): images; gradients and image derivatives by its
+ * parameters, or of an integrator at all; whether it works with volumetric integrators, or is one; whether
+ * gradients follow what it moves, or what moves it. NESTED: besides, all that what it holds can do. */
 enum plugin_ability {
     ABILITY_IMAGE = 1,
     ABILITY_REVERSE = 2,

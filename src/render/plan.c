@@ -6,28 +6,10 @@
  * absolute here. */
 #include "render/plan_internal.h"
 
-enum { BAKED_MOST = 64 /* primitives; docs/measurements.md */ };
+enum { BAKED_MOST = 64 /* primitives; docs/decisions/traversal.md */ };
 
 const char *const plan_switch_names[PLAN_SWITCH_COUNT] = {"folding",  "numbering", "cells",
                                                           "residual", "sharing",   "shape_sharing"};
-
-uint32_t plan_reserve(plan *p, uint32_t count)
-{
-    uint32_t at = p->words.count;
-    array_reserve(&p->words, at + count + 1);
-    memset(p->words.data + at, 0, count * sizeof(uint32_t));
-    p->words.count += count;
-    return at;
-}
-
-void plan_align(plan *p) { plan_reserve(p, -p->words.count % 4); }
-
-void plan_append(plan *p, const uint32_t *words, uint32_t count)
-{
-    uint32_t at = plan_reserve(p, count);
-    if (count)
-        memcpy(p->words.data + at, words, count * sizeof(uint32_t));
-}
 
 /* Whether lights are chosen by a table: else they are all alike. */
 static bool lights_differ(const render_scene *s)
@@ -182,8 +164,6 @@ bool plan_moves_segments(const plan *p)
                   p->emitters.data[i]->requested & emitter_of(p->emitters.data[i])->place_params;
     return p->scene->volumetric && (p->sensor || p->moves & MOVE_SURFACE || lights);
 }
-
-uint32_t plan_sensor_word(const plan *p) { return p->words.data[HEADER_SENSOR]; }
 
 bool plan_can_bake(const render_scene *s)
 {

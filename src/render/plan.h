@@ -201,8 +201,6 @@ color plan_volume(tracer *t, const class_node *n, ir_ref record, const char *par
 ir_ref plan_texture_1(tracer *t, const class_node *n, ir_ref record, const char *param, vec2 uv);
 /* Its derivative with respect to uv; the texture's class has a `slope`. */
 vec2 plan_texture_slope(tracer *t, const class_node *n, ir_ref record, const char *param, vec2 uv);
-/* Of an object: the value of a PLUGIN_PART is a plain 0. */
-bool plan_part_is_zero(const scene_object *o, const char *param);
 /* Whether the part whose weight is `param` (PLUGIN_PART) exists, that is may be other than 0 or is
  * differentiated. Known while tracing. */
 bool plan_has(const class_node *n, const char *param);

@@ -49,7 +49,7 @@ class_node *plan_classify(plan *p, const scene_object *o, const render_shape *sh
             n->param_child[k] = plan_classify(p, o->values[k].object, NULL);
             n->field[k] = n->words;
             n->words += n->param_child[k]->words;
-            n->absent |= (param->flags & PLUGIN_PART) && plan_part_is_zero(o, param->name) ? 1u << k : 0u;
+            n->absent |= (param->flags & PLUGIN_PART) && render_part_is_zero(o, param->name) ? 1u << k : 0u;
             text_add(&key, "%s=%s%s,", param->name, n->param_child[k]->key, n->absent >> k & 1 ? "*0" : "");
         } else if ((param->flags & PLUGIN_DIFFERENTIABLE) && plugin_value_count(param->kind)) {
             n->field[k] = n->words;

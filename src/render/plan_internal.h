@@ -36,7 +36,7 @@ plan_instance plan_instantiate_area(plan *p, uint32_t emitter, uint32_t geometry
  * own tables. */
 void plan_place_light_table(plan *p);
 
-/* ---- plan.c ---- */
+/* ---- plan_words.c; plan.h has more of it ---- */
 
 void plan_append(plan *p, const uint32_t *words, uint32_t count); /* at the end of the scene buffer */
 

@@ -107,13 +107,6 @@ vec2 plan_texture_slope(tracer *t, const class_node *n, ir_ref record, const cha
     return ((const texture_class *)child->cls)->slope(t, child, t_offset(t, record, n->field[k]), uv);
 }
 
-bool plan_part_is_zero(const scene_object *o, const char *param)
-{
-    const scene_object *texture = scene_get(o, param)->object;
-    const double *v = texture->values[0].vector;
-    return texture->cls == &texture_constant.base.plugin && v[0] == 0 && v[1] == 0 && v[2] == 0;
-}
-
 bool plan_has(const class_node *n, const char *param)
 {
     uint32_t k = param_of(n, param);

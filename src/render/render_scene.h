@@ -199,6 +199,11 @@ bl_result render_scene_create(scene_description *d, const render_overrides *o, r
                               bl_error *err);
 void render_scene_destroy(render_scene *s);
 
+/* ---- scene_objects.c ---- */
+
+/* Whether the value of the object's parameter `param`, a PLUGIN_PART, is a plain 0. */
+bool render_part_is_zero(const scene_object *o, const char *param);
+
 /* ---- parameters.c ---- */
 
 /* For load hooks: registers a parameter of o with initial values and returns its index. */

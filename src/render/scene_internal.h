@@ -5,6 +5,8 @@
 
 #include "render/classes.h"
 
+/* ---- scene_objects.c ---- */
+
 bool scene_is(const scene_object *o, const plugin_class *c); /* false of NULL */
 /* An object that the description lacks, its values all 0. */
 scene_object *render_new_object(render_scene *s, const plugin_class *cls, scene_place where);

@@ -88,8 +88,8 @@ static bool scene_walks(const scene_object *i)
     return i && !scene_is(i, &integrator_direct.plugin) && !scene_is(i, &integrator_depth.plugin);
 }
 
-/* By measurement (docs/measurements.md): the roughness below which detached gradients are the noisier ones by
- * far. */
+/* The roughness below which detached gradients are by far the noisier ones, by measurement
+ * (docs/decisions/attached-rough-lobes.md). */
 static const float attach_below = 0.05f;
 enum { LOOK_AHEAD = 4 };
 

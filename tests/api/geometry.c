@@ -202,8 +202,8 @@ static void smooth(void **state)
         moved_equals_loaded(1, true);
 }
 
-/* What moving vertices costs, of a square of LARGE^2 quads: printed for docs/measurements.md, with
- * BL_LONG=1. */
+/* What it costs to move all vertices of a square of LARGE^2 quads. Printed with BL_LONG=1, for
+ * docs/decisions/changing-geometry.md. */
 static void timing(void **state)
 {
     (void)state;

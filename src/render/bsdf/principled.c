@@ -41,7 +41,7 @@ static bool principled_attaches(const render_scene *s, const scene_object *o)
     double roughness = principled_constant_or(o, "roughness", 0),
            gloss = principled_constant_or(o, "clearcoat_gloss", 1);
     double least = roughness * roughness;
-    if (!plan_part_is_zero(o, "clearcoat"))
+    if (!render_part_is_zero(o, "clearcoat"))
         least = fmin(least, (double)PRINCIPLED_COAT_ROUGH +
                                 (double)(PRINCIPLED_COAT_GLOSS - PRINCIPLED_COAT_ROUGH) * gloss);
     return microfacet_attaches_if(s, o, least <= (double)s->attach_below);
@@ -63,7 +63,7 @@ static void principled_mark(render_scene *s, const scene_object *o)
     s->attaches = true;
     for (uint32_t k = 0; k < TURNING; k++)
         render_turns_all(s, scene_get(o, turning[k])->object);
-    for (uint32_t i = 0; i < s->parameters.count && !plan_part_is_zero(o, "spec_trans"); i++)
+    for (uint32_t i = 0; i < s->parameters.count && !render_part_is_zero(o, "spec_trans"); i++)
         if (s->parameters.data[i].object == o->index &&
             s->parameters.data[i].slot == PLAN_DATA_SLOT) /* the index */
             render_turns(s, i);
@@ -84,7 +84,7 @@ static bl_result principled_load(render_scene *s, const scene_object *o, bl_erro
     if (eta->given && specular->given)
         return scene_error(err, BL_ERROR_SCENE, specular->where,
                            "principled: give either \"eta\" or \"specular\", not both");
-    bool transmits = !plan_part_is_zero(o, "spec_trans");
+    bool transmits = !render_part_is_zero(o, "spec_trans");
     float index = eta->given ? (float)eta->number : specular->given ? (float)specular->number : 0.5f;
     if (eta->given) {
         index = transmits && index == 1 ? 1.001f : index;

@@ -17,7 +17,7 @@ double principled_constant_or(const scene_object *o, const char *param, double e
 
 bool principled_turn_by_uv(const scene_object *o, const char *const *params, uint32_t count)
 {
-    bool any = !plan_part_is_zero(o, "anisotropic");
+    bool any = !render_part_is_zero(o, "anisotropic");
     for (uint32_t k = 0; k < count; k++)
         any |= !texture_is_constant(scene_get(o, params[k])->object);
     return any;

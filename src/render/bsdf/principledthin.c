@@ -40,7 +40,7 @@ static bool thin_attaches(const render_scene *s, const scene_object *o)
     double roughness = principled_constant_or(o, "roughness", 0), eta = principled_constant_or(o, "eta", 0);
     double crossing = (0.65 * eta - 0.35) * roughness,
            least = eta > 0 ? fmin(roughness * roughness, crossing * crossing) : 0;
-    return !plan_part_is_zero(o, "spec_trans") &&
+    return !render_part_is_zero(o, "spec_trans") &&
            microfacet_attaches_if(s, o, least <= (double)s->attach_below);
 }
 

@@ -129,7 +129,7 @@ static color twosided_albedo(const bsdf_context *ctx)
 static bool transmits(const scene_object *bsdf)
 {
     const bsdf_class *cls = (const bsdf_class *)(const void *)bsdf->cls;
-    bool any = cls->transmits || (cls->transmits_by && !plan_part_is_zero(bsdf, cls->transmits_by));
+    bool any = cls->transmits || (cls->transmits_by && !render_part_is_zero(bsdf, cls->transmits_by));
     for (uint32_t k = 0; k < bsdf->child_count; k++)
         any |= transmits(bsdf->children[k]);
     return any;

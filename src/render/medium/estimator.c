@@ -7,7 +7,7 @@
  * voxels that are empty beside dense ones, which take the most, are the noise of the whole gradient. Detours
  * (integrator/media/differential_ratio_tracking.c) go everywhere alike, but cost another path. So they are
  * worth it where that number, on average over the voxels, is large; how thick the medium is matters less. By
- * measurement (docs/measurements.md). */
+ * measurement (docs/decisions/volume-gradient-estimator.md). */
 #include "render/classes.h"
 
 static const double tries_worth_a_detour = 5;

@@ -238,7 +238,7 @@ ir_ref chain_vertex(const walk *kernel, replay_state *p, color dL)
     account(w, p, color_select(t, step.forth, light, none), p->phase);
     replay_sums behind = p->sums;
     arrivals arrived = arrivals_start(w, p, &v);
-    adjoint(w, p, &v, &k, walk_weigh(w, p->at, dL), step.adjoint, &arrived);
+    adjoint(w, p, &(vertex_adjoint){&v, &k, walk_weigh(w, p->at, dL), step.adjoint}, &arrived);
     p->chain.left = ir_select(f, step.last, sums_residual(t, &p->sums), p->chain.left);
     ir_ref gives_back = ir_or(f, step.back, ir_and(f, step.last, ir_not(f, step.first)));
     account(w, p, color_select(t, gives_back, light, none), ir_bool(f, false));

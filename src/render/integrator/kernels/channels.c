@@ -3,6 +3,7 @@
  * and depth), and coverage (the alpha channel). One ray per sample, the same as the image's with the same
  * seed and weighted by the same filter. If nothing is hit, a channel is 0. Detached. */
 #include "render/integrator/kernels/kernels.h"
+#include "render/integrator/vertex/plugin_functions.h"
 
 typedef struct coverage_state {
     walk_position at;
@@ -56,12 +57,14 @@ static color albedo(walk *w, const interaction *si, walk_position at)
     tracer *t = &w->t;
     frame around = surface_frame(t, si);
     vec3 wi = frame_to_local(t, around, v3_neg(t, at.d));
-    ir_ref in[6 + SURFACE_ARGS] = {
-        t_word(t, si->shape, SHAPE_BSDF_RECORD), wi.x, wi.y, wi.z, si->uv.x, si->uv.y};
+    ref_list in = refs_for(t_word(t, si->shape, SHAPE_BSDF_RECORD));
     color c = color_all(t_f32(t, 0));
-    if (w->plan->bsdfs.count > 0)
-        ir_call(t->f, t_word(t, si->shape, SHAPE_BSDF_CLASS), w->fn.bsdf_albedo, w->plan->bsdfs.count, in,
-                6 + surface_args(t, si, around, in + 6), c.c);
+    if (w->plan->bsdfs.count == 0)
+        return c;
+    bsdf_color_arguments a = {wi, si->uv, surface_seen(t, si, around)};
+    bsdf_color_visit(w, &in, &a);
+    ir_call(t->f, t_word(t, si->shape, SHAPE_BSDF_CLASS), w->fn.bsdf_albedo, w->plan->bsdfs.count, in.at,
+            in.count, c.c);
     return c;
 }
 

@@ -56,7 +56,8 @@ static ir_ref unit_vertex(walk *w, replay_state *p, color dL)
     color onward = color_scale(t, throughput_whole(w, &p->b), t_ratio(t, t_f32(t, 1), v.sample.pdf));
     k.onward = &onward, k.light_radiance = color_all(t_f32(t, 0));
     arrivals arrived = arrivals_start(w, p, &v);
-    adjoint(w, p, &v, &k, walk_weigh(w, p->at, dL), ir_bool(t->f, true), &arrived);
+    ir_ref always = ir_bool(t->f, true);
+    adjoint(w, p, &(vertex_adjoint){&v, &k, walk_weigh(w, p->at, dL), always}, &arrived);
     passage next = throughput_pass(w, p->at.depth, &v, k.for_sample, &p->b);
     p->at = walk_next(w, p->at, &v, next.alive);
     return next.alive;

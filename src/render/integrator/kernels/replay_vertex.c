@@ -95,7 +95,7 @@ ir_ref replay_vertex(const walk *kernel, replay_state *p, color dL)
     contribution k = contribute(w, &v, &p->at);
     account(w, p, color_add(&w->t, k.hit, k.light), p->phase);
     if (w->pass != RENDER_REPLAY)
-        adjoint(w, p, &v, &k, dL, p->phase, &arrived);
+        adjoint(w, p, &(vertex_adjoint){&v, &k, dL, p->phase}, &arrived);
     passage onward = throughput_pass(w, p->at.depth, &v, k.for_sample, &p->b);
     replay_note(w, p, &v, onward.alive);
     p->at = walk_next(w, p->at, &v, onward.alive);

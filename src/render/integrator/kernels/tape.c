@@ -14,6 +14,7 @@
  * Invariant: one function, pass_vertex, both stores and loads a vertex, so both see the same words in the
  * same order. */
 #include "render/integrator/kernels/replay.h"
+#include "render/integrator/vertex/plugin_functions.h"
 
 /* ---- one vertex on the tape ---- */
 
@@ -82,12 +83,14 @@ static void light(tape *p, walk_light *l, const interaction *si)
 
 static void surface_of(tape *p, interaction *si)
 {
-    ir_ref r[INTERACT_RESULTS];
+    ref_list r = refs_fields();
     value(p, IR_U32, &si->shape), value(p, IR_U32, &si->entry);
-    uint32_t count = surface_pack(&p->w->t, si, r);
-    for (uint32_t k = 0; k < count; k++)
-        value(p, IR_F32, &r[k]);
-    surface_unpack(&p->w->t, r, si);
+    interaction_complete(&p->w->t, si);
+    interact_results_visit(&p->w->t, &r, si);
+    for (uint32_t k = 0; k < r.count; k++)
+        value(p, IR_F32, &r.at[k]);
+    refs_rewind(&r, REFS_READ);
+    interact_results_visit(&p->w->t, &r, si);
     value(p, IR_F32, &si->b.x), value(p, IR_F32, &si->b.y);
 }
 
@@ -222,7 +225,7 @@ static void reverse(tape *from, ir_ref vertex, color dL, ir_ref there, color *in
     replay_state p = {.b = throughput_start(w)};
     p.b.beta = x.whole;
     arrivals none = arrivals_start(w, &p, &x.v);
-    adjoint(w, &p, &x.v, &x.k, dL, there, &none);
+    adjoint(w, &p, &(vertex_adjoint){&x.v, &x.k, dL, there}, &none);
     *incoming = color_add(t, x.own, color_mul(t, x.k.for_sample, arrived));
 }
 

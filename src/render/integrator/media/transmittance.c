@@ -7,6 +7,7 @@
  * Its derivative is path replay within path replay (PRB section 4.4): with the product known, a second walk
  * divides out one factor after another. A factor that is 0 is left out of the product and counted instead. */
 #include "render/integrator/media/free_flight.h"
+#include "render/integrator/vertex/plugin_functions.h"
 #include "render/integrator/vertex/vertex.h"
 
 enum { UNROLLED_STAGES = 4 };
@@ -82,47 +83,26 @@ typedef struct shadow_line {
     ray_motion motion;
 } shadow_line;
 
-/* Arguments of a surface that is met along d. */
-static uint32_t through_arguments(walk *w, const interaction *si, frame fr, vec3 wi,
-                                  ir_ref in[6 + SURFACE_ARGS])
-{
-    in[0] = t_word(&w->t, si->shape, SHAPE_BSDF_RECORD);
-    vec3_put(wi, in + 1), in[4] = si->uv.x, in[5] = si->uv.y;
-    return 6 + surface_args(&w->t, si, fr, in + 6);
-}
-
-/* The same, as the surface and the ray move. */
-static void stage_arguments(walk *w, const stage *g, ir_ref *in, uint32_t count)
-{
-    tracer *t = &w->t;
-    vec3 d = v3_detach(t, g->hit.d);
-    two_surfaces x = w->motion->surface(w, &g->hit, &g->motion);
-    frame now_frame = surface_frame(t, &x.now), before_frame = surface_frame(t, &x.before);
-    ir_ref now[6 + SURFACE_ARGS], before[6 + SURFACE_ARGS];
-    through_arguments(w, &x.now, now_frame,
-                      frame_to_local(t, now_frame, v3_neg(t, v3_normalize(t, v3_add(t, d, g->motion.turn)))),
-                      now);
-    through_arguments(w, &x.before, before_frame, frame_to_local(t, before_frame, v3_neg(t, d)), before);
-    for (uint32_t k = 1; k < count; k++)
-        if (ir_type_of(t->f, in[k]) == IR_F32)
-            in[k] = walk_shifted(w, g->si.valid, in[k], now[k], before[k]);
-}
-
+/* The share that goes straight on through the surface of a stage; 1 where there is none. */
 static color surface_through(walk *w, const stage *g, bool tracked)
 {
     tracer *t = &w->t;
     const interaction *si = &g->si;
-    ir_ref in[6 + SURFACE_ARGS];
-    uint32_t count = through_arguments(w, si, g->frame, g->wi, in);
+    ref_list in = refs_for(t_word(t, si->shape, SHAPE_BSDF_RECORD));
+    bsdf_color_arguments a = {g->wi, si->uv, surface_seen(t, si, g->frame)};
+    bsdf_color_visit(w, &in, &a);
     color c = color_all(t_f32(t, 1));
-    for (uint32_t k = 0; tracked && k < count; k++)
-        in[k] = ir_detach(t->f, in[k]);
-    if (tracked && w->motion->moves_stretches && (w->moves & MOVE_SURFACE))
-        stage_arguments(w, g, in, count);
+    if (tracked) {
+        refs_detach(w, &in);
+        refs_rewind(&in, REFS_READ), bsdf_color_visit(w, &in, &a);
+        w->motion->through(w, &g->hit, &g->motion, &a);
+        refs_rewind(&in, REFS_WRITTEN), bsdf_color_visit(w, &in, &a);
+    }
     if (w->plan->bsdfs.count == 0)
         return c;
     ir_call(t->f, t_word(t, si->shape, SHAPE_BSDF_CLASS),
-            tracked ? w->fn.bsdf_through_tracked : w->fn.bsdf_through, w->plan->bsdfs.count, in, count, c.c);
+            tracked ? w->fn.bsdf_through_tracked : w->fn.bsdf_through, w->plan->bsdfs.count, in.at, in.count,
+            c.c);
     return color_select(t, si->valid, c, color_all(t_f32(t, 1)));
 }
 
@@ -178,9 +158,15 @@ static void stage_moves(walk *w, const crossing *c, const shadow_line *l, stage 
         return;
     g->border = border_of(w, &g->hit, g->si.ng, l->start, g->hit.d);
     ir_ref origin = ir_detach(w->t.f, v3_dot(&w->t, v3_sub(&w->t, c->o, l->start), g->hit.d));
-    stretch_motion m = w->motion->between(w, &l->motion, &c->last, &g->border, l->start, g->hit.d, origin,
-                                          w->media ? g->s.limit : g->si.t);
-    g->s.motion = m;
+    ray_stretch stretch = {
+        .near = &c->last,
+        .far = &g->border,
+        .start = l->start,
+        .d = g->hit.d,
+        .origin = origin,
+        .length = w->media ? g->s.limit : g->si.t,
+    };
+    g->s.motion = w->motion->between(w, &l->motion, &stretch);
     g->motion = (segment_motion){.shift = l->motion.shift, .turn = l->motion.turn, .origin = origin};
 }
 

@@ -59,14 +59,14 @@ static ir_ref weight(tracer *t, ir_ref a, ir_ref b)
     return ir_div(t->f, t_f32(t, 1), ir_add(t->f, t_f32(t, 1), t_sqr(t, t_ratio(t, b, a))));
 }
 
-/* Smooth density of light sampling, without the choice of the light. */
-static ir_ref light_density(walk *w, const walk_light *light, vec3 ref, vec3 d, ir_ref distance, vec3 n,
-                            vec2 uv)
+/* Smooth density of light sampling, without the choice of the light. It asks for no entry. */
+static ir_ref light_density(walk *w, const walk_light *light, emitter_hit hit)
 {
     ir_ref zero = t_f32(&w->t, 0), density;
-    ir_ref in[16] = {light->record, ref.x, ref.y, ref.z,           d.x,  d.y, d.z, distance, n.x, n.y,
-                     n.z,           uv.x,  uv.y,  t_u32(&w->t, 0), zero, zero};
-    ir_call(w->t.f, light->cls, w->fn.emitter_smooth, w->plan->emitters.count, in, 16, &density);
+    hit.entry = t_u32(&w->t, 0), hit.at = (vec2){zero, zero};
+    ref_list in = refs_for(light->record);
+    emitter_pdf_visit(&in, &hit);
+    ir_call(w->t.f, light->cls, w->fn.emitter_smooth, w->plan->emitters.count, in.at, in.count, &density);
     return density;
 }
 
@@ -76,14 +76,23 @@ static ir_ref density_met(walk *w, const walk_vertex *v, const ray_vertex *x)
     tracer *t = &w->t;
     ir_ref there = v->attached.arrival.hit.valid;
     vec3 along = v3_select(t, there, v3_sub(t, x->si.p, x->o), x->d), n = v3_select(t, there, x->si.ng, x->d);
-    return light_density(w, &v->hit, x->o, x->d, v3_length(t, along), n,
-                         light_emission_uv(w, there, x->si.uv, x->d));
+    emitter_hit hit = {.ref = x->o, .d = x->d, .normal = n};
+    hit.uv = light_emission_uv(w, there, x->si.uv, x->d);
+    hit.distance = v3_length(t, along);
+    return light_density(w, &v->hit, hit);
+}
+
+/* Of a sampled light, as it is seen from its reference point. */
+static ir_ref density_sampled(walk *w, const walk_light *light, vec3 n)
+{
+    emitter_hit hit = {light->ref, light->d, .distance = light->distance, .normal = n, .uv = light->uv};
+    return light_density(w, light, hit);
 }
 
 bool attached_hit_mis(walk *w, const walk_vertex *v, ir_ref *mis)
 {
     tracer *t = &w->t;
-    if (!w->attaches || !w->next_event)
+    if (!w->wants.hit_mis)
         return false;
     two_vertices x = attached_look(w, &v->attached.arrival);
     ir_ref moves = ir_and(t->f, v->hit.there, ir_eq(t->f, v->attached.arrival.link, t_u32(t, LINK_ATTACHED)));
@@ -104,9 +113,8 @@ ir_ref attached_light_factor(walk *w, const walk_vertex *v, const walk_light *li
     ir_ref weighed =
         ir_and(f, ir_and(f, v->attached.weighs, was->there), ir_not(f, light_is_delta(w, was->cls)));
     vec3 n = v3_detach(t, was->n);
-    ir_ref changed = attached_ratio(
-        w, weighed, light_density(w, light, light->ref, light->d, light->distance, n, light->uv),
-        light_density(w, was, was->ref, was->d, was->distance, n, was->uv));
+    ir_ref before = density_sampled(w, was, n), now = density_sampled(w, light, n);
+    ir_ref changed = attached_ratio(w, weighed, now, before);
     ir_ref pdf = ir_detach(f, v->attached.light_pdf);
     return attached_ratio(w, weighed, weight(t, ir_mul(f, pdf, changed), pdf_now),
                           weight(t, pdf, pdf_before));

@@ -129,7 +129,7 @@ static vec3 light_point(walk *w, const walk_light *light)
     return v3_detach(&w->t, v3_add(&w->t, light->ref, v3_scale(&w->t, light->d, distance)));
 }
 
-static void attached_light_reference(walk *w, walk_light *light, ir_ref *in)
+static void attached_light_reference(walk *w, walk_light *light, emitter_moved_arguments *a)
 {
     tracer *t = &w->t;
     two_vertices x = attached_look(w, &light->attached.arrival);
@@ -139,7 +139,7 @@ static void attached_light_reference(walk *w, walk_light *light, ir_ref *in)
     light->ref = shifted3(w, here, v3_detach(t, light->ref), x.now.si.p, x.before.si.p);
     light->d = shifted3(w, area, v3_detach(t, light->d), now.d, before.d);
     light->distance = walk_shifted(w, area, ir_detach(t->f, light->distance), now.distance, before.distance);
-    vec3_put(light->ref, in + 1), vec3_put(light->d, in + 4), in[7] = light->distance;
+    a->ref = light->ref, a->d = light->d, a->distance = light->distance;
 }
 
 static bool attached_emission(walk *w, walk_light *light)
@@ -160,15 +160,14 @@ static bool attached_emission(walk *w, walk_light *light)
 
 /* ---- materials ---- */
 
-/* The arguments of walk_values as the ray makes them, in their order. */
-typedef struct arguments {
-    frame frame;
-    vec3 wi, light, wo;
+/* What a vertex has as a function of its ray: arguments of bsdf_value, and what weighs its results. */
+typedef struct ray_arguments {
+    vec3 wi, to_light, wo;
     vec2 uv;
-    ir_ref rest[SURFACE_ARGS];
-    ir_ref sample_term, light_term;
-    ir_ref density, light_pdf; /* heading */
-} arguments;
+    surface on;
+    ir_ref sample_term, light_term; /* geometry terms toward the next vertex, and the light */
+    ir_ref density, light_pdf;      /* as lobe_sample's */
+} ray_arguments;
 
 /* From the vertex to where the ray begins. */
 static vec3 back(walk *w, const walk_arrival *way, const ray_vertex *x)
@@ -185,50 +184,66 @@ static ir_ref goes_through(walk *w, const walk_vertex *v)
     return ir_ge(w->t.f, v->sample.lobe, t_u32(&w->t, LOBE_NULL));
 }
 
-/* Where a discrete lobe leads, or an attached sample, in the world; elsewhere any. Of the latter: */
-typedef struct heading {
+/* Where a discrete lobe or an attached sample leads. Where neither was sampled, d means nothing. */
+typedef struct lobe_sample {
     vec3 d;
+    /* where walk.attaches: */
     ir_ref density;        /* given the choices that were made */
     ir_ref pdf, light_pdf; /* of d; of the direction to the sampled light */
-} heading;
+} lobe_sample;
 
-static heading attached(walk *w, const walk_vertex *v, const interaction *si, frame fr, vec3 wi,
-                        vec3 to_light, bool before)
-{
-    ir_ref in[17 + SURFACE_ARGS] = {v->bsdf_record, wi.x,     wi.y,           wi.z,
-                                    si->uv.x,       si->uv.y, v->sample.lobe, v->sample.delta};
-    ir_ref out[6];
-    vec3 held = frame_to_local(&w->t, fr, v3_detach(&w->t, v->next_d)); /* it stays in the world */
-    vec3_put(v3_select(&w->t, v->attached.density_only, held, v3_detach(&w->t, v->wo)), in + 8),
-        vec3_put(to_light, in + 11);
-    in[14] = v->attached.u1, in[15] = v->attached.u2;
-    uint32_t count = 16 + surface_args(&w->t, si, fr, in + 16);
-    ir_call(w->t.f, v->bsdf_class, before ? w->fn.attach_before : w->fn.attach, w->plan->bsdfs.count, in,
-            count, out);
-    return (heading){vec3_at(out), out[3], out[4], out[5]};
-}
+/* A vertex in the frame of its surface. */
+typedef struct local_vertex {
+    interaction si;
+    frame frame;
+    vec3 wi, to_light;
+} local_vertex;
 
-/* to_light: local */
-static heading turned(walk *w, const walk_vertex *v, const ray_vertex *x, vec3 to_light, bool before)
+/* d: local */
+static lobe_sample attached_sample(walk *w, const walk_vertex *v, const local_vertex *x, bool before)
 {
     tracer *t = &w->t;
-    interaction si = x->si;
-    si.shape = v->si.shape, si.entry = v->si.entry;
-    frame fr = surface_frame(t, &si);
-    vec3 wi = frame_to_local(t, fr, back(w, &v->attached.arrival, x));
-    heading h = {.density = {0}};
-    if (w->attaches) {
-        h = attached(w, v, &si, fr, wi, to_light, before);
-        h.d = v3_select(t, goes_through(w, v), x->d, v3_normalize(t, frame_to_world(t, fr, h.d)));
-        return h;
-    }
-    ir_ref in[7 + SURFACE_ARGS] = {v->bsdf_record, wi.x, wi.y, wi.z, si.uv.x, si.uv.y, v->sample.lobe},
-                  out[3];
-    uint32_t count = 7 + surface_args(t, &si, fr, in + 7);
-    ir_call(t->f, v->bsdf_class, before ? w->fn.turn_before : w->fn.turn, w->plan->bsdfs.count, in, count,
-            out);
-    h.d = v3_select(t, goes_through(w, v), x->d, v3_normalize(t, frame_to_world(t, fr, vec3_at(out))));
-    return h;
+    vec3 stays = frame_to_local(t, x->frame, v3_detach(t, v->next_d)); /* detached: in the world, too */
+    bsdf_attach_arguments a = {
+        .wi = x->wi, .uv = x->si.uv, .delta = v->sample.delta, .to_light = x->to_light};
+    a.draw.wo = v3_select(t, v->attached.density_only, stays, v3_detach(t, v->wo));
+    a.draw.lobe = v->sample.lobe, a.draw.u1 = v->attached.u1, a.draw.u2 = v->attached.u2;
+    a.on = surface_seen(t, &x->si, x->frame);
+    bsdf_attach_results r;
+    ref_list in = refs_for(v->bsdf_record), out = refs_results();
+    bsdf_attach_visit(w, &in, &a);
+    ir_call(t->f, v->bsdf_class, before ? w->fn.attach_before : w->fn.attach, w->plan->bsdfs.count, in.at,
+            in.count, out.at);
+    bsdf_attach_results_visit(&out, &r);
+    return (lobe_sample){r.to.wo, r.to.density, r.pdf, r.light_pdf};
+}
+
+/* d: local */
+static lobe_sample discrete_sample(walk *w, const walk_vertex *v, const local_vertex *x, bool before)
+{
+    tracer *t = &w->t;
+    bsdf_lobe_direction_arguments a = {x->wi, x->si.uv, v->sample.lobe, surface_seen(t, &x->si, x->frame)};
+    lobe_sample s = {.density = {0}};
+    ref_list in = refs_for(v->bsdf_record), out = refs_results();
+    bsdf_lobe_direction_visit(w, &in, &a);
+    ir_call(t->f, v->bsdf_class, before ? w->fn.lobe_direction_before : w->fn.lobe_direction,
+            w->plan->bsdfs.count, in.at, in.count, out.at);
+    direction_results_visit(&out, &s.d);
+    return s;
+}
+
+/* to_light: local. d of the result: in the world. */
+static lobe_sample sample_along(walk *w, const walk_vertex *v, const ray_vertex *x, vec3 to_light,
+                                bool before)
+{
+    tracer *t = &w->t;
+    local_vertex at = {.si = x->si, .to_light = to_light};
+    at.si.shape = v->si.shape, at.si.entry = v->si.entry;
+    at.frame = surface_frame(t, &at.si);
+    at.wi = frame_to_local(t, at.frame, back(w, &v->attached.arrival, x));
+    lobe_sample s = (w->attaches ? attached_sample : discrete_sample)(w, v, &at, before);
+    s.d = v3_select(t, goes_through(w, v), x->d, v3_normalize(t, frame_to_world(t, at.frame, s.d)));
+    return s;
 }
 
 /* bool: the sample leads where its lobe does, not to where it has led */
@@ -239,20 +254,21 @@ static ir_ref leads(walk *w, const walk_vertex *v)
                        : v->sample.delta;
 }
 
-static arguments make_arguments(walk *w, const walk_vertex *v, ray_vertex x, vec3 to_light, bool before)
+/* to_light: in the world */
+static ray_arguments arguments_along(walk *w, const walk_vertex *v, ray_vertex x, vec3 to_light, bool before)
 {
     tracer *t = &w->t;
-    arguments a = {.uv = x.si.uv, .sample_term = t_f32(t, 0), .light_term = t_f32(t, 0)};
+    ray_arguments a = {.uv = x.si.uv, .sample_term = t_f32(t, 0), .light_term = t_f32(t, 0)};
     x.si.shape = v->si.shape, x.si.entry = v->si.entry;
-    a.frame = surface_frame(t, &x.si);
+    frame fr = surface_frame(t, &x.si);
     sight onward = see(t, x.si.p, v3_detach(t, v->attached.next_p), v3_detach(t, v->attached.next_ng));
-    a.wi = frame_to_local(t, a.frame, back(w, &v->attached.arrival, &x));
-    a.light = frame_to_local(t, a.frame, to_light);
+    a.wi = frame_to_local(t, fr, back(w, &v->attached.arrival, &x));
+    a.to_light = frame_to_local(t, fr, to_light);
     vec3 wo = v3_select(t, link_is(w, v->attached.onward, LINK_POINT), onward.d, v3_detach(t, v->next_d));
-    heading h = turned(w, v, &x, a.light, before);
-    a.wo = frame_to_local(t, a.frame, v3_select(t, leads(w, v), h.d, wo));
-    a.density = h.density, a.light_pdf = h.light_pdf;
-    surface_args(t, &x.si, a.frame, a.rest);
+    lobe_sample s = sample_along(w, v, &x, a.to_light, before);
+    a.wo = frame_to_local(t, fr, v3_select(t, leads(w, v), s.d, wo));
+    a.density = s.density, a.light_pdf = s.light_pdf;
+    a.on = surface_seen(t, &x.si, fr);
     a.sample_term = onward.term;
     if (v->light.sampled)
         a.light_term = see(t, x.si.p, light_point(w, &v->light), v3_detach(t, v->light.n)).term;
@@ -261,8 +277,8 @@ static arguments make_arguments(walk *w, const walk_vertex *v, ray_vertex x, vec
 
 /* What attached sampling divides by is tracked, the density of the direction given the choices: in place of
  * what the path was weighed by, whose value stays. */
-static void attached_factors(walk *w, const walk_vertex *v, const walk_light *light, const arguments *now,
-                             const arguments *before, motion_factors *by)
+static void attached_factors(walk *w, const walk_vertex *v, const walk_light *light, const ray_arguments *now,
+                             const ray_arguments *before, motion_factors *by)
 {
     tracer *t = &w->t;
     ir_ref one = t_f32(t, 1), taken = attached_ratio(w, v->attached.sampled, t_ratio(t, one, now->density),
@@ -273,25 +289,30 @@ static void attached_factors(walk *w, const walk_vertex *v, const walk_light *li
             ir_mul(t->f, by->light, attached_light_factor(w, v, light, now->light_pdf, before->light_pdf));
 }
 
-static void attached_arguments(walk *w, const walk_vertex *v, const walk_light *seen, ir_ref *in,
-                               uint32_t count, motion_factors *by)
+void shifted_surface(walk *w, ir_ref condition, surface *on, surface now, surface before)
+{
+    ref_list at = refs_fields(), to = refs_fields(), from = refs_fields();
+    surface_visit(w, &at, on), surface_visit(w, &to, &now), surface_visit(w, &from, &before);
+    refs_shift(w, condition, &at, &to, &from);
+    refs_rewind(&at, REFS_READ);
+    surface_visit(w, &at, on);
+}
+
+static void attached_arguments(walk *w, const walk_vertex *v, const walk_light *seen, bsdf_value_arguments *a,
+                               motion_factors *by)
 {
     ir_func *f = w->t.f;
-    ir_ref *wi = in + 1, *uv = in + 4, *light = in + 6, *wo = in + 9, *rest = in + 14;
     two_vertices x = attached_look(w, &v->attached.arrival);
     vec3 lit = v3_detach(&w->t, v->light.sampled ? v->light.d : v->si.ns);
-    arguments now = make_arguments(w, v, x.now, v->light.sampled ? seen->d : lit, false),
-              before = w->pass == RENDER_FROZEN ? make_arguments(w, v, x.before, lit, true) : now;
+    ray_arguments now = arguments_along(w, v, x.now, v->light.sampled ? seen->d : lit, false),
+                  before = w->pass == RENDER_FROZEN ? arguments_along(w, v, x.before, lit, true) : now;
     ir_ref here = v->attached.arrival.hit.valid;
-    vec3_put(shifted3(w, here, vec3_at(wi), now.wi, before.wi), wi);
-    vec3 toward = shifted3(w, here, v3_detach(&w->t, v->to_light), now.light, before.light);
-    vec3_put(v3_select(&w->t, here, toward, vec3_at(light)), light); /* elsewhere it may follow the light */
-    vec3_put(shifted3(w, here, vec3_at(wo), now.wo, before.wo), wo);
-    uv[0] = walk_shifted(w, here, uv[0], now.uv.x, before.uv.x),
-    uv[1] = walk_shifted(w, here, uv[1], now.uv.y, before.uv.y);
-    for (uint32_t k = 0; k + 14 < count; k++)
-        if (ir_type_of(f, rest[k]) == IR_F32)
-            rest[k] = walk_shifted(w, here, rest[k], now.rest[k], before.rest[k]);
+    a->wi = shifted3(w, here, a->wi, now.wi, before.wi);
+    vec3 toward = shifted3(w, here, v3_detach(&w->t, v->to_light), now.to_light, before.to_light);
+    a->to_light = v3_select(&w->t, here, toward, a->to_light); /* elsewhere the light itself may move */
+    a->wo = shifted3(w, here, a->wo, now.wo, before.wo);
+    a->uv = shifted2(w, here, a->uv, now.uv, before.uv);
+    shifted_surface(w, here, &a->on, now.on, before.on);
     by->light = t_f32(&w->t, 1);
     by->sample =
         attached_ratio(w, link_is(w, v->attached.onward, LINK_POINT), now.sample_term, before.sample_term);
@@ -329,8 +350,8 @@ walk_ray attached_next_ray(walk *w, const walk_vertex *v)
         return next;
     two_vertices x = attached_look(w, &v->attached.arrival);
     vec3 any = v3_detach(t, v->to_light);
-    heading now = turned(w, v, &x.now, any, false),
-            before = w->pass == RENDER_FROZEN ? turned(w, v, &x.before, any, true) : now;
+    lobe_sample now = sample_along(w, v, &x.now, any, false),
+                before = w->pass == RENDER_FROZEN ? sample_along(w, v, &x.before, any, true) : now;
     ir_ref moves = ir_not(t->f, link_is(w, v->attached.onward, LINK_FIXED));
     next.o = shifted3(w, moves, next.o, x.now.si.p, x.before.si.p);
     next.d = shifted3(w, ir_and(t->f, moves, leads(w, v)), next.d, now.d, before.d);
@@ -517,6 +538,7 @@ const walk_motion_class motion_attached = {
     .arguments = attached_arguments,
     .hit_mis = attached_hit_mis,
     .to_light = none_to_light,
+    .through = none_through,
     .inputs = attached_inputs,
     .onward = attached_onward,
     .adjoint = attached_adjoint,

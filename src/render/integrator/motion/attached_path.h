@@ -21,7 +21,8 @@ two_vertices attached_look(walk *w, const walk_arrival *way);
 
 /* As walk_shifted (walk.h). */
 vec3 shifted3(walk *w, ir_ref condition, vec3 at, vec3 now, vec3 before);
-vec2 shifted2(walk *w, ir_ref condition, vec2 at, vec2 now, vec2 before); /* detaches `at` */
+vec2 shifted2(walk *w, ir_ref condition, vec2 at, vec2 now, vec2 before);                  /* detaches `at` */
+void shifted_surface(walk *w, ir_ref condition, surface *on, surface now, surface before); /* in place */
 /* now / before, where condition and `before` is not 0; else 1. */
 ir_ref attached_ratio(walk *w, ir_ref condition, ir_ref now, ir_ref before);
 

@@ -112,8 +112,8 @@ static vec3 next_direction(walk *w, const walk_vertex *v, const walk_hit *here, 
     return v3_select(t, follows, v3_normalize(t, v3_sub(t, target, moved)), kept);
 }
 
-static void local_arguments(walk *w, const walk_vertex *v, const walk_light *light, ir_ref *in,
-                            uint32_t count, motion_factors *by)
+static void local_arguments(walk *w, const walk_vertex *v, const walk_light *light, bsdf_value_arguments *a,
+                            motion_factors *by)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
@@ -128,17 +128,19 @@ static void local_arguments(walk *w, const walk_vertex *v, const walk_light *lig
     ir_ref factor = t_f32(t, 1);
     if (slides)
         wi = back_direction(w, v, &here, si.p), wo = next_direction(w, v, &here, si.p, &factor);
-    vec3 local[3] = {frame_to_local(t, fr, wi),
-                     ir_is_none(to_light.x) ? v3(in[6], in[7], in[8]) : frame_to_local(t, fr, to_light),
-                     frame_to_local(t, fr, wo)};
-    ir_ref moved[14 + SURFACE_ARGS] = {in[0],      local[0].x, local[0].y, local[0].z, si.uv.x,
-                                       si.uv.y,    local[1].x, local[1].y, local[1].z, local[2].x,
-                                       local[2].y, local[2].z, in[12],     in[13]};
-    surface_args(t, &si, fr, moved + 14);
-    for (uint32_t k = 1; k < count;
-         k++) /* where there is no surface nothing moves, were it by a division by zero */
-        if (k != 12 && k != 13 && ir_type_of(f, in[k]) == IR_F32)
-            in[k] = ir_select(f, v->goes_on, moved[k], in[k]);
+    bsdf_value_arguments moved = *a;
+    moved.wi = frame_to_local(t, fr, wi), moved.uv = si.uv;
+    if (!ir_is_none(to_light.x))
+        moved.to_light = frame_to_local(t, fr, to_light);
+    moved.wo = frame_to_local(t, fr, wo);
+    moved.on = surface_seen(t, &si, fr);
+    ref_list stays = refs_fields(), moves = refs_fields();
+    bsdf_value_visit(w, &stays, a), bsdf_value_visit(w, &moves, &moved);
+    for (uint32_t k = 0; k < stays.count; k++) /* where there is no surface a division by 0 must not arrive */
+        if (ir_type_of(f, stays.at[k]) == IR_F32)
+            stays.at[k] = ir_select(f, v->goes_on, moves.at[k], stays.at[k]);
+    refs_rewind(&stays, REFS_READ);
+    bsdf_value_visit(w, &stays, a);
     by->measure = ir_select(f, v->goes_on, factor, t_f32(t, 1));
 }
 
@@ -195,12 +197,11 @@ static void local_look_ahead(walk *w, walk_vertex *v, const walk_position *at)
         walk_intersect(w, (walk_position){.o = v->next_o, .d = v->next_d, .tmax = tmax}, NULL);
 }
 
-static void local_light_reference(walk *w, walk_light *light, ir_ref *in)
+static void local_light_reference(walk *w, walk_light *light, emitter_moved_arguments *a)
 {
     if (!(w->moves & MOVE_HITS))
         return;
-    light->ref = local_point(w, &light->seen_from);
-    vec3_put(light->ref, in + 1);
+    a->ref = light->ref = local_point(w, &light->seen_from);
 }
 
 const walk_motion_class motion_local_surface = {
@@ -221,6 +222,7 @@ const walk_motion_class motion_local_surface = {
     .arguments = local_arguments,
     .hit_mis = none_hit_mis,
     .to_light = none_to_light,
+    .through = none_through,
     .inputs = none_inputs,
     .onward = none_onward,
     .adjoint = none_adjoint,

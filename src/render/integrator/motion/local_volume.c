@@ -290,27 +290,33 @@ static void slid_rows(tracer *t, vec3 d, vec3 g, const vec3 row[3], vec3 out[3])
         out[k] = v3_sub(t, row[k], v3_scale(t, sum, along_d[k]));
 }
 
-/* The carry of a vertex, from that of the one before, whose segment keeps its direction; of the first, from
- * the camera's ray. */
-static motion_carry carry_on(walk *w, const walk_position *at, const hold *by, const walk_border *near,
-                             const walk_border *far, vec3 d, ir_ref distance)
+/* The segment that leads to a vertex, all detached. */
+typedef struct segment {
+    vec3 start, d;         /* d: unit */
+    walk_border near, far; /* the surface that it has gone through last, and the one that its ray meets */
+    ir_ref distance;       /* of the vertex from start */
+} segment;
+
+/* The carry of a vertex, from that of the one before, whose segment keeps its direction. That of the first
+ * comes from the camera's ray. */
+static motion_carry carry_on(walk *w, const walk_position *at, const segment *s, const hold *by)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
     ir_ref one = t_f32(t, 1), zero = t_f32(t, 0);
-    vec3 h = v3_add(t, v3_scale(t, by->by_near, near->distance), v3_scale(t, by->by_far, far->distance));
+    vec3 h = v3_add(t, v3_scale(t, by->by_near, s->near.distance), v3_scale(t, by->by_far, s->far.distance));
     const vec3 unit[3] = {v3(one, zero, zero), v3(zero, one, zero), v3(zero, zero, one)};
-    const ir_ref along_d[3] = {d.x, d.y, d.z};
+    const ir_ref along_d[3] = {s->d.x, s->d.y, s->d.z};
     ir_ref first = ir_eq(f, at->depth, t_u32(t, 0));
     motion_carry c = {.there = ir_or(f, first, goes_on(t, at, at->local_volume.carry.there))};
     vec3 camera[3], shift[3], turn[3];
-    slid_rows(t, d, by->g, unit, camera);
-    slid_rows(t, d, by->g, at->local_volume.carry.shift, shift),
-        slid_rows(t, d, by->g, at->local_volume.carry.turn, turn);
+    slid_rows(t, s->d, by->g, unit, camera);
+    slid_rows(t, s->d, by->g, at->local_volume.carry.shift, shift);
+    slid_rows(t, s->d, by->g, at->local_volume.carry.turn, turn);
     for (int k = 0; k < 3; k++) {
         c.shift[k] = v3_select(t, first, camera[k], shift[k]);
-        c.turn[k] = v3_select(t, first, v3_sub(t, v3_scale(t, unit[k], distance), v3_scale(t, h, along_d[k])),
-                              turn[k]);
+        c.turn[k] = v3_select(
+            t, first, v3_sub(t, v3_scale(t, unit[k], s->distance), v3_scale(t, h, along_d[k])), turn[k]);
     }
     return c;
 }
@@ -337,11 +343,11 @@ static vec3 any_axis(tracer *t, ir_ref u, ir_ref *axis)
     return vec3_at(e);
 }
 
-/* What the vertex is to be anchored to: what the one before is, or one of the two surfaces of the segment,
- * which begins at `start`. */
-static motion_anchor anchor_choose(walk *w, const walk_position *at, const hold *by, const walk_border *near,
-                                   const walk_border *far, vec3 start, vec3 d)
+/* What the vertex is to be anchored to: what the one before is, or one of the two surfaces of the segment. */
+static motion_anchor anchor_choose(walk *w, const walk_position *at, const segment *s, const hold *by)
 {
+    const walk_border *near = &s->near, *far = &s->far;
+    vec3 start = s->start, d = s->d;
     tracer *t = &w->t;
     ir_func *f = t->f;
     ir_ref zero = t_f32(t, 0), one = t_f32(t, 1);
@@ -409,10 +415,11 @@ static void volume_stands(walk *w, walk_vertex *v, const walk_position *at)
         v3_add(t, motion_along(t, by.shift, by.turn, stands), v3_scale(t, d, end));
     v->local_volume.border = far;
     hold held = hold_between(t, &near, &far, d, share);
+    segment s = {start, d, near, far, stands};
     if (w->plan->sensor)
-        v->local_volume.carry = carry_on(w, at, &held, &near, &far, d, stands);
+        v->local_volume.carry = carry_on(w, at, &s, &held);
     if (surfaces_slide(w))
-        v->local_volume.anchor = anchor_choose(w, at, &held, &near, &far, start, d);
+        v->local_volume.anchor = anchor_choose(w, at, &s, &held);
     if (w->media) {
         v->flight.s.motion =
             (stretch_motion){motion_along(t, by.shift, by.turn, origin), by.turn, near_slide, end,
@@ -446,15 +453,15 @@ static ray_motion volume_to_light(walk *w, const walk_vertex *v)
     return l;
 }
 
-static stretch_motion volume_between(walk *w, const ray_motion *l, const walk_border *near,
-                                     const walk_border *far, vec3 start, vec3 d, ir_ref origin, ir_ref length)
+static stretch_motion volume_between(walk *w, const ray_motion *l, const ray_stretch *s)
 {
     tracer *t = &w->t;
-    walk_border first = border_detached(t, *near), last = border_detached(t, *far);
-    d = v3_detach(t, d);
-    return (stretch_motion){motion_along(t, l->shift, l->turn, origin), l->turn,
-                            slide(w, l, &first, start, d), slide(w, l, &last, start, d),
-                            ir_detach(t->f, length)};
+    walk_border first = border_detached(t, *s->near), last = border_detached(t, *s->far);
+    vec3 d = v3_detach(t, s->d);
+    stretch_motion m = {.shift = motion_along(t, l->shift, l->turn, s->origin), .turn = l->turn};
+    m.near = slide(w, l, &first, s->start, d), m.far = slide(w, l, &last, s->start, d);
+    m.end = ir_detach(t->f, s->length);
+    return m;
 }
 
 /* ---- ahead ---- */
@@ -616,7 +623,7 @@ const walk_motion_class motion_local_volume = {
     .hit_mis = none_hit_mis,
     .to_light = volume_to_light,
     .between = volume_between,
-    .surface = volume_surface,
+    .through = volume_through,
     .inputs = volume_inputs,
     .onward = none_onward,
     .adjoint = volume_adjoint,

@@ -4,6 +4,11 @@
  * of the path that was walked; in frozen evaluations they move by as much as what they are made of. */
 #include "render/integrator/motion/local_volume.h"
 
+/* A surface that a ray meets. */
+typedef struct two_surfaces {
+    interaction now, before; /* as it is moved; as it was met, which differs in frozen evaluations alone */
+} two_surfaces;
+
 static interaction surface_by(walk *w, const walk_hit *hit, ir_func **interact, vec3 shift, vec3 turn)
 {
     tracer *t = &w->t;
@@ -17,7 +22,7 @@ static interaction surface_by(walk *w, const walk_hit *hit, ir_func **interact, 
     return si;
 }
 
-two_surfaces volume_surface(walk *w, const walk_hit *hit, const segment_motion *s)
+static two_surfaces volume_surface(walk *w, const walk_hit *hit, const segment_motion *s)
 {
     tracer *t = &w->t;
     two_surfaces x = {.now = surface_by(w, hit, w->fn.interact_tracked,
@@ -25,6 +30,32 @@ two_surfaces volume_surface(walk *w, const walk_hit *hit, const segment_motion *
     x.before =
         w->pass == RENDER_FROZEN ? surface_by(w, hit, w->fn.slide_before, v3_zero(t), v3_zero(t)) : x.now;
     return x;
+}
+
+/* wi: local to fr. */
+static ref_list color_fields(walk *w, const interaction *si, frame fr, vec3 wi)
+{
+    ref_list l = refs_fields();
+    bsdf_color_arguments a = {wi, si->uv, surface_seen(&w->t, si, fr)};
+    bsdf_color_visit(w, &l, &a);
+    return l;
+}
+
+void volume_through(walk *w, const walk_hit *hit, const segment_motion *s, bsdf_color_arguments *a)
+{
+    tracer *t = &w->t;
+    if (!(w->moves & MOVE_SURFACE))
+        return;
+    vec3 d = v3_detach(t, hit->d);
+    two_surfaces x = volume_surface(w, hit, s);
+    frame now_frame = surface_frame(t, &x.now), before_frame = surface_frame(t, &x.before);
+    vec3 now_wi = frame_to_local(t, now_frame, v3_neg(t, v3_normalize(t, v3_add(t, d, s->turn))));
+    ref_list at = refs_fields(), now = color_fields(w, &x.now, now_frame, now_wi);
+    ref_list before = color_fields(w, &x.before, before_frame, frame_to_local(t, before_frame, v3_neg(t, d)));
+    bsdf_color_visit(w, &at, a);
+    refs_shift(w, hit->valid, &at, &now, &before);
+    refs_rewind(&at, REFS_READ);
+    bsdf_color_visit(w, &at, a);
 }
 
 bool volume_emission(walk *w, walk_light *light)
@@ -44,12 +75,12 @@ bool volume_emission(walk *w, walk_light *light)
     return true;
 }
 
-void volume_light_reference(walk *w, walk_light *light, ir_ref *in)
+void volume_light_reference(walk *w, walk_light *light, emitter_moved_arguments *a)
 {
     if (!(w->moves & MOVE_HITS))
         return;
     light->ref = v3_add(&w->t, v3_detach(&w->t, light->ref), light->local_volume.motion.displacement);
-    vec3_put(light->ref, in + 1);
+    a->ref = light->ref;
 }
 
 /* From x(i) to x(i+1) as it moves by `by`, and by what the measure grows. */
@@ -72,49 +103,78 @@ static vec3 next_direction(walk *w, const walk_vertex *v, vec3 by, ir_ref *facto
     return v3_select(t, swings, v3_scale(t, to, inverse), d);
 }
 
-/* The arguments of walk_values that a vertex has which has moved by `by` and meets this surface, if it is on
- * one, along a ray that has turned. */
-static void arguments(walk *w, const walk_vertex *v, const interaction *si, vec3 turn, vec3 by, vec3 to_light,
-                      ir_ref *out, ir_ref *factor)
+/* How a vertex has moved. */
+typedef struct moved_vertex {
+    const interaction *si; /* the surface that its ray meets; no collision lies on it */
+    vec3 turn;             /* of its ray */
+    vec3 by;               /* the vertex itself */
+    vec3 to_light;         /* in the world */
+} moved_vertex;
+
+/* bool: the vertex is a collision */
+static ir_ref is_collision(walk *w, const walk_vertex *v)
+{
+    return w->media ? v->flight.collides : ir_bool(w->t.f, false);
+}
+
+/* The arguments of bsdf_value at a moved vertex. was: of the vertex as it was, whose sample stays. */
+static bsdf_value_arguments moved_arguments(walk *w, const walk_vertex *v, const moved_vertex *m,
+                                            const bsdf_value_arguments *was, ir_ref *factor)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    ir_ref collides = w->media ? v->flight.collides : ir_bool(f, false);
-    frame fr = walk_frame(w, v, si);
-    vec3 p = v3_add(t, v3_detach(t, v->si.p), by);
-    vec3_put(frame_to_local(t, fr, v3_neg(t, v3_normalize(t, v3_add(t, v3_detach(t, v->met.d), turn)))),
-             out + 1);
-    out[4] = ir_select(f, collides, p.x, si->uv.x), out[5] = ir_select(f, collides, p.y, si->uv.y);
-    vec3_put(frame_to_local(t, fr, to_light), out + 6),
-        vec3_put(frame_to_local(t, fr, next_direction(w, v, by, factor)), out + 9);
-    uint32_t own = 14 + surface_args(t, si, fr, out + 14);
-    out[own] = p.z;
+    ir_ref collides = is_collision(w, v);
+    frame fr = walk_frame(w, v, m->si);
+    vec3 p = v3_add(t, v3_detach(t, v->si.p), m->by);
+    bsdf_value_arguments a = *was;
+    a.wi = frame_to_local(t, fr, v3_neg(t, v3_normalize(t, v3_add(t, v3_detach(t, v->met.d), m->turn))));
+    a.uv.x = ir_select(f, collides, p.x, m->si->uv.x), a.uv.y = ir_select(f, collides, p.y, m->si->uv.y);
+    a.to_light = frame_to_local(t, fr, m->to_light);
+    a.wo = frame_to_local(t, fr, next_direction(w, v, m->by, factor));
+    a.on = surface_seen(t, m->si, fr);
+    a.collision_z = p.z;
+    return a;
 }
 
-void volume_arguments(walk *w, const walk_vertex *v, const walk_light *light, ir_ref *in, uint32_t count,
+/* Each argument moves only where it means something: a surface that is not there may divide by zero. */
+static void shift_arguments(walk *w, const walk_vertex *v, bsdf_value_arguments *a, bsdf_value_arguments *now,
+                            bsdf_value_arguments *before)
+{
+    ir_func *f = w->t.f;
+    ir_ref collides = is_collision(w, v);
+    ref_list at = refs_fields(), to = refs_fields(), from = refs_fields();
+    bsdf_value_directions_visit(&at, a), bsdf_value_directions_visit(&to, now);
+    bsdf_value_directions_visit(&from, before);
+    refs_shift(w, v->goes_on, &at, &to, &from);
+    refs_rewind(&at, REFS_READ);
+    bsdf_value_directions_visit(&at, a);
+    if (w->plan->needs & (NEED_SLOPES | NEED_FACE | NEED_POSITION))
+        shifted_surface(w, ir_and(f, v->goes_on, ir_not(f, collides)), &a->on, now->on, before->on);
+    a->collision_z = walk_shifted(w, ir_and(f, v->goes_on, collides), a->collision_z, now->collision_z,
+                                  before->collision_z);
+}
+
+void volume_arguments(walk *w, const walk_vertex *v, const walk_light *light, bsdf_value_arguments *a,
                       motion_factors *by)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
     if (!(w->moves & MOVE_SURFACE))
         return;
-    ir_ref collides = w->media ? v->flight.collides : ir_bool(f, false), now[15 + SURFACE_ARGS],
-           before[15 + SURFACE_ARGS], factor, unused;
+    BL_ASSERT(w->volumetric, "motion of volumes in a walk among surfaces");
+    ir_ref factor, unused;
     walk_hit here = v->met;
-    here.valid = ir_and(f, here.valid, ir_not(f, collides));
+    here.valid = ir_and(f, here.valid, ir_not(f, is_collision(w, v)));
     two_surfaces x = volume_surface(w, &here, &v->local_volume.motion);
     bool lights = v->light.sampled;
     vec3 lit = lights ? v3_detach(t, v->light.d) : v3_detach(t, v->light_d);
-    arguments(w, v, &x.now, v->local_volume.motion.turn, v->local_volume.motion.displacement,
-              lights ? light->d : lit, now, &factor);
-    if (w->pass == RENDER_FROZEN)
-        arguments(w, v, &x.before, v3_zero(t), v3_zero(t), lit, before, &unused);
-    for (uint32_t k = 1; k < count;
-         k++) { /* where there is no surface nothing moves, were it by a division by zero */
-        bool last = k + 1 == count;
-        ir_ref holds = k < 14 ? v->goes_on : ir_and(f, v->goes_on, last ? collides : ir_not(f, collides));
-        if (k != 12 && k != 13 && ir_type_of(f, in[k]) == IR_F32)
-            in[k] = walk_shifted(w, holds, in[k], now[k], w->pass == RENDER_FROZEN ? before[k] : now[k]);
+    const segment_motion *m = &v->local_volume.motion;
+    moved_vertex moved = {&x.now, m->turn, m->displacement, lights ? light->d : lit};
+    bsdf_value_arguments now = moved_arguments(w, v, &moved, a, &factor), before = now;
+    if (w->pass == RENDER_FROZEN) {
+        moved_vertex as_met = {&x.before, v3_zero(t), v3_zero(t), lit};
+        before = moved_arguments(w, v, &as_met, a, &unused);
     }
+    shift_arguments(w, v, a, &now, &before);
     by->measure = ir_select(f, ir_and(f, v->goes_on, ir_not(f, v->through)), factor, t_f32(t, 1));
 }

@@ -5,6 +5,7 @@
 #define BL_RENDER_MOTION_H
 
 #include "render/integrator/path/path.h"
+#include "render/integrator/vertex/plugin_functions.h"
 
 /* ---- none.c, attached_path.c, local_surface.c, local_volume.c ---- */
 

@@ -30,7 +30,10 @@ void none_sampled(walk *w, walk_vertex *v, ir_ref roughness, ir_ref u1, ir_ref u
     (void)w, (void)v, (void)roughness, (void)u1, (void)u2;
 }
 
-void none_light_reference(walk *w, walk_light *light, ir_ref *in) { (void)w, (void)light, (void)in; }
+void none_light_reference(walk *w, walk_light *light, emitter_moved_arguments *a)
+{
+    (void)w, (void)light, (void)a;
+}
 
 bool none_emission(walk *w, walk_light *light)
 {
@@ -38,10 +41,10 @@ bool none_emission(walk *w, walk_light *light)
     return false;
 }
 
-void none_arguments(walk *w, const walk_vertex *v, const walk_light *light, ir_ref *in, uint32_t count,
+void none_arguments(walk *w, const walk_vertex *v, const walk_light *light, bsdf_value_arguments *a,
                     motion_factors *by)
 {
-    (void)w, (void)v, (void)light, (void)in, (void)count, (void)by;
+    (void)w, (void)v, (void)light, (void)a, (void)by;
 }
 
 bool none_hit_mis(walk *w, const walk_vertex *v, ir_ref *mis)
@@ -54,6 +57,11 @@ ray_motion none_to_light(walk *w, const walk_vertex *v)
 {
     (void)w, (void)v;
     return (ray_motion){0};
+}
+
+void none_through(walk *w, const walk_hit *hit, const segment_motion *s, bsdf_color_arguments *a)
+{
+    (void)w, (void)hit, (void)s, (void)a;
 }
 
 uint32_t none_inputs(walk *w, const walk_position *at, const walk_vertex *v, ir_ref out[ARRIVALS_MOST])
@@ -92,6 +100,7 @@ const walk_motion_class motion_none = {
     .arguments = none_arguments,
     .hit_mis = none_hit_mis,
     .to_light = none_to_light,
+    .through = none_through,
     .inputs = none_inputs,
     .onward = none_onward,
     .adjoint = none_adjoint,
@@ -121,7 +130,9 @@ void motion_choose(walk *w)
         .surface_tracked = attached || w->moves & MOVE_SURFACE,
         .surface_anew = attached || volume,
         .surface_before = (attached || (volume && w->moves & MOVE_SURFACE)) && w->pass == RENDER_FROZEN,
-        .turned_lobes = attached && !w->attaches,
+        .lobe_directions = attached && !w->attaches,
+        .attached_lobes = w->attaches,
+        .hit_mis = w->attaches && w->next_event,
         .light_normal = attached || w->moves & MOVE_HITS,
         .moving_reference = attached,
     };

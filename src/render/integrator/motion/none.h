@@ -15,12 +15,13 @@ void none_next(walk *w, const walk_position *at, const walk_vertex *v, ir_ref al
 void none_visit(walk *w, walk_vertex *v, const walk_position *at);
 void none_light_chosen(walk *w, walk_vertex *v, vec3 normal);
 void none_sampled(walk *w, walk_vertex *v, ir_ref roughness, ir_ref u1, ir_ref u2);
-void none_light_reference(walk *w, walk_light *light, ir_ref *in);
+void none_light_reference(walk *w, walk_light *light, emitter_moved_arguments *a);
 bool none_emission(walk *w, walk_light *light);
-void none_arguments(walk *w, const walk_vertex *v, const walk_light *light, ir_ref *in, uint32_t count,
+void none_arguments(walk *w, const walk_vertex *v, const walk_light *light, bsdf_value_arguments *a,
                     motion_factors *by);
 bool none_hit_mis(walk *w, const walk_vertex *v, ir_ref *mis);
 ray_motion none_to_light(walk *w, const walk_vertex *v);
+void none_through(walk *w, const walk_hit *hit, const segment_motion *s, bsdf_color_arguments *a);
 uint32_t none_inputs(walk *w, const walk_position *at, const walk_vertex *v, ir_ref out[ARRIVALS_MOST]);
 uint32_t none_onward(walk *w, const walk_vertex *v, ir_ref out[RAY_MOST]);
 void none_adjoint(walk *w, const walk_position *at, const walk_vertex *v, ir_ref when, arrivals *arrived,

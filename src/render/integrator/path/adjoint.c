@@ -82,7 +82,7 @@ static void adjoint_hit(walk *w, const walk_vertex *v, const contribution *k, ir
     ir_ref outputs[4] = {radiance.c[0], radiance.c[1], radiance.c[2]},
            seeds[4] = {seed.c[0], seed.c[1], seed.c[2]};
     uint32_t count = 3;
-    if (w->attaches && w->next_event) {
+    if (w->wants.hit_mis) {
         seeds[3] = ir_add(w->t.f, whole.c[0], ir_add(w->t.f, whole.c[1], whole.c[2]));
         w->motion->hit_mis(w, v, &outputs[3]);
         count = 4;
@@ -92,41 +92,42 @@ static void adjoint_hit(walk *w, const walk_vertex *v, const contribution *k, ir
 }
 
 /* The material's side of Ld', and L * value'/value: six of each. */
-static void bsdf_outputs(walk *w, const replay_state *p, const walk_vertex *v, const contribution *k,
-                         color seed_whole, color dL, ir_ref *outputs, ir_ref *seeds)
+static void bsdf_outputs(walk *w, const replay_state *p, const vertex_adjoint *of, color seed_whole,
+                         ir_ref *outputs, ir_ref *seeds)
 {
     tracer *t = &w->t;
+    const contribution *k = of->k;
     ir_func *f = t->f;
     ir_ref zero = t_f32(t, 0);
     color for_light, for_sample, radiance = k->onward ? *k->onward : sums_over(t, &p->sums, k->for_sample);
-    walk_values(w, v, true, &for_light, &for_sample);
+    walk_values(w, of->v, true, &for_light, &for_sample);
     for (int c = 0; c < 3; c++) {
         outputs[c] = for_light.c[c];
         seeds[c] = ir_mul(f, seed_whole.c[c], ir_mul(f, k->light_scale.c[c], k->light_radiance.c[c]));
         outputs[3 + c] = for_sample.c[c];
         ir_ref clean = ir_eq(f, p->b.zeros[c], t_u32(t, 0));
-        seeds[3 + c] = ir_select(f, clean, ir_mul(f, dL.c[c], radiance.c[c]), zero);
+        seeds[3 + c] = ir_select(f, clean, ir_mul(f, of->dL.c[c], radiance.c[c]), zero);
     }
 }
 
-static void adjoint_bsdf(walk *w, replay_state *p, const walk_vertex *v, const contribution *k,
-                         color seed_whole, color dL, ir_ref when, arrivals *arrived)
+static void adjoint_bsdf(walk *w, replay_state *p, const vertex_adjoint *of, color seed_whole,
+                         arrivals *arrived)
 {
     ir_ref outputs[6], seeds[6];
-    bsdf_outputs(w, p, v, k, seed_whole, dL, outputs, seeds);
-    branch b = begin_branch(w, ir_and(w->t.f, when, v->goes_on), arrived);
+    bsdf_outputs(w, p, of, seed_whole, outputs, seeds);
+    branch b = begin_branch(w, ir_and(w->t.f, of->when, of->v->goes_on), arrived);
     backward_into(&w->t, outputs, seeds, 6, &b.inside);
     end_branch(w, &b, arrived);
 }
 
 /* The same, and the ray that goes on, where rays follow. */
-static void adjoint_passage(walk *w, replay_state *p, const walk_vertex *v, const contribution *k,
-                            color seed_whole, color dL, ir_ref when, arrivals *arrived)
+static void adjoint_passage(walk *w, replay_state *p, const vertex_adjoint *of, color seed_whole,
+                            arrivals *arrived)
 {
-    branch b = begin_branch(w, ir_and(w->t.f, when, v->goes_on), arrived);
+    branch b = begin_branch(w, ir_and(w->t.f, of->when, of->v->goes_on), arrived);
     ir_ref outputs[6 + RAY_MOST], seeds[6 + RAY_MOST];
-    bsdf_outputs(w, p, v, k, seed_whole, dL, outputs, seeds);
-    uint32_t width = w->motion->onward(w, v, outputs + 6);
+    bsdf_outputs(w, p, of, seed_whole, outputs, seeds);
+    uint32_t width = w->motion->onward(w, of->v, outputs + 6);
     memcpy(seeds + 6, p->chain.ray, sizeof p->chain.ray);
     backward_into(&w->t, outputs, seeds, 6 + width, &b.inside);
     end_branch(w, &b, arrived);
@@ -154,19 +155,20 @@ void adjoint_flight(walk *w, const replay_state *p, const walk_vertex *v, color 
     flight_adjoint(w, &v->flight, p->phase, to_come, missing, arrived);
 }
 
-void adjoint(walk *w, replay_state *p, const walk_vertex *v, const contribution *k, color dL, ir_ref when,
-             arrivals *arrived)
+void adjoint(walk *w, replay_state *p, const vertex_adjoint *of, arrivals *arrived)
 {
     tracer *t = &w->t;
-    color seed_whole = color_mul(t, throughput_whole(w, &p->b), dL);
+    const walk_vertex *v = of->v;
+    const contribution *k = of->k;
+    color seed_whole = color_mul(t, throughput_whole(w, &p->b), of->dL);
     bool lights = w->plan->scene->emitters.count > 0;
     if (lights)
-        adjoint_hit(w, v, k, when, seed_whole, arrived);
+        adjoint_hit(w, v, k, of->when, seed_whole, arrived);
     if (lights && w->next_event)
-        adjoint_light(w, v->light, when, color_mul(t, color_mul(t, seed_whole, k->for_light), k->light_scale),
-                      arrived);
+        adjoint_light(w, v->light, of->when,
+                      color_mul(t, color_mul(t, seed_whole, k->for_light), k->light_scale), arrived);
     if (lights && w->next_event && w->volumetric && shadow_is_wanted(w))
         adjoint_shadow(w, p, v, k, seed_whole, arrived);
-    (w->motion->chains ? adjoint_passage : adjoint_bsdf)(w, p, v, k, seed_whole, dL, when, arrived);
-    w->motion->adjoint(w, &p->at, v, when, arrived, p->chain.ray);
+    (w->motion->chains ? adjoint_passage : adjoint_bsdf)(w, p, of, seed_whole, arrived);
+    w->motion->adjoint(w, &p->at, v, of->when, arrived, p->chain.ray);
 }

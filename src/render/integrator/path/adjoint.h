@@ -12,7 +12,7 @@ typedef struct chain_rows {
     uint32_t number_count, word_count; /* of a row */
 } chain_rows;
 
-/* Where walk.follows: the stretch of the path that is being backpropagated (attached_replay.c). */
+/* Where walk.motion chains: the stretch of the path that is being backpropagated (attached_replay.c). */
 typedef struct replay_chain {
     walk_position from;   /* before its first vertex, */
     throughput b;         /* there */
@@ -36,7 +36,7 @@ typedef struct replay_state {
     replay_sums sums;
     ir_ref hash, hash_first;
     ir_ref seen;        /* u32: walk_known.seen */
-    replay_chain chain; /* where walk.follows */
+    replay_chain chain; /* where walk.motion chains */
     replay_turn turn;   /* where METHOD_RECURSIVE */
     drt_path drt_path;  /* where drt_any: phase is then false, so its light is added to sums that are empty */
     const lane *lane;   /* no state; nor are these: */
@@ -58,10 +58,17 @@ typedef struct contribution {
 contribution contribute(walk *w, const walk_vertex *v, const walk_position *at);
 /* L and M lose light of a vertex where `takes`, else gain it. */
 void account(walk *w, replay_state *p, color light, ir_ref takes);
-/* Backpropagates what the vertex contributes, where `when`. Where walk.follows, p->chain.ray is carried on
- * from the ray that goes on to the one that leads here. */
-void adjoint(walk *w, replay_state *p, const walk_vertex *v, const contribution *k, color dL, ir_ref when,
-             arrivals *arrived);
+/* What of a vertex is backpropagated, and by what. */
+typedef struct vertex_adjoint {
+    const walk_vertex *v;
+    const contribution *k;
+    color dL;    /* derivative of the loss by the sample's radiance */
+    ir_ref when; /* bool: elsewhere nothing is */
+} vertex_adjoint;
+
+/* Backpropagates what the vertex contributes. Where walk.motion chains, p->chain.ray is carried on from the
+ * ray that goes on to the one that leads here. */
+void adjoint(walk *w, replay_state *p, const vertex_adjoint *of, arrivals *arrived);
 /* Of the ray that leads to a vertex, or of how it moves; nothing has arrived yet. */
 arrivals arrivals_start(walk *w, const replay_state *p, const walk_vertex *v);
 /* Of the flight up to the vertex, from which all that L and M still hold is to come. Before the vertex's own

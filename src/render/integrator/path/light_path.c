@@ -10,6 +10,7 @@
  * adjoint of a shading normal's cosine is a factor of its own, and where a direction lies on different
  * sides of both normals nothing goes that way. */
 #include "render/integrator/path/light_path.h"
+#include "render/integrator/vertex/plugin_functions.h"
 
 #include "render/bsdf/perturbed.h"
 
@@ -62,21 +63,14 @@ static emission choose_emission(walk *w, ir_ref sample)
     emission e;
     random4 r1 = walk_numbers(w, sample, t_u32(t, 0), SAMPLER_ONE_TWO_ONE),
             r2 = walk_numbers(w, sample, t_u32(t, 1), SAMPLER_ONE_TWO_ONE);
-    ir_ref probability = light_pick(w, r1.u[0], &e.cls, &e.record),
-           in[5] = {e.record, r1.u[1], r1.u[2], r2.u[1], r2.u[2]}, out[19];
+    ir_ref probability = light_pick(w, r1.u[0], &e.cls, &e.record);
+    emitter_ray_arguments a = {{r1.u[1], r1.u[2], r2.u[1], r2.u[2]}};
+    ref_list in = refs_for(e.record), out = refs_results();
+    emitter_ray_visit(&in, &a);
     e.choice = t_ratio(t, t_f32(t, 1), probability);
-    ir_call(f, e.cls, w->fn.emitter_ray, w->plan->emitters.count, in, 5, out);
-    e.ray = (emitter_ray){
-        .p = vec3_at(out),
-        .d = vec3_at(out + 3),
-        .n = vec3_at(out + 6),
-        .ns = vec3_at(out + 9),
-        .uv = {out[12], out[13]},
-        .weight = out[14],
-        .point_weight = out[15],
-    };
-    if (w->plan->light_needs & NEED_FACE)
-        e.ray.face = out[16], e.ray.b = (vec2){out[17], out[18]};
+    ir_call(f, e.cls, w->fn.emitter_ray, w->plan->emitters.count, in.at, in.count, out.at);
+    e.ray = (emitter_ray){0};
+    emitter_ray_results_visit(w, &out, &e.ray);
     e.far = light_is_environment(w, e.cls);
     e.radiance = walk_radiance(w, emission_light(w, &e), false);
     return e;

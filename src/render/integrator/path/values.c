@@ -3,30 +3,28 @@
  * lights. Where a parameter moves the camera, a light, a mirror or a surface, directions and places follow it
  * by the local convention (docs/theory/moving_geometry.md; attached_path.c, local_surface.c). */
 #include "render/integrator/path/path.h"
-
-/* Tracked values are functions of parameters at a path that stays where it is: what describes the path is
- * detached. */
-static void detach_all(walk *w, ir_ref *values, uint32_t count)
-{
-    for (uint32_t k = 0; k < count; k++)
-        values[k] = ir_detach(w->t.f, values[k]);
-}
+#include "render/integrator/vertex/plugin_functions.h"
 
 bool walk_move_light(walk *w, walk_light *light, ir_ref *factor)
 {
-    bool positions = (w->moves & MOVE_HITS);
     if (!light->sampled || !w->fn.emitter_moved)
         return false;
-    ir_ref in[16] = {light->record, light->ref.x, light->ref.y,    light->ref.z, light->d.x,
-                     light->d.y,    light->d.z,   light->distance, light->uv.x,  light->uv.y},
-           out[7];
-    if (positions)
-        vec3_put(light->ref, in + 10), vec3_put(light->n, in + 13);
-    detach_all(w, in, positions ? 16 : 10);
-    w->motion->light_reference(w, light, in);
-    ir_call(w->t.f, light->cls, w->fn.emitter_moved, w->plan->emitters.count, in, positions ? 16 : 10, out);
-    light->d = vec3_at(out), light->distance = out[3], light->uv = (vec2){out[4], out[5]};
-    *factor = positions ? ir_select(w->t.f, light->there, out[6], t_f32(&w->t, 1)) : t_f32(&w->t, 1);
+    emitter_moved_arguments a = {light->ref, light->d, light->distance, light->uv, light->ref, light->n};
+    emitter_moved_results r = {.growth = {0}};
+    ref_list in = refs_for(light->record), out = refs_results();
+    emitter_moved_visit(w, &in, &a);
+    refs_detach(w, &in);
+    refs_rewind(&in, REFS_READ);
+    emitter_moved_visit(w, &in, &a);
+    w->motion->light_reference(w, light, &a);
+    refs_rewind(&in, REFS_WRITTEN);
+    emitter_moved_visit(w, &in, &a);
+    ir_call(w->t.f, light->cls, w->fn.emitter_moved, w->plan->emitters.count, in.at, in.count, out.at);
+    emitter_moved_results_visit(w, &out, &r);
+    light->d = r.d, light->distance = r.distance, light->uv = r.uv;
+    *factor = t_f32(&w->t, 1);
+    if (!ir_is_none(r.growth))
+        *factor = ir_select(w->t.f, light->there, r.growth, *factor);
     return true;
 }
 
@@ -38,27 +36,47 @@ color walk_radiance(walk *w, walk_light light, bool tracked)
     bool slides = tracked && !light.sampled && w->motion->emission(w, &light);
     if (light.sampled && w->plan->light_needs & NEED_POSITION)
         light.on.p = v3_add(t, light.ref, v3_scale(t, light.d, light.distance));
-    ir_ref in[5 + LIGHT_ARGS] = {light.record, light.uv.x, light.uv.y, light.distance, light.facing};
-    uint32_t count = 5 + surface_light_args(t, &light.on, in + 5);
+    emitter_radiance_arguments a = {light.uv, light.distance, light.facing, light.on};
+    ref_list in = refs_for(light.record);
+    emitter_radiance_visit(w, &in, &a);
     if (tracked && !placed && !slides)
-        detach_all(w, in, count);
+        refs_detach(w, &in);
+    refs_rewind(&in, REFS_READ);
+    emitter_radiance_visit(w, &in, &a);
     if (tracked)
-        light_locate(w, &light, in + 1);
+        light_locate(w, &light, &a.uv);
+    refs_rewind(&in, REFS_WRITTEN);
+    emitter_radiance_visit(w, &in, &a);
     color r;
     ir_call(t->f, light.cls, tracked ? w->fn.emitter_radiance_tracked : w->fn.emitter_radiance,
-            w->plan->emitters.count, in, count, r.c);
+            w->plan->emitters.count, in.at, in.count, r.c);
     return r;
+}
+
+/* Values are functions of parameters at a path that stays where it is: what describes the path is detached.
+ */
+static void detach_arguments(walk *w, bsdf_value_arguments *a)
+{
+    ref_list l = refs_fields();
+    bsdf_value_visit(w, &l, a), collision_z_visit(w, &l, &a->collision_z);
+    refs_detach(w, &l);
+    refs_rewind(&l, REFS_READ);
+    bsdf_value_visit(w, &l, a), collision_z_visit(w, &l, &a->collision_z);
 }
 
 void walk_values(walk *w, const walk_vertex *v, bool tracked, color *for_light, color *for_sample)
 {
     tracer *t = &w->t;
-    ir_ref in[15 + SURFACE_ARGS] = {v->bsdf_record, v->wi.x,       v->wi.y,         v->wi.z,       v->si.uv.x,
-                                    v->si.uv.y,     v->to_light.x, v->to_light.y,   v->to_light.z, v->wo.x,
-                                    v->wo.y,        v->wo.z,       v->sample.delta, v->sample.lobe};
-    uint32_t count = 14 + surface_args(t, &v->si, v->frame, in + 14);
-    if (w->volumetric)
-        in[count++] = v->third;
+    bsdf_value_arguments a = {
+        .wi = v->wi,
+        .uv = v->si.uv,
+        .to_light = v->to_light,
+        .wo = v->wo,
+        .delta = v->sample.delta,
+        .lobe = v->sample.lobe,
+        .on = surface_seen(t, &v->si, v->frame),
+        .collision_z = v->collision_z,
+    };
     if (walk_scatterers(w) == 0) {
         *for_light = *for_sample = color_all(t_f32(t, 0));
         return;
@@ -66,25 +84,26 @@ void walk_values(walk *w, const walk_vertex *v, bool tracked, color *for_light, 
     ir_ref light_factor = t_f32(t, 1);
     motion_factors by = {.measure = light_factor};
     if (tracked) {
-        detach_all(w, in, count);
+        detach_arguments(w, &a);
         walk_light light = v->light;
         bool placed = walk_move_light(w, &light, &light_factor);
         if (!placed && light.sampled)
             light.d = v3_detach(t, light.d);
         if (placed && !(w->moves & MOVE_SURFACE))
-            vec3_put(frame_to_local(t,
-                                    (frame){v3_detach(t, v->frame.s), v3_detach(t, v->frame.t),
-                                            v3_detach(t, v->frame.n)},
-                                    light.d),
-                     in + 6);
-        w->motion->arguments(w, v, &light, in, count, &by);
+            a.to_light = frame_to_local(
+                t, (frame){v3_detach(t, v->frame.s), v3_detach(t, v->frame.t), v3_detach(t, v->frame.n)},
+                light.d);
+        w->motion->arguments(w, v, &light, &a, &by);
     }
-    ir_ref out[6];
+    bsdf_value_results r;
+    ref_list in = refs_for(v->bsdf_record), out = refs_results();
+    bsdf_value_visit(w, &in, &a), collision_z_visit(w, &in, &a.collision_z);
     ir_call(t->f, v->bsdf_class, tracked ? w->fn.bsdf_value_tracked : w->fn.bsdf_value, walk_scatterers(w),
-            in, count, out);
+            in.at, in.count, out.at);
+    bsdf_value_results_visit(&out, &r);
     for (int c = 0; c < 3; c++)
-        for_light->c[c] = ir_mul(t->f, out[c], light_factor),
-        for_sample->c[c] = ir_mul(t->f, out[3 + c], by.measure);
+        for_light->c[c] = ir_mul(t->f, r.for_light.c[c], light_factor),
+        for_sample->c[c] = ir_mul(t->f, r.for_sample.c[c], by.measure);
     if (!ir_is_none(by.light))
         *for_light = color_scale(t, *for_light, by.light),
         *for_sample = color_scale(t, *for_sample, by.sample);

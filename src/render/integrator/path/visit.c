@@ -7,15 +7,12 @@
  * the decided path (values.c). Light is found and sampled in emitter_sampling.c; the functions of classes are
  * traced in plugin_functions.c. */
 #include "render/integrator/path/path.h"
+#include "render/integrator/vertex/plugin_functions.h"
 
 /* ---- the vertex ---- */
 
 void walk_sample_bsdf(walk *w, walk_vertex *v, ir_ref u_lobe, ir_ref u1, ir_ref u2, ir_ref *light_pdf)
 {
-    ir_ref in[13 + SURFACE_ARGS] = {
-        v->bsdf_record, v->wi.x,       v->wi.y,       v->wi.z, v->si.uv.x, v->si.uv.y,
-        v->to_light.x,  v->to_light.y, v->to_light.z, u_lobe,  u1,         u2};
-    ir_ref out[9];
     if (walk_scatterers(w) == 0) { /* a scene without shapes */
         tracer *t = &w->t;
         v->sample = (bsdf_sample){v->wi, t_f32(t, 0), t_f32(t, 1), ir_bool(t->f, false), t_u32(t, 0)};
@@ -24,14 +21,21 @@ void walk_sample_bsdf(walk *w, walk_vertex *v, ir_ref u_lobe, ir_ref u1, ir_ref 
         *light_pdf = t_f32(t, 0);
         return;
     }
-    uint32_t count = 12 + surface_args(&w->t, &v->si, v->frame, in + 12);
-    if (w->volumetric)
-        in[count++] = v->third;
-    ir_call(w->t.f, v->bsdf_class, w->fn.bsdf_sample, walk_scatterers(w), in, count, out);
-    *light_pdf = out[0];
-    v->sample = (bsdf_sample){vec3_at(out + 1), out[4], out[5], out[6], out[7]};
-    v->wo = v->sample.wo;
-    w->motion->sampled(w, v, w->attaches ? out[8] : (ir_ref){0}, u1, u2);
+    bsdf_sample_arguments a = {
+        .wi = v->wi,
+        .uv = v->si.uv,
+        .to_light = v->to_light,
+        .u = {u_lobe, u1, u2},
+        .on = surface_seen(&w->t, &v->si, v->frame),
+        .collision_z = v->collision_z,
+    };
+    bsdf_sample_results r = {.roughness = {0}};
+    ref_list in = refs_for(v->bsdf_record), out = refs_results();
+    bsdf_sample_visit(w, &in, &a), collision_z_visit(w, &in, &a.collision_z);
+    ir_call(w->t.f, v->bsdf_class, w->fn.bsdf_sample, walk_scatterers(w), in.at, in.count, out.at);
+    bsdf_sample_results_visit(w, &out, &r);
+    *light_pdf = r.light_pdf, v->sample = r.sample, v->wo = r.sample.wo;
+    w->motion->sampled(w, v, r.roughness, u1, u2);
 }
 
 static ir_ref mix_decisions(walk *w, const walk_vertex *v, ir_ref visible)
@@ -83,7 +87,7 @@ static void take_collision(walk *w, walk_vertex *v, walk_position at)
     v->si.p = v3_select(t, collides, p, v->si.p);
     v->si.ng = v3_select(t, collides, none, v->si.ng);
     v->si.uv = (vec2){ir_select(f, collides, p.x, v->si.uv.x), ir_select(f, collides, p.y, v->si.uv.y)};
-    v->third = p.z;
+    v->collision_z = p.z;
     v->si.valid = ir_or(f, v->si.valid, collides);
     ir_ref medium = ir_select(f, collides, at.medium, t_word(t, t_u32(t, 0), HEADER_MEDIA));
     ir_ref phase = ir_add(f, t_word(t, medium, MEDIUM_PHASE_CLASS), t_u32(t, w->plan->bsdfs.count));
@@ -135,7 +139,7 @@ bsdf_sample walk_sample_at(walk *w, const interaction *si, const walk_position *
         .frame = surface_frame(t, si),
         .to_light = at->d,
         .attached.count = at->attached.count,
-        .third = t_f32(t, 0),
+        .collision_z = t_f32(t, 0),
     };
     v.bsdf_class = t_word(t, si->shape, SHAPE_BSDF_CLASS),
     v.bsdf_record = t_word(t, si->shape, SHAPE_BSDF_RECORD);
@@ -167,7 +171,7 @@ walk_vertex walk_visit(walk *w, walk_position at)
     v.bsdf_class = t_word(t, v.si.shape, SHAPE_BSDF_CLASS),
     v.bsdf_record = t_word(t, v.si.shape, SHAPE_BSDF_RECORD);
     if (w->volumetric)
-        v.third = t_f32(t, 0);
+        v.collision_z = t_f32(t, 0);
     if (w->media)
         take_collision(w, &v, at);
     w->motion->stands(w, &v, &at);

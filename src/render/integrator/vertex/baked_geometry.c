@@ -147,13 +147,13 @@ static uint32_t partner(const walk *w, baked_entry first, const bool *done, face
     return PLAN_NONE;
 }
 
-static void take(tracer *t, hit_state *h, ir_ref hit, ir_ref distance, ir_ref entry, ir_ref u, ir_ref v)
+static void take(tracer *t, hit_state *h, ir_ref hit, hit_state nearer)
 {
     ir_func *f = t->f;
-    h->t = ir_select(f, hit, distance, h->t);
-    h->entry = ir_select(f, hit, entry, h->entry);
-    h->u = ir_select(f, hit, u, h->u);
-    h->v = ir_select(f, hit, v, h->v);
+    h->t = ir_select(f, hit, nearer.t, h->t);
+    h->entry = ir_select(f, hit, nearer.entry, h->entry);
+    h->u = ir_select(f, hit, nearer.u, h->u);
+    h->v = ir_select(f, hit, nearer.v, h->v);
 }
 
 static ir_ref quad_hit(tracer *t, const facet *q, const ray *path, uint32_t first, uint32_t second,
@@ -165,8 +165,11 @@ static ir_ref quad_hit(tracer *t, const facet *q, const ray *path, uint32_t firs
     if (!h)
         return hit;
     ir_ref lower = ir_ge(f, c.r, c.s); /* p = a + r (b - a) + s (d - a), and c - a = (b - a) + (d - a) */
-    take(t, h, hit, c.t, ir_select(f, lower, t_u32(t, first), t_u32(t, second)),
-         ir_select(f, lower, ir_sub(f, c.r, c.s), c.r), ir_select(f, lower, c.s, ir_sub(f, c.s, c.r)));
+    hit_state nearer = {.t = c.t};
+    nearer.v = ir_select(f, lower, c.s, ir_sub(f, c.s, c.r));
+    nearer.u = ir_select(f, lower, ir_sub(f, c.r, c.s), c.r);
+    nearer.entry = ir_select(f, lower, t_u32(t, first), t_u32(t, second));
+    take(t, h, hit, nearer);
     return hit;
 }
 
@@ -176,7 +179,7 @@ static ir_ref triangle_hit(tracer *t, const facet *q, const ray *path, uint32_t 
     crossing c = cross_facet(t, q, path, limit);
     ir_ref hit = inside_triangle(t, &c);
     if (h)
-        take(t, h, hit, c.t, t_u32(t, entry), c.r, c.s);
+        take(t, h, hit, (hit_state){c.t, t_u32(t, entry), c.r, c.s});
     return hit;
 }
 
@@ -197,7 +200,7 @@ static ir_ref other_hit(walk *w, baked_entry e, const ray *path, hit_state *h, i
     ir_inline(t->f, w->fn.intersect[e.words[9]], args, out);
     ir_ref hit = ir_lt(t->f, out[0], limit);
     if (h)
-        take(t, h, hit, out[0], t_u32(t, e.index), out[1], out[2]);
+        take(t, h, hit, (hit_state){out[0], t_u32(t, e.index), out[1], out[2]});
     return hit;
 }
 

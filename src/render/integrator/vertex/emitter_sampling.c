@@ -3,6 +3,7 @@
  * the choice of a light, whether it is seen, and its weight against the material's sample (power heuristic,
  * Veach 1997). */
 #include "render/integrator/derived/derived.h"
+#include "render/integrator/vertex/plugin_functions.h"
 #include "render/integrator/vertex/vertex.h"
 
 /* a^2 / (a^2 + b^2). Along a light's own plane densities have no bound; squares must have one. */
@@ -21,12 +22,20 @@ static ir_ref hit_pdf(walk *w, walk_vertex *v, walk_position at)
     const interaction *si = &v->si;
     vec3 from = w->volumetric ? at.scattered : at.o;
     ir_ref distance = w->volumetric ? v3_length(t, v3_sub(t, si->p, from)) : si->t;
-    ir_ref in[16] = {v->hit.record, from.x,    from.y,   from.z,   at.d.x,   at.d.y,
-                     at.d.z,        distance,  si->ng.x, si->ng.y, si->ng.z, v->hit.uv.x,
-                     v->hit.uv.y,   si->entry, si->b.x,  si->b.y},
-           pdf;
+    emitter_hit hit = {
+        .ref = from,
+        .d = at.d,
+        .distance = distance,
+        .normal = si->ng,
+        .uv = v->hit.uv,
+        .entry = si->entry,
+        .at = si->b,
+    };
+    ref_list in = refs_for(v->hit.record);
+    emitter_pdf_visit(&in, &hit);
+    ir_ref pdf;
     ir_call(t->f, v->hit.cls, w->smooth ? w->fn.emitter_smooth : w->fn.emitter_pdf, w->plan->emitters.count,
-            in, 16, &pdf);
+            in.at, in.count, &pdf);
     const render_scene *s = w->plan->scene;
     if (!w->plan->lights_tabled)
         return v->attached.hit_pdf = ir_mul(t->f, pdf, t_f32(t, 1.0f / (float)s->emitters.count));
@@ -67,16 +76,21 @@ vec2 light_emission_uv(walk *w, ir_ref there, vec2 uv, vec3 d)
     return (vec2){ir_select(w->t.f, there, uv.x, far.x), ir_select(w->t.f, there, uv.y, far.y)};
 }
 
-void light_locate(walk *w, const walk_light *light, ir_ref uv[2])
+/* A coordinate of uv where `is` says that the light is the environment. Its value stays that of the path that
+ * was walked, from which `now` differs by rounding. */
+static ir_ref located(tracer *t, ir_ref is, ir_ref at, ir_ref now)
+{
+    return ir_select(t->f, is, t->frozen ? now : ir_replace_grad(t->f, ir_detach(t->f, at), now), at);
+}
+
+void light_locate(walk *w, const walk_light *light, vec2 *uv)
 {
     if (!walk_locates(w->plan) || !environment_turns(w->plan))
         return;
     tracer t = walk_tracked(w);
     vec2 far = environment_uv(&t, light->d_moves ? light->d : v3_detach(&t, light->d));
-    const ir_ref now[2] = {far.x, far.y}, is = light_is_environment(w, light->cls);
-    for (int k = 0; k < 2; k++) /* of the path that was walked but for rounding */
-        uv[k] = ir_select(t.f, is, t.frozen ? now[k] : ir_replace_grad(t.f, ir_detach(t.f, uv[k]), now[k]),
-                          uv[k]);
+    const ir_ref is = light_is_environment(w, light->cls);
+    uv->x = located(&t, is, uv->x, far.x), uv->y = located(&t, is, uv->y, far.y);
 }
 
 void light_find_emission(walk *w, walk_vertex *v, walk_position at)
@@ -177,17 +191,20 @@ void light_choose(walk *w, walk_vertex *v, const random4 *r, vec3 *d, ir_ref *pd
     tracer *t = &w->t;
     ir_func *f = t->f;
     v->light_probability = light_pick(w, r->u[0], &v->light.cls, &v->light.record);
-    ir_ref in[6] = {v->light.record, v->si.p.x, v->si.p.y, v->si.p.z, r->u[1], r->u[2]}, out[15];
-    ir_call(f, v->light.cls, w->fn.emitter_sample, w->plan->emitters.count, in, 6, out);
-    *d = vec3_at(out);
-    *pdf = out[4];
+    emitter_sample_arguments a = {v->si.p, {r->u[1], r->u[2]}};
+    emitter_sample s = {0};
+    ref_list in = refs_for(v->light.record), out = refs_results();
+    emitter_sample_visit(&in, &a);
+    ir_call(f, v->light.cls, w->fn.emitter_sample, w->plan->emitters.count, in.at, in.count, out.at);
+    emitter_sample_results_visit(w, &out, &s);
+    *d = s.d, *pdf = s.pdf;
     if (w->smooth)
-        v->attached.light_pdf = out[11];
-    v->light.distance = out[3], v->light.uv = (vec2){out[5], out[6]}, v->light.facing = out[7];
+        v->attached.light_pdf = s.smooth;
+    v->light.distance = s.distance, v->light.uv = s.uv, v->light.facing = s.facing;
     v->light.sampled = true, v->light.ref = v->si.p, v->light.d = *d;
     if (w->plan->light_needs & NEED_FACE)
-        v->light.on.face = out[12], v->light.on.b = (vec2){out[13], out[14]};
-    w->motion->light_chosen(w, v, vec3_at(out + 8));
+        v->light.on.face = s.face, v->light.on.b = s.b;
+    w->motion->light_chosen(w, v, s.n);
 }
 
 /* mis / (pdf * probability of the choice) */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Rays against the scene, and the surface at a hit. A hit of an instance is looked at in its group's space
  * and brought into the world. */
+#include "render/integrator/vertex/plugin_functions.h"
 #include "render/integrator/vertex/vertex.h"
 
 static vec3 map_point(tracer *t, ir_ref record, uint32_t map, vec3 p)
@@ -67,8 +68,8 @@ interaction walk_surface(walk *w, const walk_hit *hit, ir_func **interact)
     tracer *t = &w->t;
     vec3 o = hit->o, d = hit->d;
     bool levels = w->plan->scene->has_groups,
-         places = interact == w->fn.interact_tracked && (w->moves & MOVE_PLACES);
-    bool carries = places && place_moves_levels(w->plan);
+         to_world = interact == w->fn.interact_tracked && (w->moves & MOVE_PLACES);
+    bool carries = to_world && place_moves_levels(w->plan);
     affine_map motion;
     if (carries) {
         motion = level_motion(w, hit->level);
@@ -83,16 +84,21 @@ interaction walk_surface(walk *w, const walk_hit *hit, ir_func **interact)
     };
     if (levels)
         o = map_point(t, hit->level, LEVEL_TO_GROUP, o), d = map_direction(t, hit->level, LEVEL_TO_GROUP, d);
-    ir_ref in[13] = {
-        hit->entry, t_word(t, si.shape, SHAPE_DATA), o.x, o.y, o.z, d.x, d.y, d.z, hit->t, hit->b.x,
-        hit->b.y};
-    ir_ref out[INTERACT_RESULTS];
+    interact_arguments a = {
+        .data = t_word(t, si.shape, SHAPE_DATA),
+        .o = o,
+        .d = d,
+        .t = hit->t,
+        .b = hit->b,
+        .slides = hit->slides,
+        .valid = hit->valid,
+    };
+    ref_list in = refs_for(hit->entry), out = refs_results();
+    interact_visit(&in, &a, to_world);
     ir_ref which = t_word(t, hit->entry, w->plan->off & PLAN_SHARE_SHAPES ? 10 : 9);
-    if (places)
-        in[11] = hit->slides, in[12] = hit->valid;
-    ir_call(t->f, which, interact, w->fn.interacts, in, places ? 13 : 11, out);
+    ir_call(t->f, which, interact, w->fn.interacts, in.at, in.count, out.at);
     si.b = hit->b;
-    surface_unpack(t, out, &si);
+    interact_results_visit(t, &out, &si);
     if (levels) {
         si.p = map_point(t, si.level, LEVEL_TO_WORLD, si.p);
         if (!ir_is_none(si.dp_du.x))
@@ -109,16 +115,18 @@ interaction walk_surface_met(walk *w, walk_hit hit, ir_func **interact)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    ir_ref out[INTERACT_RESULTS];
+    ref_list out = refs_fields();
     hit.t = ir_detach(f, hit.t), hit.b = (vec2){ir_detach(f, hit.b.x), ir_detach(f, hit.b.y)};
     ir_ref branch = ir_if(f, hit.valid); /* another ray may have no derivative there */
     interaction si = walk_surface(w, &hit, interact);
-    uint32_t count = surface_pack(t, &si, out);
+    interaction_complete(t, &si);
+    interact_results_visit(t, &out, &si);
     ir_else(f);
     ir_endif(f);
-    for (uint32_t k = 0; k < count; k++)
-        out[k] = ir_phi(f, branch, out[k], t_f32(t, 0));
-    surface_unpack(t, out, &si);
+    for (uint32_t k = 0; k < out.count; k++)
+        out.at[k] = ir_phi(f, branch, out.at[k], t_f32(t, 0));
+    refs_rewind(&out, REFS_READ);
+    interact_results_visit(t, &out, &si);
     return si;
 }
 

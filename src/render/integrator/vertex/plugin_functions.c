@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The functions that a kernel calls: one per kind of shape, class of material, phase function, light and
- * medium of the plan, traced when a walk begins. What each takes and returns stands at struct
- * walk_functions. */
+ * The functions that a kernel calls: one per kind of shape, class of material, phase function and light of
+ * the plan, traced when a walk begins. Kernels are so specialised to classes, never to instances: what
+ * differs between instances is in a record that the function reads (docs/architecture.md, Records and
+ * classes).
+ *
+ * Each make_ function declares its parameters by a visit of its struct of arguments, asks the plugin's hook,
+ * and returns by a visit of its struct of results (plugin_functions.h). Sampling and densities are traced
+ * detached only. Values and radiance are traced twice, detached and differentiated; and as functions of what
+ * moves the vertex where the walk wants that (walk_wants). */
+#include "render/integrator/vertex/plugin_functions.h"
 #include "render/integrator/vertex/vertex.h"
-
-static void params_f32(ir_func *f, ir_ref *out, uint32_t n)
-{
-    for (uint32_t k = 0; k < n; k++)
-        out[k] = ir_param(f, IR_F32);
-}
 
 static tracer sub_tracer(const walk *w, ir_func *f, bool tracked)
 {
@@ -19,8 +20,9 @@ static ir_func *make_intersect(walk *w, const shape_kind_class *kind)
 {
     ir_func *f = ir_func_create(w->t.f->module, kind->name);
     tracer t = sub_tracer(w, f, false);
-    ir_ref data = ir_param(f, IR_U32), p[8], out[3];
-    params_f32(f, p, 8);
+    ir_ref data = ir_param(f, IR_U32), p[8], out[3]; /* the order is that of ir_ray_closest */
+    for (uint32_t k = 0; k < 8; k++)
+        p[k] = ir_param(f, IR_F32);
     kind->intersect(&t, data, vec3_at(p), vec3_at(p + 3), p[6], p[7], out);
     ir_return(f, out, 3);
     return f;
@@ -35,12 +37,12 @@ static void meet_again(tracer *t, const shape_kind_class *kind, ir_ref entry, ve
         kind->intersect(t, entry, o, d, t_f32(t, 0), t_f32(t, 1e30f), at);
 }
 
-/* Of a hit that moves with its shape (shape/to_world.c). What was hit goes along; or, where the ray is given
- * (`slides`), the ray moves the other way, which to first order is by 2 - R, meets the entry anew, and goes
- * along. Where the points that describe the shape move, all there is does so, and R is 1. p: ray, distance
- * and coordinates of the hit. */
-static interaction carried(tracer *t, const shape_kind_class *kind, ir_ref entry, ir_ref data, ir_ref slides,
-                           const ir_ref p[9])
+/* The surface at a hit that moves with its shape (shape/to_world.c). Either the point that was hit goes along
+ * with the shape; or, where the ray is given (`slides`), the ray moves the other way, meets the entry anew,
+ * and the point that it meets goes along. To first order the inverse of the motion R is 2 - R. Where the
+ * points that describe the shape move, all of the shape does, and R is 1. */
+static interaction carried(tracer *t, const shape_kind_class *kind, ir_ref entry, ir_ref slides,
+                           const interact_arguments *hit)
 {
     ir_func *f = t->f;
     ir_ref place = t_word(t, walk_shape_of(t, entry), SHAPE_PLACE);
@@ -48,20 +50,22 @@ static interaction carried(tracer *t, const shape_kind_class *kind, ir_ref entry
     tracer met = *t;
     if (kind->moves == PLACE_AS_POINTS)
         of_points = place_motion_of_points(t, place), met.motion = &of_points;
-    vec3 o = v3_sub(t, v3_add(t, vec3_at(p), vec3_at(p)), affine_point(t, &motion, vec3_at(p)));
-    vec3 moved =
-             v3_sub(t, v3_add(t, vec3_at(p + 3), vec3_at(p + 3)), affine_vector(t, &motion, vec3_at(p + 3))),
+    vec3 o = v3_sub(t, v3_add(t, hit->o, hit->o), affine_point(t, &motion, hit->o));
+    vec3 moved = v3_sub(t, v3_add(t, hit->d, hit->d), affine_vector(t, &motion, hit->d)),
          d = v3_normalize(t, moved);
-    ir_ref at[9] = {[6] = ir_mul(f, p[6], ir_detach(f, v3_length(t, moved))), p[7], p[8]},
+    ir_ref at[3] = {ir_mul(f, hit->t, ir_detach(f, v3_length(t, moved))), hit->b.x, hit->b.y},
            branch = ir_if(f, slides); /* another ray may have no derivative there */
-    vec3_put(o, at), vec3_put(d, at + 3);
-    meet_again(&met, kind, entry, o, d, at + 6);
+    meet_again(&met, kind, entry, o, d, at);
     ir_else(f);
     ir_endif(f);
-    for (int k = 0; k < 9; k++)
-        at[k] = ir_phi(f, branch, at[k], p[k]);
-    interaction si = {.b = {at[7], at[8]}};
-    kind->interact(&met, entry, data, vec3_at(at), vec3_at(at + 3), at[6], at[7], at[8], &si);
+    o.x = ir_phi(f, branch, o.x, hit->o.x), o.y = ir_phi(f, branch, o.y, hit->o.y);
+    o.z = ir_phi(f, branch, o.z, hit->o.z);
+    d.x = ir_phi(f, branch, d.x, hit->d.x), d.y = ir_phi(f, branch, d.y, hit->d.y);
+    d.z = ir_phi(f, branch, d.z, hit->d.z);
+    at[0] = ir_phi(f, branch, at[0], hit->t);
+    at[1] = ir_phi(f, branch, at[1], hit->b.x), at[2] = ir_phi(f, branch, at[2], hit->b.y);
+    interaction si = {.b = {at[1], at[2]}};
+    kind->interact(&met, entry, hit->data, o, d, at[0], at[1], at[2], &si);
     place_carry(t, &motion, &si);
     return si;
 }
@@ -83,24 +87,26 @@ static ir_func *make_interact(walk *w, const shape_kind_class *kind, bool tracke
 {
     ir_func *f = ir_func_create(w->t.f->module, slides ? "slide" : tracked ? "interact_tracked" : "interact");
     tracer t = sub_tracer(w, f, tracked);
-    ir_ref entry = ir_param(f, IR_U32), data = ir_param(f, IR_U32), p[9], out[INTERACT_RESULTS];
-    params_f32(f, p, 9);
-    if (tracked && (w->moves & MOVE_PLACES)) {
-        ir_ref given = ir_param(f, IR_BOOL), there = ir_param(f, IR_BOOL);
-        if (kind_moves(w->plan, kind)) {
-            interaction si =
-                carried(&t, kind, entry, data, kind->moves == PLACE_AS_POINTS ? there : given, p);
-            ir_return(f, out, surface_pack(&t, &si, out));
-            return f;
-        }
+    ir_ref entry;
+    ref_list in = refs_parameters(f, &entry), out = refs_fields();
+    interact_arguments hit = {0};
+    bool to_world = tracked && (w->moves & MOVE_PLACES);
+    interact_visit(&in, &hit, to_world);
+    interaction si = {0};
+    if (to_world && kind_moves(w->plan, kind)) {
+        si = carried(&t, kind, entry, kind->moves == PLACE_AS_POINTS ? hit.valid : hit.slides, &hit);
+    } else {
+        ir_ref at[3] = {hit.t, hit.b.x, hit.b.y};
+        if (slides)
+            meet_again(&t, kind, entry, hit.o, hit.d, at);
+        si.b = (vec2){at[1], at[2]};
+        kind->interact(&t, entry, hit.data, hit.o, hit.d, at[0], at[1], at[2], &si);
+        if (slides && !(w->plan->moves & MOVE_POSITIONS)) /* which the kind has met anew by itself */
+            si.p = v3_add(&t, hit.o, v3_scale(&t, hit.d, at[0]));
     }
-    if (slides)
-        meet_again(&t, kind, entry, vec3_at(p), vec3_at(p + 3), p + 6);
-    interaction si = {.b = {p[7], p[8]}};
-    kind->interact(&t, entry, data, vec3_at(p), vec3_at(p + 3), p[6], p[7], p[8], &si);
-    if (slides && !(w->plan->moves & MOVE_POSITIONS)) /* which the kind has met anew by itself */
-        si.p = v3_add(&t, vec3_at(p), v3_scale(&t, vec3_at(p + 3), p[6]));
-    ir_return(f, out, surface_pack(&t, &si, out));
+    interaction_complete(&t, &si);
+    interact_results_visit(&t, &out, &si);
+    ir_return(f, out.at, out.count);
     return f;
 }
 
@@ -108,25 +114,24 @@ static ir_func *make_bsdf_sample(walk *w, const class_node *n)
 {
     ir_func *f = ir_func_create(w->t.f->module, "bsdf_sample");
     tracer t = sub_tracer(w, f, false);
-    ir_ref record = ir_param(f, IR_U32), p[11], out[9];
-    params_f32(f, p, 11);
-    surface at = surface_params(&t);
-    t.surface = &at;
-    const bsdf_class *cls = bsdf_of(n);
-    bsdf_context ctx = {&t, n, record, vec3_at(p), {p[3], p[4]}};
-    out[0] = cls->pdf(&ctx, vec3_at(p + 5));
-    bsdf_sample s = cls->sample(&ctx, p[8], p[9], p[10]);
-    vec3_put(s.wo, out + 1);
-    out[4] = s.pdf, out[5] = s.eta, out[6] = s.delta, out[7] = s.lobe;
-    if (w->volumetric)
-        ir_param(f, IR_F32);
-    if (w->attaches)
-        out[8] = bsdf_roughness(&ctx, (ir_ref){0});
-    if (w->attaches && bsdf_mixes(n)) {
-        ir_ref follows = ir_or(f, s.delta, bsdf_smooth_enough(&t, bsdf_roughness(&ctx, s.lobe)));
-        out[7] = ir_select(f, follows, s.lobe, ir_or(f, s.lobe, t_u32(&t, LOBE_DETACHED)));
+    ir_ref record;
+    ref_list in = refs_parameters(f, &record), out = refs_fields();
+    bsdf_sample_arguments a = {0};
+    bsdf_sample_visit(w, &in, &a);
+    t.surface = &a.on;
+    bsdf_context ctx = {&t, n, record, a.wi, a.uv};
+    bsdf_sample_results r = {.light_pdf = bsdf_of(n)->pdf(&ctx, a.to_light)};
+    r.sample = bsdf_of(n)->sample(&ctx, a.u[0], a.u[1], a.u[2]);
+    collision_z_visit(w, &in, &a.collision_z);
+    if (w->wants.attached_lobes)
+        r.roughness = bsdf_roughness(&ctx, (ir_ref){0});
+    if (w->wants.attached_lobes && bsdf_mixes(n)) {
+        bsdf_sample *s = &r.sample;
+        ir_ref attached = ir_or(f, s->delta, bsdf_smooth_enough(&t, bsdf_roughness(&ctx, s->lobe)));
+        s->lobe = ir_select(f, attached, s->lobe, ir_or(f, s->lobe, t_u32(&t, LOBE_DETACHED)));
     }
-    ir_return(f, out, w->attaches ? 9 : 8);
+    bsdf_sample_results_visit(w, &out, &r);
+    ir_return(f, out.at, out.count);
     return f;
 }
 
@@ -143,17 +148,19 @@ static ir_func *make_phase_sample(walk *w, const class_node *n)
 {
     ir_func *f = ir_func_create(w->t.f->module, "phase_sample");
     tracer t = sub_tracer(w, f, false);
-    ir_ref record = ir_param(f, IR_U32), p[11], out[8];
-    params_f32(f, p, 11);
-    surface_params(&t);
+    ir_ref record;
+    ref_list in = refs_parameters(f, &record), out = refs_fields();
+    bsdf_sample_arguments a = {0};
+    bsdf_sample_visit(w, &in, &a), collision_z_visit(w, &in, &a.collision_z);
     const phase_class *cls = phase_of(n);
-    vec3 at = v3(p[3], p[4], ir_param(f, IR_F32)), wi = vec3_at(p),
-         wo = cls->sample(&t, n, record, wi, at, p + 8);
-    out[0] = cls->pdf(&t, n, record, wi, vec3_at(p + 5), at);
-    vec3_put(wo, out + 1);
-    out[4] = cls->pdf(&t, n, record, wi, wo, at), out[5] = t_f32(&t, 1), out[6] = ir_bool(f, false),
-    out[7] = t_u32(&t, 0);
-    ir_return(f, out, 8);
+    vec3 at = v3(a.uv.x, a.uv.y, a.collision_z);
+    bsdf_sample_results r = {.sample.wo = cls->sample(&t, n, record, a.wi, at, a.u)};
+    r.light_pdf = cls->pdf(&t, n, record, a.wi, a.to_light, at);
+    r.sample.pdf = cls->pdf(&t, n, record, a.wi, r.sample.wo, at);
+    r.sample.eta = t_f32(&t, 1), r.sample.delta = ir_bool(f, false), r.sample.lobe = t_u32(&t, 0);
+    BL_ASSERT(!w->wants.attached_lobes, "attached paths through media: phase functions have no roughness");
+    bsdf_sample_results_visit(w, &out, &r);
+    ir_return(f, out.at, out.count);
     return f;
 }
 
@@ -161,20 +168,18 @@ static ir_func *make_bsdf_value(walk *w, const class_node *n, bool tracked)
 {
     ir_func *f = ir_func_create(w->t.f->module, tracked ? "bsdf_value_tracked" : "bsdf_value");
     tracer t = sub_tracer(w, f, tracked);
-    ir_ref record = ir_param(f, IR_U32), p[11], out[6];
-    params_f32(f, p, 11);
-    ir_ref delta = ir_param(f, IR_BOOL), lobe = ir_param(f, IR_U32);
-    surface at = surface_params(&t);
-    t.surface = &at;
-    const bsdf_class *cls = bsdf_of(n);
-    bsdf_context ctx = {&t, n, record, vec3_at(p), {p[3], p[4]}};
-    color light = cls->value(&ctx, vec3_at(p + 5), ir_bool(f, false), t_u32(&t, 0));
-    color sample = cls->value(&ctx, vec3_at(p + 8), delta, lobe);
-    for (int c = 0; c < 3; c++)
-        out[c] = light.c[c], out[3 + c] = sample.c[c];
-    if (w->volumetric)
-        ir_param(f, IR_F32);
-    ir_return(f, out, 6);
+    ir_ref record;
+    ref_list in = refs_parameters(f, &record), out = refs_fields();
+    bsdf_value_arguments a = {0};
+    bsdf_value_visit(w, &in, &a);
+    t.surface = &a.on;
+    bsdf_context ctx = {&t, n, record, a.wi, a.uv};
+    bsdf_value_results r;
+    r.for_light = bsdf_of(n)->value(&ctx, a.to_light, ir_bool(f, false), t_u32(&t, 0));
+    r.for_sample = bsdf_of(n)->value(&ctx, a.wo, a.delta, a.lobe);
+    collision_z_visit(w, &in, &a.collision_z);
+    bsdf_value_results_visit(&out, &r);
+    ir_return(f, out.at, out.count);
     return f;
 }
 
@@ -182,14 +187,16 @@ static ir_func *make_phase_value(walk *w, const class_node *n, bool tracked)
 {
     ir_func *f = ir_func_create(w->t.f->module, tracked ? "phase_value_tracked" : "phase_value");
     tracer t = sub_tracer(w, f, tracked);
-    ir_ref record = ir_param(f, IR_U32), p[11], out[6];
-    params_f32(f, p, 11);
-    ir_param(f, IR_BOOL), ir_param(f, IR_U32);
-    surface_params(&t);
-    vec3 at = v3(p[3], p[4], ir_param(f, IR_F32)), wi = vec3_at(p);
-    out[0] = out[1] = out[2] = phase_of(n)->value(&t, n, record, wi, vec3_at(p + 5), at);
-    out[3] = out[4] = out[5] = phase_of(n)->value(&t, n, record, wi, vec3_at(p + 8), at);
-    ir_return(f, out, 6);
+    ir_ref record;
+    ref_list in = refs_parameters(f, &record), out = refs_fields();
+    bsdf_value_arguments a = {0};
+    bsdf_value_visit(w, &in, &a), collision_z_visit(w, &in, &a.collision_z);
+    vec3 at = v3(a.uv.x, a.uv.y, a.collision_z);
+    bsdf_value_results r;
+    r.for_light = color_all(phase_of(n)->value(&t, n, record, a.wi, a.to_light, at));
+    r.for_sample = color_all(phase_of(n)->value(&t, n, record, a.wi, a.wo, at));
+    bsdf_value_results_visit(&out, &r);
+    ir_return(f, out.at, out.count);
     return f;
 }
 
@@ -201,26 +208,28 @@ static ir_func *make_bsdf_colour(walk *w, const class_node *n, bool tracked, bsd
 {
     ir_func *f = ir_func_create(w->t.f->module, name);
     tracer t = sub_tracer(w, f, tracked);
-    ir_ref record = ir_param(f, IR_U32), p[5];
-    params_f32(f, p, 5);
-    surface at = surface_params(&t);
-    t.surface = &at;
-    color c = of(&(bsdf_context){&t, n, record, vec3_at(p), {p[3], p[4]}});
+    ir_ref record;
+    ref_list in = refs_parameters(f, &record);
+    bsdf_color_arguments a = {0};
+    bsdf_color_visit(w, &in, &a);
+    t.surface = &a.on;
+    color c = of(&(bsdf_context){&t, n, record, a.wi, a.uv});
     ir_return(f, c.c, 3);
     return f;
 }
 
-static ir_func *make_bsdf_turn(walk *w, const class_node *n, bool tracked)
+static ir_func *make_bsdf_lobe_direction(walk *w, const class_node *n, bool tracked)
 {
     ir_func *f = ir_func_create(w->t.f->module, "bsdf_turn");
     tracer t = sub_tracer(w, f, tracked);
-    ir_ref record = ir_param(f, IR_U32), p[5], out[3];
-    params_f32(f, p, 5);
-    ir_ref lobe = ir_param(f, IR_U32);
-    surface at = surface_params(&t);
-    t.surface = &at;
-    vec3_put(bsdf_lobe_direction(&(bsdf_context){&t, n, record, vec3_at(p), {p[3], p[4]}}, lobe), out);
-    ir_return(f, out, 3);
+    ir_ref record;
+    ref_list in = refs_parameters(f, &record), out = refs_fields();
+    bsdf_lobe_direction_arguments a = {0};
+    bsdf_lobe_direction_visit(w, &in, &a);
+    t.surface = &a.on;
+    vec3 d = bsdf_lobe_direction(&(bsdf_context){&t, n, record, a.wi, a.uv}, a.lobe);
+    direction_results_visit(&out, &d);
+    ir_return(f, out.at, out.count);
     return f;
 }
 
@@ -228,19 +237,21 @@ static ir_func *make_bsdf_attach(walk *w, const class_node *n, bool tracked)
 {
     ir_func *f = ir_func_create(w->t.f->module, "bsdf_attach");
     tracer t = sub_tracer(w, f, tracked);
-    ir_ref record = ir_param(f, IR_U32), p[5], made[8], out[6], one = t_f32(&t, 1);
-    params_f32(f, p, 5);
-    ir_ref lobe = ir_param(f, IR_U32), delta = ir_param(f, IR_BOOL);
-    params_f32(f, made, 8);
-    surface at = surface_params(&t);
-    t.surface = &at;
+    ir_ref record;
+    ref_list in = refs_parameters(f, &record), out = refs_fields();
+    ir_ref one = t_f32(&t, 1);
+    bsdf_attach_arguments a = {0};
+    bsdf_attach_visit(w, &in, &a);
+    t.surface = &a.on;
     const bsdf_class *cls = bsdf_of(n);
-    bsdf_context ctx = {&t, n, record, vec3_at(p), {p[3], p[4]}};
-    bsdf_attached a = bsdf_attach(&ctx, &(bsdf_draw){vec3_at(made), lobe, made[6], made[7]});
-    vec3_put(v3_select(&t, delta, bsdf_lobe_direction(&ctx, lobe), a.wo), out);
-    out[3] = a.density, out[4] = cls->attached ? cls->pdf(&ctx, a.wo) : one;
-    out[5] = cls->attached ? cls->pdf(&ctx, vec3_at(made + 3)) : one;
-    ir_return(f, out, 6);
+    bsdf_context ctx = {&t, n, record, a.wi, a.uv};
+    bsdf_attach_results r = {.to = bsdf_attach(&ctx, &a.draw)};
+    vec3 sampled = r.to.wo;
+    r.to.wo = v3_select(&t, a.delta, bsdf_lobe_direction(&ctx, a.draw.lobe), sampled);
+    r.pdf = cls->attached ? cls->pdf(&ctx, sampled) : one;
+    r.light_pdf = cls->attached ? cls->pdf(&ctx, a.to_light) : one;
+    bsdf_attach_results_visit(&out, &r);
+    ir_return(f, out.at, out.count);
     return f;
 }
 
@@ -248,21 +259,20 @@ static ir_func *make_emitter_sample(walk *w, const class_node *n)
 {
     ir_func *f = ir_func_create(w->t.f->module, "emitter_sample");
     tracer t = sub_tracer(w, f, false);
-    ir_ref record = ir_param(f, IR_U32), p[5], out[15], zero = t_f32(&t, 0);
-    params_f32(f, p, 5);
-    emitter_sample s = emitter_of(n)->sample(&t, n, record, vec3_at(p), p[3], p[4]);
-    vec3_put(s.d, out);
-    out[3] = s.distance, out[4] = s.pdf, out[5] = s.uv.x, out[6] = s.uv.y, out[7] = s.facing;
-    vec3_put(ir_is_none(s.n.x) ? s.d : s.n, out + 8);
-    out[11] = ir_is_none(s.smooth) ? s.pdf : s.smooth;
-    bool on_mesh = !ir_is_none(s.face);
-    out[12] = on_mesh ? s.face : t_u32(&t, 0), out[13] = on_mesh ? s.b.x : zero,
-    out[14] = on_mesh ? s.b.y : zero;
-    ir_return(f, out,
-              w->plan->light_needs & NEED_FACE ? 15
-              : w->smooth                      ? 12
-              : w->wants.light_normal          ? 11
-                                               : 8);
+    ir_ref record;
+    ref_list in = refs_parameters(f, &record), out = refs_fields();
+    ir_ref zero = t_f32(&t, 0);
+    emitter_sample_arguments a = {0};
+    emitter_sample_visit(&in, &a);
+    emitter_sample s = emitter_of(n)->sample(&t, n, record, a.ref, a.u[0], a.u[1]);
+    if (ir_is_none(s.n.x))
+        s.n = s.d;
+    if (ir_is_none(s.smooth))
+        s.smooth = s.pdf;
+    if (ir_is_none(s.face))
+        s.face = t_u32(&t, 0), s.b = (vec2){zero, zero};
+    emitter_sample_results_visit(w, &out, &s);
+    ir_return(f, out.at, out.count);
     return f;
 }
 
@@ -270,16 +280,18 @@ static ir_func *make_emitter_ray(walk *w, const class_node *n)
 {
     ir_func *f = ir_func_create(w->t.f->module, "emitter_ray");
     tracer t = sub_tracer(w, f, false);
-    ir_ref record = ir_param(f, IR_U32), u[4], out[19], zero = t_f32(&t, 0);
-    params_f32(f, u, 4);
-    emitter_ray r = emitter_of(n)->ray(&t, n, record, u);
-    vec3_put(r.p, out), vec3_put(r.d, out + 3), vec3_put(r.n, out + 6),
-        vec3_put(ir_is_none(r.ns.x) ? r.n : r.ns, out + 9);
-    out[12] = r.uv.x, out[13] = r.uv.y, out[14] = r.weight, out[15] = r.point_weight;
-    bool on_mesh = !ir_is_none(r.face);
-    out[16] = on_mesh ? r.face : t_u32(&t, 0), out[17] = on_mesh ? r.b.x : zero,
-    out[18] = on_mesh ? r.b.y : zero;
-    ir_return(f, out, w->plan->light_needs & NEED_FACE ? 19 : 16);
+    ir_ref record;
+    ref_list in = refs_parameters(f, &record), out = refs_fields();
+    ir_ref zero = t_f32(&t, 0);
+    emitter_ray_arguments a = {0};
+    emitter_ray_visit(&in, &a);
+    emitter_ray r = emitter_of(n)->ray(&t, n, record, a.u);
+    if (ir_is_none(r.ns.x))
+        r.ns = r.n;
+    if (ir_is_none(r.face))
+        r.face = t_u32(&t, 0), r.b = (vec2){zero, zero};
+    emitter_ray_results_visit(w, &out, &r);
+    ir_return(f, out.at, out.count);
     return f;
 }
 
@@ -287,20 +299,22 @@ static ir_func *make_emitter_radiance(walk *w, const class_node *n, bool tracked
 {
     ir_func *f = ir_func_create(w->t.f->module, tracked ? "emitter_radiance_tracked" : "emitter_radiance");
     tracer t = sub_tracer(w, f, tracked);
-    ir_ref record = ir_param(f, IR_U32), p[3];
-    params_f32(f, p, 3);
+    ir_ref record;
+    ref_list in = refs_parameters(f, &record);
+    emitter_radiance_arguments a = {0};
+    emitter_radiance_visit(w, &in, &a);
     const emitter_class *cls = emitter_of(n);
     bool emits = w->plan->scene->light_tracing && cls->emission;
-    ir_ref facing = ir_param(f, IR_BOOL);
-    surface on = surface_light_params(&t, n, record);
-    t.surface = &on;
-    color r = (emits ? cls->emission : cls->radiance)(&t, n, record, (vec2){p[0], p[1]}, p[2], facing);
+    if (w->plan->light_needs & NEED_FACE && cls->on_shape)
+        a.on.mesh = t_word(&t, record, n->extra_word + AREA_SHAPE_DATA);
+    t.surface = &a.on;
+    color r = (emits ? cls->emission : cls->radiance)(&t, n, record, a.uv, a.distance, a.facing);
     ir_return(f, r.c, 3);
     return f;
 }
 
-/* Whether parameters move the delta lights of a class that the pass differentiates (or reads elsewhere)
- * by. */
+/* Whether parameters that the pass differentiates by move the delta lights of a class. A frozen pass reads
+ * the values of all parameters in another place. */
 static bool moves(const walk *w, const class_node *n)
 {
     uint32_t asked = w->pass == RENDER_FROZEN ? ~0u : n->requested;
@@ -315,39 +329,42 @@ static bool some_light_moves(const walk *w)
     return any;
 }
 
-/* docs/theory/moving_geometry.md: direction, distance and place on the image follow the light and the point
- * `ref` that is lit. A point on a light's surface stays where it is, or goes along with the shape, seen
- * before from ref0; the last result is by what the solid angle of a piece of surface there changes. */
+/* How a sampled light is seen as it and the point `ref` that it lights move (docs/theory/moving_geometry.md).
+ * Of a delta light, direction, distance and uv are those that its `sample` has for ref. The point on an area
+ * light stays where it is, or goes along with the light's shape; growth is by what the solid angle changes
+ * that a piece of the light's surface has from ref. */
 static ir_func *make_emitter_moved(walk *w, const class_node *n)
 {
     ir_func *f = ir_func_create(w->t.f->module, "emitter_place");
     tracer t = sub_tracer(w, f, true);
-    bool positions = (w->moves & MOVE_HITS);
-    ir_ref record = ir_param(f, IR_U32), p[15], *out = p + 3, one = t_f32(&t, 1);
-    params_f32(f, p, positions ? 15 : 9);
-    vec3 ref = vec3_at(p), d = vec3_at(p + 3);
-    if (moves(w, n) || (w->wants.moving_reference && emitter_of(n)->delta) ||
-        (positions && emitter_of(n)->delta && emitter_of(n)->place_params)) {
-        emitter_sample s = emitter_of(n)->sample(&t, n, record, ref, t_f32(&t, 0), t_f32(&t, 0));
-        vec3_put(s.d, out);
-        out[3] = s.distance, out[4] = s.uv.x, out[5] = s.uv.y, out[6] = one;
-    } else if (positions && emitter_of(n)->on_shape) {
-        vec3 ref0 = vec3_at(p + 9), normal = vec3_at(p + 12), point = v3_add(&t, ref0, v3_scale(&t, d, p[6])),
-             to = v3_sub(&t, point, ref);
-        ir_ref before = ir_detach(f, solid_angle_of_area(&t, ref0, point, normal)),
+    const emitter_class *cls = emitter_of(n);
+    bool hits_move = (w->moves & MOVE_HITS);
+    ir_ref record;
+    ref_list in = refs_parameters(f, &record), out = refs_fields();
+    ir_ref one = t_f32(&t, 1);
+    emitter_moved_arguments a = {0};
+    emitter_moved_visit(w, &in, &a);
+    emitter_moved_results r = {a.d, a.distance, a.uv, one};
+    if (moves(w, n) || (w->wants.moving_reference && cls->delta) ||
+        (hits_move && cls->delta && cls->place_params)) {
+        emitter_sample s = cls->sample(&t, n, record, a.ref, t_f32(&t, 0), t_f32(&t, 0));
+        r = (emitter_moved_results){s.d, s.distance, s.uv, one};
+    } else if (hits_move && cls->on_shape) {
+        vec3 normal = a.n, point = v3_add(&t, a.ref_before, v3_scale(&t, a.d, a.distance)),
+             to = v3_sub(&t, point, a.ref);
+        ir_ref before = ir_detach(f, solid_angle_of_area(&t, a.ref_before, point, normal)),
                seen = ir_ne(f, before, t_f32(&t, 0)); /* not by the light's own plane */
-        if ((w->moves & MOVE_PLACES) && !emitter_of(n)->delta) {
+        if ((w->moves & MOVE_PLACES) && !cls->delta) {
             ir_ref shape = t_word(&t, record, n->extra_word + AREA_SHAPE);
             carried_with_shape(&t, shape, (ir_ref){0}, &point, &normal);
-            to = v3_sub(&t, point, ref);
+            to = v3_sub(&t, point, a.ref);
         }
-        ir_ref distance = v3_length(&t, to);
-        out[6] = ir_div(f, solid_angle_of_area(&t, ref, point, normal), ir_select(f, seen, before, one));
-        vec3_put(v3_scale(&t, to, ir_div(f, one, distance)), out), out[3] = distance;
-    } else if (positions) {
-        out[6] = one;
+        r.distance = v3_length(&t, to);
+        r.growth = ir_div(f, solid_angle_of_area(&t, a.ref, point, normal), ir_select(f, seen, before, one));
+        r.d = v3_scale(&t, to, ir_div(f, one, r.distance));
     }
-    ir_return(f, out, positions ? 7 : 6);
+    emitter_moved_results_visit(w, &out, &r);
+    ir_return(f, out.at, out.count);
     return f;
 }
 
@@ -355,19 +372,10 @@ static ir_func *make_emitter_pdf(walk *w, const class_node *n, bool smooth)
 {
     ir_func *f = ir_func_create(w->t.f->module, "emitter_pdf");
     tracer t = sub_tracer(w, f, false);
-    ir_ref record = ir_param(f, IR_U32), p[12];
-    params_f32(f, p, 12);
-    emitter_hit hit = {
-        .ref = vec3_at(p),
-        .d = vec3_at(p + 3),
-        .distance = p[6],
-        .normal = vec3_at(p + 7),
-        .uv = {p[10], p[11]},
-        .smooth = smooth,
-    };
-    hit.entry = ir_param(f, IR_U32);
-    params_f32(f, p, 2);
-    hit.at = (vec2){p[0], p[1]};
+    ir_ref record;
+    ref_list in = refs_parameters(f, &record);
+    emitter_hit hit = {.smooth = smooth};
+    emitter_pdf_visit(&in, &hit);
     ir_ref pdf = emitter_of(n)->pdf(&t, n, record, &hit);
     ir_return(f, &pdf, 1);
     return f;
@@ -427,15 +435,16 @@ void vertex_bsdf_functions(walk *w)
     fn->bsdf_albedo = func_array(w, p->bsdfs.count);
     for (uint32_t i = 0; w->pass == RENDER_CHANNELS && i < p->bsdfs.count; i++)
         fn->bsdf_albedo[i] = make_bsdf_colour(w, p->bsdfs.data[i], false, bsdf_albedo, "bsdf_albedo");
-    fn->turn = func_array(w, p->bsdfs.count), fn->turn_before = func_array(w, p->bsdfs.count);
+    fn->lobe_direction = func_array(w, p->bsdfs.count),
+    fn->lobe_direction_before = func_array(w, p->bsdfs.count);
     fn->attach = func_array(w, p->bsdfs.count), fn->attach_before = func_array(w, p->bsdfs.count);
-    for (uint32_t i = 0; w->attaches && i < p->bsdfs.count; i++) {
+    for (uint32_t i = 0; w->wants.attached_lobes && i < p->bsdfs.count; i++) {
         fn->attach[i] = make_bsdf_attach(w, p->bsdfs.data[i], true);
         fn->attach_before[i] = make_bsdf_attach(w, p->bsdfs.data[i], false);
     }
-    for (uint32_t i = 0; w->wants.turned_lobes && i < p->bsdfs.count; i++) {
-        fn->turn[i] = make_bsdf_turn(w, p->bsdfs.data[i], true);
-        fn->turn_before[i] = make_bsdf_turn(w, p->bsdfs.data[i], false);
+    for (uint32_t i = 0; w->wants.lobe_directions && i < p->bsdfs.count; i++) {
+        fn->lobe_direction[i] = make_bsdf_lobe_direction(w, p->bsdfs.data[i], true);
+        fn->lobe_direction_before[i] = make_bsdf_lobe_direction(w, p->bsdfs.data[i], false);
     }
 }
 

@@ -25,19 +25,11 @@ ir_ref baked_any(walk *w, const ray *ray);
 
 /* ---- surface.c ---- */
 
-/* What an interaction is made of, as results and arguments of traced functions. What no class of the plan
- * needs is left out. */
-enum { INTERACT_RESULTS = 19, SURFACE_ARGS = 14 };
-uint32_t surface_pack(tracer *t, const interaction *si, ir_ref out[INTERACT_RESULTS]); /* how many */
-void surface_unpack(tracer *t, const ir_ref *in, interaction *si);
+/* Sets tangents that the kind of shape has not set, where some class needs them. */
+void interaction_complete(tracer *t, interaction *si);
 frame surface_frame(tracer *t, const interaction *si);
-/* Of the function being traced, after its others; and the arguments for them: how many. */
-surface surface_params(tracer *t);
-uint32_t surface_args(tracer *t, const interaction *si, frame fr, ir_ref out[SURFACE_ARGS]);
-/* The same of lights, where plan.light_needs; record: of the light whose class n is. */
-enum { LIGHT_ARGS = 6 };
-surface surface_light_params(tracer *t, const class_node *n, ir_ref record);
-uint32_t surface_light_args(tracer *t, const surface *on, ir_ref out[LIGHT_ARGS]);
+/* What materials may read of a surface, in its frame. What no class of the plan needs is left out. */
+surface surface_seen(tracer *t, const interaction *si, frame fr);
 /* What a surface that a ray has met is to a light that it carries. is: bool, it does. */
 surface surface_of_light(tracer *t, const interaction *si, ir_ref is);
 /* cos / r^2 toward a point with normal n, seen from `from`; ratios of these go on smoothly beyond the
@@ -77,6 +69,6 @@ ir_ref walk_far(walk *w, ir_ref length);
 vec2 light_emission_uv(walk *w, ir_ref there, vec2 uv, vec3 d);
 bool walk_locates(const plan *p); /* the environment has a uv of its own for each direction */
 /* Tracked: uv of a light that is an environment which turns with parameters. */
-void light_locate(walk *w, const walk_light *light, ir_ref uv[2]);
+void light_locate(walk *w, const walk_light *light, vec2 *uv);
 
 #endif

@@ -15,6 +15,9 @@ typedef struct walk walk;
 typedef struct walk_position walk_position;
 typedef struct walk_vertex walk_vertex;
 typedef struct walk_light walk_light;
+struct bsdf_color_arguments; /* these three: vertex/plugin_functions.h */
+struct bsdf_value_arguments;
+struct emitter_moved_arguments;
 
 /* ---- what a ray meets ---- */
 
@@ -101,10 +104,13 @@ static inline vec3 motion_along(tracer *t, vec3 shift, vec3 turn, ir_ref distanc
     return v3_add(t, shift, v3_scale(t, turn, distance));
 }
 
-/* A surface that a ray meets. */
-typedef struct two_surfaces {
-    interaction now, before; /* as it has moved; as it was met. These differ in frozen evaluations only */
-} two_surfaces;
+/* A stretch of a ray with origin start and direction d: from the distance `origin`, where the ray has crossed
+ * the surface `near`, to the surface `far`. An end without a valid surface does not slide. */
+typedef struct ray_stretch {
+    const walk_border *near, *far;
+    vec3 start, d;         /* d: unit */
+    ir_ref origin, length; /* detached distances */
+} ray_stretch;
 
 /* ---- what positions, vertices and lights carry for each kind of motion ---- */
 
@@ -224,25 +230,24 @@ typedef struct walk_motion_class {
 
     /* ---- values, differentiated ---- */
 
-    /* The point from which a sampled light is seen: in `light`, and in the arguments of emitter_moved. */
-    void (*light_reference)(walk *w, walk_light *light, ir_ref *in);
+    /* The point from which a sampled light is seen: in `light`, and in the arguments of emitter_moved, which
+     * are detached. */
+    void (*light_reference)(walk *w, walk_light *light, struct emitter_moved_arguments *a);
     /* Where a ray has hit a light: uv, direction and `on`. Returns whether these move. */
     bool (*emission)(walk *w, walk_light *light);
     /* Arguments of bsdf_value, in place of the detached ones; light: as seen from the vertex. */
-    void (*arguments)(walk *w, const walk_vertex *v, const walk_light *light, ir_ref *in, uint32_t count,
+    void (*arguments)(walk *w, const walk_vertex *v, const walk_light *light, struct bsdf_value_arguments *a,
                       motion_factors *by);
     /* The weight of light that the ray has found. Returns whether it moves; else *mis stays. */
     bool (*hit_mis)(walk *w, const walk_vertex *v, ir_ref *mis);
 
     /* ---- toward lights through media, differentiated: where moves_stretches ---- */
 
-    ray_motion (*to_light)(walk *w, const walk_vertex *v); /* of the shadow ray */
-    /* Of the stretch on the shadow ray from the distance `origin`, where it has crossed `near`, to `far`; an
-     * end without a valid surface does not slide; length: of the stretch. start, d: origin and unit direction
-     * of the ray. */
-    stretch_motion (*between)(walk *w, const ray_motion *l, const walk_border *near, const walk_border *far,
-                              vec3 start, vec3 d, ir_ref origin, ir_ref length);
-    two_surfaces (*surface)(walk *w, const walk_hit *hit, const segment_motion *s);
+    ray_motion (*to_light)(walk *w, const walk_vertex *v);                         /* of the shadow ray */
+    stretch_motion (*between)(walk *w, const ray_motion *l, const ray_stretch *s); /* of a stretch on it */
+    /* Arguments of bsdf_through at a surface that the shadow ray crosses, in place of the detached ones. In
+     * all walks. */
+    void (*through)(walk *w, const walk_hit *hit, const segment_motion *s, struct bsdf_color_arguments *a);
 
     /* ---- adjoint ---- */
 

@@ -16,35 +16,24 @@ typedef struct walk_functions {
     ir_func **interact;         /* of every kind in use, or, without PLAN_SHARE_SHAPES, of every shape */
     ir_func **interact_tracked; /* differentiated by what moves surfaces; NULL where nothing does */
     uint32_t interacts;
-    ir_func **bsdf_sample; /* record, wi 3, uv 2, to light 3, u 3 -> pdf of the light's direction, wo 3, pdf,
-                              eta, delta, lobe */
-    ir_func **bsdf_value; /* record, wi 3, uv 2, to light 3, wo 3, delta, lobe -> value for the light 3, value
-                             of the sample 3 */
-    ir_func **bsdf_value_tracked;
-    ir_func **bsdf_albedo; /* record, wi 3, uv 2 -> 3; for channels only */
-    /* record, reference 3, u 2 -> d 3, distance, pdf, uv 2, facing, normal 3, smooth pdf, face, b 2; results
-     * after the eighth only as far as some class needs them */
+    /* What these take and return is described in vertex/plugin_functions.h. In volumetric walks phase
+     * functions stand behind the materials in bsdf_sample and bsdf_value. */
+    ir_func **bsdf_sample;
+    ir_func **bsdf_value, **bsdf_value_tracked;
+    ir_func **bsdf_albedo; /* for channels only */
     ir_func **emitter_sample;
-    ir_func **emitter_ray; /* record, u 4 -> p 3, d 3, normal 3, shining side 3, uv 2, weight, point weight,
-                              face, b 2; for light tracing only */
-    ir_func **emitter_radiance; /* record, uv 2, distance, facing, then surface_light_args -> 3 */
-    ir_func **emitter_radiance_tracked;
-    ir_func **emitter_moved; /* record, reference 3, d 3, distance, uv 2 -> d 3, distance, uv 2:
-                                differentiated by what moves the light; NULL where no light moves */
+    ir_func **emitter_ray; /* for light tracing only */
+    ir_func **emitter_radiance, **emitter_radiance_tracked;
+    ir_func **emitter_moved; /* differentiated by what moves the light; NULL where no light moves */
     ir_func **slide_before; /* where walk.wants.surface_anew, interact_tracked intersects the entry again with
                                the ray that it is given; this is the detached one, in RENDER_FROZEN */
-    ir_func **turn, **turn_before;     /* record, wi 3, uv 2, lobe -> wo 3 of the discrete lobe; turn_before:
-                                          detached, in RENDER_FROZEN */
-    ir_func **attach, **attach_before; /* instead of turn where walk.attaches: record, wi 3, uv 2, lobe,
-                                          delta, sampled wo 3, to light 3, u 2 -> wo 3, its density given the
-                                          choices, its density, that of the direction to the light */
-    ir_func **emitter_smooth;          /* as emitter_pdf, where walk.smooth: emitter_hit.smooth */
-    ir_func **emitter_pdf; /* record, reference 3, d 3, distance, normal 3, uv 2, entry, at 2 -> pdf */
-    /* Volumetric walks: in bsdf_sample and bsdf_value phase functions stand behind the materials. They take
-     * wi and wo in world space, and the point of the collision: two coordinates as uv, the third as one more
-     * parameter, which then all functions of these two lists have. */
-    ir_func **bsdf_through,
-        **bsdf_through_tracked; /* record, wi 3, uv 2 -> share that goes on as if there were no surface 3 */
+    ir_func **lobe_direction;          /* of discrete lobes, differentiated */
+    ir_func **lobe_direction_before;   /* the same, detached, in RENDER_FROZEN */
+    ir_func **attach, **attach_before; /* instead of these two where walk.attaches */
+    ir_func **emitter_pdf;
+    ir_func **emitter_smooth; /* as emitter_pdf, where walk.smooth: emitter_hit.smooth */
+    /* Volumetric walks: the share that goes on as if there were no surface. */
+    ir_func **bsdf_through, **bsdf_through_tracked;
     ir_func **extinction, **extinction_tracked; /* record, p 3 -> 3 */
     ir_func **albedo, **albedo_tracked;         /* record, p 3 -> 3 */
     ir_func **area, **area_tracked,
@@ -77,7 +66,9 @@ typedef struct walk_wants {
     bool surface_tracked;  /* interact_tracked */
     bool surface_anew;     /* interact_tracked intersects the entry again with the ray that it is given */
     bool surface_before;   /* slide_before: the same, detached */
-    bool turned_lobes;     /* turn, turn_before */
+    bool lobe_directions;  /* lobe_direction, lobe_direction_before */
+    bool attached_lobes;   /* attach, attach_before, and the roughness that bsdf_sample returns */
+    bool hit_mis;          /* walk_motion_class.hit_mis: MIS weights of light that rays have hit move */
     bool light_normal;     /* the normal on sampled lights */
     bool moving_reference; /* emitter_moved, also of delta lights, as seen from a point that moves */
 } walk_wants;
@@ -209,7 +200,7 @@ struct walk_vertex {
     walk_flight flight;       /* (V) where walk.media */
     ir_ref samples_light;     /* (V) bool, where walk.media: lights are sampled at this vertex */
     ir_ref through;           /* (V) bool: the path crosses the surface in a straight line */
-    ir_ref third;             /* (V) third coordinate of a collision's point; the first two are si.uv */
+    ir_ref collision_z;       /* (V) third coordinate of a collision's point; the first two are si.uv */
     ir_ref medium;            /* (V) as walk_position.medium, of the ray that goes on */
     bsdf_sample sample;
     vec3 next_o, next_d; /* the ray that goes on */

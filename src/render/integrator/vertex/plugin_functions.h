@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What the traced functions of plugins take and return (walk_functions): one struct for the arguments of a
+ * kind of function, one for its results, and for each struct one function that visits its fields in order.
+ * The same visit declares the parameters of a traced function, writes the list that a call takes, and reads
+ * the list that a call has returned. So each order is written down once, and caller and callee agree.
+ *
+ * Most lists begin with the record of the instance that is called; visits begin behind it. A visit leaves out
+ * the fields that the kernel has no use for; these fields are then no references. */
+#ifndef BL_RENDER_PLUGIN_FUNCTIONS_H
+#define BL_RENDER_PLUGIN_FUNCTIONS_H
+
+#include "render/integrator/walk/walk.h"
+
+enum { REFS_MOST = 32 };
+
+/* What a visit does with each field of its struct. */
+typedef enum refs_way {
+    REFS_WRITTEN, /* the field is appended to the list */
+    REFS_READ,    /* the field is set from the list */
+    REFS_DECLARED /* the field becomes a new parameter of the traced function, and is appended */
+} refs_way;
+
+/* References in the order in which a traced function takes or returns them. */
+typedef struct ref_list {
+    refs_way way;
+    ir_func *f;      /* REFS_DECLARED: the traced function */
+    uint32_t before; /* references before the first field: 1 where there is a record, else 0 */
+    uint32_t count;
+    ir_ref at[REFS_MOST];
+} ref_list;
+
+/* The arguments of a call, whose first is this record (or the entry, of `interact`). */
+ref_list refs_for(ir_ref record);
+/* Fields alone, to be written. */
+ref_list refs_fields(void);
+/* Results, to be read: a call leaves them in `at`. */
+ref_list refs_results(void);
+/* The parameters of f. The first, which is declared here, is the record. */
+ref_list refs_parameters(ir_func *f, ir_ref *record);
+/* Back to the first field, to visit the fields again in another way. */
+void refs_rewind(ref_list *l, refs_way way);
+/* The numbers of a list, detached; or moved by as much as `now` is from `before` (walk_shifted). Words and
+ * the record stay. */
+void refs_detach(walk *w, ref_list *l);
+void refs_shift(walk *w, ir_ref condition, ref_list *at, const ref_list *now, const ref_list *before);
+
+/* ---- materials, and phase functions in their place ---- */
+
+/* Visits what some material of the plan reads (enum surface_need). */
+void surface_visit(const walk *w, ref_list *l, surface *s);
+
+/* Directions are local to the surface. Those of a phase function are the world's, and it is asked at the
+ * point whose x and y are uv and whose z is collision_z. */
+typedef struct bsdf_sample_arguments {
+    vec3 wi;
+    vec2 uv;
+    vec3 to_light;
+    ir_ref u[3];
+    surface on;
+    ir_ref collision_z; /* where walk.volumetric */
+} bsdf_sample_arguments;
+typedef struct bsdf_sample_results {
+    ir_ref light_pdf; /* of the direction to the light */
+    bsdf_sample sample;
+    ir_ref roughness; /* where walk.wants.attached_lobes */
+} bsdf_sample_results;
+void bsdf_sample_visit(const walk *w, ref_list *l, bsdf_sample_arguments *a);
+void bsdf_sample_results_visit(const walk *w, ref_list *l, bsdf_sample_results *r);
+/* The last argument of bsdf_sample and bsdf_value. It has a visit of its own because materials, which do not
+ * read it, declare it behind their code. */
+void collision_z_visit(const walk *w, ref_list *l, ir_ref *z);
+
+typedef struct bsdf_value_arguments {
+    vec3 wi;
+    vec2 uv;
+    vec3 to_light, wo;
+    ir_ref delta, lobe; /* of the sample wo */
+    surface on;
+    ir_ref collision_z; /* where walk.volumetric */
+} bsdf_value_arguments;
+typedef struct bsdf_value_results {
+    color for_light, for_sample;
+} bsdf_value_results;
+void bsdf_value_visit(const walk *w, ref_list *l, bsdf_value_arguments *a);
+/* Of these only directions and uv. */
+void bsdf_value_directions_visit(ref_list *l, bsdf_value_arguments *a);
+void bsdf_value_results_visit(ref_list *l, bsdf_value_results *r);
+
+/* Of bsdf_through and bsdf_albedo, which look along one direction. The result is a color. */
+typedef struct bsdf_color_arguments {
+    vec3 wi;
+    vec2 uv;
+    surface on;
+} bsdf_color_arguments;
+void bsdf_color_visit(const walk *w, ref_list *l, bsdf_color_arguments *a);
+
+/* Where a discrete lobe leads. The result is a direction. */
+typedef struct bsdf_lobe_direction_arguments {
+    vec3 wi;
+    vec2 uv;
+    ir_ref lobe;
+    surface on;
+} bsdf_lobe_direction_arguments;
+void bsdf_lobe_direction_visit(const walk *w, ref_list *l, bsdf_lobe_direction_arguments *a);
+void direction_results_visit(ref_list *l, vec3 *d);
+
+/* Where an attached sample leads (motion/attached_lobe.c). */
+typedef struct bsdf_attach_arguments {
+    vec3 wi;
+    vec2 uv;
+    ir_ref delta;
+    bsdf_draw draw; /* as it was decided */
+    vec3 to_light;
+    surface on;
+} bsdf_attach_arguments;
+typedef struct bsdf_attach_results {
+    bsdf_attached to;      /* its density is given the choices that were made */
+    ir_ref pdf, light_pdf; /* of that direction, and of the one to the light */
+} bsdf_attach_results;
+void bsdf_attach_visit(const walk *w, ref_list *l, bsdf_attach_arguments *a);
+void bsdf_attach_results_visit(ref_list *l, bsdf_attach_results *r);
+
+/* ---- lights ---- */
+
+typedef struct emitter_sample_arguments {
+    vec3 ref;
+    ir_ref u[2];
+} emitter_sample_arguments;
+void emitter_sample_visit(ref_list *l, emitter_sample_arguments *a);
+void emitter_sample_results_visit(const walk *w, ref_list *l, emitter_sample *s);
+
+typedef struct emitter_ray_arguments {
+    ir_ref u[4];
+} emitter_ray_arguments;
+void emitter_ray_visit(ref_list *l, emitter_ray_arguments *a);
+void emitter_ray_results_visit(const walk *w, ref_list *l, emitter_ray *r);
+
+typedef struct emitter_radiance_arguments {
+    vec2 uv;
+    ir_ref distance, facing;
+    surface on; /* face, b and p, as far as plan.light_needs */
+} emitter_radiance_arguments;
+void emitter_radiance_visit(const walk *w, ref_list *l, emitter_radiance_arguments *a);
+
+/* Of emitter_moved: how a sampled light is seen from a point that may move. */
+typedef struct emitter_moved_arguments {
+    vec3 ref, d;
+    ir_ref distance;
+    vec2 uv;
+    vec3 ref_before, n; /* where hits move (MOVE_HITS): ref, detached; normal of the light */
+} emitter_moved_arguments;
+typedef struct emitter_moved_results {
+    vec3 d;
+    ir_ref distance;
+    vec2 uv;
+    ir_ref growth; /* where hits move: of the solid angle of a piece of the light's surface */
+} emitter_moved_results;
+void emitter_moved_visit(const walk *w, ref_list *l, emitter_moved_arguments *a);
+void emitter_moved_results_visit(const walk *w, ref_list *l, emitter_moved_results *r);
+
+/* The result is a density. */
+void emitter_pdf_visit(ref_list *l, emitter_hit *hit);
+
+/* ---- shapes ---- */
+
+/* Of interact: a ray, and where it has met an entry. The entry stands in the place of the record. */
+typedef struct interact_arguments {
+    ir_ref data; /* u32: of the shape */
+    vec3 o, d;
+    ir_ref t;
+    vec2 b;
+    ir_ref slides, valid; /* as walk_hit's, where shapes move with their to_world */
+} interact_arguments;
+/* to_world: the function is tracked, and shapes move with their to_world (MOVE_PLACES). */
+void interact_visit(ref_list *l, interact_arguments *a, bool to_world);
+/* si: complete (interaction_complete), where it is written. */
+void interact_results_visit(tracer *t, ref_list *l, interaction *si);
+
+#endif
