@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Media as the walk meets them: their traced functions, the stretch of a ray that lies in one, and shares of
- * the channels in having sampled a path (free_flight.c says what these are). */
+ * Media as a walk sees them: their traced functions (extinction, albedo, emission, bounds), the stretch of a
+ * ray that lies in a medium, points on it as they move, and the weights of the colour channels in spectral
+ * MIS
+ * (`share`; free_flight.c explains it).
+ *
+ * Invariants: extinction is evaluated here only, so that all files multiply by the same area of microflakes;
+ * where nothing moves stretches, points are detached and growth is 1. */
 #include "render/integrator/media/free_flight.h"
 
 /* ---- traced functions ---- */
@@ -39,6 +44,7 @@ static ir_func *make_bounds(walk *w, const class_node *n)
     return f;
 }
 
+/* A ray in the medium's volume, for media with cells. */
 static ir_func *make_into(walk *w, const class_node *n)
 {
     ir_func *f = ir_func_create(w->t.f->module, "into");
@@ -52,7 +58,8 @@ static ir_func *make_into(walk *w, const class_node *n)
     return f;
 }
 
-/* A medium without cells is one cell. */
+/* Bounds of the extinction in the cell at a distance, and where the cell ends. A medium without cells is one
+ * cell. */
 static ir_func *make_cell(walk *w, const class_node *n)
 {
     ir_func *f = ir_func_create(w->t.f->module, "cell");
@@ -69,7 +76,7 @@ static ir_func *make_cell(walk *w, const class_node *n)
     return f;
 }
 
-/* record, direction 3, p 3 -> area that flakes show, 1 where there are none */
+/* record, direction 3, p 3 -> projected area of the microflakes; 1 if there are none */
 static ir_func *make_area(walk *w, const class_node *n, bool tracked)
 {
     ir_func *f = ir_func_create(w->t.f->module, tracked ? "area_tracked" : "area");
@@ -117,8 +124,8 @@ bool emission_any(const walk *w)
     return any;
 }
 
-/* Whether some extinction that is wanted is that of a heterogeneous medium. The checks of replay walk
- * replay's paths. */
+/* Differential ratio tracking is used where the gradient of a heterogeneous medium's extinction is wanted;
+ * not in the kernels that check replay, since their paths are replay's. */
 static bool use_drt(const walk *w)
 {
     bool checks = w->pass == RENDER_FROZEN || w->pass == RENDER_UNROLLED, wanted = false;
@@ -132,6 +139,7 @@ static bool use_drt(const walk *w)
 
 void flight_functions(walk *w)
 {
+    BL_ASSERT(w->plan->media.count > 0, "a walk through media in a plan without, in pass %d", (int)w->pass);
     w->drt = use_drt(w);
     area_functions(w);
     const plan *p = w->plan;
@@ -161,9 +169,10 @@ void flight_functions(walk *w)
     }
 }
 
-/* Places are where they are, whatever the parameters, but where they move with stretches. */
+/* A coefficient at p, which is detached unless the motion moves stretches. */
 static color call_colour(walk *w, const walk_stretch *s, ir_func *const *functions, vec3 p, bool tracked)
 {
+    BL_ASSERT(functions, "a coefficient that no medium has, in pass %d", (int)w->pass);
     if (!w->motion->moves_stretches || !tracked)
         p = v3_detach(&w->t, p);
     ir_ref in[4] = {s->record, p.x, p.y, p.z};
@@ -172,6 +181,7 @@ static color call_colour(walk *w, const walk_stretch *s, ir_func *const *functio
     return c;
 }
 
+/* Projected area of the microflakes at p, along the stretch. */
 static ir_ref stretch_area(walk *w, const walk_stretch *s, vec3 p, bool tracked)
 {
     tracer *t = &w->t;
@@ -188,6 +198,7 @@ static ir_ref stretch_area(walk *w, const walk_stretch *s, vec3 p, bool tracked)
 
 ir_ref stretch_most_area(walk *w, const walk_stretch *s)
 {
+    BL_ASSERT(w->flakes, "the area of flakes in media without, in pass %d", (int)w->pass);
     ir_ref record = t_word(&w->t, s->medium, MEDIUM_PHASE_RECORD), most;
     ir_call(w->t.f, t_word(&w->t, s->medium, MEDIUM_PHASE_CLASS), w->fn.most_area, w->plan->phases.count,
             &record, 1, &most);
@@ -210,7 +221,8 @@ color stretch_emission(walk *w, const walk_stretch *s, vec3 p, bool tracked)
     return call_colour(w, s, tracked ? w->fn.emission_tracked : w->fn.emission, p, tracked);
 }
 
-/* Structure of the plan's media. */
+/* ---- what the plan's media need ---- */
+
 bool media_any(const walk *w, bool homogeneous)
 {
     bool any = false;
@@ -221,10 +233,10 @@ bool media_any(const walk *w, bool homogeneous)
 
 bool media_want_extinction(const walk *w)
 {
-    bool any = plan_moves_segments(w->plan); /* ways through it change */
+    bool any = plan_moves_segments(w->plan); /* lengths of segments in the medium change */
     for (uint32_t i = 0; i < w->plan->media.count; i++)
         any |= medium_wants_extinction(w->plan->media.data[i]);
-    for (uint32_t i = 0; i < w->plan->phases.count; i++) /* the area of flakes is a factor of it */
+    for (uint32_t i = 0; i < w->plan->phases.count; i++) /* the flakes' area is a factor of the extinction */
         any |= phase_of(w->plan->phases.data[i])->area && plan_requests(w->plan->phases.data[i]);
     return any;
 }
@@ -242,14 +254,15 @@ walk_stretch stretch_in(walk *w, ir_ref medium, vec3 o, vec3 d, ir_ref limit, ir
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
+    BL_ASSERT(w->media, "a stretch in pass %d of a walk without media", (int)w->pass);
     ir_ref none = t_u32(t, 0), there = ir_ne(f, medium, none);
-    ir_ref place = ir_select(f, there, medium, t_word(t, none, HEADER_MEDIA));
+    ir_ref word = ir_select(f, there, medium, t_word(t, none, HEADER_MEDIA)); /* else of the first medium */
     o = v3_detach(t, o), d = v3_detach(t, d), limit = ir_detach(f, limit);
     walk_stretch s = {
         .there = there,
-        .medium = place,
-        .cls = t_word(t, place, MEDIUM_CLASS),
-        .record = t_word(t, place, MEDIUM_RECORD),
+        .medium = word,
+        .cls = t_word(t, word, MEDIUM_CLASS),
+        .record = t_word(t, word, MEDIUM_RECORD),
         .homogeneous = ir_bool(f, false),
         .o = o,
         .d = d,
@@ -330,8 +343,8 @@ ir_ref stretch_extent(walk *w, const walk_stretch *s, bool tracked)
     return tracked && w->motion->moves_stretches ? stretch_length(w, s, s->limit) : s->limit;
 }
 
-/* Grey extinction whose gradient nobody wants: what tracking multiplies with at each step is what it divides
- * by. */
+/* Grey extinction without a gradient: at each step the value of tracking equals its probability, so the
+ * weight stays 1. */
 bool media_exact(const walk *w) { return !w->spectral && !media_want_extinction(w); }
 bool media_track_exact(const walk *w) { return !w->spectral && (w->drt || !media_want_extinction(w)); }
 
@@ -346,7 +359,7 @@ void state_channels(const walk *w, loop_state *s, color *c)
         *c = color_all(c->c[0]);
 }
 
-/* sum of share * chance */
+/* sum of share * chance; chance: density of the choice by each channel */
 ir_ref share_mixture(walk *w, color share, color chance)
 {
     tracer *t = &w->t;

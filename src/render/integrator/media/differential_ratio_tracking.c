@@ -5,22 +5,27 @@
  *     L = integral of T(t) albedo(t) sigma(t) Li(t) dt + T(end) L(end)
  *
  * with respect to the extinction sigma at collisions is the integral of T(t) albedo(t) sigma'(t) Li(t). Delta
- * tracking finds collisions in proportion to T sigma, so replay (track_adjoint) divides by sigma, and where
- * that is small or 0 the estimate is noisy, or there is none. Here the place is found in proportion to T
- * alone: every tentative collision of a ratio tracking along the stretch, with the weight that is left there,
- * (1 - sigma/mu) ... / mu, is a candidate, and a reservoir keeps one of them.
+ * tracking finds collisions in proportion to T sigma, so replay (track_adjoint) divides by sigma. Where sigma
+ * is small the estimate is noisy, and where sigma is 0 there is none. Differential ratio tracking (DRT)
+ * samples the point in proportion to T alone: ratio tracking along the stretch makes every tentative
+ * collision a candidate, with the weight (1 - sigma/mu) ... / mu that is left there, and a reservoir keeps
+ * one of them.
  *
- * One reservoir serves the whole path: all its stretches offer their candidates, with the path's weight
+ * One reservoir serves the whole path: all stretches offer their candidates, weighted by the throughput
  * before them. When the sample has been walked (and, in reverse mode, replayed), a *DRT path* starts at the
  * kept candidate, as if the path had collided there, with random numbers of its own. The light that it finds
- * estimates Li. So a sample costs one more path, however long it is.
+ * estimates Li. So a sample costs one path more, however long it is.
  *
- * The path's own collisions find the derivative too, and in a dense medium there are many of them, but only
- * one DRT path. So each of the two finds a share of the derivative, by the point (track_drt_share).
+ * The path's own collisions find the derivative as well. In a dense medium there are many of them, but only
+ * one DRT path. So each of the two estimates a share of the derivative, which depends on the point only
+ * (track_drt_share); the two shares sum to 1.
  *
- * What attenuates (null collisions on the way to a collision, or to a light) needs no such care, since 1 -
- * sigma/mu stays away from 0, and is replayed as ever; so is the albedo. Since no collision has to be there
- * for the sake of the gradient, paths are those of the image: no least chance of a collision (tracking.c). */
+ * The derivative of attenuation (null collisions before a collision, or toward a light) is replayed as usual,
+ * since 1 - sigma/mu stays away from 0; so is that of the albedo. As the gradient needs no collision where
+ * sigma is 0, paths are those of the image: collisions have no least probability here (tracking.c).
+ *
+ * Invariants: a DRT path never adds to the image, and starts no other one. Candidates have random numbers of
+ * their own (own_numbers), so offering them does not change the path. */
 #include "render/integrator/media/free_flight.h"
 
 static const float diagonal_parts = 4; /* candidates along the box's diagonal, at least, on average */
@@ -76,11 +81,12 @@ static drt_path drt_select(walk *w, ir_ref condition, const drt_path *a, const d
 
 /* ---- candidates ---- */
 
-/* Along one stretch. */
+/* The reservoir along one stretch. */
 typedef struct search {
     ir_ref distance, step, going;
-    ir_ref sum, t;          /* as DRT path's; t negative: none of this stretch was chosen */
-    color left, left_there; /* what ratio tracking leaves: so far; at t */
+    ir_ref sum, t;    /* as in drt_path; t is negative if no candidate of this stretch is kept */
+    color left;       /* transmittance so far, by ratio tracking */
+    color left_there; /* the same at t */
 } search;
 
 static void state_search(const walk *w, loop_state *s, search *k)
@@ -90,7 +96,8 @@ static void state_search(const walk *w, loop_state *s, search *k)
     state_channels(w, s, &k->left), state_channels(w, s, &k->left_there);
 }
 
-static search look(walk *w, const walk_stretch *s, color beta, ir_ref sum, ir_ref when)
+/* Offers the candidates of a stretch, where `when`; beta: throughput before it, sum: of weights before. */
+static search offer_candidates(walk *w, const walk_stretch *s, color beta, ir_ref sum, ir_ref when)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
@@ -133,13 +140,14 @@ static search look(walk *w, const walk_stretch *s, color beta, ir_ref sum, ir_re
     state_search(w, &state, &now);
     state_end(&state);
     now.sum =
-        ir_select(f, track_exhausted(w, s, now.step), t_f32(t, 1e36f), now.sum); /* too many: not finite */
+        ir_select(f, track_exhausted(w, s, now.step), t_f32(t, 1e36f), now.sum); /* not finite: too many */
     return now;
 }
 
 void drt_offer(walk *w, drt_path *k, const walk_vertex *v, const walk_position *at, const throughput *b,
                ir_ref when)
 {
+    BL_ASSERT(drt_any(w), "candidates for a DRT path in pass %d", (int)w->pass);
     tracer *t = &w->t;
     ir_func *f = t->f;
     walk_stretch s = v->flight.s;
@@ -148,11 +156,11 @@ void drt_offer(walk *w, drt_path *k, const walk_vertex *v, const walk_position *
     ir_ref most = color_max(t, whole);
     when =
         ir_and(f, ir_and(f, when, s.there), ir_and(f, ir_not(f, s.homogeneous), ir_gt(f, most, t_f32(t, 0))));
-    if (w->plan->scene->max_depth >= 0) /* deeper collisions find no light */
+    if (w->plan->scene->max_depth >= 0) /* behind deeper collisions no light counts */
         when = ir_and(
             f, when,
             ir_lt(f, ir_add(f, at->depth, t_u32(t, 1)), t_u32(t, (uint32_t)w->plan->scene->max_depth)));
-    search found = look(w, &s, whole, k->sum, when);
+    search found = offer_candidates(w, &s, whole, k->sum, when);
     color there = color_mul(t, whole, found.left_there);
     drt_path here = {
         .on = k->on,
@@ -171,10 +179,11 @@ void drt_offer(walk *w, drt_path *k, const walk_vertex *v, const walk_position *
     *k = drt_select(w, chosen, &here, k);
 }
 
-/* ---- there and back ---- */
+/* ---- the DRT path ---- */
 
 void drt_enter(walk *w, const drt_path *k)
 {
+    BL_ASSERT(drt_any(w) && !w->known.forces, "a vertex of a DRT path, in pass %d", (int)w->pass);
     tracer *t = &w->t;
     w->stream = ir_select(t->f, k->on, ir_xor(t->f, w->stream, t_u32(t, own_stream)), w->stream);
     w->known.forces = true, w->known.forced = ir_detach(t->f, ir_select(t->f, k->first, k->t, t_f32(t, -1)));
@@ -187,7 +196,7 @@ ir_ref drt_waits(walk *w, const drt_path *k)
     return ir_and(w->t.f, ir_not(w->t.f, k->on), ir_ge(w->t.f, k->t, t_f32(&w->t, 0)));
 }
 
-/* Events go on counting, so that it is not taken for a path that begins. */
+/* Events do not begin at 0 again, since event 0 means that a path begins at the camera. */
 void drt_begin(walk *w, drt_path *k, walk_position *at, throughput *b, ir_ref when)
 {
     tracer *t = &w->t;

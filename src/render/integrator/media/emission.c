@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Light that media emit: along a stretch of a ray up to the next surface, with transmittance T from its
- * beginning,
+ * Volumetric emission: the light that a medium emits along a stretch of a ray up to the next surface, with
+ * transmittance T from the beginning of the stretch (docs/theory/volumes.md),
  *
  *     E = integral of T(t) emission(t) dt.
  *
- * The whole stretch counts at the vertex behind it, wherever the flight ended: in closed form in homogeneous
- * media; in heterogeneous ones by a ratio tracking of its own, a stream of random numbers that nothing else
- * uses, where each tentative collision counts T * emission * (mean distance between collisions). Where the
- * extinction is 0 there are collisions too (track.longest), since what emits need not absorb.
+ * The vertex at the end of a flight counts the whole stretch, wherever the flight ended. In homogeneous media
+ * E has a closed form. In heterogeneous ones it is estimated by ratio tracking with random numbers of its
+ * own: each tentative collision counts T * emission * (mean distance between collisions). Collisions occur
+ * also where the extinction is 0 (track.longest), since a medium may emit without absorbing.
  *
- * Its derivative is a nested path replay, as that of shadow rays (transmittance.c; PRB section 4.4): with E
- * known, a second walk over the same collisions takes one term after the other away, and what is left is what
- * the next factor of T is multiplied with. */
+ * The derivative is a nested path replay, as that of shadow rays (transmittance.c; PRB, section 4.4). With E
+ * known, a second walk over the same collisions subtracts one term after the other. What is left is what the
+ * next factor of T is multiplied by. */
 #include "render/integrator/media/free_flight.h"
 
 static const float diagonal_parts = 4; /* collisions along the box's diagonal, at least */
 static const float thin = 1e-2f;       /* optical thickness below which the closed form is a series */
 static const uint32_t own_numbers = 0x68E31DA4u;
 
+/* The gradient of some medium's emission along stretches is wanted. */
 static bool is_wanted(const walk *w)
 {
     bool wanted = false;
@@ -29,6 +30,7 @@ static bool is_wanted(const walk *w)
     return wanted;
 }
 
+/* The flight's stretch, with random numbers that only emission uses. */
 static walk_stretch own_stream(walk *w, const walk_flight *fl)
 {
     walk_stretch s = fl->s;
@@ -67,7 +69,7 @@ static track emission_track(walk *w, const walk_stretch *s)
     return k;
 }
 
-/* What a collision adds, but for the transmittance up to it. */
+/* What a collision adds to E, without the transmittance up to it. */
 static color term(walk *w, const walk_stretch *s, const tentative *at, bool tracked)
 {
     if (!tracked || !w->motion->moves_stretches)
@@ -76,14 +78,14 @@ static color term(walk *w, const walk_stretch *s, const tentative *at, bool trac
                        stretch_length(w, s, at->mean));
 }
 
-/* What it leaves. */
+/* The factor of the transmittance at a collision. */
 static color left_by(walk *w, const walk_stretch *s, const tentative *at, bool tracked)
 {
     return track_null(w, tracked ? track_passed(w, s, at->mean, at->distance)
                                  : track_real(w, s, at->mean, at->p, false));
 }
 
-/* product: transmittance so far; other: what has been collected */
+/* One collision: product is the transmittance so far, other is E so far. */
 static void collect(walk *w, const tentative *at, collisions *c)
 {
     tracer *t = &w->t;
@@ -105,6 +107,7 @@ static color collected(walk *w, const walk_stretch *s, bool tracked)
 
 color emission_radiance(walk *w, const walk_flight *fl, bool tracked)
 {
+    BL_ASSERT(emission_any(w), "emission of %u media that emit nothing", w->plan->media.count);
     tracer *t = &w->t;
     color black = color_all(t_f32(t, 0)), closed = black, sum = black;
     walk_stretch s = own_stream(w, fl);
@@ -118,7 +121,7 @@ color emission_radiance(walk *w, const walk_flight *fl, bool tracked)
 
 /* ---- adjoint ---- */
 
-/* Along the stretch: what the collisions so far have left, and what those to come emit. */
+/* The adjoint's walk: left is the transmittance so far, to_come the emission of the collisions to come. */
 typedef struct collecting {
     ir_ref distance, step, going;
     color left, to_come;

@@ -1,27 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Segments of a path in participating media: where the next real collision is, or that there is none before
- * the next surface, and the derivatives of that (PRB section 4.4; null-collision integral form with a
- * majorant that is detached).
+ * Free flights: where a path's segment in a medium has its next real collision, or that it has none before
+ * the next surface; transmittance of a stretch; and the derivatives of both (PRB, section 4.4, the
+ * null-collision form of the integral with a detached majorant; docs/theory/volumes.md).
  *
- * Homogeneous: distance from an exponential of the extinction; values are transmittance, times scattering
- * coefficient at a collision. Heterogeneous: delta tracking. Tentative collisions come at the rate of the
- * majorant mu; at each, with extinction sigma there,
+ * Homogeneous media, in this file: the distance is sampled from an exponential of the extinction. The value
+ * is the transmittance, times the scattering coefficient at a collision. Heterogeneous media, in tracking.c:
+ * delta tracking. Tentative collisions come at the rate of the majorant mu; at each, with extinction sigma,
  *
  *     real   value albedo * sigma / mu     null   value 1 - sigma / mu.
  *
- * Extinction that differs by channel: a path is sampled by one channel, and its weight combines what all
- * three would have done (the balance heuristic, Wilkie et al. 2014). With s(i) the probability that channel i
- * does the sampling given the path so far and p(i) the density of a decision if it does, the decision's
- * density is P = sum s(i) p(i), and s(i) becomes s(i) p(i) / P. Choosing the channel anew from s at each
- * decision is the same process, so s is all there is to carry.
+ * Spectral MIS: if extinction differs by channel, one channel samples the path, and the weight combines what
+ * all three would have done (balance heuristic, Wilkie et al. 2014). Let s(i) be the probability that channel
+ * i does the sampling, given the path so far, and p(i) the density of a choice if it does. Then the density
+ * of the choice is P = sum s(i) p(i), and s(i) becomes s(i) p(i) / P. To choose the channel anew from s
+ * before each choice is the same process, so a path carries s only (`share`).
  *
- * In gradient passes (docs/theory/support.md) both kinds of collision keep a chance: the majorant lies above
- * the extinction (medium/media.c) and a real collision is chosen with a least probability (tracking.c), so
- * that what is 0 is sampled, too. */
+ * Invariants: distances and shares are detached. In gradient passes real and null collisions both keep a
+ * positive probability, so that a coefficient that is 0 now is still sampled (docs/theory/support.md): the
+ * majorant lies above the extinction (medium/media.c), and real collisions have a least probability
+ * (tracking.c). */
 #include "render/integrator/media/free_flight.h"
 
-static const float least_optical =
-    0.05f; /* optical thickness of a segment up to the surface in homogeneous media, for sampling, likewise */
+/* Homogeneous media, where the gradient of extinction is wanted: distances are sampled as if a segment up to
+ * the surface had at least this optical thickness, so that collisions occur. */
+static const float least_optical = 0.05f;
 
 /* ---- homogeneous ---- */
 
@@ -37,7 +39,7 @@ static color sampling_rates(walk *w, const walk_stretch *s, color sigma)
     return r;
 }
 
-/* rate of the channel that the number falls to */
+/* The rate of the channel that u chooses. */
 static ir_ref chosen_rate(walk *w, color share, color rate, ir_ref u)
 {
     ir_func *f = w->t.f;
@@ -52,7 +54,7 @@ static ir_ref exponential(tracer *t, ir_ref rate, ir_ref distance)
     return ir_exp(t->f, ir_neg(t->f, ir_mul(t->f, rate, distance)));
 }
 
-/* Density of each channel's decision: a collision at `end`, or none before it. */
+/* The density by each channel of a collision at `end`, or the probability of none before it. */
 static color end_chance(walk *w, color rate, ir_ref end, ir_ref collides)
 {
     tracer *t = &w->t;
@@ -79,20 +81,20 @@ static walk_flight free_flight(walk *w, const walk_stretch *s, color share)
     ir_ref mixed = share_mixture(w, share, chance), inverse = t_ratio(t, one, mixed);
     for (int c = 0; c < 3; c++) {
         ir_ref scatters = ir_select(f, fl.collides, ir_mul(f, albedo.c[c], sigma.c[c]), one),
-               lost = ir_eq(f, scatters, zero);
-        ir_ref crossed = ir_mul(f, exponential(t, sigma.c[c], fl.t), inverse);
-        ir_ref weight = ir_mul(f, crossed, ir_select(f, lost, one, scatters));
+               is_zero = ir_eq(f, scatters, zero);
+        ir_ref transmitted = ir_mul(f, exponential(t, sigma.c[c], fl.t), inverse);
+        ir_ref weight = ir_mul(f, transmitted, ir_select(f, is_zero, one, scatters));
         if (media_exact(w))
-            weight =
-                ir_select(f, fl.collides, ir_select(f, lost, t_ratio(t, one, sigma.c[c]), albedo.c[c]), one);
+            weight = ir_select(f, fl.collides,
+                               ir_select(f, is_zero, t_ratio(t, one, sigma.c[c]), albedo.c[c]), one);
         fl.weight.c[c] = ir_select(f, s->there, weight, one);
-        fl.zeros[c] = ir_to_u32(f, ir_and(f, s->there, lost));
+        fl.zeros[c] = ir_to_u32(f, ir_and(f, s->there, is_zero));
     }
     fl.share = color_select(t, s->there, share_after(w, share, chance, mixed), share);
     return fl;
 }
 
-/* albedo * extinction where the flight ends, tracked */
+/* albedo * extinction where the flight ends, differentiated */
 static color free_scattering(walk *w, const walk_flight *fl, color sigma)
 {
     color value =
@@ -100,6 +102,7 @@ static color free_scattering(walk *w, const walk_flight *fl, color sigma)
     return color_scale(&w->t, value, flight_growth(w, fl));
 }
 
+/* The weight of the flight in a homogeneous medium, differentiated. */
 static color free_weight(walk *w, const walk_flight *fl, color share)
 {
     tracer *t = &w->t;
@@ -119,7 +122,7 @@ static color free_weight(walk *w, const walk_flight *fl, color share)
     return r;
 }
 
-/* ---- either ---- */
+/* ---- either kind of medium ---- */
 
 static walk_flight flight_select(walk *w, ir_ref first, const walk_flight *a, const walk_flight *b)
 {
@@ -141,10 +144,12 @@ static walk_flight flight_select(walk *w, ir_ref first, const walk_flight *a, co
 
 walk_flight flight_start(walk *w, const walk_position *at, ir_ref limit)
 {
+    BL_ASSERT(!w->known.forces || !ir_is_none(w->known.forced), "a collision is forced nowhere, in pass %d",
+              (int)w->pass);
     walk_stretch s = stretch_in(w, at->medium, at->o, at->d, limit, at->sample, stretch_key(w, at->event, 0));
     s.there = ir_and(w->t.f, s.there, ir_gt(w->t.f, at->tmax, t_f32(&w->t, 0)));
     ir_ref forced = ir_bool(w->t.f, false);
-    if (w->known.forces) { /* which is a flight of weight 1 through nothing */
+    if (w->known.forces) { /* a forced flight has weight 1, as if there were no medium before the collision */
         forced = ir_and(w->t.f, s.there, ir_ge(w->t.f, w->known.forced, t_f32(&w->t, 0)));
         s.there = ir_and(w->t.f, s.there, ir_not(w->t.f, forced));
     }
@@ -165,18 +170,18 @@ walk_flight flight_start(walk *w, const walk_position *at, ir_ref limit)
 
 color flight_weight(walk *w, const walk_flight *fl, color share)
 {
-    color crossed = {0}, tracked = {0};
+    color homogeneous = {0}, heterogeneous = {0};
     for (int c = 0; c < 3; c++)
         share.c[c] = ir_detach(w->t.f, share.c[c]);
     if (media_any(w, true))
-        crossed = free_weight(w, fl, share);
+        homogeneous = free_weight(w, fl, share);
     if (media_any(w, false))
-        tracked = track_weight(w, fl, share);
+        heterogeneous = track_weight(w, fl, share);
     if (!media_any(w, false))
-        return crossed;
+        return homogeneous;
     if (!media_any(w, true))
-        return tracked;
-    return color_select(&w->t, fl->s.homogeneous, crossed, tracked);
+        return heterogeneous;
+    return color_select(&w->t, fl->s.homogeneous, homogeneous, heterogeneous);
 }
 
 /* ---- transmittance ---- */
@@ -199,8 +204,8 @@ color stretch_transmittance(walk *w, walk_stretch *s, bool tracked)
 
 /* ---- adjoints ---- */
 
-/* Minus the optical thickness, whose adjoint is that of the transmittance's logarithm. */
-static color thickness(walk *w, const walk_stretch *s, ir_ref distance)
+/* Minus the optical thickness up to a distance, differentiated: the logarithm of the transmittance. */
+static color log_transmittance(walk *w, const walk_stretch *s, ir_ref distance)
 {
     tracer *t = &w->t;
     color sigma = stretch_extinction(w, s, stretch_moved_point(w, s, t_f32(t, 0)), true);
@@ -218,7 +223,7 @@ static void free_adjoint(walk *w, const walk_flight *fl, ir_ref when, color to_c
     ir_ref branch = ir_if(f, ir_and(f, when, s->homogeneous));
     arrivals inside = *sum;
     if (media_want_extinction(w))
-        color_backward_into(&w->t, thickness(w, s, fl->t), to_come, &inside);
+        color_backward_into(&w->t, log_transmittance(w, s, fl->t), to_come, &inside);
     vec3 p = stretch_point(t, s, fl->t);
     color value = color_mul(t, stretch_albedo(w, s, p, false), stretch_extinction(w, s, s->o, false));
     color tracked =
@@ -234,6 +239,7 @@ static void free_adjoint(walk *w, const walk_flight *fl, ir_ref when, color to_c
 
 void flight_adjoint(walk *w, const walk_flight *fl, ir_ref when, color to_come, color missing, arrivals *sum)
 {
+    BL_ASSERT(walk_tracks(w), "the adjoint of a flight in pass %d", (int)w->pass);
     when = ir_and(w->t.f, when, fl->s.there);
     if (media_any(w, true))
         free_adjoint(w, fl, when, to_come, missing, sum);
@@ -243,12 +249,13 @@ void flight_adjoint(walk *w, const walk_flight *fl, ir_ref when, color to_come, 
 
 void stretch_adjoint(walk *w, walk_stretch *s, ir_ref when, color to_come, arrivals *sum)
 {
+    BL_ASSERT(walk_tracks(w), "the adjoint of a stretch in pass %d", (int)w->pass);
     ir_func *f = w->t.f;
     when = ir_and(f, when, s->there);
     if (media_any(w, true)) {
         ir_ref branch = ir_if(f, ir_and(f, when, s->homogeneous));
         arrivals inside = *sum;
-        color_backward_into(&w->t, thickness(w, s, s->limit), to_come, &inside);
+        color_backward_into(&w->t, log_transmittance(w, s, s->limit), to_come, &inside);
         ir_else(f);
         ir_endif(f);
         arrivals_join(&w->t, branch, &inside, sum);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What the files about stretches in media share: coefficients.c, tracking.c, free_flight.c, emission.c. */
+ * What coefficients.c, tracking.c, free_flight.c, emission.c, transmittance.c and
+ * differential_ratio_tracking.c share: coefficients on a stretch, and tentative collisions. `tracked` asks
+ * for differentiated values. */
 #ifndef BL_RENDER_FLIGHT_H
 #define BL_RENDER_FLIGHT_H
 
@@ -9,31 +11,31 @@
 
 bool media_any(const walk *w, bool homogeneous); /* the plan has media of this kind */
 bool media_want_extinction(const walk *w);       /* the gradient of some medium's extinction is wanted */
-bool media_exact(const walk *w); /* grey extinction whose gradient nobody wants: tracking divides by what it
-                                    multiplies with */
-bool media_track_exact(const walk *w); /* the same of heterogeneous ones; also where their collisions are not
-                                          what the gradient is found at */
+/* Extinction is grey and has no gradient: values equal probabilities, so weights are 1 but for the albedo. */
+bool media_exact(const walk *w);
+/* The same for delta tracking, also where DRT makes real collisions need no least probability. */
+bool media_track_exact(const walk *w);
 color stretch_extinction(walk *w, const walk_stretch *s, vec3 p, bool tracked);
 color stretch_albedo(walk *w, const walk_stretch *s, vec3 p, bool tracked);
 color stretch_emission(walk *w, const walk_stretch *s, vec3 p, bool tracked); /* only where emission_any */
 vec3 stretch_point(tracer *t, const walk_stretch *s, ir_ref distance);
-/* Where walk.motion moves stretches, tracked: the place that a point at that distance moves to, and by what
- * the stretch grows; else the point, and 1. */
-vec3 stretch_moved_point(walk *w, const walk_stretch *s, ir_ref distance);
-/* The same of where it begins and of how long it is, tracked or not. */
-vec3 stretch_begin(walk *w, const walk_stretch *s, bool tracked);
-ir_ref stretch_extent(walk *w, const walk_stretch *s, bool tracked);
-ir_ref stretch_growth(walk *w, const walk_stretch *s);
-ir_ref flight_growth(walk *w,
-                     const walk_flight *fl); /* of the measure of the way that its end is a share of */
-ir_ref stretch_length(walk *w, const walk_stretch *s, ir_ref distance); /* a distance along it, as it grows */
+/* How a stretch moves, differentiated, where walk.motion moves stretches; else points and lengths are those
+ * of the stretch, and growth is 1. */
+vec3 stretch_moved_point(walk *w, const walk_stretch *s, ir_ref distance); /* of a point at that distance */
+vec3 stretch_begin(walk *w, const walk_stretch *s, bool tracked);          /* its first point */
+ir_ref stretch_extent(walk *w, const walk_stretch *s, bool tracked);       /* its length */
+ir_ref stretch_growth(walk *w, const walk_stretch *s);                     /* relative growth of lengths */
+ir_ref stretch_length(walk *w, const walk_stretch *s, ir_ref distance);    /* of a part of that length */
+/* Relative growth of the length in which the collision at the flight's end keeps its share. */
+ir_ref flight_growth(walk *w, const walk_flight *fl);
 
-/* Loop state of values that are one number where no extinction differs by channel. */
+/* Loop state of a colour that is one number unless some extinction differs by channel. */
 void state_channels(const walk *w, loop_state *s, color *c);
-/* Seeds for a factor of this value (flight_adjoint, media.h). */
+/* The adjoint of a factor with this value (flight_adjoint in media.h): to_come / value, or missing if it is
+ * 0. */
 color channels_seed(walk *w, color value, color to_come, color missing);
 
-/* sum of share * chance; and share * chance over that. */
+/* The density of a choice, sum of share * chance; the shares after it, share * chance over that density. */
 ir_ref share_mixture(walk *w, color share, color chance);
 color share_after(walk *w, color share, color chance, ir_ref mixed);
 
@@ -43,65 +45,67 @@ typedef struct track {
     ir_ref mean;      /* mean distance between tentative collisions, without cells */
     ir_ref near, far; /* where the ray is in the medium's box, before the limit */
     vec3 diagonal;    /* of the box */
-    vec3 o, d;        /* of walk.cells: the ray in the volume */
-    ir_ref most_area; /* where walk.flakes */
-    bool residual;    /* set by who wants collisions with what exceeds the cell's bound from below only
-                         (track_residual) */
-    bool shortened;   /* set by who wants more collisions than the extinction asks for: */
-    ir_ref longest;   /* mean distances are no longer than this */
+    vec3 o, d;        /* where walk.cells: the ray in the volume's space */
+    ir_ref most_area; /* where walk.flakes: a bound of their area */
+    /* Set by the caller after track_begin: */
+    bool residual;  /* collisions only with the extinction above the cell's lower bound (residual_track) */
+    bool shortened; /* mean distances are at most `longest`, for more collisions than the extinction needs */
+    ir_ref longest;
 } track;
 
-/* What comes next on a ray: a tentative collision, or the border of a cell, behind which tracking begins anew
- * (distances have no memory). */
+/* The next event on a ray: a tentative collision, or the border of a cell, behind which tracking begins again
+ * (the exponential distribution has no memory). */
 typedef struct tentative {
     ir_ref distance;
-    ir_ref inside;   /* bool: before the end */
-    ir_ref collides; /* bool: inside, and no border */
+    ir_ref inside;   /* bool: before the end of the stretch */
+    ir_ref collides; /* bool: inside, and a collision, no border */
     ir_ref mean;     /* mean distance between tentative collisions there */
-    ir_ref least;    /* where track.residual: what all extinction there is at least, */
-    ir_ref crossed;  /* and the distance up to here */
-    ir_ref u;        /* a number that decides about it */
+    ir_ref least;    /* where track.residual: lower bound of the extinction there */
+    ir_ref crossed;  /* distance from the event before, within the medium */
+    ir_ref u;        /* the random number that chooses real or null */
     vec3 p;
 } tentative;
 
 track track_begin(walk *w, const walk_stretch *s);
-/* The next one behind `distance`; its random numbers are those of number `step`, from s->step on. */
+/* The next event behind `distance`; its random numbers are those of number `step`. Numbers begin at s->step.
+ */
 tentative track_next(walk *w, const walk_stretch *s, const track *k, ir_ref distance, ir_ref step);
-/* bool: more of them than tracking can do; what is computed is then to be not finite */
+/* bool: there are more than STEPS_MOST events; the result must then be made not finite */
 ir_ref track_exhausted(walk *w, const walk_stretch *s, ir_ref step);
-/* Of media of flakes (walk.flakes; 1 of others): a bound of the area that they show. */
+/* Only where walk.flakes: a bound of their projected area; 1 for media without flakes. */
 ir_ref stretch_most_area(walk *w, const walk_stretch *s);
-color track_real(walk *w, const walk_stretch *s, ir_ref mean, vec3 p,
-                 bool tracked); /* extinction over majorant */
-color track_passed(walk *w, const walk_stretch *s, ir_ref mean,
-                   ir_ref distance); /* the same, tracked, as a collision that is passed has it */
-/* The share of the extinction's derivative at collisions that DRT paths find; the paths' own collisions find
- * the rest. Where sigma is small, collisions are rare and their weights large; where it is large, they are
- * many and find more than one DRT path can. The share is the balance heuristic for one candidate in the whole
- * box. Any function of the point is unbiased. */
+/* Extinction over majorant at p; mean: 1 / majorant. */
+color track_real(walk *w, const walk_stretch *s, ir_ref mean, vec3 p, bool tracked);
+/* The same, differentiated, at a null collision: at the point that it moves to, times the growth. */
+color track_passed(walk *w, const walk_stretch *s, ir_ref mean, ir_ref distance);
+/* The share of the extinction's derivative at collisions that DRT paths estimate; the paths' own collisions
+ * estimate the rest. Where sigma is small, collisions are rare and have large weights. Where it is large,
+ * there are many, and they say more than the single DRT path. The share is the balance heuristic for one
+ * candidate in the whole box. Any function of the point would be unbiased. */
 ir_ref track_drt_share(walk *w, const track *k, color sigma);
-color track_null(walk *w, color real); /* what a collision that changes nothing leaves */
+color track_null(walk *w, color real); /* 1 - extinction over majorant, the value of a null collision */
 
-/* What a walk over the collisions of a stretch has found. */
+/* A walk over the collisions of a stretch: what it walks, and what it has found. */
 typedef struct collisions {
     const walk_stretch *s;
     const track *k;
-    const walk_flight *fl; /* ends before the collision where this does; NULL: at the stretch's end */
+    const walk_flight
+        *fl; /* the walk ends before the collision at the end of this; NULL: it walks the stretch */
     bool tracked;
-    bool two;             /* there is another colour beside the product */
+    bool two;             /* `other` is used */
     color product, other; /* product: from 1 on, one number where no extinction differs by channel */
     ir_ref distance, step, going;
-    ir_ref over; /* bool: there are more than the walk has room for */
+    ir_ref over; /* bool: there were more collisions than the walk may visit */
 } collisions;
-/* What the next one, or a border, does to the product and to the other colour. */
+/* What an event does to the product and to the other colour. */
 typedef void collision_step(walk *w, const tentative *at, collisions *c);
-/* From the beginning, given s, k, fl, tracked, two and other. Loops of what is tracked are for forward mode;
- * RENDER_UNROLLED has them written out. */
+/* Walks from the beginning, given s, k, fl, tracked, two and other. Differentiated, it is a loop for forward
+ * mode and frozen passes, and straight-line code in RENDER_UNROLLED. */
 collisions track_collisions(walk *w, collisions c, collision_step *each);
-/* A value that the walk has found; not finite where it is over. */
+/* `value`, or a number that is not finite where c->over. */
 color collisions_found(walk *w, const collisions *c, color value);
 
-/* ---- tracking.c: heterogeneous media, as the functions of media.h ---- */
+/* ---- tracking.c: flights and transmittance in heterogeneous media; free_flight.c calls them ---- */
 
 walk_flight track_flight(walk *w, const walk_stretch *s, color share);
 color track_weight(walk *w, const walk_flight *fl, color share);

@@ -1,48 +1,50 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What lies between vertices: flights, transmittance, emission, differential ratio tracking. What the files
- * of this room share among themselves is in free_flight.h. */
+ * What lies between vertices: free flights, transmittance, emission, differential ratio tracking. What only
+ * the files of this room share is in free_flight.h. */
 #ifndef BL_RENDER_WALK_MEDIA_H
 #define BL_RENDER_WALK_MEDIA_H
 
 #include "render/integrator/walk/kernel.h"
 
-/* free_flight.c: stretches in media. `tracked` makes values carry derivatives (or come from the frozen ones);
- * what was decided stays detached. Adjoints, where `when`: to_come is the adjoint times the radiance that the
- * whole product of factors carries, which a factor that is not zero divides out again; missing is the same
- * without the factor, for one that is zero. */
+/* free_flight.c: stretches in media. `tracked` asks for differentiated values; what was sampled stays
+ * detached. Adjoints run where `when`. to_come is the adjoint times the radiance that the product of all
+ * factors carries: over a factor that is not zero, it is that factor's adjoint. missing is the same without
+ * the factor: it is the adjoint of a factor that is zero. */
 void flight_functions(walk *w); /* fills in walk.fn */
 walk_flight flight_start(walk *w, const walk_position *at, ir_ref limit);
-color flight_weight(walk *w, const walk_flight *fl,
-                    color share); /* tracked; share: before it. Loops: not for reverse mode */
+/* Differentiated; share: before the flight. Has loops, so it is not for reverse mode. */
+color flight_weight(walk *w, const walk_flight *fl, color share);
 void flight_adjoint(walk *w, const walk_flight *fl, ir_ref when, color to_come, color missing, arrivals *sum);
-/* Transmittance by ratio tracking, or in closed form. Both move s->step on alike. */
+/* Transmittance, by ratio tracking or in closed form, and its adjoint. Both advance s->step equally. */
 color stretch_transmittance(walk *w, walk_stretch *s, bool tracked);
 void stretch_adjoint(walk *w, walk_stretch *s, ir_ref when, color to_come, arrivals *sum);
 walk_stretch stretch_in(walk *w, ir_ref medium, vec3 o, vec3 d, ir_ref limit, ir_ref sample, ir_ref key);
-ir_ref stretch_key(walk *w, ir_ref event,
-                   uint32_t purpose); /* purpose 0: the path's own flight, 1: light sampling */
-/* The medium that a ray along d enters at a surface; `medium` where that is no boundary. */
+/* Names the random numbers of a stretch; purpose 0: the path's own flight, 1: light sampling. */
+ir_ref stretch_key(walk *w, ir_ref event, uint32_t purpose);
+/* The medium that a ray along d enters at a surface; `medium` if the surface is no boundary of media. */
 ir_ref medium_behind(walk *w, const interaction *si, vec3 d, ir_ref medium);
 
 bool emission_any(const walk *w); /* coefficients.c: some medium of the plan emits */
 
-/* emission.c: light that media emit toward the beginning of a flight's stretch, all along it. The adjoint
- * seeds it with `seed` where `when`; emitted: what emission_radiance gave. Only where emission_any. */
+/* emission.c, only where emission_any: light that the medium emits along a flight's stretch, toward its
+ * beginning. The adjoint backpropagates `seed` where `when`; emitted: the detached result of
+ * emission_radiance. */
 color emission_radiance(walk *w, const walk_flight *fl, bool tracked);
 void emission_adjoint(walk *w, const walk_flight *fl, ir_ref when, color emitted, color seed, arrivals *sum);
 
 /* transmittance.c; tracked as above. */
 walk_shadow shadow_cross(walk *w, const walk_vertex *v, const walk_position *at, ir_ref wanted, bool tracked);
-bool shadow_is_wanted(const walk *w); /* whether the derivative of any of that is */
+bool shadow_is_wanted(const walk *w); /* some requested parameter changes that transmittance */
 void shadow_adjoint(walk *w, const walk_vertex *v, const walk_position *at, ir_ref when, color seed,
                     arrivals *sum);
 
-/* remembered_transmittance.c: what the first walk of a sample notes for the second. Before a vertex, to w,
- * the walk of that vertex alone (again: bool, this is the second walk of its path), and after. */
+/* remembered_transmittance.c: what the first walk of a sample stores for the second. `recall` is called
+ * before a vertex with the copy of the walk for that vertex (again: bool, this is the second walk),
+ * `remember` after. */
 void transmittance_recall(walk *w, const lane *l, const walk_position *at, ir_ref again);
 void transmittance_remember(walk *w, const lane *l, const walk_position *at, const walk_shadow *shadow);
-/* Where walk_known.recalls, what is recalled takes the place of what was crossed. wanted: bool, the light is
- * to be seen. */
+/* Only where walk_known.recalls: the recalled transmittance replaces *shadow. wanted: bool, the light is
+ * visible in the first walk. */
 void transmittance_use(walk *w, walk_shadow *shadow, ir_ref wanted);
 
 /* ---- differential_ratio_tracking.c ----

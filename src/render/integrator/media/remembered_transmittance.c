@@ -28,7 +28,7 @@ static ir_ref has_room(walk *w, const walk_position *at)
     return ir_lt(w->t.f, walk_number(w, at), t_u32(&w->t, plan_remembers_transmittance(w->plan)));
 }
 
-/* Address of word c of the vertex with this number. */
+/* The word of BUFFER_SAMPLES with number c of a vertex; number: walk_number of the vertex. */
 static ir_ref word(walk *w, const lane *l, const walk_position *at, ir_ref number, uint32_t c)
 {
     tracer *t = &w->t;
@@ -36,12 +36,13 @@ static ir_ref word(walk *w, const lane *l, const walk_position *at, ir_ref numbe
         w, l, at->sample, t_offset(t, ir_mul(t->f, number, t_u32(t, REMEMBERED_WORDS)), SAMPLE_WORDS + c));
 }
 
-static ir_ref number_of(walk *w, ir_ref product, ir_ref zeros)
+/* Product and count of zeros as one number, as the head says. */
+static ir_ref encode(walk *w, ir_ref product, ir_ref zeros)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    ir_ref one_lost = ir_select(f, ir_eq(f, zeros, t_u32(t, 1)), ir_neg(f, product), t_f32(t, 0));
-    return ir_select(f, ir_eq(f, zeros, t_u32(t, 0)), product, one_lost);
+    ir_ref one_zero = ir_select(f, ir_eq(f, zeros, t_u32(t, 1)), ir_neg(f, product), t_f32(t, 0));
+    return ir_select(f, ir_eq(f, zeros, t_u32(t, 0)), product, one_zero);
 }
 
 void transmittance_remember(walk *w, const lane *l, const walk_position *at, const walk_shadow *shadow)
@@ -53,7 +54,7 @@ void transmittance_remember(walk *w, const lane *l, const walk_position *at, con
     ir_if(f, has_room(w, at));
     for (uint32_t c = 0; c < 3; c++)
         ir_store(f, BUFFER_SAMPLES, word(w, l, at, walk_number(w, at), c),
-                 number_of(w, shadow->product.c[c], shadow->zeros[c]));
+                 encode(w, shadow->product.c[c], shadow->zeros[c]));
     ir_store(f, BUFFER_SAMPLES, word(w, l, at, walk_number(w, at), 3), shadow->stages);
     ir_else(f);
     ir_endif(f);
@@ -67,9 +68,9 @@ void transmittance_recall(walk *w, const lane *l, const walk_position *at, ir_re
         return;
     ir_ref known = ir_and(f, again, has_room(w, at)),
            number = ir_select(f, known, walk_number(w, at), t_u32(t, 0));
-    w->known.recalls = true,
-    /* Where all have room, vertices without room have no light to look for. */
-        w->known.recalled = plan_remembers_all_transmittance(w->plan) ? again : known;
+    w->known.recalls = true;
+    /* If all that may sample a light have room, the others need no transmittance. */
+    w->known.recalled = plan_remembers_all_transmittance(w->plan) ? again : known;
     for (uint32_t c = 0; c < 3; c++)
         w->known.transmittance.c[c] =
             ir_detach(f, ir_load(f, IR_F32, BUFFER_SAMPLES, word(w, l, at, number, c)));
@@ -80,6 +81,7 @@ void transmittance_use(walk *w, walk_shadow *shadow, ir_ref wanted)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
+    BL_ASSERT(w->known.recalls, "no transmittance was recalled, in pass %d", (int)w->pass);
     ir_ref zero = t_f32(t, 0);
     shadow->open = ir_select(f, w->known.recalled, wanted, shadow->open);
     shadow->stages = ir_select(f, w->known.recalled, w->known.transmittance_stages, shadow->stages);

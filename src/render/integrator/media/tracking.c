@@ -1,20 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Heterogeneous media: delta tracking of flights, ratio tracking of transmittance, and the derivatives of
- * both (free_flight.c). Tentative collisions come at the rate of the majorant; a second walk meets the same
- * ones, since each has its own random numbers. */
+ * Heterogeneous media: delta tracking of flights, ratio tracking and residual ratio tracking (Novak, Selle,
+ * Jarosz 2014) of transmittance, and the derivatives of all of them (PRB, section 4.4; free_flight.c has the
+ * values). Tentative collisions come at the rate of the majorant, which is one number or, where a medium has
+ * cells, one per cell.
+ *
+ * Adjoints walk the collisions again, in one loop that backpropagates through one collision in each trip: a
+ * factor's adjoint is what all factors together carry, over the factor.
+ *
+ * Invariants: each event has its own random numbers (stretch key and step), so every walk over a stretch
+ * meets the same collisions. Distances, majorants and the choice of real or null are detached. Where there
+ * are too many events the result is not finite, never cut off. */
 #include "render/integrator/media/free_flight.h"
 #include "spirv_gen/ad/ad.h"
 
-/* A stretch with more tentative collisions than this has densities beyond what tracking can do; its samples
- * count as not finite. */
+/* On a stretch with more events than this, samples count as not finite. Densities are then too large for
+ * tracking. */
 enum { STEPS_MOST = 1 << 16 };
-/* Collisions and borders of cells that RENDER_UNROLLED has room for on a stretch, since reverse mode takes no
- * loops of what is tracked. A sample with more counts as not finite. */
+/* RENDER_UNROLLED writes out so many events of a stretch, since reverse mode does not go through loops of
+ * differentiated values. A sample with more events counts as not finite. */
 enum { UNROLLED_STEPS = 16 };
-static const float endless = 1e36f;
+static const float not_finite = 1e36f; /* color_finite refuses it */
 
-static const float detour_optical =
-    1.0f; /* optical thickness along the box's diagonal for which DRT paths find as much as collisions */
+/* At this optical thickness along the box's diagonal, DRT paths and collisions have equal shares. */
+static const float drt_optical = 1.0f;
 
 /* ---- tentative collisions ---- */
 
@@ -30,6 +38,7 @@ track track_begin(walk *w, const walk_stretch *s)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
+    BL_ASSERT(media_any(w, false), "tracking in %u media that are all homogeneous", w->plan->media.count);
     ir_ref b[7], zero = t_f32(t, 0);
     track k = {.near = zero, .far = s->limit};
     ir_call(f, s->cls, w->fn.bounds, w->plan->media.count, &s->record, 1, b);
@@ -64,6 +73,9 @@ tentative track_next(walk *w, const walk_stretch *s, const track *k, ir_ref dist
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
+    BL_ASSERT(!k->residual || (w->cells && !w->flakes), "residual tracking without cells, in pass %d",
+              (int)w->pass);
+    BL_ASSERT(!k->shortened || !ir_is_none(k->longest), "no longest mean distance, in pass %d", (int)w->pass);
     random4 r = random_block(t, w->pixel, s->sample, s->key, w->stream, step);
     ir_ref depth = ir_neg(f, ir_log(f, ir_sub(f, t_f32(t, 1), r.u[0]))), within = ir_bool(f, true), cell[3];
     tentative c = {.mean = k->mean, .u = r.u[1]};
@@ -116,7 +128,7 @@ ir_ref track_drt_share(walk *w, const track *k, color sigma)
     tracer *t = &w->t;
     ir_func *f = t->f;
     ir_ref thickness = ir_mul(f, color_mean(t, sigma), v3_length(t, k->diagonal)),
-           as_often = t_f32(t, detour_optical);
+           as_often = t_f32(t, drt_optical);
     return ir_div(f, as_often, ir_add(f, thickness, as_often));
 }
 
@@ -141,6 +153,7 @@ static collisions collisions_select(walk *w, ir_ref condition, const collisions 
     return r;
 }
 
+/* bool: there is another event to visit */
 static ir_ref goes_on(walk *w, const collisions *c)
 {
     return c->fl ? ir_and(w->t.f, c->going, ir_lt(w->t.f, c->step, c->fl->steps)) : c->going;
@@ -151,12 +164,13 @@ static collisions next_collision(walk *w, collisions c, collision_step *each)
     tentative at = track_next(w, c.s, c.k, c.distance, c.step);
     each(w, &at, &c);
     c.distance = at.distance, c.step = ir_add(w->t.f, c.step, t_u32(&w->t, 1));
-    c.going = c.fl ? c.going : at.inside; /* up to a flight's end all are inside */
+    c.going = c.fl ? c.going : at.inside; /* before a flight's end all events are inside */
     return c;
 }
 
 collisions track_collisions(walk *w, collisions c, collision_step *each)
 {
+    BL_ASSERT(!c.fl || c.tracked, "a flight is walked again for its value, in pass %d", (int)w->pass);
     tracer *t = &w->t;
     ir_func *f = t->f;
     c.distance = c.k->near, c.step = c.s->step, c.product = color_all(t_f32(t, 1));
@@ -177,18 +191,20 @@ collisions track_collisions(walk *w, collisions c, collision_step *each)
     collisions then = next_collision(w, c, each);
     state_collisions(w, &next, &then);
     state_endloop(f, loop, &state, &next);
-    c.over = c.fl ? ir_bool(f, false) : track_exhausted(w, c.s, c.step); /* of a flight it has been seen */
+    /* track_flight has noticed already if a flight has too many. */
+    c.over = c.fl ? ir_bool(f, false) : track_exhausted(w, c.s, c.step);
     return c;
 }
 
 color collisions_found(walk *w, const collisions *c, color value)
 {
-    return color_select(&w->t, c->over, color_all(t_f32(&w->t, endless)), value);
+    return color_select(&w->t, c->over, color_all(t_f32(&w->t, not_finite)), value);
 }
 
 /* ---- flights ---- */
 
-/* Probability with which each channel would call a collision real. DRT paths find what is 0 without that. */
+/* The probability by each channel of a real collision. With DRT it may be 0, since DRT paths sample what is
+ * 0. */
 static color real_chance(walk *w, color real)
 {
     tracer *t = &w->t;
@@ -198,7 +214,8 @@ static color real_chance(walk *w, color real)
     return r;
 }
 
-/* Weight and shares of channels go through one collision, of which every channel has this chance. */
+/* Multiplies *weight by the value of a collision over its density, and updates the channels' shares; chance:
+ * its probability by each channel; exact: the weight stays 1. */
 static void weigh(walk *w, color value, color chance, bool exact, color *weight, color *share)
 {
     tracer *t = &w->t;
@@ -214,7 +231,7 @@ typedef struct tracking {
     ir_ref going, real;
     ir_ref mean; /* at the last tentative collision */
     color weight, share;
-    bool exact; /* the weight is 1 whatever happens, and no state */
+    bool exact; /* the weight is always 1, so it is not carried */
 } tracking;
 
 static void state_tracking(const walk *w, loop_state *s, tracking *k)
@@ -254,7 +271,7 @@ static tracking track_loop(walk *w, const walk_stretch *s, const track *k, color
     then.distance = c.distance, then.mean = c.mean;
     then.real = ir_and(f, c.collides, ir_lt(f, c.u, share_mixture(w, now.share, chance)));
     then.going = ir_and(f, c.inside, ir_not(f, then.real));
-    ir_ref null = ir_and(f, c.collides, ir_not(f, then.real)); /* a real one is weighed behind the loop */
+    ir_ref null = ir_and(f, c.collides, ir_not(f, then.real)); /* a real one is weighted after the loop */
     weigh(w, track_null(w, real), track_null(w, chance), now.exact, &then.weight, &then.share);
     then.weight = color_select(t, null, then.weight, now.weight);
     then.share = color_select(t, null, then.share, now.share);
@@ -266,9 +283,9 @@ static tracking track_loop(walk *w, const walk_stretch *s, const track *k, color
     return now;
 }
 
-/* Extinction over majorant where a path has collided: with walk.drt, these are to find what is left of
- * its derivative (free_flight.h). */
-static color collided(walk *w, const walk_flight *fl, const track *k, vec3 p)
+/* Extinction over majorant at the flight's collision, differentiated. With walk.drt its derivative has only
+ * the share that DRT paths leave to collisions (track_drt_share). */
+static color track_collided(walk *w, const walk_flight *fl, const track *k, vec3 p)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
@@ -308,20 +325,22 @@ walk_flight track_flight(walk *w, const walk_stretch *s, color share)
     ir_ref zero = t_f32(t, 0), one = t_f32(t, 1), mixed = share_mixture(w, end.share, chance),
            inverse = t_ratio(t, one, mixed);
     for (int c = 0; c < 3; c++) {
-        ir_ref lost = ir_and(f, end.real, ir_eq(f, value.c[c], zero)), dead = ir_eq(f, end.weight.c[c], zero);
-        ir_ref factor = ir_mul(f, ir_select(f, lost, one, value.c[c]), inverse);
-        if (end.exact) /* chance and value have the extinction in common */
-            factor = ir_select(f, lost, inverse, albedo.c[c]);
+        ir_ref is_zero = ir_and(f, end.real, ir_eq(f, value.c[c], zero)),
+               dead = ir_eq(f, end.weight.c[c], zero);
+        ir_ref factor = ir_mul(f, ir_select(f, is_zero, one, value.c[c]), inverse);
+        if (end.exact) /* the extinction cancels in value / chance */
+            factor = ir_select(f, is_zero, inverse, albedo.c[c]);
         fl.weight.c[c] = ir_mul(f, end.weight.c[c], ir_select(f, end.real, factor, one));
-        fl.weight.c[c] = ir_select(f, track_exhausted(w, s, end.step), t_f32(t, endless), fl.weight.c[c]);
-        fl.zeros[c] = ir_select(f, dead, t_u32(t, 2), ir_to_u32(f, lost));
+        fl.weight.c[c] = ir_select(f, track_exhausted(w, s, end.step), t_f32(t, not_finite), fl.weight.c[c]);
+        fl.zeros[c] = ir_select(f, dead, t_u32(t, 2), ir_to_u32(f, is_zero));
     }
     color after = share_after(w, end.share, chance, mixed);
     fl.share = color_select(t, end.real, after, end.share);
     return fl;
 }
 
-/* Past a collision that was null, or a border: the weight tracked, over what decided it. */
+/* At a null collision: multiplies by its differentiated value over the detached density. product is the
+ * weight, other the channels' shares. */
 static void weigh_null(walk *w, const tentative *at, collisions *c)
 {
     tracer *t = &w->t;
@@ -333,7 +352,7 @@ static void weigh_null(walk *w, const tentative *at, collisions *c)
     c->other = color_select(t, at->collides, share, c->other);
 }
 
-/* The same flight again, its values tracked. */
+/* The weight of a flight that is known, differentiated. */
 color track_weight(walk *w, const walk_flight *fl, color share)
 {
     tracer *t = &w->t;
@@ -345,7 +364,7 @@ color track_weight(walk *w, const walk_flight *fl, color share)
     vec3 p_end = stretch_point(t, s, fl->t);
     color last_chance = real_chance(w, track_real(w, s, fl->mean, p_end, false));
     color value = color_mul(t, stretch_albedo(w, s, stretch_moved_point(w, s, fl->t), true),
-                            collided(w, fl, &k, p_end));
+                            track_collided(w, fl, &k, p_end));
     ir_ref inverse = t_ratio(t, t_f32(t, 1), share_mixture(w, c.other, last_chance));
     return color_mul(t, weight,
                      color_select(t, fl->collides, color_scale(t, value, inverse), color_all(t_f32(t, 1))));
@@ -353,9 +372,9 @@ color track_weight(walk *w, const walk_flight *fl, color share)
 
 /* ---- transmittance ---- */
 
-/* Residual ratio tracking (Novak, Selle, Jarosz 2014), where cells have bounds from below: what these take
- * away is an exponential, and only the rest, which no collision calls real more often than bound and
- * extinction differ, is met by chance. Both bounds are detached. */
+/* Residual ratio tracking (Novak, Selle, Jarosz 2014), where cells have lower bounds of the extinction. The
+ * lower bound attenuates by an exponential; only the extinction above it is sampled by collisions. Both
+ * bounds are detached. */
 static track residual_track(walk *w, const walk_stretch *s)
 {
     track k = track_begin(w, s);
@@ -363,7 +382,7 @@ static track residual_track(walk *w, const walk_stretch *s)
     return k;
 }
 
-/* What a collision leaves there. */
+/* The factor of the transmittance at a collision. */
 static color residual_share(walk *w, const walk_stretch *s, const track *k, const tentative *c, bool tracked)
 {
     tracer *t = &w->t;
@@ -383,7 +402,7 @@ static void cross(walk *w, const tentative *at, collisions *c)
     c->product = color_select(t, at->collides, left, c->product);
 }
 
-/* Ratio tracking. */
+/* Transmittance by ratio tracking. */
 color track_transmittance(walk *w, walk_stretch *s, bool tracked)
 {
     track k = residual_track(w, s);
@@ -396,17 +415,28 @@ color track_transmittance(walk *w, walk_stretch *s, bool tracked)
 
 static ir_ref color_sum(tracer *t, color c) { return ir_add(t->f, c.c[0], ir_add(t->f, c.c[1], c.c[2])); }
 
-/* Of what collisions leave, from number s->step up to k->far, or, of a flight, up to the one where it ends,
- * where that is real: then seed_real is the adjoint of extinction over majorant there. Returns the next one's
- * number. All in one loop, since the gradient of a lookup is most of the code, and a step ahead of itself, so
- * that the one that leaves, at the end of every stretch, is not looked up, and adds no zeros. */
-static ir_ref collisions_adjoint(walk *w, const walk_stretch *s, const track *k, ir_ref when, color to_come,
-                                 const walk_flight *fl, color seed_real, arrivals *sum)
+/* What the adjoint of collisions starts from. */
+typedef struct collision_seeds {
+    const walk_flight *fl; /* the walk ends at the end of this, with a real collision if it collides; NULL:
+                              the walk ends at the end of the stretch */
+    color null;            /* adjoint of the product of all null collisions, times that product */
+    color real;            /* of extinction over majorant at the real collision */
+} collision_seeds;
+
+/* The adjoint of the collisions of a stretch, from number s->step on, where `when`. Returns the number of the
+ * first event that was not visited.
+ *
+ * Null and real collisions share one loop, because the gradient of a lookup is most of its code. The loop is
+ * one event ahead: the last event of a stretch, which leaves it, is not looked up and adds no zeros. */
+static ir_ref collisions_adjoint(walk *w, const walk_stretch *s, const track *k, ir_ref when,
+                                 collision_seeds seeds, arrivals *sum)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    if (!w->spectral) /* one factor for all three */
-        to_come.c[0] = color_sum(t, to_come), seed_real.c[0] = color_sum(t, seed_real);
+    const walk_flight *fl = seeds.fl;
+    BL_ASSERT(sum->count <= ARRIVALS_MOST, "adjoints arrive at %u inputs", sum->count);
+    if (!w->spectral) /* one factor for all three channels */
+        seeds.null.c[0] = color_sum(t, seeds.null), seeds.real.c[0] = color_sum(t, seeds.real);
     tentative at = track_next(w, s, k, k->near, s->step), then;
     ir_ref state[6 + ARRIVALS_MOST] = {at.distance, s->step, ir_and(f, when, at.inside),
                                        at.collides, at.mean, k->residual ? at.least : at.mean},
@@ -423,9 +453,9 @@ static ir_ref collisions_adjoint(walk *w, const walk_stretch *s, const track *k,
     color left = residual_share(w, s, k, &at, false), seed;
     uint32_t channels = w->spectral ? 3 : 1;
     for (uint32_t c = 0; c < channels; c++) {
-        seed.c[c] = ir_neg(f, t_ratio(t, to_come.c[c], left.c[c]));
+        seed.c[c] = ir_neg(f, t_ratio(t, seeds.null.c[c], left.c[c]));
         if (fl)
-            seed.c[c] = ir_select(f, ir_eq(f, state[1], fl->steps), seed_real.c[c], seed.c[c]);
+            seed.c[c] = ir_select(f, ir_eq(f, state[1], fl->steps), seeds.real.c[c], seed.c[c]);
         seed.c[c] = ir_select(f, at.collides, seed.c[c], t_f32(t, 0));
     }
     color real = track_real(
@@ -461,11 +491,11 @@ void track_adjoint(walk *w, const walk_flight *fl, ir_ref when, color to_come, c
     color seed = channels_seed(w, color_mul(t, albedo, real), to_come, missing);
     if (media_want_extinction(w)) {
         color seed_real = color_mul(t, albedo, seed);
-        if (w->drt) /* are to find the rest */
+        if (w->drt) /* DRT paths estimate the rest */
             seed_real = color_scale(
                 t, seed_real,
                 ir_sub(f, t_f32(t, 1), track_drt_share(w, &k, stretch_extinction(w, s, p, false))));
-        collisions_adjoint(w, s, &k, when, to_come, fl, seed_real, sum);
+        collisions_adjoint(w, s, &k, when, (collision_seeds){fl, to_come, seed_real}, sum);
     }
     ir_ref branch = ir_if(f, ir_and(f, when, fl->collides));
     arrivals inside = *sum;
@@ -479,6 +509,6 @@ void track_adjoint(walk *w, const walk_flight *fl, ir_ref when, color to_come, c
 void track_stretch_adjoint(walk *w, walk_stretch *s, ir_ref when, color to_come, arrivals *sum)
 {
     track k = residual_track(w, s);
-    s->step = collisions_adjoint(w, s, &k, ir_and(w->t.f, when, ir_not(w->t.f, s->homogeneous)), to_come,
-                                 NULL, to_come, sum);
+    when = ir_and(w->t.f, when, ir_not(w->t.f, s->homogeneous));
+    s->step = collisions_adjoint(w, s, &k, when, (collision_seeds){NULL, to_come, to_come}, sum);
 }

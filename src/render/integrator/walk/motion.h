@@ -104,12 +104,12 @@ static inline vec3 motion_along(tracer *t, vec3 shift, vec3 turn, ir_ref distanc
     return v3_add(t, shift, v3_scale(t, turn, distance));
 }
 
-/* A stretch of a ray that begins at start and has direction d: from `origin`, where it has gone through the
- * surface `near`, to the surface `far`; or, if that is not there, as long as it is. */
+/* A stretch of a ray with origin start and direction d: from the distance `origin`, where the ray has crossed
+ * the surface `near`, to the surface `far`. An end without a valid surface does not slide. */
 typedef struct ray_stretch {
     const walk_border *near, *far;
     vec3 start, d;         /* d: unit */
-    ir_ref origin, length; /* distances, as they were */
+    ir_ref origin, length; /* detached distances */
 } ray_stretch;
 
 /* ---- what positions, vertices and lights carry for each kind of motion ---- */
@@ -243,9 +243,8 @@ typedef struct walk_motion_class {
 
     /* ---- toward lights through media, differentiated: where moves_stretches ---- */
 
-    ray_motion (*to_light)(walk *w, const walk_vertex *v); /* of the shadow ray */
-    /* Of a stretch on the shadow ray. An end without a valid surface does not slide. */
-    stretch_motion (*between)(walk *w, const ray_motion *l, const ray_stretch *s);
+    ray_motion (*to_light)(walk *w, const walk_vertex *v);                         /* of the shadow ray */
+    stretch_motion (*between)(walk *w, const ray_motion *l, const ray_stretch *s); /* of a stretch on it */
     /* Arguments of bsdf_through at a surface that the shadow ray crosses, in place of the detached ones. In
      * all walks. */
     void (*through)(walk *w, const walk_hit *hit, const segment_motion *s, struct bsdf_color_arguments *a);

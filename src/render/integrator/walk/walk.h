@@ -28,8 +28,8 @@ typedef struct walk_functions {
     ir_func **slide_before; /* where walk.wants.surface_anew, interact_tracked intersects the entry again with
                                the ray that it is given; this is the detached one, in RENDER_FROZEN */
     ir_func **lobe_direction;          /* of discrete lobes, differentiated */
-    ir_func **lobe_direction_before;   /* the same detached, in RENDER_FROZEN */
-    ir_func **attach, **attach_before; /* instead of those where walk.attaches */
+    ir_func **lobe_direction_before;   /* the same, detached, in RENDER_FROZEN */
+    ir_func **attach, **attach_before; /* instead of these two where walk.attaches */
     ir_func **emitter_pdf;
     ir_func **emitter_smooth; /* as emitter_pdf, where walk.smooth: emitter_hit.smooth */
     /* Volumetric walks: the share that goes on as if there were no surface. */
@@ -44,9 +44,8 @@ typedef struct walk_functions {
                                bounds of the extinction in that cell from above and below, where it ends */
 } walk_functions;
 
-enum {
-    SEEN_MOST = 32
-}; /* vertices for which walk_known.seen has bits; shadow rays of others are traced again */
+/* Vertices for which walk_known.seen has bits; shadow rays of others are traced again. */
+enum { SEEN_MOST = 32 };
 
 /* What is known of a path before it is walked, from an earlier walk of it. The kernel's own walk knows
  * nothing. For each vertex it is copied, and the copy gets what is known (replay_walk, drt_enter). */
@@ -68,8 +67,8 @@ typedef struct walk_wants {
     bool surface_anew;     /* interact_tracked intersects the entry again with the ray that it is given */
     bool surface_before;   /* slide_before: the same, detached */
     bool lobe_directions;  /* lobe_direction, lobe_direction_before */
-    bool attached_lobes;   /* attach, attach_before, and of bsdf_sample the roughness */
-    bool hit_mis;          /* walk_motion_class.hit_mis: weights of light that rays have found move */
+    bool attached_lobes;   /* attach, attach_before, and the roughness that bsdf_sample returns */
+    bool hit_mis;          /* walk_motion_class.hit_mis: MIS weights of light that rays have hit move */
     bool light_normal;     /* the normal on sampled lights */
     bool moving_reference; /* emitter_moved, also of delta lights, as seen from a point that moves */
 } walk_wants;
@@ -87,7 +86,7 @@ struct walk {
     bool attaches;   /* paths are attached, and so are rough lobes (attached_lobe.c) */
     bool holds;      /* where walk.attaches: some material mixes lobes, of which some may stay detached */
     bool smooth;     /* MIS weights use densities of light sampling without the steps of its tables, because
-                        attached samples cross these; in all passes of a gradient of which one attaches */
+                        attached samples cross these; in all passes of a gradient, if one attaches */
     bool weighted;   /* samples have weights: walk_position.weight */
     bool volumetric; /* surfaces crossed in a straight line are no vertices, and collisions in media are; the
                         fields marked (V) exist */
@@ -201,7 +200,7 @@ struct walk_vertex {
     walk_flight flight;       /* (V) where walk.media */
     ir_ref samples_light;     /* (V) bool, where walk.media: lights are sampled at this vertex */
     ir_ref through;           /* (V) bool: the path crosses the surface in a straight line */
-    ir_ref collision_z;       /* (V) of the point of a collision; its x and y are si.uv */
+    ir_ref collision_z;       /* (V) third coordinate of a collision's point; the first two are si.uv */
     ir_ref medium;            /* (V) as walk_position.medium, of the ray that goes on */
     bsdf_sample sample;
     vec3 next_o, next_d; /* the ray that goes on */
