@@ -34,8 +34,8 @@ typedef struct render_class {
     /* Fills the extra words of an instance. */
     void (*extra)(const struct plan *p, const scene_object *o, uint32_t *words);
     /* Derived values of an instance, f32, from its parameters and those of its textured ones, read with
-     * plan_load and its kin. Runs tracked and untracked; no effects, no loops between parameters and results.
-     * What kernels read back is plan_derived. */
+     * plan_load and its kin. Runs differentiated and detached; no effects, no loops between parameters and
+     * results. What kernels read back is plan_derived. */
     uint32_t derived_count;
     void (*update)(tracer *t, const class_node *n, ir_ref record, ir_ref *derived);
     /* Instead of `update`, for classes with many derived values: computes derived value `element` (u32), and

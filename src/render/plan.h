@@ -119,7 +119,8 @@ typedef enum plan_switch {
 } plan_switch;
 extern const char *const plan_switch_names[PLAN_SWITCH_COUNT];
 
-/* Whether tracked evaluations follow the rays that lead to vertices (integrator/motion/attached_path.c). */
+/* Whether differentiated evaluations follow the rays that lead to vertices
+ * (integrator/motion/attached_path.c). */
 bool plan_attaches_paths(const plan *p);
 /* Whether hits move on the surface. */
 bool plan_hits_move(const plan *p);

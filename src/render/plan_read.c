@@ -10,9 +10,9 @@ ir_ref plan_value(tracer *t, ir_ref value, ir_ref gradient, bool requested, ir_r
 {
     ir_func *f = t->f;
     ir_ref index = ir_add(f, value, element);
-    if (t->tracked && t->frozen)
+    if (t->differentiated && t->frozen)
         return ir_load(f, IR_F32, BUFFER_FROZEN, index);
-    if (!t->tracked || !requested)
+    if (!t->differentiated || !requested)
         return ir_load(f, IR_F32, BUFFER_VALUES, index);
     return ir_dload(f, BUFFER_VALUES, index, ir_element(f, gradient, element));
 }
@@ -21,7 +21,7 @@ ir_ref plan_load(tracer *t, const class_node *n, ir_ref record, uint32_t word, u
 {
     bool requested = n->requested >> slot & 1;
     ir_ref value = t_word(t, record, word),
-           gradient = t->tracked && requested ? t_word(t, record, word + 1) : value;
+           gradient = t->differentiated && requested ? t_word(t, record, word + 1) : value;
     return plan_value(t, value, gradient, requested, element);
 }
 

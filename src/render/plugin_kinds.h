@@ -50,10 +50,10 @@ typedef struct phase_class {
     render_class base;
     vec3 (*sample)(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 p, const ir_ref u[3]);
     ir_ref (*value)(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo,
-                    vec3 p); /* may run tracked */
+                    vec3 p); /* may run differentiated */
     ir_ref (*pdf)(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec3 p); /* of sample */
     /* For flakes: the area that they show in a direction, to which extinction is proportional. May run
-     * tracked. NULL: 1. most_area is a bound of it. */
+     * differentiated. NULL: 1. most_area is a bound of it. */
     ir_ref (*area)(tracer *t, const class_node *n, ir_ref record, vec3 w, vec3 p);
     ir_ref (*most_area)(tracer *t, const class_node *n, ir_ref record);
 } phase_class;
@@ -117,16 +117,18 @@ typedef struct bsdf_class {
     /* Non-delta lobes only. */
     ir_ref (*pdf)(const bsdf_context *ctx, vec3 wo);
     /* The differentiable value in the measure that was sampled (docs/theory/detached_replay.md): with delta
-     * false the sum of all non-delta lobes, else the coefficient of the discrete lobe. May run tracked. */
+     * false the sum of all non-delta lobes, else the coefficient of the discrete lobe. May run
+     * differentiated. */
     color (*value)(const bsdf_context *ctx, vec3 wo, ir_ref delta, ir_ref lobe);
-    /* Where the discrete lobe `lobe`, not a null one, leads: `sample`'s wo, but tracked and with the lobe
-     * given. NULL: it has no such lobe. */
+    /* Where the discrete lobe `lobe`, not a null one, leads: `sample`'s wo, but differentiated and with the
+     * lobe given. NULL: it has no such lobe. */
     vec3 (*lobe_direction)(const bsdf_context *ctx, ir_ref lobe);
     /* Attached sampling (PRB section 4.2): `sample`'s wo, which is no discrete lobe's, as a function of
-     * parameters and wi, with numbers and choices held. Runs tracked. NULL: sampling is detached. */
+     * parameters and wi, with numbers and choices detached. Runs differentiated. NULL: sampling is
+     * detached. */
     bsdf_attached (*attached)(const bsdf_context *ctx, const bsdf_draw *draw);
-    bool mixes; /* with `attached`: it chooses between parts, which may be attached or held. draw.wo of what
-                   is held may move */
+    bool mixes; /* with `attached`: it chooses between parts, which may be attached or detached. draw.wo of
+                   what is detached may move */
     /* Samples are attached where this is at most render_scene.attach_below. For mixtures: the roughness of
      * the part that the lobe's number names; where `lobe` is no reference, the least of all parts. Goes with
      * `attached`. */
@@ -138,7 +140,7 @@ typedef struct bsdf_class {
      * they do not. */
     bool (*directions_move_by_uv)(const scene_object *o);
     /* The coefficient of all null lobes together. NULL: that of LOBE_NULL where `null`, else 0. May run
-     * tracked. */
+     * differentiated. */
     color (*through)(const bsdf_context *ctx);
     /* The channel `albedo` (bsdf/albedo.c): the name of the parameter that it is, seen from either side; or,
      * for a material that holds others, a function of theirs. Both NULL: pi times the value toward the
@@ -190,18 +192,18 @@ typedef struct emitter_class {
     bool environment;     /* at infinity */
     bool on_shape;        /* carried by a shape (its extra words are enum area_word) */
     uint32_t pose_params; /* one bit for each parameter that moves the light. A delta light that has some runs
-                             `sample` tracked, an environment runs `locate` tracked */
+                             `sample` differentiated, an environment runs `locate` differentiated */
     emitter_sample (*sample)(tracer *t, const class_node *n, ir_ref record, vec3 ref, ir_ref u1, ir_ref u2);
     /* Radiance (delta lights: radiant intensity over squared distance) toward the reference point. May run
-     * tracked. If textures of a light on a shape need the place on the shape, it is in tracer.surface: mesh,
-     * face, b, p. */
+     * differentiated. If textures of a light on a shape need the place on the shape, it is in tracer.surface:
+     * mesh, face, b, p. */
     color (*radiance)(tracer *t, const class_node *n, ir_ref record, vec2 uv, ir_ref distance, ir_ref facing);
     /* Solid-angle density with which `sample` would have chosen the point a ray hit. */
     ir_ref (*pdf)(tracer *t, const class_node *n, ir_ref record, const emitter_hit *hit);
     /* About how much light it sends into the scene (luminance of the flux), at least 0: for the choice of
-     * lights by power. Untracked. */
+     * lights by power. Detached. */
     ir_ref (*power)(tracer *t, const class_node *n, ir_ref record);
-    /* Light tracing: a ray by four uniform numbers. Untracked. NULL: paths cannot begin there. */
+    /* Light tracing: a ray by four uniform numbers. Detached. NULL: paths cannot begin there. */
     emitter_ray (*ray)(tracer *t, const class_node *n, ir_ref record, const ir_ref u[4]);
     /* The radiance along the ray of `ray`; NULL: `radiance` at its uv. */
     color (*emission)(tracer *t, const class_node *n, ir_ref record, vec2 uv, ir_ref distance, ir_ref facing);

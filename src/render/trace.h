@@ -105,15 +105,15 @@ typedef struct tracer {
     const struct surface *surface;   /* in functions of materials */
     const struct affine_map *motion; /* how the points move that describe the current shape
                                         (shape/to_world.c); NULL: they stay */
-    bool tracked;                    /* parameter reads carry derivatives (or come from the frozen values) */
-    bool frozen;                     /* tracked reads come from BUFFER_FROZEN instead */
+    bool differentiated;             /* parameter reads carry derivatives (or come from the frozen values) */
+    bool frozen;                     /* differentiated reads come from BUFFER_FROZEN instead */
 } tracer;
 
 /* Reads what has decided the path: without derivatives, and never the frozen values. */
 static inline tracer t_deciding(const tracer *t)
 {
     tracer r = *t;
-    r.tracked = false;
+    r.differentiated = false;
     return r;
 }
 

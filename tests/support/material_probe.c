@@ -131,17 +131,19 @@ material_probe material_probe_create(const material_case *c, const char *folder)
         ir_buffer_add(s.module, "gradient", false, -1);
     trace_sample(&(tracer){.f = s.sample = ir_func_create(s.module, "sample"), .plan = p}, n, record);
     trace_at(&(tracer){.f = s.at = ir_func_create(s.module, "at"), .plan = p}, n, record);
-    trace_derivative(
-        &(tracer){.f = s.derivative = ir_func_create(s.module, "derivative"), .plan = p, .tracked = true}, n,
-        record);
+    trace_derivative(&(tracer){.f = s.derivative = ir_func_create(s.module, "derivative"),
+                               .plan = p,
+                               .differentiated = true},
+                     n, record);
     if (bsdf_of(n)->attached)
-        trace_attached(
-            &(tracer){.f = s.attached = ir_func_create(s.module, "attached"), .plan = p, .tracked = true}, n,
-            record);
+        trace_attached(&(tracer){.f = s.attached = ir_func_create(s.module, "attached"),
+                                 .plan = p,
+                                 .differentiated = true},
+                       n, record);
     if (bsdf_of(n)->attached)
         trace_slopes(
-            &(tracer){.f = s.slopes = ir_func_create(s.module, "slopes"), .plan = p, .tracked = true}, n,
-            record);
+            &(tracer){.f = s.slopes = ir_func_create(s.module, "slopes"), .plan = p, .differentiated = true},
+            n, record);
     if (ir_finish(s.module, &err) != BL_OK)
         fail_msg("%s: %s", c->name, err.text);
     arena_free(&a);

@@ -373,8 +373,8 @@ static void custom_operations_have_to_fit(void **state)
 
 /* ---- scopes ---- */
 
-/* x^2 tracked, the same expression suspended, and in a resumed scope within; x 1, which folds to x; a read; a
- * branch. */
+/* x^2 differentiated, the same expression suspended, and in a resumed scope within; x 1, which folds to x; a
+ * read; a branch. */
 static void suspended_scopes_are_constants(void **state)
 {
     (void)state;
@@ -382,7 +382,7 @@ static void suspended_scopes_are_constants(void **state)
         ir_module *m = new_module();
         m->no_fold = no_fold;
         ir_func *f = ir_func_create(m, "f");
-        ir_ref x = ir_param(f, IR_F32), zero = ir_u32(f, 0), tracked = ir_mul(f, x, x);
+        ir_ref x = ir_param(f, IR_F32), zero = ir_u32(f, 0), differentiated = ir_mul(f, x, x);
         assert_false(ir_suspend(f, true));
         ir_ref square = ir_mul(f, x, x), folded = ir_mul(f, x, ir_f32(f, 1)),
                read = ir_dload(f, VALUES, zero, zero);
@@ -394,9 +394,9 @@ static void suspended_scopes_are_constants(void **state)
         ir_ref resumed = ir_mul(f, x, square);
         ir_suspend(f, true);
         assert_true(ir_suspend(f, false));
-        assert_false(ir_same(square, tracked));
-        assert_true(ir_same(ir_mul(f, x, x), tracked));
-        ir_ref sum = ir_add(f, ir_add(f, tracked, square),
+        assert_false(ir_same(square, differentiated));
+        assert_true(ir_same(ir_mul(f, x, x), differentiated));
+        ir_ref sum = ir_add(f, ir_add(f, differentiated, square),
                             ir_add(f, ir_add(f, folded, chosen), ir_add(f, read, resumed)));
         ended(f, sum);
         ir_func *jvp = ad_jvp(f), *vjp = ad_vjp(f), *again = ad_jvp(vjp);

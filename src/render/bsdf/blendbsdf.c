@@ -6,8 +6,8 @@
  *
  * Attached, a part k is sampled with the number p_k of the blend's density q = p_0 q_0 + p_1 q_1, and stands
  * for the share p_k q_k / q of the value; both shares add up to 1 whatever parameters are, so the value is
- * divided by q. Where a part is attached and the other one is held, samples of that one stay where they are,
- * and see their share change. */
+ * divided by q. Where a part is attached and the other one is detached, samples of that one stay where they
+ * are, and see their share change. */
 #include "render/classes.h"
 
 enum { OWN_LOBES = 8 }; /* bits for the lobes of the other classes */
@@ -129,15 +129,16 @@ static ir_ref blend_roughness(const bsdf_context *ctx, ir_ref lobe)
                  : ir_min(f, r[0], r[1]);
 }
 
-/* A part's, which is held where the lobe says so. */
+/* A part's, which is detached where the lobe says so. */
 static bsdf_attached part_attached(const bsdf_context *part, const bsdf_draw *draw)
 {
     tracer *t = part->t;
     bsdf_attached a = bsdf_attach(part, draw);
     if (bsdf_mixes(part->n))
         return a;
-    ir_ref held = bsdf_detached(t, draw->lobe);
-    return (bsdf_attached){v3_select(t, held, draw->wo, a.wo), ir_select(t->f, held, t_f32(t, 1), a.density)};
+    ir_ref detached = bsdf_detached(t, draw->lobe);
+    return (bsdf_attached){v3_select(t, detached, draw->wo, a.wo),
+                           ir_select(t->f, detached, t_f32(t, 1), a.density)};
 }
 
 static bsdf_attached blend_attached(const bsdf_context *ctx, const bsdf_draw *draw)

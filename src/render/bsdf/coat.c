@@ -57,12 +57,12 @@ bsdf_attached coat_attached(const bsdf_context *ctx, vec2 alpha, ir_ref p, const
     tracer *t = ctx->t;
     const class_node *n = ctx->n;
     ir_func *f = t->f;
-    ir_ref held = bsdf_detached(t, draw->lobe), base = is_base(t, draw->lobe), one = t_f32(t, 1);
-    bsdf_attached r = {v3_select(t, held, draw->wo, mirrored(ctx, alpha, draw->u1, draw->u2)), one};
+    ir_ref detached = bsdf_detached(t, draw->lobe), base = is_base(t, draw->lobe), one = t_f32(t, 1);
+    bsdf_attached r = {v3_select(t, detached, draw->wo, mirrored(ctx, alpha, draw->u1, draw->u2)), one};
     facet a = facet_reflecting(t, ctx->wi, r.wo);
     ir_ref both = coat_pdf(t, n, alpha, p, &a), coat = coat_pdf(t, n, alpha, one, &a),
            part = ir_select(f, base, ir_sub(f, one, p), p);
-    ir_ref own = ir_select(f, held, ir_select(f, base, base_pdf(t, &a), coat), one);
+    ir_ref own = ir_select(f, detached, ir_select(f, base, base_pdf(t, &a), coat), one);
     r.density = t_ratio(t, both, ir_mul(f, part, own));
     return r;
 }

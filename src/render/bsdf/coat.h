@@ -10,7 +10,8 @@
 
 vec3 coat_sample(const bsdf_context *ctx, vec2 alpha, ir_ref p, ir_ref u_lobe, ir_ref u1, ir_ref u2);
 ir_ref coat_pdf(tracer *t, const class_node *n, vec2 alpha, ir_ref p, const facet *a);
-/* Attached sampling (bsdf_class.attached) of the coat; the base, COAT_BASE in the lobe's number, is held. */
+/* Attached sampling (bsdf_class.attached) of the coat; the base, COAT_BASE in the lobe's number, is
+ * detached. */
 enum { COAT_BASE = 1 };
 ir_ref coat_lobe(tracer *t, const class_node *n, ir_ref p, ir_ref u_lobe); /* the sample's lobe number */
 /* A bit of the variant, above those of microfacet_attached_variant: the coat may be smooth enough to be

@@ -70,11 +70,12 @@ facet_sample facet_scatter(tracer *t, vec3 from, vec3 m, ir_ref cosine, const fr
 
 static const float critical_share = 0.2f;
 
-facet_critical facet_critical_normal(tracer *t, ir_ref held, ir_ref index, vec3 from, ir_ref u1, ir_ref u2)
+facet_critical facet_critical_normal(tracer *t, ir_ref detached, ir_ref index, vec3 from, ir_ref u1,
+                                     ir_ref u2)
 {
     ir_func *f = t->f;
     ir_ref one = t_f32(t, 1), share = t_f32(t, critical_share),
-           denser = ir_and(f, held, ir_lt(f, index, one));
+           denser = ir_and(f, detached, ir_lt(f, index, one));
     ir_ref left = ir_mul(f, ir_max(f, ir_sub(f, u1, share), t_f32(t, 0)), t_f32(t, 1 / (1 - critical_share)));
     ir_ref sine2 = ir_sub(f, one, t_sqr(t, ir_mul(f, u1, t_f32(t, 1 / critical_share)))); /* of t */
     ir_ref cosine = t_safe_sqrt(t, ir_sub(f, one, ir_mul(f, t_sqr(t, index), sine2)));
@@ -85,7 +86,7 @@ facet_critical facet_critical_normal(tracer *t, ir_ref held, ir_ref index, vec3 
     };
 }
 
-ir_ref facet_critical_density(tracer *t, ir_ref held, const facet *a, ir_ref usual)
+ir_ref facet_critical_density(tracer *t, ir_ref detached, const facet *a, ir_ref usual)
 {
     ir_func *f = t->f;
     ir_ref one = t_f32(t, 1), n2 = t_sqr(t, a->n),
@@ -93,6 +94,6 @@ ir_ref facet_critical_density(tracer *t, ir_ref held, const facet *a, ir_ref usu
     ir_ref crosses = ir_gt(f, square, t_f32(t, 0)), across = ir_sqrt(f, ir_select(f, crosses, square, one));
     ir_ref density = ir_div(f, ir_mul(f, a->wi_m, t_f32(t, 0.15915494309189533577f)), ir_mul(f, n2, across));
     ir_ref critical = ir_mul(f, ir_select(f, crosses, density, t_f32(t, 0)), t_f32(t, critical_share));
-    return ir_select(f, ir_and(f, held, ir_lt(f, a->n, one)),
+    return ir_select(f, ir_and(f, detached, ir_lt(f, a->n, one)),
                      t_mad(t, usual, t_f32(t, 1 - critical_share), critical), usual);
 }

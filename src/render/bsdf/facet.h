@@ -44,16 +44,17 @@ facet_sample facet_scatter(tracer *t, vec3 from, vec3 m, ir_ref cosine, const fr
  * cos i / (2 pi n^2 cos t).
  *
  * Not where samples are attached: the weight of a usual normal, divided by the density of both, falls from a
- * number to 0 where cos t leaves 0, and a sample that moves jumps when it comes there. `held`, a bool, says
- * where samples are not attached. */
+ * number to 0 where cos t leaves 0, and a sample that moves jumps when it comes there. `detached`, a bool,
+ * says where samples are not attached. */
 typedef struct facet_critical {
     ir_ref chosen; /* bool: m is such a normal; */
     vec3 m;
     ir_ref rest; /* else u1, uniform again, for the usual ones */
 } facet_critical;
 /* from.z > 0; index: as `from` sees it. */
-facet_critical facet_critical_normal(tracer *t, ir_ref held, ir_ref index, vec3 from, ir_ref u1, ir_ref u2);
+facet_critical facet_critical_normal(tracer *t, ir_ref detached, ir_ref index, vec3 from, ir_ref u1,
+                                     ir_ref u2);
 /* The density of the facet's normal with that share; usual: of the others. */
-ir_ref facet_critical_density(tracer *t, ir_ref held, const facet *a, ir_ref usual);
+ir_ref facet_critical_density(tracer *t, ir_ref detached, const facet *a, ir_ref usual);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Fresnel's equations. They may run tracked with respect to the indices, so nothing here divides by zero or
- * takes the root of zero where a derivative exists, not even on the side of a select that is not taken: a
- * factor of 0 does not undo a NaN. */
+ * Fresnel's equations. They may run differentiated with respect to the indices, so nothing here divides by
+ * zero or takes the root of zero where a derivative exists, not even on the side of a select that is not
+ * taken: a factor of 0 does not undo a NaN. */
 #include "render/bsdf/fresnel.h"
 
 /* half of r_s^2 + r_p^2. Snell: sin_t = sin_i / eta_it. Equal indices reflect nothing and grazing light is

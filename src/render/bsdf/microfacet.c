@@ -196,7 +196,7 @@ ir_ref microfacet_visible(tracer *t, microfacet_kind kind, vec2 alpha, vec3 v)
 
 ir_ref microfacet_root(tracer *t, ir_ref v)
 {
-    return t->tracked ? ir_sqrt(t->f, ir_max(t->f, v, t_f32(t, 1e-12f))) : t_safe_sqrt(t, v);
+    return t->differentiated ? ir_sqrt(t->f, ir_max(t->f, v, t_f32(t, 1e-12f))) : t_safe_sqrt(t, v);
 }
 
 static vec3 sample_cap(tracer *t, vec2 alpha, vec3 wi, ir_ref u1, ir_ref u2)

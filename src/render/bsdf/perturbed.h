@@ -7,7 +7,7 @@
 
 struct perturbed_class {
     bsdf_class bsdf;
-    /* The new normal in the frame of the shading normal, of unit length. May run tracked. */
+    /* The new normal in the frame of the shading normal, of unit length. May run differentiated. */
     vec3 (*normal)(const bsdf_context *ctx);
 };
 

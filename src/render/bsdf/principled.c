@@ -16,7 +16,7 @@
  * transmits by glass and F. The weights of parts may be 0 while they are differentiated: then no part is left
  * out (docs/theory/support.md).
  *
- * Attached, facets and the coat go along, each as far as it is smooth enough, and the base is held; the
+ * Attached, facets and the coat go along, each as far as it is smooth enough, and the base is detached; the
  * choices between them keep their probabilities (integrator/motion/attached_lobe.c).
  *
  * The index is the parameter `eta` or, where that is not given, `specular`, which says the reflectance at
@@ -261,7 +261,7 @@ static ir_ref parts_at(const bsdf_context *ctx, vec3 wo, part_density out[PARTS]
     facet a = facet_of(ctx, index_at(t, ctx->n, ctx->record).eta, wo);
     choice c = choice_at(ctx);
     ir_ref normal = normal_density(ctx, &a), no_facet = ir_sub(f, one, c.facet), cosine = ir_abs(f, a.wo_m);
-    if (t->tracked) /* exactly 0 only of what is refracted along the facet, where it says nothing */
+    if (t->differentiated) /* exactly 0 only of what is refracted along the facet, where it says nothing */
         cosine = ir_select(f, ir_gt(f, cosine, zero), cosine, one);
     ir_ref mirrored = ir_div(f, t_f32(t, 0.25f), cosine);
     out[FACET] = (part_density){c.facet, ir_mul(f, normal, mirrored)};
@@ -376,12 +376,12 @@ static bsdf_attached principled_attached(const bsdf_context *ctx, const bsdf_dra
 {
     tracer *t = ctx->t;
     ir_func *f = t->f;
-    ir_ref held = bsdf_detached(t, draw->lobe);
+    ir_ref detached = bsdf_detached(t, draw->lobe);
     ir_ref chosen[PARTS] = {
         [COAT] = t_has_bit(t, draw->lobe, LOBE_COAT), [BASE] = t_has_bit(t, draw->lobe, LOBE_BASE)};
     ir_ref reflects = ir_gt(f, ir_mul(f, ctx->wi.z, draw->wo.z), t_f32(t, 0)), none = {0};
     scattered s = scatter(ctx, chosen[COAT], reflects, none, draw->u1, draw->u2);
-    bsdf_attached r = {.wo = v3_select(t, held, draw->wo, s.to.wo)};
+    bsdf_attached r = {.wo = v3_select(t, detached, draw->wo, s.to.wo)};
     part_density part[PARTS];
     parts_at(ctx, r.wo, part);
     ir_ref chance = part[FACET].chance, own = part[FACET].own, others = t_f32(t, 0);
@@ -395,7 +395,7 @@ static bsdf_attached principled_attached(const bsdf_context *ctx, const bsdf_dra
     }
     /* the facet's chance, whose derivative may be without bound, cancels in its own */
     ir_ref density = ir_add(f, own, t_ratio(t, others, chance));
-    r.density = ir_select(f, held, t_ratio(t, density, own), density);
+    r.density = ir_select(f, detached, t_ratio(t, density, own), density);
     return r;
 }
 

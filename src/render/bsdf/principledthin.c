@@ -12,10 +12,10 @@
  * One of the four is sampled by the weights and rates. Weights may be 0 while they are differentiated: then
  * no part is left out (docs/theory/support.md).
  *
- * Attached, facets go along, each way as far as it is smooth enough, and what is diffuse is held
+ * Attached, facets go along, each way as far as it is smooth enough, and what is diffuse is detached
  * (integrator/motion/attached_lobe.c). Transmission ends in a step, where m is at right angles to wo, over
- * which attached samples would move. So near there a share of its samples is held, which grows to 1 at the
- * step: to the integrator another part of the mixture. */
+ * which attached samples would move. So near there a share of its samples is detached, which grows to 1 at
+ * the step: to the integrator another part of the mixture. */
 #include "render/bsdf/principled_lobes.h"
 
 #include <math.h>
@@ -25,9 +25,9 @@ static const float inverse_pi = 0.31830988618379067154f;
 enum { RATE_REFLECTION, RATE_TRANSMISSION, RATE_BASE, RATE_THROUGH, RATES };
 /* Of the class: this, and microfacet_attached_choice. */
 enum { ATTACHES = 32 };
-/* Of a sample's number, where it attaches: it is diffuse, of the share that is held, goes through. */
+/* Of a sample's number, where it attaches: it is diffuse, of the share that is detached, goes through. */
 enum { LOBE_DIFFUSE = 1, LOBE_STEP = 2, LOBE_THROUGH = 4 };
-/* How far from the step samples are held: -wo.m over wi.m is 1 where m is the normal. */
+/* How far from the step samples are detached: -wo.m over wi.m is 1 where m is the normal. */
 static const float step_width = 0.5f;
 
 /* ---- loading ---- */
@@ -172,7 +172,7 @@ static ir_ref side(tracer *t, ir_ref crosses, ir_ref stays)
 typedef struct parts {
     ir_ref facet, facet_own, diffuse, diffuse_own;
     ir_ref valid, sees; /* bool: the direction can be sampled; facets lead there */
-    ir_ref step;        /* share of what facets transmit that is held */
+    ir_ref step;        /* share of what facets transmit that is detached */
 } parts;
 
 /* 1 at the step and 0 from step_width on, and at both ends as flat as a parabola: the variance of what
@@ -238,13 +238,13 @@ static vec3 to_side(tracer *t, vec3 wi, ir_ref crosses, vec3 wo)
     return facet_flipped(t, wi, v3_select(t, crosses, mirrored(t, wo), wo));
 }
 
-/* u: a number for the choice between what is held of transmission and what is not. */
+/* u: a number for the choice between what is detached of transmission and what is not. */
 static ir_ref number_of(const bsdf_context *ctx, vec3 wo, ir_ref is_facet, ir_ref crosses, ir_ref u)
 {
     tracer *t = ctx->t;
     ir_func *f = t->f;
-    ir_ref none = t_u32(t, 0), held = ir_and(f, crosses, ir_lt(f, u, parts_at(ctx, wo).step));
-    ir_ref of_facet = ir_select(f, held, t_u32(t, LOBE_STEP), none);
+    ir_ref none = t_u32(t, 0), detached = ir_and(f, crosses, ir_lt(f, u, parts_at(ctx, wo).step));
+    ir_ref of_facet = ir_select(f, detached, t_u32(t, LOBE_STEP), none);
     return ir_or(f, ir_select(f, is_facet, of_facet, t_u32(t, LOBE_DIFFUSE)),
                  ir_select(f, crosses, t_u32(t, LOBE_THROUGH), none));
 }
@@ -286,11 +286,11 @@ static bsdf_attached thin_attached(const bsdf_context *ctx, const bsdf_draw *dra
 {
     tracer *t = ctx->t;
     ir_func *f = t->f;
-    ir_ref held = bsdf_detached(t, draw->lobe), diffuse = t_has_bit(t, draw->lobe, LOBE_DIFFUSE);
+    ir_ref detached = bsdf_detached(t, draw->lobe), diffuse = t_has_bit(t, draw->lobe, LOBE_DIFFUSE);
     ir_ref crosses = t_has_bit(t, draw->lobe, LOBE_THROUGH);
     ir_ref zero = t_f32(t, 0), one = t_f32(t, 1);
     vec3 out = scatter(ctx, crosses, draw->u1, draw->u2).wo;
-    bsdf_attached r = {.wo = v3_select(t, held, draw->wo, to_side(t, ctx->wi, crosses, out))};
+    bsdf_attached r = {.wo = v3_select(t, detached, draw->wo, to_side(t, ctx->wi, crosses, out))};
     parts p = parts_at(ctx, r.wo);
     ir_ref facet_own = ir_select(f, p.sees, p.facet_own, zero),
            own = ir_select(f, diffuse, p.diffuse_own, facet_own);
@@ -298,7 +298,7 @@ static bsdf_attached thin_attached(const bsdf_context *ctx, const bsdf_draw *dra
     ir_ref chance = ir_select(f, diffuse, p.diffuse, p.facet),
            others = ir_select(f, diffuse, of_facet, of_diffuse);
     ir_ref density = ir_add(f, own, t_ratio(t, others, chance));
-    density = ir_select(f, held, t_ratio(t, density, own), density);
+    density = ir_select(f, detached, t_ratio(t, density, own), density);
     ir_ref share = ir_select(f, t_has_bit(t, draw->lobe, LOBE_STEP), p.step, ir_sub(f, one, p.step));
     r.density = t_ratio(t, density, ir_select(f, diffuse, one, share));
     return r;

@@ -111,12 +111,13 @@ static ir_ref density_at(tracer *t, microfacet_kind kind, ir_ref alpha, vec3 wi,
     return ir_div(f, d, beckmann_area(t, sine, wi.z, beckmann_edge(t, sine, wi.z)));
 }
 
-/* The density over what it is: always 1, but where the trace is tracked its derivative is the density's,
- * relative to the density. So a node that stays where it is counts for more or less as alpha changes. */
+/* The density over what it is: always 1, but where the trace is differentiated its derivative is the
+ * density's, relative to the density. So a node that stays where it is counts for more or less as alpha
+ * changes. */
 static ir_ref relative(tracer *t, ir_ref density)
 {
-    return t->tracked ? ir_div(t->f, density, ir_max(t->f, ir_detach(t->f, density), t_f32(t, 1e-30f)))
-                      : t_f32(t, 1);
+    return t->differentiated ? ir_div(t->f, density, ir_max(t->f, ir_detach(t->f, density), t_f32(t, 1e-30f)))
+                             : t_f32(t, 1);
 }
 
 /* ---- from one direction ---- */

@@ -72,8 +72,8 @@ static vec3 sampled_normal(const bsdf_context *ctx, vec3 from, ir_ref index, ir_
     microfacets facets = microfacets_of(ctx->n, microfacet_alpha(ctx));
     if (!plan_wants(ctx->n, "eta"))
         return microfacet_sample(t, &facets, from, u1, u2);
-    ir_ref held = microfacet_detached(t, ctx->n, facets.alpha);
-    facet_critical near = facet_critical_normal(t, held, index, from, u1, u2);
+    ir_ref detached = microfacet_detached(t, ctx->n, facets.alpha);
+    facet_critical near = facet_critical_normal(t, detached, index, from, u1, u2);
     return v3_select(t, near.chosen, near.m, microfacet_sample(t, &facets, from, near.rest, u2));
 }
 
@@ -93,7 +93,8 @@ static ir_ref normal_density(const bsdf_context *ctx, const facet *a)
 static ir_ref leaving_cosine(tracer *t, const facet *a)
 {
     ir_ref cosine = ir_abs(t->f, a->wo_m);
-    return t->tracked ? ir_select(t->f, ir_gt(t->f, cosine, t_f32(t, 0)), cosine, t_f32(t, 1)) : cosine;
+    return t->differentiated ? ir_select(t->f, ir_gt(t->f, cosine, t_f32(t, 0)), cosine, t_f32(t, 1))
+                             : cosine;
 }
 
 static ir_ref roughdielectric_pdf(const bsdf_context *ctx, vec3 wo)
@@ -193,12 +194,12 @@ static color refraction_limit_value(const bsdf_context *ctx, vec3 wo)
 {
     tracer *t = ctx->t;
     tracer deciding = t_deciding(t);
-    bsdf_context tracked = *ctx, detached = bsdf_read_by(ctx, &deciding);
-    tracked.wi = detached.wi = v3_detach(t, ctx->wi), wo = v3_detach(t, wo);
+    bsdf_context differentiated = *ctx, detached = bsdf_read_by(ctx, &deciding);
+    differentiated.wi = detached.wi = v3_detach(t, ctx->wi), wo = v3_detach(t, wo);
     facet a = refraction_limit_facet(t, eta_seen_from(&detached), detached.wi, wo);
     color refracted = refracted_at(&detached, &a, fresnel_dielectric(t, a.wi_m, a.n).reflectance);
-    ir_ref growth =
-        ir_mul(t->f, facets_at(&detached, &a), refraction_limit_growth(t, &a, eta_seen_from(&tracked)));
+    ir_ref growth = ir_mul(t->f, facets_at(&detached, &a),
+                           refraction_limit_growth(t, &a, eta_seen_from(&differentiated)));
     return color_select(t, a.valid, color_scale(t, refracted, growth), color_all(t_f32(t, 0)));
 }
 

@@ -5,8 +5,8 @@
  *
  * A homogeneous medium has the same extinction everywhere, so transmittance is an exponential. In a
  * heterogeneous one it varies; it exists within the box (along the world's axes) around the unit cube of the
- * volume `sigma_t`, as in Mitsuba, and is tracked with a majorant, a number that no channel's extinction
- * exceeds.
+ * volume `sigma_t`, as in Mitsuba, and is differentiated with a majorant, a number that no channel's
+ * extinction exceeds.
  *
  * Volumes of many voxels have bounds of their own in each of a number of cells of the unit cube, so that what
  * is thin or empty is crossed in long steps; and bounds from below, for what is crossed without a choice

@@ -26,7 +26,7 @@ enum medium_word {
     0.05f /* of a tentative collision to be real, but where DRT paths find what is 0                         \
            */
 
-/* Both media, at a point p of the world. May run tracked. */
+/* Both media, at a point p of the world. May run differentiated. */
 color medium_extinction(tracer *t, const class_node *n, ir_ref record, vec3 p);
 bool medium_emits(const class_node *n); /* it has an emission */
 color medium_emission(tracer *t, const class_node *n, ir_ref record, vec3 p);

@@ -202,11 +202,12 @@ typedef struct mesh_vertices {
     ir_ref from;
     uint32_t components;
 } mesh_vertices;
-/* The components of vertex `index` (u32). May run tracked. */
+/* The components of vertex `index` (u32). May run differentiated. */
 void mesh_vertex(tracer *t, const mesh_vertices *array, ir_ref index, ir_ref *out);
 ir_ref mesh_positions_requested(tracer *t, ir_ref mesh); /* bool: the plan's parameters move them; mesh: data
                                                             of triangles, where plan.moves has them at all */
-/* The colour of an attribute at the surface that is being looked at (tracer.surface). May run tracked. */
+/* The colour of an attribute at the surface that is being looked at (tracer.surface). May run
+ * differentiated. */
 color mesh_attribute_at(tracer *t, uint32_t attribute, bool of_faces);
 
 /* ---- shape/to_world.c: shapes that move with their to_world ---- */

@@ -326,7 +326,7 @@ static void triangle_interact(tracer *t, const shape_hit *hit, interaction *si)
     triangle at;
     at.v0 = v3_load(t, hit->entry, 0), at.e1 = v3_load(t, hit->entry, 3), at.e2 = v3_load(t, hit->entry, 6);
     vec2 b = {hit->u, hit->v};
-    if (t->tracked && t->plan->moves & MOVE_POSITIONS) {
+    if (t->differentiated && t->plan->moves & MOVE_POSITIONS) {
         at = moved_triangle(t, hit->data, t_word(t, hit->entry, BVH_ENTRY_PRIMITIVE));
         si->b = b = ray_coordinates(t, hit->o, hit->d, &at);
     }

@@ -3,7 +3,8 @@
  * to_world M is requested keeps for it a place record, and what moves with M is described by the motion away
  * from where the shape is,
  *
- *   R = 1 + (M - M0) M0^-1, M tracked (or frozen), M0 the same values detached (its inverse stands in the
+ *   R = 1 + (M - M0) M0^-1, M differentiated (or frozen), M0 the same values detached (its inverse stands in
+ *   the
  *   record),
  *
  * exactly the identity with M's derivatives, whatever the kind of shape: points go by R, vectors by its upper

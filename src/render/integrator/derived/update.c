@@ -82,7 +82,7 @@ ir_ref gradient_number(tracer *t, ir_ref element, bool fixed_point)
 static ir_func *make_adjoint(ir_module *m, const plan *p, const class_node *n, bool fixed_point)
 {
     ir_func *f = ir_func_create(m, n->cls->plugin.name);
-    tracer t = {.f = f, .plan = p, .tracked = true};
+    tracer t = {.f = f, .plan = p, .differentiated = true};
     ir_ref record = ir_param(f, IR_U32), element = element_param(p, f);
     if (n->requested >> PLAN_DERIVED_SLOT & 1) {
         part derived = derive(&t, n, record, element);
@@ -104,7 +104,7 @@ static ir_func *make_adjoint(ir_module *m, const plan *p, const class_node *n, b
 static ir_func *make_tangent(ir_module *m, const plan *p, const class_node *n)
 {
     ir_func *f = ir_func_create(m, n->cls->plugin.name);
-    tracer t = {.f = f, .plan = p, .tracked = true};
+    tracer t = {.f = f, .plan = p, .differentiated = true};
     ir_ref record = ir_param(f, IR_U32), element = element_param(p, f);
     part derived = derive(&t, n, record, element);
     ir_ref *tangents = arena_alloc(&m->arena, derived.count * sizeof *tangents);

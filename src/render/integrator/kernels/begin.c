@@ -15,7 +15,7 @@ void walk_begin(walk *w, ir_func *f)
     w->sampler = p->scene->sampler ? sampler_of(p->scene->sampler) : &sampler_independent;
     w->t = (tracer){.f = f, .plan = p};
     motion_choose(w);
-    w->holds = w->attaches && vertex_some_mix(p);
+    w->some_lobes_detached = w->attaches && vertex_some_mix(p);
     vertex_shape_functions(w);
     vertex_bsdf_functions(w);
     if (w->volumetric)

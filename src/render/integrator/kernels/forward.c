@@ -41,9 +41,9 @@ static void state_forward(walk *w, loop_state *s, forward_state *p)
 
 /* The detached value with the derivative of the differentiated one. The latter's own value is not used, so
  * its computation falls away. */
-static color with_derivative(tracer *t, color value, color tracked)
+static color with_derivative(tracer *t, color value, color differentiated)
 {
-    COLOR_EACH(r, ir_replace_grad(t->f, value.c[c], tracked.c[c]));
+    COLOR_EACH(r, ir_replace_grad(t->f, value.c[c], differentiated.c[c]));
     return r;
 }
 
@@ -108,9 +108,9 @@ static ir_ref step(const walk *kernel, forward_state *p)
     if (drt_any(w))
         drt_enter(w, &p->drt_path);
     walk_vertex v = walk_visit(w, p->at);
-    color for_light, for_sample, light_tracked, sample_tracked;
+    color for_light, for_sample, light_differentiated, sample_differentiated;
     walk_values(w, &v, false, &for_light, &for_sample);
-    walk_values(w, &v, true, &light_tracked, &sample_tracked);
+    walk_values(w, &v, true, &light_differentiated, &sample_differentiated);
     color weight = throughput_whole(w, &p->b), arrived = weight;
     if (w->media)
         arrived = color_mul(t, weight, flight_weight(w, &v.flight, p->at.share));
@@ -118,12 +118,12 @@ static ir_ref step(const walk *kernel, forward_state *p)
         drt_offer(w, &p->drt_path, &v, &p->at, &p->b, ir_not(t->f, p->drt_path.on));
     throughput before = p->b;
     throughput_fly(w, &v, &p->b);
-    color found = contribution(w, &v, &p->at, with_derivative(t, for_light, light_tracked));
+    color found = contribution(w, &v, &p->at, with_derivative(t, for_light, light_differentiated));
     if (drt_any(w))
         gather(w, p, &p->b, found);
     passage onward = throughput_pass(w, p->at.depth, &v, for_sample, &p->b);
-    color factor =
-        color_scale(t, with_derivative(t, for_sample, sample_tracked), ir_detach(t->f, onward.inverse_pdf));
+    color factor = color_scale(t, with_derivative(t, for_sample, sample_differentiated),
+                               ir_detach(t->f, onward.inverse_pdf));
     color added = color_mul(t, arrived, found), next = color_mul(t, arrived, factor);
     if (w->media && emission_any(w)) {
         color emitted =

@@ -34,9 +34,9 @@ static ir_ref step(walk *w, check_state *p)
     if (w->media)
         p->weight = color_mul(t, p->weight, flight_weight(w, &v.flight, p->at.share));
     throughput_fly(w, &v, &p->b);
-    color for_light, for_sample, light_tracked, sample_tracked, scale = color_all(t_f32(t, 0));
+    color for_light, for_sample, light_differentiated, sample_differentiated, scale = color_all(t_f32(t, 0));
     walk_values(w, &v, false, &for_light, &for_sample);
-    walk_values(w, &v, true, &light_tracked, &sample_tracked);
+    walk_values(w, &v, true, &light_differentiated, &sample_differentiated);
     bool lights = w->plan->scene->emitters.count > 0;
     if (lights && w->next_event)
         scale = walk_light_scale(w, &v, &p->at, w->volumetric);
@@ -48,11 +48,11 @@ static ir_ref step(walk *w, check_state *p)
     for (int c = 0; lights && c < 3; c++) {
         ir_ref term = ir_mul(f, hit.c[c], hit_mis);
         if (w->next_event)
-            term = t_mad(t, ir_mul(f, light.c[c], light_tracked.c[c]), scale.c[c], term);
+            term = t_mad(t, ir_mul(f, light.c[c], light_differentiated.c[c]), scale.c[c], term);
         p->radiance.c[c] = t_mad(t, p->weight.c[c], term, p->radiance.c[c]);
     }
     passage onward = throughput_pass(w, p->at.depth, &v, for_sample, &p->b);
-    p->weight = color_mul(t, p->weight, color_scale(t, sample_tracked, onward.inverse_pdf));
+    p->weight = color_mul(t, p->weight, color_scale(t, sample_differentiated, onward.inverse_pdf));
     walk_ray differentiated = w->motion->chains ? attached_next_ray(w, &v) : p->at.attached.now;
     p->at = walk_next(w, p->at, &v, onward.alive);
     p->at.attached.now = differentiated;

@@ -19,10 +19,11 @@ static vec3 vec3_param(ir_func *f)
 typedef color (*medium_colour)(tracer *t, const class_node *n, ir_ref record, vec3 p);
 
 static ir_func *make_colour(walk *w, const class_node *n, const char *name, medium_colour colour,
-                            bool tracked)
+                            bool differentiated)
 {
     ir_func *f = ir_func_create(w->t.f->module, name);
-    tracer t = {.f = f, .plan = w->plan, .tracked = tracked, .frozen = w->pass == RENDER_FROZEN};
+    tracer t = {
+        .f = f, .plan = w->plan, .differentiated = differentiated, .frozen = w->pass == RENDER_FROZEN};
     ir_ref record = ir_param(f, IR_U32);
     color c = colour(&t, n, record, vec3_param(f));
     ir_return(f, c.c, 3);
@@ -77,10 +78,11 @@ static ir_func *make_cell(walk *w, const class_node *n)
 }
 
 /* record, direction 3, p 3 -> projected area of the microflakes; 1 if there are none */
-static ir_func *make_area(walk *w, const class_node *n, bool tracked)
+static ir_func *make_area(walk *w, const class_node *n, bool differentiated)
 {
-    ir_func *f = ir_func_create(w->t.f->module, tracked ? "area_tracked" : "area");
-    tracer t = {.f = f, .plan = w->plan, .tracked = tracked, .frozen = w->pass == RENDER_FROZEN};
+    ir_func *f = ir_func_create(w->t.f->module, differentiated ? "area_tracked" : "area");
+    tracer t = {
+        .f = f, .plan = w->plan, .differentiated = differentiated, .frozen = w->pass == RENDER_FROZEN};
     ir_ref record = ir_param(f, IR_U32);
     vec3 d = vec3_param(f), p = vec3_param(f);
     ir_ref area = phase_of(n)->area ? phase_of(n)->area(&t, n, record, d, p) : t_f32(&t, 1);
@@ -107,11 +109,11 @@ static void area_functions(walk *w)
         w->flakes |= phase_of(p->phases.data[i])->area != NULL;
     if (!w->flakes)
         return;
-    w->fn.area = arena_alloc(a, size), w->fn.area_tracked = arena_alloc(a, size),
+    w->fn.area = arena_alloc(a, size), w->fn.area_differentiated = arena_alloc(a, size),
     w->fn.most_area = arena_alloc(a, size);
     for (uint32_t i = 0; i < p->phases.count; i++) {
         w->fn.area[i] = make_area(w, p->phases.data[i], false),
-        w->fn.area_tracked[i] = make_area(w, p->phases.data[i], true);
+        w->fn.area_differentiated[i] = make_area(w, p->phases.data[i], true);
         w->fn.most_area[i] = make_most_area(w, p->phases.data[i]);
     }
 }
@@ -146,21 +148,23 @@ void flight_functions(walk *w)
     arena *a = &w->t.f->module->arena;
     uint32_t n = p->media.count;
     size_t size = n * sizeof(ir_func *);
-    w->fn.extinction = arena_alloc(a, size), w->fn.extinction_tracked = arena_alloc(a, size);
-    w->fn.albedo = arena_alloc(a, size), w->fn.albedo_tracked = arena_alloc(a, size),
+    w->fn.extinction = arena_alloc(a, size), w->fn.extinction_differentiated = arena_alloc(a, size);
+    w->fn.albedo = arena_alloc(a, size), w->fn.albedo_differentiated = arena_alloc(a, size),
     w->fn.bounds = arena_alloc(a, size);
     w->fn.into = arena_alloc(a, size), w->fn.cell = arena_alloc(a, size);
     if (emission_any(w))
-        w->fn.emission = arena_alloc(a, size), w->fn.emission_tracked = arena_alloc(a, size);
+        w->fn.emission = arena_alloc(a, size), w->fn.emission_differentiated = arena_alloc(a, size);
     for (uint32_t i = 0; i < n; i++) {
         const class_node *medium = p->media.data[i];
         w->fn.extinction[i] = make_colour(w, medium, "extinction", medium_extinction, false);
-        w->fn.extinction_tracked[i] = make_colour(w, medium, "extinction_tracked", medium_extinction, true);
+        w->fn.extinction_differentiated[i] =
+            make_colour(w, medium, "extinction_tracked", medium_extinction, true);
         w->fn.albedo[i] = make_colour(w, medium, "albedo", medium_albedo, false);
-        w->fn.albedo_tracked[i] = make_colour(w, medium, "albedo_tracked", medium_albedo, true);
+        w->fn.albedo_differentiated[i] = make_colour(w, medium, "albedo_tracked", medium_albedo, true);
         if (emission_any(w)) {
             w->fn.emission[i] = make_colour(w, medium, "emission", medium_emission, false);
-            w->fn.emission_tracked[i] = make_colour(w, medium, "emission_tracked", medium_emission, true);
+            w->fn.emission_differentiated[i] =
+                make_colour(w, medium, "emission_tracked", medium_emission, true);
         }
         w->fn.bounds[i] = make_bounds(w, medium);
         w->fn.into[i] = make_into(w, medium), w->fn.cell[i] = make_cell(w, medium);
@@ -170,10 +174,11 @@ void flight_functions(walk *w)
 }
 
 /* A coefficient at p, which is detached unless the motion moves stretches. */
-static color call_colour(walk *w, const walk_stretch *s, ir_func *const *functions, vec3 p, bool tracked)
+static color call_colour(walk *w, const walk_stretch *s, ir_func *const *functions, vec3 p,
+                         bool differentiated)
 {
     BL_ASSERT(functions, "a coefficient that no medium has, in pass %d", (int)w->pass);
-    if (!w->motion->moves_stretches || !tracked)
+    if (!w->motion->moves_stretches || !differentiated)
         p = v3_detach(&w->t, p);
     ir_ref in[4] = {s->record, p.x, p.y, p.z};
     color c;
@@ -182,17 +187,17 @@ static color call_colour(walk *w, const walk_stretch *s, ir_func *const *functio
 }
 
 /* Projected area of the microflakes at p, along the stretch. */
-static ir_ref stretch_area(walk *w, const walk_stretch *s, vec3 p, bool tracked)
+static ir_ref stretch_area(walk *w, const walk_stretch *s, vec3 p, bool differentiated)
 {
     tracer *t = &w->t;
     vec3 d = v3_detach(t, s->d);
-    if (w->motion->moves_stretches && tracked)
+    if (w->motion->moves_stretches && differentiated)
         d = v3_normalize(t, v3_add(t, d, s->motion.turn));
     else
         p = v3_detach(t, p);
     ir_ref in[7] = {t_word(t, s->medium, MEDIUM_PHASE_RECORD), d.x, d.y, d.z, p.x, p.y, p.z}, area;
-    ir_call(t->f, t_word(t, s->medium, MEDIUM_PHASE_CLASS), tracked ? w->fn.area_tracked : w->fn.area,
-            w->plan->phases.count, in, 7, &area);
+    ir_call(t->f, t_word(t, s->medium, MEDIUM_PHASE_CLASS),
+            differentiated ? w->fn.area_differentiated : w->fn.area, w->plan->phases.count, in, 7, &area);
     return area;
 }
 
@@ -205,20 +210,22 @@ ir_ref stretch_most_area(walk *w, const walk_stretch *s)
     return most;
 }
 
-color stretch_extinction(walk *w, const walk_stretch *s, vec3 p, bool tracked)
+color stretch_extinction(walk *w, const walk_stretch *s, vec3 p, bool differentiated)
 {
-    color c = call_colour(w, s, tracked ? w->fn.extinction_tracked : w->fn.extinction, p, tracked);
-    return w->flakes ? color_scale(&w->t, c, stretch_area(w, s, p, tracked)) : c;
+    color c = call_colour(w, s, differentiated ? w->fn.extinction_differentiated : w->fn.extinction, p,
+                          differentiated);
+    return w->flakes ? color_scale(&w->t, c, stretch_area(w, s, p, differentiated)) : c;
 }
 
-color stretch_albedo(walk *w, const walk_stretch *s, vec3 p, bool tracked)
+color stretch_albedo(walk *w, const walk_stretch *s, vec3 p, bool differentiated)
 {
-    return call_colour(w, s, tracked ? w->fn.albedo_tracked : w->fn.albedo, p, tracked);
+    return call_colour(w, s, differentiated ? w->fn.albedo_differentiated : w->fn.albedo, p, differentiated);
 }
 
-color stretch_emission(walk *w, const walk_stretch *s, vec3 p, bool tracked)
+color stretch_emission(walk *w, const walk_stretch *s, vec3 p, bool differentiated)
 {
-    return call_colour(w, s, tracked ? w->fn.emission_tracked : w->fn.emission, p, tracked);
+    return call_colour(w, s, differentiated ? w->fn.emission_differentiated : w->fn.emission, p,
+                       differentiated);
 }
 
 /* ---- what the plan's media need ---- */
@@ -333,14 +340,14 @@ ir_ref stretch_length(walk *w, const walk_stretch *s, ir_ref distance)
     return ir_mul(w->t.f, ir_detach(w->t.f, distance), stretch_growth(w, s));
 }
 
-vec3 stretch_begin(walk *w, const walk_stretch *s, bool tracked)
+vec3 stretch_begin(walk *w, const walk_stretch *s, bool differentiated)
 {
-    return tracked && w->motion->moves_stretches ? stretch_moved_point(w, s, t_f32(&w->t, 0)) : s->o;
+    return differentiated && w->motion->moves_stretches ? stretch_moved_point(w, s, t_f32(&w->t, 0)) : s->o;
 }
 
-ir_ref stretch_extent(walk *w, const walk_stretch *s, bool tracked)
+ir_ref stretch_extent(walk *w, const walk_stretch *s, bool differentiated)
 {
-    return tracked && w->motion->moves_stretches ? stretch_length(w, s, s->limit) : s->limit;
+    return differentiated && w->motion->moves_stretches ? stretch_length(w, s, s->limit) : s->limit;
 }
 
 /* Grey extinction without a gradient: at each step the value of tracking equals its probability, so the

@@ -41,14 +41,15 @@ static walk_stretch own_stream(walk *w, const walk_flight *fl)
 /* ---- homogeneous ---- */
 
 /* emission * (1 - exp(-x)) / x * length, x = extinction * length */
-static color closed_form(walk *w, const walk_stretch *s, bool tracked)
+static color closed_form(walk *w, const walk_stretch *s, bool differentiated)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
     ir_ref one = t_f32(t, 1), least = t_f32(t, thin);
-    vec3 p = stretch_begin(w, s, tracked);
-    ir_ref length = stretch_extent(w, s, tracked);
-    color sigma = stretch_extinction(w, s, p, tracked), emission = stretch_emission(w, s, p, tracked), r;
+    vec3 p = stretch_begin(w, s, differentiated);
+    ir_ref length = stretch_extent(w, s, differentiated);
+    color sigma = stretch_extinction(w, s, p, differentiated),
+          emission = stretch_emission(w, s, p, differentiated), r;
     for (int c = 0; c < 3; c++) {
         ir_ref x = ir_mul(f, sigma.c[c], length), is_thin = ir_lt(f, x, least), small = ir_min(f, x, least);
         ir_ref series = t_mad(t, small, t_mad(t, small, t_f32(t, 1.0f / 6), t_f32(t, -0.5f)), one);
@@ -70,51 +71,52 @@ static track emission_track(walk *w, const walk_stretch *s)
 }
 
 /* What a collision adds to E, without the transmittance up to it. */
-static color term(walk *w, const walk_stretch *s, const tentative *at, bool tracked)
+static color term(walk *w, const walk_stretch *s, const tentative *at, bool differentiated)
 {
-    if (!tracked || !w->motion->moves_stretches)
-        return color_scale(&w->t, stretch_emission(w, s, at->p, tracked), at->mean);
+    if (!differentiated || !w->motion->moves_stretches)
+        return color_scale(&w->t, stretch_emission(w, s, at->p, differentiated), at->mean);
     return color_scale(&w->t, stretch_emission(w, s, stretch_moved_point(w, s, at->distance), true),
                        stretch_length(w, s, at->mean));
 }
 
 /* The factor of the transmittance at a collision. */
-static color left_by(walk *w, const walk_stretch *s, const tentative *at, bool tracked)
+static color left_by(walk *w, const walk_stretch *s, const tentative *at, bool differentiated)
 {
-    return track_null(w, tracked ? track_passed(w, s, at->mean, at->distance)
-                                 : track_real(w, s, at->mean, at->p, false));
+    return track_null(w, differentiated ? track_passed(w, s, at->mean, at->distance)
+                                        : track_real(w, s, at->mean, at->p, false));
 }
 
 /* One collision: product is the transmittance so far, other is E so far. */
 static void collect(walk *w, const tentative *at, collisions *c)
 {
     tracer *t = &w->t;
-    color behind = color_mul(t, c->product, left_by(w, c->s, at, c->tracked));
-    color more = color_add(t, c->other, color_mul(t, c->product, term(w, c->s, at, c->tracked)));
+    color behind = color_mul(t, c->product, left_by(w, c->s, at, c->differentiated));
+    color more = color_add(t, c->other, color_mul(t, c->product, term(w, c->s, at, c->differentiated)));
     c->product = color_select(t, at->collides, behind, c->product),
     c->other = color_select(t, at->collides, more, c->other);
 }
 
-static color collected(walk *w, const walk_stretch *s, bool tracked)
+static color collected(walk *w, const walk_stretch *s, bool differentiated)
 {
     track k = emission_track(w, s);
-    collisions c = {.s = s, .k = &k, .tracked = tracked, .two = true, .other = color_all(t_f32(&w->t, 0))};
+    collisions c = {
+        .s = s, .k = &k, .differentiated = differentiated, .two = true, .other = color_all(t_f32(&w->t, 0))};
     c = track_collisions(w, c, collect);
     return collisions_found(w, &c, c.other);
 }
 
 /* ---- either ---- */
 
-color emission_radiance(walk *w, const walk_flight *fl, bool tracked)
+color emission_radiance(walk *w, const walk_flight *fl, bool differentiated)
 {
     BL_ASSERT(emission_any(w), "emission of %u media that emit nothing", w->plan->media.count);
     tracer *t = &w->t;
     color black = color_all(t_f32(t, 0)), closed = black, sum = black;
     walk_stretch s = own_stream(w, fl);
     if (media_any(w, true))
-        closed = closed_form(w, &s, tracked);
+        closed = closed_form(w, &s, differentiated);
     if (media_any(w, false))
-        sum = collected(w, &s, tracked);
+        sum = collected(w, &s, differentiated);
     color r = media_any(w, true) ? color_select(t, s.homogeneous, closed, sum) : sum;
     return color_select(t, s.there, r, black);
 }

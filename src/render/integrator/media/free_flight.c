@@ -153,15 +153,15 @@ walk_flight flight_start(walk *w, const walk_position *at, ir_ref limit)
         forced = ir_and(w->t.f, s.there, ir_ge(w->t.f, w->known.forced, t_f32(&w->t, 0)));
         s.there = ir_and(w->t.f, s.there, ir_not(w->t.f, forced));
     }
-    walk_flight free_one = {0}, tracked_one = {0}, fl;
+    walk_flight free_one = {0}, tracking_one = {0}, fl;
     if (media_any(w, true))
         free_one = free_flight(w, &s, at->share);
     if (media_any(w, false))
-        tracked_one = track_flight(w, &s, at->share);
+        tracking_one = track_flight(w, &s, at->share);
     if (media_any(w, true) && media_any(w, false))
-        fl = flight_select(w, s.homogeneous, &free_one, &tracked_one);
+        fl = flight_select(w, s.homogeneous, &free_one, &tracking_one);
     else
-        fl = media_any(w, true) ? free_one : tracked_one;
+        fl = media_any(w, true) ? free_one : tracking_one;
     if (w->known.forces)
         fl.collides = ir_or(w->t.f, fl.collides, forced),
         fl.t = ir_select(w->t.f, forced, w->known.forced, fl.t);
@@ -186,18 +186,18 @@ color flight_weight(walk *w, const walk_flight *fl, color share)
 
 /* ---- transmittance ---- */
 
-color stretch_transmittance(walk *w, walk_stretch *s, bool tracked)
+color stretch_transmittance(walk *w, walk_stretch *s, bool differentiated)
 {
     tracer *t = &w->t;
     color one = color_all(t_f32(t, 1)), closed = one, product = one;
     if (media_any(w, true)) {
-        color sigma = stretch_extinction(w, s, stretch_begin(w, s, tracked), tracked);
-        ir_ref length = stretch_extent(w, s, tracked);
+        color sigma = stretch_extinction(w, s, stretch_begin(w, s, differentiated), differentiated);
+        ir_ref length = stretch_extent(w, s, differentiated);
         for (int c = 0; c < 3; c++)
             closed.c[c] = exponential(t, sigma.c[c], length);
     }
     if (media_any(w, false))
-        product = track_transmittance(w, s, tracked);
+        product = track_transmittance(w, s, differentiated);
     color r = media_any(w, true) ? color_select(t, s->homogeneous, closed, product) : product;
     return color_select(t, s->there, r, one);
 }
@@ -226,10 +226,10 @@ static void free_adjoint(walk *w, const walk_flight *fl, ir_ref when, color to_c
         color_backward_into(&w->t, log_transmittance(w, s, fl->t), to_come, &inside);
     vec3 p = stretch_point(t, s, fl->t);
     color value = color_mul(t, stretch_albedo(w, s, p, false), stretch_extinction(w, s, s->o, false));
-    color tracked =
+    color differentiated =
               free_scattering(w, fl, stretch_extinction(w, s, stretch_moved_point(w, s, t_f32(t, 0)), true)),
           zero = color_all(t_f32(t, 0));
-    color_backward_into(&w->t, tracked,
+    color_backward_into(&w->t, differentiated,
                         color_select(t, fl->collides, channels_seed(w, value, to_come, missing), zero),
                         &inside);
     ir_else(f);

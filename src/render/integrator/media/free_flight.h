@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * What coefficients.c, tracking.c, free_flight.c, emission.c, transmittance.c and
- * differential_ratio_tracking.c share: coefficients on a stretch, and tentative collisions. `tracked` asks
- * for differentiated values. */
+ * differential_ratio_tracking.c share: coefficients on a stretch, and tentative collisions. `differentiated`
+ * asks for differentiated values. */
 #ifndef BL_RENDER_FLIGHT_H
 #define BL_RENDER_FLIGHT_H
 
@@ -15,17 +15,18 @@ bool media_want_extinction(const walk *w);       /* the gradient of some medium'
 bool media_exact(const walk *w);
 /* The same for delta tracking, also where DRT makes real collisions need no least probability. */
 bool media_track_exact(const walk *w);
-color stretch_extinction(walk *w, const walk_stretch *s, vec3 p, bool tracked);
-color stretch_albedo(walk *w, const walk_stretch *s, vec3 p, bool tracked);
-color stretch_emission(walk *w, const walk_stretch *s, vec3 p, bool tracked); /* only where emission_any */
+color stretch_extinction(walk *w, const walk_stretch *s, vec3 p, bool differentiated);
+color stretch_albedo(walk *w, const walk_stretch *s, vec3 p, bool differentiated);
+color stretch_emission(walk *w, const walk_stretch *s, vec3 p,
+                       bool differentiated); /* only where emission_any */
 vec3 stretch_point(tracer *t, const walk_stretch *s, ir_ref distance);
 /* How a stretch moves, differentiated, where walk.motion moves stretches; else points and lengths are those
  * of the stretch, and growth is 1. */
-vec3 stretch_moved_point(walk *w, const walk_stretch *s, ir_ref distance); /* of a point at that distance */
-vec3 stretch_begin(walk *w, const walk_stretch *s, bool tracked);          /* its first point */
-ir_ref stretch_extent(walk *w, const walk_stretch *s, bool tracked);       /* its length */
-ir_ref stretch_growth(walk *w, const walk_stretch *s);                     /* relative growth of lengths */
-ir_ref stretch_length(walk *w, const walk_stretch *s, ir_ref distance);    /* of a part of that length */
+vec3 stretch_moved_point(walk *w, const walk_stretch *s, ir_ref distance);  /* of a point at that distance */
+vec3 stretch_begin(walk *w, const walk_stretch *s, bool differentiated);    /* its first point */
+ir_ref stretch_extent(walk *w, const walk_stretch *s, bool differentiated); /* its length */
+ir_ref stretch_growth(walk *w, const walk_stretch *s);                      /* relative growth of lengths */
+ir_ref stretch_length(walk *w, const walk_stretch *s, ir_ref distance);     /* of a part of that length */
 /* Relative growth of the length in which the collision at the flight's end keeps its share. */
 ir_ref flight_growth(walk *w, const walk_flight *fl);
 
@@ -75,7 +76,7 @@ ir_ref track_exhausted(walk *w, const walk_stretch *s, ir_ref step);
 /* Only where walk.flakes: a bound of their projected area; 1 for media without flakes. */
 ir_ref stretch_most_area(walk *w, const walk_stretch *s);
 /* Extinction over majorant at p; mean: 1 / majorant. */
-color track_real(walk *w, const walk_stretch *s, ir_ref mean, vec3 p, bool tracked);
+color track_real(walk *w, const walk_stretch *s, ir_ref mean, vec3 p, bool differentiated);
 /* The same, differentiated, at a null collision: at the point that it moves to, times the growth. */
 color track_passed(walk *w, const walk_stretch *s, ir_ref mean, ir_ref distance);
 /* The share of the extinction's derivative at collisions that DRT paths estimate; the paths' own collisions
@@ -91,7 +92,7 @@ typedef struct collisions {
     const track *k;
     const walk_flight
         *fl; /* the walk ends before the collision at the end of this; NULL: it walks the stretch */
-    bool tracked;
+    bool differentiated;
     bool two;             /* `other` is used */
     color product, other; /* product: from 1 on, one number where no extinction differs by channel */
     ir_ref distance, step, going;
@@ -99,8 +100,8 @@ typedef struct collisions {
 } collisions;
 /* What an event does to the product and to the other colour. */
 typedef void collision_step(walk *w, const tentative *at, collisions *c);
-/* Walks from the beginning, given s, k, fl, tracked, two and other. Differentiated, it is a loop for forward
- * mode and frozen passes, and straight-line code in RENDER_UNROLLED. */
+/* Walks from the beginning, given s, k, fl, differentiated, two and other. Differentiated, it is a loop for
+ * forward mode and frozen passes, and straight-line code in RENDER_UNROLLED. */
 collisions track_collisions(walk *w, collisions c, collision_step *each);
 /* `value`, or a number that is not finite where c->over. */
 color collisions_found(walk *w, const collisions *c, color value);
@@ -110,7 +111,7 @@ color collisions_found(walk *w, const collisions *c, color value);
 walk_flight track_flight(walk *w, const walk_stretch *s, color share);
 color track_weight(walk *w, const walk_flight *fl, color share);
 void track_adjoint(walk *w, const walk_flight *fl, ir_ref when, color to_come, color missing, arrivals *sum);
-color track_transmittance(walk *w, walk_stretch *s, bool tracked);
+color track_transmittance(walk *w, walk_stretch *s, bool differentiated);
 void track_stretch_adjoint(walk *w, walk_stretch *s, ir_ref when, color to_come, arrivals *sum);
 
 #endif

@@ -6,7 +6,7 @@
 
 #include "render/integrator/walk/kernel.h"
 
-/* free_flight.c: stretches in media. `tracked` asks for differentiated values; what was sampled stays
+/* free_flight.c: stretches in media. `differentiated` asks for differentiated values; what was sampled stays
  * detached. Adjoints run where `when`. to_come is the adjoint times the radiance that the product of all
  * factors carries: over a factor that is not zero, it is that factor's adjoint. missing is the same without
  * the factor: it is the adjoint of a factor that is zero. */
@@ -16,7 +16,7 @@ walk_flight flight_start(walk *w, const walk_position *at, ir_ref limit);
 color flight_weight(walk *w, const walk_flight *fl, color share);
 void flight_adjoint(walk *w, const walk_flight *fl, ir_ref when, color to_come, color missing, arrivals *sum);
 /* Transmittance, by ratio tracking or in closed form, and its adjoint. Both advance s->step equally. */
-color stretch_transmittance(walk *w, walk_stretch *s, bool tracked);
+color stretch_transmittance(walk *w, walk_stretch *s, bool differentiated);
 void stretch_adjoint(walk *w, walk_stretch *s, ir_ref when, color to_come, arrivals *sum);
 walk_stretch stretch_in(walk *w, ir_ref medium, vec3 o, vec3 d, ir_ref limit, ir_ref sample, ir_ref key);
 /* Names the random numbers of a stretch; purpose 0: the path's own flight, 1: light sampling. */
@@ -29,11 +29,12 @@ bool emission_any(const walk *w); /* coefficients.c: some medium of the plan emi
 /* emission.c, only where emission_any: light that the medium emits along a flight's stretch, toward its
  * beginning. The adjoint backpropagates `seed` where `when`; emitted: the detached result of
  * emission_radiance. */
-color emission_radiance(walk *w, const walk_flight *fl, bool tracked);
+color emission_radiance(walk *w, const walk_flight *fl, bool differentiated);
 void emission_adjoint(walk *w, const walk_flight *fl, ir_ref when, color emitted, color seed, arrivals *sum);
 
-/* transmittance.c; tracked as above. */
-walk_shadow shadow_cross(walk *w, const walk_vertex *v, const walk_position *at, ir_ref wanted, bool tracked);
+/* transmittance.c; differentiated as above. */
+walk_shadow shadow_cross(walk *w, const walk_vertex *v, const walk_position *at, ir_ref wanted,
+                         bool differentiated);
 bool shadow_is_wanted(const walk *w); /* some requested parameter changes that transmittance */
 void shadow_adjoint(walk *w, const walk_vertex *v, const walk_position *at, ir_ref when, color seed,
                     arrivals *sum);
@@ -84,8 +85,8 @@ ir_ref drt_waits(walk *w, const drt_path *k);
 void drt_begin(walk *w, drt_path *k, walk_position *at, throughput *b, ir_ref when);
 /* Where `when`, the next path begins, with nothing chosen. */
 void drt_forget(walk *w, drt_path *k, ir_ref when);
-/* What the DRT path's light is a factor of, per channel: albedo * extinction at the collision, tracked, with
- * what makes it an estimate. */
+/* What the DRT path's light is a factor of, per channel: albedo * extinction at the collision,
+ * differentiated, with what makes it an estimate. */
 color drt_value(walk *w, const drt_path *k);
 
 #endif

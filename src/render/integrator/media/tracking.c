@@ -101,10 +101,10 @@ tentative track_next(walk *w, const walk_stretch *s, const track *k, ir_ref dist
     return c;
 }
 
-color track_real(walk *w, const walk_stretch *s, ir_ref mean, vec3 p, bool tracked)
+color track_real(walk *w, const walk_stretch *s, ir_ref mean, vec3 p, bool differentiated)
 {
     tracer *t = &w->t;
-    color sigma = stretch_extinction(w, s, p, tracked);
+    color sigma = stretch_extinction(w, s, p, differentiated);
     COLOR_EACH(r, ir_mul(t->f, sigma.c[c], mean));
     return r;
 }
@@ -170,12 +170,12 @@ static collisions next_collision(walk *w, collisions c, collision_step *each)
 
 collisions track_collisions(walk *w, collisions c, collision_step *each)
 {
-    BL_ASSERT(!c.fl || c.tracked, "a flight is walked again for its value, in pass %d", (int)w->pass);
+    BL_ASSERT(!c.fl || c.differentiated, "a flight is walked again for its value, in pass %d", (int)w->pass);
     tracer *t = &w->t;
     ir_func *f = t->f;
     c.distance = c.k->near, c.step = c.s->step, c.product = color_all(t_f32(t, 1));
     c.going = ir_and(f, c.s->there, ir_not(f, c.s->homogeneous));
-    if (c.tracked && w->pass == RENDER_UNROLLED) {
+    if (c.differentiated && w->pass == RENDER_UNROLLED) {
         for (int i = 0; i < UNROLLED_STEPS; i++) {
             collisions then = next_collision(w, c, each);
             c = collisions_select(w, goes_on(w, &c), &then, &c);
@@ -291,14 +291,14 @@ static color track_collided(walk *w, const walk_flight *fl, const track *k, vec3
     ir_func *f = t->f;
     const walk_stretch *s = &fl->s;
     ir_ref mean = fl->mean;
-    color tracked = track_real(w, s, mean, stretch_moved_point(w, s, fl->t), true), value, own;
-    tracked = color_scale(t, tracked, flight_growth(w, fl));
+    color differentiated = track_real(w, s, mean, stretch_moved_point(w, s, fl->t), true), value, own;
+    differentiated = color_scale(t, differentiated, flight_growth(w, fl));
     if (!w->drt)
-        return tracked;
+        return differentiated;
     value = track_real(w, s, mean, p, false);
     ir_ref part = ir_sub(f, t_f32(t, 1), track_drt_share(w, k, stretch_extinction(w, s, p, false)));
     for (int c = 0; c < 3; c++)
-        own.c[c] = t_mad(t, ir_sub(f, tracked.c[c], ir_detach(f, value.c[c])), ir_detach(f, part),
+        own.c[c] = t_mad(t, ir_sub(f, differentiated.c[c], ir_detach(f, value.c[c])), ir_detach(f, part),
                          ir_detach(f, value.c[c]));
     return own;
 }
@@ -358,7 +358,7 @@ color track_weight(walk *w, const walk_flight *fl, color share)
     tracer *t = &w->t;
     const walk_stretch *s = &fl->s;
     track k = track_begin(w, s);
-    collisions c = {.s = s, .k = &k, .fl = fl, .tracked = true, .two = w->spectral, .other = share};
+    collisions c = {.s = s, .k = &k, .fl = fl, .differentiated = true, .two = w->spectral, .other = share};
     c = track_collisions(w, c, weigh_null);
     color weight = collisions_found(w, &c, c.product);
     vec3 p_end = stretch_point(t, s, fl->t);
@@ -383,10 +383,12 @@ static track residual_track(walk *w, const walk_stretch *s)
 }
 
 /* The factor of the transmittance at a collision. */
-static color residual_share(walk *w, const walk_stretch *s, const track *k, const tentative *c, bool tracked)
+static color residual_share(walk *w, const walk_stretch *s, const track *k, const tentative *c,
+                            bool differentiated)
 {
     tracer *t = &w->t;
-    color real = tracked ? track_passed(w, s, c->mean, c->distance) : track_real(w, s, c->mean, c->p, false);
+    color real =
+        differentiated ? track_passed(w, s, c->mean, c->distance) : track_real(w, s, c->mean, c->p, false);
     for (int i = 0; k->residual && i < 3; i++)
         real.c[i] = ir_sub(t->f, real.c[i], ir_mul(t->f, c->least, c->mean));
     return track_null(w, real);
@@ -398,15 +400,16 @@ static void cross(walk *w, const tentative *at, collisions *c)
     if (c->k->residual)
         c->product =
             color_scale(t, c->product, ir_exp(t->f, ir_neg(t->f, ir_mul(t->f, at->least, at->crossed))));
-    color left = color_mul(t, c->product, residual_share(w, c->s, c->k, at, c->tracked));
+    color left = color_mul(t, c->product, residual_share(w, c->s, c->k, at, c->differentiated));
     c->product = color_select(t, at->collides, left, c->product);
 }
 
 /* Transmittance by ratio tracking. */
-color track_transmittance(walk *w, walk_stretch *s, bool tracked)
+color track_transmittance(walk *w, walk_stretch *s, bool differentiated)
 {
     track k = residual_track(w, s);
-    collisions c = track_collisions(w, (collisions){.s = s, .k = &k, .tracked = tracked}, cross);
+    collisions c =
+        track_collisions(w, (collisions){.s = s, .k = &k, .differentiated = differentiated}, cross);
     s->step = c.step;
     return collisions_found(w, &c, c.product);
 }

@@ -86,7 +86,7 @@ typedef struct shadow_line {
 } shadow_line;
 
 /* The share that goes straight on through the surface of a stage; 1 where there is none. */
-static color surface_through(walk *w, const stage *g, bool tracked)
+static color surface_through(walk *w, const stage *g, bool differentiated)
 {
     tracer *t = &w->t;
     const interaction *si = &g->si;
@@ -94,7 +94,7 @@ static color surface_through(walk *w, const stage *g, bool tracked)
     bsdf_color_arguments a = {g->wi, si->uv, surface_seen(t, si, g->frame)};
     bsdf_color_visit(w, &in, &a);
     color c = color_all(t_f32(t, 1));
-    if (tracked) {
+    if (differentiated) {
         refs_detach(w, &in);
         refs_rewind(&in, REFS_READ), bsdf_color_visit(w, &in, &a);
         w->motion->through(w, &g->hit, &g->motion, &a);
@@ -103,8 +103,8 @@ static color surface_through(walk *w, const stage *g, bool tracked)
     if (w->plan->bsdfs.count == 0)
         return c;
     ir_call(t->f, t_word(t, si->shape, SHAPE_BSDF_CLASS),
-            tracked ? w->fn.bsdf_through_tracked : w->fn.bsdf_through, w->plan->bsdfs.count, in.at, in.count,
-            c.c);
+            differentiated ? w->fn.bsdf_through_differentiated : w->fn.bsdf_through, w->plan->bsdfs.count,
+            in.at, in.count, c.c);
     return color_select(t, si->valid, c, color_all(t_f32(t, 1)));
 }
 
@@ -153,11 +153,11 @@ static stage next_stage(walk *w, const crossing *c, const shadow_line *l, ir_ref
 }
 
 /* How a stage moves: between the surface before and its own, or up to the light, all of it where that is. */
-static void stage_moves(walk *w, const crossing *c, const shadow_line *l, stage *g, bool tracked)
+static void stage_moves(walk *w, const crossing *c, const shadow_line *l, stage *g, bool differentiated)
 {
     BL_ASSERT(!ir_is_none(g->hit.d.x), "a stage moves before it is crossed");
     g->border = c->last;
-    if (!w->motion->moves_stretches || !tracked)
+    if (!w->motion->moves_stretches || !differentiated)
         return;
     g->border = border_of(w, &g->hit, g->si.ng, l->start, g->hit.d);
     ir_ref origin = ir_detach(w->t.f, v3_dot(&w->t, v3_sub(&w->t, c->o, l->start), g->hit.d));
@@ -199,9 +199,9 @@ static void multiply(walk *w, walk_shadow *sum, ir_ref going, color factor)
     }
 }
 
-/* Where the shadow ray of a vertex begins; tracked: and moves. */
-static crossing begin(walk *w, const walk_vertex *v, const walk_position *at, ir_ref wanted, bool tracked,
-                      shadow_line *l)
+/* Where the shadow ray of a vertex begins; differentiated: and moves. */
+static crossing begin(walk *w, const walk_vertex *v, const walk_position *at, ir_ref wanted,
+                      bool differentiated, shadow_line *l)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
@@ -213,7 +213,7 @@ static crossing begin(walk *w, const walk_vertex *v, const walk_position *at, ir
         .stages = t_u32(t, 0),
     };
     *l = (shadow_line){.start = v3_detach(t, c.o), .end = v3_detach(t, end)};
-    if (tracked)
+    if (differentiated)
         l->motion = w->motion->to_light(w, v);
     c.last = border_none(w);
     c.medium = at->medium;
@@ -240,31 +240,33 @@ static void count_stage(walk *w, crossing *c, const stage *g)
     c->sum.stages = ir_select(f, counts, c->stages, c->sum.stages);
 }
 
-static void cross_stage(walk *w, crossing *c, const shadow_line *l, ir_ref sample, ir_ref key, bool tracked)
+static void cross_stage(walk *w, crossing *c, const shadow_line *l, ir_ref sample, ir_ref key,
+                        bool differentiated)
 {
     stage g = next_stage(w, c, l, sample, key);
-    stage_moves(w, c, l, &g, tracked);
+    stage_moves(w, c, l, &g, differentiated);
     if (counts_stages(w))
         count_stage(w, c, &g);
     if (w->media) {
-        multiply(w, &c->sum, g.s.there, stretch_transmittance(w, &g.s, tracked));
+        multiply(w, &c->sum, g.s.there, stretch_transmittance(w, &g.s, differentiated));
         c->step = g.s.step;
     }
-    multiply(w, &c->sum, ir_and(w->t.f, c->going, g.passable), surface_through(w, &g, tracked));
+    multiply(w, &c->sum, ir_and(w->t.f, c->going, g.passable), surface_through(w, &g, differentiated));
     advance(w, c, &g, l);
 }
 
-walk_shadow shadow_cross(walk *w, const walk_vertex *v, const walk_position *at, ir_ref wanted, bool tracked)
+walk_shadow shadow_cross(walk *w, const walk_vertex *v, const walk_position *at, ir_ref wanted,
+                         bool differentiated)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
     BL_ASSERT(w->volumetric, "light goes through surfaces in volumetric walks alone");
-    BL_ASSERT(!tracked || walk_tracks(w), "derivatives in the pass %d", (int)w->pass);
+    BL_ASSERT(!differentiated || walk_tracks(w), "derivatives in the pass %d", (int)w->pass);
     ir_ref key = stretch_key(w, at->event, 1);
     shadow_line l;
-    crossing c = begin(w, v, at, wanted, tracked, &l);
-    if (tracked && w->pass == RENDER_UNROLLED) { /* reverse mode takes no such loop; where there is nothing
-                                                    further, nothing changes */
+    crossing c = begin(w, v, at, wanted, differentiated, &l);
+    if (differentiated && w->pass == RENDER_UNROLLED) { /* reverse mode takes no such loop; where there is
+                                                           nothing further, nothing changes */
         for (int k = 0; k < UNROLLED_STAGES; k++)
             cross_stage(w, &c, &l, at->sample, key, true);
         return c.sum;
@@ -274,7 +276,7 @@ walk_shadow shadow_cross(walk *w, const walk_vertex *v, const walk_position *at,
     ir_ref loop = state_loop(f, &state);
     state_crossing(w, &state, &c);
     ir_while(f, c.going);
-    cross_stage(w, &c, &l, at->sample, key, tracked);
+    cross_stage(w, &c, &l, at->sample, key, differentiated);
     if (w->pass == RENDER_PRIMAL ||
         w->pass == RENDER_VARIANCE) { /* in others a factor of 0 may be what a derivative is about */
         ir_ref black = ir_bool(f, true);
@@ -296,14 +298,14 @@ static void adjoint_surface(walk *w, const stage *g, ir_ref going, const walk_sh
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    color factor = surface_through(w, g, false), tracked = surface_through(w, g, true), seeds;
+    color factor = surface_through(w, g, false), differentiated = surface_through(w, g, true), seeds;
     for (int c = 0; c < 3; c++) {
         ir_ref lost = ir_eq(f, factor.c[c], t_f32(t, 0)), zeros = ir_to_u32(f, lost);
         ir_ref others = ir_div(f, all->product.c[c], ir_select(f, lost, t_f32(t, 1), factor.c[c]));
         ir_ref alone = ir_and(f, going, ir_eq(f, all->zeros[c], zeros)); /* no other factor is 0 */
         seeds.c[c] = ir_select(f, alone, ir_mul(f, seed.c[c], others), t_f32(t, 0));
     }
-    color_backward_into(t, tracked, seeds, sum);
+    color_backward_into(t, differentiated, seeds, sum);
 }
 
 enum { LINE_NUMBERS = 6 };

@@ -7,10 +7,10 @@
  *
  * Discrete choices keep their probabilities: the density is that of the direction given the choices. Weights
  * against light sampling are functions of place, direction and parameters. They add up to 1 for all of these
- * only together, so both sides are tracked: that of what an attached ray has met, and that of the light
- * sampled at an attached vertex. Tables of light sampling would make the weights jump from cell to cell, and
- * attached samples cross cells. So the weights use a density without the tables' steps (walk.smooth); any
- * positive density is right.
+ * only together, so both sides are differentiated: that of what an attached ray has met, and that of the
+ * light sampled at an attached vertex. Tables of light sampling would make the weights jump from cell to
+ * cell, and attached samples cross cells. So the weights use a density without the tables' steps
+ * (walk.smooth); any positive density is right.
  *
  * A mixture (`mixes`) samples one of its parts, some of which may be detached: rough metal blended with
  * paper. A direction may come from any part. Each part stands for a share of the value, and the shares add up
@@ -43,8 +43,9 @@ void attached_sampled(walk *w, walk_vertex *v, ir_ref roughness, ir_ref u1, ir_r
            sampled = ir_gt(f, v->sample.pdf, t_f32(t, 0));
     v->attached.weighs = ir_and(f, bsdf_smooth_enough(t, roughness), near);
     v->attached.sampled = ir_and(f, v->attached.weighs, ir_and(f, sampled, ir_not(f, v->sample.delta)));
-    v->attached.density_only =
-        w->holds ? ir_and(f, v->attached.sampled, bsdf_detached(t, v->sample.lobe)) : ir_bool(f, false);
+    v->attached.density_only = w->some_lobes_detached
+                                   ? ir_and(f, v->attached.sampled, bsdf_detached(t, v->sample.lobe))
+                                   : ir_bool(f, false);
 }
 
 ir_ref attached_next_count(walk *w, const walk_vertex *v)

@@ -18,10 +18,10 @@
  * instead of the point, and the link is RAY, so that the chain behind moves, too. Lights are not sampled at
  * such a vertex, so no weight against light sampling asks for the same convention.
  *
- * Everything here happens in tracked evaluations only, on the entry that is known to be hit. In derivatives
- * the values stay those of the path that was walked. In a frozen evaluation they move by as much as what they
- * are made of. What is seen only before or only after a change is left out: silhouettes, edges of shadows,
- * steps of textures (docs/theory/edges.md). Rays of the sensor `batch` are not attached.
+ * Everything here happens in differentiated evaluations only, on the entry that is known to be hit. In
+ * derivatives the values stay those of the path that was walked. In a frozen evaluation they move by as much
+ * as what they are made of. What is seen only before or only after a change is left out: silhouettes, edges
+ * of shadows, steps of textures (docs/theory/edges.md). Rays of the sensor `batch` are not attached.
  *
  * Nothing is inverted, but a derivative may still not be finite, or as good as that: at grazing incidence,
  * where reflection becomes total, after many magnifying mirrors. Then the ray's derivative is dropped, and
@@ -75,7 +75,7 @@ static ray_vertex look(walk *w, const walk_arrival *way, ir_func **slide, walk_r
 
 two_vertices attached_look(walk *w, const walk_arrival *way)
 {
-    two_vertices x = {.now = look(w, way, w->fn.interact_tracked, way->now)};
+    two_vertices x = {.now = look(w, way, w->fn.interact_differentiated, way->now)};
     x.before = w->pass == RENDER_FROZEN
                    ? look(w, way, w->fn.slide_before, (walk_ray){.o = way->hit.o, .d = way->hit.d})
                    : x.now;
@@ -280,8 +280,8 @@ static ray_arguments arguments_along(walk *w, const walk_vertex *v, ray_vertex x
     return a;
 }
 
-/* What attached sampling divides by is tracked, the density of the direction given the choices: in place of
- * what the path was weighed by, whose value stays. */
+/* What attached sampling divides by is differentiated, the density of the direction given the choices: in
+ * place of what the path was weighed by, whose value stays. */
 static void attached_factors(walk *w, const walk_vertex *v, const walk_light *light, const ray_arguments *now,
                              const ray_arguments *before, motion_factors *by)
 {
@@ -381,7 +381,7 @@ void drop_singular(walk *w, ir_ref when, ir_ref depth, ir_ref *derivatives)
 walk_ray attached_camera_ray(walk *w, ir_ref sample)
 {
     walk own = *w;
-    own.t = walk_tracked(w);
+    own.t = walk_differentiated(w);
     walk_position at = walk_camera(&own, sample);
     return (walk_ray){at.o, at.d, ir_detach(w->t.f, at.pdf)};
 }

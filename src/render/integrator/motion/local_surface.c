@@ -37,7 +37,7 @@ static vec3 local_point(walk *w, const walk_hit *hit)
 {
     BL_ASSERT(!ir_is_none(hit->valid), "a point without the hit that it is at");
     walk_hit h = detached(&w->t, hit);
-    return v3_select(&w->t, h.valid, walk_surface(w, &h, w->fn.interact_tracked).p, h.p);
+    return v3_select(&w->t, h.valid, walk_surface(w, &h, w->fn.interact_differentiated).p, h.p);
 }
 
 static vec2 detached2(tracer *t, vec2 v) { return (vec2){ir_detach(t->f, v.x), ir_detach(t->f, v.y)}; }
@@ -53,7 +53,7 @@ static bool local_emission(walk *w, walk_light *light)
         return false;
     walk_hit h = detached(t, &light->seen_from);
     ir_ref there = ir_and(t->f, h.valid, h.slides);
-    interaction si = walk_surface(w, &h, w->fn.interact_tracked);
+    interaction si = walk_surface(w, &h, w->fn.interact_differentiated);
     light->uv = select2(t, there, si.uv, detached2(t, light->uv));
     light->on.b = select2(t, there, si.b, detached2(t, light->on.b));
     light->on.p =
@@ -80,8 +80,8 @@ static vec3 back_direction(walk *w, const walk_vertex *v, const walk_hit *here, 
     before.b =
         (vec2){ir_select(t->f, there, last.b.x, here->b.x), ir_select(t->f, there, last.b.y, here->b.y)};
     vec3 zero = v3(t_f32(t, 0), t_f32(t, 0), t_f32(t, 0));
-    vec3 slid =
-        v3_select(t, there, v3_sub(t, walk_surface(w, &before, w->fn.interact_tracked).p, last.p), zero);
+    vec3 slid = v3_select(t, there,
+                          v3_sub(t, walk_surface(w, &before, w->fn.interact_differentiated).p, last.p), zero);
     vec3 to = v3_sub(t, v3_add(t, v3_sub(t, here->o, here->p), slid), v3_sub(t, point, here->p));
     return v3_normalize(t, to);
 }
@@ -104,7 +104,7 @@ static vec3 next_direction(walk *w, const walk_vertex *v, const walk_hit *here, 
            usable = ir_and(f, follows, ir_ne(f, before, t_f32(t, 0)));
     before = ir_select(f, usable, before, t_f32(t, 1));
     if ((w->moves & MOVE_TO_WORLD)) {
-        tracer reads = walk_tracked(w);
+        tracer reads = walk_differentiated(w);
         ir_ref shape = ir_select(f, follows, v->local_surface.next.shape, walk_shape_of(t, here->entry));
         carried_with_shape(&reads, shape,
                            w->plan->scene->has_groups
@@ -127,7 +127,7 @@ static void local_arguments(walk *w, const walk_vertex *v, const walk_light *lig
         return;
     bool slides = (w->moves & MOVE_HITS);
     walk_hit here = detached(t, &v->met);
-    interaction si = walk_surface(w, &here, w->fn.interact_tracked);
+    interaction si = walk_surface(w, &here, w->fn.interact_differentiated);
     frame fr = surface_frame(t, &si);
     vec3 wi = v3_neg(t, here.d), wo = v3_detach(t, v->next_d);
     ir_ref factor = t_f32(t, 1);

@@ -118,7 +118,7 @@ static ir_ref own_slide(walk *w, const walk_border *b, vec3 start, vec3 d)
     ir_ref zero = t_f32(t, 0);
     if (!surfaces_slide(w))
         return zero;
-    BL_ASSERT(w->wants.surface_tracked, "surfaces slide by functions that were not traced");
+    BL_ASSERT(w->wants.surface_differentiated, "surfaces slide by functions that were not traced");
     walk_hit hit = {
         .valid = b->valid,
         .entry = b->entry,
@@ -130,7 +130,7 @@ static ir_ref own_slide(walk *w, const walk_border *b, vec3 start, vec3 d)
     };
     hit.o = v3_add(t, start, v3_scale(t, d, ir_sub(f, b->distance, b->t)));
     ir_ref branch = ir_if(f, b->valid); /* another surface may have no derivative there */
-    vec3 p = walk_surface(w, &hit, w->fn.interact_tracked).p,
+    vec3 p = walk_surface(w, &hit, w->fn.interact_differentiated).p,
          was = w->pass == RENDER_FROZEN ? walk_surface(w, &hit, w->fn.slide_before).p : p;
     ir_ref by = displacement(w, v3_dot(t, p, d), v3_dot(t, was, d));
     ir_else(f);
@@ -169,7 +169,7 @@ static ir_ref between(walk *w, const walk_border *far, ir_ref near_slide, ir_ref
 
 vec3 target_displacement(walk *w, ir_ref target, vec3 point, vec3 *n)
 {
-    tracer *t = &w->t, reads = walk_tracked(w);
+    tracer *t = &w->t, reads = walk_differentiated(w);
     ir_func *f = t->f;
     ir_ref there = ir_ne(f, target, t_u32(t, 0));
     vec3 now = point, normal = n ? *n : point;
@@ -204,7 +204,7 @@ static ray_motion still(tracer *t) { return (ray_motion){v3_zero(t), v3_zero(t)}
 static ray_motion motion_of_camera(walk *w, const walk_position *at)
 {
     walk own = *w;
-    own.t = walk_tracked(w);
+    own.t = walk_differentiated(w);
     walk_position now = walk_camera(&own, at->sample), was = walk_camera(w, at->sample);
     return (ray_motion){displacement3(w, now.o, was.o), displacement3(w, now.d, was.d)};
 }

@@ -7,18 +7,18 @@
 
 /* ---- local_volume.c ---- */
 
-/* Tracked: what a point of the shape `target` (its record; 0: held) moves by, and a normal there (or NULL; as
- * long as areas grow), which in derivatives is as it was. */
+/* Differentiated: what a point of the shape `target` (its record; 0: held) moves by, and a normal there (or
+ * NULL; as long as areas grow), which in derivatives is as it was. */
 vec3 target_displacement(walk *w, ir_ref target, vec3 point, vec3 *n);
 
-/* The tracked numbers, those of a derivative that all else is made of. */
+/* The differentiated numbers, those of a derivative that all else is made of. */
 enum { SEGMENT_NUMBERS = 12 };
 uint32_t segment_pack(const segment_motion *s, ir_ref out[SEGMENT_NUMBERS]);
 
 /* ---- local_volume_values.c ---- */
 
-/* Tracked: arguments of bsdf_through at a hit of a shadow ray; uv, direction and `on` of light that the ray
- * has found; where a sampled light is seen from; arguments of bsdf_value. */
+/* Differentiated: arguments of bsdf_through at a hit of a shadow ray; uv, direction and `on` of light that
+ * the ray has found; where a sampled light is seen from; arguments of bsdf_value. */
 void volume_through(walk *w, const walk_hit *hit, const segment_motion *s, bsdf_color_arguments *a);
 bool volume_emission(walk *w, walk_light *light);
 void volume_light_reference(walk *w, walk_light *light, emitter_moved_arguments *a);

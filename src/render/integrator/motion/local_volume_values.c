@@ -25,8 +25,9 @@ static interaction surface_by(walk *w, const walk_hit *hit, ir_func **interact, 
 static two_surfaces volume_surface(walk *w, const walk_hit *hit, const segment_motion *s)
 {
     tracer *t = &w->t;
-    BL_ASSERT(w->wants.surface_tracked && w->wants.surface_anew, "surfaces are not traced as they move");
-    two_surfaces x = {.now = surface_by(w, hit, w->fn.interact_tracked,
+    BL_ASSERT(w->wants.surface_differentiated && w->wants.surface_anew,
+              "surfaces are not traced as they move");
+    two_surfaces x = {.now = surface_by(w, hit, w->fn.interact_differentiated,
                                         motion_along(t, s->shift, s->turn, s->origin), s->turn)};
     x.before =
         w->pass == RENDER_FROZEN ? surface_by(w, hit, w->fn.slide_before, v3_zero(t), v3_zero(t)) : x.now;

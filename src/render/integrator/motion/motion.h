@@ -27,8 +27,8 @@ uint32_t ray_pack(const walk *w, walk_ray r, ir_ref out[RAY_MOST]); /* how many;
 walk_ray ray_unpack(const walk *w, const ir_ref *in);
 bool attached_keeps_ray(const walk *w); /* the kernel's state has walk_position.now; else it is o and d */
 ir_ref link_is(walk *w, ir_ref link, enum walk_link is);   /* bool: it is */
-walk_ray attached_camera_ray(walk *w, ir_ref sample);      /* the camera's ray, tracked */
-walk_ray attached_next_ray(walk *w, const walk_vertex *v); /* the ray that goes on, tracked */
+walk_ray attached_camera_ray(walk *w, ir_ref sample);      /* the camera's ray, differentiated */
+walk_ray attached_next_ray(walk *w, const walk_vertex *v); /* the ray that goes on, differentiated */
 /* The derivatives of a ray that leads to, or from, a vertex at `depth` (u32), ray_width of them: 0 where
  * they are not finite, which is counted where `when`. */
 void drop_singular(walk *w, ir_ref when, ir_ref depth, ir_ref *derivatives);
@@ -38,7 +38,7 @@ bool attached_wanted(const walk *w);
 /* v->attached, of a sample of that roughness and made by these numbers. */
 void attached_sampled(walk *w, walk_vertex *v, ir_ref roughness, ir_ref u1, ir_ref u2);
 ir_ref attached_next_count(walk *w, const walk_vertex *v); /* walk_position.attached of the next vertex */
-/* v->hit_mis, tracked. Returns whether it moves. */
+/* v->hit_mis, differentiated. Returns whether it moves. */
 bool attached_hit_mis(walk *w, const walk_vertex *v, ir_ref *mis);
 /* By what the light's weight changes; pdfs of the direction to it by the material, `before` being what the
  * path was decided by; light: as seen from where the vertex moves to. */

@@ -129,7 +129,7 @@ void motion_choose(walk *w)
                                                                : &motion_none;
     bool volume = w->motion == &motion_local_volume;
     w->wants = (walk_wants){
-        .surface_tracked = attached || w->moves & MOVE_SURFACE,
+        .surface_differentiated = attached || w->moves & MOVE_SURFACE,
         .surface_anew = attached || volume,
         .surface_before = (attached || (volume && w->moves & MOVE_SURFACE)) && w->pass == RENDER_FROZEN,
         .lobe_directions = attached && !w->attaches,

@@ -5,7 +5,7 @@
  * sensor. Importance is relative to the mean over the image, so every path counts 1 / (samples per pixel).
  *
  * Everything in here is detached but light_values: as in a path from the camera, what carries derivatives
- * is the radiance of the light and the values of materials at the decided path. A material's value for
+ * is the radiance of the light and the values of materials at the sampled path. A material's value for
  * importance is that of the reversed directions; where nothing is transmitted both are the same. The
  * adjoint of a shading normal's cosine is a factor of its own, and where a direction lies on different
  * sides of both normals nothing goes that way. */
@@ -214,22 +214,22 @@ static bool some_one_way(const walk *w)
  * the side that the light leaves to. The value from wi to wo times the squared index would be the same
  * number, but would hide that index from derivatives. Discrete lobes are no functions of two directions, and
  * have the index as a factor; light tracing has no derivatives of theirs by it. */
-void light_values(walk *w, const light_vertex *v, bool tracked, color *for_sensor, color *for_sample)
+void light_values(walk *w, const light_vertex *v, bool differentiated, color *for_sensor, color *for_sample)
 {
     tracer *t = &w->t;
     if (!some_one_way(w)) {
-        walk_values(w, &v->v, tracked, for_sensor, for_sample);
+        walk_values(w, &v->v, differentiated, for_sensor, for_sample);
         return;
     }
     walk_vertex sampled = v->v, seen = v->v;
     color unused;
     sampled.wi = v3_select(t, v->v.sample.delta, v->v.wi, v->v.wo),
     sampled.wo = v3_select(t, v->v.sample.delta, v->v.wo, v->v.wi);
-    walk_values(w, &sampled, tracked, &unused, for_sample);
+    walk_values(w, &sampled, differentiated, &unused, for_sample);
     ir_ref by = ir_select(t->f, v->v.sample.delta, t_f32(t, 1), cosines_of(w, v->v.wo, v->v.wi));
     *for_sample = color_scale(t, *for_sample, ir_detach(t->f, by));
     seen.wi = v->v.to_light, seen.to_light = v->v.wi;
-    walk_values(w, &seen, tracked, for_sensor, &unused);
+    walk_values(w, &seen, differentiated, for_sensor, &unused);
     *for_sensor = color_scale(t, *for_sensor, ir_detach(t->f, cosines_of(w, v->v.to_light, v->v.wi)));
 }
 

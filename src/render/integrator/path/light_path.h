@@ -35,8 +35,8 @@ typedef struct light_vertex {
 
 light_position light_before(walk *w, ir_ref sample);
 light_vertex light_visit(walk *w, const light_position *at);
-/* The values of v's material, tracked or not. */
-void light_values(walk *w, const light_vertex *v, bool tracked, color *for_sensor, color *for_sample);
+/* The values of v's material, differentiated or not. */
+void light_values(walk *w, const light_vertex *v, bool differentiated, color *for_sensor, color *for_sample);
 /* After the vertex: throughput, whether the path lives, and where it is then. b at the light: with its
  * radiance. */
 ir_ref light_pass(walk *w, const light_vertex *v, light_position *at, throughput *b);

@@ -32,16 +32,17 @@ ir_ref light_visible(walk *w, walk_vertex *v, const walk_position *at, ir_ref wa
 
 /* ---- values.c ---- */
 
-/* Tracked: the light with direction, distance and uv as they move, and by what its solid angle grows; false:
- * nothing moves it. */
+/* Differentiated: the light with direction, distance and uv as they move, and by what its solid angle grows;
+ * false: nothing moves it. */
 bool walk_move_light(walk *w, walk_light *light, ir_ref *factor);
-/* Radiance of a light; black where it is not there. tracked: with derivatives (or from the frozen values). */
-color walk_radiance(walk *w, walk_light light, bool tracked);
+/* Radiance of a light; black where it is not there. differentiated: with derivatives (or from the frozen
+ * values). */
+color walk_radiance(walk *w, walk_light light, bool differentiated);
 /* The material's values at a vertex: toward the sampled light, and of the sampled direction. */
-void walk_values(walk *w, const walk_vertex *v, bool tracked, color *for_light, color *for_sample);
+void walk_values(walk *w, const walk_vertex *v, bool differentiated, color *for_light, color *for_sample);
 /* What the sampled light's radiance and the material's value for it are multiplied with: the light's weight,
- * and transmittance up to it. at: before the vertex. tracked: the transmittance is; loops, so not for reverse
- * mode. */
-color walk_light_scale(walk *w, const walk_vertex *v, const walk_position *at, bool tracked);
+ * and transmittance up to it. at: before the vertex. differentiated: the transmittance is; loops, so not for
+ * reverse mode. */
+color walk_light_scale(walk *w, const walk_vertex *v, const walk_position *at, bool differentiated);
 
 #endif

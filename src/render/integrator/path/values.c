@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What carries derivatives at a decided path (docs/theory/detached_replay.md): radiance of lights, values of
- * materials, transmittance toward lights. Each is evaluated by the same code detached and tracked, so that
- * phase 1 of path replay subtracts exactly what phase 0 has added (PRB section 4.1, listings 1 and 2).
+ * What carries derivatives at a sampled path (docs/theory/detached_replay.md): radiance of lights, values of
+ * materials, transmittance toward lights. Each is evaluated by the same code detached and differentiated, so
+ * that phase 1 of path replay subtracts exactly what phase 0 has added (PRB section 4.1, listings 1 and 2).
  *
- * Tracked, what describes the path is detached first. Then walk.motion puts in its place what moves with
- * parameters: the camera, a light, a mirror or a surface (docs/theory/moving_geometry.md). */
+ * Differentiated, what describes the path is detached first. Then walk.motion puts in its place what moves
+ * with parameters: the camera, a light, a mirror or a surface (docs/theory/moving_geometry.md). */
 #include "render/integrator/path/path.h"
 #include "render/integrator/vertex/plugin_functions.h"
 
@@ -31,28 +31,28 @@ bool walk_move_light(walk *w, walk_light *light, ir_ref *factor)
     return true;
 }
 
-color walk_radiance(walk *w, walk_light light, bool tracked)
+color walk_radiance(walk *w, walk_light light, bool differentiated)
 {
     tracer *t = &w->t;
-    BL_ASSERT(!tracked || walk_tracks(w), "derivatives in the pass %d", (int)w->pass);
+    BL_ASSERT(!differentiated || walk_tracks(w), "derivatives in the pass %d", (int)w->pass);
     ir_ref factor;
-    bool placed = tracked && walk_move_light(w, &light, &factor);
-    bool slides = tracked && !light.sampled && w->motion->emission(w, &light);
+    bool placed = differentiated && walk_move_light(w, &light, &factor);
+    bool slides = differentiated && !light.sampled && w->motion->emission(w, &light);
     if (light.sampled && w->plan->light_needs & NEED_POSITION)
         light.on.p = v3_add(t, light.ref, v3_scale(t, light.d, light.distance));
     emitter_radiance_arguments a = {light.uv, light.distance, light.facing, light.on};
     ref_list in = refs_for(light.record);
     emitter_radiance_visit(w, &in, &a);
-    if (tracked && !placed && !slides)
+    if (differentiated && !placed && !slides)
         refs_detach(w, &in);
     refs_rewind(&in, REFS_READ);
     emitter_radiance_visit(w, &in, &a);
-    if (tracked)
+    if (differentiated)
         light_locate(w, &light, &a.uv);
     refs_rewind(&in, REFS_WRITTEN);
     emitter_radiance_visit(w, &in, &a);
     color r;
-    ir_call(t->f, light.cls, tracked ? w->fn.emitter_radiance_tracked : w->fn.emitter_radiance,
+    ir_call(t->f, light.cls, differentiated ? w->fn.emitter_radiance_differentiated : w->fn.emitter_radiance,
             w->plan->emitters.count, in.at, in.count, r.c);
     return r;
 }
@@ -68,10 +68,10 @@ static void detach_arguments(walk *w, bsdf_value_arguments *a)
     bsdf_value_visit(w, &l, a), collision_z_visit(w, &l, &a->collision_z);
 }
 
-void walk_values(walk *w, const walk_vertex *v, bool tracked, color *for_light, color *for_sample)
+void walk_values(walk *w, const walk_vertex *v, bool differentiated, color *for_light, color *for_sample)
 {
     tracer *t = &w->t;
-    BL_ASSERT(!tracked || walk_tracks(w), "derivatives in the pass %d", (int)w->pass);
+    BL_ASSERT(!differentiated || walk_tracks(w), "derivatives in the pass %d", (int)w->pass);
     bsdf_value_arguments a = {
         .wi = v->wi,
         .uv = v->si.uv,
@@ -88,7 +88,7 @@ void walk_values(walk *w, const walk_vertex *v, bool tracked, color *for_light, 
     }
     ir_ref light_factor = t_f32(t, 1);
     motion_factors by = {.measure = light_factor};
-    if (tracked) {
+    if (differentiated) {
         detach_arguments(w, &a);
         walk_light light = v->light;
         bool placed = walk_move_light(w, &light, &light_factor);
@@ -103,8 +103,8 @@ void walk_values(walk *w, const walk_vertex *v, bool tracked, color *for_light, 
     bsdf_value_results r;
     ref_list in = refs_for(v->bsdf_record), out = refs_results();
     bsdf_value_visit(w, &in, &a), collision_z_visit(w, &in, &a.collision_z);
-    ir_call(t->f, v->bsdf_class, tracked ? w->fn.bsdf_value_tracked : w->fn.bsdf_value, walk_scatterers(w),
-            in.at, in.count, out.at);
+    ir_call(t->f, v->bsdf_class, differentiated ? w->fn.bsdf_value_differentiated : w->fn.bsdf_value,
+            walk_scatterers(w), in.at, in.count, out.at);
     bsdf_value_results_visit(&out, &r);
     for (int c = 0; c < 3; c++)
         for_light->c[c] = ir_mul(t->f, r.for_light.c[c], light_factor),
@@ -114,15 +114,15 @@ void walk_values(walk *w, const walk_vertex *v, bool tracked, color *for_light, 
         *for_sample = color_scale(t, *for_sample, by.sample);
 }
 
-color walk_light_scale(walk *w, const walk_vertex *v, const walk_position *at, bool tracked)
+color walk_light_scale(walk *w, const walk_vertex *v, const walk_position *at, bool differentiated)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
     BL_ASSERT(!ir_is_none(v->light_weight), "the scale of a light that was not sampled");
-    ir_ref weight = tracked ? ir_detach(f, v->light_weight) : v->light_weight;
+    ir_ref weight = differentiated ? ir_detach(f, v->light_weight) : v->light_weight;
     if (!w->volumetric)
         return color_all(weight);
-    walk_shadow shadow = tracked ? shadow_cross(w, v, at, v->shadow.open, true) : v->shadow;
+    walk_shadow shadow = differentiated ? shadow_cross(w, v, at, v->shadow.open, true) : v->shadow;
     COLOR_EACH(r, ir_select(f, ir_eq(f, shadow.zeros[c], t_u32(t, 0)), ir_mul(f, weight, shadow.product.c[c]),
                             t_f32(t, 0)));
     return r;

@@ -4,7 +4,7 @@
  * lights are sampled at every surface while depth + 1 < max_depth, and MIS is by the power heuristic.
  *
  * Everything in here is detached: it decides the path. What carries derivatives is evaluated separately at
- * the decided path (values.c). All passes that follow a path come through walk_visit, so they cannot walk
+ * the sampled path (values.c). All passes that follow a path come through walk_visit, so they cannot walk
  * different paths; path replay rests on that (docs/theory/replay_equality.md). Light is found and sampled in
  * emitter_sampling.c; the functions of classes are traced in plugin_functions.c. */
 #include "render/integrator/path/path.h"

@@ -94,7 +94,7 @@ void light_locate(walk *w, const walk_light *light, vec2 *uv)
 {
     if (!walk_locates(w->plan) || !environment_turns(w->plan))
         return;
-    tracer t = walk_tracked(w);
+    tracer t = walk_differentiated(w);
     vec2 far = environment_uv(&t, light->d_moves ? light->d : v3_detach(&t, light->d));
     const ir_ref is = light_is_environment(w, light->cls);
     uv->x = located(&t, is, uv->x, far.x), uv->y = located(&t, is, uv->y, far.y);

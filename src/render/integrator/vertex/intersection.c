@@ -4,7 +4,7 @@
  * these (`interact`). A hit of an instance is looked at in its group's space and brought into the world:
  * points by the instance's map, normals by the transpose of its inverse.
  *
- * Asked for by interact_tracked, the same surface is a function of parameters that move it
+ * Asked for by interact_differentiated, the same surface is a function of parameters that move it
  * (docs/theory/moving_geometry.md). */
 #include "render/integrator/vertex/plugin_functions.h"
 #include "render/integrator/vertex/vertex.h"
@@ -37,7 +37,7 @@ static vec3 map_normal(tracer *t, ir_ref record, vec3 n)
 
 static affine_map level_motion(walk *w, ir_ref level)
 {
-    tracer reads = walk_tracked(w);
+    tracer reads = walk_differentiated(w);
     return to_world_level_motion(&reads, level);
 }
 
@@ -75,7 +75,7 @@ interaction walk_surface(walk *w, const walk_hit *hit, ir_func **interact)
     BL_ASSERT(!w->plan->scene->has_groups || !ir_is_none(hit->level), "a hit in a group without its level");
     vec3 o = hit->o, d = hit->d;
     bool levels = w->plan->scene->has_groups,
-         to_world = interact == w->fn.interact_tracked && (w->moves & MOVE_TO_WORLD);
+         to_world = interact == w->fn.interact_differentiated && (w->moves & MOVE_TO_WORLD);
     bool carries = to_world && to_world_moves_levels(w->plan);
     BL_ASSERT(!to_world || !ir_is_none(hit->slides), "a hit that may slide or go along");
     affine_map motion;

@@ -11,9 +11,10 @@
 #include "render/integrator/vertex/plugin_functions.h"
 #include "render/integrator/vertex/vertex.h"
 
-static tracer sub_tracer(const walk *w, ir_func *f, bool tracked)
+static tracer sub_tracer(const walk *w, ir_func *f, bool differentiated)
 {
-    return (tracer){.f = f, .plan = w->plan, .tracked = tracked, .frozen = w->pass == RENDER_FROZEN};
+    return (tracer){
+        .f = f, .plan = w->plan, .differentiated = differentiated, .frozen = w->pass == RENDER_FROZEN};
 }
 
 static ir_func *make_intersect(walk *w, const shape_kind_class *kind)
@@ -86,14 +87,16 @@ static bool kind_moves(const plan *p, const shape_kind_class *kind)
 }
 
 /* slides: the entry is met anew, so that the result is differentiable in the ray. */
-static ir_func *make_interact(walk *w, const shape_kind_class *kind, bool tracked, bool slides)
+static ir_func *make_interact(walk *w, const shape_kind_class *kind, bool differentiated, bool slides)
 {
-    ir_func *f = ir_func_create(w->t.f->module, slides ? "slide" : tracked ? "interact_tracked" : "interact");
-    tracer t = sub_tracer(w, f, tracked);
+    ir_func *f = ir_func_create(w->t.f->module, slides           ? "slide"
+                                                : differentiated ? "interact_tracked"
+                                                                 : "interact");
+    tracer t = sub_tracer(w, f, differentiated);
     ir_ref entry;
     ref_list in = refs_parameters(f, &entry), out = refs_fields();
     interact_arguments hit = {0};
-    bool to_world = tracked && (w->moves & MOVE_TO_WORLD);
+    bool to_world = differentiated && (w->moves & MOVE_TO_WORLD);
     interact_visit(&in, &hit, to_world);
     interaction si = {0};
     if (to_world && kind_moves(w->plan, kind)) {
@@ -167,10 +170,10 @@ static ir_func *make_phase_sample(walk *w, const class_node *n)
     return f;
 }
 
-static ir_func *make_bsdf_value(walk *w, const class_node *n, bool tracked)
+static ir_func *make_bsdf_value(walk *w, const class_node *n, bool differentiated)
 {
-    ir_func *f = ir_func_create(w->t.f->module, tracked ? "bsdf_value_tracked" : "bsdf_value");
-    tracer t = sub_tracer(w, f, tracked);
+    ir_func *f = ir_func_create(w->t.f->module, differentiated ? "bsdf_value_tracked" : "bsdf_value");
+    tracer t = sub_tracer(w, f, differentiated);
     ir_ref record;
     ref_list in = refs_parameters(f, &record), out = refs_fields();
     bsdf_value_arguments a = {0};
@@ -186,10 +189,10 @@ static ir_func *make_bsdf_value(walk *w, const class_node *n, bool tracked)
     return f;
 }
 
-static ir_func *make_phase_value(walk *w, const class_node *n, bool tracked)
+static ir_func *make_phase_value(walk *w, const class_node *n, bool differentiated)
 {
-    ir_func *f = ir_func_create(w->t.f->module, tracked ? "phase_value_tracked" : "phase_value");
-    tracer t = sub_tracer(w, f, tracked);
+    ir_func *f = ir_func_create(w->t.f->module, differentiated ? "phase_value_tracked" : "phase_value");
+    tracer t = sub_tracer(w, f, differentiated);
     ir_ref record;
     ref_list in = refs_parameters(f, &record), out = refs_fields();
     bsdf_value_arguments a = {0};
@@ -206,11 +209,11 @@ static ir_func *make_phase_value(walk *w, const class_node *n, bool tracked)
 /* What a material says of the light from one direction: bsdf_through or bsdf_albedo. */
 typedef color bsdf_colour(const bsdf_context *ctx);
 
-static ir_func *make_bsdf_colour(walk *w, const class_node *n, bool tracked, bsdf_colour *of,
+static ir_func *make_bsdf_colour(walk *w, const class_node *n, bool differentiated, bsdf_colour *of,
                                  const char *name)
 {
     ir_func *f = ir_func_create(w->t.f->module, name);
-    tracer t = sub_tracer(w, f, tracked);
+    tracer t = sub_tracer(w, f, differentiated);
     ir_ref record;
     ref_list in = refs_parameters(f, &record);
     bsdf_color_arguments a = {0};
@@ -221,10 +224,10 @@ static ir_func *make_bsdf_colour(walk *w, const class_node *n, bool tracked, bsd
     return f;
 }
 
-static ir_func *make_bsdf_lobe_direction(walk *w, const class_node *n, bool tracked)
+static ir_func *make_bsdf_lobe_direction(walk *w, const class_node *n, bool differentiated)
 {
     ir_func *f = ir_func_create(w->t.f->module, "bsdf_turn");
-    tracer t = sub_tracer(w, f, tracked);
+    tracer t = sub_tracer(w, f, differentiated);
     ir_ref record;
     ref_list in = refs_parameters(f, &record), out = refs_fields();
     bsdf_lobe_direction_arguments a = {0};
@@ -236,10 +239,10 @@ static ir_func *make_bsdf_lobe_direction(walk *w, const class_node *n, bool trac
     return f;
 }
 
-static ir_func *make_bsdf_attach(walk *w, const class_node *n, bool tracked)
+static ir_func *make_bsdf_attach(walk *w, const class_node *n, bool differentiated)
 {
     ir_func *f = ir_func_create(w->t.f->module, "bsdf_attach");
-    tracer t = sub_tracer(w, f, tracked);
+    tracer t = sub_tracer(w, f, differentiated);
     ir_ref record;
     ref_list in = refs_parameters(f, &record), out = refs_fields();
     ir_ref one = t_f32(&t, 1);
@@ -299,10 +302,11 @@ static ir_func *make_emitter_ray(walk *w, const class_node *n)
     return f;
 }
 
-static ir_func *make_emitter_radiance(walk *w, const class_node *n, bool tracked)
+static ir_func *make_emitter_radiance(walk *w, const class_node *n, bool differentiated)
 {
-    ir_func *f = ir_func_create(w->t.f->module, tracked ? "emitter_radiance_tracked" : "emitter_radiance");
-    tracer t = sub_tracer(w, f, tracked);
+    ir_func *f =
+        ir_func_create(w->t.f->module, differentiated ? "emitter_radiance_tracked" : "emitter_radiance");
+    tracer t = sub_tracer(w, f, differentiated);
     ir_ref record;
     ref_list in = refs_parameters(f, &record);
     emitter_radiance_arguments a = {0};
@@ -393,8 +397,8 @@ static ir_func **func_array(walk *w, uint32_t n)
 static void add_interact(walk *w, const shape_kind_class *kind)
 {
     walk_functions *fn = &w->fn;
-    if (fn->interact_tracked)
-        fn->interact_tracked[fn->interacts] = make_interact(w, kind, true, w->wants.surface_anew);
+    if (fn->interact_differentiated)
+        fn->interact_differentiated[fn->interacts] = make_interact(w, kind, true, w->wants.surface_anew);
     if (fn->slide_before)
         fn->slide_before[fn->interacts] = make_interact(w, kind, false, true);
     fn->interact[fn->interacts++] = make_interact(w, kind, false, false);
@@ -408,7 +412,7 @@ void vertex_shape_functions(walk *w)
     bool shared = !(w->plan->off & PLAN_SHARE_SHAPES) || s->shapes.count == 0;
     uint32_t most = shared ? SHAPE_KIND_COUNT : s->shapes.count;
     fn->interact = func_array(w, most),
-    fn->interact_tracked = w->wants.surface_tracked ? func_array(w, most) : NULL;
+    fn->interact_differentiated = w->wants.surface_differentiated ? func_array(w, most) : NULL;
     fn->slide_before = w->wants.surface_before ? func_array(w, most) : NULL;
     for (uint32_t k = 0; k < SHAPE_KIND_COUNT; k++) {
         if (!s->kind_used[k] && !(k == 0 && s->primitives.count == 0))
@@ -432,11 +436,11 @@ void vertex_bsdf_functions(walk *w)
     const plan *p = w->plan;
     walk_functions *fn = &w->fn;
     fn->bsdf_sample = func_array(w, walk_scatterers(w)), fn->bsdf_value = func_array(w, walk_scatterers(w));
-    fn->bsdf_value_tracked = func_array(w, walk_scatterers(w));
+    fn->bsdf_value_differentiated = func_array(w, walk_scatterers(w));
     for (uint32_t i = 0; i < p->bsdfs.count; i++) {
         fn->bsdf_sample[i] = make_bsdf_sample(w, p->bsdfs.data[i]);
         fn->bsdf_value[i] = make_bsdf_value(w, p->bsdfs.data[i], false);
-        fn->bsdf_value_tracked[i] = make_bsdf_value(w, p->bsdfs.data[i], true);
+        fn->bsdf_value_differentiated[i] = make_bsdf_value(w, p->bsdfs.data[i], true);
     }
     fn->bsdf_albedo = func_array(w, p->bsdfs.count);
     for (uint32_t i = 0; w->pass == RENDER_CHANNELS && i < p->bsdfs.count; i++)
@@ -465,12 +469,12 @@ void vertex_phase_functions(walk *w)
     for (uint32_t i = 0; i < p->phases.count; i++) {
         fn->bsdf_sample[n + i] = make_phase_sample(w, p->phases.data[i]);
         fn->bsdf_value[n + i] = make_phase_value(w, p->phases.data[i], false);
-        fn->bsdf_value_tracked[n + i] = make_phase_value(w, p->phases.data[i], true);
+        fn->bsdf_value_differentiated[n + i] = make_phase_value(w, p->phases.data[i], true);
     }
-    fn->bsdf_through = func_array(w, n), fn->bsdf_through_tracked = func_array(w, n);
+    fn->bsdf_through = func_array(w, n), fn->bsdf_through_differentiated = func_array(w, n);
     for (uint32_t i = 0; i < n; i++) {
         fn->bsdf_through[i] = make_bsdf_colour(w, p->bsdfs.data[i], false, bsdf_through, "bsdf_through");
-        fn->bsdf_through_tracked[i] =
+        fn->bsdf_through_differentiated[i] =
             make_bsdf_colour(w, p->bsdfs.data[i], true, bsdf_through, "bsdf_through_tracked");
     }
 }
@@ -481,12 +485,12 @@ void vertex_emitter_functions(walk *w)
     walk_functions *fn = &w->fn;
     fn->emitter_sample = func_array(w, p->emitters.count),
     fn->emitter_radiance = func_array(w, p->emitters.count);
-    fn->emitter_radiance_tracked = func_array(w, p->emitters.count),
+    fn->emitter_radiance_differentiated = func_array(w, p->emitters.count),
     fn->emitter_pdf = func_array(w, p->emitters.count);
     for (uint32_t i = 0; i < p->emitters.count; i++) {
         fn->emitter_sample[i] = make_emitter_sample(w, p->emitters.data[i]);
         fn->emitter_radiance[i] = make_emitter_radiance(w, p->emitters.data[i], false);
-        fn->emitter_radiance_tracked[i] = make_emitter_radiance(w, p->emitters.data[i], true);
+        fn->emitter_radiance_differentiated[i] = make_emitter_radiance(w, p->emitters.data[i], true);
         fn->emitter_pdf[i] = make_emitter_pdf(w, p->emitters.data[i], false);
     }
     fn->emitter_smooth = func_array(w, p->emitters.count);

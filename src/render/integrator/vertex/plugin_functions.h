@@ -171,7 +171,7 @@ typedef struct interact_arguments {
     vec2 b;
     ir_ref slides, valid; /* as walk_hit's, where shapes move with their to_world */
 } interact_arguments;
-/* to_world: the function is tracked, and shapes move with their to_world (MOVE_TO_WORLD). */
+/* to_world: the function is differentiated, and shapes move with their to_world (MOVE_TO_WORLD). */
 void interact_visit(ref_list *l, interact_arguments *a, bool to_world);
 /* si: complete (interaction_complete), where it is written. */
 void interact_results_visit(tracer *t, ref_list *l, interaction *si);

@@ -36,8 +36,8 @@ surface surface_of_light(tracer *t, const interaction *si, ir_ref is);
 /* cos / r^2 toward a point with normal n, seen from `from`; ratios of these go on smoothly beyond the
  * horizon. */
 ir_ref solid_angle_of_area(tracer *t, vec3 from, vec3 point, vec3 n);
-/* t: tracked. A point and its normal go along with the shape (its record) that they are on, in a level or
- * none (to_world_motion_within); the normal's length, by how much the surface's area grows. */
+/* t: differentiated. A point and its normal go along with the shape (its record) that they are on, in a level
+ * or none (to_world_motion_within); the normal's length, by how much the surface's area grows. */
 void carried_with_shape(tracer *t, ir_ref shape, ir_ref level, vec3 *point, vec3 *n);
 
 /* ---- plugin_functions.c: fills in walk.fn ---- */
@@ -69,7 +69,7 @@ ir_ref walk_far(walk *w, ir_ref length);
  * such. there: bool, the ray meets a surface. */
 vec2 light_emission_uv(walk *w, ir_ref there, vec2 uv, vec3 d);
 bool walk_locates(const plan *p); /* the environment has a uv of its own for each direction */
-/* Tracked: uv of a light that is an environment which turns with parameters. */
+/* Differentiated: uv of a light that is an environment which turns with parameters. */
 void light_locate(walk *w, const walk_light *light, vec2 *uv);
 
 #endif

@@ -13,33 +13,34 @@
 typedef struct walk_functions {
     ir_func *intersect[SHAPE_KIND_COUNT]; /* of every kind in use */
     uint32_t kinds;
-    ir_func **interact;         /* of every kind in use, or, without PLAN_SHARE_SHAPES, of every shape */
-    ir_func **interact_tracked; /* differentiated by what moves surfaces; NULL where nothing does */
+    ir_func **interact; /* of every kind in use, or, without PLAN_SHARE_SHAPES, of every shape */
+    ir_func **interact_differentiated; /* differentiated by what moves surfaces; NULL where nothing does */
     uint32_t interacts;
     /* What these take and return is described in vertex/plugin_functions.h. In volumetric walks phase
      * functions stand behind the materials in bsdf_sample and bsdf_value. */
     ir_func **bsdf_sample;
-    ir_func **bsdf_value, **bsdf_value_tracked;
+    ir_func **bsdf_value, **bsdf_value_differentiated;
     ir_func **bsdf_albedo; /* for channels only */
     ir_func **emitter_sample;
     ir_func **emitter_ray; /* for light tracing only */
-    ir_func **emitter_radiance, **emitter_radiance_tracked;
+    ir_func **emitter_radiance, **emitter_radiance_differentiated;
     ir_func **emitter_moved; /* differentiated by what moves the light; NULL where no light moves */
-    ir_func **slide_before; /* where walk.wants.surface_anew, interact_tracked intersects the entry again with
-                               the ray that it is given; this is the detached one, in RENDER_FROZEN */
+    ir_func *
+        *slide_before; /* where walk.wants.surface_anew, interact_differentiated intersects the entry again
+                          with the ray that it is given; this is the detached one, in RENDER_FROZEN */
     ir_func **lobe_direction;          /* of discrete lobes, differentiated */
     ir_func **lobe_direction_before;   /* the same, detached, in RENDER_FROZEN */
     ir_func **attach, **attach_before; /* instead of these two where walk.attaches */
     ir_func **emitter_pdf;
     ir_func **emitter_smooth; /* as emitter_pdf, where walk.smooth: emitter_hit.smooth */
     /* Volumetric walks: the share that goes on as if there were no surface. */
-    ir_func **bsdf_through, **bsdf_through_tracked;
-    ir_func **extinction, **extinction_tracked; /* record, p 3 -> 3 */
-    ir_func **albedo, **albedo_tracked;         /* record, p 3 -> 3 */
-    ir_func **area, **area_tracked,
+    ir_func **bsdf_through, **bsdf_through_differentiated;
+    ir_func **extinction, **extinction_differentiated; /* record, p 3 -> 3 */
+    ir_func **albedo, **albedo_differentiated;         /* record, p 3 -> 3 */
+    ir_func **area, **area_differentiated,
         **most_area; /* of phase functions: record, direction 3, p 3 -> 1; record -> 1; where walk.flakes */
-    ir_func **emission, **emission_tracked; /* record, p 3 -> 3; NULL where no medium emits */
-    ir_func **bounds;                       /* record -> majorant, low 3, high 3 of the box */
+    ir_func **emission, **emission_differentiated; /* record, p 3 -> 3; NULL where no medium emits */
+    ir_func **bounds;                              /* record -> majorant, low 3, high 3 of the box */
     ir_func **into, **cell; /* record, o 3, d 3 -> o 3, d 3 in the volume's space; record, these, distance ->
                                bounds of the extinction in that cell from above and below, where it ends */
 } walk_functions;
@@ -63,8 +64,8 @@ typedef struct walk_known {
 
 /* Which functions a walk needs because of motion, and which of their results (motion/none.c). */
 typedef struct walk_wants {
-    bool surface_tracked;  /* interact_tracked */
-    bool surface_anew;     /* interact_tracked intersects the entry again with the ray that it is given */
+    bool surface_differentiated; /* interact_differentiated */
+    bool surface_anew; /* interact_differentiated intersects the entry again with the ray that it is given */
     bool surface_before;   /* slide_before: the same, detached */
     bool lobe_directions;  /* lobe_direction, lobe_direction_before */
     bool attached_lobes;   /* attach, attach_before, and the roughness that bsdf_sample returns */
@@ -83,8 +84,9 @@ struct walk {
     const walk_motion_class *motion; /* how paths move with parameters */
     uint32_t moves; /* enum mesh_moves: what moves surfaces under the local convention, in all passes alike */
     walk_wants wants;
-    bool attaches;   /* paths are attached, and so are rough lobes (attached_lobe.c) */
-    bool holds;      /* where walk.attaches: some material mixes lobes, of which some may stay detached */
+    bool attaches;            /* paths are attached, and so are rough lobes (attached_lobe.c) */
+    bool some_lobes_detached; /* where walk.attaches: some material mixes lobes, of which some may stay
+                                 detached */
     bool smooth;     /* MIS weights use densities of light sampling without the steps of its tables, because
                         attached samples cross these; in all passes of a gradient, if one attaches */
     bool weighted;   /* samples have weights: walk_position.weight */
@@ -213,10 +215,10 @@ struct walk_vertex {
 };
 
 /* The walk's tracer for differentiated values. */
-static inline tracer walk_tracked(const walk *w)
+static inline tracer walk_differentiated(const walk *w)
 {
     tracer t = w->t;
-    t.tracked = true, t.frozen = w->pass == RENDER_FROZEN;
+    t.differentiated = true, t.frozen = w->pass == RENDER_FROZEN;
     return t;
 }
 
