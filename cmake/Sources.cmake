@@ -143,10 +143,14 @@ set(render_sources
     src/render/integrator/path/visit.c
     src/render/integrator/motion/attached_lobe.c
     src/render/integrator/motion/attached_path.c
+    src/render/integrator/motion/attached_vertex.c
+    src/render/integrator/motion/choose.c
+    src/render/integrator/motion/displacement.c
     src/render/integrator/motion/local_surface.c
     src/render/integrator/motion/local_volume.c
     src/render/integrator/motion/local_volume_values.c
     src/render/integrator/motion/none.c
+    src/render/integrator/motion/shifted.c
     src/render/integrator/kernels/attached_replay.c
     src/render/integrator/kernels/begin.c
     src/render/integrator/kernels/channels.c

@@ -7,7 +7,7 @@ Each room of src/render/integrator has a README.md of at most a page (PAGE lines
     a picture, a mermaid graph whose nodes are .c files without their ending and whose arrows are the calls between them: all of
     them, and no others. Functions that are put into a table count as called; dotted arrows (`-.->`) are not read.
 The picture of src/render/integrator/README.md has the calls between rooms. The lowest room is left out there, since all call it.
-Inside a room files call one way only, but in those of CIRCLES."""
+Inside a room files call one way only."""
 import os
 import re
 import sys
@@ -16,7 +16,6 @@ import layers
 
 BASE = os.path.join(layers.ROOT, "src/render/integrator")
 PAGE = 80
-CIRCLES = {"motion"}  # motion/none.c chooses among the kinds of motion, which use its functions that do nothing
 ROW = re.compile(r"^\| *((?:`[\w./]+`[, ]*)+)\|")
 ARROW = re.compile(r"^\s*(\w+)(?:\[[^]]*\])? *--> *(.+?);?\s*$")
 
@@ -92,7 +91,7 @@ def check_room(room, files, found, problems):
     where, page = "src/render/integrator/%s/README.md" % room, read_page(room, problems)
     inside = {(a, b) for a, b in found if a.startswith(room + "/") and b.startswith(room + "/")}
     uses = {f: {b for a, b in inside if a == f} for f in files}
-    for circle in layers.circles(uses) if room not in CIRCLES else []:
+    for circle in layers.circles(uses):
         problems.append("%s: these call each other in a circle: %s" % (room, ", ".join(circle)))
     if page is None:
         return

@@ -21,6 +21,7 @@
  * Invariant: positions, throughput and sums that are kept and recalled are those of the walk itself, so a
  * vertex that is visited again is the same vertex, from the same random numbers. */
 #include "render/integrator/kernels/replay.h"
+#include "render/integrator/motion/attached_vertex.h"
 
 enum chain_mode { CHAIN_FORTH, CHAIN_BACK };
 

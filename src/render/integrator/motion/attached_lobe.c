@@ -19,7 +19,8 @@
  * Attached are lobes whose roughness is at most render_scene.attach_below, at most look_ahead of them in a
  * chain, since the number of visits grows like the square of a long chain's length (attached_replay.c). All
  * other lobes are detached, and cut the chain (docs/theory/attached_replay.md, Rough lobes). */
-#include "render/integrator/motion/attached_path.h"
+#include "render/integrator/motion/attached_vertex.h"
+#include "render/integrator/motion/shifted.h"
 
 bool attached_wanted(const walk *w)
 {
@@ -100,7 +101,7 @@ bool attached_hit_mis(walk *w, const walk_vertex *v, ir_ref *mis)
     BL_ASSERT(!ir_is_none(v->attached.hit_pdf), "the density of the light that was met is not known");
     two_vertices x = attached_look(w, &v->attached.arrival);
     ir_ref moves = ir_and(t->f, v->hit.there, ir_eq(t->f, v->attached.arrival.link, t_u32(t, LINK_ATTACHED)));
-    ir_ref changed = attached_ratio(w, moves, density_met(w, v, &x.now), density_met(w, v, &x.before));
+    ir_ref changed = shifted_ratio(w, moves, density_met(w, v, &x.now), density_met(w, v, &x.before));
     ir_ref hit_pdf = ir_detach(t->f, v->attached.hit_pdf);
     ir_ref now = weight(t, v->attached.arrival.now.pdf, ir_mul(t->f, hit_pdf, changed)),
            before = weight(t, v->attached.arrival.pdf, hit_pdf);
@@ -119,8 +120,7 @@ ir_ref attached_light_factor(walk *w, const walk_vertex *v, const walk_light *li
         ir_and(f, ir_and(f, v->attached.weighs, was->there), ir_not(f, light_is_delta(w, was->cls)));
     vec3 n = v3_detach(t, was->n);
     ir_ref before = density_sampled(w, was, n), now = density_sampled(w, light, n);
-    ir_ref changed = attached_ratio(w, weighed, now, before);
+    ir_ref changed = shifted_ratio(w, weighed, now, before);
     ir_ref pdf = ir_detach(f, v->attached.light_pdf);
-    return attached_ratio(w, weighed, weight(t, ir_mul(f, pdf, changed), pdf_now),
-                          weight(t, pdf, pdf_before));
+    return shifted_ratio(w, weighed, weight(t, ir_mul(f, pdf, changed), pdf_now), weight(t, pdf, pdf_before));
 }

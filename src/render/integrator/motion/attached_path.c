@@ -26,8 +26,9 @@
  * Nothing is inverted, but a derivative may still not be finite, or as good as that: at grazing incidence,
  * where reflection becomes total, after many magnifying mirrors. Then the ray's derivative is dropped, and
  * the drop is counted by depth. */
-#include "render/integrator/motion/attached_path.h"
+#include "render/integrator/motion/attached_vertex.h"
 #include "render/integrator/motion/none.h"
+#include "render/integrator/motion/shifted.h"
 #include "spirv_gen/ad/ad.h"
 
 bool attached_path_wanted(const walk *w) { return attached_path_planned(w) && walk_tracks(w); }
@@ -38,13 +39,6 @@ bool attached_path_planned(const walk *w)
 }
 
 bool attached_keeps_ray(const walk *w) { return w->pass == RENDER_FROZEN || w->pass == RENDER_UNROLLED; }
-
-ir_ref link_is(walk *w, ir_ref link, enum walk_link is)
-{
-    BL_ASSERT(!ir_is_none(link), "a vertex without a link");
-    bool either = is == LINK_RAY && w->attaches;
-    return (either ? ir_ge : ir_eq)(w->t.f, link, t_u32(&w->t, is));
-}
 
 uint32_t ray_width(const walk *w) { return w->attaches ? 7 : 6; }
 
@@ -59,50 +53,6 @@ uint32_t ray_pack(const walk *w, walk_ray r, ir_ref out[RAY_MOST])
 walk_ray ray_unpack(const walk *w, const ir_ref *in)
 {
     return (walk_ray){vec3_at(in), vec3_at(in + 3), w->attaches ? in[6] : (ir_ref){0}};
-}
-
-static ray_vertex look(walk *w, const walk_arrival *way, ir_func **slide, walk_ray along)
-{
-    BL_ASSERT(slide, "surfaces are met anew by functions that were not traced");
-    tracer *t = &w->t;
-    ir_ref moves = link_is(w, way->link, LINK_RAY);
-    walk_hit hit = way->hit;
-    hit.o = v3_select(t, moves, along.o, v3_detach(t, hit.o)),
-    hit.d = v3_select(t, moves, along.d, v3_detach(t, hit.d));
-    interaction si = walk_surface_met(w, hit, slide);
-    return (ray_vertex){.si = si, .o = along.o, .d = hit.d};
-}
-
-two_vertices attached_look(walk *w, const walk_arrival *way)
-{
-    two_vertices x = {.now = look(w, way, w->fn.interact_differentiated, way->now)};
-    x.before = w->pass == RENDER_FROZEN
-                   ? look(w, way, w->fn.slide_before, (walk_ray){.o = way->hit.o, .d = way->hit.d})
-                   : x.now;
-    return x;
-}
-
-vec3 shifted3(walk *w, ir_ref condition, vec3 at, vec3 now, vec3 before)
-{
-    return v3(walk_shifted(w, condition, at.x, now.x, before.x),
-              walk_shifted(w, condition, at.y, now.y, before.y),
-              walk_shifted(w, condition, at.z, now.z, before.z));
-}
-
-vec2 shifted2(walk *w, ir_ref condition, vec2 at, vec2 now, vec2 before)
-{
-    at = (vec2){ir_detach(w->t.f, at.x), ir_detach(w->t.f, at.y)};
-    return (vec2){walk_shifted(w, condition, at.x, now.x, before.x),
-                  walk_shifted(w, condition, at.y, now.y, before.y)};
-}
-
-ir_ref attached_ratio(walk *w, ir_ref condition, ir_ref now, ir_ref before)
-{
-    tracer *t = &w->t;
-    ir_func *f = t->f;
-    ir_ref one = t_f32(t, 1), good = ir_and(f, condition, ir_ne(f, before, t_f32(t, 0)));
-    ir_ref ratio = ir_div(f, now, ir_detach(f, ir_select(f, good, before, one)));
-    return ir_select(f, good, w->pass == RENDER_FROZEN ? ratio : ir_replace_grad(f, one, ratio), one);
 }
 
 /* A point as seen from a vertex: direction, distance and geometry term n . d / distance^2. Only ratios of
@@ -286,21 +236,12 @@ static void attached_factors(walk *w, const walk_vertex *v, const walk_light *li
                              const ray_arguments *before, motion_factors *by)
 {
     tracer *t = &w->t;
-    ir_ref one = t_f32(t, 1), taken = attached_ratio(w, v->attached.sampled, t_ratio(t, one, now->density),
-                                                     t_ratio(t, one, before->density));
+    ir_ref one = t_f32(t, 1), taken = shifted_ratio(w, v->attached.sampled, t_ratio(t, one, now->density),
+                                                    t_ratio(t, one, before->density));
     by->sample = ir_mul(t->f, by->sample, taken);
     if (w->next_event)
         by->light =
             ir_mul(t->f, by->light, attached_light_factor(w, v, light, now->light_pdf, before->light_pdf));
-}
-
-void shifted_surface(walk *w, ir_ref condition, surface *on, surface now, surface before)
-{
-    ref_list at = refs_fields(), to = refs_fields(), from = refs_fields();
-    surface_visit(w, &at, on), surface_visit(w, &to, &now), surface_visit(w, &from, &before);
-    refs_shift(w, condition, &at, &to, &from);
-    refs_rewind(&at, REFS_READ);
-    surface_visit(w, &at, on);
 }
 
 static void attached_arguments(walk *w, const walk_vertex *v, const walk_light *seen, bsdf_value_arguments *a,
@@ -320,10 +261,10 @@ static void attached_arguments(walk *w, const walk_vertex *v, const walk_light *
     shifted_surface(w, here, &a->on, now.on, before.on);
     by->light = t_f32(&w->t, 1);
     by->sample =
-        attached_ratio(w, link_is(w, v->attached.onward, LINK_POINT), now.sample_term, before.sample_term);
+        shifted_ratio(w, link_is(w, v->attached.onward, LINK_POINT), now.sample_term, before.sample_term);
     if (v->light.sampled)
         by->light =
-            attached_ratio(w, ir_and(f, here, v->light.attached.on_shape), now.light_term, before.light_term);
+            shifted_ratio(w, ir_and(f, here, v->light.attached.on_shape), now.light_term, before.light_term);
     if (w->attaches)
         attached_factors(w, v, seen, &now, &before, by);
 }

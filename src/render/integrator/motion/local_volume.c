@@ -30,6 +30,7 @@
  *
  * Next to a discrete lobe directions stay as they are, which is part of what params calls incomplete. */
 #include "render/integrator/motion/local_volume.h"
+#include "render/integrator/motion/displacement.h"
 
 #include "render/integrator/motion/none.h"
 #include "spirv_gen/ad/ad.h"
@@ -97,19 +98,6 @@ static walk_border border_detached(tracer *t, walk_border b)
     return b;
 }
 
-/* What `now` has moved by from what it was, which is 0 in derivatives. */
-static ir_ref displacement(walk *w, ir_ref now, ir_ref was)
-{
-    ir_func *f = w->t.f;
-    return w->pass == RENDER_FROZEN ? ir_sub(f, now, ir_detach(f, was))
-                                    : ir_replace_grad(f, t_f32(&w->t, 0), now);
-}
-
-static vec3 displacement3(walk *w, vec3 now, vec3 was)
-{
-    return v3(displacement(w, now.x, was.x), displacement(w, now.y, was.y), displacement(w, now.z, was.z));
-}
-
 /* How far a surface slides along a ray that is held, by its own motion. */
 static ir_ref own_slide(walk *w, const walk_border *b, vec3 start, vec3 d)
 {
@@ -166,19 +154,6 @@ static ir_ref between(walk *w, const walk_border *far, ir_ref near_slide, ir_ref
 }
 
 /* ---- points that go along with their shapes ---- */
-
-vec3 target_displacement(walk *w, ir_ref target, vec3 point, vec3 *n)
-{
-    tracer *t = &w->t, reads = walk_differentiated(w);
-    ir_func *f = t->f;
-    ir_ref there = ir_ne(f, target, t_u32(t, 0));
-    vec3 now = point, normal = n ? *n : point;
-    carried_with_shape(&reads, ir_select(f, there, target, t_word(t, t_u32(t, 0), HEADER_SHAPES)),
-                       (ir_ref){0}, &now, &normal);
-    if (n)
-        *n = v3_select(t, there, v3_add(t, *n, displacement3(w, normal, *n)), *n);
-    return v3_select(t, there, displacement3(w, now, point), v3_zero(t));
-}
 
 static ir_ref component(tracer *t, vec3 v, ir_ref axis)
 {

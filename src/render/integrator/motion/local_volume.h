@@ -3,13 +3,9 @@
 #ifndef BL_RENDER_LOCAL_VOLUME_H
 #define BL_RENDER_LOCAL_VOLUME_H
 
-#include "render/integrator/motion/attached_path.h"
+#include "render/integrator/motion/motion.h"
 
 /* ---- local_volume.c ---- */
-
-/* Differentiated: what a point of the shape `target` (its record; 0: held) moves by, and a normal there (or
- * NULL; as long as areas grow), which in derivatives is as it was. */
-vec3 target_displacement(walk *w, ir_ref target, vec3 point, vec3 *n);
 
 /* The differentiated numbers, those of a derivative that all else is made of. */
 enum { SEGMENT_NUMBERS = 12 };

@@ -2,7 +2,9 @@
  * What is evaluated at vertices that move in volumetric walks (local_volume.c): surfaces met anew along rays
  * that have moved, light that these find, and arguments of materials and phase functions. Values stay those
  * of the path that was walked; in frozen evaluations they move by as much as what they are made of. */
+#include "render/integrator/motion/displacement.h"
 #include "render/integrator/motion/local_volume.h"
+#include "render/integrator/motion/shifted.h"
 
 /* A surface that a ray meets. */
 typedef struct two_surfaces {

@@ -107,36 +107,3 @@ const walk_motion_class motion_none = {
     .onward = none_onward,
     .adjoint = none_adjoint,
 };
-
-/* ---- the choice ---- */
-
-/* Surfaces that parameters of the plan move, where paths are not attached. A camera moves what its rays meet
- * in volumetric walks (local_volume.c). */
-static uint32_t moves_of(const walk *w, bool attached)
-{
-    uint32_t camera = w->volumetric && w->plan->sensor ? MOVE_POSITIONS : 0u;
-    return attached ? 0 : w->plan->moves | camera;
-}
-
-void motion_choose(walk *w)
-{
-    bool attached = attached_path_wanted(w);
-    w->smooth = attached_path_planned(w) && attached_wanted(w), w->attaches = w->smooth && attached;
-    w->moves = moves_of(w, attached);
-    w->motion = attached                                       ? &motion_attached
-                : local_volume_wanted(w)                       ? &motion_local_volume
-                : w->moves && walk_tracks(w) && !w->volumetric ? &motion_local_surface
-                                                               : &motion_none;
-    bool volume = w->motion == &motion_local_volume;
-    w->wants = (walk_wants){
-        .surface_differentiated = attached || w->moves & MOVE_SURFACE,
-        .surface_anew = attached || volume,
-        .surface_before = (attached || (volume && w->moves & MOVE_SURFACE)) && w->pass == RENDER_FROZEN,
-        .lobe_directions = attached && !w->attaches,
-        .attached_lobes = w->attaches,
-        .hit_mis = w->attaches && w->next_event,
-        .light_normal = attached || w->moves & MOVE_HITS,
-        .moving_reference = attached,
-    };
-    BL_ASSERT(!attached || !w->volumetric, "attached paths through media");
-}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * What of a path moves with parameters, and how (docs/theory/moving_geometry.md, attached_replay.md): the
- * structs in which a walk carries motion, and the interface of the kinds of motion. motion/none.c chooses one
- * kind when a walk begins. Each kind is a file of motion/; lower rooms know it only by its struct
+ * structs in which a walk carries motion, and the interface of the kinds of motion. motion/choose.c chooses
+ * one kind when a walk begins. Each kind is a file of motion/; lower rooms know it only by its struct
  * walk_motion_class.
  *
  * "Differentiated" below means: with derivatives or, in a frozen pass, of the other set of values. */

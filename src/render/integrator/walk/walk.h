@@ -62,7 +62,7 @@ typedef struct walk_known {
     ir_ref transmittance_stages;
 } walk_known;
 
-/* Which functions a walk needs because of motion, and which of their results (motion/none.c). */
+/* Which functions a walk needs because of motion, and which of their results (motion/choose.c). */
 typedef struct walk_wants {
     bool surface_differentiated; /* interact_differentiated */
     bool surface_anew; /* interact_differentiated intersects the entry again with the ray that it is given */
