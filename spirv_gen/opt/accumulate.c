@@ -13,7 +13,7 @@
  * Overflows and underflows are counted privately wherever there is a FLUSH, however many elements there are:
  * for them alone a third atomic would stand at every ACCUM. An invocation's sums are the same bits wherever
  * it adds the same values in the same order between two FLUSHes, so who cuts work into invocations has to cut
- * at fixed places (src/api/job_pass.c: SAMPLES_SUMMED).
+ * at fixed places (src/api/job_dispatch.h: SAMPLES_SUMMED).
  *
  * FLOAT: float atomic add. CAS: compare-exchange loop on the bits. Both in the order of arrival, so sums vary
  * by rounding. */

@@ -21,7 +21,8 @@ frame walk_frame(walk *w, const walk_vertex *v, const interaction *si);
 bsdf_sample walk_sample_at(walk *w, const interaction *si, const walk_position *at, ir_ref block);
 ir_ref walk_is_through(tracer *t, const interaction *si,
                        const bsdf_sample *s); /* bool: there is a surface, and the sample goes straight on */
-/* v's sample from its material and three numbers; *light_pdf: of the direction v->to_light. */
+/* v's sample from its material and three numbers. *light_pdf: the density with which the material samples the
+ * direction v->to_light, for the MIS weight of the sampled light. */
 void walk_sample_bsdf(walk *w, walk_vertex *v, ir_ref u_lobe, ir_ref u1, ir_ref u2, ir_ref *light_pdf);
 walk_vertex walk_visit(walk *w, walk_position at);
 

@@ -60,7 +60,7 @@ typedef struct bsdf_sample_arguments {
     ir_ref collision_z; /* where walk.volumetric */
 } bsdf_sample_arguments;
 typedef struct bsdf_sample_results {
-    ir_ref light_pdf; /* of the direction to the light */
+    ir_ref light_pdf; /* with which the material samples the direction to the light */
     bsdf_sample sample;
     ir_ref roughness; /* where walk.wants.attached_lobes */
 } bsdf_sample_results;

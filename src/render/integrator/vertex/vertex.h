@@ -62,6 +62,8 @@ ir_ref light_occluded(walk *w, const ray *r);     /* bool: something is met; tma
 void light_choose(walk *w, walk_vertex *v, const random4 *r, vec3 *d, ir_ref *pdf);
 /* bool: nothing is between si and the point at that distance along d; asked only where wanted */
 ir_ref light_unoccluded(walk *w, const interaction *si, vec3 d, ir_ref distance, ir_ref wanted);
+/* The MIS weight of the sampled light, over the density of its choice and its direction. light_pdf: of the
+ * direction, given the light; bsdf_pdf: with which the material would have sampled that direction. */
 ir_ref light_weight(walk *w, walk_vertex *v, ir_ref light_pdf, ir_ref bsdf_pdf);
 /* Of a shadow ray: where it ends, so that it does not meet the light itself. */
 ir_ref walk_far(walk *w, ir_ref length);

@@ -4,7 +4,12 @@
  * Path replay divides by factors, and the derivative with respect to a factor that is exactly 0 is what the
  * path contributes without it. So beta leaves zero factors out and counts them (docs/theory/zero_factors.md):
  * `whole` is the throughput, `but_one` is the throughput without its only zero factor. Roulette uses beta, so
- * a path with one zero survives as if that factor were 1. */
+ * a path with one zero survives as if that factor were 1.
+ *
+ * All of this is detached: beta is a product of detached values, and both roulette's decision and its
+ * probability are constants of the derivative (docs/theory/detached_replay.md). Kernels that differentiate
+ * the weight of a whole path carry a product of their own beside beta (kernels/forward.c,
+ * frozen_unrolled.c). */
 #include "render/integrator/walk/kernel.h"
 
 void state_throughput(loop_state *s, throughput *b)
