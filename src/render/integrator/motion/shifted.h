@@ -9,9 +9,10 @@
 #include "render/integrator/motion/motion.h"
 
 vec3 shifted3(walk *w, ir_ref condition, vec3 at, vec3 now, vec3 before);
-vec2 shifted2(walk *w, ir_ref condition, vec2 at, vec2 now, vec2 before); /* It detaches `at`. */
-void shifted_surface(walk *w, ir_ref condition, surface *on, surface now,
-                     surface before); /* `on` is `at`, in place */
+/* shifted2 detaches `at`. */
+vec2 shifted2(walk *w, ir_ref condition, vec2 at, vec2 now, vec2 before);
+/* *on: in, `at`; out, the result. */
+void shifted_surface(walk *w, ir_ref condition, surface *on, surface now, surface before);
 /* now / before, where condition holds and `before` is not 0; else 1. In derivatives its value is 1, too. */
 ir_ref shifted_ratio(walk *w, ir_ref condition, ir_ref now, ir_ref before);
 
