@@ -49,11 +49,11 @@ static interaction carried(tracer *t, const shape_kind_class *kind, ir_ref entry
                            const interact_arguments *hit)
 {
     ir_func *f = t->f;
-    ir_ref place = t_word(t, walk_shape_of(t, entry), SHAPE_TO_WORLD);
-    affine_map motion = to_world_motion(t, place), of_points;
+    ir_ref to_world = t_word(t, walk_shape_of(t, entry), SHAPE_TO_WORLD);
+    affine_map motion = to_world_motion(t, to_world), of_points;
     tracer met = *t;
     if (kind->moves == MOVES_AS_POINTS)
-        of_points = to_world_motion_of_points(t, place), met.motion = &of_points;
+        of_points = to_world_motion_of_points(t, to_world), met.motion = &of_points;
     vec3 o = v3_sub(t, v3_add(t, hit->o, hit->o), affine_point(t, &motion, hit->o));
     vec3 moved = v3_sub(t, v3_add(t, hit->d, hit->d), affine_vector(t, &motion, hit->d)),
          d = v3_normalize(t, moved);
