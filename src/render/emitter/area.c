@@ -146,6 +146,7 @@ static color radiance_at(tracer *t, const class_node *n, ir_ref record, const ch
     return plan_texture(&there, n, record, param, at.uv);
 }
 
+/* The power: pi times the area times the mean luminance. */
 static ir_ref area_power(tracer *t, const class_node *n, ir_ref record)
 {
     ir_ref mean = n->tabled ? value(t, t_offset(t, plan_table_at(t, n, record), TABLE_MEAN))
@@ -206,6 +207,8 @@ static void step_cells(tracer *t, ir_ref table, ir_ref row)
     set_value(t, ir_add(f, t_offset(t, table, TABLE_ROWS), row), sum);
 }
 
+/* One step of the table, in one of its lanes (area_table_lanes): measure the cells, sum rows, find the
+ * mean, make densities, and accumulate over the rows. */
 static void area_table_step(tracer *t, const class_node *n, ir_ref record, uint32_t step, ir_ref lane)
 {
     ir_func *f = t->f;

@@ -90,6 +90,7 @@ void envmap_load_weights(tracer *t, const envmap *m, const corners *k, ir_ref c[
 
 /* ---- directions ---- */
 
+/* A row of the rotation in the record. */
 static vec3 world_row(tracer *t, const class_node *n, ir_ref record, uint32_t row)
 {
     return v3_load(t, record, n->extra_word + EXTRA_TO_WORLD + 3 * row);
@@ -141,6 +142,7 @@ static vec3 direction(tracer *t, const class_node *n, ir_ref record, vec2 uv, ir
               v3_dot(t, world_row(t, n, record, 2), local));
 }
 
+/* sin(pi v), kept above 0 because densities are divided by it. */
 static ir_ref sine_of(tracer *t, ir_ref v)
 {
     return ir_max(t->f, ir_sin(t->f, ir_mul(t->f, v, t_f32(t, pi))), t_f32(t, 1e-7f));

@@ -33,11 +33,13 @@ typedef struct envmap {
     ir_ref table, rows, cells, weights, row_guide, cell_guides; /* words of BUFFER_VALUES */
 } envmap;
 
+/* Reads from the record where everything stands. */
 envmap envmap_open(tracer *t, const class_node *n, ir_ref record);
 static inline ir_ref envmap_value(tracer *t, ir_ref word)
 {
     return ir_load(t->f, IR_F32, BUFFER_VALUES, word);
 }
+/* A channel of a texel. */
 ir_ref envmap_texel(tracer *t, const class_node *n, ir_ref record, ir_ref index, uint32_t channel);
 ir_ref envmap_row_sum(tracer *t, const envmap *m, ir_ref row); /* the sum of the cells of a row */
 ir_ref envmap_guide(tracer *t, const envmap *m, ir_ref row);   /* the guide of a row's cells */
@@ -48,7 +50,9 @@ typedef struct corners {
     ir_ref fx, fy;
 } corners;
 
+/* The four texels of the cell (x0, y0). fx and fy are left out. */
 corners envmap_corners(tracer *t, const envmap *m, ir_ref x0, ir_ref y0);
+/* The weights of four texels. */
 void envmap_load_weights(tracer *t, const envmap *m, const corners *k, ir_ref c[4]);
 
 /* ---- envmap_tables.c: members of the class ---- */

@@ -58,6 +58,8 @@ static void step_luminance(tracer *t, const class_node *n, ir_ref record, const 
     set_value(t, at, r.sum), set_value(t, t_offset(t, at, 1), r.other);
 }
 
+/* Finds the mean luminance of all texels. From it follow the luminance to take off and the luminance to
+ * add. */
 static void step_mean(tracer *t, const class_node *n, const envmap *m)
 {
     ir_func *f = t->f;
@@ -93,6 +95,7 @@ static void step_weights(tracer *t, const class_node *n, ir_ref record, const en
     running_end(t, &r, r.sum, r.other);
 }
 
+/* Writes the cumulative sums over the cells of a row. A cell counts as the mean weight of its four texels. */
 static void step_cells(tracer *t, const envmap *m, ir_ref row)
 {
     ir_func *f = t->f;
@@ -106,6 +109,7 @@ static void step_cells(tracer *t, const envmap *m, ir_ref row)
     running_end(t, &r, sum, r.other);
 }
 
+/* Writes the cumulative sums over the rows of cells, and the sum of all. */
 static void step_rows(tracer *t, const envmap *m)
 {
     ir_func *f = t->f;

@@ -21,6 +21,7 @@ typedef struct block {
     uint32_t first[3], end[3];
 } block;
 
+/* The voxels of a cell, and `reach` more on every side. */
 static block block_of(const extinction_grid *g, const uint32_t cell[3], uint32_t reach)
 {
     block b;

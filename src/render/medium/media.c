@@ -61,6 +61,7 @@ bool medium_grey(const class_node *n)
 
 /* ---- the box ---- */
 
+/* The box around the unit cube of the volume `sigma_t`, along the axes of the world. */
 static void find_box(const scene_object *medium, double low[3], double high[3])
 {
     const double *m = scene_get(scene_get(medium, "sigma_t")->object, "to_world")->matrix;
@@ -130,6 +131,8 @@ static ir_ref bound_from(tracer *t, const class_node *n, ir_ref record, ir_ref m
                   t_ratio(t, t_f32(t, MAJORANT_LEAST_OPTICAL), diagonal));
 }
 
+/* One step of the table, in one of its lanes: find the largest value of a share of the volume, then the
+ * majorant, then the bounds of a cell from above and from below. */
 static void majorant_step(tracer *t, const class_node *n, ir_ref record, uint32_t step, ir_ref lane)
 {
     ir_func *f = t->f;

@@ -6,9 +6,9 @@
 
 #include "render/plugin_kinds.h"
 
-/* Words of a medium, in the list at HEADER_MEDIA: class, record, those of its phase function, and whether
- * lights are sampled in it. Shapes and the sensor refer to it by the place of these words in the scene
- * buffer; 0 is vacuum. */
+/* Words of a medium, in the list at HEADER_MEDIA: its class and record, class and record of its phase
+ * function, and whether lights are sampled in it. Shapes and the sensor refer to a medium by the place of
+ * these words in the scene buffer. The place 0 stands for vacuum. */
 enum medium_word {
     MEDIUM_CLASS,
     MEDIUM_RECORD,
@@ -18,7 +18,7 @@ enum medium_word {
     MEDIUM_WORDS
 };
 
-/* What gradient passes of the extinction ask of tracking (docs/theory/support.md). */
+/* What gradient passes of the extinction require of tracking (docs/theory/support.md). */
 #define MAJORANT_MARGIN 1.25f /* the majorant is at least this many times the largest extinction */
 #define MAJORANT_LEAST_OPTICAL                                                                               \
     0.25f /* least optical thickness of the majorant along the diagonal of the box */
@@ -37,9 +37,10 @@ bool medium_wants_extinction(const class_node *n); /* whether the gradient of th
 ir_ref medium_majorant(tracer *t, const class_node *n, ir_ref record);
 /* How many cells with bounds of their own the volume has along each side; 0: none. */
 uint32_t medium_cells(const tracer *t, const class_node *n);
+/* Maps a ray to coordinates of the unit cube of the volume. Only for volumes with cells. */
 volume_ray medium_into(tracer *t, const class_node *n, ir_ref record, vec3 o, vec3 d);
-/* What bounds the extinction in one cell, from above and from below, and the distance at which a ray leaves
- * the cell (1e30: never). */
+/* The bounds of the extinction in one cell, from above and from below, and the distance at which a ray
+ * leaves the cell (1e30: never). */
 typedef struct cell_bounds {
     ir_ref majorant, minorant, leaves;
 } cell_bounds;

@@ -39,6 +39,7 @@ enum { PIECES = 8, NEWTON_STEPS = 6 };
 
 /* ---- loading ---- */
 
+/* Moves the control points to the world, and leaves their radii as they are. */
 static bl_result move_points(const scene_object *o, scene_curves *c, bl_error *err)
 {
     const double *m = scene_get(o, "to_world")->matrix;
@@ -69,6 +70,7 @@ static void box_sphere(float box[6], const double sphere[4], double more)
     }
 }
 
+/* A primitive with an empty box, which box_sphere then grows. */
 static render_primitive empty_box(uint32_t kind, uint32_t shape, uint32_t segment)
 {
     return (render_primitive){.bounds = {INFINITY, INFINITY, INFINITY, -INFINITY, -INFINITY, -INFINITY},
@@ -77,6 +79,7 @@ static render_primitive empty_box(uint32_t kind, uint32_t shape, uint32_t segmen
                               .entry[BVH_ENTRY_PRIMITIVE] = segment};
 }
 
+/* Adds a linear segment as one primitive. */
 static void put_segment(render_scene *s, const float *points, uint32_t offset, uint32_t segment)
 {
     render_primitive p = empty_box(SHAPE_LINEAR_CURVE, s->shapes.count, segment);
@@ -107,6 +110,8 @@ static double blossom(const float *points, int axis, double a, double b, double 
     return d[0];
 }
 
+/* Adds a B-spline segment as PIECES primitives. The box of a piece holds the four Bezier points, each with
+ * the largest of their radii, so it holds the piece. */
 static void put_pieces(render_scene *s, const float *points, uint32_t data, uint32_t offset, uint32_t segment)
 {
     for (int piece = 0; piece < PIECES; piece++) {
@@ -189,6 +194,8 @@ typedef struct cone_hit {
     ir_ref t, s, there;
 } cone_hit;
 
+/* Takes the place at the distance `at` as the best hit if it is valid, beyond tmin, and nearer than the
+ * best hit so far. */
 static void nearer(tracer *t, cone_hit *best, ir_ref tmin, ir_ref at, ir_ref s, ir_ref valid)
 {
     ir_func *f = t->f;
@@ -240,6 +247,7 @@ static cone cone_along(tracer *t, const ball *from, const ball *to, vec3 o, vec3
     return c;
 }
 
+/* The place s along the axis of the cone at the distance `at`, which is counted from `shift` on. */
 static ir_ref cone_place(tracer *t, const cone *c, ir_ref at)
 {
     return ir_div(t->f, ir_sub(t->f, t_mad(t, at, c->ad, c->ax), c->lean), c->size2);
@@ -276,6 +284,7 @@ typedef struct spline {
     ir_ref r, r1, r2;
 } spline;
 
+/* The sum of four values times their weights. */
 static ir_ref weigh(tracer *t, const ir_ref *weight, const ir_ref *value)
 {
     ir_ref sum = ir_mul(t->f, weight[0], value[0]);
@@ -450,6 +459,7 @@ static void bspline_interact(tracer *t, const shape_hit *hit, interaction *si)
 
 /* ---- moving: control points in their own space ---- */
 
+/* Writes the control points in object space, with their radii. */
 static uint32_t curve_object_data(const render_scene *s, const render_shape *shape, float *own)
 {
     double inverse[16];

@@ -226,6 +226,7 @@ static vec2 cylinder_unit(tracer *t, ir_ref data, const emitter_hit *hit)
 
 /* ---- moving: the tube in its own space ---- */
 
+/* Writes base, axis, s and t of the tube in object space. */
 static uint32_t cylinder_object_data(const render_scene *s, const render_shape *shape, float *own)
 {
     (void)s;

@@ -79,11 +79,13 @@ static void disk_intersect(tracer *t, ir_ref entry, const shape_ray *query, ir_r
     out[0] = ir_select(f, hit, hit_t, query->tmax);
 }
 
+/* The texture coordinates of the coordinates (a, b). */
 static vec2 disk_uv(tracer *t, ir_ref a, ir_ref b)
 {
     return (vec2){ir_sqrt(t->f, t_mad(t, a, a, t_sqr(t, b))), t_turn(t, b, a)};
 }
 
+/* The point with the coordinates (a, b). */
 static vec3 disk_point(tracer *t, ir_ref words, ir_ref a, ir_ref b)
 {
     vec3 along =
@@ -145,6 +147,7 @@ static vec2 disk_unit(tracer *t, ir_ref data, const emitter_hit *hit)
 
 /* ---- moving: the normal's sign ---- */
 
+/* Writes the sign of the normal relative to s x t. to_world gives all other numbers of the disk. */
 static uint32_t disk_object_data(const render_scene *s, const render_shape *shape, float *own)
 {
     (void)s;

@@ -134,6 +134,7 @@ static bl_result ellipsoids_load(render_scene *s, const scene_object *o, bl_erro
 
 /* ---- traced ---- */
 
+/* Maps a vector to the space in which the ellipsoid is the unit sphere. */
 static vec3 to_sphere(tracer *t, ir_ref map, vec3 v)
 {
     return v3(v3_dot(t, v3_load(t, map, 0), v), v3_dot(t, v3_load(t, map, 3), v),

@@ -39,10 +39,10 @@ enum shape_word {
     SHAPE_WORDS
 };
 
-/* Data words of a mesh. Offsets are absolute words of the scene buffer, PLAN_NONE where the array is missing.
- * At MESH_ARRAYS, where a class of the plan needs it, stand three words for each array of the mesh that is a
- * parameter: offset of the first value (PLAN_NONE: the mesh has none such), offset of the first gradient or
- * PLAN_NONE, values per vertex or face. */
+/* Data words of a mesh. Offsets are absolute words of the scene buffer, and PLAN_NONE where the mesh does
+ * not have the array. MESH_ARRAYS is for plans in which a class needs it. Three words for each array of the
+ * mesh that is a parameter stand there: the offset of the first value (PLAN_NONE: the mesh has no such
+ * array), the offset of the first gradient or PLAN_NONE, and the number of values per vertex or face. */
 enum mesh_word {
     MESH_FACES,
     MESH_POSITIONS,
@@ -54,7 +54,8 @@ enum mesh_word {
     MESH_ARRAYS,
     MESH_WORDS
 };
-/* Data words of a sphere: centre, radius, rows of the rotation world to object, +1 or -1. */
+/* Data words of a sphere: centre, radius, rows of the rotation from world to object, and the sign +1 or -1
+ * of its normals. */
 enum sphere_word { SPHERE_CENTER, SPHERE_RADIUS = 3, SPHERE_ROTATION, SPHERE_SIGN = 13, SPHERE_WORDS };
 /* Data words of a disk: centre, images of the x and y axes, unit normal. */
 enum disk_word { DISK_CENTER, DISK_S = 3, DISK_T = 6, DISK_NORMAL = 9, DISK_WORDS = 12 };
@@ -77,9 +78,9 @@ enum to_world_word {
     TO_WORLD_WORDS
 };
 
-/* What moves with to_world. MOVES_AS_MATERIAL: every point of the surface goes along. MOVES_AS_SPHERE: the
- * same, but so that a sphere stays a sphere. MOVES_AS_POINTS: the points that describe the shape go along;
- * where a ray meets it then follows from them. */
+/* What moves with to_world. MOVES_AS_MATERIAL: every point of the surface goes along. MOVES_AS_SPHERE:
+ * every point goes along, but only as far as a sphere stays a sphere. MOVES_AS_POINTS: the points that
+ * describe the shape go along, and where a ray meets the shape follows from them. */
 enum moves_as { MOVES_AS_MATERIAL, MOVES_AS_SPHERE, MOVES_AS_POINTS };
 
 enum mesh_array {
@@ -111,9 +112,9 @@ typedef struct object_primitive {
     ir_ref object_data, data, entry, number;
 } object_primitive;
 
-/* The same primitive in the world: words of the shape's data (from the first on), the first words of its
- * entry, its box, and the area of a shape that may be a light. shared: the words are the same for all
- * primitives of the shape. */
+/* A primitive that moves, as `transform` makes it in the world: words of the shape's data (from the first
+ * on), the first words of its entry, its box, and the area of a shape that may be a light. shared: the
+ * words are the same for all primitives of the shape. */
 enum { TRANSFORMED_WORDS = 13, TRANSFORMED_ENTRY = 9 };
 typedef struct transformed_primitive {
     ir_ref to, words[TRANSFORMED_WORDS], entry[TRANSFORMED_ENTRY], least[3], most[3], area;
@@ -139,16 +140,17 @@ typedef struct shape_hit {
  * the primitive in the hierarchy, `shape_data`, those at SHAPE_DATA of its shape. */
 typedef struct shape_kind_class {
     const char *name;
-    /* Where the ray meets the primitive: t, u, v; without a hit t is query->tmax. */
+    /* Finds where the ray meets the primitive, and writes t, u, v. Without a hit t is query->tmax. */
     void (*intersect)(tracer *t, ir_ref entry, const shape_ray *query, ir_ref out[3]);
-    /* The surface at a hit. */
+    /* Fills in the surface at a hit. */
     void (*interact)(tracer *t, const shape_hit *hit, interaction *si);
-    /* The shape as a light, seen from `ref`. NULL: it cannot be one. */
+    /* Samples the shape as a light, seen from `ref`, and gives the density of that. NULL: the shape cannot
+     * be a light. */
     emitter_sample (*sample)(tracer *t, ir_ref shape_data, ir_ref inverse_area, vec3 ref, ir_ref u1,
                              ir_ref u2);
     ir_ref (*pdf)(tracer *t, ir_ref shape_data, ir_ref inverse_area, const emitter_hit *hit);
-    /* A point chosen uniformly in area: p, ng, ns (of any length), uv. NULL: the kind has no such sampling.
-     */
+    /* Chooses a point uniformly in area, and fills in p, ng, ns (of any length) and uv. NULL: the kind has
+     * no such sampling. */
     interaction (*point)(tracer *t, ir_ref shape_data, ir_ref u1, ir_ref u2);
     /* The inverse of `point`: the two numbers that lead to a point that a ray met. Only kinds whose `sample`
      * goes through `point` have it; the others have NULL. */
@@ -159,8 +161,8 @@ typedef struct shape_kind_class {
     uint32_t (*object_data)(const render_scene *s, const render_shape *shape, float *out);
     void (*transform)(tracer *t, const affine_map *to_world, const object_primitive *at,
                       transformed_primitive *out);
-    /* A known hit (at: t, u, v) as a function of the ray, exact to first order. NULL: `intersect` is
-     * differentiated instead. */
+    /* Follows a known hit (at: t, u, v) as a function of the ray, exactly to first order. NULL: `intersect`
+     * is differentiated instead. */
     void (*follow)(tracer *t, ir_ref entry, vec3 o, vec3 d, ir_ref at[3]);
     /* The reason why a shape cannot have this to_world, or NULL. A kind without this hook takes every matrix
      * that has an inverse. */

@@ -10,6 +10,7 @@
 
 /* ---- loading ---- */
 
+/* Appends data to the geometry of the scene, and returns its first word there. */
 static uint32_t put_words(render_scene *s, const void *data, size_t bytes)
 {
     BL_ASSERT(bytes % 4 == 0, "%zu bytes are no words", bytes);
@@ -46,6 +47,7 @@ static float area_table(const scene_mesh *m, float *table)
     return (float)total;
 }
 
+/* Adds every face as a primitive. */
 static void put_primitives(render_scene *s, const scene_mesh *m, uint32_t shape)
 {
     for (uint32_t i = 0; i < m->face_count; i++) {
@@ -184,6 +186,7 @@ static bl_result serialized_load(render_scene *s, const scene_object *o, bl_erro
     return add_loaded(s, o, r, &reason, &m, err);
 }
 
+/* A copy of values of the caller that the mesh may free; NULL for NULL. */
 static void *copied(const void *values, size_t bytes)
 {
     void *copy = values ? malloc(bytes + 1) : NULL;
@@ -206,6 +209,7 @@ static bl_result arrays_load(render_scene *s, const scene_object *o, bl_error *e
 
 /* ---- traced ---- */
 
+/* The indices of the three vertices of a face. */
 static void vertex_indices(tracer *t, ir_ref data, ir_ref face, ir_ref out[3])
 {
     ir_func *f = t->f;
@@ -355,6 +359,8 @@ static void triangle_interact(tracer *t, const shape_hit *hit, interaction *si)
         triangle_tangents(t, hit->data, point.face, at.e1, at.e2, si);
 }
 
+/* Chooses a point uniformly in area. The first number chooses a face by the cumulative areas; what is left
+ * of it and the second number choose a point in the face (warp_triangle). */
 static interaction triangle_point(tracer *t, ir_ref data, ir_ref u1, ir_ref u2)
 {
     ir_func *f = t->f;

@@ -140,6 +140,8 @@ typedef struct mesh_values {
     ir_ref value, gradient, stride; /* u32 */
 } mesh_values;
 
+/* The words of an array of the mesh: where its values and gradients stand, and how many values a vertex or
+ * face has. */
 static mesh_values values_of(tracer *t, ir_ref mesh, uint32_t array)
 {
     BL_ASSERT(array < mesh_array_count(t->plan->scene), "array %u of %u", array,

@@ -31,6 +31,7 @@ enum { NEWTON_MOST = 24 };
 
 /* ---- loading ---- */
 
+/* Whether the surface passes through a voxel: its corners have values on both sides of 0, or 0 itself. */
 static bool crosses(const scene_volume *v, const uint32_t at[3])
 {
     bool below = false, above = false;
@@ -42,6 +43,7 @@ static bool crosses(const scene_volume *v, const uint32_t at[3])
     return below && above;
 }
 
+/* Adds a voxel as a primitive. */
 static void put_voxel(render_scene *s, const float to_world[12], const uint32_t at[3], uint32_t data)
 {
     float box[6];
@@ -179,6 +181,7 @@ static ir_ref polynomial_at(tracer *t, const ir_ref k[8], vec3 p)
     return t_mad(t, high, p.z, low);
 }
 
+/* The gradient of the interpolant at p. */
 static vec3 polynomial_gradient(tracer *t, const ir_ref k[8], vec3 p)
 {
     ir_ref x = t_mad(t, t_mad(t, k[7], p.y, k[5]), p.z, t_mad(t, k[3], p.y, k[1]));
@@ -240,6 +243,9 @@ static void extrema(tracer *t, const ir_ref c[4], ir_ref at[2])
     at[0] = ir_select(f, order, one, other), at[1] = ir_select(f, order, other, one);
 }
 
+/* The zero of the cubic in the bracket. It starts with the secant and goes on with Newton's method. A step
+ * that leaves the bracket is replaced by the middle of the bracket. It ends when a step is too small to
+ * matter, or after NEWTON_MOST steps. With `wanted` false it makes no step at all. */
 static ir_ref find_zero(tracer *t, const ir_ref c[4], const bracket *b, ir_ref wanted)
 {
     ir_func *f = t->f;
@@ -276,6 +282,7 @@ static vec3 to_grid(tracer *t, ir_ref data, vec3 v, bool point)
     return vec_of(out);
 }
 
+/* The indices of the voxel of an entry, and its lower corner on the grid. */
 static void load_voxel(tracer *t, ir_ref entry, ir_ref voxel[3], vec3 *corner)
 {
     ir_ref at[3];

@@ -156,6 +156,8 @@ static ir_ref one_minus_cos(tracer *t, ir_ref sine2)
     return ir_div(f, sine2, ir_add(f, t_f32(t, 1), cosine));
 }
 
+/* The density of a direction in the cone: 1 over its solid angle, which is 2 pi omc. omc is 1 - cos of the
+ * half angle. */
 static ir_ref cone_pdf(tracer *t, ir_ref omc) { return t_ratio(t, t_f32(t, 0.5f / pi), omc); }
 
 /* The cosine of the angle at which a ray that u has sampled in the cone meets the sphere. It is 0 at the
@@ -231,6 +233,7 @@ static interaction sphere_point(tracer *t, ir_ref data, ir_ref u1, ir_ref u2)
 
 /* ---- moving: centre and radius in its own space ---- */
 
+/* Writes centre and radius in object space. */
 static uint32_t sphere_object_data(const render_scene *s, const render_shape *shape, float *own)
 {
     (void)s;

@@ -28,6 +28,7 @@
 
 /* ---- host ---- */
 
+/* The slot of the differentiable parameter to_world of an object, or PLAN_NONE. */
 static uint32_t slot_of(const scene_object *o)
 {
     for (uint32_t k = 0; o && k < o->cls->param_count; k++)
@@ -42,6 +43,7 @@ uint32_t to_world_parameter(const render_scene *s, const scene_object *o)
     return slot == PLAN_NONE ? PLAN_NONE : render_find_parameter(s, o, slot);
 }
 
+/* Whether the parameter is to_world of this object. */
 static bool is_place(const render_parameter *p, const scene_object *o)
 {
     return o && o->index == p->object && p->slot == slot_of(o);
@@ -313,6 +315,7 @@ affine_map to_world_motion_of_points(tracer *t, ir_ref place)
     return r;
 }
 
+/* Whether the scene has a shape whose kind moves in this way. */
 static bool kind_in_use(tracer *t, enum moves_as as)
 {
     bool any = false;
@@ -321,6 +324,7 @@ static bool kind_in_use(tracer *t, enum moves_as as)
     return any;
 }
 
+/* bool: the shape has a to_world record and moves in this way. */
 static ir_ref moves_as(tracer *t, ir_ref place, enum moves_as as)
 {
     return ir_and(t->f, moves(t, place), ir_eq(t->f, t_word(t, place, TO_WORLD_MOVES_AS), t_u32(t, as)));
@@ -347,6 +351,7 @@ affine_map to_world_level_motion(tracer *t, ir_ref level)
     return to_world_motion_of_points(t, t_word(t, level, LEVEL_MOTION));
 }
 
+/* Reads a map from the record of a level. which: its first word there. */
 static affine_map level_map(tracer *t, ir_ref level, uint32_t which)
 {
     affine_map m;
