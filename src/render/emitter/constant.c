@@ -38,8 +38,7 @@ static ir_ref constant_power(tracer *t, const class_node *n, ir_ref record)
     return emitter_far_power(t, emitter_mean(t, n, record, "radiance"), t_real(t, record, n->extra_word));
 }
 
-/* The distance of the light. It is beyond everything: shadow rays that travel this far have left the scene.
- */
+/* The distance of the light. It is beyond everything: shadow rays that travel so far have left the scene. */
 static void constant_extra(const plan *p, const scene_object *o, uint32_t *words)
 {
     (void)o;

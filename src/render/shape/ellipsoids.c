@@ -25,8 +25,7 @@ static void turn_axes(const double q[4], double axes[3][3])
     memcpy(axes, m, sizeof m);
 }
 
-/* The uniform scale of the upper left 3x3. It is 0 if the axes differ in length or are not at right angles.
- */
+/* The uniform scale of the upper left 3x3, or 0 if the axes differ in length or are not at right angles. */
 static double uniform_scale(const double m[16])
 {
     double square[3], off = 0;

@@ -173,8 +173,7 @@ typedef struct shape_kind_class {
     /* What moves with to_world. With MOVES_AS_POINTS, functions that may be differentiated read the points
      * with kind_point. */
     enum moves_as moves;
-    /* Word 0 of the payload of an entry is a place in the geometry. It is an offset until the plan is made.
-     */
+    /* Word 0 of the payload of an entry is a place in the geometry; until the plan is made, an offset. */
     bool entry_points;
 } shape_kind_class;
 extern const shape_kind_class *const shape_kinds[SHAPE_KIND_COUNT]; /* shape/kinds.c */
@@ -196,9 +195,8 @@ vec3 kind_point(tracer *t, ir_ref word);
 
 /* Call it while the shape is loaded: registers its attributes. */
 void mesh_add_attributes(render_scene *s, const scene_object *o, const scene_mesh *m);
-uint32_t mesh_find_attribute(const render_scene *s,
-                             /* The index in s->attributes, or PLAN_NONE. */
-                             const char *name);
+/* The index in s->attributes, or PLAN_NONE. */
+uint32_t mesh_find_attribute(const render_scene *s, const char *name);
 /* Call it once everything is loaded: offers positions, normals and uv of the meshes as parameters, behind
  * all others. */
 void mesh_add_parameters(render_scene *s);
@@ -231,23 +229,23 @@ color mesh_attribute_at(tracer *t, uint32_t attribute, bool of_faces);
 
 vec3 affine_point(tracer *t, const affine_map *m, vec3 p);
 vec3 affine_vector(tracer *t, const affine_map *m, vec3 v);
-vec3 affine_normal(tracer *t, const affine_map *m,
-                   vec3 n); /* maps by the matrix of cofactors; the result is not normalised */
-affine_map affine_inverse(tracer *t,
-                          const affine_map *m); /* a matrix without an inverse gives finite numbers */
+/* Maps a normal by the matrix of cofactors. The result is not normalised. */
+vec3 affine_normal(tracer *t, const affine_map *m, vec3 n);
+/* A matrix without an inverse gives finite numbers. */
+affine_map affine_inverse(tracer *t, const affine_map *m);
 
 /* The parameter that is the to_world of a shape or an instance. PLAN_NONE: it is not offered, or there is
  * no such object. */
 uint32_t to_world_parameter(const render_scene *s, const scene_object *o);
-bool to_world_is(const render_scene *s,
-                 uint32_t parameter); /* whether it is the to_world of some shape or instance */
+/* Whether a parameter is the to_world of some shape or instance. */
+bool to_world_is(const render_scene *s, uint32_t parameter);
 /* Call it once lights are bound: says what the gradients of to_world lack. */
 void to_world_reasons(render_scene *s);
 bool to_world_requested(const plan *p, const scene_object *o);
 bool to_world_moves_levels(const plan *p);  /* whether to_world of some instance is requested */
 bool to_world_moves_grouped(const plan *p); /* whether to_world of some shape in a group is requested */
 /* Gives an error unless the 16 numbers can be the to_world that the parameter is: they must be finite and
- * have an inverse, and the kind of shape must take them. The last row is not looked at. */
+ * have an inverse, and the kind of shape must accept them. The last row is not looked at. */
 bl_result to_world_check(const render_scene *s, uint32_t parameter, const float *values, bl_error *err);
 void to_world_write(plan *p); /* writes the to_world records of all requested ones */
 /* place is SHAPE_TO_WORLD of a shape or LEVEL_MOTION of a level. to_world_map is the matrix itself.
@@ -255,11 +253,9 @@ void to_world_write(plan *p); /* writes the to_world records of all requested on
  * the shape stands in: its value is the identity, and its derivatives are those of to_world. */
 affine_map to_world_map(tracer *t, ir_ref place);
 affine_map to_world_motion(tracer *t, ir_ref place);
-affine_map
-to_world_motion_of_points(tracer *t,
-                          /* The motion of the points that describe the shape. For kinds with MOVES_AS_POINTS
-                           * to_world_motion, that of the material, has no derivatives. */
-                          ir_ref place);
+/* The motion of the points that describe the shape. For kinds with MOVES_AS_POINTS to_world_motion, that of
+ * the material, has no derivatives. */
+affine_map to_world_motion_of_points(tracer *t, ir_ref place);
 affine_map to_world_level_motion(tracer *t, ir_ref level); /* level: the record of the level */
 /* The motion, seen in the world, of a shape that stands in a level. level: none where the scene has no
  * groups, or where the shape stands in no group. */

@@ -115,8 +115,7 @@ static bl_result add_mesh(render_scene *s, const scene_object *o, scene_mesh *m,
 }
 
 /* The normals of a rectangle or a cube go by the inverse transpose of to_world, so a matrix that mirrors
- * must not turn them round. The function drops the vertex normals, and flips the faces if to_world mirrors.
- */
+ * must not turn them round. The function drops the vertex normals, and flips the faces if it mirrors. */
 static void keep_orientation(const scene_object *o, scene_mesh *m)
 {
     mesh_drop_normals(m); /* the faces are flat, so the geometric normal is the same */
