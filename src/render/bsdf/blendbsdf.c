@@ -78,9 +78,8 @@ static bsdf_sample blend_sample(const bsdf_context *ctx, ir_ref u_lobe, ir_ref u
     ir_ref own = ir_select(f, second, s[1].pdf, s[0].pdf),
            discrete = ir_mul(f, ir_select(f, second, p[1], p[0]), own);
     r.pdf = ir_select(f, r.delta, discrete, blend_pdf(ctx, r.wo));
-    r.pdf =
-        ir_select(f, ir_gt(f, own, t_f32(t, 0)), r.pdf,
-                  t_f32(t, 0)); /* where the chosen part has no sample, the other part does not lend it one */
+    /* Where the chosen part has no sample, the other part does not lend it one. */
+    r.pdf = ir_select(f, ir_gt(f, own, t_f32(t, 0)), r.pdf, t_f32(t, 0));
     return r;
 }
 

@@ -51,8 +51,7 @@ static bl_result hair_load(render_scene *s, const scene_object *o, bl_error *err
     return BL_OK;
 }
 
-/* ---- derived values: section 4.1 and 4.2 of the paper; the fits are pbrt's, in Mitsuba's arrangement ----
- */
+/* ---- derived values (sections 4.1 and 4.2 of the paper, pbrt's fits, Mitsuba's arrangement) ---- */
 
 static ir_ref power(tracer *t, ir_ref x, int exponent)
 {

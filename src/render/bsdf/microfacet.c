@@ -168,9 +168,8 @@ ir_ref microfacet_distribution(tracer *t, microfacet_kind kind, vec2 alpha, vec3
     ir_ref sin2 = isotropic(alpha) ? square_of_plane(t, m) : stretched_square(t, alpha, m);
     if (kind == MICROFACET_GGX)
         return ir_div(f, alpha2, ir_mul(f, t_f32(t, pi), t_sqr(t, t_mad(t, alpha2, cos2, sin2))));
-    cos2 =
-        ir_max(f, cos2,
-               t_f32(t, 1e-12f)); /* at the horizon the exponential is 0, and the result must not be 0 / 0 */
+    /* At the horizon the exponential is 0, and the result must not become 0 / 0. */
+    cos2 = ir_max(f, cos2, t_f32(t, 1e-12f));
     ir_ref exponent = ir_neg(f, ir_div(f, sin2, ir_mul(f, alpha2, cos2)));
     return ir_div(f, ir_exp(f, exponent), ir_mul(f, ir_mul(f, t_f32(t, pi), alpha2), t_sqr(t, cos2)));
 }

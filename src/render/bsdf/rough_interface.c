@@ -101,8 +101,7 @@ static node beckmann_node(tracer *t, ir_ref alpha, vec3 wi, ir_ref k)
     return r;
 }
 
-/* The density of visible normals at m, times a factor that is the same for every alpha. wi = (sine, 0, mu).
- */
+/* The density of visible normals at m, times a factor that does not depend on alpha. wi = (sine, 0, mu). */
 static ir_ref density_at(tracer *t, microfacet_kind kind, ir_ref alpha, vec3 wi, vec3 m)
 {
     ir_func *f = t->f;
@@ -252,8 +251,7 @@ static ir_ref reflectance_of_all(tracer *t, microfacet_kind kind, ir_ref alpha, 
     ir_endloop(f, loop, next, 2);
 
     ir_ref denser = ir_lt(f, n, one), at[2], around[2],
-           weight; /* denser: the side that light comes from is. Else nothing is totally reflected, and c will
-                      do */
+           weight; /* denser: light comes from the denser side, and c would be steep */
     loop = ir_loop(f, sums, 2);
     ir_while(f, ir_lt(f, sums[0], ir_select(f, where, t_u32(t, PLACES), zero)));
     split(t, sums[0], ANGLES * TURNS, at), split(t, at[1], TURNS, around);

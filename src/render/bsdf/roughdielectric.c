@@ -69,8 +69,7 @@ static ir_ref limit_probability(const bsdf_context *ctx, vec3 from, ir_ref index
     return refraction_limit_probability(t, microfacet_detached(t, ctx->n, alpha), index, alpha, from);
 }
 
-/* The normal of a facet. from: wi, turned to the side of +z. index: that of the far side over the near one.
- */
+/* The normal of a facet. from: wi, turned to the side of +z. index: far side over near side. */
 static vec3 sampled_normal(const bsdf_context *ctx, vec3 from, ir_ref index, ir_ref u1, ir_ref u2)
 {
     tracer *t = ctx->t;
