@@ -101,7 +101,7 @@ typedef struct window_axis {
 ir_ref filter_within(tracer *t, const filter_class *cls, ir_ref record, window_axis pixel, ir_ref u,
                      ir_ref *weight);
 
-/* The class behind a node, whose plugin is of the given category. The caller casts it by assigning it. */
+/* The class behind a node, with its tracing functions. Its plugin must be of the given category. */
 static inline const void *class_of(const class_node *n, enum plugin_category category)
 {
     BL_ASSERT(n->cls->plugin.category == category, "%s is used as a plugin of category %d",
@@ -166,11 +166,11 @@ ir_ref bsdf_no_density(const bsdf_context *ctx, vec3 wo);
 /* The `pdf` of lights that no ray meets. */
 ir_ref emitter_no_density(tracer *t, const class_node *n, ir_ref record, const emitter_hit *hit);
 /* emitter_plain: whether the textured parameter is a plain number or colour. emitter_mean: its mean
- * luminance. For a texture that is the mean over a few points of [0, 1]^2. */
+ * luminance. For a texture it is the mean over a few points of [0, 1]^2. */
 bool emitter_plain(const class_node *n, const char *param);
 ir_ref emitter_mean(tracer *t, const class_node *n, ir_ref record, const char *param);
-/* The mean of emitter_mean for a parameter whose places in the unit square are not texture coordinates.
- * light_at returns the parameter's value at u. */
+/* The mean luminance of a parameter whose places in the unit square are not texture coordinates. Otherwise it
+ * is emitter_mean. light_at returns the parameter's value at u. */
 typedef color emitter_light(tracer *t, const class_node *n, ir_ref record, const char *param, vec2 u);
 ir_ref emitter_mean_over(tracer *t, const class_node *n, ir_ref record, const char *param,
                          emitter_light *light_at);

@@ -56,8 +56,7 @@ typedef struct facet_critical {
 /* from.z > 0. index: the index as `from` sees it. */
 facet_critical facet_critical_normal(tracer *t, ir_ref detached, ir_ref index, vec3 from, ir_ref u1,
                                      ir_ref u2);
-/* The density of the facet's normal, with that share of normals in it. usual: the density of usual normals.
- */
+/* The density of the facet's normal by both kinds of normals together. usual: that of usual normals alone. */
 ir_ref facet_critical_density(tracer *t, ir_ref detached, const facet *a, ir_ref usual);
 
 #endif

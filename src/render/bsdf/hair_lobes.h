@@ -23,9 +23,9 @@ ir_ref hair_longitudinal(tracer *t, hair_width along, vec2 wi, vec2 wo);
  * Physically-Based Hair Fiber Models, section 4.1). */
 ir_ref hair_longitudinal_sample(tracer *t, hair_width along, vec2 wi, ir_ref u1, ir_ref u2);
 
-/* The logistic distribution, trimmed to [-pi, pi] (Chiang, Bitterli, Tappan and Burley 2016, A Practical and
- * Controllable Hair and Fur Model for Production Path Tracing, section 4.2). The angle may lie some turns off
- * that range. */
+/* The logistic distribution and its samples, trimmed to [-pi, pi] (Chiang, Bitterli, Tappan and Burley 2016,
+ * A Practical and Controllable Hair and Fur Model for Production Path Tracing, section 4.2). The angle may
+ * lie some turns off that range. */
 ir_ref hair_azimuthal(tracer *t, hair_width around, ir_ref angle);
 ir_ref hair_azimuthal_sample(tracer *t, hair_width around, ir_ref u);
 

@@ -44,8 +44,7 @@ bl_result metal_load(const scene_object *o, bl_error *err)
         i++;
     if (i == metal_count)
         return unknown(o, material, err);
-    for (int k = 0; k < 2;
-         k++) { /* the defaults of eta and k are textures that belong to this object alone */
+    for (int k = 0; k < 2; k++) { /* the default textures of eta and k belong to this object alone */
         scene_value *value = &scene_get(o, params[k])->object->values[0];
         colour_of(&metals[i], 1 + k, value->vector);
         value->grey = false;

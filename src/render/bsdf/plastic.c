@@ -2,7 +2,7 @@
  * Smooth plastic, one-sided: a dielectric coat over a diffuse base. The coat has one discrete lobe, the
  * mirror direction, with the coefficient specular_reflectance * F(wi). The base has a diffuse lobe,
  *
- *     f cos = diffuse_reflectance / (1 - r * internal) * (1 - F(wi)) (1 - F(wo)) / eta^2 * cos / pi,
+ *     f cos = diffuse_reflectance / (1 - r * internal) * (1 - F(wi)) (1 - F(wo)) / eta^2 * cos / pi.
  *
  * `internal` is the share of the base's light that the coat sends back to the base. It is a derived value
  * (docs/theory/derived_quantities.md). The quotient is the sum over all such round trips. r is

@@ -8,7 +8,7 @@
  *                   roughdielectric.c;
  *     clearcoat     clearcoat / 4 F D G cos wo with a fixed index, D of Berry's kind (GTR1), G of a fixed
  *                   roughness;
- *     base          (1 - metallic) (1 - spec_trans) diffuse + (1 - metallic) sheen,
+ *     base          (1 - metallic) (1 - spec_trans) diffuse + (1 - metallic) sheen.
  *
  * Here glass = (1 - metallic) spec_trans. Seen from below, the material is glass and nothing else.
  *

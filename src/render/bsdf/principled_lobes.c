@@ -102,7 +102,7 @@ color principled_diffuse(const bsdf_context *ctx, const facet *a, color base, ir
     ir_ref share = t_mad(t, r, ir_add(f, ir_add(f, fo, fi), both), lambert);
     if (plan_has(ctx->n, "flatness")) {
         ir_ref flat90 = ir_mul(f, r, half), s = ir_mul(f, mix(t, one, flat90, fi), mix(t, one, flat90, fo));
-        /* the sum of cosines is 0 straight ahead; the term counts for nothing there but must be finite */
+        /* Straight ahead the sum of cosines is 0. The term counts for nothing there but must be finite. */
         ir_ref cosines = ir_max(f, ir_add(f, a->wi.z, a->wo.z), t_f32(t, 1e-6f));
         ir_ref rise = ir_sub(f, ir_div(f, one, cosines), half);
         ir_ref flat = ir_mul(f, t_f32(t, 1.25f), t_mad(t, s, rise, half));

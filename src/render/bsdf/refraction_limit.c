@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Samples and evaluates the limit of refraction (refraction_limit.h). Let s be the sine of wi, and n r be n
- * times the sine of wo, so that (n r)^2 = n^2 - cos^2 wi. The facet must be seen from the right sides, wi.m >
- * 0 > wo.m. It is, where the azimuth of wo differs by less than some angle from the azimuth opposite to wi.
- * The cosine of that angle is the lesser of s and n r over the greater. At its ends F is 1. */
+ * times the sine of wo, so that (n r)^2 = n^2 - cos^2 wi. The facet must be seen from the right sides:
+ * wi.m is positive and wo.m is negative. This holds where the azimuth of wo differs by less than some angle
+ * from the azimuth opposite to wi. The cosine of that angle is the lesser of s and n r over the greater. At
+ * the ends of this range F is 1. */
 #include "render/bsdf/refraction_limit.h"
 
 /* The probability of the limit is rate times alpha^2, like its value, but at most `most`. */

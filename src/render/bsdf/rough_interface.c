@@ -250,8 +250,8 @@ static ir_ref reflectance_of_all(tracer *t, microfacet_kind kind, ir_ref alpha, 
     ir_ref next[2] = {ir_add(f, shares[0], t_u32(t, 1)), t_mad(t, m.weight, m.cosine, shares[1])};
     ir_endloop(f, loop, next, 2);
 
-    ir_ref denser = ir_lt(f, n, one), at[2], around[2],
-           weight; /* denser: light comes from the denser side, and c would be steep */
+    /* denser: light comes from the denser side. Else nothing is totally reflected, and c will do. */
+    ir_ref denser = ir_lt(f, n, one), at[2], around[2], weight;
     loop = ir_loop(f, sums, 2);
     ir_while(f, ir_lt(f, sums[0], ir_select(f, where, t_u32(t, PLACES), zero)));
     split(t, sums[0], ANGLES * TURNS, at), split(t, at[1], TURNS, around);

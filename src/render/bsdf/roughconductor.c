@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A rough metal, one-sided. Its microfacets, of normals m, are mirrors (Walter et al. 2007):
+ * A rough metal, one-sided. Its microfacets are mirrors (Walter et al. 2007). With m, the normal of a facet,
+ * halfway between wi and wo,
  *
- *     f cos = specular_reflectance * Fresnel(wi.m) * D(m) * G(wi) G(wo) / (4 cos wi), m halfway between wi
- *     and wo.
+ *     f cos = specular_reflectance * Fresnel(wi.m) * D(m) * G(wi) G(wo) / (4 cos wi).
  *
  * `sample` draws a normal and reflects wi about it. The density is that of the normal over 4 wi.m. Samples
  * are detached, or attached where the metal is smooth enough (bsdf_class.attached). */

@@ -4,7 +4,7 @@
  * lets through,
  *
  *     f cos = specular_reflectance * F(wi.m) D(m) G(wi) G(wo) / (4 cos wi)
- *           + diffuse_reflectance / (1 - r * internal) * T(cos wi) T(cos wo) / eta^2 * cos / pi,
+ *           + diffuse_reflectance / (1 - r * internal) * T(cos wi) T(cos wo) / eta^2 * cos / pi.
  *
  * r is diffuse_reflectance where `nonlinear` is set, else 1. `internal` is the share of the base's light that
  * the coat sends back. T is known at TABLE cosines and linear between them. Both are derived values with
