@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Every class of the renderer, for the registry and for those who refer to one by name; and helpers that
- * several classes share. */
+ * Declares every class of the renderer, for the registry and for code that refers to a class by name. It also
+ * declares the helpers that several classes share. */
 #ifndef BL_RENDER_CLASSES_H
 #define BL_RENDER_CLASSES_H
 
@@ -22,24 +22,26 @@ typedef struct perturbed_class perturbed_class; /* bsdf/perturbed.h */
 #include "render/plugins.def"
 #undef PLUGIN
 
-/* What every shape can hold. */
+/* The plugins that every shape can hold. */
 static const plugin_slot shape_slots[] = {{PLUGIN_BSDF, "bsdf", 0, 1},
                                           {PLUGIN_EMITTER, "emitter", 0, 1},
                                           {PLUGIN_SENSOR, "sensor", 0, 1},
                                           {PLUGIN_MEDIUM, "interior", 0, 1},
                                           {PLUGIN_MEDIUM, "exterior", 0, 1}};
-/* A row of every shape's parameters, the last one. */
+/* The last row of every shape's parameters. */
 #define SHAPE_ACCEPTED                                                                                       \
     {                                                                                                        \
         "silhouette_sampling_weight", PLUGIN_FLOAT, 0, "1", 0, 1e30, "accepted; silhouettes are not sampled" \
     }
 
-/* What every emitter can hold: the medium that it is in, which is accepted; paths know where they are. */
+/* What every emitter can hold: the medium that it lies in. It is accepted and not used, because paths know
+ * which medium they are in. */
 static const plugin_slot emitter_slots[] = {{PLUGIN_MEDIUM, "medium", 0, 1}};
 
-/* What can be done with a plugin (plugin_abilities.c): images; gradients and image derivatives by its
- * parameters, or of an integrator at all; whether it works with volumetric integrators, or is one; whether
- * gradients follow what it moves, or what moves it. NESTED: besides, all that what it holds can do. */
+/* What can be done with a plugin (plugin_abilities.c). IMAGE: it renders images. REVERSE and FORWARD: there
+ * are gradients and image derivatives by its parameters; an integrator computes them. IN_MEDIA: it works with
+ * volumetric integrators, or is one. MOVING: gradients follow what it moves, or what moves it. NESTED: it
+ * also has all abilities of the plugins that it holds. */
 enum plugin_ability {
     ABILITY_IMAGE = 1,
     ABILITY_REVERSE = 2,
@@ -49,34 +51,37 @@ enum plugin_ability {
     ABILITY_NESTED = 32
 };
 uint32_t render_abilities(const plugin_class *cls);
-uint32_t integrator_abilities(const char *name); /* scene_structure.c: of those that hold no other */
+/* scene_structure.c: the abilities of an integrator that holds no other one. */
+uint32_t integrator_abilities(const char *name);
 
-/* Textures and volumes beyond their borders. */
+/* How textures and volumes go on beyond their borders. */
 enum texture_wrap { WRAP_REPEAT, WRAP_MIRROR, WRAP_CLAMP };
 enum texture_wrap texture_wrap_named(const char *name);
-/* An integer coordinate (as real, from floor) to [0, size). */
+/* Maps an integer coordinate to [0, size). The coordinate is an f32, such as floor returns. */
 ir_ref texture_wrapped(tracer *t, enum texture_wrap mode, ir_ref at, ir_ref size);
-/* A string parameter that must be one of these names (NULL ends them). */
+/* Checks that a string parameter is one of `choices`, a list that ends with NULL. */
 bl_result texture_check_choice(const scene_object *o, const char *param, const char *const *choices,
                                bl_error *err);
 
 /* Whether a texture has the same value everywhere. */
 bool texture_is_constant(const scene_object *texture);
-/* The `slope` of a constant texture: zero. */
+/* The `slope` of a constant texture, which is zero. */
 vec2 texture_no_slope(tracer *t, const class_node *n, ir_ref record, vec2 uv);
 vec2 texture_transform(tracer *t, ir_ref record, uint32_t word, vec2 uv);
 void texture_transform_words(const scene_object *o, uint32_t *words);
 
-/* bsdf/lobe_direction.c: whether the material, or one in it, has a lobe whose samples turn with the normal,
- * being discrete or attached; where a discrete one leads. */
+/* bsdf/lobe_direction.c. bsdf_directions_move: whether the material, or one that it holds, has a lobe whose
+ * samples turn with the normal, because it is discrete or attached. bsdf_lobe_direction: where a discrete
+ * lobe leads. */
 bool bsdf_directions_move(const render_scene *s, const scene_object *bsdf);
 vec3 bsdf_lobe_direction(const bsdf_context *ctx, ir_ref lobe);
-/* These three ask a material of any class. bsdf_attach calls its `attached`. bsdf_roughness calls its
- * `roughness`, or returns BSDF_NEVER_ATTACHED where the class has none. bsdf_mixes: whether the material, or
- * one that it holds, `mixes`. */
+/* These functions ask a material of any class. bsdf_attach calls its `attached`; where the class has none,
+ * the sample stays where it is, with the density 1. bsdf_roughness calls its `roughness`; where the class has
+ * none, it returns BSDF_NEVER_ATTACHED. bsdf_mixes: whether the material, or one that it holds, `mixes`. */
 bsdf_attached bsdf_attach(const bsdf_context *ctx, const bsdf_draw *draw);
 ir_ref bsdf_roughness(const bsdf_context *ctx, ir_ref lobe);
-ir_ref bsdf_smooth_enough(tracer *t, ir_ref roughness); /* bool: a lobe of that roughness is to be attached */
+/* bool: a lobe of that roughness is to be attached. */
+ir_ref bsdf_smooth_enough(tracer *t, ir_ref roughness);
 bool bsdf_mixes(const class_node *n);
 static inline ir_ref bsdf_detached(tracer *t, ir_ref lobe) { return t_has_bit(t, lobe, LOBE_DETACHED); }
 #define BSDF_NEVER_ATTACHED 1e30f
@@ -87,16 +92,16 @@ static inline ir_ref bsdf_detached(tracer *t, ir_ref lobe) { return t_has_bit(t,
  * the random numbers whose samples lie beyond the border to the left, and to the right. Words 4k + 1 and 4k +
  * 3: the share of the filter's mass beyond it. From k = FILTER_EDGES - 1 on all are 0. */
 enum { FILTER_EDGES = 33, FILTER_EDGE_WORDS = 4 * FILTER_EDGES };
-/* Along one axis of the window: which pixel, of how many (u32). */
+/* Along one axis of the window: the number of the pixel, and the count of pixels (u32). */
 typedef struct window_axis {
     ir_ref at, size;
 } window_axis;
-/* The number u that the filter's sample is made of, mapped so that the sample stays in the window. Where the
- * filter is weighted, *weight takes the factor that goes with that. */
+/* The uniform number u of a filter's sample, mapped so that the sample stays in the window. Where the filter
+ * is weighted, *weight is multiplied by the factor that makes up for that. */
 ir_ref filter_within(tracer *t, const filter_class *cls, ir_ref record, window_axis pixel, ir_ref u,
                      ir_ref *weight);
 
-/* The tracing functions behind a node. */
+/* The class behind a node, with its tracing functions. Its plugin must be of the given category. */
 static inline const void *class_of(const class_node *n, enum plugin_category category)
 {
     BL_ASSERT(n->cls->plugin.category == category, "%s is used as a plugin of category %d",
@@ -104,7 +109,7 @@ static inline const void *class_of(const class_node *n, enum plugin_category cat
     return n->cls;
 }
 static inline const bsdf_class *bsdf_of(const class_node *n) { return class_of(n, PLUGIN_BSDF); }
-/* The context in which the material that is held as child k is asked. */
+/* The context in which the nested material number k is asked. */
 static inline bsdf_context bsdf_nested(const bsdf_context *ctx, uint32_t k)
 {
     BL_ASSERT(k < ctx->n->child_count, "%s holds %u materials, not %u", ctx->n->cls->plugin.name,
@@ -114,13 +119,13 @@ static inline bsdf_context bsdf_nested(const bsdf_context *ctx, uint32_t k)
     nested.record = t_offset(ctx->t, ctx->record, ctx->n->child_word[k]);
     return nested;
 }
-/* The same context, with reads by another tracer. */
+/* A context that differs from ctx in the tracer by which it reads. */
 static inline bsdf_context bsdf_read_by(const bsdf_context *ctx, tracer *t)
 {
     return (bsdf_context){t, ctx->n, ctx->record, ctx->wi, ctx->uv};
 }
-/* A material's own textured parameter where it is asked: a colour, a number, the weight of a part
- * (plan_weight). */
+/* A textured parameter of the material at the context's uv: as a colour, as a number, or as the weight of a
+ * part (plan_weight). */
 static inline color bsdf_texture(const bsdf_context *ctx, const char *param)
 {
     return plan_texture(ctx->t, ctx->n, ctx->record, param, ctx->uv);
@@ -134,8 +139,9 @@ static inline ir_ref bsdf_weight(const bsdf_context *ctx, const char *param)
     return plan_weight(ctx->t, ctx->n, ctx->record, param, ctx->uv);
 }
 static inline const volume_class *volume_of(const class_node *n) { return class_of(n, PLUGIN_VOLUME); }
-/* volume/largest.c: lane `lane` of LARGEST_LANES leaves the largest value of its share of the volume (whose
- * record is at `at`) in BUFFER_VALUES from word `words` on; the largest of those. */
+/* volume/largest.c. largest_part: lane `lane` of LARGEST_LANES finds the largest value in its share of the
+ * volume whose record is at `at`. It leaves that in BUFFER_VALUES, from word `words` on. largest_of: the
+ * largest of the values that all lanes have left. */
 enum { LARGEST_LANES = 256 };
 void largest_part(tracer *t, const class_node *volume, ir_ref at, ir_ref words, ir_ref lane);
 ir_ref largest_of(tracer *t, ir_ref words);
@@ -144,12 +150,13 @@ static inline const phase_class *phase_of(const class_node *n) { return class_of
 static inline const medium_class *medium_of(const class_node *n) { return class_of(n, PLUGIN_MEDIUM); }
 static inline const emitter_class *emitter_of(const class_node *n) { return class_of(n, PLUGIN_EMITTER); }
 
-/* Null lobes: whether the class or one in it has any, and their coefficient (bsdf/null.c). */
+/* Null lobes (bsdf/null.c): whether the class, or one that it holds, has any, and the coefficient of all of
+ * them. */
 bool bsdf_lets_through(const class_node *n);
 color bsdf_through(const bsdf_context *ctx);
 
-/* What Mitsuba calls the diffuse reflectance; `albedo` of what passes on that of the one material that it
- * holds (bsdf/albedo.c). */
+/* bsdf/albedo.c. bsdf_albedo: what Mitsuba calls the diffuse reflectance. bsdf_nested_albedo: the `albedo` of
+ * a material that holds one other and passes on the albedo of that one. */
 color bsdf_albedo(const bsdf_context *ctx);
 color bsdf_nested_albedo(const bsdf_context *ctx);
 
@@ -158,22 +165,22 @@ ir_ref bsdf_no_density(const bsdf_context *ctx, vec3 wo);
 
 /* The `pdf` of lights that no ray meets. */
 ir_ref emitter_no_density(tracer *t, const class_node *n, ir_ref record, const emitter_hit *hit);
-/* Whether the textured parameter is a plain number or colour; the mean luminance of it, at a few points of
- * [0, 1]^2 if it is not. */
+/* emitter_plain: whether the textured parameter is a plain number or colour. emitter_mean: its mean
+ * luminance. For a texture it is the mean over a few points of [0, 1]^2. */
 bool emitter_plain(const class_node *n, const char *param);
 ir_ref emitter_mean(tracer *t, const class_node *n, ir_ref record, const char *param);
-/* Like emitter_mean, for parameters whose places in the unit square are not texture coordinates: light_at
- * returns the parameter's value at u. */
+/* The mean luminance of a parameter whose places in the unit square are not texture coordinates. Otherwise it
+ * is emitter_mean. light_at returns the parameter's value at u. */
 typedef color emitter_light(tracer *t, const class_node *n, ir_ref record, const char *param, vec2 u);
 ir_ref emitter_mean_over(tracer *t, const class_node *n, ir_ref record, const char *param,
                          emitter_light *light_at);
-/* `power` of a sky: pi times the radiance through the section of the scene's bounding sphere. far: 4 * radius
- * + 1. */
+/* The `power` of a sky: pi times the radiance, through the section of the scene's bounding sphere. far is
+ * 4 * radius + 1. */
 ir_ref emitter_far_power(tracer *t, ir_ref radiance, ir_ref far);
-/* `ray` of a light at infinity: a direction as `sample` chooses it, through a point of the disk across the
- * scene's bounding sphere. */
+/* The `ray` of a light at infinity. Its direction is chosen as `sample` chooses it. It goes through a point
+ * of the disk across the scene's bounding sphere. */
 emitter_ray emitter_far_ray(tracer *t, const class_node *n, ir_ref record, const ir_ref u[4]);
-/* What a gradient by a light's place lacks (render_parameter.reason). */
+/* The text that says what a gradient by a light's place lacks (render_parameter.reason). */
 extern const char emitter_moving_shadows[];
 
 static inline uint32_t float_word(float v)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What a plugin of each kind does: texture, volume, phase function, medium, material, light, shape, filter,
- * sensor, sampler. Primitives that shapes are made of: shape/kinds.h. */
+ * The functions that a plugin of each kind exports: texture, volume, phase function, medium, material, light,
+ * shape and filter. Those of sensors are in sensor/sensor.h, those of samplers in sampler/samplers.h.
+ * shape/kinds.h has the primitives that shapes are made of. Sampling, densities and choices are detached. A
+ * function whose comment says that it may run differentiated carries derivatives. */
 #ifndef BL_RENDER_PLUGIN_KINDS_H
 #define BL_RENDER_PLUGIN_KINDS_H
 
@@ -13,7 +15,7 @@ typedef struct texture_class {
     ir_ref (*eval_1)(tracer *t, const class_node *n, ir_ref record,
                      vec2 uv); /* NULL: the luminance of eval */
     vec2 (*slope)(tracer *t, const class_node *n, ir_ref record,
-                  vec2 uv); /* d eval_1 / d uv; NULL: it has none to speak of */
+                  vec2 uv); /* d eval_1 / d uv; NULL: the texture has no usable slope */
 } texture_class;
 
 /* A ray in coordinates of a volume's unit cube. */
@@ -25,40 +27,41 @@ typedef struct volume_class {
     render_class base;
     bool constant;                                                        /* the same everywhere */
     color (*eval)(tracer *t, const class_node *n, ir_ref record, vec3 p); /* p: in the world */
-    bool (*grey)(const class_node *n); /* the three channels of eval are one reference */
-    /* For grids: the number of channels; NULL: three. Of a grid with six, `six` reads all of them at p. */
+    bool (*grey)(const class_node *n); /* the three channels of eval are one and the same reference */
+    /* For grids: the number of channels; NULL: three. `six` reads all channels at p of a grid with six. */
     uint32_t (*channels)(const render_scene *s, const scene_object *o);
     void (*six)(tracer *t, const class_node *n, ir_ref record, vec3 p, ir_ref out[6]);
-    /* The largest value of any channel among a share of all: shares 0 .. lanes-1 (u32) cover everything that
-     * eval can interpolate. */
+    /* The largest value of any channel in one share of the volume. Shares 0 .. lanes-1 (u32) together cover
+     * everything that eval can interpolate. */
     ir_ref (*most)(tracer *t, const class_node *n, ir_ref record, ir_ref lane, uint32_t lanes);
-    /* How many cells along each side of the unit cube are worth bounds of their own; 0: none. Where this is
-     * NULL, none are, and `into`, `most_in` and `least_in` are NULL as well. */
+    /* The number of cells along each side of the unit cube that are worth bounds of their own. 0 or NULL:
+     * there are no cells. Where this is NULL, `into`, `most_in` and `least_in` are NULL as well. */
     uint32_t (*cells)(const render_scene *s, const scene_object *o);
     /* Maps a ray into coordinates of the unit cube. */
     volume_ray (*into)(tracer *t, const class_node *n, ir_ref record, vec3 o, vec3 d);
-    /* The largest value of any channel that eval may give in one of cells^3 cells and a little beyond; cells
-     * at the border have no end outwards. */
+    /* The largest value of any channel that eval may give in one of cells^3 cells and a little beyond it.
+     * Cells at the border have no end outwards. */
     ir_ref (*most_in)(tracer *t, const class_node *n, ir_ref record, const ir_ref cell[3], uint32_t cells);
     ir_ref (*least_in)(tracer *t, const class_node *n, ir_ref record, const ir_ref cell[3],
-                       uint32_t cells); /* the smallest */
+                       uint32_t cells); /* the smallest value there */
 } volume_class;
 
-/* Phase functions, densities over solid angle. Directions in the world, unit: wi back to where light comes
- * from as the path is walked, wo onward; p the place. */
+/* Phase functions, which are densities over solid angle. Directions are unit vectors in the world. As the
+ * path is walked, wi points back to where it comes from, and wo points onward. p is the place. */
 typedef struct phase_class {
     render_class base;
     vec3 (*sample)(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 p, const ir_ref u[3]);
     ir_ref (*value)(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo,
                     vec3 p); /* may run differentiated */
-    ir_ref (*pdf)(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec3 p); /* of sample */
-    /* For flakes: the area that they show in a direction, to which extinction is proportional. May run
-     * differentiated. NULL: 1. most_area is a bound of it. */
+    /* The density with which `sample` chooses wo. */
+    ir_ref (*pdf)(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec3 p);
+    /* For flakes: the area that they show in a direction, to which extinction is proportional. It may run
+     * differentiated. NULL: the area is 1. most_area is an upper bound of it. */
     ir_ref (*area)(tracer *t, const class_node *n, ir_ref record, vec3 w, vec3 p);
     ir_ref (*most_area)(tracer *t, const class_node *n, ir_ref record);
 } phase_class;
 
-/* Both media have the parameters sigma_t, albedo and scale; see medium/media.c. */
+/* Both media have the parameters sigma_t, albedo and scale (medium/media.c). */
 typedef struct medium_class {
     render_class base;
     bool homogeneous; /* sigma_t is the same everywhere */
@@ -75,14 +78,15 @@ enum { LOBE_NULL = 0x40000000, LOBE_DETACHED = 0x20000000, LOBE_REFRACTION_LIMIT
 
 typedef struct bsdf_sample {
     vec3 wo;
-    ir_ref pdf;   /* solid angle, or probability of the discrete lobe; 0: no sample */
+    ir_ref pdf;   /* density in solid angle, or the probability of the discrete lobe; 0: there is no sample */
     ir_ref eta;   /* relative index of refraction along the sample; 1 for reflection */
     ir_ref delta; /* bool: the sample is of a discrete lobe */
-    ir_ref lobe;  /* u32; means something where delta is true */
+    ir_ref lobe; /* u32: the lobe's number where delta is true; where samples are attached, also the part of a
+                    mixture that made the sample */
 } bsdf_sample;
 
-/* What made a sample: where it leads, its discrete lobe (or, of a mixture, which part), and the two numbers
- * that a continuous lobe was sampled with. */
+/* What made a sample: where it leads, the number of its discrete lobe or of its part of a mixture, and the
+ * two uniform numbers that a continuous lobe was sampled with. */
 typedef struct bsdf_draw {
     vec3 wo;
     ir_ref lobe, u1, u2;
@@ -91,14 +95,14 @@ typedef struct bsdf_draw {
 typedef struct bsdf_attached {
     vec3 wo;
     /* The density of wo in solid angle, given the choices, up to a factor that no parameter moves. Parts of a
-     * mixture may lead to the same wo; there it is the number that f has to be divided by so that the
+     * mixture may lead to the same wo. Then it is the number by which f has to be divided so that the
      * estimates of all parts add up to the integral of f, whatever the parameters are. */
     ir_ref density;
 } bsdf_attached;
 
-/* What every function of a material is asked about: a record of its class, the direction wi in which the path
- * came, and the place on the surface. Whether reads carry derivatives, and what a class needs of the surface
- * besides uv (enum surface_need), the tracer says. */
+/* What every function of a material is asked about: a record of its class, the direction wi, which points
+ * back along the path, and the place on the surface. The tracer says whether reads carry derivatives. It also
+ * holds what a class needs of the surface besides uv (enum surface_need). */
 typedef struct bsdf_context {
     tracer *t;
     const class_node *n;
@@ -107,44 +111,45 @@ typedef struct bsdf_context {
     vec2 uv;
 } bsdf_context;
 
-/* Local frame of the shading normal; wi and wo point away from the surface. Values include |cos(wo)|. */
+/* Directions are in the local frame of the shading normal. wi and wo point away from the surface. Values
+ * include |cos(wo)|. */
 typedef struct bsdf_class {
     render_class base;
-    bool transmits;           /* has a lobe to the other side; the null lobe counts */
-    const char *transmits_by; /* has such a lobe if this parameter (PLUGIN_PART) is not a plain 0 */
-    bool null;                /* has a null lobe */
+    bool transmits;           /* it has a lobe to the other side; the null lobe counts */
+    const char *transmits_by; /* it has such a lobe if this parameter (PLUGIN_PART) is not a plain 0 */
+    bool null;                /* it has a null lobe */
     bsdf_sample (*sample)(const bsdf_context *ctx, ir_ref u_lobe, ir_ref u1, ir_ref u2);
-    /* Non-delta lobes only. */
+    /* The density in solid angle with which `sample` chooses wo by all lobes that are not discrete. */
     ir_ref (*pdf)(const bsdf_context *ctx, vec3 wo);
-    /* The differentiable value in the measure that was sampled (docs/theory/detached_replay.md): with delta
-     * false the sum of all non-delta lobes, else the coefficient of the discrete lobe. May run
+    /* The value in the measure that was sampled (docs/theory/detached_replay.md). Where delta is false, it is
+     * the sum of all lobes that are not discrete, else the coefficient of the discrete lobe. It may run
      * differentiated. */
     color (*value)(const bsdf_context *ctx, vec3 wo, ir_ref delta, ir_ref lobe);
-    /* Where the discrete lobe `lobe`, not a null one, leads: `sample`'s wo, but differentiated and with the
-     * lobe given. NULL: it has no such lobe. */
+    /* Where the discrete lobe `lobe` leads, which is not a null lobe. It is the wo of `sample` with the lobe
+     * given, and it may run differentiated. NULL: the class has no such lobe. */
     vec3 (*lobe_direction)(const bsdf_context *ctx, ir_ref lobe);
-    /* Attached sampling (PRB section 4.2): `sample`'s wo, which is no discrete lobe's, as a function of
-     * parameters and wi, with numbers and choices detached. Runs differentiated. NULL: sampling is
-     * detached. */
+    /* Attached sampling (PRB section 4.2): the wo of `sample`, of a lobe that is not discrete, as a function
+     * of parameters and wi. The random numbers and the choices are detached. It runs differentiated. NULL:
+     * sampling is detached. */
     bsdf_attached (*attached)(const bsdf_context *ctx, const bsdf_draw *draw);
-    bool mixes; /* with `attached`: it chooses between parts, which may be attached or detached. draw.wo of
-                   what is detached may move */
-    /* Samples are attached where this is at most render_scene.attach_below. For mixtures: the roughness of
-     * the part that the lobe's number names; where `lobe` is no reference, the least of all parts. Goes with
-     * `attached`. */
+    bool mixes; /* only with `attached`: it chooses between parts, which may be attached or detached. The
+                   draw.wo of a detached part may move */
+    /* Samples are attached where this is at most render_scene.attach_below. For mixtures it is the roughness
+     * of the part that the lobe's number names. Where `lobe` is none, it is the least of all parts. Every
+     * class with `attached` has it. */
     ir_ref (*roughness)(const bsdf_context *ctx, ir_ref lobe);
-    /* Whether an object's own roughness can be at most render_scene.attach_below. Goes with `attached`, in
-     * classes that hold no materials. */
+    /* Whether an object's own roughness can be at most render_scene.attach_below. Classes with `attached`
+     * that hold no materials have it. */
     bool (*attaches)(const render_scene *s, const scene_object *o);
-    /* Whether lobes of the object, if they turn at all, turn with texture coordinates or with dp/du. NULL:
+    /* Whether those lobes of the object that turn also turn with texture coordinates or with dp/du. NULL:
      * they do not. */
     bool (*directions_move_by_uv)(const scene_object *o);
-    /* The coefficient of all null lobes together. NULL: that of LOBE_NULL where `null`, else 0. May run
-     * differentiated. */
+    /* The coefficient of all null lobes together. NULL: it is the value of LOBE_NULL where `null` is set,
+     * else 0. It may run differentiated. */
     color (*through)(const bsdf_context *ctx);
-    /* The channel `albedo` (bsdf/albedo.c): the name of the parameter that it is, seen from either side; or,
-     * for a material that holds others, a function of theirs. Both NULL: pi times the value toward the
-     * normal. */
+    /* The channel `albedo` (bsdf/albedo.c). albedo_param names the parameter that it shows, seen from either
+     * side. A material that holds others computes it from theirs by `albedo`. Where both are NULL, it is pi
+     * times the value toward the normal. */
     const char *albedo_param;
     color (*albedo)(const bsdf_context *ctx);
 } bsdf_class;
@@ -152,10 +157,10 @@ typedef struct bsdf_class {
 typedef struct emitter_sample {
     vec3 d;          /* from the reference point to the light, unit */
     ir_ref distance; /* a large number for lights at infinity */
-    ir_ref pdf;      /* solid angle; for delta lights 1. 0: nothing was sampled */
-    vec2 uv;         /* of the point on the light */
+    ir_ref pdf;      /* density in solid angle; 1 for delta lights; 0: nothing was sampled */
+    vec2 uv;         /* texture coordinates of the point on the light */
     ir_ref facing;   /* bool: the light's emitting side faces the reference point */
-    vec3 n;          /* of a light on a shape: the geometric normal there */
+    vec3 n;          /* for a light on a shape: the geometric normal at the point */
     ir_ref smooth;   /* pdf without the steps of a sampling table; none: it has no steps */
     ir_ref face;     /* u32: the face of a mesh that the point lies on; none: the light is no mesh */
     vec2 b;          /* barycentrics of the point on the face */
@@ -168,50 +173,51 @@ typedef struct emitter_hit {
     vec3 normal; /* geometric */
     vec2 uv;
     ir_ref entry; /* word offset of the primitive's entry in the hierarchy */
-    vec2 at;      /* where on the primitive: what the kind's `intersect` returns behind the distance */
-    bool smooth;  /* the density is wanted without the steps of a table: emitter_sample.smooth */
+    vec2 at;      /* the place on the primitive: what the kind's `intersect` returns behind the distance */
+    bool smooth;  /* the density is wanted without the steps of a table, as emitter_sample.smooth */
 } emitter_hit;
 
 /* How light leaves an emitter: a ray, for paths that begin there. */
 typedef struct emitter_ray {
-    vec3 p, d;   /* starts on the light itself and goes along d, unit */
+    vec3 p, d;   /* the ray starts at p on the light itself and goes along the unit vector d */
     vec3 n;      /* geometric normal of a light on a shape, else 0 */
     vec3 ns;     /* for a light on a shape, a vector on the side of the surface that shines; else none */
-    vec2 uv;     /* where radiance(.., uv, 1, true) is the radiance along d */
-    ir_ref face; /* as in emitter_sample */
+    vec2 uv;     /* radiance(.., uv, 1, true) is the radiance along d */
+    ir_ref face; /* face and b are those of emitter_sample */
     vec2 b;
     ir_ref weight; /* |cos| over the density of the ray by area times solid angle; a light at a point or of
                       one direction has only one of these two measures */
     ir_ref point_weight; /* for lights that can be seen: 1 over the density of p by area, or, for an
-                            environment, 1 over the density of -d by solid angle. Others: 0 */
+                            environment, 1 over the density of -d by solid angle; for others 0 */
 } emitter_ray;
 
 typedef struct emitter_class {
     render_class base;
-    bool delta;           /* cannot be hit by a ray */
-    bool environment;     /* at infinity */
-    bool on_shape;        /* carried by a shape (its extra words are enum area_word) */
+    bool delta;           /* no ray can hit it */
+    bool environment;     /* it lies at infinity */
+    bool on_shape;        /* a shape carries it (its extra words are enum area_word) */
     uint32_t pose_params; /* one bit for each parameter that moves the light. A delta light that has some runs
                              `sample` differentiated, an environment runs `locate` differentiated */
     emitter_sample (*sample)(tracer *t, const class_node *n, ir_ref record, vec3 ref, ir_ref u1, ir_ref u2);
-    /* Radiance (delta lights: radiant intensity over squared distance) toward the reference point. May run
-     * differentiated. If textures of a light on a shape need the place on the shape, it is in tracer.surface:
-     * mesh, face, b, p. */
+    /* The radiance toward the reference point; for delta lights the radiant intensity over the squared
+     * distance. It may run differentiated. Textures of a light on a shape that need the place on the shape
+     * find it in tracer.surface: mesh, face, b, p. */
     color (*radiance)(tracer *t, const class_node *n, ir_ref record, vec2 uv, ir_ref distance, ir_ref facing);
-    /* Solid-angle density with which `sample` would have chosen the point a ray hit. */
+    /* The density in solid angle with which `sample` would have chosen the point that a ray hit. */
     ir_ref (*pdf)(tracer *t, const class_node *n, ir_ref record, const emitter_hit *hit);
-    /* About how much light it sends into the scene (luminance of the flux), at least 0: for the choice of
-     * lights by power. Detached. */
+    /* About how much light it sends into the scene, at least 0: the luminance of its flux. Lights are chosen
+     * by this power. It is detached. */
     ir_ref (*power)(tracer *t, const class_node *n, ir_ref record);
-    /* Light tracing: a ray by four uniform numbers. Detached. NULL: paths cannot begin there. */
+    /* For light tracing: a ray sampled with four uniform numbers. It is detached. NULL: paths cannot begin
+     * there. */
     emitter_ray (*ray)(tracer *t, const class_node *n, ir_ref record, const ir_ref u[4]);
-    /* The radiance along the ray of `ray`; NULL: `radiance` at its uv. */
+    /* The radiance along the ray that `ray` returns. NULL: it is `radiance` at that ray's uv. */
     color (*emission)(tracer *t, const class_node *n, ir_ref record, vec2 uv, ir_ref distance, ir_ref facing);
-    /* For an environment that is not constant: uv of a direction. */
+    /* For an environment that is not constant: the uv of a direction. */
     vec2 (*locate)(tracer *t, const class_node *n, ir_ref record, vec3 d);
 } emitter_class;
 
-/* Extra words of an emitter class: filled by plan.c for area lights. */
+/* Extra words of an emitter class. plan.c fills them for area lights. */
 enum area_word {
     AREA_SHAPE_DATA,
     AREA_INVERSE_AREA,
@@ -220,17 +226,17 @@ enum area_word {
 };
 
 typedef struct shape_class {
-    render_class base; /* load appends to shapes, primitives, geometry */
+    render_class base; /* its load hook appends to the scene's shapes, primitives and geometry */
 } shape_class;
 
-/* Filter importance sampling (docs/theory/film.md): offset from the pixel's centre, in pixels. Where the
- * class is weighted, *weight is multiplied by the sample's, whose mean is 1. */
+/* Filter importance sampling (docs/theory/film.md): `sample` returns the offset from the pixel's centre, in
+ * pixels. Where the class is weighted, it multiplies *weight by the weight of the sample, whose mean is 1. */
 typedef struct filter_class {
     render_class base;
     bool weighted;
     vec2 (*sample)(tracer *t, ir_ref record, ir_ref u1, ir_ref u2, ir_ref *weight);
-    /* For splats: the filter of one dimension at a distance >= 0 in pixels, not normalised, and where it
-     * ends. NULL: the box. */
+    /* For splats: the filter along one dimension at a distance >= 0 in pixels, which is not normalised, and
+     * the radius at which it ends. NULL: the filter is the box. */
     ir_ref (*value)(tracer *t, ir_ref record, ir_ref distance);
     double (*radius)(const scene_object *filter);
     uint32_t edges; /* word of the record where the FILTER_EDGES * 4 words of filter_within begin; 0: no

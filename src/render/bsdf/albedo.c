@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The diffuse reflectance of a material as Mitsuba's aov shows it: a texture, whatever the side it is seen
- * from and whatever lies over it (coats, masks, turned normals), where the material has one. */
+ * The diffuse reflectance of a material, as Mitsuba's aov integrator shows it. Where the material has a
+ * texture for it, the albedo is that texture. It does not depend on the side from which it is seen, or on
+ * what lies over it (coats, masks, turned normals). */
 #include "render/classes.h"
 
 static const float pi = 3.14159265358979323846f;

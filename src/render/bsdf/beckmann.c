@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * See beckmann.h. Slopes across are Gaussian. Those along have, in terms of X = erf(x), the cumulative weight
+ * Samples the slopes of beckmann.h. Slopes across wi are Gaussian. Slopes along wi have, in terms of
+ * X = erf(x), the cumulative weight
  *
- *     W(X) = mu (1 + X) + sine / sqrt(pi) e^(-x^2),     W'(X) = mu - sine x >= 0,
+ *     W(X) = mu (1 + X) + sine / sqrt(pi) e^(-x^2),     W'(X) = mu - sine x >= 0.
  *
- * which is concave and, seen from above, linear: Newton's method on X (Jakob 2014, An Improved Visible Normal
- * Sampling Routine for the Beckmann Distribution). It begins at edge - (1 + edge) erf(sqrt(-log u)), which is
- * the answer itself at grazing incidence, and needs one step from above; the worst angles between, near 25
- * degrees, leave 2e-4 of the cumulative distribution after two steps and 3e-6 after three. Each step treats
- * the one before as given, so that where the slopes are differentiated it is by the implicit function
- * theorem. */
+ * W is concave, and linear when the surface is seen from above. It is inverted by Newton's method on X (Jakob
+ * 2014, An Improved Visible Normal Sampling Routine for the Beckmann Distribution). The method begins at
+ * edge - (1 + edge) erf(sqrt(-log u)). At grazing incidence this is the answer itself, and from above one
+ * step is enough. The worst angles lie between, near 25 degrees. They leave an error of 2e-4 of the
+ * cumulative distribution after two steps and of 3e-6 after three. The start of each step is detached. So
+ * derivatives of the slopes are those of the implicit function theorem. */
 #include "render/bsdf/beckmann.h"
 
 static const float half_root_pi = 0.886226925452758f, inverse_root_pi = 0.564189583547756f;
@@ -23,7 +24,7 @@ static ir_ref polynomial(tracer *t, ir_ref x, const float *highest_first, int co
     return sum;
 }
 
-/* For x >= 0 (Abramowitz and Stegun 7.1.26, to 1.5e-7); gauss: e^(-x^2). */
+/* erf(x) for x >= 0, to 1.5e-7 (Abramowitz and Stegun 7.1.26). gauss: e^(-x^2). */
 static ir_ref error_function(tracer *t, ir_ref x, ir_ref gauss)
 {
     static const float a[] = {1.061405429f, -1.453152027f, 1.421413741f, -0.284496736f, 0.254829592f};
@@ -32,7 +33,7 @@ static ir_ref error_function(tracer *t, ir_ref x, ir_ref gauss)
     return ir_sub(f, one, ir_mul(f, ir_mul(f, polynomial(t, s, a, 5), s), gauss));
 }
 
-/* x with erf(x) = y for |y| < 1 (Giles 2012, Approximating the erfinv function, table 5). */
+/* The x for which erf(x) = y, for |y| < 1 (Giles 2012, Approximating the erfinv function, table 5). */
 static ir_ref inverse_error_function(tracer *t, ir_ref y)
 {
     static const float middle[] = {2.81022636e-08f,  3.43273939e-07f, -3.5233877e-06f,
@@ -64,7 +65,7 @@ ir_ref beckmann_area(tracer *t, ir_ref sine, ir_ref mu, ir_ref last)
     return t_mad(t, ir_mul(f, sine, gauss), t_f32(t, 0.5f), left);
 }
 
-/* W(X), and x. */
+/* Returns W(X) and sets x. */
 static ir_ref weight_up_to(tracer *t, ir_ref sine, ir_ref mu, ir_ref X, ir_ref *x)
 {
     *x = inverse_error_function(t, X);
@@ -72,7 +73,7 @@ static ir_ref weight_up_to(tracer *t, ir_ref sine, ir_ref mu, ir_ref X, ir_ref *
     return t_mad(t, mu, ir_add(t->f, t_f32(t, 1), X), rest);
 }
 
-static const float erf_most = 1 - 0x1p-23f; /* what the tail's polynomial still takes, in f32, too */
+static const float erf_most = 1 - 0x1p-23f; /* the largest y that the tail's polynomial takes in f32 */
 
 static ir_ref slope_along(tracer *t, ir_ref sine, ir_ref mu, ir_ref u)
 {

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A mixture of two materials: the second with the share `weight`, the first with the rest. One of them is
- * sampled, by the weight (plan_probability); a direction that either may have given has the mixture's density
- * and value, a discrete lobe those of its material times the share. In a lobe's number one bit says whose it
- * is, another bit for each depth of blends within blends.
+ * A mixture of two materials. The second has the share `weight`, the first has the rest. `sample` chooses one
+ * of them by the weight (plan_probability). A direction that either may lead to has the density and the value
+ * of the mixture. A discrete lobe has those of its material times the share. A bit of a lobe's number says
+ * which of the two it belongs to. Blends within blends use another bit at each depth.
  *
- * Attached, a part k is sampled with the number p_k of the blend's density q = p_0 q_0 + p_1 q_1, and stands
- * for the share p_k q_k / q of the value; both shares add up to 1 whatever parameters are, so the value is
- * divided by q. Where a part is attached and the other one is detached, samples of that one stay where they
- * are, and see their share change. */
+ * Where sampling is attached: the blend's density is q = p_0 q_0 + p_1 q_1, and part k is chosen with the
+ * probability p_k. A sample of part k stands for the share p_k q_k / q of the value. Both shares add up to 1
+ * whatever the parameters are, so that the value is divided by q. Where one part is attached and the other is
+ * detached, samples of the detached one stay where they are, and their share changes. */
 #include "render/classes.h"
 
 enum { OWN_LOBES = 8 }; /* bits for the lobes of the other classes */
 
-/* Blends on the longest way down to a material that holds none. */
+/* The number of blends on the longest way down to a material that holds no other. */
 static uint32_t height(const class_node *n)
 {
     uint32_t most = 0;
@@ -32,7 +32,7 @@ static ir_ref weight_of(const bsdf_context *ctx)
     return t_clamp(t, bsdf_texture_1(ctx, "weight"), 0, 1);
 }
 
-/* First and second share. */
+/* The shares of the first and of the second material. */
 static void shares(tracer *t, ir_ref weight, ir_ref out[2])
 {
     out[0] = ir_sub(t->f, t_f32(t, 1), weight), out[1] = weight;
@@ -78,8 +78,8 @@ static bsdf_sample blend_sample(const bsdf_context *ctx, ir_ref u_lobe, ir_ref u
     ir_ref own = ir_select(f, second, s[1].pdf, s[0].pdf),
            discrete = ir_mul(f, ir_select(f, second, p[1], p[0]), own);
     r.pdf = ir_select(f, r.delta, discrete, blend_pdf(ctx, r.wo));
-    r.pdf = ir_select(f, ir_gt(f, own, t_f32(t, 0)), r.pdf,
-                      t_f32(t, 0)); /* no sample is none of the other's either */
+    /* Where the chosen part has no sample, the other part does not lend it one. */
+    r.pdf = ir_select(f, ir_gt(f, own, t_f32(t, 0)), r.pdf, t_f32(t, 0));
     return r;
 }
 
@@ -114,7 +114,7 @@ static vec3 blend_lobe_direction(const bsdf_context *ctx, ir_ref lobe)
     return v3_select(t, ir_ne(f, ir_and(f, lobe, bit), t_u32(t, 0)), wo[1], wo[0]);
 }
 
-/* The least, or that of the part in the lobe's number. */
+/* The roughness of the part that the lobe's number names. Without a lobe, it is the lesser of both. */
 static ir_ref blend_roughness(const bsdf_context *ctx, ir_ref lobe)
 {
     tracer *t = ctx->t;
@@ -129,7 +129,8 @@ static ir_ref blend_roughness(const bsdf_context *ctx, ir_ref lobe)
                  : ir_min(f, r[0], r[1]);
 }
 
-/* A part's, which is detached where the lobe says so. */
+/* The attached sample of a part. It stays where it is, with the density 1, where the lobe's number says that
+ * the sample is detached. A part that mixes does this itself. */
 static bsdf_attached part_attached(const bsdf_context *part, const bsdf_draw *draw)
 {
     tracer *t = part->t;
@@ -166,7 +167,7 @@ static bsdf_attached blend_attached(const bsdf_context *ctx, const bsdf_draw *dr
     return r;
 }
 
-/* Of what is a mean of the parts'. */
+/* The mean, by their shares, of what `of` says of both materials. */
 static color mixed(const bsdf_context *ctx, color (*of)(const bsdf_context *))
 {
     tracer *t = ctx->t;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Normals of the surface p + scale h(uv) n, with h a texture (Blinn 1978, "Simulation of wrinkled surfaces"):
- * the cross product of dp/du + n scale dh/du and dp/dv + n scale dh/dv, where the parts of dp/du and dp/dv
- * along n do not count; on the side of the geometric normal (Mitsuba). */
+ * The normals of the surface p + scale h(uv) n, where h is a texture (Blinn 1978, "Simulation of wrinkled
+ * surfaces"). Such a normal is the cross product of dp/du + n scale dh/du and dp/dv + n scale dh/dv. The
+ * parts of dp/du and dp/dv along n do not count. The normal is turned to the side of the geometric normal, as
+ * in Mitsuba. perturbed.c says what carries derivatives. */
 #include "render/bsdf/perturbed.h"
 
 static vec3 bumped_normal(const bsdf_context *ctx)
@@ -15,7 +16,7 @@ static vec3 bumped_normal(const bsdf_context *ctx)
          dv = v3(at->dv.x, at->dv.y, ir_mul(f, scale, slope.y));
     vec3 normal = v3_cross(t, du, dv);
     ir_ref square = v3_dot(t, normal, normal),
-           good = ir_gt(f, square, zero); /* degenerate tangents: the shading normal */
+           good = ir_gt(f, square, zero); /* where tangents are degenerate, the shading normal stays */
     normal = v3_scale(t, normal, ir_div(f, t_f32(t, 1), ir_sqrt(f, ir_select(f, good, square, t_f32(t, 1)))));
     ir_ref behind = ir_lt(f, v3_dot(t, at->ng, normal), zero);
     normal = v3_select(t, behind, v3_neg(t, normal), normal);

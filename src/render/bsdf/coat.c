@@ -1,9 +1,11 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The coat over a diffuse base of coat.h. The coat has microfacets that reflect (Walter et al. 2007). Its
+ * samples may be attached. Samples of the base, with density cos / pi, are detached. */
 #include "render/bsdf/coat.h"
 
 static const float inverse_pi = 0.31830988618379067154f;
 
-/* wi mirrored at a facet of the coat. */
+/* The direction of wi after reflection at a sampled facet of the coat. */
 static vec3 mirrored(const bsdf_context *ctx, vec2 alpha, ir_ref u1, ir_ref u2)
 {
     tracer *t = ctx->t;

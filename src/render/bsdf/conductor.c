@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A smooth metal, one-sided: one discrete lobe, the mirror direction, with the coefficient
- * specular_reflectance * Fresnel(eta, k). */
+ * A smooth metal, one-sided. It has one discrete lobe, the mirror direction, with the coefficient
+ * specular_reflectance * Fresnel(eta, k). Fresnel is fresnel_conductor (fresnel.c names its sources). */
 #include "render/bsdf/fresnel.h"
 #include "render/bsdf/metal.h"
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A smooth interface between two dielectrics: two discrete lobes, chosen by the Fresnel reflectance F.
- * Radiance that crosses is scaled by the squared ratio of the indices, because its solid angle changes.
+ * A smooth interface between two dielectrics. It has two discrete lobes: reflection, with the coefficient F
+ * of Fresnel's equations (fresnel.h), and transmission, with the coefficient 1 - F. `sample` chooses
+ * reflection with the probability F. Radiance that crosses is scaled by the squared ratio of the indices,
+ * because its solid angle changes.
  *
- * eta, int_ior over ext_ior, is a parameter: the coefficients follow it, and so does the transmitted
- * direction (integrator/motion/attached_path.c). */
+ * eta, which is int_ior over ext_ior, is a parameter. The coefficients follow it, and so does the transmitted
+ * direction (integrator/motion/attached_path.c). The choice of the lobe is detached. */
 #include "render/bsdf/fresnel.h"
 
 enum { LOBE_REFLECTION, LOBE_TRANSMISSION };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Lambertian reflection, one-sided: f = reflectance / pi, sampled with density cos / pi. */
+ * Lambertian reflection, one-sided: f = reflectance / pi. Directions are sampled with density cos / pi and
+ * are detached. */
 #include "render/classes.h"
 
 static const float inverse_pi = 0.31830988618379067154f;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * See facet.h. The half vector of refraction is that of Walter, Marschner, Li and Torrance 2007, section
- * 4.2. */
+ * The facet between two directions, and the direction that a facet leads to (facet.h). The half vector of
+ * refraction is that of Walter, Marschner, Li and Torrance 2007, section 4.2. */
 #include "render/bsdf/facet.h"
 
 vec3 facet_flipped(tracer *t, vec3 wi, vec3 v)
@@ -48,7 +48,7 @@ facet facet_reflecting(tracer *t, vec3 wi, vec3 wo)
     a.h2 = v3_dot(t, h, h);
     a.m = v3_scale(t, h, ir_div(f, one, ir_sqrt(f, a.h2)));
     ir_ref cosine = v3_dot(t, a.wi, a.m),
-           before = ir_gt(f, cosine, zero); /* rounding can spoil that where wi and wo are nearly opposite */
+           before = ir_gt(f, cosine, zero); /* it can round to false where wi and wo are nearly opposite */
     a.valid = ir_and(f, a.valid, before);
     a.wi_m = a.wo_m = ir_select(f, before, cosine, one);
     return a;
@@ -61,13 +61,14 @@ facet_sample facet_scatter(tracer *t, vec3 from, vec3 m, ir_ref cosine, const fr
     ir_ref along = ir_select(f, reflects, ir_add(f, cosine, cosine), t_mad(t, cosine, at->eta_ti, at->cos_t));
     vec3 wo =
         v3_sub(t, v3_scale(t, m, along), v3_scale(t, from, ir_select(f, reflects, t_f32(t, 1), at->eta_ti)));
-    /* a reflection that ends up below the surface, or a refraction above it, is lost */
+    /* A reflection that ends up below the surface is lost, and so is a refraction that ends up above it. */
     ir_ref side = ir_select(f, reflects, ir_gt(f, wo.z, zero), ir_lt(f, wo.z, zero));
     return (facet_sample){.wo = wo, .right = ir_and(f, ir_gt(f, cosine, zero), side)};
 }
 
 /* ---- normals near total reflection ---- */
 
+/* The share of the normals that is sampled near total reflection. */
 static const float critical_share = 0.2f;
 
 facet_critical facet_critical_normal(tracer *t, ir_ref detached, ir_ref index, vec3 from, ir_ref u1,
@@ -77,7 +78,7 @@ facet_critical facet_critical_normal(tracer *t, ir_ref detached, ir_ref index, v
     ir_ref one = t_f32(t, 1), share = t_f32(t, critical_share),
            denser = ir_and(f, detached, ir_lt(f, index, one));
     ir_ref left = ir_mul(f, ir_max(f, ir_sub(f, u1, share), t_f32(t, 0)), t_f32(t, 1 / (1 - critical_share)));
-    ir_ref sine2 = ir_sub(f, one, t_sqr(t, ir_mul(f, u1, t_f32(t, 1 / critical_share)))); /* of t */
+    ir_ref sine2 = ir_sub(f, one, t_sqr(t, ir_mul(f, u1, t_f32(t, 1 / critical_share)))); /* sin^2 t */
     ir_ref cosine = t_safe_sqrt(t, ir_sub(f, one, ir_mul(f, t_sqr(t, index), sine2)));
     return (facet_critical){
         .chosen = ir_and(f, denser, ir_lt(f, u1, share)),

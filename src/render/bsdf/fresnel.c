@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Fresnel's equations. They may run differentiated with respect to the indices, so nothing here divides by
- * zero or takes the root of zero where a derivative exists, not even on the side of a select that is not
- * taken: a factor of 0 does not undo a NaN. */
+ * Fresnel's equations. They may run differentiated by the indices. So nothing here divides by zero, or takes
+ * the root of zero, where a derivative exists. This holds even for the side of a select that is not taken: a
+ * factor of 0 does not undo a NaN. */
 #include "render/bsdf/fresnel.h"
 
-/* half of r_s^2 + r_p^2. Snell: sin_t = sin_i / eta_it. Equal indices reflect nothing and grazing light is
- * reflected whole, which the quotients say too, but for 0/0. Under total reflection cos_t is 0 and they are 1
- * and -1. */
+/* The reflectance is (r_s^2 + r_p^2) / 2, with sin_t = sin_i / eta_it by Snell's law. Equal indices reflect
+ * nothing, and grazing light is reflected whole. The quotients say so too, except that they may be 0/0 there.
+ * Under total reflection cos_t is 0, and the quotients r_s and r_p are 1 and -1. */
 fresnel fresnel_dielectric(tracer *t, ir_ref cos_i, ir_ref eta)
 {
     ir_func *f = t->f;
@@ -28,7 +28,7 @@ fresnel fresnel_dielectric(tracer *t, ir_ref cos_i, ir_ref eta)
     return r;
 }
 
-/* (top - part) / (top + part); 1 where both are 0 */
+/* (top - part) / (top + part), or 1 where both are 0. */
 static ir_ref quotient(tracer *t, ir_ref top, ir_ref part)
 {
     ir_func *f = t->f;
@@ -36,16 +36,17 @@ static ir_ref quotient(tracer *t, ir_ref top, ir_ref part)
     return ir_select(f, some, ir_div(f, ir_sub(f, top, part), ir_select(f, some, sum, one)), one);
 }
 
-/* With a + ib the root of (eta + ik)^2 - sin^2 (Born and Wolf, Principles of Optics, 14.4.1; the arrangement
- * is that of Sébastien Lagarde, Memo on Fresnel equations, 2013):
+/* a + ib is the root of (eta + ik)^2 - sin^2 (Born and Wolf, Principles of Optics, 14.4.1). The arrangement
+ * is that of Sébastien Lagarde, Memo on Fresnel equations, 2013:
  *
  *     a^2 + b^2 = sqrt(d^2 + 4 eta^2 k^2)    d = eta^2 - k^2 - sin^2
  *     a^2       = (a^2 + b^2 + d) / 2
  *     R_s       = (a^2 + b^2 + cos^2 - 2 a cos) / (a^2 + b^2 + cos^2 + 2 a cos)
  *     R_p / R_s = ((a^2 + b^2) cos^2 + sin^4 - 2 a cos sin^2) / (the same with +)
  *
- * Metals have d < 0. There a^2 = 2 eta^2 k^2 / (a^2 + b^2 - d), which cancels nothing and is smooth in eta
- * where eta is 0: the perfect mirror eta = 0, k = 1 reflects exactly 1 and has a derivative. */
+ * Metals have d < 0. For these, a^2 is computed as 2 eta^2 k^2 / (a^2 + b^2 - d). In this form no digits
+ * cancel, and it is smooth in eta where eta is 0. So the perfect mirror eta = 0, k = 1 reflects exactly 1 and
+ * has a derivative. */
 ir_ref fresnel_conductor(tracer *t, ir_ref cos_i, ir_ref eta, ir_ref k)
 {
     ir_func *f = t->f;
@@ -77,9 +78,9 @@ vec3 fresnel_refracted(tracer *t, vec3 wi, const fresnel *f)
     return v3(ir_mul(t->f, wi.x, scale), ir_mul(t->f, wi.y, scale), f->cos_t);
 }
 
-/* By Gauss and Legendre in mu. From the denser side total reflection would put a kink there, so it is always
- * the other that is integrated: what crosses the surface does so equally both ways, eta^2 (1 - internal) = 1
- * - external. */
+/* Gauss-Legendre quadrature in mu. From the denser side, total reflection would put a kink into the
+ * integrand. So the integral is always that from the other side. The two are related, since as much light
+ * crosses the surface one way as the other: eta^2 (1 - internal) = 1 - external. */
 ir_ref fresnel_diffuse_internal(tracer *t, ir_ref eta)
 {
     enum { NODES = 10 };

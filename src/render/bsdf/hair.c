@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Hair and fur (Chiang, Bitterli, Tappan and Burley 2016, A Practical and Controllable Hair and Fur Model for
- * Production Path Tracing), on the fibre's surface: the local frame has y along the fibre and z along the
- * normal, and where the ray meets the fibre's width is h = -x / |(x, z)| of wi. Light that enters leaves
- * where it came in, after p segments inside: p = 0 is reflection (R), 1 transmission (TT), 2 one internal
- * reflection (TRT), 3 stands for all that are longer:
+ * Production Path Tracing). The material lies on the fibre's surface. The local frame has y along the fibre
+ * and z along the normal. The place where the ray meets the fibre's width is h = -x / |(x, z)| of wi. Light
+ * that enters leaves where it came in, after p segments inside. p = 0 is reflection (R), p = 1 is
+ * transmission (TT), p = 2 is one internal reflection (TRT), and p = 3 stands for all longer ways:
  *
- *     f cos = sum_p A_p M_p(theta_i, theta_o) N_p(phi_o - phi_i) (hair_lobes.h; the last N is uniform),
+ *     f cos = sum_p A_p M_p(theta_i, theta_o) N_p(phi_o - phi_i).
  *
- * A_p the light that is left (section 3.1): with F the Fresnel reflectance and T the transmittance of a
- * segment F, (1 - F)^2 T, (1 - F)^2 T^2 F and the rest of the geometric series. The scales of the cuticle
- * tilt M_p by multiples of an angle. A lobe is sampled by the luminance of A_p.
+ * hair_lobes.h has M and N; the last N is uniform. A_p is the light that is left (section 3.1). With F the
+ * Fresnel reflectance and T the transmittance of a segment, it is F, (1 - F)^2 T, (1 - F)^2 T^2 F, and the
+ * rest of the geometric series. The scales of the cuticle tilt M_p by multiples of an angle. A lobe is
+ * sampled with a probability in proportion to the luminance of A_p. Samples are detached.
  *
- * Roughnesses and the angle become variances, a scale, sines and cosines: derived values
- * (docs/theory/derived_quantities.md). */
+ * Variances, a scale, sines and cosines are computed from the roughnesses and the angle. They are derived
+ * values (docs/theory/derived_quantities.md). */
 #include "render/bsdf/fresnel.h"
 #include "render/bsdf/hair_lobes.h"
 
@@ -26,7 +27,7 @@ enum {
     DERIVED_COSINE = DERIVED_SINE + SEGMENTS,
     DERIVED_COUNT = DERIVED_COSINE + SEGMENTS
 };
-/* Of the class. */
+/* A bit of the class's variant: sigma_a is given. */
 enum { ABSORPTION_GIVEN = 1 };
 
 /* ---- loading ---- */
@@ -50,7 +51,7 @@ static bl_result hair_load(render_scene *s, const scene_object *o, bl_error *err
     return BL_OK;
 }
 
-/* ---- derived values (section 4.1 and 4.2 of the paper; pbrt's fits, in Mitsuba's arrangement) ---- */
+/* ---- derived values (sections 4.1 and 4.2 of the paper, pbrt's fits, Mitsuba's arrangement) ---- */
 
 static ir_ref power(tracer *t, ir_ref x, int exponent)
 {
@@ -107,8 +108,8 @@ static vec2 theta_of(tracer *t, vec3 w)
 }
 static ir_ref phi_of(tracer *t, vec3 w) { return ir_atan2(t->f, w.z, w.x); }
 
-/* By the concentrations of two pigments (d'Eon et al. 2011, section 6.1, relative to the fibre's radius), or
- * as it is given. */
+/* The absorption per radius of the fibre. It is sigma_a where that is given. Else it follows from the
+ * concentrations of two pigments (d'Eon et al. 2011, section 6.1, relative to the fibre's radius). */
 static color absorption(const bsdf_context *ctx)
 {
     tracer *t = ctx->t;
@@ -121,6 +122,7 @@ static color absorption(const bsdf_context *ctx)
     return r;
 }
 
+/* A_p of all lobes, from the Fresnel reflectance and the transmittance of a segment. */
 static void attenuate(tracer *t, ir_ref reflectance, color transmittance, color out[LOBES])
 {
     ir_func *f = t->f;
@@ -134,8 +136,8 @@ static void attenuate(tracer *t, ir_ref reflectance, color transmittance, color 
                              ir_max(f, ir_sub(f, one, again.c[c]), t_f32(t, 1e-6f)));
 }
 
-/* theta by multiples of the scales' angle: -2, +1, +4 (section 4.1 of Chiang et al.; the last lobe is too
- * rough to matter). */
+/* theta, turned by multiples of the scales' angle: by -2, +1 and +4 of it for p = 0, 1 and 2 (section 4.1 of
+ * Chiang et al.). The last lobe is not turned, as it is too rough for that to matter. */
 static void tilt(tracer *t, const class_node *n, ir_ref record, vec2 theta, vec2 out[LOBES])
 {
     static const struct {
@@ -161,12 +163,12 @@ static fibre fibre_seen(const bsdf_context *ctx)
     fibre s = {.around = width_at(t, ctx->n, ctx->record, DERIVED_AROUND), .phi = phi_of(t, ctx->wi)};
     vec2 theta = theta_of(t, ctx->wi);
     tilt(t, ctx->n, ctx->record, theta, s.tilted);
-    for (uint32_t p = 0; p < LOBES; p++) /* the last is as wide as the one before */
+    for (uint32_t p = 0; p < LOBES; p++) /* the last lobe is as wide as the one before it */
         s.along[p] = width_at(t, ctx->n, ctx->record, DERIVED_ALONG + 2 * (p < SEGMENTS ? p : SEGMENTS - 1));
     ir_ref across = ir_max(f, theta.y, least), gamma = ir_atan2(f, ir_neg(f, ctx->wi.x), ctx->wi.z),
            h = ir_sin(f, gamma);
-    /* inside: Snell's law in the plane of the fibre, and with the index that its cross-section sees
-     * (Marschner et al. 2003, appendix B) */
+    /* What the light does inside follows from Snell's law, in the plane of the fibre, and in its
+     * cross-section with the index that the cross-section sees (Marschner et al. 2003, appendix B). */
     ir_ref cos_t = t_safe_sqrt(t, ir_sub(f, one, t_sqr(t, ir_div(f, theta.x, eta))));
     ir_ref index = ir_div(f, t_safe_sqrt(t, ir_sub(f, t_sqr(t, eta), t_sqr(t, theta.x))), across);
     ir_ref sin_gamma = t_clamp(t, ir_div(f, h, ir_max(f, index, least)), -1, 1),
@@ -183,7 +185,7 @@ static fibre fibre_seen(const bsdf_context *ctx)
     return s;
 }
 
-/* M_p N_p toward wo. */
+/* M_p N_p of all lobes toward wo. */
 static void scatter(tracer *t, const fibre *s, vec3 wo, ir_ref out[LOBES])
 {
     ir_func *f = t->f;
@@ -196,7 +198,7 @@ static void scatter(tracer *t, const fibre *s, vec3 wo, ir_ref out[LOBES])
     }
 }
 
-/* Probabilities of the lobes. */
+/* The probabilities with which the lobes are chosen. */
 static void choose(tracer *t, const fibre *s, ir_ref out[LOBES])
 {
     ir_func *f = t->f;

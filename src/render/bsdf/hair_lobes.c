@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * See hair_lobes.h. All in forms that neither overflow for small variances nor lose digits: exponents are
- * differences from the peak. */
+ * The distributions of hair_lobes.h. Their forms neither overflow for small variances nor lose digits:
+ * exponents are differences from the peak. */
 #include "render/bsdf/hair_lobes.h"
 
 static const float pi = 3.14159265358979323846f;
@@ -13,7 +13,8 @@ static ir_ref polynomial(tracer *t, const float *factors, int count, ir_ref x)
     return sum;
 }
 
-/* The factor is exp(1 / v) / (2 v sinh(1 / v)): hair_longitudinal takes exponents relative to the peak. */
+/* The factor is exp(1 / v) / (2 v sinh(1 / v)), because hair_longitudinal takes exponents relative to the
+ * peak. */
 hair_width hair_along(tracer *t, ir_ref variance)
 {
     ir_func *f = t->f;
@@ -22,7 +23,8 @@ hair_width hair_along(tracer *t, ir_ref variance)
                         ir_div(f, inverse, ir_sub(f, one, ir_exp(f, ir_mul(f, t_f32(t, -2), inverse))))};
 }
 
-/* 1 / (s part), where within [-pi, pi] lies the part (1 - e) / (1 + e) of the whole, e = exp(-pi / s). */
+/* The factor is 1 / (s part). `part` is the part of the whole distribution that lies within [-pi, pi]. It is
+ * (1 - e) / (1 + e) with e = exp(-pi / s). */
 hair_width hair_around(tracer *t, ir_ref scale)
 {
     ir_func *f = t->f;
@@ -31,8 +33,8 @@ hair_width hair_around(tracer *t, ir_ref scale)
     return (hair_width){inverse, ir_div(f, ir_mul(f, inverse, ir_add(f, one, edge)), ir_sub(f, one, edge))};
 }
 
-/* exp(-sin sin' / v) I0(cos cos' / v) / (2 v sinh(1 / v)). I0 is its fit of Abramowitz and Stegun 1964, 9.8.1
- * and 9.8.2, to 2e-7; that for large arguments is one of exp(-x) I0(x), with which the exponent is
+/* exp(-sin sin' / v) I0(cos cos' / v) / (2 v sinh(1 / v)). I0 is the fit of Abramowitz and Stegun 1964, 9.8.1
+ * and 9.8.2, to 2e-7. Their fit for large arguments is a fit of exp(-x) I0(x). With it, the exponent is
  * (cos(theta_i + theta_o) - 1) / v. */
 ir_ref hair_longitudinal(tracer *t, hair_width along, vec2 wi, vec2 wo)
 {
@@ -61,7 +63,7 @@ ir_ref hair_longitudinal_sample(tracer *t, hair_width along, vec2 wi, ir_ref u1,
     return t_clamp(t, ir_sub(f, turned, ir_mul(f, cosine, wi.x)), -1, 1);
 }
 
-/* exp(-|x| / s) / (s (1 + exp(-|x| / s))^2) over the part of it that is kept. */
+/* exp(-|x| / s) / (s (1 + exp(-|x| / s))^2), divided by the part of the distribution that is kept. */
 ir_ref hair_azimuthal(tracer *t, hair_width around, ir_ref angle)
 {
     ir_func *f = t->f;
@@ -75,8 +77,8 @@ ir_ref hair_azimuthal_sample(tracer *t, hair_width around, ir_ref u)
 {
     ir_func *f = t->f;
     ir_ref one = t_f32(t, 1), edge = ir_exp(f, ir_mul(f, t_f32(t, -pi), around.inverse));
-    ir_ref below = ir_div(f, t_mad(t, u, ir_sub(f, one, edge), edge),
-                          ir_add(f, one, edge)); /* of the whole distribution */
+    /* below: the cumulative distribution at the sample, with the whole distribution as 1. */
+    ir_ref below = ir_div(f, t_mad(t, u, ir_sub(f, one, edge), edge), ir_add(f, one, edge));
     below = t_clamp(t, below, 1e-12f, 0x1.fffffep-1f);
     ir_ref x = ir_neg(f, ir_div(f, ir_log(f, ir_div(f, ir_sub(f, one, below), below)), around.inverse));
     return t_clamp(t, x, -pi, pi);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Indices of refraction by name, at standard conditions: Mitsuba's table; and the parameter that every
- * dielectric makes of two of them. */
+ * Indices of refraction by name, at standard conditions. The table is Mitsuba's. Every dielectric makes one
+ * parameter, "eta", of two indices, and that parameter is here, too. */
 #include "render/bsdf/fresnel.h"
 
 #include <strings.h>
@@ -19,7 +19,7 @@ static const struct {
     {"pet", 1.575},       {"diamond", 2.419},
 };
 
-/* The index that a FLOAT_OR_NAME parameter gives. */
+/* Reads the index that a PLUGIN_FLOAT_OR_NAME parameter gives, by its number or its name. */
 static bl_result ior_read(const scene_object *o, const char *param, double *out, bl_error *err)
 {
     const scene_value *v = scene_get(o, param);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Sampled directions as functions of parameters, for materials and those that hold some: mirrored and
- * refracted ones, and those of rough lobes whose sampling is attached. */
+ * Sampled directions as functions of parameters, for every material and for materials that hold others. Such
+ * directions are those of discrete lobes, which mirror or refract, and those of rough lobes whose samples are
+ * attached. All other samples are detached. */
 #include "render/classes.h"
 
 #include <math.h>
@@ -19,7 +20,7 @@ vec3 bsdf_lobe_direction(const bsdf_context *ctx, ir_ref lobe)
     tracer *t = ctx->t;
     const bsdf_class *cls = bsdf_of(ctx->n);
     return cls->lobe_direction ? cls->lobe_direction(ctx, lobe)
-                               : v3_neg(t, ctx->wi); /* nobody asks: it has no such lobe */
+                               : v3_neg(t, ctx->wi); /* the class has no such lobe, so that nobody asks */
 }
 
 bsdf_attached bsdf_attach(const bsdf_context *ctx, const bsdf_draw *draw)

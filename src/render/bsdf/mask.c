@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A material with holes: the nested one with weight `opacity`, and straight through with weight 1 - opacity,
- * a discrete lobe. One of the two is chosen by the opacity (plan_probability), which is detached; the weights
- * are not. */
+ * A material with holes. The nested material has the weight `opacity`. The rest of the light, with the weight
+ * 1 - opacity, goes straight through, which is a discrete lobe. `sample` chooses one of the two with the
+ * opacity as probability (plan_probability). That probability is detached; the weights are not. */
 #include "render/classes.h"
 
 static ir_ref opacity_of(const bsdf_context *ctx)
@@ -77,7 +77,7 @@ static ir_ref mask_roughness(const bsdf_context *ctx, ir_ref lobe)
     return bsdf_roughness(&inner, own);
 }
 
-/* Through the holes, or through what the nested material lets through. */
+/* Light goes through the holes, and through the null lobes of the nested material. */
 static color mask_through(const bsdf_context *ctx)
 {
     tracer *t = ctx->t;

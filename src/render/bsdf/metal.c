@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * See metal.h. In RGB an index is the colour of its curve under a constant spectrum (Mitsuba's rule; channels
- * below 0 become 0). */
+ * The parameter "material" (metal.h). In RGB, an index of refraction is the colour of its curve under a
+ * constant spectrum. This is Mitsuba's rule. Channels below 0 become 0. */
 #include "render/bsdf/metal.h"
 
-/* which: 1 the real part, 2 the extinction. */
+/* The colour of a metal's curve. which: 1 is the real part, 2 the extinction. */
 static void colour_of(const metal *m, int which, double out[3])
 {
     arena a = {0};
@@ -44,7 +44,7 @@ bl_result metal_load(const scene_object *o, bl_error *err)
         i++;
     if (i == metal_count)
         return unknown(o, material, err);
-    for (int k = 0; k < 2; k++) { /* their defaults are textures of this object alone */
+    for (int k = 0; k < 2; k++) { /* the default textures of eta and k belong to this object alone */
         scene_value *value = &scene_get(o, params[k])->object->values[0];
         colour_of(&metals[i], 1 + k, value->vector);
         value->grey = false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Conductors by name: the parameter "material". */
+ * Conductors by name, for the parameter "material". Their curves of the index are in metal_samples.c. */
 #ifndef BL_RENDER_METAL_H
 #define BL_RENDER_METAL_H
 
@@ -7,14 +7,14 @@
 
 typedef struct metal {
     const char *name;
-    const double (*samples)[3]; /* wavelength in nm, ascending; real part of the index, extinction */
+    const double (*samples)[3]; /* wavelength in nm, which ascends; real part of the index; extinction */
     uint32_t count;
 } metal;
-extern const metal metals[]; /* metal_samples.c, by name */
+extern const metal metals[]; /* metal_samples.c, sorted by name */
 extern const uint32_t metal_count;
 
-/* For load hooks of classes with "material", "eta" and "k": gives eta and k the material's colours. An error
- * for a name that is not known, and for one beside eta or k. */
+/* For load hooks of classes with "material", "eta" and "k". It gives eta and k the colours of the material. A
+ * name that is not known is an error, and so is a name beside eta or k. */
 bl_result metal_load(const scene_object *o, bl_error *err);
 
 #endif

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * See microfacet.h. Visible normals of GGX are those of a hemisphere seen from a stretched wi, sampled as
- * spherical caps (Dupuy and Benyoub 2023); those of Beckmann by their slopes along and across wi
- * (beckmann.h), whose density has the exact share of facets that wi sees, where the value has the fit. */
+ * The distributions of microfacet.h, and the parameters of the materials that have them.
+ *
+ * The visible normals of GGX are those of a hemisphere seen from a stretched wi. They are sampled as
+ * spherical caps (Dupuy and Benyoub 2023). The visible normals of Beckmann are sampled by their slopes along
+ * and across wi (beckmann.h). Their density has the exact share of facets that wi sees, while the value has a
+ * fit of that share (microfacet_visible). */
 #include "render/bsdf/microfacet.h"
 
 #include "render/bsdf/beckmann.h"
@@ -144,12 +147,13 @@ vec2 microfacet_alpha(const bsdf_context *ctx)
 
 uint32_t microfacet_needs(const class_node *n) { return plan_given(n, "alpha_u") ? NEED_TANGENTS : 0; }
 
-/* The same roughness in all directions of the plane, known while tracing: that needs fewer operations. */
+/* Whether the roughness is the same in all directions of the plane. It is known while tracing, and such a
+ * trace needs fewer operations. */
 static bool isotropic(vec2 alpha) { return alpha.x.id == alpha.y.id; }
 
 static ir_ref square_of_plane(tracer *t, vec3 v) { return t_mad(t, v.x, v.x, t_sqr(t, v.y)); }
 
-/* As ax ay times (mx / ax)^2 + (my / ay)^2. */
+/* ax ay ((mx / ax)^2 + (my / ay)^2). */
 static ir_ref stretched_square(tracer *t, vec2 alpha, vec3 m)
 {
     ir_func *f = t->f;
@@ -164,14 +168,14 @@ ir_ref microfacet_distribution(tracer *t, microfacet_kind kind, vec2 alpha, vec3
     ir_ref sin2 = isotropic(alpha) ? square_of_plane(t, m) : stretched_square(t, alpha, m);
     if (kind == MICROFACET_GGX)
         return ir_div(f, alpha2, ir_mul(f, t_f32(t, pi), t_sqr(t, t_mad(t, alpha2, cos2, sin2))));
-    cos2 = ir_max(f, cos2,
-                  t_f32(t, 1e-12f)); /* at the horizon the exponential is 0, and must not become 0 / 0 */
+    /* At the horizon the exponential is 0, and the result must not become 0 / 0. */
+    cos2 = ir_max(f, cos2, t_f32(t, 1e-12f));
     ir_ref exponent = ir_neg(f, ir_div(f, sin2, ir_mul(f, alpha2, cos2)));
     return ir_div(f, ir_exp(f, exponent), ir_mul(f, ir_mul(f, t_f32(t, pi), alpha2), t_sqr(t, cos2)));
 }
 
-/* Of v projected along the surface, in units of the roughness: tan^2 of its angle times the roughness that v
- * meets, squared. */
+/* The square of the slope of v in units of the roughness: tan^2 of the angle of v to the normal, times the
+ * square of the roughness that v meets. */
 static ir_ref rough_slope(tracer *t, vec2 alpha, vec3 v)
 {
     ir_func *f = t->f;
@@ -181,7 +185,7 @@ static ir_ref rough_slope(tracer *t, vec2 alpha, vec3 v)
     return ir_div(f, square_of_plane(t, scaled), t_sqr(t, v.z));
 }
 
-/* Beckmann's by the rational approximation of Walter et al., as in Mitsuba. */
+/* For Beckmann this is the rational approximation of Walter et al. 2007, as in Mitsuba. */
 ir_ref microfacet_visible(tracer *t, microfacet_kind kind, vec2 alpha, vec3 v)
 {
     ir_func *f = t->f;
@@ -211,8 +215,8 @@ static vec3 sample_cap(tracer *t, vec2 alpha, vec3 wi, ir_ref u1, ir_ref u2)
         t, v3(ir_mul(f, alpha.x, m.x), ir_mul(f, alpha.y, m.y), ir_max(f, m.z, t_f32(t, 1e-7f))));
 }
 
-/* The part of wi along the surface, in units of the roughness: its length, and its direction, which is x
- * where there is none. */
+/* The part of wi along the surface, in units of the roughness. Returns its length and sets its direction. The
+ * direction is x where the length is 0. */
 static ir_ref scaled_sine(tracer *t, vec2 alpha, vec3 wi, vec2 *direction)
 {
     ir_func *f = t->f;

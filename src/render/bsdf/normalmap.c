@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Normals from a texture: 2 rgb - 1, normalised, in the frame whose first axis is dp/du and whose third is
- * the shading normal. Textures of normals are not colours, so bitmaps want raw = true. */
+ * Normals from a texture. The normal is 2 rgb - 1, normalised, in the frame whose first axis is dp/du and
+ * whose third axis is the shading normal. Normals are not colours, so that their bitmaps need raw = true.
+ * perturbed.c says what carries derivatives. */
 #include "render/bsdf/perturbed.h"
 
 static vec3 mapped_normal(const bsdf_context *ctx)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A surface that is not there: all light goes straight through. It bounds media. */
+ * A surface that is not there: all light goes straight through, as one null lobe. Such surfaces bound media.
+ * What asks any material for its null lobes is here, too. */
 #include "render/classes.h"
 
 ir_ref bsdf_no_density(const bsdf_context *ctx, vec3 wo)

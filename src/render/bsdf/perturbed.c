@@ -1,26 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A material in a turned frame, for normal and bump maps. The nested material sees wi and wo in the frame of
- * the new normal n', whose first axis is that of the shading frame made orthogonal to n' (Mitsuba 3.9). Its
- * rules:
+ * A material in a turned frame, for normal maps and bump maps. The nested material sees wi and wo in the
+ * frame of the new normal n'. The first axis of that frame is the first axis of the shading frame, made
+ * orthogonal to n'. The rules are those of Mitsuba 3.9:
  *
- *   flip    where wi lies on different sides of the two normals' planes, n' is turned half round the old
- *           normal;
- *   sides   a direction wo on different sides of the two planes is no sample, and its value is 0;
- *   shadow  values are multiplied by 2 / (1 + sqrt(1 + a^2 tan^2 wo)) with a^2 = min(1, tan^2 n' / 8), both
- *           angles to the old normal: the
- *           shadowing of a rough surface that would spread its normals as far (Estevez, Lecocq and Stein
- *           2019, Ray Tracing Gems, chapter 12).
+ *   flip    Where wi lies on different sides of the planes of the two normals, n' is turned by half a turn
+ *           about the old normal.
+ *   sides   A direction wo on different sides of the two planes is no sample, and its value is 0.
+ *   shadow  Values are multiplied by 2 / (1 + sqrt(1 + a^2 tan^2 wo)) with a^2 = min(1, tan^2 n' / 8). Both
+ *           angles are angles to the old normal. This is the shadowing of a rough surface that would spread
+ *           its normals as far (Estevez, Lecocq and Stein 2019, Ray Tracing Gems, chapter 12).
  *
- * Derivatives with respect to the texture are those of the nested value, of the shadow and of the frame at
- * fixed directions. Where the nested lobe is discrete its direction turns with n', too
- * (integrator/motion/attached_path.c). */
+ * Derivatives by the texture are those of the nested value, of the shadow and of the frame, at fixed
+ * directions. The direction of a discrete nested lobe turns with n', too (integrator/motion/attached_path.c).
+ * So does the direction of a nested lobe that is attached. */
 #include "render/bsdf/perturbed.h"
 
 enum { VARIANT_FLIP = 1, VARIANT_SHADOW = 2 };
 
 typedef struct perturbed_frame {
-    frame frame;         /* in the frame of the shading normal */
-    bsdf_context nested; /* what is asked of the nested material, in that frame */
+    frame frame;         /* the frame of n', in coordinates of the shading frame */
+    bsdf_context nested; /* the context for the nested material, with wi in that frame */
 } perturbed_frame;
 
 static perturbed_frame frame_of(const bsdf_context *ctx)
@@ -33,7 +32,8 @@ static perturbed_frame frame_of(const bsdf_context *ctx)
         normal.x = ir_select(f, away, ir_neg(f, normal.x), normal.x),
         normal.y = ir_select(f, away, ir_neg(f, normal.y), normal.y);
     }
-    /* e_x - n' (n' . e_x), of length sqrt(1 - n'.x^2); an n' along the first axis has no first axis left */
+    /* e_x - n' (n' . e_x), of length sqrt(1 - n'.x^2). Where n' lies along e_x this is 0, and another axis
+     * takes its place. */
     vec3 s = v3_sub(t, v3(t_f32(t, 1), t_f32(t, 0), t_f32(t, 0)), v3_scale(t, normal, normal.x));
     ir_ref square = v3_dot(t, s, s), good = ir_gt(f, square, t_f32(t, 1e-12f));
     ir_ref inverse = ir_div(f, t_f32(t, 1), ir_sqrt(f, ir_select(f, good, square, t_f32(t, 1))));
@@ -44,13 +44,13 @@ static perturbed_frame frame_of(const bsdf_context *ctx)
     return r;
 }
 
-/* bool: on the same side of both planes */
+/* bool: a direction lies on the same side of both planes. a, b: the direction in the two frames. */
 static ir_ref same_side(tracer *t, vec3 a, vec3 b)
 {
     return ir_gt(t->f, ir_mul(t->f, a.z, b.z), t_f32(t, 0));
 }
 
-/* tan^2 of the angle to the z axis of a direction of unit length */
+/* tan^2 of the angle whose cosine is given. */
 static ir_ref square_tangent(tracer *t, ir_ref cosine)
 {
     ir_func *f = t->f;
@@ -58,6 +58,7 @@ static ir_ref square_tangent(tracer *t, ir_ref cosine)
     return ir_div(f, ir_max(f, ir_sub(f, t_f32(t, 1), square), t_f32(t, 0)), square);
 }
 
+/* The factor `shadow` of the head. */
 static ir_ref shadow(tracer *t, vec3 normal, vec3 wo)
 {
     ir_func *f = t->f;
@@ -112,7 +113,7 @@ vec3 perturbed_lobe_direction(const bsdf_context *ctx, ir_ref lobe)
     return frame_to_world(t, r.frame, bsdf_lobe_direction(&r.nested, lobe));
 }
 
-/* The frame follows dp/du, even where the texture is the same everywhere. */
+/* This is true even where the texture is the same everywhere, because the frame follows dp/du. */
 bool perturbed_directions_move_by_uv(const scene_object *o)
 {
     (void)o;

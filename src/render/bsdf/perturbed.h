@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Materials whose normal is turned by a texture: see perturbed.c. */
+ * Materials whose normal is turned by a texture: normalmap.c and bumpmap.c. perturbed.c says how. */
 #ifndef BL_RENDER_BSDF_PERTURBED_H
 #define BL_RENDER_BSDF_PERTURBED_H
 
@@ -11,7 +11,7 @@ struct perturbed_class {
     vec3 (*normal)(const bsdf_context *ctx);
 };
 
-/* What every perturbed_class has for its functions; the nested material is its one child. */
+/* The functions that every perturbed_class has. The nested material is its only child. */
 bsdf_sample perturbed_sample(const bsdf_context *ctx, ir_ref u_lobe, ir_ref u1, ir_ref u2);
 ir_ref perturbed_pdf(const bsdf_context *ctx, vec3 wo);
 color perturbed_value(const bsdf_context *ctx, vec3 wo, ir_ref delta, ir_ref lobe);

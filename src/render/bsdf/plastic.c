@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Smooth plastic, one-sided: a dielectric coat over a diffuse base. One discrete lobe, the coat's mirror
- * direction, with the coefficient specular_reflectance * F(wi); and a diffuse one,
+ * Smooth plastic, one-sided: a dielectric coat over a diffuse base. The coat has one discrete lobe, the
+ * mirror direction, with the coefficient specular_reflectance * F(wi). The base has a diffuse lobe,
  *
- *     f cos = diffuse_reflectance / (1 - r * internal) * (1 - F(wi)) (1 - F(wo)) / eta^2 * cos / pi,
+ *     f cos = diffuse_reflectance / (1 - r * internal) * (1 - F(wi)) (1 - F(wo)) / eta^2 * cos / pi.
  *
- * where internal is how much of the base's light the coat sends back to it, a derived value
- * (docs/theory/derived_quantities.md): the sum over all such round trips. r is the reflectance where
- * `nonlinear` (colours deepen with each trip), else 1. */
+ * `internal` is the share of the base's light that the coat sends back to the base. It is a derived value
+ * (docs/theory/derived_quantities.md). The quotient is the sum over all such round trips. r is
+ * diffuse_reflectance where `nonlinear` is set, so that colours deepen with each trip, else 1. Diffuse
+ * samples are detached. */
 #include "render/bsdf/fresnel.h"
 
 static const float inverse_pi = 0.31830988618379067154f;
 
 enum { DERIVED_INTERNAL, DERIVED_COUNT };
 
-/* Of the class: nonlinear. */
+/* The class's variant is 1 where `nonlinear` is set. */
 static uint32_t plastic_variant(const render_scene *s, const scene_object *o)
 {
     (void)s;
@@ -43,8 +44,8 @@ static ir_ref both_above(tracer *t, vec3 wi, vec3 wo)
 
 static ir_ref sum_of(tracer *t, color v) { return ir_add(t->f, v.c[0], ir_add(t->f, v.c[1], v.c[2])); }
 
-/* Of the coat's lobe, by what either lobe reflects; neither is left out while its colour is differentiated
- * (docs/theory/support.md). */
+/* The probability of the coat's lobe, by how much each lobe reflects. Neither lobe is left out while its
+ * colour is differentiated (docs/theory/support.md). */
 static ir_ref specular_probability(const bsdf_context *ctx)
 {
     tracer *t = ctx->t;

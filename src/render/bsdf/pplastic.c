@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Mitsuba's plastic for polarised light, here without polarisation, one-sided: a coat of microfacets, and a
- * base that light reaches and leaves through a smooth interface, once each way and not compressed (Baek,
- * Jeon, Tong and Kim 2018). With m halfway between wi and wo,
+ * Mitsuba's plastic for polarised light, here without polarisation; one-sided (Baek, Jeon, Tong and Kim
+ * 2018). It has a coat of microfacets and a diffuse base. Light reaches and leaves the base through a smooth
+ * interface. It crosses that interface once each way, and its solid angle is not compressed. With m halfway
+ * between wi and wo,
  *
- *     f cos = specular_reflectance * F(wi.m) D(m) G(wi) G(wo) / (4 cos wi) + diffuse_reflectance * (1 -
- *     F(wi)) (1 - F(wo)) * cos / pi.
+ *     f cos = specular_reflectance * F(wi.m) D(m) G(wi) G(wo) / (4 cos wi)
+ *           + diffuse_reflectance * (1 - F(wi)) (1 - F(wo)) * cos / pi.
  *
- * The index is int_ior over ext_ior or, in their place, the texture eta. */
+ * The index is int_ior over ext_ior, or the texture eta in their place. Samples of the base are detached,
+ * those of the coat may be attached (coat.h). */
 #include "render/bsdf/coat.h"
 
 static const float inverse_pi = 0.31830988618379067154f;
@@ -42,8 +44,8 @@ static ir_ref index_of(const bsdf_context *ctx)
     return plan_given(ctx->n, "eta") ? bsdf_texture_1(ctx, "eta") : interface_eta(t, ctx->n, ctx->record);
 }
 
-/* By the colours alone; neither lobe is left out while its colour is differentiated
- * (docs/theory/support.md). */
+/* The probability of the coat's lobe, by the colours alone. Neither lobe is left out while its colour is
+ * differentiated (docs/theory/support.md). */
 static ir_ref specular_probability(const bsdf_context *ctx)
 {
     tracer *t = ctx->t;

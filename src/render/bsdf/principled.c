@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Disney's principled material, as Mitsuba arranges it (terms: principled_lobes.h). Seen from above, f cos is
- * the sum of
+ * Disney's principled material, as Mitsuba arranges it. principled_lobes.h has its terms and names the papers
+ * (Burley 2012, Burley 2015). Seen from above, f cos is the sum of
  *
  *     reflection    F D G / (4 cos wi), F mixed of a dielectric's, a metal's (base_color at normal incidence)
  *                   and a tinted one;
@@ -8,19 +8,21 @@
  *                   roughdielectric.c;
  *     clearcoat     clearcoat / 4 F D G cos wo with a fixed index, D of Berry's kind (GTR1), G of a fixed
  *                   roughness;
- *     base          (1 - metallic) (1 - spec_trans) diffuse + (1 - metallic) sheen,
+ *     base          (1 - metallic) (1 - spec_trans) diffuse + (1 - metallic) sheen.
  *
- * with glass = (1 - metallic) spec_trans; from below it is glass, nothing else.
+ * Here glass = (1 - metallic) spec_trans. Seen from below, the material is glass and nothing else.
  *
- * Sampled: a facet, the base by its cosine, or the coat, by the rates and weights; a facet then reflects or
- * transmits by glass and F. The weights of parts may be 0 while they are differentiated: then no part is left
+ * `sample` chooses a facet, the base or the coat. The probabilities follow the sampling rates and the
+ * weights. The base is sampled with density cos / pi. A chosen facet reflects or transmits with a probability
+ * that follows glass and F. The weight of a part may be 0 while it is differentiated. Then no part is left
  * out (docs/theory/support.md).
  *
- * Attached, facets and the coat go along, each as far as it is smooth enough, and the base is detached; the
- * choices between them keep their probabilities (integrator/motion/attached_lobe.c).
+ * Where sampling is attached, samples of facets and of the coat move with parameters, each where its lobe is
+ * smooth enough. Samples of the base are detached. The choices between the three keep their probabilities
+ * (integrator/motion/attached_lobe.c).
  *
- * The index is the parameter `eta` or, where that is not given, `specular`, which says the reflectance at
- * normal incidence: 0.08 specular. */
+ * The index is the parameter `eta`. Where that is not given, it follows from `specular`, which says that the
+ * reflectance at normal incidence is 0.08 specular. */
 #include "render/bsdf/principled_lobes.h"
 #include "render/bsdf/refraction_limit.h"
 
@@ -29,9 +31,9 @@
 static const float inverse_pi = 0.31830988618379067154f;
 
 enum { WORD_ETA, WORD_ETA_GRADIENT, WORD_FACET_RATE, WORD_COAT_RATE, WORD_BASE_RATE, WORDS };
-/* Of the class: these, and microfacet_attached_choice. */
+/* Bits of the class's variant. Those of microfacet_attached_choice join them. */
 enum { INDEX_IS_ETA = 1, ATTACHES = 32 };
-/* Of a sample's number, where it attaches; neither: a facet. */
+/* Bits of a sample's lobe number, where the class attaches samples. The sample of a facet has neither bit. */
 enum { LOBE_BASE = 1, LOBE_COAT = 2 };
 
 /* ---- loading ---- */
@@ -74,8 +76,8 @@ static bool principled_turns_by_uv(const scene_object *o)
     return principled_turn_by_uv(o, turning, TURNING);
 }
 
-/* An index of 1 has no refraction to speak of: as Mitsuba does, it is moved a little where there is
- * transmission. */
+/* A surface whose index is 1 refracts nothing. Where the material transmits, such an index is moved a little,
+ * as Mitsuba does. */
 static bl_result principled_load(render_scene *s, const scene_object *o, bl_error *err)
 {
     static const uint32_t one = 1;
@@ -112,12 +114,12 @@ static void principled_extra(const plan *p, const scene_object *o, uint32_t *wor
 
 typedef struct index_of {
     ir_ref eta;
-    ir_ref matched; /* bool: exactly 1, so that nothing is reflected */
+    ir_ref matched; /* bool: eta is exactly 1, so that nothing is reflected */
 } index_of;
 
-/* With the reflectance at normal incidence q^2, eta = (1 + q) / (1 - q). At specular 0 the reflectance still
- * has a derivative, which the root would hide; the shift of 1e-7 keeps it, and is below the resolution of f32
- * where it matters. */
+/* With q^2 = 0.08 specular, the reflectance at normal incidence, eta = (1 + q) / (1 - q). At specular 0 the
+ * reflectance has a derivative, but the root has none. The shift of 1e-7 keeps that derivative. For a
+ * specular that is large enough to matter, the shift is below the resolution of f32. */
 static index_of index_at(tracer *t, const class_node *n, ir_ref record)
 {
     ir_func *f = t->f;
@@ -129,7 +131,8 @@ static index_of index_at(tracer *t, const class_node *n, ir_ref record)
     return (index_of){ir_div(f, ir_add(f, one, q), ir_sub(f, one, q)), ir_eq(f, v, t_f32(t, 0))};
 }
 
-/* Weights of the part that is neither metal nor glass, and of glass. */
+/* Weights of parts. dielectric is 1 - metallic. base is the weight of what is neither metal nor glass. glass
+ * is that of the glass. */
 typedef struct weights {
     ir_ref metallic, dielectric, base, glass;
 } weights;
@@ -165,7 +168,8 @@ static vec2 alpha_at(const bsdf_context *ctx)
 
 /* ---- sampling ---- */
 
-/* The share, but within bounds where it depends on a weight that is differentiated. */
+/* A share as a probability. It stays within bounds while a weight that it depends on is differentiated
+ * (plan_probability). */
 static ir_ref bounded_probability(tracer *t, const class_node *n, ir_ref share)
 {
     return plan_probability(t, n, "metallic",
@@ -173,8 +177,8 @@ static ir_ref bounded_probability(tracer *t, const class_node *n, ir_ref share)
 }
 
 typedef struct choice {
-    ir_ref facet; /* probability of a facet */
-    ir_ref base;  /* of the base, if it is no facet; else it is the coat */
+    ir_ref facet; /* probability that a facet is chosen */
+    ir_ref base;  /* probability of the base, given that no facet is chosen; the rest falls to the coat */
 } choice;
 
 static choice choice_at(const bsdf_context *ctx)
@@ -196,7 +200,8 @@ static choice choice_at(const bsdf_context *ctx)
     return c;
 }
 
-/* Probability that a facet reflects. Where light begins to cross see roughdielectric.c. */
+/* Probability that a facet reflects. It stays within bounds where light crosses:
+ * reflection_probability in roughdielectric.c says why. */
 static ir_ref reflection_probability(const bsdf_context *ctx, const fresnel *at)
 {
     tracer *t = ctx->t;
@@ -210,10 +215,11 @@ static ir_ref reflection_probability(const bsdf_context *ctx, const fresnel *at)
     return ir_select(f, ir_ne(f, at->cos_t, t_f32(t, 0)), bounded, share);
 }
 
-/* Whether normals near total reflection get a share (facet.h), and the limit of refraction
- * (refraction_limit.h); and where: not of facets that are attached. */
+/* Whether a share of the normals is sampled near total reflection (facet.h), and the limit of refraction is
+ * sampled too (refraction_limit.h). */
 static bool bends(const class_node *n) { return has_glass(n) && plan_wants(n, "eta"); }
 
+/* bool: facets are not attached here. Only there are these two sampled. */
 static ir_ref detached_facets(const bsdf_context *ctx)
 {
     tracer *t = ctx->t;
@@ -245,14 +251,14 @@ static ir_ref normal_density(const bsdf_context *ctx, const facet *a)
     return bends(ctx->n) ? facet_critical_density(t, detached_facets(ctx), a, usual) : usual;
 }
 
-/* How likely a part is chosen that may lead to a direction, and its density there. The facet's: given that it
- * reflects, or refracts. */
+/* For a part that may lead to a direction: the probability that it is chosen, and its own density there. The
+ * density of facets is given that they reflect, or that they refract. */
 enum part { FACET, COAT, BASE, PARTS };
 typedef struct part_density {
     ir_ref chance, own;
 } part_density;
 
-/* Returns whether the direction can be sampled: bool. */
+/* Fills `out`, one entry for each part. Returns a bool: the direction can be sampled. */
 static ir_ref parts_at(const bsdf_context *ctx, vec3 wo, part_density out[PARTS])
 {
     tracer *t = ctx->t;
@@ -261,7 +267,7 @@ static ir_ref parts_at(const bsdf_context *ctx, vec3 wo, part_density out[PARTS]
     facet a = facet_of(ctx, index_at(t, ctx->n, ctx->record).eta, wo);
     choice c = choice_at(ctx);
     ir_ref normal = normal_density(ctx, &a), no_facet = ir_sub(f, one, c.facet), cosine = ir_abs(f, a.wo_m);
-    if (t->differentiated) /* exactly 0 only of what is refracted along the facet, where it says nothing */
+    if (t->differentiated) /* it is 0 only for light refracted along the facet, which does not use it */
         cosine = ir_select(f, ir_gt(f, cosine, zero), cosine, one);
     ir_ref mirrored = ir_div(f, t_f32(t, 0.25f), cosine);
     out[FACET] = (part_density){c.facet, ir_mul(f, normal, mirrored)};
@@ -299,12 +305,13 @@ static ir_ref principled_pdf(const bsdf_context *ctx, vec3 wo)
     return ir_select(t->f, valid, sum, t_f32(t, 0));
 }
 
-/* Where a facet or the coat leads. reflects: bool, whether it does; where it is to be chosen, none. */
+/* Where a facet or the coat leads, whether it reflects (a bool), and the relative index along the sample. */
 typedef struct scattered {
     facet_sample to;
     ir_ref reflects, eta;
 } scattered;
 
+/* reflects: a bool that says whether the facet reflects. Where it is none, u_reflects chooses that. */
 static scattered scatter(const bsdf_context *ctx, ir_ref is_coat, ir_ref reflects, ir_ref u_reflects,
                          ir_ref u1, ir_ref u2)
 {
@@ -393,7 +400,9 @@ static bsdf_attached principled_attached(const bsdf_context *ctx, const bsdf_dra
         ir_ref is = k == FACET ? ir_not(f, ir_or(f, chosen[COAT], chosen[BASE])) : chosen[k];
         others = ir_add(f, others, ir_select(f, is, t_f32(t, 0), ir_mul(f, part[k].chance, part[k].own)));
     }
-    /* the facet's chance, whose derivative may be without bound, cancels in its own */
+    /* All parts' chance times own, over the chance of the chosen part. The chance of a facet may have a
+     * derivative without bound. It cancels in the facet's own term, which is why that term is written
+     * without it. */
     ir_ref density = ir_add(f, own, t_ratio(t, others, chance));
     r.density = ir_select(f, detached, t_ratio(t, density, own), density);
     return r;
@@ -419,8 +428,8 @@ static ir_ref principled_roughness(const bsdf_context *ctx, ir_ref lobe)
 
 /* ---- value ---- */
 
-/* Of facets seen from above. Mitsuba's metals and tints reflect nothing, either, where the index is exactly
- * 1. */
+/* The reflectance of facets seen from above. Where the index is exactly 1, metals and tints reflect nothing
+ * either, as in Mitsuba. */
 static color reflectance_above(const bsdf_context *ctx, const facet *a, color base, ir_ref dielectric,
                                index_of index)
 {
@@ -448,7 +457,7 @@ static color reflectance_above(const bsdf_context *ctx, const facet *a, color ba
     return r;
 }
 
-/* A root that has a derivative at 0 as well: below 1e-6 a line. */
+/* The square root of v. Below 1e-6 it is a line, so that it has a derivative at 0 as well. */
 static ir_ref root(tracer *t, ir_ref v)
 {
     return ir_div(t->f, v, ir_sqrt(t->f, ir_max(t->f, v, t_f32(t, 1e-6f))));
@@ -475,7 +484,8 @@ static color refracted_at(tracer *t, const facet *a, color base, ir_ref glass, i
     return r;
 }
 
-/* As in roughdielectric.c. */
+/* The value of the limit of refraction (refraction_limit.h). It is 0 and has a derivative by the index.
+ * Everything but the index in the growth is detached, as in roughdielectric.c. */
 static color refraction_limit_value(const bsdf_context *ctx, vec3 wo)
 {
     tracer *t = ctx->t;

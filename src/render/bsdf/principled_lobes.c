@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * See principled_lobes.h. */
+ * The terms of principled_lobes.h, which also says where they come from. */
 #include "render/bsdf/principled_lobes.h"
 
 static const float pi = 3.14159265358979323846f, inverse_pi = 0.31830988618379067154f;
@@ -86,7 +86,7 @@ ir_ref principled_normal_pdf(tracer *t, vec2 alpha, const facet *a)
     return microfacet_pdf(t, &(microfacets){MICROFACET_GGX, true, alpha}, a->wi, a->m);
 }
 
-/* With F the Schlick weights of wi and wo and R = 2 roughness (m.wo)^2:
+/* Fi and Fo are the Schlick weights of wi and wo, and R = 2 roughness (m.wo)^2:
  *
  *     diffuse (1 - Fi / 2)(1 - Fo / 2),   retro-reflection R (Fo + Fi + Fo Fi (R - 1)),
  *     flat    1.25 (S (1 / (cos wi + cos wo) - 1/2) + 1/2) with S = mix(1, R / 2, Fi) mix(1, R / 2, Fo). */
@@ -102,7 +102,7 @@ color principled_diffuse(const bsdf_context *ctx, const facet *a, color base, ir
     ir_ref share = t_mad(t, r, ir_add(f, ir_add(f, fo, fi), both), lambert);
     if (plan_has(ctx->n, "flatness")) {
         ir_ref flat90 = ir_mul(f, r, half), s = ir_mul(f, mix(t, one, flat90, fi), mix(t, one, flat90, fo));
-        /* 0 straight ahead, where it counts for nothing but must be a number */
+        /* Straight ahead the sum of cosines is 0. The term counts for nothing there but must be finite. */
         ir_ref cosines = ir_max(f, ir_add(f, a->wi.z, a->wo.z), t_f32(t, 1e-6f));
         ir_ref rise = ir_sub(f, ir_div(f, one, cosines), half);
         ir_ref flat = ir_mul(f, t_f32(t, 1.25f), t_mad(t, s, rise, half));

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What the principled materials, thick and thin, share: Disney's terms (Burley 2012, Physically Based Shading
- * at Disney; Burley 2015, Extending the Disney BRDF to a BSDF with Integrated Subsurface Scattering), in
- * Mitsuba's arrangement. Local frame, wi.z > 0. A term whose weight is a plain 0 and not differentiated
- * leaves nothing in the trace (plan_has). */
+ * The terms that principled.c and principledthin.c share. They are Disney's (Burley 2012, Physically Based
+ * Shading at Disney; Burley 2015, Extending the Disney BRDF to a BSDF with Integrated Subsurface Scattering),
+ * in Mitsuba's arrangement. Directions are in the local frame, with wi.z > 0. A term whose weight is a plain
+ * 0 that nobody differentiates leaves nothing in the trace (plan_has). The functions themselves detach
+ * nothing. */
 #ifndef BL_RENDER_PRINCIPLED_LOBES_H
 #define BL_RENDER_PRINCIPLED_LOBES_H
 
 #include "render/bsdf/facet.h"
 #include "render/bsdf/microfacet.h"
 
-/* Rows of the parameter table that both have. */
+/* Rows of the parameter table that both materials have. */
 #define PRINCIPLED_WEIGHT(name, help)                                                                        \
     {                                                                                                        \
         name, PLUGIN_TEXTURED, PLUGIN_SCALAR | PLUGIN_PART | PLUGIN_HELD, "0", 0, 1, help                    \
@@ -24,7 +25,7 @@
         PRINCIPLED_WEIGHT("sheen_tint", "how much of base_color there is in the sheen"),                     \
         PRINCIPLED_WEIGHT("flatness", "from the diffuse lobe to an approximation of subsurface scattering")
 
-/* A factor of the probability with which lobes are chosen. */
+/* A row for a sampling rate: a factor of the probability with which a lobe is chosen. */
 #define PRINCIPLED_RATE(name, help)                                                                          \
     {                                                                                                        \
         name, PLUGIN_FLOAT, 0, "1", 0, 1e6, help                                                             \
@@ -33,42 +34,43 @@
 /* The hook `needs`: an anisotropic material reads the tangents. */
 uint32_t principled_needs(const class_node *n);
 
-/* The value of a parameter that is the same everywhere; `else_one` for a parameter that varies. */
+/* The value of a textured parameter where it is the same everywhere, or else_one where it varies. */
 double principled_constant_or(const scene_object *o, const char *param, double else_one);
 
-/* The hook directions_move_by_uv, for lobes that these parameters shape. */
+/* What the hook directions_move_by_uv returns for lobes that these parameters shape. */
 bool principled_turn_by_uv(const scene_object *o, const char *const *params, uint32_t count);
 
-/* Roughnesses of the specular lobes: roughness^2 / aspect and roughness^2 * aspect (Burley 2012, section
- * 5.4), at least 0.001. */
+/* The alpha of the specular lobes along x and y: roughness^2 / aspect and roughness^2 * aspect (Burley 2012,
+ * section 5.4), each at least 0.001. */
 vec2 principled_alpha(const bsdf_context *ctx, ir_ref roughness);
 
-/* (1 - cos)^5, of cos >= 0 (Schlick 1994). */
+/* (1 - cosine)^5 for a cosine >= 0 (Schlick 1994). */
 ir_ref schlick_weight(tracer *t, ir_ref cosine);
-/* The same for reflection between media of relative index eta: of the angle on the thinner medium's side, 1
- * beyond the critical angle. cosine > 0. */
+/* schlick_weight for reflection between media of relative index eta. The angle is that on the thinner
+ * medium's side. The weight is 1 beyond the critical angle. cosine > 0. */
 ir_ref schlick_weight_between(tracer *t, ir_ref cosine, ir_ref eta);
-/* Schlick's reflectance: f0 + (1 - f0) weight. */
+/* Schlick's reflectance, f0 + (1 - f0) weight. */
 color schlick_reflectance(tracer *t, color f0, ir_ref weight);
-/* Reflectance at normal incidence: ((eta - 1) / (eta + 1))^2. */
+/* The reflectance at normal incidence, ((eta - 1) / (eta + 1))^2. */
 ir_ref schlick_normal(tracer *t, ir_ref eta);
 
-/* base over its luminance; white where that is 0. */
+/* base over its luminance, or white where the luminance is 0. */
 color principled_tint(tracer *t, color base);
 
-/* D(m) G(wi) G(wo) / (4 cos wi) of GGX: times a reflectance, the value of its reflection. */
+/* D(m) G(wi) G(wo) / (4 cos wi) of GGX. This times a reflectance is the value of the reflection. */
 ir_ref principled_facets(tracer *t, vec2 alpha, const facet *a);
-/* Density of the facet's normal, among those that wi sees. */
+/* The density of the facet's normal among the normals that wi sees. */
 ir_ref principled_normal_pdf(tracer *t, vec2 alpha, const facet *a);
 
-/* Diffuse reflection with retro-reflection, and its flat variant (Burley 2012, section 5.3; 2015, section 4),
- * times base and cos(wo). */
+/* Diffuse reflection with retro-reflection (Burley 2012, section 5.3), and its flat variant (Burley 2015,
+ * section 4), times base and cos(wo). */
 color principled_diffuse(const bsdf_context *ctx, const facet *a, color base, ir_ref roughness);
-/* Sheen (Burley 2012, section 5.3), times cos(wo); of classes that have it. */
+/* Sheen (Burley 2012, section 5.3) times cos(wo). Only for classes that have it. */
 color principled_sheen(const bsdf_context *ctx, const facet *a, color base);
 
-/* Clearcoat, of `principled` alone: its roughness at a gloss of 0 and of 1, and where it is, squared; D(m) of
- * Berry's kind; a normal by the density D(m) m.z; the value. */
+/* The clearcoat, which only `principled` has. The two numbers are its roughness at a gloss of 0 and of 1.
+ * principled_coat_alpha2 is the square of the roughness at the point. The distribution D(m) is of Berry's
+ * kind (GTR1). Normals are sampled with the density D(m) m.z. The value includes the weight and cos(wo). */
 #define PRINCIPLED_COAT_ROUGH 0.1f
 #define PRINCIPLED_COAT_GLOSS 0.001f
 ir_ref principled_coat_alpha2(const bsdf_context *ctx);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Disney's principled material for thin sheets (Burley 2015, section 5; terms: principled_lobes.h), as
- * Mitsuba arranges it. It has no sides: wi is turned to lie above. With wo' = (wo.x, wo.y, |wo.z|) and m
- * halfway between wi and wo', f cos is the sum of
+ * Disney's principled material for thin sheets (Burley 2015, section 5), as Mitsuba arranges it.
+ * principled_lobes.h has the terms. Both sides of a sheet are alike: wi is turned to lie above. With wo' =
+ * (wo.x, wo.y, |wo.z|) and m halfway between wi and wo', f cos is the sum of
  *
  *     reflection    spec_trans F D G / (4 cos wi), F from a dielectric's to a tinted one;
  *     transmission  spec_trans base_color (1 - F) D' G' / (4 cos wi), without bending, but of another
@@ -9,13 +9,16 @@
  *     base          (1 - spec_trans) (1 - diff_trans / 2) (diffuse + sheen);
  *     through       (1 - spec_trans) diff_trans / 2 base_color |cos wo| / pi.
  *
- * One of the four is sampled by the weights and rates. Weights may be 0 while they are differentiated: then
- * no part is left out (docs/theory/support.md).
+ * `sample` chooses one of the four. The probabilities follow the weights and the sampling rates. A weight may
+ * be 0 while it is differentiated. Then no part is left out (docs/theory/support.md).
  *
- * Attached, facets go along, each way as far as it is smooth enough, and what is diffuse is detached
- * (integrator/motion/attached_lobe.c). Transmission ends in a step, where m is at right angles to wo, over
- * which attached samples would move. So near there a share of its samples is detached, which grows to 1 at
- * the step: to the integrator another part of the mixture. */
+ * Where sampling is attached, samples of facets move with parameters. This holds for reflection and for
+ * transmission, each where it is smooth enough. Diffuse samples are detached
+ * (integrator/motion/attached_lobe.c).
+ *
+ * Transmission ends in a step where m is at right angles to wo. Attached samples would move over it. So a
+ * share of the transmitted samples near the step is detached. That share grows to 1 at the step. To the
+ * integrator, the detached samples are another part of the mixture. */
 #include "render/bsdf/principled_lobes.h"
 
 #include <math.h>
@@ -23,11 +26,13 @@
 static const float inverse_pi = 0.31830988618379067154f;
 
 enum { RATE_REFLECTION, RATE_TRANSMISSION, RATE_BASE, RATE_THROUGH, RATES };
-/* Of the class: this, and microfacet_attached_choice. */
+/* A bit of the class's variant. Those of microfacet_attached_choice join it. */
 enum { ATTACHES = 32 };
-/* Of a sample's number, where it attaches: it is diffuse, of the share that is detached, goes through. */
+/* Bits of a sample's lobe number, where the class attaches samples: the sample is diffuse; it belongs to the
+ * share near the step that is detached; it goes through the sheet. */
 enum { LOBE_DIFFUSE = 1, LOBE_STEP = 2, LOBE_THROUGH = 4 };
-/* How far from the step samples are detached: -wo.m over wi.m is 1 where m is the normal. */
+/* A share of the samples is detached where -wo.m over wi.m is less than this. That quotient is 0 at the step
+ * and 1 where m is the surface's normal. */
 static const float step_width = 0.5f;
 
 /* ---- loading ---- */
@@ -79,12 +84,12 @@ static void thin_extra(const plan *p, const scene_object *o, uint32_t *words)
 static bool has_glass(const class_node *n) { return plan_has(n, "spec_trans"); }
 static bool has_through(const class_node *n) { return plan_has(n, "diff_trans"); }
 
-/* A pair of directions with wi turned to lie above, as the facet that reflects wi into wo'. */
+/* A pair of directions. wi is turned to lie above, and the facet reflects it into wo' (see the head). */
 typedef struct sheet {
     facet a;
     ir_ref crosses; /* bool: wo lies below */
-    ir_ref behind;  /* bool: a facet sees wo from behind, as it must where it transmits */
-    ir_ref beyond;  /* -wo.m over wi.m: 0 at the step */
+    ir_ref behind;  /* bool: the facet sees wo from behind, as it must in order to transmit */
+    ir_ref beyond;  /* -wo.m over wi.m, which is 0 at the step */
 } sheet;
 
 static vec3 mirrored(tracer *t, vec3 v) { return v3(v.x, v.y, ir_neg(t->f, v.z)); }
@@ -105,7 +110,7 @@ static sheet sheet_between(tracer *t, vec3 wi, vec3 wo)
 
 static ir_ref roughness_at(const bsdf_context *ctx) { return bsdf_texture_1(ctx, "roughness"); }
 
-/* crosses: bool. */
+/* The roughness of reflection or, where the bool `crosses` is true, of transmission. */
 static vec2 alpha_at(const bsdf_context *ctx, ir_ref crosses)
 {
     tracer *t = ctx->t;
@@ -122,7 +127,7 @@ static ir_ref bounded_probability(tracer *t, const class_node *n, ir_ref share)
     return plan_probability(t, n, "spec_trans", plan_probability(t, n, "diff_trans", share));
 }
 
-/* Share of what is diffuse that goes through. */
+/* The share of the diffuse light that goes through. */
 static ir_ref through_at(const bsdf_context *ctx)
 {
     tracer *t = ctx->t;
@@ -130,9 +135,9 @@ static ir_ref through_at(const bsdf_context *ctx)
 }
 
 typedef struct choice {
-    ir_ref facet;    /* probability of a facet; else it is diffuse */
-    ir_ref reflects; /* of reflection, by a facet; */
-    ir_ref stays;    /* and of what is diffuse */
+    ir_ref facet;    /* probability that a facet is chosen; else the sample is diffuse */
+    ir_ref reflects; /* probability that a facet reflects; else it transmits */
+    ir_ref stays;    /* probability that a diffuse sample is reflected; else it goes through */
 } choice;
 
 static choice choice_at(const bsdf_context *ctx)
@@ -161,22 +166,23 @@ static choice choice_at(const bsdf_context *ctx)
     return c;
 }
 
-/* The part of a probability that falls to one side. */
+/* The probability of a side of the sheet: `stays`, or 1 - stays where the direction crosses. */
 static ir_ref side(tracer *t, ir_ref crosses, ir_ref stays)
 {
     return ir_select(t->f, crosses, ir_sub(t->f, t_f32(t, 1), stays), stays);
 }
 
-/* How likely a facet is chosen that may lead to a direction, or what is diffuse, and their densities
- * there. */
+/* What may lead to a direction. facet and diffuse are the probabilities that a facet, or the diffuse part, of
+ * this side is chosen. facet_own and diffuse_own are their densities there. */
 typedef struct parts {
     ir_ref facet, facet_own, diffuse, diffuse_own;
-    ir_ref valid, sees; /* bool: the direction can be sampled; facets lead there */
-    ir_ref step;        /* share of what facets transmit that is detached */
+    ir_ref valid, sees; /* bools: the direction can be sampled; facets lead there */
+    ir_ref step;        /* the share of the transmitted samples that is detached */
 } parts;
 
-/* 1 at the step and 0 from step_width on, and at both ends as flat as a parabola: the variance of what
- * derivatives of shares add is then finite. */
+/* The share of the transmitted samples that is detached. It is 1 at the step and 0 from step_width on. At
+ * both ends it is as flat as a parabola. The variance of what the derivatives of shares add is finite for
+ * that reason. */
 static ir_ref held_share(tracer *t, ir_ref beyond)
 {
     ir_ref at = t_clamp(t, ir_mul(t->f, beyond, t_f32(t, 1 / step_width)), 0, 1);
@@ -214,7 +220,7 @@ static ir_ref thin_pdf(const bsdf_context *ctx, vec3 wo)
     return ir_select(f, p.valid, pdf, zero);
 }
 
-/* Where a facet leads, before transmission mirrors that. */
+/* Where a facet leads by reflection. For transmission, to_side mirrors that direction. */
 static facet_sample scatter(const bsdf_context *ctx, ir_ref crosses, ir_ref u1, ir_ref u2)
 {
     tracer *t = ctx->t;
@@ -238,7 +244,7 @@ static vec3 to_side(tracer *t, vec3 wi, ir_ref crosses, vec3 wo)
     return facet_flipped(t, wi, v3_select(t, crosses, mirrored(t, wo), wo));
 }
 
-/* u: a number for the choice between what is detached of transmission and what is not. */
+/* The lobe number of a sample. u: a uniform number that chooses whether a transmitted sample is detached. */
 static ir_ref number_of(const bsdf_context *ctx, vec3 wo, ir_ref is_facet, ir_ref crosses, ir_ref u)
 {
     tracer *t = ctx->t;
@@ -337,7 +343,7 @@ static color facet_reflectance(const bsdf_context *ctx, const facet *a, color ba
     return r;
 }
 
-/* What facets reflect and transmit, of the weight spec_trans. */
+/* What facets reflect and transmit. The weight spec_trans is not in it yet. */
 static color facet_value(const bsdf_context *ctx, const sheet *s, color base)
 {
     tracer *t = ctx->t;

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * See refraction_limit.h. With s the sine of wi and n r that of wo times n, (n r)^2 = n^2 - cos^2 wi, the
- * facet is seen from the right sides, wi.m > 0 > wo.m, where wo's azimuth is off that opposite to wi by less
- * than the angle whose cosine is the lesser of s and n r over the greater. At its ends F is 1. */
+ * Samples and evaluates the limit of refraction (refraction_limit.h). Let s be the sine of wi, and n r be n
+ * times the sine of wo, so that (n r)^2 = n^2 - cos^2 wi. The facet must be seen from the right sides:
+ * wi.m is positive and wo.m is negative. This holds where the azimuth of wo differs by less than some angle
+ * from the azimuth opposite to wi. The cosine of that angle is the lesser of s and n r over the greater. At
+ * the ends of this range F is 1. */
 #include "render/bsdf/refraction_limit.h"
 
-/* Samples of the limit for each of alpha^2, as its value goes; and the most. */
+/* The probability of the limit is rate times alpha^2, like its value, but at most `most`. */
 static const float rate = 1, most = 0.2f;
 
-/* n times the sine of wo, squared; not positive: no direction lies on the circle. */
+/* The square of n times the sine of wo. Where it is not positive, no direction lies on the circle. */
 static ir_ref far_square(tracer *t, ir_ref n, vec3 from)
 {
     return ir_sub(t->f, t_sqr(t, n), t_sqr(t, from.z));
@@ -29,8 +31,8 @@ ir_ref refraction_limit_choose(tracer *t, ir_ref chance, ir_ref *u_lobe)
 }
 
 typedef struct limit_sample {
-    vec3 wo;    /* below, from being above */
-    ir_ref pdf; /* by azimuth, given that it is of the limit */
+    vec3 wo;    /* it lies below the surface where `from` lies above */
+    ir_ref pdf; /* density by azimuth, given that the sample is of the limit */
 } limit_sample;
 
 static limit_sample limit_direction(tracer *t, ir_ref n, vec3 from, ir_ref u)
@@ -78,7 +80,7 @@ facet refraction_limit_facet(tracer *t, ir_ref n, vec3 wi, vec3 wo)
            some = ir_gt(f, v3_dot(t, h, h), t_f32(t, 1e-12f));
     a.valid = ir_and(f, ir_and(f, some, ir_gt(f, a.wi.z, zero)),
                      ir_and(f, ir_gt(f, wi_h, zero), ir_lt(f, wo_h, zero)));
-    vec3 up = v3(zero, zero, one); /* elsewhere all is finite */
+    vec3 up = v3(zero, zero, one); /* a stand-in that keeps everything finite where there is no such facet */
     a.wi = v3_select(t, a.valid, a.wi, up), a.wo = v3_select(t, a.valid, a.wo, up),
     h = v3_select(t, a.valid, h, up);
     a.h2 = v3_dot(t, h, h);

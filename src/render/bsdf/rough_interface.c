@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * See rough_interface.h. Of light from one direction: quadrature over the visible normals in coordinates
- * where these have no edge inside: for GGX the spherical cap of Dupuy and Benyoub (2023), for Beckmann slopes
- * along and across wi (beckmann.h). Light comes along the x axis.
+ * The integrals of rough_interface.h, by quadrature.
  *
- * Of light from all directions: over facets and, around each facet, over directions, by what lies between
- * them alone. Total reflection begins at one angle to the facet, with an infinite slope; beyond it everything
- * is reflected, and before, the angle t on the other side is the coordinate, in which nothing is steep: with
- * c = wi.m and c dc = n^2 cos t d(cos t)
+ * Light from one direction: the quadrature runs over the visible normals. Its coordinates are such that the
+ * visible normals have no edge inside. For GGX they are those of the spherical cap of Dupuy and Benyoub
+ * (2023). For Beckmann they are slopes along and across wi (beckmann.h). Light comes along the x axis.
+ *
+ * Light from all directions: the quadrature runs over facets and, around each facet, over directions. F
+ * depends on the angle between facet and direction alone. Total reflection begins at one such angle, with an
+ * infinite slope. Beyond that angle everything is reflected. Before it, the coordinate is the angle t on the
+ * other side, in which nothing is steep. With c = wi.m and c dc = n^2 cos t d(cos t)
  *
  *     mean F  =  integral of all, over c  -  integral of 1 - F, over cos t.
  *
- * Nodes of normals stay where they are when alpha changes, and their share of the density does (`relative`):
- * if they moved with it, steep and bent places would pass between them, which the integral hardly notices,
- * but its derivative does. */
+ * When alpha changes, the nodes of normals stay where they are, and their share of the density changes
+ * (`relative`). If they moved with alpha, steep and bent places would pass between them. The integral would
+ * hardly notice that, but its derivative would. */
 #include "render/bsdf/rough_interface.h"
 
 #include "render/bsdf/beckmann.h"
@@ -41,16 +43,16 @@ static void split(tracer *t, ir_ref k, uint32_t columns, ir_ref out[2])
     out[1] = ir_sub(t->f, k, ir_mul(t->f, out[0], t_u32(t, columns)));
 }
 
-/* Number `at` of `count` in equal steps that make up `width`, of which the first begins `shift` of a step
+/* Place number `at` of `count` places that lie in equal steps over `width`. The first lies `shift` of a step
  * after 0. */
 static ir_ref step(tracer *t, ir_ref at, float shift, uint32_t count, float width)
 {
     return ir_mul(t->f, ir_add(t->f, ir_to_f32(t->f, at), t_f32(t, shift)), t_f32(t, width / (float)count));
 }
 
-/* Number `at` of `count` numbers in (0, 1), and its weight: equal steps of s, and 3 s^2 - 2 s^3, which
- * flattens what is steep at the ends. Weights add up to 1: without the last factor, to 1 + 1 / (2
- * count^2). */
+/* Number `at` of `count` numbers in (0, 1), and its weight. The number is 3 s^2 - 2 s^3 with s in equal
+ * steps. That flattens what is steep at the ends. Weights add up to 1. Without the last factor of `scale`
+ * they would add up to 1 + 1 / (2 count^2). */
 static ir_ref flattened(tracer *t, ir_ref at, uint32_t count, ir_ref *weight)
 {
     ir_func *f = t->f;
@@ -99,7 +101,7 @@ static node beckmann_node(tracer *t, ir_ref alpha, vec3 wi, ir_ref k)
     return r;
 }
 
-/* A multiple, the same for every alpha, of the density of visible normals at m. wi = (sine, 0, mu). */
+/* The density of visible normals at m, times a factor that does not depend on alpha. wi = (sine, 0, mu). */
 static ir_ref density_at(tracer *t, microfacet_kind kind, ir_ref alpha, vec3 wi, vec3 m)
 {
     ir_func *f = t->f;
@@ -111,9 +113,9 @@ static ir_ref density_at(tracer *t, microfacet_kind kind, ir_ref alpha, vec3 wi,
     return ir_div(f, d, beckmann_area(t, sine, wi.z, beckmann_edge(t, sine, wi.z)));
 }
 
-/* The density over what it is: always 1, but where the trace is differentiated its derivative is the
- * density's, relative to the density. So a node that stays where it is counts for more or less as alpha
- * changes. */
+/* The density over itself detached. This is always 1. Where the trace is differentiated, its derivative is
+ * that of the density, relative to the density. So a node that stays where it is counts for more or less as
+ * alpha changes. */
 static ir_ref relative(tracer *t, ir_ref density)
 {
     return t->differentiated ? ir_div(t->f, density, ir_max(t->f, ir_detach(t->f, density), t_f32(t, 1e-30f)))
@@ -131,7 +133,8 @@ typedef struct rough_side {
     ir_ref alpha, eta;
 } rough_side;
 
-/* F(wi.m) G(wo), or (1 - F(wi.m)) G(wo); 0 where wo lies on the wrong side. wi = (sine, 0, mu). */
+/* F(wi.m) G(wo) for reflection and (1 - F(wi.m)) G(wo) for transmission; 0 where wo lies on the wrong side.
+ * wi = (sine, 0, mu). */
 static ir_ref share_at(tracer *t, const rough_side *i, ir_ref sine, ir_ref mu, vec3 m)
 {
     ir_func *f = t->f;
@@ -151,7 +154,8 @@ static ir_ref share_at(tracer *t, const rough_side *i, ir_ref sine, ir_ref mu, v
     return ir_select(f, leaves, ir_mul(f, share, microfacet_visible(t, i->kind, alpha, wo)), zero);
 }
 
-/* wi at cosine number `row`. where: bool, else 0 and no work. */
+/* The mean of share_at over the normals that wi sees, with wi at cosine number `row`. where: a bool; where it
+ * is false, the result is 0 and no work is done. */
 static ir_ref share_of_row(tracer *t, const rough_side *i, ir_ref row, ir_ref where)
 {
     ir_func *f = t->f;
@@ -179,12 +183,14 @@ ir_ref rough_transmittance(tracer *t, microfacet_kind kind, ir_ref alpha, ir_ref
 
 /* ---- from all directions ---- */
 
-/* Facet number k, by its angle to the normal. Weights, times the cosine, are shares of the density that alpha
- * makes of what `alpha` was, not yet scaled to add up to 1. */
+/* A facet by its angle to the normal. The weight times the cosine is the facet's share of the density. The
+ * facets stay where the detached alpha puts them, and alpha moves their shares. Shares are not yet scaled to
+ * add up to 1. */
 typedef struct tilt {
     ir_ref sine, cosine, weight;
 } tilt;
 
+/* Facet number k. */
 static tilt tilt_at(tracer *t, microfacet_kind kind, ir_ref alpha, ir_ref k)
 {
     ir_func *f = t->f;
@@ -200,8 +206,8 @@ static tilt tilt_at(tracer *t, microfacet_kind kind, ir_ref alpha, ir_ref k)
     return r;
 }
 
-/* Direction at cosine c to the facet, that at this azimuth around it; and the mirrored one. Shares of the
- * facet that both see. */
+/* The share of the facet that both a direction and its mirrored direction see. The direction has the cosine c
+ * to the facet. azimuth: the cosine of its azimuth around the facet. */
 static ir_ref both_see(tracer *t, microfacet_kind kind, ir_ref alpha, const tilt *m, ir_ref c, ir_ref azimuth)
 {
     ir_func *f = t->f;
@@ -224,7 +230,7 @@ static ir_ref sqr_ratio(tracer *t, ir_ref a, ir_ref b)
     return t_sqr(t, ir_div(t->f, ir_sub(t->f, a, b), ir_add(t->f, a, b)));
 }
 
-/* 1 - F, by both cosines. */
+/* 1 - F from the cosines on both sides. */
 static ir_ref crosses(tracer *t, ir_ref n, ir_ref c, ir_ref cos_t)
 {
     ir_func *f = t->f;
@@ -244,8 +250,8 @@ static ir_ref reflectance_of_all(tracer *t, microfacet_kind kind, ir_ref alpha, 
     ir_ref next[2] = {ir_add(f, shares[0], t_u32(t, 1)), t_mad(t, m.weight, m.cosine, shares[1])};
     ir_endloop(f, loop, next, 2);
 
-    ir_ref denser = ir_lt(f, n, one), at[2], around[2],
-           weight; /* the side that light comes from: else there is no total reflection, and c will do */
+    /* denser: light comes from the denser side. Else nothing is totally reflected, and c will do. */
+    ir_ref denser = ir_lt(f, n, one), at[2], around[2], weight;
     loop = ir_loop(f, sums, 2);
     ir_while(f, ir_lt(f, sums[0], ir_select(f, where, t_u32(t, PLACES), zero)));
     split(t, sums[0], ANGLES * TURNS, at), split(t, at[1], TURNS, around);
@@ -265,8 +271,9 @@ static ir_ref reflectance_of_all(tracer *t, microfacet_kind kind, ir_ref alpha, 
     return t_ratio(t, sums[1], shares[1]);
 }
 
-/* Mitsuba's sum over cosines mu_k weighs each by 2 mu_k / ROUGH_COSINES. With the trapezoidal rule that is
- * the integral times (ROUGH_COSINES - 1), and the last of them once, over ROUGH_COSINES. */
+/* Mitsuba sums over the cosines mu_k, each with the weight 2 mu_k / ROUGH_COSINES. By the trapezoidal rule
+ * that sum is (ROUGH_COSINES - 1) times the integral, plus the value at the last cosine, all over
+ * ROUGH_COSINES. */
 ir_ref rough_mean_reflectance(tracer *t, microfacet_kind kind, ir_ref alpha, ir_ref eta, ir_ref there)
 {
     ir_func *f = t->f;

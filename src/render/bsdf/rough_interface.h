@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What a rough interface between dielectrics does, at the first facet, with the light from a whole direction.
- * wi at cosine mu, the mean over the normals m that it sees, eta the index of the far side over that of the
- * side that light comes from:
+ * What a rough interface between dielectrics does, at the first facet, with all light that comes from one
+ * direction. wi is at the cosine mu to the normal. eta is the index of the far side over that of the side
+ * that light comes from. Both quantities are means over the normals m that wi sees:
  *
- *     transmittance  of (1 - F(wi.m)) G(wo), wo being wi refracted at m;
- *     reflectance    of F(wi.m) G(wo), wo being wi mirrored at m.
+ *     transmittance  the mean of (1 - F(wi.m)) G(wo), where wo is wi refracted at m;
+ *     reflectance    the mean of F(wi.m) G(wo), where wo is wi mirrored at m.
  *
- * Together they are less than 1: what one facet throws at another is lost. */
+ * Together they are less than 1, because light that one facet throws at another is lost. The facets are those
+ * of Walter et al. 2007. */
 #ifndef BL_RENDER_ROUGH_INTERFACE_H
 #define BL_RENDER_ROUGH_INTERFACE_H
 
@@ -14,10 +15,11 @@
 
 enum { ROUGH_COSINES = 64 };
 
-/* At the cosine k / (ROUGH_COSINES - 1), k: u32. Loops in it only add, so it can be differentiated in both
- * modes. there: bool; else 0. */
+/* The transmittance at the cosine k / (ROUGH_COSINES - 1), where k is a u32. Its loops only add, so that it
+ * can be differentiated in both modes. there: a bool; where it is false, the result is 0. */
 ir_ref rough_transmittance(tracer *t, microfacet_kind kind, ir_ref alpha, ir_ref eta, ir_ref k, ir_ref there);
-/* The mean of 2 mu times it over all these cosines (Mitsuba's mean over a hemisphere). Likewise. */
+/* The mean of 2 mu times the reflectance over all these cosines, which is Mitsuba's mean over a hemisphere.
+ * It can be differentiated in both modes, too, and is 0 where `there` is false. */
 ir_ref rough_mean_reflectance(tracer *t, microfacet_kind kind, ir_ref alpha, ir_ref eta, ir_ref there);
 
 #endif

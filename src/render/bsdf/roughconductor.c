@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A rough metal, one-sided: microfacets m that are mirrors (Walter et al. 2007),
+ * A rough metal, one-sided. Its microfacets are mirrors (Walter et al. 2007). With m, the normal of a facet,
+ * halfway between wi and wo,
  *
- *     f cos = specular_reflectance * Fresnel(wi.m) * D(m) * G(wi) G(wo) / (4 cos wi), m halfway between wi
- *     and wo.
+ *     f cos = specular_reflectance * Fresnel(wi.m) * D(m) * G(wi) G(wo) / (4 cos wi).
  *
- * Sampled by a normal and the reflection about it; density that of the normal over 4 wi.m. */
+ * `sample` draws a normal and reflects wi about it. The density is that of the normal over 4 wi.m. Samples
+ * are detached, or attached where the metal is smooth enough (bsdf_class.attached). */
 #include "render/bsdf/facet.h"
 #include "render/bsdf/metal.h"
 #include "render/bsdf/microfacet.h"
@@ -28,7 +29,7 @@ static ir_ref roughconductor_pdf(const bsdf_context *ctx, vec3 wo)
     return ir_select(f, a.valid, ir_div(f, pdf, ir_mul(f, t_f32(t, 4), a.wi_m)), t_f32(t, 0));
 }
 
-/* wi reflected about a facet. */
+/* The direction of wi after reflection about a sampled facet. */
 static vec3 sampled(const bsdf_context *ctx, ir_ref u1, ir_ref u2)
 {
     tracer *t = ctx->t;

@@ -7,10 +7,13 @@
  *     transmission  f cos = specular_transmittance * (1-F(m)) D(m) G(wi) G(wo) |wi.m wo.m| / (cos wi |h|^2),
  *                   m along h = wi + n wo.
  *
- * The second is for radiance: the n^2 of the half vector's Jacobian cancels the 1 / n^2 of the compressed
- * solid angle. Sampled by a normal, then by F there. At given directions all is smooth in alpha and eta, but
- * for the step at GGX's vertical facets, whose place moves with eta: while that is differentiated, the step
- * is a discrete lobe of value 0 (refraction_limit.h), so that gradients are complete. */
+ * The transmission is that of radiance: the n^2 of the half vector's Jacobian cancels the 1 / n^2 of the
+ * compressed solid angle. `sample` draws a normal and then chooses by F there whether light is reflected.
+ *
+ * At given directions the value is smooth in alpha and eta, except for a step at GGX's vertical facets. The
+ * place of that step moves with eta. While eta is differentiated, the step is sampled as a discrete lobe of
+ * value 0 (refraction_limit.h), so that gradients are complete. Samples are detached, or attached where the
+ * surface is smooth enough (bsdf_class.attached). */
 #include "render/bsdf/refraction_limit.h"
 
 static bl_result roughdielectric_load(render_scene *s, const scene_object *o, bl_error *err)
@@ -43,21 +46,22 @@ static facet facet_at(const bsdf_context *ctx, vec3 wo)
     return facet_between(t, index, t->frozen ? eta_seen_from(&decided) : index, ctx->wi, wo);
 }
 
-/* Of reflection at a facet. Where light begins to cross, at the critical angle, what crosses grows like a
- * root: from 0, but with a derivative by eta without bound. Chosen by its share alone that would have an
- * infinite variance (docs/theory/support.md). */
+/* The probability that a facet reflects. At the critical angle light begins to cross. What crosses grows from
+ * 0 like a root, with a derivative by eta that has no bound. If crossing were chosen by its share alone, the
+ * variance of the gradient would be infinite (docs/theory/support.md). */
 static ir_ref reflection_probability(tracer *t, const class_node *n, const fresnel *at)
 {
     ir_ref crosses = ir_ne(t->f, at->cos_t, t_f32(t, 0));
     return ir_select(t->f, crosses, plan_probability(t, n, "eta", at->reflectance), at->reflectance);
 }
 
-/* Whether the limit of refraction is sampled, and how likely. from: wi, on the side of +z. */
+/* Whether the limit of refraction is sampled. */
 static bool has_refraction_limit(const class_node *n)
 {
     return plan_wants(n, "eta") && microfacet_kind_of(n) == MICROFACET_GGX;
 }
 
+/* The probability that a sample is of the limit. from: wi, turned to the side of +z. */
 static ir_ref limit_probability(const bsdf_context *ctx, vec3 from, ir_ref index)
 {
     tracer *t = ctx->t;
@@ -65,7 +69,7 @@ static ir_ref limit_probability(const bsdf_context *ctx, vec3 from, ir_ref index
     return refraction_limit_probability(t, microfacet_detached(t, ctx->n, alpha), index, alpha, from);
 }
 
-/* from: wi, on the side of +z; index: that over there. */
+/* The normal of a facet. from: wi, turned to the side of +z. index: far side over near side. */
 static vec3 sampled_normal(const bsdf_context *ctx, vec3 from, ir_ref index, ir_ref u1, ir_ref u2)
 {
     tracer *t = ctx->t;
@@ -87,9 +91,9 @@ static ir_ref normal_density(const bsdf_context *ctx, const facet *a)
                : usual;
 }
 
-/* |cos| of wo to the facet, by which the density of a reflection is divided. What is refracted along the
- * facet can have exactly 0 there, where the density is not that of a reflection; its derivative would be 0 /
- * 0 all the same. */
+/* |cos| of wo to the facet's normal, by which the density of a reflection is divided. For light that is
+ * refracted along the facet it can be exactly 0. The density of a reflection is not used there, but its
+ * derivative would still be 0 / 0. */
 static ir_ref leaving_cosine(tracer *t, const facet *a)
 {
     ir_ref cosine = ir_abs(t->f, a->wo_m);
@@ -114,8 +118,8 @@ static ir_ref roughdielectric_pdf(const bsdf_context *ctx, vec3 wo)
     return ir_select(f, a.valid, density, t_f32(t, 0));
 }
 
-/* The density of wo given the normals' and that it was chosen to reflect or to refract. Of attached samples,
- * beside which there is no limit of refraction. */
+/* The density of wo, given the choice between reflection and refraction. It is that of attached samples.
+ * Where samples are attached, the limit of refraction is not sampled. */
 static ir_ref density_given(const bsdf_context *ctx, vec3 wo)
 {
     tracer *t = ctx->t;
@@ -168,7 +172,7 @@ static bsdf_sample roughdielectric_sample(const bsdf_context *ctx, ir_ref u_lobe
     return r;
 }
 
-/* D G G / cos, that both directions have in common. */
+/* D(m) G(wi) G(wo) / cos wi, which reflection and transmission have in common. */
 static ir_ref facets_at(const bsdf_context *ctx, const facet *a)
 {
     tracer *t = ctx->t;
@@ -189,7 +193,8 @@ static color refracted_at(const bsdf_context *ctx, const facet *a, ir_ref reflec
                        ir_mul(f, ir_sub(f, t_f32(t, 1), reflectance), bent));
 }
 
-/* 0, but for its derivative by eta: all but that is as it stays. */
+/* The value of the limit of refraction. It is 0 and has a derivative by eta. Everything except the eta by
+ * which the domain grows is detached. */
 static color refraction_limit_value(const bsdf_context *ctx, vec3 wo)
 {
     tracer *t = ctx->t;

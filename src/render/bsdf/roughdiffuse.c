@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Rough diffuse reflection, one-sided: V-shaped grooves with Lambertian sides, by the model of Oren and Nayar
- * 1994
- * ("Generalization of Lambert's reflectance model", SIGGRAPH): their functional approximation for normally
- * distributed slopes, that is direct light, one interreflection, and the sum of both. (Their qualitative
- * model, equation 30, is a shorter form of the first, and is not used.) With rho the reflectance, sigma the
- * standard deviation of the slope angle, theta_a the larger and theta_b the smaller angle to the normal, phi
- * the difference of the azimuths, and k(c) = sigma^2 / (sigma^2 + c):
+ * Rough diffuse reflection, one-sided: V-shaped grooves with Lambertian sides (Oren and Nayar 1994,
+ * "Generalization of Lambert's reflectance model", SIGGRAPH). This is their functional approximation for
+ * normally distributed slopes: the sum of direct light and of one interreflection. Their qualitative model,
+ * equation 30, is a shorter form of the direct light and is not used. rho is the reflectance, and sigma is
+ * the standard deviation of the slope angle. theta_a is the larger and theta_b the smaller angle to the
+ * normal, and phi is the difference of the azimuths. With k(c) = sigma^2 / (sigma^2 + c),
  *
  *     f      = rho / pi * direct + rho^2 / pi * between
  *     direct = 1 - k(.33) / 2
@@ -14,8 +13,8 @@
  *     between = .17 k(.13) (1 - cos phi (2 theta_b / pi)^2)
  *
  * alpha is the root mean square slope of the surface, and sigma = alpha / sqrt(2), as in Mitsuba 0.6. Beyond
- * alpha = 1 the fit of `direct` falls a little below 0 where light grazes from behind; there it is held at 0.
- * At alpha = 0 this is `diffuse`. Directions are sampled with density cos / pi. */
+ * alpha = 1 the fit of `direct` falls a little below 0 where light grazes from behind. It is clamped to 0
+ * there. At alpha = 0 this is `diffuse`. Directions are sampled with density cos / pi and are detached. */
 #include "render/bsdf/microfacet.h"
 
 static const float inverse_pi = 0.31830988618379067154f;
@@ -57,7 +56,7 @@ static angles angles_of(tracer *t, vec3 wi, vec3 wo)
     ir_ref sin_i = microfacet_root(t, t_mad(t, wi.x, wi.x, t_sqr(t, wi.y))),
            sin_o = microfacet_root(t, t_mad(t, wo.x, wo.x, t_sqr(t, wo.y)));
     ir_ref theta_i = ir_atan2(f, sin_i, wi.z), theta_o = ir_atan2(f, sin_o, wo.z);
-    /* where one of them stands upright, cos phi has factors of 0 */
+    /* Where one of the two directions stands upright, cos phi is not defined, but every factor of it is 0. */
     ir_ref product = ir_mul(f, sin_i, sin_o), tilted = ir_gt(f, product, t_f32(t, 1e-10f)),
            along = t_mad(t, wi.x, wo.x, ir_mul(f, wi.y, wo.y));
     ir_ref cos_phi = ir_div(f, along, ir_select(f, tilted, product, t_f32(t, 1)));
@@ -65,13 +64,13 @@ static angles angles_of(tracer *t, vec3 wi, vec3 wo)
                     ir_min(f, theta_i, theta_o), t_clamp(t, cos_phi, -1, 1)};
 }
 
-/* k(c) of the head. */
+/* k(c), as in the head. */
 static ir_ref share(tracer *t, ir_ref sigma2, float c)
 {
     return ir_div(t->f, sigma2, ir_add(t->f, sigma2, t_f32(t, c)));
 }
 
-/* `direct` of the head, times cos(wo), which bounds the tangents. */
+/* `direct`, as in the head, times cos(wo). That factor bounds the tangents. */
 static ir_ref direct_light(tracer *t, const angles *a, ir_ref sigma2, vec3 wi, vec3 wo)
 {
     ir_func *f = t->f;
@@ -89,7 +88,7 @@ static ir_ref direct_light(tracer *t, const angles *a, ir_ref sigma2, vec3 wi, v
     return ir_max(f, t_mad(t, rough, bent, ir_mul(f, flat, wo.z)), zero);
 }
 
-/* `between` of the head, times cos(wo). */
+/* `between`, as in the head, times cos(wo). */
 static ir_ref interreflection(tracer *t, const angles *a, ir_ref sigma2, vec3 wo)
 {
     ir_func *f = t->f;
@@ -105,7 +104,7 @@ static color roughdiffuse_value(const bsdf_context *ctx, vec3 wo, ir_ref delta, 
     ir_func *f = t->f;
     ir_ref above = both_above(t, ctx->wi, wo), zero = t_f32(t, 0);
     vec3 up = v3(zero, zero, t_f32(t, 1)), wi = v3_select(t, above, ctx->wi, up);
-    wo = v3_select(t, above, wo, up); /* elsewhere all is finite */
+    wo = v3_select(t, above, wo, up); /* with these stand-ins everything is finite below the surface */
     ir_ref sigma2 = ir_mul(f, t_sqr(t, bsdf_texture_1(ctx, "alpha")), t_f32(t, 0.5f));
     angles a = angles_of(t, wi, wo);
     ir_ref direct = ir_mul(f, direct_light(t, &a, sigma2, wi, wo), t_f32(t, inverse_pi)),

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Rough plastic, one-sided: a coat of microfacets over a diffuse base (Walter et al. 2007; the base as in
- * plastic.c). With m halfway between wi and wo, and T(mu) what such a coat lets through of light at cosine
- * mu,
+ * Rough plastic, one-sided: a coat of microfacets (Walter et al. 2007) over a diffuse base, which is that of
+ * plastic.c. With m halfway between wi and wo, and T(mu) the share of light at cosine mu that such a coat
+ * lets through,
  *
  *     f cos = specular_reflectance * F(wi.m) D(m) G(wi) G(wo) / (4 cos wi)
- *           + diffuse_reflectance / (1 - r * internal) * T(cos wi) T(cos wo) / eta^2 * cos / pi,
+ *           + diffuse_reflectance / (1 - r * internal) * T(cos wi) T(cos wo) / eta^2 * cos / pi.
  *
- * r being the reflectance where `nonlinear`, else 1. T, at TABLE cosines and straight between them, and
- * internal, how much of the base's light the coat sends back, are derived values with their gradients
- * (docs/theory/derived_quantities.md): without these the derivative by alpha would be wrong. */
+ * r is diffuse_reflectance where `nonlinear` is set, else 1. `internal` is the share of the base's light that
+ * the coat sends back. T is known at TABLE cosines and linear between them. Both are derived values with
+ * gradients (docs/theory/derived_quantities.md). Without these gradients the derivative by alpha would be
+ * wrong. Samples of the base are detached, those of the coat may be attached (coat.h). */
 #include "render/bsdf/coat.h"
 #include "render/bsdf/rough_interface.h"
 
@@ -16,7 +17,7 @@ static const float inverse_pi = 0.31830988618379067154f;
 
 enum { TABLE = ROUGH_COSINES, DERIVED_INTERNAL = TABLE, DERIVED_COUNT };
 
-/* Of the class: as microfacet_attached_variant, COAT_ATTACHES, and then this. */
+/* A bit of the class's variant. Those of microfacet_attached_variant and COAT_ATTACHES join it. */
 enum { VARIANT_NONLINEAR = 16 };
 
 static bool roughplastic_attaches(const render_scene *s, const scene_object *o)
@@ -43,7 +44,7 @@ static void roughplastic_mark(render_scene *s, const scene_object *o)
         return;
     s->attaches = true;
     for (uint32_t i = 0; i < s->parameters.count; i++)
-        if (s->parameters.data[i].object == o->index) /* alpha, eta */
+        if (s->parameters.data[i].object == o->index) /* these are alpha and eta */
             render_turns(s, i);
 }
 
@@ -61,7 +62,7 @@ static ir_ref roughplastic_update(tracer *t, const class_node *n, ir_ref record,
     ir_ref crosses = rough_transmittance(t, microfacet_kind_of(n), alpha, eta, element, ir_not(f, internal));
     return ir_add(f, crosses,
                   rough_mean_reflectance(t, microfacet_kind_of(n), alpha, ir_div(f, t_f32(t, 1), eta),
-                                         internal)); /* one of them is 0 */
+                                         internal)); /* one of the two is always 0 */
 }
 
 /* T at cosine >= 0. */
@@ -74,8 +75,8 @@ static ir_ref transmittance(tracer *t, const class_node *n, ir_ref record, ir_re
     return t_mad(t, ir_sub(f, high, low), ir_sub(f, at, ir_to_f32(f, k)), low);
 }
 
-/* Of the coat's lobe, by what either lobe reflects; neither is left out while its colour is differentiated
- * (docs/theory/support.md). */
+/* The probability of the coat's lobe, by how much each lobe reflects. Neither lobe is left out while its
+ * colour is differentiated (docs/theory/support.md). */
 static ir_ref specular_probability(const bsdf_context *ctx)
 {
     tracer *t = ctx->t;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A thin pane between two surfaces, from either side: reflection and, as if there were no surface,
- * transmission. With F the reflectance of one interface, light goes to and fro inside, and all of its
- * reflections together are F + (1-F)^2 F + (1-F)^2 F^3 + .. = 2 F / (1 + F).
+ * A thin pane between two surfaces, seen from either side. It has two discrete lobes: reflection, and
+ * transmission, which is a null lobe. Light goes to and fro inside the pane. With F the reflectance of one
+ * interface (fresnel.h), all of its reflections together are
  *
- * No direction depends on eta, so its gradient is complete. */
+ *     F + (1-F)^2 F + (1-F)^2 F^3 + .. = 2 F / (1 + F).
+ *
+ * The choice of the lobe is detached. No direction depends on eta, so its gradient is complete. */
 #include "render/bsdf/fresnel.h"
 
 enum { LOBE_REFLECTION };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Makes one-sided materials scatter on both sides: on the back the local frame is turned over (z of wi and wo
- * changes sign) and the second nested material, or the first if there is one only, answers. With two
- * different materials both are evaluated and one is selected; their lobes need no common numbering, because
- * the side is not a choice. */
+ * One-sided materials that scatter on both sides. On the back the local frame is turned over: z of wi and wo
+ * changes sign. There the second nested material answers, or the first if it is the only one. With two
+ * materials both are evaluated, and one result is selected. Their lobes need no common numbering, because the
+ * side follows from wi and is not a random choice. */
 #include "render/classes.h"
 
 static vec3 flipped(tracer *t, ir_ref back, vec3 v)
@@ -11,7 +11,7 @@ static vec3 flipped(tracer *t, ir_ref back, vec3 v)
 }
 static ir_ref is_back(tracer *t, vec3 wi) { return ir_lt(t->f, wi.z, t_f32(t, 0)); }
 
-/* The question as it is asked of either material: seen from the front. */
+/* The context in which either nested material is asked. It sees wi from its front. */
 static bsdf_context front_of(const bsdf_context *ctx, ir_ref back)
 {
     bsdf_context front = *ctx;
