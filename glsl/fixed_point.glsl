@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // 64-bit two's complement fixed point (word 2i low, 2i+1 high) to float, on devices without 64-bit integers.
-// value = integer / scale, rounded once (nearest even); scale is a power of two, so dividing by it is exact unless
-// the result leaves the range of normal floats.
+// value = integer / scale, rounded once (nearest even); scale is a power of two, so dividing by it is exact
+// unless the result leaves the range of normal floats.
 
 // exact unless more than 24 bits are significant, then rounded to nearest even
 float fixed_magnitude(uint low, uint high)
@@ -10,7 +10,8 @@ float fixed_magnitude(uint low, uint high)
     if (top < 24)
         return float(low);
     uint cut = uint(top - 23); // bits below the 24 that stay: 1 .. 40
-    uint kept, rest_high, rest_low; // rest: the cut bits, left-aligned in 64 bits, so that a half is 0x80000000:0
+    // rest: the cut bits, left-aligned in 64 bits, so that a half is 0x80000000:0
+    uint kept, rest_high, rest_low;
     if (cut < 32u) {
         kept = (low >> cut) | (high << (32u - cut));
         rest_high = low << (32u - cut);

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What all losses share: L = scale * sum over values of a term of (image, target), and dL/dI. Each group covers 1024 values:
-// invocation k takes values k, k + 64, .. of them, and the group's sum becomes one partial sum for reduce_sum.comp.
-// A loss is a file that includes this one and defines loss_term.
+// What all losses share: L = scale * sum over values of a term of (image, target), and dL/dI. Each group
+// covers 1024 values: invocation k takes values k, k + 64, .. of them, and the group's sum becomes one
+// partial sum for reduce_sum.comp. A loss is a file that includes this one and defines loss_term.
 //
 // binding 0  image I, float
 // binding 1  target T, float
 // binding 2  adjoint dL/dI, float, written
 // binding 3  partial sums, float, written: one per group, ceil(n / 1024)
-// push       n, scale (float: what one value weighs, 1 / n for a mean), constant (float: the loss's own number)
+// push       n, scale (float: what one value weighs, 1 / n for a mean), constant (float: the loss's
+//            own number)
 #include "common.glsl"
 #include "reduce.glsl"
 

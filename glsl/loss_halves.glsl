@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The loss of a two-walk step: strips of even number are one half of the samples, those of odd number the other; each half's image has its
-// own dL/dI, which drives the adjoint of the other half's samples. For losses whose slope is affine in I and zero at T, where the
-// gradient is unbiased, and so is the loss: slope(A) (B - T) / 2 for squared errors. Film to images and losses of a tile of pixels
-// in one go; groups and partial sums as in loss.glsl. A loss is a file that includes this one and defines loss_term.
+// The loss of a two-walk step: strips of even number are one half of the samples, those of odd number the
+// other; each half's image has its own dL/dI, which drives the adjoint of the other half's samples. For
+// losses whose slope is affine in I and zero at T, where the gradient is unbiased, and so is the loss:
+// slope(A) (B - T) / 2 for squared errors. Film to images and losses of a tile of pixels in one go; groups
+// and partial sums as in loss.glsl. A loss is a file that includes this one and defines loss_term.
 //
 // binding 0  film, float: lane l = strip * n / 3 + pixel owns words 3 l .. 3 l + 2; strips is even
 // binding 1  target T, float
@@ -10,7 +11,8 @@
 // binding 3  adjoint, float, written: dL/dI at the even half's image, n values, then at the odd half's
 // binding 4  partial sums, float, written
 // push       first, end (values of this tile; first is a multiple of 1024), n (of the film), strips,
-//            scale (float: what a value weighs), constant (float), share (float: one over the samples of a half)
+//            scale (float: what a value weighs), constant (float), share (float: one over the samples of a
+//            half)
 #include "common.glsl"
 #include "reduce.glsl"
 

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What all optimisers share: one invocation per element reads its gradient and state, asks optimizer_step for the way to go,
-// and stores x = clamp(x - rate * way, lower, upper). An optimiser is a file that defines STATES (arrays of state it keeps, 1 or 2),
-// includes this one and defines optimizer_step.
-// An element whose gradient, state or way is NaN or infinite keeps its value and its state, and is counted.
+// What all optimisers share: one invocation per element reads its gradient and state, asks optimizer_step for
+// the way to go, and stores x = clamp(x - rate * way, lower, upper). An optimiser is a file that defines
+// STATES (arrays of state it keeps, 1 or 2), includes this one and defines optimizer_step. An element whose
+// gradient, state or way is NaN or infinite keeps its value and its state, and is counted.
 //
 // binding 0  parameters x, float; element i is word parameter_first + i
-// binding 1  gradient: float per element, or two uint (fixed_point.glsl) with flag 1; element i is gradient_first + i,
+// binding 1  gradient: float per element, or two uint (fixed_point.glsl) with flag 1; element i is
+//            gradient_first + i,
 //            which is also its index in bindings 2 .. 4
 // binding 2  scale, float per element (read with flag 1 only)
 // binding 3  state 1, float      binding 4  state 2, float (untouched if STATES is 1)
 // binding 5  status, uint: word 0 counts elements left unchanged
-// push       count, parameter_first, gradient_first, flags (1: fixed point), then floats: rate, lower, upper, and six numbers of the optimiser's own
+// push       count, parameter_first, gradient_first, flags (1: fixed point), then floats: rate, lower, upper,
+//            and six numbers of the optimiser's own
 #include "common.glsl"
 #include "fixed_point.glsl"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Sum over a group in an order that never changes: a balanced tree over shared memory. No subgroup operations, whose
-// width, and so whose order, depends on the device. Every invocation of the group must call it; all get the sum.
+// Sum over a group in an order that never changes: a balanced tree over shared memory. No subgroup
+// operations, whose width, and so whose order, depends on the device. Every invocation of the group must call
+// it; all get the sum.
 shared float reduce_shared[64];
 
 float group_sum(float value)

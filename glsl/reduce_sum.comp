@@ -1,7 +1,7 @@
 #version 450
 // SPDX-License-Identifier: BSD-3-Clause
-// Second stage of every loss: one group sums all partial sums, always in the same order, and stores the total in one slot
-// of a result buffer, so that a fit can keep the losses of several steps in flight.
+// Second stage of every loss: one group sums all partial sums, always in the same order, and stores the total
+// in one slot of a result buffer, so that a fit can keep the losses of several steps in flight.
 //
 // binding 0  partial sums, float
 // binding 1  results, float: word `slot` is written

@@ -1,33 +1,39 @@
 #version 450
 // SPDX-License-Identifier: BSD-3-Clause
-// A path tracer written by hand: yardstick of the generated kernels' speed and oracle of their images. It shares no code with them, only
-// the semantics of the integrator `path` (src/render/integrator/path/visit.c) and the layout of the hierarchy (spirv_gen/opt/ray_bvh.c). Triangles
-// with constant, one-sided diffuse materials and flat normals; lights are meshes that emit on the side of their normals; box filter.
+// A path tracer written by hand: yardstick of the generated kernels' speed and oracle of their images. It
+// shares no code with them, only the semantics of the integrator `path` (src/render/integrator/path/visit.c)
+// and the layout of the hierarchy (spirv_gen/opt/ray_bvh.c). Triangles with constant, one-sided diffuse
+// materials and flat normals; lights are meshes that emit on the side of their normals; box filter.
 // src/api/reference_tracer.c fills the buffers.
 //
-// Semantics: depth counts segments from 0; at every surface while depth + 1 < max_depth one light is chosen uniformly and a point on it
-// uniformly in area; emission found by a ray counts with the power heuristic against that; roulette from rr_depth on with the largest
-// channel of the throughput, at most 0.95. Random numbers are pcg4d (Jarzynski and Olano 2020) of (pixel, sample, seed, block): block 0 the
-// camera (x, y); vertex k has block 1 + 2k (light, point 2, roulette) and 2 + 2k (unused, direction 2). So with equal seeds the same
-// paths are walked as by the generated kernels, up to rounding.
+// Semantics: depth counts segments from 0; at every surface while depth + 1 < max_depth one light is chosen
+// uniformly and a point on it uniformly in area; emission found by a ray counts with the power heuristic
+// against that; roulette from rr_depth on with the largest channel of the throughput, at most 0.95. Random
+// numbers are pcg4d (Jarzynski and Olano 2020) of (pixel, sample, seed, block): block 0 the camera (x, y);
+// vertex k has block 1 + 2k (light, point 2, roulette) and 2 + 2k (unused, direction 2). So with equal seeds
+// the same paths are walked as by the generated kernels, up to rounding.
 //
-// Form: what was measured as fastest on CPU devices (spirv_gen/opt/ray_bvh.c): a lane has a pixel and a range of its
-// samples and starts the next path in the trip after one ends (regeneration); each lane has its own traversal stack; descending is a loop
-// within the loop over leaf entries, because these devices skip loops but not branches; planes are chosen by the direction's sign.
+// Form: what was measured as fastest on CPU devices (spirv_gen/opt/ray_bvh.c): a lane has a pixel and a range
+// of its samples and starts the next path in the trip after one ends (regeneration); each lane has its own
+// traversal stack; descending is a loop within the loop over leaf entries, because these devices skip loops
+// but not branches; planes are chosen by the direction's sign.
 //
 // Lane l of the film is strip * pixels + pixel with l' = pixel * strips + strip the order of invocations.
 //
-// binding 0  nodes, uint: node k at 16 k: left box min 3, max 3, right box min 3, max 3 (float), left and right reference; 0 is the root.
-//            Reference: a node, or bit 31 set: a leaf with first entry in bits 0..27 and number of entries - 1 in bits 28..30
+// binding 0  nodes, uint: node k at 16 k: left box min 3, max 3, right box min 3, max 3 (float), left and
+//            right reference; 0 is the root. Reference: a node, or bit 31 set: a leaf with first entry in
+//            bits 0..27 and number of entries - 1 in bits 28..30
 // binding 1  triangles in the order of leaves, float, 12 each: v0, v1 - v0, v2 - v0, material (uint), 0, 0
-// binding 2  materials, float, 8 each: reflectance 3, emitted radiance 3, 1 / (lights * area of the light), or 0 for no light, 0
-// binding 3  lights, uint: light k at 4 k: first word of its table, triangles, material, 0; a table has 10 words a triangle: cumulative area
-//            (float, last 1), v0, v1 - v0, v2 - v0
+// binding 2  materials, float, 8 each: reflectance 3, emitted radiance 3, 1 / (lights * area of the light),
+//            or 0 for no light, 0
+// binding 3  lights, uint: light k at 4 k: first word of its table, triangles, material, 0; a table has 10
+//            words a triangle: cumulative area (float, last 1), v0, v1 - v0, v2 - v0
 // binding 4  film, float: 3 sums per lane, read and written
 // binding 5  counters, uint: rays (low, high word), samples dropped as not finite
-// push       first_lane, lane_count, first_sample, last_sample (of each strip), strips, spp, seed, width, height, max_depth (0xffffffff:
-//            unbounded), rr_depth, lights; floats: origin 3; direction through the film's corner (0, 0) 3, its change from one pixel to the
-//            next in x 3 and in y 3, for unit depth; near and far distance by depth
+// push       first_lane, lane_count, first_sample, last_sample (of each strip), strips, spp, seed, width,
+//            height, max_depth (0xffffffff: unbounded), rr_depth, lights; floats: origin 3; direction through
+//            the film's corner (0, 0) 3, its change from one pixel to the next in x 3 and in y 3, for unit
+//            depth; near and far distance by depth
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
 
@@ -38,8 +44,10 @@ layout(std430, set = 0, binding = 3) readonly buffer Lights { uint lights[]; };
 layout(std430, set = 0, binding = 4) buffer Film { float film[]; };
 layout(std430, set = 0, binding = 5) buffer Counters { uint rays_low, rays_high, dropped; };
 layout(push_constant) uniform Push {
-    uint first_lane, lane_count, first_sample, last_sample, strips, spp, seed, width, height, max_depth, rr_depth, light_count;
-    float origin_x, origin_y, origin_z, corner_x, corner_y, corner_z, right_x, right_y, right_z, down_x, down_y, down_z, near, far;
+    uint first_lane, lane_count, first_sample, last_sample, strips, spp, seed, width, height, max_depth,
+        rr_depth, light_count;
+    float origin_x, origin_y, origin_z, corner_x, corner_y, corner_z, right_x, right_y, right_z, down_x,
+        down_y, down_z, near, far;
 };
 
 const uint LEAF = 0x80000000u, LEAF_FIRST = 0x0fffffffu, LEAF_COUNT = 0x70000000u, END = 0xffffffffu;
@@ -70,7 +78,8 @@ vec3 read_vec3(uint at) { return vec3(triangles[at], triangles[at + 1u], triangl
 
 vec3 planes(uint node, uvec3 which)
 {
-    return vec3(uintBitsToFloat(nodes[node + which.x]), uintBitsToFloat(nodes[node + which.y]), uintBitsToFloat(nodes[node + which.z]));
+    return vec3(uintBitsToFloat(nodes[node + which.x]), uintBitsToFloat(nodes[node + which.y]),
+                uintBitsToFloat(nodes[node + which.z]));
 }
 
 // Direction without components near 0, which would make NaN of a plane that the ray lies in.
@@ -80,17 +89,22 @@ vec3 reciprocal(vec3 d)
 }
 
 // Goes down from `reference` to a leaf or the end of the stack.
-void descend(vec3 o, vec3 inverse, uvec3 entry_plane, uvec3 exit_plane, float tmax, inout uint reference, inout uint top)
+void descend(vec3 o, vec3 inverse, uvec3 entry_plane, uvec3 exit_plane, float tmax, inout uint reference,
+             inout uint top)
 {
     while (reference < LEAF) {
         uint node = reference << 4u;
         vec3 a = (planes(node, entry_plane) - o) * inverse, b = (planes(node, exit_plane) - o) * inverse;
-        vec3 c = (planes(node + 6u, entry_plane) - o) * inverse, d = (planes(node + 6u, exit_plane) - o) * inverse;
+        vec3 c = (planes(node + 6u, entry_plane) - o) * inverse,
+             d = (planes(node + 6u, exit_plane) - o) * inverse;
         uint left = nodes[node + 12u], right = nodes[node + 13u];
         float enter_left = max(max(a.x, a.y), max(a.z, 0.0)), leave_left = min(min(b.x, b.y), min(b.z, tmax));
-        float enter_right = max(max(c.x, c.y), max(c.z, 0.0)), leave_right = min(min(d.x, d.y), min(d.z, tmax));
-        bool hit_left = enter_left <= leave_left * EXIT_SLACK, hit_right = enter_right <= leave_right * EXIT_SLACK;
-        bool both = hit_left && hit_right, none = !(hit_left || hit_right), left_nearer = enter_left <= enter_right;
+        float enter_right = max(max(c.x, c.y), max(c.z, 0.0)),
+              leave_right = min(min(d.x, d.y), min(d.z, tmax));
+        bool hit_left = enter_left <= leave_left * EXIT_SLACK,
+             hit_right = enter_right <= leave_right * EXIT_SLACK;
+        bool both = hit_left && hit_right, none = !(hit_left || hit_right),
+             left_nearer = enter_left <= enter_right;
         bool left_first = mix(hit_left, left_nearer, both);
         stack[top] = mix(left, right, left_first); // counts only if both are hit
         uint popped = stack[top - 1u];
@@ -105,7 +119,8 @@ float intersect(uint at, vec3 o, vec3 d, float tmax)
 {
     vec3 v0 = read_vec3(at), e1 = read_vec3(at + 3u), e2 = read_vec3(at + 6u);
     vec3 p = cross(d, e2), s = o - v0, q = cross(s, e1);
-    float inverse = 1.0 / dot(e1, p), u = dot(s, p) * inverse, v = dot(d, q) * inverse, t = dot(e2, q) * inverse;
+    float inverse = 1.0 / dot(e1, p), u = dot(s, p) * inverse, v = dot(d, q) * inverse,
+          t = dot(e2, q) * inverse;
     bool inside = min(min(u, v), 1.0 - u - v) >= 0.0, before = t < tmax, ahead = t > 0.0;
     bool hit = inside && before;
     hit = hit && ahead;
@@ -125,7 +140,8 @@ uint closest(vec3 o, vec3 d, float tmax, out float t)
 {
     vec3 inverse = reciprocal(d);
     bvec3 negative = lessThan(d, vec3(0.0));
-    uvec3 entry_plane = mix(uvec3(0u, 1u, 2u), uvec3(3u, 4u, 5u), negative), exit_plane = mix(uvec3(3u, 4u, 5u), uvec3(0u, 1u, 2u), negative);
+    uvec3 entry_plane = mix(uvec3(0u, 1u, 2u), uvec3(3u, 4u, 5u), negative),
+          exit_plane = mix(uvec3(3u, 4u, 5u), uvec3(0u, 1u, 2u), negative);
     uint found = END, reference = 0u, top = 1u;
     t = tmax;
     stack[0] = END;
@@ -147,7 +163,8 @@ bool blocked(vec3 o, vec3 d, float tmax)
 {
     vec3 inverse = reciprocal(d);
     bvec3 negative = lessThan(d, vec3(0.0));
-    uvec3 entry_plane = mix(uvec3(0u, 1u, 2u), uvec3(3u, 4u, 5u), negative), exit_plane = mix(uvec3(3u, 4u, 5u), uvec3(0u, 1u, 2u), negative);
+    uvec3 entry_plane = mix(uvec3(0u, 1u, 2u), uvec3(3u, 4u, 5u), negative),
+          exit_plane = mix(uvec3(3u, 4u, 5u), uvec3(0u, 1u, 2u), negative);
     uint reference = 0u, top = 1u;
     bool hit = false;
     stack[0] = END;
@@ -224,7 +241,8 @@ void main()
     uint start = strip * share + min(strip, rest), own = share + (strip < rest ? 1u : 0u);
     uint sample_index = start + min(own, first_sample), end = start + min(own, last_sample);
     uint word = 3u * (strip * width * height + pixel);
-    vec3 sum = vec3(film[word], film[word + 1u], film[word + 2u]), origin = vec3(origin_x, origin_y, origin_z);
+    vec3 sum = vec3(film[word], film[word + 1u], film[word + 2u]),
+         origin = vec3(origin_x, origin_y, origin_z);
     vec3 o = vec3(0.0), d = vec3(0.0, 0.0, 1.0), beta = vec3(1.0), radiance = vec3(0.0);
     float tmax = 0.0, pdf = 1.0;
     uint depth = 0u, rays = 0u, bad = 0u;
@@ -232,7 +250,8 @@ void main()
         if (depth == 0u) {
             vec4 u = random_block(pixel, sample_index, 0u);
             float x = float(pixel % width) + u.x, y = float(pixel / width) + u.y;
-            d = vec3(corner_x, corner_y, corner_z) + x * vec3(right_x, right_y, right_z) + y * vec3(down_x, down_y, down_z);
+            d = vec3(corner_x, corner_y, corner_z) + x * vec3(right_x, right_y, right_z) +
+                y * vec3(down_x, down_y, down_z);
             float by_depth = length(d);
             d /= by_depth;
             o = origin + d * (near * by_depth);
@@ -254,7 +273,8 @@ void main()
         radiance += mix(vec3(0.0), beta * emitted * found, bvec3(lit));
         bool goes_on = valid && depth + 1u < max_depth;
         // a light
-        vec4 u = random_block(pixel, sample_index, 1u + 2u * depth), w = random_block(pixel, sample_index, 2u + 2u * depth);
+        vec4 u = random_block(pixel, sample_index, 1u + 2u * depth),
+             w = random_block(pixel, sample_index, 2u + 2u * depth);
         uint light = min(uint(u.x * float(light_count)), light_count - 1u);
         vec3 q, m, l;
         light_point(light, u.y, u.z, q, m);
@@ -270,7 +290,8 @@ void main()
         bool seen = !blocked(from, to / length_to, mix(-1.0, length_to * (1.0 - 10.0 * RAY_EPSILON), wanted));
         float light_pdf = distance2 * materials[source + 6u] / away, bsdf_pdf = cosine / PI;
         vec3 sent = vec3(materials[source + 3u], materials[source + 4u], materials[source + 5u]);
-        vec3 direct = beta * reflectance * sent * (bsdf_pdf * power_heuristic(light_pdf, bsdf_pdf) / light_pdf);
+        vec3 direct =
+            beta * reflectance * sent * (bsdf_pdf * power_heuristic(light_pdf, bsdf_pdf) / light_pdf);
         radiance += mix(vec3(0.0), direct, bvec3(wanted && seen));
         // the next direction; value / pdf is the reflectance
         vec3 local = cosine_hemisphere(w.y, w.z);
@@ -280,7 +301,8 @@ void main()
         pdf = local.z / PI;
         beta *= reflectance;
         depth++;
-        float most = max(beta.x, max(beta.y, beta.z)), survival = mix(1.0, min(most, 0.95), depth >= rr_depth);
+        float most = max(beta.x, max(beta.y, beta.z)),
+              survival = mix(1.0, min(most, 0.95), depth >= rr_depth);
         beta /= survival;
         tmax = 1e30;
         bool alive = goes_on && min(min(toward, pdf), most) > 0.0;

@@ -1,9 +1,10 @@
 #version 450
 // SPDX-License-Identifier: BSD-3-Clause
-// Film to image: sums the strips of each pixel in ascending order and multiplies by a scale (one over the sample count).
-// One invocation per value of the image (3 per pixel).
+// Film to image: sums the strips of each pixel in ascending order and multiplies by a scale (one over the
+// sample count). One invocation per value of the image (3 per pixel).
 //
-// binding 0  film, float: lane l = strip * pixels + pixel owns words l*lane_words .. ; its r, g, b start at lane_first
+// binding 0  film, float: lane l = strip * pixels + pixel owns words l*lane_words .. ; its r, g, b start at
+//            lane_first
 // binding 1  image, float, written: 3 * pixels, interleaved
 // push       pixels, strips, scale (float), lane_words, lane_first
 #extension GL_GOOGLE_include_directive : require

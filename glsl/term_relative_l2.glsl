@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Squared error relative to the target: (I - T)^2 / (T^2 + constant). With the target, not the image, in the denominator the slope
-// stays affine in I.
+// Squared error relative to the target: (I - T)^2 / (T^2 + constant). With the target, not the image, in the
+// denominator the slope stays affine in I.
 void loss_term(float i, float t, out float value, out float slope)
 {
     precise float difference = i - t, weight = 1.0 / (t * t + constant);

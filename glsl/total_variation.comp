@@ -1,9 +1,12 @@
 #version 450
 // SPDX-License-Identifier: BSD-3-Clause
-// Adds the derivative of weight * sum s(j) to gradients, s being the smoothed isotropic total variation (Rudin, Osher and Fatemi 1992)
-// of an array of cells in up to three dimensions, every channel on its own:
-//     s(j) = sqrt(smoothing^2 + sum over axes a of d_a(j)^2),   d_a(j) = x(j + e_a) - x(j), 0 at the last cell of the axis.
-// Cell i stands in its own term with every difference, and in that of its predecessor along each axis with one.
+// Adds the derivative of weight * sum s(j) to gradients, s being the smoothed isotropic total variation
+// (Rudin, Osher and Fatemi 1992) of an array of cells in up to three dimensions, every channel on its own:
+//     s(j) = sqrt(smoothing^2 + sum over axes a of d_a(j)^2),   d_a(j) = x(j + e_a) - x(j),
+//
+// where d_a is 0 at the last cell of the axis.
+// Cell i stands in its own term with every difference, and in that of its predecessor along each axis with
+// one.
 //
 // binding 0  x, float; element i is word parameter_first + i. channel fastest, then x, y, z
 // binding 1  gradient, float; element i is gradient_first + i, added to

@@ -1,13 +1,13 @@
 # LABELS: nodevice
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every C file keeps to 110 columns and is as clang-format 14 writes it (scripts/format)."""
+"""Every C, C++ and GLSL file keeps to 110 columns, and C is as clang-format 14 writes it (scripts/format)."""
 import os
 import shutil
 import subprocess
 import sys
 
 ROOT = os.environ.get("BL_SOURCE_DIR", os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-FOLDERS = ("include", "src", "spirv_gen", "tests", "samples")
+FOLDERS = ("include", "src", "spirv_gen", "tests", "samples", "glsl")
 COLUMNS = 110
 
 
@@ -15,7 +15,7 @@ def sources():
     for folder in FOLDERS:
         for base, _, names in os.walk(os.path.join(ROOT, folder)):
             for name in sorted(names):
-                if name.endswith((".c", ".h")):  # a row of a .def table is one line
+                if name.endswith((".c", ".h", ".cpp", ".glsl", ".comp")):  # a row of a .def table is one line
                     yield os.path.join(base, name)
 
 

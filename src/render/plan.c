@@ -274,10 +274,10 @@ uint32_t plan_remembers_transmittance(const plan *p)
 {
     if (plan_remembers_all_transmittance(p))
         return p->scene->max_depth > 1 ? (uint32_t)p->scene->max_depth - 1 : 0;
-    bool differentiated = false;
+    bool tracks = false;
     for (uint32_t i = 0; plan_has_media(p) && i < p->media.count; i++)
-        differentiated |= !medium_of(p->media.data[i])->homogeneous;
-    return differentiated ? REMEMBERED_MOST : 0;
+        tracks |= !medium_of(p->media.data[i])->homogeneous;
+    return tracks ? REMEMBERED_MOST : 0;
 }
 
 uint32_t plan_sample_words(const plan *p)

@@ -17,7 +17,8 @@ struct openvdb_file {
     explicit openvdb_file(const openvdb::FloatGrid::Ptr &g) : grid(g), accessor(g->getConstAccessor()) {}
 };
 
-// By a stream that throws where bytes are missing: of a file that ends early the library would make a grid of whatever was in memory.
+// By a stream that throws where bytes are missing: of a file that ends early the library would make a grid of
+// whatever was in memory.
 static openvdb::FloatGrid::Ptr read_first(const char *data, size_t size)
 {
     openvdb::initialize();

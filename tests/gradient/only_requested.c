@@ -109,10 +109,10 @@ static void what_is_not_requested_has_no_derivative(void **state)
         ir_module *light = kernel_of(DIFFUSE("red") FLOOR LAMP, "light.radiance.value", modes[k].pass, NULL);
         ir_module *material =
             kernel_of(DIFFUSE("red") FLOOR LAMP, "red.reflectance.value", modes[k].pass, NULL);
-        assert_true(has_derived(light, "emitter_radiance_tracked", modes[k].kind));
-        assert_false(has_derived(light, "bsdf_value_tracked", modes[k].kind));
-        assert_true(has_derived(material, "bsdf_value_tracked", modes[k].kind));
-        assert_false(has_derived(material, "emitter_radiance_tracked", modes[k].kind));
+        assert_true(has_derived(light, "emitter_radiance_differentiated", modes[k].kind));
+        assert_false(has_derived(light, "bsdf_value_differentiated", modes[k].kind));
+        assert_true(has_derived(material, "bsdf_value_differentiated", modes[k].kind));
+        assert_false(has_derived(material, "emitter_radiance_differentiated", modes[k].kind));
         ir_module_destroy(light);
         ir_module_destroy(material);
     }

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A shape that emits on the side its normals point to. Sampling is the shape's (uniform in area for most, in
- * solid angle for spheres); the kind of shape is the class's variant.
+ * A shape that emits on the side that its normals point to. Sampling is the task of the shape: most kinds
+ * sample uniformly in area, and spheres in solid angle. The variant of the class is the kind of shape.
  *
  * A textured radiance is importance-sampled through the kind's map of the unit square to its area
- * (shape_kind_class.point, unit): the square is cut into SIDE x SIDE cells, a cell is chosen in proportion to
- * the luminance it maps to, and the point in it goes through the map, which is uniform. So any mesh will do,
- * whatever its texture coordinates. The density is that of uniform points times that of the cell, relative to
- * 1.
+ * (shape_kind_class.point, unit). The square is cut into SIDE x SIDE cells. A cell is chosen in proportion
+ * to the luminance that it maps to, and a point in it goes through the map, which is uniform. So any mesh
+ * will do, whatever its texture coordinates are. The density is that of uniform points times the density of
+ * the cell, relative to 1.
  *
- * What a cell maps to is measured at POINTS x POINTS places, and every cell keeps a share of the samples
- * whatever was found there: something bright may lie between the places, and what is black may be
- * differentiated (docs/theory/support.md). The table follows the values (plan.h). Attributes of the mesh and
- * volumes are textures like others, read where the map leads to. */
+ * What a cell maps to is measured at POINTS x POINTS places. Every cell keeps a share of the samples
+ * whatever was found there, because something bright may lie between the places, and because what is black
+ * may be differentiated (docs/theory/support.md). The table follows the values of the parameters (plan.h).
+ * It is detached: it decides which points are sampled. Attributes of the mesh and volumes are textures like
+ * others, and they are read where the map leads to. */
 #include "render/shape/area.h"
 
 enum { SIDE = 64, POINTS = 2 };
-/* In the table: the mean luminance; cumulative sums over the rows of cells, those over the cells of each row,
- * densities of the cells. */
+/* Words of the table: the mean luminance, the cumulative sums over the rows of cells, those over the cells
+ * of each row, and the densities of the cells. */
 enum {
     TABLE_MEAN,
     TABLE_ROWS,
@@ -26,7 +27,8 @@ enum {
 };
 enum { STEP_LUMINANCE, STEP_ROW_SUMS, STEP_MEAN, STEP_CELLS, STEP_ROWS, STEP_COUNT };
 
-static const float least_share = 0.1f; /* of the samples go to all cells alike */
+/* The share of the samples that goes to all cells alike. */
+static const float least_share = 0.1f;
 
 static const shape_kind_class *kind_of(const class_node *n)
 {
@@ -51,7 +53,7 @@ static ir_ref inverse_area(tracer *t, const class_node *n, ir_ref record)
     return t_real(t, record, n->extra_word + AREA_INVERSE_AREA);
 }
 
-/* (index + rest) / SIDE, below 1 */
+/* The number (index + rest) / SIDE, kept below 1. */
 static ir_ref within_cell(tracer *t, ir_ref index, ir_ref rest)
 {
     ir_func *f = t->f;
@@ -59,7 +61,7 @@ static ir_ref within_cell(tracer *t, ir_ref index, ir_ref rest)
                   t_f32(t, 0x1.fffffep-1f));
 }
 
-/* A point, with its density relative to uniform ones. */
+/* Chooses a point of the shape. *density is its density relative to that of uniform points. */
 static interaction area_point(tracer *t, const class_node *n, ir_ref record, ir_ref u1, ir_ref u2,
                               ir_ref *density)
 {
@@ -94,8 +96,8 @@ static emitter_ray area_ray(tracer *t, const class_node *n, ir_ref record, const
     interaction at = area_point(t, n, record, u[0], u[1], &density);
     ir_ref area = ir_div(t->f, t_f32(t, 1), ir_mul(t->f, inverse_area(t, n, record), density));
     vec3 d = frame_to_world(t, frame_around(t, at.ng), warp_cosine_hemisphere(t, u[2], u[3]));
-    d = v3_select(t, ir_lt(t->f, v3_dot(t, d, at.ns), t_f32(t, 0)), v3_neg(t, d),
-                  d); /* still by the cosine to ng, and to the side that shines */
+    /* Turned to the side that shines, the direction is still distributed by its cosine to ng. */
+    d = v3_select(t, ir_lt(t->f, v3_dot(t, d, at.ns), t_f32(t, 0)), v3_neg(t, d), d);
     return (emitter_ray){
         .p = at.p,
         .d = d,
@@ -133,7 +135,7 @@ static ir_ref area_pdf(tracer *t, const class_node *n, ir_ref record, const emit
                   value(t, ir_add(t->f, t_offset(t, plan_table_at(t, n, record), TABLE_DENSITY), cell)));
 }
 
-/* The radiance where the map of the unit square leads to. */
+/* The radiance at the point that the map of the unit square leads to. */
 static color radiance_at(tracer *t, const class_node *n, ir_ref record, const char *param, vec2 u)
 {
     ir_ref data = shape_data(t, n, record);
@@ -144,6 +146,7 @@ static color radiance_at(tracer *t, const class_node *n, ir_ref record, const ch
     return plan_texture(&there, n, record, param, at.uv);
 }
 
+/* The power: pi times the area times the mean luminance. */
 static ir_ref area_power(tracer *t, const class_node *n, ir_ref record)
 {
     ir_ref mean = n->tabled ? value(t, t_offset(t, plan_table_at(t, n, record), TABLE_MEAN))
@@ -154,7 +157,7 @@ static ir_ref area_power(tracer *t, const class_node *n, ir_ref record)
 
 /* ---- its table ---- */
 
-/* Mean luminance of a cell, to where its density will stand. */
+/* Stores the mean luminance of a cell, for now where its density will stand. */
 static void step_luminance(tracer *t, const class_node *n, ir_ref record, ir_ref table, ir_ref cell)
 {
     ir_func *f = t->f;
@@ -170,7 +173,8 @@ static void step_luminance(tracer *t, const class_node *n, ir_ref record, ir_ref
               ir_mul(f, sum, t_f32(t, 1.0f / (POINTS * POINTS))));
 }
 
-/* Cumulative sums of SIDE numbers from word `from` on, to `to`; NULL: none are kept. Returns the sum. */
+/* Writes the cumulative sums of the SIDE numbers from word `from` on to the words from *to on. With `to`
+ * NULL none are kept. Returns the sum of all. */
 static ir_ref accumulate(tracer *t, ir_ref from, const ir_ref *to)
 {
     ir_func *f = t->f;
@@ -183,7 +187,7 @@ static ir_ref accumulate(tracer *t, ir_ref from, const ir_ref *to)
     return state[1];
 }
 
-/* Luminances of a row of cells to densities: relative to the mean, mixed with uniform ones. */
+/* Turns the luminances of a row of cells into densities, relative to the mean and mixed with uniform ones. */
 static void step_cells(tracer *t, ir_ref table, ir_ref row)
 {
     ir_func *f = t->f;
@@ -203,6 +207,8 @@ static void step_cells(tracer *t, ir_ref table, ir_ref row)
     set_value(t, ir_add(f, t_offset(t, table, TABLE_ROWS), row), sum);
 }
 
+/* One step of the table, in one of its lanes (area_table_lanes): measure the cells, sum rows, find the
+ * mean, make densities, and accumulate over the rows. */
 static void area_table_step(tracer *t, const class_node *n, ir_ref record, uint32_t step, ir_ref lane)
 {
     ir_func *f = t->f;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What several emitters share. */
+ * What several emitters share: means of textures for the power, rays and power of emitters at infinity. */
 #include "render/classes.h"
 
 enum { MEAN_SIDE = 8 /* points of the unit square along u and v */ };

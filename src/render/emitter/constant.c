@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The same radiance from every direction, at infinity. Sampled uniformly on the sphere, as in Mitsuba. */
+ * The same radiance from every direction, at infinity. Directions are sampled uniformly on the sphere, as
+ * in Mitsuba. So the density does not depend on parameters. */
 #include "render/classes.h"
 
 static const float inverse_four_pi = 0.07957747154594766788f;
@@ -37,7 +38,7 @@ static ir_ref constant_power(tracer *t, const class_node *n, ir_ref record)
     return emitter_far_power(t, emitter_mean(t, n, record, "radiance"), t_real(t, record, n->extra_word));
 }
 
-/* Beyond everything: shadow rays that travel this far have left the scene. */
+/* The distance of the light. It is beyond everything: shadow rays that travel so far have left the scene. */
 static void constant_extra(const plan *p, const scene_object *o, uint32_t *words)
 {
     (void)o;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Parallel light from infinity: `irradiance` on a surface that faces it. A delta light: sampled only;
- * radiance and density are both per unit of the one direction, so the value toward a point is the irradiance
- * itself. The direction is a parameter, whether it was given as `direction` or as the z axis of `to_world`;
- * its length does not matter. */
+ * Parallel light from infinity. A surface that faces it receives `irradiance`. It is a delta light, so
+ * light can only be sampled from it. Radiance and density are both per unit of the one direction, so the
+ * value toward a point is the irradiance itself. The direction is a differentiable parameter, whether it
+ * was given as `direction` or as the z axis of `to_world`. Its length does not matter. Shadows that move
+ * with it are left out of the gradient. */
 #include "render/classes.h"
 
 enum { PARAM_DIRECTION };

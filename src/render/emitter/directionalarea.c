@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A shape that emits exactly along its normals, a collimated beam. Neither a ray of a camera path nor a
- * sampled direction can meet it, so the integrators that walk from the camera see no light of it, as in
- * Mitsuba; light tracing does. */
+ * A shape that emits exactly along its normals: a collimated beam. Neither a ray of a camera path nor a
+ * sampled direction can meet such a beam. So integrators that walk from the camera see no light of it, as
+ * in Mitsuba, and light tracing does. */
 #include "render/classes.h"
 
 static emitter_sample directionalarea_sample(tracer *t, const class_node *n, ir_ref record, vec3 ref,
@@ -20,8 +20,8 @@ static color directionalarea_radiance(tracer *t, const class_node *n, ir_ref rec
     return color_all(t_f32(t, 0));
 }
 
-/* Along the shading normal, uniformly in area; what is met by no path from the camera is what the light gives
- * along such a ray. */
+/* A ray along the shading normal from a point that is uniform in area. Only such rays carry the light: no
+ * path from the camera meets them. */
 static emitter_ray directionalarea_ray(tracer *t, const class_node *n, ir_ref record, const ir_ref u[4])
 {
     interaction at =

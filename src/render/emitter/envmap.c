@@ -1,28 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * An image as environment, latitude by longitude (Mitsuba's conventions): in the emitter's own space +y is up
- * and
+ * An image as environment, latitude by longitude (Mitsuba's conventions). In the emitter's own space +y is
+ * up and
  *
  *     u = atan2(x, -z) / 2 pi, around;   v = acos(y) / pi, from the upper pole to the lower one.
  *
- * Column i of W has its centre at u = (i + 1/2) / W, the first follows the last; row j of H stands at v = j /
- * (H - 1), so that the first and the last row are the poles. Radiance is scale times the bilinear
- * interpolant. A sample's uv are these coordinates.
+ * Column i of W has its centre at u = (i + 1/2) / W, and the first column follows the last. Row j of H
+ * stands at v = j / (H - 1), so the first and the last row are the poles. Radiance is scale times the
+ * bilinear interpolant. The uv of a sample are these coordinates.
  *
- * Directions are sampled from the bilinear interpolant of weights c = luminance * sin(pi v) at the texels,
- * exactly: a row of cells by the cumulative sum of rows, a cell by that of its row, and what is left of both
- * numbers by inverting the linear densities within the cell. Both sums have guides, so that a search takes a
- * step or two. Density in solid angle: c(u, v) / sum * W (H - 1) / (2 pi^2 sin(pi v)), with `sum` that of the
- * cells' means.
+ * Directions are sampled exactly from the bilinear interpolant of the weights c = luminance * sin(pi v) at
+ * the texels. The cumulative sum of rows gives a row of cells, and the sum of that row gives a cell. What
+ * is left of both numbers goes through the inverse of the linear densities within the cell. Both sums have
+ * guides, so that a search takes a step or two. The density in solid angle is c(u, v) / sum * W (H - 1) /
+ * (2 pi^2 sin(pi v)), where `sum` is that of the means of the cells.
  *
- * Where to_world is a parameter it is any regular matrix A, and a direction d of the world shows what stands
- * at A^-1 d, which locate's derivatives follow: a sample's direction stays, whatever found it, so its density
- * is detached. That is in solid angle of the world, by |A l|^3 / |det A| of the map's at l. Elsewhere it is a
- * rotation (or with a reflection) that stands in the record.
+ * Where to_world is a parameter it is any regular matrix A. Then a direction d of the world shows what
+ * stands at A^-1 d, and the derivatives of envmap_locate follow this. The direction of a sample stays,
+ * whatever found it, so its density is detached. In solid angle of the world the density is |A l|^3 / |det
+ * A| times that of the map at l. Where to_world is no parameter it is a rotation (or one with a reflection)
+ * that stands in the record.
  *
  * The weights follow the texels through tables that are built on the device (plan.h). With mis_compensation
- * (Karlik et al. 2019) the mean luminance is taken off first: what is darker is left to materials' samples.
- * Where the texels' gradient is wanted, or that of to_world, every texel keeps a share of the samples, also a
- * black one (docs/theory/support.md). */
+ * (Karlik et al. 2019) the mean luminance is taken off first, and what is darker is left to the samples of
+ * materials. Where the gradient of the texels or of to_world is wanted, every texel keeps a share of the
+ * samples, a black one too (docs/theory/support.md). */
 #include "render/emitter/envmap.h"
 
 #include "render/emitter/pose.h"
@@ -63,7 +64,7 @@ corners envmap_corners(tracer *t, const envmap *m, ir_ref x0, ir_ref y0)
         .index = {ir_add(f, first, x0), ir_add(f, first, x1), ir_add(f, second, x0), ir_add(f, second, x1)}};
 }
 
-/* u may lie up to one texel outside of [0, 1]. */
+/* The texels around a point. u may lie up to one texel outside of [0, 1]. */
 static corners corners_around(tracer *t, const envmap *m, vec2 uv)
 {
     ir_func *f = t->f;
@@ -89,12 +90,13 @@ void envmap_load_weights(tracer *t, const envmap *m, const corners *k, ir_ref c[
 
 /* ---- directions ---- */
 
+/* A row of the rotation in the record. */
 static vec3 world_row(tracer *t, const class_node *n, ir_ref record, uint32_t row)
 {
     return v3_load(t, record, n->extra_word + EXTRA_TO_WORLD + 3 * row);
 }
 
-/* to_world, where it is a parameter. */
+/* The matrix to_world. Only where it is a parameter. */
 static affine_map to_world(tracer *t, const class_node *n, ir_ref record)
 {
     affine_map m;
@@ -103,7 +105,7 @@ static affine_map to_world(tracer *t, const class_node *n, ir_ref record)
     return m;
 }
 
-/* A direction of the world on the map; of unit length where to_world is no parameter. */
+/* A direction of the world in the space of the map. Its length is 1 only where to_world is no parameter. */
 static vec3 to_map(tracer *t, const class_node *n, ir_ref record, vec3 d)
 {
     if (envmap_turns(n)) {
@@ -115,7 +117,7 @@ static vec3 to_map(tracer *t, const class_node *n, ir_ref record, vec3 d)
                          v3_scale(t, world_row(t, n, record, 2), d.z)));
 }
 
-/* atan2 twice: acos would lose the neighbourhood of the poles. */
+/* It uses atan2 twice, because acos would lose precision near the poles. */
 static vec2 envmap_locate(tracer *t, const class_node *n, ir_ref record, vec3 d)
 {
     ir_func *f = t->f;
@@ -126,7 +128,8 @@ static vec2 envmap_locate(tracer *t, const class_node *n, ir_ref record, vec3 d)
     return (vec2){u, ir_mul(f, ir_atan2(f, sine, local.y), t_f32(t, 1 / pi))};
 }
 
-/* *length: of to_world times the map's unit direction, where to_world is a parameter. */
+/* The direction in the world of the point uv of the map. *length, only where to_world is a parameter: the
+ * length of to_world times the unit direction of the map. */
 static vec3 direction(tracer *t, const class_node *n, ir_ref record, vec2 uv, ir_ref sine, ir_ref *length)
 {
     ir_func *f = t->f;
@@ -139,12 +142,13 @@ static vec3 direction(tracer *t, const class_node *n, ir_ref record, vec2 uv, ir
               v3_dot(t, world_row(t, n, record, 2), local));
 }
 
+/* sin(pi v), kept above 0 because densities are divided by it. */
 static ir_ref sine_of(tracer *t, ir_ref v)
 {
     return ir_max(t->f, ir_sin(t->f, ir_mul(t->f, v, t_f32(t, pi))), t_f32(t, 1e-7f));
 }
 
-/* Solid-angle density of a direction on the map whose weight is c. */
+/* The density of a direction in the solid angle of the map. c is the weight at the direction. */
 static ir_ref density(tracer *t, const envmap *m, ir_ref c, ir_ref sine)
 {
     ir_func *f = t->f;
@@ -152,8 +156,8 @@ static ir_ref density(tracer *t, const envmap *m, ir_ref c, ir_ref sine)
     return ir_mul(f, t_ratio(t, c, envmap_value(t, m->table)), ir_div(f, cells, sine));
 }
 
-/* Of the world's solid angle and the map's, where to_world is a parameter: by what densities grow. length: as
- * `direction` gives it */
+/* The factor from densities in solid angle of the map to those in solid angle of the world. Only where
+ * to_world is a parameter. length: as `direction` gives it. */
 static ir_ref crowding(tracer *t, const class_node *n, ir_ref record, ir_ref length)
 {
     affine_map m = to_world(t, n, record);
@@ -163,8 +167,8 @@ static ir_ref crowding(tracer *t, const class_node *n, ir_ref record, ir_ref len
 
 /* ---- the emitter ---- */
 
-/* u to [0, 1] with a density that is linear from a to b: the root of a quadratic, in the form without
- * cancellation. */
+/* Maps u to [0, 1] with a density that is linear from a to b. The result is the root of a quadratic, in the
+ * form without cancellation. */
 static ir_ref warp_linear(tracer *t, ir_ref a, ir_ref b, ir_ref u)
 {
     ir_func *f = t->f;
@@ -247,7 +251,7 @@ static color envmap_radiance(tracer *t, const class_node *n, ir_ref record, vec2
     return color_scale(t, r, plan_number(t, n, record, "scale"));
 }
 
-/* The mean weight is the mean luminance times the mean of sin(pi v), 2 / pi. */
+/* The mean weight is the mean luminance times 2 / pi, the mean of sin(pi v). */
 static ir_ref envmap_power(tracer *t, const class_node *n, ir_ref record)
 {
     ir_func *f = t->f;
@@ -260,7 +264,8 @@ static ir_ref envmap_power(tracer *t, const class_node *n, ir_ref record)
 
 /* ---- loading ---- */
 
-/* to_world without translation and size. False: its axes are not perpendicular or not of one length. */
+/* The rotation of to_world, without its translation and size. Returns false if its axes are not
+ * perpendicular, or not all of one length. */
 static bool rotation(const scene_object *o, double out[9])
 {
     const double *m = scene_get(o, "to_world")->matrix;
@@ -322,13 +327,13 @@ static void envmap_extra(const plan *p, const scene_object *o, uint32_t *words)
     words[EXTRA_HEIGHT] = envmap_shape(p->scene, o)[0];
     words[EXTRA_ROW_STEPS] = envmap_guide_steps(words[EXTRA_HEIGHT] - 1),
     words[EXTRA_CELL_STEPS] = envmap_guide_steps(words[EXTRA_WIDTH]);
-    words[EXTRA_FAR] =
-        float_word(4 * p->scene->radius + 1); /* shadow rays that travel this far have left the scene */
+    /* Shadow rays that travel as far as EXTRA_FAR have left the scene. */
+    words[EXTRA_FAR] = float_word(4 * p->scene->radius + 1);
     for (int k = 0; k < 9; k++)
         words[EXTRA_TO_WORLD + k] = float_word((float)axes[k]);
 }
 
-/* 1: mis_compensation */
+/* The variant is 1 with mis_compensation, else 0. */
 static uint32_t envmap_variant(const render_scene *s, const scene_object *o)
 {
     (void)s;

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The sampling table of an environment map, built in steps on the device (plan.h): luminance of each row of
- * texels, their mean, weights of texels, sums over the cells of each row, over rows, and the guides of
- * both. */
+ * The sampling table of an environment map. It is built in steps on the device (plan.h): the luminance of
+ * each row of texels, the mean of all, the weights of texels, the sums over the cells of each row, the sums
+ * over rows, and the guides of both kinds of sums. The table is detached: it decides which directions are
+ * sampled. */
 #include "render/emitter/envmap.h"
 
 enum { STEP_LUMINANCE, STEP_MEAN, STEP_WEIGHTS, STEP_CELLS, STEP_ROWS, STEP_GUIDE, STEP_COUNT };
 _Static_assert((int)STEP_COUNT == (int)ENVMAP_STEPS, "the class says how many");
-enum { STRIP = 64 }; /* texels of one lane */
+enum { STRIP = 64 }; /* how many texels one lane weighs */
 
 static const float pi = 3.14159265358979323846f;
-static const float least_share =
-    0.1f; /* of the mean luminance, added to every texel whose gradient, or place, is wanted */
+/* As a share of the mean luminance: what is added to every texel if the gradient of the texels, or of
+ * to_world, is wanted. */
+static const float least_share = 0.1f;
 
 static void set_value(tracer *t, ir_ref word, ir_ref v) { ir_store(t->f, BUFFER_VALUES, word, v); }
 
-/* Of the magnitudes, so that nothing that shines is left out. */
+/* The luminance of a texel, of the magnitudes of its values, so that nothing that shines is left out. */
 static ir_ref luminance(tracer *t, const class_node *n, ir_ref record, ir_ref index)
 {
     static const float weight[3] = {0.212671f, 0.715160f, 0.072169f};
@@ -24,7 +26,8 @@ static ir_ref luminance(tracer *t, const class_node *n, ir_ref record, ir_ref in
     return sum;
 }
 
-/* Loops k from 0 to count with two f32 that start from given values; the body stands between the calls. */
+/* A loop of k from 0 to count that carries two f32 from given values on. The body stands between
+ * running_begin and running_end. */
 typedef struct running {
     ir_ref k, sum, other, loop;
 } running;
@@ -43,7 +46,8 @@ static void running_end(tracer *t, const running *r, ir_ref sum, ir_ref other)
     ir_endloop(t->f, r->loop, next, 3);
 }
 
-/* Sum and least luminance of a row of texels, to the row's first two weights for now. */
+/* Stores the sum and the least luminance of a row of texels, for now in the place of the first two weights
+ * of the row. */
 static void step_luminance(tracer *t, const class_node *n, ir_ref record, const envmap *m, ir_ref row)
 {
     ir_func *f = t->f;
@@ -54,6 +58,8 @@ static void step_luminance(tracer *t, const class_node *n, ir_ref record, const 
     set_value(t, at, r.sum), set_value(t, t_offset(t, at, 1), r.other);
 }
 
+/* Finds the mean luminance of all texels. From it follow the luminance to take off and the luminance to
+ * add. */
 static void step_mean(tracer *t, const class_node *n, const envmap *m)
 {
     ir_func *f = t->f;
@@ -71,7 +77,7 @@ static void step_mean(tracer *t, const class_node *n, const envmap *m)
               n->requested >> PLAN_DATA_SLOT & 1 || envmap_turns(n) ? share : zero);
 }
 
-/* A strip of texels. */
+/* Stores the weights of a strip of texels. */
 static void step_weights(tracer *t, const class_node *n, ir_ref record, const envmap *m, ir_ref lane)
 {
     ir_func *f = t->f;
@@ -89,6 +95,7 @@ static void step_weights(tracer *t, const class_node *n, ir_ref record, const en
     running_end(t, &r, r.sum, r.other);
 }
 
+/* Writes the cumulative sums over the cells of a row. A cell counts as the mean weight of its four texels. */
 static void step_cells(tracer *t, const envmap *m, ir_ref row)
 {
     ir_func *f = t->f;
@@ -102,6 +109,7 @@ static void step_cells(tracer *t, const envmap *m, ir_ref row)
     running_end(t, &r, sum, r.other);
 }
 
+/* Writes the cumulative sums over the rows of cells, and the sum of all. */
 static void step_rows(tracer *t, const envmap *m)
 {
     ir_func *f = t->f;
@@ -112,7 +120,7 @@ static void step_rows(tracer *t, const envmap *m)
     set_value(t, m->table, r.sum);
 }
 
-/* The last lane makes the rows' guide, the others those of the cells of a row. */
+/* The last lane makes the guide of the rows. Each other lane makes the guide of the cells of one row. */
 static void step_guide(tracer *t, const envmap *m, ir_ref lane)
 {
     ir_func *f = t->f;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A point that radiates equally in all directions: intensity / distance^2. A delta light: sampled only. Its
- * position is a parameter, whether it was given as `position` or as the translation of `to_world`. */
+ * A point that radiates equally in all directions: intensity / distance^2. It is a delta light, so light
+ * can only be sampled from it. Its position is a differentiable parameter, whether it was given as
+ * `position` or as the translation of `to_world`. Shadows that move with it are left out of the gradient. */
 #include "render/emitter/pose.h"
 
 enum { PARAM_POSITION };

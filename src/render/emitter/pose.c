@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Where a light stands and where it points, as a parameter: its `to_world`, 16 numbers, row-major. The
- * inverse, which takes world directions to the light's own, is derived (plan.h), so both carry derivatives
- * (docs/theory/moving_geometry.md: a point light's direction, distance and cosine follow it). */
+ * The place of a light and the direction in which it points, as a parameter: its `to_world`, 16 numbers,
+ * row-major. The inverse takes directions of the world to the light's own space. It is a derived value
+ * (plan.h), so both matrices carry derivatives (docs/theory/moving_geometry.md: the direction, distance and
+ * cosine of a point light follow it). Shadows that move with the light are left out of the gradient. */
 #include "render/emitter/pose.h"
 
 static ir_ref entry(tracer *t, const class_node *n, ir_ref record, uint32_t slot, uint32_t row,

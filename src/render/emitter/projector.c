@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * An image thrown from a point along local +z, as a slide projector does, by a perspective sensor's
- * conventions (+x to the image's left, +y up). A delta light: sampled only. With (x, y, z) the reference
- * point in the projector's space and d the direction to it,
+ * An image that is thrown from a point along local +z, as a slide projector does. The image is oriented as
+ * that of a perspective sensor (+x to the image's left, +y up). It is a delta light, so light can only be
+ * sampled from it. Let (x, y, z) be the reference point in the projector's space and d the direction to it.
+ * Then
  *
- *     value = pi * scale * irradiance(1/2 - x c / z, 1/2 - y c a / z) / (z^2 n.d) within the image, else 0
- *     (Mitsuba)
+ *     value = pi * scale * irradiance(1/2 - x c / z, 1/2 - y c a / z) / (z^2 n.d)
  *
- * c = 1 / (2 tan(half the horizontal field of view)), a the image's aspect, n the image of the z axis: a
- * screen at z = 1 that faces the projector receives pi times the image. A sample's uv is (x, y) / z, so that
- * z^2 n.d = distance^2 n.q / |q|^3 with q = to_world (uv, 1). */
+ * within the image, and 0 elsewhere (Mitsuba). Here c = 1 / (2 tan(half the horizontal field of view)), a
+ * is the aspect of the image, and n is the image of the z axis. So a screen at z = 1 that faces the
+ * projector receives pi times the image. The uv of a sample is (x, y) / z, so z^2 n.d = distance^2 n.q /
+ * |q|^3 with q = to_world (uv, 1).
+ *
+ * The test whether a point lies within the image is detached: the border of the image, which moves with the
+ * field of view and with to_world, is left out of the gradient. */
 #include "render/emitter/pose.h"
 
 enum { PARAM_IRRADIANCE, PARAM_SCALE, PARAM_FOV, PARAM_TO_WORLD };
@@ -27,7 +31,7 @@ static void projector_update(tracer *t, const class_node *n, ir_ref record, ir_r
     pose_inverse(t, n, record, PARAM_TO_WORLD, derived + DERIVED_INVERSE);
 }
 
-/* On the image, from (x, y) / z. */
+/* The place on the image for uv = (x, y) / z. */
 static vec2 image_at(tracer *t, const class_node *n, ir_ref record, vec2 uv)
 {
     ir_func *f = t->f;
@@ -55,8 +59,8 @@ static emitter_sample projector_sample(tracer *t, const class_node *n, ir_ref re
     return s;
 }
 
-/* Uniform on the image, which fills 1 / (X Y) of the plane z = 1 of its space; of that, dA is the solid angle
- * |det| dA / r^3 in the world. */
+/* A ray from a point that is uniform on the image. The image fills 1 / (X Y) of the plane z = 1 of the
+ * projector's space, and an area dA of it there has the solid angle |det| dA / r^3 in the world. */
 static emitter_ray projector_ray(tracer *t, const class_node *n, ir_ref record, const ir_ref u[4])
 {
     ir_func *f = t->f;
@@ -88,7 +92,8 @@ static color projector_radiance(tracer *t, const class_node *n, ir_ref record, v
     return color_scale(t, plan_texture(t, n, record, "irradiance", image_at(t, n, record, uv)), by);
 }
 
-/* What a screen at z = 1 receives; its size is one over that of a unit of it on the image. */
+/* The power that a screen at z = 1 receives. Its size is 1 / (X Y), where a unit of it covers X Y of the
+ * image. */
 static ir_ref projector_power(tracer *t, const class_node *n, ir_ref record)
 {
     ir_func *f = t->f;

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A point that radiates into a cone around local +z: intensity * texture(uv) * falloff(theta) / distance^2,
- * with theta the angle to the axis and (Mitsuba)
+ * A point that radiates into a cone around local +z: intensity * texture(uv) * falloff(theta) / distance^2.
+ * theta is the angle to the axis, and (Mitsuba)
  *
  *     falloff = 1 inside beam_width, 0 outside cutoff_angle, in between linear in the angle;
  *     uv = 1/2 + (x, y) / (2 z tan(cutoff_angle))  of the local direction.
  *
- * A delta light: sampled only. The sample's uv is (theta, 0), with a texture (x, y) / z. The angles are
- * parameters in degrees; derived from them are the angles in radians, the slope and the cotangent. That the
- * falloff's kinks move contributes no gradient, because it is continuous. With beam_width >= cutoff_angle it
- * is a step at the cutoff, and its angles have no gradient. */
+ * It is a delta light, so light can only be sampled from it. The uv of a sample is (theta, 0), and with a
+ * texture it is (x, y) / z. The angles are parameters in degrees. Four values are derived from them: both
+ * angles in radians, the slope and the cotangent. The kinks of the falloff move with the angles. This
+ * contributes no gradient, because the falloff is continuous. With beam_width >= cutoff_angle the falloff
+ * is a step at the cutoff, and the angles have no gradient. */
 #include "render/emitter/pose.h"
 
 enum {
@@ -40,7 +41,8 @@ static ir_ref derived_value(tracer *t, const class_node *n, ir_ref record, uint3
     return plan_derived(t, n, record, t_u32(t, k));
 }
 
-/* Of a vector (x, y, z); without derivative on the axis, where it has none. */
+/* The angle of a vector (x, y, z) to the axis. On the axis the angle has no derivative, and this function
+ * gives none. */
 static ir_ref angle_to_axis(tracer *t, ir_ref x, ir_ref y, ir_ref z)
 {
     return ir_atan2(t->f, ir_sqrt(t->f, ir_max(t->f, t_mad(t, x, x, t_sqr(t, y)), t_f32(t, 1e-20f))), z);
@@ -63,7 +65,7 @@ static emitter_sample spot_sample(tracer *t, const class_node *n, ir_ref record,
     return s;
 }
 
-/* Uniform in the cone; `to_world` keeps angles. */
+/* A ray that is uniform in the cone. `to_world` keeps angles. */
 static emitter_ray spot_ray(tracer *t, const class_node *n, ir_ref record, const ir_ref u[4])
 {
     ir_func *f = t->f;
@@ -102,7 +104,7 @@ static color spot_radiance(tracer *t, const class_node *n, ir_ref record, vec2 u
     return color_scale(t, r, ir_div(f, falloff, t_sqr(t, distance)));
 }
 
-/* As if full up to the middle between both angles, and dark from there on. */
+/* The power of a light that is full up to the middle between both angles and dark from there on. */
 static ir_ref spot_power(tracer *t, const class_node *n, ir_ref record)
 {
     ir_func *f = t->f;

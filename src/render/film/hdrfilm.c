@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The film: size, window, and the formats in which its image goes to a file. Images are linear RGB everywhere
- * else; luminance and XYZ are made on the way out, alpha is a channel of the first hit
+ * The film: its size, its window, and the formats in which its image goes to a file. Everywhere else images
+ * are linear RGB. Luminance and XYZ are made on the way out. Alpha is a channel of the first hit
  * (integrator/kernels/channels.c). Integers are values of [0, 1] times 2^32 - 1, as in Mitsuba. */
 #include "render/classes.h"
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Reconstruction filters by importance sampling (docs/theory/film.md; Ernst, Stamminger and Greiner 2006): a
- * sample belongs to one pixel and its position is drawn from the filter around the pixel's centre, so its
- * weight is 1 and an image is a sum in fixed order. All filters are products of two of one dimension. Where
- * such a filter is negative, positions are drawn from its magnitude, and the weight has its sign. */
+ * Reconstruction filters by importance sampling (docs/theory/film.md; Ernst, Stamminger and Greiner 2006).
+ * A sample belongs to one pixel, and its position is drawn from the filter around the centre of the pixel.
+ * So its weight is 1, and an image is a sum in fixed order. All filters are products of two filters of one
+ * dimension. Where such a filter is negative, positions are drawn from its magnitude, and the weight has
+ * its sign. Filters have no differentiable parameters. */
 #include "render/classes.h"
 
 static vec2 box_sample(tracer *t, ir_ref record, ir_ref u1, ir_ref u2, ir_ref *weight)
@@ -17,7 +18,7 @@ const filter_class filter_box = {
     .sample = box_sample,
 };
 
-/* Words of one side of the border. */
+/* Loads the two words of one side of the border of the image. */
 static void load_edge(tracer *t, const filter_class *cls, ir_ref record, ir_ref pixels, uint32_t side,
                       ir_ref out[2])
 {
@@ -35,13 +36,13 @@ ir_ref filter_within(tracer *t, const filter_class *cls, ir_ref record, window_a
     load_edge(t, cls, record, pixel.at, 0, left);
     load_edge(t, cls, record, ir_sub(f, ir_sub(f, pixel.size, t_u32(t, 1)), pixel.at), 1, right);
     ir_ref rest = ir_sub(f, one, ir_add(f, left[0], right[0]));
-    if (cls->weighted) /* else numbers are mass */
+    if (cls->weighted) /* for other filters shares of numbers are shares of mass */
         *weight = ir_mul(f, *weight, ir_div(f, rest, ir_sub(f, one, ir_add(f, left[1], right[1]))));
     return ir_min(f, t_mad(t, u, rest, left[0]), t_f32(t, 0x1.fffffep-1f));
 }
 
-/* The positive half of max(0, 1 - |x| / r) and its mirror image, each from half of the numbers, by the exact
- * inverse of the quadratic cumulative distribution. */
+/* The tent is max(0, 1 - |x| / r). Half of the numbers go to its positive half, and the others to the
+ * mirror image. Each half is sampled by the exact inverse of its quadratic cumulative distribution. */
 static void tent_extra(const plan *p, const scene_object *o, uint32_t *words)
 {
     (void)p;

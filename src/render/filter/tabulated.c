@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Filters that are sampled by a table: the inverse cumulative distribution of the filter's magnitude, at
- * equal steps of probability, interpolated linearly. The table's cells are so narrow that the error of the
- * drawn density is below 1e-3 of its maximum, in the tails.
+ * Filters that are sampled by a table. The table is the inverse cumulative distribution of the magnitude of
+ * the filter, at equal steps of probability, interpolated linearly. Its cells are so narrow that the error
+ * of the drawn density is below 1e-3 of the maximum of the density, in the tails.
  *
- * A filter that changes its sign has cells on one side of a zero only: between two zeros lie n cells of equal
- * mass m / n, each drawn with the probability 1 / CELLS, so that a sample there has the weight (m / n) CELLS
- * / (mass of the filter), m with its sign. The mean weight is 1, exactly. Record: CELLS + 1 positions, then,
- * of a filter that changes its sign, CELLS weights; last 1 over the radius and, for splats, VALUES + 1 values
- * of the filter from its middle to its end; and the words of filter_within, found in the table of
- * positions. */
+ * A cell of a filter that changes its sign lies on one side of a zero only. Between two zeros lie n cells
+ * of equal mass m / n. Each is drawn with the probability 1 / CELLS, so a sample there has the weight (m /
+ * n) CELLS / (mass of the filter), where m has its sign. The mean weight is exactly 1.
+ *
+ * A record holds CELLS + 1 positions and, for a filter that changes its sign, CELLS weights. Then follows 1
+ * over the radius. Splats need VALUES + 1 values of the filter from its middle to its end, which come next.
+ * Last are the words of filter_within, which are found in the table of positions. */
 #include "render/classes.h"
 
 enum {
@@ -22,7 +23,7 @@ enum {
 
 static const double pi = 3.14159265358979323846;
 
-/* One dimension of a filter; not normalised. */
+/* One dimension of a filter. It is not normalised. */
 typedef struct profile {
     double (*value)(const struct profile *p, double x);
     double radius, a, b;
@@ -43,8 +44,8 @@ static double mass(const profile *p, double low, double high)
     return sum;
 }
 
-/* Positions of `cells` cells of equal mass between low and high, where the filter keeps its sign; the last
- * border is the caller's. */
+/* Writes the positions of `cells` cells of equal mass between low and high, where the filter keeps its
+ * sign. The caller writes the last border. */
 static void place_cells(const profile *p, double low, double high, int cells, uint32_t *words)
 {
     double total = mass(p, low, high), sum = 0;
@@ -62,8 +63,8 @@ static void place_cells(const profile *p, double low, double high, int cells, ui
         words[cell++] = float_word((float)high);
 }
 
-/* Cells of each stretch between zeros: CELLS in all, and enough of each that faint outer lobes keep their
- * shape. */
+/* Shares the cells out to the stretches between zeros: CELLS in all, and enough for each stretch that faint
+ * outer lobes keep their shape. */
 static void share_cells(const double *masses, uint32_t count, int *cells)
 {
     double total = 0;
@@ -110,7 +111,7 @@ static double word_real(uint32_t word)
     return (double)v;
 }
 
-/* Shares of numbers and of mass below position x. */
+/* The shares of the random numbers and of the mass that fall below position x. */
 static void share_below(const uint32_t *table, bool weighted, double x, double *numbers, double *mass_share)
 {
     *numbers = *mass_share = 0;
@@ -168,7 +169,7 @@ static vec2 signed_sample(tracer *t, ir_ref record, ir_ref u1, ir_ref u2, ir_ref
     return (vec2){x, y};
 }
 
-/* words: of the record before the values. */
+/* words: how many words of the record stand before the values. */
 static ir_ref value_at(tracer *t, ir_ref record, uint32_t words, ir_ref distance)
 {
     ir_func *f = t->f;
@@ -236,7 +237,7 @@ static double mitchell_value(const profile *p, double x)
     return 0;
 }
 
-/* All changes of sign: between the points of a fine grid, by bisection. */
+/* Finds all changes of sign between the points of a fine grid, by bisection. */
 static void find_zeros(profile *p)
 {
     enum { GRID = 4096 };
@@ -265,7 +266,7 @@ static void cubic_table(double b, double c, uint32_t *words)
     profile p = {.value = mitchell_value, .radius = 2, .a = b, .b = c};
     find_zeros(&p);
     tabulate(&p, words);
-    for (int i = 0; p.zero_count == 0 && i < CELLS; i++) /* nowhere negative */
+    for (int i = 0; p.zero_count == 0 && i < CELLS; i++) /* the filter is nowhere negative */
         words[CELLS + 1 + i] = float_word(1);
     tabulate_values(&p, words + 2 * CELLS + 1);
     tabulate_edges(words, true, words + 2 * CELLS + 1 + VALUE_WORDS);

@@ -1,24 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Which estimator of the gradient of a grid of extinctions --volume-gradient auto takes.
+ * The choice of the estimator for the gradient of a grid of extinctions, where --volume-gradient is auto.
  *
- * Replay learns of a voxel where paths collide in it: a tentative collision there is real with probability
- * extinction over bound, but at least LEAST_REAL_CHANCE (integrator/media/tracking.c), and what it brings is
- * divided by that. So its variance goes by the number of tentative collisions that a real one takes, and
- * voxels that are empty beside dense ones, which take the most, are the noise of the whole gradient. Detours
- * (integrator/media/differential_ratio_tracking.c) go everywhere alike, but cost another path. So they are
- * worth it where that number, on average over the voxels, is large; how thick the medium is matters less. By
- * measurement (docs/decisions/volume-gradient-estimator.md). */
+ * Replay learns of a voxel where paths collide in it. A tentative collision there is real with probability
+ * extinction over bound, but at least LEAST_REAL_CHANCE (integrator/media/tracking.c), and the contribution
+ * is divided by this probability. So the variance of replay grows with the number of tentative collisions
+ * that a real one takes. Empty voxels beside dense ones take the most, and they are the noise of the whole
+ * gradient.
+ *
+ * Detours (integrator/media/differential_ratio_tracking.c) go everywhere alike, but they cost another path.
+ * So they are worth it where that number, on average over the voxels, is large. How thick the medium is
+ * matters less. The limit comes from measurements (docs/decisions/volume-gradient-estimator.md). */
 #include "render/classes.h"
 
 static const double tries_worth_a_detour = 5;
 
-enum { REACH = 2 /* voxels beyond a cell that count for its bound (volume/gridvolume.c) */ };
+enum { REACH = 2 /* so many voxels beyond a cell count for its bound (volume/gridvolume.c) */ };
 
-/* Voxels along the three sides, [first, end). */
+/* A block of voxels: along each of the three sides those in [first, end). */
 typedef struct block {
     uint32_t first[3], end[3];
 } block;
 
+/* The voxels of a cell, and `reach` more on every side. */
 static block block_of(const extinction_grid *g, const uint32_t cell[3], uint32_t reach)
 {
     block b;
@@ -47,7 +50,7 @@ static double largest_in(const extinction_grid *g, block b)
     return most;
 }
 
-/* Over the voxels of the block, the sum of tentative collisions for a real one. */
+/* The sum over the voxels of the block of the number of tentative collisions that a real one takes. */
 static double tries_in(const extinction_grid *g, block b, double bound)
 {
     double sum = 0;
@@ -75,7 +78,8 @@ double extinction_tries(const extinction_grid *g)
     return sum / ((double)g->size[0] * g->size[1] * g->size[2]);
 }
 
-/* Tries in the grid of a medium whose voxels' gradient is wanted; 0 of others. */
+/* The result of extinction_tries for the grid of a medium. It is 0 if the gradient of the voxels is not
+ * wanted. */
 static double tries_of(const plan *p, const scene_object *medium)
 {
     const scene_object *volume = scene_get(medium, "sigma_t")->object;

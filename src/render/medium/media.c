@@ -1,28 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Participating media. At a point of the world, per channel:
+ * Participating media. A medium has these quantities at a point of the world, per channel:
  *
  *     extinction sigma_t = scale * sigma_t,   scattering sigma_s = albedo * sigma_t,   emission.
  *
- * A homogeneous medium has the same extinction everywhere, so transmittance is an exponential. In a
- * heterogeneous one it varies; it exists within the box (along the world's axes) around the unit cube of the
- * volume `sigma_t`, as in Mitsuba, and is differentiated with a majorant, a number that no channel's
- * extinction exceeds.
+ * A homogeneous medium has the same extinction everywhere, so transmittance is an exponential. The
+ * extinction of a heterogeneous medium varies. Such a medium exists within the box (along the axes of the
+ * world) around the unit cube of the volume `sigma_t`, as in Mitsuba. It is tracked with a majorant, a
+ * number that the extinction of no channel exceeds.
  *
- * Volumes of many voxels have bounds of their own in each of a number of cells of the unit cube, so that what
- * is thin or empty is crossed in long steps; and bounds from below, for what is crossed without a choice
- * (integrator/media/tracking.c).
+ * Volumes of many voxels have cells, a number along each side of the unit cube, and each cell has bounds of
+ * its own. So rays cross what is thin or empty in long steps. Each cell also has a bound from below, for
+ * what is crossed without a choice (integrator/media/tracking.c).
  *
- * The majorant is a sampling table (plan.h): found anew on the device whenever values have changed, detached.
- * Where the gradient of the extinction is wanted it lies strictly above it, so that collisions that change
- * nothing have a chance everywhere, and is never 0, so that there are collisions to learn from
- * (docs/theory/support.md). */
+ * The majorant is a sampling table (plan.h). It is found anew on the device whenever values have changed,
+ * and it is detached. Where the gradient of the extinction is wanted, the majorant lies strictly above the
+ * extinction, so null collisions have a chance everywhere. There it is never 0, so that there are
+ * collisions to learn from (docs/theory/support.md). */
 #include "render/classes.h"
 
-enum {
-    TABLE_MAJORANT,
-    TABLE_PARTS,
-    TABLE_CELLS = TABLE_PARTS + LARGEST_LANES
-}; /* bounds of cells: x fastest; then bounds from below */
+/* Words of the table. TABLE_CELLS: the bounds of the cells, x fastest, and after them the bounds from
+ * below. */
+enum { TABLE_MAJORANT, TABLE_PARTS, TABLE_CELLS = TABLE_PARTS + LARGEST_LANES };
 enum { STEP_PARTS, STEP_MAJORANT, STEP_CELLS, STEP_COUNT };
 enum { PARAM_ALBEDO, PARAM_SIGMA_T };
 
@@ -48,7 +46,7 @@ bool medium_wants_extinction(const class_node *n)
     return plan_wants(n, "sigma_t") || plan_wants(n, "scale");
 }
 
-/* The class of the volume `sigma_t`, and its record within the medium's. */
+/* Returns the class of the volume `sigma_t`. *at is its record within the record of the medium. */
 static const class_node *extinction_volume(tracer *t, const class_node *n, ir_ref record, ir_ref *at)
 {
     *at = t_offset(t, record, n->field[PARAM_SIGMA_T]);
@@ -63,6 +61,7 @@ bool medium_grey(const class_node *n)
 
 /* ---- the box ---- */
 
+/* The box around the unit cube of the volume `sigma_t`, along the axes of the world. */
 static void find_box(const scene_object *medium, double low[3], double high[3])
 {
     const double *m = scene_get(scene_get(medium, "sigma_t")->object, "to_world")->matrix;
@@ -99,7 +98,7 @@ vec3 medium_high(tracer *t, const class_node *n, ir_ref record)
 
 /* ---- the majorant ---- */
 
-/* Cells along each side. */
+/* The variant is the number of cells along each side. */
 static uint32_t medium_variant(const render_scene *s, const scene_object *o)
 {
     const scene_object *sigma_t = scene_get(o, "sigma_t")->object;
@@ -120,7 +119,7 @@ static uint32_t majorant_lanes(const render_scene *s, const scene_object *o, uin
     return step == STEP_PARTS ? LARGEST_LANES : step == STEP_CELLS && all ? all : 1;
 }
 
-/* A bound for tracking from the largest value of the volume. */
+/* The bound for tracking that follows from `most`, the largest value of the volume. */
 static ir_ref bound_from(tracer *t, const class_node *n, ir_ref record, ir_ref most)
 {
     ir_func *f = t->f;
@@ -132,6 +131,8 @@ static ir_ref bound_from(tracer *t, const class_node *n, ir_ref record, ir_ref m
                   t_ratio(t, t_f32(t, MAJORANT_LEAST_OPTICAL), diagonal));
 }
 
+/* One step of the table, in one of its lanes: find the largest value of a share of the volume, then the
+ * majorant, then the bounds of a cell from above and from below. */
 static void majorant_step(tracer *t, const class_node *n, ir_ref record, uint32_t step, ir_ref lane)
 {
     ir_func *f = t->f;
@@ -168,8 +169,8 @@ volume_ray medium_into(tracer *t, const class_node *n, ir_ref record, vec3 o, ve
     return volume_of(volume)->into(t, volume, at, o, d);
 }
 
-/* The cell is that of a place a little ahead, so that a ray on a border is in the cell that it enters; bounds
- * reach a little beyond their cells. */
+/* The cell is that of a place a little ahead on the ray. So a ray on a border is in the cell that it
+ * enters. The bounds hold a little beyond their cells. */
 cell_bounds medium_cell(tracer *t, const class_node *n, ir_ref record, const volume_ray *in_cube,
                         ir_ref distance)
 {

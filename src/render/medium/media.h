@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Media: extinction, albedo, majorants. */
+ * Participating media, as other folders see them: extinction, albedo, emission, and the bounds of the
+ * extinction. */
 #ifndef BL_RENDER_MEDIA_H
 #define BL_RENDER_MEDIA_H
 
 #include "render/plugin_kinds.h"
 
-/* Words of a medium, in the list at HEADER_MEDIA: class, record, those of its phase function, and whether
- * lights are sampled in it. Shapes and the sensor refer to it by the place of these words in the scene
- * buffer; 0 is vacuum. */
+/* Words of a medium, in the list at HEADER_MEDIA: its class and record, class and record of its phase
+ * function, and whether lights are sampled in it. Shapes and the sensor refer to a medium by the place of
+ * these words in the scene buffer. The place 0 stands for vacuum. */
 enum medium_word {
     MEDIUM_CLASS,
     MEDIUM_RECORD,
@@ -17,49 +18,51 @@ enum medium_word {
     MEDIUM_WORDS
 };
 
-/* What gradient passes of the extinction ask of tracking (docs/theory/support.md). */
-#define MAJORANT_MARGIN 1.25f /* of the majorant over the largest extinction */
+/* What gradient passes of the extinction require of tracking (docs/theory/support.md). */
+#define MAJORANT_MARGIN 1.25f /* the majorant is at least this many times the largest extinction */
 #define MAJORANT_LEAST_OPTICAL                                                                               \
-    0.25f /* the majorant's optical thickness along the box's diagonal, at least                             \
-           */
+    0.25f /* least optical thickness of the majorant along the diagonal of the box */
 #define LEAST_REAL_CHANCE                                                                                    \
-    0.05f /* of a tentative collision to be real, but where DRT paths find what is 0                         \
-           */
+    0.05f /* least probability of a tentative collision to be real; not where DRT paths find what is 0 */
 
-/* Both media, at a point p of the world. May run differentiated. */
+/* For both kinds of media, at a point p of the world. These functions may run differentiated. */
 color medium_extinction(tracer *t, const class_node *n, ir_ref record, vec3 p);
-bool medium_emits(const class_node *n); /* it has an emission */
+bool medium_emits(const class_node *n); /* whether an emission is given */
 color medium_emission(tracer *t, const class_node *n, ir_ref record, vec3 p);
 color medium_albedo(tracer *t, const class_node *n, ir_ref record, vec3 p);
-bool medium_grey(const class_node *n); /* extinction is the same in all channels, as one reference */
-bool medium_wants_extinction(const class_node *n); /* its gradient is wanted */
-/* Heterogeneous ones: the bound of the extinction, and the box outside of which there is none. */
+bool medium_grey(const class_node *n); /* whether the three channels of the extinction are one reference */
+bool medium_wants_extinction(const class_node *n); /* whether the gradient of the extinction is wanted */
+/* Only for heterogeneous media: the bound of the extinction. Outside of the box from medium_low to
+ * medium_high the extinction is 0. */
 ir_ref medium_majorant(tracer *t, const class_node *n, ir_ref record);
 /* How many cells with bounds of their own the volume has along each side; 0: none. */
 uint32_t medium_cells(const tracer *t, const class_node *n);
+/* Maps a ray to coordinates of the unit cube of the volume. Only for volumes with cells. */
 volume_ray medium_into(tracer *t, const class_node *n, ir_ref record, vec3 o, vec3 d);
-/* What bounds the extinction in one cell, from above and from below, and the distance at which a ray leaves
- * the cell (1e30: never). */
+/* The bounds of the extinction in one cell, from above and from below, and the distance at which a ray
+ * leaves the cell (1e30: never). */
 typedef struct cell_bounds {
     ir_ref majorant, minorant, leaves;
 } cell_bounds;
-/* Of the cell that the ray is in at `distance`. */
+/* The bounds of the cell that the ray is in at `distance`. */
 cell_bounds medium_cell(tracer *t, const class_node *n, ir_ref record, const volume_ray *ray,
                         ir_ref distance);
 vec3 medium_low(tracer *t, const class_node *n, ir_ref record);
 vec3 medium_high(tracer *t, const class_node *n, ir_ref record);
-double medium_diagonal(const scene_object *medium); /* length of the box's */
+double medium_diagonal(const scene_object *medium); /* the length of the diagonal of the box */
 
 /* ---- estimator.c: how the gradient of a grid of extinctions is found ---- */
 
 typedef struct extinction_grid {
-    const float *values; /* [z, y, x, channel] */
-    uint32_t size[3], channels,
-        cells;        /* x, y, z; cells with bounds of their own along each side, 1: a bound for all */
-    double thickness; /* optical, of density 1 along the box's diagonal */
+    const float *values; /* in the order [z, y, x, channel] */
+    /* size is along x, y, z. cells: how many cells with bounds of their own there are along each side; 1 is
+     * one bound for all. */
+    uint32_t size[3], channels, cells;
+    double thickness; /* the optical thickness of density 1 along the diagonal of the box */
 } extinction_grid;
 
-/* How many tentative collisions a real one takes in gradient passes, mean over the voxels: 1.25 to 20. */
+/* How many tentative collisions it takes in gradient passes to have a real one, on average over the voxels.
+ * It lies between 1.25 and 20. */
 double extinction_tries(const extinction_grid *g);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A mixture of two phase functions: the second with the share `weight`, which may vary in space, the first
- * with the rest. One of them is sampled, by the weight (plan_probability); a direction has the mixture's
- * density and value. */
+ * A mixture of two phase functions. The second has the share `weight`, which may vary in space, and the
+ * first has the rest. One of the two is sampled, by the weight (plan_probability). A direction has the
+ * density and the value of the mixture. */
 #include "render/classes.h"
 
-/* Shares of the two from that of the second. */
+/* The shares of both, given the share of the second. */
 static void shares(tracer *t, ir_ref second, ir_ref out[2])
 {
     out[0] = ir_sub(t->f, t_f32(t, 1), second), out[1] = second;

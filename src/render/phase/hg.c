@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Henyey and Greenstein 1941: with c the cosine between the direction in which light travelled and the one
- * into which it is scattered,
+ * The phase function of Henyey and Greenstein 1941. c is the cosine between the direction in which light
+ * travelled and the direction into which it is scattered, and g in (-1, 1) is the mean cosine:
  *
- *     f(c) = (1 - g^2) / (4 pi (1 + g^2 - 2 g c)^(3/2)),      g in (-1, 1) the mean cosine.
+ *     f(c) = (1 - g^2) / (4 pi (1 + g^2 - 2 g c)^(3/2)).
  *
- * Sampled exactly by inverting its distribution; near g = 0 uniformly to first order, where the inverse would
- * divide by g. */
+ * It is sampled exactly, by inverting its distribution. The inverse would divide by g, so near g = 0 the
+ * sample is the uniform one, corrected to first order in g. */
 #include "render/classes.h"
 
 static const float inverse_sphere = 0.0795774715459476678844f; /* 1 / (4 pi) */
@@ -15,8 +15,8 @@ static ir_ref hg_value(tracer *t, const class_node *n, ir_ref record, vec3 wi, v
     (void)p;
     ir_func *f = t->f;
     ir_ref g = plan_number(t, n, record, "g"), one = t_f32(t, 1), g2 = t_sqr(t, g), two = t_f32(t, 2);
-    ir_ref base =
-        t_mad(t, ir_mul(f, two, g), v3_dot(t, wi, wo), ir_add(f, one, g2)); /* wi points back: c = -wi.wo */
+    /* wi points back, so c = -wi.wo. */
+    ir_ref base = t_mad(t, ir_mul(f, two, g), v3_dot(t, wi, wo), ir_add(f, one, g2));
     base = ir_max(f, base, t_f32(t, 1e-12f));
     return ir_mul(f, t_f32(t, inverse_sphere),
                   ir_div(f, ir_sub(f, one, g2), ir_mul(f, base, ir_sqrt(f, base))));

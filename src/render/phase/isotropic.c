@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The same into every direction. */
+ * The isotropic phase function: the same value, 1 / (4 pi), for every direction. It has no parameters. */
 #include "render/classes.h"
 
 static const float inverse_sphere = 0.0795774715459476678844f; /* 1 / (4 pi) */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Scattering by particles much smaller than the wavelength: f(c) = 3 (1 + c^2) / (16 pi). Sampled exactly: c
- * solves a cubic equation (Frisvad 2011, "Importance sampling the Rayleigh phase function"): with z = 2 (2 u
- * - 1), c = A - 1/A, A^3 = z + sqrt(z^2 + 1). */
+ * Scattering by particles much smaller than the wavelength (Rayleigh): f(c) = 3 (1 + c^2) / (16 pi), with c
+ * the cosine between both directions. It is sampled exactly: c solves a cubic equation (Frisvad 2011,
+ * "Importance sampling the Rayleigh phase function"). With z = 2 (2 u - 1) the solution is c = A - 1/A,
+ * where A^3 = z + sqrt(z^2 + 1). It has no parameters. */
 #include "render/classes.h"
 
 static const float factor = 0.05968310365946075091f; /* 3 / (16 pi) */
@@ -17,7 +18,7 @@ static vec3 rayleigh_sample(tracer *t, const class_node *n, ir_ref record, vec3 
     (void)n, (void)record, (void)p;
     ir_func *f = t->f;
     ir_ref one = t_f32(t, 1), z = ir_sub(f, ir_mul(f, t_f32(t, 4), u[1]), t_f32(t, 2));
-    /* of |z|, since z + sqrt(z^2 + 1) would cancel; c is odd in z */
+    /* c is odd in z. It is found for |z|, because for z < 0 the sum z + sqrt(z^2 + 1) would cancel. */
     ir_ref size = ir_abs(f, z),
            a = ir_pow(f, ir_add(f, size, ir_sqrt(f, t_mad(t, size, size, one))), t_f32(t, 1.0f / 3));
     ir_ref c = ir_min(f, ir_sub(f, a, ir_div(f, one, a)), one);

@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Microflakes: mirrors that float in the medium, their normals distributed as on an ellipsoid (Heitz, Dupuy,
- * Crassin, Dachsbacher, The SGGX Microflake Distribution, 2015). S is its symmetric positive matrix in the
- * world, six channels of a grid: xx, yy, zz, xy, xz, yz. With h the half vector of wi and wo,
+ * Microflakes: mirrors that float in the medium. Their normals are distributed as on an ellipsoid (Heitz,
+ * Dupuy, Crassin, Dachsbacher, The SGGX Microflake Distribution, 2015). S is the symmetric positive matrix
+ * of the ellipsoid in the world. It is a grid of six channels: xx, yy, zz, xy, xz, yz. With h the half
+ * vector of wi and wo,
  *
  *     area(w) = sqrt(w' S w)                 seen from w (equation 10)
  *     D(h) = 1 / (pi sqrt|S| (h' S^-1 h)^2)  of normals
- *     f = D(h) / (4 area(wi)),
+ *     f = D(h) / (4 area(wi)).
  *
- * which is sampled exactly, by the visible normals. The extinction of a medium of flakes is proportional to
- * the area that they show in the direction of travel (`area`, `most_area`). |S| S^-1 is the matrix of
- * cofactors, so nothing is divided by a determinant of 0. */
+ * f is sampled exactly, by the visible normals. The extinction of a medium of flakes is proportional to the
+ * area that they show in the direction of travel (`area`, `most_area`). The bound of the area is a sampling
+ * table, so it is detached. |S| S^-1 is the matrix of cofactors, so nothing is divided by a determinant of
+ * 0. */
 #include "render/classes.h"
 
 enum { SGGX_S };
 enum { TABLE_AREA, TABLE_PARTS, TABLE_WORDS = TABLE_PARTS + LARGEST_LANES };
 enum { STEP_PARTS, STEP_AREA, STEP_COUNT };
 static const float inverse_pi = 0.318309886183790671538f, two_pi = 6.28318530717958647692f;
-static const float margin = 1.25f; /* of the bound of areas, where S is differentiated */
+static const float margin = 1.25f; /* where S is differentiated, the bound of areas is multiplied by this */
 
 typedef struct flakes {
     ir_ref xx, yy, zz, xy, xz, yz;
@@ -31,7 +33,7 @@ static flakes flakes_at(tracer *t, const class_node *n, ir_ref record, vec3 p)
     return (flakes){m[0], m[1], m[2], m[3], m[4], m[5]};
 }
 
-/* a' S b */
+/* The number a' S b. */
 static ir_ref form(tracer *t, flakes m, vec3 a, vec3 b)
 {
     vec3 row_x = v3(m.xx, m.xy, m.xz), row_y = v3(m.xy, m.yy, m.yz), row_z = v3(m.xz, m.yz, m.zz);
@@ -82,8 +84,8 @@ static ir_ref sggx_value(tracer *t, const class_node *n, ir_ref record, vec3 wi,
     return ir_div(f, normals, ir_mul(f, area(t, m, wi), t_f32(t, 4)));
 }
 
-/* A visible normal (section 5 of the paper's supplement): S in the frame of wi, whose root maps a hemisphere
- * around wi to what wi sees. */
+/* Samples a visible normal (section 5 of the paper's supplement) and mirrors wi at it. S is taken in the
+ * frame of wi. Its root maps a hemisphere around wi to the normals that wi sees. */
 static vec3 sggx_sample(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 p, const ir_ref u[3])
 {
     ir_func *f = t->f;
@@ -120,7 +122,8 @@ static uint32_t sggx_lanes(const render_scene *s, const scene_object *o, uint32_
     return step == STEP_PARTS ? LARGEST_LANES : 1;
 }
 
-/* The square of an area is at most the trace. */
+/* Makes the table: the bound of the area. The square of an area is at most the trace of S, which is at most
+ * three times the largest value. */
 static void sggx_step(tracer *t, const class_node *n, ir_ref record, uint32_t step, ir_ref lane)
 {
     ir_func *f = t->f;

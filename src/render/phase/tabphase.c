@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A phase function from a table: values at equal distances over the cosine between the direction in which
- * light travelled and the one into which it is scattered, from -1 (back) to 1 (on); linear in between, and
- * normalised. The values are parameters; that their integral is divided out is part of their gradient.
+ * A phase function from a table. The values stand at equal distances over the cosine between the direction
+ * in which light travelled and the direction into which it is scattered, from -1 (back) to 1 (on). The
+ * function is linear in between, and it is normalised. The values are parameters, and their gradient
+ * includes that their integral is divided out.
  *
- * Sampled exactly: an interval from the cumulative areas of intervals, which are a sampling table, and within
- * it the root of a quadratic. Where the gradient is wanted each value counts there as a part of the largest
- * at least, so that what is 0 is sampled, too (docs/theory/support.md). */
+ * It is sampled exactly. The cumulative areas of intervals, which are a sampling table and so detached,
+ * give an interval. The root of a quadratic gives the place within it. Where the gradient is wanted, each
+ * value counts there as at least a part of the largest one. So what is 0 is sampled, too
+ * (docs/theory/support.md). */
 #include "render/classes.h"
 
 enum { EXTRA_VALUE, EXTRA_GRADIENT, EXTRA_COUNT, EXTRA_WORDS, COUNT_MOST = 4096 };
-enum {
-    TABLE_LEAST,
-    TABLE_AREA,
-    TABLE_CUMULATIVE
-}; /* a value counts as this at least; the area below all; of interval k and those before, over it */
+/* Words of the table: the least number that a value counts as, the area below all values, and for each
+ * interval k the area of it and of those before as a share of all. */
+enum { TABLE_LEAST, TABLE_AREA, TABLE_CUMULATIVE };
 static const float least_part = 0.05f, two_pi = 6.28318530717958647692f;
 
 static const render_parameter *table_data(const render_scene *s, const scene_object *o)
@@ -61,7 +61,7 @@ static ir_ref entry_of(tracer *t, const class_node *n, ir_ref record, ir_ref ind
     return plan_load(t, n, record, n->extra_word + EXTRA_VALUE, PLAN_DATA_SLOT, index);
 }
 
-/* An entry as it counts for sampling. */
+/* The value of an entry as it counts for sampling. */
 static ir_ref sampled_entry(tracer *t, const class_node *n, ir_ref record, ir_ref index)
 {
     return ir_max(t->f, entry_of(t, n, record, index),
@@ -70,7 +70,7 @@ static ir_ref sampled_entry(tracer *t, const class_node *n, ir_ref record, ir_re
 
 typedef ir_ref (*table_entry)(tracer *t, const class_node *n, ir_ref record, ir_ref index);
 
-/* Interpolated at a cosine. */
+/* The table, interpolated at a cosine. */
 static ir_ref at_cosine(tracer *t, const class_node *n, ir_ref record, ir_ref cosine, table_entry entry)
 {
     ir_func *f = t->f;
@@ -81,7 +81,7 @@ static ir_ref at_cosine(tracer *t, const class_node *n, ir_ref record, ir_ref co
     return t_mad(t, high, part, ir_mul(f, low, ir_sub(f, t_f32(t, 1), part)));
 }
 
-/* Length of an interval of cosines. */
+/* The length of an interval of cosines. */
 static ir_ref interval(tracer *t, const class_node *n, ir_ref record)
 {
     return ir_div(t->f, t_f32(t, 2), ir_to_f32(t->f, ir_sub(t->f, count_of(t, n, record), t_u32(t, 1))));

@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Samplers: how the numbers of one block (random.c) are spread over the samples of a pixel.
  *
- * A dimension is a slot of a block, one number or two; its place is (pixel, seed, stream, block, slot), so
- * that image, gradient and every vertex have dimensions of their own and a replay finds them again. The
- * numbers of a dimension are stratified over the pixel's samples by a permutation of the sample's index that
- * the place decides (Kensler 2013, "Correlated Multi-Jittered Sampling", section 3), and differ from place to
- * place as if independent: each estimate stays unbiased.
+ * A dimension is a slot of a block, with one number or two. Its place is (pixel, seed, stream, block,
+ * slot). So the image, the gradient and every vertex have dimensions of their own, and a replay finds them
+ * again. The numbers of a dimension are stratified over the samples of the pixel by a permutation of the
+ * index of the sample, and the place decides the permutation (Kensler 2013, "Correlated Multi-Jittered
+ * Sampling", section 3). From place to place they differ as if they were independent, so each estimate
+ * stays unbiased. No parameter of a scene changes the numbers, so they are detached.
  *
- *   stratified   a stratum of the line, or a cell of a grid, each (jittered) once
- *   multijitter  cells, and at once rows and columns of N (Kensler 2013)
+ *   stratified   each stratum of the line, or each cell of a grid, holds one sample (jittered)
+ *   multijitter  the same, and each of N rows and columns holds one as well (Kensler 2013)
  *   orthogonal   Bose's orthogonal array of strength 2 over all dimensions (Jarosz et al. 2019, section 4.1),
  *                N the square of a prime
  *   ldsampler    van der Corput and the second dimension of Sobol', digits scrambled: a (0,2) sequence
- *                (Kollig and Keller 2002), N a power of 4 */
+ *                (Kollig and Keller 2002), N a power of 4
+ *
+ * N is the number of samples of a pixel. */
 #include "render/classes.h"
 
 /* ---- counts that a sampler can do ---- */
@@ -65,8 +68,8 @@ static uint32_t power_of_four_count(uint32_t n)
 
 /* ---- traced: permutations ---- */
 
-/* One round of Kensler's hash, a permutation of the numbers below mask + 1, a power of two; steps as in his
- * listing. */
+/* One round of Kensler's hash: a permutation of the numbers below mask + 1, which is a power of two. The
+ * steps are those of his listing. */
 static ir_ref mix(ir_func *f, ir_ref i, ir_ref mask, ir_ref seed)
 {
     ir_ref one = ir_u32(f, 1);
@@ -92,8 +95,8 @@ static ir_ref remainder_of(tracer *t, ir_ref a, ir_ref b)
     return ir_sub(t->f, a, ir_mul(t->f, ir_div(t->f, a, b), b));
 }
 
-/* A permutation of the numbers below count, which `seed` chooses: the hash above, walked until it falls below
- * count. */
+/* A permutation of the numbers below count, which `seed` chooses. The hash above is repeated until its
+ * result falls below count. */
 static ir_ref permute(tracer *t, ir_ref i, ir_ref count, ir_ref seed)
 {
     ir_func *f = t->f;
@@ -104,12 +107,12 @@ static ir_ref permute(tracer *t, ir_ref i, ir_ref count, ir_ref seed)
     ir_while(f, state[1]);
     ir_ref next = mix(f, state[0], mask, seed), after[2] = {next, ir_ge(f, next, count)};
     ir_endloop(f, loop, after, 2);
-    /* the turn spreads what the hash leaves in order */
+    /* a rotation by the seed spreads what the hash leaves in order */
     ir_ref turned = ir_add(f, state[0], remainder_of(t, seed, count));
     return ir_select(f, ir_ge(f, turned, count), ir_sub(f, turned, count), turned);
 }
 
-/* (cell + part) / count, below 1 */
+/* The number (cell + part) / count, kept below 1. */
 static ir_ref in_cell(tracer *t, ir_ref cell, ir_ref part, ir_ref count)
 {
     ir_func *f = t->f;
@@ -117,7 +120,7 @@ static ir_ref in_cell(tracer *t, ir_ref cell, ir_ref part, ir_ref count)
                   t_f32(t, 0x1.fffffep-1f));
 }
 
-/* Largest y with y * y <= n. */
+/* The largest y with y * y <= n. */
 static ir_ref traced_root(tracer *t, ir_ref n)
 {
     ir_func *f = t->f;
@@ -127,14 +130,14 @@ static ir_ref traced_root(tracer *t, ir_ref n)
 
 /* ---- traced: one dimension ---- */
 
-/* What a dimension's numbers are made from: words that are the same for all samples of the pixel, and jitter
- * of this sample's own. */
+/* What the numbers of a dimension are made from: words that are the same for all samples of the pixel, and
+ * the jitter of this sample alone. */
 typedef struct dimension {
     const sampler_place *at;
-    ir_ref path; /* u32: the same for all dimensions of the pixel */
-    ir_ref seed; /* u32: of this one; chooses the permutations */
+    ir_ref path; /* u32: a word that is the same for all dimensions of the pixel */
+    ir_ref seed; /* u32: the word of this dimension, which chooses the permutations */
     ir_ref jitter[2];
-    ir_ref index; /* u32: of the number in the path, counted as if all slots were single */
+    ir_ref index; /* u32: the index of the number in the path, counted as if all slots were single */
     bool jittered;
 } dimension;
 
@@ -173,8 +176,8 @@ static vec2 multijitter_2(tracer *t, const dimension *d)
                   in_cell(t, y, in_cell(t, sx, jitter(t, d, 1), columns), rows)};
 }
 
-/* Column `index` of the array for row i = a p + b: a + (index - 1) b modulo p, for the first two a and b
- * themselves. */
+/* The entry of column `index` of the array in row i = a p + b. It is a + (index - 1) b modulo p. The first
+ * two columns are a and b themselves. */
 static ir_ref bose(tracer *t, ir_ref i, ir_ref p, ir_ref index)
 {
     ir_func *f = t->f;
@@ -185,8 +188,8 @@ static ir_ref bose(tracer *t, ir_ref i, ir_ref p, ir_ref index)
     return ir_select(f, ir_eq(f, index, t_u32(t, 0)), a, ir_select(f, ir_eq(f, index, one), b, later));
 }
 
-/* The order of the rows is the same for all dimensions of a path; each dimension permutes its strata, and
- * within them those of its partner. */
+/* The order of the rows is the same for all dimensions of a path. Each dimension permutes its strata, and
+ * within them the strata of its partner. */
 static ir_ref orthogonal_1(tracer *t, const dimension *d)
 {
     ir_func *f = t->f;
@@ -217,7 +220,7 @@ static ir_ref reverse_bits(tracer *t, ir_ref v)
     return v;
 }
 
-/* The second dimension of Sobol': the digits of v times the matrix of Pascal's triangle modulo 2. */
+/* The second dimension of Sobol': the binary digits of v times the matrix of Pascal's triangle modulo 2. */
 static ir_ref sobol_bits(tracer *t, ir_ref v)
 {
     ir_func *f = t->f;
@@ -250,7 +253,7 @@ static vec2 low_discrepancy_2(tracer *t, const dimension *d)
 
 /* ---- traced: a block ---- */
 
-/* Words that are the same for all samples of the pixel. */
+/* Makes the words that are the same for all samples of the pixel. */
 static void pixel_words(tracer *t, const sampler_place *at, ir_ref block, ir_ref words[4])
 {
     static const uint32_t no_sample = 0xFFFFFFFFu;

@@ -1,32 +1,35 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Samplers: how the random numbers of one dimension are spread over a pixel's samples. */
+ * The interface of samplers: how the random numbers of one dimension are spread over the samples of a
+ * pixel. */
 #ifndef BL_RENDER_SAMPLERS_H
 #define BL_RENDER_SAMPLERS_H
 
 #include "render/class.h"
 
-/* Whose numbers: all of one sample's path have the same. */
+/* Says whose numbers are asked for. The whole path of one sample has the same place. */
 typedef struct sampler_place {
     ir_ref pixel, sample, spp, seed, stream; /* u32 */
     bool jittered;
 } sampler_place;
-/* What the four numbers of a block are: two of two dimensions; or one, two, one: u[0], (u[1], u[2]), u[3]. */
+/* The layout of the four numbers of a block: two dimensions of two numbers each; or one, two, one: u[0],
+ * (u[1], u[2]), u[3]. */
 typedef enum sampler_slots { SAMPLER_PAIRS, SAMPLER_ONE_TWO_ONE } sampler_slots;
 struct dimension;
 
 typedef struct sampler_class {
     render_class base;
-    uint32_t (*count)(uint32_t n); /* the least number of samples that it can do, n or more */
-    /* Numbers of one dimension. NULL: independent of all others. */
+    uint32_t (*count)(uint32_t n); /* the least number of samples, n or more, that it can do */
+    /* The one or two numbers of one dimension. NULL: they are independent of all others. */
     ir_ref (*one)(tracer *t, const struct dimension *d);
     vec2 (*two)(tracer *t, const struct dimension *d);
 } sampler_class;
 
-/* As random_block, with the numbers spread over the pixel's samples as the sampler does. */
+/* Makes the four numbers of a block, as random_block does, but spread over the samples of the pixel by the
+ * sampler. */
 random4 sampler_block(tracer *t, const sampler_class *sampler, const sampler_place *at, ir_ref block,
                       sampler_slots slots);
-uint32_t sampler_count(const render_scene *s,
-                       uint32_t spp); /* spp, rounded up to what the scene's sampler can do */
+/* spp, rounded up to what the sampler of the scene can do. */
+uint32_t sampler_count(const render_scene *s, uint32_t spp);
 bool sampler_jitters(const render_scene *s);
 static inline const sampler_class *sampler_of(const scene_object *o)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Several sensors side by side on one film, each on an equal share of its width and with the aspect of that
- * share (Mitsuba's batch). A filter may take a sample over the border between two, as there. Record: the
- * window, then a record for each. */
+ * Several sensors side by side on one film (Mitsuba's batch). Each has an equal share of the width, and the
+ * aspect of that share. A filter may take a sample over the border between two sensors, as in Mitsuba. The
+ * record is the window, followed by a record for each sensor. A batch has no differentiable parameters. */
 #include "render/classes.h"
 
 static uint32_t members(const scene_object *o, const scene_object *out[])
@@ -77,7 +77,7 @@ static ray batch_ray(tracer *t, const sensor_view *v, vec2 position, vec2 lens)
 {
     ir_func *f = t->f;
     uint32_t count = members(v->object, NULL);
-    vec2 film = sensor_film_position(t, v, 0, position); /* from 1 to -1 */
+    vec2 film = sensor_film_position(t, v, 0, position); /* it goes from 1 to -1 */
     ir_ref half = t_f32(t, 0.5f), one = t_f32(t, 1), zero = t_f32(t, 0);
     ir_ref x = ir_mul(f, ir_mul(f, half, ir_sub(f, one, film.x)), t_f32(t, (float)count)),
            y = ir_mul(f, half, ir_sub(f, one, film.y));

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Mitsuba's ways to say how much a perspective projection sees: `fov` in degrees along `fov_axis`, or
- * `focal_length`. For every plugin that has parameters of these three names. */
+ * `focal_length`. The functions serve every plugin that has parameters of these three names. */
 #include "render/classes.h"
 
 static const double pi = 3.14159265358979323846;
 
-/* A length such as "50mm"; not above 0: it is none. */
+/* A length such as "50mm". A result not above 0 says that the text is no such length. If it is missing, the
+ * length is 50. */
 static double length_of(const scene_value *focal)
 {
     double length = 0;
@@ -18,7 +19,7 @@ fov_view fov_read(const scene_object *o, double aspect)
     const scene_value *fov = scene_get(o, "fov");
     const char *axis = scene_get(o, "fov_axis")->text;
     fov_view view = {.degrees = fov->number, .factor = 1};
-    if (!fov->given) { /* 35 mm equivalent: the diagonal of 36 x 24 */
+    if (!fov->given) { /* the focal length is the 35 mm equivalent, for the diagonal of 36 x 24 */
         axis = "diagonal";
         view.degrees =
             360 / pi * atan(sqrt(36.0 * 36 + 24 * 24) / (2 * length_of(scene_get(o, "focal_length"))));

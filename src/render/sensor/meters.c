@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Sensors that measure at a place: along one ray (radiancemeter), from infinitely far along one direction
- * (distant), on a shape (irradiancemeter).
+ * (distant), and on a shape (irradiancemeter).
  *
- * Densities, in Mitsuba's terms: the distant sensor averages over its target, which is a point, a shape
- * (uniformly in area), or without one the cross section of the scene's bounding sphere; the irradiancemeter
- * draws points uniformly in area by the film's position, directions by their cosine to the shading normal, so
- * rays weigh pi. */
+ * Densities are those of Mitsuba. The distant sensor averages over its target. The target is a point, or a
+ * shape (uniformly in area); without a target it is the cross section of the bounding sphere of the scene.
+ * The irradiancemeter draws points uniformly in area by the position on the film, and directions by their
+ * cosine to the shading normal. So its rays have the weight pi. These sensors have no differentiable
+ * parameters. */
 #include "render/classes.h"
 
 static const float pi = 3.14159265358979323846f;
@@ -98,7 +99,7 @@ static bl_result distant_bind(const render_scene *s, const scene_object *o, bl_e
     return target_shape(o) ? check_shape(s, o, target_shape(o), err) : BL_OK;
 }
 
-/* Two axes across d, of the bounding sphere's radius. */
+/* The record also has two axes across d, as long as the radius of the bounding sphere. */
 static void distant_record(const render_scene *s, const scene_object *o, const double to_world[16],
                            const sensor_film *film, uint32_t *words)
 {
@@ -174,7 +175,8 @@ static void irradiancemeter_record(const render_scene *s, const scene_object *o,
 
 static ray irradiancemeter_ray(tracer *t, const sensor_view *v, vec2 position, vec2 lens)
 {
-    static const float most = 0x1.fffffep-1f; /* a filter may reach beyond the film */
+    /* The bound is for filters, which may reach beyond the film. */
+    static const float most = 0x1.fffffep-1f;
     ir_func *f = t->f;
     vec2 film = sensor_film_position(t, v, 0, position);
     ir_ref half = t_f32(t, 0.5f), one = t_f32(t, 1);

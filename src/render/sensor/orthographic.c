@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Parallel rays. The film's width spans [-1, 1] of the camera's x axis, which to_world may scale; its height
- * follows the aspect. As in Mitsuba, the near plane is scaled with the axes and the distance between near and
- * far plane is not. Where to_world is requested the record is derived. */
+ * Parallel rays. The width of the film spans [-1, 1] of the camera's x axis, which to_world may scale, and
+ * its height follows the aspect. The near plane is scaled with the axes, and the distance between near and
+ * far plane is not, as in Mitsuba. Where to_world is requested, the record is derived from it
+ * (orthographic_update), so that rays are differentiated. */
 #include "render/classes.h"
 
 enum record { WINDOW = POSE_WORDS, DIRECTION = WINDOW + WINDOW_WORDS, LENGTH = DIRECTION + 3, RECORD_WORDS };
 enum { PARAM_TO_WORLD = 2 };
-enum extra {
-    EXTRA_NEAR = RECORD_WORDS,
-    EXTRA_ASPECT,
-    EXTRA_WORDS
-}; /* the record as the scene has it; near_clip; height over width of the film */
+/* The extra words: the record as the scene has it, then near_clip, then height over width of the film. */
+enum extra { EXTRA_NEAR = RECORD_WORDS, EXTRA_ASPECT, EXTRA_WORDS };
 
 static bl_result orthographic_load(render_scene *s, const scene_object *o, bl_error *err)
 {
@@ -47,7 +45,7 @@ static void orthographic_extra(const plan *p, const scene_object *o, uint32_t *w
     words[EXTRA_ASPECT] = float_word((float)((double)film.full_height / film.full_width));
 }
 
-/* The record from the parameters. */
+/* Derives the record from the parameters. */
 static void orthographic_update(tracer *t, const class_node *n, ir_ref record, ir_ref *derived)
 {
     vec3 column[4];
@@ -70,8 +68,8 @@ static ray orthographic_ray(tracer *t, const sensor_view *v, vec2 position, vec2
                  sensor_real(t, v, LENGTH)};
 }
 
-/* Light tracing: p's way back along the rays to the near plane, found by Cramer's rule. Importance is 1 over
- * the window's area across the rays. */
+/* For light tracing: finds the way from p back along the rays to the near plane, by Cramer's rule. The
+ * importance is 1 over the area of the window across the rays. */
 static sensor_link orthographic_link(tracer *t, const sensor_view *v, vec3 p, vec2 lens)
 {
     (void)lens;

@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Pinhole camera and thin lens. The ray starts on the near plane, as in Mitsuba; clip distances are
- * depths. */
+ * Pinhole camera and thin lens. A ray starts on the near plane, as in Mitsuba, and clip distances are
+ * depths. A direction of camera space is (x tan_x, y tan_y, 1), with x and y in [-1, 1] on the film. A ray
+ * of the thin lens goes from a point of the aperture through the point of the plane of focus that a pinhole
+ * would see.
+ *
+ * Where parameters of the sensor are requested, its record is derived from them (view_update), so that rays
+ * are differentiated. Silhouettes, edges of shadows and steps, which move in the image, are left out of
+ * these gradients (sensor_reasons). */
 #include "render/classes.h"
 
 enum record {
@@ -13,18 +19,18 @@ enum record {
     FOCUS,
     RECORD_WORDS
 };
-enum param { PARAM_TO_WORLD = 5, PARAM_ROTATION, PARAM_TRANSLATION }; /* of VIEW_PARAMS */
-enum extra {
-    EXTRA_FOV = RECORD_WORDS,
-    EXTRA_WORDS = EXTRA_FOV + 2
-}; /* the record as the scene has it, without shifts of the film; where x_fov is */
+enum param { PARAM_TO_WORLD = 5, PARAM_ROTATION, PARAM_TRANSLATION }; /* slots of VIEW_PARAMS */
+/* The extra words begin with the record as the scene has it, without shifts of the film. At EXTRA_FOV
+ * they say where x_fov is. */
+enum extra { EXTRA_FOV = RECORD_WORDS, EXTRA_WORDS = EXTRA_FOV + 2 };
 
 static const double pi = 3.14159265358979323846;
 
 /* ---- loading ---- */
 
-/* x_fov in degrees, whatever the file says how the field of view is given; a focus distance that it does not;
- * what gradients lack. */
+/* Offers the parameters of the view. x_fov is in degrees, however the file gives the field of view. A focus
+ * distance that the file does not give is the far clip distance. The function also says what the gradients
+ * lack. */
 static void offer_parameters(render_scene *s, const scene_object *o)
 {
     static const uint32_t one = 1;
@@ -100,7 +106,7 @@ static vec3 point_param(tracer *t, const class_node *n, ir_ref record, uint32_t 
     return v3(e[0], e[1], e[2]);
 }
 
-/* The record from the parameters. */
+/* Derives the record from the parameters. */
 static void view_update(tracer *t, const class_node *n, ir_ref record, ir_ref *derived)
 {
     ir_func *f = t->f;
@@ -125,8 +131,8 @@ static void view_update(tracer *t, const class_node *n, ir_ref record, ir_ref *d
     }
 }
 
-/* local: a direction of the camera, of any length; from: where the ray leaves the plane z = 0, in the
- * world. */
+/* The ray from the near plane to the far plane. local: a direction in camera space, of the given length,
+ * which may be any. from: the place in the world where the ray leaves the plane z = 0. */
 static ray between_clips(tracer *t, const sensor_view *v, vec3 from, vec3 local, ir_ref length)
 {
     ir_func *f = t->f;
@@ -135,7 +141,7 @@ static ray between_clips(tracer *t, const sensor_view *v, vec3 from, vec3 local,
                     v3_add(t, v3_scale(t, sensor_vector(t, v, POSE_Y), unit.y),
                            v3_scale(t, sensor_vector(t, v, POSE_Z), unit.z)));
     d = v3_normalize(t, d);
-    /* length by depth: of a ray's part that is as deep as 1 */
+    /* the length of that part of the ray that is as deep as 1 */
     ir_ref by_depth = ir_div(f, length, local.z);
     ir_ref near = ir_mul(f, sensor_real(t, v, NEAR_CLIP), by_depth),
            far = ir_mul(f, sensor_real(t, v, FAR_CLIP), by_depth);
@@ -157,7 +163,7 @@ static ray perspective_ray(tracer *t, const sensor_view *v, vec2 position, vec2 
     return between_clips(t, v, sensor_vector(t, v, POSE_ORIGIN), local, v3_length(t, local));
 }
 
-/* From a point of the aperture through the point of the plane of focus that a pinhole would see. */
+/* The ray from a point of the aperture through the point of the plane of focus that a pinhole would see. */
 static ray thinlens_ray(tracer *t, const sensor_view *v, vec2 position, vec2 lens)
 {
     ir_func *f = t->f;
@@ -174,10 +180,10 @@ static ray thinlens_ray(tracer *t, const sensor_view *v, vec2 position, vec2 len
 
 /* ---- light tracing ---- */
 
-/* The place of p on the image, seen from the point (x, y) of the aperture with the plane z = focus held;
- * without aperture 0, 0 and any focus. The slopes (x, y) / z of the camera's space and the film differ by
- * scales and shifts alone, so its importance is 1 / (A cos^3) in solid angle, with A the area of the window
- * at z = 1. */
+/* The place of p on the image, seen from the point (x, y) of the aperture, where the plane z = focus stays
+ * in place. A camera without aperture passes 0, 0 and any focus. The slopes (x, y) / z in camera space and
+ * the place on the film differ only by scales and shifts. So the importance is 1 / (A cos^3) in solid
+ * angle, with A the area of the window at z = 1. */
 static sensor_link view_link(tracer *t, const sensor_view *v, vec3 p, ir_ref x, ir_ref y, ir_ref focus)
 {
     ir_func *f = t->f;
@@ -204,8 +210,8 @@ static sensor_link view_link(tracer *t, const sensor_view *v, vec3 p, ir_ref x, 
     l.seen = ir_and(f, ahead, sensor_in_window(t, l.position));
     ir_ref area =
         ir_mul(f, ir_mul(f, t_f32(t, 4), ir_mul(f, tangent_x, tangent_y)), ir_mul(f, scale_x, scale_y));
-    l.weight = t_ratio(t, v3_length(t, to),
-                       ir_mul(f, area, ir_mul(f, depth, t_sqr(t, depth)))); /* 1 / (A cos^3 r^2) */
+    /* The weight is 1 / (A cos^3 r^2). */
+    l.weight = t_ratio(t, v3_length(t, to), ir_mul(f, area, ir_mul(f, depth, t_sqr(t, depth))));
     return l;
 }
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What all sensors share: records, poses, windows of films, and which sensors one kernel can look through.
+ * What all sensors share: records, poses, windows of films, and which sensors the same kernels can look
+ * through.
  *
- * A sensor's record is the last part of the scene buffer, so that it can change while what stands before it
- * is constant. Its traced function makes a ray of unit weight, or of the same weight for all rays of the
- * sensor. */
+ * The record of a sensor is the last part of the scene buffer, so it can change while everything before it
+ * is constant. The traced function of a sensor makes a ray of unit weight, or of a weight that is the same
+ * for all rays of the sensor. */
 #include "render/classes.h"
 
 static int find_param(const scene_object *o, const char *name)
@@ -21,8 +22,8 @@ uint32_t sensor_words(const scene_object *sensor)
     return SENSOR_WORDS * (1 + (sensor->cls == &sensor_batch.base.plugin ? sensor->child_count : 0));
 }
 
-/* m times the translation times the rotation by the vector's length, in degrees, about its direction
- * (Rodrigues). */
+/* Multiplies m by the translation, and then by the rotation. The rotation is about the direction of the
+ * vector, by its length in degrees (Rodrigues). */
 static void turn(double m[16], const double degrees[3], const double translation[3])
 {
     double r[3], q = 0, by[3][3], old[16];
@@ -147,8 +148,8 @@ bl_result sensor_check(const render_scene *s, uint32_t index, const float *to_wo
         return error_set(err, BL_ERROR_ARGUMENT, "there is no sensor %u: the scene has %u, counted from 0",
                          index, s->sensors.count);
     const scene_object *sensor = s->sensors.data[index];
-    bool bound =
-        sensor_of(sensor)->bind != NULL; /* to what becomes part of the kernel: shapes, other sensors */
+    /* Bound to what becomes part of the kernel: shapes, or other sensors. */
+    bool bound = sensor_of(sensor)->bind != NULL;
     if (sensor->cls != s->sensor->cls || (bound && sensor != s->sensor))
         return scene_error(err, BL_ERROR_UNSUPPORTED, sensor->where,
                            "sensor %u is another plugin than the sensor of the job's kernels", index);
@@ -185,8 +186,9 @@ vec3 sensor_vector(tracer *t, const sensor_view *v, uint32_t word)
     return v3(sensor_real(t, v, word), sensor_real(t, v, word + 1), sensor_real(t, v, word + 2));
 }
 
-/* Polynomial in q with the coefficients sign^k / (2 k + first)!: sin(x) / x for first = 1, (1 - cos x) / x^2
- * for 2, q = x^2; to 1e-8 up to half a turn. Smooth in q where sine and cosine of a length are not. */
+/* A polynomial in q = x^2 with the coefficients sign^k / (2 k + first)!. It is sin(x) / x for first = 1 and
+ * (1 - cos x) / x^2 for first = 2, to 1e-8 up to half a turn. It is smooth in q, where sine and cosine of a
+ * length are not, so it has derivatives at 0. */
 static ir_ref trigonometric(tracer *t, ir_ref q, int first)
 {
     double coefficient[10] = {first == 1 ? 1 : 0.5};
@@ -228,7 +230,7 @@ void sensor_pose_derive(tracer *t, const vec3 columns[4], vec3 degrees, vec3 tra
     for (int k = 0; k < 3; k++)
         out[0] = v3_add(t, out[0], v3_scale(t, columns[k], move[k]));
     for (int j = 0; j < 3; j++)
-        for (int i = 0; i < 3; i++) { /* as in `turn` */
+        for (int i = 0; i < 3; i++) { /* the same matrix as in `turn` */
             ir_ref by = ir_mul(f, b, ir_mul(f, of[i], of[j]));
             if (i == j)
                 by = ir_add(f, by, ir_sub(f, t_f32(t, 1), ir_mul(f, b, q)));

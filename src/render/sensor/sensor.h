@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Sensors: records, rays, the film behind them. */
+ * What a sensor is: its record, its rays, the film behind it, and what all sensors share. */
 #ifndef BL_RENDER_SENSOR_H
 #define BL_RENDER_SENSOR_H
 
 #include "render/class.h"
 
 typedef struct ray {
-    vec3 o, d; /* d of unit length */
+    vec3 o, d; /* d is of unit length */
     ir_ref tmax;
 } ray;
 
 /* ---- sensor/fov.c: of objects with the parameters fov, fov_axis and focal_length ---- */
 
 typedef struct fov_view {
-    double degrees, factor; /* tangent of half the horizontal field of view: factor * tan(degrees / 2) */
+    double degrees, factor; /* tangent of half the horizontal field of view = factor * tan(degrees / 2) */
 } fov_view;
-fov_view fov_read(const scene_object *o, double aspect); /* aspect: width over height */
+fov_view fov_read(const scene_object *o, double aspect); /* aspect is width over height */
 double fov_tangent_x(fov_view view);
 bl_result fov_check(const scene_object *o, bl_error *err);
 
@@ -30,53 +30,55 @@ typedef struct sensor_film {
 typedef struct sensor_view {
     const scene_object *object;
     ir_ref record;
-    const class_node *node; /* where the sensor's parameters are wanted: the record is that of its class, and
-                               what `record` makes its derived values */
+    /* Not NULL where the parameters of the sensor are requested. Then `record` is the record of its class,
+     * and the numbers that the class's `record` makes are derived values. */
+    const class_node *node;
 } sensor_view;
 
-enum { SENSOR_WORDS = 32 /* of a record, at most; a batch has one more for each of its sensors */ };
+enum { SENSOR_WORDS = 32 /* most words of a record; a batch has one more record for each of its sensors */ };
 
 /* A place seen by a sensor. */
 typedef struct sensor_link {
-    ir_ref seen;   /* bool: it is in the window; the rest means something all the same */
-    ir_ref within; /* bool: it lies between the clip planes */
+    ir_ref seen;   /* bool: the place is in the window; the other numbers mean something in any case */
+    ir_ref within; /* bool: the place lies between the clip planes */
     vec2 position; /* on the image, in [0,1]^2 */
-    vec3 point;    /* of the sensor, where the place is seen from */
-    ir_ref near;   /* share of the way from there that lies before the near plane */
-    ir_ref weight; /* importance: of radiance times |cos| per area at the place, in units of the mean over the
-                      image */
+    vec3 point;    /* the point of the sensor from which the place is seen */
+    ir_ref near;   /* the share of the way from `point` to the place that lies before the near plane */
+    /* The importance, for radiance times |cos| per area at the place, in units of the mean over the image. */
+    ir_ref weight;
 } sensor_link;
 
 typedef struct sensor_class {
     render_class base;
     bool one_pixel; /* the film must be a single pixel */
-    float weight;   /* of every ray, the same for all; 0 stands for 1 */
-    /* Once the scene's shapes are there. NULL: nothing to check. */
+    float weight;   /* the weight of every ray; 0 stands for 1 */
+    /* Checks the sensor once the shapes of the scene are there. NULL: there is nothing to check. */
     bl_result (*bind)(const render_scene *s, const scene_object *sensor, bl_error *err);
-    /* to_world: row-major; the sensor's own or what stands in for it. */
+    /* Writes the record. to_world is row-major; it is that of the sensor, or what stands in for it. */
     void (*record)(const render_scene *s, const scene_object *sensor, const double to_world[16],
                    const sensor_film *film, uint32_t *words);
-    /* position: on the image, in [0,1]^2, y down (filters reach beyond); lens: uniform numbers for what else
-     * is sampled. */
+    /* Makes a ray. position is on the image, in [0,1]^2, y down, and filters reach beyond. lens: uniform
+     * numbers for whatever else is sampled. */
     ray (*ray)(tracer *t, const sensor_view *v, vec2 position, vec2 lens);
-    /* Light tracing: the place p as it is seen from the point that `lens` chooses. NULL: nothing can be
-     * connected to it. */
+    /* For light tracing: the place p as it is seen from the point that `lens` chooses. NULL: nothing can be
+     * connected to the sensor. */
     sensor_link (*link)(tracer *t, const sensor_view *v, vec3 p, vec2 lens);
-    bool parallel; /* all rays are: what is infinitely far cannot be linked */
+    bool parallel; /* all rays are parallel, so what is infinitely far away cannot be linked */
 } sensor_class;
 
-uint32_t sensor_words(const scene_object *sensor); /* of its record in the scene buffer */
-/* to_world: 16 floats, row-major, instead of the sensor's own; NULL. */
+uint32_t sensor_words(const scene_object *sensor); /* how many words its record has in the scene buffer */
+/* to_world: 16 floats, row-major, in place of the pose of the sensor, or NULL. */
 void sensor_record(const render_scene *s, const scene_object *sensor, const float *to_world, uint32_t *words);
-/* Whether the scene's kernels can look through its sensor number `index`, posed by to_world (16 floats,
- * row-major; NULL: as it is): plugin and film must be those of the sensor that the scene was loaded for. */
+/* Gives an error unless the kernels of the scene can look through its sensor number `index`. Plugin and
+ * film must be those of the sensor that the scene was loaded for. to_world (16 floats, row-major) is its
+ * pose; NULL: the sensor stays as it is. */
 bl_result sensor_check(const render_scene *s, uint32_t index, const float *to_world, bl_error *err);
 ray sensor_ray(tracer *t, const sensor_view *v, vec2 position, vec2 lens);
 static inline const sensor_class *sensor_of(const scene_object *o)
 {
     return (const sensor_class *)(const void *)o->cls;
 }
-float sensor_weight(const render_scene *s); /* of every ray of the scene's sensor */
+float sensor_weight(const render_scene *s); /* the weight of every ray of the sensor of the scene */
 
 /* ---- for the sensors ---- */
 
@@ -85,29 +87,30 @@ float sensor_weight(const render_scene *s); /* of every ray of the scene's senso
 enum pose_word { POSE_ORIGIN, POSE_X = 3, POSE_Y = 6, POSE_Z = 9, POSE_WORDS = 12 };
 void sensor_record_on(const render_scene *s, const scene_object *sensor, const sensor_film *film,
                       const float *to_world, uint32_t *words);
-/* From the image, the crop window, to the whole film. */
+/* Words that map the image, which is the crop window, to the whole film. */
 enum window_word { WINDOW_OFFSET_X, WINDOW_OFFSET_Y, WINDOW_SCALE_X, WINDOW_SCALE_Y, WINDOW_WORDS };
 void sensor_pose_words(const double to_world[16], uint32_t *words);
-void sensor_window_words(const sensor_film *film, double shift_x, double shift_y,
-                         uint32_t *words); /* shift: relative to the film's size */
-/* 1 - 2x and 1 - 2y of the position on the whole film; window: word of the record. */
+/* shift: relative to the size of the film. */
+void sensor_window_words(const sensor_film *film, double shift_x, double shift_y, uint32_t *words);
+/* 1 - 2x and 1 - 2y of the position (x, y) on the whole film. window: the word of the record where the
+ * window stands. */
 vec2 sensor_film_position(tracer *t, const sensor_view *v, uint32_t window, vec2 position);
 ir_ref sensor_in_window(tracer *t, vec2 position); /* bool: the position on the image is in [0,1)^2 */
-/* Number `word` of what `record` makes, and three of them. */
+/* sensor_real: number `word` of what `record` makes. sensor_vector: three numbers from there on. */
 ir_ref sensor_real(tracer *t, const sensor_view *v, uint32_t word);
 vec3 sensor_vector(tracer *t, const sensor_view *v, uint32_t word);
-/* What derived values start from: the first `words` of n's extra words. */
+/* Sets the values that derived values start from: the first `words` of the extra words of n. */
 void sensor_extra_words(tracer *t, const class_node *n, ir_ref record, uint32_t words, ir_ref *derived);
-/* The parameter `slot`, a matrix: images of the axes x, y and z, and of the origin. */
+/* The parameter `slot`, a matrix, as columns: the images of the axes x, y and z, and of the origin. */
 void sensor_matrix(tracer *t, const class_node *n, ir_ref record, uint32_t slot, vec3 columns[4]);
-/* The pose words from the columns x, y, z and origin of to_world, turned about and moved along the camera's
- * own axes. */
+/* Derives the pose words. columns: x, y, z and origin of to_world. The camera is also turned about its own
+ * axes and moved along them. */
 void sensor_pose_derive(tracer *t, const vec3 columns[4], vec3 degrees, vec3 translation, ir_ref *derived);
 bool sensor_scales(const double m[16]);
 bl_result sensor_check_clips(const scene_object *o, bl_error *err);
-/* What gradients by the parameters of a sensor lack. */
+/* Says what gradients with respect to the parameters of a sensor lack. */
 void sensor_reasons(render_scene *s, const scene_object *o);
-/* Of a sensor that takes its direction from to_world or from a parameter "direction". */
+/* The direction of a sensor that takes it from to_world or from a parameter "direction". */
 void sensor_direction(const scene_object *o, const double to_world[16], double d[3]);
 
 #endif

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What shapes that are lights by area, and shapes round an axis, have in common. */
+ * What shapes have in common that can be area lights: the density of points that are uniform in area, and
+ * such a point seen from a place. The file also has the angle that shapes round an axis use in their uv. */
 #ifndef BL_RENDER_SHAPE_AREA_H
 #define BL_RENDER_SHAPE_AREA_H
 
 #include "render/classes.h"
 
-/* A shape kind's `pdf`: uniform density over the area as one over solid angle, distance^2 / (|cos| area). */
+/* A shape kind's `pdf` for points that are uniform in area. The density is with respect to solid angle:
+ * distance^2 / (|cos| area). */
 static inline ir_ref area_density(tracer *t, ir_ref data, ir_ref inverse_area, const emitter_hit *hit)
 {
     (void)data;
@@ -13,8 +15,8 @@ static inline ir_ref area_density(tracer *t, ir_ref data, ir_ref inverse_area, c
                    ir_abs(t->f, v3_dot(t, hit->d, hit->normal)));
 }
 
-/* The point of a light's surface, chosen uniformly in area, as seen from ref. It shines on the side of its
- * shading normal, as surfaces that rays meet do. */
+/* Makes an emitter sample of a point of a light's surface that was chosen uniformly in area, as seen from
+ * ref. The light shines on the side of its shading normal, as the surfaces do that rays meet. */
 static inline emitter_sample area_toward(tracer *t, ir_ref inverse_area, vec3 ref, const interaction *at)
 {
     ir_func *f = t->f;
@@ -34,7 +36,7 @@ static inline emitter_sample area_toward(tracer *t, ir_ref inverse_area, vec3 re
     return s;
 }
 
-/* Angle of (x, y) as a share of a turn, in [0, 1). */
+/* The angle of (x, y) as a share of a turn, in [0, 1). */
 static inline ir_ref t_turn(tracer *t, ir_ref y, ir_ref x)
 {
     ir_func *f = t->f;

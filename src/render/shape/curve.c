@@ -1,38 +1,45 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Curves with thickness: linearcurve, the hull of spheres that slide along segments between control points,
- * round at joints and ends; and bsplinecurve, a tube of circles across a uniform cubic B-spline, open at its
- * ends. Only their outsides are there for rays (Mitsuba), so a path that has entered meets nothing. They are
- * no lights. to_world moves control points and leaves radii as they are. uv = (turn about the curve from a
- * direction that leans toward +z, place along all segments of the shape).
+ * Curves with thickness, as two plugins. A linearcurve is the hull of spheres that slide along the segments
+ * between control points, so it is round at joints and ends. A bsplinecurve is a tube of circles across a
+ * uniform cubic B-spline, and it is open at its ends.
  *
- * Hits are the place along the segment and 0. Linear: the family |X - s a|^2 = (r0 - s q)^2, X = o + t d -
- * p0, a = p1 - p0, q = r0 - r1, has the envelope s = (a.X - q r0) / (|a|^2 - q^2), a cone; outside of 0 .. 1
- * the spheres of the ends are hit. The hull is convex, so the first hit is the nearest point of entry of cone
- * and spheres.
+ * Rays meet the outside of a curve only (Mitsuba), so a path that has entered a curve meets nothing there.
+ * Curves cannot be lights. to_world moves the control points and leaves the radii as they are. u of uv is
+ * the angle about the curve as a share of a turn, from a direction that leans toward +z. v is the place
+ * along all segments of the shape, as a share of their number.
  *
- * B-spline: a segment is cut into pieces, each with a box and a cone of its own, whose hit is where Newton's
- * method starts to solve
+ * A hit keeps two numbers: the place s along the segment, and 0.
+ *
+ * Linear segments. Let X = o + t d - p0, a = p1 - p0 and q = r0 - r1. The spheres are the family |X - s
+ * a|^2 = (r0 - s q)^2. Its envelope is a cone, on which s = (a.X - q r0) / (|a|^2 - q^2). Where s is
+ * outside of 0 .. 1 the ray can only hit the spheres of the ends. The hull is convex, so the first hit is
+ * the nearest point at which the ray enters the cone or a sphere.
+ *
+ * B-splines. A segment is cut into pieces. Each piece has a box of its own, and a cone of
+ * its own between its two ends. The hit with the cone is where Newton's method starts to solve
  *     |X|^2 = r(s)^2,   X . c'(s) = 0        with X = o + t d - c(s)
- * for t and s. What does not come to rest on the piece (or a little beyond, where its neighbour begins) is no
- * hit. Entry: data, word of the first of four control points from the data on, places where the piece begins
- * and ends. */
+ * for t and s. A solution counts as a hit if the iteration has come to rest on the piece, or a little
+ * beyond its end, where the neighbour begins. The iteration is not differentiated: bspline_follow says how
+ * a known hit depends on the ray.
+ *
+ * The entry of a B-spline's piece holds the word of the data, the offset from there to the first of four
+ * control points, and the places where the piece begins and ends. The entry of a linear segment holds p0,
+ * r0, p1, r1 and the same offset. */
 #include "render/shape/area.h"
 
 static const float pi = 3.14159265358979323846f;
 
 enum curve_word { CURVE_SEGMENTS, CURVE_POINTS };
-enum {
-    ENTRY_DATA,
-    ENTRY_POINTS,
-    ENTRY_BEGIN,
-    ENTRY_END
-};                          /* of pieces of B-splines; of segments: p0, r0, p1, r1, */
-enum { ENTRY_SEGMENT = 8 }; /* and as ENTRY_POINTS */
+/* Words of an entry. The first enum is for a piece of a B-spline. A linear segment has p0, r0, p1, r1 in its
+ * first eight words, and at ENTRY_SEGMENT the offset that ENTRY_POINTS is for a piece. */
+enum { ENTRY_DATA, ENTRY_POINTS, ENTRY_BEGIN, ENTRY_END };
+enum { ENTRY_SEGMENT = 8 };
 enum { PIECES = 8, NEWTON_STEPS = 6 };
-#define OVERLAP (1.0f / 256) /* of pieces, in s */
+#define OVERLAP (1.0f / 256) /* how far neighbouring pieces overlap, in s */
 
 /* ---- loading ---- */
 
+/* Moves the control points to the world, and leaves their radii as they are. */
 static bl_result move_points(const scene_object *o, scene_curves *c, bl_error *err)
 {
     const double *m = scene_get(o, "to_world")->matrix;
@@ -53,7 +60,7 @@ static bl_result move_points(const scene_object *o, scene_curves *c, bl_error *e
     return BL_OK;
 }
 
-/* Grows a box by the sphere (x, y, z, r). */
+/* Grows a box by the sphere (x, y, z, r), and by some slack for rounding. */
 static void box_sphere(float box[6], const double sphere[4], double more)
 {
     for (int k = 0; k < 3; k++) {
@@ -63,6 +70,7 @@ static void box_sphere(float box[6], const double sphere[4], double more)
     }
 }
 
+/* A primitive with an empty box, which box_sphere then grows. */
 static render_primitive empty_box(uint32_t kind, uint32_t shape, uint32_t segment)
 {
     return (render_primitive){.bounds = {INFINITY, INFINITY, INFINITY, -INFINITY, -INFINITY, -INFINITY},
@@ -71,6 +79,7 @@ static render_primitive empty_box(uint32_t kind, uint32_t shape, uint32_t segmen
                               .entry[BVH_ENTRY_PRIMITIVE] = segment};
 }
 
+/* Adds a linear segment as one primitive. */
 static void put_segment(render_scene *s, const float *points, uint32_t offset, uint32_t segment)
 {
     render_primitive p = empty_box(SHAPE_LINEAR_CURVE, s->shapes.count, segment);
@@ -84,10 +93,11 @@ static void put_segment(render_scene *s, const float *points, uint32_t offset, u
     array_push(&s->primitives, p);
 }
 
-/* The four Bezier points of the spline's part from u to v, by its blossom (Ramshaw 1987). */
+/* The blossom of the spline at (a, b, c), for one coordinate of its control points (Ramshaw 1987). The
+ * Bezier points of the spline's part from u to v are its values at (u,u,u), (u,u,v), (u,v,v) and (v,v,v). */
 static double blossom(const float *points, int axis, double a, double b, double c)
 {
-    /* knots of the segment: -2 .. 3 */
+    /* the knots of the segment are -2 .. 3 */
     double d[4];
     const double u[3] = {a, b, c};
     for (int i = 0; i < 4; i++)
@@ -100,6 +110,8 @@ static double blossom(const float *points, int axis, double a, double b, double 
     return d[0];
 }
 
+/* Adds a B-spline segment as PIECES primitives. The box of a piece holds the four Bezier points, each with
+ * the largest of their radii, so it holds the piece. */
 static void put_pieces(render_scene *s, const float *points, uint32_t data, uint32_t offset, uint32_t segment)
 {
     for (int piece = 0; piece < PIECES; piece++) {
@@ -123,7 +135,7 @@ static void put_pieces(render_scene *s, const float *points, uint32_t data, uint
     }
 }
 
-/* order: control points of a segment. */
+/* Loads the file and adds its segments to the scene. order: how many control points a segment has. */
 static bl_result add_curves(render_scene *s, const scene_object *o, uint32_t kind, uint32_t order,
                             bl_error *err)
 {
@@ -178,9 +190,12 @@ typedef struct ball {
 } ball;
 
 typedef struct cone_hit {
-    ir_ref t, s, there; /* place along the axis; bool */
+    /* s: the place along the axis. there (bool): there is a hit. */
+    ir_ref t, s, there;
 } cone_hit;
 
+/* Takes the place at the distance `at` as the best hit if it is valid, beyond tmin, and nearer than the
+ * best hit so far. */
 static void nearer(tracer *t, cone_hit *best, ir_ref tmin, ir_ref at, ir_ref s, ir_ref valid)
 {
     ir_func *f = t->f;
@@ -189,7 +204,8 @@ static void nearer(tracer *t, cone_hit *best, ir_ref tmin, ir_ref at, ir_ref s, 
     best->there = ir_or(f, best->there, take);
 }
 
-/* Where the ray enters the sphere at the place s of the axis. per: 1 over the square of |d|. */
+/* Takes the point where the ray enters the sphere b, which stands at the place s of the axis, if it is
+ * nearer than the best hit so far. per is 1 / |d|^2. */
 static void enter_ball(tracer *t, const ball *b, const shape_ray *query, ir_ref per, float s, cone_hit *best)
 {
     ir_func *f = t->f;
@@ -202,13 +218,15 @@ static void enter_ball(tracer *t, const ball *b, const shape_ray *query, ir_ref 
 }
 
 typedef struct cone {
-    ir_ref k2, k1, square; /* k2 t^2 + 2 k1 t + k0, t from `shift` on; square: k1^2 - k2 k0 */
-    ir_ref size2, lean;    /* |a|^2 - q^2; q r0 */
+    /* The cone is where k2 t^2 + 2 k1 t + k0 = 0, with t counted from `shift` on. square is k1^2 - k2 k0. */
+    ir_ref k2, k1, square;
+    ir_ref size2, lean; /* size2 is |a|^2 - q^2, lean is q r0 */
     ir_ref shift;
-    ir_ref ax, ad; /* a . X at t = 0, a . d */
+    ir_ref ax, ad; /* ax is a . X at t = 0, ad is a . d */
 } cone;
 
-/* The ray's origin is moved to the point nearest to the middle of the axis, which keeps the squares small. */
+/* The cone around two balls, as the ray sees it. The ray's origin is moved to the point nearest to the
+ * middle of the axis, which keeps the squares small. */
 static cone cone_along(tracer *t, const ball *from, const ball *to, vec3 o, vec3 d)
 {
     ir_func *f = t->f;
@@ -229,6 +247,7 @@ static cone cone_along(tracer *t, const ball *from, const ball *to, vec3 o, vec3
     return c;
 }
 
+/* The place s along the axis of the cone at the distance `at`, which is counted from `shift` on. */
 static ir_ref cone_place(tracer *t, const cone *c, ir_ref at)
 {
     return ir_div(t->f, ir_sub(t->f, t_mad(t, at, c->ad, c->ax), c->lean), c->size2);
@@ -244,12 +263,12 @@ static void linear_intersect(tracer *t, ir_ref entry, const shape_ray *query, ir
     cone c = cone_along(t, &from, &to, query->o, query->d);
     ir_ref root = t_safe_sqrt(t, c.square),
            pierced = ir_and(f, ir_ge(f, c.square, zero), ir_gt(f, c.size2, zero));
-    for (int side = -1; side <= 1;
-         side += 2) { /* of both roots the one that enters: it has the normal against the ray */
+    /* Of the two roots the one counts at which the ray enters: there the normal is against the ray. */
+    for (int side = -1; side <= 1; side += 2) {
         ir_ref at = ir_div(f, ir_sub(f, side < 0 ? ir_neg(f, root) : root, c.k1), c.k2),
                s = cone_place(t, &c, at);
-        ir_ref inward = ir_lt(f, t_mad(t, c.k2, at, c.k1),
-                              zero); /* half the slope of the quadric, whose inside is negative */
+        /* half the slope of the quadric, which is negative inside */
+        ir_ref inward = ir_lt(f, t_mad(t, c.k2, at, c.k1), zero);
         ir_ref on = ir_and(f, ir_ge(f, s, zero), ir_le(f, s, one));
         nearer(t, &best, query->tmin, ir_add(f, at, c.shift), s, ir_and(f, pierced, ir_and(f, on, inward)));
     }
@@ -260,10 +279,12 @@ static void linear_intersect(tracer *t, ir_ref entry, const shape_ray *query, ir
 /* ---- traced: B-splines ---- */
 
 typedef struct spline {
-    vec3 c, d1, d2; /* place, first and second derivative */
+    /* A place on the spline, its radius, and the first and second derivatives of both. */
+    vec3 c, d1, d2;
     ir_ref r, r1, r2;
 } spline;
 
+/* The sum of four values times their weights. */
 static ir_ref weigh(tracer *t, const ir_ref *weight, const ir_ref *value)
 {
     ir_ref sum = ir_mul(t->f, weight[0], value[0]);
@@ -276,7 +297,7 @@ static ir_ref weigh(tracer *t, const ir_ref *weight, const ir_ref *value)
 static spline spline_at(tracer *t, ir_ref points, ir_ref s)
 {
     static const float basis[3][4][4] = {
-        /* coefficients of 1, s, s^2, s^3 for each point */
+        /* each row has the coefficients of 1, s, s^2, s^3 of one control point */
         {{1 / 6.0f, -.5f, .5f, -1 / 6.0f},
          {4 / 6.0f, 0, -1, .5f},
          {1 / 6.0f, .5f, .5f, -.5f},
@@ -307,7 +328,7 @@ static spline spline_at(tracer *t, ir_ref points, ir_ref s)
                     result[2][3]};
 }
 
-/* One step toward |X|^2 = r^2, X . c' = 0. */
+/* One step of Newton's method toward |X|^2 = r^2, X . c' = 0. state: t and s. */
 static void newton_step(tracer *t, ir_ref points, vec3 o, vec3 d, ir_ref state[2])
 {
     ir_func *f = t->f;
@@ -320,7 +341,8 @@ static void newton_step(tracer *t, ir_ref points, vec3 o, vec3 d, ir_ref state[2
     ir_ref per = ir_div(f, t_f32(t, 1), ir_sub(f, ir_mul(f, a, g), ir_mul(f, b, e)));
     ir_ref dt = ir_mul(f, ir_sub(f, ir_mul(f, b, across), ir_mul(f, g, f1)), per);
     ir_ref ds = ir_mul(f, ir_sub(f, ir_mul(f, e, f1), ir_mul(f, a, across)), per);
-    ir_ref reach = t_f32(t, 0.5f); /* of a segment: no step leaves the neighbourhood */
+    /* in units of s, the length of a segment: no step may leave the neighbourhood */
+    ir_ref reach = t_f32(t, 0.5f);
     state[0] = ir_add(f, state[0], dt);
     state[1] = ir_add(f, state[1], ir_max(f, ir_min(f, ds, reach), ir_neg(f, reach)));
 }
@@ -334,10 +356,10 @@ static void bspline_intersect(tracer *t, ir_ref entry, const shape_ray *query, i
     spline first = spline_at(t, points, begin), last = spline_at(t, points, end);
     ball from = {first.c, first.r}, to = {last.c, last.r};
     cone c = cone_along(t, &from, &to, query->o, query->d);
-    /* a ray that just misses the cone may touch the tube */
+    /* the root is clamped at 0, because a ray that just misses the cone may still touch the tube */
     ir_ref at = ir_div(f, ir_neg(f, ir_add(f, t_safe_sqrt(t, c.square), c.k1)), c.k2);
     ir_ref s = t_clamp(t, cone_place(t, &c, at), -0.5f, 1.5f);
-    /* from the origin moved near the piece, see cone_along */
+    /* Newton works from the origin that cone_along has moved near the piece */
     vec3 near = v3_add(t, query->o, v3_scale(t, query->d, c.shift));
     ir_ref state[3] = {at, t_mad(t, s, ir_sub(f, end, begin), begin), t_u32(t, 0)};
     ir_ref loop = ir_loop(f, state, 3);
@@ -361,7 +383,8 @@ static void bspline_intersect(tracer *t, ir_ref entry, const shape_ray *query, i
     out[0] = ir_select(f, hit, hit_t, query->tmax), out[1] = state[1], out[2] = zero;
 }
 
-/* A step from where both equations hold already: what it does not move it differentiates. */
+/* A step of Newton's method from a place where both equations hold already. It does not change the values,
+ * but it gives them the derivatives of the hit. */
 static void bspline_follow(tracer *t, ir_ref entry, vec3 o, vec3 d, ir_ref at[3])
 {
     newton_step(t, ir_add(t->f, t_word(t, entry, ENTRY_DATA), t_word(t, entry, ENTRY_POINTS)), o, d, at);
@@ -369,8 +392,9 @@ static void bspline_follow(tracer *t, ir_ref entry, vec3 o, vec3 d, ir_ref at[3]
 
 /* ---- traced: what both have in common ---- */
 
-/* Unit vector from the curve's place c to the point, which may be as far off as the end of a ray that hits
- * nothing: what is computed there is multiplied by zero, so squares must not overflow. */
+/* Unit vector from the curve's place c to the point p. The point may be as far away as the end of a ray
+ * that hits nothing. What is computed there is multiplied by zero later, so squares must not overflow on
+ * the way. */
 static vec3 away_from(tracer *t, vec3 c, vec3 p)
 {
     ir_func *f = t->f;
@@ -379,13 +403,14 @@ static vec3 away_from(tracer *t, vec3 c, vec3 p)
     return v3_normalize(t, v3_scale(t, x, ir_div(f, t_f32(t, 1), size)));
 }
 
-/* A point of the tube: x leads from the curve to it, c1 is the curve's derivative there, r1 the radius's. */
+/* A point of the tube. x leads from the curve to the point, c1 is the derivative of the curve there, and r1
+ * that of the radius. */
 typedef struct tube_point {
     vec3 x, c1;
     ir_ref r1;
 } tube_point;
 
-/* Texture coordinates and tangents at a hit, whose u is the place along the segment. */
+/* Texture coordinates and tangents at a hit. u of the hit is the place along the segment. */
 static void curve_interact(tracer *t, const shape_hit *hit, const tube_point *at, interaction *si)
 {
     ir_func *f = t->f;
@@ -393,8 +418,8 @@ static void curve_interact(tracer *t, const shape_hit *hit, const tube_point *at
     vec3 x = at->x, axis = v3_normalize(t, at->c1),
          up = v3(ir_neg(f, ir_mul(f, axis.z, axis.x)), ir_neg(f, ir_mul(f, axis.z, axis.y)),
                  ir_sub(f, one, t_sqr(t, axis.z)));
-    ir_ref upright =
-        ir_le(f, v3_dot(t, up, up), t_f32(t, 1e-12f)); /* along z: any other direction, the same every time */
+    /* No direction across a curve along z leans toward z. Such a curve takes another one, always the same. */
+    ir_ref upright = ir_le(f, v3_dot(t, up, up), t_f32(t, 1e-12f));
     up = v3_select(t, upright, v3(zero, one, zero), up);
     vec3 rotated = v3_normalize(t, up), start = v3_cross(t, rotated, axis), out = v3_normalize(t, x);
     si->uv =
@@ -411,7 +436,8 @@ static void linear_interact(tracer *t, const shape_hit *hit, interaction *si)
          c = v3_add(t, from, v3_scale(t, a, hit->u));
     ir_ref r0 = t_real(t, hit->entry, 3), q = ir_sub(f, t_real(t, hit->entry, 7), r0);
     vec3 n = away_from(t, c, v3_add(t, hit->o, v3_scale(t, hit->d, hit->t)));
-    vec3 x = v3_scale(t, n, t_mad(t, q, hit->u, r0)); /* back onto the sphere */
+    /* the point is put back onto the sphere */
+    vec3 x = v3_scale(t, n, t_mad(t, q, hit->u, r0));
     si->p = v3_add(t, c, x);
     si->ng = si->ns = n;
     curve_interact(t, hit, &(tube_point){x, a, q}, si);
@@ -423,7 +449,8 @@ static void bspline_interact(tracer *t, const shape_hit *hit, interaction *si)
     spline c = spline_at(t, ir_add(f, hit->data, t_word(t, hit->entry, ENTRY_POINTS)), hit->u);
     si->p = v3_add(t, hit->o, v3_scale(t, hit->d, hit->t));
     vec3 x = v3_scale(t, away_from(t, c.c, si->p), c.r);
-    /* the circles turn with the curve and grow: (|c'|^2 - X.c'') X - r r' c' */
+    /* The circles turn with the curve and grow, so the normal has the direction (|c'|^2 - X.c'') X - r r'
+     * c'. */
     ir_ref bend = ir_sub(f, v3_dot(t, c.d1, c.d1), v3_dot(t, x, c.d2));
     si->ng = si->ns =
         v3_normalize(t, v3_sub(t, v3_scale(t, x, bend), v3_scale(t, c.d1, ir_mul(f, c.r, c.r1))));
@@ -432,6 +459,7 @@ static void bspline_interact(tracer *t, const shape_hit *hit, interaction *si)
 
 /* ---- moving: control points in their own space ---- */
 
+/* Writes the control points in object space, with their radii. */
 static uint32_t curve_object_data(const render_scene *s, const render_shape *shape, float *own)
 {
     double inverse[16];
@@ -455,7 +483,7 @@ static void curve_transform_point(tracer *t, const affine_map *to_world, const o
         ir_store(t->f, BUFFER_SCENE, t_offset(t, ir_add(t->f, at->data, offset), CURVE_POINTS + k), words[k]);
 }
 
-/* Around balls of one radius r. */
+/* Sets the box of a primitive to one around `count` balls of the same radius r. */
 static void box_balls(tracer *t, const vec3 *centre, uint32_t count, ir_ref r, transformed_primitive *out)
 {
     ir_func *f = t->f;
@@ -471,7 +499,7 @@ static void box_balls(tracer *t, const vec3 *centre, uint32_t count, ir_ref r, t
     }
 }
 
-/* Word of the first of the control points in their own space. */
+/* Word of the first control point of a primitive in object space. word: where the entry says the offset. */
 static ir_ref own_points(tracer *t, const object_primitive *at, uint32_t word)
 {
     return ir_add(t->f, at->object_data, ir_sub(t->f, t_word(t, at->entry, word), t_u32(t, CURVE_POINTS)));
@@ -489,7 +517,7 @@ static void linear_transform(tracer *t, const affine_map *to_world, const object
     out->entry_count = 8;
 }
 
-/* As `blossom`, of one coordinate d of the control points. */
+/* The trace's counterpart of `blossom`, for one coordinate d of the control points, at the three places u. */
 static ir_ref traced_blossom(tracer *t, const ir_ref d[4], const ir_ref u[3])
 {
     ir_func *f = t->f;

@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Tube without caps, from p0 to p1 in object space: the unit tube around z, scaled, turned to p1 - p0 by
- * Frame(axis) (Duff et al. 2017, which fixes where phi starts) and moved by to_world, which may turn, mirror
- * and scale it, but not make its section an ellipse or shear it. Entry of the hierarchy: p0, axis a = p1 -
- * p0, radius, 1 / |a|^2; hits are the height (0 .. 1) along the axis and 0. uv = (phi / 2 pi, height).
- * Normals point outwards. As a light it is sampled uniformly in area (2 pi r |a|). */
+ * Tube without caps, from p0 to p1 in object space. It is the unit tube around z, scaled, turned to p1 - p0
+ * by Frame(axis) (Duff et al. 2017, which fixes where phi starts) and moved by to_world. to_world may turn,
+ * mirror and scale the tube, but it may not shear it or make its section an ellipse.
+ *
+ * An entry of the hierarchy holds p0, the axis a = p1 - p0, the radius, and 1 / |a|^2. A hit is kept as the
+ * height (0 .. 1) along the axis, and 0. uv = (phi / 2 pi, height). Normals point outwards. As a light the
+ * tube is sampled uniformly in area (2 pi r |a|).
+ *
+ * The choice between the two roots is detached. The root itself is differentiated (cylinder_follow). */
 #include "render/shape/area.h"
 
 static const float pi = 3.14159265358979323846f;
 
 enum cylinder_word {
     CYLINDER_BASE,
-    CYLINDER_S = 3 /* unit images of the local x and y axes */,
+    CYLINDER_S = 3 /* unit images of the local x axis (here) and y axis (CYLINDER_T) */,
     CYLINDER_T = 6,
     CYLINDER_AXIS = 9,
     CYLINDER_RADIUS = 12,
@@ -23,7 +27,7 @@ enum { ENTRY_AXIS = 3, ENTRY_RADIUS = 6, ENTRY_INVERSE };
 
 static double dot3(const double a[3], const double b[3]) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
 
-/* The first two axes of a right-handed frame around unit n, as frame_around. */
+/* The first two axes of a right-handed frame around the unit vector n, the same as frame_around gives. */
 static void frame_axes(const double n[3], double s[3], double t[3])
 {
     double sign = n[2] >= 0 ? 1 : -1, a = -1 / (sign + n[2]), b = n[0] * n[1] * a;
@@ -32,11 +36,12 @@ static void frame_axes(const double n[3], double s[3], double t[3])
 }
 
 typedef struct tube {
-    double base[3], axis[3], s[3], t[3]; /* s and t of length radius */
+    /* s and t are as long as the radius. */
+    double base[3], axis[3], s[3], t[3];
     double radius;
 } tube;
 
-/* In its own space. */
+/* The tube in object space. */
 static tube own_tube(const scene_object *o)
 {
     tube c = {.radius = scene_number(o, "radius")};
@@ -52,7 +57,7 @@ static tube own_tube(const scene_object *o)
     return c;
 }
 
-/* In the world; false: not round any more, or without extent. */
+/* The tube in the world. Returns false if it is not round any more, or has no extent. */
 static bool transform_tube(const scene_object *o, tube *out)
 {
     const double *m = scene_get(o, "to_world")->matrix;
@@ -119,9 +124,10 @@ static bl_result cylinder_load(render_scene *s, const scene_object *o, bl_error 
 
 /* ---- traced ---- */
 
-/* Distances at which the line meets the infinite tube, and how high, 0 to 1 from base to end: roots about the
- * point of the ray nearest to the axis, as for the sphere, in the plane of the section. Returns a bool: there
- * are any. A ray along the axis divides by zero: every test then fails. */
+/* Where the line of the ray meets the infinite tube: the distances, and the heights there, which are 0 at
+ * p0 and 1 at p1. The roots are taken about the point of the ray nearest to the axis, as for the sphere,
+ * but in the plane of the section. Returns a bool: there are roots. A ray along the axis divides by zero,
+ * and then every test fails. */
 static ir_ref cylinder_roots(tracer *t, ir_ref data, vec3 o, vec3 d, ir_ref at[2], ir_ref height[2])
 {
     ir_func *f = t->f;
@@ -165,8 +171,8 @@ static void cylinder_follow(tracer *t, ir_ref data, vec3 o, vec3 d, ir_ref at[3]
     at[1] = ir_select(f, there, ir_select(f, far, height[1], height[0]), at[1]);
 }
 
-/* p, geometric normal and uv of the point at `height` whose offset from the axis has the direction `out` (any
- * length). */
+/* Sets p, the normals and uv of the point at `height`. out: the direction, of any length, from the axis to
+ * the point. */
 static void cylinder_point(tracer *t, ir_ref data, ir_ref height, vec3 out, interaction *si)
 {
     vec3 n = v3_normalize(t, out), axis = v3_load(t, data, CYLINDER_AXIS),
@@ -187,9 +193,8 @@ static void cylinder_point(tracer *t, ir_ref data, ir_ref height, vec3 out, inte
 static void cylinder_interact(tracer *t, const shape_hit *hit, interaction *si)
 {
     vec3 at = v3_sub(t, v3_add(t, hit->o, v3_scale(t, hit->d, hit->t)), v3_load(t, hit->data, CYLINDER_BASE));
-    vec3 s = v3_load(t, hit->data, CYLINDER_S),
-         e = v3_load(t, hit->data,
-                     CYLINDER_T); /* only what lies in the section: p may be off along the axis */
+    /* Only the part of `at` in the plane of the section counts: p may be off along the axis. */
+    vec3 s = v3_load(t, hit->data, CYLINDER_S), e = v3_load(t, hit->data, CYLINDER_T);
     cylinder_point(t, hit->data, hit->u,
                    v3_add(t, v3_scale(t, s, v3_dot(t, at, s)), v3_scale(t, e, v3_dot(t, at, e))), si);
 }
@@ -212,7 +217,7 @@ static emitter_sample cylinder_sample(tracer *t, ir_ref data, ir_ref inverse_are
     return area_toward(t, inverse_area, ref, &at);
 }
 
-/* Angle and height are the texture coordinates, too. */
+/* The two numbers are angle and height, and these are the texture coordinates, too. */
 static vec2 cylinder_unit(tracer *t, ir_ref data, const emitter_hit *hit)
 {
     (void)t, (void)data;
@@ -221,6 +226,7 @@ static vec2 cylinder_unit(tracer *t, ir_ref data, const emitter_hit *hit)
 
 /* ---- moving: the tube in its own space ---- */
 
+/* Writes base, axis, s and t of the tube in object space. */
 static uint32_t cylinder_object_data(const render_scene *s, const render_shape *shape, float *own)
 {
     (void)s;
@@ -231,7 +237,7 @@ static uint32_t cylinder_object_data(const render_scene *s, const render_shape *
     return 12;
 }
 
-/* Where to_world does not keep it round, s says how thick it is. */
+/* Where to_world does not keep the tube round, the length of the mapped s is the radius. */
 static void cylinder_transform(tracer *t, const affine_map *to_world, const object_primitive *at,
                                transformed_primitive *out)
 {

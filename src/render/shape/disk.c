@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Flat disk: the image of the unit disk facing +z under any affine map, so an ellipse in general. Entry of
- * the hierarchy: centre c and the images s, t of the x and y axes; hits are the coordinates (a, b) of c + a s
- * + b t, inside where a^2 + b^2 <= 1. uv = (r, phi / 2 pi) of (a, b). As a light it is sampled uniformly in
- * area, which the affine map keeps uniform: the area is pi |s x t|. */
+ * Flat disk. It is the image of the unit disk facing +z under any affine map, so in general an ellipse.
+ *
+ * An entry of the hierarchy holds the centre c and the images s, t of the x and y axes. A hit is kept as
+ * the coordinates (a, b) of c + a s + b t, and it is inside where a^2 + b^2 <= 1. uv = (r, phi / 2 pi) of
+ * (a, b). As a light the disk is sampled uniformly in area. Points that are uniform on the unit disk are
+ * uniform on its image, because the map is affine. The area is pi |s x t|.
+ *
+ * The test whether a hit is inside is detached. Distance and coordinates of the hit are differentiated. */
 #include "render/shape/area.h"
 
 static const float pi = 3.14159265358979323846f;
 
 /* ---- loading ---- */
 
-/* Of the normal against s x t: it goes by the inverse transpose, whose sign is the determinant's. */
+/* The sign of the normal relative to s x t. The normal goes by the inverse transpose of to_world, which has
+ * the sign of the determinant. */
 static double normal_sign(const scene_object *o, double determinant)
 {
     return (determinant < 0) != (scene_number(o, "flip_normals") != 0) ? -1 : 1;
@@ -18,8 +23,8 @@ static double normal_sign(const scene_object *o, double determinant)
 static bl_result disk_load(render_scene *s, const scene_object *o, bl_error *err)
 {
     const double *m = scene_get(o, "to_world")->matrix;
-    double n[3] = {m[4] * m[9] - m[8] * m[5], m[8] * m[1] - m[0] * m[9],
-                   m[0] * m[5] - m[4] * m[1]}; /* s x t */
+    /* The vector s x t. */
+    double n[3] = {m[4] * m[9] - m[8] * m[5], m[8] * m[1] - m[0] * m[9], m[0] * m[5] - m[4] * m[1]};
     double length = sqrt(n[0] * n[0] + n[1] * n[1] + n[2] * n[2]), determinant = matrix_determinant3(m);
     if (m[12] != 0 || m[13] != 0 || m[14] != 0 || m[15] != 1)
         return scene_error(err, BL_ERROR_SCENE, o->where, "disk: to_world must be affine (last row 0 0 0 1)");
@@ -57,13 +62,14 @@ static bl_result disk_load(render_scene *s, const scene_object *o, bl_error *err
 
 /* ---- traced ---- */
 
-/* As a triangle (Moeller and Trumbore 1997), with another region of the plane. */
+/* Ray against the plane of the disk, as for a triangle (Moeller and Trumbore 1997), but with another region
+ * of the plane. */
 static void disk_intersect(tracer *t, ir_ref entry, const shape_ray *query, ir_ref out[3])
 {
     ir_func *f = t->f;
     vec3 e1 = v3_load(t, entry, 3), e2 = v3_load(t, entry, 6), p = v3_cross(t, query->d, e2);
-    ir_ref inverse = ir_div(
-        f, t_f32(t, 1), v3_dot(t, e1, p)); /* infinite or NaN for grazing rays: every test below then fails */
+    /* Infinite or NaN for grazing rays. Every test below then fails. */
+    ir_ref inverse = ir_div(f, t_f32(t, 1), v3_dot(t, e1, p));
     vec3 s = v3_sub(t, query->o, v3_load(t, entry, 0)), q = v3_cross(t, s, e1);
     out[1] = ir_mul(f, v3_dot(t, s, p), inverse);
     out[2] = ir_mul(f, v3_dot(t, query->d, q), inverse);
@@ -73,11 +79,13 @@ static void disk_intersect(tracer *t, ir_ref entry, const shape_ray *query, ir_r
     out[0] = ir_select(f, hit, hit_t, query->tmax);
 }
 
+/* The texture coordinates of the coordinates (a, b). */
 static vec2 disk_uv(tracer *t, ir_ref a, ir_ref b)
 {
     return (vec2){ir_sqrt(t->f, t_mad(t, a, a, t_sqr(t, b))), t_turn(t, b, a)};
 }
 
+/* The point with the coordinates (a, b). */
 static vec3 disk_point(tracer *t, ir_ref words, ir_ref a, ir_ref b)
 {
     vec3 along =
@@ -85,7 +93,7 @@ static vec3 disk_point(tracer *t, ir_ref words, ir_ref a, ir_ref b)
     return v3_add(t, v3_load(t, words, DISK_CENTER), along);
 }
 
-/* Along the radius, and round the centre. */
+/* dp/du goes along the radius, and dp/dv round the centre. */
 static void disk_tangents(tracer *t, ir_ref words, ir_ref a, ir_ref b, interaction *si)
 {
     ir_func *f = t->f;
@@ -120,8 +128,8 @@ static emitter_sample disk_sample(tracer *t, ir_ref data, ir_ref inverse_area, v
     return area_toward(t, inverse_area, ref, &at);
 }
 
-/* warp_disk_concentric backwards: the radius on the larger coordinate's side, the angle from there in
- * quarters of pi. */
+/* The inverse of warp_disk_concentric. The larger coordinate's side gives the signed radius, and the angle
+ * from there, in quarters of pi, gives the other number. */
 static vec2 disk_unit(tracer *t, ir_ref data, const emitter_hit *hit)
 {
     (void)data;
@@ -139,6 +147,7 @@ static vec2 disk_unit(tracer *t, ir_ref data, const emitter_hit *hit)
 
 /* ---- moving: the normal's sign ---- */
 
+/* Writes the sign of the normal relative to s x t. to_world gives all other numbers of the disk. */
 static uint32_t disk_object_data(const render_scene *s, const render_shape *shape, float *own)
 {
     (void)s;

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Point cloud of ellipsoids from a PLY file of Gaussians: centres x y z, logarithms of standard deviations
- * scale_0 .. scale_2, quaternions rot_0 (real) .. rot_3; other columns (colours, opacity) are skipped,
- * materials do not see them yet. A surface is where a Gaussian is `extent` deviations from its centre. Only
- * outsides are there for rays, uv = (0, 0), and no lights (Mitsuba).
+ * A point cloud of ellipsoids, from a PLY file of Gaussians. The file has centres x y z, logarithms of
+ * standard deviations scale_0 .. scale_2, and quaternions rot_0 (real part) .. rot_3. Other columns
+ * (colours, opacity) are skipped, because materials do not see them yet. The surface is where a Gaussian is
+ * `extent` deviations from its centre. Rays meet the outsides only, uv is (0, 0), and ellipsoids cannot be
+ * lights (Mitsuba).
  *
- * Entry: word of its map, three rows that turn the ellipsoid into the unit sphere, then its centre. */
+ * An entry of the hierarchy holds the word of the ellipsoid's map. The map is three rows that turn the
+ * ellipsoid into the unit sphere, and then the centre. */
 #include "render/classes.h"
 
 enum { ELLIPSOID_MAP, ELLIPSOID_CENTER = 9, ELLIPSOID_WORDS = 12 };
@@ -12,7 +14,8 @@ enum { COLUMN_CENTER, COLUMN_SCALE = 3, COLUMN_ROTATION = 6, COLUMNS = 10 };
 
 /* ---- loading ---- */
 
-/* Columns: axes of the ellipsoid of unit quaternion q (real part first). */
+/* Sets the columns of `axes` to the axes of an ellipsoid that the unit quaternion q (real part first) has
+ * turned. */
 static void turn_axes(const double q[4], double axes[3][3])
 {
     double w = q[0], x = q[1], y = q[2], z = q[3];
@@ -22,7 +25,7 @@ static void turn_axes(const double q[4], double axes[3][3])
     memcpy(axes, m, sizeof m);
 }
 
-/* Uniform scale of the upper 3x3, or 0. */
+/* The uniform scale of the upper left 3x3, or 0 if the axes differ in length or are not at right angles. */
 static double uniform_scale(const double m[16])
 {
     double square[3], off = 0;
@@ -36,7 +39,7 @@ static double uniform_scale(const double m[16])
     return uniform ? sqrt(square[0]) : 0;
 }
 
-/* Mitsuba's limits; to_world that moves within them keeps to them when it is set. */
+/* The limits on to_world are Mitsuba's. A to_world that is a parameter keeps to them whenever it is set. */
 static const char *ellipsoid_refuses(const double m[16])
 {
     return uniform_scale(m) > 0 && matrix_determinant3(m) > 0
@@ -44,7 +47,7 @@ static const char *ellipsoid_refuses(const double m[16])
                : "to_world must scale all axes alike, and neither shear, mirror nor be singular";
 }
 
-/* The ellipsoid of a row of the file as a primitive; false: out of range. */
+/* Adds the ellipsoid of a row of the file as a primitive. Returns false if it is out of range. */
 static bool put_ellipsoid(render_scene *s, const float *row, const double m[16], double enlarge,
                           uint32_t index)
 {
@@ -62,7 +65,7 @@ static bool put_ellipsoid(render_scene *s, const float *row, const double m[16],
     bool fine = length > 0;
     for (int k = 0; k < 3; k++) {
         double half = fmax(exp((double)row[COLUMN_SCALE + k]), 1e-6) * enlarge * world;
-        for (int row_of = 0; row_of < 3; row_of++) { /* axis k in the world */
+        for (int row_of = 0; row_of < 3; row_of++) { /* component row_of of axis k in the world */
             double axis = 0;
             for (int j = 0; j < 3; j++)
                 axis += m[4 * row_of + j] * axes[j][k];
@@ -130,13 +133,15 @@ static bl_result ellipsoids_load(render_scene *s, const scene_object *o, bl_erro
 
 /* ---- traced ---- */
 
+/* Maps a vector to the space in which the ellipsoid is the unit sphere. */
 static vec3 to_sphere(tracer *t, ir_ref map, vec3 v)
 {
     return v3(v3_dot(t, v3_load(t, map, 0), v), v3_dot(t, v3_load(t, map, 3), v),
               v3_dot(t, v3_load(t, map, 6), v));
 }
 
-/* About the point of the ray nearest to the centre, as for the sphere. */
+/* Takes the roots about the point of the ray nearest to the centre, as for the sphere. Only the nearer one
+ * counts. */
 static void ellipsoid_intersect(tracer *t, ir_ref entry, const shape_ray *query, ir_ref out[3])
 {
     ir_func *f = t->f;
@@ -166,7 +171,9 @@ static void ellipsoid_interact(tracer *t, const shape_hit *hit, interaction *si)
 
 /* ---- moving: half axes and centres in their own space ---- */
 
-/* Rows of a map are axes over their halves, at right angles. */
+/* Writes half axes and centre of each ellipsoid in object space. The rows of a map are the axes over the
+ * half lengths, and they are at right angles to each other, so a half axis is a row over the square of its
+ * length. */
 static uint32_t ellipsoid_object_data(const render_scene *s, const render_shape *shape, float *own)
 {
     double inverse[16];

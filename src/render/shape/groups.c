@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Shapes that hold other shapes. merge: in Mitsuba a hint to join what it holds into fewer meshes; here its
- * shapes are what they would be without it. shapegroup: is not seen itself; an instance shows it, moved by
- * to_world. Materials are those of the group's shapes. */
+ * Shapes that hold other shapes: merge, shapegroup and instance. In Mitsuba merge is a hint to join what it
+ * holds into fewer meshes. Here its shapes are what they would be without it. A shapegroup is not seen
+ * itself: an instance shows it, moved by to_world. The materials are those of the group's shapes. */
 #include "render/classes.h"
 
 static const plugin_slot merge_slots[] = {{PLUGIN_SHAPE, "shape", 0, 0}};

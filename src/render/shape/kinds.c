@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The kinds of primitives a ray can meet, in the order of enum shape_kind; and what every shape can hold. */
+ * The table of the kinds of primitives that a ray can meet, in the order of enum shape_kind; and the
+ * children that every shape can hold. */
 #include "render/classes.h"
 
 const shape_kind_class *const shape_kinds[SHAPE_KIND_COUNT] = {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Kinds of primitives, where rays meet them, and the words that describe them. */
+ * What a ray can meet: the kinds of primitives, the words that describe shapes to the device, and the
+ * surface at a hit. It also declares arrays of meshes that are parameters (mesh_arrays.c) and shapes that
+ * move with their to_world (to_world.c). */
 #ifndef BL_RENDER_SHAPE_KINDS_H
 #define BL_RENDER_SHAPE_KINDS_H
 
@@ -8,15 +10,19 @@
 typedef struct interaction {
     ir_ref valid; /* bool */
     ir_ref t;
-    vec3 p, ng; /* geometric normal on the side the shape's orientation says */
+    vec3 p, ng; /* p: the point; ng: geometric normal on the side that the orientation of the shape says */
     vec3 ns;    /* shading normal */
     vec2 uv;
-    vec2 b;              /* coordinates of the hit, of a triangle the barycentrics of v1 and v2 */
-    vec3 dp_du, dp_dv;   /* where the plan needs them; a kind that leaves them out gets a frame around ng */
-    ir_ref entry, shape; /* entry of the hierarchy; word offset of the shape's record */
+    vec2 b; /* coordinates of the hit; of a triangle the barycentrics of v1 and v2 */
+    vec3 dp_du,
+        dp_dv; /* only where the plan needs them; a kind that leaves them out gets a frame around ng */
+    ir_ref entry, shape; /* the entry in the hierarchy, and the word offset of the record of the shape */
     ir_ref
-        face; /* u32: of a point that `point` of a mesh has chosen, its face; b then are its barycentrics */
-    ir_ref level; /* where the scene has groups: that of the instance's level */
+        /* u32. Only for a point that `point` of a mesh has chosen: the face of the point. b then holds its
+         * barycentrics. */
+        face;
+    /* Only where the scene has groups: the record of the level of the instance. */
+    ir_ref level;
 } interaction;
 
 /* Words of a shape's record in the scene buffer; SHAPE_DATA points to the kind's own. */
@@ -29,14 +35,14 @@ enum shape_word {
     SHAPE_INTERIOR,
     SHAPE_EXTERIOR,
     SHAPE_EMITTER_INDEX,
-    SHAPE_TO_WORLD /* word of its place record; 0: it does not move */,
+    SHAPE_TO_WORLD /* word of its to_world record; 0: it does not move */,
     SHAPE_WORDS
 };
 
-/* Data words of a mesh. Offsets are absolute words of the scene buffer, PLAN_NONE where the array is missing.
- * At MESH_ARRAYS, where a class of the plan needs it, stand three words for each array of the mesh that is a
- * parameter: offset of the first value (PLAN_NONE: the mesh has none such), offset of the first gradient or
- * PLAN_NONE, values per vertex or face. */
+/* Data words of a mesh. Offsets are absolute words of the scene buffer, and PLAN_NONE where the mesh does
+ * not have the array. MESH_ARRAYS is for plans in which a class needs it. Three words for each array of the
+ * mesh that is a parameter stand there: the offset of the first value (PLAN_NONE: the mesh has no such
+ * array), the offset of the first gradient or PLAN_NONE, and the number of values per vertex or face. */
 enum mesh_word {
     MESH_FACES,
     MESH_POSITIONS,
@@ -48,7 +54,8 @@ enum mesh_word {
     MESH_ARRAYS,
     MESH_WORDS
 };
-/* Data words of a sphere: centre, radius, rows of the rotation world to object, +1 or -1. */
+/* Data words of a sphere: centre, radius, rows of the rotation from world to object, and the sign +1 or -1
+ * of its normals. */
 enum sphere_word { SPHERE_CENTER, SPHERE_RADIUS = 3, SPHERE_ROTATION, SPHERE_SIGN = 13, SPHERE_WORDS };
 /* Data words of a disk: centre, images of the x and y axes, unit normal. */
 enum disk_word { DISK_CENTER, DISK_S = 3, DISK_T = 6, DISK_NORMAL = 9, DISK_WORDS = 12 };
@@ -71,18 +78,20 @@ enum to_world_word {
     TO_WORLD_WORDS
 };
 
-/* What moves with to_world. MOVES_AS_MATERIAL: every point of the surface goes along. MOVES_AS_SPHERE: the
- * same, but so that a sphere stays a sphere. MOVES_AS_POINTS: the points that describe the shape go along;
- * where a ray meets it then follows from them. */
+/* What moves with to_world. MOVES_AS_MATERIAL: every point of the surface goes along. MOVES_AS_SPHERE:
+ * every point goes along, but only as far as a sphere stays a sphere. MOVES_AS_POINTS: the points that
+ * describe the shape go along, and where a ray meets the shape follows from them. */
 enum moves_as { MOVES_AS_MATERIAL, MOVES_AS_SPHERE, MOVES_AS_POINTS };
 
 enum mesh_array {
     MESH_ARRAY_POSITIONS,
     MESH_ARRAY_NORMALS,
     MESH_ARRAY_UVS,
-    MESH_ATTRIBUTE /* + index in render_scene.attributes */
+    MESH_ATTRIBUTE /* the first one; the index in render_scene.attributes is added */
 };
-/* Bit k: of array k; attributes are one; places are to_world of shapes of any kind. */
+/* What the requested parameters of a plan move. Bit k stands for array k of enum mesh_array, and all
+ * attributes share one bit. MOVE_TO_WORLD stands for the to_world of a shape of any kind, or of an
+ * instance. */
 enum mesh_moves {
     MOVE_POSITIONS = 1 << MESH_ARRAY_POSITIONS,
     MOVE_NORMALS = 1 << MESH_ARRAY_NORMALS,
@@ -94,18 +103,18 @@ enum mesh_moves {
 };
 
 typedef struct affine_map {
-    vec3 column[4]; /* images of the axes; of the origin */
+    vec3 column[4]; /* the images of the three axes, and that of the origin */
 } affine_map;
 
-/* A primitive of a shape that moves: words of the kind's `object_data`, of the shape's data and of the entry;
- * the primitive's number in the shape. */
+/* A primitive of a shape that moves: the words of the kind's `object_data`, of the shape's data and of the
+ * entry, and the number of the primitive within the shape. */
 typedef struct object_primitive {
     ir_ref object_data, data, entry, number;
 } object_primitive;
 
-/* The same primitive in the world: words of the shape's data (from the first on), the first words of its
- * entry, its box, and the area of a shape that may be a light. shared: the words are the same for all
- * primitives of the shape. */
+/* A primitive that moves, as `transform` makes it in the world: words of the shape's data (from the first
+ * on), the first words of its entry, its box, and the area of a shape that may be a light. shared: the
+ * words are the same for all primitives of the shape. */
 enum { TRANSFORMED_WORDS = 13, TRANSFORMED_ENTRY = 9 };
 typedef struct transformed_primitive {
     ir_ref to, words[TRANSFORMED_WORDS], entry[TRANSFORMED_ENTRY], least[3], most[3], area;
@@ -131,16 +140,17 @@ typedef struct shape_hit {
  * the primitive in the hierarchy, `shape_data`, those at SHAPE_DATA of its shape. */
 typedef struct shape_kind_class {
     const char *name;
-    /* Where the ray meets the primitive: t, u, v; without a hit t is query->tmax. */
+    /* Finds where the ray meets the primitive, and writes t, u, v. Without a hit t is query->tmax. */
     void (*intersect)(tracer *t, ir_ref entry, const shape_ray *query, ir_ref out[3]);
-    /* The surface at a hit. */
+    /* Fills in the surface at a hit. */
     void (*interact)(tracer *t, const shape_hit *hit, interaction *si);
-    /* The shape as a light, seen from `ref`. NULL: it cannot be one. */
+    /* Samples the shape as a light, seen from `ref`, and gives the density of that. NULL: the shape cannot
+     * be a light. */
     emitter_sample (*sample)(tracer *t, ir_ref shape_data, ir_ref inverse_area, vec3 ref, ir_ref u1,
                              ir_ref u2);
     ir_ref (*pdf)(tracer *t, ir_ref shape_data, ir_ref inverse_area, const emitter_hit *hit);
-    /* A point chosen uniformly in area: p, ng, ns (of any length), uv. NULL: the kind has no such sampling.
-     */
+    /* Chooses a point uniformly in area, and fills in p, ng, ns (of any length) and uv. NULL: the kind has
+     * no such sampling. */
     interaction (*point)(tracer *t, ir_ref shape_data, ir_ref u1, ir_ref u2);
     /* The inverse of `point`: the two numbers that lead to a point that a ray met. Only kinds whose `sample`
      * goes through `point` have it; the others have NULL. */
@@ -151,8 +161,8 @@ typedef struct shape_kind_class {
     uint32_t (*object_data)(const render_scene *s, const render_shape *shape, float *out);
     void (*transform)(tracer *t, const affine_map *to_world, const object_primitive *at,
                       transformed_primitive *out);
-    /* A known hit (at: t, u, v) as a function of the ray, exact to first order. NULL: `intersect` is
-     * differentiated instead. */
+    /* Follows a known hit (at: t, u, v) as a function of the ray, exactly to first order. NULL: `intersect`
+     * is differentiated instead. */
     void (*follow)(tracer *t, ir_ref entry, vec3 o, vec3 d, ir_ref at[3]);
     /* The reason why a shape cannot have this to_world, or NULL. A kind without this hook takes every matrix
      * that has an inverse. */
@@ -160,31 +170,35 @@ typedef struct shape_kind_class {
     /* For kinds whose data hold points (vertex_count of them) besides what `transform` writes: transforms one
      * of these points and stores it in the data. */
     void (*transform_point)(tracer *t, const affine_map *to_world, const object_primitive *at);
-    enum moves_as moves; /* with MOVES_AS_POINTS, functions that may be differentiated read the points with
-                            kind_point */
-    bool entry_points; /* word 0 of an entry's payload is a place in the geometry (an offset until the plan is
-                          made) */
+    /* What moves with to_world. With MOVES_AS_POINTS, functions that may be differentiated read the points
+     * with kind_point. */
+    enum moves_as moves;
+    /* Word 0 of the payload of an entry is a place in the geometry; until the plan is made, an offset. */
+    bool entry_points;
 } shape_kind_class;
 extern const shape_kind_class *const shape_kinds[SHAPE_KIND_COUNT]; /* shape/kinds.c */
 extern const shape_kind_class shape_kind_triangles, shape_kind_sphere, shape_kind_disk, shape_kind_cylinder,
     shape_kind_sdf, shape_kind_linear, shape_kind_bspline, shape_kind_ellipsoid;
 
-/* bool: of two distances the second is the one that a hit known to be at t is at. */
+/* bool: two distances solve an equation, and a hit is known to be at one of them, up to rounding. Says
+ * whether it is the far one. */
 static inline ir_ref root_is_far(tracer *t, ir_ref near, ir_ref far, ir_ref at)
 {
     return ir_gt(t->f, ir_abs(t->f, ir_sub(t->f, near, at)), ir_abs(t->f, ir_sub(t->f, far, at)));
 }
 
-/* The point at a word of the scene buffer, of those that describe a shape, where its motion takes it. */
+/* The point at a word of the scene buffer, one of those that describe a shape. While the motion of the
+ * shape is differentiated (tracer.motion) the result is where that motion takes the point. */
 vec3 kind_point(tracer *t, ir_ref word);
 
 /* ---- shape/mesh_arrays.c: arrays of meshes that are parameters ---- */
 
-/* While the shape is loaded: registers its attributes. */
+/* Call it while the shape is loaded: registers its attributes. */
 void mesh_add_attributes(render_scene *s, const scene_object *o, const scene_mesh *m);
-uint32_t mesh_find_attribute(const render_scene *s,
-                             const char *name); /* index in s->attributes, or PLAN_NONE */
-/* Once everything is loaded: positions, normals and uv of the meshes, as parameters behind all others. */
+/* The index in s->attributes, or PLAN_NONE. */
+uint32_t mesh_find_attribute(const render_scene *s, const char *name);
+/* Call it once everything is loaded: offers positions, normals and uv of the meshes as parameters, behind
+ * all others. */
 void mesh_add_parameters(render_scene *s);
 /* The words at MESH_ARRAYS of a mesh: three per array. */
 void mesh_array_words(const plan *p, const render_shape *shape, uint32_t *words);
@@ -204,8 +218,9 @@ typedef struct mesh_vertices {
 } mesh_vertices;
 /* The components of vertex `index` (u32). May run differentiated. */
 void mesh_vertex(tracer *t, const mesh_vertices *array, ir_ref index, ir_ref *out);
-ir_ref mesh_positions_requested(tracer *t, ir_ref mesh); /* bool: the plan's parameters move them; mesh: data
-                                                            of triangles, where plan.moves has them at all */
+/* bool: a parameter whose gradient is requested moves the positions of the mesh. mesh: data words of a
+ * shape of triangles. Only for plans whose `moves` has MOVE_POSITIONS. */
+ir_ref mesh_positions_requested(tracer *t, ir_ref mesh);
 /* The colour of an attribute at the surface that is being looked at (tracer.surface). May run
  * differentiated. */
 color mesh_attribute_at(tracer *t, uint32_t attribute, bool of_faces);
@@ -214,31 +229,38 @@ color mesh_attribute_at(tracer *t, uint32_t attribute, bool of_faces);
 
 vec3 affine_point(tracer *t, const affine_map *m, vec3 p);
 vec3 affine_vector(tracer *t, const affine_map *m, vec3 v);
-vec3 affine_normal(tracer *t, const affine_map *m, vec3 n); /* by the matrix of cofactors; not normalised */
-affine_map affine_inverse(tracer *t, const affine_map *m);  /* of what has none, finite numbers */
+/* Maps a normal by the matrix of cofactors. The result is not normalised. */
+vec3 affine_normal(tracer *t, const affine_map *m, vec3 n);
+/* A matrix without an inverse gives finite numbers. */
+affine_map affine_inverse(tracer *t, const affine_map *m);
 
-/* The to_world of a shape or an instance; PLAN_NONE: not offered, or there is no such object. */
+/* The parameter that is the to_world of a shape or an instance. PLAN_NONE: it is not offered, or there is
+ * no such object. */
 uint32_t to_world_parameter(const render_scene *s, const scene_object *o);
-bool to_world_is(const render_scene *s, uint32_t parameter); /* to_world of some shape or instance */
-void to_world_reasons(render_scene *s); /* once lights are bound: what their gradients lack */
+/* Whether a parameter is the to_world of some shape or instance. */
+bool to_world_is(const render_scene *s, uint32_t parameter);
+/* Call it once lights are bound: says what the gradients of to_world lack. */
+void to_world_reasons(render_scene *s);
 bool to_world_requested(const plan *p, const scene_object *o);
-bool to_world_moves_levels(const plan *p);  /* of some instance; */
-bool to_world_moves_grouped(const plan *p); /* of some shape that instances show */
-/* An error unless the 16 numbers can be the to_world that the parameter is: finite, with an inverse, and what
- * the kind of shape takes; the last row is not looked at. */
+bool to_world_moves_levels(const plan *p);  /* whether to_world of some instance is requested */
+bool to_world_moves_grouped(const plan *p); /* whether to_world of some shape in a group is requested */
+/* Gives an error unless the 16 numbers can be the to_world that the parameter is: they must be finite and
+ * have an inverse, and the kind of shape must accept them. The last row is not looked at. */
 bl_result to_world_check(const render_scene *s, uint32_t parameter, const float *values, bl_error *err);
-void to_world_write(plan *p); /* records of the requested ones */
-/* place: SHAPE_TO_WORLD of a shape, LEVEL_MOTION of a level. to_world; the motion away from where the shape
- * is, in the space that it stands in, the identity with derivatives; a surface goes along. */
+void to_world_write(plan *p); /* writes the to_world records of all requested ones */
+/* place is SHAPE_TO_WORLD of a shape or LEVEL_MOTION of a level. to_world_map is the matrix itself.
+ * to_world_motion is the motion of the surface's material away from where the shape is, in the space that
+ * the shape stands in: its value is the identity, and its derivatives are those of to_world. */
 affine_map to_world_map(tracer *t, ir_ref place);
 affine_map to_world_motion(tracer *t, ir_ref place);
-affine_map to_world_motion_of_points(
-    tracer *t,
-    ir_ref place); /* that of what describes the shape; to_world_motion, of the material, is then none */
-affine_map to_world_level_motion(tracer *t, ir_ref level); /* level: its record */
-/* Of what stands in a level, in the world; level: none where the scene has no groups, or the shape stands in
- * none. */
+/* The motion of the points that describe the shape. For kinds with MOVES_AS_POINTS to_world_motion, that of
+ * the material, has no derivatives. */
+affine_map to_world_motion_of_points(tracer *t, ir_ref place);
+affine_map to_world_level_motion(tracer *t, ir_ref level); /* level: the record of the level */
+/* The motion, seen in the world, of a shape that stands in a level. level: none where the scene has no
+ * groups, or where the shape stands in no group. */
 affine_map to_world_motion_within(tracer *t, ir_ref shape, ir_ref level);
+/* Moves a surface along with a motion. */
 void to_world_carry(tracer *t, const affine_map *motion, interaction *si);
 
 #endif

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Shapes made of triangles: rectangle, cube, obj, ply, serialized. Geometry goes to world space when the
- * scene is loaded. Their kind's traced functions: intersection, interaction, sampling uniformly in area.
+ * Shapes made of triangles: rectangle, cube, obj, ply, serialized and mesh. Their geometry is moved to
+ * world space when the scene is loaded. The file also has the traced functions of triangles: intersection,
+ * interaction, and sampling uniformly in area.
  *
- * An entry of the hierarchy holds v0, e1 = v1 - v0, e2 = v2 - v0; hits are barycentrics (u, v) of v1 and
- * v2. */
+ * An entry of the hierarchy holds v0, e1 = v1 - v0 and e2 = v2 - v0. A hit is kept as the barycentrics (u,
+ * v) of v1 and v2. The choice of the triangle is detached. Where vertex positions are differentiated, the
+ * place of the hit is found again from the ray and the moved triangle, so the hit slides along the ray. */
 #include "render/shape/area.h"
 
 /* ---- loading ---- */
 
+/* Appends data to the geometry of the scene, and returns its first word there. */
 static uint32_t put_words(render_scene *s, const void *data, size_t bytes)
 {
     BL_ASSERT(bytes % 4 == 0, "%zu bytes are no words", bytes);
@@ -27,7 +30,7 @@ static float triangle_area(const float *a, const float *b, const float *c)
     return 0.5f * sqrtf(x * x + y * y + z * z);
 }
 
-/* Cumulative areas, normalised; returns the total. */
+/* Fills the table with cumulative areas of the faces, as shares of the total, and returns the total. */
 static float area_table(const scene_mesh *m, float *table)
 {
     double total = 0;
@@ -44,6 +47,7 @@ static float area_table(const scene_mesh *m, float *table)
     return (float)total;
 }
 
+/* Adds every face as a primitive. */
 static void put_primitives(render_scene *s, const scene_mesh *m, uint32_t shape)
 {
     for (uint32_t i = 0; i < m->face_count; i++) {
@@ -64,8 +68,8 @@ static void put_primitives(render_scene *s, const scene_mesh *m, uint32_t shape)
     }
 }
 
-/* Takes the mesh. make_normals: generates them, in the world, where angles may differ from those of the
- * file. */
+/* Adds the mesh to the scene, and frees it in any case. make_normals: vertex normals are generated here,
+ * from the mesh in world space, where angles may differ from those in the file. */
 static bl_result add_mesh(render_scene *s, const scene_object *o, scene_mesh *m, bool make_normals,
                           bl_error *err)
 {
@@ -110,11 +114,11 @@ static bl_result add_mesh(render_scene *s, const scene_object *o, scene_mesh *m,
     return BL_OK;
 }
 
-/* Rectangle and cube are shapes whose normals go by the inverse transpose, so a mirroring matrix must not
- * turn them round. */
+/* The normals of a rectangle or a cube go by the inverse transpose of to_world, so a matrix that mirrors
+ * must not turn them round. The function drops the vertex normals, and flips the faces if it mirrors. */
 static void keep_orientation(const scene_object *o, scene_mesh *m)
 {
-    mesh_drop_normals(m); /* flat: the geometric normal is the same */
+    mesh_drop_normals(m); /* the faces are flat, so the geometric normal is the same */
     if (matrix_determinant3(scene_get(o, "to_world")->matrix) < 0)
         mesh_flip(m);
 }
@@ -135,7 +139,7 @@ static bl_result cube_load(render_scene *s, const scene_object *o, bl_error *err
     return add_mesh(s, o, &m, false, err);
 }
 
-/* Vertex normals as the parameters ask for them. Takes the mesh. */
+/* Drops or generates vertex normals as the parameters say, and adds the mesh. Frees the mesh in any case. */
 static bl_result add_with_normals(render_scene *s, const scene_object *o, scene_mesh *m, bl_error *err)
 {
     bool flat = scene_number(o, "face_normals") != 0;
@@ -144,7 +148,8 @@ static bl_result add_with_normals(render_scene *s, const scene_object *o, scene_
     return add_mesh(s, o, m, !flat && !m->normals, err);
 }
 
-/* What the loaders of files have in common; r and reason are the loader's. Takes the mesh. */
+/* The common end of the functions that load a file. r and reason are what the loader of the file returned.
+ * Frees the mesh if it was loaded. */
 static bl_result add_loaded(render_scene *s, const scene_object *o, bl_result r, const bl_error *reason,
                             scene_mesh *m, bl_error *err)
 {
@@ -180,6 +185,7 @@ static bl_result serialized_load(render_scene *s, const scene_object *o, bl_erro
     return add_loaded(s, o, r, &reason, &m, err);
 }
 
+/* A copy of values of the caller that the mesh may free; NULL for NULL. */
 static void *copied(const void *values, size_t bytes)
 {
     void *copy = values ? malloc(bytes + 1) : NULL;
@@ -202,6 +208,7 @@ static bl_result arrays_load(render_scene *s, const scene_object *o, bl_error *e
 
 /* ---- traced ---- */
 
+/* The indices of the three vertices of a face. */
 static void vertex_indices(tracer *t, ir_ref data, ir_ref face, ir_ref out[3])
 {
     ir_func *f = t->f;
@@ -210,7 +217,7 @@ static void vertex_indices(tracer *t, ir_ref data, ir_ref face, ir_ref out[3])
         out[k] = t_word(t, at, k);
 }
 
-/* Barycentric interpolation of a vertex array. */
+/* Interpolates a vertex array: the sum of the values at the three vertices times their weights. */
 static void interpolate(tracer *t, const mesh_vertices *array, const ir_ref index[3], const ir_ref weight[3],
                         ir_ref *out)
 {
@@ -223,15 +230,15 @@ static void interpolate(tracer *t, const mesh_vertices *array, const ir_ref inde
     }
 }
 
-/* Moeller and Trumbore 1997. */
+/* Ray against triangle by Moeller and Trumbore 1997. */
 static void triangle_intersect(tracer *t, ir_ref entry, const shape_ray *query, ir_ref out[3])
 {
     ir_func *f = t->f;
     vec3 v0 = v3_load(t, entry, 0), e1 = v3_load(t, entry, 3), e2 = v3_load(t, entry, 6);
     vec3 p = v3_cross(t, query->d, e2);
     ir_ref determinant = v3_dot(t, e1, p), zero = t_f32(t, 0);
-    ir_ref inverse = ir_div(f, t_f32(t, 1),
-                            determinant); /* infinite or NaN for grazing rays: every test below then fails */
+    /* Infinite or NaN for grazing rays. Every test below then fails. */
+    ir_ref inverse = ir_div(f, t_f32(t, 1), determinant);
     vec3 s = v3_sub(t, query->o, v0), q = v3_cross(t, s, e1);
     out[1] = ir_mul(f, v3_dot(t, s, p), inverse);
     out[2] = ir_mul(f, v3_dot(t, query->d, q), inverse);
@@ -243,8 +250,8 @@ static void triangle_intersect(tracer *t, ir_ref entry, const shape_ray *query, 
     out[0] = ir_select(f, hit, hit_t, query->tmax);
 }
 
-/* A combination of a face's vertices. With barycentrics as weights it is a point of the face; with weights
- * that add up to 0 it is the difference along an edge. data: of the mesh. */
+/* A combination of the vertices of a face. With barycentrics as weights it is a point of the face. With
+ * weights that add up to 0 it is the difference along an edge. data: the data words of the mesh. */
 typedef struct face_point {
     ir_ref data, face, weight[3];
 } face_point;
@@ -259,7 +266,7 @@ static void attribute_or(tracer *t, const face_point *at, enum mesh_array array,
            there = ir_ne(f, from, t_u32(t, PLAN_NONE));
     ir_ref index[3], got[3];
     vertex_indices(t, at->data, at->face, index);
-    for (int k = 0; k < 3; k++) /* a mesh without the array reads word 0 and ignores it */
+    for (int k = 0; k < 3; k++) /* a mesh without the array reads word 0, and the result is not used */
         index[k] = ir_select(f, there, index[k], t_u32(t, 0));
     mesh_vertices vertices = {.mesh = at->data,
                               .array = array,
@@ -270,14 +277,15 @@ static void attribute_or(tracer *t, const face_point *at, enum mesh_array array,
         value[k] = ir_select(f, there, got[k], value[k]);
 }
 
-/* dp/du and dp/dv solve e_k = du_k dp/du + dv_k dp/dv for both edges. Without uv the coordinates are (u, v)
- * themselves; where uv is degenerate any frame in the plane stands in (Mitsuba 3.9). */
+/* dp/du and dp/dv solve e_k = du_k dp/du + dv_k dp/dv for both edges. A mesh without uv has the
+ * barycentrics (u, v) as coordinates. Where uv is degenerate, any frame in the plane stands in (Mitsuba
+ * 3.9). */
 static void triangle_tangents(tracer *t, ir_ref data, ir_ref face, vec3 e1, vec3 e2, interaction *si)
 {
     ir_func *f = t->f;
     ir_ref zero = t_f32(t, 0), one = t_f32(t, 1);
     ir_ref uv1[2] = {one, zero}, uv2[2] = {zero, one};
-    if (t->plan->scene->has_uvs) { /* weights that give the difference along an edge */
+    if (t->plan->scene->has_uvs) { /* these weights give the difference along an edge */
         ir_ref minus = t_f32(t, -1);
         attribute_or(t, &(face_point){data, face, {minus, one, zero}}, MESH_ARRAY_UVS, uv1);
         attribute_or(t, &(face_point){data, face, {minus, zero, one}}, MESH_ARRAY_UVS, uv2);
@@ -291,12 +299,12 @@ static void triangle_tangents(tracer *t, ir_ref data, ir_ref face, vec3 e1, vec3
     si->dp_du = v3_select(t, good, du, any.s), si->dp_dv = v3_select(t, good, dv, any.t);
 }
 
-/* A vertex, and the edges from it to the other two. */
+/* A vertex of a triangle, and the edges from it to the other two vertices. */
 typedef struct triangle {
     vec3 v0, e1, e2;
 } triangle;
 
-/* The triangle with the mesh's positions as parameters hold them. */
+/* The triangle, with the vertex positions that the parameters hold. */
 static triangle moved_triangle(tracer *t, ir_ref data, ir_ref face)
 {
     ir_ref index[3], p[3][3];
@@ -310,8 +318,8 @@ static triangle moved_triangle(tracer *t, ir_ref data, ir_ref face)
     return r;
 }
 
-/* Barycentrics of the point where the line meets the triangle's plane. As the triangle moves, what was hit
- * slides along the ray. */
+/* Barycentrics of the point where the line of the ray meets the plane of the triangle. They are
+ * differentiated: as the triangle moves, the hit slides along the ray. */
 static vec2 ray_coordinates(tracer *t, vec3 o, vec3 d, const triangle *at)
 {
     ir_func *f = t->f;
@@ -350,6 +358,8 @@ static void triangle_interact(tracer *t, const shape_hit *hit, interaction *si)
         triangle_tangents(t, hit->data, point.face, at.e1, at.e2, si);
 }
 
+/* Chooses a point uniformly in area. The first number chooses a face by the cumulative areas; what is left
+ * of it and the second number choose a point in the face (warp_triangle). */
 static interaction triangle_point(tracer *t, ir_ref data, ir_ref u1, ir_ref u2)
 {
     ir_func *f = t->f;
@@ -360,8 +370,8 @@ static interaction triangle_point(tracer *t, ir_ref data, ir_ref u1, ir_ref u2)
         f, first, zero,
         ir_load(f, IR_F32, BUFFER_SCENE, ir_add(f, table, ir_select(f, first, face, ir_sub(f, face, one)))));
     ir_ref high = ir_load(f, IR_F32, BUFFER_SCENE, ir_add(f, table, face));
-    u1 = t_clamp(t, t_ratio(t, ir_sub(f, u1, low), ir_sub(f, high, low)), 0,
-                 0x1.fffffep-1f); /* the rest of the number is uniform again */
+    /* What the choice of the face leaves of the number is uniform again. */
+    u1 = t_clamp(t, t_ratio(t, ir_sub(f, u1, low), ir_sub(f, high, low)), 0, 0x1.fffffep-1f);
     vec2 b = warp_triangle(t, u1, u2);
     face_point point = {data, face, {ir_sub(f, t_f32(t, 1), ir_add(f, b.x, b.y)), b.x, b.y}};
     ir_ref index[3], p[3][3];
@@ -401,7 +411,8 @@ static emitter_sample triangle_sample(tracer *t, ir_ref data, ir_ref inverse_are
     return area_toward(t, inverse_area, ref, &at);
 }
 
-/* The face's share of the first number, and warp_triangle backwards. */
+/* The inverse of triangle_point. The first number falls into the interval of the face, and its place in
+ * there comes from warp_triangle backwards; so does the second number. */
 static vec2 triangle_unit(tracer *t, ir_ref data, const emitter_hit *hit)
 {
     ir_func *f = t->f;

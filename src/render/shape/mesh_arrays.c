@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Arrays of meshes that are parameters, in world space (of a shapegroup's in the group's): vertex_positions,
- * vertex_normals, vertex_texcoords, and attributes of vertices and faces, named as in the file
- * (SHAPE.vertex_color, [vertices, 3]). A material may be on several meshes, so what it reads is found by way
- * of the surface: the mesh's words say where its arrays are (MESH_ARRAYS). */
+ * Arrays of meshes that are parameters: vertex_positions, vertex_normals, vertex_texcoords, and the
+ * attributes of vertices and faces. They are in world space, and those of a mesh in a shapegroup are in the
+ * space of the group. Attributes are named as in the file (SHAPE.vertex_color, [vertices, 3]).
+ *
+ * Several meshes may have the same material. So a material finds the arrays that it reads by way of the
+ * surface: the words of the mesh say where they are (MESH_ARRAYS). The indices of vertices and faces are
+ * detached; the values that they lead to are differentiated where the plan requests it. */
 #include "render/classes.h"
 
 /* ---- loading ---- */
@@ -15,10 +18,11 @@ uint32_t mesh_find_attribute(const render_scene *s, const char *name)
     return PLAN_NONE;
 }
 
-/* Shapes that only lend a sensor their points have no name, nor parameters. */
+/* Shapes that only lend a sensor their points have no name, and so they have no parameters. */
 static bool has_parameters(const render_scene *s, const scene_object *o) { return s->names[o->index].name; }
 
-/* Bounds are those of a texture's data, unless the file goes below them. */
+/* The lower bound of an attribute's parameter. It is 0, as for the data of a texture, unless a value in the
+ * file is below 0. */
 static float least_of(const float *values, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -44,13 +48,13 @@ void mesh_add_attributes(render_scene *s, const scene_object *o, const scene_mes
     }
 }
 
-/* Rectangles have no vertices in Mitsuba. */
+/* In Mitsuba a rectangle has no vertices, so here it has no such parameters. */
 static bool is_mesh(const render_shape *shape)
 {
     return shape->kind == SHAPE_TRIANGLES && shape->object->cls != &shape_rectangle.base.plugin;
 }
 
-/* Textures whose value jumps: where uv moves, steps move with it. */
+/* Whether the value of a texture jumps somewhere. Where uv moves, such steps move with it. */
 static bool has_steps(const scene_object *o)
 {
     bool filtered = o->cls == &texture_bitmap.base.plugin || o->cls == &volume_gridvolume.base.plugin;
@@ -63,7 +67,7 @@ static bool has_steps(const scene_object *o)
     return any;
 }
 
-/* Whether lobes of the material turn with texture coordinates. */
+/* Whether lobes of the material turn when texture coordinates change. */
 static bool directions_move_by_uv(const render_scene *s, const scene_object *bsdf)
 {
     const bsdf_class *cls = (const bsdf_class *)(const void *)bsdf->cls;
@@ -74,7 +78,7 @@ static bool directions_move_by_uv(const render_scene *s, const scene_object *bsd
     return any;
 }
 
-/* What an array's gradient lacks; NULL: nothing. */
+/* Says what the gradient of an array lacks. NULL: it lacks nothing. */
 static const char *reason_of(render_scene *s, const render_shape *shape, enum mesh_array array)
 {
     if (array == MESH_ARRAY_NORMALS)
@@ -136,6 +140,8 @@ typedef struct mesh_values {
     ir_ref value, gradient, stride; /* u32 */
 } mesh_values;
 
+/* The words of an array of the mesh: where its values and gradients stand, and how many values a vertex or
+ * face has. */
 static mesh_values values_of(tracer *t, ir_ref mesh, uint32_t array)
 {
     BL_ASSERT(array < mesh_array_count(t->plan->scene), "array %u of %u", array,
@@ -156,8 +162,8 @@ void mesh_vertex(tracer *t, const mesh_vertices *array, ir_ref index, ir_ref *ou
         return;
     mesh_values v = values_of(t, array->mesh, array->array);
     ir_ref there = ir_ne(f, v.value, t_u32(t, PLAN_NONE)), zero = t_u32(t, 0);
-    ir_ref value = ir_select(f, there, v.value, zero),
-           at = ir_select(f, there, first, zero); /* a rectangle has no such parameters */
+    /* A rectangle has no such parameters. */
+    ir_ref value = ir_select(f, there, v.value, zero), at = ir_select(f, there, first, zero);
     for (uint32_t k = 0; k < array->components; k++)
         out[k] = ir_select(f, there, plan_value(t, value, v.gradient, true, t_offset(t, at, k)), out[k]);
 }
@@ -169,12 +175,12 @@ ir_ref mesh_positions_requested(tracer *t, ir_ref mesh)
     return ir_and(t->f, ir_ne(t->f, v.value, none), ir_ne(t->f, v.gradient, none));
 }
 
-/* The colour of vertex or face `index`; one channel is grey. */
+/* The colour of vertex or face `index`. An attribute of one channel is grey. */
 static color color_of(tracer *t, const mesh_values *v, ir_ref index)
 {
     ir_func *f = t->f;
-    ir_ref first = ir_mul(f, index, v->stride),
-           step = ir_shr(f, v->stride, t_u32(t, 1)); /* of 3 channels 1, of 1 channel 0 */
+    /* The step from channel to channel is 1 for 3 channels, and 0 for 1 channel. */
+    ir_ref first = ir_mul(f, index, v->stride), step = ir_shr(f, v->stride, t_u32(t, 1));
     COLOR_EACH(r, plan_value(t, v->value, v->gradient, t->plan->moves & MOVE_ATTRIBUTES,
                              ir_add(f, first, ir_mul(f, step, t_u32(t, c)))));
     return r;

@@ -1,32 +1,37 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Zero level set of a grid of signed distances, interpolated trilinearly between samples that fill [0,1]^3 of
- * object space. Primitives are the voxels that the surface passes through. uv = (0, 0) everywhere, and no
- * light (Mitsuba).
+ * sdfgrid: the zero level set of a grid of signed distances. The samples fill [0,1]^3 of object space and
+ * are interpolated trilinearly. A primitive is a voxel that the surface passes through. uv is (0, 0)
+ * everywhere, and the shape cannot be a light (Mitsuba).
  *
  * Along a ray the interpolant of a voxel is a cubic (Hansson-Soederlund, Evans, Akenine-Moeller 2022, Ray
  * Tracing of Signed Distance Function Grids, section 3.1). The zeros of its derivative cut the ray's way
- * through the voxel into monotonic parts; the first of them whose ends have different signs holds the hit,
- * found by Newton's method kept inside a shrinking bracket. At the faces where the ray enters and leaves, the
- * coordinate across the face is made exactly 0 or 1, so that neighbours see the same sign there and no ray
- * slips between them.
+ * through the voxel into monotonic parts. The first part whose ends have different signs holds the hit.
+ * Newton's method finds it there and is kept inside a bracket that shrinks. The coordinate across a face
+ * where the ray enters or leaves the voxel is made exactly 0 or 1. So neighbours see the same sign there,
+ * and no ray slips between them.
  *
- * Normals: geometric ones are the gradient of the voxel's interpolant. `smooth` ones (section 4.2) blend the
- * eight voxels around the nearest sample, which makes them continuous: along each axis a voxel's gradient is
- * a difference of two planes of samples, interpolated at the point's place between the other two axes. */
+ * The iteration is not differentiated: sdf_follow says how a known hit depends on the ray. The samples
+ * themselves are not parameters.
+ *
+ * Normals. The geometric normal is the gradient of the voxel's interpolant. `smooth` shading normals
+ * (section 4.2) blend the gradients of the eight voxels around the nearest sample, which makes them
+ * continuous. Along an axis the gradient of a voxel is the difference of two planes of samples, each
+ * interpolated at the point's place between the other two axes. */
 #include "render/classes.h"
 
 enum sdf_word {
-    SDF_TO_GRID /* world to samples: 3 rows of 4 */,
+    SDF_TO_GRID /* maps the world to samples: 3 rows of 4 */,
     SDF_SIZE = 12,
     SDF_SMOOTH = 15,
     SDF_VALUES,
     SDF_WORDS = SDF_VALUES
 };
-enum { ENTRY_DATA, ENTRY_VOXEL /* x, y, z */ };
+enum { ENTRY_DATA, ENTRY_VOXEL /* three words: x, y, z */ };
 enum { NEWTON_MOST = 24 };
 
 /* ---- loading ---- */
 
+/* Whether the surface passes through a voxel: its corners have values on both sides of 0, or 0 itself. */
 static bool crosses(const scene_volume *v, const uint32_t at[3])
 {
     bool below = false, above = false;
@@ -38,6 +43,7 @@ static bool crosses(const scene_volume *v, const uint32_t at[3])
     return below && above;
 }
 
+/* Adds a voxel as a primitive. */
 static void put_voxel(render_scene *s, const float to_world[12], const uint32_t at[3], uint32_t data)
 {
     float box[6];
@@ -52,7 +58,8 @@ static void put_voxel(render_scene *s, const float to_world[12], const uint32_t 
     array_push(&s->primitives, p);
 }
 
-/* Maps between the world and the grid, whose samples stand at integers; false: singular or out of range. */
+/* Makes the maps between the world and the grid, whose samples stand at integers. Returns false if to_world
+ * is singular or out of range. */
 static bool make_maps(const double to_world[16], const uint32_t size[3], float to_grid[12],
                       float from_grid[12])
 {
@@ -142,7 +149,7 @@ static vec3 vec_of(const ir_ref *v) { return v3(v[0], v[1], v[2]); }
 
 static ir_ref lerp(tracer *t, ir_ref a, ir_ref b, ir_ref w) { return t_mad(t, ir_sub(t->f, b, a), w, a); }
 
-/* Word of the sample (x, y, z). */
+/* The word of the sample (x, y, z). */
 static ir_ref sample_at(tracer *t, ir_ref data, ir_ref x, ir_ref y, ir_ref z)
 {
     ir_func *f = t->f;
@@ -150,7 +157,8 @@ static ir_ref sample_at(tracer *t, ir_ref data, ir_ref x, ir_ref y, ir_ref z)
     return t_offset(t, ir_add(f, data, ir_add(f, ir_mul(f, row, t_word(t, data, SDF_SIZE)), x)), SDF_VALUES);
 }
 
-/* The interpolant of a voxel: sum of k[i] times the product of the coordinates whose bits i has. */
+/* The coefficients of the interpolant of a voxel: it is the sum of k[i] times the product of those
+ * coordinates whose bits i has. */
 static void voxel_polynomial(tracer *t, ir_ref data, const ir_ref voxel[3], ir_ref k[8])
 {
     ir_func *f = t->f;
@@ -173,6 +181,7 @@ static ir_ref polynomial_at(tracer *t, const ir_ref k[8], vec3 p)
     return t_mad(t, high, p.z, low);
 }
 
+/* The gradient of the interpolant at p. */
 static vec3 polynomial_gradient(tracer *t, const ir_ref k[8], vec3 p)
 {
     ir_ref x = t_mad(t, t_mad(t, k[7], p.y, k[5]), p.z, t_mad(t, k[3], p.y, k[1]));
@@ -181,7 +190,7 @@ static vec3 polynomial_gradient(tracer *t, const ir_ref k[8], vec3 p)
     return v3(x, y, z);
 }
 
-/* c[0] + c[1] s + c[2] s^2 + c[3] s^3: the polynomial along p + s d. */
+/* The coefficients of the polynomial along p + s d: it is c[0] + c[1] s + c[2] s^2 + c[3] s^3. */
 static void along_ray(tracer *t, const ir_ref k[8], vec3 p, vec3 d, ir_ref c[4])
 {
     ir_func *f = t->f;
@@ -198,7 +207,7 @@ static ir_ref cubic(tracer *t, const ir_ref c[4], ir_ref s)
     return t_mad(t, t_mad(t, t_mad(t, c[3], s, c[2]), s, c[1]), s, c[0]);
 }
 
-/* bool: different signs, or a zero */
+/* bool: a and b have different signs, or one of them is zero */
 static ir_ref brackets(tracer *t, ir_ref a, ir_ref b)
 {
     ir_func *f = t->f;
@@ -211,7 +220,8 @@ typedef struct bracket {
     ir_ref near, far, f_near, f_far;
 } bracket;
 
-/* Keeps the first part of the bracket that holds a zero; where `at` is not inside, the bracket. */
+/* Cuts the bracket at `at` and keeps the first part that holds a zero. The bracket stays as it is where
+ * `at` is not inside. */
 static void split(tracer *t, const ir_ref c[4], ir_ref at, bracket *b)
 {
     ir_func *f = t->f;
@@ -222,7 +232,7 @@ static void split(tracer *t, const ir_ref c[4], ir_ref at, bracket *b)
     b->near = ir_select(f, right, at, b->near), b->f_near = ir_select(f, right, value, b->f_near);
 }
 
-/* Zeros of the derivative, in order; NaN or infinite where there are none. */
+/* The zeros of the derivative of the cubic, in order. They are NaN or infinite where there are none. */
 static void extrema(tracer *t, const ir_ref c[4], ir_ref at[2])
 {
     ir_func *f = t->f;
@@ -233,6 +243,9 @@ static void extrema(tracer *t, const ir_ref c[4], ir_ref at[2])
     at[0] = ir_select(f, order, one, other), at[1] = ir_select(f, order, other, one);
 }
 
+/* The zero of the cubic in the bracket. It starts with the secant and goes on with Newton's method. A step
+ * that leaves the bracket is replaced by the middle of the bracket. It ends when a step is too small to
+ * matter, or after NEWTON_MOST steps. With `wanted` false it makes no step at all. */
 static ir_ref find_zero(tracer *t, const ir_ref c[4], const bracket *b, ir_ref wanted)
 {
     ir_func *f = t->f;
@@ -257,7 +270,7 @@ static ir_ref find_zero(tracer *t, const ir_ref c[4], const bracket *b, ir_ref w
     return state[0];
 }
 
-/* A point of the world on the grid; with w = 0 a direction. */
+/* Maps a point of the world to the grid; with point = false it maps a direction. */
 static vec3 to_grid(tracer *t, ir_ref data, vec3 v, bool point)
 {
     ir_ref out[3];
@@ -269,6 +282,7 @@ static vec3 to_grid(tracer *t, ir_ref data, vec3 v, bool point)
     return vec_of(out);
 }
 
+/* The indices of the voxel of an entry, and its lower corner on the grid. */
 static void load_voxel(tracer *t, ir_ref entry, ir_ref voxel[3], vec3 *corner)
 {
     ir_ref at[3];
@@ -323,7 +337,7 @@ static void sdf_intersect(tracer *t, ir_ref entry, const shape_ray *query, ir_re
     out[1] = out[2] = zero;
 }
 
-/* A gradient on the grid as a unit normal in the world. */
+/* Turns a gradient on the grid into a unit normal in the world. */
 static vec3 world_normal(tracer *t, ir_ref data, vec3 g)
 {
     vec3 x = v3_load(t, data, SDF_TO_GRID), y = v3_load(t, data, SDF_TO_GRID + 4),
@@ -332,7 +346,7 @@ static vec3 world_normal(tracer *t, ir_ref data, vec3 g)
                         v3_add(t, v3_scale(t, x, g.x), v3_add(t, v3_scale(t, y, g.y), v3_scale(t, z, g.z))));
 }
 
-/* Sample index `i` (i32) within the grid. */
+/* Clamps the sample index `i` (i32) to the grid. */
 static ir_ref clamp_index(tracer *t, ir_ref data, uint32_t axis, ir_ref i)
 {
     ir_func *f = t->f;
@@ -340,8 +354,8 @@ static ir_ref clamp_index(tracer *t, ir_ref data, uint32_t axis, ir_ref i)
     return ir_to_u32(f, ir_min(f, ir_max(f, i, ir_i32(f, 0)), most));
 }
 
-/* Samples of the plane `q` (i32) across `axis`, interpolated at the place w of the voxel between the other
- * two axes. */
+/* The samples of the plane `q` (i32) across `axis`, interpolated at the place w of the voxel between the
+ * other two axes. */
 static ir_ref plane_at(tracer *t, ir_ref data, uint32_t axis, ir_ref q, const ir_ref voxel[3], vec3 w)
 {
     uint32_t a = (axis + 1) % 3, b = (axis + 2) % 3;
@@ -356,9 +370,9 @@ static ir_ref plane_at(tracer *t, ir_ref data, uint32_t axis, ir_ref q, const ir
                 axis_of(w, b));
 }
 
-/* p: on the grid; voxel: the one that holds it, w its place there. Grid directions are as long as the world's
- * at one scale, so gradients are made ones of object space ([0,1]^3) before they are normalised, as in
- * Mitsuba. */
+/* The gradient from which `smooth` normals are made. p is a point on the grid, voxel the voxel that holds
+ * it, and w its place in there. A grid may have different numbers of samples along its axes. So gradients
+ * are scaled to object space ([0,1]^3) before they are normalised, as in Mitsuba. */
 static vec3 smooth_gradient(tracer *t, ir_ref data, vec3 p, const ir_ref voxel[3], vec3 w)
 {
     ir_func *f = t->f;
@@ -372,7 +386,7 @@ static vec3 smooth_gradient(tracer *t, ir_ref data, vec3 p, const ir_ref voxel[3
             plane[k] = plane_at(t, data, axis, ir_add(f, lower, ir_i32(f, (int32_t)k)), voxel, w);
         for (uint32_t k = 0; k < 2; k++)
             difference[k][axis] = ir_mul(f, ir_sub(f, plane[k + 1], plane[k]), scale[axis]);
-        there[axis] = ir_ge(f, lower, ir_i32(f, 0)); /* else there is no voxel on the lower side */
+        there[axis] = ir_ge(f, lower, ir_i32(f, 0)); /* false: there is no voxel on the lower side */
         ir_ref from_centre = ir_sub(f, ir_sub(f, axis_of(p, axis), ir_to_f32(f, lower)), t_f32(t, 0.5f));
         share[axis] = ir_select(f, there[axis], from_centre, t_f32(t, 1));
     }
@@ -389,7 +403,7 @@ static vec3 smooth_gradient(tracer *t, ir_ref data, vec3 p, const ir_ref voxel[3
         for (uint32_t axis = 0; axis < 3; axis++)
             sum[axis] = t_mad(t, g[axis], per, sum[axis]);
     }
-    for (uint32_t axis = 0; axis < 3; axis++) /* back to a gradient on the grid */
+    for (uint32_t axis = 0; axis < 3; axis++) /* turn the sum into a gradient on the grid again */
         sum[axis] = ir_div(f, sum[axis], scale[axis]);
     return vec_of(sum);
 }
@@ -416,7 +430,8 @@ static void sdf_interact(tracer *t, const shape_hit *hit, interaction *si)
     }
 }
 
-/* One step of Newton's method, from where the surface is: what it does not move it differentiates. */
+/* One step of Newton's method, from a place where the surface is. It does not change the value of t, but it
+ * gives t the derivatives of the hit. */
 static void sdf_follow(tracer *t, ir_ref entry, vec3 o, vec3 d, ir_ref at[3])
 {
     ir_func *f = t->f;

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Analytic sphere. Entry of the hierarchy: centre, radius. uv = (phi / 2 pi, theta / pi) in object space. As
- * a light it is sampled uniformly in the cone it fills seen from outside, and uniformly in area from
- * inside. */
+ * Analytic sphere. An entry of the hierarchy holds the centre and the radius. uv = (phi / 2 pi, theta / pi)
+ * in object space. As a light, the sphere is sampled uniformly in the cone that it fills if it is seen from
+ * outside. From inside it is sampled uniformly in area.
+ *
+ * The choice between the two roots is detached. The root itself is differentiated (sphere_follow). */
 #include "render/shape/area.h"
 
 static const float pi = 3.14159265358979323846f;
 
 /* ---- loading ---- */
 
-/* Uniform scale of the upper 3x3, or 0. */
+/* The uniform scale of the upper left 3x3, or 0 if the axes have different lengths. */
 static double uniform_scale(const double m[16])
 {
     double length[3];
@@ -43,8 +45,8 @@ static bl_result sphere_load(render_scene *s, const scene_object *o, bl_error *e
             words[SPHERE_ROTATION + 3 * k + j] = float_word((float)(m[4 * j + k] / scale));
     }
     p.entry[3] = words[SPHERE_RADIUS] = float_word((float)radius);
-    bool flips = scene_number(o, "flip_normals") != 0,
-         mirrors = matrix_determinant3(m) < 0; /* which turns it inside out (Mitsuba) */
+    /* A matrix that mirrors turns the sphere inside out (Mitsuba). */
+    bool flips = scene_number(o, "flip_normals") != 0, mirrors = matrix_determinant3(m) < 0;
     words[SPHERE_SIGN] = float_word(flips != mirrors ? -1.0f : 1.0f);
     render_shape shape = {
         .object = o,
@@ -64,8 +66,9 @@ static bl_result sphere_load(render_scene *s, const scene_object *o, bl_error *e
 
 /* ---- traced ---- */
 
-/* Roots of |o + t d - c|^2 = r^2 about the point of the ray nearest to the centre, which keeps precision for
- * distant spheres (Haines et al. 2019, Ray Tracing Gems, chapter 7). Returns a bool: there are any. */
+/* The roots of |o + t d - c|^2 = r^2, taken about the point of the ray nearest to the centre. This keeps
+ * precision for distant spheres (Haines et al. 2019, Ray Tracing Gems, chapter 7). Returns a bool: there
+ * are roots. */
 static ir_ref sphere_roots(tracer *t, ir_ref data, vec3 o, vec3 d, ir_ref *near, ir_ref *far)
 {
     ir_func *f = t->f;
@@ -73,7 +76,7 @@ static ir_ref sphere_roots(tracer *t, ir_ref data, vec3 o, vec3 d, ir_ref *near,
     ir_ref r = t_real(t, data, 3);
     vec3 to = v3_sub(t, c, o);
     ir_ref middle = v3_dot(t, to, d), per = {0};
-    bool levels = t->plan->scene->has_groups; /* d may have any length */
+    bool levels = t->plan->scene->has_groups; /* with groups d may have any length */
     if (levels) {
         per = ir_div(f, t_f32(t, 1), v3_dot(t, d, d));
         middle = ir_mul(f, middle, per);
@@ -95,7 +98,7 @@ static void sphere_intersect(tracer *t, ir_ref entry, const shape_ray *query, ir
     out[1] = out[2] = t_f32(t, 0);
 }
 
-/* The root that is the hit, whichever side of the surface the ray has come to begin on. */
+/* Follows the root that is the known hit. The ray may by now begin on either side of the surface. */
 static void sphere_follow(tracer *t, ir_ref data, vec3 o, vec3 d, ir_ref at[3])
 {
     ir_func *f = t->f;
@@ -113,8 +116,8 @@ static vec2 sphere_uv(tracer *t, ir_ref data, vec3 n)
     return (vec2){t_turn(t, y, x), ir_mul(f, ir_acos(f, t_clamp(t, z, -1, 1)), t_f32(t, 1 / pi))};
 }
 
-/* Rows of the rotation are the object's axes X, Y, Z; x, y, z is n along them. dp/du goes round Z, dp/dv from
- * the pole +Z to the other. */
+/* The rows of the rotation are the object's axes X, Y, Z. x, y, z is n along them. dp/du goes round Z, and
+ * dp/dv from the pole +Z to the other pole. */
 static void sphere_tangents(tracer *t, ir_ref entry, ir_ref data, vec3 n, interaction *si)
 {
     ir_func *f = t->f;
@@ -125,7 +128,7 @@ static void sphere_tangents(tracer *t, ir_ref entry, ir_ref data, vec3 n, intera
         at[k] = v3_dot(t, axis[k], n);
     }
     ir_ref radius = t_real(t, entry, 3), sine = t_safe_sqrt(t, t_mad(t, at[0], at[0], t_sqr(t, at[1])));
-    vec3 out = v3_add(t, v3_scale(t, axis[0], at[0]), v3_scale(t, axis[1], at[1])); /* of length sine */
+    vec3 out = v3_add(t, v3_scale(t, axis[0], at[0]), v3_scale(t, axis[1], at[1])); /* its length is sine */
     vec3 round = v3_sub(t, v3_scale(t, axis[1], at[0]), v3_scale(t, axis[0], at[1]));
     vec3 down = v3_sub(t, v3_scale(t, out, t_ratio(t, at[2], sine)), v3_scale(t, axis[2], sine));
     si->dp_du = v3_scale(t, round, ir_mul(f, radius, t_f32(t, 2 * pi)));
@@ -136,14 +139,16 @@ static void sphere_interact(tracer *t, const shape_hit *hit, interaction *si)
 {
     vec3 c = v3_load(t, hit->entry, 0);
     vec3 n = v3_normalize(t, v3_sub(t, v3_add(t, hit->o, v3_scale(t, hit->d, hit->t)), c));
-    si->p = v3_add(t, c, v3_scale(t, n, t_real(t, hit->entry, 3))); /* back onto the sphere */
+    /* The point is put back onto the sphere. */
+    si->p = v3_add(t, c, v3_scale(t, n, t_real(t, hit->entry, 3)));
     si->ng = si->ns = v3_scale(t, n, t_real(t, hit->data, SPHERE_SIGN));
     si->uv = sphere_uv(t, hit->data, n);
     if (t->plan->needs & NEED_TANGENTS)
         sphere_tangents(t, hit->entry, hit->data, n, si);
 }
 
-/* 1 - cos of the half angle under which the sphere appears; sine^2 <= 1 outside. Stable for small angles. */
+/* 1 - cos of the half angle under which the sphere appears. sine2 is the square of the sine of that angle,
+ * at most 1 from outside. The form is stable for small angles. */
 static ir_ref one_minus_cos(tracer *t, ir_ref sine2)
 {
     ir_func *f = t->f;
@@ -151,11 +156,13 @@ static ir_ref one_minus_cos(tracer *t, ir_ref sine2)
     return ir_div(f, sine2, ir_add(f, t_f32(t, 1), cosine));
 }
 
+/* The density of a direction in the cone: 1 over its solid angle, which is 2 pi omc. omc is 1 - cos of the
+ * half angle. */
 static ir_ref cone_pdf(tracer *t, ir_ref omc) { return t_ratio(t, t_f32(t, 0.5f / pi), omc); }
 
-/* Of the angle at which a ray that was sampled in the cone by u meets the sphere. From points this could not
- * be told near the horizon, where it is 0, the difference of two squares that are almost the same; and
- * derivatives there are divided by it. */
+/* The cosine of the angle at which a ray that u has sampled in the cone meets the sphere. It is 0 at the
+ * horizon. From points it could not be told near there, because it would be the difference of two squares
+ * that are almost the same; and derivatives there are divided by it. */
 static ir_ref cone_cosine(tracer *t, ir_ref u, ir_ref omc)
 {
     ir_func *f = t->f;
@@ -173,19 +180,19 @@ static emitter_sample sphere_sample(tracer *t, ir_ref data, ir_ref inverse_area,
            sign = t_real(t, data, SPHERE_SIGN);
     ir_ref distance2 = v3_dot(t, to, to), sine2 = t_ratio(t, t_sqr(t, r), distance2);
     ir_ref outside = ir_and(f, ir_lt(f, sine2, t_f32(t, 0.9999f)), ir_gt(f, distance2, zero));
-    /* from outside: a direction in the cone, and the nearer intersection */
+    /* from outside: choose a direction in the cone, and take the nearer intersection */
     ir_ref omc = one_minus_cos(t, ir_min(f, sine2, one));
     frame fr =
         frame_around(t, v3_scale(t, to, ir_div(f, one, ir_sqrt(f, ir_max(f, distance2, t_f32(t, 1e-30f))))));
     vec3 d_out = frame_to_world(t, fr, warp_uniform_cone(t, u1, u2, omc));
     ir_ref middle = v3_dot(t, to, d_out);
-    vec3 nearest =
-        v3_sub(t, v3_scale(t, d_out, middle), to); /* from the centre to where the ray comes nearest to it */
+    /* the vector from the centre to the point where the ray comes nearest to it */
+    vec3 nearest = v3_sub(t, v3_scale(t, d_out, middle), to);
     ir_ref cosine = cone_cosine(t, u1, omc), t_out = ir_sub(f, middle, ir_mul(f, r, cosine));
     ir_ref length = ir_max(f, v3_length(t, nearest), t_f32(t, 1e-20f)),
            sine = t_safe_sqrt(t, ir_sub(f, one, t_sqr(t, cosine)));
     vec3 n_out = v3_sub(t, v3_scale(t, nearest, ir_div(f, sine, length)), v3_scale(t, d_out, cosine));
-    /* from inside: a point uniform in area */
+    /* from inside: choose a point uniformly in area */
     vec3 n_in = warp_uniform_sphere(t, u1, u2), p_in = v3_add(t, c, v3_scale(t, n_in, r)),
          to_in = v3_sub(t, p_in, ref);
     ir_ref t_in = ir_max(f, v3_length(t, to_in), t_f32(t, 1e-20f));
@@ -226,6 +233,7 @@ static interaction sphere_point(tracer *t, ir_ref data, ir_ref u1, ir_ref u2)
 
 /* ---- moving: centre and radius in its own space ---- */
 
+/* Writes centre and radius in object space. */
 static uint32_t sphere_object_data(const render_scene *s, const render_shape *shape, float *own)
 {
     (void)s;
@@ -236,7 +244,7 @@ static uint32_t sphere_object_data(const render_scene *s, const render_shape *sh
     return 4;
 }
 
-/* Where to_world does not scale all axes alike, the radius goes by the root of the mean of their squares. */
+/* Where to_world does not scale all axes alike, the root mean square of their lengths scales the radius. */
 static void sphere_transform(tracer *t, const affine_map *to_world, const object_primitive *at,
                              transformed_primitive *out)
 {
@@ -267,7 +275,7 @@ const shape_kind_class shape_kind_sphere = {
     .sample = sphere_sample,
     .pdf = sphere_pdf,
     .point = sphere_point,
-    .unit = NULL /* only what faces the reference is sampled */,
+    .unit = NULL /* there is no map of the unit square: only the part that faces the reference is sampled */,
     .follow = sphere_follow,
     .object_data = sphere_object_data,
     .transform = sphere_transform,

@@ -1,28 +1,34 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Shapes that move with their `to_world`. A scene holds shapes in world space; a plan in which a shape's
- * to_world M is requested keeps for it a place record, and what moves with M is described by the motion away
- * from where the shape is,
+ * Shapes and instances that move with their `to_world`. A scene holds its shapes in world space. For each
+ * shape whose to_world M is requested a plan keeps a to_world record. What moves with M is described by the
+ * motion away from where the shape is,
  *
- *   R = 1 + (M - M0) M0^-1, M differentiated (or frozen), M0 the same values detached (its inverse stands in
- *   the
- *   record),
+ *     R = 1 + (M - M0) M0^-1.
  *
- * exactly the identity with M's derivatives, whatever the kind of shape: points go by R, vectors by its upper
- * left 3x3, normals by the matrix of cofactors, whose length for a unit normal is also by how much the
- * surface's area grows there. A sphere stays one: of R's derivatives there only those count that turn it or
- * scale it alike in all directions. Of a curve, which keeps its radii, the control points go by R; no point
- * of its material is followed, a hit slides along the ray that found it, as on a mesh whose vertices move
+ * M is differentiated (or frozen). M0 holds the same values detached, and its inverse stands in the record.
+ * So the value of R is exactly the identity, and its derivatives are those of M, whatever the kind of
+ * shape.
+ *
+ * How R acts: points are mapped by R and vectors by its upper left 3x3. Normals are mapped by the matrix of
+ * cofactors; the length of the result for a unit normal is also the factor by which the area of the surface
+ * grows there.
+ *
+ * A sphere stays a sphere: only those derivatives of R count that turn it, or scale it alike in all
+ * directions. The control points of a curve are mapped by R, and its radii stay. No point of the material
+ * of a curve is followed: a hit slides along the ray that found it, as on a mesh whose vertices move
  * (integrator/motion/local_surface.c).
  *
- * An instance moves alike: its record stands in that of its level, and takes along what its group holds. A
- * shape in a group moves in the group's space.
+ * An instance moves in the same way. Its record is found through the record of its level, and its motion
+ * takes along what its group holds. A shape in a group moves in the space of the group.
  *
- * A shape's record has vertices and normals of a mesh in the shape's own space, too, from which the device
- * makes the world's when M has changed (integrator/derived/geometry_transform.c). */
+ * The record of a shape also holds what the shape is in its own space, of a mesh the vertices and normals.
+ * The device makes the shape in the world from them when M has changed
+ * (integrator/derived/geometry_transform.c). */
 #include "render/classes.h"
 
 /* ---- host ---- */
 
+/* The slot of the differentiable parameter to_world of an object, or PLAN_NONE. */
 static uint32_t slot_of(const scene_object *o)
 {
     for (uint32_t k = 0; o && k < o->cls->param_count; k++)
@@ -37,6 +43,7 @@ uint32_t to_world_parameter(const render_scene *s, const scene_object *o)
     return slot == PLAN_NONE ? PLAN_NONE : render_find_parameter(s, o, slot);
 }
 
+/* Whether the parameter is to_world of this object. */
 static bool is_place(const render_parameter *p, const scene_object *o)
 {
     return o && o->index == p->object && p->slot == slot_of(o);
@@ -111,7 +118,9 @@ bl_result to_world_check(const render_scene *s, uint32_t parameter, const float 
     return refusal ? error_set(err, BL_ERROR_ARGUMENT, "%s: %s", name, refusal) : BL_OK;
 }
 
-/* Vertices (w = 1) and normals (w = 0) of a mesh in its own space; normals by the transpose. */
+/* Writes vertices (w = 1) or normals (w = 0) of a mesh in its own space, and returns their word. by: the
+ * matrix that maps them there, for vertices the inverse of to_world, and for normals the transpose of
+ * to_world. */
 static uint32_t own_space(plan *p, uint32_t from, uint32_t count, const double by[16], double w)
 {
     uint32_t at = plan_reserve(p, 3 * count);
@@ -126,7 +135,8 @@ static uint32_t own_space(plan *p, uint32_t from, uint32_t count, const double b
     return at;
 }
 
-/* A record with what every place has; inverse: of to_world as it is. */
+/* Writes a to_world record with the words that every shape and instance has, and returns its word. inverse
+ * is an output: the inverse of to_world as it is now. */
 static uint32_t write_to_world(plan *p, const scene_object *o, uint32_t parameter, double inverse[16])
 {
     const uint32_t at = plan_reserve(p, TO_WORLD_WORDS);
@@ -139,7 +149,7 @@ static uint32_t write_to_world(plan *p, const scene_object *o, uint32_t paramete
     return at;
 }
 
-/* What a shape that is no mesh is in its own space, and the boxes of its primitives. */
+/* Writes what a shape that is no mesh is in its own space, and the boxes of its primitives. */
 static void write_solid(plan *p, const render_shape *shape, uint32_t place)
 {
     const shape_kind_class *kind = shape_kinds[shape->kind];
@@ -220,7 +230,7 @@ vec3 affine_normal(tracer *t, const affine_map *m, vec3 n)
         v3_add(t, v3_scale(t, v3_cross(t, c[2], c[0]), n.y), v3_scale(t, v3_cross(t, c[0], c[1]), n.z)));
 }
 
-/* What has no inverse gives finite numbers. */
+/* A matrix without an inverse gives finite numbers. */
 affine_map affine_inverse(tracer *t, const affine_map *m)
 {
     ir_func *f = t->f;
@@ -246,7 +256,7 @@ vec3 kind_point(tracer *t, ir_ref word)
 
 /* ---- traced: places ---- */
 
-/* bool: the shape has a place record */
+/* bool: the shape or level has a to_world record */
 static ir_ref moves(tracer *t, ir_ref place) { return ir_ne(t->f, place, t_u32(t, 0)); }
 
 affine_map to_world_map(tracer *t, ir_ref place)
@@ -266,14 +276,16 @@ affine_map to_world_map(tracer *t, ir_ref place)
     return m;
 }
 
-/* Of R about `centre`, what turns and scales alike: the trace's third, and the antisymmetric part. */
+/* The part of R about `centre` that turns, and that scales alike in all directions: a third of the trace,
+ * and the antisymmetric part. */
 static affine_map similar(tracer *t, const affine_map *r, vec3 centre)
 {
     ir_func *f = t->f;
     const vec3 *c = r->column;
     ir_ref half = t_f32(t, 0.5f), one = t_f32(t, 1),
            grown = ir_sub(f, ir_add(f, c[0].x, ir_add(f, c[1].y, c[2].z)), t_f32(t, 3));
-    ir_ref scale = ir_add(f, one, ir_mul(f, grown, t_f32(t, 1.0f / 3))); /* exactly 1 where nothing grows */
+    /* The scale is exactly 1 where nothing grows. */
+    ir_ref scale = ir_add(f, one, ir_mul(f, grown, t_f32(t, 1.0f / 3)));
     ir_ref yz = ir_mul(f, ir_sub(f, c[1].z, c[2].y), half), zx = ir_mul(f, ir_sub(f, c[2].x, c[0].z), half);
     ir_ref xy = ir_mul(f, ir_sub(f, c[0].y, c[1].x), half);
     affine_map m = {
@@ -303,6 +315,7 @@ affine_map to_world_motion_of_points(tracer *t, ir_ref place)
     return r;
 }
 
+/* Whether the scene has a shape whose kind moves in this way. */
 static bool kind_in_use(tracer *t, enum moves_as as)
 {
     bool any = false;
@@ -311,6 +324,7 @@ static bool kind_in_use(tracer *t, enum moves_as as)
     return any;
 }
 
+/* bool: the shape has a to_world record and moves in this way. */
 static ir_ref moves_as(tracer *t, ir_ref place, enum moves_as as)
 {
     return ir_and(t->f, moves(t, place), ir_eq(t->f, t_word(t, place, TO_WORLD_MOVES_AS), t_u32(t, as)));
@@ -337,6 +351,7 @@ affine_map to_world_level_motion(tracer *t, ir_ref level)
     return to_world_motion_of_points(t, t_word(t, level, LEVEL_MOTION));
 }
 
+/* Reads a map from the record of a level. which: its first word there. */
 static affine_map level_map(tracer *t, ir_ref level, uint32_t which)
 {
     affine_map m;
@@ -346,7 +361,8 @@ static affine_map level_map(tracer *t, ir_ref level, uint32_t which)
     return m;
 }
 
-/* A group's motion as the world sees it: 1 + to_world (R - 1) to_group, which is exactly 1 where R is. */
+/* The motion r of something in a group, as the world sees it: 1 + to_world (R - 1) to_group. It is exactly
+ * 1 where R is. */
 static affine_map seen_from_outside(tracer *t, const affine_map *r, ir_ref level)
 {
     affine_map change, to_world = level_map(t, level, LEVEL_TO_WORLD),

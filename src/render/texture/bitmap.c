@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Image textures. Texels are parameters (NAME.data, [height, width, channels]) in one flat buffer, looked up
- * and filtered by traced code, so that every device filters alike and the gradient of a lookup is a scatter
- * to the texels it read. Convention (Mitsuba): uv (0, 0) is the outer corner of the first texel of the file's
- * first row; texel centres lie at (i + .5) / resolution. Loaders of formats with the other orientation flip v
- * (obj: flip_tex_coords). */
+ * Image textures. Texels are parameters (NAME.data, [height, width, channels]) in one flat buffer. Traced
+ * code looks them up and filters them. So every device filters alike, and the gradient of a lookup is a
+ * scatter to the texels that it read.
+ *
+ * Convention (Mitsuba): uv (0, 0) is the outer corner of the first texel of the first row of the file, and
+ * texel centres lie at (i + .5) / resolution. Loaders of formats with the other orientation flip v (obj:
+ * flip_tex_coords).
+ *
+ * The choice of the texels is detached. The weights of a bilinear lookup follow uv where it is
+ * differentiated; nearest texels have steps and no such derivative. */
 #include "render/classes.h"
 
 enum filter { FILTER_BILINEAR, FILTER_NEAREST };
@@ -16,7 +21,7 @@ enum extra {
     EXTRA_WORDS = EXTRA_TRANSFORM + 6
 };
 
-/* The three words of structure: filter | wrap << 2 | grey << 4. */
+/* The variant holds three choices: filter | wrap << 2 | grey << 4. */
 static uint32_t bitmap_variant(const render_scene *s, const scene_object *o)
 {
     const char *filter = scene_get(o, "filter_type")->text, *wrap = scene_get(o, "wrap_mode")->text;
@@ -37,7 +42,7 @@ bl_result texture_check_choice(const scene_object *o, const char *param, const c
                        param, v->text);
 }
 
-/* Images of one texel in a direction are repeated to two, as in Mitsuba. */
+/* Images of one texel in a direction are repeated to two texels, as in Mitsuba. */
 static void widen(scene_image *image)
 {
     uint32_t w = image->width < 2 ? 2 : image->width, h = image->height < 2 ? 2 : image->height,
@@ -108,8 +113,8 @@ ir_ref texture_wrapped(tracer *t, enum texture_wrap mode, ir_ref at, ir_ref size
         ir_ref odd = ir_ne(f, half, ir_floor(f, half));
         inside = ir_select(f, odd, ir_sub(f, last, inside), inside);
     }
-    return ir_to_u32(f, ir_min(f, ir_max(f, t_f32(t, 0), inside),
-                               last)); /* the bounds hold for huge coordinates, too; NaN is 0 */
+    /* The bounds hold for huge coordinates, too, and NaN becomes 0. */
+    return ir_to_u32(f, ir_min(f, ir_max(f, t_f32(t, 0), inside), last));
 }
 
 static color texel(tracer *t, const class_node *n, ir_ref record, ir_ref x, ir_ref y)
@@ -125,9 +130,9 @@ static color texel(tracer *t, const class_node *n, ir_ref record, ir_ref x, ir_r
     return r;
 }
 
-/* The texels around a place, and where between them it lies. */
+/* The texels around a place, and the position of the place between them. */
 typedef struct footprint {
-    ir_ref xs[2], ys[2], fx, fy; /* columns, rows; in [0, 1] from the first to the second */
+    ir_ref xs[2], ys[2], fx, fy; /* xs: columns, ys: rows; fx, fy: in [0, 1] from the first to the second */
 } footprint;
 
 typedef struct image_size {
@@ -143,7 +148,7 @@ static image_size size_of(tracer *t, const class_node *n, ir_ref record)
 static enum texture_wrap wrap_of(const class_node *n) { return (enum texture_wrap)(n->variant >> 2 & 3); }
 static bool is_bilinear(const class_node *n) { return (n->variant & 3) == FILTER_BILINEAR; }
 
-/* uv in texels, before wrapping. */
+/* The place of uv in units of texels, before wrapping. */
 static vec2 texel_place(tracer *t, const class_node *n, ir_ref record, vec2 uv)
 {
     ir_func *f = t->f;
@@ -196,8 +201,8 @@ static color bitmap_eval(tracer *t, const class_node *n, ir_ref record, vec2 uv)
                  texture_wrapped(t, wrap_of(n), ir_floor(f, at.y), size.h));
 }
 
-/* Of the bilinear surface between four texels; nearest texels have steps and no slope. By the chain rule
- * through to_uv. */
+/* The slope of the bilinear surface between four texels, by the chain rule through to_uv. Nearest texels
+ * have steps and no slope. */
 static vec2 bitmap_slope(tracer *t, const class_node *n, ir_ref record, vec2 uv)
 {
     ir_func *f = t->f;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Numbers that a mesh brings along: of a vertex attribute the barycentric mean over the face's corners, of a
- * face attribute the face's; times `scale`. The values are parameters of the mesh, SHAPE.NAME. */
+ * Numbers that a mesh brings along, times `scale`. The value of a vertex attribute is the barycentric mean
+ * over the corners of the face, and that of a face attribute is the value of the face. The values are
+ * parameters of the mesh, SHAPE.NAME. */
 #include "render/classes.h"
 
 static bl_result mesh_attribute_load(render_scene *s, const scene_object *o, bl_error *err)
@@ -14,8 +15,9 @@ static bl_result mesh_attribute_load(render_scene *s, const scene_object *o, bl_
     return BL_OK;
 }
 
-/* The attribute's index and whether it belongs to faces: classes of different attributes are different. A
- * scene without it is an error where a shape has the material, and otherwise nobody asks. */
+/* The variant has the index of the attribute and whether it belongs to faces, so classes of different
+ * attributes differ. If the scene has no such attribute, this is an error where a shape has the material.
+ * Otherwise nobody reads it. */
 static uint32_t mesh_attribute_variant(const render_scene *s, const scene_object *o)
 {
     const char *name = scene_get(o, "name")->text;

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Spectra as textures, the same everywhere. In RGB a spectrum is its colour by the rules of scene/spectrum.c:
- * as power where it is the emission of a light, else under D65, and as a reflectance at most 1 (Mitsuba's
- * rules for a <spectrum> of samples; its plugins cannot be evaluated in RGB).
+ * Spectra as textures, the same everywhere. In RGB a spectrum is its colour by the rules of
+ * scene/spectrum.c. The emission of a light is taken as power, and other spectra are seen under D65. A
+ * reflectance is at most 1. These are Mitsuba's rules for a <spectrum> of samples; its plugins cannot be
+ * evaluated in RGB.
  *
  * uniform, rawconstant, srgb and d65 are constants from the start: the loader puts the class `constant` in
  * their place (PLUGIN_STANDS).
  *
- * regular, irregular and blackbody are colours derived from their parameters. A colour is linear in the
- * samples v of a curve, so
+ * regular, irregular and blackbody are colours that are derived from their parameters. A colour is linear
+ * in the samples v of a curve, so
  *
  *     colour = limits(sum over k of v[k] weight[k]),
  *
  * with weight[k] the colour of the curve that is 1 at sample k and 0 at the others. Weights are numbers of
- * the scene: they stand behind the parameter in the buffer of values. The samples are the parameter itself
- * or, of a black body at temperature T, Planck's law at fixed wavelengths, in W / (m^2 sr nm): v = c1 /
- * lambda^5 / (exp(c2 / (lambda T)) - 1), c1 = 2 h c^2, c2 = h c / k. */
+ * the scene: they stand behind the parameter in the buffer of values, and they are not differentiated. The
+ * samples of a curve are the parameter itself. Those of a black body at temperature T follow Planck's law
+ * at fixed wavelengths, in W / (m^2 sr nm): v = c1 / lambda^5 / (exp(c2 / (lambda T)) - 1), c1 = 2 h c^2,
+ * c2 = h c / k. */
 #include "render/classes.h"
 
 enum {
@@ -35,8 +37,8 @@ static spectrum_rule rule_of(const scene_object *o)
 
 /* ---- on the host: samples and weights ---- */
 
-/* Weights behind the values of the parameter registered last, whose index is given. scale: of each sample,
- * NULL: 1. */
+/* Appends the weights behind the values of the parameter that was registered last. scale: a factor for each
+ * sample, or NULL for 1. */
 static void append_weights(render_scene *s, const scene_object *o, const double *wavelengths,
                            const double *scale, uint32_t count)
 {
@@ -137,7 +139,7 @@ static void blackbody_extra(const plan *p, const scene_object *o, uint32_t *word
 
 /* ---- traced ---- */
 
-/* bool: held below 1 */
+/* The variant is 1 if the colour is kept at most 1. */
 static uint32_t spectrum_variant(const render_scene *s, const scene_object *o)
 {
     (void)s;
@@ -166,7 +168,8 @@ static ir_ref listed(tracer *t, const class_node *n, ir_ref record, ir_ref k)
     return plan_load(t, n, record, n->extra_word + EXTRA_VALUE, PLAN_DATA_SLOT, k);
 }
 
-/* Planck's law without what the weights have: 1 / (e^x - 1) as e^-x / (1 - e^-x), which does not overflow. */
+/* The part of Planck's law that the weights do not have. 1 / (e^x - 1) is computed as e^-x / (1 - e^-x),
+ * which does not overflow. */
 static ir_ref radiated(tracer *t, const class_node *n, ir_ref record, ir_ref k)
 {
     ir_func *f = t->f;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Textures without data of their own: constant (what a plain number or colour becomes) and checkerboard. */
+ * Textures without data of their own: constant, which plain numbers and colours become, and checkerboard. */
 #include "render/classes.h"
 
 enum { CONSTANT_VALUE };
 
-/* 1: the value is one number. */
+/* The variant is 1 if the value is one number. */
 static uint32_t constant_variant(const render_scene *s, const scene_object *o)
 {
     return s->parameters.data[render_find_parameter(s, o, CONSTANT_VALUE)].count == 1;
@@ -18,7 +18,7 @@ static color constant_eval(tracer *t, const class_node *n, ir_ref record, vec2 u
     return plan_color(t, n, record, "value");
 }
 
-/* Mitsuba: the mean of the channels, where images take the luminance. */
+/* The texture as a number is the mean of the channels (Mitsuba), where images take the luminance. */
 static ir_ref constant_eval_1(tracer *t, const class_node *n, ir_ref record, vec2 uv)
 {
     color c = constant_eval(t, n, record, uv);
@@ -49,7 +49,7 @@ bool texture_is_constant(const scene_object *texture)
     return ((const texture_class *)(const void *)texture->cls)->constant;
 }
 
-/* Applies the affine part of to_uv, rows at word of the record. */
+/* Applies the affine part of to_uv. Its two rows stand from `word` of the record on. */
 vec2 texture_transform(tracer *t, ir_ref record, uint32_t word, vec2 uv)
 {
     ir_ref m[6];
@@ -59,8 +59,9 @@ vec2 texture_transform(tracer *t, ir_ref record, uint32_t word, vec2 uv)
                   t_mad(t, m[3], uv.x, t_mad(t, m[4], uv.y, m[5]))};
 }
 
-/* Six words: of the first two rows of to_uv the columns x, y and translation, which is the last of four. A
- * <matrix> of nine numbers has no translation: its third column is that of z (Mitsuba). */
+/* Writes the six words of texture_transform: of the first two rows of to_uv the columns x, y and
+ * translation. The translation is the last of four columns. A <matrix> of nine numbers has no translation:
+ * its third column is that of z (Mitsuba). */
 void texture_transform_words(const scene_object *o, uint32_t *words)
 {
     const double *m = scene_get(o, "to_uv")->matrix;
@@ -70,7 +71,7 @@ void texture_transform_words(const scene_object *o, uint32_t *words)
     }
 }
 
-/* bool: both fractions lie on the same side of one half */
+/* bool: the fractions of both coordinates lie on the same side of one half */
 static ir_ref same_side(tracer *t, const class_node *n, ir_ref record, vec2 uv)
 {
     ir_func *f = t->f;
@@ -81,7 +82,8 @@ static ir_ref same_side(tracer *t, const class_node *n, ir_ref record, vec2 uv)
     return ir_eq(f, x, y);
 }
 
-/* Mitsuba: color0 on the same side, and as a number (an opacity) the opposite. */
+/* As a colour, cells on the same side show color0 and others color1. As a number (an opacity) it is the
+ * opposite (Mitsuba). */
 static color checkerboard_eval(tracer *t, const class_node *n, ir_ref record, vec2 uv)
 {
     ir_ref same = same_side(t, n, record, uv);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A volume as a texture: its value where the surface is, in the world; of materials, and of lights on
- * shapes. */
+ * A volume as a texture, for materials and for lights on shapes: its value at the point of the surface in
+ * the world. */
 #include "render/classes.h"
 
 static uint32_t volume_needs(const class_node *n)

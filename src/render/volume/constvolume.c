@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The same value everywhere: what a plain number or colour becomes where a volume is wanted. Its box, where
- * one is asked for, is the unit cube. */
+ * The same value everywhere. A plain number or colour becomes this where a volume is wanted. Where a box is
+ * needed, it is the unit cube, placed by to_world. The value is differentiated as a texture. */
 #include "render/classes.h"
 
 enum { CONST_VALUE };

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A grid of values over the unit cube, or over the box that its file names. Values are parameters (NAME.data,
- * [z, y, x, channels]) in one flat buffer, looked up and filtered by traced code, so that the gradient of a
- * lookup is a scatter to the values it read. Centres of voxels lie at (i + .5) / size, as texels do. */
+ * A grid of values over the unit cube, or over the box that its file names. The values are parameters
+ * (NAME.data, [z, y, x, channels]) in one flat buffer. Traced code looks them up and filters them, so the
+ * gradient of a lookup is a scatter to the values that it read. Centres of voxels lie at (i + .5) / size,
+ * as those of texels do. Bounds of the values, of the whole grid and of cells, are for sampling tables,
+ * which are detached (medium/media.c). */
 #include "render/classes.h"
 
 enum filter { FILTER_TRILINEAR, FILTER_NEAREST };
@@ -23,7 +25,7 @@ static uint32_t grid_channels(const render_scene *s, const scene_object *o)
     return grid_data(s, o)->shape[3];
 }
 
-/* filter | wrap << 2 | channels << 4 */
+/* The variant is filter | wrap << 2 | channels << 4. */
 static uint32_t grid_variant(const render_scene *s, const scene_object *o)
 {
     uint32_t nearest = strcmp(scene_get(o, "filter_type")->text, "nearest") == 0;
@@ -35,7 +37,7 @@ static uint32_t grid_variant(const render_scene *s, const scene_object *o)
 static uint32_t channels_of(const class_node *n) { return n->variant >> 4; }
 static bool grid_grey(const class_node *n) { return channels_of(n) == 1; }
 
-/* to_world becomes the map from the unit cube, through the file's box where that is asked for. */
+/* Makes to_world the map from the unit cube to the world, by way of the file's box. */
 static void place_in_box(const scene_object *o, const scene_volume *v)
 {
     double *matrix = o->values[scene_param_index(o, "to_world")].matrix;
@@ -47,7 +49,8 @@ static void place_in_box(const scene_object *o, const scene_volume *v)
     }
 }
 
-/* Voxels beyond a border that wraps would count for cells on the other side. */
+/* Whether the grid can have cells. With a border that wraps, voxels beyond it would count for cells on the
+ * other side. */
 static bool can_have_cells(const scene_object *o)
 {
     return texture_wrap_named(scene_get(o, "wrap_mode")->text) == WRAP_CLAMP;
@@ -99,7 +102,7 @@ static void grid_extra(const plan *p, const scene_object *o, uint32_t *words)
 
 /* ---- lookups ---- */
 
-/* Channels [0, count) of one. */
+/* Reads the channels [0, count) of one voxel. A grid of one channel gives it for all of them. */
 static void voxel(tracer *t, const class_node *n, ir_ref record, const ir_ref at[3], uint32_t count,
                   ir_ref *out)
 {
@@ -170,7 +173,7 @@ static void grid_six(tracer *t, const class_node *n, ir_ref record, vec3 p, ir_r
     lookup(t, n, record, p, 6, out);
 }
 
-/* Every lanes-th value from `lane` on. */
+/* The largest of every lanes-th value from `lane` on. */
 static ir_ref grid_most(tracer *t, const class_node *n, ir_ref record, ir_ref lane, uint32_t lanes)
 {
     ir_func *f = t->f;
@@ -188,7 +191,7 @@ static ir_ref grid_most(tracer *t, const class_node *n, ir_ref record, ir_ref la
 /* ---- cells ---- */
 
 enum {
-    CELLED_LEAST = 16 /* voxels along the longest side */,
+    CELLED_LEAST = 16 /* least number of voxels along the longest side */,
     CELL_VOXELS = 4,
     CELLS_MOST = 16,
     CELLS_ASKED_MOST = 64
@@ -217,7 +220,8 @@ static volume_ray grid_into(tracer *t, const class_node *n, ir_ref record, vec3 
     return (volume_ray){vec3_at(p), vec3_at(q)};
 }
 
-/* First and last voxel that a lookup within the cell can read, and one more on either side. */
+/* Along one side: the first and the last voxel that a lookup within the cell can read, and one more on
+ * either side. */
 static void cell_voxels(tracer *t, ir_ref cell, uint32_t cells, ir_ref size, ir_ref *first, ir_ref *last)
 {
     ir_func *f = t->f;
@@ -228,13 +232,13 @@ static void cell_voxels(tracer *t, ir_ref cell, uint32_t cells, ir_ref size, ir_
     *last = ir_min(f, most, ir_to_u32(f, ir_floor(f, ir_add(f, high, t_f32(t, 1.5f)))));
 }
 
-/* Which of two values is kept, and the value that loses against all others. */
+/* `pick` keeps one of two values. `start` is the value that loses against all others. */
 typedef struct extreme {
     float start;
     ir_ref (*pick)(ir_func *f, ir_ref a, ir_ref b);
 } extreme;
 
-/* The extreme of all values that a lookup within the cell can read. */
+/* The extreme of all values that a lookup within the cell can read, over all channels. */
 static ir_ref extreme_in(tracer *t, const class_node *n, ir_ref record, const ir_ref cell[3], uint32_t cells,
                          extreme of)
 {

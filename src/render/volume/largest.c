@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The largest value of a volume, for bounds that follow the values: some lanes each look through a share of
- * it, a second step through their results. */
+ * The largest value of a volume, for bounds that follow its values. First LARGEST_LANES lanes look through
+ * a share of the values each, and then a second step looks through their results. The result is part of a
+ * sampling table, so it is detached. */
 #include "render/classes.h"
 
 void largest_part(tracer *t, const class_node *volume, ir_ref at, ir_ref words, ir_ref lane)

@@ -179,11 +179,11 @@ static box solid_box(tracer *t, ir_ref index, const box *triangle)
     ir_ref entry = entry_at(t, index);
     if (!(t->plan->moves & MOVE_TO_WORLD))
         return *triangle;
-    ir_ref place = t_word(t, walk_shape_of(t, entry), SHAPE_TO_WORLD),
-           solid = ir_and(f, ir_not(f, is_triangle(t, entry)), ir_ne(f, place, t_u32(t, 0)));
+    ir_ref to_world = t_word(t, walk_shape_of(t, entry), SHAPE_TO_WORLD),
+           solid = ir_and(f, ir_not(f, is_triangle(t, entry)), ir_ne(f, to_world, t_u32(t, 0)));
     ir_ref number = work_word(t, ir_add(f, work_header(t, REFIT_NUMBERS), index), 0);
     /* Records of other kinds have no such word, so word 0 is read instead. */
-    ir_ref boxes = t_word(t, ir_select(f, solid, place, t_u32(t, 0)), TO_WORLD_BOXES);
+    ir_ref boxes = t_word(t, ir_select(f, solid, to_world, t_u32(t, 0)), TO_WORLD_BOXES);
     ir_ref at = ir_select(f, solid, ir_add(f, boxes, ir_mul(f, number, t_u32(t, 6))), t_u32(t, 0));
     box b;
     for (uint32_t k = 0; k < 3; k++)

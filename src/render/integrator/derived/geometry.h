@@ -25,8 +25,8 @@ void geometry_area_table(tracer *t, ir_ref record, ir_ref id);
 
 /* ---- geometry_transform.c: steps ---- */
 
-void geometry_to_world(tracer *t, ir_ref place, ir_ref id);
-void geometry_to_world_inverse(tracer *t, ir_ref place, ir_ref id);
+void geometry_to_world(tracer *t, ir_ref to_world, ir_ref id);
+void geometry_to_world_inverse(tracer *t, ir_ref to_world, ir_ref id);
 void geometry_instance(tracer *t, ir_ref record, ir_ref id);
 void geometry_transform_points(tracer *t, ir_ref record, ir_ref id);
 void geometry_solid(tracer *t, ir_ref record, ir_ref id);

@@ -5,15 +5,16 @@
 #include "render/integrator/derived/geometry.h"
 
 /* Lane: a vertex of a mesh. Its position, and its normal by the inverse transpose. */
-void geometry_to_world(tracer *t, ir_ref place, ir_ref id)
+void geometry_to_world(tracer *t, ir_ref to_world, ir_ref id)
 {
     ir_func *f = t->f;
-    affine_map m = to_world_map(t, place);
-    ir_ref data = t_word(t, place, TO_WORLD_DATA), at = ir_mul(f, id, t_u32(t, 3)), words[3];
-    vec3_put(affine_point(t, &m, v3_load(t, ir_add(f, t_word(t, place, TO_WORLD_POSITIONS), at), 0)), words);
+    affine_map m = to_world_map(t, to_world);
+    ir_ref data = t_word(t, to_world, TO_WORLD_DATA), at = ir_mul(f, id, t_u32(t, 3)), words[3];
+    vec3_put(affine_point(t, &m, v3_load(t, ir_add(f, t_word(t, to_world, TO_WORLD_POSITIONS), at), 0)),
+             words);
     for (uint32_t k = 0; k < 3; k++)
         ir_store(f, BUFFER_SCENE, t_offset(t, ir_add(f, t_word(t, data, MESH_POSITIONS), at), k), words[k]);
-    ir_ref normals = t_word(t, place, TO_WORLD_NORMALS);
+    ir_ref normals = t_word(t, to_world, TO_WORLD_NORMALS);
     ir_if(f, ir_ne(f, normals, t_u32(t, PLAN_NONE)));
     vec3 n = affine_normal(t, &m, v3_load(t, ir_add(f, normals, at), 0));
     ir_ref mirrored = ir_lt(f, v3_dot(t, m.column[0], v3_cross(t, m.column[1], m.column[2])), t_f32(t, 0));
@@ -47,10 +48,11 @@ static void store_solid(tracer *t, const object_primitive *at, const transformed
 void geometry_transform_points(tracer *t, ir_ref record, ir_ref id)
 {
     ir_func *f = t->f;
-    ir_ref place = work_word(t, record, REFIT_SOLID_TO_WORLD), kind = work_word(t, record, REFIT_SOLID_KIND);
-    affine_map m = to_world_map(t, place);
-    const object_primitive at = {.object_data = t_word(t, place, TO_WORLD_OBJECT_DATA),
-                                 .data = t_word(t, place, TO_WORLD_DATA),
+    ir_ref to_world = work_word(t, record, REFIT_SOLID_TO_WORLD),
+           kind = work_word(t, record, REFIT_SOLID_KIND);
+    affine_map m = to_world_map(t, to_world);
+    const object_primitive at = {.object_data = t_word(t, to_world, TO_WORLD_OBJECT_DATA),
+                                 .data = t_word(t, to_world, TO_WORLD_DATA),
                                  .number = id};
     for (uint32_t k = 0; k < SHAPE_KIND_COUNT; k++) {
         if (!shape_kinds[k]->transform_point || !t->plan->scene->kind_used[k])
@@ -66,13 +68,14 @@ void geometry_transform_points(tracer *t, ir_ref record, ir_ref id)
 void geometry_solid(tracer *t, ir_ref record, ir_ref id)
 {
     ir_func *f = t->f;
-    ir_ref place = work_word(t, record, REFIT_SOLID_TO_WORLD), kind = work_word(t, record, REFIT_SOLID_KIND),
+    ir_ref to_world = work_word(t, record, REFIT_SOLID_TO_WORLD),
+           kind = work_word(t, record, REFIT_SOLID_KIND),
            light = work_word(t, record, REFIT_SOLID_INVERSE_AREA);
-    affine_map m = to_world_map(t, place);
-    const object_primitive at = {t_word(t, place, TO_WORLD_OBJECT_DATA), t_word(t, place, TO_WORLD_DATA),
-                                 work_word(t, ir_add(f, work_word(t, record, REFIT_SOLID_ENTRIES), id), 0),
-                                 id};
-    ir_ref box = ir_add(f, t_word(t, place, TO_WORLD_BOXES), ir_mul(f, id, t_u32(t, 6)));
+    affine_map m = to_world_map(t, to_world);
+    const object_primitive at = {
+        t_word(t, to_world, TO_WORLD_OBJECT_DATA), t_word(t, to_world, TO_WORLD_DATA),
+        work_word(t, ir_add(f, work_word(t, record, REFIT_SOLID_ENTRIES), id), 0), id};
+    ir_ref box = ir_add(f, t_word(t, to_world, TO_WORLD_BOXES), ir_mul(f, id, t_u32(t, 6)));
     for (uint32_t k = 0; k < SHAPE_KIND_COUNT; k++) {
         if (!shape_kinds[k]->transform || !t->plan->scene->kind_used[k])
             continue;
@@ -114,14 +117,14 @@ void geometry_instance(tracer *t, ir_ref record, ir_ref id)
 }
 
 /* One lane: the inverse of a shape's map. */
-void geometry_to_world_inverse(tracer *t, ir_ref place, ir_ref id)
+void geometry_to_world_inverse(tracer *t, ir_ref to_world, ir_ref id)
 {
     (void)id;
-    affine_map m = to_world_map(t, place), back = affine_inverse(t, &m);
+    affine_map m = to_world_map(t, to_world), back = affine_inverse(t, &m);
     for (uint32_t k = 0; k < 4; k++) {
         ir_ref words[3];
         vec3_put(back.column[k], words);
         for (uint32_t row = 0; row < 3; row++)
-            ir_store(t->f, BUFFER_SCENE, t_offset(t, place, TO_WORLD_INVERSE + 3 * k + row), words[row]);
+            ir_store(t->f, BUFFER_SCENE, t_offset(t, to_world, TO_WORLD_INVERSE + 3 * k + row), words[row]);
     }
 }

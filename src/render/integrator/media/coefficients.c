@@ -80,7 +80,7 @@ static ir_func *make_cell(walk *w, const class_node *n)
 /* record, direction 3, p 3 -> projected area of the microflakes; 1 if there are none */
 static ir_func *make_area(walk *w, const class_node *n, bool differentiated)
 {
-    ir_func *f = ir_func_create(w->t.f->module, differentiated ? "area_tracked" : "area");
+    ir_func *f = ir_func_create(w->t.f->module, differentiated ? "area_differentiated" : "area");
     tracer t = {
         .f = f, .plan = w->plan, .differentiated = differentiated, .frozen = w->pass == RENDER_FROZEN};
     ir_ref record = ir_param(f, IR_U32);
@@ -158,13 +158,13 @@ void flight_functions(walk *w)
         const class_node *medium = p->media.data[i];
         w->fn.extinction[i] = make_colour(w, medium, "extinction", medium_extinction, false);
         w->fn.extinction_differentiated[i] =
-            make_colour(w, medium, "extinction_tracked", medium_extinction, true);
+            make_colour(w, medium, "extinction_differentiated", medium_extinction, true);
         w->fn.albedo[i] = make_colour(w, medium, "albedo", medium_albedo, false);
-        w->fn.albedo_differentiated[i] = make_colour(w, medium, "albedo_tracked", medium_albedo, true);
+        w->fn.albedo_differentiated[i] = make_colour(w, medium, "albedo_differentiated", medium_albedo, true);
         if (emission_any(w)) {
             w->fn.emission[i] = make_colour(w, medium, "emission", medium_emission, false);
             w->fn.emission_differentiated[i] =
-                make_colour(w, medium, "emission_tracked", medium_emission, true);
+                make_colour(w, medium, "emission_differentiated", medium_emission, true);
         }
         w->fn.bounds[i] = make_bounds(w, medium);
         w->fn.into[i] = make_into(w, medium), w->fn.cell[i] = make_cell(w, medium);

@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Rough lobes whose sampling is attached to parameters (PRB section 4.2; Zeltner et al. 2021): the sampled
- * direction is a function of parameters and of the ray that arrives, and the random numbers are held. So the
- * path behind it moves, too (attached_path.c), and the density that the value is divided by is
- * differentiated. Why: under held directions a lobe of roughness alpha changes by 1 / alpha of itself when
- * its normal turns; along directions that turn with it, it changes next to nothing.
+ * Rough lobes whose sampling is attached to parameters (PRB section 4.2; Zeltner et al. 2021). The sampled
+ * direction is a function of parameters and of the ray that arrives. The random numbers are held. So the path
+ * behind the vertex moves, too (attached_path.c), and the density by which the value is divided is
+ * differentiated. The reason is variance: if directions are held and the normal turns, a lobe of roughness
+ * alpha changes by 1 / alpha of itself. If the directions turn with the normal, it changes next to nothing.
  *
  * Discrete choices keep their probabilities: the density is that of the direction given the choices. Weights
  * against light sampling are functions of place, direction and parameters. They add up to 1 for all of these
- * only together, so both sides are differentiated: that of what an attached ray has met, and that of the
- * light sampled at an attached vertex. Tables of light sampling would make the weights jump from cell to
- * cell, and attached samples cross cells. So the weights use a density without the tables' steps
- * (walk.smooth); any positive density is right.
+ * only together, so both weights are differentiated: the weight of what an attached ray has met, and the
+ * weight of the light that is sampled at an attached vertex. Tables of light sampling would make the weights
+ * jump from cell to cell, and attached samples cross cells. So the weights use a density without the tables'
+ * steps (walk.smooth); any positive density is right.
  *
  * A mixture (`mixes`) samples one of its parts, some of which may be detached: rough metal blended with
  * paper. A direction may come from any part. Each part stands for a share of the value, and the shares add up
- * to 1 for all parameters. So all parts track their shares, also those whose directions are held.
+ * to 1 for all parameters. So the shares of all parts are differentiated, also of parts whose directions are
+ * held.
  *
- * Attached are lobes whose roughness is at most render_scene.attach_below, at most look_ahead of them in a
- * chain, since the number of visits grows like the square of a long chain's length (attached_replay.c). All
- * other lobes are detached, and cut the chain (docs/theory/attached_replay.md, Rough lobes). */
+ * Lobes whose roughness is at most render_scene.attach_below are attached, but at most look_ahead of them in
+ * a chain, since the number of visits grows like the square of a long chain's length
+ * (kernels/attached_replay.c). All other lobes are detached, and cut the chain
+ * (docs/theory/attached_replay.md, Rough lobes). */
 #include "render/integrator/motion/attached_vertex.h"
 #include "render/integrator/motion/shifted.h"
 
@@ -36,7 +38,7 @@ void attached_sampled(walk *w, walk_vertex *v, ir_ref roughness, ir_ref u1, ir_r
     if (!w->attaches)
         return;
     v->attached.u1 = u1, v->attached.u2 = u2;
-    if (ir_is_none(roughness)) { /* there is no material */
+    if (ir_is_none(roughness)) { /* The scene has no material. */
         v->attached.weighs = v->attached.sampled = v->attached.density_only = ir_bool(f, false);
         return;
     }
@@ -56,13 +58,14 @@ ir_ref attached_next_count(walk *w, const walk_vertex *v)
     return ir_select(f, link_is(w, v->attached.onward, LINK_FIXED), t_u32(&w->t, 0), count);
 }
 
-/* Weight of what was sampled with density a against b. */
+/* The MIS weight, by the power heuristic, of what was sampled with density a, against density b. */
 static ir_ref weight(tracer *t, ir_ref a, ir_ref b)
 {
     return ir_div(t->f, t_f32(t, 1), ir_add(t->f, t_f32(t, 1), t_sqr(t, t_ratio(t, b, a))));
 }
 
-/* Smooth density of light sampling, without the choice of the light. It asks for no entry. */
+/* The smooth density of light sampling at a point of the light, without the probability of choosing the
+ * light. It does not depend on the entry that was hit. */
 static ir_ref light_density(walk *w, const walk_light *light, emitter_hit hit)
 {
     BL_ASSERT(w->smooth && !ir_is_none(hit.distance), "a smooth density was not traced");
@@ -74,7 +77,7 @@ static ir_ref light_density(walk *w, const walk_light *light, emitter_hit hit)
     return density;
 }
 
-/* Of the light that the ray has met. */
+/* The smooth density of the light that the ray of x has met. */
 static ir_ref density_met(walk *w, const walk_vertex *v, const ray_vertex *x)
 {
     tracer *t = &w->t;
@@ -86,7 +89,7 @@ static ir_ref density_met(walk *w, const walk_vertex *v, const ray_vertex *x)
     return light_density(w, &v->hit, hit);
 }
 
-/* Of a sampled light, as it is seen from its reference point. */
+/* The smooth density of a sampled light, as seen from its reference point. n: the normal on the light. */
 static ir_ref density_sampled(walk *w, const walk_light *light, vec3 n)
 {
     emitter_hit hit = {light->ref, light->d, .distance = light->distance, .normal = n, .uv = light->uv};

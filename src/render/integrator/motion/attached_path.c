@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Attached paths (docs/theory/attached_replay.md; PRB section 4.2, equations 7 and 8): random numbers are
- * held instead of directions, so rays and hits are functions of parameters. That gives gradients by the
+ * Attached paths (docs/theory/attached_replay.md; PRB section 4.2, equations 7 and 8). Random numbers are
+ * held instead of directions, so rays and hits are functions of parameters. This gives gradients by the
  * camera, and by what turns the directions of mirrors and smooth glass: indices of refraction, normals,
- * normal and bump maps.
+ * normal maps and bump maps.
  *
- * A vertex is a function of the ray that leads to it. Which part of that ray moves is its link:
+ * A vertex is a function of the ray that leads to it. The link says which part of that ray moves:
  *
- *   RAY    place and direction: from the camera, where its parameters are wanted, and behind a discrete lobe.
- *          The hit moves with the ray, and with it texture coordinates, normals, the directions to the
- *          sampled light's point and on, and their geometry terms.
- *   POINT  behind a vertex that moves and has no discrete lobe there (docs/theory/moving_geometry.md). The
- *          hit stays and the ray begins elsewhere. So the direction back changes at the hit; at the vertex
- *          before, the direction and the geometry term |n . d| / r^2 change.
- *   FIXED  nothing: the ray was sampled by a vertex that stays, or it goes on to what is infinitely far.
+ *   RAY    Origin and direction move. This is the camera's ray, where its parameters are wanted, and the ray
+ *          behind a discrete lobe. The hit moves with the ray. Texture coordinates, normals, the directions
+ *          to the sampled light's point and to the next vertex, and their geometry terms move with the hit.
+ *   POINT  The origin moves and the hit stays. This is the ray behind a vertex that moves and has no discrete
+ *          lobe there (docs/theory/moving_geometry.md). At the hit, the direction back to the origin changes.
+ *          At the vertex before, the direction and the geometry term |n . d| / r^2 change.
+ *   FIXED  Nothing moves. The ray was sampled by a vertex that stays, or it goes on to what is infinitely
+ *          far.
  *
  * A vertex that moves may be followed by one whose lobe is discrete. Then the sampled direction is held
  * instead of the point, and the link is RAY, so that the chain behind moves, too. Lights are not sampled at
@@ -23,9 +24,9 @@
  * as what they are made of. What is seen only before or only after a change is left out: silhouettes, edges
  * of shadows, steps of textures (docs/theory/edges.md). Rays of the sensor `batch` are not attached.
  *
- * Nothing is inverted, but a derivative may still not be finite, or as good as that: at grazing incidence,
- * where reflection becomes total, after many magnifying mirrors. Then the ray's derivative is dropped, and
- * the drop is counted by depth. */
+ * Nothing is inverted, but a derivative may still be infinite or nearly so: at grazing incidence, where
+ * reflection becomes total, after many magnifying mirrors. Then the ray's derivative is dropped, and the drop
+ * is counted by depth (drop_singular). */
 #include "render/integrator/motion/attached_vertex.h"
 #include "render/integrator/motion/none.h"
 #include "render/integrator/motion/shifted.h"
@@ -55,12 +56,13 @@ walk_ray ray_unpack(const walk *w, const ir_ref *in)
     return (walk_ray){vec3_at(in), vec3_at(in + 3), w->attaches ? in[6] : (ir_ref){0}};
 }
 
-/* A point as seen from a vertex: direction, distance and geometry term n . d / distance^2. Only ratios of
- * terms are used, so its sign divides out. Beyond the horizon a frozen term goes on smoothly, so that
- * differences of frozen evaluations have the mean of the derivative. */
+/* A point as seen from a vertex. Only ratios of geometry terms are used, so the sign of the term divides out.
+ * Beyond the horizon a frozen term goes on smoothly, so that differences of frozen evaluations have the mean
+ * of the derivative. */
 typedef struct sight {
-    vec3 d;
-    ir_ref distance, term;
+    vec3 d;                /* unit direction to the point */
+    ir_ref distance, term; /* distance: at least 1e-20; term: the geometry term n . d / distance^2, where n is
+                              the normal at the point */
 } sight;
 
 static sight see(tracer *t, vec3 from, vec3 to, vec3 n)
@@ -75,7 +77,8 @@ static sight see(tracer *t, vec3 from, vec3 to, vec3 n)
 
 /* ---- lights ---- */
 
-/* The point on a sampled light; of one that is not on a shape any point in its direction. */
+/* The point on a sampled light, detached. For a light that is not on a shape, it is the point at distance 1
+ * in its direction: any point there will do. */
 static vec3 light_point(walk *w, const walk_light *light)
 {
     ir_ref distance = ir_select(w->t.f, light->attached.on_shape, light->distance, t_f32(&w->t, 1));
@@ -113,16 +116,19 @@ static bool attached_emission(walk *w, walk_light *light)
 
 /* ---- materials ---- */
 
-/* What a vertex has as a function of its ray: arguments of bsdf_value, and what weighs its results. */
+/* The arguments of bsdf_value at a vertex as functions of its ray, and the terms and densities that weigh the
+ * results of bsdf_value. */
 typedef struct ray_arguments {
-    vec3 wi, to_light, wo;
+    vec3 wi, to_light, wo; /* local */
     vec2 uv;
     surface on;
-    ir_ref sample_term, light_term; /* geometry terms toward the next vertex, and the light */
-    ir_ref density, light_pdf;      /* as lobe_sample's */
+    ir_ref sample_term, light_term; /* geometry terms toward the next vertex and toward the sampled light; the
+                                       latter is 0 where no light is sampled */
+    ir_ref density, light_pdf;      /* see lobe_sample */
 } ray_arguments;
 
-/* From the vertex to where the ray begins. */
+/* The unit direction from the vertex to the origin of its ray, in the world. With the link POINT the origin
+ * moves and the hit stays, so the direction is computed from the two points. */
 static vec3 back(walk *w, const walk_arrival *way, const ray_vertex *x)
 {
     tracer *t = &w->t;
@@ -131,33 +137,36 @@ static vec3 back(walk *w, const walk_arrival *way, const ray_vertex *x)
     return v3_select(t, turns, v3_normalize(t, from), from);
 }
 
-/* bool: as if there were no surface */
+/* bool: the sample goes straight on, as if there were no surface (a null lobe). */
 static ir_ref goes_through(walk *w, const walk_vertex *v)
 {
     return ir_ge(w->t.f, v->sample.lobe, t_u32(&w->t, LOBE_NULL));
 }
 
-/* Where a discrete lobe or an attached sample leads. Where neither was sampled, d means nothing. */
+/* Where a discrete lobe or an attached sample leads. If neither was sampled, d means nothing. */
 typedef struct lobe_sample {
-    vec3 d;
-    /* where walk.attaches: */
-    ir_ref density;        /* given the choices that were made */
-    ir_ref pdf, light_pdf; /* of d; of the direction to the sampled light */
+    vec3 d; /* unit direction; the functions below say whether it is local or in the world */
+    /* These fields exist where walk.attaches: */
+    ir_ref density;        /* density of d, given the discrete choices that were made */
+    ir_ref pdf, light_pdf; /* densities of the material's sampling for d and for the direction to the sampled
+                              light, over all choices */
 } lobe_sample;
 
-/* A vertex in the frame of its surface. */
+/* A vertex, with its directions in the frame of its surface. */
 typedef struct local_vertex {
     interaction si;
     frame frame;
-    vec3 wi, to_light;
+    vec3 wi, to_light; /* local */
 } local_vertex;
 
-/* d: local */
+/* What the attached sample of v leads to at the vertex x. before: evaluates with the detached functions of a
+ * frozen pass. The result's direction d is local. */
 static lobe_sample attached_sample(walk *w, const walk_vertex *v, const local_vertex *x, bool before)
 {
     tracer *t = &w->t;
     BL_ASSERT(!ir_is_none(v->attached.u1), "the numbers that made an attached sample are not known");
-    vec3 stays = frame_to_local(t, x->frame, v3_detach(t, v->next_d)); /* detached: in the world, too */
+    /* The direction of a detached part of a mixture stays what it is in the world. */
+    vec3 stays = frame_to_local(t, x->frame, v3_detach(t, v->next_d));
     bsdf_attach_arguments a = {
         .wi = x->wi, .uv = x->si.uv, .delta = v->sample.delta, .to_light = x->to_light};
     a.draw.wo = v3_select(t, v->attached.density_only, stays, v3_detach(t, v->wo));
@@ -172,7 +181,8 @@ static lobe_sample attached_sample(walk *w, const walk_vertex *v, const local_ve
     return (lobe_sample){r.to.wo, r.to.density, r.pdf, r.light_pdf};
 }
 
-/* d: local */
+/* What the discrete lobe of v leads to at the vertex x. before: evaluates with the detached functions of a
+ * frozen pass. The result's direction d is local. */
 static lobe_sample discrete_sample(walk *w, const walk_vertex *v, const local_vertex *x, bool before)
 {
     BL_ASSERT(w->wants.lobe_directions, "directions of lobes were not traced");
@@ -187,7 +197,8 @@ static lobe_sample discrete_sample(walk *w, const walk_vertex *v, const local_ve
     return s;
 }
 
-/* to_light: local. d of the result: in the world. */
+/* Where the sample of v leads, as a function of the ray of x. to_light: local direction to the sampled light.
+ * The result's direction d is in the world. */
 static lobe_sample sample_along(walk *w, const walk_vertex *v, const ray_vertex *x, vec3 to_light,
                                 bool before)
 {
@@ -201,7 +212,7 @@ static lobe_sample sample_along(walk *w, const walk_vertex *v, const ray_vertex 
     return s;
 }
 
-/* bool: the sample leads where its lobe does, not to where it has led */
+/* bool: the direction of the sample moves with its lobe. Elsewhere it is the direction that was sampled. */
 static ir_ref leads(walk *w, const walk_vertex *v)
 {
     return w->attaches ? ir_or(w->t.f, v->sample.delta,
@@ -209,7 +220,8 @@ static ir_ref leads(walk *w, const walk_vertex *v)
                        : v->sample.delta;
 }
 
-/* to_light: in the world */
+/* The arguments of bsdf_value at v as functions of the ray of x. to_light: unit direction to the light, in
+ * the world. before: evaluates with the detached functions of a frozen pass. */
 static ray_arguments arguments_along(walk *w, const walk_vertex *v, ray_vertex x, vec3 to_light, bool before)
 {
     tracer *t = &w->t;
@@ -230,8 +242,8 @@ static ray_arguments arguments_along(walk *w, const walk_vertex *v, ray_vertex x
     return a;
 }
 
-/* What attached sampling divides by is differentiated, the density of the direction given the choices: in
- * place of what the path was weighed by, whose value stays. */
+/* Attached sampling divides by the density of the direction given the discrete choices. That density is
+ * differentiated here, in place of the weight that the path was given. The value of that weight stays. */
 static void attached_factors(walk *w, const walk_vertex *v, const walk_light *light, const ray_arguments *now,
                              const ray_arguments *before, motion_factors *by)
 {
@@ -255,7 +267,7 @@ static void attached_arguments(walk *w, const walk_vertex *v, const walk_light *
     ir_ref here = v->attached.arrival.hit.valid;
     a->wi = shifted3(w, here, a->wi, now.wi, before.wi);
     vec3 toward = shifted3(w, here, v3_detach(&w->t, v->to_light), now.to_light, before.to_light);
-    a->to_light = v3_select(&w->t, here, toward, a->to_light); /* elsewhere the light itself may move */
+    a->to_light = v3_select(&w->t, here, toward, a->to_light); /* Elsewhere the light itself may move. */
     a->wo = shifted3(w, here, a->wo, now.wo, before.wo);
     a->uv = shifted2(w, here, a->uv, now.uv, before.uv);
     shifted_surface(w, here, &a->on, now.on, before.on);
@@ -271,7 +283,7 @@ static void attached_arguments(walk *w, const walk_vertex *v, const walk_light *
 
 /* ---- the ray that goes on ---- */
 
-/* v->attached.onward, from what else there is in v. */
+/* Sets v->attached.onward, the link to the next vertex, from the other fields of v. */
 static void choose_link(walk *w, walk_vertex *v)
 {
     tracer *t = &w->t;
@@ -336,7 +348,7 @@ static void attached_camera(walk *w, walk_position *at)
         at->attached.now = attached_camera_ray(w, at->sample);
 }
 
-/* From a vertex that moves: where the ray that goes on will hit. */
+/* Finds what the ray that goes on from a vertex that moves will hit, and then chooses the link to it. */
 static void look_ahead(walk *w, walk_vertex *v, const walk_position *before)
 {
     tracer *t = &w->t;
@@ -349,11 +361,11 @@ static void look_ahead(walk *w, walk_vertex *v, const walk_position *before)
     ir_ref branch = ir_if(f, wanted);
     at.o = v->next_o, at.d = v->next_d, at.tmax = t_f32(t, 1e30f);
     interaction si = walk_intersect(w, at, NULL);
-    ir_ref block = t_offset(t, ir_mul(f, at.depth, t_u32(t, 2)), 4); /* of the next vertex */
+    ir_ref block = t_offset(t, ir_mul(f, at.depth, t_u32(t, 2)), 4); /* the next vertex's random numbers */
     ir_ref delta = ir_and(f, si.valid, walk_sample_at(w, &si, &at, block).delta);
     vec3 p = v3_select(t, si.valid, si.p, v3_add(t, at.o, at.d)), ng = v3_select(t, si.valid, si.ng, at.d);
     ir_else(f);
-    vec3 anywhere = v3_add(t, v->next_o, v->next_d); /* from where nothing that is not finite can come */
+    vec3 anywhere = v3_add(t, v->next_o, v->next_d); /* A point from which only finite values can come. */
     ir_endif(f);
     v->attached.next_valid = ir_phi(f, branch, si.valid, no),
     v->attached.next_delta = ir_phi(f, branch, delta, no);
@@ -362,7 +374,7 @@ static void look_ahead(walk *w, walk_vertex *v, const walk_position *before)
     choose_link(w, v);
 }
 
-/* ---- as one of the ways to move ---- */
+/* ---- the other functions of walk_motion_class ---- */
 
 static void state_ray(const walk *w, loop_state *s, walk_ray *r)
 {
@@ -442,7 +454,8 @@ static uint32_t attached_onward(walk *w, const walk_vertex *v, ir_ref out[RAY_MO
     return ray_pack(w, attached_next_ray(w, v), out);
 }
 
-/* Of the parameters of the camera, where its ray is the one that leads here. */
+/* Where depth is 0, the camera's ray is the one that leads here: passes the adjoint of that ray on to the
+ * parameters of the camera. */
 static void adjoint_camera(walk *w, const walk_position *at, ir_ref when, ir_ref carried[RAY_MOST])
 {
     ir_func *f = w->t.f;

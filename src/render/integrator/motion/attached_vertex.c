@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * See attached_vertex.h. The vertex is met anew on the entry that is known to be hit, so that the surface is
- * a function of the ray; the ray is that of walk_arrival where the link says that it moves. */
+ * See attached_vertex.h. The ray is intersected again with the entry that is known to be hit, so that the
+ * surface is a function of the ray. Where the link says that the whole ray moves, it is walk_arrival.now. */
 #include "render/integrator/motion/attached_vertex.h"
 
 ir_ref link_is(walk *w, ir_ref link, enum walk_link is)
@@ -10,6 +10,7 @@ ir_ref link_is(walk *w, ir_ref link, enum walk_link is)
     return (either ? ir_ge : ir_eq)(w->t.f, link, t_u32(&w->t, is));
 }
 
+/* The vertex of one set of values. slide: the functions that intersect entries again. along: the ray. */
 static ray_vertex look(walk *w, const walk_arrival *way, ir_func **slide, walk_ray along)
 {
     BL_ASSERT(slide, "surfaces are met anew by functions that were not traced");

@@ -9,18 +9,19 @@
 /* A vertex as a function of its ray. */
 typedef struct ray_vertex {
     interaction si;
-    vec3 o, d; /* the ray; of links that are not RAY, d is detached */
+    vec3 o, d; /* the ray; d is detached unless the link is RAY */
 } ray_vertex;
 
-/* As the values that are differentiated (or frozen) have it, and as those have it that decide the path, which
- * is the same but for frozen evaluations. */
+/* The same vertex twice: now, by the values that are differentiated (or frozen), and before, by the values
+ * that decide the path. The two differ in frozen evaluations only. */
 typedef struct two_vertices {
     ray_vertex now, before;
 } two_vertices;
 
+/* Meets a vertex anew, as a function of the ray by which it was reached. */
 two_vertices attached_look(walk *w, const walk_arrival *way);
 
-/* bool: how the vertex depends on the ray that leads to it. */
+/* bool: the link is `is`. LINK_ATTACHED counts as LINK_RAY, too. */
 ir_ref link_is(walk *w, ir_ref link, enum walk_link is);
 
 #endif

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Chooses when a walk begins how its paths move with parameters (docs/theory/moving_geometry.md,
- * attached_replay.md): attached where the camera or directions of discrete and smooth lobes are
- * differentiated and no surface moves; the local convention in volumes, or on surfaces, where vertices move;
- * else nothing moves. */
+ * Chooses, when a walk begins, how its paths move with parameters (docs/theory/moving_geometry.md,
+ * attached_replay.md). One kind of motion is chosen for a walk:
+ *
+ *   - Paths are attached where the camera, or directions of discrete and smooth lobes, are differentiated and
+ *     no surface moves. Attached paths keep surfaces where they are.
+ *   - Where vertices move, it is the local convention in volumes or that on surfaces. The local conventions
+ *     keep the directions of discrete lobes.
+ *   - Else nothing moves. */
 #include "render/integrator/motion/motion.h"
 
-/* Surfaces that parameters of the plan move, where paths are not attached. A camera moves what its rays meet
- * in volumetric walks (local_volume.c). */
+/* What parameters of the plan move of surfaces (enum mesh_moves), if paths are not attached. In volumetric
+ * walks a camera that moves counts as moving positions: it moves what its rays meet (local_volume.c). */
 static uint32_t moves_of(const walk *w, bool attached)
 {
     uint32_t camera = w->volumetric && w->plan->sensor ? MOVE_POSITIONS : 0u;

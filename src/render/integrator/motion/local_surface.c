@@ -1,38 +1,41 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Surfaces that move with parameters, under detached sampling (docs/theory/moving_geometry.md). By vertices
- * of meshes; locally, at each vertex x(i):
+ * Surfaces that move with parameters, under detached sampling (docs/theory/moving_geometry.md).
  *
- *   - its neighbours x(i-1), x(i+1) and the sampled light's point are held where they are;
- *   - x(i) slides along the ray that found it, which is held, too; normals, uv and tangents are what the mesh
- *     has there;
- *   - the direction wo to x(i+1), or to the light, is taken again, and the value multiplied by J / detach(J),
- *     J = |cos| / r^2 there: the measure of a piece of surface seen from x(i). A ray that meets nothing keeps
- *     its direction;
- *   - wi at x(i) is taken again toward x(i-1) as that slides.
+ * Where vertices of meshes move, the convention is local. At each vertex x(i) of the path:
  *
- * It is right because it is a change of variables, vertex by vertex, from directions to surface area. Light
+ *   - The neighbours x(i-1), x(i+1) and the sampled light's point are held where they are.
+ *   - x(i) slides along the ray that found it. The ray is held, too. Normals, uv and tangents are those that
+ *     the mesh has at the point to which x(i) slides.
+ *   - The direction wo to x(i+1), or to the light, is computed again. The value is multiplied by
+ *     J / detach(J), where J = |cos| / r^2 at x(i+1) is the measure of a piece of surface seen from x(i). A
+ *     ray that meets nothing keeps its direction.
+ *   - The direction wi at x(i) is computed again, toward x(i-1), which slides as well.
+ *
+ * This is right because it is a change of variables, vertex by vertex, from directions to surface area. Light
  * sampling and the material's sampling hold the same coordinates, so their detached weights stay right.
  *
- * A derivative needs the vertex before (local_surface_position.last) and a look ahead at the one after, and
- * nothing else. Next to a discrete lobe no point is held: directions stay as they are, which is part of what
- * params calls incomplete. Where only normals or uv are requested nothing slides.
+ * A derivative needs only the vertex before (local_surface_position.last) and a look ahead at the vertex
+ * after. Next to a discrete lobe no point is held: directions stay as they are. This is part of what params
+ * calls incomplete. Where only normals or uv are requested, nothing slides.
  *
- * By a shape's to_world, x(i) is a point of the material, which goes along with its shape (shape/to_world.c).
- * So does the light's point, and J has the growth of the surface's area as a factor. Vertices that no other
- * vertex aims at slide along their ray: the camera's first, and those behind a discrete lobe. */
+ * Where a shape moves by its to_world, x(i) is a point of the material, which goes along with its shape
+ * (shape/to_world.c). The light's point goes along with its shape as well, and J has the growth of the
+ * surface's area as a factor. Vertices that no other vertex aims at slide along their ray: the camera's
+ * first vertex, and those behind a discrete lobe. */
 #include "render/integrator/motion/none.h"
 
+/* The hit, detached. An invalid one is put at distance 1, so that no square of a distance overflows. */
 static walk_hit detached(tracer *t, const walk_hit *hit)
 {
     walk_hit h = *hit;
-    h.t = ir_select(t->f, h.valid, ir_detach(t->f, h.t),
-                    t_f32(t, 1)); /* what is nowhere is not so far that squares overflow */
+    h.t = ir_select(t->f, h.valid, ir_detach(t->f, h.t), t_f32(t, 1));
     h.b = (vec2){ir_detach(t->f, h.b.x), ir_detach(t->f, h.b.y)};
     h.o = v3_detach(t, h.o), h.d = v3_detach(t, h.d);
     h.p = v3_select(t, h.valid, v3_detach(t, h.p), v3_add(t, h.o, h.d));
     return h;
 }
 
+/* The point of a hit, differentiated: it moves with its surface. */
 static vec3 local_point(walk *w, const walk_hit *hit)
 {
     BL_ASSERT(!ir_is_none(hit->valid), "a point without the hit that it is at");
@@ -56,19 +59,21 @@ static bool local_emission(walk *w, walk_light *light)
     interaction si = walk_surface(w, &h, w->fn.interact_differentiated);
     light->uv = select2(t, there, si.uv, detached2(t, light->uv));
     light->on.b = select2(t, there, si.b, detached2(t, light->on.b));
-    light->on.p =
-        v3_select(t, h.valid, si.p, v3_detach(t, light->on.p)); /* goes along where it does not slide */
+    /* A point that does not slide goes along with its shape, so p moves at every hit. */
+    light->on.p = v3_select(t, h.valid, si.p, v3_detach(t, light->on.p));
     return true;
 }
 
-/* From x(i) to x(i-1): that of the ray, turned by how both have slid. The ray began a little off the surface,
- * so differences are taken. */
+/* The unit direction from x(i) to x(i-1), in the world: that of the ray, turned by the slides of both points.
+ * point: x(i), differentiated. The ray began a little off the surface at x(i-1), so only differences of
+ * points are added. */
 static vec3 back_direction(walk *w, const walk_vertex *v, const walk_hit *here, vec3 point)
 {
     tracer *t = &w->t;
     BL_ASSERT(!ir_is_none(v->local_surface.last.valid), "the vertex before is not known");
     walk_hit last = detached(t, &v->local_surface.last), before = *here;
-    /* where there is none, this surface stands in, so that nothing is divided by zero; and is left out */
+    /* If there is no vertex before, this surface stands in for it, so that nothing is divided by zero. Its
+     * slide is then left out. */
     ir_ref there = last.valid;
     before.entry = ir_select(t->f, there, last.entry, here->entry);
     if (w->plan->scene->has_groups)
@@ -86,8 +91,8 @@ static vec3 back_direction(walk *w, const walk_vertex *v, const walk_hit *here, 
     return v3_normalize(t, to);
 }
 
-/* From x(i) to x(i+1), and J over J as it was; where the lobe is discrete or nothing is met, the direction of
- * the sample. */
+/* The unit direction from x(i) to x(i+1), in the world. *factor: J / detach(J). Where the lobe is discrete or
+ * the ray meets nothing, they are the direction of the sample and 1. */
 static vec3 next_direction(walk *w, const walk_vertex *v, const walk_hit *here, vec3 point, ir_ref *factor)
 {
     tracer *t = &w->t;
@@ -141,7 +146,8 @@ static void local_arguments(walk *w, const walk_vertex *v, const walk_light *lig
     moved.on = surface_seen(t, &si, fr);
     ref_list stays = refs_fields(), moves = refs_fields();
     bsdf_value_visit(w, &stays, a), bsdf_value_visit(w, &moves, &moved);
-    for (uint32_t k = 0; k < stays.count; k++) /* where there is no surface a division by 0 must not arrive */
+    /* Where there is no surface, the moved arguments may divide by 0, and that must not arrive here. */
+    for (uint32_t k = 0; k < stays.count; k++)
         if (ir_type_of(f, stays.at[k]) == IR_F32)
             stays.at[k] = ir_select(f, v->goes_on, moves.at[k], stays.at[k]);
     refs_rewind(&stays, REFS_READ);
@@ -149,7 +155,7 @@ static void local_arguments(walk *w, const walk_vertex *v, const walk_light *lig
     by->measure = ir_select(f, v->goes_on, factor, t_f32(t, 1));
 }
 
-/* ---- as one of the ways to move ---- */
+/* ---- the other functions of walk_motion_class ---- */
 
 static void state_last(walk *w, loop_state *s, walk_position *at)
 {
@@ -190,7 +196,7 @@ static void local_light_chosen(walk *w, walk_vertex *v, vec3 normal)
         v->light.n = normal, v->light.seen_from = v->met;
 }
 
-/* What the ray that goes on meets. */
+/* Finds what the ray that goes on meets. A ray that does not go on meets nothing. */
 static void local_look_ahead(walk *w, walk_vertex *v, const walk_position *at)
 {
     tracer *t = &w->t;

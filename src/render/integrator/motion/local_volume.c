@@ -1,34 +1,35 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Vertices that move with parameters in volumetric integrators, with the camera and with surfaces, under
- * detached sampling (docs/theory/moving_geometry.md). The local convention of local_surface.c, carried over
- * to what lies between vertices there, surfaces that let through and media:
+ * Volumetric walks: vertices that move with the camera and with surfaces, under detached sampling
+ * (docs/theory/moving_geometry.md). This is the local convention of local_surface.c. Here it also covers what
+ * lies between two vertices: media, and surfaces that let light through.
  *
- *   - the segment behind the camera goes with its ray; surfaces slide along it, and a collision keeps its
- *     share of the way between those in front of and behind it. Held in place it would lose the light of a
- *     medium that grows: the derivative of an integral has a part for where it ends;
- *   - from surface to surface, and from anywhere to a light, the point at the end is held, and the segment
- *     swings about it as its beginning moves: its direction is taken again, and the measure, |cos| / r^2.
- *     Light sampling holds that point, too; or both have it go along with its shape, where that shines and
- *     moves by its to_world;
- *   - where a segment begins or ends at a collision it keeps its direction instead, so that what is at its
- *     end moves as well: a collision by its share, a surface by sliding. Held in place, the directions to
- *     near neighbours would turn by 1 / r, and collisions have near ones often: the mean of 1 / r over the
- *     distance to the next has no bound. So motion goes on from vertex to vertex, and ends where a segment
- *     swings.
+ *   - The segment behind the camera moves with the camera's ray, and surfaces slide along it. A collision
+ *     keeps its share of the way from the surface in front of it to the surface behind it. If it were held in
+ *     place, the derivative would lose the light of a medium that grows: the derivative of an integral has a
+ *     part for where the integral ends.
+ *   - A segment from surface to surface, or from anywhere to a light, holds the point at its end and swings
+ *     about that point as its beginning moves: its direction is computed again, and so is the measure
+ *     |cos| / r^2. Light sampling holds the same point. If the surface there shines and moves by its
+ *     to_world, the point goes along with its shape instead, in both.
+ *   - A segment that begins or ends at a collision keeps its direction instead, so that what is at its end
+ *     moves as well: a collision by its share, a surface by sliding. If collisions were held in place, the
+ *     direction to a neighbour at distance r would turn by 1 / r. Collisions often have near neighbours: the
+ *     mean of 1 / r over the distance to the next has no bound. So motion goes on from vertex to vertex, and
+ *     ends where a segment swings.
  *
  * Motion that goes on is linear in what began it, so nothing has to be visited twice. The camera's motion is
  * linear in two vectors of its ray, by matrices that the path carries (motion_carry). A surface's motion is
- * linear in how far it slides along the ray that it crosses. Every segment adds two such surfaces. So the
- * path carries one of them all (motion_anchor), chosen with probability in proportion to how much it moves
- * the vertex, and divided by that probability. The choice is right in the mean, and moves the vertex by as
- * much whichever surface is chosen. A point that goes along with its shape counts as three sources, one an
- * axis.
+ * linear in how far the surface slides along the ray that crosses it. Every segment adds two such surfaces.
+ * So the path carries only one of them all (motion_anchor). It chooses one with a probability in proportion
+ * to how much each moves the vertex, and divides by that probability. The choice is right in the mean, and
+ * the length of the vertex's motion is the same whichever surface is chosen. A point that goes along with its
+ * shape counts as three sources, one for each axis.
  *
- * The transmittance between two vertices is that between the places they have moved to: what a point at a
- * distance along a stretch does is linear in a few numbers (struct segment_motion), all that the tracking in
- * tracking.c has to know. Slides are taken to first order, which is what derivatives are.
+ * The transmittance between two vertices is that between the places to which they have moved. The motion of a
+ * point of a stretch is linear in a few numbers (struct segment_motion). These are all that media/tracking.c
+ * has to know. Slides are taken to first order, which is what derivatives are.
  *
- * Next to a discrete lobe directions stay as they are, which is part of what params calls incomplete. */
+ * Next to a discrete lobe directions stay as they are. This is part of what params calls incomplete. */
 #include "render/integrator/motion/local_volume.h"
 #include "render/integrator/motion/displacement.h"
 
@@ -98,7 +99,7 @@ static walk_border border_detached(tracer *t, walk_border b)
     return b;
 }
 
-/* How far a surface slides along a ray that is held, by its own motion. */
+/* The distance that a surface's own motion makes it slide along a ray that is held. */
 static ir_ref own_slide(walk *w, const walk_border *b, vec3 start, vec3 d)
 {
     tracer *t = &w->t;
@@ -117,7 +118,8 @@ static ir_ref own_slide(walk *w, const walk_border *b, vec3 start, vec3 d)
         .slides = b->valid,
     };
     hit.o = v3_add(t, start, v3_scale(t, d, ir_sub(f, b->distance, b->t)));
-    ir_ref branch = ir_if(f, b->valid); /* another surface may have no derivative there */
+    ir_ref branch =
+        ir_if(f, b->valid); /* Elsewhere `entry` is another surface, which may have no derivative. */
     vec3 p = walk_surface(w, &hit, w->fn.interact_differentiated).p,
          was = w->pass == RENDER_FROZEN ? walk_surface(w, &hit, w->fn.slide_before).p : p;
     ir_ref by = displacement(w, v3_dot(t, p, d), v3_dot(t, was, d));
@@ -126,8 +128,8 @@ static ir_ref own_slide(walk *w, const walk_border *b, vec3 start, vec3 d)
     return ir_phi(f, branch, by, zero);
 }
 
-/* A ray whose points move by `by` meets the surface elsewhere: by minus the product of `by` with this. Zero
- * where it does not cross it. */
+/* Returns n / (n . d). A ray whose points move by `by` meets the surface at a distance that is smaller by the
+ * dot product of `by` with this vector. Returns zero where the ray does not cross the surface. */
 static vec3 normal_over_cosine(tracer *t, const walk_border *b, vec3 d)
 {
     ir_func *f = t->f;
@@ -137,7 +139,8 @@ static vec3 normal_over_cosine(tracer *t, const walk_border *b, vec3 d)
                      v3_zero(t));
 }
 
-/* How far a surface slides along a ray from start along d, by its own motion and by the ray's. */
+/* The distance that a surface slides along a ray with origin start and direction d, by the surface's own
+ * motion and by the ray's motion l. */
 static ir_ref slide(walk *w, const ray_motion *l, const walk_border *b, vec3 start, vec3 d)
 {
     tracer *t = &w->t;
@@ -145,7 +148,8 @@ static ir_ref slide(walk *w, const ray_motion *l, const walk_border *b, vec3 sta
     return ir_sub(t->f, own_slide(w, b, start, d), v3_dot(t, by, normal_over_cosine(t, b, d)));
 }
 
-/* share of the way from near to far; where nothing is far, with what is near */
+/* The slide of a point that keeps its share of the way from the near surface to the far one. Where there is
+ * no far surface, the point slides with the near one. */
 static ir_ref between(walk *w, const walk_border *far, ir_ref near_slide, ir_ref far_slide, ir_ref share)
 {
     ir_func *f = w->t.f;
@@ -161,7 +165,7 @@ static ir_ref component(tracer *t, vec3 v, ir_ref axis)
                      ir_select(t->f, ir_eq(t->f, axis, t_u32(t, 2)), v.y, v.z));
 }
 
-/* Of a point of an anchor, along its axis. */
+/* The displacement of an anchor's point along the anchor's axis, in units of length. */
 static ir_ref point_displacement(walk *w, const motion_anchor *a, const walk_border *on, vec3 o, vec3 d)
 {
     tracer *t = &w->t;
@@ -175,7 +179,7 @@ static ir_ref point_displacement(walk *w, const motion_anchor *a, const walk_bor
 
 static ray_motion still(tracer *t) { return (ray_motion){v3_zero(t), v3_zero(t)}; }
 
-/* Of the sample's camera ray. */
+/* The motion of the sample's camera ray. */
 static ray_motion motion_of_camera(walk *w, const walk_position *at)
 {
     walk own = *w;
@@ -184,14 +188,14 @@ static ray_motion motion_of_camera(walk *w, const walk_position *at)
     return (ray_motion){displacement3(w, now.o, was.o), displacement3(w, now.d, was.d)};
 }
 
-/* The rows of a matrix times a vector. */
+/* A matrix, given by its rows, times a vector. The matrix is detached. */
 static vec3 rows_times(tracer *t, const vec3 row[3], vec3 v)
 {
     return v3(v3_dot(t, v3_detach(t, row[0]), v), v3_dot(t, v3_detach(t, row[1]), v),
               v3_dot(t, v3_detach(t, row[2]), v));
 }
 
-/* What the vertex before has moved by. */
+/* The displacement of the vertex at which the segment starts. camera: the motion of the camera's ray. */
 static vec3 start_displacement(walk *w, const walk_position *at, ray_motion camera)
 {
     tracer *t = &w->t;
@@ -214,6 +218,8 @@ static vec3 start_displacement(walk *w, const walk_position *at, ray_motion came
     return moved;
 }
 
+/* The motion of the segment that leads to the next vertex. The first segment moves with the camera's ray. A
+ * later one moves with its start; it turns only if it swings about its end. */
 static ray_motion motion_of_segment(walk *w, const walk_position *at)
 {
     tracer *t = &w->t;
@@ -232,12 +238,13 @@ static ray_motion motion_of_segment(walk *w, const walk_position *at)
     return (ray_motion){v3_select(t, first, camera.shift, moved), v3_select(t, first, camera.turn, turn)};
 }
 
-/* How surfaces hold a vertex whose segment keeps its direction d: the one it has gone through by `rest` and
- * the one ahead by `part` of what they slide, which is that product with what moves the ray. g: the sum of
- * the two vectors. */
+/* How surfaces hold a vertex whose segment keeps its direction d. The vertex takes the share `rest` of the
+ * slide of the surface that the segment has crossed last, and the share `part` of the slide of the surface
+ * ahead. Where the ray's points move by m, the vertex slides back by m . by_near for the one and m . by_far
+ * for the other (normal_over_cosine). */
 typedef struct hold {
-    ir_ref rest, part; /* sum 1 */
-    vec3 by_near, by_far, g;
+    ir_ref rest, part;       /* shares from 0 to 1; their sum is 1 */
+    vec3 by_near, by_far, g; /* normal_over_cosine of the two surfaces, times the shares; g: their sum */
 } hold;
 
 static hold hold_between(tracer *t, const walk_border *near, const walk_border *far, vec3 d, ir_ref share)
@@ -251,13 +258,14 @@ static hold hold_between(tracer *t, const walk_border *near, const walk_border *
     return h;
 }
 
-/* bool: what moves the vertex before moves this one */
+/* bool: what moves the vertex before this one moves this one too, because the segment does not swing. there:
+ * bool, something moves the vertex before. */
 static ir_ref goes_on(tracer *t, const walk_position *at, ir_ref there)
 {
     return ir_and(t->f, there, ir_le(t->f, at->local_volume.reach, t_f32(t, 0)));
 }
 
-/* (1 - d g^T) m, by rows */
+/* out = (1 - d g^T) row: a product of two matrices, each given by its rows. */
 static void slid_rows(tracer *t, vec3 d, vec3 g, const vec3 row[3], vec3 out[3])
 {
     const ir_ref along_d[3] = {d.x, d.y, d.z};
@@ -267,15 +275,16 @@ static void slid_rows(tracer *t, vec3 d, vec3 g, const vec3 row[3], vec3 out[3])
         out[k] = v3_sub(t, row[k], v3_scale(t, sum, along_d[k]));
 }
 
-/* The segment that leads to a vertex, all detached. */
+/* The segment that leads to a vertex. All fields are detached. */
 typedef struct segment {
-    vec3 start, d;         /* d: unit */
-    walk_border near, far; /* the surface that it has gone through last, and the one that its ray meets */
-    ir_ref distance;       /* of the vertex from start */
+    vec3 start, d;         /* d: unit direction */
+    walk_border near, far; /* near: the surface that the segment has crossed last; far: the one that its ray
+                              meets */
+    ir_ref distance;       /* from start to the vertex */
 } segment;
 
-/* The carry of a vertex, from that of the one before, whose segment keeps its direction. That of the first
- * comes from the camera's ray. */
+/* The carry of a vertex. It follows from the carry of the vertex before, if the segment between them keeps
+ * its direction. The carry of the first vertex follows from the camera's ray. */
 static motion_carry carry_on(walk *w, const walk_position *at, const segment *s, const hold *by)
 {
     tracer *t = &w->t;
@@ -298,6 +307,7 @@ static motion_carry carry_on(walk *w, const walk_position *at, const segment *s,
     return c;
 }
 
+/* first ? a : b */
 static motion_anchor anchor_select(walk *w, ir_ref first, const motion_anchor *a, const motion_anchor *b)
 {
     motion_anchor r = *a, other = *b;
@@ -309,7 +319,8 @@ static motion_anchor anchor_select(walk *w, ir_ref first, const motion_anchor *a
     return r;
 }
 
-/* One of the three axes, times 3, and which. */
+/* Chooses one of the three axes by the random number u, from 0 to 1. Returns the axis's unit vector divided
+ * by the probability of the choice, 1/3. *axis: its number, 1 to 3. */
 static vec3 any_axis(tracer *t, ir_ref u, ir_ref *axis)
 {
     ir_func *f = t->f;
@@ -320,7 +331,8 @@ static vec3 any_axis(tracer *t, ir_ref u, ir_ref *axis)
     return vec3_at(e);
 }
 
-/* What the vertex is to be anchored to: what the one before is, or one of the two surfaces of the segment. */
+/* Chooses what the vertex is anchored to: the anchor of the vertex before, or one of the two surfaces of the
+ * segment. */
 static motion_anchor anchor_choose(walk *w, const walk_position *at, const segment *s, const hold *by)
 {
     const walk_border *near = &s->near, *far = &s->far;
@@ -333,14 +345,14 @@ static motion_anchor anchor_choose(walk *w, const walk_position *at, const segme
     motion_anchor ahead = {.there = far->valid, .axis = t_u32(t, 0), .on = *far, .o = start, .d = d, .by = d},
                   behind = ahead, kept = at->local_volume.anchor;
     if (w->plan->moves & MOVE_TO_WORLD) {
-        ir_ref axis,
-            goes_along = ir_ne(f, at->local_volume.target, t_u32(t, 0)); /* then this is the surface that the
-                                                               segment swings about, if it ends here at all */
+        /* If the target is not 0, the surface ahead is the one that the segment swings about, if the segment
+         * ends here at all. */
+        ir_ref axis, goes_along = ir_ne(f, at->local_volume.target, t_u32(t, 0));
         vec3 along = any_axis(t, r.u[1], &axis);
         ahead.axis = ir_select(f, goes_along, axis, ahead.axis),
         ahead.by = v3_select(t, goes_along, along, d);
     }
-    if (!w->media) /* no segment goes on from surface to surface */
+    if (!w->media) /* Without media all segments swing: no motion goes on from vertex to vertex. */
         return ahead;
     behind.on = *near, kept.by = v3_detach(t, kept.by);
     kept.by = v3_sub(t, kept.by, v3_scale(t, d, v3_dot(t, kept.by, by->g)));
@@ -446,18 +458,18 @@ static stretch_motion volume_between(walk *w, const ray_motion *l, const ray_str
 
 /* ---- ahead ---- */
 
-/* bool: the vertex may move */
+/* bool: the vertex may move with parameters. */
 static ir_ref may_move(walk *w, const walk_vertex *v)
 {
     return surfaces_slide(w) ? ir_bool(w->t.f, true) : v->local_volume.carry.there;
 }
 
-/* The walk ahead, from surface to surface that lets through. */
+/* The state of the walk ahead. It goes from surface to surface, as long as these let the path through. */
 typedef struct way_ahead {
     walk_position at;
-    ir_ref going;         /* bool */
-    ir_ref reach, target; /* of walk_vertex: next_reach, next_target, */
-    vec3 n;               /* next_n */
+    ir_ref going;         /* bool: the walk ahead goes on */
+    ir_ref reach, target; /* they become next_reach and next_target of local_volume_vertex */
+    vec3 n;               /* becomes next_n of local_volume_vertex */
 } way_ahead;
 
 static void state_ahead(walk *w, loop_state *s, way_ahead *x)
@@ -466,16 +478,17 @@ static void state_ahead(walk *w, loop_state *s, way_ahead *x)
     state_ref(s, &x->going), state_ref(s, &x->reach), state_ref(s, &x->target), state_vec3(s, &x->n);
 }
 
+/* Finds the next vertex, and decides whether the segment to it swings about it. */
 static void volume_look_ahead(walk *w, walk_vertex *v, const walk_position *at)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
     v->local_volume.next_reach = t_f32(t, -1), v->local_volume.next_n = v3_zero(t),
     v->local_volume.next_target = t_u32(t, 0);
-    if (!surfaces_slide(w) && !w->plan->sensor) /* normals and lights move no vertex */
+    if (!surfaces_slide(w) && !w->plan->sensor) /* Normals and lights move no vertex. */
         return;
     walk own = *w;
-    own.motion = &motion_none; /* what lies ahead is decided, not moved */
+    own.motion = &motion_none; /* This walk decides what lies ahead, and moves nothing. */
     ir_ref no = ir_bool(f, false), from_surface = w->media ? ir_not(f, v->flight.collides) : ir_bool(f, true);
     ir_ref wanted =
         ir_and(f, ir_and(f, v->goes_on, may_move(w, v)), ir_not(f, ir_or(f, v->through, v->sample.delta)));
@@ -517,6 +530,8 @@ static void volume_look_ahead(walk *w, walk_vertex *v, const walk_position *at)
     v->local_volume.next_target = x.target;
 }
 
+/* Behind a surface that the path crosses in a straight line the segment continues, so the state is kept.
+ * Behind a vertex a new segment begins. */
 static void volume_next(walk *w, const walk_position *at, const walk_vertex *v, ir_ref alive,
                         walk_position *next)
 {
@@ -542,7 +557,7 @@ static void volume_next(walk *w, const walk_position *at, const walk_vertex *v, 
     state_end(&state);
 }
 
-/* ---- as one of the ways to move ---- */
+/* ---- the other functions of walk_motion_class ---- */
 
 static void volume_begun(walk *w, ir_ref fresh, walk_position *at)
 {
@@ -569,7 +584,8 @@ static uint32_t volume_inputs(walk *w, const walk_position *at, const walk_verte
     return segment_pack(&v->local_volume.motion, out);
 }
 
-/* What has arrived at how the vertex moves goes on to what moves it. */
+/* Passes the adjoints that have arrived at the numbers of the vertex's motion on to the parameters that move
+ * the vertex. */
 static void volume_adjoint(walk *w, const walk_position *at, const walk_vertex *v, ir_ref when,
                            arrivals *arrived, ir_ref carried[RAY_MOST])
 {

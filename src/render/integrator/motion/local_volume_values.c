@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What is evaluated at vertices that move in volumetric walks (local_volume.c): surfaces met anew along rays
- * that have moved, light that these find, and arguments of materials and phase functions. Values stay those
- * of the path that was walked; in frozen evaluations they move by as much as what they are made of. */
+ * What is evaluated at vertices that move in volumetric walks (local_volume.c): surfaces that rays meet anew
+ * after the rays have moved, light that these rays find, and arguments of materials and phase functions. In
+ * derivatives the values stay those of the path that was walked. In frozen evaluations they move by as much
+ * as what they are made of. */
 #include "render/integrator/motion/displacement.h"
 #include "render/integrator/motion/local_volume.h"
 #include "render/integrator/motion/shifted.h"
 
-/* A surface that a ray meets. */
+/* A surface that a ray meets, twice: now, as it has moved, and before, as the path met it. The values of the
+ * two differ in frozen evaluations only. */
 typedef struct two_surfaces {
-    interaction now, before; /* as it is moved; as it was met, which differs in frozen evaluations alone */
+    interaction now, before;
 } two_surfaces;
+
+/* The surface at a hit, evaluated by `interact` for the hit's ray. shift, turn: the motion of the ray's
+ * origin and direction. */
 
 static interaction surface_by(walk *w, const walk_hit *hit, ir_func **interact, vec3 shift, vec3 turn)
 {
@@ -24,6 +29,7 @@ static interaction surface_by(walk *w, const walk_hit *hit, ir_func **interact, 
     return si;
 }
 
+/* The surface at a hit of a segment that moves by s. */
 static two_surfaces volume_surface(walk *w, const walk_hit *hit, const segment_motion *s)
 {
     tracer *t = &w->t;
@@ -36,7 +42,7 @@ static two_surfaces volume_surface(walk *w, const walk_hit *hit, const segment_m
     return x;
 }
 
-/* wi: local to fr. */
+/* The arguments of bsdf_color at si, as a list of fields. wi: in the frame fr. */
 static ref_list color_fields(walk *w, const interaction *si, frame fr, vec3 wi)
 {
     ref_list l = refs_fields();
@@ -87,7 +93,8 @@ void volume_light_reference(walk *w, walk_light *light, emitter_moved_arguments 
     a->ref = light->ref;
 }
 
-/* From x(i) to x(i+1) as it moves by `by`, and by what the measure grows. */
+/* The unit direction from x(i) to x(i+1), in the world, where x(i) moves by `by`. *factor: the growth of the
+ * measure at x(i+1), as a factor. A segment that does not swing keeps its direction, and the factor is 1. */
 static vec3 next_direction(walk *w, const walk_vertex *v, vec3 by, ir_ref *factor)
 {
     tracer *t = &w->t;
@@ -100,7 +107,7 @@ static vec3 next_direction(walk *w, const walk_vertex *v, vec3 by, ir_ref *facto
         by = v3_sub(t, by,
                     target_displacement(w, v->local_volume.next_target,
                                         v3_add(t, v3_detach(t, v->si.p), v3_scale(t, d, distance)), &n));
-    vec3 to = v3_sub(t, d, v3_scale(t, by, ir_div(f, one, distance))); /* over the distance as it was */
+    vec3 to = v3_sub(t, d, v3_scale(t, by, ir_div(f, one, distance))); /* in units of the detached distance */
     ir_ref inverse = ir_div(f, one, v3_length(t, to)), cosine = v3_dot(t, v3_scale(t, to, inverse), n);
     *factor = ir_select(f, swings,
                         ir_div(f, ir_mul(f, cosine, t_sqr(t, inverse)), ir_select(f, swings, was, one)), one);
@@ -109,19 +116,20 @@ static vec3 next_direction(walk *w, const walk_vertex *v, vec3 by, ir_ref *facto
 
 /* How a vertex has moved. */
 typedef struct moved_vertex {
-    const interaction *si; /* the surface that its ray meets; no collision lies on it */
-    vec3 turn;             /* of its ray */
-    vec3 by;               /* the vertex itself */
-    vec3 to_light;         /* in the world */
+    const interaction *si; /* the surface that its ray meets; a collision does not lie on it */
+    vec3 turn;             /* by which the direction of its ray changes */
+    vec3 by;               /* displacement of the vertex */
+    vec3 to_light;         /* unit direction to the sampled light, in the world */
 } moved_vertex;
 
-/* bool: the vertex is a collision */
+/* bool: the vertex is a collision in a medium. */
 static ir_ref is_collision(walk *w, const walk_vertex *v)
 {
     return w->media ? v->flight.collides : ir_bool(w->t.f, false);
 }
 
-/* The arguments of bsdf_value at a moved vertex. was: of the vertex as it was, whose sample stays. */
+/* The arguments of bsdf_value at a moved vertex. was: the arguments before it moved; those that describe the
+ * sample stay. *factor: see next_direction. */
 static bsdf_value_arguments moved_arguments(walk *w, const walk_vertex *v, const moved_vertex *m,
                                             const bsdf_value_arguments *was, ir_ref *factor)
 {
@@ -140,7 +148,8 @@ static bsdf_value_arguments moved_arguments(walk *w, const walk_vertex *v, const
     return a;
 }
 
-/* Each argument moves only where it means something: a surface that is not there may divide by zero. */
+/* Moves each argument in *a, by the change from `before` to `now`. An argument moves only where it means
+ * something: where there is no surface, its evaluation may divide by zero. */
 static void shift_arguments(walk *w, const walk_vertex *v, bsdf_value_arguments *a, bsdf_value_arguments *now,
                             bsdf_value_arguments *before)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * What moves with parameters: attached paths and lobes, the local convention on surfaces and in volumes.
- * Each is one of the ways of walk/motion.h, by which the rooms below call it. */
+ * Each is one kind of motion: a walk_motion_class (walk/motion.h), through which the rooms below call it. */
 #ifndef BL_RENDER_MOTION_H
 #define BL_RENDER_MOTION_H
 
@@ -11,39 +11,47 @@ extern const walk_motion_class motion_none, motion_attached, motion_local_surfac
 
 /* ---- choose.c ---- */
 
-/* Sets walk.motion, and what goes with it: moves, wants, smooth, attaches. */
+/* Sets walk.motion and the fields that depend on it: moves, wants, smooth, attaches. */
 void motion_choose(walk *w);
 
 /* ---- local_volume.c ---- */
 
-/* Parameters of the walk move vertices (plan_moves_segments), and the pass differentiates. */
+/* True if parameters move the vertices of a volumetric walk (plan_moves_segments) and the pass
+ * differentiates. */
 bool local_volume_wanted(const walk *w);
 
 /* ---- attached_path.c ---- */
 
+/* True if the plan attaches paths: attached_path_planned says so for all passes, attached_path_wanted only
+ * for passes that differentiate. */
 bool attached_path_wanted(const walk *w);
-bool attached_path_planned(const walk *w);                          /* by the plan, whatever the pass */
-uint32_t ray_width(const walk *w);                                  /* numbers of a walk_ray */
-uint32_t ray_pack(const walk *w, walk_ray r, ir_ref out[RAY_MOST]); /* how many; and back */
+bool attached_path_planned(const walk *w);
+/* A walk_ray as ray_width numbers: o, d and, where walk.attaches, pdf. ray_pack returns ray_width. */
+uint32_t ray_width(const walk *w);
+uint32_t ray_pack(const walk *w, walk_ray r, ir_ref out[RAY_MOST]);
 walk_ray ray_unpack(const walk *w, const ir_ref *in);
-bool attached_keeps_ray(const walk *w); /* the kernel's state has walk_position.now; else it is o and d */
+/* True if the kernel's state has attached_position.now. Else that is the ray o, d, pdf of the position. */
+bool attached_keeps_ray(const walk *w);
 walk_ray attached_camera_ray(walk *w, ir_ref sample);      /* the camera's ray, differentiated */
 walk_ray attached_next_ray(walk *w, const walk_vertex *v); /* the ray that goes on, differentiated */
-/* The derivatives of a ray that leads to, or from, a vertex at `depth` (u32), ray_width of them: 0 where
- * they are not finite, which is counted where `when`. */
+/* derivatives: ray_width numbers, by a ray that leads to, or from, a vertex at `depth` (u32). If one of them
+ * is not finite, all become 0, and the drop is counted by depth where `when` (bool). */
 void drop_singular(walk *w, ir_ref when, ir_ref depth, ir_ref *derivatives);
+
 /* ---- attached_lobe.c ---- */
 
-/* Rough lobes are attached where paths are. The other functions are for walks with walk.attaches. */
+/* True if rough lobes are attached, provided that paths are. The other functions below are for walks with
+ * walk.attaches. */
 bool attached_wanted(const walk *w);
-/* v->attached, of a sample of that roughness and made by these numbers. */
+/* Sets the fields of v->attached that describe a sample: its lobe has this roughness, and it was made with
+ * the random numbers u1 and u2. */
 void attached_sampled(walk *w, walk_vertex *v, ir_ref roughness, ir_ref u1, ir_ref u2);
-ir_ref attached_next_count(walk *w, const walk_vertex *v); /* walk_position.attached of the next vertex */
-/* v->hit_mis, differentiated. Returns whether it moves. */
+ir_ref attached_next_count(walk *w, const walk_vertex *v); /* attached_position.count of the next vertex */
+/* *mis: v->hit_mis, differentiated. Returns whether it moves. */
 bool attached_hit_mis(walk *w, const walk_vertex *v, ir_ref *mis);
-/* The factor by which the light's weight changes. pdf_now, pdf_before: densities of the material's sampling
- * for the direction to the light, differentiated and as the path was sampled. light: as seen from where the
- * vertex moves to. */
+/* The factor by which the MIS weight of the sampled light changes. light: as seen from where the vertex moves
+ * to. pdf_now, pdf_before: densities of the material's sampling for the direction to the light;
+ * differentiated, and as the path was sampled. */
 ir_ref attached_light_factor(walk *w, const walk_vertex *v, const walk_light *light, ir_ref pdf_now,
                              ir_ref pdf_before);
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Paths that stay where they are: parameters change what is found along them, but not where
- * (docs/theory/detached_replay.md). Also the choice among the ways in which paths may move. At most one way
- * is chosen for a walk: attached paths keep surfaces where they are, and the local conventions keep
- * directions of discrete lobes. */
+ * The kind of motion of paths that stay where they are: parameters change what is found along such a path,
+ * but not where the path goes (docs/theory/detached_replay.md). These functions do nothing. Other kinds of
+ * motion use them too. */
 #include "render/integrator/motion/none.h"
 
 void none_state(walk *w, loop_state *s, walk_position *at) { (void)w, (void)s, (void)at; }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Functions of struct walk_motion_class that do nothing: for motion_none, and for what a way to move has no
- * use for. */
+ * Functions of struct walk_motion_class that do nothing. motion_none consists of them. Other kinds of motion
+ * take those for which they have no use. */
 #ifndef BL_RENDER_MOTION_NONE_H
 #define BL_RENDER_MOTION_NONE_H
 

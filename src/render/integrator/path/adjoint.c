@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * What one vertex contributes to a path, and the derivative of that: listings 1 and 2 of PRB (section 4.1),
- * without the walks. With L the radiance still to come behind the vertex, the derivative is
+ * without the walks. The derivative is
  *
  *     dL . (beta E' + beta D' + L f' / f)
  *
- * for emission E that was found, light D that was sampled and the value f of the material's sample
- * (docs/theory/detached_replay.md). Factors that are 0 are left out of products and counted
- * (docs/theory/zero_factors.md). Where paths are attached, the derivative takes the adjoint of the ray that
- * goes on, and delivers that of the ray that leads here (docs/theory/attached_replay.md). */
+ * Here beta is the throughput, E the emission that was found, D the light that was sampled, f the value of
+ * the material's sample, L the radiance still to come behind the vertex, and dL the derivative of the loss by
+ * the sample's radiance (docs/theory/detached_replay.md). Factors that are 0 are left out of products and
+ * counted (docs/theory/zero_factors.md). Where paths are attached, the derivative takes the adjoint of the
+ * ray that goes on, and delivers that of the ray that leads here (docs/theory/attached_replay.md). */
 #include "render/integrator/path/adjoint.h"
 #include "spirv_gen/ad/ad.h"
 
@@ -42,7 +43,7 @@ void account(walk *w, replay_state *p, color light, ir_ref takes)
 
 /* ---- adjoints ---- */
 
-/* Code that runs where a condition holds, and adds to what arrives. */
+/* Code that runs where a condition holds, and adds to the adjoints that arrive. */
 typedef struct branch {
     ir_ref op;
     arrivals inside;
@@ -70,7 +71,8 @@ arrivals arrivals_start(walk *w, const replay_state *p, const walk_vertex *v)
     return a;
 }
 
-/* Le' and the light's side of Ld', where the light is there and phase 1 asks. Lights are met rarely. */
+/* Backpropagates the radiance of a light, found (Le') or sampled (the light's side of Ld'), where the light
+ * is there and `when` holds. The code is in a branch because lights are met rarely. */
 static void adjoint_light(walk *w, walk_light light, ir_ref when, color seed, arrivals *arrived)
 {
     branch b = begin_branch(w, ir_and(w->t.f, when, light.there), arrived);
@@ -78,7 +80,8 @@ static void adjoint_light(walk *w, walk_light light, ir_ref when, color seed, ar
     end_branch(w, &b, arrived);
 }
 
-/* Of the light that the path's ray has met, and where that was sampled attached, of its weight. */
+/* Backpropagates the radiance of the light that the path's ray has met. If the ray was sampled attached, the
+ * MIS weight of the light is backpropagated, too. */
 static void adjoint_hit(walk *w, const walk_vertex *v, const contribution *k, ir_ref when, color seed_whole,
                         arrivals *arrived)
 {
@@ -98,7 +101,7 @@ static void adjoint_hit(walk *w, const walk_vertex *v, const contribution *k, ir
     end_branch(w, &b, arrived);
 }
 
-/* The material's side of Ld', and L * value'/value: six of each. */
+/* Outputs and seeds for the material's side of Ld' and for L * value' / value: six of each. */
 static void bsdf_outputs(walk *w, const replay_state *p, const vertex_adjoint *of, color seed_whole,
                          ir_ref *outputs, ir_ref *seeds)
 {
@@ -127,7 +130,7 @@ static void adjoint_bsdf(walk *w, replay_state *p, const vertex_adjoint *of, col
     end_branch(w, &b, arrived);
 }
 
-/* The same, and of the ray that goes on, where walk.motion chains. */
+/* Does what adjoint_bsdf does, where walk.motion->chains, and backpropagates the ray that goes on, too. */
 static void adjoint_passage(walk *w, replay_state *p, const vertex_adjoint *of, color seed_whole,
                             arrivals *arrived)
 {
@@ -141,7 +144,7 @@ static void adjoint_passage(walk *w, replay_state *p, const vertex_adjoint *of, 
     end_branch(w, &b, arrived);
 }
 
-/* Of what lets light through between the vertex and the light it has sampled. */
+/* Backpropagates the transmittance between the vertex and the light that it has sampled. */
 static void adjoint_shadow(walk *w, const replay_state *p, const walk_vertex *v, const contribution *k,
                            color seed_whole, arrivals *arrived)
 {
@@ -152,8 +155,6 @@ static void adjoint_shadow(walk *w, const replay_state *p, const walk_vertex *v,
                    arrived);
 }
 
-/* Of the flight up to the vertex, from which all that L and M still hold is to come. Before the vertex's own
- * light is taken from them. */
 void adjoint_flight(walk *w, const replay_state *p, const walk_vertex *v, color dL, arrivals *arrived)
 {
     tracer *t = &w->t;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The camera's ray of a sample, and how a path begins with it. Block 0 of the sample's random numbers chooses
- * the place on the film, by importance sampling of the filter, and the point of the aperture. What of the
- * filter and the sensor is not sampled is the sample's weight. */
+ * the place on the film, by importance sampling of the filter, and the point of the aperture. The factors of
+ * the filter and the sensor that are not sampled become the sample's weight. */
 #include "render/film/film.h"
 #include "render/integrator/path/path.h"
 

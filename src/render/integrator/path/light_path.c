@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * One vertex of a path that begins at a light (light tracing; Veach 1997, section 8.4 and, for shading
- * normals, 5.3). Semantics are those of Mitsuba's ptracer: vertex 0 lies on the light and is connected to
- * the sensor if the light can be seen; surfaces follow while depth < max_depth, each connected to the
- * sensor. Importance is relative to the mean over the image, so every path counts 1 / (samples per pixel).
+ * normals, 5.3). Semantics are those of Mitsuba's ptracer. Vertex 0 lies on the light, and is connected to
+ * the sensor if the light can be seen. Vertices on surfaces follow while depth < max_depth, and each is
+ * connected to the sensor. Importance is relative to the mean over the image, so every path counts
+ * 1 / (samples per pixel).
  *
- * Everything in here is detached but light_values: as in a path from the camera, what carries derivatives
- * is the radiance of the light and the values of materials at the sampled path. A material's value for
- * importance is that of the reversed directions; where nothing is transmitted both are the same. The
- * adjoint of a shading normal's cosine is a factor of its own, and where a direction lies on different
- * sides of both normals nothing goes that way. */
+ * Everything in here is detached except light_values: as in a path from the camera, the radiance of the light
+ * and the values of materials at the sampled path carry derivatives. A material's value for importance is its
+ * value for the reversed directions; where nothing is transmitted both are the same. The adjoint of a shading
+ * normal's cosine is a factor of its own. A direction that lies on different sides of the geometric and the
+ * shading normal gets nothing. */
 #include "render/integrator/path/light_path.h"
 #include "render/integrator/vertex/plugin_functions.h"
 
@@ -27,7 +28,8 @@ light_position light_before(walk *w, ir_ref sample)
     };
 }
 
-/* Blocks 0 and 1 are the light's; then every vertex has two: the way to the sensor, the way on. */
+/* The number of a vertex's block of random numbers. Blocks 0 and 1 are the light's. Behind them every vertex
+ * has two: one for the way to the sensor (which: 0), one for the way on (which: 1). */
 static ir_ref block_of(walk *w, const light_position *at, uint32_t which)
 {
     return ir_add(w->t.f, ir_mul(w->t.f, at->depth, t_u32(&w->t, 2)), t_u32(&w->t, 2 + which));
@@ -37,9 +39,9 @@ static ir_ref block_of(walk *w, const light_position *at, uint32_t which)
 
 typedef struct emission {
     emitter_ray ray;
-    ir_ref cls, record, choice; /* choice: 1 / its probability */
+    ir_ref cls, record, choice; /* choice: 1 / the probability with which the light was chosen */
     color radiance;
-    ir_ref far; /* bool: an environment */
+    ir_ref far; /* bool: the light is an environment */
 } emission;
 
 static walk_light emission_light(walk *w, const emission *e)
@@ -77,7 +79,7 @@ static emission choose_emission(walk *w, ir_ref sample)
     return e;
 }
 
-/* The same where `begins`; elsewhere something, made without running it. */
+/* choose_emission, run only where `begins`. Elsewhere the result is valid but means nothing. */
 static emission begin_emission(walk *w, ir_ref begins, ir_ref sample)
 {
     tracer *t = &w->t;
@@ -107,11 +109,12 @@ static emission begin_emission(walk *w, ir_ref begins, ir_ref sample)
 
 typedef struct connection {
     sensor_link link;
-    vec3 to; /* from the vertex, unit */
-    ir_ref distance;
+    vec3 to;         /* unit direction from the vertex to the sensor's point */
+    ir_ref distance; /* from the vertex to that point */
 } connection;
 
-/* What is infinitely far stands in a direction, as good as any place far out there. */
+/* Connects a vertex p to the sensor. An environment is infinitely far: a point far out in its direction
+ * stands for it, and any such point is as good. */
 static connection connect(walk *w, const light_position *at, vec3 p, const emission *e)
 {
     tracer *t = &w->t;
@@ -137,8 +140,8 @@ static connection connect(walk *w, const light_position *at, vec3 p, const emiss
     return c;
 }
 
-/* Nothing stands between the vertex and the sensor's near plane. From an environment the ray goes the
- * other way, where f32 is precise. */
+/* bool: nothing stands between the vertex and the sensor's near plane. To an environment the ray goes the
+ * other way, from the sensor, where f32 is precise. */
 static ir_ref unoccluded(walk *w, const connection *c, const emission *e, vec3 p, vec3 n, ir_ref wanted)
 {
     tracer *t = &w->t;
@@ -156,8 +159,9 @@ static ir_ref unoccluded(walk *w, const connection *c, const emission *e, vec3 p
 
 /* ---- surfaces ---- */
 
-/* The adjoint of shading: |cos(wi) (wo . ng)| / |cos(wo) (wi . ng)|, `cosines` being that of wi over that of
- * wo, to the shading normal; 0 where a direction is on different sides of both. */
+/* The adjoint of shading: |cos(wi) (wo . ng)| / |cos(wo) (wi . ng)|, where `cosines` is |cos(wi)| / |cos(wo)|
+ * to the shading normal, and ng the geometric normal. It is 0 where a direction lies on different sides of
+ * the two normals. */
 static ir_ref shading_adjoint(walk *w, const walk_vertex *v, ir_ref cosines, ir_ref wi_ng, ir_ref wo_z,
                               ir_ref wo_ng)
 {
@@ -168,13 +172,14 @@ static ir_ref shading_adjoint(walk *w, const walk_vertex *v, ir_ref cosines, ir_
     return ir_select(f, ir_and(f, ir_gt(f, to, zero), ir_gt(f, from, zero)), ratio, zero);
 }
 
+/* |cos(wi)| / |cos(wo)|, to the shading normal. */
 static ir_ref cosines_of(walk *w, vec3 wi, vec3 wo)
 {
     return t_ratio(&w->t, ir_abs(w->t.f, wi.z), ir_abs(w->t.f, wo.z));
 }
 
-/* The same of a sample of a discrete lobe: to the normal that has mirrored or refracted it, which a normal
- * map may have turned. */
+/* The same for a sample of a discrete lobe, to the normal that has mirrored or refracted it. A normal map may
+ * have turned that normal. */
 static ir_ref cosines_of_discrete(walk *w, const walk_vertex *v)
 {
     tracer *t = &w->t;
@@ -189,8 +194,8 @@ static ir_ref cosines_of_discrete(walk *w, const walk_vertex *v)
     return ir_select(f, ir_ne(f, limit, t_u32(t, 0)), eta, ratio);
 }
 
-/* The class is not reciprocal: its values from wi to wo and from wo to wi differ by more than the cosines to
- * the shading normal. Such a class refracts into another index, or turns the normal. */
+/* Whether the class is not reciprocal: its values from wi to wo and from wo to wi differ by more than the
+ * cosines to the shading normal. Such a class refracts into another index, or turns the normal. */
 static bool one_way(const class_node *n)
 {
     if (n->cls->plugin.category != PLUGIN_BSDF)
@@ -210,10 +215,11 @@ static bool some_one_way(const walk *w)
     return any;
 }
 
-/* Values are those of radiance, which travels against the light. Where they are one-way they are taken from
- * the side that the light leaves to. The value from wi to wo times the squared index would be the same
- * number, but would hide that index from derivatives. Discrete lobes are no functions of two directions, and
- * have the index as a factor; light tracing has no derivatives of theirs by it. */
+/* A material's values are those for radiance, which travels against the light. If a class is not reciprocal
+ * (one_way), its values are taken from the side to which the light leaves. The value from wi to wo times the
+ * squared index would be the same number, but would hide that index from derivatives. Discrete lobes are not
+ * functions of two directions. They have the index as a factor, and light tracing has no derivatives of them
+ * by it. */
 void light_values(walk *w, const light_vertex *v, bool differentiated, color *for_sensor, color *for_sample)
 {
     tracer *t = &w->t;
@@ -233,7 +239,7 @@ void light_values(walk *w, const light_vertex *v, bool differentiated, color *fo
     *for_sensor = color_scale(t, *for_sensor, ir_detach(t->f, cosines_of(w, v->v.to_light, v->v.wi)));
 }
 
-/* What a sample's value is multiplied by, for light. */
+/* The factor of a sample's value where light, not importance, travels along the path. */
 static ir_ref onward_factor(walk *w, const light_vertex *l, ir_ref wi_ng, ir_ref wo_ng)
 {
     tracer *t = &w->t;
@@ -247,7 +253,8 @@ static ir_ref onward_factor(walk *w, const light_vertex *l, ir_ref wi_ng, ir_ref
     return ir_mul(f, shading_adjoint(w, v, cosines, wi_ng, v->wo.z, wo_ng), squared);
 }
 
-/* The surface that the ray has met, and where it scatters to. */
+/* Describes the surface that the ray has met, samples where it scatters to, and weighs its connection c to
+ * the sensor. */
 static void scatter(walk *w, const light_position *at, const connection *c, light_vertex *l)
 {
     tracer *t = &w->t;
@@ -300,7 +307,7 @@ light_vertex light_visit(walk *w, const light_position *at)
         l.goes_on = ir_and(f, l.goes_on, ir_lt(f, at->depth, t_u32(t, (uint32_t)s->max_depth)));
     scatter(w, at, &c, &l);
     l.splat.there = unoccluded(w, &c, &e, p, n, l.splat.there);
-    /* past the light: along the ray that leaves it */
+    /* From the point on the light, the path goes on along the ray that leaves the light. */
     ir_ref shines = ir_gt(f, e.ray.weight, zero);
     l.onward = ir_select(f, l.begins, ir_mul(f, e.ray.weight, e.choice), l.onward);
     l.goes_on = ir_select(f, l.begins, shines, l.goes_on);
@@ -332,8 +339,8 @@ ir_ref light_pass(walk *w, const light_vertex *v, light_position *at, throughput
     throughput first = *b;
     ir_ref one = t_u32(t, 1), before = ir_select(f, v->begins, t_u32(t, 0), ir_sub(f, at->depth, one));
     b->beta = color_scale(t, b->beta, v->onward), first.beta = b->beta;
-    passage onward =
-        throughput_pass(w, before, &v->v, v->for_sample, b); /* roulette from depth > rr_depth on */
+    /* Roulette begins where depth > rr_depth. */
+    passage onward = throughput_pass(w, before, &v->v, v->for_sample, b);
     b->beta = color_select(t, v->begins, first.beta, b->beta);
     for (int c = 0; c < 3; c++)
         b->zeros[c] = ir_select(f, v->begins, first.zeros[c], b->zeros[c]);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Paths that begin at lights, one vertex at a time: what the image and its gradient have in common
- * (light_path.c, splatting.c). */
+ * Paths that begin at lights, one vertex at a time. The image and its gradient have these functions in common
+ * (light_path.c, kernels/splatting.c). */
 #ifndef BL_RENDER_LIGHT_PATH_H
 #define BL_RENDER_LIGHT_PATH_H
 
@@ -20,27 +20,30 @@ typedef struct light_splat {
 } light_splat;
 
 typedef struct light_vertex {
-    ir_ref begins; /* bool: the point on the light, where only `emission` is; else only what follows it */
-    walk_light emission; /* what the light gives along the ray and toward the sensor alike */
-    color radiance;      /* its value */
-    walk_vertex v;       /* to_light: toward the sensor */
+    ir_ref begins;       /* bool: this is the point on the light. There only `emission` and `radiance` mean
+                            something; at later vertices only the fields behind them do. */
+    walk_light emission; /* the light, which gives the same radiance along the ray and toward the sensor */
+    color radiance;      /* the radiance of `emission`, detached */
+    walk_vertex v;       /* its to_light is the direction toward the sensor */
     light_splat splat;
-    ir_ref scale; /* the splat is this times throughput, and past the light for_sensor; detached */
-    color for_sensor, for_sample; /* values of the material: importance toward the sensor; of the sample */
-    ir_ref
-        onward; /* by what the throughput changes besides the material's value over its density; detached */
-    ir_ref goes_on; /* bool */
-    vec3 next_o, next_d;
+    ir_ref scale; /* detached. The splat is scale * throughput on the light, and scale * throughput *
+                     for_sensor at later vertices. */
+    color for_sensor, for_sample; /* values of the material: importance toward the sensor; for the sample */
+    ir_ref onward;  /* detached: the factor of the throughput besides the material's value over its density */
+    ir_ref goes_on; /* bool: the path may go on */
+    vec3 next_o, next_d; /* the ray that goes on */
 } light_vertex;
 
+/* The position before a sample's first vertex: no path has begun. */
 light_position light_before(walk *w, ir_ref sample);
+/* The vertex that the ray of `at` leads to or, at depth 0, the point on a light. */
 light_vertex light_visit(walk *w, const light_position *at);
 /* The values of v's material, differentiated or not. */
 void light_values(walk *w, const light_vertex *v, bool differentiated, color *for_sensor, color *for_sample);
-/* After the vertex: throughput, whether the path lives, and where it is then. b at the light: with its
- * radiance. */
+/* After a vertex: updates the throughput b and the position, and returns whether the path lives (bool). At
+ * the light, b has the light's radiance already (light_emit). */
 ir_ref light_pass(walk *w, const light_vertex *v, light_position *at, throughput *b);
-/* The radiance of a light as the first factor of a throughput, where `begins`. */
+/* Where v->begins, makes the radiance of the light the first factor of the throughput. */
 void light_emit(walk *w, const light_vertex *v, throughput *b);
 
 #endif

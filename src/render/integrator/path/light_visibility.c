@@ -4,7 +4,7 @@
  * has noted saves phase 1 its shadow rays; the answer is the same (docs/theory/detached_replay.md). */
 #include "render/integrator/path/path.h"
 
-/* Volumetric: what is known to be dark from an earlier walk is not asked again. */
+/* For volumetric walks. A light that an earlier walk has found to be dark is not asked for again. */
 static ir_ref light_through_media(walk *w, walk_vertex *v, const walk_position *at, ir_ref wanted)
 {
     tracer *t = &w->t;
@@ -23,14 +23,15 @@ static ir_ref light_through_media(walk *w, walk_vertex *v, const walk_position *
     return v->shadow.open;
 }
 
-/* As light_unoccluded, but from the notes of an earlier walk of the same path where there are any. */
+/* Answers as light_unoccluded does. If an earlier walk of the same path has left a note, that is the answer.
+ */
 static ir_ref light_noted(walk *w, const walk_vertex *v, ir_ref depth, vec3 d, ir_ref wanted)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
     BL_ASSERT(!w->notes || !ir_is_none(w->known.again), "notes of a walk that has kept none");
     int most = w->plan->scene->max_depth;
-    bool complete = most >= 0 && most <= SEEN_MOST + 1; /* the last vertex samples no light */
+    bool complete = most >= 0 && most <= SEEN_MOST + 1; /* The last vertex samples no light. */
     if (!w->notes)
         return ir_and(f, wanted, light_unoccluded(w, &v->si, d, v->light.distance, wanted));
     ir_ref noted = ir_ne(f, ir_and(f, ir_shr(f, w->known.seen, depth), t_u32(t, 1)), t_u32(t, 0)),

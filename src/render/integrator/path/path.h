@@ -9,41 +9,46 @@
 
 /* ---- camera.c ---- */
 
-walk_position walk_camera(walk *w, ir_ref sample); /* block 0 of the sample's random numbers */
-/* `fresh ? camera : at`, with the camera ray built only where needed. */
+/* The position before the first vertex of a sample: the camera's ray. It uses block 0 of the sample's random
+ * numbers. */
+walk_position walk_camera(walk *w, ir_ref sample);
+/* fresh ? walk_camera : at. The camera's ray is made only where `fresh`. */
 walk_position walk_start(walk *w, ir_ref fresh, walk_position at);
 
 /* ---- visit.c ---- */
 
-/* Of the shading normal of si; the world's where v is a collision. */
+/* The frame of the shading normal of si. Where v is a collision, it is the frame of the world. */
 frame walk_frame(walk *w, const walk_vertex *v, const interaction *si);
 /* The sample that a vertex at `at` takes at a surface, from `block` of its random numbers. */
 bsdf_sample walk_sample_at(walk *w, const interaction *si, const walk_position *at, ir_ref block);
-ir_ref walk_is_through(tracer *t, const interaction *si,
-                       const bsdf_sample *s); /* bool: there is a surface, and the sample goes straight on */
-/* v's sample from its material and three numbers. *light_pdf: the density with which the material samples the
- * direction v->to_light, for the MIS weight of the sampled light. */
+/* bool: there is a surface, and the sample goes straight on. */
+ir_ref walk_is_through(tracer *t, const interaction *si, const bsdf_sample *s);
+/* Sets v->sample from v's material and three random numbers. *light_pdf: the density of that sampling for the
+ * direction v->to_light. */
 void walk_sample_bsdf(walk *w, walk_vertex *v, ir_ref u_lobe, ir_ref u1, ir_ref u2, ir_ref *light_pdf);
+/* The vertex that the ray of `at` leads to, with everything decided there. */
 walk_vertex walk_visit(walk *w, walk_position at);
 
 /* ---- light_visibility.c ---- */
 
-/* bool: the sampled light is seen; only where wanted. Volumetric: v->shadow. */
+/* bool: the sampled light is seen from the vertex. It is false where not `wanted`. In volumetric walks this
+ * sets v->shadow, too. */
 ir_ref light_visible(walk *w, walk_vertex *v, const walk_position *at, ir_ref wanted);
 
 /* ---- values.c ---- */
 
-/* Differentiated: the light with direction, distance and uv as they move, and by what its solid angle grows;
- * false: nothing moves it. */
+/* Replaces direction, distance and uv of a sampled light by differentiated ones, which move with parameters.
+ * *factor: the growth of its solid angle, as a factor. Returns false if nothing moves the light; *factor is
+ * then not set. */
 bool walk_move_light(walk *w, walk_light *light, ir_ref *factor);
-/* Radiance of a light; black where it is not there. differentiated: with derivatives (or from the frozen
- * values). */
+/* The radiance of a light. It is black where the light is not there. If differentiated, it has derivatives
+ * (or comes from the frozen values). */
 color walk_radiance(walk *w, walk_light light, bool differentiated);
 /* The material's values at a vertex: toward the sampled light, and of the sampled direction. */
 void walk_values(walk *w, const walk_vertex *v, bool differentiated, color *for_light, color *for_sample);
-/* What the sampled light's radiance and the material's value for it are multiplied with: the light's weight,
- * and transmittance up to it. at: before the vertex. differentiated: the transmittance is; loops, so not for
- * reverse mode. */
+/* The factor of the sampled light's radiance and the material's value for it: the light's weight times the
+ * transmittance up to it. at: the position before the vertex. If differentiated, the transmittance is
+ * differentiated. It then has loops, so it is not for reverse mode. */
 color walk_light_scale(walk *w, const walk_vertex *v, const walk_position *at, bool differentiated);
 
 #endif

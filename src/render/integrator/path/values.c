@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * What carries derivatives at a sampled path (docs/theory/detached_replay.md): radiance of lights, values of
- * materials, transmittance toward lights. Each is evaluated by the same code detached and differentiated, so
- * that phase 1 of path replay subtracts exactly what phase 0 has added (PRB section 4.1, listings 1 and 2).
+ * materials, transmittance toward lights. The same code evaluates each of them detached and differentiated,
+ * so that phase 1 of path replay subtracts exactly what phase 0 has added (PRB section 4.1, listings 1 and
+ * 2).
  *
- * Differentiated, what describes the path is detached first. Then walk.motion puts in its place what moves
- * with parameters: the camera, a light, a mirror or a surface (docs/theory/moving_geometry.md). */
+ * A differentiated evaluation first detaches the arguments that describe the path. Then walk.motion replaces
+ * those that move with parameters: with the camera, a light, a mirror or a surface
+ * (docs/theory/moving_geometry.md). */
 #include "render/integrator/path/path.h"
 #include "render/integrator/vertex/plugin_functions.h"
 
@@ -57,8 +59,8 @@ color walk_radiance(walk *w, walk_light light, bool differentiated)
     return r;
 }
 
-/* Values are functions of parameters at a path that stays where it is: what describes the path is detached.
- */
+/* Detaches the arguments, which describe the path. Values are then functions of parameters at a path that
+ * stays where it is. */
 static void detach_arguments(walk *w, bsdf_value_arguments *a)
 {
     ref_list l = refs_fields();

@@ -40,6 +40,7 @@ void walk_sample_bsdf(walk *w, walk_vertex *v, ir_ref u_lobe, ir_ref u1, ir_ref 
     w->motion->sampled(w, v, r.roughness, u1, u2);
 }
 
+/* The hash of all choices made at the vertex, for walk_vertex.decisions. */
 static ir_ref mix_decisions(walk *w, const walk_vertex *v, ir_ref visible)
 {
     tracer *t = &w->t;
@@ -75,7 +76,8 @@ static walk_position skip_lights(walk *w, walk_position at)
     return at;
 }
 
-/* Where the flight has ended in the medium, the vertex is there: directions in the world, and no surface. */
+/* Puts the vertex at the collision, where the flight has ended in the medium. Its directions are then in the
+ * world, and it has no surface. */
 static void take_collision(walk *w, walk_vertex *v, walk_position at)
 {
     tracer *t = &w->t;
@@ -117,7 +119,8 @@ ir_ref walk_is_through(tracer *t, const interaction *si, const bsdf_sample *s)
     return ir_and(t->f, si->valid, ir_and(t->f, s->delta, ir_ge(t->f, s->lobe, t_u32(t, LOBE_NULL))));
 }
 
-/* Surfaces that are not there are gone through in a straight line, whatever the depth. */
+/* A null lobe lets the path through the surface in a straight line, whatever the depth. Sets the ray that
+ * goes on and its medium. */
 static void go_through(walk *w, walk_vertex *v, walk_position at)
 {
     tracer *t = &w->t;
@@ -194,8 +197,8 @@ walk_vertex walk_visit(walk *w, walk_position at)
     walk_sample_bsdf(w, &v, r2.u[0], r2.u[1], r2.u[2], &bsdf_pdf);
     v.light_weight = zero;
     if (w->next_event && lights) {
-        /* no ray is traced to a light that the material scatters nothing to, or that is seen from its dark
-         * side */
+        /* No ray is traced to a light that is seen from its dark side, or to which the material scatters
+         * nothing. */
         ir_ref wanted =
             ir_and(f, v.goes_on,
                    ir_and(f, ir_gt(f, light_pdf, zero), ir_and(f, ir_gt(f, bsdf_pdf, zero), v.light.facing)));

@@ -49,11 +49,11 @@ static interaction carried(tracer *t, const shape_kind_class *kind, ir_ref entry
                            const interact_arguments *hit)
 {
     ir_func *f = t->f;
-    ir_ref place = t_word(t, walk_shape_of(t, entry), SHAPE_TO_WORLD);
-    affine_map motion = to_world_motion(t, place), of_points;
+    ir_ref to_world = t_word(t, walk_shape_of(t, entry), SHAPE_TO_WORLD);
+    affine_map motion = to_world_motion(t, to_world), of_points;
     tracer met = *t;
     if (kind->moves == MOVES_AS_POINTS)
-        of_points = to_world_motion_of_points(t, place), met.motion = &of_points;
+        of_points = to_world_motion_of_points(t, to_world), met.motion = &of_points;
     vec3 o = v3_sub(t, v3_add(t, hit->o, hit->o), affine_point(t, &motion, hit->o));
     vec3 moved = v3_sub(t, v3_add(t, hit->d, hit->d), affine_vector(t, &motion, hit->d)),
          d = v3_normalize(t, moved);
@@ -90,7 +90,7 @@ static bool kind_moves(const plan *p, const shape_kind_class *kind)
 static ir_func *make_interact(walk *w, const shape_kind_class *kind, bool differentiated, bool slides)
 {
     ir_func *f = ir_func_create(w->t.f->module, slides           ? "slide"
-                                                : differentiated ? "interact_tracked"
+                                                : differentiated ? "interact_differentiated"
                                                                  : "interact");
     tracer t = sub_tracer(w, f, differentiated);
     ir_ref entry;
@@ -172,7 +172,7 @@ static ir_func *make_phase_sample(walk *w, const class_node *n)
 
 static ir_func *make_bsdf_value(walk *w, const class_node *n, bool differentiated)
 {
-    ir_func *f = ir_func_create(w->t.f->module, differentiated ? "bsdf_value_tracked" : "bsdf_value");
+    ir_func *f = ir_func_create(w->t.f->module, differentiated ? "bsdf_value_differentiated" : "bsdf_value");
     tracer t = sub_tracer(w, f, differentiated);
     ir_ref record;
     ref_list in = refs_parameters(f, &record), out = refs_fields();
@@ -191,7 +191,8 @@ static ir_func *make_bsdf_value(walk *w, const class_node *n, bool differentiate
 
 static ir_func *make_phase_value(walk *w, const class_node *n, bool differentiated)
 {
-    ir_func *f = ir_func_create(w->t.f->module, differentiated ? "phase_value_tracked" : "phase_value");
+    ir_func *f =
+        ir_func_create(w->t.f->module, differentiated ? "phase_value_differentiated" : "phase_value");
     tracer t = sub_tracer(w, f, differentiated);
     ir_ref record;
     ref_list in = refs_parameters(f, &record), out = refs_fields();
@@ -304,8 +305,8 @@ static ir_func *make_emitter_ray(walk *w, const class_node *n)
 
 static ir_func *make_emitter_radiance(walk *w, const class_node *n, bool differentiated)
 {
-    ir_func *f =
-        ir_func_create(w->t.f->module, differentiated ? "emitter_radiance_tracked" : "emitter_radiance");
+    ir_func *f = ir_func_create(w->t.f->module,
+                                differentiated ? "emitter_radiance_differentiated" : "emitter_radiance");
     tracer t = sub_tracer(w, f, differentiated);
     ir_ref record;
     ref_list in = refs_parameters(f, &record);
@@ -343,7 +344,7 @@ static bool some_light_moves(const walk *w)
  * that a piece of the light's surface has from ref. */
 static ir_func *make_emitter_moved(walk *w, const class_node *n)
 {
-    ir_func *f = ir_func_create(w->t.f->module, "emitter_place");
+    ir_func *f = ir_func_create(w->t.f->module, "emitter_moved");
     tracer t = sub_tracer(w, f, true);
     const emitter_class *cls = emitter_of(n);
     bool hits_move = (w->moves & MOVE_HITS);
@@ -475,7 +476,7 @@ void vertex_phase_functions(walk *w)
     for (uint32_t i = 0; i < n; i++) {
         fn->bsdf_through[i] = make_bsdf_colour(w, p->bsdfs.data[i], false, bsdf_through, "bsdf_through");
         fn->bsdf_through_differentiated[i] =
-            make_bsdf_colour(w, p->bsdfs.data[i], true, bsdf_through, "bsdf_through_tracked");
+            make_bsdf_colour(w, p->bsdfs.data[i], true, bsdf_through, "bsdf_through_differentiated");
     }
 }
 

@@ -17,30 +17,34 @@ typedef struct lane {
 
 /* The word of BUFFER_SAMPLES that a sample has in a plane. There is one plane per word of a slot. */
 ir_ref kernel_sample_word(walk *w, const lane *l, ir_ref sample, ir_ref plane);
-/* Opens the entry function, sets the walk's pixel, seed and stream. */
+/* Opens the entry function, and sets the walk's pixel, seed and stream. */
 lane kernel_lane(walk *w, ir_module *m);
 
 /* Throughput of a walk whose gradient is wanted (docs/theory/zero_factors.md). Per channel it has the product
- * of the factors that are not zero, and the number of those that are, counted to 2. A path goes on while some
- * channel has fewer than two zeros, because what a path contributes without its only zero factor is the
- * derivative with respect to that factor. */
+ * of the factors that are not zero, and the number of the factors that are zero, counted to 2. A path goes on
+ * while some channel has fewer than two zeros, because what a path contributes without its only zero factor
+ * is the derivative with respect to that factor. */
 typedef struct throughput {
     color beta;      /* product of the factors that are not zero */
     ir_ref zeros[3]; /* u32: 0, 1, or 2 for more */
     ir_ref eta;      /* product of the relative indices of refraction, for roulette */
 } throughput;
 throughput throughput_start(walk *w);
-void throughput_restart(walk *w, ir_ref alive, throughput *b); /* where not alive: as at the start */
+/* Sets b to throughput_start where not alive. */
+void throughput_restart(walk *w, ir_ref alive, throughput *b);
+/* condition ? a : b */
 throughput throughput_select(walk *w, ir_ref condition, const throughput *a, const throughput *b);
-void state_throughput(loop_state *s, throughput *b); /* loop state: visits each field */
-/* beta where no factor was zero, else 0; beta where exactly one factor was zero, else 0. */
+/* Visits each field, as state of a loop. */
+void state_throughput(loop_state *s, throughput *b);
+/* Per channel: beta where no factor was zero, else 0. */
 color throughput_whole(walk *w, const throughput *b);
+/* Per channel: beta where exactly one factor was zero, else 0. */
 color throughput_but_one(walk *w, const throughput *b);
 /* In media: multiplies b by the weight of the flight before a vertex. */
 void throughput_fly(walk *w, const walk_vertex *v, throughput *b);
 typedef struct passage {
-    ir_ref alive;       /* bool */
-    ir_ref inverse_pdf; /* 1 / (pdf * survival probability) */
+    ir_ref alive;       /* bool: the path goes on */
+    ir_ref inverse_pdf; /* 1 / (pdf of the sample * survival probability) */
 } passage;
 /* After a vertex at `depth` with material value f: decides whether the path goes on and updates b. */
 passage throughput_pass(walk *w, ir_ref depth, const walk_vertex *v, color f, throughput *b);
@@ -48,39 +52,43 @@ passage throughput_pass(walk *w, ir_ref depth, const walk_vertex *v, color f, th
  * throughput's largest channel. It is 1 before rr_depth. */
 ir_ref walk_survival(walk *w, const walk_vertex *v, ir_ref depth, ir_ref throughput_max, ir_ref eta);
 
-/* position.c */
+/* ---- position.c ---- */
+
 /* The loop state of a position: visits each field that this walk carries. The other fields must not be used
  * once the state has been read. */
 void state_position(walk *w, loop_state *s, walk_position *at);
 void state_border(const walk *w, loop_state *s, walk_border *b);
 void state_hit(const walk *w, loop_state *s, walk_hit *h);
-/* Before a lane's first sample; walk_start (path/camera.c) puts the camera's ray in its place. */
+/* The position before a lane's first sample. walk_start (path/camera.c) puts the camera's ray in its place.
+ */
 walk_position walk_before(walk *w, ir_ref sample);
-/* Position at the next vertex. Where the path has ended, tmax is -1. */
+/* The position before the next vertex. Where not alive, the path has ended and tmax is -1. */
 walk_position walk_next(walk *w, walk_position at, const walk_vertex *v, ir_ref alive);
 /* condition ? a : b */
 walk_position position_select(walk *w, ir_ref condition, walk_position a, walk_position b);
-/* Where not alive: depth and events are 0 again, so the next path begins. */
+/* Where not alive, sets depth and event to 0 again, so that the next path begins. */
 walk_position walk_restart(walk *w, ir_ref alive, walk_position at);
 
-/* A lane's three sums in the film, from `word` on: loaded as earlier ranges left them, and stored. Lanes
- * outside the range load word 0 and store nothing. */
+/* These load a lane's three sums in the film, from `word` on, as earlier ranges left them, and store them.
+ * Lanes outside the range load word 0 and store nothing. */
 color kernel_load_sum(walk *w, ir_ref word, ir_ref inside);
 void kernel_store_sum(walk *w, ir_ref word, ir_ref inside, color sum);
 
 /* status[word] += 1 where condition */
 void kernel_count(walk *w, ir_ref condition, enum status_word word);
-void kernel_count_at(walk *w, ir_ref condition, ir_ref word); /* u32 */
+void kernel_count_at(walk *w, ir_ref condition, ir_ref word); /* word: u32 */
 /* bool: every channel is finite (its magnitude is below 1e30) */
 ir_ref color_finite(tracer *t, color c);
 /* number + error += v, exactly (Knuth's two-sum) */
 void two_float_add(tracer *t, ir_ref *number, ir_ref *error, ir_ref v);
-/* Reverse mode with a seed per channel. Gradients of parameters are accumulated. */
+/* Backpropagates `value` with a seed per channel. Gradients of parameters are accumulated. */
 void color_backward(tracer *t, color value, color seed);
-/* The same for any number of outputs; the adjoints that arrive at the inputs sum->at are added to sum. */
+/* The same for any number of outputs. The adjoints that arrive at the inputs sum->at are added to sum->sum.
+ */
 void backward_into(tracer *t, const ir_ref *outputs, const ir_ref *seeds, uint32_t count, arrivals *sum);
 void color_backward_into(tracer *t, color value, color seed, arrivals *sum);
-/* After the end of a branch in which `sum` became `inside`: sum is then `inside` if the branch was taken. */
+/* To be called after the end of a branch in which `sum` became `inside`. Sets sum to `inside` where the
+ * branch was taken. */
 void arrivals_join(tracer *t, ir_ref branch, const arrivals *inside, arrivals *sum);
 /* The loop state of arrivals: the sums. The inputs at which they arrive are not carried. */
 void state_arrivals(loop_state *s, arrivals *a);
