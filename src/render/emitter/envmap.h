@@ -33,6 +33,8 @@ typedef struct envmap {
     ir_ref table, rows, cells, weights, row_guide, cell_guides; /* words of BUFFER_VALUES */
 } envmap;
 
+/* ---- envmap_layout.c ---- */
+
 /* Reads from the record where everything stands. */
 envmap envmap_open(tracer *t, const class_node *n, ir_ref record);
 static inline ir_ref envmap_value(tracer *t, ir_ref word)
