@@ -5,16 +5,11 @@
 
 static const float inverse_pi = 0.31830988618379067154f;
 
-static ir_ref both_above(tracer *t, vec3 wi, vec3 wo)
-{
-    ir_ref zero = t_f32(t, 0);
-    return ir_and(t->f, ir_gt(t->f, wi.z, zero), ir_gt(t->f, wo.z, zero));
-}
-
 static ir_ref diffuse_pdf(const bsdf_context *ctx, vec3 wo)
 {
     tracer *t = ctx->t;
-    return ir_select(t->f, both_above(t, ctx->wi, wo), ir_mul(t->f, wo.z, t_f32(t, inverse_pi)), t_f32(t, 0));
+    return ir_select(t->f, bsdf_both_above(t, ctx->wi, wo), ir_mul(t->f, wo.z, t_f32(t, inverse_pi)),
+                     t_f32(t, 0));
 }
 
 static bsdf_sample diffuse_sample(const bsdf_context *ctx, ir_ref u_lobe, ir_ref u1, ir_ref u2)

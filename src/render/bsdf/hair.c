@@ -45,7 +45,7 @@ static bl_result hair_load(render_scene *s, const scene_object *o, bl_error *err
         return scene_error(
             err, BL_ERROR_SCENE, sigma_a->where,
             "hair: give either \"sigma_a\" or the pigments \"eumelanin\" and \"pheomelanin\", not both");
-    TRY(interface_load(s, o, NULL, err));
+    TRY(interface_load(s, o, false, err));
     if (s->values.data[s->parameters.data[render_find_parameter(s, o, PLAN_DATA_SLOT)].offset] == 1)
         return scene_error(err, BL_ERROR_SCENE, o->where, "hair: \"int_ior\" and \"ext_ior\" must differ");
     return BL_OK;

@@ -23,7 +23,7 @@ static uint32_t plastic_variant(const render_scene *s, const scene_object *o)
 
 static bl_result plastic_load(render_scene *s, const scene_object *o, bl_error *err)
 {
-    return interface_load(s, o, NULL, err);
+    return interface_load(s, o, false, err);
 }
 
 static void plastic_update(tracer *t, const class_node *n, ir_ref record, ir_ref *derived)
@@ -34,12 +34,6 @@ static void plastic_update(tracer *t, const class_node *n, ir_ref record, ir_ref
 static ir_ref reflectance_at(tracer *t, const class_node *n, ir_ref record, ir_ref cosine)
 {
     return fresnel_dielectric(t, cosine, interface_eta(t, n, record)).reflectance;
-}
-
-static ir_ref both_above(tracer *t, vec3 wi, vec3 wo)
-{
-    ir_ref zero = t_f32(t, 0);
-    return ir_and(t->f, ir_gt(t->f, wi.z, zero), ir_gt(t->f, wo.z, zero));
 }
 
 static ir_ref sum_of(tracer *t, color v) { return ir_add(t->f, v.c[0], ir_add(t->f, v.c[1], v.c[2])); }
@@ -64,8 +58,8 @@ static ir_ref plastic_pdf(const bsdf_context *ctx, vec3 wo)
     tracer *t = ctx->t;
     ir_func *f = t->f;
     ir_ref diffuse = ir_sub(f, t_f32(t, 1), specular_probability(ctx));
-    return ir_select(f, both_above(t, ctx->wi, wo), ir_mul(f, diffuse, ir_mul(f, wo.z, t_f32(t, inverse_pi))),
-                     t_f32(t, 0));
+    return ir_select(f, bsdf_both_above(t, ctx->wi, wo),
+                     ir_mul(f, diffuse, ir_mul(f, wo.z, t_f32(t, inverse_pi))), t_f32(t, 0));
 }
 
 static bsdf_sample plastic_sample(const bsdf_context *ctx, ir_ref u_lobe, ir_ref u1, ir_ref u2)
@@ -99,7 +93,7 @@ static color plastic_value(const bsdf_context *ctx, vec3 wo, ir_ref delta, ir_re
     COLOR_EACH(trips, ir_sub(f, one, ctx->n->variant ? ir_mul(f, base.c[c], internal) : internal));
     COLOR_EACH(diffuse, ir_mul(f, ir_div(f, base.c[c], trips.c[c]), scale));
     color specular = color_scale(t, bsdf_texture(ctx, "specular_reflectance"), enters);
-    diffuse = color_select(t, both_above(t, ctx->wi, wo), diffuse, color_all(zero));
+    diffuse = color_select(t, bsdf_both_above(t, ctx->wi, wo), diffuse, color_all(zero));
     specular = color_select(t, ir_gt(f, ctx->wi.z, zero), specular, color_all(zero));
     return color_select(t, delta, specular, diffuse);
 }

@@ -19,16 +19,11 @@
 
 static const float inverse_pi = 0.31830988618379067154f;
 
-static ir_ref both_above(tracer *t, vec3 wi, vec3 wo)
-{
-    ir_ref zero = t_f32(t, 0);
-    return ir_and(t->f, ir_gt(t->f, wi.z, zero), ir_gt(t->f, wo.z, zero));
-}
-
 static ir_ref roughdiffuse_pdf(const bsdf_context *ctx, vec3 wo)
 {
     tracer *t = ctx->t;
-    return ir_select(t->f, both_above(t, ctx->wi, wo), ir_mul(t->f, wo.z, t_f32(t, inverse_pi)), t_f32(t, 0));
+    return ir_select(t->f, bsdf_both_above(t, ctx->wi, wo), ir_mul(t->f, wo.z, t_f32(t, inverse_pi)),
+                     t_f32(t, 0));
 }
 
 static bsdf_sample roughdiffuse_sample(const bsdf_context *ctx, ir_ref u_lobe, ir_ref u1, ir_ref u2)
@@ -102,7 +97,7 @@ static color roughdiffuse_value(const bsdf_context *ctx, vec3 wo, ir_ref delta, 
     (void)delta, (void)lobe;
     tracer *t = ctx->t;
     ir_func *f = t->f;
-    ir_ref above = both_above(t, ctx->wi, wo), zero = t_f32(t, 0);
+    ir_ref above = bsdf_both_above(t, ctx->wi, wo), zero = t_f32(t, 0);
     vec3 up = v3(zero, zero, t_f32(t, 1)), wi = v3_select(t, above, ctx->wi, up);
     wo = v3_select(t, above, wo, up); /* with these stand-ins everything is finite below the surface */
     ir_ref sigma2 = ir_mul(f, t_sqr(t, bsdf_texture_1(ctx, "alpha")), t_f32(t, 0.5f));
