@@ -13,14 +13,14 @@
 
 struct bl_context {
     gpu *gpu;
-    bl_error error;                      /* of the last call that failed */
-    arena memory;                        /* of added plugins */
-    ARRAY(const plugin_class *) classes; /* the renderer's and those that were added */
+    bl_error error;                      /* error of the last call that failed */
+    arena memory;                        /* memory of added plugins */
+    ARRAY(const plugin_class *) classes; /* the renderer's classes and those that were added */
     plugin_registry registry;            /* the same list, as the loader takes it */
-    kernel_cache *cache;                 /* NULL: none */
+    kernel_cache *cache;                 /* NULL: there is no cache */
     bool cache_verify;                   /* a kernel that was found is compiled all the same and compared */
     bool checked;                        /* BL_DEBUG=bounds: kernels are checked (bounds.h) */
-    uint64_t cache_hits, cache_misses;   /* of kernels' words */
+    uint64_t cache_hits, cache_misses;   /* counts of look-ups of kernels' words */
 };
 
 /* Stores the error with the context and returns its code. */

@@ -10,7 +10,7 @@ struct bl_device {
     bl_context *context;
     gpu_device *gpu;
     fit_kernels *fixed;
-    kernel_key identity; /* for the cache; zero where there is none */
+    kernel_key identity; /* key of the device for the cache; zero if there is no cache */
 };
 
 #endif

@@ -5,7 +5,7 @@
 #include "render/plan.h"
 #include "render/shape/kinds.h"
 
-/* The class of the light that a parameter moves; NULL: it moves none. */
+/* The class of the light that a parameter moves, or NULL if it moves none. */
 static const emitter_class *light_moved_by(const render_scene *s, uint32_t parameter)
 {
     const render_parameter *p = &s->parameters.data[parameter];
@@ -32,8 +32,8 @@ static bool may_let_through(const scene_object *bsdf)
     return any;
 }
 
-/* Light that a ray meets on its way to a vertex would have to move otherwise than that does
- * (integrator/motion/local_volume.c). */
+/* Whether a ray may meet light on its way to a vertex. Such light would have to move in another way than the
+ * vertex does (integrator/motion/local_volume.c). */
 static bool shines_on_the_way(const render_scene *s)
 {
     bool any = false;

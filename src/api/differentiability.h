@@ -5,7 +5,7 @@
 
 #include "render/render_scene.h"
 
-/* Why a parameter has no gradient with the scene's integrator; NULL: it has one. */
+/* The reason why a parameter has no gradient with the scene's integrator, or NULL if it has one. */
 const char *differentiability_obstacle(const render_scene *s, uint32_t parameter);
 /* Whether the parameter turns an environment light. */
 bool parameter_turns_environment(const render_scene *s, uint32_t parameter);

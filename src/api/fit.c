@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Optimisation on the device. A step is, for each view, image -> loss and dL/dI -> replay, whose gradients
- * add up, then the optimiser; parameter values, state and gradients never leave the device, the loss and the
- * status words come back. Kernels are those of the job; nothing is compiled after the first step. All that
- * the next step depends on is what fit_state.c saves. */
+ * Optimisation on the device. A step does this for each view: image -> loss and dL/dI -> replay. The
+ * gradients of the views add up. Then the optimiser runs. Parameter values, state and gradients never leave
+ * the device; the loss and the status words come back. Kernels are those of the job, and nothing is compiled
+ * after the first step. fit_state.c saves all that the next step depends on. */
 #include "api/fit.h"
 #include "api/fit_state.h"
 #include "api/gradient_forms.h"
@@ -28,7 +28,7 @@ static bl_result new_buffer(bl_fit *fit, uint64_t bytes, const char *label, cons
     return values ? gpu_buffer_write(*out, 0, values, bytes, err) : BL_OK;
 }
 
-/* Rates, bounds and penalties from the descriptor; initial values. */
+/* Takes rates, bounds and penalties of a parameter from the descriptor, and sets its initial values. */
 static bl_result set_parameter(bl_fit *fit, const bl_fit_parameter *f, uint32_t k, bl_error *err)
 {
     bl_job *job = fit->job;
@@ -139,7 +139,7 @@ static bl_result check_desc(const bl_fit_desc *d, bl_error *err)
 
 static double or_default(double given, double otherwise) { return given > 0 ? given : otherwise; }
 
-/* Copies of all that is not a pointer, with defaults, and of the schedule. */
+/* Copies all fields of the descriptor that are not pointers, with defaults, and the schedule. */
 static bl_fit_desc resolve(const bl_job *job, const bl_fit_desc *desc)
 {
     bl_fit_desc d = *desc;
@@ -233,7 +233,8 @@ void bl_fit_destroy(bl_fit *fit)
 
 /* ---- a step ---- */
 
-/* One seed per step (but for common numbers) and view, far apart from other fits' with neighbouring seeds. */
+/* The seed of a view in this step. It is far apart from the seeds of fits with neighbouring seeds. With
+ * common numbers it is the same in all steps. */
 static uint32_t view_seed(const bl_fit *fit, uint32_t view)
 {
     return (fit->desc.seed * 0x9E3779B1u + (fit->desc.common_numbers ? 0 : fit->status.step)) * 0x85EBCA77u +
@@ -265,7 +266,7 @@ static bl_result count(bl_fit *fit, bl_fit_status *s, bl_error *err)
     return BL_OK;
 }
 
-/* The image of a view; its loss, added to s->loss, and dL/dI. */
+/* Renders the image of a view and computes its dL/dI. Adds its loss to s->loss. */
 static bl_result compare(bl_fit *fit, uint32_t v, bl_fit_status *s, bl_error *err)
 {
     bl_job *job = fit->job;
@@ -297,7 +298,8 @@ static bl_result compare(bl_fit *fit, uint32_t v, bl_fit_status *s, bl_error *er
     return BL_OK;
 }
 
-/* The gradient pass of a view, added to those of the views before it; in two walks it also finds the loss. */
+/* Runs the gradient pass of a view. Its gradients are added to those of the views before. With the form of
+ * two walks it also finds the loss. */
 static bl_result differentiate(bl_fit *fit, uint32_t v, bl_fit_status *s, bl_error *err)
 {
     bl_job *job = fit->job;
@@ -328,8 +330,8 @@ static bl_result differentiate(bl_fit *fit, uint32_t v, bl_fit_status *s, bl_err
     return count(fit, s, err);
 }
 
-/* Loss and gradient of all views; again with a coarser scale after an overflow (docs/architecture.md,
- * Fixed-point scale), which stays. */
+/* Computes loss and gradient of all views. After an overflow it repeats this with a coarser scale
+ * (docs/architecture.md, Fixed-point scale). The coarser scale stays. */
 static bl_result all_views(bl_fit *fit, bl_fit_status *s, bl_error *err)
 {
     enum { COARSEST = 8 };
@@ -355,7 +357,7 @@ static double rate_factor(const bl_fit *fit, uint32_t step)
     return factor;
 }
 
-/* Gradient out of fixed point. */
+/* Appends the conversion of a parameter's gradient from fixed point. */
 static void record_read(bl_fit *fit, const render_parameter *p, uint32_t first)
 {
     fit_record_gradient_read(fit->job->batch, fit->job->device->fixed,
@@ -367,7 +369,7 @@ static void record_read(bl_fit *fit, const render_parameter *p, uint32_t first)
                                                   .count = p->count});
 }
 
-/* The gradient of the penalty is added to what record_read leaves. */
+/* Appends the addition of the penalty's gradient to what record_read leaves. */
 static void record_penalty(bl_fit *fit, const render_parameter *p, uint32_t value_first,
                            uint32_t gradient_first, const fit_parameter *f)
 {
@@ -430,7 +432,7 @@ static bl_result move_parameters(bl_fit *fit, bl_fit_status *s, bl_error *err)
             TRY(large_steps_move(fit, k, rate_factor(fit, s->step + 1), s, err));
         job_value_changed(job, job->requested[k]);
     }
-    uint32_t skipped; /* the device counts in 32 bits since it was last cleared */
+    uint32_t skipped; /* The device counts in 32 bits since the count was last cleared. */
     TRY(gpu_buffer_read(fit->optimizer_status, 0, &skipped, sizeof skipped, err));
     if (skipped) {
         s->skipped += skipped;

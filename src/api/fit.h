@@ -13,31 +13,32 @@ typedef struct fit_view {
     float to_world[16];
 } fit_view;
 
-/* Hashes of everything that a fit's results depend on, so that what differs can be named (fit_state.c). */
+/* Hashes of everything on which a fit's results depend. There are several, so that a message can say what
+ * differs (fit_state.c). */
 typedef struct fit_identity {
     uint64_t program, scene, job;
 } fit_identity;
 
-/* What bl_fit_parameter says of one of the job's parameters, defaults resolved. */
+/* What bl_fit_parameter says of one of the job's parameters, with defaults resolved. */
 typedef struct fit_parameter {
     double rate;
     float lower, upper;
     double total_variation, smoothing;
-    fit_smoothing *large_steps; /* NULL: it moves by ordinary steps */
+    fit_smoothing *large_steps; /* NULL: the parameter moves by ordinary steps */
     uint32_t fixed_axes;
 } fit_parameter;
 
 struct bl_fit {
     bl_job *job;
-    bl_fit_desc desc; /* defaults resolved; of its pointers only schedule, owned */
+    bl_fit_desc desc; /* defaults are resolved; of its pointers only schedule is set, and the fit owns it */
     fit_view *views;
-    fit_parameter *parameters; /* as the job's */
+    fit_parameter *parameters; /* in the order of the job's requested parameters */
     double largest_adjoint;
-    uint32_t coarser; /* steps of the fixed-point scale taken after overflows; they stay */
+    uint32_t coarser; /* number of steps by which overflows have made the fixed-point scale coarser */
     gpu_buffer *state[2], *optimizer_status;
-    uint64_t bytes; /* of the buffers above and the targets */
+    uint64_t bytes; /* size of the buffers above and the targets */
     fit_identity identity;
-    bl_fit_status status; /* of the last step */
+    bl_fit_status status; /* status of the last step */
 };
 
 #endif

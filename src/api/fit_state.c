@@ -3,7 +3,7 @@
  *
  * The state between two steps: parameter values, the optimiser's arrays, the number of steps (which gives
  * each step's random numbers, rates and bias corrections) and how often the fixed-point scale became coarser.
- * Everything else follows from scene and descriptor, so a checkpoint holds hashes of those instead: of the
+ * Everything else follows from scene and descriptor. So a checkpoint holds hashes of these instead: of the
  * kernels' words (any change to the program that can change a result changes them), of the scene buffer and
  * all initial values, and of the descriptor with its targets. The scale itself follows from initial values
  * and descriptor; that is why restoring writes parameters past bl_job_set_parameter, which would move it. */
@@ -29,7 +29,7 @@ static bl_result hash_program(bl_fit *fit, uint64_t *out, bl_error *err)
     static const bl_pass fused[] = {BL_PASS_PRIMAL, BL_PASS_GRADIENT},
                          separate[] = {BL_PASS_REPLAY, BL_PASS_ADJOINT, BL_PASS_PRIMAL};
     const bl_pass *passes = fit->desc.form == BL_FORM_FUSED ? fused : separate;
-    int count_of_form = fit->desc.form == BL_FORM_SEPARATE ? 3 : 2; /* two walks render no image before */
+    int count_of_form = fit->desc.form == BL_FORM_SEPARATE ? 3 : 2; /* Two walks render no image before. */
     for (int k = 0; k < count_of_form; k++) {
         uint32_t *words;
         size_t count;
@@ -117,7 +117,7 @@ static uint32_t state_words(const bl_fit *fit)
     return n + fit_optimizer_states(fit->desc.optimizer) * fit->job->plan->gradient_count;
 }
 
-/* Between device and words, one way or the other. */
+/* Copies between device and words: if `store`, to the device; else from it. */
 static bl_result move(gpu_buffer *b, uint64_t offset, float *words, uint32_t count, bool store, bl_error *err)
 {
     return store ? gpu_buffer_write(b, offset, words, 4ull * count, err)

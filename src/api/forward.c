@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Tangents of all values: those of requested parameters, zeros for the rest. Derived values' are made by
- * their kernel. */
+/* Writes tangents of all values: the given ones for requested parameters, zeros for the rest. The kernel of
+ * derived values computes theirs. */
 static bl_result write_tangents(bl_job *job, const float *const *tangents, bl_error *err)
 {
     uint32_t n = job->plan->value_count;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Gradients of a job: the image and its loss, dL/dI, then the gradient pass in the form that suits. An
- * overflow of the fixed-point sums repeats the pass with a coarser scale. */
+ * Gradients of a job: first the image, its loss and dL/dI, then the gradient pass in the form that suits. If
+ * the fixed-point sums overflow, the pass is repeated with a coarser scale. */
 #include "api/gradient_forms.h"
 #include "api/gradient_scale.h"
 #include "api/job_pass.h"
@@ -34,7 +34,7 @@ static bl_result target_buffer(bl_job *job, const float *target, bl_error *err)
     return gpu_buffer_write(job->target, 0, target, bytes, err);
 }
 
-/* job->image against the target: loss and dL/dI on the device. */
+/* Appends the comparison of job->image with the target. It leaves loss and dL/dI on the device. */
 static void record_comparison(bl_job *job, const bl_gradient_desc *desc)
 {
     fit_record_loss(job->batch, job->device->fixed,
@@ -48,7 +48,7 @@ static void record_comparison(bl_job *job, const bl_gradient_desc *desc)
                                 .n = 3 * job_pixels(job->scene)});
 }
 
-/* The image, and from it loss and dL/dI on the device. */
+/* Renders the image, and from it computes loss and dL/dI on the device. */
 static bl_result primal_of_gradient(bl_job *job, const bl_gradient_desc *desc, uint32_t spp, bl_stats *stats,
                                     bl_error *err)
 {
@@ -75,7 +75,7 @@ static bl_result primal_of_gradient(bl_job *job, const bl_gradient_desc *desc, u
     return desc->image ? gpu_buffer_read(job->image, 0, desc->image, 4ull * n, err) : BL_OK;
 }
 
-/* As primal_of_gradient, with the image of the gradient pass before. */
+/* Does what primal_of_gradient does, but with the image of the gradient pass before. */
 static bl_result pipelined_comparison(bl_job *job, const bl_gradient_desc *desc, bl_stats *stats,
                                       bl_error *err)
 {
@@ -88,7 +88,7 @@ static bl_result pipelined_comparison(bl_job *job, const bl_gradient_desc *desc,
                        : BL_OK;
 }
 
-/* The sum of W * I of the gradient pass's own image, or of what its listed lanes have found. */
+/* Appends the sum of W * I, where I is the gradient pass's own image, or what its listed lanes have found. */
 static void record_loss_dot(bl_job *job, const job_work_desc *w)
 {
     fit_loss_dot dot = {
@@ -100,12 +100,12 @@ static void record_loss_dot(bl_job *job, const job_work_desc *w)
     };
     if (w->lanes.count)
         dot.image = job->film, dot.weights = job->lanes, dot.n = 3 * w->lanes.count;
-    else if (!job->scene->light_tracing) /* whose image is there from before */
+    else if (!job->scene->light_tracing) /* with light tracing the image is there from before */
         job_record_resolve(job, w->spp, job_strips(job->scene, w->spp));
     fit_record_loss_dot(job->batch, job->device->fixed, &dot);
 }
 
-/* Gradients to f32; with_loss: and sum(W * I). */
+/* Converts gradients to f32. If with_loss, computes sum(W * I), too. */
 static bl_result read_out(bl_job *job, const job_work_desc *w, bool with_loss, bl_stats *stats, bl_error *err)
 {
     uint32_t n = job->plan->gradient_count;
@@ -124,14 +124,15 @@ static bl_result read_out(bl_job *job, const job_work_desc *w, bool with_loss, b
     return with_loss ? job_read_loss(job, &stats->loss, err) : BL_OK;
 }
 
-/* What a two-walk pass leaves besides gradients. */
+/* Reads what a two-walk pass leaves besides gradients: image and loss. */
 static bl_result read_two_walk(bl_job *job, float *image, bl_stats *stats, bl_error *err)
 {
     TRY(job_read_loss(job, &stats->loss, err));
     return image ? gpu_buffer_read(job->image, 0, image, 12ull * job_pixels(job->scene), err) : BL_OK;
 }
 
-/* The gradient pass; again with a coarser scale after an overflow. most: the largest |dL/dI|. */
+/* Runs the gradient pass, and repeats it with a coarser scale after an overflow. most: the largest |dL/dI|.
+ */
 static bl_result replay(bl_job *job, const bl_gradient_desc *desc, double most, double progress_from,
                         bl_stats *stats, bl_error *err)
 {
@@ -210,8 +211,9 @@ static bl_result gradient(bl_job *job, const bl_gradient_desc *desc, bl_stats *s
     if (stats->form == BL_FORM_TWO_WALK)
         return replay(job, desc, fit_loss_steepest(desc->loss, desc->loss_constant, desc->target, n), 0,
                       stats, err);
-    bool image = desc->target || desc->image ||
-                 job->scene->light_tracing; /* whose gradient pass leaves none of its own */
+    bool image =
+        desc->target || desc->image ||
+        job->scene->light_tracing; /* the gradient pass of light tracing leaves no image of its own */
     bool pipelined = job->scene->pipelined && desc->target;
     if (pipelined && job->pipeline_filled)
         TRY(pipelined_comparison(job, desc, stats, err));

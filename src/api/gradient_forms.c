@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The forms of a gradient pass that keep samples between two kernels: separate, and two walks
- * (docs/theory/two_walks.md). Both go tile by tile: the replay kernel walks the samples of a tile, the
- * adjoint kernel walks them again. In two walks the images of the tile's two halves give dL/dI in between, so
- * there is no walk for an image before. The loss of a pixel depends on that pixel alone, so tiles of whole
- * pixels change nothing but memory. */
+ * The two forms of a gradient pass that keep samples between two kernels: separate kernels, and two walks
+ * (docs/theory/two_walks.md). Both go tile by tile: the replay kernel walks the samples of a tile, then the
+ * adjoint kernel walks them again. With two walks, the images of the two halves of the tile's samples give
+ * dL/dI between the two kernels, so no walk for an image comes before. The loss of a pixel depends on that
+ * pixel alone, so tiles of whole pixels change only the memory that is needed. */
 #include "api/gradient_forms.h"
 #include "api/job_buffers.h"
 #include "api/kernel_code.h"
 #include "render/sampler/samplers.h"
 
-enum { SLOTS_MOST_CPU = 1 << 18, SLOTS_MOST_GPU = 1 << 22 }; /* samples of a tile: 8 and 128 MiB */
+enum {
+    SLOTS_MOST_CPU = 1 << 18,
+    SLOTS_MOST_GPU = 1 << 22
+}; /* most samples of a tile; they need 8 and 128 MiB */
 
 const char *bl_gradient_form_name(bl_gradient_form form)
 {
@@ -25,7 +28,7 @@ static uint32_t slots_most(const bl_job *job)
     return most / (plan_sample_words(job->plan) / SAMPLE_WORDS);
 }
 
-/* Whole lanes, or a part of the samples of some. */
+/* A tile of separate kernels: whole lanes, or a part of the samples of some lanes. */
 static job_range separate_tile(const bl_job *job, job_range all, uint32_t lane, uint32_t sample)
 {
     uint32_t most = slots_most(job), lanes = most / all.last_sample / LOCAL_SIZE * LOCAL_SIZE,
@@ -38,7 +41,7 @@ static job_range separate_tile(const bl_job *job, job_range all, uint32_t lane, 
     return (job_range){lane, lanes, sample, sample + (samples < rest ? samples : rest)};
 }
 
-/* Whole pixels, as many as fit, but at least as many as a loss needs. */
+/* A tile of two walks: as many whole pixels as fit, but at least as many as a loss needs. */
 static job_range two_walk_tile(const bl_job *job, job_range all, uint32_t strips, uint32_t lane)
 {
     uint64_t step = (uint64_t)FIT_TILE_PIXELS * strips, steps = slots_most(job) / all.last_sample / step;
@@ -53,8 +56,8 @@ static job_range tile_at(const bl_job *job, const job_work_desc *w, job_range al
                                        : separate_tile(job, all, lane, sample);
 }
 
-/* Samples of the largest tile. Of separate kernels that need not be the first: what is left in the end may be
- * some more lanes at once. */
+/* The number of samples of the largest tile. With separate kernels that need not be the first tile: the last
+ * one takes all lanes that are left, which may be some more. */
 static uint64_t slots_needed(const bl_job *job, const job_work_desc *w, job_range all)
 {
     if (w->form == BL_FORM_TWO_WALK)
@@ -72,7 +75,7 @@ uint32_t gradient_form_strips(const bl_job *job, bl_gradient_form form, uint32_t
     return form == BL_FORM_TWO_WALK ? strips < 2 ? 2 : strips / 2 * 2 : strips;
 }
 
-/* Why two walks are not possible; NULL where they are. */
+/* The reason why two walks are not possible, or NULL if they are. */
 static const char *two_walk_obstacle(const bl_job *job, const gradient_wish *wish)
 {
     if (!wish->target)
@@ -96,8 +99,8 @@ static const char *two_walk_obstacle(const bl_job *job, const gradient_wish *wis
     return NULL;
 }
 
-/* Two walks cost less than three. Separate kernels were faster than the fused one in all measured cases
- * (docs/decisions/gradient-forms.md). */
+/* The automatic choice prefers two walks, since they cost less than three. Else it prefers separate kernels,
+ * which were faster than the fused one in all measured cases (docs/decisions/gradient-forms.md). */
 bl_result gradient_form_choose(const bl_job *job, const gradient_wish *wish, bl_gradient_form *out,
                                bl_error *err)
 {
@@ -122,7 +125,7 @@ bl_result gradient_form_choose(const bl_job *job, const gradient_wish *wish, bl_
 
 /* ---- the pass ---- */
 
-/* The images of a tile's halves, their losses and dL/dI. */
+/* Computes the images of the two halves of a tile's samples, their losses and dL/dI. */
 static bl_result compare_halves(bl_job *job, const job_work_desc *w, job_range tile, bool last,
                                 bl_stats *stats, bl_error *err)
 {

@@ -5,7 +5,7 @@
 
 #include "api/job_dispatch.h"
 
-/* What a gradient is asked for. */
+/* What the caller wants of a gradient. */
 typedef struct gradient_wish {
     bl_gradient_form form;
     bool target; /* dL/dI comes from a loss, not from the caller */
@@ -13,10 +13,10 @@ typedef struct gradient_wish {
     uint32_t spp, spp_gradient;
 } gradient_wish;
 
-/* The form to use. It is an error where the one asked for cannot do it. */
+/* Chooses the form. Fails if the caller wants a form that cannot do this. */
 bl_result gradient_form_choose(const bl_job *job, const gradient_wish *wish, bl_gradient_form *out,
                                bl_error *err);
-/* Strips of a gradient pass. Two walks need an even number. */
+/* The number of strips of a gradient pass. Two walks need an even number. */
 uint32_t gradient_form_strips(const bl_job *job, bl_gradient_form form, uint32_t spp);
 /* Runs a prepared gradient pass of the forms that keep samples between two kernels. Two walks leave image and
  * loss (in the results). */

@@ -18,7 +18,7 @@ static float scale_for(double contribution, uint32_t coarser)
     return ldexpf(1, power > 120 ? 120 : power < -120 ? -120 : power);
 }
 
-/* Radiance over the emission parameter that gives it, roughly. */
+/* Roughly the radiance of a light over the emission parameter that gives it. */
 static double emission_factor(const bl_job *job, const render_parameter *p)
 {
     double length = pow(job->scene->radius > 0 ? (double)job->scene->radius : 1, p->length_power);
@@ -41,7 +41,7 @@ static double magnitude(const bl_job *job, const render_parameter *p)
     return p->rank > 1 ? sum / p->count : most;
 }
 
-/* The largest radiance that a light of the scene gives, roughly; 1 where all are dark. */
+/* Roughly the largest radiance that a light of the scene gives. It is 1 where all lights are dark. */
 static double brightness(const bl_job *job)
 {
     double most = 0;
@@ -77,7 +77,7 @@ bl_result job_set_scale(bl_job *job, double largest_adjoint, uint32_t spp, uint3
             scales[first + i] =
                 scale_for(contribution * (p->emits ? emission_factor(job, p) : light), coarser);
     }
-    for (uint32_t i = requested_elements(job); i < n; i++) /* derived quantities */
+    for (uint32_t i = requested_elements(job); i < n; i++) /* The rest are derived quantities. */
         scales[i] = scale_for(contribution * light, coarser);
     bl_result r = gpu_buffer_write(job->scale, 0, scales, n * sizeof *scales, err);
     free(scales);

@@ -5,10 +5,10 @@
 
 #include "api/job.h"
 
-enum { REPEATS_MOST = 4 /* of a pass, with a coarser fixed-point scale each */ };
+enum { REPEATS_MOST = 4 /* most repeats of a pass, each with a coarser fixed-point scale */ };
 
-/* Sets the scale of the fixed-point gradient, from the largest |dL/dI| and the sample count. `coarser` steps
- * of 2^8. */
+/* Sets the scale of the fixed-point gradient, from the largest |dL/dI| and the sample count. coarser: by
+ * how many steps of 2^8 the scale is made coarser. */
 bl_result job_set_scale(bl_job *job, double largest_adjoint, uint32_t spp, uint32_t coarser, bl_error *err);
 /* Sets the scale of the image of splats. */
 bl_result job_set_splat_scale(bl_job *job, uint32_t spp, uint32_t coarser, bl_error *err);

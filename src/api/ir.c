@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * backlight_ir.h: traces of the caller's own. Handles are the compiler's objects under other names; what is
- * added here is what callers can do wrong that our own code cannot: build on after the end, mix traces,
- * differentiate what has not ended. It all ends as the trace's first error. Running them: ir_run.c. */
+ * backlight_ir.h: traces of the caller's own. Handles are the compiler's objects under other names. This file
+ * adds checks of what callers can do wrong and our own code cannot: go on building after the end, mix traces,
+ * differentiate what has not ended. Each such mistake becomes the trace's error, if it is the first. ir_run.c
+ * runs traces. */
 #include "api/ir.h"
 
 #include "spirv_gen/ad/ad.h"
@@ -13,7 +14,7 @@ _Static_assert((int)BL_IR_BOOL == (int)IR_BOOL && (int)BL_IR_I32 == (int)IR_I32 
                    (int)BL_IR_U32 == (int)IR_U32 && (int)BL_IR_F32 == (int)IR_F32,
                "the public types are the compiler's");
 
-/* Every value op is public: the lists of the header against the table. */
+/* Every value op is public. This compares the lists of the header with the table. */
 #define COUNT(name) +1
 #define IR_VALUE(NAME, name, n, rule, commutes, fold, f, i, u, b, sf, si, su, sb, adjoint) +1
 #define IR_STRUCT(NAME, name, effect, a, b, c, adjoint)
@@ -34,7 +35,7 @@ _Static_assert(sizeof(bl_ir_value) == sizeof(ir_ref), "values are references");
 static const ir_ref *refs(const bl_ir_value *v) { return (const ir_ref *)v; }
 static ir_ref *refs_out(bl_ir_value *v) { return (ir_ref *)v; }
 
-/* Can something be emitted into f? */
+/* Whether something can be emitted into f. */
 static bool is_open(const bl_ir_func *f, const char *what)
 {
     ir_func *g = inner(f);
@@ -251,7 +252,8 @@ bl_ir_value bl_ir_atomic_add(bl_ir_func *f, uint32_t buffer, bl_ir_value index, 
         return (bl_ir_value){0};
     ir_func *g = inner(f);
     if (v.id < g->inst.count &&
-        ir_type_of(g, ref(v)) == IR_F32) { /* not every device has it; accum works everywhere */
+        ir_type_of(g, ref(v)) ==
+            IR_F32) { /* Not every device adds reals atomically; accum works everywhere. */
         ir_fail(g, "atomic_add: operand %%%u is f32, expected u32 (accum adds reals)", v.id);
         return (bl_ir_value){0};
     }

@@ -9,7 +9,7 @@
 
 struct bl_ir {
     ir_module *module; /* its own error is the first mistake of the trace */
-    bl_error error;    /* of the last call that failed otherwise */
+    bl_error error;    /* error of the last call that failed for another reason */
 };
 
 #endif

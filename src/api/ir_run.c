@@ -16,7 +16,7 @@ _Static_assert(BL_IR_UNIFORMS + 1 <= 32, "push constants are 32 words");
 
 /* ---- the trace as it is, or lowered ---- */
 
-/* Entry, and everything ended. */
+/* Checks that the trace has an entry function, and that all of its functions have ended. */
 static bl_result complete(const ir_module *m, bl_error *err)
 {
     TRY(ir_finish((ir_module *)(uintptr_t)m, err));
@@ -25,7 +25,7 @@ static bl_result complete(const ir_module *m, bl_error *err)
     return BL_OK;
 }
 
-/* Accumulation by float atomics where there are some, else by compare and exchange. */
+/* Accumulation uses float atomics if the device has them, else compare and exchange. */
 static opt_options lowering(bool float_atomics)
 {
     return (opt_options){.accumulate = float_atomics ? OPT_ACCUMULATE_FLOAT : OPT_ACCUMULATE_CAS};

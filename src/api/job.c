@@ -43,7 +43,7 @@ static bl_result check_refused(const bl_job *job, bl_error *err)
     return BL_OK;
 }
 
-/* to_world of shapes that are no meshes is among the parameters. */
+/* Whether the to_world of a shape that is not a mesh is among the parameters. */
 static bool moves_solids(const bl_job *job)
 {
     const render_scene *s = job->scene;
@@ -55,7 +55,7 @@ static bool moves_solids(const bl_job *job)
     return any;
 }
 
-/* A shape that goes by its to_world does not change in other ways. */
+/* Checks that a shape that moves by its to_world does not change in other ways. */
 static bl_result check_places(const bl_job *job, bl_error *err)
 {
     const render_scene *s = job->scene;
@@ -76,7 +76,7 @@ static bl_result check_places(const bl_job *job, bl_error *err)
     return BL_OK;
 }
 
-/* Curves may be loaded flat, but not moved from there. */
+/* Checks loaded to_worlds: curves may be loaded flat, but cannot be moved from there. */
 static bl_result check_loaded_places(const bl_job *job, bl_error *err)
 {
     const render_scene *s = job->scene;
@@ -132,7 +132,7 @@ bl_result bl_job_create(bl_device *device, const bl_scene *scene, const bl_job_d
     if (r == BL_OK)
         r = ray_backend_choose(gpu_device_info(device->gpu), job->scene, &job->desc, &rays, &err);
     if (rays == PLAN_RAYS_QUERY &&
-        moves_solids(job)) /* whose boxes the device's structure would have to follow */
+        moves_solids(job)) /* the device's structure would have to follow their boxes */
         rays = PLAN_RAYS_BVH;
     job->plan = plan_create(job->scene, job->requested, job->requested_count, rays,
                             job->desc.passes_off >> OPT_SWITCH_COUNT);
@@ -144,7 +144,7 @@ bl_result bl_job_create(bl_device *device, const bl_scene *scene, const bl_job_d
     if (r == BL_OK)
         r = check_refused(job, &err);
     if (r == BL_OK && job->plan->sensor &&
-        job->scene->depth_image) /* poses that a caller gives are no parameters */
+        job->scene->depth_image) /* poses that a caller gives are not parameters */
         r = error_set(&err, BL_ERROR_UNSUPPORTED,
                       "gradients of the camera are not implemented yet for this integrator");
     if (r == BL_OK)

@@ -15,36 +15,36 @@ struct bl_job {
     const render_scene *scene;
     plan *plan;
     bl_job_desc desc;
-    float *host_values;                   /* of parameters, as they were last set from the host */
+    float *host_values;                   /* values of parameters, as they were last set from the host */
     uint32_t *requested, requested_count; /* scene parameter indices, in the order of desc.parameters */
     bool fixed_point;
-    bool values_changed;           /* since derived values were updated */
-    bool *changed;                 /* by parameter: whether it changed since then */
-    bool tables_built;             /* once at least */
+    bool values_changed;           /* some value has changed since derived values were updated */
+    bool *changed;                 /* for each parameter: its value has changed since then */
+    bool tables_built;             /* sampling tables have been built at least once */
     bool pipeline_filled;          /* render_scene.pipelined: `image` is that of the last gradient pass */
-    bool lights_moved;             /* their tables are not up to date */
+    bool lights_moved;             /* lights have moved, and their tables are not up to date */
     struct job_geometry *geometry; /* NULL until vertices have moved */
 
     gpu_kernel *kernels[RENDER_PASS_COUNT];
     bl_kernel_info compiled[RENDER_PASS_COUNT];
-    uint32_t addressed[RENDER_PASS_COUNT];      /* of the kernels, as in gpu_kernel_desc */
-    double paths_per_second[RENDER_PASS_COUNT]; /* measured, for slicing */
+    uint32_t addressed[RENDER_PASS_COUNT];      /* gpu_kernel_desc.addressed of each kernel */
+    double paths_per_second[RENDER_PASS_COUNT]; /* measured speed, for slicing */
     gpu_batch *batch;
     gpu_accel *accel;      /* NULL unless rays are queries */
     kernel_bounds *bounds; /* NULL unless kernels are checked */
 
     gpu_buffer *words, *values, *gradient, *film, *status, *adjoint, *frozen, *scale, *image, *target,
         *partials, *results, *output, *tangent, *lanes, /* the list of lanes, where the plan lists them */
-        *samples,                     /* of a tile: what a replay pass leaves for the adjoint pass */
-        *refit;                       /* render/refit.h */
-    gpu_buffer *splats, *splat_scale; /* of light tracing: the image in fixed point, and its scale */
+        *samples,                     /* what the replay pass of a tile leaves for the adjoint pass */
+        *refit;                       /* see render/refit.h */
+    gpu_buffer *splats, *splat_scale; /* for light tracing: the image in fixed point, and its scale */
     uint64_t film_words;
     uint64_t bytes;
 };
 
 static inline uint32_t job_pixels(const render_scene *s) { return s->width * s->height; }
 
-/* Whether the job follows new values of a parameter. */
+/* Fails if the job cannot follow new values of a parameter. */
 bl_result job_check_change(const bl_job *job, uint32_t index, bl_error *err);
 
 #endif

@@ -27,7 +27,7 @@ bl_result job_replace_buffer(bl_job *job, uint64_t bytes, const char *label, gpu
     return make_buffer(job, bytes, label, out, err);
 }
 
-/* Before the scene buffer is written, which holds its address. */
+/* To be called before the scene buffer is written, because that holds its address. */
 static bl_result make_geometry(bl_job *job, bl_error *err)
 {
     if (!job->plan->query)
@@ -52,7 +52,7 @@ bl_result job_make_buffers(bl_job *job, bl_error *err)
     TRY(make_buffer(job, image, "image", &job->image, err));
     TRY(make_buffer(job, p->any_request ? image : 0, "adjoint", &job->adjoint, err));
     TRY(make_buffer(job, job->desc.frozen ? 4ull * p->value_count : 0, "frozen values", &job->frozen, err));
-    TRY(make_buffer(job, 0, "tangents", &job->tangent, err)); /* until a forward pass wants it */
+    TRY(make_buffer(job, 0, "tangents", &job->tangent, err)); /* empty until a forward pass wants it */
     TRY(make_buffer(job, 4ull * fit_loss_partials(3 * job_pixels(s)), "partial sums", &job->partials, err));
     TRY(make_buffer(job, 4ull * RESULT_WORDS, "results", &job->results, err));
     TRY(make_buffer(job, 0, "lanes", &job->lanes, err)); /* until a gradient pass lists them; as samples */
@@ -69,7 +69,8 @@ bl_result job_make_buffers(bl_job *job, bl_error *err)
     job->changed = malloc(s->parameters.count + 1u);
     BL_ASSERT(job->changed, "out of memory");
     for (uint32_t i = 0; i < s->parameters.count; i++)
-        job->changed[i] = s->parameters.data[i].source == PLAN_NONE; /* what follows from geometry is there */
+        job->changed[i] =
+            s->parameters.data[i].source == PLAN_NONE; /* What follows from geometry is there. */
     return BL_OK;
 }
 

@@ -39,7 +39,7 @@ void job_record(bl_job *job, render_pass pass, gpu_buffer *values, const uint32_
     job_buffers(job, pass, buffers);
     buffers[BUFFER_VALUES] = values;
     if (job->bounds && bounds_arm(job->bounds, buffers, &err) != BL_OK)
-        return; /* a device that is lost, which submission says too */
+        return; /* The device is lost, and submission says so, too. */
     gpu_batch_dispatch(job->batch, job->kernels[pass], buffers, push, lanes);
 }
 
@@ -47,7 +47,7 @@ typedef struct pass_kernel {
     bl_job *job;
     render_pass pass;
     const job_work_desc *w;
-    job_range tile; /* what BUFFER_SAMPLES holds */
+    job_range tile; /* the part whose samples BUFFER_SAMPLES holds */
 } pass_kernel;
 
 static void record_range(void *user, job_range r)

@@ -5,10 +5,10 @@
 
 #include "api/job.h"
 
-enum { LANES_LEAST = 1 << 12 /* of a part of a pass */ };
-enum { SAMPLES_SUMMED = 32 /* of a lane: gradients of so many are added as floats */ };
+enum { LANES_LEAST = 1 << 12 /* least number of lanes in a part of a pass */ };
+enum { SAMPLES_SUMMED = 32 /* number of samples of a lane whose gradients are added as floats */ };
 
-/* A part of a pass: these lanes, and of each the samples [first, last) of its own. */
+/* A part of a pass: a range of lanes, and from each lane its own samples [first_sample, last_sample). */
 typedef struct job_range {
     uint32_t first_lane, lane_count, first_sample, last_sample;
 } job_range;
@@ -17,7 +17,7 @@ static inline uint32_t job_range_paths(job_range r)
     return r.lane_count * (r.last_sample - r.first_sample);
 }
 
-/* What a two-walk pass compares its halves with. */
+/* The loss by which a two-walk pass compares its halves with the target. */
 typedef struct job_loss {
     bl_loss kind;
     double constant, weight; /* as in fit_loss */
@@ -26,36 +26,36 @@ typedef struct job_loss {
 
 /* A list of lanes (pixel_sampling.h). */
 typedef struct job_lanes {
-    uint32_t count;   /* 0: there is none, lanes are the strips of all pixels */
-    uint32_t longest; /* samples of a lane */
-    uint64_t samples; /* of all lanes */
-    double largest;   /* |dL/dI| of a sample, times its weight */
+    uint32_t count;   /* number of lanes; 0: there is no list, and lanes are the strips of all pixels */
+    uint32_t longest; /* most samples of a lane */
+    uint64_t samples; /* number of samples of all lanes */
+    double largest;   /* largest |dL/dI| of a sample, times the sample's weight */
 } job_lanes;
 
 /* One pass: everything that push constants say. */
 typedef struct job_work_desc {
     render_pass pass;
-    bl_gradient_form form; /* of RENDER_GRADIENT; never BL_FORM_AUTO */
-    const job_loss *loss;  /* of BL_FORM_TWO_WALK */
+    bl_gradient_form form; /* for RENDER_GRADIENT; never BL_FORM_AUTO */
+    const job_loss *loss;  /* for BL_FORM_TWO_WALK */
     uint32_t spp, seed, stream, strips;
     job_lanes lanes;
     double slice_seconds;
     bl_progress progress;
     void *user;
     double progress_from, progress_to;
-    bool adds;       /* gradient: to the sums that are there, instead of to zeros */
-    bool unfinished; /* gradient: a pass that adds follows, so derived quantities' gradients stay where they
-                        are */
+    bool adds;       /* gradient pass: adds to the sums that are there, instead of to zeros */
+    bool unfinished; /* gradient pass: a pass that adds follows, so gradients of derived quantities stay where
+                        they are */
 } job_work_desc;
 
-/* Strips of a pass over the film: lanes of a pixel. */
+/* The number of strips of a pass over the film, which is the number of lanes of a pixel. */
 uint32_t job_strips(const render_scene *s, uint32_t spp);
 /* All lanes and samples of a pass over `pixels`, or of its list. */
 job_range job_everything(const job_work_desc *w, uint32_t pixels);
 
-/* Appends one dispatch of the pass's kernel, which is there. values: in place of BUFFER_VALUES. */
+/* Appends one dispatch of the pass's kernel, which must be there. values: is bound as BUFFER_VALUES. */
 void job_record(bl_job *job, render_pass pass, gpu_buffer *values, const uint32_t *push, uint32_t lanes);
-/* Submits and waits. *seconds: of the device. */
+/* Submits the batch and waits. *seconds: time that the device took. */
 bl_result job_submit(gpu_batch *batch, bl_stats *stats, double *seconds, bl_error *err);
 
 /* A window of a pass that is cut into dispatches. */

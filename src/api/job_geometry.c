@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Geometry that changes: positions, normals and texture coordinates of meshes, and to_world of shapes. They
- * stand in the scene buffer; those that a job has among its parameters also among the values, from where they
- * are copied before a pass. What follows from positions is then made anew on the device by the dispatches
- * that render/refit.h lists.
+ * stand in the scene buffer. Those that are parameters of a job stand among the values, too, and are copied
+ * from there to the scene buffer before a pass. Then the device computes again what depends on positions, by
+ * the dispatches that render/refit.h lists.
  *
  * Refitting keeps the hierarchy's tree, which is good for where vertices were when it was built. Its cost by
- * the surface area heuristic is compared with what it was then; beyond a factor of `decayed` a new tree is
- * built on the host. */
+ * the surface area heuristic is compared with its cost at that time. Beyond a factor of `decayed` a new tree
+ * is built on the host. */
 #include "api/job_geometry.h"
 #include "api/job_buffers.h"
 #include "api/job_dispatch.h"
@@ -22,17 +22,19 @@
 
 static const double decayed = 1.5;
 enum {
-    UPDATES_MOST = 15 /* of an acceleration structure, whose cost nobody tells, before it is built anew */
+    /* After so many updates an acceleration structure is built again, since nothing tells its cost. */
+    UPDATES_MOST = 15
 };
 
 typedef struct job_geometry {
-    bool *moves;      /* by parameter: positions that have changed since the job was made */
-    bool listed;      /* refit is about all of these */
-    uint32_t updates; /* of the acceleration structure since it was built */
+    bool *moves;      /* for each parameter: it has moved shapes since the job was made */
+    bool listed;      /* refit covers all parameters in `moves` */
+    uint32_t updates; /* number of updates of the acceleration structure since it was built */
     refit refit;
 } job_geometry;
 
-/* Positions, and the to_world of shapes that the plan can move. */
+/* Whether a parameter moves shapes: positions of a mesh, or the to_world of a shape that the plan can move.
+ */
 static bool moves_shapes(const bl_job *job, uint32_t parameter)
 {
     const render_parameter *p = &job->scene->parameters.data[parameter];
@@ -41,13 +43,13 @@ static bool moves_shapes(const bl_job *job, uint32_t parameter)
            (requested && to_world_is(job->scene, parameter));
 }
 
-/* Where geometry stands in the scene buffer, in bytes. */
+/* The offset of a parameter's geometry in the scene buffer, in bytes. */
 static uint64_t place_of(const bl_job *job, const render_parameter *p)
 {
     return 4ull * (job->plan->geometry + p->source);
 }
 
-/* What goes by its to_world has its vertices from there. */
+/* Whether the parameter is an array of a mesh that moves by its to_world. The to_world gives its vertices. */
 static bool goes_by_place(const bl_job *job, const render_parameter *p)
 {
     bool placed = false;
@@ -87,7 +89,8 @@ void geometry_destroy(bl_job *job)
     job->geometry = NULL;
 }
 
-/* What has moved, or has normals that are derived from it. */
+/* Returns the job's state of moving geometry, and makes it at the first call. At first it lists the positions
+ * from which normals are derived as moved. */
 static job_geometry *begin(bl_job *job)
 {
     const plan *p = job->plan;
@@ -103,7 +106,7 @@ static job_geometry *begin(bl_job *job)
     return g;
 }
 
-/* Notes what has moved; whether there is any. */
+/* Notes which parameters have moved shapes. Returns whether there are any. */
 static bool note_moves(bl_job *job)
 {
     const render_scene *s = job->scene;
@@ -132,7 +135,7 @@ static bl_result make_lists(bl_job *job, bl_error *err)
     return BL_OK;
 }
 
-/* Values of the job's parameters to the scene buffer. */
+/* Appends copies of the values of the job's parameters to the scene buffer. */
 static void record_copies(bl_job *job)
 {
     for (uint32_t k = 0; k < job->requested_count; k++) {
@@ -177,7 +180,7 @@ static bl_result read_cost(bl_job *job, double *cost, bl_error *err)
     return BL_OK;
 }
 
-/* New trees over the triangles as they are on the device. */
+/* Builds new trees over the triangles as they are now on the device. */
 static bl_result rebuild(bl_job *job, bl_error *err)
 {
     plan *p = job->plan;
@@ -189,8 +192,8 @@ static bl_result rebuild(bl_job *job, bl_error *err)
     return gpu_buffer_write(job->words, 0, p->words.data, 4ull * p->words.count, err);
 }
 
-/* An acceleration structure that can change, in place of one that cannot: with the corners of the loaded
- * scene, for now. */
+/* Replaces an acceleration structure that cannot change by one that can. For now it has the corners of the
+ * loaded scene. */
 static bl_result make_changing(bl_job *job, bl_error *err)
 {
     plan *p = job->plan;
@@ -204,7 +207,7 @@ static bl_result make_changing(bl_job *job, bl_error *err)
     return gpu_buffer_write(job->words, 4 * HEADER_ACCEL, p->words.data + HEADER_ACCEL, 8, err);
 }
 
-/* Maps of the instances that have moved, from the records of their levels. */
+/* Copies the maps of the instances that have moved from the records of their levels. */
 static void copy_maps(bl_job *job)
 {
     const render_scene *s = job->scene;
@@ -219,8 +222,8 @@ static void copy_maps(bl_job *job)
     }
 }
 
-/* Corners of the groups in which something moves; then these, updated or, every so many times, built anew,
- * and the top. */
+/* Copies the corners of the groups in which something moves. Then updates the structures of these groups, or
+ * builds them again every so many times (UPDATES_MOST), and the top structure. */
 static bl_result follow_queries(bl_job *job, bl_stats *stats, bl_error *err)
 {
     job_geometry *g = job->geometry;
@@ -271,7 +274,7 @@ bl_result geometry_follow(bl_job *job, bl_stats *stats, bl_error *err)
     return note_moves(job) ? follow_positions(job, stats, err) : BL_OK;
 }
 
-/* One dispatch of the pass for each mesh whose normals are derived. */
+/* Runs the pass with one dispatch for each mesh whose normals are derived from positions. */
 static bl_result derived_normals(bl_job *job, render_pass pass, gpu_buffer *values, bl_stats *stats,
                                  bl_error *err)
 {

@@ -5,7 +5,7 @@
 
 #include "api/job.h"
 
-/* New values of geometry, finite. */
+/* Sets new values of geometry. They must be finite. */
 bl_result geometry_set(bl_job *job, uint32_t parameter, const float *values, bl_error *err);
 bl_result geometry_get(bl_job *job, uint32_t parameter, float *values, bl_error *err);
 /* Before a pass: brings up to date whatever follows from geometry that has changed. */

@@ -39,7 +39,7 @@ bl_result job_trace(const bl_job *job, render_pass pass, ir_module **out, bl_err
     return render_trace(job->plan, pass, &o, out, err);
 }
 
-/* Bit i: buffer i is larger than a binding reaches. */
+/* A set of buffers: bit i says that buffer i is larger than a binding reaches. */
 static uint32_t job_addressed(const bl_job *job, render_pass pass)
 {
     gpu_buffer *buffers[BUFFER_COUNT + 1];
@@ -89,7 +89,7 @@ bl_result job_kernel(bl_job *job, render_pass pass, gpu_kernel **out, bl_error *
 {
     BL_ASSERT((unsigned)pass < RENDER_PASS_COUNT, "there is no pass %d", (int)pass);
     uint32_t addressed = job_addressed(job, pass);
-    if (job->kernels[pass] && addressed & ~job->addressed[pass]) { /* a buffer has outgrown a binding */
+    if (job->kernels[pass] && addressed & ~job->addressed[pass]) { /* A buffer has outgrown a binding. */
         gpu_kernel_destroy(job->kernels[pass]);
         job->kernels[pass] = NULL;
     }

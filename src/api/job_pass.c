@@ -14,7 +14,7 @@
 
 /* ---- derived values ---- */
 
-/* Those of values or frozen values. */
+/* Appends the computation of derived values, from the values or the frozen values. */
 static void record_update(bl_job *job, render_pass pass, gpu_buffer *values)
 {
     job_record(job, pass, values, (uint32_t[UNIFORM_COUNT]){[UNIFORM_LANE_COUNT] = job->plan->update_count},
@@ -29,7 +29,7 @@ static bool follows_changed(const bl_job *job, const plan_table *b)
     return changed;
 }
 
-/* Sampling tables whose values have changed, step by step. */
+/* Appends the building of the sampling tables whose values have changed, step by step. */
 static void record_tables(bl_job *job)
 {
     for (uint32_t i = 0; i < job->plan->table_builds.count; i++) {
@@ -45,7 +45,7 @@ static void record_tables(bl_job *job)
     }
 }
 
-/* The adjoint of a gradient pass goes on to the parameters that derived values come from. */
+/* Passes the adjoints of derived values on to the parameters from which these values come. */
 static bl_result finish_gradient(bl_job *job, bl_stats *stats, bl_error *err)
 {
     gpu_kernel *kernel;
@@ -99,7 +99,7 @@ static bl_result prepare_pass(bl_job *job, const job_work_desc *w, bl_stats *sta
     return bounds_check(job->bounds, err);
 }
 
-/* An image of splats; again with a coarser scale after an overflow. */
+/* Runs a pass that adds to an image of splats, and repeats it with a coarser scale after an overflow. */
 static bl_result run_splats(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error *err)
 {
     for (uint32_t coarser = 0;; coarser++) {

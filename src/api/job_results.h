@@ -5,16 +5,17 @@
 
 #include "api/job.h"
 
-/* The caller's seed together with that of the scene's sampler. */
+/* Combines the caller's seed with that of the scene's sampler. */
 uint32_t job_seed(const bl_job *job, uint32_t seed);
-/* The next number of samples that the scene's sampler can do; wanted 0: the scene's number. */
+/* The next number of samples per pixel that the scene's sampler can do. wanted: 0 means the scene's number.
+ */
 uint32_t job_spp(const bl_job *job, uint32_t wanted);
-/* Appends a dispatch: film to job->image. */
+/* Appends a dispatch that computes job->image from the film. */
 void job_record_resolve(bl_job *job, uint32_t spp, uint32_t strips);
-/* Film to job->image and, where it is not NULL, to `image`. */
+/* Computes job->image from the film, and copies it to `image` if that is not NULL. */
 bl_result job_resolve(bl_job *job, uint32_t spp, uint32_t strips, float *image, bl_stats *stats,
                       bl_error *err);
-bl_result job_read_loss(bl_job *job, double *loss, bl_error *err); /* slot 0 of the results */
+bl_result job_read_loss(bl_job *job, double *loss, bl_error *err); /* reads word 0 of the results */
 bl_result job_read_status(bl_job *job, uint32_t status[STATUS_COUNT], bl_error *err);
 bl_result job_read_counters(bl_job *job, bl_stats *stats, bl_error *err);
 

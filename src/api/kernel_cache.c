@@ -30,11 +30,11 @@ static const uint64_t default_limit = 256ull << 20;
 static const uint64_t magic = 0x0A1A0D434B544C42u; /* "BLTKC\r\032\n" where the lowest byte comes first */
 static const char suffix[] = ".kernel";
 
-/* No padding: its bytes are the file's. */
+/* It has no padding: its bytes are those of the file. */
 typedef struct entry_head {
-    uint64_t magic, checksum; /* checksum: of everything after it */
+    uint64_t magic, checksum; /* checksum: of everything behind it in the file */
     kernel_key key;
-    uint64_t size; /* of what follows the head */
+    uint64_t size; /* number of bytes behind the head */
     uint32_t format, zero;
 } entry_head;
 
@@ -47,7 +47,7 @@ struct kernel_cache {
     const char *folder;
     uint64_t limit;
     bool counted;   /* `bytes` is valid */
-    uint64_t bytes; /* of the entries, as far as this process knows */
+    uint64_t bytes; /* bytes of all entries, as far as this process knows */
 };
 
 kernel_cache *kernel_cache_open(const char *folder, uint64_t limit)
@@ -74,7 +74,7 @@ static const char *refuse(const kernel_cache *c)
 {
     struct stat status;
     if (stat(c->folder, &status) != 0)
-        return NULL; /* not there yet */
+        return NULL; /* The folder is not there yet. */
     if (!S_ISDIR(status.st_mode))
         return "it is not a folder";
     if (status.st_uid != geteuid())
@@ -97,7 +97,7 @@ static bool is_entry_name(const char *name)
     return strspn(name, "0123456789abcdef") == NAME_DIGITS && strcmp(name + NAME_DIGITS, suffix) == 0;
 }
 
-/* What a process left that ended while it wrote. */
+/* Whether the file was left by a process that ended while it wrote. */
 static bool is_orphan(const char *name, const struct stat *status)
 {
     return strspn(name, "0123456789abcdef") == NAME_DIGITS &&
@@ -210,7 +210,7 @@ void *kernel_cache_find(const kernel_cache *c, kernel_key key, size_t *size)
         found = malloc(*size + 1);
         BL_ASSERT(found, "out of memory");
         memcpy(found, (char *)file + sizeof(entry_head), *size);
-        utimensat(AT_FDCWD, path, NULL, 0); /* used now */
+        utimensat(AT_FDCWD, path, NULL, 0); /* The time says when the entry was last used. */
     }
     free(file);
     arena_free(&memory);

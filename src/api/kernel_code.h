@@ -7,7 +7,7 @@
 #include "spirv_gen/opt/opt.h"
 #include "spirv_gen/spv/spv.h"
 
-enum { LOCAL_SIZE = 64 /* of generated kernels */ };
+enum { LOCAL_SIZE = 64 /* number of invocations in a workgroup of a generated kernel */ };
 
 typedef struct kernel_source {
     bl_context *context;
@@ -22,10 +22,10 @@ typedef struct kernel_code {
     uint32_t push_words;
 } kernel_code;
 
-/* Sets of *took what follows recording the trace. */
+/* Makes the code of a kernel. Of *took it sets the fields of all steps after the recording of the trace. */
 bl_result kernel_code_make(const kernel_source *source, kernel_code *out, bl_kernel_info *took,
                            bl_error *err);
-/* gpu_kernel_create, with what the driver kept of an earlier one. */
+/* Does what gpu_kernel_create does, with what the driver has kept from an earlier creation of the kernel. */
 bl_result kernel_create(const bl_device *device, const gpu_kernel_desc *desc, gpu_kernel **out,
                         bl_error *err);
 

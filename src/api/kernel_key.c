@@ -17,7 +17,7 @@
 
 static void add(XXH3_state_t *h, const void *data, size_t size)
 {
-    uint64_t length = size; /* so that two lists cannot run into each other */
+    uint64_t length = size; /* The length is hashed so that two lists cannot run into each other. */
     XXH3_128bits_update(h, &length, sizeof length);
     if (size)
         XXH3_128bits_update(h, data, size);
@@ -64,7 +64,7 @@ static void add_module(XXH3_state_t *h, const ir_module *m)
     add_number(h, m->no_merge);
 }
 
-/* Field by field, because padding has no value. The asserts are there for who adds a field. */
+/* Hashes field by field, because padding has no defined value. The asserts remind whoever adds a field. */
 _Static_assert(offsetof(opt_options, dump) == 64,
                "add_passes hashes all options before `dump`, from which on nothing changes the result");
 _Static_assert(sizeof(spv_options) == 36, "add_generation hashes all options");
@@ -103,7 +103,7 @@ kernel_key kernel_key_device(const gpu_info *device)
     add_name(&h, device->name);
     add_name(&h, device->driver);
     add_number(&h, device->subgroup_size);
-    /* all builds of SwiftShader call themselves alike */
+    /* All builds of SwiftShader have the same name. */
     if (device->kind == GPU_SWIFTSHADER &&
         file_read(device->found, 256u << 20, &library, &size, NULL) == BL_OK) {
         add(&h, library, size);

@@ -11,12 +11,12 @@ typedef struct kernel_key {
     uint64_t low, high;
 } kernel_key;
 
-/* Of a device and its driver. Reads SwiftShader's library. */
+/* The key of a device and its driver. Reads SwiftShader's library. */
 kernel_key kernel_key_device(const gpu_info *device);
-/* Of the words that passes and code generation make of a trace. */
+/* The key of the words that passes and code generation make from a trace. */
 kernel_key kernel_key_words(const ir_module *trace, const opt_options *passes, const spv_options *code,
                             kernel_key device);
-/* Of what the driver makes of words. */
+/* The key of what the driver makes from words. */
 kernel_key kernel_key_driver(const uint32_t *words, size_t word_count, kernel_key device);
 
 #endif

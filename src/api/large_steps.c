@@ -59,7 +59,7 @@ void large_steps_destroy(bl_fit *fit)
         fit_smoothing_destroy(fit->parameters[k].large_steps);
 }
 
-/* The arrays of one parameter: gradient, positions, both moments. */
+/* The arrays of one parameter: gradient, positions and the optimiser's two moments. */
 enum { GRADIENT, VALUES, FIRST, SECOND, ARRAYS };
 
 static bl_result take_step(bl_fit *fit, uint32_t k, double rate, float *arrays[ARRAYS], bl_fit_status *status,

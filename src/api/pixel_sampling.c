@@ -63,9 +63,9 @@ bl_result pixel_sampling_check(const bl_job *job, bl_error *err)
 /* ---- how many samples a pixel has ---- */
 
 typedef struct pixel_share {
-    uint64_t length; /* in the row of pixels, without the factor spp */
+    uint64_t length; /* length of the pixel in the row of pixels, without the factor spp */
     uint32_t samples;
-    float weight; /* of a sample */
+    float weight; /* weight of each of its samples */
 } pixel_share;
 
 static void *zeros(size_t count, size_t size)
@@ -75,14 +75,14 @@ static void *zeros(size_t count, size_t size)
     return p;
 }
 
-/* Infinite where it is no number. */
+/* The length of dL/dI. It is infinite where dL/dI is not a number. */
 static double norm(const float *a)
 {
     double r = (double)a[0], g = (double)a[1], b = (double)a[2], sum = r * r + g * g + b * b;
     return isfinite(sum) ? sqrt(sum) : (double)INFINITY;
 }
 
-/* Lengths; returns their sum. */
+/* Sets the lengths of all pixels. Returns their sum. */
 static uint64_t measure(const float *adjoint, uint32_t pixels, pixel_share *shares)
 {
     double most = 0;
@@ -103,7 +103,7 @@ static uint64_t measure(const float *adjoint, uint32_t pixels, pixel_share *shar
 
 static void place(pixel_share *shares, uint32_t pixels, uint32_t spp, uint64_t distance, uint64_t random)
 {
-    uint64_t next = random % distance; /* of the next sample, from where the pixel begins */
+    uint64_t next = random % distance; /* distance of the next sample from the pixel's beginning */
     for (uint32_t p = 0; p < pixels; p++) {
         uint64_t length = spp * shares[p].length,
                  n = length > next ? (length - next + distance - 1) / distance : 0;
@@ -117,7 +117,8 @@ static void place(pixel_share *shares, uint32_t pixels, uint32_t spp, uint64_t d
 
 /* ---- lanes ---- */
 
-/* first[k]: of the lanes of k samples, longer ones coming before. Returns the number of lanes. */
+/* Sets first[k] to the first of the lanes that have k samples. Longer lanes come before. Returns the number
+ * of lanes. */
 static uint32_t sort_lanes(const pixel_share *shares, uint32_t pixels, uint32_t longest, uint32_t *first)
 {
     BL_ASSERT(longest > 0, "lanes of no sample");
@@ -133,7 +134,8 @@ static uint32_t sort_lanes(const pixel_share *shares, uint32_t pixels, uint32_t 
     return lanes;
 }
 
-/* row: enum lane_word. adjoint: of the row's pixel. weight: of each of its samples. */
+/* Writes a lane of the list. row: see enum lane_word; adjoint: dL/dI of the row's pixel; weight: that of each
+ * of the lane's samples. */
 static void set_lane(pixel_list *out, uint32_t lane, const uint32_t row[LANE_WORDS], const float *adjoint,
                      float weight)
 {
@@ -162,7 +164,7 @@ void pixel_list_make(const float *adjoint, uint32_t pixels, uint32_t spp, uint32
     uint32_t lanes = sort_lanes(shares, pixels, longest, first);
     *out = (pixel_list){
         .lanes = {.count = lanes ? lanes : 1, .longest = longest},
-    }; /* one without samples, where dL/dI is 0 */
+    }; /* If dL/dI is 0, there is one lane without samples. */
     out->adjoint = zeros(3 * (size_t)out->lanes.count, sizeof *out->adjoint);
     out->rows = zeros(LANE_WORDS * (size_t)out->lanes.count, sizeof *out->rows);
     for (uint32_t p = 0; p < pixels; p++)

@@ -5,21 +5,21 @@
 
 #include "api/job_dispatch.h"
 
-/* Whether the job's samples can go where its `pixels` says. */
+/* Fails if the job's samples cannot be distributed as its `pixels` says. */
 bl_result pixel_sampling_check(const bl_job *job, bl_error *err);
 /* Distributes the samples of a gradient pass whose dL/dI is in job->adjoint. Sets w->lanes where lanes are
  * listed. */
 bl_result pixel_sampling_distribute(bl_job *job, job_work_desc *w, bl_error *err);
 
-/* Lanes as the device reads them (enum lane_word), at least one. */
+/* A list of at least one lane, as the device reads it (enum lane_word). */
 typedef struct pixel_list {
-    float *adjoint; /* 3 a lane */
-    uint32_t *rows; /* LANE_WORDS a lane */
+    float *adjoint; /* 3 numbers for each lane */
+    uint32_t *rows; /* LANE_WORDS words for each lane */
     job_lanes lanes;
 } pixel_list;
 
-/* Lists the samples, at most pixels * spp < 2^32, in lanes of at most `longest`. random: any number, evenly
- * distributed. */
+/* Lists the samples, at most pixels * spp < 2^32, in lanes of at most `longest` samples. random: a random
+ * number, evenly distributed over all values. */
 void pixel_list_make(const float *adjoint, uint32_t pixels, uint32_t spp, uint32_t longest, uint64_t random,
                      pixel_list *out);
 void pixel_list_free(pixel_list *list);

@@ -29,8 +29,8 @@ typedef struct added_texture {
 
 bl_ir_func *bl_plugin_func(bl_plugin_trace *t) { return (bl_ir_func *)t->t->f; }
 
-/* The name of a parameter, by which the renderer knows it; NULL, with the trace's error, if there is none of
- * that kind. */
+/* The name by which the renderer knows a parameter. If there is none of that kind, sets the trace's error and
+ * returns NULL. */
 static const char *param_name(bl_plugin_trace *t, const char *what, uint32_t parameter, plugin_kind kind)
 {
     const plugin_class *cls = &t->node->cls->plugin;
@@ -143,7 +143,7 @@ static bool is_name(const char *name)
     return name && *name && strlen(name) <= 64 && strspn(name, letters) == strlen(name);
 }
 
-/* A default: one number, or three where a colour is asked for. */
+/* Whether the default is right: one number, or three for a colour. */
 static bool is_preset(const bl_plugin_param *p)
 {
     const char *at = p->preset, *end = at + strlen(at);

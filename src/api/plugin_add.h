@@ -26,20 +26,20 @@ static inline color inner_color(bl_plugin_color v)
     return (color){{inner(v.c[0]), inner(v.c[1]), inner(v.c[2])}};
 }
 
-/* What an added plugin says of itself, of whatever category. */
+/* What an added plugin, of any category, says of itself. */
 typedef struct plugin_sheet {
     plugin_category category;
     const char *name, *help;
     const bl_plugin_param *params;
-    uint32_t count; /* of params */
-    uint32_t own;   /* parameters that the renderer adds at the end of the table */
+    uint32_t count; /* number of params */
+    uint32_t own;   /* number of parameters that the renderer adds at the end of the table */
     bool complete;  /* no function is missing */
 } plugin_sheet;
 
-/* Whether name and table are right. */
+/* Fails if the name or the table is wrong. */
 bl_result plugin_check(const bl_context *ctx, const plugin_sheet *sheet, bl_error *err);
-/* A class with copies of name, help and table. The last `own` entries of its table, which starts at *table,
- * are left to the caller. */
+/* Makes a class with copies of name, help and table. *table: where the class's table starts. The caller fills
+ * in its last `own` entries. */
 plugin_class plugin_describe(arena *memory, const plugin_sheet *sheet, plugin_param **table);
 void plugin_add_class(bl_context *ctx, const plugin_class *cls);
 

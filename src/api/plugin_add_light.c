@@ -81,7 +81,7 @@ static color light_radiance(tracer *t, const class_node *n, ir_ref record, vec2 
     return light_plugin(n)->kind == BL_LIGHT_SHAPE ? color_select(t, facing, r, color_all(t_f32(t, 0))) : r;
 }
 
-/* Nobody knows: all of an application's lights count alike in a choice by power. */
+/* Nobody knows the power of an application's lights. So they all count alike in a choice by power. */
 static ir_ref light_power(tracer *t, const class_node *n, ir_ref record)
 {
     (void)n, (void)record;

@@ -9,14 +9,14 @@ _Static_assert((int)BL_PLUGIN_IMAGE == ABILITY_IMAGE && (int)BL_PLUGIN_REVERSE =
                    (int)BL_PLUGIN_MOVING == ABILITY_MOVING && (int)BL_PLUGIN_NESTED == ABILITY_NESTED,
                "the library's bits are the renderer's");
 
-/* What stands at an index: a class, or the name of one that is missing. */
+/* The entry at an index: a class, or the name of a class that is missing. */
 typedef struct entry {
     const plugin_class *cls;
-    plugin_category category; /* where cls is NULL */
+    plugin_category category; /* category of the missing class, if cls is NULL */
     const char *name;
 } entry;
 
-/* False past the last one. */
+/* Finds the entry at an index. Returns false behind the last one. */
 static bool entry_at(const bl_context *ctx, uint32_t index, entry *out)
 {
     *out = (entry){0};

@@ -42,7 +42,7 @@ static void triangle_corners(const render_scene *s, const render_primitive *p, f
         memcpy(out + 3 * k, words + mesh[MESH_POSITIONS] + 3 * face[k], 3 * sizeof *out);
 }
 
-/* Corners and bounds of a group's primitives, in the order of its entries; both malloc'ed. */
+/* Gathers corners and bounds of a group's primitives, in the order of its entries. Both are malloc'ed. */
 static bl_result gather(const plan *p, const plan_group *g, gpu_accel_group *out, bl_error *err)
 {
     const render_scene *s = p->scene;
@@ -63,7 +63,8 @@ static bl_result gather(const plan *p, const plan_group *g, gpu_accel_group *out
     return BL_OK;
 }
 
-/* Custom indices: rows of the table of instances; without one, entries. */
+/* Lists the instances. Their custom indices are rows of the table of instances or, without such a table,
+ * entries. */
 static void list_instances(const plan *p, gpu_accel_instance *list)
 {
     const render_scene *s = p->scene;

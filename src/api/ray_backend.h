@@ -15,7 +15,7 @@ bl_result ray_backend_choose(const gpu_info *device, const render_scene *s, cons
 /* Builds the acceleration structure of a plan for ray queries and puts its address into the plan's words.
  * changes: as in gpu_accel_desc. */
 bl_result ray_backend_build(gpu_device *d, plan *p, bool changes, gpu_accel **out, bl_error *err);
-/* For code generation. */
+/* How code generation lowers the plan's ray ops. */
 spv_rays ray_backend_lowering(const plan *p);
 
 #endif

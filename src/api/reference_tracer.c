@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The reference: fills the buffers of glsl/reference_pt.comp from a scene and runs it. What scenes it takes
- * is decided here. Camera and light tables are computed from the description again, and not taken from what
- * the generated kernels read, so that an error there shows. */
+ * The reference tracer: fills the buffers of glsl/reference_pt.comp from a scene and runs it. This file
+ * decides which scenes it takes. Camera and light tables are computed from the description again, and not
+ * taken from what the generated kernels read, so that an error there shows. */
 #include "api/device.h"
 #include "api/job_dispatch.h"
 #include "api/kernel_code.h"
@@ -54,7 +54,7 @@ struct bl_reference {
     gpu_batch *batch;
     gpu_buffer *buffers[BINDINGS], *image;
     uint32_t push[PUSH_WORDS];
-    double paths_per_second; /* measured, for slicing */
+    double paths_per_second; /* measured speed, for slicing */
 };
 
 /* ---- scenes it takes ---- */
@@ -112,7 +112,7 @@ static bl_result upload(bl_reference *r, enum binding which, const char *label, 
     return words ? gpu_buffer_write(r->buffers[which], 0, words, 4 * count, err) : BL_OK;
 }
 
-/* Triangles in the order of leaves; the material is the shape's. */
+/* Uploads the triangles in the order of the tree's leaves. Each has the material of its shape. */
 static bl_result upload_triangles(bl_reference *r, arena *a, bl_error *err)
 {
     const render_scene *s = r->scene;
@@ -205,8 +205,8 @@ static double tangent_x(const scene_object *o, double aspect)
     return y ? half * aspect : half;
 }
 
-/* Camera space has +x to the left and +y up; a film coordinate X in [0, 1], y down, looks along (1 - 2 X) tx,
- * (1 - 2 Y) ty, 1. */
+/* Camera space has +x to the left and +y up. Film coordinates X and Y are in [0, 1], with Y down. They look
+ * along the direction ((1 - 2 X) tx, (1 - 2 Y) ty, 1). */
 static void set_camera(bl_reference *r)
 {
     const render_scene *s = r->scene;

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The scene's channels of the first hit, with the samples of the image; sums of strips in double precision on
- * the host. */
+/* Renders the scene's channels of the first hit, with the samples of the image. The host adds the sums of the
+ * strips in double precision. */
 static bl_result render_channels(bl_job *job, const job_work_desc *image, float *channels, bl_stats *stats,
                                  bl_error *err)
 {
@@ -32,7 +32,8 @@ static bl_result render_channels(bl_job *job, const job_work_desc *image, float 
     return r;
 }
 
-/* Variance of one sample from the sums and sums of squares in the film, in double precision on the host. */
+/* Computes the variance of one sample from the sums and sums of squares in the film. The host does it in
+ * double precision. */
 static bl_result read_variance(bl_job *job, uint32_t spp, uint32_t strips, float *variance, bl_error *err)
 {
     size_t pixels = job_pixels(job->scene), n = 3 * pixels * strips;
@@ -53,8 +54,8 @@ static bl_result read_variance(bl_job *job, uint32_t spp, uint32_t strips, float
     return r;
 }
 
-/* values: all parameters', one after the other; of geometry the job takes those that are among its own. What
- * classes keep beside parameters stays. */
+/* Writes the frozen values. values: those of all parameters, one after the other. Of geometry the job takes
+ * only its own parameters. What classes keep beside parameters stays. */
 static bl_result write_frozen(bl_job *job, const float *values, bl_error *err)
 {
     const render_scene *s = job->scene;

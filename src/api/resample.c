@@ -6,14 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An array seen along one axis: before * length * after entries. */
+/* An array as seen along one axis. It has before * length * after entries. */
 typedef struct axis_view {
     size_t before, after;
     uint32_t length, wanted;
 } axis_view;
 
-/* Entry i of the new axis: entries of the old one under a tent around it, half as wide as the larger of the
- * two cells is. */
+/* Computes entry i of the new axis: the mean of the entries of the old axis, weighed by a tent around entry i
+ * whose half width is the larger of the two cells. */
 static void resample_row(const axis_view *v, uint32_t i, const float *from, float *to)
 {
     double ratio = (double)v->length / v->wanted, radius = ratio > 1 ? ratio : 1,
@@ -54,7 +54,7 @@ bl_result bl_resample(uint32_t rank, const uint32_t *shape, const float *values,
     if ((rank != 3 && rank != 4) || shape[rank - 1] != new_shape[rank - 1] || product(shape, rank) == 0 ||
         product(new_shape, rank) == 0)
         return BL_ERROR_ARGUMENT;
-    float *made = NULL; /* what the axes before have become */
+    float *made = NULL; /* the array resampled along the axes before */
     for (uint32_t k = 0; k + 1 < rank; k++) {
         const axis_view v = {
             .before = product(new_shape, k),

@@ -41,7 +41,8 @@ bl_result scene_from_description(bl_context *ctx, scene_description *d, const bl
     return BL_OK;
 }
 
-/* bl_define and scene_define have the same fields; the copy keeps the layers apart. */
+/* Copies the caller's options. bl_define and scene_define have the same fields; the copy keeps the layers
+ * apart. */
 static scene_load_options load_options(const bl_context *ctx, const bl_scene_desc *desc,
                                        scene_define **defines)
 {

@@ -11,7 +11,7 @@
 struct bl_builder {
     bl_context *context;
     scene_assembly *assembly;
-    arena memory; /* of objects, meshes, messages */
+    arena memory; /* memory of objects, meshes and messages */
     bl_object *root;
 };
 
@@ -58,7 +58,7 @@ bl_object *bl_builder_object(bl_builder *b, const char *category, const char *ty
         b->assembly, NULL,
         arena_printf(&b->memory, "there is no category \"%.60s\" of objects", category ? category : ""));
     return wrap(b, assembly_object(b->assembly, PLUGIN_BSDF, "?",
-                                   NULL)); /* so that what follows has something to talk about */
+                                   NULL)); /* an object on which later calls can work */
 }
 
 /* ---- properties ---- */
@@ -108,7 +108,7 @@ void bl_object_add(bl_object *parent, const char *name, bl_object *child)
 
 /* ---- meshes ---- */
 
-/* What is wrong with the arrays; NULL: nothing. */
+/* Says what is wrong with the mesh's arrays, or returns NULL if nothing is. */
 static const char *mesh_mistake(bl_builder *b, const bl_mesh *m)
 {
     if (!m->positions || !m->faces || m->vertex_count == 0 || m->face_count == 0)
@@ -132,7 +132,7 @@ static const char *mesh_mistake(bl_builder *b, const bl_mesh *m)
     return NULL;
 }
 
-/* Read by the mesh's loader, never written. */
+/* Casts const away: the mesh's loader reads the array and never writes it. */
 static float *not_written(const float *values) { return (float *)(uintptr_t)values; }
 
 bl_object *bl_builder_mesh(bl_builder *b, const char *id, const bl_mesh *m)

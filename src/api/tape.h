@@ -5,7 +5,7 @@
 
 #include "api/job_dispatch.h"
 
-/* Runs the prepared pass. No other pass begins before it is over. */
+/* Runs the prepared pass. No other pass may begin before it is over. */
 bl_result tape_run(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error *err);
 
 #endif

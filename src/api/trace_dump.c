@@ -28,7 +28,7 @@ typedef struct dump {
     const char *folder, *name;
     uint32_t stage;
     bl_error *err;
-    bl_result result; /* the first failure */
+    bl_result result; /* result of the first failure */
 } dump;
 
 static void dump_stage(void *user, const char *stage, const ir_module *m)

@@ -11,7 +11,7 @@ typedef void (*trace_stage_visit)(void *user, const char *stage, const ir_module
 /* Calls visit with "recorded" and the trace, then after every compiler pass with its name and result. */
 bl_result trace_stages(const ir_module *trace, const opt_options *passes, trace_stage_visit visit, void *user,
                        bl_error *err);
-/* With BL_DUMP=FOLDER in the environment: writes what a kernel is made from as files FOLDER/NAME.*; else
+/* With BL_DUMP=FOLDER in the environment, writes what a kernel is made from as files FOLDER/NAME.*. Else does
  * nothing. */
 bl_result trace_dump(const ir_module *trace, const opt_options *passes, const spv_code *code,
                      const char *name, bl_error *err);

@@ -239,7 +239,7 @@ void light_values(walk *w, const light_vertex *v, bool differentiated, color *fo
     *for_sensor = color_scale(t, *for_sensor, ir_detach(t->f, cosines_of(w, v->v.to_light, v->v.wi)));
 }
 
-/* The factor of a sample's value where light, not importance, travels along the path. */
+/* The factor by which a sample's value is multiplied on a path that begins at a light. */
 static ir_ref onward_factor(walk *w, const light_vertex *l, ir_ref wi_ng, ir_ref wo_ng)
 {
     tracer *t = &w->t;

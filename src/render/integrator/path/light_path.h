@@ -20,8 +20,8 @@ typedef struct light_splat {
 } light_splat;
 
 typedef struct light_vertex {
-    ir_ref begins;       /* bool: this is the point on the light. There only `emission` and `radiance` mean
-                            something; at later vertices only the fields behind them do. */
+    ir_ref begins; /* bool: this is the point on the light, where `emission` and `radiance` are valid and v is
+                      no surface. At later vertices it is the other way round. */
     walk_light emission; /* the light, which gives the same radiance along the ray and toward the sensor */
     color radiance;      /* the radiance of `emission`, detached */
     walk_vertex v;       /* its to_light is the direction toward the sensor */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Rays against small static scenes: every primitive tested in straight-line code with its geometry as
- * constants, instead of RAY_CLOSEST and RAY_ANY (docs/architecture.md, Baked geometry). No tree, no stack, no
- * gathers, no divergence.
+ * Rays against small static scenes. Straight-line code tests every primitive, with its geometry as constants,
+ * in place of RAY_CLOSEST and RAY_ANY (docs/architecture.md, Baked geometry). It has no tree, no stack, no
+ * gathers and no divergence.
  *
  * Triangles are tested in the form of Baldwin and Weber 2016: with unit normal N and plane distance D,
  *     t = (D - N.o) / (N.d),   P = o + t d,   u = U.P + u0,   v = V.P + v0
@@ -38,7 +38,8 @@ static void entry_vectors(const uint32_t *entry, double v0[3], double e1[3], dou
         v0[k] = (double)f[k], e1[k] = (double)f[3 + k], e2[k] = (double)f[6 + k];
 }
 
-/* Coordinates of a point of the plane along e1 and e2 from v0; false: no area. */
+/* Sets the plane, and the coefficients of a point's coordinates along e1 and e2 from v0. Returns false if the
+ * facet has no area. */
 static bool make_facet(const double v0[3], const double e1[3], const double e2[3], facet *out)
 {
     double n[3];
@@ -53,7 +54,7 @@ static bool make_facet(const double v0[3], const double e1[3], const double e2[3
         out->n[k] = n[k] / length;
     }
     out->u0 = -dot3(out->u, v0), out->v0 = -dot3(out->v, v0);
-    /* one sign for both sides of a plane, so that coplanar facets share code */
+    /* The two sides of a plane get one sign, so that coplanar facets share code. */
     double lead = fabs(out->n[0]) > 1e-6 ? out->n[0] : fabs(out->n[1]) > 1e-6 ? out->n[1] : out->n[2];
     for (int k = 0; k < 3; k++)
         out->n[k] = lead < 0 ? -out->n[k] : out->n[k];
@@ -61,7 +62,8 @@ static bool make_facet(const double v0[3], const double e1[3], const double e2[3
     return true;
 }
 
-/* a . b + c with the zeros of a left out; a below rounding of the others counts as zero. */
+/* a . b + c, without the terms whose coefficient in a is zero. A coefficient below the rounding error of the
+ * others counts as zero. */
 static ir_ref affine(tracer *t, const double a[3], vec3 b, double c)
 {
     ir_func *f = t->f;
@@ -81,13 +83,14 @@ typedef struct crossing {
     ir_ref t, r, s, inside;
 } crossing;
 
-/* Where the ray meets the facet's plane, and whether that is before `limit`. */
+/* Finds where the ray meets the facet's plane, and whether that is before the distance `limit`. */
 static crossing cross_facet(tracer *t, const facet *q, const ray *path, ir_ref limit)
 {
     ir_func *f = t->f;
     const double minus[3] = {-q->n[0], -q->n[1], -q->n[2]};
     ir_ref inverse = ir_div(
-        f, t_f32(t, 1), affine(t, q->n, path->d, 0)); /* infinite along the plane: no comparison holds then */
+        f, t_f32(t, 1),
+        affine(t, q->n, path->d, 0)); /* infinite if the ray is along the plane; then no comparison holds */
     crossing c = {.t = ir_mul(f, affine(t, minus, path->o, q->d), inverse)};
     vec3 p = v3_add(t, path->o, v3_scale(t, path->d, c.t));
     c.r = affine(t, q->u, p, q->u0), c.s = affine(t, q->v, p, q->v0);
@@ -125,8 +128,8 @@ static bool is_triangle(const walk *w, const uint32_t *entry)
     return w->plan->scene->shapes.data[entry[BVH_ENTRY_SHAPE]].kind == SHAPE_TRIANGLES;
 }
 
-/* The entry that completes the triangle (a, b, c) to a parallelogram as (a, c, d), or PLAN_NONE. quad: along
- * b - a and d - a. */
+/* The entry that, as (a, c, d), completes the triangle (a, b, c) to a parallelogram, or PLAN_NONE. quad: the
+ * parallelogram, with coordinates along b - a and d - a. */
 static uint32_t partner(const walk *w, baked_entry first, const bool *done, facet *quad)
 {
     double a[3], e1[3], e2[3], a2[3], f1[3], f2[3];
@@ -183,7 +186,7 @@ static ir_ref triangle_hit(tracer *t, const facet *q, const ray *path, uint32_t 
     return hit;
 }
 
-/* Any other kind: its traced function at a constant place, whose loads fold. */
+/* Tests a primitive of any other kind by its traced function. The entry is a constant, so loads fold. */
 static ir_ref other_hit(walk *w, baked_entry e, const ray *path, hit_state *h, ir_ref limit)
 {
     tracer *t = &w->t;
@@ -204,7 +207,7 @@ static ir_ref other_hit(walk *w, baked_entry e, const ray *path, hit_state *h, i
     return hit;
 }
 
-/* Every primitive once; h NULL: only whether anything is hit. */
+/* Tests every primitive once. If h is NULL, it only finds whether anything is hit. */
 static ir_ref test_all(walk *w, const ray *path, hit_state *h)
 {
     tracer *t = &w->t;

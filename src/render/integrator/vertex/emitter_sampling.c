@@ -21,6 +21,7 @@ static ir_ref power_heuristic(tracer *t, ir_ref a, ir_ref b)
 
 /* ---- emission at the hit ---- */
 
+/* The density with which light sampling, at the vertex before, would have found the light that was hit. */
 static ir_ref hit_pdf(walk *w, walk_vertex *v, walk_position at)
 {
     tracer *t = &w->t;
@@ -62,7 +63,7 @@ bool walk_locates(const plan *p)
     return p->scene->environment != PLAN_NONE && emitter_of(environment_of(p))->locate;
 }
 
-/* The environment's to_world is a parameter whose gradient is wanted. */
+/* Whether the environment's to_world is a parameter whose gradient is wanted. */
 static bool environment_turns(const plan *p)
 {
     return environment_of(p)->requested & emitter_of(environment_of(p))->pose_params;
@@ -83,8 +84,8 @@ vec2 light_emission_uv(walk *w, ir_ref there, vec2 uv, vec3 d)
     return (vec2){ir_select(w->t.f, there, uv.x, far.x), ir_select(w->t.f, there, uv.y, far.y)};
 }
 
-/* A coordinate of uv where `is` says that the light is the environment. Its value stays that of the path that
- * was walked, from which `now` differs by rounding. */
+/* A coordinate of uv. Where the light is the environment (is: bool), it gets the derivative of `now`. Its
+ * value stays that of the path that was walked, from which `now` differs by rounding. */
 static ir_ref located(tracer *t, ir_ref is, ir_ref at, ir_ref now)
 {
     return ir_select(t->f, is, t->frozen ? now : ir_replace_grad(t->f, ir_detach(t->f, at), now), at);
@@ -108,24 +109,26 @@ void light_find_emission(walk *w, walk_vertex *v, walk_position at)
     ir_ref zero = t_f32(t, 0), none = t_u32(t, PLAN_NONE), lights = t_word(t, t_u32(t, 0), HEADER_EMITTERS);
     ir_ref cls = t_word(t, v->si.shape, SHAPE_EMITTER_CLASS);
     ir_ref on_shape = ir_and(f, v->si.valid, ir_ne(f, cls, none));
-    /* a valid class and record stand in where there is no light: the environment's, or the first */
+    /* Where there is no light, a valid class and record stand in: those of the environment or the first
+     * light. */
     uint32_t stand_in = s->environment == PLAN_NONE ? 0 : s->environment;
     v->hit.cls = ir_select(f, on_shape, cls, t_word(t, lights, 2 * stand_in));
     v->hit.record = ir_select(f, on_shape, t_word(t, v->si.shape, SHAPE_EMITTER_RECORD),
                               t_word(t, lights, 2 * stand_in + 1));
     v->hit.there = on_shape;
-    if (s->environment != PLAN_NONE) /* a path that has ended has a negative tmax and sees nothing */
+    if (s->environment != PLAN_NONE) /* A path that has ended has a negative tmax and sees nothing. */
         v->hit.there = ir_or(f, on_shape, ir_and(f, ir_not(f, v->si.valid), ir_ge(f, at.tmax, zero)));
     if (s->hide_emitters)
         v->hit.there = ir_and(f, v->hit.there, ir_gt(f, at.depth, t_u32(t, 0)));
     if (w->behind_null)
         v->hit.there = ir_and(f, v->hit.there, ir_or(f, v->si.valid, ir_ge(f, at.pdf, zero)));
-    if (!w->bsdf_emission) /* direct light by light sampling only: what the camera sees still counts */
+    if (!w->bsdf_emission) /* Only light sampling gives direct light, but what the camera sees still counts.
+                            */
         v->hit.there = ir_and(f, v->hit.there, ir_eq(f, at.depth, t_u32(t, 0)));
     v->hit.d = at.d;
     v->hit.uv = light_emission_uv(w, v->si.valid, v->si.uv, at.d);
     v->hit.on = surface_of_light(t, &v->si, on_shape);
-    v->hit.distance = t_f32(t, 1); /* delta lights, the only ones that ask, are not hit */
+    v->hit.distance = t_f32(t, 1); /* Only delta lights read it, and they are not hit. */
     v->hit.facing = ir_lt(f, v3_dot(t, at.d, v->si.ns), zero);
     if (s->environment != PLAN_NONE)
         v->hit.facing = ir_or(f, v->hit.facing, ir_not(f, v->si.valid));
@@ -162,7 +165,7 @@ ir_ref light_unoccluded(walk *w, const interaction *si, vec3 d, ir_ref distance,
 static bool is_delta(const emitter_class *e) { return e->delta; }
 static bool is_on_shape(const emitter_class *e) { return e->on_shape; }
 
-/* bool reference: the class of the light is of that kind */
+/* bool reference: `kind` holds for the class of the light. */
 static ir_ref light_is(walk *w, ir_ref cls, bool (*kind)(const emitter_class *e))
 {
     ir_func *f = w->t.f;
@@ -216,7 +219,6 @@ void light_choose(walk *w, walk_vertex *v, const random4 *r, vec3 *d, ir_ref *pd
     w->motion->light_chosen(w, v, s.n);
 }
 
-/* mis / (pdf * probability of the choice) */
 ir_ref light_weight(walk *w, walk_vertex *v, ir_ref light_pdf, ir_ref bsdf_pdf)
 {
     tracer *t = &w->t;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Rays against the scene, and the surface at a hit. A ray finds an entry of the hierarchy, its distance and
- * coordinates on the primitive; the surface there is what the traced function of its kind of shape makes of
- * these (`interact`). A hit of an instance is looked at in its group's space and brought into the world:
+ * coordinates on the primitive. From these the traced function `interact` of the entry's kind of shape
+ * computes the surface. A hit of an instance is evaluated in its group's space and brought into the world:
  * points by the instance's map, normals by the transpose of its inverse.
  *
- * Asked for by interact_differentiated, the same surface is a function of parameters that move it
+ * interact_differentiated computes the same surface as a function of parameters that move it
  * (docs/theory/moving_geometry.md). */
 #include "render/integrator/vertex/plugin_functions.h"
 #include "render/integrator/vertex/vertex.h"
@@ -26,7 +26,7 @@ static vec3 map_direction(tracer *t, ir_ref record, uint32_t map, vec3 d)
     return v3(row[0], row[1], row[2]);
 }
 
-/* A group's normal in the world: by the transpose of the map into the group. */
+/* A normal of a group, in the world. It is mapped by the transpose of the map into the group. */
 static vec3 map_normal(tracer *t, ir_ref record, vec3 n)
 {
     vec3 x = v3_load(t, record, LEVEL_TO_GROUP), y = v3_load(t, record, LEVEL_TO_GROUP + 4),
@@ -41,8 +41,8 @@ static affine_map level_motion(walk *w, ir_ref level)
     return to_world_level_motion(&reads, level);
 }
 
-/* Where a hit slides along a given ray, and what it meets goes along with its instance, the ray moves the
- * other way (plugin_functions.c, carried). */
+/* Where a hit slides along a given ray, and the surface goes along with its instance, the ray moves the other
+ * way instead (plugin_functions.c, carried). */
 static void back_with_level(tracer *t, const affine_map *motion, ir_ref slides, vec3 *o, vec3 *d)
 {
     *o = v3_select(t, slides, v3_sub(t, v3_add(t, *o, *o), affine_point(t, motion, *o)), *o);
@@ -125,7 +125,7 @@ interaction walk_surface_met(walk *w, walk_hit hit, ir_func **interact)
     ir_func *f = t->f;
     ref_list out = refs_fields();
     hit.t = ir_detach(f, hit.t), hit.b = (vec2){ir_detach(f, hit.b.x), ir_detach(f, hit.b.y)};
-    ir_ref branch = ir_if(f, hit.valid); /* another ray may have no derivative there */
+    ir_ref branch = ir_if(f, hit.valid); /* Elsewhere the ray may have no derivative. */
     interaction si = walk_surface(w, &hit, interact);
     interaction_complete(t, &si);
     interact_results_visit(t, &out, &si);

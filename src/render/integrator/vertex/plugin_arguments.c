@@ -159,7 +159,7 @@ void emitter_sample_visit(ref_list *l, emitter_sample_arguments *a)
     three(l, &a->ref), number(l, &a->u[0]), number(l, &a->u[1]);
 }
 
-/* A field that is asked for brings those before it along. */
+/* The list has the fields in order up to the last one that is needed. */
 void emitter_sample_results_visit(const walk *w, ref_list *l, emitter_sample *s)
 {
     bool face = w->plan->light_needs & NEED_FACE, smooth = face || w->smooth,

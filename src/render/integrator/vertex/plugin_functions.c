@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The functions that a kernel calls: one per kind of shape, class of material, phase function and light of
- * the plan, traced when a walk begins. Kernels are so specialised to classes, never to instances: what
- * differs between instances is in a record that the function reads (docs/architecture.md, Records and
+ * the plan, traced when a walk begins. In this way kernels are specialised to classes, never to instances.
+ * What differs between instances is in a record that the function reads (docs/architecture.md, Records and
  * classes).
  *
- * Each make_ function declares its parameters by a visit of its struct of arguments, asks the plugin's hook,
+ * Each make_ function declares its parameters by a visit of its struct of arguments, calls the plugin's hook,
  * and returns by a visit of its struct of results (plugin_functions.h). Sampling and densities are traced
- * detached only. Values and radiance are traced twice, detached and differentiated; and as functions of what
- * moves the vertex where the walk wants that (walk_wants). */
+ * detached only. Values and radiance are traced twice, detached and differentiated. Where the walk wants that
+ * (walk_wants), functions are traced that depend on the motion of the vertex. */
 #include "render/integrator/vertex/plugin_functions.h"
 #include "render/integrator/vertex/vertex.h"
 
@@ -29,7 +29,8 @@ static ir_func *make_intersect(walk *w, const shape_kind_class *kind)
     return f;
 }
 
-/* Where a ray meets the entry that it is known to meet at `at`, differentiable in the ray. */
+/* Intersects a ray again with the entry that it is known to meet. at: in, distance and coordinates of the
+ * hit; out, the same, differentiable by the ray. */
 static void meet_again(tracer *t, const shape_kind_class *kind, ir_ref entry, vec3 o, vec3 d, ir_ref at[3])
 {
     if (kind->follow) {
@@ -41,10 +42,10 @@ static void meet_again(tracer *t, const shape_kind_class *kind, ir_ref entry, ve
     kind->intersect(t, entry, &whole, at);
 }
 
-/* The surface at a hit that moves with its shape (shape/to_world.c). Either the point that was hit goes along
- * with the shape; or, where the ray is given (`slides`), the ray moves the other way, meets the entry anew,
- * and the point that it meets goes along. To first order the inverse of the motion R is 2 - R. Where the
- * points that describe the shape move, all of the shape does, and R is 1. */
+/* The surface at a hit that moves with its shape (shape/to_world.c). The point that was hit goes along with
+ * the shape. But where the ray is given (`slides`), the ray first moves the other way and is intersected
+ * again with the entry, and the point that it then meets goes along. To first order the inverse of the motion
+ * R is 2 - R. If the points that describe the shape move, all of the shape moves with them, and R is 1. */
 static interaction carried(tracer *t, const shape_kind_class *kind, ir_ref entry, ir_ref slides,
                            const interact_arguments *hit)
 {
@@ -58,7 +59,7 @@ static interaction carried(tracer *t, const shape_kind_class *kind, ir_ref entry
     vec3 moved = v3_sub(t, v3_add(t, hit->d, hit->d), affine_vector(t, &motion, hit->d)),
          d = v3_normalize(t, moved);
     ir_ref at[3] = {ir_mul(f, hit->t, ir_detach(f, v3_length(t, moved))), hit->b.x, hit->b.y},
-           branch = ir_if(f, slides); /* another ray may have no derivative there */
+           branch = ir_if(f, slides); /* Elsewhere the ray may have no derivative. */
     meet_again(&met, kind, entry, o, d, at);
     ir_else(f);
     ir_endif(f);
@@ -74,7 +75,7 @@ static interaction carried(tracer *t, const shape_kind_class *kind, ir_ref entry
     return si;
 }
 
-/* Whether shapes of a kind move with their to_world, or that of an instance. */
+/* Whether shapes of a kind move with their own to_world or that of an instance. */
 static bool kind_moves(const plan *p, const shape_kind_class *kind)
 {
     bool any = false, levels = to_world_moves_levels(p);
@@ -86,7 +87,7 @@ static bool kind_moves(const plan *p, const shape_kind_class *kind)
     return any;
 }
 
-/* slides: the entry is met anew, so that the result is differentiable in the ray. */
+/* slides: the ray is intersected again with the entry, so that the result is differentiable by the ray. */
 static ir_func *make_interact(walk *w, const shape_kind_class *kind, bool differentiated, bool slides)
 {
     ir_func *f = ir_func_create(w->t.f->module, slides           ? "slide"
@@ -107,7 +108,8 @@ static ir_func *make_interact(walk *w, const shape_kind_class *kind, bool differ
             meet_again(&t, kind, entry, hit.o, hit.d, at);
         si.b = (vec2){at[1], at[2]};
         kind->interact(&t, &(shape_hit){entry, hit.data, hit.o, hit.d, at[0], at[1], at[2]}, &si);
-        if (slides && !(w->plan->moves & MOVE_POSITIONS)) /* which the kind has met anew by itself */
+        if (slides &&
+            !(w->plan->moves & MOVE_POSITIONS)) /* With MOVE_POSITIONS the kind has done this itself. */
             si.p = v3_add(&t, hit.o, v3_scale(&t, hit.d, at[0]));
     }
     interaction_complete(&t, &si);
@@ -149,7 +151,7 @@ bool vertex_some_mix(const plan *p)
     return any;
 }
 
-/* A phase function in the place of a material: directions are the world's. */
+/* A phase function in the place of a material. Its directions are in the world. */
 static ir_func *make_phase_sample(walk *w, const class_node *n)
 {
     ir_func *f = ir_func_create(w->t.f->module, "phase_sample");
@@ -207,7 +209,7 @@ static ir_func *make_phase_value(walk *w, const class_node *n, bool differentiat
     return f;
 }
 
-/* What a material says of the light from one direction: bsdf_through or bsdf_albedo. */
+/* A color that a material has for one direction: bsdf_through or bsdf_albedo. */
 typedef color bsdf_colour(const bsdf_context *ctx);
 
 static ir_func *make_bsdf_colour(walk *w, const class_node *n, bool differentiated, bsdf_colour *of,
@@ -322,8 +324,8 @@ static ir_func *make_emitter_radiance(walk *w, const class_node *n, bool differe
     return f;
 }
 
-/* Whether parameters that the pass differentiates by move the delta lights of a class. A frozen pass reads
- * the values of all parameters in another place. */
+/* Whether the parameters by which the pass differentiates move the delta lights of a class. In a frozen pass
+ * that may be any parameter, since it reads the values of all parameters in another place. */
 static bool moves(const walk *w, const class_node *n)
 {
     uint32_t asked = w->pass == RENDER_FROZEN ? ~0u : n->requested;
@@ -338,10 +340,11 @@ static bool some_light_moves(const walk *w)
     return any;
 }
 
-/* How a sampled light is seen as it and the point `ref` that it lights move (docs/theory/moving_geometry.md).
- * Of a delta light, direction, distance and uv are those that its `sample` has for ref. The point on an area
- * light stays where it is, or goes along with the light's shape; growth is by what the solid angle changes
- * that a piece of the light's surface has from ref. */
+/* How a sampled light is seen as the light and the point `ref` that it lights move
+ * (docs/theory/moving_geometry.md). For a delta light, direction, distance and uv are those that its `sample`
+ * returns for ref. The point on an area light stays where it is, or goes along with the light's shape. growth
+ * is the factor by which the solid angle changes under which a piece of the light's surface is seen from ref.
+ */
 static ir_func *make_emitter_moved(walk *w, const class_node *n)
 {
     ir_func *f = ir_func_create(w->t.f->module, "emitter_moved");
@@ -362,7 +365,7 @@ static ir_func *make_emitter_moved(walk *w, const class_node *n)
         vec3 normal = a.n, point = v3_add(&t, a.ref_before, v3_scale(&t, a.d, a.distance)),
              to = v3_sub(&t, point, a.ref);
         ir_ref before = ir_detach(f, solid_angle_of_area(&t, a.ref_before, point, normal)),
-               seen = ir_ne(f, before, t_f32(&t, 0)); /* not by the light's own plane */
+               seen = ir_ne(f, before, t_f32(&t, 0)); /* ref is not in the light's own plane */
         if ((w->moves & MOVE_TO_WORLD) && !cls->delta) {
             ir_ref shape = t_word(&t, record, n->extra_word + AREA_SHAPE);
             carried_with_shape(&t, shape, (ir_ref){0}, &point, &normal);
@@ -417,7 +420,7 @@ void vertex_shape_functions(walk *w)
     fn->slide_before = w->wants.surface_before ? func_array(w, most) : NULL;
     for (uint32_t k = 0; k < SHAPE_KIND_COUNT; k++) {
         if (!s->kind_used[k] && !(k == 0 && s->primitives.count == 0))
-            continue; /* an empty scene still needs one kind for its ray ops */
+            continue; /* An empty scene still needs one kind for its ray ops. */
         fn->intersect[fn->kinds++] = make_intersect(w, shape_kinds[k]);
         if (shared)
             add_interact(w, shape_kinds[k]);
@@ -459,7 +462,8 @@ void vertex_bsdf_functions(walk *w)
     }
 }
 
-/* Phase functions behind the materials, and what volumetric walks ask of either. */
+/* Traces phase functions, which stand behind the materials in the lists, and the functions of materials that
+ * only volumetric walks call. */
 void vertex_phase_functions(walk *w)
 {
     const plan *p = w->plan;

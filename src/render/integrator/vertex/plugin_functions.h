@@ -29,17 +29,17 @@ typedef struct ref_list {
     ir_ref at[REFS_MOST];
 } ref_list;
 
-/* The arguments of a call, whose first is this record (or the entry, of `interact`). */
+/* A list for the arguments of a call. The first argument is this record (for `interact`, the entry). */
 ref_list refs_for(ir_ref record);
-/* Fields alone, to be written. */
+/* A list of fields alone, without a record, to be written. */
 ref_list refs_fields(void);
-/* Results, to be read: a call leaves them in `at`. */
+/* A list of results, to be read. A call leaves them in `at`. */
 ref_list refs_results(void);
-/* The parameters of f. The first, which is declared here, is the record. */
+/* A list of the parameters of f. This declares the first parameter, the record. */
 ref_list refs_parameters(ir_func *f, ir_ref *record);
-/* Back to the first field, to visit the fields again in another way. */
+/* Goes back to the first field, to visit the fields again in another way. */
 void refs_rewind(ref_list *l, refs_way way);
-/* The numbers of a list, detached; or moved by as much as `now` is from `before` (walk_shifted). Words and
+/* refs_detach detaches the numbers of a list. refs_shift moves them by now - before (walk_shifted). Words and
  * the record stay. */
 void refs_detach(walk *w, ref_list *l);
 void refs_shift(walk *w, ir_ref condition, ref_list *at, const ref_list *now, const ref_list *before);
@@ -49,8 +49,8 @@ void refs_shift(walk *w, ir_ref condition, ref_list *at, const ref_list *now, co
 /* Visits what some material of the plan reads (enum surface_need). */
 void surface_visit(const walk *w, ref_list *l, surface *s);
 
-/* Directions are local to the surface. Those of a phase function are the world's, and it is asked at the
- * point whose x and y are uv and whose z is collision_z. */
+/* Directions are local to the surface. For a phase function they are in the world, and the phase function is
+ * evaluated at the point whose x and y are uv and whose z is collision_z. */
 typedef struct bsdf_sample_arguments {
     vec3 wi;
     vec2 uv;
@@ -60,7 +60,7 @@ typedef struct bsdf_sample_arguments {
     ir_ref collision_z; /* where walk.volumetric */
 } bsdf_sample_arguments;
 typedef struct bsdf_sample_results {
-    ir_ref light_pdf; /* with which the material samples the direction to the light */
+    ir_ref light_pdf; /* density of the material's sampling for the direction to the light */
     bsdf_sample sample;
     ir_ref roughness; /* where walk.wants.attached_lobes */
 } bsdf_sample_results;
@@ -74,7 +74,7 @@ typedef struct bsdf_value_arguments {
     vec3 wi;
     vec2 uv;
     vec3 to_light, wo;
-    ir_ref delta, lobe; /* of the sample wo */
+    ir_ref delta, lobe; /* bsdf_sample.delta and lobe of the sample wo */
     surface on;
     ir_ref collision_z; /* where walk.volumetric */
 } bsdf_value_arguments;
@@ -82,11 +82,11 @@ typedef struct bsdf_value_results {
     color for_light, for_sample;
 } bsdf_value_results;
 void bsdf_value_visit(const walk *w, ref_list *l, bsdf_value_arguments *a);
-/* Of these only directions and uv. */
+/* Visits only directions and uv. */
 void bsdf_value_directions_visit(ref_list *l, bsdf_value_arguments *a);
 void bsdf_value_results_visit(ref_list *l, bsdf_value_results *r);
 
-/* Of bsdf_through and bsdf_albedo, which look along one direction. The result is a color. */
+/* Arguments of bsdf_through and bsdf_albedo, which depend on one direction. The result is a color. */
 typedef struct bsdf_color_arguments {
     vec3 wi;
     vec2 uv;
@@ -109,13 +109,13 @@ typedef struct bsdf_attach_arguments {
     vec3 wi;
     vec2 uv;
     ir_ref delta;
-    bsdf_draw draw; /* as it was decided */
+    bsdf_draw draw; /* the sample's choices and random numbers, as they were decided */
     vec3 to_light;
     surface on;
 } bsdf_attach_arguments;
 typedef struct bsdf_attach_results {
-    bsdf_attached to;      /* its density is given the choices that were made */
-    ir_ref pdf, light_pdf; /* of that direction, and of the one to the light */
+    bsdf_attached to;      /* the direction; its density is the one given the choices that were made */
+    ir_ref pdf, light_pdf; /* densities, over all choices, of that direction and of the one to the light */
 } bsdf_attach_results;
 void bsdf_attach_visit(const walk *w, ref_list *l, bsdf_attach_arguments *a);
 void bsdf_attach_results_visit(ref_list *l, bsdf_attach_results *r);
@@ -142,38 +142,40 @@ typedef struct emitter_radiance_arguments {
 } emitter_radiance_arguments;
 void emitter_radiance_visit(const walk *w, ref_list *l, emitter_radiance_arguments *a);
 
-/* Of emitter_moved: how a sampled light is seen from a point that may move. */
+/* Arguments of emitter_moved, which says how a sampled light is seen from a point that may move. */
 typedef struct emitter_moved_arguments {
     vec3 ref, d;
     ir_ref distance;
     vec2 uv;
-    vec3 ref_before, n; /* where hits move (MOVE_HITS): ref, detached; normal of the light */
+    vec3 ref_before, n; /* where hits move (MOVE_HITS): ref, detached; normal on the light */
 } emitter_moved_arguments;
 typedef struct emitter_moved_results {
     vec3 d;
     ir_ref distance;
     vec2 uv;
-    ir_ref growth; /* where hits move: of the solid angle of a piece of the light's surface */
+    ir_ref growth; /* where hits move: growth, as a factor, of the solid angle of a piece of the light's
+                      surface */
 } emitter_moved_results;
 void emitter_moved_visit(const walk *w, ref_list *l, emitter_moved_arguments *a);
 void emitter_moved_results_visit(const walk *w, ref_list *l, emitter_moved_results *r);
 
-/* The result is a density. */
+/* Arguments of emitter_pdf and emitter_smooth. The result is a density. */
 void emitter_pdf_visit(ref_list *l, emitter_hit *hit);
 
 /* ---- shapes ---- */
 
-/* Of interact: a ray, and where it has met an entry. The entry stands in the place of the record. */
+/* Arguments of interact: a ray, and where it has met an entry. The entry stands in the place of the record.
+ */
 typedef struct interact_arguments {
-    ir_ref data; /* u32: of the shape */
+    ir_ref data; /* u32: SHAPE_DATA of the shape */
     vec3 o, d;
     ir_ref t;
     vec2 b;
-    ir_ref slides, valid; /* as walk_hit's, where shapes move with their to_world */
+    ir_ref slides, valid; /* where shapes move with their to_world: as in walk_hit */
 } interact_arguments;
 /* to_world: the function is differentiated, and shapes move with their to_world (MOVE_TO_WORLD). */
 void interact_visit(ref_list *l, interact_arguments *a, bool to_world);
-/* si: complete (interaction_complete), where it is written. */
+/* si has to be complete (interaction_complete) when it is written. */
 void interact_results_visit(tracer *t, ref_list *l, interaction *si);
 
 #endif

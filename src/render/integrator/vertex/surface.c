@@ -20,7 +20,8 @@ void interaction_complete(tracer *t, interaction *si)
 
 /* ---- the local frame ---- */
 
-/* Where dp/du is degenerate, or along the normal, any frame will do. */
+/* The frame of the shading normal, with s along dp/du. Where dp/du is degenerate, or along the normal, any
+ * frame will do. */
 frame surface_frame(tracer *t, const interaction *si)
 {
     BL_ASSERT(!needed(t, NEED_TANGENTS) || !ir_is_none(si->dp_du.x), "a surface without tangents");
@@ -57,8 +58,8 @@ surface surface_seen(tracer *t, const interaction *si, frame fr)
     return s;
 }
 
-/* Where the surface carries no light another light stands in, whose mesh may have fewer faces. So the face is
- * then 0. */
+/* Where the surface carries no light, another light stands in, and its mesh may have fewer faces. So the face
+ * is then 0. */
 surface surface_of_light(tracer *t, const interaction *si, ir_ref is)
 {
     surface on = {.p = si->p, .b = si->b};

@@ -12,7 +12,7 @@
 
 /* ---- lane ---- */
 
-/* lane.slot, of a lane with this index whose first sample is `start`. */
+/* lane.slot of the lane with this index, whose first sample is `start`. */
 static ir_ref slot_before(tracer *t, ir_ref index, ir_ref start)
 {
     ir_func *f = t->f;
@@ -42,7 +42,9 @@ static ir_ref share_evenly(walk *w, ir_ref index, ir_ref strips, lane *l, ir_ref
     return ir_add(f, q, ir_select(f, ir_lt(f, strip, r), t_u32(t, 1), t_u32(t, 0)));
 }
 
-/* The same of a lane from the list, which begins behind `lanes` rows of three words (enum lane_word). */
+/* Does the same for a lane from the list. The list begins behind `lanes` rows of three words (enum
+ * lane_word).
+ */
 static ir_ref share_listed(walk *w, ir_ref index, ir_ref lanes, lane *l, ir_ref *start)
 {
     tracer *t = &w->t;
@@ -80,7 +82,7 @@ lane kernel_lane(walk *w, ir_module *m)
     l.first = ir_add(f, start, ir_min(f, own, ir_uniform(f, IR_U32, UNIFORM_FIRST_SAMPLE)));
     l.last = ir_add(f, start, ir_min(f, own, ir_uniform(f, IR_U32, UNIFORM_LAST_SAMPLE)));
     l.last = ir_select(f, l.inside, l.last, l.first);
-    if (w->plan->scene->max_depth == 0) /* no segment at all, so the image is black */
+    if (w->plan->scene->max_depth == 0) /* There is no segment at all, so the image is black. */
         l.last = l.first;
     return l;
 }

@@ -27,12 +27,12 @@
 enum { STATE_MOST = 160 };
 typedef struct loop_state {
     ir_ref r[STATE_MOST];
-    uint32_t count;  /* of references that were written */
-    uint32_t cursor; /* how many of them were read */
-    bool reads;      /* the direction; {0} is an empty list that is written */
+    uint32_t count;  /* number of references that were written */
+    uint32_t cursor; /* number of references that were read */
+    bool reads;      /* the direction: true while the list is read. {0} is an empty list that is written. */
 } loop_state;
 
-/* One reference, and several. */
+/* Each of these visits one field, or `count` references. */
 void state_ref(loop_state *s, ir_ref *r);
 void state_refs(loop_state *s, ir_ref *r, uint32_t count);
 void state_vec2(loop_state *s, vec2 *v);
@@ -41,14 +41,15 @@ void state_color(loop_state *s, color *c);
 
 /* From now on the list is read, from its first reference on. */
 void state_read(loop_state *s);
-/* All that was written has been read. */
+/* Asserts that all that was written has been read. */
 void state_end(const loop_state *s);
 
-/* Opens a loop that carries the list, which is then read. */
+/* Opens a loop that carries the list. From then on the list is read. */
 ir_ref state_loop(ir_func *f, loop_state *s);
-/* Ends it: `next`, just written, is what the next trip begins with. s is read once more, behind the loop. */
+/* Ends the loop. The next trip begins with `next`, which has just been written. s is read once more, behind
+ * the loop. */
 void state_endloop(ir_func *f, ir_ref loop, loop_state *s, const loop_state *next);
-/* s becomes `condition ? s : other`, reference by reference, and is then read. */
+/* s becomes `condition ? s : other`, reference by reference. From then on s is read. */
 void state_select(ir_func *f, ir_ref condition, loop_state *s, const loop_state *other);
 
 #endif

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The position of a walk, which is the path state before a vertex: as loop state, before the first sample, at
- * the next vertex, and back at the beginning.
+ * The position of a walk, which is the path state before a vertex. This file makes the position before the
+ * first sample, the position before the next vertex, and the position at which the next path begins, and
+ * carries positions through loops.
  *
- * Invariant: what state_position visits is all that may be used of a position after a loop or a selection.
- * The fields of a kind of motion are that kind's own (walk_motion_class.state, before, next). */
+ * Invariant: after a loop or a selection only those fields of a position may be used that state_position
+ * visits. The functions of a kind of motion set the fields of that kind (walk_motion_class.state, before,
+ * next). */
 #include "render/integrator/walk/kernel.h"
 
 void state_hit(const walk *w, loop_state *s, walk_hit *h)
@@ -28,7 +30,7 @@ void state_border(const walk *w, loop_state *s, walk_border *b)
 void state_position(walk *w, loop_state *s, walk_position *at)
 {
     BL_ASSERT(w->motion, "the position of a walk that has not begun, in pass %d", (int)w->pass);
-    if (s->reads) /* fields that are not carried must not be used; the shares have a known value */
+    if (s->reads) /* Fields that are not carried must not be used, but the shares have a known value. */
         *at = (walk_position){.share = color_all(t_f32(&w->t, 1.0f / 3))};
     state_ref(s, &at->sample), state_ref(s, &at->depth), state_ref(s, &at->tmax), state_ref(s, &at->pdf),
         state_ref(s, &at->delta);
@@ -76,8 +78,8 @@ walk_position walk_before(walk *w, ir_ref sample)
     return at;
 }
 
-/* Volumetric walks: a path that goes straight through a surface keeps depth and density, and where light
- * sampling would have started from; only place and medium change. */
+/* For volumetric walks. A path that goes straight through a surface keeps its depth, its density and the
+ * point where light sampling would have started. Only its place and medium change. */
 static void next_volumetric(walk *w, const walk_position *at, const walk_vertex *v, walk_position *next)
 {
     tracer *t = &w->t;
@@ -99,7 +101,7 @@ walk_position walk_next(walk *w, walk_position at, const walk_vertex *v, ir_ref 
     ir_ref pdf = v->sample.pdf;
     if (w->behind_null) {
         ir_ref through = ir_and(t->f, v->sample.delta, ir_ge(t->f, v->sample.lobe, t_u32(t, LOBE_NULL)));
-        pdf = ir_select(t->f, through, at.pdf, pdf); /* the density of a discrete lobe is not used */
+        pdf = ir_select(t->f, through, at.pdf, pdf); /* The density of a discrete lobe is not used. */
     }
     walk_position next = {
         .sample = at.sample,

@@ -10,27 +10,28 @@
 /* Two-float sums, so that adding and subtracting the same terms in the same order leaves nothing
  * (docs/theory/replay_equality.md). */
 typedef struct replay_sums {
-    color L, L_error; /* of contributions */
-    color M, M_error; /* of contributions without their only zero factor (docs/theory/zero_factors.md) */
-    color size;       /* L at the end of phase 0, the scale of the residual */
+    color L, L_error; /* sum of contributions, and its rounding error */
+    color M, M_error; /* sum of contributions without their only zero factor (docs/theory/zero_factors.md) */
+    color size;       /* L at the end of phase 0, which is the scale of the residual */
 } replay_sums;
 
 replay_sums sums_start(tracer *t);
-void state_sums(loop_state *s, replay_sums *p); /* loop state: visits each field */
-/* Adds `whole` to L and `but_one` to M; subtracts them where `takes`. */
+void state_sums(loop_state *s, replay_sums *p); /* visits each field, as state of a loop */
+/* Adds `whole` to L and `but_one` to M. Where `takes` (bool), it subtracts them. */
 void sums_add(tracer *t, replay_sums *s, color whole, color but_one, ir_ref takes);
 color sums_L(tracer *t, const replay_sums *s);
 color sums_M(tracer *t, const replay_sums *s);
-/* L over a factor that all of it has; M where the factor is zero. */
+/* L divided by a factor that all terms of L have. Where the factor is zero, it is M. */
 color sums_over(tracer *t, const replay_sums *s, color factor);
-/* Where phase 0 has just ended: notes the size of L. */
+/* Notes the size of L where `ended` (bool): phase 0 has just ended. */
 void sums_note_size(tracer *t, replay_sums *s, ir_ref ended);
-/* Where `fresh`: the sums are empty again. */
+/* Empties the sums where `fresh` (bool). */
 void sums_restart(tracer *t, replay_sums *s, ir_ref fresh);
 /* bool: after phase 1, more is left of L than rounding explains. */
 ir_ref sums_residual(tracer *t, const replay_sums *s);
 
-/* The hash of a path's decisions, with those of one more vertex; alive: bool, the path goes on from there. */
+/* Adds the decisions of one more vertex to the hash of a path's decisions. alive: bool, the path goes on from
+ * that vertex. */
 ir_ref replay_hash(tracer *t, ir_ref hash, ir_ref decisions, ir_ref alive);
 
 #endif

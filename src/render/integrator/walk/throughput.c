@@ -47,7 +47,7 @@ throughput throughput_select(walk *w, ir_ref condition, const throughput *a, con
     return r;
 }
 
-/* beta in the channels that have so many zeros, else 0 */
+/* Per channel: beta where the number of zero factors is `count`, else 0. */
 static color where_zeros(walk *w, const throughput *b, uint32_t count)
 {
     tracer *t = &w->t;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Questions about a walk's mode and position; its random numbers; motion of a number, and of a surface that a
- * ray crosses. Random numbers are named by pixel, sample, block, seed and stream, not by the order in which
- * they are drawn. So every pass of a stream draws the same ones. */
+ * Questions about a walk's mode and position, its random numbers, the motion of a number (walk_shifted), and
+ * surfaces that a ray crosses (walk_border). Random numbers are named by pixel, sample, block, seed and
+ * stream, not by the order in which they are drawn. So every pass of a stream draws the same ones. */
 #include "render/integrator/walk/walk.h"
 
 bool walk_tracks(const walk *w)

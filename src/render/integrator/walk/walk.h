@@ -9,7 +9,8 @@
 
 #include "render/integrator/walk/motion.h"
 
-/* Traced functions of a module, one per class (or kind) in the order of the plan's lists. */
+/* The traced functions of a module. Each list has one function per class (or kind), in the order of the
+ * plan's lists. */
 typedef struct walk_functions {
     ir_func *intersect[SHAPE_KIND_COUNT]; /* of every kind in use */
     uint32_t kinds;
@@ -25,53 +26,58 @@ typedef struct walk_functions {
     ir_func **emitter_ray; /* for light tracing only */
     ir_func **emitter_radiance, **emitter_radiance_differentiated;
     ir_func **emitter_moved; /* differentiated by what moves the light; NULL where no light moves */
-    ir_func *
-        *slide_before; /* where walk.wants.surface_anew, interact_differentiated intersects the entry again
-                          with the ray that it is given; this is the detached one, in RENDER_FROZEN */
-    ir_func **lobe_direction;          /* of discrete lobes, differentiated */
+    /* Where walk.wants.surface_anew, interact_differentiated intersects the entry again with the ray that it
+     * is given. slide_before does the same, detached. It exists in RENDER_FROZEN. */
+    ir_func **slide_before;
+    ir_func **lobe_direction;          /* directions of discrete lobes, differentiated */
     ir_func **lobe_direction_before;   /* the same, detached, in RENDER_FROZEN */
-    ir_func **attach, **attach_before; /* instead of these two where walk.attaches */
+    ir_func **attach, **attach_before; /* in place of these two where walk.attaches */
     ir_func **emitter_pdf;
-    ir_func **emitter_smooth; /* as emitter_pdf, where walk.smooth: emitter_hit.smooth */
-    /* Volumetric walks: the share that goes on as if there were no surface. */
+    ir_func **emitter_smooth; /* where walk.smooth: emitter_pdf with emitter_hit.smooth */
+    /* The next functions are for volumetric walks. "record, p 3 -> 3" means: the function takes the record
+     * and a point (3 numbers), and returns 3 numbers. */
+    /* The share of light that goes on as if there were no surface. */
     ir_func **bsdf_through, **bsdf_through_differentiated;
     ir_func **extinction, **extinction_differentiated; /* record, p 3 -> 3 */
     ir_func **albedo, **albedo_differentiated;         /* record, p 3 -> 3 */
-    ir_func **area, **area_differentiated,
-        **most_area; /* of phase functions: record, direction 3, p 3 -> 1; record -> 1; where walk.flakes */
+    /* Where walk.flakes, of phase functions. area: record, direction 3, p 3 -> 1. most_area: record -> 1. */
+    ir_func **area, **area_differentiated, **most_area;
     ir_func **emission, **emission_differentiated; /* record, p 3 -> 3; NULL where no medium emits */
     ir_func **bounds;                              /* record -> majorant, low 3, high 3 of the box */
-    ir_func **into, **cell; /* record, o 3, d 3 -> o 3, d 3 in the volume's space; record, these, distance ->
-                               bounds of the extinction in that cell from above and below, where it ends */
+    /* into: record, o 3, d 3 -> o 3, d 3 in the volume's space. cell: record, the results of into, distance
+     * -> bounds of the extinction in the cell at that distance from above and below, and the distance at
+     * which the cell ends. */
+    ir_func **into, **cell;
 } walk_functions;
 
-/* Vertices for which walk_known.seen has bits; shadow rays of others are traced again. */
+/* The number of vertices for which walk_known.seen has bits. Shadow rays of later vertices are traced again.
+ */
 enum { SEEN_MOST = 32 };
 
-/* What is known of a path before it is walked, from an earlier walk of it. The kernel's own walk knows
- * nothing. For each vertex it is copied, and the copy gets what is known (replay_walk, drt_enter). */
+/* What an earlier walk of a path has left for a later one. The kernel's own struct walk has nothing of this.
+ * For each vertex that struct is copied, and the copy gets what is known (replay_walk, drt_enter). */
 typedef struct walk_known {
-    ir_ref again, seen; /* where walk.notes: bool, an earlier walk has filled `seen`; u32, bit k: the light
-                           sampled at vertex k is visible */
+    ir_ref again, seen; /* where walk.notes. again: bool, an earlier walk has filled `seen`; seen: u32, bit k
+                           says that the light sampled at vertex k is visible */
     bool forces;        /* the path may be made to collide */
-    ir_ref forced;      /* where walk_known.forces: at this distance, if that is not negative */
+    ir_ref forced;      /* where `forces`: the distance at which it collides; negative: it is not forced */
     bool recalls;       /* the transmittance toward the sampled light may be known
-                           (remembered_transmittance.c) */
-    ir_ref recalled;    /* bool: it is known */
+                           (media/remembered_transmittance.c) */
+    ir_ref recalled;    /* bool, where `recalls`: the transmittance is known */
     color transmittance;
-    ir_ref transmittance_stages;
+    ir_ref transmittance_stages; /* walk_shadow.stages of that transmittance */
 } walk_known;
 
-/* Which functions a walk needs because of motion, and which of their results (motion/choose.c). */
+/* Which functions a walk needs because of motion, and which results of functions (motion/choose.c). */
 typedef struct walk_wants {
     bool surface_differentiated; /* interact_differentiated */
     bool surface_anew; /* interact_differentiated intersects the entry again with the ray that it is given */
-    bool surface_before;   /* slide_before: the same, detached */
+    bool surface_before;   /* slide_before, which does that detached */
     bool lobe_directions;  /* lobe_direction, lobe_direction_before */
     bool attached_lobes;   /* attach, attach_before, and the roughness that bsdf_sample returns */
     bool hit_mis;          /* walk_motion_class.hit_mis: MIS weights of light that rays have hit move */
     bool light_normal;     /* the normal on sampled lights */
-    bool moving_reference; /* emitter_moved, also of delta lights, as seen from a point that moves */
+    bool moving_reference; /* emitter_moved sees lights, also delta lights, from a point that moves */
 } walk_wants;
 
 struct walk {
@@ -88,10 +94,11 @@ struct walk {
     bool some_lobes_detached; /* where walk.attaches: some material mixes lobes, of which some may stay
                                  detached */
     bool smooth;     /* MIS weights use densities of light sampling without the steps of its tables, because
-                        attached samples cross these; in all passes of a gradient, if one attaches */
+                        attached samples cross these steps. If one pass of a gradient attaches rough lobes,
+                        all of its passes do this. */
     bool weighted;   /* samples have weights: walk_position.weight */
-    bool volumetric; /* surfaces crossed in a straight line are no vertices, and collisions in media are; the
-                        fields marked (V) exist */
+    bool volumetric; /* surfaces crossed in a straight line are not vertices, and collisions in media are
+                        vertices. The fields marked (V) exist. */
     bool media;      /* (V) the plan has media */
     bool spectral;   /* the extinction of some medium differs by channel */
     bool cells;      /* some medium has bounds in cells */
@@ -101,8 +108,8 @@ struct walk {
     walk_functions fn;
     ir_ref pixel, seed, stream, spp;
     const sampler_class *sampler;
-    bool notes; /* the first walk notes which sampled lights are visible, so that the second needs no shadow
-                   rays */
+    bool notes; /* the first walk of a path notes which sampled lights are visible, so that the second walk
+                   needs no shadow rays */
     walk_known known;
 };
 
@@ -113,16 +120,16 @@ struct walk_position {
     ir_ref tmax;   /* negative: the path has ended, and the ray hits nothing */
     ir_ref pdf;    /* density with which d was sampled; where walk.behind_null, -1 while the path has met null
                       lobes only */
-    ir_ref delta;  /* bool: d was sampled by a discrete lobe, or is the camera's */
-    ir_ref weight; /* where walk.weighted: of the sample in its pixel, filter times sensor */
+    ir_ref delta;  /* bool: a discrete lobe has sampled d, or the ray is the camera's */
+    ir_ref weight; /* where walk.weighted: weight of the sample in its pixel, from filter and sensor */
     ir_ref event;  /* (V) u32: number of vertices and of surfaces crossed so far; it names random numbers */
     ir_ref medium; /* (V) u32: word of the scene buffer where the ray's medium is described (enum
                       medium_word); 0: vacuum */
-    vec3 scattered; /* (V) where the path last changed its direction, from where light sampling would have
-                       started */
+    vec3 scattered; /* (V) the point where the path last changed its direction. Light sampling would have
+                       started there. */
     color share;    /* (V) spectral MIS: probability of each channel to have sampled this path, if one of the
-                       three did; their sum is 1 */
-    /* Where walk.motion is of that kind: */
+                       three did; the sum of the three is 1 */
+    /* Each of these exists where walk.motion is of that kind. */
     attached_position attached;
     local_surface_position local_surface;
     local_volume_position local_volume;
@@ -131,90 +138,91 @@ struct walk_position {
 /* A light that the ray has hit, or that was sampled. walk_radiance evaluates its radiance, detached or
  * differentiated. */
 struct walk_light {
-    ir_ref there;       /* bool */
+    ir_ref there;       /* bool: the light was hit, or the sampled light is seen */
     ir_ref cls, record; /* u32; valid references also where `there` is false */
     vec2 uv;
-    ir_ref distance, facing;
-    bool sampled; /* by light_choose */
+    ir_ref distance, facing; /* facing: bool, the light is seen from the side that shines */
+    bool sampled;            /* light_choose has sampled the light; else the ray has hit it */
     vec3 ref, d;  /* of a sampled light: the point from which it is seen; unit direction toward it */
     bool d_moves; /* d carries derivatives */
     vec3 n;       /* where walk.wants.light_normal: the normal of a sampled light on a shape */
-    surface on;   /* where plan.light_needs: face and b of the point on the light; p of one that was hit */
-    walk_hit seen_from; /* where surfaces move locally: the hit that ref belongs to; of a light that the ray
-                           has hit, that hit */
-    /* Where walk.motion is of that kind: */
+    surface on;   /* as far as plan.light_needs: face and b of the point on the light; p, if it was hit */
+    walk_hit seen_from; /* where surfaces move locally. Of a sampled light: the hit whose point is ref. Of a
+                           light that the ray has hit: that hit. */
+    /* Each of these exists where walk.motion is of that kind. */
     attached_light attached;
     local_volume_light local_volume;
 };
 
-/* A stretch of a ray up to the next surface, where it lies in a medium (free_flight.c). */
+/* A stretch of a ray up to the next surface, which may lie in a medium (media/free_flight.c). */
 typedef struct walk_stretch {
-    ir_ref there;       /* bool: it does */
-    ir_ref cls, record; /* of the medium; valid references also where there is none */
-    ir_ref medium;      /* word of the scene buffer that describes it (enum medium_word); valid likewise */
-    ir_ref homogeneous; /* bool */
+    ir_ref there;       /* bool: the stretch lies in a medium */
+    ir_ref cls, record; /* class and record of the medium; valid references also where there is none */
+    ir_ref medium;      /* word of the scene buffer that describes the medium (enum medium_word); a valid
+                           reference also where there is none */
+    ir_ref homogeneous; /* bool: the medium is homogeneous */
     vec3 o, d;
     ir_ref limit;          /* distance to the next surface */
-    ir_ref sample, key;    /* u32: they name its random numbers */
-    ir_ref step;           /* u32: number of the first block of them that is not used yet */
-    stretch_motion motion; /* where walk.motion moves stretches */
+    ir_ref sample, key;    /* u32: they name the stretch's random numbers */
+    ir_ref step;           /* u32: the first block of its random numbers that is not used yet */
+    stretch_motion motion; /* where walk.motion->moves_stretches */
 } walk_stretch;
 
 /* A free flight through a stretch, sampled. */
 typedef struct walk_flight {
     walk_stretch s;
-    ir_ref collides; /* bool: it ends in the medium, at distance t */
-    ir_ref mean;     /* heterogeneous: mean distance between tentative collisions at t, 1 / majorant */
+    ir_ref collides; /* bool: the flight ends in the medium, at distance t */
+    ir_ref mean;     /* heterogeneous media: mean distance between tentative collisions at t, 1 / majorant */
     ir_ref t;
-    ir_ref steps;    /* u32: null collisions and borders of cells before t */
-    color weight;    /* transmittance, times scattering if it collides, over the density of all choices; a
-                        scattering coefficient of 0 is left out */
+    ir_ref steps;    /* u32: number of null collisions and borders of cells before t */
+    color weight;    /* transmittance, times the scattering coefficient if the flight collides, over the
+                        density of all choices; a scattering coefficient of 0 is left out */
     ir_ref zeros[3]; /* u32: number of factors that are 0 */
-    color share;     /* walk_position.share after it */
-    ir_ref growth;   /* where walk.motion moves stretches: segment_motion.growth */
+    color share;     /* walk_position.share after the flight */
+    ir_ref growth;   /* where walk.motion->moves_stretches: segment_motion.growth */
 } walk_flight;
 
 /* Transmittance from a vertex to its sampled light, through media and surfaces that let light through
- * (transmittance.c). */
+ * (media/transmittance.c). */
 typedef struct walk_shadow {
     ir_ref open;     /* bool: no opaque surface is in the way */
-    color product;   /* of all factors that are not 0 */
+    color product;   /* product of all factors that are not 0 */
     ir_ref zeros[3]; /* u32: number of factors that are 0, counted to 2 */
-    ir_ref stages;   /* u32: number of stretches up to the last one that has a derivative; in kernels that may
-                        call shadow_adjoint */
+    ir_ref stages;   /* u32, in kernels that may call shadow_adjoint: number of stretches up to the last one
+                        that has a derivative */
 } walk_shadow;
 
 struct walk_vertex {
     interaction si;
-    frame frame;    /* of the shading normal */
+    frame frame;    /* frame of the shading normal; the world's where the vertex is a collision */
     walk_hit met;   /* what the ray has hit, and where */
     walk_light hit; /* the light that the ray has hit: at the vertex, or the environment */
-    ir_ref hit_mis; /* MIS weight of that emission, against light sampling; 0 where no light is hit */
-    ir_ref goes_on; /* bool: there is a surface and depth allows another segment */
+    ir_ref hit_mis; /* MIS weight of the light that was hit, against light sampling; 0 where none is hit */
+    ir_ref goes_on; /* bool: there is a surface or a collision, and depth allows another segment */
     ir_ref bsdf_class, bsdf_record;
-    vec3 wi, to_light, wo;    /* local */
-    walk_light light;         /* sampled light */
-    ir_ref light_probability; /* f32: with which the light was chosen, where lights are chosen by a table */
+    vec3 wi, to_light, wo;    /* unit directions in `frame` */
+    walk_light light;         /* the sampled light */
+    ir_ref light_probability; /* probability with which the light was chosen, where a table chooses it */
     ir_ref light_weight;      /* visibility * mis / (pdf * choice probability) */
-    ir_ref light_visible;     /* bool */
+    ir_ref light_visible;     /* bool: the sampled light is seen */
     walk_shadow shadow;       /* (V) transmittance toward the sampled light */
-    vec3 light_d;             /* (V) unit direction toward it */
+    vec3 light_d;             /* (V) unit direction toward the sampled light, in the world */
     walk_flight flight;       /* (V) where walk.media */
     ir_ref samples_light;     /* (V) bool, where walk.media: lights are sampled at this vertex */
     ir_ref through;           /* (V) bool: the path crosses the surface in a straight line */
     ir_ref collision_z;       /* (V) third coordinate of a collision's point; the first two are si.uv */
-    ir_ref medium;            /* (V) as walk_position.medium, of the ray that goes on */
+    ir_ref medium;            /* (V) walk_position.medium of the ray that goes on */
     bsdf_sample sample;
     vec3 next_o, next_d; /* the ray that goes on */
     ir_ref u_roulette;
-    ir_ref decisions; /* u32: hash of all choices made here, for the drift test */
-    /* Where walk.motion is of that kind: */
+    ir_ref decisions; /* u32: hash of all choices made at the vertex, for the drift test */
+    /* Each of these exists where walk.motion is of that kind. */
     attached_vertex attached;
     local_surface_vertex local_surface;
     local_volume_vertex local_volume;
 };
 
-/* The walk's tracer for differentiated values. */
+/* The walk's tracer, set to evaluate differentiated values. */
 static inline tracer walk_differentiated(const walk *w)
 {
     tracer t = w->t;
@@ -225,17 +233,19 @@ static inline tracer walk_differentiated(const walk *w)
 /* ---- walk.c: questions about a walk, its random numbers ---- */
 
 bool walk_tracks(const walk *w); /* the pass evaluates differentiated values */
-/* Where condition, `at` moved by as much as `now` differs from `before`; else `at`. In derivatives that is
- * the value of `at` with the derivative of `now`. */
+/* Where condition holds, `at` moved by now - before; else `at`. In derivatives the moved value is the value
+ * of `at` with the derivative of `now`. */
 ir_ref walk_shifted(walk *w, ir_ref condition, ir_ref at, ir_ref now, ir_ref before);
-walk_border border_none(walk *w);
-/* The surface at a hit as a border; n: normal, start, d: origin and unit direction of the segment. */
+walk_border border_none(walk *w); /* no surface: valid is false */
+/* The surface at a hit as a border. n: its geometric normal; start, d: origin and unit direction of the
+ * segment. */
 walk_border border_of(walk *w, const walk_hit *hit, vec3 n, vec3 start, vec3 d);
 ir_ref walk_begins(walk *w, const walk_position *at); /* bool: nothing has happened on this path yet */
-/* u32: which of the path's vertices that may sample a light, from 0 on */
+/* u32: the number, from 0 on, of the vertex among those of the path that may sample a light. */
 ir_ref walk_number(const walk *w, const walk_position *at);
-random4 walk_numbers(walk *w, ir_ref sample, ir_ref block, sampler_slots slots); /* of the lane's pixel */
-/* A sample's radiance, or dL/dI of its pixel, times the sample's weight. */
+/* A block of the random numbers of a sample of the lane's pixel. */
+random4 walk_numbers(walk *w, ir_ref sample, ir_ref block, sampler_slots slots);
+/* c times the sample's weight. c: the sample's radiance, or dL/dI of its pixel. */
 color walk_weigh(walk *w, walk_position at, color c);
 ir_ref walk_shape_of(tracer *t, ir_ref entry); /* the record of the shape that an entry belongs to */
 
