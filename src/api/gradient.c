@@ -131,8 +131,8 @@ static bl_result read_two_walk(bl_job *job, float *image, bl_stats *stats, bl_er
     return image ? gpu_buffer_read(job->image, 0, image, 12ull * job_pixels(job->scene), err) : BL_OK;
 }
 
-/* Runs the gradient pass, and repeats it with a coarser scale after an overflow. most: the largest |dL/dI|.
- */
+/* Runs the gradient pass, and repeats it with a coarser scale after an overflow. most: the largest
+ * |dL/dI|. */
 static bl_result replay(bl_job *job, const bl_gradient_desc *desc, double most, double progress_from,
                         bl_stats *stats, bl_error *err)
 {

@@ -7,8 +7,8 @@
 
 /* Combines the caller's seed with that of the scene's sampler. */
 uint32_t job_seed(const bl_job *job, uint32_t seed);
-/* The next number of samples per pixel that the scene's sampler can do. wanted: 0 means the scene's number.
- */
+/* The next number of samples per pixel that the scene's sampler can do. wanted: 0 means the scene's
+ * number. */
 uint32_t job_spp(const bl_job *job, uint32_t wanted);
 /* Appends a dispatch that computes job->image from the film. */
 void job_record_resolve(bl_job *job, uint32_t spp, uint32_t strips);

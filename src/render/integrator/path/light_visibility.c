@@ -23,8 +23,8 @@ static ir_ref light_through_media(walk *w, walk_vertex *v, const walk_position *
     return v->shadow.open;
 }
 
-/* Answers as light_unoccluded does. If an earlier walk of the same path has left a note, that is the answer.
- */
+/* Answers as light_unoccluded does. If an earlier walk of the same path has left a note, that is the
+ * answer. */
 static ir_ref light_noted(walk *w, const walk_vertex *v, ir_ref depth, vec3 d, ir_ref wanted)
 {
     tracer *t = &w->t;

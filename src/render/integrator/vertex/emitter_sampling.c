@@ -122,8 +122,8 @@ void light_find_emission(walk *w, walk_vertex *v, walk_position at)
         v->hit.there = ir_and(f, v->hit.there, ir_gt(f, at.depth, t_u32(t, 0)));
     if (w->behind_null)
         v->hit.there = ir_and(f, v->hit.there, ir_or(f, v->si.valid, ir_ge(f, at.pdf, zero)));
-    if (!w->bsdf_emission) /* Only light sampling gives direct light, but what the camera sees still counts.
-                            */
+    if (!w->bsdf_emission) /* Only light sampling gives direct light, but what the camera sees still
+                            * counts. */
         v->hit.there = ir_and(f, v->hit.there, ir_eq(f, at.depth, t_u32(t, 0)));
     v->hit.d = at.d;
     v->hit.uv = light_emission_uv(w, v->si.valid, v->si.uv, at.d);

@@ -343,8 +343,8 @@ static bool some_light_moves(const walk *w)
 /* How a sampled light is seen as the light and the point `ref` that it lights move
  * (docs/theory/moving_geometry.md). For a delta light, direction, distance and uv are those that its `sample`
  * returns for ref. The point on an area light stays where it is, or goes along with the light's shape. growth
- * is the factor by which the solid angle changes under which a piece of the light's surface is seen from ref.
- */
+ * is the factor by which the solid angle changes under which a piece of the light's surface is seen from
+ * ref. */
 static ir_func *make_emitter_moved(walk *w, const class_node *n)
 {
     ir_func *f = ir_func_create(w->t.f->module, "emitter_moved");

@@ -164,8 +164,8 @@ void emitter_pdf_visit(ref_list *l, emitter_hit *hit);
 
 /* ---- shapes ---- */
 
-/* Arguments of interact: a ray, and where it has met an entry. The entry stands in the place of the record.
- */
+/* Arguments of interact: a ray, and where it has met an entry. The entry stands in the place of the
+ * record. */
 typedef struct interact_arguments {
     ir_ref data; /* u32: SHAPE_DATA of the shape */
     vec3 o, d;

@@ -30,8 +30,8 @@ ir_ref baked_any(walk *w, const ray *ray);
 /* Sets tangents that the kind of shape has not set, where some class needs them. */
 void interaction_complete(tracer *t, interaction *si);
 frame surface_frame(tracer *t, const interaction *si);
-/* What materials may read of a surface, in the frame fr. Fields that no class of the plan needs are left out.
- */
+/* What materials may read of a surface, in the frame fr. Fields that no class of the plan needs are left
+ * out. */
 surface surface_seen(tracer *t, const interaction *si, frame fr);
 /* What a light may read of the surface that carries it. is: bool, the surface carries a light. */
 surface surface_of_light(tracer *t, const interaction *si, ir_ref is);

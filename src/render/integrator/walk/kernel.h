@@ -59,8 +59,8 @@ ir_ref walk_survival(walk *w, const walk_vertex *v, ir_ref depth, ir_ref through
 void state_position(walk *w, loop_state *s, walk_position *at);
 void state_border(const walk *w, loop_state *s, walk_border *b);
 void state_hit(const walk *w, loop_state *s, walk_hit *h);
-/* The position before a lane's first sample. walk_start (path/camera.c) puts the camera's ray in its place.
- */
+/* The position before a lane's first sample. walk_start (path/camera.c) puts the camera's ray in its
+ * place. */
 walk_position walk_before(walk *w, ir_ref sample);
 /* The position before the next vertex. Where not alive, the path has ended and tmax is -1. */
 walk_position walk_next(walk *w, walk_position at, const walk_vertex *v, ir_ref alive);
@@ -83,8 +83,8 @@ ir_ref color_finite(tracer *t, color c);
 void two_float_add(tracer *t, ir_ref *number, ir_ref *error, ir_ref v);
 /* Backpropagates `value` with a seed per channel. Gradients of parameters are accumulated. */
 void color_backward(tracer *t, color value, color seed);
-/* The same for any number of outputs. The adjoints that arrive at the inputs sum->at are added to sum->sum.
- */
+/* The same for any number of outputs. The adjoints that arrive at the inputs sum->at are added to
+ * sum->sum. */
 void backward_into(tracer *t, const ir_ref *outputs, const ir_ref *seeds, uint32_t count, arrivals *sum);
 void color_backward_into(tracer *t, color value, color seed, arrivals *sum);
 /* To be called after the end of a branch in which `sum` became `inside`. Sets sum to `inside` where the

@@ -111,8 +111,8 @@ static inline vec3 motion_along(tracer *t, vec3 shift, vec3 turn, ir_ref distanc
 }
 
 /* A stretch of a ray with origin start and direction d. It begins at the distance `origin`, where the ray has
- * crossed the surface `near`, and ends at the surface `far`. An end without a valid surface does not slide.
- */
+ * crossed the surface `near`, and ends at the surface `far`. An end without a valid surface does not
+ * slide. */
 typedef struct ray_stretch {
     const walk_border *near, *far;
     vec3 start, d; /* d: unit direction */
@@ -264,14 +264,14 @@ typedef struct walk_motion_class {
     /* Where moves_stretches: how the shadow ray moves, and how a stretch s of it moves. */
     ray_motion (*to_light)(walk *w, const walk_vertex *v);
     stretch_motion (*between)(walk *w, const ray_motion *l, const ray_stretch *s);
-    /* In all walks: replaces the detached arguments of bsdf_through at a surface that the shadow ray crosses.
-     */
+    /* In all walks: replaces the detached arguments of bsdf_through at a surface that the shadow ray
+     * crosses. */
     void (*through)(walk *w, const walk_hit *hit, const segment_motion *s, struct bsdf_color_arguments *a);
 
     /* ---- adjoint ---- */
 
-    /* Writes the inputs, besides parameters, at which derivatives of a vertex arrive. Returns their number.
-     */
+    /* Writes the inputs, besides parameters, at which derivatives of a vertex arrive. Returns their
+     * number. */
     uint32_t (*inputs)(walk *w, const walk_position *at, const walk_vertex *v, ir_ref out[ARRIVALS_MOST]);
     /* Where `chains`: writes the ray that goes on, differentiated. Returns how many numbers it has. */
     uint32_t (*onward)(walk *w, const walk_vertex *v, ir_ref out[RAY_MOST]);

@@ -50,8 +50,8 @@ typedef struct walk_functions {
     ir_func **into, **cell;
 } walk_functions;
 
-/* The number of vertices for which walk_known.seen has bits. Shadow rays of later vertices are traced again.
- */
+/* The number of vertices for which walk_known.seen has bits. Shadow rays of later vertices are traced
+ * again. */
 enum { SEEN_MOST = 32 };
 
 /* What an earlier walk of a path has left for a later one. The kernel's own struct walk has nothing of this.
