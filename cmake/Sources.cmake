@@ -132,6 +132,7 @@ set(render_sources
     src/render/integrator/media/differential_ratio_tracking.c
     src/render/integrator/media/emission.c
     src/render/integrator/media/free_flight.c
+    src/render/integrator/media/medium_functions.c
     src/render/integrator/media/remembered_transmittance.c
     src/render/integrator/media/tracking.c
     src/render/integrator/media/transmittance.c

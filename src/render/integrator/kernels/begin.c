@@ -21,6 +21,6 @@ void walk_begin(walk *w, ir_func *f)
     if (w->volumetric)
         vertex_phase_functions(w);
     if (w->media)
-        flight_functions(w);
+        medium_functions(w);
     vertex_emitter_functions(w);
 }

@@ -1,177 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Media as a walk sees them: their traced functions (extinction, albedo, emission, bounds), the stretch of a
- * ray that lies in a medium, points on it as they move, and the weights of the colour channels in spectral
- * MIS
- * (`share`; free_flight.c explains it).
+ * Media as a walk sees them: extinction, albedo and emission at a point, the stretch of a ray that lies in a
+ * medium, points on it as they move, and the weights of the colour channels in spectral MIS (`share`;
+ * free_flight.c explains it).
  *
  * Invariants: extinction is evaluated here only, so that all files multiply by the same area of microflakes;
  * where nothing moves stretches, points are detached and growth is 1. */
-#include "render/integrator/media/free_flight.h"
+#include "render/integrator/media/medium_functions.h"
 
-/* ---- traced functions ---- */
-
-static vec3 vec3_param(ir_func *f)
-{
-    ir_ref x = ir_param(f, IR_F32), y = ir_param(f, IR_F32), z = ir_param(f, IR_F32);
-    return v3(x, y, z);
-}
-
-typedef color (*medium_colour)(tracer *t, const class_node *n, ir_ref record, vec3 p);
-
-static ir_func *make_colour(walk *w, const class_node *n, const char *name, medium_colour colour,
-                            bool differentiated)
-{
-    ir_func *f = ir_func_create(w->t.f->module, name);
-    tracer t = {
-        .f = f, .plan = w->plan, .differentiated = differentiated, .frozen = w->pass == RENDER_FROZEN};
-    ir_ref record = ir_param(f, IR_U32);
-    color c = colour(&t, n, record, vec3_param(f));
-    ir_return(f, c.c, 3);
-    return f;
-}
-
-static ir_func *make_bounds(walk *w, const class_node *n)
-{
-    ir_func *f = ir_func_create(w->t.f->module, "bounds");
-    tracer t = {.f = f, .plan = w->plan};
-    ir_ref record = ir_param(f, IR_U32), zero = t_f32(&t, 0);
-    vec3 low = v3(zero, zero, zero), high = low;
-    ir_ref majorant = zero;
-    if (!medium_of(n)->homogeneous)
-        low = medium_low(&t, n, record), high = medium_high(&t, n, record),
-        majorant = medium_majorant(&t, n, record);
-    ir_ref out[7] = {majorant, low.x, low.y, low.z, high.x, high.y, high.z};
-    ir_return(f, out, 7);
-    return f;
-}
-
-/* A ray in the medium's volume, for media with cells. */
-static ir_func *make_into(walk *w, const class_node *n)
-{
-    ir_func *f = ir_func_create(w->t.f->module, "into");
-    tracer t = {.f = f, .plan = w->plan};
-    ir_ref record = ir_param(f, IR_U32);
-    vec3 o = vec3_param(f), d = vec3_param(f);
-    volume_ray r = {o, d};
-    if (medium_cells(&t, n))
-        r = medium_into(&t, n, record, o, d);
-    ir_return(f, (ir_ref[6]){r.o.x, r.o.y, r.o.z, r.d.x, r.d.y, r.d.z}, 6);
-    return f;
-}
-
-/* Bounds of the extinction in the cell at a distance, and where the cell ends. A medium without cells is one
- * cell. */
-static ir_func *make_cell(walk *w, const class_node *n)
-{
-    ir_func *f = ir_func_create(w->t.f->module, "cell");
-    tracer t = {.f = f, .plan = w->plan};
-    ir_ref record = ir_param(f, IR_U32), out[3] = {t_f32(&t, 0), t_f32(&t, 0), t_f32(&t, 1e30f)};
-    vec3 o = vec3_param(f), d = vec3_param(f);
-    ir_ref distance = ir_param(f, IR_F32);
-    if (medium_cells(&t, n)) {
-        cell_bounds cell = medium_cell(&t, n, record, &(volume_ray){o, d}, distance);
-        out[0] = cell.majorant, out[1] = cell.minorant, out[2] = cell.leaves;
-    } else if (!medium_of(n)->homogeneous)
-        out[0] = medium_majorant(&t, n, record);
-    ir_return(f, out, 3);
-    return f;
-}
-
-/* record, direction 3, p 3 -> projected area of the microflakes; 1 if there are none */
-static ir_func *make_area(walk *w, const class_node *n, bool differentiated)
-{
-    ir_func *f = ir_func_create(w->t.f->module, differentiated ? "area_differentiated" : "area");
-    tracer t = {
-        .f = f, .plan = w->plan, .differentiated = differentiated, .frozen = w->pass == RENDER_FROZEN};
-    ir_ref record = ir_param(f, IR_U32);
-    vec3 d = vec3_param(f), p = vec3_param(f);
-    ir_ref area = phase_of(n)->area ? phase_of(n)->area(&t, n, record, d, p) : t_f32(&t, 1);
-    ir_return(f, &area, 1);
-    return f;
-}
-
-static ir_func *make_most_area(walk *w, const class_node *n)
-{
-    ir_func *f = ir_func_create(w->t.f->module, "most_area");
-    tracer t = {.f = f, .plan = w->plan};
-    ir_ref record = ir_param(f, IR_U32),
-           most = phase_of(n)->most_area ? phase_of(n)->most_area(&t, n, record) : t_f32(&t, 1);
-    ir_return(f, &most, 1);
-    return f;
-}
-
-static void area_functions(walk *w)
-{
-    const plan *p = w->plan;
-    arena *a = &w->t.f->module->arena;
-    size_t size = p->phases.count * sizeof(ir_func *);
-    for (uint32_t i = 0; i < p->phases.count; i++)
-        w->flakes |= phase_of(p->phases.data[i])->area != NULL;
-    if (!w->flakes)
-        return;
-    w->fn.area = arena_alloc(a, size), w->fn.area_differentiated = arena_alloc(a, size),
-    w->fn.most_area = arena_alloc(a, size);
-    for (uint32_t i = 0; i < p->phases.count; i++) {
-        w->fn.area[i] = make_area(w, p->phases.data[i], false),
-        w->fn.area_differentiated[i] = make_area(w, p->phases.data[i], true);
-        w->fn.most_area[i] = make_most_area(w, p->phases.data[i]);
-    }
-}
-
-bool emission_any(const walk *w)
-{
-    bool any = false;
-    for (uint32_t i = 0; i < w->plan->media.count; i++)
-        any |= medium_emits(w->plan->media.data[i]);
-    return any;
-}
-
-/* Differential ratio tracking is used where the gradient of a heterogeneous medium's extinction is wanted;
- * not in the kernels that check replay, since their paths are replay's. */
-static bool use_drt(const walk *w)
-{
-    bool checks = w->pass == RENDER_FROZEN || w->pass == RENDER_UNROLLED, wanted = false;
-    for (uint32_t i = 0; i < w->plan->media.count; i++)
-        wanted |= medium_wants_extinction(w->plan->media.data[i]) &&
-                  !medium_of(w->plan->media.data[i])->homogeneous;
-    for (uint32_t i = 0; i < w->plan->phases.count; i++)
-        wanted |= phase_of(w->plan->phases.data[i])->area && plan_requests(w->plan->phases.data[i]);
-    return w->plan->drt && wanted && !checks && media_any(w, false) && !plan_moves_segments(w->plan);
-}
-
-void flight_functions(walk *w)
-{
-    BL_ASSERT(w->plan->media.count > 0, "a walk through media in a plan without, in pass %d", (int)w->pass);
-    w->drt = use_drt(w);
-    area_functions(w);
-    const plan *p = w->plan;
-    arena *a = &w->t.f->module->arena;
-    uint32_t n = p->media.count;
-    size_t size = n * sizeof(ir_func *);
-    w->fn.extinction = arena_alloc(a, size), w->fn.extinction_differentiated = arena_alloc(a, size);
-    w->fn.albedo = arena_alloc(a, size), w->fn.albedo_differentiated = arena_alloc(a, size),
-    w->fn.bounds = arena_alloc(a, size);
-    w->fn.into = arena_alloc(a, size), w->fn.cell = arena_alloc(a, size);
-    if (emission_any(w))
-        w->fn.emission = arena_alloc(a, size), w->fn.emission_differentiated = arena_alloc(a, size);
-    for (uint32_t i = 0; i < n; i++) {
-        const class_node *medium = p->media.data[i];
-        w->fn.extinction[i] = make_colour(w, medium, "extinction", medium_extinction, false);
-        w->fn.extinction_differentiated[i] =
-            make_colour(w, medium, "extinction_differentiated", medium_extinction, true);
-        w->fn.albedo[i] = make_colour(w, medium, "albedo", medium_albedo, false);
-        w->fn.albedo_differentiated[i] = make_colour(w, medium, "albedo_differentiated", medium_albedo, true);
-        if (emission_any(w)) {
-            w->fn.emission[i] = make_colour(w, medium, "emission", medium_emission, false);
-            w->fn.emission_differentiated[i] =
-                make_colour(w, medium, "emission_differentiated", medium_emission, true);
-        }
-        w->fn.bounds[i] = make_bounds(w, medium);
-        w->fn.into[i] = make_into(w, medium), w->fn.cell[i] = make_cell(w, medium);
-        w->spectral |= !medium_grey(medium);
-        w->cells |= medium_cells(&w->t, medium) > 0;
-    }
-}
+/* ---- coefficients ---- */
 
 /* A coefficient at p, which is detached unless the motion moves stretches. */
 static color call_colour(walk *w, const walk_stretch *s, ir_func *const *functions, vec3 p,
@@ -180,9 +16,10 @@ static color call_colour(walk *w, const walk_stretch *s, ir_func *const *functio
     BL_ASSERT(functions, "a coefficient that no medium has, in pass %d", (int)w->pass);
     if (!w->motion->moves_stretches || !differentiated)
         p = v3_detach(&w->t, p);
-    ir_ref in[4] = {s->record, p.x, p.y, p.z};
+    ref_list in = refs_for(s->record);
+    refs_vec3(&in, &p);
     color c;
-    ir_call(w->t.f, s->cls, functions, w->plan->media.count, in, 4, c.c);
+    ir_call(w->t.f, s->cls, functions, w->plan->media.count, in.at, in.count, c.c);
     return c;
 }
 
@@ -195,9 +32,12 @@ static ir_ref stretch_area(walk *w, const walk_stretch *s, vec3 p, bool differen
         d = v3_normalize(t, v3_add(t, d, s->motion.turn));
     else
         p = v3_detach(t, p);
-    ir_ref in[7] = {t_word(t, s->medium, MEDIUM_PHASE_RECORD), d.x, d.y, d.z, p.x, p.y, p.z}, area;
+    ref_list in = refs_for(t_word(t, s->medium, MEDIUM_PHASE_RECORD));
+    refs_vec3(&in, &d), refs_vec3(&in, &p);
+    ir_ref area;
     ir_call(t->f, t_word(t, s->medium, MEDIUM_PHASE_CLASS),
-            differentiated ? w->fn.area_differentiated : w->fn.area, w->plan->phases.count, in, 7, &area);
+            differentiated ? w->fn.area_differentiated : w->fn.area, w->plan->phases.count, in.at, in.count,
+            &area);
     return area;
 }
 
@@ -229,6 +69,14 @@ color stretch_emission(walk *w, const walk_stretch *s, vec3 p, bool differentiat
 }
 
 /* ---- what the plan's media need ---- */
+
+bool emission_any(const walk *w)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < w->plan->media.count; i++)
+        any |= medium_emits(w->plan->media.data[i]);
+    return any;
+}
 
 bool media_any(const walk *w, bool homogeneous)
 {

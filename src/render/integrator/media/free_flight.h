@@ -46,7 +46,7 @@ typedef struct track {
     ir_ref mean;      /* mean distance between tentative collisions, without cells */
     ir_ref near, far; /* where the ray is in the medium's box, before the limit */
     vec3 diagonal;    /* of the box */
-    vec3 o, d;        /* where walk.cells: the ray in the volume's space */
+    volume_ray r;     /* where walk.cells: the ray in the volume's space */
     ir_ref most_area; /* where walk.flakes: a bound of their area */
     /* Set by the caller after track_begin: */
     bool residual;  /* collisions only with the extinction above the cell's lower bound (residual_track) */

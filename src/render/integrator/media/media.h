@@ -10,7 +10,7 @@
  * detached. Adjoints run where `when`. to_come is the adjoint times the radiance that the product of all
  * factors carries: over a factor that is not zero, it is that factor's adjoint. missing is the same without
  * the factor: it is the adjoint of a factor that is zero. */
-void flight_functions(walk *w); /* fills in walk.fn */
+void medium_functions(walk *w); /* medium_functions.c: fills in walk.fn */
 walk_flight flight_start(walk *w, const walk_position *at, ir_ref limit);
 /* Differentiated; share: before the flight. Has loops, so it is not for reverse mode. */
 color flight_weight(walk *w, const walk_flight *fl, color share);

@@ -10,7 +10,7 @@
  * Invariants: each event has its own random numbers (stretch key and step), so every walk over a stretch
  * meets the same collisions. Distances, majorants and the choice of real or null are detached. Where there
  * are too many events the result is not finite, never cut off. */
-#include "render/integrator/media/free_flight.h"
+#include "render/integrator/media/medium_functions.h"
 #include "spirv_gen/ad/ad.h"
 
 /* On a stretch with more events than this, samples count as not finite. Densities are then too large for
@@ -39,27 +39,34 @@ track track_begin(walk *w, const walk_stretch *s)
     tracer *t = &w->t;
     ir_func *f = t->f;
     BL_ASSERT(media_any(w, false), "tracking in %u media that are all homogeneous", w->plan->media.count);
-    ir_ref b[7], zero = t_f32(t, 0);
+    ir_ref zero = t_f32(t, 0);
     track k = {.near = zero, .far = s->limit};
-    ir_call(f, s->cls, w->fn.bounds, w->plan->media.count, &s->record, 1, b);
+    ref_list box = refs_results();
+    medium_bounds b;
+    ir_call(f, s->cls, w->fn.bounds, w->plan->media.count, &s->record, 1, box.at);
+    medium_bounds_visit(&box, &b);
     if (w->flakes) {
         k.most_area = stretch_most_area(w, s);
-        b[0] = ir_mul(f, b[0], k.most_area);
+        b.majorant = ir_mul(f, b.majorant, k.most_area);
     }
-    k.mean = mean_distance(t, b[0]);
-    k.diagonal = v3_sub(t, vec3_at(b + 4), vec3_at(b + 1));
+    k.mean = mean_distance(t, b.majorant);
+    k.diagonal = v3_sub(t, b.high, b.low);
     if (w->cells) {
-        ir_ref in[7] = {s->record, s->o.x, s->o.y, s->o.z, s->d.x, s->d.y, s->d.z}, out[6];
-        ir_call(f, s->cls, w->fn.into, w->plan->media.count, in, 7, out);
-        k.o = v3(out[0], out[1], out[2]), k.d = v3(out[3], out[4], out[5]);
+        ref_list in = refs_for(s->record), out = refs_results();
+        volume_ray r = {s->o, s->d};
+        volume_ray_visit(&in, &r);
+        ir_call(f, s->cls, w->fn.into, w->plan->media.count, in.at, in.count, out.at);
+        volume_ray_visit(&out, &k.r);
     }
-    const ir_ref o[3] = {s->o.x, s->o.y, s->o.z}, d[3] = {s->d.x, s->d.y, s->d.z};
+    const ir_ref o[3] = {s->o.x, s->o.y, s->o.z}, d[3] = {s->d.x, s->d.y, s->d.z},
+                 low[3] = {b.low.x, b.low.y, b.low.z}, high[3] = {b.high.x, b.high.y, b.high.z};
     for (int a = 0; a < 3; a++) {
         ir_ref size = ir_max(f, ir_abs(f, d[a]), t_f32(t, 1e-9f));
         ir_ref inverse = ir_div(f, t_f32(t, 1), ir_select(f, ir_lt(f, d[a], zero), ir_neg(f, size), size));
-        ir_ref low = ir_mul(f, ir_sub(f, b[1 + a], o[a]), inverse),
-               high = ir_mul(f, ir_sub(f, b[4 + a], o[a]), inverse);
-        k.near = ir_max(f, k.near, ir_min(f, low, high)), k.far = ir_min(f, k.far, ir_max(f, low, high));
+        ir_ref first = ir_mul(f, ir_sub(f, low[a], o[a]), inverse),
+               second = ir_mul(f, ir_sub(f, high[a], o[a]), inverse);
+        k.near = ir_max(f, k.near, ir_min(f, first, second)),
+        k.far = ir_min(f, k.far, ir_max(f, first, second));
     }
     return k;
 }
@@ -77,22 +84,26 @@ tentative track_next(walk *w, const walk_stretch *s, const track *k, ir_ref dist
               (int)w->pass);
     BL_ASSERT(!k->shortened || !ir_is_none(k->longest), "no longest mean distance, in pass %d", (int)w->pass);
     random4 r = random_block(t, w->pixel, s->sample, s->key, w->stream, step);
-    ir_ref depth = ir_neg(f, ir_log(f, ir_sub(f, t_f32(t, 1), r.u[0]))), within = ir_bool(f, true), cell[3];
+    ir_ref depth = ir_neg(f, ir_log(f, ir_sub(f, t_f32(t, 1), r.u[0]))), within = ir_bool(f, true);
     tentative c = {.mean = k->mean, .u = r.u[1]};
+    cell_bounds cell = {.majorant = {0}};
     if (w->cells) {
-        ir_ref in[8] = {s->record, k->o.x, k->o.y, k->o.z, k->d.x, k->d.y, k->d.z, distance};
-        ir_call(f, s->cls, w->fn.cell, w->plan->media.count, in, 8, cell);
-        c.least = cell[1];
-        c.mean = mean_distance(t, k->residual ? ir_sub(f, cell[0], cell[1])
-                                  : w->flakes ? ir_mul(f, cell[0], k->most_area)
-                                              : cell[0]);
+        ref_list in = refs_for(s->record), out = refs_results();
+        volume_ray along = k->r;
+        volume_ray_visit(&in, &along), refs_number(&in, &distance);
+        ir_call(f, s->cls, w->fn.cell, w->plan->media.count, in.at, in.count, out.at);
+        cell_bounds_visit(&out, &cell);
+        c.least = cell.minorant;
+        c.mean = mean_distance(t, k->residual ? ir_sub(f, cell.majorant, cell.minorant)
+                                  : w->flakes ? ir_mul(f, cell.majorant, k->most_area)
+                                              : cell.majorant);
     }
     if (k->shortened)
         c.mean = ir_min(f, c.mean, k->longest);
     c.distance = ir_add(f, distance, ir_mul(f, depth, c.mean));
     if (w->cells) {
-        within = ir_lt(f, c.distance, cell[2]);
-        c.distance = ir_min(f, c.distance, cell[2]);
+        within = ir_lt(f, c.distance, cell.leaves);
+        c.distance = ir_min(f, c.distance, cell.leaves);
     }
     c.inside = ir_and(f, ir_lt(f, c.distance, k->far), ir_not(f, track_exhausted(w, s, step)));
     c.collides = ir_and(f, c.inside, within);

@@ -44,7 +44,7 @@ void refs_shift(walk *w, ir_ref condition, ref_list *at, const ref_list *now, co
 
 /* ---- single fields ---- */
 
-static void one(ref_list *l, ir_type type, ir_ref *field)
+void refs_field(ref_list *l, ir_type type, ir_ref *field)
 {
     BL_ASSERT(l->count < REFS_MOST, "a traced function has more than %d arguments", REFS_MOST);
     BL_ASSERT(l->way != REFS_WRITTEN || !ir_is_none(*field), "argument %u has no value", l->count);
@@ -57,10 +57,17 @@ static void one(ref_list *l, ir_type type, ir_ref *field)
     l->count++;
 }
 
-static void number(ref_list *l, ir_ref *field) { one(l, IR_F32, field); }
-static void two(ref_list *l, vec2 *v) { number(l, &v->x), number(l, &v->y); }
-static void three(ref_list *l, vec3 *v) { number(l, &v->x), number(l, &v->y), number(l, &v->z); }
-static void rgb(ref_list *l, color *c) { number(l, &c->c[0]), number(l, &c->c[1]), number(l, &c->c[2]); }
+void refs_number(ref_list *l, ir_ref *field) { refs_field(l, IR_F32, field); }
+
+void refs_vec2(ref_list *l, vec2 *v) { refs_number(l, &v->x), refs_number(l, &v->y); }
+
+void refs_vec3(ref_list *l, vec3 *v) { refs_number(l, &v->x), refs_number(l, &v->y), refs_number(l, &v->z); }
+
+void refs_color(ref_list *l, color *c)
+{
+    for (int k = 0; k < 3; k++)
+        refs_number(l, &c->c[k]);
+}
 
 /* ---- the surface ---- */
 
@@ -68,95 +75,98 @@ void surface_visit(const walk *w, ref_list *l, surface *s)
 {
     const plan *p = w->plan;
     if (p->needs & NEED_SLOPES)
-        two(l, &s->du), two(l, &s->dv), three(l, &s->ng);
+        refs_vec2(l, &s->du), refs_vec2(l, &s->dv), refs_vec3(l, &s->ng);
     if (p->needs & NEED_FACE)
-        one(l, IR_U32, &s->mesh), one(l, IR_U32, &s->face), two(l, &s->b);
+        refs_field(l, IR_U32, &s->mesh), refs_field(l, IR_U32, &s->face), refs_vec2(l, &s->b);
     if (p->needs & NEED_POSITION)
-        three(l, &s->p);
+        refs_vec3(l, &s->p);
 }
 
 /* Visits what the radiance of some light of the plan reads. The mesh is that of the light's own shape. */
 static void light_surface_visit(const plan *p, ref_list *l, surface *s)
 {
     if (p->light_needs & NEED_FACE)
-        one(l, IR_U32, &s->face), two(l, &s->b);
+        refs_field(l, IR_U32, &s->face), refs_vec2(l, &s->b);
     if (p->light_needs & NEED_POSITION)
-        three(l, &s->p);
+        refs_vec3(l, &s->p);
 }
 
 /* ---- materials, and phase functions in their place ---- */
 
 void bsdf_sample_visit(const walk *w, ref_list *l, bsdf_sample_arguments *a)
 {
-    three(l, &a->wi), two(l, &a->uv), three(l, &a->to_light);
+    refs_vec3(l, &a->wi), refs_vec2(l, &a->uv), refs_vec3(l, &a->to_light);
     for (int k = 0; k < 3; k++)
-        number(l, &a->u[k]);
+        refs_number(l, &a->u[k]);
     surface_visit(w, l, &a->on);
 }
 
 void collision_z_visit(const walk *w, ref_list *l, ir_ref *z)
 {
     if (w->volumetric)
-        number(l, z);
+        refs_number(l, z);
 }
 
 void bsdf_sample_results_visit(const walk *w, ref_list *l, bsdf_sample_results *r)
 {
-    number(l, &r->light_pdf);
-    three(l, &r->sample.wo), number(l, &r->sample.pdf), number(l, &r->sample.eta);
-    one(l, IR_BOOL, &r->sample.delta), one(l, IR_U32, &r->sample.lobe);
+    refs_number(l, &r->light_pdf);
+    refs_vec3(l, &r->sample.wo), refs_number(l, &r->sample.pdf), refs_number(l, &r->sample.eta);
+    refs_field(l, IR_BOOL, &r->sample.delta), refs_field(l, IR_U32, &r->sample.lobe);
     if (w->wants.attached_lobes)
-        number(l, &r->roughness);
+        refs_number(l, &r->roughness);
 }
 
 void bsdf_value_directions_visit(ref_list *l, bsdf_value_arguments *a)
 {
-    three(l, &a->wi), two(l, &a->uv), three(l, &a->to_light), three(l, &a->wo);
+    refs_vec3(l, &a->wi), refs_vec2(l, &a->uv), refs_vec3(l, &a->to_light), refs_vec3(l, &a->wo);
 }
 
 void bsdf_value_visit(const walk *w, ref_list *l, bsdf_value_arguments *a)
 {
     bsdf_value_directions_visit(l, a);
-    one(l, IR_BOOL, &a->delta), one(l, IR_U32, &a->lobe);
+    refs_field(l, IR_BOOL, &a->delta), refs_field(l, IR_U32, &a->lobe);
     surface_visit(w, l, &a->on);
 }
 
 void bsdf_value_results_visit(ref_list *l, bsdf_value_results *r)
 {
-    rgb(l, &r->for_light), rgb(l, &r->for_sample);
+    refs_color(l, &r->for_light), refs_color(l, &r->for_sample);
 }
 
 void bsdf_color_visit(const walk *w, ref_list *l, bsdf_color_arguments *a)
 {
-    three(l, &a->wi), two(l, &a->uv);
+    refs_vec3(l, &a->wi), refs_vec2(l, &a->uv);
     surface_visit(w, l, &a->on);
 }
 
 void bsdf_lobe_direction_visit(const walk *w, ref_list *l, bsdf_lobe_direction_arguments *a)
 {
-    three(l, &a->wi), two(l, &a->uv), one(l, IR_U32, &a->lobe);
+    refs_vec3(l, &a->wi), refs_vec2(l, &a->uv), refs_field(l, IR_U32, &a->lobe);
     surface_visit(w, l, &a->on);
 }
 
-void direction_results_visit(ref_list *l, vec3 *d) { three(l, d); }
+void direction_results_visit(ref_list *l, vec3 *d) { refs_vec3(l, d); }
 
 void bsdf_attach_visit(const walk *w, ref_list *l, bsdf_attach_arguments *a)
 {
-    three(l, &a->wi), two(l, &a->uv), one(l, IR_U32, &a->draw.lobe), one(l, IR_BOOL, &a->delta);
-    three(l, &a->draw.wo), three(l, &a->to_light), number(l, &a->draw.u1), number(l, &a->draw.u2);
+    refs_vec3(l, &a->wi), refs_vec2(l, &a->uv), refs_field(l, IR_U32, &a->draw.lobe),
+        refs_field(l, IR_BOOL, &a->delta);
+    refs_vec3(l, &a->draw.wo), refs_vec3(l, &a->to_light), refs_number(l, &a->draw.u1),
+        refs_number(l, &a->draw.u2);
     surface_visit(w, l, &a->on);
 }
 
 void bsdf_attach_results_visit(ref_list *l, bsdf_attach_results *r)
 {
-    three(l, &r->to.wo), number(l, &r->to.density), number(l, &r->pdf), number(l, &r->light_pdf);
+    refs_vec3(l, &r->to.wo), refs_number(l, &r->to.density), refs_number(l, &r->pdf),
+        refs_number(l, &r->light_pdf);
 }
 
 /* ---- lights ---- */
 
 void emitter_sample_visit(ref_list *l, emitter_sample_arguments *a)
 {
-    three(l, &a->ref), number(l, &a->u[0]), number(l, &a->u[1]);
+    refs_vec3(l, &a->ref), refs_number(l, &a->u[0]), refs_number(l, &a->u[1]);
 }
 
 /* The list has the fields in order up to the last one that is needed. */
@@ -164,70 +174,72 @@ void emitter_sample_results_visit(const walk *w, ref_list *l, emitter_sample *s)
 {
     bool face = w->plan->light_needs & NEED_FACE, smooth = face || w->smooth,
          normal = smooth || w->wants.light_normal;
-    three(l, &s->d), number(l, &s->distance), number(l, &s->pdf), two(l, &s->uv);
-    one(l, IR_BOOL, &s->facing);
+    refs_vec3(l, &s->d), refs_number(l, &s->distance), refs_number(l, &s->pdf), refs_vec2(l, &s->uv);
+    refs_field(l, IR_BOOL, &s->facing);
     if (normal)
-        three(l, &s->n);
+        refs_vec3(l, &s->n);
     if (smooth)
-        number(l, &s->smooth);
+        refs_number(l, &s->smooth);
     if (face)
-        one(l, IR_U32, &s->face), two(l, &s->b);
+        refs_field(l, IR_U32, &s->face), refs_vec2(l, &s->b);
 }
 
 void emitter_ray_visit(ref_list *l, emitter_ray_arguments *a)
 {
     for (int k = 0; k < 4; k++)
-        number(l, &a->u[k]);
+        refs_number(l, &a->u[k]);
 }
 
 void emitter_ray_results_visit(const walk *w, ref_list *l, emitter_ray *r)
 {
-    three(l, &r->p), three(l, &r->d), three(l, &r->n), three(l, &r->ns), two(l, &r->uv);
-    number(l, &r->weight), number(l, &r->point_weight);
+    refs_vec3(l, &r->p), refs_vec3(l, &r->d), refs_vec3(l, &r->n), refs_vec3(l, &r->ns), refs_vec2(l, &r->uv);
+    refs_number(l, &r->weight), refs_number(l, &r->point_weight);
     if (w->plan->light_needs & NEED_FACE)
-        one(l, IR_U32, &r->face), two(l, &r->b);
+        refs_field(l, IR_U32, &r->face), refs_vec2(l, &r->b);
 }
 
 void emitter_radiance_visit(const walk *w, ref_list *l, emitter_radiance_arguments *a)
 {
-    two(l, &a->uv), number(l, &a->distance), one(l, IR_BOOL, &a->facing);
+    refs_vec2(l, &a->uv), refs_number(l, &a->distance), refs_field(l, IR_BOOL, &a->facing);
     light_surface_visit(w->plan, l, &a->on);
 }
 
 void emitter_moved_visit(const walk *w, ref_list *l, emitter_moved_arguments *a)
 {
-    three(l, &a->ref), three(l, &a->d), number(l, &a->distance), two(l, &a->uv);
+    refs_vec3(l, &a->ref), refs_vec3(l, &a->d), refs_number(l, &a->distance), refs_vec2(l, &a->uv);
     if (w->moves & MOVE_HITS)
-        three(l, &a->ref_before), three(l, &a->n);
+        refs_vec3(l, &a->ref_before), refs_vec3(l, &a->n);
 }
 
 void emitter_moved_results_visit(const walk *w, ref_list *l, emitter_moved_results *r)
 {
-    three(l, &r->d), number(l, &r->distance), two(l, &r->uv);
+    refs_vec3(l, &r->d), refs_number(l, &r->distance), refs_vec2(l, &r->uv);
     if (w->moves & MOVE_HITS)
-        number(l, &r->growth);
+        refs_number(l, &r->growth);
 }
 
 void emitter_pdf_visit(ref_list *l, emitter_hit *hit)
 {
-    three(l, &hit->ref), three(l, &hit->d), number(l, &hit->distance), three(l, &hit->normal);
-    two(l, &hit->uv), one(l, IR_U32, &hit->entry), two(l, &hit->at);
+    refs_vec3(l, &hit->ref), refs_vec3(l, &hit->d), refs_number(l, &hit->distance),
+        refs_vec3(l, &hit->normal);
+    refs_vec2(l, &hit->uv), refs_field(l, IR_U32, &hit->entry), refs_vec2(l, &hit->at);
 }
 
 /* ---- shapes ---- */
 
 void interact_visit(ref_list *l, interact_arguments *a, bool to_world)
 {
-    one(l, IR_U32, &a->data), three(l, &a->o), three(l, &a->d), number(l, &a->t), two(l, &a->b);
+    refs_field(l, IR_U32, &a->data), refs_vec3(l, &a->o), refs_vec3(l, &a->d), refs_number(l, &a->t),
+        refs_vec2(l, &a->b);
     if (to_world)
-        one(l, IR_BOOL, &a->slides), one(l, IR_BOOL, &a->valid);
+        refs_field(l, IR_BOOL, &a->slides), refs_field(l, IR_BOOL, &a->valid);
 }
 
 void interact_results_visit(tracer *t, ref_list *l, interaction *si)
 {
-    three(l, &si->p), three(l, &si->ng), three(l, &si->ns), two(l, &si->uv);
+    refs_vec3(l, &si->p), refs_vec3(l, &si->ng), refs_vec3(l, &si->ns), refs_vec2(l, &si->uv);
     if (t->plan->needs & NEED_TANGENTS)
-        three(l, &si->dp_du), three(l, &si->dp_dv);
+        refs_vec3(l, &si->dp_du), refs_vec3(l, &si->dp_dv);
     if (plan_hits_move(t->plan))
-        two(l, &si->b);
+        refs_vec2(l, &si->b);
 }

@@ -44,6 +44,13 @@ void refs_rewind(ref_list *l, refs_way way);
 void refs_detach(walk *w, ref_list *l);
 void refs_shift(walk *w, ir_ref condition, ref_list *at, const ref_list *now, const ref_list *before);
 
+/* A field of a list. Visits are made of these. */
+void refs_field(ref_list *l, ir_type type, ir_ref *field);
+void refs_number(ref_list *l, ir_ref *field); /* f32 */
+void refs_vec2(ref_list *l, vec2 *v);
+void refs_vec3(ref_list *l, vec3 *v);
+void refs_color(ref_list *l, color *c);
+
 /* ---- materials, and phase functions in their place ---- */
 
 /* Visits what some material of the plan reads (enum surface_need). */

@@ -34,19 +34,17 @@ typedef struct walk_functions {
     ir_func **attach, **attach_before; /* in place of these two where walk.attaches */
     ir_func **emitter_pdf;
     ir_func **emitter_smooth; /* where walk.smooth: emitter_pdf with emitter_hit.smooth */
-    /* The next functions are for volumetric walks. "record, p 3 -> 3" means: the function takes the record
-     * and a point (3 numbers), and returns 3 numbers. */
+    /* The next functions are for volumetric walks. media/medium_functions.h describes those of media. */
     /* The share of light that goes on as if there were no surface. */
     ir_func **bsdf_through, **bsdf_through_differentiated;
-    ir_func **extinction, **extinction_differentiated; /* record, p 3 -> 3 */
-    ir_func **albedo, **albedo_differentiated;         /* record, p 3 -> 3 */
-    /* Where walk.flakes, of phase functions. area: record, direction 3, p 3 -> 1. most_area: record -> 1. */
+    ir_func **extinction, **extinction_differentiated;
+    ir_func **albedo, **albedo_differentiated;
+    /* Of phase functions, where walk.flakes: the projected area of the microflakes, and a bound of it. */
     ir_func **area, **area_differentiated, **most_area;
-    ir_func **emission, **emission_differentiated; /* record, p 3 -> 3; NULL where no medium emits */
-    ir_func **bounds;                              /* record -> majorant, low 3, high 3 of the box */
-    /* into: record, o 3, d 3 -> o 3, d 3 in the volume's space. cell: record, the results of into, distance
-     * -> bounds of the extinction in the cell at that distance from above and below, and the distance at
-     * which the cell ends. */
+    ir_func **emission, **emission_differentiated; /* NULL where no medium emits */
+    ir_func **bounds;
+    /* into: a ray in the volume's space. cell: bounds of the extinction in the cell at a distance along it.
+     */
     ir_func **into, **cell;
 } walk_functions;
 
