@@ -85,12 +85,6 @@ ir_ref bsdf_smooth_enough(tracer *t, ir_ref roughness);
 bool bsdf_mixes(const class_node *n);
 static inline ir_ref bsdf_detached(tracer *t, ir_ref lobe) { return t_has_bit(t, lobe, LOBE_DETACHED); }
 #define BSDF_NEVER_ATTACHED 1e30f
-/* bool: both local directions are on the side of the normal. */
-static inline ir_ref bsdf_both_above(tracer *t, vec3 wi, vec3 wo)
-{
-    ir_ref zero = t_f32(t, 0);
-    return ir_and(t->f, ir_gt(t->f, wi.z, zero), ir_gt(t->f, wo.z, zero));
-}
 
 /* ---- filter/filters.c: samples stay in the image's window, as in Mitsuba without `sample_border` ---- */
 

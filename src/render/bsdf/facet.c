@@ -13,6 +13,16 @@ ir_ref facet_index(tracer *t, ir_ref eta, vec3 wi)
     return ir_select(t->f, ir_ge(t->f, wi.z, t_f32(t, 0)), eta, ir_div(t->f, t_f32(t, 1), eta));
 }
 
+facet facet_of_half_vector(tracer *t, facet a, vec3 h, vec3 up)
+{
+    a.wi = v3_select(t, a.valid, a.wi, up), a.wo = v3_select(t, a.valid, a.wo, up),
+    h = v3_select(t, a.valid, h, up);
+    a.h2 = v3_dot(t, h, h);
+    a.m = v3_scale(t, h, ir_div(t->f, up.z, ir_sqrt(t->f, a.h2)));
+    a.wi_m = v3_dot(t, a.wi, a.m), a.wo_m = v3_dot(t, a.wo, a.m);
+    return a;
+}
+
 facet facet_between(tracer *t, ir_ref n, ir_ref decides, vec3 wi, vec3 wo)
 {
     ir_func *f = t->f;
@@ -29,12 +39,7 @@ facet facet_between(tracer *t, ir_ref n, ir_ref decides, vec3 wi, vec3 wo)
     a.valid = ir_and(f, a.valid,
                      ir_and(f, ir_gt(f, wi_h, zero),
                             ir_select(f, a.reflects, ir_gt(f, wo_h, zero), ir_lt(f, wo_h, zero))));
-    a.wi = v3_select(t, a.valid, a.wi, up), a.wo = v3_select(t, a.valid, a.wo, up),
-    h = v3_select(t, a.valid, h, up);
-    a.h2 = v3_dot(t, h, h);
-    a.m = v3_scale(t, h, ir_div(f, one, ir_sqrt(f, a.h2)));
-    a.wi_m = v3_dot(t, a.wi, a.m), a.wo_m = v3_dot(t, a.wo, a.m);
-    return a;
+    return facet_of_half_vector(t, a, h, up);
 }
 
 facet facet_reflecting(tracer *t, vec3 wi, vec3 wo)

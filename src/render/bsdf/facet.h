@@ -18,6 +18,9 @@ typedef struct facet {
         h2; /* wi.m; wo.m, which is negative for transmission; |h|^2, where h is m before it was normalised */
 } facet;
 
+/* The rest of a facet from its wi, wo, valid and half vector h (of any length). up: (0, 0, 1), which stands
+ * in for all three vectors where the facet is not valid, so that everything stays finite there. */
+facet facet_of_half_vector(tracer *t, facet a, vec3 h, vec3 up);
 /* n: the index of the side on which wi does not lie, over that of its own side. decides: the index that says
  * to which side the facet stands, and with that whether there is a facet. It is n, but in frozen evaluations
  * that of the path, since this is a choice: the value does not go to 0 where facets are vertical

@@ -8,6 +8,7 @@
  * (docs/theory/derived_quantities.md). The quotient is the sum over all such round trips. r is
  * diffuse_reflectance where `nonlinear` is set, so that colours deepen with each trip, else 1. Diffuse
  * samples are detached. */
+#include "render/bsdf/cosine_lobe.h"
 #include "render/bsdf/fresnel.h"
 
 static const float inverse_pi = 0.31830988618379067154f;

@@ -80,13 +80,7 @@ facet refraction_limit_facet(tracer *t, ir_ref n, vec3 wi, vec3 wo)
            some = ir_gt(f, v3_dot(t, h, h), t_f32(t, 1e-12f));
     a.valid = ir_and(f, ir_and(f, some, ir_gt(f, a.wi.z, zero)),
                      ir_and(f, ir_gt(f, wi_h, zero), ir_lt(f, wo_h, zero)));
-    vec3 up = v3(zero, zero, one); /* a stand-in that keeps everything finite where there is no such facet */
-    a.wi = v3_select(t, a.valid, a.wi, up), a.wo = v3_select(t, a.valid, a.wo, up),
-    h = v3_select(t, a.valid, h, up);
-    a.h2 = v3_dot(t, h, h);
-    a.m = v3_scale(t, h, ir_div(f, one, ir_sqrt(f, a.h2)));
-    a.wi_m = v3_dot(t, a.wi, a.m), a.wo_m = v3_dot(t, a.wo, a.m);
-    return a;
+    return facet_of_half_vector(t, a, h, v3(zero, zero, one));
 }
 
 ir_ref refraction_limit_growth(tracer *t, const facet *a, ir_ref moved)

@@ -15,30 +15,10 @@
  * alpha is the root mean square slope of the surface, and sigma = alpha / sqrt(2), as in Mitsuba 0.6. Beyond
  * alpha = 1 the fit of `direct` falls a little below 0 where light grazes from behind. It is clamped to 0
  * there. At alpha = 0 this is `diffuse`. Directions are sampled with density cos / pi and are detached. */
+#include "render/bsdf/cosine_lobe.h"
 #include "render/bsdf/microfacet.h"
 
 static const float inverse_pi = 0.31830988618379067154f;
-
-static ir_ref roughdiffuse_pdf(const bsdf_context *ctx, vec3 wo)
-{
-    tracer *t = ctx->t;
-    return ir_select(t->f, bsdf_both_above(t, ctx->wi, wo), ir_mul(t->f, wo.z, t_f32(t, inverse_pi)),
-                     t_f32(t, 0));
-}
-
-static bsdf_sample roughdiffuse_sample(const bsdf_context *ctx, ir_ref u_lobe, ir_ref u1, ir_ref u2)
-{
-    (void)u_lobe;
-    tracer *t = ctx->t;
-    bsdf_sample s = {
-        .wo = warp_cosine_hemisphere(t, u1, u2),
-        .eta = t_f32(t, 1),
-        .delta = ir_bool(t->f, false),
-        .lobe = t_u32(t, 0),
-    };
-    s.pdf = roughdiffuse_pdf(ctx, s.wo);
-    return s;
-}
 
 /* The angles between a pair of directions above the surface. */
 typedef struct angles {
@@ -116,8 +96,8 @@ static const plugin_param roughdiffuse_params[] = {
 const bsdf_class bsdf_roughdiffuse = {
     .base.plugin = {PLUGIN_BSDF, "roughdiffuse", PLUGIN_TABLE(roughdiffuse_params), PLUGIN_NONE,
                     "rough and diffuse, as plaster or clay; one-sided (Mitsuba 0.6)"},
-    .sample = roughdiffuse_sample,
-    .pdf = roughdiffuse_pdf,
+    .sample = cosine_sample,
+    .pdf = cosine_pdf,
     .value = roughdiffuse_value,
     .albedo_param = "reflectance",
 };
