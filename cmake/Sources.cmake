@@ -131,6 +131,7 @@ set(render_sources
     src/render/integrator/media/coefficients.c
     src/render/integrator/media/differential_ratio_tracking.c
     src/render/integrator/field/march.c
+    src/render/integrator/field/replay.c
     src/render/integrator/field/samples.c
     src/render/integrator/field/shadow.c
     src/render/integrator/media/emission.c

@@ -180,6 +180,10 @@ void plan_take_hierarchies(plan *p, scene_bvh *made);
 /* Element `element` (u32) of the number or colour whose (value, gradient) offset pair stands at `word` of the
  * record. */
 ir_ref plan_load(tracer *t, const class_node *n, ir_ref record, uint32_t word, uint32_t slot, ir_ref element);
+/* Elements [first, first + count) of the data array of a class whose (value, gradient) pair stands at `word`,
+ * where place and first are multiples of four, so that they are read as vectors. */
+void plan_load_quads(tracer *t, const class_node *n, ir_ref record, uint32_t word, ir_ref first,
+                     uint32_t count, ir_ref *out);
 /* Element `element` of values that begin at `value` of BUFFER_VALUES and whose gradients begin at `gradient`,
  * PLAN_NONE: they have none (u32). requested: some gradient is wanted at all. */
 ir_ref plan_value(tracer *t, ir_ref value, ir_ref gradient, bool requested, ir_ref element);

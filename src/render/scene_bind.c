@@ -158,7 +158,8 @@ bl_result render_check_field(const render_scene *s, bl_error *err)
     for (uint32_t i = 0; i < s->shapes.count; i++) {
         const render_shape *shape = &s->shapes.data[i];
         if (shape->exterior)
-            return scene_error(err, BL_ERROR_UNSUPPORTED, shape->object->where, lack, "one around a shape has no end");
+            return scene_error(err, BL_ERROR_UNSUPPORTED, shape->object->where, lack,
+                               "one around a shape has no end");
         if (shape->interior && (shape->group > 0 || meets_field(s, shape)))
             return scene_error(err, BL_ERROR_UNSUPPORTED, shape->object->where, lack,
                                shape->group > 0 ? "one in a group of shapes may stand anywhere"
