@@ -368,6 +368,8 @@ typedef enum bl_gradient_form {
     BL_FORM_TWO_WALK, /* the same kernels, but the samples are halves A and B: dL/dI of A's image drives the
                          adjoint of B's samples and the reverse (contracts and limits: bl_gradient_desc.form)
                        */
+    BL_FORM_ONE_IMAGE, /* the same kernels, but dL/dI is that of the image of the very samples that are
+                          differentiated */
     BL_FORM_COUNT
 } bl_gradient_form;
 const char *bl_gradient_form_name(bl_gradient_form form); /* "fused"; NULL past the last */
@@ -559,9 +561,10 @@ typedef struct bl_fit_parameter {
 } bl_fit_parameter;
 
 typedef struct bl_fit_view {
-    const float *target;   /* height*width*3 */
+    const float *target;   /* height*width*3; held out: may be NULL */
     uint32_t sensor;       /* as in bl_job_set_sensor */
     const float *to_world; /* as in bl_job_set_sensor */
+    bool held_out;         /* no step sees this view; bl_fit_render shows it */
 } bl_fit_view;
 
 typedef struct bl_fit_change {
@@ -598,6 +601,11 @@ typedef struct bl_fit_desc {
     bl_rays rays;
     bl_volume_gradient volume_gradient;
     bl_pixels pixels; /* as in bl_job_desc */
+    /* Above 0: a step sees so many pixels, drawn from all views that are not held out, instead of all of them.
+     * The loss is the mean over these pixels, and its expectation that of all. The draw depends on seed and
+     * step alone (with common_numbers, too), and no pixel comes again before all others have come. The
+     * targets must then stay as they are until the fit is destroyed. */
+    uint32_t batch;
 } bl_fit_desc;
 
 /* Minimises the loss against the target, entirely on the device. */
@@ -606,7 +614,8 @@ void bl_fit_destroy(bl_fit *fit);
 
 typedef struct bl_fit_status {
     uint32_t step;                            /* steps done */
-    double loss;                              /* of the images before the last step: the mean over views */
+    double loss;                              /* of the images before the last step: the mean over views, or
+                                                 over the pixels of its batch */
     bl_gradient_form form;                    /* that steps are made in, never BL_FORM_AUTO */
     bl_volume_gradient volume_gradient;       /* as bl_job_volume_gradient */
     uint64_t drifted, overflowed, non_finite; /* of the last step, as in bl_stats */
@@ -665,6 +674,21 @@ bl_result bl_image_write(bl_context *ctx, const char *path, uint32_t width, uint
 /* EXR, PNG, PFM, as linear values. free() the pixels. */
 bl_result bl_image_read(bl_context *ctx, const char *path, uint32_t *width, uint32_t *height,
                         uint32_t *channels, float **pixels);
+/* The same, over a background (three linear values; NULL: alpha is dropped). Where the file has an alpha
+ * channel, the image is that of its colours in front of the background, composed as linear values. */
+bl_result bl_image_read_over(bl_context *ctx, const char *path, const float *background, uint32_t *width,
+                             uint32_t *height, uint32_t *channels, float **pixels);
+/* How close an image is to another, both height*width*3 linear values, as they are displayed: clipped to
+ * [0, 1] and sRGB-encoded, with the peak 1. */
+typedef struct bl_image_quality {
+    double psnr; /* dB, of the mean square over all values; infinite where the images are equal */
+    /* Structural similarity (Wang et al. 2004): windows of 11 x 11 pixels weighted by a Gaussian of sigma 1.5,
+     * K1 .01, K2 .03; the mean over all windows inside the image, and over the three channels. NaN where a
+     * side is below 11 pixels. */
+    double ssim;
+} bl_image_quality;
+bl_result bl_image_compare(uint32_t width, uint32_t height, const float *image, const float *truth,
+                           bl_image_quality *out);
 
 #ifdef __cplusplus
 }

@@ -116,13 +116,17 @@ static int read_job(json_place at, fit_job *job)
 {
     typedef struct head {
         const char *scene, *form, *pixels, *volume_gradient, *output, *schema;
-        uint32_t steps, spp, spp_grad, seed, checkpoint_steps;
+        uint32_t steps, spp, spp_grad, seed, checkpoint_steps, batch, held_out_steps;
         bool common_numbers;
     } head;
     static const json_key keys[] = {
         {"scene", KEY_TEXT, offsetof(head, scene), true},
         {"target", KEY_OTHER, 0, false},
         {"views", KEY_OTHER, 0, false},
+        {"held_out", KEY_OTHER, 0, false},
+        {"held_out_steps", KEY_COUNT, offsetof(head, held_out_steps), false},
+        {"background", KEY_OTHER, 0, false},
+        {"batch", KEY_COUNT, offsetof(head, batch), false},
         {"loss", KEY_OTHER, 0, false},
         {"form", KEY_TEXT, offsetof(head, form), false},
         {"pixels", KEY_TEXT, offsetof(head, pixels), false},
@@ -153,6 +157,8 @@ static int read_job(json_place at, fit_job *job)
     job->seed = h.seed;
     job->common_numbers = h.common_numbers;
     job->checkpoint_steps = h.checkpoint_steps;
+    job->batch = h.batch;
+    job->held_out_steps = h.held_out_steps;
     CLI_TRY(job_read_goal(at, json, job));
     CLI_TRY(read_loss(at, cJSON_GetObjectItemCaseSensitive(json, "loss"), job));
     CLI_TRY(json_find_name(&at, "form", "form", h.form, form_name, &form));

@@ -94,8 +94,13 @@ static int add_pictures(FILE *out, const fit_work *w)
 {
     fprintf(out, "<h2>Pictures</h2>\n");
     for (uint32_t v = 0; v < w->job.view_count; v++) {
+        if (!fit_shown(w, v))
+            continue;
         if (w->job.several)
-            fprintf(out, "<h3>view %u</h3>\n", v);
+            fprintf(out, w->job.views[v].held_out ? "<h3>view %u, held out: %.2f dB, SSIM %.4f</h3>\n"
+                                                  : "<h3>view %u</h3>\n",
+                    v, w->job.views[v].held_out ? w->qualities[v].psnr : 0,
+                    w->job.views[v].held_out ? w->qualities[v].ssim : 0);
         fprintf(out, "<div class=\"pictures\">\n");
         CLI_TRY(add_picture(out, w, "before", v, "before"));
         CLI_TRY(add_picture(out, w, "after", v, "after"));
@@ -223,6 +228,32 @@ static void loss_chart(FILE *out, double *const *columns, uint32_t n)
     fprintf(out, "</svg></figure>\n");
 }
 
+static int add_held_out(FILE *out, const fit_work *w)
+{
+    static const char *const titles[] = {"PSNR by step, dB", "SSIM by step"};
+    uint32_t n;
+    double *columns[3];
+    if (!w->job.held_out_count)
+        return CLI_OK;
+    CLI_TRY(fit_held_out_read(w, &n, columns));
+    fprintf(out,
+            "<h2>Held-out views</h2>\n<p>No step has seen these %u views. At the end: PSNR %.2f dB, SSIM %.4f "
+            "(means over all of them, of displayed values). The curves are means over those with "
+            "pictures.</p>\n<div class=\"charts\">\n",
+            w->job.held_out_count, w->held_out.psnr, w->held_out.ssim);
+    for (int k = 0; k < 2 && n > 0; k++) {
+        chart c = {.out = out, .y0 = INFINITY, .y1 = -INFINITY};
+        for (uint32_t i = 0; i < n; i++)
+            widen(&c, columns[1 + k][i]);
+        begin_chart(&c, columns[0], n, titles[k]);
+        curve(&c, columns[0], columns[1 + k], n, "var(--accent)");
+        fprintf(out, "</svg></figure>\n");
+    }
+    fprintf(out, "</div>\n");
+    free(columns[0]);
+    return CLI_OK;
+}
+
 static void entry_colour(char *text, size_t size, uint32_t i, uint32_t count)
 {
     static const char *const rgb[3] = {"#d33a2c", "#2c9a47", "#2f6fdb"};
@@ -328,8 +359,10 @@ static void row(FILE *out, const char *key, const char *format, ...)
 static void add_effort(FILE *out, const fit_work *w)
 {
     const fit_note *n = &w->note;
-    double paths = (double)session_values(w->session) / 3 * w->job.view_count * w->status.step *
-                   (w->spp_grad > 0 ? w->spp_grad : 1);
+    double pixels = w->job.batch ? w->job.batch
+                                 : (double)session_values(w->session) / 3 *
+                                       (w->job.view_count - w->job.held_out_count),
+           paths = pixels * w->status.step * (w->spp_grad > 0 ? w->spp_grad : 1);
     fprintf(out, "<h2>Time, memory, trust</h2>\n<table class=\"pairs\">\n");
     row(out, "steps", "%s in all, %.3g ms each", duration_text(n->seconds),
         1e3 * n->seconds / fmax(w->status.step, 1));
@@ -472,6 +505,8 @@ int fit_save_report(fit_work *w)
     int status = add_pictures(out, w);
     if (status == CLI_OK)
         status = add_slices(out, w);
+    if (status == CLI_OK)
+        status = add_held_out(out, w);
     if (status == CLI_OK)
         status = add_curves(out, w);
     add_values(out, w);
