@@ -260,6 +260,10 @@ set(cli_sources
     src/cli/grad_forward.c
     src/cli/grad_summary.c
     src/cli/grad_variance.c
+    src/cli/import.c
+    src/cli/import_bounds.c
+    src/cli/import_transforms.c
+    src/cli/import_write.c
     src/cli/ir.c
     src/cli/json_keys.c
     src/cli/main.c
