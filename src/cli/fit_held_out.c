@@ -157,7 +157,7 @@ static int resume(fit_work *w, const char *path)
     size_t kept = 0, before = 0;
     if (status == CLI_OK) {
         before = rows_until(text, size, w->first_step - 1);
-        kept = w->first_step < w->steps ? rows_until(text, size, w->first_step) : before;
+        kept = due(w) ? rows_until(text, size, w->first_step) : before; /* without the row of an end */
         status = save_file(path, text, kept);
     }
     free(text);

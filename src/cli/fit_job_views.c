@@ -132,7 +132,8 @@ static int read_held_out(json_place at, const cJSON *json, fit_job *job)
     if (!json)
         return CLI_OK;
     if (!cJSON_IsArray(json) || !job->several)
-        return json_wrong(&at, "held_out", "must be a list of numbers of views, counted from 0");
+        return json_wrong(&at, "held_out", "must be a list of numbers of views, counted from 0%s",
+                          job->several ? "" : ", which the job does not have");
     for (const cJSON *one = json->child; one; one = one->next) {
         double number = one->valuedouble;
         if (!cJSON_IsNumber(one) || number != floor(number) || number < 0 || number >= job->view_count)
