@@ -291,6 +291,21 @@ def batches():
     expect_same("batched_more", "batched_whole", "50 steps by batches, then the rest", names)
 
 
+def divergence():
+    """A parameter that becomes infinite ends the fit with its name, and leaves the checkpoint of the step before. The rate throws the lamp's intensity
+    beyond 1e36 at once, where its light is no number any more; momentum carries it on."""
+    with open("wild.xml", "w", encoding="utf-8") as f:
+        f.write(SCENE.replace('name="intensity" value="6"', 'name="intensity" value="600"'))
+    write_job("wild.json", scene="wild.xml", views=None, target={"render": True}, loss="l2", schedule=None, checkpoint_steps=1,
+              parameters=[{"name": "lamp.intensity.value", "initial": 2}], optimizer={"type": "sgd", "rate": 3e38, "momentum": 0.9})
+    status, err = run("wild", job="wild.json")
+    found = re.search(r"lamp.intensity.value: \d of its 3 values are NaN or infinite after step (\d+)", err)
+    check(status == 1 and found is not None and "wild/checkpoint is from before" in err, "a parameter that becomes infinite: %d %s" % (status, err))
+    check(not os.path.exists("wild/result.json"), "a fit that was lost has a result")
+    status, err = run("wild", "--resume", job="wild.json")
+    check(status == 1 and found and "going on after step %d" % (int(found.group(1)) - 1) in err, "going on before the loss: %d %s" % (status, err))
+
+
 def main():
     os.chdir(tempfile.mkdtemp(prefix="fit_resume_", dir="."))
     with open("scene.xml", "w", encoding="utf-8") as f:
@@ -312,6 +327,7 @@ def main():
         extension("whole")
         stages()
         batches()
+        divergence()
     for p in problems[:30]:
         print(p)
     print("uninterrupted: %.1f s; %d problems" % (duration, len(problems)))

@@ -627,7 +627,8 @@ typedef struct bl_fit_status {
 } bl_fit_status;
 
 /* One step. All work stays on the device; only the loss and status words come back (and dL/dI with
- * BL_PIXELS_ADJOINT). */
+ * BL_PIXELS_ADJOINT). A parameter with a value that is NaN or infinite after the step is an error that names
+ * it: the fit cannot go on then, but from what was saved before. */
 bl_result bl_fit_step(bl_fit *fit, bl_fit_status *status);
 /* What the last step returned; after bl_fit_restore, what it had returned when the state was saved. */
 bl_fit_status bl_fit_status_get(const bl_fit *fit);

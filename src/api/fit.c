@@ -340,6 +340,31 @@ static void record_penalty(bl_fit *fit, const render_parameter *p, uint32_t valu
     fit_record_variation(fit->job->batch, fit->job->device->fixed, &v);
 }
 
+/* Fails with the name of the first parameter that has values which are not finite. There is one. */
+static bl_result name_lost(bl_fit *fit, uint32_t step, bl_error *err)
+{
+    bl_job *job = fit->job;
+    for (uint32_t k = 0; k < job->requested_count; k++) {
+        const render_parameter *p = &job->scene->parameters.data[job->requested[k]];
+        float *values = malloc(4ull * p->count);
+        uint32_t lost = 0;
+        if (!values)
+            return error_set(err, BL_ERROR_MEMORY, "no memory for %u values of %s", p->count, p->name);
+        bl_result r = gpu_buffer_read(job->values, 4ull * job->plan->value_offset[job->requested[k]], values,
+                                      4ull * p->count, err);
+        for (uint32_t i = 0; r == BL_OK && i < p->count; i++)
+            lost += !isfinite(values[i]);
+        free(values);
+        TRY(r);
+        if (lost)
+            return error_set(err, BL_ERROR_DEVICE,
+                             "%s: %u of its %u values are NaN or infinite after step %u; smaller rates or "
+                             "bounds may help",
+                             p->name, lost, p->count, step);
+    }
+    return BL_OK;
+}
+
 static bl_result move_parameters(bl_fit *fit, bl_fit_status *s, bl_error *err)
 {
     bl_job *job = fit->job;
@@ -386,14 +411,13 @@ static bl_result move_parameters(bl_fit *fit, bl_fit_status *s, bl_error *err)
             TRY(large_steps_move(fit, k, rate_factor(fit, s->step + 1), s, err));
         job_value_changed(job, job->requested[k]);
     }
-    uint32_t skipped; /* The device counts in 32 bits since the count was last cleared. */
-    TRY(gpu_buffer_read(fit->optimizer_status, 0, &skipped, sizeof skipped, err));
-    if (skipped) {
-        s->skipped += skipped;
-        skipped = 0;
-        TRY(gpu_buffer_write(fit->optimizer_status, 0, &skipped, sizeof skipped, err));
-    }
-    return BL_OK;
+    uint32_t counts[2]; /* elements left unchanged, and values that are not finite, since they were cleared */
+    static const uint32_t none[2] = {0};
+    TRY(gpu_buffer_read(fit->optimizer_status, 0, counts, sizeof counts, err));
+    s->skipped += counts[0];
+    if (counts[0] || counts[1])
+        TRY(gpu_buffer_write(fit->optimizer_status, 0, none, sizeof none, err));
+    return counts[1] ? name_lost(fit, s->step + 1, err) : BL_OK;
 }
 
 static bl_result step(bl_fit *fit, bl_error *err)

@@ -128,13 +128,29 @@ static void show_step(const fit_work *w, double *last_shown)
     }
 }
 
+/* The checkpoint before stays as it is. */
+static int lost(const fit_work *w, const char *why)
+{
+    char *path = text_format("%s/checkpoint", w->folder);
+    int status = access(path, F_OK) == 0
+                     ? fail("%s (%s is from before: --resume goes on from it)", why, path)
+                     : fail("%s (before the first checkpoint: \"checkpoint_steps\" makes them more often)", why);
+    free(path);
+    return status;
+}
+
 static int one_step(fit_work *w)
 {
-    SESSION_TRY(w->session, bl_fit_step(w->fit, &w->status));
+    if (bl_fit_step(w->fit, &w->status) != BL_OK)
+        return lost(w, bl_context_error(w->session->ctx));
     if (w->status.step == 1)
         w->note.first_loss = w->status.loss;
-    if (!isfinite(w->status.loss))
-        return fail("the loss of step %u is not finite", w->status.step);
+    if (!isfinite(w->status.loss)) {
+        char *why = text_format("the loss of step %u is not finite", w->status.step);
+        int status = lost(w, why);
+        free(why);
+        return status;
+    }
     w->note.drifted += w->status.drifted;
     w->note.overflowed += w->status.overflowed;
     w->note.non_finite += w->status.non_finite;
