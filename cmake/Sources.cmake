@@ -248,6 +248,7 @@ set(cli_sources
     src/cli/check_report.c
     src/cli/devices.c
     src/cli/fit.c
+    src/cli/fit_charts.c
     src/cli/fit_held_out.c
     src/cli/fit_job.c
     src/cli/fit_job_parameters.c

@@ -5,6 +5,7 @@ another size, no image or with a NaN is one message with the job, the view and t
 import json
 import os
 import re
+import shutil
 import struct
 import subprocess
 import sys
@@ -98,4 +99,6 @@ bad_targets()
 for problem in problems:
     print(problem)
 print("%d problems" % len(problems))
+if not problems:
+    shutil.rmtree(os.getcwd())
 sys.exit(1 if problems else 0)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Optimisation on the device. A step does this for each view, or once for a batch of pixels of all views
- * (fit_views.c): image -> loss and dL/dI -> replay. The gradients of the views add up. Then the optimiser runs. Parameter values, state and gradients never leave
- * the device; the loss and the status words come back. Kernels are those of the job, and nothing is compiled
- * after the first step. fit_state.c saves all that the next step depends on. */
+ * (fit_views.c): image -> loss and dL/dI -> replay. The gradients of the views add up. Then the optimiser
+ * runs. Parameter values, state and gradients never leave the device; the loss and the status words come
+ * back. Kernels are those of the job, and nothing is compiled after the first step. fit_state.c saves all
+ * that the next step depends on. */
 #include "api/fit.h"
 #include "api/fit_state.h"
 #include "api/fit_views.h"

@@ -29,7 +29,8 @@ static bl_result hash_program(bl_fit *fit, uint64_t *out, bl_error *err)
     static const bl_pass fused[] = {BL_PASS_PRIMAL, BL_PASS_GRADIENT},
                          separate[] = {BL_PASS_REPLAY, BL_PASS_ADJOINT, BL_PASS_PRIMAL};
     const bl_pass *passes = fit->desc.form == BL_FORM_FUSED ? fused : separate;
-    int count_of_form = fit->desc.form == BL_FORM_SEPARATE ? 3 : 2; /* Others of two kernels render no image. */
+    int count_of_form =
+        fit->desc.form == BL_FORM_SEPARATE ? 3 : 2; /* Others of two kernels render no image. */
     for (int k = 0; k < count_of_form; k++) {
         uint32_t *words;
         size_t count;
@@ -72,8 +73,8 @@ static uint64_t hash_job(const bl_fit *fit, const bl_fit_desc *desc)
 {
     const bl_fit_desc *d = &fit->desc;
     const bl_job *job = fit->job;
-    uint32_t whole[] = {d->loss,           d->form,  d->optimizer,  d->nesterov,       d->spp,
-                        d->spp_gradient,   d->seed,  d->view_count, d->schedule_count, d->first_step,
+    uint32_t whole[] = {d->loss,           d->form,   d->optimizer,  d->nesterov,       d->spp,
+                        d->spp_gradient,   d->seed,   d->view_count, d->schedule_count, d->first_step,
                         d->common_numbers, d->pixels, d->batch};
     double real[] = {d->loss_constant, d->beta_1, d->beta_2, d->momentum, d->alpha, d->epsilon};
     XXH3_state_t h;

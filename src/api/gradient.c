@@ -84,8 +84,7 @@ static bl_result pipelined_comparison(bl_job *job, const bl_gradient_desc *desc,
     record_comparison(job, desc);
     TRY(job_submit(job->batch, stats, &seconds, err));
     TRY(job_read_loss(job, &stats->loss, err));
-    return desc->image ? gpu_buffer_read(job->image, 0, desc->image, 12ull * job_pixels(job), err)
-                       : BL_OK;
+    return desc->image ? gpu_buffer_read(job->image, 0, desc->image, 12ull * job_pixels(job), err) : BL_OK;
 }
 
 /* Appends the sum of W * I, where I is the gradient pass's own image, or what its listed lanes have found. */

@@ -91,7 +91,8 @@ static const char *shared_obstacle(const bl_job *job, const gradient_wish *wish,
     if (job->desc.pixels == BL_PIXELS_ADJOINT)
         return "its samples are those of the image, as many in every pixel, before there is a dL/dI to go by";
     if (wish->spp != wish->spp_gradient)
-        return "the samples are those of the image and of the gradient at once, so their numbers must be equal";
+        return "the samples are those of the image and of the gradient at once, so their numbers must be "
+               "equal";
     job_work_desc w = {.spp = wish->spp, .strips = gradient_form_strips(job, form, wish->spp)};
     job_range all = job_everything(&w, job_pixels(job));
     uint64_t paths = (uint64_t)pixel_tile(job, all, w.strips, 0).lane_count * all.last_sample;
@@ -172,8 +173,8 @@ static bl_result compare_halves(bl_job *job, const job_work_desc *w, job_range t
     return job_submit(job->batch, stats, &seconds, err);
 }
 
-/* Computes the image of the tile's samples, loss and dL/dI. It does so for all pixels, which is cheap beside a
- * walk: those of tiles to come are black, and are computed again, and those of tiles before stay. */
+/* Computes the image of the tile's samples, loss and dL/dI. It does so for all pixels, which is cheap beside
+ * a walk: those of tiles to come are black, and are computed again, and those of tiles before stay. */
 static bl_result compare_image(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error *err)
 {
     double seconds;

@@ -21,8 +21,8 @@ bl_result bl_image_read_over(bl_context *ctx, const char *path, const float *bac
 {
     bl_error err = {0};
     scene_image image;
-    bl_result r = background ? image_load_over(path, background, &image, &err)
-                             : image_load(path, false, &image, &err);
+    bl_result r =
+        background ? image_load_over(path, background, &image, &err) : image_load(path, false, &image, &err);
     if (r != BL_OK)
         return context_fail(ctx, &err);
     *width = image.width, *height = image.height, *channels = image.channels, *pixels = image.pixels;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * PSNR and SSIM of displayed images. SSIM: Wang, Bovik, Sheikh and Simoncelli 2004, "Image quality assessment:
- * from error visibility to structural similarity", section III: at each window, with means m, variances and
- * covariance weighted by a Gaussian,
+ * PSNR and SSIM of displayed images. SSIM: Wang, Bovik, Sheikh and Simoncelli 2004, "Image quality
+ * assessment: from error visibility to structural similarity", section III: at each window, with means m,
+ * variances and covariance weighted by a Gaussian,
  *
  *     (2 m_a m_b + c1) (2 cov + c2) / ((m_a^2 + m_b^2 + c1) (var_a + var_b + c2)),   c = (K peak)^2.
  *

@@ -72,18 +72,18 @@ static bl_result take_step(bl_fit *fit, uint32_t k, double rate, float *arrays[A
             return BL_OK;
         }
     TRY(fit_smoothing_step(fit->parameters[k].large_steps,
-                              &(fit_smoothing_move){.gradient = arrays[GRADIENT],
-                                                    .values = arrays[VALUES],
-                                                    .first = arrays[FIRST],
-                                                    .second = arrays[SECOND],
-                                                    .count = count,
-                                                    .step = status->step + 1 - fit->desc.first_step,
-                                                    .rate = rate,
-                                                    .beta_1 = fit->desc.beta_1,
-                                                    .beta_2 = fit->desc.beta_2,
-                                                    .epsilon = fit->desc.epsilon,
-                                                    .fixed_axes = fit->parameters[k].fixed_axes},
-                              err));
+                           &(fit_smoothing_move){.gradient = arrays[GRADIENT],
+                                                 .values = arrays[VALUES],
+                                                 .first = arrays[FIRST],
+                                                 .second = arrays[SECOND],
+                                                 .count = count,
+                                                 .step = status->step + 1 - fit->desc.first_step,
+                                                 .rate = rate,
+                                                 .beta_1 = fit->desc.beta_1,
+                                                 .beta_2 = fit->desc.beta_2,
+                                                 .epsilon = fit->desc.epsilon,
+                                                 .fixed_axes = fit->parameters[k].fixed_axes},
+                           err));
     for (uint32_t i = 0; i < count; i++)
         if (!isfinite(arrays[VALUES][i]))
             return error_set(err, BL_ERROR_DEVICE, "%s: entry %u is NaN or infinite after step %u",

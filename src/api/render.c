@@ -11,8 +11,7 @@
 static bl_result render_channels(bl_job *job, const job_work_desc *image, float *channels, bl_stats *stats,
                                  bl_error *err)
 {
-    size_t pixels = job_pixels(job), count = job->scene->channels.count,
-           n = count * pixels * image->strips;
+    size_t pixels = job_pixels(job), count = job->scene->channels.count, n = count * pixels * image->strips;
     job_work_desc w = *image;
     w.pass = RENDER_CHANNELS;
     bl_stats own = {0};

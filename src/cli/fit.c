@@ -132,9 +132,10 @@ static void show_step(const fit_work *w, double *last_shown)
 static int lost(const fit_work *w, const char *why)
 {
     char *path = text_format("%s/checkpoint", w->folder);
-    int status = access(path, F_OK) == 0
-                     ? fail("%s (%s is from before: --resume goes on from it)", why, path)
-                     : fail("%s (before the first checkpoint: \"checkpoint_steps\" makes them more often)", why);
+    int status =
+        access(path, F_OK) == 0
+            ? fail("%s (%s is from before: --resume goes on from it)", why, path)
+            : fail("%s (before the first checkpoint: \"checkpoint_steps\" makes them more often)", why);
     free(path);
     return status;
 }

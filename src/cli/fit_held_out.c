@@ -21,8 +21,7 @@ static int compare(const fit_work *w, uint32_t v, const float *image, bl_image_q
     float *target;
     bool owned;
     CLI_TRY(fit_target(w, v, &target, &owned));
-    bl_result r =
-        bl_image_compare(w->session->info.width, w->session->info.height, image, target, out);
+    bl_result r = bl_image_compare(w->session->info.width, w->session->info.height, image, target, out);
     if (owned)
         free(target);
     return r == BL_OK ? CLI_OK : fail("%s", bl_result_text(r));

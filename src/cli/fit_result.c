@@ -95,7 +95,7 @@ static cJSON *result_json(const fit_work *w)
     cJSON_AddNumberToObject(json, "views", w->job.view_count - w->job.held_out_count);
     cJSON_AddNumberToObject(json, "batch", w->job.batch);
     cJSON_AddStringToObject(json, "loss_kind", loss.name);
-    cJSON_AddBoolToObject(json, "unbiased", loss.unbiased);
+    cJSON_AddBoolToObject(json, "unbiased", loss.unbiased && w->status.form != BL_FORM_ONE_IMAGE);
     cJSON_AddStringToObject(json, "form", bl_gradient_form_name(w->status.form));
     cJSON_AddStringToObject(json, "pixels", bl_pixels_name(w->job.pixels));
     cJSON_AddStringToObject(json, "volume_gradient", bl_volume_gradient_name(w->status.volume_gradient));

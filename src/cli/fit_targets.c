@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * What the images of a fit are to look like: targets from files, or rendered from the scene's own values.
- * Targets that are fitted stay in memory. A file of a view that is held out is checked at once, and read again
- * whenever the view is looked at, so that hundreds of them need no memory. */
+ * Targets that are fitted stay in memory. A file of a view that is held out is checked at once, and read
+ * again whenever the view is looked at, so that hundreds of them need no memory. */
 #include "fit_work.h"
 
 #include <stdlib.h>
@@ -26,13 +26,15 @@ static char *place_of(const fit_work *w, uint32_t v)
 }
 
 /* Makes colours of what was read. */
-static int take_image(const fit_work *w, uint32_t v, const uint32_t size[3], const float *read, float **target)
+static int take_image(const fit_work *w, uint32_t v, const uint32_t size[3], const float *read,
+                      float **target)
 {
     const bl_scene_info *info = &w->session->info;
     if (size[0] != info->width || size[1] != info->height || (size[2] != 1 && size[2] != 3)) {
         char *place = place_of(w, v);
-        int status = fail("%s: %s has %u x %u pixels and %u channels; the scene's film has %u x %u and 3",
-                          place, w->job.views[v].target, size[0], size[1], size[2], info->width, info->height);
+        int status =
+            fail("%s: %s has %u x %u pixels and %u channels; the scene's film has %u x %u and 3", place,
+                 w->job.views[v].target, size[0], size[1], size[2], info->width, info->height);
         free(place);
         return status;
     }
@@ -47,9 +49,9 @@ static int read_target(const fit_work *w, uint32_t v, float **target)
 {
     uint32_t size[3];
     float *read = NULL;
-    bl_result result = bl_image_read_over(w->session->ctx, w->job.views[v].target,
-                                          w->job.over ? w->job.background : NULL, &size[0], &size[1],
-                                          &size[2], &read);
+    bl_result result =
+        bl_image_read_over(w->session->ctx, w->job.views[v].target, w->job.over ? w->job.background : NULL,
+                           &size[0], &size[1], &size[2], &read);
     if (result != BL_OK) {
         char *place = place_of(w, v);
         int status = fail("%s: %s", place, bl_context_error(w->session->ctx));

@@ -29,8 +29,8 @@ typedef struct fit_parameter {
 } fit_parameter;
 
 typedef struct fit_pictures { /* of one view */
-    float *target;         /* NULL: held out, and read from its file when it is needed */
-    float *before, *after; /* where the view is shown */
+    float *target;            /* NULL: held out, and read from its file when it is needed */
+    float *before, *after;    /* where the view is shown */
 } fit_pictures;
 
 /* What travels in a checkpoint besides the library's state. No padding: its bytes are the file's. */
@@ -133,6 +133,12 @@ int fit_save_slices(const fit_work *w);
  * fit_slices_white: the value that is white in its pictures. */
 char *fit_slices_path(const fit_work *w, uint32_t k, const char *which);
 double fit_slices_white(const fit_work *w, uint32_t k);
+
+/* ---- fit_charts.c: parts of DIR/report.html ---- */
+
+void report_escape(FILE *out, const char *text); /* as text of the page */
+int report_held_out(FILE *out, const fit_work *w);
+int report_curves(FILE *out, const fit_work *w); /* of the loss and of parameters */
 
 /* ---- fit_report.c: DIR/report.html ---- */
 

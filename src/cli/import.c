@@ -88,7 +88,8 @@ static const cli_option options[] = {
      .help = "six numbers, x0 y0 z0 x1 y1 z1: the box of the field (default: a cube around what the cameras "
              "look at)"},
     {.name = "--background", .kind = CLI_NUMBERS, .value = "C", .offset = FIELD(background),
-     .help = "three numbers, linear: the colour behind the field and behind images with alpha (default: 1 1 1)"},
+     .help = "three numbers, linear: the colour behind the field and behind images with alpha (default: "
+             "1 1 1)"},
     {.name = "--resolution", .kind = CLI_COUNT, .value = "N", .offset = FIELD(resolution),
      .help = "voxels along each side in the last stage (default: 64; those before have 1/4 and 1/2)"},
     {.name = "--sh-degree", .kind = CLI_TEXT, .value = "N", .offset = FIELD(sh_degree),

@@ -71,10 +71,12 @@ int import_find_box(const char *folder, import_set *set)
 static bool hidden(const import_set *set, const import_frame *frame)
 {
     const import_camera *camera = &set->camera;
-    const double *m = frame->to_world, x = camera->tangent, y = import_tangent_y(camera),
-                 /* The principal point moves the pyramid's sides: 1 - 2 (position + shift), position 0 and 1. */
-                 left = x * (1 - 2 * camera->shift_x), right = x * (-1 - 2 * camera->shift_x),
-                 top = y * (1 - 2 * camera->shift_y), bottom = y * (-1 - 2 * camera->shift_y);
+    const double
+        *m = frame->to_world,
+        x = camera->tangent, y = import_tangent_y(camera),
+        /* The principal point moves the pyramid's sides: 1 - 2 (position + shift), position 0 and 1. */
+        left = x * (1 - 2 * camera->shift_x), right = x * (-1 - 2 * camera->shift_x),
+        top = y * (1 - 2 * camera->shift_y), bottom = y * (-1 - 2 * camera->shift_y);
     int outside[5] = {0};
     for (int corner = 0; corner < 8; corner++) {
         double local[3] = {0};

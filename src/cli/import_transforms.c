@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Reads cameras in the formats of NeRF's synthetic scenes (transforms_train.json and transforms_test.json:
- * camera_angle_x in radians, file_path without its ending) and of Instant-NGP (one transforms.json: fl_x, fl_y,
- * cx, cy, w, h in pixels). Keys that say nothing about cameras are not looked at. What these formats can say
- * and a pinhole camera that took all photographs cannot do is refused.
+ * camera_angle_x in radians, file_path without its ending) and of Instant-NGP (one transforms.json: fl_x,
+ * fl_y, cx, cy, w, h in pixels). Keys that say nothing about cameras are not looked at. What these formats
+ * can say and a pinhole camera that took all photographs cannot do is refused.
  *
  * Their matrices are camera to world as in OpenGL: the camera looks along -z, with +y up and +x to the right.
  * Ours looks along +z with +x to the left, so the first and the third column change their signs. */
@@ -29,10 +29,14 @@ static const struct {
     const char *name;
     size_t offset;
 } intrinsic_keys[] = {
-    {"camera_angle_x", offsetof(intrinsics, angle_x)}, {"camera_angle_y", offsetof(intrinsics, angle_y)},
-    {"fl_x", offsetof(intrinsics, fl_x)},              {"fl_y", offsetof(intrinsics, fl_y)},
-    {"cx", offsetof(intrinsics, cx)},                  {"cy", offsetof(intrinsics, cy)},
-    {"w", offsetof(intrinsics, w)},                    {"h", offsetof(intrinsics, h)},
+    {"camera_angle_x", offsetof(intrinsics, angle_x)},
+    {"camera_angle_y", offsetof(intrinsics, angle_y)},
+    {"fl_x", offsetof(intrinsics, fl_x)},
+    {"fl_y", offsetof(intrinsics, fl_y)},
+    {"cx", offsetof(intrinsics, cx)},
+    {"cy", offsetof(intrinsics, cy)},
+    {"w", offsetof(intrinsics, w)},
+    {"h", offsetof(intrinsics, h)},
 };
 enum { INTRINSIC_KEYS = sizeof intrinsic_keys / sizeof *intrinsic_keys };
 
@@ -106,8 +110,9 @@ static int make_camera(const json_place *at, const intrinsics *i, const char *im
 {
     const double w = width, h = height;
     if ((!isnan(i->w) && i->w != w) || (!isnan(i->h) && i->h != h))
-        return json_wrong(at, !isnan(i->w) && i->w != w ? "w" : "h", "%s has %u x %u pixels, not %.10g x %.10g",
-                          image, width, height, isnan(i->w) ? w : i->w, isnan(i->h) ? h : i->h);
+        return json_wrong(at, !isnan(i->w) && i->w != w ? "w" : "h",
+                          "%s has %u x %u pixels, not %.10g x %.10g", image, width, height,
+                          isnan(i->w) ? w : i->w, isnan(i->h) ? h : i->h);
     if (isnan(i->fl_x) && isnan(i->angle_x))
         return json_wrong(at, "camera_angle_x", "missing key (or fl_x): how much the camera sees");
     *out = (import_camera){
@@ -175,9 +180,10 @@ static int read_pose(const json_place *at, const cJSON *json, double m[16])
         return json_wrong(at, "transform_matrix",
                           "must be 4 rows of 4 finite numbers, the last of them 0, 0, 0, 1");
     if (!rigid(m))
-        return json_wrong(at, "transform_matrix",
-                          "is not a rotation and a translation (its axes must have the length 1 and be at right "
-                          "angles), so it is no pose of a camera");
+        return json_wrong(
+            at, "transform_matrix",
+            "is not a rotation and a translation (its axes must have the length 1 and be at right "
+            "angles), so it is no pose of a camera");
     for (int r = 0; r < 3; r++)
         m[4 * r] = -m[4 * r], m[4 * r + 2] = -m[4 * r + 2];
     return CLI_OK;
@@ -242,9 +248,10 @@ static int read_frame(const reader *r, const json_place *at, const cJSON *json, 
                           size[0], size[1], set->camera.width, set->camera.height);
     CLI_TRY(make_camera(at, &common, frame->image, size[0], size[1], &camera));
     if (!first && !same_camera(&camera, &set->camera))
-        return json_wrong(at, "fl_x",
-                          "its camera is not that of the first frame: cameras that differ are not implemented; "
-                          "import the frames of each camera by themselves");
+        return json_wrong(
+            at, "fl_x",
+            "its camera is not that of the first frame: cameras that differ are not implemented; "
+            "import the frames of each camera by themselves");
     if (first)
         set->camera = camera;
     return CLI_OK;

@@ -302,10 +302,11 @@ typedef struct word_list {
 /* The word after the current one; NULL: that is the last. */
 static const char *peek(const word_list *l) { return l->at + 1 < l->count ? l->words[l->at + 1] : NULL; }
 
-/* Whether the word is no further value of an option that takes several. */
-static bool ends_list(const cli_option *option, const char *word)
+/* Whether the word cannot be a value of an option that takes several, or a further one after the first. */
+static bool is_no_value(const cli_option *option, const char *word, bool further)
 {
-    return option->kind == CLI_NUMBERS ? !is_number(word) : word[0] == '-';
+    bool number = option->kind == CLI_NUMBERS && is_number(word);
+    return further && option->kind == CLI_NUMBERS ? !number : word[0] == '-' && !number;
 }
 
 /* Stores the option at l->at, which has matched, and moves there to its last argument. */
@@ -318,10 +319,10 @@ static int parse_option(const cli_command *command, const cli_option *option, co
         return store(command, option, NULL, arguments);
     }
     bool listed = (option->kind == CLI_NAMES || option->kind == CLI_NUMBERS) && !attached;
-    if (!attached && (!peek(l) || (listed && ends_list(option, peek(l)))))
+    if (!attached && (!peek(l) || (listed && is_no_value(option, peek(l), false))))
         return usage_error(command->name, "%s needs a value: %s", option->name, option->value);
     CLI_TRY(store(command, option, attached ? attached : l->words[++l->at], arguments));
-    while (listed && peek(l) && !ends_list(option, peek(l)))
+    while (listed && peek(l) && !is_no_value(option, peek(l), true))
         CLI_TRY(store(command, option, l->words[++l->at], arguments));
     return CLI_OK;
 }

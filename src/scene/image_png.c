@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * PNG by libpng. Palettes and low bit depths become 8 bits, alpha is dropped or stays linear. As in Mitsuba all data, 16-bit
- * data too, is sRGB-encoded unless the user says raw, and gamma chunks do not matter. libpng reports errors
- * by longjmp: everything that must survive it lives in png_job, and the functions that libpng may jump out of
- * hold nothing of their own. */
+ * PNG by libpng. Palettes and low bit depths become 8 bits, alpha is dropped or stays linear. As in Mitsuba
+ * all data, 16-bit data too, is sRGB-encoded unless the user says raw, and gamma chunks do not matter. libpng
+ * reports errors by longjmp: everything that must survive it lives in png_job, and the functions that libpng
+ * may jump out of hold nothing of their own. */
 #include "scene/scene_internal.h"
 
 #include <math.h>
@@ -92,8 +92,8 @@ static void convert_rows(const png_job *job, uint32_t stored_channels, uint32_t 
             for (size_t c = 0; c < image->channels; c++) {
                 size_t from = x * stored_channels + c;
                 const uint8_t *row = job->rows[y];
-                double value = depth == 16 ? (row[2 * from] << 8 | row[2 * from + 1]) / 65535.0
-                                           : row[from] / 255.0;
+                double value =
+                    depth == 16 ? (row[2 * from] << 8 | row[2 * from + 1]) / 65535.0 : row[from] / 255.0;
                 image->pixels[(y * image->width + x) * image->channels + c] =
                     c >= colours || job->raw ? (float)value
                     : depth == 8             ? eight_bit[row[from]]
@@ -117,7 +117,9 @@ static bl_result read_image(png_job *job)
     png_read_update_info(job->png, job->info);
     depth = png_get_bit_depth(job->png, job->info);
     uint32_t stored = png_get_channels(job->png, job->info),
-             channels = job->alpha ? stored : stored < 3 ? 1 : 3; /* alpha is skipped when converting */
+             channels = job->alpha   ? stored
+                        : stored < 3 ? 1
+                                     : 3; /* alpha is skipped when converting */
     uint32_t width = png_get_image_width(job->png, job->info),
              height = png_get_image_height(job->png, job->info);
     TRY(image_create(job->image, width, height, channels, job->size, job->err));

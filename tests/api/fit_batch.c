@@ -1,8 +1,8 @@
 /* LABELS: swiftshader lavapipe */
 /* SPDX-License-Identifier: BSD-3-Clause
  * Fits by batches of pixels, views that are held out, and gradients of one image. A batch that lists every
- * pixel once is the whole image, to the byte; batches that together are one give its loss and step; a gradient
- * of one image is the derivative of the loss that it reports. */
+ * pixel once is the whole image, to the byte; batches that together are one give its loss and step; a
+ * gradient of one image is the derivative of the loss that it reports. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,7 +31,7 @@ static bl_scene *room(const char *integrator)
 {
     arena a = {0};
     const char *body =
-        
+
         "<bsdf type='diffuse' id='floor'><rgb name='reflectance' value='.4,.5,.6'/></bsdf>"
         "<shape type='rectangle'><transform name='to_world'><scale value='2'/></transform><ref "
         "id='floor'/></shape>"
@@ -41,8 +41,7 @@ static bl_scene *room(const char *integrator)
     bl_scene *s = scene_device_load(
         &device,
         scene_xml(&a,
-                  arena_printf(&a,
-                               "<integrator type='%s'><integer name='max_depth' value='3'/></integrator>",
+                  arena_printf(&a, "<integrator type='%s'><integer name='max_depth' value='3'/></integrator>",
                                integrator),
                   arena_printf(&a, scene_sensor_format, SIDE, SIDE), body),
         ".");
@@ -149,8 +148,8 @@ static void batches_add_up_to_the_image(void **state)
     bl_scene_destroy(scene);
 }
 
-/* Views of a batch have other random numbers than whole views, so these agree as far as noise allows. Stochastic
- * gradient descent shows the gradient. */
+/* Views of a batch have other random numbers than whole views, so these agree as far as noise allows.
+ * Stochastic gradient descent shows the gradient. */
 static void a_batch_of_all_views_is_their_mean(void **state)
 {
     (void)state;
@@ -299,8 +298,8 @@ static double loss_at(bl_job *job, uint32_t parameter, const float *values, cons
     return stats.loss;
 }
 
-/* Paths do not depend on the values here, so the loss of the same samples is a smooth function of them. That of
- * l1 is not: its slope jumps where a value of the image crosses the target's. */
+/* Paths do not depend on the values here, so the loss of the same samples is a smooth function of them. That
+ * of l1 is not: its slope jumps where a value of the image crosses the target's. */
 static void the_gradient_of_one_image_is_that_of_its_loss(void **state)
 {
     (void)state;

@@ -489,8 +489,8 @@ static void follows_the_reference(void **state, fit_optimizer args)
     test_teardown(state);
 }
 
-/* Values that are NaN before the step, with a gradient and without one, and one that overflows. Bounds hide no
- * NaN, but may catch an overflow. */
+/* Values that are NaN before the step, with a gradient and without one, and one that overflows. Bounds hide
+ * no NaN, but may catch an overflow. */
 static void values_that_are_not_finite_are_counted(void **state)
 {
     fixture *f = *state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * PSNR and SSIM (bl_image_compare) against closed forms, and against what tests/tools/image_quality.py computes in numpy,
- * window by window, of the same patterns. */
+ * PSNR and SSIM (bl_image_compare) against closed forms, and against what tests/tools/image_quality.py
+ * computes in numpy, window by window, of the same patterns. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -35,9 +35,9 @@ static void a_pass_has_every_number_once(void **state)
     (void)state;
     static const struct {
         uint32_t total, batch, steps, passes;
-    } cases[] = {{1, 1, 3, 3},       {2, 1, 2, 1},    {5, 5, 1, 1},       {144, 144, 2, 2},
-                 {144, 16, 9, 1},    {100, 30, 10, 3}, {1000, 37, 1000, 37}, {65536, 4096, 16, 1},
-                 {65537, 65537, 1, 1}};
+    } cases[] = {{1, 1, 3, 3},         {2, 1, 2, 1},         {5, 5, 1, 1},
+                 {144, 144, 2, 2},     {144, 16, 9, 1},      {100, 30, 10, 3},
+                 {1000, 37, 1000, 37}, {65536, 4096, 16, 1}, {65537, 65537, 1, 1}};
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         uint32_t *times = calloc(cases[c].total, sizeof *times);
         count(7, cases[c].steps, cases[c].total, cases[c].batch, times);

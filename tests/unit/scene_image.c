@@ -115,7 +115,8 @@ static double stored_value(bool png, int x, int y, int k)
     return png ? (50 * x + 7 * y + 3 * k) % 256 / 255.0 : k * (x + 10 * y) / 16.0;
 }
 
-/* Straight colours of PNG, which alpha multiplies, and multiplied ones of EXR, whose first channel has k = 1. */
+/* Straight colours of PNG, which alpha multiplies, and multiplied ones of EXR, whose first channel has k = 1.
+ */
 static void alpha_shows_the_background(void **state)
 {
     static const struct {
@@ -142,8 +143,8 @@ static void alpha_shows_the_background(void **state)
             bool png = cases[i].png;
             double colour = stored_value(png, x, y, cases[i].colours == 3 ? c + !png : 0),
                    alpha = cases[i].alpha + cases[i].by_x * x + cases[i].by_y * y;
-            double expected = (png ? alpha * image_srgb_to_linear(colour) : colour) +
-                              (1 - alpha) * (double)background[c];
+            double expected =
+                (png ? alpha * image_srgb_to_linear(colour) : colour) + (1 - alpha) * (double)background[c];
             if (!(fabs(image.pixels[at] - expected) <= 1e-6 * (1 + fabs(expected))))
                 fail_msg("%s: channel %d of (%d, %d) is %g instead of %g", cases[i].name, c, x, y,
                          image.pixels[at], expected);

@@ -42,8 +42,8 @@ walk_position walk_camera(walk *w, ir_ref sample)
     vec2 film = {ir_div(f, ir_add(f, ir_add(f, ir_to_f32(f, x), half), offset.x), ir_to_f32(f, width)),
                  ir_div(f, ir_add(f, ir_add(f, ir_to_f32(f, y), half), offset.y), ir_to_f32(f, height))};
     if (!w->plan->batch_pixels)
-        view = (sensor_view){w->plan->scene->sensor,
-                             t_word(t, header, node ? HEADER_VIEW : HEADER_SENSOR), node};
+        view = (sensor_view){w->plan->scene->sensor, t_word(t, header, node ? HEADER_VIEW : HEADER_SENSOR),
+                             node};
     ray r0 = sensor_ray(t, &view, film, (vec2){r.u[2], r.u[3]});
     walk_position at = {
         .sample = sample,

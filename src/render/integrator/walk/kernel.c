@@ -6,9 +6,9 @@
  * may have a list of lanes instead, each with a pixel and some of its samples (enum lane_word;
  * docs/theory/variance.md).
  *
- * The pixels are those of the film or, where the plan has a batch (plan.batch_pixels), pixels of several views
- * that a list names. Film, image and dL/dI then hold the batch. What depends on the pixel itself, its place
- * in its view and its random numbers, goes by the listed pixel, so a sample is the same in every batch.
+ * The pixels are those of the film or, where the plan has a batch (plan.batch_pixels), pixels of several
+ * views that a list names. Film, image and dL/dI then hold the batch. What depends on the pixel itself, its
+ * place in its view and its random numbers, goes by the listed pixel, so a sample is the same in every batch.
  *
  * Invariant: a lane reads and writes only its own samples and sums, so a pass may be cut anywhere. */
 #include "render/integrator/walk/kernel.h"
@@ -92,9 +92,9 @@ lane kernel_lane(walk *w, ir_module *m)
     ir_ref own = render_lists_lanes(w->plan, w->pass) ? share_listed(w, index, strips, &l, &start)
                                                       : share_evenly(w, index, strips, &l, &start);
     if (w->plan->batch_pixels) /* The film holds the batch; the walk is that of the pixel that is listed. */
-        w->pixel = ir_load(f, IR_U32, BUFFER_SCENE,
-                           ir_add(f, ir_uniform(f, IR_U32, UNIFORM_BATCH),
-                                  ir_select(f, l.inside, w->pixel, t_u32(t, 0))));
+        w->pixel = ir_load(
+            f, IR_U32, BUFFER_SCENE,
+            ir_add(f, ir_uniform(f, IR_U32, UNIFORM_BATCH), ir_select(f, l.inside, w->pixel, t_u32(t, 0))));
     l.first = ir_add(f, start, ir_min(f, own, ir_uniform(f, IR_U32, UNIFORM_FIRST_SAMPLE)));
     l.last = ir_add(f, start, ir_min(f, own, ir_uniform(f, IR_U32, UNIFORM_LAST_SAMPLE)));
     l.last = ir_select(f, l.inside, l.last, l.first);
