@@ -107,6 +107,8 @@ bl_volume_gradient bl_job_volume_gradient(const bl_job *job)
     return job->plan->drt ? BL_VOLUME_GRADIENT_DRT : BL_VOLUME_GRADIENT_REPLAY;
 }
 
+enum { BATCH_MOST = 1 << 24 };
+
 /* Checks that the job can look at a batch of pixels, and reserves its room. */
 static bl_result make_batch(bl_job *job, const job_batch *batch, bl_error *err)
 {
@@ -116,6 +118,9 @@ static bl_result make_batch(bl_job *job, const job_batch *batch, bl_error *err)
     if (batch->views > 1 && job->plan->sensor)
         return error_set(err, BL_ERROR_UNSUPPORTED,
                          "the job's parameters are the sensor's, so it cannot be moved");
+    if (batch->pixels > BATCH_MOST)
+        return error_set(err, BL_ERROR_ARGUMENT, "a batch of %u pixels: there are at most %d", batch->pixels,
+                         (int)BATCH_MOST);
     if ((uint64_t)batch->views * film_pixels(job->scene) > UINT32_MAX)
         return error_set(err, BL_ERROR_ARGUMENT, "%u views of %u x %u pixels: there are at most 2^32 - 1",
                          batch->views, job->scene->width, job->scene->height);

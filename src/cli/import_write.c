@@ -146,10 +146,10 @@ static void add_parameters(cJSON *job, const import_set *set)
     cJSON *list = cJSON_AddArrayToObject(job, "parameters"), *d = cJSON_CreateObject(),
           *c = cJSON_CreateObject();
     cJSON_AddStringToObject(d, "name", density);
-    cJSON_AddNumberToObject(d, "rate", 1 / longest_side(set));
+    cJSON_AddNumberToObject(d, "rate", 3 / longest_side(set));
     cJSON_AddNumberToObject(d, "total_variation", 1e-4 * longest_side(set));
     cJSON_AddStringToObject(c, "name", colours);
-    cJSON_AddNumberToObject(c, "rate", 0.05);
+    cJSON_AddNumberToObject(c, "rate", 0.03);
     cJSON_AddNumberToObject(c, "total_variation", 1e-4);
     cJSON_AddItemToArray(list, d);
     cJSON_AddItemToArray(list, c);

@@ -125,6 +125,28 @@ static void a_batch_of_every_pixel_is_the_image(void **state)
     bl_scene_destroy(scene);
 }
 
+/* A camera that is a parameter: its record is derived, and there is one view. */
+static void a_batch_moves_the_camera_as_the_image_does(void **state)
+{
+    (void)state;
+    bl_scene *scene = room("path");
+    static const float aside[3] = {0.1f, -0.05f, 0};
+    const bl_fit_parameter moved = {.name = "sensor.translation", .initial = aside, .rate = 0.01};
+    bl_fit_desc desc = {.parameters = &moved, .parameter_count = 1, .target = targets[0], .spp = 4};
+    float found[2][3];
+    for (int k = 0; k < 2; k++) {
+        desc.batch = k ? PIXELS : 0;
+        bl_fit *fit = create(scene, &desc);
+        for (int step = 0; step < 2; step++)
+            SCENE_MUST(&device, bl_fit_step(fit, NULL));
+        SCENE_MUST(&device, bl_fit_get(fit, 0, found[k]));
+        bl_fit_destroy(fit);
+    }
+    assert_memory_equal(found[0], found[1], sizeof found[0]);
+    assert_true(found[0][0] != aside[0]);
+    bl_scene_destroy(scene);
+}
+
 /* With common random numbers and parameters that stay, the losses of the batches that make up the image have
  * its loss as their mean. */
 static void batches_add_up_to_the_image(void **state)
@@ -280,7 +302,10 @@ static void impossible_fits_are_refused(void **state)
     views[0] = (bl_fit_view){.target = NULL};
     assert_int_equal(bl_fit_create(device.device, scene, &desc, &fit), BL_ERROR_ARGUMENT);
     assert_non_null(strstr(bl_context_error(device.context), "view 0 has no target"));
-    views[0].target = targets[0], desc.batch = 10;
+    views[0].target = targets[0], desc.batch = UINT32_MAX;
+    assert_int_equal(bl_fit_create(device.device, scene, &desc, &fit), BL_ERROR_ARGUMENT);
+    assert_non_null(strstr(bl_context_error(device.context), "at most 16777216"));
+    desc.batch = 10;
     assert_int_equal(bl_fit_create(device.device, light, &desc, &fit), BL_ERROR_UNSUPPORTED);
     assert_non_null(strstr(bl_context_error(device.context), "ptracer"));
     bl_scene_destroy(scene);
@@ -339,6 +364,7 @@ int main(void)
     fill_targets();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_batch_of_every_pixel_is_the_image),
+        cmocka_unit_test(a_batch_moves_the_camera_as_the_image_does),
         cmocka_unit_test(batches_add_up_to_the_image),
         cmocka_unit_test(a_batch_of_all_views_is_their_mean),
         cmocka_unit_test(views_of_a_batch_are_rendered_as_ever),
