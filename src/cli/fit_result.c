@@ -149,8 +149,8 @@ static void print_table(const fit_work *w)
         printf("(below 0 by noise: in two walks the loss is an unbiased estimate from two halves of the "
                "samples)\n");
     if (w->job.held_out_count)
-        printf("held out: PSNR %.2f dB, SSIM %.4f, means over %u views\n", w->held_out.psnr, w->held_out.ssim,
-               w->job.held_out_count);
+        printf("held out: PSNR %.2f dB, SSIM %.4f, means over %u view%s\n", w->held_out.psnr,
+               w->held_out.ssim, w->job.held_out_count, w->job.held_out_count == 1 ? "" : "s");
     printf("report: %s/report.html; pictures beside it\n", w->folder);
 }
 
