@@ -26,7 +26,7 @@ static void state_primal(walk *w, loop_state *s, primal_state *p, bool squares)
 static ir_ref squares_word(walk *w, const lane *l)
 {
     ir_func *f = w->t.f;
-    ir_ref pixels = ir_mul(f, ir_uniform(f, IR_U32, UNIFORM_WIDTH), ir_uniform(f, IR_U32, UNIFORM_HEIGHT));
+    ir_ref pixels = kernel_pixels(w);
     return ir_add(f, l->film,
                   ir_mul(f, ir_mul(f, pixels, ir_uniform(f, IR_U32, UNIFORM_STRIPS)), t_u32(&w->t, 3)));
 }
