@@ -76,7 +76,8 @@ static int write_scene(const char *path, const import_set *set, const import_opt
     FILE *out = open_memstream(&text, &size);
     if (!out)
         return fail("no memory for the scene");
-    fprintf(out, "<scene version=\"3.0.0\">\n    <integrator type=\"radiance_field\"/>\n");
+    fprintf(out, "<scene version=\"3.0.0\">\n    <integrator type=\"radiance_field\">\n"
+                 "        <boolean name=\"thin_gradient\" value=\"true\"/>\n    </integrator>\n");
     write_sensor(out, set);
     fprintf(out,
             "    <emitter type=\"constant\">\n        <rgb name=\"radiance\" value=\"%.9g, %.9g, %.9g\"/>\n"
