@@ -71,8 +71,8 @@ field_visit field_next(walk *w, const field_ray *r)
         .there = ir_and(f, hit, ir_eq(f, t_word(t, entry, BVH_ENTRY_KIND), ellipsoid)),
         .hit = {.data = t_word(t, walk_shape_of(t, entry), SHAPE_DATA),
                 .number = t_word(t, entry, BVH_ENTRY_PRIMITIVE),
-                .o = at->o,
-                .d = at->d},
+                .o = v3_detach(t, at->o),
+                .d = v3_detach(t, at->d)},
         .t = found[0],
         .entry = index,
     };

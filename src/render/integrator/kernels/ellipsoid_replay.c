@@ -167,12 +167,12 @@ static void begin_adjoint(walk *w, const lane *l, field_replay *p, ir_ref fresh)
     ir_else(f);
     ir_endif(f);
     color L, error;
+    p->hash_first = ir_phi(f, branch, hash, p->hash_first);
     for (int c = 0; c < 3; c++) {
         L.c[c] = ir_phi(f, branch, stored[c], p->L.c[c]);
         error.c[c] = ir_phi(f, branch, stored[3 + c], p->L_error.c[c]);
     }
     ir_ref finite = color_finite(t, L), lost = ir_and(f, fresh, ir_not(f, finite));
-    p->hash_first = ir_phi(f, branch, hash, p->hash_first);
     p->L = color_select(t, lost, color_all(zero), L), p->L_error = color_select(t, lost, color_all(zero), error);
     p->total = color_select(t, fresh, p->L, p->total);
     p->r.at.tmax = ir_select(f, lost, t_f32(t, -1), p->r.at.tmax);
