@@ -34,8 +34,8 @@ typedef struct job_geometry {
     refit refit;
 } job_geometry;
 
-/* Whether a parameter moves shapes: positions of a mesh, the to_world of a shape that the plan can move, or an
- * array of ellipsoids. */
+/* Whether a parameter moves shapes: positions of a mesh, the to_world of a shape that the plan can move, or
+ * an array of ellipsoids. */
 static bool moves_shapes(const bl_job *job, uint32_t parameter)
 {
     const render_parameter *p = &job->scene->parameters.data[parameter];

@@ -99,8 +99,8 @@ static void write_arrays(plan *p, uint32_t geometry)
     }
 }
 
-/* Where kernels of ellipsoids emit: the words that kernels find their arrays by, and records of the shapes, which
- * may move whenever values change. */
+/* Where kernels of ellipsoids emit: the words that kernels find their arrays by, and records of the shapes,
+ * which may move whenever values change. */
 static void write_ellipsoids(plan *p)
 {
     const render_scene *s = p->scene;

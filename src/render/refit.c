@@ -10,7 +10,7 @@
 const char *const refit_step_names[REFIT_STEP_COUNT] = {
     "place",   "place inverse", "instance",  "settle",     "solid",   "normal values",
     "normals", "area blocks",   "area sums", "area table", "entries", "round",
-    "grid",    "level",         "pack",      "cost",       "corner",    "remake"};
+    "grid",    "level",         "pack",      "cost",       "corner",  "remake"};
 
 /* ---- lists ---- */
 

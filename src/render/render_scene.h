@@ -13,7 +13,7 @@ enum {
     PLAN_DATA_SLOT = 31,
     PLAN_MAX_CHILDREN = 8,
     PLAN_ELLIPSOID_SLOT = 48, /* of ellipsoids, the first of their arrays: enum ellipsoid_array */
-    PLAN_ARRAY_SLOT = 64 /* of a mesh, the first of its arrays: enum mesh_array */
+    PLAN_ARRAY_SLOT = 64      /* of a mesh, the first of its arrays: enum mesh_array */
 };
 
 /* What the parameters of an object are called before their last dot: by the nearest id, its own or of what

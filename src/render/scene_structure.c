@@ -124,7 +124,9 @@ static bl_result read_integrator(render_scene *s, const render_overrides *o, bl_
     s->sees_through = kind->sees_through;
     s->method = kind->method, s->detached = kind->detached, s->pipelined = kind->pipelined;
     s->max_depth = theirs ? (int32_t)scene_number(i, "max_depth") : kind->max_depth;
-    s->rr_depth = theirs && !kind->no_next_event && !scene_is(i, &integrator_volprim_rf_basic.plugin) ? (int32_t)scene_number(i, "rr_depth") : kind->rr_depth;
+    s->rr_depth = theirs && !kind->no_next_event && !scene_is(i, &integrator_volprim_rf_basic.plugin)
+                      ? (int32_t)scene_number(i, "rr_depth")
+                      : kind->rr_depth;
     s->hide_emitters = i && scene_number(i, "hide_emitters") != 0;
     s->use_next_event = !kind->no_next_event, s->use_bsdf_sampling = true, s->paths_per_sample = 1;
     if (scene_is(i, &integrator_direct.plugin) && kind->own_depths) {

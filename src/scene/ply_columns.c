@@ -13,7 +13,8 @@ static bl_result find_columns(ply_reader *r, const ply_element *e, ply_columns *
         ply_property *p = ply_find_property(r, e, c->names[k], false);
         c->place[k] = PLY_NO_COLUMN;
         if (!p && k < c->required)
-            return error_set(r->err, BL_ERROR_FORMAT, "%s: the vertices have no \"%s\"", r->name, c->names[k]);
+            return error_set(r->err, BL_ERROR_FORMAT, "%s: the vertices have no \"%s\"", r->name,
+                             c->names[k]);
         if (p)
             c->place[k] = (int)c->width, p->role = c->width++;
     }

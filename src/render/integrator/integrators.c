@@ -67,7 +67,8 @@ const render_class integrator_prbvolpath = {.plugin = {PLUGIN_INTEGRATOR, "prbvo
 
 static const plugin_param volprim_rf_basic_params[] = {
     {"max_depth", PLUGIN_INTEGER, 0, "64", -1, 1 << 24, "most ellipsoids that a ray visits; -1: unbounded"},
-    {"srgb_primitives", PLUGIN_BOOLEAN, 0, "true", 0, 0, "sh_coeffs give sRGB, which becomes linear at the end"},
+    {"srgb_primitives", PLUGIN_BOOLEAN, 0, "true", 0, 0,
+     "sh_coeffs give sRGB, which becomes linear at the end"},
     {"hide_emitters", PLUGIN_BOOLEAN, 0, "false", 0, 0, "accepted; no light is visible"},
     {"timeout", PLUGIN_FLOAT, 0, "-1", 0, 0, "accepted"},
     {"block_size", PLUGIN_INTEGER, 0, "0", 0, 0, "accepted"},

@@ -5,8 +5,8 @@
  * higher coefficients of red before those of green. Other files have the arrays themselves: `opacities`, and
  * sh_coeffs_0 .. in the order of the array.
  *
- * `data` is in the world, so a to_world of the file is in it. Where it changes, the device makes the words and
- * boxes of the ellipsoids anew (render/refit.h). */
+ * `data` is in the world, so a to_world of the file is in it. Where it changes, the device makes the words
+ * and boxes of the ellipsoids anew (render/refit.h). */
 #include "render/classes.h"
 #include "render/shape/ellipsoids.h"
 
@@ -22,7 +22,8 @@ enum {
     HARMONICS_COLUMNS = 3 * HARMONICS_MOST,
     COLUMNS = COLUMN_HARMONICS + HARMONICS_COLUMNS + 1
 };
-_Static_assert((int)COLUMNS == (int)ELLIPSOID_COLUMNS && (int)COLUMNS <= (int)PLY_COLUMNS_MOST, "names of columns");
+_Static_assert((int)COLUMNS == (int)ELLIPSOID_COLUMNS && (int)COLUMNS <= (int)PLY_COLUMNS_MOST,
+               "names of columns");
 
 const char *const *ellipsoid_columns(render_scene *s)
 {
@@ -113,8 +114,9 @@ static const struct {
 } arrays[ELLIPSOID_ARRAYS] = {
     [ELLIPSOID_DATA] = {"data", "steps that move with it are left out: where kernels end, where two of them "
                                 "change places along a ray, and where a ray ends"},
-    [ELLIPSOID_OPACITIES] = {"opacities", "the step where a ray ends because little light comes through, which "
-                                          "moves with it, is left out"},
+    [ELLIPSOID_OPACITIES] = {"opacities",
+                             "the step where a ray ends because little light comes through, which "
+                             "moves with it, is left out"},
     [ELLIPSOID_SH_COEFFS] = {"sh_coeffs", NULL},
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The kernel of an ellipsoid, as a ray sees it (docs/theory/ellipsoids.md): a Gaussian whose deviations are the
- * scales, at the point of the ray where it is largest ("3D Gaussian Ray Tracing", Moenne-Loccoz et al. 2024),
+ * The kernel of an ellipsoid, as a ray sees it (docs/theory/ellipsoids.md): a Gaussian whose deviations are
+ * the scales, at the point of the ray where it is largest ("3D Gaussian Ray Tracing", Moenne-Loccoz et al.
+ * 2024),
  *
  *     alpha = min(opacity exp(-r^2 / 2), 0.9999)        r: distance of the ray from the centre, in deviations
  *
@@ -134,8 +135,7 @@ color ellipsoid_color(tracer *t, const ellipsoid_hit *hit)
     while ((degree + 1) * (degree + 1) < most)
         degree++;
     harmonics(t, hit->d, degree, basis);
-    array_read a =
-        array_of(t, hit->data, hit->number, ELLIPSOID_SH_COEFFS, ir_mul(f, own, t_u32(t, 3)));
+    array_read a = array_of(t, hit->data, hit->number, ELLIPSOID_SH_COEFFS, ir_mul(f, own, t_u32(t, 3)));
     color sum = color_all(t_f32(t, 0.5f));
     for (uint32_t k = 0; k < most; k++) {
         /* Where a shape has fewer coefficients, its first one is read and counts nothing. */
@@ -157,8 +157,7 @@ static ir_ref read_extent(tracer *t, ir_ref data, ir_ref number)
     ir_func *f = t->f;
     ir_ref extent = t_real(t, data, ELLIPSOID_EXTENT), adaptive = t_word(t, data, ELLIPSOID_ADAPTIVE);
     ir_ref opacity = ir_max(f, read_opacity(t, data, number), t_f32(t, 0.01f));
-    ir_ref reach = t_safe_sqrt(
-        t, ir_mul(f, t_f32(t, 2), ir_log(f, ir_mul(f, opacity, t_f32(t, 100)))));
+    ir_ref reach = t_safe_sqrt(t, ir_mul(f, t_f32(t, 2), ir_log(f, ir_mul(f, opacity, t_f32(t, 100)))));
     ir_ref clamped = ir_max(f, ir_mul(f, reach, t_f32(t, 1.0f / 3)), t_f32(t, ELLIPSOID_LEAST_CLAMPING));
     return ir_select(f, ir_ne(f, adaptive, t_u32(t, 0)), ir_mul(f, extent, clamped), extent);
 }

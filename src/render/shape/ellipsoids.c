@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * A point cloud of ellipsoids, from a PLY file of Gaussians. The file has centres x y z, logarithms of
- * standard deviations scale_0 .. scale_2, and quaternions rot_0 (real part) .. rot_3. Colours and opacities are
- * read where the integrator sees them (ellipsoid_arrays.c); materials do not. The surface is where a Gaussian
- * is `extent` deviations from its centre. Rays meet the outsides only, uv is (0, 0), and ellipsoids cannot be
- * lights (Mitsuba).
+ * standard deviations scale_0 .. scale_2, and quaternions rot_0 (real part) .. rot_3. Colours and opacities
+ * are read where the integrator sees them (ellipsoid_arrays.c); materials do not. The surface is where a
+ * Gaussian is `extent` deviations from its centre. Rays meet the outsides only, uv is (0, 0), and ellipsoids
+ * cannot be lights (Mitsuba).
  *
  * An entry of the hierarchy holds the word of the ellipsoid's map. The map is three rows that turn the
  * ellipsoid into the unit sphere, and then the centre. */
-#include "render/classes.h"
 #include "render/shape/ellipsoids.h"
+#include "render/classes.h"
 
 enum { COLUMN_CENTER, COLUMN_SCALE = 3, COLUMN_ROTATION = 6, COLUMNS = 10 };
 
@@ -133,8 +133,8 @@ static void quaternion_of(const double axis[3][3], double q[4])
         q[k] /= length;
 }
 
-/* The values of an ellipsoid that stand in the array `data`. row: of the file; of the two quaternions that turn
- * alike, the one nearer to the file's is taken. */
+/* The values of an ellipsoid that stand in the array `data`. row: of the file; of the two quaternions that
+ * turn alike, the one nearer to the file's is taken. */
 static void data_of(const world_ellipsoid *e, const float *row, float data[ELLIPSOID_VALUES])
 {
     double q[4], along = 0;
@@ -328,7 +328,8 @@ const shape_kind_class shape_kind_ellipsoid = {
 
 static const plugin_param ellipsoids_params[] = {
     {"filename", PLUGIN_FILE, PLUGIN_REQUIRED, NULL, 0, 0,
-     "PLY with x y z, scale_0 .. scale_2, rot_0 .. rot_3; for volprim_rf_basic also opacity, f_dc_0 .. f_dc_2 and "
+     "PLY with x y z, scale_0 .. scale_2, rot_0 .. rot_3; for volprim_rf_basic also opacity, f_dc_0 .. "
+     "f_dc_2 and "
      "f_rest_0 .., or opacities and sh_coeffs_0 .."},
     {"scale_factor", PLUGIN_FLOAT, 0, "1", 1e-30, 1e30, "of all of them"},
     {"extent", PLUGIN_FLOAT, 0, "3", 1e-30, 1e30, "standard deviations"},

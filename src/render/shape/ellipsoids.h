@@ -19,15 +19,10 @@ enum ellipsoid_array {
     ELLIPSOID_ARRAYS
 };
 /* Centre, standard deviations along the axes, quaternion (real part last) from these axes to the world. */
-enum ellipsoid_value {
-    ELLIPSOID_AT,
-    ELLIPSOID_SCALE = 3,
-    ELLIPSOID_QUATERNION = 6,
-    ELLIPSOID_VALUES = 10
-};
+enum ellipsoid_value { ELLIPSOID_AT, ELLIPSOID_SCALE = 3, ELLIPSOID_QUATERNION = 6, ELLIPSOID_VALUES = 10 };
 
-/* Words at SHAPE_DATA of a shape with arrays: (value, gradient) offsets of each array, coefficients of a colour,
- * extent (f32), whether the opacity shrinks it. The ellipsoids' own words follow. */
+/* Words at SHAPE_DATA of a shape with arrays: (value, gradient) offsets of each array, coefficients of a
+ * colour, extent (f32), whether the opacity shrinks it. The ellipsoids' own words follow. */
 enum ellipsoid_word {
     ELLIPSOID_OFFSETS,
     ELLIPSOID_COEFFICIENTS = 2 * ELLIPSOID_ARRAYS,
@@ -54,8 +49,8 @@ bl_result ellipsoid_find_source(const scene_object *o, const struct ply_columns 
                                 ellipsoid_source *out, bl_error *err);
 /* The opacity of an ellipsoid as it is used, between 0 and 1 if the file is right. */
 float ellipsoid_opacity(const ellipsoid_source *from, uint32_t row);
-/* Registers the arrays as parameters; data: 10 values of each ellipsoid in the world. Values out of range are an
- * error. */
+/* Registers the arrays as parameters; data: 10 values of each ellipsoid in the world. Values out of range are
+ * an error. */
 bl_result ellipsoid_add_arrays(render_scene *s, const scene_object *o, const ellipsoid_source *from,
                                const float *data, bl_error *err);
 /* Writes the header of a shape's words into the plan. */
@@ -66,8 +61,8 @@ bool ellipsoid_moves(const render_scene *s, uint32_t parameter);
 bl_result ellipsoid_check(const render_scene *s, uint32_t parameter, const float *values, bl_error *err);
 /* The parameter that is `array` of the shape; PLAN_NONE: it has no arrays. */
 uint32_t ellipsoid_parameter(const render_scene *s, const render_shape *shape, enum ellipsoid_array array);
-/* By how much the opacity shrinks the extent (Mitsuba's extent_adaptive_clamping). Where nothing should be left,
- * at opacities up to 0.01, it is ELLIPSOID_LEAST_CLAMPING. */
+/* By how much the opacity shrinks the extent (Mitsuba's extent_adaptive_clamping). Where nothing should be
+ * left, at opacities up to 0.01, it is ELLIPSOID_LEAST_CLAMPING. */
 #define ELLIPSOID_LEAST_CLAMPING 1e-4f
 double ellipsoid_clamping(double opacity);
 
@@ -76,7 +71,8 @@ double ellipsoid_clamping(double opacity);
 /* Makes an ellipsoid's words and box anew from its values. at->data: SHAPE_DATA of its shape. */
 void ellipsoid_remake(tracer *t, const object_primitive *at, transformed_primitive *out);
 
-/* The box of an ellipsoid, with slack for f32. square: per coordinate the sum of the squares of its half axes. */
+/* The box of an ellipsoid, with slack for f32. square: per coordinate the sum of the squares of its half
+ * axes. */
 void ellipsoid_box(tracer *t, const ir_ref centre[3], const ir_ref square[3], transformed_primitive *out);
 
 /* An ellipsoid that a ray meets: words of its shape's data, its number in the shape, and the ray. */

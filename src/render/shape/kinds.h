@@ -250,7 +250,8 @@ bool to_world_moves_grouped(const plan *p); /* whether to_world of some shape in
  * have an inverse, and the kind of shape must accept them. The last row is not looked at. */
 bl_result to_world_check(const render_scene *s, uint32_t parameter, const float *values, bl_error *err);
 void to_world_write(plan *p); /* writes the to_world records of all requested ones */
-/* Writes the record of a shape whose kind has `remake`: of its words TO_WORLD_DATA and TO_WORLD_BOXES only. */
+/* Writes the record of a shape whose kind has `remake`: of its words TO_WORLD_DATA and TO_WORLD_BOXES only.
+ */
 void to_world_write_remade(plan *p, uint32_t shape);
 /* Whether shapes that are no meshes may move: their boxes are in their records. */
 bool to_world_solids_move(const plan *p);

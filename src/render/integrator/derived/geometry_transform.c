@@ -98,8 +98,7 @@ void geometry_solid(tracer *t, ir_ref record, ir_ref id)
 void geometry_remake(tracer *t, ir_ref record, ir_ref id)
 {
     ir_func *f = t->f;
-    ir_ref place = work_word(t, record, REFIT_SOLID_TO_WORLD),
-           kind = work_word(t, record, REFIT_SOLID_KIND);
+    ir_ref place = work_word(t, record, REFIT_SOLID_TO_WORLD), kind = work_word(t, record, REFIT_SOLID_KIND);
     const object_primitive at = {
         .data = t_word(t, place, TO_WORLD_DATA),
         .entry = work_word(t, ir_add(f, work_word(t, record, REFIT_SOLID_ENTRIES), id), 0),

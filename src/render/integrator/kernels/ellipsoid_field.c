@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Ellipsoids as Gaussian kernels that emit (Mitsuba's volprim_rf_basic; docs/theory/ellipsoids.md). A ray visits
- * the kernels that it enters, in the order of entry, and adds up
+ * Ellipsoids as Gaussian kernels that emit (Mitsuba's volprim_rf_basic; docs/theory/ellipsoids.md). A ray
+ * visits the kernels that it enters, in the order of entry, and adds up
  *
  *     L = sum T_i alpha_i c_i       T_i = product over j < i of (1 - alpha_j)
  *
  * until it has visited max_depth of them, T is at most 0.01, or it meets something else. Nothing else emits.
  *
- * This file has the walk and its image, with path regeneration as in primal.c: one loop over the kernels of all
- * samples of a lane. The frozen check is the same image, whose alpha and colour come from the other set of
- * values.
+ * This file has the walk and its image, with path regeneration as in primal.c: one loop over the kernels of
+ * all samples of a lane. The frozen check is the same image, whose alpha and colour come from the other set
+ * of values.
  *
  * Invariant: hits are ordered by distance and entry (ir_ray_next). So of kernels that begin at the same
  * distance none is lost, and every pass visits the same kernels in the same order. */
 #include "render/integrator/kernels/ellipsoid_field.h"
+#include "spirv_gen/ad/ad.h"
 
 static const float least_transmittance = 0.01f;
 
@@ -62,7 +63,8 @@ field_visit field_next(walk *w, const field_ray *r)
     const walk_position *at = &r->at;
     ir_ref args[9] = {at->o.x, at->o.y, at->o.z, at->d.x, at->d.y, at->d.z, r->t, at->tmax, r->entry},
            found[5], ellipsoid = t_u32(t, kind_number(w->plan->scene, SHAPE_ELLIPSOID));
-    BL_ASSERT(!w->plan->baked && !w->plan->scene->has_groups, "kernels in a scene that has them not in order");
+    BL_ASSERT(!w->plan->baked && !w->plan->scene->has_groups,
+              "kernels in a scene that has them not in order");
     ir_ray_next(f, w->fn.intersect, w->fn.kinds, args, found);
     ir_ref hit = ir_ne(f, found[1], t_u32(t, PLAN_NONE)), index = ir_select(f, hit, found[1], t_u32(t, 0));
     ir_ref entry = ir_add(f, t_aligned(t, t_word(t, t_u32(t, 0), HEADER_ENTRIES)),
@@ -97,8 +99,7 @@ ir_ref field_pass(walk *w, const field_visit *v, field_ray *r)
     r->t = v->t, r->entry = v->entry;
     ir_ref alive = ir_and(f, v->there, ir_gt(f, r->transmittance, t_f32(t, least_transmittance)));
     if (w->plan->scene->max_depth >= 0)
-        alive = ir_and(f, alive,
-                       ir_lt(f, r->at.depth, t_u32(t, (uint32_t)w->plan->scene->max_depth)));
+        alive = ir_and(f, alive, ir_lt(f, r->at.depth, t_u32(t, (uint32_t)w->plan->scene->max_depth)));
     r->at.tmax = ir_select(f, alive, r->at.tmax, t_f32(t, -1));
     return alive;
 }
@@ -129,15 +130,9 @@ color field_image(walk *w, color sum)
 
 color field_image_slope(walk *w, color sum)
 {
-    tracer *t = &w->t;
-    ir_func *f = t->f;
-    color slope = color_all(t_f32(t, 1));
-    for (int c = 0; w->plan->scene->srgb_primitives && c < 3; c++) {
-        ir_ref v = sum.c[c], dark = ir_le(f, v, t_f32(t, 0.04045f)),
-               base = ir_mul(f, ir_add(f, v, t_f32(t, 0.055f)), t_f32(t, 1 / 1.055f));
-        ir_ref power = ir_mul(f, t_f32(t, 2.4f / 1.055f), ir_pow(f, base, t_f32(t, 1.4f)));
-        slope.c[c] = ir_select(f, dark, t_f32(t, 1 / 12.92f), power);
-    }
+    color image = field_image(w, sum), ones = color_all(t_f32(&w->t, 1)), slope = ones;
+    if (w->plan->scene->srgb_primitives)
+        ad_forward(w->t.f, sum.c, ones.c, 3, image.c, slope.c, 3);
     return slope;
 }
 

@@ -43,7 +43,7 @@ void field_restart(walk *w, ir_ref alive, field_ray *r);
 /* The image's value of what the kernels have added up to: linear, if the scene's colours are sRGB. May run
  * differentiated. */
 color field_image(walk *w, color sum);
-/* Its derivative, channel by channel. */
+/* Its derivative, channel by channel. sum: values that are known here, such as states of a loop. */
 color field_image_slope(walk *w, color sum);
 
 /* ---- the kernels ---- */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The derivative of the image of ellipsoids that emit along one direction of parameter space, and reverse mode
- * over a ray that is written out, which checks the replay. Both visit the kernels that the image visits
- * (ellipsoid_field.c). Forward mode carries the tangents of the transmittance and of the sum of contributions;
- * neither divides by a factor. */
+ * The derivative of the image of ellipsoids that emit along one direction of parameter space, and reverse
+ * mode over a ray that is written out, which checks the replay. Both visit the kernels that the image visits
+ * (ellipsoid_field.c). Forward mode carries the tangents of the transmittance and of the sum of
+ * contributions; neither divides by a factor. */
 #include "render/integrator/kernels/ellipsoid_field.h"
 #include "spirv_gen/ad/ad.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The gradient of ellipsoids that emit, by path replay (Vicini, Speierer, Jakob 2021, listings 1 and 2, with
- * kernels in the place of vertices). Phase 0 of a sample adds what each kernel contributes to L. Phase 1 subtracts
- * it again, so that L is what comes from behind the kernel, and
+ * kernels in the place of vertices). Phase 0 of a sample adds what each kernel contributes to L. Phase 1
+ * subtracts it again, so that L is what comes from behind the kernel, and
  *
  *     dalpha_i = dL (T_i c_i - L / (1 - alpha_i))        dc_i = dL T_i alpha_i
  *
@@ -10,8 +10,8 @@
  * Colours that are sRGB become linear when they have been added up. So dL of a sample is multiplied by the
  * slope of that at the end of phase 0.
  *
- * RENDER_GRADIENT has both phases in one loop; RENDER_REPLAY and RENDER_ADJOINT are kernels of one phase each,
- * with L between them in BUFFER_SAMPLES (replay.c does the same for paths). L is a two-float sum
+ * RENDER_GRADIENT has both phases in one loop; RENDER_REPLAY and RENDER_ADJOINT are kernels of one phase
+ * each, with L between them in BUFFER_SAMPLES (replay.c does the same for paths). L is a two-float sum
  * (docs/theory/replay_equality.md). */
 #include "render/integrator/kernels/ellipsoid_field.h"
 #include "render/integrator/kernels/replay.h"
@@ -19,8 +19,9 @@
 
 typedef struct field_replay {
     field_ray r;
-    ir_ref phase; /* bool: phase 1 */
+    ir_ref phase;            /* bool: phase 1 */
     color L, L_error, total; /* total: L at the end of phase 0 */
+    color slope;             /* of the image's value there: field_image_slope */
     ir_ref hash, hash_first;
     color sum; /* of the image */
 } field_replay;
@@ -31,6 +32,10 @@ static void state_replay(walk *w, loop_state *s, field_replay *p)
     if (w->pass == RENDER_GRADIENT)
         state_ref(s, &p->phase);
     state_color(s, &p->L), state_color(s, &p->L_error), state_color(s, &p->total);
+    if (w->plan->scene->srgb_primitives)
+        state_color(s, &p->slope);
+    else if (s->reads)
+        p->slope = color_all(t_f32(&w->t, 1));
     state_ref(s, &p->hash), state_ref(s, &p->hash_first);
     state_color(s, &p->sum);
 }
@@ -70,7 +75,7 @@ static ir_ref visit(walk *w, field_replay *p, color dL)
         two_float_add(t, &p->L.c[c], &p->L_error.c[c], ir_select(f, p->phase, ir_neg(f, light), light));
     }
     if (w->pass != RENDER_REPLAY)
-        kernel_adjoint(w, p, &v, color_mul(t, walk_weigh(w, p->r.at, dL), field_image_slope(w, p->total)), T);
+        kernel_adjoint(w, p, &v, color_mul(t, walk_weigh(w, p->r.at, dL), p->slope), T);
     ir_ref alive = field_pass(w, &v, &p->r);
     p->hash = replay_hash(t, p->hash, v.entry, alive);
     return alive;
@@ -127,6 +132,7 @@ static void finish_fused(walk *w, field_replay *p, ir_ref alive)
     ir_ref replay = ir_and(f, first_ended, finite);
     add_image(w, p, replay);
     p->total = color_select(t, first_ended, p->L, p->total);
+    p->slope = color_select(t, first_ended, field_image_slope(w, p->L), p->slope);
     p->hash_first = ir_select(f, first_ended, p->hash, p->hash_first);
     next_ray(w, p, alive, ir_and(f, ended, ir_not(f, replay)));
     p->phase = ir_or(f, replay, ir_and(f, p->phase, alive));
@@ -155,7 +161,8 @@ static void finish_replay(walk *w, const lane *l, field_replay *p, ir_ref alive)
     next_ray(w, p, alive, ended);
 }
 
-/* RENDER_ADJOINT: a ray that begins loads what RENDER_REPLAY stored. If that is not finite, it meets nothing. */
+/* RENDER_ADJOINT: a ray that begins loads what RENDER_REPLAY stored. If that is not finite, it meets nothing.
+ */
 static void begin_adjoint(walk *w, const lane *l, field_replay *p, ir_ref fresh)
 {
     tracer *t = &w->t;
@@ -173,8 +180,10 @@ static void begin_adjoint(walk *w, const lane *l, field_replay *p, ir_ref fresh)
         error.c[c] = ir_phi(f, branch, stored[3 + c], p->L_error.c[c]);
     }
     ir_ref finite = color_finite(t, L), lost = ir_and(f, fresh, ir_not(f, finite));
-    p->L = color_select(t, lost, color_all(zero), L), p->L_error = color_select(t, lost, color_all(zero), error);
+    p->L = color_select(t, lost, color_all(zero), L),
+    p->L_error = color_select(t, lost, color_all(zero), error);
     p->total = color_select(t, fresh, p->L, p->total);
+    p->slope = color_select(t, fresh, field_image_slope(w, p->L), p->slope);
     p->r.at.tmax = ir_select(f, lost, t_f32(t, -1), p->r.at.tmax);
 }
 
@@ -197,6 +206,7 @@ static field_replay start(walk *w, const lane *l)
                           .L = none,
                           .L_error = none,
                           .total = none,
+                          .slope = none,
                           .hash = t_u32(t, 0),
                           .hash_first = t_u32(t, 0),
                           .sum = none};
