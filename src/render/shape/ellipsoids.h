@@ -6,6 +6,7 @@
 #define BL_RENDER_SHAPE_ELLIPSOIDS_H
 
 #include "render/harmonics.h"
+#include "render/plan.h"
 #include "render/shape/kinds.h"
 
 /* Words at an ellipsoid's place in the geometry: three rows that turn it into the unit sphere, its centre. */
