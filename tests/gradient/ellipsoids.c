@@ -202,9 +202,9 @@ static void forward_agrees(sample_check *s, scene_eval_at at, const double *repl
                       1e-9 * sample_check_largest(s, replay) * sqrt(s->elements));
 }
 
-/* Differences with steps that shrink. Where no bend lies within a step, the error of the five-point stencil falls
- * with the fourth power. Bends are those of colours at 0 and of sRGB, and the smallest step is within them.
- * Returns whether the error fell so. */
+/* Differences with steps that shrink. Where no bend lies within a step, the error of the five-point stencil
+ * falls with the fourth power. Bends are those of colours at 0 and of sRGB, and the smallest step is within
+ * them. Returns whether the error fell so. */
 static bool frozen_agrees(sample_check *s, scene_eval_at at, const double *replay)
 {
     enum { STEPS = 6 };

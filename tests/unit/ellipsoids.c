@@ -1,7 +1,7 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Files of ellipsoids that emit: both forms give the same parameters, a to_world is in their values, and what is
- * wrong with a file is said with the scene's line and the file's name. */
+ * Files of ellipsoids that emit: both forms give the same parameters, a to_world is in their values, and what
+ * is wrong with a file is said with the scene's line and the file's name. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -89,8 +89,9 @@ static void values_are_in_the_world(void **state)
     gaussians g = gaussians_random(1, 0, 0.3, 3);
     memcpy(g.rotation[0], (double[]){1, 0, 0, 0}, sizeof g.rotation[0]);
     write(&g, false, "one.ply");
-    render_scene *s = load("one.ply", "<float name='scale_factor' value='3'/><transform name='to_world'><scale "
-                                      "value='2'/><rotate z='1' angle='90'/><translate x='5'/></transform>");
+    render_scene *s =
+        load("one.ply", "<float name='scale_factor' value='3'/><transform name='to_world'><scale "
+                        "value='2'/><rotate z='1' angle='90'/><translate x='5'/></transform>");
     const float *v = values_of(s, "e.data", 1, 10);
     const double half = sqrt(0.5), expected[10] = {5 - 2 * g.center[0][1],
                                                    2 * g.center[0][0],
@@ -144,9 +145,10 @@ static void write_row(const char *columns, const char *row)
     arena a = {0};
     bl_error err = {0};
     char *words = arena_strdup(&a, columns), *rest = words;
-    text_add(&t, "ply\nformat ascii 1.0\nelement vertex 1\nproperty float x\nproperty float y\nproperty float "
-                 "z\nproperty float scale_0\nproperty float scale_1\nproperty float scale_2\nproperty float "
-                 "rot_0\nproperty float rot_1\nproperty float rot_2\nproperty float rot_3\n");
+    text_add(&t,
+             "ply\nformat ascii 1.0\nelement vertex 1\nproperty float x\nproperty float y\nproperty float "
+             "z\nproperty float scale_0\nproperty float scale_1\nproperty float scale_2\nproperty float "
+             "rot_0\nproperty float rot_1\nproperty float rot_2\nproperty float rot_3\n");
     for (char *word = strtok_r(words, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
         text_add(&t, "property float %s\n", word);
     text_add(&t, "end_header\n0 0 0 -1 -1 -1 1 0 0 0 %s\n", row);
@@ -164,8 +166,8 @@ static void what_is_wrong_is_said(void **state)
         bl_error err = {0};
         render_scene *s;
         write_row(wrong[k].columns, wrong[k].row);
-        bl_result r = traced_try_load(scene_of(&a, "volprim_rf_basic", "wrong.ply", ""), folder, NULL, 0, &s,
-                                      &err);
+        bl_result r =
+            traced_try_load(scene_of(&a, "volprim_rf_basic", "wrong.ply", ""), folder, NULL, 0, &s, &err);
         if (r == BL_OK || !strstr(err.text, wrong[k].text) || !strstr(err.text, "wrong.ply") ||
             !strstr(err.text, ":2: "))
             fail_msg("columns \"%s\": %s", wrong[k].columns, r == BL_OK ? "no error" : err.text);
@@ -195,7 +197,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(both_forms_are_the_same), cmocka_unit_test(values_are_in_the_world),
-        cmocka_unit_test(shells_need_no_colours), cmocka_unit_test(what_is_wrong_is_said),
+        cmocka_unit_test(shells_need_no_colours),  cmocka_unit_test(what_is_wrong_is_said),
         cmocka_unit_test(degree_four_is_an_error),
     };
     folder = scene_files_create();
