@@ -130,6 +130,9 @@ set(render_sources
     src/render/integrator/vertex/surface.c
     src/render/integrator/media/coefficients.c
     src/render/integrator/media/differential_ratio_tracking.c
+    src/render/integrator/field/march.c
+    src/render/integrator/field/samples.c
+    src/render/integrator/field/shadow.c
     src/render/integrator/media/emission.c
     src/render/integrator/media/free_flight.c
     src/render/integrator/media/medium_functions.c
@@ -188,7 +191,7 @@ set(render_sources
     src/render/frame.c
     src/render/harmonics.c
     src/render/warp.c)
-foreach(kind bsdf emitter film filter medium phase sampler sensor shape texture volume)
+foreach(kind bsdf emitter field film filter medium phase sampler sensor shape texture volume)
     file(GLOB files RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} CONFIGURE_DEPENDS src/render/${kind}/*.c)
     list(APPEND render_sources ${files})
 endforeach()

@@ -29,11 +29,11 @@ FREE = re.compile(r"^backlight/|^glsl_kernels\.h$")
 # inside the trace compiler: ir knows no pass, passes and differentiation no SPIR-V
 ROOMS = {"ir": {"ir"}, "opt": {"ir", "opt"}, "ad": {"ir", "opt", "ad"}, "spv": {"ir", "spv"}}
 # inside the integrator, from the lowest room to the highest: a room knows itself and those before it
-INTEGRATOR = ["walk", "derived", "vertex", "media", "path", "motion", "kernels"]
+INTEGRATOR = ["walk", "derived", "vertex", "media", "field", "path", "motion", "kernels"]
 DOOR = "render/integrator/passes.h"  # the one header of the integrator for everyone else, about no room
 # kinds of plugins know their own folder, what all of src/render shares, and these folders
 PLUGINS = {
-    "bsdf": set(), "emitter": {"shape"}, "film": set(), "filter": set(), "medium": set(), "phase": set(),
+    "bsdf": set(), "emitter": {"shape"}, "field": set(), "film": set(), "filter": set(), "medium": set(), "phase": set(),
     "sampler": set(), "sensor": set(), "shape": set(), "texture": set(), "volume": set(),
 }
 

@@ -61,11 +61,26 @@ static const char *refused_by_ellipsoids(const render_scene *s, uint32_t paramet
                : "volprim_rf_basic has those of data, opacities and sh_coeffs of ellipsoids";
 }
 
+/* Segments in a radiance field move with the camera only, and only where there are no media. */
+static const char *refused_by_field(const render_scene *s, uint32_t parameter)
+{
+    const render_parameter *p = &s->parameters.data[parameter];
+    const emitter_class *light = light_moved_by(s, parameter);
+    if (to_world_is(s, parameter) || mesh_slot_moves(p->slot) || (light && !light->environment))
+        return "those of what moves are not implemented where there is a radiance field";
+    if (p->object == s->sensor->index && s->volumetric)
+        return "the camera's are not implemented where there are a radiance field and media";
+    return NULL;
+}
+
 const char *differentiability_obstacle(const render_scene *s, uint32_t parameter)
 {
     BL_ASSERT(parameter < s->parameters.count, "parameter %u of %u", parameter, s->parameters.count);
     if (s->ellipsoid_field)
         return refused_by_ellipsoids(s, parameter);
+    const char *field = s->field ? refused_by_field(s, parameter) : NULL;
+    if (field)
+        return field;
     bool replay = s->method == METHOD_REPLAY;
     if (replay && !s->volumetric && !s->depth_image && !s->light_tracing)
         return NULL;

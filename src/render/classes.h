@@ -139,6 +139,7 @@ static inline ir_ref bsdf_weight(const bsdf_context *ctx, const char *param)
     return plan_weight(ctx->t, ctx->n, ctx->record, param, ctx->uv);
 }
 static inline const volume_class *volume_of(const class_node *n) { return class_of(n, PLUGIN_VOLUME); }
+static inline const field_class *field_of(const class_node *n) { return class_of(n, PLUGIN_FIELD); }
 /* volume/largest.c. largest_part: lane `lane` of LARGEST_LANES finds the largest value in its share of the
  * volume whose record is at `at`. It leaves that in BUFFER_VALUES, from word `words` on. largest_of: the
  * largest of the values that all lanes have left. */

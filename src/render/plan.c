@@ -143,6 +143,13 @@ static void write_words(plan *p)
     for (uint32_t i = 0; i < s->channels.count; i++)
         if (s->channels.data[i].kind == CHANNEL_DP_DU || s->channels.data[i].kind == CHANNEL_DP_DV)
             p->needs |= NEED_TANGENTS;
+    if (s->field) {
+        class_list fields = {0};
+        uint32_t field = plan_instantiate(p, &fields, s->field, NULL).record;
+        p->words.data[HEADER_FIELD] = field;
+        p->field = fields.data[0];
+        array_free(&fields);
+    }
     class_list filters = {0};
     uint32_t filter = plan_instantiate(p, &filters, s->filter, NULL)
                           .record; /* before the place is taken: it moves the words */

@@ -66,6 +66,7 @@ typedef struct plan {
     bool update_requested; /* some derived value has a gradient */
     struct derived_place *derived; /* by object index */
     ARRAY(uint32_t) update_words;  /* while the plan is made */
+    class_node *field;             /* NULL: none */
     class_node *filter;
     class_node *sensor; /* where parameters of the sensor are wanted; else NULL */
     bool turns;         /* some of what is requested turns mirrored or refracted directions */

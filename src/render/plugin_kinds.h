@@ -31,6 +31,9 @@ typedef struct volume_class {
     /* For grids: the number of channels; NULL: three. `six` reads all channels at p of a grid with six. */
     uint32_t (*channels)(const render_scene *s, const scene_object *o);
     void (*six)(tracer *t, const class_node *n, ir_ref record, vec3 p, ir_ref out[6]);
+    /* The first `count` channels at p in coordinates of the unit cube, for fields. NULL: fields cannot hold
+     * it. */
+    void (*in_cube)(tracer *t, const class_node *n, ir_ref record, vec3 p, uint32_t count, ir_ref *out);
     /* The largest value of any channel in one share of the volume. Shares 0 .. lanes-1 (u32) together cover
      * everything that eval can interpolate. */
     ir_ref (*most)(tracer *t, const class_node *n, ir_ref record, ir_ref lane, uint32_t lanes);
@@ -39,12 +42,37 @@ typedef struct volume_class {
     uint32_t (*cells)(const render_scene *s, const scene_object *o);
     /* Maps a ray into coordinates of the unit cube. */
     volume_ray (*into)(tracer *t, const class_node *n, ir_ref record, vec3 o, vec3 d);
-    /* The largest value of any channel that eval may give in one of cells^3 cells and a little beyond it.
-     * Cells at the border have no end outwards. */
-    ir_ref (*most_in)(tracer *t, const class_node *n, ir_ref record, const ir_ref cell[3], uint32_t cells);
+    /* The largest value of any channel that eval may give in one of cells^3 cells and a little beyond it, or
+     * `least` if that is larger. Cells at the border have no end outwards. */
+    ir_ref (*most_in)(tracer *t, const class_node *n, ir_ref record, const ir_ref cell[3], uint32_t cells,
+                      float least);
     ir_ref (*least_in)(tracer *t, const class_node *n, ir_ref record, const ir_ref cell[3],
                        uint32_t cells); /* the smallest value there */
 } volume_class;
+
+/* A radiance field: a density, by which light is absorbed and emitted, and a colour that depends on the
+ * direction, within a cube. Functions that say so may run differentiated. */
+enum { FIELD_BASIS_MOST = 9, FIELD_CHANNELS_MOST = 3 * FIELD_BASIS_MOST };
+typedef struct field_class {
+    render_class base;
+    /* Maps a ray into coordinates of the unit cube. It may run differentiated by the ray. */
+    volume_ray (*into)(tracer *t, const class_node *n, ir_ref record, vec3 o, vec3 d);
+    /* The functions of the direction that `radiance` combines, for a unit vector w of the world, and their
+     * number. It may run differentiated by w. */
+    uint32_t (*basis)(tracer *t, const class_node *n, vec3 w, ir_ref out[FIELD_BASIS_MOST]);
+    /* The density at p in the cube, per unit length of the world. It may run differentiated. */
+    ir_ref (*density)(tracer *t, const class_node *n, ir_ref record, vec3 p);
+    /* The radiance at p in the cube. It may run differentiated. */
+    color (*radiance)(tracer *t, const class_node *n, ir_ref record, vec3 p, const ir_ref *basis);
+    ir_ref (*step)(tracer *t, const class_node *n, ir_ref record); /* the distance between samples */
+    ir_ref (*least_transmittance)(tracer *t, const class_node *n, ir_ref record); /* rays end below it */
+    /* An upper bound of the density around cells of the cube, of which there are `cells` along each side. It
+     * is 0 where every sample's opacity rounds to 0, or is as small as the user allows. NULL: none. */
+    uint32_t (*cells)(const class_node *n);
+    ir_ref (*bound)(tracer *t, const class_node *n, ir_ref record, ir_ref cell);
+    /* Whether the derivative by the density is 0, up to rounding, in cells whose bound is 0. */
+    bool (*dead)(const class_node *n);
+} field_class;
 
 /* Phase functions, which are densities over solid angle. Directions are unit vectors in the world. As the
  * path is walked, wi points back to where it comes from, and wo points onward. p is the place. */

@@ -15,6 +15,7 @@ static const plugin_slot scene_slots[] = {
     {PLUGIN_MEDIUM, "medium", 0, 0},
     {PLUGIN_PHASE, "phase", 0, 0},
     {PLUGIN_VOLUME, "volume", 0, 0},
+    {PLUGIN_FIELD, "field", 0, 1},
 };
 static const plugin_param scene_params[] = {
     {"allow_thread_reordering", PLUGIN_BOOLEAN, 0, "true", 0, 0, "accepted"},

@@ -126,6 +126,14 @@ enum gradient_method {
     METHOD_TAPE       /* the path's own radiance; all vertices are stored */
 };
 
+/* How the integrator radiance_field marches. */
+typedef struct render_march {
+    double step;               /* distance between samples; 0: as the field's resolution asks for */
+    float least_transmittance; /* rays end below it */
+    float empty_below;         /* samples of less opacity may be left out */
+    bool jitter;               /* samples of a ray are shifted by a random part of a step */
+} render_march;
+
 typedef struct render_scene {
     arena memory;
     scene_description *description;
@@ -174,6 +182,8 @@ typedef struct render_scene {
     bool light_tracing;                /* paths begin at lights; the image is a sum of splats */
     bool no_image;                     /* channels are all there is */
     ARRAY(render_channel) channels;    /* alpha first, if the film has it */
+    const scene_object *field;         /* NULL: none, or the integrator does not see it */
+    render_march march;                /* where there is a field */
     bool volumetric;                   /* the integrator knows media, and surfaces that are not there */
     ARRAY(const scene_object *) media; /* those that bound shapes or hold the sensor, each once */
     const scene_object *sensor_medium; /* NULL: vacuum */

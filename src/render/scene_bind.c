@@ -128,3 +128,42 @@ bl_result render_bind_lights(render_scene *s, bl_error *err)
                            "every light has a \"sampling_weight\" of 0");
     return BL_OK;
 }
+
+/* Whether the box of a shape's primitives meets the box around the field's cube. */
+static bool meets_field(const render_scene *s, const render_shape *shape)
+{
+    const double *m = scene_get(s->field, "to_world")->matrix;
+    for (uint32_t i = 0; i < shape->primitive_count; i++) {
+        const float *box = s->primitives.data[shape->first_entry_primitive + i].bounds;
+        bool meets = true;
+        for (int r = 0; r < 3; r++) {
+            double low = m[4 * r + 3], high = low;
+            for (int k = 0; k < 3; k++)
+                *(m[4 * r + k] < 0 ? &low : &high) += m[4 * r + k];
+            meets &= (double)box[r] < high && low < (double)box[3 + r];
+        }
+        if (meets)
+            return true;
+    }
+    return false;
+}
+
+bl_result render_check_field(const render_scene *s, bl_error *err)
+{
+    const char *lack = "a radiance field that overlaps a participating medium is not implemented yet: %s";
+    if (!s->field)
+        return BL_OK;
+    if (s->sensor_medium)
+        return scene_error(err, BL_ERROR_UNSUPPORTED, s->field->where, lack, "the sensor's has no end");
+    for (uint32_t i = 0; i < s->shapes.count; i++) {
+        const render_shape *shape = &s->shapes.data[i];
+        if (shape->exterior)
+            return scene_error(err, BL_ERROR_UNSUPPORTED, shape->object->where, lack,
+                               "one around a shape has no end");
+        if (shape->interior && (shape->group > 0 || meets_field(s, shape)))
+            return scene_error(err, BL_ERROR_UNSUPPORTED, shape->object->where, lack,
+                               shape->group > 0 ? "one in a group of shapes may stand anywhere"
+                                                : "this shape's box meets the field's");
+    }
+    return BL_OK;
+}

@@ -26,6 +26,8 @@ bl_result render_scene_create(scene_description *d, const render_overrides *o, r
         mesh_add_parameters(s), to_world_reasons(s);
     if (r == BL_OK)
         r = render_build_levels(s, err);
+    if (r == BL_OK)
+        r = render_check_field(s, err);
     if (r == BL_OK && sensor_of(s->sensor)->bind)
         r = sensor_of(s->sensor)->bind(s, s->sensor, err);
     if (r == BL_OK)

@@ -27,6 +27,7 @@ bl_result render_check_light_tracing(const render_scene *s, bl_error *err);
 
 bl_result render_bind_shapes(render_scene *s, bl_error *err);
 void render_bind_media(render_scene *s);
+bl_result render_check_field(const render_scene *s, bl_error *err); /* against media, once they are bound */
 bl_result render_bind_lights(render_scene *s, bl_error *err);
 
 #endif

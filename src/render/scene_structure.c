@@ -21,6 +21,7 @@ typedef struct integrator_kind {
     bool light_tracing, depth_image, ellipsoid_field;
     enum gradient_method method;
     bool detached, pipelined;
+    bool marches;  /* sees the scene's field */
     bool attached; /* every rough lobe that can be sampled attached is, not only the smoothest */
 } integrator_kind;
 
@@ -48,6 +49,7 @@ static const integrator_kind integrator_kinds[] = {
     {.name = "volpathmis", .max_depth = -1, .rr_depth = 5, .volumetric = true, .sees_through = true},
     {.name = "prbvolpath", .max_depth = 6, .rr_depth = 5, .volumetric = true, .sees_through = true},
     {.name = "volprim_rf_basic", .max_depth = 64, .rr_depth = 5, .detached = true, .ellipsoid_field = true},
+    {.name = "radiance_field", .max_depth = 6, .rr_depth = 5, .sees_through = true, .marches = true},
 };
 enum { INTEGRATOR_KINDS = sizeof integrator_kinds / sizeof integrator_kinds[0] };
 
@@ -113,6 +115,37 @@ static void read_ellipsoid_field(render_scene *s, const integrator_kind *kind)
         s->max_depth = 1;
 }
 
+/* Whether an object holds media, directly or, as groups of shapes do, one object deeper. */
+static bool holds_media(const scene_object *o, int deep)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < o->child_count && !any; i++)
+        any = o->children[i]->cls->category == PLUGIN_MEDIUM ||
+              (deep > 0 && holds_media(o->children[i], deep - 1));
+    return any;
+}
+
+/* Only radiance_field sees the scene's field. It walks volumetrically where the scene has media. */
+static bl_result read_march(render_scene *s, const integrator_kind *kind, bl_error *err)
+{
+    const scene_object *i = s->integrator, *field = scene_child(s->description->root, PLUGIN_FIELD);
+    bool theirs = scene_is(i, &integrator_radiance_field.plugin);
+    if (!kind->marches)
+        return field
+                   ? scene_error(err, BL_ERROR_SCENE, field->where,
+                                 "the integrator \"%s\" does not see fields; radiance_field does", kind->name)
+                   : BL_OK;
+    s->field = field;
+    s->march = (render_march){
+        .step = theirs ? scene_number(i, "step_size") : 0,
+        .least_transmittance = theirs ? (float)scene_number(i, "min_transmittance") : 1e-4f,
+        .empty_below = theirs ? (float)scene_number(i, "empty_below") : 0,
+        .jitter = !theirs || scene_number(i, "jitter") != 0,
+    };
+    s->volumetric = holds_media(s->description->root, 2);
+    return BL_OK;
+}
+
 static bl_result read_integrator(render_scene *s, const render_overrides *o, bl_error *err)
 {
     const scene_object *i = s->integrator;
@@ -138,6 +171,7 @@ static bl_result read_integrator(render_scene *s, const render_overrides *o, bl_
     }
     read_attached(s, kind);
     read_ellipsoid_field(s, kind);
+    TRY(read_march(s, kind, err));
     s->light_choice = o ? o->light_choice : LIGHTS_BY_WEIGHT;
     if (o && o->max_depth != 0)
         s->max_depth = o->max_depth;

@@ -51,7 +51,8 @@ enum scene_header {
     HEADER_VIEW /* the sensor's record where its parameters are wanted */,
     HEADER_LIGHT_TABLE /* lights_tabled: in BUFFER_VALUES */,
     HEADER_LIGHT_WEIGHTS,
-    HEADER_COUNT = 16
+    HEADER_FIELD,
+    HEADER_COUNT = 20
 };
 
 /* Words of a sample in BUFFER_SAMPLES: word of slot s in plane k is k * slots + s. */

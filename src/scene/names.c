@@ -12,7 +12,7 @@ const char *const plugin_category_names[PLUGIN_CATEGORY_COUNT] = {
     [PLUGIN_PHASE] = "phase",           [PLUGIN_RFILTER] = "rfilter",
     [PLUGIN_SAMPLER] = "sampler",       [PLUGIN_SENSOR] = "sensor",
     [PLUGIN_SHAPE] = "shape",           [PLUGIN_TEXTURE] = "texture",
-    [PLUGIN_VOLUME] = "volume",
+    [PLUGIN_VOLUME] = "volume",         [PLUGIN_FIELD] = "field",
 };
 
 // clang-format off
@@ -49,6 +49,7 @@ static const char *const known_texture[] = {
     "irregular", "blackbody",
     NULL};
 static const char *const known_volume[] = {"constvolume", "gridvolume", NULL};
+static const char *const known_field[] = {NULL}; /* Mitsuba has no fields */
 // clang-format on
 
 const char *const *plugin_known_names(plugin_category category)
@@ -60,7 +61,7 @@ const char *const *plugin_known_names(plugin_category category)
         [PLUGIN_PHASE] = known_phase,           [PLUGIN_RFILTER] = known_rfilter,
         [PLUGIN_SAMPLER] = known_sampler,       [PLUGIN_SENSOR] = known_sensor,
         [PLUGIN_SHAPE] = known_shape,           [PLUGIN_TEXTURE] = known_texture,
-        [PLUGIN_VOLUME] = known_volume,
+        [PLUGIN_VOLUME] = known_volume,         [PLUGIN_FIELD] = known_field,
     };
     BL_ASSERT(category < PLUGIN_CATEGORY_COUNT && lists[category], "no names of category %d", (int)category);
     return lists[category];

@@ -22,6 +22,7 @@ typedef enum plugin_category {
     PLUGIN_SHAPE,
     PLUGIN_TEXTURE,
     PLUGIN_VOLUME,
+    PLUGIN_FIELD,
     PLUGIN_CATEGORY_COUNT
 } plugin_category;
 extern const char *const plugin_category_names[PLUGIN_CATEGORY_COUNT]; /* the XML tags */

@@ -243,7 +243,7 @@ void image_free(scene_image *image);
 /* ---- volumes: grids of numbers (malloc'ed; volume_free) ---- */
 
 typedef struct scene_volume {
-    uint32_t size[3], channels; /* x, y, z; 1, 3 or 6 */
+    uint32_t size[3], channels; /* x, y, z; 1, 3, 6, 12 or 27 */
     float box[12];              /* the box that the file names: rows of 4, from the unit cube */
     float *values;              /* [z][y][x][channel], finite */
 } scene_volume;

@@ -41,8 +41,9 @@ static bl_result read_header(const uint8_t *data, size_t size, scene_volume *out
     if (encoding != ENCODING_FLOAT32)
         return error_set(err, BL_ERROR_UNSUPPORTED,
                          "encoding %u of a volume is not supported, 1 (float32) is", encoding);
-    if (channels != 1 && channels != 3 && channels != 6)
-        return error_set(err, BL_ERROR_FORMAT, "a volume of %u channels: 1, 3 and 6 are possible", channels);
+    if (channels != 1 && channels != 3 && channels != 6 && channels != 12 && channels != 27)
+        return error_set(err, BL_ERROR_FORMAT, "a volume of %u channels: 1, 3, 6, 12 and 27 are possible",
+                         channels);
     for (int k = 0; k < 3; k++) {
         out->size[k] = read_word(data + 8 + 4 * k);
         if (out->size[k] == 0 || out->size[k] > SIDE_MAX)

@@ -43,6 +43,7 @@ static const tag_row tags[] = {
     {"shape",      RAW_OBJECT,    PLUGIN_SHAPE,      "!type id name"},
     {"texture",    RAW_OBJECT,    PLUGIN_TEXTURE,    "!type id name"},
     {"volume",     RAW_OBJECT,    PLUGIN_VOLUME,     "!type id name"},
+    {"field",      RAW_OBJECT,    PLUGIN_FIELD,      "!type id name"},
     {"float",      RAW_FLOAT,     0, "!name !value"},
     {"integer",    RAW_INTEGER,   0, "!name !value"},
     {"boolean",    RAW_BOOLEAN,   0, "!name !value"},

@@ -114,9 +114,11 @@ int main(void)
         uint32_t count;
     } tables[] = {{scene_cases, scene_case_count},
                   {scene_media_cases, scene_media_case_count},
-                  {scene_thin_cases, scene_thin_case_count}};
+                  {scene_thin_cases, scene_thin_case_count},
+                  {scene_field_cases, scene_field_case_count}};
     struct CMUnitTest *tests =
-        calloc(scene_case_count + scene_media_case_count + scene_thin_case_count, sizeof *tests);
+        calloc(scene_case_count + scene_media_case_count + scene_thin_case_count + scene_field_case_count,
+               sizeof *tests);
     for (uint32_t k = 0; tests && k < sizeof tables / sizeof *tables; k++)
         for (const scene_case *c = tables[k].cases; c < tables[k].cases + tables[k].count; c++)
             if (!c->volumetric || c->crossings > 0)

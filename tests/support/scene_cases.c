@@ -879,6 +879,9 @@ char *scene_files_create(void)
         write_volume(folder, "tint.vol", (uint32_t[3]){2, 2, 3}, 3, false, &err) != BL_OK ||
         write_flakes(folder, &err) != BL_OK ||
         write_volume(folder, "cloud.vol", (uint32_t[3]){20, 3, 4}, 1, true, &err) != BL_OK ||
+        write_volume(folder, "mist.vol", (uint32_t[3]){3, 2, 4}, 1, false, &err) != BL_OK ||
+        write_volume(folder, "waves.vol", (uint32_t[3]){2, 3, 2}, 12, false, &err) != BL_OK ||
+        write_volume(folder, "ripples.vol", (uint32_t[3]){2, 3, 2}, 27, false, &err) != BL_OK ||
         write_ball(folder, &err) != BL_OK || write_gaussian(folder, &err) != BL_OK ||
         write_curves(folder, &err) != BL_OK) {
         fprintf(stderr, "no test files: %s\n", err.text);

@@ -35,6 +35,10 @@ extern const uint32_t scene_media_case_count;
 extern const scene_case scene_thin_cases[];
 extern const uint32_t scene_thin_case_count;
 
+/* Radiance fields (scene_field_cases.c). */
+extern const scene_case scene_field_cases[];
+extern const uint32_t scene_field_case_count;
+
 uint32_t scene_case_parameter_count(const scene_case *c);
 /* The whole scene; files are named relative to the folder of scene_files_create. */
 char *scene_case_xml(arena *a, const scene_case *c, int32_t max_depth, uint32_t width, uint32_t height);
@@ -45,9 +49,10 @@ extern const char scene_sensor_format[]; /* two %u: width, height */
 
 /* A new folder in TMPDIR, or /tmp, with texture.pfm (4 x 3, colours), grey.pfm (3 x 5), sky.pfm (6 x 4, an
  * environment), normals.pfm (3 x 4, a normal map) and patch.ply (a square with attributes), smoke.vol (4 x 3
- * x 2, grey, a third of it 0), tint.vol (2 x 2 x 3, colours) and cloud.vol (20 x 3 x 4, grey, one end thin),
- * ball.vol (distances from a sphere of radius .4 in the unit cube) and gaussian.ply (an ellipsoid),
- * rod.curves and strand.curves (two and four control points); NULL, with a message, on failure. */
+ * x 2, grey, a third of it 0), tint.vol (2 x 2 x 3, colours) and mist.vol (3 x 2 x 4, grey), cloud.vol (20 x
+ * 3 x 4, grey, one end thin), waves.vol and ripples.vol (2 x 3 x 2, 12 and 27 numbers a voxel), ball.vol
+ * (distances from a sphere of radius .4 in the unit cube) and gaussian.ply (an ellipsoid), rod.curves and
+ * strand.curves (two and four control points); NULL, with a message, on failure. */
 char *scene_files_create(void);
 void scene_files_remove(char *folder); /* and what else is in it */
 

@@ -78,6 +78,21 @@ const render_class integrator_volprim_rf_basic = {
     .plugin = {PLUGIN_INTEGRATOR, "volprim_rf_basic", PLUGIN_TABLE(volprim_rf_basic_params), PLUGIN_NONE,
                "ellipsoids as Gaussian kernels that emit, composited along the ray; nothing else is seen"}};
 
+static const plugin_param radiance_field_params[] = {
+    INTEGRATOR_PARAMS("6"),
+    {"step_size", PLUGIN_FLOAT, 0, "0", 0, 1e30,
+     "distance between samples along a ray; 0: half a voxel of the field's density"},
+    {"jitter", PLUGIN_BOOLEAN, 0, "true", 0, 0,
+     "a random offset of a ray's samples; else they are in the middle of their steps"},
+    {"min_transmittance", PLUGIN_FLOAT, 0, "1e-4", 0, 1,
+     "rays end where less than this is left of the light"},
+    {"empty_below", PLUGIN_FLOAT, 0, "0", 0, 1,
+     "cells of the field are skipped in which no sample is more opaque; 0: only those that are truly empty"},
+};
+const render_class integrator_radiance_field = {
+    .plugin = {PLUGIN_INTEGRATOR, "radiance_field", PLUGIN_TABLE(radiance_field_params), PLUGIN_NONE,
+               "path, or volpath where there are media, through the scene's radiance field. Not in Mitsuba"}};
+
 static const plugin_param direct_params[] = {
     {"shading_samples", PLUGIN_INTEGER, 0, "1", 1, 1024, "of both kinds"},
     {"emitter_samples", PLUGIN_INTEGER, PLUGIN_ABSENT, NULL, 0, 1024, "of lights"},

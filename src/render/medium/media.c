@@ -146,7 +146,7 @@ static void majorant_step(tracer *t, const class_node *n, ir_ref record, uint32_
     } else if (n->variant > 0) {
         ir_ref cells = t_u32(t, n->variant), row = ir_div(f, lane, cells), z = ir_div(f, row, cells);
         ir_ref cell[3] = {ir_sub(f, lane, ir_mul(f, row, cells)), ir_sub(f, row, ir_mul(f, z, cells)), z};
-        ir_ref most = volume_of(volume)->most_in(t, volume, at, cell, n->variant);
+        ir_ref most = volume_of(volume)->most_in(t, volume, at, cell, n->variant, 0);
         ir_store(f, BUFFER_VALUES, ir_add(f, table, t_offset(t, lane, TABLE_CELLS)),
                  bound_from(t, n, record, most));
         ir_ref least = ir_mul(f, volume_of(volume)->least_in(t, volume, at, cell, n->variant),

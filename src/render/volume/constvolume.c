@@ -20,6 +20,14 @@ static color const_eval(tracer *t, const class_node *n, ir_ref record, vec3 p)
     return plan_texture(t, n, record, "value", (vec2){zero, zero});
 }
 
+static void const_in_cube(tracer *t, const class_node *n, ir_ref record, vec3 p, uint32_t count, ir_ref *out)
+{
+    BL_ASSERT(count <= 3, "%u channels of a constant", count);
+    color value = const_eval(t, n, record, p);
+    for (uint32_t c = 0; c < count; c++)
+        out[c] = value.c[c];
+}
+
 static bool const_grey(const class_node *n)
 {
     return n->param_child[CONST_VALUE]->cls == &texture_constant.base &&
@@ -42,6 +50,7 @@ const volume_class volume_constvolume = {
              .load = const_load},
     .constant = true,
     .eval = const_eval,
+    .in_cube = const_in_cube,
     .grey = const_grey,
     .most = const_most,
 };

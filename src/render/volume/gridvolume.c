@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A grid of values over the unit cube, or over the box that its file names. The values are parameters
- * (NAME.data, [z, y, x, channels]) in one flat buffer. Traced code looks them up and filters them, so the
+ * A grid of values over the unit cube, or over the box that its file names. The values come from the file, or
+ * are one number everywhere, from which a fit may start. They are parameters (NAME.data, [z, y, x, channels])
+ * in one flat buffer. Traced code looks them up and filters them, so the
  * gradient of a lookup is a scatter to the values that it read. Centres of voxels lie at (i + .5) / size,
  * as those of texels do. Bounds of the values, of the whole grid and of cells, are for sampling tables,
  * which are detached (medium/media.c). */
@@ -56,6 +57,62 @@ static bool can_have_cells(const scene_object *o)
     return texture_wrap_named(scene_get(o, "wrap_mode")->text) == WRAP_CLAMP;
 }
 
+enum { SIDE_MOST = 4096, VALUES_MOST = 1 << 30 };
+
+/* Sides along x, y and z: one number for all, or three. */
+static bool read_sides(const char *list, uint32_t sides[3])
+{
+    char *end = NULL;
+    uint32_t count = 0;
+    for (const char *at = list; count < 3; at = end, count++) {
+        double side = strtod(at, &end);
+        if (end == at || !(side >= 1 && side <= SIDE_MOST) || side != floor(side))
+            break;
+        sides[count] = (uint32_t)side;
+        end += strspn(end, ", ");
+    }
+    if (count == 1)
+        sides[1] = sides[2] = sides[0];
+    return end && *end == 0 && (count == 1 || count == 3);
+}
+
+/* A grid without a file: the same number everywhere. */
+static bl_result grid_fill(const scene_object *o, scene_volume *v, bl_error *err)
+{
+    const scene_value *sides = scene_get(o, "resolution");
+    if (!sides->given)
+        return scene_error(err, BL_ERROR_SCENE, o->where,
+                           "gridvolume: it needs \"filename\", or \"resolution\" for a grid of one value");
+    if (scene_number(o, "use_grid_bbox") != 0)
+        return scene_error(err, BL_ERROR_SCENE, o->where,
+                           "gridvolume: \"use_grid_bbox\" needs a file, which names a box");
+    if (!read_sides(sides->text, v->size))
+        return scene_error(
+            err, BL_ERROR_SCENE, sides->where,
+            "gridvolume: \"resolution\" must be one integer or three, from 1 to %d, not \"%.60s\"", SIDE_MOST,
+            sides->text);
+    v->channels = (uint32_t)scene_number(o, "channels");
+    uint64_t count = (uint64_t)v->size[0] * v->size[1] * v->size[2] * v->channels;
+    if (count > VALUES_MOST)
+        return scene_error(err, BL_ERROR_MEMORY, sides->where,
+                           "gridvolume: %ju values are more than the limit of 2^30", (uintmax_t)count);
+    v->values = malloc((size_t)count * sizeof *v->values);
+    if (!v->values)
+        return scene_error(err, BL_ERROR_MEMORY, o->where, "gridvolume: out of memory for %ju values",
+                           (uintmax_t)count);
+    for (size_t i = 0; i < count; i++)
+        v->values[i] = (float)scene_number(o, "value");
+    return BL_OK;
+}
+
+static bl_result grid_read(const scene_object *o, scene_volume *v, bl_error *err)
+{
+    const scene_value *file = scene_get(o, "filename");
+    bl_error reason = {0};
+    bl_result r = volume_load(file->path, v, &reason);
+    return r == BL_OK ? BL_OK : scene_error(err, r, file->where, "gridvolume: %s", reason.text);
+}
+
 static bl_result grid_load(render_scene *s, const scene_object *o, bl_error *err)
 {
     static const char *const filters[] = {"trilinear", "nearest", NULL}, *const wraps[] = {"repeat", "mirror",
@@ -67,11 +124,8 @@ static bl_result grid_load(render_scene *s, const scene_object *o, bl_error *err
                            "gridvolume: \"majorant_cells\" needs the wrap mode \"clamp\"; without it there "
                            "is one bound for all");
     const scene_value *file = scene_get(o, "filename"), *to_world = scene_get(o, "to_world");
-    scene_volume v;
-    bl_error reason = {0};
-    bl_result r = volume_load(file->path, &v, &reason);
-    if (r != BL_OK)
-        return scene_error(err, r, file->where, "gridvolume: %s", reason.text);
+    scene_volume v = {0};
+    TRY((file->given ? grid_read : grid_fill)(o, &v, err));
     if (scene_number(o, "use_grid_bbox") != 0)
         place_in_box(o, &v);
     double inverse[16];
@@ -125,7 +179,7 @@ static void trilinear(tracer *t, const class_node *n, ir_ref record, const ir_re
 {
     ir_func *f = t->f;
     const enum texture_wrap mode = wrap_of(n);
-    ir_ref one = t_f32(t, 1), index[3][2], weight[3][2], v[6];
+    ir_ref one = t_f32(t, 1), index[3][2], weight[3][2], v[FIELD_CHANNELS_MOST];
     for (uint32_t k = 0; k < 3; k++) {
         ir_ref x = ir_sub(f, at[k], t_f32(t, 0.5f)), low = ir_floor(f, x),
                size = t_word(t, record, n->extra_word + EXTRA_SIZE + k);
@@ -142,6 +196,20 @@ static void trilinear(tracer *t, const class_node *n, ir_ref record, const ir_re
     }
 }
 
+/* at: in voxels. */
+static void filtered(tracer *t, const class_node *n, ir_ref record, ir_ref at[3], uint32_t count, ir_ref *out)
+{
+    ir_func *f = t->f;
+    if ((n->variant & 3) == FILTER_TRILINEAR) {
+        trilinear(t, n, record, at, count, out);
+        return;
+    }
+    for (uint32_t k = 0; k < 3; k++)
+        at[k] = texture_wrapped(t, wrap_of(n), ir_floor(f, at[k]),
+                                t_word(t, record, n->extra_word + EXTRA_SIZE + k));
+    voxel(t, n, record, at, count, out);
+}
+
 static void lookup(tracer *t, const class_node *n, ir_ref record, vec3 p, uint32_t count, ir_ref *out)
 {
     ir_func *f = t->f;
@@ -151,14 +219,15 @@ static void lookup(tracer *t, const class_node *n, ir_ref record, vec3 p, uint32
         ir_ref local = ir_add(f, v3_dot(t, v3_load(t, record, row), p), t_real(t, record, row + 3));
         at[k] = ir_mul(f, local, ir_to_f32(f, t_word(t, record, n->extra_word + EXTRA_SIZE + k)));
     }
-    if ((n->variant & 3) == FILTER_TRILINEAR) {
-        trilinear(t, n, record, at, count, out);
-        return;
-    }
+    filtered(t, n, record, at, count, out);
+}
+
+static void grid_in_cube(tracer *t, const class_node *n, ir_ref record, vec3 p, uint32_t count, ir_ref *out)
+{
+    ir_ref at[3] = {p.x, p.y, p.z};
     for (uint32_t k = 0; k < 3; k++)
-        at[k] = texture_wrapped(t, wrap_of(n), ir_floor(f, at[k]),
-                                t_word(t, record, n->extra_word + EXTRA_SIZE + k));
-    voxel(t, n, record, at, count, out);
+        at[k] = ir_mul(t->f, at[k], ir_to_f32(t->f, t_word(t, record, n->extra_word + EXTRA_SIZE + k)));
+    filtered(t, n, record, at, count, out);
 }
 
 static color grid_eval(tracer *t, const class_node *n, ir_ref record, vec3 p)
@@ -265,9 +334,9 @@ static ir_ref extreme_in(tracer *t, const class_node *n, ir_ref record, const ir
 }
 
 static ir_ref grid_most_in(tracer *t, const class_node *n, ir_ref record, const ir_ref cell[3],
-                           uint32_t cells)
+                           uint32_t cells, float least)
 {
-    return extreme_in(t, n, record, cell, cells, (extreme){0, ir_max});
+    return extreme_in(t, n, record, cell, cells, (extreme){least, ir_max});
 }
 
 static ir_ref grid_least_in(tracer *t, const class_node *n, ir_ref record, const ir_ref cell[3],
@@ -277,8 +346,12 @@ static ir_ref grid_least_in(tracer *t, const class_node *n, ir_ref record, const
 }
 
 static const plugin_param grid_params[] = {
-    {"filename", PLUGIN_FILE, PLUGIN_REQUIRED, NULL, 0, 0,
+    {"filename", PLUGIN_FILE, PLUGIN_ABSENT, NULL, 0, 0,
      "Mitsuba's .vol, version 3, NanoVDB's .nvdb, or, where the build has it, OpenVDB's .vdb (floats)"},
+    {"resolution", PLUGIN_STRING, PLUGIN_ABSENT, NULL, 0, 0,
+     "without a file: voxels along each side, one integer or three (x y z). Not in Mitsuba"},
+    {"channels", PLUGIN_INTEGER, 0, "1", 1, FIELD_CHANNELS_MOST, "without a file: numbers in each voxel"},
+    {"value", PLUGIN_FLOAT, 0, "0", 0, 0, "without a file: all of these numbers"},
     {"filter_type", PLUGIN_STRING, 0, "trilinear", 0, 0, "trilinear or nearest"},
     {"wrap_mode", PLUGIN_STRING, 0, "clamp", 0, 0, "repeat, mirror or clamp"},
     {"raw", PLUGIN_BOOLEAN, 0, "false", 0, 0, "accepted; values are taken as they are"},
@@ -304,6 +377,7 @@ const volume_class volume_gridvolume = {
     .eval = grid_eval,
     .channels = grid_channels,
     .six = grid_six,
+    .in_cube = grid_in_cube,
     .grey = grid_grey,
     .most = grid_most,
     .cells = grid_cells,

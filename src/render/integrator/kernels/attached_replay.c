@@ -216,6 +216,32 @@ static ir_ref schedule(walk *w, replay_state *p, const chain_step *step, ir_ref 
     return ir_not(f, over);
 }
 
+/* The field on the segment that leads to a vertex. */
+typedef struct chain_field {
+    const field_segment *segment;
+    const field_passage *passed;
+    const throughput *before; /* the throughput before the segment */
+    color light;              /* what the vertex itself contributes */
+} chain_field;
+
+/* Backpropagates the field, when L holds what the path finds behind the vertex. */
+static void adjoint_field(walk *w, const replay_state *p, const chain_field *k, color dL, ir_ref when,
+                          arrivals *arrived)
+{
+    tracer *t = &w->t;
+    color seed = color_mul(t, throughput_whole(w, k->before), dL), here = throughput_whole(w, &p->b);
+    field_seeds seeds = {.emitted = seed};
+    color own =
+        color_add(t, color_mul(t, seed, k->passed->emitted), color_mul(t, color_mul(t, here, dL), k->light));
+    seeds.to_come = color_add(t, color_mul(t, dL, sums_L(t, &p->sums)), own);
+    ir_ref branch = ir_if(t->f, when);
+    arrivals inside = *arrived;
+    field_replay(w, k->segment, when, &seeds, &inside);
+    ir_else(t->f);
+    ir_endif(t->f);
+    arrivals_join(t, branch, &inside, arrived);
+}
+
 ir_ref chain_vertex(const walk *kernel, replay_state *p, color dL)
 {
     BL_ASSERT(kernel->motion->chains && !kernel->volumetric, "chains in a walk with motion %s",
@@ -230,6 +256,15 @@ ir_ref chain_vertex(const walk *kernel, replay_state *p, color dL)
     keep(w, p->rows, ir_and(f, ir_and(f, p->phase, is(w, p, CHAIN_FORTH)), ir_lt(f, row, t_u32(t, KEPT))),
          row, &here);
     walk_vertex v = walk_visit(w, p->at);
+    const throughput before = p->b;
+    field_segment segment;
+    field_passage passed;
+    if (field_any(w)) {
+        segment = field_segment_to(w, &p->at, &v);
+        passed = field_march(w, &segment, ir_bool(f, true), false);
+        p->b.beta = color_scale(t, p->b.beta, passed.left);
+        v.decisions = field_mix(w, v.decisions, &passed);
+    }
     contribution k = contribute(w, &v, &p->at);
     throughput after = p->b;
     passage onward = throughput_pass(w, depth, &v, k.for_sample, &after);
@@ -237,12 +272,19 @@ ir_ref chain_vertex(const walk *kernel, replay_state *p, color dL)
     chain_step step = step_of(w, p, &v);
     color light = color_add(t, k.hit, k.light), none = color_all(t_f32(t, 0));
     account(w, p, color_select(t, step.forth, light, none), p->phase);
+    if (field_any(w))
+        account_by(w, p, &before, color_select(t, step.forth, passed.emitted, none), p->phase);
     replay_sums behind = p->sums;
     arrivals arrived = arrivals_start(w, p, &v);
+    if (field_any(w))
+        adjoint_field(w, p, &(chain_field){&segment, &passed, &before, light}, walk_weigh(w, p->at, dL),
+                      step.adjoint, &arrived);
     adjoint(w, p, &(vertex_adjoint){&v, &k, walk_weigh(w, p->at, dL), step.adjoint}, &arrived);
     p->chain.left = ir_select(f, step.last, sums_residual(t, &p->sums), p->chain.left);
     ir_ref gives_back = ir_or(f, step.back, ir_and(f, step.last, ir_not(f, step.first)));
     account(w, p, color_select(t, gives_back, light, none), ir_bool(f, false));
+    if (field_any(w))
+        account_by(w, p, &before, color_select(t, gives_back, passed.emitted, none), ir_bool(f, false));
     p->b = after;
     replay_note(w, p, &v, onward.alive);
     p->hash = ir_select(f, step.forth, p->hash, hash), p->seen = ir_select(f, step.forth, p->seen, seen);

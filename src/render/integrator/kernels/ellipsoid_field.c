@@ -19,19 +19,19 @@ static const float least_transmittance = 0.01f;
 
 /* ---- the walk ---- */
 
-field_ray field_before(walk *w, ir_ref sample)
+ellipsoid_ray ellipsoids_before(walk *w, ir_ref sample)
 {
     tracer *t = &w->t;
-    return (field_ray){walk_before(w, sample), t_f32(t, 0), t_u32(t, 0), t_f32(t, 1)};
+    return (ellipsoid_ray){walk_before(w, sample), t_f32(t, 0), t_u32(t, 0), t_f32(t, 1)};
 }
 
-void state_field(walk *w, loop_state *s, field_ray *r)
+void state_ellipsoids(walk *w, loop_state *s, ellipsoid_ray *r)
 {
     state_position(w, s, &r->at);
     state_ref(s, &r->t), state_ref(s, &r->entry), state_ref(s, &r->transmittance);
 }
 
-void field_start(walk *w, field_ray *r) { r->at = walk_start(w, walk_begins(w, &r->at), r->at); }
+void ellipsoids_start(walk *w, ellipsoid_ray *r) { r->at = walk_start(w, walk_begins(w, &r->at), r->at); }
 
 /* The number of the kind among those in use. */
 static uint32_t kind_number(const render_scene *s, enum shape_kind kind)
@@ -43,11 +43,11 @@ static uint32_t kind_number(const render_scene *s, enum shape_kind kind)
 }
 
 /* Where the ray has met a kernel: alpha and colour, by the tracer that reads. */
-static field_values values_at(walk *w, tracer *reads, const field_visit *v)
+static ellipsoid_values values_at(walk *w, tracer *reads, const ellipsoid_visit *v)
 {
     ir_func *f = w->t.f;
     ir_ref zero = t_f32(&w->t, 0), branch = ir_if(f, v->there);
-    field_values r = {ellipsoid_alpha(reads, &v->hit), ellipsoid_color(reads, &v->hit)};
+    ellipsoid_values r = {ellipsoid_alpha(reads, &v->hit), ellipsoid_color(reads, &v->hit)};
     ir_else(f);
     ir_endif(f);
     r.alpha = ir_phi(f, branch, r.alpha, zero);
@@ -56,7 +56,7 @@ static field_values values_at(walk *w, tracer *reads, const field_visit *v)
     return r;
 }
 
-field_visit field_next(walk *w, const field_ray *r)
+ellipsoid_visit ellipsoids_next(walk *w, const ellipsoid_ray *r)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
@@ -69,7 +69,7 @@ field_visit field_next(walk *w, const field_ray *r)
     ir_ref hit = ir_ne(f, found[1], t_u32(t, PLAN_NONE)), index = ir_select(f, hit, found[1], t_u32(t, 0));
     ir_ref entry = ir_add(f, t_aligned(t, t_word(t, t_u32(t, 0), HEADER_ENTRIES)),
                           ir_mul(f, index, t_u32(t, BVH_ENTRY_WORDS)));
-    field_visit v = {
+    ellipsoid_visit v = {
         .there = ir_and(f, hit, ir_eq(f, t_word(t, entry, BVH_ENTRY_KIND), ellipsoid)),
         .hit = {.data = t_word(t, walk_shape_of(t, entry), SHAPE_DATA),
                 .number = t_word(t, entry, BVH_ENTRY_PRIMITIVE),
@@ -79,18 +79,18 @@ field_visit field_next(walk *w, const field_ray *r)
         .entry = index,
     };
     tracer reads = t_deciding(t);
-    field_values own = values_at(w, &reads, &v);
+    ellipsoid_values own = values_at(w, &reads, &v);
     v.alpha = own.alpha, v.c = own.c;
     return v;
 }
 
-field_values field_differentiated(walk *w, const field_visit *v)
+ellipsoid_values ellipsoids_differentiated(walk *w, const ellipsoid_visit *v)
 {
     tracer reads = walk_differentiated(w);
     return values_at(w, &reads, v);
 }
 
-ir_ref field_pass(walk *w, const field_visit *v, field_ray *r)
+ir_ref ellipsoids_pass(walk *w, const ellipsoid_visit *v, ellipsoid_ray *r)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
@@ -104,7 +104,7 @@ ir_ref field_pass(walk *w, const field_visit *v, field_ray *r)
     return alive;
 }
 
-void field_restart(walk *w, ir_ref alive, field_ray *r)
+void ellipsoids_restart(walk *w, ir_ref alive, ellipsoid_ray *r)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
@@ -115,7 +115,7 @@ void field_restart(walk *w, ir_ref alive, field_ray *r)
 
 /* ---- sRGB ---- */
 
-color field_image(walk *w, color sum)
+color ellipsoids_image(walk *w, color sum)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
@@ -128,9 +128,9 @@ color field_image(walk *w, color sum)
     return sum;
 }
 
-color field_image_slope(walk *w, color sum)
+color ellipsoids_image_slope(walk *w, color sum)
 {
-    color image = field_image(w, sum), ones = color_all(t_f32(&w->t, 1)), slope = ones;
+    color image = ellipsoids_image(w, sum), ones = color_all(t_f32(&w->t, 1)), slope = ones;
     if (w->plan->scene->srgb_primitives)
         ad_forward(w->t.f, sum.c, ones.c, 3, image.c, slope.c, 3);
     return slope;
@@ -139,7 +139,7 @@ color field_image_slope(walk *w, color sum)
 /* ---- the image ---- */
 
 typedef struct image_state {
-    field_ray r;
+    ellipsoid_ray r;
     color radiance;
     ir_ref weight; /* in a frozen pass: the transmittance by the other values */
     color sum, squares;
@@ -147,7 +147,7 @@ typedef struct image_state {
 
 static void state_image(walk *w, loop_state *s, image_state *p)
 {
-    state_field(w, s, &p->r);
+    state_ellipsoids(w, s, &p->r);
     state_color(s, &p->radiance), state_color(s, &p->sum);
     if (w->pass == RENDER_FROZEN)
         state_ref(s, &p->weight);
@@ -160,15 +160,15 @@ static ir_ref visit(walk *w, image_state *p)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    field_visit v = field_next(w, &p->r);
+    ellipsoid_visit v = ellipsoids_next(w, &p->r);
     bool frozen = w->pass == RENDER_FROZEN;
-    field_values own = frozen ? field_differentiated(w, &v) : (field_values){v.alpha, v.c};
+    ellipsoid_values own = frozen ? ellipsoids_differentiated(w, &v) : (ellipsoid_values){v.alpha, v.c};
     ir_ref weight = frozen ? p->weight : p->r.transmittance, share = ir_mul(f, weight, own.alpha);
     for (int c = 0; c < 3; c++)
         p->radiance.c[c] = t_mad(t, share, own.c.c[c], p->radiance.c[c]);
     if (frozen)
         p->weight = ir_mul(f, weight, ir_sub(f, t_f32(t, 1), own.alpha));
-    return field_pass(w, &v, &p->r);
+    return ellipsoids_pass(w, &v, &p->r);
 }
 
 /* Where a ray has ended: its radiance joins the sums and the next sample begins. */
@@ -177,7 +177,7 @@ static void finish_image(walk *w, image_state *p, ir_ref alive)
     tracer *t = &w->t;
     ir_func *f = t->f;
     ir_ref zero = t_f32(t, 0), ended = ir_not(f, alive);
-    color weighed = walk_weigh(w, p->r.at, field_image(w, p->radiance));
+    color weighed = walk_weigh(w, p->r.at, ellipsoids_image(w, p->radiance));
     ir_ref finite = color_finite(t, weighed), add = ir_and(f, ended, finite);
     kernel_count(w, ir_and(f, ended, ir_not(f, finite)), STATUS_NON_FINITE);
     for (int c = 0; c < 3; c++) {
@@ -189,11 +189,11 @@ static void finish_image(walk *w, image_state *p, ir_ref alive)
     }
     if (w->pass == RENDER_FROZEN)
         p->weight = ir_select(f, alive, p->weight, t_f32(t, 1));
-    field_restart(w, alive, &p->r);
+    ellipsoids_restart(w, alive, &p->r);
     p->r.at.sample = ir_add(f, p->r.at.sample, ir_to_u32(f, ended));
 }
 
-bl_result kernel_field_image(walk *w, ir_module *m)
+bl_result kernel_ellipsoids_image(walk *w, ir_module *m)
 {
     BL_ASSERT(w->pass == RENDER_PRIMAL || w->pass == RENDER_VARIANCE || w->pass == RENDER_FROZEN,
               "an image in pass %d", (int)w->pass);
@@ -201,7 +201,7 @@ bl_result kernel_field_image(walk *w, ir_module *m)
     ir_func *f = t->f;
     lane l = kernel_lane(w, m);
     bool squares = w->pass == RENDER_VARIANCE;
-    image_state p = {.r = field_before(w, l.first),
+    image_state p = {.r = ellipsoids_before(w, l.first),
                      .radiance = color_all(t_f32(t, 0)),
                      .weight = t_f32(t, 1),
                      .sum = kernel_load_sum(w, l.film, l.inside)};
@@ -213,7 +213,7 @@ bl_result kernel_field_image(walk *w, ir_module *m)
     ir_ref loop = state_loop(f, &state);
     state_image(w, &state, &p);
     ir_while(f, ir_lt(f, p.r.at.sample, l.last));
-    field_start(w, &p.r);
+    ellipsoids_start(w, &p.r);
     ir_ref alive = visit(w, &p);
     finish_image(w, &p, alive);
     state_image(w, &next, &p);

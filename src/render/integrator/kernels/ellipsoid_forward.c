@@ -9,7 +9,7 @@
 /* ---- forward mode ---- */
 
 typedef struct forward_state {
-    field_ray r;
+    ellipsoid_ray r;
     ir_ref transmittance;    /* its tangent */
     color radiance, tangent; /* of the radiance */
     color sum;
@@ -17,13 +17,13 @@ typedef struct forward_state {
 
 static void state_forward(walk *w, loop_state *s, forward_state *p)
 {
-    state_field(w, s, &p->r);
+    state_ellipsoids(w, s, &p->r);
     state_ref(s, &p->transmittance);
     state_color(s, &p->radiance), state_color(s, &p->tangent), state_color(s, &p->sum);
 }
 
 /* What a kernel adds, and the transmittance behind it. */
-static void composite(walk *w, ir_ref transmittance, const field_values *own, ir_ref out[4])
+static void composite(walk *w, ir_ref transmittance, const ellipsoid_values *own, ir_ref out[4])
 {
     ir_func *f = w->t.f;
     ir_ref share = ir_mul(f, transmittance, own->alpha);
@@ -35,8 +35,8 @@ static void composite(walk *w, ir_ref transmittance, const field_values *own, ir
 static ir_ref visit(walk *w, forward_state *p)
 {
     ir_func *f = w->t.f;
-    field_visit v = field_next(w, &p->r);
-    field_values own = field_differentiated(w, &v);
+    ellipsoid_visit v = ellipsoids_next(w, &p->r);
+    ellipsoid_values own = ellipsoids_differentiated(w, &v);
     ir_ref outputs[4], tangents[4];
     composite(w, p->r.transmittance, &own, outputs);
     ad_forward(f, &p->r.transmittance, &p->transmittance, 1, outputs, tangents, 4);
@@ -45,7 +45,7 @@ static ir_ref visit(walk *w, forward_state *p)
         p->tangent.c[c] = ir_add(f, p->tangent.c[c], tangents[c]);
     }
     p->transmittance = tangents[3];
-    return field_pass(w, &v, &p->r);
+    return ellipsoids_pass(w, &v, &p->r);
 }
 
 /* Where a ray has ended: the tangent of its radiance joins the sum, and the next sample begins. */
@@ -54,7 +54,7 @@ static void finish_forward(walk *w, forward_state *p, ir_ref alive)
     tracer *t = &w->t;
     ir_func *f = t->f;
     ir_ref ended = ir_not(f, alive);
-    color moved = color_mul(t, p->tangent, field_image_slope(w, p->radiance)),
+    color moved = color_mul(t, p->tangent, ellipsoids_image_slope(w, p->radiance)),
           weighed = walk_weigh(w, p->r.at, moved), none = color_all(t_f32(t, 0));
     ir_ref finite = color_finite(t, weighed);
     kernel_count(w, ir_and(f, ended, ir_not(f, finite)), STATUS_NON_FINITE);
@@ -62,17 +62,17 @@ static void finish_forward(walk *w, forward_state *p, ir_ref alive)
     p->radiance = color_select(t, alive, p->radiance, none);
     p->tangent = color_select(t, alive, p->tangent, none);
     p->transmittance = ir_select(f, alive, p->transmittance, t_f32(t, 0));
-    field_restart(w, alive, &p->r);
+    ellipsoids_restart(w, alive, &p->r);
     p->r.at.sample = ir_add(f, p->r.at.sample, ir_to_u32(f, ended));
 }
 
-bl_result kernel_field_forward(walk *w, ir_module *m)
+bl_result kernel_ellipsoids_forward(walk *w, ir_module *m)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
     lane l = kernel_lane(w, m);
     color none = color_all(t_f32(t, 0));
-    forward_state p = {.r = field_before(w, l.first),
+    forward_state p = {.r = ellipsoids_before(w, l.first),
                        .transmittance = t_f32(t, 0),
                        .radiance = none,
                        .tangent = none,
@@ -82,7 +82,7 @@ bl_result kernel_field_forward(walk *w, ir_module *m)
     ir_ref loop = state_loop(f, &state);
     state_forward(w, &state, &p);
     ir_while(f, ir_lt(f, p.r.at.sample, l.last));
-    field_start(w, &p.r);
+    ellipsoids_start(w, &p.r);
     ir_ref alive = visit(w, &p);
     finish_forward(w, &p, alive);
     state_forward(w, &next, &p);
@@ -96,26 +96,26 @@ bl_result kernel_field_forward(walk *w, ir_module *m)
 
 /* ---- reverse mode over the whole ray ---- */
 
-bl_result kernel_field_unrolled(walk *w, ir_module *m, uint32_t depth)
+bl_result kernel_ellipsoids_unrolled(walk *w, ir_module *m, uint32_t depth)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
     lane l = kernel_lane(w, m);
-    field_ray r = field_before(w, ir_uniform(f, IR_U32, UNIFORM_FIRST_SAMPLE));
+    ellipsoid_ray r = ellipsoids_before(w, ir_uniform(f, IR_U32, UNIFORM_FIRST_SAMPLE));
     color sum = color_all(t_f32(t, 0));
     ir_ref transmittance = t_f32(t, 1), at = ir_mul(f, w->pixel, t_u32(t, 3)), seeds[3];
     r.at = walk_camera(w, r.at.sample);
     for (uint32_t k = 0; k < depth; k++) { /* after the ray has ended it meets nothing */
-        field_visit v = field_next(w, &r);
-        field_values own = field_differentiated(w, &v);
+        ellipsoid_visit v = ellipsoids_next(w, &r);
+        ellipsoid_values own = ellipsoids_differentiated(w, &v);
         ir_ref out[4];
         composite(w, transmittance, &own, out);
         for (int c = 0; c < 3; c++)
             sum.c[c] = ir_add(f, sum.c[c], out[c]);
         transmittance = out[3];
-        field_pass(w, &v, &r);
+        ellipsoids_pass(w, &v, &r);
     }
-    color radiance = walk_weigh(w, r.at, field_image(w, sum));
+    color radiance = walk_weigh(w, r.at, ellipsoids_image(w, sum));
     for (unsigned c = 0; c < 3; c++)
         seeds[c] =
             ir_select(f, l.inside, ir_load(f, IR_F32, BUFFER_ADJOINT, t_offset(t, at, c)), t_f32(t, 0));

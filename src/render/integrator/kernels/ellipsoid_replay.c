@@ -17,18 +17,18 @@
 #include "render/integrator/kernels/replay.h"
 #include "spirv_gen/ad/ad.h"
 
-typedef struct field_replay {
-    field_ray r;
+typedef struct ellipsoid_replay {
+    ellipsoid_ray r;
     ir_ref phase;            /* bool: phase 1 */
     color L, L_error, total; /* total: L at the end of phase 0 */
-    color slope;             /* of the image's value there: field_image_slope */
+    color slope;             /* of the image's value there: ellipsoids_image_slope */
     ir_ref hash, hash_first;
     color sum; /* of the image */
-} field_replay;
+} ellipsoid_replay;
 
-static void state_replay(walk *w, loop_state *s, field_replay *p)
+static void state_replay(walk *w, loop_state *s, ellipsoid_replay *p)
 {
-    state_field(w, s, &p->r);
+    state_ellipsoids(w, s, &p->r);
     if (w->pass == RENDER_GRADIENT)
         state_ref(s, &p->phase);
     state_color(s, &p->L), state_color(s, &p->L_error), state_color(s, &p->total);
@@ -44,7 +44,7 @@ static void state_replay(walk *w, loop_state *s, field_replay *p)
 
 /* Backpropagates through alpha and colour. dL: of the sum of contributions; T: transmittance before the
  * kernel. */
-static void kernel_adjoint(walk *w, const field_replay *p, const field_visit *v, color dL, ir_ref T)
+static void kernel_adjoint(walk *w, const ellipsoid_replay *p, const ellipsoid_visit *v, color dL, ir_ref T)
 {
     tracer *t = &w->t, reads = walk_differentiated(w);
     ir_func *f = t->f;
@@ -64,11 +64,11 @@ static void kernel_adjoint(walk *w, const field_replay *p, const field_visit *v,
 }
 
 /* Adds or subtracts the kernel's light, and backpropagates. Returns whether the ray goes on. */
-static ir_ref visit(walk *w, field_replay *p, color dL)
+static ir_ref visit(walk *w, ellipsoid_replay *p, color dL)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    field_visit v = field_next(w, &p->r);
+    ellipsoid_visit v = ellipsoids_next(w, &p->r);
     ir_ref T = p->r.transmittance, share = ir_mul(f, T, v.alpha);
     for (int c = 0; c < 3; c++) {
         ir_ref light = ir_mul(f, share, v.c.c[c]);
@@ -76,7 +76,7 @@ static ir_ref visit(walk *w, field_replay *p, color dL)
     }
     if (w->pass != RENDER_REPLAY)
         kernel_adjoint(w, p, &v, color_mul(t, walk_weigh(w, p->r.at, dL), p->slope), T);
-    ir_ref alive = field_pass(w, &v, &p->r);
+    ir_ref alive = ellipsoids_pass(w, &v, &p->r);
     p->hash = replay_hash(t, p->hash, v.entry, alive);
     return alive;
 }
@@ -84,7 +84,7 @@ static ir_ref visit(walk *w, field_replay *p, color dL)
 /* ---- ends of rays ---- */
 
 /* bool: after phase 1, more is left of L than rounding explains, or the ray has visited other kernels. */
-static ir_ref drifted(walk *w, const field_replay *p)
+static ir_ref drifted(walk *w, const ellipsoid_replay *p)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
@@ -96,32 +96,32 @@ static ir_ref drifted(walk *w, const field_replay *p)
     return any;
 }
 
-static void empty_sums(walk *w, field_replay *p, ir_ref fresh)
+static void empty_sums(walk *w, ellipsoid_replay *p, ir_ref fresh)
 {
     tracer *t = &w->t;
     color none = color_all(t_f32(t, 0));
     p->L = color_select(t, fresh, none, p->L), p->L_error = color_select(t, fresh, none, p->L_error);
 }
 
-static void add_image(walk *w, field_replay *p, ir_ref add)
+static void add_image(walk *w, ellipsoid_replay *p, ir_ref add)
 {
     tracer *t = &w->t;
-    color weighed = walk_weigh(w, p->r.at, field_image(w, p->L)), none = color_all(t_f32(t, 0));
+    color weighed = walk_weigh(w, p->r.at, ellipsoids_image(w, p->L)), none = color_all(t_f32(t, 0));
     p->sum = color_add(t, p->sum, color_select(t, add, weighed, none));
 }
 
 /* The next ray; fresh (bool): of the next sample. */
-static void next_ray(walk *w, field_replay *p, ir_ref alive, ir_ref fresh)
+static void next_ray(walk *w, ellipsoid_replay *p, ir_ref alive, ir_ref fresh)
 {
     ir_func *f = w->t.f;
-    field_restart(w, alive, &p->r);
+    ellipsoids_restart(w, alive, &p->r);
     p->hash = ir_select(f, alive, p->hash, t_u32(&w->t, 0));
     p->r.at.sample = ir_add(f, p->r.at.sample, ir_to_u32(f, fresh));
     empty_sums(w, p, fresh);
 }
 
 /* After phase 0 comes phase 1 of the same sample, unless the sum is not finite. */
-static void finish_fused(walk *w, field_replay *p, ir_ref alive)
+static void finish_fused(walk *w, ellipsoid_replay *p, ir_ref alive)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
@@ -132,19 +132,19 @@ static void finish_fused(walk *w, field_replay *p, ir_ref alive)
     ir_ref replay = ir_and(f, first_ended, finite);
     add_image(w, p, replay);
     p->total = color_select(t, first_ended, p->L, p->total);
-    p->slope = color_select(t, first_ended, field_image_slope(w, p->L), p->slope);
+    p->slope = color_select(t, first_ended, ellipsoids_image_slope(w, p->L), p->slope);
     p->hash_first = ir_select(f, first_ended, p->hash, p->hash_first);
     next_ray(w, p, alive, ir_and(f, ended, ir_not(f, replay)));
     p->phase = ir_or(f, replay, ir_and(f, p->phase, alive));
 }
 
 /* The words of BUFFER_SAMPLES: L and its error in the place of sums without a zero factor. */
-static ir_ref sample_word(walk *w, const lane *l, const field_replay *p, uint32_t plane)
+static ir_ref sample_word(walk *w, const lane *l, const ellipsoid_replay *p, uint32_t plane)
 {
     return kernel_sample_word(w, l, p->r.at.sample, t_u32(&w->t, plane));
 }
 
-static void finish_replay(walk *w, const lane *l, field_replay *p, ir_ref alive)
+static void finish_replay(walk *w, const lane *l, ellipsoid_replay *p, ir_ref alive)
 {
     ir_func *f = w->t.f;
     ir_ref ended = ir_not(f, alive), finite = color_finite(&w->t, p->L);
@@ -163,7 +163,7 @@ static void finish_replay(walk *w, const lane *l, field_replay *p, ir_ref alive)
 
 /* RENDER_ADJOINT: a ray that begins loads what RENDER_REPLAY stored. If that is not finite, it meets nothing.
  */
-static void begin_adjoint(walk *w, const lane *l, field_replay *p, ir_ref fresh)
+static void begin_adjoint(walk *w, const lane *l, ellipsoid_replay *p, ir_ref fresh)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
@@ -183,11 +183,11 @@ static void begin_adjoint(walk *w, const lane *l, field_replay *p, ir_ref fresh)
     p->L = color_select(t, lost, color_all(zero), L),
     p->L_error = color_select(t, lost, color_all(zero), error);
     p->total = color_select(t, fresh, p->L, p->total);
-    p->slope = color_select(t, fresh, field_image_slope(w, p->L), p->slope);
+    p->slope = color_select(t, fresh, ellipsoids_image_slope(w, p->L), p->slope);
     p->r.at.tmax = ir_select(f, lost, t_f32(t, -1), p->r.at.tmax);
 }
 
-static void finish_adjoint(walk *w, field_replay *p, ir_ref alive)
+static void finish_adjoint(walk *w, ellipsoid_replay *p, ir_ref alive)
 {
     ir_func *f = w->t.f;
     ir_ref ended = ir_not(f, alive);
@@ -197,22 +197,22 @@ static void finish_adjoint(walk *w, field_replay *p, ir_ref alive)
 
 /* ---- the kernel ---- */
 
-static field_replay start(walk *w, const lane *l)
+static ellipsoid_replay start(walk *w, const lane *l)
 {
     tracer *t = &w->t;
     color none = color_all(t_f32(t, 0));
-    return (field_replay){.r = field_before(w, l->first),
-                          .phase = ir_bool(t->f, w->pass == RENDER_ADJOINT),
-                          .L = none,
-                          .L_error = none,
-                          .total = none,
-                          .slope = none,
-                          .hash = t_u32(t, 0),
-                          .hash_first = t_u32(t, 0),
-                          .sum = none};
+    return (ellipsoid_replay){.r = ellipsoids_before(w, l->first),
+                              .phase = ir_bool(t->f, w->pass == RENDER_ADJOINT),
+                              .L = none,
+                              .L_error = none,
+                              .total = none,
+                              .slope = none,
+                              .hash = t_u32(t, 0),
+                              .hash_first = t_u32(t, 0),
+                              .sum = none};
 }
 
-bl_result kernel_field_gradient(walk *w, ir_module *m)
+bl_result kernel_ellipsoids_gradient(walk *w, ir_module *m)
 {
     ir_func *f = w->t.f;
     bool image = w->pass != RENDER_ADJOINT, gradient = w->pass != RENDER_REPLAY;
@@ -220,7 +220,7 @@ bl_result kernel_field_gradient(walk *w, ir_module *m)
               "a gradient in pass %d", (int)w->pass);
     lane l = kernel_lane(w, m);
     color dL = gradient ? replay_sample_adjoint(w, &l) : color_all(t_f32(&w->t, 0));
-    field_replay p = start(w, &l);
+    ellipsoid_replay p = start(w, &l);
     if (image)
         p.sum = kernel_load_sum(w, l.film, l.inside);
     loop_state state = {0}, next = {0};
@@ -229,7 +229,7 @@ bl_result kernel_field_gradient(walk *w, ir_module *m)
     state_replay(w, &state, &p);
     ir_while(f, ir_lt(f, p.r.at.sample, l.last));
     ir_ref fresh = walk_begins(w, &p.r.at);
-    field_start(w, &p.r);
+    ellipsoids_start(w, &p.r);
     if (w->pass == RENDER_ADJOINT)
         begin_adjoint(w, &l, &p, fresh);
     ir_ref alive = visit(w, &p, dL);

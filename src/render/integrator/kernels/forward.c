@@ -117,6 +117,12 @@ static ir_ref step(const walk *kernel, forward_state *p)
     if (drt_any(w))
         drt_offer(w, &p->drt_path, &v, &p->at, &p->b, ir_not(t->f, p->drt_path.on));
     throughput before = p->b;
+    field_passage q = {0};
+    if (field_any(w)) {
+        field_segment s = field_segment_to(w, &p->at, &v);
+        q = field_march(w, &s, ir_bool(t->f, true), true);
+        arrived = color_scale(t, arrived, q.transmittance), p->b.beta = color_scale(t, p->b.beta, q.left);
+    }
     throughput_fly(w, &v, &p->b);
     color found = contribution(w, &v, &p->at, with_derivative(t, for_light, light_differentiated));
     if (drt_any(w))
@@ -125,6 +131,8 @@ static ir_ref step(const walk *kernel, forward_state *p)
     color factor = color_scale(t, with_derivative(t, for_sample, sample_differentiated),
                                ir_detach(t->f, onward.inverse_pdf));
     color added = color_mul(t, arrived, found), next = color_mul(t, arrived, factor);
+    for (int c = 0; field_any(w) && c < 3; c++)
+        added.c[c] = t_mad(t, weight.c[c], q.emitted.c[c], added.c[c]);
     if (w->media && emission_any(w)) {
         color emitted =
             with_derivative(t, emission_radiance(w, &v.flight, false), emission_radiance(w, &v.flight, true));

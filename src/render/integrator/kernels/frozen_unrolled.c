@@ -26,6 +26,14 @@ static ir_ref step(walk *w, check_state *p)
     tracer *t = &w->t;
     ir_func *f = t->f;
     walk_vertex v = walk_visit(w, p->at);
+    if (field_any(w)) {
+        field_segment s = field_segment_to(w, &p->at, &v);
+        field_passage q = field_march(w, &s, ir_bool(f, true), true);
+        for (int c = 0; c < 3; c++)
+            p->radiance.c[c] = t_mad(t, p->weight.c[c], q.emitted.c[c], p->radiance.c[c]);
+        p->weight = color_scale(t, p->weight, q.transmittance);
+        p->b.beta = color_scale(t, p->b.beta, q.left);
+    }
     if (w->media && emission_any(w)) {
         color emitted = emission_radiance(w, &v.flight, true);
         for (int c = 0; c < 3; c++)
@@ -39,7 +47,7 @@ static ir_ref step(walk *w, check_state *p)
     walk_values(w, &v, true, &light_differentiated, &sample_differentiated);
     bool lights = w->plan->scene->emitters.count > 0;
     if (lights && w->next_event)
-        scale = walk_light_scale(w, &v, &p->at, w->volumetric);
+        scale = walk_light_scale(w, &v, &p->at, w->volumetric || field_any(w));
     color hit = lights ? walk_radiance(w, v.hit, true) : scale,
           light = lights && w->next_event ? walk_radiance(w, v.light, true) : scale;
     ir_ref hit_mis = v.hit_mis;

@@ -80,19 +80,19 @@ static bl_result trace_image(walk *w, ir_module *m)
 }
 
 /* The passes of scenes whose kernels of ellipsoids emit. */
-static bl_result trace_field(walk *w, ir_module *m, const render_trace_options *o)
+static bl_result trace_ellipsoids(walk *w, ir_module *m, const render_trace_options *o)
 {
     switch (w->pass) {
     case RENDER_PRIMAL:
     case RENDER_VARIANCE:
     case RENDER_FROZEN:
-        return kernel_field_image(w, m);
+        return kernel_ellipsoids_image(w, m);
     case RENDER_FORWARD:
-        return kernel_field_forward(w, m);
+        return kernel_ellipsoids_forward(w, m);
     case RENDER_UNROLLED:
-        return kernel_field_unrolled(w, m, o->unrolled_depth);
+        return kernel_ellipsoids_unrolled(w, m, o->unrolled_depth);
     default:
-        return kernel_field_gradient(w, m);
+        return kernel_ellipsoids_gradient(w, m);
     }
 }
 
@@ -121,7 +121,7 @@ static bl_result trace_walk(const plan *p, render_pass pass, const render_trace_
     if (s->light_tracing && pass != RENDER_CHANNELS)
         return kernel_light(w, m);
     if (s->ellipsoid_field && pass != RENDER_CHANNELS)
-        return trace_field(w, m, o);
+        return trace_ellipsoids(w, m, o);
     switch (pass) {
 #define WALK(id, name, kind, kernel, needs, light, public, help)                                             \
     case RENDER_##id:                                                                                        \

@@ -28,6 +28,13 @@ static ir_ref vertex(walk *w, primal_state *p)
     tracer *t = &w->t;
     ir_func *f = t->f;
     walk_vertex v = walk_visit(w, p->at);
+    if (field_any(w)) {
+        field_segment s = field_segment_to(w, &p->at, &v);
+        field_passage q = field_march(w, &s, ir_bool(f, true), false);
+        for (int c = 0; c < 3; c++)
+            p->radiance.c[c] = t_mad(t, p->beta.c[c], q.emitted.c[c], p->radiance.c[c]);
+        p->beta = color_scale(t, p->beta, q.transmittance);
+    }
     if (w->media && emission_any(w)) {
         color emitted = emission_radiance(w, &v.flight, false);
         for (int c = 0; c < 3; c++)

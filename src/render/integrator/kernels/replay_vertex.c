@@ -75,6 +75,27 @@ static void emission(walk *w, replay_state *p, const walk_vertex *v, color dL, a
                          arrived);
 }
 
+/* The field on the segment up to the vertex. In phase 0 it is marched, in phase 1 replayed and
+ * backpropagated. What it emits joins or leaves L, and what it lets through multiplies the throughput. */
+static void pass_field(walk *w, replay_state *p, walk_vertex *v, color dL, arrivals *arrived)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    field_segment s = field_segment_to(w, &p->at, v);
+    field_passage q;
+    if (w->pass != RENDER_ADJOINT)
+        q = field_march(w, &s, ir_not(f, p->phase), false);
+    if (w->pass != RENDER_REPLAY) {
+        field_seeds seeds = {color_mul(t, throughput_whole(w, &p->b), dL),
+                             color_mul(t, dL, sums_L(t, &p->sums))};
+        field_passage again = field_replay(w, &s, p->phase, &seeds, arrived);
+        q = w->pass == RENDER_ADJOINT ? again : field_select(w, p->phase, &again, &q);
+    }
+    account(w, p, q.emitted, p->phase);
+    p->b.beta = color_scale(t, p->b.beta, q.left);
+    v->decisions = field_mix(w, v->decisions, &q);
+}
+
 ir_ref replay_vertex(const walk *kernel, replay_state *p, color dL)
 {
     walk own = replay_walk(kernel, p), *w = &own;
@@ -85,6 +106,8 @@ ir_ref replay_vertex(const walk *kernel, replay_state *p, color dL)
     walk_vertex v = walk_visit(w, p->at);
     arrivals arrived = arrivals_start(w, p, &v);
     transmittance_remember(w, p->lane, &p->at, &v.shadow);
+    if (field_any(w))
+        pass_field(w, p, &v, dL, &arrived);
     if (w->media && emission_any(w))
         emission(w, p, &v, dL, &arrived);
     if (w->media && w->pass != RENDER_REPLAY)

@@ -34,12 +34,14 @@ contribution contribute(walk *w, const walk_vertex *v, const walk_position *at)
     return k;
 }
 
-void account(walk *w, replay_state *p, color light, ir_ref takes)
+void account_by(walk *w, replay_state *p, const throughput *b, color light, ir_ref takes)
 {
     tracer *t = &w->t;
-    sums_add(t, &p->sums, color_mul(t, throughput_whole(w, &p->b), light),
-             color_mul(t, throughput_but_one(w, &p->b), light), takes);
+    sums_add(t, &p->sums, color_mul(t, throughput_whole(w, b), light),
+             color_mul(t, throughput_but_one(w, b), light), takes);
 }
+
+void account(walk *w, replay_state *p, color light, ir_ref takes) { account_by(w, p, &p->b, light, takes); }
 
 /* ---- adjoints ---- */
 
@@ -180,6 +182,8 @@ void adjoint(walk *w, replay_state *p, const vertex_adjoint *of, arrivals *arriv
                       color_mul(t, color_mul(t, seed_whole, k->for_light), k->light_scale), arrived);
     if (lights && w->next_event && w->volumetric && shadow_is_wanted(w))
         adjoint_shadow(w, p, v, k, seed_whole, arrived);
+    if (lights && w->next_event && field_any(w))
+        field_shadow_replay(w, v, of->when, color_mul(t, seed_whole, k->light));
     (w->motion->chains ? adjoint_passage : adjoint_bsdf)(w, p, of, seed_whole, arrived);
     w->motion->adjoint(w, &p->at, v, of->when, arrived, p->chain.ray);
 }

@@ -64,6 +64,8 @@ typedef struct contribution {
 contribution contribute(walk *w, const walk_vertex *v, const walk_position *at);
 /* Takes the light of a vertex from L and M where `takes` (bool). Elsewhere adds it to them. */
 void account(walk *w, replay_state *p, color light, ir_ref takes);
+/* The same with a throughput other than the path's present one. */
+void account_by(walk *w, replay_state *p, const throughput *b, color light, ir_ref takes);
 /* Which vertex is backpropagated, and with which seeds. */
 typedef struct vertex_adjoint {
     const walk_vertex *v;

@@ -4,6 +4,7 @@
 #ifndef BL_RENDER_PATH_H
 #define BL_RENDER_PATH_H
 
+#include "render/integrator/field/field.h"
 #include "render/integrator/media/media.h"
 #include "render/integrator/vertex/vertex.h"
 

@@ -122,6 +122,8 @@ color walk_light_scale(walk *w, const walk_vertex *v, const walk_position *at, b
     ir_func *f = t->f;
     BL_ASSERT(!ir_is_none(v->light_weight), "the scale of a light that was not sampled");
     ir_ref weight = differentiated ? ir_detach(f, v->light_weight) : v->light_weight;
+    if (field_any(w))
+        weight = ir_mul(f, weight, field_shadow(w, v, differentiated));
     if (!w->volumetric)
         return color_all(weight);
     walk_shadow shadow = differentiated ? shadow_cross(w, v, at, v->shadow.open, true) : v->shadow;

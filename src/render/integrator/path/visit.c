@@ -187,7 +187,7 @@ walk_vertex walk_visit(walk *w, walk_position at)
     ir_ref block = ir_mul(f, w->volumetric ? at.event : at.depth, t_u32(t, 2));
     random4 r1 = walk_numbers(w, at.sample, ir_add(f, block, one), SAMPLER_ONE_TWO_ONE);
     random4 r2 = walk_numbers(w, at.sample, ir_add(f, block, t_u32(t, 2)), SAMPLER_ONE_TWO_ONE);
-    v.u_roulette = r1.u[3];
+    v.u_roulette = r1.u[3], v.u_march = r2.u[3];
     vec3 d = v.si.ns;
     ir_ref light_pdf = zero, bsdf_pdf;
     if (w->next_event && lights)

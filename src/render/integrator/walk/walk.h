@@ -211,9 +211,9 @@ struct walk_vertex {
     ir_ref collision_z;       /* (V) third coordinate of a collision's point; the first two are si.uv */
     ir_ref medium;            /* (V) walk_position.medium of the ray that goes on */
     bsdf_sample sample;
-    vec3 next_o, next_d; /* the ray that goes on */
-    ir_ref u_roulette;
-    ir_ref decisions; /* u32: hash of all choices made at the vertex, for the drift test */
+    vec3 next_o, next_d;        /* the ray that goes on */
+    ir_ref u_roulette, u_march; /* uniform random numbers */
+    ir_ref decisions;           /* u32: hash of all choices made at the vertex, for the drift test */
     /* Each of these exists where walk.motion is of that kind. */
     attached_vertex attached;
     local_surface_vertex local_surface;
