@@ -251,6 +251,16 @@ bl_result render_read_structure(render_scene *s, const render_overrides *o, bl_e
     return read_integrator(s, o, err);
 }
 
+/* Hits are visited in their order in scenes of one level only (ir_ray_next). */
+bl_result render_check_ellipsoids(const render_scene *s, bl_error *err)
+{
+    for (uint32_t i = 0; i < s->instances.count && s->ellipsoid_field; i++)
+        if (s->instances.data[i].object)
+            return scene_error(err, BL_ERROR_UNSUPPORTED, s->instances.data[i].object->where,
+                               "volprim_rf_basic does not see instances");
+    return BL_OK;
+}
+
 bl_result render_check_light_tracing(const render_scene *s, bl_error *err)
 {
     if (!s->light_tracing)

@@ -63,8 +63,7 @@ ellipsoid_visit ellipsoids_next(walk *w, const ellipsoid_ray *r)
     const walk_position *at = &r->at;
     ir_ref args[9] = {at->o.x, at->o.y, at->o.z, at->d.x, at->d.y, at->d.z, r->t, at->tmax, r->entry},
            found[5], ellipsoid = t_u32(t, kind_number(w->plan->scene, SHAPE_ELLIPSOID));
-    BL_ASSERT(!w->plan->baked && !w->plan->scene->has_groups,
-              "kernels in a scene that has them not in order");
+    BL_ASSERT(!w->plan->baked && !w->plan->scene->has_groups, "hits of ellipsoids in no order");
     ir_ray_next(f, w->fn.intersect, w->fn.kinds, args, found);
     ir_ref hit = ir_ne(f, found[1], t_u32(t, PLAN_NONE)), index = ir_select(f, hit, found[1], t_u32(t, 0));
     ir_ref entry = ir_add(f, t_aligned(t, t_word(t, t_u32(t, 0), HEADER_ENTRIES)),
