@@ -58,7 +58,8 @@ static const char *refused_by_ellipsoids(const render_scene *s, uint32_t paramet
     uint32_t slot = s->parameters.data[parameter].slot;
     return slot >= PLAN_ELLIPSOID_SLOT && slot < PLAN_ELLIPSOID_SLOT + ELLIPSOID_ARRAYS
                ? NULL
-               : "volprim_rf_basic has those of data, opacities and sh_coeffs of ellipsoids";
+               : "not implemented for volprim_rf_basic, which has those of data, opacities and sh_coeffs of "
+                 "ellipsoids";
 }
 
 /* Segments in a radiance field move with the camera only, and only where there are no media. */
