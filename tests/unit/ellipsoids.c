@@ -175,6 +175,20 @@ static void what_is_wrong_is_said(void **state)
     }
 }
 
+static void no_ellipsoids_are_an_error(void **state)
+{
+    (void)state;
+    arena a = {0};
+    bl_error err = {0};
+    render_scene *s;
+    gaussians g = gaussians_random(0, 0, 1, 1);
+    write(&g, false, "none.ply");
+    assert_true(traced_try_load(scene_of(&a, "volprim_rf_basic", "none.ply", ""), folder, NULL, 0, &s,
+                                &err) != BL_OK);
+    assert_non_null(strstr(err.text, "0 ellipsoids"));
+    arena_free(&a);
+}
+
 /* One more coefficient than degree 3 has. */
 static void degree_four_is_an_error(void **state)
 {
@@ -198,7 +212,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(both_forms_are_the_same), cmocka_unit_test(values_are_in_the_world),
         cmocka_unit_test(shells_need_no_colours),  cmocka_unit_test(what_is_wrong_is_said),
-        cmocka_unit_test(degree_four_is_an_error),
+        cmocka_unit_test(degree_four_is_an_error), cmocka_unit_test(no_ellipsoids_are_an_error),
     };
     folder = scene_files_create();
     if (!folder)

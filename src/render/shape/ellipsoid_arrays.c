@@ -10,6 +10,8 @@
 #include "render/classes.h"
 #include "render/shape/ellipsoids.h"
 
+#define ELLIPSOID_COEFFICIENTS_MOST (1u << 28) /* so that no place of the buffers passes 32 bits */
+
 /* ---- columns ---- */
 
 enum {
@@ -79,6 +81,12 @@ bl_result ellipsoid_find_source(const scene_object *o, const ply_columns *c, ell
                            "%s: %s: %u columns %s; harmonics of degree 0 to %d have %s", o->cls->name, path,
                            trained ? rest : plain, trained ? "f_rest_0 .." : "sh_coeffs_0 ..",
                            HARMONICS_DEGREE, trained ? "0, 9, 24 or 45" : "3, 12, 27 or 48");
+    if (c->row_count == 0 || (uint64_t)c->row_count * columns > ELLIPSOID_COEFFICIENTS_MOST)
+        return scene_error(
+            err, BL_ERROR_SCENE, where,
+            "%s: %s: %u ellipsoids with %u coefficients each; volprim_rf_basic takes between 1 and "
+            "%u coefficients in all",
+            o->cls->name, path, c->row_count, columns, ELLIPSOID_COEFFICIENTS_MOST);
     *out = (ellipsoid_source){.columns = c,
                               .first_harmonic = trained ? COLUMN_DC : COLUMN_HARMONICS,
                               .opacity = trained ? COLUMN_LOGIT : COLUMN_OPACITY,
