@@ -131,6 +131,7 @@ set(render_sources
     src/render/integrator/media/coefficients.c
     src/render/integrator/media/differential_ratio_tracking.c
     src/render/integrator/field/march.c
+    src/render/integrator/field/replay.c
     src/render/integrator/field/samples.c
     src/render/integrator/field/shadow.c
     src/render/integrator/media/emission.c
@@ -210,11 +211,13 @@ set(api_sources
     src/api/differentiability.c
     src/api/fit.c
     src/api/fit_state.c
+    src/api/fit_views.c
     src/api/forward.c
     src/api/gradient.c
     src/api/gradient_forms.c
     src/api/gradient_scale.c
     src/api/image_files.c
+    src/api/image_quality.c
     src/api/ir.c
     src/api/ir_run.c
     src/api/job.c
@@ -229,6 +232,7 @@ set(api_sources
     src/api/kernel_code.c
     src/api/kernel_key.c
     src/api/large_steps.c
+    src/api/pixel_batch.c
     src/api/pixel_sampling.c
     src/api/plugin_add.c
     src/api/plugin_add_light.c
@@ -249,6 +253,8 @@ set(cli_sources
     src/cli/check_report.c
     src/cli/devices.c
     src/cli/fit.c
+    src/cli/fit_charts.c
+    src/cli/fit_held_out.c
     src/cli/fit_job.c
     src/cli/fit_job_parameters.c
     src/cli/fit_job_views.c
@@ -258,10 +264,15 @@ set(cli_sources
     src/cli/fit_result.c
     src/cli/fit_slices.c
     src/cli/fit_stage.c
+    src/cli/fit_targets.c
     src/cli/grad.c
     src/cli/grad_forward.c
     src/cli/grad_summary.c
     src/cli/grad_variance.c
+    src/cli/import.c
+    src/cli/import_bounds.c
+    src/cli/import_transforms.c
+    src/cli/import_write.c
     src/cli/ir.c
     src/cli/json_keys.c
     src/cli/main.c

@@ -2,7 +2,8 @@
 // What all optimisers share: one invocation per element reads its gradient and state, asks optimizer_step for
 // the way to go, and stores x = clamp(x - rate * way, lower, upper). An optimiser is a file that defines
 // STATES (arrays of state it keeps, 1 or 2), includes this one and defines optimizer_step. An element whose
-// gradient, state or way is NaN or infinite keeps its value and its state, and is counted.
+// gradient, state or way is NaN or infinite keeps its value and its state, and is counted. So is an element
+// whose value is NaN or infinite in the end.
 //
 // binding 0  parameters x, float; element i is word parameter_first + i
 // binding 1  gradient: float per element, or two uint (fixed_point.glsl) with flag 1; element i is
@@ -10,7 +11,7 @@
 //            which is also its index in bindings 2 .. 4
 // binding 2  scale, float per element (read with flag 1 only)
 // binding 3  state 1, float      binding 4  state 2, float (untouched if STATES is 1)
-// binding 5  status, uint: word 0 counts elements left unchanged
+// binding 5  status, uint: word 0 counts elements left unchanged, word 1 those whose value is not finite
 // push       count, parameter_first, gradient_first, flags (1: fixed point), then floats: rate, lower, upper,
 //            and six numbers of the optimiser's own
 #include "common.glsl"
@@ -23,7 +24,7 @@ layout(std430, set = 0, binding = 3) buffer State1 { float state_1[]; };
 #if STATES > 1
 layout(std430, set = 0, binding = 4) buffer State2 { float state_2[]; };
 #endif
-layout(std430, set = 0, binding = 5) buffer Status { uint unchanged; };
+layout(std430, set = 0, binding = 5) buffer Status { uint unchanged, lost; };
 layout(push_constant) uniform Push {
     uint count, parameter_first, gradient_first, flags;
     float rate, lower, upper;
@@ -54,6 +55,8 @@ void main()
     precise float way = rate * optimizer_step(g, a, b);
     if (not_finite(g) || not_finite(a) || not_finite(b) || not_finite(way)) {
         atomicAdd(unchanged, 1u);
+        if (not_finite(parameters[p]))
+            atomicAdd(lost, 1u);
         return;
     }
     state_1[e] = a;
@@ -61,5 +64,9 @@ void main()
     state_2[e] = b;
 #endif
     precise float next = parameters[p] - way;
-    parameters[p] = min(max(next, lower), upper);
+    // A NaN would become a bound, or not: that is up to the device.
+    float bounded = (floatBitsToUint(next) & 0x7fffffffu) > 0x7f800000u ? next : min(max(next, lower), upper);
+    if (not_finite(bounded))
+        atomicAdd(lost, 1u);
+    parameters[p] = bounded;
 }

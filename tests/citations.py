@@ -38,6 +38,7 @@ OUTSIDE = {
     r"(.*/)?result\.json": "what fit and the experiments write",
     r"build/environment\.sh": "what scripts/setup writes",
     r"(.*/)?(job|fit|report)\.json": "examples of a user's job files, and what a fit writes",
+    r"transforms(_train|_test)?\.json|(.*/)?field\.json": "photographs' cameras, and a user's job",
     r"(SCENE|JOB|DIR)\.\w+": "stands for any name",
     r"(.*/)?(\w+_)?(NAME|FILE|X)\.\w+|(.*/)?(opt_)?name\.c": "stands for any name",
     r"manifest\.json|images/manifest\.json": "of the reference folder, which is not part of the repository",

@@ -34,7 +34,7 @@ expect() {
 
 # ---- help ----
 
-commands="devices render params grad check fit bench ir plugins"
+commands="devices render params grad check import fit bench ir plugins"
 "$program" --help >.out 2>.err || complain "--help"
 for command in $commands; do
     grep -q "^  $command " .out || complain "--help does not list $command"
@@ -83,6 +83,12 @@ expect 2 "'x' is not a number" grad "$scene" --forward red.reflectance.value=x -
 expect 2 'so does --tangent' grad "$scene" --forward red.reflectance.value=2 --tangent t.npy -o g
 expect 2 '-o DIR is missing' grad "$scene" --forward red.reflectance.value
 expect 2 'at least 2' check "$scene" --param red.reflectance.value --seeds 1
+expect 2 'FOLDER is missing' import -o a.json
+expect 2 '-o JOB.json is missing' import .
+expect 2 'ends in .json' import . -o a.xml
+expect 2 '6 numbers, not 2' import . -o a.json --bounds -1 2
+expect 2 "'x' is not a number" import . -o a.json --bounds x
+expect 2 'is not one of 0\|1\|2' import . -o a.json --sh-degree 3
 expect 2 '--pass PASS is missing' ir "$scene"
 expect 2 'is not one of primal.*tables.*geometry' ir "$scene" --pass nosuch
 
@@ -95,6 +101,7 @@ expect 1 'has no ray queries|no Vulkan device matches' render "$scene" -o a.exr 
 export BL_RAY_BACKEND=embree
 expect 2 "BL_RAY_BACKEND: 'embree' is not one of bvh\|query" render "$scene" -o a.exr
 unset BL_RAY_BACKEND
+expect 1 'nosuch has neither transforms_train.json nor transforms.json' import nosuch -o a.json
 expect 1 'nosuch.xml' render nosuch.xml -o a.exr
 expect 1 'cannot write .*/nosuch/a.exr' render "$scene" -o "$folder/nosuch/a.exr"
 expect 1 'nosuch' render "$scene" -o a.exr --device nosuch

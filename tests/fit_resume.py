@@ -35,6 +35,9 @@ SAME = ["fit.csv", "wall.reflectance.value.npy", "lamp.intensity.value.npy"] + [
                                                                            for k in ("exr", "png")] + ["difference_0.png", "difference_1.png"]
 # The wall as an image, from coarse to fine, with a colour beside it.
 STAGES = [{"steps": 7, "resolution": {"wall.reflectance.data": [3, 5]}}, {"steps": 5}, {"steps": 9, "resolution": {"wall.reflectance.data": [6, 10]}}, {"steps": 9}]
+# Pixels drawn from two views, and a look at a third one.
+BATCHED = {"batch": 30, "form": "one-image", "held_out": [2], "held_out_steps": 4, "checkpoint_steps": 3, "views": JOB["views"] + [
+    {"target": {"render": True}, "to_world": {"origin": [-0.5, 0.5, 3], "target": [0, 0, 0], "up": [0, 1, 0]}}]}
 STAGED = {"parameters": [{"name": "wall.reflectance.data", "initial": 0.5, "bounds": [0, 1], "total_variation": 0.1}, {"name": "lamp.intensity.value", "initial": 2}],
           "scene": "staged.xml", "steps": None, "stages": STAGES, "checkpoint_steps": 2}
 problems = []
@@ -261,6 +264,48 @@ def stages():
         check(status == 1 and named in err, "expected '%s', got %d: %s" % (named, status, err))
 
 
+def batches():
+    """Killed among steps and looks at the view that is held out; the log of these looks belongs to the checkpoint, too. Then more steps."""
+    write_job("batched.json", **BATCHED)
+    status, err = run("batched_whole", job="batched.json")
+    check(status == 0 and "held out, after step 4:" in err, "the uninterrupted fit by batches failed: " + err)
+    names = [n for n in os.listdir("batched_whole") if n.endswith((".csv", ".npy", ".png", ".exr"))]
+    check("held_out.csv" in names and "after_2.exr" in names and "after_0.exr" not in names, "pictures of a fit by batches: %s" % names)
+    with open("batched_whole/held_out.csv", encoding="utf-8") as f:
+        rows = f.read().split("\n")
+    check(rows[0] == "step,psnr,ssim,views" and [r.split(",")[0] for r in rows[1:]] == [str(4 * k) for k in range(1, 31)] + [""], "held_out.csv: %s" % rows)
+    for step in (3, 10, 24, 50, 90):
+        process = start("batched", "--resume", job="batched.json")
+        wait_until(process, step)
+        process.send_signal(signal.SIGKILL if step != 24 else signal.SIGINT)
+        finish(process)
+    status, err = run("batched", "--resume", job="batched.json")
+    check(status == 0 and "going on after step" in err, "the last resumed fit by batches failed: " + err)
+    expect_same("batched", "batched_whole", "by batches", names)
+    results = [json.load(open(folder + "/result.json", encoding="utf-8")) for folder in ("batched", "batched_whole")]
+    check(results[0]["held_out"] == results[1]["held_out"] and results[0]["held_out"]["views"] == 1 and results[0]["views"] == 2, "held_out of result.json")
+    check(abs(results[0]["held_out"]["psnr"] - float(rows[-2].split(",")[1])) < 1e-6, "PSNR at the end")
+    write_job("shorter.json", **{**BATCHED, "steps": 50})
+    check(run("batched_more", job="shorter.json")[0] == 0, "the shorter fit by batches failed")
+    status, err = run("batched_more", "--resume", job="batched.json")
+    expect_same("batched_more", "batched_whole", "50 steps by batches, then the rest", names)
+
+
+def divergence():
+    """A parameter that becomes infinite ends the fit with its name, and leaves the checkpoint of the step before. The rate throws the lamp's intensity
+    beyond 1e36 at once, where its light is no number any more; momentum carries it on."""
+    with open("wild.xml", "w", encoding="utf-8") as f:
+        f.write(SCENE.replace('name="intensity" value="6"', 'name="intensity" value="600"'))
+    write_job("wild.json", scene="wild.xml", views=None, target={"render": True}, loss="l2", schedule=None, checkpoint_steps=1,
+              parameters=[{"name": "lamp.intensity.value", "initial": 2}], optimizer={"type": "sgd", "rate": 3e38, "momentum": 0.9})
+    status, err = run("wild", job="wild.json")
+    found = re.search(r"lamp.intensity.value: \d of its 3 values are NaN or infinite after step (\d+)", err)
+    check(status == 1 and found is not None and "wild/checkpoint is from before" in err, "a parameter that becomes infinite: %d %s" % (status, err))
+    check(not os.path.exists("wild/result.json"), "a fit that was lost has a result")
+    status, err = run("wild", "--resume", job="wild.json")
+    check(status == 1 and found and "going on after step %d" % (int(found.group(1)) - 1) in err, "going on before the loss: %d %s" % (status, err))
+
+
 def main():
     os.chdir(tempfile.mkdtemp(prefix="fit_resume_", dir="."))
     with open("scene.xml", "w", encoding="utf-8") as f:
@@ -281,6 +326,8 @@ def main():
         damage("whole")
         extension("whole")
         stages()
+        batches()
+        divergence()
     for p in problems[:30]:
         print(p)
     print("uninterrupted: %.1f s; %d problems" % (duration, len(problems)))

@@ -107,9 +107,11 @@ GOOD = [
     views({"target": "a.exr", "sensor": 0}, {"target": {"render": True}, "sensor": 7, "to_world": LOOK}, {"target": "b.exr", "to_world": POSE}),
     stages({"steps": 1}), stages({"steps": 3, "resolution": {"a": [8, 8]}}, {"steps": 5, "resolution": {}}, {"steps": 2, "resolution": {"a": [1, 65536, 3]}}),
     change(["parameters", 0], {"name": "a", "total_variation": 0.1}), change(["parameters", 0], {"name": "a", "total_variation": 3, "smoothing": 1e-6}),
+    change(["batch"], 1), change(["background"], [0, 0.5, 1e3]), change(["held_out_steps"], 7),
+    views({"target": "a"}, {"target": "b"}) | {"held_out": [1]}, views({"target": "a"}) | {"held_out": []},
     change(["schedule"], []), change(["schedule"], [{"step": 1, "factor": 0.5}, {"step": 2, "factor": 2}]),
 ]
-for form in ("auto", "fused", "separate", "two-walk"):
+for form in ("auto", "fused", "separate", "two-walk", "one-image"):
     GOOD.append(change(["form"], form))
 for pixels in ("uniform", "adjoint"):
     GOOD.append(change(["pixels"], pixels))
@@ -154,7 +156,7 @@ BAD = [
     (change(["loss"], {"type": 1}), "loss.type:"), (change(["loss"], {"type": "l2", "delta": 1}), "loss.delta: unknown"),
     (change(["loss"], {"type": "huber", "delta": 0}), "loss.delta:"), (change(["loss"], {"type": "huber", "epsilon": 1}), "loss.epsilon: unknown"),
     (change(["loss"], {"type": "relative_l2", "epsilon": -1}), "loss.epsilon:"),
-    (change(["form"], "walk"), 'form: unknown form "walk" (there are: auto, fused, separate, two-walk)'), (change(["form"], 1), "form:"),
+    (change(["form"], "walk"), 'form: unknown form "walk" (there are: auto, fused, separate, two-walk, one-image)'), (change(["form"], 1), "form:"),
     (change(["pixels"], "all"), 'pixels: unknown choice "all" (there are: uniform, adjoint)'), (change(["pixels"], 1), "pixels:"),
     (change(["volume_gradient"], "ddt"), 'volume_gradient: unknown way "ddt" (there are: auto, replay, drt)'), (change(["volume_gradient"], 1), "volume_gradient:"),
     (change(["optimizer"], "adam"), "optimizer:"), (change(["optimizer"], {}), "optimizer.type: missing"), (change(["optimizer"], {"type": 1}), "optimizer.type:"),
@@ -173,6 +175,10 @@ BAD = [
     (stages({"steps": 1, "resolution": {"a": [8]}}), "stages[0].resolution.a:"), (stages({"steps": 1, "resolution": {"a": [8, 8, 8, 1]}}), "stages[0].resolution.a:"),
     (stages({"steps": 1, "resolution": {"a": [8, 0]}}), "stages[0].resolution.a:"), (stages({"steps": 1, "resolution": {"a": [8, 2.5]}}), "stages[0].resolution.a:"),
     (stages({"steps": 1, "resolution": {"a": [8, "8"]}}), "stages[0].resolution.a:"), (stages({"steps": 1, "resolution": {"a": [8, 65537]}}), "stages[0].resolution.a:"),
+    (change(["batch"], 0), "batch:"), (change(["batch"], 0.5), "batch:"), (change(["held_out_steps"], 0), "held_out_steps:"),
+    (change(["background"], 1), "background:"), (change(["background"], [1, 1]), "background:"), (change(["background"], [1, 1, "x"]), "background:"),
+    (views({"target": "a"}, {"target": "b"}) | {"held_out": 1}, "held_out:"), (views({"target": "a"}, {"target": "b"}) | {"held_out": [0.5]}, "held_out:"),
+    (views({"target": "a"}, {"target": "b"}) | {"held_out": [-1]}, "held_out:"), (views({"target": "a"}, {"target": "b"}) | {"held_out": ["1"]}, "held_out:"),
     (change(["parameters", 0, "total_variation"], 0), "parameters[0].total_variation:"), (change(["parameters", 0, "smoothing"], "x"), "parameters[0].smoothing:"),
 ]
 # what a schema cannot say: relations between values
@@ -182,6 +188,9 @@ BAD_BEYOND_SCHEMA = [
     (stages({"steps": 1, "resolution": {"b": [8, 8]}}), "stages[0].resolution.b: is not among the parameters"),
     (stages({"steps": 4294967295}, {"steps": 1}), "stages[1].steps:"),
     (change(["schedule"], [{"step": 5, "factor": 1}, {"step": 5, "factor": 1}]), "schedule[1].step:"),
+    (views({"target": "a"}, {"target": "b"}) | {"held_out": [2]}, "held_out: there is no such view"),
+    (views({"target": "a"}, {"target": "b"}) | {"held_out": [1, 1]}, "held_out: view 1 is named twice"),
+    (views({"target": "a"}, {"target": "b"}) | {"held_out": [1, 0]}, "held_out: names all views"), (change(["held_out"], [0]), "held_out: must be a list of numbers of views"),
     (views({"target": "a", "to_world": dict(LOOK, up=[0, 0, 1])}), "views[0].to_world.up:"),
     (views({"target": "a", "to_world": dict(LOOK, origin=[0, 0, 0])}), "views[0].to_world.up:"),
 ]

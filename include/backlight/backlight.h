@@ -361,13 +361,15 @@ bl_result bl_job_set_sensor(bl_job *job, uint32_t sensor, const float *to_world)
 
 /* How a gradient pass walks its samples; the gradient has the same expectation in all forms. */
 typedef enum bl_gradient_form {
-    BL_FORM_AUTO,     /* the fastest that is right for the loss */
-    BL_FORM_FUSED,    /* one kernel walks each sample twice; no memory per sample */
-    BL_FORM_SEPARATE, /* one kernel walks, a second one walks again and differentiates; 32 bytes per sample
-                         (224 with heterogeneous media) of a tile of bounded size */
-    BL_FORM_TWO_WALK, /* the same kernels, but the samples are halves A and B: dL/dI of A's image drives the
-                         adjoint of B's samples and the reverse (contracts and limits: bl_gradient_desc.form)
-                       */
+    BL_FORM_AUTO,      /* the fastest that is right for the loss */
+    BL_FORM_FUSED,     /* one kernel walks each sample twice; no memory per sample */
+    BL_FORM_SEPARATE,  /* one kernel walks, a second one walks again and differentiates; 32 bytes per sample
+                          (224 with heterogeneous media) of a tile of bounded size */
+    BL_FORM_TWO_WALK,  /* the same kernels, but the samples are halves A and B: dL/dI of A's image drives the
+                          adjoint of B's samples and the reverse (contracts and limits: bl_gradient_desc.form)
+                        */
+    BL_FORM_ONE_IMAGE, /* the same kernels, but dL/dI is that of the image of the very samples that are
+                          differentiated: exact where samples have no noise */
     BL_FORM_COUNT
 } bl_gradient_form;
 const char *bl_gradient_form_name(bl_gradient_form form); /* "fused"; NULL past the last */
@@ -435,7 +437,10 @@ typedef struct bl_gradient_desc {
     /* Other forms than BL_FORM_TWO_WALK render an image, take dL/dI from it, and walk other samples twice:
      * three walks, biased where dL/dI is not affine in I. Two walks need a target, such a loss
      * (bl_loss_info.unbiased) and an even number of samples, as many for image as for gradient; the loss is
-     * then an unbiased estimate that may be negative. BL_FORM_AUTO takes two walks where it can. */
+     * then an unbiased estimate that may be negative. BL_FORM_AUTO takes two walks where it can. One image
+     * needs a target and as many samples for image as for gradient, of which one may do, and takes any loss.
+     * Its gradient is that of the expected loss of the images that are rendered: for squared errors that of
+     * the expected image plus the variance of the image. */
     bl_gradient_form form;
     uint32_t spp; /* of the gradient pass, a pixel's or, with BL_PIXELS_ADJOINT, a pixel's on average; 0: the
                      scene's */
@@ -559,9 +564,10 @@ typedef struct bl_fit_parameter {
 } bl_fit_parameter;
 
 typedef struct bl_fit_view {
-    const float *target;   /* height*width*3 */
+    const float *target;   /* height*width*3; held out: may be NULL */
     uint32_t sensor;       /* as in bl_job_set_sensor */
     const float *to_world; /* as in bl_job_set_sensor */
+    bool held_out;         /* no step sees this view; bl_fit_render shows it */
 } bl_fit_view;
 
 typedef struct bl_fit_change {
@@ -598,6 +604,11 @@ typedef struct bl_fit_desc {
     bl_rays rays;
     bl_volume_gradient volume_gradient;
     bl_pixels pixels; /* as in bl_job_desc */
+    /* Above 0: a step sees so many pixels, drawn from all views that are not held out, instead of all of
+     * them. The loss is the mean over these pixels, and its expectation that of all. The draw depends on seed
+     * and step alone (with common_numbers, too), and no pixel comes again before all others have come. The
+     * targets must then stay as they are until the fit is destroyed. */
+    uint32_t batch;
 } bl_fit_desc;
 
 /* Minimises the loss against the target, entirely on the device. */
@@ -606,7 +617,8 @@ void bl_fit_destroy(bl_fit *fit);
 
 typedef struct bl_fit_status {
     uint32_t step;                            /* steps done */
-    double loss;                              /* of the images before the last step: the mean over views */
+    double loss;                              /* of the images before the last step: the mean over views, or
+                                                 over the pixels of its batch */
     bl_gradient_form form;                    /* that steps are made in, never BL_FORM_AUTO */
     bl_volume_gradient volume_gradient;       /* as bl_job_volume_gradient */
     uint64_t drifted, overflowed, non_finite; /* of the last step, as in bl_stats */
@@ -618,7 +630,8 @@ typedef struct bl_fit_status {
 } bl_fit_status;
 
 /* One step. All work stays on the device; only the loss and status words come back (and dL/dI with
- * BL_PIXELS_ADJOINT). */
+ * BL_PIXELS_ADJOINT). A parameter with a value that is NaN or infinite after the step is an error that names
+ * it: the fit cannot go on then, but from what was saved before. */
 bl_result bl_fit_step(bl_fit *fit, bl_fit_status *status);
 /* What the last step returned; after bl_fit_restore, what it had returned when the state was saved. */
 bl_fit_status bl_fit_status_get(const bl_fit *fit);
@@ -665,6 +678,21 @@ bl_result bl_image_write(bl_context *ctx, const char *path, uint32_t width, uint
 /* EXR, PNG, PFM, as linear values. free() the pixels. */
 bl_result bl_image_read(bl_context *ctx, const char *path, uint32_t *width, uint32_t *height,
                         uint32_t *channels, float **pixels);
+/* The same, over a background (three linear values; NULL: alpha is dropped). Where the file has an alpha
+ * channel, the image is that of its colours in front of the background, composed as linear values. */
+bl_result bl_image_read_over(bl_context *ctx, const char *path, const float *background, uint32_t *width,
+                             uint32_t *height, uint32_t *channels, float **pixels);
+/* How close an image is to another, both height*width*3 linear values, as they are displayed: clipped to
+ * [0, 1] and sRGB-encoded, with the peak 1. */
+typedef struct bl_image_quality {
+    double psnr; /* dB, of the mean square over all values; infinite where the images are equal */
+    /* Structural similarity (Wang et al. 2004): windows of 11 x 11 pixels weighted by a Gaussian of
+     * sigma 1.5, K1 .01, K2 .03; the mean over all windows inside the image, and over the three channels. NaN
+     * where a side is below 11 pixels. */
+    double ssim;
+} bl_image_quality;
+bl_result bl_image_compare(uint32_t width, uint32_t height, const float *image, const float *truth,
+                           bl_image_quality *out);
 
 #ifdef __cplusplus
 }

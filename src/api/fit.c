@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Optimisation on the device. A step does this for each view: image -> loss and dL/dI -> replay. The
- * gradients of the views add up. Then the optimiser runs. Parameter values, state and gradients never leave
- * the device; the loss and the status words come back. Kernels are those of the job, and nothing is compiled
- * after the first step. fit_state.c saves all that the next step depends on. */
+ * Optimisation on the device. A step does this for each view, or once for a batch of pixels of all views
+ * (fit_views.c): image -> loss and dL/dI -> replay. The gradients of the views add up. Then the optimiser
+ * runs. Parameter values, state and gradients never leave the device; the loss and the status words come
+ * back. Kernels are those of the job, and nothing is compiled after the first step. fit_state.c saves all
+ * that the next step depends on. */
 #include "api/fit.h"
 #include "api/fit_state.h"
+#include "api/fit_views.h"
 #include "api/gradient_forms.h"
 #include "api/gradient_scale.h"
 #include "api/job_buffers.h"
@@ -13,19 +15,17 @@
 #include "api/large_steps.h"
 #include "api/pixel_sampling.h"
 
-#include "render/sensor/sensor.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* ---- what is made once ---- */
 
-static bl_result new_buffer(bl_fit *fit, uint64_t bytes, const char *label, const float *values,
-                            gpu_buffer **out, bl_error *err)
+static bl_result new_buffer(bl_fit *fit, uint64_t bytes, const char *label, gpu_buffer **out, bl_error *err)
 {
     TRY(gpu_buffer_create(fit->job->device->gpu, GPU_DEVICE, bytes, label, out, err));
     fit->bytes += gpu_buffer_size(*out);
-    return values ? gpu_buffer_write(*out, 0, values, bytes, err) : BL_OK;
+    return BL_OK;
 }
 
 /* Takes rates, bounds and penalties of a parameter from the descriptor, and sets its initial values. */
@@ -62,48 +62,18 @@ static bl_result set_parameters(bl_fit *fit, const bl_fit_desc *desc, bl_error *
     return BL_OK;
 }
 
-static bl_fit_view view_of(const bl_fit *fit, const bl_fit_desc *desc, uint32_t v)
-{
-    return desc->views ? desc->views[v]
-                       : (bl_fit_view){.target = desc->target, .sensor = fit->job->scene->sensor_index};
-}
-
-/* The scale of gradients leaves room for images far brighter than the targets, and stays the same for the
- * whole fit. */
-static bl_result set_views(bl_fit *fit, const bl_fit_desc *desc, bl_error *err)
-{
-    uint32_t n = 3 * job_pixels(fit->job->scene), count = fit->desc.view_count;
-    fit->views = calloc(count, sizeof *fit->views);
-    BL_ASSERT(fit->views, "out of memory");
-    for (uint32_t v = 0; v < count; v++) {
-        bl_fit_view given = view_of(fit, desc, v);
-        fit_view *view = &fit->views[v];
-        if (!given.target)
-            return error_set(err, BL_ERROR_ARGUMENT, "view %u has no target image", v);
-        TRY(sensor_check(fit->job->scene, given.sensor, given.to_world, err));
-        view->sensor = given.sensor, view->posed = given.to_world != NULL;
-        if (view->posed)
-            memcpy(view->to_world, given.to_world, sizeof view->to_world);
-        TRY(new_buffer(fit, 4ull * n, "target", given.target, &view->target, err));
-        fit->largest_adjoint =
-            fmax(fit->largest_adjoint,
-                 fit_loss_steepest(fit->desc.loss, fit->desc.loss_constant, given.target, n) / count);
-    }
-    return job_set_scale(fit->job, fit->largest_adjoint, fit->desc.spp_gradient, 0, err);
-}
-
 static bl_result prepare(bl_fit *fit, const bl_scene *scene, const bl_fit_desc *desc, bl_error *err)
 {
     for (uint32_t k = 0; k < fit->job->requested_count; k++)
         TRY(job_check_change(fit->job, fit->job->requested[k], err));
     uint32_t n = fit->job->plan->gradient_count;
     TRY(set_parameters(fit, desc, err));
-    TRY(set_views(fit, desc, err));
+    TRY(fit_views_create(fit, desc, err));
     TRY(fit_identify(fit, scene, desc, err));
     TRY(large_steps_create(fit, desc, err));
     for (uint32_t i = 0; i < fit_optimizer_states(fit->desc.optimizer); i++)
-        TRY(new_buffer(fit, 4ull * n, "state of the optimiser", NULL, &fit->state[i], err));
-    return new_buffer(fit, 16, "optimiser status", NULL, &fit->optimizer_status, err);
+        TRY(new_buffer(fit, 4ull * n, "state of the optimiser", &fit->state[i], err));
+    return new_buffer(fit, 16, "optimiser status", &fit->optimizer_status, err);
 }
 
 static bl_result check_schedule(const bl_fit_desc *d, bl_error *err)
@@ -175,7 +145,8 @@ static bl_result create_job(bl_device *device, const bl_scene *scene, const bl_f
         .volume_gradient = desc->volume_gradient,
         .pixels = desc->pixels,
     };
-    bl_result r = bl_job_create(device, scene, &d, out);
+    const job_batch batch = {desc->batch, desc->views ? desc->view_count : 1};
+    bl_result r = job_create(device, scene, &d, desc->batch ? &batch : NULL, out);
     free(names);
     return r;
 }
@@ -221,10 +192,8 @@ void bl_fit_destroy(bl_fit *fit)
     gpu_buffer *own[] = {fit->state[0], fit->state[1], fit->optimizer_status};
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
         gpu_buffer_destroy(own[i]);
-    for (uint32_t v = 0; fit->views && v < fit->desc.view_count; v++)
-        gpu_buffer_destroy(fit->views[v].target);
+    fit_views_destroy(fit);
     large_steps_destroy(fit);
-    free(fit->views);
     free(fit->parameters);
     free((bl_fit_change *)(uintptr_t)fit->desc.schedule);
     bl_job_destroy(fit->job);
@@ -232,24 +201,6 @@ void bl_fit_destroy(bl_fit *fit)
 }
 
 /* ---- a step ---- */
-
-/* The seed of a view in this step. It is far apart from the seeds of fits with neighbouring seeds. With
- * common numbers it is the same in all steps. */
-static uint32_t view_seed(const bl_fit *fit, uint32_t view)
-{
-    return (fit->desc.seed * 0x9E3779B1u + (fit->desc.common_numbers ? 0 : fit->status.step)) * 0x85EBCA77u +
-           0x27D4EB2Fu + view * 0xC2B2AE3Du;
-}
-
-static bl_result look_through(bl_fit *fit, uint32_t v, bl_error *err)
-{
-    BL_ASSERT(v < fit->desc.view_count, "view %u of %u", v, fit->desc.view_count);
-    const fit_view *view = &fit->views[v];
-    if (!fit->job->desc.sensor_moves)
-        return BL_OK;
-    bl_result r = bl_job_set_sensor(fit->job, view->sensor, view->posed ? view->to_world : NULL);
-    return r == BL_OK ? BL_OK : error_set(err, r, "%s", bl_context_error(fit->job->context));
-}
 
 static bl_result finish_batch(bl_job *job, bl_error *err)
 {
@@ -266,16 +217,16 @@ static bl_result count(bl_fit *fit, bl_fit_status *s, bl_error *err)
     return BL_OK;
 }
 
-/* Renders the image of a view and computes its dL/dI. Adds its loss to s->loss. */
-static bl_result compare(bl_fit *fit, uint32_t v, bl_fit_status *s, bl_error *err)
+/* Renders the image that a step looks at and computes its dL/dI. Adds its loss to s->loss. */
+static bl_result compare(bl_fit *fit, const fit_sight *sight, bl_fit_status *s, bl_error *err)
 {
     bl_job *job = fit->job;
     bl_stats stats = {0};
     job_work_desc image = {
         .pass = RENDER_PRIMAL,
         .spp = fit->desc.spp,
-        .seed = view_seed(fit, v),
-        .strips = job_strips(job->scene, fit->desc.spp),
+        .seed = sight->seed,
+        .strips = job_strips(job_pixels(job), fit->desc.spp),
     };
     TRY(job_run(job, &image, &stats, err));
     TRY(count(fit, s, err));
@@ -284,13 +235,13 @@ static bl_result compare(bl_fit *fit, uint32_t v, bl_fit_status *s, bl_error *er
     fit_record_loss(job->batch, job->device->fixed,
                     &(fit_loss){.loss = fit->desc.loss,
                                 .constant = fit->desc.loss_constant,
-                                .weight = 1.0 / fit->desc.view_count,
+                                .weight = sight->weight,
                                 .image = job->image,
-                                .target = fit->views[v].target,
+                                .target = sight->target,
                                 .adjoint = job->adjoint,
                                 .partials = job->partials,
                                 .results = job->results,
-                                .n = 3 * job_pixels(job->scene)});
+                                .n = 3 * job_pixels(job)});
     TRY(finish_batch(job, err));
     double loss;
     TRY(job_read_loss(job, &loss, err));
@@ -298,50 +249,54 @@ static bl_result compare(bl_fit *fit, uint32_t v, bl_fit_status *s, bl_error *er
     return BL_OK;
 }
 
-/* Runs the gradient pass of a view. Its gradients are added to those of the views before. With the form of
- * two walks it also finds the loss. */
-static bl_result differentiate(bl_fit *fit, uint32_t v, bl_fit_status *s, bl_error *err)
+/* Runs the gradient pass of what a step looks at. first: the gradients are the first of the step; else they
+ * are added to those before. The forms without an image of their own also find the loss. */
+static bl_result differentiate(bl_fit *fit, const fit_sight *sight, bool first, bl_fit_status *s,
+                               bl_error *err)
 {
     bl_job *job = fit->job;
     bl_stats stats = {0};
     const job_loss loss = {
         .kind = fit->desc.loss,
         .constant = fit->desc.loss_constant,
-        .weight = 1.0 / fit->desc.view_count,
-        .target = fit->views[v].target,
+        .weight = sight->weight,
+        .target = sight->target,
     };
     job_work_desc w = {
         .pass = RENDER_GRADIENT,
         .form = fit->desc.form,
         .loss = &loss,
         .spp = fit->desc.spp_gradient,
-        .seed = view_seed(fit, v),
+        .seed = sight->seed,
         .stream = 1,
         .strips = gradient_form_strips(job, fit->desc.form, fit->desc.spp_gradient),
-        .adds = v > 0,
-        .unfinished = v + 1 < fit->desc.view_count,
+        .adds = !first,
+        .unfinished = !sight->last,
     };
     TRY(pixel_sampling_distribute(job, &w, err));
     TRY(job_run(job, &w, &stats, err));
-    double value = 0;
-    if (fit->desc.form == BL_FORM_TWO_WALK)
+    if (gradient_form_finds_loss(fit->desc.form)) {
+        double value;
         TRY(job_read_loss(job, &value, err));
-    s->loss += value;
+        s->loss += value;
+    }
     return count(fit, s, err);
 }
 
-/* Computes loss and gradient of all views. After an overflow it repeats this with a coarser scale
- * (docs/architecture.md, Fixed-point scale). The coarser scale stays. */
-static bl_result all_views(bl_fit *fit, bl_fit_status *s, bl_error *err)
+/* Computes loss and gradient of all that the step looks at. After an overflow it repeats this with a coarser
+ * scale (docs/architecture.md, Fixed-point scale). The coarser scale stays. */
+static bl_result all_sights(bl_fit *fit, bl_fit_status *s, bl_error *err)
 {
     enum { COARSEST = 8 };
     for (;;) {
+        fit_sight sight = {0};
+        bool first = true;
         s->loss = 0, s->drifted = s->overflowed = s->non_finite = 0;
-        for (uint32_t v = 0; v < fit->desc.view_count; v++) {
-            TRY(look_through(fit, v, err));
-            if (fit->desc.form != BL_FORM_TWO_WALK)
-                TRY(compare(fit, v, s, err));
-            TRY(differentiate(fit, v, s, err));
+        for (uint32_t v = 0; !sight.last; first = false) {
+            TRY(fit_look(fit, &v, &sight, err));
+            if (!gradient_form_finds_loss(fit->desc.form))
+                TRY(compare(fit, &sight, s, err));
+            TRY(differentiate(fit, &sight, first, s, err));
         }
         if (s->overflowed == 0 || fit->coarser == COARSEST)
             return BL_OK;
@@ -384,6 +339,31 @@ static void record_penalty(bl_fit *fit, const render_parameter *p, uint32_t valu
     };
     memcpy(v.shape, p->shape, sizeof v.shape);
     fit_record_variation(fit->job->batch, fit->job->device->fixed, &v);
+}
+
+/* Fails with the name of the first parameter that has values which are not finite. There is one. */
+static bl_result name_lost(bl_fit *fit, uint32_t step, bl_error *err)
+{
+    bl_job *job = fit->job;
+    for (uint32_t k = 0; k < job->requested_count; k++) {
+        const render_parameter *p = &job->scene->parameters.data[job->requested[k]];
+        float *values = malloc(4ull * p->count);
+        uint32_t lost = 0;
+        if (!values)
+            return error_set(err, BL_ERROR_MEMORY, "no memory for %u values of %s", p->count, p->name);
+        bl_result r = gpu_buffer_read(job->values, 4ull * job->plan->value_offset[job->requested[k]], values,
+                                      4ull * p->count, err);
+        for (uint32_t i = 0; r == BL_OK && i < p->count; i++)
+            lost += !isfinite(values[i]);
+        free(values);
+        TRY(r);
+        if (lost)
+            return error_set(err, BL_ERROR_DEVICE,
+                             "%s: %u of its %u values are NaN or infinite after step %u; smaller rates or "
+                             "bounds may help",
+                             p->name, lost, p->count, step);
+    }
+    return BL_OK;
 }
 
 static bl_result move_parameters(bl_fit *fit, bl_fit_status *s, bl_error *err)
@@ -432,20 +412,19 @@ static bl_result move_parameters(bl_fit *fit, bl_fit_status *s, bl_error *err)
             TRY(large_steps_move(fit, k, rate_factor(fit, s->step + 1), s, err));
         job_value_changed(job, job->requested[k]);
     }
-    uint32_t skipped; /* The device counts in 32 bits since the count was last cleared. */
-    TRY(gpu_buffer_read(fit->optimizer_status, 0, &skipped, sizeof skipped, err));
-    if (skipped) {
-        s->skipped += skipped;
-        skipped = 0;
-        TRY(gpu_buffer_write(fit->optimizer_status, 0, &skipped, sizeof skipped, err));
-    }
-    return BL_OK;
+    uint32_t counts[2]; /* elements left unchanged, and values that are not finite, since they were cleared */
+    static const uint32_t none[2] = {0};
+    TRY(gpu_buffer_read(fit->optimizer_status, 0, counts, sizeof counts, err));
+    s->skipped += counts[0];
+    if (counts[0] || counts[1])
+        TRY(gpu_buffer_write(fit->optimizer_status, 0, none, sizeof none, err));
+    return counts[1] ? name_lost(fit, s->step + 1, err) : BL_OK;
 }
 
 static bl_result step(bl_fit *fit, bl_error *err)
 {
     bl_fit_status s = fit->status;
-    TRY(all_views(fit, &s, err));
+    TRY(all_sights(fit, &s, err));
     TRY(move_parameters(fit, &s, err));
     s.step++;
     s.repeats = fit->coarser;
@@ -478,15 +457,4 @@ bl_result bl_fit_get(bl_fit *fit, uint32_t k, float *values)
 {
     return k < fit->job->requested_count ? bl_job_get_parameter(fit->job, fit->job->requested[k], values)
                                          : BL_ERROR_ARGUMENT;
-}
-
-bl_result bl_fit_render(bl_fit *fit, uint32_t view, const bl_render_desc *desc, float *image)
-{
-    bl_error err = {0};
-    bl_result r = BL_ERROR_ARGUMENT;
-    if (view < fit->desc.view_count)
-        r = look_through(fit, view, &err);
-    else
-        error_set(&err, r, "there is no view %u: the fit has %u, counted from 0", view, fit->desc.view_count);
-    return r == BL_OK ? bl_job_render(fit->job, desc, image, NULL) : context_fail(fit->job->context, &err);
 }

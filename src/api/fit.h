@@ -7,11 +7,19 @@
 #include "fit/fit.h"
 
 typedef struct fit_view {
-    gpu_buffer *target;
+    gpu_buffer *target;  /* without a batch */
+    const float *pixels; /* the target, with a batch: the caller's */
     uint32_t sensor;
-    bool posed;
+    bool posed, held_out;
     float to_world[16];
 } fit_view;
+
+/* With a batch: the pixels of a step. */
+typedef struct fit_batch {
+    uint32_t *list;
+    float *gathered; /* their targets, and */
+    gpu_buffer *target;
+} fit_batch;
 
 /* Hashes of everything on which a fit's results depend. There are several, so that a message can say what
  * differs (fit_state.c). */
@@ -32,6 +40,8 @@ struct bl_fit {
     bl_job *job;
     bl_fit_desc desc; /* defaults are resolved; of its pointers only schedule is set, and the fit owns it */
     fit_view *views;
+    uint32_t *seen, seen_count; /* the views that are not held out */
+    fit_batch batch;
     fit_parameter *parameters; /* in the order of the job's requested parameters */
     double largest_adjoint;
     uint32_t coarser; /* number of steps by which overflows have made the fixed-point scale coarser */

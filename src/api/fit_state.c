@@ -29,7 +29,8 @@ static bl_result hash_program(bl_fit *fit, uint64_t *out, bl_error *err)
     static const bl_pass fused[] = {BL_PASS_PRIMAL, BL_PASS_GRADIENT},
                          separate[] = {BL_PASS_REPLAY, BL_PASS_ADJOINT, BL_PASS_PRIMAL};
     const bl_pass *passes = fit->desc.form == BL_FORM_FUSED ? fused : separate;
-    int count_of_form = fit->desc.form == BL_FORM_SEPARATE ? 3 : 2; /* Two walks render no image before. */
+    int count_of_form =
+        fit->desc.form == BL_FORM_SEPARATE ? 3 : 2; /* Others of two kernels render no image. */
     for (int k = 0; k < count_of_form; k++) {
         uint32_t *words;
         size_t count;
@@ -58,12 +59,13 @@ static uint64_t hash_scene(const bl_fit *fit, const bl_scene *scene)
 
 static void add_views(XXH3_state_t *h, const bl_fit *fit, const bl_fit_desc *desc)
 {
-    size_t image = 12 * (size_t)job_pixels(fit->job->scene);
+    size_t image = 12 * (size_t)film_pixels(fit->job->scene);
     for (uint32_t v = 0; v < fit->desc.view_count; v++) {
-        uint32_t how[2] = {fit->views[v].sensor, fit->views[v].posed};
+        uint32_t how[3] = {fit->views[v].sensor, fit->views[v].posed, fit->views[v].held_out};
         add(h, how, sizeof how);
         add(h, fit->views[v].to_world, sizeof fit->views[v].to_world);
-        add(h, desc->views ? desc->views[v].target : desc->target, image);
+        if (!fit->views[v].held_out)
+            add(h, desc->views ? desc->views[v].target : desc->target, image);
     }
 }
 
@@ -71,9 +73,9 @@ static uint64_t hash_job(const bl_fit *fit, const bl_fit_desc *desc)
 {
     const bl_fit_desc *d = &fit->desc;
     const bl_job *job = fit->job;
-    uint32_t whole[] = {d->loss,           d->form,  d->optimizer,  d->nesterov,       d->spp,
-                        d->spp_gradient,   d->seed,  d->view_count, d->schedule_count, d->first_step,
-                        d->common_numbers, d->pixels};
+    uint32_t whole[] = {d->loss,           d->form,   d->optimizer,  d->nesterov,       d->spp,
+                        d->spp_gradient,   d->seed,   d->view_count, d->schedule_count, d->first_step,
+                        d->common_numbers, d->pixels, d->batch};
     double real[] = {d->loss_constant, d->beta_1, d->beta_2, d->momentum, d->alpha, d->epsilon};
     XXH3_state_t h;
     XXH3_64bits_reset(&h);

@@ -39,7 +39,7 @@ static bl_result forward(bl_job *job, const bl_forward_desc *desc, float *image,
         .user = desc->user,
         .progress_to = 1,
     };
-    w.strips = job_strips(job->scene, w.spp);
+    w.strips = job_strips(job_pixels(job), w.spp);
     if (!job->plan->any_request)
         return error_set(err, BL_ERROR_ARGUMENT,
                          "the job was created without parameters, so there is nothing to differentiate by");

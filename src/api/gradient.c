@@ -26,7 +26,7 @@ static double largest(const float *values, size_t n)
 
 static bl_result target_buffer(bl_job *job, const float *target, bl_error *err)
 {
-    uint64_t bytes = 12ull * job_pixels(job->scene);
+    uint64_t bytes = 12ull * job_pixels(job);
     if (!job->target) {
         TRY(gpu_buffer_create(job->device->gpu, GPU_DEVICE, bytes, "target", &job->target, err));
         job->bytes += bytes;
@@ -45,14 +45,14 @@ static void record_comparison(bl_job *job, const bl_gradient_desc *desc)
                                 .adjoint = job->adjoint,
                                 .partials = job->partials,
                                 .results = job->results,
-                                .n = 3 * job_pixels(job->scene)});
+                                .n = 3 * job_pixels(job)});
 }
 
 /* Renders the image, and from it computes loss and dL/dI on the device. */
 static bl_result primal_of_gradient(bl_job *job, const bl_gradient_desc *desc, uint32_t spp, bl_stats *stats,
                                     bl_error *err)
 {
-    uint32_t n = 3 * job_pixels(job->scene);
+    uint32_t n = 3 * job_pixels(job);
     job_work_desc w = {
         .pass = RENDER_PRIMAL,
         .spp = spp,
@@ -62,7 +62,7 @@ static bl_result primal_of_gradient(bl_job *job, const bl_gradient_desc *desc, u
         .user = desc->user,
         .progress_to = 0.3,
     };
-    w.strips = job_strips(job->scene, spp);
+    w.strips = job_strips(job_pixels(job), spp);
     TRY(job_run(job, &w, stats, err));
     TRY(job_read_counters(job, stats, err));
     double seconds;
@@ -84,8 +84,7 @@ static bl_result pipelined_comparison(bl_job *job, const bl_gradient_desc *desc,
     record_comparison(job, desc);
     TRY(job_submit(job->batch, stats, &seconds, err));
     TRY(job_read_loss(job, &stats->loss, err));
-    return desc->image ? gpu_buffer_read(job->image, 0, desc->image, 12ull * job_pixels(job->scene), err)
-                       : BL_OK;
+    return desc->image ? gpu_buffer_read(job->image, 0, desc->image, 12ull * job_pixels(job), err) : BL_OK;
 }
 
 /* Appends the sum of W * I, where I is the gradient pass's own image, or what its listed lanes have found. */
@@ -96,12 +95,12 @@ static void record_loss_dot(bl_job *job, const job_work_desc *w)
         .weights = job->adjoint,
         .partials = job->partials,
         .results = job->results,
-        .n = 3 * job_pixels(job->scene),
+        .n = 3 * job_pixels(job),
     };
     if (w->lanes.count)
         dot.image = job->film, dot.weights = job->lanes, dot.n = 3 * w->lanes.count;
     else if (!job->scene->light_tracing) /* with light tracing the image is there from before */
-        job_record_resolve(job, w->spp, job_strips(job->scene, w->spp));
+        job_record_resolve(job, w->spp, job_strips(job_pixels(job), w->spp));
     fit_record_loss_dot(job->batch, job->device->fixed, &dot);
 }
 
@@ -124,11 +123,11 @@ static bl_result read_out(bl_job *job, const job_work_desc *w, bool with_loss, b
     return with_loss ? job_read_loss(job, &stats->loss, err) : BL_OK;
 }
 
-/* Reads what a two-walk pass leaves besides gradients: image and loss. */
-static bl_result read_two_walk(bl_job *job, float *image, bl_stats *stats, bl_error *err)
+/* Reads what a pass that finds the loss leaves besides gradients: image and loss. */
+static bl_result read_image_and_loss(bl_job *job, float *image, bl_stats *stats, bl_error *err)
 {
     TRY(job_read_loss(job, &stats->loss, err));
-    return image ? gpu_buffer_read(job->image, 0, image, 12ull * job_pixels(job->scene), err) : BL_OK;
+    return image ? gpu_buffer_read(job->image, 0, image, 12ull * job_pixels(job), err) : BL_OK;
 }
 
 /* Runs the gradient pass, and repeats it with a coarser scale after an overflow. most: the largest
@@ -168,13 +167,13 @@ static bl_result replay(bl_job *job, const bl_gradient_desc *desc, double most, 
                              (unsigned long long)stats->overflowed);
     }
     TRY(read_out(job, &w, desc->adjoint != NULL, stats, err));
-    return stats->form == BL_FORM_TWO_WALK ? read_two_walk(job, desc->image, stats, err) : BL_OK;
+    return gradient_form_finds_loss(stats->form) ? read_image_and_loss(job, desc->image, stats, err) : BL_OK;
 }
 
 /* The largest |dL/dI| of the adjoint image on the device. */
 static bl_result largest_adjoint(bl_job *job, double *most, bl_error *err)
 {
-    size_t n = 3 * (size_t)job_pixels(job->scene);
+    size_t n = 3 * (size_t)job_pixels(job);
     float *adjoint = malloc(n * sizeof *adjoint);
     if (!adjoint)
         return error_set(err, BL_ERROR_MEMORY, "no memory for an image of %zu values", n);
@@ -186,7 +185,7 @@ static bl_result largest_adjoint(bl_job *job, double *most, bl_error *err)
 
 static bl_result gradient(bl_job *job, const bl_gradient_desc *desc, bl_stats *stats, bl_error *err)
 {
-    uint32_t n = 3 * job_pixels(job->scene), spp = job_spp(job, desc->spp),
+    uint32_t n = 3 * job_pixels(job), spp = job_spp(job, desc->spp),
              spp_primal = desc->spp_primal ? job_spp(job, desc->spp_primal) : spp;
     if (!job->plan->any_request)
         return error_set(err, BL_ERROR_ARGUMENT,
@@ -208,7 +207,7 @@ static bl_result gradient(bl_job *job, const bl_gradient_desc *desc, bl_stats *s
         TRY(target_buffer(job, desc->target, err));
     else
         TRY(gpu_buffer_write(job->adjoint, 0, desc->adjoint, 4ull * n, err));
-    if (stats->form == BL_FORM_TWO_WALK)
+    if (gradient_form_finds_loss(stats->form))
         return replay(job, desc, fit_loss_steepest(desc->loss, desc->loss_constant, desc->target, n), 0,
                       stats, err);
     bool image =
@@ -225,7 +224,7 @@ static bl_result gradient(bl_job *job, const bl_gradient_desc *desc, bl_stats *s
         most = largest(desc->adjoint, n);
     TRY(replay(job, desc, most, image ? 0.3 : 0, stats, err));
     job->pipeline_filled = pipelined;
-    return pipelined ? job_resolve(job, spp, job_strips(job->scene, spp), NULL, stats, err) : BL_OK;
+    return pipelined ? job_resolve(job, spp, job_strips(job_pixels(job), spp), NULL, stats, err) : BL_OK;
 }
 
 bl_result bl_job_gradient(bl_job *job, const bl_gradient_desc *desc, bl_stats *stats)

@@ -1,11 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The two forms of a gradient pass that keep samples between two kernels: separate kernels, and two walks
- * (docs/theory/two_walks.md). Both go tile by tile: the replay kernel walks the samples of a tile, then the
- * adjoint kernel walks them again. With two walks, the images of the two halves of the tile's samples give
- * dL/dI between the two kernels, so no walk for an image comes before. The loss of a pixel depends on that
- * pixel alone, so tiles of whole pixels change only the memory that is needed. */
+ * The forms of a gradient pass that keep samples between two kernels: separate kernels, two walks
+ * (docs/theory/two_walks.md), and one image. All go tile by tile: the replay kernel walks the samples of a
+ * tile, then the adjoint kernel walks them again. With two walks, the images of the two halves of the tile's
+ * samples give dL/dI between the two kernels; with one image, that of all of the tile's samples does. So no
+ * walk for an image comes before. The loss of a pixel depends on that pixel alone, so tiles of whole pixels
+ * change only the memory that is needed.
+ *
+ * One image is biased. Where sample k of n of a pixel has the radiance X_k and the derivative D_k, and I is
+ * the mean of the X_k, the form's expectation is that of l'(I) D_k. For the loss (I - T)^2 it is the gradient
+ * at the expected image, plus 2 cov(X, D) / n: the slope of the variance of the image, which is what the loss
+ * of a noisy image has besides that of the expected one. It is the gradient of the expected loss of the
+ * images that are rendered. Where samples have no noise, both are the same. */
 #include "api/gradient_forms.h"
 #include "api/job_buffers.h"
+#include "api/job_results.h"
 #include "api/kernel_code.h"
 #include "render/sampler/samplers.h"
 
@@ -16,7 +24,7 @@ enum {
 
 const char *bl_gradient_form_name(bl_gradient_form form)
 {
-    static const char *const names[BL_FORM_COUNT] = {"auto", "fused", "separate", "two-walk"};
+    static const char *const names[BL_FORM_COUNT] = {"auto", "fused", "separate", "two-walk", "one-image"};
     return (unsigned)form < BL_FORM_COUNT ? names[form] : NULL;
 }
 
@@ -41,8 +49,8 @@ static job_range separate_tile(const bl_job *job, job_range all, uint32_t lane, 
     return (job_range){lane, lanes, sample, sample + (samples < rest ? samples : rest)};
 }
 
-/* A tile of two walks: as many whole pixels as fit, but at least as many as a loss needs. */
-static job_range two_walk_tile(const bl_job *job, job_range all, uint32_t strips, uint32_t lane)
+/* A tile of two walks or one image: as many whole pixels as fit, but at least as many as a loss needs. */
+static job_range pixel_tile(const bl_job *job, job_range all, uint32_t strips, uint32_t lane)
 {
     uint64_t step = (uint64_t)FIT_TILE_PIXELS * strips, steps = slots_most(job) / all.last_sample / step;
     uint64_t lanes = step * (steps > 1 ? steps : 1), left = all.lane_count - lane;
@@ -52,16 +60,16 @@ static job_range two_walk_tile(const bl_job *job, job_range all, uint32_t strips
 static job_range tile_at(const bl_job *job, const job_work_desc *w, job_range all, uint32_t lane,
                          uint32_t sample)
 {
-    return w->form == BL_FORM_TWO_WALK ? two_walk_tile(job, all, w->strips, lane)
-                                       : separate_tile(job, all, lane, sample);
+    return gradient_form_finds_loss(w->form) ? pixel_tile(job, all, w->strips, lane)
+                                             : separate_tile(job, all, lane, sample);
 }
 
 /* The number of samples of the largest tile. With separate kernels that need not be the first tile: the last
  * one takes all lanes that are left, which may be some more. */
 static uint64_t slots_needed(const bl_job *job, const job_work_desc *w, job_range all)
 {
-    if (w->form == BL_FORM_TWO_WALK)
-        return job_range_paths(two_walk_tile(job, all, w->strips, 0));
+    if (gradient_form_finds_loss(w->form))
+        return job_range_paths(pixel_tile(job, all, w->strips, 0));
     uint64_t most = slots_most(job), paths = (uint64_t)all.lane_count * all.last_sample;
     return paths < most ? paths : most;
 }
@@ -71,32 +79,41 @@ static uint64_t slots_needed(const bl_job *job, const job_work_desc *w, job_rang
 uint32_t gradient_form_strips(const bl_job *job, bl_gradient_form form, uint32_t spp)
 {
     BL_ASSERT(form != BL_FORM_AUTO, "the form is not chosen yet");
-    uint32_t strips = job_strips(job->scene, spp);
+    uint32_t strips = job_strips(job_pixels(job), spp);
     return form == BL_FORM_TWO_WALK ? strips < 2 ? 2 : strips / 2 * 2 : strips;
 }
 
-/* The reason why two walks are not possible, or NULL if they are. */
-static const char *two_walk_obstacle(const bl_job *job, const gradient_wish *wish)
+/* The reason why the samples of image and gradient cannot be the same ones, or NULL if they can. */
+static const char *shared_obstacle(const bl_job *job, const gradient_wish *wish, bl_gradient_form form)
 {
     if (!wish->target)
         return "dL/dI of the caller would have to come from an image of the same samples";
     if (job->desc.pixels == BL_PIXELS_ADJOINT)
         return "its samples are those of the image, as many in every pixel, before there is a dL/dI to go by";
+    if (wish->spp != wish->spp_gradient)
+        return "the samples are those of the image and of the gradient at once, so their numbers must be "
+               "equal";
+    job_work_desc w = {.spp = wish->spp, .strips = gradient_form_strips(job, form, wish->spp)};
+    job_range all = job_everything(&w, job_pixels(job));
+    uint64_t paths = (uint64_t)pixel_tile(job, all, w.strips, 0).lane_count * all.last_sample;
+    if (4 * plan_sample_words(job->plan) * paths > gpu_device_info(job->device->gpu)->max_buffer_range ||
+        paths > UINT32_MAX)
+        return "so many samples of a tile of pixels do not fit into a buffer";
+    return NULL;
+}
+
+/* The reason why two walks are not possible, or NULL if they are. */
+static const char *two_walk_obstacle(const bl_job *job, const gradient_wish *wish)
+{
     if (job->scene->sampler && sampler_of(job->scene->sampler)->one)
         return "the scene's sampler spreads the samples of both halves over each other, so they are not "
                "independent";
     if (!fit_loss_info(wish->loss).unbiased)
         return "the slope of this loss is not affine in the image, so noise would bias the gradient twice as "
                "much";
-    if (wish->spp != wish->spp_gradient || wish->spp % 2)
-        return "the samples, an even number, are those of the image and of the gradient at once";
-    job_work_desc w = {.spp = wish->spp, .strips = gradient_form_strips(job, BL_FORM_TWO_WALK, wish->spp)};
-    job_range all = job_everything(&w, job_pixels(job->scene));
-    uint64_t paths = (uint64_t)two_walk_tile(job, all, w.strips, 0).lane_count * all.last_sample;
-    if (4 * plan_sample_words(job->plan) * paths > gpu_device_info(job->device->gpu)->max_buffer_range ||
-        paths > UINT32_MAX)
-        return "so many samples of a tile of pixels do not fit into a buffer";
-    return NULL;
+    if (wish->spp % 2)
+        return "two halves need an even number of samples";
+    return shared_obstacle(job, wish, BL_FORM_TWO_WALK);
 }
 
 /* The automatic choice prefers two walks, since they cost less than three. Else it prefers separate kernels,
@@ -116,9 +133,11 @@ bl_result gradient_form_choose(const bl_job *job, const gradient_wish *wish, bl_
         *out = BL_FORM_FUSED;
         return BL_OK;
     }
-    const char *obstacle = two_walk_obstacle(job, wish);
-    if (wish->form == BL_FORM_TWO_WALK && obstacle)
-        return error_set(err, BL_ERROR_ARGUMENT, "no gradient in two walks: %s", obstacle);
+    const char *obstacle = wish->form == BL_FORM_ONE_IMAGE ? shared_obstacle(job, wish, wish->form)
+                                                           : two_walk_obstacle(job, wish);
+    if (gradient_form_finds_loss(wish->form) && obstacle)
+        return error_set(err, BL_ERROR_ARGUMENT, "no gradient in %s: %s",
+                         wish->form == BL_FORM_ONE_IMAGE ? "one image" : "two walks", obstacle);
     *out = wish->form != BL_FORM_AUTO ? wish->form : obstacle ? BL_FORM_SEPARATE : BL_FORM_TWO_WALK;
     return BL_OK;
 }
@@ -132,7 +151,7 @@ static bl_result compare_halves(bl_job *job, const job_work_desc *w, job_range t
     BL_ASSERT(tile.first_lane % w->strips == 0 && tile.lane_count % w->strips == 0,
               "a tile of %u lanes at %u is not one of whole pixels of %u strips", tile.lane_count,
               tile.first_lane, w->strips);
-    uint32_t pixels = job_pixels(job->scene);
+    uint32_t pixels = job_pixels(job);
     double seconds;
     TRY(gpu_batch_begin(job->batch, err));
     fit_record_loss_halves(job->batch, job->device->fixed,
@@ -154,6 +173,26 @@ static bl_result compare_halves(bl_job *job, const job_work_desc *w, job_range t
     return job_submit(job->batch, stats, &seconds, err);
 }
 
+/* Computes the image of the tile's samples, loss and dL/dI. It does so for all pixels, which is cheap beside
+ * a walk: those of tiles to come are black, and are computed again, and those of tiles before stay. */
+static bl_result compare_image(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error *err)
+{
+    double seconds;
+    TRY(gpu_batch_begin(job->batch, err));
+    job_record_resolve(job, w->spp, w->strips);
+    fit_record_loss(job->batch, job->device->fixed,
+                    &(fit_loss){.loss = w->loss->kind,
+                                .constant = w->loss->constant,
+                                .weight = w->loss->weight,
+                                .image = job->image,
+                                .target = w->loss->target,
+                                .adjoint = job->adjoint,
+                                .partials = job->partials,
+                                .results = job->results,
+                                .n = 3 * job_pixels(job)});
+    return job_submit(job->batch, stats, &seconds, err);
+}
+
 static bl_result run_tile(bl_job *job, const job_work_desc *w, job_range tile, bool last, bl_stats *stats,
                           bl_error *err)
 {
@@ -163,15 +202,17 @@ static bl_result run_tile(bl_job *job, const job_work_desc *w, job_range tile, b
     TRY(job_run_part(job, &half, RENDER_REPLAY, tile, stats, err));
     if (w->form == BL_FORM_TWO_WALK)
         TRY(compare_halves(job, w, tile, last, stats, err));
+    else if (w->form == BL_FORM_ONE_IMAGE)
+        TRY(compare_image(job, w, stats, err));
     half.progress_from = middle, half.progress_to = w->progress_to;
     return job_run_part(job, &half, RENDER_ADJOINT, tile, stats, err);
 }
 
 bl_result gradient_form_run(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error *err)
 {
-    BL_ASSERT(w->form == BL_FORM_SEPARATE || w->form == BL_FORM_TWO_WALK, "form %d keeps no samples",
+    BL_ASSERT(w->form == BL_FORM_SEPARATE || gradient_form_finds_loss(w->form), "form %d keeps no samples",
               (int)w->form);
-    job_range all = job_everything(w, job_pixels(job->scene));
+    job_range all = job_everything(w, job_pixels(job));
     uint64_t slots = slots_needed(job, w, all);
     TRY(job_reserve_samples(job, plan_sample_words(job->plan) * slots, err));
     TRY(job_reserve_adjoints(job, w->form == BL_FORM_TWO_WALK ? 2 : 1, err));

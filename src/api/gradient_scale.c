@@ -87,7 +87,7 @@ bl_result job_set_scale(bl_job *job, double largest_adjoint, uint32_t spp, uint3
 bl_result job_set_splat_scale(bl_job *job, uint32_t spp, uint32_t coarser, bl_error *err)
 {
     BL_ASSERT(job->splat_scale && spp > 0, "a job without splats, or %u samples", spp);
-    uint32_t n = 3 * job_pixels(job->scene);
+    uint32_t n = 3 * job_pixels(job);
     float *scales = malloc(n * sizeof *scales), scale = scale_for(brightness(job) / spp, coarser);
     BL_ASSERT(scales, "out of memory");
     for (uint32_t i = 0; i < n; i++)

@@ -13,9 +13,17 @@ bl_result bl_image_write(bl_context *ctx, const char *path, uint32_t width, uint
 bl_result bl_image_read(bl_context *ctx, const char *path, uint32_t *width, uint32_t *height,
                         uint32_t *channels, float **pixels)
 {
+    return bl_image_read_over(ctx, path, NULL, width, height, channels, pixels);
+}
+
+bl_result bl_image_read_over(bl_context *ctx, const char *path, const float *background, uint32_t *width,
+                             uint32_t *height, uint32_t *channels, float **pixels)
+{
     bl_error err = {0};
     scene_image image;
-    if (image_load(path, false, &image, &err) != BL_OK)
+    bl_result r =
+        background ? image_load_over(path, background, &image, &err) : image_load(path, false, &image, &err);
+    if (r != BL_OK)
         return context_fail(ctx, &err);
     *width = image.width, *height = image.height, *channels = image.channels, *pixels = image.pixels;
     return BL_OK;

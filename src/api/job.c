@@ -110,7 +110,29 @@ bl_volume_gradient bl_job_volume_gradient(const bl_job *job)
     return job->plan->drt ? BL_VOLUME_GRADIENT_DRT : BL_VOLUME_GRADIENT_REPLAY;
 }
 
-bl_result bl_job_create(bl_device *device, const bl_scene *scene, const bl_job_desc *desc, bl_job **out)
+enum { BATCH_MOST = 1 << 24 };
+
+/* Checks that the job can look at a batch of pixels, and reserves its room. */
+static bl_result make_batch(bl_job *job, const job_batch *batch, bl_error *err)
+{
+    if (job->scene->light_tracing)
+        return error_set(err, BL_ERROR_UNSUPPORTED,
+                         "a batch of pixels needs paths from the camera; ptracer's come from the lights");
+    if (batch->views > 1 && job->plan->sensor)
+        return error_set(err, BL_ERROR_UNSUPPORTED,
+                         "the job's parameters are the sensor's, so it cannot be moved");
+    if (batch->pixels > BATCH_MOST)
+        return error_set(err, BL_ERROR_ARGUMENT, "a batch of %u pixels: there are at most %d", batch->pixels,
+                         (int)BATCH_MOST);
+    if ((uint64_t)batch->views * film_pixels(job->scene) > UINT32_MAX)
+        return error_set(err, BL_ERROR_ARGUMENT, "%u views of %u x %u pixels: there are at most 2^32 - 1",
+                         batch->views, job->scene->width, job->scene->height);
+    plan_reserve_batch(job->plan, batch->views, batch->pixels);
+    return BL_OK;
+}
+
+bl_result job_create(bl_device *device, const bl_scene *scene, const bl_job_desc *desc,
+                     const job_batch *batch, bl_job **out)
 {
     static const bl_job_desc defaults;
     *out = NULL;
@@ -146,6 +168,8 @@ bl_result bl_job_create(bl_device *device, const bl_scene *scene, const bl_job_d
         r = pixel_sampling_check(job, &err);
     if (r == BL_OK)
         r = check_refused(job, &err);
+    if (r == BL_OK && batch)
+        r = make_batch(job, batch, &err);
     if (r == BL_OK && job->plan->sensor &&
         job->scene->depth_image) /* poses that a caller gives are not parameters */
         r = error_set(&err, BL_ERROR_UNSUPPORTED,
@@ -173,6 +197,11 @@ bl_result bl_job_create(bl_device *device, const bl_scene *scene, const bl_job_d
     }
     *out = job;
     return BL_OK;
+}
+
+bl_result bl_job_create(bl_device *device, const bl_scene *scene, const bl_job_desc *desc, bl_job **out)
+{
+    return job_create(device, scene, desc, NULL, out);
 }
 
 void bl_job_destroy(bl_job *job)
@@ -271,6 +300,19 @@ bl_result bl_job_get_parameter(bl_job *job, uint32_t index, float *values)
     return r == BL_OK ? BL_OK : context_fail(job->context, &err);
 }
 
+bl_result job_write_sensor(bl_job *job, uint32_t view, uint32_t sensor, const float *to_world, bl_error *err)
+{
+    BL_ASSERT(view == 0 || view < job->plan->batch_views, "view %u of %u", view, job->plan->batch_views);
+    const scene_object *o = job->scene->sensors.data[sensor];
+    uint32_t count = sensor_words(o), *words = calloc(count, sizeof *words);
+    BL_ASSERT(words, "out of memory");
+    sensor_record(job->scene, o, to_world, words);
+    bl_result r = gpu_buffer_write(job->words, 4ull * (plan_sensor_word(job->plan) + view * count), words,
+                                   count * sizeof *words, err);
+    free(words);
+    return r;
+}
+
 bl_result bl_job_set_sensor(bl_job *job, uint32_t sensor, const float *to_world)
 {
     bl_error err = {0};
@@ -281,14 +323,7 @@ bl_result bl_job_set_sensor(bl_job *job, uint32_t sensor, const float *to_world)
     if (r == BL_OK && !job->desc.sensor_moves)
         r = error_set(&err, BL_ERROR_ARGUMENT,
                       "the sensor of this job is fixed: it was created without `sensor_moves`");
-    if (r == BL_OK) {
-        const scene_object *o = job->scene->sensors.data[sensor];
-        uint32_t count = sensor_words(o), *words = calloc(count, sizeof *words);
-        BL_ASSERT(words, "out of memory");
-        sensor_record(job->scene, o, to_world, words);
-        r = gpu_buffer_write(job->words, 4ull * plan_sensor_word(job->plan), words, count * sizeof *words,
-                             &err);
-        free(words);
-    }
+    if (r == BL_OK)
+        r = job_write_sensor(job, 0, sensor, to_world, &err);
     return r == BL_OK ? BL_OK : context_fail(job->context, &err);
 }

@@ -42,7 +42,23 @@ struct bl_job {
     uint64_t bytes;
 };
 
-static inline uint32_t job_pixels(const render_scene *s) { return s->width * s->height; }
+static inline uint32_t film_pixels(const render_scene *s) { return s->width * s->height; }
+/* The pixels of a pass: those of the film, or of the batch. */
+static inline uint32_t job_pixels(const bl_job *job)
+{
+    return job->plan->batch_pixels ? job->plan->batch_pixels : film_pixels(job->scene);
+}
+
+/* A batch of pixels: so many listed pixels, of so many views. */
+typedef struct job_batch {
+    uint32_t pixels, views;
+} job_batch;
+
+/* bl_job_create, for passes over a batch of pixels (src/api/pixel_batch.h). NULL: over the film. */
+bl_result job_create(bl_device *device, const bl_scene *scene, const bl_job_desc *desc,
+                     const job_batch *batch, bl_job **out);
+/* Sets the record of the sensor behind a view of the batch; without a batch there is view 0 alone. */
+bl_result job_write_sensor(bl_job *job, uint32_t view, uint32_t sensor, const float *to_world, bl_error *err);
 
 /* Fails if the job cannot follow new values of a parameter. */
 bl_result job_check_change(const bl_job *job, uint32_t index, bl_error *err);

@@ -41,7 +41,7 @@ bl_result job_make_buffers(bl_job *job, bl_error *err)
 {
     const plan *p = job->plan;
     const render_scene *s = job->scene;
-    uint64_t image = 12ull * job_pixels(s), gradient = p->gradient_count;
+    uint64_t image = 12ull * job_pixels(job), gradient = p->gradient_count;
     TRY(make_geometry(job, err));
     TRY(make_buffer(job, 4ull * p->words.count, "scene", &job->words, err));
     TRY(make_buffer(job, 4ull * p->value_count, "values", &job->values, err));
@@ -53,7 +53,7 @@ bl_result job_make_buffers(bl_job *job, bl_error *err)
     TRY(make_buffer(job, p->any_request ? image : 0, "adjoint", &job->adjoint, err));
     TRY(make_buffer(job, job->desc.frozen ? 4ull * p->value_count : 0, "frozen values", &job->frozen, err));
     TRY(make_buffer(job, 0, "tangents", &job->tangent, err)); /* empty until a forward pass wants it */
-    TRY(make_buffer(job, 4ull * fit_loss_partials(3 * job_pixels(s)), "partial sums", &job->partials, err));
+    TRY(make_buffer(job, 4ull * fit_loss_partials(3 * job_pixels(job)), "partial sums", &job->partials, err));
     TRY(make_buffer(job, 4ull * RESULT_WORDS, "results", &job->results, err));
     TRY(make_buffer(job, 0, "lanes", &job->lanes, err)); /* until a gradient pass lists them; as samples */
     TRY(make_buffer(job, 0, "samples", &job->samples, err));
@@ -91,7 +91,7 @@ bl_result job_reserve_samples(bl_job *job, uint64_t words, bl_error *err)
 bl_result job_reserve_adjoints(bl_job *job, uint32_t images, bl_error *err)
 {
     BL_ASSERT(images == 1 || images == 2, "%u images of dL/dI", images);
-    uint64_t bytes = 12ull * job_pixels(job->scene) * images;
+    uint64_t bytes = 12ull * job_pixels(job) * images;
     if (gpu_buffer_size(job->adjoint) >= bytes)
         return BL_OK;
     return job_replace_buffer(job, bytes, "adjoint", &job->adjoint, err);

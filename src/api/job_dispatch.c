@@ -20,11 +20,10 @@ enum {
 
 /* Enough lanes to fill a GPU on small films, but with some samples each, over which a lane's own costs
  * spread; a fixed function of film and samples (docs/architecture.md, Lanes). */
-uint32_t job_strips(const render_scene *s, uint32_t spp)
+uint32_t job_strips(uint32_t pixels, uint32_t spp)
 {
-    BL_ASSERT(s->width > 0 && s->height > 0 && spp > 0, "%u samples of %u x %u pixels", spp, s->width,
-              s->height);
-    uint32_t strips = LANES_WANTED / job_pixels(s), most = (spp + SAMPLES_LEAST - 1) / SAMPLES_LEAST;
+    BL_ASSERT(pixels > 0 && spp > 0, "%u samples of %u pixels", spp, pixels);
+    uint32_t strips = LANES_WANTED / pixels, most = (spp + SAMPLES_LEAST - 1) / SAMPLES_LEAST;
     strips = strips < most ? strips : most;
     return strips < 1 ? 1 : strips;
 }
@@ -71,6 +70,8 @@ static void record_range(void *user, job_range r)
         [UNIFORM_TILE_LANES] = k->tile.lane_count,
         [UNIFORM_TILE_SAMPLE] = k->tile.first_sample,
         [UNIFORM_TILE_SLOTS] = job_range_paths(k->tile),
+        [UNIFORM_BATCH] = job->plan->batch_pixels ? plan_batch_word(job->plan) : 0,
+        [UNIFORM_BATCH_PIXELS] = job->plan->batch_pixels,
     };
     job_record(k->job, k->pass, job->values, push, r.lane_count);
 }

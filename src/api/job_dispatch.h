@@ -17,7 +17,7 @@ static inline uint32_t job_range_paths(job_range r)
     return r.lane_count * (r.last_sample - r.first_sample);
 }
 
-/* The loss by which a two-walk pass compares its halves with the target. */
+/* The loss by which a pass compares the image that it makes with the target. */
 typedef struct job_loss {
     bl_loss kind;
     double constant, weight; /* as in fit_loss */
@@ -36,7 +36,7 @@ typedef struct job_lanes {
 typedef struct job_work_desc {
     render_pass pass;
     bl_gradient_form form; /* for RENDER_GRADIENT; never BL_FORM_AUTO */
-    const job_loss *loss;  /* for BL_FORM_TWO_WALK */
+    const job_loss *loss;  /* for forms that find the loss (gradient_forms.h) */
     uint32_t spp, seed, stream, strips;
     job_lanes lanes;
     double slice_seconds;
@@ -48,8 +48,8 @@ typedef struct job_work_desc {
                         they are */
 } job_work_desc;
 
-/* The number of strips of a pass over the film, which is the number of lanes of a pixel. */
-uint32_t job_strips(const render_scene *s, uint32_t spp);
+/* The number of strips of a pass over `pixels`, which is the number of lanes of a pixel. */
+uint32_t job_strips(uint32_t pixels, uint32_t spp);
 /* All lanes and samples of a pass over `pixels`, or of its list. */
 job_range job_everything(const job_work_desc *w, uint32_t pixels);
 

@@ -106,7 +106,7 @@ static bl_result run_splats(bl_job *job, const job_work_desc *w, bl_stats *stats
         uint32_t status[STATUS_COUNT];
         TRY(job_set_splat_scale(job, w->spp, coarser, err));
         TRY(prepare_pass(job, w, stats, err));
-        TRY(job_run_part(job, w, w->pass, job_everything(w, job_pixels(job->scene)), stats, err));
+        TRY(job_run_part(job, w, w->pass, job_everything(w, job_pixels(job)), stats, err));
         TRY(job_read_status(job, status, err));
         if (status[STATUS_OVERFLOW] == 0)
             return BL_OK;
@@ -121,10 +121,10 @@ bl_result job_run(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error
 {
     BL_ASSERT(w->spp > 0 && w->strips > 0, "%u samples in %u strips", w->spp, w->strips);
     BL_ASSERT(w->pass != RENDER_GRADIENT || w->form != BL_FORM_AUTO, "a gradient pass without a form");
-    BL_ASSERT(w->form != BL_FORM_TWO_WALK || w->loss, "two walks without a loss");
+    BL_ASSERT(!gradient_form_finds_loss(w->form) || w->loss, "form %d without a loss", (int)w->form);
     BL_ASSERT(w->lanes.count == 0 || job->plan->lists_lanes, "a list of %u lanes that no kernel reads",
               w->lanes.count);
-    job_range all = job_everything(w, job_pixels(job->scene));
+    job_range all = job_everything(w, job_pixels(job));
     TRY(job_reserve_film(job, w->pass, all.lane_count, err));
     bool splats = job_splats(job, w->pass);
     TRY(splats ? run_splats(job, w, stats, err) : prepare_pass(job, w, stats, err));
@@ -134,6 +134,6 @@ bl_result job_run(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error
         TRY(gradient_form_run(job, w, stats, err));
     else if (!splats)
         TRY(job_run_part(job, w, w->pass, all, stats, err));
-    stats->paths += w->lanes.count ? w->lanes.samples : (uint64_t)job_pixels(job->scene) * w->spp;
+    stats->paths += w->lanes.count ? w->lanes.samples : (uint64_t)job_pixels(job) * w->spp;
     return w->pass == RENDER_GRADIENT && !w->unfinished ? finish_gradient(job, stats, err) : BL_OK;
 }

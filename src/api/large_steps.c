@@ -71,19 +71,25 @@ static bl_result take_step(bl_fit *fit, uint32_t k, double rate, float *arrays[A
             status->skipped += count;
             return BL_OK;
         }
-    return fit_smoothing_step(fit->parameters[k].large_steps,
-                              &(fit_smoothing_move){.gradient = arrays[GRADIENT],
-                                                    .values = arrays[VALUES],
-                                                    .first = arrays[FIRST],
-                                                    .second = arrays[SECOND],
-                                                    .count = count,
-                                                    .step = status->step + 1 - fit->desc.first_step,
-                                                    .rate = rate,
-                                                    .beta_1 = fit->desc.beta_1,
-                                                    .beta_2 = fit->desc.beta_2,
-                                                    .epsilon = fit->desc.epsilon,
-                                                    .fixed_axes = fit->parameters[k].fixed_axes},
-                              err);
+    TRY(fit_smoothing_step(fit->parameters[k].large_steps,
+                           &(fit_smoothing_move){.gradient = arrays[GRADIENT],
+                                                 .values = arrays[VALUES],
+                                                 .first = arrays[FIRST],
+                                                 .second = arrays[SECOND],
+                                                 .count = count,
+                                                 .step = status->step + 1 - fit->desc.first_step,
+                                                 .rate = rate,
+                                                 .beta_1 = fit->desc.beta_1,
+                                                 .beta_2 = fit->desc.beta_2,
+                                                 .epsilon = fit->desc.epsilon,
+                                                 .fixed_axes = fit->parameters[k].fixed_axes},
+                           err));
+    for (uint32_t i = 0; i < count; i++)
+        if (!isfinite(arrays[VALUES][i]))
+            return error_set(err, BL_ERROR_DEVICE, "%s: entry %u is NaN or infinite after step %u",
+                             fit->job->scene->parameters.data[fit->job->requested[k]].name, i,
+                             status->step + 1);
+    return BL_OK;
 }
 
 bl_result large_steps_move(bl_fit *fit, uint32_t k, double factor, bl_fit_status *status, bl_error *err)

@@ -203,7 +203,7 @@ bl_result pixel_sampling_distribute(bl_job *job, job_work_desc *w, bl_error *err
 {
     if (job->desc.pixels != BL_PIXELS_ADJOINT)
         return BL_OK;
-    uint32_t pixels = job_pixels(job->scene), longest = job_everything(w, pixels).last_sample;
+    uint32_t pixels = job_pixels(job), longest = job_everything(w, pixels).last_sample;
     if ((uint64_t)pixels * w->spp > UINT32_MAX)
         return error_set(err, BL_ERROR_ARGUMENT,
                          "%u samples of %u pixels are too many to go where dL/dI is: 2^32 - 1 at most",

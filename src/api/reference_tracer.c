@@ -270,7 +270,7 @@ static bl_result create(bl_reference *r, bl_kernel_info *info, bl_error *err)
     r->push[MAX_DEPTH] = (uint32_t)s->max_depth,
     r->push[RR_DEPTH] = (uint32_t)s->rr_depth; /* -1: unbounded */
     set_camera(r);
-    return gpu_buffer_create(r->device->gpu, GPU_DEVICE, 12ull * job_pixels(s), "reference image", &r->image,
+    return gpu_buffer_create(r->device->gpu, GPU_DEVICE, 12ull * film_pixels(s), "reference image", &r->image,
                              err);
 }
 
@@ -314,7 +314,7 @@ static void record_range(void *user, job_range range)
 
 static bl_result clear(bl_reference *r, uint32_t strips, bl_error *err)
 {
-    uint64_t bytes = 12ull * job_pixels(r->scene) * strips;
+    uint64_t bytes = 12ull * film_pixels(r->scene) * strips;
     if (!r->buffers[FILM] || gpu_buffer_size(r->buffers[FILM]) < bytes) {
         gpu_buffer_destroy(r->buffers[FILM]);
         r->buffers[FILM] = NULL;
@@ -329,7 +329,7 @@ static bl_result clear(bl_reference *r, uint32_t strips, bl_error *err)
 
 static bl_result resolve(bl_reference *r, const job_work_desc *w, float *image, bl_error *err)
 {
-    uint32_t pixels = job_pixels(r->scene);
+    uint32_t pixels = film_pixels(r->scene);
     TRY(gpu_batch_begin(r->batch, err));
     fit_record_resolve(r->batch, r->device->fixed,
                        &(fit_resolve){.film = r->buffers[FILM],
@@ -355,7 +355,7 @@ static bl_result render(bl_reference *r, const bl_render_desc *desc, float *imag
         .user = desc->user,
         .progress_to = 1,
     };
-    w.strips = job_strips(s, w.spp);
+    w.strips = job_strips(film_pixels(s), w.spp);
     if (desc->frozen || desc->gradient_stream || desc->variance)
         return error_set(err, BL_ERROR_ARGUMENT, "the reference path tracer renders images and nothing else");
     TRY(clear(r, w.strips, err));
@@ -363,13 +363,13 @@ static bl_result render(bl_reference *r, const bl_render_desc *desc, float *imag
     const job_slices slices = {
         .batch = r->batch,
         .work = &w,
-        .window = job_everything(&w, job_pixels(s)),
+        .window = job_everything(&w, film_pixels(s)),
         .speed = &r->paths_per_second,
         .record = record_range,
         .user = r,
     };
     TRY(job_slice(&slices, stats, err));
-    stats->paths += (uint64_t)job_pixels(s) * w.spp;
+    stats->paths += (uint64_t)film_pixels(s) * w.spp;
     TRY(resolve(r, &w, image, err));
     uint32_t counters[COUNTER_COUNT];
     TRY(gpu_buffer_read(r->buffers[COUNTERS], 0, counters, sizeof counters, err));

@@ -11,8 +11,7 @@
 static bl_result render_channels(bl_job *job, const job_work_desc *image, float *channels, bl_stats *stats,
                                  bl_error *err)
 {
-    size_t pixels = job_pixels(job->scene), count = job->scene->channels.count,
-           n = count * pixels * image->strips;
+    size_t pixels = job_pixels(job), count = job->scene->channels.count, n = count * pixels * image->strips;
     job_work_desc w = *image;
     w.pass = RENDER_CHANNELS;
     bl_stats own = {0};
@@ -36,7 +35,7 @@ static bl_result render_channels(bl_job *job, const job_work_desc *image, float 
  * double precision. */
 static bl_result read_variance(bl_job *job, uint32_t spp, uint32_t strips, float *variance, bl_error *err)
 {
-    size_t pixels = job_pixels(job->scene), n = 3 * pixels * strips;
+    size_t pixels = job_pixels(job), n = 3 * pixels * strips;
     float *film = malloc(2 * n * sizeof *film);
     if (!film)
         return error_set(err, BL_ERROR_MEMORY, "no memory for the variance of %zu values", n);
@@ -89,7 +88,7 @@ static bl_result render(bl_job *job, const bl_render_desc *desc, float *image, b
         .user = desc->user,
         .progress_to = 1,
     };
-    w.strips = job_strips(job->scene, w.spp);
+    w.strips = job_strips(job_pixels(job), w.spp);
     if (desc->frozen && !job->desc.frozen)
         return error_set(err, BL_ERROR_ARGUMENT,
                          "a frozen-path evaluation needs a job created with `frozen`");

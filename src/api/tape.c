@@ -25,7 +25,7 @@ static bl_result reserve_tape(bl_job *job, job_range all, bl_error *err)
 bl_result tape_run(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error *err)
 {
     BL_ASSERT(job->scene->method == METHOD_TAPE, "integrator %d has no tape", (int)job->scene->method);
-    job_range all = job_everything(w, job_pixels(job->scene));
+    job_range all = job_everything(w, job_pixels(job));
     TRY(reserve_tape(job, all, err));
     job_work_desc half = *w;
     half.progress_to = 0.5 * (w->progress_from + w->progress_to);

@@ -45,6 +45,7 @@ typedef enum cli_kind {
     CLI_TEXT,       /* const char *; with `choices`, one of them */
     CLI_TEXTS,      /* cli_names: one value per occurrence */
     CLI_NAMES,      /* cli_names: one or more values per occurrence, up to the next option */
+    CLI_NUMBERS,    /* cli_names: one or more finite numbers per occurrence, which may be negative */
     CLI_COUNT,      /* uint32_t, at least 1 */
     CLI_SEED,       /* uint32_t */
     CLI_DEPTH,      /* int32_t, at least 1, or -1 */
@@ -156,6 +157,7 @@ const char *duration_text(double seconds);
 int save_file(const char *path, const void *data, size_t size);
 char *read_whole(const char *path, size_t limit,
                  size_t *size); /* malloc'ed, zero byte appended; NULL after printing why */
+bool is_file(const char *path); /* an ordinary one */
 int make_folder(const char *path);
 int check_writable(const char *path);   /* before the work that the file will hold */
 int check_image_path(const char *path); /* its extension, and writable */
@@ -253,7 +255,7 @@ int bench_ablation(const cli_session *session, const cli_ablation *args);
 /* ---- commands ---- */
 
 extern const cli_command command_devices, command_render, command_params, command_grad, command_check,
-    command_fit, command_bench, command_ir, command_plugins;
+    command_fit, command_import, command_bench, command_ir, command_plugins;
 
 #define CLI_OPTIONS(table) .options = (table), .option_count = (uint32_t)(sizeof(table) / sizeof(table)[0])
 

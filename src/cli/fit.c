@@ -2,11 +2,13 @@
  * backlight fit: optimises parameters of a scene until its images are like targets. Leaves in its folder
  *     fit.csv (while it runs), checkpoint (so too: what --resume goes on from), stage_N (where the job has
  *     stages: what N began with)
+ *     held_out.csv (while it runs, where views are held out)
  *     before, after, target .exr and .png; difference.png (after - target, blue-white-red, on the scale of
  *     before - target)
  *     NAME.npy (final values), NAME_before, NAME_after, NAME_true .png (images, slices of grids),
  *     report.html, result.json (last)
- * With several views the pictures are called before_0, before_1 and so on.
+ * With several views the pictures are called before_0, before_1 and so on; with a batch only some views have
+ * them (fit_shown).
  *
  * A fit that was killed, however, and is then resumed ends in the same bytes (NAME.npy, fit.csv, pictures) as
  * one that was not. Ctrl-C finishes the step, writes the checkpoint and all the rest, and ends with status
@@ -20,105 +22,6 @@
 #include <unistd.h>
 
 static const double checkpoint_seconds = 30; /* where the job does not count in steps */
-
-/* ---- input ---- */
-
-static int check_views(fit_work *w)
-{
-    w->truth_known = true;
-    for (uint32_t v = 0; v < w->job.view_count; v++) {
-        w->truth_known &= !w->job.views[v].target;
-        if (w->job.views[v].sensor >= w->session->info.sensors)
-            return fail("%s: views[%u].sensor: there is no sensor %u; the scene has %u, counted from 0",
-                        w->args->job, v, w->job.views[v].sensor, w->session->info.sensors);
-    }
-    return CLI_OK;
-}
-
-static int render_target(fit_work *w, bl_job *job, uint32_t v)
-{
-    const fit_job_view *view = &w->job.views[v];
-    uint32_t spp = view->spp ? view->spp : w->session->info.spp;
-    cli_progress progress = progress_begin(&w->args->common, "target", session_values(w->session) / 3 * spp);
-    bl_render_desc desc = {.spp = spp, .seed = view->seed, .progress = progress_call, .user = &progress};
-    if (w->job.several)
-        SESSION_TRY(w->session, bl_job_set_sensor(job, view->sensor, fit_pose(view)));
-    bl_result result = bl_job_render(job, &desc, w->pictures[v].target, NULL);
-    progress_end(&progress);
-    SESSION_TRY(w->session, result);
-    return CLI_OK;
-}
-
-static int check_target(const fit_work *w, uint32_t v)
-{
-    for (size_t i = 0; i < session_values(w->session); i++)
-        if (!isfinite(w->pictures[v].target[i]))
-            return fail("%s: value %zu is not finite, so no loss against it is", w->job.views[v].target, i);
-    return CLI_OK;
-}
-
-/* Read, or rendered by one job with the scene's own values. */
-static int make_targets(fit_work *w)
-{
-    bl_job *job = NULL;
-    int status = CLI_OK;
-    w->pictures = memory_or_exit(w->job.view_count * sizeof *w->pictures);
-    for (uint32_t v = 0; v < w->job.view_count && status == CLI_OK; v++) {
-        if (w->job.views[v].target) {
-            status = session_read_image(w->session, w->job.views[v].target, &w->pictures[v].target);
-            if (status == CLI_OK)
-                status = check_target(w, v);
-            continue;
-        }
-        w->pictures[v].target = memory_or_exit(session_values(w->session) * sizeof(float));
-        if (!job)
-            status = session_create_job(w->session, (bl_job_desc){.sensor_moves = w->job.several}, &job);
-        if (status == CLI_OK)
-            status = render_target(w, job, v);
-    }
-    bl_job_destroy(job);
-    return status;
-}
-
-/* ---- pictures ---- */
-
-/* Renders a view with the samples that the job gives to its target, so that differences are not just noise.
- */
-static int render_view(fit_work *w, const char *name, uint32_t v, float **image)
-{
-    uint32_t spp = w->job.views[v].spp ? w->job.views[v].spp : w->session->info.spp;
-    *image = memory_or_exit(session_values(w->session) * sizeof **image);
-    cli_progress progress = progress_begin(&w->args->common, name, session_values(w->session) / 3 * spp);
-    bl_render_desc desc = {.spp = spp, .seed = w->seed};
-    if (!interrupted()) { /* after Ctrl-C the last picture is still wanted, and cannot be cancelled */
-        desc.progress = progress_call;
-        desc.user = &progress;
-    }
-    bl_result result = bl_fit_render(w->fit, v, &desc, *image);
-    progress_end(&progress);
-    SESSION_TRY(w->session, result);
-    return CLI_OK;
-}
-
-static int render_before(fit_work *w)
-{
-    double start = seconds_now();
-    for (uint32_t v = 0; v < w->job.view_count; v++)
-        CLI_TRY(render_view(w, "before", v, &w->pictures[v].before));
-    w->before_seconds = seconds_now() - start;
-    return CLI_OK;
-}
-
-static int render_after(fit_work *w)
-{
-    double start = seconds_now();
-    for (uint32_t v = 0; v < w->job.view_count; v++) {
-        CLI_TRY(render_view(w, "after", v, &w->pictures[v].after));
-        CLI_TRY(fit_save_picture(w, "after", v, w->pictures[v].after));
-    }
-    w->after_seconds = seconds_now() - start;
-    return fit_save_differences(w);
-}
 
 /* ---- checkpoints ---- */
 
@@ -198,6 +101,8 @@ static int begin(fit_work *w)
         status = fit_log_begin(w);
     }
     if (status == CLI_OK)
+        status = fit_held_out_begin(w);
+    if (status == CLI_OK)
         remove_remains(path);
     free(path);
     return status;
@@ -223,13 +128,30 @@ static void show_step(const fit_work *w, double *last_shown)
     }
 }
 
+/* The checkpoint before stays as it is. */
+static int lost(const fit_work *w, const char *why)
+{
+    char *path = text_format("%s/checkpoint", w->folder);
+    int status =
+        access(path, F_OK) == 0
+            ? fail("%s (%s is from before: --resume goes on from it)", why, path)
+            : fail("%s (before the first checkpoint: \"checkpoint_steps\" makes them more often)", why);
+    free(path);
+    return status;
+}
+
 static int one_step(fit_work *w)
 {
-    SESSION_TRY(w->session, bl_fit_step(w->fit, &w->status));
+    if (bl_fit_step(w->fit, &w->status) != BL_OK)
+        return lost(w, bl_context_error(w->session->ctx));
     if (w->status.step == 1)
         w->note.first_loss = w->status.loss;
-    if (!isfinite(w->status.loss))
-        return fail("the loss of step %u is not finite", w->status.step);
+    if (!isfinite(w->status.loss)) {
+        char *why = text_format("the loss of step %u is not finite", w->status.step);
+        int status = lost(w, why);
+        free(why);
+        return status;
+    }
     w->note.drifted += w->status.drifted;
     w->note.overflowed += w->status.overflowed;
     w->note.non_finite += w->status.non_finite;
@@ -244,6 +166,7 @@ static int optimise(fit_work *w)
             CLI_TRY(fit_next_stage(w));
         CLI_TRY(one_step(w));
         show_step(w, &shown);
+        CLI_TRY(fit_held_out_step(w));
         bool due = w->job.checkpoint_steps ? w->status.step % w->job.checkpoint_steps == 0
                                            : seconds_now() - saved > checkpoint_seconds;
         if (due && w->status.step < w->steps) {
@@ -300,30 +223,29 @@ static int prepare(fit_work *w, cli_common *common)
         return usage_error("fit", "-o DIR is missing (the job has no \"output\" either)");
     CLI_TRY(session_open(w->session, common, w->job.scene));
     CLI_TRY(fit_find_parameters(w));
-    CLI_TRY(check_views(w));
+    CLI_TRY(fit_check_views(w));
     CLI_TRY(session_open_device(w->session));
     CLI_TRY(make_folder(w->folder));
     interrupt_install();
-    note(common, "fitting %u parameters to %u view%s of %u x %u pixels on %s", w->job.parameter_count,
-         w->job.view_count, w->job.view_count == 1 ? "" : "s", w->session->info.width,
-         w->session->info.height, w->session->device_info.name);
+    uint32_t views = w->job.view_count - w->job.held_out_count;
+    note(common, "fitting %u parameters to %u view%s of %u x %u pixels on %s", w->job.parameter_count, views,
+         views == 1 ? "" : "s", w->session->info.width, w->session->info.height,
+         w->session->device_info.name);
     double start = seconds_now();
-    CLI_TRY(make_targets(w));
+    CLI_TRY(fit_make_targets(w));
     w->target_seconds = seconds_now() - start;
     CLI_TRY(fit_first_stage(w));
-    CLI_TRY(render_before(w)); /* with initial values, so before they are restored */
+    CLI_TRY(fit_render_before(w)); /* with initial values, so before they are restored */
     return begin(w);
 }
 
 static int fit(fit_work *w, cli_common *common)
 {
     CLI_TRY(prepare(w, common));
-    for (uint32_t v = 0; v < w->job.view_count; v++) {
-        CLI_TRY(fit_save_picture(w, "target", v, w->pictures[v].target));
-        CLI_TRY(fit_save_picture(w, "before", v, w->pictures[v].before));
-    }
+    CLI_TRY(fit_save_beginning(w));
     CLI_TRY(optimise(w));
-    CLI_TRY(render_after(w));
+    CLI_TRY(fit_render_after(w));
+    CLI_TRY(fit_held_out_end(w));
     CLI_TRY(fit_save_result(w));
     return w->status.step == w->steps ? CLI_OK : CLI_FAILED;
 }
@@ -339,6 +261,7 @@ static void free_work(fit_work *w)
         free(w->pictures[v].after);
     }
     free(w->pictures);
+    free(w->qualities);
 }
 
 static int run(void *argument)

@@ -3,13 +3,9 @@
 #include "fit_job_parts.h"
 
 #include <cjson/cJSON.h>
-#include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { JOB_BYTES_MOST = 64 << 20 };
 
 /* ---- objects of the job ---- */
 
@@ -116,13 +112,17 @@ static int read_job(json_place at, fit_job *job)
 {
     typedef struct head {
         const char *scene, *form, *pixels, *volume_gradient, *output, *schema;
-        uint32_t steps, spp, spp_grad, seed, checkpoint_steps;
+        uint32_t steps, spp, spp_grad, seed, checkpoint_steps, batch, held_out_steps;
         bool common_numbers;
     } head;
     static const json_key keys[] = {
         {"scene", KEY_TEXT, offsetof(head, scene), true},
         {"target", KEY_OTHER, 0, false},
         {"views", KEY_OTHER, 0, false},
+        {"held_out", KEY_OTHER, 0, false},
+        {"held_out_steps", KEY_COUNT, offsetof(head, held_out_steps), false},
+        {"background", KEY_OTHER, 0, false},
+        {"batch", KEY_COUNT, offsetof(head, batch), false},
         {"loss", KEY_OTHER, 0, false},
         {"form", KEY_TEXT, offsetof(head, form), false},
         {"pixels", KEY_TEXT, offsetof(head, pixels), false},
@@ -153,6 +153,8 @@ static int read_job(json_place at, fit_job *job)
     job->seed = h.seed;
     job->common_numbers = h.common_numbers;
     job->checkpoint_steps = h.checkpoint_steps;
+    job->batch = h.batch;
+    job->held_out_steps = h.held_out_steps;
     CLI_TRY(job_read_goal(at, json, job));
     CLI_TRY(read_loss(at, cJSON_GetObjectItemCaseSensitive(json, "loss"), job));
     CLI_TRY(json_find_name(&at, "form", "form", h.form, form_name, &form));
@@ -169,60 +171,12 @@ static int read_job(json_place at, fit_job *job)
     return read_optimizer(at, cJSON_GetObjectItemCaseSensitive(json, "optimizer"), job);
 }
 
-static char *read_text(const char *path)
-{
-    FILE *file = fopen(path, "rb");
-    if (!file) {
-        fail("cannot open %s: %s", path, strerror(errno));
-        return NULL;
-    }
-    size_t size = 0, capacity = 1 << 16;
-    char *text = memory_or_exit(capacity);
-    for (size_t got; size < JOB_BYTES_MOST && (got = fread(text + size, 1, capacity - size - 1, file)) > 0;) {
-        size += got;
-        if (capacity - size < 4096) {
-            char *grown = realloc(text, capacity *= 2);
-            if (!grown)
-                break;
-            text = grown;
-        }
-    }
-    bool good = !ferror(file) && feof(file);
-    fclose(file);
-    text[size] = 0;
-    if (good && strlen(text) == size)
-        return text;
-    fail(good ? "%s: contains a zero byte: not JSON" : "cannot read %s", path);
-    free(text);
-    return NULL;
-}
-
-static int syntax_error(const char *path, const char *text, const char *end)
-{
-    uint32_t line = 1, column = 1;
-    for (const char *c = text; c < end && *c; c++, column++)
-        if (*c == '\n')
-            line++, column = 0;
-    return fail("%s:%u:%u: not valid JSON", path, line, column);
-}
-
 int fit_job_read(const char *path, fit_job *job)
 {
     *job = (fit_job){0};
-    char *text = read_text(path);
-    if (!text)
-        return CLI_FAILED;
-    const char *end = text;
-    job->json = cJSON_ParseWithOpts(text, &end, true);
-    int status;
-    if (!job->json)
-        status = syntax_error(path, text, end);
-    else if (!cJSON_IsObject(job->json))
-        status = fail("%s: a fit job is a JSON object", path);
-    else
-        status = read_job((json_place){.file = path}, job);
-    job->text = text;
-    return status;
+    CLI_TRY(json_read_file(path, &job->json, &job->text));
+    return cJSON_IsObject(job->json) ? read_job((json_place){.file = path}, job)
+                                     : fail("%s: a fit job is a JSON object", path);
 }
 
 void fit_job_free(fit_job *job)

@@ -34,6 +34,7 @@ typedef struct fit_job_view {
     uint32_t spp, seed; /* of a rendered target; spp 0: the scene's */
     uint32_t sensor;
     bool posed;
+    bool held_out;      /* not fitted, but looked at */
     float to_world[16]; /* where posed; row-major */
 } fit_job_view;
 
@@ -43,7 +44,12 @@ typedef struct fit_job {
     char *scene, *output; /* paths; output NULL: not given */
     fit_job_view *views;
     uint32_t view_count;
-    bool several; /* "views" was given, not "target" */
+    bool several;            /* "views" was given, not "target" */
+    uint32_t held_out_count; /* of the views */
+    uint32_t held_out_steps; /* from one look at them to the next; 0: the program's choice */
+    uint32_t batch;          /* pixels of a step; 0: all of all views */
+    bool over;               /* targets with alpha are composed over: */
+    float background[3];
     fit_job_parameter *parameters;
     uint32_t parameter_count;
     const char **defines; /* "key=value", malloc'ed */

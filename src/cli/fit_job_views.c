@@ -126,14 +126,55 @@ static int read_views(json_place at, const cJSON *json, fit_job *job)
     return CLI_OK;
 }
 
+/* The numbers of the views that are not fitted. */
+static int read_held_out(json_place at, const cJSON *json, fit_job *job)
+{
+    if (!json)
+        return CLI_OK;
+    if (!cJSON_IsArray(json) || !job->several)
+        return json_wrong(&at, "held_out", "must be a list of numbers of views, counted from 0%s",
+                          job->several ? "" : ", which the job does not have");
+    for (const cJSON *one = json->child; one; one = one->next) {
+        double number = one->valuedouble;
+        if (!cJSON_IsNumber(one) || number != floor(number) || number < 0 || number >= job->view_count)
+            return json_wrong(&at, "held_out", "there is no such view; the job has %u, counted from 0",
+                              job->view_count);
+        fit_job_view *view = &job->views[(uint32_t)number];
+        if (view->held_out)
+            return json_wrong(&at, "held_out", "view %u is named twice", (uint32_t)number);
+        view->held_out = true, job->held_out_count++;
+    }
+    return job->held_out_count < job->view_count
+               ? CLI_OK
+               : json_wrong(&at, "held_out", "names all views; the fit needs at least one");
+}
+
+static int read_background(json_place at, const cJSON *json, fit_job *job)
+{
+    double colour[3];
+    if (!json)
+        return CLI_OK;
+    if (!read_vector(json, 3, colour))
+        return json_wrong(&at, "background", "must be three numbers");
+    job->over = true;
+    for (int k = 0; k < 3; k++)
+        job->background[k] = (float)colour[k];
+    return CLI_OK;
+}
+
 int job_read_goal(json_place at, const cJSON *json, fit_job *job)
 {
+    const cJSON *held_out = cJSON_GetObjectItemCaseSensitive(json, "held_out");
+    CLI_TRY(read_background(at, cJSON_GetObjectItemCaseSensitive(json, "background"), job));
     const cJSON *target = cJSON_GetObjectItemCaseSensitive(json, "target"),
                 *views = cJSON_GetObjectItemCaseSensitive(json, "views");
     if (!target == !views)
         return json_wrong(&at, "target", target ? "give either target or views" : "missing key (or views)");
-    if (views)
-        return read_views(at, views, job);
+    if (views) {
+        CLI_TRY(read_views(at, views, job));
+        return read_held_out(at, held_out, job);
+    }
+    CLI_TRY(read_held_out(at, held_out, job));
     job->views = memory_or_exit(sizeof *job->views);
     job->view_count = 1;
     job->views[0].seed = TARGET_SEED;

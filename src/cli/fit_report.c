@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * report.html: one file that opens anywhere without a network. Curves are inline SVG, pictures are PNG data,
- * the style follows the reader's light or dark setting. Every text that comes from a file or the command line
- * goes through escape(). */
+ * report.html: one file that opens anywhere without a network. Curves are inline SVG (fit_charts.c), pictures
+ * are PNG data, the style follows the reader's light or dark setting. Every text that comes from a file or
+ * the command line goes through report_escape(). */
 #include "fit_work.h"
 
 #include <math.h>
@@ -10,28 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { ROWS_MOST = 600, CHARTS_MOST = 24, PICTURE_BYTES_MOST = 256 << 20 };
-
-static void escape(FILE *out, const char *text)
-{
-    for (; *text; text++)
-        switch (*text) {
-        case '<':
-            fputs("&lt;", out);
-            break;
-        case '>':
-            fputs("&gt;", out);
-            break;
-        case '&':
-            fputs("&amp;", out);
-            break;
-        case '"':
-            fputs("&quot;", out);
-            break;
-        default:
-            fputc(*text, out);
-        }
-}
+enum { PICTURE_BYTES_MOST = 256 << 20 };
 
 /* ---- pictures ---- */
 
@@ -76,7 +55,7 @@ static int add_slices(FILE *out, const fit_work *w)
         if (!info->resizable)
             continue;
         fprintf(out, "<h3>");
-        escape(out, info->name);
+        report_escape(out, info->name);
         fprintf(out, "</h3><p>%s White: %.4g.</p>\n<div class=\"%s\">\n",
                 info->rank == 4 ? "Slices of equal z, evenly spaced; y up." : "", fit_slices_white(w, k),
                 info->rank == 4 ? "slices" : "pictures");
@@ -94,8 +73,14 @@ static int add_pictures(FILE *out, const fit_work *w)
 {
     fprintf(out, "<h2>Pictures</h2>\n");
     for (uint32_t v = 0; v < w->job.view_count; v++) {
+        if (!fit_shown(w, v))
+            continue;
         if (w->job.several)
-            fprintf(out, "<h3>view %u</h3>\n", v);
+            fprintf(out,
+                    w->job.views[v].held_out ? "<h3>view %u, held out: %.2f dB, SSIM %.4f</h3>\n"
+                                             : "<h3>view %u</h3>\n",
+                    v, w->job.views[v].held_out ? w->qualities[v].psnr : 0,
+                    w->job.views[v].held_out ? w->qualities[v].ssim : 0);
         fprintf(out, "<div class=\"pictures\">\n");
         CLI_TRY(add_picture(out, w, "before", v, "before"));
         CLI_TRY(add_picture(out, w, "after", v, "after"));
@@ -103,188 +88,6 @@ static int add_pictures(FILE *out, const fit_work *w)
         CLI_TRY(add_picture(out, w, "difference", v, "after &minus; target: red too bright, blue too dark"));
         fprintf(out, "</div>\n");
     }
-    return CLI_OK;
-}
-
-/* ---- curves ---- */
-
-typedef struct chart {
-    FILE *out;
-    double x0, x1, y0, y1; /* ranges; y in decades where log */
-    bool log;
-} chart;
-
-enum { CHART_WIDTH = 560, CHART_HEIGHT = 240, LEFT = 62, RIGHT = 14, TOP = 10, BOTTOM = 30 };
-
-static double chart_x(const chart *c, double x)
-{
-    return LEFT + (x - c->x0) / (c->x1 - c->x0) * (CHART_WIDTH - LEFT - RIGHT);
-}
-static double chart_y(const chart *c, double y)
-{
-    double v = c->log ? log10(y) : y;
-    return CHART_HEIGHT - BOTTOM - (v - c->y0) / (c->y1 - c->y0) * (CHART_HEIGHT - TOP - BOTTOM);
-}
-
-/* 1, 2 or 5 times a power of ten: about five steps over the range. */
-static double tick_step(double range)
-{
-    double raw = range / 5, power = pow(10, floor(log10(raw))), share = raw / power;
-    return power * (share < 1.5 ? 1 : share < 3.5 ? 2 : share < 7.5 ? 5 : 10);
-}
-
-static void grid_line(const chart *c, double y, const char *label)
-{
-    fprintf(c->out,
-            "<line class=\"grid\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/><text x=\"%d\" y=\"%.1f\" "
-            "text-anchor=\"end\">%s</text>\n",
-            LEFT, CHART_WIDTH - RIGHT, y, y, LEFT - 6, y + 4, label);
-}
-
-static void linear_ticks(const chart *c)
-{
-    char label[32];
-    double step = tick_step(c->y1 - c->y0);
-    for (double y = ceil(c->y0 / step - 1e-9) * step; y <= c->y1 + 1e-9 * step; y += step) {
-        double value = fabs(y) < 1e-9 * step ? 0 : y;
-        snprintf(label, sizeof label, "%.4g", value);
-        grid_line(c, chart_y(c, value), label);
-    }
-}
-
-/* Powers of ten, and where there are few of them in sight also 2 and 5 times those. */
-static void logarithmic_ticks(const chart *c)
-{
-    static const double between[3] = {1, 2, 5};
-    char label[32];
-    double decades = c->y1 - c->y0, stride = fmax(1, floor(decades / 6));
-    for (double k = floor(c->y0); k <= c->y1; k += stride)
-        for (int i = 0; i < (decades < 3 ? 3 : 1); i++) {
-            double value = between[i] * pow(10, k);
-            snprintf(label, sizeof label, "%.3g", value);
-            if (log10(value) >= c->y0 && log10(value) <= c->y1)
-                grid_line(c, chart_y(c, value), label);
-        }
-}
-
-static void axes(const chart *c)
-{
-    double step = fmax(1, tick_step(c->x1 - c->x0));
-    if (c->log)
-        logarithmic_ticks(c);
-    else
-        linear_ticks(c);
-    for (double x = ceil(c->x0 / step) * step; x <= c->x1; x += step)
-        fprintf(c->out, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%.10g</text>\n", chart_x(c, x),
-                CHART_HEIGHT - 10, x);
-}
-
-static void curve(const chart *c, const double *x, const double *y, uint32_t n, const char *colour)
-{
-    fprintf(c->out, "<polyline style=\"stroke:%s\" points=\"", colour);
-    for (uint32_t i = 0; i < n; i++)
-        if (isfinite(y[i]) && !(c->log && y[i] <= 0))
-            fprintf(c->out, "%.1f,%.1f ", chart_x(c, x[i]), chart_y(c, y[i]));
-    fprintf(c->out, "\"/>\n");
-}
-
-static void widen(chart *c, double y)
-{
-    double v = c->log ? log10(y) : y;
-    if (!isfinite(v))
-        return;
-    c->y0 = fmin(c->y0, v);
-    c->y1 = fmax(c->y1, v);
-}
-
-static void begin_chart(chart *c, const double *steps, uint32_t n, const char *title)
-{
-    double margin = 0.04 * (c->y1 - c->y0);
-    if (!(c->y1 >= c->y0)) /* nothing finite to show */
-        c->y0 = 0, c->y1 = 1;
-    margin = margin > 0 ? margin : fmax(0.05 * fabs(c->y1), 1e-6);
-    c->y0 -= margin, c->y1 += margin;
-    c->x0 = steps[0], c->x1 = fmax(steps[n - 1], steps[0] + 1);
-    fprintf(c->out, "<figure class=\"chart\"><figcaption>");
-    escape(c->out, title);
-    fprintf(c->out, "</figcaption><svg viewBox=\"0 0 %d %d\" role=\"img\">\n", CHART_WIDTH, CHART_HEIGHT);
-    axes(c);
-}
-
-static void loss_chart(FILE *out, double *const *columns, uint32_t n)
-{
-    chart c = {.out = out, .y0 = INFINITY, .y1 = -INFINITY, .log = true};
-    for (uint32_t i = 0; i < n; i++)
-        c.log &= columns[1][i] > 0;
-    for (uint32_t i = 0; i < n; i++)
-        widen(&c, columns[1][i]);
-    begin_chart(&c, columns[0], n, c.log ? "loss by step, logarithmic" : "loss by step");
-    curve(&c, columns[0], columns[1], n, "var(--accent)");
-    fprintf(out, "</svg></figure>\n");
-}
-
-static void entry_colour(char *text, size_t size, uint32_t i, uint32_t count)
-{
-    static const char *const rgb[3] = {"#d33a2c", "#2c9a47", "#2f6fdb"};
-    if (count == 3)
-        snprintf(text, size, "%s", rgb[i]);
-    else if (count == 1)
-        snprintf(text, size, "var(--accent)");
-    else
-        snprintf(text, size, "hsl(%u 65%% 48%%)", i * 360 / count);
-}
-
-static void parameter_chart(FILE *out, const fit_work *w, const fit_parameter *p, double *const *columns,
-                            uint32_t first, uint32_t n)
-{
-    const bl_parameter_info *info = &p->parameter.info;
-    chart c = {.out = out, .y0 = INFINITY, .y1 = -INFINITY};
-    char colour[32];
-    for (uint32_t e = 0; e < info->count; e++) {
-        for (uint32_t i = 0; i < n; i++)
-            widen(&c, columns[first + e][i]);
-        if (w->truth_known)
-            widen(&c, (double)p->truth[e]);
-    }
-    begin_chart(&c, columns[0], n, info->name);
-    for (uint32_t e = 0; e < info->count; e++) {
-        entry_colour(colour, sizeof colour, e, info->count);
-        if (w->truth_known && isfinite(p->truth[e]))
-            fprintf(
-                out,
-                "<line class=\"truth\" style=\"stroke:%s\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/>\n",
-                colour, LEFT, CHART_WIDTH - RIGHT, chart_y(&c, (double)p->truth[e]),
-                chart_y(&c, (double)p->truth[e]));
-        curve(&c, columns[0], columns[first + e], n, colour);
-    }
-    fprintf(out, "</svg></figure>\n");
-}
-
-static int add_curves(FILE *out, const fit_work *w)
-{
-    uint32_t column_count, n, charts = 0, first = 2;
-    double **columns;
-    CLI_TRY(fit_log_read(w, ROWS_MOST, &column_count, &n, &columns));
-    if (n > 0 && column_count >= 2) {
-        fprintf(out, "<h2>Loss</h2>\n");
-        loss_chart(out, columns, n);
-        fprintf(out, "<h2>Parameters</h2>\n<p>%s</p>\n<div class=\"charts\">\n",
-                w->truth_known ? "Values by step; dashed: those that the targets were rendered with."
-                               : "Values by step.");
-        for (uint32_t k = 0; k < w->job.parameter_count; k++) {
-            const fit_parameter *p = &w->parameters[k];
-            if (!p->logged || first + p->parameter.info.count > column_count)
-                continue;
-            if (charts++ < CHARTS_MOST)
-                parameter_chart(out, w, p, columns, first, n);
-            first += p->parameter.info.count;
-        }
-        fprintf(out, "</div>\n");
-        if (charts > CHARTS_MOST)
-            fprintf(out, "<p>%u further parameters are in fit.csv.</p>\n", charts - CHARTS_MOST);
-    }
-    free(columns[0]);
-    free(columns);
     return CLI_OK;
 }
 
@@ -300,7 +103,7 @@ static void add_values(FILE *out, const fit_work *w)
         uint32_t count = p->parameter.info.count;
         for (uint32_t i = 0; i < count && count <= ENTRIES_IN_CSV && rows < 200; i++, rows++) {
             fprintf(out, "<tr><td>");
-            escape(out, p->parameter.info.name);
+            report_escape(out, p->parameter.info.name);
             fprintf(out, count > 1 ? "[%u]" : "", i);
             fprintf(out, "</td><td>%.4g</td><td>%.4g</td>", (double)p->initial[i], (double)p->now[i]);
             if (w->truth_known)
@@ -321,15 +124,17 @@ static void row(FILE *out, const char *key, const char *format, ...)
     vsnprintf(value, sizeof value, format, args);
     va_end(args);
     fprintf(out, "<tr><th>%s</th><td>", key);
-    escape(out, value);
+    report_escape(out, value);
     fprintf(out, "</td></tr>\n");
 }
 
 static void add_effort(FILE *out, const fit_work *w)
 {
     const fit_note *n = &w->note;
-    double paths = (double)session_values(w->session) / 3 * w->job.view_count * w->status.step *
-                   (w->spp_grad > 0 ? w->spp_grad : 1);
+    double pixels = w->job.batch ? w->job.batch
+                                 : (double)session_values(w->session) / 3 *
+                                       (w->job.view_count - w->job.held_out_count),
+           paths = pixels * w->status.step * (w->spp_grad > 0 ? w->spp_grad : 1);
     fprintf(out, "<h2>Time, memory, trust</h2>\n<table class=\"pairs\">\n");
     row(out, "steps", "%s in all, %.3g ms each", duration_text(n->seconds),
         1e3 * n->seconds / fmax(w->status.step, 1));
@@ -347,8 +152,11 @@ static void add_effort(FILE *out, const fit_work *w)
         (unsigned long long)(n->skipped + w->status.skipped));
     bl_loss_info loss = bl_loss_info_get(w->job.loss);
     row(out, "loss", "%s: %s", loss.name,
-        loss.unbiased ? "its gradient is unbiased at any sample count"
-                      : "noise in the image biases its gradient; more spp makes the bias smaller");
+        w->status.form == BL_FORM_ONE_IMAGE ? "of the very samples that are differentiated: it counts their "
+                                              "noise, too, and its gradient makes "
+                                              "that smaller"
+        : loss.unbiased                     ? "its gradient is unbiased at any sample count"
+                        : "noise in the image biases its gradient; more spp makes the bias smaller");
     row(out, "gradient", "form %s%s", bl_gradient_form_name(w->status.form),
         w->status.form == BL_FORM_TWO_WALK ? ": losses are unbiased estimates, which noise can make negative"
                                            : "");
@@ -364,21 +172,21 @@ static void add_recipe(FILE *out, const fit_work *w)
 {
     const cli_common *common = &w->args->common;
     fprintf(out, "<h2>To reproduce this</h2>\n<pre>backlight fit ");
-    escape(out, w->args->job);
+    report_escape(out, w->args->job);
     fprintf(out, " -o ");
-    escape(out, w->folder);
+    report_escape(out, w->folder);
     for (uint32_t i = 0; i < common->defines.count;
          i++) { /* the job's own among them: repeating those changes nothing */
         fprintf(out, " -D '");
-        escape(out, common->defines.items[i]);
+        report_escape(out, common->defines.items[i]);
         fprintf(out, "'");
     }
     fprintf(out, " --spp %u --spp-grad %u --seed %u --device '", w->spp, w->spp_grad, w->seed);
-    escape(out, w->session->device_info.name);
+    report_escape(out, w->session->device_info.name);
     fprintf(out, "'%s", common->no_baking ? " --no-baking" : "");
     if (common->integrator) {
         fprintf(out, " --integrator ");
-        escape(out, common->integrator);
+        report_escape(out, common->integrator);
     }
     if (common->max_depth)
         fprintf(out, " --max-depth %d", common->max_depth);
@@ -401,7 +209,7 @@ static void add_recipe(FILE *out, const fit_work *w)
     row(out, "optimiser", "%s", bl_optimizer_name(w->job.optimizer));
     row(out, "written", "%s", date);
     fprintf(out, "</table>\n<details><summary>the job</summary><pre>");
-    escape(out, w->job.text);
+    report_escape(out, w->job.text);
     fprintf(out, "</pre></details>\n");
 }
 
@@ -442,9 +250,9 @@ static void add_head(FILE *out, const fit_work *w)
     fprintf(out, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
                  "content=\"width=device-width\">"
                  "<title>Fit: ");
-    escape(out, w->args->job);
+    report_escape(out, w->args->job);
     fprintf(out, "</title><style>%s</style></head><body>\n<h1>Fit of ", style);
-    escape(out, w->args->job);
+    report_escape(out, w->args->job);
     fprintf(out, "</h1>\n<div class=\"cards\">\n");
     snprintf(text, sizeof text, complete ? "%u" : "%u of %u", w->status.step, w->steps);
     card(out, text,
@@ -455,9 +263,9 @@ static void add_head(FILE *out, const fit_work *w)
     snprintf(text, sizeof text, "%u &times; %u", w->session->info.width, w->session->info.height);
     card(out, text, "pixels");
     fprintf(out, "<div class=\"card\"><b>");
-    escape(out, w->session->device_info.kind);
+    report_escape(out, w->session->device_info.kind);
     fprintf(out, "</b><span>");
-    escape(out, w->session->device_info.name);
+    report_escape(out, w->session->device_info.name);
     fprintf(out, "</span></div>\n</div>\n");
 }
 
@@ -473,7 +281,9 @@ int fit_save_report(fit_work *w)
     if (status == CLI_OK)
         status = add_slices(out, w);
     if (status == CLI_OK)
-        status = add_curves(out, w);
+        status = report_held_out(out, w);
+    if (status == CLI_OK)
+        status = report_curves(out, w);
     add_values(out, w);
     add_effort(out, w);
     add_recipe(out, w);

@@ -59,6 +59,26 @@ static void add_parameters(const fit_work *w, cJSON *json)
     }
 }
 
+static void add_held_out(const fit_work *w, cJSON *json)
+{
+    if (!w->job.held_out_count)
+        return;
+    cJSON *held_out = cJSON_AddObjectToObject(json, "held_out"), *list;
+    cJSON_AddNumberToObject(held_out, "psnr", w->held_out.psnr);
+    cJSON_AddNumberToObject(held_out, "ssim", w->held_out.ssim);
+    cJSON_AddNumberToObject(held_out, "views", w->job.held_out_count);
+    list = cJSON_AddArrayToObject(held_out, "per_view");
+    for (uint32_t v = 0; v < w->job.view_count; v++) {
+        if (!w->job.views[v].held_out)
+            continue;
+        cJSON *one = cJSON_CreateObject();
+        cJSON_AddNumberToObject(one, "view", v);
+        cJSON_AddNumberToObject(one, "psnr", w->qualities[v].psnr);
+        cJSON_AddNumberToObject(one, "ssim", w->qualities[v].ssim);
+        cJSON_AddItemToArray(list, one);
+    }
+}
+
 static cJSON *result_json(const fit_work *w)
 {
     bl_loss_info loss = bl_loss_info_get(w->job.loss);
@@ -72,9 +92,10 @@ static cJSON *result_json(const fit_work *w)
     cJSON_AddNumberToObject(json, "steps", w->status.step);
     cJSON_AddNumberToObject(json, "stages", w->job.stage_count);
     cJSON_AddNumberToObject(json, "resumed", (double)w->note.resumed);
-    cJSON_AddNumberToObject(json, "views", w->job.view_count);
+    cJSON_AddNumberToObject(json, "views", w->job.view_count - w->job.held_out_count);
+    cJSON_AddNumberToObject(json, "batch", w->job.batch);
     cJSON_AddStringToObject(json, "loss_kind", loss.name);
-    cJSON_AddBoolToObject(json, "unbiased", loss.unbiased);
+    cJSON_AddBoolToObject(json, "unbiased", loss.unbiased && w->status.form != BL_FORM_ONE_IMAGE);
     cJSON_AddStringToObject(json, "form", bl_gradient_form_name(w->status.form));
     cJSON_AddStringToObject(json, "pixels", bl_pixels_name(w->job.pixels));
     cJSON_AddStringToObject(json, "volume_gradient", bl_volume_gradient_name(w->status.volume_gradient));
@@ -94,6 +115,7 @@ static cJSON *result_json(const fit_work *w)
                             w->note.seconds > 0 ? w->status.step / w->note.seconds : 0);
     cJSON_AddNumberToObject(json, "host_peak_bytes", (double)host_peak_bytes());
     cJSON_AddNumberToObject(json, "device_bytes", (double)w->status.device_bytes);
+    add_held_out(w, json);
     add_parameters(w, json);
     return json;
 }
@@ -126,6 +148,9 @@ static void print_table(const fit_work *w)
     if (w->status.loss < 0)
         printf("(below 0 by noise: in two walks the loss is an unbiased estimate from two halves of the "
                "samples)\n");
+    if (w->job.held_out_count)
+        printf("held out: PSNR %.2f dB, SSIM %.4f, means over %u view%s\n", w->held_out.psnr,
+               w->held_out.ssim, w->job.held_out_count, w->job.held_out_count == 1 ? "" : "s");
     printf("report: %s/report.html; pictures beside it\n", w->folder);
 }
 

@@ -171,6 +171,7 @@ static bl_fit_desc describe(const fit_work *w, const bl_fit_parameter *parameter
                          .no_baking = w->args->common.no_baking,
                          .rays = w->session->rays,
                          .pixels = job->pixels,
+                         .batch = job->batch,
                          .volume_gradient = w->args->common.volume_gradient
                                                 ? session_volume_gradient(w->session)
                                                 : job->volume_gradient};
@@ -195,7 +196,8 @@ static int create_fit(fit_work *w)
             list[k].least = asked->least, list[k].most = asked->most;
     }
     for (uint32_t v = 0; v < w->job.view_count; v++)
-        views[v] = (bl_fit_view){w->pictures[v].target, w->job.views[v].sensor, fit_pose(&w->job.views[v])};
+        views[v] = (bl_fit_view){w->pictures[v].target, w->job.views[v].sensor, fit_pose(&w->job.views[v]),
+                                 w->job.views[v].held_out};
     bl_fit_desc desc = describe(w, list, views);
     bl_result result = bl_fit_create(w->session->device, w->session->scene, &desc, &w->fit);
     free(views);

@@ -29,7 +29,8 @@ typedef struct fit_parameter {
 } fit_parameter;
 
 typedef struct fit_pictures { /* of one view */
-    float *target, *before, *after;
+    float *target;            /* NULL: held out, and read from its file when it is needed */
+    float *before, *after;    /* where the view is shown */
 } fit_pictures;
 
 /* What travels in a checkpoint besides the library's state. No padding: its bytes are the file's. */
@@ -52,7 +53,9 @@ typedef struct fit_work {
     const char *folder;
     fit_parameter *parameters;
     bl_fit *fit;
-    fit_pictures *pictures; /* per view */
+    fit_pictures *pictures;      /* per view */
+    bl_image_quality *qualities; /* per view, of those that are held out, as last looked at */
+    bl_image_quality held_out;   /* their mean at the end */
     fit_log *log;
     bl_fit_status status;
     fit_note note;
@@ -88,12 +91,36 @@ void fit_log_free(fit_log *log);
 int fit_log_read(const fit_work *w, uint32_t most, uint32_t *column_count, uint32_t *row_count,
                  double ***columns);
 
+/* ---- fit_targets.c ---- */
+
+int fit_check_views(fit_work *w);
+int fit_make_targets(fit_work *w); /* read, or rendered by one job with the scene's own values */
+/* The target of a view. *owned: free() it. */
+int fit_target(const fit_work *w, uint32_t v, float **target, bool *owned);
+
 /* ---- fit_pictures.c ---- */
+
+/* Whether there are pictures of the view. Without a batch there are of every view. With one there may be
+ * hundreds of views, and pictures of the first SHOWN_MOST that are held out, or of all if none is. */
+bool fit_shown(const fit_work *w, uint32_t view);
+enum { SHOWN_MOST = 8 };
+/* Renders a view with the samples that the job gives to its target, so that differences are not just noise.
+ * name: for the progress, with which it can be cancelled; NULL: it goes to its end. *image: free() it. */
+int fit_render_view(fit_work *w, const char *name, uint32_t v, float **image);
+int fit_render_before(fit_work *w);
+int fit_render_after(fit_work *w); /* and saves the pictures of the end */
+int fit_save_beginning(const fit_work *w);
 
 /* DIR/NAME.KIND, or DIR/NAME_V.KIND where there are several views. free() it. */
 char *fit_path(const fit_work *w, const char *name, uint32_t view, const char *kind);
-int fit_save_picture(const fit_work *w, const char *name, uint32_t view, const float *image);
-int fit_save_differences(const fit_work *w);
+
+/* ---- fit_held_out.c: PSNR and SSIM of views that are not fitted; DIR/held_out.csv ---- */
+
+int fit_held_out_begin(fit_work *w); /* the log: a new one, or what belongs to w->first_step steps */
+int fit_held_out_step(fit_work *w);  /* looks at the shown ones, if the step is one for that */
+int fit_held_out_end(fit_work *w);   /* looks at all of them */
+/* The rows of the log, in order; columns[c][r]: step, psnr, ssim. free() columns[0]. */
+int fit_held_out_read(const fit_work *w, uint32_t *row_count, double *columns[3]);
 
 /* ---- fit_result.c ---- */
 
@@ -106,6 +133,12 @@ int fit_save_slices(const fit_work *w);
  * fit_slices_white: the value that is white in its pictures. */
 char *fit_slices_path(const fit_work *w, uint32_t k, const char *which);
 double fit_slices_white(const fit_work *w, uint32_t k);
+
+/* ---- fit_charts.c: parts of DIR/report.html ---- */
+
+void report_escape(FILE *out, const char *text); /* as text of the page */
+int report_held_out(FILE *out, const fit_work *w);
+int report_curves(FILE *out, const fit_work *w); /* of the loss and of parameters */
 
 /* ---- fit_report.c: DIR/report.html ---- */
 

@@ -313,8 +313,8 @@ static const cli_option options[] = {
      .choices = "l2|l1|relative_l2|huber"},
     {.name = "--form", .kind = CLI_TEXT, .value = "NAME", .offset = FIELD(form),
      .help = "how samples are walked: auto (the default, the fastest that is right for the loss), fused, "
-             "separate or two-walk",
-     .choices = "auto|fused|separate|two-walk"},
+             "separate, two-walk, or one-image, for samples without noise",
+     .choices = "auto|fused|separate|two-walk|one-image"},
     {.name = "--pixels", .kind = CLI_TEXT, .value = "WHICH", .offset = FIELD(pixels),
      .help = "where the samples of the gradient are: uniform (the default), as many in every pixel, or "
              "adjoint, as many in all but in proportion to |dL/dI|, for less variance where the loss depends "

@@ -4,9 +4,11 @@
 #include "json_keys.h"
 
 #include <cjson/cJSON.h>
+#include <errno.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 char *json_beside(const char *file, const char *path)
@@ -148,4 +150,61 @@ int json_read_type(const json_place *at, const cJSON *json, const char *what,
     if (!cJSON_IsString(type))
         return json_wrong(at, "type", "must be a text");
     return json_find_name(at, "type", what, type->valuestring, name_of, index);
+}
+
+/* ---- whole files ---- */
+
+enum { BYTES_MOST = 64 << 20 };
+
+static char *read_text(const char *path)
+{
+    FILE *file = fopen(path, "rb");
+    if (!file) {
+        fail("cannot open %s: %s", path, strerror(errno));
+        return NULL;
+    }
+    size_t size = 0, capacity = 1 << 16;
+    char *text = memory_or_exit(capacity);
+    for (size_t got; size < BYTES_MOST && (got = fread(text + size, 1, capacity - size - 1, file)) > 0;) {
+        size += got;
+        if (capacity - size < 4096) {
+            char *grown = realloc(text, capacity *= 2);
+            if (!grown)
+                break;
+            text = grown;
+        }
+    }
+    bool good = !ferror(file) && feof(file);
+    fclose(file);
+    text[size] = 0;
+    if (good && strlen(text) == size)
+        return text;
+    fail(good ? "%s: contains a zero byte: not JSON" : "cannot read %s", path);
+    free(text);
+    return NULL;
+}
+
+static int syntax_error(const char *path, const char *text, const char *end)
+{
+    uint32_t line = 1, column = 1;
+    for (const char *c = text; c < end && *c; c++, column++)
+        if (*c == '\n')
+            line++, column = 0;
+    return fail("%s:%u:%u: not valid JSON", path, line, column);
+}
+
+int json_read_file(const char *path, cJSON **json, char **text)
+{
+    const char *end;
+    *json = NULL, *text = read_text(path);
+    if (!*text)
+        return CLI_FAILED;
+    end = *text;
+    *json = cJSON_ParseWithOpts(*text, &end, true);
+    if (*json)
+        return CLI_OK;
+    int status = syntax_error(path, *text, end);
+    free(*text);
+    *text = NULL;
+    return status;
 }

@@ -12,6 +12,9 @@ typedef struct json_place { /* where we are, for messages */
     char path[200]; /* "parameters[1]." */
 } json_place;
 
+/* Reads a JSON file. *json: cJSON_Delete it; *text: the file as it is, free() it. Both NULL where it fails.
+ */
+int json_read_file(const char *path, struct cJSON **json, char **text);
 /* The path as seen from the folder of the file, from which paths in it count. malloc'ed. */
 char *json_beside(const char *file, const char *path);
 /* Prints file, place, key and what is wrong with it; returns CLI_FAILED. */

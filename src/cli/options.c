@@ -111,6 +111,11 @@ const char *nearest_name(const char *text, const char *const *candidates)
 
 /* ---- finding an option ---- */
 
+static bool takes_several(const cli_option *option)
+{
+    return option->kind == CLI_NAMES || option->kind == CLI_NUMBERS || option->kind == CLI_TEXTS;
+}
+
 static const cli_option *option_at(const cli_command *command, uint32_t i)
 {
     if (i < command->option_count)
@@ -236,6 +241,13 @@ static int store_text(const cli_command *command, const cli_option *option, cons
     return CLI_OK;
 }
 
+static bool is_number(const char *text)
+{
+    char *end;
+    double number = strtod(text, &end);
+    return end != text && !*end && isfinite(number);
+}
+
 static int store(const cli_command *command, const cli_option *option, const char *text, void *arguments)
 {
     void *field = (char *)arguments + option->offset;
@@ -246,6 +258,11 @@ static int store(const cli_command *command, const cli_option *option, const cha
         return CLI_OK;
     case CLI_TEXTS:
     case CLI_NAMES:
+        push_name(field, text);
+        return CLI_OK;
+    case CLI_NUMBERS:
+        if (!is_number(text))
+            return usage_error(command->name, "%s: '%s' is not a number", option->name, text);
         push_name(field, text);
         return CLI_OK;
     case CLI_NUMBER:
@@ -285,6 +302,13 @@ typedef struct word_list {
 /* The word after the current one; NULL: that is the last. */
 static const char *peek(const word_list *l) { return l->at + 1 < l->count ? l->words[l->at + 1] : NULL; }
 
+/* Whether the word cannot be a value of an option that takes several, or a further one after the first. */
+static bool is_no_value(const cli_option *option, const char *word, bool further)
+{
+    bool number = option->kind == CLI_NUMBERS && is_number(word);
+    return further && option->kind == CLI_NUMBERS ? !number : word[0] == '-' && !number;
+}
+
 /* Stores the option at l->at, which has matched, and moves there to its last argument. */
 static int parse_option(const cli_command *command, const cli_option *option, const char *attached,
                         word_list *l, void *arguments)
@@ -294,11 +318,11 @@ static int parse_option(const cli_command *command, const cli_option *option, co
             return usage_error(command->name, "%s takes no value", option->name);
         return store(command, option, NULL, arguments);
     }
-    bool listed = option->kind == CLI_NAMES && !attached;
-    if (!attached && (!peek(l) || (listed && peek(l)[0] == '-')))
+    bool listed = (option->kind == CLI_NAMES || option->kind == CLI_NUMBERS) && !attached;
+    if (!attached && (!peek(l) || (listed && is_no_value(option, peek(l), false))))
         return usage_error(command->name, "%s needs a value: %s", option->name, option->value);
     CLI_TRY(store(command, option, attached ? attached : l->words[++l->at], arguments));
-    while (listed && peek(l) && peek(l)[0] != '-')
+    while (listed && peek(l) && !is_no_value(option, peek(l), true))
         CLI_TRY(store(command, option, l->words[++l->at], arguments));
     return CLI_OK;
 }
@@ -308,7 +332,7 @@ static int check_required(const cli_command *command, const void *arguments)
     for (uint32_t i = 0; i < command->option_count; i++) {
         const cli_option *option = &command->options[i];
         const void *field = (const char *)arguments + option->offset;
-        bool list = option->kind == CLI_NAMES || option->kind == CLI_TEXTS;
+        bool list = takes_several(option);
         if (!option->required ||
             (list ? ((const cli_names *)field)->count > 0 : *(const char *const *)field != NULL))
             continue;
@@ -363,7 +387,7 @@ void options_free(const cli_command *command, void *arguments)
 {
     const cli_option *option;
     for (uint32_t i = 0; (option = option_at(command, i)); i++)
-        if (option->kind == CLI_NAMES || option->kind == CLI_TEXTS)
+        if (takes_several(option))
             free(((cli_names *)(void *)((char *)arguments + option->offset))->items);
     free(arguments);
 }
@@ -376,7 +400,7 @@ static void print_option(const cli_option *option)
     char letter[5] = {'-', option->letter, ',', ' ', 0};
     snprintf(left, sizeof left, "%s%s%s%s%s", option->letter ? letter : "", option->name,
              option->value ? " " : "", option->value ? option->value : "",
-             option->kind == CLI_NAMES ? "..." : "");
+             option->kind == CLI_NAMES || option->kind == CLI_NUMBERS ? "..." : "");
     printf("  %-26s %s\n", left, option->help);
 }
 

@@ -63,6 +63,12 @@ int save_file(const char *path, const void *data, size_t size)
     return good ? CLI_OK : fail("cannot write %s: %s", path, strerror(reason));
 }
 
+bool is_file(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISREG(info.st_mode);
+}
+
 int check_writable(const char *path)
 {
     struct stat info;

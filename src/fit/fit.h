@@ -99,8 +99,8 @@ typedef struct fit_optimizer {
     gpu_buffer *gradient; /* floats, or with fixed_point two words per element */
     gpu_buffer *scale;    /* with fixed_point only; else NULL */
     gpu_buffer *state[2]; /* as many as fit_optimizer_states says */
-    gpu_buffer *status; /* word 0 counts elements left unchanged because their gradient was not finite; never
-                           reset here */
+    gpu_buffer *status; /* word 0 counts elements left unchanged because their gradient was not finite, word 1
+                           those whose value is not; never reset here */
     uint32_t count, parameter_first, gradient_first;
     bool fixed_point;
     uint32_t step;       /* 1 for the first */

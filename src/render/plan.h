@@ -83,7 +83,11 @@ typedef struct plan {
                                (integrator/media/differential_ratio_tracking.c); set before tracing */
     bool lists_lanes;   /* samples of gradient passes go to pixels by a list of lanes (enum lane_word); set
                            before tracing */
-    bool query;         /* rays are ray queries: no nodes; entries of triangles follow all others */
+    /* The pixels of a pass are so many listed ones, in place of those of the film; 0: they are the film's.
+     * Each stands in the scene buffer as view * width * height + pixel; there is a sensor's record for each
+     * of batch_views (plan_reserve_batch). */
+    uint32_t batch_pixels, batch_views;
+    bool query; /* rays are ray queries: no nodes; entries of triangles follow all others */
 } plan;
 
 /* Words of a level's record: what opt/ray_bvh.c reads, where it moves, and the way back. */
@@ -157,6 +161,9 @@ void plan_initial_values(const plan *p, float *values); /* stored_count of them 
 void plan_ray_options(const plan *p, opt_options *o);
 uint32_t
 plan_sensor_word(const plan *p); /* where the SENSOR_WORDS of the sensor's record begin in the scene buffer */
+/* Makes room for a batch: behind the sensor's record those of further views, then the list. */
+void plan_reserve_batch(plan *p, uint32_t views, uint32_t pixels);
+uint32_t plan_batch_word(const plan *p); /* where the list begins */
 uint32_t plan_value_offset(const plan *p, const scene_object *o, uint32_t slot);
 uint32_t plan_gradient_offset(const plan *p, const scene_object *o, uint32_t slot);
 uint32_t plan_reserve(plan *p,
@@ -180,6 +187,10 @@ void plan_take_hierarchies(plan *p, scene_bvh *made);
 /* Element `element` (u32) of the number or colour whose (value, gradient) offset pair stands at `word` of the
  * record. */
 ir_ref plan_load(tracer *t, const class_node *n, ir_ref record, uint32_t word, uint32_t slot, ir_ref element);
+/* Elements [first, first + count) of the data array of a class whose (value, gradient) pair stands at `word`,
+ * where place and first are multiples of four, so that they are read as vectors. */
+void plan_load_quads(tracer *t, const class_node *n, ir_ref record, uint32_t word, ir_ref first,
+                     uint32_t count, ir_ref *out);
 /* Element `element` of values that begin at `value` of BUFFER_VALUES and whose gradients begin at `gradient`,
  * PLAN_NONE: they have none (u32). requested: some gradient is wanted at all. */
 ir_ref plan_value(tracer *t, ir_ref value, ir_ref gradient, bool requested, ir_ref element);

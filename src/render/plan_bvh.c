@@ -169,7 +169,7 @@ void plan_write_entries(plan *p)
 
 void plan_take_hierarchies(plan *p, scene_bvh *made)
 {
-    uint32_t count = sensor_words(p->scene->sensor), *sensor = malloc((count + 1) * sizeof *sensor);
+    uint32_t count = p->words.count - plan_sensor_word(p), *sensor = malloc((count + 1) * sizeof *sensor);
     BL_ASSERT(sensor, "out of memory");
     memcpy(sensor, p->words.data + plan_sensor_word(p), count * sizeof *sensor);
     for (uint32_t g = 0; p->rebuilt && g <= p->group_count; g++)

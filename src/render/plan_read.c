@@ -25,6 +25,21 @@ ir_ref plan_load(tracer *t, const class_node *n, ir_ref record, uint32_t word, u
     return plan_value(t, value, gradient, requested, element);
 }
 
+void plan_load_quads(tracer *t, const class_node *n, ir_ref record, uint32_t word, ir_ref first,
+                     uint32_t count, ir_ref *out)
+{
+    ir_func *f = t->f;
+    bool requested = t->differentiated && !t->frozen && n->requested >> PLAN_DATA_SLOT & 1;
+    ir_ref base = t_aligned(t, ir_add(f, t_word(t, record, word), first));
+    ir_ref gradient = requested ? t_word(t, record, word + 1) : base;
+    for (uint32_t c = 0; c < count; c++) {
+        ir_ref at = t_offset(t, base, c);
+        out[c] = requested
+                     ? ir_dload(f, BUFFER_VALUES, at, ir_element(f, gradient, t_offset(t, first, c)))
+                     : ir_load(f, IR_F32, t->differentiated && t->frozen ? BUFFER_FROZEN : BUFFER_VALUES, at);
+    }
+}
+
 static uint32_t param_of(const class_node *n, const char *param)
 {
     for (uint32_t k = 0; k < n->cls->plugin.param_count; k++)

@@ -23,6 +23,16 @@ typedef struct volume_ray {
     vec3 o, d;
 } volume_ray;
 
+/* A place in the unit cube of a volume that has `size` voxels along x, y and z. Volumes of one size are asked
+ * with the same references, so that what they compute alike is computed once. */
+typedef struct volume_place {
+    vec3 p;
+    ir_ref size[3];        /* u32 */
+    const ir_ref *chooses; /* NULL, or three uniform numbers: a lookup that interpolates returns, instead,
+                              what it interpolates between at one of the points, chosen with the probability
+                              of its weight: an estimate of the lookup */
+} volume_place;
+
 typedef struct volume_class {
     render_class base;
     bool constant;                                                        /* the same everywhere */
@@ -31,9 +41,12 @@ typedef struct volume_class {
     /* For grids: the number of channels; NULL: three. `six` reads all channels at p of a grid with six. */
     uint32_t (*channels)(const render_scene *s, const scene_object *o);
     void (*six)(tracer *t, const class_node *n, ir_ref record, vec3 p, ir_ref out[6]);
-    /* The first `count` channels at p in coordinates of the unit cube, for fields. NULL: fields cannot hold
-     * it. */
-    void (*in_cube)(tracer *t, const class_node *n, ir_ref record, vec3 p, uint32_t count, ir_ref *out);
+    /* The first `count` channels at a place in coordinates of the unit cube, for fields. NULL: fields cannot
+     * hold it. */
+    void (*in_cube)(tracer *t, const class_node *n, ir_ref record, const volume_place *at, uint32_t count,
+                    ir_ref *out);
+    void (*size)(tracer *t, const class_node *n, ir_ref record, ir_ref out[3]); /* voxels along x, y, z (u32);
+                                                                                   NULL: there are none */
     /* The largest value of any channel in one share of the volume. Shares 0 .. lanes-1 (u32) together cover
      * everything that eval can interpolate. */
     ir_ref (*most)(tracer *t, const class_node *n, ir_ref record, ir_ref lane, uint32_t lanes);
@@ -60,10 +73,15 @@ typedef struct field_class {
     /* The functions of the direction that `radiance` combines, for a unit vector w of the world, and their
      * number. It may run differentiated by w. */
     uint32_t (*basis)(tracer *t, const class_node *n, vec3 w, ir_ref out[FIELD_BASIS_MOST]);
-    /* The density at p in the cube, per unit length of the world. It may run differentiated. */
-    ir_ref (*density)(tracer *t, const class_node *n, ir_ref record, vec3 p);
-    /* The radiance at p in the cube. It may run differentiated. */
-    color (*radiance)(tracer *t, const class_node *n, ir_ref record, vec3 p, const ir_ref *basis);
+    /* The raw values at p in the cube: that of the density, and those of the three colours in the
+     * direction of `basis`. chooses: as in volume_place. They may run differentiated. */
+    ir_ref (*raw_density)(tracer *t, const class_node *n, ir_ref record, vec3 p, const ir_ref *chooses);
+    color (*raw_color)(tracer *t, const class_node *n, ir_ref record, vec3 p, const ir_ref *basis,
+                       const ir_ref *chooses);
+    /* The density that follows from its raw value, per unit length of the world, and the radiance. They may
+     * run differentiated. */
+    ir_ref (*density)(tracer *t, const class_node *n, ir_ref raw);
+    color (*radiance)(tracer *t, const class_node *n, color raw);
     ir_ref (*step)(tracer *t, const class_node *n, ir_ref record); /* the distance between samples */
     ir_ref (*least_transmittance)(tracer *t, const class_node *n, ir_ref record); /* rays end below it */
     /* An upper bound of the density around cells of the cube, of which there are `cells` along each side. It

@@ -140,6 +140,7 @@ static bl_result read_march(render_scene *s, const integrator_kind *kind, bl_err
         .step = theirs ? scene_number(i, "step_size") : 0,
         .least_transmittance = theirs ? (float)scene_number(i, "min_transmittance") : 1e-4f,
         .empty_below = theirs ? (float)scene_number(i, "empty_below") : 0,
+        .thins = theirs && scene_number(i, "thin_gradient") != 0,
         .jitter = !theirs || scene_number(i, "jitter") != 0,
     };
     s->volumetric = holds_media(s->description->root, 2);

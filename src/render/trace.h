@@ -89,9 +89,12 @@ enum render_uniform {
     UNIFORM_HALVES,    /* 2: samples of even strips take dL/dI from the second image of BUFFER_ADJOINT, of odd
                           strips from the first */
     UNIFORM_TILE_LANE, /* what BUFFER_SAMPLES holds: from this lane */
-    UNIFORM_TILE_LANES,  /* on so many, */
-    UNIFORM_TILE_SAMPLE, /* from this sample of each strip's own on, */
-    UNIFORM_TILE_SLOTS,  /* lanes times samples in all */
+    UNIFORM_TILE_LANES,   /* on so many, */
+    UNIFORM_TILE_SAMPLE,  /* from this sample of each strip's own on, */
+    UNIFORM_TILE_SLOTS,   /* lanes times samples in all */
+    UNIFORM_BATCH,        /* of a batch of pixels (plan.batch_pixels): the word of BUFFER_SCENE where its list
+                             begins, */
+    UNIFORM_BATCH_PIXELS, /* and how many pixels it has */
     UNIFORM_COUNT,
     UNIFORM_TABLE_STEP = UNIFORM_FIRST_SAMPLE, /* of RENDER_TABLES: which traced function, */
     UNIFORM_TABLE_RECORD = UNIFORM_LAST_SAMPLE /* and of which record */

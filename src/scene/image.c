@@ -76,7 +76,8 @@ static bl_result check_finite(const scene_image *image, bl_error *err)
     return BL_OK;
 }
 
-bl_result image_decode(const void *data, size_t size, bool raw, scene_image *out, bl_error *err)
+/* alpha: as in image_decode_png. */
+static bl_result decode(const void *data, size_t size, bool raw, bool alpha, scene_image *out, bl_error *err)
 {
     bl_result result;
     const char *other = unsupported_format(data, size);
@@ -84,9 +85,9 @@ bl_result image_decode(const void *data, size_t size, bool raw, scene_image *out
     if (other)
         return error_set(err, BL_ERROR_UNSUPPORTED, "%s images are not implemented yet", other);
     if (starts_with(data, size, "\x76\x2F\x31\x01", 4))
-        result = image_decode_exr(data, size, out, err);
+        result = image_decode_exr(data, size, alpha, out, err);
     else if (starts_with(data, size, "\x89PNG\r\n\x1A\n", 8))
-        result = image_decode_png(data, size, raw, out, err);
+        result = image_decode_png(data, size, raw, alpha, out, err);
     else if (starts_with(data, size, "PF", 2) || starts_with(data, size, "Pf", 2))
         result = image_decode_pfm(data, size, out, err);
     else if (starts_with(data, size, "\xFF\xD8\xFF", 3))
@@ -107,16 +108,51 @@ bl_result image_decode(const void *data, size_t size, bool raw, scene_image *out
     return result;
 }
 
-bl_result image_load(const char *path, bool raw, scene_image *out, bl_error *err)
+bl_result image_decode(const void *data, size_t size, bool raw, scene_image *out, bl_error *err)
+{
+    return decode(data, size, raw, false, out, err);
+}
+
+static bl_result load(const char *path, bool raw, bool alpha, scene_image *out, bl_error *err)
 {
     void *data = NULL;
     size_t size = 0;
     bl_error reason = {0};
     *out = (scene_image){0};
     TRY(file_read(path, IMAGE_BYTES_MAX, &data, &size, err));
-    bl_result result = image_decode(data, size, raw, out, &reason);
+    bl_result result = decode(data, size, raw, alpha, out, &reason);
     free(data);
     return result == BL_OK ? BL_OK : error_set(err, result, "%s: %s", path, reason.text);
+}
+
+bl_result image_load(const char *path, bool raw, scene_image *out, bl_error *err)
+{
+    return load(path, raw, false, out, err);
+}
+
+/* ---- alpha ---- */
+
+bl_result image_load_over(const char *path, const float background[3], scene_image *out, bl_error *err)
+{
+    scene_image image;
+    TRY(load(path, false, true, &image, err));
+    if (image.channels % 2 != 0) { /* no alpha */
+        *out = image;
+        return BL_OK;
+    }
+    size_t pixels = (size_t)image.width * image.height, colours = image.channels - 1;
+    *out = image;
+    out->channels = 3, out->pixels = malloc(3 * pixels * sizeof *out->pixels);
+    for (size_t i = 0; out->pixels && i < pixels; i++) {
+        const float *from = image.pixels + image.channels * i;
+        float alpha = from[colours];
+        for (size_t c = 0; c < 3; c++) {
+            float colour = from[colours == 3 ? c : 0] * (image.straight ? alpha : 1);
+            out->pixels[3 * i + c] = colour + (1 - alpha) * background[c];
+        }
+    }
+    image_free(&image);
+    return out->pixels ? BL_OK : error_set(err, BL_ERROR_MEMORY, "%s: no memory for the image", path);
 }
 
 /* ---- writing ---- */

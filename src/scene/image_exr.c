@@ -76,7 +76,8 @@ typedef struct exr_reader {
     exr_file file;
     scene_image *image;
     int part;
-    int channel_at[3]; /* index in the file of each channel of the image */
+    bool alpha;
+    int channel_at[4]; /* index in the file of each channel of the image */
     const exr_attr_chlist_t *list;
     exr_decode_pipeline_t pipeline;
     bool started;
@@ -114,6 +115,8 @@ static uint32_t choose_channels(exr_reader *r, const exr_attr_chlist_t *list)
             error_set(r->err, BL_ERROR_UNSUPPORTED, "the EXR image has subsampled channels");
             return 0;
         }
+    if (r->alpha && (r->channel_at[count] = find_channel(list, "A")) >= 0)
+        count++;
     return count;
 }
 
@@ -261,9 +264,9 @@ static bl_result read_part(exr_reader *r)
     return storage == EXR_STORAGE_SCANLINE ? read_scanlines(r, window.min.y) : read_tiles(r);
 }
 
-bl_result image_decode_exr(const uint8_t *data, size_t size, scene_image *out, bl_error *err)
+bl_result image_decode_exr(const uint8_t *data, size_t size, bool alpha, scene_image *out, bl_error *err)
 {
-    exr_reader r = {.file = {.data = data, .size = size}, .image = out, .err = err};
+    exr_reader r = {.file = {.data = data, .size = size}, .alpha = alpha, .image = out, .err = err};
     exr_context_initializer_t options = EXR_DEFAULT_CONTEXT_INITIALIZER;
     options.error_handler_fn = on_error;
     options.alloc_fn = capped_alloc;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * PNG by libpng. Palettes and low bit depths become 8 bits, alpha is dropped. As in Mitsuba all data, 16-bit
- * data too, is sRGB-encoded unless the user says raw, and gamma chunks do not matter. libpng reports errors
- * by longjmp: everything that must survive it lives in png_job, and the functions that libpng may jump out of
- * hold nothing of their own. */
+ * PNG by libpng. Palettes and low bit depths become 8 bits, alpha is dropped or stays linear. As in Mitsuba
+ * all data, 16-bit data too, is sRGB-encoded unless the user says raw, and gamma chunks do not matter. libpng
+ * reports errors by longjmp: everything that must survive it lives in png_job, and the functions that libpng
+ * may jump out of hold nothing of their own. */
 #include "scene/scene_internal.h"
 
 #include <math.h>
@@ -16,7 +16,7 @@ typedef struct png_job {
     png_infop info;
     const uint8_t *data;
     size_t size, at;
-    bool raw;
+    bool raw, alpha; /* alpha: it is kept as the last channel */
     scene_image *image;
     const scene_image *source;
     text *out;
@@ -85,16 +85,19 @@ static void convert_rows(const png_job *job, uint32_t stored_channels, uint32_t 
 {
     float eight_bit[256];
     scene_image *image = job->image;
+    uint32_t colours = image->channels < 3 ? 1 : 3;
     image_byte_table(job->raw, eight_bit);
     for (size_t y = 0; y < image->height; y++)
         for (size_t x = 0; x < image->width; x++)
             for (size_t c = 0; c < image->channels; c++) {
                 size_t from = x * stored_channels + c;
                 const uint8_t *row = job->rows[y];
-                double long_value = depth == 16 ? (row[2 * from] << 8 | row[2 * from + 1]) / 65535.0 : 0;
+                double value =
+                    depth == 16 ? (row[2 * from] << 8 | row[2 * from + 1]) / 65535.0 : row[from] / 255.0;
                 image->pixels[(y * image->width + x) * image->channels + c] =
-                    depth == 8 ? eight_bit[row[from]]
-                               : (float)(job->raw ? long_value : image_srgb_to_linear(long_value));
+                    c >= colours || job->raw ? (float)value
+                    : depth == 8             ? eight_bit[row[from]]
+                                             : (float)image_srgb_to_linear(value);
             }
 }
 
@@ -108,11 +111,15 @@ static bl_result read_image(png_job *job)
         png_set_palette_to_rgb(job->png);
     else if (depth < 8)
         png_set_expand_gray_1_2_4_to_8(job->png);
+    if (job->alpha && png_get_valid(job->png, job->info, PNG_INFO_tRNS))
+        png_set_tRNS_to_alpha(job->png);
     png_set_interlace_handling(job->png);
     png_read_update_info(job->png, job->info);
     depth = png_get_bit_depth(job->png, job->info);
     uint32_t stored = png_get_channels(job->png, job->info),
-             channels = stored < 3 ? 1 : 3; /* alpha is skipped when converting */
+             channels = job->alpha   ? stored
+                        : stored < 3 ? 1
+                                     : 3; /* alpha is skipped when converting */
     uint32_t width = png_get_image_width(job->png, job->info),
              height = png_get_image_height(job->png, job->info);
     TRY(image_create(job->image, width, height, channels, job->size, job->err));
@@ -121,13 +128,14 @@ static bl_result read_image(png_job *job)
     png_read_image(job->png, job->rows);
     png_read_end(job->png, NULL);
     convert_rows(job, stored, depth);
-    job->image->eight_bit = depth == 8;
+    job->image->eight_bit = depth == 8, job->image->straight = job->alpha;
     return BL_OK;
 }
 
-bl_result image_decode_png(const uint8_t *data, size_t size, bool raw, scene_image *out, bl_error *err)
+bl_result image_decode_png(const uint8_t *data, size_t size, bool raw, bool alpha, scene_image *out,
+                           bl_error *err)
 {
-    png_job job = {.data = data, .size = size, .raw = raw, .image = out, .err = err};
+    png_job job = {.data = data, .size = size, .raw = raw, .alpha = alpha, .image = out, .err = err};
     job.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &job, on_error, on_warning);
     job.info = job.png ? png_create_info_struct(job.png) : NULL;
     bl_result result = guarded(&job, read_image, BL_ERROR_FORMAT, "bad PNG image");

@@ -215,12 +215,17 @@ typedef struct scene_image {
     uint32_t width, height, channels; /* 1 or 3 after image_load; row 0 is the top */
     float *pixels;                    /* linear; malloc'ed */
     bool eight_bit;                   /* came from 8-bit data */
+    bool straight;                    /* colours are not multiplied by the alpha that follows them */
 } scene_image;
 
 /* EXR (half, float, uint; any compression OpenEXR's core reads), PNG (8/16 bit), JPEG, Radiance HDR, BMP,
  * PFM, by content not by name. raw: no sRGB decoding of PNG, JPEG and BMP. Alpha is dropped. NaN or infinity
  * is an error that names the pixel. */
 bl_result image_load(const char *path, bool raw, scene_image *out, bl_error *err);
+/* The same (sRGB decoded), over a background: where the file has an alpha channel, colours are composed with
+ * the background's, as linear values. Colours of PNG files are straight, those of EXR files are multiplied by
+ * alpha already. */
+bl_result image_load_over(const char *path, const float background[3], scene_image *out, bl_error *err);
 /* By extension: .exr (float32, or float16 if half), .pfm, .hdr (Radiance), .png (sRGB-encoded, clamped).
  * Atomic. channels 1 or 3. */
 bl_result image_save(const char *path, uint32_t width, uint32_t height, uint32_t channels,

@@ -180,8 +180,11 @@ bl_result image_create(scene_image *image, uint64_t width, uint64_t height, uint
 double image_srgb_to_linear(double v);
 void image_byte_table(bool raw, float table[256]); /* values of 8-bit data: sRGB decoded, or i / 255 */
 bl_result image_decode(const void *data, size_t size, bool raw, scene_image *out, bl_error *err);
-bl_result image_decode_exr(const uint8_t *data, size_t size, scene_image *out, bl_error *err);
-bl_result image_decode_png(const uint8_t *data, size_t size, bool raw, scene_image *out, bl_error *err);
+/* alpha: where the file has an alpha channel it follows the colours, so there are 2 or 4 channels. In EXR
+ * files the colours are multiplied by it already. */
+bl_result image_decode_exr(const uint8_t *data, size_t size, bool alpha, scene_image *out, bl_error *err);
+bl_result image_decode_png(const uint8_t *data, size_t size, bool raw, bool alpha, scene_image *out,
+                           bl_error *err);
 bl_result image_decode_jpeg(const uint8_t *data, size_t size, bool raw, scene_image *out, bl_error *err);
 bl_result image_decode_stb(const uint8_t *data, size_t size, bool raw, scene_image *out,
                            bl_error *err); /* Radiance HDR, BMP */

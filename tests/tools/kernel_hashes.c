@@ -26,7 +26,7 @@ typedef struct variant {
     const char *integrator; /* NULL: the scene's */
     bool values, geometry;  /* which parameters are requested */
     plan_rays rays;
-    bool drt, lists_lanes;
+    bool drt, lists_lanes, batch;
 } variant;
 
 static const variant variants[] = {
@@ -36,6 +36,7 @@ static const variant variants[] = {
     {.name = "values", .values = true, .rays = PLAN_RAYS_BVH},
     {.name = "values baked", .values = true, .rays = PLAN_RAYS_BAKED},
     {.name = "values listed", .values = true, .rays = PLAN_RAYS_BVH, .lists_lanes = true},
+    {.name = "values batch", .values = true, .rays = PLAN_RAYS_BVH, .batch = true},
     {.name = "values drt", .values = true, .rays = PLAN_RAYS_BVH, .drt = true},
     {.name = "geometry", .geometry = true, .rays = PLAN_RAYS_BVH},
     {.name = "all", .values = true, .geometry = true, .rays = PLAN_RAYS_BVH},
@@ -138,6 +139,8 @@ static void hash_variant(const char *name, bl_scene *scene, const variant *v, bo
     if (wanted && (!baked || plan_can_bake(s))) {
         plan *p = plan_create(s, list, requested, v->rays, 0);
         p->drt = v->drt, p->lists_lanes = v->lists_lanes;
+        if (v->batch)
+            plan_reserve_batch(p, 2, 64);
         if (!v->drt || plan_has_media(p))
             for (render_pass pass = 0; pass < RENDER_PASS_COUNT; pass++)
                 if (applies(p, v, pass))

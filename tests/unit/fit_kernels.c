@@ -446,7 +446,7 @@ static fit_optimizer new_optimizer(fixture *f, fit_optimizer args)
     args.scale = args.fixed_point ? element_words(f, scale) : NULL;
     for (uint32_t i = 0; i < fit_optimizer_states(args.kind); i++)
         args.state[i] = words(f, ELEMENTS + GRADIENT_FIRST, NULL);
-    args.status = words(f, 1, NULL);
+    args.status = words(f, 2, NULL);
     args.count = PART;
     return args;
 }
@@ -482,9 +482,37 @@ static void follows_the_reference(void **state, fit_optimizer args)
         reference_step(&args, &r, g);
     }
     compare_parameters(args.parameters, &r, args.kind);
-    uint32_t *status = readback(args.status, 1);
-    assert_int_equal(*status, holes);
+    uint32_t *status = readback(args.status, 2);
+    assert_int_equal(status[0], holes);
+    assert_int_equal(status[1], 0);
     free(status);
+    test_teardown(state);
+}
+
+/* Values that are NaN before the step, with a gradient and without one, and one that overflows. Bounds hide
+ * no NaN, but may catch an overflow. */
+static void values_that_are_not_finite_are_counted(void **state)
+{
+    fixture *f = *state;
+    const float start[5] = {NAN, NAN, 3e38f, 3e38f, 0.5f}, g[5] = {1, NAN, -1, 0, 1};
+    for (int bounded = 0; bounded < 2; bounded++) {
+        fit_optimizer args = {.kind = BL_OPTIMIZER_SGD,
+                              .count = 5,
+                              .step = 1,
+                              .rate = 3e38,
+                              .factor = 1,
+                              .lower = bounded ? -1 : (double)-INFINITY,
+                              .upper = bounded ? 1 : (double)INFINITY};
+        args.parameters = words(f, 5, start), args.gradient = words(f, 5, g);
+        args.state[0] = words(f, 5, NULL), args.status = words(f, 2, NULL);
+        begin(f);
+        fit_record_optimizer(f->batch, f->kernels, &args);
+        finish(f);
+        uint32_t *status = readback(args.status, 2);
+        assert_int_equal(status[0], 1);
+        assert_int_equal(status[1], bounded ? 2 : 3);
+        free(status);
+    }
     test_teardown(state);
 }
 
@@ -592,6 +620,7 @@ int main(void)
         cmocka_unit_test_teardown(loss_dot_matches_the_formula, test_teardown),
         cmocka_unit_test_teardown(fixed_point_is_rounded_once, test_teardown),
         cmocka_unit_test_teardown(optimisers_follow_the_reference, test_teardown),
+        cmocka_unit_test_teardown(values_that_are_not_finite_are_counted, test_teardown),
         cmocka_unit_test(the_slope_of_total_variation_is_that_of_its_definition),
     };
     return cmocka_run_group_tests(tests, group_setup, group_teardown);

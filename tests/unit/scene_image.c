@@ -109,6 +109,50 @@ static void one_bit_png(void **state)
     image_free(&image);
 }
 
+/* Channel k of the files of README.md, PNG or EXR. */
+static double stored_value(bool png, int x, int y, int k)
+{
+    return png ? (50 * x + 7 * y + 3 * k) % 256 / 255.0 : k * (x + 10 * y) / 16.0;
+}
+
+/* Straight colours of PNG, which alpha multiplies, and multiplied ones of EXR, whose first channel has k = 1.
+ */
+static void alpha_shows_the_background(void **state)
+{
+    static const struct {
+        const char *name;
+        bool png;
+        int colours;
+        double alpha, by_x, by_y; /* alpha = alpha + by_x x + by_y y */
+    } cases[] = {{"rgba8.png", true, 3, 9 / 255.0, 0, 0},
+                 {"grey_alpha8.png", true, 1, 0, 1 / 255.0, 0},
+                 {"rgb8.png", true, 3, 1, 0, 0},
+                 {"offset_piz_rgba.exr", false, 3, 0, 5 / 16.0, 50 / 16.0},
+                 {"tiled_zip_offset_rgba.exr", false, 3, 0, 5 / 16.0, 50 / 16.0},
+                 {"float_zip.exr", false, 3, 1, 0, 0}};
+    static const float background[3] = {0.25f, 2, -1};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        scene_image image;
+        bl_error err = {0};
+        if (image_load_over(data_path(cases[i].name), background, &image, &err) != BL_OK)
+            fail_msg("%s", err.text);
+        assert_int_equal(image.channels, 3);
+        for (uint32_t at = 0; at < 3 * image.width * image.height; at++) {
+            int c = (int)at % 3, x = (int)(at / 3 % image.width), y = (int)(at / 3 / image.width);
+            bool png = cases[i].png;
+            double colour = stored_value(png, x, y, cases[i].colours == 3 ? c + !png : 0),
+                   alpha = cases[i].alpha + cases[i].by_x * x + cases[i].by_y * y;
+            double expected =
+                (png ? alpha * image_srgb_to_linear(colour) : colour) + (1 - alpha) * (double)background[c];
+            if (!(fabs(image.pixels[at] - expected) <= 1e-6 * (1 + fabs(expected))))
+                fail_msg("%s: channel %d of (%d, %d) is %g instead of %g", cases[i].name, c, x, y,
+                         image.pixels[at], expected);
+        }
+        image_free(&image);
+    }
+}
+
 static void writers_round_trip(void **state)
 {
     static const char *const names[] = {"round.exr", "round.pfm", "half.exr", "round.png"};
@@ -330,6 +374,7 @@ int main(void)
         cmocka_unit_test(one_bit_png),
         cmocka_unit_test(jpeg_and_bmp_files_have_their_values),
         cmocka_unit_test(hdr_files_have_their_values),
+        cmocka_unit_test(alpha_shows_the_background),
         cmocka_unit_test(writers_round_trip),
         cmocka_unit_test(srgb_round_trip_is_exact),
         cmocka_unit_test(bad_images_are_refused),

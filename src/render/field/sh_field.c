@@ -37,7 +37,8 @@ static const float least_thickness = 0x1p-26f;
 
 /* ---- structure ---- */
 
-/* The variant is activation of density | activation of colour << 4 | degree << 8 | cells << 12. */
+/* The variant is activation of density | activation of colour << 4 | degree << 8 | whether both grids have
+ * one size << 10 | cells << 12. */
 static uint32_t activation_of(const scene_object *o, const char *param)
 {
     uint32_t k = 0;
@@ -52,21 +53,24 @@ static uint32_t channels_of(const render_scene *s, const scene_object *volume)
     return cls->channels ? cls->channels(s, volume) : 3;
 }
 
+static const uint32_t *shape_of(const render_scene *s, const scene_object *volume)
+{
+    uint32_t data = render_find_parameter(s, volume, PLAN_DATA_SLOT);
+    return data == PLAN_NONE ? NULL : s->parameters.data[data].shape;
+}
+
 static uint32_t field_variant(const render_scene *s, const scene_object *o)
 {
-    const scene_object *density = scene_get(o, "density")->object;
-    uint32_t channels = channels_of(s, scene_get(o, "sh_coeffs")->object),
-             degree = channels == 27   ? 2
-                      : channels == 12 ? 1
-                                       : 0,
-             cells = 0;
-    if (((const volume_class *)(const void *)density->cls)->most_in) {
-        const uint32_t *shape = s->parameters.data[render_find_parameter(s, density, PLAN_DATA_SLOT)].shape;
-        for (int k = 0; k < 3; k++)
-            cells = shape[k] > cells ? shape[k] : cells;
-        cells = (cells + CELL_VOXELS - 1) / CELL_VOXELS;
-    }
-    return activation_of(o, "density_activation") | activation_of(o, "color_activation") << 4 | degree << 8 |
+    const scene_object *density = scene_get(o, "density")->object, *sh = scene_get(o, "sh_coeffs")->object;
+    const uint32_t *shape = shape_of(s, density), *sh_shape = shape_of(s, sh);
+    const uint32_t degrees[] = {[3] = 0, [12] = 1, [27] = 2};
+    bool same = shape && sh_shape && memcmp(shape, sh_shape, 3 * sizeof *shape) == 0;
+    uint32_t cells = 0;
+    for (int k = 0; shape && k < 3; k++)
+        cells = shape[k] > cells ? shape[k] : cells;
+    cells = (cells + CELL_VOXELS - 1) / CELL_VOXELS;
+    return activation_of(o, "density_activation") | activation_of(o, "color_activation") << 4 |
+           degrees[channels_of(s, sh)] << 8 | (uint32_t)same << 10 |
            (cells < CELLS_MOST ? cells : CELLS_MOST) << 12;
 }
 
@@ -75,7 +79,8 @@ static enum activation color_activation(const class_node *n)
 {
     return (enum activation)(n->variant >> 4 & 15);
 }
-static uint32_t degree_of(const class_node *n) { return n->variant >> 8 & 15; }
+static uint32_t degree_of(const class_node *n) { return n->variant >> 8 & 3; }
+static bool shares_size(const class_node *n) { return n->variant >> 10 & 1; }
 static uint32_t field_cells(const class_node *n) { return n->variant >> 12; }
 
 static bl_result field_load(render_scene *s, const scene_object *o, bl_error *err)
@@ -208,33 +213,49 @@ static uint32_t field_basis(tracer *t, const class_node *n, vec3 w, ir_ref out[F
     return 9;
 }
 
-static void raw(tracer *t, const class_node *n, ir_ref record, uint32_t param, vec3 p, uint32_t count,
-                ir_ref *out)
+/* Reads raw values. Where both grids have one size, it is read from the record of one of them only. */
+static void read_raw(tracer *t, const class_node *n, ir_ref record, uint32_t param, volume_place *at,
+                     uint32_t count, ir_ref *out)
 {
-    const class_node *volume = n->param_child[param];
-    volume_of(volume)->in_cube(t, volume, t_offset(t, record, n->field[param]), p, count, out);
+    uint32_t sized = shares_size(n) ? PARAM_DENSITY : param;
+    const class_node *volume = n->param_child[param], *by = n->param_child[sized];
+    if (volume_of(by)->size)
+        volume_of(by)->size(t, by, t_offset(t, record, n->field[sized]), at->size);
+    volume_of(volume)->in_cube(t, volume, t_offset(t, record, n->field[param]), at, count, out);
 }
 
-static ir_ref field_density(tracer *t, const class_node *n, ir_ref record, vec3 p)
+static ir_ref field_raw_density(tracer *t, const class_node *n, ir_ref record, vec3 p, const ir_ref *chooses)
 {
     ir_ref value;
-    raw(t, n, record, PARAM_DENSITY, p, 1, &value);
-    return activate(t, density_activation(n), value);
+    read_raw(t, n, record, PARAM_DENSITY, &(volume_place){.p = p, .chooses = chooses}, 1, &value);
+    return value;
 }
 
-static color field_radiance(tracer *t, const class_node *n, ir_ref record, vec3 p, const ir_ref *basis)
+static color field_raw_color(tracer *t, const class_node *n, ir_ref record, vec3 p, const ir_ref *basis,
+                             const ir_ref *chooses)
 {
     ir_func *f = t->f;
     ir_ref coefficients[FIELD_CHANNELS_MOST];
     uint32_t count = (degree_of(n) + 1) * (degree_of(n) + 1);
-    raw(t, n, record, PARAM_SH_COEFFS, p, 3 * count, coefficients);
+    read_raw(t, n, record, PARAM_SH_COEFFS, &(volume_place){.p = p, .chooses = chooses}, 3 * count,
+             coefficients);
     color r;
     for (uint32_t c = 0; c < 3; c++) {
-        ir_ref sum = ir_mul(f, coefficients[c], basis[0]);
+        r.c[c] = ir_mul(f, coefficients[c], basis[0]);
         for (uint32_t k = 1; k < count; k++)
-            sum = t_mad(t, coefficients[3 * k + c], basis[k], sum);
-        r.c[c] = activate(t, color_activation(n), sum);
+            r.c[c] = t_mad(t, coefficients[3 * k + c], basis[k], r.c[c]);
     }
+    return r;
+}
+
+static ir_ref field_density(tracer *t, const class_node *n, ir_ref raw)
+{
+    return activate(t, density_activation(n), raw);
+}
+
+static color field_radiance(tracer *t, const class_node *n, color raw)
+{
+    COLOR_EACH(r, activate(t, color_activation(n), raw.c[c]));
     return r;
 }
 
@@ -312,6 +333,8 @@ const field_class field_sh_field = {
              .table_step = table_step},
     .into = field_into,
     .basis = field_basis,
+    .raw_density = field_raw_density,
+    .raw_color = field_raw_color,
     .density = field_density,
     .radiance = field_radiance,
     .step = field_step,

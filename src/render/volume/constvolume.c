@@ -20,10 +20,11 @@ static color const_eval(tracer *t, const class_node *n, ir_ref record, vec3 p)
     return plan_texture(t, n, record, "value", (vec2){zero, zero});
 }
 
-static void const_in_cube(tracer *t, const class_node *n, ir_ref record, vec3 p, uint32_t count, ir_ref *out)
+static void const_in_cube(tracer *t, const class_node *n, ir_ref record, const volume_place *at,
+                          uint32_t count, ir_ref *out)
 {
     BL_ASSERT(count <= 3, "%u channels of a constant", count);
-    color value = const_eval(t, n, record, p);
+    color value = const_eval(t, n, record, at->p);
     for (uint32_t c = 0; c < count; c++)
         out[c] = value.c[c];
 }

@@ -26,16 +26,19 @@ static uint32_t grid_channels(const render_scene *s, const scene_object *o)
     return grid_data(s, o)->shape[3];
 }
 
-/* The variant is filter | wrap << 2 | channels << 4. */
+/* The variant is filter | wrap << 2 | channels << 4 | QUADS. QUADS: each voxel is a number of whole quads,
+ * which begin at multiples of four words. */
+enum { QUADS = 1 << 16 };
 static uint32_t grid_variant(const render_scene *s, const scene_object *o)
 {
     uint32_t nearest = strcmp(scene_get(o, "filter_type")->text, "nearest") == 0;
     return (nearest ? FILTER_NEAREST : FILTER_TRILINEAR) |
            (uint32_t)texture_wrap_named(scene_get(o, "wrap_mode")->text) << 2 |
-           grid_data(s, o)->shape[3] << 4;
+           grid_data(s, o)->shape[3] << 4 |
+           (grid_data(s, o)->shape[3] % 4 == 0 && grid_data(s, o)->offset % 4 == 0 ? QUADS : 0);
 }
 
-static uint32_t channels_of(const class_node *n) { return n->variant >> 4; }
+static uint32_t channels_of(const class_node *n) { return n->variant >> 4 & 0xFFF; }
 static bool grid_grey(const class_node *n) { return channels_of(n) == 1; }
 
 /* Makes to_world the map from the unit cube to the world, by way of the file's box. */
@@ -135,6 +138,8 @@ static bl_result grid_load(render_scene *s, const scene_object *o, bl_error *err
                            "gridvolume: the grid has no extent: \"to_world\" or the file's box is flat");
     }
     uint32_t shape[4] = {v.size[2], v.size[1], v.size[0], v.channels};
+    while (v.channels % 4 == 0 && s->values.count % 4)
+        array_push(&s->values, 0.0f);
     render_add_parameter(s, o, PLAN_DATA_SLOT, &(initial_values){4, shape, -INFINITY, INFINITY, v.values});
     volume_free(&v);
     return BL_OK;
@@ -156,17 +161,27 @@ static void grid_extra(const plan *p, const scene_object *o, uint32_t *words)
 
 /* ---- lookups ---- */
 
+/* Word of the first channel of a voxel, relative to the first voxel's. */
+static ir_ref voxel_word(tracer *t, const class_node *n, const ir_ref size[3], const ir_ref at[3])
+{
+    ir_func *f = t->f;
+    ir_ref row = t_mad(t, at[2], size[1], at[1]);
+    ir_ref index = t_mad(t, row, size[0], at[0]);
+    return channels_of(n) == 1 ? index : ir_mul(f, index, t_u32(t, channels_of(n)));
+}
+
 /* Reads the channels [0, count) of one voxel. A grid of one channel gives it for all of them. */
-static void voxel(tracer *t, const class_node *n, ir_ref record, const ir_ref at[3], uint32_t count,
-                  ir_ref *out)
+static void voxel(tracer *t, const class_node *n, ir_ref record, const ir_ref size[3], const ir_ref at[3],
+                  uint32_t count, ir_ref *out)
 {
     BL_ASSERT(count <= channels_of(n) || channels_of(n) == 1, "%u channels of a grid of %u", count,
               channels_of(n));
-    ir_func *f = t->f;
     uint32_t word = n->extra_word + EXTRA_VALUE;
-    ir_ref row = t_mad(t, at[2], t_word(t, record, n->extra_word + EXTRA_SIZE + 1), at[1]);
-    ir_ref index = t_mad(t, row, t_word(t, record, n->extra_word + EXTRA_SIZE), at[0]);
-    ir_ref first = channels_of(n) == 1 ? index : ir_mul(f, index, t_u32(t, channels_of(n)));
+    ir_ref first = voxel_word(t, n, size, at);
+    if (n->variant & QUADS) {
+        plan_load_quads(t, n, record, word, first, count, out);
+        return;
+    }
     for (uint32_t c = 0; c < count; c++)
         out[c] = plan_load(t, n, record, word, PLAN_DATA_SLOT,
                            channels_of(n) == 1 ? first : t_offset(t, first, c));
@@ -174,60 +189,94 @@ static void voxel(tracer *t, const class_node *n, ir_ref record, const ir_ref at
 
 static enum texture_wrap wrap_of(const class_node *n) { return (enum texture_wrap)(n->variant >> 2 & 3); }
 
-static void trilinear(tracer *t, const class_node *n, ir_ref record, const ir_ref at[3], uint32_t count,
-                      ir_ref *out)
+/* Of the voxels around a place, along each side: indices and weights of both. */
+typedef struct neighbours {
+    ir_ref index[3][2], weight[3][2];
+} neighbours;
+
+/* at: in voxels. */
+static neighbours neighbours_of(tracer *t, const class_node *n, const ir_ref size[3], const ir_ref at[3])
 {
     ir_func *f = t->f;
     const enum texture_wrap mode = wrap_of(n);
-    ir_ref one = t_f32(t, 1), index[3][2], weight[3][2], v[FIELD_CHANNELS_MOST];
+    ir_ref one = t_f32(t, 1);
+    neighbours r;
     for (uint32_t k = 0; k < 3; k++) {
-        ir_ref x = ir_sub(f, at[k], t_f32(t, 0.5f)), low = ir_floor(f, x),
-               size = t_word(t, record, n->extra_word + EXTRA_SIZE + k);
-        weight[k][1] = ir_sub(f, x, low), weight[k][0] = ir_sub(f, one, weight[k][1]);
-        index[k][0] = texture_wrapped(t, mode, low, size),
-        index[k][1] = texture_wrapped(t, mode, ir_add(f, low, one), size);
+        ir_ref x = ir_sub(f, at[k], t_f32(t, 0.5f)), low = ir_floor(f, x);
+        r.weight[k][1] = ir_sub(f, x, low), r.weight[k][0] = ir_sub(f, one, r.weight[k][1]);
+        r.index[k][0] = texture_wrapped(t, mode, low, size[k]),
+        r.index[k][1] = texture_wrapped(t, mode, ir_add(f, low, one), size[k]);
     }
+    return r;
+}
+
+static void trilinear(tracer *t, const class_node *n, ir_ref record, const ir_ref size[3], ir_ref at[3],
+                      uint32_t count, ir_ref *out)
+{
+    ir_func *f = t->f;
+    ir_ref v[FIELD_CHANNELS_MOST];
+    neighbours by = neighbours_of(t, n, size, at);
     for (uint32_t k = 0; k < 8; k++) {
         uint32_t x = k & 1, y = k >> 1 & 1, z = k >> 2;
-        voxel(t, n, record, (ir_ref[3]){index[0][x], index[1][y], index[2][z]}, count, v);
-        ir_ref w = ir_mul(f, weight[0][x], ir_mul(f, weight[1][y], weight[2][z]));
+        voxel(t, n, record, size, (ir_ref[3]){by.index[0][x], by.index[1][y], by.index[2][z]}, count, v);
+        ir_ref w = ir_mul(f, by.weight[0][x], ir_mul(f, by.weight[1][y], by.weight[2][z]));
         for (uint32_t c = 0; c < count; c++)
             out[c] = k ? t_mad(t, v[c], w, out[c]) : ir_mul(f, v[c], w);
     }
 }
 
-/* at: in voxels. */
-static void filtered(tracer *t, const class_node *n, ir_ref record, ir_ref at[3], uint32_t count, ir_ref *out)
+/* One of the eight voxels, chosen by three uniform numbers with the probability of its weight. */
+static void one_voxel(tracer *t, const class_node *n, ir_ref record, const volume_place *place,
+                      const ir_ref at[3], uint32_t count, ir_ref *out)
 {
     ir_func *f = t->f;
-    if ((n->variant & 3) == FILTER_TRILINEAR) {
-        trilinear(t, n, record, at, count, out);
-        return;
-    }
+    ir_ref chosen[3];
+    neighbours by = neighbours_of(t, n, place->size, at);
     for (uint32_t k = 0; k < 3; k++)
-        at[k] = texture_wrapped(t, wrap_of(n), ir_floor(f, at[k]),
-                                t_word(t, record, n->extra_word + EXTRA_SIZE + k));
-    voxel(t, n, record, at, count, out);
+        chosen[k] =
+            ir_select(f, ir_lt(f, place->chooses[k], by.weight[k][1]), by.index[k][1], by.index[k][0]);
+    voxel(t, n, record, place->size, chosen, count, out);
 }
+
+static void nearest(tracer *t, const class_node *n, ir_ref record, const ir_ref size[3], ir_ref at[3],
+                    uint32_t count, ir_ref *out)
+{
+    for (uint32_t k = 0; k < 3; k++)
+        at[k] = texture_wrapped(t, wrap_of(n), ir_floor(t->f, at[k]), size[k]);
+    voxel(t, n, record, size, at, count, out);
+}
+
+static bool is_trilinear(const class_node *n) { return (n->variant & 3) == FILTER_TRILINEAR; }
 
 static void lookup(tracer *t, const class_node *n, ir_ref record, vec3 p, uint32_t count, ir_ref *out)
 {
     ir_func *f = t->f;
-    ir_ref at[3];
+    ir_ref at[3], size[3];
     for (uint32_t k = 0; k < 3; k++) {
         uint32_t row = n->extra_word + EXTRA_TO_LOCAL + 4 * k;
         ir_ref local = ir_add(f, v3_dot(t, v3_load(t, record, row), p), t_real(t, record, row + 3));
-        at[k] = ir_mul(f, local, ir_to_f32(f, t_word(t, record, n->extra_word + EXTRA_SIZE + k)));
+        size[k] = t_word(t, record, n->extra_word + EXTRA_SIZE + k);
+        at[k] = ir_mul(f, local, ir_to_f32(f, size[k]));
     }
-    filtered(t, n, record, at, count, out);
+    (is_trilinear(n) ? trilinear : nearest)(t, n, record, size, at, count, out);
 }
 
-static void grid_in_cube(tracer *t, const class_node *n, ir_ref record, vec3 p, uint32_t count, ir_ref *out)
+static void grid_size(tracer *t, const class_node *n, ir_ref record, ir_ref out[3])
 {
-    ir_ref at[3] = {p.x, p.y, p.z};
     for (uint32_t k = 0; k < 3; k++)
-        at[k] = ir_mul(t->f, at[k], ir_to_f32(t->f, t_word(t, record, n->extra_word + EXTRA_SIZE + k)));
-    filtered(t, n, record, at, count, out);
+        out[k] = t_word(t, record, n->extra_word + EXTRA_SIZE + k);
+}
+
+static void grid_in_cube(tracer *t, const class_node *n, ir_ref record, const volume_place *place,
+                         uint32_t count, ir_ref *out)
+{
+    ir_ref at[3] = {place->p.x, place->p.y, place->p.z};
+    for (int k = 0; k < 3; k++)
+        at[k] = ir_mul(t->f, at[k], ir_to_f32(t->f, place->size[k]));
+    if (is_trilinear(n) && place->chooses)
+        one_voxel(t, n, record, place, at, count, out);
+    else
+        (is_trilinear(n) ? trilinear : nearest)(t, n, record, place->size, at, count, out);
 }
 
 static color grid_eval(tracer *t, const class_node *n, ir_ref record, vec3 p)
@@ -324,7 +373,7 @@ static ir_ref extreme_in(tracer *t, const class_node *n, ir_ref record, const ir
     ir_ref inner[2] = {first[0], middle[1]}, x = ir_loop(f, inner, 2);
     ir_while(f, ir_le(f, inner[0], last[0]));
     ir_ref v[3], so_far = inner[1];
-    voxel(t, n, record, (ir_ref[3]){inner[0], middle[0], outer[0]}, grid_grey(n) ? 1 : 3, v);
+    voxel(t, n, record, size, (ir_ref[3]){inner[0], middle[0], outer[0]}, grid_grey(n) ? 1 : 3, v);
     for (uint32_t c = 0; c < (grid_grey(n) ? 1u : 3u); c++)
         so_far = of.pick(f, so_far, v[c]);
     ir_endloop(f, x, (ir_ref[2]){ir_add(f, inner[0], one), so_far}, 2);
@@ -377,6 +426,7 @@ const volume_class volume_gridvolume = {
     .eval = grid_eval,
     .channels = grid_channels,
     .six = grid_six,
+    .size = grid_size,
     .in_cube = grid_in_cube,
     .grey = grid_grey,
     .most = grid_most,

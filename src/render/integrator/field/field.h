@@ -10,8 +10,9 @@
 typedef struct field_segment {
     vec3 o, d; /* the ray, detached */
     ir_ref limit, offset;
-    bool moves;   /* the ray moves with parameters. Then */
-    walk_ray now; /* .. this is the ray, differentiated */
+    ir_ref sample; /* u32: which one of the pixel */
+    bool moves;    /* the ray moves with parameters. Then */
+    walk_ray now;  /* .. this is the ray, differentiated */
 } field_segment;
 
 /* What a segment does to light that travels against its direction. */

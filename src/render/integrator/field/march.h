@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What march.c and shadow.c share: the samples of a segment (samples.c). */
+ * What march.c, replay.c and shadow.c share: the samples of a segment, and the state of a march. */
 #ifndef BL_RENDER_MARCH_H
 #define BL_RENDER_MARCH_H
 
@@ -19,9 +19,11 @@ typedef struct march {
     ir_ref step, offset, least;
     ir_ref first, last; /* u32: samples [first, last) lie in the cube and before the limit */
     bool skips;
+    ir_ref numbers[4]; /* where a replay is thinned: words that its random numbers begin with */
 } march;
 
-/* The march along a segment. */
+/* ---- samples.c ---- */
+
 march march_begin(walk *w, const field_segment *s);
 /* The distance of sample i (u32) from the segment's beginning, and the place at a distance along a ray. */
 ir_ref march_distance(tracer *t, const march *m, ir_ref i);
@@ -38,5 +40,33 @@ bool march_replay_skips(const walk *w, const march *m);
 ir_ref march_goes_on(walk *w, const march *m, ir_ref i, ir_ref left);
 /* exp(-thickness); 1 where there is no sample. */
 ir_ref march_through(walk *w, ir_ref there, ir_ref thickness);
+
+typedef struct march_state {
+    ir_ref i;      /* u32: number of the next sample */
+    ir_ref left;   /* transmittance, which decides where the march ends */
+    ir_ref passed; /* where differentiated: the same, differentiated */
+    color sum;     /* emitted so far */
+} march_state;
+
+/* A sample. Its values are those of the march's place and direction; differentiated, they move with both. */
+typedef struct march_sample {
+    ir_ref raw_density; /* values of the grids */
+    color raw_color;
+    ir_ref thickness; /* tau */
+    color radiance;
+} march_sample;
+
+/* ---- march.c ---- */
+
+march_sample march_take(walk *w, const march *m, ir_ref i, bool differentiated);
+/* Only its thickness, on the ray that stays. */
+ir_ref march_thickness(walk *w, const march *m, ir_ref i, bool differentiated);
+/* The state before the first sample, where `when`; elsewhere behind the last. */
+march_state march_start(walk *w, const march *m, ir_ref when);
+void state_march(loop_state *s, march_state *a, bool differentiated);
+/* The state behind the next sample that is not skipped, with what that adds. */
+march_state march_step(walk *w, const march *m, march_state a, bool differentiated);
+/* What the march has found when it has ended. */
+field_passage march_found(walk *w, const march *m, const march_state *a, bool differentiated);
 
 #endif

@@ -12,6 +12,7 @@ field_segment field_segment_to(walk *w, const walk_position *at, const walk_vert
     field_segment s = {
         .o = at->o,
         .d = at->d,
+        .sample = at->sample,
         .limit = ir_select(f, v->si.valid, v->si.t, at->tmax),
         .offset = jitter ? v->u_march : t_f32(t, 0.5f),
         .moves = w->motion->chains,

@@ -19,13 +19,6 @@ static field_segment toward_light(walk *w, const walk_vertex *v)
     return (field_segment){.o = v->si.p, .d = v->light_d, .limit = v->light.distance, .offset = offset};
 }
 
-static ir_ref thickness_at(walk *w, const march *m, ir_ref i, bool differentiated)
-{
-    tracer t = differentiated ? walk_differentiated(w) : t_deciding(&w->t);
-    vec3 p = march_along(&t, &m->in_cube, march_distance(&t, m, i));
-    return ir_mul(t.f, m->cls->density(&t, m->n, m->record, p), m->step);
-}
-
 typedef struct shadow_state {
     ir_ref i, left, passed; /* as in march_state of march.c */
 } shadow_state;
@@ -49,9 +42,9 @@ static shadow_state shadow_step(walk *w, const march *m, shadow_state a, bool di
     a.i = march_next_seen(w, m, a.i);
     ir_ref there = ir_lt(f, a.i, m->last);
     if (differentiated)
-        a.passed = ir_mul(f, a.passed, march_through(w, there, thickness_at(w, m, a.i, true)));
+        a.passed = ir_mul(f, a.passed, march_through(w, there, march_thickness(w, m, a.i, true)));
     if (!differentiated || w->pass == RENDER_FROZEN)
-        a.left = ir_mul(f, a.left, march_through(w, there, thickness_at(w, m, a.i, false)));
+        a.left = ir_mul(f, a.left, march_through(w, there, march_thickness(w, m, a.i, false)));
     else
         a.left = ir_detach(f, a.passed);
     a.i = ir_add(f, a.i, t_u32(&w->t, 1));
@@ -116,7 +109,7 @@ void field_shadow_replay(walk *w, const walk_vertex *v, ir_ref when, color arriv
     state_shadow(&state, &a, false);
     ir_while(f, march_goes_on(w, &m, a.i, a.left));
     a.i = march_next_seen(w, &m, a.i);
-    ir_ref there = ir_lt(f, a.i, m.last), thickness = thickness_at(w, &m, a.i, true),
+    ir_ref there = ir_lt(f, a.i, m.last), thickness = march_thickness(w, &m, a.i, true),
            own = ir_select(f, there, seed, t_f32(t, 0));
     a.left = ir_mul(f, a.left, march_through(w, there, ir_detach(f, thickness)));
     ad_backward(f, &thickness, &own, 1, NULL, NULL, 0);

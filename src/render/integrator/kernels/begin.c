@@ -11,6 +11,7 @@ void walk_begin(walk *w, ir_func *f)
     BL_ASSERT(p->filter && !w->motion, "pass %d begins twice", (int)w->pass);
     w->media = plan_has_media(p), w->volumetric = plan_is_volumetric(p);
     w->behind_null = p->scene->hide_emitters && plan_has_nulls(p) && !w->volumetric && p->scene->sees_through;
+    w->next_event &= w->media || p->scene->primitives.count > 0; /* else nothing scatters */
     w->weighted = sensor_weight(p->scene) != 1 || ((const filter_class *)p->filter->cls)->weighted;
     w->sampler = p->scene->sampler ? sampler_of(p->scene->sampler) : &sampler_independent;
     w->t = (tracer){.f = f, .plan = p};

@@ -139,7 +139,7 @@ bl_result kernel_channels(walk *w, ir_module *m, const render_channel *channels,
     lane l = kernel_lane(w, m);
     uint32_t words = squares ? 2 * count : count;
     BL_ASSERT(words < STATE_MOST, "%u channels", count);
-    ir_ref pixels = ir_mul(f, ir_uniform(f, IR_U32, UNIFORM_WIDTH), ir_uniform(f, IR_U32, UNIFORM_HEIGHT));
+    ir_ref pixels = kernel_pixels(w);
     ir_ref first = ir_mul(f, ir_div(f, l.film, t_u32(t, 3)), t_u32(t, count)),
            plane = ir_mul(f, pixels, ir_mul(f, ir_uniform(f, IR_U32, UNIFORM_STRIPS), t_u32(t, count)));
     loop_state state = {0}, next = {0};

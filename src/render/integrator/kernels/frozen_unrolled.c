@@ -137,6 +137,7 @@ bl_result kernel_frozen(walk *w, ir_module *m)
 bl_result kernel_unrolled(walk *w, ir_module *m, uint32_t depth)
 {
     BL_ASSERT(w->pass == RENDER_UNROLLED && depth > 0, "%u vertices in pass %d", depth, (int)w->pass);
+    BL_ASSERT(!w->plan->batch_pixels, "a check of paths of %u listed pixels", w->plan->batch_pixels);
     tracer *t = &w->t;
     ir_func *f = t->f;
     lane l = kernel_lane(w, m);

@@ -5,6 +5,19 @@
 #include "render/film/film.h"
 #include "render/integrator/path/path.h"
 
+/* The sensor behind which the walk's pixel is. *pixel: the pixel's number in its view. */
+static sensor_view view_of(walk *w, ir_ref film_pixels, ir_ref *pixel)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    const class_node *node = w->plan->sensor;
+    const scene_object *sensor = w->plan->scene->sensor;
+    ir_ref view = ir_div(f, w->pixel, film_pixels), stride = t_u32(t, sensor_words(sensor));
+    *pixel = ir_sub(f, w->pixel, ir_mul(f, view, film_pixels));
+    ir_ref record = t_word(t, t_u32(t, 0), node ? HEADER_VIEW : HEADER_SENSOR);
+    return (sensor_view){sensor, node ? record : ir_add(f, record, ir_mul(f, view, stride)), node};
+}
+
 walk_position walk_camera(walk *w, ir_ref sample)
 {
     tracer *t = &w->t;
@@ -14,8 +27,12 @@ walk_position walk_camera(walk *w, ir_ref sample)
     ir_ref weight = t_f32(t, sensor_weight(w->plan->scene));
     const filter_class *cls = (const filter_class *)w->plan->filter->cls;
     ir_ref width = ir_uniform(f, IR_U32, UNIFORM_WIDTH), height = ir_uniform(f, IR_U32, UNIFORM_HEIGHT),
-           half = t_f32(t, 0.5f);
-    ir_ref y = ir_div(f, w->pixel, width), x = ir_sub(f, w->pixel, ir_mul(f, y, width)),
+           half = t_f32(t, 0.5f), pixel = w->pixel;
+    const class_node *node = w->plan->sensor;
+    sensor_view view = {.object = NULL};
+    if (w->plan->batch_pixels)
+        view = view_of(w, ir_mul(f, width, height), &pixel);
+    ir_ref y = ir_div(f, pixel, width), x = ir_sub(f, pixel, ir_mul(f, y, width)),
            filter = t_word(t, header, HEADER_FILTER);
     if (cls->edges && !film_samples_border(w->plan->scene)) {
         r.u[0] = filter_within(t, cls, filter, (window_axis){x, width}, r.u[0], &weight);
@@ -24,9 +41,9 @@ walk_position walk_camera(walk *w, ir_ref sample)
     vec2 offset = cls->sample(t, filter, r.u[0], r.u[1], &weight);
     vec2 film = {ir_div(f, ir_add(f, ir_add(f, ir_to_f32(f, x), half), offset.x), ir_to_f32(f, width)),
                  ir_div(f, ir_add(f, ir_add(f, ir_to_f32(f, y), half), offset.y), ir_to_f32(f, height))};
-    const class_node *node = w->plan->sensor;
-    const sensor_view view = {w->plan->scene->sensor, t_word(t, header, node ? HEADER_VIEW : HEADER_SENSOR),
-                              node};
+    if (!w->plan->batch_pixels)
+        view = (sensor_view){w->plan->scene->sensor, t_word(t, header, node ? HEADER_VIEW : HEADER_SENSOR),
+                             node};
     ray r0 = sensor_ray(t, &view, film, (vec2){r.u[2], r.u[3]});
     walk_position at = {
         .sample = sample,

@@ -144,7 +144,9 @@ interaction walk_intersect(walk *w, walk_position at, walk_hit *out)
     ir_func *f = t->f;
     vec3 o = at.o, d = at.d;
     ir_ref hit[5], args[8] = {o.x, o.y, o.z, d.x, d.y, d.z, t_f32(t, 0), at.tmax}, header = t_u32(t, 0);
-    if (w->plan->baked)
+    if (!w->plan->scene->has_groups && w->plan->scene->primitives.count == 0)
+        hit[0] = at.tmax, hit[1] = t_u32(t, PLAN_NONE), hit[2] = hit[3] = t_f32(t, 0);
+    else if (w->plan->baked)
         baked_closest(w, &(ray){o, d, at.tmax}, hit);
     else
         ir_ray_closest(f, w->fn.intersect, w->fn.kinds, args, hit);

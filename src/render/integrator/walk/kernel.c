@@ -6,6 +6,10 @@
  * may have a list of lanes instead, each with a pixel and some of its samples (enum lane_word;
  * docs/theory/variance.md).
  *
+ * The pixels are those of the film or, where the plan has a batch (plan.batch_pixels), pixels of several
+ * views that a list names. Film, image and dL/dI then hold the batch. What depends on the pixel itself, its
+ * place in its view and its random numbers, goes by the listed pixel, so a sample is the same in every batch.
+ *
  * Invariant: a lane reads and writes only its own samples and sums, so a pass may be cut anywhere. */
 #include "render/integrator/walk/kernel.h"
 #include "spirv_gen/ad/ad.h"
@@ -22,6 +26,14 @@ static ir_ref slot_before(tracer *t, ir_ref index, ir_ref start)
     return ir_sub(f, tile_lane, before);
 }
 
+ir_ref kernel_pixels(walk *w)
+{
+    ir_func *f = w->t.f;
+    return w->plan->batch_pixels
+               ? ir_uniform(f, IR_U32, UNIFORM_BATCH_PIXELS)
+               : ir_mul(f, ir_uniform(f, IR_U32, UNIFORM_WIDTH), ir_uniform(f, IR_U32, UNIFORM_HEIGHT));
+}
+
 /* Strips share the samples of a pixel evenly: with spp = q strips + r, strip k has the samples from k q +
  * min(k, r) on, q + 1 of them if k < r, else q. Sets *start to the first and returns the number. */
 static ir_ref share_evenly(walk *w, ir_ref index, ir_ref strips, lane *l, ir_ref *start)
@@ -30,7 +42,7 @@ static ir_ref share_evenly(walk *w, ir_ref index, ir_ref strips, lane *l, ir_ref
     ir_func *f = t->f;
     w->pixel = ir_div(f, index, strips);
     ir_ref strip = ir_sub(f, index, ir_mul(f, w->pixel, strips));
-    ir_ref pixels = ir_mul(f, ir_uniform(f, IR_U32, UNIFORM_WIDTH), ir_uniform(f, IR_U32, UNIFORM_HEIGHT));
+    ir_ref pixels = kernel_pixels(w);
     l->inside = ir_lt(f, ir_global_id(f), ir_uniform(f, IR_U32, UNIFORM_LANE_COUNT));
     l->film = ir_mul(f, ir_add(f, ir_mul(f, strip, pixels), w->pixel), t_u32(t, 3));
     ir_ref q = ir_div(f, w->spp, strips), r = ir_sub(f, w->spp, ir_mul(f, q, strips));
@@ -79,6 +91,10 @@ lane kernel_lane(walk *w, ir_module *m)
     lane l;
     ir_ref own = render_lists_lanes(w->plan, w->pass) ? share_listed(w, index, strips, &l, &start)
                                                       : share_evenly(w, index, strips, &l, &start);
+    if (w->plan->batch_pixels) /* The film holds the batch; the walk is that of the pixel that is listed. */
+        w->pixel = ir_load(
+            f, IR_U32, BUFFER_SCENE,
+            ir_add(f, ir_uniform(f, IR_U32, UNIFORM_BATCH), ir_select(f, l.inside, w->pixel, t_u32(t, 0))));
     l.first = ir_add(f, start, ir_min(f, own, ir_uniform(f, IR_U32, UNIFORM_FIRST_SAMPLE)));
     l.last = ir_add(f, start, ir_min(f, own, ir_uniform(f, IR_U32, UNIFORM_LAST_SAMPLE)));
     l.last = ir_select(f, l.inside, l.last, l.first);
@@ -118,7 +134,7 @@ void kernel_store_sum(walk *w, ir_ref word, ir_ref inside, color sum)
 ir_ref kernel_squares_word(walk *w, const lane *l)
 {
     ir_func *f = w->t.f;
-    ir_ref pixels = ir_mul(f, ir_uniform(f, IR_U32, UNIFORM_WIDTH), ir_uniform(f, IR_U32, UNIFORM_HEIGHT));
+    ir_ref pixels = kernel_pixels(w);
     return ir_add(f, l->film,
                   ir_mul(f, ir_mul(f, pixels, ir_uniform(f, IR_U32, UNIFORM_STRIPS)), t_u32(&w->t, 3)));
 }

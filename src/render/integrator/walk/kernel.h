@@ -17,6 +17,8 @@ typedef struct lane {
 
 /* The word of BUFFER_SAMPLES that a sample has in a plane. There is one plane per word of a slot. */
 ir_ref kernel_sample_word(walk *w, const lane *l, ir_ref sample, ir_ref plane);
+/* u32: how many pixels the film has. */
+ir_ref kernel_pixels(walk *w);
 /* Opens the entry function, and sets the walk's pixel, seed and stream. */
 lane kernel_lane(walk *w, ir_module *m);
 

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What a step of a fit looks at. */
+#ifndef BL_API_FIT_VIEWS_H
+#define BL_API_FIT_VIEWS_H
+
+#include "api/fit.h"
+
+/* What one image of a step is: a whole view, or the batch. */
+typedef struct fit_sight {
+    gpu_buffer *target;
+    double weight; /* of its loss */
+    uint32_t seed;
+    bool last; /* of the step */
+} fit_sight;
+
+/* Takes views and targets from the descriptor, and sets the scale of gradients. */
+bl_result fit_views_create(bl_fit *fit, const bl_fit_desc *desc, bl_error *err);
+void fit_views_destroy(bl_fit *fit);
+/* Points the job at the first view from *v on that is not held out, or at the batch of the present step. *v
+ * becomes the number of the view after it. */
+bl_result fit_look(bl_fit *fit, uint32_t *v, fit_sight *out, bl_error *err);
+
+#endif

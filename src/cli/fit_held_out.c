@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Views that no step sees, as a measure of what a fit has understood: PSNR and SSIM against their targets
+ * (bl_image_compare), while it runs and at the end. held_out.csv has a row for each look while it runs: step,
+ * means over the views that were looked at (those of fit_shown, of which there are few), their number. Going
+ * on from a checkpoint keeps the rows up to its step, so the whole is the same bytes as without an
+ * interruption. */
+#include "fit_work.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { LOOKS = 10, LOG_BYTES_MOST = 64 << 20 }; /* looks of a fit whose job does not say */
+
+/* ---- looks ---- */
+
+static int compare(const fit_work *w, uint32_t v, const float *image, bl_image_quality *out)
+{
+    float *target;
+    bool owned;
+    CLI_TRY(fit_target(w, v, &target, &owned));
+    bl_result r = bl_image_compare(w->session->info.width, w->session->info.height, image, target, out);
+    if (owned)
+        free(target);
+    return r == BL_OK ? CLI_OK : fail("%s", bl_result_text(r));
+}
+
+/* Sets w->qualities of the view. image: that of the view now, or NULL. */
+static int measure(fit_work *w, uint32_t v, const float *image)
+{
+    float *own = NULL;
+    int status = image ? CLI_OK : fit_render_view(w, NULL, v, &own);
+    if (status == CLI_OK)
+        status = compare(w, v, image ? image : own, &w->qualities[v]);
+    free(own);
+    return status;
+}
+
+static void add(bl_image_quality *mean, const bl_image_quality *one, uint32_t count)
+{
+    mean->psnr += one->psnr / count, mean->ssim += one->ssim / count;
+}
+
+static void tell(const fit_work *w, const bl_image_quality *mean, uint32_t views)
+{
+    note(&w->args->common, "%sheld out, after step %u: PSNR %.2f dB, SSIM %.4f (mean of %u view%s)",
+         progress_on_terminal(&w->args->common) ? "\n" : "", w->status.step, mean->psnr, mean->ssim, views,
+         views == 1 ? "" : "s");
+}
+
+/* ---- the log ---- */
+
+static const char log_head[] = "step,psnr,ssim,views\n";
+
+static char *log_path(const fit_work *w) { return text_format("%s/held_out.csv", w->folder); }
+
+/* The length of the rows up to a step. */
+static size_t rows_until(const char *text, size_t size, uint32_t step)
+{
+    const char *at = text + strlen(log_head), *end = text + size;
+    while (at < end) {
+        const char *line_end = memchr(at, '\n', (size_t)(end - at));
+        if (!line_end || strtoul(at, NULL, 10) > step)
+            break;
+        at = line_end + 1;
+    }
+    return (size_t)(at - text);
+}
+
+static int append(const fit_work *w, const bl_image_quality *mean, uint32_t views)
+{
+    char *path = log_path(w);
+    FILE *file = fopen(path, "a");
+    bool good = file && fprintf(file, "%u,%.9g,%.9g,%u\n", w->status.step, mean->psnr, mean->ssim, views) > 0;
+    if (file) /* before the checkpoint of this step is */
+        good = good && fflush(file) == 0 && fsync(fileno(file)) == 0, good &= fclose(file) == 0;
+    int status = good ? CLI_OK : fail("cannot write %s: %s", path, strerror(errno));
+    free(path);
+    return status;
+}
+
+int fit_held_out_read(const fit_work *w, uint32_t *row_count, double *columns[3])
+{
+    size_t size;
+    char *path = log_path(w), *text = read_whole(path, LOG_BYTES_MOST, &size);
+    uint32_t rows = 0;
+    free(path);
+    if (!text)
+        return CLI_FAILED;
+    for (size_t i = 0; i < size; i++)
+        rows += text[i] == '\n';
+    columns[0] = memory_or_exit(3 * ((size_t)rows + 1) * sizeof(double));
+    columns[1] = columns[0] + rows, columns[2] = columns[1] + rows;
+    *row_count = rows ? rows - 1 : 0;
+    const char *at = strchr(text, '\n');
+    for (uint32_t r = 0; r < *row_count && at; r++, at = strchr(at, '\n')) {
+        char *next = (char *)(uintptr_t)at + 1;
+        for (int c = 0; c < 3; c++, next += *next == ',')
+            columns[c][r] = strtod(next, &next);
+        at = next;
+    }
+    free(text);
+    return CLI_OK;
+}
+
+/* ---- when ---- */
+
+/* The end has a look of its own. */
+static bool due(const fit_work *w)
+{
+    uint32_t every = w->job.held_out_steps ? w->job.held_out_steps : (w->steps + LOOKS - 1) / LOOKS;
+    return w->job.held_out_count && w->status.step < w->steps && w->status.step % every == 0;
+}
+
+/* Means over the views that are shown, from w->qualities. */
+static int report(const fit_work *w)
+{
+    uint32_t shown = 0;
+    bl_image_quality mean = {0};
+    for (uint32_t v = 0; v < w->job.view_count; v++)
+        shown += w->job.views[v].held_out && fit_shown(w, v);
+    for (uint32_t v = 0; v < w->job.view_count; v++)
+        if (w->job.views[v].held_out && fit_shown(w, v))
+            add(&mean, &w->qualities[v], shown);
+    tell(w, &mean, shown);
+    return append(w, &mean, shown);
+}
+
+/* Ctrl-C ends it without a row. The session that goes on from the checkpoint looks again. */
+static int look(fit_work *w)
+{
+    for (uint32_t v = 0; v < w->job.view_count; v++) {
+        if (!w->job.views[v].held_out || !fit_shown(w, v))
+            continue;
+        if (interrupted())
+            return CLI_OK;
+        CLI_TRY(measure(w, v, NULL));
+    }
+    return report(w);
+}
+
+int fit_held_out_step(fit_work *w) { return due(w) ? look(w) : CLI_OK; }
+
+/* Keeps the rows up to the step that the checkpoint is of. */
+static int resume(fit_work *w, const char *path)
+{
+    size_t size;
+    char *text = read_whole(path, LOG_BYTES_MOST, &size);
+    if (!text)
+        return CLI_FAILED;
+    int status = CLI_OK;
+    if (size < strlen(log_head) || memcmp(text, log_head, strlen(log_head)) != 0)
+        status = fail("%s was changed since the checkpoint was written: it cannot be gone on from", path);
+    size_t kept = 0, before = 0;
+    if (status == CLI_OK) {
+        before = rows_until(text, size, w->first_step - 1);
+        kept = due(w) ? rows_until(text, size, w->first_step) : before; /* without the row of an end */
+        status = save_file(path, text, kept);
+    }
+    free(text);
+    return status == CLI_OK && kept == before ? fit_held_out_step(w) : status;
+}
+
+int fit_held_out_begin(fit_work *w)
+{
+    if (!w->job.held_out_count)
+        return CLI_OK;
+    w->qualities = memory_or_exit(w->job.view_count * sizeof *w->qualities);
+    char *path = log_path(w);
+    int status = w->first_step ? resume(w, path) : save_file(path, log_head, strlen(log_head));
+    free(path);
+    return status;
+}
+
+int fit_held_out_end(fit_work *w)
+{
+    if (!w->job.held_out_count)
+        return CLI_OK;
+    for (uint32_t v = 0; v < w->job.view_count; v++) {
+        if (!w->job.views[v].held_out)
+            continue;
+        CLI_TRY(measure(w, v, w->pictures[v].after));
+        add(&w->held_out, &w->qualities[v], w->job.held_out_count);
+    }
+    return w->status.step == w->steps ? report(w) : CLI_OK;
+}

@@ -1,0 +1,104 @@
+# LABELS: swiftshader
+# SPDX-License-Identifier: BSD-3-Clause
+"""Targets of a fit: images with alpha are composed over the job's background, and alpha is dropped without one; a target that is missing, of
+another size, no image or with a NaN is one message with the job, the view and the file, also of a view that is held out."""
+import json
+import os
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import zlib
+
+PROGRAM = os.path.abspath(os.environ.get("BL_PROGRAM", "build/backlight"))
+SIDE = 12
+SCENE = """<scene version="3.0.0"><integrator type="direct"/><sensor type="perspective"><transform name="to_world"><lookat origin="0,0,3" target="0,0,0"
+up="0,1,0"/></transform><film type="hdrfilm"><integer name="width" value="%d"/><integer name="height" value="%d"/><rfilter type="box"/></film>
+<sampler type="independent"><integer name="sample_count" value="1"/></sampler></sensor>
+<bsdf type="diffuse" id="wall"><rgb name="reflectance" value=".6,.3,.1"/></bsdf><shape type="rectangle"><ref id="wall"/></shape>
+<emitter type="constant"><rgb name="radiance" value="1"/></emitter></scene>""" % (SIDE, SIDE)
+problems = []
+
+
+def check(good, text):
+    if not good:
+        problems.append(text)
+
+
+def png(path, width, height, pixel):
+    rows = b"".join(b"\0" + bytes(pixel) * width for _ in range(height))
+    with open(path, "wb") as out:
+        out.write(b"\x89PNG\r\n\x1a\n")
+        for name, data in ((b"IHDR", struct.pack(">IIBBBBB", width, height, 8, {3: 2, 4: 6}[len(pixel)], 0, 0, 0)), (b"IDAT", zlib.compress(rows)), (b"IEND", b"")):
+            out.write(struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data)))
+
+
+def first_pixel(path):
+    with open(path, "rb") as file:
+        data = file.read()
+    at, packed = 8, b""
+    while at < len(data):
+        length, name = struct.unpack(">I4s", data[at : at + 8])
+        packed += data[at + 8 : at + 8 + length] if name == b"IDAT" else b""
+        at += 12 + length
+    return list(zlib.decompress(packed)[1:4])
+
+
+def encoded(linear):
+    return round(255 * (12.92 * linear if linear <= 0.0031308 else 1.055 * linear ** (1 / 2.4) - 0.055))
+
+
+def decoded(byte):
+    v = byte / 255
+    return v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4
+
+
+def fit(job):
+    with open("job.json", "w", encoding="utf-8") as f:
+        json.dump({"scene": "scene.xml", "parameters": [{"name": "wall.reflectance.value"}], "steps": 1, "spp": 1, **job}, f)
+    done = subprocess.run([PROGRAM, "fit", "job.json", "-o", "out"], capture_output=True, text=True)
+    return done.returncode, done.stderr
+
+
+def alpha():
+    png("clear.png", SIDE, SIDE, [200, 100, 50, 64])
+    a, background = 64 / 255, [0.5, 0.25, 1]
+    status, err = fit({"target": "clear.png", "background": background, "form": "one-image"})
+    if "no device" in err or "no Vulkan" in err:
+        print(err)
+        sys.exit(1 if os.environ.get("BL_REQUIRE_ALL") == "1" else 77)
+    check(status == 0, "a fit to an image with alpha: " + err)
+    expected = [encoded(a * decoded(c) + (1 - a) * b) for c, b in zip([200, 100, 50], background)]
+    check(first_pixel("out/target.png") == expected, "over a background: %s instead of %s" % (first_pixel("out/target.png"), expected))
+    check(fit({"target": "clear.png"})[0] == 0 and first_pixel("out/target.png") == [200, 100, 50], "without a background: %s" % first_pixel("out/target.png"))
+
+
+def bad_targets():
+    png("good.png", SIDE, SIDE, [1, 2, 3])
+    png("wide.png", SIDE + 1, SIDE, [1, 2, 3])
+    with open("nan.pfm", "wb") as f:
+        f.write(b"PF\n%d %d\n-1\n" % (SIDE, SIDE) + struct.pack("<f", float("nan")) * (3 * SIDE * SIDE))
+    with open("text.png", "w", encoding="utf-8") as f:
+        f.write("text")
+    for name, why in (("wide.png", "13 x 12 pixels.*the scene's film has 12 x 12"), ("nan.pfm", r"pixel \(0, 0\) is not a finite number"), ("text.png", "neither an EXR"),
+                      ("nowhere.png", "nowhere.png")):
+        for job, place in (({"target": name}, "target"), ({"views": [{"target": "good.png"}, {"target": name}]}, r"views\[1\]\.target"),
+                           ({"views": [{"target": "good.png"}, {"target": name}], "held_out": [1], "batch": 5}, r"views\[1\]\.target")):
+            status, err = fit(job)
+            check(status == 1 and re.search(r"job.json: %s: .*%s" % (place, why), err) and name in err, "%s: %d %s" % (name, status, err))
+            check(err.count("backlight:") == 1, "%s: more than one message: %s" % (name, err))
+
+
+os.chdir(tempfile.mkdtemp(prefix="fit_targets_", dir="."))
+with open("scene.xml", "w", encoding="utf-8") as scene:
+    scene.write(SCENE)
+alpha()
+bad_targets()
+for problem in problems:
+    print(problem)
+print("%d problems" % len(problems))
+if not problems:
+    shutil.rmtree(os.getcwd())
+sys.exit(1 if problems else 0)
