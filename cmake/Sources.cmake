@@ -163,6 +163,9 @@ set(render_sources
     src/render/integrator/kernels/frozen_unrolled.c
     src/render/integrator/kernels/light_tracing.c
     src/render/integrator/kernels/passes.c
+    src/render/integrator/kernels/ellipsoid_field.c
+    src/render/integrator/kernels/ellipsoid_forward.c
+    src/render/integrator/kernels/ellipsoid_replay.c
     src/render/integrator/kernels/primal.c
     src/render/integrator/kernels/radiative_backpropagation.c
     src/render/integrator/kernels/replay.c
@@ -187,6 +190,7 @@ set(render_sources
     src/render/scene_objects.c
     src/render/scene_structure.c
     src/render/frame.c
+    src/render/harmonics.c
     src/render/warp.c)
 foreach(kind bsdf emitter field film filter medium phase sampler sensor shape texture volume)
     file(GLOB files RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} CONFIGURE_DEPENDS src/render/${kind}/*.c)

@@ -271,8 +271,9 @@ void ir_call(ir_func *f, ir_ref selector, ir_func *const *targets, uint32_t targ
 static const ir_type intersect_params[9] = {IR_U32, IR_F32, IR_F32, IR_F32, IR_F32,
                                             IR_F32, IR_F32, IR_F32, IR_F32};
 
-static uint32_t emit_ray(ir_func *f, ir_op op, ir_func *const *intersect, uint32_t kinds,
-                         const ir_ref args[8])
+/* args: 8 of them, or 9 (ir_ray_next). */
+static uint32_t emit_ray(ir_func *f, ir_op op, ir_func *const *intersect, uint32_t kinds, const ir_ref *args,
+                         uint32_t arg_count)
 {
     if (!check_targets(f, op, intersect, kinds))
         return 0;
@@ -286,23 +287,31 @@ static uint32_t emit_ray(ir_func *f, ir_op op, ir_func *const *intersect, uint32
                 intersect[0]->name);
         return 0;
     }
-    for (uint32_t i = 0; i < 8; i++)
-        if (!ir_usable_as(f, op, args[i], IR_F32))
+    for (uint32_t i = 0; i < arg_count; i++)
+        if (!ir_usable_as(f, op, args[i], i < 8 ? IR_F32 : IR_U32))
             return 0;
-    return ir_append(f, (ir_inst){.op = (uint8_t)op, .b = push_operands(f, intersect, kinds, args, 8)});
+    return ir_append(f,
+                     (ir_inst){.op = (uint8_t)op, .b = push_operands(f, intersect, kinds, args, arg_count)});
 }
 
 void ir_ray_closest(ir_func *f, ir_func *const *intersect, uint32_t kinds, const ir_ref args[8],
                     ir_ref results[5])
 {
     memset(results, 0, 5 * sizeof *results);
-    emit_results(f, emit_ray(f, IR_RAY_CLOSEST, intersect, kinds, args), results);
+    emit_results(f, emit_ray(f, IR_RAY_CLOSEST, intersect, kinds, args, 8), results);
+}
+
+void ir_ray_next(ir_func *f, ir_func *const *intersect, uint32_t kinds, const ir_ref args[9],
+                 ir_ref results[5])
+{
+    memset(results, 0, 5 * sizeof *results);
+    emit_results(f, emit_ray(f, IR_RAY_CLOSEST, intersect, kinds, args, 9), results);
 }
 
 ir_ref ir_ray_any(ir_func *f, ir_func *const *intersect, uint32_t kinds, const ir_ref args[8])
 {
     ir_ref hit = {0};
-    emit_results(f, emit_ray(f, IR_RAY_ANY, intersect, kinds, args), &hit);
+    emit_results(f, emit_ray(f, IR_RAY_ANY, intersect, kinds, args, 8), &hit);
     return hit;
 }
 

@@ -62,6 +62,8 @@ static void copy_call(ir_copier *c, uint32_t id, ir_inst i)
         args[k] = ir_copied(c, o.args[k]);
     if (i.op == IR_CALL)
         ir_call(c->to, ir_copied(c, i.a), targets, o.target_count, args, o.arg_count, results);
+    else if (i.op == IR_RAY_CLOSEST && o.arg_count == 9)
+        ir_ray_next(c->to, targets, o.target_count, args, results);
     else if (i.op == IR_RAY_CLOSEST)
         ir_ray_closest(c->to, targets, o.target_count, args, results);
     else

@@ -226,6 +226,12 @@ void ir_call(ir_func *f, ir_ref selector, ir_func *const *targets, uint32_t targ
 void ir_ray_closest(ir_func *f, ir_func *const *intersect, uint32_t kinds, const ir_ref args[8],
                     ir_ref results[5]);
 ir_ref ir_ray_any(ir_func *f, ir_func *const *intersect, uint32_t kinds, const ir_ref args[8]);
+/* The next hit of a ray whose hits are visited one after another, in the order of distance and, of equal
+ * distances, of entries: a RAY_CLOSEST with one more argument, the entry (u32) of the hit before, whose
+ * distance is tmin. So hits at equal distances are neither lost nor found twice. The first call has tmin = 0
+ * and the entry 0. Results are those of ir_ray_closest. */
+void ir_ray_next(ir_func *f, ir_func *const *intersect, uint32_t kinds, const ir_ref args[9],
+                 ir_ref results[5]);
 
 ir_ref ir_load(ir_func *f, ir_type type, uint32_t buffer, ir_ref index);
 ir_ref ir_dload(ir_func *f, uint32_t buffer, ir_ref index, ir_ref gradient_index); /* f32 */

@@ -271,11 +271,12 @@ static bool check_call(verifier *v, ir_inst i)
     if (i.op != IR_CALL && !intersects(target))
         return fail(v, "$%u has not the signature of an intersection function", o.targets[0]);
     uint32_t skip = i.op == IR_CALL ? 0 : 1,
-             expected = target->params.count - skip; /* a ray does not pass `data` */
-    if (o.arg_count != expected)
+             expected = target->params.count - skip;                   /* a ray does not pass `data` */
+    bool next = i.op == IR_RAY_CLOSEST && o.arg_count == expected + 1; /* ir_ray_next */
+    if (o.arg_count != expected && !next)
         return fail(v, "%u arguments, expected %u", o.arg_count, expected);
     for (uint32_t k = 0; k < o.arg_count; k++)
-        if (!typed(v, o.args[k], (ir_type)target->params.data[k + skip]))
+        if (!typed(v, o.args[k], k < expected ? (ir_type)target->params.data[k + skip] : IR_U32))
             return false;
     return result_is(v, IR_VOID);
 }

@@ -43,6 +43,10 @@
  * nothing: every lane has left. With a descent before the loop and one at the end of its body that trip is
  * saved, and images take longer (docs/decisions/traversal.md).
  *
+ * The next hit (ir_ray_next): an intersection function leaves out what lies at tmin or at tmax. So it gets
+ * the float before tmin, and infinity, and the traversal compares distances and, where they are equal,
+ * entries.
+ *
  * Rounding: a distance is q a + b, a = cell / d, b = (origin - o) / d. Its error is at most a few 2^-24 of
  * |b|, which is 2^-6 of a cell times the distance of o from the grid in sizes of the grid. Boxes are packed
  * with a cell to spare on every side, which covers that for origins within 60 sizes; farther ones see the
@@ -51,6 +55,7 @@
 #include "base/bvh_layout.h"
 #include "spirv_gen/opt/pass.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #define WHOLE_QUADS                                                                                          \
@@ -58,7 +63,7 @@
 #define EXIT_SLACK (1.0f + 1.0f / 1048576.0f)
 #define SMALLEST_DIRECTION 1e-9f
 
-enum { RAY_ORIGIN = 0, RAY_DIRECTION = 3, RAY_TMIN = 6, RAY_TMAX = 7 };
+enum { RAY_ORIGIN = 0, RAY_DIRECTION = 3, RAY_TMIN = 6, RAY_TMAX = 7, RAY_AFTER = 8 };
 /* What a level sets, as loop state: the ray, scale and shift, its record. */
 enum { STATE_RAY, STATE_SCALE = 6, STATE_SHIFT = 9, STATE_LEVEL = 12, LEVEL_STATE };
 
@@ -72,6 +77,8 @@ typedef struct traversal {
     ir_ref level;              /* its record's place; 0 where there is one level */
     ir_ref scale[3], shift[3]; /* of cells to distances along the ray */
     ir_ref node_base, entry_base, stack;
+    bool next;    /* the next hit is wanted, */
+    ir_ref after; /* behind this entry at tmin */
 } traversal;
 
 /* Results of a closest traversal. */
@@ -269,6 +276,35 @@ static void intersect_entry(const traversal *t, ir_ref entry, ir_ref tmax, ir_re
                 t->kinds, args, 9, results);
 }
 
+/* The largest float below a positive one; 0 for 0. */
+static ir_ref float_before(ir_func *f, ir_ref v)
+{
+    ir_ref before = ir_bits_to_f32(f, ir_sub(f, ir_bits_to_u32(f, v), ir_u32(f, 1)));
+    return ir_select(f, ir_gt(f, v, ir_f32(f, 0)), before, ir_f32(f, 0));
+}
+
+/* bool: a hit at distance `at` with an entry comes behind the ray's last one and before the nearest so far.
+ */
+static ir_ref comes_next(const traversal *t, ir_ref at, ir_ref entry, ir_ref nearest, ir_ref nearest_entry)
+{
+    ir_func *f = t->f;
+    ir_ref tmin = t->ray[RAY_TMIN];
+    ir_ref behind = ir_or(f, ir_gt(f, at, tmin), ir_and(f, ir_eq(f, at, tmin), ir_gt(f, entry, t->after)));
+    ir_ref before =
+        ir_or(f, ir_lt(f, at, nearest), ir_and(f, ir_eq(f, at, nearest), ir_lt(f, entry, nearest_entry)));
+    return ir_and(f, behind, ir_and(f, before, ir_lt(f, at, t->world[RAY_TMAX])));
+}
+
+/* intersect_entry for the next hit. nearest: distance and entry of the nearest so far. Returns whether this
+ * one takes its place. */
+static ir_ref intersect_next(const traversal *t, ir_ref entry, const ir_ref nearest[2], ir_ref results[3])
+{
+    traversal inclusive = *t;
+    inclusive.ray[RAY_TMIN] = float_before(t->f, t->ray[RAY_TMIN]);
+    intersect_entry(&inclusive, entry, ir_f32(t->f, INFINITY), results);
+    return comes_next(t, results[0], entry, nearest[0], nearest[1]);
+}
+
 /* What comes after the first entry of leaf `at[0]`: its other entries as a smaller leaf, or the top of the
  * stack. */
 static void advance(const traversal *t, const ir_ref at[2], ir_ref next[2])
@@ -298,9 +334,14 @@ static found closest(traversal *t)
     find_leaf(t, s[2], at);
     ir_while(f, ir_ne(f, at[0], ir_u32(f, BVH_NONE)));
     ir_ref entry = ir_and(f, at[0], ir_u32(f, BVH_LEAF_FIRST));
-    intersect_entry(t, entry, s[2], r);
+    ir_ref closer = {0};
+    if (t->next)
+        closer = intersect_next(t, entry, s + 2, r);
+    else
+        intersect_entry(t, entry, s[2], r);
     advance(t, at, next);
-    ir_ref closer = ir_lt(f, r[0], s[2]);
+    if (!t->next)
+        closer = ir_lt(f, r[0], s[2]);
     next[2] = ir_select(f, closer, r[0], s[2]), next[3] = ir_select(f, closer, entry, s[3]);
     next[4] = ir_select(f, closer, r[1], s[4]), next[5] = ir_select(f, closer, r[2], s[5]);
     if (t->o->level_word) {
@@ -343,12 +384,16 @@ static bool lower_ray(ir_copier *c, uint32_t id, ir_inst inst)
     const opt_pass *pass = c->user;
     ir_operands o = ir_call_operands(c->from, inst);
     ir_func **intersect = malloc((o.target_count + 1) * sizeof *intersect);
-    BL_ASSERT(intersect && o.arg_count == 8, "%u ray arguments", o.arg_count);
+    bool next = inst.op == IR_RAY_CLOSEST && o.arg_count == RAY_AFTER + 1;
+    BL_ASSERT(intersect && (next || o.arg_count == RAY_AFTER), "%u ray arguments", o.arg_count);
     for (uint32_t k = 0; k < o.target_count; k++)
         intersect[k] = pass->functions[o.targets[k]];
-    traversal t = {.f = c->to, .o = pass->options, .intersect = intersect, .kinds = o.target_count};
+    traversal t = {
+        .f = c->to, .o = pass->options, .intersect = intersect, .kinds = o.target_count, .next = next};
     for (uint32_t k = 0; k < 8; k++)
         t.ray[k] = t.world[k] = ir_copied(c, o.args[k]);
+    if (next)
+        t.after = ir_copied(c, o.args[RAY_AFTER]);
     prepare(&t);
     if (inst.op == IR_RAY_ANY) {
         opt_replace_results(c, id, (ir_ref[]){any(&t)});

@@ -15,6 +15,10 @@
  * distances are the same on both. Barycentrics of a triangle are the device's, in the order of Moeller and
  * Trumbore's u and v.
  *
+ * The next hit (ir_ray_next): the traced functions leave out what lies at tmin or at their limit, so they get
+ * the float before tmin, and infinity. Boxes are then compared by distance and, at equal distances, by entry.
+ * The device may commit a box at the distance of the nearest hit so far.
+ *
  * The device demands 0 <= tmin <= tmax and finite numbers. A ray that does not have them hits nothing in the
  * hierarchy either (a path that has ended says so by a negative tmax): it becomes a ray that no mask lets
  * through. One query variable serves a whole kernel, because rays do not nest; u and v of a box's hit are in
@@ -25,7 +29,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { ALL_INSTANCES = 0xFF, RAY_TMIN = 6, RAY_TMAX = 7, U = 0, V = 1 };
+enum { ALL_INSTANCES = 0xFF, RAY_TMIN = 6, RAY_TMAX = 7, RAY_AFTER = 8, U = 0, V = 1 };
 
 typedef struct ray_query {
     spv_gen *g;
@@ -34,6 +38,8 @@ typedef struct ray_query {
     uint32_t boxes; /* intersection functions that are not the device's */
     uint32_t ray[8];
     uint32_t candidate, committed; /* constants: which intersection is asked about */
+    bool next;                     /* the next hit is wanted, */
+    uint32_t after;                /* behind this entry at tmin */
 } ray_query;
 
 static uint32_t f32(spv_gen *g, float value)
@@ -219,8 +225,9 @@ static void inner_ray(const ray_query *q, uint32_t ray[6])
         ray[k] = SPV_VALUE(g, SpvOpCompositeExtract, real, k < 3 ? o : d, k % 3);
 }
 
-/* Calls the intersection function of the entry at word `data`; the triangles' has no case. */
-static void intersect(const ray_query *q, uint32_t data, uint32_t limit, uint32_t results[3])
+/* Calls the intersection function of the entry at word `data`; the triangles' has no case. interval: what
+ * stands in for tmin and tmax. */
+static void intersect(const ray_query *q, uint32_t data, const uint32_t interval[2], uint32_t results[3])
 {
     spv_gen *g = q->g;
     uint32_t count = q->operands->target_count, triangles = g->options.rays.triangle_kind, args[9] = {data},
@@ -230,7 +237,7 @@ static void intersect(const ray_query *q, uint32_t data, uint32_t limit, uint32_
     for (uint32_t k = 0; k < count; k++)
         targets[k] = q->operands->targets[k == triangles ? (triangles == 0 ? 1 : 0) : k];
     for (uint32_t k = 0; k < 8; k++)
-        args[k + 1] = k == RAY_TMAX ? limit : q->ray[k];
+        args[k + 1] = k < RAY_TMIN ? q->ray[k] : interval[k - RAY_TMIN];
     if (g->options.rays.level_word)
         inner_ray(q, args + 1);
     if (q->boxes > 1) {
@@ -243,6 +250,52 @@ static void intersect(const ray_query *q, uint32_t data, uint32_t limit, uint32_
         results[k] = spv_call_result(g, &call, k, IR_F32);
 }
 
+/* ---- the next hit ---- */
+
+/* The largest float below tmin; 0 for 0. */
+static uint32_t before_tmin(const ray_query *q)
+{
+    spv_gen *g = q->g;
+    uint32_t real = spv_type(g, IR_F32), word = spv_type(g, IR_U32), zero = f32(g, 0);
+    uint32_t bits = SPV_VALUE(g, SpvOpBitcast, word, q->ray[RAY_TMIN]);
+    uint32_t less = SPV_VALUE(g, SpvOpISub, word, bits, spv_u32(g, 1));
+    uint32_t positive = SPV_VALUE(g, SpvOpFOrdGreaterThan, spv_type(g, IR_BOOL), q->ray[RAY_TMIN], zero);
+    return SPV_VALUE(g, SpvOpSelect, real, positive, SPV_VALUE(g, SpvOpBitcast, real, less), zero);
+}
+
+/* The entry of the nearest hit so far; 0 before the first. */
+static uint32_t nearest_entry(const ray_query *q)
+{
+    spv_gen *g = q->g;
+    uint32_t none = spv_u32(g, 0);
+    selection s = begin_if(g, is_hit(q, committed_type(q)));
+    uint32_t entry = entry_of(q, q->committed);
+    end_if(g, &s);
+    return either(g, &s, IR_U32, entry, none);
+}
+
+/* bool: a comes before b, distances first and entries where these are equal; both are (distance, entry). */
+static uint32_t comes_before(const ray_query *q, const uint32_t a[2], const uint32_t b[2])
+{
+    spv_gen *g = q->g;
+    uint32_t boolean = spv_type(g, IR_BOOL);
+    uint32_t nearer = SPV_VALUE(g, SpvOpFOrdLessThan, boolean, a[0], b[0]),
+             equal = SPV_VALUE(g, SpvOpFOrdEqual, boolean, a[0], b[0]);
+    uint32_t earlier = SPV_VALUE(g, SpvOpULessThan, boolean, a[1], b[1]);
+    return SPV_VALUE(g, SpvOpLogicalOr, boolean, nearer,
+                     SPV_VALUE(g, SpvOpLogicalAnd, boolean, equal, earlier));
+}
+
+/* bool: the hit comes behind the ray's last one and before the nearest so far. */
+static uint32_t is_next(const ray_query *q, uint32_t t, uint32_t entry, uint32_t limit)
+{
+    spv_gen *g = q->g;
+    const uint32_t hit[2] = {t, entry}, last[2] = {q->ray[RAY_TMIN], q->after},
+                   best[2] = {limit, nearest_entry(q)};
+    return SPV_VALUE(g, SpvOpLogicalAnd, spv_type(g, IR_BOOL), comes_before(q, last, hit),
+                     comes_before(q, hit, best));
+}
+
 static void visit_box(const ray_query *q)
 {
     spv_gen *g = q->g;
@@ -253,8 +306,12 @@ static void visit_box(const ray_query *q)
     uint32_t offset = SPV_VALUE(g, SpvOpIMul, word, entry, size),
              data = SPV_VALUE(g, SpvOpIAdd, word, base, offset);
     uint32_t limit = nearest(q);
-    intersect(q, data, limit, hit);
-    selection s = begin_if(g, SPV_VALUE(g, SpvOpFOrdLessThan, spv_type(g, IR_BOOL), hit[0], limit));
+    const uint32_t interval[2] = {q->next ? before_tmin(q) : q->ray[RAY_TMIN],
+                                  q->next ? f32(g, INFINITY) : limit};
+    intersect(q, data, interval, hit);
+    uint32_t closer = q->next ? is_next(q, hit[0], entry, limit)
+                              : SPV_VALUE(g, SpvOpFOrdLessThan, spv_type(g, IR_BOOL), hit[0], limit);
+    selection s = begin_if(g, closer);
     SPV_EMIT(g, SPV_BODY, SpvOpRayQueryGenerateIntersectionKHR, g->query, hit[0]);
     SPV_EMIT(g, SPV_BODY, SpvOpStore, g->query_uv[U], hit[1]);
     SPV_EMIT(g, SPV_BODY, SpvOpStore, g->query_uv[V], hit[2]);
@@ -352,6 +409,9 @@ void spv_lower_ray(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst)
     q.committed = spv_u32(g, SpvRayQueryIntersectionRayQueryCommittedIntersectionKHR);
     for (uint32_t k = 0; k < 8; k++)
         q.ray[k] = spv_operand(g, frame, operands.args[k]);
+    q.next = operands.arg_count == RAY_AFTER + 1;
+    if (q.next)
+        q.after = spv_operand(g, frame, operands.args[RAY_AFTER]);
     declare(g);
     begin_query(&q);
     traverse(&q);

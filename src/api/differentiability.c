@@ -3,6 +3,7 @@
  * a job that asks for one. */
 #include "api/differentiability.h"
 #include "render/plan.h"
+#include "render/shape/ellipsoids.h"
 #include "render/shape/kinds.h"
 
 /* The class of the light that a parameter moves, or NULL if it moves none. */
@@ -52,6 +53,15 @@ static const char *refused_by_volumetric(const render_scene *s, uint32_t paramet
     return NULL;
 }
 
+static const char *refused_by_ellipsoids(const render_scene *s, uint32_t parameter)
+{
+    uint32_t slot = s->parameters.data[parameter].slot;
+    return slot >= PLAN_ELLIPSOID_SLOT && slot < PLAN_ELLIPSOID_SLOT + ELLIPSOID_ARRAYS
+               ? NULL
+               : "not implemented for volprim_rf_basic, which has those of data, opacities and sh_coeffs of "
+                 "ellipsoids";
+}
+
 /* Segments in a radiance field move with the camera only, and only where there are no media. */
 static const char *refused_by_field(const render_scene *s, uint32_t parameter)
 {
@@ -67,6 +77,8 @@ static const char *refused_by_field(const render_scene *s, uint32_t parameter)
 const char *differentiability_obstacle(const render_scene *s, uint32_t parameter)
 {
     BL_ASSERT(parameter < s->parameters.count, "parameter %u of %u", parameter, s->parameters.count);
+    if (s->ellipsoid_field)
+        return refused_by_ellipsoids(s, parameter);
     const char *field = s->field ? refused_by_field(s, parameter) : NULL;
     if (field)
         return field;

@@ -9,6 +9,7 @@
 #include "api/ray_backend.h"
 #include "api/scene.h"
 #include "render/sensor/sensor.h"
+#include "render/shape/ellipsoids.h"
 #include "render/shape/kinds.h"
 
 #include <stdlib.h>
@@ -43,11 +44,13 @@ static bl_result check_refused(const bl_job *job, bl_error *err)
     return BL_OK;
 }
 
-/* Whether the to_world of a shape that is not a mesh is among the parameters. */
+/* Whether the to_world of a shape that is not a mesh, or the array of ellipsoids, is among the parameters. */
 static bool moves_solids(const bl_job *job)
 {
     const render_scene *s = job->scene;
     bool any = false;
+    for (uint32_t k = 0; k < job->requested_count; k++)
+        any |= ellipsoid_moves(s, job->requested[k]);
     for (uint32_t i = 0; i < s->shapes.count; i++)
         for (uint32_t k = 0; k < job->requested_count; k++)
             any |= s->shapes.data[i].kind != SHAPE_TRIANGLES &&
@@ -227,7 +230,8 @@ const char *bl_job_rays(const bl_job *job)
 bl_result job_check_change(const bl_job *job, uint32_t index, bl_error *err)
 {
     const render_parameter *p = &job->scene->parameters.data[index];
-    if (job->plan->gradient_offset[index] == PLAN_NONE && to_world_is(job->scene, index))
+    if (job->plan->gradient_offset[index] == PLAN_NONE &&
+        (to_world_is(job->scene, index) || ellipsoid_moves(job->scene, index)))
         return error_set(err, BL_ERROR_ARGUMENT,
                          "%s: this stays where it is: the job was created without this parameter", p->name);
     if (job->plan->gradient_offset[index] == PLAN_NONE && parameter_turns_environment(job->scene, index))
@@ -252,6 +256,8 @@ bl_result bl_job_set_parameter(bl_job *job, uint32_t index, const float *values)
         return context_fail(job->context, &err);
     if ((to_world_is(job->scene, index) || parameter_turns_environment(job->scene, index)) &&
         to_world_check(job->scene, index, values, &err) != BL_OK)
+        return context_fail(job->context, &err);
+    if (ellipsoid_check(job->scene, index, values, &err) != BL_OK)
         return context_fail(job->context, &err);
     for (uint32_t i = 0; i < p->count; i++)
         if (p->absent && job->plan->gradient_offset[index] == PLAN_NONE && values[i] != 0) {

@@ -15,6 +15,7 @@
 
 #include "render/classes.h"
 #include "render/refit.h"
+#include "render/shape/ellipsoids.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -33,14 +34,15 @@ typedef struct job_geometry {
     refit refit;
 } job_geometry;
 
-/* Whether a parameter moves shapes: positions of a mesh, or the to_world of a shape that the plan can
- * move. */
+/* Whether a parameter moves shapes: positions of a mesh, or, if it is requested, the to_world of a shape or
+ * an array of ellipsoids. */
 static bool moves_shapes(const bl_job *job, uint32_t parameter)
 {
     const render_parameter *p = &job->scene->parameters.data[parameter];
-    bool requested = job->plan->moves & MOVE_TO_WORLD && job->plan->gradient_offset[parameter] != PLAN_NONE;
-    return p->slot == PLAN_ARRAY_SLOT + MESH_ARRAY_POSITIONS ||
-           (requested && to_world_is(job->scene, parameter));
+    if (p->slot == PLAN_ARRAY_SLOT + MESH_ARRAY_POSITIONS)
+        return true;
+    return job->plan->gradient_offset[parameter] != PLAN_NONE &&
+           (to_world_is(job->scene, parameter) || ellipsoid_moves(job->scene, parameter));
 }
 
 /* The offset of a parameter's geometry in the scene buffer, in bytes. */

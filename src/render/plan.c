@@ -5,6 +5,7 @@
  * Geometry's internal offsets (MESH_FACES ..) are relative to its block in the render_scene and become
  * absolute here. */
 #include "render/plan_internal.h"
+#include "render/shape/ellipsoids.h"
 
 enum { BAKED_MOST = 64 /* primitives; docs/decisions/traversal.md */ };
 
@@ -98,6 +99,18 @@ static void write_arrays(plan *p, uint32_t geometry)
     }
 }
 
+/* Where kernels of ellipsoids emit: the words that kernels find their arrays by, and records of the shapes,
+ * which may move whenever values change. */
+static void write_ellipsoids(plan *p)
+{
+    const render_scene *s = p->scene;
+    for (uint32_t i = 0; i < s->shapes.count && s->ellipsoid_field; i++)
+        if (s->shapes.data[i].kind == SHAPE_ELLIPSOID) {
+            ellipsoid_write_header(p, &s->shapes.data[i]);
+            to_world_write_remade(p, i);
+        }
+}
+
 static void write_words(plan *p)
 {
     const render_scene *s = p->scene;
@@ -126,6 +139,7 @@ static void write_words(plan *p)
     write_shapes(p, shapes, geometry, of_shape, seen);
     write_arrays(p, geometry);
     to_world_write(p);
+    write_ellipsoids(p);
     for (uint32_t i = 0; i < s->channels.count; i++)
         if (s->channels.data[i].kind == CHANNEL_DP_DU || s->channels.data[i].kind == CHANNEL_DP_DV)
             p->needs |= NEED_TANGENTS;
@@ -174,7 +188,7 @@ bool plan_moves_segments(const plan *p)
 
 bool plan_can_bake(const render_scene *s)
 {
-    return s->groups.count == 0 && s->bvh.count > 0 && s->bvh.count <= BAKED_MOST;
+    return s->groups.count == 0 && s->bvh.count > 0 && s->bvh.count <= BAKED_MOST && !s->ellipsoid_field;
 }
 
 /* Normals that are generated from requested positions: their places follow those of everything requested. */

@@ -5,11 +5,12 @@
 
 #include "base/bvh_layout.h"
 #include "render/classes.h"
+#include "render/shape/ellipsoids.h"
 
 const char *const refit_step_names[REFIT_STEP_COUNT] = {
     "place",   "place inverse", "instance",  "settle",     "solid",   "normal values",
     "normals", "area blocks",   "area sums", "area table", "entries", "round",
-    "grid",    "level",         "pack",      "cost",       "corner"};
+    "grid",    "level",         "pack",      "cost",       "corner",  "remake"};
 
 /* ---- lists ---- */
 
@@ -192,7 +193,7 @@ static void add_nodes(lists *l)
     add(r, REFIT_COST, pairs, REFIT_COST_PARTS, PLAN_NONE);
     if (refit_has_fixed(p->scene))
         add_fixed(l, slots);
-    if (p->moves & MOVE_TO_WORLD)
+    if (to_world_solids_move(p))
         add_numbers(p, r);
     free(l->height);
     free(trees);
@@ -216,7 +217,19 @@ static void add_corners(const plan *p, const render_shape *shape, uint32_t recor
         r->work.data[list + count[faces[c]]++] = c;
 }
 
-/* The parameter that moves a shape, its positions or its to_world; PLAN_NONE: neither moves. */
+/* The array that moves the ellipsoids of a shape; PLAN_NONE: none does. */
+static uint32_t ellipsoid_mover(const plan *p, const render_shape *shape, const bool *moves)
+{
+    uint32_t found = PLAN_NONE;
+    for (int k = 0; k < ELLIPSOID_ARRAYS; k++) {
+        uint32_t i = ellipsoid_parameter(p->scene, shape, (enum ellipsoid_array)k);
+        if (i != PLAN_NONE && moves[i])
+            found = i;
+    }
+    return found;
+}
+
+/* The parameter that moves a shape, its positions, its to_world or its own array; PLAN_NONE: none moves. */
 static uint32_t mover(const plan *p, const render_shape *shape, const bool *moves)
 {
     uint32_t position =
@@ -224,7 +237,7 @@ static uint32_t mover(const plan *p, const render_shape *shape, const bool *move
              place = to_world_parameter(p->scene, shape->object);
     return position != PLAN_NONE && moves[position] ? position
            : place != PLAN_NONE && moves[place]     ? place
-                                                    : PLAN_NONE;
+                                                    : ellipsoid_mover(p, shape, moves);
 }
 
 /* Where 1 / area of a shape stands; PLAN_NONE: it is no light. */
@@ -250,6 +263,10 @@ static void add_solid(const plan *p, uint32_t index, uint32_t parameter, refit *
         p->words.data[p->words.data[HEADER_SHAPES] + index * SHAPE_WORDS + SHAPE_TO_WORLD];
     w[REFIT_SOLID_ENTRIES] = entries;
     w[REFIT_SOLID_INVERSE_AREA] = inverse_area(p, index), w[REFIT_SOLID_KIND] = shape->kind;
+    if (p->scene->ellipsoid_field) {
+        add(r, REFIT_REMAKE, record, shape->primitive_count, PLAN_NONE);
+        return;
+    }
     add(r, REFIT_TRANSFORM_POINTS, record,
         shape_kinds[shape->kind]->transform_point ? shape->vertex_count : 0, parameter);
     add(r, REFIT_SOLID, record, shape->primitive_count,

@@ -12,7 +12,8 @@ enum {
     PLAN_DERIVED_SLOT = 30,
     PLAN_DATA_SLOT = 31,
     PLAN_MAX_CHILDREN = 8,
-    PLAN_ARRAY_SLOT = 64 /* of a mesh, the first of its arrays: enum mesh_array */
+    PLAN_ELLIPSOID_SLOT = 48, /* of ellipsoids, the first of their arrays: enum ellipsoid_array */
+    PLAN_ARRAY_SLOT = 64      /* of a mesh, the first of its arrays: enum mesh_array */
 };
 
 /* What the parameters of an object are called before their last dot: by the nearest id, its own or of what
@@ -173,6 +174,8 @@ typedef struct render_scene {
     uint32_t paths_per_sample; /* of direct with more than one sample of a kind: as many paths stand in for
                                   one sample */
     bool depth_image;          /* the image is the depth of the first hit */
+    bool ellipsoid_field;      /* ellipsoids are kernels that emit (integrator/kernels/ellipsoid_field.c) */
+    bool srgb_primitives;      /* their colours are sRGB */
     enum gradient_method method;
     bool detached;  /* directions stay, whatever turns mirrors and glass */
     bool pipelined; /* dL/dI of a gradient is that of the image before: biased II of radiative backpropagation

@@ -18,7 +18,7 @@ typedef struct integrator_kind {
     bool sees_through; /* alpha and hide_emitters look behind null lobes; else they ask what the camera ray
                           meets first (Mitsuba) */
     bool volumetric;   /* knows media, and surfaces that are not there */
-    bool light_tracing, depth_image;
+    bool light_tracing, depth_image, ellipsoid_field;
     enum gradient_method method;
     bool detached, pipelined;
     bool marches;  /* sees the scene's field */
@@ -48,6 +48,7 @@ static const integrator_kind integrator_kinds[] = {
     {.name = "volpath", .max_depth = -1, .rr_depth = 5, .volumetric = true, .sees_through = true},
     {.name = "volpathmis", .max_depth = -1, .rr_depth = 5, .volumetric = true, .sees_through = true},
     {.name = "prbvolpath", .max_depth = 6, .rr_depth = 5, .volumetric = true, .sees_through = true},
+    {.name = "volprim_rf_basic", .max_depth = 64, .rr_depth = 5, .detached = true, .ellipsoid_field = true},
     {.name = "radiance_field", .max_depth = 6, .rr_depth = 5, .sees_through = true, .marches = true},
 };
 enum { INTEGRATOR_KINDS = sizeof integrator_kinds / sizeof integrator_kinds[0] };
@@ -62,7 +63,7 @@ uint32_t integrator_abilities(const char *name)
     bool paths = !kind->light_tracing && !kind->depth_image;
     return ABILITY_REVERSE | (kind->light_tracing ? 0 : ABILITY_FORWARD) |
            (kind->volumetric ? ABILITY_IN_MEDIA : 0) |
-           (paths && kind->method == METHOD_REPLAY ? ABILITY_MOVING : 0);
+           (paths && kind->method == METHOD_REPLAY && !kind->ellipsoid_field ? ABILITY_MOVING : 0);
 }
 
 static bl_result find_integrator(const char *name, const integrator_kind **out, bl_error *err)
@@ -102,6 +103,16 @@ static void read_attached(render_scene *s, const integrator_kind *kind)
                       : theirs        ? (float)scene_number(s->integrator, "attach_below")
                                       : INFINITY;
     s->look_ahead = theirs ? (uint32_t)scene_number(s->integrator, "look_ahead") : LOOK_AHEAD;
+}
+
+/* A ray of volprim_rf_basic visits its first ellipsoid whatever the depth (Mitsuba). */
+static void read_ellipsoid_field(render_scene *s, const integrator_kind *kind)
+{
+    s->ellipsoid_field = kind->ellipsoid_field;
+    s->srgb_primitives = !scene_is(s->integrator, &integrator_volprim_rf_basic.plugin) ||
+                         scene_number(s->integrator, "srgb_primitives") != 0;
+    if (kind->ellipsoid_field && s->max_depth == 0)
+        s->max_depth = 1;
 }
 
 /* Whether an object holds media, directly or, as groups of shapes do, one object deeper. */
@@ -147,7 +158,9 @@ static bl_result read_integrator(render_scene *s, const render_overrides *o, bl_
     s->sees_through = kind->sees_through;
     s->method = kind->method, s->detached = kind->detached, s->pipelined = kind->pipelined;
     s->max_depth = theirs ? (int32_t)scene_number(i, "max_depth") : kind->max_depth;
-    s->rr_depth = theirs && !kind->no_next_event ? (int32_t)scene_number(i, "rr_depth") : kind->rr_depth;
+    s->rr_depth = theirs && !kind->no_next_event && !scene_is(i, &integrator_volprim_rf_basic.plugin)
+                      ? (int32_t)scene_number(i, "rr_depth")
+                      : kind->rr_depth;
     s->hide_emitters = i && scene_number(i, "hide_emitters") != 0;
     s->use_next_event = !kind->no_next_event, s->use_bsdf_sampling = true, s->paths_per_sample = 1;
     if (scene_is(i, &integrator_direct.plugin) && kind->own_depths) {
@@ -158,6 +171,7 @@ static bl_result read_integrator(render_scene *s, const render_overrides *o, bl_
         s->paths_per_sample = (uint32_t)fmax(lights, materials);
     }
     read_attached(s, kind);
+    read_ellipsoid_field(s, kind);
     TRY(read_march(s, kind, err));
     s->light_choice = o ? o->light_choice : LIGHTS_BY_WEIGHT;
     if (o && o->max_depth != 0)
@@ -236,6 +250,16 @@ bl_result render_read_structure(render_scene *s, const render_overrides *o, bl_e
                            "a film of %u x %u pixels is larger than the limit of 2^26 pixels", s->width,
                            s->height);
     return read_integrator(s, o, err);
+}
+
+/* Hits are visited in their order in scenes of one level only (ir_ray_next). */
+bl_result render_check_ellipsoids(const render_scene *s, bl_error *err)
+{
+    for (uint32_t i = 0; i < s->instances.count && s->ellipsoid_field; i++)
+        if (s->instances.data[i].object)
+            return scene_error(err, BL_ERROR_UNSUPPORTED, s->instances.data[i].object->where,
+                               "volprim_rf_basic does not see instances");
+    return BL_OK;
 }
 
 bl_result render_check_light_tracing(const render_scene *s, bl_error *err)

@@ -176,12 +176,18 @@ bl_result mesh_parse_obj(const char *text, size_t size, bool flip_tex_coords, sc
 /* ascii, binary little and big endian; triangles only. */
 bl_result mesh_load_ply(const char *path, bool flip_tex_coords, scene_mesh *out, bl_error *err);
 bl_result mesh_parse_ply(const void *data, size_t size, bool flip_tex_coords, scene_mesh *out, bl_error *err);
-/* Named columns of the vertices, the first element, as row_count rows of `count` finite numbers
- * (malloc'ed). */
-bl_result ply_load_columns(const char *path, const char *const *names, uint32_t count, float **rows,
-                           uint32_t *row_count, bl_error *err);
-bl_result ply_parse_columns(const void *data, size_t size, const char *const *names, uint32_t count,
-                            float **rows, uint32_t *row_count, bl_error *err);
+/* Named columns of the vertices, the first element of a PLY file. The caller sets names, count and required:
+ * the first `required` columns must be there, others may be missing. */
+enum { PLY_COLUMNS_MOST = 128, PLY_NO_COLUMN = -1 };
+typedef struct ply_columns {
+    const char *const *names;
+    uint32_t count, required;
+    int place[PLY_COLUMNS_MOST]; /* of each name: its place in a row, or PLY_NO_COLUMN */
+    float *rows;                 /* row_count rows of `width` finite numbers (malloc'ed) */
+    uint32_t row_count, width;
+} ply_columns;
+bl_result ply_load_columns(const char *path, ply_columns *columns, bl_error *err);
+bl_result ply_parse_columns(const void *data, size_t size, ply_columns *columns, bl_error *err);
 /* Mitsuba's own format, versions 3 and 4; index: which of the meshes in the file. */
 bl_result mesh_load_serialized(const char *path, uint32_t index, scene_mesh *out, bl_error *err);
 bl_result mesh_parse_serialized(const void *data, size_t size, uint32_t index, scene_mesh *out,

@@ -8,15 +8,14 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const char *const names[] = {"x", "y", "z"};
-    float *rows;
-    uint32_t count;
+    static const char *const names[] = {"x", "y", "z", "opacity", "f_dc_0"};
+    ply_columns columns = {.names = names, .count = 5, .required = 3};
     bl_error err = {0};
-    bl_result result = ply_parse_columns(data, size, names, 3, &rows, &count, &err);
-    BL_ASSERT((result == BL_OK) == (rows != NULL) && result == err.code, "result %d", result);
-    for (size_t i = 0; i < 3 * (size_t)count; i++)
-        BL_ASSERT(isfinite(rows[i]), "number %zu", i);
-    free(rows);
+    bl_result result = ply_parse_columns(data, size, &columns, &err);
+    BL_ASSERT((result == BL_OK) == (columns.rows != NULL) && result == err.code, "result %d", result);
+    for (size_t i = 0; columns.rows && i < columns.width * (size_t)columns.row_count; i++)
+        BL_ASSERT(isfinite(columns.rows[i]), "number %zu", i);
+    free(columns.rows);
     return 0;
 }
 

@@ -301,17 +301,24 @@ static hit brute_force(const scene *s, const ray *r)
     return best;
 }
 
-/* f(origin, direction, tmin, tmax) -> t, entry, u, v, any; lowered by the whole pipeline */
-static ir_module *trace_query(const scene *s, bool spheres)
+typedef enum question { CLOSEST_AND_ANY, NEXT } question;
+
+/* f(origin, direction, tmin, tmax) -> t, entry, u, v, any; or f(origin, direction, tmin, tmax, entry before)
+ * -> t, entry, u, v, level; lowered by the whole pipeline */
+static ir_module *trace_query(const scene *s, bool spheres, question asked)
 {
     ir_module *m = ir_module_create(), *out;
     ir_buffer_add(m, "scene", true, -1);
     ir_func *intersect[2] = {trace_triangle(m), trace_sphere(m)}, *f = ir_func_create(m, "query");
-    ir_ref args[8], results[5];
-    for (int k = 0; k < 8; k++)
-        args[k] = ir_param(f, IR_F32);
-    ir_ray_closest(f, intersect, spheres ? 2 : 1, args, results);
-    results[4] = ir_ray_any(f, intersect, spheres ? 2 : 1, args); /* instead of the level: there is one */
+    ir_ref args[9], results[5];
+    for (int k = 0; k < 8 + (asked == NEXT); k++)
+        args[k] = ir_param(f, k < 8 ? IR_F32 : IR_U32);
+    if (asked == NEXT) {
+        ir_ray_next(f, intersect, spheres ? 2 : 1, args, results);
+    } else {
+        ir_ray_closest(f, intersect, spheres ? 2 : 1, args, results);
+        results[4] = ir_ray_any(f, intersect, spheres ? 2 : 1, args); /* instead of the level: there is one */
+    }
     ir_return(f, results, 5);
     bl_error err = {0};
     opt_options o = {
@@ -375,7 +382,7 @@ static uint32_t check_ray(const scene *s, const ir_func *f, const ray *r)
 static void check_scene(scene_options o, uint32_t rays, uint32_t expected_hits)
 {
     scene *s = scene_create(o);
-    ir_module *m = trace_query(s, o.spheres);
+    ir_module *m = trace_query(s, o.spheres, CLOSEST_AND_ANY);
     const ir_func *f = m->functions.data[m->functions.count - 1];
     uint32_t hits = 0;
     for (uint32_t i = 0; i < rays; i++) {
@@ -400,6 +407,82 @@ static void triangles_and_spheres(void **state)
     check_scene((scene_options){.count = 500, .leaf_size = 4, .spheres = true}, 1500, 330);
     check_scene((scene_options){.count = 300, .leaf_size = 1, .spheres = true}, 500, 80);
     check_scene((scene_options){.count = 300, .leaf_size = 8, .spheres = true}, 500, 80);
+}
+
+/* ---- the hits of a ray, one after another ---- */
+
+typedef struct crossing {
+    float t;
+    uint32_t entry;
+} crossing;
+
+static int earlier(const void *a, const void *b)
+{
+    const crossing *x = a, *y = b;
+    return x->t < y->t ? -1 : x->t > y->t ? 1 : x->entry < y->entry ? -1 : x->entry > y->entry;
+}
+
+static uint32_t all_crossings(const scene *s, const ray *r, crossing *out)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < s->entry_count; i++) {
+        float u, v, t = hit_triangle(payload(s, i), r, r->tmax, &u, &v);
+        if (t < r->tmax && t > r->tmin)
+            out[count++] = (crossing){t, i};
+    }
+    qsort(out, count, sizeof *out, earlier);
+    return count;
+}
+
+/* Returns the number of hits at the distance of the hit before. */
+static uint32_t check_sequence(const scene *s, const ir_func *f, const ray *r)
+{
+    crossing expected[MAX_ENTRIES + 1], last = {r->tmin, 0};
+    uint32_t count = all_crossings(s, r, expected), ties = 0;
+    expected[count] = (crossing){r->tmax, ~0u};
+    for (uint32_t i = 0; i <= count; i++) {
+        ir_value args[9], v[5];
+        ir_eval_buffer buffer = {.words = (uint32_t *)(uintptr_t)s->words, .count = WORDS};
+        ir_eval_env env = {.buffers = &buffer, .buffer_count = 1, .step_limit = 1000000};
+        bl_error err = {0};
+        for (int k = 0; k < 3; k++)
+            args[k].f = r->o[k], args[3 + k].f = r->d[k];
+        args[6].f = last.t, args[7].f = r->tmax, args[8].u = last.entry;
+        if (ir_eval(f, args, v, &env, &err) != BL_OK)
+            fail_msg("%s", err.text);
+        if ((float)v[0].f != expected[i].t || v[1].u != expected[i].entry)
+            fail_msg("hit %u of %u: t %g entry %u, expected %g entry %u", i, count, v[0].f, v[1].u,
+                     expected[i].t, expected[i].entry);
+        ties += i > 0 && i < count && expected[i].t == last.t;
+        last = expected[i];
+    }
+    return ties;
+}
+
+/* Every triangle stands there three times, so every hit has two others at its distance. */
+static void hits_in_order(void **state)
+{
+    (void)state;
+    scene *s = scene_create((scene_options){.count = 300, .leaf_size = 4});
+    for (uint32_t i = 0; i < 300; i++)
+        if (i % 3) {
+            memcpy(s->words + s->entry_base + 12 * i, payload(s, i - i % 3), 36);
+            memcpy(s->low[i], s->low[i - i % 3], sizeof s->low[i]);
+            memcpy(s->high[i], s->high[i - i % 3], sizeof s->high[i]);
+        }
+    s->node_count = 0, build_node(s, 0, s->entry_count, 1);
+    opt_pack_nodes(s->wide, s->node_count, s->words + s->node_base);
+    ir_module *m = trace_query(s, false, NEXT);
+    const ir_func *f = m->functions.data[m->functions.count - 1];
+    uint32_t ties = 0;
+    for (uint32_t i = 0; i < 2000; i++) {
+        ray r = random_ray(i);
+        ties += check_sequence(s, f, &r);
+    }
+    if (ties < 200)
+        fail_msg("only %u hits at the distance of the one before", ties);
+    ir_module_destroy(m);
+    free(s);
 }
 
 /* Where planes in 16 bits and distances in 24 are coarsest. */
@@ -483,6 +566,7 @@ int main(void)
         cmocka_unit_test(small_scenes),
         cmocka_unit_test(stack_is_large_enough),
         cmocka_unit_test(far_away),
+        cmocka_unit_test(hits_in_order),
         cmocka_unit_test(packed_boxes_hold_their_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -83,11 +83,10 @@ static bl_result try_nvdb(const uint8_t *data, size_t size, bl_error *err)
 static bl_result try_columns(const uint8_t *data, size_t size, bl_error *err)
 {
     static const char *const names[] = {"x", "rot_3", "scale_1"};
-    float *rows;
-    uint32_t count;
-    bl_result result = ply_parse_columns(data, size, names, 3, &rows, &count, err);
-    assert_true((result == BL_OK) == (rows != NULL));
-    free(rows);
+    ply_columns columns = {.names = names, .count = 3, .required = 3};
+    bl_result result = ply_parse_columns(data, size, &columns, err);
+    assert_true((result == BL_OK) == (columns.rows != NULL));
+    free(columns.rows);
     return result;
 }
 

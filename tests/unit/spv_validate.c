@@ -284,12 +284,12 @@ static void rays_are_named(void **state)
     ir_module_destroy(m);
 }
 
-/* Both questions in a loop, over `kinds` kinds of primitives. */
+/* All three questions in a loop, over `kinds` kinds of primitives. */
 static ir_module *ray_module(uint32_t kinds)
 {
     ir_func *f, *intersect[3];
     ir_module *m = kernel_module(&f);
-    ir_ref args[8], results[5], state = ir_u32(f, 0);
+    ir_ref args[9], results[5], behind[5], state = ir_u32(f, 0);
     for (uint32_t k = 0; k < kinds; k++)
         intersect[k] = trace_intersection(m);
     ir_ref loop = ir_loop(f, &state, 1);
@@ -299,6 +299,10 @@ static ir_module *ray_module(uint32_t kinds)
     ir_ray_closest(f, intersect, kinds, args, results);
     for (uint32_t k = 0; k < 4; k++)
         ir_store(f, 1, ir_u32(f, k), results[k]);
+    args[6] = results[0], args[8] = results[1];
+    ir_ray_next(f, intersect, kinds, args, behind);
+    for (uint32_t k = 0; k < 4; k++)
+        ir_store(f, 1, ir_u32(f, 4 + k), behind[k]);
     ir_ref inside = ir_if(f, ir_ray_any(f, intersect, kinds, args));
     ir_ref again = ir_to_u32(f, ir_ray_any(f, intersect, kinds, args));
     ir_else(f);
@@ -325,11 +329,11 @@ static void rays_become_queries(void **state)
             spv_code code = checked_spirv(m, &options);
             assert_int_equal(count_op(&code, SpvOpCapability, SpvCapabilityRayQueryKHR), 1);
             assert_int_equal(count_op(&code, SpvOpTypeRayQueryKHR, ANY), 1);
-            assert_int_equal(count_op(&code, SpvOpRayQueryInitializeKHR, ANY), 3);
-            assert_int_equal(count_op(&code, SpvOpRayQueryGenerateIntersectionKHR, ANY), boxes ? 3 : 0);
+            assert_int_equal(count_op(&code, SpvOpRayQueryInitializeKHR, ANY), 4);
+            assert_int_equal(count_op(&code, SpvOpRayQueryGenerateIntersectionKHR, ANY), boxes ? 4 : 0);
             assert_int_equal(count_op(&code, SpvOpRayQueryGetIntersectionBarycentricsKHR, ANY),
-                             kind != ~0u ? 1 : 0);
-            assert_int_equal(count_op(&code, SpvOpSwitch, ANY), boxes > 1 ? 3 : 0);
+                             kind != ~0u ? 2 : 0);
+            assert_int_equal(count_op(&code, SpvOpSwitch, ANY), boxes > 1 ? 4 : 0);
             declarations_are_unique(&code);
             spv_code_free(&code);
             ir_module_destroy(m);

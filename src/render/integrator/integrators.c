@@ -65,6 +65,19 @@ const render_class integrator_prbvolpath = {.plugin = {PLUGIN_INTEGRATOR, "prbvo
                                                        PLUGIN_TABLE(prb_params), PLUGIN_NONE,
                                                        "volpath, differentiated by path replay"}};
 
+static const plugin_param volprim_rf_basic_params[] = {
+    {"max_depth", PLUGIN_INTEGER, 0, "64", -1, 1 << 24, "most ellipsoids that a ray visits; -1: unbounded"},
+    {"srgb_primitives", PLUGIN_BOOLEAN, 0, "true", 0, 0,
+     "sh_coeffs give sRGB, which becomes linear at the end"},
+    {"hide_emitters", PLUGIN_BOOLEAN, 0, "false", 0, 0, "accepted; no light is visible"},
+    {"timeout", PLUGIN_FLOAT, 0, "-1", 0, 0, "accepted"},
+    {"block_size", PLUGIN_INTEGER, 0, "0", 0, 0, "accepted"},
+    {"samples_per_pass", PLUGIN_INTEGER, PLUGIN_ABSENT, NULL, 0, 0, "accepted"},
+};
+const render_class integrator_volprim_rf_basic = {
+    .plugin = {PLUGIN_INTEGRATOR, "volprim_rf_basic", PLUGIN_TABLE(volprim_rf_basic_params), PLUGIN_NONE,
+               "ellipsoids as Gaussian kernels that emit, composited along the ray; nothing else is seen"}};
+
 static const plugin_param radiance_field_params[] = {
     INTEGRATOR_PARAMS("6"),
     {"step_size", PLUGIN_FLOAT, 0, "0", 0, 1e30,

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * A point cloud of ellipsoids, from a PLY file of Gaussians. The file has centres x y z, logarithms of
- * standard deviations scale_0 .. scale_2, and quaternions rot_0 (real part) .. rot_3. Other columns
- * (colours, opacity) are skipped, because materials do not see them yet. The surface is where a Gaussian is
- * `extent` deviations from its centre. Rays meet the outsides only, uv is (0, 0), and ellipsoids cannot be
- * lights (Mitsuba).
+ * standard deviations scale_0 .. scale_2, and quaternions rot_0 (real part) .. rot_3. Colours and opacities
+ * are read where the integrator sees them (ellipsoid_arrays.c); materials do not. The surface is where a
+ * Gaussian is `extent` deviations from its centre. Rays meet the outsides only, uv is (0, 0), and ellipsoids
+ * cannot be lights (Mitsuba).
  *
  * An entry of the hierarchy holds the word of the ellipsoid's map. The map is three rows that turn the
  * ellipsoid into the unit sphere, and then the centre. */
+#include "render/shape/ellipsoids.h"
 #include "render/classes.h"
 
-enum { ELLIPSOID_MAP, ELLIPSOID_CENTER = 9, ELLIPSOID_WORDS = 12 };
 enum { COLUMN_CENTER, COLUMN_SCALE = 3, COLUMN_ROTATION = 6, COLUMNS = 10 };
 
 /* ---- loading ---- */
@@ -47,41 +47,58 @@ static const char *ellipsoid_refuses(const double m[16])
                : "to_world must scale all axes alike, and neither shear, mirror nor be singular";
 }
 
-/* Adds the ellipsoid of a row of the file as a primitive. Returns false if it is out of range. */
-static bool put_ellipsoid(render_scene *s, const float *row, const double m[16], double enlarge,
-                          uint32_t index)
+/* An ellipsoid in the world: its centre, unit axes and half their lengths. */
+typedef struct world_ellipsoid {
+    double centre[3], axis[3][3], half[3];
+} world_ellipsoid;
+
+/* A file's columns of centre, scale and rotation (COLUMNS) in the world, with half axes of one standard
+ * deviation times `enlarge`. Without a rotation some numbers are not finite. */
+static world_ellipsoid read_row(const float *row, const double m[16], double enlarge)
 {
-    double q[4], axes[3][3], length = 0, world = uniform_scale(m), box[3] = {0}, centre[3];
+    world_ellipsoid e;
+    double q[4], axes[3][3], length = 0, world = uniform_scale(m);
     for (int k = 0; k < 4; k++)
         q[k] = (double)row[COLUMN_ROTATION + k], length += q[k] * q[k];
     for (int k = 0; k < 4; k++)
         q[k] /= sqrt(length);
     turn_axes(q, axes);
+    for (int k = 0; k < 3; k++) {
+        e.half[k] = fmax(exp((double)row[COLUMN_SCALE + k]), 1e-6) * enlarge * world;
+        for (int row_of = 0; row_of < 3; row_of++) { /* component row_of of axis k in the world */
+            double axis = 0;
+            for (int j = 0; j < 3; j++)
+                axis += m[4 * row_of + j] * axes[j][k];
+            e.axis[k][row_of] = axis / world;
+        }
+        e.centre[k] = m[4 * k + 3];
+        for (int j = 0; j < 3; j++)
+            e.centre[k] += m[4 * k + j] * (double)row[COLUMN_CENTER + j];
+    }
+    return e;
+}
+
+/* Adds an ellipsoid as primitive `index` of its shape. Returns false if it is out of range. */
+static bool put_ellipsoid(render_scene *s, const world_ellipsoid *e, uint32_t index)
+{
     render_primitive p = {.entry[0] = s->geometry.count,
                           .entry[BVH_ENTRY_KIND] = SHAPE_ELLIPSOID,
                           .entry[BVH_ENTRY_SHAPE] = s->shapes.count,
                           .entry[BVH_ENTRY_PRIMITIVE] = index};
     float words[ELLIPSOID_WORDS];
-    bool fine = length > 0;
-    for (int k = 0; k < 3; k++) {
-        double half = fmax(exp((double)row[COLUMN_SCALE + k]), 1e-6) * enlarge * world;
-        for (int row_of = 0; row_of < 3; row_of++) { /* component row_of of axis k in the world */
-            double axis = 0;
-            for (int j = 0; j < 3; j++)
-                axis += m[4 * row_of + j] * axes[j][k];
-            axis /= world;
-            words[ELLIPSOID_MAP + 3 * k + row_of] = (float)(axis / half);
-            box[row_of] += axis * half * axis * half;
+    double box[3] = {0};
+    bool fine = true;
+    for (int k = 0; k < 3; k++)
+        for (int row = 0; row < 3; row++) {
+            double axis = e->axis[k][row], half = e->half[k];
+            words[ELLIPSOID_MAP + 3 * k + row] = (float)(axis / half);
+            box[row] += axis * half * axis * half;
         }
-    }
     for (int k = 0; k < 3; k++) {
-        centre[k] = m[4 * k + 3];
-        for (int j = 0; j < 3; j++)
-            centre[k] += m[4 * k + j] * (double)row[COLUMN_CENTER + j];
-        double extent = sqrt(box[k]) * (1 + 1e-5) + 1e-6 * fabs(centre[k]);
-        words[ELLIPSOID_CENTER + k] = (float)centre[k];
-        p.bounds[k] = nextafterf((float)(centre[k] - extent), -INFINITY),
-        p.bounds[3 + k] = nextafterf((float)(centre[k] + extent), INFINITY);
+        double centre = e->centre[k], extent = sqrt(box[k]) * (1 + 1e-5) + 1e-6 * fabs(centre);
+        words[ELLIPSOID_CENTER + k] = (float)centre;
+        p.bounds[k] = nextafterf((float)(centre - extent), -INFINITY),
+        p.bounds[3 + k] = nextafterf((float)(centre + extent), INFINITY);
         fine &= isfinite(p.bounds[k]) && isfinite(p.bounds[3 + k]);
     }
     for (int k = 0; k < ELLIPSOID_WORDS; k++) {
@@ -92,38 +109,118 @@ static bool put_ellipsoid(render_scene *s, const float *row, const double m[16],
     return fine;
 }
 
-static bl_result ellipsoids_load(render_scene *s, const scene_object *o, bl_error *err)
+/* ---- loading kernels that emit ---- */
+
+/* The quaternion (real part last) that turns the unit axes to these (Shepperd 1978). */
+static void quaternion_of(const double axis[3][3], double q[4])
 {
-    static const char *const names[COLUMNS] = {"x",       "y",     "z",     "scale_0", "scale_1",
-                                               "scale_2", "rot_0", "rot_1", "rot_2",   "rot_3"};
+    double trace = axis[0][0] + axis[1][1] + axis[2][2];
+    int largest = 3;
+    for (int k = 0; k < 3; k++)
+        largest = axis[k][k] > (largest < 3 ? axis[largest][largest] : trace) ? k : largest;
+    if (largest == 3) {
+        for (int k = 0; k < 3; k++)
+            q[k] = axis[(k + 1) % 3][(k + 2) % 3] - axis[(k + 2) % 3][(k + 1) % 3];
+        q[3] = 1 + trace;
+    } else {
+        int j = (largest + 1) % 3, k = (largest + 2) % 3;
+        q[largest] = 1 + axis[largest][largest] - axis[j][j] - axis[k][k];
+        q[j] = axis[largest][j] + axis[j][largest], q[k] = axis[largest][k] + axis[k][largest];
+        q[3] = axis[j][k] - axis[k][j];
+    }
+    double length = sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]);
+    for (int k = 0; k < 4; k++)
+        q[k] /= length;
+}
+
+/* The values of an ellipsoid that stand in the array `data`. row: of the file; of the two quaternions that
+ * turn alike, the one nearer to the file's is taken. */
+static void data_of(const world_ellipsoid *e, const float *row, float data[ELLIPSOID_VALUES])
+{
+    double q[4], along = 0;
+    quaternion_of(e->axis, q);
+    for (int k = 0; k < 4; k++)
+        along += q[k] * (double)row[COLUMN_ROTATION + (k + 1) % 4];
+    for (int k = 0; k < 3; k++)
+        data[ELLIPSOID_AT + k] = (float)e->centre[k], data[ELLIPSOID_SCALE + k] = (float)e->half[k];
+    for (int k = 0; k < 4; k++)
+        data[ELLIPSOID_QUATERNION + k] = (float)(along < 0 ? -q[k] : q[k]);
+}
+
+static bl_result range_error(const scene_object *o, uint32_t i, bl_error *err)
+{
+    return scene_error(err, BL_ERROR_SCENE, o->where,
+                       "%s: ellipsoid %u has no rotation, or its size is out of range", o->cls->name, i);
+}
+
+static bl_result load_kernels(render_scene *s, const scene_object *o, const ply_columns *c, bl_error *err)
+{
+    const double *m = scene_get(o, "to_world")->matrix;
+    double extent = scene_number(o, "extent");
+    bool adaptive = scene_number(o, "extent_adaptive_clamping") != 0;
+    ellipsoid_source source;
+    TRY(ellipsoid_find_source(o, c, &source, err));
+    float *data = malloc(((size_t)c->row_count * ELLIPSOID_VALUES + 1) * sizeof *data);
+    BL_ASSERT(data, "out of memory");
+    bl_result r = BL_OK;
+    for (uint32_t k = 0; k < ELLIPSOID_HEADER; k++)
+        array_push(&s->geometry, 0u);
+    for (uint32_t i = 0; i < c->row_count && r == BL_OK; i++) {
+        const float *row = c->rows + (size_t)i * c->width;
+        world_ellipsoid e = read_row(row, m, scene_number(o, "scale_factor"));
+        data_of(&e, row, data + (size_t)i * ELLIPSOID_VALUES);
+        double clamping = adaptive ? ellipsoid_clamping((double)ellipsoid_opacity(&source, i)) : 1;
+        for (int k = 0; k < 3; k++)
+            e.half[k] *= extent * clamping;
+        if (!put_ellipsoid(s, &e, i))
+            r = range_error(o, i, err);
+    }
+    if (r == BL_OK)
+        r = ellipsoid_add_arrays(s, o, &source, data, err);
+    free(data);
+    return r;
+}
+
+static bl_result load_shells(render_scene *s, const scene_object *o, const ply_columns *c, bl_error *err)
+{
     const double *m = scene_get(o, "to_world")->matrix;
     if (scene_number(o, "extent_adaptive_clamping") != 0)
         return scene_error(err, BL_ERROR_UNSUPPORTED, o->where,
-                           "ellipsoids: extent_adaptive_clamping is not implemented yet");
+                           "%s: extent_adaptive_clamping is for the integrator volprim_rf_basic",
+                           o->cls->name);
+    for (uint32_t i = 0; i < c->row_count; i++) {
+        world_ellipsoid e = read_row(c->rows + (size_t)i * c->width, m,
+                                     scene_number(o, "scale_factor") * scene_number(o, "extent"));
+        if (!put_ellipsoid(s, &e, i))
+            return range_error(o, i, err);
+    }
+    return BL_OK;
+}
+
+static bl_result ellipsoids_load(render_scene *s, const scene_object *o, bl_error *err)
+{
+    const double *m = scene_get(o, "to_world")->matrix;
     const char *refusal = m[12] != 0 || m[13] != 0 || m[14] != 0 || m[15] != 1
                               ? "to_world must be affine (last row 0 0 0 1)"
                               : ellipsoid_refuses(m);
     if (refusal)
-        return scene_error(err, BL_ERROR_UNSUPPORTED, o->where, "ellipsoids: %s", refusal);
-    float *rows;
-    uint32_t count, first = s->primitives.count;
+        return scene_error(err, BL_ERROR_UNSUPPORTED, o->where, "%s: %s", o->cls->name, refusal);
+    ply_columns c = {.names = ellipsoid_columns(s),
+                     .count = s->ellipsoid_field ? ELLIPSOID_COLUMNS : COLUMNS,
+                     .required = COLUMNS};
     bl_error reason = {0};
-    bl_result r = ply_load_columns(scene_get(o, "filename")->path, names, COLUMNS, &rows, &count, &reason);
+    bl_result r = ply_load_columns(scene_get(o, "filename")->path, &c, &reason);
     if (r != BL_OK)
-        return scene_error(err, r, scene_get(o, "filename")->where, "ellipsoids: %s", reason.text);
+        return scene_error(err, r, scene_get(o, "filename")->where, "%s: %s", o->cls->name, reason.text);
     render_shape shape = {
         .object = o,
         .kind = SHAPE_ELLIPSOID,
-        .first_entry_primitive = first,
-        .primitive_count = count,
+        .first_entry_primitive = s->primitives.count,
+        .primitive_count = c.row_count,
         .data = s->geometry.count,
     };
-    for (uint32_t i = 0; i < count && r == BL_OK; i++)
-        if (!put_ellipsoid(s, rows + COLUMNS * (size_t)i, m,
-                           scene_number(o, "scale_factor") * scene_number(o, "extent"), i))
-            r = scene_error(err, BL_ERROR_SCENE, o->where,
-                            "ellipsoids: ellipsoid %u has no rotation, or its size is out of range", i);
-    free(rows);
+    r = (s->ellipsoid_field ? load_kernels : load_shells)(s, o, &c, err);
+    free(c.rows);
     if (r != BL_OK)
         return r;
     array_push(&s->shapes, shape);
@@ -214,11 +311,7 @@ static void ellipsoid_transform(tracer *t, const affine_map *to_world, const obj
                                                  square[row] = t_mad(t, axis[row], axis[row], square[row]);
     }
     vec3_put(half.column[3], centre), vec3_put(half.column[3], out->words + ELLIPSOID_CENTER);
-    for (uint32_t k = 0; k < 3; k++) {
-        ir_ref reach = ir_mul(f, ir_sqrt(f, square[k]), t_f32(t, 1 + 2e-5f));
-        reach = ir_add(f, reach, ir_mul(f, ir_abs(f, centre[k]), t_f32(t, 2e-6f)));
-        out->least[k] = ir_sub(f, centre[k], reach), out->most[k] = ir_add(f, centre[k], reach);
-    }
+    ellipsoid_box(t, centre, square, out);
     out->to = t_word(t, at->entry, 0), out->word_count = ELLIPSOID_WORDS;
 }
 
@@ -229,19 +322,57 @@ const shape_kind_class shape_kind_ellipsoid = {
     .object_data = ellipsoid_object_data,
     .transform = ellipsoid_transform,
     .refuses = ellipsoid_refuses,
+    .remake = ellipsoid_remake,
     .entry_points = true,
 };
 
-static const plugin_param ellipsoids_params[] = {
-    {"filename", PLUGIN_FILE, PLUGIN_REQUIRED, NULL, 0, 0,
-     "PLY with x y z, scale_0 .. scale_2, rot_0 .. rot_3"},
-    {"scale_factor", PLUGIN_FLOAT, 0, "1", 1e-30, 1e30, "of all of them"},
-    {"extent", PLUGIN_FLOAT, 0, "3", 1e-30, 1e30, "standard deviations"},
-    {"extent_adaptive_clamping", PLUGIN_BOOLEAN, 0, "false", 0, 0, "only false"},
-    {"to_world", PLUGIN_TRANSFORM, PLUGIN_DIFFERENTIABLE, "identity", 0, 0, "object to world; uniform scale"},
-    SHAPE_ACCEPTED,
-};
+#define ELLIPSOIDS_PARAMS                                                                                    \
+    {"filename",                                                                                             \
+     PLUGIN_FILE,                                                                                            \
+     PLUGIN_REQUIRED,                                                                                        \
+     NULL,                                                                                                   \
+     0,                                                                                                      \
+     0,                                                                                                      \
+     "PLY with x y z, scale_0 .. scale_2, rot_0 .. rot_3; for volprim_rf_basic also opacity, f_dc_0 .. "     \
+     "f_dc_2 and f_rest_0 .., or opacities and sh_coeffs_0 .."},                                             \
+        {"scale_factor", PLUGIN_FLOAT, 0, "1", 1e-30, 1e30, "of all of them"},                               \
+        {"extent", PLUGIN_FLOAT, 0, "3", 1e-30, 1e30, "standard deviations"},                                \
+        {"extent_adaptive_clamping",                                                                         \
+         PLUGIN_BOOLEAN,                                                                                     \
+         0,                                                                                                  \
+         "false",                                                                                            \
+         0,                                                                                                  \
+         0,                                                                                                  \
+         "volprim_rf_basic: kernels end where they have fallen to 0.01"},                                    \
+    {                                                                                                        \
+        "to_world", PLUGIN_TRANSFORM, PLUGIN_DIFFERENTIABLE, "identity", 0, 0,                               \
+            "object to world; uniform scale"                                                                 \
+    }
+
+static const plugin_param ellipsoids_params[] = {ELLIPSOIDS_PARAMS, SHAPE_ACCEPTED};
 const shape_class shape_ellipsoids = {
     .base = {.plugin = {PLUGIN_SHAPE, "ellipsoids", PLUGIN_TABLE(ellipsoids_params),
                         PLUGIN_TABLE(shape_slots), "ellipsoids of a point cloud"},
              .load = ellipsoids_load}};
+
+/* Mitsuba's shells are meshes around the ellipsoids, so rays see a little more of each kernel. */
+static bl_result ellipsoidsmesh_load(render_scene *s, const scene_object *o, bl_error *err)
+{
+    if (s->ellipsoid_field)
+        text_add(
+            &s->description->warnings,
+            "%s:%u: ellipsoidsmesh: kernels end at ellipsoids, as those of ellipsoids do; with the meshes of "
+            "Mitsuba images are up to some 1 %% brighter\n",
+            o->where.file, o->where.line);
+    return ellipsoids_load(s, o, err);
+}
+
+static const plugin_param ellipsoidsmesh_params[] = {
+    ELLIPSOIDS_PARAMS,
+    {"shell", PLUGIN_STRING, 0, "ico_sphere", 0, 0, "accepted; kernels end at ellipsoids"},
+    SHAPE_ACCEPTED,
+};
+const shape_class shape_ellipsoidsmesh = {
+    .base = {.plugin = {PLUGIN_SHAPE, "ellipsoidsmesh", PLUGIN_TABLE(ellipsoidsmesh_params),
+                        PLUGIN_TABLE(shape_slots), "loaded as ellipsoids"},
+             .load = ellipsoidsmesh_load}};

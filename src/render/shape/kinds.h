@@ -161,6 +161,8 @@ typedef struct shape_kind_class {
     uint32_t (*object_data)(const render_scene *s, const render_shape *shape, float *out);
     void (*transform)(tracer *t, const affine_map *to_world, const object_primitive *at,
                       transformed_primitive *out);
+    /* For kinds whose description is a parameter, at SHAPE_DATA: makes the primitive of it, in the world. */
+    void (*remake)(tracer *t, const object_primitive *at, transformed_primitive *out);
     /* Follows a known hit (at: t, u, v) as a function of the ray, exactly to first order. NULL: `intersect`
      * is differentiated instead. */
     void (*follow)(tracer *t, ir_ref entry, vec3 o, vec3 d, ir_ref at[3]);
@@ -248,6 +250,11 @@ bool to_world_moves_grouped(const plan *p); /* whether to_world of some shape in
  * have an inverse, and the kind of shape must accept them. The last row is not looked at. */
 bl_result to_world_check(const render_scene *s, uint32_t parameter, const float *values, bl_error *err);
 void to_world_write(plan *p); /* writes the to_world records of all requested ones */
+/* Writes the record of a shape whose kind has `remake`: of its words TO_WORLD_DATA and TO_WORLD_BOXES only.
+ */
+void to_world_write_remade(plan *p, uint32_t shape);
+/* Whether shapes that are no meshes may move: their boxes are in their records. */
+bool to_world_solids_move(const plan *p);
 /* place is SHAPE_TO_WORLD of a shape or LEVEL_MOTION of a level. to_world_map is the matrix itself.
  * to_world_motion is the motion of the surface's material away from where the shape is, in the space that
  * the shape stands in: its value is the identity, and its derivatives are those of to_world. */

@@ -149,20 +149,27 @@ static uint32_t write_to_world(plan *p, const scene_object *o, uint32_t paramete
     return at;
 }
 
+/* Writes the boxes of a shape's primitives, and returns their word. */
+static uint32_t write_boxes(plan *p, const render_shape *shape)
+{
+    uint32_t boxes = plan_reserve(p, 6 * shape->primitive_count);
+    for (uint32_t i = 0; i < shape->primitive_count; i++)
+        memcpy(p->words.data + boxes + 6 * (size_t)i,
+               p->scene->primitives.data[shape->first_entry_primitive + i].bounds, 6 * sizeof(float));
+    return boxes;
+}
+
 /* Writes what a shape that is no mesh is in its own space, and the boxes of its primitives. */
 static void write_solid(plan *p, const render_shape *shape, uint32_t place)
 {
     const shape_kind_class *kind = shape_kinds[shape->kind];
     BL_ASSERT(kind->transform, "the kind %s has object_data and no transform", kind->name);
     uint32_t count = kind->object_data(p->scene, shape, NULL), own = plan_reserve(p, count),
-             boxes = plan_reserve(p, 6 * shape->primitive_count);
+             boxes = write_boxes(p, shape);
     float *numbers = arena_alloc(&p->memory, (count + 1) * sizeof *numbers);
     uint32_t written = kind->object_data(p->scene, shape, numbers);
     BL_ASSERT(written == count, "the kind %s wrote %u numbers after counting %u", kind->name, written, count);
     memcpy(p->words.data + own, numbers, count * sizeof *numbers);
-    for (uint32_t i = 0; i < shape->primitive_count; i++)
-        memcpy(p->words.data + boxes + 6 * (size_t)i,
-               p->scene->primitives.data[shape->first_entry_primitive + i].bounds, 6 * sizeof(float));
     p->words.data[place + TO_WORLD_OBJECT_DATA] = own, p->words.data[place + TO_WORLD_BOXES] = boxes;
 }
 
@@ -208,6 +215,18 @@ void to_world_write(plan *p)
             to_world_requested(p, o) ? write_to_world(p, o, to_world_parameter(s, o), inverse) : 0;
     }
 }
+
+void to_world_write_remade(plan *p, uint32_t shape)
+{
+    const render_shape *own = &p->scene->shapes.data[shape];
+    BL_ASSERT(shape_kinds[own->kind]->remake, "a shape of kind %u follows no values", own->kind);
+    uint32_t record = plan_reserve(p, TO_WORLD_WORDS), boxes = write_boxes(p, own);
+    p->words.data[record + TO_WORLD_DATA] = p->geometry + own->data;
+    p->words.data[record + TO_WORLD_BOXES] = boxes;
+    p->words.data[p->words.data[HEADER_SHAPES] + shape * SHAPE_WORDS + SHAPE_TO_WORLD] = record;
+}
+
+bool to_world_solids_move(const plan *p) { return p->moves & MOVE_TO_WORLD || p->scene->ellipsoid_field; }
 
 /* ---- traced: affine maps ---- */
 

@@ -177,7 +177,7 @@ static box solid_box(tracer *t, ir_ref index, const box *triangle)
 {
     ir_func *f = t->f;
     ir_ref entry = entry_at(t, index);
-    if (!(t->plan->moves & MOVE_TO_WORLD))
+    if (!to_world_solids_move(t->plan))
         return *triangle;
     ir_ref to_world = t_word(t, walk_shape_of(t, entry), SHAPE_TO_WORLD),
            solid = ir_and(f, ir_not(f, is_triangle(t, entry)), ir_ne(f, to_world, t_u32(t, 0)));
@@ -390,6 +390,7 @@ static void (*const steps[REFIT_STEP_COUNT])(tracer *t, ir_ref record, ir_ref id
     [REFIT_PACK] = step_pack,
     [REFIT_COST] = step_costs,
     [REFIT_CORNER] = step_corners,
+    [REFIT_REMAKE] = geometry_remake,
 };
 
 bl_result kernel_geometry(const plan *p, ir_module *m)
@@ -397,7 +398,8 @@ bl_result kernel_geometry(const plan *p, ir_module *m)
     BL_ASSERT(!p->baked, "%u words of geometry are constants of the kernels", p->words.count);
     m->buffers.data[BUFFER_SCENE].constant = m->buffers.data[BUFFER_VALUES].constant = false;
     ir_func *functions[REFIT_STEP_COUNT];
-    for (int k = 0; k < REFIT_STEP_COUNT; k++) {
+    const uint32_t count = p->scene->ellipsoid_field ? REFIT_STEP_COUNT : REFIT_REMAKE;
+    for (uint32_t k = 0; k < count; k++) {
         ir_func *f = functions[k] = ir_func_create(m, refit_step_names[k]);
         tracer t = {.f = f, .plan = p};
         ir_ref record = ir_param(f, IR_U32), id = ir_param(f, IR_U32);
@@ -407,7 +409,7 @@ bl_result kernel_geometry(const plan *p, ir_module *m)
     ir_func *f = m->entry = ir_func_create(m, "geometry");
     ir_ref id = ir_global_id(f), args[2] = {ir_uniform(f, IR_U32, UNIFORM_TABLE_RECORD), id};
     ir_if(f, ir_lt(f, id, ir_uniform(f, IR_U32, UNIFORM_LANE_COUNT)));
-    ir_call(f, ir_uniform(f, IR_U32, UNIFORM_TABLE_STEP), functions, REFIT_STEP_COUNT, args, 2, NULL);
+    ir_call(f, ir_uniform(f, IR_U32, UNIFORM_TABLE_STEP), functions, count, args, 2, NULL);
     ir_else(f);
     ir_endif(f);
     ir_return(f, NULL, 0);

@@ -30,5 +30,6 @@ void geometry_to_world_inverse(tracer *t, ir_ref to_world, ir_ref id);
 void geometry_instance(tracer *t, ir_ref record, ir_ref id);
 void geometry_transform_points(tracer *t, ir_ref record, ir_ref id);
 void geometry_solid(tracer *t, ir_ref record, ir_ref id);
+void geometry_remake(tracer *t, ir_ref record, ir_ref id);
 
 #endif

@@ -94,6 +94,28 @@ void geometry_solid(tracer *t, ir_ref record, ir_ref id)
     }
 }
 
+/* Lane: a primitive of a shape whose description is a parameter. */
+void geometry_remake(tracer *t, ir_ref record, ir_ref id)
+{
+    ir_func *f = t->f;
+    ir_ref place = work_word(t, record, REFIT_SOLID_TO_WORLD), kind = work_word(t, record, REFIT_SOLID_KIND);
+    const object_primitive at = {
+        .data = t_word(t, place, TO_WORLD_DATA),
+        .entry = work_word(t, ir_add(f, work_word(t, record, REFIT_SOLID_ENTRIES), id), 0),
+        .number = id};
+    ir_ref box = ir_add(f, t_word(t, place, TO_WORLD_BOXES), ir_mul(f, id, t_u32(t, 6)));
+    for (uint32_t k = 0; k < SHAPE_KIND_COUNT; k++) {
+        if (!shape_kinds[k]->remake || !t->plan->scene->kind_used[k])
+            continue;
+        transformed_primitive s = {.to = at.data};
+        ir_if(f, ir_eq(f, kind, t_u32(t, k)));
+        shape_kinds[k]->remake(t, &at, &s);
+        store_solid(t, &at, &s, box);
+        ir_else(f);
+        ir_endif(f);
+    }
+}
+
 /* Rows of a map to words of the scene buffer. */
 static void store_map(tracer *t, const affine_map *m, ir_ref at)
 {

@@ -46,6 +46,8 @@ static ir_ref coverage(walk *w, const interaction *si, walk_position at)
 {
     tracer *t = &w->t;
     const render_scene *s = w->plan->scene;
+    if (s->ellipsoid_field) /* in Mitsuba all of its image is opaque */
+        return t_f32(t, 1);
     if (s->environment != PLAN_NONE && !s->hide_emitters && s->sees_through)
         return t_f32(t, 1);
     ir_ref seen = plan_has_nulls(w->plan) && s->sees_through ? coverage_behind_null(w, at) : si->valid;

@@ -3,6 +3,7 @@
  * to its kernel as a trace. A pass either walks paths (WALK) or is a step before or after those (STEP). All
  * kernels have the same buffers, in the order of enum render_buffer. */
 #include "render/integrator/derived/derived.h"
+#include "render/integrator/kernels/ellipsoid_field.h"
 #include "render/integrator/kernels/kernels.h"
 
 #include <string.h>
@@ -78,6 +79,23 @@ static bl_result trace_image(walk *w, ir_module *m)
                                        : kernel_primal(w, m);
 }
 
+/* The passes of scenes whose kernels of ellipsoids emit. */
+static bl_result trace_ellipsoids(walk *w, ir_module *m, const render_trace_options *o)
+{
+    switch (w->pass) {
+    case RENDER_PRIMAL:
+    case RENDER_VARIANCE:
+    case RENDER_FROZEN:
+        return kernel_ellipsoids_image(w, m);
+    case RENDER_FORWARD:
+        return kernel_ellipsoids_forward(w, m);
+    case RENDER_UNROLLED:
+        return kernel_ellipsoids_unrolled(w, m, o->unrolled_depth);
+    default:
+        return kernel_ellipsoids_gradient(w, m);
+    }
+}
+
 /* The entry function has the name of the pass, with spaces instead of hyphens. */
 static ir_func *create_entry(ir_module *m, render_pass pass)
 {
@@ -102,6 +120,8 @@ static bl_result trace_walk(const plan *p, render_pass pass, const render_trace_
     walk_begin(w, create_entry(m, pass));
     if (s->light_tracing && pass != RENDER_CHANNELS)
         return kernel_light(w, m);
+    if (s->ellipsoid_field && pass != RENDER_CHANNELS)
+        return trace_ellipsoids(w, m, o);
     switch (pass) {
 #define WALK(id, name, kind, kernel, needs, light, public, help)                                             \
     case RENDER_##id:                                                                                        \

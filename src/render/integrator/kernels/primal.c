@@ -22,15 +22,6 @@ static void state_primal(walk *w, loop_state *s, primal_state *p, bool squares)
         state_color(s, &p->squares);
 }
 
-/* The word of the film where a lane's sums of squares begin: behind the sums of all lanes. */
-static ir_ref squares_word(walk *w, const lane *l)
-{
-    ir_func *f = w->t.f;
-    ir_ref pixels = kernel_pixels(w);
-    return ir_add(f, l->film,
-                  ir_mul(f, ir_mul(f, pixels, ir_uniform(f, IR_U32, UNIFORM_STRIPS)), t_u32(&w->t, 3)));
-}
-
 /* One vertex: adds its light and moves on. Returns whether the path goes on. */
 static ir_ref vertex(walk *w, primal_state *p)
 {
@@ -106,7 +97,7 @@ bl_result kernel_primal(walk *w, ir_module *m)
     bool squares = w->pass == RENDER_VARIANCE;
     BL_ASSERT(squares || w->pass == RENDER_PRIMAL, "an image in pass %d", (int)w->pass);
     lane l = kernel_lane(w, m);
-    ir_ref zero = t_f32(t, 0), squares_at = squares ? squares_word(w, &l) : t_u32(t, 0);
+    ir_ref zero = t_f32(t, 0), squares_at = squares ? kernel_squares_word(w, &l) : t_u32(t, 0);
     primal_state p = {
         .at = walk_before(w, l.first),
         .beta = color_all(t_f32(t, 1)),

@@ -131,6 +131,14 @@ void kernel_store_sum(walk *w, ir_ref word, ir_ref inside, color sum)
     ir_endif(t->f);
 }
 
+ir_ref kernel_squares_word(walk *w, const lane *l)
+{
+    ir_func *f = w->t.f;
+    ir_ref pixels = kernel_pixels(w);
+    return ir_add(f, l->film,
+                  ir_mul(f, ir_mul(f, pixels, ir_uniform(f, IR_U32, UNIFORM_STRIPS)), t_u32(&w->t, 3)));
+}
+
 /* ---- status ---- */
 
 void kernel_count(walk *w, ir_ref condition, enum status_word word)

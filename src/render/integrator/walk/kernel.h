@@ -75,6 +75,8 @@ walk_position walk_restart(walk *w, ir_ref alive, walk_position at);
  * Lanes outside the range load word 0 and store nothing. */
 color kernel_load_sum(walk *w, ir_ref word, ir_ref inside);
 void kernel_store_sum(walk *w, ir_ref word, ir_ref inside, color sum);
+/* The word of the film where a lane's sums of squares begin: behind the sums of all lanes. */
+ir_ref kernel_squares_word(walk *w, const lane *l);
 
 /* status[word] += 1 where condition */
 void kernel_count(walk *w, ir_ref condition, enum status_word word);

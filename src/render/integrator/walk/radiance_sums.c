@@ -4,10 +4,8 @@
  *
  * A sum is a pair of floats: a number, and the rounding errors of all additions to it (Knuth's two-sum). If
  * phase 1 subtracts the same terms as phase 0 added, almost nothing is left. What is left beyond
- * residual_tolerance, or another hash, says that the two walks differed (docs/theory/replay_equality.md). */
+ * RESIDUAL_TOLERANCE, or another hash, says that the two walks differed (docs/theory/replay_equality.md). */
 #include "render/integrator/walk/radiance_sums.h"
-
-static const float residual_tolerance = 1e-4f; /* relative to L at the end of phase 0 */
 
 replay_sums sums_start(tracer *t)
 {
@@ -76,7 +74,7 @@ ir_ref sums_residual(tracer *t, const replay_sums *s)
     for (int c = 0; c < 3; c++)
         left = ir_or(
             f, left,
-            ir_gt(f, ir_abs(f, L.c[c]), ir_mul(f, ir_abs(f, s->size.c[c]), t_f32(t, residual_tolerance))));
+            ir_gt(f, ir_abs(f, L.c[c]), ir_mul(f, ir_abs(f, s->size.c[c]), t_f32(t, RESIDUAL_TOLERANCE))));
     return left;
 }
 

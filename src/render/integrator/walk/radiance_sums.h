@@ -7,6 +7,9 @@
 
 #include "render/integrator/walk/kernel.h"
 
+/* What may be left of L after phase 1, relative to L at the end of phase 0. */
+#define RESIDUAL_TOLERANCE 1e-4f
+
 /* Two-float sums, so that adding and subtracting the same terms in the same order leaves nothing
  * (docs/theory/replay_equality.md). */
 typedef struct replay_sums {
