@@ -30,7 +30,9 @@ static void write_field(FILE *out, const import_set *set, const import_options *
     const double *box = set->box;
     uint32_t side = coarsest(o), channels = 3 * (o->sh_degree + 1) * (o->sh_degree + 1);
     fprintf(out,
-            "    <field type=\"sh_field\" id=\"field\">\n        <transform name=\"to_world\">\n"
+            "    <field type=\"sh_field\" id=\"field\">\n"
+            "        <string name=\"density_activation\" value=\"softplus\"/>\n"
+            "        <string name=\"color_activation\" value=\"sigmoid\"/>\n        <transform name=\"to_world\">\n"
             "            <scale x=\"%.9g\" y=\"%.9g\" z=\"%.9g\"/>\n"
             "            <translate x=\"%.9g\" y=\"%.9g\" z=\"%.9g\"/>\n        </transform>\n",
             box[3] - box[0], box[4] - box[1], box[5] - box[2], box[0], box[1], box[2]);
@@ -150,7 +152,7 @@ static void add_parameters(cJSON *job, const import_set *set)
     cJSON_AddNumberToObject(d, "rate", 3 / longest_side(set));
     cJSON_AddNumberToObject(d, "total_variation", 1e-4 * longest_side(set));
     cJSON_AddStringToObject(c, "name", colours);
-    cJSON_AddNumberToObject(c, "rate", 0.03);
+    cJSON_AddNumberToObject(c, "rate", 0.1);
     cJSON_AddNumberToObject(c, "total_variation", 1e-4);
     cJSON_AddItemToArray(list, d);
     cJSON_AddItemToArray(list, c);
@@ -177,6 +179,25 @@ static void add_stages(cJSON *job, const import_options *o)
     cJSON_AddItemToArray(stages, stage_json(o->steps - 2 * fifth, o->resolution));
 }
 
+/* Rates fall while the fit goes on, so that the noise of batches averages out. */
+static void add_schedule(cJSON *job, const import_options *o)
+{
+    static const struct {
+        double share, factor;
+    } changes[] = {{0.4, 0.5}, {0.7, 0.2}, {0.9, 0.1}};
+    cJSON *list = cJSON_AddArrayToObject(job, "schedule");
+    uint32_t last = 0;
+    for (size_t k = 0; k < sizeof changes / sizeof *changes; k++) {
+        uint32_t step = 1 + (uint32_t)(changes[k].share * o->steps);
+        if (step <= last) /* so few steps that two changes fall together */
+            continue;
+        cJSON *change = cJSON_CreateObject();
+        cJSON_AddNumberToObject(change, "step", last = step);
+        cJSON_AddNumberToObject(change, "factor", changes[k].factor);
+        cJSON_AddItemToArray(list, change);
+    }
+}
+
 static cJSON *job_json(const char *folder, const char *scene, const import_set *set, const import_options *o)
 {
     cJSON *job = cJSON_CreateObject(), *optimizer;
@@ -189,6 +210,7 @@ static cJSON *job_json(const char *folder, const char *scene, const import_set *
     add_parameters(job, set);
     optimizer = cJSON_AddObjectToObject(job, "optimizer");
     cJSON_AddStringToObject(optimizer, "type", "adam");
+    add_schedule(job, o);
     add_stages(job, o);
     cJSON_AddNumberToObject(job, "spp", 1);
     return job;

@@ -178,10 +178,10 @@ static bl_result drop_channels(const scene_image *all, uint32_t colours, scene_i
 
 static bl_result encode_colours(const char *path, const scene_image *image, text *out, bl_error *err)
 {
+    if (has_extension(path, ".png") && image->channels >= 1 && image->channels <= 4)
+        return image_encode_png(image, out, err);
     if (image->channels != 1 && image->channels != 3)
         return error_set(err, BL_ERROR_ARGUMENT, "images have 1 or 3 channels, not %u", image->channels);
-    if (has_extension(path, ".png"))
-        return image_encode_png(image, out, err);
     if (has_extension(path, ".pfm"))
         return image_encode_pfm(image, out, err);
     return image_encode_hdr(image, out, err);
@@ -196,9 +196,11 @@ static bl_result encode(const char *path, const scene_image *image, const image_
         return image_encode_exr(image, layout->names, layout->components, out, err);
     if (!has_extension(path, ".png") && !has_extension(path, ".pfm") && !has_extension(path, ".hdr"))
         return error_set(err, BL_ERROR_ARGUMENT, "the name of an image must end in .exr, .png, .pfm or .hdr");
-    if (colours == image->channels || colours == 0)
+    bool alpha = has_extension(path, ".png") && colours > 0 && colours < image->channels &&
+                 strcmp(layout->names[colours], "A") == 0;
+    if (colours + alpha == image->channels || colours == 0)
         return encode_colours(path, image, out, err);
-    TRY(drop_channels(image, colours, &part, err));
+    TRY(drop_channels(image, colours + alpha, &part, err));
     bl_result r = encode_colours(path, &part, out, err);
     image_free(&part);
     return r;

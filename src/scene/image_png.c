@@ -154,19 +154,33 @@ static uint8_t encode_srgb(float linear)
     return (uint8_t)(255 * v + 0.5);
 }
 
+/* A pixel's bytes. Behind one or three colours there may be alpha. Colours are multiplied by alpha in the image,
+ * and not in the file, as the format wants it. */
+static void encode_pixel(const float *pixel, uint32_t channels, uint8_t *out)
+{
+    uint32_t colours = channels < 3 ? 1 : 3;
+    float alpha = channels > colours ? pixel[colours] : 1;
+    for (uint32_t c = 0; c < colours; c++)
+        out[c] = encode_srgb(alpha > 0 ? pixel[c] / alpha : 0);
+    if (channels > colours)
+        out[colours] = (uint8_t)(255 * (alpha > 0 ? (alpha < 1 ? alpha : 1) : 0) + 0.5f);
+}
+
 static bl_result write_image(png_job *job)
 {
+    static const int types[] = {[1] = PNG_COLOR_TYPE_GRAY, [2] = PNG_COLOR_TYPE_GRAY_ALPHA,
+                                [3] = PNG_COLOR_TYPE_RGB, [4] = PNG_COLOR_TYPE_RGB_ALPHA};
     const scene_image *image = job->source;
     size_t stride = (size_t)image->width * image->channels;
     if (!allocate_rows(job, image->height, stride))
         return error_set(job->err, BL_ERROR_MEMORY, "out of memory for %u x %u pixels", image->width,
                          image->height);
-    for (size_t i = 0; i < stride * image->height; i++)
-        job->bytes[i] = encode_srgb(image->pixels[i]);
+    BL_ASSERT(image->channels >= 1 && image->channels <= 4, "a PNG image of %u channels", image->channels);
+    for (size_t i = 0; i < stride * image->height; i += image->channels)
+        encode_pixel(image->pixels + i, image->channels, job->bytes + i);
     png_set_write_fn(job->png, job, on_write, on_flush);
-    png_set_IHDR(job->png, job->info, image->width, image->height, 8,
-                 image->channels == 3 ? PNG_COLOR_TYPE_RGB : PNG_COLOR_TYPE_GRAY, PNG_INTERLACE_NONE,
-                 PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
+    png_set_IHDR(job->png, job->info, image->width, image->height, 8, types[image->channels],
+                 PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
     png_set_sRGB(job->png, job->info, PNG_sRGB_INTENT_RELATIVE);
     png_write_info(job->png, job->info);
     png_write_image(job->png, job->rows);
