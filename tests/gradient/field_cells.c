@@ -87,6 +87,10 @@ static void no_bit_changes(void **state)
     }
     print_message("%s: %u of %d samples see the field, %u derivatives\n", c->name, lit, 2 * SAMPLES, moved);
     assert_true(lit > 10 && moved > 1000);
+    for (int k = 0; k < 2; k++) { /* they are two kernels */
+        render_pass pass = k ? RENDER_GRADIENT : RENDER_PRIMAL;
+        assert_true(with->modules[pass]->entry->inst.count > without->modules[pass]->entry->inst.count);
+    }
     scene_eval_destroy(with), scene_eval_destroy(without);
 }
 

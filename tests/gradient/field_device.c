@@ -41,6 +41,7 @@ static uint32_t cells_off(void)
 typedef struct rendered {
     float image[3 * SIDE * SIDE];
     float gradient[SPARSE_VALUES];
+    bl_kernel_info kernel;
 } rendered;
 
 static rendered *with_passes_off(const cells_case *c, const bl_scene *scene, uint32_t off)
@@ -68,6 +69,7 @@ static rendered *with_passes_off(const cells_case *c, const bl_scene *scene, uin
     assert_int_equal(stats.drifted + stats.overflowed + stats.non_finite, 0);
     for (uint32_t k = 0; k < SPARSE_PARAMETERS; k++)
         SCENE_MUST(&device, bl_job_read_gradient(job, k, r->gradient + (k ? SPARSE_VOXELS : 0)));
+    SCENE_MUST(&device, bl_job_compile(job, BL_PASS_PRIMAL, &r->kernel));
     bl_job_destroy(job);
     free(values);
     return r;
@@ -86,6 +88,7 @@ static void cells_change_no_bit(void **state)
         moved += with->gradient[i] != 0;
     print_message("%u pixels see the field, %u derivatives are not 0\n", seen, moved);
     assert_true(seen > SIDE && moved > 1000);
+    assert_true(with->kernel.spirv_words > without->kernel.spirv_words); /* they are two kernels */
     assert_memory_equal(with->image, without->image, sizeof with->image);
     assert_memory_equal(with->gradient, without->gradient, sizeof with->gradient);
     free(with), free(without);
