@@ -100,6 +100,7 @@ def check_common(plugins):
 
 SCENE = '<scene version="3.0.0">%s<shape type="rectangle" id="square">%s</shape>%s%s</scene>'
 INTEGRATOR, MATERIAL = '<integrator type="path"/>', '<bsdf type="diffuse" id="red"/>'
+FIELD = '<field type="sh_field"><float name="density" value="1"/><rgb name="sh_coeffs" value=".5"/></field>'
 LIGHT, CAMERA = '<emitter type="point" id="lamp"/>', '<sensor type="perspective" id="eye"/>'
 
 
@@ -122,7 +123,8 @@ def check_integrator(path, p, can):
     """What the table says of an integrator against what the program does with it in a small scene."""
     more = add_ellipsoid(os.path.dirname(path)) if p["name"] == "volprim_rf_basic" else ""
     with open(path, "w", encoding="utf-8") as f:
-        f.write(SCENE % ('<integrator type="%s"/>' % p["name"], MATERIAL, LIGHT + more, CAMERA))
+        integrator = '<integrator type="%s"/>' % p["name"] + FIELD * (p["name"] == "radiance_field")
+        f.write(SCENE % (integrator, MATERIAL, LIGHT + more, CAMERA))
     for name, of_pass in (("reverse", "gradient"), ("forward", "forward")):
         r = subprocess.run([PROGRAM, "ir", path, "--pass", of_pass], capture_output=True, text=True)
         if (r.returncode == 0) != (name in can):

@@ -112,7 +112,8 @@ typedef enum plan_rays {
 typedef enum plan_switch {
     PLAN_FOLD = 1,   /* constants fold */
     PLAN_NUMBER = 2, /* equal values are one */
-    PLAN_CELLS = 4,  /* densities have bounds in cells, not one for all of a medium */
+    PLAN_CELLS = 4,  /* densities have bounds in cells: not one for all of a medium, and none of a radiance
+                        field, which is marched through empty space */
     PLAN_RESIDUAL =
         8, /* and bounds from below, so that light sampling tracks only what lies between the two */
     /* last, because bench --ablation shows what is left with nothing but these: */

@@ -10,8 +10,8 @@
  *   drt        media whose extinction has its gradient by differential ratio tracking: replay alone,
  *              because no other kernel walks DRT paths.
  *
- * The scenes are those of scene_cases.c, media included. Others have factors that are exactly zero, or
- * parameters that act through derived values. */
+ * The scenes are those of scene_cases.c and scene_field_cases.c, media included. Others have factors that are
+ * exactly zero, or parameters that act through derived values. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -255,17 +255,23 @@ static void case_agrees(void **state)
 int main(void)
 {
     folder = scene_files_create();
-    uint32_t count = scene_case_count + scene_media_case_count + MORE_CASES;
-    struct CMUnitTest *tests = calloc(count, sizeof *tests);
+    uint32_t most = scene_case_count + scene_media_case_count + scene_field_case_count + MORE_CASES,
+             count = 0;
+    struct CMUnitTest *tests = calloc(most, sizeof *tests);
     if (!folder || !tests)
         return 1;
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t media = i - scene_case_count, more = media - scene_media_case_count;
-        const scene_case *c = i < scene_case_count             ? &scene_cases[i]
-                              : media < scene_media_case_count ? &scene_media_cases[media]
-                                                               : more_cases[more];
-        tests[i] = (struct CMUnitTest){c->name, case_agrees, NULL, NULL, (void *)(uintptr_t)c};
-    }
+    const struct {
+        const scene_case *cases;
+        uint32_t count;
+    } tables[] = {{scene_cases, scene_case_count},
+                  {scene_media_cases, scene_media_case_count},
+                  {scene_field_cases, scene_field_case_count}};
+    for (uint32_t k = 0; k < sizeof tables / sizeof *tables; k++)
+        for (const scene_case *c = tables[k].cases; c < tables[k].cases + tables[k].count; c++)
+            tests[count++] = (struct CMUnitTest){c->name, case_agrees, NULL, NULL, (void *)(uintptr_t)c};
+    for (uint32_t k = 0; k < MORE_CASES; k++)
+        tests[count++] = (struct CMUnitTest){more_cases[k]->name, case_agrees, NULL, NULL,
+                                             (void *)(uintptr_t)more_cases[k]};
     int failed = _cmocka_run_group_tests("forward", tests, count, NULL, NULL);
     free(tests);
     scene_files_remove(folder);

@@ -31,6 +31,9 @@ enum extra {
     EXTRA_WORDS
 };
 enum { CELL_VOXELS = 4, CELLS_MOST = 64, PARTS_ALONG = 64 /* steps along a cube without voxels */ };
+enum {
+    SAMPLES_MOST = 1 << 20 /* along a ray; their numbers stay integers in f32 also far from the camera */
+};
 
 /* The opacity of a sample of this optical thickness, or less, rounds to 0. */
 static const float least_thickness = 0x1p-26f;
@@ -111,22 +114,6 @@ static bl_result check_volume(const render_scene *s, const scene_object *o, cons
                               param, channels_of(s, volume), wanted);
 }
 
-/* Raw densities below 0 have no derivative behind relu, so a fit keeps them at 0 or above. */
-static bl_result field_check(render_scene *s, const scene_object *o, bl_error *err)
-{
-    const scene_object *density = scene_get(o, "density")->object, *sh = scene_get(o, "sh_coeffs")->object;
-    uint32_t channels = channels_of(s, sh);
-    TRY(check_volume(s, o, "density",
-                     channels_of(s, density) == 1 || density->cls == &volume_constvolume.base.plugin, "1",
-                     err));
-    TRY(check_volume(s, o, "sh_coeffs", channels == 3 || channels == 12 || channels == 27,
-                     "3, 12 or 27: harmonics of degree 0, 1 or 2", err));
-    uint32_t data = render_find_parameter(s, density, PLAN_DATA_SLOT);
-    if (data != PLAN_NONE && activation_of(o, "density_activation") == ACTIVATION_RELU)
-        s->parameters.data[data].least = 0;
-    return BL_OK;
-}
-
 /* Half the shortest side of a voxel of the density. */
 static double default_step(const render_scene *s, const scene_object *o)
 {
@@ -142,6 +129,54 @@ static double default_step(const render_scene *s, const scene_object *o)
     return least;
 }
 
+/* Distance between samples: the user's, or the default. */
+static double step_of(const render_scene *s, const scene_object *o)
+{
+    return s->march.step > 0 ? s->march.step : default_step(s, o);
+}
+
+/* The longest line within the cube. */
+static double diagonal_of(const scene_object *o)
+{
+    const double *m = scene_get(o, "to_world")->matrix;
+    double longest = 0;
+    for (int k = 0; k < 4; k++) {
+        double along[3];
+        for (int r = 0; r < 3; r++)
+            along[r] = m[4 * r] + (k & 1 ? -1 : 1) * m[4 * r + 1] + (k & 2 ? -1 : 1) * m[4 * r + 2];
+        longest = fmax(longest, sqrt(along[0] * along[0] + along[1] * along[1] + along[2] * along[2]));
+    }
+    return longest;
+}
+
+static bl_result check_step(const render_scene *s, const scene_object *o, bl_error *err)
+{
+    double samples = diagonal_of(o) / step_of(s, o);
+    if (samples <= SAMPLES_MOST)
+        return BL_OK;
+    return scene_error(err, BL_ERROR_SCENE, o->where,
+                       "sh_field: a ray through the field would have %.3g samples, and the limit is %d; give "
+                       "radiance_field a \"step_size\" of at least %.3g",
+                       samples, SAMPLES_MOST, diagonal_of(o) / SAMPLES_MOST);
+}
+
+/* Raw densities below 0 have no derivative behind relu, so a fit keeps them at 0 or above. */
+static bl_result field_check(render_scene *s, const scene_object *o, bl_error *err)
+{
+    const scene_object *density = scene_get(o, "density")->object, *sh = scene_get(o, "sh_coeffs")->object;
+    uint32_t channels = channels_of(s, sh);
+    TRY(check_volume(s, o, "density",
+                     channels_of(s, density) == 1 || density->cls == &volume_constvolume.base.plugin, "1",
+                     err));
+    TRY(check_volume(s, o, "sh_coeffs", channels == 3 || channels == 12 || channels == 27,
+                     "3, 12 or 27: harmonics of degree 0, 1 or 2", err));
+    TRY(check_step(s, o, err));
+    uint32_t data = render_find_parameter(s, density, PLAN_DATA_SLOT);
+    if (data != PLAN_NONE && activation_of(o, "density_activation") == ACTIVATION_RELU)
+        s->parameters.data[data].least = 0;
+    return BL_OK;
+}
+
 static void field_extra(const plan *p, const scene_object *o, uint32_t *words)
 {
     const render_march *march = &p->scene->march;
@@ -150,7 +185,7 @@ static void field_extra(const plan *p, const scene_object *o, uint32_t *words)
     BL_ASSERT(invertible, "a flat field in a plan");
     for (int k = 0; k < 12; k++)
         words[EXTRA_TO_LOCAL + k] = float_word((float)inverse[k]);
-    words[EXTRA_STEP] = float_word((float)(march->step > 0 ? march->step : default_step(p->scene, o)));
+    words[EXTRA_STEP] = float_word((float)step_of(p->scene, o));
     words[EXTRA_LEAST_TRANSMITTANCE] = float_word(march->least_transmittance);
     words[EXTRA_EMPTY] = float_word(fmaxf(march->empty_below, least_thickness));
 }

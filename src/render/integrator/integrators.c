@@ -89,7 +89,7 @@ static const plugin_param radiance_field_params[] = {
     {"empty_below", PLUGIN_FLOAT, 0, "0", 0, 1,
      "cells of the field are skipped in which no sample is more opaque; 0: only those that are truly empty"},
     {"thin_gradient", PLUGIN_BOOLEAN, 0, "false", 0, 0,
-     "gradients of the field count one sample of four, and of its lookups one voxel of eight, chosen at "
+     "gradients of the field count one sample of eight, and of its lookups one voxel of eight, chosen at "
      "random: "
      "unbiased, noisier, in a half to a quarter of the time"},
 };

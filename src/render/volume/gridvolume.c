@@ -416,7 +416,7 @@ static const plugin_param grid_params[] = {
 };
 const volume_class volume_gridvolume = {
     .base = {.plugin = {PLUGIN_VOLUME, "gridvolume", PLUGIN_TABLE(grid_params), PLUGIN_NONE,
-                        "a grid of values from a file"},
+                        "a grid of values from a file, or of one value"},
              .data_name = "data",
              .least_side = 1,
              .extra_words = EXTRA_WORDS,

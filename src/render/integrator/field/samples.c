@@ -8,13 +8,16 @@ field_segment field_segment_to(walk *w, const walk_position *at, const walk_vert
 {
     ir_func *f = w->t.f;
     tracer *t = &w->t;
-    const bool jitter = w->plan->scene->march.jitter;
+    const render_scene *scene = w->plan->scene;
+    ir_ref length = v->si.t;
+    if (scene->hide_emitters && scene->emitters.count > 0) /* then t begins behind the hidden lights */
+        length = v3_dot(t, v3_sub(t, v->si.p, at->o), at->d);
     field_segment s = {
         .o = at->o,
         .d = at->d,
         .sample = at->sample,
-        .limit = ir_select(f, v->si.valid, v->si.t, at->tmax),
-        .offset = jitter ? v->u_march : t_f32(t, 0.5f),
+        .limit = ir_select(f, v->si.valid, length, at->tmax),
+        .offset = scene->march.jitter ? v->u_march : t_f32(t, 0.5f),
         .moves = w->motion->chains,
         .now = at->attached.now,
     };
@@ -75,7 +78,7 @@ march march_begin(walk *w, const field_segment *s)
     m.cls->basis(&t, m.n, d, m.basis);
     if (s->moves)
         m.now = m.cls->into(&t, m.n, m.record, s->now.o, s->now.d), m.w = s->now.d;
-    m.skips = m.cls->cells && m.cls->cells(m.n) > 1;
+    m.skips = m.cls->cells && m.cls->cells(m.n) > 1 && !(w->plan->off & PLAN_CELLS);
     find_samples(&t, &m, s->limit);
     return m;
 }

@@ -1,34 +1,44 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Channels of a camera ray's first hit, as images: depth, position, normals, indices, albedo (Mitsuba's aov
  * and depth), and coverage (the alpha channel). One ray per sample, the same as the image's with the same
- * seed and weighted by the same filter. If nothing is hit, a channel is 0. Detached. */
+ * seed and weighted by the same filter. If nothing is hit, a channel is 0. A radiance field counts for
+ * coverage only. Detached. */
 #include "render/integrator/kernels/kernels.h"
 #include "render/integrator/vertex/plugin_functions.h"
 
 typedef struct coverage_state {
     walk_position at;
     ir_ref seen, going; /* bool */
+    ir_ref left;        /* where field_any: what the radiance field has let through so far */
 } coverage_state;
 
 static void state_coverage(walk *w, loop_state *s, coverage_state *p)
 {
     state_position(w, s, &p->at);
     state_ref(s, &p->seen), state_ref(s, &p->going);
+    if (field_any(w))
+        state_ref(s, &p->left);
 }
 
-/* bool: the ray hits a surface and its material samples another lobe than a null lobe. Through null lobes the
- * ray goes on, in a loop over these surfaces. */
-static ir_ref coverage_behind_null(walk *w, walk_position at)
+/* The ray up to a surface whose material samples another lobe than a null lobe; `seen` tells whether there is
+ * one. Through null lobes the ray goes on, in a loop over these surfaces. */
+static coverage_state coverage_behind_null(walk *w, walk_position at)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    coverage_state p = {at, ir_bool(f, false), ir_bool(f, true)};
+    coverage_state p = {.at = at, .seen = ir_bool(f, false), .going = ir_bool(f, true)};
+    if (field_any(w))
+        p.left = t_f32(t, 1);
     loop_state state = {0}, next = {0};
     state_coverage(w, &state, &p);
     ir_ref loop = state_loop(f, &state);
     state_coverage(w, &state, &p);
     ir_while(f, p.going);
     walk_vertex v = walk_visit(w, p.at);
+    if (field_any(w)) {
+        field_segment s = field_segment_to(w, &p.at, &v);
+        p.left = ir_mul(f, p.left, field_march(w, &s, ir_bool(f, true), false).left);
+    }
     ir_ref through = ir_and(f, v.sample.delta, ir_ge(f, v.sample.lobe, t_u32(t, LOBE_NULL)));
     p.going = ir_and(f, through, ir_and(f, v.goes_on, ir_gt(f, v.sample.pdf, t_f32(t, 0))));
     p.seen = ir_or(f, p.seen, ir_and(f, v.si.valid, ir_not(f, through)));
@@ -37,11 +47,11 @@ static ir_ref coverage_behind_null(walk *w, walk_position at)
     state_endloop(f, loop, &state, &next);
     state_coverage(w, &state, &p);
     state_end(&state);
-    return p.seen;
+    return p;
 }
 
 /* 1 if the ray hits a surface that is not transparent, or if there is an environment that is not hidden and
- * the integrator shows it; else 0. */
+ * the integrator shows it; else 0, or what a radiance field absorbs of the light behind it. */
 static ir_ref coverage(walk *w, const interaction *si, walk_position at)
 {
     tracer *t = &w->t;
@@ -50,7 +60,11 @@ static ir_ref coverage(walk *w, const interaction *si, walk_position at)
         return t_f32(t, 1);
     if (s->environment != PLAN_NONE && !s->hide_emitters && s->sees_through)
         return t_f32(t, 1);
-    ir_ref seen = plan_has_nulls(w->plan) && s->sees_through ? coverage_behind_null(w, at) : si->valid;
+    if (field_any(w)) {
+        coverage_state p = coverage_behind_null(w, at);
+        return ir_select(t->f, p.seen, t_f32(t, 1), ir_sub(t->f, t_f32(t, 1), p.left));
+    }
+    ir_ref seen = plan_has_nulls(w->plan) && s->sees_through ? coverage_behind_null(w, at).seen : si->valid;
     return ir_select(t->f, seen, t_f32(t, 1), t_f32(t, 0));
 }
 
