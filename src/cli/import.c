@@ -45,7 +45,7 @@ static int import(const arguments *args, const cli_session *session, import_set 
         .output = args->output,
         .sh_degree = args->sh_degree ? (uint32_t)(*args->sh_degree - '0') : 1,
         .resolution = args->resolution ? args->resolution : 64,
-        .steps = args->steps ? args->steps : 3000,
+        .steps = args->steps ? args->steps : 2400,
         .batch = args->batch ? args->batch : 4096,
         .background = {1, 1, 1},
     };
@@ -95,7 +95,7 @@ static const cli_option options[] = {
     {.name = "--sh-degree", .kind = CLI_TEXT, .value = "N", .offset = FIELD(sh_degree),
      .help = "of the spherical harmonics of colour, 0 to 2 (default: 1)", .choices = "0|1|2"},
     {.name = "--steps", .kind = CLI_COUNT, .value = "N", .offset = FIELD(steps),
-     .help = "of all stages (default: 3000)"},
+     .help = "of all stages (default: 2400)"},
     {.name = "--batch", .kind = CLI_COUNT, .value = "N", .offset = FIELD(batch),
      .help = "pixels of a step, from all photographs (default: 4096)"},
     {.name = "--held-out", .kind = CLI_COUNT, .value = "N", .offset = FIELD(held_out),

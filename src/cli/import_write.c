@@ -32,7 +32,8 @@ static void write_field(FILE *out, const import_set *set, const import_options *
     fprintf(out,
             "    <field type=\"sh_field\" id=\"field\">\n"
             "        <string name=\"density_activation\" value=\"softplus\"/>\n"
-            "        <string name=\"color_activation\" value=\"sigmoid\"/>\n        <transform name=\"to_world\">\n"
+            "        <string name=\"color_activation\" value=\"sigmoid\"/>\n        <transform "
+            "name=\"to_world\">\n"
             "            <scale x=\"%.9g\" y=\"%.9g\" z=\"%.9g\"/>\n"
             "            <translate x=\"%.9g\" y=\"%.9g\" z=\"%.9g\"/>\n        </transform>\n",
             box[3] - box[0], box[4] - box[1], box[5] - box[2], box[0], box[1], box[2]);

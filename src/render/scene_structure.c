@@ -63,8 +63,9 @@ uint32_t integrator_abilities(const char *name)
     bool paths = !kind->light_tracing && !kind->depth_image;
     return ABILITY_REVERSE | (kind->light_tracing ? 0 : ABILITY_FORWARD) |
            (kind->volumetric || kind->marches ? ABILITY_IN_MEDIA : 0) |
-           (paths && kind->method == METHOD_REPLAY && !kind->marches && !kind->ellipsoid_field ? ABILITY_MOVING
-                                                                                               : 0);
+           (paths && kind->method == METHOD_REPLAY && !kind->marches && !kind->ellipsoid_field
+                ? ABILITY_MOVING
+                : 0);
 }
 
 static bl_result find_integrator(const char *name, const integrator_kind **out, bl_error *err)

@@ -154,8 +154,8 @@ static uint8_t encode_srgb(float linear)
     return (uint8_t)(255 * v + 0.5);
 }
 
-/* A pixel's bytes. Behind one or three colours there may be alpha. Colours are multiplied by alpha in the image,
- * and not in the file, as the format wants it. */
+/* A pixel's bytes. Behind one or three colours there may be alpha. Colours are multiplied by alpha in the
+ * image, and not in the file, as the format wants it. */
 static void encode_pixel(const float *pixel, uint32_t channels, uint8_t *out)
 {
     uint32_t colours = channels < 3 ? 1 : 3;
@@ -168,8 +168,10 @@ static void encode_pixel(const float *pixel, uint32_t channels, uint8_t *out)
 
 static bl_result write_image(png_job *job)
 {
-    static const int types[] = {[1] = PNG_COLOR_TYPE_GRAY, [2] = PNG_COLOR_TYPE_GRAY_ALPHA,
-                                [3] = PNG_COLOR_TYPE_RGB, [4] = PNG_COLOR_TYPE_RGB_ALPHA};
+    static const int types[] = {[1] = PNG_COLOR_TYPE_GRAY,
+                                [2] = PNG_COLOR_TYPE_GRAY_ALPHA,
+                                [3] = PNG_COLOR_TYPE_RGB,
+                                [4] = PNG_COLOR_TYPE_RGB_ALPHA};
     const scene_image *image = job->source;
     size_t stride = (size_t)image->width * image->channels;
     if (!allocate_rows(job, image->height, stride))

@@ -238,8 +238,8 @@ typedef enum image_components {
 /* How the channels of an image are kept. */
 typedef struct image_layout {
     const char *const *names; /* of all channels; they differ */
-    uint32_t colours;         /* 1 or 3: a format without names keeps only so many channels, the first ones; PNG
-                                 also a channel "A" behind them */
+    uint32_t colours; /* 1 or 3: a format without names keeps only so many channels, the first ones; PNG
+                         also a channel "A" behind them */
     image_components components; /* of EXR files */
 } image_layout;
 bl_result image_save_channels(const char *path, const scene_image *image, const image_layout *layout,
