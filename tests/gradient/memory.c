@@ -53,13 +53,13 @@ static uint64_t bytes_of_gradient(bl_gradient_form form, int depth, uint32_t spp
     for (uint32_t i = 0; i < p.values; i++)
         weights[i] = 1;
     bl_stats stats;
-    SCENE_MUST(&device,
-               bl_job_gradient(p.job,
-                               &(bl_gradient_desc){.form = form,
-                                                   .spp = spp,
-                                                   .adjoint = form == BL_FORM_TWO_WALK ? NULL : weights,
-                                                   .target = form == BL_FORM_TWO_WALK ? weights : NULL},
-                               &stats));
+    bool compares = form == BL_FORM_TWO_WALK || form == BL_FORM_ONE_IMAGE; /* they find dL/dI themselves */
+    SCENE_MUST(&device, bl_job_gradient(p.job,
+                                        &(bl_gradient_desc){.form = form,
+                                                            .spp = spp,
+                                                            .adjoint = compares ? NULL : weights,
+                                                            .target = compares ? weights : NULL},
+                                        &stats));
     assert_true(stats.device_bytes > 0);
     *on_device = bl_device_stats_get(device.device).bytes_allocated;
     scene_picture_free(&p);
