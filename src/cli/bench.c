@@ -56,7 +56,10 @@ typedef struct bench {
 /* ---- runs ---- */
 
 /* The gradient needs no image before it. */
-static bool whole_step(const form *f) { return f->walks == BL_FORM_TWO_WALK; }
+static bool whole_step(const form *f)
+{
+    return f->walks == BL_FORM_TWO_WALK || f->walks == BL_FORM_ONE_IMAGE;
+}
 
 static bl_result run_form(bench *b, form *f, uint32_t spp, cli_progress *progress)
 {
