@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Trace to x86-64 machine code: a kernel as words that a processor runs, 16 invocations at a time with
+ * AVX-512 (F, BW, DQ, VL), 8 with AVX2. Knows neither rendering nor Vulkan, allocates no executable memory and
+ * starts no thread: who runs a kernel does (src/gpu/native).
+ *
+ * A kernel is a header, its constants and its code, all in one array of words, and may be kept on disk. The
+ * code does not depend on where it stands. What it works on stands in a workspace, memory of one thread whose
+ * first part is X86_WORKSPACE_*; `constants` are copied to X86_WORKSPACE_CONSTANTS, the rest is the code's own.
+ *
+ *     void prologue(void *workspace)              once per dispatch and thread, before the first run: computes
+ *                                                 what depends on uniforms and constant buffers alone
+ *     void run(void *workspace, uint32_t first)   invocations first .. first + lanes - 1
+ *
+ * Both keep what the System V calling convention asks for. Buffers are arrays of words in the address space,
+ * aligned to 16 bytes; code may read, never write, up to X86_PADDING bytes behind the last word. A kernel
+ * checks its own bound, as all kernels do (src/gpu/gpu.h). */
+#ifndef SPIRV_GEN_X86_H
+#define SPIRV_GEN_X86_H
+
+#include "spirv_gen/ir/ir.h"
+
+typedef enum x86_target { X86_NONE, X86_AVX2, X86_AVX512 } x86_target;
+
+/* The best that this processor and its operating system have. X86_NONE: neither, or not x86-64; then no kernel
+ * can be run. */
+x86_target x86_processor(void);
+uint32_t x86_lanes(x86_target target); /* 8, 16 */
+
+enum {
+    X86_MAGIC = 0x36384C42, /* "BL86" */
+    X86_VERSION = 1,
+    X86_BUFFERS_MOST = 32,
+    X86_UNIFORMS_MOST = 32,
+    X86_PADDING = 64,
+    /* Offsets in a workspace, in bytes; it is aligned to 64. */
+    X86_WORKSPACE_BUFFERS = 0,     /* the address of each buffer, 8 bytes */
+    X86_WORKSPACE_UNIFORMS = 256,  /* words */
+    X86_WORKSPACE_CONSTANTS = 384, /* x86_header.constant_count words */
+};
+
+typedef struct x86_header {
+    uint32_t magic, version;
+    uint32_t target; /* x86_target */
+    uint32_t lanes;
+    uint32_t workspace_bytes; /* a multiple of 64 */
+    uint32_t constant_count;  /* words behind this header */
+    uint32_t code_bytes;      /* behind the constants, which are padded to a multiple of 16 words */
+    uint32_t prologue, run;   /* where these functions begin, in bytes of the code */
+    uint32_t buffer_count, uniform_count; /* used: at most X86_BUFFERS_MOST, X86_UNIFORMS_MOST */
+    uint32_t reserved[5];     /* zero */
+} x86_header;
+
+typedef struct x86_options {
+    x86_target target;
+} x86_options;
+
+typedef struct x86_code {
+    uint32_t *words;
+    size_t word_count;
+} x86_code;
+
+/* Code for a module that opt_run has lowered. An op without a lowering is an error that names it. */
+bl_result x86_generate(const ir_module *m, const x86_options *options, x86_code *out, bl_error *err);
+void x86_code_free(x86_code *code);
+
+#endif
