@@ -64,15 +64,19 @@ set(spirv_gen_sources
     spirv_gen/spv/spv.c
     spirv_gen/spv/vector_loads.c)
 set(gpu_sources
-    src/gpu/accel.c
     src/gpu/device.c
     src/gpu/dispatch.c
-    src/gpu/instance.c
     src/gpu/kernel.c
     src/gpu/memory.c
-    src/gpu/probe.c
-    src/gpu/swiftshader.c
-    src/gpu/vulkan.c)
+    src/gpu/vulkan/accel.c
+    src/gpu/vulkan/device.c
+    src/gpu/vulkan/dispatch.c
+    src/gpu/vulkan/instance.c
+    src/gpu/vulkan/kernel.c
+    src/gpu/vulkan/memory.c
+    src/gpu/vulkan/probe.c
+    src/gpu/vulkan/swiftshader.c
+    src/gpu/vulkan/vulkan.c)
 set(scene_sources
     src/scene/assembly.c
     src/scene/bind.c

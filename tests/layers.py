@@ -15,7 +15,7 @@ PARTS = {
     "base": ("src/base", {"base"}, r"vulkan|spirv"),
     "spirv_gen": ("spirv_gen", {"base", "spirv_gen"}, r"vulkan|expat|openexr|png"),
     "scene": ("src/scene", {"base", "scene"}, r"vulkan|spirv"),
-    "gpu": ("src/gpu", {"base", "gpu"}, r"spirv|expat|openexr|png"),
+    "gpu": ("src/gpu", {"base", "gpu", "spirv_gen"}, r"spirv|expat|openexr|png"),
     "render": ("src/render", {"base", "spirv_gen", "scene", "render"}, r"vulkan|spirv/"),
     "fit": ("src/fit", {"base", "gpu", "fit"}, r"vulkan|spirv|expat|openexr|png"),
     "api": ("src/api", {"base", "spirv_gen", "scene", "gpu", "render", "fit", "api"},
@@ -26,8 +26,9 @@ PARTS = {
 }
 # what parts exchange without knowing each other: result codes, and generated kernels
 FREE = re.compile(r"^backlight/|^glsl_kernels\.h$")
-# inside the trace compiler: ir knows no pass, passes and differentiation no SPIR-V
-ROOMS = {"ir": {"ir"}, "opt": {"ir", "opt"}, "ad": {"ir", "opt", "ad"}, "spv": {"ir", "spv"}}
+# inside the trace compiler: ir knows no pass, passes and differentiation no SPIR-V, nor machine code
+ROOMS = {"ir": {"ir"}, "opt": {"ir", "opt"}, "ad": {"ir", "opt", "ad"}, "spv": {"ir", "spv"},
+         "x86": {"ir", "x86"}}
 # inside the integrator, from the lowest room to the highest: a room knows itself and those before it
 INTEGRATOR = ["walk", "derived", "vertex", "media", "field", "path", "motion", "kernels"]
 DOOR = "render/integrator/passes.h"  # the one header of the integrator for everyone else, about no room
@@ -94,6 +95,25 @@ def check_render(path, problems):
             target = header.split("/")[1]
             if folder in PLUGINS and target in PLUGINS and target != folder and target not in PLUGINS[folder]:
                 problems.append("%s: %s must not look into %s" % (place, folder, target))
+
+
+# what the common part of src/gpu may see of its back ends
+BACKENDS = {"vulkan": "gpu/vulkan/open.h", "native": "gpu/native/native.h"}
+
+
+def check_gpu(path, problems):
+    """Back ends do not know each other. Vulkan is for one of them, the contract of native kernels for the other."""
+    where = os.path.relpath(path, ROOT)
+    room = os.path.basename(os.path.dirname(path))
+    for number, outside, header in includes(path):
+        place = "%s:%d: %s" % (where, number, header)
+        backend = re.match(r"gpu/(\w+)/", header)
+        if backend and backend.group(1) != room and (room in BACKENDS or header not in BACKENDS.values()):
+            problems.append(place + " is another back end's")
+        if outside and header.startswith("vulkan") and room != "vulkan":
+            problems.append(place + " is for src/gpu/vulkan alone")
+        if header.startswith("spirv_gen/") and (room != "native" or header != "spirv_gen/x86/x86.h"):
+            problems.append(place + " is not for gpu, but x86.h in src/gpu/native")
 
 
 PROTOTYPE = re.compile(
@@ -210,6 +230,8 @@ def main():
                     check(part, os.path.join(base, name), problems)
                     if part == "render":
                         check_render(os.path.join(base, name), problems)
+                    if part == "gpu":
+                        check_gpu(os.path.join(base, name), problems)
     declarations = check_declarations(problems)
     for p in problems:
         print(p)

@@ -6,7 +6,8 @@
 
 static void describe(const gpu_info *g, bl_device_info *out)
 {
-    static const char *const kinds[] = {"discrete", "integrated", "other", "lavapipe", "swiftshader"};
+    static const char *const kinds[] = {"discrete", "integrated", "other",
+                                        "native",   "lavapipe",   "swiftshader"};
     *out = (bl_device_info){.name = g->name,
                             .driver = g->driver,
                             .found = g->found,

@@ -32,7 +32,7 @@ const char *bl_gradient_form_name(bl_gradient_form form)
 
 static uint32_t slots_most(const bl_job *job)
 {
-    uint32_t most = gpu_device_info(job->device->gpu)->kind >= GPU_LAVAPIPE ? SLOTS_MOST_CPU : SLOTS_MOST_GPU;
+    uint32_t most = gpu_device_info(job->device->gpu)->kind >= GPU_NATIVE ? SLOTS_MOST_CPU : SLOTS_MOST_GPU;
     return most / (plan_sample_words(job->plan) / SAMPLE_WORDS);
 }
 

@@ -20,6 +20,7 @@ typedef enum gpu_kind {
     GPU_DISCRETE,
     GPU_INTEGRATED,
     GPU_OTHER,
+    GPU_NATIVE, /* this processor, by kernels of its own machine code; no Vulkan */
     GPU_LAVAPIPE,
     GPU_SWIFTSHADER
 } gpu_kind; /* default order */
@@ -31,7 +32,7 @@ typedef struct gpu_info {
     gpu_kind kind;
     uint32_t api_version; /* VK_MAKE_API_VERSION */
     uint32_t subgroup_size;
-    uint32_t max_buffer_range;    /* bytes one storage-buffer binding can address */
+    uint64_t max_buffer_range;    /* bytes one storage-buffer binding can address */
     uint64_t max_allocation;      /* bytes */
     uint32_t max_storage_buffers; /* per stage */
     bool float_atomics;           /* shaderBufferFloat32AtomicAdd */
@@ -56,8 +57,8 @@ typedef struct gpu_options {
 
 bl_result gpu_open(const gpu_options *options, gpu **out, bl_error *err);
 void gpu_close(gpu *g);
-uint32_t gpu_count(const gpu *g); /* devices found, in default order */
-const gpu_info *gpu_info_at(const gpu *g, uint32_t index);
+uint32_t gpu_count(gpu *g); /* devices found, in default order */
+const gpu_info *gpu_info_at(gpu *g, uint32_t index);
 uint32_t gpu_validation_messages(const gpu *g);
 
 /* selector: NULL or "auto" (first in default order), "swiftshader", "lavapipe", or part of a name

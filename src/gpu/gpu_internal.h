@@ -1,268 +1,81 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What the files of src/gpu share. Nothing outside this folder includes it, except the tests that make Vulkan
- * calls fail.
+ * What the back ends share: the objects behind gpu.h, of which each back end has its own continuation, and
+ * the table of functions by which it is called.
  *
- * Vulkan functions live in tables, one per instance and one per device, expanded from the lists below: a
- * loader device and a SwiftShader opened directly may be in use at once, so one name has several addresses
- * and nothing is linked. */
+ * The files of this folder hold what all devices have in common: the list of devices, arguments and their
+ * limits, states, statistics. vulkan/ and native/ do the work. Nothing outside src/gpu includes this header,
+ * except tests that make calls fail. */
 #ifndef BL_GPU_INTERNAL_H
 #define BL_GPU_INTERNAL_H
 
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* secure_getenv, strcasestr; this header comes first in every file */
 #endif
-#define VK_NO_PROTOTYPES
-#include <vulkan/vulkan.h>
 
 #include "gpu/gpu.h"
 
-/* ---- vulkan.c: function tables and errors ---- */
-
-#define GPU_INSTANCE_FUNCTIONS(X)                                                                            \
-    X(DestroyInstance)                                                                                       \
-    X(EnumeratePhysicalDevices)                                                                              \
-    X(EnumerateDeviceExtensionProperties)                                                                    \
-    X(GetPhysicalDeviceProperties)                                                                           \
-    X(GetPhysicalDeviceProperties2)                                                                          \
-    X(GetPhysicalDeviceFeatures2)                                                                            \
-    X(GetPhysicalDeviceMemoryProperties)                                                                     \
-    X(GetPhysicalDeviceQueueFamilyProperties)                                                                \
-    X(CreateDevice)                                                                                          \
-    X(GetDeviceProcAddr)
-
-/* Functions of VK_EXT_debug_utils, NULL where it is not enabled. */
-#define GPU_INSTANCE_OPTIONAL(X)                                                                             \
-    X(CreateDebugUtilsMessengerEXT)                                                                          \
-    X(DestroyDebugUtilsMessengerEXT)
-
-#define GPU_DEVICE_FUNCTIONS(X)                                                                              \
-    X(DestroyDevice)                                                                                         \
-    X(DeviceWaitIdle)                                                                                        \
-    X(GetDeviceQueue)                                                                                        \
-    X(QueueSubmit)                                                                                           \
-    X(AllocateMemory)                                                                                        \
-    X(FreeMemory)                                                                                            \
-    X(MapMemory)                                                                                             \
-    X(CreateBuffer)                                                                                          \
-    X(DestroyBuffer)                                                                                         \
-    X(GetBufferMemoryRequirements)                                                                           \
-    X(BindBufferMemory)                                                                                      \
-    X(GetBufferDeviceAddress)                                                                                \
-    X(CreateShaderModule)                                                                                    \
-    X(DestroyShaderModule)                                                                                   \
-    X(CreateDescriptorSetLayout)                                                                             \
-    X(DestroyDescriptorSetLayout)                                                                            \
-    X(CreatePipelineLayout)                                                                                  \
-    X(DestroyPipelineLayout)                                                                                 \
-    X(CreateComputePipelines)                                                                                \
-    X(CreatePipelineCache)                                                                                   \
-    X(DestroyPipelineCache)                                                                                  \
-    X(GetPipelineCacheData)                                                                                  \
-    X(DestroyPipeline)                                                                                       \
-    X(CreateDescriptorPool)                                                                                  \
-    X(DestroyDescriptorPool)                                                                                 \
-    X(ResetDescriptorPool)                                                                                   \
-    X(AllocateDescriptorSets)                                                                                \
-    X(UpdateDescriptorSets)                                                                                  \
-    X(CreateCommandPool)                                                                                     \
-    X(DestroyCommandPool)                                                                                    \
-    X(ResetCommandPool)                                                                                      \
-    X(AllocateCommandBuffers)                                                                                \
-    X(BeginCommandBuffer)                                                                                    \
-    X(EndCommandBuffer)                                                                                      \
-    X(CmdBindPipeline)                                                                                       \
-    X(CmdBindDescriptorSets)                                                                                 \
-    X(CmdPushConstants)                                                                                      \
-    X(CmdDispatch)                                                                                           \
-    X(CmdPipelineBarrier)                                                                                    \
-    X(CmdFillBuffer)                                                                                         \
-    X(CmdCopyBuffer)                                                                                         \
-    X(CmdResetQueryPool)                                                                                     \
-    X(CmdWriteTimestamp)                                                                                     \
-    X(CreateQueryPool)                                                                                       \
-    X(DestroyQueryPool)                                                                                      \
-    X(GetQueryPoolResults)                                                                                   \
-    X(CreateFence)                                                                                           \
-    X(DestroyFence)                                                                                          \
-    X(ResetFences)                                                                                           \
-    X(WaitForFences)
-
-/* NULL where their extension is not enabled. The acceleration structures' are there where gpu_info.ray_query
- * is. */
-#define GPU_DEVICE_OPTIONAL(X)                                                                               \
-    X(SetDebugUtilsObjectNameEXT)                                                                            \
-    X(CreateAccelerationStructureKHR)                                                                        \
-    X(DestroyAccelerationStructureKHR)                                                                       \
-    X(GetAccelerationStructureBuildSizesKHR)                                                                 \
-    X(GetAccelerationStructureDeviceAddressKHR)                                                              \
-    X(CmdBuildAccelerationStructuresKHR)
-
-#define GPU_FUNCTION_FIELD(name) PFN_vk##name name;
-typedef struct gpu_instance_table {
-    GPU_INSTANCE_FUNCTIONS(GPU_FUNCTION_FIELD)
-    GPU_INSTANCE_OPTIONAL(GPU_FUNCTION_FIELD)
-} gpu_instance_table;
-typedef struct gpu_device_table {
-    GPU_DEVICE_FUNCTIONS(GPU_FUNCTION_FIELD)
-    GPU_DEVICE_OPTIONAL(GPU_FUNCTION_FIELD)
-} gpu_device_table;
-#undef GPU_FUNCTION_FIELD
-
-bl_result gpu_load_instance_table(PFN_vkGetInstanceProcAddr get, VkInstance instance,
-                                  gpu_instance_table *table, bl_error *err);
-bl_result gpu_load_device_table(PFN_vkGetDeviceProcAddr get, VkDevice device, gpu_device_table *table,
-                                bl_error *err);
-
-const char *gpu_vk_result_name(VkResult result);
-bl_result gpu_result_of(VkResult result);
-/* Error of a failed call: "vkQueueSubmit failed: VK_ERROR_DEVICE_LOST". */
-bl_result gpu_vk_error(bl_error *err, const char *call, VkResult result);
-
-/* GPU_TRY(d, err, QueueSubmit, queue, 1, &info, fence): calls through the device's table, returns on
- * failure. */
-#define GPU_TRY(d, err, function, ...)                                                                       \
-    do {                                                                                                     \
-        VkResult vk_result_ = (d)->vk.function(__VA_ARGS__);                                                 \
-        if (vk_result_ != VK_SUCCESS)                                                                        \
-            return gpu_vk_error(err, "vk" #function, vk_result_);                                            \
-    } while (0)
-
-/* ---- swiftshader.c ---- */
-
-/* Opens SwiftShader as a driver without the loader. On success *library (for dlclose), *get and path are
- * filled in. `explicit_path` NULL: search. The error text says where it looked or why the library is of no
- * use. */
-bl_result gpu_swiftshader_open(const char *explicit_path, void **library, PFN_vkGetInstanceProcAddr *get,
-                               char *path, size_t path_size, bl_error *err);
-
-/* ---- instance.c: a driver is one VkInstance and where its functions come from ---- */
-
-typedef struct gpu_driver {
-    void *library; /* from dlopen; NULL: this driver is not in use */
-    PFN_vkGetInstanceProcAddr get;
-    VkInstance instance;
-    VkDebugUtilsMessengerEXT messenger;
-    gpu_instance_table vk;
-    char found[512];
-    bool validated;
-} gpu_driver;
-
-bl_result gpu_driver_open_loader(gpu *g, gpu_driver *driver, bool validation, bl_error *err);
-bl_result gpu_driver_open_swiftshader(gpu *g, gpu_driver *driver, const char *path, bl_error *err);
-void gpu_driver_close(gpu_driver *driver);
-
-/* ---- probe.c: what a physical device can do ---- */
-
-#define GPU_EXTENSIONS(X)                                                                                    \
-    X(shader_atomic_float, VK_EXT_SHADER_ATOMIC_FLOAT_EXTENSION_NAME)                                        \
-    X(acceleration_structure, VK_KHR_ACCELERATION_STRUCTURE_EXTENSION_NAME)                                  \
-    X(deferred_host_operations, VK_KHR_DEFERRED_HOST_OPERATIONS_EXTENSION_NAME)                              \
-    X(ray_query, VK_KHR_RAY_QUERY_EXTENSION_NAME)
-
-typedef struct gpu_extensions {
-#define GPU_EXTENSION_FIELD(field, name) bool field;
-    GPU_EXTENSIONS(GPU_EXTENSION_FIELD)
-#undef GPU_EXTENSION_FIELD
-} gpu_extensions;
-
-/* Feature structures, linked in a chain from `core`; those of absent extensions are left out of it. */
-typedef struct gpu_features {
-    VkPhysicalDeviceFeatures2 core;
-    VkPhysicalDeviceVulkan12Features vulkan12;
-    VkPhysicalDeviceShaderAtomicFloatFeaturesEXT atomic_float;
-    VkPhysicalDeviceAccelerationStructureFeaturesKHR acceleration_structure;
-    VkPhysicalDeviceRayQueryFeaturesKHR ray_query;
-} gpu_features;
-
-typedef struct gpu_candidate {
-    const gpu_driver *driver;
-    VkPhysicalDevice physical;
-    VkPhysicalDeviceType type;
-    uint32_t queue_family, timestamp_bits;
-    uint32_t max_workgroup_size;
-    double timestamp_seconds; /* per tick */
-    uint64_t max_accel_primitives;
-    uint32_t accel_scratch_alignment;
-    gpu_extensions extensions;
-    gpu_info info;
-} gpu_candidate;
-
-/* False where Backlight cannot use the device: older than Vulkan 1.2, or without a compute queue. */
-bool gpu_probe(const gpu_driver *driver, VkPhysicalDevice physical, gpu_candidate *candidate);
-void gpu_features_query(const gpu_candidate *candidate, gpu_features *features);
+typedef struct gpu_backend gpu_backend;
 
 /* ---- device.c ---- */
 
-enum { GPU_LOADER, GPU_DIRECT, GPU_DRIVER_COUNT };
+/* A device that could be created. A back end's own candidates begin with this. */
+typedef struct gpu_candidate {
+    const gpu_backend *backend;
+    uint32_t max_workgroup_size;
+    gpu_info info;
+} gpu_candidate;
+
+typedef struct vulkan_drivers vulkan_drivers;
 
 struct gpu {
-    gpu_driver drivers[GPU_DRIVER_COUNT];
-    ARRAY(gpu_candidate) candidates;
-    text notes; /* why a driver is not there, for the error of a selector that matches nothing */
-    void (*log)(void *user, const char *message);
-    void *user;
+    gpu_options options; /* without `swiftshader`, which is used while the caller's string is there */
+    ARRAY(gpu_candidate *) candidates; /* in default order, each from malloc */
+    vulkan_drivers *vulkan;            /* NULL: Vulkan has not been opened */
+    text notes; /* why something is not there, for the error of a selector that matches nothing */
     uint32_t
         messages; /* of the validation layer; written atomically, drivers may call from their own threads */
-    uint32_t devices_alive; /* the tables above must outlive them */
+    uint32_t devices_alive; /* what candidates point to must outlive them */
 };
 
 struct gpu_device {
     gpu *owner;
+    const gpu_backend *backend;
     const gpu_candidate *candidate;
-    VkDevice handle;
-    VkQueue queue;
-    gpu_device_table vk;
-    VkPhysicalDeviceMemoryProperties memory;
     gpu_stats stats;
-    gpu_buffer *staging;  /* made when memory that is not mapped is first read or written */
-    gpu_batch *transfers; /* likewise */
 };
 
 void gpu_log(const gpu *g, const char *format, ...) BL_PRINTF(2, 3);
-/* Names a Vulkan object for validation messages and debuggers; nothing where debug utils are off or label is
- * NULL. */
-void gpu_label(gpu_device *d, VkObjectType type, uint64_t handle, const char *label);
+/* A missing driver is no error, because other devices may do. The reason is logged, and kept for the error of
+ * a selector that asks for that driver. */
+void gpu_note(gpu *g, const bl_error *reason);
 
 /* ---- memory.c ---- */
 
 struct gpu_buffer {
     gpu_device *device;
-    VkBuffer handle;
-    VkDeviceMemory memory;
     uint64_t asked, size, allocated; /* bytes: before rounding, of the buffer, of its memory */
     void *mapped;
     char *label;
-    gpu_buffer
-        *address; /* two words, this buffer's address, for kernels that reach it so; NULL until one does */
 };
 
-/* Like gpu_buffer_create, for a further use: `usage` is added to the flags that every buffer has. */
+/* Like gpu_buffer_create, for a further use. */
 typedef struct gpu_buffer_desc {
     gpu_memory where;
-    uint64_t size; /* bytes */
-    VkBufferUsageFlags usage;
+    uint64_t size;  /* bytes */
+    uint32_t usage; /* the back end's own flags, on top of those that every buffer has */
     const char *label;
 } gpu_buffer_desc;
 bl_result gpu_buffer_create_for(gpu_device *d, const gpu_buffer_desc *desc, gpu_buffer **out, bl_error *err);
-
-/* The buffer that holds the address of b; NULL, with an error, if the device has no buffer addresses. */
-gpu_buffer *gpu_buffer_of_address(gpu_buffer *b, bl_error *err);
-
-/* ---- dispatch.c ---- */
-
-/* The command buffer of a batch between begin and submit. */
-VkCommandBuffer gpu_batch_commands(gpu_batch *b);
+/* The back end has allocated memory for the buffer. */
+void gpu_buffer_allocated(gpu_buffer *b, uint64_t bytes);
 
 /* ---- kernel.c ---- */
 
 struct gpu_kernel {
     gpu_device *device;
-    VkDescriptorSetLayout set_layout;
-    VkPipelineLayout layout;
-    VkPipeline pipeline;
     uint32_t buffer_count, push_words, local_size, addressed;
     char *label;
-    void *driver_data;
+    void *driver_data; /* from malloc */
     size_t driver_data_size;
 };
 
@@ -271,7 +84,47 @@ static inline bool gpu_kernel_addresses(const gpu_kernel *k, uint32_t buffer)
     return buffer < 32 && k->addressed >> buffer & 1;
 }
 
-/* Handles that are pointers or integers, as the 64 bits that debug names want. */
-#define GPU_HANDLE(handle) ((uint64_t)(uintptr_t)(handle))
+/* ---- dispatch.c ---- */
+
+typedef enum batch_state { BATCH_IDLE, BATCH_RECORDING, BATCH_SUBMITTED } batch_state;
+
+struct gpu_batch {
+    gpu_device *device;
+    batch_state state;
+    bl_error error; /* the first of this recording; code BL_OK: none */
+};
+
+/* ---- back ends ---- */
+
+/* The common part allocates an object, zeroed, of the size below, fills in its head and calls `build`. It
+ * calls `destroy`, which frees what the back end has added, for objects that are only partly built, too.
+ * Arguments have been checked as gpu.h says. A NULL: no object of this back end comes there. */
+struct gpu_backend {
+    size_t device_size, buffer_size, kernel_size, batch_size;
+
+    bl_result (*device_build)(gpu_device *d, bl_error *err);
+    void (*device_destroy)(gpu_device *d);
+
+    bl_result (*buffer_build)(gpu_buffer *b, const gpu_buffer_desc *desc, bl_error *err); /* zeroed */
+    void (*buffer_destroy)(gpu_buffer *b);
+    uint64_t (*buffer_address)(const gpu_buffer *b);
+    /* of buffers that are not mapped */
+    bl_result (*buffer_write)(gpu_buffer *b, uint64_t offset, const void *data, uint64_t size, bl_error *err);
+    bl_result (*buffer_read)(gpu_buffer *b, uint64_t offset, void *data, uint64_t size, bl_error *err);
+
+    bl_result (*kernel_build)(gpu_kernel *k, const gpu_kernel_desc *desc, bl_error *err);
+    void (*kernel_destroy)(gpu_kernel *k);
+
+    bl_result (*batch_build)(gpu_batch *b, bl_error *err);
+    void (*batch_destroy)(gpu_batch *b); /* waits for a batch in flight */
+    bl_result (*batch_begin)(gpu_batch *b, bl_error *err);
+    bl_result (*batch_dispatch)(gpu_batch *b, gpu_kernel *k, gpu_buffer *const *buffers, const uint32_t *push,
+                                uint64_t invocations, bl_error *err);
+    void (*batch_fill)(gpu_batch *b, gpu_buffer *buffer, uint64_t offset, uint64_t size, uint32_t word);
+    void (*batch_copy)(gpu_batch *b, gpu_buffer *from, uint64_t from_offset, gpu_buffer *to,
+                       uint64_t to_offset, uint64_t size);
+    bl_result (*batch_submit)(gpu_batch *b, bl_error *err);
+    bl_result (*batch_wait)(gpu_batch *b, double *seconds, bl_error *err);
+};
 
 #endif

@@ -123,13 +123,14 @@ static void devices_are_listed_in_order(void **state)
     uint32_t swiftshaders = 0;
     for (uint32_t i = 0; i < gpu_count(f->instance); i++) {
         const gpu_info *info = gpu_info_at(f->instance, i);
-        print_message(
-            "%u: %s | %s | %s | kind %d, subgroup %u, range %u, allocation %llu, buffers %u, f32 atomics %d, "
-            "ray query %d, i64 %d, f64 %d, time %d, szinp %d, address %d\n",
-            i, info->name, info->driver, info->found, (int)info->kind, info->subgroup_size,
-            info->max_buffer_range, (unsigned long long)info->max_allocation, info->max_storage_buffers,
-            info->float_atomics, info->ray_query, info->int64, info->float64, info->timestamps,
-            info->signed_zero_inf_nan_preserve, info->buffer_address);
+        print_message("%u: %s | %s | %s | kind %d, subgroup %u, range %llu, allocation %llu, buffers %u, f32 "
+                      "atomics %d, "
+                      "ray query %d, i64 %d, f64 %d, time %d, szinp %d, address %d\n",
+                      i, info->name, info->driver, info->found, (int)info->kind, info->subgroup_size,
+                      (unsigned long long)info->max_buffer_range, (unsigned long long)info->max_allocation,
+                      info->max_storage_buffers, info->float_atomics, info->ray_query, info->int64,
+                      info->float64, info->timestamps, info->signed_zero_inf_nan_preserve,
+                      info->buffer_address);
         assert_true(info->name[0] && info->found[0] && info->driver[0]);
         assert_true(info->subgroup_size >= 1 && info->max_storage_buffers >= 4);
         assert_true(info->max_allocation >= 1 << 26 && info->max_buffer_range >= 1 << 26);

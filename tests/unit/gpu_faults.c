@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "gpu/gpu_internal.h"
+#include "gpu/vulkan/vulkan.h"
 #include "unit/gpu_add_kernel.h"
 
 #include <stdlib.h>
@@ -21,6 +21,8 @@ typedef struct fixture {
     gpu *instance;
     gpu_device *device;
 } fixture;
+
+static vulkan_device *device_of(void **state) { return vulkan_device_of(((fixture *)*state)->device); }
 
 static VkResult fault; /* what the failing calls return */
 
@@ -104,7 +106,7 @@ static bl_result scenario(gpu_device *d, bl_error *err)
 }
 
 /* The device's own staging objects are made once; a fresh start makes their creation fail in turn as well. */
-static void drop_staging(gpu_device *d)
+static void drop_staging(vulkan_device *d)
 {
     gpu_batch_destroy(d->transfers);
     gpu_buffer_destroy(d->staging);
@@ -112,17 +114,17 @@ static void drop_staging(gpu_device *d)
     d->staging = NULL;
 }
 
-static void fail_one(gpu_device *d, const char *call, VkResult with, bl_result expected)
+static void fail_one(vulkan_device *d, const char *call, VkResult with, bl_result expected)
 {
     bl_error err = {0};
     fault = with;
-    bl_result result = scenario(d, &err);
+    bl_result result = scenario(&d->head, &err);
     drop_staging(d);
     if (result == BL_ERROR_COMPILE && expected == BL_ERROR_DEVICE)
         expected = BL_ERROR_COMPILE; /* a pipeline that fails for no better known reason */
     if (result != expected || !strstr(err.text, call) || !strstr(err.text, gpu_vk_result_name(with)))
         fail_msg("%s returning %s: %s, '%s'", call, gpu_vk_result_name(with), result_text(result), err.text);
-    assert_int_equal(d->stats.bytes_allocated, 0);
+    assert_int_equal(d->head.stats.bytes_allocated, 0);
 }
 
 #define FALLIBLE(X)                                                                                          \
@@ -151,7 +153,7 @@ static void fail_one(gpu_device *d, const char *call, VkResult with, bl_result e
 
 static void every_failing_call_is_reported(void **state)
 {
-    gpu_device *d = ((fixture *)*state)->device;
+    vulkan_device *d = device_of(state);
     bl_error err = {0};
     const gpu_device_table real = d->vk;
     static const struct {
@@ -169,19 +171,19 @@ static void every_failing_call_is_reported(void **state)
     fail_one(d, "vk" #name, faults[i].fault, faults[i].expected);                                            \
     d->vk = real;
         FALLIBLE(FAIL_CALL)
-        if (gpu_device_info(d)->ray_query) {
+        if (gpu_device_info(&d->head)->ray_query) {
             FALLIBLE_RAYS(FAIL_CALL)
         }
 #undef FAIL_CALL
     }
-    if (scenario(d, &err) != BL_OK) /* none of it left a mark */
+    if (scenario(&d->head, &err) != BL_OK) /* none of it left a mark */
         fail_msg("%s", err.text);
 }
 
 /* What the driver could keep is no reason to fail. */
 static void kernels_do_without_a_pipeline_cache(void **state)
 {
-    gpu_device *d = ((fixture *)*state)->device;
+    vulkan_device *d = device_of(state);
     const gpu_device_table real = d->vk;
     gpu_kernel_desc desc = {
         .words = add_words,
@@ -200,7 +202,7 @@ static void kernels_do_without_a_pipeline_cache(void **state)
             d->vk.CreatePipelineCache = (PFN_vkCreatePipelineCache)(PFN_vkVoidFunction)fail_call;
         if (failing == 2)
             d->vk.GetPipelineCacheData = (PFN_vkGetPipelineCacheData)(PFN_vkVoidFunction)fail_call;
-        if (gpu_kernel_create(d, &desc, &k, &err) != BL_OK)
+        if (gpu_kernel_create(&d->head, &desc, &k, &err) != BL_OK)
             fail_msg("%s", err.text);
         const void *data = gpu_kernel_driver_data(k, &size);
         assert_true(data ? size > 0 && failing == 0 : size == 0);
@@ -224,10 +226,10 @@ static VKAPI_ATTR VkResult VKAPI_CALL allocate_some(VkDevice device, const VkMem
 
 static void builds_fail_at_every_allocation(void **state)
 {
-    gpu_device *d = ((fixture *)*state)->device;
+    vulkan_device *d = device_of(state);
     bl_error err = {0};
-    if (!gpu_device_info(d)->ray_query) {
-        assert_int_equal(build_accel(d, &err), BL_ERROR_UNSUPPORTED);
+    if (!gpu_device_info(&d->head)->ray_query) {
+        assert_int_equal(build_accel(&d->head, &err), BL_ERROR_UNSUPPORTED);
         assert_non_null(strstr(err.text, "no ray queries"));
         return;
     }
@@ -235,10 +237,10 @@ static void builds_fail_at_every_allocation(void **state)
     real_allocate = real.AllocateMemory;
     d->vk.AllocateMemory = allocate_some;
     uint32_t steps = 0;
-    for (allocations_left = 0; build_accel(d, &err) != BL_OK; allocations_left = ++steps) {
+    for (allocations_left = 0; build_accel(&d->head, &err) != BL_OK; allocations_left = ++steps) {
         assert_int_equal(err.code, BL_ERROR_DEVICE_MEMORY);
         drop_staging(d);
-        assert_int_equal(d->stats.bytes_allocated, 0);
+        assert_int_equal(d->head.stats.bytes_allocated, 0);
         err = (bl_error){0};
     }
     assert_true(steps >= 9); /* input, level, scratch, three times */
@@ -247,31 +249,31 @@ static void builds_fail_at_every_allocation(void **state)
 
 static void accel_limits_are_checked(void **state)
 {
-    gpu_device *d = ((fixture *)*state)->device;
+    vulkan_device *d = device_of(state);
     gpu_accel *a;
     bl_error err = {0};
-    if (!gpu_device_info(d)->ray_query)
+    if (!gpu_device_info(&d->head)->ray_query)
         return;
     assert_int_equal(
-        gpu_accel_create(d,
+        gpu_accel_create(&d->head,
                          &(gpu_accel_desc){.instances = &(gpu_accel_instance){.triangle_index = 1 << 24},
                                            .instance_count = 1},
                          &a, &err),
         BL_ERROR_UNSUPPORTED);
     assert_non_null(strstr(err.text, "24 bits"));
     assert_null(a);
-    assert_int_equal(gpu_accel_create(d, &(gpu_accel_desc){0}, &a, &err), BL_OK); /* nothing to hit */
+    assert_int_equal(gpu_accel_create(&d->head, &(gpu_accel_desc){0}, &a, &err), BL_OK); /* nothing to hit */
     gpu_accel_destroy(a);
     gpu_accel_destroy(NULL);
 }
 
 static void staged_copies_carry_bytes(void **state)
 {
-    gpu_device *d = ((fixture *)*state)->device;
+    vulkan_device *d = device_of(state);
     enum { SIZE = 20000000 }; /* three pieces */
     gpu_buffer *b;
     bl_error err = {0};
-    assert_int_equal(gpu_buffer_create(d, GPU_DEVICE, SIZE, "staged", &b, &err), BL_OK);
+    assert_int_equal(gpu_buffer_create(&d->head, GPU_DEVICE, SIZE, "staged", &b, &err), BL_OK);
     b->mapped = NULL;
     unsigned char *sent = malloc(SIZE), *received = calloc(1, SIZE);
     for (size_t i = 0; i < SIZE; i++)

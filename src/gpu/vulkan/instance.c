@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Drivers: a VkInstance through the Vulkan loader, or one through SwiftShader opened directly. The loader is
  * opened at run time as well, because a machine without it can still run SwiftShader. */
-#include "gpu/gpu_internal.h"
+#include "gpu/vulkan/vulkan.h"
 
 #include <dlfcn.h>
 #include <string.h>

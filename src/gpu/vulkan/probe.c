@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * What a physical device can do, as gpu_info and the few limits the other files need. */
-#include "gpu/gpu_internal.h"
+#include "gpu/vulkan/vulkan.h"
 
 #include <string.h>
 
@@ -25,7 +25,7 @@ static gpu_extensions find_extensions(const gpu_driver *driver, VkPhysicalDevice
 }
 
 /* A compute family without graphics is preferred, so that long kernels do not hold up the desktop. */
-static bool find_queue(const gpu_driver *driver, gpu_candidate *c)
+static bool find_queue(const gpu_driver *driver, vulkan_candidate *c)
 {
     uint32_t count = 0;
     ARRAY(VkQueueFamilyProperties) families = {0};
@@ -49,7 +49,7 @@ static bool find_queue(const gpu_driver *driver, gpu_candidate *c)
     return best > 0;
 }
 
-void gpu_features_query(const gpu_candidate *c, gpu_features *f)
+void gpu_features_query(const vulkan_candidate *c, gpu_features *f)
 {
     *f = (gpu_features){
         .core = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, .pNext = &f->vulkan12},
@@ -89,11 +89,11 @@ static gpu_kind kind_of(const VkPhysicalDeviceProperties *properties, VkDriverId
     }
 }
 
-static void describe_features(gpu_candidate *c)
+static void describe_features(vulkan_candidate *c)
 {
     gpu_features f;
     gpu_features_query(c, &f);
-    gpu_info *info = &c->info;
+    gpu_info *info = &c->head.info;
     info->int64 = f.core.features.shaderInt64;
     info->float64 = f.core.features.shaderFloat64;
     info->float_atomics = f.atomic_float.shaderBufferFloat32AtomicAdd;
@@ -105,13 +105,13 @@ static void describe_features(gpu_candidate *c)
     info->scalar_layout = f.vulkan12.scalarBlockLayout;
 }
 
-static void describe_accel(gpu_candidate *c)
+static void describe_accel(vulkan_candidate *c)
 {
     VkPhysicalDeviceAccelerationStructurePropertiesKHR accel = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ACCELERATION_STRUCTURE_PROPERTIES_KHR};
     VkPhysicalDeviceProperties2 all = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2,
                                        .pNext = &accel};
-    if (!c->info.ray_query)
+    if (!c->head.info.ray_query)
         return;
     c->driver->vk.GetPhysicalDeviceProperties2(c->physical, &all);
     c->max_accel_primitives = accel.maxPrimitiveCount;
@@ -132,9 +132,9 @@ static uint64_t largest_allocation(const gpu_driver *driver, VkPhysicalDevice ph
     return smaller(limit, heap);
 }
 
-bool gpu_probe(const gpu_driver *driver, VkPhysicalDevice physical, gpu_candidate *c)
+bool gpu_probe(const gpu_driver *driver, VkPhysicalDevice physical, vulkan_candidate *c)
 {
-    *c = (gpu_candidate){.driver = driver, .physical = physical};
+    *c = (vulkan_candidate){.head.backend = &vulkan_backend, .driver = driver, .physical = physical};
     VkPhysicalDeviceProperties properties;
     driver->vk.GetPhysicalDeviceProperties(physical, &properties);
     if (properties.apiVersion < VK_API_VERSION_1_2 || !find_queue(driver, c))
@@ -156,10 +156,10 @@ bool gpu_probe(const gpu_driver *driver, VkPhysicalDevice physical, gpu_candidat
     c->type = properties.deviceType;
     c->extensions = find_extensions(driver, physical);
     c->timestamp_seconds = 1e-9 * (double)limits->timestampPeriod;
-    c->max_workgroup_size = limits->maxComputeWorkGroupSize[0] < limits->maxComputeWorkGroupInvocations
-                                ? limits->maxComputeWorkGroupSize[0]
-                                : limits->maxComputeWorkGroupInvocations;
-    gpu_info *info = &c->info;
+    c->head.max_workgroup_size = limits->maxComputeWorkGroupSize[0] < limits->maxComputeWorkGroupInvocations
+                                     ? limits->maxComputeWorkGroupSize[0]
+                                     : limits->maxComputeWorkGroupInvocations;
+    gpu_info *info = &c->head.info;
     snprintf(info->name, sizeof info->name, "%s", properties.deviceName);
     snprintf(info->found, sizeof info->found, "%s", driver->found);
     snprintf(info->driver, sizeof info->driver, "%.100s%s%.100s (%u.%u.%u)", vulkan12.driverName,

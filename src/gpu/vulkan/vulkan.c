@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Function tables of instances and devices, and the text of Vulkan's errors. */
-#include "gpu/gpu_internal.h"
+#include "gpu/vulkan/vulkan.h"
 
 #define LOAD_REQUIRED(name)                                                                                  \
     table->name = (PFN_vk##name)get(handle, "vk" #name);                                                     \

@@ -6,7 +6,7 @@
  * folder; the folder `swiftshader` beside the running program (the build tree); programs known to carry a
  * copy, which are browsers and Electron applications. Never the current folder, nor the library path: whoever
  * can write there would run code here. */
-#include "gpu/gpu_internal.h"
+#include "gpu/vulkan/vulkan.h"
 
 #include <dlfcn.h>
 #include <glob.h>

@@ -7,7 +7,7 @@
  * as long as a build, which is waited for; what is left are the levels, each in a buffer of its own. Of
  * geometry that changes they are kept: new corners go into the inputs, and the levels are updated or built
  * anew where they are, so their addresses stay. */
-#include "gpu/gpu_internal.h"
+#include "gpu/vulkan/vulkan.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +25,7 @@ typedef struct level {
 typedef enum level_kind { LEVEL_TRIANGLES, LEVEL_BOXES, LEVEL_TOP } level_kind;
 
 struct gpu_accel {
-    gpu_device *device;
+    vulkan_device *device;
     level *levels;
     uint32_t level_count;
     bool changes;
@@ -45,7 +45,7 @@ static uint64_t level_address(const gpu_accel *a, const level *l)
 
 /* Everything before it is done and visible to what follows: uploads, levels below, and, at the end, the level
  * itself for kernels. */
-static void barrier(gpu_device *d, VkCommandBuffer commands)
+static void barrier(vulkan_device *d, VkCommandBuffer commands)
 {
     VkMemoryBarrier memory = {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
                               .srcAccessMask = VK_ACCESS_MEMORY_WRITE_BIT,
@@ -54,13 +54,13 @@ static void barrier(gpu_device *d, VkCommandBuffer commands)
                              0, 1, &memory, 0, NULL, 0, NULL);
 }
 
-static bl_result run_build(gpu_device *d, gpu_batch *batch,
+static bl_result run_build(vulkan_device *d, gpu_batch *batch,
                            const VkAccelerationStructureBuildGeometryInfoKHR *info, uint32_t count,
                            bl_error *err)
 {
     const VkAccelerationStructureBuildRangeInfoKHR range = {.primitiveCount = count}, *ranges = &range;
     TRY(gpu_batch_begin(batch, err));
-    VkCommandBuffer commands = gpu_batch_commands(batch);
+    VkCommandBuffer commands = vulkan_batch_commands(batch);
     barrier(d, commands);
     d->vk.CmdBuildAccelerationStructuresKHR(commands, 1, info, &ranges);
     barrier(d, commands);
@@ -71,15 +71,15 @@ static bl_result run_build(gpu_device *d, gpu_batch *batch,
 static bl_result create_level(gpu_accel *a, level *l, VkAccelerationStructureTypeKHR type, uint64_t size,
                               bl_error *err)
 {
-    gpu_device *d = a->device;
+    vulkan_device *d = a->device;
     const gpu_buffer_desc storage = {.where = GPU_DEVICE,
                                      .size = size,
                                      .usage = VK_BUFFER_USAGE_ACCELERATION_STRUCTURE_STORAGE_BIT_KHR,
                                      .label = a->label};
-    TRY(gpu_buffer_create_for(d, &storage, &l->storage, err));
+    TRY(gpu_buffer_create_for(&d->head, &storage, &l->storage, err));
     VkAccelerationStructureCreateInfoKHR info = {
         .sType = VK_STRUCTURE_TYPE_ACCELERATION_STRUCTURE_CREATE_INFO_KHR,
-        .buffer = l->storage->handle,
+        .buffer = vulkan_buffer_handle(l->storage),
         .size = size,
         .type = type,
     };
@@ -145,7 +145,7 @@ build_info(const gpu_accel *a, level_kind kind, const VkAccelerationStructureGeo
 /* Builds a level from its input; update: adapts the structure that is there. */
 static bl_result fill_level(gpu_accel *a, level *l, level_kind kind, bool update, bl_error *err)
 {
-    gpu_device *d = a->device;
+    vulkan_device *d = a->device;
     uint64_t alignment = d->candidate->accel_scratch_alignment;
     BL_ASSERT(l->handle && l->scratch && alignment, "a level of '%s' is filled before it is made, or after",
               a->label);
@@ -157,7 +157,7 @@ static bl_result fill_level(gpu_accel *a, level *l, level_kind kind, bool update
         info.mode = VK_BUILD_ACCELERATION_STRUCTURE_MODE_UPDATE_KHR,
         info.srcAccelerationStructure = l->handle;
     gpu_batch *batch = NULL;
-    TRY(gpu_batch_create(d, &batch, err));
+    TRY(gpu_batch_create(&d->head, &batch, err));
     bl_result result = run_build(d, batch, &info, l->count, err);
     gpu_batch_destroy(batch);
     return result;
@@ -177,7 +177,7 @@ static bl_result build_level(gpu_accel *a, level *l, level_kind kind, const void
     static const uint64_t bytes[] = {[LEVEL_TRIANGLES] = TRIANGLE_BYTES,
                                      [LEVEL_BOXES] = BOX_BYTES,
                                      [LEVEL_TOP] = sizeof(VkAccelerationStructureInstanceKHR)};
-    gpu_device *d = a->device;
+    vulkan_device *d = a->device;
     const gpu_buffer_desc input = {
         .where = GPU_DEVICE,
         .size = count * bytes[kind],
@@ -185,7 +185,7 @@ static bl_result build_level(gpu_accel *a, level *l, level_kind kind, const void
         .label = "input of a build",
     };
     l->count = count;
-    TRY(gpu_buffer_create_for(d, &input, &l->input, err));
+    TRY(gpu_buffer_create_for(&d->head, &input, &l->input, err));
     TRY(gpu_buffer_write(l->input, 0, data, input.size, err));
     VkAccelerationStructureGeometryKHR geometry = geometry_of(l, kind);
     VkAccelerationStructureBuildGeometryInfoKHR info = build_info(a, kind, &geometry);
@@ -196,7 +196,7 @@ static bl_result build_level(gpu_accel *a, level *l, level_kind kind, const void
     TRY(create_level(a, l, type_of(kind), sizes.accelerationStructureSize, err));
     uint64_t scratch =
         sizes.buildScratchSize > sizes.updateScratchSize ? sizes.buildScratchSize : sizes.updateScratchSize;
-    TRY(gpu_buffer_create(d, GPU_DEVICE, scratch + d->candidate->accel_scratch_alignment,
+    TRY(gpu_buffer_create(&d->head, GPU_DEVICE, scratch + d->candidate->accel_scratch_alignment,
                           "scratch of a build", &l->scratch, err));
     TRY(fill_level(a, l, kind, false, err));
     if (!a->changes || kind == LEVEL_BOXES)
@@ -244,15 +244,16 @@ static bl_result build_top(gpu_accel *a, const gpu_accel_desc *desc, bl_error *e
 
 static bl_result check_desc(const gpu_device *d, const gpu_accel_desc *desc, const char *label, bl_error *err)
 {
-    const gpu_candidate *c = d->candidate;
-    if (!c->info.ray_query)
-        return error_set(err, BL_ERROR_UNSUPPORTED, "%s has no ray queries (VK_KHR_ray_query)", c->info.name);
+    const gpu_info *info = gpu_device_info(d);
+    if (!info->ray_query)
+        return error_set(err, BL_ERROR_UNSUPPORTED, "%s has no ray queries (VK_KHR_ray_query)", info->name);
+    const vulkan_candidate *c = (const vulkan_candidate *)d->candidate;
     for (uint32_t k = 0; k < desc->group_count; k++)
         if (desc->groups[k].triangle_count > c->max_accel_primitives ||
             desc->groups[k].box_count > c->max_accel_primitives)
             return error_set(err, BL_ERROR_UNSUPPORTED,
                              "'%s': %u triangles and %u boxes; %s takes at most %llu of a kind", label,
-                             desc->groups[k].triangle_count, desc->groups[k].box_count, c->info.name,
+                             desc->groups[k].triangle_count, desc->groups[k].box_count, info->name,
                              (unsigned long long)c->max_accel_primitives);
     for (uint32_t k = 0; k < desc->instance_count; k++)
         if (desc->instances[k].triangle_index >= CUSTOM_INDEX_END ||
@@ -294,7 +295,7 @@ bl_result gpu_accel_create(gpu_device *d, const gpu_accel_desc *desc, gpu_accel 
         free(a);
         return error_set(err, BL_ERROR_MEMORY, "out of memory");
     }
-    a->device = d, a->changes = desc->changes;
+    a->device = vulkan_device_of(d), a->changes = desc->changes;
     bl_result result = build(a, desc, err);
     if (result != BL_OK)
         gpu_accel_destroy(a);

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Kernels: SPIR-V words to a compute pipeline, with one descriptor set of storage buffers and one range of
+ * push constants. The words are trusted to be valid (spirv_gen and glslang make them, tests run spirv-val
+ * over them); what is checked here is what depends on the device. */
+#include "gpu/vulkan/vulkan.h"
+
+#include <stdlib.h>
+
+enum { SPIRV_MAGIC = 0x07230203, SPIRV_HEADER_WORDS = 5 };
+
+static bl_result build_layout(vulkan_kernel *k, bl_error *err)
+{
+    vulkan_device *d = vulkan_device_of(k->head.device);
+    VkDescriptorSetLayoutBinding *bindings = calloc(k->head.buffer_count + 1u, sizeof *bindings);
+    if (!bindings)
+        return error_set(err, BL_ERROR_MEMORY, "out of memory");
+    for (uint32_t i = 0; i < k->head.buffer_count; i++)
+        bindings[i] = (VkDescriptorSetLayoutBinding){
+            .binding = i,
+            .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
+            .descriptorCount = 1,
+            .stageFlags = VK_SHADER_STAGE_COMPUTE_BIT,
+        };
+    VkDescriptorSetLayoutCreateInfo set_info = {
+        .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO,
+        .bindingCount = k->head.buffer_count,
+        .pBindings = bindings,
+    };
+    VkResult created = d->vk.CreateDescriptorSetLayout(d->handle, &set_info, NULL, &k->set_layout);
+    free(bindings);
+    if (created != VK_SUCCESS)
+        return gpu_vk_error(err, "vkCreateDescriptorSetLayout", created);
+    VkPushConstantRange push = {.stageFlags = VK_SHADER_STAGE_COMPUTE_BIT, .size = 4 * k->head.push_words};
+    VkPipelineLayoutCreateInfo info = {.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
+                                       .setLayoutCount = 1,
+                                       .pSetLayouts = &k->set_layout,
+                                       .pushConstantRangeCount = k->head.push_words ? 1 : 0,
+                                       .pPushConstantRanges = &push};
+    GPU_TRY(d, err, CreatePipelineLayout, d->handle, &info, NULL, &k->layout);
+    return BL_OK;
+}
+
+/* Without one (VK_NULL_HANDLE) a kernel compiles as ever, so failures here are none of the caller's
+ * concern. */
+static VkPipelineCache open_cache(vulkan_device *d, const gpu_kernel_desc *desc)
+{
+    VkPipelineCacheCreateInfo info = {.sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO,
+                                      .initialDataSize = desc->driver_data_size,
+                                      .pInitialData = desc->driver_data};
+    VkPipelineCache cache = VK_NULL_HANDLE;
+    if (!desc->keep_driver_data || d->vk.CreatePipelineCache(d->handle, &info, NULL, &cache) != VK_SUCCESS)
+        return VK_NULL_HANDLE;
+    return cache;
+}
+
+static void take_driver_data(vulkan_kernel *k, VkPipelineCache cache)
+{
+    vulkan_device *d = vulkan_device_of(k->head.device);
+    size_t size = 0;
+    if (!cache || d->vk.GetPipelineCacheData(d->handle, cache, &size, NULL) != VK_SUCCESS ||
+        size <= sizeof(VkPipelineCacheHeaderVersionOne))
+        return;
+    k->head.driver_data = malloc(size);
+    if (k->head.driver_data &&
+        d->vk.GetPipelineCacheData(d->handle, cache, &size, k->head.driver_data) == VK_SUCCESS)
+        k->head.driver_data_size = size;
+}
+
+static bl_result build_pipeline(vulkan_kernel *k, const gpu_kernel_desc *desc, bl_error *err)
+{
+    vulkan_device *d = vulkan_device_of(k->head.device);
+    VkShaderModuleCreateInfo module_info = {
+        .sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
+        .codeSize = desc->word_count * sizeof *desc->words,
+        .pCode = desc->words,
+    };
+    VkShaderModule module;
+    GPU_TRY(d, err, CreateShaderModule, d->handle, &module_info, NULL, &module);
+    gpu_label(d, VK_OBJECT_TYPE_SHADER_MODULE, GPU_HANDLE(module), k->head.label);
+    VkComputePipelineCreateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
+        .stage = {.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
+                  .stage = VK_SHADER_STAGE_COMPUTE_BIT,
+                  .module = module,
+                  .pName = "main"},
+        .layout = k->layout};
+    VkPipelineCache cache = open_cache(d, desc);
+    VkResult created = d->vk.CreateComputePipelines(d->handle, cache, 1, &info, NULL, &k->pipeline);
+    if (created == VK_SUCCESS)
+        take_driver_data(k, cache);
+    d->vk.DestroyPipelineCache(d->handle, cache, NULL);
+    d->vk.DestroyShaderModule(d->handle, module, NULL);
+    if (created != VK_SUCCESS) {
+        bl_result result = gpu_result_of(created);
+        return error_set(err, result == BL_ERROR_DEVICE ? BL_ERROR_COMPILE : result,
+                         "vkCreateComputePipelines of kernel '%s' (%zu words) failed: %s (%d)", k->head.label,
+                         desc->word_count, gpu_vk_result_name(created), (int)created);
+    }
+    gpu_label(d, VK_OBJECT_TYPE_PIPELINE, GPU_HANDLE(k->pipeline), k->head.label);
+    return BL_OK;
+}
+
+bl_result vulkan_kernel_build(gpu_kernel *head, const gpu_kernel_desc *desc, bl_error *err)
+{
+    vulkan_kernel *k = (vulkan_kernel *)head;
+    if (!desc->words || desc->word_count < SPIRV_HEADER_WORDS || desc->words[0] != SPIRV_MAGIC)
+        return error_set(err, BL_ERROR_COMPILE, "kernel '%s': not a SPIR-V module", head->label);
+    TRY(build_layout(k, err));
+    return build_pipeline(k, desc, err);
+}
+
+void vulkan_kernel_destroy(gpu_kernel *head)
+{
+    vulkan_kernel *k = (vulkan_kernel *)head;
+    vulkan_device *d = vulkan_device_of(head->device);
+    d->vk.DestroyPipeline(d->handle, k->pipeline, NULL);
+    d->vk.DestroyPipelineLayout(d->handle, k->layout, NULL);
+    d->vk.DestroyDescriptorSetLayout(d->handle, k->set_layout, NULL);
+}

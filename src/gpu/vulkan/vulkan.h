@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What the files of src/gpu/vulkan share. Nothing outside this folder includes it, except the tests that make
+ * Vulkan calls fail.
+ *
+ * Vulkan functions live in tables, one per instance and one per device, expanded from the lists below: a
+ * loader device and a SwiftShader opened directly may be in use at once, so one name has several addresses
+ * and nothing is linked. */
+#ifndef GPU_VULKAN_H
+#define GPU_VULKAN_H
+
+#include "gpu/gpu_internal.h" /* this header comes first in every file */
+#include "gpu/vulkan/open.h"
+
+#define VK_NO_PROTOTYPES
+#include <vulkan/vulkan.h>
+
+/* ---- vulkan.c: function tables and errors ---- */
+
+#define GPU_INSTANCE_FUNCTIONS(X)                                                                            \
+    X(DestroyInstance)                                                                                       \
+    X(EnumeratePhysicalDevices)                                                                              \
+    X(EnumerateDeviceExtensionProperties)                                                                    \
+    X(GetPhysicalDeviceProperties)                                                                           \
+    X(GetPhysicalDeviceProperties2)                                                                          \
+    X(GetPhysicalDeviceFeatures2)                                                                            \
+    X(GetPhysicalDeviceMemoryProperties)                                                                     \
+    X(GetPhysicalDeviceQueueFamilyProperties)                                                                \
+    X(CreateDevice)                                                                                          \
+    X(GetDeviceProcAddr)
+
+/* Functions of VK_EXT_debug_utils, NULL where it is not enabled. */
+#define GPU_INSTANCE_OPTIONAL(X)                                                                             \
+    X(CreateDebugUtilsMessengerEXT)                                                                          \
+    X(DestroyDebugUtilsMessengerEXT)
+
+#define GPU_DEVICE_FUNCTIONS(X)                                                                              \
+    X(DestroyDevice)                                                                                         \
+    X(DeviceWaitIdle)                                                                                        \
+    X(GetDeviceQueue)                                                                                        \
+    X(QueueSubmit)                                                                                           \
+    X(AllocateMemory)                                                                                        \
+    X(FreeMemory)                                                                                            \
+    X(MapMemory)                                                                                             \
+    X(CreateBuffer)                                                                                          \
+    X(DestroyBuffer)                                                                                         \
+    X(GetBufferMemoryRequirements)                                                                           \
+    X(BindBufferMemory)                                                                                      \
+    X(GetBufferDeviceAddress)                                                                                \
+    X(CreateShaderModule)                                                                                    \
+    X(DestroyShaderModule)                                                                                   \
+    X(CreateDescriptorSetLayout)                                                                             \
+    X(DestroyDescriptorSetLayout)                                                                            \
+    X(CreatePipelineLayout)                                                                                  \
+    X(DestroyPipelineLayout)                                                                                 \
+    X(CreateComputePipelines)                                                                                \
+    X(CreatePipelineCache)                                                                                   \
+    X(DestroyPipelineCache)                                                                                  \
+    X(GetPipelineCacheData)                                                                                  \
+    X(DestroyPipeline)                                                                                       \
+    X(CreateDescriptorPool)                                                                                  \
+    X(DestroyDescriptorPool)                                                                                 \
+    X(ResetDescriptorPool)                                                                                   \
+    X(AllocateDescriptorSets)                                                                                \
+    X(UpdateDescriptorSets)                                                                                  \
+    X(CreateCommandPool)                                                                                     \
+    X(DestroyCommandPool)                                                                                    \
+    X(ResetCommandPool)                                                                                      \
+    X(AllocateCommandBuffers)                                                                                \
+    X(BeginCommandBuffer)                                                                                    \
+    X(EndCommandBuffer)                                                                                      \
+    X(CmdBindPipeline)                                                                                       \
+    X(CmdBindDescriptorSets)                                                                                 \
+    X(CmdPushConstants)                                                                                      \
+    X(CmdDispatch)                                                                                           \
+    X(CmdPipelineBarrier)                                                                                    \
+    X(CmdFillBuffer)                                                                                         \
+    X(CmdCopyBuffer)                                                                                         \
+    X(CmdResetQueryPool)                                                                                     \
+    X(CmdWriteTimestamp)                                                                                     \
+    X(CreateQueryPool)                                                                                       \
+    X(DestroyQueryPool)                                                                                      \
+    X(GetQueryPoolResults)                                                                                   \
+    X(CreateFence)                                                                                           \
+    X(DestroyFence)                                                                                          \
+    X(ResetFences)                                                                                           \
+    X(WaitForFences)
+
+/* NULL where their extension is not enabled. The acceleration structures' are there where gpu_info.ray_query
+ * is. */
+#define GPU_DEVICE_OPTIONAL(X)                                                                               \
+    X(SetDebugUtilsObjectNameEXT)                                                                            \
+    X(CreateAccelerationStructureKHR)                                                                        \
+    X(DestroyAccelerationStructureKHR)                                                                       \
+    X(GetAccelerationStructureBuildSizesKHR)                                                                 \
+    X(GetAccelerationStructureDeviceAddressKHR)                                                              \
+    X(CmdBuildAccelerationStructuresKHR)
+
+#define GPU_FUNCTION_FIELD(name) PFN_vk##name name;
+typedef struct gpu_instance_table {
+    GPU_INSTANCE_FUNCTIONS(GPU_FUNCTION_FIELD)
+    GPU_INSTANCE_OPTIONAL(GPU_FUNCTION_FIELD)
+} gpu_instance_table;
+typedef struct gpu_device_table {
+    GPU_DEVICE_FUNCTIONS(GPU_FUNCTION_FIELD)
+    GPU_DEVICE_OPTIONAL(GPU_FUNCTION_FIELD)
+} gpu_device_table;
+#undef GPU_FUNCTION_FIELD
+
+bl_result gpu_load_instance_table(PFN_vkGetInstanceProcAddr get, VkInstance instance,
+                                  gpu_instance_table *table, bl_error *err);
+bl_result gpu_load_device_table(PFN_vkGetDeviceProcAddr get, VkDevice device, gpu_device_table *table,
+                                bl_error *err);
+
+const char *gpu_vk_result_name(VkResult result);
+bl_result gpu_result_of(VkResult result);
+/* Error of a failed call: "vkQueueSubmit failed: VK_ERROR_DEVICE_LOST". */
+bl_result gpu_vk_error(bl_error *err, const char *call, VkResult result);
+
+/* GPU_TRY(d, err, QueueSubmit, queue, 1, &info, fence): calls through the device's table, returns on
+ * failure. */
+#define GPU_TRY(d, err, function, ...)                                                                       \
+    do {                                                                                                     \
+        VkResult vk_result_ = (d)->vk.function(__VA_ARGS__);                                                 \
+        if (vk_result_ != VK_SUCCESS)                                                                        \
+            return gpu_vk_error(err, "vk" #function, vk_result_);                                            \
+    } while (0)
+
+/* ---- swiftshader.c ---- */
+
+/* Opens SwiftShader as a driver without the loader. On success *library (for dlclose), *get and path are
+ * filled in. `explicit_path` NULL: search. The error text says where it looked or why the library is of no
+ * use. */
+bl_result gpu_swiftshader_open(const char *explicit_path, void **library, PFN_vkGetInstanceProcAddr *get,
+                               char *path, size_t path_size, bl_error *err);
+
+/* ---- instance.c: a driver is one VkInstance and where its functions come from ---- */
+
+typedef struct gpu_driver {
+    void *library; /* from dlopen; NULL: this driver is not in use */
+    PFN_vkGetInstanceProcAddr get;
+    VkInstance instance;
+    VkDebugUtilsMessengerEXT messenger;
+    gpu_instance_table vk;
+    char found[512];
+    bool validated;
+} gpu_driver;
+
+bl_result gpu_driver_open_loader(gpu *g, gpu_driver *driver, bool validation, bl_error *err);
+bl_result gpu_driver_open_swiftshader(gpu *g, gpu_driver *driver, const char *path, bl_error *err);
+void gpu_driver_close(gpu_driver *driver);
+
+/* ---- probe.c: what a physical device can do ---- */
+
+#define GPU_EXTENSIONS(X)                                                                                    \
+    X(shader_atomic_float, VK_EXT_SHADER_ATOMIC_FLOAT_EXTENSION_NAME)                                        \
+    X(acceleration_structure, VK_KHR_ACCELERATION_STRUCTURE_EXTENSION_NAME)                                  \
+    X(deferred_host_operations, VK_KHR_DEFERRED_HOST_OPERATIONS_EXTENSION_NAME)                              \
+    X(ray_query, VK_KHR_RAY_QUERY_EXTENSION_NAME)
+
+typedef struct gpu_extensions {
+#define GPU_EXTENSION_FIELD(field, name) bool field;
+    GPU_EXTENSIONS(GPU_EXTENSION_FIELD)
+#undef GPU_EXTENSION_FIELD
+} gpu_extensions;
+
+/* Feature structures, linked in a chain from `core`; those of absent extensions are left out of it. */
+typedef struct gpu_features {
+    VkPhysicalDeviceFeatures2 core;
+    VkPhysicalDeviceVulkan12Features vulkan12;
+    VkPhysicalDeviceShaderAtomicFloatFeaturesEXT atomic_float;
+    VkPhysicalDeviceAccelerationStructureFeaturesKHR acceleration_structure;
+    VkPhysicalDeviceRayQueryFeaturesKHR ray_query;
+} gpu_features;
+
+typedef struct vulkan_candidate {
+    gpu_candidate head;
+    const gpu_driver *driver;
+    VkPhysicalDevice physical;
+    VkPhysicalDeviceType type;
+    uint32_t queue_family, timestamp_bits;
+    double timestamp_seconds; /* per tick */
+    uint64_t max_accel_primitives;
+    uint32_t accel_scratch_alignment;
+    gpu_extensions extensions;
+} vulkan_candidate;
+
+/* False where Backlight cannot use the device: older than Vulkan 1.2, or without a compute queue. */
+bool gpu_probe(const gpu_driver *driver, VkPhysicalDevice physical, vulkan_candidate *candidate);
+void gpu_features_query(const vulkan_candidate *candidate, gpu_features *features);
+
+/* ---- device.c ---- */
+
+extern const gpu_backend vulkan_backend;
+
+enum { GPU_LOADER, GPU_DIRECT, GPU_DRIVER_COUNT };
+
+struct vulkan_drivers {
+    gpu_driver all[GPU_DRIVER_COUNT];
+};
+
+typedef struct vulkan_device {
+    gpu_device head;
+    const vulkan_candidate *candidate;
+    VkDevice handle;
+    VkQueue queue;
+    gpu_device_table vk;
+    VkPhysicalDeviceMemoryProperties memory;
+    gpu_buffer *staging;  /* made when memory that is not mapped is first read or written */
+    gpu_batch *transfers; /* likewise */
+} vulkan_device;
+
+static inline vulkan_device *vulkan_device_of(gpu_device *d) { return (vulkan_device *)d; }
+
+/* Names a Vulkan object for validation messages and debuggers; nothing where debug utils are off or label is
+ * NULL. */
+void gpu_label(vulkan_device *d, VkObjectType type, uint64_t handle, const char *label);
+
+/* ---- memory.c: gpu_buffer_desc.usage are VkBufferUsageFlags ---- */
+
+typedef struct vulkan_buffer {
+    gpu_buffer head;
+    VkBuffer handle;
+    VkDeviceMemory memory;
+    gpu_buffer
+        *address; /* two words, this buffer's address, for kernels that reach it so; NULL until one does */
+} vulkan_buffer;
+
+static inline VkBuffer vulkan_buffer_handle(const gpu_buffer *b)
+{
+    return ((const vulkan_buffer *)b)->handle;
+}
+
+bl_result vulkan_buffer_build(gpu_buffer *b, const gpu_buffer_desc *desc, bl_error *err);
+void vulkan_buffer_destroy(gpu_buffer *b);
+uint64_t vulkan_buffer_address(const gpu_buffer *b);
+bl_result vulkan_buffer_write(gpu_buffer *b, uint64_t offset, const void *data, uint64_t size, bl_error *err);
+bl_result vulkan_buffer_read(gpu_buffer *b, uint64_t offset, void *data, uint64_t size, bl_error *err);
+/* The buffer that holds the address of b; NULL, with an error, if the device has no buffer addresses. */
+gpu_buffer *vulkan_buffer_of_address(gpu_buffer *b, bl_error *err);
+
+/* ---- kernel.c ---- */
+
+typedef struct vulkan_kernel {
+    gpu_kernel head;
+    VkDescriptorSetLayout set_layout;
+    VkPipelineLayout layout;
+    VkPipeline pipeline;
+} vulkan_kernel;
+
+bl_result vulkan_kernel_build(gpu_kernel *k, const gpu_kernel_desc *desc, bl_error *err);
+void vulkan_kernel_destroy(gpu_kernel *k);
+
+/* ---- dispatch.c ---- */
+
+typedef struct vulkan_batch {
+    gpu_batch head;
+    VkCommandPool command_pool;
+    VkCommandBuffer commands;
+    VkFence fence;
+    VkQueryPool timestamps; /* two; null where the queue has none */
+    ARRAY(VkDescriptorPool) pools;
+    uint32_t current_pool;
+    uint32_t pool_sets; /* of the pool made last */
+    double submitted_at;
+    const gpu_kernel *bound_kernel; /* of the last dispatch, with its buffers; NULL: none yet */
+    ARRAY(const gpu_buffer *) bound;
+} vulkan_batch;
+
+bl_result vulkan_batch_build(gpu_batch *b, bl_error *err);
+void vulkan_batch_destroy(gpu_batch *b);
+bl_result vulkan_batch_begin(gpu_batch *b, bl_error *err);
+bl_result vulkan_batch_dispatch(gpu_batch *b, gpu_kernel *k, gpu_buffer *const *buffers, const uint32_t *push,
+                                uint64_t invocations, bl_error *err);
+void vulkan_batch_fill(gpu_batch *b, gpu_buffer *buffer, uint64_t offset, uint64_t size, uint32_t word);
+void vulkan_batch_copy(gpu_batch *b, gpu_buffer *from, uint64_t from_offset, gpu_buffer *to,
+                       uint64_t to_offset, uint64_t size);
+bl_result vulkan_batch_submit(gpu_batch *b, bl_error *err);
+bl_result vulkan_batch_wait(gpu_batch *b, double *seconds, bl_error *err);
+/* The command buffer of a batch between begin and submit. */
+VkCommandBuffer vulkan_batch_commands(gpu_batch *b);
+
+/* Handles that are pointers or integers, as the 64 bits that debug names want. */
+#define GPU_HANDLE(handle) ((uint64_t)(uintptr_t)(handle))
+
+#endif
