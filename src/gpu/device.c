@@ -71,9 +71,11 @@ static bl_result list_vulkan(gpu *g, const char *swiftshader, bl_error *err)
 {
     TRY(vulkan_open(g, swiftshader, err));
     sort_candidates(g);
-    for (uint32_t k = 0; g->options.buffer_range && k < g->candidates.count; k++)
-        if (g->candidates.data[k]->info.max_buffer_range > g->options.buffer_range)
-            g->candidates.data[k]->info.max_buffer_range = g->options.buffer_range;
+    for (uint32_t k = 0; g->options.buffer_range && k < g->candidates.count; k++) {
+        gpu_info *info = &g->candidates.data[k]->info;
+        if (info->max_buffer_range > g->options.buffer_range && info->kind != GPU_NATIVE)
+            info->max_buffer_range = g->options.buffer_range;
+    }
     return BL_OK;
 }
 

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Vulkan compute for the rest of Backlight: instances, devices, buffers, kernels, batches of dispatches.
+ * Compute devices for the rest of Backlight: devices, buffers, kernels, batches of dispatches. Behind it are
+ * Vulkan (vulkan/) and this processor itself (native/).
  *
- * Takes SPIR-V words; never sees a trace. No global state: function tables per instance and per device. One
- * thread at a time per device. Kernel convention (spirv_gen/spv and glsl/ both follow it): descriptor set 0,
- * storage buffers at bindings 0 .. n-1; push constants are up to 32 words; entry point "main";
- * one-dimensional LocalSize. */
+ * Takes the words of kernels; never sees a trace. No global state: function tables per instance and per
+ * device. One thread at a time per device. Kernels are SPIR-V on devices of Vulkan (spirv_gen/spv and glsl/
+ * follow one convention: descriptor set 0, storage buffers at bindings 0 .. n-1; push constants are up to 32
+ * words; entry point "main"; one-dimensional LocalSize) and x86-64 code on the native one
+ * (spirv_gen/x86/x86.h). */
 #ifndef BL_GPU_H
 #define BL_GPU_H
 
 #include "base/base.h"
 
-typedef struct gpu gpu; /* Vulkan instances: one through the loader, one per driver opened directly */
+typedef struct gpu gpu; /* the list of devices, and what has been opened for it */
 typedef struct gpu_device gpu_device;
 typedef struct gpu_buffer gpu_buffer;
 typedef struct gpu_kernel gpu_kernel;
@@ -26,11 +28,12 @@ typedef enum gpu_kind {
 } gpu_kind; /* default order */
 
 typedef struct gpu_info {
-    char name[256];   /* as the driver reports it */
+    char name[256];   /* as the driver reports it; native: processor, instructions, threads */
     char driver[256]; /* driver name and version */
-    char found[512];  /* how: "Vulkan loader", or the path of the library opened directly */
+    char found[512];  /* how: "Vulkan loader", the path of the library opened directly, "processor" */
     gpu_kind kind;
-    uint32_t api_version; /* VK_MAKE_API_VERSION */
+    uint32_t api_version; /* VK_MAKE_API_VERSION; 0: no Vulkan */
+    uint32_t native_target; /* x86_target of the kernels that it runs; 0: they are SPIR-V */
     uint32_t subgroup_size;
     uint64_t max_buffer_range;    /* bytes one storage-buffer binding can address */
     uint64_t max_allocation;      /* bytes */
@@ -50,18 +53,20 @@ typedef struct gpu_options {
     bool validation; /* enable VK_LAYER_KHRONOS_validation; every message goes to `log` and is counted */
     const char *swiftshader; /* path of libvk_swiftshader.so; NULL: search BL_SWIFTSHADER, data folders, known
                                 programs */
-    uint32_t buffer_range;   /* testing: max_buffer_range of every device is at most this; 0: its own */
+    uint32_t buffer_range;   /* testing: max_buffer_range of devices of Vulkan is at most this; 0: its own */
     void (*log)(void *user, const char *message);
     void *user;
 } gpu_options;
 
+/* Vulkan is opened here only if an option wants it, else when the list is asked for or a device other than
+ * "native" is created. */
 bl_result gpu_open(const gpu_options *options, gpu **out, bl_error *err);
 void gpu_close(gpu *g);
 uint32_t gpu_count(gpu *g); /* devices found, in default order */
 const gpu_info *gpu_info_at(gpu *g, uint32_t index);
 uint32_t gpu_validation_messages(const gpu *g);
 
-/* selector: NULL or "auto" (first in default order), "swiftshader", "lavapipe", or part of a name
+/* selector: NULL or "auto" (first in default order), "native", "swiftshader", "lavapipe", or part of a name
  * (case-insensitive). A selector that matches nothing is BL_ERROR_NO_DEVICE with the list of what there
  * is. */
 bl_result gpu_device_create(gpu *g, const char *selector, gpu_device **out, bl_error *err);
@@ -135,7 +140,7 @@ bl_result gpu_accel_follow_top(gpu_accel *a, bl_error *err);
 /* ---- kernel.c ---- */
 
 typedef struct gpu_kernel_desc {
-    const uint32_t *words;
+    const uint32_t *words; /* SPIR-V, or a kernel for gpu_info.native_target */
     size_t word_count;
     uint32_t buffer_count; /* storage buffers at bindings 0 .. buffer_count-1 */
     uint32_t push_words;   /* <= 32 */
@@ -160,7 +165,7 @@ const void *gpu_kernel_driver_data(const gpu_kernel *k, size_t *size);
 bl_result gpu_batch_create(gpu_device *d, gpu_batch **out, bl_error *err);
 void gpu_batch_destroy(gpu_batch *b);
 bl_result gpu_batch_begin(gpu_batch *b, bl_error *err);
-/* invocations: rounded up to whole workgroups; the kernel checks its own bound. Dispatches of more than 65535
+/* invocations: rounded up to whole workgroups (not on the native device); the kernel checks its own bound. Dispatches of more than 65535
  * groups are split over y; kernels compute the linear index x + y * 65535 * local_size. A full memory barrier
  * (compute and transfer, read and write) precedes every command of a batch. */
 void gpu_batch_dispatch(gpu_batch *b, gpu_kernel *k, gpu_buffer *const *buffers, const uint32_t *push,

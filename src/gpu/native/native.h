@@ -1,9 +1,17 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The native device: this processor, which runs kernels of its own machine code (spirv_gen/x86/x86.h is their
+ * contract) in as many threads as it has cores. It has no driver, and Vulkan is not opened for it.
+ *
+ * Environment: BL_THREADS=N sets the number of threads, BL_NATIVE=avx2 takes the narrower code where the
+ * processor has AVX-512, BL_NATIVE=off leaves the device out; BL_PERF_MAP=1 names kernels for `perf`. */
 #ifndef GPU_NATIVE_H
 #define GPU_NATIVE_H
 
 #include "gpu/gpu_internal.h"
 
-static inline void native_list(gpu *g) { (void)g; }
+/* ---- device.c ---- */
+
+/* Appends the device to g->candidates or, where there is none, the reason to g->notes. */
+void native_list(gpu *g);
 
 #endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What the processor can run. The compiler's support library asks CPUID for the features, and XGETBV whether
+ * the operating system keeps the registers that they use. */
+#include "spirv_gen/x86/x86.h"
+
+x86_target x86_processor(void)
+{
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    if (!__builtin_cpu_supports("avx2"))
+        return X86_NONE;
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+        return X86_AVX512;
+    return X86_AVX2;
+#else
+    return X86_NONE;
+#endif
+}
+
+uint32_t x86_lanes(x86_target target)
+{
+    static const uint32_t lanes[] = {[X86_NONE] = 0, [X86_AVX2] = 8, [X86_AVX512] = 16};
+    BL_ASSERT((unsigned)target <= X86_AVX512, "there is no target %d", (int)target);
+    return lanes[target];
+}

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Batches: a list of commands that becomes one job of the pool; each command is a task, so one ends before the
+ * next one begins.
+ *
+ * A block is as many invocations as a kernel has lanes, or some kilobytes of a fill or copy. Before a thread
+ * runs blocks of a kernel for the first time in a task, it prepares its workspace. */
+#include "gpu/native/internal.h"
+
+#include <string.h>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+enum { BLOCK_BYTES = 64 << 10 };
+
+struct native_command {
+    uint32_t blocks;
+    void (*run)(const native_task *t, uint32_t thread, uint32_t turn, uint32_t first, uint32_t count);
+    /* of a kernel */
+    uint64_t invocations;
+    const native_kernel *kernel;
+    void **buffers;
+    uint32_t *uniforms;
+    /* of a fill or a copy; `from` of a fill is NULL */
+    char *to;
+    const char *from;
+    uint64_t size;
+    uint32_t word;
+};
+
+/* ---- in the threads ---- */
+
+/* Kernels compute with IEEE rounding and denormals whatever the thread that runs them had chosen, so that results
+ * do not depend on which one it was. */
+static uint32_t enter_arithmetic(void)
+{
+#if defined(__x86_64__)
+    uint32_t before = _mm_getcsr();
+    _mm_setcsr(_MM_MASK_MASK | _MM_ROUND_NEAREST);
+    return before;
+#else
+    return 0;
+#endif
+}
+
+static void leave_arithmetic(uint32_t before)
+{
+#if defined(__x86_64__)
+    _mm_setcsr(before);
+#else
+    (void)before;
+#endif
+}
+
+static void prepare(native_workspace *w, const native_command *c, uint32_t turn)
+{
+    const native_kernel *k = c->kernel;
+    char *memory = w->memory;
+    memcpy(memory + X86_WORKSPACE_BUFFERS, c->buffers, k->header.buffer_count * sizeof *c->buffers);
+    memcpy(memory + X86_WORKSPACE_UNIFORMS, c->uniforms, k->header.uniform_count * sizeof *c->uniforms);
+    if (w->serial != k->serial)
+        memcpy(memory + X86_WORKSPACE_CONSTANTS, k->constants, 4 * (size_t)k->header.constant_count);
+    w->serial = k->serial;
+    w->turn = turn;
+    k->prologue(memory);
+}
+
+static void run_kernel(const native_task *t, uint32_t thread, uint32_t turn, uint32_t first, uint32_t count)
+{
+    const native_command *c = t->data;
+    const native_kernel *k = c->kernel;
+    native_workspace *w = &native_device_of(k->head.device)->workspaces[thread];
+    uint32_t before = enter_arithmetic();
+    if (w->turn != turn)
+        prepare(w, c, turn);
+    uint32_t lanes = k->header.lanes;
+    for (uint64_t at = (uint64_t)first * lanes, end = at + (uint64_t)count * lanes; at < end; at += lanes)
+        k->run(w->memory, (uint32_t)at, c->invocations - at < lanes ? (uint32_t)(c->invocations - at) : lanes);
+    leave_arithmetic(before);
+}
+
+/* The bytes of some blocks. */
+static void byte_range(const native_command *c, uint32_t first, uint32_t count, uint64_t *from, uint64_t *to)
+{
+    *from = (uint64_t)first * BLOCK_BYTES, *to = (uint64_t)(first + count) * BLOCK_BYTES;
+    *to = *to < c->size ? *to : c->size;
+}
+
+static void run_fill(const native_task *t, uint32_t thread, uint32_t turn, uint32_t first, uint32_t count)
+{
+    const native_command *c = t->data;
+    uint64_t from, to;
+    (void)thread, (void)turn;
+    byte_range(c, first, count, &from, &to);
+    uint32_t *words = (uint32_t *)(void *)(c->to + from);
+    for (uint64_t i = 0; i < (to - from) / 4; i++)
+        words[i] = c->word;
+}
+
+static void run_copy(const native_task *t, uint32_t thread, uint32_t turn, uint32_t first, uint32_t count)
+{
+    const native_command *c = t->data;
+    uint64_t from, to;
+    (void)thread, (void)turn;
+    byte_range(c, first, count, &from, &to);
+    memcpy(c->to + from, c->from + from, to - from);
+}
+
+/* ---- recording ---- */
+
+static native_command *add(gpu_batch *head)
+{
+    native_batch *b = (native_batch *)head;
+    native_command *c = arena_alloc(&b->memory, sizeof *c);
+    array_push(&b->commands, c);
+    return c;
+}
+
+static native_pool *pool_of(const gpu_batch *b) { return native_device_of(b->device)->pool; }
+
+bl_result native_batch_build(gpu_batch *b, bl_error *err)
+{
+    (void)b, (void)err;
+    return BL_OK;
+}
+
+void native_batch_destroy(gpu_batch *head)
+{
+    native_batch *b = (native_batch *)head;
+    if (head->state == BATCH_SUBMITTED)
+        native_pool_finish(pool_of(head), &b->job);
+    arena_free(&b->memory);
+    array_free(&b->commands);
+    array_free(&b->tasks);
+}
+
+bl_result native_batch_begin(gpu_batch *head, bl_error *err)
+{
+    native_batch *b = (native_batch *)head;
+    (void)err;
+    b->commands.count = 0;
+    arena_free(&b->memory);
+    return BL_OK;
+}
+
+bl_result native_batch_dispatch(gpu_batch *head, gpu_kernel *k, gpu_buffer *const *buffers, const uint32_t *push,
+                                uint64_t invocations, bl_error *err)
+{
+    native_batch *b = (native_batch *)head;
+    const native_kernel *kernel = (const native_kernel *)k;
+    uint32_t lanes = kernel->header.lanes;
+    uint64_t blocks = invocations / lanes + (invocations % lanes != 0);
+    if (invocations > (uint64_t)UINT32_MAX + 1) /* the index of an invocation has 32 bits */
+        return error_set(err, BL_ERROR_ARGUMENT, "kernel '%s': %llu invocations in one dispatch", k->label,
+                         (unsigned long long)invocations);
+    native_command *c = add(head);
+    c->blocks = (uint32_t)blocks, c->run = run_kernel, c->kernel = kernel, c->invocations = invocations;
+    c->buffers = arena_alloc(&b->memory, k->buffer_count * sizeof *c->buffers + 1);
+    for (uint32_t i = 0; i < k->buffer_count; i++)
+        c->buffers[i] = buffers[i]->mapped;
+    c->uniforms = arena_alloc(&b->memory, k->push_words * sizeof *c->uniforms + 1);
+    if (k->push_words)
+        memcpy(c->uniforms, push, k->push_words * sizeof *c->uniforms);
+    return BL_OK;
+}
+
+void native_batch_fill(gpu_batch *head, gpu_buffer *buffer, uint64_t offset, uint64_t size, uint32_t word)
+{
+    *add(head) = (native_command){.blocks = (uint32_t)((size + BLOCK_BYTES - 1) / BLOCK_BYTES),
+                                  .run = run_fill,
+                                  .to = (char *)buffer->mapped + offset,
+                                  .size = size,
+                                  .word = word};
+}
+
+void native_batch_copy(gpu_batch *head, gpu_buffer *from, uint64_t from_offset, gpu_buffer *to,
+                       uint64_t to_offset, uint64_t size)
+{
+    *add(head) = (native_command){.blocks = (uint32_t)((size + BLOCK_BYTES - 1) / BLOCK_BYTES),
+                                  .run = run_copy,
+                                  .to = (char *)to->mapped + to_offset,
+                                  .from = (const char *)from->mapped + from_offset,
+                                  .size = size};
+}
+
+/* ---- running ---- */
+
+bl_result native_batch_submit(gpu_batch *head, bl_error *err)
+{
+    native_batch *b = (native_batch *)head;
+    (void)err;
+    b->tasks.count = 0;
+    for (uint32_t i = 0; i < b->commands.count; i++) {
+        const native_command *c = b->commands.data[i];
+        const native_task task = {.blocks = c->blocks, .data = c, .run = c->run};
+        array_push(&b->tasks, task);
+    }
+    b->job.tasks = b->tasks.data, b->job.count = b->tasks.count;
+    native_pool_submit(pool_of(head), &b->job);
+    return BL_OK;
+}
+
+bl_result native_batch_wait(gpu_batch *head, double *seconds, bl_error *err)
+{
+    native_batch *b = (native_batch *)head;
+    (void)err;
+    native_pool_finish(pool_of(head), &b->job);
+    if (seconds)
+        *seconds = b->job.seconds;
+    return BL_OK;
+}
