@@ -9,11 +9,11 @@
  *
  *     void prologue(void *workspace)              once per dispatch and thread, before the first run: computes
  *                                                 what depends on uniforms and constant buffers alone
- *     void run(void *workspace, uint32_t first)   invocations first .. first + lanes - 1
+ *     void run(void *workspace, uint32_t first, uint32_t count)
+ *                                                 invocations first .. first + count - 1, at most `lanes`
  *
  * Both keep what the System V calling convention asks for. Buffers are arrays of words in the address space,
- * aligned to 16 bytes; code may read, never write, up to X86_PADDING bytes behind the last word. A kernel
- * checks its own bound, as all kernels do (src/gpu/gpu.h). */
+ * aligned to 16 bytes; code may read, never write, up to X86_PADDING bytes behind the last word. */
 #ifndef SPIRV_GEN_X86_H
 #define SPIRV_GEN_X86_H
 

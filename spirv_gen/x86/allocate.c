@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Registers and slots of the frame. A linear scan in which a value has one place for its whole life (Poletto
+ * and Sarkar 1999, "Linear Scan Register Allocation", section 4): where registers are short, the value goes to
+ * memory whose uses weigh least for the length of its life. Control flow is structured and places never change, so nothing has
+ * to be moved on edges. A value in memory is an operand of most instructions, so it costs little; one in a
+ * register across calls is stored and loaded around each of them, so it must be worth that. */
+#include "spirv_gen/x86/lanes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct interval {
+    uint32_t id, first, last;
+    float score;
+} interval;
+
+typedef struct intervals {
+    ARRAY(interval) list;
+} intervals;
+
+static bool spans(const x86_value *v, uint32_t call) { return v->first < 2 * call && v->last > 2 * call + 1; }
+
+/* Sum of the weights of calls before each instruction. */
+static float *weigh_calls(x86_gen *g, const x86_function *fn)
+{
+    const ir_func *f = fn->f;
+    float *sum = arena_alloc(&g->memory, (f->inst.count + 2) * sizeof *sum);
+    for (uint32_t i = 1; i < f->inst.count; i++) {
+        float weight = 1;
+        for (uint32_t loop = fn->regions[i].loop; loop; loop = fn->regions[loop].loop)
+            weight *= 8;
+        sum[i + 1] = sum[i] + (f->inst.data[i].op == IR_CALL ? weight : 0);
+    }
+    return sum;
+}
+
+static int by_first(const void *x, const void *y)
+{
+    const interval *a = x, *b = y;
+    if (a->first != b->first)
+        return a->first < b->first ? -1 : 1;
+    return a->id < b->id ? -1 : 1;
+}
+
+static void find_intervals(x86_gen *g, const x86_function *fn, intervals *all)
+{
+    float *calls = weigh_calls(g, fn);
+    for (uint32_t i = 1; i < fn->f->inst.count; i++) {
+        const x86_value *v = &fn->values[i];
+        if ((v->place != X86_VECTOR && v->place != X86_MASK) || v->named || v->fusion == X86_UNUSED ||
+            v->last == 0)
+            continue;
+        uint32_t end = v->last / 2 < fn->f->inst.count ? v->last / 2 : fn->f->inst.count;
+        float around = calls[end] - calls[v->first / 2 + 1], benefit = v->weight - 2 * around;
+        interval n = {.id = i, .first = v->first, .last = v->last};
+        n.score = around > 0 && benefit <= 0 ? -1 : v->weight / (float)(v->last - v->first + 1);
+        array_push(&all->list, n);
+    }
+    if (all->list.count)
+        qsort(all->list.data, all->list.count, sizeof *all->list.data, by_first);
+}
+
+/* ---- registers ---- */
+
+typedef struct file {
+    uint32_t first, count; /* registers */
+    interval *held[32];    /* NULL: free */
+} file;
+
+static void take(x86_function *fn, file *f, uint32_t k, interval *n)
+{
+    f->held[k] = n;
+    fn->values[n->id].in_register = true;
+    fn->values[n->id].reg = (uint8_t)(f->first + k);
+}
+
+static void scan_one(x86_function *fn, file *f, interval *n)
+{
+    uint32_t worst = 0;
+    for (uint32_t k = 0; k < f->count; k++)
+        if (f->held[k] && f->held[k]->last < n->first)
+            f->held[k] = NULL;
+    if (n->score < 0)
+        return;
+    for (uint32_t k = 0; k < f->count; k++) {
+        if (!f->held[k]) {
+            take(fn, f, k, n);
+            return;
+        }
+        if (f->held[k]->score < f->held[worst]->score)
+            worst = k;
+    }
+    if (f->count == 0 || f->held[worst]->score >= n->score)
+        return;
+    fn->values[f->held[worst]->id].in_register = false;
+    take(fn, f, worst, n);
+}
+
+static void scan(x86_gen *g, x86_function *fn, intervals *all)
+{
+    x86_files files = x86_register_files(g);
+    file vectors = {.first = files.first_vector, .count = files.last_vector - files.first_vector + 1},
+         masks = {.first = files.first_mask, .count = files.one ? 0 : files.last_mask - files.first_mask + 1};
+    for (uint32_t i = 0; i < all->list.count; i++) {
+        interval *n = &all->list.data[i];
+        bool mask = fn->values[n->id].place == X86_MASK && !files.one;
+        scan_one(fn, mask ? &masks : &vectors, n);
+    }
+}
+
+/* ---- slots ---- */
+
+typedef struct slot {
+    uint32_t at, until;
+} slot;
+
+typedef struct slots {
+    x86_function *fn;
+    uint32_t bytes;
+    ARRAY(slot) list;
+} slots;
+
+static uint32_t new_bytes(x86_function *fn, uint32_t bytes)
+{
+    uint32_t at = fn->frame_bytes;
+    fn->frame_bytes += bytes;
+    return at;
+}
+
+/* A slot for an interval; intervals come in ascending order. */
+static uint32_t slot_for(slots *s, const interval *n)
+{
+    for (uint32_t i = 0; i < s->list.count; i++)
+        if (s->list.data[i].until < n->first) {
+            s->list.data[i].until = n->last;
+            return s->list.data[i].at;
+        }
+    slot fresh = {.at = new_bytes(s->fn, s->bytes), .until = n->last};
+    array_push(&s->list, fresh);
+    return fresh.at;
+}
+
+static bool lives_across_calls(const x86_function *fn, const uint32_t *calls, uint32_t count, uint32_t id)
+{
+    for (uint32_t k = 0; k < count; k++)
+        if (spans(&fn->values[id], calls[k]))
+            return true;
+    return false;
+}
+
+static void place_in_slots(x86_gen *g, x86_function *fn, const intervals *all)
+{
+    slots vectors = {.fn = fn, .bytes = g->bytes}, masks = {.fn = fn, .bytes = x86_mask_bytes(g)};
+    ARRAY(uint32_t) calls = {0};
+    for (uint32_t i = 1; i < fn->f->inst.count; i++)
+        if (fn->f->inst.data[i].op == IR_CALL)
+            array_push(&calls, i);
+    for (uint32_t pass = 0; pass < 2; pass++) /* vectors first, so that all of them are aligned */
+        for (uint32_t i = 0; i < all->list.count; i++) {
+            const interval *n = &all->list.data[i];
+            x86_value *v = &fn->values[n->id];
+            bool mask = v->place == X86_MASK;
+            if (mask != (pass == 1))
+                continue;
+            if (!v->in_register) {
+                v->at = slot_for(mask ? &masks : &vectors, n);
+                v->named = true;
+            } else if (lives_across_calls(fn, calls.data, calls.count, n->id)) {
+                v->home = slot_for(mask ? &masks : &vectors, n);
+                array_push(&fn->kept, n->id);
+            }
+        }
+    array_free(&calls);
+    array_free(&vectors.list);
+    array_free(&masks.list);
+}
+
+/* Arrays, and next values of states that become each other. */
+static void place_others(x86_gen *g, x86_function *fn)
+{
+    uint32_t depth = 0, deepest = 0;
+    for (uint32_t i = 1; i < fn->f->inst.count; i++) {
+        const ir_inst *inst = &fn->f->inst.data[i];
+        x86_value *v = &fn->values[i];
+        if (inst->op == IR_LOCAL)
+            v->at = new_bytes(fn, inst->a * g->bytes), v->named = true;
+        if (inst->op == IR_STATE && fn->f->inst.data[inst->b].op == IR_STATE)
+            v->swap = new_bytes(fn, g->bytes);
+        if (inst->op == IR_CALL && !fn->call_area)
+            fn->call_area = new_bytes(fn, 3 * g->bytes);
+        depth += inst->op == IR_IF || inst->op == IR_LOOP;
+        depth -= inst->op == IR_ENDIF || inst->op == IR_ENDLOOP;
+        deepest = depth > deepest ? depth : deepest;
+    }
+    fn->saved_masks = new_bytes(fn, deepest * x86_mask_bytes(g));
+}
+
+void x86_allocate(x86_gen *g, x86_function *fn)
+{
+    intervals all = {0};
+    fn->param_bytes = fn->f->params.count * g->bytes;
+    fn->result_bytes = fn->f->results.count * g->bytes;
+    fn->frame_bytes = fn->param_bytes + fn->result_bytes;
+    find_intervals(g, fn, &all);
+    scan(g, fn, &all);
+    place_in_slots(g, fn, &all);
+    fn->frame_bytes = (fn->frame_bytes + g->bytes - 1) / g->bytes * g->bytes;
+    place_others(g, fn);
+    fn->frame_bytes = (fn->frame_bytes + 63) / 64 * 64;
+    array_free(&all.list);
+}

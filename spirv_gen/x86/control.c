@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Branches and loops: lanes that do not take part are masked out, and code that no lane needs is jumped over
+ * where it is more than a few instructions. The mask of the lanes that ran before stands in a slot of the frame
+ * while a region is open. */
+#include "spirv_gen/x86/lanes.h"
+
+enum { FEW = 6, LOOP_ALIGNMENT = 16 };
+
+static bool touches_memory(ir_inst inst)
+{
+    return inst.op == IR_LOAD || inst.op == IR_DLOAD || inst.op == IR_LLOAD || inst.op == IR_LOOP ||
+           inst.op == IR_CALL || ir_op_table[inst.op].effect == IR_EFFECT_WRITE;
+}
+
+/* Is the code of instructions (first, last) worth a jump? Memory is not touched where no lane runs. */
+static bool worth_skipping(const x86_gen *g, uint32_t first, uint32_t last)
+{
+    uint32_t count = 0;
+    for (uint32_t i = first + 1; i < last; i++) {
+        ir_inst inst = g->fn->f->inst.data[i];
+        if (inst.op == IR_STORE || inst.op == IR_LSTORE || inst.op == IR_CALL)
+            return true;
+        if (g->fn->values[i].fusion == X86_UNUSED || g->fn->values[i].place == X86_WORD)
+            continue;
+        if (touches_memory(inst))
+            return true;
+        count += ir_op_table[inst.op].effect != IR_EFFECT_FLOAT;
+    }
+    return count > FEW;
+}
+
+static x86_operand saved_mask(const x86_gen *g, uint32_t depth)
+{
+    return x86_slot(g, g->fn->saved_masks + depth * x86_mask_bytes(g), x86_mask_bytes(g));
+}
+
+static x86_open_region *open_region(x86_gen *g, uint32_t id)
+{
+    x86_open_region r = {.id = id, .label = {x86_label(&g->code), x86_label(&g->code)}};
+    x86_mask_write(g, saved_mask(g, g->open.count), x86_active(g));
+    array_push(&g->open, r);
+    return &g->open.data[g->open.count - 1];
+}
+
+static x86_open_region *innermost(x86_gen *g)
+{
+    BL_ASSERT(g->open.count > 0, "a region of \"%s\" ends that has not begun", g->fn->f->name);
+    return &g->open.data[g->open.count - 1];
+}
+
+static void close_region(x86_gen *g)
+{
+    g->open.count--;
+    x86_mask_read(g, x86_active(g), saved_mask(g, g->open.count));
+}
+
+static void skip_if_none(x86_gen *g, uint32_t label)
+{
+    x86_mask_test(g, x86_active(g));
+    x86_jump(&g->code, ZYDIS_MNEMONIC_JZ, label);
+}
+
+/* ---- if ---- */
+
+void x86_if(x86_gen *g, uint32_t id, ir_inst inst)
+{
+    const x86_region *region = &g->fn->regions[id];
+    x86_open_region *r = open_region(g, id);
+    r->skips[0] = worth_skipping(g, id, region->other);
+    r->skips[1] = worth_skipping(g, region->other, region->end);
+    x86_mask_and(g, x86_active(g), x86_active(g), x86_mask_source(g, inst.a, 0));
+    if (r->skips[0])
+        skip_if_none(g, r->label[0]);
+}
+
+void x86_else(x86_gen *g, uint32_t id, ir_inst inst)
+{
+    (void)id;
+    x86_open_region *r = innermost(g);
+    uint32_t condition = g->fn->f->inst.data[inst.a].a, before = x86_mask_scratch(g, 1);
+    x86_bind(&g->code, r->label[0]);
+    x86_mask_read(g, before, saved_mask(g, g->open.count - 1));
+    x86_mask_and_not(g, x86_active(g), before, x86_mask_source(g, condition, 0));
+    if (r->skips[1])
+        skip_if_none(g, r->label[1]);
+}
+
+void x86_endif(x86_gen *g, uint32_t id, ir_inst inst)
+{
+    (void)id, (void)inst;
+    x86_bind(&g->code, innermost(g)->label[1]);
+    close_region(g);
+}
+
+void x86_phi(x86_gen *g, uint32_t id, ir_inst inst)
+{
+    x86_select(g, id, g->fn->f->inst.data[inst.c].a, inst.a, inst.b);
+}
+
+/* ---- loop ---- */
+
+static bool is_state(const x86_gen *g, uint32_t id, uint32_t loop)
+{
+    const ir_func *f = g->fn->f;
+    return id < f->inst.count && f->inst.data[id].op == IR_STATE && f->inst.data[id].c == loop;
+}
+
+static void set_state(x86_gen *g, uint32_t state, uint32_t value)
+{
+    const x86_value *v = &g->fn->values[state];
+    if (v->place == X86_MASK)
+        x86_mask_finish(g, state, x86_mask_source(g, value, 0));
+    else if (v->in_register)
+        x86_load_to(g, v->reg, value);
+    else
+        x86_finish(g, state, x86_source_register(g, value, 0));
+}
+
+void x86_loop(x86_gen *g, uint32_t id, ir_inst inst)
+{
+    (void)inst;
+    x86_open_region *r = open_region(g, id);
+    uint32_t top = r->label[0];
+    for (uint32_t s = id + 1; is_state(g, s, id); s++)
+        if (x86_wanted(g, s))
+            set_state(g, s, g->fn->f->inst.data[s].a);
+    x86_align(&g->code, LOOP_ALIGNMENT);
+    x86_bind(&g->code, top);
+}
+
+void x86_while(x86_gen *g, uint32_t id, ir_inst inst)
+{
+    (void)id;
+    uint32_t out = innermost(g)->label[1];
+    x86_mask_and(g, x86_active(g), x86_active(g), x86_mask_source(g, inst.a, 0));
+    skip_if_none(g, out);
+}
+
+/* Another state of the same loop, which may have its next value already when this one asks. */
+static bool swaps(const x86_gen *g, uint32_t state, uint32_t loop)
+{
+    return g->fn->f->inst.data[state].b != state && is_state(g, g->fn->f->inst.data[state].b, loop);
+}
+
+static void keep_next(x86_gen *g, uint32_t state)
+{
+    const x86_value *v = &g->fn->values[state];
+    uint32_t next = g->fn->f->inst.data[state].b;
+    if (v->place == X86_MASK)
+        x86_mask_write(g, x86_slot(g, v->swap, x86_mask_bytes(g)), x86_mask_source(g, next, 0));
+    else
+        VEC(g, VMOVUPS, x86_slot(g, v->swap, g->bytes), x86_v(g, x86_source_register(g, next, 0)));
+}
+
+/* Only lanes that still run get the next value, where somebody reads the state after the loop. */
+static void next_mask(x86_gen *g, uint32_t state, uint32_t next, bool outlives)
+{
+    if (outlives) {
+        uint32_t changed = x86_mask_scratch(g, 0), same = x86_mask_scratch(g, 1);
+        x86_mask_and(g, changed, next, x86_active(g));
+        x86_mask_and_not(g, same, x86_mask_source(g, state, 1), x86_active(g));
+        x86_mask_or(g, changed, changed, same);
+        next = changed;
+    }
+    x86_mask_finish(g, state, next);
+}
+
+static void next_vector(x86_gen *g, uint32_t state, x86_operand next, bool outlives)
+{
+    uint32_t to = x86_destination(g, state);
+    if (outlives) {
+        uint32_t before = x86_source_register(g, state, 1);
+        x86_blend(g, to, x86_active(g), before, next);
+    } else {
+        VEC(g, VMOVUPS, x86_v(g, to), next);
+    }
+    x86_finish(g, state, to);
+}
+
+static void next_state(x86_gen *g, uint32_t state, uint32_t loop, uint32_t end)
+{
+    const x86_value *v = &g->fn->values[state];
+    uint32_t next = g->fn->f->inst.data[state].b, mask = x86_mask_scratch(g, 0);
+    bool outlives = v->last > 2 * end + 2, kept = swaps(g, state, loop);
+    if (v->place == X86_MASK) {
+        if (kept)
+            x86_mask_read(g, mask, x86_slot(g, v->swap, x86_mask_bytes(g)));
+        else
+            mask = x86_mask_source(g, next, 0);
+        next_mask(g, state, mask, outlives);
+    } else if (kept) {
+        next_vector(g, state, x86_slot(g, v->swap, g->bytes), outlives);
+    } else if (outlives) {
+        next_vector(g, state, x86_source(g, next, 2), true);
+    } else {
+        set_state(g, state, next);
+    }
+}
+
+void x86_endloop(x86_gen *g, uint32_t id, ir_inst inst)
+{
+    x86_open_region r = *innermost(g);
+    for (uint32_t s = inst.a + 1; is_state(g, s, inst.a); s++)
+        if (x86_wanted(g, s) && swaps(g, s, inst.a))
+            keep_next(g, s);
+    for (uint32_t s = inst.a + 1; is_state(g, s, inst.a); s++)
+        if (x86_wanted(g, s) && g->fn->f->inst.data[s].b != s)
+            next_state(g, s, inst.a, id);
+    x86_jump(&g->code, ZYDIS_MNEMONIC_JMP, r.label[0]);
+    x86_bind(&g->code, r.label[1]);
+    close_region(g);
+}

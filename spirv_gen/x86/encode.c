@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * See encode.h. Jumps take four bytes of distance always, so that places do not move when labels are bound. */
+#include "spirv_gen/x86/encode.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { UNBOUND = ~0, RELATIVE_TO_TABLE = 1u << 31 };
+
+void x86_assembler_free(x86_assembler *a)
+{
+    free(a->bytes.data), free(a->labels.data), free(a->fixups.data);
+    *a = (x86_assembler){0};
+}
+
+static void put_bytes(x86_assembler *a, const void *bytes, size_t count)
+{
+    const uint8_t *b = bytes;
+    for (size_t i = 0; i < count; i++)
+        array_push(&a->bytes, b[i]);
+}
+
+static void convert(const x86_operand *from, ZydisEncoderOperand *to, ZydisEncoderRequest *r)
+{
+    switch ((x86_form)from->form) {
+    case X86_REGISTER:
+        to->type = ZYDIS_OPERAND_TYPE_REGISTER;
+        to->reg.value = from->reg;
+        return;
+    case X86_IMMEDIATE:
+        to->type = ZYDIS_OPERAND_TYPE_IMMEDIATE;
+        to->imm.s = from->value;
+        return;
+    case X86_MEMORY:
+        to->type = ZYDIS_OPERAND_TYPE_MEMORY;
+        to->mem.base = from->reg;
+        to->mem.index = from->index;
+        to->mem.scale = from->scale;
+        to->mem.displacement = from->value;
+        to->mem.size = from->bytes;
+        if (from->broadcast)
+            r->evex.broadcast = ZYDIS_BROADCAST_MODE_1_TO_16; /* corrected by the caller for shorter vectors */
+        return;
+    }
+}
+
+static bool is_ymm(const x86_operand *o)
+{
+    return o->form == X86_REGISTER && o->reg >= ZYDIS_REGISTER_YMM0 && o->reg <= ZYDIS_REGISTER_YMM31;
+}
+
+static void encode(x86_assembler *a, ZydisEncoderRequest *r)
+{
+    uint8_t bytes[ZYDIS_MAX_INSTRUCTION_LENGTH];
+    ZyanUSize length = sizeof bytes;
+    if (ZYAN_SUCCESS(ZydisEncoderEncodeInstruction(r, bytes, &length)))
+        put_bytes(a, bytes, length);
+    else if (a->error.code == BL_OK)
+        error_set(&a->error, BL_ERROR_COMPILE, "x86: %s with %u operands cannot be encoded",
+                  ZydisMnemonicGetString(r->mnemonic), r->operand_count);
+}
+
+void x86_put(x86_assembler *a, ZydisMnemonic mnemonic, x86_lanes_written lanes, const x86_operand *operands,
+             uint32_t count)
+{
+    ZydisEncoderRequest r = {.machine_mode = ZYDIS_MACHINE_MODE_LONG_64, .mnemonic = mnemonic};
+    bool ymm = false;
+    BL_ASSERT(count + lanes.takes_mask <= ZYDIS_ENCODER_MAX_OPERANDS, "%u operands", count);
+    for (uint32_t i = 0; i < count; i++) {
+        convert(&operands[i], &r.operands[r.operand_count++], &r);
+        ymm = ymm || is_ymm(&operands[i]);
+        if (i == 0 && lanes.takes_mask) {
+            ZydisEncoderOperand *mask = &r.operands[r.operand_count++];
+            mask->type = ZYDIS_OPERAND_TYPE_REGISTER;
+            mask->reg.value = (ZydisRegister)(ZYDIS_REGISTER_K0 + lanes.k);
+        }
+    }
+    if (r.evex.broadcast && ymm)
+        r.evex.broadcast = ZYDIS_BROADCAST_MODE_1_TO_8;
+    r.evex.zeroing_mask = lanes.zero;
+    encode(a, &r);
+}
+
+uint32_t x86_label(x86_assembler *a)
+{
+    array_push(&a->labels, (uint32_t)UNBOUND);
+    return a->labels.count - 1;
+}
+
+void x86_bind(x86_assembler *a, uint32_t label)
+{
+    BL_ASSERT(a->labels.data[label] == (uint32_t)UNBOUND, "label %u is bound twice", label);
+    a->labels.data[label] = a->bytes.count;
+}
+
+/* The last four bytes become the distance to a label. */
+static void expect(x86_assembler *a, uint32_t label)
+{
+    x86_fixup fixup = {.at = a->bytes.count - 4, .label = label};
+    if (a->error.code == BL_OK)
+        array_push(&a->fixups, fixup);
+}
+
+void x86_jump(x86_assembler *a, ZydisMnemonic mnemonic, uint32_t label)
+{
+    ZydisEncoderRequest r = {.machine_mode = ZYDIS_MACHINE_MODE_LONG_64,
+                             .mnemonic = mnemonic,
+                             .branch_type = ZYDIS_BRANCH_TYPE_NEAR,
+                             .branch_width = ZYDIS_BRANCH_WIDTH_32,
+                             .operand_count = 1};
+    r.operands[0].type = ZYDIS_OPERAND_TYPE_IMMEDIATE;
+    encode(a, &r);
+    expect(a, label);
+}
+
+void x86_load_address(x86_assembler *a, ZydisRegister to, uint32_t label)
+{
+    x86_operand operands[2] = {x86_reg(to), x86_at(ZYDIS_REGISTER_RIP, 0, 8)};
+    x86_put(a, ZYDIS_MNEMONIC_LEA, (x86_lanes_written){0}, operands, 2);
+    expect(a, label);
+}
+
+void x86_distance(x86_assembler *a, uint32_t origin, uint32_t label)
+{
+    uint32_t from = a->labels.data[origin];
+    BL_ASSERT(from != (uint32_t)UNBOUND, "a distance from label %u, which is not bound", origin);
+    x86_fixup fixup = {.at = a->bytes.count, .label = label | RELATIVE_TO_TABLE};
+    put_bytes(a, &from, 4); /* x86_link replaces it */
+    array_push(&a->fixups, fixup);
+}
+
+void x86_align(x86_assembler *a, uint32_t bytes)
+{
+    uint8_t nops[64];
+    uint32_t missing = (bytes - a->bytes.count % bytes) % bytes;
+    if (missing == 0)
+        return;
+    ZydisEncoderNopFill(nops, missing);
+    put_bytes(a, nops, missing);
+}
+
+void x86_patch(x86_assembler *a, uint32_t at, uint32_t word)
+{
+    BL_ASSERT(a->bytes.count >= 4 && at <= a->bytes.count - 4, "a patch at %u of %u", at, a->bytes.count);
+    memcpy(a->bytes.data + at, &word, 4);
+}
+
+void x86_link(x86_assembler *a)
+{
+    if (a->error.code != BL_OK)
+        return;
+    for (uint32_t i = 0; i < a->fixups.count; i++) {
+        x86_fixup f = a->fixups.data[i];
+        uint32_t target = a->labels.data[f.label & ~RELATIVE_TO_TABLE], from = f.at + 4;
+        BL_ASSERT(target != (uint32_t)UNBOUND, "label %u is not bound", f.label);
+        if (f.label & RELATIVE_TO_TABLE)
+            memcpy(&from, a->bytes.data + f.at, 4);
+        x86_patch(a, f.at, target - from);
+    }
+}

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * See lanes.h. With AVX2 vector register 4 is free within one function of this file, so nobody else keeps
+ * anything there. */
+#include "spirv_gen/x86/lanes.h"
+
+enum { AVX2_OWN = 4, GATHER_MASK = 1 /* scratch mask that gathers and scatters clear */ };
+
+static bool avx512(const x86_gen *g) { return g->target == X86_AVX512; }
+static x86_operand k(uint32_t mask) { return x86_reg((ZydisRegister)(ZYDIS_REGISTER_K0 + mask)); }
+static x86_operand xmm(uint32_t reg) { return x86_reg((ZydisRegister)(ZYDIS_REGISTER_XMM0 + reg)); }
+
+uint32_t x86_active(const x86_gen *g) { return avx512(g) ? 1 : 15; }
+
+uint32_t x86_mask_scratch(const x86_gen *g, uint32_t which)
+{
+    static const uint8_t of_avx512[3] = {2, 3, 0}, of_avx2[3] = {14, 13, 12};
+    return avx512(g) ? of_avx512[which] : of_avx2[which];
+}
+
+x86_files x86_register_files(const x86_gen *g)
+{
+    if (avx512(g))
+        return (x86_files){.first_vector = X86_FIRST_VECTOR, .last_vector = 31, .first_mask = 4, .last_mask = 7};
+    return (x86_files){.first_vector = X86_FIRST_VECTOR, .last_vector = 11, .one = true};
+}
+
+uint32_t x86_mask_bytes(const x86_gen *g) { return avx512(g) ? 8 : g->bytes; }
+
+/* An AVX-512 instruction under a mask. */
+static void masked(x86_gen *g, ZydisMnemonic mnemonic, uint32_t mask, bool zero, const x86_operand *operands,
+                   uint32_t count)
+{
+    x86_put(&g->code, mnemonic,
+            (x86_lanes_written){.takes_mask = true, .zero = zero, .k = (uint8_t)mask}, operands, count);
+}
+#define MASKED(g, NAME, mask, zero, ...)                                                                     \
+    masked(g, ZYDIS_MNEMONIC_##NAME, mask, zero, (x86_operand[]){__VA_ARGS__}, X86_COUNT(__VA_ARGS__))
+
+/* ---- masks ---- */
+
+void x86_mask_move(x86_gen *g, uint32_t to, uint32_t from)
+{
+    if (to == from)
+        return;
+    if (avx512(g))
+        GP(g, KMOVW, k(to), k(from));
+    else
+        VEC(g, VMOVAPS, x86_v(g, to), x86_v(g, from));
+}
+
+void x86_mask_read(x86_gen *g, uint32_t to, x86_operand memory)
+{
+    if (avx512(g)) {
+        memory.bytes = 2;
+        GP(g, KMOVW, k(to), memory);
+    } else {
+        VEC(g, VMOVUPS, x86_v(g, to), memory);
+    }
+}
+
+void x86_mask_write(x86_gen *g, x86_operand memory, uint32_t from)
+{
+    if (avx512(g)) {
+        memory.bytes = 2;
+        GP(g, KMOVW, memory, k(from));
+    } else {
+        VEC(g, VMOVUPS, memory, x86_v(g, from));
+    }
+}
+
+void x86_mask_set(x86_gen *g, uint32_t to, bool value)
+{
+    if (avx512(g) && value && g->lanes == 16)
+        GP(g, KXNORW, k(to), k(to), k(to));
+    else if (avx512(g))
+        GP(g, KXORW, k(to), k(to), k(to));
+    else if (value)
+        VEC(g, VPCMPEQD, x86_v(g, to), x86_v(g, to), x86_v(g, to));
+    else
+        VEC(g, VXORPS, x86_v(g, to), x86_v(g, to), x86_v(g, to));
+}
+
+void x86_mask_and(x86_gen *g, uint32_t to, uint32_t a, uint32_t b)
+{
+    if (avx512(g))
+        GP(g, KANDW, k(to), k(a), k(b));
+    else
+        VEC(g, VANDPS, x86_v(g, to), x86_v(g, a), x86_v(g, b));
+}
+
+void x86_mask_or(x86_gen *g, uint32_t to, uint32_t a, uint32_t b)
+{
+    if (avx512(g))
+        GP(g, KORW, k(to), k(a), k(b));
+    else
+        VEC(g, VORPS, x86_v(g, to), x86_v(g, a), x86_v(g, b));
+}
+
+void x86_mask_xor(x86_gen *g, uint32_t to, uint32_t a, uint32_t b)
+{
+    if (avx512(g))
+        GP(g, KXORW, k(to), k(a), k(b));
+    else
+        VEC(g, VXORPS, x86_v(g, to), x86_v(g, a), x86_v(g, b));
+}
+
+void x86_mask_and_not(x86_gen *g, uint32_t to, uint32_t a, uint32_t b)
+{
+    if (avx512(g))
+        GP(g, KANDNW, k(to), k(b), k(a));
+    else
+        VEC(g, VANDNPS, x86_v(g, to), x86_v(g, b), x86_v(g, a));
+}
+
+void x86_mask_not(x86_gen *g, uint32_t to, uint32_t a)
+{
+    if (avx512(g)) {
+        GP(g, KNOTW, k(to), k(a));
+        return;
+    }
+    x86_mask_set(g, AVX2_OWN, true);
+    x86_mask_xor(g, to, a, AVX2_OWN);
+}
+
+void x86_mask_test(x86_gen *g, uint32_t mask)
+{
+    if (avx512(g))
+        GP(g, KORTESTW, k(mask), k(mask));
+    else
+        VEC(g, VPTEST, x86_v(g, mask), x86_v(g, mask));
+}
+
+void x86_mask_bits(x86_gen *g, ZydisRegister to, uint32_t mask)
+{
+    if (avx512(g))
+        GP(g, KMOVW, x86_reg(to), k(mask));
+    else
+        VEC(g, VMOVMSKPS, x86_reg(to), x86_v(g, mask));
+}
+
+void x86_mask_word(x86_gen *g, uint32_t to, x86_operand word)
+{
+    if (avx512(g))
+        x86_mask_read(g, to, word);
+    else
+        VEC(g, VBROADCASTSS, x86_v(g, to), word);
+}
+
+void x86_mask_to_word(x86_gen *g, x86_operand word, uint32_t mask)
+{
+    if (avx512(g))
+        GP(g, VPMOVM2D, x86_v(g, AVX2_OWN), k(mask));
+    else
+        x86_mask_move(g, AVX2_OWN, mask);
+    GP(g, VMOVD, word, xmm(AVX2_OWN));
+}
+
+/* ---- comparisons ---- */
+
+static void compare_avx512(x86_gen *g, uint32_t mask, ir_type type, x86_compare how, uint32_t a, x86_operand b)
+{
+    static const uint8_t reals[] = {0x00, 0x04, 0x11, 0x12}, integers[] = {0, 4, 1, 2};
+    if (type == IR_F32)
+        VEC(g, VCMPPS, k(mask), x86_v(g, a), b, x86_imm(reals[how]));
+    else if (type == IR_U32)
+        VEC(g, VPCMPUD, k(mask), x86_v(g, a), b, x86_imm(integers[how]));
+    else
+        VEC(g, VPCMPD, k(mask), x86_v(g, a), b, x86_imm(integers[how]));
+}
+
+/* Integers, as comparisons that AVX2 has; some find the opposite. */
+static void compare_avx2(x86_gen *g, uint32_t mask, ir_type type, x86_compare how, uint32_t a, x86_operand b)
+{
+    x86_operand to = x86_v(g, mask), own = x86_v(g, AVX2_OWN), first = x86_v(g, a);
+    bool opposite = how == X86_UNEQUAL;
+    if (how == X86_EQUAL || how == X86_UNEQUAL) {
+        VEC(g, VPCMPEQD, to, first, b);
+    } else if (type == IR_U32 && how == X86_LESS_EQUAL) {
+        VEC(g, VPMINUD, own, first, b);
+        VEC(g, VPCMPEQD, to, own, first);
+    } else if (type == IR_U32) { /* not b <= a */
+        VEC(g, VPMAXUD, own, first, b);
+        VEC(g, VPCMPEQD, to, own, first);
+        opposite = true;
+    } else if (how == X86_LESS_EQUAL) { /* not a > b */
+        VEC(g, VPCMPGTD, to, first, b);
+        opposite = true;
+    } else { /* b > a */
+        VEC(g, VMOVUPS, own, b);
+        VEC(g, VPCMPGTD, to, own, first);
+    }
+    if (opposite)
+        x86_mask_not(g, mask, mask);
+}
+
+void x86_compare_lanes(x86_gen *g, uint32_t mask, ir_type type, x86_compare how, uint32_t a, x86_operand b)
+{
+    static const uint8_t reals[] = {0x00, 0x04, 0x11, 0x12};
+    BL_ASSERT(type != IR_BOOL, "a comparison of masks");
+    if (avx512(g))
+        compare_avx512(g, mask, type, how, a, b);
+    else if (type == IR_F32)
+        VEC(g, VCMPPS, x86_v(g, mask), x86_v(g, a), b, x86_imm(reals[how]));
+    else
+        compare_avx2(g, mask, type, how, a, b);
+}
+
+void x86_compare_ordered(x86_gen *g, uint32_t mask, uint32_t a)
+{
+    x86_operand to = avx512(g) ? k(mask) : x86_v(g, mask);
+    VEC(g, VCMPPS, to, x86_v(g, a), x86_v(g, a), x86_imm(0x07));
+}
+
+/* ---- under a mask ---- */
+
+void x86_blend(x86_gen *g, uint32_t to, uint32_t mask, uint32_t no, x86_operand yes)
+{
+    if (avx512(g))
+        MASKED(g, VBLENDMPS, mask, false, x86_v(g, to), x86_v(g, no), yes);
+    else
+        VEC(g, VBLENDVPS, x86_v(g, to), x86_v(g, no), yes, x86_v(g, mask));
+}
+
+void x86_blend_zero(x86_gen *g, uint32_t to, uint32_t mask, x86_operand yes)
+{
+    if (!avx512(g))
+        VEC(g, VANDPS, x86_v(g, to), x86_v(g, mask), yes);
+    else if (yes.form == X86_REGISTER)
+        MASKED(g, VMOVAPS, mask, true, x86_v(g, to), yes);
+    else if (yes.broadcast)
+        MASKED(g, VBROADCASTSS, mask, true, x86_v(g, to), x86_at(yes.reg, yes.value, 4));
+    else
+        MASKED(g, VMOVUPS, mask, true, x86_v(g, to), yes);
+}
+
+static x86_operand lanes_at(const x86_gen *g, ZydisRegister base, uint32_t index, int64_t displacement)
+{
+    return x86_indexed(base, x86_v(g, index).reg, 4, displacement, 4);
+}
+
+void x86_gather(x86_gen *g, uint32_t to, uint32_t mask, ZydisRegister base, uint32_t index, int64_t displacement)
+{
+    x86_operand memory = lanes_at(g, base, index, displacement);
+    BL_ASSERT(to != index, "a gather into its own index");
+    VEC(g, VXORPS, x86_v(g, to), x86_v(g, to), x86_v(g, to));
+    if (avx512(g)) {
+        uint32_t cleared = x86_mask_scratch(g, GATHER_MASK);
+        x86_mask_move(g, cleared, mask);
+        MASKED(g, VPGATHERDD, cleared, false, x86_v(g, to), memory);
+    } else {
+        x86_mask_move(g, AVX2_OWN, mask);
+        VEC(g, VPGATHERDD, x86_v(g, to), memory, x86_v(g, AVX2_OWN));
+    }
+}
+
+/* AVX2 has no scatter: one lane after the other, from memory. */
+static void scatter_each(x86_gen *g, uint32_t mask, ZydisRegister base, uint32_t index, int64_t displacement,
+                         uint32_t from)
+{
+    uint32_t top = x86_label(&g->code), out = x86_label(&g->code);
+    VEC(g, VMOVUPS, x86_temporary(g, 0), x86_v(g, index));
+    VEC(g, VMOVUPS, x86_temporary(g, 1), x86_v(g, from));
+    x86_mask_bits(g, ZYDIS_REGISTER_ESI, mask);
+    GP(g, TEST, ESI, ESI);
+    x86_jump(&g->code, ZYDIS_MNEMONIC_JZ, out);
+    x86_bind(&g->code, top);
+    GP(g, TZCNT, ECX, ESI);
+    GP(g, MOVSXD, x86_reg(ZYDIS_REGISTER_RDX), x86_indexed(ZYDIS_REGISTER_R9, ZYDIS_REGISTER_RCX, 4, 0, 4));
+    GP(g, MOV, EDI, x86_indexed(ZYDIS_REGISTER_R9, ZYDIS_REGISTER_RCX, 4, g->bytes, 4));
+    GP(g, MOV, x86_indexed(base, ZYDIS_REGISTER_RDX, 4, displacement, 4), EDI);
+    GP(g, BLSR, ESI, ESI);
+    x86_jump(&g->code, ZYDIS_MNEMONIC_JNZ, top);
+    x86_bind(&g->code, out);
+}
+
+void x86_scatter(x86_gen *g, uint32_t mask, ZydisRegister base, uint32_t index, int64_t displacement,
+                 uint32_t from)
+{
+    if (!avx512(g)) {
+        scatter_each(g, mask, base, index, displacement, from);
+        return;
+    }
+    uint32_t cleared = x86_mask_scratch(g, GATHER_MASK);
+    x86_mask_move(g, cleared, mask);
+    MASKED(g, VPSCATTERDD, cleared, false, lanes_at(g, base, index, displacement), x86_v(g, from));
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Stores, atomics and local arrays. Atomics go lane by lane, in ascending order: lanes of one thread must see
+ * each other's sums. A local array is a vector per element in the frame. */
+#include "spirv_gen/x86/lanes.h"
+
+enum { WORD_BYTES = 4 };
+
+void x86_store(x86_gen *g, uint32_t id, ir_inst inst)
+{
+    (void)id;
+    uint32_t value = x86_stored_bits(g, inst.c, 0), index = x86_source_register(g, inst.a, 1);
+    x86_scatter(g, x86_active(g), x86_buffer(g, inst.b), index, 0, value);
+}
+
+/* ---- atomics: temporaries 0 indices, 1 values, 2 what is expected, 3 what was there ---- */
+
+static x86_operand lane_of(const x86_gen *g, uint32_t temporary)
+{
+    return x86_indexed(ZYDIS_REGISTER_R9, ZYDIS_REGISTER_RCX, WORD_BYTES, (int64_t)temporary * g->bytes,
+                       WORD_BYTES);
+}
+
+static void put_temporary(x86_gen *g, uint32_t temporary, uint32_t id)
+{
+    VEC(g, VMOVUPS, x86_temporary(g, temporary), x86_v(g, x86_source_register(g, id, 0)));
+}
+
+typedef struct each_lane {
+    uint32_t top, out;
+    ZydisRegister base;
+} each_lane;
+
+/* esi: lanes to go; ecx: this one; rdx: its index. */
+static each_lane begin_lanes(x86_gen *g, uint32_t buffer)
+{
+    each_lane l = {.top = x86_label(&g->code), .out = x86_label(&g->code), .base = x86_buffer(g, buffer)};
+    x86_mask_bits(g, ZYDIS_REGISTER_ESI, x86_active(g));
+    GP(g, TEST, ESI, ESI);
+    x86_jump(&g->code, ZYDIS_MNEMONIC_JZ, l.out);
+    x86_bind(&g->code, l.top);
+    GP(g, TZCNT, ECX, ESI);
+    GP(g, MOV, EDX, lane_of(g, 0));
+    return l;
+}
+
+static void end_lanes(x86_gen *g, each_lane l)
+{
+    GP(g, BLSR, ESI, ESI);
+    x86_jump(&g->code, ZYDIS_MNEMONIC_JNZ, l.top);
+    x86_bind(&g->code, l.out);
+}
+
+static x86_operand word_of(each_lane l) { return x86_indexed(l.base, ZYDIS_REGISTER_RDX, WORD_BYTES, 0, WORD_BYTES); }
+
+static void locked(x86_gen *g, ZydisMnemonic mnemonic, x86_operand memory, x86_operand value)
+{
+    static const uint8_t prefix = 0xF0;
+    array_push(&g->code.bytes, prefix);
+    x86_put(&g->code, mnemonic, (x86_lanes_written){0}, (x86_operand[]){memory, value}, 2);
+}
+
+/* The sum of reals by comparing and exchanging; eax ends as what was there. */
+static void add_real(x86_gen *g, each_lane l)
+{
+    x86_operand sum = x86_reg(ZYDIS_REGISTER_XMM0);
+    uint32_t again = x86_label(&g->code);
+    GP(g, MOV, EAX, word_of(l));
+    x86_bind(&g->code, again);
+    GP(g, VMOVD, sum, EAX);
+    VEC(g, VADDSS, sum, sum, lane_of(g, 1));
+    GP(g, VMOVD, EDI, sum);
+    locked(g, ZYDIS_MNEMONIC_CMPXCHG, word_of(l), EDI);
+    x86_jump(&g->code, ZYDIS_MNEMONIC_JNZ, again);
+}
+
+static void finish_old(x86_gen *g, uint32_t id)
+{
+    if (!x86_wanted(g, id))
+        return;
+    uint32_t to = x86_destination(g, id);
+    VEC(g, VMOVUPS, x86_v(g, to), x86_temporary(g, 3));
+    x86_finish(g, id, to);
+}
+
+void x86_atomic_add(x86_gen *g, uint32_t id, ir_inst inst)
+{
+    put_temporary(g, 0, inst.a);
+    put_temporary(g, 1, inst.c);
+    each_lane l = begin_lanes(g, inst.b);
+    if (inst.type == IR_F32) {
+        add_real(g, l);
+    } else {
+        GP(g, MOV, EAX, lane_of(g, 1));
+        locked(g, ZYDIS_MNEMONIC_XADD, word_of(l), EAX);
+    }
+    GP(g, MOV, lane_of(g, 3), EAX);
+    end_lanes(g, l);
+    finish_old(g, id);
+}
+
+void x86_atomic_cas(x86_gen *g, uint32_t id, ir_inst inst)
+{
+    put_temporary(g, 0, inst.a);
+    put_temporary(g, 1, g->fn->f->pool.data[inst.c + 1]);
+    put_temporary(g, 2, g->fn->f->pool.data[inst.c]);
+    each_lane l = begin_lanes(g, inst.b);
+    GP(g, MOV, EAX, lane_of(g, 2));
+    GP(g, MOV, EDI, lane_of(g, 1));
+    locked(g, ZYDIS_MNEMONIC_CMPXCHG, word_of(l), EDI);
+    GP(g, MOV, lane_of(g, 3), EAX);
+    end_lanes(g, l);
+    finish_old(g, id);
+}
+
+/* ---- local arrays ---- */
+
+/* The element's vector, where its number is the same for all lanes. */
+static x86_operand element_at(x86_gen *g, uint32_t array, uint32_t index)
+{
+    uint32_t at = g->fn->values[array].at, shift = g->lanes == 16 ? 6 : 5;
+    ir_inst inst = g->fn->f->inst.data[index];
+    if (inst.op == IR_CONST && inst.a < g->fn->f->inst.data[array].a)
+        return x86_slot(g, at + g->bytes * inst.a, g->bytes);
+    GP(g, MOV, ECX, x86_word(g, g->fn->values[index].at, WORD_BYTES));
+    GP(g, SHL, ECX, x86_imm(shift));
+    return x86_indexed(ZYDIS_REGISTER_RBP, ZYDIS_REGISTER_RCX, 1, at, g->bytes);
+}
+
+/* Vector 1: in words from the array's start, element * lanes + lane. */
+static void element_words(x86_gen *g, uint32_t index)
+{
+    uint32_t from = x86_source_register(g, index, 1);
+    VEC(g, VPSLLD, x86_v(g, 1), x86_v(g, from), x86_imm(g->lanes == 16 ? 4 : 3));
+    VEC(g, VPADDD, x86_v(g, 1), x86_v(g, 1), x86_word(g, g->iota, g->bytes));
+}
+
+void x86_local_load(x86_gen *g, uint32_t id, ir_inst inst)
+{
+    bool mask = inst.type == IR_BOOL;
+    uint32_t to = mask ? 0 : x86_destination(g, id);
+    if (x86_is_uniform(g->fn, inst.b)) {
+        VEC(g, VMOVUPS, x86_v(g, to), element_at(g, inst.a, inst.b));
+    } else {
+        element_words(g, inst.b);
+        x86_gather(g, to, x86_active(g), ZYDIS_REGISTER_RBP, 1, g->fn->values[inst.a].at);
+    }
+    x86_finish_loaded(g, id, to);
+}
+
+void x86_local_store(x86_gen *g, uint32_t id, ir_inst inst)
+{
+    (void)id;
+    bool mask = ir_type_of(g->fn->f, (ir_ref){inst.c}) == IR_BOOL;
+    uint32_t value = mask ? x86_stored_bits(g, inst.c, 2) : x86_source_register(g, inst.c, 2);
+    if (x86_is_uniform(g->fn, inst.b)) {
+        x86_operand at = element_at(g, inst.a, inst.b);
+        VEC(g, VMOVUPS, x86_v(g, 0), at);
+        x86_blend(g, 0, x86_active(g), 0, x86_v(g, value));
+        VEC(g, VMOVUPS, at, x86_v(g, 0));
+        return;
+    }
+    element_words(g, inst.b);
+    x86_scatter(g, x86_active(g), ZYDIS_REGISTER_RBP, 1, g->fn->values[inst.a].at, value);
+}

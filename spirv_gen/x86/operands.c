@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Where values are, as operands of instructions. */
+#include "spirv_gen/x86/lanes.h"
+
+void x86_vector(x86_gen *g, ZydisMnemonic mnemonic, const x86_operand *operands, size_t count)
+{
+    x86_lanes_written lanes = {.takes_mask = g->target == X86_AVX512};
+    x86_put(&g->code, mnemonic, lanes, operands, (uint32_t)count);
+}
+
+x86_operand x86_word(const x86_gen *g, uint32_t at, uint32_t bytes)
+{
+    (void)g;
+    return x86_at(ZYDIS_REGISTER_RBX, (int64_t)at - X86_BIAS, bytes);
+}
+
+x86_operand x86_slot(const x86_gen *g, uint32_t at, uint32_t bytes)
+{
+    if (at == X86_GLOBAL_ID)
+        return x86_temporary(g, X86_TEMPORARIES);
+    return x86_at(ZYDIS_REGISTER_RBP, at, bytes);
+}
+
+x86_operand x86_temporary(const x86_gen *g, uint32_t k)
+{
+    return x86_at(ZYDIS_REGISTER_R9, (int64_t)k * g->bytes, g->bytes);
+}
+
+x86_operand x86_v(const x86_gen *g, uint32_t reg)
+{
+    ZydisRegister first = g->lanes == 16 ? ZYDIS_REGISTER_ZMM0 : ZYDIS_REGISTER_YMM0;
+    return x86_reg((ZydisRegister)(first + reg));
+}
+
+static const x86_value *value_of(const x86_gen *g, uint32_t id) { return &g->fn->values[id]; }
+
+bool x86_in_register(const x86_gen *g, uint32_t id) { return value_of(g, id)->in_register; }
+
+bool x86_wanted(const x86_gen *g, uint32_t id)
+{
+    const x86_value *v = value_of(g, id);
+    return v->place == X86_WORD || v->in_register || v->named;
+}
+
+/* ---- vectors ---- */
+
+static x86_operand broadcast(x86_gen *g, uint32_t at, uint32_t scratch)
+{
+    x86_operand word = x86_word(g, at, 4);
+    if (g->target == X86_AVX512) {
+        word.broadcast = true;
+        return word;
+    }
+    VEC(g, VBROADCASTSS, x86_v(g, scratch), word);
+    return x86_v(g, scratch);
+}
+
+x86_operand x86_constant_source(x86_gen *g, uint32_t bits, uint32_t scratch)
+{
+    return broadcast(g, x86_constant(g, bits), scratch);
+}
+
+x86_operand x86_source(x86_gen *g, uint32_t id, uint32_t scratch)
+{
+    const x86_value *v = value_of(g, id);
+    if (v->place == X86_WORD)
+        return broadcast(g, v->at, scratch);
+    BL_ASSERT(v->place == X86_VECTOR && (v->in_register || v->named), "%%%u of \"%s\" has no place", id,
+              g->fn->f->name);
+    return v->in_register ? x86_v(g, v->reg) : x86_slot(g, v->at, g->bytes);
+}
+
+void x86_load_to(x86_gen *g, uint32_t reg, uint32_t id)
+{
+    const x86_value *v = value_of(g, id);
+    ir_inst inst = g->fn->f->inst.data[id];
+    if (inst.op == IR_CONST && inst.a == 0)
+        VEC(g, VXORPS, x86_v(g, reg), x86_v(g, reg), x86_v(g, reg));
+    else if (v->place == X86_WORD)
+        VEC(g, VBROADCASTSS, x86_v(g, reg), x86_word(g, v->at, 4));
+    else if (!v->in_register)
+        VEC(g, VMOVUPS, x86_v(g, reg), x86_source(g, id, reg));
+    else if (v->reg != reg)
+        VEC(g, VMOVAPS, x86_v(g, reg), x86_v(g, v->reg));
+}
+
+uint32_t x86_source_register(x86_gen *g, uint32_t id, uint32_t scratch)
+{
+    if (x86_in_register(g, id))
+        return value_of(g, id)->reg;
+    x86_load_to(g, scratch, id);
+    return scratch;
+}
+
+uint32_t x86_destination(const x86_gen *g, uint32_t id)
+{
+    return x86_in_register(g, id) ? value_of(g, id)->reg : 0;
+}
+
+void x86_finish(x86_gen *g, uint32_t id, uint32_t reg)
+{
+    const x86_value *v = value_of(g, id);
+    if (v->place == X86_WORD)
+        GP(g, VMOVD, x86_word(g, v->at, 4), x86_reg((ZydisRegister)(ZYDIS_REGISTER_XMM0 + reg)));
+    else if (!v->in_register)
+        VEC(g, VMOVUPS, x86_slot(g, v->at, g->bytes), x86_v(g, reg));
+    else if (v->reg != reg)
+        VEC(g, VMOVAPS, x86_v(g, v->reg), x86_v(g, reg));
+}
+
+/* ---- masks ---- */
+
+uint32_t x86_mask_source(x86_gen *g, uint32_t id, uint32_t scratch)
+{
+    const x86_value *v = value_of(g, id);
+    ir_inst inst = g->fn->f->inst.data[id];
+    uint32_t mask = x86_mask_scratch(g, scratch);
+    if (inst.op == IR_CONST)
+        x86_mask_set(g, mask, inst.a != 0);
+    else if (v->place == X86_WORD)
+        x86_mask_word(g, mask, x86_word(g, v->at, 4));
+    else if (v->in_register)
+        return v->reg;
+    else
+        x86_mask_read(g, mask, x86_slot(g, v->at, x86_mask_bytes(g)));
+    return mask;
+}
+
+uint32_t x86_mask_destination(const x86_gen *g, uint32_t id)
+{
+    return x86_in_register(g, id) ? value_of(g, id)->reg : x86_mask_scratch(g, 0);
+}
+
+void x86_mask_finish(x86_gen *g, uint32_t id, uint32_t mask)
+{
+    const x86_value *v = value_of(g, id);
+    if (v->place == X86_WORD)
+        x86_mask_to_word(g, x86_word(g, v->at, 4), mask);
+    else if (v->in_register)
+        x86_mask_move(g, v->reg, mask);
+    else
+        x86_mask_write(g, x86_slot(g, v->at, x86_mask_bytes(g)), mask);
+}

@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Value ops, as the interpreter computes them (ir/eval_op.c): integers wrap, x / 0 = 0, conversions from reals
+ * saturate and turn NaN into 0, the bits of a NaN are those of one. Most are one instruction; those that are
+ * more never write the place of their result before they have read all operands, or their operands are kept
+ * apart from it (x86_reads_first in allocate.c). */
+#include "spirv_gen/x86/lanes.h"
+
+enum { SIGN = 0x80000000u, NAN_BITS = 0x7FC00000, ONE_REAL = 0x3F800000 };
+
+static ir_type type_of(const x86_gen *g, uint32_t id) { return ir_type_of(g->fn->f, (ir_ref){id}); }
+static bool is_const(const x86_gen *g, uint32_t id) { return g->fn->f->inst.data[id].op == IR_CONST; }
+
+/* ---- one instruction ---- */
+
+static void binary(x86_gen *g, uint32_t id, ZydisMnemonic mnemonic, uint32_t a, uint32_t b, bool commutes)
+{
+    if (commutes && !x86_in_register(g, a) && x86_in_register(g, b)) {
+        uint32_t other = a;
+        a = b, b = other;
+    }
+    uint32_t first = x86_source_register(g, a, 1), to = x86_destination(g, id);
+    x86_vector(g, mnemonic, (x86_operand[]){x86_v(g, to), x86_v(g, first), x86_source(g, b, 2)}, 3);
+    x86_finish(g, id, to);
+}
+
+static void unary(x86_gen *g, uint32_t id, ZydisMnemonic mnemonic, uint32_t a)
+{
+    uint32_t to = x86_destination(g, id);
+    x86_vector(g, mnemonic, (x86_operand[]){x86_v(g, to), x86_source(g, a, 1)}, 2);
+    x86_finish(g, id, to);
+}
+
+static void with_constant(x86_gen *g, uint32_t id, ZydisMnemonic mnemonic, uint32_t a, uint32_t bits)
+{
+    uint32_t first = x86_source_register(g, a, 1), to = x86_destination(g, id);
+    x86_vector(g, mnemonic, (x86_operand[]){x86_v(g, to), x86_v(g, first), x86_constant_source(g, bits, 2)}, 3);
+    x86_finish(g, id, to);
+}
+
+static void negate(x86_gen *g, uint32_t id, uint32_t a)
+{
+    if (type_of(g, a) == IR_F32) {
+        with_constant(g, id, ZYDIS_MNEMONIC_VXORPS, a, SIGN);
+        return;
+    }
+    uint32_t to = x86_destination(g, id);
+    VEC(g, VXORPS, x86_v(g, 2), x86_v(g, 2), x86_v(g, 2));
+    VEC(g, VPSUBD, x86_v(g, to), x86_v(g, 2), x86_source(g, a, 1));
+    x86_finish(g, id, to);
+}
+
+static void round_down(x86_gen *g, uint32_t id, uint32_t a)
+{
+    enum { DOWN = 9 }; /* towards minus infinity, and no exception */
+    uint32_t to = x86_destination(g, id);
+    if (g->target == X86_AVX512)
+        VEC(g, VRNDSCALEPS, x86_v(g, to), x86_source(g, a, 1), x86_imm(DOWN));
+    else
+        VEC(g, VROUNDPS, x86_v(g, to), x86_source(g, a, 1), x86_imm(DOWN));
+    x86_finish(g, id, to);
+}
+
+static void smaller(x86_gen *g, uint32_t id, uint32_t yes, uint32_t no, bool least)
+{
+    static const ZydisMnemonic mnemonics[2][3] = {
+        {ZYDIS_MNEMONIC_VMAXPS, ZYDIS_MNEMONIC_VPMAXSD, ZYDIS_MNEMONIC_VPMAXUD},
+        {ZYDIS_MNEMONIC_VMINPS, ZYDIS_MNEMONIC_VPMINSD, ZYDIS_MNEMONIC_VPMINUD}};
+    ir_type type = type_of(g, id);
+    binary(g, id, mnemonics[least][type == IR_F32 ? 0 : type == IR_I32 ? 1 : 2], yes, no, type != IR_F32);
+}
+
+/* ---- masks ---- */
+
+static void compare(x86_gen *g, uint32_t id, x86_compare how, uint32_t a, uint32_t b)
+{
+    uint32_t to = x86_mask_destination(g, id);
+    if (type_of(g, a) == IR_BOOL) {
+        uint32_t first = x86_mask_source(g, a, 0), second = x86_mask_source(g, b, 1);
+        x86_mask_xor(g, to, first, second);
+        if (how == X86_EQUAL)
+            x86_mask_not(g, to, to);
+    } else {
+        uint32_t first = x86_source_register(g, a, 1);
+        x86_compare_lanes(g, to, type_of(g, a), how, first, x86_source(g, b, 2));
+    }
+    x86_mask_finish(g, id, to);
+}
+
+static void logic(x86_gen *g, uint32_t id, ir_inst inst)
+{
+    if (inst.type != IR_BOOL) {
+        binary(g, id,
+               inst.op == IR_AND  ? ZYDIS_MNEMONIC_VANDPS
+               : inst.op == IR_OR ? ZYDIS_MNEMONIC_VORPS
+                                  : ZYDIS_MNEMONIC_VXORPS,
+               inst.a, inst.b, true);
+        return;
+    }
+    uint32_t to = x86_mask_destination(g, id), a = x86_mask_source(g, inst.a, 0);
+    uint32_t b = x86_mask_source(g, inst.b, 1);
+    if (inst.op == IR_AND)
+        x86_mask_and(g, to, a, b);
+    else if (inst.op == IR_OR)
+        x86_mask_or(g, to, a, b);
+    else
+        x86_mask_xor(g, to, a, b);
+    x86_mask_finish(g, id, to);
+}
+
+static void invert(x86_gen *g, uint32_t id, ir_inst inst)
+{
+    if (inst.type != IR_BOOL) {
+        with_constant(g, id, ZYDIS_MNEMONIC_VXORPS, inst.a, ~0u);
+        return;
+    }
+    uint32_t to = x86_mask_destination(g, id);
+    x86_mask_not(g, to, x86_mask_source(g, inst.a, 0));
+    x86_mask_finish(g, id, to);
+}
+
+static void select_masks(x86_gen *g, uint32_t id, uint32_t condition, uint32_t yes, uint32_t no)
+{
+    uint32_t mask = x86_mask_source(g, condition, 0), kept = x86_mask_scratch(g, 1),
+             rest = x86_mask_scratch(g, 2), to = x86_mask_destination(g, id);
+    x86_mask_and(g, kept, mask, x86_mask_source(g, yes, 1));
+    x86_mask_and_not(g, rest, x86_mask_source(g, no, 2), mask);
+    x86_mask_or(g, to, kept, rest);
+    x86_mask_finish(g, id, to);
+}
+
+void x86_select(x86_gen *g, uint32_t id, uint32_t condition, uint32_t yes, uint32_t no)
+{
+    if (type_of(g, id) == IR_BOOL) {
+        select_masks(g, id, condition, yes, no);
+        return;
+    }
+    uint32_t mask = x86_mask_source(g, condition, 0), to = x86_destination(g, id);
+    if (is_const(g, no) && g->fn->f->inst.data[no].a == 0) {
+        x86_blend_zero(g, to, mask, x86_source(g, yes, 2));
+    } else {
+        uint32_t otherwise = x86_source_register(g, no, 1);
+        x86_blend(g, to, mask, otherwise, x86_source(g, yes, 2));
+    }
+    x86_finish(g, id, to);
+}
+
+/* ---- integers ---- */
+
+static void shift(x86_gen *g, uint32_t id, ir_inst inst)
+{
+    static const ZydisMnemonic same[3] = {ZYDIS_MNEMONIC_VPSLLD, ZYDIS_MNEMONIC_VPSRAD, ZYDIS_MNEMONIC_VPSRLD},
+                               each[3] = {ZYDIS_MNEMONIC_VPSLLVD, ZYDIS_MNEMONIC_VPSRAVD, ZYDIS_MNEMONIC_VPSRLVD};
+    uint32_t how = inst.op == IR_SHL ? 0 : inst.type == IR_I32 ? 1 : 2, to = x86_destination(g, id);
+    if (is_const(g, inst.b)) {
+        uint32_t first = x86_source_register(g, inst.a, 1);
+        int64_t count = g->fn->f->inst.data[inst.b].a & 31;
+        x86_vector(g, same[how], (x86_operand[]){x86_v(g, to), x86_v(g, first), x86_imm(count)}, 3);
+    } else {
+        uint32_t count = x86_source_register(g, inst.b, 2);
+        VEC(g, VANDPS, x86_v(g, 2), x86_v(g, count), x86_constant_source(g, 31, 3));
+        uint32_t first = x86_source_register(g, inst.a, 1);
+        x86_vector(g, each[how], (x86_operand[]){x86_v(g, to), x86_v(g, first), x86_v(g, 2)}, 3);
+    }
+    x86_finish(g, id, to);
+}
+
+static x86_operand half(const x86_gen *g, uint32_t reg)
+{
+    ZydisRegister first = g->lanes == 16 ? ZYDIS_REGISTER_YMM0 : ZYDIS_REGISTER_XMM0;
+    return x86_reg((ZydisRegister)(first + reg));
+}
+
+/* Quotients by doubles, which hold every integer and whose quotient never rounds up to the next one. Operands
+ * are temporaries 0 and 1, quotients become temporary 2. */
+static void divide_doubles(x86_gen *g, bool is_signed)
+{
+    for (uint32_t upper = 0; upper < 2; upper++) {
+        x86_operand a = x86_temporary(g, 0), b = x86_temporary(g, 1), to = x86_temporary(g, 2);
+        a.bytes = b.bytes = to.bytes = (uint16_t)(g->bytes / 2);
+        a.value += upper * g->bytes / 2, b.value += upper * g->bytes / 2, to.value += upper * g->bytes / 2;
+        if (is_signed) {
+            VEC(g, VCVTDQ2PD, x86_v(g, 2), a);
+            VEC(g, VCVTDQ2PD, x86_v(g, 3), b);
+            VEC(g, VDIVPD, x86_v(g, 2), x86_v(g, 2), x86_v(g, 3));
+            VEC(g, VCVTTPD2DQ, half(g, 2), x86_v(g, 2));
+        } else {
+            VEC(g, VCVTUDQ2PD, x86_v(g, 2), a);
+            VEC(g, VCVTUDQ2PD, x86_v(g, 3), b);
+            VEC(g, VDIVPD, x86_v(g, 2), x86_v(g, 2), x86_v(g, 3));
+            VEC(g, VCVTTPD2UDQ, half(g, 2), x86_v(g, 2));
+        }
+        VEC(g, VMOVUPS, to, half(g, 2));
+    }
+}
+
+/* The same, lane by lane in 64 bits, where no quotient overflows. */
+static void divide_lanes(x86_gen *g, bool is_signed)
+{
+    for (uint32_t lane = 0; lane < g->lanes; lane++) {
+        uint32_t zero = x86_label(&g->code);
+        x86_operand a = x86_temporary(g, 0), b = x86_temporary(g, 1), to = x86_temporary(g, 2);
+        a.bytes = b.bytes = to.bytes = 4;
+        a.value += 4 * lane, b.value += 4 * lane, to.value += 4 * lane;
+        GP(g, XOR, EAX, EAX);
+        if (is_signed)
+            GP(g, MOVSXD, RCX, b);
+        else
+            GP(g, MOV, ECX, b);
+        GP(g, TEST, RCX, RCX);
+        x86_jump(&g->code, ZYDIS_MNEMONIC_JZ, zero);
+        if (is_signed) {
+            GP(g, MOVSXD, RAX, a);
+            GP0(g, CQO);
+            GP(g, IDIV, RCX);
+        } else {
+            GP(g, MOV, EAX, a);
+            GP(g, XOR, EDX, EDX);
+            GP(g, DIV, RCX);
+        }
+        x86_bind(&g->code, zero);
+        GP(g, MOV, to, EAX);
+    }
+}
+
+static void divide(x86_gen *g, uint32_t id, ir_inst inst)
+{
+    bool is_signed = inst.type == IR_I32;
+    uint32_t a = x86_source_register(g, inst.a, 0), b = x86_source_register(g, inst.b, 1), m = x86_mask_scratch(g, 0);
+    VEC(g, VMOVUPS, x86_temporary(g, 0), x86_v(g, a));
+    VEC(g, VMOVUPS, x86_temporary(g, 1), x86_v(g, b));
+    if (g->target == X86_AVX512)
+        divide_doubles(g, is_signed);
+    else
+        divide_lanes(g, is_signed);
+    VEC(g, VXORPS, x86_v(g, 3), x86_v(g, 3), x86_v(g, 3));
+    x86_compare_lanes(g, m, IR_I32, X86_UNEQUAL, b, x86_v(g, 3));
+    x86_blend_zero(g, 2, m, x86_temporary(g, 2));
+    if (inst.op == IR_MOD) { /* a - (a / b) b; 0 where b is 0 */
+        VEC(g, VPMULLD, x86_v(g, 2), x86_v(g, 2), x86_v(g, b));
+        VEC(g, VPSUBD, x86_v(g, 2), x86_v(g, a), x86_v(g, 2));
+        x86_blend_zero(g, 2, m, x86_v(g, 2));
+    }
+    x86_finish(g, id, 2);
+}
+
+/* ---- conversions ---- */
+
+static void real_to_i32(x86_gen *g, uint32_t id, uint32_t a)
+{
+    enum { TWO_31 = 0x4F000000 };
+    uint32_t from = x86_source_register(g, a, 1), m = x86_mask_scratch(g, 0);
+    VEC(g, VCVTTPS2DQ, x86_v(g, 0), x86_v(g, from)); /* 0x80000000 where it does not fit */
+    x86_compare_ordered(g, m, from);
+    x86_blend_zero(g, 0, m, x86_v(g, 0));
+    VEC(g, VBROADCASTSS, x86_v(g, 2), x86_word(g, x86_constant(g, TWO_31), 4));
+    x86_compare_lanes(g, m, IR_F32, X86_LESS_EQUAL, 2, x86_v(g, from));
+    x86_blend(g, 0, m, 0, x86_constant_source(g, INT32_MAX, 3));
+    x86_finish(g, id, 0);
+}
+
+/* AVX2 converts to signed integers only: v0 = the real in v1, which is not negative and no NaN. */
+static void positive_to_u32(x86_gen *g)
+{
+    enum { TWO_31 = 0x4F000000, TWO_32 = 0x4F800000 };
+    uint32_t large = x86_mask_scratch(g, 0);
+    VEC(g, VBROADCASTSS, x86_v(g, 2), x86_word(g, x86_constant(g, TWO_31), 4));
+    x86_compare_lanes(g, large, IR_F32, X86_LESS_EQUAL, 2, x86_v(g, 1));
+    x86_blend_zero(g, 2, large, x86_v(g, 2));
+    VEC(g, VSUBPS, x86_v(g, 2), x86_v(g, 1), x86_v(g, 2));
+    VEC(g, VCVTTPS2DQ, x86_v(g, 0), x86_v(g, 2));
+    x86_blend_zero(g, 2, large, x86_constant_source(g, SIGN, 3));
+    VEC(g, VXORPS, x86_v(g, 0), x86_v(g, 0), x86_v(g, 2));
+    VEC(g, VBROADCASTSS, x86_v(g, 2), x86_word(g, x86_constant(g, TWO_32), 4));
+    x86_compare_lanes(g, large, IR_F32, X86_LESS_EQUAL, 2, x86_v(g, 1));
+    x86_blend(g, 0, large, 0, x86_constant_source(g, ~0u, 3));
+}
+
+static void real_to_u32(x86_gen *g, uint32_t id, uint32_t a)
+{
+    uint32_t from = x86_source_register(g, a, 1);
+    VEC(g, VXORPS, x86_v(g, 2), x86_v(g, 2), x86_v(g, 2));
+    VEC(g, VMAXPS, x86_v(g, 1), x86_v(g, from), x86_v(g, 2)); /* 0 for NaN: the second operand */
+    if (g->target == X86_AVX512)
+        VEC(g, VCVTTPS2UDQ, x86_v(g, 0), x86_v(g, 1)); /* ~0 where it does not fit */
+    else
+        positive_to_u32(g);
+    x86_finish(g, id, 0);
+}
+
+/* AVX2: both halves convert exactly, and their sum rounds once. */
+static void u32_to_real(x86_gen *g, uint32_t id, uint32_t a)
+{
+    enum { TWO_16 = 0x47800000 };
+    if (g->target == X86_AVX512) {
+        unary(g, id, ZYDIS_MNEMONIC_VCVTUDQ2PS, a);
+        return;
+    }
+    uint32_t from = x86_source_register(g, a, 1);
+    VEC(g, VPSRLD, x86_v(g, 0), x86_v(g, from), x86_imm(16));
+    VEC(g, VCVTDQ2PS, x86_v(g, 0), x86_v(g, 0));
+    VEC(g, VMULPS, x86_v(g, 0), x86_v(g, 0), x86_constant_source(g, TWO_16, 2));
+    VEC(g, VANDPS, x86_v(g, 1), x86_v(g, from), x86_constant_source(g, 0xFFFF, 2));
+    VEC(g, VCVTDQ2PS, x86_v(g, 1), x86_v(g, 1));
+    VEC(g, VADDPS, x86_v(g, 0), x86_v(g, 0), x86_v(g, 1));
+    x86_finish(g, id, 0);
+}
+
+static void move(x86_gen *g, uint32_t id, uint32_t a)
+{
+    if (type_of(g, id) == IR_BOOL)
+        x86_mask_finish(g, id, x86_mask_source(g, a, 0));
+    else
+        x86_finish(g, id, x86_source_register(g, a, 0));
+}
+
+uint32_t x86_stored_bits(x86_gen *g, uint32_t id, uint32_t scratch)
+{
+    ir_type type = type_of(g, id);
+    if (type == IR_BOOL) {
+        x86_blend_zero(g, scratch, x86_mask_source(g, id, 0), x86_constant_source(g, 1, scratch));
+        return scratch;
+    }
+    uint32_t from = x86_source_register(g, id, scratch);
+    if (type != IR_F32)
+        return from;
+    uint32_t m = x86_mask_scratch(g, 0);
+    x86_compare_ordered(g, m, from);
+    VEC(g, VBROADCASTSS, x86_v(g, 3), x86_word(g, x86_constant(g, NAN_BITS), 4));
+    x86_blend(g, scratch, m, 3, x86_v(g, from));
+    return scratch;
+}
+
+static void convert(x86_gen *g, uint32_t id, ir_inst inst)
+{
+    ir_type from = type_of(g, inst.a);
+    if (from == IR_BOOL) {
+        uint32_t to = x86_destination(g, id), m = x86_mask_source(g, inst.a, 0);
+        x86_blend_zero(g, to, m, x86_constant_source(g, inst.op == IR_TO_F32 ? ONE_REAL : 1, 2));
+        x86_finish(g, id, to);
+    } else if (inst.op == IR_TO_F32 && from == IR_I32) {
+        unary(g, id, ZYDIS_MNEMONIC_VCVTDQ2PS, inst.a);
+    } else if (inst.op == IR_TO_F32 && from == IR_U32) {
+        u32_to_real(g, id, inst.a);
+    } else if (inst.op == IR_TO_I32 && from == IR_F32) {
+        real_to_i32(g, id, inst.a);
+    } else if (inst.op == IR_TO_U32 && from == IR_F32) {
+        real_to_u32(g, id, inst.a);
+    } else {
+        move(g, id, inst.a);
+    }
+}
+
+static void element(x86_gen *g, uint32_t id, ir_inst inst)
+{
+    uint32_t a = x86_source_register(g, inst.a, 1), m = x86_mask_scratch(g, 0);
+    x86_compare_lanes(g, m, IR_U32, X86_EQUAL, a, x86_constant_source(g, ~0u, 2));
+    VEC(g, VPADDD, x86_v(g, 0), x86_v(g, a), x86_source(g, inst.b, 2));
+    x86_blend(g, 0, m, 0, x86_v(g, a));
+    x86_finish(g, id, 0);
+}
+
+/* ---- the table ---- */
+
+static void arithmetic(x86_gen *g, uint32_t id, ir_inst inst)
+{
+    bool real = inst.type == IR_F32;
+    switch (inst.op) {
+    case IR_ADD:
+        binary(g, id, real ? ZYDIS_MNEMONIC_VADDPS : ZYDIS_MNEMONIC_VPADDD, inst.a, inst.b, true);
+        return;
+    case IR_SUB:
+        binary(g, id, real ? ZYDIS_MNEMONIC_VSUBPS : ZYDIS_MNEMONIC_VPSUBD, inst.a, inst.b, false);
+        return;
+    case IR_MUL:
+        binary(g, id, real ? ZYDIS_MNEMONIC_VMULPS : ZYDIS_MNEMONIC_VPMULLD, inst.a, inst.b, true);
+        return;
+    default:
+        if (real)
+            binary(g, id, ZYDIS_MNEMONIC_VDIVPS, inst.a, inst.b, false);
+        else
+            divide(g, id, inst);
+    }
+}
+
+void x86_value_op(x86_gen *g, uint32_t id, ir_inst inst)
+{
+    x86_fusion fusion = (x86_fusion)g->fn->values[id].fusion;
+    if (fusion == X86_MINIMUM || fusion == X86_MAXIMUM) {
+        smaller(g, id, inst.b, inst.c, fusion == X86_MINIMUM);
+        return;
+    }
+    switch (inst.op) {
+    case IR_ADD:
+    case IR_SUB:
+    case IR_MUL:
+    case IR_DIV:
+        arithmetic(g, id, inst);
+        return;
+    case IR_MOD:
+        divide(g, id, inst);
+        return;
+    case IR_NEG:
+        negate(g, id, inst.a);
+        return;
+    case IR_ABS:
+        with_constant(g, id, ZYDIS_MNEMONIC_VANDPS, inst.a, ~SIGN);
+        return;
+    case IR_FLOOR:
+        round_down(g, id, inst.a);
+        return;
+    case IR_SQRT:
+        unary(g, id, ZYDIS_MNEMONIC_VSQRTPS, inst.a);
+        return;
+    case IR_EQ:
+        compare(g, id, X86_EQUAL, inst.a, inst.b);
+        return;
+    case IR_NE:
+        compare(g, id, X86_UNEQUAL, inst.a, inst.b);
+        return;
+    case IR_LT:
+        compare(g, id, X86_LESS, inst.a, inst.b);
+        return;
+    case IR_LE:
+        compare(g, id, X86_LESS_EQUAL, inst.a, inst.b);
+        return;
+    case IR_AND:
+    case IR_OR:
+    case IR_XOR:
+        logic(g, id, inst);
+        return;
+    case IR_NOT:
+        invert(g, id, inst);
+        return;
+    case IR_SHL:
+    case IR_SHR:
+        shift(g, id, inst);
+        return;
+    case IR_SELECT:
+        x86_select(g, id, inst.a, inst.b, inst.c);
+        return;
+    case IR_ELEMENT:
+        element(g, id, inst);
+        return;
+    case IR_TO_I32:
+    case IR_TO_U32:
+    case IR_TO_F32:
+        convert(g, id, inst);
+        return;
+    case IR_BITS_TO_U32:
+        if (type_of(g, inst.a) == IR_F32)
+            x86_finish(g, id, x86_stored_bits(g, inst.a, 0));
+        else
+            move(g, id, inst.a);
+        return;
+    case IR_BITS_TO_F32:
+    case IR_DETACH:
+    case IR_REPLACE_GRAD:
+        move(g, id, inst.a);
+        return;
+    default:
+        x86_fail(g, "x86: function \"%s\": %%%u %s should have been lowered by a pass", g->fn->f->name, id,
+                 ir_op_table[inst.op].name);
+    }
+}
