@@ -63,6 +63,27 @@ set(spirv_gen_sources
     spirv_gen/spv/ray.c
     spirv_gen/spv/spv.c
     spirv_gen/spv/vector_loads.c)
+# only with BL_NATIVE
+set(x86_sources
+    spirv_gen/x86/allocate.c
+    spirv_gen/x86/analyse.c
+    spirv_gen/x86/call.c
+    spirv_gen/x86/control.c
+    spirv_gen/x86/encode.c
+    spirv_gen/x86/generate.c
+    spirv_gen/x86/lanes.c
+    spirv_gen/x86/load_groups.c
+    spirv_gen/x86/loads.c
+    spirv_gen/x86/memory.c
+    spirv_gen/x86/operands.c
+    spirv_gen/x86/processor.c
+    spirv_gen/x86/value.c)
+set(gpu_native_sources
+    src/gpu/native/batch.c
+    src/gpu/native/device.c
+    src/gpu/native/kernel.c
+    src/gpu/native/memory.c
+    src/gpu/native/pool.c)
 set(gpu_sources
     src/gpu/device.c
     src/gpu/dispatch.c

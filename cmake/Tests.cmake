@@ -7,6 +7,7 @@
 #     nodevice      no device at all; these also run under the sanitizers
 #     swiftshader   environment BL_DEVICE=swiftshader; the test's name gets the suffix @swiftshader
 #     lavapipe      environment BL_DEVICE=lavapipe; suffix @lavapipe
+#     native        environment BL_DEVICE=native; suffix @native
 #     rayquery      environment BL_DEVICE=lavapipe, BL_RAY_BACKEND=query; suffix @rayquery
 # Other words:
 #     serial        runs alone
@@ -20,7 +21,7 @@
 # A test whose device or tool is missing exits with 77: reported as skipped, or as failed where BL_REQUIRE_ALL is on.
 
 set(BL_TIMEOUT_FACTOR 1 CACHE STRING "What the time limits of tests are multiplied by")
-set(BL_DEVICE_LABELS nodevice swiftshader lavapipe rayquery)
+set(BL_DEVICE_LABELS nodevice swiftshader lavapipe native rayquery)
 file(MAKE_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
 
 # What the sanitizer build builds: the programs of tests that need no device.
@@ -72,6 +73,8 @@ function(bl_add_test name file)
             list(APPEND environment BL_DEVICE=swiftshader)
         elseif(device STREQUAL "lavapipe")
             list(APPEND environment BL_DEVICE=lavapipe)
+        elseif(device STREQUAL "native")
+            list(APPEND environment BL_DEVICE=native)
         elseif(device STREQUAL "rayquery")
             list(APPEND environment BL_DEVICE=lavapipe BL_RAY_BACKEND=query)
         endif()

@@ -78,15 +78,17 @@ bl_cache_info bl_context_cache_info(const bl_context *ctx);
 
 typedef struct bl_device_info {
     const char *name, *driver, *found; /* strings of the context */
-    const char *kind;                  /* "discrete", "integrated", "other", "lavapipe", "swiftshader" */
-    uint32_t api_major, api_minor, api_patch, subgroup_size;
+    const char *kind;                  /* "discrete", "integrated", "other", "native", "lavapipe", "swiftshader" */
+    uint32_t api_major, api_minor, api_patch; /* of Vulkan; native device: 0 */
+    uint32_t subgroup_size;
     uint64_t max_buffer_range, max_allocation; /* bytes */
     bool float_atomics, ray_query, int64, float64;
 } bl_device_info;
 
 uint32_t bl_device_count(const bl_context *ctx); /* in the order "auto" prefers them */
 bl_result bl_device_info_at(const bl_context *ctx, uint32_t index, bl_device_info *out);
-/* selector: NULL or "auto", "swiftshader", "lavapipe", or part of a device's name. */
+/* selector: NULL or "auto", "native", "swiftshader", "lavapipe", or part of a device's name. "native" is this
+ * processor without Vulkan; it must be asked for by name. */
 bl_result bl_device_create(bl_context *ctx, const char *selector, bl_device **out);
 void bl_device_destroy(bl_device *device);
 bl_result bl_device_info_get(const bl_device *device, bl_device_info *out);
@@ -523,7 +525,7 @@ typedef struct bl_kernel_info {
     double cache_seconds;  /* looking the words up, keeping them */
     double driver_seconds; /* creating the pipeline; some drivers compile part of it, or all, on the first
                               dispatch */
-    uint64_t spirv_words;
+    uint64_t spirv_words; /* native device: words of the kernel that the processor runs */
     uint32_t functions, ops,
         calls; /* of the optimised trace; 0 where the words are cached, and of a reference */
     uint32_t call_bytes, state_bytes; /* arguments, selectors and results of all calls; states of all loops */

@@ -17,10 +17,3 @@ x86_target x86_processor(void)
     return X86_NONE;
 #endif
 }
-
-uint32_t x86_lanes(x86_target target)
-{
-    static const uint32_t lanes[] = {[X86_NONE] = 0, [X86_AVX2] = 8, [X86_AVX512] = 16};
-    BL_ASSERT((unsigned)target <= X86_AVX512, "there is no target %d", (int)target);
-    return lanes[target];
-}

@@ -186,7 +186,7 @@ static ir_module *bounded(const ir_module *m)
     return copy;
 }
 
-static bl_result generate(const ir_module *m, const gpu_info *device, opt_sites *sites, spv_code *code,
+static bl_result generate(const ir_module *m, const gpu_info *device, opt_sites *sites, kernel_code *code,
                           bl_error *err)
 {
     ir_module *copy = bounded(m), *lowered = NULL;
@@ -196,19 +196,20 @@ static bl_result generate(const ir_module *m, const gpu_info *device, opt_sites 
     ir_module_destroy(copy);
     if (r != BL_OK)
         return r;
-    spv_options s = {
-        .local_size = LOCAL_SIZE,
-        .names = true,
-        .signed_zero_inf_nan_preserve = device->signed_zero_inf_nan_preserve,
+    const code_options options = {
+        .native = (x86_target)device->native_target,
+        .spirv = {.local_size = LOCAL_SIZE,
+                  .names = true,
+                  .signed_zero_inf_nan_preserve = device->signed_zero_inf_nan_preserve},
     };
-    r = spv_generate(lowered, &s, code, err);
+    r = kernel_code_generate(lowered, &options, code, err);
     ir_module_destroy(lowered);
     return r;
 }
 
 static bl_result compile(bl_ir_kernel *k, const ir_module *m, bl_error *err)
 {
-    spv_code code;
+    kernel_code code;
     TRY(complete(m, err));
     if (k->device->context->checked)
         TRY(bounds_create(k->device->gpu, m->buffers.count, &k->bounds, err));
@@ -222,7 +223,7 @@ static bl_result compile(bl_ir_kernel *k, const ir_module *m, bl_error *err)
         .label = m->entry->name,
     };
     bl_result r = gpu_kernel_create(k->device->gpu, &desc, &k->kernel, err);
-    spv_code_free(&code);
+    free(code.words);
     k->buffers = m->buffers.count, k->uniforms = m->uniform_count;
     return r == BL_OK ? gpu_batch_create(k->device->gpu, &k->batch, err) : r;
 }

@@ -6,6 +6,8 @@
 #include "api/ray_backend.h"
 #include "api/trace_dump.h"
 
+#include <stdlib.h>
+
 const char *bl_optimisation_name(uint32_t k)
 {
     if (k < OPT_SWITCH_COUNT)
@@ -51,26 +53,30 @@ static uint32_t job_addressed(const bl_job *job, render_pass pass)
     return addressed;
 }
 
-static spv_options generation(const bl_job *job, render_pass pass)
+static code_options generation(const bl_job *job, render_pass pass, x86_target native)
 {
-    return (spv_options){.addressed = job_addressed(job, pass),
-                         .local_size = LOCAL_SIZE,
-                         .names = true,
-                         .rays = ray_backend_lowering(job->plan),
-                         .scalar_loads = job->desc.passes_off & OPT_VECTOR_LOADS,
-                         .signed_zero_inf_nan_preserve =
-                             gpu_device_info(job->device->gpu)->signed_zero_inf_nan_preserve};
+    return (code_options){
+        .native = native,
+        .spirv = {.addressed = job_addressed(job, pass),
+                  .local_size = LOCAL_SIZE,
+                  .names = true,
+                  .rays = ray_backend_lowering(job->plan),
+                  .scalar_loads = job->desc.passes_off & OPT_VECTOR_LOADS,
+                  .signed_zero_inf_nan_preserve =
+                      gpu_device_info(job->device->gpu)->signed_zero_inf_nan_preserve},
+    };
 }
 
-static bl_result generate(const bl_job *job, render_pass pass, kernel_code *code, bl_kernel_info *took,
-                          bl_error *err)
+/* native: as in code_options. */
+static bl_result generate(const bl_job *job, render_pass pass, x86_target native, kernel_code *code,
+                          bl_kernel_info *took, bl_error *err)
 {
     ir_module *trace;
     double start = clock_seconds();
     TRY(job_trace(job, pass, &trace, err));
     *took = (bl_kernel_info){.trace_seconds = clock_seconds() - start, .baked = job->plan->baked};
     opt_options passes = job_lowering(job, pass);
-    spv_options options = generation(job, pass);
+    code_options options = generation(job, pass, native);
     kernel_source source = {
         .context = job->context,
         .device = job->device->identity,
@@ -79,8 +85,8 @@ static bl_result generate(const bl_job *job, render_pass pass, kernel_code *code
         .generate = &options,
     };
     bl_result r = kernel_code_make(&source, code, took, err);
-    if (r == BL_OK && (r = trace_dump(trace, &passes, &code->spirv, render_passes[pass].name, err)) != BL_OK)
-        spv_code_free(&code->spirv);
+    if (r == BL_OK && (r = trace_dump(trace, &passes, code, render_passes[pass].name, err)) != BL_OK)
+        free(code->words);
     ir_module_destroy(trace);
     return r;
 }
@@ -96,11 +102,12 @@ bl_result job_kernel(bl_job *job, render_pass pass, gpu_kernel **out, bl_error *
     if (!job->kernels[pass]) {
         kernel_code code;
         bl_kernel_info *took = &job->compiled[pass];
-        TRY(generate(job, pass, &code, took, err));
+        const gpu_info *device = gpu_device_info(job->device->gpu);
+        TRY(generate(job, pass, (x86_target)device->native_target, &code, took, err));
         double start = clock_seconds();
         gpu_kernel_desc d = {
-            .words = code.spirv.words,
-            .word_count = code.spirv.word_count,
+            .words = code.words,
+            .word_count = code.word_count,
             .buffer_count = BUFFER_COUNT + (job->bounds != NULL),
             .push_words = code.push_words,
             .local_size = LOCAL_SIZE,
@@ -110,7 +117,7 @@ bl_result job_kernel(bl_job *job, render_pass pass, gpu_kernel **out, bl_error *
         job->addressed[pass] = addressed;
         bl_result r = kernel_create(job->device, &d, &job->kernels[pass], err);
         took->driver_seconds = clock_seconds() - start;
-        spv_code_free(&code.spirv);
+        free(code.words);
         TRY(r);
     }
     *out = job->kernels[pass];
@@ -156,9 +163,9 @@ bl_result bl_job_spirv(bl_job *job, bl_pass pass, uint32_t **words, size_t *word
     kernel_code code;
     bl_kernel_info took;
     bl_error err = {0};
-    if (generate(job, which, &code, &took, &err) != BL_OK)
+    if (generate(job, which, X86_NONE, &code, &took, &err) != BL_OK)
         return context_fail(job->context, &err);
-    *words = code.spirv.words, *word_count = code.spirv.word_count;
+    *words = code.words, *word_count = code.word_count;
     return BL_OK;
 }
 

@@ -7,7 +7,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- words: an entry is the number of push-constant words, then the SPIR-V words ---- */
+bl_result kernel_code_generate(const ir_module *lowered, const code_options *options, kernel_code *out,
+                               bl_error *err)
+{
+    out->push_words = lowered->uniform_count, out->native = options->native != X86_NONE;
+    if (!out->native) {
+        spv_code spirv;
+        TRY(spv_generate(lowered, &options->spirv, &spirv, err));
+        out->words = spirv.words, out->word_count = spirv.word_count;
+        return BL_OK;
+    }
+#ifdef BL_WITH_NATIVE
+    x86_code code;
+    TRY(x86_generate(lowered, &(x86_options){.target = options->native}, &code, err));
+    out->words = code.words, out->word_count = code.word_count;
+    return BL_OK;
+#else
+    BL_ASSERT(false, "a native device in a build without one (target %d)", (int)options->native);
+#endif
+}
+
+/* ---- words: an entry is the number of push-constant words, then the words ---- */
 
 static bl_result compile(const kernel_source *s, kernel_code *out, bl_kernel_info *took, bl_error *err)
 {
@@ -18,8 +38,7 @@ static bl_result compile(const kernel_source *s, kernel_code *out, bl_kernel_inf
     opt_size size = opt_measure(lowered);
     took->functions = size.functions, took->ops = size.ops, took->calls = size.calls;
     took->call_bytes = size.call_bytes, took->state_bytes = size.state_bytes;
-    bl_result r = spv_generate(lowered, s->generate, &out->spirv, err);
-    out->push_words = lowered->uniform_count;
+    bl_result r = kernel_code_generate(lowered, s->generate, out, err);
     ir_module_destroy(lowered);
     took->optimise_seconds = optimised - start, took->generate_seconds = clock_seconds() - optimised;
     return r;
@@ -33,20 +52,20 @@ static bool find(const kernel_source *s, kernel_key key, kernel_code *out)
         free(entry);
         return false;
     }
-    out->push_words = entry[0];
-    out->spirv.word_count = size / sizeof *entry - 1;
+    out->push_words = entry[0], out->native = s->generate->native != X86_NONE;
+    out->word_count = size / sizeof *entry - 1;
     memmove(entry, entry + 1, size - sizeof *entry);
-    out->spirv.words = entry;
+    out->words = entry;
     return true;
 }
 
 static void store(const kernel_source *s, kernel_key key, const kernel_code *code)
 {
-    size_t size = 4 * (code->spirv.word_count + 1);
+    size_t size = 4 * (code->word_count + 1);
     uint32_t *entry = malloc(size);
     BL_ASSERT(entry, "out of memory");
     entry[0] = code->push_words;
-    memcpy(entry + 1, code->spirv.words, size - 4);
+    memcpy(entry + 1, code->words, size - 4);
     kernel_cache_store(s->context->cache, key, entry, size);
     free(entry);
 }
@@ -56,9 +75,9 @@ static bl_result verify(const kernel_source *s, const kernel_code *found, bl_err
     kernel_code made;
     bl_kernel_info unused;
     TRY(compile(s, &made, &unused, err));
-    bool same = made.push_words == found->push_words && made.spirv.word_count == found->spirv.word_count &&
-                memcmp(made.spirv.words, found->spirv.words, 4 * made.spirv.word_count) == 0;
-    spv_code_free(&made.spirv);
+    bool same = made.push_words == found->push_words && made.word_count == found->word_count &&
+                memcmp(made.words, found->words, 4 * made.word_count) == 0;
+    free(made.words);
     return same ? BL_OK
                 : error_set(
                       err, BL_ERROR_COMPILE,
@@ -70,7 +89,7 @@ bl_result kernel_code_make(const kernel_source *s, kernel_code *out, bl_kernel_i
     BL_ASSERT(s->trace->entry, "a trace without an entry");
     if (!s->context->cache || s->passes->sites) { /* A checked kernel needs the list of accesses, too. */
         TRY(compile(s, out, took, err));
-        took->spirv_words = out->spirv.word_count;
+        took->spirv_words = out->word_count;
         return BL_OK;
     }
     double start = clock_seconds();
@@ -84,10 +103,10 @@ bl_result kernel_code_make(const kernel_source *s, kernel_code *out, bl_kernel_i
         took->cache_seconds += clock_seconds() - start;
     }
     s->context->cache_hits += took->cached, s->context->cache_misses += !took->cached;
-    took->spirv_words = out->spirv.word_count;
+    took->spirv_words = out->word_count;
     bl_result r = took->cached && s->context->cache_verify ? verify(s, out, err) : BL_OK;
     if (r != BL_OK)
-        spv_code_free(&out->spirv);
+        free(out->words);
     return r;
 }
 
@@ -96,7 +115,7 @@ bl_result kernel_code_make(const kernel_source *s, kernel_code *out, bl_kernel_i
 bl_result kernel_create(const bl_device *device, const gpu_kernel_desc *desc, gpu_kernel **out, bl_error *err)
 {
     kernel_cache *cache = device->context->cache;
-    if (!cache)
+    if (!cache || gpu_device_info(device->gpu)->native_target) /* which keeps nothing */
         return gpu_kernel_create(device->gpu, desc, out, err);
     gpu_kernel_desc d = *desc;
     kernel_key key = kernel_key_driver(d.words, d.word_count, device->identity);

@@ -67,7 +67,7 @@ static void add_module(XXH3_state_t *h, const ir_module *m)
 /* Hashes field by field, because padding has no defined value. The asserts remind whoever adds a field. */
 _Static_assert(offsetof(opt_options, dump) == 64,
                "add_passes hashes all options before `dump`, from which on nothing changes the result");
-_Static_assert(sizeof(spv_options) == 36, "add_generation hashes all options");
+_Static_assert(sizeof(spv_options) == 36 && sizeof(x86_options) == 4, "add_generation hashes all options");
 
 static void add_passes(XXH3_state_t *h, const opt_options *o)
 {
@@ -78,8 +78,9 @@ static void add_passes(XXH3_state_t *h, const opt_options *o)
     add(h, all, sizeof all);
 }
 
-static void add_generation(XXH3_state_t *h, const spv_options *o)
+static void add_generation(XXH3_state_t *h, const code_options *code)
 {
+    const spv_options *o = &code->spirv;
     const uint32_t all[] = {o->local_size,
                             o->names,
                             o->signed_zero_inf_nan_preserve,
@@ -90,7 +91,9 @@ static void add_generation(XXH3_state_t *h, const spv_options *o)
                             o->rays.entry_base_word,
                             o->rays.level_word,
                             o->rays.triangle_kind,
-                            o->addressed};
+                            o->addressed,
+                            code->native,
+                            code->native ? X86_VERSION : 0};
     add(h, all, sizeof all);
 }
 
@@ -100,6 +103,11 @@ kernel_key kernel_key_device(const gpu_info *device)
     void *library;
     size_t size;
     XXH3_128bits_reset(&h);
+    if (device->kind == GPU_NATIVE) { /* neither the processor's name nor the number of threads matters */
+        add_name(&h, "native");
+        add_number(&h, device->native_target);
+        return finish(&h);
+    }
     add_name(&h, device->name);
     add_name(&h, device->driver);
     add_number(&h, device->subgroup_size);
@@ -112,7 +120,7 @@ kernel_key kernel_key_device(const gpu_info *device)
     return finish(&h);
 }
 
-kernel_key kernel_key_words(const ir_module *trace, const opt_options *passes, const spv_options *code,
+kernel_key kernel_key_words(const ir_module *trace, const opt_options *passes, const code_options *code,
                             kernel_key device)
 {
     XXH3_state_t h;

@@ -6,15 +6,22 @@
 #include "gpu/gpu.h"
 #include "spirv_gen/opt/opt.h"
 #include "spirv_gen/spv/spv.h"
+#include "spirv_gen/x86/x86.h"
 
 typedef struct kernel_key {
     uint64_t low, high;
 } kernel_key;
 
+/* How the words of a kernel are made from a lowered trace. */
+typedef struct code_options {
+    x86_target native; /* X86_NONE: they are SPIR-V */
+    spv_options spirv;
+} code_options;
+
 /* The key of a device and its driver. Reads SwiftShader's library. */
 kernel_key kernel_key_device(const gpu_info *device);
 /* The key of the words that passes and code generation make from a trace. */
-kernel_key kernel_key_words(const ir_module *trace, const opt_options *passes, const spv_options *code,
+kernel_key kernel_key_words(const ir_module *trace, const opt_options *passes, const code_options *code,
                             kernel_key device);
 /* The key of what the driver makes from words. */
 kernel_key kernel_key_driver(const uint32_t *words, size_t word_count, kernel_key device);

@@ -3,7 +3,8 @@
  *
  * With BL_DUMP=FOLDER in the environment every kernel that is made leaves there, by the name of its pass,
  *     NAME.00-recorded.ir, NAME.01-dead.ir, ..    the trace as recorded and after each compiler pass
- *     NAME.spv                                    the words (spirv-dis reads them)
+ *     NAME.spv                                    the words (spirv-dis reads them), or
+ *     NAME.x86                                    those of a native kernel (spirv_gen/x86/x86.h)
  * This also holds where the words came from the kernel cache; the passes then run for the files alone. A file
  * that cannot be written is an error. */
 #include "api/trace_dump.h"
@@ -43,7 +44,7 @@ static void dump_stage(void *user, const char *stage, const ir_module *m)
     text_free(&listing);
 }
 
-bl_result trace_dump(const ir_module *trace, const opt_options *passes, const spv_code *code,
+bl_result trace_dump(const ir_module *trace, const opt_options *passes, const kernel_code *code,
                      const char *name, bl_error *err)
 {
     dump d = {.folder = getenv("BL_DUMP"), .name = name, .err = err};
@@ -53,7 +54,7 @@ bl_result trace_dump(const ir_module *trace, const opt_options *passes, const sp
     TRY(trace_stages(trace, passes, dump_stage, &d, err));
     TRY(d.result);
     text path = {0};
-    text_add(&path, "%s/%s.spv", d.folder, name);
+    text_add(&path, "%s/%s.%s", d.folder, name, code->native ? "x86" : "spv");
     bl_result r = file_write(path.data, code->words, 4 * code->word_count, err);
     text_free(&path);
     return r;

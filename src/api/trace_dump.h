@@ -3,8 +3,7 @@
 #ifndef BL_API_TRACE_DUMP_H
 #define BL_API_TRACE_DUMP_H
 
-#include "spirv_gen/opt/opt.h"
-#include "spirv_gen/spv/spv.h"
+#include "api/kernel_code.h"
 
 typedef void (*trace_stage_visit)(void *user, const char *stage, const ir_module *m);
 
@@ -13,7 +12,7 @@ bl_result trace_stages(const ir_module *trace, const opt_options *passes, trace_
                        bl_error *err);
 /* With BL_DUMP=FOLDER in the environment, writes what a kernel is made from as files FOLDER/NAME.*. Else does
  * nothing. */
-bl_result trace_dump(const ir_module *trace, const opt_options *passes, const spv_code *code,
+bl_result trace_dump(const ir_module *trace, const opt_options *passes, const kernel_code *code,
                      const char *name, bl_error *err);
 
 #endif

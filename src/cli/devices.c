@@ -19,7 +19,10 @@ static cJSON *device_json(const bl_device_info *info)
     cJSON_AddStringToObject(json, "kind", info->kind);
     cJSON_AddStringToObject(json, "driver", info->driver);
     cJSON_AddStringToObject(json, "found", info->found);
-    cJSON_AddStringToObject(json, "vulkan", version);
+    if (info->api_major)
+        cJSON_AddStringToObject(json, "vulkan", version);
+    else
+        cJSON_AddNullToObject(json, "vulkan");
     cJSON_AddNumberToObject(json, "subgroup_size", info->subgroup_size);
     cJSON_AddNumberToObject(json, "max_buffer_range", (double)info->max_buffer_range);
     cJSON_AddNumberToObject(json, "max_allocation", (double)info->max_allocation);
@@ -36,7 +39,8 @@ static void print_device(const bl_device_info *info, bool preferred)
     printf("    kind       %s\n", info->kind);
     printf("    driver     %s\n", info->driver);
     printf("    found      %s\n", info->found);
-    printf("    Vulkan     %u.%u.%u\n", info->api_major, info->api_minor, info->api_patch);
+    if (info->api_major)
+        printf("    Vulkan     %u.%u.%u\n", info->api_major, info->api_minor, info->api_patch);
     printf("    subgroup   %u\n", info->subgroup_size);
     printf("    buffers    %.0f MiB per binding, %.0f MiB per allocation\n",
            (double)info->max_buffer_range / 1048576, (double)info->max_allocation / 1048576);
@@ -98,8 +102,8 @@ static int list(const cli_session *session)
         cJSON_Delete(devices);
     }
     if (count == 0)
-        return fail("no Vulkan 1.2 compute device; scripts/setup finds SwiftShader, or set BL_SWIFTSHADER to "
-                    "libvk_swiftshader.so");
+        return fail("no Vulkan 1.2 compute device, and no native one; scripts/setup finds SwiftShader, or set "
+                    "BL_SWIFTSHADER to libvk_swiftshader.so");
     return CLI_OK;
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The kernel that the tests of src/gpu share. */
+ * The kernel that the tests of src/gpu share, as SPIR-V and as a trace, which becomes a native kernel. */
 #ifndef GPU_ADD_KERNEL_H
 #define GPU_ADD_KERNEL_H
 
-#include <stdint.h>
+#include "spirv_gen/ir/ir.h"
 
 /* glslangValidator -V --target-env vulkan1.2, then spirv-opt --strip-debug -O:
  *
@@ -63,5 +63,27 @@ static const uint32_t add_words[] = {
     0x0000003b, 0x0000003a, 0x00050080, 0x00000006, 0x0000003c, 0x0000003b, 0x00000039, 0x0003003e,
     0x0000003a, 0x0000003c, 0x000200f9, 0x00000022, 0x000200f8, 0x00000022, 0x000100fd, 0x00010038,
 };
+
+/* The same. The caller destroys it. */
+static inline ir_module *add_trace(void)
+{
+    ir_module *m = ir_module_create();
+    uint32_t in = ir_buffer_add(m, "a", true, -1), out = ir_buffer_add(m, "b", false, -1);
+    ir_func *f = ir_func_create(m, "add");
+    ir_ref i = ir_global_id(f), u[3];
+    for (uint32_t k = 0; k < 3; k++)
+        u[k] = ir_uniform(f, IR_U32, k);
+    m->entry = f;
+    ir_if(f, ir_lt(f, i, u[0]));
+    ir_ref a = ir_load(f, IR_U32, in, ir_and(f, i, ir_u32(f, 1023)));
+    ir_ref more = ir_add(f, ir_mul(f, a, u[1]), u[2]);
+    ir_store(f, out, i, ir_add(f, ir_load(f, IR_U32, out, i), more));
+    ir_else(f);
+    ir_endif(f);
+    ir_return(f, NULL, 0);
+    bl_error err = {0};
+    BL_ASSERT(ir_finish(m, &err) == BL_OK, "%s", err.text);
+    return m;
+}
 
 #endif

@@ -1,4 +1,4 @@
-/* LABELS: swiftshader lavapipe */
+/* LABELS: swiftshader lavapipe native */
 /* SPDX-License-Identifier: BSD-3-Clause
  * src/gpu on a real driver: the device that BL_DEVICE names (default SwiftShader), as it is and again under
  * the validation layer, which must stay silent. SwiftShader is opened directly the first time and through the
@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "gpu/gpu.h"
+#include "spirv_gen/x86/x86.h"
 #include "unit/gpu_add_kernel.h"
 
 #include <stdlib.h>
@@ -21,6 +22,7 @@ typedef struct fixture {
     bool validation;
     gpu *instance;
     gpu_device *device;
+    x86_code native; /* the kernel for a native device */
     bl_error err;
 } fixture;
 
@@ -63,6 +65,12 @@ static bool open_fixture(fixture *f)
         f->device = NULL;
         error_set(&f->err, BL_ERROR_UNSUPPORTED, "the device is not reached through the validation layer");
     }
+    uint32_t target = f->device ? gpu_device_info(f->device)->native_target : 0;
+    if (target) {
+        ir_module *m = add_trace();
+        require(f, x86_generate(m, &(x86_options){.target = (x86_target)target}, &f->native, &f->err));
+        ir_module_destroy(m);
+    }
     print_message("---- %s: %s\n", f->title, f->device ? gpu_device_info(f->device)->name : f->err.text);
     return f->device != NULL;
 }
@@ -71,6 +79,7 @@ static bool open_fixture(fixture *f)
 static uint32_t close_fixture(fixture *f)
 {
     gpu_device_destroy(f->device);
+    x86_code_free(&f->native);
     uint32_t messages = f->instance ? gpu_validation_messages(f->instance) : 0;
     gpu_close(f->instance);
     f->instance = NULL;
@@ -85,16 +94,21 @@ static gpu_buffer *new_buffer(fixture *f, gpu_memory where, uint64_t size)
     return b;
 }
 
-static gpu_kernel *new_adder(fixture *f)
+static gpu_kernel_desc adder(const fixture *f, const char *label)
 {
-    gpu_kernel_desc desc = {
-        .words = add_words,
-        .word_count = sizeof add_words / sizeof *add_words,
+    return (gpu_kernel_desc){
+        .words = f->native.words ? f->native.words : add_words,
+        .word_count = f->native.words ? f->native.word_count : sizeof add_words / sizeof *add_words,
         .buffer_count = 2,
         .push_words = 3,
         .local_size = 64,
-        .label = "add",
+        .label = label,
     };
+}
+
+static gpu_kernel *new_adder(fixture *f)
+{
+    gpu_kernel_desc desc = adder(f, "add");
     gpu_kernel *k;
     require(f, gpu_kernel_create(f->device, &desc, &k, &f->err));
     return k;
@@ -134,7 +148,7 @@ static void devices_are_listed_in_order(void **state)
         assert_true(info->name[0] && info->found[0] && info->driver[0]);
         assert_true(info->subgroup_size >= 1 && info->max_storage_buffers >= 4);
         assert_true(info->max_allocation >= 1 << 26 && info->max_buffer_range >= 1 << 26);
-        if (i > 0)
+        if (i > 0 && info->kind != GPU_NATIVE) /* it is last until "auto" may choose it */
             assert_true(info->kind >= gpu_info_at(f->instance, i - 1)->kind);
         swiftshaders += info->kind == GPU_SWIFTSHADER;
     }
@@ -212,7 +226,7 @@ static void mapped_buffers_are_the_memory(void **state)
     gpu_kind kind = gpu_device_info(f->device)->kind;
     gpu_buffer *host = new_buffer(f, GPU_HOST, 64), *device = new_buffer(f, GPU_DEVICE, 64);
     assert_non_null(gpu_buffer_mapped(host));
-    if (kind == GPU_SWIFTSHADER || kind == GPU_LAVAPIPE)
+    if (kind >= GPU_NATIVE)
         assert_non_null(gpu_buffer_mapped(device));
     uint32_t value = 0;
     ((uint32_t *)gpu_buffer_mapped(host))[3] = 77;
@@ -251,14 +265,7 @@ static void wrong_buffer_calls_are_refused(void **state)
 static void wrong_kernels_are_refused(void **state)
 {
     fixture *f = *state;
-    const gpu_kernel_desc right = {
-        .words = add_words,
-        .word_count = sizeof add_words / sizeof *add_words,
-        .buffer_count = 2,
-        .push_words = 3,
-        .local_size = 64,
-        .label = "wrong",
-    };
+    const gpu_kernel_desc right = adder(f, "wrong");
     static const uint32_t garbage[8] = {1, 2, 3};
     gpu_kernel_desc desc[6] = {right, right, right, right, right, right};
     desc[0].words = garbage;
@@ -524,6 +531,8 @@ int main(void)
     const char *named = getenv("BL_DEVICE");
     const char *selector = named && *named ? named : "swiftshader";
     int plain = run_group(&(fixture){.title = "plain", .selector = selector});
+    if (strcmp(selector, "native") == 0) /* no layer watches it */
+        return plain;
     add_swiftshader_to_loader();
     int validated = run_group(&(fixture){.title = "validated", .selector = selector, .validation = true});
     if ((plain && plain != SKIPPED) || (validated && validated != SKIPPED))

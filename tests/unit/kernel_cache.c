@@ -340,7 +340,7 @@ static kernel_key key_of(enum change change)
     if (ir_finish(m, &err) != BL_OK)
         fail_msg("%s", err.text);
     opt_options passes = {.stack_size = change == PASS_OPTION ? 9 : 8};
-    spv_options code = {.signed_zero_inf_nan_preserve = change == CODE_OPTION};
+    code_options code = {.spirv.signed_zero_inf_nan_preserve = change == CODE_OPTION};
     kernel_key k = kernel_key_words(m, &passes, &code, (kernel_key){change == DEVICE, 0});
     ir_module_destroy(m);
     return k;
@@ -393,18 +393,20 @@ static void every_option_is_in_the_key(void **state)
                                   {.overflow_word = 1},
                                   {.underflow_word = 1},
                                   {.sites = &sites}};
-    const spv_options codes[] = {{0},
-                                 {.local_size = 1},
-                                 {.names = true},
-                                 {.signed_zero_inf_nan_preserve = true},
-                                 {.scalar_loads = true},
-                                 {.rays = {.query = true}},
-                                 {.rays = {.scene_buffer = 1}},
-                                 {.rays = {.accel_word = 1}},
-                                 {.rays = {.entry_base_word = 1}},
-                                 {.rays = {.level_word = 1}},
-                                 {.rays = {.triangle_kind = 1}},
-                                 {.addressed = 1}};
+    const code_options codes[] = {{0},
+                                 {.spirv.local_size = 1},
+                                 {.spirv.names = true},
+                                 {.spirv.signed_zero_inf_nan_preserve = true},
+                                 {.spirv.scalar_loads = true},
+                                 {.spirv.rays = {.query = true}},
+                                 {.spirv.rays = {.scene_buffer = 1}},
+                                 {.spirv.rays = {.accel_word = 1}},
+                                 {.spirv.rays = {.entry_base_word = 1}},
+                                 {.spirv.rays = {.level_word = 1}},
+                                 {.spirv.rays = {.triangle_kind = 1}},
+                                 {.spirv.addressed = 1},
+                                 {.native = X86_AVX2},
+                                 {.native = X86_AVX512}};
     enum { PASSES = sizeof passes / sizeof *passes, ALL = PASSES + sizeof codes / sizeof *codes - 1 };
     kernel_key keys[ALL];
     ir_module *m = ir_module_create();
@@ -443,6 +445,13 @@ static void devices_and_drivers_have_keys(void **state)
             assert_false(same(keys[i], keys[k]));
     }
     unlink("kernel_cache.library");
+    gpu_info native[3] = {
+        {.name = "native (A, 2 threads)", .kind = GPU_NATIVE, .native_target = X86_AVX2},
+        {.name = "native (B, 9 threads)", .kind = GPU_NATIVE, .native_target = X86_AVX2},
+        {.name = "native (A, 2 threads)", .kind = GPU_NATIVE, .native_target = X86_AVX512},
+    };
+    assert_true(same(kernel_key_device(&native[0]), kernel_key_device(&native[1])));
+    assert_false(same(kernel_key_device(&native[0]), kernel_key_device(&native[2])));
     const uint32_t words[] = {1, 2, 3};
     assert_true(same(kernel_key_driver(words, 3, keys[0]), kernel_key_driver(words, 3, keys[0])));
     assert_false(same(kernel_key_driver(words, 3, keys[0]), kernel_key_driver(words, 2, keys[0])));

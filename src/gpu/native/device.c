@@ -22,10 +22,10 @@ static void processor_name(char name[49])
 {
     snprintf(name, 49, "unknown processor");
 #if defined(__x86_64__)
-    uint32_t text[13] = {0}, most = __get_cpuid_max(0x80000000, NULL);
+    uint32_t leaves[13] = {0}, most = __get_cpuid_max(0x80000000, NULL);
     for (uint32_t k = 0; most >= 0x80000004 && k < 3; k++)
-        __get_cpuid(0x80000002 + k, text + 4 * k, text + 4 * k + 1, text + 4 * k + 2, text + 4 * k + 3);
-    const char *begin = (const char *)text;
+        __get_cpuid(0x80000002 + k, leaves + 4 * k, leaves + 4 * k + 1, leaves + 4 * k + 2, leaves + 4 * k + 3);
+    const char *begin = (const char *)leaves;
     begin += strspn(begin, " ");
     size_t length = strlen(begin);
     while (length > 0 && begin[length - 1] == ' ')

@@ -12,6 +12,15 @@
 /* ---- device.c ---- */
 
 /* Appends the device to g->candidates or, where there is none, the reason to g->notes. */
+#ifdef BL_WITH_NATIVE
 void native_list(gpu *g);
+#else
+static inline void native_list(gpu *g)
+{
+    bl_error reason;
+    error_set(&reason, BL_ERROR_NO_DEVICE, "native: this build is without it (BL_NATIVE, which needs Zydis)");
+    gpu_note(g, &reason);
+}
+#endif
 
 #endif
