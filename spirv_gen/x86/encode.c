@@ -77,6 +77,8 @@ void x86_put(x86_assembler *a, ZydisMnemonic mnemonic, x86_lanes_written lanes, 
     }
     if (r.evex.broadcast && ymm)
         r.evex.broadcast = ZYDIS_BROADCAST_MODE_1_TO_8;
+    if (mnemonic == ZYDIS_MNEMONIC_VBLENDVPS) /* its last register stands in an immediate byte */
+        r.operands[count - 1].reg.is4 = ZYAN_TRUE;
     r.evex.zeroing_mask = lanes.zero;
     encode(a, &r);
 }
