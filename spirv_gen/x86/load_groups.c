@@ -89,7 +89,8 @@ static void take_group(x86_function *fn, const member *m, uint32_t count)
 
 static void take_groups(x86_function *fn, members *m)
 {
-    qsort(m->list.data, m->list.count, sizeof *m->list.data, by_place);
+    if (m->list.count > 1)
+        qsort(m->list.data, m->list.count, sizeof *m->list.data, by_place);
     for (uint32_t i = 0, end; i < m->list.count; i = end) {
         const member *first = &m->list.data[i];
         for (end = i + 1; end < m->list.count; end++)

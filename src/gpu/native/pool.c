@@ -175,8 +175,9 @@ static void advance(native_pool *p)
     native_job *job = p->first; /* nobody else changes it while a job is under way */
     if (++job->current < job->count) {
         const native_task *task = &job->tasks[job->current];
-        open_task(p, task);
-        if (task->blocks > 1) /* else this thread runs it */
+        bool shared = task->blocks > 1; /* else this thread runs it */
+        open_task(p, task); /* and other threads may finish it and the whole job */
+        if (shared)
             wake(p, true);
         return;
     }
