@@ -196,12 +196,8 @@ static bl_result generate(const ir_module *m, const gpu_info *device, opt_sites 
     ir_module_destroy(copy);
     if (r != BL_OK)
         return r;
-    spv_options s = {
-        .local_size = LOCAL_SIZE,
-        .names = true,
-        .signed_zero_inf_nan_preserve = device->signed_zero_inf_nan_preserve,
-    };
-    r = spv_generate(lowered, &s, code, err);
+    spv_options s = codegen_options(device);
+    r = codegen_words(device, lowered, &s, code, err);
     ir_module_destroy(lowered);
     return r;
 }

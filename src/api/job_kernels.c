@@ -43,23 +43,17 @@ bl_result job_trace(const bl_job *job, render_pass pass, ir_module **out, bl_err
 static uint32_t job_addressed(const bl_job *job, render_pass pass)
 {
     gpu_buffer *buffers[BUFFER_COUNT + 1];
-    uint32_t addressed = 0;
     job_buffers(job, pass, buffers);
-    for (uint32_t i = 0; i < BUFFER_COUNT; i++)
-        if (buffers[i] && gpu_buffer_size(buffers[i]) > gpu_device_info(job->device->gpu)->max_buffer_range)
-            addressed |= 1u << i;
-    return addressed;
+    return codegen_addressed(gpu_device_info(job->device->gpu), buffers, BUFFER_COUNT);
 }
 
 static spv_options generation(const bl_job *job, render_pass pass)
 {
-    return (spv_options){.addressed = job_addressed(job, pass),
-                         .local_size = LOCAL_SIZE,
-                         .names = true,
-                         .rays = ray_backend_lowering(job->plan),
-                         .scalar_loads = job->desc.passes_off & OPT_VECTOR_LOADS,
-                         .signed_zero_inf_nan_preserve =
-                             gpu_device_info(job->device->gpu)->signed_zero_inf_nan_preserve};
+    spv_options o = codegen_options(gpu_device_info(job->device->gpu));
+    o.addressed = job_addressed(job, pass);
+    o.rays = ray_backend_lowering(job->plan);
+    o.scalar_loads = job->desc.passes_off & OPT_VECTOR_LOADS;
+    return o;
 }
 
 static bl_result generate(const bl_job *job, render_pass pass, kernel_code *code, bl_kernel_info *took,
@@ -72,8 +66,7 @@ static bl_result generate(const bl_job *job, render_pass pass, kernel_code *code
     opt_options passes = job_lowering(job, pass);
     spv_options options = generation(job, pass);
     kernel_source source = {
-        .context = job->context,
-        .device = job->device->identity,
+        .device = job->device,
         .trace = trace,
         .passes = &passes,
         .generate = &options,

@@ -18,7 +18,7 @@ static bl_result compile(const kernel_source *s, kernel_code *out, bl_kernel_inf
     opt_size size = opt_measure(lowered);
     took->functions = size.functions, took->ops = size.ops, took->calls = size.calls;
     took->call_bytes = size.call_bytes, took->state_bytes = size.state_bytes;
-    bl_result r = spv_generate(lowered, s->generate, &out->spirv, err);
+    bl_result r = codegen_words(gpu_device_info(s->device->gpu), lowered, s->generate, &out->spirv, err);
     out->push_words = lowered->uniform_count;
     ir_module_destroy(lowered);
     took->optimise_seconds = optimised - start, took->generate_seconds = clock_seconds() - optimised;
@@ -28,7 +28,7 @@ static bl_result compile(const kernel_source *s, kernel_code *out, bl_kernel_inf
 static bool find(const kernel_source *s, kernel_key key, kernel_code *out)
 {
     size_t size;
-    uint32_t *entry = kernel_cache_find(s->context->cache, key, &size);
+    uint32_t *entry = kernel_cache_find(s->device->context->cache, key, &size);
     if (!entry || size <= sizeof *entry || size % sizeof *entry != 0) {
         free(entry);
         return false;
@@ -47,7 +47,7 @@ static void store(const kernel_source *s, kernel_key key, const kernel_code *cod
     BL_ASSERT(entry, "out of memory");
     entry[0] = code->push_words;
     memcpy(entry + 1, code->spirv.words, size - 4);
-    kernel_cache_store(s->context->cache, key, entry, size);
+    kernel_cache_store(s->device->context->cache, key, entry, size);
     free(entry);
 }
 
@@ -68,13 +68,13 @@ static bl_result verify(const kernel_source *s, const kernel_code *found, bl_err
 bl_result kernel_code_make(const kernel_source *s, kernel_code *out, bl_kernel_info *took, bl_error *err)
 {
     BL_ASSERT(s->trace->entry, "a trace without an entry");
-    if (!s->context->cache || s->passes->sites) { /* A checked kernel needs the list of accesses, too. */
+    if (!s->device->context->cache || s->passes->sites) { /* A checked kernel needs the list of accesses, too. */
         TRY(compile(s, out, took, err));
         took->spirv_words = out->spirv.word_count;
         return BL_OK;
     }
     double start = clock_seconds();
-    kernel_key key = kernel_key_words(s->trace, s->passes, s->generate, s->device);
+    kernel_key key = kernel_key_words(s->trace, s->passes, s->generate, s->device->identity);
     took->cached = find(s, key, out);
     took->cache_seconds = clock_seconds() - start;
     if (!took->cached) {
@@ -83,9 +83,9 @@ bl_result kernel_code_make(const kernel_source *s, kernel_code *out, bl_kernel_i
         store(s, key, out);
         took->cache_seconds += clock_seconds() - start;
     }
-    s->context->cache_hits += took->cached, s->context->cache_misses += !took->cached;
+    s->device->context->cache_hits += took->cached, s->device->context->cache_misses += !took->cached;
     took->spirv_words = out->spirv.word_count;
-    bl_result r = took->cached && s->context->cache_verify ? verify(s, out, err) : BL_OK;
+    bl_result r = took->cached && s->device->context->cache_verify ? verify(s, out, err) : BL_OK;
     if (r != BL_OK)
         spv_code_free(&out->spirv);
     return r;

@@ -4,14 +4,11 @@
 #define BL_API_KERNEL_CODE_H
 
 #include "api/device.h"
+#include "codegen/codegen.h"
 #include "spirv_gen/opt/opt.h"
-#include "spirv_gen/spv/spv.h"
-
-enum { LOCAL_SIZE = 64 /* number of invocations in a workgroup of a generated kernel */ };
 
 typedef struct kernel_source {
-    bl_context *context;
-    kernel_key device;
+    const bl_device *device;
     const ir_module *trace;
     const opt_options *passes;
     const spv_options *generate;

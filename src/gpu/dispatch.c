@@ -335,6 +335,13 @@ static void barrier_to_host(gpu_batch *b)
                                      VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &memory, 0, NULL, 0, NULL);
 }
 
+void gpu_batch_fail(gpu_batch *b, const bl_error *error)
+{
+    BL_ASSERT(error->code != BL_OK, "no error");
+    if (recording(b))
+        b->error = *error;
+}
+
 bl_result gpu_batch_submit(gpu_batch *b, bl_error *err)
 {
     BL_ASSERT(b->state == BATCH_RECORDING, "submit without begin (state %d)", (int)b->state);
