@@ -16,8 +16,8 @@ fit_loss_term fit_term_l1(ir_func *f, ir_ref image, ir_ref target, ir_ref consta
 {
     (void)constant;
     ir_ref difference = ir_sub(f, image, target), zero = ir_f32(f, 0);
-    ir_ref rest = ir_select(f, ir_lt(f, difference, zero), ir_f32(f, -1), difference); /* 0, or NaN */
-    return (fit_loss_term){ir_abs(f, difference), ir_select(f, ir_lt(f, zero, difference), ir_f32(f, 1), rest)};
+    ir_ref above = ir_to_f32(f, ir_lt(f, zero, difference)), below = ir_to_f32(f, ir_lt(f, difference, zero));
+    return (fit_loss_term){ir_abs(f, difference), ir_sub(f, above, below)};
 }
 
 /* Squared error relative to the target: (I - T)^2 / (T^2 + constant). With the target, not the image, in the
@@ -35,7 +35,7 @@ fit_loss_term fit_term_relative_l2(ir_func *f, ir_ref image, ir_ref target, ir_r
 fit_loss_term fit_term_huber(ir_func *f, ir_ref image, ir_ref target, ir_ref constant)
 {
     ir_ref difference = ir_sub(f, image, target);
-    ir_ref clamped = ir_min(f, ir_max(f, difference, ir_neg(f, constant)), constant);
+    ir_ref clamped = ir_min(f, ir_max(f, ir_neg(f, constant), difference), constant);
     ir_ref half = ir_mul(f, ir_f32(f, 0.5f), clamped);
     return (fit_loss_term){ir_mul(f, clamped, ir_sub(f, difference, half)), clamped};
 }
