@@ -285,7 +285,8 @@ set(cli_sources
     src/cli/progress.c
     src/cli/render.c
     src/cli/session.c)
-set(glsl_files
+set(glsl_files glsl/reference_pt.comp)
+set(glsl_fit_files # compiled a second time, for buffers reached by their addresses
     glsl/gradient_read.comp
     glsl/halves_l2.comp
     glsl/halves_relative_l2.comp
@@ -298,6 +299,5 @@ set(glsl_files
     glsl/optimizer_rmsprop.comp
     glsl/optimizer_sgd.comp
     glsl/reduce_sum.comp
-    glsl/reference_pt.comp
     glsl/resolve.comp
     glsl/total_variation.comp)

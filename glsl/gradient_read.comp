@@ -10,9 +10,9 @@
 #include "common.glsl"
 #include "fixed_point.glsl"
 
-layout(std430, set = 0, binding = 0) readonly buffer Gradient { uint gradient[]; };
-layout(std430, set = 0, binding = 1) readonly buffer Scale { float scale[]; };
-layout(std430, set = 0, binding = 2) writeonly buffer Output { float values[]; };
+BUFFER(0, readonly, uint, gradient)
+BUFFER(1, readonly, float, scale)
+BUFFER(2, writeonly, float, values)
 layout(push_constant) uniform Push { uint count, gradient_first, output_first; };
 
 void main()
@@ -21,5 +21,5 @@ void main()
     if (i >= count)
         return;
     uint g = gradient_first + i;
-    values[output_first + i] = fixed_to_float(gradient[2u * g], gradient[2u * g + 1u], scale[g]);
+    values.data[output_first + i] = fixed_to_float(gradient.data[2u * g], gradient.data[2u * g + 1u], scale.data[g]);
 }

@@ -12,10 +12,10 @@
 #include "common.glsl"
 #include "reduce.glsl"
 
-layout(std430, set = 0, binding = 0) readonly buffer Image { float image[]; };
-layout(std430, set = 0, binding = 1) readonly buffer Target { float target[]; };
-layout(std430, set = 0, binding = 2) writeonly buffer Adjoint { float adjoint[]; };
-layout(std430, set = 0, binding = 3) writeonly buffer Partial { float partial[]; };
+BUFFER(0, readonly, float, image)
+BUFFER(1, readonly, float, target)
+BUFFER(2, writeonly, float, adjoint)
+BUFFER(3, writeonly, float, partial)
 layout(push_constant) uniform Push { uint n; float scale, constant; };
 
 // One value's share of the sum, and its derivative by the image's value i.
@@ -29,15 +29,15 @@ void main()
         uint at = first + k;
         if (at < n) {
             float value, slope;
-            loss_term(image[at], target[at], value, slope);
+            loss_term(image.data[at], target.data[at], value, slope);
             precise float scaled_slope = slope * scale;
-            adjoint[at] = scaled_slope;
+            adjoint.data[at] = scaled_slope;
             sum = sum + value;
         }
     }
     float total = group_sum(sum);
     if (gl_LocalInvocationID.x == 0u && first < n) {
         precise float scaled = total * scale;
-        partial[group] = scaled;
+        partial.data[group] = scaled;
     }
 }

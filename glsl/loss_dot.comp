@@ -10,9 +10,9 @@
 #include "common.glsl"
 #include "reduce.glsl"
 
-layout(std430, set = 0, binding = 0) readonly buffer Image { float image[]; };
-layout(std430, set = 0, binding = 1) readonly buffer Weights { float weights[]; };
-layout(std430, set = 0, binding = 2) writeonly buffer Partial { float partial[]; };
+BUFFER(0, readonly, float, image)
+BUFFER(1, readonly, float, weights)
+BUFFER(2, writeonly, float, partial)
 layout(push_constant) uniform Push { uint n; };
 
 void main()
@@ -22,9 +22,9 @@ void main()
     for (uint k = gl_LocalInvocationID.x; k < 1024u; k += group_size) {
         uint i = first + k;
         if (i < n)
-            sum = sum + image[i] * weights[i];
+            sum = sum + image.data[i] * weights.data[i];
     }
     float total = group_sum(sum);
     if (gl_LocalInvocationID.x == 0u && first < n)
-        partial[group] = total;
+        partial.data[group] = total;
 }

@@ -16,11 +16,11 @@
 #include "common.glsl"
 #include "reduce.glsl"
 
-layout(std430, set = 0, binding = 0) readonly buffer Film { float film[]; };
-layout(std430, set = 0, binding = 1) readonly buffer Target { float target[]; };
-layout(std430, set = 0, binding = 2) writeonly buffer Image { float image[]; };
-layout(std430, set = 0, binding = 3) writeonly buffer Adjoint { float adjoint[]; };
-layout(std430, set = 0, binding = 4) writeonly buffer Partial { float partial[]; };
+BUFFER(0, readonly, float, film)
+BUFFER(1, readonly, float, target)
+BUFFER(2, writeonly, float, image)
+BUFFER(3, writeonly, float, adjoint)
+BUFFER(4, writeonly, float, partial)
 layout(push_constant) uniform Push { uint first, end, n, strips; float scale, constant, share; };
 
 void loss_term(float i, float t, out float value, out float slope);
@@ -29,7 +29,7 @@ float half_image(uint at, uint parity)
 {
     precise float sum = 0.0;
     for (uint strip = parity; strip < strips; strip += 2u)
-        sum = sum + film[strip * n + at];
+        sum = sum + film.data[strip * n + at];
     precise float mean = sum * share;
     return mean;
 }
@@ -42,18 +42,18 @@ void main()
         uint at = group * 1024u + k;
         if (at < end) {
             float a = half_image(at, 0u), b = half_image(at, 1u), unused, slope_a, slope_b;
-            loss_term(a, target[at], unused, slope_a);
-            loss_term(b, target[at], unused, slope_b);
+            loss_term(a, target.data[at], unused, slope_a);
+            loss_term(b, target.data[at], unused, slope_b);
             precise float mean = 0.5 * (a + b), scaled_a = slope_a * scale, scaled_b = slope_b * scale;
-            image[at] = mean;
-            adjoint[at] = scaled_a;
-            adjoint[n + at] = scaled_b;
-            sum = sum + 0.5 * slope_a * (b - target[at]);
+            image.data[at] = mean;
+            adjoint.data[at] = scaled_a;
+            adjoint.data[n + at] = scaled_b;
+            sum = sum + 0.5 * slope_a * (b - target.data[at]);
         }
     }
     float total = group_sum(sum);
     if (gl_LocalInvocationID.x == 0u && group * 1024u < end) {
         precise float scaled = total * scale;
-        partial[group] = scaled;
+        partial.data[group] = scaled;
     }
 }

@@ -17,14 +17,15 @@
 #include "common.glsl"
 #include "fixed_point.glsl"
 
-layout(std430, set = 0, binding = 0) buffer Parameters { float parameters[]; };
-layout(std430, set = 0, binding = 1) readonly buffer Gradient { uint gradient[]; };
-layout(std430, set = 0, binding = 2) readonly buffer Scale { float scale[]; };
-layout(std430, set = 0, binding = 3) buffer State1 { float state_1[]; };
+BUFFER(0, , float, parameters)
+BUFFER(1, readonly, uint, gradient)
+BUFFER(2, readonly, float, scale)
+BUFFER(3, , float, state_1)
 #if STATES > 1
-layout(std430, set = 0, binding = 4) buffer State2 { float state_2[]; };
+BUFFER(4, , float, state_2)
 #endif
-layout(std430, set = 0, binding = 5) buffer Status { uint unchanged, lost; };
+BUFFER(5, , uint, status)
+const uint UNCHANGED = 0u, LOST = 1u; // words of it
 layout(push_constant) uniform Push {
     uint count, parameter_first, gradient_first, flags;
     float rate, lower, upper;
@@ -45,28 +46,28 @@ void main()
     uint e = gradient_first + i, p = parameter_first + i;
     float g;
     if ((flags & 1u) != 0u)
-        g = fixed_to_float(gradient[2u * e], gradient[2u * e + 1u], scale[e]);
+        g = fixed_to_float(gradient.data[2u * e], gradient.data[2u * e + 1u], scale.data[e]);
     else
-        g = uintBitsToFloat(gradient[e]);
-    float a = state_1[e], b = 0.0;
+        g = uintBitsToFloat(gradient.data[e]);
+    float a = state_1.data[e], b = 0.0;
 #if STATES > 1
-    b = state_2[e];
+    b = state_2.data[e];
 #endif
     precise float way = rate * optimizer_step(g, a, b);
     if (not_finite(g) || not_finite(a) || not_finite(b) || not_finite(way)) {
-        atomicAdd(unchanged, 1u);
-        if (not_finite(parameters[p]))
-            atomicAdd(lost, 1u);
+        atomicAdd(status.data[UNCHANGED], 1u);
+        if (not_finite(parameters.data[p]))
+            atomicAdd(status.data[LOST], 1u);
         return;
     }
-    state_1[e] = a;
+    state_1.data[e] = a;
 #if STATES > 1
-    state_2[e] = b;
+    state_2.data[e] = b;
 #endif
-    precise float next = parameters[p] - way;
+    precise float next = parameters.data[p] - way;
     // A NaN would become a bound, or not: that is up to the device.
     float bounded = (floatBitsToUint(next) & 0x7fffffffu) > 0x7f800000u ? next : min(max(next, lower), upper);
     if (not_finite(bounded))
-        atomicAdd(lost, 1u);
-    parameters[p] = bounded;
+        atomicAdd(status.data[LOST], 1u);
+    parameters.data[p] = bounded;
 }

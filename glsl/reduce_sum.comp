@@ -10,16 +10,16 @@
 #include "common.glsl"
 #include "reduce.glsl"
 
-layout(std430, set = 0, binding = 0) readonly buffer Partial { float partial[]; };
-layout(std430, set = 0, binding = 1) writeonly buffer Results { float results[]; };
+BUFFER(0, readonly, float, partial)
+BUFFER(1, writeonly, float, results)
 layout(push_constant) uniform Push { uint n, slot; };
 
 void main()
 {
     precise float sum = 0.0;
     for (uint i = gl_LocalInvocationID.x; i < n; i += group_size)
-        sum = sum + partial[i];
+        sum = sum + partial.data[i];
     float total = group_sum(sum);
     if (linear_index() == 0u)
-        results[slot] = total;
+        results.data[slot] = total;
 }

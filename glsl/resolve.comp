@@ -10,8 +10,8 @@
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
 
-layout(std430, set = 0, binding = 0) readonly buffer Film { float film[]; };
-layout(std430, set = 0, binding = 1) writeonly buffer Image { float image[]; };
+BUFFER(0, readonly, float, film)
+BUFFER(1, writeonly, float, image)
 layout(push_constant) uniform Push { uint pixels, strips; float scale; uint lane_words, lane_first; };
 
 void main()
@@ -22,9 +22,9 @@ void main()
     uint pixel = i / 3u, word = pixel * lane_words + lane_first + i % 3u;
     precise float sum = 0.0;
     for (uint strip = 0u; strip < strips; strip++) {
-        sum = sum + film[word];
+        sum = sum + film.data[word];
         word += pixels * lane_words;
     }
     precise float value = sum * scale;
-    image[i] = value;
+    image.data[i] = value;
 }

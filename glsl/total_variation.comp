@@ -14,8 +14,8 @@
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
 
-layout(std430, set = 0, binding = 0) readonly buffer Parameters { float parameters[]; };
-layout(std430, set = 0, binding = 1) buffer Gradient { float gradient[]; };
+BUFFER(0, readonly, float, parameters)
+BUFFER(1, , float, gradient)
 layout(push_constant) uniform Push {
     uint count, parameter_first, gradient_first, columns, rows, channels;
     float weight, smoothing;
@@ -25,10 +25,10 @@ layout(push_constant) uniform Push {
 vec3 differences(uint i, uvec3 at, uvec3 size, uvec3 stride, out float s)
 {
     precise vec3 d = vec3(0.0);
-    float here = parameters[parameter_first + i];
+    float here = parameters.data[parameter_first + i];
     for (int a = 0; a < 3; a++)
         if (at[a] + 1u < size[a])
-            d[a] = parameters[parameter_first + i + stride[a]] - here;
+            d[a] = parameters.data[parameter_first + i + stride[a]] - here;
     precise float square = smoothing * smoothing + d.x * d.x + d.y * d.y + d.z * d.z;
     s = sqrt(square);
     return d;
@@ -52,6 +52,6 @@ void main()
             d = differences(i - stride[a], before, size, stride, s);
             sum += d[a] / s;
         }
-    precise float g = gradient[gradient_first + i] + weight * sum;
-    gradient[gradient_first + i] = g;
+    precise float g = gradient.data[gradient_first + i] + weight * sum;
+    gradient.data[gradient_first + i] = g;
 }

@@ -25,19 +25,29 @@
     X(optimizer_sgd, 6, 13)                                                                                  \
     X(optimizer_rmsprop, 6, 13)
 
+/* The same kernel twice: over buffers that are bound, and over buffers reached by their addresses. The second
+ * is NULL where no buffer can be larger than a binding reaches, or the device has no addresses. */
+typedef struct fit_kernel {
+    gpu_kernel *bound, *addressed;
+    uint32_t buffer_count;
+} fit_kernel;
+
 struct fit_kernels {
-#define FIT_KERNEL_FIELD(name, buffers, push) gpu_kernel *name;
+    uint32_t max_buffer_range; /* of the device */
+#define FIT_KERNEL_FIELD(name, buffers, push) fit_kernel name;
     FIT_KERNEL_TABLE(FIT_KERNEL_FIELD)
 #undef FIT_KERNEL_FIELD
 };
 
 /* The kernel whose field is at this offset: how tables of losses and optimisers name theirs. */
-static inline gpu_kernel *fit_kernel_at(const fit_kernels *kernels, size_t offset)
+static inline const fit_kernel *fit_kernel_at(const fit_kernels *kernels, size_t offset)
 {
-    gpu_kernel *kernel;
-    memcpy(&kernel, (const char *)kernels + offset, sizeof kernel);
-    return kernel;
+    return (const fit_kernel *)(const void *)((const char *)kernels + offset);
 }
+
+/* gpu_batch_dispatch of the form that these buffers need. */
+void fit_dispatch(gpu_batch *batch, const fit_kernels *kernels, const fit_kernel *kernel,
+                  gpu_buffer *const *buffers, const uint32_t *push, uint64_t invocations);
 
 enum { FIT_GROUP = 64 }; /* group_size of glsl/common.glsl */
 

@@ -65,7 +65,7 @@ void fit_record_loss_sum(gpu_batch *batch, const fit_kernels *kernels, gpu_buffe
     BL_ASSERT(gpu_buffer_size(results) / 4 > slot, "no slot %u in the results", slot);
     gpu_buffer *buffers[] = {partials, results};
     uint32_t push[] = {fit_loss_partials(n), slot};
-    gpu_batch_dispatch(batch, kernels->reduce_sum, buffers, push, FIT_GROUP);
+    fit_dispatch(batch, kernels, &kernels->reduce_sum, buffers, push, FIT_GROUP);
 }
 
 static uint64_t stage_invocations(gpu_buffer *partials, uint32_t n)
@@ -86,7 +86,8 @@ void fit_record_loss(gpu_batch *batch, const fit_kernels *kernels, const fit_los
     double weight = args->weight > 0 ? args->weight : 1;
     uint32_t push[] = {args->n, float_word(weight / args->n),
                        float_word(constant_of(args->loss, args->constant))};
-    gpu_batch_dispatch(batch, fit_kernel_at(kernels, losses[args->loss].kernel), buffers, push, invocations);
+    fit_dispatch(batch, kernels, fit_kernel_at(kernels, losses[args->loss].kernel), buffers, push,
+                 invocations);
     fit_record_loss_sum(batch, kernels, args->partials, args->results, args->n, args->slot);
 }
 
@@ -108,8 +109,8 @@ void fit_record_loss_halves(gpu_batch *batch, const fit_kernels *kernels, const 
                        float_word(weight / n),
                        float_word(constant_of(args->loss, args->constant)),
                        float_word(2.0 / args->spp)};
-    gpu_batch_dispatch(batch, fit_kernel_at(kernels, losses[args->loss].halves), buffers, push,
-                       stage_invocations(args->partials, end - first));
+    fit_dispatch(batch, kernels, fit_kernel_at(kernels, losses[args->loss].halves), buffers, push,
+                 stage_invocations(args->partials, end - first));
 }
 
 void fit_record_loss_dot(gpu_batch *batch, const fit_kernels *kernels, const fit_loss_dot *args)
@@ -120,6 +121,6 @@ void fit_record_loss_dot(gpu_batch *batch, const fit_kernels *kernels, const fit
               "%u values do not fit", args->n);
     gpu_buffer *buffers[] = {args->image, args->weights, args->partials};
     uint32_t push[] = {args->n};
-    gpu_batch_dispatch(batch, kernels->loss_dot, buffers, push, invocations);
+    fit_dispatch(batch, kernels, &kernels->loss_dot, buffers, push, invocations);
     fit_record_loss_sum(batch, kernels, args->partials, args->results, args->n, args->slot);
 }

@@ -79,5 +79,5 @@ void fit_record_optimizer(gpu_batch *batch, const fit_kernels *kernels, const fi
     c->numbers(args, numbers);
     for (int i = 0; i < NUMBERS; i++)
         push[SHARED + i] = float_word(numbers[i]);
-    gpu_batch_dispatch(batch, fit_kernel_at(kernels, c->kernel), buffers, push, args->count);
+    fit_dispatch(batch, kernels, fit_kernel_at(kernels, c->kernel), buffers, push, args->count);
 }

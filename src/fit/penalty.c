@@ -25,5 +25,5 @@ void fit_record_variation(gpu_batch *batch, const fit_kernels *kernels, const fi
                        last[0],
                        float_word(args->weight / count),
                        float_word(args->smoothing)};
-    gpu_batch_dispatch(batch, kernels->total_variation, buffers, push, count);
+    fit_dispatch(batch, kernels, &kernels->total_variation, buffers, push, count);
 }
