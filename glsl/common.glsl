@@ -10,11 +10,15 @@
 #ifdef ADDRESSED
 #extension GL_EXT_buffer_reference : require
 #define BUFFER(slot, access, type, name)                                                                     \
-    layout(std430, buffer_reference, buffer_reference_align = 4) access buffer name##_words { type data[]; }; \
+    layout(std430, buffer_reference, buffer_reference_align = 4) access buffer name##_words                  \
+    {                                                                                                        \
+        type data[];                                                                                         \
+    };                                                                                                       \
     layout(std430, set = 0, binding = slot) readonly buffer name##_address { name##_words name; };
 #else
 #define BUFFER(slot, access, type, name)                                                                     \
-    layout(std430, set = 0, binding = slot) access buffer name##_words { type data[]; } name;
+    layout(std430, set = 0, binding = slot) access buffer name##_words { type data[]; }                      \
+    name;
 #endif
 
 const uint group_size = 64u;

@@ -21,5 +21,6 @@ void main()
     if (i >= count)
         return;
     uint g = gradient_first + i;
-    values.data[output_first + i] = fixed_to_float(gradient.data[2u * g], gradient.data[2u * g + 1u], scale.data[g]);
+    uint low = gradient.data[2u * g], high = gradient.data[2u * g + 1u];
+    values.data[output_first + i] = fixed_to_float(low, high, scale.data[g]);
 }
