@@ -68,7 +68,8 @@ static bl_result verify(const kernel_source *s, const kernel_code *found, bl_err
 bl_result kernel_code_make(const kernel_source *s, kernel_code *out, bl_kernel_info *took, bl_error *err)
 {
     BL_ASSERT(s->trace->entry, "a trace without an entry");
-    if (!s->device->context->cache || s->passes->sites) { /* A checked kernel needs the list of accesses, too. */
+    if (!s->device->context->cache ||
+        s->passes->sites) { /* A checked kernel needs the list of accesses, too. */
         TRY(compile(s, out, took, err));
         took->spirv_words = out->spirv.word_count;
         return BL_OK;

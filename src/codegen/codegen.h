@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * From a lowered trace to the words that a device takes as a kernel. This is the one place that knows which
- * generator of spirv_gen serves which device: today all take SPIR-V. src/gpu sees words and no traces, spirv_gen
- * sees traces and no devices. */
+ * generator of spirv_gen serves which device: today all take SPIR-V. src/gpu sees words and no traces,
+ * spirv_gen sees traces and no devices. */
 #ifndef BL_CODEGEN_H
 #define BL_CODEGEN_H
 
@@ -10,11 +10,12 @@
 
 enum { LOCAL_SIZE = 64 /* number of invocations in a workgroup of a generated kernel */ };
 
-/* What every kernel on the device is generated with. The caller adds what is the kernel's own: buffers that are
- * addressed, rays. */
+/* What every kernel on the device is generated with. The caller adds what is the kernel's own: buffers that
+ * are addressed, rays. */
 spv_options codegen_options(const gpu_info *device);
-/* lowered: made by opt_run. A kernel made of these words has as many buffers as the trace, as many push-constant
- * words as it has uniforms, and LOCAL_SIZE invocations in a workgroup. Free them with spv_code_free. */
+/* lowered: made by opt_run. A kernel made of these words has as many buffers as the trace, as many
+ * push-constant words as it has uniforms, and LOCAL_SIZE invocations in a workgroup. Free them with
+ * spv_code_free. */
 bl_result codegen_words(const gpu_info *device, const ir_module *lowered, const spv_options *options,
                         spv_code *out, bl_error *err);
 /* A set of buffers: bit i says that buffer i is larger than a binding of the device reaches. Such buffers are

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The fixed kernels of an optimisation step (kernels/), as calls that append to a batch: film to image, losses
- * and their adjoints, gradients out of fixed point, optimisers. Sees no scene and no job; who owns
+ * The fixed kernels of an optimisation step (kernels/), as calls that append to a batch: film to image,
+ * losses and their adjoints, gradients out of fixed point, optimisers. Sees no scene and no job; who owns
  * which buffer is the caller's business. Every result is the same bytes on every run: sums have a fixed order
  * that depends on sizes alone. */
 #ifndef BL_FIT_H
@@ -12,8 +12,8 @@
 
 /* ---- kernels.c ---- */
 
-/* One set per device, usable by any number of batches. A kernel is made when it is first recorded; if that fails,
- * submitting the batch returns the error. */
+/* One set per device, usable by any number of batches. A kernel is made when it is first recorded; if that
+ * fails, submitting the batch returns the error. */
 typedef struct fit_kernels fit_kernels;
 
 bl_result fit_kernels_create(gpu_device *device, fit_kernels **out, bl_error *err);
@@ -77,8 +77,8 @@ typedef struct fit_loss_halves {
 enum { FIT_TILE_PIXELS = 1024 };
 void fit_record_loss_halves(gpu_batch *batch, fit_kernels *kernels, const fit_loss_halves *args);
 /* results[slot] = sum of the partial sums of n values. */
-void fit_record_loss_sum(gpu_batch *batch, fit_kernels *kernels, gpu_buffer *partials,
-                         gpu_buffer *results, uint32_t n, uint32_t slot);
+void fit_record_loss_sum(gpu_batch *batch, fit_kernels *kernels, gpu_buffer *partials, gpu_buffer *results,
+                         uint32_t n, uint32_t slot);
 
 /* results[slot] = sum of image * weights. */
 typedef struct fit_loss_dot {

@@ -15,7 +15,8 @@ typedef enum fit_kernel {
         FIT_KERNEL_COUNT
 } fit_kernel;
 
-/* gpu_batch_dispatch of a kernel, made for these buffers if it does not exist yet. An error is the batch's. */
+/* gpu_batch_dispatch of a kernel, made for these buffers if it does not exist yet. An error is the batch's.
+ */
 void fit_dispatch(gpu_batch *batch, fit_kernels *kernels, fit_kernel kernel, gpu_buffer *const *buffers,
                   const uint32_t *push, uint64_t invocations);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The set of fixed kernels on a device. A kernel is made of its trace when it is first dispatched, so one that is
- * never used costs nothing.
+ * The set of fixed kernels on a device. A kernel is made of its trace when it is first dispatched, so one
+ * that is never used costs nothing.
  *
- * A buffer larger than a binding reaches (128 MiB on lavapipe) is addressed, and so a kernel has a form for each
- * set of buffers that were larger. All forms do the same arithmetic on the same words in the same order, so they
- * leave the same bytes. Buffers that can be bound are bound, because CPU drivers run that faster. */
+ * A buffer larger than a binding reaches (128 MiB on lavapipe) is addressed, and so a kernel has a form for
+ * each set of buffers that were larger. All forms do the same arithmetic on the same words in the same order,
+ * so they leave the same bytes. Buffers that can be bound are bound, because CPU drivers run that faster. */
 #include "codegen/codegen.h"
 #include "fit/fit_internal.h"
 #include "spirv_gen/opt/opt.h"

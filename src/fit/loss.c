@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Losses in stages: values to partial sums (kernels/loss.c), these to fewer ones (kernels/reduce.c), until one
- * number is left, in a slot of the results. Partial sums of all stages stand one behind another in one buffer. */
+ * Losses in stages: values to partial sums (kernels/loss.c), these to fewer ones (kernels/reduce.c), until
+ * one number is left, in a slot of the results. Partial sums of all stages stand one behind another in one
+ * buffer. */
 #include "fit/fit_internal.h"
 
 #include <math.h>
@@ -25,7 +26,8 @@ static double slope_huber(double d, double t, double delta) { return (void)t, fm
 static const loss_class losses[BL_LOSS_COUNT] = {
     [BL_LOSS_L2] = {"l2", FIT_LOSS_L2, true, FIT_HALVES_L2, NULL, 0, slope_l2},
     [BL_LOSS_L1] = {"l1", FIT_LOSS_L1, false, 0, NULL, 0, slope_l1},
-    [BL_LOSS_RELATIVE_L2] = {"relative_l2", FIT_LOSS_RELATIVE_L2, true, FIT_HALVES_RELATIVE_L2, "epsilon", 0.01, slope_relative_l2},
+    [BL_LOSS_RELATIVE_L2] = {"relative_l2", FIT_LOSS_RELATIVE_L2, true, FIT_HALVES_RELATIVE_L2, "epsilon",
+                             0.01, slope_relative_l2},
     [BL_LOSS_HUBER] = {"huber", FIT_LOSS_HUBER, false, 0, "delta", 1, slope_huber},
 };
 
@@ -65,8 +67,8 @@ uint32_t fit_loss_partials(uint32_t n)
     return all;
 }
 
-void fit_record_loss_sum(gpu_batch *batch, fit_kernels *kernels, gpu_buffer *partials,
-                         gpu_buffer *results, uint32_t n, uint32_t slot)
+void fit_record_loss_sum(gpu_batch *batch, fit_kernels *kernels, gpu_buffer *partials, gpu_buffer *results,
+                         uint32_t n, uint32_t slot)
 {
     BL_ASSERT(gpu_buffer_size(results) / 4 > slot, "no slot %u in the results", slot);
     gpu_buffer *buffers[] = {partials, results};
@@ -117,8 +119,7 @@ void fit_record_loss_halves(gpu_batch *batch, fit_kernels *kernels, const fit_lo
                        float_word(weight / n),
                        float_word(constant_of(args->loss, args->constant)),
                        float_word(2.0 / args->spp)};
-    fit_dispatch(batch, kernels, losses[args->loss].halves, buffers, push,
-                       first_stage(end - first));
+    fit_dispatch(batch, kernels, losses[args->loss].halves, buffers, push, first_stage(end - first));
 }
 
 void fit_record_loss_dot(gpu_batch *batch, fit_kernels *kernels, const fit_loss_dot *args)

@@ -5,7 +5,10 @@
 
 #include <math.h>
 
-enum { SHARED = 7, NUMBERS = 6 }; /* push constants: of all optimisers (kernels/optimizer.c), the optimiser's own */
+enum {
+    SHARED = 7,
+    NUMBERS = 6
+}; /* push constants: of all optimisers (kernels/optimizer.c), the optimiser's own */
 
 typedef struct optimizer_class {
     const char *name;

@@ -266,6 +266,81 @@ static void losses_and_slopes_match_their_definitions(void **state)
         }
 }
 
+/* The sum of n squared differences in the order that kernels/loss.c and kernels/reduce.c state, so that its
+ * bits are the same on every device. */
+static float sum_in_order(const float *image, const float *target, uint32_t n, float scale)
+{
+    uint32_t count = (n + 1023) / 1024 * 64;
+    float *sums = calloc(count, sizeof *sums);
+    for (uint32_t lane = 0; lane < count; lane++) {
+        uint32_t begin = lane / 64 * 1024;
+        for (uint32_t i = begin + lane % 64; i < n && i < begin + 1024; i += 64)
+            sums[lane] += (image[i] - target[i]) * (image[i] - target[i]);
+        sums[lane] *= scale;
+    }
+    while (count > 1) {
+        uint32_t lanes = (count + 63) / 64;
+        for (uint32_t lane = 0; lane < lanes; lane++) {
+            float sum = 0;
+            for (uint32_t i = lane; i < count; i += lanes)
+                sum += sums[i];
+            sums[lane] = sum; /* later lanes read behind it */
+        }
+        count = lanes;
+    }
+    float sum = sums[0];
+    free(sums);
+    return sum;
+}
+
+static void a_loss_has_the_bits_of_its_order(void **state)
+{
+    fixture *f = *state;
+    static const uint32_t sizes[] = {1, 1024, 1025, 64 * 1024 + 5, 300007};
+    for (uint32_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
+        uint32_t n = sizes[k];
+        float *image = random_floats(n, 41, 1), *target = random_floats(n, 42, 1);
+        fit_loss args = {
+            .loss = BL_LOSS_L2,
+            .image = words(f, n, image),
+            .target = words(f, n, target),
+            .adjoint = words(f, n, NULL),
+            .partials = words(f, fit_loss_partials(n), NULL),
+            .results = words(f, 1, NULL),
+            .n = n,
+        };
+        begin(f);
+        fit_record_loss(f->batch, f->kernels, &args);
+        finish(f);
+        float *loss = readback(f, args.results, 1);
+        float expected = sum_in_order(image, target, n, (float)(1.0 / n));
+        if (loss[0] != expected)
+            fail_msg("%u values: %a instead of %a", n, (double)loss[0], (double)expected);
+        free(loss), free(image), free(target);
+        test_teardown(state);
+    }
+}
+
+/* What is not used is not made, and nothing is made twice. */
+static void kernels_are_made_when_first_used(void **state)
+{
+    fixture *f = *state;
+    enum { N = 3 };
+    fit_kernels *kernels;
+    gpu_buffer *partials = words(f, fit_loss_partials(N), NULL), *results = words(f, 1, NULL);
+    uint64_t before = gpu_device_stats(f->device).pipelines_created;
+    CHECK(fit_kernels_create(f->device, &kernels, &err));
+    assert_int_equal(gpu_device_stats(f->device).pipelines_created, before);
+    for (int k = 0; k < 2; k++) {
+        begin(f);
+        fit_record_loss_sum(f->batch, kernels, partials, results, N, 0);
+        fit_record_loss_sum(f->batch, kernels, partials, results, N, 0);
+        finish(f);
+        assert_int_equal(gpu_device_stats(f->device).pipelines_created, before + 1);
+    }
+    fit_kernels_destroy(kernels);
+}
+
 /* ---- the loss of two walks, in two tiles: strips of even and of odd number are the halves ---- */
 
 enum { HALVES_PIXELS = 1500, HALVES_STRIPS = 4, HALVES_SPP = 8, HALVES_N = 3 * HALVES_PIXELS };
@@ -715,6 +790,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(resolve_sums_strips_in_order, test_teardown),
         cmocka_unit_test_teardown(losses_and_slopes_match_their_definitions, test_teardown),
+        cmocka_unit_test_teardown(a_loss_has_the_bits_of_its_order, test_teardown),
+        cmocka_unit_test_teardown(kernels_are_made_when_first_used, test_teardown),
         cmocka_unit_test_teardown(losses_of_two_walks_match_their_definitions, test_teardown),
         cmocka_unit_test(the_steepest_slope_is_a_bound),
         cmocka_unit_test_teardown(loss_dot_matches_the_formula, test_teardown),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Gradients from fixed point to float: an element is a 64-bit integer in two's complement, word 2i low and
- * 2i + 1 high. Its value is the integer over the element's scale, rounded once, to nearest even. The scale is a
- * power of two, so dividing by it is exact unless the result leaves the range of normal floats.
+ * 2i + 1 high. Its value is the integer over the element's scale, rounded once, to nearest even. The scale is
+ * a power of two, so dividing by it is exact unless the result leaves the range of normal floats.
  *
  * Devices need no 64-bit integers for it: the magnitude is shifted until its highest bit is that of the high
  * word. Of it 24 bits stay, which convert exactly, and the 40 bits below decide on rounding.
@@ -13,9 +13,9 @@
  * push       count, gradient_first (an element, also of scale), output_first */
 #include "fit/kernels/traces.h"
 
-/* The number of the highest bit that is set, of a word that is not 0. The float of all bits but those that follow
- * a set bit has the word's exponent however the device rounds, because such a number is not rounded up to a
- * power of two. */
+/* The number of the highest bit that is set, of a word that is not 0. The float of all bits but those that
+ * follow a set bit has the word's exponent however the device rounds, because such a number is not rounded up
+ * to a power of two. */
 static ir_ref highest_bit(ir_func *f, ir_ref word)
 {
     ir_ref sparse = ir_and(f, word, ir_not(f, ir_shr(f, word, ir_u32(f, 1))));
@@ -29,7 +29,8 @@ static void shift_left(ir_func *f, ir_ref places, ir_ref *low, ir_ref *high)
     ir_ref zero = ir_u32(f, 0), one = ir_u32(f, 1), word = ir_u32(f, 32), whole = ir_le(f, word, places);
     /* In two steps, because 32 places at once would be none. */
     ir_ref carried = ir_shr(f, ir_shr(f, *low, one), ir_sub(f, ir_u32(f, 31), places));
-    ir_ref shifted = ir_shl(f, *low, places); /* by places - 32, where these are not less: counts are modulo 32 */
+    ir_ref shifted =
+        ir_shl(f, *low, places); /* by places - 32, where these are not less: counts are modulo 32 */
     *high = ir_select(f, whole, shifted, ir_or(f, ir_shl(f, *high, places), carried));
     *low = ir_select(f, whole, zero, shifted);
 }
@@ -47,7 +48,8 @@ static ir_ref magnitude_to_float(ir_func *f, ir_ref low, ir_ref high)
     ir_ref word = ir_select(f, large, high, ir_or(f, low, one)); /* 0 becomes 1: any shift will do for it */
     ir_ref places = ir_sub(f, ir_select(f, large, ir_u32(f, 31), ir_u32(f, 63)), highest_bit(f, word));
     shift_left(f, places, &low, &high);
-    ir_ref kept = ir_shr(f, high, ir_u32(f, 8)), rest = ir_and(f, high, ir_u32(f, 255)), half = ir_u32(f, 128);
+    ir_ref kept = ir_shr(f, high, ir_u32(f, 8)), rest = ir_and(f, high, ir_u32(f, 255)),
+           half = ir_u32(f, 128);
     ir_ref more = ir_or(f, ir_ne(f, low, zero), ir_eq(f, ir_and(f, kept, one), one));
     ir_ref up = ir_or(f, ir_lt(f, half, rest), ir_and(f, ir_eq(f, rest, half), more));
     ir_ref rounded = ir_to_i32(f, ir_add(f, kept, ir_to_u32(f, up))); /* CPUs convert signed words faster */
@@ -85,7 +87,8 @@ ir_module *fit_trace_gradient_read(void)
     ir_ref i = ir_global_id(f), one = ir_u32(f, 1);
     fit_where(f, ir_lt(f, i, fit_word(f, COUNT)));
     ir_ref element = ir_add(f, fit_word(f, GRADIENT_FIRST), i), word = ir_shl(f, element, one);
-    ir_ref low = ir_load(f, IR_U32, GRADIENT, word), high = ir_load(f, IR_U32, GRADIENT, ir_add(f, word, one));
+    ir_ref low = ir_load(f, IR_U32, GRADIENT, word),
+           high = ir_load(f, IR_U32, GRADIENT, ir_add(f, word, one));
     ir_ref value = fit_fixed_to_float(f, low, high, ir_load(f, IR_F32, SCALE, element));
     ir_store(f, OUTPUT, ir_add(f, fit_word(f, OUTPUT_FIRST), i), value);
     fit_where_end(f);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The loss of a two-walk step: strips of even number are one half of the samples, those of odd number the other;
- * each half's image has its own dL/dI, which drives the adjoint of the other half's samples. For losses whose
- * slope is affine in I and zero at T, where the gradient is unbiased, and so is the loss: slope(A) (B - T) / 2 for
- * squared errors. Film to images and losses of a tile of pixels in one go. Blocks, lanes and partial sums are those
- * of loss.c for the whole film, so the loss does not depend on the tiles.
+ * The loss of a two-walk step: strips of even number are one half of the samples, those of odd number the
+ * other; each half's image has its own dL/dI, which drives the adjoint of the other half's samples. For
+ * losses whose slope is affine in I and zero at T, where the gradient is unbiased, and so is the loss:
+ * slope(A) (B - T) / 2 for squared errors. Film to images and losses of a tile of pixels in one go. Blocks,
+ * lanes and partial sums are those of loss.c for the whole film, so the loss does not depend on the tiles.
  *
  * binding 0  film, f32: lane l = strip * n / 3 + pixel owns words 3 l .. 3 l + 2; strips is even
  * binding 1  target T, f32
  * binding 2  image, f32, written: the mean of both halves
  * binding 3  adjoint, f32, written: dL/dI at the even half's image, n values, then at the odd half's
  * binding 4  partial sums, f32, written
- * push       first, end (values of this tile; first is a multiple of FIT_BLOCK_VALUES), n (of the film), strips,
- *            scale (f32: what a value weighs), constant (f32), share (f32: one over the samples of a half) */
+ * push       first, end (values of this tile; first is a multiple of FIT_BLOCK_VALUES), n (of the film),
+ * strips, scale (f32: what a value weighs), constant (f32), share (f32: one over the samples of a half) */
 #include "fit/kernels/traces.h"
 
 enum { FILM, TARGET, IMAGE, ADJOINT, PARTIALS, BINDINGS };
@@ -26,14 +26,16 @@ static ir_ref strip_value(ir_func *f, ir_ref strip, const void *user)
 static ir_ref half_image(ir_func *f, ir_ref at, uint32_t parity)
 {
     ir_ref strips = fit_word(f, STRIPS);
-    return ir_mul(f, fit_sum(f, ir_u32(f, parity), strips, ir_u32(f, 2), strip_value, &at), fit_real(f, SHARE));
+    return ir_mul(f, fit_sum(f, ir_u32(f, parity), strips, ir_u32(f, 2), strip_value, &at),
+                  fit_real(f, SHARE));
 }
 
 static ir_ref halves_term(ir_func *f, ir_ref at, const void *user)
 {
     const fit_loss_function *loss = user;
     ir_ref even = half_image(f, at, 0), odd = half_image(f, at, 1), half = ir_f32(f, 0.5f);
-    ir_ref target = ir_load(f, IR_F32, TARGET, at), constant = fit_real(f, CONSTANT), scale = fit_real(f, SCALE);
+    ir_ref target = ir_load(f, IR_F32, TARGET, at), constant = fit_real(f, CONSTANT),
+           scale = fit_real(f, SCALE);
     ir_ref slope = (*loss)(f, even, target, constant).slope;
     ir_ref slope_odd = (*loss)(f, odd, target, constant).slope;
     ir_store(f, IMAGE, at, ir_mul(f, half, ir_add(f, even, odd)));
@@ -58,4 +60,7 @@ static ir_module *trace_halves(const char *name, fit_loss_function loss)
 }
 
 ir_module *fit_trace_halves_l2(void) { return trace_halves("halves_l2", fit_term_l2); }
-ir_module *fit_trace_halves_relative_l2(void) { return trace_halves("halves_relative_l2", fit_term_relative_l2); }
+ir_module *fit_trace_halves_relative_l2(void)
+{
+    return trace_halves("halves_relative_l2", fit_term_relative_l2);
+}

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The first stage of a loss L = scale * sum over values of a term of (image, target), and dL/dI.
  *
- * Order of the sum: values are cut into blocks of FIT_BLOCK_VALUES. Invocation k of the FIT_BLOCK_LANES of a block
- * sums values k, k + 64, k + 128, .. of it, in this order, and so neighbouring invocations read neighbouring
- * words. Its sum times the scale is one partial sum. reduce.c makes one number of all partial sums.
+ * Order of the sum: values are cut into blocks of FIT_BLOCK_VALUES. Invocation k of the FIT_BLOCK_LANES of a
+ * block sums values k, k + 64, k + 128, .. of it, in this order, and so neighbouring invocations read
+ * neighbouring words. Its sum times the scale is one partial sum. reduce.c makes one number of all partial
+ * sums.
  *
  * binding 0  image I, f32
  * binding 1  target T, f32
@@ -59,7 +60,8 @@ static ir_ref product(ir_func *f, ir_ref at, const void *user)
 
 ir_module *fit_trace_loss_dot(void)
 {
-    static const fit_binding bindings[DOT_BINDINGS] = {{"image", true}, {"weights", true}, {"partials", false}};
+    static const fit_binding bindings[DOT_BINDINGS] = {
+        {"image", true}, {"weights", true}, {"partials", false}};
     ir_func *f = fit_trace_begin("loss_dot", bindings, DOT_BINDINGS);
     fit_lane lane = fit_lane_of(f, ir_global_id(f), fit_word(f, N));
     fit_where(f, lane.exists);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What one value of an image adds to each loss, and its slope. A loss is a function here and a kernel in loss.c;
- * one whose slope is affine in the image also has a kernel in halves.c. */
+ * What one value of an image adds to each loss, and its slope. A loss is a function here and a kernel in
+ * loss.c; one whose slope is affine in the image also has a kernel in halves.c. */
 #include "fit/kernels/traces.h"
 
 /* Squared error: (I - T)^2. Its slope is affine in I, so noise in I does not bias the gradient. */
@@ -30,7 +30,8 @@ fit_loss_term fit_term_relative_l2(ir_func *f, ir_ref image, ir_ref target, ir_r
                            ir_mul(f, ir_mul(f, ir_f32(f, 2), difference), weight)};
 }
 
-/* Huber 1964: d^2 / 2 for |d| <= constant, constant * (|d| - constant / 2) beyond, d = I - T. With d clamped to
+/* Huber 1964: d^2 / 2 for |d| <= constant, constant * (|d| - constant / 2) beyond, d = I - T. With d clamped
+ * to
  * +-constant, both cases are clamped * (d - clamped / 2). */
 fit_loss_term fit_term_huber(ir_func *f, ir_ref image, ir_ref target, ir_ref constant)
 {

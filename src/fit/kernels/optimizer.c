@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * One step of an optimiser: one invocation per element reads its gradient and state, asks for the way to go, and
- * stores x = clamp(x - rate * way, lower, upper). An element whose gradient, state or way is NaN or infinite keeps
- * its value and its state, and is counted. So is an element whose value is NaN or infinite in the end.
+ * One step of an optimiser: one invocation per element reads its gradient and state, asks for the way to go,
+ * and stores x = clamp(x - rate * way, lower, upper). An element whose gradient, state or way is NaN or
+ * infinite keeps its value and its state, and is counted. So is an element whose value is NaN or infinite in
+ * the end.
  *
  * binding 0  parameters x, f32; element i is word parameter_first + i
- * binding 1  gradient: f32 per element, or two words (fixed_point.c) with flag 1; element i is gradient_first + i,
- *            which is also its index in bindings 2 .. 4
- * binding 2  scale, f32 per element (read with flag 1 only)
+ * binding 1  gradient: f32 per element, or two words (fixed_point.c) with flag 1; element i is gradient_first
+ * + i, which is also its index in bindings 2 .. 4 binding 2  scale, f32 per element (read with flag 1 only)
  * binding 3  state 1, f32      binding 4  state 2, f32 (untouched by optimisers that keep one)
  * binding 5  status, u32: word 0 counts elements left unchanged, word 1 those whose value is not finite
- * push       count, parameter_first, gradient_first, flags (1: fixed point), then floats: rate, lower, upper, and
- *            six numbers of the optimiser's own */
+ * push       count, parameter_first, gradient_first, flags (1: fixed point), then floats: rate, lower, upper,
+ * and six numbers of the optimiser's own */
 #include "fit/kernels/traces.h"
 
 enum { PARAMETERS, GRADIENT, SCALE, STATE, STATUS = STATE + 2, BINDINGS };
@@ -26,7 +26,8 @@ static ir_ref read_gradient(ir_func *f, ir_ref element)
 {
     ir_ref one = ir_u32(f, 1), word = ir_shl(f, element, one), flags = fit_word(f, FLAGS);
     ir_ref fixed = ir_if(f, ir_ne(f, ir_and(f, flags, one), ir_u32(f, 0)));
-    ir_ref low = ir_load(f, IR_U32, GRADIENT, word), high = ir_load(f, IR_U32, GRADIENT, ir_add(f, word, one));
+    ir_ref low = ir_load(f, IR_U32, GRADIENT, word),
+           high = ir_load(f, IR_U32, GRADIENT, ir_add(f, word, one));
     ir_ref converted = fit_fixed_to_float(f, low, high, ir_load(f, IR_F32, SCALE, element));
     ir_else(f);
     ir_ref plain = ir_load(f, IR_F32, GRADIENT, element);
@@ -50,8 +51,9 @@ static ir_ref bounded(ir_func *f, ir_ref value)
 
 static ir_module *trace_optimizer(const char *name, uint32_t states, step_function step)
 {
-    static const fit_binding bindings[BINDINGS] = {{"parameters", false}, {"gradient", true}, {"scale", true},
-                                                   {"state_1", false},    {"state_2", false}, {"status", false}};
+    static const fit_binding bindings[BINDINGS] = {{"parameters", false}, {"gradient", true},
+                                                   {"scale", true},       {"state_1", false},
+                                                   {"state_2", false},    {"status", false}};
     ir_func *f = fit_trace_begin(name, bindings, BINDINGS);
     ir_ref i = ir_global_id(f), state[2];
     fit_where(f, ir_lt(f, i, fit_word(f, COUNT)));
@@ -82,9 +84,8 @@ static ir_ref weighted(ir_func *f, uint32_t a, ir_ref x, uint32_t b, ir_ref y)
 
 /* Adam (Kingma and Ba 2015, algorithm 1 in the form of the end of section 2, as in Mitsuba and Dr.Jit):
  *     m = b1 m + (1 - b1) g        v = b2 v + (1 - b2) g^2        way = correction * m / (sqrt(v) + epsilon),
- *     correction = factor * sqrt(1 - b2^t) / (1 - b1^t), computed on the host in double precision; factor: the
- *     schedule's.
- * numbers    b1, 1 - b1, b2, 1 - b2, epsilon, correction */
+ *     correction = factor * sqrt(1 - b2^t) / (1 - b1^t), computed on the host in double precision; factor:
+ * the schedule's. numbers    b1, 1 - b1, b2, 1 - b2, epsilon, correction */
 static ir_ref adam(ir_func *f, ir_ref g, ir_ref *state)
 {
     state[0] = weighted(f, 0, state[0], 1, g);

@@ -2,14 +2,14 @@
  * One stage of a sum after the first: up to FIT_FAN_IN partial sums become one, until one is left. There is
  * neither shared memory nor a barrier: every stage is a dispatch.
  *
- * Order of the sum: of `count` partial sums, invocation i of the `lanes` = ceil(count / FIT_FAN_IN) of a stage sums
- * numbers i, i + lanes, i + 2 lanes, .., in this order, and so neighbouring invocations read neighbouring words.
+ * Order of the sum: of `count` partial sums, invocation i of the `lanes` = ceil(count / FIT_FAN_IN) of a
+ * stage sums numbers i, i + lanes, i + 2 lanes, .., in this order, and so neighbouring invocations read
+ * neighbouring words.
  *
- * binding 0  partial sums, f32: those of a stage are read from word `first` on; the sums that it makes stand behind
- *            them, where the next stage finds them
- * binding 1  results, f32: the last stage, which has one invocation, writes word `slot` of these instead, so that
- *            a fit can keep the losses of several steps in flight
- * push       first, count, lanes, slot */
+ * binding 0  partial sums, f32: those of a stage are read from word `first` on; the sums that it makes stand
+ * behind them, where the next stage finds them binding 1  results, f32: the last stage, which has one
+ * invocation, writes word `slot` of these instead, so that a fit can keep the losses of several steps in
+ * flight push       first, count, lanes, slot */
 #include "fit/kernels/traces.h"
 
 enum { PARTIALS, RESULTS, BINDINGS };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Adds the derivative of weight * sum s(j) to gradients, s being the smoothed isotropic total variation (Rudin,
- * Osher and Fatemi 1992) of an array of cells in up to three dimensions, every channel on its own:
+ * Adds the derivative of weight * sum s(j) to gradients, s being the smoothed isotropic total variation
+ * (Rudin, Osher and Fatemi 1992) of an array of cells in up to three dimensions, every channel on its own:
  *     s(j) = sqrt(smoothing^2 + sum over axes a of d_a(j)^2),   d_a(j) = x(j + e_a) - x(j),
- * where d_a is 0 at the last cell of the axis. Cell i stands in its own term with every difference, and in that of
- * its predecessor along each axis with one.
+ * where d_a is 0 at the last cell of the axis. Cell i stands in its own term with every difference, and in
+ * that of its predecessor along each axis with one.
  *
  * binding 0  x, f32; element i is word parameter_first + i. channel fastest, then x, y, z
  * binding 1  gradient, f32; element i is gradient_first + i, added to
@@ -87,7 +87,8 @@ ir_module *fit_trace_total_variation(void)
     for (int a = 0; a < AXES; a++)
         sum = ir_add(f, sum, predecessor(f, &g, &c, a));
     ir_ref at = ir_add(f, fit_word(f, GRADIENT_FIRST), i);
-    ir_store(f, GRADIENT, at, ir_add(f, ir_load(f, IR_F32, GRADIENT, at), ir_mul(f, fit_real(f, WEIGHT), sum)));
+    ir_store(f, GRADIENT, at,
+             ir_add(f, ir_load(f, IR_F32, GRADIENT, at), ir_mul(f, fit_real(f, WEIGHT), sum)));
     fit_where_end(f);
     return fit_trace_end(f);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The fixed kernels as traces. Every function that begins with fit_trace_ records one kernel: a module with its
- * buffers in the order of their bindings, and its push-constant words as uniforms. The head of a file documents
- * both. src/fit/kernels.c makes code of them for a device; the interpreter runs the same traces.
+ * The fixed kernels as traces. Every function that begins with fit_trace_ records one kernel: a module with
+ * its buffers in the order of their bindings, and its push-constant words as uniforms. The head of a file
+ * documents both. src/fit/kernels.c makes code of them for a device; the interpreter runs the same traces.
  *
- * Every kernel compares its invocation with its own bound, because a dispatch may have more invocations than it
- * was asked for (gpu.h). Sums have an order that depends on sizes alone, and there are no atomics of floats, so
- * results are the same bytes on every device and in every run. */
+ * Every kernel compares its invocation with its own bound, because a dispatch may have more invocations than
+ * it was asked for (gpu.h). Sums have an order that depends on sizes alone, and there are no atomics of
+ * floats, so results are the same bytes on every device and in every run. */
 #ifndef BL_FIT_KERNELS_TRACES_H
 #define BL_FIT_KERNELS_TRACES_H
 
@@ -13,19 +13,19 @@
 
 /* One row per kernel: its name in capitals and in small letters, and how many buffers it has. */
 #define FIT_KERNEL_TABLE(X)                                                                                  \
-    X(RESOLVE, resolve, 2)                                                                                      \
-    X(GRADIENT_READ, gradient_read, 3)                                                                          \
-    X(LOSS_L2, loss_l2, 4)                                                                                      \
-    X(LOSS_L1, loss_l1, 4)                                                                                      \
-    X(LOSS_RELATIVE_L2, loss_relative_l2, 4)                                                                    \
-    X(LOSS_HUBER, loss_huber, 4)                                                                                \
-    X(HALVES_L2, halves_l2, 5)                                                                                  \
-    X(HALVES_RELATIVE_L2, halves_relative_l2, 5)                                                                \
-    X(LOSS_DOT, loss_dot, 3)                                                                                    \
-    X(REDUCE_SUM, reduce_sum, 2)                                                                                \
-    X(TOTAL_VARIATION, total_variation, 2)                                                                      \
-    X(OPTIMIZER_ADAM, optimizer_adam, 6)                                                                        \
-    X(OPTIMIZER_SGD, optimizer_sgd, 6)                                                                          \
+    X(RESOLVE, resolve, 2)                                                                                   \
+    X(GRADIENT_READ, gradient_read, 3)                                                                       \
+    X(LOSS_L2, loss_l2, 4)                                                                                   \
+    X(LOSS_L1, loss_l1, 4)                                                                                   \
+    X(LOSS_RELATIVE_L2, loss_relative_l2, 4)                                                                 \
+    X(LOSS_HUBER, loss_huber, 4)                                                                             \
+    X(HALVES_L2, halves_l2, 5)                                                                               \
+    X(HALVES_RELATIVE_L2, halves_relative_l2, 5)                                                             \
+    X(LOSS_DOT, loss_dot, 3)                                                                                 \
+    X(REDUCE_SUM, reduce_sum, 2)                                                                             \
+    X(TOTAL_VARIATION, total_variation, 2)                                                                   \
+    X(OPTIMIZER_ADAM, optimizer_adam, 6)                                                                     \
+    X(OPTIMIZER_SGD, optimizer_sgd, 6)                                                                       \
     X(OPTIMIZER_RMSPROP, optimizer_rmsprop, 6)
 
 #define FIT_KERNEL_TRACE(NAME, name, buffers) ir_module *fit_trace_##name(void);
@@ -58,12 +58,13 @@ static inline void fit_where_end(ir_func *f)
 /* The exponent of a float is the largest: it is NaN or infinite. */
 ir_ref fit_not_finite(ir_func *f, ir_ref value);
 
-/* A sum over numbers from, from + step, .. below `end`, in this order: begins at 0, adds what `term` returns. */
+/* A sum over numbers from, from + step, .. below `end`, in this order: begins at 0, adds what `term` returns.
+ */
 typedef ir_ref (*fit_term)(ir_func *f, ir_ref number, const void *user);
 ir_ref fit_sum(ir_func *f, ir_ref from, ir_ref end, ir_ref step, fit_term term, const void *user);
 
-/* The values of an invocation in the first stage of a sum: values first, first + FIT_BLOCK_LANES, .. below `end`,
- * which are all of the same block. Lane k of block b has number b * FIT_BLOCK_LANES + k. */
+/* The values of an invocation in the first stage of a sum: values first, first + FIT_BLOCK_LANES, .. below
+ * `end`, which are all of the same block. Lane k of block b has number b * FIT_BLOCK_LANES + k. */
 typedef struct fit_lane {
     ir_ref number, first, end;
     ir_ref exists; /* bool: the block has values */
