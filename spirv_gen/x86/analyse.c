@@ -250,7 +250,7 @@ static void find_state_lives(x86_function *fn, uint32_t state)
     const x86_region *loop = &fn->regions[inst->c];
     reads before = {.fn = fn, .position = 2 * loop->last + 2, .loop = loop->loop},
           end = {.fn = fn, .position = 2 * loop->other + 1, .loop = inst->c},
-          own = {.fn = fn, .position = 2 * loop->other + 2, .loop = loop->loop};
+          own = {.fn = fn, .position = 2 * loop->other + 1, .loop = loop->loop};
     fn->values[state].first = 2 * inst->c + 1;
     live_until(&before, inst->a);
     live_until(&end, inst->b);
@@ -283,7 +283,7 @@ static void find_lives(x86_function *fn)
                     fn->values[fn->quads.data[q].id[w]].first = 2 * i + 1; /* of value 0: nobody asks */
         }
     }
-    reads end = {.fn = fn, .position = 2 * f->inst.count};
+    reads end = {.fn = fn, .position = 2 * f->inst.count + 2};
     for (uint32_t i = 0; i < f->results.count; i++)
         live_until(&end, f->results.data[i].id);
 }

@@ -181,7 +181,7 @@ static void next_state(x86_gen *g, uint32_t state, uint32_t loop, uint32_t end)
 {
     const x86_value *v = &g->fn->values[state];
     uint32_t next = g->fn->f->inst.data[state].b, mask = x86_mask_scratch(g, 0);
-    bool outlives = v->last > 2 * end + 2, kept = swaps(g, state, loop);
+    bool outlives = v->last > 2 * end + 1, kept = swaps(g, state, loop);
     if (v->place == X86_MASK) {
         if (kept)
             x86_mask_read(g, mask, x86_slot(g, v->swap, x86_mask_bytes(g)));
