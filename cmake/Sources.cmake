@@ -221,10 +221,20 @@ foreach(kind bsdf emitter field film filter medium phase sampler sensor shape te
     file(GLOB files RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} CONFIGURE_DEPENDS src/render/${kind}/*.c)
     list(APPEND render_sources ${files})
 endforeach()
+set(codegen_sources src/codegen/codegen.c)
 set(fit_sources
     src/fit/checkpoint.c
     src/fit/film.c
     src/fit/kernels.c
+    src/fit/kernels/fixed_point.c
+    src/fit/kernels/halves.c
+    src/fit/kernels/loss.c
+    src/fit/kernels/loss_terms.c
+    src/fit/kernels/optimizer.c
+    src/fit/kernels/record.c
+    src/fit/kernels/reduce.c
+    src/fit/kernels/resolve.c
+    src/fit/kernels/total_variation.c
     src/fit/loss.c
     src/fit/optimizer.c
     src/fit/penalty.c
@@ -310,19 +320,4 @@ set(cli_sources
     src/cli/progress.c
     src/cli/render.c
     src/cli/session.c)
-set(glsl_files
-    glsl/gradient_read.comp
-    glsl/halves_l2.comp
-    glsl/halves_relative_l2.comp
-    glsl/loss_dot.comp
-    glsl/loss_huber.comp
-    glsl/loss_l1.comp
-    glsl/loss_l2.comp
-    glsl/loss_relative_l2.comp
-    glsl/optimizer_adam.comp
-    glsl/optimizer_rmsprop.comp
-    glsl/optimizer_sgd.comp
-    glsl/reduce_sum.comp
-    glsl/reference_pt.comp
-    glsl/resolve.comp
-    glsl/total_variation.comp)
+set(glsl_files glsl/reference_pt.comp)

@@ -34,8 +34,14 @@
 //            height, max_depth (0xffffffff: unbounded), rr_depth, lights; floats: origin 3; direction through
 //            the film's corner (0, 0) 3, its change from one pixel to the next in x 3 and in y 3, for unit
 //            depth; near and far distance by depth
-#extension GL_GOOGLE_include_directive : require
-#include "common.glsl"
+
+// Groups of 64. A dispatch of more than 65535 of them is split over y (gpu.h) and has whole rows, so the
+// index is compared with the number of lanes.
+layout(local_size_x = 64) in;
+uint linear_index()
+{
+    return (gl_WorkGroupID.x + gl_WorkGroupID.y * 65535u) * 64u + gl_LocalInvocationID.x;
+}
 
 layout(std430, set = 0, binding = 0) readonly buffer Nodes { uint nodes[]; };
 layout(std430, set = 0, binding = 1) readonly buffer Triangles { float triangles[]; };

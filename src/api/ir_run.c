@@ -196,13 +196,8 @@ static bl_result generate(const ir_module *m, const gpu_info *device, opt_sites 
     ir_module_destroy(copy);
     if (r != BL_OK)
         return r;
-    const code_options options = {
-        .native = (x86_target)device->native_target,
-        .spirv = {.local_size = LOCAL_SIZE,
-                  .names = true,
-                  .signed_zero_inf_nan_preserve = device->signed_zero_inf_nan_preserve},
-    };
-    r = kernel_code_generate(lowered, &options, code, err);
+    code_options options = codegen_options(device);
+    r = codegen_words(lowered, &options, code, err);
     ir_module_destroy(lowered);
     return r;
 }

@@ -45,26 +45,18 @@ bl_result job_trace(const bl_job *job, render_pass pass, ir_module **out, bl_err
 static uint32_t job_addressed(const bl_job *job, render_pass pass)
 {
     gpu_buffer *buffers[BUFFER_COUNT + 1];
-    uint32_t addressed = 0;
     job_buffers(job, pass, buffers);
-    for (uint32_t i = 0; i < BUFFER_COUNT; i++)
-        if (buffers[i] && gpu_buffer_size(buffers[i]) > gpu_device_info(job->device->gpu)->max_buffer_range)
-            addressed |= 1u << i;
-    return addressed;
+    return codegen_addressed(gpu_device_info(job->device->gpu), buffers, BUFFER_COUNT);
 }
 
 static code_options generation(const bl_job *job, render_pass pass, x86_target native)
 {
-    return (code_options){
-        .native = native,
-        .spirv = {.addressed = job_addressed(job, pass),
-                  .local_size = LOCAL_SIZE,
-                  .names = true,
-                  .rays = ray_backend_lowering(job->plan),
-                  .scalar_loads = job->desc.passes_off & OPT_VECTOR_LOADS,
-                  .signed_zero_inf_nan_preserve =
-                      gpu_device_info(job->device->gpu)->signed_zero_inf_nan_preserve},
-    };
+    code_options o = codegen_options(gpu_device_info(job->device->gpu));
+    o.native = native;
+    o.spirv.addressed = job_addressed(job, pass);
+    o.spirv.rays = ray_backend_lowering(job->plan);
+    o.spirv.scalar_loads = job->desc.passes_off & OPT_VECTOR_LOADS;
+    return o;
 }
 
 /* native: as in code_options. */
@@ -78,8 +70,7 @@ static bl_result generate(const bl_job *job, render_pass pass, x86_target native
     opt_options passes = job_lowering(job, pass);
     code_options options = generation(job, pass, native);
     kernel_source source = {
-        .context = job->context,
-        .device = job->device->identity,
+        .device = job->device,
         .trace = trace,
         .passes = &passes,
         .generate = &options,

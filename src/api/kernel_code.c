@@ -7,26 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-bl_result kernel_code_generate(const ir_module *lowered, const code_options *options, kernel_code *out,
-                               bl_error *err)
-{
-    out->push_words = lowered->uniform_count, out->native = options->native != X86_NONE;
-    if (!out->native) {
-        spv_code spirv;
-        TRY(spv_generate(lowered, &options->spirv, &spirv, err));
-        out->words = spirv.words, out->word_count = spirv.word_count;
-        return BL_OK;
-    }
-#ifdef BL_WITH_NATIVE
-    x86_code code;
-    TRY(x86_generate(lowered, &(x86_options){.target = options->native}, &code, err));
-    out->words = code.words, out->word_count = code.word_count;
-    return BL_OK;
-#else
-    BL_ASSERT(false, "a native device in a build without one (target %d)", (int)options->native);
-#endif
-}
-
 /* ---- words: an entry is the number of push-constant words, then the words ---- */
 
 static bl_result compile(const kernel_source *s, kernel_code *out, bl_kernel_info *took, bl_error *err)
@@ -38,7 +18,7 @@ static bl_result compile(const kernel_source *s, kernel_code *out, bl_kernel_inf
     opt_size size = opt_measure(lowered);
     took->functions = size.functions, took->ops = size.ops, took->calls = size.calls;
     took->call_bytes = size.call_bytes, took->state_bytes = size.state_bytes;
-    bl_result r = kernel_code_generate(lowered, s->generate, out, err);
+    bl_result r = codegen_words(lowered, s->generate, out, err);
     ir_module_destroy(lowered);
     took->optimise_seconds = optimised - start, took->generate_seconds = clock_seconds() - optimised;
     return r;
@@ -47,7 +27,7 @@ static bl_result compile(const kernel_source *s, kernel_code *out, bl_kernel_inf
 static bool find(const kernel_source *s, kernel_key key, kernel_code *out)
 {
     size_t size;
-    uint32_t *entry = kernel_cache_find(s->context->cache, key, &size);
+    uint32_t *entry = kernel_cache_find(s->device->context->cache, key, &size);
     if (!entry || size <= sizeof *entry || size % sizeof *entry != 0) {
         free(entry);
         return false;
@@ -66,7 +46,7 @@ static void store(const kernel_source *s, kernel_key key, const kernel_code *cod
     BL_ASSERT(entry, "out of memory");
     entry[0] = code->push_words;
     memcpy(entry + 1, code->words, size - 4);
-    kernel_cache_store(s->context->cache, key, entry, size);
+    kernel_cache_store(s->device->context->cache, key, entry, size);
     free(entry);
 }
 
@@ -87,13 +67,14 @@ static bl_result verify(const kernel_source *s, const kernel_code *found, bl_err
 bl_result kernel_code_make(const kernel_source *s, kernel_code *out, bl_kernel_info *took, bl_error *err)
 {
     BL_ASSERT(s->trace->entry, "a trace without an entry");
-    if (!s->context->cache || s->passes->sites) { /* A checked kernel needs the list of accesses, too. */
+    if (!s->device->context->cache ||
+        s->passes->sites) { /* A checked kernel needs the list of accesses, too. */
         TRY(compile(s, out, took, err));
         took->spirv_words = out->word_count;
         return BL_OK;
     }
     double start = clock_seconds();
-    kernel_key key = kernel_key_words(s->trace, s->passes, s->generate, s->device);
+    kernel_key key = kernel_key_words(s->trace, s->passes, s->generate, s->device->identity);
     took->cached = find(s, key, out);
     took->cache_seconds = clock_seconds() - start;
     if (!took->cached) {
@@ -102,9 +83,9 @@ bl_result kernel_code_make(const kernel_source *s, kernel_code *out, bl_kernel_i
         store(s, key, out);
         took->cache_seconds += clock_seconds() - start;
     }
-    s->context->cache_hits += took->cached, s->context->cache_misses += !took->cached;
+    s->device->context->cache_hits += took->cached, s->device->context->cache_misses += !took->cached;
     took->spirv_words = out->word_count;
-    bl_result r = took->cached && s->context->cache_verify ? verify(s, out, err) : BL_OK;
+    bl_result r = took->cached && s->device->context->cache_verify ? verify(s, out, err) : BL_OK;
     if (r != BL_OK)
         free(out->words);
     return r;

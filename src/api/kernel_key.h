@@ -3,20 +3,12 @@
 #ifndef BL_API_KERNEL_KEY_H
 #define BL_API_KERNEL_KEY_H
 
-#include "gpu/gpu.h"
+#include "codegen/codegen.h"
 #include "spirv_gen/opt/opt.h"
-#include "spirv_gen/spv/spv.h"
-#include "spirv_gen/x86/x86.h"
 
 typedef struct kernel_key {
     uint64_t low, high;
 } kernel_key;
-
-/* How the words of a kernel are made from a lowered trace. */
-typedef struct code_options {
-    x86_target native; /* X86_NONE: they are SPIR-V */
-    spv_options spirv;
-} code_options;
 
 /* The key of a device and its driver. Reads SwiftShader's library. */
 kernel_key kernel_key_device(const gpu_info *device);

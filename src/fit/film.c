@@ -2,7 +2,7 @@
  * Film to image, and gradients out of fixed point. */
 #include "fit/fit_internal.h"
 
-void fit_record_resolve(gpu_batch *batch, const fit_kernels *kernels, const fit_resolve *args)
+void fit_record_resolve(gpu_batch *batch, fit_kernels *kernels, const fit_resolve *args)
 {
     uint32_t lane_words = args->lane_words ? args->lane_words : 3;
     uint64_t words = (uint64_t)args->pixels * args->strips * lane_words;
@@ -11,10 +11,10 @@ void fit_record_resolve(gpu_batch *batch, const fit_kernels *kernels, const fit_
     BL_ASSERT(args->pixels * 12ull <= gpu_buffer_size(args->image), "image of %u pixels", args->pixels);
     gpu_buffer *buffers[] = {args->film, args->image};
     uint32_t push[] = {args->pixels, args->strips, float_word(args->scale), lane_words, args->lane_first};
-    gpu_batch_dispatch(batch, kernels->resolve, buffers, push, 3ull * args->pixels);
+    fit_dispatch(batch, kernels, FIT_RESOLVE, buffers, push, 3ull * args->pixels);
 }
 
-void fit_record_gradient_read(gpu_batch *batch, const fit_kernels *kernels, const fit_gradient_read *args)
+void fit_record_gradient_read(gpu_batch *batch, fit_kernels *kernels, const fit_gradient_read *args)
 {
     uint64_t last = (uint64_t)args->gradient_first + args->count;
     BL_ASSERT(last * 8 <= gpu_buffer_size(args->gradient), "gradient element %llu", (unsigned long long)last);
@@ -23,5 +23,5 @@ void fit_record_gradient_read(gpu_batch *batch, const fit_kernels *kernels, cons
         return;
     gpu_buffer *buffers[] = {args->gradient, args->scale, args->output};
     uint32_t push[] = {args->count, args->gradient_first, args->output_first};
-    gpu_batch_dispatch(batch, kernels->gradient_read, buffers, push, args->count);
+    fit_dispatch(batch, kernels, FIT_GRADIENT_READ, buffers, push, args->count);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The fixed kernels of an optimisation step (glsl/), as calls that append to a batch: film to image, losses
- * and their adjoints, gradients out of fixed point, optimisers. Sees gpu.h and nothing above it; who owns
+ * The fixed kernels of an optimisation step (kernels/), as calls that append to a batch: film to image,
+ * losses and their adjoints, gradients out of fixed point, optimisers. Sees no scene and no job; who owns
  * which buffer is the caller's business. Every result is the same bytes on every run: sums have a fixed order
  * that depends on sizes alone. */
 #ifndef BL_FIT_H
@@ -12,7 +12,9 @@
 
 /* ---- kernels.c ---- */
 
-typedef struct fit_kernels fit_kernels; /* one set per device; usable by any number of batches */
+/* One set per device, usable by any number of batches. A kernel is made when it is first recorded; if that
+ * fails, submitting the batch returns the error. */
+typedef struct fit_kernels fit_kernels;
 
 bl_result fit_kernels_create(gpu_device *device, fit_kernels **out, bl_error *err);
 void fit_kernels_destroy(fit_kernels *kernels);
@@ -27,7 +29,7 @@ typedef struct fit_resolve {
     uint32_t lane_words, lane_first;
     float scale; /* one over the samples of a pixel */
 } fit_resolve;
-void fit_record_resolve(gpu_batch *batch, const fit_kernels *kernels, const fit_resolve *args);
+void fit_record_resolve(gpu_batch *batch, fit_kernels *kernels, const fit_resolve *args);
 
 /* output[output_first + i] = gradient[gradient_first + i] / scale[gradient_first + i], rounded once. A
  * gradient element is two words (low, high) of a two's complement 64-bit integer; a scale is a power of
@@ -36,11 +38,11 @@ typedef struct fit_gradient_read {
     gpu_buffer *gradient, *scale, *output;
     uint32_t count, gradient_first, output_first;
 } fit_gradient_read;
-void fit_record_gradient_read(gpu_batch *batch, const fit_kernels *kernels, const fit_gradient_read *args);
+void fit_record_gradient_read(gpu_batch *batch, fit_kernels *kernels, const fit_gradient_read *args);
 
 /* ---- loss.c ---- */
 
-/* Floats that the partial sums of an n-value loss need. */
+/* Floats that the partial sums of an n-value loss need, those of all stages. */
 uint32_t fit_loss_partials(uint32_t n);
 
 bl_loss_info fit_loss_info(bl_loss loss);
@@ -56,7 +58,7 @@ typedef struct fit_loss {
     gpu_buffer *partials, *results;
     uint32_t n, slot;
 } fit_loss;
-void fit_record_loss(gpu_batch *batch, const fit_kernels *kernels, const fit_loss *args);
+void fit_record_loss(gpu_batch *batch, fit_kernels *kernels, const fit_loss *args);
 
 /* The loss of a two-walk step (docs/theory/two_walks.md): strips of even number and strips of odd number are
  * two halves of the samples, with an image each. For a tile of pixels: adjoint = dL/dI at the even half's
@@ -73,10 +75,10 @@ typedef struct fit_loss_halves {
     uint32_t first_pixel, pixel_count;
 } fit_loss_halves;
 enum { FIT_TILE_PIXELS = 1024 };
-void fit_record_loss_halves(gpu_batch *batch, const fit_kernels *kernels, const fit_loss_halves *args);
+void fit_record_loss_halves(gpu_batch *batch, fit_kernels *kernels, const fit_loss_halves *args);
 /* results[slot] = sum of the partial sums of n values. */
-void fit_record_loss_sum(gpu_batch *batch, const fit_kernels *kernels, gpu_buffer *partials,
-                         gpu_buffer *results, uint32_t n, uint32_t slot);
+void fit_record_loss_sum(gpu_batch *batch, fit_kernels *kernels, gpu_buffer *partials, gpu_buffer *results,
+                         uint32_t n, uint32_t slot);
 
 /* results[slot] = sum of image * weights. */
 typedef struct fit_loss_dot {
@@ -84,7 +86,7 @@ typedef struct fit_loss_dot {
     gpu_buffer *partials, *results;
     uint32_t n, slot;
 } fit_loss_dot;
-void fit_record_loss_dot(gpu_batch *batch, const fit_kernels *kernels, const fit_loss_dot *args);
+void fit_record_loss_dot(gpu_batch *batch, fit_kernels *kernels, const fit_loss_dot *args);
 
 /* ---- optimizer.c ---- */
 
@@ -113,7 +115,7 @@ typedef struct fit_optimizer {
     double epsilon; /* adam, rmsprop: added to the root of the second moment, before bias correction, as
                        Mitsuba does */
 } fit_optimizer;
-void fit_record_optimizer(gpu_batch *batch, const fit_kernels *kernels, const fit_optimizer *args);
+void fit_record_optimizer(gpu_batch *batch, fit_kernels *kernels, const fit_optimizer *args);
 
 /* ---- penalty.c ---- */
 
@@ -122,7 +124,7 @@ void fit_record_optimizer(gpu_batch *batch, const fit_kernels *kernels, const fi
 bool fit_has_variation(uint32_t rank);
 
 /* Adds to gradient (floats) the derivative of weight times the mean over elements of the smoothed total
- * variation (glsl/total_variation.comp) of the array of words parameter_first on; element i of it is
+ * variation (kernels/total_variation.c) of the array of words parameter_first on; element i of it is
  * gradient_first + i. */
 typedef struct fit_variation {
     gpu_buffer *parameters, *gradient;
@@ -131,7 +133,7 @@ typedef struct fit_variation {
     double weight,
         smoothing; /* smoothing: above 0, the difference of neighbours below which the penalty is quadratic */
 } fit_variation;
-void fit_record_variation(gpu_batch *batch, const fit_kernels *kernels, const fit_variation *args);
+void fit_record_variation(gpu_batch *batch, fit_kernels *kernels, const fit_variation *args);
 /* ---- smoothing.c: large steps for vertices, on the host ---- */
 
 typedef struct fit_smoothing fit_smoothing; /* I + lambda * Laplacian of a mesh, factorised */

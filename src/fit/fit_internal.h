@@ -1,45 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What the files of src/fit share: the set of kernels, and how push constants become words. */
+ * What the files of src/fit share: how a fixed kernel is dispatched, and how push constants become words. */
 #ifndef BL_FIT_INTERNAL_H
 #define BL_FIT_INTERNAL_H
 
 #include "fit/fit.h"
+#include "fit/kernels/traces.h"
 
 #include <string.h>
 
-/* One row per kernel: name in glsl/, storage buffers, push-constant words. A row and a wrapper is all a new
- * kernel needs. */
-#define FIT_KERNEL_TABLE(X)                                                                                  \
-    X(resolve, 2, 5)                                                                                         \
-    X(gradient_read, 3, 3)                                                                                   \
-    X(loss_l2, 4, 3)                                                                                         \
-    X(loss_l1, 4, 3)                                                                                         \
-    X(loss_relative_l2, 4, 3)                                                                                \
-    X(loss_huber, 4, 3)                                                                                      \
-    X(halves_l2, 5, 7)                                                                                       \
-    X(halves_relative_l2, 5, 7)                                                                              \
-    X(loss_dot, 3, 1)                                                                                        \
-    X(reduce_sum, 2, 2)                                                                                      \
-    X(total_variation, 2, 8)                                                                                 \
-    X(optimizer_adam, 6, 13)                                                                                 \
-    X(optimizer_sgd, 6, 13)                                                                                  \
-    X(optimizer_rmsprop, 6, 13)
+typedef enum fit_kernel {
+#define FIT_KERNEL_NUMBER(NAME, name, buffers) FIT_##NAME,
+    FIT_KERNEL_TABLE(FIT_KERNEL_NUMBER)
+#undef FIT_KERNEL_NUMBER
+        FIT_KERNEL_COUNT
+} fit_kernel;
 
-struct fit_kernels {
-#define FIT_KERNEL_FIELD(name, buffers, push) gpu_kernel *name;
-    FIT_KERNEL_TABLE(FIT_KERNEL_FIELD)
-#undef FIT_KERNEL_FIELD
-};
-
-/* The kernel whose field is at this offset: how tables of losses and optimisers name theirs. */
-static inline gpu_kernel *fit_kernel_at(const fit_kernels *kernels, size_t offset)
-{
-    gpu_kernel *kernel;
-    memcpy(&kernel, (const char *)kernels + offset, sizeof kernel);
-    return kernel;
-}
-
-enum { FIT_GROUP = 64 }; /* group_size of glsl/common.glsl */
+/* gpu_batch_dispatch of a kernel, made for these buffers if it does not exist yet. An error is the batch's.
+ */
+void fit_dispatch(gpu_batch *batch, fit_kernels *kernels, fit_kernel kernel, gpu_buffer *const *buffers,
+                  const uint32_t *push, uint64_t invocations);
 
 static inline uint32_t float_word(double value)
 {

@@ -1,47 +1,114 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Creates and destroys the set of fixed kernels. */
+ * The set of fixed kernels on a device. A kernel is made of its trace when it is first dispatched, so one
+ * that is never used costs nothing.
+ *
+ * A buffer larger than a binding reaches (128 MiB on lavapipe) is addressed, and so a kernel has a form for
+ * each set of buffers that were larger. All forms do the same arithmetic on the same words in the same order,
+ * so they leave the same bytes. Buffers that can be bound are bound, because CPU drivers run that faster. */
+#include "codegen/codegen.h"
 #include "fit/fit_internal.h"
-
-#include "glsl_kernels.h"
+#include "spirv_gen/opt/opt.h"
 
 #include <stdlib.h>
 
-static bl_result create_all(gpu_device *device, fit_kernels *kernels, bl_error *err)
-{
-#define FIT_KERNEL_CREATE(name, buffers, push)                                                               \
-    TRY(gpu_kernel_create(device,                                                                            \
-                          &(gpu_kernel_desc){.words = glsl_##name,                                           \
-                                             .word_count = glsl_##name##_words,                              \
-                                             .buffer_count = buffers,                                        \
-                                             .push_words = push,                                             \
-                                             .local_size = FIT_GROUP,                                        \
-                                             .label = #name},                                                \
-                          &kernels->name, err));
-    FIT_KERNEL_TABLE(FIT_KERNEL_CREATE)
-#undef FIT_KERNEL_CREATE
-    return BL_OK;
-}
+typedef struct form {
+    uint32_t addressed; /* a set of buffers: codegen_addressed */
+    gpu_kernel *kernel;
+} form;
+
+typedef ARRAY(form) forms;
+
+struct fit_kernels {
+    gpu_device *device;
+    forms made[FIT_KERNEL_COUNT];
+};
+
+static const struct {
+    const char *name;
+    ir_module *(*trace)(void);
+    uint32_t buffer_count;
+} table[FIT_KERNEL_COUNT] = {
+#define FIT_KERNEL_ROW(NAME, name, buffers) {#name, fit_trace_##name, buffers},
+    FIT_KERNEL_TABLE(FIT_KERNEL_ROW)
+#undef FIT_KERNEL_ROW
+};
 
 bl_result fit_kernels_create(gpu_device *device, fit_kernels **out, bl_error *err)
 {
-    *out = NULL;
-    fit_kernels *kernels = calloc(1, sizeof *kernels);
-    if (!kernels)
+    *out = calloc(1, sizeof **out);
+    if (!*out)
         return error_set(err, BL_ERROR_MEMORY, "out of memory for the kernels of a fit");
-    bl_result result = create_all(device, kernels, err);
-    if (result == BL_OK)
-        *out = kernels;
-    else
-        fit_kernels_destroy(kernels);
-    return result;
+    (*out)->device = device;
+    return BL_OK;
 }
 
 void fit_kernels_destroy(fit_kernels *kernels)
 {
     if (!kernels)
         return;
-#define FIT_KERNEL_DESTROY(name, buffers, push) gpu_kernel_destroy(kernels->name);
-    FIT_KERNEL_TABLE(FIT_KERNEL_DESTROY)
-#undef FIT_KERNEL_DESTROY
+    for (uint32_t k = 0; k < FIT_KERNEL_COUNT; k++) {
+        for (uint32_t i = 0; i < kernels->made[k].count; i++)
+            gpu_kernel_destroy(kernels->made[k].data[i].kernel);
+        array_free(&kernels->made[k]);
+    }
     free(kernels);
+}
+
+static bl_result create(gpu_device *device, const ir_module *lowered, form *out, bl_error *err)
+{
+    kernel_code code;
+    code_options options = codegen_options(gpu_device_info(device));
+    options.spirv.addressed = out->addressed;
+    TRY(codegen_words(lowered, &options, &code, err));
+    gpu_kernel_desc d = {
+        .words = code.words,
+        .word_count = code.word_count,
+        .buffer_count = lowered->buffers.count,
+        .push_words = code.push_words,
+        .local_size = LOCAL_SIZE,
+        .addressed = out->addressed,
+        .label = lowered->entry->name,
+    };
+    bl_result r = gpu_kernel_create(device, &d, &out->kernel, err);
+    free(code.words);
+    return r;
+}
+
+static bl_result make(gpu_device *device, fit_kernel which, form *out, bl_error *err)
+{
+    ir_module *trace = table[which].trace(), *lowered = NULL;
+    BL_ASSERT(trace->buffers.count == table[which].buffer_count, "%s: %u buffers", table[which].name,
+              trace->buffers.count);
+    bl_result r = opt_run(trace, &(opt_options){0}, &lowered, err);
+    ir_module_destroy(trace);
+    if (r == BL_OK)
+        r = create(device, lowered, out, err);
+    ir_module_destroy(lowered);
+    return r;
+}
+
+static gpu_kernel *find(fit_kernels *kernels, fit_kernel which, uint32_t addressed, bl_error *err)
+{
+    forms *made = &kernels->made[which];
+    for (uint32_t i = 0; i < made->count; i++)
+        if (made->data[i].addressed == addressed)
+            return made->data[i].kernel;
+    form f = {.addressed = addressed};
+    if (make(kernels->device, which, &f, err) == BL_OK)
+        array_push(made, f);
+    return f.kernel;
+}
+
+void fit_dispatch(gpu_batch *batch, fit_kernels *kernels, fit_kernel kernel, gpu_buffer *const *buffers,
+                  const uint32_t *push, uint64_t invocations)
+{
+    BL_ASSERT((unsigned)kernel < FIT_KERNEL_COUNT, "there is no fixed kernel %d", (int)kernel);
+    bl_error err = {0};
+    uint32_t addressed =
+        codegen_addressed(gpu_device_info(kernels->device), buffers, table[kernel].buffer_count);
+    gpu_kernel *found = find(kernels, kernel, addressed, &err);
+    if (found)
+        gpu_batch_dispatch(batch, found, buffers, push, invocations);
+    else
+        gpu_batch_fail(batch, &err);
 }

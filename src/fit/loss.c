@@ -1,20 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Losses in two stages: groups of 1024 values to partial sums, partial sums to one number in a slot of the
- * results. */
+ * Losses in stages: values to partial sums (kernels/loss.c), these to fewer ones (kernels/reduce.c), until
+ * one number is left, in a slot of the results. Partial sums of all stages stand one behind another in one
+ * buffer. */
 #include "fit/fit_internal.h"
 
 #include <math.h>
-#include <stddef.h>
-
-enum { VALUES_PER_GROUP = 1024 }; /* as in glsl/loss.glsl and loss_dot.comp */
 
 /* ---- what is known of each loss ---- */
 
 typedef struct loss_class {
     const char *name;
-    size_t kernel; /* its field of fit_kernels */
+    fit_kernel kernel;
     bool affine;
-    size_t halves;             /* of affine ones: the kernel of fit_record_loss_halves */
+    fit_kernel halves;         /* of affine ones: the kernel of fit_record_loss_halves */
     const char *constant_name; /* of the loss's own number; NULL where it has none */
     double constant;           /* the default */
     double (*slope)(double difference, double target, double constant); /* of one value; difference above 0 */
@@ -26,12 +24,11 @@ static double slope_relative_l2(double d, double t, double epsilon) { return 2 *
 static double slope_huber(double d, double t, double delta) { return (void)t, fmin(d, delta); }
 
 static const loss_class losses[BL_LOSS_COUNT] = {
-    [BL_LOSS_L2] = {"l2", offsetof(fit_kernels, loss_l2), true, offsetof(fit_kernels, halves_l2), NULL, 0,
-                    slope_l2},
-    [BL_LOSS_L1] = {"l1", offsetof(fit_kernels, loss_l1), false, 0, NULL, 0, slope_l1},
-    [BL_LOSS_RELATIVE_L2] = {"relative_l2", offsetof(fit_kernels, loss_relative_l2), true,
-                             offsetof(fit_kernels, halves_relative_l2), "epsilon", 0.01, slope_relative_l2},
-    [BL_LOSS_HUBER] = {"huber", offsetof(fit_kernels, loss_huber), false, 0, "delta", 1, slope_huber},
+    [BL_LOSS_L2] = {"l2", FIT_LOSS_L2, true, FIT_HALVES_L2, NULL, 0, slope_l2},
+    [BL_LOSS_L1] = {"l1", FIT_LOSS_L1, false, 0, NULL, 0, slope_l1},
+    [BL_LOSS_RELATIVE_L2] = {"relative_l2", FIT_LOSS_RELATIVE_L2, true, FIT_HALVES_RELATIVE_L2, "epsilon",
+                             0.01, slope_relative_l2},
+    [BL_LOSS_HUBER] = {"huber", FIT_LOSS_HUBER, false, 0, "delta", 1, slope_huber},
 };
 
 bl_loss_info fit_loss_info(bl_loss loss)
@@ -57,27 +54,40 @@ double fit_loss_steepest(bl_loss loss, double constant, const float *target, uin
 
 /* ---- recording ---- */
 
-uint32_t fit_loss_partials(uint32_t n) { return n / VALUES_PER_GROUP + (n % VALUES_PER_GROUP != 0); }
+static uint32_t parts(uint32_t n, uint32_t of) { return n / of + (n % of != 0); }
 
-void fit_record_loss_sum(gpu_batch *batch, const fit_kernels *kernels, gpu_buffer *partials,
-                         gpu_buffer *results, uint32_t n, uint32_t slot)
+/* Partial sums of the first stage. */
+static uint32_t first_stage(uint32_t n) { return FIT_BLOCK_LANES * parts(n, FIT_BLOCK_VALUES); }
+
+uint32_t fit_loss_partials(uint32_t n)
+{
+    uint32_t count = first_stage(n), all = count;
+    for (count = parts(count, FIT_FAN_IN); count > 1; count = parts(count, FIT_FAN_IN))
+        all += count;
+    return all;
+}
+
+void fit_record_loss_sum(gpu_batch *batch, fit_kernels *kernels, gpu_buffer *partials, gpu_buffer *results,
+                         uint32_t n, uint32_t slot)
 {
     BL_ASSERT(gpu_buffer_size(results) / 4 > slot, "no slot %u in the results", slot);
     gpu_buffer *buffers[] = {partials, results};
-    uint32_t push[] = {fit_loss_partials(n), slot};
-    gpu_batch_dispatch(batch, kernels->reduce_sum, buffers, push, FIT_GROUP);
+    for (uint32_t first = 0, count = first_stage(n), lanes; count > 1; first += count, count = lanes) {
+        lanes = parts(count, FIT_FAN_IN);
+        uint32_t push[] = {first, count, lanes, slot};
+        fit_dispatch(batch, kernels, FIT_REDUCE_SUM, buffers, push, lanes);
+    }
 }
 
-static uint64_t stage_invocations(gpu_buffer *partials, uint32_t n)
+static void check_partials(gpu_buffer *partials, uint32_t n)
 {
-    uint32_t groups = fit_loss_partials(n);
-    BL_ASSERT(n > 0 && groups * 4ull <= gpu_buffer_size(partials), "%u partial sums of %u values", groups, n);
-    return (uint64_t)groups * FIT_GROUP;
+    uint32_t count = fit_loss_partials(n);
+    BL_ASSERT(n > 0 && count * 4ull <= gpu_buffer_size(partials), "%u partial sums of %u values", count, n);
 }
 
-void fit_record_loss(gpu_batch *batch, const fit_kernels *kernels, const fit_loss *args)
+void fit_record_loss(gpu_batch *batch, fit_kernels *kernels, const fit_loss *args)
 {
-    uint64_t invocations = stage_invocations(args->partials, args->n);
+    check_partials(args->partials, args->n);
     BL_ASSERT(args->n * 4ull <= gpu_buffer_size(args->image) &&
                   args->n * 4ull <= gpu_buffer_size(args->target) &&
                   args->n * 4ull <= gpu_buffer_size(args->adjoint),
@@ -86,19 +96,20 @@ void fit_record_loss(gpu_batch *batch, const fit_kernels *kernels, const fit_los
     double weight = args->weight > 0 ? args->weight : 1;
     uint32_t push[] = {args->n, float_word(weight / args->n),
                        float_word(constant_of(args->loss, args->constant))};
-    gpu_batch_dispatch(batch, fit_kernel_at(kernels, losses[args->loss].kernel), buffers, push, invocations);
+    fit_dispatch(batch, kernels, losses[args->loss].kernel, buffers, push, first_stage(args->n));
     fit_record_loss_sum(batch, kernels, args->partials, args->results, args->n, args->slot);
 }
 
-void fit_record_loss_halves(gpu_batch *batch, const fit_kernels *kernels, const fit_loss_halves *args)
+void fit_record_loss_halves(gpu_batch *batch, fit_kernels *kernels, const fit_loss_halves *args)
 {
     uint32_t n = 3 * args->pixels, first = 3 * args->first_pixel, end = first + 3 * args->pixel_count;
     BL_ASSERT(losses[args->loss].affine, "%s in two walks", losses[args->loss].name);
-    BL_ASSERT(first % VALUES_PER_GROUP == 0 && end <= n && (end == n || end % VALUES_PER_GROUP == 0),
+    BL_ASSERT(first % FIT_BLOCK_VALUES == 0 && end <= n && (end == n || end % FIT_BLOCK_VALUES == 0),
               "tile of pixels %u to %u", first / 3, end / 3);
     BL_ASSERT(args->strips % 2 == 0 && n * 4ull * args->strips <= gpu_buffer_size(args->film) &&
                   n * 8ull <= gpu_buffer_size(args->adjoint),
               "%u strips of %u values do not fit", args->strips, n);
+    check_partials(args->partials, n);
     gpu_buffer *buffers[] = {args->film, args->target, args->image, args->adjoint, args->partials};
     double weight = args->weight > 0 ? args->weight : 1;
     uint32_t push[] = {first,
@@ -108,18 +119,17 @@ void fit_record_loss_halves(gpu_batch *batch, const fit_kernels *kernels, const 
                        float_word(weight / n),
                        float_word(constant_of(args->loss, args->constant)),
                        float_word(2.0 / args->spp)};
-    gpu_batch_dispatch(batch, fit_kernel_at(kernels, losses[args->loss].halves), buffers, push,
-                       stage_invocations(args->partials, end - first));
+    fit_dispatch(batch, kernels, losses[args->loss].halves, buffers, push, first_stage(end - first));
 }
 
-void fit_record_loss_dot(gpu_batch *batch, const fit_kernels *kernels, const fit_loss_dot *args)
+void fit_record_loss_dot(gpu_batch *batch, fit_kernels *kernels, const fit_loss_dot *args)
 {
-    uint64_t invocations = stage_invocations(args->partials, args->n);
+    check_partials(args->partials, args->n);
     BL_ASSERT(args->n * 4ull <= gpu_buffer_size(args->image) &&
                   args->n * 4ull <= gpu_buffer_size(args->weights),
               "%u values do not fit", args->n);
     gpu_buffer *buffers[] = {args->image, args->weights, args->partials};
     uint32_t push[] = {args->n};
-    gpu_batch_dispatch(batch, kernels->loss_dot, buffers, push, invocations);
+    fit_dispatch(batch, kernels, FIT_LOSS_DOT, buffers, push, first_stage(args->n));
     fit_record_loss_sum(batch, kernels, args->partials, args->results, args->n, args->slot);
 }

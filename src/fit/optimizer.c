@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * One step of an optimiser (glsl/optimizer_*.comp). What depends on the step alone is computed here, in
+ * One step of an optimiser (kernels/optimizer.c). What depends on the step alone is computed here, in
  * double precision: 1 - beta_2^t loses most of its digits in float for the first steps. */
 #include "fit/fit_internal.h"
 
 #include <math.h>
-#include <stddef.h>
 
-enum { SHARED = 7, NUMBERS = 6 }; /* push constants: the frame's (glsl/optimizer.glsl), the optimiser's own */
+enum {
+    SHARED = 7,
+    NUMBERS = 6
+}; /* push constants: of all optimisers (kernels/optimizer.c), the optimiser's own */
 
 typedef struct optimizer_class {
     const char *name;
-    size_t kernel;   /* its field of fit_kernels */
+    fit_kernel kernel;
     uint32_t states; /* arrays of state */
     void (*numbers)(const fit_optimizer *o,
                     double numbers[NUMBERS]); /* as the head of its kernel lists them */
@@ -33,9 +35,9 @@ static void rmsprop_numbers(const fit_optimizer *o, double n[NUMBERS])
 }
 
 static const optimizer_class optimizers[BL_OPTIMIZER_COUNT] = {
-    [BL_OPTIMIZER_ADAM] = {"adam", offsetof(fit_kernels, optimizer_adam), 2, adam_numbers},
-    [BL_OPTIMIZER_SGD] = {"sgd", offsetof(fit_kernels, optimizer_sgd), 1, sgd_numbers},
-    [BL_OPTIMIZER_RMSPROP] = {"rmsprop", offsetof(fit_kernels, optimizer_rmsprop), 1, rmsprop_numbers},
+    [BL_OPTIMIZER_ADAM] = {"adam", FIT_OPTIMIZER_ADAM, 2, adam_numbers},
+    [BL_OPTIMIZER_SGD] = {"sgd", FIT_OPTIMIZER_SGD, 1, sgd_numbers},
+    [BL_OPTIMIZER_RMSPROP] = {"rmsprop", FIT_OPTIMIZER_RMSPROP, 1, rmsprop_numbers},
 };
 
 const char *fit_optimizer_name(bl_optimizer kind) { return optimizers[kind].name; }
@@ -58,7 +60,7 @@ static void check_sizes(const fit_optimizer *args)
               "parameters %u + %u", args->parameter_first, args->count);
 }
 
-void fit_record_optimizer(gpu_batch *batch, const fit_kernels *kernels, const fit_optimizer *args)
+void fit_record_optimizer(gpu_batch *batch, fit_kernels *kernels, const fit_optimizer *args)
 {
     BL_ASSERT(args->step > 0, "steps count from %u", 1u);
     check_sizes(args);
@@ -79,5 +81,5 @@ void fit_record_optimizer(gpu_batch *batch, const fit_kernels *kernels, const fi
     c->numbers(args, numbers);
     for (int i = 0; i < NUMBERS; i++)
         push[SHARED + i] = float_word(numbers[i]);
-    gpu_batch_dispatch(batch, fit_kernel_at(kernels, c->kernel), buffers, push, args->count);
+    fit_dispatch(batch, kernels, c->kernel, buffers, push, args->count);
 }

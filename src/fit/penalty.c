@@ -5,7 +5,7 @@
 
 bool fit_has_variation(uint32_t rank) { return rank == 3 || rank == 4; }
 
-void fit_record_variation(gpu_batch *batch, const fit_kernels *kernels, const fit_variation *args)
+void fit_record_variation(gpu_batch *batch, fit_kernels *kernels, const fit_variation *args)
 {
     BL_ASSERT(fit_has_variation(args->rank) && args->smoothing > 0, "an array of rank %u", args->rank);
     const uint32_t *last = args->shape + args->rank - 1; /* channels; before it columns, rows */
@@ -25,5 +25,5 @@ void fit_record_variation(gpu_batch *batch, const fit_kernels *kernels, const fi
                        last[0],
                        float_word(args->weight / count),
                        float_word(args->smoothing)};
-    gpu_batch_dispatch(batch, kernels->total_variation, buffers, push, count);
+    fit_dispatch(batch, kernels, FIT_TOTAL_VARIATION, buffers, push, count);
 }

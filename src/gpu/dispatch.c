@@ -117,6 +117,13 @@ void gpu_batch_copy(gpu_batch *b, gpu_buffer *from, uint64_t from_offset, gpu_bu
         b->device->backend->batch_copy(b, from, from_offset, to, to_offset, size);
 }
 
+void gpu_batch_fail(gpu_batch *b, const bl_error *error)
+{
+    BL_ASSERT(error->code != BL_OK, "no error");
+    if (recording(b))
+        b->error = *error;
+}
+
 bl_result gpu_batch_submit(gpu_batch *b, bl_error *err)
 {
     BL_ASSERT(b->state == BATCH_RECORDING, "submit without begin (state %d)", (int)b->state);

@@ -174,6 +174,8 @@ void gpu_batch_dispatch(gpu_batch *b, gpu_kernel *k, gpu_buffer *const *buffers,
 void gpu_batch_fill(gpu_batch *b, gpu_buffer *buffer, uint64_t offset, uint64_t size, uint32_t word);
 void gpu_batch_copy(gpu_batch *b, gpu_buffer *from, uint64_t from_offset, gpu_buffer *to, uint64_t to_offset,
                     uint64_t size);
+/* For whoever cannot record what belongs here: submit returns this error, unless there is one already. */
+void gpu_batch_fail(gpu_batch *b, const bl_error *error);
 bl_result gpu_batch_submit(gpu_batch *b, bl_error *err);
 /* Blocks; *seconds (may be NULL) is the device's own time between begin and end of the batch, by timestamps
  * where there are any, else host time. Device loss is BL_ERROR_DEVICE_LOST. */

@@ -1,7 +1,8 @@
 /* LABELS: swiftshader lavapipe */
 /* SPDX-License-Identifier: BSD-3-Clause
  * The fixed kernels of src/fit on a device, against C references: resolve, losses, fixed-point gradients,
- * Adam. */
+ * optimisers, total variation. All of it once with buffers that are bound, and once with a range so small
+ * that every kernel finds its buffers by address; both must leave the same bytes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_BUFFERS = 16 };
+enum { MOST_BUFFERS = 16, SMALL_RANGE = 8 }; /* bytes; the smallest buffer has 16 */
 
 typedef struct fixture {
     gpu *instance;
@@ -25,7 +26,11 @@ typedef struct fixture {
     fit_kernels *kernels;
     gpu_buffer *buffers[MOST_BUFFERS];
     uint32_t buffer_count;
+    uint64_t read; /* hash of all that was read back */
 } fixture;
+
+enum { BOUND, ADDRESSED, FORM_COUNT };
+static uint64_t read_of[FORM_COUNT];
 
 static bl_error err;
 #define CHECK(call) check((call), #call)
@@ -38,11 +43,11 @@ static void check(bl_result result, const char *what)
 
 /* ---- the device: exit status 77 where there is none ---- */
 
-static int group_setup(void **state)
+static int open_device(void **state, uint32_t buffer_range)
 {
     fixture *f = calloc(1, sizeof *f);
     const char *name = getenv("BL_DEVICE");
-    if (gpu_open(NULL, &f->instance, &err) != BL_OK ||
+    if (gpu_open(&(gpu_options){.buffer_range = buffer_range}, &f->instance, &err) != BL_OK ||
         gpu_device_create(f->instance, name ? name : "swiftshader", &f->device, &err) != BL_OK) {
         fprintf(stderr, "no device: %s\n", err.text);
         exit(77);
@@ -53,9 +58,21 @@ static int group_setup(void **state)
     return 0;
 }
 
-static int group_teardown(void **state)
+static int bound_setup(void **state) { return open_device(state, 0); }
+
+static int addressed_setup(void **state)
+{
+    open_device(state, SMALL_RANGE);
+    const fixture *f = *state;
+    if (!gpu_device_info(f->device)->buffer_address)
+        fail_msg("%s has no buffer addresses", gpu_device_info(f->device)->name);
+    return 0;
+}
+
+static int close_device(void **state, int form)
 {
     fixture *f = *state;
+    read_of[form] = f->read;
     fit_kernels_destroy(f->kernels);
     gpu_batch_destroy(f->batch);
     gpu_device_destroy(f->device);
@@ -63,6 +80,9 @@ static int group_teardown(void **state)
     free(f);
     return 0;
 }
+
+static int bound_teardown(void **state) { return close_device(state, BOUND); }
+static int addressed_teardown(void **state) { return close_device(state, ADDRESSED); }
 
 static int test_teardown(void **state)
 {
@@ -85,10 +105,12 @@ static gpu_buffer *words(fixture *f, uint32_t n, const void *data)
     return b;
 }
 
-static void *readback(gpu_buffer *b, uint32_t n)
+static void *readback(fixture *f, gpu_buffer *b, uint32_t n)
 {
-    void *data = malloc(n * 4ull);
+    unsigned char *data = malloc(n * 4ull);
     CHECK(gpu_buffer_read(b, 0, data, n * 4ull, &err));
+    for (uint32_t i = 0; i < 4 * n; i++)
+        f->read = (f->read ^ data[i]) * 1099511628211u; /* FNV-1a */
     return data;
 }
 
@@ -135,7 +157,7 @@ static void resolve_sums_strips_in_order(void **state)
                                       .lane_first = FIRST,
                                       .scale = 1.0f / 96});
     finish(f);
-    float *image = readback(image_buffer, PIXELS * 3);
+    float *image = readback(f, image_buffer, PIXELS * 3);
     for (uint32_t i = 0; i < PIXELS * 3; i++) {
         float sum = 0;
         for (uint32_t s = 0; s < STRIPS; s++)
@@ -179,11 +201,12 @@ static const float odd_pairs[][2] = {{0, 0}, {1, 1},     {0, 2},     {2, 0},    
                                      {4, 5}, {1e-4f, 0}, {0, 1e-4f}, {300, 0.5f}, {0.25f, 0.5f}};
 enum { ODD_PAIRS = sizeof odd_pairs / sizeof odd_pairs[0] };
 
-static void check_loss(const fit_loss *args, const float *image, const float *target, double constant)
+static void check_loss(fixture *f, const fit_loss *args, const float *image, const float *target,
+                       double constant)
 {
     uint32_t n = args->n;
     double weight = args->weight > 0 ? args->weight : 1, loss = 0;
-    float *adjoint = readback(args->adjoint, n), *results = readback(args->results, 4);
+    float *adjoint = readback(f, args->adjoint, n), *results = readback(f, args->results, 4);
     for (uint32_t i = 0; i < n; i++) {
         double slack, slope = loss_slope(args->loss, (double)image[i], (double)target[i], constant, &slack);
         loss += weight * loss_value(args->loss, (double)image[i], (double)target[i], constant) / n;
@@ -226,7 +249,7 @@ static void loss_of_size(fixture *f, bl_loss loss, uint32_t n, double given, dou
     begin(f);
     fit_record_loss(f->batch, f->kernels, &args);
     finish(f);
-    check_loss(&args, image, target, given > 0 ? given : fit_loss_info(loss).constant);
+    check_loss(f, &args, image, target, given > 0 ? given : fit_loss_info(loss).constant);
     free(image);
     free(target);
 }
@@ -241,6 +264,150 @@ static void losses_and_slopes_match_their_definitions(void **state)
             loss_of_size(*state, loss, sizes[i], 0.3, 0.25);
             test_teardown(state);
         }
+}
+
+/* The sum of n squared differences in the order that kernels/loss.c and kernels/reduce.c state, so that its
+ * bits are the same on every device. */
+static float sum_in_order(const float *image, const float *target, uint32_t n, float scale)
+{
+    uint32_t count = (n + 1023) / 1024 * 64;
+    float *sums = calloc(count, sizeof *sums);
+    for (uint32_t lane = 0; lane < count; lane++) {
+        uint32_t begin = lane / 64 * 1024;
+        for (uint32_t i = begin + lane % 64; i < n && i < begin + 1024; i += 64)
+            sums[lane] += (image[i] - target[i]) * (image[i] - target[i]);
+        sums[lane] *= scale;
+    }
+    while (count > 1) {
+        uint32_t lanes = (count + 63) / 64;
+        for (uint32_t lane = 0; lane < lanes; lane++) {
+            float sum = 0;
+            for (uint32_t i = lane; i < count; i += lanes)
+                sum += sums[i];
+            sums[lane] = sum; /* later lanes read behind it */
+        }
+        count = lanes;
+    }
+    float sum = sums[0];
+    free(sums);
+    return sum;
+}
+
+static void a_loss_has_the_bits_of_its_order(void **state)
+{
+    fixture *f = *state;
+    static const uint32_t sizes[] = {1, 1024, 1025, 64 * 1024 + 5, 300007};
+    for (uint32_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
+        uint32_t n = sizes[k];
+        float *image = random_floats(n, 41, 1), *target = random_floats(n, 42, 1);
+        fit_loss args = {
+            .loss = BL_LOSS_L2,
+            .image = words(f, n, image),
+            .target = words(f, n, target),
+            .adjoint = words(f, n, NULL),
+            .partials = words(f, fit_loss_partials(n), NULL),
+            .results = words(f, 1, NULL),
+            .n = n,
+        };
+        begin(f);
+        fit_record_loss(f->batch, f->kernels, &args);
+        finish(f);
+        float *loss = readback(f, args.results, 1);
+        float expected = sum_in_order(image, target, n, (float)(1.0 / n));
+        if (loss[0] != expected)
+            fail_msg("%u values: %a instead of %a", n, (double)loss[0], (double)expected);
+        free(loss), free(image), free(target);
+        test_teardown(state);
+    }
+}
+
+/* What is not used is not made, and nothing is made twice. */
+static void kernels_are_made_when_first_used(void **state)
+{
+    fixture *f = *state;
+    enum { N = 3 };
+    fit_kernels *kernels;
+    gpu_buffer *partials = words(f, fit_loss_partials(N), NULL), *results = words(f, 1, NULL);
+    uint64_t before = gpu_device_stats(f->device).pipelines_created;
+    CHECK(fit_kernels_create(f->device, &kernels, &err));
+    assert_int_equal(gpu_device_stats(f->device).pipelines_created, before);
+    for (int k = 0; k < 2; k++) {
+        begin(f);
+        fit_record_loss_sum(f->batch, kernels, partials, results, N, 0);
+        fit_record_loss_sum(f->batch, kernels, partials, results, N, 0);
+        finish(f);
+        assert_int_equal(gpu_device_stats(f->device).pipelines_created, before + 1);
+    }
+    fit_kernels_destroy(kernels);
+}
+
+/* ---- the loss of two walks, in two tiles: strips of even and of odd number are the halves ---- */
+
+enum { HALVES_PIXELS = 1500, HALVES_STRIPS = 4, HALVES_SPP = 8, HALVES_N = 3 * HALVES_PIXELS };
+
+/* Of half 0 or 1. */
+static double half_value(const float *film, uint32_t i, uint32_t half)
+{
+    double sum = 0;
+    for (uint32_t strip = half; strip < HALVES_STRIPS; strip += 2)
+        sum += (double)film[strip * HALVES_N + i];
+    return sum / (HALVES_SPP / 2);
+}
+
+static double affine_slope(bl_loss loss, double i, double t)
+{
+    return 2 * (i - t) / (loss == BL_LOSS_L2 ? 1 : t * t + fit_loss_info(loss).constant);
+}
+
+static void check_halves(fixture *f, const fit_loss_halves *args, const float *film, const float *target,
+                         gpu_buffer *loss_buffer)
+{
+    float *image = readback(f, args->image, HALVES_N), *adjoint = readback(f, args->adjoint, 2 * HALVES_N),
+          *loss = readback(f, loss_buffer, 1);
+    double sum = 0;
+    for (uint32_t i = 0; i < HALVES_N; i++) {
+        double half[2] = {half_value(film, i, 0), half_value(film, i, 1)}, t = (double)target[i];
+        assert_true(fabs((double)image[i] - (half[0] + half[1]) / 2) < 1e-6);
+        for (uint32_t k = 0; k < 2; k++) {
+            double slope = affine_slope(args->loss, half[k], t);
+            assert_true(fabs((double)adjoint[k * HALVES_N + i] * HALVES_N - slope) < 1e-3);
+        }
+        sum += affine_slope(args->loss, half[0], t) * (half[1] - t) / 2 / HALVES_N;
+    }
+    assert_true(fabs((double)loss[0] - sum) < 1e-4 * fabs(sum));
+    free(image), free(adjoint), free(loss);
+}
+
+static void losses_of_two_walks_match_their_definitions(void **state)
+{
+    fixture *f = *state;
+    float *film = random_floats(HALVES_STRIPS * HALVES_N, 31, 2), *target = random_floats(HALVES_N, 32, 1);
+    for (bl_loss loss = 0; loss < BL_LOSS_COUNT; loss++) {
+        if (!fit_loss_info(loss).unbiased)
+            continue;
+        gpu_buffer *results = words(f, 1, NULL);
+        fit_loss_halves args = {
+            .loss = loss,
+            .film = words(f, HALVES_STRIPS * HALVES_N, film),
+            .target = words(f, HALVES_N, target),
+            .image = words(f, HALVES_N, NULL),
+            .adjoint = words(f, 2 * HALVES_N, NULL),
+            .partials = words(f, fit_loss_partials(HALVES_N), NULL),
+            .pixels = HALVES_PIXELS,
+            .strips = HALVES_STRIPS,
+            .spp = HALVES_SPP,
+            .pixel_count = FIT_TILE_PIXELS,
+        };
+        begin(f);
+        fit_record_loss_halves(f->batch, f->kernels, &args);
+        args.first_pixel = FIT_TILE_PIXELS, args.pixel_count = HALVES_PIXELS - FIT_TILE_PIXELS;
+        fit_record_loss_halves(f->batch, f->kernels, &args);
+        fit_record_loss_sum(f->batch, f->kernels, args.partials, results, HALVES_N, 0);
+        finish(f);
+        check_halves(f, &args, film, target, results);
+        test_teardown(state);
+    }
+    free(film), free(target);
 }
 
 /* The bound that the scale of gradients is chosen by holds for every image up to the target's brightness, and
@@ -281,7 +448,7 @@ static void loss_dot_matches_the_formula(void **state)
                                         .results = results_buffer,
                                         .n = N});
     finish(f);
-    float *results = readback(results_buffer, 1);
+    float *results = readback(f, results_buffer, 1);
     assert_true(fabs((double)results[0] - sum) <= 1e-6 * sum);
     free(image);
     free(weights);
@@ -331,7 +498,7 @@ static void fixed_point_is_rounded_once(void **state)
                                                   .gradient_first = 5,
                                                   .output_first = 3});
     finish(f);
-    float *output = readback(output_buffer, INTEGERS + 3);
+    float *output = readback(f, output_buffer, INTEGERS + 3);
     for (uint32_t i = 0; i < INTEGERS; i++) {
         float expected =
             (float)values[5 + i] / scales[5 + i]; /* C rounds to nearest even; the division is exact */
@@ -424,9 +591,9 @@ static gpu_buffer *element_words(fixture *f, const float *data)
     return b;
 }
 
-static void compare_parameters(gpu_buffer *buffer, const reference *r, bl_optimizer kind)
+static void compare_parameters(fixture *f, gpu_buffer *buffer, const reference *r, bl_optimizer kind)
 {
-    float *x = readback(buffer, ELEMENTS + PARAMETER_FIRST);
+    float *x = readback(f, buffer, ELEMENTS + PARAMETER_FIRST);
     for (uint32_t i = 0; i < PARAMETER_FIRST; i++)
         assert_true(x[i] == 0);
     for (uint32_t i = 0; i < ELEMENTS; i++)
@@ -481,8 +648,8 @@ static void follows_the_reference(void **state, fit_optimizer args)
         finish(f);
         reference_step(&args, &r, g);
     }
-    compare_parameters(args.parameters, &r, args.kind);
-    uint32_t *status = readback(args.status, 2);
+    compare_parameters(f, args.parameters, &r, args.kind);
+    uint32_t *status = readback(f, args.status, 2);
     assert_int_equal(status[0], holes);
     assert_int_equal(status[1], 0);
     free(status);
@@ -508,7 +675,7 @@ static void values_that_are_not_finite_are_counted(void **state)
         begin(f);
         fit_record_optimizer(f->batch, f->kernels, &args);
         finish(f);
-        uint32_t *status = readback(args.status, 2);
+        uint32_t *status = readback(f, args.status, 2);
         assert_int_equal(status[0], 1);
         assert_int_equal(status[1], bounded ? 2 : 3);
         free(status);
@@ -582,7 +749,7 @@ static void variation_of(fixture *f, uint32_t rank, const uint32_t shape[4], dou
     begin(f);
     fit_record_variation(f->batch, f->kernels, &args);
     finish(f);
-    float *after = readback(gradient, n + GRADIENT);
+    float *after = readback(f, gradient, n + GRADIENT);
     for (uint32_t i = 0; i < n; i++) {
         const double step = 1e-5 * smoothing;
         double kept = wide[i], value[2];
@@ -611,11 +778,21 @@ static void the_slope_of_total_variation_is_that_of_its_definition(void **state)
     }
 }
 
+static void both_forms_leave_the_same_bytes(void **state)
+{
+    (void)state;
+    assert_true(read_of[BOUND] != 0);
+    assert_true(read_of[BOUND] == read_of[ADDRESSED]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(resolve_sums_strips_in_order, test_teardown),
         cmocka_unit_test_teardown(losses_and_slopes_match_their_definitions, test_teardown),
+        cmocka_unit_test_teardown(a_loss_has_the_bits_of_its_order, test_teardown),
+        cmocka_unit_test_teardown(kernels_are_made_when_first_used, test_teardown),
+        cmocka_unit_test_teardown(losses_of_two_walks_match_their_definitions, test_teardown),
         cmocka_unit_test(the_steepest_slope_is_a_bound),
         cmocka_unit_test_teardown(loss_dot_matches_the_formula, test_teardown),
         cmocka_unit_test_teardown(fixed_point_is_rounded_once, test_teardown),
@@ -623,5 +800,8 @@ int main(void)
         cmocka_unit_test_teardown(values_that_are_not_finite_are_counted, test_teardown),
         cmocka_unit_test(the_slope_of_total_variation_is_that_of_its_definition),
     };
-    return cmocka_run_group_tests(tests, group_setup, group_teardown);
+    const struct CMUnitTest comparison[] = {cmocka_unit_test(both_forms_leave_the_same_bytes)};
+    int failed = cmocka_run_group_tests_name("bound", tests, bound_setup, bound_teardown);
+    failed += cmocka_run_group_tests_name("addressed", tests, addressed_setup, addressed_teardown);
+    return failed + cmocka_run_group_tests(comparison, NULL, NULL);
 }

@@ -366,7 +366,7 @@ static void recording_errors_come_out_of_submit(void **state)
     gpu_kernel *k = new_adder(f);
     gpu_batch *b = new_batch(f);
     const uint32_t push[3] = {16, 1, 1};
-    for (int mistake = 0; mistake < 7; mistake++) {
+    for (int mistake = 0; mistake < 8; mistake++) {
         require(f, gpu_batch_begin(b, &f->err));
         if (mistake == 0)
             gpu_batch_fill(b, x, 4090, 8, 0);
@@ -382,6 +382,8 @@ static void recording_errors_come_out_of_submit(void **state)
             gpu_batch_dispatch(b, k, (gpu_buffer *[]){x, NULL}, push, 16);
         if (mistake == 6)
             gpu_batch_dispatch(b, k, (gpu_buffer *[]){x, y}, push, (uint64_t)1 << 33);
+        if (mistake == 7)
+            gpu_batch_fail(b, &(bl_error){.code = BL_ERROR_ARGUMENT, .text = "the caller's"});
         gpu_batch_dispatch(b, k, (gpu_buffer *[]){x, y}, push, 16);
         bl_error err = {0};
         assert_int_equal(gpu_batch_submit(b, &err), BL_ERROR_ARGUMENT);

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Words of a kernel for a device. */
+#include "codegen/codegen.h"
+
+code_options codegen_options(const gpu_info *device)
+{
+    return (code_options){
+        .native = (x86_target)device->native_target,
+        .spirv = {.local_size = LOCAL_SIZE,
+                  .names = true,
+                  .signed_zero_inf_nan_preserve = device->signed_zero_inf_nan_preserve},
+    };
+}
+
+bl_result codegen_words(const ir_module *lowered, const code_options *options, kernel_code *out, bl_error *err)
+{
+    *out = (kernel_code){.push_words = lowered->uniform_count, .native = options->native != X86_NONE};
+    if (!out->native) {
+        spv_code spirv;
+        TRY(spv_generate(lowered, &options->spirv, &spirv, err));
+        out->words = spirv.words, out->word_count = spirv.word_count;
+        return BL_OK;
+    }
+#ifdef BL_WITH_NATIVE
+    x86_code code;
+    TRY(x86_generate(lowered, &(x86_options){.target = options->native}, &code, err));
+    out->words = code.words, out->word_count = code.word_count;
+    return BL_OK;
+#else
+    BL_ASSERT(false, "a native device in a build without one (target %d)", (int)options->native);
+#endif
+}
+
+uint32_t codegen_addressed(const gpu_info *device, gpu_buffer *const *buffers, uint32_t count)
+{
+    uint32_t addressed = 0;
+    BL_ASSERT(count <= 32, "%u buffers", count);
+    if (!device->buffer_address) /* Then a dispatch of such a buffer is an error. */
+        return 0;
+    for (uint32_t i = 0; i < count; i++)
+        if (buffers[i] && gpu_buffer_size(buffers[i]) > device->max_buffer_range)
+            addressed |= 1u << i;
+    return addressed;
+}
