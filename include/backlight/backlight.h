@@ -78,7 +78,7 @@ bl_cache_info bl_context_cache_info(const bl_context *ctx);
 
 typedef struct bl_device_info {
     const char *name, *driver, *found; /* strings of the context */
-    const char *kind;                  /* "discrete", "integrated", "other", "native", "lavapipe", "swiftshader" */
+    const char *kind; /* "discrete", "integrated", "other", "native", "lavapipe", "swiftshader" */
     uint32_t api_major, api_minor, api_patch; /* of Vulkan; native device: 0 */
     uint32_t subgroup_size;
     uint64_t max_buffer_range, max_allocation; /* bytes */
@@ -525,7 +525,7 @@ typedef struct bl_kernel_info {
     double cache_seconds;  /* looking the words up, keeping them */
     double driver_seconds; /* creating the pipeline; some drivers compile part of it, or all, on the first
                               dispatch */
-    uint64_t spirv_words; /* native device: words of the kernel that the processor runs */
+    uint64_t spirv_words;  /* native device: words of the kernel that the processor runs */
     uint32_t functions, ops,
         calls; /* of the optimised trace; 0 where the words are cached, and of a reference */
     uint32_t call_bytes, state_bytes; /* arguments, selectors and results of all calls; states of all loops */

@@ -9,7 +9,7 @@
  *         if t < nearest so far: keep u, v; commit t
  *     what is committed -> t, entry, u, v
  *
- * Entry index = instance custom index + primitive index (gpu/accel.c); entries are laid out as for the
+ * Entry index = instance custom index + primitive index (gpu/vulkan/accel.c); entries are laid out as for the
  * hierarchy, without its nodes. With two levels (rays.level_word) the custom index is the row of a table of
  * (first entry, level record), and the traced functions get the ray as the device has it on the inner level;
  * distances are the same on both. Barycentrics of a triangle are the device's, in the order of Moeller and

@@ -102,8 +102,9 @@ static int list(const cli_session *session)
         cJSON_Delete(devices);
     }
     if (count == 0)
-        return fail("no Vulkan 1.2 compute device, and no native one; scripts/setup finds SwiftShader, or set "
-                    "BL_SWIFTSHADER to libvk_swiftshader.so");
+        return fail(
+            "no Vulkan 1.2 compute device, and no native one; scripts/setup finds SwiftShader, or set "
+            "BL_SWIFTSHADER to libvk_swiftshader.so");
     return CLI_OK;
 }
 

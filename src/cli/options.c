@@ -44,7 +44,7 @@ static const cli_option common_options[] = {
     {.name = "--root", .kind = CLI_TEXTS, .value = "DIR", .offset = COMMON(roots),
      .help = "another folder that an untrusted scene may read; repeatable"},
     {.name = "--device", .kind = CLI_TEXT, .value = "NAME", .offset = COMMON(device),
-     .help = "auto, swiftshader, lavapipe, or part of a device's name (or BL_DEVICE)"},
+     .help = "auto, native, swiftshader, lavapipe, or part of a device's name (or BL_DEVICE)"},
     {.name = "--ray-backend", .kind = CLI_TEXT, .value = "NAME", .offset = COMMON(ray_backend),
      .help = "how rays meet the scene: bvh (our own hierarchy) or query (ray queries of the device); "
              "default: query on GPUs that have them (or BL_RAY_BACKEND)",

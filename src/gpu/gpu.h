@@ -32,7 +32,7 @@ typedef struct gpu_info {
     char driver[256]; /* driver name and version */
     char found[512];  /* how: "Vulkan loader", the path of the library opened directly, "processor" */
     gpu_kind kind;
-    uint32_t api_version; /* VK_MAKE_API_VERSION; 0: no Vulkan */
+    uint32_t api_version;   /* VK_MAKE_API_VERSION; 0: no Vulkan */
     uint32_t native_target; /* x86_target of the kernels that it runs; 0: they are SPIR-V */
     uint32_t subgroup_size;
     uint64_t max_buffer_range;    /* bytes one storage-buffer binding can address */
@@ -165,9 +165,10 @@ const void *gpu_kernel_driver_data(const gpu_kernel *k, size_t *size);
 bl_result gpu_batch_create(gpu_device *d, gpu_batch **out, bl_error *err);
 void gpu_batch_destroy(gpu_batch *b);
 bl_result gpu_batch_begin(gpu_batch *b, bl_error *err);
-/* invocations: rounded up to whole workgroups (not on the native device); the kernel checks its own bound. Dispatches of more than 65535
- * groups are split over y; kernels compute the linear index x + y * 65535 * local_size. A full memory barrier
- * (compute and transfer, read and write) precedes every command of a batch. */
+/* invocations: rounded up to whole workgroups (not on the native device); the kernel checks its own bound.
+ * Dispatches of more than 65535 groups are split over y; kernels compute the linear index x + y * 65535 *
+ * local_size. A full memory barrier (compute and transfer, read and write) precedes every command of a batch.
+ */
 void gpu_batch_dispatch(gpu_batch *b, gpu_kernel *k, gpu_buffer *const *buffers, const uint32_t *push,
                         uint64_t invocations);
 void gpu_batch_fill(gpu_batch *b, gpu_buffer *buffer, uint64_t offset, uint64_t size, uint32_t word);

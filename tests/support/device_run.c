@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "support/device_run.h"
 
+#include "codegen/codegen.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LOCAL_SIZE = 64, SKIPPED = 77 };
+enum { SKIPPED = 77 };
 
 /* ---- device ---- */
 
@@ -45,7 +47,7 @@ int device_run_missing(void)
 bool device_run_rounds(const device_run *d)
 {
     gpu_kind kind = gpu_device_info(d->device)->kind;
-    return kind == GPU_LAVAPIPE || kind == GPU_SWIFTSHADER;
+    return kind >= GPU_NATIVE;
 }
 
 /* ---- memory ---- */
@@ -118,16 +120,26 @@ static void require(device_run *d, bl_result result)
         fail_msg("%s: %s", result_text(result), d->err.text);
 }
 
+static kernel_code generate(device_run *d, const ir_module *m, uint32_t local_size)
+{
+    kernel_code code = {0};
+    code_options options = codegen_options(gpu_device_info(d->device));
+    if (options.native) {
+        require(d, codegen_words(m, &options, &code, &d->err));
+        return code;
+    }
+    options.spirv.local_size = local_size;
+    options.spirv.names = false;
+    options.spirv.rays = d->rays;
+    options.spirv.addressed = d->addressed;
+    spv_code spirv = checked_spirv(m, &options.spirv);
+    code.words = spirv.words, code.word_count = spirv.word_count;
+    return code;
+}
+
 static gpu_kernel *create_kernel(device_run *d, const ir_module *m, uint32_t local_size)
 {
-    const gpu_info *info = gpu_device_info(d->device);
-    spv_options options = {
-        .local_size = local_size,
-        .signed_zero_inf_nan_preserve = info->signed_zero_inf_nan_preserve,
-        .rays = d->rays,
-        .addressed = d->addressed,
-    };
-    spv_code code = checked_spirv(m, &options);
+    kernel_code code = generate(d, m, local_size);
     gpu_kernel_desc desc = {
         .words = code.words,
         .word_count = code.word_count,
@@ -139,7 +151,7 @@ static gpu_kernel *create_kernel(device_run *d, const ir_module *m, uint32_t loc
     };
     gpu_kernel *kernel = NULL;
     require(d, gpu_kernel_create(d->device, &desc, &kernel, &d->err));
-    spv_code_free(&code);
+    free(code.words);
     return kernel;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Running lowered traces on a device and in the interpreter, on the same memory, inside cmocka tests.
- * Whatever goes wrong fails the running test with its reason. Every module that is generated passes
+ * Whatever goes wrong fails the running test with its reason. SPIR-V that is generated passes
  * SPIRV-Tools' validator first.
  *
  *     run_memory a = .., b = a copy;
@@ -28,7 +28,7 @@ typedef struct device_run {
 bool device_run_open(device_run *d);
 void device_run_close(device_run *d);
 int device_run_missing(void); /* 77 (skipped), or 1 under BL_REQUIRE_ALL=1 */
-/* Do division and square root round correctly? Both CPU drivers do. */
+/* Do division and square root round correctly? CPU devices do. */
 bool device_run_rounds(const device_run *d);
 
 /* ---- memory of a kernel: one array of words per buffer of its module ---- */

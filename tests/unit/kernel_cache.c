@@ -394,19 +394,19 @@ static void every_option_is_in_the_key(void **state)
                                   {.underflow_word = 1},
                                   {.sites = &sites}};
     const code_options codes[] = {{0},
-                                 {.spirv.local_size = 1},
-                                 {.spirv.names = true},
-                                 {.spirv.signed_zero_inf_nan_preserve = true},
-                                 {.spirv.scalar_loads = true},
-                                 {.spirv.rays = {.query = true}},
-                                 {.spirv.rays = {.scene_buffer = 1}},
-                                 {.spirv.rays = {.accel_word = 1}},
-                                 {.spirv.rays = {.entry_base_word = 1}},
-                                 {.spirv.rays = {.level_word = 1}},
-                                 {.spirv.rays = {.triangle_kind = 1}},
-                                 {.spirv.addressed = 1},
-                                 {.native = X86_AVX2},
-                                 {.native = X86_AVX512}};
+                                  {.spirv.local_size = 1},
+                                  {.spirv.names = true},
+                                  {.spirv.signed_zero_inf_nan_preserve = true},
+                                  {.spirv.scalar_loads = true},
+                                  {.spirv.rays = {.query = true}},
+                                  {.spirv.rays = {.scene_buffer = 1}},
+                                  {.spirv.rays = {.accel_word = 1}},
+                                  {.spirv.rays = {.entry_base_word = 1}},
+                                  {.spirv.rays = {.level_word = 1}},
+                                  {.spirv.rays = {.triangle_kind = 1}},
+                                  {.spirv.addressed = 1},
+                                  {.native = X86_AVX2},
+                                  {.native = X86_AVX512}};
     enum { PASSES = sizeof passes / sizeof *passes, ALL = PASSES + sizeof codes / sizeof *codes - 1 };
     kernel_key keys[ALL];
     ir_module *m = ir_module_create();

@@ -119,8 +119,9 @@ static void run(native *n, gpu_batch *b)
     assert_true(seconds >= 0 && seconds < 1000);
 }
 
-/* An invocation i < uniform 0 adds 1 to word i of buffer 1 and stores into word i of buffer 0 what comes out of
- * up to 255 rounds, whose number jumps from invocation to invocation. Every 512th has 200 times as many. */
+/* An invocation i < uniform 0 adds 1 to word i of buffer 1 and stores into word i of buffer 0 what comes out
+ * of up to 255 rounds, whose number jumps from invocation to invocation. Every 512th has 200 times as many.
+ */
 static ir_module *uneven_trace(void)
 {
     ir_module *m = ir_module_create();
@@ -216,9 +217,12 @@ static void where_it_is_absent_it_says_why(void **state)
 {
     (void)state;
     static const char *const cases[][3] = {
-        {NULL, "off", "BL_NATIVE is 'off'"},       {NULL, "sse", "BL_NATIVE is 'sse'"},
-        {"0", NULL, "BL_THREADS is '0'"},          {"-3", NULL, "BL_THREADS is '-3'"},
-        {"1025", NULL, "BL_THREADS is '1025'"},    {"two", NULL, "BL_THREADS is 'two'"},
+        {NULL, "off", "BL_NATIVE is 'off'"},
+        {NULL, "sse", "BL_NATIVE is 'sse'"},
+        {"0", NULL, "BL_THREADS is '0'"},
+        {"-3", NULL, "BL_THREADS is '-3'"},
+        {"1025", NULL, "BL_THREADS is '1025'"},
+        {"two", NULL, "BL_THREADS is 'two'"},
         {"99999999999999999999", NULL, "BL_THREADS"},
     };
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
@@ -491,7 +495,8 @@ static void wrong_headers_are_refused(void **state)
     close_native(&n);
 }
 
-/* ---- processes that may do less: each check runs in a child of its own, which answers with its status ---- */
+/* ---- processes that may do less: each check runs in a child of its own, which answers with its status ----
+ */
 
 static void in_child(int (*check)(void))
 {

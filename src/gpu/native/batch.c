@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Batches: a list of commands that becomes one job of the pool; each command is a task, so one ends before the
- * next one begins.
+ * Batches: a list of commands that becomes one job of the pool; each command is a task, so one ends before
+ * the next one begins.
  *
  * A block is as many invocations as a kernel has lanes, or some kilobytes of a fill or copy. Before a thread
  * runs blocks of a kernel for the first time in a task, it prepares its workspace. */
@@ -30,8 +30,8 @@ struct native_command {
 
 /* ---- in the threads ---- */
 
-/* Kernels compute with IEEE rounding and denormals whatever the thread that runs them had chosen, so that results
- * do not depend on which one it was. */
+/* Kernels compute with IEEE rounding and denormals whatever the thread that runs them had chosen, so that
+ * results do not depend on which one it was. */
 static uint32_t enter_arithmetic(void)
 {
 #if defined(__x86_64__)
@@ -75,7 +75,8 @@ static void run_kernel(const native_task *t, uint32_t thread, uint32_t turn, uin
         prepare(w, c, turn);
     uint32_t lanes = k->header.lanes;
     for (uint64_t at = (uint64_t)first * lanes, end = at + (uint64_t)count * lanes; at < end; at += lanes)
-        k->run(w->memory, (uint32_t)at, c->invocations - at < lanes ? (uint32_t)(c->invocations - at) : lanes);
+        k->run(w->memory, (uint32_t)at,
+               c->invocations - at < lanes ? (uint32_t)(c->invocations - at) : lanes);
     leave_arithmetic(before);
 }
 
@@ -143,8 +144,8 @@ bl_result native_batch_begin(gpu_batch *head, bl_error *err)
     return BL_OK;
 }
 
-bl_result native_batch_dispatch(gpu_batch *head, gpu_kernel *k, gpu_buffer *const *buffers, const uint32_t *push,
-                                uint64_t invocations, bl_error *err)
+bl_result native_batch_dispatch(gpu_batch *head, gpu_kernel *k, gpu_buffer *const *buffers,
+                                const uint32_t *push, uint64_t invocations, bl_error *err)
 {
     native_batch *b = (native_batch *)head;
     const native_kernel *kernel = (const native_kernel *)k;

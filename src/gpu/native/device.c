@@ -24,7 +24,8 @@ static void processor_name(char name[49])
 #if defined(__x86_64__)
     uint32_t leaves[13] = {0}, most = __get_cpuid_max(0x80000000, NULL);
     for (uint32_t k = 0; most >= 0x80000004 && k < 3; k++)
-        __get_cpuid(0x80000002 + k, leaves + 4 * k, leaves + 4 * k + 1, leaves + 4 * k + 2, leaves + 4 * k + 3);
+        __get_cpuid(0x80000002 + k, leaves + 4 * k, leaves + 4 * k + 1, leaves + 4 * k + 2,
+                    leaves + 4 * k + 3);
     const char *begin = (const char *)leaves;
     begin += strspn(begin, " ");
     size_t length = strlen(begin);
@@ -42,8 +43,9 @@ static bl_result choose_target(x86_target *out, bl_error *err)
     if (wanted && strcmp(wanted, "off") == 0)
         return error_set(err, BL_ERROR_NO_DEVICE, "native: BL_NATIVE is 'off'");
     if (*out == X86_NONE)
-        return error_set(err, BL_ERROR_NO_DEVICE, "native: needs an x86-64 processor with AVX2, and an "
-                                                  "operating system that keeps its registers");
+        return error_set(err, BL_ERROR_NO_DEVICE,
+                         "native: needs an x86-64 processor with AVX2, and an "
+                         "operating system that keeps its registers");
     if (!wanted || !*wanted)
         return BL_OK;
     if (strcmp(wanted, "avx2") == 0)

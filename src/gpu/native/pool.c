@@ -7,9 +7,10 @@
  * change by compare-and-swap; its owner alone makes it larger, when it is empty.
  *
  * Tasks: `state` is one word of three numbers: the turn, which counts tasks, how many threads may join, and
- * how many are in it now. Joining and leaving change it. A thread leaves when it has seen all ranges empty, so
- * when the last one leaves, all blocks are done: what another thread has just stolen keeps that one in the
- * task. The last one opens the next task, or the next job's first one. A task that is over has no room to join.
+ * how many are in it now. Joining and leaving change it. A thread leaves when it has seen all ranges empty,
+ * so when the last one leaves, all blocks are done: what another thread has just stolen keeps that one in the
+ * task. The last one opens the next task, or the next job's first one. A task that is over has no room to
+ * join.
  *
  * Sleep: a thread that finds nothing to do spins for a while as long as a job is under way, because the next
  * task is near, and then sleeps. Whoever opens a task looks for sleepers after it has opened it, a sleeper
@@ -66,8 +67,8 @@ struct native_pool {
     _Alignas(LINE) _Atomic uint64_t state;
     _Alignas(LINE) _Atomic(const native_task *) task;
     _Atomic uint32_t sleepers;
-    _Atomic bool busy; /* a job is under way */
-    bool stop;         /* under the mutex */
+    _Atomic bool busy;        /* a job is under way */
+    bool stop;                /* under the mutex */
     native_job *first, *last; /* those not done, in order; under the mutex */
     pthread_mutex_t mutex;
     pthread_cond_t woken;
@@ -176,7 +177,7 @@ static void advance(native_pool *p)
     if (++job->current < job->count) {
         const native_task *task = &job->tasks[job->current];
         bool shared = task->blocks > 1; /* else this thread runs it */
-        open_task(p, task); /* and other threads may finish it and the whole job */
+        open_task(p, task);             /* and other threads may finish it and the whole job */
         if (shared)
             wake(p, true);
         return;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Threads that work through jobs. A job is a list of tasks, which run one after another; a task is a number of
- * blocks, which may run in any order and in any thread.
+ * Threads that work through jobs. A job is a list of tasks, which run one after another; a task is a number
+ * of blocks, which may run in any order and in any thread.
  *
- * A job starts when it is submitted. The thread that finishes it works along, so a pool of n has n - 1 threads
- * of its own, and with n = 1 everything happens in native_pool_finish. Submitting and finishing are for one
- * thread at a time. */
+ * A job starts when it is submitted. The thread that finishes it works along, so a pool of n has n - 1
+ * threads of its own, and with n = 1 everything happens in native_pool_finish. Submitting and finishing are
+ * for one thread at a time. */
 #ifndef GPU_NATIVE_POOL_H
 #define GPU_NATIVE_POOL_H
 
