@@ -1,6 +1,6 @@
-/* LABELS: swiftshader lavapipe */
+/* LABELS: swiftshader lavapipe native */
 /* SPDX-License-Identifier: BSD-3-Clause
- * The SPIR-V back end against the interpreter, on the device that BL_DEVICE names: the same lowered module
+ * The back ends against the interpreter, on the device that BL_DEVICE names: the same lowered module
  * runs in both on the same memory, and the memory must then be equal, bit for bit: every row of ops.def for
  * every type, control flow, calls, local arrays, atomics, uniforms, and random traces. Left out is what
  * SPIR-V leaves open: denormals, integer division by zero, conversions out of range, payloads of NaNs. */
@@ -448,6 +448,37 @@ static void calls_dispatch(void **state)
     check("calls", m);
 }
 
+/* Lanes leave in different trips, and what reads the states comes right behind the loop: an op, or the end of
+ * the function. A lane that has left must not be given the states of the others' last trip. */
+static ir_func *callee_that_ends_with_a_loop(ir_module *m)
+{
+    ir_func *f = ir_func_create(m, "last");
+    ir_ref limit = ir_param(f, IR_U32), s[2] = {ir_u32(f, 0), ir_u32(f, 1)};
+    ir_ref two = ir_u32(f, 2), one = ir_u32(f, 1), loop = ir_loop(f, s, 2);
+    ir_while(f, ir_lt(f, s[0], limit));
+    ir_endloop(f, loop, (ir_ref[]){ir_add(f, s[0], one), ir_add(f, ir_mul(f, s[1], two), s[0])}, 2);
+    ir_return(f, &s[1], 1);
+    return f;
+}
+
+static void states_are_read_right_behind_the_loop(void **state)
+{
+    ir_module *m = calling_module();
+    ir_func *last = callee_that_ends_with_a_loop(m), *f = ir_func_create(m, "main");
+    (void)state;
+    ir_ref limit = ir_and(f, input(f, 0), ir_u32(f, 15)), one = ir_u32(f, 1), s[1] = {ir_u32(f, 0)};
+    ir_ref sum, r[1], at = ir_mul(f, ir_global_id(f), ir_u32(f, 4)), seven = ir_u32(f, 7);
+    ir_ref loop = ir_loop(f, s, 1);
+    ir_while(f, ir_lt(f, s[0], limit));
+    ir_endloop(f, loop, (ir_ref[]){ir_add(f, s[0], one)}, 1);
+    sum = ir_add(f, s[0], seven); /* the only reader */
+    ir_store(f, 1, at, sum);
+    ir_call(f, ir_mod(f, ir_global_id(f), ir_u32(f, 2)), (ir_func *const[]){last, last}, 2, &limit, 1, r);
+    output(f, 1, r[0]);
+    finish(m, f);
+    check("states behind a loop", m);
+}
+
 /* Calls inside a loop and a branch, whose results are the next states. */
 static void calls_in_control_flow(void **state)
 {
@@ -734,6 +765,7 @@ int main(void)
         cmocka_unit_test(idle_states),
         cmocka_unit_test(calls_dispatch),
         cmocka_unit_test(calls_in_control_flow),
+        cmocka_unit_test(states_are_read_right_behind_the_loop),
         cmocka_unit_test(local_arrays),
         cmocka_unit_test(uniforms_of_every_type),
         cmocka_unit_test(invocations_are_numbered_over_rows),
