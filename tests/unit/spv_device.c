@@ -467,11 +467,11 @@ static void states_are_read_right_behind_the_loop(void **state)
     ir_func *last = callee_that_ends_with_a_loop(m), *f = ir_func_create(m, "main");
     (void)state;
     ir_ref limit = ir_and(f, input(f, 0), ir_u32(f, 15)), one = ir_u32(f, 1), s[1] = {ir_u32(f, 0)};
-    ir_ref sum, r[1], at = ir_mul(f, ir_global_id(f), ir_u32(f, 4)), seven = ir_u32(f, 7);
+    ir_ref sum, r[1], at = ir_mul(f, ir_global_id(f), ir_u32(f, 4));
     ir_ref loop = ir_loop(f, s, 1);
     ir_while(f, ir_lt(f, s[0], limit));
     ir_endloop(f, loop, (ir_ref[]){ir_add(f, s[0], one)}, 1);
-    sum = ir_add(f, s[0], seven); /* the only reader */
+    sum = ir_add(f, s[0], limit); /* the only reader, and no constant of its own stands before it */
     ir_store(f, 1, at, sum);
     ir_call(f, ir_mod(f, ir_global_id(f), ir_u32(f, 2)), (ir_func *const[]){last, last}, 2, &limit, 1, r);
     output(f, 1, r[0]);
