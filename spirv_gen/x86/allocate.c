@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Registers and slots of the frame. A linear scan in which a value has one place for its whole life (Poletto
- * and Sarkar 1999, "Linear Scan Register Allocation", section 4): where registers are short, the value goes to
- * memory whose uses weigh least for the length of its life. Control flow is structured and places never change, so nothing has
- * to be moved on edges. A value in memory is an operand of most instructions, so it costs little; one in a
- * register across calls is stored and loaded around each of them, so it must be worth that. */
+ * and Sarkar 1999, "Linear Scan Register Allocation", section 4): where registers are short, the value goes
+ * to memory whose uses weigh least for the length of its life. Control flow is structured and places never
+ * change, so nothing has to be moved on edges. A value in memory is an operand of most instructions, so it
+ * costs little; one in a register across calls is stored and loaded around each of them, so it must be worth
+ * that. */
 #include "spirv_gen/x86/lanes.h"
 
 #include <stdlib.h>

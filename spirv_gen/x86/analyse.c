@@ -129,7 +129,8 @@ static bool is_needed(const x86_function *fn, uint32_t id)
 }
 
 /* Calls visit for every value that the code of an instruction reads. */
-static void each_read(const x86_function *fn, uint32_t id, void (*visit)(void *user, uint32_t ref), void *user)
+static void each_read(const x86_function *fn, uint32_t id, void (*visit)(void *user, uint32_t ref),
+                      void *user)
 {
     ir_inst inst = *inst_at(fn, id);
     switch (fn->values[id].fusion) {

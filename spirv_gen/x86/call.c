@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Calls are subroutines. Frames stand one behind the other: the caller writes arguments to where the callee's
  * frame will begin and finds the results behind them. Registers that live on are kept in slots. A call with
- * several targets takes the target of the first lane that is left, runs it for all lanes with that target, and
- * goes on until no lane is left. */
+ * several targets takes the target of the first lane that is left, runs it for all lanes with that target,
+ * and goes on until no lane is left. */
 #include "spirv_gen/x86/lanes.h"
 
 static x86_operand callee_slot(const x86_gen *g, uint32_t at, uint32_t bytes)
@@ -50,7 +50,8 @@ static void enter(x86_gen *g, const uint32_t *label)
     GP(g, SUB, frame, size);
 }
 
-static void call_targets(x86_gen *g, ir_operands o, x86_operand selector, x86_operand running, x86_operand to_go)
+static void call_targets(x86_gen *g, ir_operands o, x86_operand selector, x86_operand running,
+                         x86_operand to_go)
 {
     x86_assembler *c = &g->code;
     uint32_t top = x86_label(c), out = x86_label(c), table = x86_label(c), m = x86_mask_scratch(g, 0);

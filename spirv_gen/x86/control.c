@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Branches and loops: lanes that do not take part are masked out, and code that no lane needs is jumped over
- * where it is more than a few instructions. The mask of the lanes that ran before stands in a slot of the frame
- * while a region is open. */
+ * where it is more than a few instructions. The mask of the lanes that ran before stands in a slot of the
+ * frame while a region is open. */
 #include "spirv_gen/x86/lanes.h"
 
 enum { FEW = 6, LOOP_ALIGNMENT = 16 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * See encode.h. Jumps take four bytes of distance always, so that places do not move when labels are bound. */
+ * See encode.h. Jumps take four bytes of distance always, so that places do not move when labels are bound.
+ */
 #include "spirv_gen/x86/encode.h"
 
 #include <stdlib.h>
@@ -39,7 +40,8 @@ static void convert(const x86_operand *from, ZydisEncoderOperand *to, ZydisEncod
         to->mem.displacement = from->value;
         to->mem.size = from->bytes;
         if (from->broadcast)
-            r->evex.broadcast = ZYDIS_BROADCAST_MODE_1_TO_16; /* corrected by the caller for shorter vectors */
+            r->evex.broadcast =
+                ZYDIS_BROADCAST_MODE_1_TO_16; /* corrected by the caller for shorter vectors */
         return;
     }
 }

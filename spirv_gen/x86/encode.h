@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Machine instructions as bytes, by the encoder of Zydis: operands as small values, labels, and jumps to places
- * that come later. The first instruction that cannot be encoded is an error that names it; what follows is then
- * ignored. */
+ * Machine instructions as bytes, by the encoder of Zydis: operands as small values, labels, and jumps to
+ * places that come later. The first instruction that cannot be encoded is an error that names it; what
+ * follows is then ignored. */
 #ifndef SPIRV_GEN_X86_ENCODE_H
 #define SPIRV_GEN_X86_ENCODE_H
 
@@ -13,16 +13,22 @@ typedef enum x86_form { X86_REGISTER, X86_MEMORY, X86_IMMEDIATE } x86_form;
 
 typedef struct x86_operand {
     uint8_t form;
-    bool broadcast; /* memory: one word, read by every lane */
-    uint8_t scale;  /* of the index */
-    uint16_t bytes; /* of memory */
-    ZydisRegister reg;         /* register; of memory: the base */
-    ZydisRegister index;       /* of memory; ZYDIS_REGISTER_NONE: none */
-    int64_t value;             /* immediate; of memory: the displacement */
+    bool broadcast;      /* memory: one word, read by every lane */
+    uint8_t scale;       /* of the index */
+    uint16_t bytes;      /* of memory */
+    ZydisRegister reg;   /* register; of memory: the base */
+    ZydisRegister index; /* of memory; ZYDIS_REGISTER_NONE: none */
+    int64_t value;       /* immediate; of memory: the displacement */
 } x86_operand;
 
-static inline x86_operand x86_reg(ZydisRegister reg) { return (x86_operand){.form = X86_REGISTER, .reg = reg}; }
-static inline x86_operand x86_imm(int64_t value) { return (x86_operand){.form = X86_IMMEDIATE, .value = value}; }
+static inline x86_operand x86_reg(ZydisRegister reg)
+{
+    return (x86_operand){.form = X86_REGISTER, .reg = reg};
+}
+static inline x86_operand x86_imm(int64_t value)
+{
+    return (x86_operand){.form = X86_IMMEDIATE, .value = value};
+}
 static inline x86_operand x86_at(ZydisRegister base, int64_t displacement, uint32_t bytes)
 {
     return (x86_operand){.form = X86_MEMORY, .bytes = (uint16_t)bytes, .reg = base, .value = displacement};

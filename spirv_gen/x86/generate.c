@@ -156,7 +156,8 @@ static void choose_buffers(x86_gen *g)
     for (uint32_t k = 0; k < g->m->functions.count; k++) {
         const ir_func *f = g->m->functions.data[k];
         for (uint32_t i = 1; i < f->inst.count; i++)
-            if (f->inst.data[i].op == IR_LOAD || f->inst.data[i].op == IR_DLOAD || f->inst.data[i].op == IR_STORE)
+            if (f->inst.data[i].op == IR_LOAD || f->inst.data[i].op == IR_DLOAD ||
+                f->inst.data[i].op == IR_STORE)
                 reads[f->inst.data[i].b]++;
     }
     for (uint32_t k = 0; k < X86_FIXED_BUFFERS; k++) {
@@ -269,7 +270,8 @@ static x86_header generate(x86_gen *g)
     for (uint32_t k = 0; k < g->m->functions.count; k++)
         generate_function(g, &g->functions[k]);
     h.constant_count = round_up(g->constants.count, 16);
-    uint32_t frames = round_up(word_place(h.constant_count) + (X86_TEMPORARIES + 1) * g->bytes, WORKSPACE_ALIGNMENT);
+    uint32_t frames =
+        round_up(word_place(h.constant_count) + (X86_TEMPORARIES + 1) * g->bytes, WORKSPACE_ALIGNMENT);
     if (g->code.error.code == BL_OK) {
         x86_patch(&g->code, patch[0], frames - X86_BIAS);
         x86_patch(&g->code, patch[1], frames - X86_BIAS);

@@ -34,9 +34,9 @@ typedef enum x86_place {
 /* How a value is computed. */
 typedef enum x86_fusion {
     X86_ALONE,
-    X86_UNUSED,     /* not at all: nobody reads it, or those who do have it fused */
-    X86_MINIMUM,    /* a < b ? a : b in one instruction */
-    X86_MAXIMUM,    /* a < b ? b : a */
+    X86_UNUSED,      /* not at all: nobody reads it, or those who do have it fused */
+    X86_MINIMUM,     /* a < b ? a : b in one instruction */
+    X86_MAXIMUM,     /* a < b ? b : a */
     X86_GROUP_FIRST, /* the load at which a group of loads is done (load_groups.c) */
     X86_GROUP_MEMBER
 } x86_fusion;
@@ -56,10 +56,10 @@ typedef struct x86_value {
 
 /* Control structure, by instruction. */
 typedef struct x86_region {
-    uint32_t loop;   /* the innermost LOOP around it; of a LOOP the one around that */
-    uint32_t other;  /* IF: its ELSE; ELSE: its ENDIF; LOOP: its ENDLOOP */
-    uint32_t end;    /* IF: its ENDIF; LOOP: its WHILE */
-    uint32_t last;   /* IF: its last PHI, or its ENDIF; LOOP: its last STATE */
+    uint32_t loop;  /* the innermost LOOP around it; of a LOOP the one around that */
+    uint32_t other; /* IF: its ELSE; ELSE: its ENDIF; LOOP: its ENDLOOP */
+    uint32_t end;   /* IF: its ENDIF; LOOP: its WHILE */
+    uint32_t last;  /* IF: its last PHI, or its ENDIF; LOOP: its last STATE */
 } x86_region;
 
 /* Loads of one buffer at `base` + known offsets. A quad is up to four neighbouring words. */
@@ -84,7 +84,7 @@ typedef struct x86_function {
     uint32_t saved_masks; /* slots for the masks of open regions, by depth */
     uint32_t call_area;   /* slots of x86_call: selector, running lanes, lanes to go */
     uint32_t depth_bytes; /* the frame with those of the deepest chain of callees; 0: not known yet */
-    bool called_in_part; /* some call site has other targets, too */
+    bool called_in_part;  /* some call site has other targets, too */
     uint32_t label;
 } x86_function;
 
@@ -113,14 +113,18 @@ typedef struct x86_gen {
 void x86_fail(x86_gen *g, const char *format, ...) BL_PRINTF(2, 3);
 
 /* ---- generate.c ---- */
-uint32_t x86_constant(x86_gen *g, uint32_t bits); /* its place in the workspace; constants of equal bits share one */
+uint32_t x86_constant(x86_gen *g,
+                      uint32_t bits); /* its place in the workspace; constants of equal bits share one */
 
 /* ---- analyse.c, load_groups.c, allocate.c: places of a function's values, before any code ---- */
 void x86_analyse(x86_gen *g, x86_function *fn);
 void x86_group_loads(x86_function *fn);
 void x86_allocate(x86_gen *g, x86_function *fn);
 /* The same for all lanes. */
-static inline bool x86_is_uniform(const x86_function *fn, uint32_t id) { return fn->values[id].place == X86_WORD; }
+static inline bool x86_is_uniform(const x86_function *fn, uint32_t id)
+{
+    return fn->values[id].place == X86_WORD;
+}
 uint32_t x86_new_word(x86_gen *g); /* a word of the workspace, zero until the prologue writes it */
 
 /* ---- value.c, memory.c, loads.c, control.c, call.c: code of one instruction ---- */
@@ -150,7 +154,7 @@ void x86_finish_loaded(x86_gen *g, uint32_t id, uint32_t reg);
 void x86_select(x86_gen *g, uint32_t id, uint32_t condition, uint32_t yes, uint32_t no);
 
 /* ---- operands.c: where values are, as operands ---- */
-bool x86_wanted(const x86_gen *g, uint32_t id); /* it has a place */
+bool x86_wanted(const x86_gen *g, uint32_t id);                      /* it has a place */
 x86_operand x86_word(const x86_gen *g, uint32_t at, uint32_t bytes); /* of the workspace */
 x86_operand x86_slot(const x86_gen *g, uint32_t at, uint32_t bytes); /* of the frame */
 x86_operand x86_temporary(const x86_gen *g, uint32_t k);             /* vector k at r9 */
@@ -174,7 +178,8 @@ void x86_mask_finish(x86_gen *g, uint32_t id, uint32_t mask);
     x86_put(&(g)->code, ZYDIS_MNEMONIC_##NAME, (x86_lanes_written){0}, (x86_operand[]){__VA_ARGS__},         \
             X86_COUNT(__VA_ARGS__))
 #define GP0(g, NAME) x86_put(&(g)->code, ZYDIS_MNEMONIC_##NAME, (x86_lanes_written){0}, NULL, 0)
-#define VEC(g, NAME, ...) x86_vector(g, ZYDIS_MNEMONIC_##NAME, (x86_operand[]){__VA_ARGS__}, X86_COUNT(__VA_ARGS__))
+#define VEC(g, NAME, ...)                                                                                    \
+    x86_vector(g, ZYDIS_MNEMONIC_##NAME, (x86_operand[]){__VA_ARGS__}, X86_COUNT(__VA_ARGS__))
 void x86_vector(x86_gen *g, ZydisMnemonic mnemonic, const x86_operand *operands, size_t count);
 
 #define RAX x86_reg(ZYDIS_REGISTER_RAX)

@@ -20,7 +20,8 @@ uint32_t x86_mask_scratch(const x86_gen *g, uint32_t which)
 x86_files x86_register_files(const x86_gen *g)
 {
     if (avx512(g))
-        return (x86_files){.first_vector = X86_FIRST_VECTOR, .last_vector = 31, .first_mask = 4, .last_mask = 7};
+        return (x86_files){
+            .first_vector = X86_FIRST_VECTOR, .last_vector = 31, .first_mask = 4, .last_mask = 7};
     return (x86_files){.first_vector = X86_FIRST_VECTOR, .last_vector = 11, .one = true};
 }
 
@@ -30,8 +31,8 @@ uint32_t x86_mask_bytes(const x86_gen *g) { return avx512(g) ? 8 : g->bytes; }
 static void masked(x86_gen *g, ZydisMnemonic mnemonic, uint32_t mask, bool zero, const x86_operand *operands,
                    uint32_t count)
 {
-    x86_put(&g->code, mnemonic,
-            (x86_lanes_written){.takes_mask = true, .zero = zero, .k = (uint8_t)mask}, operands, count);
+    x86_put(&g->code, mnemonic, (x86_lanes_written){.takes_mask = true, .zero = zero, .k = (uint8_t)mask},
+            operands, count);
 }
 #define MASKED(g, NAME, mask, zero, ...)                                                                     \
     masked(g, ZYDIS_MNEMONIC_##NAME, mask, zero, (x86_operand[]){__VA_ARGS__}, X86_COUNT(__VA_ARGS__))
@@ -157,7 +158,8 @@ void x86_mask_to_word(x86_gen *g, x86_operand word, uint32_t mask)
 
 /* ---- comparisons ---- */
 
-static void compare_avx512(x86_gen *g, uint32_t mask, ir_type type, x86_compare how, uint32_t a, x86_operand b)
+static void compare_avx512(x86_gen *g, uint32_t mask, ir_type type, x86_compare how, uint32_t a,
+                           x86_operand b)
 {
     static const uint8_t reals[] = {0x00, 0x04, 0x11, 0x12}, integers[] = {0, 4, 1, 2};
     if (type == IR_F32)
@@ -238,7 +240,8 @@ static x86_operand lanes_at(const x86_gen *g, ZydisRegister base, uint32_t index
     return x86_indexed(base, x86_v(g, index).reg, 4, displacement, 4);
 }
 
-void x86_gather(x86_gen *g, uint32_t to, uint32_t mask, ZydisRegister base, uint32_t index, int64_t displacement)
+void x86_gather(x86_gen *g, uint32_t to, uint32_t mask, ZydisRegister base, uint32_t index,
+                int64_t displacement)
 {
     x86_operand memory = lanes_at(g, base, index, displacement);
     BL_ASSERT(to != index, "a gather into its own index");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Masks, and what is done under them: the small layer that AVX-512 and AVX2 differ in.
  *
- * With AVX-512 a mask is a k register. With AVX2 it is a vector register whose lanes are 0 or ~0. Either way it
- * is named by a number. X86_ACTIVE holds the lanes that run; X86_SCRATCH_0 to 2 are free within one op. */
+ * With AVX-512 a mask is a k register. With AVX2 it is a vector register whose lanes are 0 or ~0. Either way
+ * it is named by a number. X86_ACTIVE holds the lanes that run; X86_SCRATCH_0 to 2 are free within one op. */
 #ifndef SPIRV_GEN_X86_LANES_H
 #define SPIRV_GEN_X86_LANES_H
 
@@ -44,7 +44,8 @@ void x86_compare_ordered(x86_gen *g, uint32_t mask, uint32_t a);
 void x86_blend(x86_gen *g, uint32_t to, uint32_t mask, uint32_t no, x86_operand yes);
 void x86_blend_zero(x86_gen *g, uint32_t to, uint32_t mask, x86_operand yes); /* no = 0 */
 /* Lanes of the mask: word base[index]; others: 0. `to` is not `index`; the mask stays. */
-void x86_gather(x86_gen *g, uint32_t to, uint32_t mask, ZydisRegister base, uint32_t index, int64_t displacement);
+void x86_gather(x86_gen *g, uint32_t to, uint32_t mask, ZydisRegister base, uint32_t index,
+                int64_t displacement);
 /* Lanes of the mask, in ascending order: base[index] = from. */
 void x86_scatter(x86_gen *g, uint32_t mask, ZydisRegister base, uint32_t index, int64_t displacement,
                  uint32_t from);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Which loads are done together: those of one buffer whose indices are one value plus constants, and between
- * which nothing is written and no branch begins or ends. Of such a group every four neighbouring words of which
- * at least two are wanted are a quad. A group is loaded where its first member stands. */
+ * which nothing is written and no branch begins or ends. Of such a group every four neighbouring words of
+ * which at least two are wanted are a quad. A group is loaded where its first member stands. */
 #include "spirv_gen/x86/generate.h"
 
 #include <stdlib.h>
@@ -65,7 +65,6 @@ static uint32_t take_quad(const member *m, uint32_t count, x86_quad *q)
 
 static void take_group(x86_function *fn, const member *m, uint32_t count)
 {
-
     x86_group group = {.first = ~0u, .base = m[0].base, .buffer = m[0].buffer, .quad = fn->quads.count};
     for (uint32_t i = 0, taken; i < count; i += taken) {
         x86_quad q;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Loads. Most of a renderer's time on CPUs goes into gathers, so they are avoided in three ways: an index that
- * is the same for all lanes is one broadcast; loads of neighbouring words are one read of 16 bytes per lane and
- * a transposition (load_groups.c finds them); and whether all running lanes want one place is tested when the
- * code runs. */
+ * Loads. Most of a renderer's time on CPUs goes into gathers, so they are avoided in three ways: an index
+ * that is the same for all lanes is one broadcast; loads of neighbouring words are one read of 16 bytes per
+ * lane and a transposition (load_groups.c finds them); and whether all running lanes want one place is tested
+ * when the code runs. */
 #include "spirv_gen/x86/lanes.h"
 
 enum { WORD_BYTES = 4 };
@@ -99,7 +99,8 @@ static void broadcast_quads(x86_gen *g, const x86_group *group, ZydisRegister ba
                 continue;
             uint32_t to = destination(g, q->id[w]);
             VEC(g, VBROADCASTSS, x86_v(g, to),
-                x86_indexed(base, ZYDIS_REGISTER_RAX, WORD_BYTES, quad_place(q) + WORD_BYTES * w, WORD_BYTES));
+                x86_indexed(base, ZYDIS_REGISTER_RAX, WORD_BYTES, quad_place(q) + WORD_BYTES * w,
+                            WORD_BYTES));
             x86_finish_loaded(g, q->id[w], to);
         }
     }
@@ -107,8 +108,8 @@ static void broadcast_quads(x86_gen *g, const x86_group *group, ZydisRegister ba
 
 static x86_operand xmm(uint32_t reg) { return x86_reg((ZydisRegister)(ZYDIS_REGISTER_XMM0 + reg)); }
 
-/* Vectors 0 to 3: in each 128 bits the four words of one lane, of lanes 0, 4, 8, .. in vector 0, of 1, 5, 9, ..
- * in vector 1. Their indices are temporary 0. */
+/* Vectors 0 to 3: in each 128 bits the four words of one lane, of lanes 0, 4, 8, .. in vector 0, of 1, 5, 9,
+ * .. in vector 1. Their indices are temporary 0. */
 static void read_rows(x86_gen *g, const x86_quad *q, ZydisRegister base)
 {
     for (uint32_t lane = 0; lane < g->lanes; lane++) {
@@ -116,7 +117,8 @@ static void read_rows(x86_gen *g, const x86_quad *q, ZydisRegister base)
         x86_operand index = x86_temporary(g, 0);
         index.bytes = WORD_BYTES, index.value += WORD_BYTES * lane;
         GP(g, MOV, EAX, index);
-        x86_operand words = x86_indexed(base, ZYDIS_REGISTER_RAX, WORD_BYTES, quad_place(q), 16), v = x86_v(g, row);
+        x86_operand words = x86_indexed(base, ZYDIS_REGISTER_RAX, WORD_BYTES, quad_place(q), 16),
+                    v = x86_v(g, row);
         if (part == 0)
             VEC(g, VMOVUPS, xmm(row), words);
         else if (g->target == X86_AVX512)

@@ -50,7 +50,10 @@ static void end_lanes(x86_gen *g, each_lane l)
     x86_bind(&g->code, l.out);
 }
 
-static x86_operand word_of(each_lane l) { return x86_indexed(l.base, ZYDIS_REGISTER_RDX, WORD_BYTES, 0, WORD_BYTES); }
+static x86_operand word_of(each_lane l)
+{
+    return x86_indexed(l.base, ZYDIS_REGISTER_RDX, WORD_BYTES, 0, WORD_BYTES);
+}
 
 static void locked(x86_gen *g, ZydisMnemonic mnemonic, x86_operand memory, x86_operand value)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Value ops, as the interpreter computes them (ir/eval_op.c): integers wrap, x / 0 = 0, conversions from reals
- * saturate and turn NaN into 0, the bits of a NaN are those of one. Most are one instruction; those that are
- * more never write the place of their result before they have read all operands, or their operands are kept
- * apart from it (x86_reads_first in allocate.c). */
+ * Value ops, as the interpreter computes them (ir/eval_op.c): integers wrap, x / 0 = 0, conversions from
+ * reals saturate and turn NaN into 0, the bits of a NaN are those of one. Most are one instruction; those
+ * that are more never write the place of their result before they have read all operands, or their operands
+ * are kept apart from it (x86_reads_first in allocate.c). */
 #include "spirv_gen/x86/lanes.h"
 
 enum { SIGN = 0x80000000u, NAN_BITS = 0x7FC00000, ONE_REAL = 0x3F800000 };
@@ -33,7 +33,8 @@ static void unary(x86_gen *g, uint32_t id, ZydisMnemonic mnemonic, uint32_t a)
 static void with_constant(x86_gen *g, uint32_t id, ZydisMnemonic mnemonic, uint32_t a, uint32_t bits)
 {
     uint32_t first = x86_source_register(g, a, 1), to = x86_destination(g, id);
-    x86_vector(g, mnemonic, (x86_operand[]){x86_v(g, to), x86_v(g, first), x86_constant_source(g, bits, 2)}, 3);
+    x86_vector(g, mnemonic, (x86_operand[]){x86_v(g, to), x86_v(g, first), x86_constant_source(g, bits, 2)},
+               3);
     x86_finish(g, id, to);
 }
 
@@ -148,8 +149,10 @@ void x86_select(x86_gen *g, uint32_t id, uint32_t condition, uint32_t yes, uint3
 
 static void shift(x86_gen *g, uint32_t id, ir_inst inst)
 {
-    static const ZydisMnemonic same[3] = {ZYDIS_MNEMONIC_VPSLLD, ZYDIS_MNEMONIC_VPSRAD, ZYDIS_MNEMONIC_VPSRLD},
-                               each[3] = {ZYDIS_MNEMONIC_VPSLLVD, ZYDIS_MNEMONIC_VPSRAVD, ZYDIS_MNEMONIC_VPSRLVD};
+    static const ZydisMnemonic same[3] = {ZYDIS_MNEMONIC_VPSLLD, ZYDIS_MNEMONIC_VPSRAD,
+                                          ZYDIS_MNEMONIC_VPSRLD},
+                               each[3] = {ZYDIS_MNEMONIC_VPSLLVD, ZYDIS_MNEMONIC_VPSRAVD,
+                                          ZYDIS_MNEMONIC_VPSRLVD};
     uint32_t how = inst.op == IR_SHL ? 0 : inst.type == IR_I32 ? 1 : 2, to = x86_destination(g, id);
     if (is_const(g, inst.b)) {
         uint32_t first = x86_source_register(g, inst.a, 1);
@@ -225,7 +228,8 @@ static void divide_lanes(x86_gen *g, bool is_signed)
 static void divide(x86_gen *g, uint32_t id, ir_inst inst)
 {
     bool is_signed = inst.type == IR_I32;
-    uint32_t a = x86_source_register(g, inst.a, 0), b = x86_source_register(g, inst.b, 1), m = x86_mask_scratch(g, 0);
+    uint32_t a = x86_source_register(g, inst.a, 0), b = x86_source_register(g, inst.b, 1),
+             m = x86_mask_scratch(g, 0);
     VEC(g, VMOVUPS, x86_temporary(g, 0), x86_v(g, a));
     VEC(g, VMOVUPS, x86_temporary(g, 1), x86_v(g, b));
     if (g->target == X86_AVX512)

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Trace to x86-64 machine code: a kernel as words that a processor runs, 16 invocations at a time with
- * AVX-512 (F, BW, DQ, VL), 8 with AVX2. Knows neither rendering nor Vulkan, allocates no executable memory and
- * starts no thread: who runs a kernel does (src/gpu/native).
+ * AVX-512 (F, BW, DQ, VL), 8 with AVX2. Knows neither rendering nor Vulkan, allocates no executable memory
+ * and starts no thread: who runs a kernel does (src/gpu/native).
  *
  * A kernel is a header, its constants and its code, all in one array of words, and may be kept on disk. The
  * code does not depend on where it stands. What it works on stands in a workspace, memory of one thread whose
- * first part is X86_WORKSPACE_*; `constants` are copied to X86_WORKSPACE_CONSTANTS, the rest is the code's own.
+ * first part is X86_WORKSPACE_*; `constants` are copied to X86_WORKSPACE_CONSTANTS, the rest is the code's
+ * own.
  *
- *     void prologue(void *workspace)              once per dispatch and thread, before the first run: computes
- *                                                 what depends on uniforms and constant buffers alone
- *     void run(void *workspace, uint32_t first, uint32_t count)
- *                                                 invocations first .. first + count - 1, at most `lanes`
+ *     void prologue(void *workspace)              once per dispatch and thread, before the first run:
+ * computes what depends on uniforms and constant buffers alone void run(void *workspace, uint32_t first,
+ * uint32_t count) invocations first .. first + count - 1, at most `lanes`
  *
  * Both keep what the System V calling convention asks for. Buffers are arrays of words in the address space,
  * aligned to 16 bytes; code may read, never write, up to X86_PADDING bytes behind the last word. */
@@ -21,8 +21,8 @@
 
 typedef enum x86_target { X86_NONE, X86_AVX2, X86_AVX512 } x86_target;
 
-/* The best that this processor and its operating system have. X86_NONE: neither, or not x86-64; then no kernel
- * can be run. */
+/* The best that this processor and its operating system have. X86_NONE: neither, or not x86-64; then no
+ * kernel can be run. */
 x86_target x86_processor(void);
 uint32_t x86_lanes(x86_target target); /* 8, 16 */
 
@@ -47,7 +47,7 @@ typedef struct x86_header {
     uint32_t code_bytes;      /* behind the constants, which are padded to a multiple of 16 words */
     uint32_t prologue, run;   /* where these functions begin, in bytes of the code */
     uint32_t buffer_count, uniform_count; /* used: at most X86_BUFFERS_MOST, X86_UNIFORMS_MOST */
-    uint32_t reserved[5];     /* zero */
+    uint32_t reserved[5];                 /* zero */
 } x86_header;
 
 typedef struct x86_options {

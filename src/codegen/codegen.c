@@ -12,7 +12,8 @@ code_options codegen_options(const gpu_info *device)
     };
 }
 
-bl_result codegen_words(const ir_module *lowered, const code_options *options, kernel_code *out, bl_error *err)
+bl_result codegen_words(const ir_module *lowered, const code_options *options, kernel_code *out,
+                        bl_error *err)
 {
     *out = (kernel_code){.push_words = lowered->uniform_count, .native = options->native != X86_NONE};
     if (!out->native) {

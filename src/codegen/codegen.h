@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * From a lowered trace to the words that a device takes as a kernel. This is the one place that knows which
- * generator of spirv_gen serves which device: Vulkan devices take SPIR-V, the native one machine code. src/gpu
- * sees words and no traces, spirv_gen sees traces and no devices. */
+ * generator of spirv_gen serves which device: Vulkan devices take SPIR-V, the native one machine code.
+ * src/gpu sees words and no traces, spirv_gen sees traces and no devices. */
 #ifndef BL_CODEGEN_H
 #define BL_CODEGEN_H
 
@@ -28,7 +28,8 @@ typedef struct kernel_code {
 code_options codegen_options(const gpu_info *device);
 /* lowered: made by opt_run. A kernel made of these words has as many buffers as the trace, as many
  * push-constant words as it has uniforms, and LOCAL_SIZE invocations in a workgroup. */
-bl_result codegen_words(const ir_module *lowered, const code_options *options, kernel_code *out, bl_error *err);
+bl_result codegen_words(const ir_module *lowered, const code_options *options, kernel_code *out,
+                        bl_error *err);
 /* A set of buffers: bit i says that buffer i is larger than a binding of the device reaches. Such buffers are
  * addressed (spv_options, gpu_kernel_desc). buffers: at most 32; NULL: none. */
 uint32_t codegen_addressed(const gpu_info *device, gpu_buffer *const *buffers, uint32_t count);
