@@ -15,6 +15,8 @@ import sys
 import time
 import xml.etree.ElementTree as xml
 
+START = time.monotonic()  # what follows takes a second
+
 import drjit as dr
 import mitsuba as mi
 import numpy as np
@@ -268,7 +270,8 @@ def main():
     job = Job(sys.argv[1])
     fit = Fit(job)
     fit.run()
-    out = {"psnr": held_out(job, fit.values), "cpu": time.process_time(), "fields": []}
+    out = {"psnr": held_out(job, fit.values), "fields": []}
+    out.update(cpu=time.process_time(), wall=time.monotonic() - START)
     for folder in sys.argv[2:]:
         values = [mi.TensorXf(np.load(os.path.join(folder, name + ".npy")).astype("f4")) for name in NAMES]
         out["fields"].append(held_out(job, values))
