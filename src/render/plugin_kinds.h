@@ -70,9 +70,9 @@ typedef struct field_class {
     render_class base;
     /* Maps a ray into coordinates of the unit cube. It may run differentiated by the ray. */
     volume_ray (*into)(tracer *t, const class_node *n, ir_ref record, vec3 o, vec3 d);
-    /* The functions of the direction that `radiance` combines, for a unit vector w of the world, and their
-     * number. It may run differentiated by w. */
-    uint32_t (*basis)(tracer *t, const class_node *n, vec3 w, ir_ref out[FIELD_BASIS_MOST]);
+    /* The functions of the direction that `raw_color` combines, for a unit vector w of the world. It may run
+     * differentiated by w. */
+    void (*basis)(tracer *t, const class_node *n, vec3 w, ir_ref out[FIELD_BASIS_MOST]);
     /* The raw values at p in the cube: that of the density, and those of the three colours in the
      * direction of `basis`. chooses: as in volume_place. They may run differentiated. */
     ir_ref (*raw_density)(tracer *t, const class_node *n, ir_ref record, vec3 p, const ir_ref *chooses);

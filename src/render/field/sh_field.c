@@ -11,6 +11,7 @@
  * sampling table (plan.h): found anew on the device whenever values have changed, and detached. Activations
  * are monotone, so the activated maximum of the raw values bounds the density. */
 #include "render/classes.h"
+#include "render/harmonics.h"
 
 enum { PARAM_DENSITY, PARAM_SH_COEFFS };
 enum activation {
@@ -227,25 +228,9 @@ static volume_ray field_into(tracer *t, const class_node *n, ir_ref record, vec3
     return (volume_ray){vec3_at(p), vec3_at(q)};
 }
 
-static uint32_t field_basis(tracer *t, const class_node *n, vec3 w, ir_ref out[FIELD_BASIS_MOST])
+static void field_basis(tracer *t, const class_node *n, vec3 w, ir_ref out[FIELD_BASIS_MOST])
 {
-    ir_func *f = t->f;
-    uint32_t degree = degree_of(n);
-    out[0] = t_f32(t, 0.28209479177387814f);
-    if (degree == 0)
-        return 1;
-    const float first = 0.4886025119029199f, second = 1.0925484305920792f;
-    out[1] = ir_mul(f, t_f32(t, -first), w.y);
-    out[2] = ir_mul(f, t_f32(t, first), w.z);
-    out[3] = ir_mul(f, t_f32(t, -first), w.x);
-    if (degree == 1)
-        return 4;
-    out[4] = ir_mul(f, t_f32(t, second), ir_mul(f, w.x, w.y));
-    out[5] = ir_mul(f, t_f32(t, -second), ir_mul(f, w.y, w.z));
-    out[6] = t_mad(t, t_f32(t, 0.9461746957575601f), t_sqr(t, w.z), t_f32(t, -0.31539156525252005f));
-    out[7] = ir_mul(f, t_f32(t, -second), ir_mul(f, w.x, w.z));
-    out[8] = ir_mul(f, t_f32(t, 0.5462742152960395f), ir_sub(f, t_sqr(t, w.x), t_sqr(t, w.y)));
-    return 9;
+    harmonics(t, w, degree_of(n), out);
 }
 
 /* Reads raw values. Where both grids have one size, it is read from the record of one of them only. */
