@@ -26,6 +26,13 @@ field_passage field_select(walk *w, ir_ref condition, const field_passage *a, co
 
 /* ---- one sample ---- */
 
+march_sample march_activated(tracer *t, const march *m, ir_ref raw_density, color raw_color)
+{
+    march_sample s = {.thickness = ir_mul(t->f, m->cls->density(t, m->n, raw_density), m->step)};
+    s.radiance = m->cls->radiance(t, m->n, raw_color);
+    return s;
+}
+
 march_sample march_take(walk *w, const march *m, ir_ref i, bool differentiated)
 {
     tracer t = differentiated ? walk_differentiated(w) : t_deciding(&w->t);
@@ -34,11 +41,9 @@ march_sample march_take(walk *w, const march *m, ir_ref i, bool differentiated)
     vec3 p = march_along(&t, moves ? &m->now : &m->in_cube, distance);
     if (moves)
         m->cls->basis(&t, m->n, m->w, basis);
-    march_sample s = {.raw_density = m->cls->raw_density(&t, m->n, m->record, p, NULL)};
-    s.raw_color = m->cls->raw_color(&t, m->n, m->record, p, moves ? basis : m->basis, NULL);
-    s.thickness = ir_mul(t.f, m->cls->density(&t, m->n, s.raw_density), m->step);
-    s.radiance = m->cls->radiance(&t, m->n, s.raw_color);
-    return s;
+    ir_ref density = m->cls->raw_density(&t, m->n, m->record, p, NULL);
+    color raw = m->cls->raw_color(&t, m->n, m->record, p, moves ? basis : m->basis, NULL);
+    return march_activated(&t, m, density, raw);
 }
 
 ir_ref march_thickness(walk *w, const march *m, ir_ref i, bool differentiated)

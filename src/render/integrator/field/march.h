@@ -50,14 +50,14 @@ typedef struct march_state {
 
 /* A sample. Its values are those of the march's place and direction; differentiated, they move with both. */
 typedef struct march_sample {
-    ir_ref raw_density; /* values of the grids */
-    color raw_color;
     ir_ref thickness; /* tau */
     color radiance;
 } march_sample;
 
 /* ---- march.c ---- */
 
+/* The sample that has these raw values. */
+march_sample march_activated(tracer *t, const march *m, ir_ref raw_density, color raw_color);
 march_sample march_take(walk *w, const march *m, ir_ref i, bool differentiated);
 /* Only its thickness, on the ray that stays. */
 ir_ref march_thickness(walk *w, const march *m, ir_ref i, bool differentiated);
