@@ -23,6 +23,17 @@ typedef struct volume_ray {
     vec3 o, d;
 } volume_ray;
 
+/* The ray from o along d, mapped by the record's affine map at `map`. */
+static inline volume_ray volume_ray_into(tracer *t, ir_ref record, uint32_t map, vec3 o, vec3 d)
+{
+    ir_ref p[3], q[3];
+    for (uint32_t k = 0; k < 3; k++) {
+        p[k] = v3_point_by_row(t, record, map + 4 * k, o);
+        q[k] = v3_vector_by_row(t, record, map + 4 * k, d);
+    }
+    return (volume_ray){vec3_at(p), vec3_at(q)};
+}
+
 /* A place in the unit cube of a volume that has `size` voxels along x, y and z. Volumes of one size are asked
  * with the same references, so that what they compute alike is computed once. */
 typedef struct volume_place {

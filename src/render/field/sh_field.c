@@ -218,14 +218,7 @@ static ir_ref activate(tracer *t, enum activation how, ir_ref x)
 
 static volume_ray field_into(tracer *t, const class_node *n, ir_ref record, vec3 o, vec3 d)
 {
-    ir_ref p[3], q[3];
-    for (uint32_t k = 0; k < 3; k++) {
-        uint32_t row = n->extra_word + EXTRA_TO_LOCAL + 4 * k;
-        vec3 along = v3_load(t, record, row);
-        p[k] = ir_add(t->f, v3_dot(t, along, o), t_real(t, record, row + 3));
-        q[k] = v3_dot(t, along, d);
-    }
-    return (volume_ray){vec3_at(p), vec3_at(q)};
+    return volume_ray_into(t, record, n->extra_word + EXTRA_TO_LOCAL, o, d);
 }
 
 static void field_basis(tracer *t, const class_node *n, vec3 w, ir_ref out[FIELD_BASIS_MOST])
