@@ -120,11 +120,11 @@ static double default_step(const render_scene *s, const scene_object *o)
 {
     const scene_object *density = scene_get(o, "density")->object;
     const double *m = scene_get(o, "to_world")->matrix;
-    uint32_t data = render_find_parameter(s, density, PLAN_DATA_SLOT);
+    const uint32_t *shape = shape_of(s, density);
     double least = INFINITY;
     for (uint32_t k = 0; k < 3; k++) {
         double side = sqrt(m[k] * m[k] + m[4 + k] * m[4 + k] + m[8 + k] * m[8 + k]);
-        uint32_t voxels = data == PLAN_NONE ? PARTS_ALONG / 2 : s->parameters.data[data].shape[2 - k];
+        uint32_t voxels = shape ? shape[2 - k] : PARTS_ALONG / 2;
         least = fmin(least, side / voxels / 2);
     }
     return least;
@@ -302,9 +302,8 @@ static void table_step(tracer *t, const class_node *n, ir_ref record, uint32_t s
     ir_func *f = t->f;
     (void)step;
     const class_node *volume = n->param_child[PARAM_DENSITY];
-    ir_ref at = t_offset(t, record, n->field[PARAM_DENSITY]), cells = t_u32(t, field_cells(n)),
-           row = ir_div(f, lane, cells), z = ir_div(f, row, cells);
-    ir_ref cell[3] = {ir_sub(f, lane, ir_mul(f, row, cells)), ir_sub(f, row, ir_mul(f, z, cells)), z};
+    ir_ref at = t_offset(t, record, n->field[PARAM_DENSITY]), cell[3];
+    volume_cell_at(t, lane, field_cells(n), cell);
     ir_ref most = volume_of(volume)->most_in(t, volume, at, cell, field_cells(n), -1e30f),
            density = activate(t, density_activation(n), most),
            thickness = ir_mul(f, density, field_step(t, n, record));

@@ -130,8 +130,7 @@ static ir_ref cell_at(tracer *t, const march *m, ir_ref distance, ir_ref *leaves
         *leaves = ir_min(f, *leaves, ir_div(f, ir_sub(f, plane, o[k]), speed));
         index[k] = ir_to_u32(f, cell);
     }
-    ir_ref side = t_u32(t, cells);
-    return t_mad(t, t_mad(t, index[2], side, index[1]), side, index[0]);
+    return volume_cell_number(t, index, cells);
 }
 
 ir_ref march_next_seen(walk *w, const march *m, ir_ref i)
