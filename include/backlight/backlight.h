@@ -375,6 +375,8 @@ typedef enum bl_gradient_form {
     BL_FORM_COUNT
 } bl_gradient_form;
 const char *bl_gradient_form_name(bl_gradient_form form); /* "fused"; NULL past the last */
+/* Whether the pass makes the image that it differentiates, and so finds image and loss. */
+bool bl_gradient_form_finds_loss(bl_gradient_form form);
 
 enum { BL_SINGULAR_DEPTHS = 8 };
 typedef struct bl_stats {

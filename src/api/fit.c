@@ -275,7 +275,7 @@ static bl_result differentiate(bl_fit *fit, const fit_sight *sight, bool first, 
     };
     TRY(pixel_sampling_distribute(job, &w, err));
     TRY(job_run(job, &w, &stats, err));
-    if (gradient_form_finds_loss(fit->desc.form)) {
+    if (bl_gradient_form_finds_loss(fit->desc.form)) {
         double value;
         TRY(job_read_loss(job, &value, err));
         s->loss += value;
@@ -294,7 +294,7 @@ static bl_result all_sights(bl_fit *fit, bl_fit_status *s, bl_error *err)
         s->loss = 0, s->drifted = s->overflowed = s->non_finite = 0;
         for (uint32_t v = 0; !sight.last; first = false) {
             TRY(fit_look(fit, &v, &sight, err));
-            if (!gradient_form_finds_loss(fit->desc.form))
+            if (!bl_gradient_form_finds_loss(fit->desc.form))
                 TRY(compare(fit, &sight, s, err));
             TRY(differentiate(fit, &sight, first, s, err));
         }

@@ -167,7 +167,8 @@ static bl_result replay(bl_job *job, const bl_gradient_desc *desc, double most, 
                              (unsigned long long)stats->overflowed);
     }
     TRY(read_out(job, &w, desc->adjoint != NULL, stats, err));
-    return gradient_form_finds_loss(stats->form) ? read_image_and_loss(job, desc->image, stats, err) : BL_OK;
+    return bl_gradient_form_finds_loss(stats->form) ? read_image_and_loss(job, desc->image, stats, err)
+                                                    : BL_OK;
 }
 
 /* The largest |dL/dI| of the adjoint image on the device. */
@@ -207,7 +208,7 @@ static bl_result gradient(bl_job *job, const bl_gradient_desc *desc, bl_stats *s
         TRY(target_buffer(job, desc->target, err));
     else
         TRY(gpu_buffer_write(job->adjoint, 0, desc->adjoint, 4ull * n, err));
-    if (gradient_form_finds_loss(stats->form))
+    if (bl_gradient_form_finds_loss(stats->form))
         return replay(job, desc, fit_loss_steepest(desc->loss, desc->loss_constant, desc->target, n), 0,
                       stats, err);
     bool image =

@@ -22,6 +22,11 @@ enum {
     SLOTS_MOST_GPU = 1 << 22
 }; /* most samples of a tile; they need 8 and 128 MiB */
 
+bool bl_gradient_form_finds_loss(bl_gradient_form form)
+{
+    return form == BL_FORM_TWO_WALK || form == BL_FORM_ONE_IMAGE;
+}
+
 const char *bl_gradient_form_name(bl_gradient_form form)
 {
     static const char *const names[BL_FORM_COUNT] = {"auto", "fused", "separate", "two-walk", "one-image"};
@@ -60,15 +65,15 @@ static job_range pixel_tile(const bl_job *job, job_range all, uint32_t strips, u
 static job_range tile_at(const bl_job *job, const job_work_desc *w, job_range all, uint32_t lane,
                          uint32_t sample)
 {
-    return gradient_form_finds_loss(w->form) ? pixel_tile(job, all, w->strips, lane)
-                                             : separate_tile(job, all, lane, sample);
+    return bl_gradient_form_finds_loss(w->form) ? pixel_tile(job, all, w->strips, lane)
+                                                : separate_tile(job, all, lane, sample);
 }
 
 /* The number of samples of the largest tile. With separate kernels that need not be the first tile: the last
  * one takes all lanes that are left, which may be some more. */
 static uint64_t slots_needed(const bl_job *job, const job_work_desc *w, job_range all)
 {
-    if (gradient_form_finds_loss(w->form))
+    if (bl_gradient_form_finds_loss(w->form))
         return job_range_paths(pixel_tile(job, all, w->strips, 0));
     uint64_t most = slots_most(job), paths = (uint64_t)all.lane_count * all.last_sample;
     return paths < most ? paths : most;
@@ -135,7 +140,7 @@ bl_result gradient_form_choose(const bl_job *job, const gradient_wish *wish, bl_
     }
     const char *obstacle = wish->form == BL_FORM_ONE_IMAGE ? shared_obstacle(job, wish, wish->form)
                                                            : two_walk_obstacle(job, wish);
-    if (gradient_form_finds_loss(wish->form) && obstacle)
+    if (bl_gradient_form_finds_loss(wish->form) && obstacle)
         return error_set(err, BL_ERROR_ARGUMENT, "no gradient in %s: %s",
                          wish->form == BL_FORM_ONE_IMAGE ? "one image" : "two walks", obstacle);
     *out = wish->form != BL_FORM_AUTO ? wish->form : obstacle ? BL_FORM_SEPARATE : BL_FORM_TWO_WALK;
@@ -210,7 +215,7 @@ static bl_result run_tile(bl_job *job, const job_work_desc *w, job_range tile, b
 
 bl_result gradient_form_run(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error *err)
 {
-    BL_ASSERT(w->form == BL_FORM_SEPARATE || gradient_form_finds_loss(w->form), "form %d keeps no samples",
+    BL_ASSERT(w->form == BL_FORM_SEPARATE || bl_gradient_form_finds_loss(w->form), "form %d keeps no samples",
               (int)w->form);
     job_range all = job_everything(w, job_pixels(job));
     uint64_t slots = slots_needed(job, w, all);

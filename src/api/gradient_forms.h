@@ -16,11 +16,6 @@ typedef struct gradient_wish {
 /* Chooses the form. Fails if the caller wants a form that cannot do this. */
 bl_result gradient_form_choose(const bl_job *job, const gradient_wish *wish, bl_gradient_form *out,
                                bl_error *err);
-/* Whether the pass makes the image that it differentiates, and so finds image and loss. */
-static inline bool gradient_form_finds_loss(bl_gradient_form form)
-{
-    return form == BL_FORM_TWO_WALK || form == BL_FORM_ONE_IMAGE;
-}
 /* The number of strips of a gradient pass. Two walks need an even number. */
 uint32_t gradient_form_strips(const bl_job *job, bl_gradient_form form, uint32_t spp);
 /* Runs a prepared gradient pass of the forms that keep samples between two kernels. Those that find the loss

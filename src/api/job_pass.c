@@ -12,6 +12,24 @@
 
 #include <string.h>
 
+job_work_desc job_image_work(const bl_job *job, const bl_render_desc *desc)
+{
+    uint32_t spp = job_spp(job, desc->spp);
+    return (job_work_desc){
+        .pass = desc->frozen     ? RENDER_FROZEN
+                : desc->variance ? RENDER_VARIANCE
+                                 : RENDER_PRIMAL,
+        .spp = spp,
+        .seed = job_seed(job, desc->seed),
+        .stream = desc->gradient_stream ? 1 : 0,
+        .strips = job_strips(job_pixels(job), spp),
+        .slice_seconds = desc->slice_seconds,
+        .progress = desc->progress,
+        .user = desc->user,
+        .progress_to = 1,
+    };
+}
+
 /* ---- derived values ---- */
 
 /* Appends the computation of derived values, from the values or the frozen values. */
@@ -121,7 +139,7 @@ bl_result job_run(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error
 {
     BL_ASSERT(w->spp > 0 && w->strips > 0, "%u samples in %u strips", w->spp, w->strips);
     BL_ASSERT(w->pass != RENDER_GRADIENT || w->form != BL_FORM_AUTO, "a gradient pass without a form");
-    BL_ASSERT(!gradient_form_finds_loss(w->form) || w->loss, "form %d without a loss", (int)w->form);
+    BL_ASSERT(!bl_gradient_form_finds_loss(w->form) || w->loss, "form %d without a loss", (int)w->form);
     BL_ASSERT(w->lanes.count == 0 || job->plan->lists_lanes, "a list of %u lanes that no kernel reads",
               w->lanes.count);
     job_range all = job_everything(w, job_pixels(job));

@@ -5,6 +5,8 @@
 
 #include "api/job_dispatch.h"
 
+/* The pass that makes the image a caller asks for, over all pixels of the job. */
+job_work_desc job_image_work(const bl_job *job, const bl_render_desc *desc);
 /* Runs a pass over all lanes and samples, sliced by measured time. Before it, film (image passes) or gradient
  * are zeroed and derived values brought up to date. After a gradient pass, parameters' gradients are
  * complete. */

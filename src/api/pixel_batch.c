@@ -108,16 +108,7 @@ bl_result pixel_batch_render(bl_job *job, uint32_t view, const bl_render_desc *d
         return error_set(err, BL_ERROR_UNSUPPORTED,
                          "a fit with a batch renders images alone: no variance, channels or frozen paths");
     uint32_t count = job_pixels(job);
-    job_work_desc w = {
-        .pass = RENDER_PRIMAL,
-        .spp = job_spp(job, desc->spp),
-        .seed = job_seed(job, desc->seed),
-        .stream = desc->gradient_stream ? 1 : 0,
-        .slice_seconds = desc->slice_seconds,
-        .progress = desc->progress,
-        .user = desc->user,
-    };
-    w.strips = job_strips(count, w.spp);
+    job_work_desc w = job_image_work(job, desc);
     uint32_t *list = malloc(count * sizeof *list);
     float *pixels = malloc(3 * (size_t)count * sizeof *pixels);
     BL_ASSERT(list && pixels, "out of memory");

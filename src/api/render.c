@@ -76,19 +76,7 @@ static bl_result write_frozen(bl_job *job, const float *values, bl_error *err)
 
 static bl_result render(bl_job *job, const bl_render_desc *desc, float *image, bl_stats *stats, bl_error *err)
 {
-    job_work_desc w = {
-        .pass = desc->frozen     ? RENDER_FROZEN
-                : desc->variance ? RENDER_VARIANCE
-                                 : RENDER_PRIMAL,
-        .spp = job_spp(job, desc->spp),
-        .seed = job_seed(job, desc->seed),
-        .stream = desc->gradient_stream ? 1 : 0,
-        .slice_seconds = desc->slice_seconds,
-        .progress = desc->progress,
-        .user = desc->user,
-        .progress_to = 1,
-    };
-    w.strips = job_strips(job_pixels(job), w.spp);
+    job_work_desc w = job_image_work(job, desc);
     if (desc->frozen && !job->desc.frozen)
         return error_set(err, BL_ERROR_ARGUMENT,
                          "a frozen-path evaluation needs a job created with `frozen`");

@@ -55,12 +55,6 @@ typedef struct bench {
 
 /* ---- runs ---- */
 
-/* The gradient needs no image before it. */
-static bool whole_step(const form *f)
-{
-    return f->walks == BL_FORM_TWO_WALK || f->walks == BL_FORM_ONE_IMAGE;
-}
-
 static bl_result run_form(bench *b, form *f, uint32_t spp, cli_progress *progress)
 {
     bl_render_desc render = {
@@ -73,7 +67,7 @@ static bl_result run_form(bench *b, form *f, uint32_t spp, cli_progress *progres
         .user = progress,
     };
     uint64_t rays;
-    if (whole_step(f))
+    if (bl_gradient_form_finds_loss(f->walks))
         gradient.target = b->weights;
     else
         gradient.adjoint = b->weights;
@@ -314,7 +308,8 @@ static void print_table(const bench *b)
         if (b->forms[i].gradient)
             printf("%s, %u parameters: pass %.2f, step %.2f times its primal\n", b->forms[i].name,
                    b->name_count, median(b->forms[i].to_primal, b->rounds),
-                   median(b->forms[i].to_primal, b->rounds) + (whole_step(&b->forms[i]) ? 0 : 1));
+                   median(b->forms[i].to_primal, b->rounds) +
+                       (bl_gradient_form_finds_loss(b->forms[i].walks) ? 0 : 1));
     if (b->rays_per_path > 0)
         printf("%.2f rays a path, counted by the hand-written kernel\n", b->rays_per_path);
 }

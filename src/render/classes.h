@@ -146,6 +146,19 @@ static inline const field_class *field_of(const class_node *n) { return class_of
 enum { LARGEST_LANES = 256 };
 void largest_part(tracer *t, const class_node *volume, ir_ref at, ir_ref words, ir_ref lane);
 ir_ref largest_of(tracer *t, ir_ref words);
+/* Cells of a cube, `cells` along each side: the number of a cell, x fastest, and back. */
+static inline ir_ref volume_cell_number(tracer *t, const ir_ref cell[3], uint32_t cells)
+{
+    ir_ref side = t_u32(t, cells);
+    return t_mad(t, t_mad(t, cell[2], side, cell[1]), side, cell[0]);
+}
+static inline void volume_cell_at(tracer *t, ir_ref number, uint32_t cells, ir_ref cell[3])
+{
+    ir_func *f = t->f;
+    ir_ref side = t_u32(t, cells), row = ir_div(f, number, side);
+    cell[2] = ir_div(f, row, side);
+    cell[0] = ir_sub(f, number, ir_mul(f, row, side)), cell[1] = ir_sub(f, row, ir_mul(f, cell[2], side));
+}
 
 static inline const phase_class *phase_of(const class_node *n) { return class_of(n, PLUGIN_PHASE); }
 static inline const medium_class *medium_of(const class_node *n) { return class_of(n, PLUGIN_MEDIUM); }

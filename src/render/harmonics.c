@@ -33,7 +33,7 @@ static void degree_three(tracer *t, vec3 d, ir_ref *out)
     out[6] = product(t, -0.5900435899266435f, d.x, of_x);
 }
 
-void harmonics(tracer *t, vec3 d, uint32_t degree, ir_ref out[HARMONICS_MOST])
+void harmonics(tracer *t, vec3 d, uint32_t degree, ir_ref *out)
 {
     BL_ASSERT(degree <= HARMONICS_DEGREE, "spherical harmonics of degree %u", degree);
     out[0] = t_f32(t, 0.2820947917738781f);

@@ -9,6 +9,6 @@
 enum { HARMONICS_DEGREE = 3, HARMONICS_MOST = (HARMONICS_DEGREE + 1) * (HARMONICS_DEGREE + 1) };
 
 /* The functions of degrees 0 to `degree` at a unit vector: (degree + 1)^2 of them. */
-void harmonics(tracer *t, vec3 d, uint32_t degree, ir_ref out[HARMONICS_MOST]);
+void harmonics(tracer *t, vec3 d, uint32_t degree, ir_ref *out);
 
 #endif

@@ -23,6 +23,17 @@ typedef struct volume_ray {
     vec3 o, d;
 } volume_ray;
 
+/* The ray from o along d, mapped by the record's affine map at `map`. */
+static inline volume_ray volume_ray_into(tracer *t, ir_ref record, uint32_t map, vec3 o, vec3 d)
+{
+    ir_ref p[3], q[3];
+    for (uint32_t k = 0; k < 3; k++) {
+        p[k] = v3_point_by_row(t, record, map + 4 * k, o);
+        q[k] = v3_vector_by_row(t, record, map + 4 * k, d);
+    }
+    return (volume_ray){vec3_at(p), vec3_at(q)};
+}
+
 /* A place in the unit cube of a volume that has `size` voxels along x, y and z. Volumes of one size are asked
  * with the same references, so that what they compute alike is computed once. */
 typedef struct volume_place {
@@ -70,9 +81,9 @@ typedef struct field_class {
     render_class base;
     /* Maps a ray into coordinates of the unit cube. It may run differentiated by the ray. */
     volume_ray (*into)(tracer *t, const class_node *n, ir_ref record, vec3 o, vec3 d);
-    /* The functions of the direction that `radiance` combines, for a unit vector w of the world, and their
-     * number. It may run differentiated by w. */
-    uint32_t (*basis)(tracer *t, const class_node *n, vec3 w, ir_ref out[FIELD_BASIS_MOST]);
+    /* The functions of the direction that `raw_color` combines, for a unit vector w of the world. It may run
+     * differentiated by w. */
+    void (*basis)(tracer *t, const class_node *n, vec3 w, ir_ref out[FIELD_BASIS_MOST]);
     /* The raw values at p in the cube: that of the density, and those of the three colours in the
      * direction of `basis`. chooses: as in volume_place. They may run differentiated. */
     ir_ref (*raw_density)(tracer *t, const class_node *n, ir_ref record, vec3 p, const ir_ref *chooses);

@@ -132,16 +132,13 @@ bl_result render_bind_lights(render_scene *s, bl_error *err)
 /* Whether the box of a shape's primitives meets the box around the field's cube. */
 static bool meets_field(const render_scene *s, const render_shape *shape)
 {
-    const double *m = scene_get(s->field, "to_world")->matrix;
+    double low[3], high[3];
+    matrix_box(scene_get(s->field, "to_world")->matrix, low, high);
     for (uint32_t i = 0; i < shape->primitive_count; i++) {
         const float *box = s->primitives.data[shape->first_entry_primitive + i].bounds;
         bool meets = true;
-        for (int r = 0; r < 3; r++) {
-            double low = m[4 * r + 3], high = low;
-            for (int k = 0; k < 3; k++)
-                *(m[4 * r + k] < 0 ? &low : &high) += m[4 * r + k];
-            meets &= (double)box[r] < high && low < (double)box[3 + r];
-        }
+        for (int r = 0; r < 3; r++)
+            meets &= (double)box[r] < high[r] && low[r] < (double)box[3 + r];
         if (meets)
             return true;
     }

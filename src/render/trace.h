@@ -234,6 +234,19 @@ static inline vec3 v3_load(tracer *t, ir_ref record, uint32_t word)
     return v3(t_real(t, record, word), t_real(t, record, word + 1), t_real(t, record, word + 2));
 }
 
+/* ---- affine maps in records: three rows of four words, the fourth a translation ---- */
+
+/* One coordinate of a point or a vector that is mapped by the row at `row`. */
+static inline ir_ref v3_point_by_row(tracer *t, ir_ref record, uint32_t row, vec3 p)
+{
+    ir_ref translation = t_real(t, record, row + 3);
+    return ir_add(t->f, v3_dot(t, v3_load(t, record, row), p), translation);
+}
+static inline ir_ref v3_vector_by_row(tracer *t, ir_ref record, uint32_t row, vec3 d)
+{
+    return v3_dot(t, v3_load(t, record, row), d);
+}
+
 /* ---- colours ---- */
 
 static inline color color_all(ir_ref v) { return (color){{v, v, v}}; }

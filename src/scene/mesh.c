@@ -55,6 +55,15 @@ void matrix_apply(const double m[16], const double v[3], double w, double out[3]
         out[row] = m[4 * row] * x + m[4 * row + 1] * y + m[4 * row + 2] * z + m[4 * row + 3] * w;
 }
 
+void matrix_box(const double m[16], double low[3], double high[3])
+{
+    for (int row = 0; row < 3; row++) {
+        low[row] = high[row] = m[4 * row + 3];
+        for (int k = 0; k < 3; k++)
+            *(m[4 * row + k] < 0 ? &low[row] : &high[row]) += m[4 * row + k];
+    }
+}
+
 double matrix_determinant3(const double m[16])
 {
     return m[0] * (m[5] * m[10] - m[6] * m[9]) - m[1] * (m[4] * m[10] - m[6] * m[8]) +

@@ -207,6 +207,8 @@ void mesh_free(scene_mesh *m);
 bool matrix_invert(const double m[16], double out[16]); /* false: singular */
 /* The upper three rows times (v, w): points have w = 1, directions 0. out may be v. */
 void matrix_apply(const double m[16], const double v[3], double w, double out[3]);
+/* The box along the axes of the world around the unit cube that the matrix places. */
+void matrix_box(const double m[16], double low[3], double high[3]);
 double matrix_determinant3(const double m[16]); /* of the upper left 3x3; negative: mirrors */
 
 /* ---- images ---- */

@@ -112,7 +112,7 @@ static void a_batch_of_every_pixel_is_the_image(void **state)
         for (int pixels = 0; pixels < BL_PIXELS_COUNT; pixels++) {
             float whole[COUNT], listed[COUNT];
             bl_fit_desc desc = describe(&view, 1);
-            if (pixels && (form == BL_FORM_TWO_WALK || form == BL_FORM_ONE_IMAGE))
+            if (pixels && bl_gradient_form_finds_loss(form))
                 continue; /* which take their samples where the image does */
             desc.form = form, desc.pixels = (bl_pixels)pixels;
             double loss = walk(scene, &desc, 3, whole);

@@ -53,7 +53,7 @@ static uint64_t bytes_of_gradient(bl_gradient_form form, int depth, uint32_t spp
     for (uint32_t i = 0; i < p.values; i++)
         weights[i] = 1;
     bl_stats stats;
-    bool compares = form == BL_FORM_TWO_WALK || form == BL_FORM_ONE_IMAGE; /* they find dL/dI themselves */
+    bool compares = bl_gradient_form_finds_loss(form);
     SCENE_MUST(&device, bl_job_gradient(p.job,
                                         &(bl_gradient_desc){.form = form,
                                                             .spp = spp,

@@ -11,6 +11,7 @@
  * sampling table (plan.h): found anew on the device whenever values have changed, and detached. Activations
  * are monotone, so the activated maximum of the raw values bounds the density. */
 #include "render/classes.h"
+#include "render/harmonics.h"
 
 enum { PARAM_DENSITY, PARAM_SH_COEFFS };
 enum activation {
@@ -119,11 +120,11 @@ static double default_step(const render_scene *s, const scene_object *o)
 {
     const scene_object *density = scene_get(o, "density")->object;
     const double *m = scene_get(o, "to_world")->matrix;
-    uint32_t data = render_find_parameter(s, density, PLAN_DATA_SLOT);
+    const uint32_t *shape = shape_of(s, density);
     double least = INFINITY;
     for (uint32_t k = 0; k < 3; k++) {
         double side = sqrt(m[k] * m[k] + m[4 + k] * m[4 + k] + m[8 + k] * m[8 + k]);
-        uint32_t voxels = data == PLAN_NONE ? PARTS_ALONG / 2 : s->parameters.data[data].shape[2 - k];
+        uint32_t voxels = shape ? shape[2 - k] : PARTS_ALONG / 2;
         least = fmin(least, side / voxels / 2);
     }
     return least;
@@ -217,35 +218,12 @@ static ir_ref activate(tracer *t, enum activation how, ir_ref x)
 
 static volume_ray field_into(tracer *t, const class_node *n, ir_ref record, vec3 o, vec3 d)
 {
-    ir_ref p[3], q[3];
-    for (uint32_t k = 0; k < 3; k++) {
-        uint32_t row = n->extra_word + EXTRA_TO_LOCAL + 4 * k;
-        vec3 along = v3_load(t, record, row);
-        p[k] = ir_add(t->f, v3_dot(t, along, o), t_real(t, record, row + 3));
-        q[k] = v3_dot(t, along, d);
-    }
-    return (volume_ray){vec3_at(p), vec3_at(q)};
+    return volume_ray_into(t, record, n->extra_word + EXTRA_TO_LOCAL, o, d);
 }
 
-static uint32_t field_basis(tracer *t, const class_node *n, vec3 w, ir_ref out[FIELD_BASIS_MOST])
+static void field_basis(tracer *t, const class_node *n, vec3 w, ir_ref out[FIELD_BASIS_MOST])
 {
-    ir_func *f = t->f;
-    uint32_t degree = degree_of(n);
-    out[0] = t_f32(t, 0.28209479177387814f);
-    if (degree == 0)
-        return 1;
-    const float first = 0.4886025119029199f, second = 1.0925484305920792f;
-    out[1] = ir_mul(f, t_f32(t, -first), w.y);
-    out[2] = ir_mul(f, t_f32(t, first), w.z);
-    out[3] = ir_mul(f, t_f32(t, -first), w.x);
-    if (degree == 1)
-        return 4;
-    out[4] = ir_mul(f, t_f32(t, second), ir_mul(f, w.x, w.y));
-    out[5] = ir_mul(f, t_f32(t, -second), ir_mul(f, w.y, w.z));
-    out[6] = t_mad(t, t_f32(t, 0.9461746957575601f), t_sqr(t, w.z), t_f32(t, -0.31539156525252005f));
-    out[7] = ir_mul(f, t_f32(t, -second), ir_mul(f, w.x, w.z));
-    out[8] = ir_mul(f, t_f32(t, 0.5462742152960395f), ir_sub(f, t_sqr(t, w.x), t_sqr(t, w.y)));
-    return 9;
+    harmonics(t, w, degree_of(n), out);
 }
 
 /* Reads raw values. Where both grids have one size, it is read from the record of one of them only. */
@@ -324,9 +302,8 @@ static void table_step(tracer *t, const class_node *n, ir_ref record, uint32_t s
     ir_func *f = t->f;
     (void)step;
     const class_node *volume = n->param_child[PARAM_DENSITY];
-    ir_ref at = t_offset(t, record, n->field[PARAM_DENSITY]), cells = t_u32(t, field_cells(n)),
-           row = ir_div(f, lane, cells), z = ir_div(f, row, cells);
-    ir_ref cell[3] = {ir_sub(f, lane, ir_mul(f, row, cells)), ir_sub(f, row, ir_mul(f, z, cells)), z};
+    ir_ref at = t_offset(t, record, n->field[PARAM_DENSITY]), cell[3];
+    volume_cell_at(t, lane, field_cells(n), cell);
     ir_ref most = volume_of(volume)->most_in(t, volume, at, cell, field_cells(n), -1e30f),
            density = activate(t, density_activation(n), most),
            thickness = ir_mul(f, density, field_step(t, n, record));

@@ -91,7 +91,7 @@ static const plugin_param radiance_field_params[] = {
     {"thin_gradient", PLUGIN_BOOLEAN, 0, "false", 0, 0,
      "gradients of the field count one sample of eight, and of its lookups one voxel of eight, chosen at "
      "random: "
-     "unbiased, noisier, in a half to a quarter of the time"},
+     "unbiased, noisier, in about a third to three fifths of the time"},
 };
 const render_class integrator_radiance_field = {
     .plugin = {PLUGIN_INTEGRATOR, "radiance_field", PLUGIN_TABLE(radiance_field_params), PLUGIN_NONE,

@@ -64,12 +64,7 @@ bool medium_grey(const class_node *n)
 /* The box around the unit cube of the volume `sigma_t`, along the axes of the world. */
 static void find_box(const scene_object *medium, double low[3], double high[3])
 {
-    const double *m = scene_get(scene_get(medium, "sigma_t")->object, "to_world")->matrix;
-    for (int r = 0; r < 3; r++) {
-        low[r] = high[r] = m[4 * r + 3];
-        for (int k = 0; k < 3; k++)
-            *(m[4 * r + k] < 0 ? &low[r] : &high[r]) += m[4 * r + k];
-    }
+    matrix_box(scene_get(scene_get(medium, "sigma_t")->object, "to_world")->matrix, low, high);
 }
 
 static void medium_extra(const plan *p, const scene_object *o, uint32_t *words)
@@ -144,8 +139,8 @@ static void majorant_step(tracer *t, const class_node *n, ir_ref record, uint32_
         ir_store(f, BUFFER_VALUES, t_offset(t, table, TABLE_MAJORANT),
                  bound_from(t, n, record, largest_of(t, t_offset(t, table, TABLE_PARTS))));
     } else if (n->variant > 0) {
-        ir_ref cells = t_u32(t, n->variant), row = ir_div(f, lane, cells), z = ir_div(f, row, cells);
-        ir_ref cell[3] = {ir_sub(f, lane, ir_mul(f, row, cells)), ir_sub(f, row, ir_mul(f, z, cells)), z};
+        ir_ref cell[3];
+        volume_cell_at(t, lane, n->variant, cell);
         ir_ref most = volume_of(volume)->most_in(t, volume, at, cell, n->variant, 0);
         ir_store(f, BUFFER_VALUES, ir_add(f, table, t_offset(t, lane, TABLE_CELLS)),
                  bound_from(t, n, record, most));
@@ -197,7 +192,7 @@ cell_bounds medium_cell(tracer *t, const class_node *n, ir_ref record, const vol
         leaves = ir_select(f, end, leaves, ir_min(f, leaves, border));
     }
     leaves = ir_max(f, leaves, ahead);
-    ir_ref cell = t_mad(t, t_mad(t, index[2], t_u32(t, cells), index[1]), t_u32(t, cells), index[0]);
+    ir_ref cell = volume_cell_number(t, index, cells);
     ir_ref table = plan_table_at(t, n, record);
     cell_bounds r = {.leaves = leaves};
     r.majorant = ir_load(f, IR_F32, BUFFER_VALUES, ir_add(f, table, t_offset(t, cell, TABLE_CELLS)));

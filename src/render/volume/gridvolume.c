@@ -253,8 +253,7 @@ static void lookup(tracer *t, const class_node *n, ir_ref record, vec3 p, uint32
     ir_func *f = t->f;
     ir_ref at[3], size[3];
     for (uint32_t k = 0; k < 3; k++) {
-        uint32_t row = n->extra_word + EXTRA_TO_LOCAL + 4 * k;
-        ir_ref local = ir_add(f, v3_dot(t, v3_load(t, record, row), p), t_real(t, record, row + 3));
+        ir_ref local = v3_point_by_row(t, record, n->extra_word + EXTRA_TO_LOCAL + 4 * k, p);
         size[k] = t_word(t, record, n->extra_word + EXTRA_SIZE + k);
         at[k] = ir_mul(f, local, ir_to_f32(f, size[k]));
     }
@@ -329,13 +328,7 @@ static uint32_t grid_cells(const render_scene *s, const scene_object *o)
 
 static volume_ray grid_into(tracer *t, const class_node *n, ir_ref record, vec3 o, vec3 d)
 {
-    ir_ref p[3], q[3];
-    for (uint32_t k = 0; k < 3; k++) {
-        uint32_t row = n->extra_word + EXTRA_TO_LOCAL + 4 * k;
-        p[k] = ir_add(t->f, v3_dot(t, v3_load(t, record, row), o), t_real(t, record, row + 3));
-        q[k] = v3_dot(t, v3_load(t, record, row), d);
-    }
-    return (volume_ray){vec3_at(p), vec3_at(q)};
+    return volume_ray_into(t, record, n->extra_word + EXTRA_TO_LOCAL, o, d);
 }
 
 /* Along one side: the first and the last voxel that a lookup within the cell can read, and one more on

@@ -11,6 +11,7 @@ typedef struct field_segment {
     vec3 o, d; /* the ray, detached */
     ir_ref limit, offset;
     ir_ref sample; /* u32: which one of the pixel */
+    bool dark;     /* only the transmittance is wanted. Nothing is emitted, and the ray does not move */
     bool moves;    /* the ray moves with parameters. Then */
     walk_ray now;  /* .. this is the ray, differentiated */
 } field_segment;

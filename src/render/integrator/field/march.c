@@ -26,19 +26,26 @@ field_passage field_select(walk *w, ir_ref condition, const field_passage *a, co
 
 /* ---- one sample ---- */
 
+march_sample march_activated(tracer *t, const march *m, ir_ref raw_density, color raw_color)
+{
+    march_sample s = {.thickness = ir_mul(t->f, m->cls->density(t, m->n, raw_density), m->step)};
+    s.radiance = m->cls->radiance(t, m->n, raw_color);
+    return s;
+}
+
 march_sample march_take(walk *w, const march *m, ir_ref i, bool differentiated)
 {
+    if (m->dark)
+        return (march_sample){.thickness = march_thickness(w, m, i, differentiated)};
     tracer t = differentiated ? walk_differentiated(w) : t_deciding(&w->t);
     bool moves = m->moves && differentiated;
     ir_ref distance = march_distance(&t, m, i), basis[FIELD_BASIS_MOST];
     vec3 p = march_along(&t, moves ? &m->now : &m->in_cube, distance);
     if (moves)
         m->cls->basis(&t, m->n, m->w, basis);
-    march_sample s = {.raw_density = m->cls->raw_density(&t, m->n, m->record, p, NULL)};
-    s.raw_color = m->cls->raw_color(&t, m->n, m->record, p, moves ? basis : m->basis, NULL);
-    s.thickness = ir_mul(t.f, m->cls->density(&t, m->n, s.raw_density), m->step);
-    s.radiance = m->cls->radiance(&t, m->n, s.raw_color);
-    return s;
+    ir_ref density = m->cls->raw_density(&t, m->n, m->record, p, NULL);
+    color raw = m->cls->raw_color(&t, m->n, m->record, p, moves ? basis : m->basis, NULL);
+    return march_activated(&t, m, density, raw);
 }
 
 ir_ref march_thickness(walk *w, const march *m, ir_ref i, bool differentiated)
@@ -54,7 +61,8 @@ ir_ref march_thickness(walk *w, const march *m, ir_ref i, bool differentiated)
 void state_march(loop_state *s, march_state *a, bool differentiated)
 {
     state_ref(s, &a->i), state_ref(s, &a->left);
-    state_color(s, &a->sum);
+    if (!a->dark)
+        state_color(s, &a->sum);
     if (differentiated)
         state_ref(s, &a->passed);
 }
@@ -67,8 +75,19 @@ march_state march_start(walk *w, const march *m, ir_ref when)
         .i = ir_select(f, when, m->first, m->last),
         .left = one,
         .passed = one,
+        .dark = m->dark,
         .sum = color_all(t_f32(&w->t, 0)),
     };
+}
+
+/* S after a sample. */
+static color emitted_after(tracer *t, const march_state *a, const march_sample *s, ir_ref before,
+                           ir_ref through)
+{
+    ir_func *f = t->f;
+    ir_ref weight = ir_mul(f, before, ir_sub(f, t_f32(t, 1), through));
+    COLOR_EACH(r, ir_add(f, a->sum.c[c], ir_mul(f, weight, s->radiance.c[c])));
+    return r;
 }
 
 march_state march_step(walk *w, const march *m, march_state a, bool differentiated)
@@ -78,10 +97,9 @@ march_state march_step(walk *w, const march *m, march_state a, bool differentiat
     a.i = march_next_seen(w, m, a.i);
     ir_ref there = ir_lt(f, a.i, m->last);
     march_sample s = march_take(w, m, a.i, differentiated);
-    ir_ref through = march_through(w, there, s.thickness), before = differentiated ? a.passed : a.left,
-           weight = ir_mul(f, before, ir_sub(f, t_f32(t, 1), through));
-    for (int c = 0; c < 3; c++)
-        a.sum.c[c] = ir_add(f, a.sum.c[c], ir_mul(f, weight, s.radiance.c[c]));
+    ir_ref through = march_through(w, there, s.thickness), before = differentiated ? a.passed : a.left;
+    if (!m->dark)
+        a.sum = emitted_after(t, &a, &s, before, through);
     a.passed = ir_mul(f, before, through);
     if (!differentiated)
         a.left = a.passed;
@@ -122,7 +140,10 @@ static field_passage march_unrolled(walk *w, const march *m, march_state a)
     }
     field_passage found = march_found(w, m, &a, true);
     ir_ref many = march_goes_on(w, m, a.i, a.left);
-    found.emitted = color_select(t, many, color_all(t_f32(t, 1e38f)), found.emitted);
+    if (m->dark)
+        found.transmittance = ir_select(f, many, t_f32(t, 1e38f), found.transmittance);
+    else
+        found.emitted = color_select(t, many, color_all(t_f32(t, 1e38f)), found.emitted);
     return found;
 }
 

@@ -13,6 +13,7 @@ typedef struct march {
     ir_ref record;
     volume_ray in_cube;             /* detached */
     ir_ref basis[FIELD_BASIS_MOST]; /* detached */
+    bool dark;                      /* as in field_segment; there is no basis then */
     bool moves;
     volume_ray now; /* where `moves`: differentiated */
     vec3 w;         /* where `moves`: direction in the world, differentiated */
@@ -45,19 +46,20 @@ typedef struct march_state {
     ir_ref i;      /* u32: number of the next sample */
     ir_ref left;   /* transmittance, which decides where the march ends */
     ir_ref passed; /* where differentiated: the same, differentiated */
-    color sum;     /* emitted so far */
+    bool dark;     /* as in march. Otherwise */
+    color sum;     /* .. emitted so far */
 } march_state;
 
 /* A sample. Its values are those of the march's place and direction; differentiated, they move with both. */
 typedef struct march_sample {
-    ir_ref raw_density; /* values of the grids */
-    color raw_color;
     ir_ref thickness; /* tau */
-    color radiance;
+    color radiance;   /* not where the march is dark */
 } march_sample;
 
 /* ---- march.c ---- */
 
+/* The sample that has these raw values. */
+march_sample march_activated(tracer *t, const march *m, ir_ref raw_density, color raw_color);
 march_sample march_take(walk *w, const march *m, ir_ref i, bool differentiated);
 /* Only its thickness, on the ray that stays. */
 ir_ref march_thickness(walk *w, const march *m, ir_ref i, bool differentiated);

@@ -119,8 +119,7 @@ static march_sample take_thinned(walk *w, const march *m, ir_ref i)
     density = ir_replace_grad(f, density, one_density);
     for (int c = 0; c < 3; c++)
         raw.c[c] = ir_replace_grad(f, raw.c[c], one_raw.c[c]);
-    return (march_sample){.thickness = ir_mul(f, m->cls->density(&t, m->n, density), m->step),
-                          .radiance = m->cls->radiance(&t, m->n, raw)};
+    return march_activated(&t, m, density, raw);
 }
 
 /* Passes up to `count` samples. */

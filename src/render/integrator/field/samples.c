@@ -69,13 +69,18 @@ static void find_samples(tracer *t, march *m, ir_ref limit)
 march march_begin(walk *w, const field_segment *s)
 {
     tracer t = t_deciding(&w->t);
-    march m = {.n = w->plan->field, .cls = field_of(w->plan->field), .offset = s->offset, .moves = s->moves};
+    march m = {.n = w->plan->field,
+               .cls = field_of(w->plan->field),
+               .offset = s->offset,
+               .dark = s->dark,
+               .moves = s->moves};
     m.record = t_word(&t, t_u32(&t, 0), HEADER_FIELD);
     m.step = m.cls->step(&t, m.n, m.record);
     m.least = m.cls->least_transmittance(&t, m.n, m.record);
     const vec3 o = v3_detach(&t, s->o), d = v3_detach(&t, s->d);
     m.in_cube = m.cls->into(&t, m.n, m.record, o, d);
-    m.cls->basis(&t, m.n, d, m.basis);
+    if (!s->dark)
+        m.cls->basis(&t, m.n, d, m.basis);
     if (s->moves)
         m.now = m.cls->into(&t, m.n, m.record, s->now.o, s->now.d), m.w = s->now.d;
     m.skips = m.cls->cells && m.cls->cells(m.n) > 1 && !(w->plan->off & PLAN_CELLS);
@@ -125,8 +130,7 @@ static ir_ref cell_at(tracer *t, const march *m, ir_ref distance, ir_ref *leaves
         *leaves = ir_min(f, *leaves, ir_div(f, ir_sub(f, plane, o[k]), speed));
         index[k] = ir_to_u32(f, cell);
     }
-    ir_ref side = t_u32(t, cells);
-    return t_mad(t, t_mad(t, index[2], side, index[1]), side, index[0]);
+    return volume_cell_number(t, index, cells);
 }
 
 ir_ref march_next_seen(walk *w, const march *m, ir_ref i)

@@ -13,8 +13,7 @@ static vec3 map_point(tracer *t, ir_ref record, uint32_t map, vec3 p)
 {
     ir_ref row[3];
     for (uint32_t k = 0; k < 3; k++)
-        row[k] =
-            ir_add(t->f, v3_dot(t, v3_load(t, record, map + 4 * k), p), t_real(t, record, map + 4 * k + 3));
+        row[k] = v3_point_by_row(t, record, map + 4 * k, p);
     return v3(row[0], row[1], row[2]);
 }
 
@@ -22,7 +21,7 @@ static vec3 map_direction(tracer *t, ir_ref record, uint32_t map, vec3 d)
 {
     ir_ref row[3];
     for (uint32_t k = 0; k < 3; k++)
-        row[k] = v3_dot(t, v3_load(t, record, map + 4 * k), d);
+        row[k] = v3_vector_by_row(t, record, map + 4 * k, d);
     return v3(row[0], row[1], row[2]);
 }
 
