@@ -300,6 +300,7 @@ set(cli_sources
     src/cli/fit_slices.c
     src/cli/fit_stage.c
     src/cli/fit_targets.c
+    src/cli/fit_turntable.c
     src/cli/grad.c
     src/cli/grad_forward.c
     src/cli/grad_summary.c

@@ -67,7 +67,8 @@ def main():
     parser.add_argument("--out", default=HERE)
     args = parser.parse_args()
     photograph(args, "train", list(places(48, 0.0)))
-    photograph(args, "test", list(places(8, 0.37)))
+    around = sorted(places(8, 0.37), key=lambda p: math.atan2(p[1], p[0]))  # one after another they turn the scene
+    photograph(args, "test", around)
 
 
 if __name__ == "__main__":

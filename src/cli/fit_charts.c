@@ -149,15 +149,10 @@ int report_held_out(FILE *out, const fit_work *w)
     static const char *const titles[] = {"PSNR by step, dB", "SSIM by step"};
     uint32_t n;
     double *columns[3];
-    if (!w->job.held_out_count)
-        return CLI_OK;
     CLI_TRY(fit_held_out_read(w, &n, columns));
-    fprintf(
-        out,
-        "<h2>Held-out views</h2>\n<p>No step has seen these %u views. At the end: PSNR %.2f dB, SSIM %.4f "
-        "(means over all of them, of displayed values). The curves are means over those with "
-        "pictures.</p>\n<div class=\"charts\">\n",
-        w->job.held_out_count, w->held_out.psnr, w->held_out.ssim);
+    if (w->job.batch && w->job.held_out_count > SHOWN_MOST)
+        fprintf(out, "<p>The curves are means over the views with pictures.</p>\n");
+    fprintf(out, "<div class=\"charts\">\n");
     for (int k = 0; k < 2 && n > 0; k++) {
         chart c = {.out = out, .y0 = INFINITY, .y1 = -INFINITY};
         for (uint32_t i = 0; i < n; i++)
@@ -216,9 +211,12 @@ int report_curves(FILE *out, const fit_work *w)
     if (n > 0 && column_count >= 2) {
         fprintf(out, "<h2>Loss</h2>\n");
         loss_chart(out, columns, n);
-        fprintf(out, "<h2>Parameters</h2>\n<p>%s</p>\n<div class=\"charts\">\n",
-                w->truth_known ? "Values by step; dashed: those that the targets were rendered with."
-                               : "Values by step.");
+        fprintf(out, "<h2>Parameters</h2>\n");
+        if (column_count > first)
+            fprintf(out, "<p>%s</p>\n",
+                    w->truth_known ? "Values by step; dashed: those that the targets were rendered with."
+                                   : "Values by step.");
+        fprintf(out, "<div class=\"charts\">\n");
         for (uint32_t k = 0; k < w->job.parameter_count; k++) {
             const fit_parameter *p = &w->parameters[k];
             if (!p->logged || first + p->parameter.info.count > column_count)

@@ -16,24 +16,29 @@ enum { LOOKS = 10, LOG_BYTES_MOST = 64 << 20 }; /* looks of a fit whose job does
 
 /* ---- looks ---- */
 
-static int compare(const fit_work *w, uint32_t v, const float *image, bl_image_quality *out)
+/* Sets w->qualities of the view. turntable: receives its pictures, or NULL. */
+static int compare(fit_work *w, uint32_t v, const float *image, fit_turntable *turntable)
 {
     float *target;
     bool owned;
     CLI_TRY(fit_target(w, v, &target, &owned));
-    bl_result r = bl_image_compare(w->session->info.width, w->session->info.height, image, target, out);
+    bl_result r =
+        bl_image_compare(w->session->info.width, w->session->info.height, image, target, &w->qualities[v]);
+    int status = r == BL_OK ? CLI_OK : fail("%s", bl_result_text(r));
+    if (status == CLI_OK && turntable)
+        status = fit_turntable_add(w, turntable, image, target);
     if (owned)
         free(target);
-    return r == BL_OK ? CLI_OK : fail("%s", bl_result_text(r));
+    return status;
 }
 
-/* Sets w->qualities of the view. image: that of the view now, or NULL. */
-static int measure(fit_work *w, uint32_t v, const float *image)
+/* image: that of the view now, or NULL. */
+static int measure(fit_work *w, uint32_t v, const float *image, fit_turntable *turntable)
 {
     float *own = NULL;
     int status = image ? CLI_OK : fit_render_view(w, NULL, v, &own);
     if (status == CLI_OK)
-        status = compare(w, v, image ? image : own, &w->qualities[v]);
+        status = compare(w, v, image ? image : own, turntable);
     free(own);
     return status;
 }
@@ -136,7 +141,7 @@ static int look(fit_work *w)
             continue;
         if (interrupted())
             return CLI_OK;
-        CLI_TRY(measure(w, v, NULL));
+        CLI_TRY(measure(w, v, NULL, NULL));
     }
     return report(w);
 }
@@ -174,15 +179,23 @@ int fit_held_out_begin(fit_work *w)
     return status;
 }
 
+static int measure_all(fit_work *w, fit_turntable *turntable)
+{
+    for (uint32_t v = 0; v < w->job.view_count; v++) {
+        if (!w->job.views[v].held_out)
+            continue;
+        CLI_TRY(measure(w, v, w->pictures[v].after, turntable));
+        add(&w->held_out, &w->qualities[v], w->job.held_out_count);
+    }
+    return fit_turntable_save(w, turntable);
+}
+
 int fit_held_out_end(fit_work *w)
 {
     if (!w->job.held_out_count)
         return CLI_OK;
-    for (uint32_t v = 0; v < w->job.view_count; v++) {
-        if (!w->job.views[v].held_out)
-            continue;
-        CLI_TRY(measure(w, v, w->pictures[v].after));
-        add(&w->held_out, &w->qualities[v], w->job.held_out_count);
-    }
-    return w->status.step == w->steps ? report(w) : CLI_OK;
+    fit_turntable *turntable = fit_turntable_begin(w);
+    int status = measure_all(w, turntable);
+    fit_turntable_free(turntable);
+    return status == CLI_OK && w->status.step == w->steps ? report(w) : status;
 }

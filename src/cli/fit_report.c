@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { PICTURE_BYTES_MOST = 256 << 20 };
+enum { PICTURE_BYTES_MOST = 256 << 20, ROWS_MOST = 200 /* of the table of values */ };
 
 /* ---- pictures ---- */
 
@@ -56,9 +56,12 @@ static int add_slices(FILE *out, const fit_work *w)
             continue;
         fprintf(out, "<h3>");
         report_escape(out, info->name);
-        fprintf(out, "</h3><p>%s White: %.4g.</p>\n<div class=\"%s\">\n",
-                info->rank == 4 ? "Slices of equal z, evenly spaced; y up." : "", fit_slices_white(w, k),
-                info->rank == 4 ? "slices" : "pictures");
+        value_range range = fit_slices_range(w, k);
+        uint32_t channels = info->shape[info->rank - 1];
+        fprintf(out, "</h3><p>%s%s Black: %.4g, white: %.4g.</p>\n<div class=\"%s\">\n",
+                info->rank == 4 ? "Slices of equal z, evenly spaced; y up." : "",
+                channels > 3 ? " The first three channels, as red, green and blue." : "", range.black,
+                range.white, info->rank == 4 ? "slices" : "pictures");
         for (int i = 0; i < 3; i++) {
             char *path = fit_slices_path(w, k, which[i]);
             if (path)
@@ -67,6 +70,21 @@ static int add_slices(FILE *out, const fit_work *w)
         fprintf(out, "</div>\n");
     }
     return CLI_OK;
+}
+
+static int add_held_out(FILE *out, const fit_work *w)
+{
+    if (!w->job.held_out_count)
+        return CLI_OK;
+    fprintf(out,
+            "<h2>Held-out views</h2>\n<p>No step has seen these %u views. At the end: PSNR %.2f dB, SSIM "
+            "%.4f (means over all of them, of displayed values).</p>\n<div class=\"turntable\">\n",
+            w->job.held_out_count, w->held_out.psnr, w->held_out.ssim);
+    CLI_TRY(
+        add_file(out, text_format("%s/turntable.png", w->folder), "turntable",
+                 "truth, fit, and how far they are apart (black: nowhere), view after view; turntable.png"));
+    fprintf(out, "</div>\n");
+    return report_held_out(out, w);
 }
 
 static int add_pictures(FILE *out, const fit_work *w)
@@ -93,26 +111,44 @@ static int add_pictures(FILE *out, const fit_work *w)
 
 /* ---- tables ---- */
 
+/* Returns how many rows it has added; the table of values has at most ROWS_MOST. */
+static uint32_t add_value_rows(FILE *out, const fit_work *w, const fit_parameter *p, uint32_t rows)
+{
+    uint32_t count = p->parameter.info.count, i;
+    for (i = 0; i < count && count <= ENTRIES_IN_CSV && rows + i < ROWS_MOST; i++) {
+        fprintf(out, "<tr><td>");
+        report_escape(out, p->parameter.info.name);
+        fprintf(out, count > 1 ? "[%u]" : "", i);
+        fprintf(out, "</td><td>%.4g</td><td>%.4g</td>", (double)p->initial[i], (double)p->now[i]);
+        if (w->truth_known)
+            fprintf(out, "<td>%.4g</td><td>%+.2g</td>", (double)p->truth[i],
+                    (double)p->now[i] - (double)p->truth[i]);
+        fprintf(out, "</tr>\n");
+    }
+    return i;
+}
+
 static void add_values(FILE *out, const fit_work *w)
 {
     uint32_t rows = 0;
-    fprintf(out, "<table><tr><th>parameter</th><th>initial</th><th>fitted</th>%s</tr>\n",
-            w->truth_known ? "<th>true</th><th>error</th>" : "");
+    bool any = false;
+    for (uint32_t k = 0; k < w->job.parameter_count; k++)
+        any |= w->parameters[k].parameter.info.count <= ENTRIES_IN_CSV;
+    if (any)
+        fprintf(out, "<table><tr><th>parameter</th><th>initial</th><th>fitted</th>%s</tr>\n",
+                w->truth_known ? "<th>true</th><th>error</th>" : "");
+    for (uint32_t k = 0; k < w->job.parameter_count; k++)
+        rows += add_value_rows(out, w, &w->parameters[k], rows);
+    fprintf(out, "%s<p>All values: <code>NAME.npy</code> beside this file, for", any ? "</table>\n" : "");
     for (uint32_t k = 0; k < w->job.parameter_count; k++) {
-        const fit_parameter *p = &w->parameters[k];
-        uint32_t count = p->parameter.info.count;
-        for (uint32_t i = 0; i < count && count <= ENTRIES_IN_CSV && rows < 200; i++, rows++) {
-            fprintf(out, "<tr><td>");
-            report_escape(out, p->parameter.info.name);
-            fprintf(out, count > 1 ? "[%u]" : "", i);
-            fprintf(out, "</td><td>%.4g</td><td>%.4g</td>", (double)p->initial[i], (double)p->now[i]);
-            if (w->truth_known)
-                fprintf(out, "<td>%.4g</td><td>%+.2g</td>", (double)p->truth[i],
-                        (double)p->now[i] - (double)p->truth[i]);
-            fprintf(out, "</tr>\n");
-        }
+        const bl_parameter_info *info = &w->parameters[k].parameter.info;
+        fprintf(out, k ? ", " : " ");
+        report_escape(out, info->name);
+        for (uint32_t i = 0; i < info->rank; i++)
+            fprintf(out, i ? " &times; %u" : " (%u", info->shape[i]);
+        fprintf(out, info->rank ? ")" : "");
     }
-    fprintf(out, "</table>\n<p>All values: <code>NAME.npy</code> beside this file.</p>\n");
+    fprintf(out, ".</p>\n");
 }
 
 static void row(FILE *out, const char *key, const char *format, ...) CLI_PRINTF(3, 4);
@@ -135,16 +171,16 @@ static void add_effort(FILE *out, const fit_work *w)
                                  : (double)session_values(w->session) / 3 *
                                        (w->job.view_count - w->job.held_out_count),
            paths = pixels * w->status.step * (w->spp_grad > 0 ? w->spp_grad : 1);
+    double each = 1e3 * n->seconds / fmax(w->status.step, 1);
     fprintf(out, "<h2>Time, memory, trust</h2>\n<table class=\"pairs\">\n");
-    row(out, "steps", "%s in all, %.3g ms each", duration_text(n->seconds),
-        1e3 * n->seconds / fmax(w->status.step, 1));
+    row(out, "steps", "%s in all, %.*f ms each", duration_text(n->seconds), each < 100, each);
     row(out, "pictures", "target %s, before %s, after %s", duration_text(w->target_seconds),
         duration_text(w->before_seconds), duration_text(w->after_seconds));
     row(out, "driver's compiler", "%s",
         duration_text(bl_device_stats_get(w->session->device).compile_seconds));
-    row(out, "memory", "%.3g MiB on the device, at most %.3g MiB of the process",
+    row(out, "memory", "%.1f MiB on the device, at most %.1f MiB of the process",
         (double)w->status.device_bytes / 1048576, (double)host_peak_bytes() / 1048576);
-    row(out, "replay drift", "%llu of %.3g gradient samples took another path when they were replayed",
+    row(out, "replay drift", "%llu of %.0f gradient samples took another path when they were replayed",
         (unsigned long long)n->drifted, paths);
     row(out, "range of gradients", "%llu contributions lost, scale made coarser %u times",
         (unsigned long long)n->overflowed, n->repeats + w->status.repeats);
@@ -229,7 +265,8 @@ static const char style[] =
     "@media(max-width:760px){.pictures,.charts{grid-template-columns:1fr 1fr}}"
     "figure{margin:0}figcaption{color:var(--quiet);font-size:.88em}img{width:100%;image-rendering:pixelated;"
     "border-radius:4px;display:block}"
-    ".chart{max-width:720px}svg{width:100%;height:auto;background:var(--soft);border-radius:6px}svg "
+    ".turntable{max-width:900px;margin-bottom:1em}.chart{max-width:720px}svg{width:100%;height:auto;"
+    "background:var(--soft);border-radius:6px}svg "
     "text{font-size:11px;fill:var(--quiet)}"
     "polyline{fill:none;stroke-width:1.8;stroke-linejoin:round}.grid{stroke:var(--line);stroke-width:.7}"
     ".truth{stroke-width:1;stroke-dasharray:4 4;opacity:.75}"
@@ -260,8 +297,16 @@ static void add_head(FILE *out, const fit_work *w)
     snprintf(text, sizeof text, "%.3g &rarr; %.3g", w->note.first_loss, w->status.loss);
     card(out, text, "loss, first and last step");
     card(out, duration_text(w->note.seconds), "in steps");
+    if (w->job.held_out_count) {
+        snprintf(text, sizeof text, "%.2f dB", w->held_out.psnr);
+        card(out, text, "PSNR of held-out views");
+    }
     snprintf(text, sizeof text, "%u &times; %u", w->session->info.width, w->session->info.height);
     card(out, text, "pixels");
+    if (w->job.several) {
+        snprintf(text, sizeof text, "%u", w->job.view_count - w->job.held_out_count);
+        card(out, text, "views that are fitted");
+    }
     fprintf(out, "<div class=\"card\"><b>");
     report_escape(out, w->session->device_info.kind);
     fprintf(out, "</b><span>");
@@ -277,11 +322,11 @@ int fit_save_report(fit_work *w)
     if (!out)
         return fail("no memory for the report");
     add_head(out, w);
-    int status = add_pictures(out, w);
+    int status = add_held_out(out, w);
+    if (status == CLI_OK)
+        status = add_pictures(out, w);
     if (status == CLI_OK)
         status = add_slices(out, w);
-    if (status == CLI_OK)
-        status = report_held_out(out, w);
     if (status == CLI_OK)
         status = report_curves(out, w);
     add_values(out, w);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Pictures of fitted parameters that are images or grids: before the fit, after it and, if it is known, the
- * truth. All of them show the same value as white. A grid is shown as some slices of equal z side by side,
- * with y up. */
+ * truth. All of them show the same value as black, 0 unless there are lower ones, and the same as white. Of
+ * many channels, as coefficients of harmonics, the first three are seen. A grid is shown as some slices of
+ * equal z side by side, with y up. */
 #include "fit_work.h"
 
 #include <math.h>
@@ -26,21 +27,22 @@ char *fit_slices_path(const fit_work *w, uint32_t k, const char *which)
     return there ? text_format("%s/%s_%s.png", w->folder, info->name, which) : NULL;
 }
 
-static double largest(const float *values, size_t count)
+static void widen(value_range *r, const float *values, size_t count)
 {
-    double most = 0;
-    for (size_t i = 0; i < count; i++)
-        most = fmax(most, (double)values[i]); /* passes over what is not a number */
-    return most;
+    for (size_t i = 0; i < count; i++) /* fmin and fmax pass over what is not a number */
+        r->black = fmin(r->black, (double)values[i]), r->white = fmax(r->white, (double)values[i]);
 }
 
-double fit_slices_white(const fit_work *w, uint32_t k)
+value_range fit_slices_range(const fit_work *w, uint32_t k)
 {
     const fit_parameter *p = &w->parameters[k];
     const bl_parameter_info *info = &p->parameter.info;
-    double white = fmax(largest(p->initial, info->count),
-                        w->truth_known ? largest(p->truth, info->count) : largest(p->now, info->count));
-    return white > 0 ? white : 1;
+    value_range r = {0};
+    widen(&r, p->initial, info->count);
+    widen(&r, w->truth_known ? p->truth : p->now, info->count);
+    if (!(r.white > r.black))
+        r.white = r.black + 1;
+    return r;
 }
 
 typedef struct slices {
@@ -58,7 +60,7 @@ static slices layout(uint32_t rank, const uint32_t *shape)
 }
 
 /* Planes at the centres of equal parts of z. Between two of them a column of grey. */
-static float *draw(const slices *s, const float *values, bool upward, double white, uint32_t *width)
+static float *draw(const slices *s, const float *values, bool upward, value_range range, uint32_t *width)
 {
     *width = s->shown * (s->columns + 1) - 1;
     float *rgb = memory_or_exit((size_t)*width * s->rows * 3 * sizeof *rgb), *out = rgb;
@@ -69,7 +71,9 @@ static float *draw(const slices *s, const float *values, bool upward, double whi
             uint32_t plane = (uint32_t)((slice + 0.5) / s->shown * s->planes);
             const float *v = values + (((size_t)plane * s->rows + row) * s->columns + column) * s->channels;
             for (uint32_t c = 0; c < 3; c++)
-                out[c] = column == s->columns ? 0.2f : (float)((double)v[s->channels >= 3 ? c : 0] / white);
+                out[c] = column == s->columns ? 0.2f
+                                              : (float)(((double)v[s->channels >= 3 ? c : 0] - range.black) /
+                                                        (range.white - range.black));
         }
     return rgb;
 }
@@ -84,7 +88,7 @@ static int save(const fit_work *w, uint32_t k, const char *which)
     char *path = fit_slices_path(w, k, which);
     if (!path)
         return CLI_OK;
-    float *rgb = draw(&s, values, rank == 4, fit_slices_white(w, k), &width);
+    float *rgb = draw(&s, values, rank == 4, fit_slices_range(w, k), &width);
     bl_result result = bl_image_write(w->session->ctx, path, width, s.rows, 3, rgb);
     free(rgb);
     free(path);

@@ -45,6 +45,7 @@ typedef struct fit_note {
 } fit_note;
 
 typedef struct fit_log fit_log;
+typedef struct fit_turntable fit_turntable;
 
 typedef struct fit_work {
     cli_session *session;
@@ -118,9 +119,17 @@ char *fit_path(const fit_work *w, const char *name, uint32_t view, const char *k
 
 int fit_held_out_begin(fit_work *w); /* the log: a new one, or what belongs to w->first_step steps */
 int fit_held_out_step(fit_work *w);  /* looks at the shown ones, if the step is one for that */
-int fit_held_out_end(fit_work *w);   /* looks at all of them */
+int fit_held_out_end(fit_work *w);   /* looks at all of them, and makes the turntable */
 /* The rows of the log, in order; columns[c][r]: step, psnr, ssim. free() columns[0]. */
 int fit_held_out_read(const fit_work *w, uint32_t *row_count, double *columns[3]);
+
+/* ---- fit_turntable.c: DIR/turntable.png, which shows one view after another that is held out ---- */
+
+fit_turntable *fit_turntable_begin(const fit_work *w);
+/* Every view that is held out, in order; the image of the fit, and its target. */
+int fit_turntable_add(const fit_work *w, fit_turntable *t, const float *fit, const float *truth);
+int fit_turntable_save(const fit_work *w, fit_turntable *t);
+void fit_turntable_free(fit_turntable *t);
 
 /* ---- fit_result.c ---- */
 
@@ -130,9 +139,12 @@ int fit_save_result(fit_work *w);
 
 int fit_save_slices(const fit_work *w);
 /* The path of the picture of parameter k, to be freed with free(); NULL: it has no such picture.
- * fit_slices_white: the value that is white in its pictures. */
+ */
 char *fit_slices_path(const fit_work *w, uint32_t k, const char *which);
-double fit_slices_white(const fit_work *w, uint32_t k);
+typedef struct value_range {
+    double black, white; /* the values that are shown so in its pictures */
+} value_range;
+value_range fit_slices_range(const fit_work *w, uint32_t k);
 
 /* ---- fit_charts.c: parts of DIR/report.html ---- */
 
