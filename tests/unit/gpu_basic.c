@@ -65,12 +65,14 @@ static bool open_fixture(fixture *f)
         f->device = NULL;
         error_set(&f->err, BL_ERROR_UNSUPPORTED, "the device is not reached through the validation layer");
     }
+#ifdef BL_WITH_NATIVE
     uint32_t target = f->device ? gpu_device_info(f->device)->native_target : 0;
     if (target) {
         ir_module *m = add_trace();
         require(f, x86_generate(m, &(x86_options){.target = (x86_target)target}, &f->native, &f->err));
         ir_module_destroy(m);
     }
+#endif
     print_message("---- %s: %s\n", f->title, f->device ? gpu_device_info(f->device)->name : f->err.text);
     return f->device != NULL;
 }
@@ -79,7 +81,8 @@ static bool open_fixture(fixture *f)
 static uint32_t close_fixture(fixture *f)
 {
     gpu_device_destroy(f->device);
-    x86_code_free(&f->native);
+    free(f->native.words);
+    f->native = (x86_code){0};
     uint32_t messages = f->instance ? gpu_validation_messages(f->instance) : 0;
     gpu_close(f->instance);
     f->instance = NULL;

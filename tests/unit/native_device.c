@@ -29,6 +29,8 @@
 #include <immintrin.h>
 #endif
 
+#ifdef BL_WITH_NATIVE
+
 typedef struct native {
     gpu *instance;
     gpu_device *device;
@@ -638,3 +640,13 @@ int main(void)
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
+
+#else
+
+int main(void)
+{
+    printf("skipped: this build is without the native device\n");
+    return 77;
+}
+
+#endif
