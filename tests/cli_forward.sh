@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# LABELS: swiftshader
+# LABELS: swiftshader native
 # SPDX-License-Identifier: BSD-3-Clause
 # backlight grad --forward: its files, and that NAME, NAME=1 and a tangent of ones in a file are the same direction.
 set -u

@@ -1,4 +1,4 @@
-# LABELS: conformance swiftshader lavapipe
+# LABELS: conformance swiftshader lavapipe native
 # SPDX-License-Identifier: BSD-3-Clause
 """Scenes of others: the Cornell box of the reference folder's images/scenes loads unchanged and renders. The z-test against
 stored images is image_references, in C. BL_LONG=1 runs the folder's own judge here as well, where Python's OpenEXR module

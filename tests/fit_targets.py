@@ -1,4 +1,4 @@
-# LABELS: swiftshader
+# LABELS: swiftshader native
 # SPDX-License-Identifier: BSD-3-Clause
 """Targets of a fit: images with alpha are composed over the job's background, and alpha is dropped without one; a target that is missing, of
 another size, no image or with a NaN is one message with the job, the view and the file, also of a view that is held out."""

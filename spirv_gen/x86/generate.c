@@ -258,8 +258,10 @@ static x86_header generate(x86_gen *g)
     x86_header h = {.magic = X86_MAGIC, .version = X86_VERSION, .target = g->target, .lanes = g->lanes};
     h.prologue = g->code.bytes.count;
     uint32_t patch[2] = {begin_entry(g)};
+    g->in_prologue = true;
     for (uint32_t k = 0; k < g->m->functions.count; k++)
         generate_words(g, &g->functions[k]);
+    g->in_prologue = false;
     end_entry(g);
     x86_align(&g->code, CODE_ALIGNMENT);
     h.run = g->code.bytes.count;

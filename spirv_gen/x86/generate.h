@@ -18,7 +18,7 @@
 enum {
     X86_FIRST_VECTOR = 5, /* below: free within one op */
     X86_TEMPORARIES = 8,  /* vectors at r9 */
-    X86_BIAS = 896,       /* rbx = workspace + this: words 384 .. 1404 are within 8 bits of 4 bytes each */
+    X86_BIAS = 1024,      /* rbx = workspace + this: words 512 .. 1532 are within 8 bits of 4 bytes each */
     X86_FIXED_BUFFERS = 6,
     X86_GLOBAL_ID = 0xFFFFFFF /* as a slot: where the invocation indices are */
 };
@@ -106,7 +106,7 @@ typedef struct x86_gen {
     uint32_t iota;                            /* 0, 1, 2, .. : place in the workspace, of a whole vector */
     ARRAY(x86_open_region) open;
     x86_function *fn; /* being generated */
-    bool in_prologue;
+    bool in_prologue; /* code of words is being made */
     bl_error error;
 } x86_gen;
 

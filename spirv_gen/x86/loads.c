@@ -176,10 +176,28 @@ static void group_load(x86_gen *g, const x86_group *group)
     x86_bind(&g->code, out);
 }
 
+/* In the prologue, which computes what functions would read that are not called. */
+static void checked_load(x86_gen *g, uint32_t id, ir_inst inst)
+{
+    uint32_t beyond = x86_label(&g->code);
+    ZydisRegister base = x86_buffer(g, inst.b);
+    GP(g, MOV, ECX, x86_word(g, g->fn->values[inst.a].at, WORD_BYTES));
+    GP(g, XOR, EAX, EAX);
+    GP(g, CMP, ECX, x86_word(g, X86_WORKSPACE_SIZES + WORD_BYTES * inst.b, WORD_BYTES));
+    x86_jump(&g->code, ZYDIS_MNEMONIC_JNB, beyond);
+    GP(g, MOV, EAX, x86_indexed(base, ZYDIS_REGISTER_RCX, WORD_BYTES, 0, WORD_BYTES));
+    x86_bind(&g->code, beyond);
+    GP(g, VMOVD, xmm(0), EAX);
+    VEC(g, VPBROADCASTD, x86_v(g, 0), xmm(0));
+    x86_finish_loaded(g, id, 0);
+}
+
 void x86_load(x86_gen *g, uint32_t id, ir_inst inst)
 {
     const x86_value *v = &g->fn->values[id];
-    if (v->fusion == X86_GROUP_FIRST) {
+    if (g->in_prologue) {
+        checked_load(g, id, inst);
+    } else if (v->fusion == X86_GROUP_FIRST) {
         group_load(g, &g->fn->groups.data[g->fn->group_of[id]]);
     } else if (x86_is_uniform(g->fn, inst.a)) {
         uint32_t to = destination(g, id);

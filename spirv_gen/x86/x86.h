@@ -28,14 +28,15 @@ uint32_t x86_lanes(x86_target target); /* 8, 16 */
 
 enum {
     X86_MAGIC = 0x36384C42, /* "BL86" */
-    X86_VERSION = 1,
+    X86_VERSION = 2,
     X86_BUFFERS_MOST = 32,
     X86_UNIFORMS_MOST = 32,
     X86_PADDING = 64,
     /* Offsets in a workspace, in bytes; it is aligned to 64. */
     X86_WORKSPACE_BUFFERS = 0,     /* the address of each buffer, 8 bytes */
     X86_WORKSPACE_UNIFORMS = 256,  /* words */
-    X86_WORKSPACE_CONSTANTS = 384, /* x86_header.constant_count words */
+    X86_WORKSPACE_SIZES = 384,     /* of each buffer, in words; at most 2^32 - 1 */
+    X86_WORKSPACE_CONSTANTS = 512, /* x86_header.constant_count words */
 };
 
 typedef struct x86_header {

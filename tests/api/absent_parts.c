@@ -1,4 +1,4 @@
-/* LABELS: swiftshader */
+/* LABELS: swiftshader native */
 /* SPDX-License-Identifier: BSD-3-Clause
  * A part of a material whose weight is 0 in the scene is not in a job's kernels: giving it another value
  * there is an error that says so, not a value without effect; a job that differentiates the weight takes

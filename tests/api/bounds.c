@@ -1,4 +1,4 @@
-/* LABELS: swiftshader */
+/* LABELS: swiftshader native */
 /* SPDX-License-Identifier: BSD-3-Clause
  * The renderer's own kernels stay in bounds (BL_DEBUG=bounds): image, both kernels of a gradient, derived
  * values, their adjoint and sampling tables, over the hierarchy. Not on lavapipe, whose compiler takes

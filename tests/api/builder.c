@@ -1,4 +1,4 @@
-/* LABELS: swiftshader */
+/* LABELS: swiftshader native */
 /* SPDX-License-Identifier: BSD-3-Clause
  * A scene made by calls is the scene of a file that says the same: the same parameters, the same bytes of the
  * image. And what calls that make no scene are told. */

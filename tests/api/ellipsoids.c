@@ -1,4 +1,4 @@
-/* LABELS: swiftshader lavapipe rayquery */
+/* LABELS: swiftshader lavapipe native rayquery */
 /* SPDX-License-Identifier: BSD-3-Clause
  * Ellipsoids that emit, on devices through the API:
  *

@@ -1,4 +1,4 @@
-/* LABELS: swiftshader lavapipe */
+/* LABELS: swiftshader lavapipe native */
 /* SPDX-License-Identifier: BSD-3-Clause
  * Fits by batches of pixels, views that are held out, and gradients of one image. A batch that lists every
  * pixel once is the whole image, to the byte; batches that together are one give its loss and step; a

@@ -1,4 +1,4 @@
-/* LABELS: swiftshader timeout=1800 */
+/* LABELS: swiftshader native timeout=1800 */
 /* SPDX-License-Identifier: BSD-3-Clause
  * A long fit at constant memory: after the first steps neither device nor process grows, nothing is compiled
  * and every step costs the same number of dispatches. 500 steps; BL_LONG=1: 10,000. */

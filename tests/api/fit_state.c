@@ -1,4 +1,4 @@
-/* LABELS: swiftshader */
+/* LABELS: swiftshader native */
 /* SPDX-License-Identifier: BSD-3-Clause
  * Checkpoints through the public functions: a fit that goes on from one gives the same bytes as one that was
  * never interrupted, whatever its optimiser, views and fixed-point scale; a file that is cut, changed or of

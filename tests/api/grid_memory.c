@@ -1,4 +1,4 @@
-/* LABELS: swiftshader */
+/* LABELS: swiftshader native */
 /* SPDX-License-Identifier: BSD-3-Clause
  * What a fit of a density of 128 voxels a side holds on the device: values, gradients, the optimiser's state,
  * rates and bounds and everything else are under 100 MB, at any moment. Counts bytes, not time. */

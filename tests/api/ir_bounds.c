@@ -1,4 +1,4 @@
-/* LABELS: swiftshader lavapipe */
+/* LABELS: swiftshader lavapipe native */
 /* SPDX-License-Identifier: BSD-3-Clause
  * BL_DEBUG=bounds: every kind of access beyond its buffer is the error of the run, with the op, the buffer
  * and the index, and touches nothing; runs without one are as ever. */

@@ -1,4 +1,4 @@
-/* LABELS: swiftshader lavapipe */
+/* LABELS: swiftshader lavapipe native */
 /* SPDX-License-Identifier: BSD-3-Clause
  * The public tracing API on a device: exactly the invocations asked for run, many of them accumulate into one
  * word, uniforms arrive, and memory holds the bits that the interpreter leaves; what does not fit a kernel is

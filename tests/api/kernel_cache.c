@@ -1,4 +1,4 @@
-/* LABELS: swiftshader lavapipe */
+/* LABELS: swiftshader lavapipe native */
 /* SPDX-License-Identifier: BSD-3-Clause
  * The kernel cache through the public functions. The proof that its key contains everything: many different
  * jobs share one cache whose every hit is compiled again and compared (bl_context_desc.cache_verify). And:

@@ -1,4 +1,4 @@
-/* LABELS: swiftshader rayquery */
+/* LABELS: swiftshader native rayquery */
 /* SPDX-License-Identifier: BSD-3-Clause
  * Instances, and shapes in the group that they show, that are moved through the API, and shapes of many
  * primitives: what a job then renders is what a scene renders that was loaded with them there, but for a

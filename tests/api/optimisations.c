@@ -1,4 +1,4 @@
-/* LABELS: swiftshader */
+/* LABELS: swiftshader native */
 /* SPDX-License-Identifier: BSD-3-Clause
  * The naive form of kernels, without any optimisation and with functions for every material, light and shape,
  * is the same program: gradients agree. (Images are for tests/dispatch.py.) */

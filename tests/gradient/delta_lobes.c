@@ -1,4 +1,4 @@
-/* LABELS: nodevice swiftshader lavapipe */
+/* LABELS: nodevice swiftshader lavapipe native */
 /* SPDX-License-Identifier: BSD-3-Clause
  * Are gradients right where materials have discrete lobes (docs/theory/detached_replay.md)? The derivative
  * of what was sampled is that of the sampled lobe's coefficient (mirror reflectance, Fresnel term or

@@ -1,4 +1,4 @@
-/* LABELS: swiftshader lavapipe */
+/* LABELS: swiftshader lavapipe native */
 /* SPDX-License-Identifier: BSD-3-Clause
  * Do derived values follow their parameters on a device, through the public API? They follow parameters
  * that are set, that a fit changes, and that a frozen evaluation is given. Their gradients reach the

@@ -1,4 +1,4 @@
-/* LABELS: swiftshader lavapipe */
+/* LABELS: swiftshader lavapipe native */
 /* SPDX-License-Identifier: BSD-3-Clause
  * The same seed gives the same bytes, for images, variances and gradients: from run to run, for any slicing,
  * for a fresh job and in a fresh process. Another seed gives other bytes. Replay never drifts. The sample

@@ -1,4 +1,4 @@
-/* LABELS: swiftshader lavapipe */
+/* LABELS: swiftshader lavapipe native */
 /* SPDX-License-Identifier: BSD-3-Clause
  * Radiance fields on a device. Skipped cells change no bit of image and gradient. A thousand samples along a
  * ray leave no drift, in any form of the gradient, and take no more memory than sixty. */

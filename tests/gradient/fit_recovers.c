@@ -1,4 +1,4 @@
-/* LABELS: swiftshader */
+/* LABELS: swiftshader native */
 /* SPDX-License-Identifier: BSD-3-Clause
  * Does a fit find what made a picture, from end to end? It recovers two wall colours and the light of the
  * Cornell box, 64 x 64, to 1 %. The target was rendered with other random numbers than the fit uses. Light

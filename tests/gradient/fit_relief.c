@@ -1,4 +1,4 @@
-/* LABELS: swiftshader */
+/* LABELS: swiftshader native */
 /* SPDX-License-Identifier: BSD-3-Clause
  * Can a fit take large steps? It finds the heights of a bumpy square from a picture of it under three
  * lights, beginning with a flat one. A fit that was interrupted and resumed ends in the same bytes. Also:

@@ -1,4 +1,4 @@
-/* LABELS: swiftshader lavapipe */
+/* LABELS: swiftshader lavapipe native */
 /* SPDX-License-Identifier: BSD-3-Clause
  * Do the forms of the gradient pass agree on a device? Fused and separate kernels walk the same samples, so
  * their gradients differ only by rounding. That also holds where samples need several tiles, where one

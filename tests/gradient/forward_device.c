@@ -1,4 +1,4 @@
-/* LABELS: swiftshader */
+/* LABELS: swiftshader native */
 /* SPDX-License-Identifier: BSD-3-Clause
  * Is forward mode right on a device, through the API? <W, J v> = <J' W, v> for a random W and a random
  * direction, with the gradient pass of the same seed; both walk the same paths, so they differ only by

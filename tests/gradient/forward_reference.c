@@ -1,4 +1,4 @@
-/* LABELS: conformance swiftshader lavapipe */
+/* LABELS: conformance swiftshader lavapipe native */
 /* SPDX-License-Identifier: BSD-3-Clause
  * Does forward mode agree with another renderer? Cases of tests/reference, with a tangent of ones for each
  * parameter:

@@ -1,4 +1,4 @@
-/* LABELS: swiftshader lavapipe */
+/* LABELS: swiftshader lavapipe native */
 /* SPDX-License-Identifier: BSD-3-Clause
  * What does a gradient cost, and is it summed right? Memory does not depend on path length or on the number
  * of samples. A fit compiles nothing after its first step. Contributions outside the fixed-point range are

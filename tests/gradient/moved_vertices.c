@@ -1,4 +1,4 @@
-/* LABELS: swiftshader */
+/* LABELS: swiftshader native */
 /* SPDX-License-Identifier: BSD-3-Clause
  * Is the gradient by vertex positions right? It equals differences of images with vertices that have really
  * moved, in reverse and forward mode, and differences along frozen paths. The scene is a bumpy square that

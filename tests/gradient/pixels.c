@@ -1,4 +1,4 @@
-/* LABELS: swiftshader lavapipe */
+/* LABELS: swiftshader lavapipe native */
 /* SPDX-License-Identifier: BSD-3-Clause
  * Are gradients right whose samples go where |dL/dI| is large (api/pixel_sampling.c)? On a device;
  * tests/unit/pixel_list.c tests the list of lanes itself:

@@ -1,4 +1,4 @@
-/* LABELS: swiftshader lavapipe */
+/* LABELS: swiftshader lavapipe native */
 /* SPDX-License-Identifier: BSD-3-Clause
  * Does radiative backpropagation have the expectation that it should, on a device? The unbiased form has
  * path replay's (a z-test over seeds), with walls that are black in a channel, roulette and mirrors. Its

@@ -1,4 +1,4 @@
-/* LABELS: swiftshader */
+/* LABELS: swiftshader native */
 /* SPDX-License-Identifier: BSD-3-Clause
  * Is the gradient by to_world of an environment map right? The map turns and is sheared over a floor, a
  * ball and a lamp with a picture that stays; parts of the map are in view. Sampled directions of the world

@@ -1,4 +1,4 @@
-/* LABELS: nodevice swiftshader lavapipe */
+/* LABELS: nodevice swiftshader lavapipe native */
 /* SPDX-License-Identifier: BSD-3-Clause
  * Are gradients right where factors are exactly zero (docs/theory/zero_factors.md)? Plain replay has 0/0
  * there. The cases: a wall (0.6, 0, 0), two black walls, black lamps, dark lights.

@@ -1,4 +1,4 @@
-/* LABELS: swiftshader lavapipe */
+/* LABELS: swiftshader lavapipe native */
 /* SPDX-License-Identifier: BSD-3-Clause
  * Are images right whose values are known? Furnaces; point, area and sphere lights, against formulas or
  * quadrature in C; what max_depth and hide_emitters mean. The bound is the variance that the renderer

@@ -1,4 +1,4 @@
-/* LABELS: swiftshader */
+/* LABELS: swiftshader native */
 /* SPDX-License-Identifier: BSD-3-Clause
  * Are area lights on analytic shapes right? Each shape, scaled and turned inside out, lights a room and
  * looks as a fine mesh of it does, from outside and from inside, and has the same gradient of its radiance.

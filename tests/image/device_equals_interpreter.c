@@ -1,4 +1,4 @@
-/* LABELS: swiftshader lavapipe */
+/* LABELS: swiftshader lavapipe native */
 /* SPDX-License-Identifier: BSD-3-Clause
  * Is a device's image the interpreter's? The same lowered trace of the primal runs in both, for every scene
  * of support/scene_cases.c and one with media, with geometry in memory and baked. The bits are equal where

@@ -1,4 +1,4 @@
-/* LABELS: swiftshader lavapipe */
+/* LABELS: swiftshader lavapipe native */
 /* SPDX-License-Identifier: BSD-3-Clause
  * Are environment maps right on a device? A map of one colour is a constant environment. One bright texel
  * lights a floor by a known irradiance, whichever way it is sampled. What a camera sees of the map is its

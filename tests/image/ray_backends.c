@@ -1,4 +1,4 @@
-/* LABELS: rayquery swiftshader */
+/* LABELS: rayquery swiftshader native */
 /* SPDX-License-Identifier: BSD-3-Clause
  * Do both ray backends trace the same rays? The same job runs by both with the same random numbers. Images
  * and gradients are equal except for rounding, and for the few paths that rounding sends another way. A hit

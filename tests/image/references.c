@@ -1,4 +1,4 @@
-/* LABELS: conformance swiftshader lavapipe rayquery */
+/* LABELS: conformance swiftshader lavapipe native rayquery */
 /* SPDX-License-Identifier: BSD-3-Clause
  * Does the renderer agree with the stored images of Mitsuba's statistical render tests
  * (images/manifest.json of the reference folder)? They have a z-test of their own, stated in the README

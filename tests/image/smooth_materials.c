@@ -1,4 +1,4 @@
-/* LABELS: nodevice swiftshader lavapipe */
+/* LABELS: nodevice swiftshader lavapipe native */
 /* SPDX-License-Identifier: BSD-3-Clause
  * Are mirrors, glass, masks and null surfaces right in images? What reflects and transmits without loss
  * disappears before a constant environment, because every weight on the way is 1: sample by sample in the

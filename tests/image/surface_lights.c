@@ -1,4 +1,4 @@
-/* LABELS: swiftshader */
+/* LABELS: swiftshader native */
 /* SPDX-License-Identifier: BSD-3-Clause
  * Are lights right that show attributes of their mesh, or a volume? They are compared with the same light
  * as a bitmap. Its radiance is linear over a square: as four texels, as colours of its four vertices, and

@@ -20,6 +20,7 @@ struct native_command {
     uint64_t invocations;
     const native_kernel *kernel;
     void **buffers;
+    uint32_t *sizes; /* of these, in words */
     uint32_t *uniforms;
     /* of a fill or a copy; `from` of a fill is NULL */
     char *to;
@@ -57,6 +58,7 @@ static void prepare(native_workspace *w, const native_command *c, uint32_t turn)
     const native_kernel *k = c->kernel;
     char *memory = w->memory;
     memcpy(memory + X86_WORKSPACE_BUFFERS, c->buffers, k->header.buffer_count * sizeof *c->buffers);
+    memcpy(memory + X86_WORKSPACE_SIZES, c->sizes, k->header.buffer_count * sizeof *c->sizes);
     memcpy(memory + X86_WORKSPACE_UNIFORMS, c->uniforms, k->header.uniform_count * sizeof *c->uniforms);
     if (w->serial != k->serial)
         memcpy(memory + X86_WORKSPACE_CONSTANTS, k->constants, 4 * (size_t)k->header.constant_count);
@@ -157,8 +159,12 @@ bl_result native_batch_dispatch(gpu_batch *head, gpu_kernel *k, gpu_buffer *cons
     native_command *c = add(head);
     c->blocks = (uint32_t)blocks, c->run = run_kernel, c->kernel = kernel, c->invocations = invocations;
     c->buffers = arena_alloc(&b->memory, k->buffer_count * sizeof *c->buffers + 1);
-    for (uint32_t i = 0; i < k->buffer_count; i++)
+    c->sizes = arena_alloc(&b->memory, k->buffer_count * sizeof *c->sizes + 1);
+    for (uint32_t i = 0; i < k->buffer_count; i++) {
+        uint64_t words = buffers[i]->size / 4;
         c->buffers[i] = buffers[i]->mapped;
+        c->sizes[i] = words < UINT32_MAX ? (uint32_t)words : UINT32_MAX;
+    }
     c->uniforms = arena_alloc(&b->memory, k->push_words * sizeof *c->uniforms + 1);
     if (k->push_words)
         memcpy(c->uniforms, push, k->push_words * sizeof *c->uniforms);
