@@ -279,6 +279,16 @@ def bad_input():
         check("ends in .json" in run("import", folder, "-o", os.path.join(folder, "a.xml"), status=2), "a job that is not .json")
 
 
+def opens_no_driver():
+    """Where no driver can be opened, a job is written without a word about drivers."""
+    bare = {name: value for name, value in os.environ.items() if name != "BL_SWIFTSHADER"}
+    bare.update(VK_DRIVER_FILES="none", VK_ICD_FILENAMES="none")
+    with tempfile.TemporaryDirectory() as folder:
+        make_nerf(folder)
+        done = subprocess.run([PROGRAM, "import", folder, "-o", os.path.join(folder, "field.json")], capture_output=True, text=True, env=bare)
+        check(done.returncode == 0 and done.stderr.count("\n") == 1, "without drivers: %d: %s" % (done.returncode, done.stderr))
+
+
 def mutations(count):
     """A good file with pieces cut, doubled, or replaced by what JSON allows in other places: a job or one message."""
     numbers = random.Random(5)
@@ -306,6 +316,7 @@ nerf_synthetic()
 instant_ngp()
 if "BL_DEVICE" not in os.environ:
     bad_input()
+    opens_no_driver()
     mutations(2000 if os.environ.get("BL_LONG") == "1" else 200)
 print("%d failures" % len(failures))
 sys.exit(1 if failures else 0)

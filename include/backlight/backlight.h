@@ -42,6 +42,7 @@ typedef bool (*bl_progress)(void *user, double done);
 /* ---- context ---- */
 
 typedef struct bl_context_desc {
+    bool no_devices;         /* no driver is opened: for scenes and images alone */
     bool validation;         /* Vulkan validation layer, where it is installed; messages go to log */
     const char *swiftshader; /* path of libvk_swiftshader.so; NULL: look for it (BL_SWIFTSHADER, data folders,
                                 known programs) */

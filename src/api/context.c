@@ -31,7 +31,7 @@ bl_result bl_context_create(const bl_context_desc *desc, bl_context **out)
             .buffer_range = desc->buffer_range,
         };
     bl_result r = bounds_wanted(&ctx->checked, &ctx->error);
-    if (r == BL_OK)
+    if (r == BL_OK && !(desc && desc->no_devices))
         r = gpu_open(&options, &ctx->gpu, &ctx->error);
     if (r != BL_OK) {
         if (desc && desc->log)
@@ -65,7 +65,10 @@ const char *bl_context_error(const bl_context *ctx)
     return ctx ? ctx->error.text : "the context could not be created";
 }
 const char *bl_result_text(bl_result result) { return result_text(result); }
-uint32_t bl_context_validation_messages(const bl_context *ctx) { return gpu_validation_messages(ctx->gpu); }
+uint32_t bl_context_validation_messages(const bl_context *ctx)
+{
+    return ctx->gpu ? gpu_validation_messages(ctx->gpu) : 0;
+}
 
 bl_cache_info bl_context_cache_info(const bl_context *ctx)
 {

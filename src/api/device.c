@@ -24,11 +24,11 @@ static void describe(const gpu_info *g, bl_device_info *out)
                             .float64 = g->float64};
 }
 
-uint32_t bl_device_count(const bl_context *ctx) { return gpu_count(ctx->gpu); }
+uint32_t bl_device_count(const bl_context *ctx) { return ctx->gpu ? gpu_count(ctx->gpu) : 0; }
 
 bl_result bl_device_info_at(const bl_context *ctx, uint32_t index, bl_device_info *out)
 {
-    if (index >= gpu_count(ctx->gpu))
+    if (index >= bl_device_count(ctx))
         return BL_ERROR_ARGUMENT;
     describe(gpu_info_at(ctx->gpu, index), out);
     return BL_OK;
@@ -37,11 +37,15 @@ bl_result bl_device_info_at(const bl_context *ctx, uint32_t index, bl_device_inf
 bl_result bl_device_create(bl_context *ctx, const char *selector, bl_device **out)
 {
     *out = NULL;
+    bl_error err = {0};
+    if (!ctx->gpu) {
+        error_set(&err, BL_ERROR_NO_DEVICE, "the context was created with no_devices");
+        return context_fail(ctx, &err);
+    }
     bl_device *d = calloc(1, sizeof *d);
     if (!d)
         return BL_ERROR_MEMORY;
     d->context = ctx;
-    bl_error err = {0};
     bl_result r = gpu_device_create(ctx->gpu, selector, &d->gpu, &err);
     if (r == BL_OK)
         r = fit_kernels_create(d->gpu, &d->fixed, &err);

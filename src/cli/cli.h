@@ -105,6 +105,7 @@ typedef struct cli_session {
 
 /* scene NULL: none. All close functions may follow a failed open. */
 int session_open(cli_session *session, const cli_common *common, const char *scene);
+int session_open_files(cli_session *session, const cli_common *common); /* no scene, and no device */
 int session_open_device(cli_session *session);
 /* A job on the session's device and scene, as the common options want it. */
 bl_volume_gradient session_volume_gradient(const cli_session *session); /* of --volume-gradient */

@@ -68,7 +68,7 @@ static int run(void *argument)
     if (!ends_in_json(args->output))
         return usage_error("import", "-o %s: the name of a fit job ends in .json", args->output);
     CLI_TRY(check_writable(args->output));
-    int status = session_open(&session, &args->common, NULL);
+    int status = session_open_files(&session, &args->common);
     if (status == CLI_OK)
         status = import(args, &session, &set);
     import_free(&set);

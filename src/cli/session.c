@@ -137,6 +137,13 @@ int session_open(cli_session *session, const cli_common *common, const char *sce
     return scene ? load_scene(session, scene) : CLI_OK;
 }
 
+int session_open_files(cli_session *session, const cli_common *common)
+{
+    *session = (cli_session){.common = common};
+    SESSION_TRY(session, bl_context_create(&(bl_context_desc){.no_devices = true}, &session->ctx));
+    return CLI_OK;
+}
+
 int session_open_device(cli_session *session)
 {
     const char *name = session->common->device ? session->common->device : getenv("BL_DEVICE");

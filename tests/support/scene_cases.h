@@ -47,6 +47,8 @@ char *scene_xml(arena *a, const char *integrator, const char *sensor, const char
 
 extern const char scene_sensor_format[]; /* two %u: width, height */
 
+/* ---- scene_files.c ---- */
+
 /* A new folder in TMPDIR, or /tmp, with texture.pfm (4 x 3, colours), grey.pfm (3 x 5), sky.pfm (6 x 4, an
  * environment), normals.pfm (3 x 4, a normal map) and patch.ply (a square with attributes), smoke.vol (4 x 3
  * x 2, grey, a third of it 0), tint.vol (2 x 2 x 3, colours) and mist.vol (3 x 2 x 4, grey), cloud.vol (20 x
@@ -55,6 +57,8 @@ extern const char scene_sensor_format[]; /* two %u: width, height */
  * strand.curves (two and four control points); NULL, with a message, on failure. */
 char *scene_files_create(void);
 void scene_files_remove(char *folder); /* and what else is in it */
+
+/* ---- scene_cases.c ---- */
 
 /* Deterministic numbers for tests: uniform in [0, 1). */
 double scene_random(uint32_t *state);

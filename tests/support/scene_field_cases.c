@@ -30,6 +30,12 @@
     "<shape type='rectangle'><transform name='to_world'><scale value='.6,.5,1'/><rotate x='1' "              \
     "angle='165'/><translate value='-.1,-.2,2.2'/></transform><ref id='green'/><emitter type='area' "        \
     "id='light'><rgb name='radiance' value='5,4,3'/></emitter></shape>"
+/* Between the camera and the field: the ball's box does not meet the field's. */
+#define FOG                                                                                                  \
+    "<medium type='homogeneous' id='fog'><float name='sigma_t' value='1.4'/><rgb name='albedo' "             \
+    "value='.9,.7,.5'/><phase type='hg'><float name='g' value='.4'/></phase></medium>"                       \
+    "<shape type='sphere'><point name='center' value='.45,-1.9,.95'/><float name='radius' "                  \
+    "value='.3'/><bsdf type='null'/><ref id='fog' name='interior'/></shape>"
 
 const scene_case scene_field_cases[] = {
     {.name = "field of degree 0, as it is",
@@ -64,5 +70,13 @@ const scene_case scene_field_cases[] = {
      .step = 1e-3,
      .parameters = {"field.density.data", "field.sh_coeffs.data", "green.reflectance.value",
                     "light.radiance.value"}},
+    {.name = "field behind fog, lit by a lamp and the sky",
+     .integrator = INTEGRATOR(NUMBER("step_size", ".13") NUMBER("min_transmittance", ".1")),
+     .body = COLOURS BALL FLOOR FIELD("softplus", "sigmoid", "tint.vol") FOG LAMP SKY,
+     .crossings = 2,
+     .step = 1e-3,
+     .parameters = {"field.density.data", "field.sh_coeffs.data", "green.reflectance.value",
+                    "light.radiance.value", "sky.radiance.value", "fog.sigma_t.value.value",
+                    "fog.albedo.value.value", "fog.phase_function.g"}},
 };
 const uint32_t scene_field_case_count = sizeof scene_field_cases / sizeof scene_field_cases[0];
