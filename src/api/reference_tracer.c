@@ -282,7 +282,12 @@ bl_result bl_reference_create(bl_device *device, const bl_scene *scene, bl_kerne
     BL_ASSERT(r, "out of memory");
     r->device = device, r->scene = scene->render;
     bl_error err = {0};
-    if (create(r, kernel, &err) != BL_OK) {
+    bl_result result =
+        gpu_device_info(device->gpu)->native_target
+            ? error_set(&err, BL_ERROR_UNSUPPORTED,
+                        "the hand-written path tracer is GLSL, which the native device does not run")
+            : create(r, kernel, &err);
+    if (result != BL_OK) {
         bl_reference_destroy(r);
         return context_fail(device->context, &err);
     }

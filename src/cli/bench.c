@@ -290,8 +290,8 @@ static void print_table(const bench *b)
                range, median(f->wall, b->rounds), median(f->device, b->rounds), median(f->cpu, b->rounds),
                (double)f->stats.device_bytes / 1048576);
     }
-    printf("\n%-26s %12s %10s %10s %12s %14s\n", "kernel, milliseconds", "trace+passes", "SPIR-V", "driver",
-           "1st dispatch", "SPIR-V words");
+    printf("\n%-26s %12s %10s %10s %12s %14s\n", "kernel, milliseconds", "trace+passes", "code", "driver",
+           "1st dispatch", "code words");
     for (uint32_t i = 0; i < b->form_count; i++) {
         const form *f = &b->forms[i];
         printf("%-26s %12.1f %10.1f %10.1f %12.1f %14llu\n", f->name,

@@ -1,4 +1,4 @@
-/* LABELS: swiftshader lavapipe native */
+/* LABELS: swiftshader lavapipe */
 /* SPDX-License-Identifier: BSD-3-Clause
  * Does glsl/reference_pt.comp, a path tracer written by hand, agree with the generated kernels, whose
  * geometry is in memory or baked? These are two estimators of one image, from independent random numbers.
