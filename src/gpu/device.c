@@ -12,10 +12,6 @@
 #include <string.h>
 #include <strings.h>
 
-/* THE SWITCH of the native engine. While it is 0 the native device must be asked for by name: it stands at
- * the end of the list, and "auto" passes it by. With 1 it stands where its kind does (gpu_kind). */
-enum { NATIVE_BY_AUTO = 0 };
-
 void gpu_log(const gpu *g, const char *format, ...)
 {
     if (!g->options.log)
@@ -42,12 +38,8 @@ void gpu_note(gpu *g, const bl_error *reason)
 
 /* ---- the list ---- */
 
-static bool by_auto(const gpu_info *info) { return info->kind != GPU_NATIVE || NATIVE_BY_AUTO; }
-
 static bool comes_before(const gpu_info *a, const gpu_info *b)
 {
-    if (by_auto(a) != by_auto(b))
-        return by_auto(a);
     if (a->kind != b->kind)
         return a->kind < b->kind;
     return a->kind == GPU_LAVAPIPE &&
@@ -139,7 +131,7 @@ uint32_t gpu_validation_messages(const gpu *g) { return __atomic_load_n(&g->mess
 static bool matches(const gpu_info *info, const char *selector)
 {
     if (!selector || !*selector || strcasecmp(selector, "auto") == 0)
-        return by_auto(info);
+        return true;
     if (strcasecmp(selector, "native") == 0)
         return info->kind == GPU_NATIVE;
     if (strcasecmp(selector, "swiftshader") == 0)
