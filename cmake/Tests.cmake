@@ -9,6 +9,7 @@
 #     lavapipe      environment BL_DEVICE=lavapipe; suffix @lavapipe
 #     native        environment BL_DEVICE=native; suffix @native
 #     rayquery      environment BL_DEVICE=lavapipe, BL_RAY_BACKEND=query; suffix @rayquery
+# DEVICE=long: on this device with scripts/test --long only, because the same test runs on others, faster.
 # Other words:
 #     serial        runs alone
 #     timeout=N     seconds, more than the 1200 that every test has; times BL_TIMEOUT_FACTOR, which scripts/test sets for
@@ -41,12 +42,16 @@ function(bl_add_test name file)
         endif()
     endforeach()
     set(devices)
+    set(long_devices)
     set(labels)
     set(timeout 1200)
     set(serial OFF)
     foreach(word IN LISTS words)
         if(word IN_LIST BL_DEVICE_LABELS)
             list(APPEND devices ${word})
+        elseif(word MATCHES "^([a-z]+)=long$" AND CMAKE_MATCH_1 IN_LIST BL_DEVICE_LABELS)
+            list(APPEND devices ${CMAKE_MATCH_1})
+            list(APPEND long_devices ${CMAKE_MATCH_1})
         elseif(word STREQUAL "serial")
             set(serial ON)
         elseif(word MATCHES "^timeout=([0-9]+)$")
@@ -79,7 +84,11 @@ function(bl_add_test name file)
             list(APPEND environment BL_DEVICE=lavapipe BL_RAY_BACKEND=query)
         endif()
         add_test(NAME ${test} COMMAND ${ARGN} WORKING_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
-        set_tests_properties(${test} PROPERTIES LABELS "${device};${labels}" ENVIRONMENT "${environment}"
+        set(test_labels "${device}" ${labels})
+        if(device IN_LIST long_devices)
+            list(APPEND test_labels long)
+        endif()
+        set_tests_properties(${test} PROPERTIES LABELS "${test_labels}" ENVIRONMENT "${environment}"
             TIMEOUT ${timeout} RUN_SERIAL ${serial})
         if(BL_REQUIRE_ALL)
             # cmocka's skip() ends a program with 0.

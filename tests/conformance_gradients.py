@@ -1,4 +1,4 @@
-# LABELS: conformance swiftshader lavapipe native rayquery timeout=3600
+# LABELS: conformance swiftshader=long lavapipe native rayquery timeout=3600
 # SPDX-License-Identifier: BSD-3-Clause
 """Gradients of reverse mode against those of another renderer: the cases of tests/reference, judged by the rule that
 tests/reference/judge.py states. The program takes device and ray backend from BL_DEVICE and BL_RAY_BACKEND.

@@ -1,4 +1,4 @@
-# LABELS: swiftshader native
+# LABELS: swiftshader=long native
 # SPDX-License-Identifier: BSD-3-Clause
 """The fit of a radiance field to the photographs of assets/field, smaller: `backlight import` makes a job, `backlight fit` fits it from coarse to
 fine, and views that were held out must be seen far better than the empty field shows them. The turntable, an animated PNG, must show each of them

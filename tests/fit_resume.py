@@ -1,4 +1,4 @@
-# LABELS: swiftshader native timeout=3600
+# LABELS: swiftshader=long native timeout=3600
 # SPDX-License-Identifier: BSD-3-Clause
 """A fit that is killed at random moments and resumed ends in the same bytes (values, log, pictures) as one that never was; Ctrl-C leaves a
 checkpoint and a report; a checkpoint or log that is damaged or of another fit is an error that changes nothing. 20 kills; BL_LONG=1: 200."""

@@ -1,4 +1,4 @@
-/* LABELS: swiftshader native */
+/* LABELS: swiftshader=long native */
 /* SPDX-License-Identifier: BSD-3-Clause
  * Are gradients right where the camera, shapes, vertices or lights move in and around participating media?
  * Means over seeds are compared with differences of images. Single samples cannot be: the derivative of

@@ -1,4 +1,4 @@
-/* LABELS: swiftshader native */
+/* LABELS: swiftshader=long native */
 /* SPDX-License-Identifier: BSD-3-Clause
  * Are gradients by to_world right, of instances and of shapes in groups?
  *
