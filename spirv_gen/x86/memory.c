@@ -66,12 +66,16 @@ static void locked(x86_gen *g, ZydisMnemonic mnemonic, x86_operand memory, x86_o
 static void add_real(x86_gen *g, each_lane l)
 {
     x86_operand sum = x86_reg(ZYDIS_REGISTER_XMM0);
-    uint32_t again = x86_label(&g->code);
+    uint32_t again = x86_label(&g->code), ordered = x86_label(&g->code);
     GP(g, MOV, EAX, word_of(l));
     x86_bind(&g->code, again);
     GP(g, VMOVD, sum, EAX);
     VEC(g, VADDSS, sum, sum, lane_of(g, 1));
     GP(g, VMOVD, EDI, sum);
+    GP(g, VUCOMISS, sum, sum);
+    x86_jump(&g->code, ZYDIS_MNEMONIC_JNP, ordered);
+    GP(g, MOV, EDI, x86_imm(X86_NAN_BITS));
+    x86_bind(&g->code, ordered);
     locked(g, ZYDIS_MNEMONIC_CMPXCHG, word_of(l), EDI);
     x86_jump(&g->code, ZYDIS_MNEMONIC_JNZ, again);
 }

@@ -5,7 +5,7 @@
  * are kept apart from it (x86_reads_first in allocate.c). */
 #include "spirv_gen/x86/lanes.h"
 
-enum { SIGN = 0x80000000u, NAN_BITS = 0x7FC00000, ONE_REAL = 0x3F800000 };
+enum { SIGN = 0x80000000u, ONE_REAL = 0x3F800000 };
 
 static ir_type type_of(const x86_gen *g, uint32_t id) { return ir_type_of(g->fn->f, (ir_ref){id}); }
 static bool is_const(const x86_gen *g, uint32_t id) { return g->fn->f->inst.data[id].op == IR_CONST; }
@@ -329,7 +329,7 @@ uint32_t x86_stored_bits(x86_gen *g, uint32_t id, uint32_t scratch)
         return from;
     uint32_t m = x86_mask_scratch(g, 0);
     x86_compare_ordered(g, m, from);
-    VEC(g, VBROADCASTSS, x86_v(g, 3), x86_word(g, x86_constant(g, NAN_BITS), 4));
+    VEC(g, VBROADCASTSS, x86_v(g, 3), x86_word(g, x86_constant(g, X86_NAN_BITS), 4));
     x86_blend(g, scratch, m, 3, x86_v(g, from));
     return scratch;
 }
