@@ -18,7 +18,8 @@
 #     anything else (long, conformance, ...) becomes a label; `long` tests run only with scripts/test --long
 #
 # Every test sees BL_PROGRAM, BL_SOURCE_DIR, BL_BUILD_DIR, BL_PYTHON (a python3 with numpy), BL_CACHE_DIR (below tests/ of
-# the build folder), and BL_REFERENCE where the folder of reference images is known. It runs in tests/ of the build folder.
+# the build folder), and BL_REFERENCE where the folder of reference images is known. It runs in tests/run/DEVICE of the build
+# folder.
 # A test whose device or tool is missing exits with 77: reported as skipped, or as failed where BL_REQUIRE_ALL is on.
 
 set(BL_TIMEOUT_FACTOR 1 CACHE STRING "What the time limits of tests are multiplied by")
@@ -83,7 +84,9 @@ function(bl_add_test name file)
         elseif(device STREQUAL "rayquery")
             list(APPEND environment BL_DEVICE=lavapipe BL_RAY_BACKEND=query)
         endif()
-        add_test(NAME ${test} COMMAND ${ARGN} WORKING_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
+        set(folder "${PROJECT_BINARY_DIR}/tests/run/${device}") # one test on two devices writes files of one name
+        file(MAKE_DIRECTORY "${folder}")
+        add_test(NAME ${test} COMMAND ${ARGN} WORKING_DIRECTORY "${folder}")
         set(test_labels "${device}" ${labels})
         if(device IN_LIST long_devices)
             list(APPEND test_labels long)
