@@ -21,7 +21,7 @@ enum {
     X86_BIAS = 1024,      /* rbx = workspace + this: words 512 .. 1532 are within 8 bits of 4 bytes each */
     X86_FIXED_BUFFERS = 6,
     X86_NAN_BITS = 0x7FC00000, /* of every NaN in memory */
-    X86_GLOBAL_ID = 0xFFFFFFF /* as a slot: where the invocation indices are */
+    X86_GLOBAL_ID = 0xFFFFFFF  /* as a slot: where the invocation indices are */
 };
 
 typedef enum x86_place {

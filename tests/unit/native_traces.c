@@ -108,8 +108,11 @@ static void compare_trace(uint64_t seed)
 
 static void random_traces_equal_the_interpreter(void **state)
 {
-    const char *first = getenv("BL_RANDOM_FIRST"), *wanted = getenv("BL_RANDOM_TRACES"), *all = getenv("BL_LONG");
-    uint64_t count = wanted ? strtoull(wanted, NULL, 0) : all && strcmp(all, "1") == 0 ? 10000 : 300,
+    const char *first = getenv("BL_RANDOM_FIRST"), *wanted = getenv("BL_RANDOM_TRACES"),
+               *all = getenv("BL_LONG");
+    uint64_t count = wanted                         ? strtoull(wanted, NULL, 0)
+                     : all && strcmp(all, "1") == 0 ? 10000
+                                                    : 300,
              from = first ? strtoull(first, NULL, 0) : 0;
     (void)state;
     for (uint64_t seed = from; seed < from + count; seed++)
