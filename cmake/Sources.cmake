@@ -77,13 +77,16 @@ set(x86_sources
     spirv_gen/x86/memory.c
     spirv_gen/x86/operands.c
     spirv_gen/x86/processor.c
+    spirv_gen/x86/ray.c
     spirv_gen/x86/value.c)
 set(gpu_native_sources
     src/gpu/native/batch.c
     src/gpu/native/device.c
+    src/gpu/native/hierarchy.c
     src/gpu/native/kernel.c
     src/gpu/native/memory.c
-    src/gpu/native/pool.c)
+    src/gpu/native/pool.c
+    src/gpu/native/rays.c)
 set(gpu_sources
     src/gpu/device.c
     src/gpu/dispatch.c

@@ -246,7 +246,7 @@ void ir_each_operand(const ir_func *f, ir_inst i, void (*visit)(void *user, uint
     if (i.op == IR_ATOMIC_CAS) {
         visit(user, f->pool.data[i.c]);
         visit(user, f->pool.data[i.c + 1]);
-    } else if (i.op == IR_CALL || i.op == IR_RAY_CLOSEST || i.op == IR_RAY_ANY) {
+    } else if (ir_is_call(i.op)) {
         ir_operands o = ir_call_operands(f, i);
         for (uint32_t k = 0; k < o.arg_count; k++)
             visit(user, o.args[k]);

@@ -25,10 +25,6 @@ typedef enum ir_imm { IR_IMM_NUMBER, IR_IMM_BITS, IR_IMM_BUFFER, IR_IMM_LABEL } 
 ir_imm ir_imm_kind(ir_op op, unsigned slot); /* print.c */
 
 /* An instruction that text gives a name to, `%n = ...`: it has a value, or other instructions refer to it. */
-static inline bool ir_is_call(uint8_t op)
-{
-    return op == IR_CALL || op == IR_RAY_CLOSEST || op == IR_RAY_ANY;
-}
 static inline bool ir_is_named(ir_inst i)
 {
     return i.type != IR_VOID || i.op == IR_IF || i.op == IR_LOOP || ir_is_call(i.op);

@@ -248,6 +248,10 @@ ir_ref ir_local(ir_func *f, ir_type type, uint32_t count);
 ir_ref ir_lload(ir_func *f, ir_ref local, ir_ref index);
 void ir_lstore(ir_func *f, ir_ref local, ir_ref index, ir_ref value);
 
+static inline bool ir_is_call(uint8_t op)
+{
+    return op == IR_CALL || op == IR_RAY_CLOSEST || op == IR_RAY_ANY;
+}
 /* Operand lists of CALL and RAY_*. */
 typedef struct ir_operands {
     const uint32_t *targets, *args; /* function indices; references */

@@ -43,9 +43,11 @@
  * nothing: every lane has left. With a descent before the loop and one at the end of its body that trip is
  * saved, and images take longer (docs/decisions/traversal.md).
  *
- * The next hit (ir_ray_next): an intersection function leaves out what lies at tmin or at tmax. So it gets
- * the float before tmin, and infinity, and the traversal compares distances and, where they are equal,
- * entries.
+ * The nearest hit is the first in the order of distance and, of equal distances, of entries. So it does not
+ * depend on the way through the tree, and is the same for every tree over the same entries. An intersection
+ * function leaves out what lies at tmin or at tmax; so it gets the float behind the nearest hit so far, and
+ * the traversal compares. The state begins with the float before tmax, at which no hit has been found. The
+ * next hit (ir_ray_next) may lie at tmin: the function gets the float before it, too.
  *
  * Rounding: a distance is q a + b, a = cell / d, b = (origin - o) / d. Its error is at most a few 2^-24 of
  * |b|, which is 2^-6 of a cell times the distance of o from the grid in sizes of the grid. Boxes are packed
@@ -276,33 +278,37 @@ static void intersect_entry(const traversal *t, ir_ref entry, ir_ref tmax, ir_re
                 t->kinds, args, 9, results);
 }
 
-/* The largest float below a positive one; 0 for 0. */
+/* The largest float below a positive one; 0 for all others. */
 static ir_ref float_before(ir_func *f, ir_ref v)
 {
     ir_ref before = ir_bits_to_f32(f, ir_sub(f, ir_bits_to_u32(f, v), ir_u32(f, 1)));
     return ir_select(f, ir_gt(f, v, ir_f32(f, 0)), before, ir_f32(f, 0));
 }
 
-/* bool: a hit at distance `at` with an entry comes behind the ray's last one and before the nearest so far.
- */
-static ir_ref comes_next(const traversal *t, ir_ref at, ir_ref entry, ir_ref nearest, ir_ref nearest_entry)
+/* The smallest float above one that is finite and not negative. */
+static ir_ref float_after(ir_func *f, ir_ref v)
 {
-    ir_func *f = t->f;
-    ir_ref tmin = t->ray[RAY_TMIN];
-    ir_ref behind = ir_or(f, ir_gt(f, at, tmin), ir_and(f, ir_eq(f, at, tmin), ir_gt(f, entry, t->after)));
-    ir_ref before =
-        ir_or(f, ir_lt(f, at, nearest), ir_and(f, ir_eq(f, at, nearest), ir_lt(f, entry, nearest_entry)));
-    return ir_and(f, behind, ir_and(f, before, ir_lt(f, at, t->world[RAY_TMAX])));
+    return ir_bits_to_f32(f, ir_add(f, ir_bits_to_u32(f, v), ir_u32(f, 1)));
 }
 
-/* intersect_entry for the next hit. nearest: distance and entry of the nearest so far. Returns whether this
- * one takes its place. */
-static ir_ref intersect_next(const traversal *t, ir_ref entry, const ir_ref nearest[2], ir_ref results[3])
+/* bool: a hit comes before another one; a, b: distance, entry. */
+static ir_ref comes_before(ir_func *f, const ir_ref a[2], const ir_ref b[2])
 {
+    return ir_or(f, ir_lt(f, a[0], b[0]), ir_and(f, ir_eq(f, a[0], b[0]), ir_lt(f, a[1], b[1])));
+}
+
+/* t, u, v of the intersection with an entry. nearest: distance and entry of the nearest so far. Returns
+ * whether this one takes its place. */
+static ir_ref intersect_nearer(const traversal *t, ir_ref entry, const ir_ref nearest[2], ir_ref results[3])
+{
+    ir_func *f = t->f;
     traversal inclusive = *t;
-    inclusive.ray[RAY_TMIN] = float_before(t->f, t->ray[RAY_TMIN]);
-    intersect_entry(&inclusive, entry, ir_f32(t->f, INFINITY), results);
-    return comes_next(t, results[0], entry, nearest[0], nearest[1]);
+    if (t->next)
+        inclusive.ray[RAY_TMIN] = float_before(f, t->ray[RAY_TMIN]);
+    intersect_entry(&inclusive, entry, float_after(f, nearest[0]), results);
+    const ir_ref hit[2] = {results[0], entry}, last[2] = {t->ray[RAY_TMIN], t->after};
+    ir_ref nearer = comes_before(f, hit, nearest);
+    return t->next ? ir_and(f, comes_before(f, last, hit), nearer) : nearer;
 }
 
 /* What comes after the first entry of leaf `at[0]`: its other entries as a smaller leaf, or the top of the
@@ -324,7 +330,8 @@ static found closest(traversal *t)
     ir_func *f = t->f;
     ir_ref zero = ir_f32(f, 0), r[3] = {{0}, {0}, {0}}, next[OWN + LEVEL_STATE];
     ir_ref s[OWN + LEVEL_STATE] = {
-        ir_u32(f, BVH_ROOT), ir_u32(f, 1), t->ray[RAY_TMAX], ir_u32(f, BVH_NONE), zero, zero, t->level};
+        ir_u32(f, BVH_ROOT), ir_u32(f, 1), float_before(f, t->ray[RAY_TMAX]), ir_u32(f, BVH_NONE), zero, zero,
+        t->level};
     uint32_t own = t->o->level_word ? OWN : OWN - 1, count = own + level_states(t);
     put_level(t, s + OWN);
     ir_ref loop = ir_loop(f, s, count);
@@ -334,14 +341,8 @@ static found closest(traversal *t)
     find_leaf(t, s[2], at);
     ir_while(f, ir_ne(f, at[0], ir_u32(f, BVH_NONE)));
     ir_ref entry = ir_and(f, at[0], ir_u32(f, BVH_LEAF_FIRST));
-    ir_ref closer = {0};
-    if (t->next)
-        closer = intersect_next(t, entry, s + 2, r);
-    else
-        intersect_entry(t, entry, s[2], r);
+    ir_ref closer = intersect_nearer(t, entry, s + 2, r);
     advance(t, at, next);
-    if (!t->next)
-        closer = ir_lt(f, r[0], s[2]);
     next[2] = ir_select(f, closer, r[0], s[2]), next[3] = ir_select(f, closer, entry, s[3]);
     next[4] = ir_select(f, closer, r[1], s[4]), next[5] = ir_select(f, closer, r[2], s[5]);
     if (t->o->level_word) {
@@ -349,7 +350,8 @@ static found closest(traversal *t)
         put_level(t, next + OWN);
     }
     ir_endloop(f, loop, next, count);
-    return (found){s[2], s[3], s[4], s[5], s[6]};
+    ir_ref none = ir_eq(f, s[3], ir_u32(f, BVH_NONE));
+    return (found){ir_select(f, none, t->ray[RAY_TMAX], s[2]), s[3], s[4], s[5], s[6]};
 }
 
 /* The first hit ends the loop. */

@@ -30,7 +30,7 @@ static float *weigh_calls(x86_gen *g, const x86_function *fn)
         float weight = 1;
         for (uint32_t loop = fn->regions[i].loop; loop; loop = fn->regions[loop].loop)
             weight *= 8;
-        sum[i + 1] = sum[i] + (f->inst.data[i].op == IR_CALL ? weight : 0);
+        sum[i + 1] = sum[i] + (ir_is_call(f->inst.data[i].op) ? weight : 0);
     }
     return sum;
 }
@@ -154,7 +154,7 @@ static void place_in_slots(x86_gen *g, x86_function *fn, const intervals *all)
     slots vectors = {.fn = fn, .bytes = g->bytes}, masks = {.fn = fn, .bytes = x86_mask_bytes(g)};
     ARRAY(uint32_t) calls = {0};
     for (uint32_t i = 1; i < fn->f->inst.count; i++)
-        if (fn->f->inst.data[i].op == IR_CALL)
+        if (ir_is_call(fn->f->inst.data[i].op))
             array_push(&calls, i);
     for (uint32_t pass = 0; pass < 2; pass++) /* vectors first, so that all of them are aligned */
         for (uint32_t i = 0; i < all->list.count; i++) {
@@ -187,8 +187,10 @@ static void place_others(x86_gen *g, x86_function *fn)
             v->at = new_bytes(fn, inst->a * g->bytes), v->named = true;
         if (inst->op == IR_STATE && fn->f->inst.data[inst->b].op == IR_STATE)
             v->swap = new_bytes(fn, g->bytes);
-        if (inst->op == IR_CALL && !fn->call_area)
+        if (ir_is_call(inst->op) && !fn->call_area)
             fn->call_area = new_bytes(fn, 3 * g->bytes);
+        if (ir_is_call(inst->op) && inst->op != IR_CALL && !fn->ray_area)
+            fn->ray_area = new_bytes(fn, g->bytes);
         depth += inst->op == IR_IF || inst->op == IR_LOOP;
         depth -= inst->op == IR_ENDIF || inst->op == IR_ENDLOOP;
         deepest = depth > deepest ? depth : deepest;

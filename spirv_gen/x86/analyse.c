@@ -152,7 +152,7 @@ static void each_read(const x86_function *fn, uint32_t id, void (*visit)(void *u
             visit(user, inst.c);
     } else if (inst.op == IR_DLOAD) {
         visit(user, inst.a);
-    } else if (inst.op != IR_STATE && inst.op != IR_RESULT) {
+    } else if (inst.op != IR_STATE) {
         ir_each_operand(fn->f, inst, visit, user);
         if (inst.op == IR_PHI)
             visit(user, inst_at(fn, inst.c)->a);
@@ -228,6 +228,8 @@ static bool reads_first(const x86_function *fn, uint32_t id)
     case IR_LT:
     case IR_LE:
     case IR_CALL:
+    case IR_RAY_CLOSEST:
+    case IR_RAY_ANY:
     case IR_IF:
     case IR_WHILE:
         return true;

@@ -3,22 +3,26 @@
  * frame will begin and finds the results behind them. Registers that live on are kept in slots. A call with
  * several targets takes the target of the first lane that is left, runs it for all lanes with that target,
  * and goes on until no lane is left. */
-#include "spirv_gen/x86/lanes.h"
+#include "spirv_gen/x86/call.h"
 
-static x86_operand callee_slot(const x86_gen *g, uint32_t at, uint32_t bytes)
+static x86_operand callee_bytes(const x86_gen *g, uint32_t at, uint32_t bytes)
 {
     return x86_at(ZYDIS_REGISTER_RBP, (int64_t)g->fn->frame_bytes + at, bytes);
 }
 
+x86_operand x86_callee_slot(const x86_gen *g, uint32_t at) { return callee_bytes(g, at, g->bytes); }
+
+x86_operand x86_call_selector(const x86_gen *g) { return x86_slot(g, g->fn->call_area, g->bytes); }
+
 static void put_argument(x86_gen *g, uint32_t k, uint32_t id)
 {
     if (ir_type_of(g->fn->f, (ir_ref){id}) == IR_BOOL)
-        x86_mask_write(g, callee_slot(g, g->bytes * k, x86_mask_bytes(g)), x86_mask_source(g, id, 0));
+        x86_mask_write(g, callee_bytes(g, g->bytes * k, x86_mask_bytes(g)), x86_mask_source(g, id, 0));
     else
-        VEC(g, VMOVUPS, callee_slot(g, g->bytes * k, g->bytes), x86_v(g, x86_source_register(g, id, 0)));
+        VEC(g, VMOVUPS, x86_callee_slot(g, g->bytes * k), x86_v(g, x86_source_register(g, id, 0)));
 }
 
-static void keep_registers(x86_gen *g, uint32_t call, bool restore)
+void x86_keep_registers(x86_gen *g, uint32_t call, bool restore)
 {
     const x86_function *fn = g->fn;
     for (uint32_t k = 0; k < fn->kept.count; k++) {
@@ -50,12 +54,13 @@ static void enter(x86_gen *g, const uint32_t *label)
     GP(g, SUB, frame, size);
 }
 
-static void call_targets(x86_gen *g, ir_operands o, x86_operand selector, x86_operand running,
-                         x86_operand to_go)
+/* The target of the first lane that is left, for all lanes with that target, until none is left. */
+static void call_in_turn(x86_gen *g, ir_operands o, x86_operand running)
 {
     x86_assembler *c = &g->code;
     uint32_t top = x86_label(c), out = x86_label(c), table = x86_label(c), m = x86_mask_scratch(g, 0);
-    x86_operand one = selector, rdx = x86_reg(ZYDIS_REGISTER_RDX);
+    x86_operand selector = x86_call_selector(g), one = selector, rdx = x86_reg(ZYDIS_REGISTER_RDX),
+                to_go = x86_slot(g, g->fn->call_area + 2 * g->bytes, 4);
     one.index = ZYDIS_REGISTER_RCX, one.scale = 4, one.bytes = 4;
     x86_mask_bits(g, ZYDIS_REGISTER_EAX, x86_active(g));
     GP(g, TEST, EAX, EAX);
@@ -82,41 +87,46 @@ static void call_targets(x86_gen *g, ir_operands o, x86_operand selector, x86_op
     for (uint32_t k = 0; k < o.target_count; k++)
         x86_distance(c, table, g->functions[o.targets[k]].label);
     x86_bind(c, out);
+}
+
+void x86_call_targets(x86_gen *g, ir_operands o)
+{
+    x86_operand running = x86_slot(g, g->fn->call_area + g->bytes, x86_mask_bytes(g));
+    x86_mask_write(g, running, x86_active(g));
+    if (o.target_count == 1)
+        enter(g, &g->functions[o.targets[0]].label);
+    else
+        call_in_turn(g, o, running);
     x86_mask_read(g, x86_active(g), running);
 }
 
 void x86_call(x86_gen *g, uint32_t id, ir_inst inst)
 {
     ir_operands o = ir_call_operands(g->fn->f, inst);
-    uint32_t at = g->fn->call_area;
-    x86_operand selector = x86_slot(g, at, g->bytes), to_go = x86_slot(g, at + 2 * g->bytes, 4),
-                running = x86_slot(g, at + g->bytes, x86_mask_bytes(g));
     for (uint32_t k = 0; k < o.arg_count; k++)
         put_argument(g, k, o.args[k]);
     if (o.target_count > 1)
-        VEC(g, VMOVUPS, selector, x86_v(g, x86_source_register(g, inst.a, 0)));
-    x86_mask_write(g, running, x86_active(g));
-    keep_registers(g, id, false);
-    if (o.target_count == 1) {
-        enter(g, &g->functions[o.targets[0]].label);
-        x86_mask_read(g, x86_active(g), running);
-    } else {
-        call_targets(g, o, selector, running, to_go);
-    }
-    keep_registers(g, id, true);
+        VEC(g, VMOVUPS, x86_call_selector(g), x86_v(g, x86_source_register(g, inst.a, 0)));
+    x86_keep_registers(g, id, false);
+    x86_call_targets(g, o);
+    x86_keep_registers(g, id, true);
 }
 
 void x86_result(x86_gen *g, uint32_t id, ir_inst inst)
 {
+    if (g->fn->f->inst.data[inst.a].op != IR_CALL) {
+        x86_ray_result(g, id, inst);
+        return;
+    }
     ir_operands o = ir_call_operands(g->fn->f, g->fn->f->inst.data[inst.a]);
     uint32_t at = g->functions[o.targets[0]].param_bytes + g->bytes * inst.b;
     if (inst.type == IR_BOOL) {
         uint32_t to = x86_mask_destination(g, id);
-        x86_mask_read(g, to, callee_slot(g, at, x86_mask_bytes(g)));
+        x86_mask_read(g, to, callee_bytes(g, at, x86_mask_bytes(g)));
         x86_mask_finish(g, id, to);
     } else {
         uint32_t to = x86_destination(g, id);
-        VEC(g, VMOVUPS, x86_v(g, to), callee_slot(g, at, g->bytes));
+        VEC(g, VMOVUPS, x86_v(g, to), x86_callee_slot(g, at));
         x86_finish(g, id, to);
     }
 }

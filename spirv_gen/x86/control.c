@@ -9,7 +9,7 @@ enum { FEW = 6, LOOP_ALIGNMENT = 16 };
 static bool touches_memory(ir_inst inst)
 {
     return inst.op == IR_LOAD || inst.op == IR_DLOAD || inst.op == IR_LLOAD || inst.op == IR_LOOP ||
-           inst.op == IR_CALL || ir_op_table[inst.op].effect == IR_EFFECT_WRITE;
+           ir_is_call(inst.op) || ir_op_table[inst.op].effect == IR_EFFECT_WRITE;
 }
 
 /* Is the code of instructions (first, last) worth a jump? Memory is not touched where no lane runs. */
@@ -18,7 +18,7 @@ static bool worth_skipping(const x86_gen *g, uint32_t first, uint32_t last)
     uint32_t count = 0;
     for (uint32_t i = first + 1; i < last; i++) {
         ir_inst inst = g->fn->f->inst.data[i];
-        if (inst.op == IR_STORE || inst.op == IR_LSTORE || inst.op == IR_CALL)
+        if (inst.op == IR_STORE || inst.op == IR_LSTORE || ir_is_call(inst.op))
             return true;
         if (g->fn->values[i].fusion == X86_UNUSED || g->fn->values[i].place == X86_WORD)
             continue;

@@ -88,6 +88,8 @@ static const lowering lowerings[IR_OP_COUNT] = {
     [IR_ENDLOOP] = x86_endloop,
     [IR_CALL] = x86_call,
     [IR_RESULT] = x86_result,
+    [IR_RAY_CLOSEST] = x86_ray,
+    [IR_RAY_ANY] = x86_ray,
     [IR_LOAD] = x86_load,
     [IR_DLOAD] = x86_load,
     [IR_STORE] = x86_store,
@@ -220,7 +222,7 @@ static uint32_t depth_bytes(x86_gen *g, x86_function *fn)
     if (fn->depth_bytes)
         return fn->depth_bytes;
     for (uint32_t i = 1; i < fn->f->inst.count; i++) {
-        if (fn->f->inst.data[i].op != IR_CALL)
+        if (!ir_is_call(fn->f->inst.data[i].op))
             continue;
         ir_operands o = ir_call_operands(fn->f, fn->f->inst.data[i]);
         for (uint32_t k = 0; k < o.target_count; k++) {
@@ -283,6 +285,7 @@ static x86_header generate(x86_gen *g)
     h.code_bytes = g->code.bytes.count;
     h.buffer_count = g->m->buffers.count;
     h.uniform_count = g->m->uniform_count;
+    h.has_rays = g->has_rays;
     return h;
 }
 
@@ -311,7 +314,7 @@ bl_result x86_generate(const ir_module *m, const x86_options *options, x86_code 
 {
     *out = (x86_code){0};
     BL_ASSERT(m->entry && options->target != X86_NONE, "a module without entry, or no target");
-    x86_gen g = {.m = m, .target = options->target, .lanes = x86_lanes(options->target)};
+    x86_gen g = {.m = m, .options = options, .target = options->target, .lanes = x86_lanes(options->target)};
     g.bytes = 4 * g.lanes;
     if (fits(&g)) {
         for (uint32_t lane = 0; lane < 16; lane++)

@@ -84,6 +84,7 @@ typedef struct x86_function {
     uint32_t param_bytes, result_bytes, frame_bytes;
     uint32_t saved_masks; /* slots for the masks of open regions, by depth */
     uint32_t call_area;   /* slots of x86_call: selector, running lanes, lanes to go */
+    uint32_t ray_area;    /* of x86_ray: running lanes */
     uint32_t depth_bytes; /* the frame with those of the deepest chain of callees; 0: not known yet */
     bool called_in_part;  /* some call site has other targets, too */
     uint32_t label;
@@ -96,6 +97,7 @@ typedef struct x86_open_region {
 
 typedef struct x86_gen {
     const ir_module *m;
+    const x86_options *options;
     x86_target target;
     uint32_t lanes, bytes; /* of a vector */
     x86_assembler code;
@@ -108,6 +110,7 @@ typedef struct x86_gen {
     ARRAY(x86_open_region) open;
     x86_function *fn; /* being generated */
     bool in_prologue; /* code of words is being made */
+    bool has_rays;
     bl_error error;
 } x86_gen;
 
@@ -128,7 +131,7 @@ static inline bool x86_is_uniform(const x86_function *fn, uint32_t id)
 }
 uint32_t x86_new_word(x86_gen *g); /* a word of the workspace, zero until the prologue writes it */
 
-/* ---- value.c, memory.c, loads.c, control.c, call.c: code of one instruction ---- */
+/* ---- value.c, memory.c, loads.c, control.c, call.c, ray.c: code of one instruction ---- */
 void x86_value_op(x86_gen *g, uint32_t id, ir_inst inst);
 /* A value as it stands in memory: bools as 0 or 1, all NaNs as one. A register: `scratch`, or its own. */
 uint32_t x86_stored_bits(x86_gen *g, uint32_t id, uint32_t scratch);
@@ -148,6 +151,8 @@ void x86_endloop(x86_gen *g, uint32_t id, ir_inst inst);
 void x86_call(x86_gen *g, uint32_t id, ir_inst inst);
 void x86_result(x86_gen *g, uint32_t id, ir_inst inst);
 void x86_return(x86_gen *g);
+void x86_ray(x86_gen *g, uint32_t id, ir_inst inst);
+void x86_ray_result(x86_gen *g, uint32_t id, ir_inst inst);
 /* The register that holds a buffer's address: its own, or r8. */
 ZydisRegister x86_buffer(x86_gen *g, uint32_t buffer);
 /* Of a word as it stands in memory; of a bool anything but 0 is true. */

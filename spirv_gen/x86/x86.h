@@ -28,7 +28,8 @@ uint32_t x86_lanes(x86_target target); /* 8, 16 */
 
 enum {
     X86_MAGIC = 0x36384C42, /* "BL86" */
-    X86_VERSION = 2,
+    X86_VERSION = 3,
+    X86_LANES_MOST = 16,
     X86_BUFFERS_MOST = 32,
     X86_UNIFORMS_MOST = 32,
     X86_PADDING = 64,
@@ -36,7 +37,8 @@ enum {
     X86_WORKSPACE_BUFFERS = 0,     /* the address of each buffer, 8 bytes */
     X86_WORKSPACE_UNIFORMS = 256,  /* words */
     X86_WORKSPACE_SIZES = 384,     /* of each buffer, in words; at most 2^32 - 1 */
-    X86_WORKSPACE_CONSTANTS = 512, /* x86_header.constant_count words */
+    X86_WORKSPACE_RAYS = 512,      /* the address of an x86_rays, 8 bytes */
+    X86_WORKSPACE_CONSTANTS = 576, /* x86_header.constant_count words */
 };
 
 typedef struct x86_header {
@@ -48,11 +50,43 @@ typedef struct x86_header {
     uint32_t code_bytes;      /* behind the constants, which are padded to a multiple of 16 words */
     uint32_t prologue, run;   /* where these functions begin, in bytes of the code */
     uint32_t buffer_count, uniform_count; /* used: at most X86_BUFFERS_MOST, X86_UNIFORMS_MOST */
-    uint32_t reserved[5];                 /* zero */
+    uint32_t has_rays;                    /* 1: it calls who answers rays */
+    uint32_t reserved[4];                 /* zero */
 } x86_header;
+
+/* ---- rays ---- */
+
+typedef enum x86_ray_want {
+    X86_RAY_CLOSEST, /* the nearest hit, of equally near ones the first entry's */
+    X86_RAY_ANY,     /* whether there is a hit */
+    X86_RAY_NEXT     /* the nearest hit behind the one at tmin with entry `after` (ir_ray_next) */
+} x86_ray_want;
+
+/* Kernels do not traverse hierarchies. RAY_* calls whoever answers rays, through this memory of one thread,
+ * whose address stands at X86_WORKSPACE_RAYS; it is aligned to 64, and lane k has element k of each array.
+ *
+ * The kernel writes `ray` and calls `begin` for some lanes. The answer is the number of lanes that have come
+ * to a candidate: a primitive that only the kernel can intersect, by the traced function of its kind. Their
+ * words of `has_candidate` are ~0, all others 0. For these the kernel runs the function, writes what it
+ * returns to `found`, and calls `resume`, until no lane has a candidate any more. Then `hit` is complete. */
+typedef struct x86_rays {
+    float ray[8][X86_LANES_MOST];        /* origin xyz, direction xyz, tmin, tmax */
+    uint32_t after[X86_LANES_MOST];      /* of X86_RAY_NEXT */
+    uint32_t hit[5][X86_LANES_MOST];     /* t (tmax: none), entry (~0: none), u, v, level; as of RAY_CLOSEST */
+    uint32_t has_candidate[X86_LANES_MOST];
+    uint32_t data[X86_LANES_MOST];       /* of candidates: the word of the entry, */
+    uint32_t kind[X86_LANES_MOST];       /* the target of RAY_*, */
+    float candidate[8][X86_LANES_MOST];  /* the ray on the level of the entry, and the interval to search */
+    float found[3][X86_LANES_MOST];      /* t, u, v */
+    /* hierarchy: the 64 bits at x86_options.rays_word. lanes: bit k is lane k. */
+    uint32_t (*begin)(struct x86_rays *r, uint64_t hierarchy, uint32_t lanes, x86_ray_want want);
+    uint32_t (*resume)(struct x86_rays *r);
+} x86_rays;
 
 typedef struct x86_options {
     x86_target target;
+    uint32_t rays_buffer, rays_word; /* of RAY_*: where the two words stand that name the hierarchy; an even word */
+    uint32_t triangle_kind; /* the target of RAY_* that has no candidates; ~0: none */
 } x86_options;
 
 typedef struct x86_code {

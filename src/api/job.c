@@ -210,6 +210,7 @@ void bl_job_destroy(bl_job *job)
         return;
     gpu_batch_destroy(job->batch);
     gpu_accel_destroy(job->accel);
+    gpu_hierarchy_destroy(job->hierarchy);
     bounds_destroy(job->bounds);
     for (int k = 0; k < RENDER_PASS_COUNT; k++)
         gpu_kernel_destroy(job->kernels[k]);

@@ -31,6 +31,7 @@ struct bl_job {
     double paths_per_second[RENDER_PASS_COUNT]; /* measured speed, for slicing */
     gpu_batch *batch;
     gpu_accel *accel;      /* NULL unless rays are queries */
+    gpu_hierarchy *hierarchy; /* NULL unless the device is native and traverses */
     kernel_bounds *bounds; /* NULL unless kernels are checked */
 
     gpu_buffer *words, *values, *gradient, *film, *status, *adjoint, *frozen, *scale, *image, *target,

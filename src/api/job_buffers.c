@@ -37,6 +37,21 @@ static bl_result make_geometry(bl_job *job, bl_error *err)
     return BL_OK;
 }
 
+bl_result job_write_words(bl_job *job, bl_error *err)
+{
+    plan *p = job->plan;
+    TRY(gpu_buffer_write(job->words, 0, p->words.data, 4ull * p->words.count, err));
+    if (!ray_backend_wants_hierarchy(gpu_device_info(job->device->gpu), p))
+        return BL_OK;
+    if (job->hierarchy)
+        job->bytes -= gpu_hierarchy_size(job->hierarchy);
+    gpu_hierarchy_destroy(job->hierarchy);
+    job->hierarchy = NULL;
+    TRY(ray_backend_hierarchy(job->device->gpu, p, job->words, &job->hierarchy, err));
+    job->bytes += gpu_hierarchy_size(job->hierarchy);
+    return BL_OK;
+}
+
 bl_result job_make_buffers(bl_job *job, bl_error *err)
 {
     const plan *p = job->plan;
@@ -59,7 +74,7 @@ bl_result job_make_buffers(bl_job *job, bl_error *err)
     TRY(make_buffer(job, 0, "samples", &job->samples, err));
     TRY(make_buffer(job, s->light_tracing ? 2 * image : 0, "splats", &job->splats, err));
     TRY(make_buffer(job, s->light_tracing ? image : 0, "splat scale", &job->splat_scale, err));
-    TRY(gpu_buffer_write(job->words, 0, p->words.data, 4ull * p->words.count, err));
+    TRY(job_write_words(job, err));
     job->host_values = malloc(4 * (size_t)p->stored_count + 4);
     BL_ASSERT(job->host_values, "out of memory");
     plan_initial_values(p, job->host_values);

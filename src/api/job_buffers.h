@@ -7,6 +7,8 @@
 
 enum { RESULT_WORDS = 4 /* number of f32 words that come back; word 0 is the loss */ };
 
+/* Writes the plan's words to the scene buffer, and builds what answers rays on the native device. */
+bl_result job_write_words(bl_job *job, bl_error *err);
 /* Makes the buffers of a job that has its plan, and the acceleration structure, if any. The buffers of film
  * and samples are made when a pass wants them. */
 bl_result job_make_buffers(bl_job *job, bl_error *err);

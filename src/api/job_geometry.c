@@ -191,7 +191,7 @@ static bl_result rebuild(bl_job *job, bl_error *err)
     if (gpu_buffer_size(job->words) < 4ull * p->words.count)
         TRY(job_replace_buffer(job, 4ull * p->words.count, "scene", &job->words, err));
     job->geometry->listed = false;
-    return gpu_buffer_write(job->words, 0, p->words.data, 4ull * p->words.count, err);
+    return job_write_words(job, err);
 }
 
 /* Replaces an acceleration structure that cannot change by one that can. For now it has the corners of the
@@ -256,11 +256,14 @@ static bl_result follow_positions(bl_job *job, bl_stats *stats, bl_error *err)
     if (job->plan->query)
         return follow_queries(job, stats, err);
     TRY(read_cost(job, &cost, err));
-    if (cost <= decayed * job->geometry->refit.cost)
-        return BL_OK;
-    TRY(rebuild(job, err));
-    stats->rebuilds++;
-    return run_refit(job, stats, err);
+    if (cost > decayed * job->geometry->refit.cost) {
+        TRY(rebuild(job, err));
+        stats->rebuilds++;
+        TRY(run_refit(job, stats, err));
+    }
+    if (job->hierarchy)
+        gpu_hierarchy_follow(job->hierarchy);
+    return BL_OK;
 }
 
 bl_result geometry_follow(bl_job *job, bl_stats *stats, bl_error *err)

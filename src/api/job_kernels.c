@@ -15,7 +15,7 @@ const char *bl_optimisation_name(uint32_t k)
     return k - OPT_SWITCH_COUNT < PLAN_SWITCH_COUNT ? plan_switch_names[k - OPT_SWITCH_COUNT] : NULL;
 }
 
-opt_options job_lowering(const bl_job *job, render_pass pass)
+opt_options job_lowering(const bl_job *job, render_pass pass, x86_target native)
 {
     opt_options o = {
         .off = job->desc.passes_off & ((1u << OPT_SWITCH_COUNT) - 1),
@@ -28,6 +28,7 @@ opt_options job_lowering(const bl_job *job, render_pass pass)
         .sites = job->bounds ? &job->bounds->sites : NULL,
     };
     plan_ray_options(job->plan, &o);
+    o.ray_queries |= native != X86_NONE && !getenv("BL_TRACED");
     return o;
 }
 
@@ -52,7 +53,7 @@ static uint32_t job_addressed(const bl_job *job, render_pass pass)
 static code_options generation(const bl_job *job, render_pass pass, x86_target native)
 {
     code_options o = codegen_options(gpu_device_info(job->device->gpu));
-    o.native = native;
+    o.native = ray_backend_native(job->plan, native);
     o.spirv.addressed = job_addressed(job, pass);
     o.spirv.rays = ray_backend_lowering(job->plan);
     o.spirv.scalar_loads = job->desc.passes_off & OPT_VECTOR_LOADS;
@@ -67,7 +68,7 @@ static bl_result generate(const bl_job *job, render_pass pass, x86_target native
     double start = clock_seconds();
     TRY(job_trace(job, pass, &trace, err));
     *took = (bl_kernel_info){.trace_seconds = clock_seconds() - start, .baked = job->plan->baked};
-    opt_options passes = job_lowering(job, pass);
+    opt_options passes = job_lowering(job, pass, native);
     code_options options = generation(job, pass, native);
     kernel_source source = {
         .device = job->device,

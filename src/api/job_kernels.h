@@ -10,6 +10,6 @@ bl_result job_kernel(bl_job *job, render_pass pass, gpu_kernel **out, bl_error *
 bl_result job_pass(bl_job *job, bl_pass pass, render_pass *out);
 bl_result job_trace(const bl_job *job, render_pass pass, ir_module **out, bl_error *err);
 /* The options of the compiler passes of a pass of this job. */
-opt_options job_lowering(const bl_job *job, render_pass pass);
+opt_options job_lowering(const bl_job *job, render_pass pass, x86_target native);
 
 #endif

@@ -13,7 +13,7 @@ static bl_result written(bl_job *job, bl_pass pass, bool optimised,
     TRY(job_pass(job, pass, &which));
     if (job_trace(job, which, &trace, &err) != BL_OK)
         return context_fail(job->context, &err);
-    opt_options o = job_lowering(job, which);
+    opt_options o = job_lowering(job, which, (x86_target)gpu_device_info(job->device->gpu)->native_target);
     bl_result r = optimised ? opt_run(trace, &o, &lowered, &err) : BL_OK;
     text listing = {0};
     if (r == BL_OK)
@@ -56,7 +56,7 @@ bl_result bl_job_trace_stages(bl_job *job, bl_pass pass,
     TRY(job_pass(job, pass, &which));
     bl_result r = job_trace(job, which, &trace, &err);
     if (r == BL_OK) {
-        opt_options o = job_lowering(job, which);
+        opt_options o = job_lowering(job, which, (x86_target)gpu_device_info(job->device->gpu)->native_target);
         r = trace_stages(trace, &o, tell, &(listener){visit, user}, &err);
         ir_module_destroy(trace);
     }

@@ -32,7 +32,7 @@ static bool find(const kernel_source *s, kernel_key key, kernel_code *out)
         free(entry);
         return false;
     }
-    out->push_words = entry[0], out->native = s->generate->native != X86_NONE;
+    out->push_words = entry[0], out->native = s->generate->native.target != X86_NONE;
     out->word_count = size / sizeof *entry - 1;
     memmove(entry, entry + 1, size - sizeof *entry);
     out->words = entry;

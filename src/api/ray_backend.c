@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Ray queries for jobs: whether to use them, and the acceleration structure that they need, made of a scene's
- * primitives.
+ * Rays of jobs: whether to use ray queries, and the acceleration structure that they need, made of a scene's
+ * primitives; and what answers rays on the native device.
  *
  * Entry k of a group is its box k, or its triangle k - box_count (render/plan_bvh.c orders them so).
  * Triangles are given with the corners of their meshes as they are when the scene is loaded, boxes with the
@@ -79,6 +79,12 @@ static void list_instances(const plan *p, gpu_accel_instance *list)
     }
 }
 
+static void put_address(plan *p, uint64_t address)
+{
+    p->words.data[HEADER_ACCEL] = (uint32_t)address,
+    p->words.data[HEADER_ACCEL + 1] = (uint32_t)(address >> 32);
+}
+
 bl_result ray_backend_build(gpu_device *d, plan *p, bool changes, gpu_accel **out, bl_error *err)
 {
     BL_ASSERT(p->query && p->group_count > 0, "%u groups for ray queries", p->group_count);
@@ -106,11 +112,12 @@ bl_result ray_backend_build(gpu_device *d, plan *p, bool changes, gpu_accel **ou
     free(list);
     if (r != BL_OK)
         return r;
-    uint64_t address = gpu_accel_address(*out);
-    p->words.data[HEADER_ACCEL] = (uint32_t)address,
-    p->words.data[HEADER_ACCEL + 1] = (uint32_t)(address >> 32);
+    put_address(p, gpu_accel_address(*out));
     return BL_OK;
 }
+
+/* The number of triangles among the kinds of a scene; ~0: there are none. */
+static uint32_t triangle_kind(const plan *p) { return p->scene->kind_used[SHAPE_TRIANGLES] ? 0 : ~0u; }
 
 spv_rays ray_backend_lowering(const plan *p)
 {
@@ -120,6 +127,33 @@ spv_rays ray_backend_lowering(const plan *p)
         .accel_word = HEADER_ACCEL,
         .entry_base_word = HEADER_ENTRIES,
         .level_word = p->scene->has_groups ? HEADER_INSTANCES : 0,
-        .triangle_kind = p->scene->kind_used[SHAPE_TRIANGLES] ? 0 : ~0u,
+        .triangle_kind = triangle_kind(p),
     };
+}
+
+x86_options ray_backend_native(const plan *p, x86_target target)
+{
+    return (x86_options){.target = target,
+                         .rays_buffer = BUFFER_SCENE,
+                         .rays_word = HEADER_ACCEL,
+                         .triangle_kind = triangle_kind(p)};
+}
+
+bool ray_backend_wants_hierarchy(const gpu_info *device, const plan *p)
+{
+    return device->native_target && !p->query && !p->baked;
+}
+
+bl_result ray_backend_hierarchy(gpu_device *d, plan *p, gpu_buffer *scene, gpu_hierarchy **out, bl_error *err)
+{
+    const gpu_hierarchy_desc desc = {
+        .scene = scene,
+        .node_base_word = HEADER_NODES,
+        .entry_base_word = HEADER_ENTRIES,
+        .level_word = p->scene->groups.count ? HEADER_LEVEL : 0,
+        .triangle_kind = triangle_kind(p),
+    };
+    TRY(gpu_hierarchy_create(d, &desc, out, err));
+    put_address(p, gpu_hierarchy_address(*out));
+    return gpu_buffer_write(scene, 4 * HEADER_ACCEL, p->words.data + HEADER_ACCEL, 8, err);
 }

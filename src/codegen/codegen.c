@@ -5,7 +5,7 @@
 code_options codegen_options(const gpu_info *device)
 {
     return (code_options){
-        .native = (x86_target)device->native_target,
+        .native.target = (x86_target)device->native_target,
         .spirv = {.local_size = LOCAL_SIZE,
                   .names = true,
                   .signed_zero_inf_nan_preserve = device->signed_zero_inf_nan_preserve},
@@ -15,7 +15,7 @@ code_options codegen_options(const gpu_info *device)
 bl_result codegen_words(const ir_module *lowered, const code_options *options, kernel_code *out,
                         bl_error *err)
 {
-    *out = (kernel_code){.push_words = lowered->uniform_count, .native = options->native != X86_NONE};
+    *out = (kernel_code){.push_words = lowered->uniform_count, .native = options->native.target != X86_NONE};
     if (!out->native) {
         spv_code spirv;
         TRY(spv_generate(lowered, &options->spirv, &spirv, err));
@@ -24,11 +24,11 @@ bl_result codegen_words(const ir_module *lowered, const code_options *options, k
     }
 #ifdef BL_WITH_NATIVE
     x86_code code;
-    TRY(x86_generate(lowered, &(x86_options){.target = options->native}, &code, err));
+    TRY(x86_generate(lowered, &options->native, &code, err));
     out->words = code.words, out->word_count = code.word_count;
     return BL_OK;
 #else
-    BL_ASSERT(false, "a native device in a build without one (target %d)", (int)options->native);
+    BL_ASSERT(false, "a native device in a build without one (target %d)", (int)options->native.target);
 #endif
 }
 

@@ -12,7 +12,7 @@
 enum { LOCAL_SIZE = 64 /* number of invocations in a workgroup of a generated kernel */ };
 
 typedef struct code_options {
-    x86_target native; /* X86_NONE: SPIR-V is made */
+    x86_options native; /* target X86_NONE: SPIR-V is made */
     spv_options spirv; /* of which machine code needs nothing */
 } code_options;
 

@@ -137,6 +137,27 @@ uint32_t gpu_accel_maps(const gpu_accel *a, uint32_t instance, uint64_t at[2]);
 bl_result gpu_accel_follow(gpu_accel *a, uint32_t group, bool anew, bl_error *err);
 bl_result gpu_accel_follow_top(gpu_accel *a, bl_error *err);
 
+/* ---- native/hierarchy.c: what answers rays of native kernels; only where gpu_info.native_target ---- */
+
+typedef struct gpu_hierarchy gpu_hierarchy;
+
+/* The two-wide hierarchies, level records and entries of a scene buffer (base/bvh_layout.h), and where in its
+ * header they are, as in opt_options. The buffer stays where it is as long as the hierarchy lives. */
+typedef struct gpu_hierarchy_desc {
+    const gpu_buffer *scene;
+    uint32_t node_base_word, entry_base_word;
+    uint32_t level_word;    /* 0: there is one level */
+    uint32_t triangle_kind; /* of entries; all other kinds are candidates for the kernel to decide on */
+} gpu_hierarchy_desc;
+bl_result gpu_hierarchy_create(gpu_device *d, const gpu_hierarchy_desc *desc, gpu_hierarchy **out,
+                               bl_error *err);
+void gpu_hierarchy_destroy(gpu_hierarchy *h); /* not while a batch is in flight whose kernels use it */
+/* What kernels take for it: x86_options.rays_word. */
+uint64_t gpu_hierarchy_address(const gpu_hierarchy *h);
+uint64_t gpu_hierarchy_size(const gpu_hierarchy *h); /* bytes */
+/* Takes over boxes, triangles and maps that have changed in the scene buffer, where references have not. */
+void gpu_hierarchy_follow(gpu_hierarchy *h);
+
 /* ---- kernel.c ---- */
 
 typedef struct gpu_kernel_desc {

@@ -60,6 +60,7 @@ static void prepare(native_workspace *w, const native_command *c, uint32_t turn)
     memcpy(memory + X86_WORKSPACE_BUFFERS, c->buffers, k->header.buffer_count * sizeof *c->buffers);
     memcpy(memory + X86_WORKSPACE_SIZES, c->sizes, k->header.buffer_count * sizeof *c->sizes);
     memcpy(memory + X86_WORKSPACE_UNIFORMS, c->uniforms, k->header.uniform_count * sizeof *c->uniforms);
+    memcpy(memory + X86_WORKSPACE_RAYS, &w->rays, sizeof w->rays);
     if (w->serial != k->serial)
         memcpy(memory + X86_WORKSPACE_CONSTANTS, k->constants, 4 * (size_t)k->header.constant_count);
     w->serial = k->serial;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The native device in the list, or why it is not there; its threads and their workspaces. */
-#include "gpu/native/internal.h"
+#include "gpu/native/hierarchy.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -156,7 +156,7 @@ static void destroy(gpu_device *head)
     native_device *d = native_device_of(head);
     native_pool_destroy(d->pool);
     for (uint32_t k = 0; d->workspaces && k < d->candidate->threads; k++)
-        free(d->workspaces[k].memory);
+        free(d->workspaces[k].memory), native_rays_destroy(d->workspaces[k].rays);
     free(d->workspaces);
 }
 
@@ -172,9 +172,25 @@ bl_result native_reserve_workspaces(native_device *d, uint32_t bytes, bl_error *
                              d->candidate->threads);
         memset(memory, 0, bytes);
         free(d->workspaces[k].memory);
-        d->workspaces[k] = (native_workspace){.memory = memory};
+        d->workspaces[k] = (native_workspace){.memory = memory, .rays = d->workspaces[k].rays};
     }
     d->workspace_bytes = bytes;
+    return BL_OK;
+}
+
+bl_result native_reserve_rays(native_device *d, uint32_t stack, bl_error *err)
+{
+    if (stack <= d->ray_stack)
+        return BL_OK;
+    native_pool_drain(d->pool);
+    for (uint32_t k = 0; k < d->candidate->threads; k++) {
+        native_rays *rays = native_rays_create(stack);
+        if (!rays)
+            return error_set(err, BL_ERROR_MEMORY, "no memory for the rays of %u threads", d->candidate->threads);
+        native_rays_destroy(d->workspaces[k].rays);
+        d->workspaces[k].rays = rays;
+    }
+    d->ray_stack = stack;
     return BL_OK;
 }
 

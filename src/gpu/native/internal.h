@@ -21,6 +21,7 @@ typedef struct native_workspace {
     void *memory;    /* aligned to 64; NULL: none yet */
     uint64_t serial; /* of the kernel whose constants are there; 0: none */
     uint32_t turn;   /* of the task for which it has been prepared */
+    struct native_rays *rays; /* hierarchy.h; NULL: no hierarchy has been made */
 } native_workspace;
 
 typedef struct native_device {
@@ -29,6 +30,7 @@ typedef struct native_device {
     native_pool *pool;
     native_workspace *workspaces; /* one for each thread */
     uint32_t workspace_bytes;     /* of each: what the largest kernel so far wants */
+    uint32_t ray_stack;           /* of each: what the deepest hierarchy so far wants */
     uint64_t kernels_made;        /* serials of kernels */
 } native_device;
 
@@ -36,6 +38,8 @@ static inline native_device *native_device_of(gpu_device *d) { return (native_de
 
 /* Makes all workspaces at least so large. Waits for batches in flight. */
 bl_result native_reserve_workspaces(native_device *d, uint32_t bytes, bl_error *err);
+/* Makes all threads able to trace rays through hierarchies whose stack is at most so large. As before. */
+bl_result native_reserve_rays(native_device *d, uint32_t stack, bl_error *err);
 
 /* ---- memory.c ---- */
 

@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Rays of kernels (x86_rays in spirv_gen/x86/x86.h) through eight-wide hierarchies, with AVX2.
+ *
+ * Lane after lane, each ray by itself: the vector is not of rays but of the eight boxes of a node, or the
+ * eight triangles of a leaf (Wald, Benthin, Boulos 2008, "Getting Rid of Packets"). So lanes that go different
+ * ways cost nothing.
+ *
+ * The same bits as the traced traversal (spirv_gen/opt/ray_bvh.c): triangles are met by the operations of
+ * render/shape/mesh.c in their order, without fused ones. The nearest hit is the first in the order of distance
+ * and, of equal distances, of entries. That is a property of the scene, so the way through the tree does not
+ * matter, as long as no box is missed: boxes are those of the packed hierarchy, and ray_bvh.c says what they
+ * have to spare.
+ *
+ * A candidate interrupts a traversal: what is left waits on the lane's stack, and `resume` goes on. */
+#include "gpu/native/hierarchy.h"
+
+#include "base/bvh_layout.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if defined(__AVX2__) && defined(__FMA__) && defined(__BMI__)
+#include <immintrin.h>
+
+#define EXIT_SLACK (1.0f + 1.0f / 1048576.0f) /* as in ray_bvh.c */
+#define SMALLEST_DIRECTION 1e-9f
+enum { RAY_ORIGIN = 0, RAY_DIRECTION = 3, RAY_TMIN = 6, RAY_TMAX = 7 };
+enum { HIT_T, HIT_ENTRY, HIT_U, HIT_V, HIT_LEVEL };
+
+typedef struct waiting {
+    uint32_t reference;
+    float t; /* where the ray enters it */
+} waiting;
+
+/* Where a lane stands while its candidate is looked at. */
+typedef struct pause {
+    uint32_t block, others; /* candidates left in the block */
+    uint32_t top, level;
+} pause;
+
+struct native_rays {
+    x86_rays shared; /* first: kernels have its address */
+    pause paused[X86_LANES_MOST];
+    uint32_t lanes; /* that have a candidate */
+    x86_ray_want want;
+    const gpu_hierarchy *hierarchy;
+    uint32_t stack_size;
+    waiting *stacks; /* of each lane, one behind the other */
+};
+
+/* ---- one ray ---- */
+
+typedef struct best {
+    float t; /* hits behind it do not count; of a ray that has none yet, the float before tmax */
+    uint32_t entry;
+    float u, v;
+    uint32_t level;
+} best;
+
+typedef struct traversal {
+    native_rays *r;
+    const gpu_hierarchy *h;
+    x86_ray_want want;
+    uint32_t lane, level, after;
+    float world[8], ray[8]; /* as given; on this level */
+    float tmin;             /* hits lie behind it; of NEXT they may lie at world[RAY_TMIN], too */
+    best nearest;
+    waiting *stack;
+    uint32_t top;
+    /* of the level */
+    __m256 inverse[3], shift[3];
+    uint32_t near[3]; /* 0: `least` is the nearer plane, 3: `most` is */
+} traversal;
+
+static float float_of(uint32_t bits)
+{
+    float v;
+    memcpy(&v, &bits, sizeof v);
+    return v;
+}
+
+static uint32_t bits_of(float v)
+{
+    uint32_t bits;
+    memcpy(&bits, &v, sizeof bits);
+    return bits;
+}
+
+/* The largest float below a positive one, else 0; the smallest above one that is finite and not negative. */
+static float float_before(float v) { return v > 0 ? float_of(bits_of(v) - 1) : 0; }
+static float float_after(float v) { return float_of(bits_of(v) + 1); }
+
+static void enter_level(traversal *t, uint32_t level)
+{
+    const wide_level *l = &t->h->levels.data[level];
+    const float *w = t->world;
+    t->level = level;
+    for (int row = 0; row < 3; row++) {
+        const float *m = l->map + 4 * row;
+        t->ray[row] = m[0] * w[0] + (m[1] * w[1] + m[2] * w[2]) + m[3];
+        t->ray[RAY_DIRECTION + row] = m[0] * w[3] + (m[1] * w[4] + m[2] * w[5]);
+    }
+    if (t->h->levels.count == 1)
+        memcpy(t->ray, w, 6 * sizeof *w);
+    for (int axis = 0; axis < 3; axis++) {
+        float d = t->ray[RAY_DIRECTION + axis];
+        if (fabsf(d) < SMALLEST_DIRECTION)
+            d = d < 0 ? -SMALLEST_DIRECTION : SMALLEST_DIRECTION;
+        float inverse = 1 / d;
+        t->inverse[axis] = _mm256_set1_ps(inverse);
+        t->shift[axis] = _mm256_set1_ps((l->origin[axis] - t->ray[axis]) * inverse);
+        t->near[axis] = d < 0 ? 3 : 0;
+    }
+}
+
+/* Distances at which the ray enters the boxes of a node; returns which it meets before it ends. */
+static inline uint32_t enter_boxes(const traversal *t, const wide_node *n, __m256 *enter)
+{
+    const float(*planes)[WIDE] = n->least; /* `most` follows */
+    __m256 first[3], last[3];
+    for (uint32_t axis = 0; axis < 3; axis++) {
+        uint32_t near = axis + t->near[axis], far = axis + 3 - t->near[axis];
+        first[axis] = _mm256_fmadd_ps(_mm256_load_ps(planes[near]), t->inverse[axis], t->shift[axis]);
+        last[axis] = _mm256_fmadd_ps(_mm256_load_ps(planes[far]), t->inverse[axis], t->shift[axis]);
+    }
+    *enter = _mm256_max_ps(_mm256_max_ps(first[0], first[1]),
+                           _mm256_max_ps(first[2], _mm256_set1_ps(t->world[RAY_TMIN])));
+    __m256 leave = _mm256_min_ps(_mm256_min_ps(last[0], last[1]),
+                                 _mm256_min_ps(last[2], _mm256_set1_ps(t->nearest.t)));
+    leave = _mm256_mul_ps(leave, _mm256_set1_ps(EXIT_SLACK));
+    return (uint32_t)_mm256_movemask_ps(_mm256_cmp_ps(*enter, leave, _CMP_LE_OQ));
+}
+
+/* Puts the children that are met on the stack, the nearest on top. */
+static inline void push_children(traversal *t, const wide_node *n, uint32_t met, __m256 enter)
+{
+    float at[WIDE];
+    _mm256_storeu_ps(at, enter);
+    waiting *stack = t->stack + t->top;
+    uint32_t count = 0;
+    for (; met; met &= met - 1, count++) {
+        uint32_t k = (uint32_t)__builtin_ctz(met), place = count;
+        for (; place > 0 && stack[place - 1].t < at[k]; place--)
+            stack[place] = stack[place - 1];
+        stack[place] = (waiting){n->child[k], at[k]};
+    }
+    t->top += count;
+}
+
+/* bool: a hit takes the place of the nearest so far. */
+static inline bool comes_first(const traversal *t, float at, uint32_t entry)
+{
+    if (t->want == X86_RAY_NEXT && !(at > t->world[RAY_TMIN] || (at == t->world[RAY_TMIN] && entry > t->after)))
+        return false;
+    return at < t->nearest.t || (at == t->nearest.t && entry < t->nearest.entry);
+}
+
+static inline __m256 dot(const __m256 a[3], const __m256 b[3])
+{
+    return _mm256_add_ps(_mm256_mul_ps(a[0], b[0]),
+                         _mm256_add_ps(_mm256_mul_ps(a[1], b[1]), _mm256_mul_ps(a[2], b[2])));
+}
+
+static inline void cross(const __m256 a[3], const __m256 b[3], __m256 out[3])
+{
+    for (int k = 0; k < 3; k++) {
+        int i = (k + 1) % 3, j = (k + 2) % 3;
+        out[k] = _mm256_sub_ps(_mm256_mul_ps(a[i], b[j]), _mm256_mul_ps(a[j], b[i]));
+    }
+}
+
+/* triangle_intersect of render/shape/mesh.c for eight triangles; returns which of them are hit. */
+static inline uint32_t meet_triangles(const traversal *t, const wide_block *b, __m256 found[3])
+{
+    const __m256 zero = _mm256_setzero_ps(), one = _mm256_set1_ps(1);
+    __m256 o[3], d[3], e1[3], e2[3], p[3], s[3], q[3];
+    for (int k = 0; k < 3; k++) {
+        o[k] = _mm256_set1_ps(t->ray[k]), d[k] = _mm256_set1_ps(t->ray[RAY_DIRECTION + k]);
+        e1[k] = _mm256_load_ps(b->e1[k]), e2[k] = _mm256_load_ps(b->e2[k]);
+        s[k] = _mm256_sub_ps(o[k], _mm256_load_ps(b->v0[k]));
+    }
+    cross(d, e2, p), cross(s, e1, q);
+    __m256 inverse = _mm256_div_ps(one, dot(e1, p));
+    __m256 u = _mm256_mul_ps(dot(s, p), inverse), v = _mm256_mul_ps(dot(d, q), inverse),
+           at = _mm256_mul_ps(dot(e2, q), inverse);
+    __m256 hit = _mm256_and_ps(_mm256_cmp_ps(u, zero, _CMP_GE_OQ), _mm256_cmp_ps(v, zero, _CMP_GE_OQ));
+    hit = _mm256_and_ps(hit, _mm256_cmp_ps(_mm256_add_ps(u, v), one, _CMP_LE_OQ));
+    hit = _mm256_and_ps(hit, _mm256_cmp_ps(at, _mm256_set1_ps(t->tmin), _CMP_GT_OQ));
+    hit = _mm256_and_ps(hit, _mm256_cmp_ps(at, _mm256_set1_ps(t->nearest.t), _CMP_LE_OQ));
+    found[0] = at, found[1] = u, found[2] = v;
+    return (uint32_t)_mm256_movemask_ps(hit);
+}
+
+static void take_hits(traversal *t, const wide_block *b, uint32_t hit, const __m256 found[3])
+{
+    float at[WIDE], u[WIDE], v[WIDE];
+    _mm256_storeu_ps(at, found[0]), _mm256_storeu_ps(u, found[1]), _mm256_storeu_ps(v, found[2]);
+    for (; hit; hit &= hit - 1) {
+        uint32_t k = (uint32_t)__builtin_ctz(hit);
+        if (comes_first(t, at[k], b->first + k))
+            t->nearest = (best){at[k], b->first + k, u[k], v[k], t->level};
+    }
+}
+
+/* Triangles of a block. Returns whether the ray has all that it wants. */
+static inline bool visit_block(traversal *t, const wide_block *b)
+{
+    __m256 found[3];
+    uint32_t hit = meet_triangles(t, b, found);
+    if (hit)
+        take_hits(t, b, hit, found);
+    return hit && t->want == X86_RAY_ANY;
+}
+
+/* ---- candidates ---- */
+
+static void offer_candidate(traversal *t, uint32_t block, uint32_t others)
+{
+    x86_rays *x = &t->r->shared;
+    uint32_t k = t->lane, entry = t->h->blocks[block].first + (uint32_t)__builtin_ctz(others);
+    t->r->paused[k] = (pause){block, others & (others - 1), t->top, t->level};
+    x->data[k] = t->h->entries + BVH_ENTRY_WORDS * entry;
+    x->kind[k] = t->h->words[x->data[k] + BVH_ENTRY_KIND];
+    for (int i = 0; i < RAY_TMIN; i++)
+        x->candidate[i][k] = t->ray[i];
+    x->candidate[RAY_TMIN][k] = t->tmin;
+    x->candidate[RAY_TMAX][k] = float_after(t->nearest.t);
+    x->has_candidate[k] = ~0u;
+}
+
+/* ---- traversal ---- */
+
+/* Goes on until the ray has all that it wants (false), or to a candidate (true). */
+static bool proceed(traversal *t)
+{
+    const wide_node *nodes = t->h->nodes;
+    const wide_block *blocks = t->h->blocks;
+    while (t->top > 0) {
+        waiting w = t->stack[--t->top];
+        if (w.t > t->nearest.t * EXIT_SLACK)
+            continue;
+        if (!(w.reference & WIDE_BLOCK)) {
+            __m256 enter;
+            const wide_node *n = &nodes[w.reference];
+            uint32_t met = enter_boxes(t, n, &enter);
+            if (met)
+                push_children(t, n, met, enter);
+        } else if (w.reference < WIDE_LEVEL) {
+            uint32_t block = w.reference & WIDE_NUMBER;
+            if (visit_block(t, &blocks[block]))
+                return false;
+            if (w.reference & WIDE_MIXED) {
+                offer_candidate(t, block, blocks[block].others);
+                return true;
+            }
+        } else if (w.reference < WIDE_BACK) {
+            t->stack[t->top++] = (waiting){WIDE_BACK, -INFINITY};
+            enter_level(t, w.reference & WIDE_NUMBER);
+            t->stack[t->top++] = (waiting){t->h->levels.data[t->level].root, -INFINITY};
+        } else if (w.reference == WIDE_BACK) {
+            enter_level(t, 0);
+        }
+    }
+    return false;
+}
+
+static void load(traversal *t)
+{
+    const x86_rays *x = &t->r->shared;
+    uint32_t k = t->lane;
+    for (int i = 0; i < 8; i++)
+        t->world[i] = x->ray[i][k];
+    t->after = x->after[k];
+    t->tmin = t->want == X86_RAY_NEXT ? float_before(t->world[RAY_TMIN]) : t->world[RAY_TMIN];
+    t->stack = t->r->stacks + (size_t)t->r->stack_size * k;
+}
+
+static void put_nearest(const traversal *t)
+{
+    x86_rays *x = &t->r->shared;
+    uint32_t k = t->lane;
+    x->hit[HIT_T][k] = bits_of(t->nearest.t), x->hit[HIT_ENTRY][k] = t->nearest.entry;
+    x->hit[HIT_U][k] = bits_of(t->nearest.u), x->hit[HIT_V][k] = bits_of(t->nearest.v);
+    x->hit[HIT_LEVEL][k] = t->nearest.level;
+}
+
+static best get_nearest(const x86_rays *x, uint32_t k)
+{
+    return (best){float_of(x->hit[HIT_T][k]), x->hit[HIT_ENTRY][k], float_of(x->hit[HIT_U][k]),
+                  float_of(x->hit[HIT_V][k]), x->hit[HIT_LEVEL][k]};
+}
+
+/* The results as RAY_CLOSEST has them. */
+static void finish(const traversal *t)
+{
+    x86_rays *x = &t->r->shared;
+    put_nearest(t);
+    x->hit[HIT_LEVEL][t->lane] = t->h->levels.data[t->nearest.level].record;
+    if (t->nearest.entry == BVH_NONE)
+        x->hit[HIT_T][t->lane] = bits_of(t->world[RAY_TMAX]);
+}
+
+/* Goes on with a ray. Returns the lane's bit if it has come to a candidate. */
+static uint32_t walk(traversal *t)
+{
+    if (proceed(t)) {
+        put_nearest(t);
+        return 1u << t->lane;
+    }
+    finish(t);
+    return 0;
+}
+
+static uint32_t begin(x86_rays *shared, uint64_t hierarchy, uint32_t lanes, x86_ray_want want)
+{
+    native_rays *r = (native_rays *)shared;
+    r->hierarchy = (const gpu_hierarchy *)(uintptr_t)hierarchy;
+    r->want = want;
+    r->lanes = 0;
+    memset(shared->has_candidate, 0, sizeof shared->has_candidate);
+    for (; lanes; lanes &= lanes - 1) {
+        traversal t = {.r = r, .h = r->hierarchy, .want = want, .lane = (uint32_t)__builtin_ctz(lanes)};
+        load(&t);
+        t.nearest = (best){.t = float_before(t.world[RAY_TMAX]), .entry = BVH_NONE};
+        enter_level(&t, 0);
+        t.stack[t.top++] = (waiting){t.h->levels.data[0].root, -INFINITY};
+        r->lanes |= walk(&t);
+    }
+    return r->lanes;
+}
+
+/* What the kernel found of the lane's candidate. */
+static bool take_found(traversal *t)
+{
+    const x86_rays *x = &t->r->shared;
+    uint32_t k = t->lane, entry = (x->data[k] - t->h->entries) / BVH_ENTRY_WORDS;
+    float at = x->found[0][k];
+    if (!(at < x->candidate[RAY_TMAX][k] && comes_first(t, at, entry)))
+        return false;
+    t->nearest = (best){at, entry, x->found[1][k], x->found[2][k], t->level};
+    return t->want == X86_RAY_ANY;
+}
+
+static uint32_t resume(x86_rays *shared)
+{
+    native_rays *r = (native_rays *)shared;
+    uint32_t lanes = r->lanes;
+    r->lanes = 0;
+    memset(shared->has_candidate, 0, sizeof shared->has_candidate);
+    for (; lanes; lanes &= lanes - 1) {
+        traversal t = {.r = r, .h = r->hierarchy, .want = r->want, .lane = (uint32_t)__builtin_ctz(lanes)};
+        const pause *paused = &r->paused[t.lane];
+        load(&t);
+        t.nearest = get_nearest(shared, t.lane);
+        t.top = paused->top;
+        enter_level(&t, paused->level);
+        if (take_found(&t)) {
+            finish(&t);
+        } else if (paused->others) {
+            put_nearest(&t);
+            offer_candidate(&t, paused->block, paused->others);
+            r->lanes |= 1u << t.lane;
+        } else {
+            r->lanes |= walk(&t);
+        }
+    }
+    return r->lanes;
+}
+
+/* ---- life ---- */
+
+native_rays *native_rays_create(uint32_t stack_size)
+{
+    native_rays *r = aligned_alloc(64, (sizeof *r + 63) / 64 * 64);
+    if (!r)
+        return NULL;
+    memset(r, 0, sizeof *r);
+    r->shared.begin = begin, r->shared.resume = resume;
+    r->stack_size = stack_size;
+    r->stacks = malloc((size_t)stack_size * X86_LANES_MOST * sizeof *r->stacks);
+    if (!r->stacks) {
+        free(r);
+        return NULL;
+    }
+    return r;
+}
+
+void native_rays_destroy(native_rays *r)
+{
+    if (r)
+        free(r->stacks);
+    free(r);
+}
+
+#else /* a processor that has no native device */
+
+native_rays *native_rays_create(uint32_t stack_size)
+{
+    (void)stack_size;
+    return NULL;
+}
+
+void native_rays_destroy(native_rays *r) { (void)r; }
+
+#endif
