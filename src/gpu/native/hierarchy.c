@@ -21,7 +21,7 @@
 #include <string.h>
 
 /* Of testing eight boxes, eight triangles, entering a level, calling a traced function. */
-static const float node_cost = 1, block_cost = 1, level_cost = 2, candidate_cost = 4;
+static const float node_cost = 1, block_cost = 1.5f, level_cost = 2, candidate_cost = 4;
 
 /* ---- costs ---- */
 

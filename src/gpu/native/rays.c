@@ -63,14 +63,14 @@ typedef struct traversal {
     const gpu_hierarchy *h;
     x86_ray_want want;
     uint32_t lane, level, after;
-    float world[8], ray[8]; /* as given; on this level */
+    float world[8], ray[6]; /* as given; origin and direction on this level */
     float tmin;             /* hits lie behind it; of NEXT they may lie at world[RAY_TMIN], too */
     best nearest;
     waiting *stack;
     uint32_t top;
     /* of the level */
     __m256 inverse[3], shift[3];
-    uint32_t near[3]; /* 0: `least` is the nearer plane, 3: `most` is */
+    uint32_t near[3], far[3]; /* of an axis: where the planes are that the ray meets first, last; in a node */
 } traversal;
 
 static float float_of(uint32_t bits)
@@ -96,13 +96,12 @@ static void enter_level(traversal *t, uint32_t level)
     const wide_level *l = &t->h->levels.data[level];
     const float *w = t->world;
     t->level = level;
-    for (int row = 0; row < 3; row++) {
+    memcpy(t->ray, w, sizeof t->ray);
+    for (int row = 0; row < 3 && t->h->desc.level_word; row++) {
         const float *m = l->map + 4 * row;
         t->ray[row] = m[0] * w[0] + (m[1] * w[1] + m[2] * w[2]) + m[3];
         t->ray[RAY_DIRECTION + row] = m[0] * w[3] + (m[1] * w[4] + m[2] * w[5]);
     }
-    if (t->h->levels.count == 1)
-        memcpy(t->ray, w, 6 * sizeof *w);
     for (int axis = 0; axis < 3; axis++) {
         float d = t->ray[RAY_DIRECTION + axis];
         if (fabsf(d) < SMALLEST_DIRECTION)
@@ -110,42 +109,57 @@ static void enter_level(traversal *t, uint32_t level)
         float inverse = 1 / d;
         t->inverse[axis] = _mm256_set1_ps(inverse);
         t->shift[axis] = _mm256_set1_ps((l->origin[axis] - t->ray[axis]) * inverse);
-        t->near[axis] = d < 0 ? 3 : 0;
+        const uint32_t least = WIDE * (uint32_t)axis, most = WIDE * (3 + (uint32_t)axis);
+        t->near[axis] = d < 0 ? most : least, t->far[axis] = d < 0 ? least : most;
     }
+}
+
+/* Distances to planes of eight boxes: `side` chooses between least[axis] and most[axis]. */
+static inline __m256 plane(const traversal *t, const wide_node *n, uint32_t axis, uint32_t side)
+{
+    const float *planes = n->least[0] + side;
+    return _mm256_fmadd_ps(_mm256_load_ps(planes), t->inverse[axis], t->shift[axis]);
 }
 
 /* Distances at which the ray enters the boxes of a node; returns which it meets before it ends. */
 static inline uint32_t enter_boxes(const traversal *t, const wide_node *n, __m256 *enter)
 {
-    const float(*planes)[WIDE] = n->least; /* `most` follows */
-    __m256 first[3], last[3];
-    for (uint32_t axis = 0; axis < 3; axis++) {
-        uint32_t near = axis + t->near[axis], far = axis + 3 - t->near[axis];
-        first[axis] = _mm256_fmadd_ps(_mm256_load_ps(planes[near]), t->inverse[axis], t->shift[axis]);
-        last[axis] = _mm256_fmadd_ps(_mm256_load_ps(planes[far]), t->inverse[axis], t->shift[axis]);
-    }
-    *enter = _mm256_max_ps(_mm256_max_ps(first[0], first[1]),
-                           _mm256_max_ps(first[2], _mm256_set1_ps(t->world[RAY_TMIN])));
-    __m256 leave = _mm256_min_ps(_mm256_min_ps(last[0], last[1]),
-                                 _mm256_min_ps(last[2], _mm256_set1_ps(t->nearest.t)));
-    leave = _mm256_mul_ps(leave, _mm256_set1_ps(EXIT_SLACK));
-    return (uint32_t)_mm256_movemask_ps(_mm256_cmp_ps(*enter, leave, _CMP_LE_OQ));
+    __m256 x = plane(t, n, 0, t->near[0]), y = plane(t, n, 1, t->near[1]), z = plane(t, n, 2, t->near[2]);
+    __m256 first = _mm256_max_ps(_mm256_max_ps(x, y), _mm256_max_ps(z, _mm256_set1_ps(t->world[RAY_TMIN])));
+    x = plane(t, n, 0, t->far[0]), y = plane(t, n, 1, t->far[1]), z = plane(t, n, 2, t->far[2]);
+    __m256 last = _mm256_min_ps(_mm256_min_ps(x, y), _mm256_min_ps(z, _mm256_set1_ps(t->nearest.t)));
+    last = _mm256_mul_ps(last, _mm256_set1_ps(EXIT_SLACK));
+    *enter = first;
+    return (uint32_t)_mm256_movemask_ps(_mm256_cmp_ps(first, last, _CMP_LE_OQ));
 }
 
-/* Puts the children that are met on the stack, the nearest on top. */
-static inline void push_children(traversal *t, const wide_node *n, uint32_t met, __m256 enter)
+/* The nearest of the children that are met; the others go on the stack, the nearest on top. */
+static inline uint32_t choose_child(traversal *t, const wide_node *n, uint32_t met, __m256 enter)
 {
     float at[WIDE];
+    uint32_t k = (uint32_t)__builtin_ctz(met), reference = n->child[k];
+    met &= met - 1;
+    if (!met)
+        return reference;
     _mm256_storeu_ps(at, enter);
+    float nearest = at[k];
     waiting *stack = t->stack + t->top;
     uint32_t count = 0;
     for (; met; met &= met - 1, count++) {
-        uint32_t k = (uint32_t)__builtin_ctz(met), place = count;
-        for (; place > 0 && stack[place - 1].t < at[k]; place--)
+        k = (uint32_t)__builtin_ctz(met);
+        waiting w = {n->child[k], at[k]};
+        if (w.t < nearest) {
+            waiting swap = w;
+            w = (waiting){reference, nearest};
+            reference = swap.reference, nearest = swap.t;
+        }
+        uint32_t place = count;
+        for (; place > 0 && stack[place - 1].t < w.t; place--)
             stack[place] = stack[place - 1];
-        stack[place] = (waiting){n->child[k], at[k]};
+        stack[place] = w;
     }
     t->top += count;
+    return reference;
 }
 
 /* bool: a hit takes the place of the nearest so far. */
@@ -156,31 +170,45 @@ static inline bool comes_first(const traversal *t, float at, uint32_t entry)
     return at < t->nearest.t || (at == t->nearest.t && entry < t->nearest.entry);
 }
 
-static inline __m256 dot(const __m256 a[3], const __m256 b[3])
+/* Three numbers of eight triangles. */
+typedef struct vec3x8 {
+    __m256 x, y, z;
+} vec3x8;
+
+static inline vec3x8 load3(const float v[3][WIDE])
 {
-    return _mm256_add_ps(_mm256_mul_ps(a[0], b[0]),
-                         _mm256_add_ps(_mm256_mul_ps(a[1], b[1]), _mm256_mul_ps(a[2], b[2])));
+    return (vec3x8){_mm256_load_ps(v[0]), _mm256_load_ps(v[1]), _mm256_load_ps(v[2])};
 }
 
-static inline void cross(const __m256 a[3], const __m256 b[3], __m256 out[3])
+static inline vec3x8 all3(const float *v)
 {
-    for (int k = 0; k < 3; k++) {
-        int i = (k + 1) % 3, j = (k + 2) % 3;
-        out[k] = _mm256_sub_ps(_mm256_mul_ps(a[i], b[j]), _mm256_mul_ps(a[j], b[i]));
-    }
+    return (vec3x8){_mm256_set1_ps(v[0]), _mm256_set1_ps(v[1]), _mm256_set1_ps(v[2])};
+}
+
+static inline vec3x8 sub3(vec3x8 a, vec3x8 b)
+{
+    return (vec3x8){_mm256_sub_ps(a.x, b.x), _mm256_sub_ps(a.y, b.y), _mm256_sub_ps(a.z, b.z)};
+}
+
+static inline __m256 dot(vec3x8 a, vec3x8 b)
+{
+    return _mm256_add_ps(_mm256_mul_ps(a.x, b.x),
+                         _mm256_add_ps(_mm256_mul_ps(a.y, b.y), _mm256_mul_ps(a.z, b.z)));
+}
+
+static inline vec3x8 cross(vec3x8 a, vec3x8 b)
+{
+    return (vec3x8){_mm256_sub_ps(_mm256_mul_ps(a.y, b.z), _mm256_mul_ps(a.z, b.y)),
+                    _mm256_sub_ps(_mm256_mul_ps(a.z, b.x), _mm256_mul_ps(a.x, b.z)),
+                    _mm256_sub_ps(_mm256_mul_ps(a.x, b.y), _mm256_mul_ps(a.y, b.x))};
 }
 
 /* triangle_intersect of render/shape/mesh.c for eight triangles; returns which of them are hit. */
 static inline uint32_t meet_triangles(const traversal *t, const wide_block *b, __m256 found[3])
 {
     const __m256 zero = _mm256_setzero_ps(), one = _mm256_set1_ps(1);
-    __m256 o[3], d[3], e1[3], e2[3], p[3], s[3], q[3];
-    for (int k = 0; k < 3; k++) {
-        o[k] = _mm256_set1_ps(t->ray[k]), d[k] = _mm256_set1_ps(t->ray[RAY_DIRECTION + k]);
-        e1[k] = _mm256_load_ps(b->e1[k]), e2[k] = _mm256_load_ps(b->e2[k]);
-        s[k] = _mm256_sub_ps(o[k], _mm256_load_ps(b->v0[k]));
-    }
-    cross(d, e2, p), cross(s, e1, q);
+    vec3x8 e1 = load3(b->e1), e2 = load3(b->e2), d = all3(t->ray + RAY_DIRECTION);
+    vec3x8 p = cross(d, e2), s = sub3(all3(t->ray), load3(b->v0)), q = cross(s, e1);
     __m256 inverse = _mm256_div_ps(one, dot(e1, p));
     __m256 u = _mm256_mul_ps(dot(s, p), inverse), v = _mm256_mul_ps(dot(d, q), inverse),
            at = _mm256_mul_ps(dot(e2, q), inverse);
@@ -240,40 +268,46 @@ static bool proceed(traversal *t)
         waiting w = t->stack[--t->top];
         if (w.t > t->nearest.t * EXIT_SLACK)
             continue;
-        if (!(w.reference & WIDE_BLOCK)) {
+        uint32_t reference = w.reference, met = 1;
+        while (!(reference & WIDE_BLOCK)) {
             __m256 enter;
-            const wide_node *n = &nodes[w.reference];
-            uint32_t met = enter_boxes(t, n, &enter);
-            if (met)
-                push_children(t, n, met, enter);
-        } else if (w.reference < WIDE_LEVEL) {
-            uint32_t block = w.reference & WIDE_NUMBER;
+            const wide_node *n = &nodes[reference];
+            met = enter_boxes(t, n, &enter);
+            if (!met)
+                break;
+            reference = choose_child(t, n, met, enter);
+        }
+        if (!met)
+            continue;
+        if (reference < WIDE_LEVEL) {
+            uint32_t block = reference & WIDE_NUMBER;
             if (visit_block(t, &blocks[block]))
                 return false;
-            if (w.reference & WIDE_MIXED) {
+            if (reference & WIDE_MIXED) {
                 offer_candidate(t, block, blocks[block].others);
                 return true;
             }
-        } else if (w.reference < WIDE_BACK) {
+        } else if (reference < WIDE_BACK) {
             t->stack[t->top++] = (waiting){WIDE_BACK, -INFINITY};
-            enter_level(t, w.reference & WIDE_NUMBER);
+            enter_level(t, reference & WIDE_NUMBER);
             t->stack[t->top++] = (waiting){t->h->levels.data[t->level].root, -INFINITY};
-        } else if (w.reference == WIDE_BACK) {
+        } else if (reference == WIDE_BACK) {
             enter_level(t, 0);
         }
     }
     return false;
 }
 
-static void load(traversal *t)
+static void load(traversal *t, native_rays *r, uint32_t lanes)
 {
-    const x86_rays *x = &t->r->shared;
-    uint32_t k = t->lane;
+    const x86_rays *x = &r->shared;
+    uint32_t k = (uint32_t)__builtin_ctz(lanes);
+    t->r = r, t->h = r->hierarchy, t->want = r->want, t->lane = k;
     for (int i = 0; i < 8; i++)
         t->world[i] = x->ray[i][k];
     t->after = x->after[k];
     t->tmin = t->want == X86_RAY_NEXT ? float_before(t->world[RAY_TMIN]) : t->world[RAY_TMIN];
-    t->stack = t->r->stacks + (size_t)t->r->stack_size * k;
+    t->stack = r->stacks + (size_t)r->stack_size * k;
 }
 
 static void put_nearest(const traversal *t)
@@ -320,11 +354,12 @@ static uint32_t begin(x86_rays *shared, uint64_t hierarchy, uint32_t lanes, x86_
     r->lanes = 0;
     memset(shared->has_candidate, 0, sizeof shared->has_candidate);
     for (; lanes; lanes &= lanes - 1) {
-        traversal t = {.r = r, .h = r->hierarchy, .want = want, .lane = (uint32_t)__builtin_ctz(lanes)};
-        load(&t);
+        traversal t;
+        load(&t, r, lanes);
         t.nearest = (best){.t = float_before(t.world[RAY_TMAX]), .entry = BVH_NONE};
         enter_level(&t, 0);
-        t.stack[t.top++] = (waiting){t.h->levels.data[0].root, -INFINITY};
+        t.stack[0] = (waiting){t.h->levels.data[0].root, -INFINITY};
+        t.top = 1;
         r->lanes |= walk(&t);
     }
     return r->lanes;
@@ -349,9 +384,9 @@ static uint32_t resume(x86_rays *shared)
     r->lanes = 0;
     memset(shared->has_candidate, 0, sizeof shared->has_candidate);
     for (; lanes; lanes &= lanes - 1) {
-        traversal t = {.r = r, .h = r->hierarchy, .want = r->want, .lane = (uint32_t)__builtin_ctz(lanes)};
+        traversal t;
+        load(&t, r, lanes);
         const pause *paused = &r->paused[t.lane];
-        load(&t);
         t.nearest = get_nearest(shared, t.lane);
         t.top = paused->top;
         enter_level(&t, paused->level);
