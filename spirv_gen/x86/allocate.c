@@ -15,9 +15,7 @@ typedef struct interval {
     float score;
 } interval;
 
-typedef struct intervals {
-    ARRAY(interval) list;
-} intervals;
+typedef ARRAY(interval) interval_list;
 
 static bool spans(const x86_value *v, uint32_t call) { return v->first < 2 * call && v->last > 2 * call + 1; }
 
@@ -43,7 +41,7 @@ static int by_first(const void *x, const void *y)
     return a->id < b->id ? -1 : 1;
 }
 
-static void find_intervals(x86_gen *g, const x86_function *fn, intervals *all)
+static void find_intervals(x86_gen *g, const x86_function *fn, interval_list *all)
 {
     float *calls = weigh_calls(g, fn);
     for (uint32_t i = 1; i < fn->f->inst.count; i++) {
@@ -55,10 +53,10 @@ static void find_intervals(x86_gen *g, const x86_function *fn, intervals *all)
         float around = calls[end] - calls[v->first / 2 + 1], benefit = v->weight - 2 * around;
         interval n = {.id = i, .first = v->first, .last = v->last};
         n.score = around > 0 && benefit <= 0 ? -1 : v->weight / (float)(v->last - v->first + 1);
-        array_push(&all->list, n);
+        array_push(all, n);
     }
-    if (all->list.count)
-        qsort(all->list.data, all->list.count, sizeof *all->list.data, by_first);
+    if (all->count)
+        qsort(all->data, all->count, sizeof *all->data, by_first);
 }
 
 /* ---- registers ---- */
@@ -97,13 +95,13 @@ static void scan_one(x86_function *fn, file *f, interval *n)
     take(fn, f, worst, n);
 }
 
-static void scan(x86_gen *g, x86_function *fn, intervals *all)
+static void scan(x86_gen *g, x86_function *fn, interval_list *all)
 {
     x86_files files = x86_register_files(g);
     file vectors = {.first = files.first_vector, .count = files.last_vector - files.first_vector + 1},
          masks = {.first = files.first_mask, .count = files.one ? 0 : files.last_mask - files.first_mask + 1};
-    for (uint32_t i = 0; i < all->list.count; i++) {
-        interval *n = &all->list.data[i];
+    for (uint32_t i = 0; i < all->count; i++) {
+        interval *n = &all->data[i];
         bool mask = fn->values[n->id].place == X86_MASK && !files.one;
         scan_one(fn, mask ? &masks : &vectors, n);
     }
@@ -149,7 +147,7 @@ static bool lives_across_calls(const x86_function *fn, const uint32_t *calls, ui
     return false;
 }
 
-static void place_in_slots(x86_gen *g, x86_function *fn, const intervals *all)
+static void place_in_slots(x86_gen *g, x86_function *fn, const interval_list *all)
 {
     slots vectors = {.fn = fn, .bytes = g->bytes}, masks = {.fn = fn, .bytes = x86_mask_bytes(g)};
     ARRAY(uint32_t) calls = {0};
@@ -157,8 +155,8 @@ static void place_in_slots(x86_gen *g, x86_function *fn, const intervals *all)
         if (fn->f->inst.data[i].op == IR_CALL)
             array_push(&calls, i);
     for (uint32_t pass = 0; pass < 2; pass++) /* vectors first, so that all of them are aligned */
-        for (uint32_t i = 0; i < all->list.count; i++) {
-            const interval *n = &all->list.data[i];
+        for (uint32_t i = 0; i < all->count; i++) {
+            const interval *n = &all->data[i];
             x86_value *v = &fn->values[n->id];
             bool mask = v->place == X86_MASK;
             if (mask != (pass == 1))
@@ -198,15 +196,14 @@ static void place_others(x86_gen *g, x86_function *fn)
 
 void x86_allocate(x86_gen *g, x86_function *fn)
 {
-    intervals all = {0};
+    interval_list all = {0};
     fn->param_bytes = fn->f->params.count * g->bytes;
-    fn->result_bytes = fn->f->results.count * g->bytes;
-    fn->frame_bytes = fn->param_bytes + fn->result_bytes;
+    fn->frame_bytes = fn->param_bytes + fn->f->results.count * g->bytes;
     find_intervals(g, fn, &all);
     scan(g, fn, &all);
     place_in_slots(g, fn, &all);
     fn->frame_bytes = (fn->frame_bytes + g->bytes - 1) / g->bytes * g->bytes;
     place_others(g, fn);
     fn->frame_bytes = (fn->frame_bytes + 63) / 64 * 64;
-    array_free(&all.list);
+    array_free(&all);
 }

@@ -21,9 +21,6 @@ static void find_regions(x86_function *fn)
         case IR_STATE:
             r[inst->c].last = i;
             break;
-        case IR_WHILE:
-            r[inst->b].end = i;
-            break;
         case IR_ENDLOOP:
             r[inst->a].other = i;
             loop = r[inst->a].loop;
@@ -32,10 +29,7 @@ static void find_regions(x86_function *fn)
             r[inst->a].other = i;
             break;
         case IR_ENDIF:
-            r[inst->a].end = r[inst->a].last = i;
-            break;
-        case IR_PHI:
-            r[inst->c].last = i;
+            r[inst->a].end = i;
             break;
         default:
             break;
@@ -116,11 +110,7 @@ static void find_minima(x86_function *fn)
 
 /* ---- uses ---- */
 
-typedef struct count {
-    x86_function *fn;
-} count;
-
-static void count_one(void *user, uint32_t ref) { ((count *)user)->fn->values[ref].uses++; }
+static void count_one(void *fn, uint32_t ref) { ((x86_function *)fn)->values[ref].uses++; }
 
 static bool is_needed(const x86_function *fn, uint32_t id)
 {
@@ -162,17 +152,16 @@ static void each_read(const x86_function *fn, uint32_t id, void (*visit)(void *u
 static void count_uses(x86_function *fn)
 {
     const ir_func *f = fn->f;
-    count c = {.fn = fn};
     for (uint32_t i = 1; i < f->inst.count; i++)
         fn->values[i].uses = 0;
     for (uint32_t i = 0; i < f->results.count; i++)
         fn->values[f->results.data[i].id].uses++;
     for (uint32_t i = 1; i < f->inst.count; i++)
         if (inst_at(fn, i)->op == IR_STATE)
-            count_one(&c, inst_at(fn, i)->a), count_one(&c, inst_at(fn, i)->b);
+            count_one(fn, inst_at(fn, i)->a), count_one(fn, inst_at(fn, i)->b);
     for (uint32_t i = f->inst.count - 1; i > 0; i--)
         if (is_needed(fn, i))
-            each_read(fn, i, count_one, &c);
+            each_read(fn, i, count_one, fn);
 }
 
 static void drop_unused(x86_function *fn)

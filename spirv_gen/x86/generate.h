@@ -59,8 +59,8 @@ typedef struct x86_value {
 typedef struct x86_region {
     uint32_t loop;  /* the innermost LOOP around it; of a LOOP the one around that */
     uint32_t other; /* IF: its ELSE; ELSE: its ENDIF; LOOP: its ENDLOOP */
-    uint32_t end;   /* IF: its ENDIF; LOOP: its WHILE */
-    uint32_t last;  /* IF: its last PHI, or its ENDIF; LOOP: its last STATE */
+    uint32_t end;   /* IF: its ENDIF */
+    uint32_t last;  /* LOOP: its last STATE */
 } x86_region;
 
 /* Loads of one buffer at `base` + known offsets. A quad is up to four neighbouring words. */
@@ -81,7 +81,7 @@ typedef struct x86_function {
     ARRAY(x86_quad) quads;
     ARRAY(uint32_t) kept; /* values whose registers live across some call */
     /* Frame: parameters, results, slots. */
-    uint32_t param_bytes, result_bytes, frame_bytes;
+    uint32_t param_bytes, frame_bytes;
     uint32_t saved_masks; /* slots for the masks of open regions, by depth */
     uint32_t call_area;   /* slots of x86_call: selector, running lanes, lanes to go */
     uint32_t depth_bytes; /* the frame with those of the deepest chain of callees; 0: not known yet */
@@ -190,8 +190,5 @@ void x86_vector(x86_gen *g, ZydisMnemonic mnemonic, const x86_operand *operands,
 #define EDX x86_reg(ZYDIS_REGISTER_EDX)
 #define ESI x86_reg(ZYDIS_REGISTER_ESI)
 #define EDI x86_reg(ZYDIS_REGISTER_EDI)
-
-/* Code generation for every instruction of a function, in order; a region of the trace. */
-void x86_generate_range(x86_gen *g, uint32_t first, uint32_t last);
 
 #endif

@@ -13,9 +13,7 @@ typedef struct member {
     int32_t offset; /* from the base */
 } member;
 
-typedef struct members {
-    ARRAY(member) list;
-} members;
+typedef ARRAY(member) member_list;
 
 static bool is_const(const ir_func *f, uint32_t id) { return f->inst.data[id].op == IR_CONST; }
 
@@ -86,19 +84,19 @@ static void take_group(x86_function *fn, const member *m, uint32_t count)
     array_push(&fn->groups, group);
 }
 
-static void take_groups(x86_function *fn, members *m)
+static void take_groups(x86_function *fn, member_list *m)
 {
-    if (m->list.count > 1)
-        qsort(m->list.data, m->list.count, sizeof *m->list.data, by_place);
-    for (uint32_t i = 0, end; i < m->list.count; i = end) {
-        const member *first = &m->list.data[i];
-        for (end = i + 1; end < m->list.count; end++)
-            if (m->list.data[end].base != first->base || m->list.data[end].buffer != first->buffer)
+    if (m->count > 1)
+        qsort(m->data, m->count, sizeof *m->data, by_place);
+    for (uint32_t i = 0, end; i < m->count; i = end) {
+        const member *first = &m->data[i];
+        for (end = i + 1; end < m->count; end++)
+            if (m->data[end].base != first->base || m->data[end].buffer != first->buffer)
                 break;
         if (end - i >= LEAST_MEMBERS)
             take_group(fn, first, end - i);
     }
-    m->list.count = 0;
+    m->count = 0;
 }
 
 static bool ends_group(ir_inst inst)
@@ -111,7 +109,7 @@ static bool ends_group(ir_inst inst)
 
 void x86_group_loads(x86_function *fn)
 {
-    members m = {0};
+    member_list m = {0};
     for (uint32_t id = 1; id < fn->f->inst.count; id++) {
         ir_inst inst = fn->f->inst.data[id];
         if (ends_group(inst))
@@ -122,8 +120,8 @@ void x86_group_loads(x86_function *fn)
             continue;
         member load = {.id = id, .base = inst.a, .buffer = inst.b};
         resolve(fn, &load);
-        array_push(&m.list, load);
+        array_push(&m, load);
     }
     take_groups(fn, &m);
-    array_free(&m.list);
+    array_free(&m);
 }
