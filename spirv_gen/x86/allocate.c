@@ -17,20 +17,40 @@ typedef struct interval {
 
 typedef ARRAY(interval) interval_list;
 
-static bool spans(const x86_value *v, uint32_t call) { return v->first < 2 * call && v->last > 2 * call + 1; }
+/* Some of a function's calls: how many, and the sum of their weights, 8 for each loop around a call. Whether
+ * a value lives across a call is asked of the count: small weights vanish in a large sum. */
+typedef struct calls {
+    uint32_t count;
+    float weight;
+} calls;
 
-/* Sum of the weights of calls before each instruction. */
-static float *weigh_calls(x86_gen *g, const x86_function *fn)
+static float weight_of(const x86_function *fn, uint32_t id)
+{
+    float weight = 1;
+    for (uint32_t loop = fn->regions[id].loop; loop; loop = fn->regions[loop].loop)
+        weight *= 8;
+    return weight;
+}
+
+/* The calls before each instruction. */
+static calls *sum_calls(x86_gen *g, const x86_function *fn)
 {
     const ir_func *f = fn->f;
-    float *sum = arena_alloc(&g->memory, (f->inst.count + 2) * sizeof *sum);
+    calls *sum = arena_alloc(&g->memory, (f->inst.count + 1) * sizeof *sum);
     for (uint32_t i = 1; i < f->inst.count; i++) {
-        float weight = 1;
-        for (uint32_t loop = fn->regions[i].loop; loop; loop = fn->regions[loop].loop)
-            weight *= 8;
-        sum[i + 1] = sum[i] + (f->inst.data[i].op == IR_CALL ? weight : 0);
+        sum[i + 1] = sum[i];
+        if (f->inst.data[i].op == IR_CALL)
+            sum[i + 1].count++, sum[i + 1].weight += weight_of(fn, i);
     }
     return sum;
+}
+
+/* The calls that a value lives across, as x86_lives_across says. */
+static calls calls_across(const x86_function *fn, const calls *before, const x86_value *v)
+{
+    uint32_t count = fn->f->inst.count, end = v->last / 2 < count ? v->last / 2 : count;
+    const calls *from = &before[v->first / 2 + 1], *to = &before[end];
+    return (calls){.count = to->count - from->count, .weight = to->weight - from->weight};
 }
 
 static int by_first(const void *x, const void *y)
@@ -41,18 +61,19 @@ static int by_first(const void *x, const void *y)
     return a->id < b->id ? -1 : 1;
 }
 
-static void find_intervals(x86_gen *g, const x86_function *fn, interval_list *all)
+static void find_intervals(const x86_function *fn, const calls *before, interval_list *all)
 {
-    float *calls = weigh_calls(g, fn);
     for (uint32_t i = 1; i < fn->f->inst.count; i++) {
         const x86_value *v = &fn->values[i];
         if ((v->place != X86_VECTOR && v->place != X86_MASK) || v->named || v->fusion == X86_UNUSED ||
             v->last == 0)
             continue;
-        uint32_t end = v->last / 2 < fn->f->inst.count ? v->last / 2 : fn->f->inst.count;
-        float around = calls[end] - calls[v->first / 2 + 1], benefit = v->weight - 2 * around;
+        calls across = calls_across(fn, before, v);
         interval n = {.id = i, .first = v->first, .last = v->last};
-        n.score = around > 0 && benefit <= 0 ? -1 : v->weight / (float)(v->last - v->first + 1);
+        if (across.count > 0 && v->weight <= 2 * across.weight)
+            n.score = -1;
+        else
+            n.score = v->weight / (float)(v->last - v->first + 1);
         array_push(all, n);
     }
     if (all->count)
@@ -139,21 +160,9 @@ static uint32_t slot_for(slots *s, const interval *n)
     return fresh.at;
 }
 
-static bool lives_across_calls(const x86_function *fn, const uint32_t *calls, uint32_t count, uint32_t id)
-{
-    for (uint32_t k = 0; k < count; k++)
-        if (spans(&fn->values[id], calls[k]))
-            return true;
-    return false;
-}
-
-static void place_in_slots(x86_gen *g, x86_function *fn, const interval_list *all)
+static void place_in_slots(x86_gen *g, x86_function *fn, const calls *before, const interval_list *all)
 {
     slots vectors = {.fn = fn, .bytes = g->bytes}, masks = {.fn = fn, .bytes = x86_mask_bytes(g)};
-    ARRAY(uint32_t) calls = {0};
-    for (uint32_t i = 1; i < fn->f->inst.count; i++)
-        if (fn->f->inst.data[i].op == IR_CALL)
-            array_push(&calls, i);
     for (uint32_t pass = 0; pass < 2; pass++) /* vectors first, so that all of them are aligned */
         for (uint32_t i = 0; i < all->count; i++) {
             const interval *n = &all->data[i];
@@ -164,12 +173,11 @@ static void place_in_slots(x86_gen *g, x86_function *fn, const interval_list *al
             if (!v->in_register) {
                 v->at = slot_for(mask ? &masks : &vectors, n);
                 v->named = true;
-            } else if (lives_across_calls(fn, calls.data, calls.count, n->id)) {
+            } else if (calls_across(fn, before, v).count > 0) {
                 v->home = slot_for(mask ? &masks : &vectors, n);
                 array_push(&fn->kept, n->id);
             }
         }
-    array_free(&calls);
     array_free(&vectors.list);
     array_free(&masks.list);
 }
@@ -199,9 +207,10 @@ void x86_allocate(x86_gen *g, x86_function *fn)
     interval_list all = {0};
     fn->param_bytes = fn->f->params.count * g->bytes;
     fn->frame_bytes = fn->param_bytes + fn->f->results.count * g->bytes;
-    find_intervals(g, fn, &all);
+    calls *before = sum_calls(g, fn);
+    find_intervals(fn, before, &all);
     scan(g, fn, &all);
-    place_in_slots(g, fn, &all);
+    place_in_slots(g, fn, before, &all);
     fn->frame_bytes = (fn->frame_bytes + g->bytes - 1) / g->bytes * g->bytes;
     place_others(g, fn);
     fn->frame_bytes = (fn->frame_bytes + 63) / 64 * 64;

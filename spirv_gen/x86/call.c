@@ -23,7 +23,7 @@ static void keep_registers(x86_gen *g, uint32_t call, bool restore)
     const x86_function *fn = g->fn;
     for (uint32_t k = 0; k < fn->kept.count; k++) {
         const x86_value *v = &fn->values[fn->kept.data[k]];
-        if (v->first >= 2 * call || v->last <= 2 * call + 1)
+        if (!x86_lives_across(v, call))
             continue;
         bool mask = v->place == X86_MASK;
         x86_operand slot = x86_slot(g, v->home, mask ? x86_mask_bytes(g) : g->bytes);

@@ -126,6 +126,11 @@ static inline bool x86_is_uniform(const x86_function *fn, uint32_t id)
 {
     return fn->values[id].place == X86_WORD;
 }
+/* The value is computed before the call and read after it. */
+static inline bool x86_lives_across(const x86_value *v, uint32_t call)
+{
+    return v->first / 2 < call && call < v->last / 2;
+}
 uint32_t x86_new_word(x86_gen *g); /* a word of the workspace, zero until the prologue writes it */
 
 /* ---- value.c, memory.c, loads.c, control.c, call.c: code of one instruction ---- */
