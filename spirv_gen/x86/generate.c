@@ -172,16 +172,14 @@ static void choose_buffers(x86_gen *g)
 /* rdi: the workspace. Returns where the distance of the first frame from rbx is to be filled in. */
 static uint32_t begin_entry(x86_gen *g)
 {
-    static const ZydisRegister fixed[X86_FIXED_BUFFERS] = {ZYDIS_REGISTER_R10, ZYDIS_REGISTER_R11,
-                                                           ZYDIS_REGISTER_R12, ZYDIS_REGISTER_R13,
-                                                           ZYDIS_REGISTER_R14, ZYDIS_REGISTER_R15};
     enum { FAR = 1 << 20 };
     for (uint32_t k = 0; k < KEPT; k++)
         GP(g, PUSH, x86_reg(kept_registers[k]));
     GP(g, LEA, x86_reg(ZYDIS_REGISTER_RBX), x86_at(ZYDIS_REGISTER_RDI, X86_BIAS, 8));
     for (uint32_t k = 0; k < X86_FIXED_BUFFERS; k++)
         if (g->fixed_buffer[k] != ~0u)
-            GP(g, MOV, x86_reg(fixed[k]), x86_word(g, X86_WORKSPACE_BUFFERS + 8 * g->fixed_buffer[k], 8));
+            GP(g, MOV, x86_reg(x86_fixed_register(k)),
+               x86_word(g, X86_WORKSPACE_BUFFERS + 8 * g->fixed_buffer[k], 8));
     GP(g, LEA, x86_reg(ZYDIS_REGISTER_RBP), x86_at(ZYDIS_REGISTER_RBX, FAR, 8));
     uint32_t patch = g->code.bytes.count - 4;
     GP(g, LEA, x86_reg(ZYDIS_REGISTER_R9),

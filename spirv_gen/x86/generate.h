@@ -153,7 +153,9 @@ void x86_endloop(x86_gen *g, uint32_t id, ir_inst inst);
 void x86_call(x86_gen *g, uint32_t id, ir_inst inst);
 void x86_result(x86_gen *g, uint32_t id, ir_inst inst);
 void x86_return(x86_gen *g);
-/* The register that holds a buffer's address: its own, or r8. */
+/* The register of fixed_buffer[k]: r10 to r15. */
+static inline ZydisRegister x86_fixed_register(uint32_t k) { return (ZydisRegister)(ZYDIS_REGISTER_R10 + k); }
+/* The register that holds a buffer's address: its own, or r8, which the code loads first. */
 ZydisRegister x86_buffer(x86_gen *g, uint32_t buffer);
 /* Of a word as it stands in memory; of a bool anything but 0 is true. */
 void x86_finish_loaded(x86_gen *g, uint32_t id, uint32_t reg);

@@ -9,12 +9,9 @@ enum { WORD_BYTES = 4 };
 
 ZydisRegister x86_buffer(x86_gen *g, uint32_t buffer)
 {
-    static const ZydisRegister fixed[X86_FIXED_BUFFERS] = {ZYDIS_REGISTER_R10, ZYDIS_REGISTER_R11,
-                                                           ZYDIS_REGISTER_R12, ZYDIS_REGISTER_R13,
-                                                           ZYDIS_REGISTER_R14, ZYDIS_REGISTER_R15};
     for (uint32_t k = 0; k < X86_FIXED_BUFFERS; k++)
         if (g->fixed_buffer[k] == buffer)
-            return fixed[k];
+            return x86_fixed_register(k);
     GP(g, MOV, x86_reg(ZYDIS_REGISTER_R8), x86_word(g, X86_WORKSPACE_BUFFERS + 8 * buffer, 8));
     return ZYDIS_REGISTER_R8;
 }
