@@ -6,7 +6,6 @@
 enum { AVX2_OWN = 4, GATHER_MASK = 1 /* scratch mask that gathers and scatters clear */ };
 
 static bool avx512(const x86_gen *g) { return g->target == X86_AVX512; }
-static x86_operand k(uint32_t mask) { return x86_reg((ZydisRegister)(ZYDIS_REGISTER_K0 + mask)); }
 static x86_operand xmm(uint32_t reg) { return x86_reg((ZydisRegister)(ZYDIS_REGISTER_XMM0 + reg)); }
 
 uint32_t x86_active(const x86_gen *g) { return avx512(g) ? 1 : 15; }
@@ -39,84 +38,83 @@ static void masked(x86_gen *g, ZydisMnemonic mnemonic, uint32_t mask, bool zero,
 
 /* ---- masks ---- */
 
+/* The register that a mask's number names: k, or a vector register. */
+static x86_operand mask_operand(const x86_gen *g, uint32_t mask)
+{
+    return avx512(g) ? x86_reg((ZydisRegister)(ZYDIS_REGISTER_K0 + mask)) : x86_v(g, mask);
+}
+
+/* One instruction of masks: the first mnemonic is that of k registers, the second that of vectors. */
+static void of_masks(x86_gen *g, ZydisMnemonic k, ZydisMnemonic vector, const x86_operand *operands,
+                     uint32_t count)
+{
+    x86_put(&g->code, avx512(g) ? k : vector, (x86_lanes_written){0}, operands, count);
+}
+#define MASKS(g, K, VECTOR, ...)                                                                             \
+    of_masks(g, ZYDIS_MNEMONIC_##K, ZYDIS_MNEMONIC_##VECTOR, (x86_operand[]){__VA_ARGS__},                   \
+             X86_COUNT(__VA_ARGS__))
+
+/* to = a op b */
+static void combine(x86_gen *g, ZydisMnemonic k, ZydisMnemonic vector, uint32_t to, uint32_t a, uint32_t b)
+{
+    of_masks(g, k, vector, (x86_operand[]){mask_operand(g, to), mask_operand(g, a), mask_operand(g, b)}, 3);
+}
+
 void x86_mask_move(x86_gen *g, uint32_t to, uint32_t from)
 {
-    if (to == from)
-        return;
-    if (avx512(g))
-        GP(g, KMOVW, k(to), k(from));
-    else
-        VEC(g, VMOVAPS, x86_v(g, to), x86_v(g, from));
+    if (to != from)
+        MASKS(g, KMOVW, VMOVAPS, mask_operand(g, to), mask_operand(g, from));
+}
+
+/* As KMOVW and VMOVUPS read and write it. */
+static x86_operand mask_memory(const x86_gen *g, x86_operand memory)
+{
+    memory.bytes = avx512(g) ? 2 : memory.bytes;
+    return memory;
 }
 
 void x86_mask_read(x86_gen *g, uint32_t to, x86_operand memory)
 {
-    if (avx512(g)) {
-        memory.bytes = 2;
-        GP(g, KMOVW, k(to), memory);
-    } else {
-        VEC(g, VMOVUPS, x86_v(g, to), memory);
-    }
+    MASKS(g, KMOVW, VMOVUPS, mask_operand(g, to), mask_memory(g, memory));
 }
 
 void x86_mask_write(x86_gen *g, x86_operand memory, uint32_t from)
 {
-    if (avx512(g)) {
-        memory.bytes = 2;
-        GP(g, KMOVW, memory, k(from));
-    } else {
-        VEC(g, VMOVUPS, memory, x86_v(g, from));
-    }
+    MASKS(g, KMOVW, VMOVUPS, mask_memory(g, memory), mask_operand(g, from));
 }
 
 void x86_mask_set(x86_gen *g, uint32_t to, bool value)
 {
-    if (avx512(g) && value && g->lanes == 16)
-        GP(g, KXNORW, k(to), k(to), k(to));
-    else if (avx512(g))
-        GP(g, KXORW, k(to), k(to), k(to));
-    else if (value)
-        VEC(g, VPCMPEQD, x86_v(g, to), x86_v(g, to), x86_v(g, to));
+    if (value)
+        combine(g, ZYDIS_MNEMONIC_KXNORW, ZYDIS_MNEMONIC_VPCMPEQD, to, to, to);
     else
-        VEC(g, VXORPS, x86_v(g, to), x86_v(g, to), x86_v(g, to));
+        x86_mask_xor(g, to, to, to);
 }
 
 void x86_mask_and(x86_gen *g, uint32_t to, uint32_t a, uint32_t b)
 {
-    if (avx512(g))
-        GP(g, KANDW, k(to), k(a), k(b));
-    else
-        VEC(g, VANDPS, x86_v(g, to), x86_v(g, a), x86_v(g, b));
+    combine(g, ZYDIS_MNEMONIC_KANDW, ZYDIS_MNEMONIC_VANDPS, to, a, b);
 }
 
 void x86_mask_or(x86_gen *g, uint32_t to, uint32_t a, uint32_t b)
 {
-    if (avx512(g))
-        GP(g, KORW, k(to), k(a), k(b));
-    else
-        VEC(g, VORPS, x86_v(g, to), x86_v(g, a), x86_v(g, b));
+    combine(g, ZYDIS_MNEMONIC_KORW, ZYDIS_MNEMONIC_VORPS, to, a, b);
 }
 
 void x86_mask_xor(x86_gen *g, uint32_t to, uint32_t a, uint32_t b)
 {
-    if (avx512(g))
-        GP(g, KXORW, k(to), k(a), k(b));
-    else
-        VEC(g, VXORPS, x86_v(g, to), x86_v(g, a), x86_v(g, b));
+    combine(g, ZYDIS_MNEMONIC_KXORW, ZYDIS_MNEMONIC_VXORPS, to, a, b);
 }
 
 void x86_mask_and_not(x86_gen *g, uint32_t to, uint32_t a, uint32_t b)
 {
-    if (avx512(g))
-        GP(g, KANDNW, k(to), k(b), k(a));
-    else
-        VEC(g, VANDNPS, x86_v(g, to), x86_v(g, b), x86_v(g, a));
+    combine(g, ZYDIS_MNEMONIC_KANDNW, ZYDIS_MNEMONIC_VANDNPS, to, b, a); /* they invert the first operand */
 }
 
 void x86_mask_not(x86_gen *g, uint32_t to, uint32_t a)
 {
     if (avx512(g)) {
-        GP(g, KNOTW, k(to), k(a));
+        GP(g, KNOTW, mask_operand(g, to), mask_operand(g, a));
         return;
     }
     x86_mask_set(g, AVX2_OWN, true);
@@ -125,18 +123,12 @@ void x86_mask_not(x86_gen *g, uint32_t to, uint32_t a)
 
 void x86_mask_test(x86_gen *g, uint32_t mask)
 {
-    if (avx512(g))
-        GP(g, KORTESTW, k(mask), k(mask));
-    else
-        VEC(g, VPTEST, x86_v(g, mask), x86_v(g, mask));
+    MASKS(g, KORTESTW, VPTEST, mask_operand(g, mask), mask_operand(g, mask));
 }
 
 void x86_mask_bits(x86_gen *g, ZydisRegister to, uint32_t mask)
 {
-    if (avx512(g))
-        GP(g, KMOVW, x86_reg(to), k(mask));
-    else
-        VEC(g, VMOVMSKPS, x86_reg(to), x86_v(g, mask));
+    MASKS(g, KMOVW, VMOVMSKPS, x86_reg(to), mask_operand(g, mask));
 }
 
 void x86_mask_word(x86_gen *g, uint32_t to, x86_operand word)
@@ -150,7 +142,7 @@ void x86_mask_word(x86_gen *g, uint32_t to, x86_operand word)
 void x86_mask_to_word(x86_gen *g, x86_operand word, uint32_t mask)
 {
     if (avx512(g))
-        GP(g, VPMOVM2D, x86_v(g, AVX2_OWN), k(mask));
+        GP(g, VPMOVM2D, x86_v(g, AVX2_OWN), mask_operand(g, mask));
     else
         x86_mask_move(g, AVX2_OWN, mask);
     GP(g, VMOVD, word, xmm(AVX2_OWN));
@@ -158,20 +150,17 @@ void x86_mask_to_word(x86_gen *g, x86_operand word, uint32_t mask)
 
 /* ---- comparisons ---- */
 
-static void compare_avx512(x86_gen *g, uint32_t mask, ir_type type, x86_compare how, uint32_t a,
-                           x86_operand b)
+static void integers_avx512(x86_gen *g, uint32_t mask, ir_type type, x86_compare how, uint32_t a,
+                            x86_operand b)
 {
-    static const uint8_t reals[] = {0x00, 0x04, 0x11, 0x12}, integers[] = {0, 4, 1, 2};
-    if (type == IR_F32)
-        VEC(g, VCMPPS, k(mask), x86_v(g, a), b, x86_imm(reals[how]));
-    else if (type == IR_U32)
-        VEC(g, VPCMPUD, k(mask), x86_v(g, a), b, x86_imm(integers[how]));
-    else
-        VEC(g, VPCMPD, k(mask), x86_v(g, a), b, x86_imm(integers[how]));
+    static const uint8_t predicates[] = {0, 4, 1, 2};
+    ZydisMnemonic mnemonic = type == IR_U32 ? ZYDIS_MNEMONIC_VPCMPUD : ZYDIS_MNEMONIC_VPCMPD;
+    x86_operand operands[] = {mask_operand(g, mask), x86_v(g, a), b, x86_imm(predicates[how])};
+    x86_vector(g, mnemonic, operands, 4);
 }
 
-/* Integers, as comparisons that AVX2 has; some find the opposite. */
-static void compare_avx2(x86_gen *g, uint32_t mask, ir_type type, x86_compare how, uint32_t a, x86_operand b)
+/* AVX2 compares for "equal" and for "greater, signed" alone, so some of these find the opposite. */
+static void integers_avx2(x86_gen *g, uint32_t mask, ir_type type, x86_compare how, uint32_t a, x86_operand b)
 {
     x86_operand to = x86_v(g, mask), own = x86_v(g, AVX2_OWN), first = x86_v(g, a);
     bool opposite = how == X86_UNEQUAL;
@@ -197,20 +186,19 @@ static void compare_avx2(x86_gen *g, uint32_t mask, ir_type type, x86_compare ho
 
 void x86_compare_lanes(x86_gen *g, uint32_t mask, ir_type type, x86_compare how, uint32_t a, x86_operand b)
 {
-    static const uint8_t reals[] = {0x00, 0x04, 0x11, 0x12};
+    static const uint8_t predicates[] = {0x00, 0x04, 0x11, 0x12}; /* of reals */
     BL_ASSERT(type != IR_BOOL, "a comparison of masks");
-    if (avx512(g))
-        compare_avx512(g, mask, type, how, a, b);
-    else if (type == IR_F32)
-        VEC(g, VCMPPS, x86_v(g, mask), x86_v(g, a), b, x86_imm(reals[how]));
+    if (type == IR_F32)
+        VEC(g, VCMPPS, mask_operand(g, mask), x86_v(g, a), b, x86_imm(predicates[how]));
+    else if (avx512(g))
+        integers_avx512(g, mask, type, how, a, b);
     else
-        compare_avx2(g, mask, type, how, a, b);
+        integers_avx2(g, mask, type, how, a, b);
 }
 
 void x86_compare_ordered(x86_gen *g, uint32_t mask, uint32_t a)
 {
-    x86_operand to = avx512(g) ? k(mask) : x86_v(g, mask);
-    VEC(g, VCMPPS, to, x86_v(g, a), x86_v(g, a), x86_imm(0x07));
+    VEC(g, VCMPPS, mask_operand(g, mask), x86_v(g, a), x86_v(g, a), x86_imm(0x07));
 }
 
 /* ---- under a mask ---- */

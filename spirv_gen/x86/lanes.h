@@ -30,9 +30,9 @@ void x86_mask_not(x86_gen *g, uint32_t to, uint32_t a);
 /* Sets the zero flag if no lane is in it. */
 void x86_mask_test(x86_gen *g, uint32_t mask);
 void x86_mask_bits(x86_gen *g, ZydisRegister to, uint32_t mask); /* a bit per lane in a 32-bit register */
-/* Lanes all set where the word at `at` of the workspace is not zero. */
+/* The mask of a uniform bool, a word of the workspace that is ~0 or 0: all lanes or none. */
 void x86_mask_word(x86_gen *g, uint32_t to, x86_operand word);
-/* Writes ~0 or 0, as lane 0 says. */
+/* The other way: writes ~0 or 0, as lane 0 says. */
 void x86_mask_to_word(x86_gen *g, x86_operand word, uint32_t mask);
 
 typedef enum x86_compare { X86_EQUAL, X86_UNEQUAL, X86_LESS, X86_LESS_EQUAL } x86_compare;
