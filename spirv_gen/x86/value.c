@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Value ops, as the interpreter computes them (ir/eval_op.c): integers wrap, x / 0 = 0, conversions from
- * reals saturate and turn NaN into 0, the bits of a NaN are those of one. Most are one instruction; those
- * that are more never write the place of their result before they have read all operands, or their operands
- * are kept apart from it (x86_reads_first in allocate.c). */
+ * reals saturate and turn NaN into 0, and all NaNs have the same bits. Most ops are one instruction, which
+ * reads its operands before it writes its result; the result may then take the place of an operand. The ops
+ * whose code writes earlier are those that reads_first (analyse.c) leaves out: their operands stay apart. */
 #include "spirv_gen/x86/lanes.h"
 
 enum { SIGN = 0x80000000u, ONE_REAL = 0x3F800000 };
@@ -59,6 +59,18 @@ static void round_down(x86_gen *g, uint32_t id, uint32_t a)
     else
         VEC(g, VROUNDPS, x86_v(g, to), x86_source(g, a, 1), x86_imm(DOWN));
     x86_finish(g, id, to);
+}
+
+/* ADD, SUB, MUL */
+static void arithmetic(x86_gen *g, uint32_t id, ir_inst inst)
+{
+    static const ZydisMnemonic reals
+        [] = {[IR_ADD] = ZYDIS_MNEMONIC_VADDPS,
+              [IR_SUB] = ZYDIS_MNEMONIC_VSUBPS,
+              [IR_MUL] = ZYDIS_MNEMONIC_VMULPS},
+   integers[] = {
+       [IR_ADD] = ZYDIS_MNEMONIC_VPADDD, [IR_SUB] = ZYDIS_MNEMONIC_VPSUBD, [IR_MUL] = ZYDIS_MNEMONIC_VPMULLD};
+    binary(g, id, (inst.type == IR_F32 ? reals : integers)[inst.op], inst.a, inst.b, inst.op != IR_SUB);
 }
 
 static void smaller(x86_gen *g, uint32_t id, uint32_t yes, uint32_t no, bool least)
@@ -177,21 +189,16 @@ static x86_operand half(const x86_gen *g, uint32_t reg)
  * are temporaries 0 and 1, quotients become temporary 2. */
 static void divide_doubles(x86_gen *g, bool is_signed)
 {
+    ZydisMnemonic widen = is_signed ? ZYDIS_MNEMONIC_VCVTDQ2PD : ZYDIS_MNEMONIC_VCVTUDQ2PD,
+                  narrow = is_signed ? ZYDIS_MNEMONIC_VCVTTPD2DQ : ZYDIS_MNEMONIC_VCVTTPD2UDQ;
     for (uint32_t upper = 0; upper < 2; upper++) {
         x86_operand a = x86_temporary(g, 0), b = x86_temporary(g, 1), to = x86_temporary(g, 2);
         a.bytes = b.bytes = to.bytes = (uint16_t)(g->bytes / 2);
         a.value += upper * g->bytes / 2, b.value += upper * g->bytes / 2, to.value += upper * g->bytes / 2;
-        if (is_signed) {
-            VEC(g, VCVTDQ2PD, x86_v(g, 2), a);
-            VEC(g, VCVTDQ2PD, x86_v(g, 3), b);
-            VEC(g, VDIVPD, x86_v(g, 2), x86_v(g, 2), x86_v(g, 3));
-            VEC(g, VCVTTPD2DQ, half(g, 2), x86_v(g, 2));
-        } else {
-            VEC(g, VCVTUDQ2PD, x86_v(g, 2), a);
-            VEC(g, VCVTUDQ2PD, x86_v(g, 3), b);
-            VEC(g, VDIVPD, x86_v(g, 2), x86_v(g, 2), x86_v(g, 3));
-            VEC(g, VCVTTPD2UDQ, half(g, 2), x86_v(g, 2));
-        }
+        x86_vector(g, widen, (x86_operand[]){x86_v(g, 2), a}, 2);
+        x86_vector(g, widen, (x86_operand[]){x86_v(g, 3), b}, 2);
+        VEC(g, VDIVPD, x86_v(g, 2), x86_v(g, 2), x86_v(g, 3));
+        x86_vector(g, narrow, (x86_operand[]){half(g, 2), x86_v(g, 2)}, 2);
         VEC(g, VMOVUPS, to, half(g, 2));
     }
 }
@@ -228,6 +235,10 @@ static void divide_lanes(x86_gen *g, bool is_signed)
 static void divide(x86_gen *g, uint32_t id, ir_inst inst)
 {
     bool is_signed = inst.type == IR_I32;
+    if (inst.type == IR_F32) {
+        binary(g, id, ZYDIS_MNEMONIC_VDIVPS, inst.a, inst.b, false);
+        return;
+    }
     uint32_t a = x86_source_register(g, inst.a, 0), b = x86_source_register(g, inst.b, 1),
              m = x86_mask_scratch(g, 0);
     VEC(g, VMOVUPS, x86_temporary(g, 0), x86_v(g, a));
@@ -365,27 +376,6 @@ static void element(x86_gen *g, uint32_t id, ir_inst inst)
 
 /* ---- the table ---- */
 
-static void arithmetic(x86_gen *g, uint32_t id, ir_inst inst)
-{
-    bool real = inst.type == IR_F32;
-    switch (inst.op) {
-    case IR_ADD:
-        binary(g, id, real ? ZYDIS_MNEMONIC_VADDPS : ZYDIS_MNEMONIC_VPADDD, inst.a, inst.b, true);
-        return;
-    case IR_SUB:
-        binary(g, id, real ? ZYDIS_MNEMONIC_VSUBPS : ZYDIS_MNEMONIC_VPSUBD, inst.a, inst.b, false);
-        return;
-    case IR_MUL:
-        binary(g, id, real ? ZYDIS_MNEMONIC_VMULPS : ZYDIS_MNEMONIC_VPMULLD, inst.a, inst.b, true);
-        return;
-    default:
-        if (real)
-            binary(g, id, ZYDIS_MNEMONIC_VDIVPS, inst.a, inst.b, false);
-        else
-            divide(g, id, inst);
-    }
-}
-
 void x86_value_op(x86_gen *g, uint32_t id, ir_inst inst)
 {
     x86_fusion fusion = (x86_fusion)g->fn->values[id].fusion;
@@ -397,9 +387,9 @@ void x86_value_op(x86_gen *g, uint32_t id, ir_inst inst)
     case IR_ADD:
     case IR_SUB:
     case IR_MUL:
-    case IR_DIV:
         arithmetic(g, id, inst);
         return;
+    case IR_DIV:
     case IR_MOD:
         divide(g, id, inst);
         return;
