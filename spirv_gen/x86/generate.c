@@ -120,11 +120,8 @@ static void generate_function(x86_gen *g, x86_function *fn)
 /* A bool among the uniforms: any word but 0. */
 static void uniform_bool(x86_gen *g, uint32_t id, ir_inst inst)
 {
-    uint32_t m = x86_mask_scratch(g, 0);
     VEC(g, VBROADCASTSS, x86_v(g, 0), x86_word(g, X86_WORKSPACE_UNIFORMS + 4 * inst.a, 4));
-    VEC(g, VXORPS, x86_v(g, 1), x86_v(g, 1), x86_v(g, 1));
-    x86_compare_lanes(g, m, IR_U32, X86_UNEQUAL, 0, x86_v(g, 1));
-    x86_mask_finish(g, id, m);
+    x86_finish_loaded(g, id, 0);
 }
 
 /* Values that are the same for all lanes. */

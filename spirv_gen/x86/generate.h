@@ -157,7 +157,9 @@ void x86_return(x86_gen *g);
 static inline ZydisRegister x86_fixed_register(uint32_t k) { return (ZydisRegister)(ZYDIS_REGISTER_R10 + k); }
 /* The register that holds a buffer's address: its own, or r8, which the code loads first. */
 ZydisRegister x86_buffer(x86_gen *g, uint32_t buffer);
-/* Of a word as it stands in memory; of a bool anything but 0 is true. */
+/* Where to load a value, and what to call then. A bool is loaded as a word, any but 0 is true: to vector
+ * register 0, and x86_finish_loaded makes the mask. */
+uint32_t x86_load_destination(const x86_gen *g, uint32_t id);
 void x86_finish_loaded(x86_gen *g, uint32_t id, uint32_t reg);
 void x86_select(x86_gen *g, uint32_t id, uint32_t condition, uint32_t yes, uint32_t no);
 

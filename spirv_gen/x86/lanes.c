@@ -244,24 +244,45 @@ void x86_gather(x86_gen *g, uint32_t to, uint32_t mask, ZydisRegister base, uint
     }
 }
 
-/* AVX2 has no scatter: one lane after the other, from memory. */
+x86_operand x86_lane_of(const x86_gen *g, uint32_t temporary)
+{
+    return x86_indexed(ZYDIS_REGISTER_R9, ZYDIS_REGISTER_RCX, 4, (int64_t)temporary * g->bytes, 4);
+}
+
+x86_operand x86_lane_word(ZydisRegister base, int64_t displacement)
+{
+    return x86_indexed(base, ZYDIS_REGISTER_RDX, 4, displacement, 4);
+}
+
+x86_lane_loop x86_begin_lanes(x86_gen *g, uint32_t mask)
+{
+    x86_lane_loop loop = {.top = x86_label(&g->code), .out = x86_label(&g->code)};
+    x86_mask_bits(g, ZYDIS_REGISTER_ESI, mask);
+    GP(g, TEST, ESI, ESI);
+    x86_jump(&g->code, ZYDIS_MNEMONIC_JZ, loop.out);
+    x86_bind(&g->code, loop.top);
+    GP(g, TZCNT, ECX, ESI);
+    GP(g, MOV, EDX, x86_lane_of(g, 0));
+    return loop;
+}
+
+void x86_end_lanes(x86_gen *g, x86_lane_loop loop)
+{
+    GP(g, BLSR, ESI, ESI);
+    x86_jump(&g->code, ZYDIS_MNEMONIC_JNZ, loop.top);
+    x86_bind(&g->code, loop.out);
+}
+
+/* AVX2 has no scatter, so one lane is stored after the other. */
 static void scatter_each(x86_gen *g, uint32_t mask, ZydisRegister base, uint32_t index, int64_t displacement,
                          uint32_t from)
 {
-    uint32_t top = x86_label(&g->code), out = x86_label(&g->code);
     VEC(g, VMOVUPS, x86_temporary(g, 0), x86_v(g, index));
     VEC(g, VMOVUPS, x86_temporary(g, 1), x86_v(g, from));
-    x86_mask_bits(g, ZYDIS_REGISTER_ESI, mask);
-    GP(g, TEST, ESI, ESI);
-    x86_jump(&g->code, ZYDIS_MNEMONIC_JZ, out);
-    x86_bind(&g->code, top);
-    GP(g, TZCNT, ECX, ESI);
-    GP(g, MOVSXD, x86_reg(ZYDIS_REGISTER_RDX), x86_indexed(ZYDIS_REGISTER_R9, ZYDIS_REGISTER_RCX, 4, 0, 4));
-    GP(g, MOV, EDI, x86_indexed(ZYDIS_REGISTER_R9, ZYDIS_REGISTER_RCX, 4, g->bytes, 4));
-    GP(g, MOV, x86_indexed(base, ZYDIS_REGISTER_RDX, 4, displacement, 4), EDI);
-    GP(g, BLSR, ESI, ESI);
-    x86_jump(&g->code, ZYDIS_MNEMONIC_JNZ, top);
-    x86_bind(&g->code, out);
+    x86_lane_loop loop = x86_begin_lanes(g, mask);
+    GP(g, MOV, EDI, x86_lane_of(g, 1));
+    GP(g, MOV, x86_lane_word(base, displacement), EDI);
+    x86_end_lanes(g, loop);
 }
 
 void x86_scatter(x86_gen *g, uint32_t mask, ZydisRegister base, uint32_t index, int64_t displacement,

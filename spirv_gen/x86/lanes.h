@@ -46,6 +46,16 @@ void x86_blend_zero(x86_gen *g, uint32_t to, uint32_t mask, x86_operand yes); /*
 /* Lanes of the mask: word base[index]; others: 0. `to` is not `index`; the mask stays. */
 void x86_gather(x86_gen *g, uint32_t to, uint32_t mask, ZydisRegister base, uint32_t index,
                 int64_t displacement);
+/* A loop over the lanes of a mask, in ascending order, whose indices are temporary 0. In the loop ecx is the
+ * lane, rdx its index, esi has a bit for each lane that is left, and eax and edi are free. */
+typedef struct x86_lane_loop {
+    uint32_t top, out; /* labels */
+} x86_lane_loop;
+x86_lane_loop x86_begin_lanes(x86_gen *g, uint32_t mask);
+void x86_end_lanes(x86_gen *g, x86_lane_loop loop);
+x86_operand x86_lane_of(const x86_gen *g, uint32_t temporary);       /* the lane's word of a temporary */
+x86_operand x86_lane_word(ZydisRegister base, int64_t displacement); /* base[index] of the lane */
+
 /* Lanes of the mask, in ascending order: base[index] = from. */
 void x86_scatter(x86_gen *g, uint32_t mask, ZydisRegister base, uint32_t index, int64_t displacement,
                  uint32_t from);

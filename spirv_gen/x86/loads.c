@@ -39,7 +39,7 @@ void x86_finish_loaded(x86_gen *g, uint32_t id, uint32_t reg)
     x86_mask_finish(g, id, to);
 }
 
-static uint32_t destination(const x86_gen *g, uint32_t id)
+uint32_t x86_load_destination(const x86_gen *g, uint32_t id)
 {
     return g->fn->f->inst.data[id].type == IR_BOOL ? 0 : x86_destination(g, id);
 }
@@ -68,7 +68,7 @@ static void test_one_index(x86_gen *g, uint32_t index, uint32_t differ)
 
 static void gather_load(x86_gen *g, uint32_t id, ir_inst inst)
 {
-    uint32_t index = x86_source_register(g, inst.a, 1), to = destination(g, id);
+    uint32_t index = x86_source_register(g, inst.a, 1), to = x86_load_destination(g, id);
     uint32_t differ = x86_label(&g->code), out = x86_label(&g->code);
     if (to == index)
         to = 0;
@@ -94,7 +94,7 @@ static void broadcast_quads(x86_gen *g, const x86_group *group, ZydisRegister ba
         for (uint32_t w = 0; w < 4; w++) {
             if (!q->id[w])
                 continue;
-            uint32_t to = destination(g, q->id[w]);
+            uint32_t to = x86_load_destination(g, q->id[w]);
             VEC(g, VBROADCASTSS, x86_v(g, to),
                 x86_indexed(base, ZYDIS_REGISTER_RAX, WORD_BYTES, quad_place(q) + WORD_BYTES * w,
                             WORD_BYTES));
@@ -197,7 +197,7 @@ void x86_load(x86_gen *g, uint32_t id, ir_inst inst)
     } else if (v->fusion == X86_GROUP_FIRST) {
         group_load(g, &g->fn->groups.data[g->fn->group_of[id]]);
     } else if (x86_is_uniform(g->fn, inst.a)) {
-        uint32_t to = destination(g, id);
+        uint32_t to = x86_load_destination(g, id);
         VEC(g, VBROADCASTSS, x86_v(g, to), uniform_word(g, inst.b, inst.a));
         x86_finish_loaded(g, id, to);
     } else {
