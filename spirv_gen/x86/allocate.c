@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Registers and slots of the frame. A linear scan in which a value has one place for its whole life (Poletto
- * and Sarkar 1999, "Linear Scan Register Allocation", section 4): where registers are short, the value goes
- * to memory whose uses weigh least for the length of its life. Control flow is structured and places never
- * change, so nothing has to be moved on edges. A value in memory is an operand of most instructions, so it
- * costs little; one in a register across calls is stored and loaded around each of them, so it must be worth
- * that. */
+ * This file gives values registers and slots of the frame. It is a linear scan in which a value has one place
+ * for its whole life (Poletto and Sarkar 1999, "Linear Scan Register Allocation", section 4). Where registers
+ * are short, the value whose uses weigh least for the length of its life goes to memory. Control flow is
+ * structured and places never change, so no edge needs moves. A value in memory costs little, because most
+ * instructions take it as an operand. A value that has a register across calls is stored before each of them
+ * and loaded after it, so it gets a register only if its uses weigh more than that. */
 #include "spirv_gen/x86/lanes.h"
 
 #include <stdlib.h>
@@ -17,8 +17,8 @@ typedef struct interval {
 
 typedef ARRAY(interval) interval_list;
 
-/* Some of a function's calls: how many, and the sum of their weights, 8 for each loop around a call. Whether
- * a value lives across a call is asked of the count: small weights vanish in a large sum. */
+/* Some of a function's calls: their number, and the sum of their weights; a call within n loops weighs 8^n.
+ * The number tells whether there is any call, because differences of large sums lose small weights. */
 typedef struct calls {
     uint32_t count;
     float weight;
@@ -32,7 +32,7 @@ static float weight_of(const x86_function *fn, uint32_t id)
     return weight;
 }
 
-/* The calls before each instruction. */
+/* For each instruction, the calls before it. */
 static calls *sum_calls(x86_gen *g, const x86_function *fn)
 {
     const ir_func *f = fn->f;
@@ -83,8 +83,8 @@ static void find_intervals(const x86_function *fn, const calls *before, interval
 /* ---- registers ---- */
 
 typedef struct file {
-    uint32_t first, count; /* registers */
-    interval *held[32];    /* NULL: free */
+    uint32_t first, count; /* the registers are first .. first + count - 1 */
+    interval *held[32];    /* what each register holds; NULL: it is free */
 } file;
 
 static void take(x86_function *fn, file *f, uint32_t k, interval *n)
@@ -147,7 +147,8 @@ static uint32_t new_bytes(x86_function *fn, uint32_t bytes)
     return at;
 }
 
-/* A slot for an interval; intervals come in ascending order. */
+/* A slot for an interval. Intervals come by their first position, so a slot whose interval has ended is
+ * free. */
 static uint32_t slot_for(slots *s, const interval *n)
 {
     for (uint32_t i = 0; i < s->list.count; i++)
@@ -163,7 +164,7 @@ static uint32_t slot_for(slots *s, const interval *n)
 static void place_in_slots(x86_gen *g, x86_function *fn, const calls *before, const interval_list *all)
 {
     slots vectors = {.fn = fn, .bytes = g->bytes}, masks = {.fn = fn, .bytes = x86_mask_bytes(g)};
-    for (uint32_t pass = 0; pass < 2; pass++) /* vectors first, so that all of them are aligned */
+    for (uint32_t pass = 0; pass < 2; pass++) /* vectors come first, so all of them are aligned */
         for (uint32_t i = 0; i < all->count; i++) {
             const interval *n = &all->data[i];
             x86_value *v = &fn->values[n->id];
@@ -182,7 +183,8 @@ static void place_in_slots(x86_gen *g, x86_function *fn, const calls *before, co
     array_free(&masks.list);
 }
 
-/* Arrays, and next values of states that become each other. */
+/* Gives memory of the frame to local arrays, to next values of states that are states themselves, to calls,
+ * and to the masks of open regions. */
 static void place_others(x86_gen *g, x86_function *fn)
 {
     uint32_t depth = 0, deepest = 0;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What is known of a function before its code is made: where regions end, which values are the same for all
- * lanes, what is used, which ops become one, and how long each value lives. */
+ * This file finds out what must be known of a function before its code is made: where regions end, which
+ * values are the same for all lanes, which values somebody reads, which ops become one instruction, and how
+ * long each value lives. A life is an interval of positions (x86_value); a value that is born before a loop
+ * and read in it lives until the loop ends. */
 #include "spirv_gen/x86/generate.h"
 
 static const ir_inst *inst_at(const x86_function *fn, uint32_t id) { return &fn->f->inst.data[id]; }
@@ -136,7 +138,7 @@ static void each_read(const x86_function *fn, uint32_t id, void (*visit)(void *u
     default:
         break;
     }
-    if (inst.op == IR_LLOAD || inst.op == IR_LSTORE) { /* the array is no value */
+    if (inst.op == IR_LLOAD || inst.op == IR_LSTORE) { /* an array is memory, not a value */
         visit(user, inst.b);
         if (inst.op == IR_LSTORE)
             visit(user, inst.c);
@@ -179,7 +181,7 @@ static void drop_unused(x86_function *fn)
 
 typedef struct reads {
     x86_function *fn;
-    uint32_t position, loop; /* of the reader */
+    uint32_t position, loop; /* where the reader is */
 } reads;
 
 static void live_until(void *user, uint32_t ref)
@@ -201,7 +203,7 @@ static void live_until(void *user, uint32_t ref)
     v->weight += weight;
 }
 
-/* Its code is one instruction that reads its operands before it writes its result. */
+/* The code of the instruction reads all operands before it writes its result. */
 static bool reads_first(const x86_function *fn, uint32_t id)
 {
     const ir_inst *inst = inst_at(fn, id);
@@ -262,7 +264,7 @@ static void find_lives(x86_function *fn)
         }
         reads r = {.fn = fn, .position = 2 * i + !reads_first(fn, i), .loop = fn->regions[i].loop};
         each_read(fn, i, live_until, &r);
-        if (inst->op == IR_IF) { /* The condition is read again at ELSE. */
+        if (inst->op == IR_IF) { /* ELSE reads the condition again */
             r.position = 2 * fn->regions[i].other + 1;
             live_until(&r, inst->a);
         }
@@ -270,7 +272,7 @@ static void find_lives(x86_function *fn)
             const x86_group *group = &fn->groups.data[fn->group_of[i]];
             for (uint32_t q = group->quad; q < group->quad + group->quad_count; q++)
                 for (uint32_t w = 0; w < 4; w++)
-                    fn->values[fn->quads.data[q].id[w]].first = 2 * i + 1; /* of value 0: nobody asks */
+                    fn->values[fn->quads.data[q].id[w]].first = 2 * i + 1; /* nobody reads that of value 0 */
         }
     }
     reads end = {.fn = fn, .position = 2 * f->inst.count + 2};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A module as a kernel: analysis of every function, then code: the prologue, the entry, a subroutine per
- * function. See x86.h for what a kernel is, generate.h for registers and places. */
+ * This file makes a kernel of a module. It analyses every function, then generates the prologue, the entry
+ * and a subroutine per function. x86.h says what a kernel is, generate.h where values are. */
 #include "spirv_gen/x86/lanes.h"
 
 #include <stdarg.h>
@@ -21,7 +21,7 @@ void x86_fail(x86_gen *g, const char *format, ...)
     error_set(&g->error, BL_ERROR_COMPILE, "%s", why);
 }
 
-/* ---- constants: a table by bits, open addressing ---- */
+/* ---- constants: a hash table by their bits, with open addressing ---- */
 
 static uint32_t word_place(uint32_t index) { return X86_WORKSPACE_CONSTANTS + 4 * index; }
 
@@ -117,14 +117,14 @@ static void generate_function(x86_gen *g, x86_function *fn)
     x86_return(g);
 }
 
-/* A bool among the uniforms: any word but 0. */
+/* A uniform is a word that the caller writes; as a bool any word but 0 is true. */
 static void uniform_bool(x86_gen *g, uint32_t id, ir_inst inst)
 {
     VEC(g, VBROADCASTSS, x86_v(g, 0), x86_word(g, X86_WORKSPACE_UNIFORMS + 4 * inst.a, 4));
     x86_finish_loaded(g, id, 0);
 }
 
-/* Values that are the same for all lanes. */
+/* Generates the code of a function's uniform values. */
 static void generate_words(x86_gen *g, x86_function *fn)
 {
     g->fn = fn;
@@ -146,7 +146,7 @@ static const ZydisRegister kept_registers[] = {ZYDIS_REGISTER_RBX, ZYDIS_REGISTE
                                                ZYDIS_REGISTER_R13, ZYDIS_REGISTER_R14, ZYDIS_REGISTER_R15};
 enum { KEPT = sizeof kept_registers / sizeof *kept_registers };
 
-/* Buffers that are read most have a register. */
+/* Gives registers to the buffers that most instructions load from or store to. */
 static void choose_buffers(x86_gen *g)
 {
     uint32_t reads[X86_BUFFERS_MOST] = {0};
@@ -166,7 +166,8 @@ static void choose_buffers(x86_gen *g)
     }
 }
 
-/* rdi: the workspace. Returns where the distance of the first frame from rbx is to be filled in. */
+/* rdi holds the workspace. Returns the place in the code where x86_patch writes the distance from rbx to the
+ * first frame, once it is known. */
 static uint32_t begin_entry(x86_gen *g)
 {
     enum { FAR = 1 << 20 };
@@ -193,7 +194,7 @@ static void end_entry(x86_gen *g)
     GP0(g, RET);
 }
 
-/* esi: the first invocation; edx: how many. */
+/* esi holds the first invocation, edx their number. */
 static void set_invocations(x86_gen *g)
 {
     x86_operand word = x86_reg(ZYDIS_REGISTER_XMM0), all = x86_v(g, 0), iota = x86_word(g, g->iota, g->bytes);

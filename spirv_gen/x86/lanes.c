@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * See lanes.h. With AVX2 vector register 4 is free within one function of this file, so nobody else keeps
- * anything there. */
+ * See lanes.h. Most functions here emit one instruction, whose mnemonic depends on the target. What AVX2
+ * lacks is made of several: comparisons of integers other than "equal" and "greater", and scatters. */
 #include "spirv_gen/x86/lanes.h"
 
-enum { AVX2_OWN = 4, GATHER_MASK = 1 /* scratch mask that gathers and scatters clear */ };
+enum { OWN = 4 /* the vector register that this file may overwrite */, GATHER_MASK = 1 /* a scratch mask */ };
 
 static bool avx512(const x86_gen *g) { return g->target == X86_AVX512; }
 static x86_operand xmm(uint32_t reg) { return x86_reg((ZydisRegister)(ZYDIS_REGISTER_XMM0 + reg)); }
@@ -26,7 +26,7 @@ x86_files x86_register_files(const x86_gen *g)
 
 uint32_t x86_mask_bytes(const x86_gen *g) { return avx512(g) ? 8 : g->bytes; }
 
-/* An AVX-512 instruction under a mask. */
+/* Emits an AVX-512 instruction under a mask. */
 static void masked(x86_gen *g, ZydisMnemonic mnemonic, uint32_t mask, bool zero, const x86_operand *operands,
                    uint32_t count)
 {
@@ -38,13 +38,13 @@ static void masked(x86_gen *g, ZydisMnemonic mnemonic, uint32_t mask, bool zero,
 
 /* ---- masks ---- */
 
-/* The register that a mask's number names: k, or a vector register. */
+/* The register that the number of a mask names. */
 static x86_operand mask_operand(const x86_gen *g, uint32_t mask)
 {
     return avx512(g) ? x86_reg((ZydisRegister)(ZYDIS_REGISTER_K0 + mask)) : x86_v(g, mask);
 }
 
-/* One instruction of masks: the first mnemonic is that of k registers, the second that of vectors. */
+/* Emits an instruction of masks, with the mnemonic for k registers or that for vectors. */
 static void of_masks(x86_gen *g, ZydisMnemonic k, ZydisMnemonic vector, const x86_operand *operands,
                      uint32_t count)
 {
@@ -66,7 +66,7 @@ void x86_mask_move(x86_gen *g, uint32_t to, uint32_t from)
         MASKS(g, KMOVW, VMOVAPS, mask_operand(g, to), mask_operand(g, from));
 }
 
-/* As KMOVW and VMOVUPS read and write it. */
+/* The memory of a mask with the size that KMOVW and VMOVUPS expect. */
 static x86_operand mask_memory(const x86_gen *g, x86_operand memory)
 {
     memory.bytes = avx512(g) ? 2 : memory.bytes;
@@ -108,7 +108,7 @@ void x86_mask_xor(x86_gen *g, uint32_t to, uint32_t a, uint32_t b)
 
 void x86_mask_and_not(x86_gen *g, uint32_t to, uint32_t a, uint32_t b)
 {
-    combine(g, ZYDIS_MNEMONIC_KANDNW, ZYDIS_MNEMONIC_VANDNPS, to, b, a); /* they invert the first operand */
+    combine(g, ZYDIS_MNEMONIC_KANDNW, ZYDIS_MNEMONIC_VANDNPS, to, b, a); /* the first is inverted */
 }
 
 void x86_mask_not(x86_gen *g, uint32_t to, uint32_t a)
@@ -117,8 +117,8 @@ void x86_mask_not(x86_gen *g, uint32_t to, uint32_t a)
         GP(g, KNOTW, mask_operand(g, to), mask_operand(g, a));
         return;
     }
-    x86_mask_set(g, AVX2_OWN, true);
-    x86_mask_xor(g, to, a, AVX2_OWN);
+    x86_mask_set(g, OWN, true);
+    x86_mask_xor(g, to, a, OWN);
 }
 
 void x86_mask_test(x86_gen *g, uint32_t mask)
@@ -142,10 +142,10 @@ void x86_mask_word(x86_gen *g, uint32_t to, x86_operand word)
 void x86_mask_to_word(x86_gen *g, x86_operand word, uint32_t mask)
 {
     if (avx512(g))
-        GP(g, VPMOVM2D, x86_v(g, AVX2_OWN), mask_operand(g, mask));
+        GP(g, VPMOVM2D, x86_v(g, OWN), mask_operand(g, mask));
     else
-        x86_mask_move(g, AVX2_OWN, mask);
-    GP(g, VMOVD, word, xmm(AVX2_OWN));
+        x86_mask_move(g, OWN, mask);
+    GP(g, VMOVD, word, xmm(OWN));
 }
 
 /* ---- comparisons ---- */
@@ -153,30 +153,31 @@ void x86_mask_to_word(x86_gen *g, x86_operand word, uint32_t mask)
 static void integers_avx512(x86_gen *g, uint32_t mask, ir_type type, x86_compare how, uint32_t a,
                             x86_operand b)
 {
-    static const uint8_t predicates[] = {0, 4, 1, 2};
+    static const uint8_t predicates[] = {0, 4, 1, 2}; /* of VPCMPD and VPCMPUD */
     ZydisMnemonic mnemonic = type == IR_U32 ? ZYDIS_MNEMONIC_VPCMPUD : ZYDIS_MNEMONIC_VPCMPD;
     x86_operand operands[] = {mask_operand(g, mask), x86_v(g, a), b, x86_imm(predicates[how])};
     x86_vector(g, mnemonic, operands, 4);
 }
 
-/* AVX2 compares for "equal" and for "greater, signed" alone, so some of these find the opposite. */
+/* AVX2 can only tell whether integers are equal, and whether a signed one is greater. Some of these sequences
+ * therefore find the opposite and invert it. */
 static void integers_avx2(x86_gen *g, uint32_t mask, ir_type type, x86_compare how, uint32_t a, x86_operand b)
 {
-    x86_operand to = x86_v(g, mask), own = x86_v(g, AVX2_OWN), first = x86_v(g, a);
+    x86_operand to = x86_v(g, mask), own = x86_v(g, OWN), first = x86_v(g, a);
     bool opposite = how == X86_UNEQUAL;
     if (how == X86_EQUAL || how == X86_UNEQUAL) {
         VEC(g, VPCMPEQD, to, first, b);
     } else if (type == IR_U32 && how == X86_LESS_EQUAL) {
         VEC(g, VPMINUD, own, first, b);
         VEC(g, VPCMPEQD, to, own, first);
-    } else if (type == IR_U32) { /* not b <= a */
+    } else if (type == IR_U32) { /* a < b if not a == max(a, b) */
         VEC(g, VPMAXUD, own, first, b);
         VEC(g, VPCMPEQD, to, own, first);
         opposite = true;
-    } else if (how == X86_LESS_EQUAL) { /* not a > b */
+    } else if (how == X86_LESS_EQUAL) { /* a <= b if not a > b */
         VEC(g, VPCMPGTD, to, first, b);
         opposite = true;
-    } else { /* b > a */
+    } else { /* a < b if b > a */
         VEC(g, VMOVUPS, own, b);
         VEC(g, VPCMPGTD, to, own, first);
     }
@@ -186,7 +187,7 @@ static void integers_avx2(x86_gen *g, uint32_t mask, ir_type type, x86_compare h
 
 void x86_compare_lanes(x86_gen *g, uint32_t mask, ir_type type, x86_compare how, uint32_t a, x86_operand b)
 {
-    static const uint8_t predicates[] = {0x00, 0x04, 0x11, 0x12}; /* of reals */
+    static const uint8_t predicates[] = {0x00, 0x04, 0x11, 0x12}; /* of VCMPPS */
     BL_ASSERT(type != IR_BOOL, "a comparison of masks");
     if (type == IR_F32)
         VEC(g, VCMPPS, mask_operand(g, mask), x86_v(g, a), b, x86_imm(predicates[how]));
@@ -239,8 +240,8 @@ void x86_gather(x86_gen *g, uint32_t to, uint32_t mask, ZydisRegister base, uint
         x86_mask_move(g, cleared, mask);
         MASKED(g, VPGATHERDD, cleared, false, x86_v(g, to), memory);
     } else {
-        x86_mask_move(g, AVX2_OWN, mask);
-        VEC(g, VPGATHERDD, x86_v(g, to), memory, x86_v(g, AVX2_OWN));
+        x86_mask_move(g, OWN, mask);
+        VEC(g, VPGATHERDD, x86_v(g, to), memory, x86_v(g, OWN));
     }
 }
 

@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Which loads are done together: those of one buffer whose indices are one value plus constants, and between
- * which nothing is written and no branch begins or ends. Of such a group every four neighbouring words of
- * which at least two are wanted are a quad. A group is loaded where its first member stands. */
+ * This file decides which loads are done together. They read one buffer, their indices are one value plus
+ * constants, and between them nothing is written and no branch begins or ends. In such a group four
+ * neighbouring words of which at least two are wanted form a quad. The whole group is loaded where its first
+ * member stands. */
 #include "spirv_gen/x86/generate.h"
 
 #include <stdlib.h>
 
-enum { LEAST_MEMBERS = 2, FARTHEST = 1 << 24 /* words from the base: what a displacement reaches */ };
+enum { LEAST_MEMBERS = 2, FARTHEST = 1 << 24 /* words from the base, within reach of a displacement */ };
 
 typedef struct member {
     uint32_t id, base, buffer;
-    int32_t offset; /* from the base */
+    int32_t offset; /* from the base, in words */
 } member;
 
 typedef ARRAY(member) member_list;
 
 static bool is_const(const ir_func *f, uint32_t id) { return f->inst.data[id].op == IR_CONST; }
 
-/* Takes constant summands off an index. */
+/* Moves constant summands of an index from the base to the offset. */
 static void resolve(const x86_function *fn, member *m)
 {
     const ir_func *f = fn->f;
@@ -46,8 +47,8 @@ static int by_place(const void *x, const void *y)
     return a->id < b->id ? -1 : 1;
 }
 
-/* The quad that begins with member `first`; returns how many members it takes. Two loads of one word: the
- * second stays outside. */
+/* Makes the quad that begins with member m[0] and returns how many members it takes. It ends before a second
+ * load of a word that it has. */
 static uint32_t take_quad(const member *m, uint32_t count, x86_quad *q)
 {
     uint32_t taken = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Loads. Most of a renderer's time on CPUs goes into gathers, so they are avoided in three ways: an index
- * that is the same for all lanes is one broadcast; loads of neighbouring words are one read of 16 bytes per
- * lane and a transposition (load_groups.c finds them); and whether all running lanes want one place is tested
- * when the code runs. */
+ * Loads. Gathers take most of a renderer's time on CPUs, so this file avoids them in three ways. Where all
+ * lanes have the same index, one broadcast loads the word. Loads of neighbouring words, which load_groups.c
+ * finds, become one read of 16 bytes per lane and a transposition. Elsewhere the code tests whether all
+ * running lanes have the same index, and broadcasts if they do. */
 #include "spirv_gen/x86/lanes.h"
 
 enum { WORD_BYTES = 4 };
@@ -16,7 +16,7 @@ ZydisRegister x86_buffer(x86_gen *g, uint32_t buffer)
     return ZYDIS_REGISTER_R8;
 }
 
-/* The word at an index that is the same for all lanes. */
+/* The word of a buffer at an index that is the same for all lanes. */
 static x86_operand uniform_word(x86_gen *g, uint32_t buffer, uint32_t index)
 {
     ir_inst inst = g->fn->f->inst.data[index];
@@ -50,11 +50,11 @@ static void first_index(x86_gen *g, uint32_t index)
     VEC(g, VMOVUPS, x86_temporary(g, 0), x86_v(g, index));
     x86_mask_bits(g, ZYDIS_REGISTER_ECX, x86_active(g));
     GP(g, TZCNT, ECX, ECX);
-    GP(g, AND, ECX, x86_imm(g->lanes - 1)); /* where no lane runs */
+    GP(g, AND, ECX, x86_imm(g->lanes - 1)); /* TZCNT gives 32 if no lane runs */
     GP(g, MOV, EAX, x86_indexed(ZYDIS_REGISTER_R9, ZYDIS_REGISTER_RCX, WORD_BYTES, 0, WORD_BYTES));
 }
 
-/* Jumps to `differ` unless all running lanes have the index in eax; leaves it in all lanes of vector 2. */
+/* Jumps to `differ` unless all running lanes have the index in eax, and broadcasts it to vector 2. */
 static void test_one_index(x86_gen *g, uint32_t index, uint32_t differ)
 {
     uint32_t m = x86_mask_scratch(g, 0);
@@ -105,8 +105,8 @@ static void broadcast_quads(x86_gen *g, const x86_group *group, ZydisRegister ba
 
 static x86_operand xmm(uint32_t reg) { return x86_reg((ZydisRegister)(ZYDIS_REGISTER_XMM0 + reg)); }
 
-/* Vectors 0 to 3: in each 128 bits the four words of one lane, of lanes 0, 4, 8, .. in vector 0, of 1, 5, 9,
- * .. in vector 1. Their indices are temporary 0. */
+/* Reads the four words of each lane, whose indices are temporary 0, into 128 bits of vectors 0 to 3: vector 0
+ * gets those of lanes 0, 4, 8, .., vector 1 those of lanes 1, 5, 9, .. */
 static void read_rows(x86_gen *g, const x86_quad *q, ZydisRegister base)
 {
     for (uint32_t lane = 0; lane < g->lanes; lane++) {
@@ -125,7 +125,7 @@ static void read_rows(x86_gen *g, const x86_quad *q, ZydisRegister base)
     }
 }
 
-/* One word of all lanes from the halves of two rows. */
+/* Makes one word of all lanes from the halves of two rows. */
 static void finish_word(x86_gen *g, uint32_t id, ZydisMnemonic unpack, uint32_t a, uint32_t b)
 {
     if (!id)
@@ -152,7 +152,7 @@ static void transpose(x86_gen *g, const x86_quad *q)
     finish_word(g, q->id[3], ZYDIS_MNEMONIC_VUNPCKHPD, 4, 1);
 }
 
-/* Lanes that do not run read where the first one does that does. */
+/* Lanes that do not run read at the index of the first lane that runs. */
 static void group_load(x86_gen *g, const x86_group *group)
 {
     uint32_t index = x86_source_register(g, group->base, 1);
@@ -173,7 +173,8 @@ static void group_load(x86_gen *g, const x86_group *group)
     x86_bind(&g->code, out);
 }
 
-/* In the prologue, which computes what functions would read that are not called. */
+/* A load in the prologue. The prologue also computes what no run may ever read, so an index may lie outside
+ * its buffer; such a load gives 0. */
 static void checked_load(x86_gen *g, uint32_t id, ir_inst inst)
 {
     uint32_t beyond = x86_label(&g->code);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Stores, atomics and local arrays. Atomics go lane by lane, in ascending order: lanes of one thread must see
- * each other's sums. A local array is a vector per element in the frame. */
+ * Stores, atomics and local arrays. Atomics run lane by lane, in ascending order, because a lane must see the
+ * sums of the lanes before it. A local array is a vector per element in the frame. */
 #include "spirv_gen/x86/lanes.h"
 
 enum { WORD_BYTES = 4 };
@@ -12,7 +12,7 @@ void x86_store(x86_gen *g, uint32_t id, ir_inst inst)
     x86_scatter(g, x86_active(g), x86_buffer(g, inst.b), index, 0, value);
 }
 
-/* ---- atomics: temporaries 0 indices, 1 values, 2 what is expected, 3 what was there ---- */
+/* ---- atomics: temporaries are 0 indices, 1 values, 2 what memory should hold, 3 what it held ---- */
 
 static void put_temporary(x86_gen *g, uint32_t temporary, uint32_t id)
 {
@@ -26,7 +26,8 @@ static void locked(x86_gen *g, ZydisMnemonic mnemonic, x86_operand memory, x86_o
     x86_put(&g->code, mnemonic, (x86_lanes_written){0}, (x86_operand[]){memory, value}, 2);
 }
 
-/* The sum of reals by comparing and exchanging; eax ends as what was there. */
+/* Adds a real to the word in memory by CMPXCHG, again until no other thread comes between. eax ends with the
+ * bits that were there before. */
 static void add_real(x86_gen *g, x86_operand word)
 {
     x86_operand sum = x86_reg(ZYDIS_REGISTER_XMM0);
@@ -87,7 +88,7 @@ void x86_atomic_cas(x86_gen *g, uint32_t id, ir_inst inst)
 
 /* ---- local arrays ---- */
 
-/* The element's vector, where its number is the same for all lanes. */
+/* The vector of an element whose number is the same for all lanes. */
 static x86_operand element_at(x86_gen *g, uint32_t array, uint32_t index)
 {
     uint32_t at = g->fn->values[array].at, shift = g->lanes == 16 ? 6 : 5;
@@ -99,7 +100,8 @@ static x86_operand element_at(x86_gen *g, uint32_t array, uint32_t index)
     return x86_indexed(ZYDIS_REGISTER_RBP, ZYDIS_REGISTER_RCX, 1, at, g->bytes);
 }
 
-/* Vector 1: in words from the array's start, element * lanes + lane. */
+/* Vector 1 gets the distance of each lane's element from the start of the array in words, element * lanes +
+ * lane. */
 static void element_words(x86_gen *g, uint32_t index)
 {
     uint32_t from = x86_source_register(g, index, 1);
