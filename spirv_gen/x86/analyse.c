@@ -74,7 +74,7 @@ static x86_value place_of(x86_gen *g, const x86_function *fn, const ir_inst *ins
         return v;
     case IR_UNIFORM:
         v.place = X86_WORD, v.named = true;
-        v.at = inst->type == IR_BOOL ? x86_new_word(g) : X86_WORKSPACE_UNIFORMS + 4 * inst->a;
+        v.at = X86_WORKSPACE_UNIFORMS + 4 * inst->a;
         return v;
     case IR_GLOBAL_ID:
         v.named = true, v.at = X86_GLOBAL_ID;

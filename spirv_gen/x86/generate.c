@@ -117,25 +117,13 @@ static void generate_function(x86_gen *g, x86_function *fn)
     x86_return(g);
 }
 
-/* A uniform is a word that the caller writes; as a bool any word but 0 is true. */
-static void uniform_bool(x86_gen *g, uint32_t id, ir_inst inst)
-{
-    VEC(g, VBROADCASTSS, x86_v(g, 0), x86_word(g, X86_WORKSPACE_UNIFORMS + 4 * inst.a, 4));
-    x86_finish_loaded(g, id, 0);
-}
-
 /* Generates the code of a function's uniform values. */
 static void generate_words(x86_gen *g, x86_function *fn)
 {
     g->fn = fn;
     for (uint32_t i = 1; i < fn->f->inst.count; i++) {
         ir_inst inst = fn->f->inst.data[i];
-        const x86_value *v = &fn->values[i];
-        if (v->place != X86_WORD || !has_code(v) || inst.op == IR_CONST)
-            continue;
-        if (inst.op == IR_UNIFORM && inst.type == IR_BOOL)
-            uniform_bool(g, i, inst);
-        else if (inst.op != IR_UNIFORM)
+        if (fn->values[i].place == X86_WORD && has_code(&fn->values[i]))
             lowerings[inst.op](g, i, inst);
     }
 }

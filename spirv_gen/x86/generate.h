@@ -161,10 +161,6 @@ void x86_return(x86_gen *g);
 static inline ZydisRegister x86_fixed_register(uint32_t k) { return (ZydisRegister)(ZYDIS_REGISTER_R10 + k); }
 /* The register that holds a buffer's address: its own, or r8, which the code loads first. */
 ZydisRegister x86_buffer(x86_gen *g, uint32_t buffer);
-/* The vector register to load a value to. Call x86_finish_loaded when it is loaded: that makes the mask of a
- * bool, of which any word but 0 is true, and brings the value to its place. */
-uint32_t x86_load_destination(const x86_gen *g, uint32_t id);
-void x86_finish_loaded(x86_gen *g, uint32_t id, uint32_t reg);
 void x86_select(x86_gen *g, uint32_t id, uint32_t condition, uint32_t yes, uint32_t no);
 
 /* ---- operands.c: where values are, as operands ---- */

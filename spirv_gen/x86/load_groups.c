@@ -115,7 +115,7 @@ void x86_group_loads(x86_function *fn)
         ir_inst inst = fn->f->inst.data[id];
         if (ends_group(inst))
             take_groups(fn, &m);
-        if ((inst.op != IR_LOAD && inst.op != IR_DLOAD) || inst.type == IR_BOOL)
+        if (inst.op != IR_LOAD && inst.op != IR_DLOAD)
             continue;
         if (fn->values[id].place != X86_VECTOR || x86_is_uniform(fn, inst.a) || !fn->values[id].uses)
             continue;

@@ -27,23 +27,6 @@ static x86_operand uniform_word(x86_gen *g, uint32_t buffer, uint32_t index)
     return x86_indexed(base, ZYDIS_REGISTER_RCX, WORD_BYTES, 0, WORD_BYTES);
 }
 
-void x86_finish_loaded(x86_gen *g, uint32_t id, uint32_t reg)
-{
-    if (g->fn->f->inst.data[id].type != IR_BOOL) {
-        x86_finish(g, id, reg);
-        return;
-    }
-    uint32_t to = x86_mask_destination(g, id);
-    VEC(g, VXORPS, x86_v(g, 2), x86_v(g, 2), x86_v(g, 2));
-    x86_compare_lanes(g, to, IR_U32, X86_UNEQUAL, reg, x86_v(g, 2));
-    x86_mask_finish(g, id, to);
-}
-
-uint32_t x86_load_destination(const x86_gen *g, uint32_t id)
-{
-    return g->fn->f->inst.data[id].type == IR_BOOL ? 0 : x86_destination(g, id);
-}
-
 /* Stores the indices as temporary 0 and reads that of the first running lane into eax. */
 static void first_index(x86_gen *g, uint32_t index)
 {
@@ -68,7 +51,7 @@ static void test_one_index(x86_gen *g, uint32_t index, uint32_t differ)
 
 static void gather_load(x86_gen *g, uint32_t id, ir_inst inst)
 {
-    uint32_t index = x86_source_register(g, inst.a, 1), to = x86_load_destination(g, id);
+    uint32_t index = x86_source_register(g, inst.a, 1), to = x86_destination(g, id);
     uint32_t differ = x86_label(&g->code), out = x86_label(&g->code);
     if (to == index)
         to = 0;
@@ -80,7 +63,7 @@ static void gather_load(x86_gen *g, uint32_t id, ir_inst inst)
     x86_bind(&g->code, differ);
     x86_gather(g, to, x86_active(g), base, index, 0);
     x86_bind(&g->code, out);
-    x86_finish_loaded(g, id, to);
+    x86_finish(g, id, to);
 }
 
 /* ---- groups ---- */
@@ -94,11 +77,11 @@ static void broadcast_quads(x86_gen *g, const x86_group *group, ZydisRegister ba
         for (uint32_t w = 0; w < 4; w++) {
             if (!q->id[w])
                 continue;
-            uint32_t to = x86_load_destination(g, q->id[w]);
+            uint32_t to = x86_destination(g, q->id[w]);
             VEC(g, VBROADCASTSS, x86_v(g, to),
                 x86_indexed(base, ZYDIS_REGISTER_RAX, WORD_BYTES, quad_place(q) + WORD_BYTES * w,
                             WORD_BYTES));
-            x86_finish_loaded(g, q->id[w], to);
+            x86_finish(g, q->id[w], to);
         }
     }
 }
@@ -187,7 +170,7 @@ static void checked_load(x86_gen *g, uint32_t id, ir_inst inst)
     x86_bind(&g->code, beyond);
     GP(g, VMOVD, xmm(0), EAX);
     VEC(g, VPBROADCASTD, x86_v(g, 0), xmm(0));
-    x86_finish_loaded(g, id, 0);
+    x86_finish(g, id, 0);
 }
 
 void x86_load(x86_gen *g, uint32_t id, ir_inst inst)
@@ -198,9 +181,9 @@ void x86_load(x86_gen *g, uint32_t id, ir_inst inst)
     } else if (v->fusion == X86_GROUP_FIRST) {
         group_load(g, &g->fn->groups.data[g->fn->group_of[id]]);
     } else if (x86_is_uniform(g->fn, inst.a)) {
-        uint32_t to = x86_load_destination(g, id);
+        uint32_t to = x86_destination(g, id);
         VEC(g, VBROADCASTSS, x86_v(g, to), uniform_word(g, inst.b, inst.a));
-        x86_finish_loaded(g, id, to);
+        x86_finish(g, id, to);
     } else {
         gather_load(g, id, inst);
     }

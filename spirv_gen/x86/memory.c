@@ -109,16 +109,29 @@ static void element_words(x86_gen *g, uint32_t index)
     VEC(g, VPADDD, x86_v(g, 1), x86_v(g, 1), x86_word(g, g->iota, g->bytes));
 }
 
+/* Makes a mask of words that are 0 or 1, as an array of bools holds them. */
+static void finish_mask(x86_gen *g, uint32_t id, uint32_t words)
+{
+    uint32_t to = x86_mask_destination(g, id);
+    VEC(g, VXORPS, x86_v(g, 2), x86_v(g, 2), x86_v(g, 2));
+    x86_compare_lanes(g, to, IR_U32, X86_UNEQUAL, words, x86_v(g, 2));
+    x86_mask_finish(g, id, to);
+}
+
 void x86_local_load(x86_gen *g, uint32_t id, ir_inst inst)
 {
-    uint32_t to = x86_load_destination(g, id);
+    bool mask = inst.type == IR_BOOL;
+    uint32_t to = mask ? 0 : x86_destination(g, id);
     if (x86_is_uniform(g->fn, inst.b)) {
         VEC(g, VMOVUPS, x86_v(g, to), element_at(g, inst.a, inst.b));
     } else {
         element_words(g, inst.b);
         x86_gather(g, to, x86_active(g), ZYDIS_REGISTER_RBP, 1, g->fn->values[inst.a].at);
     }
-    x86_finish_loaded(g, id, to);
+    if (mask)
+        finish_mask(g, id, to);
+    else
+        x86_finish(g, id, to);
 }
 
 void x86_local_store(x86_gen *g, uint32_t id, ir_inst inst)
