@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Registers and slots of the frame. A linear scan in which a value has one place for its whole life (Poletto
- * and Sarkar 1999, "Linear Scan Register Allocation", section 4): where registers are short, the value goes
- * to memory whose uses weigh least for the length of its life. Control flow is structured and places never
- * change, so nothing has to be moved on edges. A value in memory is an operand of most instructions, so it
- * costs little; one in a register across calls is stored and loaded around each of them, so it must be worth
- * that. */
+ * This file gives values registers and slots of the frame. It is a linear scan in which a value has one place
+ * for its whole life (Poletto and Sarkar 1999, "Linear Scan Register Allocation", section 4). Where registers
+ * are short, the value whose uses weigh least for the length of its life goes to memory. Control flow is
+ * structured and places never change, so no edge needs moves. A value in memory costs little, because most
+ * instructions take it as an operand. A value that has a register across calls is stored before each of them
+ * and loaded after it, so it gets a register only if its uses weigh more than that. */
 #include "spirv_gen/x86/lanes.h"
 
 #include <stdlib.h>
@@ -15,24 +15,42 @@ typedef struct interval {
     float score;
 } interval;
 
-typedef struct intervals {
-    ARRAY(interval) list;
-} intervals;
+typedef ARRAY(interval) interval_list;
 
-static bool spans(const x86_value *v, uint32_t call) { return v->first < 2 * call && v->last > 2 * call + 1; }
+/* Some of a function's calls: their number, and the sum of their weights; a call within n loops weighs 8^n.
+ * The number tells whether there is any call, because differences of large sums lose small weights. */
+typedef struct calls {
+    uint32_t count;
+    float weight;
+} calls;
 
-/* Sum of the weights of calls before each instruction. */
-static float *weigh_calls(x86_gen *g, const x86_function *fn)
+static float weight_of(const x86_function *fn, uint32_t id)
+{
+    float weight = 1;
+    for (uint32_t loop = fn->regions[id].loop; loop; loop = fn->regions[loop].loop)
+        weight *= 8;
+    return weight;
+}
+
+/* For each instruction, the calls before it. */
+static calls *sum_calls(x86_gen *g, const x86_function *fn)
 {
     const ir_func *f = fn->f;
-    float *sum = arena_alloc(&g->memory, (f->inst.count + 2) * sizeof *sum);
+    calls *sum = arena_alloc(&g->memory, (f->inst.count + 1) * sizeof *sum);
     for (uint32_t i = 1; i < f->inst.count; i++) {
-        float weight = 1;
-        for (uint32_t loop = fn->regions[i].loop; loop; loop = fn->regions[loop].loop)
-            weight *= 8;
-        sum[i + 1] = sum[i] + (ir_is_call(f->inst.data[i].op) ? weight : 0);
+        sum[i + 1] = sum[i];
+        if (ir_is_call(f->inst.data[i].op))
+            sum[i + 1].count++, sum[i + 1].weight += weight_of(fn, i);
     }
     return sum;
+}
+
+/* The calls that a value lives across, as x86_lives_across says. */
+static calls calls_across(const x86_function *fn, const calls *before, const x86_value *v)
+{
+    uint32_t count = fn->f->inst.count, end = v->last / 2 < count ? v->last / 2 : count;
+    const calls *from = &before[v->first / 2 + 1], *to = &before[end];
+    return (calls){.count = to->count - from->count, .weight = to->weight - from->weight};
 }
 
 static int by_first(const void *x, const void *y)
@@ -43,29 +61,30 @@ static int by_first(const void *x, const void *y)
     return a->id < b->id ? -1 : 1;
 }
 
-static void find_intervals(x86_gen *g, const x86_function *fn, intervals *all)
+static void find_intervals(const x86_function *fn, const calls *before, interval_list *all)
 {
-    float *calls = weigh_calls(g, fn);
     for (uint32_t i = 1; i < fn->f->inst.count; i++) {
         const x86_value *v = &fn->values[i];
         if ((v->place != X86_VECTOR && v->place != X86_MASK) || v->named || v->fusion == X86_UNUSED ||
             v->last == 0)
             continue;
-        uint32_t end = v->last / 2 < fn->f->inst.count ? v->last / 2 : fn->f->inst.count;
-        float around = calls[end] - calls[v->first / 2 + 1], benefit = v->weight - 2 * around;
+        calls across = calls_across(fn, before, v);
         interval n = {.id = i, .first = v->first, .last = v->last};
-        n.score = around > 0 && benefit <= 0 ? -1 : v->weight / (float)(v->last - v->first + 1);
-        array_push(&all->list, n);
+        if (across.count > 0 && v->weight <= 2 * across.weight)
+            n.score = -1;
+        else
+            n.score = v->weight / (float)(v->last - v->first + 1);
+        array_push(all, n);
     }
-    if (all->list.count)
-        qsort(all->list.data, all->list.count, sizeof *all->list.data, by_first);
+    if (all->count)
+        qsort(all->data, all->count, sizeof *all->data, by_first);
 }
 
 /* ---- registers ---- */
 
 typedef struct file {
-    uint32_t first, count; /* registers */
-    interval *held[32];    /* NULL: free */
+    uint32_t first, count; /* the registers are first .. first + count - 1 */
+    interval *held[32];    /* what each register holds; NULL: it is free */
 } file;
 
 static void take(x86_function *fn, file *f, uint32_t k, interval *n)
@@ -97,13 +116,13 @@ static void scan_one(x86_function *fn, file *f, interval *n)
     take(fn, f, worst, n);
 }
 
-static void scan(x86_gen *g, x86_function *fn, intervals *all)
+static void scan(x86_gen *g, x86_function *fn, interval_list *all)
 {
     x86_files files = x86_register_files(g);
     file vectors = {.first = files.first_vector, .count = files.last_vector - files.first_vector + 1},
          masks = {.first = files.first_mask, .count = files.one ? 0 : files.last_mask - files.first_mask + 1};
-    for (uint32_t i = 0; i < all->list.count; i++) {
-        interval *n = &all->list.data[i];
+    for (uint32_t i = 0; i < all->count; i++) {
+        interval *n = &all->data[i];
         bool mask = fn->values[n->id].place == X86_MASK && !files.one;
         scan_one(fn, mask ? &masks : &vectors, n);
     }
@@ -128,7 +147,8 @@ static uint32_t new_bytes(x86_function *fn, uint32_t bytes)
     return at;
 }
 
-/* A slot for an interval; intervals come in ascending order. */
+/* A slot for an interval. Intervals come by their first position, so a slot whose interval has ended is
+ * free. */
 static uint32_t slot_for(slots *s, const interval *n)
 {
     for (uint32_t i = 0; i < s->list.count; i++)
@@ -141,24 +161,12 @@ static uint32_t slot_for(slots *s, const interval *n)
     return fresh.at;
 }
 
-static bool lives_across_calls(const x86_function *fn, const uint32_t *calls, uint32_t count, uint32_t id)
-{
-    for (uint32_t k = 0; k < count; k++)
-        if (spans(&fn->values[id], calls[k]))
-            return true;
-    return false;
-}
-
-static void place_in_slots(x86_gen *g, x86_function *fn, const intervals *all)
+static void place_in_slots(x86_gen *g, x86_function *fn, const calls *before, const interval_list *all)
 {
     slots vectors = {.fn = fn, .bytes = g->bytes}, masks = {.fn = fn, .bytes = x86_mask_bytes(g)};
-    ARRAY(uint32_t) calls = {0};
-    for (uint32_t i = 1; i < fn->f->inst.count; i++)
-        if (ir_is_call(fn->f->inst.data[i].op))
-            array_push(&calls, i);
-    for (uint32_t pass = 0; pass < 2; pass++) /* vectors first, so that all of them are aligned */
-        for (uint32_t i = 0; i < all->list.count; i++) {
-            const interval *n = &all->list.data[i];
+    for (uint32_t pass = 0; pass < 2; pass++) /* vectors come first, so all of them are aligned */
+        for (uint32_t i = 0; i < all->count; i++) {
+            const interval *n = &all->data[i];
             x86_value *v = &fn->values[n->id];
             bool mask = v->place == X86_MASK;
             if (mask != (pass == 1))
@@ -166,17 +174,17 @@ static void place_in_slots(x86_gen *g, x86_function *fn, const intervals *all)
             if (!v->in_register) {
                 v->at = slot_for(mask ? &masks : &vectors, n);
                 v->named = true;
-            } else if (lives_across_calls(fn, calls.data, calls.count, n->id)) {
+            } else if (calls_across(fn, before, v).count > 0) {
                 v->home = slot_for(mask ? &masks : &vectors, n);
                 array_push(&fn->kept, n->id);
             }
         }
-    array_free(&calls);
     array_free(&vectors.list);
     array_free(&masks.list);
 }
 
-/* Arrays, and next values of states that become each other. */
+/* Gives memory of the frame to local arrays, to next values of states that are states themselves, to calls,
+ * and to the masks of open regions. */
 static void place_others(x86_gen *g, x86_function *fn)
 {
     uint32_t depth = 0, deepest = 0;
@@ -200,15 +208,15 @@ static void place_others(x86_gen *g, x86_function *fn)
 
 void x86_allocate(x86_gen *g, x86_function *fn)
 {
-    intervals all = {0};
+    interval_list all = {0};
     fn->param_bytes = fn->f->params.count * g->bytes;
-    fn->result_bytes = fn->f->results.count * g->bytes;
-    fn->frame_bytes = fn->param_bytes + fn->result_bytes;
-    find_intervals(g, fn, &all);
+    fn->frame_bytes = fn->param_bytes + fn->f->results.count * g->bytes;
+    calls *before = sum_calls(g, fn);
+    find_intervals(fn, before, &all);
     scan(g, fn, &all);
-    place_in_slots(g, fn, &all);
+    place_in_slots(g, fn, before, &all);
     fn->frame_bytes = (fn->frame_bytes + g->bytes - 1) / g->bytes * g->bytes;
     place_others(g, fn);
     fn->frame_bytes = (fn->frame_bytes + 63) / 64 * 64;
-    array_free(&all.list);
+    array_free(&all);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What is known of a function before its code is made: where regions end, which values are the same for all
- * lanes, what is used, which ops become one, and how long each value lives. */
+ * This file finds out what must be known of a function before its code is made: where regions end, which
+ * values are the same for all lanes, which values somebody reads, which ops become one instruction, and how
+ * long each value lives. A life is an interval of positions (x86_value); a value that is born before a loop
+ * and read in it lives until the loop ends. */
 #include "spirv_gen/x86/generate.h"
 
 static const ir_inst *inst_at(const x86_function *fn, uint32_t id) { return &fn->f->inst.data[id]; }
@@ -21,9 +23,6 @@ static void find_regions(x86_function *fn)
         case IR_STATE:
             r[inst->c].last = i;
             break;
-        case IR_WHILE:
-            r[inst->b].end = i;
-            break;
         case IR_ENDLOOP:
             r[inst->a].other = i;
             loop = r[inst->a].loop;
@@ -32,10 +31,7 @@ static void find_regions(x86_function *fn)
             r[inst->a].other = i;
             break;
         case IR_ENDIF:
-            r[inst->a].end = r[inst->a].last = i;
-            break;
-        case IR_PHI:
-            r[inst->c].last = i;
+            r[inst->a].end = i;
             break;
         default:
             break;
@@ -78,7 +74,7 @@ static x86_value place_of(x86_gen *g, const x86_function *fn, const ir_inst *ins
         return v;
     case IR_UNIFORM:
         v.place = X86_WORD, v.named = true;
-        v.at = inst->type == IR_BOOL ? x86_new_word(g) : X86_WORKSPACE_UNIFORMS + 4 * inst->a;
+        v.at = X86_WORKSPACE_UNIFORMS + 4 * inst->a;
         return v;
     case IR_GLOBAL_ID:
         v.named = true, v.at = X86_GLOBAL_ID;
@@ -116,11 +112,7 @@ static void find_minima(x86_function *fn)
 
 /* ---- uses ---- */
 
-typedef struct count {
-    x86_function *fn;
-} count;
-
-static void count_one(void *user, uint32_t ref) { ((count *)user)->fn->values[ref].uses++; }
+static void count_one(void *fn, uint32_t ref) { ((x86_function *)fn)->values[ref].uses++; }
 
 static bool is_needed(const x86_function *fn, uint32_t id)
 {
@@ -146,7 +138,7 @@ static void each_read(const x86_function *fn, uint32_t id, void (*visit)(void *u
     default:
         break;
     }
-    if (inst.op == IR_LLOAD || inst.op == IR_LSTORE) { /* the array is no value */
+    if (inst.op == IR_LLOAD || inst.op == IR_LSTORE) { /* an array is memory, not a value */
         visit(user, inst.b);
         if (inst.op == IR_LSTORE)
             visit(user, inst.c);
@@ -162,17 +154,16 @@ static void each_read(const x86_function *fn, uint32_t id, void (*visit)(void *u
 static void count_uses(x86_function *fn)
 {
     const ir_func *f = fn->f;
-    count c = {.fn = fn};
     for (uint32_t i = 1; i < f->inst.count; i++)
         fn->values[i].uses = 0;
     for (uint32_t i = 0; i < f->results.count; i++)
         fn->values[f->results.data[i].id].uses++;
     for (uint32_t i = 1; i < f->inst.count; i++)
         if (inst_at(fn, i)->op == IR_STATE)
-            count_one(&c, inst_at(fn, i)->a), count_one(&c, inst_at(fn, i)->b);
+            count_one(fn, inst_at(fn, i)->a), count_one(fn, inst_at(fn, i)->b);
     for (uint32_t i = f->inst.count - 1; i > 0; i--)
         if (is_needed(fn, i))
-            each_read(fn, i, count_one, &c);
+            each_read(fn, i, count_one, fn);
 }
 
 static void drop_unused(x86_function *fn)
@@ -190,7 +181,7 @@ static void drop_unused(x86_function *fn)
 
 typedef struct reads {
     x86_function *fn;
-    uint32_t position, loop; /* of the reader */
+    uint32_t position, loop; /* where the reader is */
 } reads;
 
 static void live_until(void *user, uint32_t ref)
@@ -212,7 +203,7 @@ static void live_until(void *user, uint32_t ref)
     v->weight += weight;
 }
 
-/* Its code is one instruction that reads its operands before it writes its result. */
+/* The code of the instruction reads all operands before it writes its result. */
 static bool reads_first(const x86_function *fn, uint32_t id)
 {
     const ir_inst *inst = inst_at(fn, id);
@@ -275,7 +266,7 @@ static void find_lives(x86_function *fn)
         }
         reads r = {.fn = fn, .position = 2 * i + !reads_first(fn, i), .loop = fn->regions[i].loop};
         each_read(fn, i, live_until, &r);
-        if (inst->op == IR_IF) { /* The condition is read again at ELSE. */
+        if (inst->op == IR_IF) { /* ELSE reads the condition again */
             r.position = 2 * fn->regions[i].other + 1;
             live_until(&r, inst->a);
         }
@@ -283,7 +274,7 @@ static void find_lives(x86_function *fn)
             const x86_group *group = &fn->groups.data[fn->group_of[i]];
             for (uint32_t q = group->quad; q < group->quad + group->quad_count; q++)
                 for (uint32_t w = 0; w < 4; w++)
-                    fn->values[fn->quads.data[q].id[w]].first = 2 * i + 1; /* of value 0: nobody asks */
+                    fn->values[fn->quads.data[q].id[w]].first = 2 * i + 1; /* nobody reads that of value 0 */
         }
     }
     reads end = {.fn = fn, .position = 2 * f->inst.count + 2};

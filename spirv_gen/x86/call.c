@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Calls are subroutines. Frames stand one behind the other: the caller writes arguments to where the callee's
- * frame will begin and finds the results behind them. Registers that live on are kept in slots. A call with
- * several targets takes the target of the first lane that is left, runs it for all lanes with that target,
- * and goes on until no lane is left. */
+ * Functions are subroutines. Frames stand one behind the other: the caller writes arguments to where the
+ * callee's frame will begin, and finds the results behind them. A callee may overwrite every vector and mask
+ * register, so the caller keeps those that live across the call in slots. A call with several targets takes
+ * the target of the first lane that is left, runs it for all lanes with that target, and goes on until no
+ * lane is left. */
 #include "spirv_gen/x86/call.h"
 
 static x86_operand callee_bytes(const x86_gen *g, uint32_t at, uint32_t bytes)
@@ -27,7 +28,7 @@ void x86_keep_registers(x86_gen *g, uint32_t call, bool restore)
     const x86_function *fn = g->fn;
     for (uint32_t k = 0; k < fn->kept.count; k++) {
         const x86_value *v = &fn->values[fn->kept.data[k]];
-        if (v->first >= 2 * call || v->last <= 2 * call + 1)
+        if (!x86_lives_across(v, call))
             continue;
         bool mask = v->place == X86_MASK;
         x86_operand slot = x86_slot(g, v->home, mask ? x86_mask_bytes(g) : g->bytes);
@@ -42,7 +43,8 @@ void x86_keep_registers(x86_gen *g, uint32_t call, bool restore)
     }
 }
 
-/* With the callee's frame; label of the code, or rdx holds its address. */
+/* Calls the code at the label, or, if that is NULL, at the address in rdx. rbp is the callee's frame
+ * meanwhile. */
 static void enter(x86_gen *g, const uint32_t *label)
 {
     x86_operand frame = x86_reg(ZYDIS_REGISTER_RBP), size = x86_imm(g->fn->frame_bytes);
@@ -131,7 +133,8 @@ void x86_result(x86_gen *g, uint32_t id, ir_inst inst)
     }
 }
 
-/* Results of the lanes that run; others may have results of another target already. */
+/* Writes the results of the lanes that run. The other lanes may have results of another target already, which
+ * stay. */
 void x86_return(x86_gen *g)
 {
     const ir_func *f = g->fn->f;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Branches and loops: lanes that do not take part are masked out, and code that no lane needs is jumped over
- * where it is more than a few instructions. The mask of the lanes that ran before stands in a slot of the
- * frame while a region is open. */
+ * Branches and loops. Lanes that do not take part are masked out, and the code jumps over a branch that no
+ * lane takes if that is more than a few instructions. A loop runs until no lane is left in it. While a region
+ * is open, a slot of the frame keeps the mask of the lanes that ran before. */
 #include "spirv_gen/x86/lanes.h"
 
 enum { FEW = 6, LOOP_ALIGNMENT = 16 };
@@ -12,7 +12,8 @@ static bool touches_memory(ir_inst inst)
            ir_is_call(inst.op) || ir_op_table[inst.op].effect == IR_EFFECT_WRITE;
 }
 
-/* Is the code of instructions (first, last) worth a jump? Memory is not touched where no lane runs. */
+/* Is the code between instructions `first` and `last` worth a jump over it? It always is where it touches
+ * memory, which must not happen if no lane runs. */
 static bool worth_skipping(const x86_gen *g, uint32_t first, uint32_t last)
 {
     uint32_t count = 0;
@@ -136,7 +137,8 @@ void x86_while(x86_gen *g, uint32_t id, ir_inst inst)
     skip_if_none(g, out);
 }
 
-/* Another state of the same loop, which may have its next value already when this one asks. */
+/* The next value of the state is another state of the same loop, which may be overwritten before it is read.
+ */
 static bool swaps(const x86_gen *g, uint32_t state, uint32_t loop)
 {
     return g->fn->f->inst.data[state].b != state && is_state(g, g->fn->f->inst.data[state].b, loop);
@@ -152,7 +154,7 @@ static void keep_next(x86_gen *g, uint32_t state)
         VEC(g, VMOVUPS, x86_slot(g, v->swap, g->bytes), x86_v(g, x86_source_register(g, next, 0)));
 }
 
-/* Only lanes that still run get the next value, where somebody reads the state after the loop. */
+/* If somebody reads the state after the loop, only lanes that still run get the next value. */
 static void next_mask(x86_gen *g, uint32_t state, uint32_t next, bool outlives)
 {
     if (outlives) {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * See encode.h. Jumps take four bytes of distance always, so that places do not move when labels are bound.
- */
+ * See encode.h. Every jump has four bytes of distance, so no instruction moves when a label is bound. */
 #include "spirv_gen/x86/encode.h"
 
 #include <stdlib.h>
@@ -40,8 +39,7 @@ static void convert(const x86_operand *from, ZydisEncoderOperand *to, ZydisEncod
         to->mem.displacement = from->value;
         to->mem.size = from->bytes;
         if (from->broadcast)
-            r->evex.broadcast =
-                ZYDIS_BROADCAST_MODE_1_TO_16; /* corrected by the caller for shorter vectors */
+            r->evex.broadcast = ZYDIS_BROADCAST_MODE_1_TO_16; /* x86_put corrects it for shorter vectors */
         return;
     }
 }
@@ -79,7 +77,7 @@ void x86_put(x86_assembler *a, ZydisMnemonic mnemonic, x86_lanes_written lanes, 
     }
     if (r.evex.broadcast && ymm)
         r.evex.broadcast = ZYDIS_BROADCAST_MODE_1_TO_8;
-    if (mnemonic == ZYDIS_MNEMONIC_VBLENDVPS) /* its last register stands in an immediate byte */
+    if (mnemonic == ZYDIS_MNEMONIC_VBLENDVPS) /* an immediate byte holds its last register */
         r.operands[count - 1].reg.is4 = ZYAN_TRUE;
     r.evex.zeroing_mask = lanes.zero;
     encode(a, &r);

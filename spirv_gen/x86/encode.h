@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Machine instructions as bytes, by the encoder of Zydis: operands as small values, labels, and jumps to
- * places that come later. The first instruction that cannot be encoded is an error that names it; what
- * follows is then ignored. */
+ * The assembler: it appends machine instructions, which the encoder of Zydis makes, to an array of bytes.
+ * Operands are small values. A label names a place in the code, which may come later than the jumps to it:
+ * x86_link fills in all distances at the end. The first instruction that cannot be encoded sets an error that
+ * names it, and the code is then worthless. */
 #ifndef SPIRV_GEN_X86_ENCODE_H
 #define SPIRV_GEN_X86_ENCODE_H
 
@@ -13,12 +14,12 @@ typedef enum x86_form { X86_REGISTER, X86_MEMORY, X86_IMMEDIATE } x86_form;
 
 typedef struct x86_operand {
     uint8_t form;
-    bool broadcast;      /* memory: one word, read by every lane */
-    uint8_t scale;       /* of the index */
-    uint16_t bytes;      /* of memory */
-    ZydisRegister reg;   /* register; of memory: the base */
-    ZydisRegister index; /* of memory; ZYDIS_REGISTER_NONE: none */
-    int64_t value;       /* immediate; of memory: the displacement */
+    bool broadcast;      /* of memory: every lane reads the same word */
+    uint8_t scale;       /* of memory: the factor of the index */
+    uint16_t bytes;      /* of memory: its size */
+    ZydisRegister reg;   /* the register; of memory: the base */
+    ZydisRegister index; /* of memory; ZYDIS_REGISTER_NONE: it has none */
+    int64_t value;       /* the immediate; of memory: the displacement */
 } x86_operand;
 
 static inline x86_operand x86_reg(ZydisRegister reg)
@@ -44,20 +45,20 @@ static inline x86_operand x86_indexed(ZydisRegister base, ZydisRegister index, u
                          .value = displacement};
 }
 
-/* Which lanes an AVX-512 instruction writes: those of mask register k; `zero`: the others become 0. */
+/* The lanes that an AVX-512 instruction writes. */
 typedef struct x86_lanes_written {
-    bool takes_mask; /* the instruction has an operand for it: k0 means all lanes */
-    bool zero;
-    uint8_t k;
+    bool takes_mask; /* the instruction has an operand for a mask register */
+    bool zero;       /* lanes outside the mask become 0; else they keep what they have */
+    uint8_t k;       /* the mask register; 0 means all lanes */
 } x86_lanes_written;
 
 typedef struct x86_fixup {
-    uint32_t at, label; /* place of a 32-bit distance that counts from its own end */
+    uint32_t at, label; /* the four bytes at `at` become the distance from their own end to the label */
 } x86_fixup;
 
 typedef struct x86_assembler {
     ARRAY(uint8_t) bytes;
-    ARRAY(uint32_t) labels; /* where each is bound; ~0: not yet */
+    ARRAY(uint32_t) labels; /* the place that each is bound to; ~0: none yet */
     ARRAY(x86_fixup) fixups;
     bl_error error;
 } x86_assembler;
@@ -67,14 +68,14 @@ void x86_put(x86_assembler *a, ZydisMnemonic mnemonic, x86_lanes_written lanes, 
              uint32_t count);
 uint32_t x86_label(x86_assembler *a);
 void x86_bind(x86_assembler *a, uint32_t label);
-/* JMP, CALL or a conditional jump. */
+/* Puts JMP, CALL or a conditional jump. */
 void x86_jump(x86_assembler *a, ZydisMnemonic mnemonic, uint32_t label);
-/* LEA of a label's address. */
+/* Puts a LEA of a label's address. */
 void x86_load_address(x86_assembler *a, ZydisRegister to, uint32_t label);
-/* Four bytes: the distance from `origin`, a label that is bound, to `label`. */
+/* Puts four bytes, the distance from `origin`, which is bound already, to `label`. */
 void x86_distance(x86_assembler *a, uint32_t origin, uint32_t label);
-void x86_align(x86_assembler *a, uint32_t bytes); /* with NOPs */
-/* When all labels are bound: fills in the distances. */
+void x86_align(x86_assembler *a, uint32_t bytes); /* puts NOPs up to the next multiple of `bytes` */
+/* Fills in the distances. All labels must be bound. */
 void x86_link(x86_assembler *a);
 /* Replaces the four bytes at `at`. */
 void x86_patch(x86_assembler *a, uint32_t at, uint32_t word);

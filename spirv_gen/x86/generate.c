@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A module as a kernel: analysis of every function, then code: the prologue, the entry, a subroutine per
- * function. See x86.h for what a kernel is, generate.h for registers and places. */
+ * This file makes a kernel of a module. It analyses every function, then generates the prologue, the entry
+ * and a subroutine per function. x86.h says what a kernel is, generate.h where values are. */
 #include "spirv_gen/x86/lanes.h"
 
 #include <stdarg.h>
@@ -21,7 +21,7 @@ void x86_fail(x86_gen *g, const char *format, ...)
     error_set(&g->error, BL_ERROR_COMPILE, "%s", why);
 }
 
-/* ---- constants: a table by bits, open addressing ---- */
+/* ---- constants: a hash table by their bits, with open addressing ---- */
 
 static uint32_t word_place(uint32_t index) { return X86_WORKSPACE_CONSTANTS + 4 * index; }
 
@@ -119,28 +119,13 @@ static void generate_function(x86_gen *g, x86_function *fn)
     x86_return(g);
 }
 
-/* A bool among the uniforms: any word but 0. */
-static void uniform_bool(x86_gen *g, uint32_t id, ir_inst inst)
-{
-    uint32_t m = x86_mask_scratch(g, 0);
-    VEC(g, VBROADCASTSS, x86_v(g, 0), x86_word(g, X86_WORKSPACE_UNIFORMS + 4 * inst.a, 4));
-    VEC(g, VXORPS, x86_v(g, 1), x86_v(g, 1), x86_v(g, 1));
-    x86_compare_lanes(g, m, IR_U32, X86_UNEQUAL, 0, x86_v(g, 1));
-    x86_mask_finish(g, id, m);
-}
-
-/* Values that are the same for all lanes. */
+/* Generates the code of a function's uniform values. */
 static void generate_words(x86_gen *g, x86_function *fn)
 {
     g->fn = fn;
     for (uint32_t i = 1; i < fn->f->inst.count; i++) {
         ir_inst inst = fn->f->inst.data[i];
-        const x86_value *v = &fn->values[i];
-        if (v->place != X86_WORD || !has_code(v) || inst.op == IR_CONST)
-            continue;
-        if (inst.op == IR_UNIFORM && inst.type == IR_BOOL)
-            uniform_bool(g, i, inst);
-        else if (inst.op != IR_UNIFORM)
+        if (fn->values[i].place == X86_WORD && has_code(&fn->values[i]))
             lowerings[inst.op](g, i, inst);
     }
 }
@@ -151,7 +136,7 @@ static const ZydisRegister kept_registers[] = {ZYDIS_REGISTER_RBX, ZYDIS_REGISTE
                                                ZYDIS_REGISTER_R13, ZYDIS_REGISTER_R14, ZYDIS_REGISTER_R15};
 enum { KEPT = sizeof kept_registers / sizeof *kept_registers };
 
-/* Buffers that are read most have a register. */
+/* Gives registers to the buffers that most instructions load from or store to. */
 static void choose_buffers(x86_gen *g)
 {
     uint32_t reads[X86_BUFFERS_MOST] = {0};
@@ -171,19 +156,18 @@ static void choose_buffers(x86_gen *g)
     }
 }
 
-/* rdi: the workspace. Returns where the distance of the first frame from rbx is to be filled in. */
+/* rdi holds the workspace. Returns the place in the code where x86_patch writes the distance from rbx to the
+ * first frame, once it is known. */
 static uint32_t begin_entry(x86_gen *g)
 {
-    static const ZydisRegister fixed[X86_FIXED_BUFFERS] = {ZYDIS_REGISTER_R10, ZYDIS_REGISTER_R11,
-                                                           ZYDIS_REGISTER_R12, ZYDIS_REGISTER_R13,
-                                                           ZYDIS_REGISTER_R14, ZYDIS_REGISTER_R15};
     enum { FAR = 1 << 20 };
     for (uint32_t k = 0; k < KEPT; k++)
         GP(g, PUSH, x86_reg(kept_registers[k]));
     GP(g, LEA, x86_reg(ZYDIS_REGISTER_RBX), x86_at(ZYDIS_REGISTER_RDI, X86_BIAS, 8));
     for (uint32_t k = 0; k < X86_FIXED_BUFFERS; k++)
         if (g->fixed_buffer[k] != ~0u)
-            GP(g, MOV, x86_reg(fixed[k]), x86_word(g, X86_WORKSPACE_BUFFERS + 8 * g->fixed_buffer[k], 8));
+            GP(g, MOV, x86_reg(x86_fixed_register(k)),
+               x86_word(g, X86_WORKSPACE_BUFFERS + 8 * g->fixed_buffer[k], 8));
     GP(g, LEA, x86_reg(ZYDIS_REGISTER_RBP), x86_at(ZYDIS_REGISTER_RBX, FAR, 8));
     uint32_t patch = g->code.bytes.count - 4;
     GP(g, LEA, x86_reg(ZYDIS_REGISTER_R9),
@@ -200,7 +184,7 @@ static void end_entry(x86_gen *g)
     GP0(g, RET);
 }
 
-/* esi: the first invocation; edx: how many. */
+/* esi holds the first invocation, edx their number. */
 static void set_invocations(x86_gen *g)
 {
     x86_operand word = x86_reg(ZYDIS_REGISTER_XMM0), all = x86_v(g, 0), iota = x86_word(g, g->iota, g->bytes);

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What the files of this folder share: the state of one generation.
+ * This header declares what the files of this folder share: the state of one generation, and the functions
+ * that one file offers the others.
  *
- * Registers. rbx: the workspace, with a bias that brings its constants into reach of short displacements.
- * rbp: the frame of the running function. r9: memory for temporary vectors. r10 to r15: the buffers that are
- * read most. rax, rcx, rdx, rsi, rdi, r8: free within one op. Vector registers 0 to 4 are free within one op,
- * the others are allocated (allocate.c). Masks: lanes.h.
+ * Registers have fixed roles. rbx points into the workspace, X86_BIAS bytes behind its start, which brings
+ * the constants into reach of short displacements. rbp points to the frame of the running function, r9 to
+ * memory for temporary vectors, r10 to r15 to the buffers that are read most. rax, rcx, rdx, rsi, rdi and r8
+ * are free within one op, and so are vector registers 0 to 4. allocate.c gives the other vector registers to
+ * values. lanes.h says where masks are.
  *
- * Every value has one place for its whole life: a register, a slot of the frame, or, where it depends on
- * constants, uniforms and constant buffers alone, a word of the workspace that the prologue computes
- * (`uniform` values). Words are read as operands that are broadcast. */
+ * Every value has one place for its whole life. A value that depends on constants, uniforms and constant
+ * buffers alone is `uniform`: the prologue computes it, and its place is a word of the workspace, which
+ * instructions broadcast. The place of any other value is a register or a slot of the frame. */
 #ifndef SPIRV_GEN_X86_GENERATE_H
 #define SPIRV_GEN_X86_GENERATE_H
 
@@ -16,30 +18,30 @@
 #include "spirv_gen/x86/x86.h"
 
 enum {
-    X86_FIRST_VECTOR = 5, /* below: free within one op */
-    X86_TEMPORARIES = 8,  /* vectors at r9 */
-    X86_BIAS = 1024,      /* rbx = workspace + this: words 512 .. 1532 are within 8 bits of 4 bytes each */
-    X86_FIXED_BUFFERS = 6,
-    X86_NAN_BITS = 0x7FC00000, /* of every NaN in memory */
-    X86_GLOBAL_ID = 0xFFFFFFF  /* as a slot: where the invocation indices are */
+    X86_FIRST_VECTOR = 5,      /* the first that allocate.c gives away */
+    X86_TEMPORARIES = 8,       /* the number of vectors at r9; behind them are the invocation indices */
+    X86_BIAS = 1024,           /* bytes; a displacement of 8 bits, in words, reaches bytes 512 .. 1532 */
+    X86_FIXED_BUFFERS = 6,     /* the number of buffers that have a register */
+    X86_NAN_BITS = 0x7FC00000, /* every NaN in memory has these bits */
+    X86_GLOBAL_ID = 0xFFFFFFF  /* stands for the slot of the invocation indices */
 };
 
 typedef enum x86_place {
     X86_NOWHERE,
-    X86_WORD,   /* `at` bytes in the workspace: the same for all lanes */
-    X86_VECTOR, /* a register or `at` bytes in the frame */
-    X86_MASK,   /* the same, of a bool that differs between lanes */
-    X86_ARRAY   /* a local array, `at` bytes in the frame */
+    X86_WORD,   /* `at` bytes into the workspace; the value is the same for all lanes */
+    X86_VECTOR, /* a register, or `at` bytes into the frame */
+    X86_MASK,   /* a mask register, or `at` bytes into the frame: a bool that differs between lanes */
+    X86_ARRAY   /* `at` bytes into the frame: a local array */
 } x86_place;
 
 /* How a value is computed. */
 typedef enum x86_fusion {
     X86_ALONE,
-    X86_UNUSED,      /* not at all: nobody reads it, or those who do have it fused */
-    X86_MINIMUM,     /* a < b ? a : b in one instruction */
-    X86_MAXIMUM,     /* a < b ? b : a */
-    X86_GROUP_FIRST, /* the load at which a group of loads is done (load_groups.c) */
-    X86_GROUP_MEMBER
+    X86_UNUSED,      /* it is not computed: nobody reads it, or its readers compute it themselves */
+    X86_MINIMUM,     /* one instruction computes a < b ? a : b */
+    X86_MAXIMUM,     /* one instruction computes a < b ? b : a */
+    X86_GROUP_FIRST, /* a group of loads is done where this load stands (load_groups.c) */
+    X86_GROUP_MEMBER /* the first load of its group loads it */
 } x86_fusion;
 
 typedef struct x86_value {
@@ -47,46 +49,47 @@ typedef struct x86_value {
     bool in_register, named; /* named: `at` has been set */
     uint8_t reg;
     uint32_t at;
-    uint32_t first, last; /* live from .. to: instruction i reads at 2 i, or 2 i + 1 where its result may not
-                             take the place of an operand, and writes at 2 i + 1 */
-    uint32_t uses;        /* by instructions that are generated */
-    float weight;         /* uses, times 8 for each loop around them */
-    uint32_t home;        /* slot that keeps the register during calls */
-    uint32_t swap;        /* of a STATE that becomes another one: slot for its next value */
+    uint32_t first, last; /* the value lives from first to last: instruction i writes at 2 i + 1; it reads at
+                             2 i, or at 2 i + 1 if its result may not take the place of an operand */
+    uint32_t uses;        /* how many generated instructions read it */
+    float weight;         /* the sum over its uses of 8 to the power of the number of loops around it */
+    uint32_t home;        /* the slot that keeps its register during calls */
+    uint32_t swap;        /* of a STATE whose next value is another STATE: the slot for that value */
 } x86_value;
 
-/* Control structure, by instruction. */
+/* What instruction i knows of the control structure. */
 typedef struct x86_region {
-    uint32_t loop;  /* the innermost LOOP around it; of a LOOP the one around that */
+    uint32_t loop;  /* the innermost LOOP around it, which is never itself; 0: none */
     uint32_t other; /* IF: its ELSE; ELSE: its ENDIF; LOOP: its ENDLOOP */
-    uint32_t end;   /* IF: its ENDIF; LOOP: its WHILE */
-    uint32_t last;  /* IF: its last PHI, or its ENDIF; LOOP: its last STATE */
+    uint32_t end;   /* IF: its ENDIF */
+    uint32_t last;  /* LOOP: its last STATE */
 } x86_region;
 
-/* Loads of one buffer at `base` + known offsets. A quad is up to four neighbouring words. */
+/* A group is loads of one buffer at `base` + known offsets; `first` is the load at which they are done. It
+ * has quad_count quads, from number `quad` of the function's list on. A quad is four neighbouring words. */
 typedef struct x86_quad {
-    uint32_t offset; /* words, modulo 2^32 */
-    uint32_t id[4];  /* 0: nobody wants it */
+    uint32_t offset; /* of the first word from the base, in words, modulo 2^32 */
+    uint32_t id[4];  /* the load of each word; 0: nobody wants it */
 } x86_quad;
 typedef struct x86_group {
-    uint32_t first, base, buffer, quad, quad_count; /* quads stand at quad .. of the function's list */
+    uint32_t first, base, buffer, quad, quad_count;
 } x86_group;
 
 typedef struct x86_function {
     const ir_func *f;
     x86_value *values;
     x86_region *regions;
-    uint32_t *group_of; /* of a GROUP_FIRST */
+    uint32_t *group_of; /* the group of each GROUP_FIRST */
     ARRAY(x86_group) groups;
     ARRAY(x86_quad) quads;
-    ARRAY(uint32_t) kept; /* values whose registers live across some call */
-    /* Frame: parameters, results, slots. */
-    uint32_t param_bytes, result_bytes, frame_bytes;
-    uint32_t saved_masks; /* slots for the masks of open regions, by depth */
-    uint32_t call_area;   /* slots of x86_call: selector, running lanes, lanes to go */
-    uint32_t ray_area;    /* of x86_ray: running lanes */
-    uint32_t depth_bytes; /* the frame with those of the deepest chain of callees; 0: not known yet */
-    bool called_in_part;  /* some call site has other targets, too */
+    ARRAY(uint32_t) kept; /* values in registers that live across some call */
+    /* A frame holds the parameters, then the results, then slots. */
+    uint32_t param_bytes, frame_bytes;
+    uint32_t saved_masks; /* the slots for the masks of open regions, by depth */
+    uint32_t call_area;   /* the slots of x86_call: selector, running lanes, lanes to go */
+    uint32_t ray_area;    /* the slot of x86_ray: running lanes */
+    uint32_t depth_bytes; /* of the frame and the frames of the deepest chain of callees; 0: not known yet */
+    bool called_in_part;  /* some call that may reach it has other targets, too */
     uint32_t label;
 } x86_function;
 
@@ -99,41 +102,47 @@ typedef struct x86_gen {
     const ir_module *m;
     const x86_options *options;
     x86_target target;
-    uint32_t lanes, bytes; /* of a vector */
+    uint32_t lanes, bytes; /* in a vector */
     x86_assembler code;
     arena memory;
     x86_function *functions;
-    ARRAY(uint32_t) constants; /* words behind X86_WORKSPACE_CONSTANTS */
+    ARRAY(uint32_t) constants; /* the words from X86_WORKSPACE_CONSTANTS on */
     uint32_t *constant_table, constant_table_size;
-    uint32_t fixed_buffer[X86_FIXED_BUFFERS]; /* ~0: none */
-    uint32_t iota;                            /* 0, 1, 2, .. : place in the workspace, of a whole vector */
+    uint32_t fixed_buffer[X86_FIXED_BUFFERS]; /* the buffers that have a register; ~0: none */
+    uint32_t iota;                            /* the place in the workspace of the vector 0, 1, 2, .. */
     ARRAY(x86_open_region) open;
-    x86_function *fn; /* being generated */
-    bool in_prologue; /* code of words is being made */
-    bool has_rays;
+    x86_function *fn; /* the function that is being generated */
+    bool in_prologue; /* the code that is being generated is that of the prologue */
+    bool has_rays;    /* some code calls who answers rays */
     bl_error error;
 } x86_gen;
 
 void x86_fail(x86_gen *g, const char *format, ...) BL_PRINTF(2, 3);
 
 /* ---- generate.c ---- */
-uint32_t x86_constant(x86_gen *g,
-                      uint32_t bits); /* its place in the workspace; constants of equal bits share one */
+/* The place of a constant in the workspace. Constants of equal bits share one. */
+uint32_t x86_constant(x86_gen *g, uint32_t bits);
 
 /* ---- analyse.c, load_groups.c, allocate.c: places of a function's values, before any code ---- */
 void x86_analyse(x86_gen *g, x86_function *fn);
 void x86_group_loads(x86_function *fn);
 void x86_allocate(x86_gen *g, x86_function *fn);
-/* The same for all lanes. */
+/* The value is the same for all lanes. */
 static inline bool x86_is_uniform(const x86_function *fn, uint32_t id)
 {
     return fn->values[id].place == X86_WORD;
+}
+/* The value is computed before the call and read after it. */
+static inline bool x86_lives_across(const x86_value *v, uint32_t call)
+{
+    return v->first / 2 < call && call < v->last / 2;
 }
 uint32_t x86_new_word(x86_gen *g); /* a word of the workspace, zero until the prologue writes it */
 
 /* ---- value.c, memory.c, loads.c, control.c, call.c, ray.c: code of one instruction ---- */
 void x86_value_op(x86_gen *g, uint32_t id, ir_inst inst);
-/* A value as it stands in memory: bools as 0 or 1, all NaNs as one. A register: `scratch`, or its own. */
+/* A register with the value as memory holds it: a bool is 0 or 1, and all NaNs have the same bits. The
+ * register is `scratch` or the value's own. */
 uint32_t x86_stored_bits(x86_gen *g, uint32_t id, uint32_t scratch);
 void x86_load(x86_gen *g, uint32_t id, ir_inst inst);
 void x86_store(x86_gen *g, uint32_t id, ir_inst inst);
@@ -153,32 +162,35 @@ void x86_result(x86_gen *g, uint32_t id, ir_inst inst);
 void x86_return(x86_gen *g);
 void x86_ray(x86_gen *g, uint32_t id, ir_inst inst);
 void x86_ray_result(x86_gen *g, uint32_t id, ir_inst inst);
-/* The register that holds a buffer's address: its own, or r8. */
+/* The register of fixed_buffer[k], one of r10 to r15. */
+static inline ZydisRegister x86_fixed_register(uint32_t k) { return (ZydisRegister)(ZYDIS_REGISTER_R10 + k); }
+/* The register that holds a buffer's address: its own, or r8, which the code loads first. */
 ZydisRegister x86_buffer(x86_gen *g, uint32_t buffer);
-/* Of a word as it stands in memory; of a bool anything but 0 is true. */
-void x86_finish_loaded(x86_gen *g, uint32_t id, uint32_t reg);
 void x86_select(x86_gen *g, uint32_t id, uint32_t condition, uint32_t yes, uint32_t no);
 
 /* ---- operands.c: where values are, as operands ---- */
-bool x86_wanted(const x86_gen *g, uint32_t id);                      /* it has a place */
-x86_operand x86_word(const x86_gen *g, uint32_t at, uint32_t bytes); /* of the workspace */
-x86_operand x86_slot(const x86_gen *g, uint32_t at, uint32_t bytes); /* of the frame */
+bool x86_wanted(const x86_gen *g, uint32_t id);                      /* the value has a place */
+x86_operand x86_word(const x86_gen *g, uint32_t at, uint32_t bytes); /* memory of the workspace */
+x86_operand x86_slot(const x86_gen *g, uint32_t at, uint32_t bytes); /* memory of the frame */
 x86_operand x86_temporary(const x86_gen *g, uint32_t k);             /* vector k at r9 */
-x86_operand x86_v(const x86_gen *g, uint32_t reg);                   /* vector register */
-/* As the last operand of an instruction; where that cannot be, it is loaded into `scratch`. */
+x86_operand x86_v(const x86_gen *g, uint32_t reg);                   /* a vector register */
+/* A value as the last operand of an instruction. If it cannot be one, the code loads it into `scratch`. */
 x86_operand x86_source(x86_gen *g, uint32_t id, uint32_t scratch);
 x86_operand x86_constant_source(x86_gen *g, uint32_t bits, uint32_t scratch);
+/* The value's own register, or `scratch`, which the code loads. */
 uint32_t x86_source_register(x86_gen *g, uint32_t id, uint32_t scratch);
 bool x86_in_register(const x86_gen *g, uint32_t id);
 void x86_load_to(x86_gen *g, uint32_t reg, uint32_t id);
-/* Where to compute a value: its register, or vector register 0 (mask: scratch 0); and what to call then. */
+/* The register to compute a value in: its own, or vector register 0. Call x86_finish when it is computed:
+ * that brings it to its place. */
 uint32_t x86_destination(const x86_gen *g, uint32_t id);
 void x86_finish(x86_gen *g, uint32_t id, uint32_t reg);
+/* The same for masks, whose numbers lanes.h explains; `scratch` is the number of a scratch mask, 0 to 2. */
 uint32_t x86_mask_source(x86_gen *g, uint32_t id, uint32_t scratch);
 uint32_t x86_mask_destination(const x86_gen *g, uint32_t id);
 void x86_mask_finish(x86_gen *g, uint32_t id, uint32_t mask);
 
-/* Emission. GP: an instruction without lanes. VEC: of vector registers, all lanes. */
+/* GP and GP0 emit an instruction without lanes, VEC one of vector registers that writes all lanes. */
 #define X86_COUNT(...) (sizeof((x86_operand[]){__VA_ARGS__}) / sizeof(x86_operand))
 #define GP(g, NAME, ...)                                                                                     \
     x86_put(&(g)->code, ZYDIS_MNEMONIC_##NAME, (x86_lanes_written){0}, (x86_operand[]){__VA_ARGS__},         \
@@ -195,8 +207,5 @@ void x86_vector(x86_gen *g, ZydisMnemonic mnemonic, const x86_operand *operands,
 #define EDX x86_reg(ZYDIS_REGISTER_EDX)
 #define ESI x86_reg(ZYDIS_REGISTER_ESI)
 #define EDI x86_reg(ZYDIS_REGISTER_EDI)
-
-/* Code generation for every instruction of a function, in order; a region of the trace. */
-void x86_generate_range(x86_gen *g, uint32_t first, uint32_t last);
 
 #endif

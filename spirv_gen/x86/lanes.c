@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * See lanes.h. With AVX2 vector register 4 is free within one function of this file, so nobody else keeps
- * anything there. */
+ * See lanes.h. Most functions here emit one instruction, whose mnemonic depends on the target. What AVX2
+ * lacks is made of several: comparisons of integers other than "equal" and "greater", and scatters. */
 #include "spirv_gen/x86/lanes.h"
 
-enum { AVX2_OWN = 4, GATHER_MASK = 1 /* scratch mask that gathers and scatters clear */ };
+enum { OWN = 4 /* the vector register that this file may overwrite */, GATHER_MASK = 1 /* a scratch mask */ };
 
 static bool avx512(const x86_gen *g) { return g->target == X86_AVX512; }
-static x86_operand k(uint32_t mask) { return x86_reg((ZydisRegister)(ZYDIS_REGISTER_K0 + mask)); }
 static x86_operand xmm(uint32_t reg) { return x86_reg((ZydisRegister)(ZYDIS_REGISTER_XMM0 + reg)); }
 
 uint32_t x86_active(const x86_gen *g) { return avx512(g) ? 1 : 15; }
@@ -27,7 +26,7 @@ x86_files x86_register_files(const x86_gen *g)
 
 uint32_t x86_mask_bytes(const x86_gen *g) { return avx512(g) ? 8 : g->bytes; }
 
-/* An AVX-512 instruction under a mask. */
+/* Emits an AVX-512 instruction under a mask. */
 static void masked(x86_gen *g, ZydisMnemonic mnemonic, uint32_t mask, bool zero, const x86_operand *operands,
                    uint32_t count)
 {
@@ -39,104 +38,97 @@ static void masked(x86_gen *g, ZydisMnemonic mnemonic, uint32_t mask, bool zero,
 
 /* ---- masks ---- */
 
+/* The register that the number of a mask names. */
+static x86_operand mask_operand(const x86_gen *g, uint32_t mask)
+{
+    return avx512(g) ? x86_reg((ZydisRegister)(ZYDIS_REGISTER_K0 + mask)) : x86_v(g, mask);
+}
+
+/* Emits an instruction of masks, with the mnemonic for k registers or that for vectors. */
+static void of_masks(x86_gen *g, ZydisMnemonic k, ZydisMnemonic vector, const x86_operand *operands,
+                     uint32_t count)
+{
+    x86_put(&g->code, avx512(g) ? k : vector, (x86_lanes_written){0}, operands, count);
+}
+#define MASKS(g, K, VECTOR, ...)                                                                             \
+    of_masks(g, ZYDIS_MNEMONIC_##K, ZYDIS_MNEMONIC_##VECTOR, (x86_operand[]){__VA_ARGS__},                   \
+             X86_COUNT(__VA_ARGS__))
+
+/* to = a op b */
+static void combine(x86_gen *g, ZydisMnemonic k, ZydisMnemonic vector, uint32_t to, uint32_t a, uint32_t b)
+{
+    of_masks(g, k, vector, (x86_operand[]){mask_operand(g, to), mask_operand(g, a), mask_operand(g, b)}, 3);
+}
+
 void x86_mask_move(x86_gen *g, uint32_t to, uint32_t from)
 {
-    if (to == from)
-        return;
-    if (avx512(g))
-        GP(g, KMOVW, k(to), k(from));
-    else
-        VEC(g, VMOVAPS, x86_v(g, to), x86_v(g, from));
+    if (to != from)
+        MASKS(g, KMOVW, VMOVAPS, mask_operand(g, to), mask_operand(g, from));
+}
+
+/* The memory of a mask with the size that KMOVW and VMOVUPS expect. */
+static x86_operand mask_memory(const x86_gen *g, x86_operand memory)
+{
+    memory.bytes = avx512(g) ? 2 : memory.bytes;
+    return memory;
 }
 
 void x86_mask_read(x86_gen *g, uint32_t to, x86_operand memory)
 {
-    if (avx512(g)) {
-        memory.bytes = 2;
-        GP(g, KMOVW, k(to), memory);
-    } else {
-        VEC(g, VMOVUPS, x86_v(g, to), memory);
-    }
+    MASKS(g, KMOVW, VMOVUPS, mask_operand(g, to), mask_memory(g, memory));
 }
 
 void x86_mask_write(x86_gen *g, x86_operand memory, uint32_t from)
 {
-    if (avx512(g)) {
-        memory.bytes = 2;
-        GP(g, KMOVW, memory, k(from));
-    } else {
-        VEC(g, VMOVUPS, memory, x86_v(g, from));
-    }
+    MASKS(g, KMOVW, VMOVUPS, mask_memory(g, memory), mask_operand(g, from));
 }
 
 void x86_mask_set(x86_gen *g, uint32_t to, bool value)
 {
-    if (avx512(g) && value && g->lanes == 16)
-        GP(g, KXNORW, k(to), k(to), k(to));
-    else if (avx512(g))
-        GP(g, KXORW, k(to), k(to), k(to));
-    else if (value)
-        VEC(g, VPCMPEQD, x86_v(g, to), x86_v(g, to), x86_v(g, to));
+    if (value)
+        combine(g, ZYDIS_MNEMONIC_KXNORW, ZYDIS_MNEMONIC_VPCMPEQD, to, to, to);
     else
-        VEC(g, VXORPS, x86_v(g, to), x86_v(g, to), x86_v(g, to));
+        x86_mask_xor(g, to, to, to);
 }
 
 void x86_mask_and(x86_gen *g, uint32_t to, uint32_t a, uint32_t b)
 {
-    if (avx512(g))
-        GP(g, KANDW, k(to), k(a), k(b));
-    else
-        VEC(g, VANDPS, x86_v(g, to), x86_v(g, a), x86_v(g, b));
+    combine(g, ZYDIS_MNEMONIC_KANDW, ZYDIS_MNEMONIC_VANDPS, to, a, b);
 }
 
 void x86_mask_or(x86_gen *g, uint32_t to, uint32_t a, uint32_t b)
 {
-    if (avx512(g))
-        GP(g, KORW, k(to), k(a), k(b));
-    else
-        VEC(g, VORPS, x86_v(g, to), x86_v(g, a), x86_v(g, b));
+    combine(g, ZYDIS_MNEMONIC_KORW, ZYDIS_MNEMONIC_VORPS, to, a, b);
 }
 
 void x86_mask_xor(x86_gen *g, uint32_t to, uint32_t a, uint32_t b)
 {
-    if (avx512(g))
-        GP(g, KXORW, k(to), k(a), k(b));
-    else
-        VEC(g, VXORPS, x86_v(g, to), x86_v(g, a), x86_v(g, b));
+    combine(g, ZYDIS_MNEMONIC_KXORW, ZYDIS_MNEMONIC_VXORPS, to, a, b);
 }
 
 void x86_mask_and_not(x86_gen *g, uint32_t to, uint32_t a, uint32_t b)
 {
-    if (avx512(g))
-        GP(g, KANDNW, k(to), k(b), k(a));
-    else
-        VEC(g, VANDNPS, x86_v(g, to), x86_v(g, b), x86_v(g, a));
+    combine(g, ZYDIS_MNEMONIC_KANDNW, ZYDIS_MNEMONIC_VANDNPS, to, b, a); /* the first is inverted */
 }
 
 void x86_mask_not(x86_gen *g, uint32_t to, uint32_t a)
 {
     if (avx512(g)) {
-        GP(g, KNOTW, k(to), k(a));
+        GP(g, KNOTW, mask_operand(g, to), mask_operand(g, a));
         return;
     }
-    x86_mask_set(g, AVX2_OWN, true);
-    x86_mask_xor(g, to, a, AVX2_OWN);
+    x86_mask_set(g, OWN, true);
+    x86_mask_xor(g, to, a, OWN);
 }
 
 void x86_mask_test(x86_gen *g, uint32_t mask)
 {
-    if (avx512(g))
-        GP(g, KORTESTW, k(mask), k(mask));
-    else
-        VEC(g, VPTEST, x86_v(g, mask), x86_v(g, mask));
+    MASKS(g, KORTESTW, VPTEST, mask_operand(g, mask), mask_operand(g, mask));
 }
 
 void x86_mask_bits(x86_gen *g, ZydisRegister to, uint32_t mask)
 {
-    if (avx512(g))
-        GP(g, KMOVW, x86_reg(to), k(mask));
-    else
-        VEC(g, VMOVMSKPS, x86_reg(to), x86_v(g, mask));
+    MASKS(g, KMOVW, VMOVMSKPS, x86_reg(to), mask_operand(g, mask));
 }
 
 void x86_mask_word(x86_gen *g, uint32_t to, x86_operand word)
@@ -150,44 +142,42 @@ void x86_mask_word(x86_gen *g, uint32_t to, x86_operand word)
 void x86_mask_to_word(x86_gen *g, x86_operand word, uint32_t mask)
 {
     if (avx512(g))
-        GP(g, VPMOVM2D, x86_v(g, AVX2_OWN), k(mask));
+        GP(g, VPMOVM2D, x86_v(g, OWN), mask_operand(g, mask));
     else
-        x86_mask_move(g, AVX2_OWN, mask);
-    GP(g, VMOVD, word, xmm(AVX2_OWN));
+        x86_mask_move(g, OWN, mask);
+    GP(g, VMOVD, word, xmm(OWN));
 }
 
 /* ---- comparisons ---- */
 
-static void compare_avx512(x86_gen *g, uint32_t mask, ir_type type, x86_compare how, uint32_t a,
-                           x86_operand b)
+static void integers_avx512(x86_gen *g, uint32_t mask, ir_type type, x86_compare how, uint32_t a,
+                            x86_operand b)
 {
-    static const uint8_t reals[] = {0x00, 0x04, 0x11, 0x12}, integers[] = {0, 4, 1, 2};
-    if (type == IR_F32)
-        VEC(g, VCMPPS, k(mask), x86_v(g, a), b, x86_imm(reals[how]));
-    else if (type == IR_U32)
-        VEC(g, VPCMPUD, k(mask), x86_v(g, a), b, x86_imm(integers[how]));
-    else
-        VEC(g, VPCMPD, k(mask), x86_v(g, a), b, x86_imm(integers[how]));
+    static const uint8_t predicates[] = {0, 4, 1, 2}; /* of VPCMPD and VPCMPUD */
+    ZydisMnemonic mnemonic = type == IR_U32 ? ZYDIS_MNEMONIC_VPCMPUD : ZYDIS_MNEMONIC_VPCMPD;
+    x86_operand operands[] = {mask_operand(g, mask), x86_v(g, a), b, x86_imm(predicates[how])};
+    x86_vector(g, mnemonic, operands, 4);
 }
 
-/* Integers, as comparisons that AVX2 has; some find the opposite. */
-static void compare_avx2(x86_gen *g, uint32_t mask, ir_type type, x86_compare how, uint32_t a, x86_operand b)
+/* AVX2 can only tell whether integers are equal, and whether a signed one is greater. Some of these sequences
+ * therefore find the opposite and invert it. */
+static void integers_avx2(x86_gen *g, uint32_t mask, ir_type type, x86_compare how, uint32_t a, x86_operand b)
 {
-    x86_operand to = x86_v(g, mask), own = x86_v(g, AVX2_OWN), first = x86_v(g, a);
+    x86_operand to = x86_v(g, mask), own = x86_v(g, OWN), first = x86_v(g, a);
     bool opposite = how == X86_UNEQUAL;
     if (how == X86_EQUAL || how == X86_UNEQUAL) {
         VEC(g, VPCMPEQD, to, first, b);
     } else if (type == IR_U32 && how == X86_LESS_EQUAL) {
         VEC(g, VPMINUD, own, first, b);
         VEC(g, VPCMPEQD, to, own, first);
-    } else if (type == IR_U32) { /* not b <= a */
+    } else if (type == IR_U32) { /* a < b if not a == max(a, b) */
         VEC(g, VPMAXUD, own, first, b);
         VEC(g, VPCMPEQD, to, own, first);
         opposite = true;
-    } else if (how == X86_LESS_EQUAL) { /* not a > b */
+    } else if (how == X86_LESS_EQUAL) { /* a <= b if not a > b */
         VEC(g, VPCMPGTD, to, first, b);
         opposite = true;
-    } else { /* b > a */
+    } else { /* a < b if b > a */
         VEC(g, VMOVUPS, own, b);
         VEC(g, VPCMPGTD, to, own, first);
     }
@@ -197,20 +187,19 @@ static void compare_avx2(x86_gen *g, uint32_t mask, ir_type type, x86_compare ho
 
 void x86_compare_lanes(x86_gen *g, uint32_t mask, ir_type type, x86_compare how, uint32_t a, x86_operand b)
 {
-    static const uint8_t reals[] = {0x00, 0x04, 0x11, 0x12};
+    static const uint8_t predicates[] = {0x00, 0x04, 0x11, 0x12}; /* of VCMPPS */
     BL_ASSERT(type != IR_BOOL, "a comparison of masks");
-    if (avx512(g))
-        compare_avx512(g, mask, type, how, a, b);
-    else if (type == IR_F32)
-        VEC(g, VCMPPS, x86_v(g, mask), x86_v(g, a), b, x86_imm(reals[how]));
+    if (type == IR_F32)
+        VEC(g, VCMPPS, mask_operand(g, mask), x86_v(g, a), b, x86_imm(predicates[how]));
+    else if (avx512(g))
+        integers_avx512(g, mask, type, how, a, b);
     else
-        compare_avx2(g, mask, type, how, a, b);
+        integers_avx2(g, mask, type, how, a, b);
 }
 
 void x86_compare_ordered(x86_gen *g, uint32_t mask, uint32_t a)
 {
-    x86_operand to = avx512(g) ? k(mask) : x86_v(g, mask);
-    VEC(g, VCMPPS, to, x86_v(g, a), x86_v(g, a), x86_imm(0x07));
+    VEC(g, VCMPPS, mask_operand(g, mask), x86_v(g, a), x86_v(g, a), x86_imm(0x07));
 }
 
 /* ---- under a mask ---- */
@@ -251,29 +240,50 @@ void x86_gather(x86_gen *g, uint32_t to, uint32_t mask, ZydisRegister base, uint
         x86_mask_move(g, cleared, mask);
         MASKED(g, VPGATHERDD, cleared, false, x86_v(g, to), memory);
     } else {
-        x86_mask_move(g, AVX2_OWN, mask);
-        VEC(g, VPGATHERDD, x86_v(g, to), memory, x86_v(g, AVX2_OWN));
+        x86_mask_move(g, OWN, mask);
+        VEC(g, VPGATHERDD, x86_v(g, to), memory, x86_v(g, OWN));
     }
 }
 
-/* AVX2 has no scatter: one lane after the other, from memory. */
+x86_operand x86_lane_of(const x86_gen *g, uint32_t temporary)
+{
+    return x86_indexed(ZYDIS_REGISTER_R9, ZYDIS_REGISTER_RCX, 4, (int64_t)temporary * g->bytes, 4);
+}
+
+x86_operand x86_lane_word(ZydisRegister base, int64_t displacement)
+{
+    return x86_indexed(base, ZYDIS_REGISTER_RDX, 4, displacement, 4);
+}
+
+x86_lane_loop x86_begin_lanes(x86_gen *g, uint32_t mask)
+{
+    x86_lane_loop loop = {.top = x86_label(&g->code), .out = x86_label(&g->code)};
+    x86_mask_bits(g, ZYDIS_REGISTER_ESI, mask);
+    GP(g, TEST, ESI, ESI);
+    x86_jump(&g->code, ZYDIS_MNEMONIC_JZ, loop.out);
+    x86_bind(&g->code, loop.top);
+    GP(g, TZCNT, ECX, ESI);
+    GP(g, MOV, EDX, x86_lane_of(g, 0));
+    return loop;
+}
+
+void x86_end_lanes(x86_gen *g, x86_lane_loop loop)
+{
+    GP(g, BLSR, ESI, ESI);
+    x86_jump(&g->code, ZYDIS_MNEMONIC_JNZ, loop.top);
+    x86_bind(&g->code, loop.out);
+}
+
+/* AVX2 has no scatter, so one lane is stored after the other. */
 static void scatter_each(x86_gen *g, uint32_t mask, ZydisRegister base, uint32_t index, int64_t displacement,
                          uint32_t from)
 {
-    uint32_t top = x86_label(&g->code), out = x86_label(&g->code);
     VEC(g, VMOVUPS, x86_temporary(g, 0), x86_v(g, index));
     VEC(g, VMOVUPS, x86_temporary(g, 1), x86_v(g, from));
-    x86_mask_bits(g, ZYDIS_REGISTER_ESI, mask);
-    GP(g, TEST, ESI, ESI);
-    x86_jump(&g->code, ZYDIS_MNEMONIC_JZ, out);
-    x86_bind(&g->code, top);
-    GP(g, TZCNT, ECX, ESI);
-    GP(g, MOVSXD, x86_reg(ZYDIS_REGISTER_RDX), x86_indexed(ZYDIS_REGISTER_R9, ZYDIS_REGISTER_RCX, 4, 0, 4));
-    GP(g, MOV, EDI, x86_indexed(ZYDIS_REGISTER_R9, ZYDIS_REGISTER_RCX, 4, g->bytes, 4));
-    GP(g, MOV, x86_indexed(base, ZYDIS_REGISTER_RDX, 4, displacement, 4), EDI);
-    GP(g, BLSR, ESI, ESI);
-    x86_jump(&g->code, ZYDIS_MNEMONIC_JNZ, top);
-    x86_bind(&g->code, out);
+    x86_lane_loop loop = x86_begin_lanes(g, mask);
+    GP(g, MOV, EDI, x86_lane_of(g, 1));
+    GP(g, MOV, x86_lane_word(base, displacement), EDI);
+    x86_end_lanes(g, loop);
 }
 
 void x86_scatter(x86_gen *g, uint32_t mask, ZydisRegister base, uint32_t index, int64_t displacement,

@@ -1,25 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Which loads are done together: those of one buffer whose indices are one value plus constants, and between
- * which nothing is written and no branch begins or ends. Of such a group every four neighbouring words of
- * which at least two are wanted are a quad. A group is loaded where its first member stands. */
+ * This file decides which loads are done together. They read one buffer, their indices are one value plus
+ * constants, and between them nothing is written and no branch begins or ends. In such a group four
+ * neighbouring words of which at least two are wanted form a quad. The whole group is loaded where its first
+ * member stands. */
 #include "spirv_gen/x86/generate.h"
 
 #include <stdlib.h>
 
-enum { LEAST_MEMBERS = 2, FARTHEST = 1 << 24 /* words from the base: what a displacement reaches */ };
+enum { LEAST_MEMBERS = 2, FARTHEST = 1 << 24 /* words from the base, within reach of a displacement */ };
 
 typedef struct member {
     uint32_t id, base, buffer;
-    int32_t offset; /* from the base */
+    int32_t offset; /* from the base, in words */
 } member;
 
-typedef struct members {
-    ARRAY(member) list;
-} members;
+typedef ARRAY(member) member_list;
 
 static bool is_const(const ir_func *f, uint32_t id) { return f->inst.data[id].op == IR_CONST; }
 
-/* Takes constant summands off an index. */
+/* Moves constant summands of an index from the base to the offset. */
 static void resolve(const x86_function *fn, member *m)
 {
     const ir_func *f = fn->f;
@@ -48,8 +47,8 @@ static int by_place(const void *x, const void *y)
     return a->id < b->id ? -1 : 1;
 }
 
-/* The quad that begins with member `first`; returns how many members it takes. Two loads of one word: the
- * second stays outside. */
+/* Makes the quad that begins with member m[0] and returns how many members it takes. It ends before a second
+ * load of a word that it has. */
 static uint32_t take_quad(const member *m, uint32_t count, x86_quad *q)
 {
     uint32_t taken = 0;
@@ -86,19 +85,19 @@ static void take_group(x86_function *fn, const member *m, uint32_t count)
     array_push(&fn->groups, group);
 }
 
-static void take_groups(x86_function *fn, members *m)
+static void take_groups(x86_function *fn, member_list *m)
 {
-    if (m->list.count > 1)
-        qsort(m->list.data, m->list.count, sizeof *m->list.data, by_place);
-    for (uint32_t i = 0, end; i < m->list.count; i = end) {
-        const member *first = &m->list.data[i];
-        for (end = i + 1; end < m->list.count; end++)
-            if (m->list.data[end].base != first->base || m->list.data[end].buffer != first->buffer)
+    if (m->count > 1)
+        qsort(m->data, m->count, sizeof *m->data, by_place);
+    for (uint32_t i = 0, end; i < m->count; i = end) {
+        const member *first = &m->data[i];
+        for (end = i + 1; end < m->count; end++)
+            if (m->data[end].base != first->base || m->data[end].buffer != first->buffer)
                 break;
         if (end - i >= LEAST_MEMBERS)
             take_group(fn, first, end - i);
     }
-    m->list.count = 0;
+    m->count = 0;
 }
 
 static bool ends_group(ir_inst inst)
@@ -111,19 +110,19 @@ static bool ends_group(ir_inst inst)
 
 void x86_group_loads(x86_function *fn)
 {
-    members m = {0};
+    member_list m = {0};
     for (uint32_t id = 1; id < fn->f->inst.count; id++) {
         ir_inst inst = fn->f->inst.data[id];
         if (ends_group(inst))
             take_groups(fn, &m);
-        if ((inst.op != IR_LOAD && inst.op != IR_DLOAD) || inst.type == IR_BOOL)
+        if (inst.op != IR_LOAD && inst.op != IR_DLOAD)
             continue;
         if (fn->values[id].place != X86_VECTOR || x86_is_uniform(fn, inst.a) || !fn->values[id].uses)
             continue;
         member load = {.id = id, .base = inst.a, .buffer = inst.b};
         resolve(fn, &load);
-        array_push(&m.list, load);
+        array_push(&m, load);
     }
     take_groups(fn, &m);
-    array_free(&m.list);
+    array_free(&m);
 }

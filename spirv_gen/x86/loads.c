@@ -1,25 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Loads. Most of a renderer's time on CPUs goes into gathers, so they are avoided in three ways: an index
- * that is the same for all lanes is one broadcast; loads of neighbouring words are one read of 16 bytes per
- * lane and a transposition (load_groups.c finds them); and whether all running lanes want one place is tested
- * when the code runs. */
+ * Loads. Gathers take most of a renderer's time on CPUs, so this file avoids them in three ways. Where all
+ * lanes have the same index, one broadcast loads the word. Loads of neighbouring words, which load_groups.c
+ * finds, become one read of 16 bytes per lane and a transposition. Elsewhere the code tests whether all
+ * running lanes have the same index, and broadcasts if they do. */
 #include "spirv_gen/x86/lanes.h"
 
 enum { WORD_BYTES = 4 };
 
 ZydisRegister x86_buffer(x86_gen *g, uint32_t buffer)
 {
-    static const ZydisRegister fixed[X86_FIXED_BUFFERS] = {ZYDIS_REGISTER_R10, ZYDIS_REGISTER_R11,
-                                                           ZYDIS_REGISTER_R12, ZYDIS_REGISTER_R13,
-                                                           ZYDIS_REGISTER_R14, ZYDIS_REGISTER_R15};
     for (uint32_t k = 0; k < X86_FIXED_BUFFERS; k++)
         if (g->fixed_buffer[k] == buffer)
-            return fixed[k];
+            return x86_fixed_register(k);
     GP(g, MOV, x86_reg(ZYDIS_REGISTER_R8), x86_word(g, X86_WORKSPACE_BUFFERS + 8 * buffer, 8));
     return ZYDIS_REGISTER_R8;
 }
 
-/* The word at an index that is the same for all lanes. */
+/* The word of a buffer at an index that is the same for all lanes. */
 static x86_operand uniform_word(x86_gen *g, uint32_t buffer, uint32_t index)
 {
     ir_inst inst = g->fn->f->inst.data[index];
@@ -30,34 +27,17 @@ static x86_operand uniform_word(x86_gen *g, uint32_t buffer, uint32_t index)
     return x86_indexed(base, ZYDIS_REGISTER_RCX, WORD_BYTES, 0, WORD_BYTES);
 }
 
-void x86_finish_loaded(x86_gen *g, uint32_t id, uint32_t reg)
-{
-    if (g->fn->f->inst.data[id].type != IR_BOOL) {
-        x86_finish(g, id, reg);
-        return;
-    }
-    uint32_t to = x86_mask_destination(g, id);
-    VEC(g, VXORPS, x86_v(g, 2), x86_v(g, 2), x86_v(g, 2));
-    x86_compare_lanes(g, to, IR_U32, X86_UNEQUAL, reg, x86_v(g, 2));
-    x86_mask_finish(g, id, to);
-}
-
-static uint32_t destination(const x86_gen *g, uint32_t id)
-{
-    return g->fn->f->inst.data[id].type == IR_BOOL ? 0 : x86_destination(g, id);
-}
-
 /* Stores the indices as temporary 0 and reads that of the first running lane into eax. */
 static void first_index(x86_gen *g, uint32_t index)
 {
     VEC(g, VMOVUPS, x86_temporary(g, 0), x86_v(g, index));
     x86_mask_bits(g, ZYDIS_REGISTER_ECX, x86_active(g));
     GP(g, TZCNT, ECX, ECX);
-    GP(g, AND, ECX, x86_imm(g->lanes - 1)); /* where no lane runs */
+    GP(g, AND, ECX, x86_imm(g->lanes - 1)); /* TZCNT gives 32 if no lane runs */
     GP(g, MOV, EAX, x86_indexed(ZYDIS_REGISTER_R9, ZYDIS_REGISTER_RCX, WORD_BYTES, 0, WORD_BYTES));
 }
 
-/* Jumps to `differ` unless all running lanes have the index in eax; leaves it in all lanes of vector 2. */
+/* Jumps to `differ` unless all running lanes have the index in eax, and broadcasts it to vector 2. */
 static void test_one_index(x86_gen *g, uint32_t index, uint32_t differ)
 {
     uint32_t m = x86_mask_scratch(g, 0);
@@ -71,7 +51,7 @@ static void test_one_index(x86_gen *g, uint32_t index, uint32_t differ)
 
 static void gather_load(x86_gen *g, uint32_t id, ir_inst inst)
 {
-    uint32_t index = x86_source_register(g, inst.a, 1), to = destination(g, id);
+    uint32_t index = x86_source_register(g, inst.a, 1), to = x86_destination(g, id);
     uint32_t differ = x86_label(&g->code), out = x86_label(&g->code);
     if (to == index)
         to = 0;
@@ -83,7 +63,7 @@ static void gather_load(x86_gen *g, uint32_t id, ir_inst inst)
     x86_bind(&g->code, differ);
     x86_gather(g, to, x86_active(g), base, index, 0);
     x86_bind(&g->code, out);
-    x86_finish_loaded(g, id, to);
+    x86_finish(g, id, to);
 }
 
 /* ---- groups ---- */
@@ -97,19 +77,19 @@ static void broadcast_quads(x86_gen *g, const x86_group *group, ZydisRegister ba
         for (uint32_t w = 0; w < 4; w++) {
             if (!q->id[w])
                 continue;
-            uint32_t to = destination(g, q->id[w]);
+            uint32_t to = x86_destination(g, q->id[w]);
             VEC(g, VBROADCASTSS, x86_v(g, to),
                 x86_indexed(base, ZYDIS_REGISTER_RAX, WORD_BYTES, quad_place(q) + WORD_BYTES * w,
                             WORD_BYTES));
-            x86_finish_loaded(g, q->id[w], to);
+            x86_finish(g, q->id[w], to);
         }
     }
 }
 
 static x86_operand xmm(uint32_t reg) { return x86_reg((ZydisRegister)(ZYDIS_REGISTER_XMM0 + reg)); }
 
-/* Vectors 0 to 3: in each 128 bits the four words of one lane, of lanes 0, 4, 8, .. in vector 0, of 1, 5, 9,
- * .. in vector 1. Their indices are temporary 0. */
+/* Reads the four words of each lane, whose indices are temporary 0, into 128 bits of vectors 0 to 3: vector 0
+ * gets those of lanes 0, 4, 8, .., vector 1 those of lanes 1, 5, 9, .. */
 static void read_rows(x86_gen *g, const x86_quad *q, ZydisRegister base)
 {
     for (uint32_t lane = 0; lane < g->lanes; lane++) {
@@ -128,7 +108,7 @@ static void read_rows(x86_gen *g, const x86_quad *q, ZydisRegister base)
     }
 }
 
-/* One word of all lanes from the halves of two rows. */
+/* Makes one word of all lanes from the halves of two rows. */
 static void finish_word(x86_gen *g, uint32_t id, ZydisMnemonic unpack, uint32_t a, uint32_t b)
 {
     if (!id)
@@ -155,7 +135,7 @@ static void transpose(x86_gen *g, const x86_quad *q)
     finish_word(g, q->id[3], ZYDIS_MNEMONIC_VUNPCKHPD, 4, 1);
 }
 
-/* Lanes that do not run read where the first one does that does. */
+/* Lanes that do not run read at the index of the first lane that runs. */
 static void group_load(x86_gen *g, const x86_group *group)
 {
     uint32_t index = x86_source_register(g, group->base, 1);
@@ -176,7 +156,8 @@ static void group_load(x86_gen *g, const x86_group *group)
     x86_bind(&g->code, out);
 }
 
-/* In the prologue, which computes what functions would read that are not called. */
+/* A load in the prologue. The prologue also computes what no run may ever read, so an index may lie outside
+ * its buffer; such a load gives 0. */
 static void checked_load(x86_gen *g, uint32_t id, ir_inst inst)
 {
     uint32_t beyond = x86_label(&g->code);
@@ -189,7 +170,7 @@ static void checked_load(x86_gen *g, uint32_t id, ir_inst inst)
     x86_bind(&g->code, beyond);
     GP(g, VMOVD, xmm(0), EAX);
     VEC(g, VPBROADCASTD, x86_v(g, 0), xmm(0));
-    x86_finish_loaded(g, id, 0);
+    x86_finish(g, id, 0);
 }
 
 void x86_load(x86_gen *g, uint32_t id, ir_inst inst)
@@ -200,9 +181,9 @@ void x86_load(x86_gen *g, uint32_t id, ir_inst inst)
     } else if (v->fusion == X86_GROUP_FIRST) {
         group_load(g, &g->fn->groups.data[g->fn->group_of[id]]);
     } else if (x86_is_uniform(g->fn, inst.a)) {
-        uint32_t to = destination(g, id);
+        uint32_t to = x86_destination(g, id);
         VEC(g, VBROADCASTSS, x86_v(g, to), uniform_word(g, inst.b, inst.a));
-        x86_finish_loaded(g, id, to);
+        x86_finish(g, id, to);
     } else {
         gather_load(g, id, inst);
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Stores, atomics and local arrays. Atomics go lane by lane, in ascending order: lanes of one thread must see
- * each other's sums. A local array is a vector per element in the frame. */
+ * Stores, atomics and local arrays. Atomics run lane by lane, in ascending order, because a lane must see the
+ * sums of the lanes before it. A local array is a vector per element in the frame. */
 #include "spirv_gen/x86/lanes.h"
 
 enum { WORD_BYTES = 4 };
@@ -12,47 +12,11 @@ void x86_store(x86_gen *g, uint32_t id, ir_inst inst)
     x86_scatter(g, x86_active(g), x86_buffer(g, inst.b), index, 0, value);
 }
 
-/* ---- atomics: temporaries 0 indices, 1 values, 2 what is expected, 3 what was there ---- */
-
-static x86_operand lane_of(const x86_gen *g, uint32_t temporary)
-{
-    return x86_indexed(ZYDIS_REGISTER_R9, ZYDIS_REGISTER_RCX, WORD_BYTES, (int64_t)temporary * g->bytes,
-                       WORD_BYTES);
-}
+/* ---- atomics: temporaries are 0 indices, 1 values, 2 what memory should hold, 3 what it held ---- */
 
 static void put_temporary(x86_gen *g, uint32_t temporary, uint32_t id)
 {
     VEC(g, VMOVUPS, x86_temporary(g, temporary), x86_v(g, x86_source_register(g, id, 0)));
-}
-
-typedef struct each_lane {
-    uint32_t top, out;
-    ZydisRegister base;
-} each_lane;
-
-/* esi: lanes to go; ecx: this one; rdx: its index. */
-static each_lane begin_lanes(x86_gen *g, uint32_t buffer)
-{
-    each_lane l = {.top = x86_label(&g->code), .out = x86_label(&g->code), .base = x86_buffer(g, buffer)};
-    x86_mask_bits(g, ZYDIS_REGISTER_ESI, x86_active(g));
-    GP(g, TEST, ESI, ESI);
-    x86_jump(&g->code, ZYDIS_MNEMONIC_JZ, l.out);
-    x86_bind(&g->code, l.top);
-    GP(g, TZCNT, ECX, ESI);
-    GP(g, MOV, EDX, lane_of(g, 0));
-    return l;
-}
-
-static void end_lanes(x86_gen *g, each_lane l)
-{
-    GP(g, BLSR, ESI, ESI);
-    x86_jump(&g->code, ZYDIS_MNEMONIC_JNZ, l.top);
-    x86_bind(&g->code, l.out);
-}
-
-static x86_operand word_of(each_lane l)
-{
-    return x86_indexed(l.base, ZYDIS_REGISTER_RDX, WORD_BYTES, 0, WORD_BYTES);
 }
 
 static void locked(x86_gen *g, ZydisMnemonic mnemonic, x86_operand memory, x86_operand value)
@@ -62,21 +26,22 @@ static void locked(x86_gen *g, ZydisMnemonic mnemonic, x86_operand memory, x86_o
     x86_put(&g->code, mnemonic, (x86_lanes_written){0}, (x86_operand[]){memory, value}, 2);
 }
 
-/* The sum of reals by comparing and exchanging; eax ends as what was there. */
-static void add_real(x86_gen *g, each_lane l)
+/* Adds a real to the word in memory by CMPXCHG, again until no other thread comes between. eax ends with the
+ * bits that were there before. */
+static void add_real(x86_gen *g, x86_operand word)
 {
     x86_operand sum = x86_reg(ZYDIS_REGISTER_XMM0);
     uint32_t again = x86_label(&g->code), ordered = x86_label(&g->code);
-    GP(g, MOV, EAX, word_of(l));
+    GP(g, MOV, EAX, word);
     x86_bind(&g->code, again);
     GP(g, VMOVD, sum, EAX);
-    VEC(g, VADDSS, sum, sum, lane_of(g, 1));
+    VEC(g, VADDSS, sum, sum, x86_lane_of(g, 1));
     GP(g, VMOVD, EDI, sum);
     GP(g, VUCOMISS, sum, sum);
     x86_jump(&g->code, ZYDIS_MNEMONIC_JNP, ordered);
     GP(g, MOV, EDI, x86_imm(X86_NAN_BITS));
     x86_bind(&g->code, ordered);
-    locked(g, ZYDIS_MNEMONIC_CMPXCHG, word_of(l), EDI);
+    locked(g, ZYDIS_MNEMONIC_CMPXCHG, word, EDI);
     x86_jump(&g->code, ZYDIS_MNEMONIC_JNZ, again);
 }
 
@@ -93,15 +58,16 @@ void x86_atomic_add(x86_gen *g, uint32_t id, ir_inst inst)
 {
     put_temporary(g, 0, inst.a);
     put_temporary(g, 1, inst.c);
-    each_lane l = begin_lanes(g, inst.b);
+    x86_operand word = x86_lane_word(x86_buffer(g, inst.b), 0);
+    x86_lane_loop lanes = x86_begin_lanes(g, x86_active(g));
     if (inst.type == IR_F32) {
-        add_real(g, l);
+        add_real(g, word);
     } else {
-        GP(g, MOV, EAX, lane_of(g, 1));
-        locked(g, ZYDIS_MNEMONIC_XADD, word_of(l), EAX);
+        GP(g, MOV, EAX, x86_lane_of(g, 1));
+        locked(g, ZYDIS_MNEMONIC_XADD, word, EAX);
     }
-    GP(g, MOV, lane_of(g, 3), EAX);
-    end_lanes(g, l);
+    GP(g, MOV, x86_lane_of(g, 3), EAX);
+    x86_end_lanes(g, lanes);
     finish_old(g, id);
 }
 
@@ -110,18 +76,19 @@ void x86_atomic_cas(x86_gen *g, uint32_t id, ir_inst inst)
     put_temporary(g, 0, inst.a);
     put_temporary(g, 1, g->fn->f->pool.data[inst.c + 1]);
     put_temporary(g, 2, g->fn->f->pool.data[inst.c]);
-    each_lane l = begin_lanes(g, inst.b);
-    GP(g, MOV, EAX, lane_of(g, 2));
-    GP(g, MOV, EDI, lane_of(g, 1));
-    locked(g, ZYDIS_MNEMONIC_CMPXCHG, word_of(l), EDI);
-    GP(g, MOV, lane_of(g, 3), EAX);
-    end_lanes(g, l);
+    x86_operand word = x86_lane_word(x86_buffer(g, inst.b), 0);
+    x86_lane_loop lanes = x86_begin_lanes(g, x86_active(g));
+    GP(g, MOV, EAX, x86_lane_of(g, 2));
+    GP(g, MOV, EDI, x86_lane_of(g, 1));
+    locked(g, ZYDIS_MNEMONIC_CMPXCHG, word, EDI);
+    GP(g, MOV, x86_lane_of(g, 3), EAX);
+    x86_end_lanes(g, lanes);
     finish_old(g, id);
 }
 
 /* ---- local arrays ---- */
 
-/* The element's vector, where its number is the same for all lanes. */
+/* The vector of an element whose number is the same for all lanes. */
 static x86_operand element_at(x86_gen *g, uint32_t array, uint32_t index)
 {
     uint32_t at = g->fn->values[array].at, shift = g->lanes == 16 ? 6 : 5;
@@ -133,12 +100,22 @@ static x86_operand element_at(x86_gen *g, uint32_t array, uint32_t index)
     return x86_indexed(ZYDIS_REGISTER_RBP, ZYDIS_REGISTER_RCX, 1, at, g->bytes);
 }
 
-/* Vector 1: in words from the array's start, element * lanes + lane. */
+/* Vector 1 gets the distance of each lane's element from the start of the array in words, element * lanes +
+ * lane. */
 static void element_words(x86_gen *g, uint32_t index)
 {
     uint32_t from = x86_source_register(g, index, 1);
     VEC(g, VPSLLD, x86_v(g, 1), x86_v(g, from), x86_imm(g->lanes == 16 ? 4 : 3));
     VEC(g, VPADDD, x86_v(g, 1), x86_v(g, 1), x86_word(g, g->iota, g->bytes));
+}
+
+/* Makes a mask of words that are 0 or 1, as an array of bools holds them. */
+static void finish_mask(x86_gen *g, uint32_t id, uint32_t words)
+{
+    uint32_t to = x86_mask_destination(g, id);
+    VEC(g, VXORPS, x86_v(g, 2), x86_v(g, 2), x86_v(g, 2));
+    x86_compare_lanes(g, to, IR_U32, X86_UNEQUAL, words, x86_v(g, 2));
+    x86_mask_finish(g, id, to);
 }
 
 void x86_local_load(x86_gen *g, uint32_t id, ir_inst inst)
@@ -151,7 +128,10 @@ void x86_local_load(x86_gen *g, uint32_t id, ir_inst inst)
         element_words(g, inst.b);
         x86_gather(g, to, x86_active(g), ZYDIS_REGISTER_RBP, 1, g->fn->values[inst.a].at);
     }
-    x86_finish_loaded(g, id, to);
+    if (mask)
+        finish_mask(g, id, to);
+    else
+        x86_finish(g, id, to);
 }
 
 void x86_local_store(x86_gen *g, uint32_t id, ir_inst inst)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Where values are, as operands of instructions. */
+ * This file makes operands of values: it knows where values are, loads those that an instruction cannot read
+ * where they are, and brings results to their places. AVX-512 broadcasts a uniform value as it reads it; AVX2
+ * needs an instruction for that. */
 #include "spirv_gen/x86/lanes.h"
 
 void x86_vector(x86_gen *g, ZydisMnemonic mnemonic, const x86_operand *operands, size_t count)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What the processor can run. The compiler's support library asks CPUID for the features, and XGETBV whether
- * the operating system keeps the registers that they use. */
+ * This file asks what the processor can run. The compiler's support library asks CPUID for the features, and
+ * XGETBV whether the operating system keeps the registers that they use. */
 #include "spirv_gen/x86/x86.h"
 
 x86_target x86_processor(void)

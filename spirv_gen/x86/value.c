@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Value ops, as the interpreter computes them (ir/eval_op.c): integers wrap, x / 0 = 0, conversions from
- * reals saturate and turn NaN into 0, the bits of a NaN are those of one. Most are one instruction; those
- * that are more never write the place of their result before they have read all operands, or their operands
- * are kept apart from it (x86_reads_first in allocate.c). */
+ * This file generates value ops. Results are those of the interpreter (ir/eval_op.c): integers wrap, x / 0 =
+ * 0, conversions from reals saturate and turn NaN into 0, and all NaNs have the same bits. Most ops are one
+ * instruction, which reads its operands before it writes its result, so the result may take the place of an
+ * operand. An op whose code writes its result earlier must not be among those of reads_first (analyse.c);
+ * then its operands live on until it is done. */
 #include "spirv_gen/x86/lanes.h"
 
 enum { SIGN = 0x80000000u, ONE_REAL = 0x3F800000 };
@@ -52,13 +53,25 @@ static void negate(x86_gen *g, uint32_t id, uint32_t a)
 
 static void round_down(x86_gen *g, uint32_t id, uint32_t a)
 {
-    enum { DOWN = 9 }; /* towards minus infinity, and no exception */
+    enum { DOWN = 9 }; /* rounds towards minus infinity and raises no exception */
     uint32_t to = x86_destination(g, id);
     if (g->target == X86_AVX512)
         VEC(g, VRNDSCALEPS, x86_v(g, to), x86_source(g, a, 1), x86_imm(DOWN));
     else
         VEC(g, VROUNDPS, x86_v(g, to), x86_source(g, a, 1), x86_imm(DOWN));
     x86_finish(g, id, to);
+}
+
+/* ADD, SUB, MUL */
+static void arithmetic(x86_gen *g, uint32_t id, ir_inst inst)
+{
+    static const ZydisMnemonic reals
+        [] = {[IR_ADD] = ZYDIS_MNEMONIC_VADDPS,
+              [IR_SUB] = ZYDIS_MNEMONIC_VSUBPS,
+              [IR_MUL] = ZYDIS_MNEMONIC_VMULPS},
+   integers[] = {
+       [IR_ADD] = ZYDIS_MNEMONIC_VPADDD, [IR_SUB] = ZYDIS_MNEMONIC_VPSUBD, [IR_MUL] = ZYDIS_MNEMONIC_VPMULLD};
+    binary(g, id, (inst.type == IR_F32 ? reals : integers)[inst.op], inst.a, inst.b, inst.op != IR_SUB);
 }
 
 static void smaller(x86_gen *g, uint32_t id, uint32_t yes, uint32_t no, bool least)
@@ -173,30 +186,25 @@ static x86_operand half(const x86_gen *g, uint32_t reg)
     return x86_reg((ZydisRegister)(first + reg));
 }
 
-/* Quotients by doubles, which hold every integer and whose quotient never rounds up to the next one. Operands
- * are temporaries 0 and 1, quotients become temporary 2. */
+/* Divides integers as doubles, which hold all of them; a quotient never rounds up to the next integer. The
+ * operands are temporaries 0 and 1, the quotients become temporary 2. */
 static void divide_doubles(x86_gen *g, bool is_signed)
 {
+    ZydisMnemonic widen = is_signed ? ZYDIS_MNEMONIC_VCVTDQ2PD : ZYDIS_MNEMONIC_VCVTUDQ2PD,
+                  narrow = is_signed ? ZYDIS_MNEMONIC_VCVTTPD2DQ : ZYDIS_MNEMONIC_VCVTTPD2UDQ;
     for (uint32_t upper = 0; upper < 2; upper++) {
         x86_operand a = x86_temporary(g, 0), b = x86_temporary(g, 1), to = x86_temporary(g, 2);
         a.bytes = b.bytes = to.bytes = (uint16_t)(g->bytes / 2);
         a.value += upper * g->bytes / 2, b.value += upper * g->bytes / 2, to.value += upper * g->bytes / 2;
-        if (is_signed) {
-            VEC(g, VCVTDQ2PD, x86_v(g, 2), a);
-            VEC(g, VCVTDQ2PD, x86_v(g, 3), b);
-            VEC(g, VDIVPD, x86_v(g, 2), x86_v(g, 2), x86_v(g, 3));
-            VEC(g, VCVTTPD2DQ, half(g, 2), x86_v(g, 2));
-        } else {
-            VEC(g, VCVTUDQ2PD, x86_v(g, 2), a);
-            VEC(g, VCVTUDQ2PD, x86_v(g, 3), b);
-            VEC(g, VDIVPD, x86_v(g, 2), x86_v(g, 2), x86_v(g, 3));
-            VEC(g, VCVTTPD2UDQ, half(g, 2), x86_v(g, 2));
-        }
+        x86_vector(g, widen, (x86_operand[]){x86_v(g, 2), a}, 2);
+        x86_vector(g, widen, (x86_operand[]){x86_v(g, 3), b}, 2);
+        VEC(g, VDIVPD, x86_v(g, 2), x86_v(g, 2), x86_v(g, 3));
+        x86_vector(g, narrow, (x86_operand[]){half(g, 2), x86_v(g, 2)}, 2);
         VEC(g, VMOVUPS, to, half(g, 2));
     }
 }
 
-/* The same, lane by lane in 64 bits, where no quotient overflows. */
+/* Does the same lane by lane, by divisions of 64 bits, in which no quotient overflows. */
 static void divide_lanes(x86_gen *g, bool is_signed)
 {
     for (uint32_t lane = 0; lane < g->lanes; lane++) {
@@ -228,6 +236,10 @@ static void divide_lanes(x86_gen *g, bool is_signed)
 static void divide(x86_gen *g, uint32_t id, ir_inst inst)
 {
     bool is_signed = inst.type == IR_I32;
+    if (inst.type == IR_F32) {
+        binary(g, id, ZYDIS_MNEMONIC_VDIVPS, inst.a, inst.b, false);
+        return;
+    }
     uint32_t a = x86_source_register(g, inst.a, 0), b = x86_source_register(g, inst.b, 1),
              m = x86_mask_scratch(g, 0);
     VEC(g, VMOVUPS, x86_temporary(g, 0), x86_v(g, a));
@@ -239,7 +251,7 @@ static void divide(x86_gen *g, uint32_t id, ir_inst inst)
     VEC(g, VXORPS, x86_v(g, 3), x86_v(g, 3), x86_v(g, 3));
     x86_compare_lanes(g, m, IR_I32, X86_UNEQUAL, b, x86_v(g, 3));
     x86_blend_zero(g, 2, m, x86_temporary(g, 2));
-    if (inst.op == IR_MOD) { /* a - (a / b) b; 0 where b is 0 */
+    if (inst.op == IR_MOD) { /* a - (a / b) b, but 0 where b is 0 */
         VEC(g, VPMULLD, x86_v(g, 2), x86_v(g, 2), x86_v(g, b));
         VEC(g, VPSUBD, x86_v(g, 2), x86_v(g, a), x86_v(g, 2));
         x86_blend_zero(g, 2, m, x86_v(g, 2));
@@ -253,7 +265,7 @@ static void real_to_i32(x86_gen *g, uint32_t id, uint32_t a)
 {
     enum { TWO_31 = 0x4F000000 };
     uint32_t from = x86_source_register(g, a, 1), m = x86_mask_scratch(g, 0);
-    VEC(g, VCVTTPS2DQ, x86_v(g, 0), x86_v(g, from)); /* 0x80000000 where it does not fit */
+    VEC(g, VCVTTPS2DQ, x86_v(g, 0), x86_v(g, from)); /* gives 0x80000000 where the result does not fit */
     x86_compare_ordered(g, m, from);
     x86_blend_zero(g, 0, m, x86_v(g, 0));
     VEC(g, VBROADCASTSS, x86_v(g, 2), x86_word(g, x86_constant(g, TWO_31), 4));
@@ -262,7 +274,7 @@ static void real_to_i32(x86_gen *g, uint32_t id, uint32_t a)
     x86_finish(g, id, 0);
 }
 
-/* AVX2 converts to signed integers only: v0 = the real in v1, which is not negative and no NaN. */
+/* v0 = the real in v1, which is not negative and no NaN. AVX2 converts to signed integers only. */
 static void positive_to_u32(x86_gen *g)
 {
     enum { TWO_31 = 0x4F000000, TWO_32 = 0x4F800000 };
@@ -283,15 +295,15 @@ static void real_to_u32(x86_gen *g, uint32_t id, uint32_t a)
 {
     uint32_t from = x86_source_register(g, a, 1);
     VEC(g, VXORPS, x86_v(g, 2), x86_v(g, 2), x86_v(g, 2));
-    VEC(g, VMAXPS, x86_v(g, 1), x86_v(g, from), x86_v(g, 2)); /* 0 for NaN: the second operand */
+    VEC(g, VMAXPS, x86_v(g, 1), x86_v(g, from), x86_v(g, 2)); /* gives its second operand, 0, for a NaN */
     if (g->target == X86_AVX512)
-        VEC(g, VCVTTPS2UDQ, x86_v(g, 0), x86_v(g, 1)); /* ~0 where it does not fit */
+        VEC(g, VCVTTPS2UDQ, x86_v(g, 0), x86_v(g, 1)); /* gives ~0 where the result does not fit */
     else
         positive_to_u32(g);
     x86_finish(g, id, 0);
 }
 
-/* AVX2: both halves convert exactly, and their sum rounds once. */
+/* AVX2 has no such conversion, but both halves convert exactly, and their sum rounds once. */
 static void u32_to_real(x86_gen *g, uint32_t id, uint32_t a)
 {
     enum { TWO_16 = 0x47800000 };
@@ -365,27 +377,6 @@ static void element(x86_gen *g, uint32_t id, ir_inst inst)
 
 /* ---- the table ---- */
 
-static void arithmetic(x86_gen *g, uint32_t id, ir_inst inst)
-{
-    bool real = inst.type == IR_F32;
-    switch (inst.op) {
-    case IR_ADD:
-        binary(g, id, real ? ZYDIS_MNEMONIC_VADDPS : ZYDIS_MNEMONIC_VPADDD, inst.a, inst.b, true);
-        return;
-    case IR_SUB:
-        binary(g, id, real ? ZYDIS_MNEMONIC_VSUBPS : ZYDIS_MNEMONIC_VPSUBD, inst.a, inst.b, false);
-        return;
-    case IR_MUL:
-        binary(g, id, real ? ZYDIS_MNEMONIC_VMULPS : ZYDIS_MNEMONIC_VPMULLD, inst.a, inst.b, true);
-        return;
-    default:
-        if (real)
-            binary(g, id, ZYDIS_MNEMONIC_VDIVPS, inst.a, inst.b, false);
-        else
-            divide(g, id, inst);
-    }
-}
-
 void x86_value_op(x86_gen *g, uint32_t id, ir_inst inst)
 {
     x86_fusion fusion = (x86_fusion)g->fn->values[id].fusion;
@@ -397,9 +388,9 @@ void x86_value_op(x86_gen *g, uint32_t id, ir_inst inst)
     case IR_ADD:
     case IR_SUB:
     case IR_MUL:
-    case IR_DIV:
         arithmetic(g, id, inst);
         return;
+    case IR_DIV:
     case IR_MOD:
         divide(g, id, inst);
         return;

@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Trace to x86-64 machine code: a kernel as words that a processor runs, 16 invocations at a time with
- * AVX-512 (F, BW, DQ, VL), 8 with AVX2. Knows neither rendering nor Vulkan, allocates no executable memory
- * and starts no thread: who runs a kernel does (src/gpu/native).
+ * This folder turns a trace into x86-64 machine code. A kernel runs 16 invocations at a time with AVX-512
+ * (F, BW, DQ, VL) and 8 with AVX2. The folder knows neither rendering nor Vulkan. It allocates no executable
+ * memory and starts no thread; src/gpu/native, which runs the kernels, does both.
  *
- * A kernel is a header, its constants and its code, all in one array of words, and may be kept on disk. The
- * code does not depend on where it stands. What it works on stands in a workspace, memory of one thread whose
- * first part is X86_WORKSPACE_*; `constants` are copied to X86_WORKSPACE_CONSTANTS, the rest is the code's
- * own.
+ * A kernel is a header, its constants and its code, all in one array of words, which may be kept on disk. The
+ * code does not depend on its address. It works on a workspace, which is memory of one thread. Before a
+ * dispatch the caller writes what X86_WORKSPACE_* name: buffers, uniforms, sizes, and the constants of the
+ * kernel. The rest of the workspace belongs to the code, which has two functions:
  *
- *     void prologue(void *workspace)              once per dispatch and thread, before the first run:
- * computes what depends on uniforms and constant buffers alone void run(void *workspace, uint32_t first,
- * uint32_t count) invocations first .. first + count - 1, at most `lanes`
+ *     void prologue(void *workspace);
+ *     void run(void *workspace, uint32_t first, uint32_t count);
  *
- * Both keep what the System V calling convention asks for. Buffers are arrays of words in the address space,
- * aligned to 16 bytes; code may read, never write, up to X86_PADDING bytes behind the last word. */
+ * The prologue computes the values that depend on uniforms and constant buffers alone. Every thread calls it
+ * once per dispatch, before its first run. `run` runs invocations first .. first + count - 1; count is at
+ * most `lanes`. Both obey the System V calling convention.
+ *
+ * Buffers are arrays of words, aligned to 16 bytes. The code may read, but never writes, up to X86_PADDING
+ * bytes behind the last word. */
 #ifndef SPIRV_GEN_X86_H
 #define SPIRV_GEN_X86_H
 
@@ -21,10 +24,10 @@
 
 typedef enum x86_target { X86_NONE, X86_AVX2, X86_AVX512 } x86_target;
 
-/* The best that this processor and its operating system have. X86_NONE: neither, or not x86-64; then no
- * kernel can be run. */
+/* The best target that this processor and its operating system support. It is X86_NONE if they support
+ * neither, or if this is no x86-64; then no kernel can run. */
 x86_target x86_processor(void);
-uint32_t x86_lanes(x86_target target); /* 8, 16 */
+uint32_t x86_lanes(x86_target target); /* 8 or 16 */
 
 enum {
     X86_MAGIC = 0x36384C42, /* "BL86" */
@@ -94,7 +97,7 @@ typedef struct x86_code {
     size_t word_count;
 } x86_code;
 
-/* Code for a module that opt_run has lowered. An op without a lowering is an error that names it. */
+/* Makes the code of a module that opt_run has lowered. The error of an op without a lowering names the op. */
 bl_result x86_generate(const ir_module *m, const x86_options *options, x86_code *out, bl_error *err);
 void x86_code_free(x86_code *code);
 
