@@ -34,7 +34,7 @@ static void first_index(x86_gen *g, uint32_t index)
     x86_mask_bits(g, ZYDIS_REGISTER_ECX, x86_active(g));
     GP(g, TZCNT, ECX, ECX);
     GP(g, AND, ECX, x86_imm(g->lanes - 1)); /* TZCNT gives 32 if no lane runs */
-    GP(g, MOV, EAX, x86_indexed(ZYDIS_REGISTER_R9, ZYDIS_REGISTER_RCX, WORD_BYTES, 0, WORD_BYTES));
+    GP(g, MOVSXD, RAX, x86_indexed(ZYDIS_REGISTER_R9, ZYDIS_REGISTER_RCX, WORD_BYTES, 0, WORD_BYTES));
 }
 
 /* Jumps to `differ` unless all running lanes have the index in eax, and broadcasts it to vector 2. */
@@ -96,7 +96,7 @@ static void read_rows(x86_gen *g, const x86_quad *q, ZydisRegister base)
         uint32_t row = lane % 4, part = lane / 4;
         x86_operand index = x86_temporary(g, 0);
         index.bytes = WORD_BYTES, index.value += WORD_BYTES * lane;
-        GP(g, MOV, EAX, index);
+        GP(g, MOVSXD, RAX, index);
         x86_operand words = x86_indexed(base, ZYDIS_REGISTER_RAX, WORD_BYTES, quad_place(q), 16),
                     v = x86_v(g, row);
         if (part == 0)

@@ -12,13 +12,15 @@
 
 #include "gpu/gpu.h"
 #include "spirv_gen/spv/spv.h"
+#include "spirv_gen/x86/x86.h"
 
 /* ---- the device that BL_DEVICE names, SwiftShader where it says nothing ---- */
 
 typedef struct device_run {
     gpu *instance;
     gpu_device *device;
-    spv_rays rays;      /* of the kernels to come; zeroed: rays have been lowered */
+    spv_rays rays;           /* of the kernels to come; zeroed: rays have been lowered */
+    x86_options native_rays; /* the same for the native device; its target does not count */
     uint32_t addressed; /* of the kernels to come: buffers reached by their addresses */
     bl_error err;
 } device_run;

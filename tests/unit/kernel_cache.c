@@ -405,8 +405,11 @@ static void every_option_is_in_the_key(void **state)
                                   {.spirv.rays = {.level_word = 1}},
                                   {.spirv.rays = {.triangle_kind = 1}},
                                   {.spirv.addressed = 1},
-                                  {.native = X86_AVX2},
-                                  {.native = X86_AVX512}};
+                                  {.native.target = X86_AVX2},
+                                  {.native.target = X86_AVX512},
+                                  {.native.rays_buffer = 1},
+                                  {.native.rays_word = 1},
+                                  {.native.triangle_kind = 1}};
     enum { PASSES = sizeof passes / sizeof *passes, ALL = PASSES + sizeof codes / sizeof *codes - 1 };
     kernel_key keys[ALL];
     ir_module *m = ir_module_create();

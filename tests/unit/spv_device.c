@@ -264,6 +264,22 @@ static void branches(void **state)
     check("branches", m);
 }
 
+/* Indices are sums modulo 2^32: two neighbouring words at a base that has wrapped below 0. */
+static void neighbours_of_a_wrapped_base(void **state)
+{
+    ir_func *f;
+    ir_module *m = kernel_module(&f);
+    (void)state;
+    ir_ref lane = ir_and(f, ir_global_id(f), ir_u32(f, 15)),
+           base = ir_sub(f, lane, ir_and(f, ir_mul(f, lane, ir_u32(f, 3)), ir_u32(f, 63)));
+    ir_ref first = ir_load(f, IR_U32, 0, ir_add(f, base, ir_u32(f, 40)));
+    ir_ref second = ir_load(f, IR_U32, 0, ir_add(f, base, ir_u32(f, 41)));
+    output(f, 0, first);
+    output(f, 1, second);
+    finish(m, f);
+    check("a wrapped base", m);
+}
+
 /* ---- loops ---- */
 
 /* Three states that change places: phis of one header are read together. */
@@ -759,6 +775,7 @@ int main(void)
         BY_ADDRESS(float_atomics_where_there_are_any),
         cmocka_unit_test(every_row_equals_the_interpreter),
         cmocka_unit_test(branches),
+        cmocka_unit_test(neighbours_of_a_wrapped_base),
         cmocka_unit_test(loop_states_rotate),
         cmocka_unit_test(lanes_leave_in_different_trips),
         cmocka_unit_test(loops_nest),
