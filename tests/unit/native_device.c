@@ -478,7 +478,8 @@ static void wrong_headers_are_refused(void **state)
     WRONG(h->buffer_count = 3, "buffers or uniforms")
     WRONG(h->buffer_count = UINT32_MAX, "buffers or uniforms")
     WRONG(h->uniform_count = 4, "buffers or uniforms")
-    WRONG(h->reserved[4] = 1, "reserved")
+    WRONG(h->has_rays = 2, "flag")
+    WRONG(h->reserved[3] = 1, "reserved")
 #undef WRONG
     memcpy(words, code.words, 4 * code.word_count);
     for (size_t count = 0; count < code.word_count; count++) {

@@ -157,6 +157,9 @@ bl_result native_batch_dispatch(gpu_batch *head, gpu_kernel *k, gpu_buffer *cons
     if (invocations > (uint64_t)UINT32_MAX + 1) /* the index of an invocation has 32 bits */
         return error_set(err, BL_ERROR_ARGUMENT, "kernel '%s': %llu invocations in one dispatch", k->label,
                          (unsigned long long)invocations);
+    if (kernel->header.has_rays && native_device_of(head->device)->ray_stack == 0)
+        return error_set(err, BL_ERROR_ARGUMENT, "kernel '%s' traces rays, and no hierarchy has been made",
+                         k->label);
     native_command *c = add(head);
     c->blocks = (uint32_t)blocks, c->run = run_kernel, c->kernel = kernel, c->invocations = invocations;
     c->buffers = arena_alloc(&b->memory, k->buffer_count * sizeof *c->buffers + 1);
