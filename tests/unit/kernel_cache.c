@@ -393,7 +393,7 @@ static void every_option_is_in_the_key(void **state)
                                   {.overflow_word = 1},
                                   {.underflow_word = 1},
                                   {.sites = &sites}};
-    const code_options codes[] = {{0},
+    const code_options codes[] = {{.native = {.target = X86_NONE}},
                                   {.spirv.local_size = 1},
                                   {.spirv.names = true},
                                   {.spirv.signed_zero_inf_nan_preserve = true},
