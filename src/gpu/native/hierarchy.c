@@ -248,7 +248,7 @@ static bl_result put_tree(builder *b, uint32_t root, uint32_t *out, bl_error *er
     for (uint32_t k = count; k > 0; k--)
         choose(b, root + BVH_NODE_WORDS * (k - 1));
     b->stack = 0;
-    *out = put_node(b, root, 1);
+    *out = put(b, root, 1);
     free(b->choices);
     return BL_OK;
 }
@@ -258,8 +258,10 @@ static bl_result put_tree(builder *b, uint32_t root, uint32_t *out, bl_error *er
 static wide_level level_at(const uint32_t *words, uint32_t record)
 {
     wide_level l = {.record = record};
-    memcpy(l.map, words + record + BVH_RECORD_MAP, sizeof l.map);
-    memcpy(l.origin, words + record + BVH_RECORD_GRID, sizeof l.origin);
+    for (int row = 0; row < 3; row++)
+        for (int k = 0; k < 4; k++)
+            memcpy(&l.column[k][row], words + record + BVH_RECORD_MAP + 4 * row + k, sizeof **l.column);
+    memcpy(l.origin, words + record + BVH_RECORD_GRID, 3 * sizeof *l.origin);
     return l;
 }
 
@@ -330,10 +332,8 @@ static bl_result put_levels(builder *b, bl_error *err)
 
 static bl_result put_single(builder *b, bl_error *err)
 {
-    static const float identity[12] = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0};
-    wide_level only = {.root = WIDE_NONE};
-    memcpy(only.map, identity, sizeof identity);
-    memcpy(only.origin, b->words + b->base, sizeof only.origin);
+    wide_level only = {.root = WIDE_NONE}; /* without a map: rays are the world's */
+    memcpy(only.origin, b->words + b->base, 3 * sizeof *only.origin);
     TRY(put_tree(b, BVH_ROOT, &only.root, err));
     array_push(&b->h->levels, only);
     b->h->stack_size = b->stack + 1;
@@ -483,7 +483,7 @@ void gpu_hierarchy_follow(gpu_hierarchy *h)
         if (h->desc.level_word)
             *l = level_at(h->words, l->record);
         else
-            memcpy(l->origin, h->words + h->words[h->desc.node_base_word], sizeof l->origin);
+            memcpy(l->origin, h->words + h->words[h->desc.node_base_word], 3 * sizeof *l->origin);
         l->root = root;
     }
     fill(h);

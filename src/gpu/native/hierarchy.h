@@ -44,10 +44,10 @@ typedef struct wide_block_source {
 
 /* Level 0 is the outer one, or the only one. */
 typedef struct wide_level {
-    float map[12];   /* from the world, 3 rows of 4 */
-    float origin[3]; /* of its grid */
-    uint32_t root;   /* reference */
-    uint32_t record; /* word of its record; 0 where there is one level */
+    _Alignas(16) float column[4][4]; /* of the map from the world; the last one is the translation */
+    float origin[4];                 /* of its grid */
+    uint32_t root;                   /* reference */
+    uint32_t record;                 /* word of its record; 0 where there is one level */
 } wide_level;
 
 struct gpu_hierarchy {

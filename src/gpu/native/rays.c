@@ -58,19 +58,27 @@ typedef struct best {
     uint32_t level;
 } best;
 
+/* A ray on a level. */
+typedef struct placed {
+    __m128 origin, direction;
+    __m128 inverse, shift;    /* distance of a plane = plane * inverse + shift */
+    uint32_t near[3], far[3]; /* of an axis: where the planes are that it meets first, last; in a node */
+    uint32_t level;
+} placed;
+
 typedef struct traversal {
     native_rays *r;
     const gpu_hierarchy *h;
     x86_ray_want want;
-    uint32_t lane, level, after;
-    float world[8], ray[6]; /* as given; origin and direction on this level */
-    float tmin;             /* hits lie behind it; of NEXT they may lie at world[RAY_TMIN], too */
+    uint32_t lane, after;
+    __m128 origin, direction; /* as given */
+    float least, most;        /* tmin and tmax as given */
+    float tmin;               /* hits lie behind it; of NEXT they may lie at `least`, too */
     best nearest;
     waiting *stack;
     uint32_t top;
-    /* of the level */
-    __m256 inverse[3], shift[3];
-    uint32_t near[3], far[3]; /* of an axis: where the planes are that the ray meets first, last; in a node */
+    placed outer, inner;
+    const placed *on; /* one of these */
 } traversal;
 
 static float float_of(uint32_t bits)
@@ -91,42 +99,57 @@ static uint32_t bits_of(float v)
 static float float_before(float v) { return v > 0 ? float_of(bits_of(v) - 1) : 0; }
 static float float_after(float v) { return float_of(bits_of(v) + 1); }
 
-static void enter_level(traversal *t, uint32_t level)
+static inline __m128 mapped(const wide_level *l, __m128 v)
 {
-    const wide_level *l = &t->h->levels.data[level];
-    const float *w = t->world;
-    t->level = level;
-    memcpy(t->ray, w, sizeof t->ray);
-    for (int row = 0; row < 3 && t->h->desc.level_word; row++) {
-        const float *m = l->map + 4 * row;
-        t->ray[row] = m[0] * w[0] + (m[1] * w[1] + m[2] * w[2]) + m[3];
-        t->ray[RAY_DIRECTION + row] = m[0] * w[3] + (m[1] * w[4] + m[2] * w[5]);
-    }
-    for (int axis = 0; axis < 3; axis++) {
-        float d = t->ray[RAY_DIRECTION + axis];
-        if (fabsf(d) < SMALLEST_DIRECTION)
-            d = d < 0 ? -SMALLEST_DIRECTION : SMALLEST_DIRECTION;
-        float inverse = 1 / d;
-        t->inverse[axis] = _mm256_set1_ps(inverse);
-        t->shift[axis] = _mm256_set1_ps((l->origin[axis] - t->ray[axis]) * inverse);
-        const uint32_t least = WIDE * (uint32_t)axis, most = WIDE * (3 + (uint32_t)axis);
-        t->near[axis] = d < 0 ? most : least, t->far[axis] = d < 0 ? least : most;
-    }
+    __m128 x = _mm_mul_ps(_mm_load_ps(l->column[0]), _mm_shuffle_ps(v, v, _MM_SHUFFLE(0, 0, 0, 0))),
+           y = _mm_mul_ps(_mm_load_ps(l->column[1]), _mm_shuffle_ps(v, v, _MM_SHUFFLE(1, 1, 1, 1))),
+           z = _mm_mul_ps(_mm_load_ps(l->column[2]), _mm_shuffle_ps(v, v, _MM_SHUFFLE(2, 2, 2, 2)));
+    return _mm_add_ps(x, _mm_add_ps(y, z));
 }
 
-/* Distances to planes of eight boxes: `side` chooses between least[axis] and most[axis]. */
-static inline __m256 plane(const traversal *t, const wide_node *n, uint32_t axis, uint32_t side)
+/* The ray on a level, as enter_level of ray_bvh.c has it. */
+static inline void place(const traversal *t, uint32_t level, placed *out)
 {
-    const float *planes = n->least[0] + side;
-    return _mm256_fmadd_ps(_mm256_load_ps(planes), t->inverse[axis], t->shift[axis]);
+    const wide_level *l = &t->h->levels.data[level];
+    __m128 o = t->origin, d = t->direction;
+    if (t->h->desc.level_word) {
+        o = _mm_add_ps(mapped(l, o), _mm_load_ps(l->column[3]));
+        d = mapped(l, d);
+    }
+    out->origin = o, out->direction = d;
+    __m128 backward = _mm_cmplt_ps(d, _mm_setzero_ps()), smallest = _mm_set1_ps(SMALLEST_DIRECTION),
+           sign = _mm_set1_ps(-0.0f), size = _mm_andnot_ps(sign, d);
+    __m128 least = _mm_or_ps(smallest, _mm_and_ps(backward, sign));
+    d = _mm_blendv_ps(d, least, _mm_cmplt_ps(size, smallest));
+    out->inverse = _mm_div_ps(_mm_set1_ps(1), d);
+    out->shift = _mm_mul_ps(_mm_sub_ps(_mm_load_ps(l->origin), o), out->inverse);
+    uint32_t backwards = (uint32_t)_mm_movemask_ps(backward);
+    for (uint32_t axis = 0; axis < 3; axis++) {
+        uint32_t swap = (backwards >> axis & 1) * 3 * WIDE;
+        out->near[axis] = WIDE * axis + swap, out->far[axis] = WIDE * (axis + 3) - swap;
+    }
+    out->level = level;
 }
+
+static void enter_level(traversal *t, uint32_t level)
+{
+    place(t, level, &t->inner);
+    t->on = &t->inner;
+}
+
+/* Distances to planes of eight boxes. side: placed.near or far, of the axis. */
+#define PLANE(on, n, axis, side)                                                                             \
+    _mm256_fmadd_ps(_mm256_load_ps((n)->least[0] + (on)->side[axis]), ALL((on)->inverse, axis),              \
+                    ALL((on)->shift, axis))
+#define ALL(v, k) _mm256_broadcast_ss((const float *)&(v) + (k))
 
 /* Distances at which the ray enters the boxes of a node; returns which it meets before it ends. */
 static inline uint32_t enter_boxes(const traversal *t, const wide_node *n, __m256 *enter)
 {
-    __m256 x = plane(t, n, 0, t->near[0]), y = plane(t, n, 1, t->near[1]), z = plane(t, n, 2, t->near[2]);
-    __m256 first = _mm256_max_ps(_mm256_max_ps(x, y), _mm256_max_ps(z, _mm256_set1_ps(t->world[RAY_TMIN])));
-    x = plane(t, n, 0, t->far[0]), y = plane(t, n, 1, t->far[1]), z = plane(t, n, 2, t->far[2]);
+    const placed *on = t->on;
+    __m256 x = PLANE(on, n, 0, near), y = PLANE(on, n, 1, near), z = PLANE(on, n, 2, near);
+    __m256 first = _mm256_max_ps(_mm256_max_ps(x, y), _mm256_max_ps(z, _mm256_set1_ps(t->least)));
+    x = PLANE(on, n, 0, far), y = PLANE(on, n, 1, far), z = PLANE(on, n, 2, far);
     __m256 last = _mm256_min_ps(_mm256_min_ps(x, y), _mm256_min_ps(z, _mm256_set1_ps(t->nearest.t)));
     last = _mm256_mul_ps(last, _mm256_set1_ps(EXIT_SLACK));
     *enter = first;
@@ -163,9 +186,9 @@ static inline uint32_t choose_child(traversal *t, const wide_node *n, uint32_t m
 }
 
 /* bool: a hit takes the place of the nearest so far. */
-static inline bool comes_first(const traversal *t, float at, uint32_t entry)
+static inline bool comes_first(const traversal *t, x86_ray_want want, float at, uint32_t entry)
 {
-    if (t->want == X86_RAY_NEXT && !(at > t->world[RAY_TMIN] || (at == t->world[RAY_TMIN] && entry > t->after)))
+    if (want == X86_RAY_NEXT && !(at > t->least || (at == t->least && entry > t->after)))
         return false;
     return at < t->nearest.t || (at == t->nearest.t && entry < t->nearest.entry);
 }
@@ -180,10 +203,7 @@ static inline vec3x8 load3(const float v[3][WIDE])
     return (vec3x8){_mm256_load_ps(v[0]), _mm256_load_ps(v[1]), _mm256_load_ps(v[2])};
 }
 
-static inline vec3x8 all3(const float *v)
-{
-    return (vec3x8){_mm256_set1_ps(v[0]), _mm256_set1_ps(v[1]), _mm256_set1_ps(v[2])};
-}
+static inline vec3x8 all3(const __m128 *v) { return (vec3x8){ALL(*v, 0), ALL(*v, 1), ALL(*v, 2)}; }
 
 static inline vec3x8 sub3(vec3x8 a, vec3x8 b)
 {
@@ -207,8 +227,8 @@ static inline vec3x8 cross(vec3x8 a, vec3x8 b)
 static inline uint32_t meet_triangles(const traversal *t, const wide_block *b, __m256 found[3])
 {
     const __m256 zero = _mm256_setzero_ps(), one = _mm256_set1_ps(1);
-    vec3x8 e1 = load3(b->e1), e2 = load3(b->e2), d = all3(t->ray + RAY_DIRECTION);
-    vec3x8 p = cross(d, e2), s = sub3(all3(t->ray), load3(b->v0)), q = cross(s, e1);
+    vec3x8 e1 = load3(b->e1), e2 = load3(b->e2), d = all3(&t->on->direction);
+    vec3x8 p = cross(d, e2), s = sub3(all3(&t->on->origin), load3(b->v0)), q = cross(s, e1);
     __m256 inverse = _mm256_div_ps(one, dot(e1, p));
     __m256 u = _mm256_mul_ps(dot(s, p), inverse), v = _mm256_mul_ps(dot(d, q), inverse),
            at = _mm256_mul_ps(dot(e2, q), inverse);
@@ -220,25 +240,26 @@ static inline uint32_t meet_triangles(const traversal *t, const wide_block *b, _
     return (uint32_t)_mm256_movemask_ps(hit);
 }
 
-static void take_hits(traversal *t, const wide_block *b, uint32_t hit, const __m256 found[3])
+static inline void take_hits(traversal *t, x86_ray_want want, const wide_block *b, uint32_t hit,
+                             const __m256 found[3])
 {
     float at[WIDE], u[WIDE], v[WIDE];
     _mm256_storeu_ps(at, found[0]), _mm256_storeu_ps(u, found[1]), _mm256_storeu_ps(v, found[2]);
     for (; hit; hit &= hit - 1) {
         uint32_t k = (uint32_t)__builtin_ctz(hit);
-        if (comes_first(t, at[k], b->first + k))
-            t->nearest = (best){at[k], b->first + k, u[k], v[k], t->level};
+        if (comes_first(t, want, at[k], b->first + k))
+            t->nearest = (best){at[k], b->first + k, u[k], v[k], t->on->level};
     }
 }
 
 /* Triangles of a block. Returns whether the ray has all that it wants. */
-static inline bool visit_block(traversal *t, const wide_block *b)
+static inline bool visit_block(traversal *t, x86_ray_want want, const wide_block *b)
 {
     __m256 found[3];
     uint32_t hit = meet_triangles(t, b, found);
     if (hit)
-        take_hits(t, b, hit, found);
-    return hit && t->want == X86_RAY_ANY;
+        take_hits(t, want, b, hit, found);
+    return hit && want == X86_RAY_ANY;
 }
 
 /* ---- candidates ---- */
@@ -247,11 +268,12 @@ static void offer_candidate(traversal *t, uint32_t block, uint32_t others)
 {
     x86_rays *x = &t->r->shared;
     uint32_t k = t->lane, entry = t->h->blocks[block].first + (uint32_t)__builtin_ctz(others);
-    t->r->paused[k] = (pause){block, others & (others - 1), t->top, t->level};
+    t->r->paused[k] = (pause){block, others & (others - 1), t->top, t->on->level};
     x->data[k] = t->h->entries + BVH_ENTRY_WORDS * entry;
     x->kind[k] = t->h->words[x->data[k] + BVH_ENTRY_KIND];
-    for (int i = 0; i < RAY_TMIN; i++)
-        x->candidate[i][k] = t->ray[i];
+    for (int i = 0; i < 3; i++)
+        x->candidate[i][k] = ((const float *)&t->on->origin)[i],
+        x->candidate[RAY_DIRECTION + i][k] = ((const float *)&t->on->direction)[i];
     x->candidate[RAY_TMIN][k] = t->tmin;
     x->candidate[RAY_TMAX][k] = float_after(t->nearest.t);
     x->has_candidate[k] = ~0u;
@@ -260,7 +282,7 @@ static void offer_candidate(traversal *t, uint32_t block, uint32_t others)
 /* ---- traversal ---- */
 
 /* Goes on until the ray has all that it wants (false), or to a candidate (true). */
-static bool proceed(traversal *t)
+static inline __attribute__((always_inline)) bool proceed(traversal *t, const x86_ray_want want)
 {
     const wide_node *nodes = t->h->nodes;
     const wide_block *blocks = t->h->blocks;
@@ -268,46 +290,52 @@ static bool proceed(traversal *t)
         waiting w = t->stack[--t->top];
         if (w.t > t->nearest.t * EXIT_SLACK)
             continue;
-        uint32_t reference = w.reference, met = 1;
+        uint32_t reference = w.reference;
+        if (reference >= WIDE_LEVEL && reference < WIDE_BACK) {
+            t->stack[t->top++] = (waiting){WIDE_BACK, -INFINITY};
+            enter_level(t, reference & WIDE_NUMBER);
+            reference = t->h->levels.data[t->on->level].root;
+        }
         while (!(reference & WIDE_BLOCK)) {
             __m256 enter;
             const wide_node *n = &nodes[reference];
-            met = enter_boxes(t, n, &enter);
-            if (!met)
-                break;
-            reference = choose_child(t, n, met, enter);
+            uint32_t met = enter_boxes(t, n, &enter);
+            reference = met ? choose_child(t, n, met, enter) : WIDE_NONE;
         }
-        if (!met)
-            continue;
         if (reference < WIDE_LEVEL) {
-            uint32_t block = reference & WIDE_NUMBER;
-            if (visit_block(t, &blocks[block]))
+            const wide_block *block = &blocks[reference & WIDE_NUMBER];
+            if (visit_block(t, want, block))
                 return false;
             if (reference & WIDE_MIXED) {
-                offer_candidate(t, block, blocks[block].others);
+                offer_candidate(t, reference & WIDE_NUMBER, block->others);
                 return true;
             }
-        } else if (reference < WIDE_BACK) {
-            t->stack[t->top++] = (waiting){WIDE_BACK, -INFINITY};
-            enter_level(t, reference & WIDE_NUMBER);
-            t->stack[t->top++] = (waiting){t->h->levels.data[t->level].root, -INFINITY};
         } else if (reference == WIDE_BACK) {
-            enter_level(t, 0);
+            t->on = &t->outer;
+        } else if (reference != WIDE_NONE) { /* a level, found at once: it is entered from the stack */
+            t->stack[t->top++] = (waiting){reference, -INFINITY};
         }
     }
     return false;
 }
+
+static bool proceed_closest(traversal *t) { return proceed(t, X86_RAY_CLOSEST); }
+static bool proceed_any(traversal *t) { return proceed(t, X86_RAY_ANY); }
+static bool proceed_next(traversal *t) { return proceed(t, X86_RAY_NEXT); }
 
 static void load(traversal *t, native_rays *r, uint32_t lanes)
 {
     const x86_rays *x = &r->shared;
     uint32_t k = (uint32_t)__builtin_ctz(lanes);
     t->r = r, t->h = r->hierarchy, t->want = r->want, t->lane = k;
-    for (int i = 0; i < 8; i++)
-        t->world[i] = x->ray[i][k];
+    t->origin = _mm_setr_ps(x->ray[0][k], x->ray[1][k], x->ray[2][k], 0);
+    t->direction = _mm_setr_ps(x->ray[3][k], x->ray[4][k], x->ray[5][k], 0);
+    t->least = x->ray[RAY_TMIN][k], t->most = x->ray[RAY_TMAX][k];
     t->after = x->after[k];
-    t->tmin = t->want == X86_RAY_NEXT ? float_before(t->world[RAY_TMIN]) : t->world[RAY_TMIN];
+    t->tmin = t->want == X86_RAY_NEXT ? float_before(t->least) : t->least;
     t->stack = r->stacks + (size_t)r->stack_size * k;
+    place(t, 0, &t->outer);
+    t->on = &t->outer;
 }
 
 static void put_nearest(const traversal *t)
@@ -332,13 +360,16 @@ static void finish(const traversal *t)
     put_nearest(t);
     x->hit[HIT_LEVEL][t->lane] = t->h->levels.data[t->nearest.level].record;
     if (t->nearest.entry == BVH_NONE)
-        x->hit[HIT_T][t->lane] = bits_of(t->world[RAY_TMAX]);
+        x->hit[HIT_T][t->lane] = bits_of(t->most);
 }
 
 /* Goes on with a ray. Returns the lane's bit if it has come to a candidate. */
 static uint32_t walk(traversal *t)
 {
-    if (proceed(t)) {
+    bool candidate = t->want == X86_RAY_ANY    ? proceed_any(t)
+                     : t->want == X86_RAY_NEXT ? proceed_next(t)
+                                               : proceed_closest(t);
+    if (candidate) {
         put_nearest(t);
         return 1u << t->lane;
     }
@@ -356,8 +387,7 @@ static uint32_t begin(x86_rays *shared, uint64_t hierarchy, uint32_t lanes, x86_
     for (; lanes; lanes &= lanes - 1) {
         traversal t;
         load(&t, r, lanes);
-        t.nearest = (best){.t = float_before(t.world[RAY_TMAX]), .entry = BVH_NONE};
-        enter_level(&t, 0);
+        t.nearest = (best){.t = float_before(t.most), .entry = BVH_NONE};
         t.stack[0] = (waiting){t.h->levels.data[0].root, -INFINITY};
         t.top = 1;
         r->lanes |= walk(&t);
@@ -371,9 +401,9 @@ static bool take_found(traversal *t)
     const x86_rays *x = &t->r->shared;
     uint32_t k = t->lane, entry = (x->data[k] - t->h->entries) / BVH_ENTRY_WORDS;
     float at = x->found[0][k];
-    if (!(at < x->candidate[RAY_TMAX][k] && comes_first(t, at, entry)))
+    if (!(at < x->candidate[RAY_TMAX][k] && comes_first(t, t->want, at, entry)))
         return false;
-    t->nearest = (best){at, entry, x->found[1][k], x->found[2][k], t->level};
+    t->nearest = (best){at, entry, x->found[1][k], x->found[2][k], t->on->level};
     return t->want == X86_RAY_ANY;
 }
 
@@ -389,7 +419,8 @@ static uint32_t resume(x86_rays *shared)
         const pause *paused = &r->paused[t.lane];
         t.nearest = get_nearest(shared, t.lane);
         t.top = paused->top;
-        enter_level(&t, paused->level);
+        if (paused->level)
+            enter_level(&t, paused->level);
         if (take_found(&t)) {
             finish(&t);
         } else if (paused->others) {
