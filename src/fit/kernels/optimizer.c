@@ -87,8 +87,9 @@ static ir_ref weighted(ir_func *f, uint32_t a, ir_ref x, uint32_t b, ir_ref y)
 
 /* Adam (Kingma and Ba 2015, algorithm 1 in the form of the end of section 2, as in Mitsuba and Dr.Jit):
  *     m = b1 m + (1 - b1) g        v = b2 v + (1 - b2) g^2        way = correction * m / (sqrt(v) + epsilon),
- *     correction = factor * sqrt(1 - b2^t) / (1 - b1^t), computed on the host in double precision; factor:
- * the schedule's. numbers    b1, 1 - b1, b2, 1 - b2, epsilon, correction */
+ *     correction = factor * sqrt(1 - b2^t) / (1 - b1^t), computed on the host in double precision.
+ *
+ * numbers    b1, 1 - b1, b2, 1 - b2, epsilon, correction; factor is the schedule's */
 static ir_ref adam(ir_func *f, ir_ref g, ir_ref *state)
 {
     state[0] = weighted(f, 0, state[0], 1, g);
