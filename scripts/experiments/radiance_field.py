@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Path replay of a radiance field: the fit of the photographs of assets/field by steps and time; memory and time of a gradient by samples along rays."""
+"""Path replay of a radiance field: the fit of the photographs of assets/field by steps and time; memory and
+time of a gradient by samples along rays."""
 import csv
 import json
 import os
@@ -41,7 +42,8 @@ def job(folder, tiny):
 def fit(folder, tiny):
     """result.json, and of each look: steps, CPU seconds of the process so far, PSNR, SSIM."""
     path, out, seconds = job(folder, tiny), os.path.join(folder, "fit"), {}
-    process = subprocess.Popen([report.PROGRAM, "fit", path, "-o", out, "--no-cache"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+    process = subprocess.Popen([report.PROGRAM, "fit", path, "-o", out, "--no-cache"],
+                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
                                env=dict(os.environ, MESA_SHADER_CACHE_DISABLE="true"))
     for line in process.stderr:
         look = re.search(r"held out, after step (\d+)", line)
@@ -50,7 +52,8 @@ def fit(folder, tiny):
     if process.wait():
         raise SystemExit("radiance_field: the fit failed")
     with open(os.path.join(out, "held_out.csv")) as f:
-        looks = [(int(step), seconds[int(step)], float(psnr), float(ssim)) for step, psnr, ssim, _ in list(csv.reader(f))[1:]]
+        looks = [(int(step), seconds[int(step)], float(psnr), float(ssim))
+                 for step, psnr, ssim, _ in list(csv.reader(f))[1:]]
     with open(os.path.join(out, "result.json")) as f:
         return json.load(f), looks
 
@@ -59,7 +62,8 @@ def fit(folder, tiny):
 
 def gradient(form, samples, target, folder, repetitions):
     """Seconds of the fastest gradient after the first one; MiB; samples whose replay drifted."""
-    s = report.backlight("grad", FOG, "-D", "side=%d" % SIDE, "-D", "resolution=16", "-D", "channels=3", "-D", "step_size=%.9g" % (1 / samples), "--form", form,
+    s = report.backlight("grad", FOG, "-D", "side=%d" % SIDE, "-D", "resolution=16", "-D", "channels=3", "-D",
+                         "step_size=%.9g" % (1 / samples), "--form", form,
                          "--target", target, "--variance", repetitions, "-o", folder, "--param", *PARAMETERS)
     return min(s["time"]["repetitions"][1:]), s["memory"]["device_bytes"] / 2**20, s["drifted_samples"]
 
@@ -71,35 +75,55 @@ def run(page, tiny):
     with tempfile.TemporaryDirectory() as folder:
         result, looks = fit(folder, tiny)
         page.device, target = result["device"], os.path.join(folder, "target.exr")
-        report.backlight("render", FOG, "-D", "side=%d" % SIDE, "-D", "value=-1.5", "-D", "resolution=16", "-D", "channels=3", "-o", target)
+        report.backlight("render", FOG, "-D", "side=%d" % SIDE, "-D", "value=-1.5", "-D", "resolution=16",
+                         "-D", "channels=3", "-o", target)
         for samples in counts:
             for form, name in FORMS:
-                seconds, size, lost = gradient(form, samples, target, os.path.join(folder, "out"), 2 if tiny else REPETITIONS)
+                seconds, size, lost = gradient(form, samples, target, os.path.join(folder, "out"),
+                                               2 if tiny else REPETITIONS)
                 times[name].append((samples, seconds)), memory[name].append((samples, size))
                 drifted += lost
-    memory["tape, counted"] = [(n, memory["separate"][0][1] + TAPE_BYTES * n * SIDE * SIDE * 2 / 2**20) for n in counts]
+    memory["tape, counted"] = [(n, memory["separate"][0][1] + TAPE_BYTES * n * SIDE * SIDE * 2 / 2**20)
+                               for n in counts]
     write(page, result, looks, counts, times, memory, drifted)
 
 
 def write(page, result, looks, counts, times, memory, drifted):
     last, grows = len(counts) - 1, counts[-1] / counts[0]
     page.write("Path replay of a radiance field", [
-        "The fit: %d photographs (`assets/field`), %d steps of %d pixels, the job of `backlight import assets/field`, from coarse to fine; gradients are thinned"
-        " (`thin_gradient`). PSNR and SSIM are those of %d views that no step saw, against steps and CPU seconds of the process, compilation and these looks included: %.2f dB at"
-        " the end, %.0f CPU seconds; %d samples drifted." % (result["views"], result["steps"], result["batch"], result["held_out"]["views"], looks[-1][2], looks[-1][1], result["drifted_samples"]),
-        "The gradient: a cube of fog (`assets/field/fog.xml`) of %d x %d pixels, 2 samples per pixel, 16 x 16 x 16 voxels of degree 0, rays with %d to %d samples in"
-        " the field, every one of which is backpropagated. Time is device seconds of the fastest of %d gradients after the first (of image, loss and gradient); memory is all of the job's"
-        " buffers. From %d to %d samples (%g times as many) time grows %s times, memory %s times; %d samples drifted."
-        % (SIDE, SIDE, counts[0], counts[last], REPETITIONS - 1, counts[0], counts[last], grows, ratios(times), ratios({n: memory[n] for _, n in FORMS}), drifted),
-        "The curve of the tape is counted, not measured: Backlight has no tape of a march. Reverse mode that stores what it needs of every sample holds at least its"
-        " transmittance, optical thickness and three channels of radiance, %d bytes, for every sample of every ray; the buffers that `separate` has are added." % TAPE_BYTES,
-    ], ["what", "steps or samples", "CPU s", "PSNR, dB", "SSIM"] + ["%s, s" % n for n in times] + ["%s, MiB" % n for n in memory],
-        [["fit", str(step), "%.1f" % cpu, psnr, ssim] + [None] * (len(times) + len(memory)) for step, cpu, psnr, ssim in looks]
-        + [["gradient", str(n), None, None, None] + [t[k][1] for t in times.values()] + [m[k][1] for m in memory.values()] for k, n in enumerate(counts)], [
-        {"title": "fit, by steps", "x": "step", "y": "PSNR of held-out views, dB", "curves": {"PSNR": [(s, p) for s, _, p, _ in looks]}},
-        {"title": "fit, by time", "x": "CPU seconds", "y": "PSNR of held-out views, dB", "curves": {"PSNR": [(c, p) for _, c, p, _ in looks]}},
-        {"title": "time of a gradient", "x": "samples along a ray", "y": "seconds", "log_x": True, "log_y": True, "curves": times},
-        {"title": "memory", "x": "samples along a ray", "y": "MiB", "log_x": True, "log_y": True, "curves": memory},
+        "The fit: %d photographs (`assets/field`), %d steps of %d pixels, the job of `backlight import "
+        "assets/field`, from coarse to fine; gradients are thinned"
+        " (`thin_gradient`). PSNR and SSIM are those of %d views that no step saw, against steps and CPU "
+        "seconds of the process, compilation and these looks included: %.2f dB at"
+        " the end, %.0f CPU seconds; %d samples drifted." %
+        (result["views"], result["steps"], result["batch"], result["held_out"]["views"], looks[-1][2],
+         looks[-1][1], result["drifted_samples"]),
+        "The gradient: a cube of fog (`assets/field/fog.xml`) of %d x %d pixels, 2 samples per pixel, 16 x "
+        "16 x 16 voxels of degree 0, rays with %d to %d samples in"
+        " the field, every one of which is backpropagated. Time is device seconds of the fastest of %d "
+        "gradients after the first (of image, loss and gradient); memory is all of the job's"
+        " buffers. From %d to %d samples (%g times as many) time grows %s times, memory %s times; %d samples "
+        "drifted."
+        % (SIDE, SIDE, counts[0], counts[last], REPETITIONS - 1, counts[0], counts[last], grows,
+           ratios(times), ratios({n: memory[n] for _, n in FORMS}), drifted),
+        "The curve of the tape is counted, not measured: Backlight has no tape of a march. Reverse mode that "
+        "stores what it needs of every sample holds at least its"
+        " transmittance, optical thickness and three channels of radiance, %d bytes, for every sample of "
+        "every ray; the buffers that `separate` has are added." % TAPE_BYTES,
+    ], ["what", "steps or samples", "CPU s", "PSNR, dB", "SSIM"] + ["%s, s" % n for n in times]
+    + ["%s, MiB" % n for n in memory],
+        [["fit", str(step), "%.1f" % cpu, psnr, ssim] + [None] * (len(times) + len(memory))
+         for step, cpu, psnr, ssim in looks]
+        + [["gradient", str(n), None, None, None] + [t[k][1] for t in times.values()]
+           + [m[k][1] for m in memory.values()] for k, n in enumerate(counts)], [
+        {"title": "fit, by steps", "x": "step", "y": "PSNR of held-out views, dB",
+         "curves": {"PSNR": [(s, p) for s, _, p, _ in looks]}},
+        {"title": "fit, by time", "x": "CPU seconds", "y": "PSNR of held-out views, dB",
+         "curves": {"PSNR": [(c, p) for _, c, p, _ in looks]}},
+        {"title": "time of a gradient", "x": "samples along a ray", "y": "seconds", "log_x": True,
+         "log_y": True, "curves": times},
+        {"title": "memory", "x": "samples along a ray", "y": "MiB", "log_x": True, "log_y": True,
+         "curves": memory},
     ])
 
 
