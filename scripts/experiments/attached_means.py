@@ -57,13 +57,12 @@ def run(page, tiny):
                     points.append((alpha, d["value"], d["std_err"]))
     page.write("Attached gradients against differences of images, by roughness", [
         "A sheet, or a ball, of metal or glass (GGX; smooth: the plugins without roughness) amid a smooth "
-        "sky, where nothing has an edge in view (`assets/papers/sheet.xml`), %d x %d pixels,"
-        " %d samples per pixel, %d seeds: the derivative of the image's mean red by a component of the "
-        "normal, or by the index of refraction (the ball with up to six segments, inner reflections "
-        "included),"
-        " with directions attached at every roughness (`attached` is `always`); differences are central, of "
-        "whole images with the same random numbers, and share no code with gradients. Bars in the plots are "
-        "one standard error to both sides."
+        "sky, where nothing has an edge in view (`assets/papers/sheet.xml`), %d x %d pixels, %d samples per "
+        "pixel, %d seeds: the derivative of the image's mean red by a component of the normal, or by the "
+        "index of refraction (the ball with up to six segments, inner reflections included), with "
+        "directions attached at every roughness (`attached` is `always`); differences are central, of whole "
+        "images with the same random numbers, and share no code with gradients. Bars in the plots are one "
+        "standard error to both sides."
         % (RESOLUTION, RESOLUTION, SPP, 2 if tiny else 24),
         "Root mean square of z: %.2f; the largest: %.1f of %d. Rows of a kind share their random numbers, so "
         "their z go together. A smooth mirror's derivative has next to no noise: there z counts"

@@ -51,10 +51,9 @@ def run(page, tiny):
         "the fastest of %d steps (beyond depth 32 of 3); memory is all of the job's buffers." %
         (SIDE, SIDE, REPETITIONS - 1),
         "Exponent of time in depth over the last two octaves: %s. Vertices visited grow with depth for path "
-        "replay, biased I and the tape, and with it"
-        "s square for radiative backpropagation;"
-        " the tape alone takes memory in proportion to depth: %.1f MiB at depth %d, path replay %.2f, the "
-        "three radiative ones %.2f (one line in the plot)."
+        "replay, biased I and the tape, and with its square for radiative backpropagation; the tape alone "
+        "takes memory in proportion to depth: %.1f MiB at depth %d, path replay %.2f, the three radiative "
+        "ones %.2f (one line in the plot)."
         % (grows, memory["stored tape"][-1][1], depths[-1], memory["path replay"][-1][1],
            memory["radiative"][-1][1]),
     ], header, rows, [

@@ -92,34 +92,26 @@ def run(page, tiny):
 def write(page, result, looks, counts, times, memory, drifted):
     last, grows = len(counts) - 1, counts[-1] / counts[0]
     page.write("Path replay of a radiance field", [
-        "Rows `fit`: the job that `backlight import assets/field` writes. It has %d photographs and %d steps "
-        "of %d "
-        "pixels, goes from coarse to fine, and its gradients are thinned (`thin_gradient`). PSNR and SSIM "
-        "are "
-        "means over views that no step sees. A fit looks at the first 8 of these on its way, and its report "
-        "shows "
-        "pictures of the same 8; `assets/field` holds out %d. CPU seconds are those of the process, with "
-        "compilation and these looks. At the end the PSNR is %.2f dB, after %.0f CPU seconds; %d samples "
-        "drifted."
+        "Rows `fit`: the job that `backlight import assets/field` writes. It has %d photographs and %d "
+        "steps of %d pixels, goes from coarse to fine, and its gradients are thinned (`thin_gradient`). "
+        "PSNR and SSIM are means over views that no step sees. A fit looks at the first 8 of these on its "
+        "way, and its report shows pictures of the same 8; `assets/field` holds out %d. CPU seconds are "
+        "those of the process, with compilation and these looks. At the end the PSNR is %.2f dB, after %.0f "
+        "CPU seconds; %d samples drifted."
         % (result["views"], result["steps"], result["batch"], result["held_out"]["views"], looks[-1][2],
            looks[-1][1], result["drifted_samples"]),
         "Rows `gradient`: a cube of fog (`assets/field/fog.xml`), seen by %d x %d pixels with %d samples "
-        "each. It "
-        "has 16 x 16 x 16 voxels of degree 0. A ray has %d to %d samples in it, and every one of them is "
-        "backpropagated. Time is the device's, for image, loss and gradient together: the fastest of %d "
-        "after "
-        "the first. Memory is that of all the job's buffers. From %d to %d samples (%g times as many) time "
-        "grows "
-        "%s times, and memory %s times; %d samples drifted."
+        "each. It has 16 x 16 x 16 voxels of degree 0. A ray has %d to %d samples in it, and every one of "
+        "them is backpropagated. Time is the device's, for image, loss and gradient together: the fastest "
+        "of %d after the first. Memory is that of all the job's buffers. From %d to %d samples (%g times as "
+        "many) time grows %s times, and memory %s times; %d samples drifted."
         % (SIDE, SIDE, SPP, counts[0], counts[last], REPETITIONS - 1, counts[0], counts[last], grows,
            ratios(times), ratios({n: memory[n] for _, n in FORMS}), drifted),
         "The curve of the tape is an estimate, not a measurement, because Backlight has no tape of a march. "
-        "Reverse "
-        "mode that stores what it needs of every sample holds at least the sample's transmittance, optical "
-        "thickness and three channels of radiance, which are %d bytes. The estimate is the memory of "
-        "`separate` "
-        "plus %d bytes x samples along a ray x pixels x samples per pixel: for %d samples %.2f MiB + %d x %d "
-        "x %d x "
+        "Reverse mode that stores what it needs of every sample holds at least the sample's transmittance, "
+        "optical thickness and three channels of radiance, which are %d bytes. The estimate is the memory "
+        "of `separate` plus %d bytes x samples along a ray x pixels x samples per pixel: for %d samples "
+        "%.2f MiB + %d x %d x %d x "
         "%d bytes = %.2f MiB." % (TAPE_BYTES, TAPE_BYTES, counts[0], memory["separate"][0][1], TAPE_BYTES,
                                   counts[0], SIDE * SIDE, SPP, memory[TAPE][0][1]),
     ], ["what", "steps or samples", "CPU s", "PSNR, dB", "SSIM"] + ["%s, s" % n for n in times]
