@@ -5,11 +5,12 @@
 #
 #   scripts/fit_polynomials.py > spirv_gen/opt/polynomials.h
 #
-# Each function f is written as exact leading terms plus scale(t) * p(t); p is the polynomial that minimises the largest
-# |scale(t) * (p(t) - g(t))| / |f| over the interval, with g = (f - leading terms) / scale: Remez exchange on a dense grid,
-# its linear systems solved in rational arithmetic. The coefficients have to be floats: the lowest one is rounded first,
-# then the others are fitted again around it, and so on, so that each rounding is made good by the rest. g comes from
-# power series in double precision, which lose nothing near zero as a difference would. Needs nothing but Python.
+# Each function f is written as exact leading terms plus scale(t) * p(t); p is the polynomial that minimises
+# the largest |scale(t) * (p(t) - g(t))| / |f| over the interval, with g = (f - leading terms) / scale: Remez
+# exchange on a dense grid, its linear systems solved in rational arithmetic. The coefficients have to be
+# floats: the lowest one is rounded first, then the others are fitted again around it, and so on, so that each
+# rounding is made good by the rest. g comes from power series in double precision, which lose nothing near
+# zero as a difference would. Needs nothing but Python.
 
 import math
 import struct
@@ -65,7 +66,8 @@ def remez(points, goal, weight, powers):
     for _ in range(40):
         rows = [[points[i] ** p for p in powers] + [(-1) ** k / weight[i]] for k, i in enumerate(chosen)]
         c = solve(rows, [goal[i] for i in chosen])[:-1]
-        errors = [(math.fsum(a * t**p for a, p in zip(c, powers)) - g) * w for t, g, w in zip(points, goal, weight)]
+        errors = [(math.fsum(a * t**p for a, p in zip(c, powers)) - g) * w
+                  for t, g, w in zip(points, goal, weight)]
         worst = max(abs(e) for e in errors)
         if best is None or worst < best[0]:
             best = (worst, c)
@@ -85,7 +87,8 @@ def fit(low, high, g, weight, degree):
     for first in range(degree + 1):
         rest = [v - sum(a * t**p for p, a in enumerate(fixed)) for v, t in zip(goal, points)]
         fixed.append(f32(remez(points, rest, weights, list(range(first, degree + 1)))[0]))
-    error = max(w * abs(sum(a * t**p for p, a in enumerate(fixed)) - v) for t, v, w in zip(points, goal, weights))
+    error = max(w * abs(sum(a * t**p for p, a in enumerate(fixed)) - v)
+                for t, v, w in zip(points, goal, weights))
     return fixed, error
 
 
@@ -120,12 +123,15 @@ def log1p_over(f):
 
 POLYNOMIALS = [
     ("SIN", "sin r = r + r s p(s), s = r^2, |r| <= pi/4", 0.0, (math.pi / 4 * 1.001) ** 2, 3,
-     lambda s: series(lambda k: (-1) ** (k + 1) * s**k / math.factorial(2 * k + 3), 20), lambda s: s / sinc(s)),
+     lambda s: series(lambda k: (-1) ** (k + 1) * s**k / math.factorial(2 * k + 3), 20),
+     lambda s: s / sinc(s)),
     ("COS", "cos r = 1 - s/2 + s^2 p(s), s = r^2, |r| <= pi/4", 0.0, (math.pi / 4 * 1.001) ** 2, 2,
-     lambda s: series(lambda k: (-1) ** k * s**k / math.factorial(2 * k + 4), 20), lambda s: s * s / cosine(s)),
+     lambda s: series(lambda k: (-1) ** k * s**k / math.factorial(2 * k + 4), 20),
+     lambda s: s * s / cosine(s)),
     ("EXP", "exp r = 1 + r + r^2 p(r), |r| <= ln(2)/2", -math.log(2) / 2 * 1.001, math.log(2) / 2 * 1.001, 4,
      lambda r: series(lambda k: r**k / math.factorial(k + 2), 30), lambda r: r * r / math.exp(r)),
-    ("LOG", "log(1 + f) = f - f^2/2 + f^3 p(f), sqrt(1/2) <= 1 + f < sqrt(2)", math.sqrt(0.5) - 1, math.sqrt(2) - 1, 8,
+    ("LOG", "log(1 + f) = f - f^2/2 + f^3 p(f), sqrt(1/2) <= 1 + f < sqrt(2)", math.sqrt(0.5) - 1,
+     math.sqrt(2) - 1, 8,
      lambda f: series(lambda k: (-1) ** k * f**k / (k + 3)), lambda f: f * f / log1p_over(f)),
     ("ATAN", "atan a = a + a s p(s), s = a^2, 0 <= a <= 1", 0.0, 1.0, 8,
      atan_tail, lambda s: s * math.sqrt(s) / math.atan(math.sqrt(s))),
@@ -150,8 +156,10 @@ PI = Fraction(314159265358979323846264338327950288419716939937510582097494, 10**
 LN2 = sum(Fraction(2, (2 * k + 1) * 3 ** (2 * k + 1)) for k in range(60))
 
 CONSTANTS = [
-    ("PI_2_PART", "pi/2 in three parts, the first two of 11 bits: their products with integers up to 2^13 are exact", split(PI / 2, [11, 11])),
-    ("LN_2_PART", "ln 2 in two parts, the first of 16 bits: its products with integers up to 2^8 are exact", split(LN2, [16])),
+    ("PI_2_PART", "pi/2 in three parts, the first two of 11 bits: their products with integers up to 2^13 "
+                  "are exact", split(PI / 2, [11, 11])),
+    ("LN_2_PART", "ln 2 in two parts, the first of 16 bits: its products with integers up to 2^8 are exact",
+     split(LN2, [16])),
     ("2_OVER_PI", "", [f32(float(2 / PI))]),
     ("1_OVER_LN_2", "", [f32(float(1 / LN2))]),
     ("PI_2", "", [f32(float(PI / 2))]),
@@ -174,7 +182,8 @@ def print_constants():
 
 def main():
     print("/* SPDX-License-Identifier: BSD-3-Clause")
-    print(" * Printed by scripts/fit_polynomials.py; do not edit. Lowest power first. `error` is the largest relative")
+    print(" * Printed by scripts/fit_polynomials.py; do not edit. Lowest power first. `error` is the largest "
+          "relative")
     print(" * error of the whole expression with these coefficients in exact arithmetic. */")
     print("// clang-format off")
     print("#ifndef SPIRV_GEN_OPT_POLYNOMIALS_H")

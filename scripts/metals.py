@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Prints src/render/bsdf/metal_samples.c from a folder of measured indices of refraction: NAME.eta.spd and NAME.k.spd, lines of a wavelength in
-# nanometres and a value, comments behind #.
+# Prints src/render/bsdf/metal_samples.c from a folder of measured indices of refraction: NAME.eta.spd and
+# NAME.k.spd, lines of a wavelength in nanometres and a value, comments behind #.
 #
 #   scripts/metals.py FOLDER > src/render/bsdf/metal_samples.c
 #
-# Kept is what the visible range needs: the samples in it and one on either side. Names with the same samples share them.
+# Kept is what the visible range needs: the samples in it and one on either side. Names with the same samples
+# share them.
 
 import glob
 import os
@@ -52,7 +53,8 @@ def wrap(words):
 
 def main():
     folder = sys.argv[1] if len(sys.argv) == 2 else sys.exit("usage: scripts/metals.py FOLDER")
-    names = sorted(os.path.basename(p)[:-len(".eta.spd")] for p in glob.glob(os.path.join(folder, "*.eta.spd")))
+    names = sorted(os.path.basename(p)[:-len(".eta.spd")]
+                   for p in glob.glob(os.path.join(folder, "*.eta.spd")))
     arrays = {}
     for name in names:
         arrays.setdefault(visible(folder, name), name)
@@ -63,7 +65,8 @@ def main():
         print("};")
     print("\n#define SAMPLES(name) samples_##name, sizeof samples_##name / sizeof samples_##name[0]")
     print("const metal metals[] = {")
-    print(wrap('{"%s", SAMPLES(%s)},' % (name, arrays[visible(folder, name)].replace("-", "_")) for name in names))
+    print(wrap('{"%s", SAMPLES(%s)},' % (name, arrays[visible(folder, name)].replace("-", "_"))
+               for name in names))
     print("};\nconst uint32_t metal_count = sizeof metals / sizeof metals[0];")
 
 

@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The reconstruction of a radiance field in Mitsuba 3, as `backlight import` describes it: `scripts/compare-mitsuba field` compares with it.
+"""The reconstruction of a radiance field in Mitsuba 3, as `backlight import` describes it:
+`scripts/compare-mitsuba field` compares with it.
 
-It reads the job and its scene, and does what `backlight fit` does, with Dr.Jit's own means: Texture3f looks up, Adam steps, symbolic loops march. The march
-and its replay are those of docs/theory/radiance_fields.md (Path Replay Backpropagation for Radiance Field Rendering, equations 1 to 6): a fixed step, one
-random offset for a ray, softplus and sigmoid after interpolation. The gradient counts every sample and all of its voxels, and no space is skipped: Mitsuba's
-own radiance fields do neither. Loop, loss and replay are one kernel.
+It reads the job and its scene, and does what `backlight fit` does, with Dr.Jit's own means: Texture3f looks
+up, Adam steps, symbolic loops march. The march and its replay are those of docs/theory/radiance_fields.md
+(Path Replay Backpropagation for Radiance Field Rendering, equations 1 to 6): a fixed step, one random offset
+for a ray, softplus and sigmoid after interpolation. The gradient counts every sample and all of its voxels,
+and no space is skipped: Mitsuba's own radiance fields do neither. Loop, loss and replay are one kernel.
 
-    mitsuba_field.py JOB.json [FIELD...]     under Mitsuba's python. One line of JSON: PSNR of the views that were held out, CPU and wall seconds, and
-                                             the PSNR of other fields (folders of `backlight fit`) as this march sees them."""
+    mitsuba_field.py JOB.json [FIELD...]     under Mitsuba's python. One line of JSON: PSNR of the views that
+    were held out, CPU and wall seconds, and
+                                             the PSNR of other fields (folders of `backlight fit`) as this
+                                             march sees them."""
 import json
 import math
 import os
@@ -53,7 +57,8 @@ class Job:
         self.folder = folder
 
     def images(self, views):
-        return np.concatenate([read_image(os.path.join(self.folder, v["target"]), self.text["background"]).reshape(-1, 3) for v in views])
+        return np.concatenate([read_image(os.path.join(self.folder, v["target"]),
+                                          self.text["background"]).reshape(-1, 3) for v in views])
 
     def factor(self, step):
         return [1.0] + [s["factor"] for s in self.text["schedule"] if s["step"] <= step]
@@ -62,8 +67,10 @@ class Job:
 def read_image(path, background):
     """Linear colours in front of a background."""
     image = np.array(mi.Bitmap(path)).astype(float) / 255
-    colour = np.where(image[..., :3] <= 0.04045, image[..., :3] / 12.92, ((image[..., :3] + 0.055) / 1.055) ** 2.4)
-    return (colour * image[..., 3:] + (1 - image[..., 3:]) * np.array(background)).astype("f4") if image.shape[2] == 4 else colour.astype("f4")
+    colour = np.where(image[..., :3] <= 0.04045, image[..., :3] / 12.92,
+                      ((image[..., :3] + 0.055) / 1.055) ** 2.4)
+    return (colour * image[..., 3:] + (1 - image[..., 3:])
+            * np.array(background)).astype("f4") if image.shape[2] == 4 else colour.astype("f4")
 
 
 def psnr(image, target):
@@ -81,7 +88,8 @@ class Field:
         """values: two tensors [z, y, x, channel], raw."""
         self.job, self.degree = job, int(math.sqrt(job.channels[1] / 3)) - 1
         self.textures = [mi.Texture3f(v, wrap_mode=dr.WrapMode.Clamp) for v in values]
-        self.step = mi.Float(min(s / n for s, n in zip(job.size, reversed(values[0].shape[:3]))) / 2)  # half a voxel
+        self.step = mi.Float(min(s / n for s, n in zip(job.size, reversed(values[0].shape[:3])))
+                             / 2)  # half a voxel
         dr.make_opaque(self.step)
 
     def query(self, p, basis):
@@ -117,7 +125,8 @@ class Field:
 
     @dr.syntax
     def replay(self, o, d, offset, remaining, by):
-        """Backpropagates `by`, the derivative by the radiance of each ray; remaining: that radiance, with what lies behind the field."""
+        """Backpropagates `by`, the derivative by the radiance of each ray; remaining: that radiance, with
+        what lies behind the field."""
         basis = dr.sh_eval(d, self.degree)
         q, w, i, last = self.segment(o, d, offset)
         remaining, left = mi.Color3f(remaining), mi.Float(1)
@@ -128,7 +137,8 @@ class Field:
                 thickness = density * self.step
                 through = dr.exp(-dr.detach(thickness))
                 weight = left * (1 - through)
-                dr.backward(dr.sum(by * (weight * colour + (left * dr.detach(colour) - remaining) * thickness)))
+                dr.backward(dr.sum(by * (weight * colour + (left * dr.detach(colour) - remaining)
+                                         * thickness)))
             remaining -= weight * dr.detach(colour)
             left *= through
             i += 1
@@ -161,7 +171,8 @@ def held_out(job, values):
     sampler.seed(1, count * SPP)
     o, d = Cameras(job, job.unseen).rays(dr.arange(mi.UInt32, count * SPP) // SPP, sampler)
     light, left = field.march(o, d, sampler.next_1d())
-    image = dr.ravel(light + left * mi.Color3f(job.text["background"])).numpy().reshape(count, SPP, 3).mean(axis=1)
+    image = dr.ravel(light + left * mi.Color3f(job.text["background"]))
+    image = image.numpy().reshape(count, SPP, 3).mean(axis=1)
     return psnr(image.reshape(len(job.unseen), -1), job.images(job.unseen).reshape(len(job.unseen), -1))
 
 
@@ -190,7 +201,8 @@ class Variation:
         for stride, length in self.axes:
             before = self.at - stride
             has = (self.at // stride) % length > 0
-            total += dr.select(has, (x - dr.gather(mi.Float, x, before, has)) * dr.gather(mi.Float, inverse, before, has), 0)
+            total += dr.select(has, (x - dr.gather(mi.Float, x, before, has))
+                               * dr.gather(mi.Float, inverse, before, has), 0)
         return total
 
 
@@ -198,7 +210,8 @@ def resampled(texture, side, channels):
     """The values of a texture at the voxels of a finer grid."""
     at = dr.arange(mi.UInt32, side**3)
     p = mi.Point3f(*(mi.Float(i) for i in (at % side, at // side % side, at // (side * side))))
-    return mi.TensorXf(dr.ravel(mi.ArrayXf(texture.eval((p + 0.5) / side))), shape=(side, side, side, channels))
+    return mi.TensorXf(dr.ravel(mi.ArrayXf(texture.eval((p + 0.5) / side))),
+                       shape=(side, side, side, channels))
 
 
 class Fit:
@@ -213,7 +226,8 @@ class Fit:
         """Pixels of a step; none comes again before all others have."""
         count = self.job.text["batch"]
         while len(self.drawn) < count:
-            self.drawn = np.append(self.drawn, self.random.permutation(dr.width(self.targets) // 3).astype("u4"))
+            self.drawn = np.append(self.drawn,
+                                   self.random.permutation(dr.width(self.targets) // 3).astype("u4"))
         batch, self.drawn = self.drawn[:count], self.drawn[count:]
         return mi.UInt32(np.sort(batch))
 
@@ -223,7 +237,8 @@ class Fit:
         if self.values is None:
             self.values = [dr.full(mi.TensorXf, value, shape) for value, shape in zip(self.job.first, shapes)]
         else:
-            self.values = [resampled(mi.Texture3f(v, wrap_mode=dr.WrapMode.Clamp), *s[2:]) for v, s in zip(self.values, shapes)]
+            self.values = [resampled(mi.Texture3f(v, wrap_mode=dr.WrapMode.Clamp), *s[2:])
+                           for v, s in zip(self.values, shapes)]
         dr.eval(self.values)
         self.variation = [Variation(s) for s in shapes]
         self.adam = mi.ad.Adam(lr=0.05)
@@ -263,7 +278,8 @@ class Fit:
                 self.one_step()
             self.values = [dr.detach(self.adam[name]) for name in NAMES]
             dr.sync_thread()
-            print("mitsuba: %d steps, %.1f CPU seconds" % (self.step, time.process_time()), file=sys.stderr, flush=True)
+            print("mitsuba: %d steps, %.1f CPU seconds" % (self.step, time.process_time()), file=sys.stderr,
+                  flush=True)
 
 
 def main():

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Puts 8-bit RGB PNG files of one size side by side: montage.py OUT.png IN.png IN.png .. (for the pictures in docs).
-scripts/gallery uses its functions. An image is (width, height, list of rows of bytes)."""
+"""Puts 8-bit RGB PNG files of one size side by side: montage.py OUT.png IN.png IN.png .. (for the pictures in
+docs). scripts/gallery uses its functions. An image is (width, height, list of rows of bytes)."""
 import struct
 import sys
 import zlib
@@ -30,7 +30,8 @@ def read(path):
         for i in range(stride):
             a, b, c = (row[i - 3] if i > 2 else 0), above[i], (above[i - 3] if i > 2 else 0)
             p = a + b - c
-            paeth = a if abs(p - a) <= abs(p - b) and abs(p - a) <= abs(p - c) else b if abs(p - b) <= abs(p - c) else c
+            paeth = (a if abs(p - a) <= abs(p - b) and abs(p - a) <= abs(p - c)
+                     else b if abs(p - b) <= abs(p - c) else c)
             row[i] = (row[i] + (0, a, b, (a + b) // 2, paeth)[method]) & 255
         rows.append(bytes(row))
         above = row
@@ -42,11 +43,13 @@ def write(path, width, height, rows):
         return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
     packed = zlib.compress(b"".join(b"\0" + r for r in rows), 9)
     with open(path, "wb") as f:
-        f.write(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)) + chunk(b"IDAT", packed) + chunk(b"IEND", b""))
+        f.write(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0))
+                + chunk(b"IDAT", packed) + chunk(b"IEND", b""))
 
 
 def grid(images, across):
-    """The images in rows of `across`, with white between them; those of a row are of one height, those of a column of one width."""
+    """The images in rows of `across`, with white between them; those of a row are of one height, those of a
+    column of one width."""
     rows = []
     for first in range(0, len(images), across):
         line = images[first:first + across]
@@ -65,9 +68,11 @@ def inset(image, small, frame=2):
     width, height, rows = image
     side, tall = small[0] + 2 * frame, small[1] + 2 * frame
     white = b"\xff" * (3 * frame)
-    inner = [b"\xff" * (3 * side)] * frame + [white + row + white for row in small[2]] + [b"\xff" * (3 * side)] * frame
+    inner = [b"\xff" * (3 * side)] * frame + [white + row + white
+                                              for row in small[2]] + [b"\xff" * (3 * side)] * frame
     left = 3 * (width - GAP - side)
-    rows = [row[:left] + inner[y - GAP] + row[left + 3 * side:] if GAP <= y < GAP + tall else row for y, row in enumerate(rows)]
+    rows = [row[:left] + inner[y - GAP] + row[left + 3 * side:] if GAP <= y < GAP + tall else row
+            for y, row in enumerate(rows)]
     return width, height, rows
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The functions of one script for another: they have no .py at their ends, by which Python would find them."""
+"""The functions of one script for another: they have no .py at their ends, by which Python would find
+them."""
 import importlib.machinery
 import importlib.util
 import os

@@ -1,23 +1,26 @@
 # LABELS: nodevice
 # SPDX-License-Identifier: BSD-3-Clause
-"""Finds every document, section and file that a comment or a page mentions, and fails where it is not in the repository.
+"""Finds every document, section and file that a comment or a page mentions, and fails where it is not in the
+repository.
 
-Read are comments of C, GLSL, Python, CMake and shell files, and code spans, links and plain text of Markdown pages.
+Read are comments of C, GLSL, Python, CMake and shell files, and code spans, links and plain text of Markdown
+pages.
 
-    NAME.ext, FOLDER/NAME.ext   a file of the repository has this path, or one that ends in it (or it lies beside the file that names it)
-    FOLDER/NAME                 in code spans and links that begin with a folder of the repository's root: a file or folder
-    docs/X.md, Section          the page has a heading that the words behind the comma begin with
-    [text](X.md#anchor)         the page has a heading with that anchor
-    a_name, name()              in code spans of pages: some file that is no page has this word
-    rows of docs/glossary.md    a file of the last column has the words of the code in the first one
-    `name` (`FILE`)             this file has the word; so with `FILE` (`name`), and `FILE`: `name`, `name`
+    NAME.ext, FOLDER/NAME.ext   a file of the repository has this path, or one that ends in it (or it lies
+    beside the file that names it) FOLDER/NAME                 in code spans and links that begin with a
+    folder of the repository's root: a file or folder docs/X.md, Section          the page has a heading that
+    the words behind the comma begin with [text](X.md#anchor)         the page has a heading with that anchor
+    a_name, name()              in code spans of pages: some file that is no page has this word rows of
+    docs/glossary.md    a file of the last column has the words of the code in the first one `name` (`FILE`)
+    this file has the word; so with `FILE` (`name`), and `FILE`: `name`, `name`
 
 Pages that record what was tried may name what is no more (HISTORY): their words are not looked up.
 
-docs/README.md lists all pages of docs, and the README of a folder of docs those of the folder. A page that nobody lists is a
-problem, too, and so is a page of theory without a section Tests that names a file of tests.
+docs/README.md lists all pages of docs, and the README of a folder of docs those of the folder. A page that
+nobody lists is a problem, too, and so is a page of theory without a section Tests that names a file of tests.
 
-Names of what a program writes or a user brings are no files of the repository: OUTSIDE, each with its reason."""
+Names of what a program writes or a user brings are no files of the repository: OUTSIDE, each with its
+reason."""
 import io
 import os
 import re
@@ -25,9 +28,12 @@ import subprocess
 import sys
 import tokenize
 
-ROOT = os.path.abspath(os.environ.get("BL_SOURCE_DIR") or os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+ROOT = os.path.abspath(os.environ.get("BL_SOURCE_DIR")
+                       or os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 ENDINGS = "md|c|h|def|py|comp|glsl|json|sh|cmake"
-MENTION = re.compile(r"(?<![\w/.$<{*%%-])((?:\.\./|\./)*(?:[A-Za-z0-9_.-]+/)*[A-Za-z0-9_-][A-Za-z0-9_.-]*\.(?:%s))(?![\w/(*]|\.\w|-\w)" % ENDINGS)
+MENTION = re.compile(
+    r"(?<![\w/.$<{*%%-])((?:\.\./|\./)*(?:[A-Za-z0-9_.-]+/)*[A-Za-z0-9_-][A-Za-z0-9_.-]*\.(?:%s))"
+    r"(?![\w/(*]|\.\w|-\w)" % ENDINGS)
 SECTION = re.compile(r"(docs/[\w/-]+\.md), \"?([A-Z][^\n]*)")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 SPAN = re.compile(r"`([^`\n]+)`")
@@ -43,7 +49,8 @@ OUTSIDE = {
     r"(.*/)?(\w+_)?(NAME|FILE|X)\.\w+|(.*/)?(opt_)?name\.c": "stands for any name",
     r"manifest\.json|images/manifest\.json": "of the reference folder, which is not part of the repository",
     r"(.*/)?judge_gradients\.py": "of the reference folder",
-    r"(vulkan|vk_icd|volk|spirv|libspirv|expat|zlib|png|jpeglib|xxhash|cholmod|stb_image|PNanoVDB|ImfHeader|openexr|cJSON)\.h|"
+    r"(vulkan|vk_icd|volk|spirv|libspirv|expat|zlib|png|jpeglib|xxhash|cholmod|stb_image|PNanoVDB|"
+    r"ImfHeader|openexr|cJSON)\.h|"
     r"(vulkan|spirv|spirv-tools|cjson|openvdb|nanovdb|suitesparse|stb|unified1)/.*": "headers of libraries",
     r"(math|stdio|stdlib|string|stdint|stdbool|stddef|unistd|time)\.h|sys/.*\.h": "headers of C",
     r"compiler_version\.h|glsl_kernels\.h|(.*/)?plugins\.generated\.h": "made while building",
@@ -62,7 +69,8 @@ OUTSIDE_RULES = [re.compile(r"(?:%s)\Z" % p) for p in OUTSIDE]
 
 def listed():
     try:
-        out = subprocess.run(["git", "-C", ROOT, "ls-files", "-co", "--exclude-standard"], capture_output=True, check=True, text=True).stdout
+        out = subprocess.run(["git", "-C", ROOT, "ls-files", "-co", "--exclude-standard"],
+                             capture_output=True, check=True, text=True).stdout
         names = [n for n in out.splitlines() if os.path.exists(os.path.join(ROOT, n))]
         if names:
             return names
@@ -70,7 +78,8 @@ def listed():
         pass
     names = []
     for base, folders, files in os.walk(ROOT):
-        folders[:] = [f for f in folders if f not in (".git", "build") and not f.startswith("build-") and f != "__pycache__"]
+        folders[:] = [f for f in folders if f not in (".git", "build") and not f.startswith("build-")
+                      and f != "__pycache__"]
         names += [os.path.relpath(os.path.join(base, f), ROOT).replace(os.sep, "/") for f in files]
     return names
 
@@ -145,7 +154,8 @@ def c_comments(text):
     for m in re.finditer(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|/\*.*?\*/|//[^\n]*', text, re.S):
         if m.group().startswith("/"):
             lines = m.group().split("\n")
-            yield text.count("\n", 0, m.start()) + 1, "\n".join(re.sub(r"^\s*\*(?!/)", "  ", line) for line in lines)
+            yield (text.count("\n", 0, m.start()) + 1,
+                   "\n".join(re.sub(r"^\s*\*(?!/)", "  ", line) for line in lines))
 
 
 def hash_comments(text):
@@ -167,8 +177,10 @@ def python_comments(text):
         return
     before = None
     for t in tokens:
-        opens = before is None or before.type in (tokenize.NEWLINE, tokenize.INDENT, tokenize.NL, tokenize.COMMENT, tokenize.DEDENT)
-        if t.type == tokenize.COMMENT or (t.type == tokenize.STRING and opens and t.string.lstrip("rRbBuU").startswith(('"""', "'''"))):
+        opens = before is None or before.type in (tokenize.NEWLINE, tokenize.INDENT, tokenize.NL,
+                                                  tokenize.COMMENT, tokenize.DEDENT)
+        if t.type == tokenize.COMMENT or (t.type == tokenize.STRING and opens
+                                          and t.string.lstrip("rRbBuU").startswith(('"""', "'''"))):
             yield t.start[0], t.string
         before = t
 
@@ -178,7 +190,8 @@ def passages(name, text):
         return c_comments(text)
     if name.endswith(".py") or text.startswith("#!/usr/bin/env python"):
         return python_comments(text)
-    if name.endswith((".cmake", "CMakeLists.txt", ".sh")) or text.startswith(("#!/usr/bin/env bash", "#!/bin/")):
+    if (name.endswith((".cmake", "CMakeLists.txt", ".sh"))
+            or text.startswith(("#!/usr/bin/env bash", "#!/bin/"))):
         return hash_comments(text)
     if name.endswith(".md"):
         return [(1, text)]
@@ -194,7 +207,8 @@ def check(tree, name, text, problems):
 
         joined = passage
         if name.endswith(".md"):  # samples of code and output are no mentions
-            joined = re.sub(r"^```.*?^```", lambda m: re.sub(r"[^\n]", " ", m.group()), passage, flags=re.S | re.M)
+            joined = re.sub(r"^```.*?^```", lambda m: re.sub(r"[^\n]", " ", m.group()), passage,
+                            flags=re.S | re.M)
         wanted = [(m.start(1), m.group(1)) for m in MENTION.finditer(joined)]
         if name.endswith(".md"):
             for m in list(SPAN.finditer(joined)) + list(LINK.finditer(joined)):
@@ -223,7 +237,8 @@ def check(tree, name, text, problems):
             count += 1
             words = plain(m.group(2))
             if not any(re.match(re.escape(plain(h)) + r"(?!\w)", words) for h in tree.sections(m.group(1))):
-                say(max(joined.find(m.group(1)), 0), "%s has no section that \"%s\" begins with" % (m.group(1), m.group(2)[:40]))
+                say(max(joined.find(m.group(1)), 0), "%s has no section that \"%s\" begins with" %
+                    (m.group(1), m.group(2)[:40]))
     return count
 
 
@@ -232,38 +247,47 @@ def check_words(tree, name, text, problems):
     count = 0
     prose = re.sub(r"^```.*?^```", lambda m: re.sub(r"[^\n]", " ", m.group()), text, flags=re.S | re.M)
     for m in SPAN.finditer(prose):
-        for word in re.finditer(r"(?<![\w./-])([A-Za-z]\w*)(\(\)|(?![\w./*-]))", re.sub(r"\{[^}]*\}", "*", m.group(1))):
+        for word in re.finditer(r"(?<![\w./-])([A-Za-z]\w*)(\(\)|(?![\w./*-]))",
+                                re.sub(r"\{[^}]*\}", "*", m.group(1))):
             if word.group(2) or "_" in word.group(1).strip("_"):
                 count += 1
                 if word.group(1) not in tree.words() and not ANY.fullmatch(word.group(1)):
-                    problems.append("%s:%d: no file has the word %s" % (name, prose.count("\n", 0, m.start()) + 1, word.group(1)))
+                    problems.append("%s:%d: no file has the word %s" %
+                                    (name, prose.count("\n", 0, m.start()) + 1, word.group(1)))
     flat = re.sub(r"\s", " ", prose)
     for m in BESIDE.finditer(flat):
         file, words = (m.group(1), m.group(2)) if m.group(1) else (m.group(4), m.group(3))
         for word in re.findall(r"\w+", words):
             count += 1
             if not any(word in tree.words_of(n) for n in tree.files(file)) and not ANY.fullmatch(word):
-                problems.append("%s:%d: %s does not have the word %s" % (name, prose.count("\n", 0, m.start()) + 1, file, word))
+                problems.append("%s:%d: %s does not have the word %s" %
+                                (name, prose.count("\n", 0, m.start()) + 1, file, word))
     for row in re.finditer(r"^\|([^|\n]*)\|[^|\n]*\|([^|\n]*)\|$", text if name == GLOSSARY else "", re.M):
         files = [n for span in re.findall(FILE_SPAN, row.group(2)) for n in tree.files(span)]
         for word in re.findall(r"`(\w+)`", row.group(1)):
             count += 1
-            if files and not any(re.search(r"(?:^|_)%s(?:_|$)" % word, w) for n in files for w in tree.words_of(n)):
-                problems.append("%s:%d: no file of its row has the word %s" % (name, text.count("\n", 0, row.start()) + 1, word))
+            if files and not any(re.search(r"(?:^|_)%s(?:_|$)" % word, w) for n in files
+                                 for w in tree.words_of(n)):
+                problems.append("%s:%d: no file of its row has the word %s" %
+                                (name, text.count("\n", 0, row.start()) + 1, word))
     return count
 
 
 def check_lists(tree, problems):
-    """Pages that the README of their folder, or of the one above, does not link to. Returns how many are linked to."""
+    """Pages that the README of their folder, or of the one above, does not link to. Returns how many are
+    linked to."""
     count = 0
-    for name in sorted(n for n in tree.names if n.startswith("docs/") and n.endswith(".md") and n != "docs/README.md"):
+    for name in sorted(n for n in tree.names if n.startswith("docs/") and n.endswith(".md")
+                       and n != "docs/README.md"):
         folder, base = os.path.split(name)
         index = (os.path.dirname(folder) if base == "README.md" else folder) + "/README.md"
-        links = [os.path.normpath(os.path.join(os.path.dirname(index), link)) for link in LINK.findall(text_of(index) or "")]
+        links = [os.path.normpath(os.path.join(os.path.dirname(index), link))
+                 for link in LINK.findall(text_of(index) or "")]
         count += name in links
         if name not in links:
             problems.append("%s: is not listed in %s" % (name, index))
-        if folder == "docs/theory" and base != "README.md" and not re.search(r"^## Tests\n(?:(?!^## ).)*`tests/", text_of(name), re.M | re.S):
+        if (folder == "docs/theory" and base != "README.md"
+                and not re.search(r"^## Tests\n(?:(?!^## ).)*`tests/", text_of(name), re.M | re.S)):
             problems.append("%s: names no test in a section Tests" % name)
     return count
 
@@ -282,7 +306,8 @@ def main():
     pages = check_lists(tree, problems)
     for p in problems:
         print(p)
-    print("%d mentions in %d files, %d words of code, %d pages listed; %d broken" % (mentions, files, words, pages, len(problems)))
+    print("%d mentions in %d files, %d words of code, %d pages listed; %d broken" %
+          (mentions, files, words, pages, len(problems)))
     return 1 if problems or files < 100 or mentions < 500 or words < 300 or pages < 50 else 0
 
 

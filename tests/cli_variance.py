@@ -1,7 +1,8 @@
 # LABELS: swiftshader
 # SPDX-License-Identifier: BSD-3-Clause
-"""backlight grad --variance: mean and variance are those of the gradients of single seeds, counts and seeds are all
-of theirs; what does not go together is said; and --pixels adjoint lowers the variance where it should."""
+"""backlight grad --variance: mean and variance are those of the gradients of single seeds, counts and seeds
+are all of theirs; what does not go together is said; and --pixels adjoint lowers the variance where it
+should."""
 import json
 import os
 import subprocess
@@ -10,13 +11,15 @@ import tempfile
 
 import numpy as np
 
-PROGRAM, SCENE = os.environ["BL_PROGRAM"], os.path.join(os.environ["BL_SOURCE_DIR"], "assets/cornell/scene.xml")
+PROGRAM, SCENE = os.environ["BL_PROGRAM"], os.path.join(os.environ["BL_SOURCE_DIR"],
+                                                        "assets/cornell/scene.xml")
 NAMES = ["red.reflectance.value", "light.emitter.radiance.value"]
 COUNT = 4
 
 
 def grad(folder, *args):
-    command = [PROGRAM, "grad", SCENE, "-D", "resolution=16", "--spp", "8", "--quiet", "-o", folder, "--param"] + NAMES
+    command = [PROGRAM, "grad", SCENE, "-D", "resolution=16", "--spp", "8", "--quiet", "-o", folder,
+               "--param"] + NAMES
     r = subprocess.run(command + list(args), stderr=subprocess.PIPE, text=True)
     if r.returncode and "device" in r.stderr:
         sys.exit(77)
@@ -35,7 +38,8 @@ def summary(folder):
 def main():
     with tempfile.TemporaryDirectory() as t:
         target, single, many = t + "/target.exr", [t + "/%d" % k for k in range(COUNT)], t + "/many"
-        subprocess.run([PROGRAM, "render", SCENE, "-D", "resolution=16", "--spp", "1", "--quiet", "-o", target])
+        subprocess.run([PROGRAM, "render", SCENE, "-D", "resolution=16", "--spp", "1", "--quiet", "-o",
+                        target])
         for k in range(COUNT):
             r = grad(single[k], "--target", target, "--seed", str(5 + k))
             assert r.returncode == 0, r.stderr
@@ -66,7 +70,8 @@ def main():
             assert r.returncode == 0, r.stderr
             found[pixels] = summary(folder)
             assert found[pixels]["pixels"] == pixels and found[pixels]["form"] == "separate", found
-        lower = [b["mean_variance"] / a["mean_variance"] for a, b in zip(found["uniform"]["parameters"], found["adjoint"]["parameters"])]
+        lower = [b["mean_variance"] / a["mean_variance"]
+                 for a, b in zip(found["uniform"]["parameters"], found["adjoint"]["parameters"])]
         assert max(lower) < 0.3, lower # 9 of 256 pixels: about 9 / 256
         for wrong in (["--target", target, "--variance", "1"], ["--target", target, "--variance", "0"]):
             assert grad(t + "/wrong", *wrong).returncode == 2, wrong

@@ -1,8 +1,8 @@
 # LABELS: conformance swiftshader lavapipe native
 # SPDX-License-Identifier: BSD-3-Clause
-"""Scenes of others: the Cornell box of the reference folder's images/scenes loads unchanged and renders. The z-test against
-stored images is image_references, in C. BL_LONG=1 runs the folder's own judge here as well, where Python's OpenEXR module
-exists to read them."""
+"""Scenes of others: the Cornell box of the reference folder's images/scenes loads unchanged and renders. The
+z-test against stored images is image_references, in C. BL_LONG=1 runs the folder's own judge here as well,
+where Python's OpenEXR module exists to read them."""
 import os
 import subprocess
 import sys
@@ -21,7 +21,8 @@ def cornell_box():
     image = got[0]
     left, right = image[:, :image.shape[1] // 8].mean((0, 1)), image[:, -image.shape[1] // 8:].mean((0, 1))
     good = np.isfinite(image).all() and image.min() >= 0 and image.mean() > 0.05
-    good = good and left[0] > 2 * left[1] and right[1] > right[0] and image.max() > 10  # red left, green right, a lamp
+    # Red on the left, green on the right, and a lamp.
+    good = good and left[0] > 2 * left[1] and right[1] > right[0] and image.max() > 10
     print("%s scenes/cbox: mean %s" % ("pass" if good else "FAIL", image.mean((0, 1))))
     return good
 
@@ -40,7 +41,8 @@ def judged_images():
 
 def main():
     if not os.path.isdir(conformance.IMAGES):
-        conformance.skip("no images at %s; BL_REFERENCE=FOLDER names the folder that holds images/" % conformance.IMAGES)
+        conformance.skip("no images at %s; BL_REFERENCE=FOLDER names the folder that holds images/" %
+                         conformance.IMAGES)
     conformance.need_device()
     ok = cornell_box()
     if os.environ.get("BL_LONG") == "1":

@@ -1,7 +1,8 @@
 # LABELS: conformance swiftshader lavapipe
 # SPDX-License-Identifier: BSD-3-Clause
-"""The images of three cases of tests/reference have the mean that the other renderer found: within four standard errors
-and 0.4 % (the means are stored to a few tenths of a percent), where these are below half a percent."""
+"""The images of three cases of tests/reference have the mean that the other renderer found: within four
+standard errors and 0.4 % (the means are stored to a few tenths of a percent), where these are below half a
+percent."""
 import json
 import os
 import sys
@@ -24,7 +25,8 @@ def mean_agrees(case, spp):
         return False
     image, variance = got
     mean, error = image.mean((0, 1)), np.sqrt(variance.sum((0, 1)) / spp) / (image.shape[0] * image.shape[1])
-    good = bool((np.abs(mean - expected) <= 4 * error + 0.004 * expected).all() and (error < 0.005 * expected).all())
+    good = bool((np.abs(mean - expected) <= 4 * error + 0.004 * expected).all()
+                and (error < 0.005 * expected).all())
     print("%s %s: mean %s +- %s, expected %s" % ("pass" if good else "FAIL", case, mean, error, expected))
     return good
 

@@ -1,8 +1,9 @@
 # LABELS: swiftshader=long native
 # SPDX-License-Identifier: BSD-3-Clause
-"""The fit of a radiance field to the photographs of assets/field, smaller: `backlight import` makes a job, `backlight fit` fits it from coarse to
-fine, and views that were held out must be seen far better than the empty field shows them. The turntable, an animated PNG, must show each of them
-as the pictures beside it do, and the difference. The same command twice gives the same bytes."""
+"""The fit of a radiance field to the photographs of assets/field, smaller: `backlight import` makes a job,
+`backlight fit` fits it from coarse to fine, and views that were held out must be seen far better than the
+empty field shows them. The turntable, an animated PNG, must show each of them as the pictures beside it do,
+and the difference. The same command twice gives the same bytes."""
 import json
 import os
 import struct
@@ -16,7 +17,8 @@ DEVICE = os.environ.get("BL_DEVICE", "swiftshader")
 
 
 def fit(name):
-    run = subprocess.run([PROGRAM, "fit", "field_fit.json", "-o", name, "--device", DEVICE, "--quiet"], capture_output=True, text=True, timeout=800)
+    run = subprocess.run([PROGRAM, "fit", "field_fit.json", "-o", name, "--device", DEVICE, "--quiet"],
+                         capture_output=True, text=True, timeout=800)
     if run.returncode != 0:
         print(run.stderr)
         sys.exit(77 if "no device" in run.stderr and os.environ.get("BL_REQUIRE_ALL") != "1" else 1)
@@ -35,7 +37,8 @@ def chunks(data):
     while at < len(data):
         size, kind = struct.unpack(">I4s", data[at:at + 8])
         body = data[at + 8:at + 8 + size]
-        assert struct.unpack(">I", data[at + 8 + size:at + 12 + size])[0] == zlib.crc32(kind + body), "the checksum of %s" % kind
+        checksum = struct.unpack(">I", data[at + 8 + size:at + 12 + size])[0]
+        assert checksum == zlib.crc32(kind + body), "the checksum of %s" % kind
         yield kind, body
         at += 12 + size
 
@@ -50,7 +53,8 @@ def unpack(packed, width, height):
         for i in range(stride):
             a, b, c = row[i - 3] if i > 2 else 0, before[i], before[i - 3] if i > 2 else 0
             p = a + b - c
-            nearest = a if abs(p - a) <= abs(p - b) and abs(p - a) <= abs(p - c) else b if abs(p - b) <= abs(p - c) else c
+            nearest = (a if abs(p - a) <= abs(p - b) and abs(p - a) <= abs(p - c)
+                       else b if abs(p - b) <= abs(p - c) else c)
             row[i] = (row[i] + (0, a, b, (a + b) // 2, nearest)[kind]) & 255
         rows.append(row)
         before = row
@@ -91,9 +95,11 @@ def turntable_problems(folder):
         return ["the turntable has %d frames and announces %s" % (len(frames), announced)]
     problems, largest = [], 0
     for frame, view in zip(frames, HELD_OUT):
-        target, after = [frames_of(os.path.join(folder, "%s_%d.png" % (name, view)))[0][0] for name in ("target", "after")]
+        target, after = [frames_of(os.path.join(folder, "%s_%d.png" % (name, view)))[0][0]
+                         for name in ("target", "after")]
         panels = [[row[3 * k * (SIDE + GAP):][:3 * SIDE] for row in frame] for k in range(3)]
-        if len(frame) != SIDE or len(frame[0]) != 3 * (3 * SIDE + 2 * GAP) or panels[0] != target or panels[1] != after:
+        if (len(frame) != SIDE or len(frame[0]) != 3 * (3 * SIDE + 2 * GAP)
+                or panels[0] != target or panels[1] != after):
             problems.append("the turntable does not show target and fit of view %d" % view)
         for truth_row, fit_row, error_row in zip(*panels):
             for i in range(0, 3 * SIDE, 3):
@@ -112,13 +118,17 @@ SKY = """<scene version="3.0.0"><integrator type="path"/><sensor type="perspecti
 
 
 def large_turntable_problems():
-    """Of many wide views of a sky that is already right: at most 64 frames, of averages over 3 x 3 pixels, and no error anywhere."""
+    """Of many wide views of a sky that is already right: at most 64 frames, of averages over 3 x 3 pixels,
+    and no error anywhere."""
     with open("sky_fit.xml", "w", encoding="utf-8") as f:
         f.write(SKY)
     with open("sky_fit.json", "w", encoding="utf-8") as f:
-        json.dump({"scene": "sky_fit.xml", "views": [{"target": {"render": True, "spp": 1}} for k in range(MANY + 1)], "held_out": list(range(1, MANY + 1)),
+        json.dump({"scene": "sky_fit.xml",
+                   "views": [{"target": {"render": True, "spp": 1}} for k in range(MANY + 1)],
+                   "held_out": list(range(1, MANY + 1)),
                    "parameters": [{"name": "sky.radiance.value"}], "steps": 1, "spp": 1}, f)
-    run = subprocess.run([PROGRAM, "fit", "sky_fit.json", "-o", "sky_fit", "--device", DEVICE, "--quiet"], capture_output=True, text=True, timeout=800)
+    run = subprocess.run([PROGRAM, "fit", "sky_fit.json", "-o", "sky_fit", "--device", DEVICE, "--quiet"],
+                         capture_output=True, text=True, timeout=800)
     if run.returncode != 0:
         return ["the fit of the sky failed: " + run.stderr]
     frames, announced = frames_of("sky_fit/turntable.png")
@@ -130,14 +140,16 @@ def large_turntable_problems():
 
 
 def main():
-    made = subprocess.run([PROGRAM, "import", os.path.join(ROOT, "assets", "field"), "-o", "field_fit.json", "--resolution", "16", "--steps", "120",
+    made = subprocess.run([PROGRAM, "import", os.path.join(ROOT, "assets", "field"), "-o", "field_fit.json",
+                           "--resolution", "16", "--steps", "120",
                            "--batch", "2048"], capture_output=True, text=True, timeout=100)
     if made.returncode != 0:
         print(made.stderr)
         return 1
     result, density = fit("field_fit")
     held_out = result["held_out"]
-    print("PSNR %.2f dB, SSIM %.3f, of %d views that were held out, in %.0f s" % (held_out["psnr"], held_out["ssim"], held_out["views"], result["seconds"]))
+    print("PSNR %.2f dB, SSIM %.3f, of %d views that were held out, in %.0f s" %
+          (held_out["psnr"], held_out["ssim"], held_out["views"], result["seconds"]))
     problems = []
     if held_out["views"] != 8:
         problems.append("8 views are held out, not %d" % held_out["views"])

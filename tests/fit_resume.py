@@ -1,7 +1,8 @@
 # LABELS: swiftshader=long native timeout=3600
 # SPDX-License-Identifier: BSD-3-Clause
-"""A fit that is killed at random moments and resumed ends in the same bytes (values, log, pictures) as one that never was; Ctrl-C leaves a
-checkpoint and a report; a checkpoint or log that is damaged or of another fit is an error that changes nothing. 20 kills; BL_LONG=1: 200."""
+"""A fit that is killed at random moments and resumed ends in the same bytes (values, log, pictures) as one
+that never was; Ctrl-C leaves a checkpoint and a report; a checkpoint or log that is damaged or of another fit
+is an error that changes nothing. 20 kills; BL_LONG=1: 200."""
 import filecmp
 import html.parser
 import json
@@ -27,18 +28,30 @@ SCENE = """<scene version="3.0.0"><integrator type="direct"/>
 <bsdf type="diffuse" id="wall"><rgb name="reflectance" value=".6,.3,.1"/></bsdf>
 <shape type="rectangle"><ref id="wall"/></shape>
 <emitter type="point" id="lamp"><point name="position" x="0" y="1" z="2"/><rgb name="intensity" value="6"/></emitter></scene>"""
-JOB = {"scene": "scene.xml", "views": [{"target": {"render": True}}, {"target": {"render": True}, "to_world": {"origin": [1, 0, 3], "target": [0, 0, 0], "up": [0, 1, 0]}}],
-       "parameters": [{"name": "wall.reflectance.value", "initial": 0.5}, {"name": "lamp.intensity.value", "initial": 2, "rate": 0.1}],
-       "optimizer": {"type": "adam", "rate": 0.02}, "schedule": [{"step": 30, "factor": 0.5}], "loss": {"type": "huber", "delta": 0.5},
+JOB = {"scene": "scene.xml",
+       "views": [{"target": {"render": True}},
+                 {"target": {"render": True}, "to_world": {"origin": [1, 0, 3], "target": [0, 0, 0],
+                                                           "up": [0, 1, 0]}}],
+       "parameters": [{"name": "wall.reflectance.value", "initial": 0.5},
+                      {"name": "lamp.intensity.value", "initial": 2, "rate": 0.1}],
+       "optimizer": {"type": "adam", "rate": 0.02}, "schedule": [{"step": 30, "factor": 0.5}],
+       "loss": {"type": "huber", "delta": 0.5},
        "form": "fused", "steps": 120, "spp": 2, "checkpoint_steps": 3}
-SAME = ["fit.csv", "wall.reflectance.value.npy", "lamp.intensity.value.npy"] + ["%s_%d.%s" % (n, v, k) for n in ("before", "after", "target") for v in (0, 1)
-                                                                           for k in ("exr", "png")] + ["difference_0.png", "difference_1.png"]
+SAME = (["fit.csv", "wall.reflectance.value.npy", "lamp.intensity.value.npy"]
+        + ["%s_%d.%s" % (n, v, k) for n in ("before", "after", "target") for v in (0, 1)
+           for k in ("exr", "png")]
+        + ["difference_0.png", "difference_1.png"])
 # The wall as an image, from coarse to fine, with a colour beside it.
-STAGES = [{"steps": 7, "resolution": {"wall.reflectance.data": [3, 5]}}, {"steps": 5}, {"steps": 9, "resolution": {"wall.reflectance.data": [6, 10]}}, {"steps": 9}]
+STAGES = [{"steps": 7, "resolution": {"wall.reflectance.data": [3, 5]}}, {"steps": 5},
+          {"steps": 9, "resolution": {"wall.reflectance.data": [6, 10]}}, {"steps": 9}]
 # Pixels drawn from two views, and a look at a third one.
-BATCHED = {"batch": 30, "form": "one-image", "held_out": [2], "held_out_steps": 4, "checkpoint_steps": 3, "views": JOB["views"] + [
-    {"target": {"render": True}, "to_world": {"origin": [-0.5, 0.5, 3], "target": [0, 0, 0], "up": [0, 1, 0]}}]}
-STAGED = {"parameters": [{"name": "wall.reflectance.data", "initial": 0.5, "bounds": [0, 1], "total_variation": 0.1}, {"name": "lamp.intensity.value", "initial": 2}],
+THIRD = {"target": {"render": True},
+         "to_world": {"origin": [-0.5, 0.5, 3], "target": [0, 0, 0], "up": [0, 1, 0]}}
+BATCHED = {"batch": 30, "form": "one-image", "held_out": [2], "held_out_steps": 4, "checkpoint_steps": 3,
+           "views": JOB["views"] + [THIRD]}
+STAGED = {"parameters": [{"name": "wall.reflectance.data", "initial": 0.5, "bounds": [0, 1],
+                          "total_variation": 0.1},
+                         {"name": "lamp.intensity.value", "initial": 2}],
           "scene": "staged.xml", "steps": None, "stages": STAGES, "checkpoint_steps": 2}
 problems = []
 
@@ -49,7 +62,8 @@ def check(good, text):
 
 
 def start(folder, *options, job="job.json"):
-    return subprocess.Popen([PROGRAM, "fit", job, "-o", folder, "--device", DEVICE, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen([PROGRAM, "fit", job, "-o", folder, "--device", DEVICE, *options],
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 def finish(process):
@@ -69,7 +83,8 @@ def write_job(name, **changes):
 
 def expect_same(folder, reference, what, names=SAME):
     for name in names:
-        if not os.path.exists(os.path.join(folder, name)) or not filecmp.cmp(os.path.join(folder, name), os.path.join(reference, name), shallow=False):
+        made = os.path.join(folder, name)
+        if not os.path.exists(made) or not filecmp.cmp(made, os.path.join(reference, name), shallow=False):
             check(False, "%s: %s differs from the uninterrupted fit's" % (what, name))
 
 
@@ -80,8 +95,9 @@ def wait_for_steps(process):
 
 
 def kills(reference, duration, loop):
-    """Kills a fit again and again, at moments spread over the whole run and in turn over its steps; whenever it gets to its end before that, compares, and
-    starts anew. duration, loop: seconds of the whole and of the steps."""
+    """Kills a fit again and again, at moments spread over the whole run and in turn over its steps; whenever
+    it gets to its end before that, compares, and starts anew. duration, loop: seconds of the whole and of the
+    steps."""
     numbers = random.Random(time.time_ns())
     done, in_the_middle, ends = 0, 0, 0
     shutil.rmtree("killed", ignore_errors=True)
@@ -91,7 +107,8 @@ def kills(reference, duration, loop):
         if among_steps:
             wait_for_steps(process)
         try:
-            process.wait(numbers.uniform(0, 0.4 * loop) if among_steps else numbers.uniform(0.02, 0.9 * duration))
+            process.wait(numbers.uniform(0, 0.4 * loop) if among_steps
+                         else numbers.uniform(0.02, 0.9 * duration))
         except subprocess.TimeoutExpired:
             process.send_signal(signal.SIGKILL)
             done += 1
@@ -122,7 +139,8 @@ class References(html.parser.HTMLParser):
     def handle_starttag(self, tag, attributes):
         self.images += tag == "img"
         self.charts += tag == "svg"
-        self.outside += [v for k, v in attributes if k in ("src", "href", "data", "action") and not (v or "").startswith("data:image/png;base64,")]
+        self.outside += [v for k, v in attributes if k in ("src", "href", "data", "action")
+                         and not (v or "").startswith("data:image/png;base64,")]
         check(tag not in ("script", "link", "iframe", "object"), "the report has a <%s>" % tag)
 
 
@@ -133,7 +151,8 @@ def check_report(folder, text):
     parser.feed(page)
     check(not parser.outside, "the report refers to %s" % parser.outside)
     check(not re.search(r"https?:|@import|url\(", page), "the report refers to the network")
-    check(parser.images == 8 and parser.charts == 3, "the report has %d pictures and %d curves" % (parser.images, parser.charts))
+    check(parser.images == 8 and parser.charts == 3, "the report has %d pictures and %d curves" %
+          (parser.images, parser.charts))
     for wanted in [text, DEVICE, "replay drift", "huber", "form ", "seed", "--spp 2"]:
         check(wanted in page, "the report does not say '%s'" % wanted)
 
@@ -149,7 +168,8 @@ def interruptions(reference):
         check("--resume goes on" in err, "the interrupted fit does not say how to go on: " + err)
         with open("stopped/result.json", encoding="utf-8") as f:
             result = json.load(f)
-        check(result["complete"] is False and 0 < result["steps"] < JOB["steps"], "result.json of an interrupted fit: %s" % result)
+        check(result["complete"] is False and 0 < result["steps"] < JOB["steps"],
+              "result.json of an interrupted fit: %s" % result)
         check_report("stopped", "interrupted")
         status, err = run("stopped", "--resume")
         check(status == 0, "resuming after a signal failed: " + err)
@@ -172,7 +192,9 @@ def damage(reference):
     """stopped/ is a complete fit with its checkpoint."""
     with open("stopped/checkpoint", "rb") as f:
         good = f.read()
-    for what, bytes_ in (("cut", good[: len(good) // 2]), ("empty", b""), ("one bit", good[:-3] + bytes([good[-3] ^ 4]) + good[-2:]), ("text", b"checkpoint\n")):
+    for what, bytes_ in (("cut", good[: len(good) // 2]), ("empty", b""),
+                         ("one bit", good[:-3] + bytes([good[-3] ^ 4]) + good[-2:]),
+                         ("text", b"checkpoint\n")):
         with open("stopped/checkpoint", "wb") as f:
             f.write(bytes_)
         refusal("stopped/checkpoint", "checkpoint: " + what)
@@ -216,7 +238,8 @@ def extension(reference):
 def write_image(name, width, height):
     with open(name, "wb") as f:
         f.write(b"PF\n%d %d\n-1\n" % (width, height))
-        f.write(struct.pack("<%df" % (3 * width * height), *(i * 37 % 100 / 100 for i in range(3 * width * height))))
+        f.write(struct.pack("<%df" % (3 * width * height),
+                            *(i * 37 % 100 / 100 for i in range(3 * width * height))))
 
 
 def wait_until(process, step):
@@ -227,21 +250,29 @@ def wait_until(process, step):
 
 
 def stages():
-    """Killed in every stage, also right at their ends; what the stage began with belongs to the checkpoint."""
+    """Killed in every stage, also right at their ends; what the stage began with belongs to the
+    checkpoint."""
     write_image("wall.pfm", 10, 6)
     with open("staged.xml", "w", encoding="utf-8") as f:
-        f.write(SCENE.replace('<rgb name="reflectance" value=".6,.3,.1"/>', '<texture type="bitmap" name="reflectance"><string name="filename" value="wall.pfm"/></texture>'))
+        f.write(SCENE.replace('<rgb name="reflectance" value=".6,.3,.1"/>',
+                              '<texture type="bitmap" name="reflectance"><string name="filename" '
+                              'value="wall.pfm"/></texture>'))
     write_job("staged.json", **STAGED)
     status, err = run("staged_whole", job="staged.json")
     check(status == 0, "the uninterrupted fit in stages failed: " + err)
-    names = sorted(n for n in os.listdir("staged_whole") if n.endswith((".csv", ".npy", ".png", ".exr")) or n.startswith("stage_"))
-    for wanted in ("stage_1", "stage_2", "stage_3", "wall.reflectance.data_before.png", "wall.reflectance.data_after.png", "wall.reflectance.data_true.png", "fit.csv"):
+    names = sorted(n for n in os.listdir("staged_whole") if n.endswith((".csv", ".npy", ".png", ".exr"))
+                   or n.startswith("stage_"))
+    for wanted in ("stage_1", "stage_2", "stage_3", "wall.reflectance.data_before.png",
+                   "wall.reflectance.data_after.png", "wall.reflectance.data_true.png", "fit.csv"):
         check(wanted in names, "a fit in stages has no " + wanted)
     with open("staged_whole/fit.csv", encoding="utf-8") as f:
-        check(f.readline() == "step,loss,lamp.intensity.value[0],lamp.intensity.value[1],lamp.intensity.value[2]\n", "the columns of fit.csv")
+        check(f.readline()
+              == "step,loss,lamp.intensity.value[0],lamp.intensity.value[1],lamp.intensity.value[2]\n",
+              "the columns of fit.csv")
     with open("staged_whole/result.json", encoding="utf-8") as f:
         result = json.load(f)
-    check(result["stages"] == 4 and result["steps"] == 30 and result["parameters"][0]["shape"] == [6, 10, 3], "result.json of stages: %s" % result)
+    check(result["stages"] == 4 and result["steps"] == 30 and result["parameters"][0]["shape"] == [6, 10, 3],
+          "result.json of stages: %s" % result)
     for step in (3, 6, 9, 12, 15, 21, 27):
         process = start("staged", "--resume", job="staged.json")
         wait_until(process, step)
@@ -254,26 +285,35 @@ def stages():
     with open("staged_damaged/stage_3", "r+b") as f:
         f.write(b"7")
     status, err = run("staged_damaged", "--resume", job="staged.json")
-    check(status == 1 and "staged_damaged/stage_3" in err, "a damaged beginning of a stage: %d %s" % (status, err))
-    for changes, named in (({"parameters": [dict(STAGED["parameters"][0], initial=[0.5, 0.5]), STAGED["parameters"][1]]}, "has 2 numbers; wall.reflectance.data has 45 entries"),
-                           ({"stages": [{"steps": 1, "resolution": {"wall.reflectance.data": [3, 5, 5]}}]}, "stages[0].resolution.wall.reflectance.data"),
-                           ({"stages": [{"steps": 1, "resolution": {"wall.reflectance.data": [1, 5]}}]}, "wall.reflectance.data: a side of 1"),
-                           ({"stages": [{"steps": 1, "resolution": {"lamp.intensity.value": [3, 5]}}]}, "stages[0].resolution.lamp.intensity.value: its size is fixed")):
+    check(status == 1 and "staged_damaged/stage_3" in err, "a damaged beginning of a stage: %d %s" %
+          (status, err))
+    for changes, named in (({"parameters": [dict(STAGED["parameters"][0], initial=[0.5, 0.5]),
+                                            STAGED["parameters"][1]]},
+                                            "has 2 numbers; wall.reflectance.data has 45 entries"),
+                           ({"stages": [{"steps": 1, "resolution": {"wall.reflectance.data": [3, 5, 5]}}]},
+                            "stages[0].resolution.wall.reflectance.data"),
+                           ({"stages": [{"steps": 1, "resolution": {"wall.reflectance.data": [1, 5]}}]},
+                            "wall.reflectance.data: a side of 1"),
+                           ({"stages": [{"steps": 1, "resolution": {"lamp.intensity.value": [3, 5]}}]},
+                            "stages[0].resolution.lamp.intensity.value: its size is fixed")):
         write_job("bad.json", **{**STAGED, **changes})
         status, err = run("bad", job="bad.json")
         check(status == 1 and named in err, "expected '%s', got %d: %s" % (named, status, err))
 
 
 def batches():
-    """Killed among steps and looks at the view that is held out; the log of these looks belongs to the checkpoint, too. Then more steps."""
+    """Killed among steps and looks at the view that is held out; the log of these looks belongs to the
+    checkpoint, too. Then more steps."""
     write_job("batched.json", **BATCHED)
     status, err = run("batched_whole", job="batched.json")
     check(status == 0 and "held out, after step 4:" in err, "the uninterrupted fit by batches failed: " + err)
     names = [n for n in os.listdir("batched_whole") if n.endswith((".csv", ".npy", ".png", ".exr"))]
-    check("held_out.csv" in names and "after_2.exr" in names and "after_0.exr" not in names, "pictures of a fit by batches: %s" % names)
+    check("held_out.csv" in names and "after_2.exr" in names and "after_0.exr" not in names,
+          "pictures of a fit by batches: %s" % names)
     with open("batched_whole/held_out.csv", encoding="utf-8") as f:
         rows = f.read().split("\n")
-    check(rows[0] == "step,psnr,ssim,views" and [r.split(",")[0] for r in rows[1:]] == [str(4 * k) for k in range(1, 31)] + [""], "held_out.csv: %s" % rows)
+    check(rows[0] == "step,psnr,ssim,views" and [r.split(",")[0] for r in rows[1:]]
+          == [str(4 * k) for k in range(1, 31)] + [""], "held_out.csv: %s" % rows)
     for step in (3, 10, 24, 50, 90):
         process = start("batched", "--resume", job="batched.json")
         wait_until(process, step)
@@ -282,8 +322,10 @@ def batches():
     status, err = run("batched", "--resume", job="batched.json")
     check(status == 0 and "going on after step" in err, "the last resumed fit by batches failed: " + err)
     expect_same("batched", "batched_whole", "by batches", names)
-    results = [json.load(open(folder + "/result.json", encoding="utf-8")) for folder in ("batched", "batched_whole")]
-    check(results[0]["held_out"] == results[1]["held_out"] and results[0]["held_out"]["views"] == 1 and results[0]["views"] == 2, "held_out of result.json")
+    results = [json.load(open(folder + "/result.json", encoding="utf-8"))
+               for folder in ("batched", "batched_whole")]
+    check(results[0]["held_out"] == results[1]["held_out"] and results[0]["held_out"]["views"] == 1
+          and results[0]["views"] == 2, "held_out of result.json")
     check(abs(results[0]["held_out"]["psnr"] - float(rows[-2].split(",")[1])) < 1e-6, "PSNR at the end")
     write_job("shorter.json", **{**BATCHED, "steps": 50})
     check(run("batched_more", job="shorter.json")[0] == 0, "the shorter fit by batches failed")
@@ -292,18 +334,23 @@ def batches():
 
 
 def divergence():
-    """A parameter that becomes infinite ends the fit with its name, and leaves the checkpoint of the step before. The rate throws the lamp's intensity
-    beyond 1e36 at once, where its light is no number any more; momentum carries it on."""
+    """A parameter that becomes infinite ends the fit with its name, and leaves the checkpoint of the step
+    before. The rate throws the lamp's intensity beyond 1e36 at once, where its light is no number any more;
+    momentum carries it on."""
     with open("wild.xml", "w", encoding="utf-8") as f:
         f.write(SCENE.replace('name="intensity" value="6"', 'name="intensity" value="600"'))
-    write_job("wild.json", scene="wild.xml", views=None, target={"render": True}, loss="l2", schedule=None, checkpoint_steps=1,
-              parameters=[{"name": "lamp.intensity.value", "initial": 2}], optimizer={"type": "sgd", "rate": 3e38, "momentum": 0.9})
+    write_job("wild.json", scene="wild.xml", views=None, target={"render": True}, loss="l2", schedule=None,
+              checkpoint_steps=1,
+              parameters=[{"name": "lamp.intensity.value", "initial": 2}],
+              optimizer={"type": "sgd", "rate": 3e38, "momentum": 0.9})
     status, err = run("wild", job="wild.json")
     found = re.search(r"lamp.intensity.value: \d of its 3 values are NaN or infinite after step (\d+)", err)
-    check(status == 1 and found is not None and "wild/checkpoint is from before" in err, "a parameter that becomes infinite: %d %s" % (status, err))
+    check(status == 1 and found is not None and "wild/checkpoint is from before" in err,
+          "a parameter that becomes infinite: %d %s" % (status, err))
     check(not os.path.exists("wild/result.json"), "a fit that was lost has a result")
     status, err = run("wild", "--resume", job="wild.json")
-    check(status == 1 and found and "going on after step %d" % (int(found.group(1)) - 1) in err, "going on before the loss: %d %s" % (status, err))
+    check(status == 1 and found and "going on after step %d" % (int(found.group(1)) - 1) in err,
+          "going on before the loss: %d %s" % (status, err))
 
 
 def main():

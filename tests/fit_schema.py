@@ -1,7 +1,8 @@
 # LABELS: nodevice
 # SPDX-License-Identifier: BSD-3-Clause
-"""The schema of fit jobs and the program agree: of a table of good and bad jobs both accept and refuse the same, and each refusal of the
-program names the file and the key. A good job is one whose scene is looked for (there is none, so no device is needed)."""
+"""The schema of fit jobs and the program agree: of a table of good and bad jobs both accept and refuse the
+same, and each refusal of the program names the file and the key. A good job is one whose scene is looked for
+(there is none, so no device is needed)."""
 import copy
 import glob
 import json
@@ -13,8 +14,10 @@ import tempfile
 ROOT = os.environ.get("BL_SOURCE_DIR", os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 PROGRAM = os.environ.get("BL_PROGRAM", os.path.join(ROOT, "build", "backlight"))
 TYPES = {"object": dict, "array": list, "string": str, "boolean": bool}
-KNOWN = {"$schema", "title", "description", "definitions", "type", "required", "properties", "additionalProperties", "items", "minItems",
-         "maxItems", "enum", "const", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minLength", "oneOf", "$ref"}
+KNOWN = {"$schema", "title", "description", "definitions", "type", "required", "properties",
+         "additionalProperties", "items", "minItems",
+         "maxItems", "enum", "const", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
+         "minLength", "oneOf", "$ref"}
 
 
 def is_number(v):
@@ -37,18 +40,21 @@ def valid(v, s, root):
         return False
     if "type" in s and not right_type(v, s["type"]):
         return False
-    if "enum" in s and v not in s["enum"] or "const" in s and (v != s["const"] or type(v) is not type(s["const"])):
+    if ("enum" in s and v not in s["enum"]
+            or "const" in s and (v != s["const"] or type(v) is not type(s["const"]))):
         return False
     if "oneOf" in s and sum(valid(v, one, root) for one in s["oneOf"]) != 1:
         return False
     if is_number(v):
-        if v < s.get("minimum", v) or v > s.get("maximum", v) or "exclusiveMinimum" in s and v <= s["exclusiveMinimum"]:
+        if v < s.get("minimum", v) or v > s.get("maximum",
+                                                v) or "exclusiveMinimum" in s and v <= s["exclusiveMinimum"]:
             return False
         return not ("exclusiveMaximum" in s and v >= s["exclusiveMaximum"])
     if isinstance(v, str):
         return len(v) >= s.get("minLength", 0)
     if isinstance(v, list):
-        return s.get("minItems", 0) <= len(v) <= s.get("maxItems", len(v)) and all(valid(one, s.get("items", {}), root) for one in v)
+        return (s.get("minItems", 0) <= len(v) <= s.get("maxItems", len(v))
+                and all(valid(one, s.get("items", {}), root) for one in v))
     if isinstance(v, dict):
         properties, others = s.get("properties", {}), s.get("additionalProperties", True)
         for key, value in v.items():
@@ -99,14 +105,19 @@ GOOD = [
     change(["defines"], {"a": "b", "c": ""}),
     change(["target"], {"render": True, "spp": 1, "seed": 0}),
     change(["parameters", 0], {"name": "a", "initial": [1, 2.5, -3], "bounds": [-1e9, 1e9], "rate": 1e-9}),
-    change(["parameters", 0, "large_steps"], {"lambda": 19}), change(["parameters", 0, "large_steps"], {"lambda": 0.5, "fixed": "yx"}),
+    change(["parameters", 0, "large_steps"], {"lambda": 19}),
+    change(["parameters", 0, "large_steps"], {"lambda": 0.5, "fixed": "yx"}),
     change(["parameters", 0, "initial"], 0),
-    change(["spp"], 4294967295), change(["spp_grad"], 1), change(["seed"], 4294967295), change(["seed"], 0), change(["steps"], 1),
+    change(["spp"], 4294967295), change(["spp_grad"], 1), change(["seed"], 4294967295), change(["seed"], 0),
+    change(["steps"], 1),
     change(["output"], "somewhere"), change(["checkpoint_steps"], 5), change(["common_random_numbers"], True),
     views({"target": "a.exr"}),
-    views({"target": "a.exr", "sensor": 0}, {"target": {"render": True}, "sensor": 7, "to_world": LOOK}, {"target": "b.exr", "to_world": POSE}),
-    stages({"steps": 1}), stages({"steps": 3, "resolution": {"a": [8, 8]}}, {"steps": 5, "resolution": {}}, {"steps": 2, "resolution": {"a": [1, 65536, 3]}}),
-    change(["parameters", 0], {"name": "a", "total_variation": 0.1}), change(["parameters", 0], {"name": "a", "total_variation": 3, "smoothing": 1e-6}),
+    views({"target": "a.exr", "sensor": 0}, {"target": {"render": True}, "sensor": 7, "to_world": LOOK},
+          {"target": "b.exr", "to_world": POSE}),
+    stages({"steps": 1}), stages({"steps": 3, "resolution": {"a": [8, 8]}}, {"steps": 5, "resolution": {}},
+                                 {"steps": 2, "resolution": {"a": [1, 65536, 3]}}),
+    change(["parameters", 0], {"name": "a", "total_variation": 0.1}),
+    change(["parameters", 0], {"name": "a", "total_variation": 3, "smoothing": 1e-6}),
     change(["batch"], 1), change(["background"], [0, 0.5, 1e3]), change(["held_out_steps"], 7),
     views({"target": "a"}, {"target": "b"}) | {"held_out": [1]}, views({"target": "a"}) | {"held_out": []},
     change(["schedule"], []), change(["schedule"], [{"step": 1, "factor": 0.5}, {"step": 2, "factor": 2}]),
@@ -119,78 +130,132 @@ for how in ("auto", "replay", "drt"):
     GOOD.append(change(["volume_gradient"], how))
 for name in ("l2", "l1", "relative_l2", "huber"):
     GOOD += [change(["loss"], name), change(["loss"], {"type": name})]
-GOOD += [change(["loss"], {"type": "relative_l2", "epsilon": 1}), change(["loss"], {"type": "huber", "delta": 0.01})]
+GOOD += [change(["loss"], {"type": "relative_l2", "epsilon": 1}),
+         change(["loss"], {"type": "huber", "delta": 0.01})]
 GOOD += [change(["optimizer"], o) for o in (
-    {"type": "adam"}, {"type": "adam", "rate": 1, "beta_1": 0.5, "beta_2": 0.5, "epsilon": 1}, {"type": "sgd"},
-    {"type": "sgd", "rate": 1, "momentum": 0}, {"type": "sgd", "momentum": 0.9, "nesterov": True}, {"type": "rmsprop", "rate": 1, "alpha": 0.9, "epsilon": 1})]
+    {"type": "adam"}, {"type": "adam", "rate": 1, "beta_1": 0.5, "beta_2": 0.5, "epsilon": 1},
+    {"type": "sgd"},
+    {"type": "sgd", "rate": 1, "momentum": 0}, {"type": "sgd", "momentum": 0.9, "nesterov": True},
+    {"type": "rmsprop", "rate": 1, "alpha": 0.9, "epsilon": 1})]
 
 # (job, what the message must name)
 BAD = [
-    ([], "object"), ({}, "missing key"), (change(["scene"], None), "scene: missing"), (change(["scene"], 3), "scene:"), (change(["scene"], ""), "scene:"),
-    (change(["target"], None), "target: missing"), (change(["target"], 3), "target:"), (change(["target"], {}), "target.render: missing"),
-    (change(["target"], {"render": False}), "target.render:"), (change(["target"], {"render": True, "spp": 0}), "target.spp:"),
+    ([], "object"), ({}, "missing key"), (change(["scene"], None), "scene: missing"),
+    (change(["scene"], 3), "scene:"), (change(["scene"], ""), "scene:"),
+    (change(["target"], None), "target: missing"), (change(["target"], 3), "target:"),
+    (change(["target"], {}), "target.render: missing"),
+    (change(["target"], {"render": False}), "target.render:"),
+    (change(["target"], {"render": True, "spp": 0}), "target.spp:"),
     (change(["target"], {"render": True, "ssp": 3}), 'target.ssp: unknown key (did you mean "spp"'),
-    (change(["target"], {"render": True, "seed": -1}), "target.seed:"), (dict(BASE, views=[{"target": "a"}]), "target: give either"),
-    (views(), "views:"), (change(["views"], 3) | {"target": "x"}, "target: give either"), (views(3), "views[0]"), (views({}), "views[0].target: missing"),
-    (views({"target": "a"}, {"target": 1}), "views[1].target:"), (views({"target": {"render": 1}}), "views[0].target.render:"),
-    (views({"target": "a", "sensor": -1}), "views[0].sensor:"), (views({"target": "a", "sensor": "x"}), "views[0].sensor:"),
-    (views({"target": "a", "to_world": [1, 2, 3]}), "views[0].to_world:"), (views({"target": "a", "to_world": POSE + [0]}), "views[0].to_world:"),
+    (change(["target"], {"render": True, "seed": -1}), "target.seed:"),
+    (dict(BASE, views=[{"target": "a"}]), "target: give either"),
+    (views(), "views:"), (change(["views"], 3) | {"target": "x"}, "target: give either"),
+    (views(3), "views[0]"), (views({}), "views[0].target: missing"),
+    (views({"target": "a"}, {"target": 1}), "views[1].target:"),
+    (views({"target": {"render": 1}}), "views[0].target.render:"),
+    (views({"target": "a", "sensor": -1}), "views[0].sensor:"),
+    (views({"target": "a", "sensor": "x"}), "views[0].sensor:"),
+    (views({"target": "a", "to_world": [1, 2, 3]}), "views[0].to_world:"),
+    (views({"target": "a", "to_world": POSE + [0]}), "views[0].to_world:"),
     (views({"target": "a", "to_world": dict(LOOK, up=[0, 1])}), "views[0].to_world.up:"),
-    (views({"target": "a", "to_world": {"origin": [0, 0, 0], "up": [0, 1, 0]}}), "views[0].to_world.target: missing"),
-    (views({"target": "a", "to_world": dict(LOOK, roll=1)}), "views[0].to_world.roll: unknown"), (views({"target": "a", "name": "b"}), "views[0].name: unknown"),
-    (change(["steps"], None), "steps: missing"), (change(["steps"], 0), "steps:"), (change(["steps"], 1.5), "steps:"), (change(["steps"], "3"), "steps:"),
-    (change(["steps"], 4294967296), "steps:"), (change(["spp"], 0), "spp:"), (change(["common_random_numbers"], 1), "common_random_numbers:"), (change(["spp_grad"], True), "spp_grad:"), (change(["seed"], -1), "seed:"),
-    (change(["seed"], 4294967296), "seed:"), (change(["checkpoint_steps"], 0), "checkpoint_steps:"), (change(["output"], ""), "output:"),
-    (change(["stepz"], 3), 'stepz: unknown key (did you mean "steps"'), (change(["defines"], []), "defines:"), (change(["defines"], {"a": 1}), "defines.a:"),
-    (change(["parameters"], None), "parameters: missing"), (change(["parameters"], []), "parameters:"), (change(["parameters"], ["a"]), "parameters[0]"),
-    (change(["parameters", 0], {}), "parameters[0].name: missing"), (change(["parameters", 0, "nam"], "b"), 'parameters[0].nam: unknown key (did you mean "name"'),
-    (change(["parameters", 0, "initial"], "x"), "parameters[0].initial:"), (change(["parameters", 0, "initial"], []), "parameters[0].initial:"),
-    (change(["parameters", 0, "initial"], [1, "x"]), "parameters[0].initial:"), (change(["parameters", 0, "bounds"], [1]), "parameters[0].bounds:"),
-    (change(["parameters", 0, "bounds"], ["a", "b"]), "parameters[0].bounds:"), (change(["parameters", 0, "rate"], 0), "parameters[0].rate:"),
+    (views({"target": "a", "to_world": {"origin": [0, 0, 0], "up": [0, 1, 0]}}),
+     "views[0].to_world.target: missing"),
+    (views({"target": "a", "to_world": dict(LOOK, roll=1)}), "views[0].to_world.roll: unknown"),
+    (views({"target": "a", "name": "b"}), "views[0].name: unknown"),
+    (change(["steps"], None), "steps: missing"), (change(["steps"], 0), "steps:"),
+    (change(["steps"], 1.5), "steps:"), (change(["steps"], "3"), "steps:"),
+    (change(["steps"], 4294967296), "steps:"), (change(["spp"], 0), "spp:"),
+    (change(["common_random_numbers"], 1), "common_random_numbers:"),
+    (change(["spp_grad"], True), "spp_grad:"), (change(["seed"], -1), "seed:"),
+    (change(["seed"], 4294967296), "seed:"), (change(["checkpoint_steps"], 0), "checkpoint_steps:"),
+    (change(["output"], ""), "output:"),
+    (change(["stepz"], 3), 'stepz: unknown key (did you mean "steps"'), (change(["defines"], []), "defines:"),
+    (change(["defines"], {"a": 1}), "defines.a:"),
+    (change(["parameters"], None), "parameters: missing"), (change(["parameters"], []), "parameters:"),
+    (change(["parameters"], ["a"]), "parameters[0]"),
+    (change(["parameters", 0], {}), "parameters[0].name: missing"),
+    (change(["parameters", 0, "nam"], "b"), 'parameters[0].nam: unknown key (did you mean "name"'),
+    (change(["parameters", 0, "initial"], "x"), "parameters[0].initial:"),
+    (change(["parameters", 0, "initial"], []), "parameters[0].initial:"),
+    (change(["parameters", 0, "initial"], [1, "x"]), "parameters[0].initial:"),
+    (change(["parameters", 0, "bounds"], [1]), "parameters[0].bounds:"),
+    (change(["parameters", 0, "bounds"], ["a", "b"]), "parameters[0].bounds:"),
+    (change(["parameters", 0, "rate"], 0), "parameters[0].rate:"),
     (change(["parameters", 0, "rate"], -1), "parameters[0].rate:"),
-    (change(["parameters", 0, "large_steps"], {}), "parameters[0].large_steps.lambda:"), (change(["parameters", 0, "large_steps"], 19), "parameters[0].large_steps:"),
+    (change(["parameters", 0, "large_steps"], {}), "parameters[0].large_steps.lambda:"),
+    (change(["parameters", 0, "large_steps"], 19), "parameters[0].large_steps:"),
     (change(["parameters", 0, "large_steps"], {"lambda": 0}), "parameters[0].large_steps.lambda:"),
-    (change(["parameters", 0, "large_steps"], {"lambda": 1, "fixed": "xyz"}), "parameters[0].large_steps.fixed:"),
-    (change(["parameters", 0, "large_steps"], {"lambda": 1, "fixed": "xx"}), "parameters[0].large_steps.fixed:"),
-    (change(["loss"], 2), "loss:"), (change(["loss"], "l3"), 'loss: unknown loss "l3" (there are: l2, l1, relative_l2, huber)'), (change(["loss"], {}), "loss.type: missing"),
-    (change(["loss"], {"type": 1}), "loss.type:"), (change(["loss"], {"type": "l2", "delta": 1}), "loss.delta: unknown"),
-    (change(["loss"], {"type": "huber", "delta": 0}), "loss.delta:"), (change(["loss"], {"type": "huber", "epsilon": 1}), "loss.epsilon: unknown"),
+    (change(["parameters", 0, "large_steps"], {"lambda": 1, "fixed": "xyz"}),
+     "parameters[0].large_steps.fixed:"),
+    (change(["parameters", 0, "large_steps"], {"lambda": 1, "fixed": "xx"}),
+     "parameters[0].large_steps.fixed:"),
+    (change(["loss"], 2), "loss:"),
+    (change(["loss"], "l3"), 'loss: unknown loss "l3" (there are: l2, l1, relative_l2, huber)'),
+    (change(["loss"], {}), "loss.type: missing"),
+    (change(["loss"], {"type": 1}), "loss.type:"),
+    (change(["loss"], {"type": "l2", "delta": 1}), "loss.delta: unknown"),
+    (change(["loss"], {"type": "huber", "delta": 0}), "loss.delta:"),
+    (change(["loss"], {"type": "huber", "epsilon": 1}), "loss.epsilon: unknown"),
     (change(["loss"], {"type": "relative_l2", "epsilon": -1}), "loss.epsilon:"),
-    (change(["form"], "walk"), 'form: unknown form "walk" (there are: auto, fused, separate, two-walk, one-image)'), (change(["form"], 1), "form:"),
-    (change(["pixels"], "all"), 'pixels: unknown choice "all" (there are: uniform, adjoint)'), (change(["pixels"], 1), "pixels:"),
-    (change(["volume_gradient"], "ddt"), 'volume_gradient: unknown way "ddt" (there are: auto, replay, drt)'), (change(["volume_gradient"], 1), "volume_gradient:"),
-    (change(["optimizer"], "adam"), "optimizer:"), (change(["optimizer"], {}), "optimizer.type: missing"), (change(["optimizer"], {"type": 1}), "optimizer.type:"),
-    (change(["optimizer"], {"type": "adamw"}), 'optimizer.type: unknown optimizer "adamw" (there are: adam, sgd, rmsprop)'),
-    (change(["optimizer"], {"type": "adam", "beta_1": 1}), "optimizer.beta_1:"), (change(["optimizer"], {"type": "adam", "beta_2": 0}), "optimizer.beta_2:"),
-    (change(["optimizer"], {"type": "adam", "momentum": 0.9}), "optimizer.momentum: unknown"), (change(["optimizer"], {"type": "adam", "epsilon": 0}), "optimizer.epsilon:"),
-    (change(["optimizer"], {"type": "sgd", "momentum": 1}), "optimizer.momentum:"), (change(["optimizer"], {"type": "sgd", "nesterov": 1}), "optimizer.nesterov:"),
-    (change(["optimizer"], {"type": "sgd", "epsilon": 1}), "optimizer.epsilon: unknown"), (change(["optimizer"], {"type": "rmsprop", "alpha": 1}), "optimizer.alpha:"),
+    (change(["form"], "walk"), 'form: unknown form "walk" (there are: auto, fused, separate, two-walk, '
+                               'one-image)'), (change(["form"], 1), "form:"),
+    (change(["pixels"], "all"), 'pixels: unknown choice "all" (there are: uniform, adjoint)'),
+    (change(["pixels"], 1), "pixels:"),
+    (change(["volume_gradient"], "ddt"), 'volume_gradient: unknown way "ddt" (there are: auto, replay, drt)'),
+    (change(["volume_gradient"], 1), "volume_gradient:"),
+    (change(["optimizer"], "adam"), "optimizer:"), (change(["optimizer"], {}), "optimizer.type: missing"),
+    (change(["optimizer"], {"type": 1}), "optimizer.type:"),
+    (change(["optimizer"], {"type": "adamw"}),
+     'optimizer.type: unknown optimizer "adamw" (there are: adam, sgd, rmsprop)'),
+    (change(["optimizer"], {"type": "adam", "beta_1": 1}), "optimizer.beta_1:"),
+    (change(["optimizer"], {"type": "adam", "beta_2": 0}), "optimizer.beta_2:"),
+    (change(["optimizer"], {"type": "adam", "momentum": 0.9}), "optimizer.momentum: unknown"),
+    (change(["optimizer"], {"type": "adam", "epsilon": 0}), "optimizer.epsilon:"),
+    (change(["optimizer"], {"type": "sgd", "momentum": 1}), "optimizer.momentum:"),
+    (change(["optimizer"], {"type": "sgd", "nesterov": 1}), "optimizer.nesterov:"),
+    (change(["optimizer"], {"type": "sgd", "epsilon": 1}), "optimizer.epsilon: unknown"),
+    (change(["optimizer"], {"type": "rmsprop", "alpha": 1}), "optimizer.alpha:"),
     (change(["optimizer"], {"type": "rmsprop", "rate": 0}), "optimizer.rate:"),
-    (change(["schedule"], {}), "schedule:"), (change(["schedule"], [3]), "schedule[0]"), (change(["schedule"], [{"step": 1}]), "schedule[0].factor: missing"),
-    (change(["schedule"], [{"step": 0, "factor": 1}]), "schedule[0].step:"), (change(["schedule"], [{"step": 1, "factor": 0}]), "schedule[0].factor:"),
+    (change(["schedule"], {}), "schedule:"), (change(["schedule"], [3]), "schedule[0]"),
+    (change(["schedule"], [{"step": 1}]), "schedule[0].factor: missing"),
+    (change(["schedule"], [{"step": 0, "factor": 1}]), "schedule[0].step:"),
+    (change(["schedule"], [{"step": 1, "factor": 0}]), "schedule[0].factor:"),
     (change(["schedule"], [{"step": 1, "factor": 1, "x": 1}]), "schedule[0].x: unknown"),
-    (dict(BASE, stages=[{"steps": 1}]), "steps: give either"), (stages(), "stages:"), (stages(3), "stages[0]"),
-    (stages({}), "stages[0].steps: missing"), (stages({"steps": 0}), "stages[0].steps:"), (stages({"steps": 1}, {"steps": 1, "rate": 1}), "stages[1].rate: unknown"),
-    (stages({"steps": 1, "resolution": [8, 8]}), "stages[0].resolution:"), (stages({"steps": 1, "resolution": {"a": 8}}), "stages[0].resolution.a:"),
-    (stages({"steps": 1, "resolution": {"a": [8]}}), "stages[0].resolution.a:"), (stages({"steps": 1, "resolution": {"a": [8, 8, 8, 1]}}), "stages[0].resolution.a:"),
-    (stages({"steps": 1, "resolution": {"a": [8, 0]}}), "stages[0].resolution.a:"), (stages({"steps": 1, "resolution": {"a": [8, 2.5]}}), "stages[0].resolution.a:"),
-    (stages({"steps": 1, "resolution": {"a": [8, "8"]}}), "stages[0].resolution.a:"), (stages({"steps": 1, "resolution": {"a": [8, 65537]}}), "stages[0].resolution.a:"),
-    (change(["batch"], 0), "batch:"), (change(["batch"], 0.5), "batch:"), (change(["held_out_steps"], 0), "held_out_steps:"),
-    (change(["background"], 1), "background:"), (change(["background"], [1, 1]), "background:"), (change(["background"], [1, 1, "x"]), "background:"),
-    (views({"target": "a"}, {"target": "b"}) | {"held_out": 1}, "held_out:"), (views({"target": "a"}, {"target": "b"}) | {"held_out": [0.5]}, "held_out:"),
-    (views({"target": "a"}, {"target": "b"}) | {"held_out": [-1]}, "held_out:"), (views({"target": "a"}, {"target": "b"}) | {"held_out": ["1"]}, "held_out:"),
-    (change(["parameters", 0, "total_variation"], 0), "parameters[0].total_variation:"), (change(["parameters", 0, "smoothing"], "x"), "parameters[0].smoothing:"),
+    (dict(BASE, stages=[{"steps": 1}]), "steps: give either"), (stages(), "stages:"),
+    (stages(3), "stages[0]"),
+    (stages({}), "stages[0].steps: missing"), (stages({"steps": 0}), "stages[0].steps:"),
+    (stages({"steps": 1}, {"steps": 1, "rate": 1}), "stages[1].rate: unknown"),
+    (stages({"steps": 1, "resolution": [8, 8]}), "stages[0].resolution:"),
+    (stages({"steps": 1, "resolution": {"a": 8}}), "stages[0].resolution.a:"),
+    (stages({"steps": 1, "resolution": {"a": [8]}}), "stages[0].resolution.a:"),
+    (stages({"steps": 1, "resolution": {"a": [8, 8, 8, 1]}}), "stages[0].resolution.a:"),
+    (stages({"steps": 1, "resolution": {"a": [8, 0]}}), "stages[0].resolution.a:"),
+    (stages({"steps": 1, "resolution": {"a": [8, 2.5]}}), "stages[0].resolution.a:"),
+    (stages({"steps": 1, "resolution": {"a": [8, "8"]}}), "stages[0].resolution.a:"),
+    (stages({"steps": 1, "resolution": {"a": [8, 65537]}}), "stages[0].resolution.a:"),
+    (change(["batch"], 0), "batch:"), (change(["batch"], 0.5), "batch:"),
+    (change(["held_out_steps"], 0), "held_out_steps:"),
+    (change(["background"], 1), "background:"), (change(["background"], [1, 1]), "background:"),
+    (change(["background"], [1, 1, "x"]), "background:"),
+    (views({"target": "a"}, {"target": "b"}) | {"held_out": 1}, "held_out:"),
+    (views({"target": "a"}, {"target": "b"}) | {"held_out": [0.5]}, "held_out:"),
+    (views({"target": "a"}, {"target": "b"}) | {"held_out": [-1]}, "held_out:"),
+    (views({"target": "a"}, {"target": "b"}) | {"held_out": ["1"]}, "held_out:"),
+    (change(["parameters", 0, "total_variation"], 0), "parameters[0].total_variation:"),
+    (change(["parameters", 0, "smoothing"], "x"), "parameters[0].smoothing:"),
 ]
 # what a schema cannot say: relations between values
 BAD_BEYOND_SCHEMA = [
     (change(["parameters", 0, "bounds"], [1, 0]), "parameters[0].bounds:"),
     (change(["optimizer"], {"type": "sgd", "nesterov": True}), "optimizer.nesterov:"),
-    (stages({"steps": 1, "resolution": {"b": [8, 8]}}), "stages[0].resolution.b: is not among the parameters"),
+    (stages({"steps": 1, "resolution": {"b": [8, 8]}}),
+     "stages[0].resolution.b: is not among the parameters"),
     (stages({"steps": 4294967295}, {"steps": 1}), "stages[1].steps:"),
     (change(["schedule"], [{"step": 5, "factor": 1}, {"step": 5, "factor": 1}]), "schedule[1].step:"),
     (views({"target": "a"}, {"target": "b"}) | {"held_out": [2]}, "held_out: there is no such view"),
     (views({"target": "a"}, {"target": "b"}) | {"held_out": [1, 1]}, "held_out: view 1 is named twice"),
-    (views({"target": "a"}, {"target": "b"}) | {"held_out": [1, 0]}, "held_out: names all views"), (change(["held_out"], [0]), "held_out: must be a list of numbers of views"),
+    (views({"target": "a"}, {"target": "b"}) | {"held_out": [1, 0]}, "held_out: names all views"),
+    (change(["held_out"], [0]), "held_out: must be a list of numbers of views"),
     (views({"target": "a", "to_world": dict(LOOK, up=[0, 0, 1])}), "views[0].to_world.up:"),
     (views({"target": "a", "to_world": dict(LOOK, origin=[0, 0, 0])}), "views[0].to_world.up:"),
 ]
@@ -199,14 +264,16 @@ BAD_BEYOND_SCHEMA = [
 def run(folder, job):
     with open(os.path.join(folder, "job.json"), "w", encoding="utf-8") as f:
         json.dump(job, f)
-    return subprocess.run([PROGRAM, "fit", "job.json", "-o", "out"], cwd=folder, capture_output=True, text=True, timeout=60)
+    return subprocess.run([PROGRAM, "fit", "job.json", "-o", "out"], cwd=folder, capture_output=True,
+                          text=True, timeout=60)
 
 
 def main():
     with open(os.path.join(ROOT, "docs", "fit-job.schema.json"), encoding="utf-8") as f:
         schema = json.load(f)
     problems = []
-    jobs = [j for j in glob.glob(os.path.join(ROOT, "assets", "*", "*.json")) if not os.path.basename(j).startswith("transforms")]
+    jobs = [j for j in glob.glob(os.path.join(ROOT, "assets", "*", "*.json"))
+            if not os.path.basename(j).startswith("transforms")]
     assert len(jobs) >= 4, "the jobs of assets/ were not found"
     for name in jobs:
         with open(name, encoding="utf-8") as f:
@@ -224,13 +291,15 @@ def main():
                 r = run(folder, job)
                 if valid(job, schema, schema) == by_schema:
                     problems.append("the schema's verdict on %s is not expected" % json.dumps(job))
-                if r.returncode != 1 or "job.json: " not in r.stderr or named not in r.stderr or r.stderr.count("\n") != 1:
+                if (r.returncode != 1 or "job.json: " not in r.stderr or named not in r.stderr
+                        or r.stderr.count("\n") != 1):
                     problems.append("expected '%s' for %s: %s" % (named, json.dumps(job), r.stderr))
         if os.path.exists(os.path.join(folder, "out")):
             problems.append("a refused job left its folder behind")
     for p in problems:
         print(p)
-    print("%d good jobs, %d bad ones, %d problems" % (len(GOOD), len(BAD) + len(BAD_BEYOND_SCHEMA), len(problems)))
+    print("%d good jobs, %d bad ones, %d problems" % (len(GOOD), len(BAD) + len(BAD_BEYOND_SCHEMA),
+                                                      len(problems)))
     return 1 if problems else 0
 
 

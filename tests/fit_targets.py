@@ -1,7 +1,8 @@
 # LABELS: swiftshader native
 # SPDX-License-Identifier: BSD-3-Clause
-"""Targets of a fit: images with alpha are composed over the job's background, and alpha is dropped without one; a target that is missing, of
-another size, no image or with a NaN is one message with the job, the view and the file, also of a view that is held out."""
+"""Targets of a fit: images with alpha are composed over the job's background, and alpha is dropped without
+one; a target that is missing, of another size, no image or with a NaN is one message with the job, the view
+and the file, also of a view that is held out."""
 import json
 import os
 import re
@@ -31,7 +32,8 @@ def png(path, width, height, pixel):
     rows = b"".join(b"\0" + bytes(pixel) * width for _ in range(height))
     with open(path, "wb") as out:
         out.write(b"\x89PNG\r\n\x1a\n")
-        for name, data in ((b"IHDR", struct.pack(">IIBBBBB", width, height, 8, {3: 2, 4: 6}[len(pixel)], 0, 0, 0)), (b"IDAT", zlib.compress(rows)), (b"IEND", b"")):
+        for name, data in ((b"IHDR", struct.pack(">IIBBBBB", width, height, 8, {3: 2, 4: 6}[len(pixel)], 0, 0,
+                                                 0)), (b"IDAT", zlib.compress(rows)), (b"IEND", b"")):
             out.write(struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data)))
 
 
@@ -57,7 +59,8 @@ def decoded(byte):
 
 def fit(job):
     with open("job.json", "w", encoding="utf-8") as f:
-        json.dump({"scene": "scene.xml", "parameters": [{"name": "wall.reflectance.value"}], "steps": 1, "spp": 1, **job}, f)
+        json.dump({"scene": "scene.xml", "parameters": [{"name": "wall.reflectance.value"}], "steps": 1,
+                   "spp": 1, **job}, f)
     done = subprocess.run([PROGRAM, "fit", "job.json", "-o", "out"], capture_output=True, text=True)
     return done.returncode, done.stderr
 
@@ -71,8 +74,10 @@ def alpha():
         sys.exit(1 if os.environ.get("BL_REQUIRE_ALL") == "1" else 77)
     check(status == 0, "a fit to an image with alpha: " + err)
     expected = [encoded(a * decoded(c) + (1 - a) * b) for c, b in zip([200, 100, 50], background)]
-    check(first_pixel("out/target.png") == expected, "over a background: %s instead of %s" % (first_pixel("out/target.png"), expected))
-    check(fit({"target": "clear.png"})[0] == 0 and first_pixel("out/target.png") == [200, 100, 50], "without a background: %s" % first_pixel("out/target.png"))
+    check(first_pixel("out/target.png") == expected, "over a background: %s instead of %s" %
+          (first_pixel("out/target.png"), expected))
+    check(fit({"target": "clear.png"})[0] == 0 and first_pixel("out/target.png") == [200, 100, 50],
+          "without a background: %s" % first_pixel("out/target.png"))
 
 
 def bad_targets():
@@ -82,12 +87,16 @@ def bad_targets():
         f.write(b"PF\n%d %d\n-1\n" % (SIDE, SIDE) + struct.pack("<f", float("nan")) * (3 * SIDE * SIDE))
     with open("text.png", "w", encoding="utf-8") as f:
         f.write("text")
-    for name, why in (("wide.png", "13 x 12 pixels.*the scene's film has 12 x 12"), ("nan.pfm", r"pixel \(0, 0\) is not a finite number"), ("text.png", "neither an EXR"),
+    for name, why in (("wide.png", "13 x 12 pixels.*the scene's film has 12 x 12"),
+                      ("nan.pfm", r"pixel \(0, 0\) is not a finite number"), ("text.png", "neither an EXR"),
                       ("nowhere.png", "nowhere.png")):
-        for job, place in (({"target": name}, "target"), ({"views": [{"target": "good.png"}, {"target": name}]}, r"views\[1\]\.target"),
-                           ({"views": [{"target": "good.png"}, {"target": name}], "held_out": [1], "batch": 5}, r"views\[1\]\.target")):
+        for job, place in (({"target": name}, "target"),
+                           ({"views": [{"target": "good.png"}, {"target": name}]}, r"views\[1\]\.target"),
+                           ({"views": [{"target": "good.png"}, {"target": name}], "held_out": [1],
+                             "batch": 5}, r"views\[1\]\.target")):
             status, err = fit(job)
-            check(status == 1 and re.search(r"job.json: %s: .*%s" % (place, why), err) and name in err, "%s: %d %s" % (name, status, err))
+            check(status == 1 and re.search(r"job.json: %s: .*%s" % (place, why), err) and name in err,
+                  "%s: %d %s" % (name, status, err))
             check(err.count("backlight:") == 1, "%s: more than one message: %s" % (name, err))
 
 

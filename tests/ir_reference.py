@@ -1,6 +1,7 @@
 # LABELS: nodevice
 # SPDX-License-Identifier: BSD-3-Clause
-"""The op reference docs/ir.md is what spirv_gen/ir/ops.def says. Without arguments: fails with a diff where it is not; --update: writes it."""
+"""The op reference docs/ir.md is what spirv_gen/ir/ops.def says. Without arguments: fails with a diff where
+it is not; --update: writes it."""
 import difflib
 import os
 import re
@@ -11,9 +12,11 @@ TABLE, REFERENCE = os.path.join(ROOT, "spirv_gen/ir/ops.def"), os.path.join(ROOT
 
 # type rules (ir.h): what a signature looks like
 SIGNATURES = {
-    "NUM": "number .. -> same", "INT": "integer, same -> same", "REAL": "f32 .. -> f32", "COMPARE": "any, same -> bool",
+    "NUM": "number .. -> same", "INT": "integer, same -> same", "REAL": "f32 .. -> f32",
+    "COMPARE": "any, same -> bool",
     "ORDER": "number, same -> bool", "LOGIC": "bool or integer .. -> same", "SHIFT": "integer, u32 -> first",
-    "SELECT": "bool, any, same -> second", "TO_I32": "any -> i32", "TO_U32": "any -> u32", "TO_F32": "any -> f32",
+    "SELECT": "bool, any, same -> second", "TO_I32": "any -> i32", "TO_U32": "any -> u32",
+    "TO_F32": "any -> f32",
     "BITS_U": "number -> u32", "BITS_F": "integer -> f32", "SAME": "any -> same",
 }
 COMMUTES = {"COMMUTES": "yes", "ORDERED": "-"}
@@ -70,7 +73,8 @@ def opcode(name):
 def value_row(f):
     _, name, _, rule, commutes, fold, real, i32, u32, boolean, sf, si, su, sb, adjoint = f
     spirv = [opcode(o) for o in (sf, si, su, sb)]
-    cells = [code(name), SIGNATURES[rule]] + [code(e) for e in (real, i32, u32, boolean)] + [", ".join(spirv), DERIVATIVES[adjoint]]
+    cells = ([code(name), SIGNATURES[rule]] + [code(e) for e in (real, i32, u32, boolean)]
+             + [", ".join(spirv), DERIVATIVES[adjoint]])
     cells += [COMMUTES[commutes], FOLDS[fold]]
     return "| " + " | ".join(cells) + " |\n"
 
@@ -106,8 +110,10 @@ def main():
         return 0
     with open(REFERENCE, encoding="utf-8") as f:
         found = f.read()
-    sys.stdout.writelines(difflib.unified_diff(found.splitlines(True), wanted.splitlines(True), "docs/ir.md", "ops.def"))
-    print("docs/ir.md %s" % ("is up to date" if found == wanted else "differs: tests/ir_reference.py --update"))
+    sys.stdout.writelines(difflib.unified_diff(found.splitlines(True), wanted.splitlines(True), "docs/ir.md",
+                                               "ops.def"))
+    print("docs/ir.md %s" %
+          ("is up to date" if found == wanted else "differs: tests/ir_reference.py --update"))
     return found != wanted
 
 

@@ -1,7 +1,8 @@
 # LABELS: swiftshader
 # SPDX-License-Identifier: BSD-3-Clause
-"""What shows the compiler at work agrees with itself: `ir --stages` begins with the recorded trace and ends with the optimised one; the graph
-has a node per instruction and edges between nodes only; BL_DUMP leaves the stages and the words of every kernel, or says why not."""
+"""What shows the compiler at work agrees with itself: `ir --stages` begins with the recorded trace and ends
+with the optimised one; the graph has a node per instruction and edges between nodes only; BL_DUMP leaves the
+stages and the words of every kernel, or says why not."""
 import glob
 import os
 import re
@@ -15,7 +16,8 @@ IR = ["ir", SCENE, "--pass", "gradient", "--param", "red.reflectance.value"]
 
 
 def backlight(*arguments, status=0, **environment):
-    r = subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, env={**os.environ, **environment})
+    r = subprocess.run([PROGRAM, *arguments], capture_output=True, text=True,
+                       env={**os.environ, **environment})
     assert r.returncode == status, "%s: status %d\n%s" % (" ".join(arguments), r.returncode, r.stderr)
     return r.stderr if status else r.stdout
 
@@ -37,7 +39,8 @@ def check_graph(graph, trace):
     nodes = set(re.findall(r"^(f\d+(?:_\d+)?) \[label=", graph, re.M))
     instructions = len(re.findall(r"^ +(?!return)\S", trace, re.M))
     functions = len(re.findall(r"^func ", trace, re.M))
-    assert len(nodes) == instructions + functions, "%d nodes, %d instructions, %d functions" % (len(nodes), instructions, functions)
+    assert len(nodes) == instructions + functions, "%d nodes, %d instructions, %d functions" % (
+        len(nodes), instructions, functions)
     edges = re.findall(r"^(\S+) -> ([^ ;]+)", graph, re.M)
     assert len(edges) > instructions / 2, "%d edges" % len(edges)
     for a, b in edges:
@@ -46,9 +49,12 @@ def check_graph(graph, trace):
 
 def check_dump(folder):
     target = os.path.join(folder, "dump", "deeper")
-    backlight("render", SCENE, "-o", os.path.join(folder, "image.pfm"), "--spp", "1", "-D", "resolution=8", BL_DUMP=target)
+    backlight("render", SCENE, "-o", os.path.join(folder, "image.pfm"), "--spp", "1", "-D", "resolution=8",
+              BL_DUMP=target)
     files = sorted(os.path.basename(f) for f in glob.glob(os.path.join(target, "primal.*.ir")))
-    wanted = [name for name, _ in stages(backlight("ir", SCENE, "--pass", "primal", "--stages", "-D", "resolution=8"))]
+    wanted = [name
+              for name, _ in stages(backlight("ir", SCENE, "--pass", "primal", "--stages", "-D",
+                                              "resolution=8"))]
     assert files == ["primal.%02d-%s.ir" % (k, name) for k, name in enumerate(wanted)], files
     with open(os.path.join(target, "primal.spv"), "rb") as f:
         assert f.read(4) == b"\x03\x02\x23\x07", "not SPIR-V"
@@ -57,7 +63,8 @@ def check_dump(folder):
     os.mkdir(os.path.join(folder, "other"))
     with open(os.path.join(folder, "file"), "w", encoding="utf-8"):
         pass
-    why = backlight("render", SCENE, "-o", os.path.join(folder, "other", "image.pfm"), "--spp", "1", "-D", "resolution=8", status=1,
+    why = backlight("render", SCENE, "-o", os.path.join(folder, "other", "image.pfm"), "--spp", "1", "-D",
+                    "resolution=8", status=1,
                     BL_DUMP=os.path.join(folder, "file"))
     assert os.path.join(folder, "file") in why and not os.listdir(os.path.join(folder, "other")), why
 

@@ -1,9 +1,10 @@
 # LABELS: nodevice
 # SPDX-License-Identifier: BSD-3-Clause
-"""Reads the includes of every source file and checks that layers look one way only (docs/guide.md, The folders).
+"""Reads the includes of every source file and checks that layers look one way only (docs/guide.md, The
+folders).
 
-In src/api, src/cli and src/render with all its folders it reads who calls whom: no two files call each other, not
-by way of others either. In src/api a function is declared in the header of the file that defines it."""
+In src/api, src/cli and src/render with all its folders it reads who calls whom: no two files call each other,
+not by way of others either. In src/api a function is declared in the header of the file that defines it."""
 import os
 import re
 import sys
@@ -35,7 +36,8 @@ INTEGRATOR = ["walk", "derived", "vertex", "media", "field", "path", "motion", "
 DOOR = "render/integrator/passes.h"  # the one header of the integrator for everyone else, about no room
 # kinds of plugins know their own folder, what all of src/render shares, and these folders
 PLUGINS = {
-    "bsdf": set(), "emitter": {"shape"}, "field": set(), "film": set(), "filter": set(), "medium": set(), "phase": set(),
+    "bsdf": set(), "emitter": {"shape"}, "field": set(), "film": set(), "filter": set(), "medium": set(),
+    "phase": set(),
     "sampler": set(), "sensor": set(), "shape": set(), "texture": set(), "volume": set(),
 }
 
@@ -103,7 +105,8 @@ BACKENDS = {"vulkan": "gpu/vulkan/open.h", "native": "gpu/native/native.h"}
 
 
 def check_gpu(path, problems):
-    """Back ends do not know each other. Vulkan is for one of them, the contract of native kernels for the other."""
+    """Back ends do not know each other. Vulkan is for one of them, the contract of native kernels for the
+    other."""
     where = os.path.relpath(path, ROOT)
     room = os.path.basename(os.path.dirname(path))
     for number, outside, header in includes(path):
@@ -186,8 +189,8 @@ def circles(uses):
 
 
 def check_calls(folder, owners, objects, problems):
-    """folder: whose files call one way only. owners: whether a header belongs to one file. objects: whether naming
-    another file's constant counts as a call; classes of plugins are named to compare with them.
+    """folder: whose files call one way only. owners: whether a header belongs to one file. objects: whether
+    naming another file's constant counts as a call; classes of plugins are named to compare with them.
 
     Returns the number of calls read."""
     root, texts, headers, defined, uses = os.path.join(ROOT, folder), {}, {}, {}, {}

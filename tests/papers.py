@@ -1,6 +1,7 @@
 # LABELS: swiftshader long
 # SPDX-License-Identifier: BSD-3-Clause
-"""scripts/papers NAME --tiny: every experiment runs and leaves a page, a table and a plot with what it promises."""
+"""scripts/papers NAME --tiny: every experiment runs and leaves a page, a table and a plot with what it
+promises."""
 import csv
 import os
 import subprocess
@@ -9,12 +10,14 @@ import tempfile
 import xml.etree.ElementTree as xml
 
 ROOT = os.environ["BL_SOURCE_DIR"]
-CURVES = {"depth": 10, "glass_ior": 5, "mirror_normal": 2, "height_behind_glass": 4, "normal_variance": 2, "attached_means": 2, "radiance_field": 9}
+CURVES = {"depth": 10, "glass_ior": 5, "mirror_normal": 2, "height_behind_glass": 4, "normal_variance": 2,
+          "attached_means": 2, "radiance_field": 9}
 
 
 def check(name, curves):
     with tempfile.TemporaryDirectory() as folder:
-        r = subprocess.run([sys.executable, os.path.join(ROOT, "scripts", "papers"), name, "--tiny", "-o", folder], stderr=subprocess.PIPE, text=True)
+        r = subprocess.run([sys.executable, os.path.join(ROOT, "scripts", "papers"), name, "--tiny", "-o",
+                            folder], stderr=subprocess.PIPE, text=True)
         if r.returncode == 77:
             sys.exit(77)
         assert r.returncode == 0, r.stderr
@@ -32,7 +35,8 @@ def check(name, curves):
 def main(names):
     for name in names:
         check(name, CURVES[name])
-    r = subprocess.run([sys.executable, os.path.join(ROOT, "scripts", "papers"), "nothing"], stderr=subprocess.PIPE, text=True)
+    r = subprocess.run([sys.executable, os.path.join(ROOT, "scripts", "papers"), "nothing"],
+                       stderr=subprocess.PIPE, text=True)
     assert r.returncode == 1 and "papers NAME" in r.stderr
 
 

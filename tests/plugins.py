@@ -1,9 +1,10 @@
 # LABELS: nodevice
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the plugins' tables say: docs/plugins.md is what `backlight plugins --markdown` writes (--update rewrites it); every plugin and parameter has
-a line of help; what Mitsuba accepts everywhere is accepted; and a misspelled plugin or parameter of every kind is an error that names file, line,
-plugin and the nearest known name. What the table of abilities says of integrators, materials, lights and sensors is what the program does with them
-in a small scene."""
+"""What the plugins' tables say: docs/plugins.md is what `backlight plugins --markdown` writes (--update
+rewrites it); every plugin and parameter has a line of help; what Mitsuba accepts everywhere is accepted; and
+a misspelled plugin or parameter of every kind is an error that names file, line, plugin and the nearest known
+name. What the table of abilities says of integrators, materials, lights and sensors is what the program does
+with them in a small scene."""
 import difflib
 import json
 import os
@@ -23,11 +24,15 @@ AROUND = {
     "volume": '<medium type="heterogeneous">{}</medium>',
     "medium": '<shape type="sphere">{}</shape>',
 }
-TAGS = {"float": "float", "integer": "integer", "boolean": "boolean", "string": "string", "file name": "string", "float or a name": "float",
-        "transform": "transform", "colour": "rgb", "colour or texture": "rgb", "colour or volume": "rgb", "point or vector": "point"}
+TAGS = {"float": "float", "integer": "integer", "boolean": "boolean", "string": "string",
+        "file name": "string", "float or a name": "float",
+        "transform": "transform", "colour": "rgb", "colour or texture": "rgb", "colour or volume": "rgb",
+        "point or vector": "point"}
 # what Mitsuba accepts in all plugins of a category, and in the scene itself
-COMMON = {"shape": ["silhouette_sampling_weight"], "sensor": ["shutter_open", "shutter_close"], "emitter": ["sampling_weight"],
-          "integrator": ["hide_emitters", "timeout"], "sampler": ["sample_count", "seed"], "medium": ["sample_emitters"]}
+COMMON = {"shape": ["silhouette_sampling_weight"], "sensor": ["shutter_open", "shutter_close"],
+          "emitter": ["sampling_weight"],
+          "integrator": ["hide_emitters", "timeout"], "sampler": ["sample_count", "seed"],
+          "medium": ["sample_emitters"]}
 SCENE_WIDE = ["allow_thread_reordering", "compact_acceleration_structures", "embree_use_robust_intersections"]
 failures = 0
 
@@ -70,17 +75,21 @@ def check_errors(plugins):
             for p in all_of_it[:3] + all_of_it[-1:]:
                 wrong = misspelled(p["name"])
                 if p["available"] and wrong:
-                    expect(folder, around.format('<%s type="%s"/>' % (category, wrong)), category, wrong, 'did you mean "%s"' % p["name"])
+                    expect(folder, around.format('<%s type="%s"/>' % (category, wrong)), category, wrong,
+                           'did you mean "%s"' % p["name"])
                 elif not p["available"]:
-                    expect(folder, around.format('<%s type="%s"/>' % (category, p["name"])), category, '"%s"' % p["name"], p["help"])
+                    expect(folder, around.format('<%s type="%s"/>' % (category, p["name"])), category,
+                           '"%s"' % p["name"], p["help"])
             for p in available:
                 for a in p["parameters"][:1] + p["parameters"][-1:]:
                     wrong = misspelled(a["name"])
                     if not wrong:
                         continue
                     value = '' if a["type"] == "transform" else ' value="1"'
-                    body = '<%s type="%s"><%s name="%s"%s/></%s>' % (category, p["name"], TAGS[a["type"]], wrong, value, category)
-                    expect(folder, around.format(body), '"%s"' % wrong, category, '"%s"' % p["name"], 'did you mean "')
+                    body = '<%s type="%s"><%s name="%s"%s/></%s>' % (
+                        category, p["name"], TAGS[a["type"]], wrong, value, category)
+                    expect(folder, around.format(body), '"%s"' % wrong, category, '"%s"' % p["name"],
+                           'did you mean "')
 
 
 def check_common(plugins):
@@ -105,9 +114,11 @@ LIGHT, CAMERA = '<emitter type="point" id="lamp"/>', '<sensor type="perspective"
 
 
 def parameters_of(path):
-    """Names of the scene's parameters and why they lack a gradient; None where the scene is no scene as it stands."""
+    """Names of the scene's parameters and why they lack a gradient; None where the scene is no scene as it
+    stands."""
     r = subprocess.run([PROGRAM, "params", path, "--json"], capture_output=True, text=True)
-    return {p["name"]: p.get("reason", "") for p in json.loads(r.stdout)["parameters"]} if r.returncode == 0 else None
+    return {p["name"]: p.get("reason", "")
+            for p in json.loads(r.stdout)["parameters"]} if r.returncode == 0 else None
 
 
 def add_ellipsoid(folder):
@@ -128,21 +139,25 @@ def check_integrator(path, p, can):
     for name, of_pass in (("reverse", "gradient"), ("forward", "forward")):
         r = subprocess.run([PROGRAM, "ir", path, "--pass", of_pass], capture_output=True, text=True)
         if (r.returncode == 0) != (name in can):
-            complain("integrator %s: %s is %s in the table; %s" % (p["name"], name, name in can, r.stderr.strip()))
+            complain("integrator %s: %s is %s in the table; %s" %
+                     (p["name"], name, name in can, r.stderr.strip()))
     known = parameters_of(path) or {}
-    moves = all("not implemented" not in known.get(name, "not implemented") for name in ("eye.to_world", "square.to_world"))
+    moves = all("not implemented" not in known.get(name, "not implemented")
+                for name in ("eye.to_world", "square.to_world"))
     if moves != ("moving" in can):
         complain("integrator %s: moving is %s in the table: %s" % (p["name"], "moving" in can, known))
 
 
 def check_abilities(plugins):
-    """Integrators as above; of plugins that stand in a scene without more being said, whether they have parameters of their own."""
+    """Integrators as above; of plugins that stand in a scene without more being said, whether they have
+    parameters of their own."""
     seen = 0
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "scene.xml")
         for p in plugins:
             can = p.get("abilities", [])
-            if not p["available"] or "image" not in can or p["holds"] and p["category"] in ("integrator", "bsdf"):
+            if (not p["available"] or "image" not in can
+                    or p["holds"] and p["category"] in ("integrator", "bsdf")):
                 continue
             if p["category"] == "integrator":
                 check_integrator(path, p, can)
@@ -150,7 +165,8 @@ def check_abilities(plugins):
             if p["category"] not in ("bsdf", "emitter", "sensor"):
                 continue
             it = '<%s type="%s" id="it"/>' % (p["category"], p["name"])
-            parts = {"bsdf": (INTEGRATOR, it, LIGHT, CAMERA), "emitter": (INTEGRATOR, MATERIAL, it, CAMERA), "sensor": (INTEGRATOR, MATERIAL, LIGHT, it)}
+            parts = {"bsdf": (INTEGRATOR, it, LIGHT, CAMERA), "emitter": (INTEGRATOR, MATERIAL, it, CAMERA),
+                     "sensor": (INTEGRATOR, MATERIAL, LIGHT, it)}
             with open(path, "w", encoding="utf-8") as f:
                 f.write(SCENE % parts[p["category"]])
             known = parameters_of(path)
@@ -159,7 +175,8 @@ def check_abilities(plugins):
             seen += 1
             own = [name for name in known if name.startswith("it.")]
             if bool(own) != ("reverse" in can):
-                complain("%s %s: reverse is %s in the table, its parameters are %s" % (p["category"], p["name"], "reverse" in can, own))
+                complain("%s %s: reverse is %s in the table, its parameters are %s" %
+                         (p["category"], p["name"], "reverse" in can, own))
     if seen < 38:
         complain("the abilities of only %d plugins were looked at" % seen)
 
@@ -167,13 +184,16 @@ def check_abilities(plugins):
 def main():
     if sys.argv[1:] == ["--update"]:
         return subprocess.run([PROGRAM, "plugins", "--markdown", "-o", DOCUMENT]).returncode
-    wanted = subprocess.run([PROGRAM, "plugins", "--markdown"], capture_output=True, text=True, check=True).stdout
+    wanted = subprocess.run([PROGRAM, "plugins", "--markdown"], capture_output=True, text=True,
+                            check=True).stdout
     with open(DOCUMENT, encoding="utf-8") as f:
         found = f.read()
     if found != wanted:
-        sys.stdout.writelines(difflib.unified_diff(found.splitlines(True), wanted.splitlines(True), "docs/plugins.md", "plugins --markdown"))
+        sys.stdout.writelines(difflib.unified_diff(found.splitlines(True), wanted.splitlines(True),
+                                                   "docs/plugins.md", "plugins --markdown"))
         complain("docs/plugins.md differs: backlight plugins --markdown -o docs/plugins.md")
-    plugins = json.loads(subprocess.run([PROGRAM, "plugins", "--json"], capture_output=True, text=True, check=True).stdout)["plugins"]
+    plugins = json.loads(subprocess.run([PROGRAM, "plugins", "--json"], capture_output=True, text=True,
+                                        check=True).stdout)["plugins"]
     for p in plugins:
         if not p["help"] or not all(a["help"] and a["type"] in TAGS for a in p["parameters"]):
             complain("%s %s: a help or a type is missing" % (p["category"], p["name"]))

@@ -1,7 +1,7 @@
 # LABELS: nodevice
 # SPDX-License-Identifier: BSD-3-Clause
-"""The README's promises that a program can check: its C program compiles against the public header, its links and folders exist.
-And docs/status.md stays a screen: no cell of its table is longer than CELL_MOST."""
+"""The README's promises that a program can check: its C program compiles against the public header, its links
+and folders exist. And docs/status.md stays a screen: no cell of its table is longer than CELL_MOST."""
 import os
 import re
 import subprocess
@@ -13,7 +13,8 @@ ROOT = os.environ.get("BL_SOURCE_DIR", os.path.join(os.path.dirname(os.path.absp
 
 
 def documents():
-    out = subprocess.run(["git", "-C", ROOT, "ls-files", "-co", "--exclude-standard", "*.md"], capture_output=True, text=True).stdout.split()
+    out = subprocess.run(["git", "-C", ROOT, "ls-files", "-co", "--exclude-standard", "*.md"],
+                         capture_output=True, text=True).stdout.split()
     return out or ["README.md"]
 
 
@@ -28,7 +29,8 @@ def main():
     for program in programs:
         with tempfile.NamedTemporaryFile("w", suffix=".c", delete=False) as f:
             f.write(program)
-        r = subprocess.run([os.environ.get("CC", "cc"), "-std=c11", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I" + os.path.join(ROOT, "include"), f.name])
+        r = subprocess.run([os.environ.get("CC", "cc"), "-std=c11", "-Wall", "-Wextra", "-Werror",
+                            "-fsyntax-only", "-I" + os.path.join(ROOT, "include"), f.name])
         os.unlink(f.name)
         failures += r.returncode != 0
     links = 0
@@ -49,10 +51,12 @@ def main():
                 print("README.md: folder %s does not exist" % folder)
                 failures += 1
     with open(os.path.join(ROOT, "docs", "status.md"), encoding="utf-8") as f:
-        cells = [cell.strip() for line in f if line.startswith("|") for cell in line.strip().strip("|").split("|")]
+        cells = [cell.strip() for line in f if line.startswith("|")
+                 for cell in line.strip().strip("|").split("|")]
     for cell in cells:
         if len(cell) > CELL_MOST:
-            print("docs/status.md: a cell of %d characters, more than %d: %s..." % (len(cell), CELL_MOST, cell[:40]))
+            print("docs/status.md: a cell of %d characters, more than %d: %s..." %
+                  (len(cell), CELL_MOST, cell[:40]))
             failures += 1
     print("%d programs, %d links, %d failures" % (len(programs), links, failures))
     return 1 if failures or links == 0 or len(cells) < 20 else 0

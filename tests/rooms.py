@@ -3,11 +3,11 @@
 """Compares what the README files of the integrator's rooms say with the code, so that they cannot rot.
 
 Each room of src/render/integrator has a README.md of at most a page (PAGE lines) with
-    a table with a row for every .c file of the room, and for no other file;
-    a picture, a mermaid graph whose nodes are .c files without their ending and whose arrows are the calls between them: all of
-    them, and no others. Functions that are put into a table count as called; dotted arrows (`-.->`) are not read.
-The picture of src/render/integrator/README.md has the calls between rooms. The lowest room is left out there, since all call it.
-Inside a room files call one way only."""
+    a table with a row for every .c file of the room, and for no other file; a picture, a mermaid graph whose
+    nodes are .c files without their ending and whose arrows are the calls between them: all of them, and no
+    others. Functions that are put into a table count as called; dotted arrows (`-.->`) are not read.
+The picture of src/render/integrator/README.md has the calls between rooms. The lowest room is left out there,
+since all call it. Inside a room files call one way only."""
 import os
 import re
 import sys
@@ -36,7 +36,8 @@ def read_code():
         for name in sorted(os.listdir(os.path.join(BASE, room))):
             if name.endswith(".c"):
                 text = texts[room + "/" + name] = code_with_tables(os.path.join(BASE, room, name))
-                defined.update((n, room + "/" + name) for n in layers.DEFINITION.findall(text) + layers.OBJECT.findall(text))
+                defined.update((n, room + "/" + name) for n in layers.DEFINITION.findall(text)
+                               + layers.OBJECT.findall(text))
     return texts, defined
 
 
@@ -83,7 +84,8 @@ def read_page(folder, problems):
     with open(path, encoding="utf-8") as f:
         text = f.read()
     if text.count("\n") > PAGE:
-        problems.append("%s: %d lines, more than a page" % (os.path.relpath(path, layers.ROOT), text.count("\n")))
+        problems.append("%s: %d lines, more than a page" %
+                        (os.path.relpath(path, layers.ROOT), text.count("\n")))
     return text
 
 
@@ -95,11 +97,13 @@ def check_room(room, files, found, problems):
         problems.append("%s: these call each other in a circle: %s" % (room, ", ".join(circle)))
     if page is None:
         return
-    rows = {n for m in filter(None, map(ROW.match, page.splitlines())) for n in re.findall(r"`([\w./]+)`", m.group(1)) if n.endswith(".c")}
+    rows = {n for m in filter(None, map(ROW.match, page.splitlines()))
+            for n in re.findall(r"`([\w./]+)`", m.group(1)) if n.endswith(".c")}
     names = {f.split("/")[1] for f in files}
     problems += ["%s: the table lacks %s" % (where, n) for n in sorted(names - rows)]
     problems += ["%s: the table has %s, which is not in the room" % (where, n) for n in sorted(rows - names)]
-    compare(where, "picture", picture(page), {tuple(os.path.basename(x)[:-2] for x in pair) for pair in inside}, problems)
+    compare(where, "picture", picture(page),
+            {tuple(os.path.basename(x)[:-2] for x in pair) for pair in inside}, problems)
 
 
 def main():
@@ -113,10 +117,12 @@ def main():
         rooms = {tuple(x.split("/")[0] for x in pair) for pair in found}
         compare("src/render/integrator/README.md", "picture", picture(page),
                 {(a, b) for a, b in rooms if a != b and b != layers.INTEGRATOR[0]}, problems)
-        problems += ["src/render/integrator/README.md: does not lead to %s" % r for r in layers.INTEGRATOR if "](%s/README.md)" % r not in page]
+        problems += ["src/render/integrator/README.md: does not lead to %s" % r for r in layers.INTEGRATOR
+                     if "](%s/README.md)" % r not in page]
     for p in problems:
         print(p)
-    print("%d files of %d rooms, %d calls between files, %d problems" % (len(texts), len(layers.INTEGRATOR), len(found), len(problems)))
+    print("%d files of %d rooms, %d calls between files, %d problems" %
+          (len(texts), len(layers.INTEGRATOR), len(found), len(problems)))
     return 1 if problems or len(texts) < 30 or len(found) < 100 else 0
 
 

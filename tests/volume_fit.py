@@ -1,7 +1,8 @@
 # LABELS: swiftshader long
 # SPDX-License-Identifier: BSD-3-Clause
-"""The volume fit of assets/smoke, smaller: from a constant, coarse to fine, to the density of the grid that the targets were rendered from. Its error must fall
-well below the start's, that of each view's image too, and the report must show slices of start, fit and truth."""
+"""The volume fit of assets/smoke, smaller: from a constant, coarse to fine, to the density of the grid that
+the targets were rendered from. Its error must fall well below the start's, that of each view's image too, and
+the report must show slices of start, fit and truth."""
 import json
 import os
 import re
@@ -17,11 +18,14 @@ GRID = "smoke.sigma_t.data"
 def main():
     with open(os.path.join(ROOT, "assets", "smoke", "fit.json"), encoding="utf-8") as f:
         job = json.load(f)
-    job.update(scene=os.path.join(ROOT, "assets", "smoke", "scene.xml"), defines={"resolution": "24"}, schedule=[{"step": 26, "factor": 0.5}, {"step": 41, "factor": 0.2}],
-               stages=[{"steps": 25, "resolution": {GRID: [8, 8, 8]}}, {"steps": 25, "resolution": {GRID: [16, 16, 16]}}])
+    job.update(scene=os.path.join(ROOT, "assets", "smoke", "scene.xml"), defines={"resolution": "24"},
+               schedule=[{"step": 26, "factor": 0.5}, {"step": 41, "factor": 0.2}],
+               stages=[{"steps": 25, "resolution": {GRID: [8, 8, 8]}},
+                       {"steps": 25, "resolution": {GRID: [16, 16, 16]}}])
     with open("volume_fit.json", "w", encoding="utf-8") as f:
         json.dump(job, f)
-    run = subprocess.run([PROGRAM, "fit", "volume_fit.json", "-o", "volume_fit", "--device", DEVICE], capture_output=True, text=True, timeout=800)
+    run = subprocess.run([PROGRAM, "fit", "volume_fit.json", "-o", "volume_fit", "--device", DEVICE],
+                         capture_output=True, text=True, timeout=800)
     if "no device" in run.stderr or "no Vulkan" in run.stderr:
         print(run.stderr)
         return 1 if os.environ.get("BL_REQUIRE_ALL") == "1" else 77
@@ -31,7 +35,9 @@ def main():
     with open("volume_fit/result.json", encoding="utf-8") as f:
         result = json.load(f)
     grid = result["parameters"][0]
-    print("density error %.3f -> %.3f, loss %.3g -> %.3g in %.0f s" % (grid["first_rms_error"], grid["rms_error"], result["first_loss"], result["last_loss"], result["seconds"]))
+    print("density error %.3f -> %.3f, loss %.3g -> %.3g in %.0f s" %
+          (grid["first_rms_error"], grid["rms_error"], result["first_loss"], result["last_loss"],
+           result["seconds"]))
     problems = []
     if not grid["rms_error"] < 0.55 * grid["first_rms_error"]:
         problems.append("the density is not much closer to the truth than the start is")

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Photographs assets/field/scene.xml: 48 views to fit a radiance field to, and 8 to judge it by.
 
-Cameras stand on the upper part of a sphere, at the points of a Fibonacci lattice, and look at its middle. The images
-are PNG with alpha; transforms_train.json and transforms_test.json have the cameras as NeRF's synthetic scenes have
-them (camera to world, looking along -z, y up).
+Cameras stand on the upper part of a sphere, at the points of a Fibonacci lattice, and look at its middle. The
+images are PNG with alpha; transforms_train.json and transforms_test.json have the cameras as NeRF's synthetic
+scenes have them (camera to world, looking along -z, y up).
 
     assets/field/views.py [--backlight build/backlight] [--device NAME] [--side 96] [--out assets/field]"""
 import argparse
@@ -51,7 +51,8 @@ def photograph(args, name, origins):
     for k, origin in enumerate(origins):
         subprocess.run([args.backlight, "render", os.path.join(HERE, "scene.xml"), "--quiet", "-D",
                         "origin=%.9g, %.9g, %.9g" % origin, "-D", "side=%d" % args.side, "-o",
-                        os.path.join(folder, "r_%02d.png" % k)] + (["--device", args.device] if args.device else []),
+                        os.path.join(folder, "r_%02d.png" % k)]
+                        + (["--device", args.device] if args.device else []),
                        check=True)
         frames.append({"file_path": "./%s/r_%02d" % (name, k), "transform_matrix": pose(origin)})
     with open(os.path.join(args.out, "transforms_%s.json" % name), "w", encoding="utf-8") as f:
@@ -60,14 +61,16 @@ def photograph(args, name, origins):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--backlight", default="build/backlight")
     parser.add_argument("--device", default="")
     parser.add_argument("--side", type=int, default=96)
     parser.add_argument("--out", default=HERE)
     args = parser.parse_args()
     photograph(args, "train", list(places(48, 0.0)))
-    around = sorted(places(8, 0.37), key=lambda p: math.atan2(p[1], p[0]))  # one after another they turn the scene
+    around = sorted(places(8, 0.37),
+                    key=lambda p: math.atan2(p[1], p[0]))  # one after another they turn the scene
     photograph(args, "test", around)
 
 

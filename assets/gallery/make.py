@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""make.py FOLDER: the meshes, textures and grids that the scenes of this folder read. All of them are computed here, in
-a minute or two; scripts/gallery calls this."""
+"""make.py FOLDER: the meshes, textures and grids that the scenes of this folder read. All of them are
+computed here, in a minute or two; scripts/gallery calls this."""
 import importlib.util
 import math
 import os
@@ -22,7 +22,8 @@ def load(path, name):
 smoke = load(os.path.join(HERE, "..", "smoke", "smoke.py"), "smoke")
 
 
-# ---- vectors ------------------------------------------------------------------------------------------------------
+# ---- vectors
+# ------------------------------------------------------------------------------------------------------
 
 def cross(a, b):
     return (a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0])
@@ -37,7 +38,8 @@ def between(a, b, t):
     return tuple(x + (y - x) * t for x, y in zip(a, b))
 
 
-# ---- meshes -------------------------------------------------------------------------------------------------------
+# ---- meshes
+# -------------------------------------------------------------------------------------------------------
 
 def write_grid(path, across, along, point):
     """A surface of (across + 1) x (along + 1) vertices at point(u, v); normals by differences."""
@@ -50,8 +52,10 @@ def write_grid(path, across, along, point):
             vertices.append(point(u, v) + unit(cross(du, dv)) + (u, v))
     with open(path, "wb") as f:
         f.write(b"ply\nformat binary_little_endian 1.0\nelement vertex %d\n" % len(vertices))
-        f.write(b"".join(b"property float %s\n" % name for name in (b"x", b"y", b"z", b"nx", b"ny", b"nz", b"u", b"v")))
-        f.write(b"element face %d\nproperty list uchar int vertex_indices\nend_header\n" % (2 * across * along))
+        f.write(b"".join(b"property float %s\n" % name
+                         for name in (b"x", b"y", b"z", b"nx", b"ny", b"nz", b"u", b"v")))
+        f.write(b"element face %d\nproperty list uchar int vertex_indices\nend_header\n" %
+                (2 * across * along))
         for vertex in vertices:
             f.write(struct.pack("<8f", *vertex))
         for j in range(along):
@@ -71,7 +75,8 @@ def knot(u, v):
     side = unit(cross(along, tuple(a + b for a, b in zip(here, ahead))))
     other = cross(side, along)
     angle = -2 * math.pi * u
-    return tuple(p + 0.245 * (math.cos(angle) * s + math.sin(angle) * o) for p, s, o in zip(here, side, other))
+    return tuple(p + 0.245 * (math.cos(angle) * s + math.sin(angle) * o)
+                 for p, s, o in zip(here, side, other))
 
 
 def revolved(profile):
@@ -81,7 +86,8 @@ def revolved(profile):
         k = min(int(at), len(profile) - 2)
         t = at - k
         p = [profile[max(0, min(len(profile) - 1, k + d))] for d in (-1, 0, 1, 2)]
-        r, y = (0.5 * (2 * b + (c - a) * t + (2 * a - 5 * b + 4 * c - d) * t * t + (3 * b - a - 3 * c + d) * t ** 3)
+        r, y = (0.5 * (2 * b + (c - a) * t + (2 * a - 5 * b + 4 * c - d) * t * t + (3 * b - a - 3 * c + d)
+                       * t ** 3)
                 for a, b, c, d in zip(*p))
         angle = -2 * math.pi * u
         return (max(r, 1e-4) * math.cos(angle), y, max(r, 1e-4) * math.sin(angle))
@@ -89,22 +95,28 @@ def revolved(profile):
 
 
 AMPHORA = [(0.0, 0.0), (0.3, 0.0), (0.33, 0.05), (0.3, 0.1), (0.47, 0.35), (0.66, 0.75), (0.72, 1.1),
-           (0.6, 1.42), (0.36, 1.6), (0.24, 1.75), (0.22, 1.92), (0.3, 2.05), (0.36, 2.08), (0.33, 2.07), (0.2, 1.92), (0.19, 1.6)]
-BOWL = [(0.0, 0.0), (0.3, 0.0), (0.32, 0.05), (0.3, 0.1), (0.55, 0.2), (0.8, 0.42), (0.9, 0.68), (0.925, 0.72), (0.9, 0.72),
+           (0.6, 1.42), (0.36, 1.6), (0.24, 1.75), (0.22, 1.92), (0.3, 2.05), (0.36, 2.08), (0.33, 2.07),
+           (0.2, 1.92), (0.19, 1.6)]
+BOWL = [(0.0, 0.0), (0.3, 0.0), (0.32, 0.05), (0.3, 0.1), (0.55, 0.2), (0.8, 0.42), (0.9, 0.68),
+        (0.925, 0.72), (0.9, 0.72),
         (0.77, 0.45), (0.5, 0.25), (0.2, 0.18), (0.0, 0.17)]
-BOTTLE = [(0.0, 0.0), (0.42, 0.0), (0.46, 0.04), (0.47, 0.3), (0.5, 0.8), (0.5, 1.15), (0.4, 1.36), (0.17, 1.55), (0.14, 1.75), (0.14, 2.2),
+BOTTLE = [(0.0, 0.0), (0.42, 0.0), (0.46, 0.04), (0.47, 0.3), (0.5, 0.8), (0.5, 1.15), (0.4, 1.36),
+          (0.17, 1.55), (0.14, 1.75), (0.14, 2.2),
           (0.19, 2.25), (0.19, 2.32), (0.15, 2.34), (0.1, 2.28), (0.09, 1.7)]
 
 
-# ---- textures -----------------------------------------------------------------------------------------------------
+# ---- textures
+# -----------------------------------------------------------------------------------------------------
 
 def write_png(path, width, height, pixel):
-    """pixel(u, v) is the colour as the file keeps it; v runs down the rows, as texture coordinates of PLY files do."""
+    """pixel(u, v) is the colour as the file keeps it; v runs down the rows, as texture coordinates of PLY
+    files do."""
     rows = []
     for y in range(height):
         row = bytearray()
         for x in range(width):
-            row += bytes(max(0, min(255, int(255 * c + 0.5))) for c in pixel((x + 0.5) / width, (y + 0.5) / height))
+            row += bytes(max(0, min(255, int(255 * c + 0.5)))
+                         for c in pixel((x + 0.5) / width, (y + 0.5) / height))
         rows.append(b"\0" + bytes(row))
     def chunk(kind, body):
         return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
@@ -119,10 +131,12 @@ def edge(distance, width=0.012):
 
 
 def porcelain(u, v):
-    """Cobalt on white: a wreath of leaves between bands, and waves. v runs from the foot over the outside (to 0.75) into the neck."""
+    """Cobalt on white: a wreath of leaves between bands, and waves. v runs from the foot over the outside (to
+    0.75) into the neck."""
     white, blue = (0.93, 0.93, 0.9), (0.10, 0.18, 0.52)
     ink = 0.0
-    for at, half in ((0.175, 0.006), (0.2, 0.0025), (0.305, 0.003), (0.5, 0.003), (0.52, 0.006), (0.705, 0.008)):
+    for at, half in ((0.175, 0.006), (0.2, 0.0025), (0.305, 0.003), (0.5, 0.003), (0.52, 0.006),
+                     (0.705, 0.008)):
         ink = max(ink, edge(abs(v - at) - half, 0.004))
     if 0.31 < v < 0.49:  # leaves along a wave
         t, y = 16 * u, (v - 0.4) / 0.09
@@ -156,7 +170,8 @@ def terracotta(u, v):
         ink = max(ink, edge(abs(abs((18 * u) % 1 - 0.5) * 2 - (v - 0.21) / 0.09) - 0.16, 0.1))
     if 0.32 < v < 0.41:
         t = (18 * u) % 1 - 0.5
-        ink = max(ink, edge(max(abs(t), abs(v - 0.365) / 0.09) - 0.42, 0.05) - edge(max(abs(t), abs(v - 0.365) / 0.09) - 0.3, 0.05)
+        ink = max(ink, edge(max(abs(t), abs(v - 0.365) / 0.09) - 0.42, 0.05)
+                  - edge(max(abs(t), abs(v - 0.365) / 0.09) - 0.3, 0.05)
                   + edge(max(abs(t), abs(v - 0.365) / 0.09) - 0.15, 0.05))
     return between(clay, (0.09, 0.07, 0.07), 0.92 * max(0.0, min(1.0, ink)))
 
@@ -169,7 +184,8 @@ def wood(u, v):
     bend = smoke.noise(3 * u + shift, 2 * y, shift) * 1.4 + smoke.noise(9 * u + shift, 5 * y, shift) * 0.25
     ring = 0.5 + 0.5 * math.sin(26 * (0.35 * y + 0.35 * bend + 0.02 * u))
     fibre = smoke.noise(30 * u + shift, 240 * y, 1)
-    dark, light = between((0.36, 0.22, 0.13), (0.42, 0.27, 0.16), plank % 3 / 2), between((0.57, 0.38, 0.24), (0.52, 0.34, 0.2), plank % 2)
+    dark, light = between((0.36, 0.22, 0.13), (0.42, 0.27, 0.16),
+                          plank % 3 / 2), between((0.57, 0.38, 0.24), (0.52, 0.34, 0.2), plank % 2)
     colour = between(dark, light, 0.65 * ring ** 0.7 + 0.35 * fibre)
     gap = max(edge(y - 0.012, 0.01), edge(1 - y - 0.012, 0.01))
     return between(colour, (0.1, 0.06, 0.04), 0.8 * gap)
@@ -182,7 +198,8 @@ def hammered(u, v):
     for j in range(-1, 2):
         for i in range(-1, 2):
             cx, cy = math.floor(x) + i, math.floor(y) + j
-            wx, wy = cx + 0.15 + 0.7 * smoke.lattice(cx % 26, cy, 5), cy + 0.15 + 0.7 * smoke.lattice(cx % 26, cy, 6)
+            wx, wy = cx + 0.15 + 0.7 * smoke.lattice(cx % 26, cy,
+                                                     5), cy + 0.15 + 0.7 * smoke.lattice(cx % 26, cy, 6)
             best = min(best, math.hypot(x - wx, y - wy))
     h = min(best / 0.8, 1.0) ** 2
     return (h, h, h)
@@ -191,14 +208,16 @@ def hammered(u, v):
 def plaster(u, v):
     """Normals of a trowelled wall, as a map."""
     def height(x, y):
-        return 0.6 * smoke.noise(14 * x + 2 * smoke.noise(6 * x, 6 * y, 1), 22 * y, 2) + 0.3 * smoke.noise(50 * x, 60 * y, 4)
+        return 0.6 * smoke.noise(14 * x + 2 * smoke.noise(6 * x, 6 * y, 1), 22 * y,
+                                 2) + 0.3 * smoke.noise(50 * x, 60 * y, 4)
     e = 1 / 512
     dx, dy = (height(u + e, v) - height(u - e, v)) / (2 * e), (height(u, v + e) - height(u, v - e)) / (2 * e)
     n = unit((-0.016 * dx, -0.016 * dy, 1))
     return tuple(0.5 + 0.5 * c for c in n)
 
 
-# ---- grids --------------------------------------------------------------------------------------------------------
+# ---- grids
+# --------------------------------------------------------------------------------------------------------
 
 def write_grid_volume(path, side, channels, value):
     values = []
@@ -215,7 +234,8 @@ def plume(x, y, z):
     """The smoke of assets/smoke, stirred by noise so that it curls and frays."""
     strength = 0.16 * min(1.0, 2 * y)
     def stir(k):
-        return sum((smoke.noise(f * x + 11 * k, f * y + 5 * k, f * z) - 0.5) * 4 / f for f in (4, 9, 19)) * strength
+        return sum((smoke.noise(f * x + 11 * k, f * y + 5 * k, f * z) - 0.5) * 4 / f
+                   for f in (4, 9, 19)) * strength
     d = smoke.density(x + stir(1), y + 0.5 * stir(2), z + stir(3))
     return d and d * (0.35 + 1.3 * smoke.noise(23 * x, 17 * y, 23 * z))
 

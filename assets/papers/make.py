@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Makes the pictures of the scenes here, in this folder: screen.pfm, seen through glass; sky.pfm, seen in a mirror, in
-which every direction has a colour of its own; normals.pfm, the mirror's normal map."""
+"""Makes the pictures of the scenes here, in this folder: screen.pfm, seen through glass; sky.pfm, seen in a
+mirror, in which every direction has a colour of its own; normals.pfm, the mirror's normal map."""
 import math
 import struct
 
@@ -15,7 +15,8 @@ def save(name, width, height, pixel):
 
 
 def screen(u, v):
-    return [0.6 + 0.4 * math.sin(2 * math.pi * (a * u + b * v) + c) for a, b, c in ((4, 1, 0), (-2, 4, 1), (3, -4, 2))]
+    return [0.6 + 0.4 * math.sin(2 * math.pi * (a * u + b * v) + c)
+            for a, b, c in ((4, 1, 0), (-2, 4, 1), (3, -4, 2))]
 
 
 def sky(u, v):
@@ -26,8 +27,10 @@ def sky(u, v):
 
 def normals(u, v):
     x, y = 2 * u - 1, 2 * v - 1
-    slope = [sum(h * (p - q) / w**2 * math.exp(-((x - a) ** 2 + (y - b) ** 2) / (2 * w * w)) for a, b, h, w, p, q in
-                 ((-0.4, 0.3, 0.05, 0.35, c, o), (0.4, -0.3, -0.06, 0.4, c, d))) for c, o, d in ((x, -0.4, 0.4), (y, 0.3, -0.3))]
+    slope = [sum(h * (p - q) / w**2 * math.exp(-((x - a) ** 2 + (y - b) ** 2) / (2 * w * w))
+                 for a, b, h, w, p, q in
+                 ((-0.4, 0.3, 0.05, 0.35, c, o), (0.4, -0.3, -0.06, 0.4, c, d)))
+                 for c, o, d in ((x, -0.4, 0.4), (y, 0.3, -0.3))]
     length = math.sqrt(1 + slope[0] ** 2 + slope[1] ** 2)
     return [0.5 + 0.5 * n / length for n in (slope[0], slope[1], 1)]
 

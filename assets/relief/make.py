@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Makes relief.ply, a bumpy square of 32 x 32 vertices, and fit.json, the job that finds its heights from one picture under three lights, beginning with
-a flat square: make.py, in this folder."""
+"""Makes relief.ply, a bumpy square of 32 x 32 vertices, and fit.json, the job that finds its heights from one
+picture under three lights, beginning with a flat square: make.py, in this folder."""
 import json
 import math
 
 SIDE = 32
 BUMPS = [  # x, y, height, width
-    (-0.45, 0.4, 0.16, 0.22), (0.4, 0.45, -0.12, 0.25), (0.05, -0.1, 0.2, 0.3), (-0.5, -0.45, -0.14, 0.2), (0.55, -0.4, 0.12, 0.18), (0.0, 0.7, 0.07, 0.15)]
+    (-0.45, 0.4, 0.16, 0.22), (0.4, 0.45, -0.12, 0.25), (0.05, -0.1, 0.2, 0.3), (-0.5, -0.45, -0.14, 0.2),
+    (0.55, -0.4, 0.12, 0.18), (0.0, 0.7, 0.07, 0.15)]
 
 
 def height(x, y):
@@ -29,7 +30,8 @@ def faces():
 
 
 with open("relief.ply", "w") as f:
-    f.write("ply\nformat ascii 1.0\nelement vertex %d\nproperty float x\nproperty float y\nproperty float z\n" % SIDE ** 2)
+    f.write("ply\nformat ascii 1.0\nelement vertex %d\nproperty float x\nproperty float y\nproperty float z\n"
+            % SIDE ** 2)
     f.write("element face %d\nproperty list uchar int vertex_indices\nend_header\n" % (2 * (SIDE - 1) ** 2))
     f.writelines("%g %g %g\n" % v for v in vertices(height))
     f.writelines("3 %d %d %d\n" % t for t in faces())
@@ -39,7 +41,8 @@ job = {
     "scene": "scene.xml",
     "target": {"render": True, "spp": 256, "seed": 4242},
     "loss": "l2",
-    "parameters": [{"name": "relief.vertex_positions", "large_steps": {"lambda": 19, "fixed": "xy"}, "rate": 0.02, "initial": "FLAT"}],
+    "parameters": [{"name": "relief.vertex_positions", "large_steps": {"lambda": 19, "fixed": "xy"},
+                    "rate": 0.02, "initial": "FLAT"}],
     "optimizer": {"type": "adam", "beta_2": 0.99},
     "schedule": [{"step": 100, "factor": 0.3}, {"step": 150, "factor": 0.1}],
     "steps": 180,

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""smoke.py OUT.vol [SIDE]: a rising, twisting plume as a cubic grid of extinctions (default 32), in Mitsuba's format, x fastest, y up.
+"""smoke.py OUT.vol [SIDE]: a rising, twisting plume as a cubic grid of extinctions (default 32), in Mitsuba's
+format, x fastest, y up.
 
-A column that widens with height around an axis that winds, torn by three octaves of value noise that is stretched upwards; empty where neither reaches."""
+A column that widens with height around an axis that winds, torn by three octaves of value noise that is
+stretched upwards; empty where neither reaches."""
 import math
 import struct
 import sys
@@ -37,7 +39,8 @@ def density(x, y, z):
     dx, dz = x - 0.5 - away * math.cos(angle), z - 0.5 - away * math.sin(angle)
     radius = 0.08 + 0.22 * y ** 1.5
     column = 1 - (dx * dx + dz * dz) / (radius * radius)
-    torn = sum(noise(5 * 2 ** k * x, 3 * 2 ** k * y + 7 * k, 5 * 2 ** k * z) / 2 ** k for k in range(OCTAVES)) / 1.75
+    torn = sum(noise(5 * 2 ** k * x, 3 * 2 ** k * y + 7 * k, 5 * 2 ** k * z) / 2 ** k
+               for k in range(OCTAVES)) / 1.75
     ends = min(1, 12 * y, 6 * (0.95 - y))
     return DENSEST * max(0.0, min(1.0, 1.2 * (column + 1.6 * (torn - 0.5)))) * max(0.0, ends) * (1 - 0.4 * y)
 

@@ -8,14 +8,17 @@ import numpy as np
 import report
 
 SCENE = os.path.join(report.ASSETS, "closed.xml")
-METHODS = [("prb", "path replay"), ("tape", "stored tape"), ("rb", "radiative"), ("rb_biased1", "biased I"), ("rb_biased2", "biased II")]
+METHODS = [("prb", "path replay"), ("tape", "stored tape"), ("rb", "radiative"), ("rb_biased1", "biased I"),
+           ("rb_biased2", "biased II")]
 SIDE, REPETITIONS = 24, 9
 PARAMETERS = ["paint.reflectance.value", "lamp.radiance.value"]
 
 
 def step(method, depth, target, folder, repetitions, page):
     """Seconds of the fastest step after the first one, in which biased II has no image yet; MiB."""
-    s = report.backlight("grad", SCENE, "-D", "resolution=%d" % SIDE, "--integrator", method, "--max-depth", depth, "--target", target, "--variance", repetitions, "-o", folder, "--param", *PARAMETERS)
+    s = report.backlight("grad", SCENE, "-D", "resolution=%d" % SIDE, "--integrator", method, "--max-depth",
+                         depth, "--target", target, "--variance", repetitions, "-o", folder, "--param",
+                         *PARAMETERS)
     page.device = s["device"]
     return min(s["time"]["repetitions"][1:]), s["memory"]["device_bytes"] / 2**20
 
@@ -34,19 +37,27 @@ def run(page, tiny):
         report.backlight("render", SCENE, "-D", "resolution=%d" % SIDE, "--spp", 16, "-o", target)
         for depth in depths:
             for method, name in METHODS:
-                seconds, size = step(method, depth, target, os.path.join(folder, "out"), 2 if tiny else REPETITIONS if depth <= 32 else 4, page)
+                seconds, size = step(method, depth, target, os.path.join(folder, "out"),
+                                     2 if tiny else REPETITIONS if depth <= 32 else 4, page)
                 times[name].append((depth, seconds)), memory[name].append((depth, size))
     header = ["depth"] + ["%s, s" % n for _, n in METHODS] + ["%s, MiB" % n for _, n in METHODS]
-    rows = [[str(d)] + [times[n][k][1] for _, n in METHODS] + [memory[n][k][1] for _, n in METHODS] for k, d in enumerate(depths)]
+    rows = [[str(d)] + [times[n][k][1] for _, n in METHODS] + [memory[n][k][1] for _, n in METHODS]
+            for k, d in enumerate(depths)]
     grows = ", ".join("%s %.2f" % (n, slope(times[n])) for _, n in METHODS)
     page.write("Gradient time and memory against path depth", [
-        "A closed room of %d x %d pixels and 2 samples per pixel, in which all paths are as long as depth allows. A step is image, loss and gradient; of biased II, which"
-        " takes the image that the gradient pass before has left, the gradient pass alone. Device seconds, the fastest of %d steps (beyond depth 32 of 3); memory is all of the job's buffers." % (SIDE, SIDE, REPETITIONS - 1),
-        "Exponent of time in depth over the last two octaves: %s. Vertices visited grow with depth for path replay, biased I and the tape, and with it"
-        "s square for radiative backpropagation;"
-        " the tape alone takes memory in proportion to depth: %.1f MiB at depth %d, path replay %.2f, the three radiative ones %.2f (one line in the plot)."
-        % (grows, memory["stored tape"][-1][1], depths[-1], memory["path replay"][-1][1], memory["radiative"][-1][1]),
+        "A closed room of %d x %d pixels and 2 samples per pixel, in which all paths are as long as depth "
+        "allows. A step is image, loss and gradient; of biased II, which"
+        " takes the image that the gradient pass before has left, the gradient pass alone. Device seconds, "
+        "the fastest of %d steps (beyond depth 32 of 3); memory is all of the job's buffers." %
+        (SIDE, SIDE, REPETITIONS - 1),
+        "Exponent of time in depth over the last two octaves: %s. Vertices visited grow with depth for path "
+        "replay, biased I and the tape, and with its square for radiative backpropagation; the tape alone "
+        "takes memory in proportion to depth: %.1f MiB at depth %d, path replay %.2f, the three radiative "
+        "ones %.2f (one line in the plot)."
+        % (grows, memory["stored tape"][-1][1], depths[-1], memory["path replay"][-1][1],
+           memory["radiative"][-1][1]),
     ], header, rows, [
-        {"title": "time of a step", "x": "depth", "y": "seconds", "log_x": True, "log_y": True, "curves": times},
+        {"title": "time of a step", "x": "depth", "y": "seconds", "log_x": True, "log_y": True,
+         "curves": times},
         {"title": "memory", "x": "depth", "y": "MiB", "log_x": True, "log_y": True, "curves": memory},
     ])

@@ -13,21 +13,30 @@ def run(page, tiny):
     for start in STARTS[:1] if tiny else STARTS:
         for integrator, way in WAYS:
             with tempfile.TemporaryDirectory() as folder:
-                result, columns = report.fit("glass.xml", {"name": "glass.eta", "initial": start, "bounds": [1.05, 2.5], "rate": 0.4}, folder, steps, 2 if tiny else 8,
-                                             "--integrator", integrator, "--max-depth", 5, optimizer={"type": "sgd"})
+                result, columns = report.fit("glass.xml",
+                                             {"name": "glass.eta", "initial": start, "bounds": [1.05, 2.5],
+                                              "rate": 0.4}, folder, steps, 2 if tiny else 8,
+                                             "--integrator", integrator, "--max-depth", 5,
+                                             optimizer={"type": "sgd"})
             page.device = result["device"]
             name = "%s, from %g" % (way, start)
             values = [start] + list(columns["glass.eta"])
             curves[name] = list(enumerate(values))
             losses[name] = list(zip(columns["step"], columns["loss"]))
-            rows.append([way, start, values[-1], abs(values[-1] - TRUTH), columns["loss"][0], columns["loss"][-1]])
+            rows.append([way, start, values[-1], abs(values[-1] - TRUTH), columns["loss"][0],
+                         columns["loss"][-1]])
     curves["truth"] = [(0, TRUTH), (steps, TRUTH)]
     page.write("Index of refraction of smooth glass from what is seen through it", [
-        "A tilted slab of smooth glass in front of a shining picture (`assets/papers/glass.xml`), 24 x 24 pixels, 8 samples per pixel, %d steps of gradient descent. The index says where in the"
-        " picture a refracted ray ends. Attached path replay (`--integrator prb`) follows it there; detached sampling (`--integrator prb_detached`) sees the Fresnel coefficients alone. The more it"
-        " reflects, the less contrast there is: that has the right sign here, but is a small part of the derivative, so with the same rate the detached fit crawls"
-        " (and an optimiser that divides by the gradient's size, as Adam does, would hide it: what is wrong is the size)." % steps,
-        "The losses are unbiased estimates in two walks, so that noise can make them negative: there the plot has gaps.",
+        "A tilted slab of smooth glass in front of a shining picture (`assets/papers/glass.xml`), 24 x 24 "
+        "pixels, 8 samples per pixel, %d steps of gradient descent. The index says where in the"
+        " picture a refracted ray ends. Attached path replay (`--integrator prb`) follows it there; detached "
+        "sampling (`--integrator prb_detached`) sees the Fresnel coefficients alone. The more it"
+        " reflects, the less contrast there is: that has the right sign here, but is a small part of the "
+        "derivative, so with the same rate the detached fit crawls"
+        " (and an optimiser that divides by the gradient's size, as Adam does, would hide it: what is wrong "
+        "is the size)." % steps,
+        "The losses are unbiased estimates in two walks, so that noise can make them negative: there the "
+        "plot has gaps.",
     ], ["way", "start", "found", "error", "first loss", "last loss"], rows, [
         {"title": "index of refraction", "x": "step", "y": "eta", "curves": curves},
         {"title": "loss", "x": "step", "y": "mean squared difference", "log_y": True, "curves": losses},

@@ -21,25 +21,33 @@ def run(page, tiny):
     steps, truth = 2 if tiny else 80, read_vertices()
     flat = truth * [1, 1, 0]
     with tempfile.TemporaryDirectory() as folder:
-        parameter = {"name": "relief.vertex_positions", "initial": flat.ravel().tolist(), "rate": 0.02, "large_steps": {"lambda": 19, "fixed": "xy"}}
+        parameter = {"name": "relief.vertex_positions", "initial": flat.ravel().tolist(), "rate": 0.02,
+                     "large_steps": {"lambda": 19, "fixed": "xy"}}
         result, columns = report.fit("relief.xml", parameter, folder, steps, 2 if tiny else 8,
-                                     schedule=[{"step": max(1, steps // 2), "factor": 0.3}, {"step": max(2, steps * 4 // 5), "factor": 0.1}])
-        found = np.load(os.path.join(folder, "out", "relief.vertex_positions.npy")).astype(float).reshape(-1, 3)
+                                     schedule=[{"step": max(1, steps // 2), "factor": 0.3},
+                                               {"step": max(2, steps * 4 // 5), "factor": 0.1}])
+        found = np.load(os.path.join(folder, "out",
+                                     "relief.vertex_positions.npy")).astype(float).reshape(-1, 3)
     page.device = result["device"]
     inner = np.abs(truth[:, :2]).max(axis=1) < 0.8  # what the camera sees whole
     rows = []
     for name, v, loss in (("flat, before", flat, columns["loss"][0]), ("found", found, columns["loss"][-1])):
         # one picture under distant lights says little of the height of the whole
         off = (v - truth)[inner, 2]
-        rows.append([name, float(np.sqrt((off**2).mean())), float(np.sqrt(((off - off.mean())**2).mean())), float(np.abs(off - off.mean()).max()), loss])
+        rows.append([name, float(np.sqrt((off**2).mean())), float(np.sqrt(((off - off.mean())**2).mean())),
+                     float(np.abs(off - off.mean()).max()), loss])
     side = round(len(truth) ** 0.5)
     middle = slice(side * (side // 2 - 2), side * (side // 2 - 1))
-    profiles = {n: list(zip(truth[middle, 0], v[middle, 2])) for n, v in (("truth", truth), ("found", found), ("before", flat))}
+    profiles = {n: list(zip(truth[middle, 0], v[middle, 2]))
+                for n, v in (("truth", truth), ("found", found), ("before", flat))}
     losses = {"loss": list(zip(columns["step"], columns["loss"]))}
     page.write("Heights behind smooth glass", [
-        "The square of 32 x 32 vertices of `assets/relief` behind a tilted pane of smooth glass, with three lights on its own side (`assets/papers/relief.xml`), 40 x 40 pixels, 8 samples per"
-        " pixel, %d steps of Adam preconditioned by the mesh, from a flat square. Rays refract on the way to the relief; there the vertex slides along the ray." % steps,
-        "Errors over the vertices within 0.8 of the middle; heights reach from %.2f to %.2f. The second one leaves out a shift of the whole, which one picture says little of."
+        "The square of 32 x 32 vertices of `assets/relief` behind a tilted pane of smooth glass, with three "
+        "lights on its own side (`assets/papers/relief.xml`), 40 x 40 pixels, 8 samples per"
+        " pixel, %d steps of Adam preconditioned by the mesh, from a flat square. Rays refract on the way to "
+        "the relief; there the vertex slides along the ray." % steps,
+        "Errors over the vertices within 0.8 of the middle; heights reach from %.2f to %.2f. The second one "
+        "leaves out a shift of the whole, which one picture says little of."
         % (truth[:, 2].min(), truth[:, 2].max()),
     ], ["heights", "rms error", "rms error but for a shift", "largest error but for a shift", "loss"], rows, [
         {"title": "a row of heights", "x": "x", "y": "height", "curves": profiles},

@@ -14,7 +14,8 @@ class Axis:
         values = [v for v in values if self.has(v)]
         self.low, self.high = min(values), max(values)
         if log:
-            self.low, self.high = 10 ** math.floor(math.log10(self.low) + 1e-9), 10 ** math.ceil(math.log10(self.high) - 1e-9)
+            self.low, self.high = 10 ** math.floor(math.log10(self.low)
+                                                   + 1e-9), 10 ** math.ceil(math.log10(self.high) - 1e-9)
         if self.low == self.high:
             self.high = self.low * 10 if log else self.low + 1
 
@@ -55,24 +56,30 @@ def errors(curve, x, y):
 
 
 def panel(left, p):
-    """p: title, x, y (labels), log_x, log_y, curves: name -> [(x, y)], or [(x, y, standard error of y)] where y is linear."""
+    """p: title, x, y (labels), log_x, log_y, curves: name -> [(x, y)], or [(x, y, standard error of y)] where
+    y is linear."""
     points = [q for c in p["curves"].values() for q in c]
     x = Axis(p["x"], [q[0] for q in points], p.get("log_x"), left + LEFT, left + WIDTH - RIGHT)
-    y = Axis(p["y"], [q[1] + side * sum(q[2:]) for q in points for side in (-1, 1)], p.get("log_y"), HEIGHT - BOTTOM, TOP)
+    y = Axis(p["y"], [q[1] + side * sum(q[2:]) for q in points for side in (-1, 1)], p.get("log_y"),
+             HEIGHT - BOTTOM, TOP)
     out = [text((x.begin + x.end) / 2, 16, p["title"])]
     for v in x.ticks():
-        out += ['<path d="M%.1f %d V%d" stroke="#ddd"/>' % (x.at(v), TOP, HEIGHT - BOTTOM), text(x.at(v), HEIGHT - BOTTOM + 15, "%g" % v)]
+        out += ['<path d="M%.1f %d V%d" stroke="#ddd"/>' % (x.at(v), TOP, HEIGHT - BOTTOM),
+                text(x.at(v), HEIGHT - BOTTOM + 15, "%g" % v)]
     for v in y.ticks():
-        out += ['<path d="M%.1f %.1f H%.1f" stroke="#ddd"/>' % (x.begin, y.at(v), x.end), text(x.begin - 5, y.at(v) + 4, "%g" % round(v, 10), "end")]
+        out += ['<path d="M%.1f %.1f H%.1f" stroke="#ddd"/>' % (x.begin, y.at(v), x.end),
+                text(x.begin - 5, y.at(v) + 4, "%g" % round(v, 10), "end")]
     out += [text((x.begin + x.end) / 2, HEIGHT - BOTTOM + 31, p["x"]),
-            '<text transform="translate(%.1f %.1f) rotate(-90)" text-anchor="middle">%s</text>' % (left + 14, (TOP + HEIGHT - BOTTOM) / 2, p["y"])]
+            '<text transform="translate(%.1f %.1f) rotate(-90)" text-anchor="middle">%s</text>' %
+            (left + 14, (TOP + HEIGHT - BOTTOM) / 2, p["y"])]
     along, row = x.begin, 0
     for k, (name, curve) in enumerate(p["curves"].items()):
         colour = COLOURS[k % len(COLOURS)]
         width = 6.2 * len(name)
         if along > x.begin and along + width > x.end:
             along, row = x.begin, row + 1
-        out += ['<polyline points="%s" fill="none" stroke="%s" stroke-width="1.5"/>' % (line, colour) for line in lines(curve, x, y)]
+        out += ['<polyline points="%s" fill="none" stroke="%s" stroke-width="1.5"/>' % (line, colour)
+                for line in lines(curve, x, y)]
         out += ['<path d="%s" stroke="%s"/>' % (bars, colour) for bars in [errors(curve, x, y)] if bars]
         out.append(text(along, HEIGHT - BOTTOM + 47 + 13 * row, name, "start", colour))
         along += 16 + width
@@ -80,7 +87,8 @@ def panel(left, p):
 
 
 def svg(panels):
-    out = ['<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="sans-serif" font-size="11">' % (WIDTH * len(panels), HEIGHT),
+    out = ['<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="sans-serif" '
+           'font-size="11">' % (WIDTH * len(panels), HEIGHT),
            '<rect width="100%" height="100%" fill="#fff"/>']
     for k, p in enumerate(panels):
         out += panel(k * WIDTH, p)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Path replay of a radiance field: the fit of the photographs of assets/field by steps and time; memory and time of a gradient by samples along rays."""
+"""Path replay of a radiance field: the fit of the photographs of assets/field by steps and time; memory and
+time of a gradient by samples along rays."""
 import csv
 import json
 import os
@@ -11,9 +12,10 @@ import report
 
 PHOTOGRAPHS = os.path.join(report.ROOT, "assets", "field")
 FOG = os.path.join(PHOTOGRAPHS, "fog.xml")
-SIDE, REPETITIONS = 32, 4
+SIDE, SPP, REPETITIONS = 32, 2, 4  # SPP: of fog.xml
 FORMS = [("fused", "fused"), ("separate", "separate"), ("two-walk", "two walks")]
 PARAMETERS = ["field.density.data", "field.sh_coeffs.data"]
+TAPE = "tape, estimated"
 TAPE_BYTES = 20  # of a sample: transmittance, optical thickness, three channels of radiance
 
 
@@ -41,7 +43,8 @@ def job(folder, tiny):
 def fit(folder, tiny):
     """result.json, and of each look: steps, CPU seconds of the process so far, PSNR, SSIM."""
     path, out, seconds = job(folder, tiny), os.path.join(folder, "fit"), {}
-    process = subprocess.Popen([report.PROGRAM, "fit", path, "-o", out, "--no-cache"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+    process = subprocess.Popen([report.PROGRAM, "fit", path, "-o", out, "--no-cache"],
+                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
                                env=dict(os.environ, MESA_SHADER_CACHE_DISABLE="true"))
     for line in process.stderr:
         look = re.search(r"held out, after step (\d+)", line)
@@ -50,7 +53,8 @@ def fit(folder, tiny):
     if process.wait():
         raise SystemExit("radiance_field: the fit failed")
     with open(os.path.join(out, "held_out.csv")) as f:
-        looks = [(int(step), seconds[int(step)], float(psnr), float(ssim)) for step, psnr, ssim, _ in list(csv.reader(f))[1:]]
+        looks = [(int(step), seconds[int(step)], float(psnr), float(ssim))
+                 for step, psnr, ssim, _ in list(csv.reader(f))[1:]]
     with open(os.path.join(out, "result.json")) as f:
         return json.load(f), looks
 
@@ -59,7 +63,8 @@ def fit(folder, tiny):
 
 def gradient(form, samples, target, folder, repetitions):
     """Seconds of the fastest gradient after the first one; MiB; samples whose replay drifted."""
-    s = report.backlight("grad", FOG, "-D", "side=%d" % SIDE, "-D", "resolution=16", "-D", "channels=3", "-D", "step_size=%.9g" % (1 / samples), "--form", form,
+    s = report.backlight("grad", FOG, "-D", "side=%d" % SIDE, "-D", "resolution=16", "-D", "channels=3", "-D",
+                         "step_size=%.9g" % (1 / samples), "--form", form,
                          "--target", target, "--variance", repetitions, "-o", folder, "--param", *PARAMETERS)
     return min(s["time"]["repetitions"][1:]), s["memory"]["device_bytes"] / 2**20, s["drifted_samples"]
 
@@ -71,35 +76,58 @@ def run(page, tiny):
     with tempfile.TemporaryDirectory() as folder:
         result, looks = fit(folder, tiny)
         page.device, target = result["device"], os.path.join(folder, "target.exr")
-        report.backlight("render", FOG, "-D", "side=%d" % SIDE, "-D", "value=-1.5", "-D", "resolution=16", "-D", "channels=3", "-o", target)
+        report.backlight("render", FOG, "-D", "side=%d" % SIDE, "-D", "value=-1.5", "-D", "resolution=16",
+                         "-D", "channels=3", "-o", target)
         for samples in counts:
             for form, name in FORMS:
-                seconds, size, lost = gradient(form, samples, target, os.path.join(folder, "out"), 2 if tiny else REPETITIONS)
+                seconds, size, lost = gradient(form, samples, target, os.path.join(folder, "out"),
+                                               2 if tiny else REPETITIONS)
                 times[name].append((samples, seconds)), memory[name].append((samples, size))
                 drifted += lost
-    memory["tape, counted"] = [(n, memory["separate"][0][1] + TAPE_BYTES * n * SIDE * SIDE * 2 / 2**20) for n in counts]
+    memory[TAPE] = [(n, memory["separate"][0][1] + TAPE_BYTES * n * SIDE * SIDE * SPP / 2**20)
+                    for n in counts]
     write(page, result, looks, counts, times, memory, drifted)
 
 
 def write(page, result, looks, counts, times, memory, drifted):
     last, grows = len(counts) - 1, counts[-1] / counts[0]
     page.write("Path replay of a radiance field", [
-        "The fit: %d photographs (`assets/field`), %d steps of %d pixels, the job of `backlight import assets/field`, from coarse to fine; gradients are thinned"
-        " (`thin_gradient`). PSNR and SSIM are those of %d views that no step saw, against steps and CPU seconds of the process, compilation and these looks included: %.2f dB at"
-        " the end, %.0f CPU seconds; %d samples drifted." % (result["views"], result["steps"], result["batch"], result["held_out"]["views"], looks[-1][2], looks[-1][1], result["drifted_samples"]),
-        "The gradient: a cube of fog (`assets/field/fog.xml`) of %d x %d pixels, 2 samples per pixel, 16 x 16 x 16 voxels of degree 0, rays with %d to %d samples in"
-        " the field, every one of which is backpropagated. Time is device seconds of the fastest of %d gradients after the first (of image, loss and gradient); memory is all of the job's"
-        " buffers. From %d to %d samples (%g times as many) time grows %s times, memory %s times; %d samples drifted."
-        % (SIDE, SIDE, counts[0], counts[last], REPETITIONS - 1, counts[0], counts[last], grows, ratios(times), ratios({n: memory[n] for _, n in FORMS}), drifted),
-        "The curve of the tape is counted, not measured: Backlight has no tape of a march. Reverse mode that stores what it needs of every sample holds at least its"
-        " transmittance, optical thickness and three channels of radiance, %d bytes, for every sample of every ray; the buffers that `separate` has are added." % TAPE_BYTES,
-    ], ["what", "steps or samples", "CPU s", "PSNR, dB", "SSIM"] + ["%s, s" % n for n in times] + ["%s, MiB" % n for n in memory],
-        [["fit", str(step), "%.1f" % cpu, psnr, ssim] + [None] * (len(times) + len(memory)) for step, cpu, psnr, ssim in looks]
-        + [["gradient", str(n), None, None, None] + [t[k][1] for t in times.values()] + [m[k][1] for m in memory.values()] for k, n in enumerate(counts)], [
-        {"title": "fit, by steps", "x": "step", "y": "PSNR of held-out views, dB", "curves": {"PSNR": [(s, p) for s, _, p, _ in looks]}},
-        {"title": "fit, by time", "x": "CPU seconds", "y": "PSNR of held-out views, dB", "curves": {"PSNR": [(c, p) for _, c, p, _ in looks]}},
-        {"title": "time of a gradient", "x": "samples along a ray", "y": "seconds", "log_x": True, "log_y": True, "curves": times},
-        {"title": "memory", "x": "samples along a ray", "y": "MiB", "log_x": True, "log_y": True, "curves": memory},
+        "Rows `fit`: the job that `backlight import assets/field` writes. It has %d photographs and %d "
+        "steps of %d pixels, goes from coarse to fine, and its gradients are thinned (`thin_gradient`). "
+        "PSNR and SSIM are means over views that no step sees. A fit looks at the first 8 of these on its "
+        "way, and its report shows pictures of the same 8; `assets/field` holds out %d. CPU seconds are "
+        "those of the process, with compilation and these looks. At the end the PSNR is %.2f dB, after %.0f "
+        "CPU seconds; %d samples drifted."
+        % (result["views"], result["steps"], result["batch"], result["held_out"]["views"], looks[-1][2],
+           looks[-1][1], result["drifted_samples"]),
+        "Rows `gradient`: a cube of fog (`assets/field/fog.xml`), seen by %d x %d pixels with %d samples "
+        "each. It has 16 x 16 x 16 voxels of degree 0. A ray has %d to %d samples in it, and every one of "
+        "them is backpropagated. Time is the device's, for image, loss and gradient together: the fastest "
+        "of %d after the first. Memory is that of all the job's buffers. From %d to %d samples (%g times as "
+        "many) time grows %s times, and memory %s times; %d samples drifted."
+        % (SIDE, SIDE, SPP, counts[0], counts[last], REPETITIONS - 1, counts[0], counts[last], grows,
+           ratios(times), ratios({n: memory[n] for _, n in FORMS}), drifted),
+        "The curve of the tape is an estimate, not a measurement, because Backlight has no tape of a march. "
+        "Reverse mode that stores what it needs of every sample holds at least the sample's transmittance, "
+        "optical thickness and three channels of radiance, which are %d bytes. The estimate is the memory "
+        "of `separate` plus %d bytes x samples along a ray x pixels x samples per pixel: for %d samples "
+        "%.2f MiB + %d x %d x %d x "
+        "%d bytes = %.2f MiB." % (TAPE_BYTES, TAPE_BYTES, counts[0], memory["separate"][0][1], TAPE_BYTES,
+                                  counts[0], SIDE * SIDE, SPP, memory[TAPE][0][1]),
+    ], ["what", "steps or samples", "CPU s", "PSNR, dB", "SSIM"] + ["%s, s" % n for n in times]
+    + ["%s, MiB" % n for n in memory],
+        [["fit", str(step), "%.1f" % cpu, psnr, ssim] + [None] * (len(times) + len(memory))
+         for step, cpu, psnr, ssim in looks]
+        + [["gradient", str(n), None, None, None] + [t[k][1] for t in times.values()]
+           + [m[k][1] for m in memory.values()] for k, n in enumerate(counts)], [
+        {"title": "fit, by steps", "x": "step", "y": "PSNR of held-out views, dB",
+         "curves": {"PSNR": [(s, p) for s, _, p, _ in looks]}},
+        {"title": "fit, by time", "x": "CPU seconds", "y": "PSNR of held-out views, dB",
+         "curves": {"PSNR": [(c, p) for _, c, p, _ in looks]}},
+        {"title": "time of a gradient", "x": "samples along a ray", "y": "seconds", "log_x": True,
+         "log_y": True, "curves": times},
+        {"title": "memory", "x": "samples along a ray", "y": "MiB", "log_x": True, "log_y": True,
+         "curves": memory},
     ])
 
 

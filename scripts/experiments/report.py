@@ -17,8 +17,10 @@ ASSETS = os.path.join(ROOT, "assets", "papers")
 
 
 def backlight(*args, statuses=(0,)):
-    """What `backlight ARGS --json` prints; ends the script where its exit status is not one of these, with 77 where there is no device."""
-    r = subprocess.run([PROGRAM] + [str(a) for a in args] + ["--quiet", "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    """What `backlight ARGS --json` prints; ends the script where its exit status is not one of these, with 77
+    where there is no device."""
+    r = subprocess.run([PROGRAM] + [str(a) for a in args] + ["--quiet", "--json"], stdout=subprocess.PIPE,
+                       stderr=subprocess.PIPE, text=True)
     if r.returncode not in statuses or not r.stdout.strip() and r.returncode:
         print("%s: %s" % (" ".join(map(str, args)), r.stderr.strip()), file=sys.stderr)
         sys.exit(77 if "no device" in r.stderr or "not found" in r.stderr else 1)
@@ -26,9 +28,12 @@ def backlight(*args, statuses=(0,)):
 
 
 def fit(scene, parameter, folder, steps, spp, *args, **rest):
-    """A fit of one parameter to the scene's own image with l2 and Adam; rest: of the job. Returns result.json and the columns of fit.csv."""
-    job = {"scene": os.path.join(ASSETS, scene), "target": {"render": True, "spp": 16 * spp, "seed": 4242}, "loss": "l2", "parameters": [parameter],
-           "optimizer": {"type": "adam", "beta_2": 0.99}, "steps": steps, "spp": spp, "spp_grad": spp, "seed": 1}
+    """A fit of one parameter to the scene's own image with l2 and Adam; rest: of the job. Returns result.json
+    and the columns of fit.csv."""
+    job = {"scene": os.path.join(ASSETS, scene), "target": {"render": True, "spp": 16 * spp, "seed": 4242},
+           "loss": "l2", "parameters": [parameter],
+           "optimizer": {"type": "adam", "beta_2": 0.99}, "steps": steps, "spp": spp, "spp_grad": spp,
+           "seed": 1}
     job.update(rest)
     path = os.path.join(folder, "job.json")
     with open(path, "w") as f:
@@ -58,7 +63,8 @@ class Page:
             writer.writerows([header] + cells)
         with open(os.path.join(self.folder, self.name + ".svg"), "w") as f:
             f.write(plot.svg(panels))
-        lines = ["# " + title, "", "`scripts/papers %s`, %s, %s. Written by the script." % (self.name, self.device, datetime.date.today()), ""]
+        lines = ["# " + title, "", "`scripts/papers %s`, %s, %s. Written by the script." %
+                 (self.name, self.device, datetime.date.today()), ""]
         lines += [p + "\n" for p in text]
         lines += ["| " + " | ".join(row) + " |" for row in [header, ["---"] * len(header)] + cells]
         lines += ["", "![%s](%s.svg)" % (title, self.name), ""]

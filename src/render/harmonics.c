@@ -5,12 +5,17 @@
 static ir_ref scaled(tracer *t, float by, ir_ref v) { return ir_mul(t->f, t_f32(t, by), v); }
 static ir_ref product(tracer *t, float by, ir_ref a, ir_ref b) { return scaled(t, by, ir_mul(t->f, a, b)); }
 
-/* a v + b */
-static ir_ref line(tracer *t, float a, ir_ref v, float b) { return t_mad(t, t_f32(t, a), v, t_f32(t, b)); }
+/* a v + b. Where two arguments record something, they get names first, here and below, because C leaves open
+ * which of them it evaluates first, and the kernel's bytes depend on it. */
+static ir_ref line(tracer *t, float a, ir_ref v, float b)
+{
+    ir_ref offset = t_f32(t, b), slope = t_f32(t, a);
+    return t_mad(t, slope, v, offset);
+}
 
 static void degree_two(tracer *t, vec3 d, ir_ref *out)
 {
-    ir_ref difference = ir_sub(t->f, t_sqr(t, d.x), t_sqr(t, d.y));
+    ir_ref yy = t_sqr(t, d.y), xx = t_sqr(t, d.x), difference = ir_sub(t->f, xx, yy);
     out[0] = product(t, 1.0925484305920792f, d.x, d.y);
     out[1] = product(t, -1.0925484305920792f, d.y, d.z);
     out[2] = line(t, 0.9461746957575601f, t_sqr(t, d.z), -0.3153915652525200f);

@@ -7,13 +7,7 @@
  *
  * Along random directions over all values of a grid at once, and for the element with the largest derivative.
  * Where rays end early, a step may move the end of one. Such a sample is left out, and few may be. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "support/case_tests.h"
 #include "support/scene_cases.h"
 #include "support/scene_eval.h"
 
@@ -169,15 +163,6 @@ static void differences_come_nearer(void **state)
 
 int main(void)
 {
-    folder = scene_files_create();
-    if (!folder)
-        return 1;
-    enum { CASES = sizeof cases / sizeof *cases };
-    struct CMUnitTest tests[CASES];
-    for (uint32_t k = 0; k < CASES; k++)
-        tests[k] = (struct CMUnitTest){cases[k].name, differences_come_nearer, NULL, NULL,
-                                       (void *)(uintptr_t)&cases[k]};
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    scene_files_remove(folder);
-    return failed;
+    return case_tests_run(differences_come_nearer, cases, sizeof *cases, sizeof cases / sizeof *cases,
+                          &folder);
 }

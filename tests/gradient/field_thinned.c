@@ -4,13 +4,7 @@
  * interpreter, over many seeds. Both replay the same paths, so each difference of the two is random by the
  * choice of samples and voxels alone, and has the mean 0: a z-test for each element, and along random
  * directions over all of them. Rays are jittered, and end early. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "support/case_tests.h"
 #include "support/scene_cases.h"
 #include "support/scene_eval.h"
 
@@ -131,15 +125,6 @@ static void mean_is_the_whole_gradient(void **state)
 
 int main(void)
 {
-    folder = scene_files_create();
-    if (!folder)
-        return 1;
-    enum { CASES = sizeof cases / sizeof *cases };
-    struct CMUnitTest tests[CASES];
-    for (uint32_t k = 0; k < CASES; k++)
-        tests[k] = (struct CMUnitTest){cases[k].name, mean_is_the_whole_gradient, NULL, NULL,
-                                       (void *)(uintptr_t)&cases[k]};
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    scene_files_remove(folder);
-    return failed;
+    return case_tests_run(mean_is_the_whole_gradient, cases, sizeof *cases, sizeof cases / sizeof *cases,
+                          &folder);
 }

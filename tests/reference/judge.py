@@ -2,25 +2,27 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Judges gradients of reverse mode against references, which README.md beside this file describes.
 
-    judge.py PROGRAM [--cases FOLDER] [--only a,b] [--param TEXT] [--seeds 4] [--max-seeds 16] [--spp N] [--timeout 600]
+    judge.py PROGRAM [--cases FOLDER] [--only a,b] [--param TEXT] [--seeds 4] [--max-seeds 16] [--spp N]
+    [--timeout 600]
 
 Runs, for every parameter of every case and for several seeds,
 
     PROGRAM grad scene.xml --adjoint adjoint.exr --param NAME --spp N --seed S -o FOLDER
 
-in the folder of the case, and reads FOLDER/NAME.npy. A run fails that ends with a status other than 0 or not in time, or
-whose output is missing, has another shape or type, or is not finite. Prints a line a parameter, and a last line
-`N passed, M failed`; the status is 0 only where something was judged and nothing failed. Needs Python 3 with numpy.
+in the folder of the case, and reads FOLDER/NAME.npy. A run fails that ends with a status other than 0 or not
+in time, or whose output is missing, has another shape or type, or is not finite. Prints a line a parameter,
+and a last line `N passed, M failed`; the status is 0 only where something was judged and nothing failed.
+Needs Python 3 with numpy.
 
 The rule. g and se are the mean over seeds and its standard error, ref and se_ref those of the reference:
-  up to 64 entries    each of them: |g - ref| <= 4 sqrt(se^2 + se_ref^2) + 0.01 max|ref|
-  more entries        ||g - ref|| <= 4 sqrt(||se||^2 + ||se_ref||^2) + 0.01 ||ref||, and the scale <g, ref> / <ref, ref>
-                      is 1 within four of its standard errors and 0.01: by the norm alone a wrong factor could hide in noise
+  up to 64 entries    each of them: |g - ref| <= 4 sqrt(se^2 + se_ref^2) + 0.01 max|ref| more entries
+  ||g - ref|| <= 4 sqrt(||se||^2 + ||se_ref||^2) + 0.01 ||ref||, and the scale <g, ref> / <ref, ref>
+                      is 1 within four of its standard errors and 0.01: by the norm alone a wrong factor could
+                      hide in noise
   a direction         the first rule, for the number <g, direction>
-Passing means nothing where the noise could hide a scale that is wrong by a tenth: where four standard errors exceed 0.08
-of the largest entry (of numbers and colours), or of the scale. Then more seeds are run, up to --max-seeds; a parameter
-that is still as noisy fails.
-"""
+Passing means nothing where the noise could hide a scale that is wrong by a tenth: where four standard errors
+exceed 0.08 of the largest entry (of numbers and colours), or of the scale. Then more seeds are run, up to
+--max-seeds; a parameter that is still as noisy fails. """
 import argparse
 import json
 import os
@@ -71,31 +73,37 @@ def read_gradient(path, shape):
         raise RunFailed("no output " + os.path.basename(path))
     a = np.load(path, allow_pickle=False)
     if a.dtype != np.float32 or not same_shape(a.shape, shape):
-        raise RunFailed("%s is %s %s, expected float32 %s" % (os.path.basename(path), a.dtype, list(a.shape), list(shape)))
+        raise RunFailed("%s is %s %s, expected float32 %s" %
+                        (os.path.basename(path), a.dtype, list(a.shape), list(shape)))
     if not np.isfinite(a).all():
         raise RunFailed("%d of %d entries are not finite" % ((~np.isfinite(a)).sum(), a.size))
     return a.astype(np.float64).reshape(-1)
 
 
 def run(program, folder, parameters, spp, seed, timeout=None):
-    """Gradients of all parameters by one call: a flat array each, by name; and the program's summary. Raises RunFailed."""
+    """Gradients of all parameters by one call: a flat array each, by name; and the program's summary. Raises
+    RunFailed."""
     with tempfile.TemporaryDirectory(prefix="grad_") as out:
-        command = [program, "grad", "scene.xml", "--adjoint", "adjoint.exr", "--spp", str(spp), "--seed", str(seed), "-o", out, "--quiet"]
+        command = [program, "grad", "scene.xml", "--adjoint", "adjoint.exr", "--spp", str(spp), "--seed",
+                   str(seed), "-o", out, "--quiet"]
         for name in parameters:
             command += ["--param", name]
         try:
-            r = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=timeout)
+            r = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                               timeout=timeout)
         except subprocess.TimeoutExpired:
             raise RunFailed("took more than %g s" % timeout)
         except OSError as e:
             raise RunFailed("cannot run %s: %s" % (program, e.strerror))
         if r.returncode != 0:
             lines = r.stdout.decode("utf-8", "replace").strip().splitlines()
-            raise RunFailed("status %d of %s: %s" % (r.returncode, " ".join(command), lines[-1][:200] if lines else "no output"))
+            raise RunFailed("status %d of %s: %s" %
+                            (r.returncode, " ".join(command), lines[-1][:200] if lines else "no output"))
         try:
             with open(os.path.join(out, "summary.json")) as f:
                 summary = json.load(f)
-            return {n: read_gradient(os.path.join(out, n + ".npy"), p["shape"]) for n, p in parameters.items()}, summary
+            return {n: read_gradient(os.path.join(out, n + ".npy"), p["shape"])
+                    for n, p in parameters.items()}, summary
         except (OSError, ValueError) as e:
             raise RunFailed("unreadable output: %s" % e)
 
@@ -116,11 +124,13 @@ def judge_entries(rows, ref, ref_se):
     noise, top = SIGMAS * np.sqrt(se ** 2 + ref_se ** 2), np.abs(ref).max()
     share = np.abs(g - ref) / np.maximum(noise + RELATIVE * top, 1e-30)
     i = int(share.argmax())
-    text = "worst entry %d: %.6g +- %.2g, expected %.6g +- %.2g, %.2f of the tolerance" % (i, g[i], se[i], ref[i], ref_se[i], share[i])
+    text = "worst entry %d: %.6g +- %.2g, expected %.6g +- %.2g, %.2f of the tolerance" % (
+        i, g[i], se[i], ref[i], ref_se[i], share[i])
     if not share[i] <= 1:
         return False, text
     if ref.size <= ENTRIES_COLOUR and noise.max() > LOUDEST * top:
-        return None, "too noisy to judge, %.1f %% of the largest entry; %s" % (100 * noise.max() / max(top, 1e-30), text)
+        return None, "too noisy to judge, %.1f %% of the largest entry; %s" % (
+            100 * noise.max() / max(top, 1e-30), text)
     return True, text
 
 
@@ -133,7 +143,8 @@ def judge_array(rows, ref, ref_se):
     # the reference's own noise in <g, ref>, and the bias that it has in <ref, ref>
     scale_ref = np.sqrt((ref_se ** 2 * ref ** 2).sum()) / square + (ref_se ** 2).sum() / square
     noise = SIGMAS * np.sqrt(scale_se ** 2 + scale_ref ** 2)
-    text = "distance %.3g of %.3g allowed (norm %.4g), scale %.4f +- %.2g" % (distance, allowed, norm, scale, scale_se)
+    text = "distance %.3g of %.3g allowed (norm %.4g), scale %.4f +- %.2g" % (
+        distance, allowed, norm, scale, scale_se)
     if not (distance <= allowed and abs(scale - 1) <= noise + RELATIVE):
         return False, text
     if noise > LOUDEST:
@@ -143,7 +154,8 @@ def judge_array(rows, ref, ref_se):
 
 def judge(folder, parameter, rows):
     """rows: a flat gradient a seed. True, False, or None where it is too noisy to say; and a text."""
-    ref, ref_se = reference_values(folder, parameter["gradient"]), reference_values(folder, parameter["stderr"])
+    ref, ref_se = reference_values(folder,
+                                   parameter["gradient"]), reference_values(folder, parameter["stderr"])
     if "direction" in parameter:
         direction = reference_values(folder, {"file": parameter["direction"]})
         rows = [np.array([r @ direction]) for r in rows]
@@ -156,7 +168,8 @@ def judge_by_runs(options, folder, name, parameter, spp):
     rows, ok, text = [], None, ""
     while ok is None and len(rows) < max(options.seeds, options.max_seeds):
         try:
-            rows.append(run(options.program, folder, {name: parameter}, spp, 1 + len(rows), options.timeout)[0][name])
+            rows.append(run(options.program, folder, {name: parameter}, spp, 1 + len(rows),
+                            options.timeout)[0][name])
         except RunFailed as e:
             return False, str(e)
         if len(rows) >= options.seeds:
@@ -192,7 +205,8 @@ def main():
         wanted = expected(folder)
         for name, parameter in wanted["parameters"].items():
             if options.param in name:
-                ok, text = judge_by_runs(options, folder, name, parameter, options.spp or sample_count(folder, wanted))
+                ok, text = judge_by_runs(options, folder, name, parameter, options.spp
+                                         or sample_count(folder, wanted))
                 print("%s %s %s: %s" % ("pass" if ok else "FAIL", case, name, text), flush=True)
                 verdicts.append(ok)
     print("%d passed, %d failed" % (sum(verdicts), len(verdicts) - sum(verdicts)))

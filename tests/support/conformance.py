@@ -10,7 +10,8 @@ import numpy as np
 PROGRAM = os.environ["BL_PROGRAM"]
 SOURCE = os.environ.get("BL_SOURCE_DIR", os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 CASES = os.path.join(SOURCE, "tests", "reference")  # gradients, in every clone
-IMAGES = os.path.join(os.environ.get("BL_REFERENCE") or os.path.join(SOURCE, "..", "shared", "reference"), "images")
+IMAGES = os.path.join(os.environ.get("BL_REFERENCE") or os.path.join(SOURCE, "..", "shared", "reference"),
+                      "images")
 
 
 def skip(reason):
@@ -22,7 +23,8 @@ def need_device():
     """Skips the test where the device that BL_DEVICE names is missing."""
     devices = subprocess.run([PROGRAM, "devices", "--json"], stdout=subprocess.PIPE, text=True)
     named = os.environ.get("BL_DEVICE", "")
-    if devices.returncode != 0 or (named in ("swiftshader", "lavapipe") and '"%s"' % named not in devices.stdout):
+    if devices.returncode != 0 or (named in ("swiftshader", "lavapipe") and '"%s"' %
+                                   named not in devices.stdout):
         skip("no device %s" % named)
 
 
@@ -38,8 +40,10 @@ def render(scene, *options):
     """image and its variance per sample; None after a failure"""
     with tempfile.TemporaryDirectory() as out:
         image, variance = os.path.join(out, "image.pfm"), os.path.join(out, "variance.pfm")
-        command = [PROGRAM, "render", os.path.basename(scene), "-o", image, "--variance", variance, "--quiet", *options]
-        r = subprocess.run(command, cwd=os.path.dirname(scene), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        command = [PROGRAM, "render", os.path.basename(scene), "-o", image, "--variance", variance, "--quiet",
+                   *options]
+        r = subprocess.run(command, cwd=os.path.dirname(scene), stdout=subprocess.PIPE,
+                           stderr=subprocess.STDOUT, text=True)
         if r.returncode != 0:
             print("FAILED: %s\n%s" % (" ".join(command), r.stdout))
             return None

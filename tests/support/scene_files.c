@@ -12,6 +12,14 @@
 #include <string.h>
 #include <unistd.h>
 
+static bl_result write_text(const char *folder, const char *name, const char *content, bl_error *err)
+{
+    arena a = {0};
+    bl_result r = file_write(arena_printf(&a, "%s/%s", folder, name), content, strlen(content), err);
+    arena_free(&a);
+    return r;
+}
+
 /* Channel c from least[c] to most[c]. */
 static bl_result write_texture(const char *folder, const char *name, const uint32_t size[3],
                                const double *least, const double *most, bl_error *err)
@@ -47,22 +55,15 @@ static bl_result write_sky(const char *folder, bl_error *err)
 }
 
 /* The square [-1,1]^2 in four triangles about its centre, with colours and weights. */
-static bl_result write_patch(const char *folder, bl_error *err)
-{
-    static const char patch[] =
-        "ply\nformat ascii 1.0\nelement vertex 5\nproperty float x\nproperty float y\nproperty float "
-        "z\nproperty float nx\nproperty float ny\n"
-        "property float nz\nproperty float u\nproperty float v\nproperty float color_0\nproperty float "
-        "color_1\nproperty float color_2\n"
-        "element face 4\nproperty list uchar int vertex_indices\nproperty float weight_0\nend_header\n"
-        "-1 -1 0 -.1 .2 .9 0 0 .8 .2 .3\n1 -1 0 .2 0 1 1 .1 .7 .6 .2\n1 1 0 .1 .1 .8 .9 1 .3 .5 .9\n-1 1 0 "
-        "-.2 .1 1 .1 .9 .2 .9 .6\n0 0 .1 0 -.1 .9 .4 .5 .9 .9 .8\n"
-        "3 0 1 4 .3\n3 1 2 4 .6\n3 2 3 4 .2\n3 3 0 4 .8\n";
-    arena a = {0};
-    bl_result r = file_write(arena_printf(&a, "%s/patch.ply", folder), patch, sizeof patch - 1, err);
-    arena_free(&a);
-    return r;
-}
+static const char patch[] =
+    "ply\nformat ascii 1.0\nelement vertex 5\nproperty float x\nproperty float y\nproperty float "
+    "z\nproperty float nx\nproperty float ny\n"
+    "property float nz\nproperty float u\nproperty float v\nproperty float color_0\nproperty float "
+    "color_1\nproperty float color_2\n"
+    "element face 4\nproperty list uchar int vertex_indices\nproperty float weight_0\nend_header\n"
+    "-1 -1 0 -.1 .2 .9 0 0 .8 .2 .3\n1 -1 0 .2 0 1 1 .1 .7 .6 .2\n1 1 0 .1 .1 .8 .9 1 .3 .5 .9\n-1 1 0 "
+    "-.2 .1 1 .1 .9 .2 .9 .6\n0 0 .1 0 -.1 .9 .4 .5 .9 .9 .8\n"
+    "3 0 1 4 .3\n3 1 2 4 .6\n3 2 3 4 .2\n3 3 0 4 .8\n";
 
 /* Values of a grid; every third is 0 where `holes`. */
 static bl_result write_volume(const char *folder, const char *name, const uint32_t size[3], uint32_t channels,
@@ -116,31 +117,15 @@ static bl_result write_ball(const char *folder, bl_error *err)
 }
 
 /* One Gaussian, of half axes 2.4, 1.8, 2.1 at three deviations. */
-static bl_result write_gaussian(const char *folder, bl_error *err)
-{
-    static const char ply[] = "ply\nformat ascii 1.0\nelement vertex 1\nproperty float x\nproperty float "
-                              "y\nproperty float z\nproperty float scale_0\nproperty float scale_1\n"
-                              "property float scale_2\nproperty float rot_0\nproperty float rot_1\nproperty "
-                              "float rot_2\nproperty float rot_3\nend_header\n"
-                              ".1 -.2 .05 -.2231436 -.5108256 -.3566749 .8 .3 -.4 .2\n";
-    arena a = {0};
-    bl_result r = file_write(arena_printf(&a, "%s/gaussian.ply", folder), ply, sizeof ply - 1, err);
-    arena_free(&a);
-    return r;
-}
+static const char gaussian[] = "ply\nformat ascii 1.0\nelement vertex 1\nproperty float x\nproperty float "
+                               "y\nproperty float z\nproperty float scale_0\nproperty float scale_1\n"
+                               "property float scale_2\nproperty float rot_0\nproperty float rot_1\nproperty "
+                               "float rot_2\nproperty float rot_3\nend_header\n"
+                               ".1 -.2 .05 -.2231436 -.5108256 -.3566749 .8 .3 -.4 .2\n";
 
 /* Curves thick enough to fill a view. */
-static bl_result write_curves(const char *folder, bl_error *err)
-{
-    static const char rod[] = "-4 .5 0 7\n5 -.3 .2 6.6\n",
-                      strand[] = "-12 1 0 7\n-4 .5 .2 7.2\n4 -.5 0 6.8\n12 -1 .4 6.6\n";
-    arena a = {0};
-    bl_result r = file_write(arena_printf(&a, "%s/rod.curves", folder), rod, sizeof rod - 1, err);
-    if (r == BL_OK)
-        r = file_write(arena_printf(&a, "%s/strand.curves", folder), strand, sizeof strand - 1, err);
-    arena_free(&a);
-    return r;
-}
+static const char rod[] = "-4 .5 0 7\n5 -.3 .2 6.6\n",
+                  strand[] = "-12 1 0 7\n-4 .5 .2 7.2\n4 -.5 0 6.8\n12 -1 .4 6.6\n";
 
 char *scene_files_create(void)
 {
@@ -159,7 +144,7 @@ char *scene_files_create(void)
     if (write_texture(folder, "texture.pfm", (uint32_t[3]){4, 3, 3}, dark, bright, &err) != BL_OK ||
         write_texture(folder, "grey.pfm", (uint32_t[3]){3, 5, 1}, dark, bright, &err) != BL_OK ||
         write_texture(folder, "normals.pfm", (uint32_t[3]){3, 4, 3}, low, high, &err) != BL_OK ||
-        write_sky(folder, &err) != BL_OK || write_patch(folder, &err) != BL_OK ||
+        write_sky(folder, &err) != BL_OK || write_text(folder, "patch.ply", patch, &err) != BL_OK ||
         write_volume(folder, "smoke.vol", (uint32_t[3]){4, 3, 2}, 1, true, &err) != BL_OK ||
         write_volume(folder, "tint.vol", (uint32_t[3]){2, 2, 3}, 3, false, &err) != BL_OK ||
         write_flakes(folder, &err) != BL_OK ||
@@ -167,8 +152,9 @@ char *scene_files_create(void)
         write_volume(folder, "mist.vol", (uint32_t[3]){3, 2, 4}, 1, false, &err) != BL_OK ||
         write_volume(folder, "waves.vol", (uint32_t[3]){2, 3, 2}, 12, false, &err) != BL_OK ||
         write_volume(folder, "ripples.vol", (uint32_t[3]){2, 3, 2}, 27, false, &err) != BL_OK ||
-        write_ball(folder, &err) != BL_OK || write_gaussian(folder, &err) != BL_OK ||
-        write_curves(folder, &err) != BL_OK) {
+        write_ball(folder, &err) != BL_OK || write_text(folder, "gaussian.ply", gaussian, &err) != BL_OK ||
+        write_text(folder, "rod.curves", rod, &err) != BL_OK ||
+        write_text(folder, "strand.curves", strand, &err) != BL_OK) {
         fprintf(stderr, "no test files: %s\n", err.text);
         scene_files_remove(folder);
         return NULL;

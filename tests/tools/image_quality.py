@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Prints what tests/unit/image_quality.c expects of PSNR and SSIM: computed from the formulas of Wang et al. 2004 with an explicit 11 x 11
-window at every place, in numpy. python3 tests/tools/image_quality.py"""
+"""Prints what tests/unit/image_quality.c expects of PSNR and SSIM: computed from the formulas of Wang et al.
+2004 with an explicit 11 x 11 window at every place, in numpy. python3 tests/tools/image_quality.py"""
 import numpy as np
 
 
@@ -26,8 +26,10 @@ def quality(a, b):
         for x in range(a.shape[1] - 10):
             p, q = a[y : y + 11, x : x + 11], b[y : y + 11, x : x + 11]
             mp, mq = (w * p).sum((0, 1)), (w * q).sum((0, 1))
-            vp, vq, cov = (w * (p - mp) ** 2).sum((0, 1)), (w * (q - mq) ** 2).sum((0, 1)), (w * (p - mp) * (q - mq)).sum((0, 1))
-            values.append((2 * mp * mq + 1e-4) * (2 * cov + 9e-4) / ((mp**2 + mq**2 + 1e-4) * (vp + vq + 9e-4)))
+            vp, vq = (w * (p - mp) ** 2).sum((0, 1)), (w * (q - mq) ** 2).sum((0, 1))
+            cov = (w * (p - mp) * (q - mq)).sum((0, 1))
+            values.append((2 * mp * mq + 1e-4) * (2 * cov + 9e-4)
+                          / ((mp**2 + mq**2 + 1e-4) * (vp + vq + 9e-4)))
     return -10 * np.log10(((a - b) ** 2).mean()), np.mean(values)
 
 

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "fit/fit.h"
+#include "support/fixed_point_cases.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -120,12 +121,6 @@ static void finish(fixture *f)
 {
     CHECK(gpu_batch_submit(f->batch, &err));
     CHECK(gpu_batch_wait(f->batch, NULL, &err));
-}
-
-static uint32_t random_word(uint64_t *state)
-{
-    *state = *state * 6364136223846793005ull + 1442695040888963407ull;
-    return (uint32_t)(*state >> 32);
 }
 
 static float random_float(uint64_t *state) { return (float)(random_word(state) >> 8) / 16777216.0f; }
@@ -457,27 +452,7 @@ static void loss_dot_matches_the_formula(void **state)
 
 /* ---- fixed point ---- */
 
-enum { SHAPES = 64 * 6, RANDOMS = 4096, INTEGERS = SHAPES + RANDOMS };
-
-/* every power of two and its neighbours, ties of the rounding, both signs; then random words of random
- * length */
-static void fill_integers(int64_t *values)
-{
-    uint64_t seed = 6;
-    for (uint32_t bit = 0; bit < 64; bit++) {
-        uint64_t one = 1ull << bit, half = bit >= 24 ? 1ull << (bit - 24) : 0;
-        uint64_t cases[6] = {one,    one - 1, one + 1, one + half, one + half + (bit >= 24 ? half << 1 : 0),
-                             0 - one};
-        for (uint32_t k = 0; k < 6; k++)
-            values[bit * 6 + k] = (int64_t)(k % 2 ? 0 - cases[k] : cases[k]);
-    }
-    for (uint32_t i = SHAPES; i < INTEGERS; i++) {
-        uint64_t wide = (uint64_t)random_word(&seed) << 32 | random_word(&seed);
-        values[i] = (int64_t)(wide >> (random_word(&seed) % 64));
-        if (random_word(&seed) & 1)
-            values[i] = -values[i];
-    }
-}
+enum { INTEGERS = FIXED_POINT_SHAPES + 4096 };
 
 static void fixed_point_is_rounded_once(void **state)
 {
@@ -485,7 +460,7 @@ static void fixed_point_is_rounded_once(void **state)
     int64_t *values = malloc((INTEGERS + 5) * sizeof *values);
     float *scales = malloc((INTEGERS + 5) * sizeof *scales);
     memset(values, 0x55, 5 * sizeof *values);
-    fill_integers(values + 5);
+    fixed_point_cases(values + 5, INTEGERS);
     for (uint32_t i = 0; i < INTEGERS + 5; i++)
         scales[i] = ldexpf(1.0f, (int)(i % 61) - 20);
     gpu_buffer *output_buffer = words(f, INTEGERS + 3, NULL);

@@ -14,6 +14,7 @@
 #include "fit/kernels/traces.h"
 #include "spirv_gen/opt/opt.h"
 #include "support/device_run.h"
+#include "support/fixed_point_cases.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -35,12 +36,6 @@ static float float_of(uint32_t word)
     float value;
     memcpy(&value, &word, sizeof value);
     return value;
-}
-
-static uint32_t random_word(uint64_t *state)
-{
-    *state = *state * 6364136223846793005ull + 1442695040888963407ull;
-    return (uint32_t)(*state >> 32);
 }
 
 static void fill(run_memory *m, uint32_t buffer, uint64_t seed, float least, float most)
@@ -118,28 +113,7 @@ static void resolve_is_a_scaled_sum_of_strips(void **state)
 
 /* ---- fixed point ---- */
 
-enum { SHAPES = 64 * 6, RANDOMS = 700, INTEGERS = SHAPES + RANDOMS };
-
-/* Every power of two and its neighbours, ties of the rounding, both signs; then random words of random
- * length, and 0. */
-static void fill_integers(int64_t *values)
-{
-    uint64_t seed = 6;
-    for (uint32_t bit = 0; bit < 64; bit++) {
-        uint64_t one = 1ull << bit, half = bit >= 24 ? 1ull << (bit - 24) : 0;
-        uint64_t cases[6] = {one,    one - 1, one + 1, one + half, one + half + (bit >= 24 ? half << 1 : 0),
-                             0 - one};
-        for (uint32_t k = 0; k < 6; k++)
-            values[bit * 6 + k] = (int64_t)(k % 2 ? 0 - cases[k] : cases[k]);
-    }
-    for (uint32_t i = SHAPES; i < INTEGERS; i++) {
-        uint64_t wide = (uint64_t)random_word(&seed) << 32 | random_word(&seed);
-        values[i] = (int64_t)(wide >> (random_word(&seed) % 64));
-        if (random_word(&seed) & 1)
-            values[i] = (int64_t)(0 - (uint64_t)values[i]);
-    }
-    values[INTEGERS - 1] = 0;
-}
+enum { INTEGERS = FIXED_POINT_SHAPES + 700 };
 
 static float scale_of(uint32_t i)
 {
@@ -154,7 +128,7 @@ static void fixed_point_is_rounded_once(void **state)
     run_memory given = MEMORY(2 * (FIRST + INTEGERS), FIRST + INTEGERS, OUTPUT_FIRST + INTEGERS + 2);
     const uint32_t push[] = {INTEGERS, FIRST, OUTPUT_FIRST};
     memcpy(given.uniforms, push, sizeof push);
-    fill_integers(values);
+    fixed_point_cases(values, INTEGERS);
     memcpy(given.words[GRADIENT] + 2 * FIRST, values, sizeof values);
     for (uint32_t i = 0; i < INTEGERS; i++)
         put(&given, SCALE, FIRST + i, scale_of(i));

@@ -4,13 +4,7 @@
  * by a smooth function of them: differences of quadratures, whose domain ends at vertical facets and moves,
  * against the derivative within the domain and that of samples of its limit (bsdf/refraction_limit.h).
  * Beckmann's facets have no limit. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "support/case_tests.h"
 #include "support/material_probe.h"
 #include "support/scene_cases.h"
 
@@ -130,14 +124,5 @@ static void is_complete(void **state)
 
 int main(void)
 {
-    enum { COUNT = sizeof cases / sizeof *cases };
-    struct CMUnitTest tests[COUNT];
-    folder = scene_files_create();
-    if (!folder)
-        return 1;
-    for (uint32_t i = 0; i < COUNT; i++)
-        tests[i] = (struct CMUnitTest){cases[i].name, is_complete, NULL, NULL, (void *)(uintptr_t)&cases[i]};
-    int failed = cmocka_run_group_tests_name("rims", tests, NULL, NULL);
-    scene_files_remove(folder);
-    return failed;
+    return case_tests_run(is_complete, cases, sizeof *cases, sizeof cases / sizeof *cases, &folder);
 }

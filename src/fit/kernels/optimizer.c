@@ -5,12 +5,15 @@
  * the end.
  *
  * binding 0  parameters x, f32; element i is word parameter_first + i
- * binding 1  gradient: f32 per element, or two words (fixed_point.c) with flag 1; element i is gradient_first
- * + i, which is also its index in bindings 2 .. 4 binding 2  scale, f32 per element (read with flag 1 only)
- * binding 3  state 1, f32      binding 4  state 2, f32 (untouched by optimisers that keep one)
+ * binding 1  gradient: f32 per element, or two words (fixed_point.c) with flag 1; element i is number
+ *            gradient_first + i, which is also its index in bindings 2 .. 4
+ *
+ * binding 2  scale, f32 per element (read with flag 1 only)
+ * binding 3  state 1, f32
+ * binding 4  state 2, f32 (untouched by optimisers that keep one)
  * binding 5  status, u32: word 0 counts elements left unchanged, word 1 those whose value is not finite
  * push       count, parameter_first, gradient_first, flags (1: fixed point), then floats: rate, lower, upper,
- * and six numbers of the optimiser's own */
+ *            and six numbers of the optimiser's own */
 #include "fit/kernels/traces.h"
 
 enum { PARAMETERS, GRADIENT, SCALE, STATE, STATUS = STATE + 2, BINDINGS };
@@ -84,8 +87,9 @@ static ir_ref weighted(ir_func *f, uint32_t a, ir_ref x, uint32_t b, ir_ref y)
 
 /* Adam (Kingma and Ba 2015, algorithm 1 in the form of the end of section 2, as in Mitsuba and Dr.Jit):
  *     m = b1 m + (1 - b1) g        v = b2 v + (1 - b2) g^2        way = correction * m / (sqrt(v) + epsilon),
- *     correction = factor * sqrt(1 - b2^t) / (1 - b1^t), computed on the host in double precision; factor:
- * the schedule's. numbers    b1, 1 - b1, b2, 1 - b2, epsilon, correction */
+ *     correction = factor * sqrt(1 - b2^t) / (1 - b1^t), computed on the host in double precision.
+ *
+ * numbers    b1, 1 - b1, b2, 1 - b2, epsilon, correction; factor is the schedule's */
 static ir_ref adam(ir_func *f, ir_ref g, ir_ref *state)
 {
     state[0] = weighted(f, 0, state[0], 1, g);

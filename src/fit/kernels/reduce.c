@@ -7,9 +7,12 @@
  * neighbouring words.
  *
  * binding 0  partial sums, f32: those of a stage are read from word `first` on; the sums that it makes stand
- * behind them, where the next stage finds them binding 1  results, f32: the last stage, which has one
- * invocation, writes word `slot` of these instead, so that a fit can keep the losses of several steps in
- * flight push       first, count, lanes, slot */
+ *            behind them, where the next stage finds them
+ *
+ * binding 1  results, f32: the last stage, which has one invocation, writes word `slot` of these instead, so
+ *            that a fit can keep the losses of several steps in flight
+ *
+ * push       first, count, lanes, slot */
 #include "fit/kernels/traces.h"
 
 enum { PARTIALS, RESULTS, BINDINGS };

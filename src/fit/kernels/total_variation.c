@@ -5,7 +5,7 @@
  * where d_a is 0 at the last cell of the axis. Cell i stands in its own term with every difference, and in
  * that of its predecessor along each axis with one.
  *
- * binding 0  x, f32; element i is word parameter_first + i. channel fastest, then x, y, z
+ * binding 0  x, f32; element i is word parameter_first + i; channel fastest, then x, y, z
  * binding 1  gradient, f32; element i is gradient_first + i, added to
  * push       count, parameter_first, gradient_first, columns, rows, channels, weight and smoothing (f32) */
 #include "fit/kernels/traces.h"

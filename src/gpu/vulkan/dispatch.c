@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Batches: a command buffer with its fence, timestamps and descriptor pools, recorded again and again.
  *
- * Descriptor sets are allocated per dispatch (consecutive dispatches with equal
- * bindings share one) from a chain of pools that grows with the longest batch and is reset, not freed, by
- * begin. */
+ * Descriptor sets are allocated per dispatch (consecutive dispatches with equal bindings share one) from a
+ * chain of pools that grows with the longest batch and is reset, not freed, by begin. */
 #include "gpu/vulkan/vulkan.h"
 
 enum { MAX_GROUPS = 65535, FIRST_POOL_SETS = 64, LARGEST_POOL_SETS = 16384, BUFFERS_PER_SET = 8 };
