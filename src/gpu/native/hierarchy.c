@@ -221,7 +221,7 @@ static uint32_t put(builder *b, uint32_t reference, uint32_t waiting)
         return put_leaf(b, reference);
     const choice *c = choice_of(b, reference);
     if (c->leaf)
-        return put_block(b, c->first, c->count, c->candidates);
+        return c->count ? put_block(b, c->first, c->count, c->candidates) : WIDE_NONE;
     return put_node(b, reference, waiting);
 }
 
@@ -409,11 +409,18 @@ static void fill_blocks(const native_task *t, uint32_t thread, uint32_t turn, ui
 
 static void fill(gpu_hierarchy *h)
 {
-    const native_task tasks[2] = {
-        {.blocks = (h->node_sources.count + FILL - 1) / FILL, .data = h, .run = fill_nodes},
-        {.blocks = (h->block_sources.count + FILL - 1) / FILL, .data = h, .run = fill_blocks},
-    };
-    native_job job = {.tasks = tasks, .count = h->block_sources.count ? 2 : 1};
+    const native_task nodes = {
+        .blocks = (h->node_sources.count + FILL - 1) / FILL, .data = h, .run = fill_nodes};
+    const native_task blocks = {
+        .blocks = (h->block_sources.count + FILL - 1) / FILL, .data = h, .run = fill_blocks};
+    native_task tasks[2];
+    native_job job = {.tasks = tasks};
+    if (nodes.blocks)
+        tasks[job.count++] = nodes;
+    if (blocks.blocks)
+        tasks[job.count++] = blocks;
+    if (job.count == 0)
+        return;
     native_pool_submit(h->device->pool, &job);
     native_pool_finish(h->device->pool, &job);
 }
