@@ -329,9 +329,13 @@ static found closest(traversal *t)
     enum { OWN = 7 };
     ir_func *f = t->f;
     ir_ref zero = ir_f32(f, 0), r[3] = {{0}, {0}, {0}}, next[OWN + LEVEL_STATE];
-    ir_ref s[OWN + LEVEL_STATE] = {
-        ir_u32(f, BVH_ROOT), ir_u32(f, 1), float_before(f, t->ray[RAY_TMAX]), ir_u32(f, BVH_NONE), zero, zero,
-        t->level};
+    ir_ref s[OWN + LEVEL_STATE] = {ir_u32(f, BVH_ROOT),
+                                   ir_u32(f, 1),
+                                   float_before(f, t->ray[RAY_TMAX]),
+                                   ir_u32(f, BVH_NONE),
+                                   zero,
+                                   zero,
+                                   t->level};
     uint32_t own = t->o->level_word ? OWN : OWN - 1, count = own + level_states(t);
     put_level(t, s + OWN);
     ir_ref loop = ir_loop(f, s, count);

@@ -2,14 +2,14 @@
  * Rays of kernels (x86_rays in spirv_gen/x86/x86.h) through eight-wide hierarchies, with AVX2.
  *
  * Lane after lane, each ray by itself: the vector is not of rays but of the eight boxes of a node, or the
- * eight triangles of a leaf (Wald, Benthin, Boulos 2008, "Getting Rid of Packets"). So lanes that go different
- * ways cost nothing.
+ * eight triangles of a leaf (Wald, Benthin, Boulos 2008, "Getting Rid of Packets"). So lanes that go
+ * different ways cost nothing.
  *
  * The same bits as the traced traversal (spirv_gen/opt/ray_bvh.c): triangles are met by the operations of
- * render/shape/mesh.c in their order, without fused ones. The nearest hit is the first in the order of distance
- * and, of equal distances, of entries. That is a property of the scene, so the way through the tree does not
- * matter, as long as no box is missed: boxes are those of the packed hierarchy, and ray_bvh.c says what they
- * have to spare.
+ * render/shape/mesh.c in their order, without fused ones. The nearest hit is the first in the order of
+ * distance and, of equal distances, of entries. That is a property of the scene, so the way through the tree
+ * does not matter, as long as no box is missed: boxes are those of the packed hierarchy, and ray_bvh.c says
+ * what they have to spare.
  *
  * A candidate interrupts a traversal: what is left waits on the lane's stack, and `resume` goes on. */
 #include "gpu/native/hierarchy.h"
@@ -165,7 +165,8 @@ static inline uint32_t choose_child(traversal *t, const wide_node *n, uint32_t m
 /* bool: a hit takes the place of the nearest so far. */
 static inline bool comes_first(const traversal *t, float at, uint32_t entry)
 {
-    if (t->want == X86_RAY_NEXT && !(at > t->world[RAY_TMIN] || (at == t->world[RAY_TMIN] && entry > t->after)))
+    if (t->want == X86_RAY_NEXT &&
+        !(at > t->world[RAY_TMIN] || (at == t->world[RAY_TMIN] && entry > t->after)))
         return false;
     return at < t->nearest.t || (at == t->nearest.t && entry < t->nearest.entry);
 }
