@@ -168,7 +168,10 @@ static inline bool comes_first(const traversal *t, float at, uint32_t entry)
     if (t->want == X86_RAY_NEXT &&
         !(at > t->world[RAY_TMIN] || (at == t->world[RAY_TMIN] && entry > t->after)))
         return false;
-    return at < t->nearest.t || (at == t->nearest.t && entry < t->nearest.entry);
+    if (at != t->nearest.t || entry != t->nearest.entry)
+        return at < t->nearest.t || (at == t->nearest.t && entry < t->nearest.entry);
+    const wide_level *levels = t->h->levels.data;
+    return levels[t->level].record < levels[t->nearest.level].record;
 }
 
 /* Three numbers of eight triangles. */
