@@ -1,0 +1,693 @@
+/* LABELS: nodevice */
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Rays of the native device: the eight-wide hierarchy (src/gpu/native/hierarchy.h) against the traversal that
+ * is traced into kernels (spirv_gen/opt/ray_bvh.c), bit for bit: the nearest hit, whether there is one, and
+ * hits one after another, on every target that the processor has. Rays are random, aimed at edges, parallel
+ * to axes, short, from far away, or ask for nothing. Scenes have all kinds of primitives, ties, instances;
+ * trees are those of plans, and such as are made by hand, with boxes that leave nothing out: all of them must
+ * find the same. Then vertices and maps move. Ordinary tier: 2^12 rays a scene; BL_LONG=1: 2^18. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "api/ray_backend.h"
+#include "render/classes.h"
+#include "support/hierarchy_check.h"
+#include "support/packed_trees.h"
+#include "support/ray_cases.h"
+#include "support/scene_cases.h"
+
+#include <float.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#ifdef BL_WITH_NATIVE
+
+enum { SCENE, RAYS, HITS, BUFFERS, RAY_WORDS = 8, FOUND = 5, CHAIN = 8, HIT_WORDS = (1 + CHAIN) * FOUND + 1 };
+enum { TRACED, WIDE_TREE, WAYS, DEVICES_MOST = 2, INVOCATIONS = 64 };
+typedef uint32_t hit[HIT_WORDS]; /* of the nearest; any; of each of a chain */
+
+static bl_error err;
+static gpu *instances_of[DEVICES_MOST];
+static gpu_device *devices[DEVICES_MOST];
+static uint32_t device_count;
+static const char *const way_names[WAYS] = {"traced", "eight-wide"};
+
+static void require(bl_result result)
+{
+    if (result != BL_OK)
+        fail_msg("%s: %s", result_text(result), err.text);
+}
+
+/* ---- kernels ---- */
+
+static void store(ir_func *f, ir_ref first, uint32_t at, const ir_ref *values, uint32_t count)
+{
+    for (uint32_t k = 0; k < count; k++)
+        ir_store(f, HITS, ir_add(f, first, ir_u32(f, at + k)), values[k]);
+}
+
+/* Hits of a ray one after another, until there are none. Fewer lanes are left with each. */
+static void trace_chain(ir_func *f, ir_func *const *kinds, uint32_t count, const ir_ref *line, ir_ref first)
+{
+    ir_ref state[4] = {ir_u32(f, 0), line[6], ir_u32(f, 0), ir_bool(f, true)}, args[RAY_WORDS + 1],
+           found[FOUND];
+    ir_ref loop = ir_loop(f, state, 4);
+    ir_while(f, ir_and(f, state[3], ir_lt(f, state[0], ir_u32(f, CHAIN))));
+    memcpy(args, line, RAY_WORDS * sizeof *args);
+    args[6] = state[1], args[8] = state[2];
+    ir_ray_next(f, kinds, count, args, found);
+    store(f, ir_add(f, first, ir_mul(f, state[0], ir_u32(f, FOUND))), FOUND + 1, found, FOUND);
+    const ir_ref next[4] = {ir_add(f, state[0], ir_u32(f, 1)), found[0], found[1],
+                            ir_ne(f, found[1], ir_u32(f, PLAN_NONE))};
+    ir_endloop(f, loop, next, 4);
+}
+
+static ir_module *trace_kernel(const plan *p, opt_options *o)
+{
+    ir_module *m = ir_module_create(), *out;
+    ir_buffer_add(m, "scene", true, -1), ir_buffer_add(m, "rays", true, -1),
+        ir_buffer_add(m, "hits", false, -1);
+    ir_func *kinds[SHAPE_KIND_COUNT];
+    uint32_t count = ray_trace_kinds(m, p, kinds);
+    ir_func *f = m->entry = ir_func_create(m, "main");
+    ir_ref line[RAY_WORDS], found[FOUND], id = ir_global_id(f), at = ir_mul(f, id, ir_u32(f, RAY_WORDS)),
+                                          first = ir_mul(f, id, ir_u32(f, HIT_WORDS));
+    for (uint32_t k = 0; k < RAY_WORDS; k++)
+        line[k] = ir_load(f, IR_F32, RAYS, ir_add(f, at, ir_u32(f, k)));
+    ir_ray_closest(f, kinds, count, line, found);
+    store(f, first, 0, found, FOUND);
+    ir_ref any = ir_to_u32(f, ir_ray_any(f, kinds, count, line));
+    store(f, first, FOUND, &any, 1);
+    trace_chain(f, kinds, count, line, first);
+    ir_return(f, NULL, 0);
+    require(ir_finish(m, &err));
+    require(opt_run(m, o, &out, &err));
+    ir_module_destroy(m);
+    return out;
+}
+
+static gpu_kernel *make_kernel(gpu_device *d, const plan *p, uint32_t depth, int way)
+{
+    opt_options o = {0};
+    plan_ray_options(p, &o);
+    o.stack_size = depth + 1 > o.stack_size ? depth + 1 : o.stack_size;
+    o.ray_queries = way == WIDE_TREE;
+    ir_module *m = trace_kernel(p, &o);
+    x86_options options = ray_backend_native(p, (x86_target)gpu_device_info(d)->native_target);
+    x86_code code;
+    gpu_kernel *k;
+    require(x86_generate(m, &options, &code, &err));
+    require(gpu_kernel_create(d,
+                              &(gpu_kernel_desc){.words = code.words,
+                                                 .word_count = code.word_count,
+                                                 .buffer_count = BUFFERS,
+                                                 .local_size = INVOCATIONS,
+                                                 .label = way_names[way]},
+                              &k, &err));
+    x86_code_free(&code);
+    ir_module_destroy(m);
+    return k;
+}
+
+/* ---- a scene on a device ---- */
+
+typedef struct rig {
+    gpu_device *device;
+    plan *p;
+    gpu_buffer *buffers[BUFFERS];
+    gpu_hierarchy *hierarchy;
+    gpu_kernel *kernels[WAYS];
+    uint32_t count; /* of rays */
+} rig;
+
+static void write_scene(rig *r)
+{
+    require(gpu_buffer_write(r->buffers[SCENE], 0, r->p->words.data, 4ull * r->p->words.count, &err));
+}
+
+/* depth: of a tree that the plan has not made, else 0. */
+static rig rig_create(gpu_device *d, plan *p, uint32_t depth, const float *rays, uint32_t count)
+{
+    rig r = {.device = d, .p = p, .count = count};
+    const uint64_t sizes[BUFFERS] = {4ull * p->words.count, 4ull * RAY_WORDS * count,
+                                     sizeof(hit) * (uint64_t)count};
+    for (int k = 0; k < BUFFERS; k++)
+        require(gpu_buffer_create(d, GPU_HOST, sizes[k], "test", &r.buffers[k], &err));
+    require(gpu_buffer_write(r.buffers[RAYS], 0, rays, sizes[RAYS], &err));
+    write_scene(&r);
+    require(ray_backend_hierarchy(d, p, r.buffers[SCENE], &r.hierarchy, &err));
+    for (int way = 0; way < WAYS; way++)
+        r.kernels[way] = make_kernel(d, p, depth, way);
+    return r;
+}
+
+static void rig_free(rig *r)
+{
+    for (int way = 0; way < WAYS; way++)
+        gpu_kernel_destroy(r->kernels[way]);
+    gpu_hierarchy_destroy(r->hierarchy);
+    for (int k = 0; k < BUFFERS; k++)
+        gpu_buffer_destroy(r->buffers[k]);
+}
+
+static hit *rig_run(rig *r, int way)
+{
+    gpu_batch *b;
+    hit *hits = malloc((size_t)r->count * sizeof *hits);
+    assert_non_null(hits);
+    memset(gpu_buffer_mapped(r->buffers[HITS]), 0xAB, (size_t)r->count * sizeof *hits);
+    require(gpu_batch_create(r->device, &b, &err));
+    require(gpu_batch_begin(b, &err));
+    gpu_batch_dispatch(b, r->kernels[way], r->buffers, NULL, r->count);
+    require(gpu_batch_submit(b, &err));
+    require(gpu_batch_wait(b, NULL, &err));
+    gpu_batch_destroy(b);
+    require(gpu_buffer_read(r->buffers[HITS], 0, hits, (size_t)r->count * sizeof *hits, &err));
+    return hits;
+}
+
+/* ---- comparing ---- */
+
+static void expect_same(const hit *a, const hit *b, const float *rays, uint32_t count, const char *what)
+{
+    uint32_t differ = 0, shown = count;
+    for (uint32_t i = count; i-- > 0;)
+        if (memcmp(a[i], b[i], sizeof *a) != 0)
+            differ++, shown = i;
+    if (!differ)
+        return;
+    const float *line = rays + (size_t)shown * RAY_WORDS;
+    for (uint32_t k = 0; k < HIT_WORDS; k++)
+        if (a[shown][k] != b[shown][k])
+            print_error("word %u: %08x and %08x\n", k, a[shown][k], b[shown][k]);
+    fail_msg("%s: %u of %u rays differ, the first is %u: (%.9g %.9g %.9g) (%.9g %.9g %.9g) [%.9g %.9g]", what,
+             differ, count, shown, (double)line[0], (double)line[1], (double)line[2], (double)line[3],
+             (double)line[4], (double)line[5], (double)line[6], (double)line[7]);
+}
+
+typedef struct tally {
+    uint32_t rays, hits, chained,
+        ties; /* rays that hit; hits in chains; of these, as far as the one before */
+} tally;
+
+/* Chains are in order, and begin with what the other questions have found. */
+static tally check_chains(const hit *hits, const float *rays, uint32_t count)
+{
+    tally sum = {.rays = count};
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t *h = hits[i], *before = NULL;
+        bool there = h[1] != PLAN_NONE;
+        sum.hits += there;
+        assert_int_equal(h[FOUND] != 0, there);
+        if (rays[i * RAY_WORDS + 6] > 0 || !there) /* the chain may begin at tmin */
+            continue;
+        assert_memory_equal(h, h + FOUND + 1, FOUND * sizeof *h);
+        for (int k = 0; k < CHAIN && (k == 0 || before); k++) {
+            const uint32_t *now = h + FOUND + 1 + FOUND * k;
+            if (now[1] == PLAN_NONE)
+                break;
+            if (before && !(now[0] > before[0] || (now[0] == before[0] && now[1] > before[1])))
+                fail_msg("ray %u: hit %d is not behind the one before", i, k);
+            sum.chained++, sum.ties += before && now[0] == before[0];
+            before = now;
+        }
+    }
+    return sum;
+}
+
+/* All ways on all devices. Returns what they find. */
+static hit *compare(plan *p, uint32_t depth, const float *rays, uint32_t count, const char *what)
+{
+    hit *expected = NULL;
+    hierarchy_numbers n = {0};
+    for (uint32_t d = 0; d < device_count; d++) {
+        rig r = rig_create(devices[d], p, depth, rays, count);
+        n = hierarchy_check(r.hierarchy, p->words.data);
+        for (int way = 0; way < WAYS; way++) {
+            hit *found = rig_run(&r, way);
+            if (expected) {
+                expect_same(expected, found, rays, count, what);
+                free(found);
+            } else {
+                expected = found;
+            }
+        }
+        rig_free(&r);
+    }
+    tally sum = check_chains(expected, rays, count);
+    print_message("%s: %u of %u rays hit, %u hits one after another, %u ties; %u nodes, %u blocks, %u "
+                  "levels, stack of %u\n",
+                  what, sum.hits, sum.rays, sum.chained, sum.ties, n.nodes, n.blocks, n.levels, n.stack);
+    return expected;
+}
+
+/* ---- rays ---- */
+
+static uint32_t ray_count(void) { return getenv("BL_LONG") ? 1 << 18 : 1 << 12; }
+
+static void farther(float *line, float by)
+{
+    for (int k = 0; k < 3; k++)
+        line[k] -= by * line[3 + k];
+}
+
+/* Gives one axis of a direction this component, and the others the rest of the length, which spheres take
+ * for 1. */
+static void turn(float *d, uint32_t axis, float component)
+{
+    double to[3] = {(double)d[0], (double)d[1], (double)d[2]};
+    to[axis] = 0;
+    double length = ray_length(to);
+    for (int k = 0; k < 3 && length > 0; k++)
+        d[k] = (float)(to[k] / length);
+    d[axis] = component;
+}
+
+/* What ray_make does not make. */
+static void make_odd(const ray_world *w, uint32_t i, float *line)
+{
+    float *d = line + 3;
+    switch (i % 16) {
+    case 0:
+        line[6] = (float)ray_uniform(0, 2);
+        break;
+    case 1:
+        line[6] = (float)ray_uniform(0, 2), line[7] = line[6] + (float)ray_uniform(0, .3);
+        break;
+    case 2:
+        farther(line, 1e3f);
+        break;
+    case 3:
+        farther(line, 1e4f);
+        break;
+    case 4:
+        turn(d, i / 16 % 3, i / 48 % 2 ? -1e-40f : 1e-40f);
+        break;
+    case 5:
+        turn(d, i / 16 % 3, i / 48 % 2 ? -1e-10f : -0.0f);
+        break;
+    case 6:
+        line[7] = i / 16 % 2 ? 1e-40f : FLT_TRUE_MIN;
+        break;
+    case 7:
+        turn(d, i / 16 % 3, i / 48 % 2 ? 1e-9f : -2e-9f);
+        break;
+    case 8:
+        line[7] = i / 16 % 2 ? FLT_MAX : INFINITY;
+        break;
+    case 9:
+        line[i / 16 % 2 ? 6 : 7] = NAN;
+        break;
+    case 10:
+        line[6] = INFINITY;
+        break;
+    case 11:
+        line[6] = line[7];
+        break;
+    case 12:
+        d[0] = d[1] = d[2] = 0;
+        break;
+    case 13:
+        d[i / 16 % 3] = i / 48 % 2 ? INFINITY : NAN;
+        break;
+    case 14:
+        line[i / 16 % 3] = i / 48 % 2 ? -INFINITY : -1e-40f;
+        break;
+    default: /* from the corner of a primitive */
+        for (int k = 0; k < 3 && w->count; k++)
+            line[k] = (float)w->primitives[i / 16 % w->count].p[k];
+    }
+}
+
+/* aim: a world with primitives. */
+static float *make_rays(const ray_world *aim, uint32_t count)
+{
+    float *rays = malloc((size_t)count * RAY_WORDS * sizeof *rays);
+    assert_non_null(rays);
+    for (uint32_t i = 0; i < count; i++) {
+        float *line = rays + (size_t)i * RAY_WORDS;
+        ray_make(aim, i, line);
+        if (i % 8 == 6)
+            make_odd(aim, i / 8, line);
+    }
+    return rays;
+}
+
+/* Shapes in XML, against rays that are aimed at those of another world, or at themselves. Returns the nearest
+ * hits' number. */
+static uint32_t compare_shapes(const char *shapes, const char *folder, const ray_world *aim, const char *what)
+{
+    uint32_t count = ray_count(), hits = 0;
+    ray_world w = ray_world_load(shapes, folder);
+    float *rays = make_rays(aim ? aim : &w, count);
+    plan *p = plan_create(w.scene, NULL, 0, PLAN_RAYS_BVH, 0);
+    hit *found = compare(p, 0, rays, count, what);
+    for (uint32_t i = 0; i < count; i++)
+        hits += found[i][1] != PLAN_NONE;
+    free(found), free(rays);
+    plan_destroy(p);
+    ray_world_free(&w);
+    return hits;
+}
+
+/* ---- scenes ---- */
+
+static void triangles(void **state)
+{
+    (void)state;
+    text xml = {0};
+    ray_write_soup(1000);
+    ray_add_ply(&xml, ray_soup_file);
+    assert_true(compare_shapes(xml.data, ".", NULL, "triangles") > ray_count() / 2);
+    text_free(&xml);
+}
+
+/* Everything is there three times: each hit is three at one distance, which blocks, nodes and candidates hold
+ * apart. */
+static void add_ties(text *xml)
+{
+    ray_write_soup(60);
+    for (int k = 0; k < 3; k++)
+        ray_add_ply(xml, ray_soup_file);
+    for (int k = 0; k < 24; k++)
+        text_add(xml,
+                 "<shape type='sphere'><point name='center' value='%d,%d,0'/><float name='radius' "
+                 "value='.4'/></shape>",
+                 k / 3 % 3 - 1, k / 9 - 1);
+}
+
+static void ties(void **state)
+{
+    (void)state;
+    text xml = {0};
+    add_ties(&xml);
+    compare_shapes(xml.data, ".", NULL, "ties");
+    text_free(&xml);
+}
+
+static void every_kind(void **state)
+{
+    (void)state;
+    text xml = {0};
+    ray_write_soup(400);
+    ray_add_spheres(&xml, 200);
+    ray_add_ply(&xml, ray_soup_file);
+    ray_add_disks(&xml, 200);
+    ray_add_cylinders(&xml, 200);
+    compare_shapes(xml.data, ".", NULL, "every kind");
+    text_free(&xml);
+}
+
+static void boxes_only(void **state)
+{
+    (void)state;
+    text xml = {0};
+    ray_add_disks(&xml, 150);
+    compare_shapes(xml.data, NULL, NULL, "disks");
+    ray_add_spheres(&xml, 150);
+    compare_shapes(xml.data, NULL, NULL, "disks and spheres");
+    text_free(&xml);
+}
+
+static void add_other_kinds(text *xml, const char *folder)
+{
+    FILE *f = fopen("native_rays.curves", "w");
+    assert_non_null(f);
+    for (int k = 0; k < 60; k++)
+        fprintf(f, "%s%.6f %.6f %.6f %.6f\n", k % 6 ? "" : "\n", ray_uniform(-1, 1), ray_uniform(-1, 1),
+                ray_uniform(-1, 1), ray_uniform(0, .1));
+    fclose(f);
+    text_add(xml,
+             "<shape type='sdfgrid'><string name='filename' value='%s/ball.vol'/><transform "
+             "name='to_world'><rotate x='1' angle='40'/></transform></shape>",
+             folder);
+    text_add(xml, "<shape type='linearcurve'><string name='filename' "
+                  "value='native_rays.curves'/></shape><shape type='bsplinecurve'>"
+                  "<string name='filename' value='native_rays.curves'/><transform name='to_world'><rotate "
+                  "y='1' angle='70'/></transform></shape>");
+}
+
+static void other_kinds(void **state)
+{
+    (void)state;
+    char *folder = scene_files_create();
+    assert_non_null(folder);
+    text xml = {0}, target = {0};
+    ray_add_spheres(&target, 100);
+    ray_world aim = ray_world_load(target.data, NULL);
+    add_other_kinds(&xml, folder);
+    compare_shapes(xml.data, ".", &aim, "grids and curves");
+    ray_write_soup(50);
+    ray_add_ply(&xml, ray_soup_file);
+    ray_add_disks(&xml, 20);
+    text_add(&xml,
+             "<shape type='ellipsoids'><string name='filename' value='%s/gaussian.ply'/><transform "
+             "name='to_world'><scale value='.3'/></transform></shape>",
+             folder);
+    compare_shapes(xml.data, ".", &aim, "nearly all kinds");
+    ray_world_free(&aim);
+    text_free(&xml), text_free(&target);
+    unlink("native_rays.curves");
+    scene_files_remove(folder);
+}
+
+/* Groups of every kind and of triangles alone, shown turned, mirrored, skewed, more than once at one place.
+ */
+static void instances(void **state)
+{
+    (void)state;
+    static const char *const shown[] = {
+        "<scale value='1,-.5,.8'/><rotate x='.6' y='.8' angle='50'/><translate value='.2,-.4,.1'/>",
+        "<scale value='.6'/><translate value='-.3,.3,0'/>",
+        "<scale value='.6'/><translate value='-.3,.3,0'/>",
+        "<rotate z='1' angle='30'/><scale value='.3,.9,1.1'/><translate x='.4'/>"};
+    enum { SHOWN = sizeof shown / sizeof *shown, IN_GROUP = 40 };
+    text two = {0}, target = {0};
+    ray_add_group_shape(&two, 1, "");
+    text_add(&two, "<shape type='shapegroup' id='group'>");
+    for (uint32_t k = 0; k < IN_GROUP; k++)
+        ray_add_group_shape(&two, k, ""), ray_add_group_shape(&target, k, "");
+    text_add(&two, "</shape><shape type='shapegroup' id='flat'>");
+    for (uint32_t k = 0; k < IN_GROUP; k += 8)
+        ray_add_group_shape(&two, k, "");
+    text_add(&two, "</shape>");
+    for (uint32_t i = 0; i < 2 * SHOWN; i++)
+        text_add(&two,
+                 "<shape type='instance'><ref id='%s'/><transform name='to_world'>%s</transform></shape>",
+                 i < SHOWN ? "group" : "flat", shown[i % SHOWN]);
+    ray_world aim = ray_world_load(target.data, NULL);
+    assert_true(compare_shapes(two.data, NULL, &aim, "instances") > ray_count() / 4);
+    ray_world_free(&aim);
+    text_free(&two), text_free(&target);
+}
+
+/* Without kinds there are no rays to trace, and jobs make a hierarchy all the same. */
+static void check_nothing(void)
+{
+    ray_world w = ray_world_load("", NULL);
+    plan *p = plan_create(w.scene, NULL, 0, PLAN_RAYS_BVH, 0);
+    gpu_buffer *scene;
+    gpu_hierarchy *h;
+    require(gpu_buffer_create(devices[0], GPU_HOST, 4ull * p->words.count, "test", &scene, &err));
+    require(gpu_buffer_write(scene, 0, p->words.data, 4ull * p->words.count, &err));
+    require(ray_backend_hierarchy(devices[0], p, scene, &h, &err));
+    assert_int_equal(hierarchy_check(h, p->words.data).entries, 0);
+    gpu_hierarchy_destroy(h);
+    gpu_buffer_destroy(scene);
+    plan_destroy(p);
+    ray_world_free(&w);
+}
+
+static void nearly_nothing(void **state)
+{
+    (void)state;
+    text xml = {0};
+    ray_add_group_shape(&xml, 1, "");
+    ray_world aim = ray_world_load(xml.data, NULL);
+    check_nothing();
+    assert_true(compare_shapes(xml.data, NULL, &aim, "one sphere") > ray_count() / 16);
+    ray_world_free(&aim);
+    text_free(&xml);
+    ray_write_soup(1);
+    ray_add_ply(&xml, ray_soup_file);
+    assert_true(compare_shapes(xml.data, ".", NULL, "one triangle") > ray_count() / 16);
+    text_free(&xml);
+}
+
+static void large_mesh(void **state)
+{
+    (void)state;
+    text xml = {0};
+    ray_write_ball(190);
+    ray_add_ply(&xml, ray_ball_file);
+    compare_shapes(xml.data, ".", NULL, "71820 triangles");
+    text_free(&xml);
+}
+
+/* ---- trees by hand ---- */
+
+/* Whatever the tree, hits are the same, and so are entries. */
+static void any_tree_finds_the_same(void **state)
+{
+    (void)state;
+    static const char *const names[PACKED_SHAPES] = {"left comb", "right comb", "random tree"};
+    text xml = {0};
+    add_ties(&xml);
+    ray_world w = ray_world_load(xml.data, ".");
+    uint32_t count = ray_count();
+    float *rays = make_rays(&w, count);
+    plan *p = plan_create(w.scene, NULL, 0, PLAN_RAYS_BVH, 0);
+    hit *expected = compare(p, 0, rays, count, "its own tree");
+    plan_destroy(p);
+    for (int shape = 0; shape < PACKED_SHAPES; shape++) {
+        p = plan_create(w.scene, NULL, 0, PLAN_RAYS_BVH, 0);
+        uint32_t depth = packed_take_tree(p, (packed_shape)shape);
+        hit *found = compare(p, depth, rays, count, names[shape]);
+        expect_same(expected, found, rays, count, names[shape]);
+        free(found);
+        plan_destroy(p);
+    }
+    free(expected), free(rays);
+    text_free(&xml);
+    ray_world_free(&w);
+}
+
+/* ---- moving ---- */
+
+/* After the plan has moved: the hierarchy follows. Returns what is found then. */
+static hit *follow(rig *r, const float *rays, const char *what)
+{
+    write_scene(r);
+    gpu_hierarchy_follow(r->hierarchy);
+    hierarchy_check(r->hierarchy, r->p->words.data);
+    hit *traced = rig_run(r, TRACED), *wide = rig_run(r, WIDE_TREE);
+    expect_same(traced, wide, rays, r->count, what);
+    free(traced);
+    return wide;
+}
+
+static uint32_t count_other(const hit *a, const hit *b, uint32_t count)
+{
+    uint32_t other = 0;
+    for (uint32_t i = 0; i < count; i++)
+        other += memcmp(a[i], b[i], sizeof *a) != 0;
+    return other;
+}
+
+static void it_follows_triangles(void **state)
+{
+    (void)state;
+    text xml = {0};
+    ray_write_soup(1000);
+    ray_add_ply(&xml, ray_soup_file);
+    ray_world w = ray_world_load(xml.data, ".");
+    uint32_t count = ray_count();
+    float *rays = make_rays(&w, count);
+    plan *p = plan_create(w.scene, NULL, 0, PLAN_RAYS_BVH, 0);
+    rig r = rig_create(devices[0], p, 0, rays, count);
+    hit *before = rig_run(&r, WIDE_TREE);
+    packed_mirror(p);
+    hit *moved = follow(&r, rays, "mirrored");
+    assert_true(count_other(before, moved, count) > count / 2);
+    rig_free(&r);
+    free(before), free(moved), free(rays);
+    plan_destroy(p);
+    text_free(&xml);
+    ray_world_free(&w);
+}
+
+static void it_follows_instances(void **state)
+{
+    (void)state;
+    text xml = {0}, target = {0};
+    text_add(&xml, "<shape type='shapegroup' id='cubes'>");
+    for (uint32_t k = 0; k < 64; k += 8)
+        ray_add_group_shape(&xml, k, ""), ray_add_group_shape(&target, k, "");
+    text_add(&xml, "</shape>");
+    for (uint32_t k = 0; k < 20; k++)
+        text_add(&xml,
+                 "<shape type='instance'><ref id='cubes'/><transform name='to_world'><scale "
+                 "value='.%u,.4,.6'/><rotate "
+                 "y='1' angle='%u'/><translate value='%g,0,%g'/></transform></shape>",
+                 k % 7 + 2, 31 * k, ray_uniform(-1, 1), ray_uniform(-1, 1));
+    ray_world w = ray_world_load(xml.data, NULL), aim = ray_world_load(target.data, NULL);
+    uint32_t count = ray_count();
+    float *rays = make_rays(&aim, count);
+    plan *p = plan_create(w.scene, NULL, 0, PLAN_RAYS_BVH, 0);
+    rig r = rig_create(devices[0], p, 0, rays, count);
+    hit *before = rig_run(&r, WIDE_TREE);
+    packed_double_groups(
+        p); /* by a power of two: nothing that is found changes, unless something is forgotten */
+    hit *same = follow(&r, rays, "doubled groups");
+    assert_true(count_other(before, same, count) < count / 50);
+    packed_move_instances(p, (float[3]){.5f, -.25f, .125f});
+    hit *moved = follow(&r, rays, "moved instances");
+    assert_true(count_other(before, moved, count) > count / 4);
+    rig_free(&r);
+    free(before), free(same), free(moved), free(rays);
+    plan_destroy(p);
+    text_free(&xml), text_free(&target);
+    ray_world_free(&w), ray_world_free(&aim);
+}
+
+/* ---- */
+
+static void open_device(const char *target)
+{
+    setenv("BL_NATIVE", target, 1);
+    gpu **instance = &instances_of[device_count];
+    if (gpu_open(NULL, instance, &err) != BL_OK ||
+        gpu_device_create(*instance, "native", &devices[device_count], &err) != BL_OK)
+        print_error("%s\n", err.text);
+    device_count++;
+}
+
+int main(void)
+{
+    if (x86_processor() == X86_NONE) {
+        print_message("skipped: the processor lacks AVX2\n");
+        return 77;
+    }
+    open_device("avx2");
+    if (x86_processor() == X86_AVX512)
+        open_device("");
+    for (uint32_t d = 0; d < device_count; d++)
+        if (!devices[d])
+            return 1;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(triangles),
+        cmocka_unit_test(ties),
+        cmocka_unit_test(every_kind),
+        cmocka_unit_test(boxes_only),
+        cmocka_unit_test(other_kinds),
+        cmocka_unit_test(instances),
+        cmocka_unit_test(nearly_nothing),
+        cmocka_unit_test(large_mesh),
+        cmocka_unit_test(any_tree_finds_the_same),
+        cmocka_unit_test(it_follows_triangles),
+        cmocka_unit_test(it_follows_instances),
+    };
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    unlink(ray_soup_file), unlink(ray_ball_file);
+    for (uint32_t d = 0; !failed && d < device_count;
+         d++) { /* a test that failed has left its objects behind */
+        gpu_device_destroy(devices[d]);
+        gpu_close(instances_of[d]);
+    }
+    return failed;
+}
+
+#else
+
+int main(void)
+{
+    printf("skipped: this build is without the native device\n");
+    return 77;
+}
+
+#endif
