@@ -45,10 +45,13 @@
  *
  * The nearest hit is the first in the order of distance, of equal distances, of entries, and, of one entry
  * that instances show at one place, of the words of their records. So it does not depend on the way through
- * the tree, and is the same for every tree over the same entries. An intersection function leaves out what
- * lies at tmin or at tmax; so it gets the float behind the nearest hit so far, and the traversal compares.
- * The state begins with the float before tmax, at which no hit has been found. The next hit (ir_ray_next) may
- * lie at tmin: the function gets the float before it, too.
+ * the tree, and is the same for every tree over the same entries. There are two exceptions. A triangle may be
+ * met at such a grazing angle that rounding puts the hit outside of its box; whether the box is skipped
+ * depends on the hits before. And kinds that search the interval for a root (grids of distances, B-spline
+ * curves) have last bits of t that depend on where it ends. An intersection function leaves out what lies at
+ * tmin or at tmax; so it gets the float behind the nearest hit so far, and the traversal compares. The state
+ * begins with the float before tmax, at which no hit has been found. The next hit (ir_ray_next) may lie at
+ * tmin: the function gets the float before it, too.
  *
  * Rounding: a distance is q a + b, a = cell / d, b = (origin - o) / d. Its error is at most a few 2^-24 of
  * |b|, which is 2^-6 of a cell times the distance of o from the grid in sizes of the grid. Boxes are packed

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -258,4 +259,79 @@ void ray_add_group_shape(text *xml, uint32_t k, const char *then)
              "angle='%u'/><translate value='%.6f,%.6f,%.6f'/>%s</transform></shape>",
              type, size, 25 * k, x, y, z, then);
     random_state = kept;
+}
+
+/* ---- odd rays ---- */
+
+static void farther(float *line, float by)
+{
+    for (int k = 0; k < 3; k++)
+        line[k] -= by * line[3 + k];
+}
+
+/* Gives one axis of a direction this component, and the others the rest of the length, which spheres take
+ * for 1. */
+static void turn(float *d, uint32_t axis, float component)
+{
+    double to[3] = {(double)d[0], (double)d[1], (double)d[2]};
+    to[axis] = 0;
+    double length = ray_length(to);
+    for (int k = 0; k < 3 && length > 0; k++)
+        d[k] = (float)(to[k] / length);
+    d[axis] = component;
+}
+
+void ray_make_odd(const ray_world *w, uint32_t i, float *line)
+{
+    float *d = line + 3;
+    switch (i % 16) {
+    case 0:
+        line[6] = (float)ray_uniform(0, 2);
+        break;
+    case 1:
+        line[6] = (float)ray_uniform(0, 2), line[7] = line[6] + (float)ray_uniform(0, .3);
+        break;
+    case 2:
+        farther(line, 1e3f);
+        break;
+    case 3:
+        farther(line, 1e4f);
+        break;
+    case 4:
+        turn(d, i / 16 % 3, i / 48 % 2 ? -1e-40f : 1e-40f);
+        break;
+    case 5:
+        turn(d, i / 16 % 3, i / 48 % 2 ? -1e-10f : -0.0f);
+        break;
+    case 6:
+        line[7] = i / 16 % 2 ? 1e-40f : FLT_TRUE_MIN;
+        break;
+    case 7:
+        turn(d, i / 16 % 3, i / 48 % 2 ? 1e-9f : -2e-9f);
+        break;
+    case 8:
+        line[7] = i / 16 % 2 ? FLT_MAX : INFINITY;
+        break;
+    case 9:
+        line[i / 16 % 2 ? 6 : 7] = NAN;
+        break;
+    case 10:
+        line[6] = INFINITY;
+        break;
+    case 11:
+        line[6] = line[7];
+        break;
+    case 12:
+        d[0] = d[1] = d[2] = 0;
+        break;
+    case 13:
+        d[i / 16 % 3] = i / 48 % 2 ? INFINITY : NAN;
+        break;
+    case 14:
+        line[i / 16 % 3] = i / 48 % 2 ? -INFINITY : -1e-40f;
+        break;
+    default: /* from the corner of a primitive */
+        for (int k = 0; k < 3 && w->count; k++)
+            line[k] = (float)w->primitives[i / 16 % w->count].p[k];
+    }
 }

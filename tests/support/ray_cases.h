@@ -51,6 +51,9 @@ void ray_add_group_shape(text *xml, uint32_t k, const char *then);
 /* Ray i: origin, direction, tmin, tmax. A quarter is aimed at edges, silhouettes and rims; others are
  * parallel to axes, short, or ask for nothing (tmax below tmin, not finite). The world has primitives. */
 void ray_make(const ray_world *w, uint32_t i, float *line);
+/* Changes a ray into one that ray_make does not make: tmin above 0, far origins, components that are almost
+ * 0, denormals, infinities and NaNs in every place, no direction, origins at corners. */
+void ray_make_odd(const ray_world *w, uint32_t i, float *line);
 
 static inline double ray_dot(const double *a, const double *b)
 {

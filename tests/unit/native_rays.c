@@ -14,13 +14,13 @@
 #include <cmocka.h>
 
 #include "api/ray_backend.h"
+#include "base/bvh_layout.h"
 #include "render/classes.h"
 #include "support/hierarchy_check.h"
 #include "support/packed_trees.h"
 #include "support/ray_cases.h"
 #include "support/scene_cases.h"
 
-#include <float.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -28,7 +28,7 @@
 #ifdef BL_WITH_NATIVE
 
 enum { SCENE, RAYS, HITS, BUFFERS, RAY_WORDS = 8, FOUND = 5, CHAIN = 8, HIT_WORDS = (1 + CHAIN) * FOUND + 1 };
-enum { TRACED, WIDE_TREE, WAYS, DEVICES_MOST = 2, INVOCATIONS = 64 };
+enum { TRACED, WIDE_TREE, WAYS, DEVICES_MOST = 2, INVOCATIONS = 64, EXCUSED_ONE_IN = 8192 };
 typedef uint32_t hit[HIT_WORDS]; /* of the nearest; any; of each of a chain */
 
 static bl_error err;
@@ -173,12 +173,53 @@ static hit *rig_run(rig *r, int way)
 
 /* ---- comparing ---- */
 
-static void expect_same(const hit *a, const hit *b, const float *rays, uint32_t count, const char *what)
+/* Whether a hit depends on what was found before it, whoever looks for it. That is so of curves and grids of
+ * distances, which search the interval that is left: the last bits of t follow its end. And of a triangle met
+ * at such a grazing angle that rounding puts the hit outside of the triangle's box: whether the box is
+ * skipped depends on other hits. p: NULL: nothing is known of bounds. */
+static bool is_doubtful(const plan *p, const float *line, const uint32_t *found)
 {
-    uint32_t differ = 0, shown = count;
+    if (!p || found[1] == PLAN_NONE)
+        return false;
+    const render_primitive *q = &p->scene->primitives.data[p->order[found[1]]];
+    uint32_t kind = q->entry[BVH_ENTRY_KIND];
+    if (kind == SHAPE_SDF || kind == SHAPE_BSPLINE)
+        return true;
+    float t, cell;
+    bool outside = false;
+    memcpy(&t, found, sizeof t);
+    for (int k = 0; k < 3; k++) {
+        memcpy(&cell, p->words.data + p->words.data[HEADER_NODES] + BVH_GRID_CELL + k, sizeof cell);
+        double at = (double)line[k] + (double)t * (double)line[3 + k];
+        outside = outside || at < (double)q->bounds[k] - (double)cell ||
+                  at > (double)q->bounds[3 + k] + (double)cell;
+    }
+    return outside && !p->scene->groups.count;
+}
+
+/* bool: rays differ first in a hit that is doubtful. */
+static bool is_excused(const plan *p, const float *line, const uint32_t *a, const uint32_t *b)
+{
+    for (uint32_t at = 0; at < HIT_WORDS; at += at ? FOUND : FOUND + 1)
+        if (memcmp(a + at, b + at, FOUND * sizeof *a) != 0)
+            return is_doubtful(p, line, a + at) || is_doubtful(p, line, b + at);
+    return false;
+}
+
+/* In the ordinary tier no ray is excused. */
+static void expect_same(const plan *p, const hit *a, const hit *b, const float *rays, uint32_t count,
+                        const char *what)
+{
+    uint32_t differ = 0, excused = 0, shown = count;
     for (uint32_t i = count; i-- > 0;)
-        if (memcmp(a[i], b[i], sizeof *a) != 0)
-            differ++, shown = i;
+        if (memcmp(a[i], b[i], sizeof *a) != 0) {
+            bool is = is_excused(p, rays + (size_t)i * RAY_WORDS, a[i], b[i]);
+            excused += is, differ += !is;
+            shown = is ? shown : i;
+        }
+    if (excused)
+        print_message("%s: %u rays differ in hits that depend on others\n", what, excused);
+    assert_true(excused <= count / EXCUSED_ONE_IN);
     if (!differ)
         return;
     const float *line = rays + (size_t)shown * RAY_WORDS;
@@ -231,7 +272,7 @@ static hit *compare(plan *p, uint32_t depth, const float *rays, uint32_t count, 
         for (int way = 0; way < WAYS; way++) {
             hit *found = rig_run(&r, way);
             if (expected) {
-                expect_same(expected, found, rays, count, what);
+                expect_same(p, expected, found, rays, count, what);
                 free(found);
             } else {
                 expected = found;
@@ -250,80 +291,6 @@ static hit *compare(plan *p, uint32_t depth, const float *rays, uint32_t count, 
 
 static uint32_t ray_count(void) { return getenv("BL_LONG") ? 1 << 18 : 1 << 12; }
 
-static void farther(float *line, float by)
-{
-    for (int k = 0; k < 3; k++)
-        line[k] -= by * line[3 + k];
-}
-
-/* Gives one axis of a direction this component, and the others the rest of the length, which spheres take
- * for 1. */
-static void turn(float *d, uint32_t axis, float component)
-{
-    double to[3] = {(double)d[0], (double)d[1], (double)d[2]};
-    to[axis] = 0;
-    double length = ray_length(to);
-    for (int k = 0; k < 3 && length > 0; k++)
-        d[k] = (float)(to[k] / length);
-    d[axis] = component;
-}
-
-/* What ray_make does not make. */
-static void make_odd(const ray_world *w, uint32_t i, float *line)
-{
-    float *d = line + 3;
-    switch (i % 16) {
-    case 0:
-        line[6] = (float)ray_uniform(0, 2);
-        break;
-    case 1:
-        line[6] = (float)ray_uniform(0, 2), line[7] = line[6] + (float)ray_uniform(0, .3);
-        break;
-    case 2:
-        farther(line, 1e3f);
-        break;
-    case 3:
-        farther(line, 1e4f);
-        break;
-    case 4:
-        turn(d, i / 16 % 3, i / 48 % 2 ? -1e-40f : 1e-40f);
-        break;
-    case 5:
-        turn(d, i / 16 % 3, i / 48 % 2 ? -1e-10f : -0.0f);
-        break;
-    case 6:
-        line[7] = i / 16 % 2 ? 1e-40f : FLT_TRUE_MIN;
-        break;
-    case 7:
-        turn(d, i / 16 % 3, i / 48 % 2 ? 1e-9f : -2e-9f);
-        break;
-    case 8:
-        line[7] = i / 16 % 2 ? FLT_MAX : INFINITY;
-        break;
-    case 9:
-        line[i / 16 % 2 ? 6 : 7] = NAN;
-        break;
-    case 10:
-        line[6] = INFINITY;
-        break;
-    case 11:
-        line[6] = line[7];
-        break;
-    case 12:
-        d[0] = d[1] = d[2] = 0;
-        break;
-    case 13:
-        d[i / 16 % 3] = i / 48 % 2 ? INFINITY : NAN;
-        break;
-    case 14:
-        line[i / 16 % 3] = i / 48 % 2 ? -INFINITY : -1e-40f;
-        break;
-    default: /* from the corner of a primitive */
-        for (int k = 0; k < 3 && w->count; k++)
-            line[k] = (float)w->primitives[i / 16 % w->count].p[k];
-    }
-}
-
 /* aim: a world with primitives. */
 static float *make_rays(const ray_world *aim, uint32_t count)
 {
@@ -333,7 +300,7 @@ static float *make_rays(const ray_world *aim, uint32_t count)
         float *line = rays + (size_t)i * RAY_WORDS;
         ray_make(aim, i, line);
         if (i % 8 == 6)
-            make_odd(aim, i / 8, line);
+            ray_make_odd(aim, i / 8, line);
     }
     return rays;
 }
@@ -548,7 +515,7 @@ static void any_tree_finds_the_same(void **state)
         p = plan_create(w.scene, NULL, 0, PLAN_RAYS_BVH, 0);
         uint32_t depth = packed_take_tree(p, (packed_shape)shape);
         hit *found = compare(p, depth, rays, count, names[shape]);
-        expect_same(expected, found, rays, count, names[shape]);
+        expect_same(p, expected, found, rays, count, names[shape]);
         free(found);
         plan_destroy(p);
     }
@@ -566,7 +533,7 @@ static hit *follow(rig *r, const float *rays, const char *what)
     gpu_hierarchy_follow(r->hierarchy);
     hierarchy_check(r->hierarchy, r->p->words.data);
     hit *traced = rig_run(r, TRACED), *wide = rig_run(r, WIDE_TREE);
-    expect_same(traced, wide, rays, r->count, what);
+    expect_same(NULL, traced, wide, rays, r->count, what);
     free(traced);
     return wide;
 }
