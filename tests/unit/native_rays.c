@@ -19,6 +19,7 @@
 #include "support/hierarchy_check.h"
 #include "support/packed_trees.h"
 #include "support/ray_cases.h"
+#include "support/ray_rig.h"
 #include "support/scene_cases.h"
 
 #include <stdlib.h>
@@ -27,148 +28,17 @@
 
 #ifdef BL_WITH_NATIVE
 
-enum { SCENE, RAYS, HITS, BUFFERS, RAY_WORDS = 8, FOUND = 5, CHAIN = 8, HIT_WORDS = (1 + CHAIN) * FOUND + 1 };
-enum { TRACED, WIDE_TREE, WAYS, DEVICES_MOST = 2, INVOCATIONS = 64, EXCUSED_ONE_IN = 8192 };
-typedef uint32_t hit[HIT_WORDS]; /* of the nearest; any; of each of a chain */
+enum { DEVICES_MOST = 2, EXCUSED_ONE_IN = 8192 };
 
 static bl_error err;
 static gpu *instances_of[DEVICES_MOST];
 static gpu_device *devices[DEVICES_MOST];
 static uint32_t device_count;
-static const char *const way_names[WAYS] = {"traced", "eight-wide"};
 
 static void require(bl_result result)
 {
     if (result != BL_OK)
         fail_msg("%s: %s", result_text(result), err.text);
-}
-
-/* ---- kernels ---- */
-
-static void store(ir_func *f, ir_ref first, uint32_t at, const ir_ref *values, uint32_t count)
-{
-    for (uint32_t k = 0; k < count; k++)
-        ir_store(f, HITS, ir_add(f, first, ir_u32(f, at + k)), values[k]);
-}
-
-/* Hits of a ray one after another, until there are none. Fewer lanes are left with each. */
-static void trace_chain(ir_func *f, ir_func *const *kinds, uint32_t count, const ir_ref *line, ir_ref first)
-{
-    ir_ref state[4] = {ir_u32(f, 0), line[6], ir_u32(f, 0), ir_bool(f, true)}, args[RAY_WORDS + 1],
-           found[FOUND];
-    ir_ref loop = ir_loop(f, state, 4);
-    ir_while(f, ir_and(f, state[3], ir_lt(f, state[0], ir_u32(f, CHAIN))));
-    memcpy(args, line, RAY_WORDS * sizeof *args);
-    args[6] = state[1], args[8] = state[2];
-    ir_ray_next(f, kinds, count, args, found);
-    store(f, ir_add(f, first, ir_mul(f, state[0], ir_u32(f, FOUND))), FOUND + 1, found, FOUND);
-    const ir_ref next[4] = {ir_add(f, state[0], ir_u32(f, 1)), found[0], found[1],
-                            ir_ne(f, found[1], ir_u32(f, PLAN_NONE))};
-    ir_endloop(f, loop, next, 4);
-}
-
-static ir_module *trace_kernel(const plan *p, opt_options *o)
-{
-    ir_module *m = ir_module_create(), *out;
-    ir_buffer_add(m, "scene", true, -1), ir_buffer_add(m, "rays", true, -1),
-        ir_buffer_add(m, "hits", false, -1);
-    ir_func *kinds[SHAPE_KIND_COUNT];
-    uint32_t count = ray_trace_kinds(m, p, kinds);
-    ir_func *f = m->entry = ir_func_create(m, "main");
-    ir_ref line[RAY_WORDS], found[FOUND], id = ir_global_id(f), at = ir_mul(f, id, ir_u32(f, RAY_WORDS)),
-                                          first = ir_mul(f, id, ir_u32(f, HIT_WORDS));
-    for (uint32_t k = 0; k < RAY_WORDS; k++)
-        line[k] = ir_load(f, IR_F32, RAYS, ir_add(f, at, ir_u32(f, k)));
-    ir_ray_closest(f, kinds, count, line, found);
-    store(f, first, 0, found, FOUND);
-    ir_ref any = ir_to_u32(f, ir_ray_any(f, kinds, count, line));
-    store(f, first, FOUND, &any, 1);
-    trace_chain(f, kinds, count, line, first);
-    ir_return(f, NULL, 0);
-    require(ir_finish(m, &err));
-    require(opt_run(m, o, &out, &err));
-    ir_module_destroy(m);
-    return out;
-}
-
-static gpu_kernel *make_kernel(gpu_device *d, const plan *p, uint32_t depth, int way)
-{
-    opt_options o = {0};
-    plan_ray_options(p, &o);
-    o.stack_size = depth + 1 > o.stack_size ? depth + 1 : o.stack_size;
-    o.ray_queries = way == WIDE_TREE;
-    ir_module *m = trace_kernel(p, &o);
-    x86_options options = ray_backend_native(p, (x86_target)gpu_device_info(d)->native_target);
-    x86_code code;
-    gpu_kernel *k;
-    require(x86_generate(m, &options, &code, &err));
-    require(gpu_kernel_create(d,
-                              &(gpu_kernel_desc){.words = code.words,
-                                                 .word_count = code.word_count,
-                                                 .buffer_count = BUFFERS,
-                                                 .local_size = INVOCATIONS,
-                                                 .label = way_names[way]},
-                              &k, &err));
-    x86_code_free(&code);
-    ir_module_destroy(m);
-    return k;
-}
-
-/* ---- a scene on a device ---- */
-
-typedef struct rig {
-    gpu_device *device;
-    plan *p;
-    gpu_buffer *buffers[BUFFERS];
-    gpu_hierarchy *hierarchy;
-    gpu_kernel *kernels[WAYS];
-    uint32_t count; /* of rays */
-} rig;
-
-static void write_scene(rig *r)
-{
-    require(gpu_buffer_write(r->buffers[SCENE], 0, r->p->words.data, 4ull * r->p->words.count, &err));
-}
-
-/* depth: of a tree that the plan has not made, else 0. */
-static rig rig_create(gpu_device *d, plan *p, uint32_t depth, const float *rays, uint32_t count)
-{
-    rig r = {.device = d, .p = p, .count = count};
-    const uint64_t sizes[BUFFERS] = {4ull * p->words.count, 4ull * RAY_WORDS * count,
-                                     sizeof(hit) * (uint64_t)count};
-    for (int k = 0; k < BUFFERS; k++)
-        require(gpu_buffer_create(d, GPU_HOST, sizes[k], "test", &r.buffers[k], &err));
-    require(gpu_buffer_write(r.buffers[RAYS], 0, rays, sizes[RAYS], &err));
-    write_scene(&r);
-    require(ray_backend_hierarchy(d, p, r.buffers[SCENE], &r.hierarchy, &err));
-    for (int way = 0; way < WAYS; way++)
-        r.kernels[way] = make_kernel(d, p, depth, way);
-    return r;
-}
-
-static void rig_free(rig *r)
-{
-    for (int way = 0; way < WAYS; way++)
-        gpu_kernel_destroy(r->kernels[way]);
-    gpu_hierarchy_destroy(r->hierarchy);
-    for (int k = 0; k < BUFFERS; k++)
-        gpu_buffer_destroy(r->buffers[k]);
-}
-
-static hit *rig_run(rig *r, int way)
-{
-    gpu_batch *b;
-    hit *hits = malloc((size_t)r->count * sizeof *hits);
-    assert_non_null(hits);
-    memset(gpu_buffer_mapped(r->buffers[HITS]), 0xAB, (size_t)r->count * sizeof *hits);
-    require(gpu_batch_create(r->device, &b, &err));
-    require(gpu_batch_begin(b, &err));
-    gpu_batch_dispatch(b, r->kernels[way], r->buffers, NULL, r->count);
-    require(gpu_batch_submit(b, &err));
-    require(gpu_batch_wait(b, NULL, &err));
-    gpu_batch_destroy(b);
-    require(gpu_buffer_read(r->buffers[HITS], 0, hits, (size_t)r->count * sizeof *hits, &err));
-    return hits;
 }
 
 /* ---- comparing ---- */
@@ -200,20 +70,20 @@ static bool is_doubtful(const plan *p, const float *line, const uint32_t *found)
 /* bool: rays differ first in a hit that is doubtful. */
 static bool is_excused(const plan *p, const float *line, const uint32_t *a, const uint32_t *b)
 {
-    for (uint32_t at = 0; at < HIT_WORDS; at += at ? FOUND : FOUND + 1)
-        if (memcmp(a + at, b + at, FOUND * sizeof *a) != 0)
+    for (uint32_t at = 0; at < RIG_HIT_WORDS; at += at ? RIG_FOUND : RIG_FOUND + 1)
+        if (memcmp(a + at, b + at, RIG_FOUND * sizeof *a) != 0)
             return is_doubtful(p, line, a + at) || is_doubtful(p, line, b + at);
     return false;
 }
 
 /* In the ordinary tier no ray is excused. */
-static void expect_same(const plan *p, const hit *a, const hit *b, const float *rays, uint32_t count,
+static void expect_same(const plan *p, const ray_hit *a, const ray_hit *b, const float *rays, uint32_t count,
                         const char *what)
 {
     uint32_t differ = 0, excused = 0, shown = count;
     for (uint32_t i = count; i-- > 0;)
         if (memcmp(a[i], b[i], sizeof *a) != 0) {
-            bool is = is_excused(p, rays + (size_t)i * RAY_WORDS, a[i], b[i]);
+            bool is = is_excused(p, rays + (size_t)i * RIG_RAY_WORDS, a[i], b[i]);
             excused += is, differ += !is;
             shown = is ? shown : i;
         }
@@ -222,8 +92,8 @@ static void expect_same(const plan *p, const hit *a, const hit *b, const float *
     assert_true(excused <= count / EXCUSED_ONE_IN);
     if (!differ)
         return;
-    const float *line = rays + (size_t)shown * RAY_WORDS;
-    for (uint32_t k = 0; k < HIT_WORDS; k++)
+    const float *line = rays + (size_t)shown * RIG_RAY_WORDS;
+    for (uint32_t k = 0; k < RIG_HIT_WORDS; k++)
         if (a[shown][k] != b[shown][k])
             print_error("word %u: %08x and %08x\n", k, a[shown][k], b[shown][k]);
     fail_msg("%s: %u of %u rays differ, the first is %u: (%.9g %.9g %.9g) (%.9g %.9g %.9g) [%.9g %.9g]", what,
@@ -237,19 +107,19 @@ typedef struct tally {
 } tally;
 
 /* Chains are in order, and begin with what the other questions have found. */
-static tally check_chains(const hit *hits, const float *rays, uint32_t count)
+static tally check_chains(const ray_hit *hits, const float *rays, uint32_t count)
 {
     tally sum = {.rays = count};
     for (uint32_t i = 0; i < count; i++) {
         const uint32_t *h = hits[i], *before = NULL;
         bool there = h[1] != PLAN_NONE;
         sum.hits += there;
-        assert_int_equal(h[FOUND] != 0, there);
-        if (rays[i * RAY_WORDS + 6] > 0 || !there) /* the chain may begin at tmin */
+        assert_int_equal(h[RIG_FOUND] != 0, there);
+        if (rays[i * RIG_RAY_WORDS + 6] > 0 || !there) /* the chain may begin at tmin */
             continue;
-        assert_memory_equal(h, h + FOUND + 1, FOUND * sizeof *h);
-        for (int k = 0; k < CHAIN && (k == 0 || before); k++) {
-            const uint32_t *now = h + FOUND + 1 + FOUND * k;
+        assert_memory_equal(h, h + RIG_FOUND + 1, RIG_FOUND * sizeof *h);
+        for (int k = 0; k < RIG_CHAIN && (k == 0 || before); k++) {
+            const uint32_t *now = h + RIG_FOUND + 1 + RIG_FOUND * k;
             if (now[1] == PLAN_NONE)
                 break;
             if (before && !(now[0] > before[0] || (now[0] == before[0] && now[1] > before[1])))
@@ -262,15 +132,15 @@ static tally check_chains(const hit *hits, const float *rays, uint32_t count)
 }
 
 /* All ways on all devices. Returns what they find. */
-static hit *compare(plan *p, uint32_t depth, const float *rays, uint32_t count, const char *what)
+static ray_hit *compare(plan *p, uint32_t depth, const float *rays, uint32_t count, const char *what)
 {
-    hit *expected = NULL;
+    ray_hit *expected = NULL;
     hierarchy_numbers n = {0};
     for (uint32_t d = 0; d < device_count; d++) {
-        rig r = rig_create(devices[d], p, depth, rays, count);
+        ray_rig r = ray_rig_create(devices[d], p, depth, rays, count);
         n = hierarchy_check(r.hierarchy, p->words.data);
-        for (int way = 0; way < WAYS; way++) {
-            hit *found = rig_run(&r, way);
+        for (int way = 0; way < RIG_WAYS; way++) {
+            ray_hit *found = ray_rig_run(&r, way);
             if (expected) {
                 expect_same(p, expected, found, rays, count, what);
                 free(found);
@@ -278,7 +148,7 @@ static hit *compare(plan *p, uint32_t depth, const float *rays, uint32_t count, 
                 expected = found;
             }
         }
-        rig_free(&r);
+        ray_rig_free(&r);
     }
     tally sum = check_chains(expected, rays, count);
     print_message("%s: %u of %u rays hit, %u hits one after another, %u ties; %u nodes, %u blocks, %u "
@@ -294,10 +164,10 @@ static uint32_t ray_count(void) { return getenv("BL_LONG") ? 1 << 18 : 1 << 12; 
 /* aim: a world with primitives. */
 static float *make_rays(const ray_world *aim, uint32_t count)
 {
-    float *rays = malloc((size_t)count * RAY_WORDS * sizeof *rays);
+    float *rays = malloc((size_t)count * RIG_RAY_WORDS * sizeof *rays);
     assert_non_null(rays);
     for (uint32_t i = 0; i < count; i++) {
-        float *line = rays + (size_t)i * RAY_WORDS;
+        float *line = rays + (size_t)i * RIG_RAY_WORDS;
         ray_make(aim, i, line);
         if (i % 8 == 6)
             ray_make_odd(aim, i / 8, line);
@@ -313,7 +183,7 @@ static uint32_t compare_shapes(const char *shapes, const char *folder, const ray
     ray_world w = ray_world_load(shapes, folder);
     float *rays = make_rays(aim ? aim : &w, count);
     plan *p = plan_create(w.scene, NULL, 0, PLAN_RAYS_BVH, 0);
-    hit *found = compare(p, 0, rays, count, what);
+    ray_hit *found = compare(p, 0, rays, count, what);
     for (uint32_t i = 0; i < count; i++)
         hits += found[i][1] != PLAN_NONE;
     free(found), free(rays);
@@ -509,12 +379,12 @@ static void any_tree_finds_the_same(void **state)
     uint32_t count = ray_count();
     float *rays = make_rays(&w, count);
     plan *p = plan_create(w.scene, NULL, 0, PLAN_RAYS_BVH, 0);
-    hit *expected = compare(p, 0, rays, count, "its own tree");
+    ray_hit *expected = compare(p, 0, rays, count, "its own tree");
     plan_destroy(p);
     for (int shape = 0; shape < PACKED_SHAPES; shape++) {
         p = plan_create(w.scene, NULL, 0, PLAN_RAYS_BVH, 0);
         uint32_t depth = packed_take_tree(p, (packed_shape)shape);
-        hit *found = compare(p, depth, rays, count, names[shape]);
+        ray_hit *found = compare(p, depth, rays, count, names[shape]);
         expect_same(p, expected, found, rays, count, names[shape]);
         free(found);
         plan_destroy(p);
@@ -527,18 +397,18 @@ static void any_tree_finds_the_same(void **state)
 /* ---- moving ---- */
 
 /* After the plan has moved: the hierarchy follows. Returns what is found then. */
-static hit *follow(rig *r, const float *rays, const char *what)
+static ray_hit *follow(ray_rig *r, const float *rays, const char *what)
 {
-    write_scene(r);
+    ray_rig_write(r);
     gpu_hierarchy_follow(r->hierarchy);
     hierarchy_check(r->hierarchy, r->p->words.data);
-    hit *traced = rig_run(r, TRACED), *wide = rig_run(r, WIDE_TREE);
+    ray_hit *traced = ray_rig_run(r, RIG_TRACED), *wide = ray_rig_run(r, RIG_WIDE);
     expect_same(NULL, traced, wide, rays, r->count, what);
     free(traced);
     return wide;
 }
 
-static uint32_t count_other(const hit *a, const hit *b, uint32_t count)
+static uint32_t count_other(const ray_hit *a, const ray_hit *b, uint32_t count)
 {
     uint32_t other = 0;
     for (uint32_t i = 0; i < count; i++)
@@ -556,12 +426,12 @@ static void it_follows_triangles(void **state)
     uint32_t count = ray_count();
     float *rays = make_rays(&w, count);
     plan *p = plan_create(w.scene, NULL, 0, PLAN_RAYS_BVH, 0);
-    rig r = rig_create(devices[0], p, 0, rays, count);
-    hit *before = rig_run(&r, WIDE_TREE);
+    ray_rig r = ray_rig_create(devices[0], p, 0, rays, count);
+    ray_hit *before = ray_rig_run(&r, RIG_WIDE);
     packed_mirror(p);
-    hit *moved = follow(&r, rays, "mirrored");
+    ray_hit *moved = follow(&r, rays, "mirrored");
     assert_true(count_other(before, moved, count) > count / 2);
-    rig_free(&r);
+    ray_rig_free(&r);
     free(before), free(moved), free(rays);
     plan_destroy(p);
     text_free(&xml);
@@ -586,16 +456,16 @@ static void it_follows_instances(void **state)
     uint32_t count = ray_count();
     float *rays = make_rays(&aim, count);
     plan *p = plan_create(w.scene, NULL, 0, PLAN_RAYS_BVH, 0);
-    rig r = rig_create(devices[0], p, 0, rays, count);
-    hit *before = rig_run(&r, WIDE_TREE);
+    ray_rig r = ray_rig_create(devices[0], p, 0, rays, count);
+    ray_hit *before = ray_rig_run(&r, RIG_WIDE);
     packed_double_groups(
         p); /* by a power of two: nothing that is found changes, unless something is forgotten */
-    hit *same = follow(&r, rays, "doubled groups");
+    ray_hit *same = follow(&r, rays, "doubled groups");
     assert_true(count_other(before, same, count) < count / 50);
     packed_move_instances(p, (float[3]){.5f, -.25f, .125f});
-    hit *moved = follow(&r, rays, "moved instances");
+    ray_hit *moved = follow(&r, rays, "moved instances");
     assert_true(count_other(before, moved, count) > count / 4);
-    rig_free(&r);
+    ray_rig_free(&r);
     free(before), free(same), free(moved), free(rays);
     plan_destroy(p);
     text_free(&xml), text_free(&target);
