@@ -7,9 +7,10 @@
  *
  * The same bits as the traced traversal (spirv_gen/opt/ray_bvh.c): triangles are met by the operations of
  * render/shape/mesh.c in their order, without fused ones. The nearest hit is the first in the order of
- * distance and, of equal distances, of entries. That is a property of the scene, so the way through the tree
- * does not matter, as long as no box is missed: boxes are those of the packed hierarchy, and ray_bvh.c says
- * what they have to spare.
+ * distance, of equal distances, of entries, and, of one entry at one place, of the records of its levels.
+ * That is a property of the scene (ray_bvh.c has two exceptions), so the way through the tree does not
+ * matter, as long as no box is missed: boxes are those of the packed hierarchy, and ray_bvh.c says what they
+ * have to spare.
  *
  * A candidate interrupts a traversal: what is left waits on the lane's stack, and `resume` goes on. */
 #include "gpu/native/hierarchy.h"
@@ -190,7 +191,10 @@ static inline bool comes_first(const traversal *t, x86_ray_want want, float at, 
 {
     if (want == X86_RAY_NEXT && !(at > t->least || (at == t->least && entry > t->after)))
         return false;
-    return at < t->nearest.t || (at == t->nearest.t && entry < t->nearest.entry);
+    if (at != t->nearest.t || entry != t->nearest.entry)
+        return at < t->nearest.t || (at == t->nearest.t && entry < t->nearest.entry);
+    const wide_level *levels = t->h->levels.data;
+    return levels[t->on->level].record < levels[t->nearest.level].record;
 }
 
 /* Three numbers of eight triangles. */
