@@ -44,6 +44,16 @@ static bl_result hash_program(bl_fit *fit, uint64_t *out, bl_error *err)
     return BL_OK;
 }
 
+/* The scene's words, with zeros for the address of what answers rays, which is another one in every process. */
+static void add_words(XXH3_state_t *h, const plan *p)
+{
+    static const uint32_t address[2] = {0};
+    const uint32_t behind = HEADER_ACCEL + 2;
+    add(h, p->words.data, 4 * (size_t)HEADER_ACCEL);
+    add(h, address, sizeof address);
+    add(h, p->words.data + behind, 4 * (size_t)(p->words.count - behind));
+}
+
 static uint64_t hash_scene(const bl_fit *fit, const bl_scene *scene)
 {
     const plan *p = fit->job->plan;
@@ -52,7 +62,7 @@ static uint64_t hash_scene(const bl_fit *fit, const bl_scene *scene)
     XXH3_64bits_reset(&h);
     uint32_t size[2] = {s->width, s->height};
     add(&h, size, sizeof size);
-    add(&h, p->words.data, 4 * (size_t)p->words.count);
+    add_words(&h, p);
     add(&h, s->values.data, 4 * (size_t)s->values.count);
     return XXH3_64bits_digest(&h);
 }
