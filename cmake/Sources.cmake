@@ -72,6 +72,7 @@ set(x86_sources
     spirv_gen/x86/encode.c
     spirv_gen/x86/generate.c
     spirv_gen/x86/lanes.c
+    spirv_gen/x86/listing.c
     spirv_gen/x86/load_groups.c
     spirv_gen/x86/loads.c
     spirv_gen/x86/memory.c

@@ -100,5 +100,7 @@ typedef struct x86_code {
 /* Makes the code of a module that opt_run has lowered. The error of an op without a lowering names the op. */
 bl_result x86_generate(const ir_module *m, const x86_options *options, x86_code *out, bl_error *err);
 void x86_code_free(x86_code *code);
+/* Appends to `out` the code that x86_generate makes, as text beside the trace (listing.c says how). */
+bl_result x86_list(const ir_module *m, const x86_options *options, text *out, bl_error *err);
 
 #endif
