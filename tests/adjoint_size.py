@@ -1,4 +1,4 @@
-# LABELS: swiftshader
+# LABELS: swiftshader native
 # SPDX-License-Identifier: BSD-3-Clause
 """Kernels that differentiate are at most 4 times the size of the primal kernel of the same scene: ops after
 all passes, with every colour and light of the box requested, baked and not. `adjoint_size.py --table` prints

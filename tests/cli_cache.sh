@@ -1,4 +1,4 @@
-# LABELS: swiftshader
+# LABELS: swiftshader native
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # The program and its kernel cache: where it is, that a second run finds what the first has kept, that two runs at once may share it, and that

@@ -1,4 +1,4 @@
-# LABELS: nodevice swiftshader lavapipe
+# LABELS: nodevice swiftshader lavapipe native
 # SPDX-License-Identifier: BSD-3-Clause
 """backlight import: cameras of NeRF's synthetic scenes and of Instant-NGP come out where OpenGL's formula
 says, bounds and held-out frames are those that the documentation promises, paths are relative; each kind of

@@ -1,4 +1,4 @@
-# LABELS: swiftshader
+# LABELS: swiftshader native
 # SPDX-License-Identifier: BSD-3-Clause
 """backlight grad --variance: mean and variance are those of the gradients of single seeds, counts and seeds
 are all of theirs; what does not go together is said; and --pixels adjoint lowers the variance where it

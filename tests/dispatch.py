@@ -1,4 +1,4 @@
-# LABELS: swiftshader
+# LABELS: swiftshader native
 # SPDX-License-Identifier: BSD-3-Clause
 """750 shapes with 24 materials of 5 kinds: kernels hold 5 bodies of each function of materials, not 24, and
 `bench --ablation` shows what each optimisation of the compiler does to them, on fewer shapes: the naive form
