@@ -249,6 +249,14 @@ static void analyse(x86_gen *g)
 
 static uint32_t round_up(uint32_t value, uint32_t to) { return (value + to - 1) / to * to; }
 
+static uint32_t name_bytes(const x86_gen *g)
+{
+    size_t bytes = 0;
+    for (uint32_t k = 0; k < g->m->functions.count; k++)
+        bytes += strlen(g->m->functions.data[k]->name) + 1;
+    return (uint32_t)bytes;
+}
+
 static x86_header generate(x86_gen *g)
 {
     x86_function *entry = &g->functions[g->m->entry->index];
@@ -285,18 +293,33 @@ static x86_header generate(x86_gen *g)
     h.buffer_count = g->m->buffers.count;
     h.uniform_count = g->m->uniform_count;
     h.has_rays = g->has_rays;
+    h.function_count = g->m->functions.count, h.name_bytes = name_bytes(g);
     return h;
 }
 
-static void write(x86_gen *g, const x86_header *h, x86_code *out)
+static size_t words_for(uint32_t bytes) { return ((size_t)bytes + 3) / 4; }
+
+/* Where the functions begin, then their names. */
+static void write_names(const x86_gen *g, uint32_t *to)
 {
-    size_t header = sizeof *h / 4, code = ((size_t)h->code_bytes + 3) / 4;
-    out->word_count = header + h->constant_count + code;
+    char *name = (char *)(to + g->m->functions.count);
+    for (uint32_t k = 0; k < g->m->functions.count; k++) {
+        to[k] = g->code.labels.data[g->functions[k].label];
+        name = stpcpy(name, g->m->functions.data[k]->name) + 1;
+    }
+}
+
+static void write(const x86_gen *g, const x86_header *h, x86_code *out)
+{
+    size_t constants = sizeof *h / 4, code = constants + h->constant_count,
+           names = code + words_for(h->code_bytes);
+    out->word_count = names + h->function_count + words_for(h->name_bytes);
     out->words = calloc(out->word_count, 4);
     BL_ASSERT(out->words, "out of memory");
     memcpy(out->words, h, sizeof *h);
-    memcpy(out->words + header, g->constants.data, 4 * (size_t)g->constants.count);
-    memcpy(out->words + header + h->constant_count, g->code.bytes.data, h->code_bytes);
+    memcpy(out->words + constants, g->constants.data, 4 * (size_t)g->constants.count);
+    memcpy(out->words + code, g->code.bytes.data, h->code_bytes);
+    write_names(g, out->words + names);
 }
 
 static bool fits(x86_gen *g)
