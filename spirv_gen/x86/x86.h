@@ -4,9 +4,10 @@
  * memory and starts no thread; src/gpu/native, which runs the kernels, does both.
  *
  * A kernel is a header, its constants, its code and the names of its functions, all in one array of words,
- * which may be kept on disk. The code does not depend on its address. It works on a workspace, which is memory of one thread. Before a
- * dispatch the caller writes what X86_WORKSPACE_* name: buffers, uniforms, sizes, and the constants of the
- * kernel. The rest of the workspace belongs to the code, which has two functions:
+ * which may be kept on disk. The code does not depend on its address. It works on a workspace, which is
+ * memory of one thread. Before a dispatch the caller writes what X86_WORKSPACE_* name: buffers, uniforms,
+ * sizes, and the constants of the kernel. The rest of the workspace belongs to the code, which has two
+ * functions:
  *
  *     void prologue(void *workspace);
  *     void run(void *workspace, uint32_t first, uint32_t count);
@@ -54,10 +55,10 @@ typedef struct x86_header {
     uint32_t prologue, run;   /* where these functions begin, in bytes of the code */
     uint32_t buffer_count, uniform_count; /* used: at most X86_BUFFERS_MOST, X86_UNIFORMS_MOST */
     uint32_t has_rays;                    /* 1: it calls who answers rays */
-    uint32_t function_count; /* words behind the code: where each traced function begins, in bytes of the code;
-                                behind `run`, ascending */
-    uint32_t name_bytes;     /* behind them: the names of these functions, a zero byte after each, and padding */
-    uint32_t reserved[2];    /* zero */
+    uint32_t function_count; /* words behind the code: where each traced function begins, in bytes of the
+                                code; behind `run`, ascending */
+    uint32_t name_bytes;  /* behind them: the names of these functions, a zero byte after each, and padding */
+    uint32_t reserved[2]; /* zero */
 } x86_header;
 
 /* ---- rays ---- */
@@ -76,14 +77,14 @@ typedef enum x86_ray_want {
  * words of `has_candidate` are ~0, all others 0. For these the kernel runs the function, writes what it
  * returns to `found`, and calls `resume`, until no lane has a candidate any more. Then `hit` is complete. */
 typedef struct x86_rays {
-    float ray[8][X86_LANES_MOST];        /* origin xyz, direction xyz, tmin, tmax */
-    uint32_t after[X86_LANES_MOST];      /* of X86_RAY_NEXT */
-    uint32_t hit[5][X86_LANES_MOST];     /* t (tmax: none), entry (~0: none), u, v, level; as of RAY_CLOSEST */
+    float ray[8][X86_LANES_MOST];    /* origin xyz, direction xyz, tmin, tmax */
+    uint32_t after[X86_LANES_MOST];  /* of X86_RAY_NEXT */
+    uint32_t hit[5][X86_LANES_MOST]; /* t (tmax: none), entry (~0: none), u, v, level; as of RAY_CLOSEST */
     uint32_t has_candidate[X86_LANES_MOST];
-    uint32_t data[X86_LANES_MOST];       /* of candidates: the word of the entry, */
-    uint32_t kind[X86_LANES_MOST];       /* the target of RAY_*, */
-    float candidate[8][X86_LANES_MOST];  /* the ray on the level of the entry, and the interval to search */
-    float found[3][X86_LANES_MOST];      /* t, u, v */
+    uint32_t data[X86_LANES_MOST];      /* of candidates: the word of the entry, */
+    uint32_t kind[X86_LANES_MOST];      /* the target of RAY_*, */
+    float candidate[8][X86_LANES_MOST]; /* the ray on the level of the entry, and the interval to search */
+    float found[3][X86_LANES_MOST];     /* t, u, v */
     /* hierarchy: the 64 bits at x86_options.rays_word. lanes: bit k is lane k. */
     uint32_t (*begin)(struct x86_rays *r, uint64_t hierarchy, uint32_t lanes, x86_ray_want want);
     uint32_t (*resume)(struct x86_rays *r);
@@ -91,7 +92,8 @@ typedef struct x86_rays {
 
 typedef struct x86_options {
     x86_target target;
-    uint32_t rays_buffer, rays_word; /* of RAY_*: where the two words stand that name the hierarchy; an even word */
+    uint32_t rays_buffer,
+        rays_word;          /* of RAY_*: where the two words stand that name the hierarchy; an even word */
     uint32_t triangle_kind; /* the target of RAY_* that has no candidates; ~0: none */
 } x86_options;
 

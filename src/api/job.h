@@ -30,9 +30,9 @@ struct bl_job {
     uint32_t addressed[RENDER_PASS_COUNT];      /* gpu_kernel_desc.addressed of each kernel */
     double paths_per_second[RENDER_PASS_COUNT]; /* measured speed, for slicing */
     gpu_batch *batch;
-    gpu_accel *accel;      /* NULL unless rays are queries */
+    gpu_accel *accel;         /* NULL unless rays are queries */
     gpu_hierarchy *hierarchy; /* NULL unless the device is native and traverses */
-    kernel_bounds *bounds; /* NULL unless kernels are checked */
+    kernel_bounds *bounds;    /* NULL unless kernels are checked */
 
     gpu_buffer *words, *values, *gradient, *film, *status, *adjoint, *frozen, *scale, *image, *target,
         *partials, *results, *output, *tangent, *lanes, /* the list of lanes, where the plan lists them */

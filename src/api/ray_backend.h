@@ -22,6 +22,7 @@ x86_options ray_backend_native(const plan *p, x86_target target);
 /* Whether kernels of the plan on the native device need a hierarchy. */
 bool ray_backend_wants_hierarchy(const gpu_info *device, const plan *p);
 /* Builds it from the words in the scene buffer, and puts its address there and into the plan's words. */
-bl_result ray_backend_hierarchy(gpu_device *d, plan *p, gpu_buffer *scene, gpu_hierarchy **out, bl_error *err);
+bl_result ray_backend_hierarchy(gpu_device *d, plan *p, gpu_buffer *scene, gpu_hierarchy **out,
+                                bl_error *err);
 
 #endif

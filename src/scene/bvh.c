@@ -30,9 +30,30 @@ enum {
 };
 static const double traversal_cost = 1, primitive_cost = 1;
 
+/* The fourth number is there for the vector unit. */
 typedef struct box {
-    float least[3], most[3];
+    _Alignas(16) float least[4], most[4];
 } box;
+
+/* A primitive. Items are moved, not indices of them, so that every pass over a range reads on in memory. */
+typedef struct item {
+    box bounds;
+} item;
+
+static item item_of(const float *bounds, uint32_t number)
+{
+    item i = {0};
+    memcpy(i.bounds.least, bounds, 3 * sizeof *bounds), memcpy(i.bounds.most, bounds + 3, 3 * sizeof *bounds);
+    memcpy(&i.bounds.least[3], &number, sizeof number);
+    return i;
+}
+
+static uint32_t number_of(const item *i)
+{
+    uint32_t number; /* in the place of the fourth number */
+    memcpy(&number, &i->bounds.least[3], sizeof number);
+    return number;
+}
 
 typedef struct tree_node {
     box bounds;
@@ -45,8 +66,7 @@ typedef struct task {
 } task;
 
 typedef struct builder {
-    const float (*bounds)[6];
-    uint32_t *order;
+    item *items;
     tree_node *tree;
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -59,15 +79,15 @@ typedef struct builder {
 
 static box box_empty(void)
 {
-    return (box){{INFINITY, INFINITY, INFINITY}, {-INFINITY, -INFINITY, -INFINITY}};
+    return (box){{INFINITY, INFINITY, INFINITY, INFINITY}, {-INFINITY, -INFINITY, -INFINITY, -INFINITY}};
 }
 
-static void box_add(box *b, const float *least, const float *most)
+static inline void box_add(box *b, const box *other)
 {
-    for (int i = 0; i < 3; i++) {
-        b->least[i] = least[i] < b->least[i] ? least[i] : b->least[i];
-        b->most[i] = most[i] > b->most[i] ? most[i] : b->most[i];
-    }
+    for (int i = 0; i < 4; i++)
+        b->least[i] = other->least[i] < b->least[i] ? other->least[i] : b->least[i];
+    for (int i = 0; i < 4; i++)
+        b->most[i] = other->most[i] > b->most[i] ? other->most[i] : b->most[i];
 }
 
 static double box_area(const box *b)
@@ -78,7 +98,10 @@ static double box_area(const box *b)
 }
 
 /* Twice the centre, in double: sums of two floats do not overflow. */
-static double centre(const float *bounds, int axis) { return (double)bounds[axis] + bounds[axis + 3]; }
+static double centre(const item *i, int axis)
+{
+    return (double)i->bounds.least[axis] + (double)i->bounds.most[axis];
+}
 
 /* ---- splits ---- */
 
@@ -92,9 +115,9 @@ typedef struct span {
     double least[3], scale[3]; /* of centres */
 } span;
 
-static uint32_t bin_of(const span *s, int axis, const float *bounds)
+static uint32_t bin_of(const span *s, int axis, const item *i)
 {
-    double at = (centre(bounds, axis) - s->least[axis]) * s->scale[axis];
+    double at = (centre(i, axis) - s->least[axis]) * s->scale[axis];
     return at >= BIN_COUNT - 1 ? BIN_COUNT - 1 : (uint32_t)at;
 }
 
@@ -104,11 +127,12 @@ static span measure(const builder *b, const task *t, box *bounds)
     double most[3] = {-INFINITY, -INFINITY, -INFINITY};
     *bounds = box_empty();
     for (uint32_t i = 0; i < t->count; i++) {
-        const float *p = b->bounds[b->order[t->first + i]];
-        box_add(bounds, p, p + 3);
+        const item *p = &b->items[t->first + i];
+        box_add(bounds, &p->bounds);
         for (int axis = 0; axis < 3; axis++) {
-            s.least[axis] = fmin(s.least[axis], centre(p, axis));
-            most[axis] = fmax(most[axis], centre(p, axis));
+            double c = centre(p, axis);
+            s.least[axis] = c < s.least[axis] ? c : s.least[axis];
+            most[axis] = c > most[axis] ? c : most[axis];
         }
     }
     for (int axis = 0; axis < 3; axis++) {
@@ -126,13 +150,13 @@ static void sweep(const box *bins, const uint32_t *counts, int axis, uint32_t to
     double right_area[BIN_COUNT];
     box grown = box_empty();
     for (uint32_t i = BIN_COUNT - 1; i > 0; i--) {
-        box_add(&grown, bins[i].least, bins[i].most);
+        box_add(&grown, &bins[i]);
         right_area[i] = box_area(&grown);
     }
     grown = box_empty();
     uint32_t left = 0;
     for (uint32_t i = 0; i + 1 < BIN_COUNT; i++) {
-        box_add(&grown, bins[i].least, bins[i].most);
+        box_add(&grown, &bins[i]);
         left += counts[i];
         if (left == 0 || left == total)
             continue;
@@ -151,11 +175,11 @@ static split find_split(const builder *b, const task *t, const span *s)
         for (int i = 0; i < BIN_COUNT; i++)
             bins[axis][i] = box_empty();
     for (uint32_t i = 0; i < t->count; i++) {
-        const float *p = b->bounds[b->order[t->first + i]];
+        const item *p = &b->items[t->first + i];
         for (int axis = 0; axis < 3; axis++) {
             uint32_t bin = bin_of(s, axis, p);
             counts[axis][bin]++;
-            box_add(&bins[axis][bin], p, p + 3);
+            box_add(&bins[axis][bin], &p->bounds);
         }
     }
     for (int axis = 0; axis < 3; axis++)
@@ -166,22 +190,23 @@ static split find_split(const builder *b, const task *t, const span *s)
 
 static uint32_t partition(builder *b, const task *t, const span *s, split by)
 {
-    uint32_t *order = b->order + t->first, left = 0;
+    item *items = b->items + t->first;
+    uint32_t left = 0;
     for (uint32_t i = 0; i < t->count; i++) {
-        uint32_t primitive = order[i];
-        if (bin_of(s, by.axis, b->bounds[primitive]) <= by.bin) {
-            order[i] = order[left];
-            order[left++] = primitive;
+        item p = items[i];
+        if (bin_of(s, by.axis, &p) <= by.bin) {
+            items[i] = items[left];
+            items[left++] = p;
         }
     }
     return left;
 }
 
 /* Whether primitive p comes before q on an axis; their numbers decide between equals. */
-static bool before(const builder *b, int axis, uint32_t p, uint32_t q)
+static bool before(int axis, const item *p, const item *q)
 {
-    double x = centre(b->bounds[p], axis), y = centre(b->bounds[q], axis);
-    return x < y || (x == y && p < q);
+    double x = centre(p, axis), y = centre(q, axis);
+    return x < y || (x == y && number_of(p) < number_of(q));
 }
 
 /* Quickselect (Hoare), middle element as pivot: afterwards the lower half of the range comes before the upper
@@ -192,21 +217,22 @@ static uint32_t split_median(builder *b, const task *t, const span *s)
     for (int i = 1; i < 3; i++) /* the smallest positive scale is the largest extent */
         if (s->scale[i] > 0 && (s->scale[axis] == 0 || s->scale[i] < s->scale[axis]))
             axis = i;
-    uint32_t *order = b->order + t->first, half = t->count / 2;
+    item *items = b->items + t->first;
+    uint32_t half = t->count / 2;
     BL_ASSERT(t->count >= 2, "%u primitives are split", t->count);
     int64_t low = 0, high = (int64_t)t->count - 1;
     while (low < high) {
-        uint32_t pivot = order[low + (high - low) / 2];
+        item pivot = items[low + (high - low) / 2];
         int64_t i = low, j = high;
         while (i <= j) {
-            while (before(b, axis, order[i], pivot))
+            while (before(axis, &items[i], &pivot))
                 i++;
-            while (before(b, axis, pivot, order[j]))
+            while (before(axis, &pivot, &items[j]))
                 j--;
             if (i <= j) {
-                uint32_t swap = order[i];
-                order[i++] = order[j];
-                order[j--] = swap;
+                item swap = items[i];
+                items[i++] = items[j];
+                items[j--] = swap;
             }
         }
         if (half <= j)
@@ -310,8 +336,8 @@ static void build_tree(builder *b, uint32_t count, uint32_t threads)
 
 static void put_child(uint32_t *node, int side, const box *bounds, uint32_t reference)
 {
-    memcpy(node + 6 * side, bounds->least, sizeof bounds->least);
-    memcpy(node + 6 * side + 3, bounds->most, sizeof bounds->most);
+    memcpy(node + 6 * side, bounds->least, 3 * sizeof *bounds->least);
+    memcpy(node + 6 * side + 3, bounds->most, 3 * sizeof *bounds->most);
     node[BVH_WIDE_REFERENCE + side] = reference;
 }
 
@@ -379,31 +405,34 @@ static bl_result build(const float (*bounds)[6], uint32_t count, build_limits li
     BL_ASSERT(depth_most <= BVH_DEPTH_MAX && count <= (uint64_t)leaf_most << depth_most,
               "%u primitives, depth %u", count, depth_most);
     builder b = {
-        .bounds = bounds,
         .leaf_most = leaf_most,
         .depth_most = depth_most,
         .lock = PTHREAD_MUTEX_INITIALIZER,
         .changed = PTHREAD_COND_INITIALIZER,
     };
-    b.order = malloc((count ? count : 1) * sizeof *b.order);
-    b.tree = count ? malloc((2 * (size_t)count - 1) * sizeof *b.tree) : NULL;
-    if (!b.order || (count && !b.tree)) {
-        free(b.order);
+    b.items = aligned_alloc(_Alignof(item), (count ? count : 1) * sizeof *b.items);
+    b.tree = count ? aligned_alloc(_Alignof(tree_node), (2 * (size_t)count - 1) * sizeof *b.tree) : NULL;
+    out->order = malloc((count ? count : 1) * sizeof *out->order);
+    if (!b.items || !out->order || (count && !b.tree)) {
+        free(b.items);
         free(b.tree);
+        free(out->order);
         return error_set(err, BL_ERROR_MEMORY, "out of memory for a hierarchy over %u primitives", count);
     }
     for (uint32_t i = 0; i < count; i++)
-        b.order[i] = i;
+        b.items[i] = item_of(bounds[i], i);
     if (count)
         build_tree(&b, count, limits.threads);
+    for (uint32_t i = 0; i < count; i++)
+        out->order[i] = number_of(&b.items[i]);
+    free(b.items);
     uint32_t inner = count ? count_inner(&b, 0) : 0;
     out->nodes = calloc(inner ? inner : 1, BVH_WIDE_WORDS * sizeof *out->nodes);
     if (!out->nodes) {
-        free(b.order);
+        free(out->order);
         free(b.tree);
         return error_set(err, BL_ERROR_MEMORY, "out of memory for %u nodes", inner);
     }
-    out->order = b.order;
     if (inner)
         flatten(&b, 0, 1, out);
     else
