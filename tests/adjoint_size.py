@@ -17,6 +17,8 @@ NO_WORK = re.compile(r"^\s*(%\d+ = (const|param|uniform|global_id)\b|func |buffe
 
 def run(*arguments):
     result = subprocess.run([PROGRAM, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    if result.returncode and "no device" in result.stderr:
+        sys.exit(77)
     if result.returncode:
         sys.exit("%s: %s" % (" ".join(arguments), result.stderr))
     return result.stdout

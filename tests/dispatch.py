@@ -58,6 +58,8 @@ def scene(path, size, shapes):
 
 def run(*arguments):
     result = subprocess.run([PROGRAM, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    if result.returncode and "no device" in result.stderr:
+        sys.exit(77)
     if result.returncode:
         sys.exit("%s: %s" % (" ".join(arguments), result.stderr))
     return result.stdout

@@ -136,6 +136,8 @@ def check_absence(ir, folder):
 
 
 def main():
+    if not re.search(r"^ +kind +native$", backlight("devices"), re.M):
+        return 77
     red = ["--param", "red.reflectance.value"]
     for target in targets():
         for checked in ("", "bounds"):
