@@ -72,6 +72,7 @@ set(x86_sources
     spirv_gen/x86/encode.c
     spirv_gen/x86/generate.c
     spirv_gen/x86/lanes.c
+    spirv_gen/x86/listing.c
     spirv_gen/x86/load_groups.c
     spirv_gen/x86/loads.c
     spirv_gen/x86/memory.c
@@ -224,7 +225,8 @@ foreach(kind bsdf emitter field film filter medium phase sampler sensor shape te
     file(GLOB files RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} CONFIGURE_DEPENDS src/render/${kind}/*.c)
     list(APPEND render_sources ${files})
 endforeach()
-set(codegen_sources src/codegen/codegen.c)
+set(codegen_sources src/codegen/bounds.c
+    src/codegen/codegen.c)
 set(fit_sources
     src/fit/checkpoint.c
     src/fit/film.c
@@ -243,7 +245,6 @@ set(fit_sources
     src/fit/penalty.c
     src/fit/smoothing.c)
 set(api_sources
-    src/api/bounds.c
     src/api/context.c
     src/api/device.c
     src/api/differentiability.c

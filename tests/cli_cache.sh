@@ -1,4 +1,4 @@
-# LABELS: swiftshader
+# LABELS: swiftshader native
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # The program and its kernel cache: where it is, that a second run finds what the first has kept, that two runs at once may share it, and that
@@ -20,7 +20,7 @@ render() { "$program" render "$scene" -D resolution=8 --spp 1 --quiet -o "$@" 2>
 cache() { "$program" devices --json | "${BL_PYTHON:-python3}" -c "import json, sys; c = json.load(sys.stdin)['cache']; print($1)"; }
 entries() { find "$1" -name '*.kernel' 2>/dev/null | wc -l; }
 
-"$program" devices >/dev/null 2>&1 || exit 77
+"$program" ir "$scene" --pass primal --no-cache >/dev/null 2>err || { grep -q 'no device' err && exit 77; }
 
 # ---- the place ----
 

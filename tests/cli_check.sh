@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# LABELS: swiftshader
+# LABELS: swiftshader native
 # SPDX-License-Identifier: BSD-3-Clause
 # backlight check where rays follow the parameter: long steps cross kinks, which the report says, without calling that agreement. Nor does it say so
 # where the kink is at the parameter's value, as that of the least roughness is, and shorter steps show no better. Where paths lie at total reflection

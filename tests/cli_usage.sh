@@ -94,6 +94,8 @@ expect 2 'is not one of primal.*tables.*geometry' ir "$scene" --pass nosuch
 
 # ---- failed work: status 1 ----
 
+BL_NATIVE=off expect 1 "no device matches 'native'.*\(native: " ir "$scene" --pass primal --native
+
 expect 1 'near|did you mean|red.reflectance.value' grad "$scene" --forward red.reflectance.valu -o g
 expect 1 'nosuch.npy' grad "$scene" --forward red.reflectance.value --tangent nosuch.npy -o g
 expect 1 'named twice' grad "$scene" --forward red.reflectance.value red.reflectance.value=2 -o g

@@ -539,6 +539,9 @@ typedef struct bl_kernel_info {
 bl_result bl_job_compile(bl_job *job, bl_pass pass, bl_kernel_info *info);
 /* SPIR-V words; free() them. */
 bl_result bl_job_spirv(bl_job *job, bl_pass pass, uint32_t **words, size_t *word_count);
+/* The machine code of a pass on the native device, disassembled: below each instruction of the trace, as a
+ * comment, what is made of it. free() the text. BL_ERROR_UNSUPPORTED: the job's device is another one. */
+bl_result bl_job_machine_code(bl_job *job, bl_pass pass, char **out);
 
 /* ---- fits ---- */
 

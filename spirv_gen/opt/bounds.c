@@ -13,8 +13,8 @@
  *
  * Runs when rays have become loads, so that traversal is checked, and before gradients become atomics, so
  * that what the program calls ACCUM is reported as such. (The words that accumulate.c itself touches follow
- * from the index that is checked here.) Gradients in fixed point have two words an element. Loads of ray
- * queries (spv/ray.c) are not in the trace and not checked. */
+ * from the index that is checked here.) Gradients in fixed point have two words an element. Rays that a
+ * device answers (spv/ray.c, x86/ray.c) are not in the trace, so what that reads is not checked. */
 #include "spirv_gen/opt/pass.h"
 
 #include <stdlib.h>

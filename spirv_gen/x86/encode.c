@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { UNBOUND = ~0, RELATIVE_TO_TABLE = 1u << 31 };
+enum { UNBOUND = ~0 };
 
 void x86_assembler_free(x86_assembler *a)
 {
@@ -98,7 +98,7 @@ void x86_bind(x86_assembler *a, uint32_t label)
 /* The last four bytes become the distance to a label. */
 static void expect(x86_assembler *a, uint32_t label)
 {
-    x86_fixup fixup = {.at = a->bytes.count - 4, .label = label};
+    x86_fixup fixup = {.at = a->bytes.count - 4, .label = label, .origin = (uint32_t)X86_NO_ORIGIN};
     if (a->error.code == BL_OK)
         array_push(&a->fixups, fixup);
 }
@@ -124,10 +124,9 @@ void x86_load_address(x86_assembler *a, ZydisRegister to, uint32_t label)
 
 void x86_distance(x86_assembler *a, uint32_t origin, uint32_t label)
 {
-    uint32_t from = a->labels.data[origin];
-    BL_ASSERT(from != (uint32_t)UNBOUND, "a distance from label %u, which is not bound", origin);
-    x86_fixup fixup = {.at = a->bytes.count, .label = label | RELATIVE_TO_TABLE};
-    put_bytes(a, &from, 4); /* x86_link replaces it */
+    static const uint8_t unknown[4];
+    x86_fixup fixup = {.at = a->bytes.count, .label = label, .origin = origin};
+    put_bytes(a, unknown, sizeof unknown);
     array_push(&a->fixups, fixup);
 }
 
@@ -153,10 +152,9 @@ void x86_link(x86_assembler *a)
         return;
     for (uint32_t i = 0; i < a->fixups.count; i++) {
         x86_fixup f = a->fixups.data[i];
-        uint32_t target = a->labels.data[f.label & ~RELATIVE_TO_TABLE], from = f.at + 4;
-        BL_ASSERT(target != (uint32_t)UNBOUND, "label %u is not bound", f.label);
-        if (f.label & RELATIVE_TO_TABLE)
-            memcpy(&from, a->bytes.data + f.at, 4);
+        uint32_t target = a->labels.data[f.label],
+                 from = f.origin == (uint32_t)X86_NO_ORIGIN ? f.at + 4 : a->labels.data[f.origin];
+        BL_ASSERT(target != (uint32_t)UNBOUND && from != (uint32_t)UNBOUND, "label %u is not bound", f.label);
         x86_patch(a, f.at, target - from);
     }
 }

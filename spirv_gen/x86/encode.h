@@ -52,14 +52,17 @@ typedef struct x86_lanes_written {
     uint8_t k;       /* the mask register; 0 means all lanes */
 } x86_lanes_written;
 
+/* The four bytes at `at` become the distance to `label`: of an instruction's operand, which these bytes end,
+ * from there; of a word of a table, from the label `origin`. */
+enum { X86_NO_ORIGIN = ~0 };
 typedef struct x86_fixup {
-    uint32_t at, label; /* the four bytes at `at` become the distance from their own end to the label */
+    uint32_t at, label, origin; /* origin X86_NO_ORIGIN: an operand */
 } x86_fixup;
 
 typedef struct x86_assembler {
     ARRAY(uint8_t) bytes;
-    ARRAY(uint32_t) labels; /* the place that each is bound to; ~0: none yet */
-    ARRAY(x86_fixup) fixups;
+    ARRAY(uint32_t) labels;  /* the place that each is bound to; ~0: none yet */
+    ARRAY(x86_fixup) fixups; /* by `at`, ascending */
     bl_error error;
 } x86_assembler;
 
@@ -72,7 +75,7 @@ void x86_bind(x86_assembler *a, uint32_t label);
 void x86_jump(x86_assembler *a, ZydisMnemonic mnemonic, uint32_t label);
 /* Puts a LEA of a label's address. */
 void x86_load_address(x86_assembler *a, ZydisRegister to, uint32_t label);
-/* Puts four bytes, the distance from `origin`, which is bound already, to `label`. */
+/* Puts four bytes, the distance from the label `origin` to `label`. */
 void x86_distance(x86_assembler *a, uint32_t origin, uint32_t label);
 void x86_align(x86_assembler *a, uint32_t bytes); /* puts NOPs up to the next multiple of `bytes` */
 /* Fills in the distances. All labels must be bound. */

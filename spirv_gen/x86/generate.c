@@ -100,6 +100,13 @@ static const lowering lowerings[IR_OP_COUNT] = {
     [IR_LSTORE] = x86_local_store,
 };
 
+static void mark(x86_gen *g, x86_part part, uint32_t id)
+{
+    x86_mark m = {.at = g->code.bytes.count, .part = part, .function = g->fn ? g->fn->f->index : 0, .id = id};
+    if (g->listed)
+        array_push(&g->marks, m);
+}
+
 static bool has_code(const x86_value *v) { return v->fusion != X86_UNUSED && v->fusion != X86_GROUP_MEMBER; }
 
 static void generate_function(x86_gen *g, x86_function *fn)
@@ -108,14 +115,17 @@ static void generate_function(x86_gen *g, x86_function *fn)
     g->open.count = 0;
     x86_align(&g->code, CODE_ALIGNMENT);
     x86_bind(&g->code, fn->label);
+    mark(g, X86_FUNCTION, 0);
     for (uint32_t i = 1; i < fn->f->inst.count; i++) {
         ir_inst inst = fn->f->inst.data[i];
+        mark(g, X86_INSTRUCTION, i);
         if (!lowerings[inst.op])
             x86_fail(g, "x86: function \"%s\": %%%u %s should have been lowered by a pass", fn->f->name, i,
                      ir_op_table[inst.op].name);
         else if (has_code(&fn->values[i]) && fn->values[i].place != X86_WORD)
             lowerings[inst.op](g, i, inst);
     }
+    mark(g, X86_END, 0);
     x86_return(g);
 }
 
@@ -125,8 +135,10 @@ static void generate_words(x86_gen *g, x86_function *fn)
     g->fn = fn;
     for (uint32_t i = 1; i < fn->f->inst.count; i++) {
         ir_inst inst = fn->f->inst.data[i];
-        if (fn->values[i].place == X86_WORD && has_code(&fn->values[i]))
-            lowerings[inst.op](g, i, inst);
+        if (fn->values[i].place != X86_WORD || !has_code(&fn->values[i]))
+            continue;
+        mark(g, X86_INSTRUCTION, i);
+        lowerings[inst.op](g, i, inst);
     }
 }
 
@@ -237,20 +249,31 @@ static void analyse(x86_gen *g)
 
 static uint32_t round_up(uint32_t value, uint32_t to) { return (value + to - 1) / to * to; }
 
+static uint32_t name_bytes(const x86_gen *g)
+{
+    size_t bytes = 0;
+    for (uint32_t k = 0; k < g->m->functions.count; k++)
+        bytes += strlen(g->m->functions.data[k]->name) + 1;
+    return (uint32_t)bytes;
+}
+
 static x86_header generate(x86_gen *g)
 {
     x86_function *entry = &g->functions[g->m->entry->index];
     uint32_t depth = depth_bytes(g, entry);
     x86_header h = {.magic = X86_MAGIC, .version = X86_VERSION, .target = g->target, .lanes = g->lanes};
     h.prologue = g->code.bytes.count;
+    mark(g, X86_PROLOGUE, 0);
     uint32_t patch[2] = {begin_entry(g)};
     g->in_prologue = true;
     for (uint32_t k = 0; k < g->m->functions.count; k++)
         generate_words(g, &g->functions[k]);
     g->in_prologue = false;
+    mark(g, X86_END, 0);
     end_entry(g);
     x86_align(&g->code, CODE_ALIGNMENT);
     h.run = g->code.bytes.count;
+    mark(g, X86_RUN, 0);
     patch[1] = begin_entry(g);
     set_invocations(g);
     x86_jump(&g->code, ZYDIS_MNEMONIC_CALL, entry->label);
@@ -270,18 +293,33 @@ static x86_header generate(x86_gen *g)
     h.buffer_count = g->m->buffers.count;
     h.uniform_count = g->m->uniform_count;
     h.has_rays = g->has_rays;
+    h.function_count = g->m->functions.count, h.name_bytes = name_bytes(g);
     return h;
 }
 
-static void write(x86_gen *g, const x86_header *h, x86_code *out)
+static size_t words_for(uint32_t bytes) { return ((size_t)bytes + 3) / 4; }
+
+/* Where the functions begin, then their names. */
+static void write_names(const x86_gen *g, uint32_t *to)
 {
-    size_t header = sizeof *h / 4, code = ((size_t)h->code_bytes + 3) / 4;
-    out->word_count = header + h->constant_count + code;
+    char *name = (char *)(to + g->m->functions.count);
+    for (uint32_t k = 0; k < g->m->functions.count; k++) {
+        to[k] = g->code.labels.data[g->functions[k].label];
+        name = stpcpy(name, g->m->functions.data[k]->name) + 1;
+    }
+}
+
+static void write(const x86_gen *g, const x86_header *h, x86_code *out)
+{
+    size_t constants = sizeof *h / 4, code = constants + h->constant_count,
+           names = code + words_for(h->code_bytes);
+    out->word_count = names + h->function_count + words_for(h->name_bytes);
     out->words = calloc(out->word_count, 4);
     BL_ASSERT(out->words, "out of memory");
     memcpy(out->words, h, sizeof *h);
-    memcpy(out->words + header, g->constants.data, 4 * (size_t)g->constants.count);
-    memcpy(out->words + header + h->constant_count, g->code.bytes.data, h->code_bytes);
+    memcpy(out->words + constants, g->constants.data, 4 * (size_t)g->constants.count);
+    memcpy(out->words + code, g->code.bytes.data, h->code_bytes);
+    write_names(g, out->words + names);
 }
 
 static bool fits(x86_gen *g)
@@ -294,12 +332,13 @@ static bool fits(x86_gen *g)
 
 uint32_t x86_lanes(x86_target target) { return target == X86_AVX512 ? 16 : 8; }
 
-bl_result x86_generate(const ir_module *m, const x86_options *options, x86_code *out, bl_error *err)
+/* Makes the words, or the listing of their code; the other of `out` and `listing` is NULL. */
+static bl_result make(const ir_module *m, const x86_options *options, x86_code *out, text *listing,
+                      bl_error *err)
 {
-    *out = (x86_code){0};
     BL_ASSERT(m->entry && options->target != X86_NONE, "a module without entry, or no target");
     x86_gen g = {.m = m, .options = options, .target = options->target, .lanes = x86_lanes(options->target)};
-    g.bytes = 4 * g.lanes;
+    g.bytes = 4 * g.lanes, g.listed = listing != NULL;
     if (fits(&g)) {
         for (uint32_t lane = 0; lane < 16; lane++)
             array_push(&g.constants, lane);
@@ -309,8 +348,10 @@ bl_result x86_generate(const ir_module *m, const x86_options *options, x86_code 
         x86_header h = generate(&g);
         if (g.error.code == BL_OK)
             g.error = g.code.error;
-        if (g.error.code == BL_OK)
+        if (g.error.code == BL_OK && out)
             write(&g, &h, out);
+        if (g.error.code == BL_OK && listing)
+            x86_write_listing(&g, &h, listing);
     }
     bl_error why = g.error;
     for (uint32_t k = 0; g.functions && k < m->functions.count; k++) {
@@ -320,9 +361,21 @@ bl_result x86_generate(const ir_module *m, const x86_options *options, x86_code 
     }
     array_free(&g.constants);
     array_free(&g.open);
+    array_free(&g.marks);
     x86_assembler_free(&g.code);
     arena_free(&g.memory);
     return why.code == BL_OK ? BL_OK : error_set(err, why.code, "%s", why.text);
+}
+
+bl_result x86_generate(const ir_module *m, const x86_options *options, x86_code *out, bl_error *err)
+{
+    *out = (x86_code){0};
+    return make(m, options, out, NULL, err);
+}
+
+bl_result x86_list(const ir_module *m, const x86_options *options, text *out, bl_error *err)
+{
+    return make(m, options, NULL, out, err);
 }
 
 void x86_code_free(x86_code *code)

@@ -98,6 +98,18 @@ typedef struct x86_open_region {
     bool skips[2]; /* a jump stands in front of the then, the else branch */
 } x86_open_region;
 
+/* Where a part of the code begins. It ends where the next one begins. */
+typedef enum x86_part {
+    X86_PROLOGUE,
+    X86_RUN,
+    X86_FUNCTION,    /* the subroutine of a function: what comes before its first instruction */
+    X86_INSTRUCTION, /* the code of one instruction, in its function or in the prologue; there may be none */
+    X86_END          /* of the prologue, or of a function */
+} x86_part;
+typedef struct x86_mark {
+    uint32_t at, part, function, id; /* function, id: of an instruction, the end of a function, .. */
+} x86_mark;
+
 typedef struct x86_gen {
     const ir_module *m;
     const x86_options *options;
@@ -114,6 +126,8 @@ typedef struct x86_gen {
     x86_function *fn; /* the function that is being generated */
     bool in_prologue; /* the code that is being generated is that of the prologue */
     bool has_rays;    /* some code calls who answers rays */
+    bool listed;      /* a listing will be made, so marks are wanted */
+    ARRAY(x86_mark) marks;
     bl_error error;
 } x86_gen;
 
@@ -122,6 +136,9 @@ void x86_fail(x86_gen *g, const char *format, ...) BL_PRINTF(2, 3);
 /* ---- generate.c ---- */
 /* The place of a constant in the workspace. Constants of equal bits share one. */
 uint32_t x86_constant(x86_gen *g, uint32_t bits);
+
+/* ---- listing.c: the finished code as text, for x86_list ---- */
+void x86_write_listing(x86_gen *g, const x86_header *h, text *out);
 
 /* ---- analyse.c, load_groups.c, allocate.c: places of a function's values, before any code ---- */
 void x86_analyse(x86_gen *g, x86_function *fn);

@@ -3,10 +3,11 @@
  * (F, BW, DQ, VL) and 8 with AVX2. The folder knows neither rendering nor Vulkan. It allocates no executable
  * memory and starts no thread; src/gpu/native, which runs the kernels, does both.
  *
- * A kernel is a header, its constants and its code, all in one array of words, which may be kept on disk. The
- * code does not depend on its address. It works on a workspace, which is memory of one thread. Before a
- * dispatch the caller writes what X86_WORKSPACE_* name: buffers, uniforms, sizes, and the constants of the
- * kernel. The rest of the workspace belongs to the code, which has two functions:
+ * A kernel is a header, its constants, its code and the names of its functions, all in one array of words,
+ * which may be kept on disk. The code does not depend on its address. It works on a workspace, which is
+ * memory of one thread. Before a dispatch the caller writes what X86_WORKSPACE_* name: buffers, uniforms,
+ * sizes, and the constants of the kernel. The rest of the workspace belongs to the code, which has two
+ * functions:
  *
  *     void prologue(void *workspace);
  *     void run(void *workspace, uint32_t first, uint32_t count);
@@ -31,7 +32,7 @@ uint32_t x86_lanes(x86_target target); /* 8 or 16 */
 
 enum {
     X86_MAGIC = 0x36384C42, /* "BL86" */
-    X86_VERSION = 3,
+    X86_VERSION = 4,
     X86_LANES_MOST = 16,
     X86_BUFFERS_MOST = 32,
     X86_UNIFORMS_MOST = 32,
@@ -54,7 +55,10 @@ typedef struct x86_header {
     uint32_t prologue, run;   /* where these functions begin, in bytes of the code */
     uint32_t buffer_count, uniform_count; /* used: at most X86_BUFFERS_MOST, X86_UNIFORMS_MOST */
     uint32_t has_rays;                    /* 1: it calls who answers rays */
-    uint32_t reserved[4];                 /* zero */
+    uint32_t function_count; /* words behind the code: where each traced function begins, in bytes of the
+                                code; behind `run`, ascending */
+    uint32_t name_bytes;  /* behind them: the names of these functions, a zero byte after each, and padding */
+    uint32_t reserved[2]; /* zero */
 } x86_header;
 
 /* ---- rays ---- */
@@ -101,5 +105,7 @@ typedef struct x86_code {
 /* Makes the code of a module that opt_run has lowered. The error of an op without a lowering names the op. */
 bl_result x86_generate(const ir_module *m, const x86_options *options, x86_code *out, bl_error *err);
 void x86_code_free(x86_code *code);
+/* Appends to `out` the code that x86_generate makes, as text beside the trace (listing.c says how). */
+bl_result x86_list(const ir_module *m, const x86_options *options, text *out, bl_error *err);
 
 #endif

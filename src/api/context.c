@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Contexts: the last error, the registry of plugins, the kernel cache. */
 #include "api/context.h"
-#include "api/bounds.h"
+#include "codegen/bounds.h"
 #include "render/classes.h"
 
 #include <stdlib.h>

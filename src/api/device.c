@@ -48,7 +48,7 @@ bl_result bl_device_create(bl_context *ctx, const char *selector, bl_device **ou
     d->context = ctx;
     bl_result r = gpu_device_create(ctx->gpu, selector, &d->gpu, &err);
     if (r == BL_OK)
-        r = fit_kernels_create(d->gpu, &d->fixed, &err);
+        r = fit_kernels_create(d->gpu, ctx->checked, &d->fixed, &err);
     if (r != BL_OK) {
         bl_device_destroy(d);
         return context_fail(ctx, &err);

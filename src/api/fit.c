@@ -205,7 +205,8 @@ void bl_fit_destroy(bl_fit *fit)
 static bl_result finish_batch(bl_job *job, bl_error *err)
 {
     TRY(gpu_batch_submit(job->batch, err));
-    return gpu_batch_wait(job->batch, NULL, err);
+    TRY(gpu_batch_wait(job->batch, NULL, err));
+    return fit_kernels_check(job->device->fixed, err);
 }
 
 static bl_result count(bl_fit *fit, bl_fit_status *s, bl_error *err)

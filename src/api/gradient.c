@@ -70,7 +70,7 @@ static bl_result primal_of_gradient(bl_job *job, const bl_gradient_desc *desc, u
     job_record_resolve(job, spp, w.strips);
     if (desc->target)
         record_comparison(job, desc);
-    TRY(job_submit(job->batch, stats, &seconds, err));
+    TRY(job_submit(job, stats, &seconds, err));
     TRY(job_read_loss(job, &stats->loss, err));
     return desc->image ? gpu_buffer_read(job->image, 0, desc->image, 4ull * n, err) : BL_OK;
 }
@@ -82,7 +82,7 @@ static bl_result pipelined_comparison(bl_job *job, const bl_gradient_desc *desc,
     double seconds;
     TRY(gpu_batch_begin(job->batch, err));
     record_comparison(job, desc);
-    TRY(job_submit(job->batch, stats, &seconds, err));
+    TRY(job_submit(job, stats, &seconds, err));
     TRY(job_read_loss(job, &stats->loss, err));
     return desc->image ? gpu_buffer_read(job->image, 0, desc->image, 12ull * job_pixels(job), err) : BL_OK;
 }
@@ -119,7 +119,7 @@ static bl_result read_out(bl_job *job, const job_work_desc *w, bool with_loss, b
     else
         gpu_batch_copy(job->batch, job->gradient, 0, job->output, 0, 4ull * n);
     double seconds;
-    TRY(job_submit(job->batch, stats, &seconds, err));
+    TRY(job_submit(job, stats, &seconds, err));
     return with_loss ? job_read_loss(job, &stats->loss, err) : BL_OK;
 }
 

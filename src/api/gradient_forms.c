@@ -175,7 +175,7 @@ static bl_result compare_halves(bl_job *job, const job_work_desc *w, job_range t
                                               .pixel_count = tile.lane_count / w->strips});
     if (last)
         fit_record_loss_sum(job->batch, job->device->fixed, job->partials, job->results, 3 * pixels, 0);
-    return job_submit(job->batch, stats, &seconds, err);
+    return job_submit(job, stats, &seconds, err);
 }
 
 /* Computes the image of the tile's samples, loss and dL/dI. It does so for all pixels, which is cheap beside
@@ -195,7 +195,7 @@ static bl_result compare_image(bl_job *job, const job_work_desc *w, bl_stats *st
                                 .partials = job->partials,
                                 .results = job->results,
                                 .n = 3 * job_pixels(job)});
-    return job_submit(job->batch, stats, &seconds, err);
+    return job_submit(job, stats, &seconds, err);
 }
 
 static bl_result run_tile(bl_job *job, const job_work_desc *w, job_range tile, bool last, bl_stats *stats,

@@ -5,9 +5,9 @@
  * A device runs whole workgroups. So that exactly the invocations asked for run, a kernel's entry is wrapped:
  *     if global_id < uniform[last]: entry()
  * in a copy of the trace; the number is one more uniform word behind the caller's. */
-#include "api/bounds.h"
 #include "api/ir.h"
 #include "api/kernel_code.h"
+#include "codegen/bounds.h"
 
 #include <stdlib.h>
 #include <string.h>

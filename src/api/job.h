@@ -4,8 +4,8 @@
 #ifndef BL_API_JOB_H
 #define BL_API_JOB_H
 
-#include "api/bounds.h"
 #include "api/device.h"
+#include "codegen/bounds.h"
 #include "render/integrator/passes.h"
 #include "render/plan.h"
 

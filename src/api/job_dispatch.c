@@ -114,12 +114,18 @@ static bl_result tell(const job_work_desc *w, double share, double *last, bl_err
     return error_set(err, BL_ERROR_CANCELLED, "cancelled");
 }
 
-bl_result job_submit(gpu_batch *batch, bl_stats *stats, double *seconds, bl_error *err)
+static bl_result submit(gpu_batch *batch, bl_stats *stats, double *seconds, bl_error *err)
 {
     TRY(gpu_batch_submit(batch, err));
     TRY(gpu_batch_wait(batch, seconds, err));
     stats->device_seconds += *seconds;
     return BL_OK;
+}
+
+bl_result job_submit(bl_job *job, bl_stats *stats, double *seconds, bl_error *err)
+{
+    TRY(submit(job->batch, stats, seconds, err));
+    return fit_kernels_check(job->device->fixed, err);
 }
 
 /* Speed for the next slice: the last one's, but growing at most fourfold, so that one odd measurement cannot
@@ -144,7 +150,7 @@ bl_result job_slice(const job_slices *s, bl_stats *stats, bl_error *err)
                   r.lane_count, r.first_lane, end);
         TRY(gpu_batch_begin(s->batch, err));
         s->record(s->user, r);
-        TRY(job_submit(s->batch, stats, &seconds, err));
+        TRY(submit(s->batch, stats, &seconds, err));
         learn_speed(s->speed, (double)r.lane_count * (r.last_sample - r.first_sample), seconds);
         stats->slices++;
         bool done = r.last_sample == window.last_sample;

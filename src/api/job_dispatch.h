@@ -56,7 +56,7 @@ job_range job_everything(const job_work_desc *w, uint32_t pixels);
 /* Appends one dispatch of the pass's kernel, which must be there. values: is bound as BUFFER_VALUES. */
 void job_record(bl_job *job, render_pass pass, gpu_buffer *values, const uint32_t *push, uint32_t lanes);
 /* Submits the batch and waits. *seconds: time that the device took. */
-bl_result job_submit(gpu_batch *batch, bl_stats *stats, double *seconds, bl_error *err);
+bl_result job_submit(bl_job *job, bl_stats *stats, double *seconds, bl_error *err);
 
 /* A window of a pass that is cut into dispatches. */
 typedef struct job_slices {

@@ -167,7 +167,7 @@ static bl_result run_refit(bl_job *job, bl_stats *stats, bl_error *err)
         if (d->parameter == PLAN_NONE || job->changed[d->parameter])
             record(job, RENDER_GEOMETRY, job->values, d);
     }
-    TRY(job_submit(job->batch, stats, &seconds, err));
+    TRY(job_submit(job, stats, &seconds, err));
     return bounds_check(job->bounds, err);
 }
 
@@ -239,7 +239,7 @@ static bl_result follow_queries(bl_job *job, bl_stats *stats, bl_error *err)
                            gpu_accel_corners(job->accel, k), 0,
                            36ull * (p->groups[k].count - p->groups[k].box_count));
     copy_maps(job);
-    TRY(job_submit(job->batch, stats, &seconds, err));
+    TRY(job_submit(job, stats, &seconds, err));
     bool anew = g->updates >= UPDATES_MOST;
     g->updates = anew ? 0 : g->updates + 1;
     for (uint32_t k = 0; k < p->group_count; k++)
@@ -274,7 +274,7 @@ bl_result geometry_follow(bl_job *job, bl_stats *stats, bl_error *err)
     if (job->plan->moves & MOVE_SURFACE) {
         TRY(gpu_batch_begin(job->batch, err));
         record_copies(job);
-        TRY(job_submit(job->batch, stats, &seconds, err));
+        TRY(job_submit(job, stats, &seconds, err));
     }
     return note_moves(job) ? follow_positions(job, stats, err) : BL_OK;
 }
@@ -295,7 +295,7 @@ static bl_result derived_normals(bl_job *job, render_pass pass, gpu_buffer *valu
         if (d->step == REFIT_NORMAL_VALUES)
             record(job, pass, values, d);
     }
-    TRY(job_submit(job->batch, stats, &seconds, err));
+    TRY(job_submit(job, stats, &seconds, err));
     return bounds_check(job->bounds, err);
 }
 

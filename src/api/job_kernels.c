@@ -161,6 +161,39 @@ bl_result bl_job_spirv(bl_job *job, bl_pass pass, uint32_t **words, size_t *word
     return BL_OK;
 }
 
+static bl_result list(const bl_job *job, render_pass pass, text *out, bl_error *err)
+{
+    const gpu_info *device = gpu_device_info(job->device->gpu);
+    x86_target target = (x86_target)device->native_target;
+    ir_module *trace, *lowered;
+    if (target == X86_NONE)
+        return error_set(err, BL_ERROR_UNSUPPORTED,
+                         "%s is not the native device: it has no machine code of kernels, but SPIR-V",
+                         device->name);
+    TRY(job_trace(job, pass, &trace, err));
+    opt_options passes = job_lowering(job, pass, target);
+    code_options options = generation(job, pass, target);
+    bl_result r = opt_run(trace, &passes, &lowered, err);
+    ir_module_destroy(trace);
+    TRY(r);
+    r = codegen_listing(lowered, &options, out, err);
+    ir_module_destroy(lowered);
+    return r;
+}
+
+bl_result bl_job_machine_code(bl_job *job, bl_pass pass, char **out)
+{
+    *out = NULL;
+    render_pass which = RENDER_PRIMAL;
+    TRY(job_pass(job, pass, &which));
+    text listing = {0};
+    bl_error err = {0};
+    if (list(job, which, &listing, &err) != BL_OK)
+        return context_fail(job->context, &err);
+    *out = listing.data;
+    return BL_OK;
+}
+
 bl_result bl_job_compile(bl_job *job, bl_pass pass, bl_kernel_info *info)
 {
     render_pass which = RENDER_PRIMAL;

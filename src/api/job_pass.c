@@ -74,7 +74,7 @@ static bl_result finish_gradient(bl_job *job, bl_stats *stats, bl_error *err)
     TRY(job_kernel(job, RENDER_UPDATE_ADJOINT, &kernel, err));
     TRY(gpu_batch_begin(job->batch, err));
     record_update(job, RENDER_UPDATE_ADJOINT, job->values);
-    TRY(job_submit(job->batch, stats, &seconds, err));
+    TRY(job_submit(job, stats, &seconds, err));
     return bounds_check(job->bounds, err);
 }
 
@@ -110,7 +110,7 @@ static bl_result prepare_pass(bl_job *job, const job_work_desc *w, bl_stats *sta
         gpu_batch_fill(job->batch, job->splats, 0, gpu_buffer_size(job->splats), 0);
     gpu_batch_fill(job->batch, job->film, 0, gpu_buffer_size(job->film), 0);
     gpu_batch_fill(job->batch, job->status, 0, gpu_buffer_size(job->status), 0);
-    TRY(job_submit(job->batch, stats, &seconds, err));
+    TRY(job_submit(job, stats, &seconds, err));
     job->values_changed = false;
     job->tables_built = true, job->lights_moved = false;
     memset(job->changed, false, job->scene->parameters.count);

@@ -49,7 +49,7 @@ bl_result job_resolve(bl_job *job, uint32_t spp, uint32_t strips, float *image, 
     double seconds;
     TRY(gpu_batch_begin(job->batch, err));
     job_record_resolve(job, spp, strips);
-    TRY(job_submit(job->batch, stats, &seconds, err));
+    TRY(job_submit(job, stats, &seconds, err));
     return image ? gpu_buffer_read(job->image, 0, image, 12ull * job_pixels(job), err) : BL_OK;
 }
 

@@ -344,6 +344,7 @@ static bl_result resolve(bl_reference *r, const job_work_desc *w, float *image, 
                                       .scale = 1.0f / (float)w->spp});
     TRY(gpu_batch_submit(r->batch, err));
     TRY(gpu_batch_wait(r->batch, NULL, err));
+    TRY(fit_kernels_check(r->device->fixed, err));
     return image ? gpu_buffer_read(r->image, 0, image, 12ull * pixels, err) : BL_OK;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * backlight ir: the trace of a pass as text, also after every compiler pass, or as a graph; and its
- * SPIR-V. */
+ * SPIR-V, or its machine code. */
 #include "cli.h"
 
 #include <stdio.h>
@@ -14,7 +14,7 @@ typedef struct arguments {
     cli_common common;
     const char *scene, *pass, *output, *spirv, *dot;
     cli_names parameters;
-    bool optimised, stages, disassemble;
+    bool optimised, stages, disassemble, native;
 } arguments;
 
 static const char *pass_name(uint32_t k) { return bl_pass_info_get((bl_pass)k).name; }
@@ -73,6 +73,15 @@ static int put_spirv(const cli_session *session, const arguments *args, bl_job *
     if (status == CLI_OK && args->disassemble)
         status = disassemble(args, words, count);
     free(words);
+    return status;
+}
+
+static int put_machine_code(const cli_session *session, const arguments *args, bl_job *job)
+{
+    char *text;
+    SESSION_TRY(session, bl_job_machine_code(job, pass_of(args->pass), &text));
+    int status = put_text(args, text);
+    free(text);
     return status;
 }
 
@@ -140,6 +149,8 @@ static int with_job(const cli_session *session, const arguments *args, const cha
     int status = args->dot ? put_graph(session, args, job) : CLI_OK;
     if (status == CLI_OK && words)
         status = put_spirv(session, args, job);
+    else if (status == CLI_OK && args->native)
+        status = put_machine_code(session, args, job);
     else if (status == CLI_OK && args->stages)
         status = put_stages(session, args, job);
     else if (status == CLI_OK && !args->dot)
@@ -168,7 +179,10 @@ static int show(cli_session *session, const arguments *args)
 static int run(void *argument)
 {
     cli_session session = {0};
-    int status = show(&session, argument);
+    arguments *args = argument;
+    if (args->native && !args->common.device)
+        args->common.device = "native";
+    int status = show(&session, args);
     session_close(&session);
     return status;
 }
@@ -194,15 +208,19 @@ static const cli_option options[] = {
      .help = "write the SPIR-V module instead"},
     {.name = "--disassemble", .kind = CLI_FLAG, .offset = FIELD(disassemble),
      .help = "print the SPIR-V as text instead"},
+    {.name = "--native", .kind = CLI_FLAG, .offset = FIELD(native),
+     .help = "print the machine code of the device native instead, beside the trace (BL_NATIVE=avx2: that of "
+             "narrower vectors)"},
     {.name = "--output", .letter = 'o', .kind = CLI_TEXT, .value = "FILE", .offset = FIELD(output),
      .help = "text to a file instead of standard output"},
 };
 // clang-format on
 const cli_command command_ir = {
     .name = "ir",
-    .summary = "the trace of a pass, or its SPIR-V",
+    .summary = "the trace of a pass, or its SPIR-V or machine code",
     .usage = "SCENE --pass PASS",
-    .example = "backlight ir assets/cornell/scene.xml --pass primal --optimised",
+    .example = "backlight ir assets/cornell/scene.xml --pass primal --optimised\n"
+               "  backlight ir assets/cornell/scene.xml --pass gradient --native",
     CLI_OPTIONS(options),
     .arguments_size = sizeof(arguments),
     .run = run,

@@ -32,6 +32,16 @@ bl_result codegen_words(const ir_module *lowered, const code_options *options, k
 #endif
 }
 
+bl_result codegen_listing(const ir_module *lowered, const code_options *options, text *out, bl_error *err)
+{
+#ifdef BL_WITH_NATIVE
+    return x86_list(lowered, &options->native, out, err);
+#else
+    (void)lowered, (void)out, (void)err;
+    BL_ASSERT(false, "a native device in a build without one (target %d)", (int)options->native.target);
+#endif
+}
+
 uint32_t codegen_addressed(const gpu_info *device, gpu_buffer *const *buffers, uint32_t count)
 {
     uint32_t addressed = 0;

@@ -30,6 +30,9 @@ code_options codegen_options(const gpu_info *device);
  * push-constant words as it has uniforms, and LOCAL_SIZE invocations in a workgroup. */
 bl_result codegen_words(const ir_module *lowered, const code_options *options, kernel_code *out,
                         bl_error *err);
+/* Appends to `out` the machine code that codegen_words makes, as text beside the trace. The options must name
+ * a native target. */
+bl_result codegen_listing(const ir_module *lowered, const code_options *options, text *out, bl_error *err);
 /* A set of buffers: bit i says that buffer i is larger than a binding of the device reaches. Such buffers are
  * addressed (spv_options, gpu_kernel_desc). buffers: at most 32; NULL: none. */
 uint32_t codegen_addressed(const gpu_info *device, gpu_buffer *const *buffers, uint32_t count);

@@ -16,8 +16,11 @@
  * fails, submitting the batch returns the error. */
 typedef struct fit_kernels fit_kernels;
 
-bl_result fit_kernels_create(gpu_device *device, fit_kernels **out, bl_error *err);
+/* checked: every access of the kernels is (codegen/bounds.h). */
+bl_result fit_kernels_create(gpu_device *device, bool checked, fit_kernels **out, bl_error *err);
 void fit_kernels_destroy(fit_kernels *kernels);
+/* After batches: BL_ERROR_BOUNDS if checked kernels have reported an access out of range. */
+bl_result fit_kernels_check(fit_kernels *kernels, bl_error *err);
 
 /* ---- film.c ---- */
 

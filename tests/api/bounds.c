@@ -1,6 +1,6 @@
 /* LABELS: swiftshader native */
 /* SPDX-License-Identifier: BSD-3-Clause
- * The renderer's own kernels stay in bounds (BL_DEBUG=bounds): image, both kernels of a gradient, derived
+ * The renderer's own kernels stay in bounds (BL_DEBUG=bounds): image, the kernels of a gradient, derived
  * values, their adjoint and sampling tables, over the hierarchy. Not on lavapipe, whose compiler takes
  * minutes over checked kernels. */
 #include <setjmp.h>
@@ -50,9 +50,10 @@ static void the_renderer_stays_in_bounds(void **state)
                              &(bl_job_desc){.parameters = wanted, .parameter_count = 2, .no_baking = true},
                              &job));
     SCENE_MUST(&checked, bl_job_render(job, &(bl_render_desc){.spp = 4}, image, &stats));
-    SCENE_MUST(&checked,
-               bl_job_gradient(
-                   job, &(bl_gradient_desc){.form = BL_FORM_SEPARATE, .spp = 4, .adjoint = adjoint}, &stats));
+    for (bl_gradient_form form = BL_FORM_FUSED; form <= BL_FORM_SEPARATE; form++)
+        SCENE_MUST(
+            &checked,
+            bl_job_gradient(job, &(bl_gradient_desc){.form = form, .spp = 4, .adjoint = adjoint}, &stats));
     bl_job_destroy(job);
     bl_scene_destroy(scene);
     scene_files_remove(folder);

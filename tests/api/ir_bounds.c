@@ -103,6 +103,38 @@ static void an_access_out_of_range_is_the_error_of_the_run(void **state)
     }
 }
 
+/* A load that is the same for all invocations: the native device does it before any of them, and reports it
+ * as theirs. */
+static void a_load_for_all_is_checked(void **state)
+{
+    (void)state;
+    bl_ir *ir = bl_ir_create();
+    bl_ir_buffer(ir, "in", true);
+    bl_ir_buffer(ir, "out", false);
+    bl_ir_func *f = bl_ir_func_create(ir, "main");
+    bl_ir_store(f, OUT, bl_ir_global_id(f), bl_ir_load(f, BL_IR_U32, IN, bl_ir_uniform(f, BL_IR_U32, 0)));
+    bl_ir_return(f, NULL, 0);
+    bl_ir_entry(f);
+    bl_ir_kernel *kernel;
+    bl_ir_array *arrays[2];
+    uint32_t last = WORDS - 1, in[WORDS] = {1, 2, 3, 4, 5}, out = 0;
+    for (int b = 0; b < 2; b++)
+        SCENE_MUST(&checked, bl_ir_array_create(checked.device, WORDS, &arrays[b]));
+    SCENE_MUST(&checked, bl_ir_array_write(arrays[IN], 0, in, WORDS));
+    SCENE_MUST(&checked, bl_ir_kernel_create(checked.device, ir, &kernel));
+    SCENE_MUST(&checked, bl_ir_kernel_run(kernel, arrays, 2, &last, 1, WORDS));
+    SCENE_MUST(&checked, bl_ir_array_read(arrays[OUT], WORDS - 1, &out, 1));
+    assert_int_equal(out, in[WORDS - 1]);
+    for (uint32_t far = WORDS; far != 0; far = far == WORDS ? 0x7fffffffu : far == 0x7fffffffu ? ~0u : 0) {
+        assert_int_equal(bl_ir_kernel_run(kernel, arrays, 2, &far, 1, WORDS), BL_ERROR_BOUNDS);
+        assert_non_null(strstr(bl_context_error(checked.context), "buffer \"in\" has 5 words"));
+    }
+    for (int b = 0; b < 2; b++)
+        bl_ir_array_destroy(arrays[b]);
+    bl_ir_kernel_destroy(kernel);
+    bl_ir_destroy(ir);
+}
+
 static void another_wish_is_an_error(void **state)
 {
     (void)state;
@@ -118,6 +150,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_access_out_of_range_is_the_error_of_the_run),
+        cmocka_unit_test(a_load_for_all_is_checked),
         cmocka_unit_test(another_wish_is_an_error),
     };
     setenv("BL_DEBUG", "bounds", 1);

@@ -259,7 +259,7 @@ int main(int argc, char **argv)
     CHECK(gpu_device_create(instance, argv[1], &device, &err));
     CHECK(gpu_batch_create(device, &batch, &err));
     double begin = cpu_seconds();
-    CHECK(fit_kernels_create(device, &kernels, &err));
+    CHECK(fit_kernels_create(device, false, &kernels, &err));
     printf("fit_kernels_create: %.1f ms\n", 1e3 * (cpu_seconds() - begin));
     make_buffers();
     for (int k = 0; k < ROWS; k++) /* before repetitions change parameters and state */

@@ -1,8 +1,9 @@
 /* LABELS: swiftshader lavapipe native */
 /* SPDX-License-Identifier: BSD-3-Clause
  * The fixed kernels of src/fit on a device, against C references: resolve, losses, fixed-point gradients,
- * optimisers, total variation. All of it once with buffers that are bound, and once with a range so small
- * that every kernel finds its buffers by address; both must leave the same bytes. */
+ * optimisers, total variation. All of it with buffers that are bound, with kernels that check their
+ * accesses, and with a range so small that every kernel finds its buffers by address; all must leave the same
+ * bytes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -30,7 +31,7 @@ typedef struct fixture {
     uint64_t read; /* hash of all that was read back */
 } fixture;
 
-enum { BOUND, ADDRESSED, FORM_COUNT };
+enum { BOUND, CHECKED, ADDRESSED, FORM_COUNT };
 static uint64_t read_of[FORM_COUNT];
 
 static bl_error err;
@@ -44,7 +45,7 @@ static void check(bl_result result, const char *what)
 
 /* ---- the device: exit status 77 where there is none ---- */
 
-static int open_device(void **state, uint32_t buffer_range)
+static int open_device(void **state, uint32_t buffer_range, bool checked)
 {
     fixture *f = calloc(1, sizeof *f);
     const char *name = getenv("BL_DEVICE");
@@ -54,16 +55,17 @@ static int open_device(void **state, uint32_t buffer_range)
         exit(77);
     }
     CHECK(gpu_batch_create(f->device, &f->batch, &err));
-    CHECK(fit_kernels_create(f->device, &f->kernels, &err));
+    CHECK(fit_kernels_create(f->device, checked, &f->kernels, &err));
     *state = f;
     return 0;
 }
 
-static int bound_setup(void **state) { return open_device(state, 0); }
+static int bound_setup(void **state) { return open_device(state, 0, false); }
+static int checked_setup(void **state) { return open_device(state, 0, true); }
 
 static int addressed_setup(void **state)
 {
-    open_device(state, SMALL_RANGE);
+    open_device(state, SMALL_RANGE, false);
     const fixture *f = *state;
     if (!gpu_device_info(f->device)->buffer_address)
         fail_msg("%s has no buffer addresses", gpu_device_info(f->device)->name);
@@ -83,6 +85,7 @@ static int close_device(void **state, int form)
 }
 
 static int bound_teardown(void **state) { return close_device(state, BOUND); }
+static int checked_teardown(void **state) { return close_device(state, CHECKED); }
 static int addressed_teardown(void **state) { return close_device(state, ADDRESSED); }
 
 static int test_teardown(void **state)
@@ -121,6 +124,7 @@ static void finish(fixture *f)
 {
     CHECK(gpu_batch_submit(f->batch, &err));
     CHECK(gpu_batch_wait(f->batch, NULL, &err));
+    CHECK(fit_kernels_check(f->kernels, &err));
 }
 
 static float random_float(uint64_t *state) { return (float)(random_word(state) >> 8) / 16777216.0f; }
@@ -324,7 +328,7 @@ static void kernels_are_made_when_first_used(void **state)
     fit_kernels *kernels;
     gpu_buffer *partials = words(f, fit_loss_partials(N), NULL), *results = words(f, 1, NULL);
     uint64_t before = gpu_device_stats(f->device).pipelines_created;
-    CHECK(fit_kernels_create(f->device, &kernels, &err));
+    CHECK(fit_kernels_create(f->device, false, &kernels, &err));
     assert_int_equal(gpu_device_stats(f->device).pipelines_created, before);
     for (int k = 0; k < 2; k++) {
         begin(f);
@@ -334,6 +338,29 @@ static void kernels_are_made_when_first_used(void **state)
         assert_int_equal(gpu_device_stats(f->device).pipelines_created, before + 1);
     }
     fit_kernels_destroy(kernels);
+}
+
+/* The film lacks two words that its padding has, so the call is accepted. */
+static void an_access_out_of_range_is_reported(void **state)
+{
+    fixture *f = *state;
+    enum { PIXELS = 5 };
+    fit_resolve r = {.film = words(f, 3 * PIXELS - 2, NULL),
+                     .image = words(f, 3 * PIXELS, NULL),
+                     .pixels = PIXELS,
+                     .strips = 1,
+                     .scale = 1};
+    begin(f);
+    fit_record_resolve(f->batch, f->kernels, &r);
+    CHECK(gpu_batch_submit(f->batch, &err));
+    CHECK(gpu_batch_wait(f->batch, NULL, &err));
+    if (fit_kernels_check(f->kernels, &err) != BL_ERROR_BOUNDS || !strstr(err.text, "\"resolve\"") ||
+        !strstr(err.text, "has 13 words") || !strstr(err.text, "out of range"))
+        fail_msg("%s", err.text);
+    r.pixels--;
+    begin(f);
+    fit_record_resolve(f->batch, f->kernels, &r);
+    finish(f);
 }
 
 /* ---- the loss of two walks, in two tiles: strips of even and of odd number are the halves ---- */
@@ -753,6 +780,13 @@ static void the_slope_of_total_variation_is_that_of_its_definition(void **state)
     }
 }
 
+static void checked_kernels_leave_the_same_bytes(void **state)
+{
+    (void)state;
+    assert_true(read_of[BOUND] != 0);
+    assert_true(read_of[BOUND] == read_of[CHECKED]);
+}
+
 static void both_forms_leave_the_same_bytes(void **state)
 {
     (void)state;
@@ -776,7 +810,13 @@ int main(void)
         cmocka_unit_test(the_slope_of_total_variation_is_that_of_its_definition),
     };
     const struct CMUnitTest comparison[] = {cmocka_unit_test(both_forms_leave_the_same_bytes)};
+    const struct CMUnitTest reports[] = {
+        cmocka_unit_test_teardown(an_access_out_of_range_is_reported, test_teardown)};
+    const struct CMUnitTest checks[] = {cmocka_unit_test(checked_kernels_leave_the_same_bytes)};
     int failed = cmocka_run_group_tests_name("bound", tests, bound_setup, bound_teardown);
+    failed += cmocka_run_group_tests_name("checked", tests, checked_setup, checked_teardown);
+    failed += cmocka_run_group_tests_name("reports", reports, checked_setup, addressed_teardown);
+    failed += cmocka_run_group_tests(checks, NULL, NULL);
     const char *name = getenv("BL_DEVICE");
     if (name && strcmp(name, "native") == 0) /* Its bindings reach every buffer, so nothing is addressed. */
         return failed;

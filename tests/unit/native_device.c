@@ -479,7 +479,19 @@ static void wrong_headers_are_refused(void **state)
     WRONG(h->buffer_count = UINT32_MAX, "buffers or uniforms")
     WRONG(h->uniform_count = 4, "buffers or uniforms")
     WRONG(h->has_rays = 2, "flag")
-    WRONG(h->reserved[3] = 1, "reserved")
+    WRONG(h->reserved[1] = 1, "reserved")
+    WRONG(h->function_count++, "its length")
+    WRONG(h->function_count = UINT32_MAX, "its length")
+    WRONG(h->name_bytes = UINT32_MAX, "its length")
+    WRONG(h->run = h->prologue, "out of order")
+    uint32_t *begins = words + 16 + h->constant_count + (h->code_bytes + 3) / 4;
+    char *name = (char *)(begins + 1);
+    assert_true(h->function_count == 1 && h->name_bytes == sizeof "add" && !strcmp(name, "add"));
+    WRONG(begins[0] = h->run, "out of order")
+    WRONG(begins[0] = h->code_bytes, "out of order")
+    WRONG(name[0] = 0, "a name for each")
+    WRONG(name[3] = 'x', "a name for each")
+    WRONG(h->name_bytes--, "a name for each")
 #undef WRONG
     memcpy(words, code.words, 4 * code.word_count);
     for (size_t count = 0; count < code.word_count; count++) {
@@ -599,15 +611,27 @@ static int with_perf_map(void)
     bl_error err;
     setenv("BL_PERF_MAP", "1", 1);
     native n = open_native("1");
+    x86_code code = code_for(&n, add_trace());
     gpu_kernel_destroy(new_kernel(&n, add_trace()));
     close_native(&n);
     snprintf(path, sizeof path, "/tmp/perf-%ld.map", (long)getpid());
     if (file_read(path, 1 << 20, &data, &size, &err) != BL_OK)
         return 1;
     unlink(path);
-    bool named = strstr(data, " test kernel\n") != NULL;
+    unsigned long long at[3];
+    unsigned bytes[3];
+    int end = 0;
+    bool named = sscanf(data,
+                        "%llx %x test kernel: the prologue\n%llx %x test kernel: the entry\n"
+                        "%llx %x test kernel: add\n%n",
+                        &at[0], &bytes[0], &at[1], &bytes[1], &at[2], &bytes[2], &end) == 6 &&
+                 end == (int)size;
     free(data);
-    return named ? 0 : 2;
+    const x86_header *h = (const x86_header *)code.words;
+    bool whole = named && at[1] == at[0] + bytes[0] && at[2] == at[1] + bytes[1] &&
+                 bytes[0] + bytes[1] + bytes[2] == h->code_bytes && bytes[0] == h->run;
+    x86_code_free(&code);
+    return !named ? 2 : !whole ? 3 : 0;
 }
 
 static void limits_of_the_process_are_explained(void **state)

@@ -41,9 +41,17 @@ static bl_result check_origin(const gpu_kernel *k, const x86_header *h, bl_error
     return BL_OK;
 }
 
+static uint64_t words_for(uint32_t bytes) { return ((uint64_t)bytes + 3) / 4; }
+
+/* Where the words of functions and their names begin. */
+static uint64_t names_at(const x86_header *h)
+{
+    return HEADER_WORDS + padded_constants(h) + words_for(h->code_bytes);
+}
+
 static bl_result check_sizes(const gpu_kernel *k, const x86_header *h, size_t word_count, bl_error *err)
 {
-    uint64_t words = HEADER_WORDS + padded_constants(h) + ((uint64_t)h->code_bytes + 3) / 4;
+    uint64_t words = names_at(h) + h->function_count + words_for(h->name_bytes);
     uint64_t least = X86_WORKSPACE_CONSTANTS + 4 * (uint64_t)h->constant_count;
     if (words != word_count)
         return refuse(k, "its length is not what its parts are together", err);
@@ -58,6 +66,25 @@ static bl_result check_sizes(const gpu_kernel *k, const x86_header *h, size_t wo
     for (size_t i = 0; i < sizeof h->reserved / sizeof *h->reserved; i++)
         if (h->reserved[i])
             return refuse(k, "reserved words are not zero", err);
+    return BL_OK;
+}
+
+static bl_result check_names(const gpu_kernel *k, const x86_header *h, const uint32_t *words, bl_error *err)
+{
+    const uint32_t *begins = words + names_at(h);
+    const char *names = (const char *)(begins + h->function_count);
+    uint32_t last = h->run, ends = 0;
+    bool ordered = h->prologue < h->run;
+    for (uint32_t i = 0; i < h->function_count; i++) {
+        ordered = ordered && begins[i] > last && begins[i] < h->code_bytes;
+        last = begins[i];
+    }
+    if (!ordered)
+        return refuse(k, "its functions are out of order", err);
+    for (uint32_t i = 0; i < h->name_bytes; i++)
+        ends += names[i] == 0;
+    if (ends != h->function_count || (h->name_bytes && names[h->name_bytes - 1]))
+        return refuse(k, "it has not a name for each function", err);
     return BL_OK;
 }
 
@@ -100,9 +127,29 @@ bl_result native_code_allowed(bl_error *err)
     return BL_OK;
 }
 
-/* A line for `perf report` (its jit interface: /tmp/perf-PID.map), where BL_PERF_MAP=1. The file has a name
- * that anybody can guess, so a link is not followed. A file that cannot be written is no error. */
-static void tell_perf(const native_kernel *k)
+static void add_symbol(const native_kernel *k, uint32_t begin, uint32_t end, const char *name, text *out)
+{
+    text_add(out, "%llx %x %s: ", (unsigned long long)(uintptr_t)k->code + begin, end - begin, k->head.label);
+    for (; *name; name++)
+        text_add(out, "%c", *name < ' ' ? '?' : *name);
+    text_add(out, "\n");
+}
+
+/* A line for each function. */
+static void add_symbols(const native_kernel *k, const uint32_t *begins, text *out)
+{
+    const x86_header *h = &k->header;
+    const char *name = (const char *)(begins + h->function_count);
+    add_symbol(k, h->prologue, h->run, "the prologue", out);
+    add_symbol(k, h->run, h->function_count ? begins[0] : h->code_bytes, "the entry", out);
+    for (uint32_t i = 0; i < h->function_count; i++, name += strlen(name) + 1)
+        add_symbol(k, begins[i], i + 1 < h->function_count ? begins[i + 1] : h->code_bytes, name, out);
+}
+
+/* Names the kernel's functions for `perf report` (its jit interface: /tmp/perf-PID.map), where BL_PERF_MAP=1.
+ * The file has a name that anybody can guess, so a link is not followed. A file that cannot be written is no
+ * error. */
+static void tell_perf(const native_kernel *k, const uint32_t *begins)
 {
     const char *wanted = secure_getenv("BL_PERF_MAP");
     char path[64];
@@ -112,7 +159,10 @@ static void tell_perf(const native_kernel *k)
     int file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (file < 0)
         return;
-    dprintf(file, "%llx %zx %s\n", (unsigned long long)(uintptr_t)k->code, k->code_bytes, k->head.label);
+    text symbols = {0};
+    add_symbols(k, begins, &symbols);
+    dprintf(file, "%s", symbols.data);
+    text_free(&symbols);
     close(file);
 }
 
@@ -126,6 +176,7 @@ bl_result native_kernel_build(gpu_kernel *head, const gpu_kernel_desc *desc, bl_
     const x86_header *h = &k->header;
     TRY(check_origin(head, h, err));
     TRY(check_sizes(head, h, desc->word_count, err));
+    TRY(check_names(head, h, desc->words, err));
     k->constants = malloc(4 * (size_t)h->constant_count + 1);
     if (!k->constants)
         return error_set(err, BL_ERROR_MEMORY, "out of memory");
@@ -137,7 +188,7 @@ bl_result native_kernel_build(gpu_kernel *head, const gpu_kernel_desc *desc, bl_
     k->prologue = (void (*)(void *))(code + h->prologue);
     k->run = (void (*)(void *, uint32_t, uint32_t))(code + h->run);
     k->serial = ++d->kernels_made;
-    tell_perf(k);
+    tell_perf(k, desc->words + names_at(h));
     return BL_OK;
 }
 

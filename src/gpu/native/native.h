@@ -3,7 +3,8 @@
  * contract) in as many threads as it has cores. It has no driver, and Vulkan is not opened for it.
  *
  * Environment: BL_THREADS=N sets the number of threads, BL_NATIVE=avx2 takes the narrower code where the
- * processor has AVX-512, BL_NATIVE=off leaves the device out; BL_PERF_MAP=1 names kernels for `perf`. */
+ * processor has AVX-512, BL_NATIVE=off leaves the device out; BL_PERF_MAP=1 names the functions of kernels
+ * for `perf`. */
 #ifndef GPU_NATIVE_H
 #define GPU_NATIVE_H
 

@@ -2,7 +2,7 @@
  * BL_DEBUG=bounds: kernels whose every access to a buffer is checked (spirv_gen/opt/bounds.c), and what they
  * report as the error of the pass. Checked kernels are slow, are not kept on disk, and give the same results
  * as others as long as nothing is reported. */
-#include "api/bounds.h"
+#include "codegen/bounds.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -43,10 +43,22 @@ void bounds_destroy(kernel_bounds *b)
     free(b);
 }
 
-bl_result bounds_arm(kernel_bounds *b, gpu_buffer *const *buffers, bl_error *err)
+static void take_sizes(kernel_bounds *b, gpu_buffer *const *buffers)
 {
     for (uint32_t k = 0; k < b->buffers; k++)
         b->sizes[k] = (uint32_t)(gpu_buffer_asked_size(buffers[k]) / 4);
+}
+
+void bounds_record(kernel_bounds *b, gpu_batch *batch, gpu_buffer *const *buffers)
+{
+    take_sizes(b, buffers);
+    for (uint32_t k = 0; k < b->buffers; k++)
+        gpu_batch_fill(batch, b->report, 4ull * k, 4, b->sizes[k]);
+}
+
+bl_result bounds_arm(kernel_bounds *b, gpu_buffer *const *buffers, bl_error *err)
+{
+    take_sizes(b, buffers);
     return gpu_buffer_write(b->report, 0, b->sizes, 4ull * b->buffers, err);
 }
 
