@@ -80,7 +80,7 @@ static int write_scene(const char *path, const import_set *set, const import_opt
     if (!out)
         return fail("no memory for the scene");
     fprintf(out, "<scene version=\"3.0.0\">\n    <integrator type=\"radiance_field\">\n"
-                 "        <boolean name=\"thin_gradient\" value=\"true\"/>\n    </integrator>\n");
+                 "        <integer name=\"thin_gradient\" value=\"2\"/>\n    </integrator>\n");
     write_sensor(out, set);
     fprintf(out,
             "    <emitter type=\"constant\">\n        <rgb name=\"radiance\" value=\"%.9g, %.9g, %.9g\"/>\n"

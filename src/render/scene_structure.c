@@ -142,10 +142,13 @@ static bl_result read_march(render_scene *s, const integrator_kind *kind, bl_err
         .step = theirs ? scene_number(i, "step_size") : 0,
         .least_transmittance = theirs ? (float)scene_number(i, "min_transmittance") : 1e-4f,
         .empty_below = theirs ? (float)scene_number(i, "empty_below") : 0,
-        .thins = theirs && scene_number(i, "thin_gradient") != 0,
+        .thin = theirs ? (uint32_t)scene_number(i, "thin_gradient") : 0,
         .jitter = !theirs || scene_number(i, "jitter") != 0,
     };
     s->volumetric = holds_media(s->description->root, 2);
+    if (s->march.thin & (s->march.thin - 1))
+        return scene_error(err, BL_ERROR_SCENE, i->where, "thin_gradient: %u is not 0, 1, 2, 4, 8 or 16",
+                           s->march.thin);
     return BL_OK;
 }
 

@@ -88,10 +88,9 @@ static const plugin_param radiance_field_params[] = {
      "rays end where less than this is left of the light"},
     {"empty_below", PLUGIN_FLOAT, 0, "0", 0, 1,
      "cells of the field are skipped in which no sample is more opaque; 0: only those that are truly empty"},
-    {"thin_gradient", PLUGIN_BOOLEAN, 0, "false", 0, 0,
-     "gradients of the field count one sample of eight, and of its lookups one voxel of eight, chosen at "
-     "random: "
-     "unbiased, noisier, in about a third to three fifths of the time"},
+    {"thin_gradient", PLUGIN_INTEGER, 0, "0", 0, 16,
+     "n = 1, 2, 4, 8 or 16: gradients of the field count one sample of n, and of its lookups one voxel of eight, "
+     "chosen at random: unbiased, noisier, in a third to three fifths of the time; 0: all of them"},
 };
 const render_class integrator_radiance_field = {
     .plugin = {PLUGIN_INTEGRATOR, "radiance_field", PLUGIN_TABLE(radiance_field_params), PLUGIN_NONE,

@@ -11,13 +11,12 @@
  * number of samples.
  *
  * A sample at degree 2 adds to 224 elements of the gradient, which costs more than the march. So replays may
- * be thinned: one sample of BLOCK is backpropagated, and of its lookups one voxel of eight. Both choices are
+ * be thinned: one sample of n is backpropagated, and of its lookups one voxel of eight. Both choices are
  * random and unbiased. The lanes of a device's vector backpropagate in the same trip of the loop, so the work
  * is saved although they run in step (docs/decisions/field-gradient-cost.md). */
 #include "render/integrator/field/march.h"
 
 enum { MOVING = 9 /* numbers of a moving ray: origin and direction in the cube, direction in the world */ };
-enum { BLOCK_BITS = 3, BLOCK = 1 << BLOCK_BITS };
 enum { TILE_BITS = 6 /* so many pixels have their first count in common, so that their lanes run in step */ };
 static const uint32_t thinning_block = 0x7F4A7C15u; /* of random numbers; no vertex owns it */
 
@@ -141,14 +140,17 @@ static march_state pass_samples(walk *w, const march *m, march_state a, ir_ref c
     return a;
 }
 
-/* Systematic sampling: `count` samples are passed, the next is backpropagated on behalf of BLOCK, and so on.
- * The first count is random in [0, BLOCK), so each sample has the same chance. Neighbouring pixels have one
+/* Systematic sampling: `count` samples are passed, the next is backpropagated on behalf of n, and so on.
+ * The first count is random in [0, n), so each sample has the same chance. Neighbouring pixels have one
  * first count; that correlates them, and biases none. */
 static march_state replay_thinned(walk *w, const march *m, march_state a, const field_seeds *seeds)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    ir_ref count = ir_shr(f, m->numbers[3], t_u32(t, 32 - BLOCK_BITS));
+    uint32_t n = w->plan->scene->march.thin, bits = 0;
+    while (1u << bits < n)
+        bits++;
+    ir_ref count = bits ? ir_shr(f, m->numbers[3], t_u32(t, 32 - bits)) : t_u32(t, 0);
     loop_state state = {0}, next = {0};
     state_march(&state, &a, false), state_ref(&state, &count);
     ir_ref loop = state_loop(f, &state);
@@ -161,10 +163,10 @@ static march_state replay_thinned(walk *w, const march *m, march_state a, const 
     a.i = ir_select(f, on, i, ir_sub(f, a.i, t_u32(t, 1)));
     sample_adjoint by = pass_sample(w, &s, there, seeds, &a);
     for (int k = 0; k < 4; k++)
-        by.of[k] = ir_mul(f, by.of[k], t_f32(t, BLOCK));
+        by.of[k] = ir_mul(f, by.of[k], t_f32(t, (float)n));
     arrivals none = {.count = 0};
     backpropagate(w, &s, &by, &none);
-    count = t_u32(t, BLOCK - 1);
+    count = t_u32(t, n - 1);
     state_march(&next, &a, false), state_ref(&next, &count);
     state_endloop(f, loop, &state, &next);
     state_march(&state, &a, false), state_ref(&state, &count);
@@ -182,7 +184,7 @@ field_passage field_replay(walk *w, const field_segment *s, ir_ref when, const f
     march m = march_begin(w, s);
     m.skips = march_replay_skips(w, &m);
     march_state a = march_start(w, &m, when);
-    if (w->plan->scene->march.thins && !m.moves) {
+    if (w->plan->scene->march.thin && !m.moves) {
         random_counter from = {w->pixel, s->sample, w->seed, w->stream, t_u32(&w->t, thinning_block)};
         random_words(&w->t, &from, m.numbers);
         from.pixel = ir_shr(f, w->pixel, t_u32(&w->t, TILE_BITS));
