@@ -195,6 +195,7 @@ set(render_sources
     src/render/integrator/kernels/ellipsoid_forward.c
     src/render/integrator/kernels/ellipsoid_replay.c
     src/render/integrator/kernels/primal.c
+    src/render/integrator/kernels/rays.c
     src/render/integrator/kernels/radiative_backpropagation.c
     src/render/integrator/kernels/replay.c
     src/render/integrator/kernels/replay_vertex.c
@@ -264,6 +265,7 @@ set(api_sources
     src/api/job_geometry.c
     src/api/job_kernels.c
     src/api/job_pass.c
+    src/api/job_rays.c
     src/api/job_results.c
     src/api/job_traces.c
     src/api/kernel_cache.c

@@ -30,9 +30,9 @@ struct bl_job {
     uint32_t addressed[RENDER_PASS_COUNT];      /* gpu_kernel_desc.addressed of each kernel */
     double paths_per_second[RENDER_PASS_COUNT]; /* measured speed, for slicing */
     gpu_batch *batch;
-    gpu_accel *accel;      /* NULL unless rays are queries */
+    gpu_accel *accel;         /* NULL unless rays are queries */
     gpu_hierarchy *hierarchy; /* NULL unless the device is native and traverses */
-    kernel_bounds *bounds; /* NULL unless kernels are checked */
+    kernel_bounds *bounds;    /* NULL unless kernels are checked */
 
     gpu_buffer *words, *values, *gradient, *film, *status, *adjoint, *frozen, *scale, *image, *target,
         *partials, *results, *output, *tangent, *lanes, /* the list of lanes, where the plan lists them */
@@ -41,6 +41,7 @@ struct bl_job {
     gpu_buffer *splats, *splat_scale; /* for light tracing: the image in fixed point, and its scale */
     uint64_t film_words;
     uint64_t bytes;
+    double rays_seconds; /* building accel or hierarchy took; 0: there is neither */
 };
 
 static inline uint32_t film_pixels(const render_scene *s) { return s->width * s->height; }
