@@ -221,8 +221,10 @@ void ir_call(ir_func *f, ir_ref selector, ir_func *const *targets, uint32_t targ
 /* Rays. args: origin xyz, direction xyz, tmin, tmax. intersect[k] (traced, one per kind of primitive) has
  * parameters (data u32, origin xyz, direction xyz, tmin, tmax) and results (t f32, u f32, v f32); no hit is t
  * >= tmax, where `data` is the word offset of the primitive's entry. Results of closest: t (tmax where
- * nothing was hit), entry index u32 (~0: none), u, v. The acceleration structure that is meant is the
- * module's one; opt/ray_bvh.c and spv/ray.c, which lower rays, state its layout. */
+ * nothing was hit), entry index u32 (~0: none), u, v, level. Of hits at equal distances the one with the
+ * smallest entry counts, but for ray queries, which choose among triangles as they like. The acceleration
+ * structure that is meant is the module's one; opt/ray_bvh.c, spv/ray.c and x86/ray.c, which lower rays,
+ * state its layout. */
 void ir_ray_closest(ir_func *f, ir_func *const *intersect, uint32_t kinds, const ir_ref args[8],
                     ir_ref results[5]);
 ir_ref ir_ray_any(ir_func *f, ir_func *const *intersect, uint32_t kinds, const ir_ref args[8]);

@@ -59,7 +59,7 @@ enum opt_report {
 
 typedef struct opt_options {
     uint32_t off;     /* opt_switch: passes to leave out */
-    bool ray_queries; /* RAY_* stay: spv_generate makes ray queries of them */
+    bool ray_queries; /* RAY_* stay: spv_generate makes ray queries of them, x86_generate calls */
     /* Else: acceleration structure for RAY_* (ray_bvh.c). */
     uint32_t scene_buffer;    /* buffer with nodes and entries */
     uint32_t node_base_word;  /* word of the scene buffer that holds the word offset of the packed nodes */

@@ -43,11 +43,15 @@
  * nothing: every lane has left. With a descent before the loop and one at the end of its body that trip is
  * saved, and images take longer (docs/decisions/traversal.md).
  *
- * The nearest hit is the first in the order of distance and, of equal distances, of entries. So it does not
- * depend on the way through the tree, and is the same for every tree over the same entries. An intersection
- * function leaves out what lies at tmin or at tmax; so it gets the float behind the nearest hit so far, and
- * the traversal compares. The state begins with the float before tmax, at which no hit has been found. The
- * next hit (ir_ray_next) may lie at tmin: the function gets the float before it, too.
+ * The nearest hit is the first in the order of distance, of equal distances, of entries, and, of one entry
+ * that instances show at one place, of the words of their records. So it does not depend on the way through
+ * the tree, and is the same for every tree over the same entries. There are two exceptions. A triangle may be
+ * met at such a grazing angle that rounding puts the hit outside of its box; whether the box is skipped
+ * depends on the hits before. And kinds that search the interval for a root (grids of distances, B-spline
+ * curves) have last bits of t that depend on where it ends. An intersection function leaves out what lies at
+ * tmin or at tmax; so it gets the float behind the nearest hit so far, and the traversal compares. The state
+ * begins with the float before tmax, at which no hit has been found. The next hit (ir_ray_next) may lie at
+ * tmin: the function gets the float before it, too.
  *
  * Rounding: a distance is q a + b, a = cell / d, b = (origin - o) / d. Its error is at most a few 2^-24 of
  * |b|, which is 2^-6 of a cell times the distance of o from the grid in sizes of the grid. Boxes are packed
@@ -297,9 +301,10 @@ static ir_ref comes_before(ir_func *f, const ir_ref a[2], const ir_ref b[2])
     return ir_or(f, ir_lt(f, a[0], b[0]), ir_and(f, ir_eq(f, a[0], b[0]), ir_lt(f, a[1], b[1])));
 }
 
-/* t, u, v of the intersection with an entry. nearest: distance and entry of the nearest so far. Returns
- * whether this one takes its place. */
-static ir_ref intersect_nearer(const traversal *t, ir_ref entry, const ir_ref nearest[2], ir_ref results[3])
+/* t, u, v of the intersection with an entry. nearest: distance and entry of the nearest so far; level: its
+ * level. Returns whether this one takes its place. */
+static ir_ref intersect_nearer(const traversal *t, ir_ref entry, const ir_ref nearest[2], ir_ref level,
+                               ir_ref results[3])
 {
     ir_func *f = t->f;
     traversal inclusive = *t;
@@ -308,6 +313,10 @@ static ir_ref intersect_nearer(const traversal *t, ir_ref entry, const ir_ref ne
     intersect_entry(&inclusive, entry, float_after(f, nearest[0]), results);
     const ir_ref hit[2] = {results[0], entry}, last[2] = {t->ray[RAY_TMIN], t->after};
     ir_ref nearer = comes_before(f, hit, nearest);
+    if (t->o->level_word) {
+        ir_ref same = ir_and(f, ir_eq(f, hit[0], nearest[0]), ir_eq(f, hit[1], nearest[1]));
+        nearer = ir_or(f, nearer, ir_and(f, same, ir_lt(f, t->level, level)));
+    }
     return t->next ? ir_and(f, comes_before(f, last, hit), nearer) : nearer;
 }
 
@@ -329,9 +338,13 @@ static found closest(traversal *t)
     enum { OWN = 7 };
     ir_func *f = t->f;
     ir_ref zero = ir_f32(f, 0), r[3] = {{0}, {0}, {0}}, next[OWN + LEVEL_STATE];
-    ir_ref s[OWN + LEVEL_STATE] = {
-        ir_u32(f, BVH_ROOT), ir_u32(f, 1), float_before(f, t->ray[RAY_TMAX]), ir_u32(f, BVH_NONE), zero, zero,
-        t->level};
+    ir_ref s[OWN + LEVEL_STATE] = {ir_u32(f, BVH_ROOT),
+                                   ir_u32(f, 1),
+                                   float_before(f, t->ray[RAY_TMAX]),
+                                   ir_u32(f, BVH_NONE),
+                                   zero,
+                                   zero,
+                                   t->level};
     uint32_t own = t->o->level_word ? OWN : OWN - 1, count = own + level_states(t);
     put_level(t, s + OWN);
     ir_ref loop = ir_loop(f, s, count);
@@ -341,7 +354,7 @@ static found closest(traversal *t)
     find_leaf(t, s[2], at);
     ir_while(f, ir_ne(f, at[0], ir_u32(f, BVH_NONE)));
     ir_ref entry = ir_and(f, at[0], ir_u32(f, BVH_LEAF_FIRST));
-    ir_ref closer = intersect_nearer(t, entry, s + 2, r);
+    ir_ref closer = intersect_nearer(t, entry, s + 2, s[6], r);
     advance(t, at, next);
     next[2] = ir_select(f, closer, r[0], s[2]), next[3] = ir_select(f, closer, entry, s[3]);
     next[4] = ir_select(f, closer, r[1], s[4]), next[5] = ir_select(f, closer, r[2], s[5]);

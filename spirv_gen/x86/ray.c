@@ -16,7 +16,10 @@ static x86_operand row(const x86_gen *g, size_t array, uint32_t k)
     return x86_at(ZYDIS_REGISTER_RDI, (int64_t)array + ROW * k, g->bytes);
 }
 
-static void load_rays(x86_gen *g) { GP(g, MOV, x86_reg(ZYDIS_REGISTER_RDI), x86_word(g, X86_WORKSPACE_RAYS, 8)); }
+static void load_rays(x86_gen *g)
+{
+    GP(g, MOV, x86_reg(ZYDIS_REGISTER_RDI), x86_word(g, X86_WORKSPACE_RAYS, 8));
+}
 
 /* Calls the function whose address stands at `function` of x86_rays, by the System V convention. Its own
  * registers are not kept: r9 to r11 are this folder's, all vectors are in slots by now. */

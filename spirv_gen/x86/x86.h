@@ -73,14 +73,14 @@ typedef enum x86_ray_want {
  * words of `has_candidate` are ~0, all others 0. For these the kernel runs the function, writes what it
  * returns to `found`, and calls `resume`, until no lane has a candidate any more. Then `hit` is complete. */
 typedef struct x86_rays {
-    float ray[8][X86_LANES_MOST];        /* origin xyz, direction xyz, tmin, tmax */
-    uint32_t after[X86_LANES_MOST];      /* of X86_RAY_NEXT */
-    uint32_t hit[5][X86_LANES_MOST];     /* t (tmax: none), entry (~0: none), u, v, level; as of RAY_CLOSEST */
+    float ray[8][X86_LANES_MOST];    /* origin xyz, direction xyz, tmin, tmax */
+    uint32_t after[X86_LANES_MOST];  /* of X86_RAY_NEXT */
+    uint32_t hit[5][X86_LANES_MOST]; /* t (tmax: none), entry (~0: none), u, v, level; as of RAY_CLOSEST */
     uint32_t has_candidate[X86_LANES_MOST];
-    uint32_t data[X86_LANES_MOST];       /* of candidates: the word of the entry, */
-    uint32_t kind[X86_LANES_MOST];       /* the target of RAY_*, */
-    float candidate[8][X86_LANES_MOST];  /* the ray on the level of the entry, and the interval to search */
-    float found[3][X86_LANES_MOST];      /* t, u, v */
+    uint32_t data[X86_LANES_MOST];      /* of candidates: the word of the entry, */
+    uint32_t kind[X86_LANES_MOST];      /* the target of RAY_*, */
+    float candidate[8][X86_LANES_MOST]; /* the ray on the level of the entry, and the interval to search */
+    float found[3][X86_LANES_MOST];     /* t, u, v */
     /* hierarchy: the 64 bits at x86_options.rays_word. lanes: bit k is lane k. */
     uint32_t (*begin)(struct x86_rays *r, uint64_t hierarchy, uint32_t lanes, x86_ray_want want);
     uint32_t (*resume)(struct x86_rays *r);
@@ -88,7 +88,8 @@ typedef struct x86_rays {
 
 typedef struct x86_options {
     x86_target target;
-    uint32_t rays_buffer, rays_word; /* of RAY_*: where the two words stand that name the hierarchy; an even word */
+    uint32_t rays_buffer,
+        rays_word;          /* of RAY_*: where the two words stand that name the hierarchy; an even word */
     uint32_t triangle_kind; /* the target of RAY_* that has no candidates; ~0: none */
 } x86_options;
 

@@ -56,7 +56,8 @@ bl_result bl_job_trace_stages(bl_job *job, bl_pass pass,
     TRY(job_pass(job, pass, &which));
     bl_result r = job_trace(job, which, &trace, &err);
     if (r == BL_OK) {
-        opt_options o = job_lowering(job, which, (x86_target)gpu_device_info(job->device->gpu)->native_target);
+        opt_options o =
+            job_lowering(job, which, (x86_target)gpu_device_info(job->device->gpu)->native_target);
         r = trace_stages(trace, &o, tell, &(listener){visit, user}, &err);
         ir_module_destroy(trace);
     }

@@ -13,7 +13,7 @@ enum { LOCAL_SIZE = 64 /* number of invocations in a workgroup of a generated ke
 
 typedef struct code_options {
     x86_options native; /* target X86_NONE: SPIR-V is made */
-    spv_options spirv; /* of which machine code needs nothing */
+    spv_options spirv;  /* of which machine code needs nothing */
 } code_options;
 
 typedef struct kernel_code {

@@ -149,6 +149,7 @@ typedef struct gpu_hierarchy_desc {
     uint32_t level_word;    /* 0: there is one level */
     uint32_t triangle_kind; /* of entries; all other kinds are candidates for the kernel to decide on */
 } gpu_hierarchy_desc;
+#ifdef BL_WITH_NATIVE
 bl_result gpu_hierarchy_create(gpu_device *d, const gpu_hierarchy_desc *desc, gpu_hierarchy **out,
                                bl_error *err);
 void gpu_hierarchy_destroy(gpu_hierarchy *h); /* not while a batch is in flight whose kernels use it */
@@ -157,6 +158,19 @@ uint64_t gpu_hierarchy_address(const gpu_hierarchy *h);
 uint64_t gpu_hierarchy_size(const gpu_hierarchy *h); /* bytes */
 /* Takes over boxes, triangles and maps that have changed in the scene buffer, where references have not. */
 void gpu_hierarchy_follow(gpu_hierarchy *h);
+#else /* no device has one */
+static inline bl_result gpu_hierarchy_create(gpu_device *d, const gpu_hierarchy_desc *desc,
+                                             gpu_hierarchy **out, bl_error *err)
+{
+    (void)d, (void)desc;
+    *out = NULL;
+    return error_set(err, BL_ERROR_UNSUPPORTED, "this build is without the native device");
+}
+static inline void gpu_hierarchy_destroy(gpu_hierarchy *h) { (void)h; }
+static inline uint64_t gpu_hierarchy_address(const gpu_hierarchy *h) { return (void)h, 0; }
+static inline uint64_t gpu_hierarchy_size(const gpu_hierarchy *h) { return (void)h, 0; }
+static inline void gpu_hierarchy_follow(gpu_hierarchy *h) { (void)h; }
+#endif
 
 /* ---- kernel.c ---- */
 

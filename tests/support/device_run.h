@@ -21,7 +21,7 @@ typedef struct device_run {
     gpu_device *device;
     spv_rays rays;           /* of the kernels to come; zeroed: rays have been lowered */
     x86_options native_rays; /* the same for the native device; its target does not count */
-    uint32_t addressed; /* of the kernels to come: buffers reached by their addresses */
+    uint32_t addressed;      /* of the kernels to come: buffers reached by their addresses */
     bl_error err;
 } device_run;
 

@@ -186,7 +186,8 @@ bl_result native_reserve_rays(native_device *d, uint32_t stack, bl_error *err)
     for (uint32_t k = 0; k < d->candidate->threads; k++) {
         native_rays *rays = native_rays_create(stack);
         if (!rays)
-            return error_set(err, BL_ERROR_MEMORY, "no memory for the rays of %u threads", d->candidate->threads);
+            return error_set(err, BL_ERROR_MEMORY, "no memory for the rays of %u threads",
+                             d->candidate->threads);
         native_rays_destroy(d->workspaces[k].rays);
         d->workspaces[k].rays = rays;
     }

@@ -40,16 +40,19 @@ enum { COUNT_MANY = WIDE + 1, ALIGNMENT = 64 };
 typedef struct builder {
     gpu_hierarchy *h;
     const uint32_t *words;
-    uint32_t base;   /* word that references count from */
-    uint32_t grid;   /* word of this tree's grid */
+    uint32_t base; /* word that references count from */
+    uint32_t grid; /* word of this tree's grid */
     float cell[3];
-    choice *choices; /* of the nodes behind the grid */
-    uint32_t stack;  /* see gpu_hierarchy.stack_size */
+    choice *choices;          /* of the nodes behind the grid */
+    uint32_t stack;           /* see gpu_hierarchy.stack_size */
     const uint32_t *level_of; /* of a record: level number; sorted pairs (word, level) */
     uint32_t level_count;
 } builder;
 
-static const uint32_t *node_at(const builder *b, uint32_t reference) { return b->words + b->base + reference; }
+static const uint32_t *node_at(const builder *b, uint32_t reference)
+{
+    return b->words + b->base + reference;
+}
 
 static choice *choice_of(const builder *b, uint32_t reference)
 {
@@ -149,8 +152,7 @@ static void choose(const builder *b, uint32_t reference)
 /* ---- the tree ---- */
 
 /* Collects the child on a side of a node as at most i children. */
-static void collect(const builder *b, uint32_t node, uint32_t side, uint32_t i,
-                    wide_node_source *out)
+static void collect(const builder *b, uint32_t node, uint32_t side, uint32_t i, wide_node_source *out)
 {
     uint32_t reference = node_at(b, node)[BVH_NODE_REFERENCE + side];
     if (reference == BVH_NONE)
@@ -221,7 +223,7 @@ static uint32_t put(builder *b, uint32_t reference, uint32_t waiting)
         return put_leaf(b, reference);
     const choice *c = choice_of(b, reference);
     if (c->leaf)
-        return put_block(b, c->first, c->count, c->candidates);
+        return c->count ? put_block(b, c->first, c->count, c->candidates) : WIDE_NONE;
     return put_node(b, reference, waiting);
 }
 
@@ -342,7 +344,8 @@ static bl_result put_single(builder *b, bl_error *err)
 
 /* ---- boxes and triangles ---- */
 
-static void fill_child(const gpu_hierarchy *h, wide_node *node, uint32_t k, const float cell[3], uint32_t source)
+static void fill_child(const gpu_hierarchy *h, wide_node *node, uint32_t k, const float cell[3],
+                       uint32_t source)
 {
     const uint32_t *packed = h->words + source / 2;
     for (int axis = 0; axis < 3; axis++) {
@@ -375,7 +378,8 @@ static void fill_block(gpu_hierarchy *h, uint32_t at)
     for (uint32_t k = 0; k < WIDE; k++) {
         float corner[9];
         if (k < from->count && !(from->others >> k & 1))
-            memcpy(corner, h->words + h->entries + BVH_ENTRY_WORDS * (size_t)(from->first + k), sizeof corner);
+            memcpy(corner, h->words + h->entries + BVH_ENTRY_WORDS * (size_t)(from->first + k),
+                   sizeof corner);
         else
             for (int i = 0; i < 9; i++)
                 corner[i] = NAN;
@@ -386,8 +390,14 @@ static void fill_block(gpu_hierarchy *h, uint32_t at)
 }
 
 static size_t aligned(size_t bytes) { return (bytes + ALIGNMENT) / ALIGNMENT * ALIGNMENT; }
-static size_t nodes_bytes(const gpu_hierarchy *h) { return aligned(h->node_sources.count * sizeof *h->nodes); }
-static size_t blocks_bytes(const gpu_hierarchy *h) { return aligned(h->block_sources.count * sizeof *h->blocks); }
+static size_t nodes_bytes(const gpu_hierarchy *h)
+{
+    return aligned(h->node_sources.count * sizeof *h->nodes);
+}
+static size_t blocks_bytes(const gpu_hierarchy *h)
+{
+    return aligned(h->block_sources.count * sizeof *h->blocks);
+}
 
 enum { FILL = 256 /* nodes, or blocks, in a piece of work */ };
 
@@ -409,11 +419,18 @@ static void fill_blocks(const native_task *t, uint32_t thread, uint32_t turn, ui
 
 static void fill(gpu_hierarchy *h)
 {
-    const native_task tasks[2] = {
-        {.blocks = (h->node_sources.count + FILL - 1) / FILL, .data = h, .run = fill_nodes},
-        {.blocks = (h->block_sources.count + FILL - 1) / FILL, .data = h, .run = fill_blocks},
-    };
-    native_job job = {.tasks = tasks, .count = h->block_sources.count ? 2 : 1};
+    const native_task nodes = {
+        .blocks = (h->node_sources.count + FILL - 1) / FILL, .data = h, .run = fill_nodes};
+    const native_task blocks = {
+        .blocks = (h->block_sources.count + FILL - 1) / FILL, .data = h, .run = fill_blocks};
+    native_task tasks[2];
+    native_job job = {.tasks = tasks};
+    if (nodes.blocks)
+        tasks[job.count++] = nodes;
+    if (blocks.blocks)
+        tasks[job.count++] = blocks;
+    if (job.count == 0)
+        return;
     native_pool_submit(h->device->pool, &job);
     native_pool_finish(h->device->pool, &job);
 }
@@ -429,7 +446,8 @@ static bl_result reserve(gpu_hierarchy *h, bl_error *err)
                                              h->node_sources.count);
 }
 
-bl_result gpu_hierarchy_create(gpu_device *d, const gpu_hierarchy_desc *desc, gpu_hierarchy **out, bl_error *err)
+bl_result gpu_hierarchy_create(gpu_device *d, const gpu_hierarchy_desc *desc, gpu_hierarchy **out,
+                               bl_error *err)
 {
     *out = NULL;
     BL_ASSERT(d->candidate->info.kind == GPU_NATIVE && desc->scene->mapped, "rays of another device");

@@ -25,7 +25,8 @@ typedef struct wide_node {
     uint32_t child[WIDE];
 } wide_node;
 
-/* Up to eight primitives whose entries follow each other. What is no triangle has NaNs, which nothing meets. */
+/* Up to eight primitives whose entries follow each other. What is no triangle has NaNs, which nothing meets.
+ */
 typedef struct wide_block {
     float v0[3][WIDE], e1[3][WIDE], e2[3][WIDE];
     _Alignas(32) uint32_t first; /* entry */
@@ -60,12 +61,13 @@ struct gpu_hierarchy {
     ARRAY(wide_level) levels;
     ARRAY(wide_node_source) node_sources;
     ARRAY(wide_block_source) block_sources;
-    uint32_t stack_size;     /* references that wait at most, while a ray is traced */
+    uint32_t stack_size; /* references that wait at most, while a ray is traced */
 };
 
 /* ---- rays.c ---- */
 
-typedef struct native_rays native_rays; /* what a thread needs while rays are traced; begins with an x86_rays */
+typedef struct native_rays
+    native_rays; /* what a thread needs while rays are traced; begins with an x86_rays */
 
 /* Room for `stack_size` references for each lane. */
 native_rays *native_rays_create(uint32_t stack_size);

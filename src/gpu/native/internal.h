@@ -18,9 +18,9 @@ typedef struct native_candidate {
 
 /* What a thread's kernels work on (x86.h). */
 typedef struct native_workspace {
-    void *memory;    /* aligned to 64; NULL: none yet */
-    uint64_t serial; /* of the kernel whose constants are there; 0: none */
-    uint32_t turn;   /* of the task for which it has been prepared */
+    void *memory;             /* aligned to 64; NULL: none yet */
+    uint64_t serial;          /* of the kernel whose constants are there; 0: none */
+    uint32_t turn;            /* of the task for which it has been prepared */
     struct native_rays *rays; /* hierarchy.h; NULL: no hierarchy has been made */
 } native_workspace;
 

@@ -2,12 +2,13 @@
  * Rays of kernels (x86_rays in spirv_gen/x86/x86.h) through eight-wide hierarchies, with AVX2.
  *
  * Lane after lane, each ray by itself: the vector is not of rays but of the eight boxes of a node, or the
- * eight triangles of a leaf (Wald, Benthin, Boulos 2008, "Getting Rid of Packets"). So lanes that go different
- * ways cost nothing.
+ * eight triangles of a leaf (Wald, Benthin, Boulos 2008, "Getting Rid of Packets"). So lanes that go
+ * different ways cost nothing.
  *
  * The same bits as the traced traversal (spirv_gen/opt/ray_bvh.c): triangles are met by the operations of
- * render/shape/mesh.c in their order, without fused ones. The nearest hit is the first in the order of distance
- * and, of equal distances, of entries. That is a property of the scene, so the way through the tree does not
+ * render/shape/mesh.c in their order, without fused ones. The nearest hit is the first in the order of
+ * distance, of equal distances, of entries, and, of one entry at one place, of the records of its levels.
+ * That is a property of the scene (ray_bvh.c has two exceptions), so the way through the tree does not
  * matter, as long as no box is missed: boxes are those of the packed hierarchy, and ray_bvh.c says what they
  * have to spare.
  *
@@ -190,7 +191,10 @@ static inline bool comes_first(const traversal *t, x86_ray_want want, float at, 
 {
     if (want == X86_RAY_NEXT && !(at > t->least || (at == t->least && entry > t->after)))
         return false;
-    return at < t->nearest.t || (at == t->nearest.t && entry < t->nearest.entry);
+    if (at != t->nearest.t || entry != t->nearest.entry)
+        return at < t->nearest.t || (at == t->nearest.t && entry < t->nearest.entry);
+    const wide_level *levels = t->h->levels.data;
+    return levels[t->on->level].record < levels[t->nearest.level].record;
 }
 
 /* Three numbers of eight triangles. */
