@@ -248,6 +248,7 @@ set(api_sources
     src/api/context.c
     src/api/device.c
     src/api/differentiability.c
+    src/api/embree.c
     src/api/fit.c
     src/api/fit_state.c
     src/api/fit_views.c
@@ -288,6 +289,7 @@ set(api_sources
 set(cli_sources
     src/cli/ablation.c
     src/cli/bench.c
+    src/cli/bench_rays.c
     src/cli/bench_timing.c
     src/cli/check.c
     src/cli/check_report.c

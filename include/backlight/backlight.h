@@ -723,6 +723,32 @@ void bl_reference_destroy(bl_reference *reference);
 bl_result bl_reference_render(bl_reference *reference, const bl_render_desc *desc, float *image,
                               bl_stats *stats, uint64_t *rays);
 
+/* ---- Embree, a yardstick of rays and an oracle: in libraries that are built with BL_EMBREE ---- */
+
+typedef struct bl_embree bl_embree;
+
+/* Embree's hierarchy of the triangles that the scene was loaded with, for as many threads as the device has
+ * if it is native, else as there are processors. BL_ERROR_UNSUPPORTED, with the reason: in a library without
+ * Embree, of scenes with instances or other shapes than triangles. */
+bl_result bl_embree_create(bl_device *device, const bl_scene *scene, bl_embree **out);
+void bl_embree_destroy(bl_embree *embree);
+typedef struct bl_embree_info {
+    const char *version; /* "Embree 3.13.5" */
+    uint32_t threads;
+    double build_seconds;
+    uint64_t bytes;
+} bl_embree_info;
+bl_embree_info bl_embree_info_get(const bl_embree *embree);
+typedef struct bl_embree_rays {
+    uint64_t count;
+    const bl_ray *rays; /* must be rays (bl_ray) */
+    bl_hit *hits;       /* receives closest hits; or, where it is NULL, */
+    bool *blocked;      /* any hits */
+    bool packets;       /* 16 rays at a time, instead of one */
+} bl_embree_rays;
+/* As bl_job_closest_hits and bl_job_any_hits. *seconds (may be NULL): wall time. */
+bl_result bl_embree_trace(bl_embree *embree, const bl_embree_rays *rays, double *seconds);
+
 /* ---- images in files ---- */
 
 /* By extension: .exr (float32), .pfm, .hdr (Radiance), .png (sRGB); written under a temporary name, then
