@@ -196,6 +196,7 @@ set(render_sources
     src/render/integrator/kernels/ellipsoid_forward.c
     src/render/integrator/kernels/ellipsoid_replay.c
     src/render/integrator/kernels/primal.c
+    src/render/integrator/kernels/rays.c
     src/render/integrator/kernels/radiative_backpropagation.c
     src/render/integrator/kernels/replay.c
     src/render/integrator/kernels/replay_vertex.c
@@ -248,6 +249,7 @@ set(api_sources
     src/api/context.c
     src/api/device.c
     src/api/differentiability.c
+    src/api/embree.c
     src/api/fit.c
     src/api/fit_state.c
     src/api/fit_views.c
@@ -265,6 +267,7 @@ set(api_sources
     src/api/job_geometry.c
     src/api/job_kernels.c
     src/api/job_pass.c
+    src/api/job_rays.c
     src/api/job_results.c
     src/api/job_traces.c
     src/api/kernel_cache.c
@@ -287,6 +290,7 @@ set(api_sources
 set(cli_sources
     src/cli/ablation.c
     src/cli/bench.c
+    src/cli/bench_rays.c
     src/cli/bench_timing.c
     src/cli/check.c
     src/cli/check_report.c

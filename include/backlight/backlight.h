@@ -245,6 +245,11 @@ const char *bl_scene_channel_name(const bl_scene *scene, uint32_t index); /* NUL
  * them. */
 bl_result bl_scene_write_image(const bl_scene *scene, const char *path, const float *image,
                                const float *channels);
+/* What shape and instance number `index` of a hit (bl_hit) are called, as parameters of theirs begin; ""
+ * where an instance stands for the shapes outside of shapegroups. Strings of the scene; NULL past the last.
+ */
+const char *bl_scene_shape_name(const bl_scene *scene, uint32_t index);
+const char *bl_scene_instance_name(const bl_scene *scene, uint32_t index);
 /* The number of samples that is taken where `spp` are asked for: some samplers can only do squares and the
  * like, and round up. */
 uint32_t bl_scene_spp(const bl_scene *scene, uint32_t spp);
@@ -420,6 +425,47 @@ typedef struct bl_render_desc {
 /* image: height*width*3 floats. stats may be NULL. */
 bl_result bl_job_render(bl_job *job, const bl_render_desc *desc, float *image, bl_stats *stats);
 
+/* ---- rays: what the caller's rays meet in a job's scene, for picking, visibility, measurements ---- */
+
+/* The points origin + t direction with tmin < t < tmax, in the world and its units of length. The direction
+ * is of unit length; one that is not is never refused, but what it meets is then not defined. tmax may be
+ * INFINITY; nothing is met beyond 1e30. Nothing at all is met by what is no ray: a number that is NaN or (but
+ * for tmax) infinite, a direction of zeros, tmin below 0 or not below tmax. */
+typedef struct bl_ray {
+    float origin[3], tmin, direction[3], tmax;
+} bl_ray;
+
+#define BL_NO_HIT UINT32_MAX
+typedef struct bl_hit {
+    float t;            /* INFINITY where nothing is hit */
+    float u, v;         /* on a triangle: barycentric weights of its second and third corner; on other shapes
+                           numbers of their own */
+    uint32_t shape;     /* bl_scene_shape_name; BL_NO_HIT where nothing is hit */
+    uint32_t primitive; /* in the shape: a mesh's face */
+    uint32_t instance;  /* bl_scene_instance_name; BL_NO_HIT in a scene without instances */
+} bl_hit;
+
+/* The first surface that each ray meets, or whether it meets any at all, on the job's device, by the job's
+ * way of tracing rays (bl_job_desc.rays), with vertices and places as they are now. Materials and media play
+ * no part: what lets light through is hit as well. count: of rays and of results, any number, 0 too; arrays
+ * are the caller's and not kept. A ray's result does not depend on other rays or how work is cut. From device
+ * to device and way to way t, u, v differ by rounding, and so does what a ray along an edge meets. stats (may
+ * be NULL): seconds, device_seconds, slices, device_bytes, rebuilds. */
+bl_result bl_job_closest_hits(bl_job *job, uint64_t count, const bl_ray *rays, bl_hit *hits, bl_stats *stats);
+bl_result bl_job_any_hits(bl_job *job, uint64_t count, const bl_ray *rays, bool *blocked, bl_stats *stats);
+/* The camera's rays of sample number `sample` of `spp` (0: the scene's) of each pixel, as bl_job_render draws
+ * them. rays: height*width, row 0 at the top. */
+bl_result bl_job_camera_rays(bl_job *job, uint32_t spp, uint32_t seed, uint32_t sample, bl_ray *rays);
+
+typedef struct bl_rays_info {
+    const char *name;                    /* as bl_job_rays */
+    double host_seconds, device_seconds; /* building hierarchies took: with the scene, our own two-wide ones;
+                                            then with the job, the device's structure for ray queries, or the
+                                            native device's eight-wide ones (0: neither is there) */
+    uint64_t host_bytes, device_bytes;   /* their sizes, with copies of the primitives */
+} bl_rays_info;
+bl_rays_info bl_job_rays_info(const bl_job *job);
+
 /* Every loss is a mean over the values of the image I (height*width*3) against a target T. */
 typedef enum bl_loss {
     BL_LOSS_L2,          /* (I - T)^2 */
@@ -503,6 +549,9 @@ typedef enum bl_pass {
     BL_PASS_GEOMETRY,         /* what follows from moved vertices; of derived normals */
     BL_PASS_GEOMETRY_ADJOINT, /* gradients */
     BL_PASS_GEOMETRY_TANGENT, /* and tangents */
+    BL_PASS_CAMERA_RAYS,      /* bl_job_camera_rays, */
+    BL_PASS_RAYS,             /* bl_job_closest_hits, */
+    BL_PASS_RAYS_ANY,         /* bl_job_any_hits */
     BL_PASS_COUNT
 } bl_pass;
 
@@ -676,6 +725,32 @@ void bl_reference_destroy(bl_reference *reference);
  * bl_job_render walks, up to rounding. *rays (may be NULL): rays traced. */
 bl_result bl_reference_render(bl_reference *reference, const bl_render_desc *desc, float *image,
                               bl_stats *stats, uint64_t *rays);
+
+/* ---- Embree, a yardstick of rays and an oracle: in libraries that are built with BL_EMBREE ---- */
+
+typedef struct bl_embree bl_embree;
+
+/* Embree's hierarchy of the triangles that the scene was loaded with, for as many threads as the device has
+ * if it is native, else as there are processors. BL_ERROR_UNSUPPORTED, with the reason: in a library without
+ * Embree, of scenes with instances or other shapes than triangles. */
+bl_result bl_embree_create(bl_device *device, const bl_scene *scene, bl_embree **out);
+void bl_embree_destroy(bl_embree *embree);
+typedef struct bl_embree_info {
+    const char *version; /* "Embree 3.13.5" */
+    uint32_t threads;
+    double build_seconds;
+    uint64_t bytes;
+} bl_embree_info;
+bl_embree_info bl_embree_info_get(const bl_embree *embree);
+typedef struct bl_embree_rays {
+    uint64_t count;
+    const bl_ray *rays; /* must be rays (bl_ray) */
+    bl_hit *hits;       /* receives closest hits; or, where it is NULL, */
+    bool *blocked;      /* any hits */
+    bool packets;       /* 16 rays at a time, instead of one */
+} bl_embree_rays;
+/* As bl_job_closest_hits and bl_job_any_hits. *seconds (may be NULL): wall time. */
+bl_result bl_embree_trace(bl_embree *embree, const bl_embree_rays *rays, double *seconds);
 
 /* ---- images in files ---- */
 

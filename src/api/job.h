@@ -41,6 +41,7 @@ struct bl_job {
     gpu_buffer *splats, *splat_scale; /* for light tracing: the image in fixed point, and its scale */
     uint64_t film_words;
     uint64_t bytes;
+    double rays_seconds; /* building accel or hierarchy took; 0: there is neither */
 };
 
 static inline uint32_t film_pixels(const render_scene *s) { return s->width * s->height; }

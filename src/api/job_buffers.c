@@ -32,7 +32,9 @@ static bl_result make_geometry(bl_job *job, bl_error *err)
 {
     if (!job->plan->query)
         return BL_OK;
+    double start = clock_seconds();
     TRY(ray_backend_build(job->device->gpu, job->plan, false, &job->accel, err));
+    job->rays_seconds = clock_seconds() - start;
     job->bytes += gpu_accel_size(job->accel);
     return BL_OK;
 }
@@ -47,7 +49,9 @@ bl_result job_write_words(bl_job *job, bl_error *err)
         job->bytes -= gpu_hierarchy_size(job->hierarchy);
     gpu_hierarchy_destroy(job->hierarchy);
     job->hierarchy = NULL;
+    double start = clock_seconds();
     TRY(ray_backend_hierarchy(job->device->gpu, p, job->words, &job->hierarchy, err));
+    job->rays_seconds = clock_seconds() - start;
     job->bytes += gpu_hierarchy_size(job->hierarchy);
     return BL_OK;
 }
@@ -67,7 +71,8 @@ bl_result job_make_buffers(bl_job *job, bl_error *err)
     TRY(make_buffer(job, image, "image", &job->image, err));
     TRY(make_buffer(job, p->any_request ? image : 0, "adjoint", &job->adjoint, err));
     TRY(make_buffer(job, job->desc.frozen ? 4ull * p->value_count : 0, "frozen values", &job->frozen, err));
-    TRY(make_buffer(job, 0, "tangents", &job->tangent, err)); /* empty until a forward pass wants it */
+    TRY(make_buffer(job, 0, "film", &job->film, err));        /* empty until a pass wants it, */
+    TRY(make_buffer(job, 0, "tangents", &job->tangent, err)); /* a forward pass */
     TRY(make_buffer(job, 4ull * fit_loss_partials(3 * job_pixels(job)), "partial sums", &job->partials, err));
     TRY(make_buffer(job, 4ull * RESULT_WORDS, "results", &job->results, err));
     TRY(make_buffer(job, 0, "lanes", &job->lanes, err)); /* until a gradient pass lists them; as samples */
@@ -125,7 +130,7 @@ bl_result job_reserve_film(bl_job *job, render_pass pass, uint32_t lanes, bl_err
     BL_ASSERT(lanes > 0, "%s: no lanes", render_passes[pass].name);
     uint64_t words = (uint64_t)(pass == RENDER_CHANNELS ? job->scene->channels.count : 3) * lanes *
                      (pass == RENDER_VARIANCE ? 2 : 1);
-    if (job->film && job->film_words >= words)
+    if (job->film_words >= words)
         return BL_OK;
     TRY(job_replace_buffer(job, 4 * words, "film", &job->film, err));
     job->film_words = words;

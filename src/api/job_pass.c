@@ -80,7 +80,7 @@ static bl_result finish_gradient(bl_job *job, bl_stats *stats, bl_error *err)
 
 /* ---- a pass ---- */
 
-static bl_result prepare_pass(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error *err)
+bl_result job_prepare(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error *err)
 {
     gpu_kernel *update = NULL, *tables = NULL, *tangents = NULL;
     double seconds;
@@ -108,7 +108,8 @@ static bl_result prepare_pass(bl_job *job, const job_work_desc *w, bl_stats *sta
         gpu_batch_fill(job->batch, job->gradient, 0, gpu_buffer_size(job->gradient), 0);
     if (job_splats(job, w->pass))
         gpu_batch_fill(job->batch, job->splats, 0, gpu_buffer_size(job->splats), 0);
-    gpu_batch_fill(job->batch, job->film, 0, gpu_buffer_size(job->film), 0);
+    if (render_passes[w->pass].kind != PASS_RAYS)
+        gpu_batch_fill(job->batch, job->film, 0, gpu_buffer_size(job->film), 0);
     gpu_batch_fill(job->batch, job->status, 0, gpu_buffer_size(job->status), 0);
     TRY(job_submit(job, stats, &seconds, err));
     job->values_changed = false;
@@ -123,7 +124,7 @@ static bl_result run_splats(bl_job *job, const job_work_desc *w, bl_stats *stats
     for (uint32_t coarser = 0;; coarser++) {
         uint32_t status[STATUS_COUNT];
         TRY(job_set_splat_scale(job, w->spp, coarser, err));
-        TRY(prepare_pass(job, w, stats, err));
+        TRY(job_prepare(job, w, stats, err));
         TRY(job_run_part(job, w, w->pass, job_everything(w, job_pixels(job)), stats, err));
         TRY(job_read_status(job, status, err));
         if (status[STATUS_OVERFLOW] == 0)
@@ -145,7 +146,7 @@ bl_result job_run(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error
     job_range all = job_everything(w, job_pixels(job));
     TRY(job_reserve_film(job, w->pass, all.lane_count, err));
     bool splats = job_splats(job, w->pass);
-    TRY(splats ? run_splats(job, w, stats, err) : prepare_pass(job, w, stats, err));
+    TRY(splats ? run_splats(job, w, stats, err) : job_prepare(job, w, stats, err));
     if (w->pass == RENDER_GRADIENT && job->scene->method == METHOD_TAPE)
         TRY(tape_run(job, w, stats, err));
     else if (w->pass == RENDER_GRADIENT && w->form != BL_FORM_FUSED)

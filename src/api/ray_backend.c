@@ -116,6 +116,14 @@ bl_result ray_backend_build(gpu_device *d, plan *p, bool changes, gpu_accel **ou
     return BL_OK;
 }
 
+uint64_t ray_backend_host_bytes(const render_scene *s)
+{
+    uint64_t nodes = s->bvh.node_count;
+    for (uint32_t g = 0; g < s->groups.count; g++)
+        nodes += s->groups.data[g].bvh.node_count;
+    return 4 * (nodes * BVH_NODE_WORDS + (uint64_t)s->primitives.count * BVH_ENTRY_WORDS);
+}
+
 /* The number of triangles among the kinds of a scene; ~0: there are none. */
 static uint32_t triangle_kind(const plan *p) { return p->scene->kind_used[SHAPE_TRIANGLES] ? 0 : ~0u; }
 

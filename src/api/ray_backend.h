@@ -16,6 +16,8 @@ bl_result ray_backend_choose(const gpu_info *device, const render_scene *s, cons
 /* Builds the acceleration structure of a plan for ray queries and puts its address into the plan's words.
  * changes: as in gpu_accel_desc. */
 bl_result ray_backend_build(gpu_device *d, plan *p, bool changes, gpu_accel **out, bl_error *err);
+/* Size of the two-wide hierarchies and entries in a scene buffer. */
+uint64_t ray_backend_host_bytes(const render_scene *s);
 /* How code generation lowers the plan's ray ops. */
 spv_rays ray_backend_lowering(const plan *p);
 x86_options ray_backend_native(const plan *p, x86_target target);

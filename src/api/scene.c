@@ -119,6 +119,21 @@ bl_result bl_scene_info_get(const bl_scene *scene, bl_scene_info *out)
     return BL_OK;
 }
 
+const char *bl_scene_shape_name(const bl_scene *scene, uint32_t index)
+{
+    const render_scene *s = scene->render;
+    return index < s->shapes.count ? s->names[s->shapes.data[index].object->index].name : NULL;
+}
+
+const char *bl_scene_instance_name(const bl_scene *scene, uint32_t index)
+{
+    const render_scene *s = scene->render;
+    if (!s->has_groups || index >= s->instances.count)
+        return NULL;
+    const scene_object *o = s->instances.data[index].object;
+    return o ? s->names[o->index].name : "";
+}
+
 uint32_t bl_scene_channel_count(const bl_scene *scene) { return scene->render->channels.count; }
 
 const char *bl_scene_channel_name(const bl_scene *scene, uint32_t index)

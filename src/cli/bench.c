@@ -23,7 +23,7 @@ typedef struct arguments {
     const char *scene;
     cli_names parameters;
     uint32_t rounds;
-    bool ablation;
+    bool ablation, rays;
 } arguments;
 
 typedef struct form {
@@ -442,6 +442,10 @@ static int open_and_work(cli_session *session, const arguments *args)
     b.spp_grad = args->common.spp_grad ? args->common.spp_grad : b.spp;
     if (b.rounds > ROUNDS_MOST)
         return usage_error("bench", "--rounds: at most %d", ROUNDS_MOST);
+    if (args->rays && args->ablation)
+        return usage_error("bench", "--rays and --ablation are two measurements: ask for one of them");
+    if (args->rays)
+        return bench_rays(session, &(cli_ray_bench){.scene = args->scene, .rounds = b.rounds});
     int status = work(&b);
     free_forms(&b);
     return status;
@@ -469,6 +473,9 @@ static const cli_option options[] = {
     {.name = "--ablation", .kind = CLI_FLAG, .offset = FIELD(ablation),
      .help = "instead: kernels with all optimisations of the compiler, without each one, and with none "
              "(minutes, where there are hundreds of shapes); the gradient pass only with --param"},
+    {.name = "--rays", .kind = CLI_FLAG, .offset = FIELD(rays),
+     .help = "instead: rays per second of each way of tracing rays, closest and any hits, of the camera and "
+             "from where its rays hit; beside Embree, where the program is built with it (BL_EMBREE)"},
 };
 // clang-format on
 const cli_command command_bench = {

@@ -253,6 +253,14 @@ typedef struct cli_ablation {
 } cli_ablation;
 int bench_ablation(const cli_session *session, const cli_ablation *args);
 
+/* ---- bench_rays.c: bench --rays ---- */
+
+typedef struct cli_ray_bench {
+    const char *scene;
+    uint32_t rounds;
+} cli_ray_bench;
+int bench_rays(const cli_session *session, const cli_ray_bench *args);
+
 /* ---- commands ---- */
 
 extern const cli_command command_devices, command_render, command_params, command_grad, command_check,

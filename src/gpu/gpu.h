@@ -33,6 +33,7 @@ typedef struct gpu_info {
     char found[512];  /* how: "Vulkan loader", the path of the library opened directly, "processor" */
     gpu_kind kind;
     uint32_t api_version;   /* VK_MAKE_API_VERSION; 0: no Vulkan */
+    uint32_t threads;       /* native: how many; else 0 */
     uint32_t native_target; /* x86_target of the kernels that it runs; 0: they are SPIR-V */
     uint32_t subgroup_size;
     uint64_t max_buffer_range;    /* bytes one storage-buffer binding can address */

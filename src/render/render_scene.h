@@ -147,6 +147,7 @@ typedef struct render_scene {
     attributes; /* names of all meshes' attributes, each once; a shape's are its object's arrays */
     ARRAY(const scene_object *) emitters; /* in order of the scene; area emitters once per shape */
     ARRAY(uint32_t) emitter_shape;        /* shape of an area emitter, or PLAN_NONE */
+    double bvh_seconds;                   /* building all hierarchies took */
     scene_bvh bvh;   /* over the primitives; where there are groups, over the instances, one a leaf */
     bool has_groups; /* shapegroups: two levels */
     ARRAY(render_group) groups; /* else empty */

@@ -157,6 +157,7 @@ bl_result render_build_levels(render_scene *s, bl_error *err)
 {
     static const float empty[6] = {INFINITY, INFINITY, INFINITY, -INFINITY, -INFINITY, -INFINITY};
     float whole[6];
+    double start = clock_seconds();
     memcpy(whole, empty, sizeof empty);
     if (!s->has_groups) {
         TRY(build_over(s, 0, true, &s->bvh, whole, err));
@@ -169,6 +170,7 @@ bl_result render_build_levels(render_scene *s, bl_error *err)
         keep_instances(s);
         TRY(build_outer(s, whole, err));
     }
+    s->bvh_seconds = clock_seconds() - start;
     for (int k = 0; k < 3 && s->bvh.count; k++) {
         s->center[k] = 0.5f * (whole[k] + whole[3 + k]);
         s->radius += (whole[3 + k] - whole[k]) * (whole[3 + k] - whole[k]);

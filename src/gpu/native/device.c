@@ -106,6 +106,7 @@ static void describe(native_candidate *c)
     snprintf(info->found, sizeof info->found, "processor");
     info->kind = GPU_NATIVE;
     info->native_target = c->target;
+    info->threads = c->threads;
     info->subgroup_size = x86_lanes(c->target);
     /* Words have indices that are signed where lanes gather. */
     info->max_buffer_range = ((uint64_t)8 << 30) - 16;

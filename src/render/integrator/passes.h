@@ -16,10 +16,14 @@ enum render_pass_kind {
     PASS_IMAGE,    /* the film receives an image, or what is known of one */
     PASS_GRADIENT, /* derivatives of radiance along paths */
     PASS_CHECK,    /* the same by other means, to check them */
+    PASS_RAYS,     /* single rays, in place of paths */
     PASS_DERIVED,  /* derived values and sampling tables, before and after the passes above */
     PASS_GEOMETRY  /* what follows from moved vertices; the work buffer of refit.h stands in place of
                       BUFFER_SAMPLES */
 };
+
+/* Words of a ray and of its closest hit in BUFFER_SAMPLES (kernels/rays.c). */
+enum { RENDER_RAY_WORDS = 8, RENDER_HIT_WORDS = 6 };
 
 /* What a plan must have for a pass to have a meaning. */
 enum render_pass_need {

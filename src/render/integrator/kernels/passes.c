@@ -117,10 +117,11 @@ static bl_result trace_walk(const plan *p, render_pass pass, const render_trace_
     };
     walk *w = &walk_of_pass;
     BL_ASSERT(pass != RENDER_UNROLLED || (o && o->unrolled_depth > 0), "vertices of an unrolled path");
+    bool first_hit = pass == RENDER_CHANNELS || render_passes[pass].kind == PASS_RAYS;
     walk_begin(w, create_entry(m, pass));
-    if (s->light_tracing && pass != RENDER_CHANNELS)
+    if (s->light_tracing && !first_hit)
         return kernel_light(w, m);
-    if (s->ellipsoid_field && pass != RENDER_CHANNELS)
+    if (s->ellipsoid_field && !first_hit)
         return trace_ellipsoids(w, m, o);
     switch (pass) {
 #define WALK(id, name, kind, kernel, needs, light, public, help)                                             \
