@@ -121,22 +121,30 @@ static uint32_t bin_of(const span *s, int axis, const item *i)
     return at >= BIN_COUNT - 1 ? BIN_COUNT - 1 : (uint32_t)at;
 }
 
+typedef struct range {
+    double least, most;
+} range;
+
+static inline range widen(range r, double to)
+{
+    return (range){to < r.least ? to : r.least, to > r.most ? to : r.most};
+}
+
 static span measure(const builder *b, const task *t, box *bounds)
 {
-    span s = {{INFINITY, INFINITY, INFINITY}, {0}};
-    double most[3] = {-INFINITY, -INFINITY, -INFINITY};
-    *bounds = box_empty();
+    span s;
+    box whole = box_empty();
+    range x = {INFINITY, -INFINITY}, y = x, z = x; /* of their own, so that they stay in registers */
     for (uint32_t i = 0; i < t->count; i++) {
         const item *p = &b->items[t->first + i];
-        box_add(bounds, &p->bounds);
-        for (int axis = 0; axis < 3; axis++) {
-            double c = centre(p, axis);
-            s.least[axis] = c < s.least[axis] ? c : s.least[axis];
-            most[axis] = c > most[axis] ? c : most[axis];
-        }
+        box_add(&whole, &p->bounds);
+        x = widen(x, centre(p, 0)), y = widen(y, centre(p, 1)), z = widen(z, centre(p, 2));
     }
+    *bounds = whole;
+    const range all[3] = {x, y, z};
     for (int axis = 0; axis < 3; axis++) {
-        double extent = most[axis] - s.least[axis];
+        s.least[axis] = all[axis].least;
+        double extent = all[axis].most - s.least[axis];
         s.scale[axis] = extent > 0 ? BIN_COUNT / extent : 0;
         if (!isfinite(s.scale[axis]))
             s.scale[axis] = 0;
@@ -144,47 +152,60 @@ static span measure(const builder *b, const task *t, box *bounds)
     return s;
 }
 
-/* The cheapest of the 15 planes of one axis. */
-static void sweep(const box *bins, const uint32_t *counts, int axis, uint32_t total, split *best)
+/* The bins of one axis. Most nodes have few primitives, so only bins that hold something are looked at. */
+typedef struct bins {
+    box bounds[BIN_COUNT];
+    uint32_t counts[BIN_COUNT];
+    uint32_t used; /* bit i: bin i holds something; else its fields are not set */
+} bins;
+
+static inline void put_in_bin(bins *b, uint32_t bin, const item *p)
 {
+    if (b->used >> bin & 1) {
+        b->counts[bin]++;
+        box_add(&b->bounds[bin], &p->bounds);
+    } else {
+        b->used |= 1u << bin;
+        b->counts[bin] = 1, b->bounds[bin] = p->bounds;
+    }
+}
+
+/* The cheapest of the planes of one axis; of planes that split alike the first. */
+static void sweep(const bins *b, int axis, uint32_t total, split *best)
+{
+    uint32_t used[BIN_COUNT], count = 0, left = 0;
+    for (uint32_t i = 0; i < BIN_COUNT; i++)
+        if (b->used >> i & 1)
+            used[count++] = i;
     double right_area[BIN_COUNT];
     box grown = box_empty();
-    for (uint32_t i = BIN_COUNT - 1; i > 0; i--) {
-        box_add(&grown, &bins[i]);
-        right_area[i] = box_area(&grown);
+    for (uint32_t k = count - 1; k > 0; k--) {
+        box_add(&grown, &b->bounds[used[k]]);
+        right_area[k] = box_area(&grown);
     }
     grown = box_empty();
-    uint32_t left = 0;
-    for (uint32_t i = 0; i + 1 < BIN_COUNT; i++) {
-        box_add(&grown, &bins[i]);
-        left += counts[i];
-        if (left == 0 || left == total)
-            continue;
-        double cost = box_area(&grown) * left + right_area[i + 1] * (total - left);
+    for (uint32_t k = 0; k + 1 < count; k++) {
+        box_add(&grown, &b->bounds[used[k]]);
+        left += b->counts[used[k]];
+        double cost = box_area(&grown) * left + right_area[k + 1] * (total - left);
         if (cost < best->cost)
-            *best = (split){axis, i, cost};
+            *best = (split){axis, used[k], cost};
     }
 }
 
 static split find_split(const builder *b, const task *t, const span *s)
 {
-    box bins[3][BIN_COUNT];
-    uint32_t counts[3][BIN_COUNT] = {{0}};
+    bins all[3];
     split best = {-1, 0, INFINITY};
-    for (int axis = 0; axis < 3; axis++)
-        for (int i = 0; i < BIN_COUNT; i++)
-            bins[axis][i] = box_empty();
+    all[0].used = all[1].used = all[2].used = 0;
     for (uint32_t i = 0; i < t->count; i++) {
         const item *p = &b->items[t->first + i];
-        for (int axis = 0; axis < 3; axis++) {
-            uint32_t bin = bin_of(s, axis, p);
-            counts[axis][bin]++;
-            box_add(&bins[axis][bin], &p->bounds);
-        }
+        for (int axis = 0; axis < 3; axis++)
+            put_in_bin(&all[axis], bin_of(s, axis, p), p);
     }
     for (int axis = 0; axis < 3; axis++)
         if (s->scale[axis] > 0)
-            sweep(bins[axis], counts[axis], axis, t->count, &best);
+            sweep(&all[axis], axis, t->count, &best);
     return best;
 }
 
