@@ -44,7 +44,8 @@ static bl_result hash_program(bl_fit *fit, uint64_t *out, bl_error *err)
     return BL_OK;
 }
 
-/* The scene's words, with zeros for the address of what answers rays, which is another one in every process. */
+/* The scene's words, with zeros for the address of what answers rays, which is another one in every process.
+ */
 static void add_words(XXH3_state_t *h, const plan *p)
 {
     static const uint32_t address[2] = {0};

@@ -131,8 +131,8 @@ typedef struct render_march {
     double step;               /* distance between samples; 0: as the field's resolution asks for */
     float least_transmittance; /* rays end below it */
     float empty_below;         /* samples of less opacity may be left out */
-    uint32_t thin;             /* not 0: replays differentiate one sample of so many, and one voxel of its lookups */
-    bool jitter;               /* samples of a ray are shifted by a random part of a step */
+    uint32_t thin; /* not 0: replays differentiate one sample of so many, and one voxel of its lookups */
+    bool jitter;   /* samples of a ray are shifted by a random part of a step */
 } render_march;
 
 typedef struct render_scene {

@@ -4,7 +4,7 @@
 
     tests/tools/large_mesh.py 10000000 FOLDER     FOLDER/mesh.ply, FOLDER/scene.xml
 
-For measurements of loading, building and tracing (docs/measurements.md, Rays). Needs numpy; 10 million triangles take
+For measurements of loading, building and tracing (docs/decisions/native-engine.md). Needs numpy; 10 million triangles take
 190 MB on disk and a few seconds."""
 import argparse
 import os

@@ -89,7 +89,8 @@ static const plugin_param radiance_field_params[] = {
     {"empty_below", PLUGIN_FLOAT, 0, "0", 0, 1,
      "cells of the field are skipped in which no sample is more opaque; 0: only those that are truly empty"},
     {"thin_gradient", PLUGIN_INTEGER, 0, "0", 0, 16,
-     "n = 1, 2, 4, 8 or 16: gradients of the field count one sample of n, and of its lookups one voxel of eight, "
+     "n = 1, 2, 4, 8 or 16: gradients of the field count one sample of n, and of its lookups one voxel of "
+     "eight, "
      "chosen at random: unbiased, noisier, in a third to three fifths of the time; 0: all of them"},
 };
 const render_class integrator_radiance_field = {
