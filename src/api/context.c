@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Contexts: the last error, the registry of plugins, the kernel cache. */
+ * The version; contexts: the last error, the registry of plugins, the kernel cache. */
 #include "api/context.h"
 #include "codegen/bounds.h"
 #include "render/classes.h"
 
 #include <stdlib.h>
+
+uint32_t bl_version(void) { return BL_VERSION_NUMBER; }
+
+const char *bl_version_text(void) { return BL_VERSION_TEXT; }
 
 bl_result context_fail(bl_context *ctx, const bl_error *err)
 {

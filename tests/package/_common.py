@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the tests of the package share: where things are, and running commands."""
+import os
+import subprocess
+import sys
+
+SOURCE = os.path.abspath(os.environ.get("BL_SOURCE_DIR", os.path.join(os.path.dirname(__file__), "../..")))
+BUILD = os.path.abspath(os.environ.get("BL_BUILD_DIR", os.path.join(SOURCE, "build")))
+CONSUMER = os.path.join(SOURCE, "tests/package/consumer")
+SCENE = os.path.join(SOURCE, "tests/data/small.xml")
+HEADERS = os.path.join(SOURCE, "include/backlight")
+
+
+def fail(text):
+    print("FAILED: " + text, file=sys.stderr)
+    sys.exit(1)
+
+
+def run(command, expect=0, **options):
+    """Standard output of a command; what it printed, and the end of the test, where its status is another one."""
+    done = subprocess.run(command, capture_output=True, text=True, **options)
+    if (done.returncode != 0) != (expect != 0):
+        fail("%s: status %d\n%s%s" % (" ".join(command), done.returncode, done.stdout, done.stderr))
+    return done.stdout if expect == 0 else done.stdout + done.stderr
+
+
+def cache(name):
+    """The value of a variable of the build's CMake cache."""
+    with open(os.path.join(BUILD, "CMakeCache.txt"), encoding="utf-8") as f:
+        for line in f:
+            if line.startswith(name + ":"):
+                return line.split("=", 1)[1].strip()
+    return ""
+
+
+def read(path):
+    with open(path, "rb") as f:
+        return f.read()
+
+
+def expected_image(folder):
+    """What the program of this build renders, as every consumer must."""
+    path = os.path.join(folder, "expected.pfm")
+    run([os.environ.get("BL_PROGRAM", os.path.join(BUILD, "backlight")), "render", SCENE, "-o", path, "--spp", "4", "--seed", "7"])
+    return read(path)
+
+
+def check_consumer(program, folder, expected, env=None):
+    path = os.path.join(folder, "image.pfm")
+    if os.path.exists(path):
+        os.remove(path)
+    out = run([program, SCENE, path], env=env)
+    if not out.startswith("version "):
+        fail("%s printed %r" % (program, out))
+    if read(path) != expected:
+        fail("%s renders another image than the program" % program)
