@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # What `cmake --install` puts where: the program, both libraries with their headers, what find_package(Backlight) and
 # pkg-config read, and SwiftShader where scripts/setup has it, which the library looks for in BL_DATA_DIR. Components are
-# what a Debian package each is made of.
+# the packages of cmake/Package.cmake.
 
 include(CMakePackageConfigHelpers)
 set(with_zydis OFF)
@@ -63,3 +63,5 @@ if(EXISTS "${swiftshader}")
         endif()" COMPONENT swiftshader)
     install(FILES "${swiftshader}" DESTINATION "${BL_DATA_DIR}/swiftshader" COMPONENT swiftshader)
 endif()
+
+include(Package)

@@ -7,7 +7,7 @@ import sys
 SOURCE = os.path.abspath(os.environ.get("BL_SOURCE_DIR", os.path.join(os.path.dirname(__file__), "../..")))
 BUILD = os.path.abspath(os.environ.get("BL_BUILD_DIR", os.path.join(SOURCE, "build")))
 CONSUMER = os.path.join(SOURCE, "tests/package/consumer")
-SCENE = os.path.join(SOURCE, "tests/data/small.xml")
+SCENE = os.path.join(SOURCE, "assets/cornell/scene.xml")
 HEADERS = os.path.join(SOURCE, "include/backlight")
 
 
