@@ -11,7 +11,8 @@
  *     bl_job_read_gradient(job, 0, gradient);
  *
  * Conventions. Images are row-major float32, row 0 at the top, 3 channels (linear RGB, Rec. 709),
- * height*width*3 values. A zeroed descriptor means defaults, and a NULL descriptor is a zeroed one. Every
+ * height*width*3 values. A zeroed descriptor means defaults, and a NULL descriptor is a zeroed one. Structs
+ * end in `reserved`, zeros, where later versions have further fields (docs/versions.md). Every
  * fallible call returns a bl_result; the text of the last failure is bl_context_error. Destroy functions
  * accept NULL; destroy jobs and fits before their device and scene, and those before the context. One thread
  * at a time per context. The library never prints, exits or installs handlers. */
@@ -69,10 +70,9 @@ typedef struct bl_context_desc {
      * may be able to write to it. It never changes a result: an entry that is not whole, or not of this very
      * program, is compiled anew. */
     const char *cache;
-    uint64_t cache_limit;  /* bytes in that folder; what was not used for longest goes first. 0: 256 MiB */
-    uint32_t buffer_range; /* testing: bytes that a binding reaches at most, as if devices said so; 0: what
-                              they say */
-    bool cache_verify; /* testing: compile what was found all the same; a difference is BL_ERROR_COMPILE */
+    uint64_t cache_limit; /* bytes in that folder; what was not used for longest goes first. 0: 256 MiB */
+    const struct bl_context_testing *testing; /* backlight_testing.h; NULL */
+    uint64_t reserved[8];
 } bl_context_desc;
 
 BL_API bl_result bl_context_create(const bl_context_desc *desc, bl_context **out);
@@ -89,6 +89,7 @@ typedef struct bl_cache_info {
     uint64_t bytes, limit; /* of all entries, on disk now */
     uint32_t entries;
     uint64_t hits, misses; /* of this context */
+    uint64_t reserved[8];
 } bl_cache_info;
 BL_API bl_cache_info bl_context_cache_info(const bl_context *ctx);
 
@@ -101,6 +102,7 @@ typedef struct bl_device_info {
     uint32_t subgroup_size;
     uint64_t max_buffer_range, max_allocation; /* bytes */
     bool float_atomics, ray_query, int64, float64;
+    uint64_t reserved[8];
 } bl_device_info;
 
 BL_API uint32_t bl_device_count(const bl_context *ctx); /* in the order "auto" prefers them */
@@ -114,6 +116,7 @@ BL_API bl_result bl_device_info_get(const bl_device *device, bl_device_info *out
 typedef struct bl_device_stats {
     uint64_t pipelines_created, dispatches, submits, bytes_allocated, bytes_peak;
     double compile_seconds; /* spent in the driver's compiler */
+    uint64_t reserved[8];
 } bl_device_stats;
 BL_API bl_device_stats bl_device_stats_get(const bl_device *device);
 
@@ -139,6 +142,7 @@ typedef struct bl_plugin_info {
     const char *data;   /* name of differentiable values that come from a file or from several parameters
                            ("data"); NULL: none */
     unsigned abilities; /* bl_plugin_ability; 0 where it is not available */
+    uint64_t reserved[8];
 } bl_plugin_info;
 
 typedef struct bl_plugin_parameter {
@@ -149,12 +153,14 @@ typedef struct bl_plugin_parameter {
     bool differentiable; /* as NAME, or where it takes a texture as NAME.value, or as what that texture
                             differentiates */
     double least, most;  /* range of numbers; both 0: any */
+    uint64_t reserved[8];
 } bl_plugin_parameter;
 
 /* Objects inside that are not parameters: at least `least`, at most `most` (0: any number). */
 typedef struct bl_plugin_slot {
     const char *category;
     uint32_t least, most;
+    uint64_t reserved[8];
 } bl_plugin_slot;
 
 /* Strings live as long as the context. */
@@ -193,6 +199,7 @@ typedef struct bl_scene_desc {
     uint32_t sensor; /* which of the scene's sensors to look through, in the order of its file; its film is
                         the image */
     bl_light_choice lights; /* which light a path samples */
+    uint64_t reserved[8];
 } bl_scene_desc;
 
 /* Mitsuba 3 XML. */
@@ -236,6 +243,7 @@ typedef struct bl_mesh {
         *normals; /* 3 a vertex; NULL: generated from the positions, unless the object has "face_normals" */
     const float *uvs;      /* 2 a vertex; NULL */
     const uint32_t *faces; /* 3 vertices each, counter-clockwise seen from outside */
+    uint64_t reserved[8];
 } bl_mesh;
 /* A shape "mesh", which has the properties face_normals, flip_normals, to_world. */
 BL_API bl_object *bl_builder_mesh(bl_builder *builder, const char *id, const bl_mesh *mesh);
@@ -253,6 +261,7 @@ typedef struct bl_scene_info {
     uint32_t shapes, primitives, emitters, parameters, bvh_nodes;
     uint32_t
         sensors; /* a job looks through the one of bl_scene_desc, unless told otherwise (bl_job_set_sensor) */
+    uint64_t reserved[8];
 } bl_scene_info;
 BL_API bl_result bl_scene_info_get(const bl_scene *scene, bl_scene_info *out);
 /* Channels that the scene's image has besides RGB: alpha "A" where the film asks for it, and those of an aov
@@ -286,6 +295,7 @@ typedef struct bl_parameter_info {
     bool resizable;     /* an image or grid: bl_scene_resize_parameter takes it */
     bool geometry; /* of the camera, or positions, normals or texture coordinates of a mesh: commands take
                       them only by name */
+    uint64_t reserved[8];
 } bl_parameter_info;
 BL_API uint32_t bl_scene_parameter_count(const bl_scene *scene);
 BL_API bl_result bl_scene_parameter_info(const bl_scene *scene, uint32_t index, bl_parameter_info *out);
@@ -349,8 +359,7 @@ BL_API const char *bl_pixels_name(bl_pixels pixels); /* "uniform", "adjoint"; NU
 typedef struct bl_job_desc {
     const char *const *parameters; /* whose gradients will be asked for; may be empty */
     uint32_t parameter_count;
-    bool no_next_event; /* testing: path tracing without emitter sampling */
-    bool frozen;        /* also build the kernel for bl_render_desc.frozen */
+    bool frozen; /* also build the kernel for bl_render_desc.frozen */
     bl_accumulate accumulate;
     bool sensor_moves;     /* bl_job_set_sensor will be called: the sensor does not become a constant of the
                               kernels */
@@ -360,8 +369,9 @@ typedef struct bl_job_desc {
                        constants of the kernels */
     bl_rays rays;   /* of all passes */
     bl_volume_gradient volume_gradient; /* with `frozen`, whose paths are those of replay, REPLAY */
-    bl_pixels pixels;    /* of gradient passes; ADJOINT is BL_ERROR_UNSUPPORTED where it cannot be */
-    uint32_t passes_off; /* measuring: bit k leaves out the compiler's optimisation bl_optimisation_name(k) */
+    bl_pixels pixels; /* of gradient passes; ADJOINT is BL_ERROR_UNSUPPORTED where it cannot be */
+    const struct bl_job_testing *testing; /* backlight_testing.h; NULL */
+    uint64_t reserved[8];
 } bl_job_desc;
 
 /* Traces and compiles what is needed on first use; parameters' values never cause a compilation. */
@@ -372,8 +382,6 @@ BL_API void bl_job_destroy(bl_job *job);
 BL_API const char *bl_job_rays(const bl_job *job);
 /* How its gradients of extinction are found, never BL_VOLUME_GRADIENT_AUTO. */
 BL_API bl_volume_gradient bl_job_volume_gradient(const bl_job *job);
-/* Name of the compiler's optimisation k, NULL past the last one. */
-BL_API const char *bl_optimisation_name(uint32_t k);
 
 /* Values of any parameter of the scene, by its index in the scene; a job starts with the scene's. Positions
  * of meshes are in the world (of a shapegroup's in the group's space) and must be finite; the hierarchy
@@ -426,6 +434,7 @@ typedef struct bl_stats {
     uint64_t singular[BL_SINGULAR_DEPTHS]; /* derivatives of rays, along mirrors, glass and smooth lobes, that
                                               were no numbers and dropped, by the depth of the vertex; the
                                               last entry: of all deeper ones, too */
+    uint64_t reserved[8];
 } bl_stats;
 
 typedef struct bl_render_desc {
@@ -442,6 +451,7 @@ typedef struct bl_render_desc {
     float *channels;      /* height*width*bl_scene_channel_count, or NULL: the scene's further channels */
     bl_progress progress;
     void *user;
+    uint64_t reserved[8];
 } bl_render_desc;
 
 /* image: height*width*3 floats. stats may be NULL. */
@@ -487,6 +497,7 @@ typedef struct bl_rays_info {
                                             then with the job, the device's structure for ray queries, or the
                                             native device's eight-wide ones (0: neither is there) */
     uint64_t host_bytes, device_bytes;   /* their sizes, with copies of the primitives */
+    uint64_t reserved[8];
 } bl_rays_info;
 BL_API bl_rays_info bl_job_rays_info(const bl_job *job);
 
@@ -505,6 +516,7 @@ typedef struct bl_loss_info {
     double constant;           /* its default */
     bool unbiased; /* dL/dI is affine in I, so noise of the image does not bias the gradient; others get
                       better with spp */
+    uint64_t reserved[8];
 } bl_loss_info;
 BL_API bl_loss_info bl_loss_info_get(bl_loss loss); /* name NULL: there is no such loss */
 
@@ -529,6 +541,7 @@ typedef struct bl_gradient_desc {
     float *image;         /* receives an image of the primal's stream, or NULL */
     bl_progress progress;
     void *user;
+    uint64_t reserved[8];
 } bl_gradient_desc;
 
 /* Reverse mode: path replay backpropagation with detached sampling (Vicini, Speierer, Jakob 2021, section
@@ -548,6 +561,7 @@ typedef struct bl_forward_desc {
     const float *const *tangents;
     bl_progress progress;
     void *user;
+    uint64_t reserved[8];
 } bl_forward_desc;
 
 /* Forward mode: the derivative of the image along a direction of parameter space. image: height*width*3
@@ -583,6 +597,7 @@ typedef struct bl_pass_info {
     const char *name; /* "tape-adjoint" */
     const char *help; /* what it does, in a line */
     bool gradient;    /* a job without parameters does not have it */
+    uint64_t reserved[8];
 } bl_pass_info;
 BL_API bl_pass_info bl_pass_info_get(bl_pass pass); /* name NULL: there is no such pass */
 
@@ -608,6 +623,7 @@ typedef struct bl_kernel_info {
     uint32_t call_bytes, state_bytes; /* arguments, selectors and results of all calls; states of all loops */
     bool baked;                       /* the geometry is in the kernel (bl_job_desc.no_baking) */
     bool cached;                      /* the words come from the cache on disk (bl_context_desc.cache) */
+    uint64_t reserved[8];
 } bl_kernel_info;
 /* Makes the kernel of a pass, if it is not there yet. info (may be NULL): what making it took. */
 BL_API bl_result bl_job_compile(bl_job *job, bl_pass pass, bl_kernel_info *info);
@@ -644,6 +660,7 @@ typedef struct bl_fit_parameter {
      * built without CHOLMOD. */
     double large_steps;
     uint32_t fixed_axes; /* of large steps: bit k, coordinate k of every vertex stays */
+    uint64_t reserved[8];
 } bl_fit_parameter;
 
 typedef struct bl_fit_view {
@@ -651,6 +668,7 @@ typedef struct bl_fit_view {
     uint32_t sensor;       /* as in bl_job_set_sensor */
     const float *to_world; /* as in bl_job_set_sensor */
     bool held_out;         /* no step sees this view; bl_fit_render shows it */
+    uint64_t reserved[8];
 } bl_fit_view;
 
 typedef struct bl_fit_change {
@@ -692,6 +710,7 @@ typedef struct bl_fit_desc {
      * and step alone (with common_numbers, too), and no pixel comes again before all others have come. The
      * targets must then stay as they are until the fit is destroyed. */
     uint32_t batch;
+    uint64_t reserved[8];
 } bl_fit_desc;
 
 /* Minimises the loss against the target, entirely on the device. */
@@ -711,6 +730,7 @@ typedef struct bl_fit_status {
     uint32_t repeats; /* since the first step: how often the fixed-point scale became coarser and the step was
                          repeated */
     uint64_t device_bytes; /* held by the fit */
+    uint64_t reserved[8];
 } bl_fit_status;
 
 /* One step. All work stays on the device; only the loss and status words come back (and dL/dI with
@@ -736,49 +756,6 @@ BL_API bl_result bl_fit_restore(bl_fit *fit, const char *path, void **note, size
 /* The note alone, before there is a fit: free() it. */
 BL_API bl_result bl_fit_read_note(bl_context *ctx, const char *path, void **note, size_t *note_size);
 
-/* ---- the reference: glsl/reference_pt.comp, a path tracer written by hand, as an oracle and a yardstick
- * ---- */
-
-typedef struct bl_reference bl_reference;
-
-/* BL_ERROR_UNSUPPORTED, with the reason, unless the scene consists of triangles without vertex normals, of
- * one-sided diffuse materials and area lights, both with constant colours, seen through a box filter by a
- * perspective sensor with a field of view, and has lights; the integrator is path or prb and does not hide
- * lights. Parameters have the scene's initial values. kernel may be NULL. */
-BL_API bl_result bl_reference_create(bl_device *device, const bl_scene *scene, bl_kernel_info *kernel,
-                                     bl_reference **out);
-BL_API void bl_reference_destroy(bl_reference *reference);
-/* As bl_job_render without frozen, gradient_stream, variance. With equal seeds it walks the paths that
- * bl_job_render walks, up to rounding. *rays (may be NULL): rays traced. */
-BL_API bl_result bl_reference_render(bl_reference *reference, const bl_render_desc *desc, float *image,
-                                     bl_stats *stats, uint64_t *rays);
-
-/* ---- Embree, a yardstick of rays and an oracle: in libraries that are built with BL_EMBREE ---- */
-
-typedef struct bl_embree bl_embree;
-
-/* Embree's hierarchy of the triangles that the scene was loaded with, for as many threads as the device has
- * if it is native, else as there are processors. BL_ERROR_UNSUPPORTED, with the reason: in a library without
- * Embree, of scenes with instances or other shapes than triangles. */
-BL_API bl_result bl_embree_create(bl_device *device, const bl_scene *scene, bl_embree **out);
-BL_API void bl_embree_destroy(bl_embree *embree);
-typedef struct bl_embree_info {
-    const char *version; /* "Embree 3.13.5" */
-    uint32_t threads;
-    double build_seconds;
-    uint64_t bytes;
-} bl_embree_info;
-BL_API bl_embree_info bl_embree_info_get(const bl_embree *embree);
-typedef struct bl_embree_rays {
-    uint64_t count;
-    const bl_ray *rays; /* must be rays (bl_ray) */
-    bl_hit *hits;       /* receives closest hits; or, where it is NULL, */
-    bool *blocked;      /* any hits */
-    bool packets;       /* 16 rays at a time, instead of one */
-} bl_embree_rays;
-/* As bl_job_closest_hits and bl_job_any_hits. *seconds (may be NULL): wall time. */
-BL_API bl_result bl_embree_trace(bl_embree *embree, const bl_embree_rays *rays, double *seconds);
-
 /* ---- images in files ---- */
 
 /* By extension: .exr (float32), .pfm, .hdr (Radiance), .png (sRGB); written under a temporary name, then
@@ -800,6 +777,7 @@ typedef struct bl_image_quality {
      * sigma 1.5, K1 .01, K2 .03; the mean over all windows inside the image, and over the three channels. NaN
      * where a side is below 11 pixels. */
     double ssim;
+    uint64_t reserved[8];
 } bl_image_quality;
 BL_API bl_result bl_image_compare(uint32_t width, uint32_t height, const float *image, const float *truth,
                                   bl_image_quality *out);

@@ -11,7 +11,7 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import _common as t
 
-EXPERIMENTAL = {"backlight_ir.h", "backlight_plugin.h"}
+EXPERIMENTAL = {"backlight_ir.h", "backlight_plugin.h", "backlight_testing.h"}
 # of the build without OpenVDB and Embree
 NEEDED = {"libexpat", "libjpeg", "libpng16", "libz", "libOpenEXRCore-3_1", "libZydis", "libm", "libc", "ld-linux-x86-64",
           "libgcc_s"}
