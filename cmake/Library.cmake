@@ -40,13 +40,14 @@ endif()
 if(NOT CMAKE_OBJCOPY)
     message(FATAL_ERROR "objcopy not found (Debian: binutils): it makes names of the static library local")
 endif()
-# Groups of C++ (--force-group-allocation) must be gone before their members become local.
+# Groups of C++ (--force-group-allocation) must be gone before their members become local, and so must what is not yet
+# machine code where somebody builds with link-time optimisation (nolto-rel).
 set(bl_object "${PROJECT_BINARY_DIR}/backlight$<$<BOOL:$<CONFIG>>:-$<CONFIG>>.o")
 add_custom_command(OUTPUT "${bl_object}"
-    COMMAND "${CMAKE_C_COMPILER}" -r -nostdlib -Wl,--force-group-allocation
+    COMMAND "${CMAKE_C_COMPILER}" -r -nostdlib $<$<C_COMPILER_ID:GNU>:-flinker-output=nolto-rel> -Wl,--force-group-allocation
         -Wl,--whole-archive $<TARGET_FILE:backlight_internal> -Wl,--no-whole-archive -o "${bl_object}"
     COMMAND "${CMAKE_OBJCOPY}" --wildcard --localize-hidden --keep-global-symbol=bl_* "${bl_object}"
-    DEPENDS backlight_internal COMMENT "Making names of libbacklight.a local" VERBATIM)
+    DEPENDS backlight_internal COMMENT "Making names of libbacklight.a local" COMMAND_EXPAND_LISTS VERBATIM)
 add_library(backlight_static STATIC EXCLUDE_FROM_ALL "${bl_object}")
 set_source_files_properties("${bl_object}" PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)
 

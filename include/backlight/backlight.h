@@ -656,8 +656,8 @@ typedef struct bl_fit_parameter {
     double total_variation, smoothing; /* smoothing 0: 0.001 */
     /* Above 0, of a mesh's vertex_positions: large steps (Nicolet et al. 2021), preconditioned by the inverse
      * of I + large_steps L, L the Laplacian of the mesh's edges: their lambda, 19 is a good one. Steps are
-     * AdamUniform's, so the optimiser must be adam; no bounds. BL_ERROR_UNSUPPORTED where the library was
-     * built without CHOLMOD. */
+     * AdamUniform's, so the optimiser must be adam; no bounds. BL_ERROR_UNSUPPORTED, with what to
+     * install, where the library CHOLMOD is not there. */
     double large_steps;
     uint32_t fixed_axes; /* of large steps: bit k, coordinate k of every vertex stays */
     uint64_t reserved[8];

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the tests of the package share: where things are, and running commands."""
 import os
+import re
 import subprocess
 import sys
 
@@ -9,6 +10,7 @@ BUILD = os.path.abspath(os.environ.get("BL_BUILD_DIR", os.path.join(SOURCE, "bui
 CONSUMER = os.path.join(SOURCE, "tests/package/consumer")
 SCENE = os.path.join(SOURCE, "assets/cornell/scene.xml")
 HEADERS = os.path.join(SOURCE, "include/backlight")
+EXPERIMENTAL = {"backlight_ir.h", "backlight_plugin.h", "backlight_testing.h"}  # docs/versions.md
 
 
 def fail(text):
@@ -31,6 +33,20 @@ def cache(name):
             if line.startswith(name + ":"):
                 return line.split("=", 1)[1].strip()
     return ""
+
+
+def own_lines(header, api):
+    """The lines of a header after the preprocessor, without those that it includes; api: what BL_API becomes."""
+    text = run([cache("CMAKE_C_COMPILER"), "-E", "-std=c11", "-I" + os.path.join(SOURCE, "include"), "-DBL_API=" + api,
+                os.path.join(HEADERS, header)])
+    own, inside = [], False
+    for line in text.splitlines():
+        place = re.match(r'# \d+ "([^"]*)"', line)
+        if place:
+            inside = place.group(1).endswith("/backlight/" + header)
+        elif inside:
+            own.append(line)
+    return own
 
 
 def read(path):

@@ -15,22 +15,13 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import _common as t
 
 RECORD = os.path.join(t.SOURCE, "tests/package/abi.txt")
-STABLE = ("backlight.h", "result.h")
+STABLE = [name for name in sorted(os.listdir(t.HEADERS)) if name not in t.EXPERIMENTAL]
 VALUES = {"bl_define", "bl_ray", "bl_hit", "bl_fit_change"}  # elements of arrays, which stay as they are
 
 
 def preprocessed():
     """The text of the stable headers, without what they include, on one line."""
-    text = t.run([t.cache("CMAKE_C_COMPILER") or "cc", "-E", "-std=c11", "-I" + os.path.join(t.SOURCE, "include"), "-DBL_API=",
-                  os.path.join(t.HEADERS, "backlight.h")])
-    own, inside = [], False
-    for line in text.splitlines():
-        place = re.match(r'# \d+ "([^"]*)"', line)
-        if place:
-            inside = place.group(1).endswith(tuple("/backlight/" + h for h in STABLE))
-        elif inside:
-            own.append(line)
-    return re.sub(r"\s+", " ", " ".join(own))
+    return re.sub(r"\s+", " ", " ".join(line for header in STABLE for line in t.own_lines(header, "")))
 
 
 def fields_of(body):
@@ -57,7 +48,7 @@ def parse(text):
 
 def measure(structs, enumerators):
     """Lines "enumerator NAME VALUE", "struct NAME SIZE", "field NAME.FIELD PLACE SIZE" of a program that prints them."""
-    code = ["#include <backlight/backlight.h>", "#include <stdio.h>", "int main(void) {"]
+    code = ["#include <backlight/%s>" % header for header in STABLE] + ["#include <stdio.h>", "int main(void) {"]
     for name in enumerators:
         code.append('printf("enumerator %s %%d\\n", (int)%s);' % (name, name))
     for name, fields in structs.items():
@@ -69,7 +60,7 @@ def measure(structs, enumerators):
         source, program = os.path.join(folder, "abi.c"), os.path.abspath(os.path.join(folder, "abi"))
         with open(source, "w", encoding="utf-8") as f:
             f.write("\n".join(code + ["return 0; }", ""]))
-        t.run([t.cache("CMAKE_C_COMPILER") or "cc", "-std=c11", "-I" + os.path.join(t.SOURCE, "include"), source, "-o", program])
+        t.run([t.cache("CMAKE_C_COMPILER"), "-std=c11", "-I" + os.path.join(t.SOURCE, "include"), source, "-o", program])
         return t.run([program]).splitlines()
 
 

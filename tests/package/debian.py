@@ -1,7 +1,7 @@
 # LABELS: swiftshader
 # SPDX-License-Identifier: BSD-3-Clause
 """Makes the Debian packages and installs them by dpkg into an empty root, which holds the libraries of those packages
-that ours declare to depend on, and nothing else. Inside it (chroot) the program is on the PATH, finds SwiftShader where
+that ours declare to depend on, a shell, and nothing else. Inside it (chroot) the program is on the PATH, finds SwiftShader where
 the package has put it, and renders the bytes of this build's. A fit with large steps says which package is missing:
 CHOLMOD is not among the dependencies. A program that was built with the development package runs there. Removing the
 packages leaves the root as it was.
@@ -73,6 +73,8 @@ def make_root(root, packages):
             os.makedirs(os.path.dirname(copy), exist_ok=True)
             if not os.path.lexists(copy):
                 shutil.copy2(path, copy)
+    for tool in ("sh", "ldconfig"):  # of packages that every Debian has; maintainer scripts call them
+        shutil.copy2(shutil.which(tool, path=CLEAN["PATH"]), os.path.join(root, "usr/bin", tool))
     with open(os.path.join(root, "etc/ld.so.conf"), "w", encoding="utf-8") as f:
         f.write("/usr/local/lib\n/usr/lib/x86_64-linux-gnu\n/usr/lib/aarch64-linux-gnu\n")
 
@@ -104,6 +106,9 @@ def check_fields(files):
             t.fail("%s has the version %s" % (name, field(file, "Version")))
         if re.search("cholmod|suitesparse|metis|blas|lapack", field(file, "Depends")):
             t.fail("%s depends on CHOLMOD: %s" % (name, field(file, "Depends")))
+    needs = "libbacklight.so" in t.run(["readelf", "-d", os.path.join(t.BUILD, "backlight")])
+    if needs != ("libbacklight0" in field(files["backlight"], "Depends")):
+        t.fail("backlight depends on " + field(files["backlight"], "Depends"))
     if "libcholmod" not in field(files["backlight"], "Suggests"):
         t.fail("backlight does not suggest CHOLMOD")
 

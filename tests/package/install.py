@@ -13,9 +13,15 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import _common as t
 
 
+def version():
+    major, minor, _ = t.cache("CMAKE_PROJECT_VERSION").split(".")
+    return int(major), int(minor)
+
+
 def find_package(prefix, folder, expected):
     build = os.path.join(folder, "cmake")
-    configure = ["cmake", "-S", t.CONSUMER, "-B", build, "-DCMAKE_PREFIX_PATH=" + prefix, "-DCMAKE_BUILD_TYPE=Debug"]
+    configure = ["cmake", "-S", t.CONSUMER, "-B", build, "-DCMAKE_PREFIX_PATH=" + prefix, "-DCMAKE_BUILD_TYPE=Debug",
+                 "-DBACKLIGHT_VERSION=%d.%d" % version()]
     t.run(configure)
     t.run(["cmake", "--build", build, "--parallel", "2"])
     for kind in ("backlight", "shared", "static"):
@@ -28,7 +34,9 @@ def find_package(prefix, folder, expected):
 
 
 def refusals(prefix, folder):
-    for request, text in (("0.2", "0.1"), ("1", "0.1"), ("0.1 COMPONENTS python", "shared and static, not python")):
+    (major, minor), own = version(), t.cache("CMAKE_PROJECT_VERSION")
+    for request, text in (("%d.%d" % (major, minor + 1), own), ("%d" % (major + 1), own),
+                          ("%d.%d COMPONENTS python" % (major, minor), "shared and static, not python")):
         project = os.path.join(folder, "refused")
         os.makedirs(project, exist_ok=True)
         with open(os.path.join(project, "CMakeLists.txt"), "w", encoding="utf-8") as f:
@@ -40,8 +48,8 @@ def refusals(prefix, folder):
 
 
 def pkg_config(prefix, folder, expected):
-    env = dict(os.environ, PKG_CONFIG_PATH=os.path.join(prefix, "lib/pkgconfig"))
-    library = os.path.join(prefix, "lib")
+    env = dict(os.environ, PKG_CONFIG_PATH=os.path.join(prefix, t.cache("CMAKE_INSTALL_LIBDIR"), "pkgconfig"))
+    library = os.path.join(prefix, t.cache("CMAKE_INSTALL_LIBDIR"))
 
     def ask(*options):
         return shlex.split(t.run(["pkg-config", *options, "backlight"], env=env))

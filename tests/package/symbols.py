@@ -11,7 +11,6 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import _common as t
 
-EXPERIMENTAL = {"backlight_ir.h", "backlight_plugin.h", "backlight_testing.h"}
 # of the build without OpenVDB and Embree
 NEEDED = {"libexpat", "libjpeg", "libpng16", "libz", "libOpenEXRCore-3_1", "libZydis", "libm", "libc", "ld-linux-x86-64",
           "libgcc_s"}
@@ -20,18 +19,8 @@ MARK = "bl_api_mark"
 
 def functions(header):
     """Functions that a header declares itself: marked by BL_API, and all."""
-    source = os.path.join(t.HEADERS, header)
-    text = t.run([t.cache("CMAKE_C_COMPILER"), "-E", "-std=c11", "-I" + os.path.join(t.SOURCE, "include"),
-                  "-DBL_API=" + MARK, source])
-    own, inside = [], False
-    for line in text.splitlines():
-        place = re.match(r'# \d+ "([^"]*)"', line)
-        if place:
-            inside = place.group(1).endswith("/backlight/" + header)
-        elif inside:
-            own.append(line)
     marked, declared = set(), set()
-    text = re.sub(r"\{[^{}]*\}", "", re.sub(r"\{[^{}]*\}", "", "\n".join(own).replace('extern "C" {', "")))
+    text = re.sub(r"\{[^{}]*\}", "", re.sub(r"\{[^{}]*\}", "", "\n".join(t.own_lines(header, MARK)).replace('extern "C" {', "")))
     for statement in text.split(";"):
         name = re.search(r"\b(bl_\w+)\s*\(", statement)
         if name and not statement.strip().startswith("typedef"):
@@ -56,7 +45,7 @@ def main():
     for header in sorted(os.listdir(t.HEADERS)):
         marked, declared = functions(header)
         problems += ["%s: %s lacks BL_API" % (header, name) for name in sorted(declared - marked)]
-        wanted.update({name: header in EXPERIMENTAL for name in marked})
+        wanted.update({name: header in t.EXPERIMENTAL for name in marked})
     if len(wanted) < 180:
         problems.append("only %d functions found, so the headers are read wrongly" % len(wanted))
 
