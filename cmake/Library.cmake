@@ -42,12 +42,16 @@ if(NOT CMAKE_OBJCOPY)
 endif()
 # Groups of C++ (--force-group-allocation) must be gone before their members become local, and so must what is not yet
 # machine code where somebody builds with link-time optimisation (nolto-rel).
+set(to_code)
+if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
+    set(to_code -flinker-output=nolto-rel)
+endif()
 set(bl_object "${PROJECT_BINARY_DIR}/backlight$<$<BOOL:$<CONFIG>>:-$<CONFIG>>.o")
 add_custom_command(OUTPUT "${bl_object}"
-    COMMAND "${CMAKE_C_COMPILER}" -r -nostdlib $<$<C_COMPILER_ID:GNU>:-flinker-output=nolto-rel> -Wl,--force-group-allocation
+    COMMAND "${CMAKE_C_COMPILER}" -r -nostdlib ${to_code} -Wl,--force-group-allocation
         -Wl,--whole-archive $<TARGET_FILE:backlight_internal> -Wl,--no-whole-archive -o "${bl_object}"
     COMMAND "${CMAKE_OBJCOPY}" --wildcard --localize-hidden --keep-global-symbol=bl_* "${bl_object}"
-    DEPENDS backlight_internal COMMENT "Making names of libbacklight.a local" COMMAND_EXPAND_LISTS VERBATIM)
+    DEPENDS backlight_internal COMMENT "Making names of libbacklight.a local" VERBATIM)
 add_library(backlight_static STATIC EXCLUDE_FROM_ALL "${bl_object}")
 set_source_files_properties("${bl_object}" PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)
 
