@@ -61,12 +61,14 @@ def expected_image(folder):
     return read(path)
 
 
-def check_consumer(program, folder, expected, env=None):
+def check_consumer(program, folder, expected):
     path = os.path.join(folder, "image.pfm")
     if os.path.exists(path):
         os.remove(path)
-    out = run([program, SCENE, path], env=env)
-    if not out.startswith("version "):
+    out = run([program, SCENE, path])
+    text = cache("CMAKE_PROJECT_VERSION")
+    major, minor, patch = (int(n) for n in text.split("."))
+    if out != "version %s %d\n" % (text, major * 1000000 + minor * 1000 + patch):
         fail("%s printed %r" % (program, out))
     if read(path) != expected:
         fail("%s renders another image than the program" % program)

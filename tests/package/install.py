@@ -33,6 +33,18 @@ def find_package(prefix, folder, expected):
             t.check_consumer(program, folder, expected)
 
 
+def headers(prefix):
+    """Each of them alone is a whole C11 and C++17 file, without a warning."""
+    include = os.path.join(prefix, t.cache("CMAKE_INSTALL_INCLUDEDIR"))
+    names = sorted(os.listdir(os.path.join(include, "backlight")))
+    if names != sorted(os.listdir(t.HEADERS)):
+        t.fail("these headers are installed: %s" % names)
+    for name in names:
+        for compiler, language, standard in (("cc", "c", "c11"), ("c++", "c++", "c++17")):
+            t.run([compiler, "-std=" + standard, "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only", "-I" + include,
+                   "-include", "backlight/" + name, "-x", language, "/dev/null"])
+
+
 def refusals(prefix, folder):
     (major, minor), own = version(), t.cache("CMAKE_PROJECT_VERSION")
     for request, text in (("%d.%d" % (major, minor + 1), own), ("%d" % (major + 1), own),
@@ -77,6 +89,7 @@ def main():
         t.run([os.path.join(prefix, "bin/backlight"), "render", t.SCENE, "-o", installed, "--spp", "4", "--seed", "7"])
         if t.read(installed) != expected:
             t.fail("the installed program renders another image")
+        headers(prefix)
         find_package(prefix, folder, expected)
         pkg_config(prefix, folder, expected)
         refusals(prefix, folder)

@@ -65,6 +65,9 @@ def main():
     problems += ["libbacklight.a defines " + name for name in sorted(static - wanted.keys())]
     problems += ["libbacklight.a lacks " + name for name in sorted(wanted.keys() - static)]
 
+    if "arena_alloc" not in symbols(os.path.join(t.BUILD, "libbacklight_internal.a"), "-g"):
+        problems.append("libbacklight_internal.a has no arena_alloc: symbols are read wrongly")
+
     needed = set(re.findall(r"\(NEEDED\).*\[(.*?)\.so", t.run(["readelf", "-d", os.path.join(t.BUILD, "libbacklight.so")])))
     if t.cache("BL_OPENVDB") != "ON" and not t.cache("BL_SANITIZE") and t.cache("BL_EMBREE") != "ON":
         problems += ["libbacklight.so needs " + name for name in sorted(needed - NEEDED)]
