@@ -33,6 +33,23 @@ def find_package(prefix, folder, expected):
             t.check_consumer(program, folder, expected)
 
 
+def choices(prefix, folder):
+    """Which library Backlight::backlight is, in a project of C++ alone."""
+    project = os.path.join(folder, "choices")
+    wanted = {"default": ("", "", "SHARED"), "on": ("set(BUILD_SHARED_LIBS ON)", "", "SHARED"),
+              "off": ("set(BUILD_SHARED_LIBS OFF)", "", "STATIC"), "named": ("", "COMPONENTS static", "STATIC")}
+    for name, (setting, request, kind) in wanted.items():
+        os.makedirs(os.path.join(project, name))
+        with open(os.path.join(project, name, "CMakeLists.txt"), "w", encoding="utf-8") as f:
+            f.write("%s\nfind_package(Backlight REQUIRED %s)\nget_target_property(kind Backlight::backlight TYPE)\n"
+                    "if(NOT kind STREQUAL %s_LIBRARY)\n  message(FATAL_ERROR \"%s: ${kind}\")\nendif()\n"
+                    % (setting, request, kind, name))
+    with open(os.path.join(project, "CMakeLists.txt"), "w", encoding="utf-8") as f:
+        f.write("cmake_minimum_required(VERSION 3.25)\nproject(choices LANGUAGES CXX)\n"
+                + "".join("add_subdirectory(%s)\n" % name for name in wanted))
+    t.run(["cmake", "-S", project, "-B", project + "/build", "-DCMAKE_PREFIX_PATH=" + prefix])
+
+
 def headers(prefix):
     """Each of them alone is a whole C11 and C++17 file, without a warning."""
     include = os.path.join(prefix, t.cache("CMAKE_INSTALL_INCLUDEDIR"))
@@ -92,6 +109,7 @@ def main():
         headers(prefix)
         find_package(prefix, folder, expected)
         pkg_config(prefix, folder, expected)
+        choices(prefix, folder)
         refusals(prefix, folder)
 
 
