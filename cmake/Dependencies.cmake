@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# What Backlight is built with, as imported targets. Point CMAKE_PREFIX_PATH at unusual places. docs/dependencies.md says what each is for.
+# What Backlight is built with, as imported targets. Point CMAKE_PREFIX_PATH at unusual places. docs/dependencies.md says
+# what each is for.
 
 include(FindLibrary)
 
@@ -17,7 +18,7 @@ if(BL_BUILD_PROGRAM OR BL_BUILD_TESTS)
 endif()
 bl_find_library(xxHash::headers xxhash.h -)
 bl_find_library(stb::headers stb_image.h - SUFFIX stb)
-bl_find_library(CHOLMOD::headers cholmod.h - SUFFIX suitesparse OPTIONAL) # the library is opened when it is needed
+bl_find_library(CHOLMOD::headers cholmod.h - SUFFIX suitesparse OPTIONAL) # opened at run time
 bl_find_library(Zydis::Zydis Zydis/Zydis.h Zydis OPTIONAL)
 list(APPEND CMAKE_PREFIX_PATH "${PROJECT_SOURCE_DIR}/build/nanovdb/usr") # where scripts/setup unpacks it
 bl_find_library(NanoVDB::headers nanovdb/PNanoVDB.h - OPTIONAL)

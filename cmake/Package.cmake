@@ -11,7 +11,8 @@
 # static library needs, is named here.
 
 set(runtime_package libbacklight${BL_ABI})
-set(BL_MAINTAINER "The Backlight authors <backlight@localhost>" CACHE STRING "Maintainer of Debian packages: who builds them")
+set(BL_MAINTAINER "The Backlight authors <backlight@localhost>" CACHE STRING
+    "Maintainer of Debian packages: who builds them")
 
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME backlight)

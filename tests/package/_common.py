@@ -9,7 +9,9 @@ SOURCE = os.path.abspath(os.environ.get("BL_SOURCE_DIR", os.path.join(os.path.di
 BUILD = os.path.abspath(os.environ.get("BL_BUILD_DIR", os.path.join(SOURCE, "build")))
 CONSUMER = os.path.join(SOURCE, "tests/package/consumer")
 SCENE = os.path.join(SOURCE, "assets/cornell/scene.xml")
-HEADERS = os.path.join(SOURCE, "include/backlight")
+SAMPLES = ["--spp", "4", "--seed", "7"]  # as the consumers
+INCLUDE = os.path.join(SOURCE, "include")
+HEADERS = os.path.join(INCLUDE, "backlight")
 EXPERIMENTAL = {"backlight_ir.h", "backlight_plugin.h", "backlight_testing.h"}  # docs/versions.md
 
 
@@ -19,7 +21,7 @@ def fail(text):
 
 
 def run(command, expect=0, **options):
-    """Standard output of a command; what it printed, and the end of the test, where its status is another one."""
+    """Standard output of a command, where it fails as expected both outputs; else the test ends."""
     done = subprocess.run(command, capture_output=True, text=True, **options)
     if (done.returncode != 0) != (expect != 0):
         fail("%s: status %d\n%s%s" % (" ".join(command), done.returncode, done.stdout, done.stderr))
@@ -36,8 +38,8 @@ def cache(name):
 
 
 def own_lines(header, api):
-    """The lines of a header after the preprocessor, without those that it includes; api: what BL_API becomes."""
-    text = run([cache("CMAKE_C_COMPILER"), "-E", "-std=c11", "-I" + os.path.join(SOURCE, "include"), "-DBL_API=" + api,
+    """Lines of a header after the preprocessor, without those it includes; api: what BL_API becomes."""
+    text = run([cache("CMAKE_C_COMPILER"), "-E", "-std=c11", "-I" + INCLUDE, "-DBL_API=" + api,
                 os.path.join(HEADERS, header)])
     own, inside = [], False
     for line in text.splitlines():
@@ -57,7 +59,8 @@ def read(path):
 def expected_image(folder):
     """What the program of this build renders, as every consumer must."""
     path = os.path.join(folder, "expected.pfm")
-    run([os.environ.get("BL_PROGRAM", os.path.join(BUILD, "backlight")), "render", SCENE, "-o", path, "--spp", "4", "--seed", "7"])
+    program = os.environ.get("BL_PROGRAM", os.path.join(BUILD, "backlight"))
+    run([program, "render", SCENE, "-o", path, *SAMPLES])
     return read(path)
 
 

@@ -1,9 +1,10 @@
 # LABELS: nodevice
 # SPDX-License-Identifier: BSD-3-Clause
-"""What programs that were compiled with an earlier header rely on is still so (docs/versions.md): abi.txt has values of
-enumerators, sizes of structs, place and size of their fields, and functions of the public headers that are not
-experimental. A field may come where `reserved` was, a function and an enumerator may be added; anything else needs
-another SONAME (BL_ABI in cmake/Library.cmake), for which the file is written anew: abi.py --write.
+"""What programs that were compiled with an earlier header rely on is still so (docs/versions.md): abi.txt
+has values of enumerators, sizes of structs, place and size of their fields, and functions of the public
+headers that are not experimental. A field may come where `reserved` was, a function and an enumerator may
+be added; anything else needs another SONAME (BL_ABI in cmake/Library.cmake), for which the file is written
+anew: abi.py --write.
 
 Every struct that is not among VALUES ends in `reserved`."""
 import os
@@ -37,8 +38,10 @@ def fields_of(body):
 
 
 def parse(text):
-    structs = {name: fields_of(body) for body, name in re.findall(r"typedef struct \w+ \{([^{}]*)\} (\w+);", text)}
-    enumerators = [re.match(r"\s*(\w+)", item).group(1) for body in re.findall(r"\benum(?: \w+)? \{([^{}]*)\}", text)
+    structs = {name: fields_of(body)
+               for body, name in re.findall(r"typedef struct \w+ \{([^{}]*)\} (\w+);", text)}
+    enumerators = [re.match(r"\s*(\w+)", item).group(1)
+                   for body in re.findall(r"\benum(?: \w+)? \{([^{}]*)\}", text)
                    for item in body.split(",") if item.strip()]
     plain = re.sub(r"\{[^{}]*\}", "", text.replace('extern "C" {', ""))
     functions = [re.sub(r"\s+", " ", s).strip() for s in plain.split(";")
@@ -47,8 +50,9 @@ def parse(text):
 
 
 def measure(structs, enumerators):
-    """Lines "enumerator NAME VALUE", "struct NAME SIZE", "field NAME.FIELD PLACE SIZE" of a program that prints them."""
-    code = ["#include <backlight/%s>" % header for header in STABLE] + ["#include <stdio.h>", "int main(void) {"]
+    """Lines "enumerator NAME VALUE", "struct NAME SIZE", "field NAME.FIELD PLACE SIZE"."""
+    code = ["#include <backlight/%s>" % header for header in STABLE]
+    code += ["#include <stdio.h>", "int main(void) {"]
     for name in enumerators:
         code.append('printf("enumerator %s %%d\\n", (int)%s);' % (name, name))
     for name, fields in structs.items():
@@ -60,7 +64,7 @@ def measure(structs, enumerators):
         source, program = os.path.join(folder, "abi.c"), os.path.abspath(os.path.join(folder, "abi"))
         with open(source, "w", encoding="utf-8") as f:
             f.write("\n".join(code + ["return 0; }", ""]))
-        t.run([t.cache("CMAKE_C_COMPILER"), "-std=c11", "-I" + os.path.join(t.SOURCE, "include"), source, "-o", program])
+        t.run([t.cache("CMAKE_C_COMPILER"), "-std=c11", "-I" + t.INCLUDE, source, "-o", program])
         return t.run([program]).splitlines()
 
 
@@ -116,11 +120,11 @@ def self_test(recorded):
     moved = next(line for line in recorded if line.startswith("field bl_job_desc.frozen "))
     room = next(line for line in recorded if line.startswith("field bl_job_desc.reserved ")).split()
     place, size = int(room[2]), int(room[3])
-    taken = [line if line.split()[1] != room[1] else "field %s %d %d" % (room[1], place + 8, size - 8) for line in recorded]
+    less, added = "field %s %d %d" % (room[1], place + 8, size - 8), "field bl_job_desc.added %d 4"
+    taken = [line if line.split()[1] != room[1] else less for line in recorded]
     assert changed(moved, moved + "0") and changed("enumerator BL_ERROR_IO 3", "enumerator BL_ERROR_IO 4")
-    assert compare(recorded, taken + ["field bl_job_desc.added %d 4" % place]) == ([], [
-        "field %s %d %d" % (room[1], place + 8, size - 8), "field bl_job_desc.added %d 4" % place])
-    assert compare(recorded, recorded + ["field bl_job_desc.added %d 4" % (place - 4)])[0]
+    assert compare(recorded, taken + [added % place]) == ([], [less, added % place])
+    assert compare(recorded, recorded + [added % (place - 4)])[0]
 
 
 def main():

@@ -1,10 +1,10 @@
 # LABELS: swiftshader
 # SPDX-License-Identifier: BSD-3-Clause
-"""Makes the Debian packages and installs them by dpkg into an empty root, which holds the libraries of those packages
-that ours declare to depend on, a shell, and nothing else. Inside it (chroot) the program is on the PATH, finds SwiftShader where
-the package has put it, and renders the bytes of this build's. A fit with large steps says which package is missing:
-CHOLMOD is not among the dependencies. A program that was built with the development package runs there. Removing the
-packages leaves the root as it was.
+"""Makes the Debian packages and installs them by dpkg into an empty root, which holds the libraries of
+those packages that ours declare to depend on, a shell, and nothing else. Inside it (chroot) the program is
+on the PATH, finds SwiftShader where the package has put it, and renders the bytes of this build's. A fit
+with large steps says which package is missing: CHOLMOD is not among the dependencies. A program that was
+built with the development package runs there. Removing the packages leaves the root as it was.
 
 Needs root, or user namespaces."""
 import json
@@ -18,7 +18,8 @@ import tempfile
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import _common as t
 
-CLEAN = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/tmp"}
+CLEAN = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/tmp",
+         "DEBIAN_FRONTEND": "noninteractive", "BL_DEVICE": "swiftshader"}
 
 
 def make_packages(folder):
@@ -68,7 +69,7 @@ def make_root(root, packages):
         for name in packages:
             status.write(t.run(["dpkg-query", "-s", name]).rstrip("\n") + "\n\n")
     for path in t.run(["dpkg-query", "-L", *packages]).splitlines():
-        if re.search(r"\.so(\.[\d.]+)?$", path) and path.startswith(("/lib", "/usr/lib")) and os.path.isfile(path):
+        if re.match(r"(/usr)?/lib.*\.so(\.[\d.]+)?$", path) and os.path.isfile(path):
             copy = root + path
             os.makedirs(os.path.dirname(copy), exist_ok=True)
             if not os.path.lexists(copy):
@@ -80,7 +81,7 @@ def make_root(root, packages):
 
 
 def dpkg(root, *command):
-    t.run(["dpkg", "--root=" + root, "--log=/dev/null", *command], env=dict(CLEAN, DEBIAN_FRONTEND="noninteractive"))
+    t.run(["dpkg", "--root=" + root, "--log=/dev/null", *command], env=CLEAN)
     t.run(["ldconfig", "-r", root])  # the trigger of libc-bin, which is not there
 
 
@@ -123,7 +124,7 @@ def check_program(root, folder):
         t.fail("SwiftShader is not found in %s: %s" % (place, devices))
     expected = t.expected_image(folder)
     shutil.copy(t.SCENE, os.path.join(root, "tmp/scene.xml"))
-    inside(root, "backlight", "render", "/tmp/scene.xml", "-o", "/tmp/image.pfm", "--spp", "4", "--seed", "7", "--device", "swiftshader")
+    inside(root, "backlight", "render", "/tmp/scene.xml", "-o", "/tmp/image.pfm", *t.SAMPLES)
     if t.read(os.path.join(root, "tmp/image.pfm")) != expected:
         t.fail("the installed program renders another image")
     return expected
@@ -138,7 +139,7 @@ def check_large_steps(root):
     job["target"]["spp"] = 1
     with open(os.path.join(relief, "fit.json"), "w", encoding="utf-8") as f:
         json.dump(job, f)
-    out = inside(root, "backlight", "fit", "/tmp/relief/fit.json", "-o", "/tmp/out", "--device", "swiftshader", expect=1)
+    out = inside(root, "backlight", "fit", "/tmp/relief/fit.json", "-o", "/tmp/out", expect=1)
     if not re.search(r"libcholmod\.so\.\d+: install it \(Debian: the package libcholmod\d+\)", out):
         t.fail("a fit with large steps says: " + out)
 
@@ -150,7 +151,7 @@ def check_development(root, folder, expected):
     t.run(["cmake", "--build", build, "--target", "c_shared", "c_static"])
     for name in ("c_shared", "c_static"):
         shutil.copy(os.path.join(build, name), os.path.join(root, "tmp", name))
-        t.run(["chroot", root, "/tmp/" + name, "/tmp/scene.xml", "/tmp/image.pfm"], env=dict(CLEAN, BL_DEVICE="swiftshader"))
+        inside(root, "/tmp/" + name, "/tmp/scene.xml", "/tmp/image.pfm")
         if t.read(os.path.join(root, "tmp/image.pfm")) != expected:
             t.fail(name + " renders another image")
 
@@ -167,10 +168,10 @@ def main():
         root = os.path.join(folder, "root")
         files = make_packages(os.path.join(folder, "packages"))
         check_fields(files)
-        depends = ", ".join(field(file, "Depends") for name, file in files.items() if name != "libbacklight-dev")
-        make_root(root, closure(depends, set(files)))
+        users = [file for name, file in files.items() if name != "libbacklight-dev"]
+        make_root(root, closure(", ".join(field(file, "Depends") for file in users), set(files)))
         before = listing(root)
-        dpkg(root, "--install", *(file for name, file in files.items() if name != "libbacklight-dev"))
+        dpkg(root, "--install", *users)
         expected = check_program(root, folder)
         check_large_steps(root)
         # its dependencies are what this machine builds with

@@ -1,9 +1,9 @@
 # LABELS: swiftshader
 # SPDX-License-Identifier: BSD-3-Clause
-"""Installs this build into a folder, moves the folder elsewhere, and builds and runs programs in C11 and C++17 that find
-it there by find_package and by pkg-config, linked to the shared library and to the static one. They have functions of
-names that Backlight uses inside, and render the bytes that the program renders. Another version of the package, and a
-component that it has not, are refused."""
+"""Installs this build into a folder, moves the folder elsewhere, and builds and runs programs in C11 and
+C++17 that find it there by find_package and by pkg-config, linked to the shared library and to the static
+one. They have functions of names that Backlight uses inside, and render the bytes that the program renders.
+Another version of the package, and a component that it has not, are refused."""
 import os
 import shlex
 import sys
@@ -20,9 +20,8 @@ def version():
 
 def find_package(prefix, folder, expected):
     build = os.path.join(folder, "cmake")
-    configure = ["cmake", "-S", t.CONSUMER, "-B", build, "-DCMAKE_PREFIX_PATH=" + prefix, "-DCMAKE_BUILD_TYPE=Debug",
-                 "-DBACKLIGHT_VERSION=%d.%d" % version()]
-    t.run(configure)
+    t.run(["cmake", "-S", t.CONSUMER, "-B", build, "-DCMAKE_PREFIX_PATH=" + prefix,
+           "-DCMAKE_BUILD_TYPE=Debug", "-DBACKLIGHT_VERSION=%d.%d" % version()])
     t.run(["cmake", "--build", build, "--parallel", "2"])
     for kind in ("backlight", "shared", "static"):
         for language in ("c", "cxx"):
@@ -36,12 +35,15 @@ def find_package(prefix, folder, expected):
 def choices(prefix, folder):
     """Which library Backlight::backlight is, in a project of C++ alone."""
     project = os.path.join(folder, "choices")
-    wanted = {"default": ("", "", "SHARED"), "on": ("set(BUILD_SHARED_LIBS ON)", "", "SHARED"),
-              "off": ("set(BUILD_SHARED_LIBS OFF)", "", "STATIC"), "named": ("", "COMPONENTS static", "STATIC")}
+    wanted = {"default": ("", "", "SHARED"),
+              "on": ("set(BUILD_SHARED_LIBS ON)", "", "SHARED"),
+              "off": ("set(BUILD_SHARED_LIBS OFF)", "", "STATIC"),
+              "named": ("", "COMPONENTS static", "STATIC")}
     for name, (setting, request, kind) in wanted.items():
         os.makedirs(os.path.join(project, name))
         with open(os.path.join(project, name, "CMakeLists.txt"), "w", encoding="utf-8") as f:
-            f.write("%s\nfind_package(Backlight REQUIRED %s)\nget_target_property(kind Backlight::backlight TYPE)\n"
+            f.write("%s\nfind_package(Backlight REQUIRED %s)\n"
+                    "get_target_property(kind Backlight::backlight TYPE)\n"
                     "if(NOT kind STREQUAL %s_LIBRARY)\n  message(FATAL_ERROR \"%s: ${kind}\")\nendif()\n"
                     % (setting, request, kind, name))
     with open(os.path.join(project, "CMakeLists.txt"), "w", encoding="utf-8") as f:
@@ -58,8 +60,9 @@ def headers(prefix):
         t.fail("these headers are installed: %s" % names)
     for name in names:
         for compiler, language, standard in (("cc", "c", "c11"), ("c++", "c++", "c++17")):
-            t.run([compiler, "-std=" + standard, "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only", "-I" + include,
-                   "-include", "backlight/" + name, "-x", language, "/dev/null"])
+            t.run([compiler, "-std=" + standard, "-Wall", "-Wextra", "-Wpedantic", "-Werror",
+                   "-fsyntax-only", "-I" + include, "-include", "backlight/" + name,
+                   "-x", language, "/dev/null"])
 
 
 def refusals(prefix, folder):
@@ -71,7 +74,8 @@ def refusals(prefix, folder):
         with open(os.path.join(project, "CMakeLists.txt"), "w", encoding="utf-8") as f:
             f.write("cmake_minimum_required(VERSION 3.25)\nproject(refused LANGUAGES NONE)\n"
                     "find_package(Backlight %s REQUIRED)\n" % request)
-        out = t.run(["cmake", "-S", project, "-B", project + "/build", "-DCMAKE_PREFIX_PATH=" + prefix], expect=1)
+        out = t.run(["cmake", "-S", project, "-B", project + "/build", "-DCMAKE_PREFIX_PATH=" + prefix],
+                    expect=1)
         if text not in " ".join(out.split()):
             t.fail("find_package(Backlight %s) says: %s" % (request, out))
 
@@ -88,7 +92,8 @@ def pkg_config(prefix, folder, expected):
     static = [o if o != "-lbacklight" else "-l:libbacklight.a" for o in ask("--static", "--libs")]
     for compiler, standard, file in (("cc", "c11", "consumer.c"), ("c++", "c++17", "consumer.cpp")):
         objects = os.path.join(folder, file + ".o")
-        t.run([compiler, "-std=" + standard, *ask("--cflags"), "-c", os.path.join(t.CONSUMER, file), "-o", objects])
+        t.run([compiler, "-std=" + standard, *ask("--cflags"), "-c", os.path.join(t.CONSUMER, file),
+               "-o", objects])
         for options in (["-Wl,-rpath," + library, *ask("--libs")], static):
             program = os.path.join(folder, "by_pkg_config")
             t.run([compiler, objects, *options, "-o", program])
@@ -103,7 +108,7 @@ def main():
         os.rename(os.path.join(folder, "first"), prefix)
         expected = t.expected_image(folder)
         installed = os.path.join(folder, "installed.pfm")
-        t.run([os.path.join(prefix, "bin/backlight"), "render", t.SCENE, "-o", installed, "--spp", "4", "--seed", "7"])
+        t.run([os.path.join(prefix, "bin/backlight"), "render", t.SCENE, "-o", installed, *t.SAMPLES])
         if t.read(installed) != expected:
             t.fail("the installed program renders another image")
         headers(prefix)

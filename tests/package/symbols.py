@@ -1,9 +1,9 @@
 # LABELS: nodevice
 # SPDX-License-Identifier: BSD-3-Clause
-"""The shared library exports the functions that the headers declare with BL_API, and nothing else; functions of
-experimental headers have the version of the experiment. The static library defines no other global either, but for
-C++'s where the reader of OpenVDB files is built in. Every function of a header has BL_API. No library is needed at run
-time but those that are listed here."""
+"""The shared library exports the functions that the headers declare with BL_API, and nothing else;
+functions of experimental headers have the version of the experiment. The static library defines no other
+global either, but for C++'s where the reader of OpenVDB files is built in. Every function of a header has
+BL_API. No library is needed at run time but those that are listed here."""
 import os
 import re
 import sys
@@ -12,15 +12,17 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import _common as t
 
 # of the build without OpenVDB and Embree
-NEEDED = {"libexpat", "libjpeg", "libpng16", "libz", "libOpenEXRCore-3_1", "libZydis", "libm", "libc", "ld-linux-x86-64",
-          "libgcc_s"}
+NEEDED = {"libexpat", "libjpeg", "libpng16", "libz", "libOpenEXRCore-3_1", "libZydis", "libm", "libc",
+          "ld-linux-x86-64", "libgcc_s"}
 MARK = "bl_api_mark"
 
 
 def functions(header):
     """Functions that a header declares itself: marked by BL_API, and all."""
     marked, declared = set(), set()
-    text = re.sub(r"\{[^{}]*\}", "", re.sub(r"\{[^{}]*\}", "", "\n".join(t.own_lines(header, MARK)).replace('extern "C" {', "")))
+    text = "\n".join(t.own_lines(header, MARK)).replace('extern "C" {', "")
+    for _ in range(2):  # bodies of structs, and of structs in them
+        text = re.sub(r"\{[^{}]*\}", "", text)
     for statement in text.split(";"):
         name = re.search(r"\b(bl_\w+)\s*\(", statement)
         if name and not statement.strip().startswith("typedef"):
@@ -68,10 +70,12 @@ def main():
     if "arena_alloc" not in symbols(os.path.join(t.BUILD, "libbacklight_internal.a"), "-g"):
         problems.append("libbacklight_internal.a has no arena_alloc: symbols are read wrongly")
 
-    needed = set(re.findall(r"\(NEEDED\).*\[(.*?)\.so", t.run(["readelf", "-d", os.path.join(t.BUILD, "libbacklight.so")])))
+    dynamic = t.run(["readelf", "-d", os.path.join(t.BUILD, "libbacklight.so")])
+    needed = set(re.findall(r"\(NEEDED\).*\[(.*?)\.so", dynamic))
     if t.cache("BL_OPENVDB") != "ON" and not t.cache("BL_SANITIZE") and t.cache("BL_EMBREE") != "ON":
         problems += ["libbacklight.so needs " + name for name in sorted(needed - NEEDED)]
-    problems += ["libbacklight.so needs " + name for name in sorted(needed) if re.search("cholmod|lapack|blas|metis", name)]
+    problems += ["libbacklight.so needs " + name for name in sorted(needed)
+                 if re.search("cholmod|lapack|blas|metis", name)]
     for p in problems:
         print(p)
     print("%d public functions, %d problems" % (len(wanted), len(problems)))
