@@ -1,43 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# C libraries without a CMake package of their own that works in a project of C alone, as imported targets.
-# Point CMAKE_PREFIX_PATH at unusual places. docs/dependencies.md says what each is for.
+# What Backlight is built with, as imported targets. Point CMAKE_PREFIX_PATH at unusual places. docs/dependencies.md says
+# what each is for.
 
-# bl_find_library(TARGET HEADER LIBRARY... [SUFFIX FOLDER] [OPTIONAL]): the target is defined when both were found;
-# LIBRARY "-" means a header alone. SUFFIX names a folder below include/ where the header may also lie.
-function(bl_find_library target header)
-    cmake_parse_arguments(PARSE_ARGV 2 arg "OPTIONAL" "SUFFIX" "")
-    string(MAKE_C_IDENTIFIER "${target}" id)
-    find_path(${id}_INCLUDE ${header} PATH_SUFFIXES ${arg_SUFFIX})
-    mark_as_advanced(${id}_INCLUDE)
-    set(missing)
-    if(NOT ${id}_INCLUDE)
-        list(APPEND missing "${header}")
-    endif()
-    set(link)
-    foreach(name IN LISTS arg_UNPARSED_ARGUMENTS)
-        if(name STREQUAL "-")
-            continue()
-        endif()
-        find_library(${id}_${name} ${name})
-        mark_as_advanced(${id}_${name})
-        if(NOT ${id}_${name})
-            list(APPEND missing "lib${name}")
-        endif()
-        list(APPEND link "${${id}_${name}}")
-    endforeach()
-    if(missing)
-        list(JOIN missing ", " missing)
-        if(NOT arg_OPTIONAL)
-            message(FATAL_ERROR "${target} not found (${missing}): scripts/setup installs it, "
-                "or set CMAKE_PREFIX_PATH; see docs/dependencies.md")
-        endif()
-        message(STATUS "${target} not found (${missing})")
-        return()
-    endif()
-    add_library(${target} INTERFACE IMPORTED)
-    target_include_directories(${target} SYSTEM INTERFACE "${${id}_INCLUDE}")
-    target_link_libraries(${target} INTERFACE ${link})
-endfunction()
+include(FindLibrary)
 
 set(THREADS_PREFER_PTHREAD_FLAG ON)
 find_package(Threads REQUIRED)
@@ -48,10 +13,12 @@ find_package(ZLIB REQUIRED)
 bl_find_library(Vulkan::Headers vulkan/vulkan.h -)
 bl_find_library(SPIRV::Headers spirv/unified1/spirv.h -)
 bl_find_library(OpenEXR::Core openexr.h OpenEXRCore SUFFIX OpenEXR)
-bl_find_library(cJSON::cJSON cjson/cJSON.h cjson)
+if(BL_BUILD_PROGRAM OR BL_BUILD_TESTS)
+    bl_find_library(cJSON::cJSON cjson/cJSON.h cjson)
+endif()
 bl_find_library(xxHash::headers xxhash.h -)
 bl_find_library(stb::headers stb_image.h - SUFFIX stb)
-bl_find_library(CHOLMOD::CHOLMOD cholmod.h cholmod SUFFIX suitesparse OPTIONAL)
+bl_find_library(CHOLMOD::headers cholmod.h - SUFFIX suitesparse OPTIONAL) # opened at run time
 bl_find_library(Zydis::Zydis Zydis/Zydis.h Zydis OPTIONAL)
 list(APPEND CMAKE_PREFIX_PATH "${PROJECT_SOURCE_DIR}/build/nanovdb/usr") # where scripts/setup unpacks it
 bl_find_library(NanoVDB::headers nanovdb/PNanoVDB.h - OPTIONAL)

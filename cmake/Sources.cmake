@@ -230,6 +230,7 @@ set(codegen_sources src/codegen/bounds.c
     src/codegen/codegen.c)
 set(fit_sources
     src/fit/checkpoint.c
+    src/fit/cholmod_library.c
     src/fit/film.c
     src/fit/kernels.c
     src/fit/kernels/fixed_point.c

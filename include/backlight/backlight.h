@@ -11,7 +11,8 @@
  *     bl_job_read_gradient(job, 0, gradient);
  *
  * Conventions. Images are row-major float32, row 0 at the top, 3 channels (linear RGB, Rec. 709),
- * height*width*3 values. A zeroed descriptor means defaults, and a NULL descriptor is a zeroed one. Every
+ * height*width*3 values. A zeroed descriptor means defaults, and a NULL descriptor is a zeroed one. Structs
+ * end in `reserved`, zeros, where later versions have further fields (docs/versions.md). Every
  * fallible call returns a bl_result; the text of the last failure is bl_context_error. Destroy functions
  * accept NULL; destroy jobs and fits before their device and scene, and those before the context. One thread
  * at a time per context. The library never prints, exits or installs handlers. */
@@ -27,7 +28,24 @@
 extern "C" {
 #endif
 
+/* Of these headers, and of the library that runs: docs/versions.md says which of them go together. */
+#define BL_VERSION_MAJOR 0
+#define BL_VERSION_MINOR 1
+#define BL_VERSION_PATCH 0
 #define BL_VERSION_TEXT "0.1.0"
+#define BL_VERSION_NUMBER (BL_VERSION_MAJOR * 1000000 + BL_VERSION_MINOR * 1000 + BL_VERSION_PATCH)
+
+/* What the shared library exports. */
+#ifndef BL_API
+#ifdef __GNUC__
+#define BL_API __attribute__((visibility("default")))
+#else
+#define BL_API
+#endif
+#endif
+
+BL_API uint32_t bl_version(void);         /* BL_VERSION_NUMBER of the library */
+BL_API const char *bl_version_text(void); /* BL_VERSION_TEXT of the library */
 
 typedef struct bl_context bl_context; /* Vulkan instances, the log, the last error */
 typedef struct bl_device bl_device;   /* a device of ours and its queue */
@@ -52,19 +70,18 @@ typedef struct bl_context_desc {
      * may be able to write to it. It never changes a result: an entry that is not whole, or not of this very
      * program, is compiled anew. */
     const char *cache;
-    uint64_t cache_limit;  /* bytes in that folder; what was not used for longest goes first. 0: 256 MiB */
-    uint32_t buffer_range; /* testing: bytes that a binding reaches at most, as if devices said so; 0: what
-                              they say */
-    bool cache_verify; /* testing: compile what was found all the same; a difference is BL_ERROR_COMPILE */
+    uint64_t cache_limit; /* bytes in that folder; what was not used for longest goes first. 0: 256 MiB */
+    const struct bl_context_testing *testing; /* backlight_testing.h; NULL */
+    uint64_t reserved[8];
 } bl_context_desc;
 
-bl_result bl_context_create(const bl_context_desc *desc, bl_context **out);
-void bl_context_destroy(bl_context *ctx);
+BL_API bl_result bl_context_create(const bl_context_desc *desc, bl_context **out);
+BL_API void bl_context_destroy(bl_context *ctx);
 /* Text of the last failure of any object of this context; "" if none. Valid until the next call. NULL:
  * context creation failed. */
-const char *bl_context_error(const bl_context *ctx);
-const char *bl_result_text(bl_result result);
-uint32_t bl_context_validation_messages(const bl_context *ctx);
+BL_API const char *bl_context_error(const bl_context *ctx);
+BL_API const char *bl_result_text(bl_result result);
+BL_API uint32_t bl_context_validation_messages(const bl_context *ctx);
 
 typedef struct bl_cache_info {
     const char *folder;    /* string of the context; NULL: nothing is cached */
@@ -72,8 +89,9 @@ typedef struct bl_cache_info {
     uint64_t bytes, limit; /* of all entries, on disk now */
     uint32_t entries;
     uint64_t hits, misses; /* of this context */
+    uint64_t reserved[8];
 } bl_cache_info;
-bl_cache_info bl_context_cache_info(const bl_context *ctx);
+BL_API bl_cache_info bl_context_cache_info(const bl_context *ctx);
 
 /* ---- devices ---- */
 
@@ -84,21 +102,23 @@ typedef struct bl_device_info {
     uint32_t subgroup_size;
     uint64_t max_buffer_range, max_allocation; /* bytes */
     bool float_atomics, ray_query, int64, float64;
+    uint64_t reserved[8];
 } bl_device_info;
 
-uint32_t bl_device_count(const bl_context *ctx); /* in the order "auto" prefers them */
-bl_result bl_device_info_at(const bl_context *ctx, uint32_t index, bl_device_info *out);
+BL_API uint32_t bl_device_count(const bl_context *ctx); /* in the order "auto" prefers them */
+BL_API bl_result bl_device_info_at(const bl_context *ctx, uint32_t index, bl_device_info *out);
 /* selector: NULL or "auto", "native", "swiftshader", "lavapipe", or part of a device's name. "native" is this
  * processor without Vulkan; it must be asked for by name. */
-bl_result bl_device_create(bl_context *ctx, const char *selector, bl_device **out);
-void bl_device_destroy(bl_device *device);
-bl_result bl_device_info_get(const bl_device *device, bl_device_info *out);
+BL_API bl_result bl_device_create(bl_context *ctx, const char *selector, bl_device **out);
+BL_API void bl_device_destroy(bl_device *device);
+BL_API bl_result bl_device_info_get(const bl_device *device, bl_device_info *out);
 
 typedef struct bl_device_stats {
     uint64_t pipelines_created, dispatches, submits, bytes_allocated, bytes_peak;
     double compile_seconds; /* spent in the driver's compiler */
+    uint64_t reserved[8];
 } bl_device_stats;
-bl_device_stats bl_device_stats_get(const bl_device *device);
+BL_API bl_device_stats bl_device_stats_get(const bl_device *device);
 
 /* ---- plugins: what scenes are made of ---- */
 
@@ -122,6 +142,7 @@ typedef struct bl_plugin_info {
     const char *data;   /* name of differentiable values that come from a file or from several parameters
                            ("data"); NULL: none */
     unsigned abilities; /* bl_plugin_ability; 0 where it is not available */
+    uint64_t reserved[8];
 } bl_plugin_info;
 
 typedef struct bl_plugin_parameter {
@@ -132,20 +153,23 @@ typedef struct bl_plugin_parameter {
     bool differentiable; /* as NAME, or where it takes a texture as NAME.value, or as what that texture
                             differentiates */
     double least, most;  /* range of numbers; both 0: any */
+    uint64_t reserved[8];
 } bl_plugin_parameter;
 
 /* Objects inside that are not parameters: at least `least`, at most `most` (0: any number). */
 typedef struct bl_plugin_slot {
     const char *category;
     uint32_t least, most;
+    uint64_t reserved[8];
 } bl_plugin_slot;
 
 /* Strings live as long as the context. */
-uint32_t bl_plugin_count(const bl_context *ctx);
-bl_result bl_plugin_info_at(const bl_context *ctx, uint32_t plugin, bl_plugin_info *out);
-bl_result bl_plugin_parameter_at(const bl_context *ctx, uint32_t plugin, uint32_t parameter,
-                                 bl_plugin_parameter *out);
-bl_result bl_plugin_slot_at(const bl_context *ctx, uint32_t plugin, uint32_t slot, bl_plugin_slot *out);
+BL_API uint32_t bl_plugin_count(const bl_context *ctx);
+BL_API bl_result bl_plugin_info_at(const bl_context *ctx, uint32_t plugin, bl_plugin_info *out);
+BL_API bl_result bl_plugin_parameter_at(const bl_context *ctx, uint32_t plugin, uint32_t parameter,
+                                        bl_plugin_parameter *out);
+BL_API bl_result bl_plugin_slot_at(const bl_context *ctx, uint32_t plugin, uint32_t slot,
+                                   bl_plugin_slot *out);
 
 /* ---- scenes ---- */
 
@@ -161,7 +185,7 @@ typedef enum bl_light_choice {
     BL_LIGHTS_BY_POWER,  /* by weight times power, which follows the values; none is ever left out */
     BL_LIGHTS_COUNT
 } bl_light_choice;
-const char *
+BL_API const char *
 bl_light_choice_name(bl_light_choice choice); /* "weight", "uniform", "power"; NULL past the last */
 
 typedef struct bl_scene_desc {
@@ -175,13 +199,14 @@ typedef struct bl_scene_desc {
     uint32_t sensor; /* which of the scene's sensors to look through, in the order of its file; its film is
                         the image */
     bl_light_choice lights; /* which light a path samples */
+    uint64_t reserved[8];
 } bl_scene_desc;
 
 /* Mitsuba 3 XML. */
-bl_result bl_scene_load(bl_context *ctx, const char *path, const bl_scene_desc *desc, bl_scene **out);
-bl_result bl_scene_load_string(bl_context *ctx, const char *xml, const char *folder,
-                               const bl_scene_desc *desc, bl_scene **out);
-void bl_scene_destroy(bl_scene *scene);
+BL_API bl_result bl_scene_load(bl_context *ctx, const char *path, const bl_scene_desc *desc, bl_scene **out);
+BL_API bl_result bl_scene_load_string(bl_context *ctx, const char *xml, const char *folder,
+                                      const bl_scene_desc *desc, bl_scene **out);
+BL_API void bl_scene_destroy(bl_scene *scene);
 
 /* ---- scenes that a program makes ---- */
 
@@ -190,23 +215,24 @@ void bl_scene_destroy(bl_scene *scene);
  * which returns the first mistake. */
 typedef struct bl_builder bl_builder;
 typedef struct bl_object bl_object;
-bl_result bl_builder_create(bl_context *ctx, bl_builder **out);
-void bl_builder_destroy(bl_builder *builder); /* not after bl_builder_finish */
-bl_object *
+BL_API bl_result bl_builder_create(bl_context *ctx, bl_builder **out);
+BL_API void bl_builder_destroy(bl_builder *builder); /* not after bl_builder_finish */
+BL_API bl_object *
 bl_builder_root(bl_builder *builder); /* what sensors, shapes, lights, the integrator are added to */
 /* category: "bsdf", "shape", .., the XML tag. id: what parameters are called by; NULL: by their path. */
-bl_object *bl_builder_object(bl_builder *builder, const char *category, const char *type, const char *id);
-void bl_object_number(bl_object *object, const char *name, double value);
-void bl_object_integer(bl_object *object, const char *name, int64_t value);
-void bl_object_flag(bl_object *object, const char *name, bool value);
-void bl_object_text(bl_object *object, const char *name, const char *value); /* names, files */
-void bl_object_color(bl_object *object, const char *name, double red, double green, double blue);
-void bl_object_point(bl_object *object, const char *name, double x, double y, double z);
-void bl_object_transform(bl_object *object, const char *name,
-                         const double matrix[16]); /* row-major, acts on columns */
+BL_API bl_object *bl_builder_object(bl_builder *builder, const char *category, const char *type,
+                                    const char *id);
+BL_API void bl_object_number(bl_object *object, const char *name, double value);
+BL_API void bl_object_integer(bl_object *object, const char *name, int64_t value);
+BL_API void bl_object_flag(bl_object *object, const char *name, bool value);
+BL_API void bl_object_text(bl_object *object, const char *name, const char *value); /* names, files */
+BL_API void bl_object_color(bl_object *object, const char *name, double red, double green, double blue);
+BL_API void bl_object_point(bl_object *object, const char *name, double x, double y, double z);
+BL_API void bl_object_transform(bl_object *object, const char *name,
+                                const double matrix[16]); /* row-major, acts on columns */
 /* name: of the parameter or slot that the child is for, NULL where its category says that. A child may be
  * added to several parents: it is then shared. */
-void bl_object_add(bl_object *parent, const char *name, bl_object *child);
+BL_API void bl_object_add(bl_object *parent, const char *name, bl_object *child);
 
 /* Triangles. Arrays are the caller's, and are read by bl_builder_mesh and bl_builder_finish. Later changes:
  * bl_job_set_parameter of "ID.vertex_positions". */
@@ -217,15 +243,16 @@ typedef struct bl_mesh {
         *normals; /* 3 a vertex; NULL: generated from the positions, unless the object has "face_normals" */
     const float *uvs;      /* 2 a vertex; NULL */
     const uint32_t *faces; /* 3 vertices each, counter-clockwise seen from outside */
+    uint64_t reserved[8];
 } bl_mesh;
 /* A shape "mesh", which has the properties face_normals, flip_normals, to_world. */
-bl_object *bl_builder_mesh(bl_builder *builder, const char *id, const bl_mesh *mesh);
+BL_API bl_object *bl_builder_mesh(bl_builder *builder, const char *id, const bl_mesh *mesh);
 /* Takes the builder, also on failure. folder: where files are looked for; NULL: the current one. desc: as for
  * files, but for defines. */
-bl_result bl_builder_finish(bl_builder *builder, const char *folder, const bl_scene_desc *desc,
-                            bl_scene **out);
+BL_API bl_result bl_builder_finish(bl_builder *builder, const char *folder, const bl_scene_desc *desc,
+                                   bl_scene **out);
 
-const char *bl_scene_warnings(const bl_scene *scene); /* one a line; "" if none */
+BL_API const char *bl_scene_warnings(const bl_scene *scene); /* one a line; "" if none */
 
 typedef struct bl_scene_info {
     uint32_t width, height, spp; /* of the film and sampler */
@@ -234,25 +261,26 @@ typedef struct bl_scene_info {
     uint32_t shapes, primitives, emitters, parameters, bvh_nodes;
     uint32_t
         sensors; /* a job looks through the one of bl_scene_desc, unless told otherwise (bl_job_set_sensor) */
+    uint64_t reserved[8];
 } bl_scene_info;
-bl_result bl_scene_info_get(const bl_scene *scene, bl_scene_info *out);
+BL_API bl_result bl_scene_info_get(const bl_scene *scene, bl_scene_info *out);
 /* Channels that the scene's image has besides RGB: alpha "A" where the film asks for it, and those of an aov
  * integrator ("nn.X"). */
-uint32_t bl_scene_channel_count(const bl_scene *scene);
-const char *bl_scene_channel_name(const bl_scene *scene, uint32_t index); /* NULL past the last */
+BL_API uint32_t bl_scene_channel_count(const bl_scene *scene);
+BL_API const char *bl_scene_channel_name(const bl_scene *scene, uint32_t index); /* NULL past the last */
 /* Writes an image of the scene's film in the film's pixel and component format; the ending of path decides
  * between .exr, .hdr, .pfm and .png. channels (may be NULL): as bl_render_desc.channels; only EXR files keep
  * them. */
-bl_result bl_scene_write_image(const bl_scene *scene, const char *path, const float *image,
-                               const float *channels);
+BL_API bl_result bl_scene_write_image(const bl_scene *scene, const char *path, const float *image,
+                                      const float *channels);
 /* What shape and instance number `index` of a hit (bl_hit) are called, as parameters of theirs begin; ""
  * where an instance stands for the shapes outside of shapegroups. Strings of the scene; NULL past the last.
  */
-const char *bl_scene_shape_name(const bl_scene *scene, uint32_t index);
-const char *bl_scene_instance_name(const bl_scene *scene, uint32_t index);
+BL_API const char *bl_scene_shape_name(const bl_scene *scene, uint32_t index);
+BL_API const char *bl_scene_instance_name(const bl_scene *scene, uint32_t index);
 /* The number of samples that is taken where `spp` are asked for: some samplers can only do squares and the
  * like, and round up. */
-uint32_t bl_scene_spp(const bl_scene *scene, uint32_t spp);
+BL_API uint32_t bl_scene_spp(const bl_scene *scene, uint32_t spp);
 
 typedef struct bl_parameter_info {
     const char *name; /* "red.reflectance.value": by the nearest id, of the object or of what holds it */
@@ -267,22 +295,24 @@ typedef struct bl_parameter_info {
     bool resizable;     /* an image or grid: bl_scene_resize_parameter takes it */
     bool geometry; /* of the camera, or positions, normals or texture coordinates of a mesh: commands take
                       them only by name */
+    uint64_t reserved[8];
 } bl_parameter_info;
-uint32_t bl_scene_parameter_count(const bl_scene *scene);
-bl_result bl_scene_parameter_info(const bl_scene *scene, uint32_t index, bl_parameter_info *out);
+BL_API uint32_t bl_scene_parameter_count(const bl_scene *scene);
+BL_API bl_result bl_scene_parameter_info(const bl_scene *scene, uint32_t index, bl_parameter_info *out);
 /* Index of what is called so, by name or by path, or a failure whose text has the nearest name. */
-bl_result bl_scene_find_parameter(const bl_scene *scene, const char *name, uint32_t *index);
-bl_result bl_scene_get_parameter(const bl_scene *scene, uint32_t index, float *values); /* initial values */
+BL_API bl_result bl_scene_find_parameter(const bl_scene *scene, const char *name, uint32_t *index);
+BL_API bl_result bl_scene_get_parameter(const bl_scene *scene, uint32_t index,
+                                        float *values); /* initial values */
 
 /* Gives an image [y, x, channels] or a grid [z, y, x, channels] (whatever is `resizable`) other sides and, as
  * initial values, `values`. The number of channels stays. For fits from coarse to fine; bl_resample
  * interpolates values. Names and indices stay what they are. No job or fit of the scene may exist. */
-bl_result bl_scene_resize_parameter(bl_scene *scene, uint32_t index, const uint32_t *shape,
-                                    const float *values);
+BL_API bl_result bl_scene_resize_parameter(bl_scene *scene, uint32_t index, const uint32_t *shape,
+                                           const float *values);
 /* Values of such an array, rank 3 or 4, at other sides: linear interpolation between centres of cells; along
  * axes that become shorter a mean, weighted by a tent that is as wide as two new cells. */
-bl_result bl_resample(uint32_t rank, const uint32_t *shape, const float *values, const uint32_t *new_shape,
-                      float *new_values);
+BL_API bl_result bl_resample(uint32_t rank, const uint32_t *shape, const float *values,
+                             const uint32_t *new_shape, float *new_values);
 
 /* ---- jobs: render and gradient ---- */
 
@@ -312,7 +342,8 @@ typedef enum bl_volume_gradient {
                                   proportion to transmittance, from each of which one more path is walked */
     BL_VOLUME_GRADIENT_COUNT
 } bl_volume_gradient;
-const char *bl_volume_gradient_name(bl_volume_gradient how); /* "auto", "replay", "drt"; NULL past the last */
+BL_API const char *
+bl_volume_gradient_name(bl_volume_gradient how); /* "auto", "replay", "drt"; NULL past the last */
 
 /* Where the samples of a gradient pass are; the expectation is the same. */
 typedef enum bl_pixels {
@@ -323,13 +354,12 @@ typedef enum bl_pixels {
                           are those of the image */
     BL_PIXELS_COUNT
 } bl_pixels;
-const char *bl_pixels_name(bl_pixels pixels); /* "uniform", "adjoint"; NULL past the last */
+BL_API const char *bl_pixels_name(bl_pixels pixels); /* "uniform", "adjoint"; NULL past the last */
 
 typedef struct bl_job_desc {
     const char *const *parameters; /* whose gradients will be asked for; may be empty */
     uint32_t parameter_count;
-    bool no_next_event; /* testing: path tracing without emitter sampling */
-    bool frozen;        /* also build the kernel for bl_render_desc.frozen */
+    bool frozen; /* also build the kernel for bl_render_desc.frozen */
     bl_accumulate accumulate;
     bool sensor_moves;     /* bl_job_set_sensor will be called: the sensor does not become a constant of the
                               kernels */
@@ -339,33 +369,33 @@ typedef struct bl_job_desc {
                        constants of the kernels */
     bl_rays rays;   /* of all passes */
     bl_volume_gradient volume_gradient; /* with `frozen`, whose paths are those of replay, REPLAY */
-    bl_pixels pixels;    /* of gradient passes; ADJOINT is BL_ERROR_UNSUPPORTED where it cannot be */
-    uint32_t passes_off; /* measuring: bit k leaves out the compiler's optimisation bl_optimisation_name(k) */
+    bl_pixels pixels; /* of gradient passes; ADJOINT is BL_ERROR_UNSUPPORTED where it cannot be */
+    const struct bl_job_testing *testing; /* backlight_testing.h; NULL */
+    uint64_t reserved[8];
 } bl_job_desc;
 
 /* Traces and compiles what is needed on first use; parameters' values never cause a compilation. */
-bl_result bl_job_create(bl_device *device, const bl_scene *scene, const bl_job_desc *desc, bl_job **out);
-void bl_job_destroy(bl_job *job);
+BL_API bl_result bl_job_create(bl_device *device, const bl_scene *scene, const bl_job_desc *desc,
+                               bl_job **out);
+BL_API void bl_job_destroy(bl_job *job);
 /* How the job's rays find what they hit: "baked", "bvh" or "query". */
-const char *bl_job_rays(const bl_job *job);
+BL_API const char *bl_job_rays(const bl_job *job);
 /* How its gradients of extinction are found, never BL_VOLUME_GRADIENT_AUTO. */
-bl_volume_gradient bl_job_volume_gradient(const bl_job *job);
-/* Name of the compiler's optimisation k, NULL past the last one. */
-const char *bl_optimisation_name(uint32_t k);
+BL_API bl_volume_gradient bl_job_volume_gradient(const bl_job *job);
 
 /* Values of any parameter of the scene, by its index in the scene; a job starts with the scene's. Positions
  * of meshes are in the world (of a shapegroup's in the group's space) and must be finite; the hierarchy
  * follows on the device before the next pass, and is built anew on the host where that has made it bad;
  * generated normals, areas and sampling tables follow, too. The scene's bounding sphere (of distant lights)
  * stays. */
-bl_result bl_job_set_parameter(bl_job *job, uint32_t index, const float *values);
-bl_result bl_job_get_parameter(bl_job *job, uint32_t index, float *values);
+BL_API bl_result bl_job_set_parameter(bl_job *job, uint32_t index, const float *values);
+BL_API bl_result bl_job_get_parameter(bl_job *job, uint32_t index, float *values);
 
 /* From now on the job looks through sensor number `sensor` of the scene (in order of its file), posed by
  * to_world instead of its own transform if that is not NULL: 16 floats, row-major, camera to world. Plugin
  * and film must be those of the sensor that the scene was loaded for. Compiles nothing. Needs
  * bl_job_desc.sensor_moves. */
-bl_result bl_job_set_sensor(bl_job *job, uint32_t sensor, const float *to_world);
+BL_API bl_result bl_job_set_sensor(bl_job *job, uint32_t sensor, const float *to_world);
 
 /* How a gradient pass walks its samples; the gradient has the same expectation in all forms. */
 typedef enum bl_gradient_form {
@@ -380,9 +410,9 @@ typedef enum bl_gradient_form {
                           differentiated: exact where samples have no noise */
     BL_FORM_COUNT
 } bl_gradient_form;
-const char *bl_gradient_form_name(bl_gradient_form form); /* "fused"; NULL past the last */
+BL_API const char *bl_gradient_form_name(bl_gradient_form form); /* "fused"; NULL past the last */
 /* Whether the pass makes the image that it differentiates, and so finds image and loss. */
-bool bl_gradient_form_finds_loss(bl_gradient_form form);
+BL_API bool bl_gradient_form_finds_loss(bl_gradient_form form);
 
 enum { BL_SINGULAR_DEPTHS = 8 };
 typedef struct bl_stats {
@@ -404,6 +434,7 @@ typedef struct bl_stats {
     uint64_t singular[BL_SINGULAR_DEPTHS]; /* derivatives of rays, along mirrors, glass and smooth lobes, that
                                               were no numbers and dropped, by the depth of the vertex; the
                                               last entry: of all deeper ones, too */
+    uint64_t reserved[8];
 } bl_stats;
 
 typedef struct bl_render_desc {
@@ -420,10 +451,11 @@ typedef struct bl_render_desc {
     float *channels;      /* height*width*bl_scene_channel_count, or NULL: the scene's further channels */
     bl_progress progress;
     void *user;
+    uint64_t reserved[8];
 } bl_render_desc;
 
 /* image: height*width*3 floats. stats may be NULL. */
-bl_result bl_job_render(bl_job *job, const bl_render_desc *desc, float *image, bl_stats *stats);
+BL_API bl_result bl_job_render(bl_job *job, const bl_render_desc *desc, float *image, bl_stats *stats);
 
 /* ---- rays: what the caller's rays meet in a job's scene, for picking, visibility, measurements ---- */
 
@@ -451,11 +483,13 @@ typedef struct bl_hit {
  * are the caller's and not kept. A ray's result does not depend on other rays or how work is cut. From device
  * to device and way to way t, u, v differ by rounding, and so does what a ray along an edge meets. stats (may
  * be NULL): seconds, device_seconds, slices, device_bytes, rebuilds. */
-bl_result bl_job_closest_hits(bl_job *job, uint64_t count, const bl_ray *rays, bl_hit *hits, bl_stats *stats);
-bl_result bl_job_any_hits(bl_job *job, uint64_t count, const bl_ray *rays, bool *blocked, bl_stats *stats);
+BL_API bl_result bl_job_closest_hits(bl_job *job, uint64_t count, const bl_ray *rays, bl_hit *hits,
+                                     bl_stats *stats);
+BL_API bl_result bl_job_any_hits(bl_job *job, uint64_t count, const bl_ray *rays, bool *blocked,
+                                 bl_stats *stats);
 /* The camera's rays of sample number `sample` of `spp` (0: the scene's) of each pixel, as bl_job_render draws
  * them. rays: height*width, row 0 at the top. */
-bl_result bl_job_camera_rays(bl_job *job, uint32_t spp, uint32_t seed, uint32_t sample, bl_ray *rays);
+BL_API bl_result bl_job_camera_rays(bl_job *job, uint32_t spp, uint32_t seed, uint32_t sample, bl_ray *rays);
 
 typedef struct bl_rays_info {
     const char *name;                    /* as bl_job_rays */
@@ -463,8 +497,9 @@ typedef struct bl_rays_info {
                                             then with the job, the device's structure for ray queries, or the
                                             native device's eight-wide ones (0: neither is there) */
     uint64_t host_bytes, device_bytes;   /* their sizes, with copies of the primitives */
+    uint64_t reserved[8];
 } bl_rays_info;
-bl_rays_info bl_job_rays_info(const bl_job *job);
+BL_API bl_rays_info bl_job_rays_info(const bl_job *job);
 
 /* Every loss is a mean over the values of the image I (height*width*3) against a target T. */
 typedef enum bl_loss {
@@ -481,8 +516,9 @@ typedef struct bl_loss_info {
     double constant;           /* its default */
     bool unbiased; /* dL/dI is affine in I, so noise of the image does not bias the gradient; others get
                       better with spp */
+    uint64_t reserved[8];
 } bl_loss_info;
-bl_loss_info bl_loss_info_get(bl_loss loss); /* name NULL: there is no such loss */
+BL_API bl_loss_info bl_loss_info_get(bl_loss loss); /* name NULL: there is no such loss */
 
 typedef struct bl_gradient_desc {
     /* Other forms than BL_FORM_TWO_WALK render an image, take dL/dI from it, and walk other samples twice:
@@ -505,15 +541,16 @@ typedef struct bl_gradient_desc {
     float *image;         /* receives an image of the primal's stream, or NULL */
     bl_progress progress;
     void *user;
+    uint64_t reserved[8];
 } bl_gradient_desc;
 
 /* Reverse mode: path replay backpropagation with detached sampling (Vicini, Speierer, Jakob 2021, section
  * 4.1). Gradients stay in the job until the next call. With the integrator rb_biased2 (pipelined radiative
  * backpropagation) dL/dI is that of the image which the call before with a target has made along with its
  * gradient; the first call renders one. */
-bl_result bl_job_gradient(bl_job *job, const bl_gradient_desc *desc, bl_stats *stats);
+BL_API bl_result bl_job_gradient(bl_job *job, const bl_gradient_desc *desc, bl_stats *stats);
 /* k: index into bl_job_desc.parameters. values: count of that parameter. */
-bl_result bl_job_read_gradient(bl_job *job, uint32_t k, float *values);
+BL_API bl_result bl_job_read_gradient(bl_job *job, uint32_t k, float *values);
 
 typedef struct bl_forward_desc {
     uint32_t spp; /* 0: the scene's */
@@ -524,12 +561,13 @@ typedef struct bl_forward_desc {
     const float *const *tangents;
     bl_progress progress;
     void *user;
+    uint64_t reserved[8];
 } bl_forward_desc;
 
 /* Forward mode: the derivative of the image along a direction of parameter space. image: height*width*3
  * floats. Walks the paths of bl_job_gradient with the same seed, so sum(W * image) is that gradient for the
  * adjoint W, along the direction, up to rounding. */
-bl_result bl_job_forward(bl_job *job, const bl_forward_desc *desc, float *image, bl_stats *stats);
+BL_API bl_result bl_job_forward(bl_job *job, const bl_forward_desc *desc, float *image, bl_stats *stats);
 
 typedef enum bl_pass {
     BL_PASS_PRIMAL,
@@ -559,18 +597,20 @@ typedef struct bl_pass_info {
     const char *name; /* "tape-adjoint" */
     const char *help; /* what it does, in a line */
     bool gradient;    /* a job without parameters does not have it */
+    uint64_t reserved[8];
 } bl_pass_info;
-bl_pass_info bl_pass_info_get(bl_pass pass); /* name NULL: there is no such pass */
+BL_API bl_pass_info bl_pass_info_get(bl_pass pass); /* name NULL: there is no such pass */
 
 /* The trace of a pass as text: optimised false as recorded, true as it goes to code generation. free() the
  * text. */
-bl_result bl_job_trace_text(bl_job *job, bl_pass pass, bool optimised, char **out);
+BL_API bl_result bl_job_trace_text(bl_job *job, bl_pass pass, bool optimised, char **out);
 /* Calls visit with the trace of a pass as text: "recorded", then after each compiler pass, named, in the
  * order they run. */
-bl_result bl_job_trace_stages(bl_job *job, bl_pass pass,
-                              void (*visit)(void *user, const char *stage, const char *text), void *user);
+BL_API bl_result bl_job_trace_stages(bl_job *job, bl_pass pass,
+                                     void (*visit)(void *user, const char *stage, const char *text),
+                                     void *user);
 /* The trace as a graph in the DOT language of Graphviz. free() the text. */
-bl_result bl_job_trace_graph(bl_job *job, bl_pass pass, bool optimised, char **out);
+BL_API bl_result bl_job_trace_graph(bl_job *job, bl_pass pass, bool optimised, char **out);
 typedef struct bl_kernel_info {
     double trace_seconds, optimise_seconds,
         generate_seconds;  /* recording the trace, passes over it, SPIR-V */
@@ -583,14 +623,15 @@ typedef struct bl_kernel_info {
     uint32_t call_bytes, state_bytes; /* arguments, selectors and results of all calls; states of all loops */
     bool baked;                       /* the geometry is in the kernel (bl_job_desc.no_baking) */
     bool cached;                      /* the words come from the cache on disk (bl_context_desc.cache) */
+    uint64_t reserved[8];
 } bl_kernel_info;
 /* Makes the kernel of a pass, if it is not there yet. info (may be NULL): what making it took. */
-bl_result bl_job_compile(bl_job *job, bl_pass pass, bl_kernel_info *info);
+BL_API bl_result bl_job_compile(bl_job *job, bl_pass pass, bl_kernel_info *info);
 /* SPIR-V words; free() them. */
-bl_result bl_job_spirv(bl_job *job, bl_pass pass, uint32_t **words, size_t *word_count);
+BL_API bl_result bl_job_spirv(bl_job *job, bl_pass pass, uint32_t **words, size_t *word_count);
 /* The machine code of a pass on the native device, disassembled: below each instruction of the trace, as a
  * comment, what is made of it. free() the text. BL_ERROR_UNSUPPORTED: the job's device is another one. */
-bl_result bl_job_machine_code(bl_job *job, bl_pass pass, char **out);
+BL_API bl_result bl_job_machine_code(bl_job *job, bl_pass pass, char **out);
 
 /* ---- fits ---- */
 
@@ -601,7 +642,8 @@ typedef enum bl_optimizer {
     BL_OPTIMIZER_RMSPROP,
     BL_OPTIMIZER_COUNT
 } bl_optimizer;
-const char *bl_optimizer_name(bl_optimizer optimizer); /* "adam", "sgd", "rmsprop"; NULL past the last */
+BL_API const char *
+bl_optimizer_name(bl_optimizer optimizer); /* "adam", "sgd", "rmsprop"; NULL past the last */
 
 typedef struct bl_fit_parameter {
     const char *name;
@@ -614,10 +656,11 @@ typedef struct bl_fit_parameter {
     double total_variation, smoothing; /* smoothing 0: 0.001 */
     /* Above 0, of a mesh's vertex_positions: large steps (Nicolet et al. 2021), preconditioned by the inverse
      * of I + large_steps L, L the Laplacian of the mesh's edges: their lambda, 19 is a good one. Steps are
-     * AdamUniform's, so the optimiser must be adam; no bounds. BL_ERROR_UNSUPPORTED where the library was
-     * built without CHOLMOD. */
+     * AdamUniform's, so the optimiser must be adam; no bounds. BL_ERROR_UNSUPPORTED, with what to
+     * install, where the library CHOLMOD is not there. */
     double large_steps;
     uint32_t fixed_axes; /* of large steps: bit k, coordinate k of every vertex stays */
+    uint64_t reserved[8];
 } bl_fit_parameter;
 
 typedef struct bl_fit_view {
@@ -625,6 +668,7 @@ typedef struct bl_fit_view {
     uint32_t sensor;       /* as in bl_job_set_sensor */
     const float *to_world; /* as in bl_job_set_sensor */
     bool held_out;         /* no step sees this view; bl_fit_render shows it */
+    uint64_t reserved[8];
 } bl_fit_view;
 
 typedef struct bl_fit_change {
@@ -666,11 +710,13 @@ typedef struct bl_fit_desc {
      * and step alone (with common_numbers, too), and no pixel comes again before all others have come. The
      * targets must then stay as they are until the fit is destroyed. */
     uint32_t batch;
+    uint64_t reserved[8];
 } bl_fit_desc;
 
 /* Minimises the loss against the target, entirely on the device. */
-bl_result bl_fit_create(bl_device *device, const bl_scene *scene, const bl_fit_desc *desc, bl_fit **out);
-void bl_fit_destroy(bl_fit *fit);
+BL_API bl_result bl_fit_create(bl_device *device, const bl_scene *scene, const bl_fit_desc *desc,
+                               bl_fit **out);
+BL_API void bl_fit_destroy(bl_fit *fit);
 
 typedef struct bl_fit_status {
     uint32_t step;                            /* steps done */
@@ -684,87 +730,45 @@ typedef struct bl_fit_status {
     uint32_t repeats; /* since the first step: how often the fixed-point scale became coarser and the step was
                          repeated */
     uint64_t device_bytes; /* held by the fit */
+    uint64_t reserved[8];
 } bl_fit_status;
 
 /* One step. All work stays on the device; only the loss and status words come back (and dL/dI with
  * BL_PIXELS_ADJOINT). A parameter with a value that is NaN or infinite after the step is an error that names
  * it: the fit cannot go on then, but from what was saved before. */
-bl_result bl_fit_step(bl_fit *fit, bl_fit_status *status);
+BL_API bl_result bl_fit_step(bl_fit *fit, bl_fit_status *status);
 /* What the last step returned; after bl_fit_restore, what it had returned when the state was saved. */
-bl_fit_status bl_fit_status_get(const bl_fit *fit);
+BL_API bl_fit_status bl_fit_status_get(const bl_fit *fit);
 /* Current values of parameter k of the descriptor. */
-bl_result bl_fit_get(bl_fit *fit, uint32_t k, float *values);
+BL_API bl_result bl_fit_get(bl_fit *fit, uint32_t k, float *values);
 /* Image of the current parameters, from an independent stream, through a view of the descriptor. */
-bl_result bl_fit_render(bl_fit *fit, uint32_t view, const bl_render_desc *desc, float *image);
+BL_API bl_result bl_fit_render(bl_fit *fit, uint32_t view, const bl_render_desc *desc, float *image);
 
 /* Writes all that the next steps depend on (parameters, the optimiser's state, step, fixed-point scale) to a
  * file, with a checksum: under a temporary name, synced to disk, then renamed, so that a crash at any moment
  * leaves the old file or the new one. note: bytes of the caller's own that travel along. */
-bl_result bl_fit_save(bl_fit *fit, const char *path, const void *note, size_t note_size);
+BL_API bl_result bl_fit_save(bl_fit *fit, const char *path, const void *note, size_t note_size);
 /* Goes on from a file of bl_fit_save, in a fit that was created with the same scene and descriptor by the
  * same version of the library on the same device and driver: steps from here on give the same bytes as if
  * there had been no interruption. Anything else, and a file that is damaged, is an error that says what
  * differs, and leaves the fit as it was. *note (may be NULL with note_size): free() it. */
-bl_result bl_fit_restore(bl_fit *fit, const char *path, void **note, size_t *note_size);
+BL_API bl_result bl_fit_restore(bl_fit *fit, const char *path, void **note, size_t *note_size);
 /* The note alone, before there is a fit: free() it. */
-bl_result bl_fit_read_note(bl_context *ctx, const char *path, void **note, size_t *note_size);
-
-/* ---- the reference: glsl/reference_pt.comp, a path tracer written by hand, as an oracle and a yardstick
- * ---- */
-
-typedef struct bl_reference bl_reference;
-
-/* BL_ERROR_UNSUPPORTED, with the reason, unless the scene consists of triangles without vertex normals, of
- * one-sided diffuse materials and area lights, both with constant colours, seen through a box filter by a
- * perspective sensor with a field of view, and has lights; the integrator is path or prb and does not hide
- * lights. Parameters have the scene's initial values. kernel may be NULL. */
-bl_result bl_reference_create(bl_device *device, const bl_scene *scene, bl_kernel_info *kernel,
-                              bl_reference **out);
-void bl_reference_destroy(bl_reference *reference);
-/* As bl_job_render without frozen, gradient_stream, variance. With equal seeds it walks the paths that
- * bl_job_render walks, up to rounding. *rays (may be NULL): rays traced. */
-bl_result bl_reference_render(bl_reference *reference, const bl_render_desc *desc, float *image,
-                              bl_stats *stats, uint64_t *rays);
-
-/* ---- Embree, a yardstick of rays and an oracle: in libraries that are built with BL_EMBREE ---- */
-
-typedef struct bl_embree bl_embree;
-
-/* Embree's hierarchy of the triangles that the scene was loaded with, for as many threads as the device has
- * if it is native, else as there are processors. BL_ERROR_UNSUPPORTED, with the reason: in a library without
- * Embree, of scenes with instances or other shapes than triangles. */
-bl_result bl_embree_create(bl_device *device, const bl_scene *scene, bl_embree **out);
-void bl_embree_destroy(bl_embree *embree);
-typedef struct bl_embree_info {
-    const char *version; /* "Embree 3.13.5" */
-    uint32_t threads;
-    double build_seconds;
-    uint64_t bytes;
-} bl_embree_info;
-bl_embree_info bl_embree_info_get(const bl_embree *embree);
-typedef struct bl_embree_rays {
-    uint64_t count;
-    const bl_ray *rays; /* must be rays (bl_ray) */
-    bl_hit *hits;       /* receives closest hits; or, where it is NULL, */
-    bool *blocked;      /* any hits */
-    bool packets;       /* 16 rays at a time, instead of one */
-} bl_embree_rays;
-/* As bl_job_closest_hits and bl_job_any_hits. *seconds (may be NULL): wall time. */
-bl_result bl_embree_trace(bl_embree *embree, const bl_embree_rays *rays, double *seconds);
+BL_API bl_result bl_fit_read_note(bl_context *ctx, const char *path, void **note, size_t *note_size);
 
 /* ---- images in files ---- */
 
 /* By extension: .exr (float32), .pfm, .hdr (Radiance), .png (sRGB); written under a temporary name, then
  * renamed. channels 1 or 3. */
-bl_result bl_image_write(bl_context *ctx, const char *path, uint32_t width, uint32_t height,
-                         uint32_t channels, const float *pixels);
+BL_API bl_result bl_image_write(bl_context *ctx, const char *path, uint32_t width, uint32_t height,
+                                uint32_t channels, const float *pixels);
 /* EXR, PNG, PFM, as linear values. free() the pixels. */
-bl_result bl_image_read(bl_context *ctx, const char *path, uint32_t *width, uint32_t *height,
-                        uint32_t *channels, float **pixels);
+BL_API bl_result bl_image_read(bl_context *ctx, const char *path, uint32_t *width, uint32_t *height,
+                               uint32_t *channels, float **pixels);
 /* The same, over a background (three linear values; NULL: alpha is dropped). Where the file has an alpha
  * channel, the image is that of its colours in front of the background, composed as linear values. */
-bl_result bl_image_read_over(bl_context *ctx, const char *path, const float *background, uint32_t *width,
-                             uint32_t *height, uint32_t *channels, float **pixels);
+BL_API bl_result bl_image_read_over(bl_context *ctx, const char *path, const float *background,
+                                    uint32_t *width, uint32_t *height, uint32_t *channels, float **pixels);
 /* How close an image is to another, both height*width*3 linear values, as they are displayed: clipped to
  * [0, 1] and sRGB-encoded, with the peak 1. */
 typedef struct bl_image_quality {
@@ -773,9 +777,10 @@ typedef struct bl_image_quality {
      * sigma 1.5, K1 .01, K2 .03; the mean over all windows inside the image, and over the three channels. NaN
      * where a side is below 11 pixels. */
     double ssim;
+    uint64_t reserved[8];
 } bl_image_quality;
-bl_result bl_image_compare(uint32_t width, uint32_t height, const float *image, const float *truth,
-                           bl_image_quality *out);
+BL_API bl_result bl_image_compare(uint32_t width, uint32_t height, const float *image, const float *truth,
+                                  bl_image_quality *out);
 
 #ifdef __cplusplus
 }

@@ -41,16 +41,16 @@ typedef struct bl_plugin_color {
 
 /* ---- for use in a plugin's functions ---- */
 
-bl_ir_func *bl_plugin_func(bl_plugin_trace *t); /* what to record in */
+BL_API bl_ir_func *bl_plugin_func(bl_plugin_trace *t); /* what to record in */
 /* Parameters, by their index in the plugin's table: a BL_PLUGIN_NUMBER; a BL_PLUGIN_TEXTURE at uv, as a
  * colour, as one number (luminance). */
-bl_ir_value bl_plugin_number(bl_plugin_trace *t, uint32_t parameter);
-bl_plugin_color bl_plugin_texture(bl_plugin_trace *t, uint32_t parameter, bl_plugin_vec2 uv);
-bl_ir_value bl_plugin_texture_1(bl_plugin_trace *t, uint32_t parameter, bl_plugin_vec2 uv);
+BL_API bl_ir_value bl_plugin_number(bl_plugin_trace *t, uint32_t parameter);
+BL_API bl_plugin_color bl_plugin_texture(bl_plugin_trace *t, uint32_t parameter, bl_plugin_vec2 uv);
+BL_API bl_ir_value bl_plugin_texture_1(bl_plugin_trace *t, uint32_t parameter, bl_plugin_vec2 uv);
 /* Two uniform numbers to a direction of the upper hemisphere with density cos / pi; to any direction, with
  * density 1 / (4 pi). */
-bl_plugin_vec3 bl_plugin_cosine_hemisphere(bl_plugin_trace *t, bl_ir_value u1, bl_ir_value u2);
-bl_plugin_vec3 bl_plugin_uniform_sphere(bl_plugin_trace *t, bl_ir_value u1, bl_ir_value u2);
+BL_API bl_plugin_vec3 bl_plugin_cosine_hemisphere(bl_plugin_trace *t, bl_ir_value u1, bl_ir_value u2);
+BL_API bl_plugin_vec3 bl_plugin_uniform_sphere(bl_plugin_trace *t, bl_ir_value u1, bl_ir_value u2);
 
 /* ---- tables ---- */
 
@@ -115,7 +115,7 @@ typedef struct bl_bsdf_plugin {
 /* From now on scenes that are loaded in the context know <bsdf type="NAME">; bl_plugin_info_at lists it. The
  * descriptor and what it points to may go after the call, but for the functions. BL_ERROR_ARGUMENT, with a
  * text that names plugin and parameter: the name is taken, or the table is not right. */
-bl_result bl_plugin_add_bsdf(bl_context *ctx, const bl_bsdf_plugin *plugin);
+BL_API bl_result bl_plugin_add_bsdf(bl_context *ctx, const bl_bsdf_plugin *plugin);
 
 /* ---- textures ---- */
 
@@ -126,7 +126,8 @@ typedef struct bl_texture_plugin {
     bl_plugin_color (*eval)(bl_plugin_trace *t, bl_plugin_vec2 uv);
 } bl_texture_plugin;
 
-bl_result bl_plugin_add_texture(bl_context *ctx, const bl_texture_plugin *plugin); /* as bl_plugin_add_bsdf */
+BL_API bl_result bl_plugin_add_texture(bl_context *ctx,
+                                       const bl_texture_plugin *plugin); /* as bl_plugin_add_bsdf */
 
 /* ---- lights ---- */
 
@@ -162,9 +163,8 @@ typedef struct bl_light_plugin {
     bl_plugin_color (*radiance)(bl_plugin_trace *t, bl_plugin_vec2 uv, bl_ir_value distance);
 } bl_light_plugin;
 
-bl_result
-bl_plugin_add_light(bl_context *ctx,
-                    const bl_light_plugin *plugin); /* <emitter type="NAME">; as bl_plugin_add_bsdf */
+BL_API bl_result bl_plugin_add_light(
+    bl_context *ctx, const bl_light_plugin *plugin); /* <emitter type="NAME">; as bl_plugin_add_bsdf */
 
 #ifdef __cplusplus
 }

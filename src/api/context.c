@@ -1,16 +1,33 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Contexts: the last error, the registry of plugins, the kernel cache. */
+ * The version; contexts: the last error, the registry of plugins, the kernel cache. */
 #include "api/context.h"
 #include "codegen/bounds.h"
 #include "render/classes.h"
 
 #include <stdlib.h>
 
+uint32_t bl_version(void) { return BL_VERSION_NUMBER; }
+
+const char *bl_version_text(void) { return BL_VERSION_TEXT; }
+
 bl_result context_fail(bl_context *ctx, const bl_error *err)
 {
     BL_ASSERT(err->code != BL_OK, "a failure without a reason: %s", err->text);
     ctx->error = *err;
     return err->code;
+}
+
+bl_result context_check_reserved(const uint64_t *reserved, size_t count, const char *name, bl_error *err)
+{
+    for (size_t i = 0; i < count; i++)
+        if (reserved[i])
+            return error_set(
+                err, BL_ERROR_ARGUMENT,
+                "%s.reserved is not 0: either the struct was not zeroed before its fields were "
+                "set, or this program was built for a later version of Backlight than " BL_VERSION_TEXT
+                ", which runs",
+                name);
+    return BL_OK;
 }
 
 bl_result bl_context_create(const bl_context_desc *desc, bl_context **out)
@@ -28,9 +45,11 @@ bl_result bl_context_create(const bl_context_desc *desc, bl_context **out)
             .swiftshader = desc->swiftshader,
             .log = desc->log,
             .user = desc->user,
-            .buffer_range = desc->buffer_range,
+            .buffer_range = desc->testing ? desc->testing->buffer_range : 0,
         };
-    bl_result r = bounds_wanted(&ctx->checked, &ctx->error);
+    bl_result r = desc ? CHECK_RESERVED(bl_context_desc, desc, &ctx->error) : BL_OK;
+    if (r == BL_OK)
+        r = bounds_wanted(&ctx->checked, &ctx->error);
     if (r == BL_OK && !(desc && desc->no_devices))
         r = gpu_open(&options, &ctx->gpu, &ctx->error);
     if (r != BL_OK) {
@@ -44,7 +63,7 @@ bl_result bl_context_create(const bl_context_desc *desc, bl_context **out)
     ctx->registry = (plugin_registry){ctx->classes.data, ctx->classes.count};
     if (desc && desc->cache)
         ctx->cache = kernel_cache_open(desc->cache, desc->cache_limit),
-        ctx->cache_verify = desc->cache_verify;
+        ctx->cache_verify = desc->testing && desc->testing->cache_verify;
     *out = ctx;
     return BL_OK;
 }

@@ -5,6 +5,7 @@
 #define BL_API_CONTEXT_H
 
 #include <backlight/backlight.h>
+#include <backlight/backlight_testing.h>
 
 #include "api/kernel_cache.h"
 #include "base/base.h"
@@ -25,5 +26,10 @@ struct bl_context {
 
 /* Stores the error with the context and returns its code. */
 bl_result context_fail(bl_context *ctx, const bl_error *err);
+
+/* The room of a caller's struct for fields of later versions must be zeros. name: of the struct's type. */
+bl_result context_check_reserved(const uint64_t *reserved, size_t count, const char *name, bl_error *err);
+#define CHECK_RESERVED(type, given, err)                                                                     \
+    context_check_reserved((given)->reserved, sizeof(given)->reserved / sizeof *(given)->reserved, #type, err)
 
 #endif

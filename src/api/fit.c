@@ -93,6 +93,11 @@ static bl_result check_desc(const bl_fit_desc *d, bl_error *err)
 {
     if (!d || !d->parameters || d->parameter_count == 0)
         return error_set(err, BL_ERROR_ARGUMENT, "a fit needs at least one parameter");
+    TRY(CHECK_RESERVED(bl_fit_desc, d, err));
+    for (uint32_t k = 0; k < d->parameter_count; k++)
+        TRY(CHECK_RESERVED(bl_fit_parameter, &d->parameters[k], err));
+    for (uint32_t v = 0; d->views && v < d->view_count; v++)
+        TRY(CHECK_RESERVED(bl_fit_view, &d->views[v], err));
     if (!d->target == !(d->views && d->view_count))
         return error_set(err, BL_ERROR_ARGUMENT, "a fit needs either a target image or at least one view");
     if ((unsigned)d->loss >= BL_LOSS_COUNT || (unsigned)d->optimizer >= BL_OPTIMIZER_COUNT)

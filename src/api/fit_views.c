@@ -156,7 +156,10 @@ bl_result bl_fit_render(bl_fit *fit, uint32_t view, const bl_render_desc *desc, 
 {
     static const bl_render_desc defaults;
     bl_error err = {0};
-    bl_result r = BL_ERROR_ARGUMENT;
+    bl_result r = desc ? CHECK_RESERVED(bl_render_desc, desc, &err) : BL_OK;
+    if (r != BL_OK)
+        return context_fail(fit->job->context, &err);
+    r = BL_ERROR_ARGUMENT;
     if (view >= fit->desc.view_count)
         error_set(&err, r, "there is no view %u: the fit has %u, counted from 0", view, fit->desc.view_count);
     else if (fit->desc.batch)

@@ -55,7 +55,9 @@ bl_result bl_job_forward(bl_job *job, const bl_forward_desc *desc, float *image,
     bl_stats own = {0};
     bl_error err = {0};
     double start = clock_seconds();
-    bl_result r = forward(job, desc ? desc : &defaults, image, &own, &err);
+    bl_result r = desc ? CHECK_RESERVED(bl_forward_desc, desc, &err) : BL_OK;
+    if (r == BL_OK)
+        r = forward(job, desc ? desc : &defaults, image, &own, &err);
     own.seconds = clock_seconds() - start;
     own.device_bytes = job->bytes;
     if (stats)

@@ -234,7 +234,9 @@ bl_result bl_job_gradient(bl_job *job, const bl_gradient_desc *desc, bl_stats *s
     bl_stats own = {0};
     bl_error err = {0};
     double start = clock_seconds();
-    bl_result r = gradient(job, desc ? desc : &defaults, &own, &err);
+    bl_result r = desc ? CHECK_RESERVED(bl_gradient_desc, desc, &err) : BL_OK;
+    if (r == BL_OK)
+        r = gradient(job, desc ? desc : &defaults, &own, &err);
     own.seconds = clock_seconds() - start;
     own.device_bytes = job->bytes;
     if (stats)

@@ -141,8 +141,14 @@ bl_result job_create(bl_device *device, const bl_scene *scene, const bl_job_desc
     job->device = device, job->context = device->context, job->scene = scene->render;
     job->desc = desc ? *desc : defaults;
     job->desc.parameters = NULL; /* the names are the caller's; indices are kept */
+    if (job->desc.testing)
+        job->testing = *job->desc.testing;
+    job->desc.testing = NULL;
     bl_error err = {0};
-    bl_result r = resolve_names(job, scene, desc ? desc : &defaults);
+    bl_result r =
+        CHECK_RESERVED(bl_job_desc, &job->desc, &err) == BL_OK ? BL_OK : context_fail(job->context, &err);
+    if (r == BL_OK)
+        r = resolve_names(job, scene, desc ? desc : &defaults);
     if (r == BL_OK && check_loaded_places(job, &err) != BL_OK)
         r = context_fail(job->context, &err);
     if (r != BL_OK) {
@@ -160,7 +166,7 @@ bl_result job_create(bl_device *device, const bl_scene *scene, const bl_job_desc
         moves_solids(job)) /* the device's structure would have to follow their boxes */
         rays = PLAN_RAYS_BVH;
     job->plan = plan_create(job->scene, job->requested, job->requested_count, rays,
-                            job->desc.passes_off >> OPT_SWITCH_COUNT);
+                            job->testing.passes_off >> OPT_SWITCH_COUNT);
     job->plan->sensor_moves = job->desc.sensor_moves;
     job->plan->drt = wants_detours(job);
     job->plan->lists_lanes = job->desc.pixels == BL_PIXELS_ADJOINT;

@@ -14,6 +14,7 @@ struct bl_job {
     bl_context *context;
     const render_scene *scene;
     plan *plan;
+    bl_job_testing testing;
     bl_job_desc desc;
     float *host_values;                   /* values of parameters, as they were last set from the host */
     uint32_t *requested, requested_count; /* scene parameter indices, in the order of desc.parameters */

@@ -18,7 +18,7 @@ const char *bl_optimisation_name(uint32_t k)
 opt_options job_lowering(const bl_job *job, render_pass pass, x86_target native)
 {
     opt_options o = {
-        .off = job->desc.passes_off & ((1u << OPT_SWITCH_COUNT) - 1),
+        .off = job->testing.passes_off & ((1u << OPT_SWITCH_COUNT) - 1),
         .gradient_elements = job->plan->gradient_count,
         .accumulate = job->fixed_point || job_splats(job, pass) ? OPT_ACCUMULATE_FIXED : OPT_ACCUMULATE_FLOAT,
         .scale_buffer = BUFFER_SCALE,
@@ -38,7 +38,7 @@ bl_result job_trace(const bl_job *job, render_pass pass, ir_module **out, bl_err
         return error_set(
             err, BL_ERROR_UNSUPPORTED,
             "ptracer makes images and gradients: no variance, no derivative of an image, no checks of paths");
-    render_trace_options o = {.no_next_event = job->desc.no_next_event, .fixed_point = job->fixed_point};
+    render_trace_options o = {.no_next_event = job->testing.no_next_event, .fixed_point = job->fixed_point};
     return render_trace(job->plan, pass, &o, out, err);
 }
 
@@ -56,7 +56,7 @@ static code_options generation(const bl_job *job, render_pass pass, x86_target n
     o.native = ray_backend_native(job->plan, native);
     o.spirv.addressed = job_addressed(job, pass);
     o.spirv.rays = ray_backend_lowering(job->plan);
-    o.spirv.scalar_loads = job->desc.passes_off & OPT_VECTOR_LOADS;
+    o.spirv.scalar_loads = job->testing.passes_off & OPT_VECTOR_LOADS;
     return o;
 }
 

@@ -392,7 +392,9 @@ bl_result bl_reference_render(bl_reference *r, const bl_render_desc *desc, float
     bl_stats own = {0};
     bl_error err = {0};
     double start = clock_seconds();
-    bl_result result = render(r, desc ? desc : &defaults, image, &own, rays, &err);
+    bl_result result = desc ? CHECK_RESERVED(bl_render_desc, desc, &err) : BL_OK;
+    if (result == BL_OK)
+        result = render(r, desc ? desc : &defaults, image, &own, rays, &err);
     own.seconds = clock_seconds() - start;
     for (int k = 0; k < BINDINGS; k++)
         own.device_bytes += r->buffers[k] ? gpu_buffer_size(r->buffers[k]) : 0;

@@ -100,7 +100,9 @@ bl_result bl_job_render(bl_job *job, const bl_render_desc *desc, float *image, b
     bl_error err = {0};
     double start = clock_seconds();
     job->pipeline_filled = false;
-    bl_result r = render(job, desc ? desc : &defaults, image, &own, &err);
+    bl_result r = desc ? CHECK_RESERVED(bl_render_desc, desc, &err) : BL_OK;
+    if (r == BL_OK)
+        r = render(job, desc ? desc : &defaults, image, &own, &err);
     own.seconds = clock_seconds() - start;
     own.device_bytes = job->bytes;
     if (stats)

@@ -64,6 +64,8 @@ static bl_result load(bl_context *ctx, const char *path, const char *xml, const 
 {
     *out = NULL;
     bl_error err = {0};
+    if (desc && CHECK_RESERVED(bl_scene_desc, desc, &err) != BL_OK)
+        return context_fail(ctx, &err);
     scene_define *defines;
     scene_load_options o = load_options(ctx, desc, &defines);
     scene_description *d;

@@ -111,6 +111,9 @@ void bl_object_add(bl_object *parent, const char *name, bl_object *child)
 /* Says what is wrong with the mesh's arrays, or returns NULL if nothing is. */
 static const char *mesh_mistake(bl_builder *b, const bl_mesh *m)
 {
+    bl_error err = {0};
+    if (CHECK_RESERVED(bl_mesh, m, &err) != BL_OK)
+        return arena_printf(&b->memory, "%s", err.text);
     if (!m->positions || !m->faces || m->vertex_count == 0 || m->face_count == 0)
         return "a mesh needs positions and faces";
     if (m->face_count > UINT32_MAX / 3 || m->vertex_count > UINT32_MAX / 3)
@@ -170,7 +173,9 @@ bl_result bl_builder_finish(bl_builder *b, const char *folder, const bl_scene_de
         .roots = desc ? desc->roots : NULL,
         .root_count = desc ? desc->root_count : 0,
     };
-    bl_result r = assembly_finish(b->assembly, folder ? folder : ".", &o, &d, &err);
+    bl_result r = desc ? CHECK_RESERVED(bl_scene_desc, desc, &err) : BL_OK;
+    if (r == BL_OK)
+        r = assembly_finish(b->assembly, folder ? folder : ".", &o, &d, &err);
     r = r == BL_OK ? scene_from_description(ctx, d, desc, out) : context_fail(ctx, &err);
     bl_builder_destroy(b);
     return r;

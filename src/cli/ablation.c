@@ -8,6 +8,7 @@
  * puts off to the first dispatch: what the first run with two samples takes longer than the second. */
 #include "cli.h"
 
+#include <backlight/backlight_testing.h>
 #include <cjson/cJSON.h>
 #include <math.h>
 #include <stdio.h>
@@ -86,11 +87,12 @@ static char *variant_name(const ablation *a, uint32_t k)
 
 static int make_variant(const ablation *a, variant *v, bl_pass pass, uint32_t k)
 {
-    bl_job_desc desc = {.passes_off = switched_off(a, k)};
+    const bl_job_testing testing = {.passes_off = switched_off(a, k)};
+    bl_job_desc desc = {.testing = &testing};
     double began, compiled, unused, first, second;
     if (pass != BL_PASS_PRIMAL)
         desc.parameters = a->args->names, desc.parameter_count = a->args->name_count;
-    v->pass = pass, v->off = desc.passes_off;
+    v->pass = pass, v->off = testing.passes_off;
     v->name = variant_name(a, k);
     v->busy = memory_or_exit(a->args->rounds * sizeof *v->busy);
     v->slowdown = memory_or_exit(a->args->rounds * sizeof *v->slowdown);

@@ -9,6 +9,7 @@
  * with one sample. */
 #include "cli.h"
 
+#include <backlight/backlight_testing.h>
 #include <cjson/cJSON.h>
 #include <math.h>
 #include <stdio.h>

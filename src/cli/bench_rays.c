@@ -10,6 +10,7 @@
  * copies. Hits that differ from those of the first way (rounding at edges) are counted. */
 #include "cli.h"
 
+#include <backlight/backlight_testing.h>
 #include <cjson/cJSON.h>
 #include <math.h>
 #include <stdio.h>

@@ -196,8 +196,10 @@ static int create_fit(fit_work *w)
             list[k].least = asked->least, list[k].most = asked->most;
     }
     for (uint32_t v = 0; v < w->job.view_count; v++)
-        views[v] = (bl_fit_view){w->pictures[v].target, w->job.views[v].sensor, fit_pose(&w->job.views[v]),
-                                 w->job.views[v].held_out};
+        views[v] = (bl_fit_view){.target = w->pictures[v].target,
+                                 .sensor = w->job.views[v].sensor,
+                                 .to_world = fit_pose(&w->job.views[v]),
+                                 .held_out = w->job.views[v].held_out};
     bl_fit_desc desc = describe(w, list, views);
     bl_result result = bl_fit_create(w->session->device, w->session->scene, &desc, &w->fit);
     free(views);

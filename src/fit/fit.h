@@ -141,8 +141,8 @@ void fit_record_variation(gpu_batch *batch, fit_kernels *kernels, const fit_vari
 
 typedef struct fit_smoothing fit_smoothing; /* I + lambda * Laplacian of a mesh, factorised */
 
-/* For vertices without a face the matrix is the identity. BL_ERROR_UNSUPPORTED where the library was built
- * without CHOLMOD. */
+/* For vertices without a face the matrix is the identity. BL_ERROR_UNSUPPORTED where CHOLMOD is not
+ * installed, or its headers were not when the library was built. */
 bl_result fit_smoothing_create(const uint32_t *faces, uint32_t face_count, uint32_t vertex_count,
                                double lambda, fit_smoothing **out, bl_error *err);
 void fit_smoothing_destroy(fit_smoothing *s);

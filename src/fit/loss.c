@@ -34,7 +34,8 @@ static const loss_class losses[BL_LOSS_COUNT] = {
 bl_loss_info fit_loss_info(bl_loss loss)
 {
     const loss_class *c = &losses[loss];
-    return (bl_loss_info){c->name, c->constant_name, c->constant, c->affine};
+    return (bl_loss_info){
+        .name = c->name, .constant_name = c->constant_name, .constant = c->constant, .unbiased = c->affine};
 }
 
 static double constant_of(bl_loss loss, double given) { return given > 0 ? given : losses[loss].constant; }

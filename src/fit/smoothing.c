@@ -18,9 +18,10 @@
 #include <string.h>
 
 #ifdef BL_WITH_CHOLMOD
-#include <cholmod.h>
+#include "fit/cholmod_library.h"
 
 struct fit_smoothing {
+    cholmod_library cholmod;
     cholmod_common common;
     cholmod_factor *factor;
     uint32_t vertices;
@@ -64,7 +65,7 @@ static cholmod_sparse *make_matrix(fit_smoothing *s, const uint32_t *faces, uint
 {
     size_t n = s->vertices, edge_count;
     uint32_t *edges = find_edges(faces, face_count, &edge_count);
-    cholmod_triplet *t = cholmod_allocate_triplet(n, n, n + edge_count, -1, CHOLMOD_REAL, &s->common);
+    cholmod_triplet *t = s->cholmod.allocate_triplet(n, n, n + edge_count, -1, CHOLMOD_REAL, &s->common);
     cholmod_sparse *a = NULL;
     if (t) {
         int *row = t->i, *column = t->j;
@@ -77,8 +78,8 @@ static cholmod_sparse *make_matrix(fit_smoothing *s, const uint32_t *faces, uint
             value[low] += lambda, value[high] += lambda;
         }
         t->nnz = n + edge_count;
-        a = cholmod_triplet_to_sparse(t, 0, &s->common);
-        cholmod_free_triplet(&t, &s->common);
+        a = s->cholmod.triplet_to_sparse(t, 0, &s->common);
+        s->cholmod.free_triplet(&t, &s->common);
     }
     free(edges);
     return a;
@@ -91,19 +92,22 @@ bl_result fit_smoothing_create(const uint32_t *faces, uint32_t face_count, uint3
     if (!(lambda > 0) || !isfinite(lambda))
         return error_set(err, BL_ERROR_ARGUMENT,
                          "the smoothing of large steps must be a number above 0, not %g", lambda);
+    cholmod_library cholmod;
+    TRY(cholmod_library_open(&cholmod, err));
     fit_smoothing *s = calloc(1, sizeof *s);
     BL_ASSERT(s, "out of memory");
+    s->cholmod = cholmod;
     s->vertices = vertex_count;
-    cholmod_start(&s->common);
+    s->cholmod.start(&s->common);
     s->common.supernodal = CHOLMOD_SIMPLICIAL;
     s->common.print = 0;
     cholmod_sparse *a = make_matrix(s, faces, face_count, lambda);
     bl_result r = a ? BL_OK : failed(s, "the Laplacian", err);
     if (r == BL_OK) {
-        s->factor = cholmod_analyze(a, &s->common);
-        if (!s->factor || !cholmod_factorize(a, s->factor, &s->common) || s->common.status != CHOLMOD_OK)
+        s->factor = s->cholmod.analyze(a, &s->common);
+        if (!s->factor || !s->cholmod.factorize(a, s->factor, &s->common) || s->common.status != CHOLMOD_OK)
             r = failed(s, "the factorisation", err);
-        cholmod_free_sparse(&a, &s->common);
+        s->cholmod.free_sparse(&a, &s->common);
     }
     if (r == BL_OK)
         *out = s;
@@ -116,29 +120,29 @@ void fit_smoothing_destroy(fit_smoothing *s)
 {
     if (!s)
         return;
-    cholmod_free_factor(&s->factor, &s->common);
-    cholmod_finish(&s->common);
+    s->cholmod.free_factor(&s->factor, &s->common);
+    s->cholmod.finish(&s->common);
     free(s);
 }
 
 bl_result fit_smoothing_solve(fit_smoothing *s, double *values, bl_error *err)
 {
     size_t n = s->vertices;
-    cholmod_dense *right = cholmod_allocate_dense(n, 3, n, CHOLMOD_REAL, &s->common), *solved = NULL;
+    cholmod_dense *right = s->cholmod.allocate_dense(n, 3, n, CHOLMOD_REAL, &s->common), *solved = NULL;
     if (right) { /* columns are coordinates */
         double *columns = right->x;
         for (size_t i = 0; i < 3 * n; i++)
             columns[i % 3 * n + i / 3] = values[i];
-        solved = cholmod_solve(CHOLMOD_A, s->factor, right, &s->common);
+        solved = s->cholmod.solve(CHOLMOD_A, s->factor, right, &s->common);
     }
     if (solved) {
         const double *columns = solved->x;
         for (size_t i = 0; i < 3 * n; i++)
             values[i] = columns[i % 3 * n + i / 3];
     }
-    cholmod_free_dense(&right, &s->common);
+    s->cholmod.free_dense(&right, &s->common);
     bool done = solved != NULL;
-    cholmod_free_dense(&solved, &s->common);
+    s->cholmod.free_dense(&solved, &s->common);
     return done ? BL_OK : failed(s, "a solution", err);
 }
 
@@ -149,9 +153,9 @@ bl_result fit_smoothing_create(const uint32_t *faces, uint32_t face_count, uint3
 {
     (void)faces, (void)face_count, (void)vertex_count, (void)lambda;
     *out = NULL;
-    return error_set(
-        err, BL_ERROR_UNSUPPORTED,
-        "large steps need CHOLMOD, which was not there when this library was built (docs/dependencies.md)");
+    return error_set(err, BL_ERROR_UNSUPPORTED,
+                     "large steps need CHOLMOD, whose headers were not there when this library was built "
+                     "(docs/dependencies.md)");
 }
 
 void fit_smoothing_destroy(fit_smoothing *s) { BL_ASSERT(!s, "%d", 0); }

@@ -10,6 +10,8 @@
 
 #include <cmocka.h>
 
+#include <backlight/backlight_testing.h>
+
 #include "support/scene_cases.h"
 #include "support/scene_device.h"
 #include "support/sparse_field.h"
@@ -81,7 +83,10 @@ static outcome run(uint32_t range)
     scene_device d = {0};
     const char *wanted[] = {"red.reflectance.value"};
     bl_job *job = NULL;
-    assert_int_equal(bl_context_create(&(bl_context_desc){.buffer_range = range}, &d.context), BL_OK);
+    assert_int_equal(
+        bl_context_create(&(bl_context_desc){.testing = &(bl_context_testing){.buffer_range = range}},
+                          &d.context),
+        BL_OK);
     SCENE_MUST(&d, bl_device_create(d.context, device_name(), &d.device));
     bl_scene *scene = scene_device_load(&d, many_spheres(&a), ".");
     SCENE_MUST(&d, bl_job_create(
@@ -165,7 +170,10 @@ static fitted *fit_field(int which, uint32_t range)
     bl_fit_view view = {.target = target};
     bl_fit_desc desc = fit_desc(which, &view, parameters);
     bl_fit *fit;
-    assert_int_equal(bl_context_create(&(bl_context_desc){.buffer_range = range}, &d.context), BL_OK);
+    assert_int_equal(
+        bl_context_create(&(bl_context_desc){.testing = &(bl_context_testing){.buffer_range = range}},
+                          &d.context),
+        BL_OK);
     SCENE_MUST(&d, bl_device_create(d.context, device_name(), &d.device));
     bl_scene *scene = scene_device_load(&d, sparse_field_xml(&a, "softplus", "", FIELD_SIDE), ".");
     SCENE_MUST(&d, bl_fit_create(d.device, scene, &desc, &fit));

@@ -1,7 +1,7 @@
 /* LABELS: swiftshader lavapipe native */
 /* SPDX-License-Identifier: BSD-3-Clause
  * The kernel cache through the public functions. The proof that its key contains everything: many different
- * jobs share one cache whose every hit is compiled again and compared (bl_context_desc.cache_verify). And:
+ * jobs share one cache whose every hit is compiled again and compared (bl_context_testing.cache_verify). And:
  * what must change the key does, parameters' values do not, and images are the same bytes with a cache that
  * is empty, full, or damaged. */
 #include <setjmp.h>
@@ -10,6 +10,8 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+
+#include <backlight/backlight_testing.h>
 
 #include "support/scene_cases.h"
 #include "support/scene_device.h"
@@ -24,13 +26,18 @@ enum { SIDE = 8, VALUES = 3 * SIDE * SIDE };
 
 static char folder[64];
 
+static const bl_job_testing no_next_event = {.no_next_event = true};
+
 /* A new run of a program: context and device of its own. cache NULL: none. */
 static scene_device run_begin(const char *cache, bool verify)
 {
     scene_device d = {0};
     const char *name = getenv("BL_DEVICE");
     assert_int_equal(
-        bl_context_create(&(bl_context_desc){.cache = cache, .cache_verify = verify}, &d.context), BL_OK);
+        bl_context_create(
+            &(bl_context_desc){.cache = cache, .testing = &(bl_context_testing){.cache_verify = verify}},
+            &d.context),
+        BL_OK);
     SCENE_MUST(&d, bl_device_create(d.context, name && *name ? name : "swiftshader", &d.device));
     return d;
 }
@@ -89,7 +96,7 @@ static void case_words(scene_device *d, const scene_case *c, const char *files, 
     bl_device_info info;
     SCENE_MUST(d, bl_device_info_get(d->device, &info));
     other[1].no_baking = true, other[2].sensor_moves = true, other[3].parameter_count = count > 1 ? 1 : count;
-    other[3].no_next_event = true, other[4].frozen = true;
+    other[3].testing = &no_next_event, other[4].frozen = true;
     other[5].rays = info.ray_query ? BL_RAYS_QUERY : BL_RAYS_AUTO;
     for (size_t k = 0; k < sizeof other / sizeof *other; k++)
         words_of(d, scene, other[k]);
@@ -143,7 +150,7 @@ static const variant variants[] = {
     {"general traversal", .desc = {.no_baking = true}},
     {"geometry that is not baked", .same = true, .at = "0.25", .desc = {.no_baking = true}},
     {"a sensor that moves", .desc = {.sensor_moves = true}},
-    {"no light sampling", .desc = {.no_next_event = true}},
+    {"no light sampling", .desc = {.testing = &no_next_event}},
     {"another material", .bsdf = "twosided"},
 };
 

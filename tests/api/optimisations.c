@@ -9,6 +9,8 @@
 
 #include <cmocka.h>
 
+#include <backlight/backlight_testing.h>
+
 #include "support/scene_cases.h"
 #include "support/scene_device.h"
 
@@ -73,12 +75,12 @@ static outcome run(const bl_scene *scene, uint32_t off)
     float adjoint[VALUES];
     for (int k = 0; k < VALUES; k++)
         adjoint[k] = 1 + 0.01f * (float)k;
-    SCENE_MUST(
-        &device,
-        bl_job_create(
-            device.device, scene,
-            &(bl_job_desc){.parameters = wanted, .parameter_count = 3, .passes_off = off, .no_baking = true},
-            &job));
+    SCENE_MUST(&device, bl_job_create(device.device, scene,
+                                      &(bl_job_desc){.parameters = wanted,
+                                                     .parameter_count = 3,
+                                                     .testing = &(bl_job_testing){.passes_off = off},
+                                                     .no_baking = true},
+                                      &job));
     SCENE_MUST(&device, bl_job_compile(job, BL_PASS_GRADIENT, &o.kernel));
     SCENE_MUST(&device,
                bl_job_gradient(
@@ -137,8 +139,10 @@ static uint32_t functions(const bl_scene *scene, uint32_t off, const char *name)
     bl_job *job;
     char *listing, quoted[64];
     uint32_t n = 0;
-    SCENE_MUST(&device, bl_job_create(device.device, scene,
-                                      &(bl_job_desc){.passes_off = off, .no_baking = true}, &job));
+    SCENE_MUST(&device,
+               bl_job_create(
+                   device.device, scene,
+                   &(bl_job_desc){.testing = &(bl_job_testing){.passes_off = off}, .no_baking = true}, &job));
     SCENE_MUST(&device, bl_job_trace_text(job, BL_PASS_PRIMAL, true, &listing));
     snprintf(quoted, sizeof quoted, "\"%s\"", name);
     for (const char *at = listing; (at = strstr(at, quoted)) != NULL; at++)

@@ -9,6 +9,8 @@
 
 #include <cmocka.h>
 
+#include <backlight/backlight_testing.h>
+
 #include "support/scene_cases.h"
 #include "support/scene_device.h"
 #include "support/sparse_field.h"
@@ -53,7 +55,7 @@ static rendered *with_passes_off(const cells_case *c, const bl_scene *scene, uin
     SCENE_MUST(&device, bl_job_create(device.device, scene,
                                       &(bl_job_desc){.parameters = sparse_field_parameters,
                                                      .parameter_count = SPARSE_PARAMETERS,
-                                                     .passes_off = off},
+                                                     .testing = &(bl_job_testing){.passes_off = off}},
                                       &job));
     sparse_field_density(c->empty, values), sparse_field_coefficients(values + SPARSE_VOXELS);
     for (int k = 0; k < SPARSE_PARAMETERS; k++)

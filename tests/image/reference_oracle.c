@@ -13,6 +13,8 @@
 
 #include <cmocka.h>
 
+#include <backlight/backlight_testing.h>
+
 #include "support/scene_device.h"
 
 #include <math.h>
