@@ -2,11 +2,11 @@
  * Rays that go the same way, traced together: the vector is of rays. Included by packet_avx2.c and
  * packet_avx512.c, which say what a vector is; everything here is theirs alone.
  *
- * A packet (Wald, Slusallek, Benthin, Wagner 2001, "Interactive Rendering with Coherent Ray Tracing") visits a
- * node once for all its rays. Where only a few of them come along, or something other than triangles waits,
- * these rays go on by themselves (rays.c; Benthin, Wald, Woop, Ernst, Mark 2012, "Combining Single and Packet-
- * Ray Tracing for Arbitrary Ray Distributions on the Intel MIC Architecture"): the reference goes on their
- * stacks. They do so when the packet has ended, so that candidates of all lanes are looked at together.
+ * A packet (Wald, Slusallek, Benthin, Wagner 2001, "Interactive Rendering with Coherent Ray Tracing") visits
+ * a node once for all its rays. Where only a few of them come along, or something other than triangles waits,
+ * these rays go on by themselves (rays.c; Benthin, Wald, Woop, Ernst, Mark 2012, "Combining Single and
+ * Packet- Ray Tracing for Arbitrary Ray Distributions on the Intel MIC Architecture"): the reference goes on
+ * their stacks. They do so when the packet has ended, so that candidates of all lanes are looked at together.
  *
  * Where directions of all rays have the same signs, one test of eight boxes against intervals that hold all
  * rays comes first (Boulos, Wald, Shirley 2006, "Geometric and Arithmetic Culling Methods for Entire Ray
@@ -20,8 +20,8 @@
 #include <math.h>
 #include <string.h>
 
-/* Rays of a packet at one node, below which they go on by themselves. */
-enum { FEW = 7 };
+/* So many rays of a packet at one node, or fewer, go on by themselves. */
+enum { FEW = LANES / 4 };
 
 typedef struct vec3 {
     lanes_float x, y, z;
@@ -30,7 +30,7 @@ typedef struct vec3 {
 typedef struct packet {
     native_rays *r;
     const gpu_hierarchy *h;
-    bool any, full; /* full: rays have little room for what is left to them */
+    bool any, full;  /* full: rays have little room for what is left to them */
     uint32_t active; /* bit k: ray k is on its way */
     vec3 origin, direction;
     lanes_float inverse[3], shift[3], tmin;
@@ -312,7 +312,6 @@ uint32_t PACKET_TRACE(native_rays *r, uint32_t lanes)
     const x86_rays *x = &r->shared;
     packet p = {.r = r, .h = r->hierarchy, .any = r->want == X86_RAY_ANY, .stack = r->packet_stack};
     memset(r->left_count, 0, sizeof r->left_count);
-    r->loaded = 0;
     p.origin = load_rows(x, RAY_ORIGIN), p.direction = load_rows(x, RAY_DIRECTION);
     p.tmin = lanes_load(x->ray[RAY_TMIN]);
     lanes_float most = lanes_load(x->ray[RAY_TMAX]);

@@ -31,7 +31,10 @@ static inline lanes_float lanes_before(lanes_float a)
 }
 
 static inline lanes_int lanes_all_int(uint32_t v) { return _mm256_set1_epi32((int)v); }
-static inline lanes_int lanes_load_int(const uint32_t *from) { return _mm256_load_si256((const __m256i *)from); }
+static inline lanes_int lanes_load_int(const uint32_t *from)
+{
+    return _mm256_load_si256((const __m256i *)from);
+}
 static inline void lanes_store_int(uint32_t *to, lanes_int v) { _mm256_store_si256((__m256i *)to, v); }
 
 static inline lanes_mask lanes_less(lanes_float a, lanes_float b) { return _mm256_cmp_ps(a, b, _CMP_LT_OQ); }

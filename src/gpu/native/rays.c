@@ -53,7 +53,8 @@ typedef struct traversal {
     waiting *stack;
     uint32_t top;
     placed outer, inner;
-    const placed *on; /* one of these */
+    const placed *on;       /* one of these */
+    uint32_t block, others; /* of the candidate that is looked at, and what is left in it */
 } traversal;
 
 static float float_of(uint32_t bits)
@@ -246,7 +247,7 @@ static void offer_candidate(traversal *t, uint32_t block, uint32_t others)
 {
     x86_rays *x = &t->r->shared;
     uint32_t k = t->lane, entry = t->h->blocks[block].first + (uint32_t)__builtin_ctz(others);
-    t->r->paused[k] = (pause){block, others & (others - 1), t->top, t->on->level};
+    t->block = block, t->others = others & (others - 1);
     x->data[k] = t->h->entries + BVH_ENTRY_WORDS * entry;
     x->kind[k] = t->h->words[x->data[k] + BVH_ENTRY_KIND];
     for (int i = 0; i < 3; i++)
@@ -271,8 +272,8 @@ static void leave(traversal *t, uint32_t reference, float at)
     }
 }
 
-/* Goes on until the ray has all that it wants (false), or to a candidate (true). In a packet a ray leaves levels
- * and candidates for later. */
+/* Goes on until the ray has all that it wants (false), or to a candidate (true). In a packet a ray leaves
+ * levels and candidates for later. */
 static inline __attribute__((always_inline)) bool proceed(traversal *t, const x86_ray_want want,
                                                           const bool in_packet)
 {
@@ -331,7 +332,6 @@ static void load(traversal *t, native_rays *r, uint32_t k)
     t->least = x->ray[RAY_TMIN][k], t->most = x->ray[RAY_TMAX][k];
     t->after = x->after[k];
     t->tmin = t->want == X86_RAY_NEXT ? float_before(t->least) : t->least;
-    t->stack = stack_of(r, k);
     place(t, 0, &t->outer);
     t->on = &t->outer;
 }
@@ -367,10 +367,8 @@ static uint32_t walk(traversal *t)
     bool candidate = t->want == X86_RAY_ANY    ? proceed_any(t)
                      : t->want == X86_RAY_NEXT ? proceed_next(t)
                                                : proceed_closest(t);
-    if (candidate) {
-        put_nearest(t);
+    if (candidate)
         return 1u << t->lane;
-    }
     finish(t);
     return 0;
 }
@@ -382,14 +380,21 @@ void rays_leave(native_rays *r, uint32_t lane, uint32_t reference, float t)
     stack_of(r, lane)[r->left_count[lane]++] = (waiting){reference, t};
 }
 
-bool rays_trace_one(native_rays *r, uint32_t lane, uint32_t reference, float at)
+static traversal *traversal_of(native_rays *r, uint32_t lane)
 {
     traversal *t = &r->traversals[lane];
     if (!(r->loaded >> lane & 1))
-        load(t, r, lane), t->stack += r->left_size;
+        load(t, r, lane);
     r->loaded |= 1u << lane;
+    return t;
+}
+
+bool rays_trace_one(native_rays *r, uint32_t lane, uint32_t reference, float at)
+{
+    traversal *t = traversal_of(r, lane);
     t->nearest = get_nearest(&r->shared, lane);
     t->nearest.level = 0;
+    t->stack = stack_of(r, lane) + r->left_size;
     t->stack[0] = (waiting){reference, at};
     t->top = 1;
     bool any = r->want == X86_RAY_ANY;
@@ -398,12 +403,14 @@ bool rays_trace_one(native_rays *r, uint32_t lane, uint32_t reference, float at)
     return any && t->nearest.entry != BVH_NONE;
 }
 
-/* Goes on with what the packet has left: what it came to first is on top. */
+/* Begins with what the packet has left: what it came to first is on top. */
 static void take_left(traversal *t)
 {
     native_rays *r = t->r;
-    if (r->shared.hit[HIT_ENTRY][t->lane] != BVH_NONE)
-        t->nearest = get_nearest(&r->shared, t->lane), t->nearest.level = 0;
+    t->nearest = get_nearest(&r->shared, t->lane), t->nearest.level = 0;
+    if (t->nearest.entry == BVH_NONE)
+        t->nearest.t = float_before(t->most);
+    t->stack = stack_of(r, t->lane);
     t->top = r->left_count[t->lane];
     for (uint32_t k = 0; k < t->top / 2; k++) {
         waiting w = t->stack[k];
@@ -411,23 +418,26 @@ static void take_left(traversal *t)
     }
 }
 
+static void take_root(traversal *t)
+{
+    t->nearest = (best){.t = float_before(t->most), .entry = BVH_NONE};
+    t->stack = stack_of(t->r, t->lane);
+    t->stack[0] = (waiting){t->h->levels.data[0].root, -INFINITY};
+    t->top = 1;
+}
+
 static uint32_t begin(x86_rays *shared, uint64_t hierarchy, uint32_t lanes, x86_ray_want want)
 {
     native_rays *r = (native_rays *)shared;
     r->hierarchy = (const gpu_hierarchy *)(uintptr_t)hierarchy;
     r->want = want;
-    r->lanes = 0;
+    r->lanes = r->loaded = 0;
     memset(shared->has_candidate, 0, sizeof shared->has_candidate);
-    bool alone = want == X86_RAY_NEXT;
-    for (lanes = alone ? lanes : r->packet(r, lanes); lanes; lanes &= lanes - 1) {
-        traversal t;
-        load(&t, r, (uint32_t)__builtin_ctz(lanes));
-        t.nearest = (best){.t = float_before(t.most), .entry = BVH_NONE};
-        t.stack[0] = (waiting){t.h->levels.data[0].root, -INFINITY};
-        t.top = 1;
-        if (!alone)
-            take_left(&t);
-        r->lanes |= walk(&t);
+    bool together = want != X86_RAY_NEXT && __builtin_popcount(lanes) > ALONE_MOST;
+    for (lanes = together ? r->packet(r, lanes) : lanes; lanes; lanes &= lanes - 1) {
+        traversal *t = traversal_of(r, (uint32_t)__builtin_ctz(lanes));
+        together ? take_left(t) : take_root(t);
+        r->lanes |= walk(t);
     }
     return r->lanes;
 }
@@ -451,21 +461,14 @@ static uint32_t resume(x86_rays *shared)
     r->lanes = 0;
     memset(shared->has_candidate, 0, sizeof shared->has_candidate);
     for (; lanes; lanes &= lanes - 1) {
-        traversal t;
-        load(&t, r, (uint32_t)__builtin_ctz(lanes));
-        const pause *paused = &r->paused[t.lane];
-        t.nearest = get_nearest(shared, t.lane);
-        t.top = paused->top;
-        if (paused->level)
-            enter_level(&t, paused->level);
-        if (take_found(&t)) {
-            finish(&t);
-        } else if (paused->others) {
-            put_nearest(&t);
-            offer_candidate(&t, paused->block, paused->others);
-            r->lanes |= 1u << t.lane;
+        traversal *t = &r->traversals[__builtin_ctz(lanes)];
+        if (take_found(t)) {
+            finish(t);
+        } else if (t->others) {
+            offer_candidate(t, t->block, t->others);
+            r->lanes |= 1u << t->lane;
         } else {
-            r->lanes |= walk(&t);
+            r->lanes |= walk(t);
         }
     }
     return r->lanes;

@@ -9,6 +9,7 @@
 #define SMALLEST_DIRECTION 1e-9f
 enum { RAY_ORIGIN = 0, RAY_DIRECTION = 3, RAY_TMIN = 6, RAY_TMAX = 7 };
 enum { HIT_T, HIT_ENTRY, HIT_U, HIT_V, HIT_LEVEL };
+enum { ALONE_MOST = 4 }; /* so many rays, or fewer, make no packet */
 enum { LEFT_MOST = 64 }; /* references that are left to a ray before the packet gives up */
 
 typedef struct waiting {
@@ -22,16 +23,9 @@ typedef struct packet_waiting {
     uint32_t reference;
 } packet_waiting;
 
-/* Where a lane stands while its candidate is looked at. */
-typedef struct pause {
-    uint32_t block, others; /* candidates left in the block */
-    uint32_t top, level;
-} pause;
-
 struct native_rays {
     x86_rays shared; /* first: kernels have its address */
-    pause paused[X86_LANES_MOST];
-    uint32_t lanes; /* that have a candidate */
+    uint32_t lanes;  /* that have a candidate */
     x86_ray_want want;
     const gpu_hierarchy *hierarchy;
     /* Traces rays together, as far as that pays. Results stand in shared.hit; returns lanes whose rays have
