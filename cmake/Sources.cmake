@@ -86,6 +86,8 @@ set(gpu_native_sources
     src/gpu/native/hierarchy.c
     src/gpu/native/kernel.c
     src/gpu/native/memory.c
+    src/gpu/native/packet_avx2.c
+    src/gpu/native/packet_avx512.c
     src/gpu/native/pool.c
     src/gpu/native/rays.c)
 set(gpu_sources

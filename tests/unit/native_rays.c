@@ -28,7 +28,7 @@
 
 #ifdef BL_WITH_NATIVE
 
-enum { DEVICES_MOST = 2, EXCUSED_ONE_IN = 8192 };
+enum { DEVICES_MOST = 2, EXCUSED_FEW = 4, EXCUSED_ONE_IN = 1024, BUNDLE = 16 /* lanes at most */ };
 
 static bl_error err;
 static gpu *instances_of[DEVICES_MOST];
@@ -76,20 +76,23 @@ static bool is_excused(const plan *p, const float *line, const uint32_t *a, cons
     return false;
 }
 
-/* In the ordinary tier no ray is excused. */
+/* Of rays that go nearly the same way, all meet what one meets at a grazing angle, so a bundle counts once.
+ * Bundles around rays that are parallel to axes graze flat patches: of 2^14 bundles up to 218 did, with
+ * packets as without. */
 static void expect_same(const plan *p, const ray_hit *a, const ray_hit *b, const float *rays, uint32_t count,
                         const char *what)
 {
-    uint32_t differ = 0, excused = 0, shown = count;
+    uint32_t differ = 0, excused = 0, shown = count, bundle = ~0u;
     for (uint32_t i = count; i-- > 0;)
         if (memcmp(a[i], b[i], sizeof *a) != 0) {
             bool is = is_excused(p, rays + (size_t)i * RIG_RAY_WORDS, a[i], b[i]);
-            excused += is, differ += !is;
+            excused += is && i / BUNDLE != bundle, differ += !is;
+            bundle = is ? i / BUNDLE : bundle;
             shown = is ? shown : i;
         }
     if (excused)
-        print_message("%s: %u rays differ in hits that depend on others\n", what, excused);
-    assert_true(excused <= count / EXCUSED_ONE_IN);
+        print_message("%s: %u bundles differ in hits that depend on others\n", what, excused);
+    assert_true(excused <= EXCUSED_FEW + count / EXCUSED_ONE_IN);
     if (!differ)
         return;
     const float *line = rays + (size_t)shown * RIG_RAY_WORDS;
@@ -161,6 +164,22 @@ static ray_hit *compare(plan *p, uint32_t depth, const float *rays, uint32_t cou
 
 static uint32_t ray_count(void) { return getenv("BL_LONG") ? 1 << 18 : 1 << 12; }
 
+/* Rays that go nearly the same way: all of a packet stay together, part at the leaves, or on the way. Some
+ * end where none of the others does. */
+static void make_bundle(float *lines)
+{
+    static const double spreads[] = {0, 1e-6, 1e-3, 0.02, 0.2};
+    double spread = spreads[(uint32_t)ray_uniform(0, 5)];
+    for (uint32_t i = 1; i < BUNDLE; i++) {
+        float *line = lines + (size_t)i * RIG_RAY_WORDS;
+        memcpy(line, lines, RIG_RAY_WORDS * sizeof *line);
+        for (int k = 0; k < 6; k++)
+            line[k] += (float)ray_uniform(-spread, spread);
+        if (i % 5 == 4)
+            line[7] = (float)ray_uniform(0, 2);
+    }
+}
+
 /* aim: a world with primitives. */
 static float *make_rays(const ray_world *aim, uint32_t count)
 {
@@ -171,6 +190,11 @@ static float *make_rays(const ray_world *aim, uint32_t count)
         ray_make(aim, i, line);
         if (i % 8 == 6)
             ray_make_odd(aim, i / 8, line);
+    }
+    for (uint32_t i = 0; i + BUNDLE <= count; i += 2 * BUNDLE) {
+        make_bundle(rays + (size_t)i * RIG_RAY_WORDS);
+        if (i / BUNDLE % 8 == 6)
+            ray_make_odd(aim, i, rays + (size_t)(i + BUNDLE / 2) * RIG_RAY_WORDS);
     }
     return rays;
 }
@@ -184,9 +208,14 @@ static uint32_t compare_shapes(const char *shapes, const char *folder, const ray
     float *rays = make_rays(aim ? aim : &w, count);
     plan *p = plan_create(w.scene, NULL, 0, PLAN_RAYS_BVH, 0);
     ray_hit *found = compare(p, 0, rays, count, what);
-    for (uint32_t i = 0; i < count; i++)
-        hits += found[i][1] != PLAN_NONE;
-    free(found), free(rays);
+    for (uint32_t i = 0; i < count; i++) {
+        bool hit = found[i][1] != PLAN_NONE;
+        hits += hit;
+        memcpy(rays + (size_t)i * RIG_RAY_WORDS + 6, hit ? &found[i][0] : &(uint32_t){0}, sizeof *rays);
+    }
+    free(found);
+    free(compare(p, 0, rays, count, "from where they hit"));
+    free(rays);
     plan_destroy(p);
     ray_world_free(&w);
     return hits;
@@ -248,6 +277,23 @@ static void boxes_only(void **state)
     compare_shapes(xml.data, NULL, NULL, "disks");
     ray_add_spheres(&xml, 150);
     compare_shapes(xml.data, NULL, NULL, "disks and spheres");
+    text_free(&xml);
+}
+
+/* More candidates on the way of one ray than a packet leaves to it. */
+static void crowd(void **state)
+{
+    (void)state;
+    enum { DISKS = 2400 };
+    text xml = {0};
+    for (int k = 0; k < DISKS; k++)
+        text_add(&xml,
+                 "<shape type='disk'><transform name='to_world'><scale value='.5'/><rotate x='1' y='0' z='0' "
+                 "angle='%d'/><translate z='%.6f'/></transform></shape>",
+                 k % 2, -1 + 2.0 * k / DISKS);
+    ray_write_soup(50);
+    ray_add_ply(&xml, ray_soup_file);
+    compare_shapes(xml.data, ".", NULL, "crowd");
     text_free(&xml);
 }
 
@@ -501,6 +547,7 @@ int main(void)
         cmocka_unit_test(ties),
         cmocka_unit_test(every_kind),
         cmocka_unit_test(boxes_only),
+        cmocka_unit_test(crowd),
         cmocka_unit_test(other_kinds),
         cmocka_unit_test(instances),
         cmocka_unit_test(nearly_nothing),

@@ -185,7 +185,7 @@ bl_result native_reserve_rays(native_device *d, uint32_t stack, bl_error *err)
         return BL_OK;
     native_pool_drain(d->pool);
     for (uint32_t k = 0; k < d->candidate->threads; k++) {
-        native_rays *rays = native_rays_create(stack);
+        native_rays *rays = native_rays_create(stack, d->candidate->target);
         if (!rays)
             return error_set(err, BL_ERROR_MEMORY, "no memory for the rays of %u threads",
                              d->candidate->threads);

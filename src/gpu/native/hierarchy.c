@@ -374,7 +374,7 @@ static void fill_block(gpu_hierarchy *h, uint32_t at)
 {
     const wide_block_source *from = &h->block_sources.data[at];
     wide_block *block = &h->blocks[at];
-    block->first = from->first, block->others = from->others;
+    block->first = from->first, block->others = from->others, block->count = from->count;
     for (uint32_t k = 0; k < WIDE; k++) {
         float corner[9];
         if (k < from->count && !(from->others >> k & 1))

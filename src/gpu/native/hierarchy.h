@@ -31,6 +31,7 @@ typedef struct wide_block {
     float v0[3][WIDE], e1[3][WIDE], e2[3][WIDE];
     _Alignas(32) uint32_t first; /* entry */
     uint32_t others;             /* bit k: entry first + k is no triangle */
+    uint32_t count;              /* of primitives */
 } wide_block;
 
 /* What nodes and blocks are filled from. */
@@ -69,8 +70,8 @@ struct gpu_hierarchy {
 typedef struct native_rays
     native_rays; /* what a thread needs while rays are traced; begins with an x86_rays */
 
-/* Room for `stack_size` references for each lane. */
-native_rays *native_rays_create(uint32_t stack_size);
+/* Room for `stack_size` references for each lane; packets: of as many rays as the target has lanes. */
+native_rays *native_rays_create(uint32_t stack_size, x86_target target);
 void native_rays_destroy(native_rays *r);
 
 #endif

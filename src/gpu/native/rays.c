@@ -13,7 +13,7 @@
  * have to spare.
  *
  * A candidate interrupts a traversal: what is left waits on the lane's stack, and `resume` goes on. */
-#include "gpu/native/hierarchy.h"
+#include "gpu/native/rays.h"
 
 #include "base/bvh_layout.h"
 
@@ -23,32 +23,6 @@
 
 #if defined(__AVX2__) && defined(__FMA__) && defined(__BMI__)
 #include <immintrin.h>
-
-#define EXIT_SLACK (1.0f + 1.0f / 1048576.0f) /* as in ray_bvh.c */
-#define SMALLEST_DIRECTION 1e-9f
-enum { RAY_ORIGIN = 0, RAY_DIRECTION = 3, RAY_TMIN = 6, RAY_TMAX = 7 };
-enum { HIT_T, HIT_ENTRY, HIT_U, HIT_V, HIT_LEVEL };
-
-typedef struct waiting {
-    uint32_t reference;
-    float t; /* where the ray enters it */
-} waiting;
-
-/* Where a lane stands while its candidate is looked at. */
-typedef struct pause {
-    uint32_t block, others; /* candidates left in the block */
-    uint32_t top, level;
-} pause;
-
-struct native_rays {
-    x86_rays shared; /* first: kernels have its address */
-    pause paused[X86_LANES_MOST];
-    uint32_t lanes; /* that have a candidate */
-    x86_ray_want want;
-    const gpu_hierarchy *hierarchy;
-    uint32_t stack_size;
-    waiting *stacks; /* of each lane, one behind the other */
-};
 
 /* ---- one ray ---- */
 
@@ -79,7 +53,8 @@ typedef struct traversal {
     waiting *stack;
     uint32_t top;
     placed outer, inner;
-    const placed *on; /* one of these */
+    const placed *on;       /* one of these */
+    uint32_t block, others; /* of the candidate that is looked at, and what is left in it */
 } traversal;
 
 static float float_of(uint32_t bits)
@@ -272,7 +247,7 @@ static void offer_candidate(traversal *t, uint32_t block, uint32_t others)
 {
     x86_rays *x = &t->r->shared;
     uint32_t k = t->lane, entry = t->h->blocks[block].first + (uint32_t)__builtin_ctz(others);
-    t->r->paused[k] = (pause){block, others & (others - 1), t->top, t->on->level};
+    t->block = block, t->others = others & (others - 1);
     x->data[k] = t->h->entries + BVH_ENTRY_WORDS * entry;
     x->kind[k] = t->h->words[x->data[k] + BVH_ENTRY_KIND];
     for (int i = 0; i < 3; i++)
@@ -285,8 +260,22 @@ static void offer_candidate(traversal *t, uint32_t block, uint32_t others)
 
 /* ---- traversal ---- */
 
-/* Goes on until the ray has all that it wants (false), or to a candidate (true). */
-static inline __attribute__((always_inline)) bool proceed(traversal *t, const x86_ray_want want)
+/* What a ray of a packet cannot do. With little room for more, all that waits is left, too. */
+static void leave(traversal *t, uint32_t reference, float at)
+{
+    rays_leave(t->r, t->lane, reference, at);
+    if (t->r->left_count[t->lane] < LEFT_MOST)
+        return;
+    while (t->top > 0) {
+        waiting w = t->stack[--t->top];
+        rays_leave(t->r, t->lane, w.reference, w.t);
+    }
+}
+
+/* Goes on until the ray has all that it wants (false), or to a candidate (true). In a packet a ray leaves
+ * levels and candidates for later. */
+static inline __attribute__((always_inline)) bool proceed(traversal *t, const x86_ray_want want,
+                                                          const bool in_packet)
 {
     const wide_node *nodes = t->h->nodes;
     const wide_block *blocks = t->h->blocks;
@@ -295,7 +284,7 @@ static inline __attribute__((always_inline)) bool proceed(traversal *t, const x8
         if (w.t > t->nearest.t * EXIT_SLACK)
             continue;
         uint32_t reference = w.reference;
-        if (reference >= WIDE_LEVEL && reference < WIDE_BACK) {
+        if (!in_packet && reference >= WIDE_LEVEL && reference < WIDE_BACK) {
             t->stack[t->top++] = (waiting){WIDE_BACK, -INFINITY};
             enter_level(t, reference & WIDE_NUMBER);
             reference = t->h->levels.data[t->on->level].root;
@@ -306,7 +295,9 @@ static inline __attribute__((always_inline)) bool proceed(traversal *t, const x8
             uint32_t met = enter_boxes(t, n, &enter);
             reference = met ? choose_child(t, n, met, enter) : WIDE_NONE;
         }
-        if (reference < WIDE_LEVEL) {
+        if (in_packet && reference != WIDE_NONE && is_for_rays(reference)) {
+            leave(t, reference, w.t);
+        } else if (reference < WIDE_LEVEL) {
             const wide_block *block = &blocks[reference & WIDE_NUMBER];
             if (visit_block(t, want, block))
                 return false;
@@ -323,21 +314,24 @@ static inline __attribute__((always_inline)) bool proceed(traversal *t, const x8
     return false;
 }
 
-static bool proceed_closest(traversal *t) { return proceed(t, X86_RAY_CLOSEST); }
-static bool proceed_any(traversal *t) { return proceed(t, X86_RAY_ANY); }
-static bool proceed_next(traversal *t) { return proceed(t, X86_RAY_NEXT); }
+static bool proceed_closest(traversal *t) { return proceed(t, X86_RAY_CLOSEST, false); }
+static bool proceed_any(traversal *t) { return proceed(t, X86_RAY_ANY, false); }
+static bool proceed_next(traversal *t) { return proceed(t, X86_RAY_NEXT, false); }
 
-static void load(traversal *t, native_rays *r, uint32_t lanes)
+static waiting *stack_of(const native_rays *r, uint32_t lane)
+{
+    return r->stacks + (size_t)(r->left_size + r->stack_size) * lane;
+}
+
+static void load(traversal *t, native_rays *r, uint32_t k)
 {
     const x86_rays *x = &r->shared;
-    uint32_t k = (uint32_t)__builtin_ctz(lanes);
     t->r = r, t->h = r->hierarchy, t->want = r->want, t->lane = k;
     t->origin = _mm_setr_ps(x->ray[0][k], x->ray[1][k], x->ray[2][k], 0);
     t->direction = _mm_setr_ps(x->ray[3][k], x->ray[4][k], x->ray[5][k], 0);
     t->least = x->ray[RAY_TMIN][k], t->most = x->ray[RAY_TMAX][k];
     t->after = x->after[k];
     t->tmin = t->want == X86_RAY_NEXT ? float_before(t->least) : t->least;
-    t->stack = r->stacks + (size_t)r->stack_size * k;
     place(t, 0, &t->outer);
     t->on = &t->outer;
 }
@@ -373,12 +367,63 @@ static uint32_t walk(traversal *t)
     bool candidate = t->want == X86_RAY_ANY    ? proceed_any(t)
                      : t->want == X86_RAY_NEXT ? proceed_next(t)
                                                : proceed_closest(t);
-    if (candidate) {
-        put_nearest(t);
+    if (candidate)
         return 1u << t->lane;
-    }
     finish(t);
     return 0;
+}
+
+/* ---- a ray and its packet ---- */
+
+void rays_leave(native_rays *r, uint32_t lane, uint32_t reference, float t)
+{
+    stack_of(r, lane)[r->left_count[lane]++] = (waiting){reference, t};
+}
+
+static traversal *traversal_of(native_rays *r, uint32_t lane)
+{
+    traversal *t = &r->traversals[lane];
+    if (!(r->loaded >> lane & 1))
+        load(t, r, lane);
+    r->loaded |= 1u << lane;
+    return t;
+}
+
+bool rays_trace_one(native_rays *r, uint32_t lane, uint32_t reference, float at)
+{
+    traversal *t = traversal_of(r, lane);
+    t->nearest = get_nearest(&r->shared, lane);
+    t->nearest.level = 0;
+    t->stack = stack_of(r, lane) + r->left_size;
+    t->stack[0] = (waiting){reference, at};
+    t->top = 1;
+    bool any = r->want == X86_RAY_ANY;
+    any ? proceed(t, X86_RAY_ANY, true) : proceed(t, X86_RAY_CLOSEST, true);
+    put_nearest(t);
+    return any && t->nearest.entry != BVH_NONE;
+}
+
+/* Begins with what the packet has left: what it came to first is on top. */
+static void take_left(traversal *t)
+{
+    native_rays *r = t->r;
+    t->nearest = get_nearest(&r->shared, t->lane), t->nearest.level = 0;
+    if (t->nearest.entry == BVH_NONE)
+        t->nearest.t = float_before(t->most);
+    t->stack = stack_of(r, t->lane);
+    t->top = r->left_count[t->lane];
+    for (uint32_t k = 0; k < t->top / 2; k++) {
+        waiting w = t->stack[k];
+        t->stack[k] = t->stack[t->top - 1 - k], t->stack[t->top - 1 - k] = w;
+    }
+}
+
+static void take_root(traversal *t)
+{
+    t->nearest = (best){.t = float_before(t->most), .entry = BVH_NONE};
+    t->stack = stack_of(t->r, t->lane);
+    t->stack[0] = (waiting){t->h->levels.data[0].root, -INFINITY};
+    t->top = 1;
 }
 
 static uint32_t begin(x86_rays *shared, uint64_t hierarchy, uint32_t lanes, x86_ray_want want)
@@ -386,15 +431,13 @@ static uint32_t begin(x86_rays *shared, uint64_t hierarchy, uint32_t lanes, x86_
     native_rays *r = (native_rays *)shared;
     r->hierarchy = (const gpu_hierarchy *)(uintptr_t)hierarchy;
     r->want = want;
-    r->lanes = 0;
+    r->lanes = r->loaded = 0;
     memset(shared->has_candidate, 0, sizeof shared->has_candidate);
-    for (; lanes; lanes &= lanes - 1) {
-        traversal t;
-        load(&t, r, lanes);
-        t.nearest = (best){.t = float_before(t.most), .entry = BVH_NONE};
-        t.stack[0] = (waiting){t.h->levels.data[0].root, -INFINITY};
-        t.top = 1;
-        r->lanes |= walk(&t);
+    bool together = want != X86_RAY_NEXT && __builtin_popcount(lanes) > ALONE_MOST;
+    for (lanes = together ? r->packet(r, lanes) : lanes; lanes; lanes &= lanes - 1) {
+        traversal *t = traversal_of(r, (uint32_t)__builtin_ctz(lanes));
+        together ? take_left(t) : take_root(t);
+        r->lanes |= walk(t);
     }
     return r->lanes;
 }
@@ -418,21 +461,14 @@ static uint32_t resume(x86_rays *shared)
     r->lanes = 0;
     memset(shared->has_candidate, 0, sizeof shared->has_candidate);
     for (; lanes; lanes &= lanes - 1) {
-        traversal t;
-        load(&t, r, lanes);
-        const pause *paused = &r->paused[t.lane];
-        t.nearest = get_nearest(shared, t.lane);
-        t.top = paused->top;
-        if (paused->level)
-            enter_level(&t, paused->level);
-        if (take_found(&t)) {
-            finish(&t);
-        } else if (paused->others) {
-            put_nearest(&t);
-            offer_candidate(&t, paused->block, paused->others);
-            r->lanes |= 1u << t.lane;
+        traversal *t = &r->traversals[__builtin_ctz(lanes)];
+        if (take_found(t)) {
+            finish(t);
+        } else if (t->others) {
+            offer_candidate(t, t->block, t->others);
+            r->lanes |= 1u << t->lane;
         } else {
-            r->lanes |= walk(&t);
+            r->lanes |= walk(t);
         }
     }
     return r->lanes;
@@ -440,17 +476,20 @@ static uint32_t resume(x86_rays *shared)
 
 /* ---- life ---- */
 
-native_rays *native_rays_create(uint32_t stack_size)
+native_rays *native_rays_create(uint32_t stack_size, x86_target target)
 {
     native_rays *r = aligned_alloc(64, (sizeof *r + 63) / 64 * 64);
     if (!r)
         return NULL;
     memset(r, 0, sizeof *r);
     r->shared.begin = begin, r->shared.resume = resume;
-    r->stack_size = stack_size;
-    r->stacks = malloc((size_t)stack_size * X86_LANES_MOST * sizeof *r->stacks);
-    if (!r->stacks) {
-        free(r);
+    r->packet = target == X86_AVX512 ? packet_trace_avx512 : packet_trace_avx2;
+    r->stack_size = stack_size, r->left_size = 2 * stack_size + LEFT_MOST;
+    r->stacks = malloc((size_t)(r->stack_size + r->left_size) * X86_LANES_MOST * sizeof *r->stacks);
+    r->traversals = aligned_alloc(64, X86_LANES_MOST * sizeof *r->traversals);
+    r->packet_stack = aligned_alloc(64, (stack_size + WIDE) * sizeof *r->packet_stack);
+    if (!r->stacks || !r->packet_stack || !r->traversals) {
+        native_rays_destroy(r);
         return NULL;
     }
     return r;
@@ -459,15 +498,15 @@ native_rays *native_rays_create(uint32_t stack_size)
 void native_rays_destroy(native_rays *r)
 {
     if (r)
-        free(r->stacks);
+        free(r->stacks), free(r->packet_stack), free(r->traversals);
     free(r);
 }
 
 #else /* a processor that has no native device */
 
-native_rays *native_rays_create(uint32_t stack_size)
+native_rays *native_rays_create(uint32_t stack_size, x86_target target)
 {
-    (void)stack_size;
+    (void)stack_size, (void)target;
     return NULL;
 }
 
