@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { SIDE = 8, PIXELS = 3 * SIDE * SIDE };
 
@@ -279,5 +280,7 @@ int main(void)
         cmocka_unit_test(the_penalty_moves_values_by_its_slope),
         cmocka_unit_test(a_fit_goes_on_where_another_ended),
     };
-    return SCENE_DEVICE_RUN(&device, NULL, "resize", tests);
+    int failed = SCENE_DEVICE_RUN(&device, NULL, "resize", tests);
+    unlink("small.vol"), unlink("large.vol");
+    return failed;
 }
