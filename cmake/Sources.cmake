@@ -94,6 +94,7 @@ set(gpu_sources
     src/gpu/kernel.c
     src/gpu/memory.c
     src/gpu/vulkan/accel.c
+    src/gpu/vulkan/adopt.c
     src/gpu/vulkan/device.c
     src/gpu/vulkan/dispatch.c
     src/gpu/vulkan/instance.c
@@ -248,6 +249,7 @@ set(fit_sources
 set(api_sources
     src/api/context.c
     src/api/device.c
+    src/api/device_vulkan.c
     src/api/differentiability.c
     src/api/embree.c
     src/api/fit.c

@@ -15,7 +15,7 @@ bl_result vulkan_batch_build(gpu_batch *head, bl_error *err)
     vulkan_device *d = device_of(b);
     VkCommandPoolCreateInfo pool = {.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
                                     .queueFamilyIndex = d->candidate->queue_family};
-    GPU_TRY(d, err, CreateCommandPool, d->handle, &pool, NULL, &b->command_pool);
+    GPU_TRY(d, err, CreateCommandPool, d->handle, &pool, d->allocator, &b->command_pool);
     VkCommandBufferAllocateInfo commands = {
         .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
         .commandPool = b->command_pool,
@@ -24,12 +24,12 @@ bl_result vulkan_batch_build(gpu_batch *head, bl_error *err)
     };
     GPU_TRY(d, err, AllocateCommandBuffers, d->handle, &commands, &b->commands);
     VkFenceCreateInfo fence = {.sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
-    GPU_TRY(d, err, CreateFence, d->handle, &fence, NULL, &b->fence);
+    GPU_TRY(d, err, CreateFence, d->handle, &fence, d->allocator, &b->fence);
     VkQueryPoolCreateInfo queries = {.sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO,
                                      .queryType = VK_QUERY_TYPE_TIMESTAMP,
                                      .queryCount = 2};
     if (d->candidate->head.info.timestamps)
-        GPU_TRY(d, err, CreateQueryPool, d->handle, &queries, NULL, &b->timestamps);
+        GPU_TRY(d, err, CreateQueryPool, d->handle, &queries, d->allocator, &b->timestamps);
     return BL_OK;
 }
 
@@ -40,10 +40,10 @@ void vulkan_batch_destroy(gpu_batch *head)
     if (head->state == BATCH_SUBMITTED) /* its objects are in use; a lost device returns at once */
         d->vk.WaitForFences(d->handle, 1, &b->fence, VK_TRUE, UINT64_MAX);
     for (uint32_t i = 0; i < b->pools.count; i++)
-        d->vk.DestroyDescriptorPool(d->handle, b->pools.data[i], NULL);
-    d->vk.DestroyQueryPool(d->handle, b->timestamps, NULL);
-    d->vk.DestroyFence(d->handle, b->fence, NULL);
-    d->vk.DestroyCommandPool(d->handle, b->command_pool, NULL);
+        d->vk.DestroyDescriptorPool(d->handle, b->pools.data[i], d->allocator);
+    d->vk.DestroyQueryPool(d->handle, b->timestamps, d->allocator);
+    d->vk.DestroyFence(d->handle, b->fence, d->allocator);
+    d->vk.DestroyCommandPool(d->handle, b->command_pool, d->allocator);
     array_free(&b->pools);
     array_free(&b->bound);
 }
@@ -99,7 +99,7 @@ static bl_result add_pool(vulkan_batch *b, uint32_t buffers, bl_error *err)
                                        .poolSizeCount = 1,
                                        .pPoolSizes = &size};
     VkDescriptorPool pool;
-    GPU_TRY(d, err, CreateDescriptorPool, d->handle, &info, NULL, &pool);
+    GPU_TRY(d, err, CreateDescriptorPool, d->handle, &info, d->allocator, &pool);
     array_push(&b->pools, pool);
     b->pool_sets = sets;
     return BL_OK;
@@ -253,8 +253,10 @@ bl_result vulkan_batch_submit(gpu_batch *head, bl_error *err)
     VkSubmitInfo info = {
         .sType = VK_STRUCTURE_TYPE_SUBMIT_INFO, .commandBufferCount = 1, .pCommandBuffers = &b->commands};
     b->submitted_at = clock_seconds();
-    GPU_TRY(d, err, QueueSubmit, d->queue, 1, &info, b->fence);
-    return BL_OK;
+    vulkan_queue_lock(d);
+    VkResult submitted = d->vk.QueueSubmit(d->queue, 1, &info, b->fence);
+    vulkan_queue_unlock(d);
+    return submitted == VK_SUCCESS ? BL_OK : gpu_vk_error(err, "vkQueueSubmit", submitted);
 }
 
 static bl_result read_timestamps(vulkan_batch *b, double *seconds, bl_error *err)
@@ -275,8 +277,7 @@ bl_result vulkan_batch_wait(gpu_batch *head, double *seconds, bl_error *err)
     vulkan_device *d = device_of(b);
     VkResult waited = d->vk.WaitForFences(d->handle, 1, &b->fence, VK_TRUE, UINT64_MAX);
     if (waited != VK_SUCCESS) {
-        d->vk.DeviceWaitIdle(
-            d->handle); /* the caller will free what the batch uses; on a lost device this returns at once */
+        vulkan_queue_drain(d); /* the caller will free what the batch uses */
         return gpu_vk_error(err, "vkWaitForFences", waited);
     }
     if (!seconds)

@@ -64,6 +64,12 @@ static bl_result allocate(vulkan_buffer *b, gpu_memory where, bl_error *err)
     if (type < 0)
         return error_set(err, BL_ERROR_DEVICE, "the device has no memory type for buffer '%s'",
                          b->head.label);
+    uint64_t budget = d->adopted ? d->adopted->budget : 0, held = d->head.stats.bytes_allocated;
+    if (budget && (held > budget || needs.size > budget - held))
+        return error_set(err, BL_ERROR_DEVICE_MEMORY,
+                         "buffer '%s' needs %llu bytes; %llu of the memory budget of %llu are in use",
+                         b->head.label, (unsigned long long)needs.size, (unsigned long long)held,
+                         (unsigned long long)budget);
     VkMemoryAllocateFlagsInfo flags = {
         .sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO,
         .flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT,
@@ -72,7 +78,7 @@ static bl_result allocate(vulkan_buffer *b, gpu_memory where, bl_error *err)
                                  .pNext = d->candidate->head.info.buffer_address ? &flags : NULL,
                                  .allocationSize = needs.size,
                                  .memoryTypeIndex = (uint32_t)type};
-    VkResult allocated = d->vk.AllocateMemory(d->handle, &info, NULL, &b->memory);
+    VkResult allocated = d->vk.AllocateMemory(d->handle, &info, d->allocator, &b->memory);
     if (allocated != VK_SUCCESS) {
         b->memory = VK_NULL_HANDLE;
         return error_set(
@@ -131,7 +137,7 @@ bl_result vulkan_buffer_build(gpu_buffer *head, const gpu_buffer_desc *desc, bl_
                                .size = head->size,
                                .usage = usage,
                                .sharingMode = VK_SHARING_MODE_EXCLUSIVE};
-    VkResult created = d->vk.CreateBuffer(d->handle, &info, NULL, &b->handle);
+    VkResult created = d->vk.CreateBuffer(d->handle, &info, d->allocator, &b->handle);
     if (created != VK_SUCCESS) {
         b->handle = VK_NULL_HANDLE;
         return gpu_vk_error(err, "vkCreateBuffer", created);
@@ -147,8 +153,8 @@ void vulkan_buffer_destroy(gpu_buffer *head)
     vulkan_buffer *b = (vulkan_buffer *)head;
     vulkan_device *d = vulkan_device_of(head->device);
     gpu_buffer_destroy(b->address);
-    d->vk.DestroyBuffer(d->handle, b->handle, NULL);
-    d->vk.FreeMemory(d->handle, b->memory, NULL); /* unmaps */
+    d->vk.DestroyBuffer(d->handle, b->handle, d->allocator);
+    d->vk.FreeMemory(d->handle, b->memory, d->allocator); /* unmaps */
 }
 
 uint64_t vulkan_buffer_address(const gpu_buffer *b)

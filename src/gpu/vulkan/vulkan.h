@@ -38,6 +38,7 @@
     X(DeviceWaitIdle)                                                                                        \
     X(GetDeviceQueue)                                                                                        \
     X(QueueSubmit)                                                                                           \
+    X(QueueWaitIdle)                                                                                         \
     X(AllocateMemory)                                                                                        \
     X(FreeMemory)                                                                                            \
     X(MapMemory)                                                                                             \
@@ -142,6 +143,7 @@ typedef struct gpu_driver {
     VkDebugUtilsMessengerEXT messenger;
     gpu_instance_table vk;
     char found[512];
+    uint32_t api_version; /* that the instance was created for */
     bool validated;
 } gpu_driver;
 
@@ -186,7 +188,14 @@ typedef struct vulkan_candidate {
 
 /* False where Backlight cannot use the device: older than Vulkan 1.2, or without a compute queue. */
 bool gpu_probe(const gpu_driver *driver, VkPhysicalDevice physical, vulkan_candidate *candidate);
+/* What the candidate's device has. */
 void gpu_features_query(const vulkan_candidate *candidate, gpu_features *features);
+/* Sets what gpu_info and limits say of features to these. */
+void gpu_features_describe(vulkan_candidate *candidate, const gpu_features *features);
+/* What Backlight uses, of what the candidate's device has, and the extensions for it: returns how many. */
+void gpu_features_choose(const vulkan_candidate *candidate, gpu_features *wanted);
+enum { GPU_EXTENSIONS_MOST = 4 };
+uint32_t gpu_extensions_choose(const vulkan_candidate *candidate, const char *names[GPU_EXTENSIONS_MOST]);
 
 /* ---- device.c ---- */
 
@@ -205,11 +214,33 @@ typedef struct vulkan_device {
     VkQueue queue;
     gpu_device_table vk;
     VkPhysicalDeviceMemoryProperties memory;
-    gpu_buffer *staging;  /* made when memory that is not mapped is first read or written */
-    gpu_batch *transfers; /* likewise */
+    const VkAllocationCallbacks *allocator; /* NULL, or the caller's */
+    struct vulkan_adopted *adopted;         /* NULL: handle is ours, and so is the queue */
+    gpu_buffer *staging;                    /* made when memory that is not mapped is first read or written */
+    gpu_batch *transfers;                   /* likewise */
 } vulkan_device;
 
 static inline vulkan_device *vulkan_device_of(gpu_device *d) { return (vulkan_device *)d; }
+
+/* What a device of the caller's has on top (adopt.c). */
+typedef struct vulkan_adopted {
+    vulkan_candidate candidate;
+    gpu_driver driver;
+    VkAllocationCallbacks allocator;
+    VkPipelineCache pipeline_cache; /* may be null */
+    uint64_t budget;                /* bytes of memory at most; 0: no limit */
+    void (*lock)(void *user);
+    void (*unlock)(void *user);
+    void *user;
+} vulkan_adopted;
+
+/* The rest of creation, when candidate and handle are there. */
+bl_result vulkan_device_finish(vulkan_device *d, bl_error *err);
+/* Other threads of the caller may use the queue, too. */
+void vulkan_queue_lock(const vulkan_device *d);
+void vulkan_queue_unlock(const vulkan_device *d);
+/* Returns when nothing of ours is in flight. */
+void vulkan_queue_drain(vulkan_device *d);
 
 /* Names a Vulkan object for validation messages and debuggers; nothing where debug utils are off or label is
  * NULL. */

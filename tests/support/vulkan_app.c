@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "support/vulkan_app.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LAYER "VK_LAYER_KHRONOS_validation"
+
+vulkan_app_counts vulkan_app_count;
+
+static void must(VkResult result, const char *what)
+{
+    if (result != VK_SUCCESS)
+        fail_msg("%s returns %d", what, (int)result);
+}
+#define MUST(app, call, ...) must((app)->call(__VA_ARGS__), #call)
+
+/* ---- functions that count ---- */
+
+static PFN_vkGetInstanceProcAddr real_get;
+static PFN_vkGetDeviceProcAddr real_get_device;
+static PFN_vkQueueSubmit real_submit;
+static PFN_vkWaitForFences real_wait;
+static PFN_vkMapMemory real_map;
+static PFN_vkAllocateMemory real_allocate;
+static PFN_vkDestroyDevice real_destroy;
+
+static VKAPI_ATTR VkResult VKAPI_CALL count_submit(VkQueue queue, uint32_t n, const VkSubmitInfo *infos,
+                                                   VkFence fence)
+{
+    vulkan_app_count.submits++;
+    return real_submit(queue, n, infos, fence);
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL count_wait(VkDevice device, uint32_t n, const VkFence *fences,
+                                                 VkBool32 all, uint64_t timeout)
+{
+    vulkan_app_count.waits++;
+    return real_wait(device, n, fences, all, timeout);
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL count_map(VkDevice device, VkDeviceMemory memory, VkDeviceSize offset,
+                                                VkDeviceSize size, VkMemoryMapFlags flags, void **data)
+{
+    vulkan_app_count.maps++;
+    return real_map(device, memory, offset, size, flags, data);
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL count_allocate(VkDevice device, const VkMemoryAllocateInfo *info,
+                                                     const VkAllocationCallbacks *callbacks,
+                                                     VkDeviceMemory *memory)
+{
+    vulkan_app_count.allocations++;
+    return real_allocate(device, info, callbacks, memory);
+}
+
+static VKAPI_ATTR void VKAPI_CALL count_destroy(VkDevice device, const VkAllocationCallbacks *callbacks)
+{
+    vulkan_app_count.destroyed_devices++;
+    real_destroy(device, callbacks);
+}
+
+static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL get_device(VkDevice device, const char *name)
+{
+    PFN_vkVoidFunction real = real_get_device(device, name);
+#define COUNTED(function, kept, counting)                                                                    \
+    if (strcmp(name, "vk" #function) == 0) {                                                                 \
+        kept = (PFN_vk##function)real;                                                                       \
+        return (PFN_vkVoidFunction)counting;                                                                 \
+    }
+    COUNTED(QueueSubmit, real_submit, count_submit)
+    COUNTED(WaitForFences, real_wait, count_wait)
+    COUNTED(MapMemory, real_map, count_map)
+    COUNTED(AllocateMemory, real_allocate, count_allocate)
+    COUNTED(DestroyDevice, real_destroy, count_destroy)
+#undef COUNTED
+    return real;
+}
+
+static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL get_instance(VkInstance instance, const char *name)
+{
+    if (strcmp(name, "vkGetDeviceProcAddr") == 0) {
+        real_get_device = (PFN_vkGetDeviceProcAddr)real_get(instance, name);
+        return (PFN_vkVoidFunction)get_device;
+    }
+    return real_get(instance, name);
+}
+
+static void count_lock(void *user) { (void)user, vulkan_app_count.locks++; }
+static void count_unlock(void *user) { (void)user; }
+
+/* ---- instance ---- */
+
+static VKAPI_ATTR VkBool32 VKAPI_CALL on_message(VkDebugUtilsMessageSeverityFlagBitsEXT severity,
+                                                 VkDebugUtilsMessageTypeFlagsEXT types,
+                                                 const VkDebugUtilsMessengerCallbackDataEXT *data, void *user)
+{
+    (void)severity, (void)types;
+    ((vulkan_app *)user)->messages++;
+    print_message("validation: %s\n", data->pMessage);
+    return VK_FALSE;
+}
+
+/* The loader finds SwiftShader through a manifest beside it. */
+static void add_swiftshader(void)
+{
+    const char *library = getenv("BL_SWIFTSHADER"), *others = getenv("VK_DRIVER_FILES");
+    const char *slash = library ? strrchr(library, '/') : NULL;
+    static char list[8192];
+    if (!slash)
+        return;
+    snprintf(list, sizeof list, "%.*s/vk_swiftshader_icd.json%s%s", (int)(slash - library), library,
+             others ? ":" : "", others ? others : "");
+    setenv("VK_DRIVER_FILES", list, 1);
+    setenv("VK_ICD_FILENAMES", list, 1);
+}
+
+static VkResult create_instance(vulkan_app *app, bool validated)
+{
+    const VkValidationFeatureEnableEXT enabled = VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT;
+    const VkValidationFeaturesEXT features = {.sType = VK_STRUCTURE_TYPE_VALIDATION_FEATURES_EXT,
+                                              .enabledValidationFeatureCount = 1,
+                                              .pEnabledValidationFeatures = &enabled};
+    static const char *const layers[] = {LAYER}, *const extensions[] = {
+                                                     VK_EXT_DEBUG_UTILS_EXTENSION_NAME,
+                                                     VK_EXT_VALIDATION_FEATURES_EXTENSION_NAME};
+    app->instance.api_version = VK_API_VERSION_1_2;
+    const VkApplicationInfo application = {.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO,
+                                           .apiVersion = app->instance.api_version};
+    const VkInstanceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO,
+                                       .pNext = validated ? &features : NULL,
+                                       .pApplicationInfo = &application,
+                                       .enabledLayerCount = validated ? 1 : 0,
+                                       .ppEnabledLayerNames = layers,
+                                       .enabledExtensionCount = validated ? 2 : 0,
+                                       .ppEnabledExtensionNames = extensions};
+    return ((PFN_vkCreateInstance)real_get(NULL, "vkCreateInstance"))(&info, NULL, &app->instance.instance);
+}
+
+static void watch(vulkan_app *app)
+{
+    const VkDebugUtilsMessengerCreateInfoEXT info = {
+        .sType = VK_STRUCTURE_TYPE_DEBUG_UTILS_MESSENGER_CREATE_INFO_EXT,
+        .messageSeverity =
+            VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT | VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT,
+        .messageType = VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT,
+        .pfnUserCallback = on_message,
+        .pUserData = app};
+    MUST(app, CreateDebugUtilsMessengerEXT, app->instance.instance, &info, NULL, &app->messenger);
+}
+
+static bool open_instance(vulkan_app *app)
+{
+    add_swiftshader();
+    app->loader = dlopen("libvulkan.so.1", RTLD_NOW | RTLD_LOCAL);
+    real_get = app->loader ? (PFN_vkGetInstanceProcAddr)dlsym(app->loader, "vkGetInstanceProcAddr") : NULL;
+    if (!real_get)
+        return false;
+    app->validated = create_instance(app, true) == VK_SUCCESS;
+    if (!app->validated && create_instance(app, false) != VK_SUCCESS)
+        return false;
+    app->instance.get_instance_proc_addr = get_instance;
+#define LOAD(name) app->name = (PFN_vk##name)real_get(app->instance.instance, "vk" #name);
+    VULKAN_APP_INSTANCE(LOAD)
+#undef LOAD
+    if (app->validated)
+        watch(app);
+    return true;
+}
+
+/* ---- device ---- */
+
+static bool find_physical(vulkan_app *app)
+{
+    const char *named = getenv("BL_DEVICE");
+    const char *wanted = named && strcmp(named, "lavapipe") == 0 ? "llvmpipe" : "SwiftShader";
+    VkPhysicalDevice all[16];
+    uint32_t count = sizeof all / sizeof *all;
+    if (app->EnumeratePhysicalDevices(app->instance.instance, &count, all) < 0)
+        return false;
+    for (uint32_t i = 0; i < count && !app->physical; i++) {
+        VkPhysicalDeviceProperties properties;
+        app->GetPhysicalDeviceProperties(all[i], &properties);
+        if (strstr(properties.deviceName, wanted))
+            app->physical = all[i];
+    }
+    return app->physical != NULL;
+}
+
+static void open_device(vulkan_app *app, bl_context *context)
+{
+    if (bl_vulkan_requirements(context, &app->instance, app->physical, &app->needs) != BL_OK)
+        fail_msg("%s", bl_context_error(context));
+    const float priority = 1;
+    VkDeviceQueueCreateInfo queue = {.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
+                                     .queueFamilyIndex = app->needs.queue_family,
+                                     .queueCount = 1,
+                                     .pQueuePriorities = &priority};
+    VkDeviceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
+                               .pNext = &app->needs.features,
+                               .queueCreateInfoCount = 1,
+                               .pQueueCreateInfos = &queue,
+                               .enabledExtensionCount = app->needs.extension_count,
+                               .ppEnabledExtensionNames = app->needs.extensions};
+    MUST(app, CreateDevice, app->physical, &info, NULL, &app->device);
+#define LOAD(name) app->name = (PFN_vk##name)app->GetDeviceProcAddr(app->device, "vk" #name);
+    VULKAN_APP_DEVICE(LOAD)
+#undef LOAD
+    app->GetDeviceQueue(app->device, app->needs.queue_family, 0, &app->queue);
+    VkCommandPoolCreateInfo pool = {.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
+                                    .queueFamilyIndex = app->needs.queue_family};
+    MUST(app, CreateCommandPool, app->device, &pool, NULL, &app->pool);
+    VkCommandBufferAllocateInfo commands = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
+                                            .commandPool = app->pool,
+                                            .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
+                                            .commandBufferCount = 1};
+    MUST(app, AllocateCommandBuffers, app->device, &commands, &app->commands);
+}
+
+bool vulkan_app_open(vulkan_app *app, bl_context *context)
+{
+    *app = (vulkan_app){0};
+    if (!open_instance(app) || !find_physical(app)) {
+        print_message("skipped: the Vulkan loader does not list the device\n");
+        vulkan_app_close(app);
+        return false;
+    }
+    open_device(app, context);
+    return true;
+}
+
+void vulkan_app_close(vulkan_app *app)
+{
+    if (app->device) {
+        app->DestroyCommandPool(app->device, app->pool, NULL);
+        app->DestroyDevice(app->device, NULL);
+    }
+    if (app->messenger)
+        app->DestroyDebugUtilsMessengerEXT(app->instance.instance, app->messenger, NULL);
+    if (app->instance.instance)
+        app->DestroyInstance(app->instance.instance, NULL);
+    app->device = NULL, app->messenger = VK_NULL_HANDLE, app->instance.instance = NULL;
+}
+
+bl_vulkan_device_desc vulkan_app_desc(vulkan_app *app)
+{
+    return (bl_vulkan_device_desc){.instance = app->instance,
+                                   .physical_device = app->physical,
+                                   .device = app->device,
+                                   .queue = app->queue,
+                                   .queue_family = app->needs.queue_family,
+                                   .features = &app->needs.features,
+                                   .extensions = app->needs.extensions,
+                                   .extension_count = app->needs.extension_count,
+                                   .lock_queue = count_lock,
+                                   .unlock_queue = count_unlock};
+}
+
+/* ---- commands ---- */
+
+VkCommandBuffer vulkan_app_begin(vulkan_app *app)
+{
+    const VkCommandBufferBeginInfo info = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
+                                           .flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT};
+    MUST(app, ResetCommandPool, app->device, app->pool, 0);
+    MUST(app, BeginCommandBuffer, app->commands, &info);
+    return app->commands;
+}
+
+void vulkan_app_barrier(vulkan_app *app)
+{
+    const VkMemoryBarrier all = {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
+                                 .srcAccessMask = VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT,
+                                 .dstAccessMask = VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT};
+    app->CmdPipelineBarrier(app->commands, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT,
+                            VK_PIPELINE_STAGE_ALL_COMMANDS_BIT | VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &all, 0,
+                            NULL, 0, NULL);
+}
+
+void vulkan_app_run(vulkan_app *app)
+{
+    vulkan_app_barrier(app);
+    MUST(app, EndCommandBuffer, app->commands);
+    const VkSubmitInfo info = {
+        .sType = VK_STRUCTURE_TYPE_SUBMIT_INFO, .commandBufferCount = 1, .pCommandBuffers = &app->commands};
+    MUST(app, QueueSubmit, app->queue, 1, &info, VK_NULL_HANDLE);
+    MUST(app, QueueWaitIdle, app->queue);
+}
+
+/* ---- buffers ---- */
+
+static uint32_t memory_type(vulkan_app *app, uint32_t allowed, VkMemoryPropertyFlags flags)
+{
+    VkPhysicalDeviceMemoryProperties memory;
+    app->GetPhysicalDeviceMemoryProperties(app->physical, &memory);
+    for (uint32_t i = 0; i < memory.memoryTypeCount; i++)
+        if (allowed >> i & 1 && (memory.memoryTypes[i].propertyFlags & flags) == flags)
+            return i;
+    fail_msg("no memory type with %x", flags);
+    return 0;
+}
+
+vulkan_app_buffer vulkan_app_buffer_create(vulkan_app *app, VkDeviceSize size, VkBufferUsageFlags usage)
+{
+    vulkan_app_buffer b = {.size = size};
+    VkMemoryRequirements needs;
+    const VkBufferCreateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO, .size = size, .usage = usage};
+    MUST(app, CreateBuffer, app->device, &info, NULL, &b.handle);
+    app->GetBufferMemoryRequirements(app->device, b.handle, &needs);
+    const VkMemoryAllocateInfo memory = {
+        .sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
+        .allocationSize = needs.size,
+        .memoryTypeIndex =
+            memory_type(app, needs.memoryTypeBits,
+                        VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT)};
+    MUST(app, AllocateMemory, app->device, &memory, NULL, &b.memory);
+    MUST(app, BindBufferMemory, app->device, b.handle, b.memory, 0);
+    MUST(app, MapMemory, app->device, b.memory, 0, VK_WHOLE_SIZE, 0, &b.mapped);
+    return b;
+}
+
+void vulkan_app_buffer_destroy(vulkan_app *app, vulkan_app_buffer *b)
+{
+    app->DestroyBuffer(app->device, b->handle, NULL);
+    app->FreeMemory(app->device, b->memory, NULL);
+    *b = (vulkan_app_buffer){0};
+}

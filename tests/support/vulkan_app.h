@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * A Vulkan application as a test: its own instance, with the validation layer where there is one, a device, a
+ * queue, a command buffer, buffers and images. Whatever fails, fails the running test.
+ *
+ * Functions that it hands to Backlight go through counters, so that a test can say what the library did on
+ * its device. They are globals of the test program, since Vulkan's functions carry no user pointer. */
+#ifndef TEST_VULKAN_APP_H
+#define TEST_VULKAN_APP_H
+
+#include <backlight/backlight.h>
+
+#define VK_NO_PROTOTYPES
+#include <backlight/backlight_vulkan.h>
+#include <vulkan/vulkan.h>
+
+#define VULKAN_APP_INSTANCE(X)                                                                               \
+    X(DestroyInstance)                                                                                       \
+    X(EnumeratePhysicalDevices)                                                                              \
+    X(GetPhysicalDeviceProperties)                                                                           \
+    X(GetPhysicalDeviceMemoryProperties)                                                                     \
+    X(CreateDevice)                                                                                          \
+    X(GetDeviceProcAddr)                                                                                     \
+    X(CreateDebugUtilsMessengerEXT)                                                                          \
+    X(DestroyDebugUtilsMessengerEXT)
+#define VULKAN_APP_DEVICE(X)                                                                                 \
+    X(DestroyDevice)                                                                                         \
+    X(GetDeviceQueue)                                                                                        \
+    X(QueueSubmit)                                                                                           \
+    X(QueueWaitIdle)                                                                                         \
+    X(CreateCommandPool)                                                                                     \
+    X(DestroyCommandPool)                                                                                    \
+    X(AllocateCommandBuffers)                                                                                \
+    X(ResetCommandPool)                                                                                      \
+    X(BeginCommandBuffer)                                                                                    \
+    X(EndCommandBuffer)                                                                                      \
+    X(CmdPipelineBarrier)                                                                                    \
+    X(CmdCopyBuffer)                                                                                         \
+    X(CmdCopyImageToBuffer)                                                                                  \
+    X(CmdFillBuffer)                                                                                         \
+    X(CmdUpdateBuffer)                                                                                       \
+    X(CreateBuffer)                                                                                          \
+    X(DestroyBuffer)                                                                                         \
+    X(GetBufferMemoryRequirements)                                                                           \
+    X(BindBufferMemory)                                                                                      \
+    X(CreateImage)                                                                                           \
+    X(DestroyImage)                                                                                          \
+    X(GetImageMemoryRequirements)                                                                            \
+    X(BindImageMemory)                                                                                       \
+    X(AllocateMemory)                                                                                        \
+    X(FreeMemory)                                                                                            \
+    X(MapMemory)                                                                                             \
+    X(CreatePipelineCache)                                                                                   \
+    X(DestroyPipelineCache)
+
+/* What the library did, since it was last cleared. */
+typedef struct vulkan_app_counts {
+    uint32_t submits, waits, maps, allocations, destroyed_devices, locks;
+} vulkan_app_counts;
+extern vulkan_app_counts vulkan_app_count;
+
+typedef struct vulkan_app {
+    void *loader;
+    bl_vulkan_instance instance; /* its functions count */
+    VkDebugUtilsMessengerEXT messenger;
+    bool validated;
+    uint32_t messages; /* of the validation layer */
+    VkPhysicalDevice physical;
+    bl_vulkan_needs needs;
+    VkDevice device;
+    VkQueue queue;
+    VkCommandPool pool;
+    VkCommandBuffer commands;
+#define VULKAN_APP_FIELD(name) PFN_vk##name name;
+    VULKAN_APP_INSTANCE(VULKAN_APP_FIELD)
+    VULKAN_APP_DEVICE(VULKAN_APP_FIELD)
+#undef VULKAN_APP_FIELD
+} vulkan_app;
+
+/* Opens the device that BL_DEVICE names, by default SwiftShader, with what bl_vulkan_requirements says.
+ * False, with a message, where there is no such device; main then returns scene_device_missing(). */
+bool vulkan_app_open(vulkan_app *app, bl_context *context);
+void vulkan_app_close(vulkan_app *app);
+/* A descriptor of the device, for bl_device_from_vulkan. */
+bl_vulkan_device_desc vulkan_app_desc(vulkan_app *app);
+
+/* The command buffer, begun anew; submitted and waited for. */
+VkCommandBuffer vulkan_app_begin(vulkan_app *app);
+void vulkan_app_run(vulkan_app *app);
+/* Everything before it is done and visible to everything after it. */
+void vulkan_app_barrier(vulkan_app *app);
+
+/* A buffer of the application's, mapped. */
+typedef struct vulkan_app_buffer {
+    VkBuffer handle;
+    VkDeviceMemory memory;
+    void *mapped;
+    VkDeviceSize size;
+} vulkan_app_buffer;
+vulkan_app_buffer vulkan_app_buffer_create(vulkan_app *app, VkDeviceSize size, VkBufferUsageFlags usage);
+void vulkan_app_buffer_destroy(vulkan_app *app, vulkan_app_buffer *b);
+
+#endif
