@@ -101,6 +101,7 @@ set(gpu_sources
     src/gpu/vulkan/kernel.c
     src/gpu/vulkan/memory.c
     src/gpu/vulkan/probe.c
+    src/gpu/vulkan/record.c
     src/gpu/vulkan/swiftshader.c
     src/gpu/vulkan/vulkan.c)
 set(scene_sources
@@ -231,6 +232,7 @@ set(codegen_sources src/codegen/bounds.c
     src/codegen/codegen.c)
 set(fit_sources
     src/fit/checkpoint.c
+    src/fit/exchange.c
     src/fit/film.c
     src/fit/kernels.c
     src/fit/kernels/fixed_point.c
@@ -238,9 +240,11 @@ set(fit_sources
     src/fit/kernels/loss.c
     src/fit/kernels/loss_terms.c
     src/fit/kernels/optimizer.c
+    src/fit/kernels/pixels.c
     src/fit/kernels/record.c
     src/fit/kernels/reduce.c
     src/fit/kernels/resolve.c
+    src/fit/kernels/scale.c
     src/fit/kernels/total_variation.c
     src/fit/loss.c
     src/fit/optimizer.c
@@ -268,7 +272,10 @@ set(api_sources
     src/api/job_dispatch.c
     src/api/job_geometry.c
     src/api/job_kernels.c
+    src/api/job_parts.c
     src/api/job_pass.c
+    src/api/job_recorded.c
+    src/api/recorder.c
     src/api/job_rays.c
     src/api/job_results.c
     src/api/job_traces.c

@@ -88,6 +88,121 @@ typedef struct bl_vulkan_device_desc {
  * leave on a device of Backlight's own with the same features; such calls submit to the queue and wait. */
 bl_result bl_device_from_vulkan(bl_context *ctx, const bl_vulkan_device_desc *desc, bl_device **out);
 
+/* ---- images and gradients in the caller's command buffers ---- */
+
+/* Recording. bl_job_prepare_.. makes everything that a pass needs (it may compile, allocate, submit and
+ * wait); bl_job_record_.. with the same descriptor then appends commands and does nothing else: nothing is
+ * submitted, waited for, mapped or allocated on the device, but descriptor pools of the recorder, which grow.
+ *
+ * Order. What is recorded uses the job's own buffers, so all passes of a job execute in the order in which
+ * they were recorded, each once: in one command buffer, in submissions to one queue, or ordered by
+ * semaphores. The other calls of backlight.h that take the job are for the time when nothing recorded is
+ * pending. A command buffer that is thrown away: bl_job_prepare_.. again before the next recording.
+ *
+ * Synchronisation. Commands run in the stages COMPUTE_SHADER and TRANSFER. They begin with a barrier from
+ * these stages (SHADER_WRITE, TRANSFER_WRITE) to these stages; what the caller writes in other stages or
+ * queues needs a barrier of the caller's to COMPUTE_SHADER | TRANSFER with SHADER_READ | SHADER_WRITE |
+ * TRANSFER_READ | TRANSFER_WRITE. Of what they leave, the last access to results is SHADER_WRITE in
+ * COMPUTE_SHADER or, for an image, TRANSFER_WRITE in TRANSFER. Buffers and images of the caller's belong to
+ * the queue family of the device, or are concurrent. The bound compute pipeline, descriptor set 0 and push
+ * constants of the command buffer are changed.
+ *
+ * A command buffer must be in the recording state, outside of a render pass; Vulkan gives no way to check
+ * that. All that can be checked is, before anything is recorded. */
+
+/* The descriptor sets of recorded commands. One recorder a frame in flight is usual. */
+typedef struct bl_recorder bl_recorder;
+bl_result bl_recorder_create(bl_device *device, bl_recorder **out); /* of bl_device_from_vulkan */
+void bl_recorder_destroy(bl_recorder *recorder);                    /* NULL is fine; else as after a reset */
+/* Everything that was recorded with it has been executed, or will never be. */
+bl_result bl_recorder_reset(bl_recorder *recorder);
+
+/* An image of the caller's, of the size of the scene's film, row 0 at the top: in a buffer or as a VkImage.
+ */
+typedef struct bl_vulkan_pixels {
+    VkBuffer buffer; /* 3 floats a pixel, row by row; has VK_BUFFER_USAGE_STORAGE_BUFFER_BIT */
+    VkBufferUsageFlags buffer_usage; /* as it was created, */
+    VkDeviceSize buffer_size;        /* and its size in bytes */
+    VkDeviceSize offset;             /* of the first pixel; a multiple of 4 */
+    uint32_t stride;                 /* bytes from pixel to pixel, a multiple of 4; 0: 12 */
+    VkImage image;                   /* or this, if buffer is null: mip level 0, layer 0, colour */
+    VkImageUsageFlags image_usage;   /* TRANSFER_DST to be written, TRANSFER_SRC to be read */
+    VkFormat format;                 /* R32G32B32A32_SFLOAT or R16G16B16A16_SFLOAT; alpha is written as 1 */
+    uint32_t width, height;
+    VkImageLayout layout; /* before and after: GENERAL, or TRANSFER_DST_OPTIMAL, TRANSFER_SRC_OPTIMAL */
+} bl_vulkan_pixels;
+
+/* What all passes have. */
+typedef struct bl_vulkan_pass {
+    uint32_t spp; /* 0: the scene's */
+    uint32_t seed;
+    /* Parameters (indices in the scene) whose values commands before this pass have changed
+     * (bl_job_vulkan_parameter): what depends on them is computed again. Of the first part. */
+    const uint32_t *changed;
+    uint32_t changed_count;
+    /* A pass that is too long for one submission is recorded in `parts` parts, 0 to parts - 1, about equally
+     * long; results are the same bytes for any number. parts 0: 1. */
+    uint32_t part, parts;
+    uint32_t coarser; /* repeats after an overflow of fixed point (bl_vulkan_status): one more each time */
+} bl_vulkan_pass;
+
+typedef struct bl_vulkan_image_desc {
+    bl_vulkan_pass pass;
+    bl_vulkan_pixels image; /* receives the image; buffer and image null: it stays in the job's */
+} bl_vulkan_image_desc;
+
+typedef struct bl_vulkan_gradient_desc {
+    bl_vulkan_pass pass;
+    bl_vulkan_pixels adjoint; /* dL/dI */
+    bl_gradient_form form;    /* AUTO, FUSED or SEPARATE */
+} bl_vulkan_gradient_desc;
+
+/* What a whole pass will take. */
+typedef struct bl_vulkan_cost {
+    uint64_t paths;        /* of all parts */
+    double seconds;        /* by the speed of earlier calls of the job that did not record; 0: none yet */
+    uint64_t device_bytes; /* held by the job */
+} bl_vulkan_cost;
+
+/* The image of bl_job_render with this spp and seed. cost may be NULL. */
+bl_result bl_job_prepare_image(bl_job *job, const bl_vulkan_image_desc *desc, bl_vulkan_cost *cost);
+bl_result bl_job_record_image(bl_job *job, bl_recorder *recorder, VkCommandBuffer commands,
+                              const bl_vulkan_image_desc *desc);
+/* The gradients of bl_job_gradient with this spp, seed and adjoint. BL_ERROR_UNSUPPORTED, with the reason,
+ * for jobs by geometry, with BL_PIXELS_ADJOINT, and with the integrators ptracer and tape. */
+bl_result bl_job_prepare_gradient(bl_job *job, const bl_vulkan_gradient_desc *desc, bl_vulkan_cost *cost);
+bl_result bl_job_record_gradient(bl_job *job, bl_recorder *recorder, VkCommandBuffer commands,
+                                 const bl_vulkan_gradient_desc *desc);
+
+/* A part of one of the job's buffers, which has the usage STORAGE_BUFFER, TRANSFER_SRC and TRANSFER_DST. */
+typedef struct bl_vulkan_region {
+    VkBuffer buffer;
+    VkDeviceSize offset, size;
+} bl_vulkan_region;
+
+/* Words of the status of the last pass, u32; zeroed when a pass begins. */
+typedef enum bl_vulkan_status {
+    BL_VULKAN_DRIFTED, /* as in bl_stats */
+    BL_VULKAN_OVERFLOWED,
+    BL_VULKAN_UNDERFLOWED,
+    BL_VULKAN_NON_FINITE,
+    BL_VULKAN_STATUS_COUNT
+} bl_vulkan_status;
+
+/* Where the job keeps what passes leave; for commands of the caller's to read, until the next pass. */
+typedef struct bl_vulkan_results {
+    bl_vulkan_region image;  /* 3 floats a pixel: of an image, or of the samples of a gradient */
+    bl_vulkan_region loss;   /* 1 float: of a gradient, sum of dL/dI times its image */
+    bl_vulkan_region status; /* bl_vulkan_status */
+} bl_vulkan_results;
+bl_result bl_job_vulkan_results(bl_job *job, bl_vulkan_results *out);
+/* The gradient of parameter k of the descriptor, floats in the parameter's shape. */
+bl_result bl_job_vulkan_gradient(bl_job *job, uint32_t k, bl_vulkan_region *out);
+/* The values of a parameter of the scene, floats, for commands of the caller's to read and write. Values that
+ * they write go by bl_vulkan_pass.changed, and bl_job_get_parameter returns them. BL_ERROR_UNSUPPORTED for
+ * geometry. */
+bl_result bl_job_vulkan_parameter(bl_job *job, uint32_t index, bl_vulkan_region *out);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Gradients of a job: first the image, its loss and dL/dI, then the gradient pass in the form that suits. If
  * the fixed-point sums overflow, the pass is repeated with a coarser scale. */
+#include "api/gradient.h"
 #include "api/gradient_forms.h"
 #include "api/gradient_scale.h"
 #include "api/job_pass.h"
@@ -104,11 +105,9 @@ static void record_loss_dot(bl_job *job, const job_work_desc *w)
     fit_record_loss_dot(job->batch, job->device->fixed, &dot);
 }
 
-/* Converts gradients to f32. If with_loss, computes sum(W * I), too. */
-static bl_result read_out(bl_job *job, const job_work_desc *w, bool with_loss, bl_stats *stats, bl_error *err)
+void gradient_record_output(bl_job *job, const job_work_desc *w, bool with_loss)
 {
     uint32_t n = job->plan->gradient_count;
-    TRY(gpu_batch_begin(job->batch, err));
     if (with_loss)
         record_loss_dot(job, w);
     if (job->fixed_point)
@@ -118,7 +117,13 @@ static bl_result read_out(bl_job *job, const job_work_desc *w, bool with_loss, b
                 .gradient = job->gradient, .scale = job->scale, .output = job->output, .count = n});
     else
         gpu_batch_copy(job->batch, job->gradient, 0, job->output, 0, 4ull * n);
+}
+
+static bl_result read_out(bl_job *job, const job_work_desc *w, bool with_loss, bl_stats *stats, bl_error *err)
+{
     double seconds;
+    TRY(gpu_batch_begin(job->batch, err));
+    gradient_record_output(job, w, with_loss);
     TRY(job_submit(job, stats, &seconds, err));
     return with_loss ? job_read_loss(job, &stats->loss, err) : BL_OK;
 }

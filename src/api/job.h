@@ -39,6 +39,7 @@ struct bl_job {
         *samples,                     /* what the replay pass of a tile leaves for the adjoint pass */
         *refit;                       /* see render/refit.h */
     gpu_buffer *splats, *splat_scale; /* for light tracing: the image in fixed point, and its scale */
+    gpu_buffer *texels;               /* for images of the caller's (job_recorded.c); NULL until one comes */
     uint64_t film_words;
     uint64_t bytes;
     double rays_seconds; /* building accel or hierarchy took; 0: there is neither */

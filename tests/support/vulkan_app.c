@@ -335,3 +335,70 @@ void vulkan_app_buffer_destroy(vulkan_app *app, vulkan_app_buffer *b)
     app->FreeMemory(app->device, b->memory, NULL);
     *b = (vulkan_app_buffer){0};
 }
+
+/* ---- images ---- */
+
+static void into_layout(vulkan_app *app, const vulkan_app_image *image)
+{
+    const VkImageMemoryBarrier barrier = {
+        .sType = VK_STRUCTURE_TYPE_IMAGE_MEMORY_BARRIER,
+        .dstAccessMask = VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT,
+        .oldLayout = VK_IMAGE_LAYOUT_UNDEFINED,
+        .newLayout = image->layout,
+        .srcQueueFamilyIndex = VK_QUEUE_FAMILY_IGNORED,
+        .dstQueueFamilyIndex = VK_QUEUE_FAMILY_IGNORED,
+        .image = image->handle,
+        .subresourceRange = {.aspectMask = VK_IMAGE_ASPECT_COLOR_BIT, .levelCount = 1, .layerCount = 1}};
+    app->CmdPipelineBarrier(vulkan_app_begin(app), VK_PIPELINE_STAGE_TOP_OF_PIPE_BIT,
+                            VK_PIPELINE_STAGE_ALL_COMMANDS_BIT, 0, 0, NULL, 0, NULL, 1, &barrier);
+    vulkan_app_run(app);
+}
+
+vulkan_app_image vulkan_app_image_create(vulkan_app *app, uint32_t width, uint32_t height, VkFormat format,
+                                         VkImageLayout layout)
+{
+    vulkan_app_image image = {.format = format,
+                              .usage = VK_IMAGE_USAGE_TRANSFER_DST_BIT | VK_IMAGE_USAGE_TRANSFER_SRC_BIT,
+                              .layout = layout,
+                              .width = width,
+                              .height = height};
+    VkMemoryRequirements needs;
+    const VkImageCreateInfo info = {.sType = VK_STRUCTURE_TYPE_IMAGE_CREATE_INFO,
+                                    .imageType = VK_IMAGE_TYPE_2D,
+                                    .format = format,
+                                    .extent = {width, height, 1},
+                                    .mipLevels = 1,
+                                    .arrayLayers = 1,
+                                    .samples = VK_SAMPLE_COUNT_1_BIT,
+                                    .usage = image.usage};
+    MUST(app, CreateImage, app->device, &info, NULL, &image.handle);
+    app->GetImageMemoryRequirements(app->device, image.handle, &needs);
+    const VkMemoryAllocateInfo memory = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
+                                         .allocationSize = needs.size,
+                                         .memoryTypeIndex = memory_type(app, needs.memoryTypeBits, 0)};
+    MUST(app, AllocateMemory, app->device, &memory, NULL, &image.memory);
+    MUST(app, BindImageMemory, app->device, image.handle, image.memory, 0);
+    into_layout(app, &image);
+    return image;
+}
+
+void vulkan_app_image_destroy(vulkan_app *app, vulkan_app_image *image)
+{
+    app->DestroyImage(app->device, image->handle, NULL);
+    app->FreeMemory(app->device, image->memory, NULL);
+    *image = (vulkan_app_image){0};
+}
+
+void vulkan_app_copy(vulkan_app *app, const vulkan_app_image *image, const vulkan_app_buffer *b,
+                     bool to_image)
+{
+    const VkBufferImageCopy whole = {
+        .imageSubresource = {.aspectMask = VK_IMAGE_ASPECT_COLOR_BIT, .layerCount = 1},
+        .imageExtent = {image->width, image->height, 1}};
+    vulkan_app_barrier(app);
+    if (to_image)
+        app->CmdCopyBufferToImage(app->commands, b->handle, image->handle, image->layout, 1, &whole);
+    else
+        app->CmdCopyImageToBuffer(app->commands, image->handle, image->layout, b->handle, 1, &whole);
+    vulkan_app_barrier(app);
+}

@@ -35,6 +35,7 @@
     X(EndCommandBuffer)                                                                                      \
     X(CmdPipelineBarrier)                                                                                    \
     X(CmdCopyBuffer)                                                                                         \
+    X(CmdCopyBufferToImage)                                                                                  \
     X(CmdCopyImageToBuffer)                                                                                  \
     X(CmdFillBuffer)                                                                                         \
     X(CmdUpdateBuffer)                                                                                       \
@@ -98,5 +99,21 @@ typedef struct vulkan_app_buffer {
 } vulkan_app_buffer;
 vulkan_app_buffer vulkan_app_buffer_create(vulkan_app *app, VkDeviceSize size, VkBufferUsageFlags usage);
 void vulkan_app_buffer_destroy(vulkan_app *app, vulkan_app_buffer *b);
+
+/* An image of the application's, of a colour format; it is put into a layout by commands of its own. */
+typedef struct vulkan_app_image {
+    VkImage handle;
+    VkDeviceMemory memory;
+    VkFormat format;
+    VkImageUsageFlags usage;
+    VkImageLayout layout;
+    uint32_t width, height;
+} vulkan_app_image;
+vulkan_app_image vulkan_app_image_create(vulkan_app *app, uint32_t width, uint32_t height, VkFormat format,
+                                         VkImageLayout layout);
+void vulkan_app_image_destroy(vulkan_app *app, vulkan_app_image *image);
+/* Appends a copy of all texels between image and buffer. */
+void vulkan_app_copy(vulkan_app *app, const vulkan_app_image *image, const vulkan_app_buffer *b,
+                     bool to_image);
 
 #endif

@@ -153,6 +153,8 @@ void vulkan_buffer_destroy(gpu_buffer *head)
     vulkan_buffer *b = (vulkan_buffer *)head;
     vulkan_device *d = vulkan_device_of(head->device);
     gpu_buffer_destroy(b->address);
+    if (b->foreign)
+        return;
     d->vk.DestroyBuffer(d->handle, b->handle, d->allocator);
     d->vk.FreeMemory(d->handle, b->memory, d->allocator); /* unmaps */
 }

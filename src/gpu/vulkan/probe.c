@@ -156,6 +156,7 @@ bool gpu_probe(const gpu_driver *driver, VkPhysicalDevice physical, vulkan_candi
     const VkPhysicalDeviceLimits *limits = &properties.limits;
     c->type = properties.deviceType;
     c->extensions = find_extensions(driver, physical);
+    c->buffer_alignment = limits->minStorageBufferOffsetAlignment;
     c->timestamp_seconds = 1e-9 * (double)limits->timestampPeriod;
     c->head.max_workgroup_size = limits->maxComputeWorkGroupSize[0] < limits->maxComputeWorkGroupInvocations
                                      ? limits->maxComputeWorkGroupSize[0]

@@ -76,6 +76,9 @@
     X(CmdPipelineBarrier)                                                                                    \
     X(CmdFillBuffer)                                                                                         \
     X(CmdCopyBuffer)                                                                                         \
+    X(CmdCopyBufferToImage)                                                                                  \
+    X(CmdCopyImageToBuffer)                                                                                  \
+    X(CmdUpdateBuffer)                                                                                       \
     X(CmdResetQueryPool)                                                                                     \
     X(CmdWriteTimestamp)                                                                                     \
     X(CreateQueryPool)                                                                                       \
@@ -182,6 +185,7 @@ typedef struct vulkan_candidate {
     uint32_t queue_family, timestamp_bits;
     double timestamp_seconds; /* per tick */
     uint64_t max_accel_primitives;
+    uint64_t buffer_alignment; /* of offsets of bindings */
     uint32_t accel_scratch_alignment;
     gpu_extensions extensions;
 } vulkan_candidate;
@@ -252,6 +256,8 @@ typedef struct vulkan_buffer {
     gpu_buffer head;
     VkBuffer handle;
     VkDeviceMemory memory;
+    bool foreign;       /* handle is the caller's, and */
+    VkDeviceSize first; /* its bytes from here on are meant; else 0 */
     gpu_buffer
         *address; /* two words, this buffer's address, for kernels that reach it so; NULL until one does */
 } vulkan_buffer;
@@ -289,6 +295,7 @@ typedef struct vulkan_batch {
     VkCommandBuffer commands;
     VkFence fence;
     VkQueryPool timestamps; /* two; null where the queue has none */
+    bool records; /* `commands` is the caller's, or null, and there is neither pool, fence nor timestamps */
     ARRAY(VkDescriptorPool) pools;
     uint32_t current_pool;
     uint32_t pool_sets; /* of the pool made last */
@@ -300,6 +307,10 @@ typedef struct vulkan_batch {
 bl_result vulkan_batch_build(gpu_batch *b, bl_error *err);
 void vulkan_batch_destroy(gpu_batch *b);
 bl_result vulkan_batch_begin(gpu_batch *b, bl_error *err);
+/* Its descriptor sets are not in use any more. */
+bl_result vulkan_batch_reset_sets(vulkan_batch *b, bl_error *err);
+/* Orders and makes visible what stands before it to what stands behind it; comes before every command. */
+void vulkan_batch_barrier(vulkan_batch *b);
 bl_result vulkan_batch_dispatch(gpu_batch *b, gpu_kernel *k, gpu_buffer *const *buffers, const uint32_t *push,
                                 uint64_t invocations, bl_error *err);
 void vulkan_batch_fill(gpu_batch *b, gpu_buffer *buffer, uint64_t offset, uint64_t size, uint32_t word);
