@@ -259,6 +259,7 @@ set(api_sources
     src/api/fit.c
     src/api/fit_state.c
     src/api/fit_views.c
+    src/api/fit_vulkan.c
     src/api/forward.c
     src/api/gradient.c
     src/api/gradient_forms.c
@@ -275,6 +276,7 @@ set(api_sources
     src/api/job_parts.c
     src/api/job_pass.c
     src/api/job_recorded.c
+    src/api/job_vulkan.c
     src/api/recorder.c
     src/api/job_rays.c
     src/api/job_results.c

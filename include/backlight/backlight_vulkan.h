@@ -203,6 +203,30 @@ bl_result bl_job_vulkan_gradient(bl_job *job, uint32_t k, bl_vulkan_region *out)
  * geometry. */
 bl_result bl_job_vulkan_parameter(bl_job *job, uint32_t index, bl_vulkan_region *out);
 
+/* ---- steps of fits in the caller's command buffers ---- */
+
+/* A step of bl_fit_step, entirely in commands: images, losses, gradients and the optimiser's move, with the
+ * same bytes. Any number of steps may be recorded, one after another, before the first is executed: nothing
+ * comes back in between. Preparing as for passes; parts as in bl_vulkan_pass, each step whole before the next
+ * begins. bl_fit_status.step counts recorded steps; the rest of the status stays, and what it would say is in
+ * bl_vulkan_step_results. A step whose fixed point overflows is not repeated; bl_fit_prepare_step then makes
+ * the scale coarser for the steps to come. BL_ERROR_UNSUPPORTED, with the reason, for fits of geometry, with
+ * batches of pixels, and with BL_PIXELS_ADJOINT. cost may be NULL. */
+bl_result bl_fit_prepare_step(bl_fit *fit, bl_vulkan_cost *cost);
+bl_result bl_fit_record_step(bl_fit *fit, bl_recorder *recorder, VkCommandBuffer commands, uint32_t part,
+                             uint32_t parts);
+typedef struct bl_vulkan_step_results {
+    bl_vulkan_region
+        losses; /* of the last step: 1 float a view that is not held out; their sum is the loss */
+    bl_vulkan_region status;    /* of the last step: bl_vulkan_status */
+    bl_vulkan_region optimizer; /* of all steps since bl_fit_step or bl_fit_prepare_step, 2 u32: elements left
+                                   unchanged because their gradient was not finite; values that are not */
+} bl_vulkan_step_results;
+/* After bl_fit_prepare_step. */
+bl_result bl_fit_vulkan_results(bl_fit *fit, bl_vulkan_step_results *out);
+/* The values of parameter k of the descriptor, for commands of the caller's to read. */
+bl_result bl_fit_vulkan_parameter(bl_fit *fit, uint32_t k, bl_vulkan_region *out);
+
 #ifdef __cplusplus
 }
 #endif

@@ -43,7 +43,8 @@ typedef struct job_work_desc {
     bl_progress progress;
     void *user;
     double progress_from, progress_to;
-    bool adds;       /* gradient pass: adds to the sums that are there, instead of to zeros */
+    bool keeps_status; /* counters of the pass before go on */
+    bool adds;         /* gradient pass: adds to the sums that are there, instead of to zeros */
     bool unfinished; /* gradient pass: a pass that adds follows, so gradients of derived quantities stay where
                         they are */
 } job_work_desc;

@@ -2,11 +2,11 @@
  * A pass as commands, without a look at what they do: for command buffers of the caller's.
  *
  * Where our own loops measure each slice and choose the next one (job_dispatch.c), a recorded pass is a
- * sequence that follows from its descriptor alone: windows of lanes and samples, with steps between them. The
- * paths of all windows are numbered. Part k of n has the paths from k T / n on, below (k + 1) T / n, rounded
- * to whole workgroups of lanes within a window, and the steps that stand before them. Results are the same
- * bytes for any number of parts: lanes may be cut anywhere, and samples are cut where sums of gradients are,
- * at multiples of SAMPLES_SUMMED of a tile. */
+ * sequence that follows from its descriptor alone: windows of lanes and samples, with steps between them. So
+ * are several passes one after another. The paths of all windows are numbered. Part k of n has the paths from
+ * k T / n on, below (k + 1) T / n, rounded to whole workgroups of lanes within a window, and the steps that
+ * stand before them. Results are the same bytes for any number of parts: lanes may be cut anywhere, and
+ * samples are cut where sums of gradients are, at multiples of SAMPLES_SUMMED of a tile. */
 #include "api/job_parts.h"
 #include "api/gradient_forms.h"
 #include "api/job_buffers.h"
@@ -85,20 +85,44 @@ static void samples(sequence *s, const bl_job *job)
         windows(s, s->w->pass, job_everything(s->w, job_pixels(job)));
 }
 
-uint64_t job_parts_paths(const bl_job *job, const job_work_desc *w)
+static void pass_in(sequence *s, const bl_job *job, const job_recorded_pass *p)
 {
-    sequence s = {.w = w};
-    samples(&s, job);
+    s->w = &p->work;
+    if (step_is_here(s))
+        p->begin(p->user);
+    samples(s, job);
+    if (step_is_here(s))
+        p->end(p->user);
+}
+
+uint64_t job_parts_paths(const bl_job *job, job_recorded_passes passes)
+{
+    sequence s = {0};
+    for (uint32_t k = 0; k < passes.count; k++)
+        pass_in(&s, job, &passes.all[k]);
     return s.at;
 }
 
-double job_parts_seconds(const bl_job *job, const job_work_desc *w)
+static double seconds_of(const bl_job *job, const job_recorded_pass *p)
 {
-    const double *speed = job->paths_per_second, paths = (double)job_parts_paths(job, w);
-    if (!keeps_samples(w))
-        return speed[w->pass] > 0 ? paths / speed[w->pass] : 0;
+    const double *speed = job->paths_per_second,
+                 paths = (double)job_parts_paths(job, (job_recorded_passes){p, 1});
+    if (!keeps_samples(&p->work))
+        return speed[p->work.pass] > 0 ? paths / speed[p->work.pass] : 0;
     double replay = speed[RENDER_REPLAY], adjoint = speed[RENDER_ADJOINT];
     return replay > 0 && adjoint > 0 ? 0.5 * paths * (1 / replay + 1 / adjoint) : 0;
+}
+
+double job_parts_seconds(const bl_job *job, job_recorded_passes passes)
+{
+    double sum = 0;
+    for (uint32_t k = 0; k < passes.count; k++) {
+        double seconds = seconds_of(job, &passes.all[k]);
+        if (seconds == 0)
+            return 0;
+        sum += seconds;
+    }
+    return sum;
 }
 
 static uint64_t share(uint64_t all, job_part part, uint32_t k)
@@ -106,22 +130,18 @@ static uint64_t share(uint64_t all, job_part part, uint32_t k)
     return all / part.parts * k + all % part.parts * k / part.parts;
 }
 
-void job_record_part(bl_job *job, const job_work_desc *w, const job_pass_steps *steps, job_part part)
+void job_record_part(bl_job *job, job_recorded_passes passes, job_part part)
 {
-    uint64_t all = job_parts_paths(job, w);
-    BL_ASSERT(part.part < part.parts, "part %u of %u", part.part, part.parts);
+    uint64_t all = job_parts_paths(job, passes);
+    BL_ASSERT(part.part < part.parts && part.parts <= all, "part %u of %u", part.part, part.parts);
     sequence s = {
         .job = job,
-        .w = w,
         .from = share(all, part, part.part),
         .to = share(all, part, part.part + 1),
         .all = all,
     };
-    if (part.part == 0)
-        steps->begin(steps->user);
-    samples(&s, job);
-    if (part.part == part.parts - 1)
-        steps->end(steps->user);
+    for (uint32_t k = 0; k < passes.count; k++)
+        pass_in(&s, job, &passes.all[k]);
 }
 
 /* ---- what must be there ---- */

@@ -5,27 +5,30 @@
 
 #include "api/job_dispatch.h"
 
-/* The part number `part` of `parts`: all parts in this order are the pass. */
-typedef struct job_part {
-    uint32_t part, parts;
-} job_part;
-
-/* What a pass is made of: a pass that works by samples, with the steps before and after it. */
-typedef struct job_pass_steps {
+/* A pass that works by samples, with the steps before and after it. */
+typedef struct job_recorded_pass {
+    job_work_desc work;
     void (*begin)(void *user); /* appended before all samples, */
     void (*end)(void *user);   /* and after them */
     void *user;
-} job_pass_steps;
+} job_recorded_pass;
 
-/* The paths of the whole pass, which are what parts share evenly. */
-uint64_t job_parts_paths(const bl_job *job, const job_work_desc *w);
-/* Seconds that the pass may take, by the speed of those before; 0: there has been none. */
-double job_parts_seconds(const bl_job *job, const job_work_desc *w);
-/* Makes everything that the pass needs: its kernels, and buffers of its size. */
+/* Passes one after another. */
+typedef struct job_recorded_passes {
+    const job_recorded_pass *all;
+    uint32_t count;
+} job_recorded_passes;
+
+/* The paths of all passes, which are what parts share evenly. */
+uint64_t job_parts_paths(const bl_job *job, job_recorded_passes passes);
+/* Seconds that the passes may take, by the speed of those before; 0: of some there have been none. */
+double job_parts_seconds(const bl_job *job, job_recorded_passes passes);
+/* Makes everything that a pass needs: its kernels, and buffers of its size. */
 bl_result job_parts_prepare(bl_job *job, const job_work_desc *w, bl_error *err);
 /* Whether there is nothing to prepare. */
 bool job_parts_prepared(const bl_job *job, const job_work_desc *w);
-/* Appends a part of an image pass, or of a gradient pass in any form. */
-void job_record_part(bl_job *job, const job_work_desc *w, const job_pass_steps *steps, job_part part);
+/* Appends a part of image passes and of gradient passes in any form. There are at least as many paths as
+ * parts. */
+void job_record_part(bl_job *job, job_recorded_passes passes, job_part part);
 
 #endif

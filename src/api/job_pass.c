@@ -114,7 +114,8 @@ void job_record_begin(bl_job *job, const job_work_desc *w)
         gpu_batch_fill(job->batch, job->splats, 0, gpu_buffer_size(job->splats), 0);
     if (render_passes[w->pass].kind != PASS_RAYS)
         gpu_batch_fill(job->batch, job->film, 0, gpu_buffer_size(job->film), 0);
-    gpu_batch_fill(job->batch, job->status, 0, gpu_buffer_size(job->status), 0);
+    if (!w->keeps_status)
+        gpu_batch_fill(job->batch, job->status, 0, gpu_buffer_size(job->status), 0);
 }
 
 void job_values_followed(bl_job *job)

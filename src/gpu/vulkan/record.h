@@ -27,6 +27,9 @@ bl_result vulkan_buffer_wrap(gpu_device *d, VkBuffer handle, uint64_t offset, ui
 /* The handle of a buffer, for the caller. */
 VkBuffer vulkan_buffer_expose(const gpu_buffer *b);
 
+/* Writes `size` bytes, a multiple of 4 and at most 65536, when the commands are executed. */
+void vulkan_record_update(gpu_batch *b, gpu_buffer *to, uint64_t offset, const void *data, uint64_t size);
+
 /* Texels in rows without gaps, from or to the one layer of mip level 0 of a colour image. */
 typedef struct vulkan_texels {
     VkImage image;
