@@ -161,6 +161,8 @@ static void watch(vulkan_app *app)
 static bool open_instance(vulkan_app *app)
 {
     add_swiftshader();
+    setenv("VK_LAYER_SYNCVAL_SHADER_ACCESSES_HEURISTIC", "1",
+           1); /* else what shaders access is not checked */
     app->loader = dlopen("libvulkan.so.1", RTLD_NOW | RTLD_LOCAL);
     real_get = app->loader ? (PFN_vkGetInstanceProcAddr)dlsym(app->loader, "vkGetInstanceProcAddr") : NULL;
     if (!real_get)
