@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The shaders of 08_embed_headless.c, whose own dispatches stand between Backlight's passes.
 //
-// what 0: dL/dI of L = mean (I - T)^2, one invocation a pixel. what 1: a step against the sign of the gradient,
-// which does without its size: the light on the wall has little blue, and so has the gradient.
+// what 0: dL/dI of L = mean (I - T)^2, one invocation a pixel. what 1: a step against the sign of the
+// gradient, which does without its size: the light on the wall has little blue, and so has the gradient.
 #version 460
 layout(local_size_x = 64) in;
 layout(set = 0, binding = 0, rgba32f) uniform readonly image2D picture;

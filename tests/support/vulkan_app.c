@@ -28,40 +28,95 @@ static void must(VkResult result, const char *what)
 
 static PFN_vkGetInstanceProcAddr real_get;
 static PFN_vkGetDeviceProcAddr real_get_device;
-static PFN_vkQueueSubmit real_submit;
-static PFN_vkWaitForFences real_wait;
-static PFN_vkMapMemory real_map;
-static PFN_vkAllocateMemory real_allocate;
 static PFN_vkDestroyDevice real_destroy;
 
-static VKAPI_ATTR VkResult VKAPI_CALL count_submit(VkQueue queue, uint32_t n, const VkSubmitInfo *infos,
-                                                   VkFence fence)
+vulkan_app_fault vulkan_app_faults = {.at = VULKAN_APP_NO_FAULT};
+
+/* Whether this call is to fail. */
+static bool fails(const char *name)
 {
-    vulkan_app_count.submits++;
-    return real_submit(queue, n, infos, fence);
+    vulkan_app_fault *f = &vulkan_app_faults;
+    uint32_t number = f->calls++;
+    if (number != f->at && !(number > f->at && f->result == VK_ERROR_DEVICE_LOST))
+        return false;
+    if (!f->hit)
+        f->hit = name;
+    return true;
 }
 
-static VKAPI_ATTR VkResult VKAPI_CALL count_wait(VkDevice device, uint32_t n, const VkFence *fences,
-                                                 VkBool32 all, uint64_t timeout)
-{
-    vulkan_app_count.waits++;
-    return real_wait(device, n, fences, all, timeout);
-}
+/* Every call of the library's that returns a VkResult, what it counts as, and whether it is made even when it
+ * fails: what waits must have waited, because the device is not lost in truth. */
+#define FALLIBLE(X)                                                                                          \
+    X(AllocateMemory, vulkan_app_count.allocations++, false,                                                 \
+      (VkDevice a, const VkMemoryAllocateInfo *b, const VkAllocationCallbacks *c, VkDeviceMemory *d),        \
+      (a, b, c, d))                                                                                          \
+    X(MapMemory, vulkan_app_count.maps++, false,                                                             \
+      (VkDevice a, VkDeviceMemory b, VkDeviceSize c, VkDeviceSize d, VkMemoryMapFlags e, void **f),          \
+      (a, b, c, d, e, f))                                                                                    \
+    X(CreateBuffer, (void)0, false,                                                                          \
+      (VkDevice a, const VkBufferCreateInfo *b, const VkAllocationCallbacks *c, VkBuffer *d), (a, b, c, d))  \
+    X(BindBufferMemory, (void)0, false, (VkDevice a, VkBuffer b, VkDeviceMemory c, VkDeviceSize d),          \
+      (a, b, c, d))                                                                                          \
+    X(CreateShaderModule, (void)0, false,                                                                    \
+      (VkDevice a, const VkShaderModuleCreateInfo *b, const VkAllocationCallbacks *c, VkShaderModule *d),    \
+      (a, b, c, d))                                                                                          \
+    X(CreateDescriptorSetLayout, (void)0, false,                                                             \
+      (VkDevice a, const VkDescriptorSetLayoutCreateInfo *b, const VkAllocationCallbacks *c,                 \
+       VkDescriptorSetLayout *d),                                                                            \
+      (a, b, c, d))                                                                                          \
+    X(CreatePipelineLayout, (void)0, false,                                                                  \
+      (VkDevice a, const VkPipelineLayoutCreateInfo *b, const VkAllocationCallbacks *c,                      \
+       VkPipelineLayout *d),                                                                                 \
+      (a, b, c, d))                                                                                          \
+    X(CreateComputePipelines, (void)0, false,                                                                \
+      (VkDevice a, VkPipelineCache b, uint32_t c, const VkComputePipelineCreateInfo *d,                      \
+       const VkAllocationCallbacks *e, VkPipeline *f),                                                       \
+      (a, b, c, d, e, f))                                                                                    \
+    X(CreateDescriptorPool, (void)0, false,                                                                  \
+      (VkDevice a, const VkDescriptorPoolCreateInfo *b, const VkAllocationCallbacks *c,                      \
+       VkDescriptorPool *d),                                                                                 \
+      (a, b, c, d))                                                                                          \
+    X(ResetDescriptorPool, (void)0, false, (VkDevice a, VkDescriptorPool b, VkDescriptorPoolResetFlags c),   \
+      (a, b, c))                                                                                             \
+    X(AllocateDescriptorSets, (void)0, false,                                                                \
+      (VkDevice a, const VkDescriptorSetAllocateInfo *b, VkDescriptorSet *c), (a, b, c))                     \
+    X(CreateCommandPool, (void)0, false,                                                                     \
+      (VkDevice a, const VkCommandPoolCreateInfo *b, const VkAllocationCallbacks *c, VkCommandPool *d),      \
+      (a, b, c, d))                                                                                          \
+    X(ResetCommandPool, (void)0, false, (VkDevice a, VkCommandPool b, VkCommandPoolResetFlags c), (a, b, c)) \
+    X(AllocateCommandBuffers, (void)0, false,                                                                \
+      (VkDevice a, const VkCommandBufferAllocateInfo *b, VkCommandBuffer *c), (a, b, c))                     \
+    X(BeginCommandBuffer, (void)0, false, (VkCommandBuffer a, const VkCommandBufferBeginInfo *b), (a, b))    \
+    X(EndCommandBuffer, (void)0, false, (VkCommandBuffer a), (a))                                            \
+    X(CreateFence, (void)0, false,                                                                           \
+      (VkDevice a, const VkFenceCreateInfo *b, const VkAllocationCallbacks *c, VkFence *d), (a, b, c, d))    \
+    X(ResetFences, (void)0, false, (VkDevice a, uint32_t b, const VkFence *c), (a, b, c))                    \
+    X(WaitForFences, vulkan_app_count.waits++, true,                                                         \
+      (VkDevice a, uint32_t b, const VkFence *c, VkBool32 d, uint64_t e), (a, b, c, d, e))                   \
+    X(CreateQueryPool, (void)0, false,                                                                       \
+      (VkDevice a, const VkQueryPoolCreateInfo *b, const VkAllocationCallbacks *c, VkQueryPool *d),          \
+      (a, b, c, d))                                                                                          \
+    X(GetQueryPoolResults, (void)0, false,                                                                   \
+      (VkDevice a, VkQueryPool b, uint32_t c, uint32_t d, size_t e, void *f, VkDeviceSize g,                 \
+       VkQueryResultFlags h),                                                                                \
+      (a, b, c, d, e, f, g, h))                                                                              \
+    X(QueueSubmit, vulkan_app_count.submits++, false,                                                        \
+      (VkQueue a, uint32_t b, const VkSubmitInfo *c, VkFence d), (a, b, c, d))                               \
+    X(QueueWaitIdle, vulkan_app_count.waits++, true, (VkQueue a), (a))
 
-static VKAPI_ATTR VkResult VKAPI_CALL count_map(VkDevice device, VkDeviceMemory memory, VkDeviceSize offset,
-                                                VkDeviceSize size, VkMemoryMapFlags flags, void **data)
-{
-    vulkan_app_count.maps++;
-    return real_map(device, memory, offset, size, flags, data);
-}
-
-static VKAPI_ATTR VkResult VKAPI_CALL count_allocate(VkDevice device, const VkMemoryAllocateInfo *info,
-                                                     const VkAllocationCallbacks *callbacks,
-                                                     VkDeviceMemory *memory)
-{
-    vulkan_app_count.allocations++;
-    return real_allocate(device, info, callbacks, memory);
-}
+#define WRAP(name, counted, always, params, args)                                                            \
+    static PFN_vk##name real_##name;                                                                         \
+    static VKAPI_ATTR VkResult VKAPI_CALL wrapped_##name params                                              \
+    {                                                                                                        \
+        counted;                                                                                             \
+        if (!fails("vk" #name))                                                                              \
+            return real_##name args;                                                                         \
+        if (always)                                                                                          \
+            real_##name args;                                                                                \
+        return vulkan_app_faults.result;                                                                     \
+    }
+FALLIBLE(WRAP)
+#undef WRAP
 
 static VKAPI_ATTR void VKAPI_CALL count_destroy(VkDevice device, const VkAllocationCallbacks *callbacks)
 {
@@ -72,18 +127,17 @@ static VKAPI_ATTR void VKAPI_CALL count_destroy(VkDevice device, const VkAllocat
 static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL get_device(VkDevice device, const char *name)
 {
     PFN_vkVoidFunction real = real_get_device(device, name);
-#define COUNTED(function, kept, counting)                                                                    \
+#define WRAPPED(function, counted, always, params, args)                                                     \
     if (strcmp(name, "vk" #function) == 0) {                                                                 \
-        kept = (PFN_vk##function)real;                                                                       \
-        return (PFN_vkVoidFunction)counting;                                                                 \
+        real_##function = (PFN_vk##function)real;                                                            \
+        return (PFN_vkVoidFunction)wrapped_##function;                                                       \
     }
-    COUNTED(QueueSubmit, real_submit, count_submit)
-    COUNTED(WaitForFences, real_wait, count_wait)
-    COUNTED(MapMemory, real_map, count_map)
-    COUNTED(AllocateMemory, real_allocate, count_allocate)
-    COUNTED(DestroyDevice, real_destroy, count_destroy)
-#undef COUNTED
-    return real;
+    FALLIBLE(WRAPPED)
+#undef WRAPPED
+    if (strcmp(name, "vkDestroyDevice") != 0)
+        return real;
+    real_destroy = (PFN_vkDestroyDevice)real;
+    return (PFN_vkVoidFunction)count_destroy;
 }
 
 static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL get_instance(VkInstance instance, const char *name)

@@ -59,6 +59,16 @@ typedef struct vulkan_app_counts {
 } vulkan_app_counts;
 extern vulkan_app_counts vulkan_app_count;
 
+/* Calls of the library's on the application's device that can fail, numbered from 0. The one with the number
+ * `at` returns `result` instead of being made; if that is VK_ERROR_DEVICE_LOST, so do all after it. */
+typedef struct vulkan_app_fault {
+    uint32_t calls, at;
+    VkResult result;
+    const char *hit; /* the call that failed; NULL: none yet */
+} vulkan_app_fault;
+enum { VULKAN_APP_NO_FAULT = UINT32_MAX / 2 };
+extern vulkan_app_fault vulkan_app_faults;
+
 typedef struct vulkan_app {
     void *loader;
     bl_vulkan_instance instance; /* its functions count */
