@@ -35,7 +35,7 @@ typedef struct bl_vulkan_use {
     bool available;      /* the physical device has it */
 } bl_vulkan_use;
 
-enum { BL_VULKAN_USES = 3, BL_VULKAN_EXTENSIONS = 4 };
+enum { BL_VULKAN_USES = 4, BL_VULKAN_EXTENSIONS = 4 };
 
 /* What a device of Backlight's own would be created with. What it must have: Vulkan 1.2 and a queue with
  * compute. `features` is a chain (VkDeviceCreateInfo.pNext) of the structures behind it in here, so do not
@@ -114,8 +114,29 @@ bl_result bl_device_from_vulkan(bl_context *ctx, const bl_vulkan_device_desc *de
 typedef struct bl_recorder bl_recorder;
 bl_result bl_recorder_create(bl_device *device, bl_recorder **out); /* of bl_device_from_vulkan */
 void bl_recorder_destroy(bl_recorder *recorder);                    /* NULL is fine; else as after a reset */
-/* Everything that was recorded with it has been executed, or will never be. */
+/* Everything that was recorded with it has been executed, or will never be. Waits for what bl_submit has
+ * submitted. */
 bl_result bl_recorder_reset(bl_recorder *recorder);
+
+/* For callers without command buffers of their own: bl_recorder_begin gives one out, in the recording state,
+ * for bl_job_record_.., bl_fit_record_step and commands of the caller's. bl_submit ends it, submits it to the
+ * device's queue and returns at once. The next one comes after bl_recorder_reset; what has been begun and is
+ * not wanted is dropped by that, too. A long pass in parts, each a submission, can be given up after any
+ * part. */
+bl_result bl_recorder_begin(bl_recorder *recorder, VkCommandBuffer *out);
+typedef struct bl_vulkan_semaphore {
+    VkSemaphore semaphore;
+    uint64_t value; /* of a timeline semaphore, to wait for or to be signalled; else 0 */
+} bl_vulkan_semaphore;
+typedef struct bl_vulkan_sync {
+    const bl_vulkan_semaphore *waits; /* before its compute and transfer stages */
+    uint32_t wait_count;
+    const bl_vulkan_semaphore *signals; /* when all of it is done */
+    uint32_t signal_count;              /* each at most 16 */
+} bl_vulkan_sync;
+bl_result bl_submit(bl_recorder *recorder, const bl_vulkan_sync *sync); /* sync NULL: none */
+/* Whether what was submitted has been executed; true where there is nothing. */
+bl_result bl_recorder_poll(bl_recorder *recorder, bool *done);
 
 /* An image of the caller's, of the size of the scene's film, row 0 at the top: in a buffer or as a VkImage.
  */

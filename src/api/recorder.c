@@ -6,6 +6,11 @@
 
 #include <stdlib.h>
 
+static bl_result told(const bl_recorder *r, bl_result result, const bl_error *err)
+{
+    return result == BL_OK ? BL_OK : context_fail(r->device->context, err);
+}
+
 bl_result bl_recorder_create(bl_device *device, bl_recorder **out)
 {
     bl_error err = {0};
@@ -41,9 +46,26 @@ void bl_recorder_destroy(bl_recorder *recorder)
 bl_result bl_recorder_reset(bl_recorder *recorder)
 {
     bl_error err = {0};
-    return vulkan_recorder_reset(recorder->batch, &err) == BL_OK
-               ? BL_OK
-               : context_fail(recorder->device->context, &err);
+    return told(recorder, vulkan_recorder_reset(recorder->batch, &err), &err);
+}
+
+bl_result bl_recorder_begin(bl_recorder *recorder, VkCommandBuffer *out)
+{
+    bl_error err = {0};
+    return told(recorder, vulkan_recorder_open(recorder->batch, out, &err), &err);
+}
+
+bl_result bl_submit(bl_recorder *recorder, const bl_vulkan_sync *sync)
+{
+    static const bl_vulkan_sync none;
+    bl_error err = {0};
+    return told(recorder, vulkan_recorder_submit(recorder->batch, sync ? sync : &none, &err), &err);
+}
+
+bl_result bl_recorder_poll(bl_recorder *recorder, bool *done)
+{
+    bl_error err = {0};
+    return told(recorder, vulkan_recorder_poll(recorder->batch, done, &err), &err);
 }
 
 /* ---- checks ---- */

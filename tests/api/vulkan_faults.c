@@ -1,9 +1,9 @@
 /* LABELS: swiftshader lavapipe */
 /* SPDX-License-Identifier: BSD-3-Clause
  * Every call on the caller's device that can fail is made to fail, one by one, in all that Backlight does
- * there: adopting it, an image and a gradient of its own, preparing and recording. It must end in an error,
- * leave nothing behind, and leave the caller's objects as they are. Then the device is lost at each of these
- * calls.
+ * there: adopting it, an image and a gradient of its own, preparing, recording and submitting. It must end in
+ * an error, leave nothing behind, and leave the caller's objects as they are. Then the device is lost at each
+ * of these calls.
  *
  * A run with a fault costs as much as one without, so SwiftShader, which compiles slowly, takes every seventh
  * call. */
@@ -62,6 +62,15 @@ static bl_result use(bl_job *job, bl_recorder *recorder)
         vulkan_app_run(&app);
     else
         app.EndCommandBuffer(app.commands);
+    if (r == BL_OK)
+        r = bl_recorder_reset(recorder);
+    VkCommandBuffer commands;
+    if (r == BL_OK)
+        r = bl_recorder_begin(recorder, &commands);
+    if (r == BL_OK)
+        r = bl_job_record_image(job, recorder, commands, &picture);
+    if (r == BL_OK)
+        r = bl_submit(recorder, NULL);
     return r == BL_OK ? bl_recorder_reset(recorder) : r;
 }
 

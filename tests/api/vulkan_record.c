@@ -392,6 +392,61 @@ static void changed_values_are_followed(void **state)
     bl_job_destroy(job);
 }
 
+/* ---- submissions ---- */
+
+static VkSemaphore timeline(void)
+{
+    VkSemaphore made;
+    const VkSemaphoreTypeCreateInfo type = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO,
+                                            .semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE};
+    const VkSemaphoreCreateInfo info = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO, .pNext = &type};
+    assert_int_equal(app.CreateSemaphore(app.device, &info, NULL, &made), VK_SUCCESS);
+    return made;
+}
+
+static void submissions_wait_and_signal(void **state)
+{
+    (void)state;
+    static float expected[VALUES];
+    bl_job *job = job_on(theirs);
+    VkSemaphore semaphore = timeline();
+    vulkan_app_buffer b = storage(sizeof expected);
+    VkCommandBuffer commands;
+    uint64_t value;
+    bool done = true;
+    const bl_vulkan_image_desc desc = {.pass = {.spp = 4, .seed = SEED}, .image = pixels_of(&b, 0, 0)};
+    const bl_vulkan_semaphore before = {semaphore, 3}, after = {semaphore, 5};
+    render_own(4, expected);
+    SCENE_MUST(&device, bl_job_prepare_image(job, &desc, NULL));
+    SCENE_MUST(&device, bl_recorder_begin(recorder, &commands));
+    SCENE_MUST(&device, bl_job_record_image(job, recorder, commands, &desc));
+    vulkan_app_count = (vulkan_app_counts){0};
+    SCENE_MUST(&device, bl_submit(recorder, &(bl_vulkan_sync){&before, 1, &after, 1}));
+    assert_int_equal(vulkan_app_count.waits, 0);
+    assert_int_equal(vulkan_app_count.submits, 1);
+    SCENE_MUST(&device, bl_recorder_poll(recorder, &done));
+    assert_false(done); /* it waits for 3 */
+    const VkSemaphoreSignalInfo go = {
+        .sType = VK_STRUCTURE_TYPE_SEMAPHORE_SIGNAL_INFO, .semaphore = semaphore, .value = 3};
+    assert_int_equal(app.SignalSemaphore(app.device, &go), VK_SUCCESS);
+    const VkSemaphoreWaitInfo end = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO,
+                                     .semaphoreCount = 1,
+                                     .pSemaphores = &semaphore,
+                                     .pValues = &after.value};
+    assert_int_equal(app.WaitSemaphores(app.device, &end, UINT64_MAX), VK_SUCCESS);
+    assert_int_equal(app.GetSemaphoreCounterValue(app.device, semaphore, &value), VK_SUCCESS);
+    assert_int_equal(value, 5);
+    SCENE_MUST(&device, bl_recorder_reset(recorder));
+    SCENE_MUST(&device, bl_recorder_poll(recorder, &done));
+    assert_true(done);
+    vulkan_app_begin(&app);
+    vulkan_app_run(&app); /* makes what the device wrote visible to the host */
+    assert_memory_equal(b.mapped, expected, sizeof expected);
+    app.DestroySemaphore(app.device, semaphore, NULL);
+    vulkan_app_buffer_destroy(&app, &b);
+    bl_job_destroy(job);
+}
+
 /* ---- what cannot be ---- */
 
 static void refused(bl_result r, bl_result expected, const char *word)
@@ -461,6 +516,18 @@ static void what_cannot_be_is_refused(void **state)
     bl_vulkan_region r;
     refused(bl_job_vulkan_gradient(job, PARAMETERS, &r), BL_ERROR_ARGUMENT, "no gradient 2");
     vulkan_app_run(&app); /* nothing has been recorded in any of these */
+    VkCommandBuffer twice;
+    refused(bl_submit(recorder, NULL), BL_ERROR_ARGUMENT, "no command buffer");
+    SCENE_MUST(&device, bl_recorder_begin(recorder, &commands));
+    refused(bl_recorder_begin(recorder, &twice), BL_ERROR_ARGUMENT, "in use");
+    refused(bl_submit(recorder, &(bl_vulkan_sync){.waits = &(bl_vulkan_semaphore){0}, .wait_count = 1}),
+            BL_ERROR_ARGUMENT, "semaphore 0 is null");
+    refused(bl_submit(recorder, &(bl_vulkan_sync){.signal_count = 17}), BL_ERROR_ARGUMENT, "at most 16");
+    SCENE_MUST(&device, bl_recorder_reset(recorder)); /* drops what has been begun */
+    SCENE_MUST(&device, bl_recorder_begin(recorder, &commands));
+    SCENE_MUST(&device, bl_submit(recorder, NULL));
+    refused(bl_recorder_begin(recorder, &twice), BL_ERROR_ARGUMENT, "reset the recorder first");
+    SCENE_MUST(&device, bl_recorder_reset(recorder));
     vulkan_app_image_destroy(&app, &image);
     vulkan_app_buffer_destroy(&app, &b);
     bl_job_destroy(job);
@@ -502,6 +569,7 @@ int main(void)
         cmocka_unit_test(gradients_are_the_bytes_of_gradient),
         cmocka_unit_test(gradients_take_images_as_weights),
         cmocka_unit_test(changed_values_are_followed),
+        cmocka_unit_test(submissions_wait_and_signal),
         cmocka_unit_test(what_cannot_be_is_refused),
         cmocka_unit_test(costs_are_told),
     };

@@ -50,6 +50,11 @@
     X(AllocateMemory)                                                                                        \
     X(FreeMemory)                                                                                            \
     X(MapMemory)                                                                                             \
+    X(CreateSemaphore)                                                                                       \
+    X(DestroySemaphore)                                                                                      \
+    X(SignalSemaphore)                                                                                       \
+    X(GetSemaphoreCounterValue)                                                                              \
+    X(WaitSemaphores)                                                                                        \
     X(CreatePipelineCache)                                                                                   \
     X(DestroyPipelineCache)
 

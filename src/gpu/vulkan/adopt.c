@@ -63,11 +63,13 @@ bl_result vulkan_requirements(const bl_vulkan_instance *instance, VkPhysicalDevi
 {
     gpu_driver driver;
     vulkan_candidate c;
-    gpu_features wanted;
+    gpu_features wanted, has;
     _Static_assert((int)BL_VULKAN_EXTENSIONS == (int)GPU_EXTENSIONS_MOST, "all extensions have room");
     TRY(open_driver(instance, &driver, err));
     TRY(probe(&driver, physical, &c, err));
+    gpu_features_query(&c, &has);
     gpu_features_choose(&c, &wanted);
+    wanted.vulkan12.timelineSemaphore = has.vulkan12.timelineSemaphore; /* ours do without */
     const gpu_info *info = &c.head.info;
     *out = (bl_vulkan_needs){
         .api_version = VK_API_VERSION_1_2,
@@ -78,7 +80,9 @@ bl_result vulkan_requirements(const bl_vulkan_instance *instance, VkPhysicalDevi
                  {"shaderBufferFloat32AtomicAdd",
                   "gradients by BL_ACCUMULATE_FLOAT, faster and not the same bytes on every run",
                   info->float_atomics},
-                 {"rayQuery", "rays found by the device's own acceleration structures", info->ray_query}},
+                 {"rayQuery", "rays found by the device's own acceleration structures", info->ray_query},
+                 {"timelineSemaphore", "submissions that wait for and signal semaphores that count",
+                  has.vulkan12.timelineSemaphore}},
         .features = wanted.core,
         .vulkan12 = wanted.vulkan12,
         .atomic_float = wanted.atomic_float,

@@ -37,7 +37,8 @@ void vulkan_batch_destroy(gpu_batch *head)
 {
     vulkan_batch *b = (vulkan_batch *)head;
     vulkan_device *d = device_of(b);
-    if (head->state == BATCH_SUBMITTED) /* its objects are in use; a lost device returns at once */
+    if (head->state == BATCH_SUBMITTED ||
+        b->in_flight) /* its objects are in use; a lost device returns at once */
         d->vk.WaitForFences(d->handle, 1, &b->fence, VK_TRUE, UINT64_MAX);
     for (uint32_t i = 0; i < b->pools.count; i++)
         d->vk.DestroyDescriptorPool(d->handle, b->pools.data[i], d->allocator);

@@ -49,8 +49,121 @@ bl_result vulkan_recorder_end(gpu_batch *head, bl_error *err)
 
 bl_result vulkan_recorder_reset(gpu_batch *head, bl_error *err)
 {
+    vulkan_batch *b = (vulkan_batch *)head;
+    vulkan_device *d = vulkan_device_of(head->device);
     BL_ASSERT(head->state == BATCH_IDLE, "state %d of a recorder", (int)head->state);
-    return vulkan_batch_reset_sets((vulkan_batch *)head, err);
+    if (b->in_flight)
+        GPU_TRY(d, err, WaitForFences, d->handle, 1, &b->fence, VK_TRUE, UINT64_MAX);
+    b->in_flight = b->open = false;
+    return vulkan_batch_reset_sets(b, err);
+}
+
+/* ---- submissions of our own ---- */
+
+static bl_result make_own(vulkan_batch *b, bl_error *err)
+{
+    vulkan_device *d = vulkan_device_of(b->head.device);
+    const VkCommandPoolCreateInfo pool = {.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
+                                          .queueFamilyIndex = d->candidate->queue_family};
+    const VkFenceCreateInfo fence = {.sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
+    if (!b->fence)
+        GPU_TRY(d, err, CreateFence, d->handle, &fence, d->allocator, &b->fence);
+    if (!b->command_pool)
+        GPU_TRY(d, err, CreateCommandPool, d->handle, &pool, d->allocator, &b->command_pool);
+    const VkCommandBufferAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
+                                              .commandPool = b->command_pool,
+                                              .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
+                                              .commandBufferCount = 1};
+    if (!b->own)
+        GPU_TRY(d, err, AllocateCommandBuffers, d->handle, &info, &b->own);
+    return BL_OK;
+}
+
+bl_result vulkan_recorder_open(gpu_batch *head, VkCommandBuffer *out, bl_error *err)
+{
+    vulkan_batch *b = (vulkan_batch *)head;
+    vulkan_device *d = vulkan_device_of(head->device);
+    const VkCommandBufferBeginInfo info = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
+                                           .flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT};
+    *out = NULL;
+    if (b->open || b->in_flight)
+        return error_set(err, BL_ERROR_ARGUMENT, "the recorder's command buffer is in use: %s",
+                         b->open ? "submit it, or reset the recorder" : "reset the recorder first");
+    TRY(make_own(b, err));
+    GPU_TRY(d, err, ResetCommandPool, d->handle, b->command_pool, 0);
+    GPU_TRY(d, err, BeginCommandBuffer, b->own, &info);
+    b->open = true;
+    *out = b->own;
+    return BL_OK;
+}
+
+enum { SEMAPHORES_MOST = 16 };
+
+typedef struct semaphores {
+    VkSemaphore handles[SEMAPHORES_MOST];
+    uint64_t values[SEMAPHORES_MOST];
+    VkPipelineStageFlags stages[SEMAPHORES_MOST];
+} semaphores;
+
+static bl_result take_semaphores(const bl_vulkan_semaphore *given, uint32_t count, semaphores *out,
+                                 bl_error *err)
+{
+    if (count > SEMAPHORES_MOST || (count && !given))
+        return error_set(err, BL_ERROR_ARGUMENT, "%u semaphores; there are at most %d", count,
+                         (int)SEMAPHORES_MOST);
+    for (uint32_t i = 0; i < count; i++) {
+        if (!given[i].semaphore)
+            return error_set(err, BL_ERROR_ARGUMENT, "semaphore %u is null", i);
+        out->handles[i] = given[i].semaphore, out->values[i] = given[i].value;
+        out->stages[i] = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
+    }
+    return BL_OK;
+}
+
+bl_result vulkan_recorder_submit(gpu_batch *head, const bl_vulkan_sync *sync, bl_error *err)
+{
+    vulkan_batch *b = (vulkan_batch *)head;
+    vulkan_device *d = vulkan_device_of(head->device);
+    semaphores waits, signals;
+    TRY(take_semaphores(sync->waits, sync->wait_count, &waits, err));
+    TRY(take_semaphores(sync->signals, sync->signal_count, &signals, err));
+    if (!b->open)
+        return error_set(err, BL_ERROR_ARGUMENT, "the recorder has no command buffer that is open");
+    const VkTimelineSemaphoreSubmitInfo values = {.sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO,
+                                                  .waitSemaphoreValueCount = sync->wait_count,
+                                                  .pWaitSemaphoreValues = waits.values,
+                                                  .signalSemaphoreValueCount = sync->signal_count,
+                                                  .pSignalSemaphoreValues = signals.values};
+    const VkSubmitInfo info = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
+                               .pNext = &values,
+                               .waitSemaphoreCount = sync->wait_count,
+                               .pWaitSemaphores = waits.handles,
+                               .pWaitDstStageMask = waits.stages,
+                               .commandBufferCount = 1,
+                               .pCommandBuffers = &b->own,
+                               .signalSemaphoreCount = sync->signal_count,
+                               .pSignalSemaphores = signals.handles};
+    b->open = false;
+    GPU_TRY(d, err, EndCommandBuffer, b->own);
+    GPU_TRY(d, err, ResetFences, d->handle, 1, &b->fence);
+    vulkan_queue_lock(d);
+    VkResult submitted = d->vk.QueueSubmit(d->queue, 1, &info, b->fence);
+    vulkan_queue_unlock(d);
+    if (submitted != VK_SUCCESS)
+        return gpu_vk_error(err, "vkQueueSubmit", submitted);
+    b->in_flight = true;
+    head->device->stats.submits++;
+    return BL_OK;
+}
+
+bl_result vulkan_recorder_poll(gpu_batch *head, bool *done, bl_error *err)
+{
+    vulkan_batch *b = (vulkan_batch *)head;
+    vulkan_device *d = vulkan_device_of(head->device);
+    VkResult status = b->in_flight ? d->vk.GetFenceStatus(d->handle, b->fence) : VK_SUCCESS;
+    *done = status == VK_SUCCESS;
+    return status == VK_SUCCESS || status == VK_NOT_READY ? BL_OK
+                                                          : gpu_vk_error(err, "vkGetFenceStatus", status);
 }
 
 /* ---- buffers ---- */

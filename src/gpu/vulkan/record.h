@@ -18,7 +18,15 @@ bl_result vulkan_recorder_create(gpu_device *d, gpu_batch **out, bl_error *err);
 void vulkan_recorder_begin(gpu_batch *b, VkCommandBuffer commands);
 /* The first error of a command, if there was one: then what came before it has been recorded. */
 bl_result vulkan_recorder_end(gpu_batch *b, bl_error *err);
+/* Waits for what vulkan_recorder_submit has submitted. */
 bl_result vulkan_recorder_reset(gpu_batch *b, bl_error *err);
+
+/* A command buffer of the recorder's own, begun; one at a time, until a reset. */
+bl_result vulkan_recorder_open(gpu_batch *b, VkCommandBuffer *out, bl_error *err);
+/* Submits it, and returns. */
+bl_result vulkan_recorder_submit(gpu_batch *b, const bl_vulkan_sync *sync, bl_error *err);
+/* Whether it has been executed. */
+bl_result vulkan_recorder_poll(gpu_batch *b, bool *done, bl_error *err);
 
 /* A part of a buffer of the caller's, for dispatches as they are recorded. Its first byte lies at offset
  * *within (a multiple of 4) of what kernels see, because bindings have an alignment. */

@@ -87,7 +87,8 @@
     X(CreateFence)                                                                                           \
     X(DestroyFence)                                                                                          \
     X(ResetFences)                                                                                           \
-    X(WaitForFences)
+    X(WaitForFences)                                                                                         \
+    X(GetFenceStatus)
 
 /* NULL where their extension is not enabled. The acceleration structures' are there where gpu_info.ray_query
  * is. */
@@ -295,7 +296,11 @@ typedef struct vulkan_batch {
     VkCommandBuffer commands;
     VkFence fence;
     VkQueryPool timestamps; /* two; null where the queue has none */
-    bool records; /* `commands` is the caller's, or null, and there is neither pool, fence nor timestamps */
+    /* Of recorders (record.c): `commands` is what is being recorded into, or null; pool and fence are there
+     * if `own` is, and there are no timestamps. */
+    bool records;
+    VkCommandBuffer own; /* what vulkan_recorder_open gives out */
+    bool open, in_flight;
     ARRAY(VkDescriptorPool) pools;
     uint32_t current_pool;
     uint32_t pool_sets; /* of the pool made last */
