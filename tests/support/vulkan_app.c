@@ -225,6 +225,7 @@ static bool open_instance(vulkan_app *app)
     if (!app->validated && create_instance(app, false) != VK_SUCCESS)
         return false;
     app->instance.get_instance_proc_addr = get_instance;
+    app->real_get = real_get;
 #define LOAD(name) app->name = (PFN_vk##name)real_get(app->instance.instance, "vk" #name);
     VULKAN_APP_INSTANCE(LOAD)
 #undef LOAD

@@ -77,6 +77,7 @@ extern vulkan_app_fault vulkan_app_faults;
 typedef struct vulkan_app {
     void *loader;
     bl_vulkan_instance instance; /* its functions count */
+    PFN_vkGetInstanceProcAddr real_get; /* those of this do not */
     VkDebugUtilsMessengerEXT messenger;
     bool validated;
     uint32_t messages; /* of the validation layer */
