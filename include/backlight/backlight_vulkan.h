@@ -81,6 +81,7 @@ typedef struct bl_vulkan_device_desc {
     VkPipelineCache pipeline_cache;         /* for all pipelines; stays the caller's. VK_NULL_HANDLE */
     uint64_t memory_budget; /* bytes of device memory that Backlight allocates at most: what would go beyond
                                is BL_ERROR_DEVICE_MEMORY. 0: no limit */
+    bool export_memory;     /* bl_job_export will be called; needs VK_KHR_external_memory_fd */
 } bl_vulkan_device_desc;
 
 /* A device of Backlight's on the caller's. Everything in `desc` must outlive it; bl_device_destroy leaves all
@@ -223,6 +224,22 @@ bl_result bl_job_vulkan_gradient(bl_job *job, uint32_t k, bl_vulkan_region *out)
  * they write go by bl_vulkan_pass.changed, and bl_job_get_parameter returns them. BL_ERROR_UNSUPPORTED for
  * geometry. */
 bl_result bl_job_vulkan_parameter(bl_job *job, uint32_t index, bl_vulkan_region *out);
+
+/* The memory of a region of the job's, for another device, process or API. An importer makes a buffer with
+ * VkExternalMemoryBufferCreateInfo of this size and usage, imports the descriptor into an allocation of this
+ * size and type (VkImportMemoryFdInfoKHR, opaque), and binds it at 0. Results are there when what leaves them
+ * has been executed and made available. The memory lives as long as the job or an importer. Windows: not yet.
+ */
+typedef struct bl_vulkan_export {
+    int fd; /* the caller's: a successful import takes it, else close it */
+    VkDeviceSize allocation_size;
+    uint32_t memory_type;
+    bool dedicated; /* the import must be dedicated to the buffer */
+    VkDeviceSize buffer_size;
+    VkBufferUsageFlags buffer_usage;
+    VkDeviceSize offset, size; /* of the region in the buffer */
+} bl_vulkan_export;
+bl_result bl_job_export(bl_job *job, const bl_vulkan_region *region, bl_vulkan_export *out);
 
 /* ---- steps of fits in the caller's command buffers ---- */
 

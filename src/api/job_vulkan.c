@@ -235,3 +235,20 @@ bl_result bl_job_vulkan_parameter(bl_job *job, uint32_t index, bl_vulkan_region 
                   4ull * job->scene->parameters.data[index].count);
     return BL_OK;
 }
+
+bl_result bl_job_export(bl_job *job, const bl_vulkan_region *r, bl_vulkan_export *out)
+{
+    bl_error err = {0};
+    gpu_buffer *const own[] = {job->image, job->results, job->status, job->output, job->values};
+    bl_result result = job_recorded_check(job, &err);
+    *out = (bl_vulkan_export){.fd = -1};
+    for (size_t i = 0; i < sizeof own / sizeof *own && result == BL_OK; i++)
+        if (vulkan_buffer_expose(own[i]) == r->buffer && r->offset <= gpu_buffer_size(own[i]) &&
+            r->size <= gpu_buffer_size(own[i]) - r->offset) {
+            result = vulkan_buffer_export(own[i], r->offset, r->size, out, &err);
+            return result == BL_OK ? BL_OK : context_fail(job->context, &err);
+        }
+    if (result == BL_OK)
+        error_set(&err, BL_ERROR_ARGUMENT, "the region is none of this job's");
+    return context_fail(job->context, &err);
+}

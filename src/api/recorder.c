@@ -70,6 +70,8 @@ bl_result bl_recorder_poll(bl_recorder *recorder, bool *done)
 
 /* ---- checks ---- */
 
+enum { ALIGNMENT_MOST = 256 /* of a binding's offset, by the specification */ };
+
 static uint64_t stride_of(const bl_vulkan_pixels *p) { return p->stride ? p->stride : 12; }
 
 static uint64_t bytes_of(const bl_vulkan_pixels *p, recorder_image image)
@@ -95,11 +97,10 @@ static bl_result check_buffer(const bl_device *device, const bl_vulkan_pixels *p
                          "%s: %u x %u pixels take %llu bytes from %llu on; the buffer has %llu", image.what,
                          image.width, image.height, (unsigned long long)bytes, (unsigned long long)p->offset,
                          (unsigned long long)p->buffer_size);
-    if (bytes > info->max_buffer_range / 2)
-        return error_set(err, BL_ERROR_UNSUPPORTED,
-                         "%s: %llu bytes are more than a binding of %s reaches (%llu, of which half)",
+    if (bytes + ALIGNMENT_MOST > info->max_buffer_range)
+        return error_set(err, BL_ERROR_UNSUPPORTED, "%s: %llu bytes; a binding of %s reaches %llu, less %d",
                          image.what, (unsigned long long)bytes, info->name,
-                         (unsigned long long)info->max_buffer_range);
+                         (unsigned long long)info->max_buffer_range, (int)ALIGNMENT_MOST);
     return BL_OK;
 }
 

@@ -1,7 +1,8 @@
 /* LABELS: swiftshader lavapipe */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Four threads at once, each with a context of its own: two on one device of the caller's, whose queue they share
- * under the caller's lock, and two on devices of Backlight's own. All leave the bytes that one thread leaves. */
+ * Four threads at once, each with a context of its own: two on one device of the caller's, whose queue they
+ * share under the caller's lock, and two on devices of Backlight's own. All leave the bytes that one thread
+ * leaves. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -68,7 +69,8 @@ static bl_result open_worker_device(const worker *w, bl_context *context, bl_dev
 static bl_result passes(worker *w, bl_device *d, const bl_scene *scene)
 {
     bl_job *job;
-    bl_result r = bl_job_create(d, scene, &(bl_job_desc){.parameters = &parameter, .parameter_count = 1}, &job);
+    bl_result r =
+        bl_job_create(d, scene, &(bl_job_desc){.parameters = &parameter, .parameter_count = 1}, &job);
     if (r != BL_OK)
         return r;
     for (int i = 0; i < ROUNDS && r == BL_OK; i++) {

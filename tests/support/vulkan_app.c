@@ -253,10 +253,27 @@ static bool find_physical(vulkan_app *app)
     return app->physical != NULL;
 }
 
-static void open_device(vulkan_app *app, bl_context *context)
+/* extension NULL: what is required, and nothing else. */
+static bool choose_extensions(vulkan_app *app, bl_context *context, const char *extension)
 {
+    VkExtensionProperties all[512];
+    uint32_t count = sizeof all / sizeof *all;
+    bool there = !extension;
     if (bl_vulkan_requirements(context, &app->instance, app->physical, &app->needs) != BL_OK)
         fail_msg("%s", bl_context_error(context));
+    for (uint32_t i = 0; i < app->needs.extension_count; i++)
+        app->extensions[app->extension_count++] = app->needs.extensions[i];
+    if (there)
+        return true;
+    app->EnumerateDeviceExtensionProperties(app->physical, NULL, &count, all);
+    for (uint32_t i = 0; i < count; i++)
+        there = there || strcmp(all[i].extensionName, extension) == 0;
+    app->extensions[app->extension_count++] = extension;
+    return there;
+}
+
+static void open_device(vulkan_app *app)
+{
     const float priority = 1;
     VkDeviceQueueCreateInfo queue = {.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
                                      .queueFamilyIndex = app->needs.queue_family,
@@ -266,8 +283,8 @@ static void open_device(vulkan_app *app, bl_context *context)
                                .pNext = &app->needs.features,
                                .queueCreateInfoCount = 1,
                                .pQueueCreateInfos = &queue,
-                               .enabledExtensionCount = app->needs.extension_count,
-                               .ppEnabledExtensionNames = app->needs.extensions};
+                               .enabledExtensionCount = app->extension_count,
+                               .ppEnabledExtensionNames = app->extensions};
     MUST(app, CreateDevice, app->physical, &info, NULL, &app->device);
 #define LOAD(name) app->name = (PFN_vk##name)app->GetDeviceProcAddr(app->device, "vk" #name);
     VULKAN_APP_DEVICE(LOAD)
@@ -283,16 +300,21 @@ static void open_device(vulkan_app *app, bl_context *context)
     MUST(app, AllocateCommandBuffers, app->device, &commands, &app->commands);
 }
 
-bool vulkan_app_open(vulkan_app *app, bl_context *context)
+bool vulkan_app_open_with(vulkan_app *app, bl_context *context, const char *extension)
 {
     *app = (vulkan_app){0};
-    if (!open_instance(app) || !find_physical(app)) {
-        print_message("skipped: the Vulkan loader does not list the device\n");
+    if (!open_instance(app) || !find_physical(app) || !choose_extensions(app, context, extension)) {
+        print_message("skipped: the Vulkan loader does not list the device, or it lacks an extension\n");
         vulkan_app_close(app);
         return false;
     }
-    open_device(app, context);
+    open_device(app);
     return true;
+}
+
+bool vulkan_app_open(vulkan_app *app, bl_context *context)
+{
+    return vulkan_app_open_with(app, context, NULL);
 }
 
 void vulkan_app_close(vulkan_app *app)
@@ -316,8 +338,8 @@ bl_vulkan_device_desc vulkan_app_desc(vulkan_app *app)
                                    .queue = app->queue,
                                    .queue_family = app->needs.queue_family,
                                    .features = &app->needs.features,
-                                   .extensions = app->needs.extensions,
-                                   .extension_count = app->needs.extension_count,
+                                   .extensions = app->extensions,
+                                   .extension_count = app->extension_count,
                                    .lock_queue = count_lock,
                                    .unlock_queue = count_unlock};
 }

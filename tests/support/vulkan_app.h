@@ -17,6 +17,7 @@
     X(DestroyInstance)                                                                                       \
     X(EnumeratePhysicalDevices)                                                                              \
     X(GetPhysicalDeviceProperties)                                                                           \
+    X(EnumerateDeviceExtensionProperties)                                                                    \
     X(GetPhysicalDeviceMemoryProperties)                                                                     \
     X(CreateDevice)                                                                                          \
     X(GetDeviceProcAddr)                                                                                     \
@@ -76,13 +77,15 @@ extern vulkan_app_fault vulkan_app_faults;
 
 typedef struct vulkan_app {
     void *loader;
-    bl_vulkan_instance instance; /* its functions count */
+    bl_vulkan_instance instance;        /* its functions count */
     PFN_vkGetInstanceProcAddr real_get; /* those of this do not */
     VkDebugUtilsMessengerEXT messenger;
     bool validated;
     uint32_t messages; /* of the validation layer */
     VkPhysicalDevice physical;
     bl_vulkan_needs needs;
+    const char *extensions[BL_VULKAN_EXTENSIONS + 1]; /* of the device */
+    uint32_t extension_count;
     VkDevice device;
     VkQueue queue;
     VkCommandPool pool;
@@ -96,6 +99,8 @@ typedef struct vulkan_app {
 /* Opens the device that BL_DEVICE names, by default SwiftShader, with what bl_vulkan_requirements says.
  * False, with a message, where there is no such device; main then returns scene_device_missing(). */
 bool vulkan_app_open(vulkan_app *app, bl_context *context);
+/* The same, with one more extension; false also where the device lacks it. */
+bool vulkan_app_open_with(vulkan_app *app, bl_context *context, const char *extension);
 void vulkan_app_close(vulkan_app *app);
 /* A descriptor of the device, for bl_device_from_vulkan. */
 bl_vulkan_device_desc vulkan_app_desc(vulkan_app *app);

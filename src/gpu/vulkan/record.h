@@ -35,6 +35,10 @@ bl_result vulkan_buffer_wrap(gpu_device *d, VkBuffer handle, uint64_t offset, ui
 /* The handle of a buffer, for the caller. */
 VkBuffer vulkan_buffer_expose(const gpu_buffer *b);
 
+/* The memory of a buffer, of a device that exports; for the region at offset. */
+bl_result vulkan_buffer_export(const gpu_buffer *b, uint64_t offset, uint64_t size, bl_vulkan_export *out,
+                               bl_error *err);
+
 /* Writes `size` bytes, a multiple of 4 and at most 65536, when the commands are executed. */
 void vulkan_record_update(gpu_batch *b, gpu_buffer *to, uint64_t offset, const void *data, uint64_t size);
 

@@ -25,6 +25,7 @@
     X(GetPhysicalDeviceFeatures2)                                                                            \
     X(GetPhysicalDeviceMemoryProperties)                                                                     \
     X(GetPhysicalDeviceQueueFamilyProperties)                                                                \
+    X(GetPhysicalDeviceExternalBufferProperties)                                                             \
     X(CreateDevice)                                                                                          \
     X(GetDeviceProcAddr)
 
@@ -94,6 +95,7 @@
  * is. */
 #define GPU_DEVICE_OPTIONAL(X)                                                                               \
     X(SetDebugUtilsObjectNameEXT)                                                                            \
+    X(GetMemoryFdKHR)                                                                                        \
     X(CreateAccelerationStructureKHR)                                                                        \
     X(DestroyAccelerationStructureKHR)                                                                       \
     X(GetAccelerationStructureBuildSizesKHR)                                                                 \
@@ -234,6 +236,7 @@ typedef struct vulkan_adopted {
     VkAllocationCallbacks allocator;
     VkPipelineCache pipeline_cache; /* may be null */
     uint64_t budget;                /* bytes of memory at most; 0: no limit */
+    bool exports, dedicated;        /* memory is made to be exported; each only with its own buffer */
     void (*lock)(void *user);
     void (*unlock)(void *user);
     void *user;
@@ -257,11 +260,16 @@ typedef struct vulkan_buffer {
     gpu_buffer head;
     VkBuffer handle;
     VkDeviceMemory memory;
+    uint32_t memory_type;
+    VkBufferUsageFlags usage;
     bool foreign;       /* handle is the caller's, and */
     VkDeviceSize first; /* its bytes from here on are meant; else 0 */
     gpu_buffer
         *address; /* two words, this buffer's address, for kernels that reach it so; NULL until one does */
 } vulkan_buffer;
+
+/* Those that every buffer of the device has, and these. */
+VkBufferUsageFlags vulkan_buffer_usage(const vulkan_device *d, uint32_t usage);
 
 static inline VkBuffer vulkan_buffer_handle(const gpu_buffer *b)
 {
