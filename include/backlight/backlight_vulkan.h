@@ -175,8 +175,11 @@ typedef struct bl_vulkan_image_desc {
 
 typedef struct bl_vulkan_gradient_desc {
     bl_vulkan_pass pass;
-    bl_vulkan_pixels adjoint; /* dL/dI */
-    bl_gradient_form form;    /* AUTO, FUSED or SEPARATE */
+    bl_vulkan_pixels adjoint; /* dL/dI, or */
+    bl_vulkan_pixels target;  /* the image that the job's is compared with */
+    bl_loss loss;             /* against the target, as in bl_gradient_desc */
+    double loss_constant;
+    bl_gradient_form form; /* AUTO, FUSED or SEPARATE; AUTO is SEPARATE where both are possible */
 } bl_vulkan_gradient_desc;
 
 /* What a whole pass will take. */
@@ -190,8 +193,9 @@ typedef struct bl_vulkan_cost {
 bl_result bl_job_prepare_image(bl_job *job, const bl_vulkan_image_desc *desc, bl_vulkan_cost *cost);
 bl_result bl_job_record_image(bl_job *job, bl_recorder *recorder, VkCommandBuffer commands,
                               const bl_vulkan_image_desc *desc);
-/* The gradients of bl_job_gradient with this spp, seed and adjoint. BL_ERROR_UNSUPPORTED, with the reason,
- * for jobs by geometry, with BL_PIXELS_ADJOINT, and with the integrators ptracer and tape. */
+/* The gradients of bl_job_gradient with this spp, seed, form, and adjoint or target and loss.
+ * BL_ERROR_UNSUPPORTED, with the reason, for jobs by geometry, with BL_PIXELS_ADJOINT, and with the
+ * integrators ptracer and tape. */
 bl_result bl_job_prepare_gradient(bl_job *job, const bl_vulkan_gradient_desc *desc, bl_vulkan_cost *cost);
 bl_result bl_job_record_gradient(bl_job *job, bl_recorder *recorder, VkCommandBuffer commands,
                                  const bl_vulkan_gradient_desc *desc);
@@ -214,7 +218,7 @@ typedef enum bl_vulkan_status {
 /* Where the job keeps what passes leave; for commands of the caller's to read, until the next pass. */
 typedef struct bl_vulkan_results {
     bl_vulkan_region image;  /* 3 floats a pixel: of an image, or of the samples of a gradient */
-    bl_vulkan_region loss;   /* 1 float: of a gradient, sum of dL/dI times its image */
+    bl_vulkan_region loss;   /* 1 float: of a gradient, the loss, or sum of dL/dI times its image */
     bl_vulkan_region status; /* bl_vulkan_status */
 } bl_vulkan_results;
 bl_result bl_job_vulkan_results(bl_job *job, bl_vulkan_results *out);

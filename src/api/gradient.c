@@ -4,6 +4,7 @@
 #include "api/gradient.h"
 #include "api/gradient_forms.h"
 #include "api/gradient_scale.h"
+#include "api/job_buffers.h"
 #include "api/job_pass.h"
 #include "api/job_results.h"
 #include "api/pixel_sampling.h"
@@ -27,20 +28,15 @@ static double largest(const float *values, size_t n)
 
 static bl_result target_buffer(bl_job *job, const float *target, bl_error *err)
 {
-    uint64_t bytes = 12ull * job_pixels(job);
-    if (!job->target) {
-        TRY(gpu_buffer_create(job->device->gpu, GPU_DEVICE, bytes, "target", &job->target, err));
-        job->bytes += bytes;
-    }
-    return gpu_buffer_write(job->target, 0, target, bytes, err);
+    TRY(job_reserve_target(job, err));
+    return gpu_buffer_write(job->target, 0, target, 12ull * job_pixels(job), err);
 }
 
-/* Appends the comparison of job->image with the target. It leaves loss and dL/dI on the device. */
-static void record_comparison(bl_job *job, const bl_gradient_desc *desc)
+void gradient_record_comparison(bl_job *job, bl_loss loss, double constant)
 {
     fit_record_loss(job->batch, job->device->fixed,
-                    &(fit_loss){.loss = desc->loss,
-                                .constant = desc->loss_constant,
+                    &(fit_loss){.loss = loss,
+                                .constant = constant,
                                 .image = job->image,
                                 .target = job->target,
                                 .adjoint = job->adjoint,
@@ -70,7 +66,7 @@ static bl_result primal_of_gradient(bl_job *job, const bl_gradient_desc *desc, u
     TRY(gpu_batch_begin(job->batch, err));
     job_record_resolve(job, spp, w.strips);
     if (desc->target)
-        record_comparison(job, desc);
+        gradient_record_comparison(job, desc->loss, desc->loss_constant);
     TRY(job_submit(job, stats, &seconds, err));
     TRY(job_read_loss(job, &stats->loss, err));
     return desc->image ? gpu_buffer_read(job->image, 0, desc->image, 4ull * n, err) : BL_OK;
@@ -82,7 +78,7 @@ static bl_result pipelined_comparison(bl_job *job, const bl_gradient_desc *desc,
 {
     double seconds;
     TRY(gpu_batch_begin(job->batch, err));
-    record_comparison(job, desc);
+    gradient_record_comparison(job, desc->loss, desc->loss_constant);
     TRY(job_submit(job, stats, &seconds, err));
     TRY(job_read_loss(job, &stats->loss, err));
     return desc->image ? gpu_buffer_read(job->image, 0, desc->image, 12ull * job_pixels(job), err) : BL_OK;

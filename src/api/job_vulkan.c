@@ -16,38 +16,63 @@ typedef struct recording {
     const bl_vulkan_pass *pass;
     const bl_vulkan_pixels *pixels;
     recorder_image image;
+    const bl_vulkan_gradient_desc *target; /* NULL: the gradient's dL/dI is the caller's; else */
+    job_work_desc compared;                /* the image that is compared with the target */
     job_work_desc work;
     void (*begin)(void *user);
     void (*end)(void *user);
 } recording;
 
-static job_recorded_pass pass_of(recording *r)
+static void copy_pixels(const recording *r, gpu_buffer *own)
 {
-    return (job_recorded_pass){.work = r->work, .begin = r->begin, .end = r->end, .user = r};
+    recorder_copy_pixels(r->job->batch, r->job->device, own, r->job->texels, r->pixels, r->image);
 }
 
-static job_recording call_of(const recording *r, const job_recorded_pass *pass)
+/* ---- the image that a gradient against a target begins with ---- */
+
+static void begin_compared(void *user)
 {
-    return (job_recording){r->job, {pass, 1}, r->pass, r->pixels->image != VK_NULL_HANDLE};
+    const recording *r = user;
+    copy_pixels(r, r->job->target);
+    job_recorded_begin(r->job, &r->compared);
+}
+
+static void end_compared(void *user)
+{
+    const recording *r = user;
+    job_record_resolve(r->job, r->compared.spp, r->compared.strips);
+    gradient_record_comparison(r->job, r->target->loss, r->target->loss_constant);
+}
+
+/* ---- calls ---- */
+
+enum { PASSES_MOST = 2 };
+
+static job_recording call_of(recording *r, job_recorded_pass passes[PASSES_MOST])
+{
+    uint32_t count = 0;
+    if (r->target)
+        passes[count++] = (job_recorded_pass){r->compared, begin_compared, end_compared, r};
+    passes[count++] = (job_recorded_pass){r->work, r->begin, r->end, r};
+    return (job_recording){r->job, {passes, count}, r->pass, r->pixels->image != VK_NULL_HANDLE};
 }
 
 static bl_result prepare(recording *r, bl_vulkan_cost *cost, bl_error *err)
 {
-    job_recorded_pass pass = pass_of(r);
-    job_recording call = call_of(r, &pass);
+    job_recorded_pass passes[PASSES_MOST];
+    job_recording call = call_of(r, passes);
+    if (r->target)
+        TRY(job_reserve_target(r->job, err));
     return job_recorded_prepare(&call, cost, err);
 }
 
 static bl_result record(recording *r, bl_recorder *recorder, VkCommandBuffer commands, bl_error *err)
 {
-    job_recorded_pass pass = pass_of(r);
-    job_recording call = call_of(r, &pass);
+    job_recorded_pass passes[PASSES_MOST];
+    job_recording call = call_of(r, passes);
+    if (r->target && !r->job->target)
+        return error_set(err, BL_ERROR_ARGUMENT, "prepare the pass first, with the same descriptor");
     return job_recorded_append(&call, recorder, commands, err);
-}
-
-static void copy_pixels(const recording *r, gpu_buffer *own)
-{
-    recorder_copy_pixels(r->job->batch, r->job->device, own, r->job->texels, r->pixels, r->image);
 }
 
 static recorder_image image_of(const bl_job *job, bool written, const char *what)
@@ -115,7 +140,8 @@ bl_result bl_job_record_image(bl_job *job, bl_recorder *recorder, VkCommandBuffe
 static void begin_gradient(void *user)
 {
     const recording *r = user;
-    copy_pixels(r, r->job->adjoint);
+    if (!r->target)
+        copy_pixels(r, r->job->adjoint);
     job_record_scale(r->job, r->work.spp, r->pass->coarser);
     job_recorded_begin(r->job, &r->work);
 }
@@ -124,7 +150,7 @@ static void end_gradient(void *user)
 {
     const recording *r = user;
     job_record_end(r->job);
-    gradient_record_output(r->job, &r->work, true);
+    gradient_record_output(r->job, &r->work, !r->target);
 }
 
 /* The reason why a job's gradients cannot be recorded, or NULL if they can. */
@@ -149,20 +175,28 @@ static bl_result describe_gradient(bl_job *job, const bl_vulkan_gradient_desc *d
     TRY(job_recorded_check(job, err));
     const char *obstacle = gradient_obstacle(job);
     uint32_t spp = job_spp(job, desc->pass.spp);
+    bool target = recorder_has_pixels(&desc->target);
     const gradient_wish wish = {.form = desc->form, .spp = spp, .spp_gradient = spp};
+    if (target && recorder_has_pixels(&desc->adjoint))
+        return error_set(err, BL_ERROR_ARGUMENT, "give either an adjoint image (dL/dI) or a target");
+    if ((unsigned)desc->loss >= BL_LOSS_COUNT)
+        return error_set(err, BL_ERROR_ARGUMENT, "there is no loss %d", (int)desc->loss);
     if (obstacle)
         return error_set(err, BL_ERROR_UNSUPPORTED, "%s", obstacle);
     *r = (recording){
         .job = job,
         .pass = &desc->pass,
-        .pixels = &desc->adjoint,
-        .image = image_of(job, false, "adjoint"),
+        .pixels = target ? &desc->target : &desc->adjoint,
+        .image = image_of(job, false, target ? "target" : "adjoint"),
+        .target = target ? desc : NULL,
+        .compared = job_image_work(job, &(bl_render_desc){.spp = desc->pass.spp, .seed = desc->pass.seed}),
         .work = {.pass = RENDER_GRADIENT, .spp = spp, .seed = job_seed(job, desc->pass.seed), .stream = 1},
         .begin = begin_gradient,
         .end = end_gradient,
     };
     TRY(gradient_form_choose(job, &wish, &r->work.form, err));
     r->work.strips = gradient_form_strips(job, r->work.form, spp);
+    r->work.keeps_status = target;
     return recorder_check_pixels(job->device, r->pixels, r->image, err);
 }
 

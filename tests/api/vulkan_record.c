@@ -353,6 +353,56 @@ static void gradients_take_images_as_weights(void **state)
     bl_job_destroy(job);
 }
 
+/* Against a target the image comes first. */
+static void losses_are_differentiated(void **state)
+{
+    (void)state;
+    static const struct {
+        bl_loss loss;
+        bl_gradient_form form;
+        uint32_t parts;
+    } cases[] = {{BL_LOSS_L2, BL_FORM_SEPARATE, 0},
+                 {BL_LOSS_RELATIVE_L2, BL_FORM_FUSED, 4},
+                 {BL_LOSS_L1, BL_FORM_AUTO, 3},
+                 {BL_LOSS_HUBER, BL_FORM_SEPARATE, 1}};
+    static float target[VALUES], image[VALUES], own_image[VALUES];
+    vulkan_app_buffer b = storage(sizeof target);
+    bl_job *own = job_on(device.device), *job = job_on(theirs);
+    for (int i = 0; i < VALUES; i++)
+        target[i] = 0.3f + 0.2f * sinf((float)i);
+    memcpy(b.mapped, target, sizeof target);
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        float expected[ELEMENTS], found[ELEMENTS], loss;
+        bl_stats stats;
+        bl_vulkan_results results;
+        const bl_gradient_desc wanted = {.spp = SPP,
+                                         .seed = SEED,
+                                         .target = target,
+                                         .loss = cases[k].loss,
+                                         .form = cases[k].form,
+                                         .image = own_image};
+        bl_vulkan_gradient_desc desc = {.pass = {.spp = SPP, .seed = SEED, .parts = cases[k].parts},
+                                        .target = pixels_of(&b, 0, 0),
+                                        .loss = cases[k].loss,
+                                        .form = cases[k].form};
+        SCENE_MUST(&device, bl_job_gradient(own, &wanted, &stats));
+        for (uint32_t i = 0; i < PARAMETERS; i++)
+            SCENE_MUST(&device, bl_job_read_gradient(own, i, expected + 3 * i));
+        record_gradient(job, &desc);
+        read_gradients(job, found);
+        if (memcmp(found, expected, sizeof found) != 0)
+            fail_msg("loss %d: %a instead of %a", (int)cases[k].loss, (double)found[0], (double)expected[0]);
+        SCENE_MUST(&device, bl_job_vulkan_results(job, &results));
+        read_region(&results.loss, &loss);
+        assert_true((double)loss == stats.loss);
+        read_region(&results.image, image);
+        assert_memory_equal(image, own_image, sizeof image);
+    }
+    vulkan_app_buffer_destroy(&app, &b);
+    bl_job_destroy(own);
+    bl_job_destroy(job);
+}
+
 /* ---- values that the caller's commands change ---- */
 
 static void changed_values_are_followed(void **state)
@@ -510,6 +560,11 @@ static void what_cannot_be_is_refused(void **state)
     bl_device_destroy(second);
     const bl_vulkan_gradient_desc no_weights = {.pass = {.spp = 4}};
     refused(bl_job_prepare_gradient(job, &no_weights, NULL), BL_ERROR_ARGUMENT, "neither a buffer");
+    bl_vulkan_gradient_desc both = {
+        .pass = {.spp = 4}, .adjoint = pixels_of(&b, 0, 0), .target = pixels_of(&b, 0, 0)};
+    refused(bl_job_prepare_gradient(job, &both, NULL), BL_ERROR_ARGUMENT, "either an adjoint");
+    both.adjoint = (bl_vulkan_pixels){0}, both.loss = (bl_loss)99;
+    refused(bl_job_prepare_gradient(job, &both, NULL), BL_ERROR_ARGUMENT, "no loss 99");
     bl_vulkan_gradient_desc two_walks = {
         .pass = {.spp = 4}, .adjoint = pixels_of(&b, 0, 0), .form = BL_FORM_TWO_WALK};
     refused(bl_job_prepare_gradient(job, &two_walks, NULL), BL_ERROR_ARGUMENT, "two walks");
@@ -568,6 +623,7 @@ int main(void)
         cmocka_unit_test(passes_follow_each_other),
         cmocka_unit_test(gradients_are_the_bytes_of_gradient),
         cmocka_unit_test(gradients_take_images_as_weights),
+        cmocka_unit_test(losses_are_differentiated),
         cmocka_unit_test(changed_values_are_followed),
         cmocka_unit_test(submissions_wait_and_signal),
         cmocka_unit_test(what_cannot_be_is_refused),
