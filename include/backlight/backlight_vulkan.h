@@ -56,7 +56,7 @@ typedef struct bl_vulkan_needs {
 
 /* Creates nothing. BL_ERROR_UNSUPPORTED, with the reason, where Backlight cannot use the device. */
 BL_API bl_result bl_vulkan_requirements(bl_context *ctx, const bl_vulkan_instance *instance,
-                                 VkPhysicalDevice physical, bl_vulkan_needs *out);
+                                        VkPhysicalDevice physical, bl_vulkan_needs *out);
 
 /* ---- a device of the caller's ---- */
 
@@ -114,7 +114,7 @@ BL_API bl_result bl_device_from_vulkan(bl_context *ctx, const bl_vulkan_device_d
 /* The descriptor sets of recorded commands. One recorder a frame in flight is usual. */
 typedef struct bl_recorder bl_recorder;
 BL_API bl_result bl_recorder_create(bl_device *device, bl_recorder **out); /* of bl_device_from_vulkan */
-BL_API void bl_recorder_destroy(bl_recorder *recorder);                    /* NULL is fine; else as after a reset */
+BL_API void bl_recorder_destroy(bl_recorder *recorder); /* NULL is fine; else as after a reset */
 /* Everything that was recorded with it has been executed, or will never be. Waits for what bl_submit has
  * submitted. */
 BL_API bl_result bl_recorder_reset(bl_recorder *recorder);
@@ -192,13 +192,14 @@ typedef struct bl_vulkan_cost {
 /* The image of bl_job_render with this spp and seed. cost may be NULL. */
 BL_API bl_result bl_job_prepare_image(bl_job *job, const bl_vulkan_image_desc *desc, bl_vulkan_cost *cost);
 BL_API bl_result bl_job_record_image(bl_job *job, bl_recorder *recorder, VkCommandBuffer commands,
-                              const bl_vulkan_image_desc *desc);
+                                     const bl_vulkan_image_desc *desc);
 /* The gradients of bl_job_gradient with this spp, seed, form, and adjoint or target and loss.
  * BL_ERROR_UNSUPPORTED, with the reason, for jobs by geometry, with BL_PIXELS_ADJOINT, and with the
  * integrators ptracer and tape. */
-BL_API bl_result bl_job_prepare_gradient(bl_job *job, const bl_vulkan_gradient_desc *desc, bl_vulkan_cost *cost);
+BL_API bl_result bl_job_prepare_gradient(bl_job *job, const bl_vulkan_gradient_desc *desc,
+                                         bl_vulkan_cost *cost);
 BL_API bl_result bl_job_record_gradient(bl_job *job, bl_recorder *recorder, VkCommandBuffer commands,
-                                 const bl_vulkan_gradient_desc *desc);
+                                        const bl_vulkan_gradient_desc *desc);
 
 /* A part of one of the job's buffers, which has the usage STORAGE_BUFFER, TRANSFER_SRC and TRANSFER_DST. */
 typedef struct bl_vulkan_region {
@@ -255,8 +256,8 @@ BL_API bl_result bl_job_export(bl_job *job, const bl_vulkan_region *region, bl_v
  * the scale coarser for the steps to come. BL_ERROR_UNSUPPORTED, with the reason, for fits of geometry, with
  * batches of pixels, and with BL_PIXELS_ADJOINT. cost may be NULL. */
 BL_API bl_result bl_fit_prepare_step(bl_fit *fit, bl_vulkan_cost *cost);
-BL_API bl_result bl_fit_record_step(bl_fit *fit, bl_recorder *recorder, VkCommandBuffer commands, uint32_t part,
-                             uint32_t parts);
+BL_API bl_result bl_fit_record_step(bl_fit *fit, bl_recorder *recorder, VkCommandBuffer commands,
+                                    uint32_t part, uint32_t parts);
 typedef struct bl_vulkan_step_results {
     bl_vulkan_region
         losses; /* of the last step: 1 float a view that is not held out; their sum is the loss */
