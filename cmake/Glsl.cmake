@@ -37,3 +37,17 @@ function(bl_embed_glsl out)
     set_source_files_properties("${folder}/glsl_kernels.c" PROPERTIES OBJECT_DEPENDS "${arrays}")
     set(${out} "${folder}/glsl_kernels.c" PARENT_SCOPE)
 endfunction()
+
+# bl_sample_shader(TARGET FILE.comp): FILE.inc, for the target to include: `const uint32_t shader[]`.
+function(bl_sample_shader target file)
+    get_filename_component(name "${file}" NAME_WE)
+    set(folder "${PROJECT_BINARY_DIR}/generated/samples")
+    file(MAKE_DIRECTORY "${folder}")
+    add_custom_command(OUTPUT "${folder}/${name}.inc"
+        COMMAND "${BL_GLSLANG}" --quiet --target-env vulkan1.2 --vn shader -o "${folder}/${name}.inc"
+            "${PROJECT_SOURCE_DIR}/${file}"
+        DEPENDS "${PROJECT_SOURCE_DIR}/${file}"
+        COMMENT "Compiling ${file}" VERBATIM)
+    target_sources(${target} PRIVATE "${folder}/${name}.inc")
+    target_include_directories(${target} PRIVATE "${folder}")
+endfunction()

@@ -85,6 +85,7 @@ endif()
 if(BL_OPENVDB)
     string(APPEND static_needs ", libopenvdb-dev")
 endif()
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_RECOMMENDS libvulkan-dev) # backlight_vulkan.h includes its headers
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "${runtime_package} (= ${PROJECT_VERSION}), ${static_needs}")
 
 include(CPack)

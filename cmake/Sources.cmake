@@ -96,12 +96,14 @@ set(gpu_sources
     src/gpu/kernel.c
     src/gpu/memory.c
     src/gpu/vulkan/accel.c
+    src/gpu/vulkan/adopt.c
     src/gpu/vulkan/device.c
     src/gpu/vulkan/dispatch.c
     src/gpu/vulkan/instance.c
     src/gpu/vulkan/kernel.c
     src/gpu/vulkan/memory.c
     src/gpu/vulkan/probe.c
+    src/gpu/vulkan/record.c
     src/gpu/vulkan/swiftshader.c
     src/gpu/vulkan/vulkan.c)
 set(scene_sources
@@ -233,6 +235,7 @@ set(codegen_sources src/codegen/bounds.c
 set(fit_sources
     src/fit/checkpoint.c
     src/fit/cholmod_library.c
+    src/fit/exchange.c
     src/fit/film.c
     src/fit/kernels.c
     src/fit/kernels/fixed_point.c
@@ -240,9 +243,11 @@ set(fit_sources
     src/fit/kernels/loss.c
     src/fit/kernels/loss_terms.c
     src/fit/kernels/optimizer.c
+    src/fit/kernels/pixels.c
     src/fit/kernels/record.c
     src/fit/kernels/reduce.c
     src/fit/kernels/resolve.c
+    src/fit/kernels/scale.c
     src/fit/kernels/total_variation.c
     src/fit/loss.c
     src/fit/optimizer.c
@@ -251,11 +256,13 @@ set(fit_sources
 set(api_sources
     src/api/context.c
     src/api/device.c
+    src/api/device_vulkan.c
     src/api/differentiability.c
     src/api/embree.c
     src/api/fit.c
     src/api/fit_state.c
     src/api/fit_views.c
+    src/api/fit_vulkan.c
     src/api/forward.c
     src/api/gradient.c
     src/api/gradient_forms.c
@@ -269,7 +276,11 @@ set(api_sources
     src/api/job_dispatch.c
     src/api/job_geometry.c
     src/api/job_kernels.c
+    src/api/job_parts.c
     src/api/job_pass.c
+    src/api/job_recorded.c
+    src/api/job_vulkan.c
+    src/api/recorder.c
     src/api/job_rays.c
     src/api/job_results.c
     src/api/job_traces.c

@@ -34,6 +34,27 @@ bl_result bl_device_info_at(const bl_context *ctx, uint32_t index, bl_device_inf
     return BL_OK;
 }
 
+bl_result device_wrap(bl_context *ctx, gpu_device *opened, bl_device **out)
+{
+    bl_error err = {0};
+    bl_device *d = calloc(1, sizeof *d);
+    *out = NULL;
+    if (!d) {
+        gpu_device_destroy(opened);
+        error_set(&err, BL_ERROR_MEMORY, "out of memory");
+        return context_fail(ctx, &err);
+    }
+    d->context = ctx, d->gpu = opened;
+    if (fit_kernels_create(d->gpu, ctx->checked, &d->fixed, &err) != BL_OK) {
+        bl_device_destroy(d);
+        return context_fail(ctx, &err);
+    }
+    if (ctx->cache)
+        d->identity = kernel_key_device(gpu_device_info(d->gpu));
+    *out = d;
+    return BL_OK;
+}
+
 bl_result bl_device_create(bl_context *ctx, const char *selector, bl_device **out)
 {
     *out = NULL;
@@ -42,21 +63,10 @@ bl_result bl_device_create(bl_context *ctx, const char *selector, bl_device **ou
         error_set(&err, BL_ERROR_NO_DEVICE, "the context was created with no_devices");
         return context_fail(ctx, &err);
     }
-    bl_device *d = calloc(1, sizeof *d);
-    if (!d)
-        return BL_ERROR_MEMORY;
-    d->context = ctx;
-    bl_result r = gpu_device_create(ctx->gpu, selector, &d->gpu, &err);
-    if (r == BL_OK)
-        r = fit_kernels_create(d->gpu, ctx->checked, &d->fixed, &err);
-    if (r != BL_OK) {
-        bl_device_destroy(d);
+    gpu_device *opened;
+    if (gpu_device_create(ctx->gpu, selector, &opened, &err) != BL_OK)
         return context_fail(ctx, &err);
-    }
-    if (ctx->cache)
-        d->identity = kernel_key_device(gpu_device_info(d->gpu));
-    *out = d;
-    return BL_OK;
+    return device_wrap(ctx, opened, out);
 }
 
 void bl_device_destroy(bl_device *device)

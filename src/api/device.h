@@ -13,4 +13,7 @@ struct bl_device {
     kernel_key identity; /* key of the device for the cache; zero if there is no cache */
 };
 
+/* Takes an open device, also on failure. */
+bl_result device_wrap(bl_context *ctx, gpu_device *opened, bl_device **out);
+
 #endif

@@ -194,7 +194,7 @@ void bl_fit_destroy(bl_fit *fit)
 {
     if (!fit)
         return;
-    gpu_buffer *own[] = {fit->state[0], fit->state[1], fit->optimizer_status};
+    gpu_buffer *own[] = {fit->state[0], fit->state[1], fit->optimizer_status, fit->losses};
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
         gpu_buffer_destroy(own[i]);
     fit_views_destroy(fit);
@@ -223,31 +223,56 @@ static bl_result count(bl_fit *fit, bl_fit_status *s, bl_error *err)
     return BL_OK;
 }
 
+job_work_desc fit_image_work(const bl_fit *fit, uint32_t seed)
+{
+    return (job_work_desc){
+        .pass = RENDER_PRIMAL,
+        .spp = fit->desc.spp,
+        .seed = seed,
+        .strips = job_strips(job_pixels(fit->job), fit->desc.spp),
+    };
+}
+
+job_work_desc fit_gradient_work(const bl_fit *fit, const job_loss *loss, uint32_t seed)
+{
+    return (job_work_desc){
+        .pass = RENDER_GRADIENT,
+        .form = fit->desc.form,
+        .loss = loss,
+        .spp = fit->desc.spp_gradient,
+        .seed = seed,
+        .stream = 1,
+        .strips = gradient_form_strips(fit->job, fit->desc.form, fit->desc.spp_gradient),
+    };
+}
+
+void fit_record_comparison(bl_fit *fit, gpu_buffer *target, double weight)
+{
+    bl_job *job = fit->job;
+    job_work_desc image = fit_image_work(fit, 0);
+    job_record_resolve(job, image.spp, image.strips);
+    fit_record_loss(job->batch, job->device->fixed,
+                    &(fit_loss){.loss = fit->desc.loss,
+                                .constant = fit->desc.loss_constant,
+                                .weight = weight,
+                                .image = job->image,
+                                .target = target,
+                                .adjoint = job->adjoint,
+                                .partials = job->partials,
+                                .results = job->results,
+                                .n = 3 * job_pixels(job)});
+}
+
 /* Renders the image that a step looks at and computes its dL/dI. Adds its loss to s->loss. */
 static bl_result compare(bl_fit *fit, const fit_sight *sight, bl_fit_status *s, bl_error *err)
 {
     bl_job *job = fit->job;
     bl_stats stats = {0};
-    job_work_desc image = {
-        .pass = RENDER_PRIMAL,
-        .spp = fit->desc.spp,
-        .seed = sight->seed,
-        .strips = job_strips(job_pixels(job), fit->desc.spp),
-    };
+    job_work_desc image = fit_image_work(fit, sight->seed);
     TRY(job_run(job, &image, &stats, err));
     TRY(count(fit, s, err));
     TRY(gpu_batch_begin(job->batch, err));
-    job_record_resolve(job, image.spp, image.strips);
-    fit_record_loss(job->batch, job->device->fixed,
-                    &(fit_loss){.loss = fit->desc.loss,
-                                .constant = fit->desc.loss_constant,
-                                .weight = sight->weight,
-                                .image = job->image,
-                                .target = sight->target,
-                                .adjoint = job->adjoint,
-                                .partials = job->partials,
-                                .results = job->results,
-                                .n = 3 * job_pixels(job)});
+    fit_record_comparison(fit, sight->target, sight->weight);
     TRY(finish_batch(job, err));
     double loss;
     TRY(job_read_loss(job, &loss, err));
@@ -268,17 +293,8 @@ static bl_result differentiate(bl_fit *fit, const fit_sight *sight, bool first, 
         .weight = sight->weight,
         .target = sight->target,
     };
-    job_work_desc w = {
-        .pass = RENDER_GRADIENT,
-        .form = fit->desc.form,
-        .loss = &loss,
-        .spp = fit->desc.spp_gradient,
-        .seed = sight->seed,
-        .stream = 1,
-        .strips = gradient_form_strips(job, fit->desc.form, fit->desc.spp_gradient),
-        .adds = !first,
-        .unfinished = !sight->last,
-    };
+    job_work_desc w = fit_gradient_work(fit, &loss, sight->seed);
+    w.adds = !first, w.unfinished = !sight->last;
     TRY(pixel_sampling_distribute(job, &w, err));
     TRY(job_run(job, &w, &stats, err));
     if (bl_gradient_form_finds_loss(fit->desc.form)) {
@@ -372,11 +388,11 @@ static bl_result name_lost(bl_fit *fit, uint32_t step, bl_error *err)
     return BL_OK;
 }
 
-static bl_result move_parameters(bl_fit *fit, bl_fit_status *s, bl_error *err)
+void fit_record_move(bl_fit *fit)
 {
     bl_job *job = fit->job;
     const bl_fit_desc *d = &fit->desc;
-    TRY(gpu_batch_begin(job->batch, err));
+    const uint32_t step = fit->status.step + 1;
     for (uint32_t k = 0; k < job->requested_count; k++) {
         const render_parameter *p = &job->scene->parameters.data[job->requested[k]];
         const fit_parameter *f = &fit->parameters[k];
@@ -403,8 +419,8 @@ static bl_result move_parameters(bl_fit *fit, bl_fit_status *s, bl_error *err)
                                               .parameter_first = value_first,
                                               .gradient_first = first,
                                               .fixed_point = !penalised,
-                                              .step = s->step + 1 - d->first_step,
-                                              .factor = rate_factor(fit, s->step + 1),
+                                              .step = step - d->first_step,
+                                              .factor = rate_factor(fit, step),
                                               .beta_1 = d->beta_1,
                                               .beta_2 = d->beta_2,
                                               .momentum = d->momentum,
@@ -412,6 +428,13 @@ static bl_result move_parameters(bl_fit *fit, bl_fit_status *s, bl_error *err)
                                               .alpha = d->alpha,
                                               .epsilon = d->epsilon});
     }
+}
+
+static bl_result move_parameters(bl_fit *fit, bl_fit_status *s, bl_error *err)
+{
+    bl_job *job = fit->job;
+    TRY(gpu_batch_begin(job->batch, err));
+    fit_record_move(fit);
     TRY(finish_batch(job, err));
     for (uint32_t k = 0; k < job->requested_count; k++) {
         if (fit->parameters[k].large_steps)

@@ -3,7 +3,7 @@
 #ifndef BL_API_FIT_H
 #define BL_API_FIT_H
 
-#include "api/job.h"
+#include "api/job_dispatch.h"
 #include "fit/fit.h"
 
 typedef struct fit_view {
@@ -46,9 +46,18 @@ struct bl_fit {
     double largest_adjoint;
     uint32_t coarser; /* number of steps by which overflows have made the fixed-point scale coarser */
     gpu_buffer *state[2], *optimizer_status;
-    uint64_t bytes; /* size of the buffers above and the targets */
+    gpu_buffer *losses; /* of the views of a recorded step (fit_vulkan.c); NULL until one is prepared */
+    uint64_t bytes;     /* size of the buffers above and the targets */
     fit_identity identity;
     bl_fit_status status; /* status of the last step */
 };
+
+/* What a step is made of, for steps that are recorded. The pass for an image; the gradient pass; to the job's
+ * batch: the comparison of the image in the film with a target; the optimiser's move, the one after step
+ * fit->status.step. */
+job_work_desc fit_image_work(const bl_fit *fit, uint32_t seed);
+job_work_desc fit_gradient_work(const bl_fit *fit, const job_loss *loss, uint32_t seed);
+void fit_record_comparison(bl_fit *fit, gpu_buffer *target, double weight);
+void fit_record_move(bl_fit *fit);
 
 #endif

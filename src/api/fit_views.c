@@ -133,21 +133,29 @@ static bl_result look_at_batch(bl_fit *fit, bl_error *err)
     return gpu_buffer_write(fit->batch.target, 0, fit->batch.gathered, 12ull * count, err);
 }
 
+fit_sight fit_next_sight(const bl_fit *fit, uint32_t *v)
+{
+    BL_ASSERT(!fit->desc.batch, "a batch of %u pixels is no view", fit->desc.batch);
+    while (fit->views[*v].held_out)
+        ++*v;
+    uint32_t view = (*v)++;
+    return (fit_sight){
+        .target = fit->views[view].target,
+        .weight = 1.0 / fit->seen_count,
+        .seed = view_seed(fit, view),
+        .view = view,
+        .last = view == fit->seen[fit->seen_count - 1],
+    };
+}
+
 bl_result fit_look(bl_fit *fit, uint32_t *v, fit_sight *out, bl_error *err)
 {
     if (fit->desc.batch) {
-        *out = (fit_sight){fit->batch.target, 1, view_seed(fit, 0), true};
+        *out = (fit_sight){.target = fit->batch.target, .weight = 1, .seed = view_seed(fit, 0), .last = true};
         return look_at_batch(fit, err);
     }
-    while (fit->views[*v].held_out)
-        ++*v;
-    *out = (fit_sight){
-        .target = fit->views[*v].target,
-        .weight = 1.0 / fit->seen_count,
-        .seed = view_seed(fit, *v),
-        .last = *v == fit->seen[fit->seen_count - 1],
-    };
-    return look_through(fit, (*v)++, err);
+    *out = fit_next_sight(fit, v);
+    return look_through(fit, out->view, err);
 }
 
 /* ---- pictures ---- */

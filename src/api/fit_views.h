@@ -10,7 +10,8 @@ typedef struct fit_sight {
     gpu_buffer *target;
     double weight; /* of its loss */
     uint32_t seed;
-    bool last; /* of the step */
+    uint32_t view; /* without a batch */
+    bool last;     /* of the step */
 } fit_sight;
 
 /* Takes views and targets from the descriptor, and sets the scale of gradients. */
@@ -19,5 +20,7 @@ void fit_views_destroy(bl_fit *fit);
 /* Points the job at the first view from *v on that is not held out, or at the batch of the present step. *v
  * becomes the number of the view after it. */
 bl_result fit_look(bl_fit *fit, uint32_t *v, fit_sight *out, bl_error *err);
+/* The same without a batch, and without pointing the job anywhere. */
+fit_sight fit_next_sight(const bl_fit *fit, uint32_t *v);
 
 #endif

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Gradients of a job: first the image, its loss and dL/dI, then the gradient pass in the form that suits. If
  * the fixed-point sums overflow, the pass is repeated with a coarser scale. */
+#include "api/gradient.h"
 #include "api/gradient_forms.h"
 #include "api/gradient_scale.h"
+#include "api/job_buffers.h"
 #include "api/job_pass.h"
 #include "api/job_results.h"
 #include "api/pixel_sampling.h"
@@ -26,20 +28,15 @@ static double largest(const float *values, size_t n)
 
 static bl_result target_buffer(bl_job *job, const float *target, bl_error *err)
 {
-    uint64_t bytes = 12ull * job_pixels(job);
-    if (!job->target) {
-        TRY(gpu_buffer_create(job->device->gpu, GPU_DEVICE, bytes, "target", &job->target, err));
-        job->bytes += bytes;
-    }
-    return gpu_buffer_write(job->target, 0, target, bytes, err);
+    TRY(job_reserve_target(job, err));
+    return gpu_buffer_write(job->target, 0, target, 12ull * job_pixels(job), err);
 }
 
-/* Appends the comparison of job->image with the target. It leaves loss and dL/dI on the device. */
-static void record_comparison(bl_job *job, const bl_gradient_desc *desc)
+void gradient_record_comparison(bl_job *job, bl_loss loss, double constant)
 {
     fit_record_loss(job->batch, job->device->fixed,
-                    &(fit_loss){.loss = desc->loss,
-                                .constant = desc->loss_constant,
+                    &(fit_loss){.loss = loss,
+                                .constant = constant,
                                 .image = job->image,
                                 .target = job->target,
                                 .adjoint = job->adjoint,
@@ -69,7 +66,7 @@ static bl_result primal_of_gradient(bl_job *job, const bl_gradient_desc *desc, u
     TRY(gpu_batch_begin(job->batch, err));
     job_record_resolve(job, spp, w.strips);
     if (desc->target)
-        record_comparison(job, desc);
+        gradient_record_comparison(job, desc->loss, desc->loss_constant);
     TRY(job_submit(job, stats, &seconds, err));
     TRY(job_read_loss(job, &stats->loss, err));
     return desc->image ? gpu_buffer_read(job->image, 0, desc->image, 4ull * n, err) : BL_OK;
@@ -81,7 +78,7 @@ static bl_result pipelined_comparison(bl_job *job, const bl_gradient_desc *desc,
 {
     double seconds;
     TRY(gpu_batch_begin(job->batch, err));
-    record_comparison(job, desc);
+    gradient_record_comparison(job, desc->loss, desc->loss_constant);
     TRY(job_submit(job, stats, &seconds, err));
     TRY(job_read_loss(job, &stats->loss, err));
     return desc->image ? gpu_buffer_read(job->image, 0, desc->image, 12ull * job_pixels(job), err) : BL_OK;
@@ -104,11 +101,9 @@ static void record_loss_dot(bl_job *job, const job_work_desc *w)
     fit_record_loss_dot(job->batch, job->device->fixed, &dot);
 }
 
-/* Converts gradients to f32. If with_loss, computes sum(W * I), too. */
-static bl_result read_out(bl_job *job, const job_work_desc *w, bool with_loss, bl_stats *stats, bl_error *err)
+void gradient_record_output(bl_job *job, const job_work_desc *w, bool with_loss)
 {
     uint32_t n = job->plan->gradient_count;
-    TRY(gpu_batch_begin(job->batch, err));
     if (with_loss)
         record_loss_dot(job, w);
     if (job->fixed_point)
@@ -118,7 +113,13 @@ static bl_result read_out(bl_job *job, const job_work_desc *w, bool with_loss, b
                 .gradient = job->gradient, .scale = job->scale, .output = job->output, .count = n});
     else
         gpu_batch_copy(job->batch, job->gradient, 0, job->output, 0, 4ull * n);
+}
+
+static bl_result read_out(bl_job *job, const job_work_desc *w, bool with_loss, bl_stats *stats, bl_error *err)
+{
     double seconds;
+    TRY(gpu_batch_begin(job->batch, err));
+    gradient_record_output(job, w, with_loss);
     TRY(job_submit(job, stats, &seconds, err));
     return with_loss ? job_read_loss(job, &stats->loss, err) : BL_OK;
 }

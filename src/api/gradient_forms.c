@@ -149,16 +149,13 @@ bl_result gradient_form_choose(const bl_job *job, const gradient_wish *wish, bl_
 
 /* ---- the pass ---- */
 
-/* Computes the images of the two halves of a tile's samples, their losses and dL/dI. */
-static bl_result compare_halves(bl_job *job, const job_work_desc *w, job_range tile, bool last,
-                                bl_stats *stats, bl_error *err)
+/* Appends the images of the two halves of a tile's samples, their losses and dL/dI. */
+static void record_halves(bl_job *job, const job_work_desc *w, job_range tile, bool last)
 {
     BL_ASSERT(tile.first_lane % w->strips == 0 && tile.lane_count % w->strips == 0,
               "a tile of %u lanes at %u is not one of whole pixels of %u strips", tile.lane_count,
               tile.first_lane, w->strips);
     uint32_t pixels = job_pixels(job);
-    double seconds;
-    TRY(gpu_batch_begin(job->batch, err));
     fit_record_loss_halves(job->batch, job->device->fixed,
                            &(fit_loss_halves){.loss = w->loss->kind,
                                               .constant = w->loss->constant,
@@ -175,15 +172,12 @@ static bl_result compare_halves(bl_job *job, const job_work_desc *w, job_range t
                                               .pixel_count = tile.lane_count / w->strips});
     if (last)
         fit_record_loss_sum(job->batch, job->device->fixed, job->partials, job->results, 3 * pixels, 0);
-    return job_submit(job, stats, &seconds, err);
 }
 
-/* Computes the image of the tile's samples, loss and dL/dI. It does so for all pixels, which is cheap beside
+/* Appends the image of the tile's samples, loss and dL/dI. It does so for all pixels, which is cheap beside
  * a walk: those of tiles to come are black, and are computed again, and those of tiles before stay. */
-static bl_result compare_image(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error *err)
+static void record_image(bl_job *job, const job_work_desc *w)
 {
-    double seconds;
-    TRY(gpu_batch_begin(job->batch, err));
     job_record_resolve(job, w->spp, w->strips);
     fit_record_loss(job->batch, job->device->fixed,
                     &(fit_loss){.loss = w->loss->kind,
@@ -195,6 +189,22 @@ static bl_result compare_image(bl_job *job, const job_work_desc *w, bl_stats *st
                                 .partials = job->partials,
                                 .results = job->results,
                                 .n = 3 * job_pixels(job)});
+}
+
+void gradient_form_record_loss(bl_job *job, const job_work_desc *w, job_range tile, bool last)
+{
+    if (w->form == BL_FORM_TWO_WALK)
+        record_halves(job, w, tile, last);
+    else if (w->form == BL_FORM_ONE_IMAGE)
+        record_image(job, w);
+}
+
+static bl_result compare(bl_job *job, const job_work_desc *w, job_range tile, bool last, bl_stats *stats,
+                         bl_error *err)
+{
+    double seconds;
+    TRY(gpu_batch_begin(job->batch, err));
+    gradient_form_record_loss(job, w, tile, last);
     return job_submit(job, stats, &seconds, err);
 }
 
@@ -205,12 +215,38 @@ static bl_result run_tile(bl_job *job, const job_work_desc *w, job_range tile, b
     job_work_desc half = *w;
     half.progress_to = middle;
     TRY(job_run_part(job, &half, RENDER_REPLAY, tile, stats, err));
-    if (w->form == BL_FORM_TWO_WALK)
-        TRY(compare_halves(job, w, tile, last, stats, err));
-    else if (w->form == BL_FORM_ONE_IMAGE)
-        TRY(compare_image(job, w, stats, err));
+    if (bl_gradient_form_finds_loss(w->form))
+        TRY(compare(job, w, tile, last, stats, err));
     half.progress_from = middle, half.progress_to = w->progress_to;
     return job_run_part(job, &half, RENDER_ADJOINT, tile, stats, err);
+}
+
+bl_result gradient_form_reserve(bl_job *job, const job_work_desc *w, bl_error *err)
+{
+    uint64_t slots = slots_needed(job, w, job_everything(w, job_pixels(job)));
+    TRY(job_reserve_samples(job, plan_sample_words(job->plan) * slots, err));
+    return job_reserve_adjoints(job, w->form == BL_FORM_TWO_WALK ? 2 : 1, err);
+}
+
+bool gradient_form_reserved(const bl_job *job, const job_work_desc *w)
+{
+    uint64_t slots = slots_needed(job, w, job_everything(w, job_pixels(job))),
+             images = w->form == BL_FORM_TWO_WALK ? 2 : 1;
+    return gpu_buffer_size(job->samples) >= 4 * plan_sample_words(job->plan) * slots &&
+           gpu_buffer_size(job->adjoint) >= 12ull * job_pixels(job) * images;
+}
+
+bool gradient_form_next(const bl_job *job, const job_work_desc *w, job_range *tile, bool *last)
+{
+    job_range all = job_everything(w, job_pixels(job));
+    uint32_t lane = tile->first_lane, sample = tile->last_sample;
+    if (sample == all.last_sample)
+        lane += tile->lane_count, sample = 0;
+    if (lane == all.lane_count)
+        return false;
+    *tile = tile_at(job, w, all, lane, sample);
+    *last = tile->last_sample == all.last_sample && tile->first_lane + tile->lane_count == all.lane_count;
+    return true;
 }
 
 bl_result gradient_form_run(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error *err)
@@ -219,18 +255,16 @@ bl_result gradient_form_run(bl_job *job, const job_work_desc *w, bl_stats *stats
               (int)w->form);
     job_range all = job_everything(w, job_pixels(job));
     uint64_t slots = slots_needed(job, w, all);
-    TRY(job_reserve_samples(job, plan_sample_words(job->plan) * slots, err));
-    TRY(job_reserve_adjoints(job, w->form == BL_FORM_TWO_WALK ? 2 : 1, err));
+    TRY(gradient_form_reserve(job, w, err));
     double range = (w->progress_to - w->progress_from) / ((double)all.lane_count * all.last_sample);
     job_work_desc part = *w;
-    for (uint32_t lane = 0, sample = 0; lane < all.lane_count;) {
-        job_range tile = tile_at(job, w, all, lane, sample);
+    job_range tile = {0};
+    bool last;
+    while (gradient_form_next(job, w, &tile, &last)) {
         BL_ASSERT(job_range_paths(tile) <= slots, "a tile of %llu samples, room for %llu",
                   (unsigned long long)job_range_paths(tile), (unsigned long long)slots);
-        sample = tile.last_sample == all.last_sample ? 0 : tile.last_sample;
-        lane += sample == 0 ? tile.lane_count : 0;
         part.progress_to = part.progress_from + range * job_range_paths(tile);
-        TRY(run_tile(job, &part, tile, lane == all.lane_count, stats, err));
+        TRY(run_tile(job, &part, tile, last, stats, err));
         part.progress_from = part.progress_to;
     }
     return BL_OK;

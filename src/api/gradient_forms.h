@@ -21,5 +21,12 @@ uint32_t gradient_form_strips(const bl_job *job, bl_gradient_form form, uint32_t
 /* Runs a prepared gradient pass of the forms that keep samples between two kernels. Those that find the loss
  * leave it in the results, and the image. */
 bl_result gradient_form_run(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error *err);
+/* Its parts, for passes that are recorded. First the buffers whose size depends on the form. Then the tiles:
+ * *tile begins as zeros and becomes the next one; false: there is none. For each: the replay kernel, this
+ * comparison, the adjoint kernel. */
+bl_result gradient_form_reserve(bl_job *job, const job_work_desc *w, bl_error *err);
+bool gradient_form_reserved(const bl_job *job, const job_work_desc *w);
+bool gradient_form_next(const bl_job *job, const job_work_desc *w, job_range *tile, bool *last);
+void gradient_form_record_loss(bl_job *job, const job_work_desc *w, job_range tile, bool last);
 
 #endif

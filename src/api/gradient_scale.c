@@ -2,19 +2,26 @@
  * The fixed-point scale of each element of a gradient, from what its contributions may be
  * (docs/architecture.md, Accumulation). */
 #include "api/gradient_scale.h"
+#include "fit/fit.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* A power of two. A contribution of one sample is about dL/dI / spp times the derivative of radiance: for
  * what emits, 1 times a power of the scene's radius; for everything else about the light's brightness. 24
  * bits below that are kept; up to 2^28 times that fits into one contribution and 2^38 such contributions into
  * the sum (opt/fixed_point.c, which has one scale for all elements of a parameter). */
-static float scale_for(double contribution, uint32_t coarser)
+static int power_for(double contribution, uint32_t coarser)
 {
     int exponent = 0;
     frexp(contribution > 0 ? contribution : 1, &exponent);
-    int power = 24 - exponent - 8 * (int)coarser;
+    return 24 - exponent - 8 * (int)coarser;
+}
+
+static float scale_for(double contribution, uint32_t coarser)
+{
+    int power = power_for(contribution, coarser);
     return ldexpf(1, power > 120 ? 120 : power < -120 ? -120 : power);
 }
 
@@ -84,11 +91,60 @@ bl_result job_set_scale(bl_job *job, double largest_adjoint, uint32_t spp, uint3
     return r;
 }
 
-bl_result job_set_splat_scale(bl_job *job, uint32_t spp, uint32_t coarser, bl_error *err)
+/* What a range of elements has besides the largest |dL/dI|. */
+typedef struct scale_rule {
+    double factor;
+    uint32_t spp, coarser;
+} scale_rule;
+
+static int power_of_rule(const void *user, double largest_adjoint)
+{
+    const scale_rule *r = user;
+    return power_for(largest_adjoint / r->spp * r->factor, r->coarser);
+}
+
+static void record_range(bl_job *job, const scale_rule *rule, uint32_t first, uint32_t count)
+{
+    fit_record_scales(
+        job->batch, job->device->fixed, job->partials, 3 * job_pixels(job),
+        &(fit_scale_range){
+            .scale = job->scale, .first = first, .count = count, .power = power_of_rule, .user = rule});
+}
+
+void job_record_scale(bl_job *job, uint32_t spp, uint32_t coarser)
+{
+    uint32_t n = job->plan->gradient_count, own = requested_elements(job);
+    BL_ASSERT(spp > 0, "no samples");
+    if (n == 0 || !job->fixed_point)
+        return;
+    fit_record_largest(job->batch, job->device->fixed, job->adjoint, 3 * job_pixels(job), job->partials);
+    double light = brightness(job);
+    for (uint32_t k = 0; k < job->requested_count; k++) {
+        const render_parameter *p = &job->scene->parameters.data[job->requested[k]];
+        scale_rule rule = {p->emits ? emission_factor(job, p) : light, spp, coarser};
+        record_range(job, &rule, job->plan->gradient_offset[job->requested[k]], p->count);
+    }
+    record_range(job, &(scale_rule){light, spp, coarser}, own, n - own);
+}
+
+static float splat_scale(const bl_job *job, uint32_t spp, uint32_t coarser)
 {
     BL_ASSERT(job->splat_scale && spp > 0, "a job without splats, or %u samples", spp);
+    return scale_for(brightness(job) / spp, coarser);
+}
+
+void job_record_splat_scale(bl_job *job, uint32_t spp, uint32_t coarser)
+{
+    float scale = splat_scale(job, spp, coarser);
+    uint32_t word;
+    memcpy(&word, &scale, sizeof word);
+    gpu_batch_fill(job->batch, job->splat_scale, 0, gpu_buffer_size(job->splat_scale), word);
+}
+
+bl_result job_set_splat_scale(bl_job *job, uint32_t spp, uint32_t coarser, bl_error *err)
+{
     uint32_t n = 3 * job_pixels(job);
-    float *scales = malloc(n * sizeof *scales), scale = scale_for(brightness(job) / spp, coarser);
+    float *scales = malloc(n * sizeof *scales), scale = splat_scale(job, spp, coarser);
     BL_ASSERT(scales, "out of memory");
     for (uint32_t i = 0; i < n; i++)
         scales[i] = scale;

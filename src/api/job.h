@@ -9,6 +9,11 @@
 #include "render/integrator/passes.h"
 #include "render/plan.h"
 
+/* Part number `part` of `parts` of a pass: all of them in this order are the pass. */
+typedef struct job_part {
+    uint32_t part, parts;
+} job_part;
+
 struct bl_job {
     bl_device *device;
     bl_context *context;
@@ -40,7 +45,9 @@ struct bl_job {
         *samples,                     /* what the replay pass of a tile leaves for the adjoint pass */
         *refit;                       /* see render/refit.h */
     gpu_buffer *splats, *splat_scale; /* for light tracing: the image in fixed point, and its scale */
+    gpu_buffer *texels;               /* for images of the caller's (job_recorded.c); NULL until one comes */
     uint64_t film_words;
+    job_part recorded; /* the last part that went into commands of the caller's (job_recorded.c) */
     uint64_t bytes;
     double rays_seconds; /* building accel or hierarchy took; 0: there is neither */
 };

@@ -117,6 +117,11 @@ bl_result job_reserve_adjoints(bl_job *job, uint32_t images, bl_error *err)
     return job_replace_buffer(job, bytes, "adjoint", &job->adjoint, err);
 }
 
+bl_result job_reserve_target(bl_job *job, bl_error *err)
+{
+    return job->target ? BL_OK : make_buffer(job, 12ull * job_pixels(job), "target", &job->target, err);
+}
+
 bl_result job_tangents(bl_job *job, const float *tangents, bl_error *err)
 {
     uint64_t bytes = 4ull * job->plan->value_count;
@@ -142,7 +147,7 @@ void job_drop_buffers(bl_job *job)
     gpu_buffer **all[] = {&job->words,    &job->values,  &job->gradient,    &job->film,    &job->status,
                           &job->adjoint,  &job->frozen,  &job->scale,       &job->image,   &job->target,
                           &job->partials, &job->results, &job->output,      &job->tangent, &job->lanes,
-                          &job->samples,  &job->splats,  &job->splat_scale, &job->refit};
+                          &job->samples,  &job->splats,  &job->splat_scale, &job->refit,   &job->texels};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         drop_buffer(job, all[i]);
 }

@@ -42,18 +42,8 @@ void job_record(bl_job *job, render_pass pass, gpu_buffer *values, const uint32_
     gpu_batch_dispatch(job->batch, job->kernels[pass], buffers, push, lanes);
 }
 
-typedef struct pass_kernel {
-    bl_job *job;
-    render_pass pass;
-    const job_work_desc *w;
-    job_range tile; /* the part whose samples BUFFER_SAMPLES holds */
-} pass_kernel;
-
-static void record_range(void *user, job_range r)
+void job_record_range(bl_job *job, const job_work_desc *w, render_pass pass, job_range tile, job_range r)
 {
-    const pass_kernel *k = user;
-    const bl_job *job = k->job;
-    const job_work_desc *w = k->w;
     const uint32_t push[UNIFORM_COUNT] = {
         [UNIFORM_FIRST_LANE] = r.first_lane,
         [UNIFORM_LANE_COUNT] = r.lane_count,
@@ -66,14 +56,27 @@ static void record_range(void *user, job_range r)
         [UNIFORM_WIDTH] = job->scene->width,
         [UNIFORM_HEIGHT] = job->scene->height,
         [UNIFORM_HALVES] = w->form == BL_FORM_TWO_WALK ? 2 : 1,
-        [UNIFORM_TILE_LANE] = k->tile.first_lane,
-        [UNIFORM_TILE_LANES] = k->tile.lane_count,
-        [UNIFORM_TILE_SAMPLE] = k->tile.first_sample,
-        [UNIFORM_TILE_SLOTS] = job_range_paths(k->tile),
+        [UNIFORM_TILE_LANE] = tile.first_lane,
+        [UNIFORM_TILE_LANES] = tile.lane_count,
+        [UNIFORM_TILE_SAMPLE] = tile.first_sample,
+        [UNIFORM_TILE_SLOTS] = job_range_paths(tile),
         [UNIFORM_BATCH] = job->plan->batch_pixels ? plan_batch_word(job->plan) : 0,
         [UNIFORM_BATCH_PIXELS] = job->plan->batch_pixels,
     };
-    job_record(k->job, k->pass, job->values, push, r.lane_count);
+    job_record(job, pass, job->values, push, r.lane_count);
+}
+
+typedef struct pass_kernel {
+    bl_job *job;
+    render_pass pass;
+    const job_work_desc *w;
+    job_range tile; /* the part whose samples BUFFER_SAMPLES holds */
+} pass_kernel;
+
+static void record_range(void *user, job_range r)
+{
+    const pass_kernel *k = user;
+    job_record_range(k->job, k->w, k->pass, k->tile, r);
 }
 
 /* The next range of a window from (lane, sample) on, about `paths` long: whole lanes if they are short
@@ -161,13 +164,18 @@ bl_result job_slice(const job_slices *s, bl_stats *stats, bl_error *err)
     return BL_OK;
 }
 
+bool job_pass_sums(render_pass pass)
+{
+    return pass == RENDER_GRADIENT || pass == RENDER_ADJOINT || pass == RENDER_TAPE_ADJOINT;
+}
+
 bl_result job_run_part(bl_job *job, const job_work_desc *w, render_pass pass, job_range part, bl_stats *stats,
                        bl_error *err)
 {
     BL_ASSERT(part.lane_count > 0 && part.first_sample < part.last_sample, "%s: %u lanes, samples %u to %u",
               render_passes[pass].name, part.lane_count, part.first_sample, part.last_sample);
     pass_kernel k = {.job = job, .pass = pass, .w = w, .tile = part};
-    bool sums = pass == RENDER_GRADIENT || pass == RENDER_ADJOINT || pass == RENDER_TAPE_ADJOINT;
+    bool sums = job_pass_sums(pass);
     uint32_t samples = part.last_sample - part.first_sample;
     job_work_desc piece = *w;
     gpu_kernel *kernel;

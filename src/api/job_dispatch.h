@@ -43,7 +43,8 @@ typedef struct job_work_desc {
     bl_progress progress;
     void *user;
     double progress_from, progress_to;
-    bool adds;       /* gradient pass: adds to the sums that are there, instead of to zeros */
+    bool keeps_status; /* counters of the pass before go on */
+    bool adds;         /* gradient pass: adds to the sums that are there, instead of to zeros */
     bool unfinished; /* gradient pass: a pass that adds follows, so gradients of derived quantities stay where
                         they are */
 } job_work_desc;
@@ -55,6 +56,11 @@ job_range job_everything(const job_work_desc *w, uint32_t pixels);
 
 /* Appends one dispatch of the pass's kernel, which must be there. values: is bound as BUFFER_VALUES. */
 void job_record(bl_job *job, render_pass pass, gpu_buffer *values, const uint32_t *push, uint32_t lanes);
+/* Appends the dispatch of a range of the pass. tile: the part whose samples BUFFER_SAMPLES holds. */
+void job_record_range(bl_job *job, const job_work_desc *w, render_pass pass, job_range tile, job_range r);
+/* Whether dispatches of the pass add sums over SAMPLES_SUMMED samples to gradients, and so end where these
+ * do. */
+bool job_pass_sums(render_pass pass);
 /* Submits the batch and waits. *seconds: time that the device took. */
 bl_result job_submit(bl_job *job, bl_stats *stats, double *seconds, bl_error *err);
 

@@ -63,6 +63,12 @@ static void record_tables(bl_job *job)
     }
 }
 
+void job_record_end(bl_job *job)
+{
+    if (job->plan->update_requested)
+        record_update(job, RENDER_UPDATE_ADJOINT, job->values);
+}
+
 /* Passes the adjoints of derived values on to the parameters from which these values come. */
 static bl_result finish_gradient(bl_job *job, bl_stats *stats, bl_error *err)
 {
@@ -73,36 +79,34 @@ static bl_result finish_gradient(bl_job *job, bl_stats *stats, bl_error *err)
         return BL_OK;
     TRY(job_kernel(job, RENDER_UPDATE_ADJOINT, &kernel, err));
     TRY(gpu_batch_begin(job->batch, err));
-    record_update(job, RENDER_UPDATE_ADJOINT, job->values);
+    job_record_end(job);
     TRY(job_submit(job, stats, &seconds, err));
     return bounds_check(job->bounds, err);
 }
 
 /* ---- a pass ---- */
 
-bl_result job_prepare(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error *err)
+bl_result job_make_kernels(bl_job *job, const job_work_desc *w, bl_error *err)
 {
-    gpu_kernel *update = NULL, *tables = NULL, *tangents = NULL;
-    double seconds;
-    TRY(geometry_follow(job, stats, err));
-    if (w->pass == RENDER_FROZEN)
-        TRY(geometry_freeze(job, stats, err));
-    if (w->pass == RENDER_FORWARD)
-        TRY(geometry_tangent(job, stats, err));
+    gpu_kernel *made;
     if (job->plan->update_count && (job->values_changed || w->pass == RENDER_FROZEN))
-        TRY(job_kernel(job, RENDER_UPDATE, &update, err));
+        TRY(job_kernel(job, RENDER_UPDATE, &made, err));
     if (job->plan->table_builds.count && job->values_changed)
-        TRY(job_kernel(job, RENDER_TABLES, &tables, err));
+        TRY(job_kernel(job, RENDER_TABLES, &made, err));
     if (job->plan->update_requested && w->pass == RENDER_FORWARD)
-        TRY(job_kernel(job, RENDER_UPDATE_TANGENT, &tangents, err));
-    TRY(gpu_batch_begin(job->batch, err));
-    if (update && job->values_changed)
+        TRY(job_kernel(job, RENDER_UPDATE_TANGENT, &made, err));
+    return BL_OK;
+}
+
+void job_record_begin(bl_job *job, const job_work_desc *w)
+{
+    if (job->plan->update_count && job->values_changed)
         record_update(job, RENDER_UPDATE, job->values);
-    if (update && w->pass == RENDER_FROZEN)
+    if (job->plan->update_count && w->pass == RENDER_FROZEN)
         record_update(job, RENDER_UPDATE, job->frozen);
-    if (tables)
+    if (job->plan->table_builds.count && job->values_changed)
         record_tables(job);
-    if (tangents)
+    if (job->plan->update_requested && w->pass == RENDER_FORWARD)
         record_update(job, RENDER_UPDATE_TANGENT, job->values);
     if (w->pass == RENDER_GRADIENT && !w->adds)
         gpu_batch_fill(job->batch, job->gradient, 0, gpu_buffer_size(job->gradient), 0);
@@ -110,11 +114,30 @@ bl_result job_prepare(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_e
         gpu_batch_fill(job->batch, job->splats, 0, gpu_buffer_size(job->splats), 0);
     if (render_passes[w->pass].kind != PASS_RAYS)
         gpu_batch_fill(job->batch, job->film, 0, gpu_buffer_size(job->film), 0);
-    gpu_batch_fill(job->batch, job->status, 0, gpu_buffer_size(job->status), 0);
-    TRY(job_submit(job, stats, &seconds, err));
+    if (!w->keeps_status)
+        gpu_batch_fill(job->batch, job->status, 0, gpu_buffer_size(job->status), 0);
+}
+
+void job_values_followed(bl_job *job)
+{
     job->values_changed = false;
     job->tables_built = true, job->lights_moved = false;
     memset(job->changed, false, job->scene->parameters.count);
+}
+
+bl_result job_prepare(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error *err)
+{
+    double seconds;
+    TRY(geometry_follow(job, stats, err));
+    if (w->pass == RENDER_FROZEN)
+        TRY(geometry_freeze(job, stats, err));
+    if (w->pass == RENDER_FORWARD)
+        TRY(geometry_tangent(job, stats, err));
+    TRY(job_make_kernels(job, w, err));
+    TRY(gpu_batch_begin(job->batch, err));
+    job_record_begin(job, w);
+    TRY(job_submit(job, stats, &seconds, err));
+    job_values_followed(job);
     return bounds_check(job->bounds, err);
 }
 

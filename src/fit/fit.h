@@ -43,6 +43,36 @@ typedef struct fit_gradient_read {
 } fit_gradient_read;
 void fit_record_gradient_read(gpu_batch *batch, fit_kernels *kernels, const fit_gradient_read *args);
 
+/* ---- exchange.c: images of a caller's, and a scale from one ---- */
+
+typedef enum fit_pixel_format { FIT_RGB, FIT_RGBA, FIT_RGBA_HALF } fit_pixel_format; /* kernels/pixels.c */
+/* Pixels of a caller's buffer: those of the image, row by row, each `stride` words behind the one before. */
+typedef struct fit_pixels {
+    gpu_buffer *buffer;
+    fit_pixel_format format;
+    uint32_t first, stride; /* words */
+} fit_pixels;
+/* Between an image of 3 * pixels values and a caller's. A caller's alpha becomes 1, and is not read. */
+void fit_record_pixels_out(gpu_batch *batch, fit_kernels *kernels, gpu_buffer *image, const fit_pixels *to,
+                           uint32_t pixels);
+void fit_record_pixels_in(gpu_batch *batch, fit_kernels *kernels, const fit_pixels *from, gpu_buffer *image,
+                          uint32_t pixels);
+
+/* A range of a scale that follows from the largest finite |value|, x: its elements become 2^power(x). The
+ * function says power for any x at or above 0. It falls by 1 from some mantissa of x to the next power of
+ * two, and with each power of two. */
+typedef struct fit_scale_range {
+    gpu_buffer *scale;
+    uint32_t first, count;
+    int (*power)(const void *user, double x);
+    const void *user;
+} fit_scale_range;
+/* The largest of n values, in partial sums of fit_loss_partials(n) words; then scales by it. */
+void fit_record_largest(gpu_batch *batch, fit_kernels *kernels, gpu_buffer *values, uint32_t n,
+                        gpu_buffer *partials);
+void fit_record_scales(gpu_batch *batch, fit_kernels *kernels, gpu_buffer *partials, uint32_t n,
+                       const fit_scale_range *range);
+
 /* ---- loss.c ---- */
 
 /* Floats that the partial sums of an n-value loss need, those of all stages. */

@@ -540,6 +540,8 @@ int main(void)
     if (strcmp(selector, "native") == 0) /* no layer watches it */
         return plain;
     add_swiftshader_to_loader();
+    setenv("VK_LAYER_SYNCVAL_SHADER_ACCESSES_HEURISTIC", "1",
+           1); /* else what shaders access is not checked */
     int validated = run_group(&(fixture){.title = "validated", .selector = selector, .validation = true});
     if ((plain && plain != SKIPPED) || (validated && validated != SKIPPED))
         return 1;

@@ -26,7 +26,11 @@
     X(TOTAL_VARIATION, total_variation, 2)                                                                   \
     X(OPTIMIZER_ADAM, optimizer_adam, 6)                                                                     \
     X(OPTIMIZER_SGD, optimizer_sgd, 6)                                                                       \
-    X(OPTIMIZER_RMSPROP, optimizer_rmsprop, 6)
+    X(OPTIMIZER_RMSPROP, optimizer_rmsprop, 6)                                                               \
+    X(PIXELS_OUT, pixels_out, 2)                                                                             \
+    X(PIXELS_IN, pixels_in, 2)                                                                               \
+    X(LARGEST, largest, 2)                                                                                   \
+    X(SCALES, scales, 2)
 
 #define FIT_KERNEL_TRACE(NAME, name, buffers) ir_module *fit_trace_##name(void);
 FIT_KERNEL_TABLE(FIT_KERNEL_TRACE)
@@ -35,6 +39,10 @@ FIT_KERNEL_TABLE(FIT_KERNEL_TRACE)
 /* The first stage of a sum over values: a block of them belongs to FIT_BLOCK_LANES invocations, each of which
  * leaves one partial sum. FIT_FAN_IN partial sums become one in each stage after it (reduce.c). */
 enum { FIT_BLOCK_VALUES = 1024, FIT_BLOCK_LANES = 64, FIT_FAN_IN = 64 };
+
+/* ---- pixels.c: what a pixel of the caller's is ---- */
+
+enum { PIXELS_RGB, PIXELS_RGBA, PIXELS_HALF };
 
 /* ---- record.c: what all of them share ---- */
 

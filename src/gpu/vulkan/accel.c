@@ -83,7 +83,7 @@ static bl_result create_level(gpu_accel *a, level *l, VkAccelerationStructureTyp
         .size = size,
         .type = type,
     };
-    VkResult created = d->vk.CreateAccelerationStructureKHR(d->handle, &info, NULL, &l->handle);
+    VkResult created = d->vk.CreateAccelerationStructureKHR(d->handle, &info, d->allocator, &l->handle);
     if (created != VK_SUCCESS) {
         l->handle = VK_NULL_HANDLE;
         return gpu_vk_error(err, "vkCreateAccelerationStructureKHR", created);
@@ -310,7 +310,8 @@ void gpu_accel_destroy(gpu_accel *a)
         return;
     for (uint32_t k = a->level_count; k-- > 0;) {
         if (a->levels[k].handle)
-            a->device->vk.DestroyAccelerationStructureKHR(a->device->handle, a->levels[k].handle, NULL);
+            a->device->vk.DestroyAccelerationStructureKHR(a->device->handle, a->levels[k].handle,
+                                                          a->device->allocator);
         gpu_buffer_destroy(a->levels[k].storage);
         drop_input(&a->levels[k]);
     }

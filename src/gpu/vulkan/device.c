@@ -102,8 +102,7 @@ void vulkan_close(vulkan_drivers *v)
     free(v);
 }
 
-/* Switches on what the device has of what Backlight uses, and nothing else. */
-static void choose_features(const vulkan_candidate *c, gpu_features *wanted)
+void gpu_features_choose(const vulkan_candidate *c, gpu_features *wanted)
 {
     gpu_features has;
     const gpu_info *info = &c->head.info;
@@ -136,22 +135,37 @@ static void choose_features(const vulkan_candidate *c, gpu_features *wanted)
     }
 }
 
+uint32_t gpu_extensions_choose(const vulkan_candidate *c, const char *names[GPU_EXTENSIONS_MOST])
+{
+    uint32_t count = 0;
+    if (c->head.info.float_atomics)
+        names[count++] = VK_EXT_SHADER_ATOMIC_FLOAT_EXTENSION_NAME;
+    if (c->head.info.ray_query) {
+        names[count++] = VK_KHR_ACCELERATION_STRUCTURE_EXTENSION_NAME;
+        names[count++] = VK_KHR_DEFERRED_HOST_OPERATIONS_EXTENSION_NAME;
+        names[count++] = VK_KHR_RAY_QUERY_EXTENSION_NAME;
+    }
+    return count;
+}
+
+bl_result vulkan_device_finish(vulkan_device *d, bl_error *err)
+{
+    const vulkan_candidate *c = d->candidate;
+    TRY(gpu_load_device_table(c->driver->vk.GetDeviceProcAddr, d->handle, &d->vk, err));
+    if (!c->driver->validated) /* an address may come back although debug utils are not enabled */
+        d->vk.SetDebugUtilsObjectNameEXT = NULL;
+    c->driver->vk.GetPhysicalDeviceMemoryProperties(c->physical, &d->memory);
+    return BL_OK;
+}
+
 static bl_result build(gpu_device *head, bl_error *err)
 {
     vulkan_device *d = vulkan_device_of(head);
     const vulkan_candidate *c = d->candidate = (const vulkan_candidate *)head->candidate;
-    const gpu_info *info = &c->head.info;
     gpu_features features;
-    choose_features(c, &features);
-    const char *extensions[4];
-    uint32_t extension_count = 0;
-    if (info->float_atomics)
-        extensions[extension_count++] = VK_EXT_SHADER_ATOMIC_FLOAT_EXTENSION_NAME;
-    if (info->ray_query) {
-        extensions[extension_count++] = VK_KHR_ACCELERATION_STRUCTURE_EXTENSION_NAME;
-        extensions[extension_count++] = VK_KHR_DEFERRED_HOST_OPERATIONS_EXTENSION_NAME;
-        extensions[extension_count++] = VK_KHR_RAY_QUERY_EXTENSION_NAME;
-    }
+    gpu_features_choose(c, &features);
+    const char *extensions[GPU_EXTENSIONS_MOST];
+    uint32_t extension_count = gpu_extensions_choose(c, extensions);
     const float priority = 1;
     VkDeviceQueueCreateInfo queue = {.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
                                      .queueFamilyIndex = c->queue_family,
@@ -168,11 +182,8 @@ static bl_result build(gpu_device *head, bl_error *err)
         d->handle = NULL;
         return gpu_vk_error(err, "vkCreateDevice", result);
     }
-    TRY(gpu_load_device_table(c->driver->vk.GetDeviceProcAddr, d->handle, &d->vk, err));
-    if (!c->driver->validated) /* an address may come back although debug utils are not enabled */
-        d->vk.SetDebugUtilsObjectNameEXT = NULL;
+    TRY(vulkan_device_finish(d, err));
     d->vk.GetDeviceQueue(d->handle, c->queue_family, 0, &d->queue);
-    c->driver->vk.GetPhysicalDeviceMemoryProperties(c->physical, &d->memory);
     return BL_OK;
 }
 
@@ -181,10 +192,38 @@ static void destroy(gpu_device *head)
     vulkan_device *d = vulkan_device_of(head);
     gpu_batch_destroy(d->transfers);
     gpu_buffer_destroy(d->staging);
-    if (d->handle && d->vk.DeviceWaitIdle)
+    if (!d->adopted && d->handle && d->vk.DeviceWaitIdle)
         d->vk.DeviceWaitIdle(d->handle);
-    if (d->handle && d->vk.DestroyDevice)
+    if (!d->adopted && d->handle && d->vk.DestroyDevice)
         d->vk.DestroyDevice(d->handle, NULL);
+    free(d->adopted);
+}
+
+/* ---- the queue ---- */
+
+void vulkan_queue_lock(const vulkan_device *d)
+{
+    if (d->adopted && d->adopted->lock)
+        d->adopted->lock(d->adopted->user);
+}
+
+void vulkan_queue_unlock(const vulkan_device *d)
+{
+    if (d->adopted && d->adopted->unlock)
+        d->adopted->unlock(d->adopted->user);
+}
+
+/* On a lost device both calls return at once. Of a caller's device only the one queue may be waited for:
+ * vkDeviceWaitIdle needs all of them for itself. */
+void vulkan_queue_drain(vulkan_device *d)
+{
+    if (!d->adopted) {
+        d->vk.DeviceWaitIdle(d->handle);
+        return;
+    }
+    vulkan_queue_lock(d);
+    d->vk.QueueWaitIdle(d->queue);
+    vulkan_queue_unlock(d);
 }
 
 void gpu_label(vulkan_device *d, VkObjectType type, uint64_t handle, const char *label)

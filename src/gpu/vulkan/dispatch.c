@@ -15,7 +15,7 @@ bl_result vulkan_batch_build(gpu_batch *head, bl_error *err)
     vulkan_device *d = device_of(b);
     VkCommandPoolCreateInfo pool = {.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
                                     .queueFamilyIndex = d->candidate->queue_family};
-    GPU_TRY(d, err, CreateCommandPool, d->handle, &pool, NULL, &b->command_pool);
+    GPU_TRY(d, err, CreateCommandPool, d->handle, &pool, d->allocator, &b->command_pool);
     VkCommandBufferAllocateInfo commands = {
         .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
         .commandPool = b->command_pool,
@@ -24,12 +24,12 @@ bl_result vulkan_batch_build(gpu_batch *head, bl_error *err)
     };
     GPU_TRY(d, err, AllocateCommandBuffers, d->handle, &commands, &b->commands);
     VkFenceCreateInfo fence = {.sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
-    GPU_TRY(d, err, CreateFence, d->handle, &fence, NULL, &b->fence);
+    GPU_TRY(d, err, CreateFence, d->handle, &fence, d->allocator, &b->fence);
     VkQueryPoolCreateInfo queries = {.sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO,
                                      .queryType = VK_QUERY_TYPE_TIMESTAMP,
                                      .queryCount = 2};
     if (d->candidate->head.info.timestamps)
-        GPU_TRY(d, err, CreateQueryPool, d->handle, &queries, NULL, &b->timestamps);
+        GPU_TRY(d, err, CreateQueryPool, d->handle, &queries, d->allocator, &b->timestamps);
     return BL_OK;
 }
 
@@ -37,26 +37,35 @@ void vulkan_batch_destroy(gpu_batch *head)
 {
     vulkan_batch *b = (vulkan_batch *)head;
     vulkan_device *d = device_of(b);
-    if (head->state == BATCH_SUBMITTED) /* its objects are in use; a lost device returns at once */
+    if (head->state == BATCH_SUBMITTED ||
+        b->in_flight) /* its objects are in use; a lost device returns at once */
         d->vk.WaitForFences(d->handle, 1, &b->fence, VK_TRUE, UINT64_MAX);
     for (uint32_t i = 0; i < b->pools.count; i++)
-        d->vk.DestroyDescriptorPool(d->handle, b->pools.data[i], NULL);
-    d->vk.DestroyQueryPool(d->handle, b->timestamps, NULL);
-    d->vk.DestroyFence(d->handle, b->fence, NULL);
-    d->vk.DestroyCommandPool(d->handle, b->command_pool, NULL);
+        d->vk.DestroyDescriptorPool(d->handle, b->pools.data[i], d->allocator);
+    d->vk.DestroyQueryPool(d->handle, b->timestamps, d->allocator);
+    d->vk.DestroyFence(d->handle, b->fence, d->allocator);
+    d->vk.DestroyCommandPool(d->handle, b->command_pool, d->allocator);
     array_free(&b->pools);
     array_free(&b->bound);
+}
+
+bl_result vulkan_batch_reset_sets(vulkan_batch *b, bl_error *err)
+{
+    vulkan_device *d = device_of(b);
+    b->current_pool = 0;
+    for (uint32_t i = 0; i < b->pools.count; i++)
+        GPU_TRY(d, err, ResetDescriptorPool, d->handle, b->pools.data[i], 0);
+    return BL_OK;
 }
 
 bl_result vulkan_batch_begin(gpu_batch *head, bl_error *err)
 {
     vulkan_batch *b = (vulkan_batch *)head;
     vulkan_device *d = device_of(b);
+    BL_ASSERT(!b->records, "a batch of the caller's commands has state %d", (int)head->state);
     b->bound_kernel = NULL;
-    b->current_pool = 0;
     GPU_TRY(d, err, ResetCommandPool, d->handle, b->command_pool, 0);
-    for (uint32_t i = 0; i < b->pools.count; i++)
-        GPU_TRY(d, err, ResetDescriptorPool, d->handle, b->pools.data[i], 0);
+    TRY(vulkan_batch_reset_sets(b, err));
     VkCommandBufferBeginInfo info = {
         .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
         .flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT,
@@ -76,7 +85,7 @@ VkCommandBuffer vulkan_batch_commands(gpu_batch *b)
     return ((vulkan_batch *)b)->commands;
 }
 
-static void barrier(vulkan_batch *b)
+void vulkan_batch_barrier(vulkan_batch *b)
 {
     const VkPipelineStageFlags stages = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
     VkMemoryBarrier memory = {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
@@ -99,7 +108,7 @@ static bl_result add_pool(vulkan_batch *b, uint32_t buffers, bl_error *err)
                                        .poolSizeCount = 1,
                                        .pPoolSizes = &size};
     VkDescriptorPool pool;
-    GPU_TRY(d, err, CreateDescriptorPool, d->handle, &info, NULL, &pool);
+    GPU_TRY(d, err, CreateDescriptorPool, d->handle, &info, d->allocator, &pool);
     array_push(&b->pools, pool);
     b->pool_sets = sets;
     return BL_OK;
@@ -138,11 +147,12 @@ static void write_set(const vulkan_batch *b, VkDescriptorSet set, const gpu_kern
     for (uint32_t done = 0, part; done < k->buffer_count; done += part) {
         part = k->buffer_count - done < PART ? k->buffer_count - done : PART;
         for (uint32_t i = 0; i < part; i++) {
-            const gpu_buffer *buffer = gpu_kernel_addresses(k, done + i)
-                                           ? ((vulkan_buffer *)buffers[done + i])->address
-                                           : buffers[done + i];
-            infos[i] =
-                (VkDescriptorBufferInfo){.buffer = vulkan_buffer_handle(buffer), .range = VK_WHOLE_SIZE};
+            const vulkan_buffer *buffer = (const vulkan_buffer *)buffers[done + i];
+            if (gpu_kernel_addresses(k, done + i))
+                buffer = (const vulkan_buffer *)buffer->address;
+            infos[i] = (VkDescriptorBufferInfo){.buffer = buffer->handle,
+                                                .offset = buffer->first,
+                                                .range = buffer->foreign ? buffer->head.size : VK_WHOLE_SIZE};
         }
         /* Runs over into the following bindings, all of one element and one type. */
         VkWriteDescriptorSet write = {.sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
@@ -167,6 +177,23 @@ static bool is_bound(const vulkan_batch *b, const gpu_kernel *k, gpu_buffer *con
     return true;
 }
 
+/* Makes the addresses of buffers that the kernel reaches so. Making one may submit, so a recorder only makes
+ * them in its dry run. */
+static bl_result make_addresses(vulkan_batch *b, const gpu_kernel *k, gpu_buffer *const *buffers,
+                                bl_error *err)
+{
+    for (uint32_t i = 0; i < k->buffer_count; i++) {
+        if (!gpu_kernel_addresses(k, i))
+            continue;
+        if (b->records && b->commands && !((vulkan_buffer *)buffers[i])->address)
+            return error_set(err, BL_ERROR_ARGUMENT, "buffer '%s' has not been prepared for recording",
+                             buffers[i]->label);
+        if (!vulkan_buffer_of_address(buffers[i], err))
+            return err->code;
+    }
+    return BL_OK;
+}
+
 /* Pipeline and descriptor set; nothing where both are as the last dispatch left them. */
 static bl_result bind(vulkan_batch *b, const gpu_kernel *k, gpu_buffer *const *buffers, bl_error *err)
 {
@@ -174,9 +201,6 @@ static bl_result bind(vulkan_batch *b, const gpu_kernel *k, gpu_buffer *const *b
         return BL_OK;
     const vulkan_kernel *own = (const vulkan_kernel *)k;
     vulkan_device *d = device_of(b);
-    for (uint32_t i = 0; i < k->buffer_count; i++)
-        if (gpu_kernel_addresses(k, i) && !vulkan_buffer_of_address(buffers[i], err))
-            return err->code;
     if (k->buffer_count) {
         VkDescriptorSet set;
         TRY(allocate_set(b, own, &set, err));
@@ -204,11 +228,14 @@ bl_result vulkan_batch_dispatch(gpu_batch *head, gpu_kernel *k, gpu_buffer *cons
     if (groups > UINT32_MAX || rows * x * k->local_size > (uint64_t)UINT32_MAX + 1)
         return error_set(err, BL_ERROR_ARGUMENT, "kernel '%s': %llu invocations in one dispatch", k->label,
                          (unsigned long long)invocations);
+    TRY(make_addresses(b, k, buffers, err));
+    if (!b->commands) /* a dry run (record.h) */
+        return BL_OK;
     TRY(bind(b, k, buffers, err));
     if (k->push_words)
         d->vk.CmdPushConstants(b->commands, ((vulkan_kernel *)k)->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0,
                                4 * k->push_words, push);
-    barrier(b);
+    vulkan_batch_barrier(b);
     d->vk.CmdDispatch(b->commands, x, (uint32_t)rows, 1);
     return BL_OK;
 }
@@ -216,7 +243,9 @@ bl_result vulkan_batch_dispatch(gpu_batch *head, gpu_kernel *k, gpu_buffer *cons
 void vulkan_batch_fill(gpu_batch *head, gpu_buffer *buffer, uint64_t offset, uint64_t size, uint32_t word)
 {
     vulkan_batch *b = (vulkan_batch *)head;
-    barrier(b);
+    if (!b->commands)
+        return;
+    vulkan_batch_barrier(b);
     device_of(b)->vk.CmdFillBuffer(b->commands, vulkan_buffer_handle(buffer), offset, size, word);
 }
 
@@ -224,7 +253,9 @@ void vulkan_batch_copy(gpu_batch *head, gpu_buffer *from, uint64_t from_offset, 
                        uint64_t to_offset, uint64_t size)
 {
     vulkan_batch *b = (vulkan_batch *)head;
-    barrier(b);
+    if (!b->commands)
+        return;
+    vulkan_batch_barrier(b);
     VkBufferCopy region = {.srcOffset = from_offset, .dstOffset = to_offset, .size = size};
     device_of(b)->vk.CmdCopyBuffer(b->commands, vulkan_buffer_handle(from), vulkan_buffer_handle(to), 1,
                                    &region);
@@ -253,8 +284,10 @@ bl_result vulkan_batch_submit(gpu_batch *head, bl_error *err)
     VkSubmitInfo info = {
         .sType = VK_STRUCTURE_TYPE_SUBMIT_INFO, .commandBufferCount = 1, .pCommandBuffers = &b->commands};
     b->submitted_at = clock_seconds();
-    GPU_TRY(d, err, QueueSubmit, d->queue, 1, &info, b->fence);
-    return BL_OK;
+    vulkan_queue_lock(d);
+    VkResult submitted = d->vk.QueueSubmit(d->queue, 1, &info, b->fence);
+    vulkan_queue_unlock(d);
+    return submitted == VK_SUCCESS ? BL_OK : gpu_vk_error(err, "vkQueueSubmit", submitted);
 }
 
 static bl_result read_timestamps(vulkan_batch *b, double *seconds, bl_error *err)
@@ -275,8 +308,7 @@ bl_result vulkan_batch_wait(gpu_batch *head, double *seconds, bl_error *err)
     vulkan_device *d = device_of(b);
     VkResult waited = d->vk.WaitForFences(d->handle, 1, &b->fence, VK_TRUE, UINT64_MAX);
     if (waited != VK_SUCCESS) {
-        d->vk.DeviceWaitIdle(
-            d->handle); /* the caller will free what the batch uses; on a lost device this returns at once */
+        vulkan_queue_drain(d); /* the caller will free what the batch uses */
         return gpu_vk_error(err, "vkWaitForFences", waited);
     }
     if (!seconds)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define VALIDATION_LAYER "VK_LAYER_KHRONOS_validation"
+#define API_VERSION VK_API_VERSION_1_3
 
 static VKAPI_ATTR VkBool32 VKAPI_CALL on_message(VkDebugUtilsMessageSeverityFlagBitsEXT severity,
                                                  VkDebugUtilsMessageTypeFlagsEXT types,
@@ -71,7 +72,7 @@ static VkResult call_create_instance(PFN_vkCreateInstance create, gpu *g, bool v
         .sType = VK_STRUCTURE_TYPE_APPLICATION_INFO,
         .pApplicationName = "backlight",
         .pEngineName = "backlight",
-        .apiVersion = VK_API_VERSION_1_3,
+        .apiVersion = API_VERSION,
     };
     VkInstanceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO,
                                  .pApplicationInfo = &application};
@@ -117,6 +118,7 @@ static bl_result create_instance(gpu *g, gpu_driver *driver, bool validation, bl
     if (result != VK_SUCCESS)
         return error_set(err, gpu_result_of(result), "%s: vkCreateInstance failed: %s (%d)", driver->found,
                          gpu_vk_result_name(result), (int)result);
+    driver->api_version = API_VERSION;
     TRY(gpu_load_instance_table(driver->get, driver->instance, &driver->vk, err));
     return validation ? attach_messenger(g, driver, err) : BL_OK;
 }

@@ -26,7 +26,7 @@ static bl_result build_layout(vulkan_kernel *k, bl_error *err)
         .bindingCount = k->head.buffer_count,
         .pBindings = bindings,
     };
-    VkResult created = d->vk.CreateDescriptorSetLayout(d->handle, &set_info, NULL, &k->set_layout);
+    VkResult created = d->vk.CreateDescriptorSetLayout(d->handle, &set_info, d->allocator, &k->set_layout);
     free(bindings);
     if (created != VK_SUCCESS)
         return gpu_vk_error(err, "vkCreateDescriptorSetLayout", created);
@@ -36,7 +36,7 @@ static bl_result build_layout(vulkan_kernel *k, bl_error *err)
                                        .pSetLayouts = &k->set_layout,
                                        .pushConstantRangeCount = k->head.push_words ? 1 : 0,
                                        .pPushConstantRanges = &push};
-    GPU_TRY(d, err, CreatePipelineLayout, d->handle, &info, NULL, &k->layout);
+    GPU_TRY(d, err, CreatePipelineLayout, d->handle, &info, d->allocator, &k->layout);
     return BL_OK;
 }
 
@@ -48,7 +48,8 @@ static VkPipelineCache open_cache(vulkan_device *d, const gpu_kernel_desc *desc)
                                       .initialDataSize = desc->driver_data_size,
                                       .pInitialData = desc->driver_data};
     VkPipelineCache cache = VK_NULL_HANDLE;
-    if (!desc->keep_driver_data || d->vk.CreatePipelineCache(d->handle, &info, NULL, &cache) != VK_SUCCESS)
+    if (!desc->keep_driver_data ||
+        d->vk.CreatePipelineCache(d->handle, &info, d->allocator, &cache) != VK_SUCCESS)
         return VK_NULL_HANDLE;
     return cache;
 }
@@ -75,7 +76,7 @@ static bl_result build_pipeline(vulkan_kernel *k, const gpu_kernel_desc *desc, b
         .pCode = desc->words,
     };
     VkShaderModule module;
-    GPU_TRY(d, err, CreateShaderModule, d->handle, &module_info, NULL, &module);
+    GPU_TRY(d, err, CreateShaderModule, d->handle, &module_info, d->allocator, &module);
     gpu_label(d, VK_OBJECT_TYPE_SHADER_MODULE, GPU_HANDLE(module), k->head.label);
     VkComputePipelineCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
@@ -84,12 +85,13 @@ static bl_result build_pipeline(vulkan_kernel *k, const gpu_kernel_desc *desc, b
                   .module = module,
                   .pName = "main"},
         .layout = k->layout};
-    VkPipelineCache cache = open_cache(d, desc);
-    VkResult created = d->vk.CreateComputePipelines(d->handle, cache, 1, &info, NULL, &k->pipeline);
+    VkPipelineCache shared = d->adopted ? d->adopted->pipeline_cache : VK_NULL_HANDLE;
+    VkPipelineCache own = shared ? VK_NULL_HANDLE : open_cache(d, desc), cache = shared ? shared : own;
+    VkResult created = d->vk.CreateComputePipelines(d->handle, cache, 1, &info, d->allocator, &k->pipeline);
     if (created == VK_SUCCESS)
-        take_driver_data(k, cache);
-    d->vk.DestroyPipelineCache(d->handle, cache, NULL);
-    d->vk.DestroyShaderModule(d->handle, module, NULL);
+        take_driver_data(k, own);
+    d->vk.DestroyPipelineCache(d->handle, own, d->allocator);
+    d->vk.DestroyShaderModule(d->handle, module, d->allocator);
     if (created != VK_SUCCESS) {
         bl_result result = gpu_result_of(created);
         return error_set(err, result == BL_ERROR_DEVICE ? BL_ERROR_COMPILE : result,
@@ -113,7 +115,7 @@ void vulkan_kernel_destroy(gpu_kernel *head)
 {
     vulkan_kernel *k = (vulkan_kernel *)head;
     vulkan_device *d = vulkan_device_of(head->device);
-    d->vk.DestroyPipeline(d->handle, k->pipeline, NULL);
-    d->vk.DestroyPipelineLayout(d->handle, k->layout, NULL);
-    d->vk.DestroyDescriptorSetLayout(d->handle, k->set_layout, NULL);
+    d->vk.DestroyPipeline(d->handle, k->pipeline, d->allocator);
+    d->vk.DestroyPipelineLayout(d->handle, k->layout, d->allocator);
+    d->vk.DestroyDescriptorSetLayout(d->handle, k->set_layout, d->allocator);
 }

@@ -64,21 +64,36 @@ static bl_result allocate(vulkan_buffer *b, gpu_memory where, bl_error *err)
     if (type < 0)
         return error_set(err, BL_ERROR_DEVICE, "the device has no memory type for buffer '%s'",
                          b->head.label);
+    uint64_t budget = d->adopted ? d->adopted->budget : 0, held = d->head.stats.bytes_allocated;
+    if (budget && (held > budget || needs.size > budget - held))
+        return error_set(err, BL_ERROR_DEVICE_MEMORY,
+                         "buffer '%s' needs %llu bytes; %llu of the memory budget of %llu are in use",
+                         b->head.label, (unsigned long long)needs.size, (unsigned long long)held,
+                         (unsigned long long)budget);
     VkMemoryAllocateFlagsInfo flags = {
         .sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO,
         .flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT,
     };
+    const VkMemoryDedicatedAllocateInfo dedicated = {
+        .sType = VK_STRUCTURE_TYPE_MEMORY_DEDICATED_ALLOCATE_INFO, .buffer = b->handle};
+    const VkExportMemoryAllocateInfo exported = {.sType = VK_STRUCTURE_TYPE_EXPORT_MEMORY_ALLOCATE_INFO,
+                                                 .pNext =
+                                                     d->adopted && d->adopted->dedicated ? &dedicated : NULL,
+                                                 .handleTypes = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT};
+    const void *chain = d->adopted && d->adopted->exports ? &exported : NULL;
+    flags.pNext = chain;
     VkMemoryAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
-                                 .pNext = d->candidate->head.info.buffer_address ? &flags : NULL,
+                                 .pNext = d->candidate->head.info.buffer_address ? &flags : chain,
                                  .allocationSize = needs.size,
                                  .memoryTypeIndex = (uint32_t)type};
-    VkResult allocated = d->vk.AllocateMemory(d->handle, &info, NULL, &b->memory);
+    VkResult allocated = d->vk.AllocateMemory(d->handle, &info, d->allocator, &b->memory);
     if (allocated != VK_SUCCESS) {
         b->memory = VK_NULL_HANDLE;
         return error_set(
             err, gpu_result_of(allocated), "vkAllocateMemory of %llu bytes for buffer '%s' failed: %s (%d)",
             (unsigned long long)needs.size, b->head.label, gpu_vk_result_name(allocated), (int)allocated);
     }
+    b->memory_type = (uint32_t)type;
     gpu_buffer_allocated(&b->head, needs.size);
     GPU_TRY(d, err, BindBufferMemory, d->handle, b->handle, b->memory, 0);
     VkMemoryPropertyFlags properties = d->memory.memoryTypes[type].propertyFlags;
@@ -119,19 +134,28 @@ static bl_result clear(gpu_buffer *b, bl_error *err)
     return finish_transfers(d, err);
 }
 
+VkBufferUsageFlags vulkan_buffer_usage(const vulkan_device *d, uint32_t usage)
+{
+    VkBufferUsageFlags address =
+        d->candidate->head.info.buffer_address ? VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT : 0;
+    return usage | address | VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
+           VK_BUFFER_USAGE_TRANSFER_DST_BIT;
+}
+
 bl_result vulkan_buffer_build(gpu_buffer *head, const gpu_buffer_desc *desc, bl_error *err)
 {
     vulkan_buffer *b = (vulkan_buffer *)head;
     vulkan_device *d = vulkan_device_of(head->device);
-    VkBufferUsageFlags usage = desc->usage | VK_BUFFER_USAGE_STORAGE_BUFFER_BIT |
-                               VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT;
-    if (d->candidate->head.info.buffer_address)
-        usage |= VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT;
+    const VkExternalMemoryBufferCreateInfo external = {
+        .sType = VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO,
+        .handleTypes = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT};
+    b->usage = vulkan_buffer_usage(d, desc->usage);
     VkBufferCreateInfo info = {.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
+                               .pNext = d->adopted && d->adopted->exports ? &external : NULL,
                                .size = head->size,
-                               .usage = usage,
+                               .usage = b->usage,
                                .sharingMode = VK_SHARING_MODE_EXCLUSIVE};
-    VkResult created = d->vk.CreateBuffer(d->handle, &info, NULL, &b->handle);
+    VkResult created = d->vk.CreateBuffer(d->handle, &info, d->allocator, &b->handle);
     if (created != VK_SUCCESS) {
         b->handle = VK_NULL_HANDLE;
         return gpu_vk_error(err, "vkCreateBuffer", created);
@@ -147,8 +171,10 @@ void vulkan_buffer_destroy(gpu_buffer *head)
     vulkan_buffer *b = (vulkan_buffer *)head;
     vulkan_device *d = vulkan_device_of(head->device);
     gpu_buffer_destroy(b->address);
-    d->vk.DestroyBuffer(d->handle, b->handle, NULL);
-    d->vk.FreeMemory(d->handle, b->memory, NULL); /* unmaps */
+    if (b->foreign)
+        return;
+    d->vk.DestroyBuffer(d->handle, b->handle, d->allocator);
+    d->vk.FreeMemory(d->handle, b->memory, d->allocator); /* unmaps */
 }
 
 uint64_t vulkan_buffer_address(const gpu_buffer *b)

@@ -89,22 +89,6 @@ static gpu_kind kind_of(const VkPhysicalDeviceProperties *properties, VkDriverId
     }
 }
 
-static void describe_features(vulkan_candidate *c)
-{
-    gpu_features f;
-    gpu_features_query(c, &f);
-    gpu_info *info = &c->head.info;
-    info->int64 = f.core.features.shaderInt64;
-    info->float64 = f.core.features.shaderFloat64;
-    info->float_atomics = f.atomic_float.shaderBufferFloat32AtomicAdd;
-    info->ray_query = f.ray_query.rayQuery && f.acceleration_structure.accelerationStructure &&
-                      f.vulkan12.bufferDeviceAddress && c->extensions.deferred_host_operations;
-    info->buffer_address = f.vulkan12.bufferDeviceAddress;
-    info->int64_atomics = info->int64 && f.vulkan12.shaderBufferInt64Atomics;
-    info->memory_model = f.vulkan12.vulkanMemoryModel && f.vulkan12.vulkanMemoryModelDeviceScope;
-    info->scalar_layout = f.vulkan12.scalarBlockLayout;
-}
-
 static void describe_accel(vulkan_candidate *c)
 {
     VkPhysicalDeviceAccelerationStructurePropertiesKHR accel = {
@@ -116,6 +100,21 @@ static void describe_accel(vulkan_candidate *c)
     c->driver->vk.GetPhysicalDeviceProperties2(c->physical, &all);
     c->max_accel_primitives = accel.maxPrimitiveCount;
     c->accel_scratch_alignment = accel.minAccelerationStructureScratchOffsetAlignment;
+}
+
+void gpu_features_describe(vulkan_candidate *c, const gpu_features *f)
+{
+    gpu_info *info = &c->head.info;
+    info->int64 = f->core.features.shaderInt64;
+    info->float64 = f->core.features.shaderFloat64;
+    info->float_atomics = f->atomic_float.shaderBufferFloat32AtomicAdd;
+    info->ray_query = f->ray_query.rayQuery && f->acceleration_structure.accelerationStructure &&
+                      f->vulkan12.bufferDeviceAddress && c->extensions.deferred_host_operations;
+    info->buffer_address = f->vulkan12.bufferDeviceAddress;
+    info->int64_atomics = info->int64 && f->vulkan12.shaderBufferInt64Atomics;
+    info->memory_model = f->vulkan12.vulkanMemoryModel && f->vulkan12.vulkanMemoryModelDeviceScope;
+    info->scalar_layout = f->vulkan12.scalarBlockLayout;
+    describe_accel(c);
 }
 
 static uint64_t smaller(uint64_t a, uint64_t b) { return a < b ? a : b; }
@@ -137,7 +136,9 @@ bool gpu_probe(const gpu_driver *driver, VkPhysicalDevice physical, vulkan_candi
     *c = (vulkan_candidate){.head.backend = &vulkan_backend, .driver = driver, .physical = physical};
     VkPhysicalDeviceProperties properties;
     driver->vk.GetPhysicalDeviceProperties(physical, &properties);
-    if (properties.apiVersion < VK_API_VERSION_1_2 || !find_queue(driver, c))
+    uint32_t version =
+        properties.apiVersion < driver->api_version ? properties.apiVersion : driver->api_version;
+    if (version < VK_API_VERSION_1_2 || !find_queue(driver, c))
         return false;
 
     VkPhysicalDeviceMaintenance4Properties maintenance4 = {
@@ -148,13 +149,14 @@ bool gpu_probe(const gpu_driver *driver, VkPhysicalDevice physical, vulkan_candi
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_PROPERTIES, .pNext = &vulkan12};
     VkPhysicalDeviceProperties2 all = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2,
                                        .pNext = &vulkan11};
-    if (properties.apiVersion >= VK_API_VERSION_1_3)
+    if (version >= VK_API_VERSION_1_3)
         vulkan12.pNext = &maintenance4;
     driver->vk.GetPhysicalDeviceProperties2(physical, &all);
 
     const VkPhysicalDeviceLimits *limits = &properties.limits;
     c->type = properties.deviceType;
     c->extensions = find_extensions(driver, physical);
+    c->buffer_alignment = limits->minStorageBufferOffsetAlignment;
     c->timestamp_seconds = 1e-9 * (double)limits->timestampPeriod;
     c->head.max_workgroup_size = limits->maxComputeWorkGroupSize[0] < limits->maxComputeWorkGroupInvocations
                                      ? limits->maxComputeWorkGroupSize[0]
@@ -177,7 +179,8 @@ bool gpu_probe(const gpu_driver *driver, VkPhysicalDevice physical, vulkan_candi
     info->timestamps = c->timestamp_bits > 0 && c->timestamp_seconds > 0;
     info->signed_zero_inf_nan_preserve = vulkan12.shaderSignedZeroInfNanPreserveFloat32;
     info->validated = driver->validated;
-    describe_features(c);
-    describe_accel(c);
+    gpu_features has;
+    gpu_features_query(c, &has);
+    gpu_features_describe(c, &has);
     return true;
 }

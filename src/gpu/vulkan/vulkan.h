@@ -25,6 +25,7 @@
     X(GetPhysicalDeviceFeatures2)                                                                            \
     X(GetPhysicalDeviceMemoryProperties)                                                                     \
     X(GetPhysicalDeviceQueueFamilyProperties)                                                                \
+    X(GetPhysicalDeviceExternalBufferProperties)                                                             \
     X(CreateDevice)                                                                                          \
     X(GetDeviceProcAddr)
 
@@ -38,6 +39,7 @@
     X(DeviceWaitIdle)                                                                                        \
     X(GetDeviceQueue)                                                                                        \
     X(QueueSubmit)                                                                                           \
+    X(QueueWaitIdle)                                                                                         \
     X(AllocateMemory)                                                                                        \
     X(FreeMemory)                                                                                            \
     X(MapMemory)                                                                                             \
@@ -75,6 +77,9 @@
     X(CmdPipelineBarrier)                                                                                    \
     X(CmdFillBuffer)                                                                                         \
     X(CmdCopyBuffer)                                                                                         \
+    X(CmdCopyBufferToImage)                                                                                  \
+    X(CmdCopyImageToBuffer)                                                                                  \
+    X(CmdUpdateBuffer)                                                                                       \
     X(CmdResetQueryPool)                                                                                     \
     X(CmdWriteTimestamp)                                                                                     \
     X(CreateQueryPool)                                                                                       \
@@ -83,12 +88,14 @@
     X(CreateFence)                                                                                           \
     X(DestroyFence)                                                                                          \
     X(ResetFences)                                                                                           \
-    X(WaitForFences)
+    X(WaitForFences)                                                                                         \
+    X(GetFenceStatus)
 
 /* NULL where their extension is not enabled. The acceleration structures' are there where gpu_info.ray_query
  * is. */
 #define GPU_DEVICE_OPTIONAL(X)                                                                               \
     X(SetDebugUtilsObjectNameEXT)                                                                            \
+    X(GetMemoryFdKHR)                                                                                        \
     X(CreateAccelerationStructureKHR)                                                                        \
     X(DestroyAccelerationStructureKHR)                                                                       \
     X(GetAccelerationStructureBuildSizesKHR)                                                                 \
@@ -142,6 +149,7 @@ typedef struct gpu_driver {
     VkDebugUtilsMessengerEXT messenger;
     gpu_instance_table vk;
     char found[512];
+    uint32_t api_version; /* that the instance was created for */
     bool validated;
 } gpu_driver;
 
@@ -180,13 +188,21 @@ typedef struct vulkan_candidate {
     uint32_t queue_family, timestamp_bits;
     double timestamp_seconds; /* per tick */
     uint64_t max_accel_primitives;
+    uint64_t buffer_alignment; /* of offsets of bindings */
     uint32_t accel_scratch_alignment;
     gpu_extensions extensions;
 } vulkan_candidate;
 
 /* False where Backlight cannot use the device: older than Vulkan 1.2, or without a compute queue. */
 bool gpu_probe(const gpu_driver *driver, VkPhysicalDevice physical, vulkan_candidate *candidate);
+/* What the candidate's device has. */
 void gpu_features_query(const vulkan_candidate *candidate, gpu_features *features);
+/* Sets what gpu_info and limits say of features to these. */
+void gpu_features_describe(vulkan_candidate *candidate, const gpu_features *features);
+/* What Backlight uses, of what the candidate's device has, and the extensions for it: returns how many. */
+void gpu_features_choose(const vulkan_candidate *candidate, gpu_features *wanted);
+enum { GPU_EXTENSIONS_MOST = 4 };
+uint32_t gpu_extensions_choose(const vulkan_candidate *candidate, const char *names[GPU_EXTENSIONS_MOST]);
 
 /* ---- device.c ---- */
 
@@ -205,11 +221,34 @@ typedef struct vulkan_device {
     VkQueue queue;
     gpu_device_table vk;
     VkPhysicalDeviceMemoryProperties memory;
-    gpu_buffer *staging;  /* made when memory that is not mapped is first read or written */
-    gpu_batch *transfers; /* likewise */
+    const VkAllocationCallbacks *allocator; /* NULL, or the caller's */
+    struct vulkan_adopted *adopted;         /* NULL: handle is ours, and so is the queue */
+    gpu_buffer *staging;                    /* made when memory that is not mapped is first read or written */
+    gpu_batch *transfers;                   /* likewise */
 } vulkan_device;
 
 static inline vulkan_device *vulkan_device_of(gpu_device *d) { return (vulkan_device *)d; }
+
+/* What a device of the caller's has on top (adopt.c). */
+typedef struct vulkan_adopted {
+    vulkan_candidate candidate;
+    gpu_driver driver;
+    VkAllocationCallbacks allocator;
+    VkPipelineCache pipeline_cache; /* may be null */
+    uint64_t budget;                /* bytes of memory at most; 0: no limit */
+    bool exports, dedicated;        /* memory is made to be exported; each only with its own buffer */
+    void (*lock)(void *user);
+    void (*unlock)(void *user);
+    void *user;
+} vulkan_adopted;
+
+/* The rest of creation, when candidate and handle are there. */
+bl_result vulkan_device_finish(vulkan_device *d, bl_error *err);
+/* Other threads of the caller may use the queue, too. */
+void vulkan_queue_lock(const vulkan_device *d);
+void vulkan_queue_unlock(const vulkan_device *d);
+/* Returns when nothing of ours is in flight. */
+void vulkan_queue_drain(vulkan_device *d);
 
 /* Names a Vulkan object for validation messages and debuggers; nothing where debug utils are off or label is
  * NULL. */
@@ -221,9 +260,16 @@ typedef struct vulkan_buffer {
     gpu_buffer head;
     VkBuffer handle;
     VkDeviceMemory memory;
+    uint32_t memory_type;
+    VkBufferUsageFlags usage;
+    bool foreign;       /* handle is the caller's, and */
+    VkDeviceSize first; /* its bytes from here on are meant; else 0 */
     gpu_buffer
         *address; /* two words, this buffer's address, for kernels that reach it so; NULL until one does */
 } vulkan_buffer;
+
+/* Those that every buffer of the device has, and these. */
+VkBufferUsageFlags vulkan_buffer_usage(const vulkan_device *d, uint32_t usage);
 
 static inline VkBuffer vulkan_buffer_handle(const gpu_buffer *b)
 {
@@ -258,6 +304,11 @@ typedef struct vulkan_batch {
     VkCommandBuffer commands;
     VkFence fence;
     VkQueryPool timestamps; /* two; null where the queue has none */
+    /* Of recorders (record.c): `commands` is what is being recorded into, or null; pool and fence are there
+     * if `own` is, and there are no timestamps. */
+    bool records;
+    VkCommandBuffer own; /* what vulkan_recorder_open gives out */
+    bool open, in_flight;
     ARRAY(VkDescriptorPool) pools;
     uint32_t current_pool;
     uint32_t pool_sets; /* of the pool made last */
@@ -269,6 +320,10 @@ typedef struct vulkan_batch {
 bl_result vulkan_batch_build(gpu_batch *b, bl_error *err);
 void vulkan_batch_destroy(gpu_batch *b);
 bl_result vulkan_batch_begin(gpu_batch *b, bl_error *err);
+/* Its descriptor sets are not in use any more. */
+bl_result vulkan_batch_reset_sets(vulkan_batch *b, bl_error *err);
+/* Orders and makes visible what stands before it to what stands behind it; comes before every command. */
+void vulkan_batch_barrier(vulkan_batch *b);
 bl_result vulkan_batch_dispatch(gpu_batch *b, gpu_kernel *k, gpu_buffer *const *buffers, const uint32_t *push,
                                 uint64_t invocations, bl_error *err);
 void vulkan_batch_fill(gpu_batch *b, gpu_buffer *buffer, uint64_t offset, uint64_t size, uint32_t word);

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * A pass as commands, without a look at what they do: for command buffers of the caller's.
+ *
+ * Where our own loops measure each slice and choose the next one (job_dispatch.c), a recorded pass is a
+ * sequence that follows from its descriptor alone: windows of lanes and samples, with steps between them. So
+ * are several passes one after another. The paths of all windows are numbered. Part k of n has the paths from
+ * k T / n on, below (k + 1) T / n, rounded to whole workgroups of lanes within a window, and the steps that
+ * stand before them. Results are the same bytes for any number of parts: lanes may be cut anywhere, and
+ * samples are cut where sums of gradients are, at multiples of SAMPLES_SUMMED of a tile. */
+#include "api/job_parts.h"
+#include "api/gradient_forms.h"
+#include "api/job_buffers.h"
+#include "api/job_kernels.h"
+#include "api/job_pass.h"
+#include "api/kernel_code.h"
+
+typedef struct sequence {
+    bl_job *job; /* NULL: nothing is appended, paths are counted */
+    const job_work_desc *w;
+    uint64_t at; /* number of the next path */
+    uint64_t from, to, all;
+} sequence;
+
+/* Whether a step that stands before path number `at` belongs to the part. */
+static bool step_is_here(const sequence *s)
+{
+    return s->job && s->from <= s->at && (s->at < s->to || s->to == s->all);
+}
+
+static uint64_t paths_of(job_range r) { return (uint64_t)r.lane_count * (r.last_sample - r.first_sample); }
+
+/* The first lane of a window whose paths all have numbers of at least `path` within it. */
+static uint32_t lane_at(job_range window, uint64_t path)
+{
+    uint32_t samples = window.last_sample - window.first_sample;
+    if (path >= paths_of(window))
+        return window.lane_count;
+    return (uint32_t)(path / samples) / LOCAL_SIZE * LOCAL_SIZE;
+}
+
+static uint64_t within(uint64_t path, uint64_t first) { return path > first ? path - first : 0; }
+
+static void window(sequence *s, render_pass pass, job_range tile, job_range r)
+{
+    uint32_t first = lane_at(r, within(s->from, s->at)), end = lane_at(r, within(s->to, s->at));
+    s->at += paths_of(r);
+    if (!s->job || first == end)
+        return;
+    r.first_lane += first, r.lane_count = end - first;
+    job_record_range(s->job, s->w, pass, tile, r);
+}
+
+/* All samples of a tile, cut where sums end. */
+static void windows(sequence *s, render_pass pass, job_range tile)
+{
+    for (job_range r = tile; r.first_sample < tile.last_sample; r.first_sample = r.last_sample) {
+        r.last_sample = r.first_sample + SAMPLES_SUMMED < tile.last_sample ? r.first_sample + SAMPLES_SUMMED
+                                                                           : tile.last_sample;
+        window(s, pass, tile, r);
+    }
+}
+
+static bool keeps_samples(const job_work_desc *w)
+{
+    return w->pass == RENDER_GRADIENT && w->form != BL_FORM_FUSED;
+}
+
+static void tiles(sequence *s, const bl_job *job)
+{
+    job_range tile = {0};
+    bool last;
+    while (gradient_form_next(job, s->w, &tile, &last)) {
+        windows(s, RENDER_REPLAY, tile);
+        if (step_is_here(s))
+            gradient_form_record_loss(s->job, s->w, tile, last);
+        windows(s, RENDER_ADJOINT, tile);
+    }
+}
+
+static void samples(sequence *s, const bl_job *job)
+{
+    if (keeps_samples(s->w))
+        tiles(s, job);
+    else
+        windows(s, s->w->pass, job_everything(s->w, job_pixels(job)));
+}
+
+static void pass_in(sequence *s, const bl_job *job, const job_recorded_pass *p)
+{
+    s->w = &p->work;
+    if (step_is_here(s))
+        p->begin(p->user);
+    samples(s, job);
+    if (step_is_here(s))
+        p->end(p->user);
+}
+
+uint64_t job_parts_paths(const bl_job *job, job_recorded_passes passes)
+{
+    sequence s = {0};
+    for (uint32_t k = 0; k < passes.count; k++)
+        pass_in(&s, job, &passes.all[k]);
+    return s.at;
+}
+
+static double seconds_of(const bl_job *job, const job_recorded_pass *p)
+{
+    const double *speed = job->paths_per_second,
+                 paths = (double)job_parts_paths(job, (job_recorded_passes){p, 1});
+    if (!keeps_samples(&p->work))
+        return speed[p->work.pass] > 0 ? paths / speed[p->work.pass] : 0;
+    double replay = speed[RENDER_REPLAY], adjoint = speed[RENDER_ADJOINT];
+    return replay > 0 && adjoint > 0 ? 0.5 * paths * (1 / replay + 1 / adjoint) : 0;
+}
+
+double job_parts_seconds(const bl_job *job, job_recorded_passes passes)
+{
+    double sum = 0;
+    for (uint32_t k = 0; k < passes.count; k++) {
+        double seconds = seconds_of(job, &passes.all[k]);
+        if (seconds == 0)
+            return 0;
+        sum += seconds;
+    }
+    return sum;
+}
+
+static uint64_t share(uint64_t all, job_part part, uint32_t k)
+{
+    return all / part.parts * k + all % part.parts * k / part.parts;
+}
+
+void job_record_part(bl_job *job, job_recorded_passes passes, job_part part)
+{
+    uint64_t all = job_parts_paths(job, passes);
+    BL_ASSERT(part.part < part.parts && part.parts <= all, "part %u of %u", part.part, part.parts);
+    sequence s = {
+        .job = job,
+        .from = share(all, part, part.part),
+        .to = share(all, part, part.part + 1),
+        .all = all,
+    };
+    for (uint32_t k = 0; k < passes.count; k++)
+        pass_in(&s, job, &passes.all[k]);
+}
+
+/* ---- what must be there ---- */
+
+bl_result job_parts_prepare(bl_job *job, const job_work_desc *w, bl_error *err)
+{
+    gpu_kernel *made;
+    TRY(job_reserve_film(job, w->pass, job_everything(w, job_pixels(job)).lane_count, err));
+    if (keeps_samples(w))
+        TRY(gradient_form_reserve(job, w, err));
+    if (job->plan->update_count)
+        TRY(job_kernel(job, RENDER_UPDATE, &made, err));
+    if (job->plan->table_builds.count)
+        TRY(job_kernel(job, RENDER_TABLES, &made, err));
+    if (w->pass == RENDER_GRADIENT && job->plan->update_requested)
+        TRY(job_kernel(job, RENDER_UPDATE_ADJOINT, &made, err));
+    if (!keeps_samples(w))
+        return job_kernel(job, w->pass, &made, err);
+    TRY(job_kernel(job, RENDER_REPLAY, &made, err));
+    return job_kernel(job, RENDER_ADJOINT, &made, err);
+}
+
+bool job_parts_prepared(const bl_job *job, const job_work_desc *w)
+{
+    const plan *p = job->plan;
+    uint64_t lanes = job_everything(w, job_pixels(job)).lane_count;
+    bool there = job->film_words >= 3 * lanes && (!p->update_count || job->kernels[RENDER_UPDATE]) &&
+                 (!p->table_builds.count || job->kernels[RENDER_TABLES]);
+    if (w->pass == RENDER_GRADIENT && p->update_requested)
+        there &= job->kernels[RENDER_UPDATE_ADJOINT] != NULL;
+    if (!keeps_samples(w))
+        return there && job->kernels[w->pass];
+    return there && job->kernels[RENDER_REPLAY] && job->kernels[RENDER_ADJOINT] &&
+           gradient_form_reserved(job, w);
+}

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Passes of a job in the caller's command buffers (backlight_vulkan.h).
+ *
+ * Preparing does what may submit: it follows new values, makes kernels and buffers, and runs the recording
+ * once without a command buffer, so that whatever is made at first use is made. Recording then appends alone.
+ * The recorder's batch takes the place of the job's while that happens. */
+#include "api/job_recorded.h"
+#include "api/gradient_scale.h"
+#include "api/job_buffers.h"
+#include "api/job_pass.h"
+#include "gpu/vulkan/record.h"
+
+/* ---- checks ---- */
+
+bl_result job_recorded_check(const bl_job *job, bl_error *err)
+{
+    if (!vulkan_is_adopted(job->device->gpu))
+        return error_set(err, BL_ERROR_UNSUPPORTED,
+                         "the job is on %s, a device of Backlight's own; record with one of "
+                         "bl_device_from_vulkan",
+                         gpu_device_info(job->device->gpu)->name);
+    if (job->bounds)
+        return error_set(err, BL_ERROR_UNSUPPORTED,
+                         "BL_DEBUG=bounds: checked kernels report after each pass, which is not recorded");
+    return BL_OK;
+}
+
+bl_result job_recorded_check_changed(const bl_job *job, const uint32_t *changed, uint32_t count,
+                                     bl_error *err)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t index = changed[i], all = job->scene->parameters.count;
+        if (index >= all)
+            return error_set(err, BL_ERROR_ARGUMENT, "changed: there is no parameter %u of %u", index, all);
+        const render_parameter *p = &job->scene->parameters.data[index];
+        if (p->source != PLAN_NONE || job->plan->value_offset[index] == PLAN_NONE)
+            return error_set(err, BL_ERROR_UNSUPPORTED, "changed: %s is geometry, which follows on the host",
+                             p->name);
+        TRY(job_check_change(job, index, err));
+    }
+    return BL_OK;
+}
+
+static job_part part_of(const job_recording *r)
+{
+    return (job_part){r->call->part, r->call->parts ? r->call->parts : 1};
+}
+
+static bl_result check_call(const job_recording *r, bl_error *err)
+{
+    const job_part part = part_of(r);
+    uint64_t paths = job_parts_paths(r->job, r->passes);
+    TRY(job_recorded_check_changed(r->job, r->call->changed, r->call->changed_count, err));
+    if (part.part >= part.parts)
+        return error_set(err, BL_ERROR_ARGUMENT, "part %u of %u: they are counted from 0", part.part,
+                         part.parts);
+    if (part.parts > paths)
+        return error_set(err, BL_ERROR_ARGUMENT, "%u parts: there are %llu paths", part.parts,
+                         (unsigned long long)paths);
+    if (r->call->coarser > REPEATS_MOST)
+        return error_set(err, BL_ERROR_ARGUMENT, "coarser: %u; there are %d steps", r->call->coarser,
+                         (int)REPEATS_MOST);
+    return BL_OK;
+}
+
+/* Parts come one after another: a part that is not the first goes on where the one before ended. */
+static bl_result check_order(const job_recording *r, bl_error *err)
+{
+    const job_part part = part_of(r), before = r->job->recorded;
+    if (part.part == 0 || (part.part == before.part + 1 && part.parts == before.parts))
+        return BL_OK;
+    return error_set(err, BL_ERROR_ARGUMENT, "part %u of %u does not follow part %u of %u", part.part,
+                     part.parts, before.part, before.parts);
+}
+
+/* Whether new values of geometry wait for the host to follow them. */
+static bool geometry_waits(const bl_job *job)
+{
+    for (uint32_t i = 0; i < job->scene->parameters.count; i++)
+        if (job->changed[i] && job->scene->parameters.data[i].source != PLAN_NONE)
+            return true;
+    return false;
+}
+
+static bool texels_wanted(const job_recording *r)
+{
+    const gpu_buffer *b = r->job->texels;
+    return r->texels && (!b || gpu_buffer_size(b) < 16ull * job_pixels(r->job));
+}
+
+static bl_result check_prepared(const job_recording *r, bl_error *err)
+{
+    bool there = !texels_wanted(r) && !geometry_waits(r->job);
+    for (uint32_t k = 0; k < r->passes.count; k++)
+        there &= job_parts_prepared(r->job, &r->passes.all[k].work);
+    return there ? BL_OK
+                 : error_set(err, BL_ERROR_ARGUMENT,
+                             "prepare the pass first, with the same descriptor, and again after geometry is "
+                             "set: something is not there that recording may not make");
+}
+
+/* ---- recording ---- */
+
+void job_recorded_begin(bl_job *job, const job_work_desc *w)
+{
+    job_record_begin(job, w);
+    job_values_followed(job);
+}
+
+/* Appends a part to the batch. Values that commands have changed are followed in the first one. */
+static void append(const job_recording *r, gpu_batch *batch, job_part part)
+{
+    bl_job *job = r->job;
+    gpu_batch *own = job->batch;
+    job->batch = batch;
+    if (part.part == 0)
+        for (uint32_t i = 0; i < r->call->changed_count; i++)
+            job_value_changed(job, r->call->changed[i]);
+    job_record_part(job, r->passes, part);
+    job->batch = own;
+}
+
+bl_result job_recorded_append(const job_recording *r, bl_recorder *recorder, VkCommandBuffer commands,
+                              bl_error *err)
+{
+    TRY(check_call(r, err));
+    if (!recorder || !commands)
+        return error_set(err, BL_ERROR_ARGUMENT, "recorder and command buffer must be given");
+    if (recorder->device != r->job->device)
+        return error_set(err, BL_ERROR_ARGUMENT, "recorder and job are of two devices");
+    TRY(check_prepared(r, err));
+    TRY(check_order(r, err));
+    r->job->pipeline_filled = false;
+    vulkan_recorder_begin(recorder->batch, commands);
+    append(r, recorder->batch, part_of(r));
+    TRY(vulkan_recorder_end(recorder->batch, err));
+    r->job->recorded = part_of(r);
+    return BL_OK;
+}
+
+static bl_result rehearse(const job_recording *r, bl_error *err)
+{
+    gpu_batch *batch;
+    TRY(vulkan_recorder_create(r->job->device->gpu, &batch, err));
+    vulkan_recorder_begin(batch, NULL);
+    append(r, batch, (job_part){0, 1});
+    bl_result result = vulkan_recorder_end(batch, err);
+    gpu_batch_destroy(batch);
+    return result;
+}
+
+bl_result job_recorded_prepare(const job_recording *r, bl_vulkan_cost *cost, bl_error *err)
+{
+    bl_job *job = r->job;
+    bl_stats stats = {0};
+    TRY(check_call(r, err));
+    for (uint32_t k = 0; k < r->passes.count; k++)
+        TRY(job_parts_prepare(job, &r->passes.all[k].work, err));
+    if (texels_wanted(r))
+        TRY(job_replace_buffer(job, 16ull * job_pixels(job), "texels", &job->texels, err));
+    TRY(job_prepare(job, &r->passes.all[0].work, &stats, err));
+    TRY(rehearse(r, err));
+    if (cost)
+        *cost = (bl_vulkan_cost){
+            .paths = job_parts_paths(job, r->passes),
+            .seconds = job_parts_seconds(job, r->passes),
+            .device_bytes = job->bytes,
+        };
+    return BL_OK;
+}

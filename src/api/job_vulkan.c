@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Images and gradients of a job in the caller's command buffers, and where the job keeps what they leave
+ * (backlight_vulkan.h). */
+#include "api/gradient.h"
+#include "api/gradient_forms.h"
+#include "api/gradient_scale.h"
+#include "api/job_buffers.h"
+#include "api/job_pass.h"
+#include "api/job_recorded.h"
+#include "api/job_results.h"
+#include "gpu/vulkan/record.h"
+#include "render/shape/kinds.h"
+
+typedef struct recording {
+    bl_job *job;
+    const bl_vulkan_pass *pass;
+    const bl_vulkan_pixels *pixels;
+    recorder_image image;
+    const bl_vulkan_gradient_desc *target; /* NULL: the gradient's dL/dI is the caller's; else */
+    job_work_desc compared;                /* the image that is compared with the target */
+    job_work_desc work;
+    void (*begin)(void *user);
+    void (*end)(void *user);
+} recording;
+
+static void copy_pixels(const recording *r, gpu_buffer *own)
+{
+    recorder_copy_pixels(r->job->batch, r->job->device, own, r->job->texels, r->pixels, r->image);
+}
+
+/* ---- the image that a gradient against a target begins with ---- */
+
+static void begin_compared(void *user)
+{
+    const recording *r = user;
+    copy_pixels(r, r->job->target);
+    job_recorded_begin(r->job, &r->compared);
+}
+
+static void end_compared(void *user)
+{
+    const recording *r = user;
+    job_record_resolve(r->job, r->compared.spp, r->compared.strips);
+    gradient_record_comparison(r->job, r->target->loss, r->target->loss_constant);
+}
+
+/* ---- calls ---- */
+
+enum { PASSES_MOST = 2 };
+
+static job_recording call_of(recording *r, job_recorded_pass passes[PASSES_MOST])
+{
+    uint32_t count = 0;
+    if (r->target)
+        passes[count++] = (job_recorded_pass){r->compared, begin_compared, end_compared, r};
+    passes[count++] = (job_recorded_pass){r->work, r->begin, r->end, r};
+    return (job_recording){r->job, {passes, count}, r->pass, r->pixels->image != VK_NULL_HANDLE};
+}
+
+static bl_result prepare(recording *r, bl_vulkan_cost *cost, bl_error *err)
+{
+    job_recorded_pass passes[PASSES_MOST];
+    job_recording call = call_of(r, passes);
+    if (r->target)
+        TRY(job_reserve_target(r->job, err));
+    return job_recorded_prepare(&call, cost, err);
+}
+
+static bl_result record(recording *r, bl_recorder *recorder, VkCommandBuffer commands, bl_error *err)
+{
+    job_recorded_pass passes[PASSES_MOST];
+    job_recording call = call_of(r, passes);
+    if (r->target && !r->job->target)
+        return error_set(err, BL_ERROR_ARGUMENT, "prepare the pass first, with the same descriptor");
+    return job_recorded_append(&call, recorder, commands, err);
+}
+
+static recorder_image image_of(const bl_job *job, bool written, const char *what)
+{
+    return (recorder_image){job->scene->width, job->scene->height, written, what};
+}
+
+/* ---- images ---- */
+
+static void begin_image(void *user)
+{
+    const recording *r = user;
+    if (job_splats(r->job, r->work.pass))
+        job_record_splat_scale(r->job, r->work.spp, r->pass->coarser);
+    job_recorded_begin(r->job, &r->work);
+}
+
+static void end_image(void *user)
+{
+    const recording *r = user;
+    job_record_resolve(r->job, r->work.spp, r->work.strips);
+    if (recorder_has_pixels(r->pixels))
+        copy_pixels(r, r->job->image);
+}
+
+static bl_result describe_image(bl_job *job, const bl_vulkan_image_desc *desc, recording *r, bl_error *err)
+{
+    *r = (recording){
+        .job = job,
+        .pass = &desc->pass,
+        .pixels = &desc->image,
+        .image = image_of(job, true, "image"),
+        .work = job_image_work(job, &(bl_render_desc){.spp = desc->pass.spp, .seed = desc->pass.seed}),
+        .begin = begin_image,
+        .end = end_image,
+    };
+    TRY(job_recorded_check(job, err));
+    return recorder_has_pixels(r->pixels) ? recorder_check_pixels(job->device, r->pixels, r->image, err)
+                                          : BL_OK;
+}
+
+bl_result bl_job_prepare_image(bl_job *job, const bl_vulkan_image_desc *desc, bl_vulkan_cost *cost)
+{
+    bl_error err = {0};
+    recording r;
+    bl_result result = describe_image(job, desc, &r, &err);
+    if (result == BL_OK)
+        result = prepare(&r, cost, &err);
+    return result == BL_OK ? BL_OK : context_fail(job->context, &err);
+}
+
+bl_result bl_job_record_image(bl_job *job, bl_recorder *recorder, VkCommandBuffer commands,
+                              const bl_vulkan_image_desc *desc)
+{
+    bl_error err = {0};
+    recording r;
+    bl_result result = describe_image(job, desc, &r, &err);
+    if (result == BL_OK)
+        result = record(&r, recorder, commands, &err);
+    return result == BL_OK ? BL_OK : context_fail(job->context, &err);
+}
+
+/* ---- gradients ---- */
+
+static void begin_gradient(void *user)
+{
+    const recording *r = user;
+    if (!r->target)
+        copy_pixels(r, r->job->adjoint);
+    job_record_scale(r->job, r->work.spp, r->pass->coarser);
+    job_recorded_begin(r->job, &r->work);
+}
+
+static void end_gradient(void *user)
+{
+    const recording *r = user;
+    job_record_end(r->job);
+    gradient_record_output(r->job, &r->work, !r->target);
+}
+
+/* The reason why a job's gradients cannot be recorded, or NULL if they can. */
+static const char *gradient_obstacle(const bl_job *job)
+{
+    if (!job->plan->any_request)
+        return "the job was created without parameters, so there is no gradient to compute";
+    if (job->plan->moves & MOVE_SURFACE || job->plan->normals_derived)
+        return "gradients by geometry are not recorded yet: what follows from it looks at the device from "
+               "the "
+               "host";
+    if (job->scene->light_tracing || job->scene->method == METHOD_TAPE)
+        return "gradients of ptracer and of the tape are not recorded yet";
+    if (job->desc.pixels == BL_PIXELS_ADJOINT)
+        return "samples in proportion to |dL/dI| are distributed on the host, so they are not recorded";
+    return NULL;
+}
+
+static bl_result describe_gradient(bl_job *job, const bl_vulkan_gradient_desc *desc, recording *r,
+                                   bl_error *err)
+{
+    TRY(job_recorded_check(job, err));
+    const char *obstacle = gradient_obstacle(job);
+    uint32_t spp = job_spp(job, desc->pass.spp);
+    bool target = recorder_has_pixels(&desc->target);
+    const gradient_wish wish = {.form = desc->form, .spp = spp, .spp_gradient = spp};
+    if (target && recorder_has_pixels(&desc->adjoint))
+        return error_set(err, BL_ERROR_ARGUMENT, "give either an adjoint image (dL/dI) or a target");
+    if ((unsigned)desc->loss >= BL_LOSS_COUNT)
+        return error_set(err, BL_ERROR_ARGUMENT, "there is no loss %d", (int)desc->loss);
+    if (obstacle)
+        return error_set(err, BL_ERROR_UNSUPPORTED, "%s", obstacle);
+    *r = (recording){
+        .job = job,
+        .pass = &desc->pass,
+        .pixels = target ? &desc->target : &desc->adjoint,
+        .image = image_of(job, false, target ? "target" : "adjoint"),
+        .target = target ? desc : NULL,
+        .compared = job_image_work(job, &(bl_render_desc){.spp = desc->pass.spp, .seed = desc->pass.seed}),
+        .work = {.pass = RENDER_GRADIENT, .spp = spp, .seed = job_seed(job, desc->pass.seed), .stream = 1},
+        .begin = begin_gradient,
+        .end = end_gradient,
+    };
+    TRY(gradient_form_choose(job, &wish, &r->work.form, err));
+    r->work.strips = gradient_form_strips(job, r->work.form, spp);
+    r->work.keeps_status = target;
+    return recorder_check_pixels(job->device, r->pixels, r->image, err);
+}
+
+bl_result bl_job_prepare_gradient(bl_job *job, const bl_vulkan_gradient_desc *desc, bl_vulkan_cost *cost)
+{
+    bl_error err = {0};
+    recording r;
+    bl_result result = describe_gradient(job, desc, &r, &err);
+    if (result == BL_OK)
+        result = prepare(&r, cost, &err);
+    return result == BL_OK ? BL_OK : context_fail(job->context, &err);
+}
+
+bl_result bl_job_record_gradient(bl_job *job, bl_recorder *recorder, VkCommandBuffer commands,
+                                 const bl_vulkan_gradient_desc *desc)
+{
+    bl_error err = {0};
+    recording r;
+    bl_result result = describe_gradient(job, desc, &r, &err);
+    if (result == BL_OK)
+        result = record(&r, recorder, commands, &err);
+    return result == BL_OK ? BL_OK : context_fail(job->context, &err);
+}
+
+/* ---- where things are ---- */
+
+static bl_vulkan_region region(const gpu_buffer *b, uint64_t offset, uint64_t size)
+{
+    return (bl_vulkan_region){vulkan_buffer_expose(b), offset, size};
+}
+
+bl_result bl_job_vulkan_results(bl_job *job, bl_vulkan_results *out)
+{
+    bl_error err = {0};
+    _Static_assert((int)BL_VULKAN_DRIFTED == (int)STATUS_DRIFT &&
+                       (int)BL_VULKAN_OVERFLOWED == (int)STATUS_OVERFLOW &&
+                       (int)BL_VULKAN_UNDERFLOWED == (int)STATUS_UNDERFLOW &&
+                       (int)BL_VULKAN_NON_FINITE == (int)STATUS_NON_FINITE,
+                   "one list of words");
+    if (job_recorded_check(job, &err) != BL_OK)
+        return context_fail(job->context, &err);
+    *out = (bl_vulkan_results){
+        .image = region(job->image, 0, 12ull * job_pixels(job)),
+        .loss = region(job->results, 0, sizeof(float)),
+        .status = region(job->status, 0, sizeof(uint32_t) * BL_VULKAN_STATUS_COUNT),
+    };
+    return BL_OK;
+}
+
+bl_result bl_job_vulkan_gradient(bl_job *job, uint32_t k, bl_vulkan_region *out)
+{
+    bl_error err = {0};
+    if (job_recorded_check(job, &err) == BL_OK && k >= job->requested_count)
+        error_set(&err, BL_ERROR_ARGUMENT, "there is no gradient %u: the job has %u parameters", k,
+                  job->requested_count);
+    if (err.code != BL_OK)
+        return context_fail(job->context, &err);
+    uint32_t index = job->requested[k];
+    *out = region(job->output, 4ull * job->plan->gradient_offset[index],
+                  4ull * job->scene->parameters.data[index].count);
+    return BL_OK;
+}
+
+bl_result bl_job_vulkan_parameter(bl_job *job, uint32_t index, bl_vulkan_region *out)
+{
+    bl_error err = {0};
+    if (job_recorded_check(job, &err) != BL_OK || job_recorded_check_changed(job, &index, 1, &err) != BL_OK)
+        return context_fail(job->context, &err);
+    *out = region(job->values, 4ull * job->plan->value_offset[index],
+                  4ull * job->scene->parameters.data[index].count);
+    return BL_OK;
+}
+
+bl_result bl_job_export(bl_job *job, const bl_vulkan_region *r, bl_vulkan_export *out)
+{
+    bl_error err = {0};
+    gpu_buffer *const own[] = {job->image, job->results, job->status, job->output, job->values};
+    bl_result result = job_recorded_check(job, &err);
+    *out = (bl_vulkan_export){.fd = -1};
+    for (size_t i = 0; i < sizeof own / sizeof *own && result == BL_OK; i++)
+        if (vulkan_buffer_expose(own[i]) == r->buffer && r->offset <= gpu_buffer_size(own[i]) &&
+            r->size <= gpu_buffer_size(own[i]) - r->offset) {
+            result = vulkan_buffer_export(own[i], r->offset, r->size, out, &err);
+            return result == BL_OK ? BL_OK : context_fail(job->context, &err);
+        }
+    if (result == BL_OK)
+        error_set(&err, BL_ERROR_ARGUMENT, "the region is none of this job's");
+    return context_fail(job->context, &err);
+}

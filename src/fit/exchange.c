@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Images between our layout and that of a caller's buffers, and the fixed-point scale that follows from such
+ * an image where the host never sees it. */
+#include "fit/fit_internal.h"
+
+#include <math.h>
+
+/* ---- pixels ---- */
+
+static void move_pixels(gpu_batch *batch, fit_kernels *kernels, fit_kernel kernel, gpu_buffer *image,
+                        const fit_pixels *theirs, uint32_t pixels)
+{
+    static const uint32_t words[] = {3, 4, 2};
+    uint64_t last = theirs->first + (uint64_t)theirs->stride * (pixels - 1) + words[theirs->format];
+    BL_ASSERT(pixels > 0 && theirs->stride >= words[theirs->format], "%u pixels, %u words apart", pixels,
+              theirs->stride);
+    BL_ASSERT(last * 4 <= gpu_buffer_size(theirs->buffer) && pixels * 12ull <= gpu_buffer_size(image),
+              "%u pixels do not fit", pixels);
+    _Static_assert((int)FIT_RGBA_HALF == (int)PIXELS_HALF && (int)FIT_RGBA == (int)PIXELS_RGBA, "one list");
+    bool out = kernel == FIT_PIXELS_OUT;
+    gpu_buffer *buffers[] = {out ? image : theirs->buffer, out ? theirs->buffer : image};
+    uint32_t push[] = {pixels, theirs->first, theirs->stride, theirs->format};
+    fit_dispatch(batch, kernels, kernel, buffers, push, pixels);
+}
+
+void fit_record_pixels_out(gpu_batch *batch, fit_kernels *kernels, gpu_buffer *image, const fit_pixels *to,
+                           uint32_t pixels)
+{
+    move_pixels(batch, kernels, FIT_PIXELS_OUT, image, to, pixels);
+}
+
+void fit_record_pixels_in(gpu_batch *batch, fit_kernels *kernels, const fit_pixels *from, gpu_buffer *image,
+                          uint32_t pixels)
+{
+    move_pixels(batch, kernels, FIT_PIXELS_IN, image, from, pixels);
+}
+
+/* ---- the scale ---- */
+
+static uint32_t parts(uint32_t n) { return n / FIT_FAN_IN + (n % FIT_FAN_IN != 0); }
+
+/* The word where the last stage of fit_record_largest leaves its result. */
+static uint32_t last_word(uint32_t n)
+{
+    uint32_t word = 0;
+    for (uint32_t count = parts(n); count > 1; count = parts(count))
+        word += count;
+    return word;
+}
+
+void fit_record_largest(gpu_batch *batch, fit_kernels *kernels, gpu_buffer *values, uint32_t n,
+                        gpu_buffer *partials)
+{
+    BL_ASSERT(n > 0 && n * 4ull <= gpu_buffer_size(values), "the largest of %u values", n);
+    BL_ASSERT(4ull * last_word(n) + 4 <= gpu_buffer_size(partials), "%u values need more partial results", n);
+    gpu_buffer *buffers[] = {values, partials};
+    uint32_t first = 0, out = 0, count = n, stage = 0;
+    do {
+        uint32_t lanes = parts(count), push[] = {first, count, lanes, out, stage++};
+        fit_dispatch(batch, kernels, FIT_LARGEST, buffers, push, lanes);
+        first = out, out += lanes, count = lanes;
+    } while (count > 1);
+}
+
+/* The mantissa bits of the first float in [1, 2) for which the power is that of numbers just below 2. */
+static uint32_t threshold(const fit_scale_range *r)
+{
+    uint32_t below = 0, there = 0x7fffff; /* the power is right at `there`; nothing is known below `below` */
+    const int wanted = r->power(r->user, 1 + there * 0x1p-23);
+    while (below < there) {
+        uint32_t middle = below + (there - below) / 2;
+        if (r->power(r->user, 1 + middle * 0x1p-23) == wanted)
+            there = middle;
+        else
+            below = middle + 1;
+    }
+    return there;
+}
+
+void fit_record_scales(gpu_batch *batch, fit_kernels *kernels, gpu_buffer *partials, uint32_t n,
+                       const fit_scale_range *range)
+{
+    enum { ONE = 127 /* exponent bits of floats in [1, 2) */ };
+    int power = range->power(range->user, 2 - 0x1p-23), none = range->power(range->user, 0);
+    BL_ASSERT(((uint64_t)range->first + range->count) * 4 <= gpu_buffer_size(range->scale),
+              "%u scales from %u on", range->count, range->first);
+    if (range->count == 0)
+        return;
+    none = none > 120 ? 120 : none < -120 ? -120 : none;
+    power = power > 700 ? 700 : power < -700 ? -700 : power;
+    gpu_buffer *buffers[] = {partials, range->scale};
+    uint32_t push[] = {last_word(n),     range->first,
+                       range->count,     (uint32_t)(1024 + 127 + power + ONE),
+                       threshold(range), float_word(ldexp(1, none))};
+    fit_dispatch(batch, kernels, FIT_SCALES, buffers, push, range->count);
+}

@@ -1,0 +1,284 @@
+/* LABELS: swiftshader lavapipe */
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Steps of fits in command buffers of the caller's leave the bytes of bl_fit_step on a device of Backlight's
+ * own: parameters and losses, in all forms, with several views, in parts, and many steps in one command
+ * buffer. Nothing is submitted, waited for, mapped or allocated while they are recorded. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "support/scene_device.h"
+#include "support/vulkan_app.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { WIDTH = 20, HEIGHT = 16, VALUES = 3 * WIDTH * HEIGHT, STEPS = 5 };
+
+static scene_device device; /* Backlight's own */
+static vulkan_app app;
+static bl_device *theirs;
+static bl_recorder *recorder;
+static bl_scene *scene;
+static float target[VALUES];
+
+/* Derived values (plastic) and sampling tables (two lights of which one is chosen by power). */
+static const char xml[] =
+    "<scene version='3.0.0'><integrator type='path'><integer name='max_depth' value='4'/></integrator>"
+    "<sensor type='perspective'><float name='fov' value='40'/><transform name='to_world'>"
+    "<lookat origin='0,0,4' target='0,0,0' up='0,1,0'/></transform>"
+    "<film type='hdrfilm'><integer name='width' value='20'/><integer name='height' value='16'/>"
+    "<rfilter type='box'/></film><sampler type='independent'/></sensor>"
+    "<shape type='sphere'><bsdf type='plastic' id='paint'><rgb name='diffuse_reflectance' value='.7,.4,.2'/>"
+    "</bsdf></shape>"
+    "<shape type='rectangle'><transform name='to_world'><scale value='3'/><translate z='-1.2'/></transform>"
+    "<bsdf type='diffuse' id='wall'/></shape>"
+    "<shape type='rectangle'><transform name='to_world'><scale value='.5'/><rotate x='1' angle='90'/>"
+    "<translate y='2'/></transform><emitter type='area' id='lamp'><rgb name='radiance' value='9,8,7'/>"
+    "</emitter></shape>"
+    "<emitter type='point'><point name='position' value='2,3,5'/><rgb name='intensity' value='20,19,18'/>"
+    "</emitter></scene>";
+
+static const bl_fit_parameter parameters[] = {{.name = "paint.diffuse_reflectance.value"},
+                                              {.name = "lamp.radiance.value", .rate = 0.3}};
+enum { PARAMETERS = 2 };
+static const float from_the_side[16] = {0.8f, 0, -0.6f, -2.4f, 0, 1, 0, 0, 0.6f, 0, 0.8f, 3.2f, 0, 0, 0, 1};
+
+static bl_fit *fit_on(bl_device *on, const bl_fit_desc *desc)
+{
+    bl_fit *fit;
+    SCENE_MUST(&device, bl_fit_create(on, scene, desc, &fit));
+    return fit;
+}
+
+typedef struct outcome {
+    float values[3 * PARAMETERS];
+    double loss;
+} outcome;
+
+static outcome own_steps(const bl_fit_desc *desc)
+{
+    outcome o;
+    bl_fit_status status;
+    bl_fit *fit = fit_on(device.device, desc);
+    for (int i = 0; i < STEPS; i++)
+        SCENE_MUST(&device, bl_fit_step(fit, &status));
+    o.loss = status.loss;
+    for (uint32_t k = 0; k < PARAMETERS; k++)
+        SCENE_MUST(&device, bl_fit_get(fit, k, o.values + 3 * k));
+    bl_fit_destroy(fit);
+    return o;
+}
+
+static void read_region(const bl_vulkan_region *r, void *out)
+{
+    vulkan_app_buffer b = vulkan_app_buffer_create(&app, r->size, VK_BUFFER_USAGE_TRANSFER_DST_BIT);
+    const VkBufferCopy copy = {.srcOffset = r->offset, .size = r->size};
+    vulkan_app_begin(&app);
+    vulkan_app_barrier(&app);
+    app.CmdCopyBuffer(app.commands, r->buffer, b.handle, 1, &copy);
+    vulkan_app_run(&app);
+    memcpy(out, b.mapped, r->size);
+    vulkan_app_buffer_destroy(&app, &b);
+}
+
+static void record_step(bl_fit *fit, uint32_t part, uint32_t parts)
+{
+    static const vulkan_app_counts none;
+    vulkan_app_count = none;
+    SCENE_MUST(&device, bl_fit_record_step(fit, recorder, app.commands, part, parts));
+    assert_memory_equal(&vulkan_app_count, &none, sizeof none); /* the device was left alone */
+}
+
+/* parts 0: all steps in one command buffer. */
+static void record_steps(bl_fit *fit, uint32_t parts)
+{
+    SCENE_MUST(&device, bl_fit_prepare_step(fit, NULL));
+    if (!parts)
+        vulkan_app_begin(&app);
+    for (int i = 0; i < STEPS; i++) {
+        for (uint32_t part = 0; part < parts; part++) {
+            vulkan_app_begin(&app);
+            record_step(fit, part, parts);
+            vulkan_app_run(&app);
+            SCENE_MUST(&device, bl_recorder_reset(recorder));
+        }
+        if (!parts)
+            record_step(fit, 0, 1);
+    }
+    if (!parts)
+        vulkan_app_run(&app);
+    SCENE_MUST(&device, bl_recorder_reset(recorder));
+}
+
+static outcome recorded_steps(const bl_fit_desc *desc, uint32_t parts)
+{
+    outcome o = {0};
+    bl_vulkan_step_results results;
+    float losses[8];
+    uint32_t status[BL_VULKAN_STATUS_COUNT], optimizer[2];
+    bl_fit *fit = fit_on(theirs, desc);
+    record_steps(fit, parts);
+    assert_int_equal(bl_fit_status_get(fit).step, STEPS);
+    SCENE_MUST(&device, bl_fit_vulkan_results(fit, &results));
+    assert_true(results.losses.size <= sizeof losses);
+    read_region(&results.losses, losses);
+    for (uint32_t i = 0; i < results.losses.size / 4; i++)
+        o.loss += (double)losses[i];
+    read_region(&results.status, status);
+    assert_int_equal(status[BL_VULKAN_OVERFLOWED], 0);
+    read_region(&results.optimizer, optimizer);
+    assert_true(optimizer[0] == 0 && optimizer[1] == 0);
+    for (uint32_t k = 0; k < PARAMETERS; k++) {
+        float again[3];
+        bl_vulkan_region r;
+        SCENE_MUST(&device, bl_fit_get(fit, k, o.values + 3 * k));
+        SCENE_MUST(&device, bl_fit_vulkan_parameter(fit, k, &r));
+        read_region(&r, again);
+        assert_memory_equal(again, o.values + 3 * k, sizeof again);
+    }
+    bl_fit_destroy(fit);
+    return o;
+}
+
+static void the_same(const bl_fit_desc *desc)
+{
+    static const uint32_t parts[] = {0, 1, 6};
+    outcome own = own_steps(desc);
+    assert_true(isfinite(own.loss) && own.values[0] != 0.7f);
+    for (size_t k = 0; k < sizeof parts / sizeof *parts; k++) {
+        outcome recorded = recorded_steps(desc, parts[k]);
+        if (memcmp(&recorded, &own, sizeof own) != 0)
+            fail_msg("form %d, %u parts: %a instead of %a, loss %a instead of %a", (int)desc->form, parts[k],
+                     (double)recorded.values[0], (double)own.values[0], recorded.loss, own.loss);
+    }
+}
+
+static void steps_are_the_bytes_of_a_fit(void **state)
+{
+    (void)state;
+    static const bl_gradient_form forms[] = {BL_FORM_TWO_WALK, BL_FORM_ONE_IMAGE, BL_FORM_SEPARATE,
+                                             BL_FORM_FUSED};
+    for (size_t k = 0; k < sizeof forms / sizeof *forms; k++)
+        the_same(&(bl_fit_desc){.parameters = parameters,
+                                .parameter_count = PARAMETERS,
+                                .target = target,
+                                .form = forms[k],
+                                .spp = 8});
+}
+
+static void views_add_up(void **state)
+{
+    (void)state;
+    const bl_fit_view views[] = {
+        {.target = target}, {.held_out = true}, {.target = target, .to_world = from_the_side}};
+    the_same(&(bl_fit_desc){.parameters = parameters,
+                            .parameter_count = PARAMETERS,
+                            .views = views,
+                            .view_count = 3,
+                            .loss = BL_LOSS_L1,
+                            .optimizer = BL_OPTIMIZER_RMSPROP,
+                            .spp = 8,
+                            .spp_gradient = 4});
+    the_same(&(bl_fit_desc){
+        .parameters = parameters, .parameter_count = PARAMETERS, .views = views, .view_count = 3, .spp = 8});
+}
+
+/* After recorded steps, our own loop goes on where they ended. */
+static void recorded_and_own_steps_mix(void **state)
+{
+    (void)state;
+    const bl_fit_desc desc = {
+        .parameters = parameters, .parameter_count = PARAMETERS, .target = target, .spp = 8};
+    float expected[3], found[3];
+    bl_fit *own = fit_on(device.device, &desc), *mixed = fit_on(theirs, &desc);
+    for (int i = 0; i < STEPS + 2; i++)
+        SCENE_MUST(&device, bl_fit_step(own, NULL));
+    SCENE_MUST(&device, bl_fit_step(mixed, NULL));
+    record_steps(mixed, 0);
+    bl_fit_status status;
+    SCENE_MUST(&device, bl_fit_step(mixed, &status));
+    assert_int_equal(status.step, STEPS + 2);
+    SCENE_MUST(&device, bl_fit_get(own, 0, expected));
+    SCENE_MUST(&device, bl_fit_get(mixed, 0, found));
+    assert_memory_equal(found, expected, sizeof found);
+    bl_fit_destroy(own);
+    bl_fit_destroy(mixed);
+}
+
+static void refused(bl_result r, bl_result expected, const char *word)
+{
+    if (r != expected || !strstr(bl_context_error(device.context), word))
+        fail_msg("no '%s' in '%s' (%d)", word, bl_context_error(device.context), (int)r);
+}
+
+static void what_cannot_be_is_refused(void **state)
+{
+    (void)state;
+    bl_fit_desc desc = {.parameters = parameters, .parameter_count = PARAMETERS, .target = target, .spp = 8};
+    bl_vulkan_step_results results;
+    bl_vulkan_region r;
+    bl_fit *fit = fit_on(theirs, &desc);
+    vulkan_app_begin(&app);
+    refused(bl_fit_record_step(fit, recorder, app.commands, 0, 1), BL_ERROR_ARGUMENT, "prepare_step");
+    refused(bl_fit_vulkan_results(fit, &results), BL_ERROR_ARGUMENT, "prepare_step");
+    refused(bl_fit_vulkan_parameter(fit, 2, &r), BL_ERROR_ARGUMENT, "no parameter 2");
+    SCENE_MUST(&device, bl_fit_prepare_step(fit, NULL));
+    refused(bl_fit_record_step(fit, recorder, app.commands, 2, 2), BL_ERROR_ARGUMENT, "part 2 of 2");
+    refused(bl_fit_record_step(fit, recorder, app.commands, 1, 2), BL_ERROR_ARGUMENT, "does not follow");
+    refused(bl_fit_record_step(fit, recorder, NULL, 0, 1), BL_ERROR_ARGUMENT, "must be given");
+    vulkan_app_run(&app);
+    assert_int_equal(bl_fit_status_get(fit).step, 0);
+    bl_fit_destroy(fit);
+    desc.batch = 16;
+    fit = fit_on(theirs, &desc);
+    refused(bl_fit_prepare_step(fit, NULL), BL_ERROR_UNSUPPORTED, "batch");
+    bl_fit_destroy(fit);
+    desc.batch = 0;
+    fit = fit_on(device.device, &desc);
+    refused(bl_fit_prepare_step(fit, NULL), BL_ERROR_UNSUPPORTED, "bl_device_from_vulkan");
+    bl_fit_destroy(fit);
+}
+
+static void make_target(void)
+{
+    bl_job *job;
+    SCENE_MUST(&device, bl_job_create(device.device, scene, NULL, &job));
+    SCENE_MUST(&device, bl_job_render(job, &(bl_render_desc){.spp = 16, .seed = 77}, target, NULL));
+    bl_job_destroy(job);
+    for (int i = 0; i < VALUES; i++)
+        target[i] *= i % 3 == 0 ? 0.6f : 1.1f;
+}
+
+int main(void)
+{
+    if (!scene_device_open(&device))
+        return scene_device_missing();
+    if (!vulkan_app_open(&app, device.context)) {
+        scene_device_close(&device);
+        return scene_device_missing();
+    }
+    bl_vulkan_device_desc desc = vulkan_app_desc(&app);
+    SCENE_MUST(&device, bl_device_from_vulkan(device.context, &desc, &theirs));
+    SCENE_MUST(&device, bl_recorder_create(theirs, &recorder));
+    scene = scene_device_load(&device, xml, NULL);
+    make_target();
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(steps_are_the_bytes_of_a_fit),
+        cmocka_unit_test(views_add_up),
+        cmocka_unit_test(recorded_and_own_steps_mix),
+        cmocka_unit_test(what_cannot_be_is_refused),
+    };
+    int failed = cmocka_run_group_tests_name("vulkan_fit", tests, NULL, NULL);
+    if (failed) /* a test that fails leaves its objects behind */
+        return failed;
+    bl_scene_destroy(scene);
+    bl_recorder_destroy(recorder);
+    bl_device_destroy(theirs);
+    vulkan_app_close(&app);
+    scene_device_close(&device);
+    return app.messages != 0;
+}
