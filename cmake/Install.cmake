@@ -57,10 +57,6 @@ if(TARGET backlight_program)
 endif()
 set(swiftshader "${PROJECT_SOURCE_DIR}/build/swiftshader/libvk_swiftshader.so")
 if(EXISTS "${swiftshader}")
-    install(CODE "if(NOT CMAKE_INSTALL_PREFIX STREQUAL \"${CMAKE_INSTALL_PREFIX}\")
-            message(STATUS \"SwiftShader is looked for in ${CMAKE_INSTALL_PREFIX}/${BL_DATA_DIR}: to find it below \"
-                \"\${CMAKE_INSTALL_PREFIX}, configure with -DCMAKE_INSTALL_PREFIX=\${CMAKE_INSTALL_PREFIX}\")
-        endif()" COMPONENT swiftshader)
     install(FILES "${swiftshader}" DESTINATION "${BL_DATA_DIR}/swiftshader" COMPONENT swiftshader)
 endif()
 

@@ -3,6 +3,7 @@
 """Installs this build into a folder, moves the folder elsewhere, and builds and runs programs in C11 and
 C++17 that find it there by find_package and by pkg-config, linked to the shared library and to the static
 one. They have functions of names that Backlight uses inside, and render the bytes that the program renders.
+The program and the libraries find SwiftShader in the folder.
 Another version of the package, and a component that it has not, are refused."""
 import os
 import shlex
@@ -30,6 +31,19 @@ def find_package(prefix, folder, expected):
             if linked != (kind != "static"):
                 t.fail("%s is linked to the wrong library" % program)
             t.check_consumer(program, folder, expected)
+
+
+def own_driver(prefix, folder, expected):
+    """The program, and a program with the shared library, find the SwiftShader that was installed with them."""
+    kept = os.environ.pop("BL_SWIFTSHADER", None)
+    place = os.path.join(prefix, t.cache("BL_DATA_DIR"), "swiftshader/libvk_swiftshader.so")
+    out = t.run([os.path.join(prefix, "bin/backlight"), "devices"])
+    found = [os.path.realpath(line.split(None, 1)[1]) for line in out.splitlines() if line.split()[:1] == ["found"]]
+    if os.path.realpath(place) not in found:
+        t.fail("%s is not among the devices:\n%s" % (place, out))
+    t.check_consumer(os.path.join(folder, "cmake/c_shared"), folder, expected)
+    if kept:
+        os.environ["BL_SWIFTSHADER"] = kept
 
 
 def choices(prefix, folder):
@@ -113,6 +127,7 @@ def main():
             t.fail("the installed program renders another image")
         headers(prefix)
         find_package(prefix, folder, expected)
+        own_driver(prefix, folder, expected)
         pkg_config(prefix, folder, expected)
         choices(prefix, folder)
         refusals(prefix, folder)

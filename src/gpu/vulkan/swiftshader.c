@@ -3,9 +3,10 @@
  * loader nor environment variables nor an installed manifest are needed.
  *
  * Order: the caller's path, or BL_SWIFTSHADER (either one ends the search, found or not); the installed data
- * folder; the folder `swiftshader` beside the running program (the build tree); programs known to carry a
- * copy, which are browsers and Electron applications. Never the current folder, nor the library path: whoever
- * can write there would run code here. */
+ * folder, where it was to be and where it is seen from the program or the shared library, should the whole
+ * have been installed elsewhere; the folder `swiftshader` beside the running program (the build tree);
+ * programs known to carry a copy, which are browsers and Electron applications. Never the current folder, nor
+ * the library path: whoever can write there would run code here. */
 #include "gpu/vulkan/vulkan.h"
 
 #include <dlfcn.h>
@@ -59,19 +60,52 @@ static bl_result open_library(const char *path, void **library, PFN_vkGetInstanc
     return BL_OK;
 }
 
-/* Path of LIBRARY beside the running program; false where it cannot be told. */
-static bool beside_program(char *path, size_t size)
+/* Path of LIBRARY in a folder named relative to the one that `file` is in. path may be `file`. */
+static bool beside(const char *file, const char *folder, char *path, size_t size)
+{
+    const char *slash = strrchr(file, '/');
+    char rest[128];
+    int length = snprintf(rest, sizeof rest, "/%s/" LIBRARY, folder);
+    if (!slash || length < 0 || (size_t)length >= sizeof rest ||
+        (size_t)(slash - file) + (size_t)length + 1 > size)
+        return false;
+    memmove(path, file, (size_t)(slash - file));
+    memcpy(path + (slash - file), rest, (size_t)length + 1);
+    return true;
+}
+
+/* Path of LIBRARY in a folder beside the running program; false where it cannot be told. */
+static bool beside_program(const char *folder, char *path, size_t size)
 {
     ssize_t length = readlink("/proc/self/exe", path, size - 1);
     if (length <= 0 || (size_t)length >= size - 1)
         return false;
     path[length] = 0;
-    char *slash = strrchr(path, '/');
-    const char *rest = "/swiftshader/" LIBRARY;
-    if (!slash || (size_t)(slash - path) + strlen(rest) + 1 > size)
-        return false;
-    memcpy(slash, rest, strlen(rest) + 1);
-    return true;
+    return beside(path, folder, path, size);
+}
+
+/* The same, beside the shared library that this code is in; false where it was found by a path from the
+ * current folder. */
+static bool beside_library(const char *folder, char *path, size_t size)
+{
+    Dl_info here;
+    return dladdr(known_programs, &here) && here.dli_fname && here.dli_fname[0] == '/' &&
+           beside(here.dli_fname, folder, path, size);
+}
+
+enum { PLACES = 4 };
+static bool path_of_place(int place, char *path, size_t size)
+{
+    switch (place) {
+    case 0:
+        return snprintf(path, size, "%s", BL_DATA_DIR "/swiftshader/" LIBRARY) < (int)size;
+    case 1:
+        return beside_program(BL_DATA_FROM_PROGRAM "/swiftshader", path, size);
+    case 2:
+        return beside_library(BL_DATA_FROM_LIBRARY "/swiftshader", path, size);
+    default:
+        return beside_program("swiftshader", path, size);
+    }
 }
 
 /* First of the known programs whose copy opens; `failure` keeps the reason of the last that did not. */
@@ -102,14 +136,10 @@ bl_result gpu_swiftshader_open(const char *explicit_path, void **library, PFN_vk
         return open_library(named, library, get, err);
     }
     bl_error failure = {0};
-#ifdef BL_DATA_DIR
-    snprintf(path, path_size, "%s", BL_DATA_DIR "/swiftshader/" LIBRARY);
-    if (file_exists(path) && open_library(path, library, get, &failure) == BL_OK)
-        return BL_OK;
-#endif
-    if (beside_program(path, path_size) && file_exists(path) &&
-        open_library(path, library, get, &failure) == BL_OK)
-        return BL_OK;
+    for (int place = 0; place < PLACES; place++)
+        if (path_of_place(place, path, path_size) && file_exists(path) &&
+            open_library(path, library, get, &failure) == BL_OK)
+            return BL_OK;
     if (open_known_program(library, get, path, path_size, &failure))
         return BL_OK;
     return error_set(err, BL_ERROR_NO_DEVICE,
