@@ -430,6 +430,8 @@ static bl_result move_parameters(bl_fit *fit, bl_fit_status *s, bl_error *err)
 static bl_result step(bl_fit *fit, bl_error *err)
 {
     bl_fit_status s = fit->status;
+    if (s.step == UINT32_MAX)
+        return error_set(err, BL_ERROR_ARGUMENT, "the fit has done %u steps: it cannot count more", s.step);
     TRY(all_sights(fit, &s, err));
     TRY(move_parameters(fit, &s, err));
     s.step++;

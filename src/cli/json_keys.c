@@ -46,6 +46,11 @@ static int read_value(const json_place *at, const json_key *k, const cJSON *valu
             return json_wrong(at, k->name, "must be a whole number above 0");
         *(uint32_t *)field = (uint32_t)number;
         break;
+    case KEY_STEPS:
+        if (!whole || number < 1 || number > JSON_STEPS_MOST)
+            return json_wrong(at, k->name, "must be a whole number from 1 to %d", JSON_STEPS_MOST);
+        *(uint32_t *)field = (uint32_t)number;
+        break;
     case KEY_SEED:
         if (!whole || number < 0)
             return json_wrong(at, k->name, "must be a whole number, 0 or above");

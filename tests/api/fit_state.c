@@ -387,6 +387,19 @@ static void bad_descriptors_are_refused(void **state)
     bl_scene_destroy(scene);
 }
 
+static void steps_end_before_their_count_overflows(void **state)
+{
+    (void)state;
+    bl_scene *scene = room(".5");
+    bl_fit_desc desc = plain();
+    desc.first_step = UINT32_MAX;
+    bl_fit *fit = create(scene, &desc);
+    assert_int_equal(bl_fit_step(fit, NULL), BL_ERROR_ARGUMENT);
+    assert_int_equal(bl_fit_status_get(fit).step, UINT32_MAX);
+    bl_fit_destroy(fit);
+    bl_scene_destroy(scene);
+}
+
 int main(void)
 {
     for (int i = 0; i < VALUES; i++)
@@ -398,6 +411,7 @@ int main(void)
         cmocka_unit_test(common_numbers_stay_the_same),
         cmocka_unit_test(a_coarser_scale_goes_on_exactly),
         cmocka_unit_test(saving_does_not_disturb),
+        cmocka_unit_test(steps_end_before_their_count_overflows),
         cmocka_unit_test(damaged_files_are_refused),
         cmocka_unit_test(files_of_other_fits_are_refused),
         cmocka_unit_test(a_file_that_cannot_be_written_leaves_the_old_one),
