@@ -92,7 +92,8 @@ void text_free(text *t);
 /* Whole file into malloc'ed memory (zero byte appended, not counted in *size). Refuses files above `limit`
  * bytes. */
 bl_result file_read(const char *path, size_t limit, void **data, size_t *size, bl_error *err);
-/* Atomic replacement: writes path.tmp-PID, then renames; nothing is left behind on failure. Devices and pipes
+/* Atomic replacement: writes path.tmp-DIGITS (random), then renames; nothing is left behind on failure.
+ * Devices and pipes
  * (/dev/null) are written in place. */
 bl_result file_write(const char *path, const void *data, size_t size, bl_error *err);
 /* Like file_write, with file and folder synced to disk: even after a crash of the machine the file has either

@@ -2,13 +2,15 @@
  * Whole files in and out. Reading does not trust the reported size (pipes report none, and a file may grow
  * meanwhile): it reads until the end or until the limit is passed. Writing goes to a neighbour file that is
  * renamed at the end, so a reader sees the old content or the new one, and a failure leaves nothing
- * behind. */
+ * behind. The neighbour's name ends in random digits and the file must be new (O_EXCL): threads and processes
+ * that write one path do not meet, and a link that somebody planted under the name is never followed. */
 #include "base/base.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -77,16 +79,35 @@ static bool is_special(const char *path)
     return stat(path, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
 }
 
-/* Zero, or the errno of what went wrong. */
-static int write_all(const char *path, const void *data, size_t size, bool sync)
+/* A new file beside `path`, whose mode is left to the umask; -1 with errno. */
+static int create_beside(arena *a, const char *path, char **name)
 {
-    FILE *file = fopen(path, "wb");
-    if (!file)
-        return errno;
+    int file = -1;
+    for (int tries = 0; file < 0 && tries < 100; tries++) {
+        unsigned long long digits;
+        if (getrandom(&digits, sizeof digits, 0) != sizeof digits)
+            return -1;
+        *name = arena_printf(a, "%s.tmp-%016llx", path, digits);
+        file = open(*name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (file < 0 && errno != EEXIST)
+            break;
+    }
+    return file;
+}
+
+/* Writes all, and closes the file. Zero, or the errno of what went wrong. */
+static int write_all(int handle, const void *data, size_t size, bool sync)
+{
+    FILE *file = fdopen(handle, "wb");
+    if (!file) {
+        int reason = errno;
+        close(handle);
+        return reason;
+    }
     int reason = 0;
     if (size > 0 && fwrite(data, 1, size, file) != size)
         reason = errno;
-    if (sync && reason == 0 && (fflush(file) != 0 || fsync(fileno(file)) != 0))
+    if (sync && reason == 0 && (fflush(file) != 0 || fsync(handle) != 0))
         reason = errno;
     if (fclose(file) != 0 && reason == 0)
         reason = errno;
@@ -109,30 +130,45 @@ static void sync_folder_of(const char *path)
     arena_free(&memory);
 }
 
-static bl_result replace(const char *path, const void *data, size_t size, bool sync, bl_error *err)
+static int replace(arena *a, const char *path, const void *data, size_t size, bool sync)
+{
+    char *name;
+    int file = create_beside(a, path, &name);
+    if (file < 0)
+        return errno;
+    int reason = write_all(file, data, size, sync);
+    if (reason == 0 && rename(name, path) != 0)
+        reason = errno;
+    if (reason != 0)
+        unlink(name);
+    else if (sync)
+        sync_folder_of(path);
+    return reason;
+}
+
+static int write_in_place(const char *path, const void *data, size_t size)
+{
+    int file = open(path, O_WRONLY | O_CLOEXEC);
+    return file < 0 ? errno : write_all(file, data, size, false);
+}
+
+static bl_result write_file(const char *path, const void *data, size_t size, bool sync, bl_error *err)
 {
     arena memory = {0};
-    bool special = is_special(path);
-    const char *target = special ? path : arena_printf(&memory, "%s.tmp-%ld", path, (long)getpid());
-    int reason = write_all(target, data, size, sync && !special);
-    if (!special && reason == 0 && rename(target, path) != 0)
-        reason = errno;
-    if (!special && reason != 0)
-        remove(target);
-    if (!special && sync && reason == 0)
-        sync_folder_of(path);
+    int reason =
+        is_special(path) ? write_in_place(path, data, size) : replace(&memory, path, data, size, sync);
     arena_free(&memory);
     return reason ? error_set(err, BL_ERROR_IO, "cannot write %s: %s", path, strerror(reason)) : BL_OK;
 }
 
 bl_result file_write(const char *path, const void *data, size_t size, bl_error *err)
 {
-    return replace(path, data, size, false, err);
+    return write_file(path, data, size, false, err);
 }
 
 bl_result file_write_synced(const char *path, const void *data, size_t size, bl_error *err)
 {
-    return replace(path, data, size, true, err);
+    return write_file(path, data, size, true, err);
 }
 
 static bool is_folder(const char *path)
