@@ -132,8 +132,8 @@ static void files_go_out_and_in(void **state)
     arena a = {0};
     bl_error err = {0};
     const char *deep = arena_printf(&a, "%s/one/two//three/", (char *)*state);
-    assert_int_equal(folder_create(deep, &err), BL_OK);
-    assert_int_equal(folder_create(deep, &err), BL_OK); /* already there */
+    assert_int_equal(folder_create(deep, 0777, &err), BL_OK);
+    assert_int_equal(folder_create(deep, 0777, &err), BL_OK); /* already there */
     const char *path = arena_printf(&a, "%sdata.bin", deep);
     char sent[10000];
     for (size_t i = 0; i < sizeof sent; i++)
@@ -202,8 +202,8 @@ static void file_failures_name_the_file(void **state)
 
     const char *file = arena_printf(&a, "%s/plain", (char *)*state);
     assert_int_equal(file_write(file, "x", 1, &err), BL_OK);
-    assert_int_equal(folder_create(arena_printf(&a, "%s/below", file), &err), BL_ERROR_IO);
-    assert_int_equal(folder_create("", &err), BL_ERROR_IO);
+    assert_int_equal(folder_create(arena_printf(&a, "%s/below", file), 0777, &err), BL_ERROR_IO);
+    assert_int_equal(folder_create("", 0777, &err), BL_ERROR_IO);
     assert_int_equal(file_write(*state, "x", 1, &err),
                      BL_ERROR_IO); /* a folder cannot be replaced by a file ... */
     assert_int_equal(names_like(arena_printf(&a, "%s.tmp-*", (char *)*state)), 0); /* ... nothing is left */
