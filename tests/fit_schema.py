@@ -197,6 +197,11 @@ BAD = [
     (change(["loss"], {"type": 1}), "loss.type:"),
     (change(["loss"], {"type": "l2", "delta": 1}), "loss.delta: unknown"),
     (change(["loss"], {"type": "huber", "delta": 0}), "loss.delta:"),
+    (change(["loss"], {"type": "huber", "delta": 1e-320}), "loss.delta:"),
+    (change(["optimizer"], {"type": "adam", "rate": 1e300}), "optimizer.rate:"),
+    (change(["optimizer"], {"type": "adam", "epsilon": 1e-40}), "optimizer.epsilon:"),
+    (change(["parameters", 0, "rate"], 1e39), "parameters[0].rate:"),
+    (change(["schedule"], [{"step": 1, "factor": 1e39}]), "schedule[0].factor:"),
     (change(["loss"], {"type": "huber", "epsilon": 1}), "loss.epsilon: unknown"),
     (change(["loss"], {"type": "relative_l2", "epsilon": -1}), "loss.epsilon:"),
     (change(["form"], "walk"), 'form: unknown form "walk" (there are: auto, fused, separate, two-walk, '

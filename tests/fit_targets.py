@@ -57,12 +57,39 @@ def decoded(byte):
     return v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4
 
 
-def fit(job):
+def fit(job, *options):
     with open("job.json", "w", encoding="utf-8") as f:
         json.dump({"scene": "scene.xml", "parameters": [{"name": "wall.reflectance.value"}], "steps": 1,
                    "spp": 1, **job}, f)
-    done = subprocess.run([PROGRAM, "fit", "job.json", "-o", "out"], capture_output=True, text=True)
+    done = subprocess.run([PROGRAM, "fit", "job.json", "-o", "out", *options], capture_output=True, text=True)
     return done.returncode, done.stderr
+
+
+def log_of(job, *options):
+    status, err = fit({"target": {"render": True}, "steps": 2,
+                       "parameters": [{"name": "wall.reflectance.value", "initial": 0.2}], **job}, *options)
+    check(status == 0, "a fit with a seed: " + err)
+    with open("out/fit.csv", encoding="utf-8") as log:
+        return log.read()
+
+
+def seeds():
+    """The command line wins over the job, also with a 0."""
+    zero, five = log_of({"seed": 0}), log_of({"seed": 5})
+    check(zero != five, "the seed changes nothing")
+    check(log_of({"seed": 5}, "--seed", "0") == zero, "--seed 0 loses to the job's seed")
+    check(log_of({}, "--seed", "5") == five, "--seed 5 does nothing")
+
+
+def initial_values():
+    for value, bounds, good in ((1.5, None, False), (-0.5, None, False), ([0.1, 0.2, 7], None, False),
+                                (1, None, True), (1.5, [0, 2], True), (1.5, [0, 1], False)):
+        parameter = {"name": "wall.reflectance.value", "initial": value}
+        if bounds:
+            parameter["bounds"] = bounds
+        status, err = fit({"target": {"render": True}, "parameters": [parameter]})
+        check((status == 0) == good, "initial %s with bounds %s: %s" % (value, bounds, err))
+        check(good or "parameters[0].initial" in err, "the message names no place: " + err)
 
 
 def alpha():
@@ -105,6 +132,8 @@ with open("scene.xml", "w", encoding="utf-8") as scene:
     scene.write(SCENE)
 alpha()
 bad_targets()
+seeds()
+initial_values()
 for problem in problems:
     print(problem)
 print("%d problems" % len(problems))

@@ -35,6 +35,7 @@ typedef struct cli_common {
     cli_names defines, roots;
     const char *integrator, *device, *ray_backend, *lights, *volume_gradient;
     uint32_t spp, spp_grad, seed, sensor;
+    bool seed_given;
     int32_t max_depth;
     bool strict, untrusted, no_baking, no_cache, quiet, json, help;
 } cli_common;
@@ -58,6 +59,7 @@ typedef struct cli_option {
     cli_kind kind;
     const char *value; /* how help calls the value */
     size_t offset;     /* of the field in the command's struct */
+    size_t given;      /* of a bool that says that the option came, or 0 */
     const char *help;
     bool required;
     const char *choices; /* "bvh|query" */

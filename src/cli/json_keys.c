@@ -57,8 +57,8 @@ static int read_value(const json_place *at, const json_key *k, const cJSON *valu
         *(uint32_t *)field = (uint32_t)number;
         break;
     case KEY_POSITIVE:
-        if (!cJSON_IsNumber(value) || !isfinite(number) || number <= 0)
-            return json_wrong(at, k->name, "must be a number above 0");
+        if (!cJSON_IsNumber(value) || !(number >= 1.2e-38 && number <= 3.4e38))
+            return json_wrong(at, k->name, "must be a number above 0, from 1.2e-38 to 3.4e38");
         *(double *)field = number;
         break;
     case KEY_SHARE:

@@ -28,7 +28,7 @@ typedef enum json_key_type {
     KEY_COUNT,    /* uint32_t, 1 or above */
     KEY_STEPS,    /* uint32_t, 1 to JSON_STEPS_MOST */
     KEY_SEED,     /* uint32_t */
-    KEY_POSITIVE, /* double above 0 */
+    KEY_POSITIVE, /* double from 1.2e-38 to 3.4e38, which single precision holds */
     KEY_SHARE,    /* double between 0 and 1, both excluded */
     KEY_MOMENTUM, /* the same with 0 */
     KEY_FLAG,     /* bool */

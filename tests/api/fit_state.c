@@ -13,6 +13,7 @@
 #include "support/scene_cases.h"
 #include "support/scene_device.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -366,8 +367,8 @@ static void bad_descriptors_are_refused(void **state)
     (void)state;
     bl_scene *scene = room(".5");
     const bl_fit_change backwards[] = {{5, 1}, {5, 0.5}};
-    bl_fit_desc bad[9];
-    for (int k = 0; k < 9; k++)
+    bl_fit_desc bad[13];
+    for (int k = 0; k < 13; k++)
         bad[k] = plain();
     bad[0].parameter_count = 0;
     bad[1].target = NULL;
@@ -378,7 +379,11 @@ static void bad_descriptors_are_refused(void **state)
     bad[6].schedule = backwards, bad[6].schedule_count = 2;
     bad[7].views = &(bl_fit_view){0}, bad[7].view_count = 1, bad[7].target = NULL;
     bad[8].beta_1 = -0.5;
-    for (int k = 0; k < 9; k++) {
+    bad[9].rate = 1e300;
+    bad[10].loss_constant = 1e-320;
+    bad[11].epsilon = NAN;
+    bad[12].rate = -1;
+    for (int k = 0; k < 13; k++) {
         bl_fit *fit;
         assert_int_equal(bl_fit_create(device.device, scene, &bad[k], &fit), BL_ERROR_ARGUMENT);
         assert_null(fit);
@@ -400,6 +405,24 @@ static void steps_end_before_their_count_overflows(void **state)
     bl_scene_destroy(scene);
 }
 
+static void parameters_must_be_finite(void **state)
+{
+    (void)state;
+    static const float bad[] = {NAN, INFINITY, -INFINITY};
+    bl_scene *scene = room(".5");
+    bl_job *job;
+    uint32_t index;
+    assert_int_equal(bl_job_create(device.device, scene, NULL, &job), BL_OK);
+    assert_int_equal(bl_scene_find_parameter(scene, "wall.reflectance.value", &index), BL_OK);
+    for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
+        assert_int_equal(bl_job_set_parameter(job, index, (float[]){0.5f, bad[k], 0.5f}), BL_ERROR_ARGUMENT);
+        assert_non_null(strstr(bl_context_error(device.context), "wall.reflectance.value: value 1"));
+    }
+    assert_int_equal(bl_job_set_parameter(job, index, (float[]){0.5f, 0.25f, 0.5f}), BL_OK);
+    bl_job_destroy(job);
+    bl_scene_destroy(scene);
+}
+
 int main(void)
 {
     for (int i = 0; i < VALUES; i++)
@@ -411,6 +434,7 @@ int main(void)
         cmocka_unit_test(common_numbers_stay_the_same),
         cmocka_unit_test(a_coarser_scale_goes_on_exactly),
         cmocka_unit_test(saving_does_not_disturb),
+        cmocka_unit_test(parameters_must_be_finite),
         cmocka_unit_test(steps_end_before_their_count_overflows),
         cmocka_unit_test(damaged_files_are_refused),
         cmocka_unit_test(files_of_other_fits_are_refused),
