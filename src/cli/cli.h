@@ -3,7 +3,8 @@
  *
  * A command is a row in main.c, a struct of arguments that begins with cli_common, a table of options that
  * fills the struct, and a run function. Functions that can fail print one message to stderr and return an
- * exit status: 0 success, CLI_FAILED, CLI_USAGE. */
+ * exit status: 0 success, CLI_FAILED, CLI_USAGE. Where a signal was the reason of a failure, main.c ends with
+ * that signal's status. */
 #ifndef BL_CLI_H
 #define BL_CLI_H
 

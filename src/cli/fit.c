@@ -273,7 +273,7 @@ static int run(void *argument)
     free_work(&w);
     session_close(&session);
     fit_job_free(&w.job);
-    return status == CLI_FAILED && interrupted() ? interrupt_status() : status;
+    return status;
 }
 
 // clang-format off
