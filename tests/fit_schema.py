@@ -141,7 +141,7 @@ GOOD += [change(["optimizer"], o) for o in (
 # (job, what the message must name)
 BAD = [
     ([], "object"), ({}, "missing key"), (change(["scene"], None), "scene: missing"),
-    (change(["scene"], 3), "scene:"), (change(["scene"], ""), "scene:"),
+    (change(["\x1b]0;title\x07\x9b31m"], 3), "?]0;title???31m: unknown key"), (change(["scene"], 3), "scene:"), (change(["scene"], ""), "scene:"),
     (change(["target"], None), "target: missing"), (change(["target"], 3), "target:"),
     (change(["target"], {}), "target.render: missing"),
     (change(["target"], {"render": False}), "target.render:"),

@@ -3,6 +3,7 @@
 """Targets of a fit: images with alpha are composed over the job's background, and alpha is dropped without
 one; a target that is missing, of another size, no image or with a NaN is one message with the job, the view
 and the file, also of a view that is held out."""
+import csv
 import json
 import os
 import re
@@ -92,6 +93,20 @@ def initial_values():
         check(good or "parameters[0].initial" in err, "the message names no place: " + err)
 
 
+def names_with_commas():
+    with open("scene.xml", encoding="utf-8") as f:
+        plain = f.read()
+    with open("commas.xml", "w", encoding="utf-8") as f:
+        f.write(plain.replace('id="wall"', 'id="a,&quot;b&quot;"'))
+    status, err = fit({"scene": "commas.xml", "target": {"render": True}, "steps": 2,
+                       "parameters": [{"name": 'a,"b".reflectance.value', "initial": 0.2}]})
+    check(status == 0, "a fit of a name with a comma: " + err)
+    with open("out/fit.csv", encoding="utf-8", newline="") as log:
+        rows = list(csv.reader(log))
+    check([len(row) for row in rows] == [5, 5, 5], "fit.csv has rows of other lengths: %s" % rows)
+    check(rows[0][2:] == ['a,"b".reflectance.value[%d]' % k for k in range(3)], "names: %s" % rows[0])
+
+
 def alpha():
     png("clear.png", SIDE, SIDE, [200, 100, 50, 64])
     a, background = 64 / 255, [0.5, 0.25, 1]
@@ -134,6 +149,7 @@ alpha()
 bad_targets()
 seeds()
 initial_values()
+names_with_commas()
 for problem in problems:
     print(problem)
 print("%d problems" % len(problems))

@@ -21,18 +21,17 @@ char *json_beside(const char *file, const char *path)
 
 int json_wrong(const json_place *at, const char *key, const char *format, ...)
 {
+    char what[400];
     va_list args;
     va_start(args, format);
-    fprintf(stderr, "backlight: %s: %s%s: ", at->file, at->path, key);
-    vfprintf(stderr, format, args);
-    fprintf(stderr, "\n");
+    vsnprintf(what, sizeof what, format, args);
     va_end(args);
-    return CLI_FAILED;
+    return fail("%s: %s%s: %s", at->file, at->path, key, what);
 }
 
 static int read_value(const json_place *at, const json_key *k, const cJSON *value, void *object)
 {
-    void *field = (char *)object + k->offset;
+    void *field = object ? (char *)object + k->offset : NULL; /* none where all keys are KEY_OTHER */
     double number = value->valuedouble;
     bool whole = cJSON_IsNumber(value) && number == floor(number) && number <= 4294967295.0;
     switch (k->type) {

@@ -405,6 +405,31 @@ static void steps_end_before_their_count_overflows(void **state)
     bl_scene_destroy(scene);
 }
 
+static void names_must_be_there(void **state)
+{
+    (void)state;
+    bl_scene *scene = room(".5"), *other;
+    bl_job *job;
+    bl_fit *fit;
+    uint32_t index;
+    const char *names[] = {NULL};
+    assert_int_equal(bl_scene_find_parameter(scene, NULL, &index), BL_ERROR_ARGUMENT);
+    assert_int_equal(
+        bl_job_create(device.device, scene, &(bl_job_desc){.parameters = names, .parameter_count = 1}, &job),
+        BL_ERROR_ARGUMENT);
+    bl_fit_desc desc = plain();
+    desc.parameters = &(bl_fit_parameter){0}, desc.parameter_count = 1;
+    assert_int_equal(bl_fit_create(device.device, scene, &desc, &fit), BL_ERROR_ARGUMENT);
+    bl_scene_desc bad[] = {{.defines = &(bl_define){.value = "1"}, .define_count = 1},
+                           {.defines = &(bl_define){.key = "a"}, .define_count = 1},
+                           {.roots = names, .root_count = 1}};
+    for (size_t k = 0; k < sizeof bad / sizeof *bad; k++)
+        assert_int_equal(
+            bl_scene_load_string(device.context, "<scene version='3.0.0'/>", ".", &bad[k], &other),
+            BL_ERROR_ARGUMENT);
+    bl_scene_destroy(scene);
+}
+
 static void parameters_must_be_finite(void **state)
 {
     (void)state;
@@ -434,6 +459,7 @@ int main(void)
         cmocka_unit_test(common_numbers_stay_the_same),
         cmocka_unit_test(a_coarser_scale_goes_on_exactly),
         cmocka_unit_test(saving_does_not_disturb),
+        cmocka_unit_test(names_must_be_there),
         cmocka_unit_test(parameters_must_be_finite),
         cmocka_unit_test(steps_end_before_their_count_overflows),
         cmocka_unit_test(damaged_files_are_refused),

@@ -36,6 +36,16 @@ static void errors_keep_code_and_text(void **state)
     assert_int_equal(strlen(err.text), sizeof err.text - 1);
 }
 
+static void errors_hold_no_controls(void **state)
+{
+    (void)state;
+    bl_error err;
+    error_set(&err, BL_ERROR_FORMAT, "f 1 %s",
+              "\x1b]0;title\a\x1b[31m \xc2\x9b"
+              "1m \x7f\r\tb\nf\xc3\xbcr");
+    assert_string_equal(err.text, "f 1 ?]0;title??[31m ??1m ??\tb\nf\xc3\xbcr");
+}
+
 static void every_result_has_a_text(void **state)
 {
     (void)state;
@@ -322,6 +332,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(errors_keep_code_and_text),
+        cmocka_unit_test(errors_hold_no_controls),
         cmocka_unit_test(every_result_has_a_text),
         cmocka_unit_test(arena_is_zeroed_aligned_and_keeps_everything),
         cmocka_unit_test(arrays_grow),
