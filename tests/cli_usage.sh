@@ -51,6 +51,14 @@ done
 rm -f .help
 "$program" --version | grep -q '^backlight [0-9]' || complain "--version"
 
+# ---- a link that somebody planted under the name of a temporary file is not followed ----
+
+echo precious >victim
+# shellcheck disable=SC2016 # $$ is the inner shell's, whose process the program becomes
+sh -c 'ln -s victim "a.exr.tmp-$$"; exec "$0" render "$1" -o a.exr --device none >.out 2>.err' "$program" "$scene"
+[ "$(cat victim)" = precious ] || complain "render wrote through a planted link"
+rm -f victim ./*.tmp-*
+
 # ---- wrong usage: status 2 ----
 
 expect 2 'usage: backlight'

@@ -3,6 +3,7 @@
 """Targets of a fit: images with alpha are composed over the job's background, and alpha is dropped without
 one; a target that is missing, of another size, no image or with a NaN is one message with the job, the view
 and the file, also of a view that is held out."""
+import csv
 import json
 import os
 import re
@@ -57,12 +58,53 @@ def decoded(byte):
     return v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4
 
 
-def fit(job):
+def fit(job, *options):
     with open("job.json", "w", encoding="utf-8") as f:
         json.dump({"scene": "scene.xml", "parameters": [{"name": "wall.reflectance.value"}], "steps": 1,
                    "spp": 1, **job}, f)
-    done = subprocess.run([PROGRAM, "fit", "job.json", "-o", "out"], capture_output=True, text=True)
+    done = subprocess.run([PROGRAM, "fit", "job.json", "-o", "out", *options], capture_output=True, text=True)
     return done.returncode, done.stderr
+
+
+def log_of(job, *options):
+    status, err = fit({"target": {"render": True}, "steps": 2,
+                       "parameters": [{"name": "wall.reflectance.value", "initial": 0.2}], **job}, *options)
+    check(status == 0, "a fit with a seed: " + err)
+    with open("out/fit.csv", encoding="utf-8") as log:
+        return log.read()
+
+
+def seeds():
+    """The command line wins over the job, also with a 0."""
+    zero, five = log_of({"seed": 0}), log_of({"seed": 5})
+    check(zero != five, "the seed changes nothing")
+    check(log_of({"seed": 5}, "--seed", "0") == zero, "--seed 0 loses to the job's seed")
+    check(log_of({}, "--seed", "5") == five, "--seed 5 does nothing")
+
+
+def initial_values():
+    for value, bounds, good in ((1.5, None, False), (-0.5, None, False), ([0.1, 0.2, 7], None, False),
+                                (1, None, True), (1.5, [0, 2], True), (1.5, [0, 1], False)):
+        parameter = {"name": "wall.reflectance.value", "initial": value}
+        if bounds:
+            parameter["bounds"] = bounds
+        status, err = fit({"target": {"render": True}, "parameters": [parameter]})
+        check((status == 0) == good, "initial %s with bounds %s: %s" % (value, bounds, err))
+        check(good or "parameters[0].initial" in err, "the message names no place: " + err)
+
+
+def names_with_commas():
+    with open("scene.xml", encoding="utf-8") as f:
+        plain = f.read()
+    with open("commas.xml", "w", encoding="utf-8") as f:
+        f.write(plain.replace('id="wall"', 'id="a,&quot;b&quot;"'))
+    status, err = fit({"scene": "commas.xml", "target": {"render": True}, "steps": 2,
+                       "parameters": [{"name": 'a,"b".reflectance.value', "initial": 0.2}]})
+    check(status == 0, "a fit of a name with a comma: " + err)
+    with open("out/fit.csv", encoding="utf-8", newline="") as log:
+        rows = list(csv.reader(log))
+    check([len(row) for row in rows] == [5, 5, 5], "fit.csv has rows of other lengths: %s" % rows)
+    check(rows[0][2:] == ['a,"b".reflectance.value[%d]' % k for k in range(3)], "names: %s" % rows[0])
 
 
 def alpha():
@@ -105,6 +147,9 @@ with open("scene.xml", "w", encoding="utf-8") as scene:
     scene.write(SCENE)
 alpha()
 bad_targets()
+seeds()
+initial_values()
+names_with_commas()
 for problem in problems:
     print(problem)
 print("%d problems" % len(problems))

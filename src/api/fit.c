@@ -15,6 +15,7 @@
 #include "api/large_steps.h"
 #include "api/pixel_sampling.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,6 +90,21 @@ static bl_result check_schedule(const bl_fit_desc *d, bl_error *err)
     return BL_OK;
 }
 
+/* 0, which stands for a default, or a positive number that single precision holds. */
+static bool usable(double number) { return number == 0 || (number >= FLT_MIN && number <= FLT_MAX); }
+
+static bl_result check_numbers(const bl_fit_desc *d, bl_error *err)
+{
+    bool good = usable(d->rate) && usable(d->epsilon) && usable(d->loss_constant);
+    for (uint32_t k = 0; k < d->parameter_count; k++)
+        good = good && usable(d->parameters[k].rate);
+    return good ? BL_OK
+                : error_set(
+                      err, BL_ERROR_ARGUMENT,
+                      "rates, epsilon and the loss's constant must be 0, for their defaults, or positive "
+                      "numbers from 1.2e-38 to 3.4e38");
+}
+
 static bl_result check_desc(const bl_fit_desc *d, bl_error *err)
 {
     if (!d || !d->parameters || d->parameter_count == 0)
@@ -98,6 +114,7 @@ static bl_result check_desc(const bl_fit_desc *d, bl_error *err)
         TRY(CHECK_RESERVED(bl_fit_parameter, &d->parameters[k], err));
     for (uint32_t v = 0; d->views && v < d->view_count; v++)
         TRY(CHECK_RESERVED(bl_fit_view, &d->views[v], err));
+    TRY(check_numbers(d, err));
     if (!d->target == !(d->views && d->view_count))
         return error_set(err, BL_ERROR_ARGUMENT, "a fit needs either a target image or at least one view");
     if ((unsigned)d->loss >= BL_LOSS_COUNT || (unsigned)d->optimizer >= BL_OPTIMIZER_COUNT)
@@ -453,6 +470,8 @@ static bl_result move_parameters(bl_fit *fit, bl_fit_status *s, bl_error *err)
 static bl_result step(bl_fit *fit, bl_error *err)
 {
     bl_fit_status s = fit->status;
+    if (s.step == UINT32_MAX)
+        return error_set(err, BL_ERROR_ARGUMENT, "the fit has done %u steps: it cannot count more", s.step);
     TRY(all_sights(fit, &s, err));
     TRY(move_parameters(fit, &s, err));
     s.step++;

@@ -12,6 +12,7 @@
 #include "render/shape/ellipsoids.h"
 #include "render/shape/kinds.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -253,6 +254,15 @@ bl_result job_check_change(const bl_job *job, uint32_t index, bl_error *err)
     return BL_OK;
 }
 
+static bl_result check_finite(const render_parameter *p, const float *values, bl_error *err)
+{
+    for (uint32_t i = 0; i < p->count; i++)
+        if (!isfinite(values[i]))
+            return error_set(err, BL_ERROR_ARGUMENT, "%s: value %u is %g: values must be finite", p->name, i,
+                             (double)values[i]);
+    return BL_OK;
+}
+
 bl_result bl_job_set_parameter(bl_job *job, uint32_t index, const float *values)
 {
     if (index >= job->scene->parameters.count)
@@ -265,6 +275,8 @@ bl_result bl_job_set_parameter(bl_job *job, uint32_t index, const float *values)
         to_world_check(job->scene, index, values, &err) != BL_OK)
         return context_fail(job->context, &err);
     if (ellipsoid_check(job->scene, index, values, &err) != BL_OK)
+        return context_fail(job->context, &err);
+    if (check_finite(p, values, &err) != BL_OK)
         return context_fail(job->context, &err);
     for (uint32_t i = 0; i < p->count; i++)
         if (p->absent && job->plan->gradient_offset[index] == PLAN_NONE && values[i] != 0) {

@@ -60,26 +60,54 @@ static code_options generation(const bl_job *job, render_pass pass, x86_target n
     return o;
 }
 
-/* native: as in code_options. */
-static bl_result generate(const bl_job *job, render_pass pass, x86_target native, kernel_code *code,
+/* How a kernel is made. */
+typedef struct making {
+    x86_target native; /* as in code_options */
+    bool renew;        /* as in kernel_source */
+} making;
+
+static bl_result generate(const bl_job *job, render_pass pass, making how, kernel_code *code,
                           bl_kernel_info *took, bl_error *err)
 {
     ir_module *trace;
     double start = clock_seconds();
     TRY(job_trace(job, pass, &trace, err));
     *took = (bl_kernel_info){.trace_seconds = clock_seconds() - start, .baked = job->plan->baked};
-    opt_options passes = job_lowering(job, pass, native);
-    code_options options = generation(job, pass, native);
+    opt_options passes = job_lowering(job, pass, how.native);
+    code_options options = generation(job, pass, how.native);
     kernel_source source = {
         .device = job->device,
         .trace = trace,
         .passes = &passes,
         .generate = &options,
+        .renew = how.renew,
     };
     bl_result r = kernel_code_make(&source, code, took, err);
     if (r == BL_OK && (r = trace_dump(trace, &passes, code, render_passes[pass].name, err)) != BL_OK)
         free(code->words);
     ir_module_destroy(trace);
+    return r;
+}
+
+static bl_result make_kernel(bl_job *job, render_pass pass, bool renew, gpu_kernel **out, bl_error *err)
+{
+    kernel_code code;
+    bl_kernel_info *took = &job->compiled[pass];
+    x86_target native = (x86_target)gpu_device_info(job->device->gpu)->native_target;
+    TRY(generate(job, pass, (making){native, renew}, &code, took, err));
+    double start = clock_seconds();
+    gpu_kernel_desc d = {
+        .words = code.words,
+        .word_count = code.word_count,
+        .buffer_count = BUFFER_COUNT + (job->bounds != NULL),
+        .push_words = code.push_words,
+        .local_size = LOCAL_SIZE,
+        .addressed = job->addressed[pass],
+        .label = render_passes[pass].name,
+    };
+    bl_result r = kernel_create(job->device, &d, out, err);
+    took->driver_seconds = clock_seconds() - start;
+    free(code.words);
     return r;
 }
 
@@ -92,24 +120,11 @@ bl_result job_kernel(bl_job *job, render_pass pass, gpu_kernel **out, bl_error *
         job->kernels[pass] = NULL;
     }
     if (!job->kernels[pass]) {
-        kernel_code code;
-        bl_kernel_info *took = &job->compiled[pass];
-        const gpu_info *device = gpu_device_info(job->device->gpu);
-        TRY(generate(job, pass, (x86_target)device->native_target, &code, took, err));
-        double start = clock_seconds();
-        gpu_kernel_desc d = {
-            .words = code.words,
-            .word_count = code.word_count,
-            .buffer_count = BUFFER_COUNT + (job->bounds != NULL),
-            .push_words = code.push_words,
-            .local_size = LOCAL_SIZE,
-            .addressed = addressed,
-            .label = render_passes[pass].name,
-        };
         job->addressed[pass] = addressed;
-        bl_result r = kernel_create(job->device, &d, &job->kernels[pass], err);
-        took->driver_seconds = clock_seconds() - start;
-        free(code.words);
+        bl_result r = make_kernel(job, pass, false, &job->kernels[pass], err);
+        /* Words of the cache that the device refuses are made anew, once. */
+        if (r != BL_OK && job->compiled[pass].cached && !job->context->cache_verify)
+            r = make_kernel(job, pass, true, &job->kernels[pass], err);
         TRY(r);
     }
     *out = job->kernels[pass];
@@ -155,7 +170,7 @@ bl_result bl_job_spirv(bl_job *job, bl_pass pass, uint32_t **words, size_t *word
     kernel_code code;
     bl_kernel_info took;
     bl_error err = {0};
-    if (generate(job, which, X86_NONE, &code, &took, &err) != BL_OK)
+    if (generate(job, which, (making){.native = X86_NONE}, &code, &took, &err) != BL_OK)
         return context_fail(job->context, &err);
     *words = code.words, *word_count = code.word_count;
     return BL_OK;

@@ -4,7 +4,12 @@
  * A file is believed only if everything holds: magic and format, the key it is asked for, the length that its
  * head gives, and a checksum (XXH3, 64 bits) over all that follows it. What is not believed counts as
  * missing, and the store that follows replaces it; so a file cut at any length, changed, or of another
- * program costs a compilation and nothing else. Files are written under a temporary name, synced and renamed:
+ * program costs a compilation and nothing else. The checksum finds accidents, not forgeries: against those
+ * the folder and each entry must be the user's own, and nobody else may write to them, whatever the umask
+ * is (folders are made with 0700, entries with 0600; links are not followed). Who may write files as the user
+ * needs no cache to run code as the user.
+ *
+ * Files are written under a temporary name, synced and renamed:
  * processes that share the folder see whole files, and of two that store one key the last wins, with the same
  * bytes.
  *
@@ -79,8 +84,8 @@ static const char *refuse(const kernel_cache *c)
         return "it is not a folder";
     if (status.st_uid != geteuid())
         return "it belongs to another user";
-    if (status.st_mode & S_IWOTH)
-        return "everybody may write to it";
+    if (status.st_mode & (S_IWGRP | S_IWOTH))
+        return "others may write to it (chmod go-w)";
     return access(c->folder, R_OK | W_OK | X_OK) == 0 ? NULL : "it may not be written to";
 }
 
@@ -204,13 +209,14 @@ void *kernel_cache_find(const kernel_cache *c, kernel_key key, size_t *size)
     void *file = NULL;
     size_t file_size;
     char *found = NULL;
-    if (!refuse(c) && file_read(path, ENTRY_MOST, &file, &file_size, NULL) == BL_OK &&
+    if (!refuse(c) && file_read_private(path, ENTRY_MOST, &file, &file_size, NULL) == BL_OK &&
         believed(file, file_size, key)) {
         *size = file_size - sizeof(entry_head);
         found = malloc(*size + 1);
         BL_ASSERT(found, "out of memory");
         memcpy(found, (char *)file + sizeof(entry_head), *size);
-        utimensat(AT_FDCWD, path, NULL, 0); /* The time says when the entry was last used. */
+        utimensat(AT_FDCWD, path, NULL,
+                  AT_SYMLINK_NOFOLLOW); /* The time says when the entry was last used. */
     }
     free(file);
     arena_free(&memory);
@@ -221,7 +227,8 @@ void kernel_cache_store(kernel_cache *c, kernel_key key, const void *data, size_
 {
     BL_ASSERT(data && size > 0, "an entry of %zu bytes", size);
     size_t whole = sizeof(entry_head) + size;
-    if (!c || whole > ENTRY_MOST || whole > c->limit || refuse(c) || folder_create(c->folder, NULL) != BL_OK)
+    if (!c || whole > ENTRY_MOST || whole > c->limit || refuse(c) ||
+        folder_create(c->folder, 0700, NULL) != BL_OK)
         return;
     char *bytes = malloc(whole);
     BL_ASSERT(bytes, "out of memory");
@@ -231,7 +238,7 @@ void kernel_cache_store(kernel_cache *c, kernel_key key, const void *data, size_
     head.checksum = XXH3_64bits(bytes + CHECKED_FROM, whole - CHECKED_FROM);
     memcpy(bytes, &head, sizeof head);
     arena memory = {0};
-    bool written = file_write_synced(entry_path(&memory, c, key), bytes, whole, NULL) == BL_OK;
+    bool written = file_write_private(entry_path(&memory, c, key), bytes, whole, NULL) == BL_OK;
     arena_free(&memory);
     free(bytes);
     c->bytes += written ? whole : 0;

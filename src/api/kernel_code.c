@@ -75,7 +75,7 @@ bl_result kernel_code_make(const kernel_source *s, kernel_code *out, bl_kernel_i
     }
     double start = clock_seconds();
     kernel_key key = kernel_key_words(s->trace, s->passes, s->generate, s->device->identity);
-    took->cached = find(s, key, out);
+    took->cached = !s->renew && find(s, key, out);
     took->cache_seconds = clock_seconds() - start;
     if (!took->cached) {
         TRY(compile(s, out, took, err));
@@ -103,6 +103,10 @@ bl_result kernel_create(const bl_device *device, const gpu_kernel_desc *desc, gp
     void *found = kernel_cache_find(cache, key, &d.driver_data_size);
     d.driver_data = found, d.keep_driver_data = true;
     bl_result r = gpu_kernel_create(device->gpu, &d, out, err);
+    if (r != BL_OK && found) { /* perhaps for that */
+        d.driver_data = NULL, d.driver_data_size = 0;
+        r = gpu_kernel_create(device->gpu, &d, out, err);
+    }
     size_t size = 0;
     const void *data = r == BL_OK ? gpu_kernel_driver_data(*out, &size) : NULL;
     if (size > 0 && !(found && size == d.driver_data_size && memcmp(data, found, size) == 0))

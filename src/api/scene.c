@@ -59,12 +59,24 @@ static scene_load_options load_options(const bl_context *ctx, const bl_scene_des
     return o;
 }
 
+static bl_result check_names(const bl_scene_desc *desc, bl_error *err)
+{
+    for (uint32_t i = 0; i < desc->define_count; i++)
+        if (!desc->defines[i].key || !desc->defines[i].value)
+            return error_set(err, BL_ERROR_ARGUMENT,
+                             "bl_scene_desc: definition %u has a key or a value of NULL", i);
+    for (uint32_t i = 0; i < desc->root_count; i++)
+        if (!desc->roots[i])
+            return error_set(err, BL_ERROR_ARGUMENT, "bl_scene_desc: folder %u is NULL", i);
+    return BL_OK;
+}
+
 static bl_result load(bl_context *ctx, const char *path, const char *xml, const char *folder,
                       const bl_scene_desc *desc, bl_scene **out)
 {
     *out = NULL;
     bl_error err = {0};
-    if (desc && CHECK_RESERVED(bl_scene_desc, desc, &err) != BL_OK)
+    if (desc && (CHECK_RESERVED(bl_scene_desc, desc, &err) != BL_OK || check_names(desc, &err) != BL_OK))
         return context_fail(ctx, &err);
     scene_define *defines;
     scene_load_options o = load_options(ctx, desc, &defines);
@@ -195,6 +207,11 @@ bl_result bl_scene_find_parameter(const bl_scene *scene, const char *name, uint3
     const render_scene *s = scene->render;
     const char *nearest = NULL;
     size_t best = 0;
+    bl_error err;
+    if (!name) {
+        error_set(&err, BL_ERROR_ARGUMENT, "the name of a parameter is NULL");
+        return context_fail(scene->context, &err);
+    }
     *index = render_parameter_called(s, name);
     if (*index != PLAN_NONE)
         return BL_OK;
@@ -203,7 +220,6 @@ bl_result bl_scene_find_parameter(const bl_scene *scene, const char *name, uint3
         if (!nearest || same > best)
             nearest = s->parameters.data[i].name, best = same;
     }
-    bl_error err;
     error_set(&err, BL_ERROR_ARGUMENT,
               "the scene has no parameter \"%s\"%s%s%s; \"backlight params\" lists them", name,
               nearest ? ", the nearest is \"" : "", nearest ? nearest : "", nearest ? "\"" : "");

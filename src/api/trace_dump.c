@@ -50,7 +50,7 @@ bl_result trace_dump(const ir_module *trace, const opt_options *passes, const ke
     dump d = {.folder = getenv("BL_DUMP"), .name = name, .err = err};
     if (!d.folder || !*d.folder)
         return BL_OK;
-    TRY(folder_create(d.folder, err));
+    TRY(folder_create(d.folder, 0777, err));
     TRY(trace_stages(trace, passes, dump_stage, &d, err));
     TRY(d.result);
     text path = {0};

@@ -92,14 +92,20 @@ void text_free(text *t);
 /* Whole file into malloc'ed memory (zero byte appended, not counted in *size). Refuses files above `limit`
  * bytes. */
 bl_result file_read(const char *path, size_t limit, void **data, size_t *size, bl_error *err);
-/* Atomic replacement: writes path.tmp-PID, then renames; nothing is left behind on failure. Devices and pipes
+/* Atomic replacement: writes path.tmp-DIGITS (random), then renames; nothing is left behind on failure.
+ * Devices and pipes
  * (/dev/null) are written in place. */
 bl_result file_write(const char *path, const void *data, size_t size, bl_error *err);
 /* Like file_write, with file and folder synced to disk: even after a crash of the machine the file has either
  * the old content or the new one. */
 bl_result file_write_synced(const char *path, const void *data, size_t size, bl_error *err);
-/* Creates the folder and its parents where missing. */
-bl_result folder_create(const char *path, bl_error *err);
+/* For what nobody but the user may decide about. Writing is like file_write_synced, with a mode of 0600 at
+ * most, and replaces devices and pipes, too. Reading follows no link and refuses what is not an ordinary
+ * file, belongs to another user, or may be written by others. */
+bl_result file_write_private(const char *path, const void *data, size_t size, bl_error *err);
+bl_result file_read_private(const char *path, size_t limit, void **data, size_t *size, bl_error *err);
+/* Creates the folder and its parents where missing, of the mode less the umask. */
+bl_result folder_create(const char *path, unsigned mode, bl_error *err);
 bool file_exists(const char *path);
 
 /* ---- clock.c ---- */

@@ -7,6 +7,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Texts quote files, whose control characters a terminal would obey: all but line ends and tabs become '?',
+ * also those of C1, which are two bytes in UTF-8. */
+static void remove_controls(char *message)
+{
+    for (unsigned char *c = (unsigned char *)message; *c; c++) {
+        bool c1 = c[0] == 0xC2 && c[1] >= 0x80 && c[1] <= 0x9F;
+        if (c1)
+            *c++ = '?';
+        if (c1 || (*c < 0x20 && *c != '\n' && *c != '\t') || *c == 0x7F)
+            *c = '?';
+    }
+}
+
 bl_result error_set(bl_error *err, bl_result code, const char *format, ...)
 {
     if (err) {
@@ -19,6 +32,7 @@ bl_result error_set(bl_error *err, bl_result code, const char *format, ...)
         if (vsnprintf(whole, sizeof whole, format, args) < 0)
             whole[0] = 0;
         va_end(args);
+        remove_controls(whole);
         memcpy(err->text, whole, strlen(whole) + 1);
     }
     return code;

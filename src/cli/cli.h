@@ -3,7 +3,8 @@
  *
  * A command is a row in main.c, a struct of arguments that begins with cli_common, a table of options that
  * fills the struct, and a run function. Functions that can fail print one message to stderr and return an
- * exit status: 0 success, CLI_FAILED, CLI_USAGE. */
+ * exit status: 0 success, CLI_FAILED, CLI_USAGE. Where a signal was the reason of a failure, main.c ends with
+ * that signal's status. */
 #ifndef BL_CLI_H
 #define BL_CLI_H
 
@@ -35,6 +36,7 @@ typedef struct cli_common {
     cli_names defines, roots;
     const char *integrator, *device, *ray_backend, *lights, *volume_gradient;
     uint32_t spp, spp_grad, seed, sensor;
+    bool seed_given;
     int32_t max_depth;
     bool strict, untrusted, no_baking, no_cache, quiet, json, help;
 } cli_common;
@@ -58,6 +60,7 @@ typedef struct cli_option {
     cli_kind kind;
     const char *value; /* how help calls the value */
     size_t offset;     /* of the field in the command's struct */
+    size_t given;      /* of a bool that says that the option came, or 0 */
     const char *help;
     bool required;
     const char *choices; /* "bvh|query" */

@@ -209,7 +209,7 @@ static void merge_options(fit_work *w, cli_common *common)
     *defines = (cli_names){.items = items, .count = count};
     w->spp = common->spp ? common->spp : w->job.spp ? w->job.spp : 16;
     w->spp_grad = common->spp_grad ? common->spp_grad : w->job.spp_grad ? w->job.spp_grad : w->spp;
-    w->seed = common->seed ? common->seed : w->job.seed;
+    w->seed = common->seed_given ? common->seed : w->job.seed;
     w->steps = w->job.steps;
     w->folder = w->args->output ? w->args->output : w->job.output;
 }
@@ -273,7 +273,7 @@ static int run(void *argument)
     free_work(&w);
     session_close(&session);
     fit_job_free(&w.job);
-    return status == CLI_FAILED && interrupted() ? interrupt_status() : status;
+    return status;
 }
 
 // clang-format off

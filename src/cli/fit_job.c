@@ -130,7 +130,7 @@ static int read_job(json_place at, fit_job *job)
         {"parameters", KEY_OTHER, 0, true},
         {"optimizer", KEY_OTHER, 0, false},
         {"schedule", KEY_OTHER, 0, false},
-        {"steps", KEY_COUNT, offsetof(head, steps), false},
+        {"steps", KEY_STEPS, offsetof(head, steps), false},
         {"stages", KEY_OTHER, 0, false},
         {"spp", KEY_COUNT, offsetof(head, spp), false},
         {"spp_grad", KEY_COUNT, offsetof(head, spp_grad), false},

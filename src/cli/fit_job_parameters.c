@@ -138,7 +138,7 @@ static int read_resolution(json_place at, const cJSON *json, const fit_job *job,
 int job_read_stages(json_place at, const cJSON *json, fit_job *job)
 {
     static const json_key keys[] = {
-        {"steps", KEY_COUNT, offsetof(fit_job_stage, steps), true}, {"resolution", KEY_OTHER, 0, false}, {0}};
+        {"steps", KEY_STEPS, offsetof(fit_job_stage, steps), true}, {"resolution", KEY_OTHER, 0, false}, {0}};
     uint64_t steps = 0;
     if (!json == !job->steps)
         return json_wrong(&at, "steps", json ? "give either steps or stages" : "missing key (or stages)");
@@ -150,8 +150,8 @@ int job_read_stages(json_place at, const cJSON *json, fit_job *job)
         fit_job_stage *s = &job->stages[job->stage_count];
         CLI_TRY(json_read_item(&at, "stages", job->stage_count++, "an object with steps", one, keys, s));
         CLI_TRY(read_resolution(at, cJSON_GetObjectItemCaseSensitive(one, "resolution"), job, s));
-        if ((steps += s->steps) > UINT32_MAX)
-            return json_wrong(&at, "steps", "the steps of all stages are too many");
+        if ((steps += s->steps) > JSON_STEPS_MOST)
+            return json_wrong(&at, "steps", "all stages together have more than %d steps", JSON_STEPS_MOST);
         job->steps = (uint32_t)steps;
     }
     return CLI_OK;

@@ -44,6 +44,19 @@ static fit_log *new_log(fit_work *w)
     return w->log = log;
 }
 
+/* The name of a column, in quotes (RFC 4180) where it has a comma or quotes: ids of scenes may. */
+static void write_name(FILE *out, const char *name, const char *entry)
+{
+    bool quoted = strpbrk(name, ",\"\r\n") != NULL;
+    fputs(quoted ? ",\"" : ",", out);
+    for (const char *c = name; *c; c++) {
+        if (*c == '"')
+            fputc('"', out);
+        fputc(*c == '\n' || *c == '\r' ? ' ' : *c, out); /* a row is a line */
+    }
+    fprintf(out, "%s%s", entry, quoted ? "\"" : "");
+}
+
 int fit_log_begin(fit_work *w)
 {
     fit_log *log = new_log(w);
@@ -56,8 +69,12 @@ int fit_log_begin(fit_work *w)
     fprintf(text, "step,loss");
     for (uint32_t k = 0; k < w->job.parameter_count; k++) {
         const bl_parameter_info *info = &w->parameters[k].parameter.info;
-        for (uint32_t i = 0; i < info->count && w->parameters[k].logged; i++)
-            fprintf(text, info->count == 1 ? ",%s" : ",%s[%u]", info->name, i);
+        for (uint32_t i = 0; i < info->count && w->parameters[k].logged; i++) {
+            char entry[16] = "";
+            if (info->count > 1)
+                snprintf(entry, sizeof entry, "[%u]", i);
+            write_name(text, info->name, entry);
+        }
     }
     fprintf(text, "\n");
     fclose(text);
@@ -142,8 +159,11 @@ void fit_log_free(fit_log *log)
 static uint32_t count_columns(const char *line)
 {
     uint32_t count = 1;
-    for (; *line; line++)
-        count += *line == ',';
+    bool quoted = false;
+    for (; *line; line++) {
+        quoted ^= *line == '"';
+        count += *line == ',' && !quoted;
+    }
     return count;
 }
 

@@ -78,6 +78,12 @@ static int initial_values(fit_work *w, uint32_t k)
         if (asked->bounded && (v < asked->least || v > asked->most))
             return fail("%s: parameters[%u].initial: %g is outside the bounds [%g, %g]", w->args->job, k, v,
                         asked->least, asked->most);
+        const bl_parameter_info *info = &p->parameter.info;
+        if (asked->initial_count && !asked->bounded && !(v >= (double)info->least && v <= (double)info->most))
+            return fail(
+                "%s: parameters[%u].initial: %g is outside the range of %s, [%g, %g]; \"bounds\" sets "
+                "another one",
+                w->args->job, k, v, asked->name, (double)info->least, (double)info->most);
     }
     p->first = copy_values(p->start, count);
     memcpy(p->first_shape, p->parameter.info.shape, sizeof p->first_shape);

@@ -21,18 +21,17 @@ char *json_beside(const char *file, const char *path)
 
 int json_wrong(const json_place *at, const char *key, const char *format, ...)
 {
+    char what[400];
     va_list args;
     va_start(args, format);
-    fprintf(stderr, "backlight: %s: %s%s: ", at->file, at->path, key);
-    vfprintf(stderr, format, args);
-    fprintf(stderr, "\n");
+    vsnprintf(what, sizeof what, format, args);
     va_end(args);
-    return CLI_FAILED;
+    return fail("%s: %s%s: %s", at->file, at->path, key, what);
 }
 
 static int read_value(const json_place *at, const json_key *k, const cJSON *value, void *object)
 {
-    void *field = (char *)object + k->offset;
+    void *field = object ? (char *)object + k->offset : NULL; /* none where all keys are KEY_OTHER */
     double number = value->valuedouble;
     bool whole = cJSON_IsNumber(value) && number == floor(number) && number <= 4294967295.0;
     switch (k->type) {
@@ -46,14 +45,19 @@ static int read_value(const json_place *at, const json_key *k, const cJSON *valu
             return json_wrong(at, k->name, "must be a whole number above 0");
         *(uint32_t *)field = (uint32_t)number;
         break;
+    case KEY_STEPS:
+        if (!whole || number < 1 || number > JSON_STEPS_MOST)
+            return json_wrong(at, k->name, "must be a whole number from 1 to %d", JSON_STEPS_MOST);
+        *(uint32_t *)field = (uint32_t)number;
+        break;
     case KEY_SEED:
         if (!whole || number < 0)
             return json_wrong(at, k->name, "must be a whole number, 0 or above");
         *(uint32_t *)field = (uint32_t)number;
         break;
     case KEY_POSITIVE:
-        if (!cJSON_IsNumber(value) || !isfinite(number) || number <= 0)
-            return json_wrong(at, k->name, "must be a number above 0");
+        if (!cJSON_IsNumber(value) || !(number >= 1.2e-38 && number <= 3.4e38))
+            return json_wrong(at, k->name, "must be a number above 0, from 1.2e-38 to 3.4e38");
         *(double *)field = number;
         break;
     case KEY_SHARE:

@@ -20,11 +20,15 @@ char *json_beside(const char *file, const char *path);
 /* Prints file, place, key and what is wrong with it; returns CLI_FAILED. */
 int json_wrong(const json_place *at, const char *key, const char *format, ...) CLI_PRINTF(3, 4);
 
+/* Steps of a fit: far from where sums of a few of them leave 32 bits. */
+enum { JSON_STEPS_MOST = 1000000000 };
+
 typedef enum json_key_type {
     KEY_TEXT,
     KEY_COUNT,    /* uint32_t, 1 or above */
+    KEY_STEPS,    /* uint32_t, 1 to JSON_STEPS_MOST */
     KEY_SEED,     /* uint32_t */
-    KEY_POSITIVE, /* double above 0 */
+    KEY_POSITIVE, /* double from 1.2e-38 to 3.4e38, which single precision holds */
     KEY_SHARE,    /* double between 0 and 1, both excluded */
     KEY_MOMENTUM, /* the same with 0 */
     KEY_FLAG,     /* bool */

@@ -48,6 +48,8 @@ static int run_command(const cli_command *command, int argc, char **argv)
         else
             status = command->run(arguments);
     }
+    if (status == CLI_FAILED && interrupted())
+        status = interrupt_status();
     options_free(command, arguments);
     if (fflush(stdout) != 0 || ferror(stdout)) {
         fprintf(stderr, "backlight: cannot write to standard output\n");

@@ -6,13 +6,29 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* Prints a line. It may quote files, whose control characters a terminal would obey: they become '?', also
+ * those of C1, which are two bytes in UTF-8. */
+static void print_line(const char *begin, const char *format, va_list args)
+{
+    char *line = NULL;
+    if (vasprintf(&line, format, args) < 0)
+        line = NULL;
+    for (unsigned char *c = (unsigned char *)line; c && *c; c++) {
+        bool c1 = c[0] == 0xC2 && c[1] >= 0x80 && c[1] <= 0x9F;
+        if (c1)
+            *c++ = '?';
+        if (c1 || (*c < 0x20 && *c != '\n' && *c != '\t') || *c == 0x7F)
+            *c = '?';
+    }
+    fprintf(stderr, "%s%s\n", begin, line ? line : "out of memory");
+    free(line);
+}
+
 int fail(const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    fprintf(stderr, "backlight: ");
-    vfprintf(stderr, format, args);
-    fprintf(stderr, "\n");
+    print_line("backlight: ", format, args);
     va_end(args);
     return CLI_FAILED;
 }
@@ -23,8 +39,7 @@ void note(const cli_common *common, const char *format, ...)
         return;
     va_list args;
     va_start(args, format);
-    vfprintf(stderr, format, args);
-    fprintf(stderr, "\n");
+    print_line("", format, args);
     va_end(args);
 }
 

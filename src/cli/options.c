@@ -20,7 +20,7 @@ static const cli_option common_options[] = {
      .help = "samples per pixel (default: the scene's)"},
     {.name = "--spp-grad", .kind = CLI_COUNT, .value = "N", .offset = COMMON(spp_grad),
      .help = "samples per pixel of gradient passes (default: --spp)"},
-    {.name = "--seed", .kind = CLI_SEED, .value = "S", .offset = COMMON(seed),
+    {.name = "--seed", .kind = CLI_SEED, .value = "S", .offset = COMMON(seed), .given = COMMON(seed_given),
      .help = "random seed; the same seed gives the same bytes (default: 0)"},
     {.name = "--integrator", .kind = CLI_TEXT, .value = "NAME", .offset = COMMON(integrator),
      .help = "instead of the scene's: path, direct, prb, prb_attached, prb_detached, prb_basic, tape, rb, "
@@ -252,6 +252,8 @@ static int store(const cli_command *command, const cli_option *option, const cha
 {
     void *field = (char *)arguments + option->offset;
     char *end;
+    if (option->given)
+        *(bool *)((char *)arguments + option->given) = true;
     switch (option->kind) {
     case CLI_FLAG:
         *(bool *)field = true;

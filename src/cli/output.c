@@ -10,11 +10,31 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 /* ---- whole files ---- */
+
+/* A new file beside `path`, whose mode is left to the umask. Its name ends in random digits and it must not
+ * exist (O_EXCL), so programs that write one path do not meet, and no planted link is followed. */
+static int create_beside(const char *path, char **name)
+{
+    int file = -1;
+    *name = NULL;
+    for (int tries = 0; file < 0 && tries < 100; tries++) {
+        unsigned long long digits;
+        if (getrandom(&digits, sizeof digits, 0) != sizeof digits)
+            break;
+        free(*name);
+        *name = text_format("%s.tmp-%016llx", path, digits);
+        file = open(*name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (file < 0 && errno != EEXIST)
+            break;
+    }
+    return file;
+}
 
 static bool write_all(int file, const char *data, size_t size)
 {
@@ -32,8 +52,7 @@ static bool write_all(int file, const char *data, size_t size)
 
 static int open_temporary(const char *path, char **name)
 {
-    *name = text_format("%s.tmp-%ld", path, (long)getpid());
-    int file = open(*name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    int file = create_beside(path, name);
     if (file < 0) {
         fail("cannot write %s: %s", path, strerror(errno));
         free(*name);
@@ -47,7 +66,7 @@ int save_file(const char *path, const void *data, size_t size)
     int file = open_temporary(path, &name);
     if (file < 0)
         return CLI_FAILED;
-    bool good = write_all(file, data, size);
+    bool good = write_all(file, data, size) && fsync(file) == 0;
     int reason = errno;
     if (close(file) != 0 && good) {
         good = false;

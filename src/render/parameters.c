@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * A scene's parameters: their names, shapes, bounds and initial values. */
-#include "render/classes.h"
+#include "render/scene_internal.h"
+
+#include <math.h>
 
 object_name render_name_below(render_scene *s, object_name of, const char *child)
 {
@@ -94,6 +96,49 @@ uint32_t render_find_parameter(const render_scene *s, const scene_object *o, uin
             return i;
     return PLAN_NONE;
 }
+
+/* ---- values that a scene must not have, or should not ---- */
+
+static bl_result check_finite(const render_scene *s, const render_parameter *p, bl_error *err)
+{
+    const float *values = render_initial(s, p);
+    for (uint32_t i = 0; i < p->count; i++)
+        if (!isfinite(values[i]))
+            return error_set(err, BL_ERROR_SCENE,
+                             "%s: value %u is %g: too large for single precision, or not a number", p->name,
+                             i, (double)values[i]);
+    return BL_OK;
+}
+
+/* An extinction below 0 makes light out of nothing. Files may hold a few such values by filtering, so they
+ * are counted, not refused. */
+static void warn_of_negative(const render_scene *s, const scene_object *medium)
+{
+    uint32_t index = render_find_parameter(s, scene_get(medium, "sigma_t")->object, PLAN_DATA_SLOT),
+             count = 0;
+    if (index == PLAN_NONE)
+        return;
+    const render_parameter *p = &s->parameters.data[index];
+    const float *values = render_initial(s, p);
+    for (uint32_t i = 0; i < p->count; i++)
+        count += values[i] < 0;
+    if (count)
+        text_add(&s->description->warnings,
+                 "%s:%u: %s: %u of %u values are negative; an extinction is 0 or above\n", medium->where.file,
+                 medium->where.line, p->name, count, p->count);
+}
+
+bl_result render_check_values(const render_scene *s, bl_error *err)
+{
+    for (uint32_t i = 0; i < s->parameters.count; i++)
+        if (s->parameters.data[i].source == PLAN_NONE) /* Meshes are checked as they are read. */
+            TRY(check_finite(s, &s->parameters.data[i], err));
+    for (uint32_t i = 0; i < s->media.count; i++)
+        warn_of_negative(s, s->media.data[i]);
+    return BL_OK;
+}
+
+/* ---- other sizes ---- */
 
 enum { RESIZED_MOST = 1 << 30 /* entries */ };
 

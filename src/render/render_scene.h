@@ -105,7 +105,7 @@ enum channel_kind {
     CHANNEL_ALBEDO,
     CHANNEL_KIND_COUNT
 };
-enum { CHANNELS_MOST = 60 };
+enum { CHANNELS_MOST = 60, CHANNEL_NAME_MOST = 255 /* of EXR files */ };
 typedef struct render_channel {
     const char *name; /* "A", "nn.X" */
     enum channel_kind kind;

@@ -31,4 +31,9 @@ void render_bind_media(render_scene *s);
 bl_result render_check_field(const render_scene *s, bl_error *err); /* against media, once they are bound */
 bl_result render_bind_lights(render_scene *s, bl_error *err);
 
+/* ---- parameters.c ---- */
+
+/* Values that single precision does not hold are an error; negative extinctions are counted in a warning. */
+bl_result render_check_values(const render_scene *s, bl_error *err);
+
 #endif

@@ -220,7 +220,7 @@ bl_result image_save_channels(const char *path, const scene_image *image, const 
     bl_error reason = {0};
     bl_result result = encode(path, image, layout, &encoded, &reason);
     if (result == BL_OK)
-        result = file_write(path, encoded.data, encoded.length, err);
+        result = file_write_synced(path, encoded.data, encoded.length, err);
     else
         error_set(err, result, "%s: %s", path, reason.text);
     text_free(&encoded);

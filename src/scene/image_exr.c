@@ -24,18 +24,15 @@ typedef struct exr_file {
     char reason[200];
 } exr_file;
 
-static exr_file *file_of(exr_const_context_t context)
-{
-    void *user = NULL;
-    return exr_get_user_data(context, &user) == EXR_ERR_SUCCESS ? user : NULL;
-}
+/* The file that this thread reads or writes. OpenEXR reports errors while it holds the lock of a context that
+ * writes, so the handler must not ask the context for its user data: it would wait for itself for ever. */
+static _Thread_local exr_file *current_file;
 
 static void on_error(exr_const_context_t context, exr_result_t code, const char *message)
 {
-    exr_file *file = file_of(context);
-    (void)code;
-    if (file && !file->reason[0])
-        snprintf(file->reason, sizeof file->reason, "%s", message ? message : "");
+    (void)context, (void)code;
+    if (current_file && !current_file->reason[0])
+        snprintf(current_file->reason, sizeof current_file->reason, "%s", message ? message : "");
 }
 
 static void *capped_alloc(size_t size) { return size <= ALLOCATION_MAX ? malloc(size) : NULL; }
@@ -276,12 +273,14 @@ bl_result image_decode_exr(const uint8_t *data, size_t size, bool alpha, scene_i
     options.size_fn = on_size;
     options.max_image_width = options.max_image_height = IMAGE_SIDE_MAX;
     options.max_tile_width = options.max_tile_height = TILE_SIDE_MAX;
+    current_file = &r.file;
     exr_result_t code = exr_start_read(&r.context, "image", &options);
     bl_result result = code == EXR_ERR_SUCCESS ? read_part(&r) : exr_failed(&r.file, code, "read", err);
     if (r.started)
         exr_decoding_destroy(r.context, &r.pipeline);
     if (r.context)
         exr_finish(&r.context);
+    current_file = NULL;
     if (result != BL_OK)
         image_free(out);
     return result;
@@ -317,10 +316,21 @@ typedef struct exr_picture {
     const uint32_t *integers; /* instead of the image's pixels, NULL */
 } exr_picture;
 
+/* Names of more than 31 bytes are marked in the head of the file: readers before OpenEXR 2.0 refuse it. */
+static bool has_long_name(const exr_picture *p)
+{
+    for (uint32_t c = 0; c < p->image->channels; c++)
+        if (strlen(p->names[c]) > 31)
+            return true;
+    return false;
+}
+
 static exr_result_t write_header(exr_context_t context, const exr_picture *p, int *part)
 {
     const scene_image *image = p->image;
-    exr_result_t code = exr_add_part(context, NULL, EXR_STORAGE_SCANLINE, part);
+    exr_result_t code = exr_set_longname_support(context, has_long_name(p));
+    if (code == EXR_ERR_SUCCESS)
+        code = exr_add_part(context, NULL, EXR_STORAGE_SCANLINE, part);
     if (code == EXR_ERR_SUCCESS)
         code = exr_initialize_required_attr_simple(context, *part, (int32_t)image->width,
                                                    (int32_t)image->height, EXR_COMPRESSION_ZIP);
@@ -423,6 +433,7 @@ bl_result image_encode_exr(const scene_image *image, const char *const *names, i
     options.error_handler_fn = on_error;
     options.user_data = &file;
     options.write_fn = on_write;
+    current_file = &file;
     exr_result_t code = exr_start_write(&context, "image", EXR_WRITE_FILE_DIRECTLY, &options);
     if (code == EXR_ERR_SUCCESS)
         code = write_image(context, &picture);
@@ -430,6 +441,7 @@ bl_result image_encode_exr(const scene_image *image, const char *const *names, i
         exr_result_t finished = exr_finish(&context); /* writes the table of chunks */
         code = code == EXR_ERR_SUCCESS ? finished : code;
     }
+    current_file = NULL;
     bl_result result = code == EXR_ERR_SUCCESS ? BL_OK : exr_failed(&file, code, "encode", err);
     if (result == BL_OK)
         text_add_bytes(out, file.written, file.size);

@@ -13,6 +13,7 @@
 #include "support/scene_cases.h"
 #include "support/scene_device.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -366,8 +367,8 @@ static void bad_descriptors_are_refused(void **state)
     (void)state;
     bl_scene *scene = room(".5");
     const bl_fit_change backwards[] = {{5, 1}, {5, 0.5}};
-    bl_fit_desc bad[9];
-    for (int k = 0; k < 9; k++)
+    bl_fit_desc bad[13];
+    for (int k = 0; k < 13; k++)
         bad[k] = plain();
     bad[0].parameter_count = 0;
     bad[1].target = NULL;
@@ -378,12 +379,72 @@ static void bad_descriptors_are_refused(void **state)
     bad[6].schedule = backwards, bad[6].schedule_count = 2;
     bad[7].views = &(bl_fit_view){0}, bad[7].view_count = 1, bad[7].target = NULL;
     bad[8].beta_1 = -0.5;
-    for (int k = 0; k < 9; k++) {
+    bad[9].rate = 1e300;
+    bad[10].loss_constant = 1e-320;
+    bad[11].epsilon = NAN;
+    bad[12].rate = -1;
+    for (int k = 0; k < 13; k++) {
         bl_fit *fit;
         assert_int_equal(bl_fit_create(device.device, scene, &bad[k], &fit), BL_ERROR_ARGUMENT);
         assert_null(fit);
         assert_true(*bl_context_error(device.context) != 0);
     }
+    bl_scene_destroy(scene);
+}
+
+static void steps_end_before_their_count_overflows(void **state)
+{
+    (void)state;
+    bl_scene *scene = room(".5");
+    bl_fit_desc desc = plain();
+    desc.first_step = UINT32_MAX;
+    bl_fit *fit = create(scene, &desc);
+    assert_int_equal(bl_fit_step(fit, NULL), BL_ERROR_ARGUMENT);
+    assert_int_equal(bl_fit_status_get(fit).step, UINT32_MAX);
+    bl_fit_destroy(fit);
+    bl_scene_destroy(scene);
+}
+
+static void names_must_be_there(void **state)
+{
+    (void)state;
+    bl_scene *scene = room(".5"), *other;
+    bl_job *job;
+    bl_fit *fit;
+    uint32_t index;
+    const char *names[] = {NULL};
+    assert_int_equal(bl_scene_find_parameter(scene, NULL, &index), BL_ERROR_ARGUMENT);
+    assert_int_equal(
+        bl_job_create(device.device, scene, &(bl_job_desc){.parameters = names, .parameter_count = 1}, &job),
+        BL_ERROR_ARGUMENT);
+    bl_fit_desc desc = plain();
+    desc.parameters = &(bl_fit_parameter){0}, desc.parameter_count = 1;
+    assert_int_equal(bl_fit_create(device.device, scene, &desc, &fit), BL_ERROR_ARGUMENT);
+    bl_scene_desc bad[] = {{.defines = &(bl_define){.value = "1"}, .define_count = 1},
+                           {.defines = &(bl_define){.key = "a"}, .define_count = 1},
+                           {.roots = names, .root_count = 1}};
+    for (size_t k = 0; k < sizeof bad / sizeof *bad; k++)
+        assert_int_equal(
+            bl_scene_load_string(device.context, "<scene version='3.0.0'/>", ".", &bad[k], &other),
+            BL_ERROR_ARGUMENT);
+    bl_scene_destroy(scene);
+}
+
+static void parameters_must_be_finite(void **state)
+{
+    (void)state;
+    static const float bad[] = {NAN, INFINITY, -INFINITY};
+    bl_scene *scene = room(".5");
+    bl_job *job;
+    uint32_t index;
+    assert_int_equal(bl_job_create(device.device, scene, NULL, &job), BL_OK);
+    assert_int_equal(bl_scene_find_parameter(scene, "wall.reflectance.value", &index), BL_OK);
+    for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
+        assert_int_equal(bl_job_set_parameter(job, index, (float[]){0.5f, bad[k], 0.5f}), BL_ERROR_ARGUMENT);
+        assert_non_null(strstr(bl_context_error(device.context), "wall.reflectance.value: value 1"));
+    }
+    assert_int_equal(bl_job_set_parameter(job, index, (float[]){0.5f, 0.25f, 0.5f}), BL_OK);
+    bl_job_destroy(job);
     bl_scene_destroy(scene);
 }
 
@@ -398,6 +459,9 @@ int main(void)
         cmocka_unit_test(common_numbers_stay_the_same),
         cmocka_unit_test(a_coarser_scale_goes_on_exactly),
         cmocka_unit_test(saving_does_not_disturb),
+        cmocka_unit_test(names_must_be_there),
+        cmocka_unit_test(parameters_must_be_finite),
+        cmocka_unit_test(steps_end_before_their_count_overflows),
         cmocka_unit_test(damaged_files_are_refused),
         cmocka_unit_test(files_of_other_fits_are_refused),
         cmocka_unit_test(a_file_that_cannot_be_written_leaves_the_old_one),

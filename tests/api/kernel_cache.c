@@ -22,6 +22,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 enum { SIDE = 8, VALUES = 3 * SIDE * SIDE };
 
 static char folder[64];
@@ -244,12 +247,44 @@ static void images_do_not_depend_on_the_cache(void **state)
     }
 }
 
+/* Gives an entry words that no device takes, with all that makes the cache believe it. */
+static void forge_file(const char *path)
+{
+    enum { CHECKSUM_AT = 8, CHECKED_FROM = 16, HEAD = 48 };
+    char *bytes;
+    size_t size;
+    assert_int_equal(file_read(path, 64 << 20, (void **)&bytes, &size, NULL), BL_OK);
+    memset(bytes + HEAD + 4, 0, size - HEAD - 4); /* the first word is the number of push constants */
+    uint64_t checksum = XXH3_64bits(bytes + CHECKED_FROM, size - CHECKED_FROM);
+    memcpy(bytes + CHECKSUM_AT, &checksum, sizeof checksum);
+    assert_int_equal(file_write(path, bytes, size, NULL), BL_OK);
+    free(bytes);
+}
+
+static void words_that_the_device_refuses_are_made_anew(void **state)
+{
+    (void)state;
+    static float without[VALUES], with[VALUES];
+    bl_kernel_info info;
+    bl_cache_info use;
+    make_picture(NULL, without, &info, &use);
+    make_picture(folder, with, &info, &use);
+    each_file(forge_file);
+    make_picture(folder, with, &info, &use);
+    assert_memory_equal(with, without, sizeof with);
+    assert_false(info.cached);
+    make_picture(folder, with, &info, &use); /* and were kept */
+    assert_memory_equal(with, without, sizeof with);
+    assert_true(info.cached);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(hits_are_what_compilation_makes, empty_folder),
         cmocka_unit_test_setup(structure_changes_the_key_and_values_do_not, empty_folder),
         cmocka_unit_test_setup(images_do_not_depend_on_the_cache, empty_folder),
+        cmocka_unit_test_setup(words_that_the_device_refuses_are_made_anew, empty_folder),
     };
     scene_device probe;
     if (!scene_device_open(&probe))

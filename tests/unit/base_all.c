@@ -11,6 +11,8 @@
 #include "base/base.h"
 
 #include <fcntl.h>
+#include <glob.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -32,6 +34,16 @@ static void errors_keep_code_and_text(void **state)
     big[sizeof big - 1] = 0;
     error_set(&err, BL_ERROR_IO, "%s", big);
     assert_int_equal(strlen(err.text), sizeof err.text - 1);
+}
+
+static void errors_hold_no_controls(void **state)
+{
+    (void)state;
+    bl_error err;
+    error_set(&err, BL_ERROR_FORMAT, "f 1 %s",
+              "\x1b]0;title\a\x1b[31m \xc2\x9b"
+              "1m \x7f\r\tb\nf\xc3\xbcr");
+    assert_string_equal(err.text, "f 1 ?]0;title??[31m ??1m ??\tb\nf\xc3\xbcr");
 }
 
 static void every_result_has_a_text(void **state)
@@ -130,8 +142,8 @@ static void files_go_out_and_in(void **state)
     arena a = {0};
     bl_error err = {0};
     const char *deep = arena_printf(&a, "%s/one/two//three/", (char *)*state);
-    assert_int_equal(folder_create(deep, &err), BL_OK);
-    assert_int_equal(folder_create(deep, &err), BL_OK); /* already there */
+    assert_int_equal(folder_create(deep, 0777, &err), BL_OK);
+    assert_int_equal(folder_create(deep, 0777, &err), BL_OK); /* already there */
     const char *path = arena_printf(&a, "%sdata.bin", deep);
     char sent[10000];
     for (size_t i = 0; i < sizeof sent; i++)
@@ -174,6 +186,14 @@ static void files_without_a_size_are_read(void **state)
     assert_non_null(strstr(err.text, "limit"));
 }
 
+static size_t names_like(const char *pattern)
+{
+    glob_t found = {0};
+    size_t count = glob(pattern, 0, NULL, &found) == 0 ? found.gl_pathc : 0;
+    globfree(&found);
+    return count;
+}
+
 static void file_failures_name_the_file(void **state)
 {
     arena a = {0};
@@ -192,12 +212,11 @@ static void file_failures_name_the_file(void **state)
 
     const char *file = arena_printf(&a, "%s/plain", (char *)*state);
     assert_int_equal(file_write(file, "x", 1, &err), BL_OK);
-    assert_int_equal(folder_create(arena_printf(&a, "%s/below", file), &err), BL_ERROR_IO);
-    assert_int_equal(folder_create("", &err), BL_ERROR_IO);
+    assert_int_equal(folder_create(arena_printf(&a, "%s/below", file), 0777, &err), BL_ERROR_IO);
+    assert_int_equal(folder_create("", 0777, &err), BL_ERROR_IO);
     assert_int_equal(file_write(*state, "x", 1, &err),
                      BL_ERROR_IO); /* a folder cannot be replaced by a file ... */
-    assert_false(file_exists(
-        arena_printf(&a, "%s.tmp-%ld", (char *)*state, (long)getpid()))); /* ... and nothing is left */
+    assert_int_equal(names_like(arena_printf(&a, "%s.tmp-*", (char *)*state)), 0); /* ... nothing is left */
     arena_free(&a);
 }
 
@@ -222,6 +241,86 @@ static void special_files_are_written_in_place(void **state)
     arena_free(&a);
 }
 
+/* Somebody else's link under the name of a temporary file, as far as it can be guessed. */
+static void planted_links_are_not_followed(void **state)
+{
+    arena a = {0};
+    bl_error err = {0};
+    void *data;
+    size_t size;
+    const char *path = arena_printf(&a, "%s/image", (char *)*state);
+    const char *victim = arena_printf(&a, "%s/victim", (char *)*state);
+    assert_int_equal(file_write(victim, "precious", 8, &err), BL_OK);
+    assert_int_equal(symlink("victim", arena_printf(&a, "%s.tmp-%ld", path, (long)getpid())), 0);
+    assert_int_equal(file_write(path, "light", 5, &err), BL_OK);
+    assert_int_equal(file_read(victim, 100, &data, &size, &err), BL_OK);
+    assert_string_equal(data, "precious");
+    free(data);
+    arena_free(&a);
+}
+
+static void modes_follow_the_umask(void **state)
+{
+    static const mode_t masks[] = {0, 022, 027, 077};
+    arena a = {0};
+    bl_error err = {0};
+    const char *path = arena_printf(&a, "%s/file", (char *)*state);
+    for (size_t k = 0; k < sizeof masks / sizeof *masks; k++) {
+        struct stat status;
+        mode_t before = umask(masks[k]);
+        assert_int_equal(file_write_synced(path, "light", 5, &err), BL_OK);
+        umask(before);
+        assert_int_equal(stat(path, &status), 0);
+        assert_int_equal(status.st_mode & 07777, 0666 & ~masks[k]);
+    }
+    arena_free(&a);
+}
+
+typedef struct writer {
+    const char *path;
+    char letter;
+    int failures;
+} writer;
+
+enum { WRITERS = 4, WRITTEN = 100000, ROUNDS = 100 };
+
+static void *write_again_and_again(void *argument)
+{
+    writer *w = argument;
+    char *bytes = malloc(WRITTEN);
+    memset(bytes, w->letter, WRITTEN);
+    for (int k = 0; k < ROUNDS; k++)
+        w->failures += file_write(w->path, bytes, WRITTEN, NULL) != BL_OK;
+    free(bytes);
+    return NULL;
+}
+
+/* Threads of one process that write one path: every write succeeds, and the file is one of theirs. */
+static void threads_write_one_path(void **state)
+{
+    arena a = {0};
+    bl_error err = {0};
+    const char *path = arena_printf(&a, "%s/shared", (char *)*state);
+    writer writers[WRITERS];
+    pthread_t threads[WRITERS];
+    for (int k = 0; k < WRITERS; k++) {
+        writers[k] = (writer){path, (char)('a' + k), 0};
+        assert_int_equal(pthread_create(&threads[k], NULL, write_again_and_again, &writers[k]), 0);
+    }
+    for (int k = 0; k < WRITERS; k++) {
+        pthread_join(threads[k], NULL);
+        assert_int_equal(writers[k].failures, 0);
+    }
+    void *data;
+    size_t size;
+    assert_int_equal(file_read(path, 2 * WRITTEN, &data, &size, &err), BL_OK);
+    assert_int_equal(size, WRITTEN);
+    assert_int_equal(memcmp(data, (char *)data + 1, WRITTEN - 1), 0);
+    free(data);
+    assert_int_equal(names_like(arena_printf(&a, "%s/shared.tmp-*", (char *)*state)), 0);
+    arena_free(&a);
+}
+
 static void clock_runs_forward(void **state)
 {
     (void)state;
@@ -233,6 +332,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(errors_keep_code_and_text),
+        cmocka_unit_test(errors_hold_no_controls),
         cmocka_unit_test(every_result_has_a_text),
         cmocka_unit_test(arena_is_zeroed_aligned_and_keeps_everything),
         cmocka_unit_test(arrays_grow),
@@ -241,6 +341,9 @@ int main(void)
         cmocka_unit_test(files_without_a_size_are_read),
         cmocka_unit_test_setup_teardown(file_failures_name_the_file, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(special_files_are_written_in_place, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(planted_links_are_not_followed, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(modes_follow_the_umask, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(threads_write_one_path, folder_setup, folder_teardown),
         cmocka_unit_test(clock_runs_forward),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -171,6 +171,75 @@ static void an_unusable_folder_is_done_without(void **state)
     kernel_cache_close(c);
 }
 
+/* ---- whose files they are ---- */
+
+static mode_t mode_of(const char *path)
+{
+    struct stat status;
+    assert_int_equal(lstat(path, &status), 0);
+    return status.st_mode & 07777;
+}
+
+static void nobody_else_may_write(void **state)
+{
+    (void)state;
+    mode_t before = umask(0);
+    kernel_cache *c = kernel_cache_open(folder, 0);
+    kernel_cache_store(c, key, "words", 5);
+    umask(before);
+    assert_int_equal(mode_of(folder), 0700);
+    assert_int_equal(mode_of(entry_name), 0600);
+    assert_true(holds(c, key, "words", 5));
+    static const mode_t shared[] = {0720, 0702, 0777};
+    for (size_t k = 0; k < sizeof shared / sizeof *shared; k++) {
+        assert_int_equal(chmod(folder, shared[k]), 0);
+        assert_false(holds(c, key, "words", 5));
+        assert_non_null(kernel_cache_measure(c).unusable);
+    }
+    kernel_cache_close(c);
+}
+
+static void writable_by_others(void) { assert_int_equal(chmod(entry_name, 0606), 0); }
+static void writable_by_the_group(void) { assert_int_equal(chmod(entry_name, 0660), 0); }
+static void behind_a_link(void)
+{
+    assert_int_equal(rename(entry_name, "kernel_cache.folder/elsewhere"), 0);
+    assert_int_equal(symlink("elsewhere", entry_name), 0);
+}
+static void a_pipe(void)
+{
+    unlink(entry_name);
+    assert_int_equal(mkfifo(entry_name, 0600), 0);
+}
+static void of_another_user(void)
+{
+    if (geteuid() == 0)
+        assert_int_equal(chown(entry_name, 12345, (gid_t)-1), 0);
+    else
+        unlink(entry_name); /* only root can give files away */
+}
+
+/* What somebody else may have put there is not believed, and the store that follows replaces it. */
+static void only_own_files_are_believed(void **state)
+{
+    (void)state;
+    void (*const changes[])(void) = {writable_by_others, writable_by_the_group, behind_a_link, a_pipe,
+                                     of_another_user};
+    kernel_cache *c = kernel_cache_open(folder, 0);
+    alarm(60); /* a pipe without a writer */
+    for (size_t k = 0; k < sizeof changes / sizeof *changes; k++) {
+        kernel_cache_store(c, key, "words", 5);
+        assert_true(holds(c, key, "words", 5));
+        changes[k]();
+        if (holds(c, key, "words", 5))
+            fail_msg("case %zu was believed", k);
+    }
+    kernel_cache_store(c, key, "words", 5);
+    assert_true(holds(c, key, "words", 5));
+    alarm(0);
+    kernel_cache_close(c);
+}
+
 /* ---- size ---- */
 
 static void what_was_not_used_goes_first(void **state)
@@ -469,6 +538,8 @@ int main(void)
         cmocka_unit_test_setup(damage_is_never_believed, fresh),
         cmocka_unit_test_setup(a_foreign_entry_is_not_believed, fresh),
         cmocka_unit_test_setup(an_unusable_folder_is_done_without, fresh),
+        cmocka_unit_test_setup(nobody_else_may_write, fresh),
+        cmocka_unit_test_setup(only_own_files_are_believed, fresh),
         cmocka_unit_test_setup(what_was_not_used_goes_first, fresh),
         cmocka_unit_test_setup(others_files_are_left_alone, fresh),
         cmocka_unit_test_setup(processes_share_the_folder, fresh),

@@ -304,6 +304,9 @@ static void names(void **state)
     traced_unload(&l);
 }
 
+#define LETTERS_50 "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn"
+#define LETTERS_254 LETTERS_50 LETTERS_50 LETTERS_50 LETTERS_50 LETTERS_50 "nnnn"
+
 static void refuses(void **state)
 {
     (void)state;
@@ -318,6 +321,8 @@ static void refuses(void **state)
         {"<integrator type='aov'><string name='aovs' value='x:depth, x:uv'/></integrator>", "", "twice"},
         {"<integrator type='aov'><string name='aovs' value=''/></integrator>", "", "empty"},
         {"<integrator type='aov'/>", "", "aovs"},
+        {"<integrator type='aov'><string name='aovs' value='" LETTERS_254 ":depth'/></integrator>", "",
+         "longer than 253"},
         {"", "<string name='pixel_format' value='rgbx'/>", "pixel_format"},
         {"", "<string name='component_format' value='float64'/>", "component_format"},
         {"", "<string name='file_format' value='png'/>", "file_format"},

@@ -14,6 +14,7 @@
 #include "render/classes.h"
 #include "support/scene_cases.h"
 #include "support/scene_eval.h"
+#include "support/scene_traced.h"
 
 enum { RAYS = 60, PLACES = 12, RESULTS = 5, CELLS_MOST = 100 };
 
@@ -194,14 +195,60 @@ static void walks_note_what_they_cross(void **state)
     }
 }
 
+static render_scene *load(const char *emitter, const char *density, bl_error *err)
+{
+    arena a = {0};
+    render_scene *s = NULL;
+    traced_try_load(arena_printf(&a,
+                                 "<scene version='3.0.0'><integrator type='volpath'/><sensor "
+                                 "type='perspective'><film type='hdrfilm'/></sensor>"
+                                 "<shape type='cube'><bsdf type='null'/><medium name='interior' id='fog' "
+                                 "type='heterogeneous'><volume name='sigma_t' type='gridvolume'><string "
+                                 "name='resolution' value='2'/><float name='value' value='%s'/></volume>"
+                                 "</medium></shape><emitter type='constant' id='sky'><rgb name='radiance' "
+                                 "value='%s'/></emitter></scene>",
+                                 density, emitter),
+                    ".", NULL, 0, &s, err);
+    arena_free(&a);
+    return s;
+}
+
+/* What single precision cannot hold would become infinite, and every sample would be dropped. */
+static void values_beyond_single_precision_are_refused(void **state)
+{
+    (void)state;
+    bl_error err = {0};
+    assert_null(load("1,1e300,1", "1", &err));
+    assert_non_null(strstr(err.text, "sky.radiance.value: value 1"));
+    assert_null(load("1,1,1", "1e39", &err));
+    assert_non_null(strstr(err.text, "fog.sigma_t.data: value 0"));
+}
+
+static void negative_densities_are_counted(void **state)
+{
+    (void)state;
+    bl_error err = {0};
+    render_scene *s = load("1,1,1", "-0.5", &err);
+    assert_non_null(s);
+    assert_non_null(strstr(s->description->warnings.data, "fog.sigma_t.data: 8 of 8 values are negative"));
+    render_scene_destroy(s);
+    s = load("1,1,1", "0", &err);
+    assert_non_null(s);
+    assert_true(!s->description->warnings.data || !strstr(s->description->warnings.data, "negative"));
+    render_scene_destroy(s);
+}
+
 int main(void)
 {
     folder = scene_files_create();
     if (!folder)
         return 1;
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bounds_hold), cmocka_unit_test(bounds_hold_for_any_number_of_cells),
-        cmocka_unit_test(one_bound_is_for_all), cmocka_unit_test(walks_note_what_they_cross)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(values_beyond_single_precision_are_refused),
+                                       cmocka_unit_test(negative_densities_are_counted),
+                                       cmocka_unit_test(bounds_hold),
+                                       cmocka_unit_test(bounds_hold_for_any_number_of_cells),
+                                       cmocka_unit_test(one_bound_is_for_all),
+                                       cmocka_unit_test(walks_note_what_they_cross)};
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     scene_files_remove(folder);
     return failed;

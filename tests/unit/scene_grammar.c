@@ -612,8 +612,8 @@ static void check_file_error(const char *path, const scene_load_options *options
 static void files_and_includes(void **state)
 {
     (void)state;
-    assert_int_equal(folder_create("gr/fragments/deep", NULL), BL_OK);
-    assert_int_equal(folder_create("gr/res/fragments", NULL), BL_OK);
+    assert_int_equal(folder_create("gr/fragments/deep", 0777, NULL), BL_OK);
+    assert_int_equal(folder_create("gr/res/fragments", 0777, NULL), BL_OK);
     put("gr/a.obj", "");
     put("gr/fragments/b.obj", "");
     put("gr/res/c.obj", "");
@@ -714,7 +714,7 @@ static void untrusted_scenes_stay_inside(void **state)
     inside.root_count = 1;
     check_file_error("gr/fragments/in.xml", &inside, NULL);
     /* a folder whose name begins like an allowed one is not inside it */
-    assert_int_equal(folder_create("gr/resist", NULL), BL_OK);
+    assert_int_equal(folder_create("gr/resist", 0777, NULL), BL_OK);
     put("gr/resist/d.obj", "");
     put("gr/fragments/in.xml", SCENE(OBJ("../resist/d.obj")));
     check_file_error("gr/fragments/in.xml", &inside, "cannot find");

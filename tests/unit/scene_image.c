@@ -339,6 +339,43 @@ static void hdr_files_have_their_values(void **state)
     }
 }
 
+static bool contains(const text *bytes, const char *what)
+{
+    return memmem(bytes->data, bytes->length, what, strlen(what)) != NULL;
+}
+
+/* OpenEXR reports an error while it holds its lock: a handler that calls back waits for ever. */
+static void writing_exr_ends_with_an_error(void **state)
+{
+    (void)state;
+    static float pixels[4];
+    scene_image image = {.pixels = pixels, .width = 2, .height = 2, .channels = 1};
+    char name[300];
+    memset(name, 'n', sizeof name);
+    const char *names[] = {name};
+    static const struct {
+        size_t letters;
+        bool good;
+    } cases[] = {{31, true}, {32, true}, {255, true}, {256, false}, {0, false}};
+    alarm(60);
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        text out = {0};
+        bl_error err = {0};
+        name[cases[k].letters] = 0;
+        bl_result r = image_encode_exr(&image, names, IMAGE_FLOAT32, &out, &err);
+        assert_int_equal(r == BL_OK, cases[k].good);
+        assert_true(cases[k].good ? contains(&out, name) : strstr(err.text, "EXR") != NULL);
+        if (cases[k].good) {
+            scene_image back;
+            assert_int_equal(image_decode((const uint8_t *)out.data, out.length, true, &back, &err), BL_OK);
+            image_free(&back);
+        }
+        text_free(&out);
+        name[cases[k].letters] = 'n';
+    }
+    alarm(0);
+}
+
 static void unsupported_exr_is_named(void **state)
 {
     scene_image image;
@@ -379,6 +416,7 @@ int main(void)
         cmocka_unit_test(srgb_round_trip_is_exact),
         cmocka_unit_test(bad_images_are_refused),
         cmocka_unit_test(noise_round_trips),
+        cmocka_unit_test(writing_exr_ends_with_an_error),
         cmocka_unit_test(unsupported_exr_is_named),
         cmocka_unit_test(bad_output_is_an_error),
     };

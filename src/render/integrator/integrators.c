@@ -186,6 +186,10 @@ static bl_result add_named(render_scene *s, const scene_value *v, const char *na
         if (strncmp(s->channels.data[k].name, name, strlen(name)) == 0 &&
             s->channels.data[k].name[strlen(name)] == '.')
             return scene_error(err, BL_ERROR_SCENE, v->where, "aov: the name \"%s\" is given twice", name);
+    if (strlen(name) + strlen(".X") > CHANNEL_NAME_MOST)
+        return scene_error(err, BL_ERROR_SCENE, v->where,
+                           "aov: the name \"%.40s...\" is longer than %d letters: EXR files cannot have it",
+                           name, CHANNEL_NAME_MOST - (int)strlen(".X"));
     for (int k = CHANNEL_ALPHA + 1; k < CHANNEL_KIND_COUNT; k++)
         if (strcmp(type, channel_kinds[k].name) == 0) {
             render_add_channels(s, name, (enum channel_kind)k);
