@@ -59,6 +59,13 @@ sh -c 'ln -s victim "a.exr.tmp-$$"; exec "$0" render "$1" -o a.exr --device none
 [ "$(cat victim)" = precious ] || complain "render wrote through a planted link"
 rm -f victim ./*.tmp-*
 
+# ---- what is no ordinary file is not replaced by one ----
+
+mkfifo pipe.exr
+expect 1 'cannot write pipe.exr: it is no ordinary file' render "$scene" -o pipe.exr --device none
+[ -p pipe.exr ] || complain "render replaced a pipe"
+rm -f pipe.exr
+
 # ---- wrong usage: status 2 ----
 
 expect 2 'usage: backlight'

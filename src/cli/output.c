@@ -52,6 +52,11 @@ static bool write_all(int file, const char *data, size_t size)
 
 static int open_temporary(const char *path, char **name)
 {
+    struct stat info;
+    if (stat(path, &info) == 0 && !S_ISREG(info.st_mode)) { /* a device would be gone after the rename */
+        fail("cannot write %s: it is %s", path, S_ISDIR(info.st_mode) ? "a folder" : "no ordinary file");
+        return -1;
+    }
     int file = create_beside(path, name);
     if (file < 0) {
         fail("cannot write %s: %s", path, strerror(errno));
@@ -90,9 +95,6 @@ bool is_file(const char *path)
 
 int check_writable(const char *path)
 {
-    struct stat info;
-    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
-        return fail("cannot write %s: it is a folder", path);
     char *name;
     int file = open_temporary(path, &name);
     if (file < 0)
