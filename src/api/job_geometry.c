@@ -17,7 +17,6 @@
 #include "render/refit.h"
 #include "render/shape/ellipsoids.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -67,10 +66,6 @@ bl_result geometry_set(bl_job *job, uint32_t parameter, const float *values, bl_
     BL_ASSERT(p->source != PLAN_NONE, "%s is no geometry", p->name);
     if (goes_by_place(job, p))
         return error_set(err, BL_ERROR_ARGUMENT, "%s: in this job they follow the shape's to_world", p->name);
-    for (uint32_t i = 0; i < p->count; i++)
-        if (!isfinite(values[i]))
-            return error_set(err, BL_ERROR_ARGUMENT, "%s: entry %u of element %u is not finite", p->name,
-                             i % p->shape[1], i / p->shape[1]);
     return gpu_buffer_write(job->words, place_of(job, p), values, 4ull * p->count, err);
 }
 
