@@ -3,11 +3,13 @@
 """Writes a bumpy sphere of about N triangles as a binary PLY file, and a scene that shows it.
 
     tests/tools/large_mesh.py 10000000 FOLDER     FOLDER/mesh.ply, FOLDER/scene.xml
+    tests/tools/large_mesh.py                     checks a small one of its own
 
 For measurements of loading, building and tracing (docs/decisions/native-engine.md). Needs numpy; 10 million triangles take
 190 MB on disk and a few seconds."""
 import argparse
 import os
+import tempfile
 
 import numpy as np
 
@@ -42,14 +44,10 @@ def faces(k):
     return rows
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("triangles", type=int)
-    parser.add_argument("folder")
-    args = parser.parse_args()
-    k = max(2, round((args.triangles / 2) ** 0.5))
-    os.makedirs(args.folder, exist_ok=True)
-    with open(os.path.join(args.folder, "mesh.ply"), "wb") as f:
+def write(triangles, folder):
+    k = max(2, round((triangles / 2) ** 0.5))
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, "mesh.ply"), "wb") as f:
         f.write(
             (
                 "ply\nformat binary_little_endian 1.0\n"
@@ -59,8 +57,38 @@ def main():
         )
         positions(k).tofile(f)
         faces(k).tofile(f)
-    with open(os.path.join(args.folder, "scene.xml"), "w", encoding="ascii") as f:
+    with open(os.path.join(folder, "scene.xml"), "w", encoding="ascii") as f:
         f.write(SCENE)
+
+
+def check():
+    """Sizes are those of the header, faces name vertices, and all of them together enclose a ball of about 1."""
+    with tempfile.TemporaryDirectory() as folder:
+        write(20000, folder)
+        with open(os.path.join(folder, "mesh.ply"), "rb") as f:
+            header, data = f.read().split(b"end_header\n", 1)
+    words = header.split()
+    vertices, count = (int(words[words.index(name) + 1]) for name in (b"vertex", b"face"))
+    assert count == 20000 and len(data) == 12 * vertices + 13 * count
+    p = np.frombuffer(data, "<f4", 3 * vertices).reshape(-1, 3).astype(float)
+    rows = np.frombuffer(data, [("count", "u1"), ("corner", "<i4", 3)], count, 12 * vertices)
+    assert (rows["count"] == 3).all() and rows["corner"].min() == 0 and rows["corner"].max() == vertices - 1
+    a, b, c = (p[rows["corner"][:, k]] for k in range(3))
+    volume = (np.cross(a, b) * c).sum() / 6
+    assert 0.9 * 4 / 3 * np.pi < volume < 1.1 * 4 / 3 * np.pi, volume
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("triangles", type=int, nargs="?")
+    parser.add_argument("folder", nargs="?")
+    args = parser.parse_args()
+    if args.triangles is None:
+        check()
+    elif args.folder is None:
+        parser.error("FOLDER is missing")
+    else:
+        write(args.triangles, args.folder)
 
 
 if __name__ == "__main__":
