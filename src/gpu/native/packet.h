@@ -171,7 +171,8 @@ static inline uint32_t meet_interval(const packet *p, const wide_node *n, float 
 
 static inline lanes_float plane(const packet *p, const wide_node *n, uint32_t side, uint32_t k, int axis)
 {
-    return lanes_fma(lanes_all(n->least[0][side + k]), p->inverse[axis], p->shift[axis]);
+    const float *planes = n->least[0]; /* of all sides */
+    return lanes_fma(lanes_all(planes[side + k]), p->inverse[axis], p->shift[axis]);
 }
 
 /* The rays that meet child k, and where. */
