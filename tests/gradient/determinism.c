@@ -29,7 +29,7 @@ typedef struct format {
  * over (job_pass.c) */
 static const format formats[] = {{33, 9, 40, {0.001, 1000, 0}, true},
                                  {1, 1, 3001, {0.001, 1000, 0}, false},
-                                 {190, 180, 34, {0.002, 0}, false}};
+                                 {190, 180, 34, {0.002, 1000, 0}, false}};
 enum { FORMATS = sizeof formats / sizeof formats[0] };
 
 static scene_device device;
