@@ -590,6 +590,12 @@ typedef enum bl_pass {
     BL_PASS_CAMERA_RAYS,      /* bl_job_camera_rays, */
     BL_PASS_RAYS,             /* bl_job_closest_hits, */
     BL_PASS_RAYS_ANY,         /* bl_job_any_hits */
+    BL_PASS_EDGES_SEEN,       /* moving edges, behind a gradient pass: seen by the sensor, */
+    BL_PASS_EDGES_PATH,       /* seen by surfaces, */
+    BL_PASS_EDGES_LIT,        /* and borders of shadows; */
+    BL_PASS_EDGES_SEEN_FORWARD, /* behind a forward pass */
+    BL_PASS_EDGES_PATH_FORWARD,
+    BL_PASS_EDGES_LIT_FORWARD,
     BL_PASS_COUNT
 } bl_pass;
 

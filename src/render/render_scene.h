@@ -174,6 +174,7 @@ typedef struct render_scene {
     bool attaches;             /* the scene has lobes as smooth as that */
     uint32_t paths_per_sample; /* of direct with more than one sample of a kind: as many paths stand in for
                                   one sample */
+    bool edges;                /* moving edges are differentiated (docs/theory/edges.md) */
     bool depth_image;          /* the image is the depth of the first hit */
     bool ellipsoid_field;      /* ellipsoids are kernels that emit (integrator/kernels/ellipsoid_field.c) */
     bool srgb_primitives;      /* their colours are sRGB */
@@ -197,6 +198,7 @@ typedef struct render_overrides {
     int32_t max_depth;      /* 0: the scene's */
     uint32_t sensor;        /* which one to look through, in order of the scene */
     enum light_choice light_choice;
+    bool no_edges; /* moving edges are not differentiated */
 } render_overrides;
 
 extern const plugin_registry render_registry; /* registry.c */
