@@ -82,10 +82,16 @@ static bool geometry_waits(const bl_job *job)
     return false;
 }
 
-static bool texels_wanted(const job_recording *r)
+static bool texels_there(const bl_job *job)
 {
-    const gpu_buffer *b = r->job->texels;
-    return r->texels && (!b || gpu_buffer_size(b) < 16ull * job_pixels(r->job));
+    return job->texels && gpu_buffer_size(job->texels) >= 16ull * film_pixels(job->scene);
+}
+
+static bool texels_wanted(const job_recording *r) { return r->texels && !texels_there(r->job); }
+
+static bl_result make_texels(bl_job *job, bl_error *err)
+{
+    return job_replace_buffer(job, 16ull * film_pixels(job->scene), "texels", &job->texels, err);
 }
 
 static bl_result check_prepared(const job_recording *r, bl_error *err)
@@ -120,14 +126,21 @@ static void append(const job_recording *r, gpu_batch *batch, job_part part)
     job->batch = own;
 }
 
+static bl_result check_recorder(const bl_job *job, const bl_recorder *recorder, VkCommandBuffer commands,
+                                bl_error *err)
+{
+    if (!recorder || !commands)
+        return error_set(err, BL_ERROR_ARGUMENT, "recorder and command buffer must be given");
+    return recorder->device == job->device
+               ? BL_OK
+               : error_set(err, BL_ERROR_ARGUMENT, "recorder and job are of two devices");
+}
+
 bl_result job_recorded_append(const job_recording *r, bl_recorder *recorder, VkCommandBuffer commands,
                               bl_error *err)
 {
     TRY(check_call(r, err));
-    if (!recorder || !commands)
-        return error_set(err, BL_ERROR_ARGUMENT, "recorder and command buffer must be given");
-    if (recorder->device != r->job->device)
-        return error_set(err, BL_ERROR_ARGUMENT, "recorder and job are of two devices");
+    TRY(check_recorder(r->job, recorder, commands, err));
     TRY(check_prepared(r, err));
     TRY(check_order(r, err));
     r->job->pipeline_filled = false;
@@ -157,7 +170,7 @@ bl_result job_recorded_prepare(const job_recording *r, bl_vulkan_cost *cost, bl_
     for (uint32_t k = 0; k < r->passes.count; k++)
         TRY(job_parts_prepare(job, &r->passes.all[k].work, err));
     if (texels_wanted(r))
-        TRY(job_replace_buffer(job, 16ull * job_pixels(job), "texels", &job->texels, err));
+        TRY(make_texels(job, err));
     TRY(job_prepare(job, &r->passes.all[0].work, &stats, err));
     TRY(rehearse(r, err));
     if (cost)
@@ -167,4 +180,42 @@ bl_result job_recorded_prepare(const job_recording *r, bl_vulkan_cost *cost, bl_
             .device_bytes = job->bytes,
         };
     return BL_OK;
+}
+
+/* ---- copies alone ---- */
+
+static bl_result append_copy(const job_recorded_copy *c, gpu_batch *batch, VkCommandBuffer commands,
+                             bl_error *err)
+{
+    vulkan_recorder_begin(batch, commands);
+    recorder_copy_pixels(batch, c->job->device, c->to, c->job->texels, c->from, c->image);
+    return vulkan_recorder_end(batch, err);
+}
+
+static bl_result check_copy(const job_recorded_copy *c, bl_error *err)
+{
+    TRY(job_recorded_check(c->job, err));
+    return recorder_check_pixels(c->job->device, c->from, c->image, err);
+}
+
+bl_result job_recorded_prepare_copy(const job_recorded_copy *c, bl_error *err)
+{
+    gpu_batch *batch;
+    TRY(check_copy(c, err));
+    if (c->from->image && !texels_there(c->job))
+        TRY(make_texels(c->job, err));
+    TRY(vulkan_recorder_create(c->job->device->gpu, &batch, err));
+    bl_result result = append_copy(c, batch, NULL, err);
+    gpu_batch_destroy(batch);
+    return result;
+}
+
+bl_result job_recorded_append_copy(const job_recorded_copy *c, bl_recorder *recorder,
+                                   VkCommandBuffer commands, bl_error *err)
+{
+    TRY(check_copy(c, err));
+    TRY(check_recorder(c->job, recorder, commands, err));
+    if (c->from->image && !texels_there(c->job))
+        return error_set(err, BL_ERROR_ARGUMENT, "%s: prepare this first, with an image", c->image.what);
+    return append_copy(c, recorder->batch, commands, err);
 }

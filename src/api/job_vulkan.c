@@ -17,7 +17,9 @@ typedef struct recording {
     const bl_vulkan_pixels *pixels;
     recorder_image image;
     const bl_vulkan_gradient_desc *target; /* NULL: the gradient's dL/dI is the caller's; else */
-    job_work_desc compared;                /* the image that is compared with the target */
+    job_work_desc compared;                /* the image that is compared with the target, */
+    bool finds_loss;                       /* or there is none: the pass finds the loss, */
+    job_loss loss;                         /* which is this one */
     job_work_desc work;
     void (*begin)(void *user);
     void (*end)(void *user);
@@ -51,7 +53,8 @@ enum { PASSES_MOST = 2 };
 static job_recording call_of(recording *r, job_recorded_pass passes[PASSES_MOST])
 {
     uint32_t count = 0;
-    if (r->target)
+    r->loss.target = r->job->target;
+    if (r->target && !r->finds_loss)
         passes[count++] = (job_recorded_pass){r->compared, begin_compared, end_compared, r};
     passes[count++] = (job_recorded_pass){r->work, r->begin, r->end, r};
     return (job_recording){r->job, {passes, count}, r->pass, r->pixels->image != VK_NULL_HANDLE};
@@ -60,9 +63,9 @@ static job_recording call_of(recording *r, job_recorded_pass passes[PASSES_MOST]
 static bl_result prepare(recording *r, bl_vulkan_cost *cost, bl_error *err)
 {
     job_recorded_pass passes[PASSES_MOST];
-    job_recording call = call_of(r, passes);
     if (r->target)
         TRY(job_reserve_target(r->job, err));
+    job_recording call = call_of(r, passes);
     return job_recorded_prepare(&call, cost, err);
 }
 
@@ -140,9 +143,9 @@ bl_result bl_job_record_image(bl_job *job, bl_recorder *recorder, VkCommandBuffe
 static void begin_gradient(void *user)
 {
     const recording *r = user;
-    if (!r->target)
-        copy_pixels(r, r->job->adjoint);
-    job_record_scale(r->job, r->work.spp, r->pass->coarser);
+    if (!r->target || r->finds_loss)
+        copy_pixels(r, r->target ? r->job->target : r->job->adjoint);
+    job_record_scale(r->job, r->work.loss, r->work.spp, r->pass->coarser);
     job_recorded_begin(r->job, &r->work);
 }
 
@@ -169,6 +172,31 @@ static const char *gradient_obstacle(const bl_job *job)
     return NULL;
 }
 
+/* The form, as bl_job_gradient would choose it; but in two walks or of one image only against a target whose
+ * brightest value bounds the slope of the loss, because the device must find the scale. */
+static bl_result choose_form(const bl_job *job, const bl_vulkan_gradient_desc *desc, uint32_t spp,
+                             bl_gradient_form *out, bl_error *err)
+{
+    fit_slope_bound bound;
+    bool target = recorder_has_pixels(&desc->target),
+         bounded = fit_loss_bound(desc->loss, desc->loss_constant, &bound);
+    const gradient_wish wish = {
+        .form = desc->form,
+        .target = target && (bounded || bl_gradient_form_finds_loss(desc->form)),
+        .loss = desc->loss,
+        .spp = spp,
+        .spp_gradient = spp,
+    };
+    TRY(gradient_form_choose(job, &wish, out, err));
+    return bounded || !bl_gradient_form_finds_loss(*out)
+               ? BL_OK
+               : error_set(
+                     err, BL_ERROR_UNSUPPORTED,
+                     "%s: gradients in two walks or of one image are not recorded, because nothing on the "
+                     "device bounds its slope before there is an image; take separate kernels",
+                     bl_loss_info_get(desc->loss).name);
+}
+
 static bl_result describe_gradient(bl_job *job, const bl_vulkan_gradient_desc *desc, recording *r,
                                    bl_error *err)
 {
@@ -176,7 +204,6 @@ static bl_result describe_gradient(bl_job *job, const bl_vulkan_gradient_desc *d
     const char *obstacle = gradient_obstacle(job);
     uint32_t spp = job_spp(job, desc->pass.spp);
     bool target = recorder_has_pixels(&desc->target);
-    const gradient_wish wish = {.form = desc->form, .spp = spp, .spp_gradient = spp};
     if (target && recorder_has_pixels(&desc->adjoint))
         return error_set(err, BL_ERROR_ARGUMENT, "give either an adjoint image (dL/dI) or a target");
     if ((unsigned)desc->loss >= BL_LOSS_COUNT)
@@ -190,13 +217,16 @@ static bl_result describe_gradient(bl_job *job, const bl_vulkan_gradient_desc *d
         .image = image_of(job, false, target ? "target" : "adjoint"),
         .target = target ? desc : NULL,
         .compared = job_image_work(job, &(bl_render_desc){.spp = desc->pass.spp, .seed = desc->pass.seed}),
+        .loss = {.kind = desc->loss, .constant = desc->loss_constant},
         .work = {.pass = RENDER_GRADIENT, .spp = spp, .seed = job_seed(job, desc->pass.seed), .stream = 1},
         .begin = begin_gradient,
         .end = end_gradient,
     };
-    TRY(gradient_form_choose(job, &wish, &r->work.form, err));
+    TRY(choose_form(job, desc, spp, &r->work.form, err));
+    r->finds_loss = bl_gradient_form_finds_loss(r->work.form);
+    r->work.loss = r->finds_loss ? &r->loss : NULL;
     r->work.strips = gradient_form_strips(job, r->work.form, spp);
-    r->work.keeps_status = target;
+    r->work.keeps_status = target && !r->finds_loss;
     return recorder_check_pixels(job->device, r->pixels, r->image, err);
 }
 

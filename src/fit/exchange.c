@@ -86,11 +86,18 @@ void fit_record_scales(gpu_batch *batch, fit_kernels *kernels, gpu_buffer *parti
               "%u scales from %u on", range->count, range->first);
     if (range->count == 0)
         return;
+    BL_ASSERT(0 <= range->least && range->least <= range->most, "x between %g and %g", (double)range->least,
+              (double)range->most);
     none = none > 120 ? 120 : none < -120 ? -120 : none;
     power = power > 700 ? 700 : power < -700 ? -700 : power;
     gpu_buffer *buffers[] = {partials, range->scale};
-    uint32_t push[] = {last_word(n),     range->first,
-                       range->count,     (uint32_t)(1024 + 127 + power + ONE),
-                       threshold(range), float_word(ldexp(1, none))};
+    uint32_t push[] = {last_word(n),
+                       range->first,
+                       range->count,
+                       (uint32_t)(1024 + 127 + power + ONE),
+                       threshold(range),
+                       float_word(ldexp(1, none)),
+                       float_word((double)range->least),
+                       float_word((double)range->most)};
     fit_dispatch(batch, kernels, FIT_SCALES, buffers, push, range->count);
 }

@@ -12,6 +12,7 @@
 
 #include "fit/fit.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -195,13 +196,13 @@ static float scale_by(const rule *r, float largest)
     return ldexpf(1, p > 120 ? 120 : p < -120 ? -120 : p);
 }
 
-static float scale_found(const rule *r, const float *values, uint32_t n)
+static float scale_between(const rule *r, const float *values, uint32_t n, float least, float most)
 {
     float scales[3];
     gpu_buffer *from = words(n, values), *partials = words(fit_loss_partials(n), NULL), *to = words(3, NULL);
     CHECK(gpu_batch_begin(f.batch, &err));
     fit_record_largest(f.batch, f.kernels, from, n, partials);
-    fit_record_scales(f.batch, f.kernels, partials, n, &(fit_scale_range){to, 1, 2, power, r});
+    fit_record_scales(f.batch, f.kernels, partials, n, &(fit_scale_range){to, 1, 2, least, most, power, r});
     run();
     CHECK(gpu_buffer_read(to, 0, scales, sizeof scales, &err));
     assert_true(scales[0] == 0 && scales[1] == scales[2]);
@@ -209,6 +210,11 @@ static float scale_found(const rule *r, const float *values, uint32_t n)
     gpu_buffer_destroy(partials);
     gpu_buffer_destroy(to);
     return scales[1];
+}
+
+static float scale_found(const rule *r, const float *values, uint32_t n)
+{
+    return scale_between(r, values, n, 0, FLT_MAX);
 }
 
 static void scales_are_those_of_the_largest(void **state)
@@ -226,6 +232,10 @@ static void scales_are_those_of_the_largest(void **state)
             rule r = {3.7, 0};
             assert_true(scale_found(&r, values, n) == scale_by(&r, 1234.5f));
         }
+    values[0] = -5;
+    assert_true(scale_between(&(rule){2, 1}, values, 1, 7, 9) == scale_by(&(rule){2, 1}, 7));
+    assert_true(scale_between(&(rule){2, 1}, values, 1, 1, 3) == scale_by(&(rule){2, 1}, 3));
+    assert_true(scale_between(&(rule){2, 1}, values, 1, 1, 9) == scale_by(&(rule){2, 1}, 5));
     values[0] = NAN;
     assert_true(scale_found(&(rule){2, 1}, values, 1) == scale_by(&(rule){2, 1}, 0));
     free(values);
