@@ -192,6 +192,7 @@ set(render_sources
     src/render/integrator/kernels/attached_replay.c
     src/render/integrator/kernels/begin.c
     src/render/integrator/kernels/channels.c
+    src/render/edges_reasons.c
     src/render/integrator/boundary/motion.c
     src/render/integrator/boundary/pick.c
     src/render/integrator/boundary/sides.c

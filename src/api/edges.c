@@ -29,7 +29,9 @@ static bl_result run_pass(bl_job *job, const job_work_desc *w, render_pass pass,
 {
     if (!finds(job, pass))
         return BL_OK;
-    return job_run_part(job, w, pass, job_everything(w, job_pixels(job)), stats, err);
+    job_range all = job_everything(w, job_pixels(job));
+    stats->edges += (uint64_t)job_pixels(job) * w->spp;
+    return job_run_part(job, w, pass, all, stats, err);
 }
 
 static bl_result clear_splats(bl_job *job, uint32_t spp, bl_stats *stats, bl_error *err)
@@ -45,7 +47,7 @@ static bl_result clear_splats(bl_job *job, uint32_t spp, bl_stats *stats, bl_err
 bl_result edges_run(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error *err)
 {
     bool forward = w->pass == RENDER_FORWARD;
-    if (!job->plan->edges || (!forward && w->pass != RENDER_GRADIENT))
+    if (!job->plan->edges || w->edges == BL_EDGES_NONE || (!forward && w->pass != RENDER_GRADIENT))
         return BL_OK;
     job_work_desc e = *w;
     e.lanes = (job_lanes){0}, e.stream = EDGES_STREAM;
@@ -63,7 +65,7 @@ bl_result edges_add_splats(bl_job *job, float *image, bl_stats *stats, bl_error 
 {
     uint32_t n = 3 * job_pixels(job);
     double seconds;
-    if (!job->plan->edges || !image)
+    if (stats->edges == 0 || !image)
         return BL_OK;
     float *splats = malloc(4 * (size_t)n);
     if (!splats)

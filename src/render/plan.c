@@ -122,8 +122,7 @@ static bool edges_move(const plan *p)
     for (uint32_t i = 0; i < p->emitters.count; i++)
         moves |= emitter_of(p->emitters.data[i])->delta &&
                  p->emitters.data[i]->requested & emitter_of(p->emitters.data[i])->pose_params;
-    return moves && s->edges && !plan_is_volumetric(p) && s->method == METHOD_REPLAY && !s->light_tracing &&
-           !s->ellipsoid_field && !s->field;
+    return moves && edges_differentiated(s);
 }
 
 static void write_words(plan *p)

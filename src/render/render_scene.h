@@ -209,6 +209,10 @@ bl_result render_build_levels(render_scene *s, bl_error *err);
 /* Box of a box's image, with slack for maps of rays in f32. m: 3 rows of 4. */
 void render_map_box(const float m[12], const float box[6], float out[6]);
 
+/* ---- edges_reasons.c ---- */
+
+bool edges_differentiated(const render_scene *s); /* whether moving edges are, in this scene */
+
 /* ---- scene_build.c ---- */
 
 /* Takes ownership of the description (also on failure). */

@@ -31,6 +31,8 @@ bl_result render_scene_create(scene_description *d, const render_overrides *o, r
     if (r == BL_OK && sensor_of(s->sensor)->bind)
         r = sensor_of(s->sensor)->bind(s, s->sensor, err);
     if (r == BL_OK)
+        edges_reasons(s);
+    if (r == BL_OK)
         r = render_check_light_tracing(s, err);
     if (r == BL_OK)
         r = render_check_ellipsoids(s, err);

@@ -18,6 +18,10 @@ bl_result render_visit(render_scene *s, const scene_object *o, object_name name,
 /* ---- scene_structure.c ---- */
 
 /* Integrator, sensor, film, filter, sampler; first of all steps. */
+/* ---- edges_reasons.c ---- */
+
+void edges_reasons(render_scene *s); /* says what gradients lack of moving edges; to be called last */
+
 bl_result render_read_structure(render_scene *s, const render_overrides *o, bl_error *err);
 /* Light tracing needs to know how rays leave the lights and how the sensor sees places. After lights are
  * bound. */

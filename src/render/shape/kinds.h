@@ -206,6 +206,8 @@ uint32_t mesh_find_attribute(const render_scene *s, const char *name);
 /* Call it once everything is loaded: offers positions, normals and uv of the meshes as parameters, behind
  * all others. */
 void mesh_add_parameters(render_scene *s);
+/* Whether some texture of the object or of what it holds jumps somewhere. */
+bool texture_has_steps(const scene_object *o);
 /* The words at MESH_ARRAYS of a mesh: three per array. */
 void mesh_array_words(const plan *p, const render_shape *shape, uint32_t *words);
 uint32_t mesh_array_count(const render_scene *s);

@@ -55,15 +55,15 @@ static bool is_mesh(const render_shape *shape)
 }
 
 /* Whether the value of a texture jumps somewhere. Where uv moves, such steps move with it. */
-static bool has_steps(const scene_object *o)
+bool texture_has_steps(const scene_object *o)
 {
     bool filtered = o->cls == &texture_bitmap.base.plugin || o->cls == &volume_gridvolume.base.plugin;
     bool any = o->cls == &texture_checkerboard.base.plugin ||
                (filtered && strcmp(scene_get(o, "filter_type")->text, "nearest") == 0);
     for (uint32_t k = 0; k < o->cls->param_count; k++)
-        any |= o->values[k].object && has_steps(o->values[k].object);
+        any |= o->values[k].object && texture_has_steps(o->values[k].object);
     for (uint32_t k = 0; k < o->child_count; k++)
-        any |= has_steps(o->children[k]);
+        any |= texture_has_steps(o->children[k]);
     return any;
 }
 
@@ -84,7 +84,7 @@ static const char *reason_of(render_scene *s, const render_shape *shape, enum me
     if (array == MESH_ARRAY_NORMALS)
         return NULL;
     if (array == MESH_ARRAY_UVS)
-        return has_steps(shape->bsdf)
+        return texture_has_steps(shape->bsdf)
                    ? "the steps of checkerboards and nearest texels, which move with it, are left out"
                    : NULL;
     return arena_printf(

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What gradients by parameters that move edges still lack, where moving edges are differentiated
+ * (docs/theory/edges.md). Where they are not, the reasons stay that were given when parameters were registered:
+ * then all edges are left out. */
+#include "render/classes.h"
+#include "render/scene_internal.h"
+#include "render/shape/kinds.h"
+
+static bool has_bsdf(const scene_object *o, bool (*is)(const scene_object *o))
+{
+    bool any = o->cls->category == PLUGIN_BSDF && is(o);
+    for (uint32_t k = 0; k < o->child_count; k++)
+        any |= has_bsdf(o->children[k], is);
+    return any;
+}
+
+/* Mirrors, smooth glass, masks. */
+static bool is_discrete(const scene_object *o)
+{
+    const bsdf_class *cls = (const bsdf_class *)(const void *)o->cls;
+    return cls->lobe_direction || cls->null;
+}
+
+static bool lets_through(const scene_object *o) { return ((const bsdf_class *)(const void *)o->cls)->null; }
+
+static bool has_steps(const scene_object *o) { return texture_has_steps(o); }
+
+static bool some_bsdf(const render_scene *s, bool (*is)(const scene_object *o))
+{
+    bool any = false;
+    for (uint32_t i = 0; i < s->shapes.count; i++)
+        any |= s->shapes.data[i].bsdf && has_bsdf(s->shapes.data[i].bsdf, is);
+    return any;
+}
+
+bool edges_differentiated(const render_scene *s)
+{
+    bool volumetric = s->volumetric && (s->media.count > 0 || some_bsdf(s, lets_through));
+    return s->edges && !volumetric && s->method == METHOD_REPLAY && !s->light_tracing && !s->ellipsoid_field &&
+           !s->field && !s->depth_image;
+}
+
+/* A shape of a kind whose silhouettes are not sampled. */
+static bool some_without_silhouette(const render_scene *s)
+{
+    bool any = false;
+    for (uint32_t k = 0; k < SHAPE_KIND_COUNT; k++)
+        any |= s->kind_used[k] && k != SHAPE_TRIANGLES && !shape_kinds[k]->silhouette;
+    return any;
+}
+
+/* Whether the parameter moves what a delta light on no shape lights. */
+static bool moves_light(const render_scene *s, const render_parameter *p)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < s->emitters.count; i++) {
+        const emitter_class *cls = (const emitter_class *)(const void *)s->emitters.data[i]->cls;
+        any |= s->emitters.data[i]->index == p->object && cls->delta && p->slot < 32 &&
+               cls->pose_params >> p->slot & 1;
+    }
+    return any;
+}
+
+static const char *join(render_scene *s, const char *before, const char *more)
+{
+    return before ? arena_printf(&s->memory, "%s; %s", before, more) : more;
+}
+
+static const char *still_lacks(render_scene *s, bool own_light)
+{
+    const char *lacks = NULL;
+    if (some_bsdf(s, is_discrete))
+        lacks = "what moves in mirrors, behind smooth glass and next to masks is left out";
+    if (some_without_silhouette(s))
+        lacks = join(s, lacks, "silhouettes of distance grids and ellipsoids are left out");
+    if (some_bsdf(s, has_steps))
+        lacks = join(s, lacks, "steps of checkerboards and nearest texels are left out");
+    if (!sensor_of(s->sensor)->link)
+        lacks = join(s, lacks, "silhouettes that this sensor sees are left out");
+    return own_light ? join(s, lacks, "so is the place of the light") : lacks;
+}
+
+void edges_reasons(render_scene *s)
+{
+    if (!edges_differentiated(s))
+        return;
+    const char *usual = still_lacks(s, false);
+    for (uint32_t i = 0; i < s->parameters.count; i++) {
+        render_parameter *p = &s->parameters.data[i];
+        bool camera = p->object == s->sensor->index, light = moves_light(s, p) && p->reason == emitter_moving_shadows;
+        if (p->reason && (camera || light || to_world_is(s, i)))
+            p->reason = usual;
+    }
+    for (uint32_t i = 0; i < s->shapes.count; i++) {
+        uint32_t p = render_find_parameter(s, s->shapes.data[i].object, PLAN_ARRAY_SLOT + MESH_ARRAY_POSITIONS);
+        if (p != PLAN_NONE)
+            s->parameters.data[p].reason = s->shapes.data[i].emitter ? still_lacks(s, true) : usual;
+    }
+}
