@@ -14,11 +14,14 @@ static bool has_bsdf(const scene_object *o, bool (*is)(const scene_object *o))
     return any;
 }
 
-/* Mirrors, smooth glass, masks. */
+/* Mirrors, smooth glass, masks. Materials that hold others have the lobes of these. */
 static bool is_discrete(const scene_object *o)
 {
     const bsdf_class *cls = (const bsdf_class *)(const void *)o->cls;
-    return cls->lobe_direction || cls->null;
+    bool holds = false;
+    for (uint32_t k = 0; k < o->child_count; k++)
+        holds |= o->children[k]->cls->category == PLUGIN_BSDF;
+    return (cls->lobe_direction && !holds) || cls->null;
 }
 
 static bool lets_through(const scene_object *o) { return ((const bsdf_class *)(const void *)o->cls)->null; }
