@@ -2,17 +2,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Is the derivative right where edges move? The derivative of an image of 24 x 24 pixels, in forward mode, is
  * compared with differences of images of the scene that has really moved (same random numbers on both sides),
- * as means over 7 x 7 windows, over several seeds. Windows are smooth, overlap, and end before the image does: a
- * difference has a step, and an edge within a step of the border of a sharp window would be counted on one side
- * only. A window's z is its
- * difference over its standard error, from the variances over seeds of both. With 10 seeds z has a t
- * distribution of 9 to 18 degrees of freedom, so its root mean square over 49 windows is 1.06 to 1.13 where
- * nothing is wrong. Neighbours share half of their pixels, so it varies as that of some 25 independent ones, by
- * 0.15; z_most is three deviations above.
+ * as means over 7 x 7 windows, over several seeds. Windows are smooth, overlap, and end before the image
+ * does: a difference has a step, and an edge within a step of the border of a sharp window would be counted
+ * on one side only. A window's z is its difference over its standard error, from the variances over seeds of
+ * both. With 10 seeds z has a t distribution of 9 to 18 degrees of freedom, so its root mean square over 49
+ * windows is 1.06 to 1.13 where nothing is wrong. Neighbours share half of their pixels, so it varies as that
+ * of some 25 independent ones, by 0.15; z_most is three deviations above.
  *
- * Each case also fails without the edges' part, by far: so it would without the one of the three kernels that it
- * is for (seen, path, lit). And reverse mode must give, for random weights of pixels, the sum of weights times the
- * forward image of the same samples.
+ * Each case also fails without the edges' part, by far: so it would without the one of the three kernels that
+ * it is for (seen, path, lit). And reverse mode must give, for random weights of pixels, the sum of weights
+ * times the forward image of the same samples.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -28,7 +27,14 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SIDE = 24, VALUES = 3 * SIDE * SIDE, BLOCK = 3 /* pixels from window to window */, BLOCKS = SIDE / BLOCK - 1, SEEDS = 10, NUMBERS_MOST = 128 };
+enum {
+    SIDE = 24,
+    VALUES = 3 * SIDE * SIDE,
+    BLOCK = 3 /* pixels from window to window */,
+    BLOCKS = SIDE / BLOCK - 1,
+    SEEDS = 10,
+    NUMBERS_MOST = 128
+};
 static const double pi = 3.14159265358979323846;
 static const double z_most = 1.1 + 3 * 0.15;
 
@@ -44,17 +50,19 @@ typedef struct edge_case {
 
 #define AT(ops) "<transform name='to_world'>" ops "</transform>"
 #define WALL                                                                                                 \
-    "<shape type='rectangle'>" AT("<scale value='5'/><translate z='-1'/>") "<bsdf type='diffuse'><rgb "      \
-                                                                          "name='reflectance' "             \
-                                                                          "value='.7,.6,.3'/></bsdf></shape>"
+    "<shape type='rectangle'>" AT(                                                                           \
+        "<scale value='5'/><translate z='-1'/>") "<bsdf type='diffuse'><rgb "                                \
+                                                 "name='reflectance' "                                       \
+                                                 "value='.7,.6,.3'/></bsdf></shape>"
 #define BALL(ops)                                                                                            \
     "<shape type='sphere' id='it'><float name='radius' value='.4'/>" AT(                                     \
         ops) "<bsdf type='diffuse'><rgb name='reflectance' value='.2,.5,.8'/></bsdf></shape>"
 #define LAMP(id, size, at)                                                                                   \
-    "<shape type='rectangle' id='" id "'>" AT("<scale value='" size "'/><rotate x='1' angle='180'/>"         \
-                                              "<translate value='" at "'/>")                                 \
-    "<bsdf type='diffuse'><rgb name='reflectance' value='0'/></bsdf>"                                        \
-    "<emitter type='area'><rgb name='radiance' value='10'/></emitter></shape>"
+    "<shape type='rectangle' id='" id                                                                        \
+    "'>" AT("<scale value='" size "'/><rotate x='1' angle='180'/>"                                           \
+            "<translate value='" at                                                                          \
+            "'/>") "<bsdf type='diffuse'><rgb name='reflectance' value='0'/></bsdf>"                         \
+                   "<emitter type='area'><rgb name='radiance' value='10'/></emitter></shape>"
 #define SKY "<emitter type='constant'><rgb name='radiance' value='.5'/></emitter>"
 #define BULB                                                                                                 \
     "<emitter type='point' id='bulb'><point name='position' value='.9,1.8,3.1'/>"                            \
@@ -62,61 +70,246 @@ typedef struct edge_case {
 #define FRONT "origin='0,0,4' target='0.03,0.02,0' up='0,1,0'"
 #define BELOW "origin='0,0,1' target='0.02,0.01,-1' up='0,1,0'" /* what casts the shadow is behind it */
 
-static const edge_case cases[] = {
-    {"seen: a ball that shines before a wall that shines", "1", FRONT,
-     "<shape type='rectangle'>" AT("<scale value='5'/><translate z='-1'/>") "<emitter type='area'><rgb "
-     "name='radiance' value='.3'/></emitter></shape><shape type='sphere' id='it'><float name='radius' "
-     "value='.61'/>" AT("<translate value='.1,.05,.5'/>") "<emitter type='area'/></shape>",
-     "it.to_world", {1, .3, .5}, 64, .004},
-    {"lit: the shadow of a ball under a lamp", "2", BELOW,
-     WALL BALL("<translate value='.05,.1,1.5'/>") LAMP("lamp", ".7", "0,0,3.2"), "it.to_world", {1, .2, .3}, 64,
-     .01},
-    {"lit: its lamp moves", "2", BELOW, WALL BALL("<translate value='.05,.1,1.5'/>") LAMP("lamp", ".3", "0,0,3.2"),
-     "lamp.to_world", {.7, -.4, .5}, 128, .01},
-    {"lit: a cube's shadow under a bulb", "2", BELOW,
-     WALL "<shape type='cube' id='it'>" AT("<scale value='.3'/><rotate x='1' y='.3' angle='35'/>"
-                                            "<translate value='.35,.65,1.6'/>") "<bsdf type='diffuse'/></shape>" BULB,
-     "it.to_world", {1, -.5, .2}, 128, .001},
-    {"lit: the bulb moves", "2", BELOW,
-     WALL "<shape type='cube' id='it'>" AT("<scale value='.3'/><rotate x='1' y='.3' angle='35'/>"
-                                            "<translate value='.35,.65,1.6'/>") "<bsdf type='diffuse'/></shape>" BULB,
-     "bulb.position", {1, -.5, .2}, 128, .002},
-    {"lit: the wall under the shadow moves", "2", BELOW,
-     "<shape type='rectangle' id='it'>" AT("<scale value='5'/><rotate y='1' angle='25'/><translate z='-1'/>")
-     "<bsdf type='diffuse'/></shape><shape type='sphere'><float name='radius' value='.4'/>" AT(
-         "<translate value='.05,.1,1.5'/>") "</shape>" LAMP("lamp", ".3", "0,0,3.2"),
-     "it.to_world", {.5, .2, 1}, 64, .02},
-    {"path: a plate hides a part of a wall that a rough mirror shows", "3", "origin='0,0,2' target='0,0.03,-1' up='0,1,0'",
-     "<shape type='rectangle'>" AT("<scale value='5'/><rotate x='1' angle='-20'/><translate z='-1'/>")
-     "<bsdf type='roughconductor'><float name='alpha' value='.2'/><string name='material' value='none'/></bsdf>"
-     "</shape><shape type='rectangle' id='it'>" AT("<scale value='.5'/><rotate x='1' angle='152'/><translate "
-     "value='.1,1.1,1.3'/>") "<bsdf type='diffuse'><rgb name='reflectance' value='.1'/></bsdf></shape><shape "
-     "type='rectangle'>" AT("<scale value='9'/><rotate x='1' angle='160'/><translate value='0,2,4'/>") "</shape>"
-     "<emitter type='point'><point name='position' value='.3,1.5,2.5'/><rgb name='intensity' value='9'/></emitter>",
-     "it.to_world", {1, .5, 0}, 256, .03},
-    {"all: a ball over a wall under the sky", "4", "origin='0,0,3' target='0.05,0.03,-1' up='0,1,0'",
-     WALL BALL("<translate value='.07,.1,.2'/>") SKY, "it.to_world", {1, .2, .3}, 128, .02},
-    {"all: an open tube", "3", FRONT,
-     WALL "<shape type='cylinder' id='it'><float name='radius' value='.31'/>" AT(
-         "<rotate x='1' angle='53'/><translate value='.03,.2,.5'/>") "<bsdf type='twosided'><bsdf "
-     "type='diffuse'/></bsdf></shape>" SKY, "it.to_world", {1, .3, 0}, 256, .01},
-    {"all: a disk that shines", "2", FRONT,
-     WALL "<shape type='disk' id='it'>" AT("<scale value='.53'/><rotate y='1' angle='30'/><translate "
-     "value='.03,.2,.5'/>") "<emitter type='area'><rgb name='radiance' value='2'/></emitter></shape>",
-     "it.to_world", {1, .3, .2}, 64, .01},
-    {"all: a group that is shown", "3", FRONT,
-     WALL "<shape type='shapegroup' id='g'><shape type='cube'>" AT("<scale value='.4'/><rotate x='1' "
-     "angle='30'/>") "<bsdf type='diffuse'/></shape></shape><shape type='instance' id='it'><ref id='g'/>" AT(
-         "<scale value='1.2,.8,1'/><rotate y='1' angle='40'/><translate value='.03,.21,.5'/>") "</shape>" BULB,
-     "it.to_world", {1, .3, .2}, 128, .01},
-    {"all: vertices of a cube", "3", FRONT,
-     WALL "<shape type='cube' id='it'>" AT("<scale value='.4'/><rotate x='1' angle='30'/><rotate y='1' "
-     "angle='40'/><translate value='.03,.21,.5'/>") "<bsdf type='diffuse'/></shape>" BULB,
-     "it.vertex_positions", {1, .3, .2}, 128, .01},
-    {"all: the camera", "3", FRONT,
-     WALL "<shape type='cube' id='it'>" AT("<scale value='.4'/><rotate x='1' angle='30'/><rotate y='1' "
-     "angle='40'/><translate value='.03,.21,.5'/>") "<bsdf type='diffuse'/></shape>" BULB,
-     "sensor.translation", {1, .3, .2}, 128, .01},
+static const edge_case
+    cases[] =
+        {
+            {"seen: a ball that shines before a wall that shines",
+             "1",
+             FRONT,
+             "<shape type='rectangle'>" AT(
+                 "<scale value='5'/><translate z='-1'/>") "<emitter type='area'><rgb "
+                                                          "name='radiance' "
+                                                          "value='.3'/></emitter></shape><shape "
+                                                          "type='sphere' id='it'><float name='radius' "
+                                                          "value='.61'/>" AT(
+                                                              "<translate value='.1,.05,.5'/>") "<emitter "
+                                                                                                "type='area'/"
+                                                                                                "></shape>",
+             "it.to_world",
+             {1, .3, .5},
+             64,
+             .004},
+            {"lit: the shadow of a ball under a lamp",
+             "2",
+             BELOW,
+             WALL BALL("<translate value='.05,.1,1.5'/>") LAMP("lamp", ".7", "0,0,3.2"),
+             "it.to_world",
+             {1, .2, .3},
+             64,
+             .01},
+            {"lit: its lamp moves",
+             "2",
+             BELOW,
+             WALL BALL("<translate value='.05,.1,1.5'/>") LAMP("lamp", ".3", "0,0,3.2"),
+             "lamp.to_world",
+             {.7, -.4, .5},
+             128,
+             .01},
+            {"lit: a cube's shadow under a bulb",
+             "2",
+             BELOW,
+             WALL "<shape type='cube' id='it'>" AT(
+                 "<scale value='.3'/><rotate x='1' y='.3' angle='35'/>"
+                 "<translate value='.35,.65,1.6'/>") "<bsdf type='diffuse'/></shape>" BULB,
+             "it.to_world",
+             {1, -.5, .2},
+             128,
+             .001},
+            {"lit: the bulb moves",
+             "2",
+             BELOW,
+             WALL "<shape type='cube' id='it'>" AT(
+                 "<scale value='.3'/><rotate x='1' y='.3' angle='35'/>"
+                 "<translate value='.35,.65,1.6'/>") "<bsdf type='diffuse'/></shape>" BULB,
+             "bulb.position",
+             {1, -.5, .2},
+             128,
+             .002},
+            {"lit: the wall under the shadow moves",
+             "2",
+             BELOW,
+             "<shape type='rectangle' id='it'>" AT("<scale value='5'/><rotate y='1' angle='25'/><translate "
+                                                   "z='-1'/>") "<bsdf type='diffuse'/></shape><shape "
+                                                               "type='sphere'><float name='radius' "
+                                                               "value='.4'/>" AT("<translate "
+                                                                                 "value='.05,.1,1.5'/>") "</"
+                                                                                                         "sha"
+                                                                                                         "pe"
+                                                                                                         ">" LAMP(
+                                                                                                             "lamp",
+                                                                                                             ".3",
+                                                                                                             "0,0,3.2"),
+             "it.to_world",
+             {.5, .2, 1},
+             64,
+             .02},
+            {"path: a plate hides a part of a wall that a rough mirror shows",
+             "3",
+             "origin='0,0,2' target='0,0.03,-1' up='0,1,0'",
+             "<shape type='rectangle'>" AT(
+                 "<scale value='5'/><rotate x='1' angle='-20'/><translate z='-1'/>") "<bsdf "
+                                                                                     "type='roughconductor'><"
+                                                                                     "float name='alpha' "
+                                                                                     "value='.2'/><string "
+                                                                                     "name='material' "
+                                                                                     "value='none'/></bsdf>"
+                                                                                     "</shape><shape "
+                                                                                     "type='rectangle' "
+                                                                                     "id='it'>" AT(
+                                                                                         "<scale "
+                                                                                         "value='.5'/"
+                                                                                         "><rotate x='1' "
+                                                                                         "angle='152'/"
+                                                                                         "><translate "
+                                                                                         "value='.1,1.1,1.3'/"
+                                                                                         ">") "<bsdf "
+                                                                                              "type='diffuse'"
+                                                                                              "><rgb "
+                                                                                              "name='"
+                                                                                              "reflectance' "
+                                                                                              "value='.1'/></"
+                                                                                              "bsdf></"
+                                                                                              "shape><shape "
+                                                                                              "type='"
+                                                                                              "rectangle'"
+                                                                                              ">" AT("<scale "
+                                                                                                     "value='"
+                                                                                                     "9'/"
+                                                                                                     "><"
+                                                                                                     "rotate "
+                                                                                                     "x='1' "
+                                                                                                     "angle='"
+                                                                                                     "160'/"
+                                                                                                     "><"
+                                                                                                     "transla"
+                                                                                                     "te "
+                                                                                                     "value='"
+                                                                                                     "0,2,4'/"
+                                                                                                     ">") "</"
+                                                                                                          "sh"
+                                                                                                          "ap"
+                                                                                                          "e>"
+                                                                                                          "<e"
+                                                                                                          "mi"
+                                                                                                          "tt"
+                                                                                                          "er"
+                                                                                                          " t"
+                                                                                                          "yp"
+                                                                                                          "e="
+                                                                                                          "'p"
+                                                                                                          "oi"
+                                                                                                          "nt"
+                                                                                                          "'>"
+                                                                                                          "<p"
+                                                                                                          "oi"
+                                                                                                          "nt"
+                                                                                                          " n"
+                                                                                                          "am"
+                                                                                                          "e="
+                                                                                                          "'p"
+                                                                                                          "os"
+                                                                                                          "it"
+                                                                                                          "io"
+                                                                                                          "n'"
+                                                                                                          " v"
+                                                                                                          "al"
+                                                                                                          "ue"
+                                                                                                          "='"
+                                                                                                          ".3"
+                                                                                                          ",1"
+                                                                                                          ".5"
+                                                                                                          ",2"
+                                                                                                          ".5"
+                                                                                                          "'/"
+                                                                                                          "><"
+                                                                                                          "rg"
+                                                                                                          "b "
+                                                                                                          "na"
+                                                                                                          "me"
+                                                                                                          "='"
+                                                                                                          "in"
+                                                                                                          "te"
+                                                                                                          "ns"
+                                                                                                          "it"
+                                                                                                          "y'"
+                                                                                                          " v"
+                                                                                                          "al"
+                                                                                                          "ue"
+                                                                                                          "='"
+                                                                                                          "9'"
+                                                                                                          "/>"
+                                                                                                          "</"
+                                                                                                          "em"
+                                                                                                          "it"
+                                                                                                          "te"
+                                                                                                          "r"
+                                                                                                          ">",
+             "it.to_world",
+             {1, .5, 0},
+             256,
+             .03},
+            {"all: a ball over a wall under the sky",
+             "4",
+             "origin='0,0,3' target='0.05,0.03,-1' up='0,1,0'",
+             WALL BALL("<translate value='.07,.1,.2'/>") SKY,
+             "it.to_world",
+             {1, .2, .3},
+             128,
+             .02},
+            {"all: an open tube",
+             "3",
+             FRONT,
+             WALL "<shape type='cylinder' id='it'><float name='radius' value='.31'/>" AT(
+                 "<rotate x='1' angle='53'/><translate value='.03,.2,.5'/>") "<bsdf type='twosided'><bsdf "
+                                                                             "type='diffuse'/></bsdf></"
+                                                                             "shape>" SKY,
+             "it.to_world",
+             {1, .3, 0},
+             256,
+             .01},
+            {"all: a disk that shines",
+             "2",
+             FRONT,
+             WALL "<shape type='disk' id='it'>" AT(
+                 "<scale value='.53'/><rotate y='1' angle='30'/><translate "
+                 "value='.03,.2,.5'/>") "<emitter type='area'><rgb name='radiance' "
+                                        "value='2'/></emitter></shape>",
+             "it.to_world",
+             {1, .3, .2},
+             64,
+             .01},
+            {"all: a group that is shown",
+             "3",
+             FRONT,
+             WALL "<shape type='shapegroup' id='g'><shape type='cube'>" AT(
+                 "<scale value='.4'/><rotate x='1' "
+                 "angle='30'/>") "<bsdf type='diffuse'/></shape></shape><shape type='instance' id='it'><ref "
+                                 "id='g'/>" AT("<scale value='1.2,.8,1'/><rotate y='1' "
+                                               "angle='40'/><translate value='.03,.21,.5'/>") "</shape>" BULB,
+             "it.to_world",
+             {1, .3, .2},
+             128,
+             .01},
+            {"all: vertices of a cube",
+             "3",
+             FRONT,
+             WALL "<shape type='cube' id='it'>" AT(
+                 "<scale value='.4'/><rotate x='1' angle='30'/><rotate y='1' "
+                 "angle='40'/><translate value='.03,.21,.5'/>") "<bsdf type='diffuse'/></shape>" BULB,
+             "it.vertex_positions",
+             {1, .3, .2},
+             128,
+             .01},
+            {"all: the camera",
+             "3",
+             FRONT,
+             WALL "<shape type='cube' id='it'>" AT(
+                 "<scale value='.4'/><rotate x='1' angle='30'/><rotate y='1' "
+                 "angle='40'/><translate value='.03,.21,.5'/>") "<bsdf type='diffuse'/></shape>" BULB,
+             "sensor.translation",
+             {1, .3, .2},
+             128,
+             .01},
 };
 enum { CASES = sizeof cases / sizeof *cases };
 
@@ -134,12 +327,15 @@ static moving load(const edge_case *c)
 {
     static char xml[1 << 14];
     moving m = {.c = c};
-    snprintf(xml, sizeof xml,
-             "<scene version='3.0.0'><integrator type='path'><integer name='max_depth' value='%s'/></integrator>"
-             "<sensor type='perspective' id='sensor'><float name='fov' value='41'/>" AT("<lookat %s/>") "<film "
-             "type='hdrfilm'><integer name='width' value='24'/><integer name='height' value='24'/><rfilter "
-             "type='box'/></film></sensor>%s</scene>",
-             c->depth, c->camera, c->body);
+    snprintf(
+        xml, sizeof xml,
+        "<scene version='3.0.0'><integrator type='path'><integer name='max_depth' value='%s'/></integrator>"
+        "<sensor type='perspective' id='sensor'><float name='fov' value='41'/>" AT(
+            "<lookat %s/>") "<film "
+                            "type='hdrfilm'><integer name='width' value='24'/><integer name='height' "
+                            "value='24'/><rfilter "
+                            "type='box'/></film></sensor>%s</scene>",
+        c->depth, c->camera, c->body);
     m.scene = scene_device_load(&device, xml, folder);
     bl_job_desc desc = {.parameters = &c->parameter, .parameter_count = 1, .rays = scene_device_rays()};
     SCENE_MUST(&device, bl_job_create(device.device, m.scene, &desc, &m.job));
@@ -151,7 +347,9 @@ static moving load(const edge_case *c)
     assert_true(m.count <= NUMBERS_MOST);
     SCENE_MUST(&device, bl_scene_get_parameter(m.scene, m.parameter, m.start));
     for (uint32_t i = 0; i < m.count; i++)
-        m.along[i] = m.count != 16 ? (float)c->along[i % 3] : i % 4 == 3 && i < 12 ? (float)c->along[i / 4] : 0;
+        m.along[i] = m.count != 16          ? (float)c->along[i % 3]
+                     : i % 4 == 3 && i < 12 ? (float)c->along[i / 4]
+                                            : 0;
     return m;
 }
 
@@ -248,7 +446,8 @@ static void expect_reverse_equals_forward(moving *m)
     for (uint32_t i = 0; i < m->count; i++)
         reverse += (double)g[i] * (double)m->along[i];
     if (!(fabs(forward - reverse) <= 1e-4 * size))
-        fail_msg("%s: forward mode %.7g, reverse mode %.7g (terms of %.3g)", m->c->name, forward, reverse, size);
+        fail_msg("%s: forward mode %.7g, reverse mode %.7g (terms of %.3g)", m->c->name, forward, reverse,
+                 size);
 }
 
 static void expect_case(void **state)
