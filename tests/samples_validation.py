@@ -25,7 +25,8 @@ def command(sample):
 
 def problems(sample):
     """What is wrong with the sample, as text; None: it is skipped."""
-    environment = {**os.environ, "VK_INSTANCE_LAYERS": LAYER, "VK_LAYER_VALIDATE_SYNC": "1", "VK_LOADER_DEBUG": "layer"}
+    environment = {**os.environ, "VK_INSTANCE_LAYERS": LAYER, "VK_LAYER_VALIDATE_SYNC": "1",
+                   "VK_LAYER_SYNCVAL_SHADER_ACCESSES_HEURISTIC": "1", "VK_LOADER_DEBUG": "layer"}
     done = subprocess.run(command(sample), env=environment, text=True, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT)
     if done.returncode == SKIPPED:
