@@ -426,12 +426,36 @@ static void take_root(traversal *t)
     t->top = 1;
 }
 
+static inline void store_all(uint32_t to[WIDE], uint32_t v)
+{
+    _mm256_store_si256((__m256i *)(void *)to, _mm256_set1_epi32((int)v));
+}
+
+/* No ray has a hit yet. Returns the rays that may get one: a kernel asks for an empty interval where it wants
+ * no ray, as for the shadow rays of lanes that see no light. */
+static uint32_t miss_all(native_rays *r)
+{
+    x86_rays *x = &r->shared;
+    uint32_t level = r->hierarchy->levels.data[0].record, empty = 0;
+    for (uint32_t k = 0; k < X86_LANES_MOST; k += WIDE) {
+        __m256 least = _mm256_load_ps(x->ray[RAY_TMIN] + k), most = _mm256_load_ps(x->ray[RAY_TMAX] + k);
+        empty |= (uint32_t)_mm256_movemask_ps(_mm256_cmp_ps(most, least, _CMP_LE_OQ)) << k;
+        store_all(x->hit[HIT_ENTRY] + k, BVH_NONE), store_all(x->hit[HIT_LEVEL] + k, level);
+        store_all(x->hit[HIT_U] + k, 0), store_all(x->hit[HIT_V] + k, 0);
+        _mm256_store_ps((float *)x->hit[HIT_T] + k, most);
+    }
+    return ~empty;
+}
+
 static uint32_t begin(x86_rays *shared, uint64_t hierarchy, uint32_t lanes, x86_ray_want want)
 {
     native_rays *r = (native_rays *)shared;
     r->hierarchy = (const gpu_hierarchy *)(uintptr_t)hierarchy;
     r->want = want;
     r->lanes = r->loaded = 0;
+    lanes &= miss_all(r);
+    if (!lanes)
+        return 0;
     memset(shared->has_candidate, 0, sizeof shared->has_candidate);
     bool together = want != X86_RAY_NEXT && __builtin_popcount(lanes) > ALONE_MOST;
     for (lanes = together ? r->packet(r, lanes) : lanes; lanes; lanes &= lanes - 1) {
