@@ -35,6 +35,8 @@ typedef struct wide_block {
     uint32_t count;              /* of primitives */
 } wide_block;
 
+static inline bool has_triangles(const wide_block *b) { return (b->others + 1) >> b->count == 0; }
+
 /* What nodes and blocks are filled from. */
 typedef struct wide_node_source {
     uint32_t grid;                      /* word of its tree's */

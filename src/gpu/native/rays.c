@@ -299,7 +299,7 @@ static inline __attribute__((always_inline)) bool proceed(traversal *t, const x8
             leave(t, reference, w.t);
         } else if (reference < WIDE_LEVEL) {
             const wide_block *block = &blocks[reference & WIDE_NUMBER];
-            if (visit_block(t, want, block))
+            if (has_triangles(block) && visit_block(t, want, block))
                 return false;
             if (reference & WIDE_MIXED) {
                 offer_candidate(t, reference & WIDE_NUMBER, block->others);
