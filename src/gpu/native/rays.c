@@ -299,7 +299,8 @@ static inline __attribute__((always_inline)) bool proceed(traversal *t, const x8
             leave(t, reference, w.t);
         } else if (reference < WIDE_LEVEL) {
             const wide_block *block = &blocks[reference & WIDE_NUMBER];
-            if (has_triangles(block) && visit_block(t, want, block))
+            bool triangles = !(reference & WIDE_MIXED) || has_triangles(block);
+            if (triangles && visit_block(t, want, block))
                 return false;
             if (reference & WIDE_MIXED) {
                 offer_candidate(t, reference & WIDE_NUMBER, block->others);
