@@ -23,6 +23,7 @@
 
 /* So many rays of a packet at one node, or fewer, go on by themselves. */
 enum { FEW = LANES / 4 };
+#define NEAR_COSINE 0.95f /* of angles in a bundle */
 
 typedef struct vec3 {
     lanes_float x, y, z;
@@ -150,6 +151,35 @@ static bool agree(const placed_rays *on, uint32_t rays)
         all = all && (backward == 0 || backward == rays);
     }
     return all;
+}
+
+/* Rays whose direction is near that of ray k and has the same signs. */
+static uint32_t along(const placed_rays *on, const x86_rays *x, uint32_t rays, uint32_t k)
+{
+    const float(*d)[X86_LANES_MOST] = x->ray + RAY_DIRECTION;
+    vec3 a = on->direction, b = {lanes_all(d[0][k]), lanes_all(d[1][k]), lanes_all(d[2][k])};
+    lanes_float c = dot3(a, b),
+                least = lanes_mul(lanes_mul(dot3(a, a), dot3(b, b)), lanes_all(NEAR_COSINE * NEAR_COSINE));
+    rays &= lanes_bits(lanes_less(lanes_all(0), c)) & lanes_bits(lanes_less(least, lanes_mul(c, c)));
+    for (int axis = 0; axis < 3; axis++) {
+        uint32_t backward = lanes_bits(on->backward[axis]);
+        rays &= backward >> k & 1 ? backward : ~backward;
+    }
+    return rays;
+}
+
+/* The largest of a few bundles among the rays. Lanes begin new paths while others are on their way, so rays
+ * of the camera come together with such as go all ways. */
+static uint32_t choose_bundle(const placed_rays *on, const x86_rays *x, uint32_t rays)
+{
+    enum { TRIES = 3 };
+    uint32_t best = 0, rest = rays;
+    for (int k = 0; k < TRIES && __builtin_popcount(rest) > __builtin_popcount(best); k++) {
+        uint32_t ray = (uint32_t)__builtin_ctz(rest), bundle = along(on, x, rays, ray);
+        rest &= ~bundle & ~(1u << ray);
+        best = __builtin_popcount(bundle) > __builtin_popcount(best) ? bundle : best;
+    }
+    return __builtin_popcount(best) > FEW ? best : 0;
 }
 
 static void bound_rays(placed_rays *on, uint32_t rays)
@@ -460,7 +490,7 @@ static bool proceed(packet *p)
     return false;
 }
 
-/* The rays as the kernel wants them. Those that can go together set out; the others are left the root. */
+/* The rays as the kernel wants them. A bundle of them sets out; the others are left the root. */
 static void set_out(packet *p, uint32_t lanes)
 {
     const x86_rays *x = &p->r->shared;
@@ -471,9 +501,7 @@ static void set_out(packet *p, uint32_t lanes)
     p->record = lanes_all_int(p->h->levels.data[0].record);
     place_rays(p, 0, &p->outer);
     p->on = &p->outer;
-    p->active = lanes & finite_rays(p, &p->outer);
-    if (!agree(&p->outer, p->active))
-        p->active = 0;
+    p->active = choose_bundle(&p->outer, x, lanes & finite_rays(p, &p->outer));
     p->alone = lanes & ~p->active;
     p->stack[0].reference = p->h->levels.data[0].root;
     lanes_store(p->stack[0].t, lanes_all(-INFINITY));
