@@ -179,7 +179,8 @@ typedef struct bl_vulkan_gradient_desc {
     bl_vulkan_pixels target;  /* the image that the job's is compared with */
     bl_loss loss;             /* against the target, as in bl_gradient_desc */
     double loss_constant;
-    bl_gradient_form form; /* AUTO, FUSED or SEPARATE; AUTO is SEPARATE where both are possible */
+    bl_gradient_form form; /* as in bl_gradient_desc; but not in two walks or of one image with
+                              BL_LOSS_RELATIVE_L2, for which AUTO is SEPARATE */
 } bl_vulkan_gradient_desc;
 
 /* What a whole pass will take. */
@@ -194,8 +195,8 @@ BL_API bl_result bl_job_prepare_image(bl_job *job, const bl_vulkan_image_desc *d
 BL_API bl_result bl_job_record_image(bl_job *job, bl_recorder *recorder, VkCommandBuffer commands,
                                      const bl_vulkan_image_desc *desc);
 /* The gradients of bl_job_gradient with this spp, seed, form, and adjoint or target and loss.
- * BL_ERROR_UNSUPPORTED, with the reason, for jobs by geometry, with BL_PIXELS_ADJOINT, and with the
- * integrators ptracer and tape. */
+ * BL_ERROR_UNSUPPORTED, with the reason, for jobs with BL_PIXELS_ADJOINT, and with the integrators ptracer
+ * and tape. */
 BL_API bl_result bl_job_prepare_gradient(bl_job *job, const bl_vulkan_gradient_desc *desc,
                                          bl_vulkan_cost *cost);
 BL_API bl_result bl_job_record_gradient(bl_job *job, bl_recorder *recorder, VkCommandBuffer commands,
@@ -226,9 +227,18 @@ BL_API bl_result bl_job_vulkan_results(bl_job *job, bl_vulkan_results *out);
 /* The gradient of parameter k of the descriptor, floats in the parameter's shape. */
 BL_API bl_result bl_job_vulkan_gradient(bl_job *job, uint32_t k, bl_vulkan_region *out);
 /* The values of a parameter of the scene, floats, for commands of the caller's to read and write. Values that
- * they write go by bl_vulkan_pass.changed, and bl_job_get_parameter returns them. BL_ERROR_UNSUPPORTED for
- * geometry. */
+ * they write go by bl_vulkan_pass.changed, and bl_job_get_parameter returns them. Geometry, too: positions
+ * and normals of meshes (of a job with them among its parameters, or with geometry_changes) and to_world of
+ * shapes and instances (of a job with them among its parameters); what follows from it, hierarchies included,
+ * follows on the device. Values must be finite, and maps invertible. */
 BL_API bl_result bl_job_vulkan_parameter(bl_job *job, uint32_t index, bl_vulkan_region *out);
+/* Appends a copy of values from a buffer or image of the caller's to there: a parameter whose elements are
+ * three floats each. Positions out of a vertex buffer, for instance: as many elements as there are vertices,
+ * `offset` and `stride` as in there; or a texture [height, width, 3] out of a VkImage of its size. The pass
+ * behind it says that the parameter has changed. Preparing as for passes. */
+BL_API bl_result bl_job_prepare_values(bl_job *job, uint32_t index, const bl_vulkan_pixels *from);
+BL_API bl_result bl_job_record_values(bl_job *job, bl_recorder *recorder, VkCommandBuffer commands,
+                                      uint32_t index, const bl_vulkan_pixels *from);
 
 /* The memory of a region of the job's, for another device, process or API. An importer makes a buffer with
  * VkExternalMemoryBufferCreateInfo of this size and usage, imports the descriptor into an allocation of this
@@ -253,11 +263,19 @@ BL_API bl_result bl_job_export(bl_job *job, const bl_vulkan_region *region, bl_v
  * comes back in between. Preparing as for passes; parts as in bl_vulkan_pass, each step whole before the next
  * begins. bl_fit_status.step counts recorded steps; the rest of the status stays, and what it would say is in
  * bl_vulkan_step_results. A step whose fixed point overflows is not repeated; bl_fit_prepare_step then makes
- * the scale coarser for the steps to come. BL_ERROR_UNSUPPORTED, with the reason, for fits of geometry, with
- * batches of pixels, and with BL_PIXELS_ADJOINT. cost may be NULL. */
+ * the scale coarser for the steps to come. A batch of pixels is drawn when its step is recorded, and its list
+ * and targets, 16 bytes a pixel, become part of the commands. BL_ERROR_UNSUPPORTED, with the reason, with
+ * large steps of meshes, and with BL_PIXELS_ADJOINT. cost may be NULL. */
 BL_API bl_result bl_fit_prepare_step(bl_fit *fit, bl_vulkan_cost *cost);
 BL_API bl_result bl_fit_record_step(bl_fit *fit, bl_recorder *recorder, VkCommandBuffer commands,
                                     uint32_t part, uint32_t parts);
+/* A target of the caller's: appends a copy of an image into the target of a view that is not held out, for
+ * the steps behind it. Gradients keep the scale of the targets that the fit was created with, which may be
+ * any of about the same brightness (2^28 times as much overflows); bl_fit_save and bl_fit_restore compare
+ * those. BL_ERROR_UNSUPPORTED with a batch of pixels. Preparing as for passes. */
+BL_API bl_result bl_fit_prepare_target(bl_fit *fit, uint32_t view, const bl_vulkan_pixels *target);
+BL_API bl_result bl_fit_record_target(bl_fit *fit, bl_recorder *recorder, VkCommandBuffer commands,
+                                      uint32_t view, const bl_vulkan_pixels *target);
 typedef struct bl_vulkan_step_results {
     bl_vulkan_region
         losses; /* of the last step: 1 float a view that is not held out; their sum is the loss */

@@ -117,8 +117,7 @@ static bl_result look_through(bl_fit *fit, uint32_t v, bl_error *err)
     return r == BL_OK ? BL_OK : error_set(err, r, "%s", bl_context_error(fit->job->context));
 }
 
-/* Draws the batch of the present step, and sends its list and targets. */
-static bl_result look_at_batch(bl_fit *fit, bl_error *err)
+void fit_draw_batch(bl_fit *fit)
 {
     const uint32_t all = film_pixels(fit->job->scene), count = fit->desc.batch;
     uint32_t *list = fit->batch.list;
@@ -129,13 +128,21 @@ static bl_result look_at_batch(bl_fit *fit, bl_error *err)
         memcpy(fit->batch.gathered + 3 * (size_t)k, fit->views[v].pixels + 3 * (size_t)pixel,
                3 * sizeof *fit->batch.gathered);
     }
-    TRY(pixel_batch_list(fit->job, list, err));
-    return gpu_buffer_write(fit->batch.target, 0, fit->batch.gathered, 12ull * count, err);
 }
+
+static bl_result look_at_batch(bl_fit *fit, bl_error *err)
+{
+    fit_draw_batch(fit);
+    TRY(pixel_batch_list(fit->job, fit->batch.list, err));
+    return gpu_buffer_write(fit->batch.target, 0, fit->batch.gathered, 12ull * fit->desc.batch, err);
+}
+
+uint32_t fit_sight_count(const bl_fit *fit) { return fit->desc.batch ? 1 : fit->seen_count; }
 
 fit_sight fit_next_sight(const bl_fit *fit, uint32_t *v)
 {
-    BL_ASSERT(!fit->desc.batch, "a batch of %u pixels is no view", fit->desc.batch);
+    if (fit->desc.batch)
+        return (fit_sight){.target = fit->batch.target, .weight = 1, .seed = view_seed(fit, 0), .last = true};
     while (fit->views[*v].held_out)
         ++*v;
     uint32_t view = (*v)++;
@@ -150,12 +157,8 @@ fit_sight fit_next_sight(const bl_fit *fit, uint32_t *v)
 
 bl_result fit_look(bl_fit *fit, uint32_t *v, fit_sight *out, bl_error *err)
 {
-    if (fit->desc.batch) {
-        *out = (fit_sight){.target = fit->batch.target, .weight = 1, .seed = view_seed(fit, 0), .last = true};
-        return look_at_batch(fit, err);
-    }
     *out = fit_next_sight(fit, v);
-    return look_through(fit, out->view, err);
+    return fit->desc.batch ? look_at_batch(fit, err) : look_through(fit, out->view, err);
 }
 
 /* ---- pictures ---- */

@@ -20,7 +20,11 @@ void fit_views_destroy(bl_fit *fit);
 /* Points the job at the first view from *v on that is not held out, or at the batch of the present step. *v
  * becomes the number of the view after it. */
 bl_result fit_look(bl_fit *fit, uint32_t *v, fit_sight *out, bl_error *err);
-/* The same without a batch, and without pointing the job anywhere. */
+/* The same, without pointing the job anywhere. */
 fit_sight fit_next_sight(const bl_fit *fit, uint32_t *v);
+/* How many of them a step has. */
+uint32_t fit_sight_count(const bl_fit *fit);
+/* Draws the batch of the present step: its list, and the targets of its pixels. */
+void fit_draw_batch(bl_fit *fit);
 
 #endif

@@ -2,7 +2,8 @@
  * Steps of a fit in the caller's command buffers (backlight_vulkan.h). A step is a sequence of passes: for
  * each view an image with its comparison, where the form needs one, and a gradient, to which those of the
  * views before add up; behind the last one the optimiser moves. Everything that our own loop writes from the
- * host between passes is a command here: the sensor's record of a view that has its own. */
+ * host between passes is a command here: the sensor's record of a view that has its own; of a batch the list
+ * of its pixels and their targets, which are drawn when the step is recorded. */
 #include "api/fit_views.h"
 #include "api/gradient_scale.h"
 #include "api/job_buffers.h"
@@ -37,8 +38,6 @@ static void record_sensor(const glance *g)
 {
     bl_job *job = g->fit->job;
     const fit_view *view = &g->fit->views[g->sight.view];
-    if (!job->desc.sensor_moves)
-        return;
     const scene_object *o = job->scene->sensors.data[view->sensor];
     uint32_t count = sensor_words(o), *words = calloc(count, sizeof *words);
     BL_ASSERT(words, "out of memory");
@@ -46,6 +45,25 @@ static void record_sensor(const glance *g)
     vulkan_record_update(job->batch, job->words, 4ull * plan_sensor_word(job->plan), words,
                          count * sizeof *words);
     free(words);
+}
+
+static void record_batch(const glance *g)
+{
+    bl_fit *fit = g->fit;
+    uint32_t pixels = fit->desc.batch;
+    fit_draw_batch(fit);
+    vulkan_record_update(fit->job->batch, fit->job->words, 4ull * plan_batch_word(fit->job->plan),
+                         fit->batch.list, 4ull * pixels);
+    vulkan_record_update(fit->job->batch, fit->batch.target, 0, fit->batch.gathered, 12ull * pixels);
+}
+
+/* Where the passes of a glance look. */
+static void record_look(const glance *g)
+{
+    if (g->fit->desc.batch)
+        record_batch(g);
+    else if (g->fit->job->desc.sensor_moves)
+        record_sensor(g);
 }
 
 static void keep_loss(const glance *g)
@@ -56,7 +74,7 @@ static void keep_loss(const glance *g)
 static void begin_image(void *user)
 {
     const glance *g = user;
-    record_sensor(g);
+    record_look(g);
     job_recorded_begin(g->fit->job, &g->image);
 }
 
@@ -71,7 +89,7 @@ static void begin_gradient(void *user)
 {
     const glance *g = user;
     if (bl_gradient_form_finds_loss(g->fit->desc.form)) /* no image has come before */
-        record_sensor(g);
+        record_look(g);
     job_recorded_begin(g->fit->job, &g->gradient);
 }
 
@@ -110,10 +128,11 @@ static void describe_glance(bl_fit *fit, glance *g, fit_sight sight, uint32_t nu
 static void describe_step(bl_fit *fit, step_recording *s)
 {
     bool own_image = bl_gradient_form_finds_loss(fit->desc.form);
-    *s = (step_recording){.glances = calloc(fit->seen_count, sizeof *s->glances),
-                          .passes = calloc(2ull * fit->seen_count, sizeof *s->passes)};
+    const uint32_t count = fit_sight_count(fit);
+    *s = (step_recording){.glances = calloc(count, sizeof *s->glances),
+                          .passes = calloc(2ull * count, sizeof *s->passes)};
     BL_ASSERT(s->glances && s->passes, "out of memory");
-    for (uint32_t k = 0, v = 0; k < fit->seen_count; k++) {
+    for (uint32_t k = 0, v = 0; k < count; k++) {
         glance *g = &s->glances[k];
         describe_glance(fit, g, fit_next_sight(fit, &v), k);
         if (!own_image)
@@ -133,12 +152,11 @@ static bl_result check_fit(const bl_fit *fit, bl_error *err)
     const bl_job *job = fit->job;
     TRY(job_recorded_check(job, err));
     const char *obstacle = NULL;
-    if (fit->desc.batch)
-        obstacle = "the pixels of a batch are drawn on the host";
-    else if (job->desc.pixels == BL_PIXELS_ADJOINT)
+    for (uint32_t k = 0; k < job->requested_count; k++)
+        if (fit->parameters[k].large_steps)
+            obstacle = "large steps of meshes are solved for on the host";
+    if (job->desc.pixels == BL_PIXELS_ADJOINT)
         obstacle = "samples in proportion to |dL/dI| are distributed on the host";
-    else if (job->plan->moves & MOVE_SURFACE || job->plan->normals_derived)
-        obstacle = "what follows from geometry looks at the device from the host";
     else if (job->scene->light_tracing || job->scene->method == METHOD_TAPE)
         obstacle = "passes of ptracer and of the tape look at the device from the host";
     return obstacle ? error_set(err, BL_ERROR_UNSUPPORTED, "steps of this fit are not recorded: %s", obstacle)
@@ -167,12 +185,16 @@ static bl_result prepare(bl_fit *fit, bl_vulkan_cost *cost, bl_error *err)
     TRY(check_fit(fit, err));
     TRY(look_back(fit, err));
     if (!fit->losses) {
-        TRY(gpu_buffer_create(fit->job->device->gpu, GPU_DEVICE, 4ull * fit->seen_count, "losses",
+        TRY(gpu_buffer_create(fit->job->device->gpu, GPU_DEVICE, 4ull * fit_sight_count(fit), "losses",
                               &fit->losses, err));
         fit->bytes += gpu_buffer_size(fit->losses);
     }
     describe_step(fit, &s);
-    const job_recording r = {.job = fit->job, .passes = {s.passes, s.count}, .call = &whole};
+    const job_recording r = {.job = fit->job,
+                             .passes = {s.passes, s.count},
+                             .call = &whole,
+                             .changes = fit->job->requested,
+                             .change_count = fit->job->requested_count};
     bl_result result = job_recorded_prepare(&r, cost, err);
     if (result == BL_OK && cost)
         cost->device_bytes += fit->bytes;
@@ -194,7 +216,11 @@ static bl_result record(bl_fit *fit, bl_recorder *recorder, VkCommandBuffer comm
     if (!fit->losses)
         return error_set(err, BL_ERROR_ARGUMENT, "call bl_fit_prepare_step first");
     describe_step(fit, &s);
-    const job_recording r = {.job = fit->job, .passes = {s.passes, s.count}, .call = call};
+    const job_recording r = {.job = fit->job,
+                             .passes = {s.passes, s.count},
+                             .call = call,
+                             .changes = fit->job->requested,
+                             .change_count = fit->job->requested_count};
     bl_result result = job_recorded_append(&r, recorder, commands, err);
     forget_step(&s);
     if (result != BL_OK || call->part + 1 < call->parts)
@@ -214,6 +240,47 @@ bl_result bl_fit_record_step(bl_fit *fit, bl_recorder *recorder, VkCommandBuffer
                                                                  : context_fail(fit->job->context, &err);
 }
 
+/* ---- targets ---- */
+
+static bl_result describe_target(bl_fit *fit, uint32_t view, const bl_vulkan_pixels *target,
+                                 job_recorded_copy *out, bl_error *err)
+{
+    if (view >= fit->desc.view_count)
+        return error_set(err, BL_ERROR_ARGUMENT, "there is no view %u: the fit has %u, counted from 0", view,
+                         fit->desc.view_count);
+    if (fit->views[view].held_out)
+        return error_set(err, BL_ERROR_ARGUMENT, "view %u is held out, so it has no target", view);
+    if (fit->desc.batch)
+        return error_set(err, BL_ERROR_UNSUPPORTED,
+                         "targets of a fit with batches of pixels stay on the host, where they are gathered");
+    *out = (job_recorded_copy){.job = fit->job,
+                               .to = fit->views[view].target,
+                               .from = target,
+                               .image = {fit->job->scene->width, fit->job->scene->height, false, "target"}};
+    return BL_OK;
+}
+
+bl_result bl_fit_prepare_target(bl_fit *fit, uint32_t view, const bl_vulkan_pixels *target)
+{
+    bl_error err = {0};
+    job_recorded_copy copy;
+    bl_result result = describe_target(fit, view, target, &copy, &err);
+    if (result == BL_OK)
+        result = job_recorded_prepare_copy(&copy, &err);
+    return result == BL_OK ? BL_OK : context_fail(fit->job->context, &err);
+}
+
+bl_result bl_fit_record_target(bl_fit *fit, bl_recorder *recorder, VkCommandBuffer commands, uint32_t view,
+                               const bl_vulkan_pixels *target)
+{
+    bl_error err = {0};
+    job_recorded_copy copy;
+    bl_result result = describe_target(fit, view, target, &copy, &err);
+    if (result == BL_OK)
+        result = job_recorded_append_copy(&copy, recorder, commands, &err);
+    return result == BL_OK ? BL_OK : context_fail(fit->job->context, &err);
+}
+
 /* ---- where things are ---- */
 
 bl_result bl_fit_vulkan_results(bl_fit *fit, bl_vulkan_step_results *out)
@@ -226,7 +293,7 @@ bl_result bl_fit_vulkan_results(bl_fit *fit, bl_vulkan_step_results *out)
         return context_fail(fit->job->context, &err);
     TRY(bl_job_vulkan_results(fit->job, &results));
     *out = (bl_vulkan_step_results){
-        .losses = {vulkan_buffer_expose(fit->losses), 0, 4ull * fit->seen_count},
+        .losses = {vulkan_buffer_expose(fit->losses), 0, 4ull * fit_sight_count(fit)},
         .status = results.status,
         .optimizer = {vulkan_buffer_expose(fit->optimizer_status), 0, 8},
     };

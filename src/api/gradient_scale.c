@@ -4,6 +4,7 @@
 #include "api/gradient_scale.h"
 #include "fit/fit.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,40 +92,65 @@ bl_result job_set_scale(bl_job *job, double largest_adjoint, uint32_t spp, uint3
     return r;
 }
 
-/* What a range of elements has besides the largest |dL/dI|. */
+/* What the device looks at for the largest |dL/dI|, and how that follows from the largest magnitude there. */
+typedef struct scale_source {
+    gpu_buffer *values;
+    fit_slope_bound bound;
+    uint32_t over; /* the bound is divided by this */
+} scale_source;
+
+/* What a range of elements has besides the largest magnitude. */
 typedef struct scale_rule {
+    const scale_source *from;
     double factor;
     uint32_t spp, coarser;
 } scale_rule;
 
-static int power_of_rule(const void *user, double largest_adjoint)
+static int power_of_rule(const void *user, double largest)
 {
     const scale_rule *r = user;
-    return power_for(largest_adjoint / r->spp * r->factor, r->coarser);
+    return power_for(r->from->bound.factor * largest / r->from->over / r->spp * r->factor, r->coarser);
 }
 
 static void record_range(bl_job *job, const scale_rule *rule, uint32_t first, uint32_t count)
 {
-    fit_record_scales(
-        job->batch, job->device->fixed, job->partials, 3 * job_pixels(job),
-        &(fit_scale_range){
-            .scale = job->scale, .first = first, .count = count, .power = power_of_rule, .user = rule});
+    fit_record_scales(job->batch, job->device->fixed, job->partials, 3 * job_pixels(job),
+                      &(fit_scale_range){.scale = job->scale,
+                                         .first = first,
+                                         .count = count,
+                                         .least = rule->from->bound.least,
+                                         .most = rule->from->bound.most,
+                                         .power = power_of_rule,
+                                         .user = rule});
 }
 
-void job_record_scale(bl_job *job, uint32_t spp, uint32_t coarser)
+static scale_source source_of(const bl_job *job, const job_loss *loss)
+{
+    scale_source s = {job->adjoint, {1, 0, FLT_MAX}, 1};
+    if (!loss)
+        return s;
+    bool bounded = fit_loss_bound(loss->kind, loss->constant, &s.bound);
+    BL_ASSERT(bounded, "loss %d has no bound by the brightest value", (int)loss->kind);
+    s.values = loss->target;
+    s.over = 3 * job_pixels(job);
+    return s;
+}
+
+void job_record_scale(bl_job *job, const job_loss *loss, uint32_t spp, uint32_t coarser)
 {
     uint32_t n = job->plan->gradient_count, own = requested_elements(job);
     BL_ASSERT(spp > 0, "no samples");
     if (n == 0 || !job->fixed_point)
         return;
-    fit_record_largest(job->batch, job->device->fixed, job->adjoint, 3 * job_pixels(job), job->partials);
+    const scale_source from = source_of(job, loss);
+    fit_record_largest(job->batch, job->device->fixed, from.values, 3 * job_pixels(job), job->partials);
     double light = brightness(job);
     for (uint32_t k = 0; k < job->requested_count; k++) {
         const render_parameter *p = &job->scene->parameters.data[job->requested[k]];
-        scale_rule rule = {p->emits ? emission_factor(job, p) : light, spp, coarser};
+        scale_rule rule = {&from, p->emits ? emission_factor(job, p) : light, spp, coarser};
         record_range(job, &rule, job->plan->gradient_offset[job->requested[k]], p->count);
     }
-    record_range(job, &(scale_rule){light, spp, coarser}, own, n - own);
+    record_range(job, &(scale_rule){&from, light, spp, coarser}, own, n - own);
 }
 
 static float splat_scale(const bl_job *job, uint32_t spp, uint32_t coarser)

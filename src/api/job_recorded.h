@@ -12,6 +12,9 @@ typedef struct job_recording {
     job_recorded_passes passes;
     const bl_vulkan_pass *call; /* of which part, parts, changed and coarser are looked at */
     bool texels;                /* images of the caller's take part */
+    const uint32_t
+        *changes; /* parameters that the passes themselves change, which those behind them follow */
+    uint32_t change_count;
 } job_recording;
 
 /* Fails if nothing can be recorded with this job. */
@@ -24,6 +27,16 @@ bl_result job_recorded_prepare(const job_recording *r, bl_vulkan_cost *cost, bl_
 /* Appends the part that the call names to the caller's commands. */
 bl_result job_recorded_append(const job_recording *r, bl_recorder *recorder, VkCommandBuffer commands,
                               bl_error *err);
+/* A copy of pixels of the caller's into a buffer, 3 floats a pixel, with nothing else. */
+typedef struct job_recorded_copy {
+    bl_job *job;
+    gpu_buffer *to;
+    const bl_vulkan_pixels *from;
+    recorder_image image;
+} job_recorded_copy;
+bl_result job_recorded_prepare_copy(const job_recorded_copy *c, bl_error *err);
+bl_result job_recorded_append_copy(const job_recorded_copy *c, bl_recorder *recorder,
+                                   VkCommandBuffer commands, bl_error *err);
 /* To the job's batch: what comes before the samples of a pass. */
 void job_recorded_begin(bl_job *job, const job_work_desc *w);
 

@@ -5,6 +5,7 @@
 #include "api/gradient_forms.h"
 #include "api/gradient_scale.h"
 #include "api/job_buffers.h"
+#include "api/job_geometry.h"
 #include "api/job_pass.h"
 #include "api/job_recorded.h"
 #include "api/job_results.h"
@@ -17,7 +18,9 @@ typedef struct recording {
     const bl_vulkan_pixels *pixels;
     recorder_image image;
     const bl_vulkan_gradient_desc *target; /* NULL: the gradient's dL/dI is the caller's; else */
-    job_work_desc compared;                /* the image that is compared with the target */
+    job_work_desc compared;                /* the image that is compared with the target, */
+    bool finds_loss;                       /* or there is none: the pass finds the loss, */
+    job_loss loss;                         /* which is this one */
     job_work_desc work;
     void (*begin)(void *user);
     void (*end)(void *user);
@@ -51,18 +54,22 @@ enum { PASSES_MOST = 2 };
 static job_recording call_of(recording *r, job_recorded_pass passes[PASSES_MOST])
 {
     uint32_t count = 0;
-    if (r->target)
+    r->loss.target = r->job->target;
+    if (r->target && !r->finds_loss)
         passes[count++] = (job_recorded_pass){r->compared, begin_compared, end_compared, r};
     passes[count++] = (job_recorded_pass){r->work, r->begin, r->end, r};
-    return (job_recording){r->job, {passes, count}, r->pass, r->pixels->image != VK_NULL_HANDLE};
+    return (job_recording){.job = r->job,
+                           .passes = {passes, count},
+                           .call = r->pass,
+                           .texels = r->pixels->image != VK_NULL_HANDLE};
 }
 
 static bl_result prepare(recording *r, bl_vulkan_cost *cost, bl_error *err)
 {
     job_recorded_pass passes[PASSES_MOST];
-    job_recording call = call_of(r, passes);
     if (r->target)
         TRY(job_reserve_target(r->job, err));
+    job_recording call = call_of(r, passes);
     return job_recorded_prepare(&call, cost, err);
 }
 
@@ -77,7 +84,7 @@ static bl_result record(recording *r, bl_recorder *recorder, VkCommandBuffer com
 
 static recorder_image image_of(const bl_job *job, bool written, const char *what)
 {
-    return (recorder_image){job->scene->width, job->scene->height, written, what};
+    return (recorder_image){job->scene->width, job->scene->height, written, what, 0};
 }
 
 /* ---- images ---- */
@@ -140,9 +147,9 @@ bl_result bl_job_record_image(bl_job *job, bl_recorder *recorder, VkCommandBuffe
 static void begin_gradient(void *user)
 {
     const recording *r = user;
-    if (!r->target)
-        copy_pixels(r, r->job->adjoint);
-    job_record_scale(r->job, r->work.spp, r->pass->coarser);
+    if (!r->target || r->finds_loss)
+        copy_pixels(r, r->target ? r->job->target : r->job->adjoint);
+    job_record_scale(r->job, r->work.loss, r->work.spp, r->pass->coarser);
     job_recorded_begin(r->job, &r->work);
 }
 
@@ -158,15 +165,36 @@ static const char *gradient_obstacle(const bl_job *job)
 {
     if (!job->plan->any_request)
         return "the job was created without parameters, so there is no gradient to compute";
-    if (job->plan->moves & MOVE_SURFACE || job->plan->normals_derived)
-        return "gradients by geometry are not recorded yet: what follows from it looks at the device from "
-               "the "
-               "host";
     if (job->scene->light_tracing || job->scene->method == METHOD_TAPE)
         return "gradients of ptracer and of the tape are not recorded yet";
     if (job->desc.pixels == BL_PIXELS_ADJOINT)
         return "samples in proportion to |dL/dI| are distributed on the host, so they are not recorded";
     return NULL;
+}
+
+/* The form, as bl_job_gradient would choose it; but in two walks or of one image only against a target whose
+ * brightest value bounds the slope of the loss, because the device must find the scale. */
+static bl_result choose_form(const bl_job *job, const bl_vulkan_gradient_desc *desc, uint32_t spp,
+                             bl_gradient_form *out, bl_error *err)
+{
+    fit_slope_bound bound;
+    bool target = recorder_has_pixels(&desc->target),
+         bounded = fit_loss_bound(desc->loss, desc->loss_constant, &bound);
+    const gradient_wish wish = {
+        .form = desc->form,
+        .target = target && (bounded || bl_gradient_form_finds_loss(desc->form)),
+        .loss = desc->loss,
+        .spp = spp,
+        .spp_gradient = spp,
+    };
+    TRY(gradient_form_choose(job, &wish, out, err));
+    return bounded || !bl_gradient_form_finds_loss(*out)
+               ? BL_OK
+               : error_set(
+                     err, BL_ERROR_UNSUPPORTED,
+                     "%s: gradients in two walks or of one image are not recorded, because nothing on the "
+                     "device bounds its slope before there is an image; take separate kernels",
+                     bl_loss_info_get(desc->loss).name);
 }
 
 static bl_result describe_gradient(bl_job *job, const bl_vulkan_gradient_desc *desc, recording *r,
@@ -176,7 +204,6 @@ static bl_result describe_gradient(bl_job *job, const bl_vulkan_gradient_desc *d
     const char *obstacle = gradient_obstacle(job);
     uint32_t spp = job_spp(job, desc->pass.spp);
     bool target = recorder_has_pixels(&desc->target);
-    const gradient_wish wish = {.form = desc->form, .spp = spp, .spp_gradient = spp};
     if (target && recorder_has_pixels(&desc->adjoint))
         return error_set(err, BL_ERROR_ARGUMENT, "give either an adjoint image (dL/dI) or a target");
     if ((unsigned)desc->loss >= BL_LOSS_COUNT)
@@ -190,13 +217,16 @@ static bl_result describe_gradient(bl_job *job, const bl_vulkan_gradient_desc *d
         .image = image_of(job, false, target ? "target" : "adjoint"),
         .target = target ? desc : NULL,
         .compared = job_image_work(job, &(bl_render_desc){.spp = desc->pass.spp, .seed = desc->pass.seed}),
+        .loss = {.kind = desc->loss, .constant = desc->loss_constant},
         .work = {.pass = RENDER_GRADIENT, .spp = spp, .seed = job_seed(job, desc->pass.seed), .stream = 1},
         .begin = begin_gradient,
         .end = end_gradient,
     };
-    TRY(gradient_form_choose(job, &wish, &r->work.form, err));
+    TRY(choose_form(job, desc, spp, &r->work.form, err));
+    r->finds_loss = bl_gradient_form_finds_loss(r->work.form);
+    r->work.loss = r->finds_loss ? &r->loss : NULL;
     r->work.strips = gradient_form_strips(job, r->work.form, spp);
-    r->work.keeps_status = target;
+    r->work.keeps_status = target && !r->finds_loss;
     return recorder_check_pixels(job->device, r->pixels, r->image, err);
 }
 
@@ -218,6 +248,60 @@ bl_result bl_job_record_gradient(bl_job *job, bl_recorder *recorder, VkCommandBu
     bl_result result = describe_gradient(job, desc, &r, &err);
     if (result == BL_OK)
         result = record(&r, recorder, commands, &err);
+    return result == BL_OK ? BL_OK : context_fail(job->context, &err);
+}
+
+/* ---- values ---- */
+
+/* Where the values of a parameter stand. */
+static gpu_buffer *values_of(const bl_job *job, uint32_t index, uint64_t *offset)
+{
+    uint32_t word = job->plan->value_offset[index];
+    *offset = word == PLAN_NONE ? geometry_place(job, index) : 4ull * word;
+    return word == PLAN_NONE ? job->words : job->values;
+}
+
+static bl_result describe_values(bl_job *job, uint32_t index, const bl_vulkan_pixels *from,
+                                 job_recorded_copy *out, bl_error *err)
+{
+    uint64_t offset;
+    TRY(job_recorded_check(job, err));
+    TRY(job_recorded_check_changed(job, &index, 1, err));
+    const render_parameter *p = &job->scene->parameters.data[index];
+    if (p->count % 3 || (p->rank && p->shape[p->rank - 1] != 3))
+        return error_set(err, BL_ERROR_UNSUPPORTED,
+                         "%s: its elements are not of three values; copy them to bl_job_vulkan_parameter",
+                         p->name);
+    bool image = p->rank == 3;
+    gpu_buffer *to = values_of(job, index, &offset);
+    *out = (job_recorded_copy){.job = job,
+                               .to = to,
+                               .from = from,
+                               .image = {.width = image ? p->shape[1] : p->count / 3,
+                                         .height = image ? p->shape[0] : 1,
+                                         .what = p->name,
+                                         .first = (uint32_t)(offset / 4)}};
+    return BL_OK;
+}
+
+bl_result bl_job_prepare_values(bl_job *job, uint32_t index, const bl_vulkan_pixels *from)
+{
+    bl_error err = {0};
+    job_recorded_copy copy;
+    bl_result result = describe_values(job, index, from, &copy, &err);
+    if (result == BL_OK)
+        result = job_recorded_prepare_copy(&copy, &err);
+    return result == BL_OK ? BL_OK : context_fail(job->context, &err);
+}
+
+bl_result bl_job_record_values(bl_job *job, bl_recorder *recorder, VkCommandBuffer commands, uint32_t index,
+                               const bl_vulkan_pixels *from)
+{
+    bl_error err = {0};
+    job_recorded_copy copy;
+    bl_result result = describe_values(job, index, from, &copy, &err);
+    if (result == BL_OK)
+        result = job_recorded_append_copy(&copy, recorder, commands, &err);
     return result == BL_OK ? BL_OK : context_fail(job->context, &err);
 }
 
@@ -265,15 +349,16 @@ bl_result bl_job_vulkan_parameter(bl_job *job, uint32_t index, bl_vulkan_region 
     bl_error err = {0};
     if (job_recorded_check(job, &err) != BL_OK || job_recorded_check_changed(job, &index, 1, &err) != BL_OK)
         return context_fail(job->context, &err);
-    *out = region(job->values, 4ull * job->plan->value_offset[index],
-                  4ull * job->scene->parameters.data[index].count);
+    uint64_t offset;
+    gpu_buffer *b = values_of(job, index, &offset);
+    *out = region(b, offset, 4ull * job->scene->parameters.data[index].count);
     return BL_OK;
 }
 
 bl_result bl_job_export(bl_job *job, const bl_vulkan_region *r, bl_vulkan_export *out)
 {
     bl_error err = {0};
-    gpu_buffer *const own[] = {job->image, job->results, job->status, job->output, job->values};
+    gpu_buffer *const own[] = {job->image, job->results, job->status, job->output, job->values, job->words};
     bl_result result = job_recorded_check(job, &err);
     *out = (bl_vulkan_export){.fd = -1};
     for (size_t i = 0; i < sizeof own / sizeof *own && result == BL_OK; i++)

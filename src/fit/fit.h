@@ -52,18 +52,20 @@ typedef struct fit_pixels {
     fit_pixel_format format;
     uint32_t first, stride; /* words */
 } fit_pixels;
-/* Between an image of 3 * pixels values and a caller's. A caller's alpha becomes 1, and is not read. */
+/* Between an image of 3 * pixels values, those from word image_first on, and a caller's. A caller's alpha
+ * becomes 1, and is not read. */
 void fit_record_pixels_out(gpu_batch *batch, fit_kernels *kernels, gpu_buffer *image, const fit_pixels *to,
                            uint32_t pixels);
 void fit_record_pixels_in(gpu_batch *batch, fit_kernels *kernels, const fit_pixels *from, gpu_buffer *image,
-                          uint32_t pixels);
+                          uint32_t image_first, uint32_t pixels);
 
 /* A range of a scale that follows from the largest finite |value|, x: its elements become 2^power(x). The
  * function says power for any x at or above 0. It falls by 1 from some mantissa of x to the next power of
- * two, and with each power of two. */
+ * two, and with each power of two. x counts as `least` or `most` where it lies outside of them. */
 typedef struct fit_scale_range {
     gpu_buffer *scale;
     uint32_t first, count;
+    float least, most; /* 0 and FLT_MAX: all x are meant */
     int (*power)(const void *user, double x);
     const void *user;
 } fit_scale_range;
@@ -81,6 +83,13 @@ uint32_t fit_loss_partials(uint32_t n);
 bl_loss_info fit_loss_info(bl_loss loss);
 /* A bound of |dL/dI| for images no brighter than the brightest value of the target; n values, weight 1. */
 double fit_loss_steepest(bl_loss loss, double constant, const float *target, uint32_t n);
+/* The same by the brightest |value| of the target alone: that, but at least `least` and at most `most`, times
+ * `factor`, over n. False: this loss has no such bound. */
+typedef struct fit_slope_bound {
+    double factor;
+    float least, most;
+} fit_slope_bound;
+bool fit_loss_bound(bl_loss loss, double constant, fit_slope_bound *out);
 
 /* results[slot] = weight * mean of the loss over n values, adjoint = its derivative by the image. */
 typedef struct fit_loss {

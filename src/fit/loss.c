@@ -4,6 +4,7 @@
  * buffer. */
 #include "fit/fit_internal.h"
 
+#include <float.h>
 #include <math.h>
 
 /* ---- what is known of each loss ---- */
@@ -15,20 +16,26 @@ typedef struct loss_class {
     fit_kernel halves;         /* of affine ones: the kernel of fit_record_loss_halves */
     const char *constant_name; /* of the loss's own number; NULL where it has none */
     double constant;           /* the default */
-    double (*slope)(double difference, double target, double constant); /* of one value; difference above 0 */
+    /* Bounds the slope of one value; NULL where the bound takes more of the target than its brightest value,
+     * as that of relative_l2. */
+    fit_slope_bound (*bound)(double constant);
 } loss_class;
 
-static double slope_l2(double d, double t, double constant) { return (void)t, (void)constant, 2 * d; }
-static double slope_l1(double d, double t, double constant) { return (void)d, (void)t, (void)constant, 1; }
-static double slope_relative_l2(double d, double t, double epsilon) { return 2 * d / (t * t + epsilon); }
-static double slope_huber(double d, double t, double delta) { return (void)t, fmin(d, delta); }
+static const float black = 1e-3f; /* what a target without light counts as */
+
+static fit_slope_bound bound_l2(double constant)
+{
+    return (void)constant, (fit_slope_bound){2, black, FLT_MAX};
+}
+static fit_slope_bound bound_l1(double constant) { return (void)constant, (fit_slope_bound){1, 1, 1}; }
+static fit_slope_bound bound_huber(double delta) { return (fit_slope_bound){1, black, (float)delta}; }
 
 static const loss_class losses[BL_LOSS_COUNT] = {
-    [BL_LOSS_L2] = {"l2", FIT_LOSS_L2, true, FIT_HALVES_L2, NULL, 0, slope_l2},
-    [BL_LOSS_L1] = {"l1", FIT_LOSS_L1, false, 0, NULL, 0, slope_l1},
+    [BL_LOSS_L2] = {"l2", FIT_LOSS_L2, true, FIT_HALVES_L2, NULL, 0, bound_l2},
+    [BL_LOSS_L1] = {"l1", FIT_LOSS_L1, false, 0, NULL, 0, bound_l1},
     [BL_LOSS_RELATIVE_L2] = {"relative_l2", FIT_LOSS_RELATIVE_L2, true, FIT_HALVES_RELATIVE_L2, "epsilon",
-                             0.01, slope_relative_l2},
-    [BL_LOSS_HUBER] = {"huber", FIT_LOSS_HUBER, false, 0, "delta", 1, slope_huber},
+                             0.01, NULL},
+    [BL_LOSS_HUBER] = {"huber", FIT_LOSS_HUBER, false, 0, "delta", 1, bound_huber},
 };
 
 bl_loss_info fit_loss_info(bl_loss loss)
@@ -40,17 +47,27 @@ bl_loss_info fit_loss_info(bl_loss loss)
 
 static double constant_of(bl_loss loss, double given) { return given > 0 ? given : losses[loss].constant; }
 
+bool fit_loss_bound(bl_loss loss, double constant, fit_slope_bound *out)
+{
+    if (!losses[loss].bound)
+        return false;
+    *out = losses[loss].bound(constant_of(loss, constant));
+    return true;
+}
+
 double fit_loss_steepest(bl_loss loss, double constant, const float *target, uint32_t n)
 {
-    double brightest = 1e-3, steepest = 0;
+    double brightest = 0, darkest = HUGE_VAL;
+    fit_slope_bound bound;
     for (uint32_t i = 0; i < n; i++)
-        if (isfinite(target[i]))
-            brightest = fmax(brightest, (double)target[i]);
-    for (uint32_t i = 0; i < n; i++)
-        if (isfinite(target[i]))
-            steepest =
-                fmax(steepest, losses[loss].slope(brightest, (double)target[i], constant_of(loss, constant)));
-    return steepest / n;
+        if (isfinite(target[i])) {
+            brightest = fmax(brightest, fabs((double)target[i]));
+            darkest = fmin(darkest, fabs((double)target[i]));
+        }
+    if (fit_loss_bound(loss, constant, &bound))
+        return bound.factor * fmin(fmax(brightest, (double)bound.least), (double)bound.most) / n;
+    BL_ASSERT(loss == BL_LOSS_RELATIVE_L2, "nothing bounds the slope of loss %d", (int)loss);
+    return 2 * fmax(brightest, (double)black) / (darkest * darkest + constant_of(loss, constant)) / n;
 }
 
 /* ---- recording ---- */

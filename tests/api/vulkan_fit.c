@@ -16,7 +16,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { WIDTH = 20, HEIGHT = 16, VALUES = 3 * WIDTH * HEIGHT, STEPS = 5 };
+enum { WIDTH = 20, HEIGHT = 16, PIXELS = WIDTH * HEIGHT, VALUES = 3 * PIXELS, STEPS = 5 };
 
 static scene_device device; /* Backlight's own */
 static vulkan_app app;
@@ -187,6 +187,59 @@ static void views_add_up(void **state)
         .parameters = parameters, .parameter_count = PARAMETERS, .views = views, .view_count = 3, .spp = 8});
 }
 
+/* The pixels of a batch are drawn anew in each step, which may be recorded before any is executed. */
+static void batches_are_drawn(void **state)
+{
+    (void)state;
+    const bl_fit_view views[] = {
+        {.target = target}, {.held_out = true}, {.target = target, .to_world = from_the_side}};
+    the_same(&(bl_fit_desc){.parameters = parameters,
+                            .parameter_count = PARAMETERS,
+                            .views = views,
+                            .view_count = 3,
+                            .batch = 70,
+                            .form = BL_FORM_SEPARATE,
+                            .spp = 8});
+}
+
+/* A fit that was created with another target leaves the same bytes, once it has been given this one. */
+static void targets_come_from_buffers(void **state)
+{
+    (void)state;
+    static float other[VALUES];
+    float expected[3], found[3];
+    const bl_fit_desc desc = {
+        .parameters = parameters, .parameter_count = PARAMETERS, .target = target, .spp = 8};
+    bl_fit_desc with_other = desc;
+    for (int i = 0; i < VALUES; i++) /* as bright */
+        other[i] = target[VALUES - 1 - i];
+    with_other.target = other;
+    vulkan_app_buffer b = vulkan_app_buffer_create(&app, 16 * PIXELS, VK_BUFFER_USAGE_STORAGE_BUFFER_BIT);
+    for (int i = 0; i < PIXELS; i++)
+        memcpy((char *)b.mapped + 16 * i, target + 3 * i, 12);
+    bl_vulkan_pixels pixels = {.buffer = b.handle,
+                               .buffer_usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT,
+                               .buffer_size = b.size,
+                               .stride = 16};
+    bl_fit *own = fit_on(device.device, &desc), *fit = fit_on(theirs, &with_other);
+    SCENE_MUST(&device, bl_fit_prepare_target(fit, 0, &pixels));
+    vulkan_app_begin(&app);
+    vulkan_app_count = (vulkan_app_counts){0};
+    SCENE_MUST(&device, bl_fit_record_target(fit, recorder, app.commands, 0, &pixels));
+    assert_memory_equal(&vulkan_app_count, &(vulkan_app_counts){0}, sizeof vulkan_app_count);
+    vulkan_app_run(&app);
+    SCENE_MUST(&device, bl_recorder_reset(recorder));
+    record_steps(fit, 0);
+    for (int i = 0; i < STEPS; i++)
+        SCENE_MUST(&device, bl_fit_step(own, NULL));
+    SCENE_MUST(&device, bl_fit_get(own, 0, expected));
+    SCENE_MUST(&device, bl_fit_get(fit, 0, found));
+    assert_memory_equal(found, expected, sizeof found);
+    bl_fit_destroy(own);
+    bl_fit_destroy(fit);
+    vulkan_app_buffer_destroy(&app, &b);
+}
+
 /* After recorded steps, our own loop goes on where they ended. */
 static void recorded_and_own_steps_mix(void **state)
 {
@@ -233,9 +286,14 @@ static void what_cannot_be_is_refused(void **state)
     vulkan_app_run(&app);
     assert_int_equal(bl_fit_status_get(fit).step, 0);
     bl_fit_destroy(fit);
+    const bl_vulkan_pixels nothing = {0};
+    fit = fit_on(theirs, &desc);
+    refused(bl_fit_prepare_target(fit, 1, &nothing), BL_ERROR_ARGUMENT, "no view 1");
+    refused(bl_fit_prepare_target(fit, 0, &nothing), BL_ERROR_ARGUMENT, "target: neither a buffer");
+    bl_fit_destroy(fit);
     desc.batch = 16;
     fit = fit_on(theirs, &desc);
-    refused(bl_fit_prepare_step(fit, NULL), BL_ERROR_UNSUPPORTED, "batch");
+    refused(bl_fit_prepare_target(fit, 0, &nothing), BL_ERROR_UNSUPPORTED, "batch");
     bl_fit_destroy(fit);
     desc.batch = 0;
     fit = fit_on(device.device, &desc);
@@ -269,6 +327,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(steps_are_the_bytes_of_a_fit),
         cmocka_unit_test(views_add_up),
+        cmocka_unit_test(batches_are_drawn),
+        cmocka_unit_test(targets_come_from_buffers),
         cmocka_unit_test(recorded_and_own_steps_mix),
         cmocka_unit_test(what_cannot_be_is_refused),
     };

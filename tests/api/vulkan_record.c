@@ -361,9 +361,10 @@ static void losses_are_differentiated(void **state)
         bl_loss loss;
         bl_gradient_form form;
         uint32_t parts;
-    } cases[] = {{BL_LOSS_L2, BL_FORM_SEPARATE, 0},
-                 {BL_LOSS_RELATIVE_L2, BL_FORM_FUSED, 4},
-                 {BL_LOSS_L1, BL_FORM_AUTO, 3},
+    } cases[] = {{BL_LOSS_L2, BL_FORM_AUTO, 0}, /* two walks */
+                 {BL_LOSS_L2, BL_FORM_TWO_WALK, 5},       {BL_LOSS_L1, BL_FORM_ONE_IMAGE, 2},
+                 {BL_LOSS_HUBER, BL_FORM_ONE_IMAGE, 0},   {BL_LOSS_L2, BL_FORM_SEPARATE, 0},
+                 {BL_LOSS_RELATIVE_L2, BL_FORM_FUSED, 4}, {BL_LOSS_L1, BL_FORM_AUTO, 3},
                  {BL_LOSS_HUBER, BL_FORM_SEPARATE, 1}};
     static float target[VALUES], image[VALUES], own_image[VALUES];
     vulkan_app_buffer b = storage(sizeof target);
@@ -439,6 +440,31 @@ static void changed_values_are_followed(void **state)
     assert_memory_equal(back, values[1], sizeof back);
     vulkan_app_buffer_destroy(&app, &b);
     bl_job_destroy(own);
+    bl_job_destroy(job);
+}
+
+/* That there are no messages says something: without the barrier that the header asks for there is one. */
+static void a_missing_barrier_is_seen(void **state)
+{
+    (void)state;
+    bl_job *job = job_on(theirs);
+    vulkan_app_buffer b = storage(12 * PIXELS), copy = storage(12 * PIXELS);
+    const bl_vulkan_image_desc desc = {.pass = {.spp = 4}, .image = pixels_of(&b, 0, 0)};
+    const VkBufferCopy all = {.size = b.size};
+    SCENE_MUST(&device, bl_job_prepare_image(job, &desc, NULL));
+    for (int with = 1; with >= 0; with--) {
+        VkCommandBuffer commands = vulkan_app_begin(&app);
+        SCENE_MUST(&device, bl_job_record_image(job, recorder, commands, &desc));
+        if (with)
+            vulkan_app_barrier(&app);
+        app.CmdCopyBuffer(commands, b.handle, copy.handle, 1, &all);
+        vulkan_app_run(&app);
+        SCENE_MUST(&device, bl_recorder_reset(recorder));
+        assert_true((app.messages == 0) == (with || !app.validated));
+    }
+    app.messages = 0;
+    vulkan_app_buffer_destroy(&app, &b);
+    vulkan_app_buffer_destroy(&app, &copy);
     bl_job_destroy(job);
 }
 
@@ -568,6 +594,9 @@ static void what_cannot_be_is_refused(void **state)
     bl_vulkan_gradient_desc two_walks = {
         .pass = {.spp = 4}, .adjoint = pixels_of(&b, 0, 0), .form = BL_FORM_TWO_WALK};
     refused(bl_job_prepare_gradient(job, &two_walks, NULL), BL_ERROR_ARGUMENT, "two walks");
+    two_walks.target = two_walks.adjoint, two_walks.adjoint = (bl_vulkan_pixels){0};
+    two_walks.loss = BL_LOSS_RELATIVE_L2;
+    refused(bl_job_prepare_gradient(job, &two_walks, NULL), BL_ERROR_UNSUPPORTED, "relative_l2");
     bl_vulkan_region r;
     refused(bl_job_vulkan_gradient(job, PARAMETERS, &r), BL_ERROR_ARGUMENT, "no gradient 2");
     vulkan_app_run(&app); /* nothing has been recorded in any of these */
@@ -625,6 +654,7 @@ int main(void)
         cmocka_unit_test(gradients_take_images_as_weights),
         cmocka_unit_test(losses_are_differentiated),
         cmocka_unit_test(changed_values_are_followed),
+        cmocka_unit_test(a_missing_barrier_is_seen),
         cmocka_unit_test(submissions_wait_and_signal),
         cmocka_unit_test(what_cannot_be_is_refused),
         cmocka_unit_test(costs_are_told),

@@ -12,6 +12,7 @@
 
 #include "fit/fit.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -95,7 +96,7 @@ static void every_half_comes_in(void **state)
     }
     gpu_buffer *theirs = words(WORDS, given), *image = words(3 * PIXELS, NULL);
     CHECK(gpu_batch_begin(f.batch, &err));
-    fit_record_pixels_in(f.batch, f.kernels, &(fit_pixels){theirs, FIT_RGBA_HALF, FIRST, STRIDE}, image,
+    fit_record_pixels_in(f.batch, f.kernels, &(fit_pixels){theirs, FIT_RGBA_HALF, FIRST, STRIDE}, image, 0,
                          PIXELS);
     run();
     CHECK(gpu_buffer_read(image, 0, found, 12ull * PIXELS, &err));
@@ -151,19 +152,22 @@ static void floats_keep_their_bits(void **state)
 {
     (void)state;
     enum { PIXELS = 77, FIRST = 2, STRIDE = 5, WORDS = FIRST + PIXELS * STRIDE };
-    float given[3 * PIXELS], found[WORDS], back[3 * PIXELS];
+    float given[3 * PIXELS], found[WORDS];
     for (int i = 0; i < 3 * PIXELS; i++)
         given[i] = 1.0f / (float)(i - 40);
+    enum { OWN_FIRST = 4 };
+    float shifted[3 * PIXELS + OWN_FIRST];
     gpu_buffer *image = words(3 * PIXELS, given), *theirs = words(WORDS, NULL),
-               *again = words(3 * PIXELS, NULL);
+               *again = words(3 * PIXELS + OWN_FIRST, NULL);
     const fit_pixels rgba = {theirs, FIT_RGBA, FIRST, STRIDE}, rgb = {theirs, FIT_RGB, FIRST, STRIDE};
     CHECK(gpu_batch_begin(f.batch, &err));
     fit_record_pixels_out(f.batch, f.kernels, image, &rgba, PIXELS);
-    fit_record_pixels_in(f.batch, f.kernels, &rgb, again, PIXELS);
+    fit_record_pixels_in(f.batch, f.kernels, &rgb, again, OWN_FIRST, PIXELS);
     run();
     CHECK(gpu_buffer_read(theirs, 0, found, sizeof found, &err));
-    CHECK(gpu_buffer_read(again, 0, back, sizeof back, &err));
-    assert_memory_equal(back, given, sizeof back);
+    CHECK(gpu_buffer_read(again, 0, shifted, sizeof shifted, &err));
+    assert_memory_equal(shifted + OWN_FIRST, given, sizeof given);
+    assert_true(shifted[OWN_FIRST - 1] == 0);
     for (int i = 0; i < PIXELS; i++) {
         assert_memory_equal(found + FIRST + STRIDE * i, given + 3 * i, 12);
         assert_true(found[FIRST + STRIDE * i + 3] == 1 && found[FIRST + STRIDE * i + 4] == 0);
@@ -195,13 +199,13 @@ static float scale_by(const rule *r, float largest)
     return ldexpf(1, p > 120 ? 120 : p < -120 ? -120 : p);
 }
 
-static float scale_found(const rule *r, const float *values, uint32_t n)
+static float scale_between(const rule *r, const float *values, uint32_t n, float least, float most)
 {
     float scales[3];
     gpu_buffer *from = words(n, values), *partials = words(fit_loss_partials(n), NULL), *to = words(3, NULL);
     CHECK(gpu_batch_begin(f.batch, &err));
     fit_record_largest(f.batch, f.kernels, from, n, partials);
-    fit_record_scales(f.batch, f.kernels, partials, n, &(fit_scale_range){to, 1, 2, power, r});
+    fit_record_scales(f.batch, f.kernels, partials, n, &(fit_scale_range){to, 1, 2, least, most, power, r});
     run();
     CHECK(gpu_buffer_read(to, 0, scales, sizeof scales, &err));
     assert_true(scales[0] == 0 && scales[1] == scales[2]);
@@ -209,6 +213,11 @@ static float scale_found(const rule *r, const float *values, uint32_t n)
     gpu_buffer_destroy(partials);
     gpu_buffer_destroy(to);
     return scales[1];
+}
+
+static float scale_found(const rule *r, const float *values, uint32_t n)
+{
+    return scale_between(r, values, n, 0, FLT_MAX);
 }
 
 static void scales_are_those_of_the_largest(void **state)
@@ -226,6 +235,10 @@ static void scales_are_those_of_the_largest(void **state)
             rule r = {3.7, 0};
             assert_true(scale_found(&r, values, n) == scale_by(&r, 1234.5f));
         }
+    values[0] = -5;
+    assert_true(scale_between(&(rule){2, 1}, values, 1, 7, 9) == scale_by(&(rule){2, 1}, 7));
+    assert_true(scale_between(&(rule){2, 1}, values, 1, 1, 3) == scale_by(&(rule){2, 1}, 3));
+    assert_true(scale_between(&(rule){2, 1}, values, 1, 1, 9) == scale_by(&(rule){2, 1}, 5));
     values[0] = NAN;
     assert_true(scale_found(&(rule){2, 1}, values, 1) == scale_by(&(rule){2, 1}, 0));
     free(values);

@@ -13,7 +13,7 @@
  * binding 0  partial results, u32: x stands in word `slot`
  * binding 1  scale, f32, written
  * push       slot, first, count, base: 1024 + 127 + p for an x of exponent bits 0, mantissa: the threshold,
- *            none: the bits of the scale where x is 0 */
+ *            none: the bits of the scale where x is 0; least, most: floats between which x is kept first */
 #include "fit/kernels/traces.h"
 
 static ir_ref u32(ir_func *f, uint32_t value) { return ir_u32(f, value); }
@@ -53,7 +53,7 @@ ir_module *fit_trace_largest(void)
     return fit_trace_end(f);
 }
 
-enum { SLOT, SCALE_FIRST, SCALE_COUNT, BASE, MANTISSA, NONE };
+enum { SLOT, SCALE_FIRST, SCALE_COUNT, BASE, MANTISSA, NONE, LEAST, MOST };
 
 ir_module *fit_trace_scales(void)
 {
@@ -61,7 +61,8 @@ ir_module *fit_trace_scales(void)
     ir_func *f = fit_trace_begin("scales", bindings, 2);
     ir_ref i = ir_global_id(f);
     fit_where(f, ir_lt(f, i, fit_word(f, SCALE_COUNT)));
-    ir_ref most = ir_load(f, IR_U32, 0, fit_word(f, SLOT));
+    ir_ref most = ir_load(f, IR_U32, 0, fit_word(f, SLOT)); /* floats that are not negative compare by bits */
+    most = ir_min(f, ir_max(f, most, fit_word(f, LEAST)), fit_word(f, MOST));
     ir_ref below = ir_to_u32(f, ir_lt(f, ir_and(f, most, u32(f, 0x7fffff)), fit_word(f, MANTISSA)));
     ir_ref power = ir_add(f, ir_sub(f, fit_word(f, BASE), ir_shr(f, most, u32(f, 23))), below);
     power = ir_min(f, ir_max(f, power, u32(f, 1024 + 127 - 120)), u32(f, 1024 + 127 + 120));

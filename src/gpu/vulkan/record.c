@@ -220,13 +220,16 @@ VkBuffer vulkan_buffer_expose(const gpu_buffer *b) { return vulkan_buffer_handle
 void vulkan_record_update(gpu_batch *head, gpu_buffer *to, uint64_t offset, const void *data, uint64_t size)
 {
     vulkan_batch *b = (vulkan_batch *)head;
-    BL_ASSERT(size % 4 == 0 && size <= 65536 && offset + size <= to->size, "%llu bytes at %llu of '%s'",
+    const uint64_t most = 65536; /* of one command, by the specification */
+    BL_ASSERT(size % 4 == 0 && offset + size <= to->size, "%llu bytes at %llu of '%s'",
               (unsigned long long)size, (unsigned long long)offset, to->label);
     if (head->error.code != BL_OK || !b->commands)
         return;
     vulkan_batch_barrier(b);
-    vulkan_device_of(head->device)
-        ->vk.CmdUpdateBuffer(b->commands, vulkan_buffer_handle(to), offset, size, data);
+    for (uint64_t at = 0; at < size; at += most)
+        vulkan_device_of(head->device)
+            ->vk.CmdUpdateBuffer(b->commands, vulkan_buffer_handle(to), offset + at,
+                                 size - at < most ? size - at : most, (const char *)data + at);
 }
 
 /* ---- images ---- */

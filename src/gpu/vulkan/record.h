@@ -39,7 +39,7 @@ VkBuffer vulkan_buffer_expose(const gpu_buffer *b);
 bl_result vulkan_buffer_export(const gpu_buffer *b, uint64_t offset, uint64_t size, bl_vulkan_export *out,
                                bl_error *err);
 
-/* Writes `size` bytes, a multiple of 4 and at most 65536, when the commands are executed. */
+/* Writes `size` bytes, a multiple of 4, when the commands are executed. The data become part of these. */
 void vulkan_record_update(gpu_batch *b, gpu_buffer *to, uint64_t offset, const void *data, uint64_t size);
 
 /* Texels in rows without gaps, from or to the one layer of mip level 0 of a colour image. */
