@@ -13,26 +13,35 @@
 
 enum { EDGES_STREAM = 2 /* random numbers apart from those of image and gradient */ };
 
-/* Whether a pass of edges has anything to find. */
-static bool finds(const bl_job *job, render_pass pass)
+bool edges_pass(const bl_job *job, bool forward, uint32_t k, render_pass *pass)
 {
+    static const render_pass all[EDGES_PASSES][2] = {
+        {RENDER_EDGES_SEEN, RENDER_EDGES_SEEN_FORWARD},
+        {RENDER_EDGES_PATH, RENDER_EDGES_PATH_FORWARD},
+        {RENDER_EDGES_LIT, RENDER_EDGES_LIT_FORWARD},
+    };
+    BL_ASSERT(k < EDGES_PASSES, "pass %u of edges", k);
     int32_t most = job->scene->max_depth;
     bool linked = sensor_of(job->scene->sensor)->link, scatters = most < 0 || most > 1;
-    if (pass == RENDER_EDGES_SEEN || pass == RENDER_EDGES_SEEN_FORWARD)
-        return linked;
-    if (pass == RENDER_EDGES_PATH || pass == RENDER_EDGES_PATH_FORWARD)
-        return scatters;
-    return scatters && edges_lit_possible(job->plan);
+    const bool finds[EDGES_PASSES] = {linked, scatters, scatters && edges_lit_possible(job->plan)};
+    *pass = all[k][forward];
+    return finds[k];
 }
 
-static bl_result run_pass(bl_job *job, const job_work_desc *w, render_pass pass, bl_stats *stats,
-                          bl_error *err)
+bool edges_wanted(const bl_job *job, const job_work_desc *w)
 {
-    if (!finds(job, pass))
-        return BL_OK;
-    job_range all = job_everything(w, job_pixels(job));
-    stats->edges += (uint64_t)job_pixels(job) * w->spp;
-    return job_run_part(job, w, pass, all, stats, err);
+    return job->plan->edges && w->edges != BL_EDGES_NONE &&
+           (w->pass == RENDER_FORWARD || w->pass == RENDER_GRADIENT);
+}
+
+job_work_desc edges_work(const bl_job *job, const job_work_desc *w)
+{
+    job_work_desc e = *w;
+    e.lanes = (job_lanes){0}, e.stream = EDGES_STREAM;
+    if (w->lanes.count)
+        e.strips = job_strips(job_pixels(job), w->spp);
+    e.progress_from = e.progress_to;
+    return e;
 }
 
 static bl_result clear_splats(bl_job *job, uint32_t spp, bl_stats *stats, bl_error *err)
@@ -47,19 +56,20 @@ static bl_result clear_splats(bl_job *job, uint32_t spp, bl_stats *stats, bl_err
 
 bl_result edges_run(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error *err)
 {
-    bool forward = w->pass == RENDER_FORWARD;
-    if (!job->plan->edges || w->edges == BL_EDGES_NONE || (!forward && w->pass != RENDER_GRADIENT))
+    if (!edges_wanted(job, w))
         return BL_OK;
-    job_work_desc e = *w;
-    e.lanes = (job_lanes){0}, e.stream = EDGES_STREAM;
-    if (w->lanes.count)
-        e.strips = job_strips(job_pixels(job), w->spp);
-    e.progress_from = e.progress_to;
+    bool forward = w->pass == RENDER_FORWARD;
+    const job_work_desc e = edges_work(job, w);
     if (forward)
         TRY(clear_splats(job, w->spp, stats, err));
-    TRY(run_pass(job, &e, forward ? RENDER_EDGES_SEEN_FORWARD : RENDER_EDGES_SEEN, stats, err));
-    TRY(run_pass(job, &e, forward ? RENDER_EDGES_PATH_FORWARD : RENDER_EDGES_PATH, stats, err));
-    return run_pass(job, &e, forward ? RENDER_EDGES_LIT_FORWARD : RENDER_EDGES_LIT, stats, err);
+    for (uint32_t k = 0; k < EDGES_PASSES; k++) {
+        render_pass pass;
+        if (!edges_pass(job, forward, k, &pass))
+            continue;
+        TRY(job_run_part(job, &e, pass, job_everything(&e, job_pixels(job)), stats, err));
+        stats->edges += (uint64_t)job_pixels(job) * e.spp;
+    }
+    return BL_OK;
 }
 
 bl_result edges_add_splats(bl_job *job, float *image, bl_stats *stats, bl_error *err)
