@@ -167,6 +167,14 @@ plan_instance plan_instantiate(plan *p, class_list *list, const scene_object *o,
     return i;
 }
 
+plan_values plan_derive(plan *p, const scene_object *o)
+{
+    class_list alone = {0};
+    plan_instantiate(p, &alone, o, NULL);
+    array_free(&alone);
+    return (plan_values){p->derived[o->index].value, p->derived[o->index].gradient};
+}
+
 plan_instance plan_instantiate_area(plan *p, uint32_t emitter, uint32_t geometry_base)
 {
     const render_shape *shape = &p->scene->shapes.data[p->scene->emitter_shape.data[emitter]];
