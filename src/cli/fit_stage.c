@@ -197,6 +197,7 @@ static int create_fit(fit_work *w)
             .smoothing = asked->smoothing,
             .large_steps = asked->large_steps,
             .fixed_axes = asked->fixed_axes,
+            .motion = asked->motion,
         };
         if (asked->bounded)
             list[k].least = asked->least, list[k].most = asked->most;

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The parameters of a fit. Most are parameters of its job. The to_world of a shape or an instance is not,
+ * unless its motion is free: a step of an optimiser on sixteen numbers shears what should only move. In its
+ * place the job has translation and rotation, and scale where that is asked for, and to_world is where they
+ * start from. Its values for the caller are the matrix that, with everything else as the caller knows it,
+ * puts the shape where it is now. */
+#include "api/fit_parameters.h"
+#include "api/scene.h"
+
+#include "render/shape/kinds.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *bl_motion_name(bl_motion motion)
+{
+    static const char *const names[BL_MOTION_COUNT] = {"rigid", "similarity", "free"};
+    return (unsigned)motion < BL_MOTION_COUNT ? names[motion] : NULL;
+}
+
+/* ---- names ---- */
+
+/* The place whose to_world the parameter is, or NULL. */
+static const render_place *place_of(const render_scene *s, uint32_t parameter)
+{
+    uint32_t place = s->parameters.data[parameter].place;
+    return place && s->places.data[place - 1].to_world == parameter ? &s->places.data[place - 1] : NULL;
+}
+
+static bl_result check_motion(const render_scene *s, const bl_fit_parameter *f, uint32_t parameter,
+                              bl_error *err)
+{
+    const char *name = s->parameters.data[parameter].name;
+    if (f->motion >= BL_MOTION_COUNT)
+        return error_set(err, BL_ERROR_ARGUMENT, "%s: there is no motion %llu", name,
+                         (unsigned long long)f->motion);
+    if (!place_of(s, parameter))
+        return f->motion == BL_MOTION_RIGID
+                   ? BL_OK
+                   : error_set(err, BL_ERROR_ARGUMENT,
+                               "%s: %s motion is for the to_world of a shape or an instance", name,
+                               bl_motion_name((bl_motion)f->motion));
+    if (f->motion != BL_MOTION_FREE && (f->least != 0 || f->most != 0))
+        return error_set(
+            err, BL_ERROR_ARGUMENT,
+            "%s moves as a whole, so its numbers have no bounds; name its translation, rotation or "
+            "scale to bound those, or ask for free motion",
+            name);
+    return BL_OK;
+}
+
+static bool is_asked_for(const bl_scene *scene, const bl_fit_desc *desc, uint32_t parameter)
+{
+    for (uint32_t k = 0; k < desc->parameter_count; k++)
+        if (render_parameter_called(scene->render, desc->parameters[k].name) == parameter)
+            return true;
+    return false;
+}
+
+/* The parameters of the job that stand for this one of the descriptor: those of a pose that the descriptor
+ * does not name itself. Returns how many. */
+static uint32_t stand_ins(const bl_scene *scene, const bl_fit_desc *desc, uint32_t k, uint32_t parameter,
+                          const char *out[3])
+{
+    const render_scene *s = scene->render;
+    const render_place *place = place_of(s, parameter);
+    const bl_motion motion = (bl_motion)desc->parameters[k].motion;
+    uint32_t count = 0;
+    if (!place || motion == BL_MOTION_FREE) {
+        out[0] = desc->parameters[k].name;
+        return 1;
+    }
+    const uint32_t pose[3] = {place->translation, place->rotation, place->scale};
+    for (int i = 0; i < (motion == BL_MOTION_SIMILARITY ? 3 : 2); i++)
+        if (!is_asked_for(scene, desc, pose[i]))
+            out[count++] = s->parameters.data[pose[i]].name;
+    return count;
+}
+
+bl_result fit_name_parameters(const bl_scene *scene, const bl_fit_desc *desc, const char ***names,
+                              uint32_t *count, fit_asked **asked)
+{
+    const render_scene *s = scene->render;
+    bl_error err = {0};
+    bl_result r = BL_OK;
+    *names = calloc(3 * (size_t)desc->parameter_count, sizeof **names);
+    *asked = calloc(desc->parameter_count, sizeof **asked);
+    BL_ASSERT(*names && *asked, "out of memory");
+    *count = 0;
+    for (uint32_t k = 0; k < desc->parameter_count && r == BL_OK; k++) {
+        uint32_t parameter;
+        r = bl_scene_find_parameter(scene, desc->parameters[k].name, &parameter);
+        if (r == BL_OK && check_motion(s, &desc->parameters[k], parameter, &err) != BL_OK)
+            r = context_fail(scene->context, &err);
+        if (r != BL_OK)
+            break;
+        fit_asked *a = &(*asked)[k];
+        a->first = *count, a->count = stand_ins(scene, desc, k, parameter, *names + *count);
+        *count += a->count;
+        bool itself = a->count == 1 && strcmp((*names)[a->first], desc->parameters[k].name) == 0;
+        a->to_world = itself ? PLAN_NONE : parameter;
+    }
+    if (r != BL_OK) {
+        free(*names), free(*asked);
+        *names = NULL, *asked = NULL;
+    }
+    return r;
+}
+
+/* ---- what is made once ---- */
+
+/* Takes rates, bounds and penalties of the job's parameter k from the descriptor's. */
+static bl_result set_parameter(bl_fit *fit, const bl_fit_parameter *f, uint32_t k, bl_error *err)
+{
+    const bl_job *job = fit->job;
+    const render_parameter *p = &job->scene->parameters.data[job->requested[k]];
+    bool own = f->least != 0 || f->most != 0;
+    if (!(f->total_variation >= 0 && f->smoothing >= 0 && isfinite(f->total_variation) &&
+          isfinite(f->smoothing)))
+        return error_set(err, BL_ERROR_ARGUMENT,
+                         "%s: total variation and its smoothing must be numbers, 0 or above", p->name);
+    if (f->total_variation > 0 && !fit_has_variation(p->rank))
+        return error_set(err, BL_ERROR_ARGUMENT,
+                         "%s is neither an image nor a grid, so it has no total variation", p->name);
+    fit->parameters[k] = (fit_parameter){
+        .rate = f->rate > 0 ? f->rate : fit->desc.rate,
+        .lower = own ? (float)f->least : p->least,
+        .upper = own ? (float)f->most : p->most,
+        .total_variation = f->total_variation,
+        .smoothing = f->smoothing > 0 ? f->smoothing : 1e-3,
+        .lambda = f->large_steps,
+        .fixed_axes = f->fixed_axes,
+    };
+    return BL_OK;
+}
+
+static bl_result set_initial(bl_fit *fit, const bl_fit_parameter *f, uint32_t k, bl_error *err)
+{
+    const fit_asked *a = &fit->asked[k];
+    uint32_t parameter = a->to_world == PLAN_NONE ? fit->job->requested[a->first] : a->to_world;
+    bl_result r = f->initial ? bl_job_set_parameter(fit->job, parameter, f->initial) : BL_OK;
+    return r == BL_OK ? BL_OK : error_set(err, r, "%s", bl_context_error(fit->job->context));
+}
+
+bl_result fit_set_parameters(bl_fit *fit, const bl_fit_desc *desc, bl_error *err)
+{
+    fit->parameters = calloc(fit->job->requested_count, sizeof *fit->parameters);
+    BL_ASSERT(fit->parameters, "out of memory");
+    for (uint32_t k = 0; k < desc->parameter_count; k++) {
+        const fit_asked *a = &fit->asked[k];
+        for (uint32_t i = a->first; i < a->first + a->count; i++)
+            TRY(set_parameter(fit, &desc->parameters[k], i, err));
+        TRY(set_initial(fit, &desc->parameters[k], k, err));
+    }
+    return BL_OK;
+}
+
+/* ---- what comes back ---- */
+
+/* Values of a parameter of the scene as doubles: now, or as the caller knows them, which are those of the
+ * scene where the fit has not been asked for the parameter. */
+static bl_result values_of(bl_fit *fit, uint32_t parameter, bool known, double *out)
+{
+    const bl_job *job = fit->job;
+    const render_parameter *p = &job->scene->parameters.data[parameter];
+    float values[16];
+    BL_ASSERT(p->count <= 16, "%s has %u values", p->name, p->count);
+    for (uint32_t k = 0; k < fit->asked_count && known; k++)
+        known = fit->asked[k].to_world != PLAN_NONE || job->requested[fit->asked[k].first] != parameter;
+    if (known)
+        memcpy(values, render_initial(job->scene, p), p->count * sizeof *values);
+    else
+        TRY(bl_job_get_parameter(fit->job, parameter, values));
+    for (uint32_t i = 0; i < p->count; i++)
+        out[i] = (double)values[i];
+    return BL_OK;
+}
+
+static bl_result pose_of(bl_fit *fit, const render_place *place, bool known, pose_values *out)
+{
+    TRY(values_of(fit, place->translation, known, out->translation));
+    TRY(values_of(fit, place->rotation, known, out->rotation));
+    return values_of(fit, place->scale, known, &out->scale);
+}
+
+static bl_result get_to_world(bl_fit *fit, uint32_t parameter, float *values)
+{
+    const render_scene *s = fit->job->scene;
+    const render_place *place = place_of(s, parameter);
+    double pivot[3], m[16], now[16];
+    pose_values pose, known;
+    pose_pivot(s, place, pivot);
+    TRY(values_of(fit, parameter, false, m));
+    TRY(pose_of(fit, place, false, &pose));
+    TRY(pose_of(fit, place, true, &known));
+    pose_apply(&pose, pivot, m, now);
+    pose_undo(&known, pivot, now, m);
+    for (int i = 0; i < 16; i++)
+        values[i] = (float)m[i];
+    return BL_OK;
+}
+
+bl_result fit_get_parameter(bl_fit *fit, uint32_t k, float *values)
+{
+    const fit_asked *a = &fit->asked[k];
+    return a->to_world == PLAN_NONE ? bl_job_get_parameter(fit->job, fit->job->requested[a->first], values)
+                                    : get_to_world(fit, a->to_world, values);
+}
