@@ -26,9 +26,11 @@ bl_result render_scene_create(scene_description *d, const render_overrides *o, r
     if (r == BL_OK)
         r = render_add_places(s, err);
     if (r == BL_OK)
-        mesh_add_parameters(s), to_world_reasons(s);
+        mesh_add_parameters(s);
     if (r == BL_OK)
         r = render_build_levels(s, err);
+    if (r == BL_OK)
+        render_add_reasons(s);
     if (r == BL_OK)
         r = render_check_field(s, err);
     if (r == BL_OK && sensor_of(s->sensor)->bind)

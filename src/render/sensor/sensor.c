@@ -98,18 +98,6 @@ bl_result sensor_check_clips(const scene_object *o, bl_error *err)
     return BL_OK;
 }
 
-void sensor_reasons(render_scene *s, const scene_object *o)
-{
-    const char *left_out =
-        s->volumetric
-            ? "silhouettes, edges of shadows, steps of textures and densities, which move in the image, and "
-              "what lies behind mirrors and smooth glass, are left out"
-            : "silhouettes, edges of shadows and steps of textures, which move in the image, are left out";
-    for (uint32_t i = 0; i < s->parameters.count; i++)
-        if (s->parameters.data[i].object == o->index)
-            s->parameters.data[i].reason = o == s->sensor ? left_out : "the image is another sensor's";
-}
-
 void sensor_direction(const scene_object *o, const double to_world[16], double d[3])
 {
     const scene_value *direction = scene_get(o, "direction");

@@ -155,6 +155,9 @@ typedef struct shape_kind_class {
     /* The inverse of `point`: the two numbers that lead to a point that a ray met. Only kinds whose `sample`
      * goes through `point` have it; the others have NULL. */
     vec2 (*unit)(tracer *t, ir_ref shape_data, const emitter_hit *hit);
+    /* For kinds whose points are parameters: where the line from o along d meets a primitive (u32: its number
+     * in the shape), as these parameters have it. Fills in t, b and uv. The others have NULL. */
+    void (*slide)(tracer *t, ir_ref shape_data, ir_ref number, vec3 o, vec3 d, interaction *si);
     /* The next two are hooks of kinds that move with their to_world and are no meshes; the others have NULL.
      * object_data writes the numbers that describe the shape in object space, and returns how many they are;
      * with out == NULL it only counts. transform makes a primitive of them, in the world. */
@@ -202,6 +205,8 @@ uint32_t mesh_find_attribute(const render_scene *s, const char *name);
 /* Call it once everything is loaded: offers positions, normals and uv of the meshes as parameters, behind
  * all others. */
 void mesh_add_parameters(render_scene *s);
+/* Whether some texture of the object or of what it holds jumps somewhere. */
+bool texture_has_steps(const scene_object *o);
 /* The words at MESH_ARRAYS of a mesh: three per array. */
 void mesh_array_words(const plan *p, const render_shape *shape, uint32_t *words);
 uint32_t mesh_array_count(const render_scene *s);
@@ -256,8 +261,6 @@ uint32_t to_world_parameter(const render_scene *s, const scene_object *o);
 /* Whether a parameter says where some shape or instance is: its to_world, translation, rotation or scale. */
 bool to_world_is(const render_scene *s, uint32_t parameter);
 uint32_t to_world_said_by(const render_scene *s, uint32_t parameter); /* the to_world of that; PLAN_NONE */
-/* Call it once lights are bound: says what the gradients of places lack. */
-void to_world_reasons(render_scene *s);
 bool to_world_requested(const plan *p, const scene_object *o); /* or a part of its pose */
 bool to_world_twice(const plan *p, const scene_object *o);     /* both are */
 /* Whether a shape or instance of the plan moves when this parameter changes. */

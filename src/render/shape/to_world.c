@@ -97,24 +97,6 @@ bool to_world_moves_grouped(const plan *p)
     return any;
 }
 
-void to_world_reasons(render_scene *s)
-{
-    static const char left_out[] =
-        "edges and shadows that move, and what lies next to mirrors, smooth glass and masks, are left out";
-    for (uint32_t i = 0; i < s->places.count; i++) {
-        const render_place *place = &s->places.data[i];
-        const uint32_t parameters[] = {place->to_world, place->translation, place->rotation, place->scale};
-        const scene_object *light = NULL;
-        for (uint32_t k = 0; k < s->shapes.count; k++)
-            light = s->shapes.data[k].object == place->object ? s->shapes.data[k].emitter : light;
-        bool beams = light && ((const emitter_class *)(const void *)light->cls)->delta;
-        const char *reason =
-            beams ? arena_printf(&s->memory, "%s; so is the place of the light", left_out) : left_out;
-        for (size_t k = 0; k < sizeof parameters / sizeof *parameters; k++)
-            s->parameters.data[parameters[k]].reason = reason;
-    }
-}
-
 /* The same of a translation, a rotation or a scale. */
 static bl_result check_pose(const render_scene *s, uint32_t parameter, const float *values, bl_error *err)
 {
