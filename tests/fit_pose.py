@@ -15,6 +15,9 @@ SCENE = """<scene version="3.0.0"><integrator type="direct"/><sensor type="persp
 up="0,1,0"/></transform><film type="hdrfilm"><integer name="width" value="12"/><integer name="height" value="12"/><rfilter type="box"/></film></sensor>
 <shape type="cube" id="box"><transform name="to_world"><scale value=".5,.4,.3"/><rotate y="1" angle="30"/></transform>
 <bsdf type="diffuse" id="paint"><rgb name="reflectance" value=".6,.3,.1"/></bsdf></shape>
+<shape type="sphere" id="ball"><point name="center" value="-1,.5,0"/><float name="radius" value=".3"/><ref id="paint"/></shape>
+<shape type="sphere" id="globe"><point name="center" value="-1,-.5,0"/><float name="radius" value=".3"/><bsdf type="diffuse"><texture
+type="checkerboard" name="reflectance"/></bsdf></shape>
 <emitter type="point"><point name="position" value="1,2,3"/></emitter></scene>"""
 STEPS = 6
 problems = []
@@ -85,6 +88,17 @@ def keeps_its_form():
     check(status == 0 and stretch(final()) > 1e-3, "free: stretched by %g %s" % (stretch(final()), err))
 
 
+def turns_no_plain_ball():
+    status, err = fit([{"name": "ball.to_world", "rate": 0.03}])
+    m = final()
+    turned = max(abs(m["initial"][4 * i + j] - m["final"][4 * i + j]) for i in range(3) for j in range(3))
+    check(status == 0 and turned == 0 and moved(m) > 0.01, "a ball: turned by %g, moved by %g: %s" % (turned, moved(m), err))
+    status, err = fit([{"name": "globe.to_world", "rate": 0.03}])
+    m = final()
+    turned = max(abs(m["initial"][4 * i + j] - m["final"][4 * i + j]) for i in range(3) for j in range(3))
+    check(status == 0 and turned > 0.01, "a globe: turned by %g: %s" % (turned, err))
+
+
 def goes_on():
     parameters = [{"name": "box.to_world", "rate": 0.03}]
     fit(parameters)
@@ -113,7 +127,7 @@ def main():
     os.chdir(folder)
     with open("scene.xml", "w", encoding="utf-8") as f:
         f.write(SCENE)
-    for part in (says_first, keeps_its_form, goes_on, refuses):
+    for part in (says_first, keeps_its_form, turns_no_plain_ball, goes_on, refuses):
         part()
     shutil.rmtree(folder)
     for problem in problems:

@@ -647,7 +647,8 @@ bl_optimizer_name(bl_optimizer optimizer); /* "adam", "sgd", "rmsprop"; NULL pas
 
 /* What a fit may do with the to_world of a shape or an instance. */
 typedef enum bl_motion {
-    BL_MOTION_RIGID,      /* move and turn it: the fit's steps are of its translation and rotation */
+    BL_MOTION_RIGID,      /* move and turn it: the fit's steps are of its translation and rotation (not of the
+                             rotation of a ball that looks the same from all sides) */
     BL_MOTION_SIMILARITY, /* and scale it alike in all directions: of its scale, too */
     BL_MOTION_FREE,       /* change each number of the matrix on its own, so that it may also shear */
     BL_MOTION_COUNT

@@ -7,7 +7,7 @@
 #include "api/fit_parameters.h"
 #include "api/scene.h"
 
-#include "render/shape/kinds.h"
+#include "render/classes.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -58,8 +58,35 @@ static bool is_asked_for(const bl_scene *scene, const bl_fit_desc *desc, uint32_
     return false;
 }
 
+/* Whether a material or light is the same at all points of a ball, and in all directions along it. */
+static bool looks_alike(const scene_object *o)
+{
+    bool alike = true;
+    for (uint32_t k = 0; o && k < o->cls->param_count; k++) {
+        const char *name = o->cls->params[k].name;
+        bool along = strcmp(name, "alpha_u") == 0 || strcmp(name, "anisotropic") == 0;
+        alike &= !(along && o->values[k].given);
+        alike &= !o->values[k].object || texture_is_constant(o->values[k].object);
+    }
+    for (uint32_t k = 0; o && k < o->child_count; k++)
+        alike &= looks_alike(o->children[k]);
+    return alike;
+}
+
+/* Whether turning what stands at the place changes nothing but noise. */
+static bool is_plain_ball(const render_scene *s, const render_place *place)
+{
+    bool plain = false;
+    for (uint32_t i = 0; i < s->shapes.count; i++)
+        if (s->shapes.data[i].object == place->object)
+            plain = s->shapes.data[i].kind == SHAPE_SPHERE && looks_alike(s->shapes.data[i].bsdf) &&
+                    looks_alike(s->shapes.data[i].emitter);
+    return plain;
+}
+
 /* The parameters of the job that stand for this one of the descriptor: those of a pose that the descriptor
- * does not name itself. Returns how many. */
+ * does not name itself. A ball that looks the same from all sides is not turned: a gradient that is all noise
+ * would turn it. Returns how many. */
 static uint32_t stand_ins(const bl_scene *scene, const bl_fit_desc *desc, uint32_t k, uint32_t parameter,
                           const char *out[3])
 {
@@ -73,7 +100,7 @@ static uint32_t stand_ins(const bl_scene *scene, const bl_fit_desc *desc, uint32
     }
     const uint32_t pose[3] = {place->translation, place->rotation, place->scale};
     for (int i = 0; i < (motion == BL_MOTION_SIMILARITY ? 3 : 2); i++)
-        if (!is_asked_for(scene, desc, pose[i]))
+        if (!is_asked_for(scene, desc, pose[i]) && !(pose[i] == place->rotation && is_plain_ball(s, place)))
             out[count++] = s->parameters.data[pose[i]].name;
     return count;
 }

@@ -246,6 +246,10 @@ uint32_t render_add_parameter(render_scene *s, const scene_object *o, uint32_t s
 void render_turns(render_scene *s, uint32_t parameter);
 /* The same for all parameters of an object, and of the textures that it reads. */
 void render_turns_all(render_scene *s, const scene_object *o);
+/* Says what the gradients lack of all parameters of an object, and of the textures that it reads. A reason
+ * that is there stays. */
+void render_reason_all(render_scene *s, const scene_object *o, const char *reason);
+extern const char render_turned_normals[]; /* the reason of what turns normals */
 /* Like render_add_parameter, for a parameter whose name is `field`. */
 uint32_t render_add_array(render_scene *s, const scene_object *o, const char *field, uint32_t slot,
                           const initial_values *v);

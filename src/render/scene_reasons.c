@@ -52,6 +52,9 @@ static void add_vertex_reasons(render_scene *s, const render_shape *shape)
 {
     uint32_t positions = render_find_parameter(s, shape->object, PLAN_ARRAY_SLOT + MESH_ARRAY_POSITIONS),
              uvs = render_find_parameter(s, shape->object, PLAN_ARRAY_SLOT + MESH_ARRAY_UVS);
+    uint32_t normals = render_find_parameter(s, shape->object, PLAN_ARRAY_SLOT + MESH_ARRAY_NORMALS);
+    if (normals != PLAN_NONE && !s->parameters.data[normals].reason)
+        s->parameters.data[normals].reason = render_turned_normals;
     if (positions != PLAN_NONE)
         s->parameters.data[positions].reason = moving_reason(s, shape_has_steps(shape), beams(shape));
     if (uvs != PLAN_NONE && !s->parameters.data[uvs].turns && shape_has_steps(shape))

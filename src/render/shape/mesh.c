@@ -337,16 +337,19 @@ static vec2 uv_at(tracer *t, const face_point *at, vec2 b)
     return (vec2){uv[0], uv[1]};
 }
 
-static face_point point_of(tracer *t, ir_ref data, ir_ref face, vec2 b)
+/* A point with barycentrics b, of a face that is set later. */
+static face_point point_of(tracer *t, ir_ref data, vec2 b)
 {
-    return (face_point){data, face, {ir_sub(t->f, t_f32(t, 1), ir_add(t->f, b.x, b.y)), b.x, b.y}};
+    ir_func *f = t->f;
+    return (face_point){.data = data, .weight = {ir_sub(f, t_f32(t, 1), ir_add(f, b.x, b.y)), b.x, b.y}};
 }
 
 static void triangle_slide(tracer *t, ir_ref data, ir_ref number, vec3 o, vec3 d, interaction *si)
 {
     triangle at = moved_triangle(t, data, number);
     vec2 b = si->b = ray_coordinates(t, o, d, &at);
-    face_point point = point_of(t, data, number, b);
+    face_point point = point_of(t, data, b);
+    point.face = number;
     vec3 p = v3_add(t, at.v0, v3_add(t, v3_scale(t, at.e1, b.x), v3_scale(t, at.e2, b.y)));
     si->t = v3_dot(t, v3_sub(t, p, o), d), si->uv = uv_at(t, &point, b);
 }
@@ -362,7 +365,8 @@ static void triangle_interact(tracer *t, const shape_hit *hit, interaction *si)
     }
     si->p = v3_add(t, at.v0, v3_add(t, v3_scale(t, at.e1, b.x), v3_scale(t, at.e2, b.y)));
     si->ng = si->ns = v3_normalize(t, v3_cross(t, at.e1, at.e2));
-    face_point point = point_of(t, hit->data, t_word(t, hit->entry, BVH_ENTRY_PRIMITIVE), b);
+    face_point point = point_of(t, hit->data, b);
+    point.face = t_word(t, hit->entry, BVH_ENTRY_PRIMITIVE);
     if (t->plan->scene->has_normals) {
         ir_ref n[3] = {si->ng.x, si->ng.y, si->ng.z};
         attribute_or(t, &point, MESH_ARRAY_NORMALS, n);
@@ -388,7 +392,8 @@ static interaction triangle_point(tracer *t, ir_ref data, ir_ref u1, ir_ref u2)
     /* What the choice of the face leaves of the number is uniform again. */
     u1 = t_clamp(t, t_ratio(t, ir_sub(f, u1, low), ir_sub(f, high, low)), 0, 0x1.fffffep-1f);
     vec2 b = warp_triangle(t, u1, u2);
-    face_point point = point_of(t, data, face, b);
+    face_point point = point_of(t, data, b);
+    point.face = face;
     ir_ref index[3], p[3][3];
     vertex_indices(t, data, face, index);
     for (int k = 0; k < 3; k++) {
