@@ -6,6 +6,7 @@ a job that asks for what cannot be is one message."""
 import json
 import os
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
@@ -17,7 +18,7 @@ up="0,1,0"/></transform><film type="hdrfilm"><integer name="width" value="12"/><
 <bsdf type="diffuse" id="paint"><rgb name="reflectance" value=".6,.3,.1"/></bsdf></shape>
 <shape type="sphere" id="ball"><point name="center" value="-1,.5,0"/><float name="radius" value=".3"/><ref id="paint"/></shape>
 <shape type="sphere" id="globe"><point name="center" value="-1,-.5,0"/><float name="radius" value=".3"/><bsdf type="diffuse"><texture
-type="checkerboard" name="reflectance"/></bsdf></shape>
+type="bitmap" name="reflectance"><string name="filename" value="map.pfm"/></texture></bsdf></shape>
 <emitter type="point"><point name="position" value="1,2,3"/></emitter></scene>"""
 STEPS = 6
 problems = []
@@ -127,6 +128,8 @@ def main():
     os.chdir(folder)
     with open("scene.xml", "w", encoding="utf-8") as f:
         f.write(SCENE)
+    with open("map.pfm", "wb") as f:
+        f.write(b"Pf\n4 2\n-1.0\n" + struct.pack("<8f", *(0.1, 0.9, 0.4, 0.6, 0.8, 0.2, 0.7, 0.3)))
     for part in (says_first, keeps_its_form, turns_no_plain_ball, goes_on, refuses):
         part()
     shutil.rmtree(folder)

@@ -64,8 +64,8 @@ typedef struct plan {
                               value where the class has update_element */
     bool update_elements;  /* some class has */
     bool update_requested; /* some derived value has a gradient */
-    bool lights_slide; /* meshes that shine move by their arrays, which changes what is seen of them in a
-                          given direction */
+    bool lights_slide;     /* meshes that shine move by their arrays, which changes what is seen of them in a
+                              given direction */
     bool posed;            /* places of shapes are among the derived values (shape/pose.c) */
     struct derived_place *derived; /* by object index */
     ARRAY(uint32_t) update_words;  /* while the plan is made */

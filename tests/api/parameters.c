@@ -22,7 +22,7 @@
 #define NEAREST "<string name='filter_type' value='nearest'/>"
 #define CAMERA "<sensor type='perspective' id='camera'/>"
 #define BALL(inside) "<shape type='sphere' id='ball'>" inside "</shape>"
-#define MATTE(reflectance) "<bsdf type='diffuse'>" reflectance "</bsdf>"
+#define MATTE(reflectance) "<bsdf type='diffuse' id='paint'>" reflectance "</bsdf>"
 
 static bl_context *context;
 static char *folder;
@@ -55,15 +55,15 @@ static void bounds(void **state)
         const char *body, *name;
         float least, most;
     } cases[] = {
-        {CAMERA BALL(MATTE(IMAGE("reflectance", "texture.pfm", ""))), "ball.bsdf.reflectance.data", 0, 1},
+        {CAMERA BALL(MATTE(IMAGE("reflectance", "texture.pfm", ""))), "paint.reflectance.data", 0, 1},
         {CAMERA BALL("<bsdf type='twosided'>" MATTE(IMAGE("reflectance", "grey.pfm", "")) "</bsdf>"),
-         "ball.bsdf.bsdf.reflectance.data", 0, 1},
+         "paint.reflectance.data", 0, 1},
         {CAMERA BALL("<bsdf type='mask'>" IMAGE("opacity", "grey.pfm", "") MATTE("") "</bsdf>"),
          "ball.bsdf.opacity.data", 0, 1},
         {CAMERA BALL("<bsdf type='principled'>" IMAGE("roughness", "grey.pfm", "") "</bsdf>"),
          "ball.bsdf.roughness.data", 0, 1},
         /* An image that is brighter stays as it is. */
-        {CAMERA BALL(MATTE(IMAGE("reflectance", "lamp.pfm", ""))), "ball.bsdf.reflectance.data", 0, INFINITY},
+        {CAMERA BALL(MATTE(IMAGE("reflectance", "lamp.pfm", ""))), "paint.reflectance.data", 0, INFINITY},
         {CAMERA BALL("<emitter type='area'>" IMAGE("radiance", "texture.pfm", "") "</emitter>"),
          "ball.emitter.radiance.data", 0, INFINITY},
         {CAMERA "<emitter type='envmap' id='sky'><string name='filename' value='sky.pfm'/></emitter>",
@@ -116,7 +116,7 @@ static void reasons(void **state)
         {CAMERA BALL("<bsdf type='normalmap'>" IMAGE("normalmap", "normals.pfm", "") MATTE("") "</bsdf>"),
          "ball.bsdf.normalmap.data", "where the turned normal comes to face away", NULL},
         {CAMERA BALL("<bsdf type='normalmap'>" IMAGE("normalmap", "normals.pfm", "") MATTE("") "</bsdf>"),
-         "ball.bsdf.bsdf.reflectance.value", NULL, NULL},
+         "paint.reflectance.value", NULL, NULL},
         {CAMERA PATCH("<emitter type='area'/>"), "it.vertex_positions", "edges and shadows that move",
          "place of the light"},
         {CAMERA PATCH("<emitter type='directionalarea'/>"), "it.vertex_positions", "place of the light",

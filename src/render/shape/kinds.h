@@ -261,8 +261,8 @@ uint32_t to_world_parameter(const render_scene *s, const scene_object *o);
 /* Whether a parameter says where some shape or instance is: its to_world, translation, rotation or scale. */
 bool to_world_is(const render_scene *s, uint32_t parameter);
 uint32_t to_world_said_by(const render_scene *s, uint32_t parameter); /* the to_world of that; PLAN_NONE */
-bool to_world_requested(const plan *p, const scene_object *o); /* or a part of its pose */
-bool to_world_twice(const plan *p, const scene_object *o);     /* both are */
+bool to_world_requested(const plan *p, const scene_object *o);        /* or a part of its pose */
+bool to_world_twice(const plan *p, const scene_object *o);            /* both are */
 /* Whether a shape or instance of the plan moves when this parameter changes. */
 bool to_world_follows(const plan *p, uint32_t parameter);
 bool to_world_moves_levels(const plan *p);  /* whether to_world of some instance is requested */
