@@ -12,7 +12,7 @@ import sys
 import tempfile
 
 PROGRAM = os.path.abspath(os.environ.get("BL_PROGRAM", "build/backlight"))
-SCENE = """<scene version="3.0.0"><integrator type="direct"/><sensor type="perspective"><transform name="to_world"><lookat origin="0,0,4" target="0,0,0"
+SCENE = """<scene version="3.0.0"><integrator type="direct"/><sensor type="perspective" id="eye"><transform name="to_world"><lookat origin="0,0,4" target="0,0,0"
 up="0,1,0"/></transform><film type="hdrfilm"><integer name="width" value="12"/><integer name="height" value="12"/><rfilter type="box"/></film></sensor>
 <shape type="cube" id="box"><transform name="to_world"><scale value=".5,.4,.3"/><rotate y="1" angle="30"/></transform>
 <bsdf type="diffuse" id="paint"><rgb name="reflectance" value=".6,.3,.1"/></bsdf></shape>
@@ -89,6 +89,16 @@ def keeps_its_form():
     check(status == 0 and stretch(final()) > 1e-3, "free: stretched by %g %s" % (stretch(final()), err))
 
 
+def moves_the_camera():
+    status, err = fit([{"name": "eye.to_world", "rate": 0.02}])
+    check(status == 0 and stretch(final()) < 1e-5 and moved(final()) > 0.001,
+          "a camera: stretched by %g, moved by %g: %s" % (stretch(final()), moved(final()), err))
+    status, err = fit([{"name": "eye.to_world", "motion": "similarity"}])
+    check(status != 0 and "eye.to_world: a camera is not scaled" in err, "a camera that is scaled: " + err)
+    status, err = fit([{"name": "eye.to_world", "motion": "free", "rate": 0.02}])
+    check(status == 0 and stretch(final()) > 1e-3, "a camera, free: stretched by %g %s" % (stretch(final()), err))
+
+
 def turns_no_plain_ball():
     status, err = fit([{"name": "ball.to_world", "rate": 0.03}])
     m = final()
@@ -130,7 +140,7 @@ def main():
         f.write(SCENE)
     with open("map.pfm", "wb") as f:
         f.write(b"Pf\n4 2\n-1.0\n" + struct.pack("<8f", *(0.1, 0.9, 0.4, 0.6, 0.8, 0.2, 0.7, 0.3)))
-    for part in (says_first, keeps_its_form, turns_no_plain_ball, goes_on, refuses):
+    for part in (says_first, keeps_its_form, moves_the_camera, turns_no_plain_ball, goes_on, refuses):
         part()
     shutil.rmtree(folder)
     for problem in problems:
