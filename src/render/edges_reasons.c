@@ -26,8 +26,6 @@ static bool is_discrete(const scene_object *o)
 
 static bool lets_through(const scene_object *o) { return ((const bsdf_class *)(const void *)o->cls)->null; }
 
-static bool has_steps(const scene_object *o) { return texture_has_steps(o); }
-
 static bool some_bsdf(const render_scene *s, bool (*is)(const scene_object *o))
 {
     bool any = false;
@@ -69,36 +67,21 @@ static const char *join(render_scene *s, const char *before, const char *more)
     return before ? arena_printf(&s->memory, "%s; %s", before, more) : more;
 }
 
-static const char *still_lacks(render_scene *s, bool own_light)
+const char *edges_lack(render_scene *s)
 {
     const char *lacks = NULL;
     if (some_bsdf(s, is_discrete))
         lacks = "what moves in mirrors, behind smooth glass and next to masks is left out";
     if (some_without_silhouette(s))
         lacks = join(s, lacks, "silhouettes of distance grids and ellipsoids are left out");
-    if (some_bsdf(s, has_steps))
-        lacks = join(s, lacks, "steps of checkerboards and nearest texels are left out");
     if (!sensor_of(s->sensor)->link)
         lacks = join(s, lacks, "silhouettes that this sensor sees are left out");
-    return own_light ? join(s, lacks, "so is the place of the light") : lacks;
+    return lacks;
 }
 
-void edges_reasons(render_scene *s)
+void edges_reasons_of_lights(render_scene *s)
 {
-    if (!edges_differentiated(s))
-        return;
-    const char *usual = still_lacks(s, false);
-    for (uint32_t i = 0; i < s->parameters.count; i++) {
-        render_parameter *p = &s->parameters.data[i];
-        bool camera = p->object == s->sensor->index,
-             light = moves_light(s, p) && p->reason == emitter_moving_shadows;
-        if (p->reason && (camera || light || to_world_is(s, i)))
-            p->reason = usual;
-    }
-    for (uint32_t i = 0; i < s->shapes.count; i++) {
-        uint32_t p =
-            render_find_parameter(s, s->shapes.data[i].object, PLAN_ARRAY_SLOT + MESH_ARRAY_POSITIONS);
-        if (p != PLAN_NONE)
-            s->parameters.data[p].reason = s->shapes.data[i].emitter ? still_lacks(s, true) : usual;
-    }
+    for (uint32_t i = 0; i < s->parameters.count && edges_differentiated(s); i++)
+        if (moves_light(s, &s->parameters.data[i]) && s->parameters.data[i].reason == emitter_moving_shadows)
+            s->parameters.data[i].reason = edges_lack(s);
 }

@@ -20,7 +20,10 @@ bl_result render_visit(render_scene *s, const scene_object *o, object_name name,
 /* Integrator, sensor, film, filter, sampler; first of all steps. */
 /* ---- edges_reasons.c ---- */
 
-void edges_reasons(render_scene *s); /* says what gradients lack of moving edges; to be called last */
+/* What gradients lack of edges that move, where some are differentiated; NULL: nothing. */
+const char *edges_lack(render_scene *s);
+/* Says it of the places of delta lights. */
+void edges_reasons_of_lights(render_scene *s);
 
 bl_result render_read_structure(render_scene *s, const render_overrides *o, bl_error *err);
 /* Light tracing needs to know how rays leave the lights and how the sensor sees places. After lights are
@@ -34,6 +37,18 @@ bl_result render_bind_shapes(render_scene *s, bl_error *err);
 void render_bind_media(render_scene *s);
 bl_result render_check_field(const render_scene *s, bl_error *err); /* against media, once they are bound */
 bl_result render_bind_lights(render_scene *s, bl_error *err);
+
+/* ---- scene_places.c ---- */
+
+/* Offers translation, rotation and scale of all shapes and instances with a differentiable to_world. Once
+ * all objects were visited, and before geometry becomes parameters. */
+bl_result render_add_places(render_scene *s, bl_error *err);
+
+/* ---- scene_reasons.c ---- */
+
+/* Says what gradients by parameters lack that move shapes, vertices and sensors. Once the scene has its
+ * hierarchies. */
+void render_add_reasons(render_scene *s);
 
 /* ---- parameters.c ---- */
 
