@@ -114,14 +114,16 @@ boundary_sides boundary_trace(walk *w, const boundary_point *b, vec3 from, const
     return p.found;
 }
 
-/* The ray past the inner side may meet a round surface somewhat before the edge, that past the outer side
- * nothing before it. So one of them gets as far as the edge, unless something stands before both. */
+/* Both rays get as far as the edge. If only one did, the edge would lie exactly behind another one, as where
+ * a face is seen edge-on, and that one counts. The ray past the inner side may meet a round or slanting
+ * surface somewhat before the edge: at about sqrt(2 R offset) of a ball of radius R. */
 ir_ref boundary_seen(walk *w, const boundary_point *b, const boundary_sides *s)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    ir_ref far = ir_bool(f, false), least = ir_sub(f, ir_mul(f, b->distance, t_f32(t, 0.9999f)), b->offset);
+    ir_ref both = ir_bool(f, true), slack = ir_mul(f, b->offset, t_f32(t, 300)),
+           least = ir_sub(f, b->distance, slack);
     for (int k = 0; k < 2; k++)
-        far = ir_or(f, far, ir_or(f, ir_not(f, s->hit[k].valid), ir_gt(f, s->hit[k].t, least)));
-    return far;
+        both = ir_and(f, both, ir_or(f, ir_not(f, s->hit[k].valid), ir_gt(f, s->hit[k].t, least)));
+    return both;
 }
