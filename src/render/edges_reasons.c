@@ -83,6 +83,12 @@ static const char *still_lacks(render_scene *s, bool own_light)
     return own_light ? join(s, lacks, "so is the place of the light") : lacks;
 }
 
+/* A beam that leaves a shape, as of a directional area light. */
+static bool delta_beam(const render_shape *shape)
+{
+    return shape->emitter && ((const emitter_class *)(const void *)shape->emitter->cls)->delta;
+}
+
 void edges_reasons(render_scene *s)
 {
     if (!edges_differentiated(s))
@@ -99,6 +105,6 @@ void edges_reasons(render_scene *s)
         uint32_t p =
             render_find_parameter(s, s->shapes.data[i].object, PLAN_ARRAY_SLOT + MESH_ARRAY_POSITIONS);
         if (p != PLAN_NONE)
-            s->parameters.data[p].reason = s->shapes.data[i].emitter ? still_lacks(s, true) : usual;
+            s->parameters.data[p].reason = delta_beam(&s->shapes.data[i]) ? still_lacks(s, true) : usual;
     }
 }

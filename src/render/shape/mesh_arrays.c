@@ -78,21 +78,6 @@ static bool directions_move_by_uv(const render_scene *s, const scene_object *bsd
     return any;
 }
 
-/* Says what the gradient of an array lacks. NULL: it lacks nothing. */
-static const char *reason_of(render_scene *s, const render_shape *shape, enum mesh_array array)
-{
-    if (array == MESH_ARRAY_NORMALS)
-        return NULL;
-    if (array == MESH_ARRAY_UVS)
-        return texture_has_steps(shape->bsdf)
-                   ? "the steps of checkerboards and nearest texels, which move with it, are left out"
-                   : NULL;
-    return arena_printf(
-        &s->memory,
-        "edges and shadows that move, and what lies next to mirrors, smooth glass and masks, are left out%s",
-        shape->emitter ? "; so is the place of the light" : "");
-}
-
 void mesh_add_parameters(render_scene *s)
 {
     static const struct {
@@ -111,7 +96,6 @@ void mesh_add_parameters(render_scene *s)
                 continue;
             uint32_t p =
                 render_add_geometry(s, shape->object, arrays[k].name, PLAN_ARRAY_SLOT + k, shape_of, at);
-            s->parameters.data[p].reason = reason_of(s, shape, (enum mesh_array)k);
             if (shape->bsdf && ((k == MESH_ARRAY_NORMALS && bsdf_directions_move(s, shape->bsdf)) ||
                                 (k == MESH_ARRAY_UVS && directions_move_by_uv(s, shape->bsdf))))
                 render_turns(s, p);
