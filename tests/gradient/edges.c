@@ -252,6 +252,16 @@ static const edge_case cases[] = {
      {1, .2, .3},
      128,
      .02},
+    {"all: a ball under a bulb, and a sky that light sampling never chooses",
+     "2",
+     "origin='0,0,3' target='0.05,0.03,-1' up='0,1,0'",
+     WALL BALL("<translate value='.07,.1,.2'/>") BULB
+     "<emitter type='constant'><rgb name='radiance' value='.5'/><float name='sampling_weight' "
+     "value='0'/></emitter>",
+     "it.to_world",
+     {1, .2, .3},
+     128,
+     .02},
     {"all: an open tube",
      "3",
      FRONT,

@@ -6,8 +6,8 @@
  * edge counts as a border of the first.
  *
  * Edges are chosen with probabilities in proportion to their length times the share of directions for which
- * they lie on a silhouette: the angle by which the surface bends, over pi. Carriers that parameters move stand
- * first, so that one of them can be chosen by itself; others are chosen less often by STATIONARY. */
+ * they lie on a silhouette: the angle by which the surface bends, over pi. Carriers that parameters move
+ * stand first, so that one of them can be chosen by itself; others are chosen less often by STATIONARY. */
 #include "render/plan_internal.h"
 #include "render/shape/silhouette.h"
 #include "render/shape/silhouette_words.h"
