@@ -122,6 +122,15 @@ static cJSON *result_json(const fit_work *w)
 
 /* ---- standard output ---- */
 
+/* The truth, and the error: relative to it, but where it is about 0 as it is. */
+static void print_error(double found, double truth)
+{
+    if (fabs(truth) < 1e-3)
+        printf(" %10.4f %10.2g", truth, found - truth);
+    else
+        printf(" %10.4f %9.2f%%", truth, 100 * (found - truth) / fabs(truth));
+}
+
 static void print_table(const fit_work *w)
 {
     uint32_t rows = 0;
@@ -134,10 +143,8 @@ static void print_table(const fit_work *w)
             snprintf(name, sizeof name, p->parameter.info.count == 1 ? "%.190s" : "%.190s[%u]",
                      p->parameter.info.name, i);
             printf("%-36s %10.4f %10.4f", name, (double)p->initial[i], (double)p->now[i]);
-            double reference = (double)p->truth[i];
             if (w->truth_known)
-                printf(" %10.4f %9.2f%%", reference,
-                       100 * ((double)p->now[i] - reference) / fmax(fabs(reference), 1e-3));
+                print_error((double)p->now[i], (double)p->truth[i]);
             printf("\n");
         }
     }

@@ -71,6 +71,16 @@ typedef struct edge_case {
 #define BELOW "origin='0,0,1' target='0.02,0.01,-1' up='0,1,0'" /* what casts the shadow is behind it */
 
 static const edge_case cases[] = {
+    {"path: a ball under a bulb, and a sky that light sampling never chooses",
+     "2",
+     "origin='0,0,3' target='0.05,0.03,-1' up='0,1,0'",
+     WALL BALL("<translate value='.07,.1,.2'/>") BULB
+     "<emitter type='constant'><rgb name='radiance' value='.5'/><float name='sampling_weight' "
+     "value='0'/></emitter>",
+     "it.to_world",
+     {1, .2, .3},
+     256,
+     .004},
     {"seen: a ball that shines before a wall that shines",
      "1",
      FRONT,

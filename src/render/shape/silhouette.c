@@ -13,12 +13,13 @@ static ir_ref edge_of(tracer *t, const silhouette_place *at)
     return ir_add(t->f, t_word(t, at->carrier, CARRIER_EDGES), ir_mul(t->f, at->edge, t_u32(t, EDGE_WORDS)));
 }
 
-silhouette_place silhouette_choose(tracer *t, const ir_ref u[3], ir_ref *density)
+silhouette_place silhouette_choose(tracer *t, const ir_ref u[3], bool moving, ir_ref *density)
 {
     ir_func *f = t->f;
     ir_ref table = t_word(t, t_u32(t, 0), HEADER_SILHOUETTES);
+    ir_ref share = moving ? t_real(t, table, SILHOUETTE_MOVING) : t_f32(t, 1);
     ir_ref k = warp_discrete(t, BUFFER_SCENE, t_word(t, table, SILHOUETTE_CDF),
-                             t_word(t, table, SILHOUETTE_COUNT), u[0]);
+                             t_word(t, table, SILHOUETTE_COUNT), moving ? ir_mul(f, u[0], share) : u[0]);
     silhouette_place at = {.along = u[2]};
     at.carrier = ir_add(f, t_word(t, table, SILHOUETTE_CARRIERS), ir_mul(f, k, t_u32(t, CARRIER_WORDS)));
     at.edge = warp_discrete(t, BUFFER_SCENE, t_word(t, at.carrier, CARRIER_CDF),
@@ -26,6 +27,7 @@ silhouette_place silhouette_choose(tracer *t, const ir_ref u[3], ir_ref *density
     ir_ref mesh = ir_eq(f, t_word(t, at.carrier, CARRIER_KIND), t_u32(t, SHAPE_TRIANGLES));
     ir_ref own = t_real(t, ir_select(f, mesh, edge_of(t, &at), t_u32(t, 0)), EDGE_PROBABILITY);
     *density = ir_mul(f, t_real(t, at.carrier, CARRIER_PROBABILITY), ir_select(f, mesh, own, t_f32(t, 1)));
+    *density = moving ? ir_div(f, *density, share) : *density;
     return at;
 }
 

@@ -22,9 +22,9 @@ typedef struct silhouette_place {
     ir_ref carrier, edge, along;
 } silhouette_place;
 
-/* The place that three uniform numbers lead to. *density: of the choice of carrier and edge, a probability,
- * times 1 for the number along the edge. */
-silhouette_place silhouette_choose(tracer *t, const ir_ref u[3], ir_ref *density);
+/* The place that three uniform numbers lead to. moving: only on what parameters move. *density: of the choice
+ * of carrier and edge, a probability, times 1 for the number along the edge. */
+silhouette_place silhouette_choose(tracer *t, const ir_ref u[3], bool moving, ir_ref *density);
 
 /* What is there, seen from a viewpoint. Points and vectors are in the world. */
 typedef struct silhouette_point {

@@ -6,8 +6,8 @@
  * edge counts as a border of the first.
  *
  * Edges are chosen with probabilities in proportion to their length times the share of directions for which
- * they lie on a silhouette: the angle by which the surface bends, over pi. Shapes that parameters move, and
- * on which they do not, differ by STATIONARY. */
+ * they lie on a silhouette: the angle by which the surface bends, over pi. Carriers that parameters move
+ * stand first, so that one of them can be chosen by itself; others are chosen less often by STATIONARY. */
 #include "render/plan_internal.h"
 #include "render/shape/silhouette.h"
 #include "render/shape/silhouette_words.h"
@@ -225,6 +225,7 @@ static double scale_of(const render_instance *i)
 
 typedef struct carrier {
     uint32_t shape, instance;
+    bool moves;
     double weight;
 } carrier;
 typedef struct carriers {
@@ -248,11 +249,21 @@ static void add_carrier(plan *p, carriers *c, uint32_t index, uint32_t instance)
     if (!shape->bsdf || (!mesh && !shape_kinds[shape->kind]->silhouette))
         return;
     double length = mesh ? c->edges[index].total : round_length(shape);
-    bool still = !moves(p, shape) && !(at && at->object && to_world_requested(p, at->object));
-    length *= (at ? scale_of(at) : 1) * (still ? STATIONARY : 1) *
+    bool moving = moves(p, shape) || (at && at->object && to_world_requested(p, at->object));
+    length *= (at ? scale_of(at) : 1) * (moving ? 1 : STATIONARY) *
               scene_number(shape->object, "silhouette_sampling_weight");
     if (length > 0 && isfinite(length))
-        array_push(&c->all, ((carrier){index, instance == PLAN_NONE ? 0 : instance, length}));
+        array_push(&c->all, ((carrier){index, instance == PLAN_NONE ? 0 : instance, moving, length}));
+}
+
+static int moving_first(const void *a, const void *b)
+{
+    const carrier *x = a, *y = b;
+    if (x->moves != y->moves)
+        return x->moves ? -1 : 1;
+    if (x->instance != y->instance)
+        return x->instance < y->instance ? -1 : 1;
+    return x->shape < y->shape ? -1 : x->shape > y->shape;
 }
 
 static void find_carriers(plan *p, carriers *c)
@@ -271,6 +282,8 @@ static void find_carriers(plan *p, carriers *c)
         for (uint32_t i = 0; i < s->shapes.count; i++)
             if (s->shapes.data[i].group == s->instances.data[k].group)
                 add_carrier(p, c, i, k);
+    if (c->all.count > 0)
+        qsort(c->all.data, c->all.count, sizeof *c->all.data, moving_first);
 }
 
 /* Writes the record of a carrier, and returns its entry of the cumulative table. */
@@ -305,6 +318,8 @@ void silhouette_write(plan *p)
             double share[2] = {sum / total, (sum + c.all.data[k].weight) / total};
             sum += c.all.data[k].weight;
             p->words.data[table + k] = float_word(write_carrier(p, &c, k, at, share));
+            if (c.all.data[k].moves)
+                p->words.data[head + SILHOUETTE_MOVING] = p->words.data[table + k];
         }
         p->words.data[HEADER_SILHOUETTES] = head;
     }

@@ -4,7 +4,14 @@
 #ifndef BL_RENDER_SHAPE_SILHOUETTE_WORDS_H
 #define BL_RENDER_SHAPE_SILHOUETTE_WORDS_H
 
-enum silhouette_word { SILHOUETTE_COUNT, SILHOUETTE_CDF, SILHOUETTE_CARRIERS, SILHOUETTE_WORDS };
+/* SILHOUETTE_MOVING: the share of carriers that move, a probability (f32). They stand first. */
+enum silhouette_word {
+    SILHOUETTE_COUNT,
+    SILHOUETTE_CDF,
+    SILHOUETTE_CARRIERS,
+    SILHOUETTE_MOVING,
+    SILHOUETTE_WORDS
+};
 /* CARRIER_SHAPE: the word of the shape's record; CARRIER_INSTANCE: its index. A shape that is no mesh has one
  * edge, without words of its own. */
 enum carrier_word {

@@ -24,6 +24,7 @@ typedef struct boundary_point {
 /* What is wanted of a point, besides that it is on a curve. */
 typedef struct boundary_wish {
     bool creases;          /* points at which nothing is hidden will do, too */
+    bool moving;           /* only points of what parameters move */
     const sensor_view *by; /* the sensor must see it, through the point of its aperture that `lens` chooses;
                               NULL: no matter */
     vec2 lens;

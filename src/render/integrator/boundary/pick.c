@@ -58,7 +58,7 @@ boundary_point boundary_pick(walk *w, vec3 viewpoint, ir_ref sample, const bound
     ir_while(f, ir_lt(f, state[0], t_u32(t, CANDIDATES)));
     random4 r = walk_numbers(w, sample, ir_add(f, state[0], t_u32(t, FIRST_BLOCK + 8)), SAMPLER_ONE_TWO_ONE);
     ir_ref density;
-    silhouette_place place = silhouette_choose(t, (ir_ref[]){r.u[0], r.u[1], r.u[2]}, &density);
+    silhouette_place place = silhouette_choose(t, (ir_ref[]){r.u[0], r.u[1], r.u[2]}, wish->moving, &density);
     boundary_point b = segment_at(w, &place, viewpoint, wish);
     ir_ref share = t_ratio(t, b.weight, density), sum = ir_add(f, state[4], share);
     ir_ref takes = ir_lt(f, ir_mul(f, r.u[3], sum), share);

@@ -48,8 +48,9 @@ bl_result kernel_edges_seen(walk *w, ir_module *m)
     random4 r = boundary_numbers(w, loop.sample, 0);
     sensor_view view = boundary_view(w);
     vec2 lens = {r.u[1], r.u[2]};
-    boundary_point b = boundary_pick(w, viewpoint_of(w, &view, lens), loop.sample,
-                                     &(boundary_wish){.creases = true, .by = &view, .lens = lens});
+    /* While the sensor stands still, an edge that stands still has no motion on its image. */
+    boundary_wish wish = {.creases = true, .moving = !w->plan->sensor, .by = &view, .lens = lens};
+    boundary_point b = boundary_pick(w, viewpoint_of(w, &view, lens), loop.sample, &wish);
     sensor_link link = sensor_of(view.object)->link(t, &view, b.p, lens);
     light_splat splat = {.there = b.there,
                          .at = {ir_mul(f, link.position.x, width), ir_mul(f, link.position.y, height)}};

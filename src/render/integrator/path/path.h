@@ -40,8 +40,9 @@ typedef struct radiance_walk {
 } radiance_walk;
 /* A path of which nothing has been walked. */
 radiance_walk radiance_start(walk *w, const walk_position *at);
-/* One vertex: adds its light and moves on. emission: a factor of the light that the ray has hit; none: 1.
- * *alive: whether the path goes on (bool). Returns the vertex. */
+/* One vertex: adds its light and moves on. emission: a factor of the light that the ray has hit,
+ * unless light sampling never chooses that light; none: 1. *alive: whether the path goes on (bool). Returns
+ * the vertex. */
 walk_vertex radiance_vertex(walk *w, radiance_walk *p, ir_ref emission, ir_ref *alive);
 
 /* ---- light_visibility.c ---- */
