@@ -60,6 +60,20 @@ BL_API bl_result bl_vulkan_requirements(bl_context *ctx, const bl_vulkan_instanc
 
 /* ---- a device of the caller's ---- */
 
+/* Memory for a buffer of Backlight's, from an allocator of the caller's. */
+typedef struct bl_vulkan_memory_needs {
+    VkMemoryRequirements requirements;
+    uint32_t memory_type;        /* take this one: it is among those of the requirements */
+    VkMemoryAllocateFlags flags; /* of VkMemoryAllocateFlagsInfo, 0 or DEVICE_ADDRESS */
+    const char *label;           /* "scene"; for debuggers, during the call */
+} bl_vulkan_memory_needs;
+typedef struct bl_vulkan_memory {
+    VkDeviceMemory memory;
+    VkDeviceSize offset; /* a multiple of the alignment */
+    void *mapped;        /* of the byte at offset; not NULL where the type is host-visible */
+    void *handle;        /* the caller's own */
+} bl_vulkan_memory;
+
 typedef struct bl_vulkan_device_desc {
     bl_vulkan_instance instance;
     VkPhysicalDevice physical_device;
@@ -81,7 +95,13 @@ typedef struct bl_vulkan_device_desc {
     VkPipelineCache pipeline_cache;         /* for all pipelines; stays the caller's. VK_NULL_HANDLE */
     uint64_t memory_budget; /* bytes of device memory that Backlight allocates at most: what would go beyond
                                is BL_ERROR_DEVICE_MEMORY. 0: no limit */
-    bool export_memory;     /* bl_job_export will be called; needs VK_KHR_external_memory_fd */
+    bool export_memory;     /* bl_job_export will be called; needs VK_KHR_external_memory_fd or, on Windows,
+                               VK_KHR_external_memory_win32 */
+    /* All device memory of Backlight's, scratch memory and staging included, comes from here: VkResult, and
+     * what there is. Both are called by the calls that the header says may allocate, so never while anything
+     * is recorded. NULL, both: vkAllocateMemory. Not with export_memory. */
+    VkResult (*allocate_memory)(void *user, const bl_vulkan_memory_needs *needs, bl_vulkan_memory *out);
+    void (*free_memory)(void *user, const bl_vulkan_memory *memory);
 } bl_vulkan_device_desc;
 
 /* A device of Backlight's on the caller's. Everything in `desc` must outlive it; bl_device_destroy leaves all
@@ -243,10 +263,11 @@ BL_API bl_result bl_job_record_values(bl_job *job, bl_recorder *recorder, VkComm
 /* The memory of a region of the job's, for another device, process or API. An importer makes a buffer with
  * VkExternalMemoryBufferCreateInfo of this size and usage, imports the descriptor into an allocation of this
  * size and type (VkImportMemoryFdInfoKHR, opaque), and binds it at 0. Results are there when what leaves them
- * has been executed and made available. The memory lives as long as the job or an importer. Windows: not yet.
- */
+ * has been executed and made available. The memory lives as long as the job or an importer. On Windows it is
+ * a handle that VkImportMemoryWin32HandleInfoKHR takes; this has been compiled, and never run. */
 typedef struct bl_vulkan_export {
-    int fd; /* the caller's: a successful import takes it, else close it */
+    int fd;       /* the caller's: a successful import takes it, else close it; -1: there is a handle */
+    void *handle; /* HANDLE, the caller's: close it, also after an import; NULL: there is a descriptor */
     VkDeviceSize allocation_size;
     uint32_t memory_type;
     bool dedicated; /* the import must be dedicated to the buffer */
