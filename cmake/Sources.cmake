@@ -223,8 +223,11 @@ set(render_sources
     src/render/scene_bind.c
     src/render/scene_build.c
     src/render/scene_objects.c
+    src/render/scene_places.c
+    src/render/scene_reasons.c
     src/render/scene_structure.c
     src/render/frame.c
+    src/render/rotation.c
     src/render/harmonics.c
     src/render/warp.c)
 foreach(kind bsdf emitter field film filter medium phase sampler sensor shape texture volume)
@@ -261,6 +264,7 @@ set(api_sources
     src/api/differentiability.c
     src/api/embree.c
     src/api/fit.c
+    src/api/fit_parameters.c
     src/api/fit_state.c
     src/api/fit_views.c
     src/api/fit_vulkan.c

@@ -124,6 +124,8 @@ GOOD = [
 ]
 for form in ("auto", "fused", "separate", "two-walk", "one-image"):
     GOOD.append(change(["form"], form))
+for motion in ("rigid", "similarity", "free"):
+    GOOD.append(change(["parameters", 0, "motion"], motion))
 for pixels in ("uniform", "adjoint"):
     GOOD.append(change(["pixels"], pixels))
 for how in ("auto", "replay", "drt"):
@@ -184,6 +186,8 @@ BAD = [
     (change(["parameters", 0, "bounds"], ["a", "b"]), "parameters[0].bounds:"),
     (change(["parameters", 0, "rate"], 0), "parameters[0].rate:"),
     (change(["parameters", 0, "rate"], -1), "parameters[0].rate:"),
+    (change(["parameters", 0, "motion"], "stiff"), "parameters[0].motion: unknown motion"),
+    (change(["parameters", 0, "motion"], True), "parameters[0].motion:"),
     (change(["parameters", 0, "large_steps"], {}), "parameters[0].large_steps.lambda:"),
     (change(["parameters", 0, "large_steps"], 19), "parameters[0].large_steps:"),
     (change(["parameters", 0, "large_steps"], {"lambda": 0}), "parameters[0].large_steps.lambda:"),

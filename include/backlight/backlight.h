@@ -645,6 +645,16 @@ typedef enum bl_optimizer {
 BL_API const char *
 bl_optimizer_name(bl_optimizer optimizer); /* "adam", "sgd", "rmsprop"; NULL past the last */
 
+/* What a fit may do with the to_world of a shape, an instance or a camera (perspective, thinlens). */
+typedef enum bl_motion {
+    BL_MOTION_RIGID,      /* move and turn it: the fit's steps are of its translation and rotation (not of the
+                             rotation of a ball that looks the same from all sides) */
+    BL_MOTION_SIMILARITY, /* and scale it alike in all directions: of its scale, too; not for cameras */
+    BL_MOTION_FREE,       /* change each number of the matrix on its own, so that it may also shear */
+    BL_MOTION_COUNT
+} bl_motion;
+BL_API const char *bl_motion_name(bl_motion motion); /* "rigid", "similarity", "free"; NULL past the last */
+
 typedef struct bl_fit_parameter {
     const char *name;
     double rate;          /* learning rate; 0: the fit's */
@@ -660,7 +670,12 @@ typedef struct bl_fit_parameter {
      * install, where the library CHOLMOD is not there. */
     double large_steps;
     uint32_t fixed_axes; /* of large steps: bit k, coordinate k of every vertex stays */
-    uint64_t reserved[8];
+    /* A bl_motion, of the to_world of a shape, an instance or a camera. Unless it is FREE, `initial` and
+     * bl_fit_get are matrices all the same, and rate is that of the translation (in the scene's units) and of
+     * the rotation (in radians) alike. There are no bounds; those of a translation, say, are set by naming
+     * it, alone or beside to_world, which then moves in the other ways only. */
+    uint64_t motion;
+    uint64_t reserved[7];
 } bl_fit_parameter;
 
 typedef struct bl_fit_view {

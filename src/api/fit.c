@@ -5,6 +5,7 @@
  * back. Kernels are those of the job, and nothing is compiled after the first step. fit_state.c saves all
  * that the next step depends on. */
 #include "api/fit.h"
+#include "api/fit_parameters.h"
 #include "api/fit_state.h"
 #include "api/fit_views.h"
 #include "api/gradient_forms.h"
@@ -29,46 +30,12 @@ static bl_result new_buffer(bl_fit *fit, uint64_t bytes, const char *label, gpu_
     return BL_OK;
 }
 
-/* Takes rates, bounds and penalties of a parameter from the descriptor, and sets its initial values. */
-static bl_result set_parameter(bl_fit *fit, const bl_fit_parameter *f, uint32_t k, bl_error *err)
-{
-    bl_job *job = fit->job;
-    const render_parameter *p = &job->scene->parameters.data[job->requested[k]];
-    bool own = f->least != 0 || f->most != 0;
-    if (!(f->total_variation >= 0 && f->smoothing >= 0 && isfinite(f->total_variation) &&
-          isfinite(f->smoothing)))
-        return error_set(err, BL_ERROR_ARGUMENT,
-                         "%s: total variation and its smoothing must be numbers, 0 or above", p->name);
-    if (f->total_variation > 0 && !fit_has_variation(p->rank))
-        return error_set(err, BL_ERROR_ARGUMENT,
-                         "%s is neither an image nor a grid, so it has no total variation", p->name);
-    fit->parameters[k] = (fit_parameter){
-        .rate = f->rate > 0 ? f->rate : fit->desc.rate,
-        .lower = own ? (float)f->least : p->least,
-        .upper = own ? (float)f->most : p->most,
-        .total_variation = f->total_variation,
-        .smoothing = f->smoothing > 0 ? f->smoothing : 1e-3,
-        .fixed_axes = f->fixed_axes,
-    };
-    bl_result r = f->initial ? bl_job_set_parameter(job, job->requested[k], f->initial) : BL_OK;
-    return r == BL_OK ? BL_OK : error_set(err, r, "%s", bl_context_error(job->context));
-}
-
-static bl_result set_parameters(bl_fit *fit, const bl_fit_desc *desc, bl_error *err)
-{
-    fit->parameters = calloc(desc->parameter_count, sizeof *fit->parameters);
-    BL_ASSERT(fit->parameters, "out of memory");
-    for (uint32_t k = 0; k < desc->parameter_count; k++)
-        TRY(set_parameter(fit, &desc->parameters[k], k, err));
-    return BL_OK;
-}
-
 static bl_result prepare(bl_fit *fit, const bl_scene *scene, const bl_fit_desc *desc, bl_error *err)
 {
     for (uint32_t k = 0; k < fit->job->requested_count; k++)
         TRY(job_check_change(fit->job, fit->job->requested[k], err));
     uint32_t n = fit->job->plan->gradient_count;
-    TRY(set_parameters(fit, desc, err));
+    TRY(fit_set_parameters(fit, desc, err));
     TRY(fit_views_create(fit, desc, err));
     TRY(fit_identify(fit, scene, desc, err));
     TRY(large_steps_create(fit, desc, err));
@@ -152,15 +119,16 @@ static bl_fit_desc resolve(const bl_job *job, const bl_fit_desc *desc)
     return d;
 }
 
-static bl_result create_job(bl_device *device, const bl_scene *scene, const bl_fit_desc *desc, bl_job **out)
+/* Makes the job, and in `asked` what the descriptor's parameters are in it. */
+static bl_result create_job(bl_device *device, const bl_scene *scene, const bl_fit_desc *desc, bl_job **out,
+                            fit_asked **asked)
 {
-    const char **names = malloc(desc->parameter_count * sizeof *names);
-    BL_ASSERT(names, "out of memory");
-    for (uint32_t k = 0; k < desc->parameter_count; k++)
-        names[k] = desc->parameters[k].name;
+    const char **names;
+    uint32_t count;
+    TRY(fit_name_parameters(scene, desc, &names, &count, asked));
     bl_job_desc d = {
         .parameters = names,
-        .parameter_count = desc->parameter_count,
+        .parameter_count = count,
         .sensor_moves = desc->views != NULL,
         .no_baking = desc->no_baking,
         .rays = desc->rays,
@@ -170,6 +138,8 @@ static bl_result create_job(bl_device *device, const bl_scene *scene, const bl_f
     const job_batch batch = {desc->batch, desc->views ? desc->view_count : 1};
     bl_result r = job_create(device, scene, &d, desc->batch ? &batch : NULL, out);
     free(names);
+    if (r != BL_OK)
+        free(*asked);
     return r;
 }
 
@@ -185,10 +155,12 @@ bl_result bl_fit_create(bl_device *device, const bl_scene *scene, const bl_fit_d
         return context_fail(device->context, &err);
     }
     bl_job *job;
-    TRY(create_job(device, scene, desc, &job));
+    fit_asked *asked;
+    TRY(create_job(device, scene, desc, &job, &asked));
     bl_fit *fit = calloc(1, sizeof *fit);
     BL_ASSERT(fit, "out of memory");
     fit->job = job;
+    fit->asked = asked, fit->asked_count = desc->parameter_count;
     fit->desc = resolve(job, desc);
     fit->status.step = fit->desc.first_step;
     const gradient_wish wish = {
@@ -217,6 +189,7 @@ void bl_fit_destroy(bl_fit *fit)
     fit_views_destroy(fit);
     large_steps_destroy(fit);
     free(fit->parameters);
+    free(fit->asked);
     free((bl_fit_change *)(uintptr_t)fit->desc.schedule);
     bl_job_destroy(fit->job);
     free(fit);
@@ -503,6 +476,5 @@ bl_fit_status bl_fit_status_get(const bl_fit *fit) { return fit->status; }
 
 bl_result bl_fit_get(bl_fit *fit, uint32_t k, float *values)
 {
-    return k < fit->job->requested_count ? bl_job_get_parameter(fit->job, fit->job->requested[k], values)
-                                         : BL_ERROR_ARGUMENT;
+    return k < fit->asked_count ? fit_get_parameter(fit, k, values) : BL_ERROR_ARGUMENT;
 }

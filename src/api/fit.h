@@ -32,9 +32,16 @@ typedef struct fit_parameter {
     double rate;
     float lower, upper;
     double total_variation, smoothing;
-    fit_smoothing *large_steps; /* NULL: the parameter moves by ordinary steps */
+    double lambda;              /* of large steps; 0: the parameter moves by ordinary ones */
+    fit_smoothing *large_steps; /* NULL: so, too */
     uint32_t fixed_axes;
 } fit_parameter;
+
+/* A parameter of the descriptor, among the job's requested ones. */
+typedef struct fit_asked {
+    uint32_t first, count; /* requested parameters that it has brought along */
+    uint32_t to_world;     /* the scene's parameter that they move; PLAN_NONE: it is the one itself */
+} fit_asked;
 
 struct bl_fit {
     bl_job *job;
@@ -43,6 +50,8 @@ struct bl_fit {
     uint32_t *seen, seen_count; /* the views that are not held out */
     fit_batch batch;
     fit_parameter *parameters; /* in the order of the job's requested parameters */
+    fit_asked *asked;          /* in the order of the descriptor's */
+    uint32_t asked_count;
     double largest_adjoint;
     uint32_t coarser; /* number of steps by which overflows have made the fixed-point scale coarser */
     gpu_buffer *state[2], *optimizer_status;

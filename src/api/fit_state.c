@@ -96,12 +96,10 @@ static uint64_t hash_job(const bl_fit *fit, const bl_fit_desc *desc)
         add(&h, &d->schedule[i].step, sizeof d->schedule[i].step);
         add(&h, &d->schedule[i].factor, sizeof d->schedule[i].factor);
     }
-    for (uint32_t k = 0; k < desc->parameter_count; k++) {
+    for (uint32_t k = 0; k < job->requested_count; k++) {
         const fit_parameter *f = &fit->parameters[k];
-        double how[] = {f->rate,          (double)f->lower,
-                        (double)f->upper, f->total_variation,
-                        f->smoothing,     desc->parameters[k].large_steps,
-                        f->fixed_axes};
+        double how[] = {f->rate,      (double)f->lower, (double)f->upper, f->total_variation,
+                        f->smoothing, f->lambda,        f->fixed_axes};
         add(&h, how, sizeof how);
     }
     add(&h, job->requested, 4 * (size_t)job->requested_count);
@@ -112,8 +110,8 @@ static uint64_t hash_job(const bl_fit *fit, const bl_fit_desc *desc)
 
 bl_result fit_identify(bl_fit *fit, const bl_scene *scene, const bl_fit_desc *desc, bl_error *err)
 {
-    BL_ASSERT(desc->parameter_count == fit->job->requested_count, "%u parameters, the job has %u",
-              desc->parameter_count, fit->job->requested_count);
+    BL_ASSERT(desc->parameter_count == fit->asked_count, "%u parameters, the fit has %u",
+              desc->parameter_count, fit->asked_count);
     TRY(hash_program(fit, &fit->identity.program, err));
     fit->identity.scene = hash_scene(fit, scene);
     fit->identity.job = hash_job(fit, desc);

@@ -303,9 +303,13 @@ bl_result bl_fit_vulkan_results(bl_fit *fit, bl_vulkan_step_results *out)
 bl_result bl_fit_vulkan_parameter(bl_fit *fit, uint32_t k, bl_vulkan_region *out)
 {
     bl_error err = {0};
-    if (k < fit->job->requested_count)
-        return bl_job_vulkan_parameter(fit->job, fit->job->requested[k], out);
-    error_set(&err, BL_ERROR_ARGUMENT, "there is no parameter %u: the fit has %u", k,
-              fit->job->requested_count);
+    if (k < fit->asked_count && fit->asked[k].to_world == PLAN_NONE)
+        return bl_job_vulkan_parameter(fit->job, fit->job->requested[fit->asked[k].first], out);
+    if (k < fit->asked_count)
+        error_set(&err, BL_ERROR_UNSUPPORTED,
+                  "parameter %u is a to_world that moves as a whole; ask for its translation and rotation",
+                  k);
+    else
+        error_set(&err, BL_ERROR_ARGUMENT, "there is no parameter %u: the fit has %u", k, fit->asked_count);
     return context_fail(fit->job->context, &err);
 }

@@ -45,24 +45,31 @@ static bl_result check_refused(const bl_job *job, bl_error *err)
     return BL_OK;
 }
 
-/* Whether the to_world of a shape that is not a mesh, or the array of ellipsoids, is among the parameters. */
+/* Whether the place of a shape that is not a mesh, or the array of ellipsoids, is among the parameters. */
 static bool moves_solids(const bl_job *job)
 {
     const render_scene *s = job->scene;
     bool any = false;
-    for (uint32_t k = 0; k < job->requested_count; k++)
+    for (uint32_t k = 0; k < job->requested_count; k++) {
+        uint32_t to_world = to_world_said_by(s, job->requested[k]);
         any |= ellipsoid_moves(s, job->requested[k]);
-    for (uint32_t i = 0; i < s->shapes.count; i++)
-        for (uint32_t k = 0; k < job->requested_count; k++)
+        for (uint32_t i = 0; to_world != PLAN_NONE && i < s->shapes.count; i++)
             any |= s->shapes.data[i].kind != SHAPE_TRIANGLES &&
-                   to_world_parameter(s, s->shapes.data[i].object) == job->requested[k];
+                   to_world_parameter(s, s->shapes.data[i].object) == to_world;
+    }
     return any;
 }
 
-/* Checks that a shape that moves by its to_world does not change in other ways. */
+/* Checks that a shape that moves by its place does not change in other ways. */
 static bl_result check_places(const bl_job *job, bl_error *err)
 {
     const render_scene *s = job->scene;
+    for (uint32_t i = 0; i < s->places.count; i++)
+        if (to_world_twice(job->plan, s->places.data[i].object))
+            return error_set(
+                err, BL_ERROR_UNSUPPORTED,
+                "%s and the translation, rotation or scale besides it say the same: ask for either",
+                s->parameters.data[s->places.data[i].to_world].name);
     for (uint32_t i = 0; i < s->shapes.count; i++) {
         const render_shape *shape = &s->shapes.data[i];
         if (!to_world_requested(job->plan, shape->object))
@@ -85,9 +92,10 @@ static bl_result check_loaded_places(const bl_job *job, bl_error *err)
 {
     const render_scene *s = job->scene;
     for (uint32_t k = 0; k < job->requested_count; k++)
-        if (to_world_is(s, job->requested[k]))
-            TRY(to_world_check(s, job->requested[k],
-                               render_initial(s, &s->parameters.data[job->requested[k]]), err));
+        if (to_world_is(s, job->requested[k])) {
+            uint32_t to_world = to_world_said_by(s, job->requested[k]);
+            TRY(to_world_check(s, to_world, render_initial(s, &s->parameters.data[to_world]), err));
+        }
     return BL_OK;
 }
 
@@ -238,8 +246,8 @@ const char *bl_job_rays(const bl_job *job)
 bl_result job_check_change(const bl_job *job, uint32_t index, bl_error *err)
 {
     const render_parameter *p = &job->scene->parameters.data[index];
-    if (job->plan->gradient_offset[index] == PLAN_NONE &&
-        (to_world_is(job->scene, index) || ellipsoid_moves(job->scene, index)))
+    bool stays = to_world_is(job->scene, index) && !to_world_follows(job->plan, index);
+    if (stays || (job->plan->gradient_offset[index] == PLAN_NONE && ellipsoid_moves(job->scene, index)))
         return error_set(err, BL_ERROR_ARGUMENT,
                          "%s: this stays where it is: the job was created without this parameter", p->name);
     if (job->plan->gradient_offset[index] == PLAN_NONE && parameter_turns_environment(job->scene, index))

@@ -42,6 +42,12 @@ void job_record(bl_job *job, render_pass pass, gpu_buffer *values, const uint32_
     gpu_batch_dispatch(job->batch, job->kernels[pass], buffers, push, lanes);
 }
 
+void job_record_update(bl_job *job, render_pass pass, gpu_buffer *values)
+{
+    job_record(job, pass, values, (uint32_t[UNIFORM_COUNT]){[UNIFORM_LANE_COUNT] = job->plan->update_count},
+               job->plan->update_count);
+}
+
 void job_record_range(bl_job *job, const job_work_desc *w, render_pass pass, job_range tile, job_range r)
 {
     const uint32_t push[UNIFORM_COUNT] = {

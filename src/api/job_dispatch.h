@@ -56,6 +56,8 @@ job_range job_everything(const job_work_desc *w, uint32_t pixels);
 
 /* Appends one dispatch of the pass's kernel, which must be there. values: is bound as BUFFER_VALUES. */
 void job_record(bl_job *job, render_pass pass, gpu_buffer *values, const uint32_t *push, uint32_t lanes);
+/* The same of a pass over derived values, all of them. */
+void job_record_update(bl_job *job, render_pass pass, gpu_buffer *values);
 /* Appends the dispatch of a range of the pass. tile: the part whose samples BUFFER_SAMPLES holds. */
 void job_record_range(bl_job *job, const job_work_desc *w, render_pass pass, job_range tile, job_range r);
 /* Whether dispatches of the pass add sums over SAMPLES_SUMMED samples to gradients, and so end where these

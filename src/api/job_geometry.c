@@ -33,15 +33,15 @@ typedef struct job_geometry {
     refit refit;
 } job_geometry;
 
-/* Whether a parameter moves shapes: positions of a mesh, or, if it is requested, the to_world of a shape or
- * an array of ellipsoids. */
+/* Whether a parameter moves shapes: positions of a mesh, the place of a shape that follows it, or, if it is
+ * requested, an array of ellipsoids. */
 static bool moves_shapes(const bl_job *job, uint32_t parameter)
 {
     const render_parameter *p = &job->scene->parameters.data[parameter];
     if (p->slot == PLAN_ARRAY_SLOT + MESH_ARRAY_POSITIONS)
         return true;
-    return job->plan->gradient_offset[parameter] != PLAN_NONE &&
-           (to_world_is(job->scene, parameter) || ellipsoid_moves(job->scene, parameter));
+    return to_world_follows(job->plan, parameter) ||
+           (job->plan->gradient_offset[parameter] != PLAN_NONE && ellipsoid_moves(job->scene, parameter));
 }
 
 /* The offset of a parameter's geometry in the scene buffer, in bytes. */
@@ -115,6 +115,13 @@ static job_geometry *begin(bl_job *job)
     return g;
 }
 
+/* The parameter that moves shapes when this one changes: for a pose the to_world that it goes with. */
+static uint32_t mover_of(const bl_job *job, uint32_t parameter)
+{
+    uint32_t to_world = to_world_said_by(job->scene, parameter);
+    return to_world == PLAN_NONE ? parameter : to_world;
+}
+
 /* Notes which parameters have moved shapes. Returns whether there are any. */
 static bool note_moves(bl_job *job)
 {
@@ -124,8 +131,9 @@ static bool note_moves(bl_job *job)
         if (!job->changed[i] || !moves_shapes(job, i))
             continue;
         job_geometry *g = begin(job);
-        g->listed &= g->moves[i];
-        g->moves[i] = any = true;
+        uint32_t by = mover_of(job, i);
+        g->listed &= g->moves[by];
+        g->moves[by] = job->changed[by] = any = true;
     }
     return any;
 }
@@ -164,6 +172,8 @@ static void record(bl_job *job, render_pass pass, gpu_buffer *values, const refi
 
 static void record_refit(bl_job *job)
 {
+    if (job->plan->posed)
+        job_record_update(job, RENDER_UPDATE, job->values);
     for (uint32_t i = 0; i < job->geometry->refit.dispatches.count; i++) {
         const refit_dispatch *d = &job->geometry->refit.dispatches.data[i];
         if (d->parameter == PLAN_NONE || job->changed[d->parameter])
@@ -250,6 +260,8 @@ static bl_result prepare(bl_job *job, bl_error *err)
     gpu_kernel *kernel;
     TRY(make_lists(job, err));
     TRY(job_kernel(job, RENDER_GEOMETRY, &kernel, err));
+    if (job->plan->posed)
+        TRY(job_kernel(job, RENDER_UPDATE, &kernel, err));
     return job->plan->query ? make_changing(job, err) : BL_OK;
 }
 
@@ -308,8 +320,9 @@ bl_result geometry_prepare(bl_job *job, geometry_changes c, bl_error *err)
         if (!moves_shapes(job, c.parameters[i]))
             continue;
         job_geometry *g = begin(job);
-        g->listed &= g->moves[c.parameters[i]];
-        g->moves[c.parameters[i]] = moved = true;
+        uint32_t by = mover_of(job, c.parameters[i]);
+        g->listed &= g->moves[by];
+        g->moves[by] = moved = true;
     }
     if (moved)
         TRY(prepare(job, err));
@@ -328,10 +341,11 @@ bool geometry_prepared(const bl_job *job, geometry_changes c)
     for (uint32_t i = 0; i < c.count; i++)
         if (moves_shapes(job, c.parameters[i])) {
             moved = true;
-            there &= g && g->moves[c.parameters[i]];
+            there &= g && g->moves[mover_of(job, c.parameters[i])];
         }
     if (moved)
         there &= g && g->listed && job->kernels[RENDER_GEOMETRY] &&
+                 (!job->plan->posed || job->kernels[RENDER_UPDATE]) &&
                  (!job->plan->query || gpu_accel_changes(job->accel));
     if (c.gradient && job->plan->normals_derived)
         there &= g && g->listed && job->kernels[RENDER_GEOMETRY_ADJOINT];

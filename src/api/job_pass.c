@@ -32,13 +32,6 @@ job_work_desc job_image_work(const bl_job *job, const bl_render_desc *desc)
 
 /* ---- derived values ---- */
 
-/* Appends the computation of derived values, from the values or the frozen values. */
-static void record_update(bl_job *job, render_pass pass, gpu_buffer *values)
-{
-    job_record(job, pass, values, (uint32_t[UNIFORM_COUNT]){[UNIFORM_LANE_COUNT] = job->plan->update_count},
-               job->plan->update_count);
-}
-
 static bool follows_changed(const bl_job *job, const plan_table *b)
 {
     bool changed = !job->tables_built || job->lights_moved;
@@ -67,7 +60,7 @@ void job_record_end(bl_job *job)
 {
     geometry_record_adjoint(job);
     if (job->plan->update_requested)
-        record_update(job, RENDER_UPDATE_ADJOINT, job->values);
+        job_record_update(job, RENDER_UPDATE_ADJOINT, job->values);
 }
 
 /* Passes the adjoints of derived values on to the parameters from which these values come. */
@@ -103,13 +96,13 @@ bl_result job_make_kernels(bl_job *job, const job_work_desc *w, bl_error *err)
 void job_record_begin(bl_job *job, const job_work_desc *w)
 {
     if (job->plan->update_count && job->values_changed)
-        record_update(job, RENDER_UPDATE, job->values);
+        job_record_update(job, RENDER_UPDATE, job->values);
     if (job->plan->update_count && w->pass == RENDER_FROZEN)
-        record_update(job, RENDER_UPDATE, job->frozen);
+        job_record_update(job, RENDER_UPDATE, job->frozen);
     if (job->plan->table_builds.count && job->values_changed)
         record_tables(job);
     if (job->plan->update_requested && w->pass == RENDER_FORWARD)
-        record_update(job, RENDER_UPDATE_TANGENT, job->values);
+        job_record_update(job, RENDER_UPDATE_TANGENT, job->values);
     if (w->pass == RENDER_GRADIENT && !w->adds)
         gpu_batch_fill(job->batch, job->gradient, 0, gpu_buffer_size(job->gradient), 0);
     if (job_splats(job, w->pass))

@@ -18,10 +18,10 @@ static const render_shape *mesh_of(const render_scene *s, const render_parameter
     return NULL;
 }
 
-static bl_result create_one(bl_fit *fit, const bl_fit_desc *desc, uint32_t k, bl_error *err)
+/* k: of the job's. */
+static bl_result create_one(bl_fit *fit, const bl_fit_parameter *wanted, uint32_t k, bl_error *err)
 {
     const render_scene *s = fit->job->scene;
-    const bl_fit_parameter *wanted = &desc->parameters[k];
     const render_parameter *p = &s->parameters.data[fit->job->requested[k]];
     if (p->slot != PLAN_ARRAY_SLOT + MESH_ARRAY_POSITIONS)
         return error_set(err, BL_ERROR_ARGUMENT, "%s: large steps are for the vertex_positions of meshes",
@@ -37,18 +37,18 @@ static bl_result create_one(bl_fit *fit, const bl_fit_desc *desc, uint32_t k, bl
     bl_error reason = {0};
     bl_result r =
         fit_smoothing_create(s->geometry.data + words[MESH_FACES], words[MESH_FACE_COUNT], mesh->vertex_count,
-                             wanted->large_steps, &fit->parameters[k].large_steps, &reason);
+                             fit->parameters[k].lambda, &fit->parameters[k].large_steps, &reason);
     return r == BL_OK ? BL_OK : error_set(err, r, "%s: %s", p->name, reason.text);
 }
 
 bl_result large_steps_create(bl_fit *fit, const bl_fit_desc *desc, bl_error *err)
 {
-    for (uint32_t k = 0; k < fit->job->requested_count; k++) {
-        if (desc->parameters[k].large_steps != 0)
-            TRY(create_one(fit, desc, k, err));
-        else if (desc->parameters[k].fixed_axes)
-            return error_set(err, BL_ERROR_ARGUMENT, "%s: fixed axes are for large steps",
-                             desc->parameters[k].name);
+    for (uint32_t k = 0; k < desc->parameter_count; k++) {
+        const bl_fit_parameter *wanted = &desc->parameters[k];
+        if (wanted->large_steps == 0 && wanted->fixed_axes)
+            return error_set(err, BL_ERROR_ARGUMENT, "%s: fixed axes are for large steps", wanted->name);
+        for (uint32_t i = 0; i < fit->asked[k].count && wanted->large_steps != 0; i++)
+            TRY(create_one(fit, wanted, fit->asked[k].first + i, err));
     }
     return BL_OK;
 }

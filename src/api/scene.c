@@ -179,6 +179,7 @@ bl_result bl_scene_parameter_info(const bl_scene *scene, uint32_t index, bl_para
         return BL_ERROR_ARGUMENT;
     const render_parameter *p = &scene->render->parameters.data[index];
     const char *refused = differentiability_obstacle(scene->render, index);
+    bool pose = to_world_is(scene->render, index) && to_world_said_by(scene->render, index) != index;
     *out = (bl_parameter_info){.name = p->name,
                                .path = p->path,
                                .rank = p->rank,
@@ -188,8 +189,8 @@ bl_result bl_scene_parameter_info(const bl_scene *scene, uint32_t index, bl_para
                                .differentiable = !refused,
                                .reason = refused ? refused : p->reason,
                                .resizable = p->least_side > 0,
-                               .geometry =
-                                   mesh_slot_moves(p->slot) || p->object == scene->render->sensor->index};
+                               .geometry = mesh_slot_moves(p->slot) || pose ||
+                                           p->object == scene->render->sensor->index};
     memcpy(out->shape, p->shape, sizeof out->shape);
     return BL_OK;
 }

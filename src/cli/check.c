@@ -355,6 +355,8 @@ static int prepare(check_work *w)
     w->findings = memory_or_exit(args->parameters.count * sizeof *w->findings);
     cli_parameter *parameters = memory_or_exit(args->parameters.count * sizeof *parameters);
     int status = session_find_parameters(session, args->parameters.items, args->parameters.count, parameters);
+    if (status == CLI_OK)
+        session_warn_incomplete(session, parameters, args->parameters.count);
     for (uint32_t k = 0; k < args->parameters.count && status == CLI_OK; k++) {
         w->findings[k].parameter = parameters[k];
         status = prepare_finding(w, &w->findings[k]);

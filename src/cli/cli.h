@@ -128,10 +128,12 @@ typedef struct cli_parameter {
     uint32_t index;
     bl_parameter_info info;
 } cli_parameter;
-/* Looks names up, refuses what has no gradient, warns of gradients that lack terms (an error with
- * --strict). */
+/* Looks names up, refuses what has no gradient, and with --strict gradients that lack terms. */
 int session_find_parameters(const cli_session *session, const char *const *names, uint32_t count,
                             cli_parameter *out);
+/* What the gradients of parameters lack, in one line: names and reasons; NULL: nothing. free() it. */
+char *session_incomplete(const cli_parameter *p, uint32_t count);
+void session_warn_incomplete(const cli_session *session, const cli_parameter *p, uint32_t count);
 /* An image file of the film's size as RGB; grey files are expanded. free() the pixels. */
 int session_read_image(const cli_session *session, const char *path, float **pixels);
 size_t session_values(const cli_session *session); /* width * height * 3 */

@@ -71,6 +71,8 @@ static int read_large_steps(json_place at, const cJSON *json, fit_job_parameter 
                               : CLI_OK;
 }
 
+static const char *motion_name(uint32_t k) { return bl_motion_name((bl_motion)k); }
+
 int job_read_parameters(json_place at, const cJSON *json, fit_job *job)
 {
     static const json_key keys[] = {
@@ -81,6 +83,7 @@ int job_read_parameters(json_place at, const cJSON *json, fit_job *job)
         {"total_variation", KEY_POSITIVE, offsetof(fit_job_parameter, total_variation), false},
         {"smoothing", KEY_POSITIVE, offsetof(fit_job_parameter, smoothing), false},
         {"large_steps", KEY_OTHER, 0, false},
+        {"motion", KEY_TEXT, offsetof(fit_job_parameter, motion_name), false},
         {0}};
     if (!cJSON_IsArray(json) || cJSON_GetArraySize(json) == 0)
         return json_wrong(&at, "parameters", "must be a list of at least one object");
@@ -92,6 +95,7 @@ int job_read_parameters(json_place at, const cJSON *json, fit_job *job)
         CLI_TRY(read_bounds(&at, cJSON_GetObjectItemCaseSensitive(one, "bounds"), p));
         CLI_TRY(read_initial(&at, cJSON_GetObjectItemCaseSensitive(one, "initial"), p));
         CLI_TRY(read_large_steps(at, cJSON_GetObjectItemCaseSensitive(one, "large_steps"), p));
+        CLI_TRY(json_find_name(&at, "motion", "motion", p->motion_name, motion_name, &p->motion));
     }
     return CLI_OK;
 }

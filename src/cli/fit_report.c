@@ -196,10 +196,6 @@ static void add_effort(FILE *out, const fit_work *w)
     row(out, "gradient", "form %s%s", bl_gradient_form_name(w->status.form),
         w->status.form == BL_FORM_TWO_WALK ? ": losses are unbiased estimates, which noise can make negative"
                                            : "");
-    for (uint32_t k = 0; k < w->job.parameter_count; k++)
-        if (w->parameters[k].parameter.info.reason)
-            row(out, "incomplete gradient", "%s: %s", w->parameters[k].parameter.info.name,
-                w->parameters[k].parameter.info.reason);
     row(out, "interruptions", "resumed %llu times", (unsigned long long)n->resumed);
     fprintf(out, "</table>\n");
 }
@@ -259,7 +255,7 @@ static const char style[] =
     ".cards{display:flex;flex-wrap:wrap;gap:.8em;margin:1em "
     "0}.card{background:var(--soft);border-radius:8px;padding:.5em 1em}"
     ".card b{display:block;font-size:1.25em;font-weight:600}.card span{color:var(--quiet);font-size:.85em}"
-    ".slices figure{margin-bottom:.6em}"
+    ".warning{border-left:4px solid #d33;padding:.3em .8em}.slices figure{margin-bottom:.6em}"
     ".pictures{display:grid;grid-template-columns:repeat(4,1fr);gap:.8em}.charts{display:grid;grid-template-"
     "columns:repeat(2,1fr);gap:1em}"
     "@media(max-width:760px){.pictures,.charts{grid-template-columns:1fr 1fr}}"
@@ -290,7 +286,15 @@ static void add_head(FILE *out, const fit_work *w)
     report_escape(out, w->args->job);
     fprintf(out, "</title><style>%s</style></head><body>\n<h1>Fit of ", style);
     report_escape(out, w->args->job);
-    fprintf(out, "</h1>\n<div class=\"cards\">\n");
+    fprintf(out, "</h1>\n");
+    if (w->incomplete) {
+        fprintf(
+            out,
+            "<p class=\"warning\">The gradients of this fit are incomplete, so it may have gone astray: ");
+        report_escape(out, w->incomplete);
+        fprintf(out, ".</p>\n");
+    }
+    fprintf(out, "<div class=\"cards\">\n");
     snprintf(text, sizeof text, complete ? "%u" : "%u of %u", w->status.step, w->steps);
     card(out, text,
          complete ? "steps, complete" : "steps, <b style=\"display:inline;font-size:1em\">interrupted</b>");

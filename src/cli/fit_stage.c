@@ -122,8 +122,13 @@ int fit_find_parameters(fit_work *w)
         w->parameters[k].logged = found[k].info.count <= ENTRIES_IN_CSV;
         memcpy(w->parameters[k].own_shape, found[k].info.shape, sizeof found[k].info.shape);
     }
-    if (status == CLI_OK)
+    if (status == CLI_OK) {
+        w->incomplete = session_incomplete(found, count);
+        if (w->incomplete)
+            note(w->session->common, "warning: this fit goes by incomplete gradients and may go astray: %s",
+                 w->incomplete);
         status = check_sizes(w);
+    }
     for (uint32_t k = 0; k < count && status == CLI_OK; k++)
         status = first_values(w, k);
     free(found);
@@ -144,6 +149,7 @@ void fit_free_parameters(fit_work *w)
         free(w->parameters[k].own_truth), free(w->parameters[k].first), free(w->parameters[k].start);
     }
     free(w->parameters);
+    free(w->incomplete);
 }
 
 /* ---- a stage ---- */
@@ -197,6 +203,7 @@ static int create_fit(fit_work *w)
             .smoothing = asked->smoothing,
             .large_steps = asked->large_steps,
             .fixed_axes = asked->fixed_axes,
+            .motion = asked->motion,
         };
         if (asked->bounded)
             list[k].least = asked->least, list[k].most = asked->most;

@@ -53,6 +53,7 @@ typedef struct fit_work {
     fit_job job;
     const char *folder;
     fit_parameter *parameters;
+    char *incomplete; /* what their gradients lack, in one line; NULL: nothing */
     bl_fit *fit;
     fit_pictures *pictures;      /* per view */
     bl_image_quality *qualities; /* per view, of those that are held out, as last looked at */

@@ -243,6 +243,7 @@ static int prepare(work *w)
     w->parameters = memory_or_exit(args->parameters.count * sizeof *w->parameters);
     CLI_TRY(
         session_find_parameters(w->session, args->parameters.items, args->parameters.count, w->parameters));
+    session_warn_incomplete(w->session, w->parameters, args->parameters.count);
     CLI_TRY(session_read_image(w->session, args->target ? args->target : args->adjoint, &w->weights));
     w->repetitions = args->variance ? args->variance : 1;
     w->seconds = memory_or_exit(w->repetitions * sizeof *w->seconds);

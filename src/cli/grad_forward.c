@@ -70,6 +70,7 @@ static int prepare(work *w)
     CLI_TRY(session_open(w->session, common, w->args->scene));
     const char *const *names = (const char *const *)w->names;
     CLI_TRY(session_find_parameters(w->session, names, w->count, w->parameters));
+    session_warn_incomplete(w->session, w->parameters, w->count);
     for (uint32_t k = 0; k < w->count; k++)
         CLI_TRY(read_tangent(w, k));
     CLI_TRY(session_open_device(w->session));

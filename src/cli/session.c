@@ -191,11 +191,49 @@ static int check_parameter(const cli_session *session, const cli_parameter *p)
                     p->info.reason ? p->info.reason : "");
     if (!p->info.reason)
         return CLI_OK;
-    if (session->common->strict)
-        return fail("the gradient of %s is incomplete: %s (an error because of --strict)", p->info.name,
-                    p->info.reason);
-    note(session->common, "warning: the gradient of %s is incomplete: %s", p->info.name, p->info.reason);
-    return CLI_OK;
+    return session->common->strict
+               ? fail("the gradient of %s is incomplete: %s (an error because of --strict)", p->info.name,
+                      p->info.reason)
+               : CLI_OK;
+}
+
+/* Names of those parameters from k on that have the reason of k; none, if an earlier one has it. */
+static char *names_with_reason(const cli_parameter *p, uint32_t count, uint32_t k)
+{
+    char *names = NULL;
+    for (uint32_t i = 0; i < count; i++) {
+        if (!p[i].info.reason || strcmp(p[i].info.reason, p[k].info.reason) != 0)
+            continue;
+        if (i < k)
+            return NULL;
+        char *longer = text_format("%s%s%s", names ? names : "", names ? ", " : "", p[i].info.name);
+        free(names);
+        names = longer;
+    }
+    return names;
+}
+
+char *session_incomplete(const cli_parameter *p, uint32_t count)
+{
+    char *all = NULL;
+    for (uint32_t k = 0; k < count; k++) {
+        char *names = p[k].info.reason ? names_with_reason(p, count, k) : NULL;
+        if (!names)
+            continue;
+        char *longer = text_format("%s%s%s: %s", all ? all : "", all ? "; " : "", names, p[k].info.reason);
+        free(names);
+        free(all);
+        all = longer;
+    }
+    return all;
+}
+
+void session_warn_incomplete(const cli_session *session, const cli_parameter *p, uint32_t count)
+{
+    char *what = session_incomplete(p, count);
+    if (what)
+        note(session->common, "warning: incomplete gradients: %s", what);
+    free(what);
 }
 
 int session_find_parameters(const cli_session *session, const char *const *names, uint32_t count,

@@ -195,6 +195,19 @@ void render_turns(render_scene *s, uint32_t parameter)
                     : "edges that it moves in mirrors and behind glass are left out";
 }
 
+const char render_turned_normals[] =
+    "the step where the turned normal comes to face away from viewer or light is left out";
+
+void render_reason_all(render_scene *s, const scene_object *o, const char *reason)
+{
+    for (uint32_t i = 0; i < s->parameters.count; i++)
+        if (s->parameters.data[i].object == o->index && !s->parameters.data[i].reason)
+            s->parameters.data[i].reason = reason;
+    for (uint32_t k = 0; k < o->cls->param_count; k++)
+        if (o->cls->params[k].kind == PLUGIN_TEXTURED && o->values[k].object)
+            render_reason_all(s, o->values[k].object, reason);
+}
+
 void render_turns_all(render_scene *s, const scene_object *o)
 {
     for (uint32_t i = 0; i < s->parameters.count; i++)

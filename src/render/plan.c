@@ -191,6 +191,31 @@ bool plan_can_bake(const render_scene *s)
     return s->groups.count == 0 && s->bvh.count > 0 && s->bvh.count <= BAKED_MOST && !s->ellipsoid_field;
 }
 
+static bool requested_array(const plan *p, const render_shape *shape, enum mesh_array array)
+{
+    uint32_t i = render_find_parameter(p->scene, shape->object, PLAN_ARRAY_SLOT + array);
+    return i != PLAN_NONE && p->gradient_offset[i] != PLAN_NONE;
+}
+
+/* Whether light from a mesh changes as the mesh slides along a ray: by what its texture shows there, or by
+ * what a medium in front of it absorbs. */
+static bool lights_slide(const plan *p)
+{
+    const render_scene *s = p->scene;
+    bool any = false;
+    for (uint32_t i = 0; i < s->shapes.count; i++) {
+        const render_shape *shape = &s->shapes.data[i];
+        if (shape->kind != SHAPE_TRIANGLES || !shape->emitter ||
+            shape->emitter->cls != &emitter_area.base.plugin)
+            continue;
+        bool moves = requested_array(p, shape, MESH_ARRAY_POSITIONS),
+             textured = !texture_is_constant(scene_get(shape->emitter, "radiance")->object);
+        any |= textured && (moves || requested_array(p, shape, MESH_ARRAY_UVS));
+        any |= moves && s->volumetric && s->media.count > 0;
+    }
+    return any;
+}
+
 /* Normals that are generated from requested positions: their places follow those of everything requested. */
 static void derive_normals(plan *p)
 {
@@ -241,6 +266,7 @@ plan *plan_create(const render_scene *s, const uint32_t *requested, uint32_t cou
                 1u << (slot - PLAN_ARRAY_SLOT < MESH_ATTRIBUTE ? slot - PLAN_ARRAY_SLOT : MESH_ATTRIBUTE);
         p->moves |= to_world_is(s, requested[i]) ? MOVE_TO_WORLD : 0u;
     }
+    p->lights_slide = lights_slide(p);
     derive_normals(p);
     p->value_count = p->stored_count;
     p->derived = arena_alloc(&p->memory, (s->description->object_count + 1) * sizeof *p->derived);

@@ -64,6 +64,9 @@ typedef struct plan {
                               value where the class has update_element */
     bool update_elements;  /* some class has */
     bool update_requested; /* some derived value has a gradient */
+    bool lights_slide;     /* meshes that shine move by their arrays, which changes what is seen of them in a
+                              given direction */
+    bool posed;            /* places of shapes are among the derived values (shape/pose.c) */
     struct derived_place *derived; /* by object index */
     ARRAY(uint32_t) update_words;  /* while the plan is made */
     class_node *field;             /* NULL: none */
@@ -167,6 +170,11 @@ void plan_reserve_batch(plan *p, uint32_t views, uint32_t pixels);
 uint32_t plan_batch_word(const plan *p); /* where the list begins */
 uint32_t plan_value_offset(const plan *p, const scene_object *o, uint32_t slot);
 uint32_t plan_gradient_offset(const plan *p, const scene_object *o, uint32_t slot);
+/* The derived values of an object that no other record refers to: it gets one, while the plan is made. */
+typedef struct plan_values {
+    uint32_t value, gradient; /* of the first; PLAN_NONE: no gradient is wanted */
+} plan_values;
+plan_values plan_derive(plan *p, const scene_object *o);
 uint32_t plan_reserve(plan *p,
                       uint32_t count); /* zeroed words at the end of the scene buffer; where they begin */
 void plan_align(plan *p); /* the next reservation begins at a multiple of four words: t_aligned */

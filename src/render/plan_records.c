@@ -167,11 +167,19 @@ plan_instance plan_instantiate(plan *p, class_list *list, const scene_object *o,
     return i;
 }
 
+plan_values plan_derive(plan *p, const scene_object *o)
+{
+    class_list alone = {0};
+    plan_instantiate(p, &alone, o, NULL);
+    array_free(&alone);
+    return (plan_values){p->derived[o->index].value, p->derived[o->index].gradient};
+}
+
 plan_instance plan_instantiate_area(plan *p, uint32_t emitter, uint32_t geometry_base)
 {
     const render_shape *shape = &p->scene->shapes.data[p->scene->emitter_shape.data[emitter]];
     class_node *n = plan_classify(p, p->scene->emitters.data[emitter], shape);
-    p->light_needs |= plan_needs(n);
+    p->light_needs |= plan_needs(n) | (p->lights_slide ? NEED_FACE : 0u);
     plan_instance i = {.cls = plan_class_add(p, &p->emitters, n), .record = plan_reserve(p, n->words)};
     write_record(p, n, p->scene->emitters.data[emitter], shape, i.record);
     uint32_t *extra = p->words.data + i.record + n->extra_word;

@@ -42,7 +42,16 @@ typedef struct render_parameter {
     bool absent;           /* 0, of a part that kernels leave out unless this is requested (PLUGIN_PART) */
     int length_power;      /* a typical derivative of radiance is the scene's radius to this power: -2 for an
                               intensity */
+    uint32_t place;        /* of those that say where a shape or an instance is: 1 + their index in
+                              render_scene.places; 0: all others */
 } render_parameter;
+
+/* Where a shape or an instance is: its to_world and, besides, translation, rotation and scale, which belong
+ * to an object of their own (shape/pose.c). */
+typedef struct render_place {
+    const scene_object *object, *pose;
+    uint32_t to_world, translation, rotation, scale; /* parameters */
+} render_place;
 
 typedef struct render_shape {
     const scene_object *object;
@@ -152,8 +161,10 @@ typedef struct render_scene {
     bool has_groups; /* shapegroups: two levels */
     ARRAY(render_group) groups; /* else empty */
     ARRAY(render_instance) instances;
-    object_name *names;        /* by object index; name NULL: it is nowhere in the scene */
-    bool has_normals, has_uvs; /* any mesh with vertex normals; with uvs */
+    ARRAY(render_place) places; /* of all shapes and instances that can move */
+    uint32_t *place_of;         /* by object index: 1 + index in places; 0: it has none */
+    object_name *names;         /* by object index; name NULL: it is nowhere in the scene */
+    bool has_normals, has_uvs;  /* any mesh with vertex normals; with uvs */
     bool has_smooth_sdf;
     bool kind_used[SHAPE_KIND_COUNT];
     float center[3], radius; /* bounding sphere */
@@ -235,6 +246,10 @@ uint32_t render_add_parameter(render_scene *s, const scene_object *o, uint32_t s
 void render_turns(render_scene *s, uint32_t parameter);
 /* The same for all parameters of an object, and of the textures that it reads. */
 void render_turns_all(render_scene *s, const scene_object *o);
+/* Says what the gradients lack of all parameters of an object, and of the textures that it reads. A reason
+ * that is there stays. */
+void render_reason_all(render_scene *s, const scene_object *o, const char *reason);
+extern const char render_turned_normals[]; /* the reason of what turns normals */
 /* Like render_add_parameter, for a parameter whose name is `field`. */
 uint32_t render_add_array(render_scene *s, const scene_object *o, const char *field, uint32_t slot,
                           const initial_values *v);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * From a validated object tree to a render_scene, step by step, and its end. The steps: structure
- * (scene_structure.c), a visit of every object (scene_objects.c), bindings (scene_bind.c), hierarchies
- * (scene_hierarchy.c), checks. */
+ * (scene_structure.c), a visit of every object (scene_objects.c), bindings (scene_bind.c), places
+ * (scene_places.c), hierarchies (scene_hierarchy.c), checks. */
 #include "render/scene_internal.h"
 
 bl_result render_scene_create(scene_description *d, const render_overrides *o, render_scene **out,
@@ -11,7 +11,8 @@ bl_result render_scene_create(scene_description *d, const render_overrides *o, r
     BL_ASSERT(s, "out of memory");
     s->description = d;
     s->environment = PLAN_NONE;
-    s->names = calloc(3 * (size_t)d->object_count + 1, sizeof *s->names); /* room for default materials */
+    s->names =
+        calloc(4 * (size_t)d->object_count + 1, sizeof *s->names); /* room for default materials, poses */
     BL_ASSERT(s->names, "out of memory");
     bl_result r = render_read_structure(s, o, err);
     if (r == BL_OK)
@@ -23,9 +24,13 @@ bl_result render_scene_create(scene_description *d, const render_overrides *o, r
     if (r == BL_OK)
         r = render_bind_lights(s, err);
     if (r == BL_OK)
-        mesh_add_parameters(s), to_world_reasons(s);
+        r = render_add_places(s, err);
+    if (r == BL_OK)
+        mesh_add_parameters(s);
     if (r == BL_OK)
         r = render_build_levels(s, err);
+    if (r == BL_OK)
+        render_add_reasons(s);
     if (r == BL_OK)
         r = render_check_field(s, err);
     if (r == BL_OK && sensor_of(s->sensor)->bind)
@@ -64,6 +69,8 @@ void render_scene_destroy(render_scene *s)
         bvh_free(&s->groups.data[k].bvh);
     array_free(&s->groups);
     array_free(&s->instances);
+    array_free(&s->places);
+    free(s->place_of);
     free(s->names);
     scene_free(s->description);
     arena_free(&s->memory);

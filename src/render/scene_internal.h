@@ -31,6 +31,18 @@ void render_bind_media(render_scene *s);
 bl_result render_check_field(const render_scene *s, bl_error *err); /* against media, once they are bound */
 bl_result render_bind_lights(render_scene *s, bl_error *err);
 
+/* ---- scene_places.c ---- */
+
+/* Offers translation, rotation and scale of all shapes and instances with a differentiable to_world. Once
+ * all objects were visited, and before geometry becomes parameters. */
+bl_result render_add_places(render_scene *s, bl_error *err);
+
+/* ---- scene_reasons.c ---- */
+
+/* Says what gradients by parameters lack that move shapes, vertices and sensors. Once the scene has its
+ * hierarchies. */
+void render_add_reasons(render_scene *s);
+
 /* ---- parameters.c ---- */
 
 /* Values that single precision does not hold are an error; negative extinctions are counted in a warning. */

@@ -35,6 +35,15 @@ static float upper_bound(const plugin_param *owner_param, float value)
     return owner_param && owner_param->most != 0 ? (float)owner_param->most : INFINITY;
 }
 
+static float largest_value(const render_scene *s, const render_parameter *p)
+{
+    const float *values = render_initial(s, p);
+    float most = 0;
+    for (uint32_t i = 0; i < p->count; i++)
+        most = fmaxf(most, values[i]);
+    return most;
+}
+
 static void add_values(render_scene *s, const scene_object *o, const plugin_param *owner_param)
 {
     static const uint32_t three = 3, one = 1;
@@ -127,11 +136,13 @@ bl_result render_visit(render_scene *s, const scene_object *o, object_name name,
     if (cls->load)
         TRY(cls->load(s, o, err));
     for (uint32_t i = first; i < s->parameters.count && owner_param; i++) {
+        render_parameter *p = &s->parameters.data[i];
         if (owner_param->kind == PLUGIN_VOLUMETRIC)
-            s->parameters.data[i].least = (float)owner_param->least,
-            s->parameters.data[i].most = upper_bound(owner_param, 0);
-        s->parameters.data[i].emits = (owner_param->flags & PLUGIN_EMISSION) != 0;
-        s->parameters.data[i].length_power = owner_param->flags & PLUGIN_INTENSITY ? -2 : 0;
+            p->least = (float)owner_param->least, p->most = upper_bound(owner_param, 0);
+        else if (p->slot == PLAN_DATA_SLOT)
+            p->most = upper_bound(owner_param, largest_value(s, p));
+        p->emits = (owner_param->flags & PLUGIN_EMISSION) != 0;
+        p->length_power = owner_param->flags & PLUGIN_INTENSITY ? -2 : 0;
     }
     /* a volume's values obey the rules for the medium's parameter */
     bool within = owner_param && owner_param->kind == PLUGIN_VOLUMETRIC;

@@ -145,15 +145,18 @@ static double by_plain(moved_scene *m)
     return (plain(m, h) - plain(m, -h)) / (2 * h);
 }
 
-/* Where m is after that time of the motion: exp(time A) m, A being the velocity's matrix. */
-static void go(const moved_case *c, double time, float m[16])
+/* Where m is after that time of the motion, in small steps by the midpoint's velocity. */
+static void go(const moved_case *c, double time, uint32_t count, float *m)
 {
-    float term[16], next[16];
-    memcpy(term, m, sizeof term);
-    for (int k = 1; k < 12; k++) {
-        direction(c, 16, term, next);
-        for (int i = 0; i < 16; i++)
-            term[i] = (float)(time / k * (double)next[i]), m[i] += term[i];
+    enum { STEPS = 64 };
+    float velocity[MOVED_NUMBERS], middle[MOVED_NUMBERS];
+    for (int step = 0; step < STEPS; step++) {
+        direction(c, count, m, velocity);
+        for (uint32_t i = 0; i < count; i++)
+            middle[i] = m[i] + (float)(time / STEPS / 2 * (double)velocity[i]);
+        direction(c, count, middle, velocity);
+        for (uint32_t i = 0; i < count; i++)
+            m[i] += (float)(time / STEPS * (double)velocity[i]);
     }
 }
 
@@ -162,7 +165,7 @@ static void go(const moved_case *c, double time, float m[16])
 static void expect_there(moved_scene *m, const moved_case *c)
 {
     double size;
-    go(c, 0.3, m->start);
+    go(c, 0.3, m->count, m->start);
     direction(c, m->count, m->start, m->along);
     SCENE_MUST(m->d, bl_job_set_parameter(m->job, m->parameter, m->start));
     double along = moved_gradient(m, MOVED_SEED, &size), differences = by_plain(m);

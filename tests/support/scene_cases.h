@@ -50,7 +50,8 @@ extern const char scene_sensor_format[]; /* two %u: width, height */
 /* ---- scene_files.c ---- */
 
 /* A new folder in TMPDIR, or /tmp, with texture.pfm (4 x 3, colours), grey.pfm (3 x 5), sky.pfm (6 x 4, an
- * environment), normals.pfm (3 x 4, a normal map) and patch.ply (a square with attributes), smoke.vol (4 x 3
+ * environment), normals.pfm (3 x 4, a normal map) and patch.ply (a square with attributes), lamp.pfm
+ * and lamp.ply (6 x 6; a square of 4 x 4 vertices with colours; both black at the border), smoke.vol (4 x 3
  * x 2, grey, a third of it 0), tint.vol (2 x 2 x 3, colours) and mist.vol (3 x 2 x 4, grey), cloud.vol (20 x
  * 3 x 4, grey, one end thin), waves.vol and ripples.vol (2 x 3 x 2, 12 and 27 numbers a voxel), ball.vol
  * (distances from a sphere of radius .4 in the unit cube) and gaussian.ply (an ellipsoid), rod.curves and

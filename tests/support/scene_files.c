@@ -65,6 +65,46 @@ static const char patch[] =
     "-.2 .1 1 .1 .9 .2 .9 .6\n0 0 .1 0 -.1 .9 .4 .5 .9 .9 .8\n"
     "3 0 1 4 .3\n3 1 2 4 .6\n3 2 3 4 .2\n3 3 0 4 .8\n";
 
+/* A lamp that is black at its border: the image, and a bumpy square of LAMP_SIDE x LAMP_SIDE vertices with
+ * texture coordinates, and colours that are black there, too. */
+static bl_result write_lamp(const char *folder, bl_error *err)
+{
+    enum { TEXELS = 6, LAMP_SIDE = 4, LAST = LAMP_SIDE - 1 };
+    arena a = {0};
+    float pixels[3 * TEXELS * TEXELS] = {0};
+    uint32_t state = 9;
+    for (uint32_t i = 0; i < 3 * TEXELS * TEXELS; i++) {
+        uint32_t x = i / 3 % TEXELS, y = i / 3 / TEXELS;
+        bool rim = x == 0 || y == 0 || x == TEXELS - 1 || y == TEXELS - 1;
+        pixels[i] = rim ? 0 : (float)(1 + 4 * scene_random(&state));
+    }
+    bl_result r = image_save(arena_printf(&a, "%s/lamp.pfm", folder), TEXELS, TEXELS, 3, pixels, false, err);
+    text file = {0};
+    text_add(
+        &file,
+        "ply\nformat ascii 1.0\nelement vertex %d\nproperty float x\nproperty float y\nproperty float z\n"
+        "property float u\nproperty float v\nproperty float color_0\nproperty float color_1\nproperty float "
+        "color_2\nelement face %d\nproperty list uchar int vertex_indices\nend_header\n",
+        LAMP_SIDE * LAMP_SIDE, 2 * LAST * LAST);
+    for (int i = 0; i < LAMP_SIDE * LAMP_SIDE; i++) {
+        int x = i % LAMP_SIDE, y = i / LAMP_SIDE;
+        double lit = x == 0 || y == 0 || x == LAST || y == LAST ? 0 : 1, u = (double)x / LAST,
+               v = (double)y / LAST;
+        text_add(&file, "%g %g %g %g %g %g %g %g\n", 2 * u - 1, 2 * v - 1, 0.1 * scene_random(&state), u, v,
+                 lit * (1 + 4 * scene_random(&state)), lit * (1 + 4 * scene_random(&state)), lit * 2);
+    }
+    for (int i = 0; i < LAST * LAST; i++) {
+        int at = i / LAST * LAMP_SIDE + i % LAST;
+        text_add(&file, "3 %d %d %d\n3 %d %d %d\n", at, at + 1, at + LAMP_SIDE + 1, at, at + LAMP_SIDE + 1,
+                 at + LAMP_SIDE);
+    }
+    if (r == BL_OK)
+        r = file_write(arena_printf(&a, "%s/lamp.ply", folder), file.data, file.length, err);
+    text_free(&file);
+    arena_free(&a);
+    return r;
+}
+
 /* Values of a grid; every third is 0 where `holes`. */
 static bl_result write_volume(const char *folder, const char *name, const uint32_t size[3], uint32_t channels,
                               bool holes, bl_error *err)
@@ -142,6 +182,7 @@ char *scene_files_create(void)
         return NULL;
     }
     if (write_texture(folder, "texture.pfm", (uint32_t[3]){4, 3, 3}, dark, bright, &err) != BL_OK ||
+        write_lamp(folder, &err) != BL_OK ||
         write_texture(folder, "grey.pfm", (uint32_t[3]){3, 5, 1}, dark, bright, &err) != BL_OK ||
         write_texture(folder, "normals.pfm", (uint32_t[3]){3, 4, 3}, low, high, &err) != BL_OK ||
         write_sky(folder, &err) != BL_OK || write_text(folder, "patch.ply", patch, &err) != BL_OK ||

@@ -124,6 +124,7 @@ void perturbed_mark(render_scene *s, const scene_object *o)
 {
     if (bsdf_directions_move(s, o))
         render_turns_all(s, o);
+    render_reason_all(s, o, render_turned_normals);
 }
 
 bsdf_attached perturbed_attached(const bsdf_context *ctx, const bsdf_draw *draw)

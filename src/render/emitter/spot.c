@@ -137,12 +137,21 @@ static bl_result spot_load(render_scene *s, const scene_object *o, bl_error *err
     if (!beam->given)
         s->values.data[s->parameters.data[render_find_parameter(s, o, PARAM_BEAM)].offset] =
             (float)(0.75 * cutoff->number);
-    bool steps = texture->object && !emitter_texture_smooth(texture->object);
-    if (steps)
+    bool steps = texture->object && !emitter_texture_smooth(texture->object),
+         sharp = beam->given && beam->number == cutoff->number; /* else the light fades towards the border */
+    const char *own = steps && sharp ? "the texture's steps and the border of the cone"
+                      : steps        ? "the texture's steps"
+                                     : "the border of the cone, where the light ends at once";
+    if (steps || sharp)
         s->parameters.data[render_find_parameter(s, o, PARAM_CUTOFF)].reason =
-            "the texture has steps, which move with it";
+            arena_printf(&s->memory, "%s, which move with it, are left out", own);
+    if (sharp)
+        s->parameters.data[render_find_parameter(s, o, PARAM_BEAM)].reason =
+            "the border of the cone, where the light ends at once, is left out: it fades where beam_width is "
+            "less";
     s->parameters.data[render_find_parameter(s, o, PARAM_TO_WORLD)].reason =
-        steps ? "shadows and the texture's steps, which move with it, are left out" : emitter_moving_shadows;
+        steps || sharp ? arena_printf(&s->memory, "shadows, and %s, which move with it, are left out", own)
+                       : emitter_moving_shadows;
     return BL_OK;
 }
 

@@ -12,7 +12,7 @@ enum extra { EXTRA_NEAR = RECORD_WORDS, EXTRA_ASPECT, EXTRA_WORDS };
 
 static bl_result orthographic_load(render_scene *s, const scene_object *o, bl_error *err)
 {
-    sensor_reasons(s, o);
+    (void)s;
     if (matrix_determinant3(scene_get(o, "to_world")->matrix) == 0)
         return scene_error(err, BL_ERROR_SCENE, o->where, "orthographic: to_world is singular");
     return sensor_check_clips(o, err);

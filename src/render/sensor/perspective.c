@@ -6,7 +6,7 @@
  *
  * Where parameters of the sensor are requested, its record is derived from them (view_update), so that rays
  * are differentiated. Silhouettes, edges of shadows and steps, which move in the image, are left out of
- * these gradients (sensor_reasons). */
+ * these gradients (scene_reasons.c). */
 #include "render/classes.h"
 
 enum record {
@@ -38,7 +38,6 @@ static void offer_parameters(render_scene *s, const scene_object *o)
     float degrees =
         (float)(360 / pi * atan(fov_tangent_x(fov_read(o, (double)s->full_width / s->full_height))));
     render_add_parameter(s, o, PLAN_DATA_SLOT, &(initial_values){1, &one, 1e-3f, 179.99f, &degrees});
-    sensor_reasons(s, o);
     for (uint32_t i = 0; i < s->parameters.count; i++) {
         render_parameter *p = &s->parameters.data[i];
         if (p->object == o->index && p->slot != PLAN_DATA_SLOT &&

@@ -6,6 +6,7 @@
  * is constant. The traced function of a sensor makes a ray of unit weight, or of a weight that is the same
  * for all rays of the sensor. */
 #include "render/classes.h"
+#include "render/rotation.h"
 
 static int find_param(const scene_object *o, const char *name)
 {
@@ -22,19 +23,13 @@ uint32_t sensor_words(const scene_object *sensor)
     return SENSOR_WORDS * (1 + (sensor->cls == &sensor_batch.base.plugin ? sensor->child_count : 0));
 }
 
-/* Multiplies m by the translation, and then by the rotation. The rotation is about the direction of the
- * vector, by its length in degrees (Rodrigues). */
+/* Multiplies m by the translation, and then by the rotation. */
 static void turn(double m[16], const double degrees[3], const double translation[3])
 {
-    double r[3], q = 0, by[3][3], old[16];
+    double r[3], by[3][3], old[16];
     for (int k = 0; k < 3; k++)
-        r[k] = degrees[k] * 3.14159265358979323846 / 180, q += r[k] * r[k];
-    double angle = sqrt(q), a = q > 0 ? sin(angle) / angle : 1, b = q > 0 ? (1 - cos(angle)) / q : 0.5;
-    for (int i = 0; i < 3; i++)
-        for (int j = 0; j < 3; j++) {
-            double across = i == j ? 0 : (j == (i + 1) % 3 ? -1 : 1) * r[3 - i - j];
-            by[i][j] = (i == j ? 1 - b * q : 0) + a * across + b * r[i] * r[j];
-        }
+        r[k] = degrees[k] * 3.14159265358979323846 / 180;
+    rotation_matrix(r, by);
     memcpy(old, m, sizeof old);
     for (int i = 0; i < 3; i++) {
         for (int j = 0; j < 3; j++) {
@@ -101,18 +96,6 @@ bl_result sensor_check_clips(const scene_object *o, bl_error *err)
         return scene_error(err, BL_ERROR_SCENE, o->where,
                            "%s: \"far_clip\" must be greater than \"near_clip\"", o->cls->name);
     return BL_OK;
-}
-
-void sensor_reasons(render_scene *s, const scene_object *o)
-{
-    const char *left_out =
-        s->volumetric
-            ? "silhouettes, edges of shadows, steps of textures and densities, which move in the image, and "
-              "what lies behind mirrors and smooth glass, are left out"
-            : "silhouettes, edges of shadows and steps of textures, which move in the image, are left out";
-    for (uint32_t i = 0; i < s->parameters.count; i++)
-        if (s->parameters.data[i].object == o->index)
-            s->parameters.data[i].reason = o == s->sensor ? left_out : "the image is another sensor's";
 }
 
 void sensor_direction(const scene_object *o, const double to_world[16], double d[3])
@@ -186,20 +169,6 @@ vec3 sensor_vector(tracer *t, const sensor_view *v, uint32_t word)
     return v3(sensor_real(t, v, word), sensor_real(t, v, word + 1), sensor_real(t, v, word + 2));
 }
 
-/* A polynomial in q = x^2 with the coefficients sign^k / (2 k + first)!. It is sin(x) / x for first = 1 and
- * (1 - cos x) / x^2 for first = 2, to 1e-8 up to half a turn. It is smooth in q, where sine and cosine of a
- * length are not, so it has derivatives at 0. */
-static ir_ref trigonometric(tracer *t, ir_ref q, int first)
-{
-    double coefficient[10] = {first == 1 ? 1 : 0.5};
-    for (int k = 1; k < 10; k++)
-        coefficient[k] = -coefficient[k - 1] / ((2 * k + first - 1) * (2 * k + first));
-    ir_ref sum = t_f32(t, (float)coefficient[9]);
-    for (int k = 8; k >= 0; k--)
-        sum = t_mad(t, sum, q, t_f32(t, (float)coefficient[k]));
-    return sum;
-}
-
 void sensor_extra_words(tracer *t, const class_node *n, ir_ref record, uint32_t words, ir_ref *derived)
 {
     BL_ASSERT(words <= n->cls->extra_words && words <= n->cls->derived_count,
@@ -223,22 +192,18 @@ void sensor_matrix(tracer *t, const class_node *n, ir_ref record, uint32_t slot,
 
 void sensor_pose_derive(tracer *t, const vec3 columns[4], vec3 degrees, vec3 translation, ir_ref *derived)
 {
-    ir_func *f = t->f;
-    vec3 r = v3_scale(t, degrees, t_f32(t, 0.017453292519943295f)), out[4] = {columns[3]};
-    ir_ref q = v3_dot(t, r, r), a = trigonometric(t, q, 1), b = trigonometric(t, q, 2);
-    const ir_ref of[3] = {r.x, r.y, r.z}, move[3] = {translation.x, translation.y, translation.z};
+    vec3 by[3], out[4] = {columns[3]};
+    const ir_ref move[3] = {translation.x, translation.y, translation.z};
+    rotation_columns(t, v3_scale(t, degrees, t_f32(t, 0.017453292519943295f)), by);
     for (int k = 0; k < 3; k++)
         out[0] = v3_add(t, out[0], v3_scale(t, columns[k], move[k]));
-    for (int j = 0; j < 3; j++)
-        for (int i = 0; i < 3; i++) { /* the same matrix as in `turn` */
-            ir_ref by = ir_mul(f, b, ir_mul(f, of[i], of[j]));
-            if (i == j)
-                by = ir_add(f, by, ir_sub(f, t_f32(t, 1), ir_mul(f, b, q)));
-            else
-                by = ir_add(f, by, ir_mul(f, a, j == (i + 1) % 3 ? ir_neg(f, of[3 - i - j]) : of[3 - i - j]));
-            vec3 part = v3_scale(t, columns[i], by);
+    for (int j = 0; j < 3; j++) {
+        const ir_ref share[3] = {by[j].x, by[j].y, by[j].z};
+        for (int i = 0; i < 3; i++) {
+            vec3 part = v3_scale(t, columns[i], share[i]);
             out[1 + j] = i ? v3_add(t, out[1 + j], part) : part;
         }
+    }
     for (int k = 0; k < 4; k++)
         derived[3 * k] = out[k].x, derived[3 * k + 1] = out[k].y, derived[3 * k + 2] = out[k].z;
 }

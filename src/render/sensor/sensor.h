@@ -108,8 +108,6 @@ void sensor_matrix(tracer *t, const class_node *n, ir_ref record, uint32_t slot,
 void sensor_pose_derive(tracer *t, const vec3 columns[4], vec3 degrees, vec3 translation, ir_ref *derived);
 bool sensor_scales(const double m[16]);
 bl_result sensor_check_clips(const scene_object *o, bl_error *err);
-/* Says what gradients with respect to the parameters of a sensor lack. */
-void sensor_reasons(render_scene *s, const scene_object *o);
 /* The direction of a sensor that takes it from to_world or from a parameter "direction". */
 void sensor_direction(const scene_object *o, const double to_world[16], double d[3]);
 

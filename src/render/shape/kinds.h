@@ -60,11 +60,11 @@ enum sphere_word { SPHERE_CENTER, SPHERE_RADIUS = 3, SPHERE_ROTATION, SPHERE_SIG
 /* Data words of a disk: centre, images of the x and y axes, unit normal. */
 enum disk_word { DISK_CENTER, DISK_S = 3, DISK_T = 6, DISK_NORMAL = 9, DISK_WORDS = 12 };
 
-/* The to_world record of a shape whose to_world is requested. It holds the offsets of that parameter's values
- * and gradient, how the shape moves with it (enum moves_as), the shape's data, and the columns of the inverse
- * of to_world as it is now. The record of a mesh also says where its vertices and normals in object space
- * stand (PLAN_NONE: it has no normals). The record of another shape says where the numbers of the kind's
- * `object_data` stand, and the boxes of its primitives. */
+/* The to_world record of a shape whose to_world or pose is requested. It holds the offsets of the matrix's
+ * values and gradient, how the shape moves with it (enum moves_as), the shape's data, and the columns of the
+ * inverse of to_world as it is now. The record of a mesh also says where its vertices and normals in object
+ * space stand (PLAN_NONE: it has no normals). The record of another shape says where the numbers of the
+ * kind's `object_data` stand, and the boxes of its primitives. */
 enum to_world_word {
     TO_WORLD_VALUE,
     TO_WORLD_GRADIENT,
@@ -155,6 +155,9 @@ typedef struct shape_kind_class {
     /* The inverse of `point`: the two numbers that lead to a point that a ray met. Only kinds whose `sample`
      * goes through `point` have it; the others have NULL. */
     vec2 (*unit)(tracer *t, ir_ref shape_data, const emitter_hit *hit);
+    /* For kinds whose points are parameters: where the line from o along d meets a primitive (u32: its number
+     * in the shape), as these parameters have it. Fills in t, b and uv. The others have NULL. */
+    void (*slide)(tracer *t, ir_ref shape_data, ir_ref number, vec3 o, vec3 d, interaction *si);
     /* The next two are hooks of kinds that move with their to_world and are no meshes; the others have NULL.
      * object_data writes the numbers that describe the shape in object space, and returns how many they are;
      * with out == NULL it only counts. transform makes a primitive of them, in the world. */
@@ -202,6 +205,8 @@ uint32_t mesh_find_attribute(const render_scene *s, const char *name);
 /* Call it once everything is loaded: offers positions, normals and uv of the meshes as parameters, behind
  * all others. */
 void mesh_add_parameters(render_scene *s);
+/* Whether some texture of the object or of what it holds jumps somewhere. */
+bool texture_has_steps(const scene_object *o);
 /* The words at MESH_ARRAYS of a mesh: three per array. */
 void mesh_array_words(const plan *p, const render_shape *shape, uint32_t *words);
 uint32_t mesh_array_count(const render_scene *s);
@@ -227,6 +232,19 @@ ir_ref mesh_positions_requested(tracer *t, ir_ref mesh);
  * differentiated. */
 color mesh_attribute_at(tracer *t, uint32_t attribute, bool of_faces);
 
+/* ---- shape/pose.c: translation, rotation and scale besides to_world ---- */
+
+enum pose_slot { POSE_TRANSLATION, POSE_ROTATION, POSE_SCALE };
+extern const render_class shape_pose;
+/* The point of the shape's own space about which the pose turns and scales. */
+void pose_pivot(const render_scene *s, const render_place *place, double out[3]);
+typedef struct pose_values {
+    double translation[3], rotation[3], scale;
+} pose_values;
+/* The matrix that to_world m becomes by a pose, and the way back. 16 numbers, row-major. */
+void pose_apply(const pose_values *pose, const double pivot[3], const double m[16], double out[16]);
+void pose_undo(const pose_values *pose, const double pivot[3], const double m[16], double out[16]);
+
 /* ---- shape/to_world.c: shapes that move with their to_world ---- */
 
 vec3 affine_point(tracer *t, const affine_map *m, vec3 p);
@@ -236,18 +254,22 @@ vec3 affine_normal(tracer *t, const affine_map *m, vec3 n);
 /* A matrix without an inverse gives finite numbers. */
 affine_map affine_inverse(tracer *t, const affine_map *m);
 
+const render_place *to_world_place(const render_scene *s, const scene_object *o); /* NULL: it cannot move */
 /* The parameter that is the to_world of a shape or an instance. PLAN_NONE: it is not offered, or there is
  * no such object. */
 uint32_t to_world_parameter(const render_scene *s, const scene_object *o);
-/* Whether a parameter is the to_world of some shape or instance. */
+/* Whether a parameter says where some shape or instance is: its to_world, translation, rotation or scale. */
 bool to_world_is(const render_scene *s, uint32_t parameter);
-/* Call it once lights are bound: says what the gradients of to_world lack. */
-void to_world_reasons(render_scene *s);
-bool to_world_requested(const plan *p, const scene_object *o);
+uint32_t to_world_said_by(const render_scene *s, uint32_t parameter); /* the to_world of that; PLAN_NONE */
+bool to_world_requested(const plan *p, const scene_object *o);        /* or a part of its pose */
+bool to_world_twice(const plan *p, const scene_object *o);            /* both are */
+/* Whether a shape or instance of the plan moves when this parameter changes. */
+bool to_world_follows(const plan *p, uint32_t parameter);
 bool to_world_moves_levels(const plan *p);  /* whether to_world of some instance is requested */
 bool to_world_moves_grouped(const plan *p); /* whether to_world of some shape in a group is requested */
-/* Gives an error unless the 16 numbers can be the to_world that the parameter is: they must be finite and
- * have an inverse, and the kind of shape must accept them. The last row is not looked at. */
+/* Gives an error unless the values can be what the parameter says of a place. The 16 numbers of a to_world
+ * must be finite and have an inverse, and the kind of shape must accept them; the last row is not looked at.
+ */
 bl_result to_world_check(const render_scene *s, uint32_t parameter, const float *values, bl_error *err);
 void to_world_write(plan *p); /* writes the to_world records of all requested ones */
 /* Writes the record of a shape whose kind has `remake`: of its words TO_WORLD_DATA and TO_WORLD_BOXES only.

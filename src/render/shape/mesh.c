@@ -328,9 +328,34 @@ static vec2 ray_coordinates(tracer *t, vec3 o, vec3 d, const triangle *at)
     return (vec2){u, ir_mul(f, v3_dot(t, d, q), inverse)};
 }
 
-static void triangle_interact(tracer *t, const shape_hit *hit, interaction *si)
+/* Texture coordinates of a point of a face with barycentrics b. A mesh without any has the barycentrics. */
+static vec2 uv_at(tracer *t, const face_point *at, vec2 b)
+{
+    ir_ref uv[2] = {b.x, b.y};
+    if (t->plan->scene->has_uvs)
+        attribute_or(t, at, MESH_ARRAY_UVS, uv);
+    return (vec2){uv[0], uv[1]};
+}
+
+/* A point with barycentrics b, of a face that is set later. */
+static face_point point_of(tracer *t, ir_ref data, vec2 b)
 {
     ir_func *f = t->f;
+    return (face_point){.data = data, .weight = {ir_sub(f, t_f32(t, 1), ir_add(f, b.x, b.y)), b.x, b.y}};
+}
+
+static void triangle_slide(tracer *t, ir_ref data, ir_ref number, vec3 o, vec3 d, interaction *si)
+{
+    triangle at = moved_triangle(t, data, number);
+    vec2 b = si->b = ray_coordinates(t, o, d, &at);
+    face_point point = point_of(t, data, b);
+    point.face = number;
+    vec3 p = v3_add(t, at.v0, v3_add(t, v3_scale(t, at.e1, b.x), v3_scale(t, at.e2, b.y)));
+    si->t = v3_dot(t, v3_sub(t, p, o), d), si->uv = uv_at(t, &point, b);
+}
+
+static void triangle_interact(tracer *t, const shape_hit *hit, interaction *si)
+{
     triangle at;
     at.v0 = v3_load(t, hit->entry, 0), at.e1 = v3_load(t, hit->entry, 3), at.e2 = v3_load(t, hit->entry, 6);
     vec2 b = {hit->u, hit->v};
@@ -340,20 +365,14 @@ static void triangle_interact(tracer *t, const shape_hit *hit, interaction *si)
     }
     si->p = v3_add(t, at.v0, v3_add(t, v3_scale(t, at.e1, b.x), v3_scale(t, at.e2, b.y)));
     si->ng = si->ns = v3_normalize(t, v3_cross(t, at.e1, at.e2));
-    si->uv = b;
-    const render_scene *s = t->plan->scene;
-    face_point point = {.data = hit->data, .weight = {ir_sub(f, t_f32(t, 1), ir_add(f, b.x, b.y)), b.x, b.y}};
+    face_point point = point_of(t, hit->data, b);
     point.face = t_word(t, hit->entry, BVH_ENTRY_PRIMITIVE);
-    if (s->has_normals) {
+    if (t->plan->scene->has_normals) {
         ir_ref n[3] = {si->ng.x, si->ng.y, si->ng.z};
         attribute_or(t, &point, MESH_ARRAY_NORMALS, n);
         si->ns = v3_normalize(t, v3(n[0], n[1], n[2]));
     }
-    if (s->has_uvs) {
-        ir_ref uv[2] = {b.x, b.y};
-        attribute_or(t, &point, MESH_ARRAY_UVS, uv);
-        si->uv = (vec2){uv[0], uv[1]};
-    }
+    si->uv = uv_at(t, &point, b);
     if (t->plan->needs & NEED_TANGENTS)
         triangle_tangents(t, hit->data, point.face, at.e1, at.e2, si);
 }
@@ -373,7 +392,8 @@ static interaction triangle_point(tracer *t, ir_ref data, ir_ref u1, ir_ref u2)
     /* What the choice of the face leaves of the number is uniform again. */
     u1 = t_clamp(t, t_ratio(t, ir_sub(f, u1, low), ir_sub(f, high, low)), 0, 0x1.fffffep-1f);
     vec2 b = warp_triangle(t, u1, u2);
-    face_point point = {data, face, {ir_sub(f, t_f32(t, 1), ir_add(f, b.x, b.y)), b.x, b.y}};
+    face_point point = point_of(t, data, b);
+    point.face = face;
     ir_ref index[3], p[3][3];
     vertex_indices(t, data, face, index);
     for (int k = 0; k < 3; k++) {
@@ -386,7 +406,6 @@ static interaction triangle_point(tracer *t, ir_ref data, ir_ref u1, ir_ref u2)
     interaction at = {
         .p = v3_add(t, v0, v3_add(t, v3_scale(t, e1, b.x), v3_scale(t, e2, b.y))),
         .ng = v3_normalize(t, v3_cross(t, e1, e2)),
-        .uv = b,
         .b = b,
         .face = face,
     };
@@ -396,11 +415,7 @@ static interaction triangle_point(tracer *t, ir_ref data, ir_ref u1, ir_ref u2)
         attribute_or(t, &point, MESH_ARRAY_NORMALS, n);
         at.ns = v3(n[0], n[1], n[2]);
     }
-    if (t->plan->scene->has_uvs) {
-        ir_ref uv[2] = {b.x, b.y};
-        attribute_or(t, &point, MESH_ARRAY_UVS, uv);
-        at.uv = (vec2){uv[0], uv[1]};
-    }
+    at.uv = uv_at(t, &point, b);
     return at;
 }
 
@@ -433,6 +448,7 @@ const shape_kind_class shape_kind_triangles = {
     .pdf = area_density,
     .point = triangle_point,
     .unit = triangle_unit,
+    .slide = triangle_slide,
 };
 
 /* ---- classes ---- */

@@ -55,15 +55,15 @@ static bool is_mesh(const render_shape *shape)
 }
 
 /* Whether the value of a texture jumps somewhere. Where uv moves, such steps move with it. */
-static bool has_steps(const scene_object *o)
+bool texture_has_steps(const scene_object *o)
 {
     bool filtered = o->cls == &texture_bitmap.base.plugin || o->cls == &volume_gridvolume.base.plugin;
     bool any = o->cls == &texture_checkerboard.base.plugin ||
                (filtered && strcmp(scene_get(o, "filter_type")->text, "nearest") == 0);
     for (uint32_t k = 0; k < o->cls->param_count; k++)
-        any |= o->values[k].object && has_steps(o->values[k].object);
+        any |= o->values[k].object && texture_has_steps(o->values[k].object);
     for (uint32_t k = 0; k < o->child_count; k++)
-        any |= has_steps(o->children[k]);
+        any |= texture_has_steps(o->children[k]);
     return any;
 }
 
@@ -76,21 +76,6 @@ static bool directions_move_by_uv(const render_scene *s, const scene_object *bsd
     for (uint32_t k = 0; k < bsdf->child_count; k++)
         any |= directions_move_by_uv(s, bsdf->children[k]);
     return any;
-}
-
-/* Says what the gradient of an array lacks. NULL: it lacks nothing. */
-static const char *reason_of(render_scene *s, const render_shape *shape, enum mesh_array array)
-{
-    if (array == MESH_ARRAY_NORMALS)
-        return NULL;
-    if (array == MESH_ARRAY_UVS)
-        return has_steps(shape->bsdf)
-                   ? "the steps of checkerboards and nearest texels, which move with it, are left out"
-                   : NULL;
-    return arena_printf(
-        &s->memory,
-        "edges and shadows that move, and what lies next to mirrors, smooth glass and masks, are left out%s",
-        shape->emitter ? "; so is the place of the light" : "");
 }
 
 void mesh_add_parameters(render_scene *s)
@@ -111,7 +96,6 @@ void mesh_add_parameters(render_scene *s)
                 continue;
             uint32_t p =
                 render_add_geometry(s, shape->object, arrays[k].name, PLAN_ARRAY_SLOT + k, shape_of, at);
-            s->parameters.data[p].reason = reason_of(s, shape, (enum mesh_array)k);
             if (shape->bsdf && ((k == MESH_ARRAY_NORMALS && bsdf_directions_move(s, shape->bsdf)) ||
                                 (k == MESH_ARRAY_UVS && directions_move_by_uv(s, shape->bsdf))))
                 render_turns(s, p);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Shapes and instances that move with their `to_world`. A scene holds its shapes in world space. For each
- * shape whose to_world M is requested a plan keeps a to_world record. What moves with M is described by the
+ * Shapes and instances that move with their `to_world`, or with the pose besides it (pose.c), which makes
+ * another matrix of it. A scene holds its shapes in world space. For each shape whose matrix M is requested,
+ * or whose pose is, a plan keeps a to_world record. What moves with M is described by the
  * motion away from where the shape is,
  *
  *     R = 1 + (M - M0) M0^-1.
@@ -28,41 +29,56 @@
 
 /* ---- host ---- */
 
-/* The slot of the differentiable parameter to_world of an object, or PLAN_NONE. */
-static uint32_t slot_of(const scene_object *o)
+const render_place *to_world_place(const render_scene *s, const scene_object *o)
 {
-    for (uint32_t k = 0; o && k < o->cls->param_count; k++)
-        if (strcmp(o->cls->params[k].name, "to_world") == 0)
-            return o->cls->params[k].flags & PLUGIN_DIFFERENTIABLE ? k : PLAN_NONE;
-    return PLAN_NONE;
+    return o && s->place_of[o->index] ? &s->places.data[s->place_of[o->index] - 1] : NULL;
 }
 
 uint32_t to_world_parameter(const render_scene *s, const scene_object *o)
 {
-    uint32_t slot = slot_of(o);
-    return slot == PLAN_NONE ? PLAN_NONE : render_find_parameter(s, o, slot);
+    const render_place *place = to_world_place(s, o);
+    return place ? place->to_world : PLAN_NONE;
 }
 
-/* Whether the parameter is to_world of this object. */
-static bool is_place(const render_parameter *p, const scene_object *o)
+/* The place that a parameter says, or NULL. */
+static const render_place *place_said_by(const render_scene *s, uint32_t parameter)
 {
-    return o && o->index == p->object && p->slot == slot_of(o);
+    uint32_t place = s->parameters.data[parameter].place;
+    return place ? &s->places.data[place - 1] : NULL;
 }
 
-bool to_world_is(const render_scene *s, uint32_t parameter)
+bool to_world_is(const render_scene *s, uint32_t parameter) { return place_said_by(s, parameter) != NULL; }
+
+uint32_t to_world_said_by(const render_scene *s, uint32_t parameter)
 {
-    bool any = false;
-    for (uint32_t i = 0; i < s->shapes.count; i++)
-        any |= is_place(&s->parameters.data[parameter], s->shapes.data[i].object);
-    for (uint32_t i = 0; i < s->instances.count; i++)
-        any |= is_place(&s->parameters.data[parameter], s->instances.data[i].object);
-    return any;
+    const render_place *place = place_said_by(s, parameter);
+    return place ? place->to_world : PLAN_NONE;
+}
+
+static bool wanted(const plan *p, uint32_t parameter) { return p->gradient_offset[parameter] != PLAN_NONE; }
+
+/* Whether the matrix of the place is derived from its pose. */
+static bool is_posed(const plan *p, const render_place *place)
+{
+    return wanted(p, place->translation) || wanted(p, place->rotation) || wanted(p, place->scale);
 }
 
 bool to_world_requested(const plan *p, const scene_object *o)
 {
-    uint32_t i = p->moves & MOVE_TO_WORLD ? to_world_parameter(p->scene, o) : PLAN_NONE;
-    return i != PLAN_NONE && p->gradient_offset[i] != PLAN_NONE;
+    const render_place *place = p->moves & MOVE_TO_WORLD ? to_world_place(p->scene, o) : NULL;
+    return place && (wanted(p, place->to_world) || is_posed(p, place));
+}
+
+bool to_world_twice(const plan *p, const scene_object *o)
+{
+    const render_place *place = to_world_place(p->scene, o);
+    return place && wanted(p, place->to_world) && is_posed(p, place);
+}
+
+bool to_world_follows(const plan *p, uint32_t parameter)
+{
+    const render_place *place = place_said_by(p->scene, parameter);
+    return place && (is_posed(p, place) || wanted(p, parameter));
 }
 
 bool to_world_moves_levels(const plan *p)
@@ -81,27 +97,22 @@ bool to_world_moves_grouped(const plan *p)
     return any;
 }
 
-void to_world_reasons(render_scene *s)
+/* The same of a translation, a rotation or a scale. */
+static bl_result check_pose(const render_scene *s, uint32_t parameter, const float *values, bl_error *err)
 {
-    static const char left_out[] =
-        "edges and shadows that move, and what lies next to mirrors, smooth glass and masks, are left out";
-    for (uint32_t i = 0; i < s->shapes.count; i++) {
-        const render_shape *shape = &s->shapes.data[i];
-        uint32_t parameter = to_world_parameter(s, shape->object);
-        bool beams = shape->emitter && ((const emitter_class *)(const void *)shape->emitter->cls)->delta;
-        if (parameter != PLAN_NONE)
-            s->parameters.data[parameter].reason =
-                beams ? arena_printf(&s->memory, "%s; so is the place of the light", left_out) : left_out;
-    }
-    for (uint32_t k = 0; k < s->instances.count; k++)
-        if (to_world_parameter(s, s->instances.data[k].object) != PLAN_NONE)
-            s->parameters.data[to_world_parameter(s, s->instances.data[k].object)].reason = left_out;
+    if (parameter == place_said_by(s, parameter)->scale && !(values[0] > 0))
+        return error_set(err, BL_ERROR_ARGUMENT, "%s is %g: a scale is above 0",
+                         s->parameters.data[parameter].name, (double)values[0]);
+    return BL_OK;
 }
 
 bl_result to_world_check(const render_scene *s, uint32_t parameter, const float *values, bl_error *err)
 {
+    const render_place *place = place_said_by(s, parameter);
     const char *name = s->parameters.data[parameter].name, *refusal = NULL;
     double m[16];
+    if (place && parameter != place->to_world)
+        return check_pose(s, parameter, values, err);
     for (int k = 0; k < 16; k++) {
         m[k] = (double)values[k];
         if (!isfinite(m[k]))
@@ -112,7 +123,7 @@ bl_result to_world_check(const render_scene *s, uint32_t parameter, const float 
         return error_set(err, BL_ERROR_ARGUMENT, "%s is singular", name);
     for (uint32_t i = 0; i < s->shapes.count && !refusal; i++) {
         const shape_kind_class *kind = shape_kinds[s->shapes.data[i].kind];
-        if (kind->refuses && is_place(&s->parameters.data[parameter], s->shapes.data[i].object))
+        if (kind->refuses && place && s->shapes.data[i].object == place->object)
             refusal = kind->refuses(m);
     }
     return refusal ? error_set(err, BL_ERROR_ARGUMENT, "%s: %s", name, refusal) : BL_OK;
@@ -137,11 +148,15 @@ static uint32_t own_space(plan *p, uint32_t from, uint32_t count, const double b
 
 /* Writes a to_world record with the words that every shape and instance has, and returns its word. inverse
  * is an output: the inverse of to_world as it is now. */
-static uint32_t write_to_world(plan *p, const scene_object *o, uint32_t parameter, double inverse[16])
+static uint32_t write_to_world(plan *p, const scene_object *o, double inverse[16])
 {
+    const render_place *place = to_world_place(p->scene, o);
+    plan_values matrix = {p->value_offset[place->to_world], p->gradient_offset[place->to_world]};
+    if (is_posed(p, place))
+        matrix = plan_derive(p, place->pose), p->posed = true;
     const uint32_t at = plan_reserve(p, TO_WORLD_WORDS);
     uint32_t *w = p->words.data + at;
-    w[TO_WORLD_VALUE] = p->value_offset[parameter], w[TO_WORLD_GRADIENT] = p->gradient_offset[parameter];
+    w[TO_WORLD_VALUE] = matrix.value, w[TO_WORLD_GRADIENT] = matrix.gradient;
     bool regular = matrix_invert(scene_get(o, "to_world")->matrix, inverse);
     BL_ASSERT(regular, "%s: a singular to_world was loaded", o->cls->name);
     for (uint32_t k = 0; k < 12; k++)
@@ -173,13 +188,12 @@ static void write_solid(plan *p, const render_shape *shape, uint32_t place)
     p->words.data[place + TO_WORLD_OBJECT_DATA] = own, p->words.data[place + TO_WORLD_BOXES] = boxes;
 }
 
-static uint32_t write_shape_place(plan *p, const render_shape *shape, uint32_t parameter)
+static uint32_t write_shape_place(plan *p, const render_shape *shape)
 {
     BL_ASSERT(shape->kind < SHAPE_KIND_COUNT, "a shape of kind %u", shape->kind);
     const scene_object *o = shape->object;
     double inverse[16];
-    const uint32_t at = write_to_world(p, o, parameter, inverse),
-                   *mesh = p->words.data + p->geometry + shape->data;
+    const uint32_t at = write_to_world(p, o, inverse), *mesh = p->words.data + p->geometry + shape->data;
     uint32_t *w = p->words.data + at, positions = 0, normals = 0;
     w[TO_WORLD_MOVES_AS] = shape_kinds[shape->kind]->moves, w[TO_WORLD_DATA] = p->geometry + shape->data;
     if (shape->kind == SHAPE_TRIANGLES) {
@@ -203,16 +217,14 @@ void to_world_write(plan *p)
     const render_scene *s = p->scene;
     for (uint32_t i = 0; i < s->shapes.count && p->moves & MOVE_TO_WORLD; i++)
         if (to_world_requested(p, s->shapes.data[i].object)) {
-            uint32_t record =
-                write_shape_place(p, &s->shapes.data[i], to_world_parameter(s, s->shapes.data[i].object));
+            uint32_t record = write_shape_place(p, &s->shapes.data[i]);
             p->words.data[p->words.data[HEADER_SHAPES] + i * SHAPE_WORDS + SHAPE_TO_WORLD] = record;
         }
     p->level_motions = arena_alloc(&p->memory, (s->instances.count + 1) * sizeof *p->level_motions);
     for (uint32_t k = 0; k < s->instances.count; k++) {
         const scene_object *o = s->instances.data[k].object;
         double inverse[16];
-        p->level_motions[k] =
-            to_world_requested(p, o) ? write_to_world(p, o, to_world_parameter(s, o), inverse) : 0;
+        p->level_motions[k] = to_world_requested(p, o) ? write_to_world(p, o, inverse) : 0;
     }
 }
 

@@ -52,10 +52,10 @@ static vec2 select2(tracer *t, ir_ref c, vec2 a, vec2 b)
 static bool local_emission(walk *w, walk_light *light)
 {
     tracer *t = &w->t;
-    if (!(w->moves & MOVE_TO_WORLD))
+    if (!(w->moves & MOVE_TO_WORLD) && !w->plan->lights_slide)
         return false;
     walk_hit h = detached(t, &light->seen_from);
-    ir_ref there = ir_and(t->f, h.valid, h.slides);
+    ir_ref there = w->plan->lights_slide ? h.valid : ir_and(t->f, h.valid, h.slides);
     interaction si = walk_surface(w, &h, w->fn.interact_differentiated);
     light->uv = select2(t, there, si.uv, detached2(t, light->uv));
     light->on.b = select2(t, there, si.b, detached2(t, light->on.b));

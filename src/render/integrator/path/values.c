@@ -14,7 +14,8 @@ bool walk_move_light(walk *w, walk_light *light, ir_ref *factor)
 {
     if (!light->sampled || !w->fn.emitter_moved)
         return false;
-    emitter_moved_arguments a = {light->ref, light->d, light->distance, light->uv, light->ref, light->n};
+    emitter_moved_arguments a = {light->ref, light->d, light->distance, light->uv,
+                                 light->ref, light->n, light->on.face,  light->on.b};
     emitter_moved_results r = {.growth = {0}};
     ref_list in = refs_for(light->record), out = refs_results();
     emitter_moved_visit(w, &in, &a);
@@ -27,6 +28,8 @@ bool walk_move_light(walk *w, walk_light *light, ir_ref *factor)
     ir_call(w->t.f, light->cls, w->fn.emitter_moved, w->plan->emitters.count, in.at, in.count, out.at);
     emitter_moved_results_visit(w, &out, &r);
     light->d = r.d, light->distance = r.distance, light->uv = r.uv;
+    if (w->plan->lights_slide)
+        light->on.b = r.b;
     *factor = t_f32(&w->t, 1);
     if (!ir_is_none(r.growth))
         *factor = ir_select(w->t.f, light->there, r.growth, *factor);

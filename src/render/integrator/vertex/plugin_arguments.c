@@ -209,6 +209,8 @@ void emitter_moved_visit(const walk *w, ref_list *l, emitter_moved_arguments *a)
     refs_vec3(l, &a->ref), refs_vec3(l, &a->d), refs_number(l, &a->distance), refs_vec2(l, &a->uv);
     if (w->moves & MOVE_HITS)
         refs_vec3(l, &a->ref_before), refs_vec3(l, &a->n);
+    if (w->plan->lights_slide)
+        refs_field(l, IR_U32, &a->face), refs_vec2(l, &a->b);
 }
 
 void emitter_moved_results_visit(const walk *w, ref_list *l, emitter_moved_results *r)
@@ -216,6 +218,8 @@ void emitter_moved_results_visit(const walk *w, ref_list *l, emitter_moved_resul
     refs_vec3(l, &r->d), refs_number(l, &r->distance), refs_vec2(l, &r->uv);
     if (w->moves & MOVE_HITS)
         refs_number(l, &r->growth);
+    if (w->plan->lights_slide)
+        refs_vec2(l, &r->b);
 }
 
 void emitter_pdf_visit(ref_list *l, emitter_hit *hit)

@@ -340,11 +340,31 @@ static bool some_light_moves(const walk *w)
     return any;
 }
 
+/* A number now, with its derivative; its value stays that of the path, from which `now` differs by rounding.
+ */
+static ir_ref with_derivative(tracer *t, ir_ref was, ir_ref now)
+{
+    return t->frozen ? now : ir_replace_grad(t->f, ir_detach(t->f, was), now);
+}
+
+/* A sampled light on a mesh that moves by its arrays: it slides along the ray that sees it, which is held. So
+ * what it shows there, and how far away it is, change. from: where the ray begins, detached. */
+static void slide_light(tracer *t, const shape_kind_class *kind, ir_ref data, vec3 from,
+                        const emitter_moved_arguments *a, emitter_moved_results *r)
+{
+    interaction now = {0};
+    kind->slide(t, data, a->face, from, a->d, &now);
+    r->uv.x = with_derivative(t, a->uv.x, now.uv.x), r->uv.y = with_derivative(t, a->uv.y, now.uv.y);
+    r->b.x = with_derivative(t, a->b.x, now.b.x), r->b.y = with_derivative(t, a->b.y, now.b.y);
+    r->distance = ir_add(t->f, r->distance,
+                         ir_sub(t->f, with_derivative(t, a->distance, now.t), ir_detach(t->f, a->distance)));
+}
+
 /* How a sampled light is seen as the light and the point `ref` that it lights move
  * (docs/theory/moving_geometry.md). For a delta light, direction, distance and uv are those that its `sample`
- * returns for ref. The point on an area light stays where it is, or goes along with the light's shape. growth
- * is the factor by which the solid angle changes under which a piece of the light's surface is seen from
- * ref. */
+ * returns for ref. The point on an area light stays where it is, goes along with the light's shape, or slides
+ * along the ray. growth is the factor by which the solid angle changes under which a piece of the light's
+ * surface is seen from ref. */
 static ir_func *make_emitter_moved(walk *w, const class_node *n)
 {
     ir_func *f = ir_func_create(w->t.f->module, "emitter_moved");
@@ -356,11 +376,11 @@ static ir_func *make_emitter_moved(walk *w, const class_node *n)
     ir_ref one = t_f32(&t, 1);
     emitter_moved_arguments a = {0};
     emitter_moved_visit(w, &in, &a);
-    emitter_moved_results r = {a.d, a.distance, a.uv, one};
+    emitter_moved_results r = {a.d, a.distance, a.uv, one, a.b};
     if (moves(w, n) || (w->wants.moving_reference && cls->delta) ||
         (hits_move && cls->delta && cls->pose_params)) {
         emitter_sample s = cls->sample(&t, n, record, a.ref, t_f32(&t, 0), t_f32(&t, 0));
-        r = (emitter_moved_results){s.d, s.distance, s.uv, one};
+        r = (emitter_moved_results){s.d, s.distance, s.uv, one, a.b};
     } else if (hits_move && cls->on_shape) {
         vec3 normal = a.n, point = v3_add(&t, a.ref_before, v3_scale(&t, a.d, a.distance)),
              to = v3_sub(&t, point, a.ref);
@@ -375,6 +395,9 @@ static ir_func *make_emitter_moved(walk *w, const class_node *n)
         r.growth = ir_div(f, solid_angle_of_area(&t, a.ref, point, normal), ir_select(f, seen, before, one));
         r.d = v3_scale(&t, to, ir_div(f, one, r.distance));
     }
+    if (w->plan->lights_slide && cls->on_shape && !cls->delta && shape_kinds[n->variant]->slide)
+        slide_light(&t, shape_kinds[n->variant], t_word(&t, record, n->extra_word + AREA_SHAPE_DATA),
+                    hits_move ? a.ref_before : v3_detach(&t, a.ref), &a, &r);
     emitter_moved_results_visit(w, &out, &r);
     ir_return(f, out.at, out.count);
     return f;
@@ -506,7 +529,7 @@ void vertex_emitter_functions(walk *w)
         for (uint32_t i = 0; i < p->emitters.count; i++)
             fn->emitter_ray[i] = make_emitter_ray(w, p->emitters.data[i]);
     }
-    if (w->next_event && (w->wants.light_normal || some_light_moves(w))) {
+    if (w->next_event && (w->wants.light_normal || some_light_moves(w) || p->lights_slide)) {
         fn->emitter_moved = func_array(w, p->emitters.count);
         for (uint32_t i = 0; i < p->emitters.count; i++)
             fn->emitter_moved[i] = make_emitter_moved(w, p->emitters.data[i]);

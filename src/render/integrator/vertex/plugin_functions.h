@@ -155,6 +155,8 @@ typedef struct emitter_moved_arguments {
     ir_ref distance;
     vec2 uv;
     vec3 ref_before, n; /* where hits move (MOVE_HITS): ref, detached; normal on the light */
+    ir_ref face;        /* where plan.lights_slide: the face that the light's point lies on */
+    vec2 b;             /* and the point's coordinates on it */
 } emitter_moved_arguments;
 typedef struct emitter_moved_results {
     vec3 d;
@@ -162,6 +164,7 @@ typedef struct emitter_moved_results {
     vec2 uv;
     ir_ref growth; /* where hits move: growth, as a factor, of the solid angle of a piece of the light's
                       surface */
+    vec2 b;        /* where plan.lights_slide: coordinates on the face */
 } emitter_moved_results;
 void emitter_moved_visit(const walk *w, ref_list *l, emitter_moved_arguments *a);
 void emitter_moved_results_visit(const walk *w, ref_list *l, emitter_moved_results *r);

@@ -1,0 +1,163 @@
+/* LABELS: nodevice */
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What a scene says of its parameters: bounds, and what their gradients lack. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <backlight/backlight.h>
+
+#include "base/base.h"
+#include "support/scene_cases.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define IMAGE(name, file, more)                                                                              \
+    "<texture type='bitmap' name='" name "'><string name='filename' value='" file "'/>" more "</texture>"
+#define NEAREST "<string name='filter_type' value='nearest'/>"
+#define CAMERA "<sensor type='perspective' id='camera'/>"
+#define BALL(inside) "<shape type='sphere' id='ball'>" inside "</shape>"
+#define MATTE(reflectance) "<bsdf type='diffuse' id='paint'>" reflectance "</bsdf>"
+
+static bl_context *context;
+static char *folder;
+
+static bl_scene *load(const char *body)
+{
+    bl_scene *scene;
+    arena a = {0};
+    char *xml = arena_printf(&a, "<scene version='3.0.0'>%s</scene>", body);
+    if (bl_scene_load_string(context, xml, folder, NULL, &scene) != BL_OK)
+        fail_msg("%s", bl_context_error(context));
+    arena_free(&a);
+    return scene;
+}
+
+static bl_parameter_info info_of(const bl_scene *scene, const char *name)
+{
+    uint32_t index;
+    bl_parameter_info info;
+    if (bl_scene_find_parameter(scene, name, &index) != BL_OK)
+        fail_msg("%s", bl_context_error(context));
+    assert_int_equal(bl_scene_parameter_info(scene, index, &info), BL_OK);
+    return info;
+}
+
+static void bounds(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *body, *name;
+        float least, most;
+    } cases[] = {
+        {CAMERA BALL(MATTE(IMAGE("reflectance", "texture.pfm", ""))), "paint.reflectance.data", 0, 1},
+        {CAMERA BALL("<bsdf type='twosided'>" MATTE(IMAGE("reflectance", "grey.pfm", "")) "</bsdf>"),
+         "paint.reflectance.data", 0, 1},
+        {CAMERA BALL("<bsdf type='mask'>" IMAGE("opacity", "grey.pfm", "") MATTE("") "</bsdf>"),
+         "ball.bsdf.opacity.data", 0, 1},
+        {CAMERA BALL("<bsdf type='principled'>" IMAGE("roughness", "grey.pfm", "") "</bsdf>"),
+         "ball.bsdf.roughness.data", 0, 1},
+        /* An image that is brighter stays as it is. */
+        {CAMERA BALL(MATTE(IMAGE("reflectance", "lamp.pfm", ""))), "paint.reflectance.data", 0, INFINITY},
+        {CAMERA BALL("<emitter type='area'>" IMAGE("radiance", "texture.pfm", "") "</emitter>"),
+         "ball.emitter.radiance.data", 0, INFINITY},
+        {CAMERA "<emitter type='envmap' id='sky'><string name='filename' value='sky.pfm'/></emitter>",
+         "sky.data", 0, INFINITY},
+        {CAMERA BALL(""), "ball.translation", -INFINITY, INFINITY},
+        {CAMERA BALL(""), "ball.rotation", -INFINITY, INFINITY},
+        {CAMERA BALL(""), "ball.scale", 1e-6f, 1e6f},
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        bl_scene *scene = load(cases[k].body);
+        bl_parameter_info info = info_of(scene, cases[k].name);
+        if (info.least != cases[k].least || info.most != cases[k].most)
+            fail_msg("%s in %s: from %g to %g", cases[k].name, cases[k].body, (double)info.least,
+                     (double)info.most);
+        bl_scene_destroy(scene);
+    }
+}
+
+/* says: the reason has this text. silent: and not this one. NULL: there is no reason; nothing. */
+static void reasons(void **state)
+{
+    (void)state;
+#define BOARD MATTE("<texture type='checkerboard' name='reflectance'/>")
+#define PATCH(inside)                                                                                        \
+    "<shape type='ply' id='it'><string name='filename' value='patch.ply'/>" inside "</shape>"
+#define GROUP(inside)                                                                                        \
+    "<shape type='shapegroup' id='g'><shape type='sphere'>" inside                                           \
+    "</shape></shape><shape type='instance' id='it'><ref id='g'/></shape>"
+#define SPOT(beam) "<emitter type='spot' id='spot'><float name='cutoff_angle' value='20'/>" beam "</emitter>"
+#define BEAM(degrees) "<float name='beam_width' value='" degrees "'/>"
+#define CLIPPED(far)                                                                                         \
+    "<sensor type='perspective' id='camera'><float name='far_clip' value='" far "'/></sensor>"
+    static const struct {
+        const char *body, *name, *says, *silent;
+    } cases[] = {
+        {CAMERA BALL(""), "ball.to_world", "edges and shadows that move", "steps"},
+        {CAMERA BALL(""), "ball.rotation", "edges and shadows that move", "steps"},
+        {CAMERA BALL(BOARD), "ball.to_world", "steps of textures that move", NULL},
+        {CAMERA BALL(BOARD), "ball.scale", "steps of textures that move", NULL},
+        {CAMERA PATCH(BOARD), "it.vertex_positions", "steps of textures that move", NULL},
+        {CAMERA PATCH(BOARD), "it.vertex_texcoords", "the steps of checkerboards", NULL},
+        {CAMERA PATCH(MATTE(IMAGE("reflectance", "grey.pfm", ""))), "it.vertex_texcoords", NULL, NULL},
+        {CAMERA PATCH(MATTE(IMAGE("reflectance", "grey.pfm", NEAREST))), "it.vertex_texcoords",
+         "the steps of checkerboards", NULL},
+        {CAMERA PATCH("<emitter type='area'>" IMAGE("radiance", "grey.pfm", NEAREST) "</emitter>"),
+         "it.vertex_texcoords", "the steps of checkerboards", NULL},
+        {CAMERA PATCH(""), "it.vertex_normals", "where the turned normal comes to face away", NULL},
+        {CAMERA BALL("<bsdf type='bumpmap'>" IMAGE("nested_texture", "grey.pfm", "") MATTE("") "</bsdf>"),
+         "ball.bsdf.scale", "where the turned normal comes to face away", NULL},
+        {CAMERA BALL("<bsdf type='normalmap'>" IMAGE("normalmap", "normals.pfm", "") MATTE("") "</bsdf>"),
+         "ball.bsdf.normalmap.data", "where the turned normal comes to face away", NULL},
+        {CAMERA BALL("<bsdf type='normalmap'>" IMAGE("normalmap", "normals.pfm", "") MATTE("") "</bsdf>"),
+         "paint.reflectance.value", NULL, NULL},
+        {CAMERA PATCH("<emitter type='area'/>"), "it.vertex_positions", "edges and shadows that move",
+         "place of the light"},
+        {CAMERA PATCH("<emitter type='directionalarea'/>"), "it.vertex_positions", "place of the light",
+         NULL},
+        {CAMERA GROUP(BOARD), "it.translation", "steps of textures that move", NULL},
+        {CAMERA GROUP("") BALL(BOARD), "it.translation", "edges and shadows that move", "steps"},
+        {CAMERA BALL(""), "camera.to_world", "silhouettes and edges of shadows, which move", "steps"},
+        {CAMERA BALL(""), "camera.x_fov", "silhouettes and edges of shadows, which move", "clip planes"},
+        {CAMERA BALL(BOARD), "camera.translation", "edges of shadows and steps of textures", "clip planes"},
+        {CLIPPED("50") BALL(""), "camera.rotation", "edges of shadows and borders of what clip planes cut",
+         "steps"},
+        {CLIPPED("50") BALL(BOARD), "camera.x_fov", "steps of textures and borders of what clip planes cut",
+         NULL},
+        {CAMERA "<shape type='sphere' id='ball'><float name='radius' value='20000'/></shape>",
+         "camera.to_world", "clip planes", NULL},
+        {CAMERA BALL("") SPOT(""), "spot.to_world", "shadows", "border"},
+        {CAMERA BALL("") SPOT(""), "spot.cutoff_angle", NULL, NULL},
+        {CAMERA BALL("") SPOT(BEAM("19")), "spot.cutoff_angle", NULL, NULL},
+        {CAMERA BALL("") SPOT(BEAM("20")), "spot.to_world", "shadows, and the border of the cone", NULL},
+        {CAMERA BALL("") SPOT(BEAM("20")), "spot.cutoff_angle", "the border of the cone", NULL},
+        {CAMERA BALL("") SPOT(BEAM("20")), "spot.beam_width", "the border of the cone", NULL},
+        {CAMERA BALL("") SPOT(BEAM("20")), "spot.intensity.value", NULL, NULL},
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        bl_scene *scene = load(cases[k].body);
+        const char *reason = info_of(scene, cases[k].name).reason, *says = cases[k].says;
+        bool right = says ? reason && strstr(reason, says) : !reason;
+        if (!right || (reason && cases[k].silent && strstr(reason, cases[k].silent)))
+            fail_msg("%s in %s: %s", cases[k].name, cases[k].body, reason ? reason : "complete");
+        bl_scene_destroy(scene);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(bounds), cmocka_unit_test(reasons)};
+    folder = scene_files_create();
+    if (!folder || bl_context_create(&(bl_context_desc){.no_devices = true}, &context) != BL_OK)
+        return 1;
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    bl_context_destroy(context);
+    scene_files_remove(folder);
+    return failed;
+}
