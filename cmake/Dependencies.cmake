@@ -20,7 +20,7 @@ bl_find_library(xxHash::headers xxhash.h -)
 bl_find_library(stb::headers stb_image.h - SUFFIX stb)
 bl_find_library(CHOLMOD::headers cholmod.h - SUFFIX suitesparse OPTIONAL) # opened at run time
 bl_find_library(Zydis::Zydis Zydis/Zydis.h Zydis OPTIONAL)
-bl_find_library(volk::headers volk.h - OPTIONAL)
+bl_find_library(volk::headers volk.h -)
 if(BL_BUILD_SAMPLES)
     bl_find_library(glfw::glfw GLFW/glfw3.h glfw OPTIONAL)
 endif()

@@ -104,8 +104,9 @@ set(gpu_sources
     src/gpu/vulkan/kernel.c
     src/gpu/vulkan/memory.c
     src/gpu/vulkan/probe.c
-    src/gpu/vulkan/export.c src/gpu/vulkan/record.c
+    src/gpu/vulkan/record.c
     src/gpu/vulkan/swiftshader.c
+    src/gpu/vulkan/volk.c
     src/gpu/vulkan/vulkan.c)
 set(scene_sources
     src/scene/assembly.c

@@ -215,8 +215,7 @@ BL_API bl_result bl_job_prepare_image(bl_job *job, const bl_vulkan_image_desc *d
 BL_API bl_result bl_job_record_image(bl_job *job, bl_recorder *recorder, VkCommandBuffer commands,
                                      const bl_vulkan_image_desc *desc);
 /* The gradients of bl_job_gradient with this spp, seed, form, and adjoint or target and loss.
- * BL_ERROR_UNSUPPORTED, with the reason, for jobs with BL_PIXELS_ADJOINT, and with the integrators ptracer
- * and tape. */
+ * BL_ERROR_UNSUPPORTED, with the reason, for jobs with BL_PIXELS_ADJOINT. */
 BL_API bl_result bl_job_prepare_gradient(bl_job *job, const bl_vulkan_gradient_desc *desc,
                                          bl_vulkan_cost *cost);
 BL_API bl_result bl_job_record_gradient(bl_job *job, bl_recorder *recorder, VkCommandBuffer commands,

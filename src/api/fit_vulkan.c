@@ -75,6 +75,8 @@ static void begin_image(void *user)
 {
     const glance *g = user;
     record_look(g);
+    if (job_splats(g->fit->job, g->image.pass))
+        job_record_splat_scale(g->fit->job, g->image.spp, 0);
     job_recorded_begin(g->fit->job, &g->image);
 }
 
@@ -157,8 +159,6 @@ static bl_result check_fit(const bl_fit *fit, bl_error *err)
             obstacle = "large steps of meshes are solved for on the host";
     if (job->desc.pixels == BL_PIXELS_ADJOINT)
         obstacle = "samples in proportion to |dL/dI| are distributed on the host";
-    else if (job->scene->light_tracing || job->scene->method == METHOD_TAPE)
-        obstacle = "passes of ptracer and of the tape look at the device from the host";
     return obstacle ? error_set(err, BL_ERROR_UNSUPPORTED, "steps of this fit are not recorded: %s", obstacle)
                     : BL_OK;
 }

@@ -13,6 +13,7 @@
 #include "api/job_kernels.h"
 #include "api/job_pass.h"
 #include "api/kernel_code.h"
+#include "api/tape.h"
 
 typedef struct sequence {
     bl_job *job; /* NULL: nothing is appended, paths are counted */
@@ -65,6 +66,20 @@ static bool keeps_samples(const job_work_desc *w)
     return w->pass == RENDER_GRADIENT && w->form != BL_FORM_FUSED;
 }
 
+static bool keeps_tape(const bl_job *job, const job_work_desc *w)
+{
+    return w->pass == RENDER_GRADIENT && job->scene->method == METHOD_TAPE;
+}
+
+/* The kernels that walk: one, or two where something is kept between them. */
+static uint32_t walks_of(const bl_job *job, const job_work_desc *w, render_pass out[2])
+{
+    bool samples = keeps_samples(w), tape = keeps_tape(job, w);
+    out[0] = tape ? RENDER_TAPE : samples ? RENDER_REPLAY : w->pass;
+    out[1] = tape ? RENDER_TAPE_ADJOINT : RENDER_ADJOINT;
+    return tape || samples ? 2 : 1;
+}
+
 static void tiles(sequence *s, const bl_job *job)
 {
     job_range tile = {0};
@@ -79,10 +94,13 @@ static void tiles(sequence *s, const bl_job *job)
 
 static void samples(sequence *s, const bl_job *job)
 {
-    if (keeps_samples(s->w))
+    render_pass walks[2];
+    if (keeps_samples(s->w)) {
         tiles(s, job);
-    else
-        windows(s, s->w->pass, job_everything(s->w, job_pixels(job)));
+        return;
+    }
+    for (uint32_t k = 0, count = walks_of(job, s->w, walks); k < count; k++)
+        windows(s, walks[k], job_everything(s->w, job_pixels(job)));
 }
 
 static void pass_in(sequence *s, const bl_job *job, const job_recorded_pass *p)
@@ -105,12 +123,16 @@ uint64_t job_parts_paths(const bl_job *job, job_recorded_passes passes)
 
 static double seconds_of(const bl_job *job, const job_recorded_pass *p)
 {
-    const double *speed = job->paths_per_second,
-                 paths = (double)job_parts_paths(job, (job_recorded_passes){p, 1});
-    if (!keeps_samples(&p->work))
-        return speed[p->work.pass] > 0 ? paths / speed[p->work.pass] : 0;
-    double replay = speed[RENDER_REPLAY], adjoint = speed[RENDER_ADJOINT];
-    return replay > 0 && adjoint > 0 ? 0.5 * paths * (1 / replay + 1 / adjoint) : 0;
+    render_pass walks[2];
+    uint32_t count = walks_of(job, &p->work, walks);
+    double paths = (double)job_parts_paths(job, (job_recorded_passes){p, 1}) / count, sum = 0;
+    for (uint32_t k = 0; k < count; k++) {
+        double speed = job->paths_per_second[walks[k]];
+        if (!(speed > 0))
+            return 0;
+        sum += paths / speed;
+    }
+    return sum;
 }
 
 double job_parts_seconds(const bl_job *job, job_recorded_passes passes)
@@ -152,16 +174,18 @@ bl_result job_parts_prepare(bl_job *job, const job_work_desc *w, bl_error *err)
     TRY(job_reserve_film(job, w->pass, job_everything(w, job_pixels(job)).lane_count, err));
     if (keeps_samples(w))
         TRY(gradient_form_reserve(job, w, err));
+    if (keeps_tape(job, w))
+        TRY(tape_reserve(job, w, err));
     if (job->plan->update_count)
         TRY(job_kernel(job, RENDER_UPDATE, &made, err));
     if (job->plan->table_builds.count)
         TRY(job_kernel(job, RENDER_TABLES, &made, err));
     if (w->pass == RENDER_GRADIENT && job->plan->update_requested)
         TRY(job_kernel(job, RENDER_UPDATE_ADJOINT, &made, err));
-    if (!keeps_samples(w))
-        return job_kernel(job, w->pass, &made, err);
-    TRY(job_kernel(job, RENDER_REPLAY, &made, err));
-    return job_kernel(job, RENDER_ADJOINT, &made, err);
+    render_pass walks[2];
+    for (uint32_t k = 0, count = walks_of(job, w, walks); k < count; k++)
+        TRY(job_kernel(job, walks[k], &made, err));
+    return BL_OK;
 }
 
 bool job_parts_prepared(const bl_job *job, const job_work_desc *w)
@@ -172,8 +196,9 @@ bool job_parts_prepared(const bl_job *job, const job_work_desc *w)
                  (!p->table_builds.count || job->kernels[RENDER_TABLES]);
     if (w->pass == RENDER_GRADIENT && p->update_requested)
         there &= job->kernels[RENDER_UPDATE_ADJOINT] != NULL;
-    if (!keeps_samples(w))
-        return there && job->kernels[w->pass];
-    return there && job->kernels[RENDER_REPLAY] && job->kernels[RENDER_ADJOINT] &&
-           gradient_form_reserved(job, w);
+    render_pass walks[2];
+    for (uint32_t k = 0, count = walks_of(job, w, walks); k < count; k++)
+        there &= job->kernels[walks[k]] != NULL;
+    return there && (!keeps_samples(w) || gradient_form_reserved(job, w)) &&
+           (!keeps_tape(job, w) || tape_reserved(job, w));
 }

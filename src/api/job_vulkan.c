@@ -18,9 +18,11 @@ typedef struct recording {
     const bl_vulkan_pixels *pixels;
     recorder_image image;
     const bl_vulkan_gradient_desc *target; /* NULL: the gradient's dL/dI is the caller's; else */
-    job_work_desc compared;                /* the image that is compared with the target, */
-    bool finds_loss;                       /* or there is none: the pass finds the loss, */
-    job_loss loss;                         /* which is this one */
+    job_work_desc compared; /* the image that is compared with the target; light tracing has one,
+                               too, because its gradient pass leaves no image */
+    bool begins_with_image; /* there is one; or */
+    bool finds_loss;        /* or there is none: the pass finds the loss, */
+    job_loss loss;          /* which is this one */
     job_work_desc work;
     void (*begin)(void *user);
     void (*end)(void *user);
@@ -36,7 +38,10 @@ static void copy_pixels(const recording *r, gpu_buffer *own)
 static void begin_compared(void *user)
 {
     const recording *r = user;
-    copy_pixels(r, r->job->target);
+    if (r->target)
+        copy_pixels(r, r->job->target);
+    if (job_splats(r->job, r->compared.pass))
+        job_record_splat_scale(r->job, r->compared.spp, r->pass->coarser);
     job_recorded_begin(r->job, &r->compared);
 }
 
@@ -44,7 +49,8 @@ static void end_compared(void *user)
 {
     const recording *r = user;
     job_record_resolve(r->job, r->compared.spp, r->compared.strips);
-    gradient_record_comparison(r->job, r->target->loss, r->target->loss_constant);
+    if (r->target)
+        gradient_record_comparison(r->job, r->target->loss, r->target->loss_constant);
 }
 
 /* ---- calls ---- */
@@ -55,7 +61,7 @@ static job_recording call_of(recording *r, job_recorded_pass passes[PASSES_MOST]
 {
     uint32_t count = 0;
     r->loss.target = r->job->target;
-    if (r->target && !r->finds_loss)
+    if (r->begins_with_image)
         passes[count++] = (job_recorded_pass){r->compared, begin_compared, end_compared, r};
     passes[count++] = (job_recorded_pass){r->work, r->begin, r->end, r};
     return (job_recording){.job = r->job,
@@ -165,8 +171,6 @@ static const char *gradient_obstacle(const bl_job *job)
 {
     if (!job->plan->any_request)
         return "the job was created without parameters, so there is no gradient to compute";
-    if (job->scene->light_tracing || job->scene->method == METHOD_TAPE)
-        return "gradients of ptracer and of the tape are not recorded yet";
     if (job->desc.pixels == BL_PIXELS_ADJOINT)
         return "samples in proportion to |dL/dI| are distributed on the host, so they are not recorded";
     return NULL;
@@ -226,7 +230,8 @@ static bl_result describe_gradient(bl_job *job, const bl_vulkan_gradient_desc *d
     r->finds_loss = bl_gradient_form_finds_loss(r->work.form);
     r->work.loss = r->finds_loss ? &r->loss : NULL;
     r->work.strips = gradient_form_strips(job, r->work.form, spp);
-    r->work.keeps_status = target && !r->finds_loss;
+    r->begins_with_image = (target && !r->finds_loss) || job->scene->light_tracing;
+    r->work.keeps_status = r->begins_with_image;
     return recorder_check_pixels(job->device, r->pixels, r->image, err);
 }
 

@@ -187,6 +187,24 @@ static void views_add_up(void **state)
         .parameters = parameters, .parameter_count = PARAMETERS, .views = views, .view_count = 3, .spp = 8});
 }
 
+static void other_integrators_step(void **state)
+{
+    (void)state;
+    static const char *const integrators[] = {"ptracer", "tape"};
+    const bl_fit_desc desc = {
+        .parameters = parameters, .parameter_count = PARAMETERS, .target = target, .spp = 8};
+    bl_scene *before = scene;
+    for (int k = 0; k < 2; k++) {
+        SCENE_MUST(&device, bl_scene_load_string(device.context, xml, NULL,
+                                                 &(bl_scene_desc){.integrator = integrators[k]}, &scene));
+        outcome own = own_steps(&desc), recorded = recorded_steps(&desc, 2);
+        assert_true(own.values[0] != 0.7f);
+        assert_memory_equal(&recorded, &own, sizeof own);
+        bl_scene_destroy(scene);
+    }
+    scene = before;
+}
+
 /* The pixels of a batch are drawn anew in each step, which may be recorded before any is executed. */
 static void batches_are_drawn(void **state)
 {
@@ -349,13 +367,10 @@ int main(void)
     scene = scene_device_load(&device, xml, NULL);
     make_target();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(steps_are_the_bytes_of_a_fit),
-        cmocka_unit_test(views_add_up),
-        cmocka_unit_test(batches_are_drawn),
-        cmocka_unit_test(targets_come_from_buffers),
-        cmocka_unit_test(a_hundred_steps_need_no_host),
-        cmocka_unit_test(recorded_and_own_steps_mix),
-        cmocka_unit_test(what_cannot_be_is_refused),
+        cmocka_unit_test(steps_are_the_bytes_of_a_fit), cmocka_unit_test(views_add_up),
+        cmocka_unit_test(other_integrators_step),       cmocka_unit_test(batches_are_drawn),
+        cmocka_unit_test(targets_come_from_buffers),    cmocka_unit_test(a_hundred_steps_need_no_host),
+        cmocka_unit_test(recorded_and_own_steps_mix),   cmocka_unit_test(what_cannot_be_is_refused),
     };
     int failed = cmocka_run_group_tests_name("vulkan_fit", tests, NULL, NULL);
     if (failed) /* a test that fails leaves its objects behind */

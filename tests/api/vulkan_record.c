@@ -404,6 +404,51 @@ static void losses_are_differentiated(void **state)
     bl_job_destroy(job);
 }
 
+/* Light tracing, whose image is a sum of splats, and the tape, which stores all vertices: by dL/dI, and
+ * against a target. */
+static void other_integrators_are_recorded(void **state)
+{
+    (void)state;
+    static const char *const integrators[] = {"ptracer", "tape"};
+    static float numbers[VALUES];
+    vulkan_app_buffer b = storage(sizeof numbers);
+    bl_scene *before = scene;
+    for (int i = 0; i < VALUES; i++)
+        numbers[i] = 0.3f + 0.2f * sinf((float)i);
+    memcpy(b.mapped, numbers, sizeof numbers);
+    const int step =
+        strcmp(device.info.kind, "swiftshader") == 0 ? 2 : 1; /* it takes its time: without targets */
+    for (int k = 0; k < 4; k += step) {
+        float expected[ELEMENTS], found[ELEMENTS], loss;
+        bl_vulkan_results results;
+        bl_stats stats;
+        SCENE_MUST(&device, bl_scene_load_string(device.context, xml, NULL,
+                                                 &(bl_scene_desc){.integrator = integrators[k / 2]}, &scene));
+        bl_job *own = job_on(device.device), *job = job_on(theirs);
+        bl_vulkan_gradient_desc desc = {.pass = {.spp = 8, .seed = SEED, .parts = k % 2 ? 4 : 0}};
+        bl_gradient_desc wanted = {.spp = 8, .seed = SEED};
+        *(k % 2 ? &desc.target : &desc.adjoint) = pixels_of(&b, 0, 0);
+        *(k % 2 ? &wanted.target : &wanted.adjoint) = numbers;
+        SCENE_MUST(&device, bl_job_gradient(own, &wanted, &stats));
+        for (uint32_t i = 0; i < PARAMETERS; i++)
+            SCENE_MUST(&device, bl_job_read_gradient(own, i, expected + 3 * i));
+        record_gradient(job, &desc);
+        read_gradients(job, found);
+        assert_true(expected[0] != 0);
+        if (memcmp(found, expected, sizeof found) != 0)
+            fail_msg("%s, case %d: %a instead of %a", integrators[k / 2], k, (double)found[0],
+                     (double)expected[0]);
+        SCENE_MUST(&device, bl_job_vulkan_results(job, &results));
+        read_region(&results.loss, &loss);
+        assert_true((double)loss == stats.loss);
+        bl_job_destroy(own);
+        bl_job_destroy(job);
+        bl_scene_destroy(scene);
+    }
+    scene = before;
+    vulkan_app_buffer_destroy(&app, &b);
+}
+
 /* ---- values that the caller's commands change ---- */
 
 static void changed_values_are_followed(void **state)
@@ -653,6 +698,7 @@ int main(void)
         cmocka_unit_test(gradients_are_the_bytes_of_gradient),
         cmocka_unit_test(gradients_take_images_as_weights),
         cmocka_unit_test(losses_are_differentiated),
+        cmocka_unit_test(other_integrators_are_recorded),
         cmocka_unit_test(changed_values_are_followed),
         cmocka_unit_test(a_missing_barrier_is_seen),
         cmocka_unit_test(submissions_wait_and_signal),

@@ -167,7 +167,7 @@ static void every_failing_call_is_reported(void **state)
     };
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
 #define FAIL_CALL(name)                                                                                      \
-    d->vk.name = (PFN_vk##name)(PFN_vkVoidFunction)fail_call;                                                \
+    d->vk.vk##name = (PFN_vk##name)(PFN_vkVoidFunction)fail_call;                                            \
     fail_one(d, "vk" #name, faults[i].fault, faults[i].expected);                                            \
     d->vk = real;
         FALLIBLE(FAIL_CALL)
@@ -199,9 +199,9 @@ static void kernels_do_without_a_pipeline_cache(void **state)
         size_t size = 1;
         fault = VK_ERROR_OUT_OF_HOST_MEMORY;
         if (failing == 1)
-            d->vk.CreatePipelineCache = (PFN_vkCreatePipelineCache)(PFN_vkVoidFunction)fail_call;
+            d->vk.vkCreatePipelineCache = (PFN_vkCreatePipelineCache)(PFN_vkVoidFunction)fail_call;
         if (failing == 2)
-            d->vk.GetPipelineCacheData = (PFN_vkGetPipelineCacheData)(PFN_vkVoidFunction)fail_call;
+            d->vk.vkGetPipelineCacheData = (PFN_vkGetPipelineCacheData)(PFN_vkVoidFunction)fail_call;
         if (gpu_kernel_create(&d->head, &desc, &k, &err) != BL_OK)
             fail_msg("%s", err.text);
         const void *data = gpu_kernel_driver_data(k, &size);
@@ -234,8 +234,8 @@ static void builds_fail_at_every_allocation(void **state)
         return;
     }
     const gpu_device_table real = d->vk;
-    real_allocate = real.AllocateMemory;
-    d->vk.AllocateMemory = allocate_some;
+    real_allocate = real.vkAllocateMemory;
+    d->vk.vkAllocateMemory = allocate_some;
     uint32_t steps = 0;
     for (allocations_left = 0; build_accel(&d->head, &err) != BL_OK; allocations_left = ++steps) {
         assert_int_equal(err.code, BL_ERROR_DEVICE_MEMORY);

@@ -38,7 +38,7 @@ static uint64_t level_address(const gpu_accel *a, const level *l)
     VkAccelerationStructureDeviceAddressInfoKHR info = {
         .sType = VK_STRUCTURE_TYPE_ACCELERATION_STRUCTURE_DEVICE_ADDRESS_INFO_KHR,
         .accelerationStructure = l->handle};
-    return a->device->vk.GetAccelerationStructureDeviceAddressKHR(a->device->handle, &info);
+    return a->device->vk.vkGetAccelerationStructureDeviceAddressKHR(a->device->handle, &info);
 }
 
 /* ---- one level ---- */
@@ -50,8 +50,8 @@ static void barrier(vulkan_device *d, VkCommandBuffer commands)
     VkMemoryBarrier memory = {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
                               .srcAccessMask = VK_ACCESS_MEMORY_WRITE_BIT,
                               .dstAccessMask = VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT};
-    d->vk.CmdPipelineBarrier(commands, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT,
-                             0, 1, &memory, 0, NULL, 0, NULL);
+    d->vk.vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT,
+                               VK_PIPELINE_STAGE_ALL_COMMANDS_BIT, 0, 1, &memory, 0, NULL, 0, NULL);
 }
 
 static void record_build(vulkan_device *d, VkCommandBuffer commands,
@@ -59,7 +59,7 @@ static void record_build(vulkan_device *d, VkCommandBuffer commands,
 {
     const VkAccelerationStructureBuildRangeInfoKHR range = {.primitiveCount = count}, *ranges = &range;
     barrier(d, commands);
-    d->vk.CmdBuildAccelerationStructuresKHR(commands, 1, info, &ranges);
+    d->vk.vkCmdBuildAccelerationStructuresKHR(commands, 1, info, &ranges);
     barrier(d, commands);
 }
 
@@ -78,7 +78,7 @@ static bl_result create_level(gpu_accel *a, level *l, VkAccelerationStructureTyp
         .size = size,
         .type = type,
     };
-    VkResult created = d->vk.CreateAccelerationStructureKHR(d->handle, &info, d->allocator, &l->handle);
+    VkResult created = d->vk.vkCreateAccelerationStructureKHR(d->handle, &info, d->allocator, &l->handle);
     if (created != VK_SUCCESS) {
         l->handle = VK_NULL_HANDLE;
         return gpu_vk_error(err, "vkCreateAccelerationStructureKHR", created);
@@ -199,8 +199,8 @@ static bl_result build_level(gpu_accel *a, level *l, level_kind kind, const void
     VkAccelerationStructureBuildGeometryInfoKHR info = build_info(a, kind, &geometry);
     VkAccelerationStructureBuildSizesInfoKHR sizes = {
         .sType = VK_STRUCTURE_TYPE_ACCELERATION_STRUCTURE_BUILD_SIZES_INFO_KHR};
-    d->vk.GetAccelerationStructureBuildSizesKHR(d->handle, VK_ACCELERATION_STRUCTURE_BUILD_TYPE_DEVICE_KHR,
-                                                &info, &count, &sizes);
+    d->vk.vkGetAccelerationStructureBuildSizesKHR(d->handle, VK_ACCELERATION_STRUCTURE_BUILD_TYPE_DEVICE_KHR,
+                                                  &info, &count, &sizes);
     TRY(create_level(a, l, type_of(kind), sizes.accelerationStructureSize, err));
     uint64_t scratch =
         sizes.buildScratchSize > sizes.updateScratchSize ? sizes.buildScratchSize : sizes.updateScratchSize;
@@ -318,8 +318,8 @@ void gpu_accel_destroy(gpu_accel *a)
         return;
     for (uint32_t k = a->level_count; k-- > 0;) {
         if (a->levels[k].handle)
-            a->device->vk.DestroyAccelerationStructureKHR(a->device->handle, a->levels[k].handle,
-                                                          a->device->allocator);
+            a->device->vk.vkDestroyAccelerationStructureKHR(a->device->handle, a->levels[k].handle,
+                                                            a->device->allocator);
         gpu_buffer_destroy(a->levels[k].storage);
         drop_input(&a->levels[k]);
     }

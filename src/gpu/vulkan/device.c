@@ -152,8 +152,9 @@ bl_result vulkan_device_finish(vulkan_device *d, bl_error *err)
 {
     const vulkan_candidate *c = d->candidate;
     TRY(gpu_load_device_table(c->driver->vk.GetDeviceProcAddr, d->handle, &d->vk, err));
-    if (!c->driver->validated) /* an address may come back although debug utils are not enabled */
-        d->vk.SetDebugUtilsObjectNameEXT = NULL;
+    if (c->driver->validated) /* an address may come back although debug utils are not enabled */
+        d->set_name = (PFN_vkSetDebugUtilsObjectNameEXT)c->driver->vk.GetDeviceProcAddr(
+            d->handle, "vkSetDebugUtilsObjectNameEXT");
     c->driver->vk.GetPhysicalDeviceMemoryProperties(c->physical, &d->memory);
     return BL_OK;
 }
@@ -183,7 +184,7 @@ static bl_result build(gpu_device *head, bl_error *err)
         return gpu_vk_error(err, "vkCreateDevice", result);
     }
     TRY(vulkan_device_finish(d, err));
-    d->vk.GetDeviceQueue(d->handle, c->queue_family, 0, &d->queue);
+    d->vk.vkGetDeviceQueue(d->handle, c->queue_family, 0, &d->queue);
     return BL_OK;
 }
 
@@ -192,10 +193,10 @@ static void destroy(gpu_device *head)
     vulkan_device *d = vulkan_device_of(head);
     gpu_batch_destroy(d->transfers);
     gpu_buffer_destroy(d->staging);
-    if (!d->adopted && d->handle && d->vk.DeviceWaitIdle)
-        d->vk.DeviceWaitIdle(d->handle);
-    if (!d->adopted && d->handle && d->vk.DestroyDevice)
-        d->vk.DestroyDevice(d->handle, NULL);
+    if (!d->adopted && d->handle && d->vk.vkDeviceWaitIdle)
+        d->vk.vkDeviceWaitIdle(d->handle);
+    if (!d->adopted && d->handle && d->vk.vkDestroyDevice)
+        d->vk.vkDestroyDevice(d->handle, NULL);
     free(d->adopted);
 }
 
@@ -218,17 +219,17 @@ void vulkan_queue_unlock(const vulkan_device *d)
 void vulkan_queue_drain(vulkan_device *d)
 {
     if (!d->adopted) {
-        d->vk.DeviceWaitIdle(d->handle);
+        d->vk.vkDeviceWaitIdle(d->handle);
         return;
     }
     vulkan_queue_lock(d);
-    d->vk.QueueWaitIdle(d->queue);
+    d->vk.vkQueueWaitIdle(d->queue);
     vulkan_queue_unlock(d);
 }
 
 void gpu_label(vulkan_device *d, VkObjectType type, uint64_t handle, const char *label)
 {
-    if (!d->vk.SetDebugUtilsObjectNameEXT || !label)
+    if (!d->set_name || !label)
         return;
     VkDebugUtilsObjectNameInfoEXT info = {
         .sType = VK_STRUCTURE_TYPE_DEBUG_UTILS_OBJECT_NAME_INFO_EXT,
@@ -236,7 +237,7 @@ void gpu_label(vulkan_device *d, VkObjectType type, uint64_t handle, const char 
         .objectHandle = handle,
         .pObjectName = label,
     };
-    d->vk.SetDebugUtilsObjectNameEXT(d->handle, &info);
+    d->set_name(d->handle, &info);
 }
 
 const gpu_backend vulkan_backend = {

@@ -39,12 +39,12 @@ void vulkan_batch_destroy(gpu_batch *head)
     vulkan_device *d = device_of(b);
     if (head->state == BATCH_SUBMITTED ||
         b->in_flight) /* its objects are in use; a lost device returns at once */
-        d->vk.WaitForFences(d->handle, 1, &b->fence, VK_TRUE, UINT64_MAX);
+        d->vk.vkWaitForFences(d->handle, 1, &b->fence, VK_TRUE, UINT64_MAX);
     for (uint32_t i = 0; i < b->pools.count; i++)
-        d->vk.DestroyDescriptorPool(d->handle, b->pools.data[i], d->allocator);
-    d->vk.DestroyQueryPool(d->handle, b->timestamps, d->allocator);
-    d->vk.DestroyFence(d->handle, b->fence, d->allocator);
-    d->vk.DestroyCommandPool(d->handle, b->command_pool, d->allocator);
+        d->vk.vkDestroyDescriptorPool(d->handle, b->pools.data[i], d->allocator);
+    d->vk.vkDestroyQueryPool(d->handle, b->timestamps, d->allocator);
+    d->vk.vkDestroyFence(d->handle, b->fence, d->allocator);
+    d->vk.vkDestroyCommandPool(d->handle, b->command_pool, d->allocator);
     array_free(&b->pools);
     array_free(&b->bound);
 }
@@ -73,8 +73,8 @@ bl_result vulkan_batch_begin(gpu_batch *head, bl_error *err)
     GPU_TRY(d, err, BeginCommandBuffer, b->commands, &info);
     if (b->timestamps) {
         /* At the bottom of the pipe: the clock starts when earlier batches have finished. */
-        d->vk.CmdResetQueryPool(b->commands, b->timestamps, 0, 2);
-        d->vk.CmdWriteTimestamp(b->commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, b->timestamps, 0);
+        d->vk.vkCmdResetQueryPool(b->commands, b->timestamps, 0, 2);
+        d->vk.vkCmdWriteTimestamp(b->commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, b->timestamps, 0);
     }
     return BL_OK;
 }
@@ -92,7 +92,7 @@ void vulkan_batch_barrier(vulkan_batch *b)
                               .srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT,
                               .dstAccessMask = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT |
                                                VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT};
-    device_of(b)->vk.CmdPipelineBarrier(b->commands, stages, stages, 0, 1, &memory, 0, NULL, 0, NULL);
+    device_of(b)->vk.vkCmdPipelineBarrier(b->commands, stages, stages, 0, 1, &memory, 0, NULL, 0, NULL);
 }
 
 /* Makes the pool after the last one, larger than it, with room for at least one set of `buffers`. */
@@ -128,7 +128,7 @@ static bl_result allocate_set(vulkan_batch *b, const vulkan_kernel *k, VkDescrip
             .descriptorSetCount = 1,
             .pSetLayouts = &k->set_layout,
         };
-        VkResult allocated = d->vk.AllocateDescriptorSets(d->handle, &info, set);
+        VkResult allocated = d->vk.vkAllocateDescriptorSets(d->handle, &info, set);
         if (allocated == VK_SUCCESS)
             return BL_OK;
         bool full = allocated == VK_ERROR_OUT_OF_POOL_MEMORY || allocated == VK_ERROR_FRAGMENTED_POOL;
@@ -161,7 +161,7 @@ static void write_set(const vulkan_batch *b, VkDescriptorSet set, const gpu_kern
                                       .descriptorCount = part,
                                       .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
                                       .pBufferInfo = infos};
-        d->vk.UpdateDescriptorSets(d->handle, 1, &write, 0, NULL);
+        d->vk.vkUpdateDescriptorSets(d->handle, 1, &write, 0, NULL);
     }
 }
 
@@ -205,10 +205,10 @@ static bl_result bind(vulkan_batch *b, const gpu_kernel *k, gpu_buffer *const *b
         VkDescriptorSet set;
         TRY(allocate_set(b, own, &set, err));
         write_set(b, set, k, buffers);
-        d->vk.CmdBindDescriptorSets(b->commands, VK_PIPELINE_BIND_POINT_COMPUTE, own->layout, 0, 1, &set, 0,
-                                    NULL);
+        d->vk.vkCmdBindDescriptorSets(b->commands, VK_PIPELINE_BIND_POINT_COMPUTE, own->layout, 0, 1, &set, 0,
+                                      NULL);
     }
-    d->vk.CmdBindPipeline(b->commands, VK_PIPELINE_BIND_POINT_COMPUTE, own->pipeline);
+    d->vk.vkCmdBindPipeline(b->commands, VK_PIPELINE_BIND_POINT_COMPUTE, own->pipeline);
     b->bound_kernel = k;
     b->bound.count = 0;
     for (uint32_t i = 0; i < k->buffer_count; i++)
@@ -233,10 +233,10 @@ bl_result vulkan_batch_dispatch(gpu_batch *head, gpu_kernel *k, gpu_buffer *cons
         return BL_OK;
     TRY(bind(b, k, buffers, err));
     if (k->push_words)
-        d->vk.CmdPushConstants(b->commands, ((vulkan_kernel *)k)->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0,
-                               4 * k->push_words, push);
+        d->vk.vkCmdPushConstants(b->commands, ((vulkan_kernel *)k)->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0,
+                                 4 * k->push_words, push);
     vulkan_batch_barrier(b);
-    d->vk.CmdDispatch(b->commands, x, (uint32_t)rows, 1);
+    d->vk.vkCmdDispatch(b->commands, x, (uint32_t)rows, 1);
     return BL_OK;
 }
 
@@ -246,7 +246,7 @@ void vulkan_batch_fill(gpu_batch *head, gpu_buffer *buffer, uint64_t offset, uin
     if (!b->commands)
         return;
     vulkan_batch_barrier(b);
-    device_of(b)->vk.CmdFillBuffer(b->commands, vulkan_buffer_handle(buffer), offset, size, word);
+    device_of(b)->vk.vkCmdFillBuffer(b->commands, vulkan_buffer_handle(buffer), offset, size, word);
 }
 
 void vulkan_batch_copy(gpu_batch *head, gpu_buffer *from, uint64_t from_offset, gpu_buffer *to,
@@ -257,8 +257,8 @@ void vulkan_batch_copy(gpu_batch *head, gpu_buffer *from, uint64_t from_offset, 
         return;
     vulkan_batch_barrier(b);
     VkBufferCopy region = {.srcOffset = from_offset, .dstOffset = to_offset, .size = size};
-    device_of(b)->vk.CmdCopyBuffer(b->commands, vulkan_buffer_handle(from), vulkan_buffer_handle(to), 1,
-                                   &region);
+    device_of(b)->vk.vkCmdCopyBuffer(b->commands, vulkan_buffer_handle(from), vulkan_buffer_handle(to), 1,
+                                     &region);
 }
 
 /* What the host reads after the fence must be made visible to it; a fence alone does not. */
@@ -267,9 +267,9 @@ static void barrier_to_host(vulkan_batch *b)
     VkMemoryBarrier memory = {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
                               .srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT,
                               .dstAccessMask = VK_ACCESS_HOST_READ_BIT | VK_ACCESS_HOST_WRITE_BIT};
-    device_of(b)->vk.CmdPipelineBarrier(b->commands,
-                                        VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT,
-                                        VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &memory, 0, NULL, 0, NULL);
+    device_of(b)->vk.vkCmdPipelineBarrier(
+        b->commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT,
+        VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &memory, 0, NULL, 0, NULL);
 }
 
 bl_result vulkan_batch_submit(gpu_batch *head, bl_error *err)
@@ -278,14 +278,14 @@ bl_result vulkan_batch_submit(gpu_batch *head, bl_error *err)
     vulkan_device *d = device_of(b);
     barrier_to_host(b);
     if (b->timestamps)
-        d->vk.CmdWriteTimestamp(b->commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, b->timestamps, 1);
+        d->vk.vkCmdWriteTimestamp(b->commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, b->timestamps, 1);
     GPU_TRY(d, err, EndCommandBuffer, b->commands);
     GPU_TRY(d, err, ResetFences, d->handle, 1, &b->fence);
     VkSubmitInfo info = {
         .sType = VK_STRUCTURE_TYPE_SUBMIT_INFO, .commandBufferCount = 1, .pCommandBuffers = &b->commands};
     b->submitted_at = clock_seconds();
     vulkan_queue_lock(d);
-    VkResult submitted = d->vk.QueueSubmit(d->queue, 1, &info, b->fence);
+    VkResult submitted = d->vk.vkQueueSubmit(d->queue, 1, &info, b->fence);
     vulkan_queue_unlock(d);
     return submitted == VK_SUCCESS ? BL_OK : gpu_vk_error(err, "vkQueueSubmit", submitted);
 }
@@ -306,7 +306,7 @@ bl_result vulkan_batch_wait(gpu_batch *head, double *seconds, bl_error *err)
 {
     vulkan_batch *b = (vulkan_batch *)head;
     vulkan_device *d = device_of(b);
-    VkResult waited = d->vk.WaitForFences(d->handle, 1, &b->fence, VK_TRUE, UINT64_MAX);
+    VkResult waited = d->vk.vkWaitForFences(d->handle, 1, &b->fence, VK_TRUE, UINT64_MAX);
     if (waited != VK_SUCCESS) {
         vulkan_queue_drain(d); /* the caller will free what the batch uses */
         return gpu_vk_error(err, "vkWaitForFences", waited);

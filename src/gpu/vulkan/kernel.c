@@ -26,7 +26,7 @@ static bl_result build_layout(vulkan_kernel *k, bl_error *err)
         .bindingCount = k->head.buffer_count,
         .pBindings = bindings,
     };
-    VkResult created = d->vk.CreateDescriptorSetLayout(d->handle, &set_info, d->allocator, &k->set_layout);
+    VkResult created = d->vk.vkCreateDescriptorSetLayout(d->handle, &set_info, d->allocator, &k->set_layout);
     free(bindings);
     if (created != VK_SUCCESS)
         return gpu_vk_error(err, "vkCreateDescriptorSetLayout", created);
@@ -49,7 +49,7 @@ static VkPipelineCache open_cache(vulkan_device *d, const gpu_kernel_desc *desc)
                                       .pInitialData = desc->driver_data};
     VkPipelineCache cache = VK_NULL_HANDLE;
     if (!desc->keep_driver_data ||
-        d->vk.CreatePipelineCache(d->handle, &info, d->allocator, &cache) != VK_SUCCESS)
+        d->vk.vkCreatePipelineCache(d->handle, &info, d->allocator, &cache) != VK_SUCCESS)
         return VK_NULL_HANDLE;
     return cache;
 }
@@ -58,12 +58,12 @@ static void take_driver_data(vulkan_kernel *k, VkPipelineCache cache)
 {
     vulkan_device *d = vulkan_device_of(k->head.device);
     size_t size = 0;
-    if (!cache || d->vk.GetPipelineCacheData(d->handle, cache, &size, NULL) != VK_SUCCESS ||
+    if (!cache || d->vk.vkGetPipelineCacheData(d->handle, cache, &size, NULL) != VK_SUCCESS ||
         size <= sizeof(VkPipelineCacheHeaderVersionOne))
         return;
     k->head.driver_data = malloc(size);
     if (k->head.driver_data &&
-        d->vk.GetPipelineCacheData(d->handle, cache, &size, k->head.driver_data) == VK_SUCCESS)
+        d->vk.vkGetPipelineCacheData(d->handle, cache, &size, k->head.driver_data) == VK_SUCCESS)
         k->head.driver_data_size = size;
 }
 
@@ -87,11 +87,11 @@ static bl_result build_pipeline(vulkan_kernel *k, const gpu_kernel_desc *desc, b
         .layout = k->layout};
     VkPipelineCache shared = d->adopted ? d->adopted->pipeline_cache : VK_NULL_HANDLE;
     VkPipelineCache own = shared ? VK_NULL_HANDLE : open_cache(d, desc), cache = shared ? shared : own;
-    VkResult created = d->vk.CreateComputePipelines(d->handle, cache, 1, &info, d->allocator, &k->pipeline);
+    VkResult created = d->vk.vkCreateComputePipelines(d->handle, cache, 1, &info, d->allocator, &k->pipeline);
     if (created == VK_SUCCESS)
         take_driver_data(k, own);
-    d->vk.DestroyPipelineCache(d->handle, own, d->allocator);
-    d->vk.DestroyShaderModule(d->handle, module, d->allocator);
+    d->vk.vkDestroyPipelineCache(d->handle, own, d->allocator);
+    d->vk.vkDestroyShaderModule(d->handle, module, d->allocator);
     if (created != VK_SUCCESS) {
         bl_result result = gpu_result_of(created);
         return error_set(err, result == BL_ERROR_DEVICE ? BL_ERROR_COMPILE : result,
@@ -115,7 +115,7 @@ void vulkan_kernel_destroy(gpu_kernel *head)
 {
     vulkan_kernel *k = (vulkan_kernel *)head;
     vulkan_device *d = vulkan_device_of(head->device);
-    d->vk.DestroyPipeline(d->handle, k->pipeline, d->allocator);
-    d->vk.DestroyPipelineLayout(d->handle, k->layout, d->allocator);
-    d->vk.DestroyDescriptorSetLayout(d->handle, k->set_layout, d->allocator);
+    d->vk.vkDestroyPipeline(d->handle, k->pipeline, d->allocator);
+    d->vk.vkDestroyPipelineLayout(d->handle, k->layout, d->allocator);
+    d->vk.vkDestroyDescriptorSetLayout(d->handle, k->set_layout, d->allocator);
 }

@@ -100,7 +100,7 @@ static bl_result allocate_own(vulkan_buffer *b, const VkMemoryRequirements *need
                                  .pNext = d->candidate->head.info.buffer_address ? &flags : chain,
                                  .allocationSize = needs->size,
                                  .memoryTypeIndex = b->memory_type};
-    VkResult allocated = d->vk.AllocateMemory(d->handle, &info, d->allocator, &b->memory);
+    VkResult allocated = d->vk.vkAllocateMemory(d->handle, &info, d->allocator, &b->memory);
     if (allocated == VK_SUCCESS)
         return BL_OK;
     b->memory = VK_NULL_HANDLE;
@@ -139,7 +139,7 @@ static bl_result allocate(vulkan_buffer *b, gpu_memory where, bl_error *err)
 {
     vulkan_device *d = vulkan_device_of(b->head.device);
     VkMemoryRequirements needs;
-    d->vk.GetBufferMemoryRequirements(d->handle, b->handle, &needs);
+    d->vk.vkGetBufferMemoryRequirements(d->handle, b->handle, &needs);
     int type = memory_type_for(d, where, needs.memoryTypeBits);
     if (type < 0)
         return error_set(err, BL_ERROR_DEVICE, "the device has no memory type for buffer '%s'",
@@ -209,7 +209,7 @@ bl_result vulkan_buffer_build(gpu_buffer *head, const gpu_buffer_desc *desc, bl_
                                .size = head->size,
                                .usage = b->usage,
                                .sharingMode = VK_SHARING_MODE_EXCLUSIVE};
-    VkResult created = d->vk.CreateBuffer(d->handle, &info, d->allocator, &b->handle);
+    VkResult created = d->vk.vkCreateBuffer(d->handle, &info, d->allocator, &b->handle);
     if (created != VK_SUCCESS) {
         b->handle = VK_NULL_HANDLE;
         return gpu_vk_error(err, "vkCreateBuffer", created);
@@ -228,10 +228,10 @@ void vulkan_buffer_destroy(gpu_buffer *head)
     gpu_buffer_destroy(b->address);
     if (b->foreign)
         return;
-    d->vk.DestroyBuffer(d->handle, b->handle, d->allocator);
+    d->vk.vkDestroyBuffer(d->handle, b->handle, d->allocator);
     if (b->lent.memory)
         d->adopted->free(d->adopted->user, &b->lent);
-    d->vk.FreeMemory(d->handle, b->memory, d->allocator); /* unmaps */
+    d->vk.vkFreeMemory(d->handle, b->memory, d->allocator); /* unmaps */
 }
 
 uint64_t vulkan_buffer_address(const gpu_buffer *b)
@@ -241,7 +241,7 @@ uint64_t vulkan_buffer_address(const gpu_buffer *b)
         .sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO,
         .buffer = vulkan_buffer_handle(b),
     };
-    return d->vk.GetBufferDeviceAddress(d->handle, &info);
+    return d->vk.vkGetBufferDeviceAddress(d->handle, &info);
 }
 
 gpu_buffer *vulkan_buffer_of_address(gpu_buffer *head, bl_error *err)

@@ -147,7 +147,7 @@ bl_result vulkan_recorder_submit(gpu_batch *head, const bl_vulkan_sync *sync, bl
     GPU_TRY(d, err, EndCommandBuffer, b->own);
     GPU_TRY(d, err, ResetFences, d->handle, 1, &b->fence);
     vulkan_queue_lock(d);
-    VkResult submitted = d->vk.QueueSubmit(d->queue, 1, &info, b->fence);
+    VkResult submitted = d->vk.vkQueueSubmit(d->queue, 1, &info, b->fence);
     vulkan_queue_unlock(d);
     if (submitted != VK_SUCCESS)
         return gpu_vk_error(err, "vkQueueSubmit", submitted);
@@ -160,7 +160,7 @@ bl_result vulkan_recorder_poll(gpu_batch *head, bool *done, bl_error *err)
 {
     vulkan_batch *b = (vulkan_batch *)head;
     vulkan_device *d = vulkan_device_of(head->device);
-    VkResult status = b->in_flight ? d->vk.GetFenceStatus(d->handle, b->fence) : VK_SUCCESS;
+    VkResult status = b->in_flight ? d->vk.vkGetFenceStatus(d->handle, b->fence) : VK_SUCCESS;
     *done = status == VK_SUCCESS;
     return status == VK_SUCCESS || status == VK_NOT_READY ? BL_OK
                                                           : gpu_vk_error(err, "vkGetFenceStatus", status);
@@ -203,8 +203,8 @@ void vulkan_record_update(gpu_batch *head, gpu_buffer *to, uint64_t offset, cons
     vulkan_batch_barrier(b);
     for (uint64_t at = 0; at < size; at += most)
         vulkan_device_of(head->device)
-            ->vk.CmdUpdateBuffer(b->commands, vulkan_buffer_handle(to), offset + at,
-                                 size - at < most ? size - at : most, (const char *)data + at);
+            ->vk.vkCmdUpdateBuffer(b->commands, vulkan_buffer_handle(to), offset + at,
+                                   size - at < most ? size - at : most, (const char *)data + at);
 }
 
 /* ---- images ---- */
@@ -223,7 +223,8 @@ void vulkan_record_to_image(gpu_batch *head, gpu_buffer *from, const vulkan_texe
         return;
     vulkan_batch_barrier(b);
     vulkan_device_of(head->device)
-        ->vk.CmdCopyBufferToImage(b->commands, vulkan_buffer_handle(from), to->image, to->layout, 1, &region);
+        ->vk.vkCmdCopyBufferToImage(b->commands, vulkan_buffer_handle(from), to->image, to->layout, 1,
+                                    &region);
 }
 
 void vulkan_record_from_image(gpu_batch *head, const vulkan_texels *from, gpu_buffer *to)
@@ -234,6 +235,6 @@ void vulkan_record_from_image(gpu_batch *head, const vulkan_texels *from, gpu_bu
         return;
     vulkan_batch_barrier(b);
     vulkan_device_of(head->device)
-        ->vk.CmdCopyImageToBuffer(b->commands, from->image, from->layout, vulkan_buffer_handle(to), 1,
-                                  &region);
+        ->vk.vkCmdCopyImageToBuffer(b->commands, from->image, from->layout, vulkan_buffer_handle(to), 1,
+                                    &region);
 }

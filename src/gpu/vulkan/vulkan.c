@@ -16,11 +16,27 @@ bl_result gpu_load_instance_table(PFN_vkGetInstanceProcAddr get, VkInstance hand
     return BL_OK;
 }
 
+typedef struct gpu_device_loader {
+    PFN_vkGetDeviceProcAddr get;
+    VkDevice device;
+} gpu_device_loader;
+
+static PFN_vkVoidFunction of_device(void *user, const char *name)
+{
+    const gpu_device_loader *l = user;
+    return l->get(l->device, name);
+}
+
+#define CHECK_REQUIRED(name)                                                                                 \
+    if (!table->vk##name)                                                                                    \
+        return error_set(err, BL_ERROR_DEVICE, "the driver has no vk" #name);
+
 bl_result gpu_load_device_table(PFN_vkGetDeviceProcAddr get, VkDevice handle, gpu_device_table *table,
                                 bl_error *err)
 {
-    GPU_DEVICE_FUNCTIONS(LOAD_REQUIRED)
-    GPU_DEVICE_OPTIONAL(LOAD_OPTIONAL)
+    gpu_device_loader loader = {get, handle};
+    gpu_volk_load(table, &loader, of_device);
+    GPU_DEVICE_FUNCTIONS(CHECK_REQUIRED)
     return BL_OK;
 }
 

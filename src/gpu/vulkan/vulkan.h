@@ -12,6 +12,7 @@
 #include "gpu/vulkan/open.h"
 
 #define VK_NO_PROTOTYPES
+#include <volk.h>
 #include <vulkan/vulkan.h>
 
 #include <backlight/backlight_vulkan.h>
@@ -36,6 +37,7 @@
     X(CreateDebugUtilsMessengerEXT)                                                                          \
     X(DestroyDebugUtilsMessengerEXT)
 
+/* What a device must have, of volk's table. */
 #define GPU_DEVICE_FUNCTIONS(X)                                                                              \
     X(DestroyDevice)                                                                                         \
     X(DeviceWaitIdle)                                                                                        \
@@ -93,32 +95,25 @@
     X(WaitForFences)                                                                                         \
     X(GetFenceStatus)
 
-/* NULL where their extension is not enabled. The acceleration structures' are there where gpu_info.ray_query
- * is. */
-#define GPU_DEVICE_OPTIONAL(X)                                                                               \
-    X(SetDebugUtilsObjectNameEXT)                                                                            \
-    X(GetMemoryFdKHR)                                                                                        \
-    X(CreateAccelerationStructureKHR)                                                                        \
-    X(DestroyAccelerationStructureKHR)                                                                       \
-    X(GetAccelerationStructureBuildSizesKHR)                                                                 \
-    X(GetAccelerationStructureDeviceAddressKHR)                                                              \
-    X(CmdBuildAccelerationStructuresKHR)
-
 #define GPU_FUNCTION_FIELD(name) PFN_vk##name name;
 typedef struct gpu_instance_table {
     GPU_INSTANCE_FUNCTIONS(GPU_FUNCTION_FIELD)
     GPU_INSTANCE_OPTIONAL(GPU_FUNCTION_FIELD)
 } gpu_instance_table;
-typedef struct gpu_device_table {
-    GPU_DEVICE_FUNCTIONS(GPU_FUNCTION_FIELD)
-    GPU_DEVICE_OPTIONAL(GPU_FUNCTION_FIELD)
-} gpu_device_table;
 #undef GPU_FUNCTION_FIELD
+typedef struct VolkDeviceTable gpu_device_table;
 
 bl_result gpu_load_instance_table(PFN_vkGetInstanceProcAddr get, VkInstance instance,
                                   gpu_instance_table *table, bl_error *err);
+/* Fills the table, NULL where there is no such function; fails where one of GPU_DEVICE_FUNCTIONS is not
+ * there. */
 bl_result gpu_load_device_table(PFN_vkGetDeviceProcAddr get, VkDevice device, gpu_device_table *table,
                                 bl_error *err);
+
+/* ---- volk.c ---- */
+
+void gpu_volk_load(gpu_device_table *table, void *user,
+                   PFN_vkVoidFunction (*load)(void *user, const char *name));
 
 const char *gpu_vk_result_name(VkResult result);
 bl_result gpu_result_of(VkResult result);
@@ -129,7 +124,7 @@ bl_result gpu_vk_error(bl_error *err, const char *call, VkResult result);
  * failure. */
 #define GPU_TRY(d, err, function, ...)                                                                       \
     do {                                                                                                     \
-        VkResult vk_result_ = (d)->vk.function(__VA_ARGS__);                                                 \
+        VkResult vk_result_ = (d)->vk.vk##function(__VA_ARGS__);                                             \
         if (vk_result_ != VK_SUCCESS)                                                                        \
             return gpu_vk_error(err, "vk" #function, vk_result_);                                            \
     } while (0)
@@ -222,6 +217,8 @@ typedef struct vulkan_device {
     VkDevice handle;
     VkQueue queue;
     gpu_device_table vk;
+    PFN_vkSetDebugUtilsObjectNameEXT
+        set_name; /* NULL without VK_EXT_debug_utils; volk counts it to instances */
     VkPhysicalDeviceMemoryProperties memory;
     const VkAllocationCallbacks *allocator; /* NULL, or the caller's */
     struct vulkan_adopted *adopted;         /* NULL: handle is ours, and so is the queue */
