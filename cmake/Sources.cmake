@@ -194,6 +194,15 @@ set(render_sources
     src/render/integrator/kernels/attached_replay.c
     src/render/integrator/kernels/begin.c
     src/render/integrator/kernels/channels.c
+    src/render/edges_reasons.c
+    src/render/integrator/boundary/motion.c
+    src/render/integrator/boundary/pick.c
+    src/render/integrator/boundary/sides.c
+    src/render/integrator/kernels/boundary.c
+    src/render/integrator/kernels/boundary_lit.c
+    src/render/integrator/kernels/boundary_path.c
+    src/render/integrator/kernels/boundary_seen.c
+    src/render/integrator/path/radiance.c
     src/render/integrator/kernels/forward.c
     src/render/integrator/kernels/frozen_unrolled.c
     src/render/integrator/kernels/light_tracing.c
@@ -264,6 +273,7 @@ set(api_sources
     src/api/device_vulkan.c
     src/api/differentiability.c
     src/api/embree.c
+    src/api/edges.c
     src/api/fit.c
     src/api/fit_parameters.c
     src/api/fit_state.c

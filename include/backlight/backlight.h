@@ -188,6 +188,17 @@ typedef enum bl_light_choice {
 BL_API const char *
 bl_light_choice_name(bl_light_choice choice); /* "weight", "uniform", "power"; NULL past the last */
 
+/* What a gradient has of edges that move with a parameter: silhouettes, borders of shadows and of lights, and
+ * these in reflections (docs/theory/edges.md). They are found by samples of their own, behind a gradient or
+ * forward pass whose parameters move something, and cost nothing otherwise. */
+typedef enum bl_edges {
+    BL_EDGES_AUTO,       /* all that can be found; bl_parameter_info.reason says what cannot */
+    BL_EDGES_NONE,       /* nothing: the gradient along paths that stay, which frozen differences have, too */
+    BL_EDGES_PROJECTIVE, /* by points sampled on silhouettes (Zhang et al. 2023): today what AUTO is */
+    BL_EDGES_COUNT
+} bl_edges;
+BL_API const char *bl_edges_name(bl_edges edges); /* "auto", "none", "projective"; NULL past the last */
+
 typedef struct bl_scene_desc {
     const bl_define *defines; /* values for $key in the file */
     uint32_t define_count;
@@ -199,7 +210,8 @@ typedef struct bl_scene_desc {
     uint32_t sensor; /* which of the scene's sensors to look through, in the order of its file; its film is
                         the image */
     bl_light_choice lights; /* which light a path samples */
-    uint64_t reserved[8];
+    bl_edges edges;         /* of gradients of its jobs */
+    uint64_t reserved[7];
 } bl_scene_desc;
 
 /* Mitsuba 3 XML. */
@@ -434,7 +446,8 @@ typedef struct bl_stats {
     uint64_t singular[BL_SINGULAR_DEPTHS]; /* derivatives of rays, along mirrors, glass and smooth lobes, that
                                               were no numbers and dropped, by the depth of the vertex; the
                                               last entry: of all deeper ones, too */
-    uint64_t reserved[8];
+    uint64_t edges;                        /* samples of moving edges; 0: none moves, or none was wanted */
+    uint64_t reserved[7];
 } bl_stats;
 
 typedef struct bl_render_desc {
@@ -541,7 +554,8 @@ typedef struct bl_gradient_desc {
     float *image;         /* receives an image of the primal's stream, or NULL */
     bl_progress progress;
     void *user;
-    uint64_t reserved[8];
+    bl_edges edges; /* BL_EDGES_NONE leaves them out of this one */
+    uint64_t reserved[7];
 } bl_gradient_desc;
 
 /* Reverse mode: path replay backpropagation with detached sampling (Vicini, Speierer, Jakob 2021, section
@@ -561,7 +575,8 @@ typedef struct bl_forward_desc {
     const float *const *tangents;
     bl_progress progress;
     void *user;
-    uint64_t reserved[8];
+    bl_edges edges; /* BL_EDGES_NONE leaves them out of this one */
+    uint64_t reserved[7];
 } bl_forward_desc;
 
 /* Forward mode: the derivative of the image along a direction of parameter space. image: height*width*3
@@ -580,16 +595,22 @@ typedef enum bl_pass {
     BL_PASS_CHANNELS, /* channels of the first hit */
     BL_PASS_TAPE,     /* the two of the integrator `tape` */
     BL_PASS_TAPE_ADJOINT,
-    BL_PASS_UPDATE,           /* derived values, */
-    BL_PASS_UPDATE_ADJOINT,   /* their gradients to those of parameters, after a gradient pass, */
-    BL_PASS_UPDATE_TANGENT,   /* and their tangents, before a forward pass */
-    BL_PASS_TABLES,           /* sampling tables */
-    BL_PASS_GEOMETRY,         /* what follows from moved vertices; of derived normals */
-    BL_PASS_GEOMETRY_ADJOINT, /* gradients */
-    BL_PASS_GEOMETRY_TANGENT, /* and tangents */
-    BL_PASS_CAMERA_RAYS,      /* bl_job_camera_rays, */
-    BL_PASS_RAYS,             /* bl_job_closest_hits, */
-    BL_PASS_RAYS_ANY,         /* bl_job_any_hits */
+    BL_PASS_UPDATE,             /* derived values, */
+    BL_PASS_UPDATE_ADJOINT,     /* their gradients to those of parameters, after a gradient pass, */
+    BL_PASS_UPDATE_TANGENT,     /* and their tangents, before a forward pass */
+    BL_PASS_TABLES,             /* sampling tables */
+    BL_PASS_GEOMETRY,           /* what follows from moved vertices; of derived normals */
+    BL_PASS_GEOMETRY_ADJOINT,   /* gradients */
+    BL_PASS_GEOMETRY_TANGENT,   /* and tangents */
+    BL_PASS_CAMERA_RAYS,        /* bl_job_camera_rays, */
+    BL_PASS_RAYS,               /* bl_job_closest_hits, */
+    BL_PASS_RAYS_ANY,           /* bl_job_any_hits */
+    BL_PASS_EDGES_SEEN,         /* moving edges, behind a gradient pass: seen by the sensor, */
+    BL_PASS_EDGES_PATH,         /* seen by surfaces, */
+    BL_PASS_EDGES_LIT,          /* and borders of shadows; */
+    BL_PASS_EDGES_SEEN_FORWARD, /* behind a forward pass */
+    BL_PASS_EDGES_PATH_FORWARD,
+    BL_PASS_EDGES_LIT_FORWARD,
     BL_PASS_COUNT
 } bl_pass;
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Image derivatives of a job along one direction of its parameters: forward mode. */
+#include "api/edges.h"
 #include "api/job_buffers.h"
 #include "api/job_pass.h"
 #include "api/job_results.h"
@@ -34,6 +35,7 @@ static bl_result forward(bl_job *job, const bl_forward_desc *desc, float *image,
         .spp = job_spp(job, desc->spp),
         .seed = job_seed(job, desc->seed),
         .stream = 1,
+        .edges = desc->edges,
         .slice_seconds = desc->slice_seconds,
         .progress = desc->progress,
         .user = desc->user,
@@ -46,7 +48,8 @@ static bl_result forward(bl_job *job, const bl_forward_desc *desc, float *image,
     TRY(write_tangents(job, desc->tangents, err));
     TRY(job_run(job, &w, stats, err));
     TRY(job_read_counters(job, stats, err));
-    return job_resolve(job, w.spp, w.strips, image, stats, err);
+    TRY(job_resolve(job, w.spp, w.strips, image, stats, err));
+    return edges_add_splats(job, image, stats, err);
 }
 
 bl_result bl_job_forward(bl_job *job, const bl_forward_desc *desc, float *image, bl_stats *stats)

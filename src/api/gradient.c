@@ -141,6 +141,7 @@ static bl_result replay(bl_job *job, const bl_gradient_desc *desc, double most, 
     job_work_desc w = {
         .pass = RENDER_GRADIENT,
         .form = stats->form,
+        .edges = desc->edges,
         .loss = &loss,
         .spp = spp,
         .seed = job_seed(job, desc->seed),

@@ -117,6 +117,15 @@ bl_result job_reserve_adjoints(bl_job *job, uint32_t images, bl_error *err)
     return job_replace_buffer(job, bytes, "adjoint", &job->adjoint, err);
 }
 
+bl_result job_reserve_splats(bl_job *job, bl_error *err)
+{
+    uint64_t image = 12ull * job_pixels(job);
+    if (gpu_buffer_size(job->splats) >= 2 * image)
+        return BL_OK;
+    TRY(job_replace_buffer(job, 2 * image, "splats", &job->splats, err));
+    return job_replace_buffer(job, image, "splat scale", &job->splat_scale, err);
+}
+
 bl_result job_reserve_target(bl_job *job, bl_error *err)
 {
     return job->target ? BL_OK : make_buffer(job, 12ull * job_pixels(job), "target", &job->target, err);
@@ -154,7 +163,8 @@ void job_drop_buffers(bl_job *job)
 
 bool job_splats(const bl_job *job, render_pass pass)
 {
-    return job->scene->light_tracing && pass == RENDER_PRIMAL;
+    return (job->scene->light_tracing && pass == RENDER_PRIMAL) || pass == RENDER_EDGES_SEEN_FORWARD ||
+           pass == RENDER_EDGES_LIT_FORWARD;
 }
 
 void job_buffers(const bl_job *job, render_pass pass, gpu_buffer *buffers[BUFFER_COUNT + 1])

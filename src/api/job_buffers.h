@@ -22,6 +22,7 @@ void job_value_changed(bl_job *job, uint32_t parameter);
 /* These make the buffers whose size depends on the form: samples between two kernels, and images of dL/dI. */
 bl_result job_reserve_samples(bl_job *job, uint64_t words, bl_error *err);
 bl_result job_reserve_adjoints(bl_job *job, uint32_t images, bl_error *err);
+bl_result job_reserve_splats(bl_job *job, bl_error *err); /* the image of splats, and its scale */
 bl_result job_reserve_target(bl_job *job, bl_error *err);
 bl_result job_reserve_film(bl_job *job, render_pass pass, uint32_t lanes, bl_error *err);
 /* Stores tangents of all values for forward passes. Those of parameters are given; those of derived values

@@ -172,7 +172,8 @@ bl_result job_slice(const job_slices *s, bl_stats *stats, bl_error *err)
 
 bool job_pass_sums(render_pass pass)
 {
-    return pass == RENDER_GRADIENT || pass == RENDER_ADJOINT || pass == RENDER_TAPE_ADJOINT;
+    return pass == RENDER_GRADIENT || pass == RENDER_ADJOINT || pass == RENDER_TAPE_ADJOINT ||
+           pass == RENDER_EDGES_SEEN || pass == RENDER_EDGES_PATH || pass == RENDER_EDGES_LIT;
 }
 
 bl_result job_run_part(bl_job *job, const job_work_desc *w, render_pass pass, job_range part, bl_stats *stats,

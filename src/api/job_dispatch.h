@@ -43,6 +43,7 @@ typedef struct job_work_desc {
     bl_progress progress;
     void *user;
     double progress_from, progress_to;
+    bl_edges edges;    /* BL_EDGES_NONE: of a gradient or forward pass without them */
     bool keeps_status; /* counters of the pass before go on */
     bool adds;         /* gradient pass: adds to the sums that are there, instead of to zeros */
     bool unfinished; /* gradient pass: a pass that adds follows, so gradients of derived quantities stay where

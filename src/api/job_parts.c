@@ -8,6 +8,7 @@
  * stand before them. Results are the same bytes for any number of parts: lanes may be cut anywhere, and
  * samples are cut where sums of gradients are, at multiples of SAMPLES_SUMMED of a tile. */
 #include "api/job_parts.h"
+#include "api/edges.h"
 #include "api/gradient_forms.h"
 #include "api/job_buffers.h"
 #include "api/job_kernels.h"
@@ -103,12 +104,26 @@ static void samples(sequence *s, const bl_job *job)
         windows(s, walks[k], job_everything(s->w, job_pixels(job)));
 }
 
+/* Moving edges, behind the samples of a gradient pass. */
+static void edges(sequence *s, const bl_job *job)
+{
+    const job_work_desc *w = s->w, e = edges_work(job, w);
+    s->w = &e;
+    for (uint32_t k = 0; k < EDGES_PASSES && edges_wanted(job, w); k++) {
+        render_pass pass;
+        if (edges_pass(job, false, k, &pass))
+            windows(s, pass, job_everything(&e, job_pixels(job)));
+    }
+    s->w = w;
+}
+
 static void pass_in(sequence *s, const bl_job *job, const job_recorded_pass *p)
 {
     s->w = &p->work;
     if (step_is_here(s))
         p->begin(p->user);
     samples(s, job);
+    edges(s, job);
     if (step_is_here(s))
         p->end(p->user);
 }
@@ -168,9 +183,32 @@ void job_record_part(bl_job *job, job_recorded_passes passes, job_part part)
 
 /* ---- what must be there ---- */
 
+/* The kernels of moving edges. */
+static bl_result edges_kernels(bl_job *job, const job_work_desc *w, bl_error *err)
+{
+    gpu_kernel *made;
+    for (uint32_t k = 0; k < EDGES_PASSES && edges_wanted(job, w); k++) {
+        render_pass pass;
+        if (edges_pass(job, false, k, &pass))
+            TRY(job_kernel(job, pass, &made, err));
+    }
+    return BL_OK;
+}
+
+static bool edges_there(const bl_job *job, const job_work_desc *w)
+{
+    bool there = true;
+    for (uint32_t k = 0; k < EDGES_PASSES && edges_wanted(job, w); k++) {
+        render_pass pass;
+        there &= !edges_pass(job, false, k, &pass) || job->kernels[pass];
+    }
+    return there;
+}
+
 bl_result job_parts_prepare(bl_job *job, const job_work_desc *w, bl_error *err)
 {
     gpu_kernel *made;
+    TRY(edges_kernels(job, w, err));
     TRY(job_reserve_film(job, w->pass, job_everything(w, job_pixels(job)).lane_count, err));
     if (keeps_samples(w))
         TRY(gradient_form_reserve(job, w, err));
@@ -192,7 +230,8 @@ bool job_parts_prepared(const bl_job *job, const job_work_desc *w)
 {
     const plan *p = job->plan;
     uint64_t lanes = job_everything(w, job_pixels(job)).lane_count;
-    bool there = job->film_words >= 3 * lanes && (!p->update_count || job->kernels[RENDER_UPDATE]) &&
+    bool there = edges_there(job, w) && job->film_words >= 3 * lanes &&
+                 (!p->update_count || job->kernels[RENDER_UPDATE]) &&
                  (!p->table_builds.count || job->kernels[RENDER_TABLES]);
     if (w->pass == RENDER_GRADIENT && p->update_requested)
         there &= job->kernels[RENDER_UPDATE_ADJOINT] != NULL;

@@ -2,6 +2,7 @@
  * A whole pass: geometry, derived values and sampling tables before it, the kernels that its form asks for,
  * the adjoint of derived values after it. */
 #include "api/job_pass.h"
+#include "api/edges.h"
 #include "api/gradient_forms.h"
 #include "api/gradient_scale.h"
 #include "api/job_buffers.h"
@@ -171,6 +172,7 @@ bl_result job_run(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error
         TRY(gradient_form_run(job, w, stats, err));
     else if (!splats)
         TRY(job_run_part(job, w, w->pass, all, stats, err));
+    TRY(edges_run(job, w, stats, err));
     stats->paths += w->lanes.count ? w->lanes.samples : (uint64_t)job_pixels(job) * w->spp;
     return w->pass == RENDER_GRADIENT && !w->unfinished ? finish_gradient(job, stats, err) : BL_OK;
 }

@@ -20,6 +20,12 @@ const char *bl_light_choice_name(bl_light_choice choice)
     return (unsigned)choice < BL_LIGHTS_COUNT ? names[choice] : NULL;
 }
 
+const char *bl_edges_name(bl_edges edges)
+{
+    static const char *const names[BL_EDGES_COUNT] = {"auto", "none", "projective"};
+    return (unsigned)edges < BL_EDGES_COUNT ? names[edges] : NULL;
+}
+
 bl_result scene_from_description(bl_context *ctx, scene_description *d, const bl_scene_desc *desc,
                                  bl_scene **out)
 {
@@ -32,6 +38,7 @@ bl_result scene_from_description(bl_context *ctx, scene_description *d, const bl
         .max_depth = desc ? desc->max_depth : 0,
         .sensor = desc ? desc->sensor : 0,
         .light_choice = desc ? (enum light_choice)desc->lights : LIGHTS_BY_WEIGHT,
+        .no_edges = desc && desc->edges == BL_EDGES_NONE,
     };
     if (render_scene_create(d, &o, &scene->render, &err) != BL_OK) {
         free(scene);

@@ -5,6 +5,7 @@
  *   gradient   <dL/dp, d> by path replay
  *   frozen     differences with the paths of the unchanged scene: same directions, choices and densities,
  *              weights from p + h d.
+ *              Edges do not move on them, so the gradient is taken without the edges' part (BL_EDGES_NONE).
  *              With the random numbers of the gradient pass it agrees seed by seed, up to rounding and the
  *              order of the
  *              difference. Where it does not, the gradient is wrong (estimators, not noise): exit status 1.
@@ -129,6 +130,7 @@ static int prepare_finding(const check_work *w, check_finding *f)
     }
     f->gradient = memory_or_exit(w->seeds * sizeof *f->gradient);
     f->frozen = memory_or_exit(w->seeds * sizeof *f->frozen);
+    f->inside = memory_or_exit(w->seeds * sizeof *f->inside);
     f->plain = memory_or_exit(w->seeds * sizeof *f->plain);
     return choose_step(w, f);
 }
@@ -233,28 +235,35 @@ static int differentiate(check_work *w, check_finding *f, difference_mode mode, 
 
 /* ---- all seeds ---- */
 
-static int gradient_seed(check_work *w, uint32_t s, render_progress *progress)
+/* The gradient with the edges that move, or without: as it is along frozen paths. */
+static int gradient_seed(check_work *w, uint32_t s, render_progress *progress, bool edges)
 {
     bl_gradient_desc desc = {
         .spp = w->spp,
         .spp_primal = w->spp,
         .seed = w->args->common.seed + s,
         .adjoint = w->weights,
+        .edges = edges ? BL_EDGES_AUTO : BL_EDGES_NONE,
         .progress = on_progress,
         .user = progress,
     };
-    SESSION_TRY(w->session, bl_job_gradient(w->job, &desc, NULL));
+    bl_stats stats;
+    SESSION_TRY(w->session, bl_job_gradient(w->job, &desc, &stats));
     w->renders_done++;
     for (uint32_t k = 0; k < w->args->parameters.count; k++) {
         check_finding *f = &w->findings[k];
         float *values = memory_or_exit(f->parameter.info.count * sizeof *values);
         bl_result result = bl_job_read_gradient(w->job, k, values);
+        double along = 0;
         for (uint32_t i = 0; i < f->parameter.info.count; i++)
-            f->gradient[s] += (double)values[i] * (double)f->direction[i];
+            along += (double)values[i] * (double)f->direction[i];
+        f->inside[s] = along;
+        if (edges)
+            f->gradient[s] = along;
         free(values);
         SESSION_TRY(w->session, result);
     }
-    return CLI_OK;
+    return edges && stats.edges ? gradient_seed(w, s, progress, false) : CLI_OK;
 }
 
 /* Frozen differences of one seed. */
@@ -289,10 +298,10 @@ static int difference_seed(check_work *w, check_finding *f, uint32_t s, render_p
     f->frozen[s] = frozen.value;
     f->plain[s] = plain.value;
     f->curvature += frozen.curvature / w->seeds;
-    double ratio = fabs(f->gradient[s] - f->frozen[s]) / frozen.tolerance;
+    double ratio = fabs(f->inside[s] - f->frozen[s]) / frozen.tolerance;
     if (!(ratio <= f->worst)) { /* NaN is the worst of all */
         f->worst = ratio;
-        f->worst_difference = f->gradient[s] - f->frozen[s];
+        f->worst_difference = f->inside[s] - f->frozen[s];
         f->worst_tolerance = frozen.tolerance;
     }
     return CLI_OK;
@@ -306,7 +315,7 @@ static int measure_short(check_work *w, check_finding *f, double scale, render_p
     for (uint32_t s = 0; s < w->seeds; s++) {
         frozen_pair frozen;
         CLI_TRY(differentiate_frozen(w, f, s, scale, progress, &frozen));
-        agrees = agrees && fabs(f->gradient[s] - frozen.value) <= frozen.tolerance &&
+        agrees = agrees && fabs(f->inside[s] - frozen.value) <= frozen.tolerance &&
                  frozen.tolerance < fabs(f->worst_difference);
     }
     f->short_step = agrees ? scale * f->epsilon : 0;
@@ -331,7 +340,7 @@ static int measure(check_work *w)
     render_progress progress = {.w = w, .bar = progress_begin(&w->args->common, "check", paths)};
     int status = CLI_OK;
     for (uint32_t s = 0; s < w->seeds && status == CLI_OK; s++) {
-        status = gradient_seed(w, s, &progress);
+        status = gradient_seed(w, s, &progress, true);
         for (uint32_t k = 0; k < w->args->parameters.count && status == CLI_OK; k++)
             status = difference_seed(w, &w->findings[k], s, &progress);
     }
@@ -399,6 +408,7 @@ static void release(check_work *w)
         free(f->direction);
         free(f->gradient);
         free(f->frozen);
+        free(f->inside);
         free(f->plain);
     }
     free(w->findings);

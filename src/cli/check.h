@@ -29,6 +29,7 @@ typedef struct check_finding { /* about one parameter */
     double epsilon;
     const stencil *differences;
     double *gradient, *frozen, *plain; /* per seed */
+    double *inside;                    /* per seed: the gradient without edges that move */
     check_series gradient_series, frozen_series, plain_series,
         gap_series;                                  /* the last: gradient less frozen */
     double worst, worst_difference, worst_tolerance; /* of gradient against frozen, in tolerances */

@@ -34,7 +34,7 @@ typedef struct cli_names {
 
 typedef struct cli_common {
     cli_names defines, roots;
-    const char *integrator, *device, *ray_backend, *lights, *volume_gradient;
+    const char *integrator, *device, *ray_backend, *lights, *volume_gradient, *edges;
     uint32_t spp, spp_grad, seed, sensor;
     bool seed_given;
     int32_t max_depth;

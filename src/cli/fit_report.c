@@ -224,6 +224,8 @@ static void add_recipe(FILE *out, const fit_work *w)
         fprintf(out, " --max-depth %d", common->max_depth);
     if (common->lights)
         fprintf(out, " --lights %s", common->lights);
+    if (common->edges)
+        fprintf(out, " --edges %s", common->edges);
     if (common->volume_gradient)
         fprintf(out, " --volume-gradient %s", common->volume_gradient);
     char date[64] = "";

@@ -37,6 +37,10 @@ static const cli_option common_options[] = {
      .help = "how the gradient of extinction in heterogeneous media is found: replay, or drt, differential "
              "ratio tracking; auto (the default) takes drt for grids much of which is empty",
      .choices = "auto|replay|drt"},
+    {.name = "--edges", .kind = CLI_TEXT, .value = "HOW", .offset = COMMON(edges),
+     .help = "what gradients have of silhouettes and shadows that move: auto (the default), what can be "
+             "found; projective, by samples on silhouettes; none",
+     .choices = "auto|none|projective"},
     {.name = "--strict", .kind = CLI_FLAG, .offset = COMMON(strict),
      .help = "a gradient known to lack terms is an error, not a warning"},
     {.name = "--untrusted", .kind = CLI_FLAG, .offset = COMMON(untrusted),

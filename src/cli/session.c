@@ -68,6 +68,9 @@ static bl_scene_desc scene_desc(const cli_common *common, bl_define **defines, c
     while (common->lights &&
            strcmp(common->lights, bl_light_choice_name(lights)) != 0) /* options.c allows these names alone */
         lights++;
+    uint32_t edges = 0;
+    while (common->edges && strcmp(common->edges, bl_edges_name(edges)) != 0)
+        edges++;
     return (bl_scene_desc){
         .defines = *defines,
         .define_count = count,
@@ -78,6 +81,7 @@ static bl_scene_desc scene_desc(const cli_common *common, bl_define **defines, c
         .max_depth = common->max_depth,
         .sensor = common->sensor,
         .lights = lights,
+        .edges = edges,
     };
 }
 

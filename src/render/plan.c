@@ -6,6 +6,7 @@
  * absolute here. */
 #include "render/plan_internal.h"
 #include "render/shape/ellipsoids.h"
+#include "render/shape/silhouette.h"
 
 enum { BAKED_MOST = 64 /* primitives; docs/decisions/traversal.md */ };
 
@@ -111,6 +112,19 @@ static void write_ellipsoids(plan *p)
         }
 }
 
+/* Whether some edge moves with what is requested, and kernels differentiate it. */
+static bool edges_move(const plan *p)
+{
+    const render_scene *s = p->scene;
+    bool moves = p->moves & MOVE_HITS;
+    for (uint32_t i = 0; i < s->parameters.count; i++)
+        moves |= s->parameters.data[i].object == s->sensor->index && p->gradient_offset[i] != PLAN_NONE;
+    for (uint32_t i = 0; i < p->emitters.count; i++)
+        moves |= emitter_of(p->emitters.data[i])->delta &&
+                 p->emitters.data[i]->requested & emitter_of(p->emitters.data[i])->pose_params;
+    return moves && edges_differentiated(s);
+}
+
 static void write_words(plan *p)
 {
     const render_scene *s = p->scene;
@@ -140,6 +154,9 @@ static void write_words(plan *p)
     write_arrays(p, geometry);
     to_world_write(p);
     write_ellipsoids(p);
+    if (edges_move(p))
+        silhouette_write(p);
+    p->edges = p->words.data[HEADER_SILHOUETTES] != 0;
     for (uint32_t i = 0; i < s->channels.count; i++)
         if (s->channels.data[i].kind == CHANNEL_DP_DU || s->channels.data[i].kind == CHANNEL_DP_DV)
             p->needs |= NEED_TANGENTS;

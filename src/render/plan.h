@@ -82,6 +82,7 @@ typedef struct plan {
     scene_bvh *rebuilt; /* in place of the scene's: of the groups, then the outer one; NULL: the scene's */
     bool baked;         /* small static geometry: the scene buffer's words are constants of the kernels */
     bool sensor_moves;  /* but for the sensor's */
+    bool edges;         /* moving edges are differentiated, too (docs/theory/edges.md) */
     bool drt;           /* the extinction's gradient by differential ratio tracking
                                (integrator/media/differential_ratio_tracking.c); set before tracing */
     bool lists_lanes;   /* samples of gradient passes go to pixels by a list of lanes (enum lane_word); set

@@ -39,6 +39,7 @@ void plan_reserve_batch(plan *p, uint32_t views, uint32_t pixels)
     }
     plan_reserve(p, pixels);
     p->batch_views = views, p->batch_pixels = pixels;
+    p->edges = false;
 }
 
 uint32_t plan_batch_word(const plan *p)

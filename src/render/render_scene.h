@@ -185,6 +185,7 @@ typedef struct render_scene {
     bool attaches;             /* the scene has lobes as smooth as that */
     uint32_t paths_per_sample; /* of direct with more than one sample of a kind: as many paths stand in for
                                   one sample */
+    bool edges;                /* moving edges are differentiated (docs/theory/edges.md) */
     bool depth_image;          /* the image is the depth of the first hit */
     bool ellipsoid_field;      /* ellipsoids are kernels that emit (integrator/kernels/ellipsoid_field.c) */
     bool srgb_primitives;      /* their colours are sRGB */
@@ -208,6 +209,7 @@ typedef struct render_overrides {
     int32_t max_depth;      /* 0: the scene's */
     uint32_t sensor;        /* which one to look through, in order of the scene */
     enum light_choice light_choice;
+    bool no_edges; /* moving edges are not differentiated */
 } render_overrides;
 
 extern const plugin_registry render_registry; /* registry.c */
@@ -217,6 +219,10 @@ extern const plugin_registry render_registry; /* registry.c */
 bl_result render_build_levels(render_scene *s, bl_error *err);
 /* Box of a box's image, with slack for maps of rays in f32. m: 3 rows of 4. */
 void render_map_box(const float m[12], const float box[6], float out[6]);
+
+/* ---- edges_reasons.c ---- */
+
+bool edges_differentiated(const render_scene *s); /* whether moving edges are, in this scene */
 
 /* ---- scene_build.c ---- */
 

@@ -18,6 +18,13 @@ bl_result render_visit(render_scene *s, const scene_object *o, object_name name,
 /* ---- scene_structure.c ---- */
 
 /* Integrator, sensor, film, filter, sampler; first of all steps. */
+/* ---- edges_reasons.c ---- */
+
+/* What gradients lack of edges that move, where some are differentiated; NULL: nothing. */
+const char *edges_lack(render_scene *s);
+/* Says it of the places of delta lights. */
+void edges_reasons_of_lights(render_scene *s);
+
 bl_result render_read_structure(render_scene *s, const render_overrides *o, bl_error *err);
 /* Light tracing needs to know how rays leave the lights and how the sensor sees places. After lights are
  * bound. */

@@ -11,9 +11,27 @@ static bool beams(const render_shape *shape)
     return shape->emitter && ((const emitter_class *)(const void *)shape->emitter->cls)->delta;
 }
 
+/* Where moving edges are differentiated: what they lack, and what else is left out. */
+static const char *reason_beside_edges(render_scene *s, const char *const *more, uint32_t count)
+{
+    const char *reason = edges_lack(s);
+    for (uint32_t i = 0; i < count; i++)
+        reason = reason ? arena_printf(&s->memory, "%s; %s", reason, more[i]) : more[i];
+    return reason;
+}
+
 /* What is left out where something with such textures, or such a light, moves. */
 static const char *moving_reason(render_scene *s, bool steps, bool beam)
 {
+    if (edges_differentiated(s)) {
+        const char *more[2];
+        uint32_t count = 0;
+        if (steps)
+            more[count++] = "steps of textures that move are left out";
+        if (beam)
+            more[count++] = "the place of the light is left out";
+        return reason_beside_edges(s, more, count);
+    }
     const char *what =
         steps ? "edges, shadows and steps of textures that move" : "edges and shadows that move";
     return arena_printf(&s->memory,
@@ -87,19 +105,22 @@ static bool may_clip(const render_scene *s, const scene_object *sensor)
 /* What moves in the image of the sensor of the scene, and is left out. */
 static const char *image_reason(render_scene *s)
 {
+    bool edges = edges_differentiated(s);
     const char *items[4] = {"silhouettes", "edges of shadows"};
-    uint32_t count = 2;
+    uint32_t count = edges ? 0 : 2;
     text list = {0};
     if (texture_has_steps(s->description->root))
         items[count++] = s->volumetric ? "steps of textures and densities" : "steps of textures";
     if (may_clip(s, s->sensor))
         items[count++] = "borders of what clip planes cut";
+    if (edges && count == 0)
+        return edges_lack(s);
     for (uint32_t i = 0; i < count; i++)
         text_add(&list, "%s%s", i == 0 ? "" : i + 1 < count ? ", " : " and ", items[i]);
     const char *reason = arena_printf(&s->memory, "%s, which move in the image, %sare left out", list.data,
                                       s->volumetric ? "and what lies behind mirrors and smooth glass, " : "");
     text_free(&list);
-    return reason;
+    return edges ? reason_beside_edges(s, &reason, 1) : reason;
 }
 
 static void add_sensor_reasons(render_scene *s, const scene_object *sensor)
@@ -122,4 +143,5 @@ void render_add_reasons(render_scene *s)
             add_vertex_reasons(s, &s->shapes.data[i]);
     for (uint32_t i = 0; i < s->sensors.count; i++)
         add_sensor_reasons(s, s->sensors.data[i]);
+    edges_reasons_of_lights(s);
 }

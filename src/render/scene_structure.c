@@ -178,6 +178,7 @@ static bl_result read_integrator(render_scene *s, const render_overrides *o, bl_
     read_attached(s, kind);
     read_ellipsoid_field(s, kind);
     TRY(read_march(s, kind, err));
+    s->edges = !o || !o->no_edges;
     s->light_choice = o ? o->light_choice : LIGHTS_BY_WEIGHT;
     if (o && o->max_depth != 0)
         s->max_depth = o->max_depth;

@@ -52,6 +52,7 @@ enum scene_header {
     HEADER_LIGHT_TABLE /* lights_tabled: in BUFFER_VALUES */,
     HEADER_LIGHT_WEIGHTS,
     HEADER_FIELD,
+    HEADER_SILHOUETTES /* shape/silhouette_words.h; 0: there are none */,
     HEADER_COUNT = 20
 };
 

@@ -15,6 +15,7 @@ typedef enum render_pass {
 enum render_pass_kind {
     PASS_IMAGE,    /* the film receives an image, or what is known of one */
     PASS_GRADIENT, /* derivatives of radiance along paths */
+    PASS_EDGES,    /* derivatives of what jumps along paths (docs/theory/edges.md) */
     PASS_CHECK,    /* the same by other means, to check them */
     PASS_RAYS,     /* single rays, in place of paths */
     PASS_DERIVED,  /* derived values and sampling tables, before and after the passes above */
@@ -34,7 +35,8 @@ enum render_pass_need {
     NEEDS_DERIVED_REQUEST = 16, /* derived values of requested parameters */
     NEEDS_TABLES = 32,          /* sampling tables */
     NEEDS_GEOMETRY = 64,        /* geometry in memory, not in kernels */
-    NEEDS_NORMALS = 128         /* normals that are derived from positions */
+    NEEDS_NORMALS = 128,        /* normals that are derived from positions */
+    NEEDS_EDGES = 256           /* edges that move */
 };
 
 typedef struct render_pass_info {
@@ -58,6 +60,10 @@ typedef struct render_trace_options {
 
 /* Whether lanes of the pass are listed: BUFFER_ADJOINT is then a list (enum lane_word). */
 bool render_lists_lanes(const plan *p, render_pass pass);
+
+/* Whether borders of shadows are sampled from lights (kernels/boundary_lit.c): paths can begin at all of
+ * them, and the sensor can be connected to surfaces. */
+bool edges_lit_possible(const plan *p);
 
 /* The kernel of a pass as a trace: entry function without parameters. */
 bl_result render_trace(const plan *p, render_pass pass, const render_trace_options *o, ir_module **out,

@@ -9,6 +9,7 @@
  *
  * The choice between the two roots is detached. The root itself is differentiated (cylinder_follow). */
 #include "render/shape/area.h"
+#include "render/shape/silhouette.h"
 
 static const float pi = 3.14159265358979323846f;
 
@@ -224,6 +225,39 @@ static vec2 cylinder_unit(tracer *t, ir_ref data, const emitter_hit *hit)
     return hit->uv;
 }
 
+/* ---- silhouette ---- */
+
+/* A quarter of the numbers each: the two lines along which planes through the viewpoint touch the tube, and
+ * the two circles at its ends. */
+static silhouette_point cylinder_silhouette(tracer *t, ir_ref data, vec3 viewpoint, ir_ref along)
+{
+    ir_func *f = t->f;
+    ir_ref zero = t_f32(t, 0), one = t_f32(t, 1), four = ir_mul(f, along, t_f32(t, 4)),
+           part = ir_floor(f, four), v = ir_sub(f, four, part), ends = ir_ge(f, part, t_f32(t, 2));
+    vec3 base = v3_load(t, data, CYLINDER_BASE), axis = v3_load(t, data, CYLINDER_AXIS),
+         s = v3_load(t, data, CYLINDER_S), e = v3_load(t, data, CYLINDER_T), to = v3_sub(t, viewpoint, base);
+    ir_ref r = t_real(t, data, CYLINDER_RADIUS), x = v3_dot(t, to, s), y = v3_dot(t, to, e);
+    ir_ref distance = ir_sqrt(f, t_mad(t, x, x, t_sqr(t, y))), inverse = t_ratio(t, one, distance);
+    ir_ref cosine = ir_min(f, ir_mul(f, r, inverse), one),
+           sine = t_safe_sqrt(t, ir_sub(f, one, t_sqr(t, cosine)));
+    ir_ref outside = ir_gt(f, sine, zero);
+    sine = ir_select(f, ir_eq(f, part, zero), sine, ir_neg(f, sine));
+    x = ir_mul(f, x, inverse), y = ir_mul(f, y, inverse);
+    ir_ref turn = t_f32(t, 2 * pi), angle = ir_mul(f, v, turn);
+    ir_ref cx = ir_select(f, ends, ir_cos(f, angle), ir_sub(f, ir_mul(f, x, cosine), ir_mul(f, y, sine)));
+    ir_ref cy = ir_select(f, ends, ir_sin(f, angle), ir_add(f, ir_mul(f, y, cosine), ir_mul(f, x, sine)));
+    ir_ref top = ir_select(f, ir_eq(f, part, t_f32(t, 3)), one, zero), height = ir_select(f, ends, top, v);
+    vec3 round = v3_add(t, v3_scale(t, s, cx), v3_scale(t, e, cy)),
+         turned = v3_sub(t, v3_scale(t, e, cx), v3_scale(t, s, cy)),
+         away = v3_scale(t, axis, ir_sub(f, ir_add(f, top, top), one));
+    silhouette_point p = {.there = ir_or(f, ends, outside), .closed = ir_bool(f, true), .crease = zero};
+    p.p = v3_add(t, v3_add(t, base, v3_scale(t, axis, height)), v3_scale(t, round, r));
+    p.out = v3_select(t, ends, away, round);
+    vec3 circle = v3_scale(t, turned, ir_mul(f, r, turn));
+    p.along = v3_scale(t, v3_select(t, ends, circle, axis), t_f32(t, 4));
+    return p;
+}
+
 /* ---- moving: the tube in its own space ---- */
 
 /* Writes base, axis, s and t of the tube in object space. */
@@ -279,6 +313,7 @@ const shape_kind_class shape_kind_cylinder = {
     .point = cylinder_at,
     .unit = cylinder_unit,
     .follow = cylinder_follow,
+    .silhouette = cylinder_silhouette,
     .object_data = cylinder_object_data,
     .transform = cylinder_transform,
 };

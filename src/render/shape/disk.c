@@ -8,6 +8,7 @@
  *
  * The test whether a hit is inside is detached. Distance and coordinates of the hit are differentiated. */
 #include "render/shape/area.h"
+#include "render/shape/silhouette.h"
 
 static const float pi = 3.14159265358979323846f;
 
@@ -145,6 +146,22 @@ static vec2 disk_unit(tracer *t, ir_ref data, const emitter_hit *hit)
     return (vec2){t_mad(t, x, half, half), t_mad(t, y, half, half)};
 }
 
+/* ---- silhouette ---- */
+
+/* The border, whatever the viewpoint. */
+static silhouette_point disk_silhouette(tracer *t, ir_ref data, vec3 viewpoint, ir_ref along)
+{
+    (void)viewpoint;
+    ir_func *f = t->f;
+    ir_ref turn = t_f32(t, 2 * pi), angle = ir_mul(f, along, turn), x = ir_cos(f, angle),
+           y = ir_sin(f, angle);
+    vec3 c = v3_load(t, data, DISK_CENTER), s = v3_load(t, data, DISK_S), e = v3_load(t, data, DISK_T);
+    silhouette_point out = {.there = ir_bool(f, true), .closed = ir_bool(f, true), .crease = t_f32(t, 0)};
+    out.out = v3_add(t, v3_scale(t, s, x), v3_scale(t, e, y)), out.p = v3_add(t, c, out.out);
+    out.along = v3_scale(t, v3_sub(t, v3_scale(t, e, x), v3_scale(t, s, y)), turn);
+    return out;
+}
+
 /* ---- moving: the normal's sign ---- */
 
 /* Writes the sign of the normal relative to s x t. to_world gives all other numbers of the disk. */
@@ -185,6 +202,7 @@ const shape_kind_class shape_kind_disk = {
     .pdf = area_density,
     .point = disk_at,
     .unit = disk_unit,
+    .silhouette = disk_silhouette,
     .object_data = disk_object_data,
     .transform = disk_transform,
 };

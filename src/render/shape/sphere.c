@@ -5,6 +5,7 @@
  *
  * The choice between the two roots is detached. The root itself is differentiated (sphere_follow). */
 #include "render/shape/area.h"
+#include "render/shape/silhouette.h"
 
 static const float pi = 3.14159265358979323846f;
 
@@ -231,6 +232,28 @@ static interaction sphere_point(tracer *t, ir_ref data, ir_ref u1, ir_ref u2)
         .uv = sphere_uv(t, data, n)};
 }
 
+/* ---- silhouette ---- */
+
+/* The circle in which the cone from the viewpoint touches the sphere. From inside there is none. */
+static silhouette_point sphere_silhouette(tracer *t, ir_ref data, vec3 viewpoint, ir_ref along)
+{
+    ir_func *f = t->f;
+    vec3 c = v3_load(t, data, SPHERE_CENTER), to = v3_sub(t, viewpoint, c);
+    ir_ref r = t_real(t, data, SPHERE_RADIUS), one = t_f32(t, 1), distance = v3_length(t, to),
+           angle = ir_mul(f, along, t_f32(t, 2 * pi));
+    ir_ref cosine = ir_min(f, t_ratio(t, r, distance), one),
+           sine = t_safe_sqrt(t, ir_sub(f, one, t_sqr(t, cosine))), radius = ir_mul(f, r, sine);
+    frame fr = frame_around(t, v3_scale(t, to, t_ratio(t, one, distance)));
+    ir_ref x = ir_cos(f, angle), y = ir_sin(f, angle);
+    vec3 round = v3_add(t, v3_scale(t, fr.s, x), v3_scale(t, fr.t, y));
+    silhouette_point s = {.there = ir_gt(f, sine, t_f32(t, 0)), .closed = ir_bool(f, true)};
+    s.out = v3_add(t, v3_scale(t, round, radius), v3_scale(t, fr.n, ir_mul(f, r, cosine)));
+    s.p = v3_add(t, c, s.out), s.crease = t_f32(t, 0);
+    vec3 turned = v3_sub(t, v3_scale(t, fr.t, x), v3_scale(t, fr.s, y));
+    s.along = v3_scale(t, turned, ir_mul(f, radius, t_f32(t, 2 * pi)));
+    return s;
+}
+
 /* ---- moving: centre and radius in its own space ---- */
 
 /* Writes centre and radius in object space. */
@@ -277,6 +300,7 @@ const shape_kind_class shape_kind_sphere = {
     .point = sphere_point,
     .unit = NULL /* there is no map of the unit square: only the part that faces the reference is sampled */,
     .follow = sphere_follow,
+    .silhouette = sphere_silhouette,
     .object_data = sphere_object_data,
     .transform = sphere_transform,
     .moves = MOVES_AS_SPHERE,

@@ -34,16 +34,6 @@ static void state_light(loop_state *s, light_state *p, bool gradient)
     state_sums(s, &p->sums);
 }
 
-/* The vertex's splat over the throughput; 0 if it has none. */
-static color splat_factor(walk *w, const light_vertex *v)
-{
-    ir_func *f = w->t.f;
-    COLOR_EACH(r, ir_select(f, v->splat.there,
-                            ir_select(f, v->begins, v->scale, ir_mul(f, v->scale, v->for_sensor.c[c])),
-                            t_f32(&w->t, 0)));
-    return r;
-}
-
 /* ---- the image ---- */
 
 static ir_ref image_vertex(walk *w, light_state *p)
@@ -51,7 +41,7 @@ static ir_ref image_vertex(walk *w, light_state *p)
     tracer *t = &w->t;
     light_vertex v = light_visit(w, &p->at);
     light_emit(w, &v, &p->b);
-    color contribution = color_mul(t, throughput_whole(w, &p->b), splat_factor(w, &v));
+    color contribution = color_mul(t, throughput_whole(w, &p->b), light_splat_factor(w, &v));
     ir_ref finite = color_finite(t, contribution);
     kernel_count(w, ir_and(t->f, v.splat.there, ir_not(t->f, finite)), STATUS_NON_FINITE);
     v.splat.there = ir_and(t->f, v.splat.there, finite);
@@ -98,7 +88,7 @@ static ir_ref gradient_vertex(walk *w, light_state *p)
     light_vertex v = light_visit(w, &p->at);
     adjoint_light(w, p, &v);
     light_emit(w, &v, &p->b);
-    color factor = splat_factor(w, &v), whole = throughput_whole(w, &p->b);
+    color factor = light_splat_factor(w, &v), whole = throughput_whole(w, &p->b);
     ir_ref finite = color_finite(t, color_mul(t, whole, factor)); /* the image leaves out the others */
     v.splat.there = ir_and(f, v.splat.there, finite);
     color adjoint = splat_read(w, &v.splat), seen = color_mul(t, adjoint, factor);

@@ -17,8 +17,24 @@ static uint32_t moves_of(const walk *w, bool attached)
     return attached ? 0 : w->plan->moves | camera;
 }
 
+/* Kernels of moving edges walk paths that stay, and ask for motion where they need it. */
+static void choose_for_edges(walk *w)
+{
+    w->moves = w->plan->moves, w->motion = &motion_none;
+    bool camera = w->plan->sensor && !(w->moves & MOVE_HITS);
+    w->wants = (walk_wants){
+        .surface_differentiated = camera || w->moves & MOVE_HITS,
+        .surface_anew = camera,
+        .light_normal = w->moves & MOVE_HITS,
+    };
+}
+
 void motion_choose(walk *w)
 {
+    if (render_passes[w->pass].kind == PASS_EDGES) {
+        choose_for_edges(w);
+        return;
+    }
     bool attached = attached_path_wanted(w);
     w->smooth = attached_path_planned(w) && attached_wanted(w), w->attaches = w->smooth && attached;
     w->moves = moves_of(w, attached);

@@ -35,16 +35,15 @@ static ir_ref block_of(walk *w, const light_position *at, uint32_t which)
     return ir_add(w->t.f, ir_mul(w->t.f, at->depth, t_u32(&w->t, 2)), t_u32(&w->t, 2 + which));
 }
 
+vec2 light_lens(walk *w, const light_position *at)
+{
+    random4 r = walk_numbers(w, at->sample, block_of(w, at, 0), SAMPLER_ONE_TWO_ONE);
+    return (vec2){r.u[1], r.u[2]};
+}
+
 /* ---- the light ---- */
 
-typedef struct emission {
-    emitter_ray ray;
-    ir_ref cls, record, choice; /* choice: 1 / the probability with which the light was chosen */
-    color radiance;
-    ir_ref far; /* bool: the light is an environment */
-} emission;
-
-static walk_light emission_light(walk *w, const emission *e)
+static walk_light emission_light(walk *w, const light_emission *e)
 {
     return (walk_light){
         .there = ir_bool(w->t.f, true),
@@ -58,12 +57,12 @@ static walk_light emission_light(walk *w, const emission *e)
     };
 }
 
-static emission choose_emission(walk *w, ir_ref sample)
+light_emission light_begin(walk *w, ir_ref sample)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
     BL_ASSERT(w->fn.emitter_ray, "a walk whose paths do not begin at lights");
-    emission e;
+    light_emission e;
     random4 r1 = walk_numbers(w, sample, t_u32(t, 0), SAMPLER_ONE_TWO_ONE),
             r2 = walk_numbers(w, sample, t_u32(t, 1), SAMPLER_ONE_TWO_ONE);
     ir_ref probability = light_pick(w, r1.u[0], &e.cls, &e.record);
@@ -79,13 +78,13 @@ static emission choose_emission(walk *w, ir_ref sample)
     return e;
 }
 
-/* choose_emission, run only where `begins`. Elsewhere the result is valid but means nothing. */
-static emission begin_emission(walk *w, ir_ref begins, ir_ref sample)
+/* light_begin, run only where `begins`. Elsewhere the result is valid but means nothing. */
+static light_emission begin_emission(walk *w, ir_ref begins, ir_ref sample)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
     ir_ref zero = t_f32(t, 0), branch = ir_if(f, begins);
-    emission e = choose_emission(w, sample);
+    light_emission e = light_begin(w, sample);
     ir_else(f);
     ir_ref cls = t_word(t, t_word(t, t_u32(t, 0), HEADER_EMITTERS), 0),
            record = t_word(t, t_word(t, t_u32(t, 0), HEADER_EMITTERS), 1);
@@ -115,7 +114,7 @@ typedef struct connection {
 
 /* Connects a vertex p to the sensor. An environment is infinitely far: a point far out in its direction
  * stands for it, and any such point is as good. */
-static connection connect(walk *w, const light_position *at, vec3 p, const emission *e)
+static connection connect(walk *w, const light_position *at, vec3 p, const light_emission *e)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
@@ -126,8 +125,7 @@ static connection connect(walk *w, const light_position *at, vec3 p, const emiss
     vec3 pinhole = sensor_vector(t, &view, POSE_ORIGIN);
     if (skies)
         p = v3_select(t, e->far, v3_sub(t, pinhole, v3_scale(t, e->ray.d, t_f32(t, away))), p);
-    random4 r = walk_numbers(w, at->sample, block_of(w, at, 0), SAMPLER_ONE_TWO_ONE);
-    connection c = {.link = sensor_of(view.object)->link(t, &view, p, (vec2){r.u[1], r.u[2]})};
+    connection c = {.link = sensor_of(view.object)->link(t, &view, p, light_lens(w, at))};
     vec3 to = v3_sub(t, c.link.point, p);
     c.distance = ir_max(f, v3_length(t, to), t_f32(t, 1e-20f));
     c.to = v3_scale(t, to, ir_div(f, t_f32(t, 1), c.distance));
@@ -142,7 +140,7 @@ static connection connect(walk *w, const light_position *at, vec3 p, const emiss
 
 /* bool: nothing stands between the vertex and the sensor's near plane. To an environment the ray goes the
  * other way, from the sensor, where f32 is precise. */
-static ir_ref unoccluded(walk *w, const connection *c, const emission *e, vec3 p, vec3 n, ir_ref wanted)
+static ir_ref unoccluded(walk *w, const connection *c, const light_emission *e, vec3 p, vec3 n, ir_ref wanted)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
@@ -288,7 +286,7 @@ light_vertex light_visit(walk *w, const light_position *at)
     ir_ref zero = t_f32(t, 0), width = ir_uniform(f, IR_U32, UNIFORM_WIDTH),
            height = ir_uniform(f, IR_U32, UNIFORM_HEIGHT);
     light_vertex l = {.begins = ir_eq(f, at->depth, t_u32(t, 0))};
-    emission e = begin_emission(w, l.begins, at->sample);
+    light_emission e = begin_emission(w, l.begins, at->sample);
     l.emission = emission_light(w, &e), l.radiance = e.radiance;
     l.v.si = walk_intersect(w, (walk_position){.o = at->o, .d = at->d, .tmax = at->tmax}, &l.v.met);
     vec3 p = v3_select(t, l.begins, e.ray.p, l.v.si.p), n = v3_select(t, l.begins, e.ray.n, l.v.si.ng);
@@ -318,6 +316,15 @@ light_vertex light_visit(walk *w, const light_position *at)
                                   ir_mul(f, l.v.sample.lobe, t_u32(t, 0x9E3779B1u))),
                            ir_select(f, l.splat.there, t_u32(t, 0xC2B2AE3Du), t_u32(t, 0)));
     return l;
+}
+
+color light_splat_factor(walk *w, const light_vertex *v)
+{
+    ir_func *f = w->t.f;
+    COLOR_EACH(r, ir_select(f, v->splat.there,
+                            ir_select(f, v->begins, v->scale, ir_mul(f, v->scale, v->for_sensor.c[c])),
+                            t_f32(&w->t, 0)));
+    return r;
 }
 
 void light_emit(walk *w, const light_vertex *v, throughput *b)

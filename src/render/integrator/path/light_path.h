@@ -34,10 +34,24 @@ typedef struct light_vertex {
     vec3 next_o, next_d; /* the ray that goes on */
 } light_vertex;
 
+/* A light, and a ray that leaves it. */
+typedef struct light_emission {
+    emitter_ray ray;
+    ir_ref cls, record, choice; /* choice: 1 / the probability with which the light was chosen */
+    color radiance;
+    ir_ref far; /* bool: the light is an environment */
+} light_emission;
+/* Chooses a light, and a ray of it, with the first two blocks of the sample's random numbers. */
+light_emission light_begin(walk *w, ir_ref sample);
+/* The random numbers with which the vertex at a position is connected to the sensor. */
+vec2 light_lens(walk *w, const light_position *at);
+
 /* The position before a sample's first vertex: no path has begun. */
 light_position light_before(walk *w, ir_ref sample);
 /* The vertex that the ray of `at` leads to or, at depth 0, the point on a light. */
 light_vertex light_visit(walk *w, const light_position *at);
+/* The vertex's splat over the throughput; 0 if it has none. */
+color light_splat_factor(walk *w, const light_vertex *v);
 /* The values of v's material, differentiated or not. */
 void light_values(walk *w, const light_vertex *v, bool differentiated, color *for_sensor, color *for_sample);
 /* After a vertex: updates the throughput b and the position, and returns whether the path lives (bool). At

@@ -30,6 +30,20 @@ void walk_sample_bsdf(walk *w, walk_vertex *v, ir_ref u_lobe, ir_ref u1, ir_ref 
 /* The vertex that the ray of `at` leads to, with everything decided there. */
 walk_vertex walk_visit(walk *w, walk_position at);
 
+/* ---- radiance.c ---- */
+
+/* A path whose radiance is wanted, between two vertices. */
+typedef struct radiance_walk {
+    walk_position at;
+    color beta, radiance; /* the throughput; what the path has found so far */
+    ir_ref eta;           /* product of the relative indices of refraction, for roulette */
+} radiance_walk;
+/* A path of which nothing has been walked. */
+radiance_walk radiance_start(walk *w, const walk_position *at);
+/* One vertex: adds its light and moves on. emission: a factor of the light that the ray has hit; none: 1.
+ * *alive: whether the path goes on (bool). Returns the vertex. */
+walk_vertex radiance_vertex(walk *w, radiance_walk *p, ir_ref emission, ir_ref *alive);
+
 /* ---- light_visibility.c ---- */
 
 /* bool: the sampled light is seen from the vertex. It is false where not `wanted`. In volumetric walks this

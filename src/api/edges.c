@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The passes of moving edges. There are three: edges that the sensor sees, edges that surfaces see, and
+ * borders of shadows. In a gradient pass each adds to the same sums. In a forward pass the first and the last
+ * are sums of splats, which join the image in the end. */
+#include "api/edges.h"
+#include "api/gradient_scale.h"
+#include "api/job_buffers.h"
+#include "api/job_pass.h"
+#include "api/job_results.h"
+#include "render/sensor/sensor.h"
+
+#include <stdlib.h>
+
+enum { EDGES_STREAM = 2 /* random numbers apart from those of image and gradient */ };
+
+bool edges_pass(const bl_job *job, bool forward, uint32_t k, render_pass *pass)
+{
+    static const render_pass all[EDGES_PASSES][2] = {
+        {RENDER_EDGES_SEEN, RENDER_EDGES_SEEN_FORWARD},
+        {RENDER_EDGES_PATH, RENDER_EDGES_PATH_FORWARD},
+        {RENDER_EDGES_LIT, RENDER_EDGES_LIT_FORWARD},
+    };
+    BL_ASSERT(k < EDGES_PASSES, "pass %u of edges", k);
+    int32_t most = job->scene->max_depth;
+    bool linked = sensor_of(job->scene->sensor)->link, scatters = most < 0 || most > 1;
+    const bool finds[EDGES_PASSES] = {linked, scatters, scatters && edges_lit_possible(job->plan)};
+    *pass = all[k][forward];
+    return finds[k];
+}
+
+bool edges_wanted(const bl_job *job, const job_work_desc *w)
+{
+    return job->plan->edges && w->edges != BL_EDGES_NONE &&
+           (w->pass == RENDER_FORWARD || w->pass == RENDER_GRADIENT);
+}
+
+job_work_desc edges_work(const bl_job *job, const job_work_desc *w)
+{
+    job_work_desc e = *w;
+    e.lanes = (job_lanes){0}, e.stream = EDGES_STREAM;
+    if (w->lanes.count)
+        e.strips = job_strips(job_pixels(job), w->spp);
+    e.progress_from = e.progress_to;
+    return e;
+}
+
+static bl_result clear_splats(bl_job *job, uint32_t spp, bl_stats *stats, bl_error *err)
+{
+    double seconds;
+    TRY(job_reserve_splats(job, err));
+    TRY(job_set_splat_scale(job, spp, 0, err));
+    TRY(gpu_batch_begin(job->batch, err));
+    gpu_batch_fill(job->batch, job->splats, 0, gpu_buffer_size(job->splats), 0);
+    return job_submit(job, stats, &seconds, err);
+}
+
+bl_result edges_run(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error *err)
+{
+    if (!edges_wanted(job, w))
+        return BL_OK;
+    bool forward = w->pass == RENDER_FORWARD;
+    const job_work_desc e = edges_work(job, w);
+    if (forward)
+        TRY(clear_splats(job, w->spp, stats, err));
+    for (uint32_t k = 0; k < EDGES_PASSES; k++) {
+        render_pass pass;
+        if (!edges_pass(job, forward, k, &pass))
+            continue;
+        TRY(job_run_part(job, &e, pass, job_everything(&e, job_pixels(job)), stats, err));
+        stats->edges += (uint64_t)job_pixels(job) * e.spp;
+    }
+    return BL_OK;
+}
+
+bl_result edges_add_splats(bl_job *job, float *image, bl_stats *stats, bl_error *err)
+{
+    uint32_t n = 3 * job_pixels(job);
+    double seconds;
+    if (stats->edges == 0 || !image)
+        return BL_OK;
+    float *splats = malloc(4 * (size_t)n);
+    if (!splats)
+        return error_set(err, BL_ERROR_MEMORY, "no memory for an image of %u values", n);
+    bl_result r = gpu_batch_begin(job->batch, err);
+    fit_gradient_read read = {
+        .gradient = job->splats, .scale = job->splat_scale, .output = job->image, .count = n};
+    if (r == BL_OK)
+        fit_record_gradient_read(job->batch, job->device->fixed, &read),
+            r = job_submit(job, stats, &seconds, err);
+    if (r == BL_OK)
+        r = gpu_buffer_read(job->image, 0, splats, 4ull * n, err);
+    for (uint32_t i = 0; i < n && r == BL_OK; i++)
+        image[i] += splats[i];
+    free(splats);
+    return r;
+}

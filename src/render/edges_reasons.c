@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What gradients by parameters that move edges still lack, where moving edges are differentiated
+ * (docs/theory/edges.md). Where they are not, the reasons stay that were given when parameters were
+ * registered: then all edges are left out. */
+#include "render/classes.h"
+#include "render/scene_internal.h"
+#include "render/shape/kinds.h"
+
+static bool has_bsdf(const scene_object *o, bool (*is)(const scene_object *o))
+{
+    bool any = o->cls->category == PLUGIN_BSDF && is(o);
+    for (uint32_t k = 0; k < o->child_count; k++)
+        any |= has_bsdf(o->children[k], is);
+    return any;
+}
+
+/* Mirrors, smooth glass, masks. Materials that hold others have the lobes of these. */
+static bool is_discrete(const scene_object *o)
+{
+    const bsdf_class *cls = (const bsdf_class *)(const void *)o->cls;
+    bool holds = false;
+    for (uint32_t k = 0; k < o->child_count; k++)
+        holds |= o->children[k]->cls->category == PLUGIN_BSDF;
+    return (cls->lobe_direction && !holds) || cls->null;
+}
+
+static bool lets_through(const scene_object *o) { return ((const bsdf_class *)(const void *)o->cls)->null; }
+
+static bool some_bsdf(const render_scene *s, bool (*is)(const scene_object *o))
+{
+    bool any = false;
+    for (uint32_t i = 0; i < s->shapes.count; i++)
+        any |= s->shapes.data[i].bsdf && has_bsdf(s->shapes.data[i].bsdf, is);
+    return any;
+}
+
+bool edges_differentiated(const render_scene *s)
+{
+    bool volumetric = s->volumetric && (s->media.count > 0 || some_bsdf(s, lets_through));
+    return s->edges && !volumetric && s->method == METHOD_REPLAY && !s->light_tracing &&
+           !s->ellipsoid_field && !s->field && !s->depth_image;
+}
+
+/* A shape of a kind whose silhouettes are not sampled. */
+static bool some_without_silhouette(const render_scene *s)
+{
+    bool any = false;
+    for (uint32_t k = 0; k < SHAPE_KIND_COUNT; k++)
+        any |= s->kind_used[k] && k != SHAPE_TRIANGLES && !shape_kinds[k]->silhouette;
+    return any;
+}
+
+/* Whether the parameter moves what a delta light on no shape lights. */
+static bool moves_light(const render_scene *s, const render_parameter *p)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < s->emitters.count; i++) {
+        const emitter_class *cls = (const emitter_class *)(const void *)s->emitters.data[i]->cls;
+        any |= s->emitters.data[i]->index == p->object && cls->delta && p->slot < 32 &&
+               cls->pose_params >> p->slot & 1;
+    }
+    return any;
+}
+
+static const char *join(render_scene *s, const char *before, const char *more)
+{
+    return before ? arena_printf(&s->memory, "%s; %s", before, more) : more;
+}
+
+const char *edges_lack(render_scene *s)
+{
+    const char *lacks = NULL;
+    if (some_bsdf(s, is_discrete))
+        lacks = "what moves in mirrors, behind smooth glass and next to masks is left out";
+    if (some_without_silhouette(s))
+        lacks = join(s, lacks, "silhouettes of distance grids and ellipsoids are left out");
+    if (!sensor_of(s->sensor)->link)
+        lacks = join(s, lacks, "silhouettes that this sensor sees are left out");
+    return lacks;
+}
+
+void edges_reasons_of_lights(render_scene *s)
+{
+    for (uint32_t i = 0; i < s->parameters.count && edges_differentiated(s); i++)
+        if (moves_light(s, &s->parameters.data[i]) && s->parameters.data[i].reason == emitter_moving_shadows)
+            s->parameters.data[i].reason = edges_lack(s);
+}

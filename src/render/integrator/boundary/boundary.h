@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Edges that move: a point where visibility jumps, the light on both of its sides, and how it moves
+ * (docs/theory/edges.md). */
+#ifndef BL_RENDER_BOUNDARY_H
+#define BL_RENDER_BOUNDARY_H
+
+#include "render/integrator/path/light_path.h"
+#include "render/shape/silhouette.h"
+
+/* ---- pick.c ---- */
+
+/* A boundary segment: the ray from a viewpoint through a point of a silhouette or a crease. */
+typedef struct boundary_point {
+    ir_ref there; /* bool; the other fields are finite in any case */
+    silhouette_place place;
+    vec3 p, d;       /* the point; unit direction from the viewpoint to it */
+    vec3 n;          /* unit, at a right angle to d and the curve, away from the surface */
+    ir_ref distance; /* from the viewpoint */
+    ir_ref closed;   /* bool: silhouette_point.closed */
+    ir_ref weight;   /* 1 / density of the point by length of the curve, as seen along d */
+    ir_ref offset;   /* how far beside the point rays pass that miss the surface, or meet it */
+} boundary_point;
+
+/* What is wanted of a point, besides that it is on a curve. */
+typedef struct boundary_wish {
+    bool creases;          /* points at which nothing is hidden will do, too */
+    const sensor_view *by; /* the sensor must see it, through the point of its aperture that `lens` chooses;
+                              NULL: no matter */
+    vec2 lens;
+} boundary_wish;
+
+/* Samples a point, seen from a viewpoint: the best of some candidates, resampled by the angle that their
+ * edges take up (Talbot et al. 2005). */
+boundary_point boundary_pick(walk *w, vec3 viewpoint, ir_ref sample, const boundary_wish *wish);
+/* Random numbers of a boundary segment, apart from those of any path. which: 0, 1, .. */
+random4 boundary_numbers(walk *w, ir_ref sample, uint32_t which);
+/* The point beside the edge on the side without the surface (outer) or with it. */
+vec3 boundary_beside(walk *w, const boundary_point *b, bool outer);
+
+/* ---- sides.c ---- */
+
+/* What is seen from a point beyond the edge: [0] on the side of the surface, [1] on the other. */
+typedef struct boundary_sides {
+    color radiance[2];
+    walk_hit hit[2]; /* what the rays have met first */
+} boundary_sides;
+/* Both rays have the same random numbers from there on. depth (u32): that of the vertex that the rays lead
+ * to. emission[k]: a factor of the light that ray k meets first; none: 1. */
+boundary_sides boundary_trace(walk *w, const boundary_point *b, vec3 from, const walk_position *at,
+                              const ir_ref emission[2]);
+/* bool: nothing stands between the viewpoint and the edge. */
+ir_ref boundary_seen(walk *w, const boundary_point *b, const boundary_sides *s);
+
+/* ---- motion.c: differentiated ---- */
+
+/* The point of a hit. It moves with its surface, and with its ray if that has derivatives. */
+vec3 boundary_hit_moved(walk *w, const walk_hit *hit);
+/* By how much the edge moves along n, relative to the segment from x to y. x and y: its ends, differentiated;
+ * y_far: bool, y lies at infinity. The value is 0 up to rounding. */
+typedef struct boundary_segment {
+    vec3 x, y;
+    ir_ref y_far;
+} boundary_segment;
+ir_ref boundary_motion(walk *w, const boundary_point *b, const boundary_segment *s);
+/* The sensor's ray through a place of the film, differentiated by the sensor's parameters. */
+ray boundary_camera_ray(walk *w, vec2 position, vec2 lens);
+sensor_view boundary_view(walk *w);
+
+#endif

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Samples points of edges, seen from a viewpoint. Of CANDIDATES points one is kept with a probability in
+ * proportion to q, the angle that the curve there takes up, and the estimate is multiplied by the mean of
+ * q / p over q: resampled importance sampling (Talbot et al. 2005). Points that are no silhouette from the
+ * viewpoint have q = 0, so in a fine mesh most candidates cost two faces and no path. */
+#include "render/integrator/boundary/boundary.h"
+
+enum { CANDIDATES = 8, FIRST_BLOCK = 0x40000000 };
+
+random4 boundary_numbers(walk *w, ir_ref sample, uint32_t which)
+{
+    return walk_numbers(w, sample, t_u32(&w->t, FIRST_BLOCK + which), SAMPLER_ONE_TWO_ONE);
+}
+
+/* The segment through a place; weight holds q. */
+static boundary_point segment_at(walk *w, const silhouette_place *place, vec3 viewpoint,
+                                 const boundary_wish *wish)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref zero = t_f32(t, 0), one = t_f32(t, 1);
+    silhouette_point s = silhouette_at(t, place, viewpoint);
+    vec3 to = v3_sub(t, s.p, viewpoint);
+    boundary_point b = {.place = *place, .p = s.p, .closed = s.closed};
+    b.distance = ir_max(f, v3_length(t, to), t_f32(t, 1e-20f));
+    b.d = v3_scale(t, to, ir_div(f, one, b.distance));
+    vec3 across = v3_cross(t, s.along, b.d);
+    ir_ref length = v3_length(t, across), seen = ir_select(f, s.closed, one, wish->creases ? s.crease : zero);
+    ir_ref turned = ir_lt(f, v3_dot(t, across, s.out), zero), inverse = t_ratio(t, one, length);
+    b.n = v3_scale(t, across, ir_select(f, turned, ir_neg(f, inverse), inverse));
+    b.weight = ir_mul(f, seen, ir_div(f, length, t_sqr(t, b.distance)));
+    b.there = ir_and(f, s.there, ir_and(f, ir_gt(f, b.weight, zero), ir_lt(f, b.weight, t_f32(t, 1e30f))));
+    if (wish->by) {
+        tracer reads = t_deciding(t);
+        sensor_link link = sensor_of(wish->by->object)->link(&reads, wish->by, s.p, wish->lens);
+        b.there = ir_and(f, b.there, ir_and(f, link.seen, link.within));
+    }
+    b.weight = ir_select(f, b.there, b.weight, zero);
+    ir_ref most = ir_max(f, ir_abs(f, s.p.x), ir_max(f, ir_abs(f, s.p.y), ir_abs(f, s.p.z)));
+    b.offset = ir_mul(f, ir_add(f, one, most), t_f32(t, RAY_EPSILON));
+    return b;
+}
+
+static ir_ref length_seen(walk *w, const boundary_point *b, vec3 viewpoint)
+{
+    silhouette_point s = silhouette_at(&w->t, &b->place, viewpoint);
+    return v3_length(&w->t, v3_cross(&w->t, s.along, b->d));
+}
+
+boundary_point boundary_pick(walk *w, vec3 viewpoint, ir_ref sample, const boundary_wish *wish)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref zero = t_f32(t, 0), none = t_u32(t, 0), table = t_word(t, none, HEADER_SILHOUETTES);
+    ir_ref first = t_word(t, table, 2 /* any carrier is valid */);
+    ir_ref state[5] = {none, first, none, zero, zero}; /* candidate, chosen place, sum of q / p */
+    ir_ref loop = ir_loop(f, state, 5);
+    ir_while(f, ir_lt(f, state[0], t_u32(t, CANDIDATES)));
+    random4 r = walk_numbers(w, sample, ir_add(f, state[0], t_u32(t, FIRST_BLOCK + 8)), SAMPLER_ONE_TWO_ONE);
+    ir_ref density;
+    silhouette_place place = silhouette_choose(t, (ir_ref[]){r.u[0], r.u[1], r.u[2]}, &density);
+    boundary_point b = segment_at(w, &place, viewpoint, wish);
+    ir_ref share = t_ratio(t, b.weight, density), sum = ir_add(f, state[4], share);
+    ir_ref takes = ir_lt(f, ir_mul(f, r.u[3], sum), share);
+    ir_ref next[5] = {ir_add(f, state[0], t_u32(t, 1)), ir_select(f, takes, place.carrier, state[1]),
+                      ir_select(f, takes, place.edge, state[2]), ir_select(f, takes, place.along, state[3]),
+                      sum};
+    ir_endloop(f, loop, next, 5);
+    silhouette_place chosen = {state[1], state[2], state[3]};
+    boundary_point out = segment_at(w, &chosen, viewpoint, wish);
+    ir_ref q = out.weight;
+    out.there = ir_and(f, out.there, ir_gt(f, state[4], zero));
+    out.weight = ir_mul(f, length_seen(w, &out, viewpoint),
+                        t_ratio(t, ir_mul(f, state[4], t_f32(t, 1.0f / CANDIDATES)), q));
+    return out;
+}
+
+vec3 boundary_beside(walk *w, const boundary_point *b, bool outer)
+{
+    tracer *t = &w->t;
+    return v3_add(t, b->p, v3_scale(t, b->n, outer ? b->offset : ir_neg(t->f, b->offset)));
+}

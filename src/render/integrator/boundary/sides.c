@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The radiance on both sides of an edge, by path tracing: one loop walks the path of one side and then that
+ * of the other. Both have the same random numbers, so what is the same on both sides cancels. */
+#include "render/integrator/boundary/boundary.h"
+
+typedef struct sides_state {
+    radiance_walk path;
+    ir_ref side; /* u32: 0, 1, then 2 */
+    boundary_sides found;
+} sides_state;
+
+static void state_found(walk *w, loop_state *s, boundary_sides *b)
+{
+    for (int k = 0; k < 2; k++) {
+        walk_hit *h = &b->hit[k];
+        state_color(s, &b->radiance[k]);
+        state_ref(s, &h->valid), state_ref(s, &h->entry), state_ref(s, &h->t);
+        if (w->plan->scene->has_groups)
+            state_ref(s, &h->level);
+        state_vec2(s, &h->b), state_vec3(s, &h->p);
+    }
+}
+
+static void state_sides(walk *w, loop_state *s, sides_state *p)
+{
+    state_position(w, s, &p->path.at);
+    state_color(s, &p->path.beta), state_color(s, &p->path.radiance), state_ref(s, &p->path.eta);
+    state_ref(s, &p->side);
+    state_found(w, s, &p->found);
+}
+
+/* The position of a path that begins with the ray from a point past one side of the edge. */
+static walk_position ray_past(walk *w, const boundary_point *b, vec3 from, const walk_position *at,
+                              bool outer)
+{
+    tracer *t = &w->t;
+    walk_position r = *at;
+    r.o = from, r.d = v3_normalize(t, v3_sub(t, boundary_beside(w, b, outer), from));
+    r.tmax = ir_select(t->f, b->there, t_f32(t, 1e30f), t_f32(t, -1));
+    return r;
+}
+
+static walk_hit no_hit(walk *w, const walk_position *at)
+{
+    tracer *t = &w->t;
+    ir_ref zero = t_f32(t, 0), header = t_u32(t, 0);
+    walk_hit h = {.valid = ir_bool(t->f, false), .entry = t_aligned(t, t_word(t, header, HEADER_ENTRIES))};
+    h.t = t_f32(t, 1), h.b = (vec2){zero, zero}, h.o = at->o, h.d = at->d, h.p = at->o;
+    h.slides = ir_bool(t->f, false);
+    if (w->plan->scene->has_groups)
+        h.level = t_word(t, header, HEADER_LEVEL);
+    return h;
+}
+
+/* Keeps the first hit of a side. */
+static void keep_hit(walk *w, ir_ref when, const walk_hit *met, walk_hit *kept)
+{
+    ir_func *f = w->t.f;
+    kept->valid = ir_select(f, when, met->valid, kept->valid);
+    kept->entry = ir_select(f, when, met->entry, kept->entry), kept->t = ir_select(f, when, met->t, kept->t);
+    kept->b.x = ir_select(f, when, met->b.x, kept->b.x), kept->b.y = ir_select(f, when, met->b.y, kept->b.y);
+    kept->p = v3_select(&w->t, when, met->p, kept->p);
+    if (w->plan->scene->has_groups)
+        kept->level = ir_select(f, when, met->level, kept->level);
+}
+
+/* Where a path has ended: its radiance is that of its side, and the other side's path begins. */
+static void finish_side(walk *w, sides_state *p, const walk_position *second, ir_ref alive)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref ended = ir_not(f, alive), zero = t_f32(t, 0);
+    for (uint32_t k = 0; k < 2; k++)
+        p->found.radiance[k] = color_select(t, ir_and(f, ended, ir_eq(f, p->side, t_u32(t, k))),
+                                            p->path.radiance, p->found.radiance[k]);
+    radiance_walk fresh = radiance_start(w, second);
+    p->path.at = position_select(w, alive, p->path.at, fresh.at);
+    p->path.beta = color_select(t, alive, p->path.beta, fresh.beta);
+    p->path.radiance = color_select(t, alive, p->path.radiance, color_all(zero));
+    p->path.eta = ir_select(f, alive, p->path.eta, fresh.eta);
+    p->side = ir_add(f, p->side, ir_to_u32(f, ended));
+}
+
+boundary_sides boundary_trace(walk *w, const boundary_point *b, vec3 from, const walk_position *at,
+                              const ir_ref emission[2])
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    walk_position rays[2] = {ray_past(w, b, from, at, false), ray_past(w, b, from, at, true)};
+    sides_state p = {.path = radiance_start(w, &rays[0]),
+                     .side = ir_select(f, b->there, t_u32(t, 0), t_u32(t, 2))};
+    for (int k = 0; k < 2; k++)
+        p.found.radiance[k] = color_all(t_f32(t, 0)), p.found.hit[k] = no_hit(w, &rays[k]);
+    walk_hit start[2] = {p.found.hit[0], p.found.hit[1]};
+    loop_state state = {0}, next = {0};
+    state_sides(w, &state, &p);
+    ir_ref loop = state_loop(f, &state);
+    state_sides(w, &state, &p);
+    ir_while(f, ir_lt(f, p.side, t_u32(t, 2)));
+    ir_ref first = ir_eq(f, p.path.at.depth, at->depth), inner = ir_eq(f, p.side, t_u32(t, 0)), alive,
+           factor = {0}, one = t_f32(t, 1);
+    if (!ir_is_none(emission[0]))
+        factor = ir_select(f, first, ir_select(f, inner, emission[0], emission[1]), one);
+    walk_vertex v = radiance_vertex(w, &p.path, factor, &alive);
+    for (uint32_t k = 0; k < 2; k++)
+        keep_hit(w, ir_and(f, first, ir_eq(f, p.side, t_u32(t, k))), &v.met, &p.found.hit[k]);
+    finish_side(w, &p, &rays[1], alive);
+    state_sides(w, &next, &p);
+    state_endloop(f, loop, &state, &next);
+    state_sides(w, &state, &p);
+    state_end(&state);
+    for (int k = 0; k < 2; k++)
+        p.found.hit[k].o = start[k].o, p.found.hit[k].d = start[k].d, p.found.hit[k].slides = start[k].slides;
+    return p.found;
+}
+
+/* Both rays get as far as the edge. If only one did, the edge would lie exactly behind another one, as where
+ * a face is seen edge-on, and that one counts. The ray past the inner side may meet a round or slanting
+ * surface somewhat before the edge: at about sqrt(2 R offset) of a ball of radius R. */
+ir_ref boundary_seen(walk *w, const boundary_point *b, const boundary_sides *s)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref both = ir_bool(f, true), slack = ir_mul(f, b->offset, t_f32(t, 300)),
+           least = ir_sub(f, b->distance, slack);
+    for (int k = 0; k < 2; k++)
+        both = ir_and(f, both, ir_or(f, ir_not(f, s->hit[k].valid), ir_gt(f, s->hit[k].t, least)));
+    return both;
+}

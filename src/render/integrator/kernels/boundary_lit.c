@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Borders of shadows that move. A point on a light is the viewpoint; behind the edge that is seen from there,
+ * a surface has light on one side of the shadow's border and none on the other. From that surface importance
+ * is gathered as in light tracing, by connecting vertices to the sensor. With S the splats of a path that
+ * carries unit radiance, W the light that goes past the edge by solid angle, and l the length of the edge at
+ * a right angle to the ray:
+ *
+ *     dI = - integral over lights and their silhouettes of  S W (n . v) dl
+ *
+ * v is the motion of the edge relative to the segment from the surface to the light. The surface's point
+ * slides along the camera's ray if the camera sees it, else it is held as on any path; so splats of the first
+ * vertex have a motion of their own. */
+#include "render/integrator/kernels/boundary.h"
+#include "render/integrator/vertex/plugin_functions.h"
+
+/* A light as an edge sees it. */
+typedef struct lit_edge {
+    light_emission e;
+    ir_ref delta;   /* bool: the light is a point, or has one direction */
+    walk_light at;  /* the light, sampled from the edge */
+    color radiance; /* what goes past the edge by solid angle, over the density of the choice */
+    ir_ref reach;   /* distance from the edge to the light; a large number where it is infinitely far */
+} lit_edge;
+
+bool edges_lit_possible(const plan *p)
+{
+    bool all = p->scene->emitters.count > 0 && sensor_of(p->scene->sensor)->link;
+    for (uint32_t k = 0; k < p->emitters.count; k++)
+        all &= emitter_of(p->emitters.data[k])->ray != NULL;
+    return all;
+}
+
+/* A light sampled from a reference point. */
+static emitter_sample sample_light(walk *w, const light_emission *e, vec3 ref)
+{
+    emitter_sample_arguments a = {ref, {t_f32(&w->t, 0.5f), t_f32(&w->t, 0.5f)}};
+    emitter_sample s = {0};
+    ref_list in = refs_for(e->record), out = refs_results();
+    emitter_sample_visit(&in, &a);
+    ir_call(w->t.f, e->cls, w->fn.emitter_sample, w->plan->emitters.count, in.at, in.count, out.at);
+    emitter_sample_results_visit(w, &out, &s);
+    return s;
+}
+
+static bool some_delta(const walk *w)
+{
+    bool any = false;
+    for (uint32_t k = 0; k < w->plan->emitters.count; k++)
+        any |= emitter_of(w->plan->emitters.data[k])->delta;
+    return any;
+}
+
+/* The point from which edges are looked for: on the light, or far out in its direction. */
+static vec3 viewpoint_of(walk *w, const light_emission *e, ir_ref delta)
+{
+    tracer *t = &w->t;
+    const render_scene *s = w->plan->scene;
+    vec3 centre = v3(t_f32(t, s->center[0]), t_f32(t, s->center[1]), t_f32(t, s->center[2]));
+    const float away = 65536 * (s->radius + 1);
+    vec3 p = v3_select(t, e->far, v3_sub(t, centre, v3_scale(t, e->ray.d, t_f32(t, away))), e->ray.p);
+    if (!some_delta(w))
+        return p;
+    emitter_sample seen = sample_light(w, e, centre);
+    ir_ref reach = ir_min(t->f, seen.distance, t_f32(t, away));
+    return v3_select(t, delta, v3_add(t, centre, v3_scale(t, seen.d, reach)), p);
+}
+
+/* What the light sends past the edge at b, whose viewpoint it is. */
+static void shine(walk *w, const boundary_point *b, lit_edge *l)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    const emitter_ray *r = &l->e.ray;
+    ir_ref zero = t_f32(t, 0), one = t_f32(t, 1), facing = ir_gt(f, v3_dot(t, r->ns, b->d), zero);
+    ir_ref cosine = ir_select(f, facing, ir_abs(f, v3_dot(t, r->n, b->d)), zero);
+    ir_ref area = ir_div(f, ir_mul(f, cosine, r->point_weight), t_sqr(t, b->distance));
+    ir_ref by = ir_select(f, l->e.far, r->point_weight, area);
+    l->reach = ir_select(f, l->e.far, t_f32(t, 1e30f), b->distance);
+    l->radiance = color_scale(t, l->e.radiance, ir_mul(f, by, l->e.choice));
+    l->at = (walk_light){.there = ir_bool(f, true), .cls = l->e.cls, .record = l->e.record, .sampled = true};
+    l->at.uv = r->uv, l->at.distance = l->reach, l->at.facing = ir_bool(f, true), l->at.ref = b->p;
+    l->at.d = v3_neg(t, b->d), l->at.on = (surface){.p = r->p, .face = r->face, .b = r->b}, l->at.n = r->n;
+    if (!some_delta(w))
+        return;
+    emitter_sample s = sample_light(w, &l->e, b->p);
+    walk_light beam = l->at;
+    beam.d = s.d, beam.distance = s.distance, beam.uv = s.uv, beam.facing = s.facing;
+    color sent =
+        color_scale(t, walk_radiance(w, beam, false), ir_mul(f, l->e.choice, t_ratio(t, one, s.pdf)));
+    l->radiance = color_select(t, l->delta, sent, l->radiance);
+    l->reach = ir_select(f, l->delta, s.distance, l->reach);
+    l->at.d = v3_select(t, l->delta, s.d, l->at.d), l->at.uv.x = ir_select(f, l->delta, s.uv.x, l->at.uv.x);
+    l->at.uv.y = ir_select(f, l->delta, s.uv.y, l->at.uv.y), l->at.distance = l->reach;
+}
+
+/* The point on the light, differentiated where lights move; else detached. */
+static vec3 light_moved(walk *w, const lit_edge *l)
+{
+    tracer *t = &w->t;
+    ir_ref reach = ir_min(t->f, l->reach, t_f32(t, 65536 * (w->plan->scene->radius + 1)));
+    vec3 ref = v3_detach(t, l->at.ref), d = v3_detach(t, l->at.d);
+    reach = ir_detach(t->f, reach);
+    if (!w->fn.emitter_moved)
+        return v3_add(t, ref, v3_scale(t, d, reach));
+    walk_light light = l->at;
+    light.ref = ref, light.d = d, light.distance = reach, light.n = v3_detach(t, light.n);
+    ir_ref unused;
+    walk_move_light(w, &light, &unused);
+    return v3_add(t, ref, v3_scale(t, light.d, light.distance));
+}
+
+/* The two motions of the edge: for splats of the first vertex, and for those of later ones. */
+static void motions_of(walk *w, const boundary_point *b, const lit_edge *l, const light_position *at,
+                       const light_vertex *v, ir_ref out[2])
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    sensor_view view = boundary_view(w);
+    vec2 lens = light_lens(w, at);
+    sensor_link link = sensor_of(view.object)->link(t, &view, v->v.si.p, lens);
+    walk_hit seen = v->v.met, held = v->v.met;
+    seen.slides = ir_bool(f, true), held.slides = ir_bool(f, false);
+    vec3 to = v3_sub(t, v->v.si.p, link.point);
+    seen.t = ir_max(f, v3_length(t, to), t_f32(t, 1e-20f));
+    seen.o = link.point, seen.d = v3_scale(t, to, ir_div(f, t_f32(t, 1), seen.t));
+    held.o = v3_add(t, v->v.si.p, v->next_d), held.d = v3_neg(t, v->next_d), held.t = t_f32(t, 1);
+    if (w->plan->sensor) {
+        ray camera = boundary_camera_ray(w, link.position, lens);
+        seen.o = camera.o, seen.d = camera.d;
+    }
+    vec3 y = light_moved(w, l);
+    ir_ref far = ir_bool(f, false);
+    const walk_hit *hits[2] = {&seen, &held};
+    for (int k = 0; k < 2; k++)
+        out[k] = boundary_motion(w, b, &(boundary_segment){boundary_hit_moved(w, hits[k]), y, far});
+}
+
+/* ---- splats ---- */
+
+typedef struct lit_state {
+    light_position at;
+    throughput b;
+    ir_ref alive;
+    color importance; /* of the vertices so far: the sum of dL/d(splat) times splat */
+} lit_state;
+
+static void state_lit(loop_state *s, lit_state *p)
+{
+    state_ref(s, &p->at.depth), state_vec3(s, &p->at.o), state_vec3(s, &p->at.d), state_ref(s, &p->at.tmax);
+    state_throughput(s, &p->b), state_ref(s, &p->alive), state_color(s, &p->importance);
+}
+
+/* The splat of a vertex: backwards its importance, which is returned; forwards it is added to the image,
+ * times `moved`. */
+static color take_splat(walk *w, const light_vertex *v, const throughput *b, ir_ref there, const color *moved)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    light_splat splat = v->splat;
+    splat.there = ir_and(f, splat.there, there);
+    color carried = color_mul(t, throughput_whole(w, b), light_splat_factor(w, v)),
+          none = color_all(t_f32(t, 0));
+    if (!moved)
+        return color_select(t, splat.there, color_mul(t, carried, splat_read(w, &splat)), none);
+    color sum = color_mul(t, carried, *moved);
+    ir_ref finite = color_finite(t, sum);
+    kernel_count(w, ir_and(f, splat.there, ir_not(f, finite)), STATUS_NON_FINITE);
+    splat.there = ir_and(f, splat.there, finite);
+    splat_add(w, &splat, sum);
+    return none;
+}
+
+/* Follows the path from the first vertex on. moved: as in take_splat. */
+static color gather_rest(walk *w, const light_vertex *first, lit_state *p, const color *moved)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    p->alive = ir_and(f, p->alive, light_pass(w, first, &p->at, &p->b));
+    ir_ref sample = p->at.sample;
+    loop_state state = {0}, next = {0};
+    state_lit(&state, p);
+    ir_ref loop = state_loop(f, &state);
+    state_lit(&state, p);
+    ir_while(f, p->alive);
+    p->at.sample = sample;
+    light_vertex v = light_visit(w, &p->at);
+    p->importance = color_add(t, p->importance, take_splat(w, &v, &p->b, p->alive, moved));
+    p->alive = light_pass(w, &v, &p->at, &p->b);
+    state_lit(&next, p);
+    state_endloop(f, loop, &state, &next);
+    state_lit(&state, p);
+    state_end(&state);
+    return p->importance;
+}
+
+bl_result kernel_edges_lit(walk *w, ir_module *m)
+{
+    boundary_loop loop = boundary_begin(w, m);
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    bool forward = boundary_forward(w);
+    lit_edge l = {.e = light_begin(w, loop.sample)};
+    l.delta = light_is_delta(w, l.e.cls);
+    boundary_point b = boundary_pick(w, viewpoint_of(w, &l.e, l.delta), loop.sample, &(boundary_wish){0});
+    shine(w, &b, &l);
+    vec3 from = boundary_beside(w, &b, true);
+    ir_ref lit = ir_and(f, b.there, ir_gt(f, color_max(t, l.radiance), t_f32(t, 0)));
+    ir_ref far = ir_select(f, lit, walk_far(w, l.reach), t_f32(t, -1));
+    lit = ir_and(f, lit, ir_not(f, light_occluded(w, &(ray){from, l.at.d, far})));
+    lit_state p = {.at = light_before(w, loop.sample), .b = throughput_start(w), .alive = lit};
+    p.at.depth = t_u32(t, 1), p.at.o = from, p.at.d = v3_neg(t, l.at.d);
+    p.at.tmax = ir_select(f, lit, t_f32(t, 1e30f), t_f32(t, -1)), p.importance = color_all(t_f32(t, 0));
+    light_vertex v = light_visit(w, &p.at);
+    lit = p.alive = ir_and(f, lit, v.v.si.valid);
+    ir_ref motion[2], seed[2], minus = ir_neg(f, b.weight);
+    motions_of(w, &b, &l, &p.at, &v, motion);
+    color carried = color_scale(t, l.radiance, minus), moved[2], found[2];
+    for (int k = 0; k < 2 && forward; k++)
+        moved[k] = color_scale(t, carried, boundary_tangent(w, motion[k]));
+    found[0] = take_splat(w, &v, &p.b, lit, forward ? &moved[0] : NULL);
+    found[1] = gather_rest(w, &v, &p, forward ? &moved[1] : NULL);
+    for (int k = 0; k < 2; k++) {
+        color sum = color_mul(t, found[k], carried);
+        seed[k] = ir_add(f, sum.c[0], ir_add(f, sum.c[1], sum.c[2]));
+    }
+    if (!forward)
+        boundary_backward(w, lit, motion, seed, 2);
+    boundary_end(w, &loop);
+    ir_return(f, NULL, 0);
+    return BL_OK;
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Edges that the sensor sees: silhouettes of what it sees first. A sample is a point of a silhouette as seen
+ * from a point of the aperture. It moves over the image, and the image changes by the difference of the light
+ * on its two sides:
+ *
+ *     dI = integral over the silhouette of  W (L_inner - L_outer) (n . v) dl
+ *
+ * where W is the importance by area (sensor_link.weight), l the length of the silhouette at a right angle to
+ * the ray, and v the motion of the edge relative to the ray of its place on the film. As with light tracing,
+ * a sample belongs to the pixels within the filter's reach of that place. */
+#include "render/integrator/kernels/boundary.h"
+
+/* What the sensor's rays come from: where it has no place, being parallel, a point far behind it. */
+static vec3 viewpoint_of(walk *w, const sensor_view *view, vec2 lens)
+{
+    tracer *t = &w->t;
+    const render_scene *s = w->plan->scene;
+    vec3 centre = v3(t_f32(t, s->center[0]), t_f32(t, s->center[1]), t_f32(t, s->center[2]));
+    sensor_link link = sensor_of(view->object)->link(t, view, centre, lens);
+    if (!sensor_of(view->object)->parallel)
+        return link.point;
+    vec3 d = v3_normalize(t, v3_sub(t, centre, link.point));
+    return v3_sub(t, centre, v3_scale(t, d, t_f32(t, 65536 * (s->radius + 1))));
+}
+
+/* How the edge moves away from the sensor's ray. The hits on both sides slide along their rays, so they do
+ * not count. */
+static ir_ref motion_of(walk *w, const boundary_point *b, const sensor_link *link, vec2 lens)
+{
+    tracer *t = &w->t;
+    vec3 p = v3_detach(t, b->p), x = v3_detach(t, link->point), y = p;
+    ir_ref far = ir_bool(t->f, false);
+    if (!w->plan->sensor)
+        return boundary_motion(w, b, &(boundary_segment){x, y, far});
+    ray r = boundary_camera_ray(w, link->position, lens);
+    ir_ref distance = v3_length(t, v3_sub(t, p, v3_detach(t, r.o)));
+    y = v3_add(t, r.o, v3_scale(t, r.d, ir_detach(t->f, distance)));
+    return boundary_motion(w, b, &(boundary_segment){r.o, y, far});
+}
+
+bl_result kernel_edges_seen(walk *w, ir_module *m)
+{
+    boundary_loop loop = boundary_begin(w, m);
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref none = t_f32(t, 0), width = ir_to_f32(f, ir_uniform(f, IR_U32, UNIFORM_WIDTH)),
+           height = ir_to_f32(f, ir_uniform(f, IR_U32, UNIFORM_HEIGHT));
+    random4 r = boundary_numbers(w, loop.sample, 0);
+    sensor_view view = boundary_view(w);
+    vec2 lens = {r.u[1], r.u[2]};
+    boundary_point b = boundary_pick(w, viewpoint_of(w, &view, lens), loop.sample,
+                                     &(boundary_wish){.creases = true, .by = &view, .lens = lens});
+    sensor_link link = sensor_of(view.object)->link(t, &view, b.p, lens);
+    light_splat splat = {.there = b.there,
+                         .at = {ir_mul(f, link.position.x, width), ir_mul(f, link.position.y, height)}};
+    walk_position at = walk_before(w, loop.sample);
+    at.delta = ir_bool(f, true), at.weight = t_f32(t, 1), at.pdf = t_f32(t, w->behind_null ? -1 : 1);
+    boundary_sides sides = boundary_trace(w, &b, link.point, &at, (ir_ref[2]){{0}, {0}});
+    splat.there = ir_and(f, splat.there, boundary_seen(w, &b, &sides));
+    ir_ref weight = ir_mul(f, b.weight, link.weight), motion = motion_of(w, &b, &link, lens), seed = none;
+    color jump;
+    for (int c = 0; c < 3; c++)
+        jump.c[c] = ir_mul(f, weight, ir_sub(f, sides.radiance[0].c[c], sides.radiance[1].c[c]));
+    if (boundary_forward(w)) {
+        color moved = color_scale(t, jump, boundary_tangent(w, motion));
+        ir_ref finite = color_finite(t, moved);
+        kernel_count(w, ir_and(f, splat.there, ir_not(f, finite)), STATUS_NON_FINITE);
+        splat.there = ir_and(f, splat.there, finite);
+        splat_add(w, &splat, moved);
+    } else {
+        color adjoint = splat_read(w, &splat);
+        for (int c = 0; c < 3; c++)
+            seed = t_mad(t, adjoint.c[c], jump.c[c], seed);
+        boundary_backward(w, splat.there, &motion, &seed, 1);
+    }
+    boundary_end(w, &loop);
+    ir_return(f, NULL, 0);
+    return BL_OK;
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * One vertex of a path whose radiance is wanted, and nothing of its derivatives: the image, and both sides of
+ * an edge that moves. The path is that of the gradient kernels, since walk_visit and walk_survival decide it
+ * there too. Only throughput is simpler here: a factor of 0 ends the path. */
+#include "render/integrator/path/path.h"
+
+radiance_walk radiance_start(walk *w, const walk_position *at)
+{
+    ir_ref zero = t_f32(&w->t, 0), one = t_f32(&w->t, 1);
+    return (radiance_walk){.at = *at, .beta = color_all(one), .radiance = color_all(zero), .eta = one};
+}
+
+/* What lies between the vertices: a field, or emission and extinction of media. */
+static void cross_segment(walk *w, radiance_walk *p, walk_vertex *v)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    if (field_any(w)) {
+        field_segment s = field_segment_to(w, &p->at, v);
+        field_passage q = field_march(w, &s, ir_bool(f, true), false);
+        for (int c = 0; c < 3; c++)
+            p->radiance.c[c] = t_mad(t, p->beta.c[c], q.emitted.c[c], p->radiance.c[c]);
+        p->beta = color_scale(t, p->beta, q.transmittance);
+    }
+    if (w->media && emission_any(w)) {
+        color emitted = emission_radiance(w, &v->flight, false);
+        for (int c = 0; c < 3; c++)
+            p->radiance.c[c] = t_mad(t, p->beta.c[c], emitted.c[c], p->radiance.c[c]);
+    }
+    for (int c = 0; w->media && c < 3; c++) {
+        ir_ref clean = ir_eq(f, v->flight.zeros[c], t_u32(t, 0));
+        p->beta.c[c] = ir_mul(f, p->beta.c[c], ir_select(f, clean, v->flight.weight.c[c], t_f32(t, 0)));
+    }
+}
+
+walk_vertex radiance_vertex(walk *w, radiance_walk *p, ir_ref emission, ir_ref *alive)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    walk_vertex v = walk_visit(w, p->at);
+    cross_segment(w, p, &v);
+    color for_light, for_sample;
+    walk_values(w, &v, false, &for_light, &for_sample);
+    bool lights = w->plan->scene->emitters.count > 0;
+    if (lights) {
+        color hit = color_scale(t, walk_radiance(w, v.hit, false), v.hit_mis);
+        for (int c = 0; c < 3; c++) {
+            ir_ref found = ir_is_none(emission) ? hit.c[c] : ir_mul(f, hit.c[c], emission);
+            p->radiance.c[c] = t_mad(t, p->beta.c[c], found, p->radiance.c[c]);
+        }
+    }
+    if (lights && w->next_event) {
+        color scale = walk_light_scale(w, &v, &p->at, false),
+              direct = color_mul(t, color_mul(t, walk_radiance(w, v.light, false), for_light), scale);
+        for (int c = 0; c < 3; c++)
+            p->radiance.c[c] = t_mad(t, p->beta.c[c], direct.c[c], p->radiance.c[c]);
+    }
+    p->beta = color_mul(t, p->beta, color_scale(t, for_sample, t_ratio(t, t_f32(t, 1), v.sample.pdf)));
+    p->eta = ir_mul(f, p->eta, v.sample.eta);
+    ir_ref most = color_max(t, p->beta),
+           q = walk_survival(w, &v, ir_add(f, p->at.depth, t_u32(t, 1)), most, p->eta);
+    p->beta = color_scale(t, p->beta, t_ratio(t, t_f32(t, 1), q));
+    *alive = ir_and(f, v.goes_on, ir_and(f, ir_gt(f, most, t_f32(t, 0)), ir_lt(f, v.u_roulette, q)));
+    p->at = walk_next(w, p->at, &v, *alive);
+    return v;
+}

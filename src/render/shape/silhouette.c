@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Carriers of silhouettes, chosen and evaluated in kernels. The list is written by silhouette_edges.c.
+ *
+ * An edge of a mesh lies on a silhouette where both of its faces are on the same side of the plane through
+ * edge and viewpoint. Elsewhere it is a crease: nothing is hidden behind it, but normals may jump there. */
+#include "render/shape/silhouette.h"
+#include "render/shape/silhouette_words.h"
+
+/* ---- choosing ---- */
+
+static ir_ref edge_of(tracer *t, const silhouette_place *at)
+{
+    return ir_add(t->f, t_word(t, at->carrier, CARRIER_EDGES), ir_mul(t->f, at->edge, t_u32(t, EDGE_WORDS)));
+}
+
+silhouette_place silhouette_choose(tracer *t, const ir_ref u[3], ir_ref *density)
+{
+    ir_func *f = t->f;
+    ir_ref table = t_word(t, t_u32(t, 0), HEADER_SILHOUETTES);
+    ir_ref k = warp_discrete(t, BUFFER_SCENE, t_word(t, table, SILHOUETTE_CDF),
+                             t_word(t, table, SILHOUETTE_COUNT), u[0]);
+    silhouette_place at = {.along = u[2]};
+    at.carrier = ir_add(f, t_word(t, table, SILHOUETTE_CARRIERS), ir_mul(f, k, t_u32(t, CARRIER_WORDS)));
+    at.edge = warp_discrete(t, BUFFER_SCENE, t_word(t, at.carrier, CARRIER_CDF),
+                            t_word(t, at.carrier, CARRIER_EDGE_COUNT), u[1]);
+    ir_ref mesh = ir_eq(f, t_word(t, at.carrier, CARRIER_KIND), t_u32(t, SHAPE_TRIANGLES));
+    ir_ref own = t_real(t, ir_select(f, mesh, edge_of(t, &at), t_u32(t, 0)), EDGE_PROBABILITY);
+    *density = ir_mul(f, t_real(t, at.carrier, CARRIER_PROBABILITY), ir_select(f, mesh, own, t_f32(t, 1)));
+    return at;
+}
+
+/* ---- evaluating ---- */
+
+static ir_ref shape_of(tracer *t, const silhouette_place *at)
+{
+    return t_word(t, at->carrier, CARRIER_SHAPE);
+}
+
+/* The record of the level in which the carrier stands, or none where the scene has no groups. */
+static ir_ref level_of(tracer *t, const silhouette_place *at)
+{
+    ir_func *f = t->f;
+    if (!t->plan->scene->has_groups)
+        return (ir_ref){0};
+    ir_ref instance = ir_add(f, t_word(t, at->carrier, CARRIER_INSTANCE), t_u32(t, 1));
+    return ir_add(f, t_word(t, t_u32(t, 0), HEADER_LEVEL), ir_mul(f, instance, t_u32(t, LEVEL_WORDS)));
+}
+
+static vec3 map_point(tracer *t, ir_ref level, uint32_t map, vec3 p)
+{
+    ir_ref row[3];
+    for (uint32_t k = 0; k < 3; k++)
+        row[k] = v3_point_by_row(t, level, map + 4 * k, p);
+    return vec3_at(row);
+}
+
+static vec3 map_vector(tracer *t, ir_ref level, uint32_t map, vec3 d)
+{
+    ir_ref row[3];
+    for (uint32_t k = 0; k < 3; k++)
+        row[k] = v3_vector_by_row(t, level, map + 4 * k, d);
+    return vec3_at(row);
+}
+
+/* A vertex of the carrier's mesh, in the space in which the mesh stands. which: enum edge_word. */
+static vec3 edge_vertex(tracer *t, const silhouette_place *at, ir_ref index)
+{
+    ir_ref data = t_word(t, shape_of(t, at), SHAPE_DATA), p[3];
+    mesh_vertices positions = {data, MESH_ARRAY_POSITIONS, t_word(t, data, MESH_POSITIONS), 3};
+    mesh_vertex(t, &positions, index, p);
+    return vec3_at(p);
+}
+
+static silhouette_point edge_point(tracer *t, const silhouette_place *at, vec3 viewpoint)
+{
+    ir_func *f = t->f;
+    ir_ref edge = edge_of(t, at), other = t_word(t, edge, EDGE_OTHER), zero = t_f32(t, 0);
+    ir_ref border = ir_eq(f, other, t_u32(t, PLAN_NONE)), opposite = t_word(t, edge, EDGE_OPPOSITE);
+    vec3 from = edge_vertex(t, at, t_word(t, edge, EDGE_FROM)),
+         to = edge_vertex(t, at, t_word(t, edge, EDGE_TO));
+    vec3 one = edge_vertex(t, at, opposite), two = edge_vertex(t, at, ir_select(f, border, opposite, other));
+    silhouette_point s = {.there = ir_bool(f, true), .along = v3_sub(t, to, from)};
+    s.p = v3_add(t, from, v3_scale(t, s.along, at->along));
+    vec3 across = v3_cross(t, s.along, v3_sub(t, s.p, viewpoint));
+    ir_ref side_one = v3_dot(t, v3_sub(t, one, s.p), across),
+           side_two = v3_dot(t, v3_sub(t, two, s.p), across);
+    s.closed = ir_or(f, border, ir_gt(f, ir_mul(f, side_one, side_two), zero));
+    /* Of a face that is seen edge-on the side says nothing, so the one that stands out more is asked. */
+    ir_ref first = ir_ge(f, ir_abs(f, side_one), ir_abs(f, side_two));
+    s.out = v3_sub(t, s.p, v3_select(t, first, one, two));
+    s.crease = t_real(t, edge, EDGE_CREASE);
+    return s;
+}
+
+/* Puts s in the place of `of` where its kind of shape is the carrier's. */
+static void join(tracer *t, ir_ref branch, const silhouette_point *s, silhouette_point *of)
+{
+    ir_func *f = t->f;
+    of->there = ir_phi(f, branch, s->there, of->there), of->closed = ir_phi(f, branch, s->closed, of->closed);
+    of->crease = ir_phi(f, branch, s->crease, of->crease);
+    of->p = v3_phi(t, branch, s->p, of->p), of->along = v3_phi(t, branch, s->along, of->along);
+    of->out = v3_phi(t, branch, s->out, of->out);
+}
+
+silhouette_point silhouette_at(tracer *t, const silhouette_place *at, vec3 viewpoint)
+{
+    ir_func *f = t->f;
+    ir_ref level = level_of(t, at), kind = t_word(t, at->carrier, CARRIER_KIND);
+    bool levels = !ir_is_none(level);
+    vec3 zero = v3_zero(t), o = levels ? map_point(t, level, LEVEL_TO_GROUP, viewpoint) : viewpoint;
+    silhouette_point s = {ir_bool(f, false), zero, zero, zero, ir_bool(f, false), t_f32(t, 0)};
+    for (uint32_t k = 0; k < SHAPE_KIND_COUNT; k++) {
+        if (!t->plan->scene->kind_used[k] || (k != SHAPE_TRIANGLES && !shape_kinds[k]->silhouette))
+            continue;
+        ir_ref branch = ir_if(f, ir_eq(f, kind, t_u32(t, k)));
+        silhouette_point own =
+            k == SHAPE_TRIANGLES
+                ? edge_point(t, at, o)
+                : shape_kinds[k]->silhouette(t, t_word(t, shape_of(t, at), SHAPE_DATA), o, at->along);
+        ir_else(f);
+        ir_endif(f);
+        join(t, branch, &own, &s);
+    }
+    if (levels) {
+        s.p = map_point(t, level, LEVEL_TO_WORLD, s.p);
+        s.along = map_vector(t, level, LEVEL_TO_WORLD, s.along);
+        s.out = map_vector(t, level, LEVEL_TO_WORLD, s.out);
+    }
+    return s;
+}
+
+/* ---- moving ---- */
+
+vec3 silhouette_moved(tracer *t, const silhouette_place *at, vec3 p)
+{
+    ir_func *f = t->f;
+    ir_ref level = level_of(t, at);
+    p = v3_detach(t, p);
+    if (t->plan->moves & MOVE_POSITIONS && t->plan->scene->kind_used[SHAPE_TRIANGLES]) {
+        ir_ref mesh = ir_eq(f, t_word(t, at->carrier, CARRIER_KIND), t_u32(t, SHAPE_TRIANGLES)),
+               branch = ir_if(f, mesh), edge = edge_of(t, at);
+        vec3 from = edge_vertex(t, at, t_word(t, edge, EDGE_FROM)),
+             to = edge_vertex(t, at, t_word(t, edge, EDGE_TO));
+        vec3 own = v3_add(t, from, v3_scale(t, v3_sub(t, to, from), ir_detach(f, at->along)));
+        if (!ir_is_none(level))
+            own = map_point(t, level, LEVEL_TO_WORLD, own);
+        ir_else(f);
+        ir_endif(f);
+        p = v3_phi(t, branch, own, p);
+    }
+    if (t->plan->moves & MOVE_TO_WORLD) {
+        affine_map motion = to_world_motion_within(t, shape_of(t, at), level);
+        p = affine_point(t, &motion, p);
+    }
+    return p;
+}

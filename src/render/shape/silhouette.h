@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Where visibility may jump: curves on shapes, and points on these curves (docs/theory/edges.md). A mesh has
+ * its edges. A kind with the hook `silhouette` has the curve along which it turns away from a viewpoint, and
+ * its border.
+ *
+ * A plan lists carriers: one for each shape or, where there are groups, for each shape of each instance. It
+ * has the edges of each mesh, with the probability of each. The probabilities follow from the scene as it was
+ * loaded. They stay when it moves, which leaves estimates right.
+ *
+ * Everything here is detached but silhouette_moved. */
+#ifndef BL_RENDER_SHAPE_SILHOUETTE_H
+#define BL_RENDER_SHAPE_SILHOUETTE_H
+
+#include "render/classes.h"
+
+/* Writes the carriers and edges, and HEADER_SILHOUETTES, which stays 0 where no shape has any. */
+void silhouette_write(plan *p);
+
+/* A choice of a place on some curve: a carrier, an edge of it (0 for shapes that are no meshes), and a number
+ * in [0, 1) along it. */
+typedef struct silhouette_place {
+    ir_ref carrier, edge, along;
+} silhouette_place;
+
+/* The place that three uniform numbers lead to. *density: of the choice of carrier and edge, a probability,
+ * times 1 for the number along the edge. */
+silhouette_place silhouette_choose(tracer *t, const ir_ref u[3], ir_ref *density);
+
+/* What is there, seen from a viewpoint. Points and vectors are in the world. */
+typedef struct silhouette_point {
+    ir_ref there;  /* bool: there is such a point */
+    vec3 p, along; /* the point, and its derivative by silhouette_place.along */
+    vec3 out;      /* leads away from the surface, not in general at a right angle to it */
+    ir_ref closed; /* bool: all of the surface that meets there lies on one side, as the viewpoint sees it */
+    ir_ref crease; /* f32: how much the surface may bend where it is not closed; 0: nothing jumps there */
+} silhouette_point;
+silhouette_point silhouette_at(tracer *t, const silhouette_place *at, vec3 viewpoint);
+
+/* The point of silhouette_at (p), as it moves with vertices and with to_world. t: differentiated. */
+vec3 silhouette_moved(tracer *t, const silhouette_place *at, vec3 p);
+
+#endif

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The edges of meshes, and the list of what silhouettes are sampled from, as a plan is made.
+ *
+ * Vertices at one place are one here, so a seam is no border. Faces without area do not count. An edge
+ * between two faces in one plane, which nothing can bend, is left out. Where more than two faces meet, an
+ * edge counts as a border of the first.
+ *
+ * Edges are chosen with probabilities in proportion to their length times the share of directions for which
+ * they lie on a silhouette: the angle by which the surface bends, over pi. Shapes that parameters move, and
+ * on which they do not, differ by STATIONARY. */
+#include "render/plan_internal.h"
+#include "render/shape/silhouette.h"
+#include "render/shape/silhouette_words.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double pi = 3.14159265358979323846;
+/* BEND_LEAST: of edges whose faces may bend. CREASE: of what jumps at a crease, beside a silhouette. */
+static const double BEND_LEAST = 0.02, CREASE = 0.5, STATIONARY = 0.25;
+
+/* One face at an edge. place: of its two ends, the lesser first, equal for vertices at one place. */
+typedef struct edge_use {
+    uint32_t place[2], from, to, opposite, face;
+} edge_use;
+
+/* A mesh, as words of the plan. */
+typedef struct edge_mesh {
+    const plan *p;
+    const uint32_t *words;
+    uint32_t vertices;
+    bool bends; /* its vertices are parameters */
+} edge_mesh;
+
+typedef struct edge_list {
+    uint32_t edges, count, table; /* words of the scene buffer */
+    double total;                 /* sum of the weights */
+} edge_list;
+
+/* ---- vertices at one place ---- */
+
+static const float *position(const edge_mesh *m, uint32_t v)
+{
+    return (const float *)(const void *)(m->p->words.data + m->words[MESH_POSITIONS] + 3 * (size_t)v);
+}
+
+static bool same_place(const float *a, const float *b)
+{
+    return a[0] == b[0] && a[1] == b[1] && a[2] == b[2];
+}
+
+static uint32_t hash_of(const float *x)
+{
+    uint32_t h = 2166136261u;
+    for (int k = 0; k < 3; k++) {
+        float v = x[k] + 0.0f; /* -0 and 0 are one place */
+        uint32_t word;
+        memcpy(&word, &v, sizeof word);
+        h = (h ^ word) * 16777619u, h ^= h >> 15;
+    }
+    return h;
+}
+
+/* For each vertex the first one at its place. NULL: out of memory. */
+static uint32_t *weld(const edge_mesh *m)
+{
+    uint32_t slots = 4;
+    while (slots < 2 * (uint64_t)m->vertices)
+        slots *= 2;
+    uint32_t *table = malloc(slots * sizeof *table), *first = malloc((m->vertices + 1) * sizeof *first);
+    BL_ASSERT(table && first, "out of memory");
+    memset(table, 0xFF, slots * sizeof *table);
+    for (uint32_t v = 0; v < m->vertices; v++) {
+        uint32_t at = hash_of(position(m, v)) & (slots - 1);
+        while (table[at] != PLAN_NONE && !same_place(position(m, table[at]), position(m, v)))
+            at = (at + 1) & (slots - 1);
+        if (table[at] == PLAN_NONE)
+            table[at] = v;
+        first[v] = table[at];
+    }
+    free(table);
+    return first;
+}
+
+/* ---- edges ---- */
+
+static int by_place(const void *a, const void *b)
+{
+    const edge_use *x = a, *y = b;
+    for (int k = 0; k < 2; k++)
+        if (x->place[k] != y->place[k])
+            return x->place[k] < y->place[k] ? -1 : 1;
+    return x->face < y->face ? -1 : x->face > y->face;
+}
+
+static double dot(const double *a, const double *b) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
+
+/* The unit vector in the face, at a right angle to the edge. False: the face has no area. */
+static bool into_face(const edge_mesh *m, const edge_use *e, double out[3])
+{
+    double along[3], to[3];
+    for (int k = 0; k < 3; k++) {
+        along[k] = (double)position(m, e->to)[k] - (double)position(m, e->from)[k];
+        to[k] = (double)position(m, e->opposite)[k] - (double)position(m, e->from)[k];
+    }
+    double share = dot(to, along) / dot(along, along);
+    for (int k = 0; k < 3; k++)
+        out[k] = to[k] - share * along[k];
+    double length = sqrt(dot(out, out));
+    for (int k = 0; k < 3; k++)
+        out[k] /= length;
+    return length > 0 && isfinite(length);
+}
+
+/* All faces at all edges, in order. Faces without area are left out: they hide nothing. */
+static edge_use *uses_of(const edge_mesh *m, uint32_t *count)
+{
+    uint32_t faces = m->words[MESH_FACE_COUNT], n = 0, *place = weld(m);
+    edge_use *uses = malloc((3 * (size_t)faces + 1) * sizeof *uses);
+    BL_ASSERT(uses, "out of memory");
+    for (uint32_t face = 0; face < faces; face++) {
+        const uint32_t *v = m->p->words.data + m->words[MESH_FACES] + 3 * (size_t)face;
+        for (int k = 0; k < 3; k++) {
+            uint32_t from = v[k], to = v[(k + 1) % 3];
+            bool turned = place[from] > place[to];
+            double across[3];
+            uses[n] = (edge_use){{place[turned ? to : from], place[turned ? from : to]},
+                                 turned ? to : from,
+                                 turned ? from : to,
+                                 v[(k + 2) % 3],
+                                 face};
+            n += place[from] != place[to] && into_face(m, &uses[n], across);
+        }
+    }
+    free(place);
+    qsort(uses, n, sizeof *uses, by_place);
+    *count = n;
+    return uses;
+}
+
+/* How far the surface bends at the edge between two faces, over pi. */
+static double bend(const edge_mesh *m, const edge_use *a, const edge_use *b)
+{
+    double x[3], y[3];
+    bool both = into_face(m, a, x) && into_face(m, b, y);
+    BL_ASSERT(both, "faces without area are left out before");
+    double turn = 1 - acos(fmin(fmax(dot(x, y), -1), 1)) / pi;
+    return turn < 1e-4 ? 0 : turn; /* rounding of what is flat */
+}
+
+/* Whether normals are interpolated over the edge without a step. */
+static bool smooth(const edge_mesh *m, const edge_use *a, const edge_use *b)
+{
+    if (m->words[MESH_NORMALS] == PLAN_NONE)
+        return false;
+    const uint32_t *normals = m->p->words.data + m->words[MESH_NORMALS];
+    return memcmp(normals + 3 * (size_t)a->from, normals + 3 * (size_t)b->from, 12) == 0 &&
+           memcmp(normals + 3 * (size_t)a->to, normals + 3 * (size_t)b->to, 12) == 0;
+}
+
+/* The words of an edge, and its weight. b NULL: it is a border. */
+static double describe(const edge_mesh *m, const edge_use *a, const edge_use *b, uint32_t out[EDGE_WORDS])
+{
+    double turn = b ? bend(m, a, b) : 1, length = 0;
+    if (b && m->bends)
+        turn = fmax(turn, BEND_LEAST);
+    double crease = b && !smooth(m, a, b) ? CREASE * turn : 0;
+    for (int k = 0; k < 3; k++) {
+        double d = (double)position(m, a->to)[k] - (double)position(m, a->from)[k];
+        length += d * d;
+    }
+    out[EDGE_FROM] = a->from, out[EDGE_TO] = a->to, out[EDGE_OPPOSITE] = a->opposite;
+    out[EDGE_OTHER] = b ? b->opposite : PLAN_NONE;
+    out[EDGE_CREASE] = float_word((float)crease);
+    double weight = sqrt(length) * (turn + crease);
+    return isfinite(weight) ? weight : 0;
+}
+
+static edge_list write_edges(plan *p, const render_shape *shape, bool bends)
+{
+    uint32_t n, kept = 0;
+    edge_mesh m = {p, p->words.data + p->geometry + shape->data, shape->vertex_count, bends};
+    edge_use *uses = uses_of(&m, &n);
+    uint32_t(*edges)[EDGE_WORDS] = malloc((n + 1) * sizeof *edges);
+    float *table = malloc((n + 1) * sizeof *table);
+    double *weight = malloc((n + 1) * sizeof *weight);
+    edge_list list = {0};
+    BL_ASSERT(edges && table && weight, "out of memory");
+    for (uint32_t i = 0, next; i < n; i = next) {
+        for (next = i + 1; next < n && memcmp(uses[next].place, uses[i].place, sizeof uses[i].place) == 0;)
+            next++;
+        weight[kept] = describe(&m, &uses[i], next == i + 2 ? &uses[i + 1] : NULL, edges[kept]);
+        if (weight[kept] > 0)
+            list.total += weight[kept++];
+    }
+    double sum = 0;
+    for (uint32_t i = 0; i < kept; i++) {
+        float before = (float)(sum / list.total);
+        sum += weight[i];
+        table[i] = i + 1 == kept ? 1 : (float)(sum / list.total);
+        edges[i][EDGE_PROBABILITY] = float_word(table[i] - before);
+    }
+    list.count = kept, list.edges = plan_reserve(p, kept * EDGE_WORDS), list.table = plan_reserve(p, kept);
+    memcpy(p->words.data + list.edges, edges, kept * sizeof *edges);
+    memcpy(p->words.data + list.table, table, kept * sizeof *table);
+    free(uses), free(edges), free(table), free(weight);
+    return list;
+}
+
+/* ---- carriers ---- */
+
+/* About how long the silhouette of a shape is that is no mesh: the circumference of a ball with its area. */
+static double round_length(const render_shape *shape) { return sqrt(4 * pi * fmax((double)shape->area, 0)); }
+
+/* The scale of lengths of an instance's map. */
+static double scale_of(const render_instance *i)
+{
+    double m[16] = {0};
+    for (int k = 0; k < 12; k++)
+        m[k] = (double)i->to_world[k];
+    m[15] = 1;
+    return cbrt(fabs(matrix_determinant3(m)));
+}
+
+typedef struct carrier {
+    uint32_t shape, instance;
+    double weight;
+} carrier;
+typedef struct carriers {
+    ARRAY(carrier) all;
+    edge_list *edges; /* by shape */
+} carriers;
+
+static bool moves(const plan *p, const render_shape *shape)
+{
+    uint32_t positions =
+        render_find_parameter(p->scene, shape->object, PLAN_ARRAY_SLOT + MESH_ARRAY_POSITIONS);
+    return (positions != PLAN_NONE && p->gradient_offset[positions] != PLAN_NONE) ||
+           to_world_requested(p, shape->object);
+}
+
+static void add_carrier(plan *p, carriers *c, uint32_t index, uint32_t instance)
+{
+    const render_shape *shape = &p->scene->shapes.data[index];
+    const render_instance *at = instance == PLAN_NONE ? NULL : &p->scene->instances.data[instance];
+    bool mesh = shape->kind == SHAPE_TRIANGLES;
+    if (!shape->bsdf || (!mesh && !shape_kinds[shape->kind]->silhouette))
+        return;
+    double length = mesh ? c->edges[index].total : round_length(shape);
+    bool still = !moves(p, shape) && !(at && at->object && to_world_requested(p, at->object));
+    length *= (at ? scale_of(at) : 1) * (still ? STATIONARY : 1) *
+              scene_number(shape->object, "silhouette_sampling_weight");
+    if (length > 0 && isfinite(length))
+        array_push(&c->all, ((carrier){index, instance == PLAN_NONE ? 0 : instance, length}));
+}
+
+static void find_carriers(plan *p, carriers *c)
+{
+    const render_scene *s = p->scene;
+    for (uint32_t i = 0; i < s->shapes.count; i++)
+        if (s->shapes.data[i].kind == SHAPE_TRIANGLES && s->shapes.data[i].bsdf) {
+            uint32_t positions =
+                render_find_parameter(s, s->shapes.data[i].object, PLAN_ARRAY_SLOT + MESH_ARRAY_POSITIONS);
+            bool bends = positions != PLAN_NONE && p->gradient_offset[positions] != PLAN_NONE;
+            c->edges[i] = write_edges(p, &s->shapes.data[i], bends);
+        }
+    for (uint32_t i = 0; i < s->shapes.count && !s->has_groups; i++)
+        add_carrier(p, c, i, PLAN_NONE);
+    for (uint32_t k = 0; k < s->instances.count && s->has_groups; k++)
+        for (uint32_t i = 0; i < s->shapes.count; i++)
+            if (s->shapes.data[i].group == s->instances.data[k].group)
+                add_carrier(p, c, i, k);
+}
+
+/* Writes the record of a carrier, and returns its entry of the cumulative table. */
+static float write_carrier(plan *p, const carriers *c, uint32_t k, uint32_t at, double share[2])
+{
+    const carrier *own = &c->all.data[k];
+    const edge_list *list = &c->edges[own->shape];
+    uint32_t *w = p->words.data + at + k * CARRIER_WORDS;
+    float low = (float)share[0], high = k + 1 == c->all.count ? 1 : (float)share[1];
+    w[CARRIER_SHAPE] = p->words.data[HEADER_SHAPES] + own->shape * SHAPE_WORDS;
+    w[CARRIER_INSTANCE] = own->instance, w[CARRIER_KIND] = p->scene->shapes.data[own->shape].kind;
+    w[CARRIER_EDGE_COUNT] = list->count ? list->count : 1;
+    w[CARRIER_EDGES] = list->edges, w[CARRIER_CDF] = list->table;
+    w[CARRIER_PROBABILITY] = float_word(high - low);
+    return high;
+}
+
+void silhouette_write(plan *p)
+{
+    carriers c = {.edges = calloc(p->scene->shapes.count + 1, sizeof *c.edges)};
+    BL_ASSERT(c.edges, "out of memory");
+    find_carriers(p, &c);
+    double total = 0, sum = 0;
+    for (uint32_t k = 0; k < c.all.count; k++)
+        total += c.all.data[k].weight;
+    if (c.all.count > 0) {
+        uint32_t head = plan_reserve(p, SILHOUETTE_WORDS), table = plan_reserve(p, c.all.count),
+                 at = plan_reserve(p, c.all.count * CARRIER_WORDS);
+        p->words.data[head + SILHOUETTE_COUNT] = c.all.count, p->words.data[head + SILHOUETTE_CDF] = table;
+        p->words.data[head + SILHOUETTE_CARRIERS] = at;
+        for (uint32_t k = 0; k < c.all.count; k++) {
+            double share[2] = {sum / total, (sum + c.all.data[k].weight) / total};
+            sum += c.all.data[k].weight;
+            p->words.data[table + k] = float_word(write_carrier(p, &c, k, at, share));
+        }
+        p->words.data[HEADER_SILHOUETTES] = head;
+    }
+    free(c.edges);
+    array_free(&c.all);
+}
