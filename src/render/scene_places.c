@@ -3,53 +3,41 @@
  * its translation, rotation and scale (shape/pose.c), which are parameters under the name of the shape. */
 #include "render/scene_internal.h"
 
-/* The parameter `name` of an object; PLAN_NONE: it is not offered. The parameters of an object follow each
- * other; first: 1 + the first one, 0: it has none. */
-static uint32_t find(const render_scene *s, const scene_object *o, uint32_t first, const char *name)
+/* The parameter `name` of an object; PLAN_NONE: it is not offered. */
+static uint32_t find(const render_scene *s, const scene_object *o, const char *name)
 {
-    for (uint32_t i = first; i && i <= s->parameters.count; i++) {
-        const render_parameter *p = &s->parameters.data[i - 1];
-        if (p->object != o->index)
-            break;
-        if (p->slot < o->cls->param_count && strcmp(o->cls->params[p->slot].name, name) == 0)
-            return i - 1;
-    }
+    for (uint32_t k = 0; o && k < o->cls->param_count; k++)
+        if (strcmp(o->cls->params[k].name, name) == 0)
+            return render_find_parameter(s, o, k);
     return PLAN_NONE;
 }
 
-/* first: by object index, see find. */
-static bl_result add_place(render_scene *s, const scene_object *o, const uint32_t *first, bl_error *err)
+static bl_result add_place(render_scene *s, const scene_object *o, bl_error *err)
 {
-    render_place place = {.object = o, .to_world = o ? find(s, o, first[o->index], "to_world") : PLAN_NONE};
+    render_place place = {.object = o, .to_world = find(s, o, "to_world")};
     if (place.to_world == PLAN_NONE)
         return BL_OK;
     scene_object *pose = render_new_object(s, &shape_pose.plugin, o->where);
     place.pose = pose, pose->values[POSE_SCALE].number = 1;
-    const uint32_t added = s->parameters.count;
     TRY(render_visit(s, pose, s->names[o->index], NULL, err));
-    BL_ASSERT(s->parameters.count == added + 3, "a pose of %u parameters", s->parameters.count - added);
-    place.translation = added + POSE_TRANSLATION, place.rotation = added + POSE_ROTATION,
-    place.scale = added + POSE_SCALE;
+    place.translation = render_find_parameter(s, pose, POSE_TRANSLATION),
+    place.rotation = render_find_parameter(s, pose, POSE_ROTATION),
+    place.scale = render_find_parameter(s, pose, POSE_SCALE);
     array_push(&s->places, place);
     s->place_of[o->index] = s->places.count;
-    s->parameters.data[place.to_world].place = s->places.count;
-    for (uint32_t i = added; i < s->parameters.count; i++)
-        s->parameters.data[i].place = s->places.count;
+    const uint32_t parameters[] = {place.to_world, place.translation, place.rotation, place.scale};
+    for (size_t k = 0; k < sizeof parameters / sizeof *parameters; k++)
+        s->parameters.data[parameters[k]].place = s->places.count;
     return BL_OK;
 }
 
 bl_result render_add_places(render_scene *s, bl_error *err)
 {
-    uint32_t *first = calloc((size_t)s->description->object_count + 1, sizeof *first);
     s->place_of = calloc((size_t)s->description->object_count + 1, sizeof *s->place_of);
-    BL_ASSERT(s->place_of && first, "out of memory");
-    for (uint32_t i = s->parameters.count; i > 0; i--)
-        first[s->parameters.data[i - 1].object] = i;
-    bl_result r = BL_OK;
-    for (uint32_t i = 0; i < s->shapes.count && r == BL_OK; i++)
-        r = add_place(s, s->shapes.data[i].object, first, err);
-    for (uint32_t k = 0; k < s->instances.count && r == BL_OK; k++)
-        r = add_place(s, s->instances.data[k].object, first, err);
-    free(first);
-    return r;
+    BL_ASSERT(s->place_of, "out of memory");
+    for (uint32_t i = 0; i < s->shapes.count; i++)
+        TRY(add_place(s, s->shapes.data[i].object, err));
+    for (uint32_t k = 0; k < s->instances.count; k++)
+        TRY(add_place(s, s->instances.data[k].object, err));
+    return BL_OK;
 }
