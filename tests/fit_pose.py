@@ -34,7 +34,7 @@ def fit(parameters, *options, **job):
     with open("job.json", "w", encoding="utf-8") as f:
         json.dump({"scene": "scene.xml", "target": {"render": True, "spp": 4}, "spp": 4, "checkpoint_steps": 2,
                    "parameters": parameters, **steps, **job}, f)
-    done = subprocess.run([PROGRAM, "fit", "job.json", "-o", "out", *options], capture_output=True, text=True)
+    done = subprocess.run([PROGRAM, "fit", "job.json", "-o", "out", "--edges", "none", *options], capture_output=True, text=True)
     return done.returncode, done.stderr
 
 

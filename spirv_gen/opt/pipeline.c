@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The passes in order. Each one goes through `step`, which names it, dumps on request, verifies in debug
- * builds and frees what the pass has read. A pass with nothing to change costs a look at the module, not its
- * rebuild.
+ * The passes in order. Each one goes through `step`, which names it, dumps on request, verifies in builds
+ * with tests (BL_VERIFY_PASSES) and frees what the pass has read. A pass with nothing to change costs a look
+ * at the module, not its rebuild.
  *
  * Order: dead code first, because differentiation emits primal copies that nobody reads and every later pass
  * would expand them. Results that are known leave their calls, then known arguments enter them, which leaves
@@ -36,7 +36,7 @@ static bl_result step(pipeline *p, const char *name, ir_module *next)
     p->now = next;
     if (next->error.code != BL_OK)
         return error_set(p->err, next->error.code, "pass %s: %s", name, next->error.text);
-#ifndef NDEBUG
+#ifdef BL_VERIFY_PASSES
     bl_error why = {0};
     if (ir_verify(next, &why) != BL_OK)
         return error_set(p->err, BL_ERROR_COMPILE, "after pass %s: %s", name, why.text);

@@ -34,7 +34,11 @@ static render_parameter *add_named(render_scene *s, const scene_object *o, const
         p.shape[i] = shape[i];
         p.count *= shape[i];
     }
+    while (s->last_parameter.count <= o->index)
+        array_push(&s->last_parameter, 0);
+    p.next = s->last_parameter.data[o->index];
     array_push(&s->parameters, p);
+    s->last_parameter.data[o->index] = s->parameters.count;
     return &s->parameters.data[s->parameters.count - 1];
 }
 
@@ -91,10 +95,10 @@ uint32_t render_parameter_called(const render_scene *s, const char *name)
 
 uint32_t render_find_parameter(const render_scene *s, const scene_object *o, uint32_t slot)
 {
-    for (uint32_t i = 0; i < s->parameters.count; i++)
-        if (s->parameters.data[i].object == o->index && s->parameters.data[i].slot == slot)
-            return i;
-    return PLAN_NONE;
+    uint32_t i = o->index < s->last_parameter.count ? s->last_parameter.data[o->index] : 0;
+    while (i && s->parameters.data[i - 1].slot != slot)
+        i = s->parameters.data[i - 1].next;
+    return i ? i - 1 : PLAN_NONE;
 }
 
 /* ---- values that a scene must not have, or should not ---- */

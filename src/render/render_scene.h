@@ -42,6 +42,7 @@ typedef struct render_parameter {
     bool absent;           /* 0, of a part that kernels leave out unless this is requested (PLUGIN_PART) */
     int length_power;      /* a typical derivative of radiance is the scene's radius to this power: -2 for an
                               intensity */
+    uint32_t next;         /* the parameter of the same object that was registered before: 1 + its index */
     uint32_t place;        /* of those that say where a shape or an instance is: 1 + their index in
                               render_scene.places; 0: all others */
 } render_parameter;
@@ -148,6 +149,7 @@ typedef struct render_scene {
     arena memory;
     scene_description *description;
     ARRAY(render_parameter) parameters;
+    ARRAY(uint32_t) last_parameter; /* by object index: 1 + the object's last one; 0: it has none */
     ARRAY(float) values;
     ARRAY(render_shape) shapes;
     ARRAY(render_primitive) primitives;

@@ -56,6 +56,7 @@ void render_scene_destroy(render_scene *s)
     array_free(&s->sensors);
     array_free(&s->channels);
     array_free(&s->parameters);
+    array_free(&s->last_parameter);
     array_free(&s->values);
     array_free(&s->shapes);
     array_free(&s->primitives);

@@ -3,36 +3,31 @@
  * its translation, rotation and scale (shape/pose.c), which are parameters under the name of the shape. */
 #include "render/scene_internal.h"
 
-static uint32_t slot_called(const scene_object *o, const char *name)
+/* The parameter `name` of an object; PLAN_NONE: it is not offered. */
+static uint32_t find(const render_scene *s, const scene_object *o, const char *name)
 {
-    for (uint32_t k = 0; k < o->cls->param_count; k++)
-        if (strcmp(o->cls->params[k].name, name) == 0 && o->cls->params[k].flags & PLUGIN_DIFFERENTIABLE)
-            return k;
+    for (uint32_t k = 0; o && k < o->cls->param_count; k++)
+        if (strcmp(o->cls->params[k].name, name) == 0)
+            return render_find_parameter(s, o, k);
     return PLAN_NONE;
-}
-
-/* A parameter of an object, which from now on belongs to the place that is added next. */
-static uint32_t take(render_scene *s, const scene_object *o, const char *name)
-{
-    uint32_t slot = slot_called(o, name),
-             i = slot == PLAN_NONE ? PLAN_NONE : render_find_parameter(s, o, slot);
-    if (i != PLAN_NONE)
-        s->parameters.data[i].place = 1 + s->places.count;
-    return i;
 }
 
 static bl_result add_place(render_scene *s, const scene_object *o, bl_error *err)
 {
-    render_place place = {.object = o, .to_world = o ? take(s, o, "to_world") : PLAN_NONE};
+    render_place place = {.object = o, .to_world = find(s, o, "to_world")};
     if (place.to_world == PLAN_NONE)
         return BL_OK;
     scene_object *pose = render_new_object(s, &shape_pose.plugin, o->where);
     place.pose = pose, pose->values[POSE_SCALE].number = 1;
     TRY(render_visit(s, pose, s->names[o->index], NULL, err));
-    place.translation = take(s, pose, "translation"), place.rotation = take(s, pose, "rotation"),
-    place.scale = take(s, pose, "scale");
+    place.translation = render_find_parameter(s, pose, POSE_TRANSLATION),
+    place.rotation = render_find_parameter(s, pose, POSE_ROTATION),
+    place.scale = render_find_parameter(s, pose, POSE_SCALE);
     array_push(&s->places, place);
     s->place_of[o->index] = s->places.count;
+    const uint32_t parameters[] = {place.to_world, place.translation, place.rotation, place.scale};
+    for (size_t k = 0; k < sizeof parameters / sizeof *parameters; k++)
+        s->parameters.data[parameters[k]].place = s->places.count;
     return BL_OK;
 }
 

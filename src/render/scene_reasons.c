@@ -45,39 +45,76 @@ static bool shape_has_steps(const render_shape *shape)
            (shape->emitter && texture_has_steps(shape->emitter));
 }
 
-/* Whether a shape stands at the place: it is its own, or it is in the group that an instance shows there. */
-static bool stands_at(const render_scene *s, const render_shape *shape, const render_place *place)
+/* What is said of a place. */
+typedef struct place_note {
+    bool steps, beam;
+} place_note;
+
+static void note(place_note *n, const render_shape *shape)
 {
-    bool shown = false;
-    for (uint32_t k = 0; k < s->instances.count; k++)
-        shown |= s->instances.data[k].object == place->object && s->instances.data[k].group == shape->group;
-    return shown || shape->object == place->object;
+    n->steps |= shape_has_steps(shape), n->beam |= beams(shape);
 }
 
-static void add_place_reasons(render_scene *s, const render_place *place)
+/* Notes of all places: of shapes their own, of instances what their groups hold. */
+static void note_places(const render_scene *s, place_note *places, place_note *groups)
 {
-    const uint32_t parameters[] = {place->to_world, place->translation, place->rotation, place->scale};
-    bool steps = false, beam = false;
+    for (uint32_t i = 0; i < s->shapes.count; i++) {
+        const render_shape *shape = &s->shapes.data[i];
+        uint32_t place = s->place_of[shape->object->index];
+        if (place)
+            note(&places[place - 1], shape);
+        if (s->groups.count)
+            note(&groups[shape->group], shape);
+    }
+    for (uint32_t k = 0; k < s->instances.count; k++) {
+        const scene_object *o = s->instances.data[k].object;
+        if (o && s->place_of[o->index])
+            places[s->place_of[o->index] - 1] = groups[s->instances.data[k].group];
+    }
+}
+
+static void add_place_reasons(render_scene *s)
+{
+    const char *reasons[2][2];
+    place_note *places = calloc(s->places.count + 1, sizeof *places),
+               *groups = calloc(s->groups.count + 1, sizeof *groups);
+    BL_ASSERT(places && groups, "out of memory");
+    note_places(s, places, groups);
+    for (int k = 0; k < 4; k++)
+        reasons[k / 2][k % 2] = moving_reason(s, k / 2, k % 2);
+    for (uint32_t i = 0; i < s->parameters.count; i++) {
+        render_parameter *p = &s->parameters.data[i];
+        if (p->place)
+            p->reason = reasons[places[p->place - 1].steps][places[p->place - 1].beam];
+    }
+    free(places);
+    free(groups);
+}
+
+/* Of an array of a mesh. */
+static void add_vertex_reason(render_scene *s, const render_shape *shape, render_parameter *p)
+{
+    if (p->slot == PLAN_ARRAY_SLOT + MESH_ARRAY_POSITIONS)
+        p->reason = moving_reason(s, shape_has_steps(shape), beams(shape));
+    else if (p->slot == PLAN_ARRAY_SLOT + MESH_ARRAY_UVS && !p->turns && shape_has_steps(shape))
+        p->reason = "the steps of checkerboards and nearest texels, which move with it, are left out";
+    else if (p->slot == PLAN_ARRAY_SLOT + MESH_ARRAY_NORMALS && !p->reason)
+        p->reason = render_turned_normals;
+}
+
+static void add_vertex_reasons(render_scene *s)
+{
+    uint32_t *shape_of = calloc((size_t)s->description->object_count + 1, sizeof *shape_of);
+    BL_ASSERT(shape_of, "out of memory");
     for (uint32_t i = 0; i < s->shapes.count; i++)
-        if (stands_at(s, &s->shapes.data[i], place))
-            steps |= shape_has_steps(&s->shapes.data[i]), beam |= beams(&s->shapes.data[i]);
-    const char *reason = moving_reason(s, steps, beam);
-    for (size_t k = 0; k < sizeof parameters / sizeof *parameters; k++)
-        s->parameters.data[parameters[k]].reason = reason;
-}
-
-static void add_vertex_reasons(render_scene *s, const render_shape *shape)
-{
-    uint32_t positions = render_find_parameter(s, shape->object, PLAN_ARRAY_SLOT + MESH_ARRAY_POSITIONS),
-             uvs = render_find_parameter(s, shape->object, PLAN_ARRAY_SLOT + MESH_ARRAY_UVS);
-    uint32_t normals = render_find_parameter(s, shape->object, PLAN_ARRAY_SLOT + MESH_ARRAY_NORMALS);
-    if (normals != PLAN_NONE && !s->parameters.data[normals].reason)
-        s->parameters.data[normals].reason = render_turned_normals;
-    if (positions != PLAN_NONE)
-        s->parameters.data[positions].reason = moving_reason(s, shape_has_steps(shape), beams(shape));
-    if (uvs != PLAN_NONE && !s->parameters.data[uvs].turns && shape_has_steps(shape))
-        s->parameters.data[uvs].reason =
-            "the steps of checkerboards and nearest texels, which move with it, are left out";
+        if (s->shapes.data[i].kind == SHAPE_TRIANGLES)
+            shape_of[s->shapes.data[i].object->index] = 1 + i;
+    for (uint32_t i = 0; i < s->parameters.count; i++) {
+        render_parameter *p = &s->parameters.data[i];
+        if (mesh_slot_moves(p->slot) && shape_of[p->object])
+            add_vertex_reason(s, &s->shapes.data[shape_of[p->object] - 1], p);
+    }
+    free(shape_of);
 }
 
 /* ---- sensors ---- */
@@ -136,11 +173,8 @@ static void add_sensor_reasons(render_scene *s, const scene_object *sensor)
 
 void render_add_reasons(render_scene *s)
 {
-    for (uint32_t i = 0; i < s->places.count; i++)
-        add_place_reasons(s, &s->places.data[i]);
-    for (uint32_t i = 0; i < s->shapes.count; i++)
-        if (s->shapes.data[i].kind == SHAPE_TRIANGLES)
-            add_vertex_reasons(s, &s->shapes.data[i]);
+    add_place_reasons(s);
+    add_vertex_reasons(s);
     for (uint32_t i = 0; i < s->sensors.count; i++)
         add_sensor_reasons(s, s->sensors.data[i]);
     edges_reasons_of_lights(s);

@@ -32,7 +32,8 @@ static bl_scene *load(const char *body)
     bl_scene *scene;
     arena a = {0};
     char *xml = arena_printf(&a, "<scene version='3.0.0'>%s</scene>", body);
-    if (bl_scene_load_string(context, xml, folder, NULL, &scene) != BL_OK)
+    const bl_scene_desc desc = {.edges = BL_EDGES_NONE}; /* reasons name what estimators of edges would add */
+    if (bl_scene_load_string(context, xml, folder, &desc, &scene) != BL_OK)
         fail_msg("%s", bl_context_error(context));
     arena_free(&a);
     return scene;

@@ -43,12 +43,14 @@ typedef struct placed_rays {
 typedef struct packet {
     native_rays *r;
     const gpu_hierarchy *h;
-    bool any, full;         /* full: rays have little room for what is left to them */
-    uint32_t alone;         /* bit k: ray k was never in the packet */
-    uint32_t active;        /* bit k: ray k is on its way */
-    uint32_t outside;       /* rays that wait for the packet to come back from an inner level */
-    vec3 origin, direction; /* as given */
-    lanes_float tmin, most; /* most: tmax as given */
+    bool any, next, full;    /* full: rays have little room for what is left to them */
+    uint32_t alone;          /* bit k: ray k was never in the packet */
+    uint32_t active;         /* bit k: ray k is on its way */
+    uint32_t outside;        /* rays that wait for the packet to come back from an inner level */
+    vec3 origin, direction;  /* as given */
+    lanes_float least, most; /* tmin and tmax as given */
+    lanes_int after;         /* of NEXT */
+    lanes_float tmin;        /* hits lie behind it; of NEXT they may lie at `least`, too */
     placed_rays outer, inner;
     placed_rays *on; /* one of these */
     float tmin_least, t_most;
@@ -287,6 +289,9 @@ static inline uint32_t take_hits(packet *p, uint32_t rays, hits at, uint32_t num
              same_entry = lanes_bits(lanes_equal_int(entry, p->entry)),
              first_entry = lanes_bits(lanes_less_int(entry, p->entry)),
              first_record = lanes_bits(lanes_less_int(record, p->record));
+    if (p->next)
+        rays &= lanes_bits(lanes_less(p->least, at.t)) |
+                (lanes_bits(lanes_equal(at.t, p->least)) & lanes_bits(lanes_less_int(p->after, entry)));
     rays &= lanes_bits(lanes_less(at.t, p->t)) | (same_t & (first_entry | (same_entry & first_record)));
     lanes_mask hit = lanes_of_bits(rays);
     p->t = lanes_choose(hit, at.t, p->t), p->u = lanes_choose(hit, at.u, p->u);
@@ -490,13 +495,20 @@ static bool proceed(packet *p)
     return false;
 }
 
+/* float_before in rays.c. */
+static lanes_float before(lanes_float v)
+{
+    return lanes_choose(lanes_less(lanes_all(0), v), lanes_before(v), lanes_all(0));
+}
+
 /* The rays as the kernel wants them. A bundle of them sets out; the others are left the root. */
 static void set_out(packet *p, uint32_t lanes)
 {
     const x86_rays *x = &p->r->shared;
     p->origin = load_rows(x, RAY_ORIGIN), p->direction = load_rows(x, RAY_DIRECTION);
-    p->tmin = lanes_load(x->ray[RAY_TMIN]), p->most = lanes_load(x->ray[RAY_TMAX]);
-    p->t = lanes_choose(lanes_less(lanes_all(0), p->most), lanes_before(p->most), lanes_all(0));
+    p->least = lanes_load(x->ray[RAY_TMIN]), p->most = lanes_load(x->ray[RAY_TMAX]);
+    p->after = lanes_load_int(x->after);
+    p->tmin = p->next ? before(p->least) : p->least, p->t = before(p->most);
     p->u = p->v = lanes_all(0), p->entry = lanes_all_int(BVH_NONE);
     p->record = lanes_all_int(p->h->levels.data[0].record);
     place_rays(p, 0, &p->outer);
@@ -518,7 +530,8 @@ bool PACKET_TRACE(native_rays *r, uint32_t lanes)
     packet *p = r->packet;
     if (lanes) {
         memset(r->left_count, 0, sizeof r->left_count), memset(r->left_level, 0, sizeof r->left_level);
-        p->r = r, p->h = r->hierarchy, p->any = r->want == X86_RAY_ANY, p->stack = r->packet_stack;
+        p->r = r, p->h = r->hierarchy, p->stack = r->packet_stack;
+        p->any = r->want == X86_RAY_ANY, p->next = r->want == X86_RAY_NEXT;
         p->full = false, p->outside = 0, p->top = 0;
         set_out(p, lanes);
     } else {

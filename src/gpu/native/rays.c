@@ -404,10 +404,19 @@ bool rays_trace_one(native_rays *r, uint32_t lane, uint32_t level, waiting w)
     t->stack = stack_of(r, lane) + r->left_size;
     t->stack[0] = w;
     t->top = 1;
-    bool any = r->want == X86_RAY_ANY;
-    any ? proceed(t, X86_RAY_ANY, true) : proceed(t, X86_RAY_CLOSEST, true);
+    switch (r->want) {
+    case X86_RAY_CLOSEST:
+        proceed(t, X86_RAY_CLOSEST, true);
+        break;
+    case X86_RAY_ANY:
+        proceed(t, X86_RAY_ANY, true);
+        break;
+    case X86_RAY_NEXT:
+        proceed(t, X86_RAY_NEXT, true);
+        break;
+    }
     put_nearest(t);
-    return any && t->nearest.entry != BVH_NONE;
+    return r->want == X86_RAY_ANY && t->nearest.entry != BVH_NONE;
 }
 
 /* Begins with what the packet has left: what it came to first is on top. */
@@ -477,7 +486,7 @@ static uint32_t begin(x86_rays *shared, uint64_t hierarchy, uint32_t lanes, x86_
     if (!lanes)
         return 0;
     memset(shared->has_candidate, 0, sizeof shared->has_candidate);
-    if (want != X86_RAY_NEXT && __builtin_popcount(lanes) > ALONE_MOST) {
+    if (__builtin_popcount(lanes) > ALONE_MOST) {
         r->in_packet = r->trace_packet(r, lanes);
         return r->in_packet ? r->lanes : walk_left(r);
     }
