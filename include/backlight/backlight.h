@@ -446,7 +446,7 @@ typedef struct bl_stats {
     uint64_t singular[BL_SINGULAR_DEPTHS]; /* derivatives of rays, along mirrors, glass and smooth lobes, that
                                               were no numbers and dropped, by the depth of the vertex; the
                                               last entry: of all deeper ones, too */
-    uint64_t edges; /* samples of moving edges; 0: none moves, or none was wanted */
+    uint64_t edges;                        /* samples of moving edges; 0: none moves, or none was wanted */
     uint64_t reserved[7];
 } bl_stats;
 
@@ -595,19 +595,19 @@ typedef enum bl_pass {
     BL_PASS_CHANNELS, /* channels of the first hit */
     BL_PASS_TAPE,     /* the two of the integrator `tape` */
     BL_PASS_TAPE_ADJOINT,
-    BL_PASS_UPDATE,           /* derived values, */
-    BL_PASS_UPDATE_ADJOINT,   /* their gradients to those of parameters, after a gradient pass, */
-    BL_PASS_UPDATE_TANGENT,   /* and their tangents, before a forward pass */
-    BL_PASS_TABLES,           /* sampling tables */
-    BL_PASS_GEOMETRY,         /* what follows from moved vertices; of derived normals */
-    BL_PASS_GEOMETRY_ADJOINT, /* gradients */
-    BL_PASS_GEOMETRY_TANGENT, /* and tangents */
-    BL_PASS_CAMERA_RAYS,      /* bl_job_camera_rays, */
-    BL_PASS_RAYS,             /* bl_job_closest_hits, */
-    BL_PASS_RAYS_ANY,         /* bl_job_any_hits */
-    BL_PASS_EDGES_SEEN,       /* moving edges, behind a gradient pass: seen by the sensor, */
-    BL_PASS_EDGES_PATH,       /* seen by surfaces, */
-    BL_PASS_EDGES_LIT,        /* and borders of shadows; */
+    BL_PASS_UPDATE,             /* derived values, */
+    BL_PASS_UPDATE_ADJOINT,     /* their gradients to those of parameters, after a gradient pass, */
+    BL_PASS_UPDATE_TANGENT,     /* and their tangents, before a forward pass */
+    BL_PASS_TABLES,             /* sampling tables */
+    BL_PASS_GEOMETRY,           /* what follows from moved vertices; of derived normals */
+    BL_PASS_GEOMETRY_ADJOINT,   /* gradients */
+    BL_PASS_GEOMETRY_TANGENT,   /* and tangents */
+    BL_PASS_CAMERA_RAYS,        /* bl_job_camera_rays, */
+    BL_PASS_RAYS,               /* bl_job_closest_hits, */
+    BL_PASS_RAYS_ANY,           /* bl_job_any_hits */
+    BL_PASS_EDGES_SEEN,         /* moving edges, behind a gradient pass: seen by the sensor, */
+    BL_PASS_EDGES_PATH,         /* seen by surfaces, */
+    BL_PASS_EDGES_LIT,          /* and borders of shadows; */
     BL_PASS_EDGES_SEEN_FORWARD, /* behind a forward pass */
     BL_PASS_EDGES_PATH_FORWARD,
     BL_PASS_EDGES_LIT_FORWARD,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The passes of moving edges. There are three: edges that the sensor sees, edges that surfaces see, and borders
- * of shadows. In a gradient pass each adds to the same sums. In a forward pass the first and the last are sums
- * of splats, which join the image in the end. */
+ * The passes of moving edges. There are three: edges that the sensor sees, edges that surfaces see, and
+ * borders of shadows. In a gradient pass each adds to the same sums. In a forward pass the first and the last
+ * are sums of splats, which join the image in the end. */
 #include "api/edges.h"
 #include "api/gradient_scale.h"
 #include "api/job_buffers.h"
@@ -25,7 +25,8 @@ static bool finds(const bl_job *job, render_pass pass)
     return scatters && edges_lit_possible(job->plan);
 }
 
-static bl_result run_pass(bl_job *job, const job_work_desc *w, render_pass pass, bl_stats *stats, bl_error *err)
+static bl_result run_pass(bl_job *job, const job_work_desc *w, render_pass pass, bl_stats *stats,
+                          bl_error *err)
 {
     if (!finds(job, pass))
         return BL_OK;
@@ -74,7 +75,8 @@ bl_result edges_add_splats(bl_job *job, float *image, bl_stats *stats, bl_error 
     fit_gradient_read read = {
         .gradient = job->splats, .scale = job->splat_scale, .output = job->image, .count = n};
     if (r == BL_OK)
-        fit_record_gradient_read(job->batch, job->device->fixed, &read), r = job_submit(job, stats, &seconds, err);
+        fit_record_gradient_read(job->batch, job->device->fixed, &read),
+            r = job_submit(job, stats, &seconds, err);
     if (r == BL_OK)
         r = gpu_buffer_read(job->image, 0, splats, 4ull * n, err);
     for (uint32_t i = 0; i < n && r == BL_OK; i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * What gradients by parameters that move edges still lack, where moving edges are differentiated
- * (docs/theory/edges.md). Where they are not, the reasons stay that were given when parameters were registered:
- * then all edges are left out. */
+ * (docs/theory/edges.md). Where they are not, the reasons stay that were given when parameters were
+ * registered: then all edges are left out. */
 #include "render/classes.h"
 #include "render/scene_internal.h"
 #include "render/shape/kinds.h"
@@ -14,11 +14,14 @@ static bool has_bsdf(const scene_object *o, bool (*is)(const scene_object *o))
     return any;
 }
 
-/* Mirrors, smooth glass, masks. */
+/* Mirrors, smooth glass, masks. Materials that hold others have the lobes of these. */
 static bool is_discrete(const scene_object *o)
 {
     const bsdf_class *cls = (const bsdf_class *)(const void *)o->cls;
-    return cls->lobe_direction || cls->null;
+    bool holds = false;
+    for (uint32_t k = 0; k < o->child_count; k++)
+        holds |= o->children[k]->cls->category == PLUGIN_BSDF;
+    return (cls->lobe_direction && !holds) || cls->null;
 }
 
 static bool lets_through(const scene_object *o) { return ((const bsdf_class *)(const void *)o->cls)->null; }
@@ -36,8 +39,8 @@ static bool some_bsdf(const render_scene *s, bool (*is)(const scene_object *o))
 bool edges_differentiated(const render_scene *s)
 {
     bool volumetric = s->volumetric && (s->media.count > 0 || some_bsdf(s, lets_through));
-    return s->edges && !volumetric && s->method == METHOD_REPLAY && !s->light_tracing && !s->ellipsoid_field &&
-           !s->field && !s->depth_image;
+    return s->edges && !volumetric && s->method == METHOD_REPLAY && !s->light_tracing &&
+           !s->ellipsoid_field && !s->field && !s->depth_image;
 }
 
 /* A shape of a kind whose silhouettes are not sampled. */
@@ -87,12 +90,14 @@ void edges_reasons(render_scene *s)
     const char *usual = still_lacks(s, false);
     for (uint32_t i = 0; i < s->parameters.count; i++) {
         render_parameter *p = &s->parameters.data[i];
-        bool camera = p->object == s->sensor->index, light = moves_light(s, p) && p->reason == emitter_moving_shadows;
+        bool camera = p->object == s->sensor->index,
+             light = moves_light(s, p) && p->reason == emitter_moving_shadows;
         if (p->reason && (camera || light || to_world_is(s, i)))
             p->reason = usual;
     }
     for (uint32_t i = 0; i < s->shapes.count; i++) {
-        uint32_t p = render_find_parameter(s, s->shapes.data[i].object, PLAN_ARRAY_SLOT + MESH_ARRAY_POSITIONS);
+        uint32_t p =
+            render_find_parameter(s, s->shapes.data[i].object, PLAN_ARRAY_SLOT + MESH_ARRAY_POSITIONS);
         if (p != PLAN_NONE)
             s->parameters.data[p].reason = s->shapes.data[i].emitter ? still_lacks(s, true) : usual;
     }

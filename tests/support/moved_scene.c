@@ -85,7 +85,9 @@ double moved_gradient(moved_scene *m, uint32_t seed, double *size)
     for (int i = 0; i < MOVED_VALUES; i++)
         weights[i] = (float)weight(i);
     SCENE_MUST(m->d,
-               bl_job_gradient(m->job, &(bl_gradient_desc){.spp = m->spp, .seed = seed, .adjoint = weights},
+               bl_job_gradient(m->job,
+                               &(bl_gradient_desc){
+                                   .spp = m->spp, .seed = seed, .adjoint = weights, .edges = BL_EDGES_NONE},
                                &stats));
     SCENE_MUST(m->d, bl_job_read_gradient(m->job, 0, g));
     assert_int_equal(stats.drifted, 0);
@@ -99,7 +101,9 @@ static double forward(moved_scene *m)
 {
     const float *tangents[] = {m->along};
     SCENE_MUST(m->d, bl_job_forward(
-                         m->job, &(bl_forward_desc){.spp = m->spp, .seed = MOVED_SEED, .tangents = tangents},
+                         m->job,
+                         &(bl_forward_desc){
+                             .spp = m->spp, .seed = MOVED_SEED, .tangents = tangents, .edges = BL_EDGES_NONE},
                          image, NULL));
     return moved_weighted(image);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Scenes in which something moves by its to_world or by its vertices: the derivative of a weighted sum of
- * the image's values along a motion, by reverse mode, forward mode, frozen paths and images. The sensor has
+ * the image's values along a motion, by reverse mode, forward mode, frozen paths and images. Edges play no
+ * part in these scenes, and their own estimator (tests/gradient/edges.c) is left out. The sensor has
  * MOVED_FILM. */
 #ifndef TEST_MOVED_SCENE_H
 #define TEST_MOVED_SCENE_H

@@ -30,7 +30,10 @@ silhouette_place silhouette_choose(tracer *t, const ir_ref u[3], ir_ref *density
 
 /* ---- evaluating ---- */
 
-static ir_ref shape_of(tracer *t, const silhouette_place *at) { return t_word(t, at->carrier, CARRIER_SHAPE); }
+static ir_ref shape_of(tracer *t, const silhouette_place *at)
+{
+    return t_word(t, at->carrier, CARRIER_SHAPE);
+}
 
 /* The record of the level in which the carrier stands, or none where the scene has no groups. */
 static ir_ref level_of(tracer *t, const silhouette_place *at)
@@ -72,12 +75,14 @@ static silhouette_point edge_point(tracer *t, const silhouette_place *at, vec3 v
     ir_func *f = t->f;
     ir_ref edge = edge_of(t, at), other = t_word(t, edge, EDGE_OTHER), zero = t_f32(t, 0);
     ir_ref border = ir_eq(f, other, t_u32(t, PLAN_NONE)), opposite = t_word(t, edge, EDGE_OPPOSITE);
-    vec3 from = edge_vertex(t, at, t_word(t, edge, EDGE_FROM)), to = edge_vertex(t, at, t_word(t, edge, EDGE_TO));
+    vec3 from = edge_vertex(t, at, t_word(t, edge, EDGE_FROM)),
+         to = edge_vertex(t, at, t_word(t, edge, EDGE_TO));
     vec3 one = edge_vertex(t, at, opposite), two = edge_vertex(t, at, ir_select(f, border, opposite, other));
     silhouette_point s = {.there = ir_bool(f, true), .along = v3_sub(t, to, from)};
     s.p = v3_add(t, from, v3_scale(t, s.along, at->along));
     vec3 across = v3_cross(t, s.along, v3_sub(t, s.p, viewpoint));
-    ir_ref side_one = v3_dot(t, v3_sub(t, one, s.p), across), side_two = v3_dot(t, v3_sub(t, two, s.p), across);
+    ir_ref side_one = v3_dot(t, v3_sub(t, one, s.p), across),
+           side_two = v3_dot(t, v3_sub(t, two, s.p), across);
     s.closed = ir_or(f, border, ir_gt(f, ir_mul(f, side_one, side_two), zero));
     /* Of a face that is seen edge-on the side says nothing, so the one that stands out more is asked. */
     ir_ref first = ir_ge(f, ir_abs(f, side_one), ir_abs(f, side_two));

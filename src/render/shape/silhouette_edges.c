@@ -45,7 +45,10 @@ static const float *position(const edge_mesh *m, uint32_t v)
     return (const float *)(const void *)(m->p->words.data + m->words[MESH_POSITIONS] + 3 * (size_t)v);
 }
 
-static bool same_place(const float *a, const float *b) { return a[0] == b[0] && a[1] == b[1] && a[2] == b[2]; }
+static bool same_place(const float *a, const float *b)
+{
+    return a[0] == b[0] && a[1] == b[1] && a[2] == b[2];
+}
 
 static uint32_t hash_of(const float *x)
 {
@@ -244,7 +247,8 @@ typedef struct carriers {
 
 static bool moves(const plan *p, const render_shape *shape)
 {
-    uint32_t positions = render_find_parameter(p->scene, shape->object, PLAN_ARRAY_SLOT + MESH_ARRAY_POSITIONS);
+    uint32_t positions =
+        render_find_parameter(p->scene, shape->object, PLAN_ARRAY_SLOT + MESH_ARRAY_POSITIONS);
     return (positions != PLAN_NONE && p->gradient_offset[positions] != PLAN_NONE) ||
            to_world_requested(p, shape->object);
 }

@@ -7,7 +7,6 @@
 #include "render/integrator/path/light_path.h"
 #include "render/shape/silhouette.h"
 
-
 /* ---- pick.c ---- */
 
 /* A boundary segment: the ray from a viewpoint through a point of a silhouette or a crease. */

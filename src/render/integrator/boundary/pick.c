@@ -67,7 +67,8 @@ boundary_point boundary_pick(walk *w, vec3 viewpoint, ir_ref sample, const bound
     ir_ref share = t_ratio(t, b.weight, density), sum = ir_add(f, state[4], share);
     ir_ref takes = ir_lt(f, ir_mul(f, r.u[3], sum), share);
     ir_ref next[5] = {ir_add(f, state[0], t_u32(t, 1)), ir_select(f, takes, place.carrier, state[1]),
-                      ir_select(f, takes, place.edge, state[2]), ir_select(f, takes, place.along, state[3]), sum};
+                      ir_select(f, takes, place.edge, state[2]), ir_select(f, takes, place.along, state[3]),
+                      sum};
     ir_endloop(f, loop, next, 5);
     silhouette_place chosen = {state[1], state[2], state[3]};
     boundary_point out = segment_at(w, &chosen, viewpoint, wish);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The radiance on both sides of an edge, by path tracing: one loop walks the path of one side and then that of
- * the other. Both have the same random numbers, so what is the same on both sides cancels. */
+ * The radiance on both sides of an edge, by path tracing: one loop walks the path of one side and then that
+ * of the other. Both have the same random numbers, so what is the same on both sides cancels. */
 #include "render/integrator/boundary/boundary.h"
 
 typedef struct sides_state {
@@ -30,7 +30,8 @@ static void state_sides(walk *w, loop_state *s, sides_state *p)
 }
 
 /* The position of a path that begins with the ray from a point past one side of the edge. */
-static walk_position ray_past(walk *w, const boundary_point *b, vec3 from, const walk_position *at, bool outer)
+static walk_position ray_past(walk *w, const boundary_point *b, vec3 from, const walk_position *at,
+                              bool outer)
 {
     tracer *t = &w->t;
     walk_position r = *at;

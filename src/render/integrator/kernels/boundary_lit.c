@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Borders of shadows that move. A point on a light is the viewpoint; behind the edge that is seen from there, a
- * surface has light on one side of the shadow's border and none on the other. From that surface importance is
- * gathered as in light tracing, by connecting vertices to the sensor. With S the splats of a path that carries
- * unit radiance, W the light that goes past the edge by solid angle, and l the length of the edge at a right
- * angle to the ray:
+ * Borders of shadows that move. A point on a light is the viewpoint; behind the edge that is seen from there,
+ * a surface has light on one side of the shadow's border and none on the other. From that surface importance
+ * is gathered as in light tracing, by connecting vertices to the sensor. With S the splats of a path that
+ * carries unit radiance, W the light that goes past the edge by solid angle, and l the length of the edge at
+ * a right angle to the ray:
  *
  *     dI = - integral over lights and their silhouettes of  S W (n . v) dl
  *
- * v is the motion of the edge relative to the segment from the surface to the light. The surface's point slides
- * along the camera's ray if the camera sees it, else it is held as on any path; so splats of the first vertex
- * have a motion of their own. */
+ * v is the motion of the edge relative to the segment from the surface to the light. The surface's point
+ * slides along the camera's ray if the camera sees it, else it is held as on any path; so splats of the first
+ * vertex have a motion of their own. */
 #include "render/integrator/kernels/boundary.h"
 #include "render/integrator/vertex/plugin_functions.h"
 
@@ -85,7 +85,8 @@ static void shine(walk *w, const boundary_point *b, lit_edge *l)
     emitter_sample s = sample_light(w, &l->e, b->p);
     walk_light beam = l->at;
     beam.d = s.d, beam.distance = s.distance, beam.uv = s.uv, beam.facing = s.facing;
-    color sent = color_scale(t, walk_radiance(w, beam, false), ir_mul(f, l->e.choice, t_ratio(t, one, s.pdf)));
+    color sent =
+        color_scale(t, walk_radiance(w, beam, false), ir_mul(f, l->e.choice, t_ratio(t, one, s.pdf)));
     l->radiance = color_select(t, l->delta, sent, l->radiance);
     l->reach = ir_select(f, l->delta, s.distance, l->reach);
     l->at.d = v3_select(t, l->delta, s.d, l->at.d), l->at.uv.x = ir_select(f, l->delta, s.uv.x, l->at.uv.x);
@@ -149,15 +150,16 @@ static void state_lit(loop_state *s, lit_state *p)
     state_throughput(s, &p->b), state_ref(s, &p->alive), state_color(s, &p->importance);
 }
 
-/* The splat of a vertex: backwards its importance, which is returned; forwards it is added to the image, times
- * `moved`. */
+/* The splat of a vertex: backwards its importance, which is returned; forwards it is added to the image,
+ * times `moved`. */
 static color take_splat(walk *w, const light_vertex *v, const throughput *b, ir_ref there, const color *moved)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
     light_splat splat = v->splat;
     splat.there = ir_and(f, splat.there, there);
-    color carried = color_mul(t, throughput_whole(w, b), light_splat_factor(w, v)), none = color_all(t_f32(t, 0));
+    color carried = color_mul(t, throughput_whole(w, b), light_splat_factor(w, v)),
+          none = color_all(t_f32(t, 0));
     if (!moved)
         return color_select(t, splat.there, color_mul(t, carried, splat_read(w, &splat)), none);
     color sum = color_mul(t, carried, *moved);

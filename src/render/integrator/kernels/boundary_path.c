@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Edges that surfaces see: what is reflected or refracted jumps where something else comes into view. A path
  * is walked from the camera to one of its vertices, x, and on from there through a point of a silhouette as x
- * sees it. With f the material's value, beta the throughput, r the distance from x to the edge and l the length
- * of the edge at a right angle to the ray:
+ * sees it. With f the material's value, beta the throughput, r the distance from x to the edge and l the
+ * length of the edge at a right angle to the ray:
  *
  *     dI = beta  integral over the silhouette of  f (L_inner (n . v_inner) - L_outer (n . v_outer)) / r^2  dl
  *
@@ -117,8 +117,10 @@ bl_result kernel_edges_path(walk *w, ir_module *m)
         for (int c = 0; c < 3; c++)
             by.c[c] = zero;
         for (int k = 0; k < 2; k++)
-            by = color_add(t, by, color_scale(t, color_mul(t, arrived, s.radiance[k]),
-                                              k ? ir_neg(f, boundary_tangent(w, motion[k])) : boundary_tangent(w, motion[k])));
+            by = color_add(
+                t, by,
+                color_scale(t, color_mul(t, arrived, s.radiance[k]),
+                            k ? ir_neg(f, boundary_tangent(w, motion[k])) : boundary_tangent(w, motion[k])));
         by = walk_weigh(w, p.at, by);
         ir_ref finite = color_finite(t, by);
         kernel_count(w, ir_and(f, b.there, ir_not(f, finite)), STATUS_NON_FINITE);

@@ -30,7 +30,7 @@ bl_result kernel_forward(walk *w, ir_module *m);
 bl_result kernel_frozen(walk *w, ir_module *m);
 bl_result kernel_unrolled(walk *w, ir_module *m, uint32_t depth); /* depth: vertices of the path */
 bl_result kernel_camera_rays(walk *w, ir_module *m);
-bl_result kernel_rays(walk *w, ir_module *m);  /* closest or any hits of rays that are given, by w->pass */
+bl_result kernel_rays(walk *w, ir_module *m); /* closest or any hits of rays that are given, by w->pass */
 bl_result kernel_edges_seen(walk *w, ir_module *m); /* moving edges: what sees them; gradients or the */
 bl_result kernel_edges_path(walk *w, ir_module *m); /* image's derivative, by w->pass */
 bl_result kernel_edges_lit(walk *w, ir_module *m);
