@@ -25,14 +25,18 @@ static bool finds(const bl_job *job, render_pass pass)
     return scatters && edges_lit_possible(job->plan);
 }
 
-static bl_result run_pass(bl_job *job, const job_work_desc *w, render_pass pass, bl_stats *stats,
+/* own: the integrator's number of samples; PLAN_NONE: it has none. */
+static bl_result run_pass(bl_job *job, const job_work_desc *w, render_pass pass, uint32_t own, bl_stats *stats,
                           bl_error *err)
 {
-    if (!finds(job, pass))
+    if (!finds(job, pass) || own == 0)
         return BL_OK;
-    job_range all = job_everything(w, job_pixels(job));
-    stats->edges += (uint64_t)job_pixels(job) * w->spp;
-    return job_run_part(job, w, pass, all, stats, err);
+    job_work_desc e = *w;
+    e.film_spp = w->spp;
+    if (w->own_counts && own != PLAN_NONE)
+        e.spp = job_spp(job, own);
+    stats->edges += (uint64_t)job_pixels(job) * e.spp;
+    return job_run_part(job, &e, pass, job_everything(&e, job_pixels(job)), stats, err);
 }
 
 static bl_result clear_splats(bl_job *job, uint32_t spp, bl_stats *stats, bl_error *err)
@@ -50,6 +54,7 @@ bl_result edges_run(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_err
     bool forward = w->pass == RENDER_FORWARD;
     if (!job->plan->edges || w->edges == BL_EDGES_NONE || (!forward && w->pass != RENDER_GRADIENT))
         return BL_OK;
+    uint32_t seen = job->scene->edge_samples.seen, indirect = job->scene->edge_samples.indirect;
     job_work_desc e = *w;
     e.lanes = (job_lanes){0}, e.stream = EDGES_STREAM;
     if (w->lanes.count)
@@ -57,9 +62,9 @@ bl_result edges_run(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_err
     e.progress_from = e.progress_to;
     if (forward)
         TRY(clear_splats(job, w->spp, stats, err));
-    TRY(run_pass(job, &e, forward ? RENDER_EDGES_SEEN_FORWARD : RENDER_EDGES_SEEN, stats, err));
-    TRY(run_pass(job, &e, forward ? RENDER_EDGES_PATH_FORWARD : RENDER_EDGES_PATH, stats, err));
-    return run_pass(job, &e, forward ? RENDER_EDGES_LIT_FORWARD : RENDER_EDGES_LIT, stats, err);
+    TRY(run_pass(job, &e, forward ? RENDER_EDGES_SEEN_FORWARD : RENDER_EDGES_SEEN, seen, stats, err));
+    TRY(run_pass(job, &e, forward ? RENDER_EDGES_PATH_FORWARD : RENDER_EDGES_PATH, indirect, stats, err));
+    return run_pass(job, &e, forward ? RENDER_EDGES_LIT_FORWARD : RENDER_EDGES_LIT, indirect, stats, err);
 }
 
 bl_result edges_add_splats(bl_job *job, float *image, bl_stats *stats, bl_error *err)

@@ -6,7 +6,8 @@
 #include "api/job_dispatch.h"
 
 /* Adds what moving edges contribute to the gradient, or to the image's derivative, if w is such a pass and
- * the plan has edges that move. They have as many samples as w, and random numbers of their own. */
+ * the plan has edges that move. They have as many samples as w, or
+ * (own_counts) as the scene's integrator says, and random numbers of their own. */
 bl_result edges_run(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error *err);
 /* Behind a forward pass: adds the part of it that was splatted to the image (host memory; NULL is fine). */
 bl_result edges_add_splats(bl_job *job, float *image, bl_stats *stats, bl_error *err);
