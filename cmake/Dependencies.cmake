@@ -21,6 +21,9 @@ bl_find_library(stb::headers stb_image.h - SUFFIX stb)
 bl_find_library(CHOLMOD::headers cholmod.h - SUFFIX suitesparse OPTIONAL) # opened at run time
 bl_find_library(Zydis::Zydis Zydis/Zydis.h Zydis OPTIONAL)
 bl_find_library(volk::headers volk.h - OPTIONAL)
+if(BL_BUILD_SAMPLES)
+    bl_find_library(glfw::glfw GLFW/glfw3.h glfw OPTIONAL)
+endif()
 list(APPEND CMAKE_PREFIX_PATH "${PROJECT_SOURCE_DIR}/build/nanovdb/usr") # where scripts/setup unpacks it
 bl_find_library(NanoVDB::headers nanovdb/PNanoVDB.h - OPTIONAL)
 

@@ -38,13 +38,15 @@ function(bl_embed_glsl out)
     set(${out} "${folder}/glsl_kernels.c" PARENT_SCOPE)
 endfunction()
 
-# bl_sample_shader(TARGET FILE.comp): FILE.inc, for the target to include: `const uint32_t shader[]`.
+# bl_sample_shader(TARGET FILE.STAGE): FILE.STAGE.inc, for the target to include: `const uint32_t shader_STAGE[]`.
 function(bl_sample_shader target file)
-    get_filename_component(name "${file}" NAME_WE)
+    get_filename_component(name "${file}" NAME)
+    get_filename_component(stage "${file}" LAST_EXT)
+    string(SUBSTRING "${stage}" 1 -1 stage)
     set(folder "${PROJECT_BINARY_DIR}/generated/samples")
     file(MAKE_DIRECTORY "${folder}")
     add_custom_command(OUTPUT "${folder}/${name}.inc"
-        COMMAND "${BL_GLSLANG}" --quiet --target-env vulkan1.2 --vn shader -o "${folder}/${name}.inc"
+        COMMAND "${BL_GLSLANG}" --quiet --target-env vulkan1.2 --vn shader_${stage} -o "${folder}/${name}.inc"
             "${PROJECT_SOURCE_DIR}/${file}"
         DEPENDS "${PROJECT_SOURCE_DIR}/${file}"
         COMMENT "Compiling ${file}" VERBATIM)

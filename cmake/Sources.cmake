@@ -99,11 +99,12 @@ set(gpu_sources
     src/gpu/vulkan/adopt.c
     src/gpu/vulkan/device.c
     src/gpu/vulkan/dispatch.c
+    src/gpu/vulkan/export.c
     src/gpu/vulkan/instance.c
     src/gpu/vulkan/kernel.c
     src/gpu/vulkan/memory.c
     src/gpu/vulkan/probe.c
-    src/gpu/vulkan/record.c
+    src/gpu/vulkan/export.c src/gpu/vulkan/record.c
     src/gpu/vulkan/swiftshader.c
     src/gpu/vulkan/vulkan.c)
 set(scene_sources

@@ -19,7 +19,8 @@
 #
 # Every test sees BL_PROGRAM, BL_SOURCE_DIR, BL_BUILD_DIR, BL_PYTHON (a python3 with numpy), BL_CACHE_DIR (below tests/ of
 # the build folder), and BL_REFERENCE where the folder of reference images is known. It runs in tests/run/DEVICE of the build
-# folder.
+# folder. Where a test has the validation layer, synchronization validation also looks at what shaders access
+# (VK_LAYER_SYNCVAL_SHADER_ACCESSES_HEURISTIC), which it does not by default.
 # A test whose device or tool is missing exits with 77: reported as skipped, or as failed where BL_REQUIRE_ALL is on.
 
 set(BL_TIMEOUT_FACTOR 1 CACHE STRING "What the time limits of tests are multiplied by")
@@ -68,7 +69,8 @@ function(bl_add_test name file)
     foreach(device IN LISTS devices)
         set(test ${name})
         set(environment "BL_PROGRAM=${PROJECT_BINARY_DIR}/backlight" "BL_SOURCE_DIR=${PROJECT_SOURCE_DIR}"
-            "BL_BUILD_DIR=${PROJECT_BINARY_DIR}" "BL_PYTHON=${BL_PYTHON}" "BL_CACHE_DIR=${PROJECT_BINARY_DIR}/tests/cache")
+            "BL_BUILD_DIR=${PROJECT_BINARY_DIR}" "BL_PYTHON=${BL_PYTHON}" "BL_CACHE_DIR=${PROJECT_BINARY_DIR}/tests/cache"
+            VK_LAYER_SYNCVAL_SHADER_ACCESSES_HEURISTIC=1)
         if(NOT DEFINED ENV{BL_REFERENCE} AND EXISTS "${PROJECT_SOURCE_DIR}/../shared/reference")
             list(APPEND environment "BL_REFERENCE=${PROJECT_SOURCE_DIR}/../shared/reference")
         endif()

@@ -13,7 +13,7 @@
 
 #include <backlight/backlight_vulkan.h>
 
-#include "08_embed_headless.inc" /* const uint32_t shader[], made of the .comp file */
+#include "08_embed_headless.comp.inc" /* const uint32_t shader_comp[], made of the .comp file */
 
 #include <math.h>
 #include <stdio.h>
@@ -233,8 +233,9 @@ static void make_layout(engine *e)
 static void make_pipeline(engine *e)
 {
     VkShaderModule module;
-    const VkShaderModuleCreateInfo code = {
-        .sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO, .codeSize = sizeof shader, .pCode = shader};
+    const VkShaderModuleCreateInfo code = {.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
+                                           .codeSize = sizeof shader_comp,
+                                           .pCode = shader_comp};
     VK(vkCreateShaderModule(e->device, &code, NULL, &module));
     const VkComputePipelineCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,

@@ -60,6 +60,20 @@ BL_API bl_result bl_vulkan_requirements(bl_context *ctx, const bl_vulkan_instanc
 
 /* ---- a device of the caller's ---- */
 
+/* Memory for a buffer of Backlight's, from an allocator of the caller's. */
+typedef struct bl_vulkan_memory_needs {
+    VkMemoryRequirements requirements;
+    uint32_t memory_type;        /* take this one: it is among those of the requirements */
+    VkMemoryAllocateFlags flags; /* of VkMemoryAllocateFlagsInfo, 0 or DEVICE_ADDRESS */
+    const char *label;           /* "scene"; for debuggers, during the call */
+} bl_vulkan_memory_needs;
+typedef struct bl_vulkan_memory {
+    VkDeviceMemory memory;
+    VkDeviceSize offset; /* a multiple of the alignment */
+    void *mapped;        /* of the byte at offset; not NULL where the type is host-visible */
+    void *handle;        /* the caller's own */
+} bl_vulkan_memory;
+
 typedef struct bl_vulkan_device_desc {
     bl_vulkan_instance instance;
     VkPhysicalDevice physical_device;
@@ -81,7 +95,13 @@ typedef struct bl_vulkan_device_desc {
     VkPipelineCache pipeline_cache;         /* for all pipelines; stays the caller's. VK_NULL_HANDLE */
     uint64_t memory_budget; /* bytes of device memory that Backlight allocates at most: what would go beyond
                                is BL_ERROR_DEVICE_MEMORY. 0: no limit */
-    bool export_memory;     /* bl_job_export will be called; needs VK_KHR_external_memory_fd */
+    bool export_memory;     /* bl_job_export will be called; needs VK_KHR_external_memory_fd or, on Windows,
+                               VK_KHR_external_memory_win32 */
+    /* All device memory of Backlight's, scratch memory and staging included, comes from here: VkResult, and
+     * what there is. Both are called by the calls that the header says may allocate, so never while anything
+     * is recorded. NULL, both: vkAllocateMemory. Not with export_memory. */
+    VkResult (*allocate_memory)(void *user, const bl_vulkan_memory_needs *needs, bl_vulkan_memory *out);
+    void (*free_memory)(void *user, const bl_vulkan_memory *memory);
 } bl_vulkan_device_desc;
 
 /* A device of Backlight's on the caller's. Everything in `desc` must outlive it; bl_device_destroy leaves all
@@ -195,8 +215,8 @@ BL_API bl_result bl_job_prepare_image(bl_job *job, const bl_vulkan_image_desc *d
 BL_API bl_result bl_job_record_image(bl_job *job, bl_recorder *recorder, VkCommandBuffer commands,
                                      const bl_vulkan_image_desc *desc);
 /* The gradients of bl_job_gradient with this spp, seed, form, and adjoint or target and loss.
- * BL_ERROR_UNSUPPORTED, with the reason, for jobs by geometry, with BL_PIXELS_ADJOINT, and with the
- * integrators ptracer and tape. */
+ * BL_ERROR_UNSUPPORTED, with the reason, for jobs with BL_PIXELS_ADJOINT, and with the integrators ptracer
+ * and tape. */
 BL_API bl_result bl_job_prepare_gradient(bl_job *job, const bl_vulkan_gradient_desc *desc,
                                          bl_vulkan_cost *cost);
 BL_API bl_result bl_job_record_gradient(bl_job *job, bl_recorder *recorder, VkCommandBuffer commands,
@@ -227,17 +247,27 @@ BL_API bl_result bl_job_vulkan_results(bl_job *job, bl_vulkan_results *out);
 /* The gradient of parameter k of the descriptor, floats in the parameter's shape. */
 BL_API bl_result bl_job_vulkan_gradient(bl_job *job, uint32_t k, bl_vulkan_region *out);
 /* The values of a parameter of the scene, floats, for commands of the caller's to read and write. Values that
- * they write go by bl_vulkan_pass.changed, and bl_job_get_parameter returns them. BL_ERROR_UNSUPPORTED for
- * geometry. */
+ * they write go by bl_vulkan_pass.changed, and bl_job_get_parameter returns them. Geometry, too: positions
+ * and normals of meshes (of a job with them among its parameters, or with geometry_changes) and to_world of
+ * shapes and instances (of a job with them among its parameters); what follows from it, hierarchies included,
+ * follows on the device. Values must be finite, and maps invertible. */
 BL_API bl_result bl_job_vulkan_parameter(bl_job *job, uint32_t index, bl_vulkan_region *out);
+/* Appends a copy of values from a buffer or image of the caller's to there: a parameter whose elements are
+ * three floats each. Positions out of a vertex buffer, for instance: as many elements as there are vertices,
+ * `offset` and `stride` as in there; or a texture [height, width, 3] out of a VkImage of its size. The pass
+ * behind it says that the parameter has changed. Preparing as for passes. */
+BL_API bl_result bl_job_prepare_values(bl_job *job, uint32_t index, const bl_vulkan_pixels *from);
+BL_API bl_result bl_job_record_values(bl_job *job, bl_recorder *recorder, VkCommandBuffer commands,
+                                      uint32_t index, const bl_vulkan_pixels *from);
 
 /* The memory of a region of the job's, for another device, process or API. An importer makes a buffer with
  * VkExternalMemoryBufferCreateInfo of this size and usage, imports the descriptor into an allocation of this
  * size and type (VkImportMemoryFdInfoKHR, opaque), and binds it at 0. Results are there when what leaves them
- * has been executed and made available. The memory lives as long as the job or an importer. Windows: not yet.
- */
+ * has been executed and made available. The memory lives as long as the job or an importer. On Windows it is
+ * a handle that VkImportMemoryWin32HandleInfoKHR takes; this has been compiled, and never run. */
 typedef struct bl_vulkan_export {
-    int fd; /* the caller's: a successful import takes it, else close it */
+    int fd;       /* the caller's: a successful import takes it, else close it; -1: there is a handle */
+    void *handle; /* HANDLE, the caller's: close it, also after an import; NULL: there is a descriptor */
     VkDeviceSize allocation_size;
     uint32_t memory_type;
     bool dedicated; /* the import must be dedicated to the buffer */
@@ -255,8 +285,8 @@ BL_API bl_result bl_job_export(bl_job *job, const bl_vulkan_region *region, bl_v
  * begins. bl_fit_status.step counts recorded steps; the rest of the status stays, and what it would say is in
  * bl_vulkan_step_results. A step whose fixed point overflows is not repeated; bl_fit_prepare_step then makes
  * the scale coarser for the steps to come. A batch of pixels is drawn when its step is recorded, and its list
- * and targets, 16 bytes a pixel, become part of the commands. BL_ERROR_UNSUPPORTED, with the reason, for fits
- * of geometry, and with BL_PIXELS_ADJOINT. cost may be NULL. */
+ * and targets, 16 bytes a pixel, become part of the commands. BL_ERROR_UNSUPPORTED, with the reason, with
+ * large steps of meshes, and with BL_PIXELS_ADJOINT. cost may be NULL. */
 BL_API bl_result bl_fit_prepare_step(bl_fit *fit, bl_vulkan_cost *cost);
 BL_API bl_result bl_fit_record_step(bl_fit *fit, bl_recorder *recorder, VkCommandBuffer commands,
                                     uint32_t part, uint32_t parts);

@@ -1,47 +1,62 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * This file decides which loads are done together. They read one buffer, their indices are one value plus
- * constants, and between them nothing is written and no branch begins or ends. In such a group four
- * neighbouring words of which at least two are wanted form a quad. The whole group is loaded where its first
- * member stands. */
+ * This file decides which loads are done together. They read one buffer, their indices are sums of the same
+ * values plus constants, and between them nothing is written and no branch begins or ends. In such a group
+ * four neighbouring words of which at least two are wanted form a quad. The whole group is loaded where its
+ * first member stands, at places that count from that member's index. */
 #include "spirv_gen/x86/generate.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { LEAST_MEMBERS = 2, FARTHEST = 1 << 24 /* words from the base, within reach of a displacement */ };
+enum { TERMS_MOST = 6, STEPS_MOST = 32 };
 
 typedef struct member {
-    uint32_t id, base, buffer;
-    int32_t offset; /* from the base, in words */
+    uint32_t id, index, buffer;
+    uint32_t term[TERMS_MOST]; /* ascending; zeros behind them */
+    int32_t offset;            /* the constant summand */
 } member;
 
 typedef ARRAY(member) member_list;
 
-static bool is_const(const ir_func *f, uint32_t id) { return f->inst.data[id].op == IR_CONST; }
-
-/* Moves constant summands of an index from the base to the offset. */
-static void resolve(const x86_function *fn, member *m)
+static int by_number(const void *x, const void *y)
 {
-    const ir_func *f = fn->f;
-    for (;;) {
-        ir_inst sum = f->inst.data[m->base];
-        if (sum.op != IR_ADD || sum.type == IR_F32)
-            return;
-        if (is_const(f, sum.b) && !x86_is_uniform(fn, sum.a))
-            m->offset = (int32_t)((uint32_t)m->offset + f->inst.data[sum.b].a), m->base = sum.a;
-        else if (is_const(f, sum.a) && !x86_is_uniform(fn, sum.b))
-            m->offset = (int32_t)((uint32_t)m->offset + f->inst.data[sum.a].a), m->base = sum.b;
-        else
-            return;
+    const uint32_t *a = x, *b = y;
+    return *a < *b ? -1 : *a > *b;
+}
+
+/* Takes the index apart into summands, as far as there is room for them. */
+static void resolve(const ir_func *f, member *m)
+{
+    uint32_t count = 1, step = 0;
+    m->term[0] = m->index;
+    for (uint32_t k = 0; k < count && step < STEPS_MOST; step++) {
+        ir_inst sum = f->inst.data[m->term[k]];
+        if (sum.op == IR_CONST) {
+            m->offset = (int32_t)((uint32_t)m->offset + sum.a);
+            m->term[k] = m->term[--count], m->term[count] = 0;
+        } else if (sum.op == IR_ADD && sum.type != IR_F32 && count < TERMS_MOST) {
+            m->term[k] = sum.a, m->term[count++] = sum.b;
+        } else {
+            k++;
+        }
     }
+    if (count > 1)
+        qsort(m->term, count, sizeof *m->term, by_number);
+}
+
+static int by_sum(const member *a, const member *b)
+{
+    return a->buffer != b->buffer ? (a->buffer < b->buffer ? -1 : 1)
+                                  : memcmp(a->term, b->term, sizeof a->term);
 }
 
 static int by_place(const void *x, const void *y)
 {
     const member *a = x, *b = y;
-    if (a->buffer != b->buffer)
-        return a->buffer < b->buffer ? -1 : 1;
-    if (a->base != b->base)
-        return a->base < b->base ? -1 : 1;
+    int sum = by_sum(a, b);
+    if (sum != 0)
+        return sum;
     if (a->offset != b->offset)
         return a->offset < b->offset ? -1 : 1;
     return a->id < b->id ? -1 : 1;
@@ -62,13 +77,23 @@ static uint32_t take_quad(const member *m, uint32_t count, x86_quad *q)
     return taken;
 }
 
+static const member *first_of(const member *m, uint32_t count)
+{
+    const member *first = m;
+    for (uint32_t i = 1; i < count; i++)
+        first = m[i].id < first->id ? m + i : first;
+    return first;
+}
+
 static void take_group(x86_function *fn, const member *m, uint32_t count)
 {
-    x86_group group = {.first = ~0u, .base = m[0].base, .buffer = m[0].buffer, .quad = fn->quads.count};
+    const member *first = first_of(m, count);
+    x86_group group = {.first = ~0u, .base = first->index, .buffer = first->buffer, .quad = fn->quads.count};
     for (uint32_t i = 0, taken; i < count; i += taken) {
         x86_quad q;
         taken = take_quad(m + i, count - i, &q);
-        if (taken < LEAST_MEMBERS || abs(m[i].offset) > FARTHEST)
+        q.offset -= (uint32_t)first->offset;
+        if (taken < LEAST_MEMBERS || abs((int32_t)q.offset) > FARTHEST)
             continue;
         array_push(&fn->quads, q);
         for (uint32_t w = 0; w < 4; w++)
@@ -92,7 +117,7 @@ static void take_groups(x86_function *fn, member_list *m)
     for (uint32_t i = 0, end; i < m->count; i = end) {
         const member *first = &m->data[i];
         for (end = i + 1; end < m->count; end++)
-            if (m->data[end].base != first->base || m->data[end].buffer != first->buffer)
+            if (by_sum(&m->data[end], first) != 0)
                 break;
         if (end - i >= LEAST_MEMBERS)
             take_group(fn, first, end - i);
@@ -119,8 +144,8 @@ void x86_group_loads(x86_function *fn)
             continue;
         if (fn->values[id].place != X86_VECTOR || x86_is_uniform(fn, inst.a) || !fn->values[id].uses)
             continue;
-        member load = {.id = id, .base = inst.a, .buffer = inst.b};
-        resolve(fn, &load);
+        member load = {.id = id, .index = inst.a, .buffer = inst.b};
+        resolve(fn->f, &load);
         array_push(&m, load);
     }
     take_groups(fn, &m);

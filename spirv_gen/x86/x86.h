@@ -32,7 +32,7 @@ uint32_t x86_lanes(x86_target target); /* 8 or 16 */
 
 enum {
     X86_MAGIC = 0x36384C42, /* "BL86" */
-    X86_VERSION = 4,
+    X86_VERSION = 5,
     X86_LANES_MOST = 16,
     X86_BUFFERS_MOST = 32,
     X86_UNIFORMS_MOST = 32,

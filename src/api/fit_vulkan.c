@@ -152,10 +152,11 @@ static bl_result check_fit(const bl_fit *fit, bl_error *err)
     const bl_job *job = fit->job;
     TRY(job_recorded_check(job, err));
     const char *obstacle = NULL;
+    for (uint32_t k = 0; k < job->requested_count; k++)
+        if (fit->parameters[k].large_steps)
+            obstacle = "large steps of meshes are solved for on the host";
     if (job->desc.pixels == BL_PIXELS_ADJOINT)
         obstacle = "samples in proportion to |dL/dI| are distributed on the host";
-    else if (job->plan->moves & MOVE_SURFACE || job->plan->normals_derived)
-        obstacle = "what follows from geometry looks at the device from the host";
     else if (job->scene->light_tracing || job->scene->method == METHOD_TAPE)
         obstacle = "passes of ptracer and of the tape look at the device from the host";
     return obstacle ? error_set(err, BL_ERROR_UNSUPPORTED, "steps of this fit are not recorded: %s", obstacle)
@@ -189,7 +190,11 @@ static bl_result prepare(bl_fit *fit, bl_vulkan_cost *cost, bl_error *err)
         fit->bytes += gpu_buffer_size(fit->losses);
     }
     describe_step(fit, &s);
-    const job_recording r = {.job = fit->job, .passes = {s.passes, s.count}, .call = &whole};
+    const job_recording r = {.job = fit->job,
+                             .passes = {s.passes, s.count},
+                             .call = &whole,
+                             .changes = fit->job->requested,
+                             .change_count = fit->job->requested_count};
     bl_result result = job_recorded_prepare(&r, cost, err);
     if (result == BL_OK && cost)
         cost->device_bytes += fit->bytes;
@@ -211,7 +216,11 @@ static bl_result record(bl_fit *fit, bl_recorder *recorder, VkCommandBuffer comm
     if (!fit->losses)
         return error_set(err, BL_ERROR_ARGUMENT, "call bl_fit_prepare_step first");
     describe_step(fit, &s);
-    const job_recording r = {.job = fit->job, .passes = {s.passes, s.count}, .call = call};
+    const job_recording r = {.job = fit->job,
+                             .passes = {s.passes, s.count},
+                             .call = call,
+                             .changes = fit->job->requested,
+                             .change_count = fit->job->requested_count};
     bl_result result = job_recorded_append(&r, recorder, commands, err);
     forget_step(&s);
     if (result != BL_OK || call->part + 1 < call->parts)

@@ -60,12 +60,24 @@ static bool goes_by_place(const bl_job *job, const render_parameter *p)
     return placed;
 }
 
-bl_result geometry_set(bl_job *job, uint32_t parameter, const float *values, bl_error *err)
+uint64_t geometry_place(const bl_job *job, uint32_t parameter)
+{
+    return place_of(job, &job->scene->parameters.data[parameter]);
+}
+
+bl_result geometry_check(const bl_job *job, uint32_t parameter, bl_error *err)
 {
     const render_parameter *p = &job->scene->parameters.data[parameter];
     BL_ASSERT(p->source != PLAN_NONE, "%s is no geometry", p->name);
-    if (goes_by_place(job, p))
-        return error_set(err, BL_ERROR_ARGUMENT, "%s: in this job they follow the shape's to_world", p->name);
+    return goes_by_place(job, p) ? error_set(err, BL_ERROR_ARGUMENT,
+                                             "%s: in this job they follow the shape's to_world", p->name)
+                                 : BL_OK;
+}
+
+bl_result geometry_set(bl_job *job, uint32_t parameter, const float *values, bl_error *err)
+{
+    const render_parameter *p = &job->scene->parameters.data[parameter];
+    TRY(geometry_check(job, parameter, err));
     return gpu_buffer_write(job->words, place_of(job, p), values, 4ull * p->count, err);
 }
 
@@ -150,20 +162,13 @@ static void record(bl_job *job, render_pass pass, gpu_buffer *values, const refi
     job_record(job, pass, values, push, d->lanes);
 }
 
-static bl_result run_refit(bl_job *job, bl_stats *stats, bl_error *err)
+static void record_refit(bl_job *job)
 {
-    gpu_kernel *kernel;
-    double seconds;
-    TRY(make_lists(job, err));
-    TRY(job_kernel(job, RENDER_GEOMETRY, &kernel, err));
-    TRY(gpu_batch_begin(job->batch, err));
     for (uint32_t i = 0; i < job->geometry->refit.dispatches.count; i++) {
         const refit_dispatch *d = &job->geometry->refit.dispatches.data[i];
         if (d->parameter == PLAN_NONE || job->changed[d->parameter])
             record(job, RENDER_GEOMETRY, job->values, d);
     }
-    TRY(job_submit(job, stats, &seconds, err));
-    return bounds_check(job->bounds, err);
 }
 
 static bl_result read_cost(bl_job *job, double *cost, bl_error *err)
@@ -219,59 +224,138 @@ static void copy_maps(bl_job *job)
     }
 }
 
-/* Copies the corners of the groups in which something moves. Then updates the structures of these groups, or
- * builds them again every so many times (UPDATES_MOST), and the top structure. */
-static bl_result follow_queries(bl_job *job, bl_stats *stats, bl_error *err)
+/* Appends copies of the corners of the groups in which something moves. Then updates of the structures of
+ * these groups, or builds every so many times (UPDATES_MOST), and of the top structure. */
+static void record_queries(bl_job *job)
 {
     job_geometry *g = job->geometry;
     const plan *p = job->plan;
-    double seconds;
-    TRY(make_changing(job, err));
-    TRY(gpu_batch_begin(job->batch, err));
+    bool anew = g->updates >= UPDATES_MOST;
     for (uint32_t k = 0; k < p->group_count; k++)
         if (g->refit.corners[k])
             gpu_batch_copy(job->batch, job->refit, 4ull * g->refit.corners[k],
                            gpu_accel_corners(job->accel, k), 0,
                            36ull * (p->groups[k].count - p->groups[k].box_count));
     copy_maps(job);
-    TRY(job_submit(job, stats, &seconds, err));
-    bool anew = g->updates >= UPDATES_MOST;
     g->updates = anew ? 0 : g->updates + 1;
     for (uint32_t k = 0; k < p->group_count; k++)
         if (g->refit.corners[k])
-            TRY(gpu_accel_follow(job->accel, k, anew, err));
-    return gpu_accel_follow_top(job->accel, err);
+            gpu_accel_record_follow(job->accel, job->batch, k, anew);
+    gpu_accel_record_follow_top(job->accel, job->batch);
 }
 
-static bl_result follow_positions(bl_job *job, bl_stats *stats, bl_error *err)
+/* Makes what following the moved shapes needs. */
+static bl_result prepare(bl_job *job, bl_error *err)
 {
-    double cost;
-    TRY(run_refit(job, stats, err));
+    gpu_kernel *kernel;
+    TRY(make_lists(job, err));
+    TRY(job_kernel(job, RENDER_GEOMETRY, &kernel, err));
+    return job->plan->query ? make_changing(job, err) : BL_OK;
+}
+
+/* Builds new trees where the refitted ones have become bad. */
+static bl_result mend(bl_job *job, bl_stats *stats, bl_error *err)
+{
+    double cost, seconds;
+    TRY(read_cost(job, &cost, err));
+    if (cost <= decayed * job->geometry->refit.cost)
+        return BL_OK;
+    TRY(rebuild(job, err));
+    stats->rebuilds++;
+    TRY(make_lists(job, err));
+    TRY(gpu_batch_begin(job->batch, err));
+    record_refit(job);
+    return job_submit(job, stats, &seconds, err);
+}
+
+static void record_moves(bl_job *job)
+{
+    record_refit(job);
     job->lights_moved = true;
     if (job->plan->query)
-        return follow_queries(job, stats, err);
-    TRY(read_cost(job, &cost, err));
-    if (cost > decayed * job->geometry->refit.cost) {
-        TRY(rebuild(job, err));
-        stats->rebuilds++;
-        TRY(run_refit(job, stats, err));
-    }
-    if (job->hierarchy)
-        gpu_hierarchy_follow(job->hierarchy);
-    return BL_OK;
+        record_queries(job);
 }
 
 bl_result geometry_follow(bl_job *job, bl_stats *stats, bl_error *err)
 {
     double seconds;
-    if (!job->values_changed)
+    bool moved = job->values_changed && note_moves(job);
+    if (!job->values_changed || !(moved || job->plan->moves & MOVE_SURFACE))
         return BL_OK;
-    if (job->plan->moves & MOVE_SURFACE) {
-        TRY(gpu_batch_begin(job->batch, err));
-        record_copies(job);
-        TRY(job_submit(job, stats, &seconds, err));
+    if (moved)
+        TRY(prepare(job, err));
+    TRY(gpu_batch_begin(job->batch, err));
+    record_copies(job);
+    if (moved)
+        record_moves(job);
+    TRY(job_submit(job, stats, &seconds, err));
+    TRY(bounds_check(job->bounds, err));
+    if (moved && !job->plan->query)
+        TRY(mend(job, stats, err));
+    if (moved && job->hierarchy)
+        gpu_hierarchy_follow(job->hierarchy);
+    return BL_OK;
+}
+
+/* ---- for passes that are recorded ---- */
+
+bl_result geometry_prepare(bl_job *job, geometry_changes c, bl_error *err)
+{
+    gpu_kernel *kernel;
+    bl_stats stats = {0};
+    bool moved = false;
+    for (uint32_t i = 0; i < c.count; i++) {
+        if (!moves_shapes(job, c.parameters[i]))
+            continue;
+        job_geometry *g = begin(job);
+        g->listed &= g->moves[c.parameters[i]];
+        g->moves[c.parameters[i]] = moved = true;
     }
-    return note_moves(job) ? follow_positions(job, stats, err) : BL_OK;
+    if (moved)
+        TRY(prepare(job, err));
+    if (moved && !job->plan->query)
+        TRY(mend(job, &stats, err));
+    if (!c.gradient || !job->plan->normals_derived)
+        return BL_OK;
+    TRY(make_lists(job, err));
+    return job_kernel(job, RENDER_GEOMETRY_ADJOINT, &kernel, err);
+}
+
+bool geometry_prepared(const bl_job *job, geometry_changes c)
+{
+    const job_geometry *g = job->geometry;
+    bool there = true, moved = false;
+    for (uint32_t i = 0; i < c.count; i++)
+        if (moves_shapes(job, c.parameters[i])) {
+            moved = true;
+            there &= g && g->moves[c.parameters[i]];
+        }
+    if (moved)
+        there &= g && g->listed && job->kernels[RENDER_GEOMETRY] &&
+                 (!job->plan->query || gpu_accel_changes(job->accel));
+    if (c.gradient && job->plan->normals_derived)
+        there &= g && g->listed && job->kernels[RENDER_GEOMETRY_ADJOINT];
+    return there;
+}
+
+void geometry_record_follow(bl_job *job)
+{
+    if (!job->values_changed)
+        return;
+    record_copies(job);
+    if (note_moves(job))
+        record_moves(job);
+}
+
+/* ---- derived normals ---- */
+
+static void record_normals(bl_job *job, render_pass pass, gpu_buffer *values)
+{
+    for (uint32_t i = 0; i < job->geometry->refit.dispatches.count; i++) {
+        const refit_dispatch *d = &job->geometry->refit.dispatches.data[i];
+        if (d->step == REFIT_NORMAL_VALUES)
+            record(job, pass, values, d);
+    }
 }
 
 /* Runs the pass with one dispatch for each mesh whose normals are derived from positions. */
@@ -285,11 +369,7 @@ static bl_result derived_normals(bl_job *job, render_pass pass, gpu_buffer *valu
     TRY(make_lists(job, err));
     TRY(job_kernel(job, pass, &kernel, err));
     TRY(gpu_batch_begin(job->batch, err));
-    for (uint32_t i = 0; i < job->geometry->refit.dispatches.count; i++) {
-        const refit_dispatch *d = &job->geometry->refit.dispatches.data[i];
-        if (d->step == REFIT_NORMAL_VALUES)
-            record(job, pass, values, d);
-    }
+    record_normals(job, pass, values);
     TRY(job_submit(job, stats, &seconds, err));
     return bounds_check(job->bounds, err);
 }
@@ -299,9 +379,10 @@ bl_result geometry_freeze(bl_job *job, bl_stats *stats, bl_error *err)
     return derived_normals(job, RENDER_GEOMETRY, job->frozen, stats, err);
 }
 
-bl_result geometry_adjoint(bl_job *job, bl_stats *stats, bl_error *err)
+void geometry_record_adjoint(bl_job *job)
 {
-    return derived_normals(job, RENDER_GEOMETRY_ADJOINT, job->values, stats, err);
+    if (job->plan->normals_derived)
+        record_normals(job, RENDER_GEOMETRY_ADJOINT, job->values);
 }
 
 bl_result geometry_tangent(bl_job *job, bl_stats *stats, bl_error *err)

@@ -66,6 +66,7 @@ static void record_tables(bl_job *job)
 
 void job_record_end(bl_job *job)
 {
+    geometry_record_adjoint(job);
     if (job->plan->update_requested)
         record_update(job, RENDER_UPDATE_ADJOINT, job->values);
 }
@@ -75,10 +76,11 @@ static bl_result finish_gradient(bl_job *job, bl_stats *stats, bl_error *err)
 {
     gpu_kernel *kernel;
     double seconds;
-    TRY(geometry_adjoint(job, stats, err));
-    if (!job->plan->update_requested)
+    if (!job->plan->update_requested && !job->plan->normals_derived)
         return BL_OK;
-    TRY(job_kernel(job, RENDER_UPDATE_ADJOINT, &kernel, err));
+    TRY(geometry_prepare(job, (geometry_changes){.gradient = true}, err));
+    if (job->plan->update_requested)
+        TRY(job_kernel(job, RENDER_UPDATE_ADJOINT, &kernel, err));
     TRY(gpu_batch_begin(job->batch, err));
     job_record_end(job);
     TRY(job_submit(job, stats, &seconds, err));

@@ -8,8 +8,8 @@
 /* The pass that makes the image a caller asks for, over all pixels of the job. */
 job_work_desc job_image_work(const bl_job *job, const bl_render_desc *desc);
 /* The parts of what follows, for passes that are recorded: makes the kernels for what comes before the pass;
- * appends it (without geometry); notes that it has been done, or will have been before anything else is;
- * appends what comes after a gradient pass, whose kernel is there. */
+ * appends it (geometry comes before it); notes that it has been done, or will have been before anything else
+ * is; appends what comes after a gradient pass, whose kernel is there. */
 bl_result job_make_kernels(bl_job *job, const job_work_desc *w, bl_error *err);
 void job_record_begin(bl_job *job, const job_work_desc *w);
 void job_values_followed(bl_job *job);

@@ -7,6 +7,7 @@
 #include "api/job_recorded.h"
 #include "api/gradient_scale.h"
 #include "api/job_buffers.h"
+#include "api/job_geometry.h"
 #include "api/job_pass.h"
 #include "gpu/vulkan/record.h"
 
@@ -33,10 +34,12 @@ bl_result job_recorded_check_changed(const bl_job *job, const uint32_t *changed,
         if (index >= all)
             return error_set(err, BL_ERROR_ARGUMENT, "changed: there is no parameter %u of %u", index, all);
         const render_parameter *p = &job->scene->parameters.data[index];
-        if (p->source != PLAN_NONE || job->plan->value_offset[index] == PLAN_NONE)
-            return error_set(err, BL_ERROR_UNSUPPORTED, "changed: %s is geometry, which follows on the host",
+        if (p->source == PLAN_NONE && job->plan->value_offset[index] == PLAN_NONE)
+            return error_set(err, BL_ERROR_UNSUPPORTED, "changed: %s has no values on the device in this job",
                              p->name);
         TRY(job_check_change(job, index, err));
+        if (p->source != PLAN_NONE)
+            TRY(geometry_check(job, index, err));
     }
     return BL_OK;
 }
@@ -73,42 +76,66 @@ static bl_result check_order(const job_recording *r, bl_error *err)
                      part.parts, before.part, before.parts);
 }
 
-/* Whether new values of geometry wait for the host to follow them. */
+static bool has_gradient(const job_recording *r)
+{
+    bool any = false;
+    for (uint32_t k = 0; k < r->passes.count; k++)
+        any |= r->passes.all[k].work.pass == RENDER_GRADIENT;
+    return any;
+}
+
+static geometry_changes of_the_caller(const job_recording *r)
+{
+    return (geometry_changes){r->call->changed, r->call->changed_count, has_gradient(r)};
+}
+
+static geometry_changes of_the_passes(const job_recording *r)
+{
+    return (geometry_changes){.parameters = r->changes, .count = r->change_count};
+}
+
+/* Whether new values, which were set from the host or by passes before, move what nothing is prepared for. */
 static bool geometry_waits(const bl_job *job)
 {
     for (uint32_t i = 0; i < job->scene->parameters.count; i++)
-        if (job->changed[i] && job->scene->parameters.data[i].source != PLAN_NONE)
+        if (job->changed[i] && job->scene->parameters.data[i].source != PLAN_NONE &&
+            !geometry_prepared(job, (geometry_changes){.parameters = &i, .count = 1}))
             return true;
     return false;
 }
 
-static bool texels_there(const bl_job *job)
+static bool texels_there(const bl_job *job, uint64_t pixels)
 {
-    return job->texels && gpu_buffer_size(job->texels) >= 16ull * film_pixels(job->scene);
+    return job->texels && gpu_buffer_size(job->texels) >= 16 * pixels;
 }
 
-static bool texels_wanted(const job_recording *r) { return r->texels && !texels_there(r->job); }
-
-static bl_result make_texels(bl_job *job, bl_error *err)
+static bool texels_wanted(const job_recording *r)
 {
-    return job_replace_buffer(job, 16ull * film_pixels(job->scene), "texels", &job->texels, err);
+    return r->texels && !texels_there(r->job, film_pixels(r->job->scene));
+}
+
+static bl_result make_texels(bl_job *job, uint64_t pixels, bl_error *err)
+{
+    return job_replace_buffer(job, 16 * pixels, "texels", &job->texels, err);
 }
 
 static bl_result check_prepared(const job_recording *r, bl_error *err)
 {
-    bool there = !texels_wanted(r) && !geometry_waits(r->job);
+    bool there = !texels_wanted(r) && !geometry_waits(r->job) &&
+                 geometry_prepared(r->job, of_the_caller(r)) && geometry_prepared(r->job, of_the_passes(r));
     for (uint32_t k = 0; k < r->passes.count; k++)
         there &= job_parts_prepared(r->job, &r->passes.all[k].work);
     return there ? BL_OK
                  : error_set(err, BL_ERROR_ARGUMENT,
-                             "prepare the pass first, with the same descriptor, and again after geometry is "
-                             "set: something is not there that recording may not make");
+                             "prepare the pass first, with the same descriptor: something is not there that "
+                             "recording may not make");
 }
 
 /* ---- recording ---- */
 
 void job_recorded_begin(bl_job *job, const job_work_desc *w)
 {
+    geometry_record_follow(job);
     job_record_begin(job, w);
     job_values_followed(job);
 }
@@ -170,8 +197,10 @@ bl_result job_recorded_prepare(const job_recording *r, bl_vulkan_cost *cost, bl_
     for (uint32_t k = 0; k < r->passes.count; k++)
         TRY(job_parts_prepare(job, &r->passes.all[k].work, err));
     if (texels_wanted(r))
-        TRY(make_texels(job, err));
+        TRY(make_texels(job, film_pixels(job->scene), err));
     TRY(job_prepare(job, &r->passes.all[0].work, &stats, err));
+    TRY(geometry_prepare(job, of_the_caller(r), err));
+    TRY(geometry_prepare(job, of_the_passes(r), err));
     TRY(rehearse(r, err));
     if (cost)
         *cost = (bl_vulkan_cost){
@@ -183,6 +212,11 @@ bl_result job_recorded_prepare(const job_recording *r, bl_vulkan_cost *cost, bl_
 }
 
 /* ---- copies alone ---- */
+
+static bool copy_lacks_texels(const job_recorded_copy *c)
+{
+    return c->from->image && !texels_there(c->job, (uint64_t)c->image.width * c->image.height);
+}
 
 static bl_result append_copy(const job_recorded_copy *c, gpu_batch *batch, VkCommandBuffer commands,
                              bl_error *err)
@@ -202,8 +236,8 @@ bl_result job_recorded_prepare_copy(const job_recorded_copy *c, bl_error *err)
 {
     gpu_batch *batch;
     TRY(check_copy(c, err));
-    if (c->from->image && !texels_there(c->job))
-        TRY(make_texels(c->job, err));
+    if (copy_lacks_texels(c))
+        TRY(make_texels(c->job, (uint64_t)c->image.width * c->image.height, err));
     TRY(vulkan_recorder_create(c->job->device->gpu, &batch, err));
     bl_result result = append_copy(c, batch, NULL, err);
     gpu_batch_destroy(batch);
@@ -215,7 +249,7 @@ bl_result job_recorded_append_copy(const job_recorded_copy *c, bl_recorder *reco
 {
     TRY(check_copy(c, err));
     TRY(check_recorder(c->job, recorder, commands, err));
-    if (c->from->image && !texels_there(c->job))
+    if (copy_lacks_texels(c))
         return error_set(err, BL_ERROR_ARGUMENT, "%s: prepare this first, with an image", c->image.what);
     return append_copy(c, recorder->batch, commands, err);
 }

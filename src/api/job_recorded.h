@@ -12,6 +12,9 @@ typedef struct job_recording {
     job_recorded_passes passes;
     const bl_vulkan_pass *call; /* of which part, parts, changed and coarser are looked at */
     bool texels;                /* images of the caller's take part */
+    const uint32_t
+        *changes; /* parameters that the passes themselves change, which those behind them follow */
+    uint32_t change_count;
 } job_recording;
 
 /* Fails if nothing can be recorded with this job. */

@@ -5,6 +5,7 @@
 #include "api/gradient_forms.h"
 #include "api/gradient_scale.h"
 #include "api/job_buffers.h"
+#include "api/job_geometry.h"
 #include "api/job_pass.h"
 #include "api/job_recorded.h"
 #include "api/job_results.h"
@@ -57,7 +58,10 @@ static job_recording call_of(recording *r, job_recorded_pass passes[PASSES_MOST]
     if (r->target && !r->finds_loss)
         passes[count++] = (job_recorded_pass){r->compared, begin_compared, end_compared, r};
     passes[count++] = (job_recorded_pass){r->work, r->begin, r->end, r};
-    return (job_recording){r->job, {passes, count}, r->pass, r->pixels->image != VK_NULL_HANDLE};
+    return (job_recording){.job = r->job,
+                           .passes = {passes, count},
+                           .call = r->pass,
+                           .texels = r->pixels->image != VK_NULL_HANDLE};
 }
 
 static bl_result prepare(recording *r, bl_vulkan_cost *cost, bl_error *err)
@@ -80,7 +84,7 @@ static bl_result record(recording *r, bl_recorder *recorder, VkCommandBuffer com
 
 static recorder_image image_of(const bl_job *job, bool written, const char *what)
 {
-    return (recorder_image){job->scene->width, job->scene->height, written, what};
+    return (recorder_image){job->scene->width, job->scene->height, written, what, 0};
 }
 
 /* ---- images ---- */
@@ -161,10 +165,6 @@ static const char *gradient_obstacle(const bl_job *job)
 {
     if (!job->plan->any_request)
         return "the job was created without parameters, so there is no gradient to compute";
-    if (job->plan->moves & MOVE_SURFACE || job->plan->normals_derived)
-        return "gradients by geometry are not recorded yet: what follows from it looks at the device from "
-               "the "
-               "host";
     if (job->scene->light_tracing || job->scene->method == METHOD_TAPE)
         return "gradients of ptracer and of the tape are not recorded yet";
     if (job->desc.pixels == BL_PIXELS_ADJOINT)
@@ -251,6 +251,60 @@ bl_result bl_job_record_gradient(bl_job *job, bl_recorder *recorder, VkCommandBu
     return result == BL_OK ? BL_OK : context_fail(job->context, &err);
 }
 
+/* ---- values ---- */
+
+/* Where the values of a parameter stand. */
+static gpu_buffer *values_of(const bl_job *job, uint32_t index, uint64_t *offset)
+{
+    uint32_t word = job->plan->value_offset[index];
+    *offset = word == PLAN_NONE ? geometry_place(job, index) : 4ull * word;
+    return word == PLAN_NONE ? job->words : job->values;
+}
+
+static bl_result describe_values(bl_job *job, uint32_t index, const bl_vulkan_pixels *from,
+                                 job_recorded_copy *out, bl_error *err)
+{
+    uint64_t offset;
+    TRY(job_recorded_check(job, err));
+    TRY(job_recorded_check_changed(job, &index, 1, err));
+    const render_parameter *p = &job->scene->parameters.data[index];
+    if (p->count % 3 || (p->rank && p->shape[p->rank - 1] != 3))
+        return error_set(err, BL_ERROR_UNSUPPORTED,
+                         "%s: its elements are not of three values; copy them to bl_job_vulkan_parameter",
+                         p->name);
+    bool image = p->rank == 3;
+    gpu_buffer *to = values_of(job, index, &offset);
+    *out = (job_recorded_copy){.job = job,
+                               .to = to,
+                               .from = from,
+                               .image = {.width = image ? p->shape[1] : p->count / 3,
+                                         .height = image ? p->shape[0] : 1,
+                                         .what = p->name,
+                                         .first = (uint32_t)(offset / 4)}};
+    return BL_OK;
+}
+
+bl_result bl_job_prepare_values(bl_job *job, uint32_t index, const bl_vulkan_pixels *from)
+{
+    bl_error err = {0};
+    job_recorded_copy copy;
+    bl_result result = describe_values(job, index, from, &copy, &err);
+    if (result == BL_OK)
+        result = job_recorded_prepare_copy(&copy, &err);
+    return result == BL_OK ? BL_OK : context_fail(job->context, &err);
+}
+
+bl_result bl_job_record_values(bl_job *job, bl_recorder *recorder, VkCommandBuffer commands, uint32_t index,
+                               const bl_vulkan_pixels *from)
+{
+    bl_error err = {0};
+    job_recorded_copy copy;
+    bl_result result = describe_values(job, index, from, &copy, &err);
+    if (result == BL_OK)
+        result = job_recorded_append_copy(&copy, recorder, commands, &err);
+    return result == BL_OK ? BL_OK : context_fail(job->context, &err);
+}
+
 /* ---- where things are ---- */
 
 static bl_vulkan_region region(const gpu_buffer *b, uint64_t offset, uint64_t size)
@@ -295,15 +349,16 @@ bl_result bl_job_vulkan_parameter(bl_job *job, uint32_t index, bl_vulkan_region 
     bl_error err = {0};
     if (job_recorded_check(job, &err) != BL_OK || job_recorded_check_changed(job, &index, 1, &err) != BL_OK)
         return context_fail(job->context, &err);
-    *out = region(job->values, 4ull * job->plan->value_offset[index],
-                  4ull * job->scene->parameters.data[index].count);
+    uint64_t offset;
+    gpu_buffer *b = values_of(job, index, &offset);
+    *out = region(b, offset, 4ull * job->scene->parameters.data[index].count);
     return BL_OK;
 }
 
 bl_result bl_job_export(bl_job *job, const bl_vulkan_region *r, bl_vulkan_export *out)
 {
     bl_error err = {0};
-    gpu_buffer *const own[] = {job->image, job->results, job->status, job->output, job->values};
+    gpu_buffer *const own[] = {job->image, job->results, job->status, job->output, job->values, job->words};
     bl_result result = job_recorded_check(job, &err);
     *out = (bl_vulkan_export){.fd = -1};
     for (size_t i = 0; i < sizeof own / sizeof *own && result == BL_OK; i++)

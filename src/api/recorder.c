@@ -151,7 +151,7 @@ static void copy(gpu_batch *batch, bl_device *device, gpu_buffer *own, const fit
     if (image.written)
         fit_record_pixels_out(batch, device->fixed, own, theirs, pixels);
     else
-        fit_record_pixels_in(batch, device->fixed, theirs, own, pixels);
+        fit_record_pixels_in(batch, device->fixed, theirs, own, image.first, pixels);
 }
 
 static void copy_buffer(gpu_batch *batch, bl_device *device, gpu_buffer *own, const bl_vulkan_pixels *p,

@@ -15,8 +15,9 @@ struct bl_recorder {
 /* The size that an image of the caller's must have, and which way it goes. */
 typedef struct recorder_image {
     uint32_t width, height;
-    bool written; /* else it is read */
+    bool written; /* else it is read, */
     const char *what;
+    uint32_t first; /* to words of our buffer from this one on */
 } recorder_image;
 
 /* Fails, with what was expected and what came, if the caller's pixels cannot be that. */

@@ -38,8 +38,8 @@ static const cli_option common_options[] = {
              "ratio tracking; auto (the default) takes drt for grids much of which is empty",
      .choices = "auto|replay|drt"},
     {.name = "--edges", .kind = CLI_TEXT, .value = "HOW", .offset = COMMON(edges),
-     .help = "what gradients have of silhouettes and shadows that move: auto (the default), what can be found; "
-             "projective, by samples on silhouettes; none",
+     .help = "what gradients have of silhouettes and shadows that move: auto (the default), what can be "
+             "found; projective, by samples on silhouettes; none",
      .choices = "auto|none|projective"},
     {.name = "--strict", .kind = CLI_FLAG, .offset = COMMON(strict),
      .help = "a gradient known to lack terms is an error, not a warning"},

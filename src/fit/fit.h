@@ -52,11 +52,12 @@ typedef struct fit_pixels {
     fit_pixel_format format;
     uint32_t first, stride; /* words */
 } fit_pixels;
-/* Between an image of 3 * pixels values and a caller's. A caller's alpha becomes 1, and is not read. */
+/* Between an image of 3 * pixels values, those from word image_first on, and a caller's. A caller's alpha
+ * becomes 1, and is not read. */
 void fit_record_pixels_out(gpu_batch *batch, fit_kernels *kernels, gpu_buffer *image, const fit_pixels *to,
                            uint32_t pixels);
 void fit_record_pixels_in(gpu_batch *batch, fit_kernels *kernels, const fit_pixels *from, gpu_buffer *image,
-                          uint32_t pixels);
+                          uint32_t image_first, uint32_t pixels);
 
 /* A range of a scale that follows from the largest finite |value|, x: its elements become 2^power(x). The
  * function says power for any x at or above 0. It falls by 1 from some mantissa of x to the next power of

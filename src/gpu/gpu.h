@@ -126,17 +126,17 @@ void gpu_accel_destroy(gpu_accel *a); /* not while a batch is in flight whose ke
 uint64_t gpu_accel_address(const gpu_accel *a);
 uint64_t gpu_accel_size(const gpu_accel *a); /* bytes of device memory held */
 /* For geometry that changes (gpu_accel_desc.changes). First new corners are written to where a group's
- * triangles are, and new maps to where those of instances are. Then gpu_accel_follow brings the group up to
- * date, by an update or built anew, and after all groups gpu_accel_follow_top the top level. Both wait for
- * the device; addresses stay. */
+ * triangles are, and new maps to where those of instances are. Then gpu_accel_record_follow appends what
+ * brings the group up to date, by an update or built anew, and after all groups gpu_accel_record_follow_top
+ * the top level. Addresses stay. */
 bool gpu_accel_changes(const gpu_accel *a);
 gpu_buffer *gpu_accel_corners(gpu_accel *a, uint32_t group); /* NULL where it has no triangles */
 /* The map of an instance, 12 floats, stands in the buffer of instances once for its triangles and once for
  * its boxes. at: offsets of these places; returns how many there are (0 to 2). */
 gpu_buffer *gpu_accel_instances(gpu_accel *a);
 uint32_t gpu_accel_maps(const gpu_accel *a, uint32_t instance, uint64_t at[2]);
-bl_result gpu_accel_follow(gpu_accel *a, uint32_t group, bool anew, bl_error *err);
-bl_result gpu_accel_follow_top(gpu_accel *a, bl_error *err);
+void gpu_accel_record_follow(gpu_accel *a, gpu_batch *batch, uint32_t group, bool anew);
+void gpu_accel_record_follow_top(gpu_accel *a, gpu_batch *batch);
 
 /* ---- native/hierarchy.c: what answers rays of native kernels; only where gpu_info.native_target ---- */
 

@@ -31,7 +31,7 @@ static const plugin_slot shape_slots[] = {{PLUGIN_BSDF, "bsdf", 0, 1},
 /* The last row of every shape's parameters. */
 #define SHAPE_ACCEPTED                                                                                       \
     {                                                                                                        \
-        "silhouette_sampling_weight", PLUGIN_FLOAT, 0, "1", 0, 1e30, "accepted; silhouettes are not sampled" \
+        "silhouette_sampling_weight", PLUGIN_FLOAT, 0, "1", 0, 1e30, "how often its silhouette is sampled"   \
     }
 
 /* What every emitter can hold: the medium that it lies in. It is accepted and not used, because paths know

@@ -18,7 +18,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SIDE = 8, WORDS = 8 };
+enum { SIDE = 8 };
 
 static scene_device device;
 static const char xml[] =
@@ -36,6 +36,7 @@ static bl_job *job;
 typedef struct taker {
     const char *name;
     uint64_t *reserved;
+    size_t words;
     bl_result (*call)(void);
 } taker;
 
@@ -118,22 +119,26 @@ static bl_result render_fit(void)
 static void what_is_not_zero_is_refused(void **state)
 {
     (void)state;
+#define TAKER(type, given, call)                                                                             \
+    {                                                                                                        \
+#type, (given).reserved, sizeof(given).reserved / sizeof *(given).reserved, call                     \
+    }
     const taker takers[] = {
-        {"bl_scene_desc", scene_desc.reserved, load},
-        {"bl_scene_desc", scene_desc.reserved, finish},
-        {"bl_mesh", mesh.reserved, build_mesh},
-        {"bl_job_desc", job_desc.reserved, create_job},
-        {"bl_render_desc", render_desc.reserved, render},
-        {"bl_gradient_desc", gradient_desc.reserved, gradient},
-        {"bl_forward_desc", forward_desc.reserved, forward},
-        {"bl_fit_desc", fit_desc.reserved, create_fit},
-        {"bl_fit_parameter", parameter.reserved, create_fit},
-        {"bl_fit_view", view.reserved, create_fit},
-        {"bl_render_desc", fit_render_desc.reserved, render_fit},
+        TAKER(bl_scene_desc, scene_desc, load),
+        TAKER(bl_scene_desc, scene_desc, finish),
+        TAKER(bl_mesh, mesh, build_mesh),
+        TAKER(bl_job_desc, job_desc, create_job),
+        TAKER(bl_render_desc, render_desc, render),
+        TAKER(bl_gradient_desc, gradient_desc, gradient),
+        TAKER(bl_forward_desc, forward_desc, forward),
+        TAKER(bl_fit_desc, fit_desc, create_fit),
+        TAKER(bl_fit_parameter, parameter, create_fit),
+        TAKER(bl_fit_view, view, create_fit),
+        TAKER(bl_render_desc, fit_render_desc, render_fit),
     };
     for (size_t k = 0; k < sizeof takers / sizeof *takers; k++) {
         scene_device_must(&device, takers[k].call(), takers[k].name);
-        for (int word = 0; word < WORDS; word += WORDS - 1) {
+        for (size_t word = 0; word < takers[k].words; word += takers[k].words - 1) {
             takers[k].reserved[word] = 1ull << 40;
             assert_int_equal(takers[k].call(), BL_ERROR_ARGUMENT);
             assert_non_null(strstr(bl_context_error(device.context), takers[k].name));
@@ -164,8 +169,10 @@ static void reports_are_zero_there(void **state)
     memset(&info, 0xff, sizeof info), memset(&stats, 0xff, sizeof stats);
     SCENE_MUST(&device, bl_device_info_get(device.device, &info));
     SCENE_MUST(&device, bl_job_render(job, &render_desc, image, &stats));
-    for (int word = 0; word < WORDS; word++)
-        assert_true(info.reserved[word] == 0 && stats.reserved[word] == 0);
+    for (size_t word = 0; word < sizeof info.reserved / sizeof *info.reserved; word++)
+        assert_true(info.reserved[word] == 0);
+    for (size_t word = 0; word < sizeof stats.reserved / sizeof *stats.reserved; word++)
+        assert_true(stats.reserved[word] == 0);
 }
 
 static int make_job(void **state)

@@ -167,6 +167,99 @@ static void keeps_the_memory_budget(void **state)
     bl_device_destroy(d);
 }
 
+/* An allocator of the caller's: one piece after another of a few large allocations, one a memory type. */
+typedef struct lender {
+    VkDeviceMemory blocks[VK_MAX_MEMORY_TYPES];
+    char *mapped[VK_MAX_MEMORY_TYPES];
+    VkDeviceSize used[VK_MAX_MEMORY_TYPES];
+    uint32_t lent, labelled, refuses;
+    bool unmapped, crooked;
+} lender;
+enum { BLOCK = 64 << 20 };
+
+static VkResult lend(void *user, const bl_vulkan_memory_needs *needs, bl_vulkan_memory *out)
+{
+    lender *l = user;
+    uint32_t type = needs->memory_type;
+    if (l->refuses && l->lent == l->refuses)
+        return VK_ERROR_OUT_OF_DEVICE_MEMORY;
+    assert_true(needs->requirements.memoryTypeBits >> type & 1);
+    const VkMemoryAllocateFlagsInfo flags = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO,
+                                             .flags = needs->flags};
+    const VkMemoryAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
+                                       .pNext = &flags,
+                                       .allocationSize = BLOCK,
+                                       .memoryTypeIndex = type};
+    if (!l->blocks[type]) {
+        assert_int_equal(app.AllocateMemory(app.device, &info, NULL, &l->blocks[type]), VK_SUCCESS);
+        assert_int_equal(
+            app.MapMemory(app.device, l->blocks[type], 0, VK_WHOLE_SIZE, 0, (void **)&l->mapped[type]),
+            VK_SUCCESS);
+    }
+    VkDeviceSize alignment = needs->requirements.alignment,
+                 at = (l->used[type] + alignment - 1) / alignment * alignment;
+    l->used[type] = at + needs->requirements.size;
+    assert_true(l->used[type] <= BLOCK);
+    *out = (bl_vulkan_memory){.memory = l->blocks[type],
+                              .offset = at + l->crooked,
+                              .mapped = l->unmapped ? NULL : l->mapped[type] + at,
+                              .handle = l};
+    l->labelled += needs->label && needs->label[0];
+    l->lent++;
+    return VK_SUCCESS;
+}
+
+static void take_back(void *user, const bl_vulkan_memory *memory)
+{
+    lender *l = user;
+    assert_ptr_equal(memory->handle, l);
+    assert_non_null(memory->memory);
+    l->lent--;
+}
+
+static void free_blocks(lender *l)
+{
+    for (uint32_t i = 0; i < VK_MAX_MEMORY_TYPES; i++)
+        if (l->blocks[i])
+            app.FreeMemory(app.device, l->blocks[i], NULL);
+    *l = (lender){0};
+}
+
+static void memory_comes_from_the_callers_allocator(void **state)
+{
+    (void)state;
+    lender l = {0};
+    bl_vulkan_device_desc desc = vulkan_app_desc(&app);
+    desc.lock_queue = desc.unlock_queue = NULL;
+    desc.allocate_memory = lend, desc.free_memory = take_back, desc.user = &l;
+    bl_device *d = adopt(&desc), *failing = NULL;
+    outcome own = run(device.device);
+    vulkan_app_count = (vulkan_app_counts){0};
+    outcome here = run(d);
+    assert_memory_equal(&here, &own, sizeof own);
+    assert_int_equal(vulkan_app_count.allocations, 0);
+    assert_true(l.labelled > 10);
+    bl_device_destroy(d);
+    assert_int_equal(l.lent, 0);
+    free_blocks(&l);
+    static const char *const words[] = {"failed: VK_ERROR_OUT_OF_DEVICE_MEMORY", "without mapping",
+                                        "is aligned to"};
+    for (int k = 0; k < 3; k++) {
+        bl_scene *scene = scene_device_load(&device, xml, NULL);
+        bl_job *job = NULL;
+        l.refuses = k == 0 ? 3 : 0, l.unmapped = k == 1, l.crooked = k == 2;
+        bl_result r = bl_device_from_vulkan(device.context, &desc, &failing);
+        if (r == BL_OK)
+            r = bl_job_create(failing, scene, NULL, &job);
+        assert_int_equal(r, k == 0 ? BL_ERROR_DEVICE_MEMORY : BL_ERROR_ARGUMENT);
+        assert_non_null(strstr(bl_context_error(device.context), words[k]));
+        bl_device_destroy(failing);
+        bl_scene_destroy(scene);
+        assert_int_equal(l.lent, 0);
+        free_blocks(&l);
+    }
+}
+
 static void two_drivers_in_one_process(void **state)
 {
     (void)state;
@@ -262,6 +355,12 @@ static void descriptors_that_cannot_be_are_refused(void **state)
     REFUSE(BL_ERROR_ARGUMENT, "physical device", desc.physical_device = NULL);
     REFUSE(BL_ERROR_ARGUMENT, "queue family 99", desc.queue_family = 99);
     REFUSE(BL_ERROR_ARGUMENT, "unlock_queue", desc.unlock_queue = NULL);
+    REFUSE(BL_ERROR_ARGUMENT, "free_memory", desc.allocate_memory = lend);
+    REFUSE(BL_ERROR_ARGUMENT, "give no allocate_memory", desc.allocate_memory = lend;
+           desc.free_memory = take_back; desc.export_memory = true);
+    static const char *const windows[] = {"VK_KHR_external_memory_win32"};
+    REFUSE(BL_ERROR_UNSUPPORTED, "handles of Windows", desc.extensions = windows; desc.extension_count = 1;
+           desc.features = NULL; desc.export_memory = true);
     REFUSE(BL_ERROR_ARGUMENT, "from nowhere", desc.extensions = NULL; desc.extension_count = 1);
     VkPhysicalDeviceShaderAtomicFloatFeaturesEXT atomics = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_ATOMIC_FLOAT_FEATURES_EXT,
@@ -296,6 +395,7 @@ int main(void)
         cmocka_unit_test(leaves_the_bytes_of_an_own_device),
         cmocka_unit_test(uses_allocator_and_pipeline_cache),
         cmocka_unit_test(keeps_the_memory_budget),
+        cmocka_unit_test(memory_comes_from_the_callers_allocator),
         cmocka_unit_test(two_drivers_in_one_process),
         cmocka_unit_test(features_that_are_off_stay_off),
         cmocka_unit_test(descriptors_that_cannot_be_are_refused),

@@ -34,6 +34,7 @@ static const char xml[] =
     "<shape type='sphere'><point name='center' value='0,0,4'/><bsdf type='diffuse' id='paint'/></shape>"
     "<emitter type='point'><point name='position' value='2,3,0'/></emitter></scene>";
 static const char *const parameter = "paint.reflectance.value";
+static uint32_t paint; /* its number */
 
 /* Everything that is done with a job; the caller's commands are recorded, and not run where that fails. */
 static bl_result use(bl_job *job, bl_recorder *recorder)
@@ -52,10 +53,14 @@ static bl_result use(bl_job *job, bl_recorder *recorder)
         r = bl_job_prepare_image(job, &picture, NULL);
     if (r == BL_OK)
         r = bl_job_prepare_gradient(job, &desc, NULL);
+    if (r == BL_OK)
+        r = bl_job_prepare_values(job, paint, &desc.adjoint);
     if (r != BL_OK)
         return r;
     vulkan_app_begin(&app);
-    r = bl_job_record_image(job, recorder, app.commands, &picture);
+    r = bl_job_record_values(job, recorder, app.commands, paint, &desc.adjoint);
+    if (r == BL_OK)
+        r = bl_job_record_image(job, recorder, app.commands, &picture);
     if (r == BL_OK)
         r = bl_job_record_gradient(job, recorder, app.commands, &desc);
     if (r == BL_OK)
@@ -74,6 +79,38 @@ static bl_result use(bl_job *job, bl_recorder *recorder)
     return r == BL_OK ? bl_recorder_reset(recorder) : r;
 }
 
+/* A step of a fit, and a target for it. */
+static bl_result use_fit(bl_device *d, bl_recorder *recorder)
+{
+    static const float target[VALUES] = {1, 0.5f};
+    const bl_fit_parameter fitted = {.name = parameter};
+    const bl_vulkan_pixels other = {.buffer = weights.handle,
+                                    .buffer_usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT,
+                                    .buffer_size = weights.size};
+    VkCommandBuffer commands;
+    bl_fit *fit = NULL;
+    bl_result r = bl_fit_create(
+        d, scene,
+        &(bl_fit_desc){
+            .parameters = &fitted, .parameter_count = 1, .target = target, .form = BL_FORM_FUSED, .spp = 1},
+        &fit);
+    if (r == BL_OK)
+        r = bl_fit_prepare_step(fit, NULL);
+    if (r == BL_OK)
+        r = bl_fit_prepare_target(fit, 0, &other);
+    if (r == BL_OK)
+        r = bl_recorder_begin(recorder, &commands);
+    if (r == BL_OK)
+        r = bl_fit_record_target(fit, recorder, commands, 0, &other);
+    if (r == BL_OK)
+        r = bl_fit_record_step(fit, recorder, commands, 0, 1);
+    if (r == BL_OK)
+        r = bl_submit(recorder, NULL);
+    bl_result reset = bl_recorder_reset(recorder);
+    bl_fit_destroy(fit);
+    return r == BL_OK ? reset : r;
+}
+
 static bl_result scenario(void)
 {
     bl_vulkan_device_desc desc = vulkan_app_desc(&app);
@@ -87,6 +124,8 @@ static bl_result scenario(void)
         r = bl_job_create(d, scene, &(bl_job_desc){.parameters = &parameter, .parameter_count = 1}, &job);
     if (r == BL_OK)
         r = use(job, recorder);
+    if (r == BL_OK && getenv("BL_LONG")) /* twice as many calls, and kernels of its own */
+        r = use_fit(d, recorder);
     bl_job_destroy(job);
     bl_recorder_destroy(recorder);
     bl_device_destroy(d); /* asserts that no memory is left */
@@ -156,6 +195,7 @@ int main(void)
         return scene_device_missing();
     }
     scene = scene_device_load(&device, xml, NULL);
+    paint = scene_device_find(&device, scene, parameter);
     weights = vulkan_app_buffer_create(&app, VALUES * sizeof(float), VK_BUFFER_USAGE_STORAGE_BUFFER_BIT);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_failing_call_is_an_error),

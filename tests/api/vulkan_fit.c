@@ -240,6 +240,30 @@ static void targets_come_from_buffers(void **state)
     vulkan_app_buffer_destroy(&app, &b);
 }
 
+/* One submission, and nothing of the host in between. */
+static void a_hundred_steps_need_no_host(void **state)
+{
+    (void)state;
+    enum { MANY = 100 };
+    const bl_fit_desc desc = {
+        .parameters = parameters, .parameter_count = PARAMETERS, .target = target, .spp = 2};
+    float expected[3], found[3];
+    bl_fit *own = fit_on(device.device, &desc), *fit = fit_on(theirs, &desc);
+    SCENE_MUST(&device, bl_fit_prepare_step(fit, NULL));
+    vulkan_app_begin(&app);
+    for (int i = 0; i < MANY; i++)
+        record_step(fit, 0, 1);
+    vulkan_app_run(&app);
+    SCENE_MUST(&device, bl_recorder_reset(recorder));
+    for (int i = 0; i < MANY; i++)
+        SCENE_MUST(&device, bl_fit_step(own, NULL));
+    SCENE_MUST(&device, bl_fit_get(own, 0, expected));
+    SCENE_MUST(&device, bl_fit_get(fit, 0, found));
+    assert_memory_equal(found, expected, sizeof found);
+    bl_fit_destroy(own);
+    bl_fit_destroy(fit);
+}
+
 /* After recorded steps, our own loop goes on where they ended. */
 static void recorded_and_own_steps_mix(void **state)
 {
@@ -329,6 +353,7 @@ int main(void)
         cmocka_unit_test(views_add_up),
         cmocka_unit_test(batches_are_drawn),
         cmocka_unit_test(targets_come_from_buffers),
+        cmocka_unit_test(a_hundred_steps_need_no_host),
         cmocka_unit_test(recorded_and_own_steps_mix),
         cmocka_unit_test(what_cannot_be_is_refused),
     };

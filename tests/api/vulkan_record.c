@@ -443,6 +443,31 @@ static void changed_values_are_followed(void **state)
     bl_job_destroy(job);
 }
 
+/* That there are no messages says something: without the barrier that the header asks for there is one. */
+static void a_missing_barrier_is_seen(void **state)
+{
+    (void)state;
+    bl_job *job = job_on(theirs);
+    vulkan_app_buffer b = storage(12 * PIXELS), copy = storage(12 * PIXELS);
+    const bl_vulkan_image_desc desc = {.pass = {.spp = 4}, .image = pixels_of(&b, 0, 0)};
+    const VkBufferCopy all = {.size = b.size};
+    SCENE_MUST(&device, bl_job_prepare_image(job, &desc, NULL));
+    for (int with = 1; with >= 0; with--) {
+        VkCommandBuffer commands = vulkan_app_begin(&app);
+        SCENE_MUST(&device, bl_job_record_image(job, recorder, commands, &desc));
+        if (with)
+            vulkan_app_barrier(&app);
+        app.CmdCopyBuffer(commands, b.handle, copy.handle, 1, &all);
+        vulkan_app_run(&app);
+        SCENE_MUST(&device, bl_recorder_reset(recorder));
+        assert_true((app.messages == 0) == (with || !app.validated));
+    }
+    app.messages = 0;
+    vulkan_app_buffer_destroy(&app, &b);
+    vulkan_app_buffer_destroy(&app, &copy);
+    bl_job_destroy(job);
+}
+
 /* ---- submissions ---- */
 
 static VkSemaphore timeline(void)
@@ -629,6 +654,7 @@ int main(void)
         cmocka_unit_test(gradients_take_images_as_weights),
         cmocka_unit_test(losses_are_differentiated),
         cmocka_unit_test(changed_values_are_followed),
+        cmocka_unit_test(a_missing_barrier_is_seen),
         cmocka_unit_test(submissions_wait_and_signal),
         cmocka_unit_test(what_cannot_be_is_refused),
         cmocka_unit_test(costs_are_told),

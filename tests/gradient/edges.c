@@ -70,273 +70,268 @@ typedef struct edge_case {
 #define FRONT "origin='0,0,4' target='0.03,0.02,0' up='0,1,0'"
 #define BELOW "origin='0,0,1' target='0.02,0.01,-1' up='0,1,0'" /* what casts the shadow is behind it */
 
-static const edge_case
-    cases[] =
-        {
-            {"seen: a ball that shines before a wall that shines",
-             "1",
-             FRONT,
-             "<shape type='rectangle'>" AT(
-                 "<scale value='5'/><translate z='-1'/>") "<emitter type='area'><rgb "
-                                                          "name='radiance' "
-                                                          "value='.3'/></emitter></shape><shape "
-                                                          "type='sphere' id='it'><float name='radius' "
-                                                          "value='.61'/>" AT(
-                                                              "<translate value='.1,.05,.5'/>") "<emitter "
-                                                                                                "type='area'/"
-                                                                                                "></shape>",
-             "it.to_world",
-             {1, .3, .5},
-             64,
-             .004},
-            {"lit: the shadow of a ball under a lamp",
-             "2",
-             BELOW,
-             WALL BALL("<translate value='.05,.1,1.5'/>") LAMP("lamp", ".7", "0,0,3.2"),
-             "it.to_world",
-             {1, .2, .3},
-             64,
-             .01},
-            {"lit: its lamp moves",
-             "2",
-             BELOW,
-             WALL BALL("<translate value='.05,.1,1.5'/>") LAMP("lamp", ".3", "0,0,3.2"),
-             "lamp.to_world",
-             {.7, -.4, .5},
-             128,
-             .01},
-            {"lit: a cube's shadow under a bulb",
-             "2",
-             BELOW,
-             WALL "<shape type='cube' id='it'>" AT(
-                 "<scale value='.3'/><rotate x='1' y='.3' angle='35'/>"
-                 "<translate value='.35,.65,1.6'/>") "<bsdf type='diffuse'/></shape>" BULB,
-             "it.to_world",
-             {1, -.5, .2},
-             128,
-             .001},
-            {"lit: the bulb moves",
-             "2",
-             BELOW,
-             WALL "<shape type='cube' id='it'>" AT(
-                 "<scale value='.3'/><rotate x='1' y='.3' angle='35'/>"
-                 "<translate value='.35,.65,1.6'/>") "<bsdf type='diffuse'/></shape>" BULB,
-             "bulb.position",
-             {1, -.5, .2},
-             128,
-             .002},
-            {"lit: the wall under the shadow moves",
-             "2",
-             BELOW,
-             "<shape type='rectangle' id='it'>" AT("<scale value='5'/><rotate y='1' angle='25'/><translate "
-                                                   "z='-1'/>") "<bsdf type='diffuse'/></shape><shape "
-                                                               "type='sphere'><float name='radius' "
-                                                               "value='.4'/>" AT("<translate "
-                                                                                 "value='.05,.1,1.5'/>") "</"
-                                                                                                         "sha"
-                                                                                                         "pe"
-                                                                                                         ">" LAMP(
-                                                                                                             "lamp",
-                                                                                                             ".3",
-                                                                                                             "0,0,3.2"),
-             "it.to_world",
-             {.5, .2, 1},
-             64,
-             .02},
-            {"path: a plate hides a part of a wall that a rough mirror shows",
-             "3",
-             "origin='0,0,2' target='0,0.03,-1' up='0,1,0'",
-             "<shape type='rectangle'>" AT(
-                 "<scale value='5'/><rotate x='1' angle='-20'/><translate z='-1'/>") "<bsdf "
-                                                                                     "type='roughconductor'><"
-                                                                                     "float name='alpha' "
-                                                                                     "value='.2'/><string "
-                                                                                     "name='material' "
-                                                                                     "value='none'/></bsdf>"
-                                                                                     "</shape><shape "
-                                                                                     "type='rectangle' "
-                                                                                     "id='it'>" AT(
-                                                                                         "<scale "
-                                                                                         "value='.5'/"
-                                                                                         "><rotate x='1' "
-                                                                                         "angle='152'/"
-                                                                                         "><translate "
-                                                                                         "value='.1,1.1,1.3'/"
-                                                                                         ">") "<bsdf "
-                                                                                              "type='diffuse'"
-                                                                                              "><rgb "
-                                                                                              "name='"
-                                                                                              "reflectance' "
-                                                                                              "value='.1'/></"
-                                                                                              "bsdf></"
-                                                                                              "shape><shape "
-                                                                                              "type='"
-                                                                                              "rectangle'"
-                                                                                              ">" AT("<scale "
-                                                                                                     "value='"
-                                                                                                     "9'/"
-                                                                                                     "><"
-                                                                                                     "rotate "
-                                                                                                     "x='1' "
-                                                                                                     "angle='"
-                                                                                                     "160'/"
-                                                                                                     "><"
-                                                                                                     "transla"
-                                                                                                     "te "
-                                                                                                     "value='"
-                                                                                                     "0,2,4'/"
-                                                                                                     ">") "</"
-                                                                                                          "sh"
-                                                                                                          "ap"
-                                                                                                          "e>"
-                                                                                                          "<e"
-                                                                                                          "mi"
-                                                                                                          "tt"
-                                                                                                          "er"
-                                                                                                          " t"
-                                                                                                          "yp"
-                                                                                                          "e="
-                                                                                                          "'p"
-                                                                                                          "oi"
-                                                                                                          "nt"
-                                                                                                          "'>"
-                                                                                                          "<p"
-                                                                                                          "oi"
-                                                                                                          "nt"
-                                                                                                          " n"
-                                                                                                          "am"
-                                                                                                          "e="
-                                                                                                          "'p"
-                                                                                                          "os"
-                                                                                                          "it"
-                                                                                                          "io"
-                                                                                                          "n'"
-                                                                                                          " v"
-                                                                                                          "al"
-                                                                                                          "ue"
-                                                                                                          "='"
-                                                                                                          ".3"
-                                                                                                          ",1"
-                                                                                                          ".5"
-                                                                                                          ",2"
-                                                                                                          ".5"
-                                                                                                          "'/"
-                                                                                                          "><"
-                                                                                                          "rg"
-                                                                                                          "b "
-                                                                                                          "na"
-                                                                                                          "me"
-                                                                                                          "='"
-                                                                                                          "in"
-                                                                                                          "te"
-                                                                                                          "ns"
-                                                                                                          "it"
-                                                                                                          "y'"
-                                                                                                          " v"
-                                                                                                          "al"
-                                                                                                          "ue"
-                                                                                                          "='"
-                                                                                                          "9'"
-                                                                                                          "/>"
-                                                                                                          "</"
-                                                                                                          "em"
-                                                                                                          "it"
-                                                                                                          "te"
-                                                                                                          "r"
-                                                                                                          ">",
-             "it.to_world",
-             {1, .5, 0},
-             256,
-             .03},
-            {"all: a ball over a wall under the sky",
-             "4",
-             "origin='0,0,3' target='0.05,0.03,-1' up='0,1,0'",
-             WALL BALL("<translate value='.07,.1,.2'/>") SKY,
-             "it.to_world",
-             {1, .2, .3},
-             128,
-             .02},
-            {"all: an open tube",
-             "3",
-             FRONT,
-             WALL "<shape type='cylinder' id='it'><float name='radius' value='.31'/>" AT(
-                 "<rotate x='1' angle='53'/><translate value='.03,.2,.5'/>") "<bsdf type='twosided'><bsdf "
-                                                                             "type='diffuse'/></bsdf></"
-                                                                             "shape>" SKY,
-             "it.to_world",
-             {1, .3, 0},
-             256,
-             .01},
-            {"all: a disk that shines",
-             "2",
-             FRONT,
-             WALL "<shape type='disk' id='it'>" AT(
-                 "<scale value='.53'/><rotate y='1' angle='30'/><translate "
-                 "value='.03,.2,.5'/>") "<emitter type='area'><rgb name='radiance' "
-                                        "value='2'/></emitter></shape>",
-             "it.to_world",
-             {1, .3, .2},
-             64,
-             .01},
-            {"all: a group that is shown",
-             "3",
-             FRONT,
-             WALL "<shape type='shapegroup' id='g'><shape type='cube'>" AT(
-                 "<scale value='.4'/><rotate x='1' "
-                 "angle='30'/>") "<bsdf type='diffuse'/></shape></shape><shape type='instance' id='it'><ref "
-                                 "id='g'/>" AT("<scale value='1.2,.8,1'/><rotate y='1' "
-                                               "angle='40'/><translate value='.03,.21,.5'/>") "</shape>" BULB,
-             "it.to_world",
-             {1, .3, .2},
-             128,
-             .01},
-            {"all: vertices of a cube",
-             "3",
-             FRONT,
-             WALL "<shape type='cube' id='it'>" AT(
-                 "<scale value='.4'/><rotate x='1' angle='30'/><rotate y='1' "
-                 "angle='40'/><translate value='.03,.21,.5'/>") "<bsdf type='diffuse'/></shape>" BULB,
-             "it.vertex_positions",
-             {1, .3, .2},
-             128,
-             .01},
-            {"all: the camera",
-             "3",
-             FRONT,
-             WALL "<shape type='cube' id='it'>" AT(
-                 "<scale value='.4'/><rotate x='1' angle='30'/><rotate y='1' "
-                 "angle='40'/><translate value='.03,.21,.5'/>") "<bsdf type='diffuse'/></shape>" BULB,
-             "sensor.translation",
-             {1, .3, .2},
-             128,
-             .01},
-            {"all: a bent rod with round ends",
-             "3",
-             FRONT,
-             WALL "<shape type='linearcurve' id='it'><string name='filename' value='knee.curves'/>" AT(
-                 "<translate value='.03,.02,.3'/>") "<bsdf type='diffuse'><rgb name='reflectance' value='.2,.5,.8'/></bsdf></shape>" SKY,
-             "it.to_world",
-             {1, .3, .2},
-             128,
-             .02},
-            {"all: a strand",
-             "3",
-             FRONT,
-             WALL "<shape type='bsplinecurve' id='it'><string name='filename' value='thread.curves'/>" AT(
-                 "<translate value='.03,.02,.3'/>") "<bsdf type='diffuse'><rgb name='reflectance' value='.2,.5,.8'/></bsdf></shape>" SKY,
-             "it.to_world",
-             {1, .3, .2},
-             128,
-             .02},
-            {"all: an ellipsoid",
-             "3",
-             FRONT,
-             WALL "<shape type='ellipsoids' id='it'><string name='filename' value='gaussian.ply'/>" AT(
-                 "<scale value='.2'/><translate value='.03,.02,.3'/>") "<bsdf type='diffuse'><rgb name='reflectance' value='.2,.5,.8'/></bsdf></shape>" SKY,
-             "it.to_world",
-             {1, .3, .2},
-             128,
-             .02},
+static const edge_case cases[] = {
+    {"seen: a ball that shines before a wall that shines",
+     "1",
+     FRONT,
+     "<shape type='rectangle'>" AT(
+         "<scale value='5'/><translate z='-1'/>") "<emitter type='area'><rgb "
+                                                  "name='radiance' "
+                                                  "value='.3'/></emitter></shape><shape "
+                                                  "type='sphere' id='it'><float name='radius' "
+                                                  "value='.61'/>" AT(
+                                                      "<translate value='.1,.05,.5'/>") "<emitter "
+                                                                                        "type='area'/"
+                                                                                        "></shape>",
+     "it.to_world",
+     {1, .3, .5},
+     64,
+     .004},
+    {"lit: the shadow of a ball under a lamp",
+     "2",
+     BELOW,
+     WALL BALL("<translate value='.05,.1,1.5'/>") LAMP("lamp", ".7", "0,0,3.2"),
+     "it.to_world",
+     {1, .2, .3},
+     64,
+     .01},
+    {"lit: its lamp moves",
+     "2",
+     BELOW,
+     WALL BALL("<translate value='.05,.1,1.5'/>") LAMP("lamp", ".3", "0,0,3.2"),
+     "lamp.to_world",
+     {.7, -.4, .5},
+     128,
+     .01},
+    {"lit: a cube's shadow under a bulb",
+     "2",
+     BELOW,
+     WALL "<shape type='cube' id='it'>" AT(
+         "<scale value='.3'/><rotate x='1' angle='35'/>"
+         "<translate value='.35,.65,1.6'/>") "<bsdf type='diffuse'/></shape>" BULB,
+     "it.to_world",
+     {1, -.5, .2},
+     128,
+     .001},
+    {"lit: the bulb moves",
+     "2",
+     BELOW,
+     WALL "<shape type='cube' id='it'>" AT(
+         "<scale value='.3'/><rotate x='1' angle='35'/>"
+         "<translate value='.35,.65,1.6'/>") "<bsdf type='diffuse'/></shape>" BULB,
+     "bulb.position",
+     {1, -.5, .2},
+     128,
+     .002},
+    {"lit: the wall under the shadow moves",
+     "2",
+     BELOW,
+     "<shape type='rectangle' id='it'>" AT(
+         "<scale value='5'/><rotate y='1' angle='25'/><translate "
+         "z='-1'/>") "<bsdf type='diffuse'/></shape><shape "
+                     "type='sphere'><float name='radius' "
+                     "value='.4'/>" AT("<translate "
+                                       "value='.05,.1,1.5'/>") "</"
+                                                               "sha"
+                                                               "pe"
+                                                               ">" LAMP("lamp", ".3", "0,0,3.2"),
+     "it.to_world",
+     {.5, .2, 1},
+     64,
+     .02},
+    {"path: a plate hides a part of a wall that a rough mirror shows",
+     "3",
+     "origin='0,0,2' target='0,0.03,-1' up='0,1,0'",
+     "<shape type='rectangle'>" AT(
+         "<scale value='5'/><rotate x='1' angle='-20'/><translate z='-1'/>") "<bsdf "
+                                                                             "type='roughconductor'><"
+                                                                             "float name='alpha' "
+                                                                             "value='.2'/><string "
+                                                                             "name='material' "
+                                                                             "value='none'/></bsdf>"
+                                                                             "</shape><shape "
+                                                                             "type='rectangle' "
+                                                                             "id='it'>" AT(
+                                                                                 "<scale "
+                                                                                 "value='.5'/"
+                                                                                 "><rotate x='1' "
+                                                                                 "angle='152'/"
+                                                                                 "><translate "
+                                                                                 "value='.1,1.1,1.3'/"
+                                                                                 ">") "<bsdf "
+                                                                                      "type='diffuse'"
+                                                                                      "><rgb "
+                                                                                      "name='"
+                                                                                      "reflectance' "
+                                                                                      "value='.1'/></"
+                                                                                      "bsdf></"
+                                                                                      "shape><shape "
+                                                                                      "type='"
+                                                                                      "rectangle'"
+                                                                                      ">" AT("<scale "
+                                                                                             "value='"
+                                                                                             "9'/"
+                                                                                             "><"
+                                                                                             "rotate "
+                                                                                             "x='1' "
+                                                                                             "angle='"
+                                                                                             "160'/"
+                                                                                             "><"
+                                                                                             "transla"
+                                                                                             "te "
+                                                                                             "value='"
+                                                                                             "0,2,4'/"
+                                                                                             ">") "</"
+                                                                                                  "sh"
+                                                                                                  "ap"
+                                                                                                  "e>"
+                                                                                                  "<e"
+                                                                                                  "mi"
+                                                                                                  "tt"
+                                                                                                  "er"
+                                                                                                  " t"
+                                                                                                  "yp"
+                                                                                                  "e="
+                                                                                                  "'p"
+                                                                                                  "oi"
+                                                                                                  "nt"
+                                                                                                  "'>"
+                                                                                                  "<p"
+                                                                                                  "oi"
+                                                                                                  "nt"
+                                                                                                  " n"
+                                                                                                  "am"
+                                                                                                  "e="
+                                                                                                  "'p"
+                                                                                                  "os"
+                                                                                                  "it"
+                                                                                                  "io"
+                                                                                                  "n'"
+                                                                                                  " v"
+                                                                                                  "al"
+                                                                                                  "ue"
+                                                                                                  "='"
+                                                                                                  ".3"
+                                                                                                  ",1"
+                                                                                                  ".5"
+                                                                                                  ",2"
+                                                                                                  ".5"
+                                                                                                  "'/"
+                                                                                                  "><"
+                                                                                                  "rg"
+                                                                                                  "b "
+                                                                                                  "na"
+                                                                                                  "me"
+                                                                                                  "='"
+                                                                                                  "in"
+                                                                                                  "te"
+                                                                                                  "ns"
+                                                                                                  "it"
+                                                                                                  "y'"
+                                                                                                  " v"
+                                                                                                  "al"
+                                                                                                  "ue"
+                                                                                                  "='"
+                                                                                                  "9'"
+                                                                                                  "/>"
+                                                                                                  "</"
+                                                                                                  "em"
+                                                                                                  "it"
+                                                                                                  "te"
+                                                                                                  "r"
+                                                                                                  ">",
+     "it.to_world",
+     {1, .5, 0},
+     256,
+     .03},
+    {"all: a ball over a wall under the sky",
+     "4",
+     "origin='0,0,3' target='0.05,0.03,-1' up='0,1,0'",
+     WALL BALL("<translate value='.07,.1,.2'/>") SKY,
+     "it.to_world",
+     {1, .2, .3},
+     128,
+     .02},
+    {"all: an open tube",
+     "3",
+     FRONT,
+     WALL "<shape type='cylinder' id='it'><float name='radius' value='.31'/>" AT(
+         "<rotate x='1' angle='53'/><translate value='.03,.2,.5'/>") "<bsdf type='twosided'><bsdf "
+                                                                     "type='diffuse'/></bsdf></"
+                                                                     "shape>" SKY,
+     "it.to_world",
+     {1, .3, 0},
+     256,
+     .01},
+    {"all: a disk that shines",
+     "2",
+     FRONT,
+     WALL "<shape type='disk' id='it'>" AT("<scale value='.53'/><rotate y='1' angle='30'/><translate "
+                                           "value='.03,.2,.5'/>") "<emitter type='area'><rgb name='radiance' "
+                                                                  "value='2'/></emitter></shape>",
+     "it.to_world",
+     {1, .3, .2},
+     64,
+     .01},
+    {"all: a group that is shown",
+     "3",
+     FRONT,
+     WALL "<shape type='shapegroup' id='g'><shape type='cube'>" AT(
+         "<scale value='.4'/><rotate x='1' "
+         "angle='30'/>") "<bsdf type='diffuse'/></shape></shape><shape type='instance' id='it'><ref "
+                         "id='g'/>" AT("<scale value='1.2,.8,1'/><rotate y='1' "
+                                       "angle='40'/><translate value='.03,.21,.5'/>") "</shape>" BULB,
+     "it.to_world",
+     {1, .3, .2},
+     128,
+     .01},
+    {"all: vertices of a cube",
+     "3",
+     FRONT,
+     WALL "<shape type='cube' id='it'>" AT(
+         "<scale value='.4'/><rotate x='1' angle='30'/><rotate y='1' "
+         "angle='40'/><translate value='.03,.21,.5'/>") "<bsdf type='diffuse'/></shape>" BULB,
+     "it.vertex_positions",
+     {1, .3, .2},
+     128,
+     .01},
+    {"all: the camera",
+     "3",
+     FRONT,
+     WALL "<shape type='cube' id='it'>" AT(
+         "<scale value='.4'/><rotate x='1' angle='30'/><rotate y='1' "
+         "angle='40'/><translate value='.03,.21,.5'/>") "<bsdf type='diffuse'/></shape>" BULB,
+     "sensor.translation",
+     {1, .3, .2},
+     128,
+     .01},
+    {"all: a bent rod with round ends",
+     "3",
+     FRONT,
+     WALL "<shape type='linearcurve' id='it'><string name='filename' value='knee.curves'/>" AT(
+         "<translate value='.03,.02,.3'/>") "<bsdf type='diffuse'><rgb name='reflectance' value='.2,.5,.8'/></bsdf></shape>" SKY,
+     "it.to_world",
+     {1, .3, .2},
+     128,
+     .02},
+    {"all: a thread",
+     "3",
+     FRONT,
+     WALL "<shape type='bsplinecurve' id='it'><string name='filename' value='thread.curves'/>" AT(
+         "<translate value='.03,.02,.3'/>") "<bsdf type='diffuse'><rgb name='reflectance' value='.2,.5,.8'/></bsdf></shape>" SKY,
+     "it.to_world",
+     {1, .3, .2},
+     128,
+     .02},
+    {"all: an ellipsoid",
+     "3",
+     FRONT,
+     WALL "<shape type='ellipsoids' id='it'><string name='filename' value='gaussian.ply'/>" AT(
+         "<scale value='.2'/><translate value='.03,.02,.3'/>") "<bsdf type='diffuse'><rgb name='reflectance' value='.2,.5,.8'/></bsdf></shape>" SKY,
+     "it.to_world",
+     {1, .3, .2},
+     128,
+     .02},
 };
 enum { CASES = sizeof cases / sizeof *cases };
 

@@ -185,8 +185,7 @@ static void refused(void **state)
     assert_non_null(strstr(bl_context_error(device.context), "other.to_world: this stays where it is"));
     bl_parameter_info info;
     SCENE_MUST(&device, bl_scene_parameter_info(m.scene, m.parameter, &info));
-    assert_non_null(info.reason);
-    assert_non_null(strstr(info.reason, "edges and shadows that move"));
+    assert_null(info.reason);
     moved_free(&m);
 }
 

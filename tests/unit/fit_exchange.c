@@ -96,7 +96,7 @@ static void every_half_comes_in(void **state)
     }
     gpu_buffer *theirs = words(WORDS, given), *image = words(3 * PIXELS, NULL);
     CHECK(gpu_batch_begin(f.batch, &err));
-    fit_record_pixels_in(f.batch, f.kernels, &(fit_pixels){theirs, FIT_RGBA_HALF, FIRST, STRIDE}, image,
+    fit_record_pixels_in(f.batch, f.kernels, &(fit_pixels){theirs, FIT_RGBA_HALF, FIRST, STRIDE}, image, 0,
                          PIXELS);
     run();
     CHECK(gpu_buffer_read(image, 0, found, 12ull * PIXELS, &err));
@@ -152,19 +152,22 @@ static void floats_keep_their_bits(void **state)
 {
     (void)state;
     enum { PIXELS = 77, FIRST = 2, STRIDE = 5, WORDS = FIRST + PIXELS * STRIDE };
-    float given[3 * PIXELS], found[WORDS], back[3 * PIXELS];
+    float given[3 * PIXELS], found[WORDS];
     for (int i = 0; i < 3 * PIXELS; i++)
         given[i] = 1.0f / (float)(i - 40);
+    enum { OWN_FIRST = 4 };
+    float shifted[3 * PIXELS + OWN_FIRST];
     gpu_buffer *image = words(3 * PIXELS, given), *theirs = words(WORDS, NULL),
-               *again = words(3 * PIXELS, NULL);
+               *again = words(3 * PIXELS + OWN_FIRST, NULL);
     const fit_pixels rgba = {theirs, FIT_RGBA, FIRST, STRIDE}, rgb = {theirs, FIT_RGB, FIRST, STRIDE};
     CHECK(gpu_batch_begin(f.batch, &err));
     fit_record_pixels_out(f.batch, f.kernels, image, &rgba, PIXELS);
-    fit_record_pixels_in(f.batch, f.kernels, &rgb, again, PIXELS);
+    fit_record_pixels_in(f.batch, f.kernels, &rgb, again, OWN_FIRST, PIXELS);
     run();
     CHECK(gpu_buffer_read(theirs, 0, found, sizeof found, &err));
-    CHECK(gpu_buffer_read(again, 0, back, sizeof back, &err));
-    assert_memory_equal(back, given, sizeof back);
+    CHECK(gpu_buffer_read(again, 0, shifted, sizeof shifted, &err));
+    assert_memory_equal(shifted + OWN_FIRST, given, sizeof given);
+    assert_true(shifted[OWN_FIRST - 1] == 0);
     for (int i = 0; i < PIXELS; i++) {
         assert_memory_equal(found + FIRST + STRIDE * i, given + 3 * i, 12);
         assert_true(found[FIRST + STRIDE * i + 3] == 1 && found[FIRST + STRIDE * i + 4] == 0);

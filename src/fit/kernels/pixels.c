@@ -12,7 +12,7 @@
  * pixels_in: from the caller's to ours
  * binding 0  the caller's, u32
  * binding 1  image, f32, written
- * push       pixels, first, stride, format
+ * push       pixels, first, stride, format, own: the first word of the image in its buffer
  *
  * Halves are made by integers, rounded to nearest even, as hardware does it: beyond the largest half lies
  * infinity, and NaN stays NaN. Below the smallest normal half, the addition of a float whose last bit is that
@@ -20,7 +20,7 @@
 #include "fit/kernels/traces.h"
 
 enum { FROM, TO, BINDINGS };
-enum { PIXELS, FIRST, STRIDE, FORMAT };
+enum { PIXELS, FIRST, STRIDE, FORMAT, OWN };
 
 static ir_ref u32(ir_func *f, uint32_t value) { return ir_u32(f, value); }
 
@@ -66,6 +66,11 @@ static ir_ref caller_word(ir_func *f, ir_ref pixel)
     return ir_add(f, fit_word(f, FIRST), ir_mul(f, pixel, fit_word(f, STRIDE)));
 }
 
+static ir_ref own_word(ir_func *f, ir_ref pixel)
+{
+    return ir_add(f, fit_word(f, OWN), ir_mul(f, pixel, u32(f, 3)));
+}
+
 static ir_ref after(ir_func *f, ir_ref word, uint32_t k) { return k ? ir_add(f, word, u32(f, k)) : word; }
 
 static void write_halves(ir_func *f, ir_ref word, const ir_ref rgb[3])
@@ -83,7 +88,7 @@ ir_module *fit_trace_pixels_out(void)
     ir_func *f = fit_trace_begin("pixels_out", bindings, BINDINGS);
     ir_ref i = ir_global_id(f), rgb[3];
     fit_where(f, ir_lt(f, i, fit_word(f, PIXELS)));
-    ir_ref word = caller_word(f, i), own = ir_mul(f, i, u32(f, 3)), format = fit_word(f, FORMAT);
+    ir_ref word = caller_word(f, i), own = own_word(f, i), format = fit_word(f, FORMAT);
     for (uint32_t c = 0; c < 3; c++)
         rgb[c] = ir_load(f, IR_F32, FROM, after(f, own, c));
     ir_if(f, ir_eq(f, format, u32(f, PIXELS_HALF)));
@@ -106,7 +111,7 @@ ir_module *fit_trace_pixels_in(void)
     ir_func *f = fit_trace_begin("pixels_in", bindings, BINDINGS);
     ir_ref i = ir_global_id(f);
     fit_where(f, ir_lt(f, i, fit_word(f, PIXELS)));
-    ir_ref word = caller_word(f, i), own = ir_mul(f, i, u32(f, 3));
+    ir_ref word = caller_word(f, i), own = own_word(f, i);
     ir_if(f, ir_eq(f, fit_word(f, FORMAT), u32(f, PIXELS_HALF)));
     ir_ref low = ir_load(f, IR_U32, FROM, word), high = ir_load(f, IR_U32, FROM, after(f, word, 1));
     ir_store(f, TO, own, float_of(f, low));

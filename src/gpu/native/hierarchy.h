@@ -15,7 +15,8 @@ enum { WIDE = 8 };
 #define WIDE_MIXED 0x20000000u /* of a block: not all of it are triangles */
 #define WIDE_LEVEL 0xC0000000u
 #define WIDE_NUMBER 0x1FFFFFFFu /* the bits of the number */
-#define WIDE_BACK 0xFFFFFFFEu   /* on the stack: back to the outer level */
+#define WIDE_AGAIN 0xE0000000u  /* on the stack: what follows is on this level */
+#define WIDE_BACK 0xFFFFFFFEu   /* on the stack: what follows is on the outer level */
 #define WIDE_NONE 0xFFFFFFFFu
 
 /* Boxes of up to eight children. Planes count from the origin of the level's grid. A child that is not there
@@ -33,6 +34,8 @@ typedef struct wide_block {
     uint32_t others;             /* bit k: entry first + k is no triangle */
     uint32_t count;              /* of primitives */
 } wide_block;
+
+static inline bool has_triangles(const wide_block *b) { return (b->others + 1) >> b->count == 0; }
 
 /* What nodes and blocks are filled from. */
 typedef struct wide_node_source {

@@ -24,10 +24,14 @@ static inline lanes_float lanes_fma(lanes_float a, lanes_float b, lanes_float c)
     return _mm256_fmadd_ps(a, b, c);
 }
 
-/* Of positive numbers: the float before. */
+/* Of positive numbers: the float before; of others, too: the one after. */
 static inline lanes_float lanes_before(lanes_float a)
 {
     return _mm256_castsi256_ps(_mm256_sub_epi32(_mm256_castps_si256(a), _mm256_set1_epi32(1)));
+}
+static inline lanes_float lanes_after(lanes_float a)
+{
+    return _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(a), _mm256_set1_epi32(1)));
 }
 
 static inline lanes_int lanes_all_int(uint32_t v) { return _mm256_set1_epi32((int)v); }
@@ -86,11 +90,11 @@ static inline float lanes_most(uint32_t bits, lanes_float v)
 #else /* a processor that has no native device */
 #include "gpu/native/rays.h"
 
-uint32_t packet_trace_avx2(native_rays *r, uint32_t lanes)
+bool packet_trace_avx2(native_rays *r, uint32_t lanes)
 {
     (void)r, (void)lanes;
     BL_ASSERT(false, "no AVX2");
-    return 0;
+    return false;
 }
 
 #endif

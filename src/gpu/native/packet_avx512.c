@@ -24,10 +24,14 @@ static inline lanes_float lanes_fma(lanes_float a, lanes_float b, lanes_float c)
     return _mm512_fmadd_ps(a, b, c);
 }
 
-/* Of positive numbers: the float before. */
+/* Of positive numbers: the float before; of others, too: the one after. */
 static inline lanes_float lanes_before(lanes_float a)
 {
     return _mm512_castsi512_ps(_mm512_sub_epi32(_mm512_castps_si512(a), _mm512_set1_epi32(1)));
+}
+static inline lanes_float lanes_after(lanes_float a)
+{
+    return _mm512_castsi512_ps(_mm512_add_epi32(_mm512_castps_si512(a), _mm512_set1_epi32(1)));
 }
 
 static inline lanes_int lanes_all_int(uint32_t v) { return _mm512_set1_epi32((int)v); }
@@ -75,11 +79,11 @@ static inline float lanes_most(uint32_t bits, lanes_float v)
 #else /* a processor or a compiler without it */
 #include "gpu/native/rays.h"
 
-uint32_t packet_trace_avx512(native_rays *r, uint32_t lanes)
+bool packet_trace_avx512(native_rays *r, uint32_t lanes)
 {
     (void)r, (void)lanes;
     BL_ASSERT(false, "no AVX-512");
-    return 0;
+    return false;
 }
 
 #endif

@@ -30,7 +30,7 @@ typedef struct best {
     float t; /* hits behind it do not count; of a ray that has none yet, the float before tmax */
     uint32_t entry;
     float u, v;
-    uint32_t level;
+    uint32_t record; /* of the level */
 } best;
 
 /* A ray on a level. */
@@ -107,11 +107,14 @@ static inline void place(const traversal *t, uint32_t level, placed *out)
     out->level = level;
 }
 
-static void enter_level(traversal *t, uint32_t level)
+static inline void enter_level(traversal *t, uint32_t level)
 {
-    place(t, level, &t->inner);
+    if (t->inner.level != level)
+        place(t, level, &t->inner);
     t->on = &t->inner;
 }
+
+static inline uint32_t record_of(const traversal *t) { return t->h->levels.data[t->on->level].record; }
 
 /* Distances to planes of eight boxes. side: placed.near or far, of the axis. */
 #define PLANE(on, n, axis, side)                                                                             \
@@ -168,8 +171,7 @@ static inline bool comes_first(const traversal *t, x86_ray_want want, float at, 
         return false;
     if (at != t->nearest.t || entry != t->nearest.entry)
         return at < t->nearest.t || (at == t->nearest.t && entry < t->nearest.entry);
-    const wide_level *levels = t->h->levels.data;
-    return levels[t->on->level].record < levels[t->nearest.level].record;
+    return record_of(t) < t->nearest.record;
 }
 
 /* Three numbers of eight triangles. */
@@ -227,7 +229,7 @@ static inline void take_hits(traversal *t, x86_ray_want want, const wide_block *
     for (; hit; hit &= hit - 1) {
         uint32_t k = (uint32_t)__builtin_ctz(hit);
         if (comes_first(t, want, at[k], b->first + k))
-            t->nearest = (best){at[k], b->first + k, u[k], v[k], t->on->level};
+            t->nearest = (best){at[k], b->first + k, u[k], v[k], record_of(t)};
     }
 }
 
@@ -263,13 +265,9 @@ static void offer_candidate(traversal *t, uint32_t block, uint32_t others)
 /* What a ray of a packet cannot do. With little room for more, all that waits is left, too. */
 static void leave(traversal *t, uint32_t reference, float at)
 {
-    rays_leave(t->r, t->lane, reference, at);
-    if (t->r->left_count[t->lane] < LEFT_MOST)
-        return;
-    while (t->top > 0) {
-        waiting w = t->stack[--t->top];
-        rays_leave(t->r, t->lane, w.reference, w.t);
-    }
+    rays_leave(t->r, t->lane, t->on->level, (waiting){reference, at});
+    while (t->r->left_count[t->lane] >= LEFT_MOST && t->top > 0)
+        rays_leave(t->r, t->lane, t->on->level, t->stack[--t->top]);
 }
 
 /* Goes on until the ray has all that it wants (false), or to a candidate (true). In a packet a ray leaves
@@ -285,8 +283,10 @@ static inline __attribute__((always_inline)) bool proceed(traversal *t, const x8
             continue;
         uint32_t reference = w.reference;
         if (!in_packet && reference >= WIDE_LEVEL && reference < WIDE_BACK) {
-            t->stack[t->top++] = (waiting){WIDE_BACK, -INFINITY};
             enter_level(t, reference & WIDE_NUMBER);
+            if (reference >= WIDE_AGAIN)
+                continue;
+            t->stack[t->top++] = (waiting){WIDE_BACK, -INFINITY};
             reference = t->h->levels.data[t->on->level].root;
         }
         while (!(reference & WIDE_BLOCK)) {
@@ -299,7 +299,8 @@ static inline __attribute__((always_inline)) bool proceed(traversal *t, const x8
             leave(t, reference, w.t);
         } else if (reference < WIDE_LEVEL) {
             const wide_block *block = &blocks[reference & WIDE_NUMBER];
-            if (visit_block(t, want, block))
+            bool triangles = !(reference & WIDE_MIXED) || has_triangles(block);
+            if (triangles && visit_block(t, want, block))
                 return false;
             if (reference & WIDE_MIXED) {
                 offer_candidate(t, reference & WIDE_NUMBER, block->others);
@@ -334,6 +335,7 @@ static void load(traversal *t, native_rays *r, uint32_t k)
     t->tmin = t->want == X86_RAY_NEXT ? float_before(t->least) : t->least;
     place(t, 0, &t->outer);
     t->on = &t->outer;
+    t->inner.level = 0; /* none */
 }
 
 static void put_nearest(const traversal *t)
@@ -342,7 +344,7 @@ static void put_nearest(const traversal *t)
     uint32_t k = t->lane;
     x->hit[HIT_T][k] = bits_of(t->nearest.t), x->hit[HIT_ENTRY][k] = t->nearest.entry;
     x->hit[HIT_U][k] = bits_of(t->nearest.u), x->hit[HIT_V][k] = bits_of(t->nearest.v);
-    x->hit[HIT_LEVEL][k] = t->nearest.level;
+    x->hit[HIT_LEVEL][k] = t->nearest.record;
 }
 
 static best get_nearest(const x86_rays *x, uint32_t k)
@@ -356,7 +358,6 @@ static void finish(const traversal *t)
 {
     x86_rays *x = &t->r->shared;
     put_nearest(t);
-    x->hit[HIT_LEVEL][t->lane] = t->h->levels.data[t->nearest.level].record;
     if (t->nearest.entry == BVH_NONE)
         x->hit[HIT_T][t->lane] = bits_of(t->most);
 }
@@ -375,9 +376,13 @@ static uint32_t walk(traversal *t)
 
 /* ---- a ray and its packet ---- */
 
-void rays_leave(native_rays *r, uint32_t lane, uint32_t reference, float t)
+void rays_leave(native_rays *r, uint32_t lane, uint32_t level, waiting w)
 {
-    stack_of(r, lane)[r->left_count[lane]++] = (waiting){reference, t};
+    waiting *left = stack_of(r, lane);
+    if (r->left_level[lane] != level)
+        left[r->left_count[lane]++] = (waiting){level ? WIDE_AGAIN | level : WIDE_BACK, -INFINITY};
+    r->left_level[lane] = level;
+    left[r->left_count[lane]++] = w;
 }
 
 static traversal *traversal_of(native_rays *r, uint32_t lane)
@@ -389,13 +394,15 @@ static traversal *traversal_of(native_rays *r, uint32_t lane)
     return t;
 }
 
-bool rays_trace_one(native_rays *r, uint32_t lane, uint32_t reference, float at)
+bool rays_trace_one(native_rays *r, uint32_t lane, uint32_t level, waiting w)
 {
     traversal *t = traversal_of(r, lane);
     t->nearest = get_nearest(&r->shared, lane);
-    t->nearest.level = 0;
+    t->on = &t->outer;
+    if (level)
+        enter_level(t, level);
     t->stack = stack_of(r, lane) + r->left_size;
-    t->stack[0] = (waiting){reference, at};
+    t->stack[0] = w;
     t->top = 1;
     bool any = r->want == X86_RAY_ANY;
     any ? proceed(t, X86_RAY_ANY, true) : proceed(t, X86_RAY_CLOSEST, true);
@@ -407,7 +414,8 @@ bool rays_trace_one(native_rays *r, uint32_t lane, uint32_t reference, float at)
 static void take_left(traversal *t)
 {
     native_rays *r = t->r;
-    t->nearest = get_nearest(&r->shared, t->lane), t->nearest.level = 0;
+    t->nearest = get_nearest(&r->shared, t->lane);
+    t->on = &t->outer;
     if (t->nearest.entry == BVH_NONE)
         t->nearest.t = float_before(t->most);
     t->stack = stack_of(r, t->lane);
@@ -420,10 +428,43 @@ static void take_left(traversal *t)
 
 static void take_root(traversal *t)
 {
-    t->nearest = (best){.t = float_before(t->most), .entry = BVH_NONE};
+    t->nearest = (best){.t = float_before(t->most), .entry = BVH_NONE, .record = record_of(t)};
     t->stack = stack_of(t->r, t->lane);
     t->stack[0] = (waiting){t->h->levels.data[0].root, -INFINITY};
     t->top = 1;
+}
+
+static inline void store_all(uint32_t to[WIDE], uint32_t v)
+{
+    _mm256_store_si256((__m256i *)(void *)to, _mm256_set1_epi32((int)v));
+}
+
+/* No ray has a hit yet. Returns the rays that may get one: a kernel asks for an empty interval where it wants
+ * no ray, as for the shadow rays of lanes that see no light. */
+static uint32_t miss_all(native_rays *r)
+{
+    x86_rays *x = &r->shared;
+    uint32_t level = r->hierarchy->levels.data[0].record, empty = 0;
+    for (uint32_t k = 0; k < X86_LANES_MOST; k += WIDE) {
+        __m256 least = _mm256_load_ps(x->ray[RAY_TMIN] + k), most = _mm256_load_ps(x->ray[RAY_TMAX] + k);
+        empty |= (uint32_t)_mm256_movemask_ps(_mm256_cmp_ps(most, least, _CMP_LE_OQ)) << k;
+        store_all(x->hit[HIT_ENTRY] + k, BVH_NONE), store_all(x->hit[HIT_LEVEL] + k, level);
+        store_all(x->hit[HIT_U] + k, 0), store_all(x->hit[HIT_V] + k, 0);
+        _mm256_store_ps((float *)x->hit[HIT_T] + k, most);
+    }
+    return ~empty;
+}
+
+/* A packet has ended: each ray goes on with what was left to it. */
+static uint32_t walk_left(native_rays *r)
+{
+    r->in_packet = false, r->lanes = 0;
+    for (uint32_t lanes = r->left; lanes; lanes &= lanes - 1) {
+        traversal *t = traversal_of(r, (uint32_t)__builtin_ctz(lanes));
+        take_left(t);
+        r->lanes |= walk(t);
+    }
+    return r->lanes;
 }
 
 static uint32_t begin(x86_rays *shared, uint64_t hierarchy, uint32_t lanes, x86_ray_want want)
@@ -432,11 +473,18 @@ static uint32_t begin(x86_rays *shared, uint64_t hierarchy, uint32_t lanes, x86_
     r->hierarchy = (const gpu_hierarchy *)(uintptr_t)hierarchy;
     r->want = want;
     r->lanes = r->loaded = 0;
+    lanes &= miss_all(r);
+    if (!lanes)
+        return 0;
     memset(shared->has_candidate, 0, sizeof shared->has_candidate);
-    bool together = want != X86_RAY_NEXT && __builtin_popcount(lanes) > ALONE_MOST;
-    for (lanes = together ? r->packet(r, lanes) : lanes; lanes; lanes &= lanes - 1) {
+    if (want != X86_RAY_NEXT && __builtin_popcount(lanes) > ALONE_MOST) {
+        r->in_packet = r->trace_packet(r, lanes);
+        return r->in_packet ? r->lanes : walk_left(r);
+    }
+    r->in_packet = false;
+    for (; lanes; lanes &= lanes - 1) {
         traversal *t = traversal_of(r, (uint32_t)__builtin_ctz(lanes));
-        together ? take_left(t) : take_root(t);
+        take_root(t);
         r->lanes |= walk(t);
     }
     return r->lanes;
@@ -450,16 +498,20 @@ static bool take_found(traversal *t)
     float at = x->found[0][k];
     if (!(at < x->candidate[RAY_TMAX][k] && comes_first(t, t->want, at, entry)))
         return false;
-    t->nearest = (best){at, entry, x->found[1][k], x->found[2][k], t->on->level};
+    t->nearest = (best){at, entry, x->found[1][k], x->found[2][k], record_of(t)};
     return t->want == X86_RAY_ANY;
 }
 
 static uint32_t resume(x86_rays *shared)
 {
     native_rays *r = (native_rays *)shared;
+    if (r->in_packet && r->trace_packet(r, 0))
+        return r->lanes;
+    memset(shared->has_candidate, 0, sizeof shared->has_candidate);
+    if (r->in_packet)
+        return walk_left(r);
     uint32_t lanes = r->lanes;
     r->lanes = 0;
-    memset(shared->has_candidate, 0, sizeof shared->has_candidate);
     for (; lanes; lanes &= lanes - 1) {
         traversal *t = &r->traversals[__builtin_ctz(lanes)];
         if (take_found(t)) {
@@ -483,12 +535,15 @@ native_rays *native_rays_create(uint32_t stack_size, x86_target target)
         return NULL;
     memset(r, 0, sizeof *r);
     r->shared.begin = begin, r->shared.resume = resume;
-    r->packet = target == X86_AVX512 ? packet_trace_avx512 : packet_trace_avx2;
-    r->stack_size = stack_size, r->left_size = 2 * stack_size + LEFT_MOST;
+    r->trace_packet = target == X86_AVX512 ? packet_trace_avx512 : packet_trace_avx2;
+    /* When LEFT_MOST is passed, what waits on the packet's stack and on a ray's is left, too, with few
+     * changes of level. */
+    r->stack_size = stack_size, r->left_size = 2 * stack_size + LEFT_MOST + CHANGES_MOST;
     r->stacks = malloc((size_t)(r->stack_size + r->left_size) * X86_LANES_MOST * sizeof *r->stacks);
     r->traversals = aligned_alloc(64, X86_LANES_MOST * sizeof *r->traversals);
     r->packet_stack = aligned_alloc(64, (stack_size + WIDE) * sizeof *r->packet_stack);
-    if (!r->stacks || !r->packet_stack || !r->traversals) {
+    r->packet = aligned_alloc(64, PACKET_BYTES);
+    if (!r->stacks || !r->packet_stack || !r->traversals || !r->packet) {
         native_rays_destroy(r);
         return NULL;
     }
@@ -498,7 +553,7 @@ native_rays *native_rays_create(uint32_t stack_size, x86_target target)
 void native_rays_destroy(native_rays *r)
 {
     if (r)
-        free(r->stacks), free(r->packet_stack), free(r->traversals);
+        free(r->stacks), free(r->packet_stack), free(r->traversals), free(r->packet);
     free(r);
 }
 

@@ -11,6 +11,8 @@ enum { RAY_ORIGIN = 0, RAY_DIRECTION = 3, RAY_TMIN = 6, RAY_TMAX = 7 };
 enum { HIT_T, HIT_ENTRY, HIT_U, HIT_V, HIT_LEVEL };
 enum { ALONE_MOST = 4 }; /* so many rays, or fewer, make no packet */
 enum { LEFT_MOST = 64 }; /* references that are left to a ray before the packet gives up */
+enum { CHANGES_MOST = 8 };
+enum { PACKET_BYTES = 8192 };
 
 typedef struct waiting {
     uint32_t reference;
@@ -28,13 +30,17 @@ struct native_rays {
     uint32_t lanes;  /* that have a candidate */
     x86_ray_want want;
     const gpu_hierarchy *hierarchy;
-    /* Traces rays together, as far as that pays. Results stand in shared.hit; returns lanes whose rays have
-     * something left: references to levels and to blocks with candidates. */
-    uint32_t (*packet)(struct native_rays *r, uint32_t lanes);
-    uint32_t left_size, left_count[X86_LANES_MOST];
+    /* Traces rays together, as far as that pays. Returns true at a candidate, with its rays in `lanes`; then
+     * the same function, of no lanes, goes on. In the end results stand in shared.hit, and `left` has the
+     * lanes whose rays have something left: references, and changes of level before them. */
+    bool (*trace_packet)(struct native_rays *r, uint32_t lanes);
+    bool in_packet; /* the candidate is a packet's */
+    uint32_t left;
+    uint32_t left_size, left_count[X86_LANES_MOST], left_level[X86_LANES_MOST];
     uint32_t stack_size; /* of one lane: what is left over, then references that wait */
     waiting *stacks;     /* of each lane, one behind the other */
     packet_waiting *packet_stack;
+    void *packet;    /* PACKET_BYTES, aligned to 64 */
     uint32_t loaded; /* bit k: traversals[k] is there */
     struct traversal *traversals;
 };
@@ -46,14 +52,14 @@ static inline bool is_for_rays(uint32_t reference)
     return reference >= WIDE_LEVEL || (reference & mixed) == mixed;
 }
 
-/* Leaves a reference to a lane. */
-void rays_leave(native_rays *r, uint32_t lane, uint32_t reference, float t);
-/* One ray of a packet goes through what is below a reference; what it cannot do it leaves. Its nearest hit is
- * at `k` of shared.hit before and behind. Returns whether it has all that it wants. */
-bool rays_trace_one(native_rays *r, uint32_t lane, uint32_t reference, float t);
+/* Leaves a reference on a level to a lane. */
+void rays_leave(native_rays *r, uint32_t lane, uint32_t level, waiting w);
+/* One ray of a packet goes through what is below a reference on a level; what it cannot do it leaves. Its
+ * nearest hit is in shared.hit before and behind. Returns whether it has all that it wants. */
+bool rays_trace_one(native_rays *r, uint32_t lane, uint32_t level, waiting w);
 
-/* packet_avx2.c, packet_avx512.c */
-uint32_t packet_trace_avx2(native_rays *r, uint32_t lanes);
-uint32_t packet_trace_avx512(native_rays *r, uint32_t lanes);
+/* packet_avx2.c, packet_avx512.c: native_rays.trace_packet */
+bool packet_trace_avx2(native_rays *r, uint32_t lanes);
+bool packet_trace_avx512(native_rays *r, uint32_t lanes);
 
 #endif

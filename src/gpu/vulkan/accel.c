@@ -54,18 +54,13 @@ static void barrier(vulkan_device *d, VkCommandBuffer commands)
                              0, 1, &memory, 0, NULL, 0, NULL);
 }
 
-static bl_result run_build(vulkan_device *d, gpu_batch *batch,
-                           const VkAccelerationStructureBuildGeometryInfoKHR *info, uint32_t count,
-                           bl_error *err)
+static void record_build(vulkan_device *d, VkCommandBuffer commands,
+                         const VkAccelerationStructureBuildGeometryInfoKHR *info, uint32_t count)
 {
     const VkAccelerationStructureBuildRangeInfoKHR range = {.primitiveCount = count}, *ranges = &range;
-    TRY(gpu_batch_begin(batch, err));
-    VkCommandBuffer commands = vulkan_batch_commands(batch);
     barrier(d, commands);
     d->vk.CmdBuildAccelerationStructuresKHR(commands, 1, info, &ranges);
     barrier(d, commands);
-    TRY(gpu_batch_submit(batch, err));
-    return gpu_batch_wait(batch, NULL, err);
 }
 
 static bl_result create_level(gpu_accel *a, level *l, VkAccelerationStructureTypeKHR type, uint64_t size,
@@ -142,13 +137,15 @@ build_info(const gpu_accel *a, level_kind kind, const VkAccelerationStructureGeo
         .pGeometries = geometry};
 }
 
-/* Builds a level from its input; update: adapts the structure that is there. */
-static bl_result fill_level(gpu_accel *a, level *l, level_kind kind, bool update, bl_error *err)
+/* Appends the building of a level from its input; update: of what adapts the structure that is there. */
+static void record_level(gpu_accel *a, gpu_batch *batch, level *l, level_kind kind, bool update)
 {
-    vulkan_device *d = a->device;
-    uint64_t alignment = d->candidate->accel_scratch_alignment;
+    uint64_t alignment = a->device->candidate->accel_scratch_alignment;
     BL_ASSERT(l->handle && l->scratch && alignment, "a level of '%s' is filled before it is made, or after",
               a->label);
+    VkCommandBuffer commands = vulkan_batch_commands(batch);
+    if (!commands)
+        return;
     VkAccelerationStructureGeometryKHR geometry = geometry_of(l, kind);
     VkAccelerationStructureBuildGeometryInfoKHR info = build_info(a, kind, &geometry);
     info.dstAccelerationStructure = l->handle;
@@ -156,9 +153,20 @@ static bl_result fill_level(gpu_accel *a, level *l, level_kind kind, bool update
     if (update)
         info.mode = VK_BUILD_ACCELERATION_STRUCTURE_MODE_UPDATE_KHR,
         info.srcAccelerationStructure = l->handle;
+    record_build(a->device, commands, &info, l->count);
+}
+
+static bl_result fill_level(gpu_accel *a, level *l, level_kind kind, bl_error *err)
+{
     gpu_batch *batch = NULL;
-    TRY(gpu_batch_create(&d->head, &batch, err));
-    bl_result result = run_build(d, batch, &info, l->count, err);
+    TRY(gpu_batch_create(&a->device->head, &batch, err));
+    bl_result result = gpu_batch_begin(batch, err);
+    if (result == BL_OK) {
+        record_level(a, batch, l, kind, false);
+        result = gpu_batch_submit(batch, err);
+    }
+    if (result == BL_OK)
+        result = gpu_batch_wait(batch, NULL, err);
     gpu_batch_destroy(batch);
     return result;
 }
@@ -198,7 +206,7 @@ static bl_result build_level(gpu_accel *a, level *l, level_kind kind, const void
         sizes.buildScratchSize > sizes.updateScratchSize ? sizes.buildScratchSize : sizes.updateScratchSize;
     TRY(gpu_buffer_create(&d->head, GPU_DEVICE, scratch + d->candidate->accel_scratch_alignment,
                           "scratch of a build", &l->scratch, err));
-    TRY(fill_level(a, l, kind, false, err));
+    TRY(fill_level(a, l, kind, err));
     if (!a->changes || kind == LEVEL_BOXES)
         drop_input(l);
     return BL_OK;
@@ -353,14 +361,14 @@ uint32_t gpu_accel_maps(const gpu_accel *a, uint32_t instance, uint64_t at[2])
     return count;
 }
 
-bl_result gpu_accel_follow(gpu_accel *a, uint32_t group, bool anew, bl_error *err)
+void gpu_accel_record_follow(gpu_accel *a, gpu_batch *batch, uint32_t group, bool anew)
 {
     BL_ASSERT(a->changes && 2 * group + 1 < a->level_count, "group %u of '%s' does not change", group,
               a->label);
-    return fill_level(a, &a->levels[2 * (size_t)group + LEVEL_TRIANGLES], LEVEL_TRIANGLES, !anew, err);
+    record_level(a, batch, &a->levels[2 * (size_t)group + LEVEL_TRIANGLES], LEVEL_TRIANGLES, !anew);
 }
 
-bl_result gpu_accel_follow_top(gpu_accel *a, bl_error *err)
+void gpu_accel_record_follow_top(gpu_accel *a, gpu_batch *batch)
 {
-    return fill_level(a, &a->levels[a->level_count - 1], LEVEL_TOP, false, err);
+    record_level(a, batch, &a->levels[a->level_count - 1], LEVEL_TOP, false);
 }

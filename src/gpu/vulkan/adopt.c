@@ -221,31 +221,6 @@ static bl_result take_queue(const bl_vulkan_device_desc *desc, vulkan_candidate 
                                desc->queue_family, c->head.info.name);
 }
 
-/* Whether buffers can be exported, and how. */
-static bl_result take_export(const bl_vulkan_device_desc *desc, vulkan_adopted *a, bl_error *err)
-{
-    if (!desc->export_memory)
-        return BL_OK;
-    const vulkan_candidate *c = &a->candidate;
-    const vulkan_device usage_of = {.candidate = c};
-    const VkPhysicalDeviceExternalBufferInfo info = {
-        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_BUFFER_INFO,
-        .usage = vulkan_buffer_usage(&usage_of, 0),
-        .handleType = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT};
-    VkExternalBufferProperties found = {.sType = VK_STRUCTURE_TYPE_EXTERNAL_BUFFER_PROPERTIES};
-    if (!named(desc, VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME))
-        return error_set(err, BL_ERROR_ARGUMENT, "export_memory is set, and `extensions` lacks %s",
-                         VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME);
-    a->driver.vk.GetPhysicalDeviceExternalBufferProperties(c->physical, &info, &found);
-    VkExternalMemoryFeatureFlags features = found.externalMemoryProperties.externalMemoryFeatures;
-    if (!(features & VK_EXTERNAL_MEMORY_FEATURE_EXPORTABLE_BIT))
-        return error_set(err, BL_ERROR_UNSUPPORTED, "%s exports no buffers as opaque file descriptors",
-                         c->head.info.name);
-    a->exports = true;
-    a->dedicated = features & VK_EXTERNAL_MEMORY_FEATURE_DEDICATED_ONLY_BIT;
-    return BL_OK;
-}
-
 /* ---- the device ---- */
 
 static bl_result check_desc(const bl_vulkan_device_desc *desc, bl_error *err)
@@ -256,6 +231,11 @@ static bl_result check_desc(const bl_vulkan_device_desc *desc, bl_error *err)
         return error_set(err, BL_ERROR_ARGUMENT, "%u extensions from nowhere", desc->extension_count);
     if (!desc->lock_queue != !desc->unlock_queue)
         return error_set(err, BL_ERROR_ARGUMENT, "give both lock_queue and unlock_queue, or neither");
+    if (!desc->allocate_memory != !desc->free_memory)
+        return error_set(err, BL_ERROR_ARGUMENT, "give both allocate_memory and free_memory, or neither");
+    if (desc->allocate_memory && desc->export_memory)
+        return error_set(err, BL_ERROR_ARGUMENT,
+                         "export_memory is of memory that Backlight allocates: give no allocate_memory");
     return BL_OK;
 }
 
@@ -268,11 +248,14 @@ static bl_result build(vulkan_device *d, const bl_vulkan_device_desc *desc, bl_e
     TRY(probe(&a->driver, desc->physical_device, c, err));
     TRY(take_queue(desc, c, err));
     TRY(take_enabled(desc, c, err));
-    TRY(take_export(desc, a, err));
+    if (desc->export_memory)
+        TRY(vulkan_export_choose(a, named(desc, VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME),
+                                 named(desc, vulkan_export_win32_extension), err));
     uint32_t range = d->head.owner->options.buffer_range;
     if (range && c->head.info.max_buffer_range > range)
         c->head.info.max_buffer_range = range;
     a->pipeline_cache = desc->pipeline_cache, a->budget = desc->memory_budget;
+    a->allocate = desc->allocate_memory, a->free = desc->free_memory;
     a->lock = desc->lock_queue, a->unlock = desc->unlock_queue, a->user = desc->user;
     if (desc->allocator) {
         a->allocator = *desc->allocator;

@@ -4,7 +4,7 @@
  *
  * GPU_DEVICE memory is also host-visible where the device shares its memory with the host (CPU drivers,
  * integrated GPUs): then copies are plain memory copies. Elsewhere they go through one staging buffer per
- * device, in pieces. */
+ * device, in pieces. On a device of the caller's all of it may come from an allocator of the caller's. */
 #include "gpu/vulkan/vulkan.h"
 
 #include <stdlib.h>
@@ -55,6 +55,86 @@ static int memory_type_for(const vulkan_device *d, gpu_memory where, uint32_t al
     return type_index >= 0 ? type_index : choose_type(d, allowed, 0, 0);
 }
 
+/* Takes memory from the caller's allocator. */
+static bl_result borrow(vulkan_buffer *b, const VkMemoryRequirements *needs, bl_error *err)
+{
+    vulkan_device *d = vulkan_device_of(b->head.device);
+    bl_vulkan_memory lent = {0};
+    const bl_vulkan_memory_needs wish = {
+        .requirements = *needs,
+        .memory_type = b->memory_type,
+        .flags = d->candidate->head.info.buffer_address ? VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT : 0,
+        .label = b->head.label};
+    VkResult result = d->adopted->allocate(d->adopted->user, &wish, &lent);
+    if (result == VK_SUCCESS && (!lent.memory || lent.offset % needs->alignment)) {
+        d->adopted->free(d->adopted->user, &lent);
+        return error_set(err, BL_ERROR_ARGUMENT,
+                         "allocate_memory gave %s at offset %llu for buffer '%s', which is aligned to %llu",
+                         lent.memory ? "memory" : "no memory", (unsigned long long)lent.offset, b->head.label,
+                         (unsigned long long)needs->alignment);
+    }
+    if (result != VK_SUCCESS)
+        return error_set(
+            err, gpu_result_of(result), "allocate_memory of %llu bytes for buffer '%s' failed: %s (%d)",
+            (unsigned long long)needs->size, b->head.label, gpu_vk_result_name(result), (int)result);
+    b->lent = lent;
+    return BL_OK;
+}
+
+static bl_result allocate_own(vulkan_buffer *b, const VkMemoryRequirements *needs, bl_error *err)
+{
+    vulkan_device *d = vulkan_device_of(b->head.device);
+    VkMemoryAllocateFlagsInfo flags = {
+        .sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO,
+        .flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT,
+    };
+    const VkMemoryDedicatedAllocateInfo dedicated = {
+        .sType = VK_STRUCTURE_TYPE_MEMORY_DEDICATED_ALLOCATE_INFO, .buffer = b->handle};
+    const VkExportMemoryAllocateInfo exported = {
+        .sType = VK_STRUCTURE_TYPE_EXPORT_MEMORY_ALLOCATE_INFO,
+        .pNext = d->adopted && d->adopted->dedicated ? &dedicated : NULL,
+        .handleTypes = d->adopted ? (VkExternalMemoryHandleTypeFlags)d->adopted->exports : 0};
+    const void *chain = exported.handleTypes ? &exported : NULL;
+    flags.pNext = chain;
+    VkMemoryAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
+                                 .pNext = d->candidate->head.info.buffer_address ? &flags : chain,
+                                 .allocationSize = needs->size,
+                                 .memoryTypeIndex = b->memory_type};
+    VkResult allocated = d->vk.AllocateMemory(d->handle, &info, d->allocator, &b->memory);
+    if (allocated == VK_SUCCESS)
+        return BL_OK;
+    b->memory = VK_NULL_HANDLE;
+    return error_set(
+        err, gpu_result_of(allocated), "vkAllocateMemory of %llu bytes for buffer '%s' failed: %s (%d)",
+        (unsigned long long)needs->size, b->head.label, gpu_vk_result_name(allocated), (int)allocated);
+}
+
+static bl_result keep_budget(const vulkan_device *d, const char *label, uint64_t size, bl_error *err)
+{
+    uint64_t budget = d->adopted ? d->adopted->budget : 0, held = d->head.stats.bytes_allocated;
+    if (!budget || (held <= budget && size <= budget - held))
+        return BL_OK;
+    return error_set(err, BL_ERROR_DEVICE_MEMORY,
+                     "buffer '%s' needs %llu bytes; %llu of the memory budget of %llu are in use", label,
+                     (unsigned long long)size, (unsigned long long)held, (unsigned long long)budget);
+}
+
+static bl_result map(vulkan_buffer *b, bl_error *err)
+{
+    vulkan_device *d = vulkan_device_of(b->head.device);
+    if (b->memory) {
+        GPU_TRY(d, err, MapMemory, d->handle, b->memory, 0, VK_WHOLE_SIZE, 0, &b->head.mapped);
+        return BL_OK;
+    }
+    b->head.mapped = b->lent.mapped;
+    return b->head.mapped
+               ? BL_OK
+               : error_set(err, BL_ERROR_ARGUMENT,
+                           "allocate_memory gave memory of type %u for buffer '%s', which the host can "
+                           "see, without mapping it",
+                           b->memory_type, b->head.label);
+}
+
 static bl_result allocate(vulkan_buffer *b, gpu_memory where, bl_error *err)
 {
     vulkan_device *d = vulkan_device_of(b->head.device);
@@ -64,44 +144,18 @@ static bl_result allocate(vulkan_buffer *b, gpu_memory where, bl_error *err)
     if (type < 0)
         return error_set(err, BL_ERROR_DEVICE, "the device has no memory type for buffer '%s'",
                          b->head.label);
-    uint64_t budget = d->adopted ? d->adopted->budget : 0, held = d->head.stats.bytes_allocated;
-    if (budget && (held > budget || needs.size > budget - held))
-        return error_set(err, BL_ERROR_DEVICE_MEMORY,
-                         "buffer '%s' needs %llu bytes; %llu of the memory budget of %llu are in use",
-                         b->head.label, (unsigned long long)needs.size, (unsigned long long)held,
-                         (unsigned long long)budget);
-    VkMemoryAllocateFlagsInfo flags = {
-        .sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO,
-        .flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT,
-    };
-    const VkMemoryDedicatedAllocateInfo dedicated = {
-        .sType = VK_STRUCTURE_TYPE_MEMORY_DEDICATED_ALLOCATE_INFO, .buffer = b->handle};
-    const VkExportMemoryAllocateInfo exported = {.sType = VK_STRUCTURE_TYPE_EXPORT_MEMORY_ALLOCATE_INFO,
-                                                 .pNext =
-                                                     d->adopted && d->adopted->dedicated ? &dedicated : NULL,
-                                                 .handleTypes = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT};
-    const void *chain = d->adopted && d->adopted->exports ? &exported : NULL;
-    flags.pNext = chain;
-    VkMemoryAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
-                                 .pNext = d->candidate->head.info.buffer_address ? &flags : chain,
-                                 .allocationSize = needs.size,
-                                 .memoryTypeIndex = (uint32_t)type};
-    VkResult allocated = d->vk.AllocateMemory(d->handle, &info, d->allocator, &b->memory);
-    if (allocated != VK_SUCCESS) {
-        b->memory = VK_NULL_HANDLE;
-        return error_set(
-            err, gpu_result_of(allocated), "vkAllocateMemory of %llu bytes for buffer '%s' failed: %s (%d)",
-            (unsigned long long)needs.size, b->head.label, gpu_vk_result_name(allocated), (int)allocated);
-    }
     b->memory_type = (uint32_t)type;
+    TRY(keep_budget(d, b->head.label, needs.size, err));
+    TRY(d->adopted && d->adopted->allocate ? borrow(b, &needs, err) : allocate_own(b, &needs, err));
     gpu_buffer_allocated(&b->head, needs.size);
-    GPU_TRY(d, err, BindBufferMemory, d->handle, b->handle, b->memory, 0);
+    GPU_TRY(d, err, BindBufferMemory, d->handle, b->handle, b->memory ? b->memory : b->lent.memory,
+            b->lent.offset);
     VkMemoryPropertyFlags properties = d->memory.memoryTypes[type].propertyFlags;
     bool mappable = (properties & VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT) &&
                     (properties & VK_MEMORY_PROPERTY_HOST_CACHED_BIT);
-    if (where == GPU_HOST || (mappable && (properties & VK_MEMORY_PROPERTY_HOST_COHERENT_BIT)))
-        GPU_TRY(d, err, MapMemory, d->handle, b->memory, 0, VK_WHOLE_SIZE, 0, &b->head.mapped);
-    return BL_OK;
+    return where == GPU_HOST || (mappable && (properties & VK_MEMORY_PROPERTY_HOST_COHERENT_BIT))
+               ? map(b, err)
+               : BL_OK;
 }
 
 /* The device's own batch for zeroing and staged copies, and its staging buffer if `staging`. */
@@ -148,10 +202,10 @@ bl_result vulkan_buffer_build(gpu_buffer *head, const gpu_buffer_desc *desc, bl_
     vulkan_device *d = vulkan_device_of(head->device);
     const VkExternalMemoryBufferCreateInfo external = {
         .sType = VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO,
-        .handleTypes = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT};
+        .handleTypes = d->adopted ? (VkExternalMemoryHandleTypeFlags)d->adopted->exports : 0};
     b->usage = vulkan_buffer_usage(d, desc->usage);
     VkBufferCreateInfo info = {.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
-                               .pNext = d->adopted && d->adopted->exports ? &external : NULL,
+                               .pNext = external.handleTypes ? &external : NULL,
                                .size = head->size,
                                .usage = b->usage,
                                .sharingMode = VK_SHARING_MODE_EXCLUSIVE};
@@ -162,7 +216,8 @@ bl_result vulkan_buffer_build(gpu_buffer *head, const gpu_buffer_desc *desc, bl_
     }
     gpu_label(d, VK_OBJECT_TYPE_BUFFER, GPU_HANDLE(b->handle), b->head.label);
     TRY(allocate(b, desc->where, err));
-    gpu_label(d, VK_OBJECT_TYPE_DEVICE_MEMORY, GPU_HANDLE(b->memory), b->head.label);
+    if (b->memory)
+        gpu_label(d, VK_OBJECT_TYPE_DEVICE_MEMORY, GPU_HANDLE(b->memory), b->head.label);
     return clear(head, err);
 }
 
@@ -174,6 +229,8 @@ void vulkan_buffer_destroy(gpu_buffer *head)
     if (b->foreign)
         return;
     d->vk.DestroyBuffer(d->handle, b->handle, d->allocator);
+    if (b->lent.memory)
+        d->adopted->free(d->adopted->user, &b->lent);
     d->vk.FreeMemory(d->handle, b->memory, d->allocator); /* unmaps */
 }
 

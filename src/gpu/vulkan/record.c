@@ -190,31 +190,6 @@ bl_result vulkan_buffer_wrap(gpu_device *d, VkBuffer handle, uint64_t offset, ui
     return BL_OK;
 }
 
-bl_result vulkan_buffer_export(const gpu_buffer *head, uint64_t offset, uint64_t size, bl_vulkan_export *out,
-                               bl_error *err)
-{
-    const vulkan_buffer *b = (const vulkan_buffer *)head;
-    vulkan_device *d = vulkan_device_of(head->device);
-    if (!d->adopted || !d->adopted->exports)
-        return error_set(err, BL_ERROR_UNSUPPORTED,
-                         "the device exports no memory: bl_vulkan_device_desc.export_memory was not set");
-    const VkMemoryGetFdInfoKHR info = {.sType = VK_STRUCTURE_TYPE_MEMORY_GET_FD_INFO_KHR,
-                                       .memory = b->memory,
-                                       .handleType = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT};
-    *out = (bl_vulkan_export){
-        .fd = -1,
-        .allocation_size = head->allocated,
-        .memory_type = b->memory_type,
-        .dedicated = d->adopted->dedicated,
-        .buffer_size = head->size,
-        .buffer_usage = b->usage,
-        .offset = offset,
-        .size = size,
-    };
-    GPU_TRY(d, err, GetMemoryFdKHR, d->handle, &info, &out->fd);
-    return BL_OK;
-}
-
 VkBuffer vulkan_buffer_expose(const gpu_buffer *b) { return vulkan_buffer_handle(b); }
 
 void vulkan_record_update(gpu_batch *head, gpu_buffer *to, uint64_t offset, const void *data, uint64_t size)

@@ -14,6 +14,8 @@
 #define VK_NO_PROTOTYPES
 #include <vulkan/vulkan.h>
 
+#include <backlight/backlight_vulkan.h>
+
 /* ---- vulkan.c: function tables and errors ---- */
 
 #define GPU_INSTANCE_FUNCTIONS(X)                                                                            \
@@ -234,13 +236,21 @@ typedef struct vulkan_adopted {
     vulkan_candidate candidate;
     gpu_driver driver;
     VkAllocationCallbacks allocator;
-    VkPipelineCache pipeline_cache; /* may be null */
-    uint64_t budget;                /* bytes of memory at most; 0: no limit */
-    bool exports, dedicated;        /* memory is made to be exported; each only with its own buffer */
+    VkPipelineCache pipeline_cache;             /* may be null */
+    uint64_t budget;                            /* bytes of memory at most; 0: no limit */
+    VkExternalMemoryHandleTypeFlagBits exports; /* memory is made to be exported so; 0: it is not */
+    bool dedicated;                             /* exported memory is of one buffer alone */
+    /* Of the caller's allocator; NULL, both: memory is allocated here. */
+    VkResult (*allocate)(void *user, const bl_vulkan_memory_needs *needs, bl_vulkan_memory *out);
+    void (*free)(void *user, const bl_vulkan_memory *memory);
     void (*lock)(void *user);
     void (*unlock)(void *user);
     void *user;
 } vulkan_adopted;
+
+/* Chooses how memory is exported, by the extensions that the caller has enabled. */
+bl_result vulkan_export_choose(vulkan_adopted *a, bool fd, bool win32, bl_error *err);
+extern const char vulkan_export_win32_extension[];
 
 /* The rest of creation, when candidate and handle are there. */
 bl_result vulkan_device_finish(vulkan_device *d, bl_error *err);
@@ -260,6 +270,7 @@ typedef struct vulkan_buffer {
     gpu_buffer head;
     VkBuffer handle;
     VkDeviceMemory memory;
+    bl_vulkan_memory lent; /* of the caller's allocator: memory is null */
     uint32_t memory_type;
     VkBufferUsageFlags usage;
     bool foreign;       /* handle is the caller's, and */

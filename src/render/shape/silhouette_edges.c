@@ -2,8 +2,9 @@
  * The edges of meshes and the pieces of other shapes: the list of what silhouettes are sampled from, as a plan
  * is made.
  *
- * Vertices at one place are one here, so a seam is no border. An edge between two faces in one plane, which
- * nothing can bend, is left out. Where more than two faces meet, an edge counts as a border of the first.
+ * Vertices at one place are one here, so a seam is no border. Faces without area do not count. An edge
+ * between two faces in one plane, which nothing can bend, is left out. Where more than two faces meet, an
+ * edge counts as a border of the first.
  *
  * Edges are chosen with probabilities in proportion to their length times the share of directions for which
  * they lie on a silhouette: the angle by which the surface bends, over pi. Shapes that parameters move, and
@@ -94,32 +95,6 @@ static int by_place(const void *a, const void *b)
     return x->face < y->face ? -1 : x->face > y->face;
 }
 
-/* All faces at all edges, in order. Faces with two vertices at one place have no such edge there. */
-static edge_use *uses_of(const edge_mesh *m, uint32_t *count)
-{
-    uint32_t faces = m->words[MESH_FACE_COUNT], n = 0, *place = weld(m);
-    edge_use *uses = malloc((3 * (size_t)faces + 1) * sizeof *uses);
-    BL_ASSERT(uses, "out of memory");
-    for (uint32_t face = 0; face < faces; face++) {
-        const uint32_t *v = m->p->words.data + m->words[MESH_FACES] + 3 * (size_t)face;
-        for (int k = 0; k < 3; k++) {
-            uint32_t from = v[k], to = v[(k + 1) % 3];
-            bool turned = place[from] > place[to];
-            if (place[from] == place[to])
-                continue;
-            uses[n++] = (edge_use){{place[turned ? to : from], place[turned ? from : to]},
-                                   turned ? to : from,
-                                   turned ? from : to,
-                                   v[(k + 2) % 3],
-                                   face};
-        }
-    }
-    free(place);
-    qsort(uses, n, sizeof *uses, by_place);
-    *count = n;
-    return uses;
-}
-
 static double dot(const double *a, const double *b) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
 
 /* The unit vector in the face, at a right angle to the edge. False: the face has no area. */
@@ -139,12 +114,38 @@ static bool into_face(const edge_mesh *m, const edge_use *e, double out[3])
     return length > 0 && isfinite(length);
 }
 
+/* All faces at all edges, in order. Faces without area are left out: they hide nothing. */
+static edge_use *uses_of(const edge_mesh *m, uint32_t *count)
+{
+    uint32_t faces = m->words[MESH_FACE_COUNT], n = 0, *place = weld(m);
+    edge_use *uses = malloc((3 * (size_t)faces + 1) * sizeof *uses);
+    BL_ASSERT(uses, "out of memory");
+    for (uint32_t face = 0; face < faces; face++) {
+        const uint32_t *v = m->p->words.data + m->words[MESH_FACES] + 3 * (size_t)face;
+        for (int k = 0; k < 3; k++) {
+            uint32_t from = v[k], to = v[(k + 1) % 3];
+            bool turned = place[from] > place[to];
+            double across[3];
+            uses[n] = (edge_use){{place[turned ? to : from], place[turned ? from : to]},
+                                 turned ? to : from,
+                                 turned ? from : to,
+                                 v[(k + 2) % 3],
+                                 face};
+            n += place[from] != place[to] && into_face(m, &uses[n], across);
+        }
+    }
+    free(place);
+    qsort(uses, n, sizeof *uses, by_place);
+    *count = n;
+    return uses;
+}
+
 /* How far the surface bends at the edge between two faces, over pi. */
 static double bend(const edge_mesh *m, const edge_use *a, const edge_use *b)
 {
     double x[3], y[3];
-    if (!into_face(m, a, x) || !into_face(m, b, y))
-        return 0;
+    bool both = into_face(m, a, x) && into_face(m, b, y);
+    BL_ASSERT(both, "faces without area are left out before");
     double turn = 1 - acos(fmin(fmax(dot(x, y), -1), 1)) / pi;
     return turn < 1e-4 ? 0 : turn; /* rounding of what is flat */
 }
@@ -259,7 +260,8 @@ static void add_carrier(plan *p, carriers *c, uint32_t index, uint32_t instance)
     const render_instance *at = instance == PLAN_NONE ? NULL : &p->scene->instances.data[instance];
     double length = c->edges[index].total;
     bool still = !moves(p, shape) && !(at && at->object && to_world_requested(p, at->object));
-    length *= (at ? scale_of(at) : 1) * (still ? STATIONARY : 1);
+    length *= (at ? scale_of(at) : 1) * (still ? STATIONARY : 1) *
+              scene_number(shape->object, "silhouette_sampling_weight");
     if (length > 0 && isfinite(length))
         array_push(&c->all, ((carrier){index, instance == PLAN_NONE ? 0 : instance, length}));
 }
