@@ -25,8 +25,9 @@ def lamp(size, place):
 
 
 def it(kind, ops, inner=""):
-    return ("<shape type='%s' id='it'>%s<transform name='to_world'>%s</transform><bsdf type='diffuse'>"
-            "<rgb name='reflectance' value='.2,.5,.8'/></bsdf></shape>" % (kind, inner, ops))
+    flat = "<boolean name='face_normals' value='true'/>" if kind == "ply" else ""
+    return ("<shape type='%s' id='it'>%s<transform name='to_world'>%s</transform>%s<bsdf type='diffuse'>"
+            "<rgb name='reflectance' value='.2,.5,.8'/></bsdf></shape>" % (kind, inner, ops, flat))
 
 
 def room():
@@ -38,24 +39,27 @@ def room():
                    % wall for wall in walls)
 
 
+# Not the plugin `cube`: each of its faces has vertices of its own, so Mitsuba takes each edge for two borders,
+# and its gradients are twice what differences of its images say.
+CUBE_FILE = "<string name='filename' value='cube.ply'/>"
 CUBE = "<scale value='%s'/><rotate x='1' y='.3' angle='35'/><translate value='%s'/>"
 # name: depth of paths, camera, shapes and lights
 SCENES = {
     "ball under a sky": (3, FRONT, WALL + SKY + it("sphere", "<scale value='.6'/><translate value='.1,.1,.5'/>")),
     "shadow of a cube": (2, "origin='0,0,1' target='0.02,0.01,-1' up='0,1,0'",
-                         WALL + lamp(".3", "0,0,3.2") + it("cube", CUBE % (".3", ".1,.1,1.6"))),
+                         WALL + lamp(".3", "0,0,3.2") + it("ply", CUBE % (".3", ".1,.1,1.6"), CUBE_FILE)),
     "cube in a rough mirror": (3, "origin='0,0,2' target='0,0.03,-1' up='0,1,0'",
                                "<shape type='rectangle'><transform name='to_world'><scale value='5'/>"
                                "<rotate x='1' angle='-20'/><translate z='-1'/></transform><bsdf type='roughconductor'>"
                                "<float name='alpha' value='.2'/><string name='material' value='none'/></bsdf></shape>"
-                               + SKY + it("cube", CUBE % (".4", ".1,1.2,1.6"))),
+                               + SKY + it("ply", CUBE % (".4", ".1,1.2,1.6"), CUBE_FILE)),
     "bumpy ball": (3, FRONT, WALL + SKY + it("ply", "<translate value='.1,.1,.5'/>",
                                              "<string name='filename' value='bumpy.ply'/>")),
     "cube in a room": (6, "origin='0,0,.95' target='0.03,0.02,0' up='0,1,0'",
                        room() + "<shape type='rectangle'><transform name='to_world'><scale value='.3'/>"
                        "<rotate x='1' angle='90'/><translate value='0,.99,0'/></transform><bsdf type='diffuse'/>"
                        "<emitter type='area'><rgb name='radiance' value='6'/></emitter></shape>"
-                       + it("cube", CUBE % (".25", ".1,-.4,-.2"))),
+                       + it("ply", CUBE % (".25", ".1,-.4,-.2"), CUBE_FILE)),
 }
 
 
@@ -85,6 +89,16 @@ def bumpy_ball(path, n=48):
         faces += [(0, at(1, k), at(1, k + 1)), (len(points) - 1, at(n - 1, k + 1), at(n - 1, k))]
         for i in range(1, n - 1):
             faces += [(at(i, k), at(i + 1, k), at(i + 1, k + 1)), (at(i, k), at(i + 1, k + 1), at(i, k + 1))]
+    write_mesh(path, points, faces)
+
+
+def cube(path):
+    points = [(x, y, z) for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]
+    quads = [(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3)]
+    write_mesh(path, points, [(q[0], q[k], q[k + 1]) for q in quads for k in (1, 2)])
+
+
+def write_mesh(path, points, faces):
     with open(path, "w") as out:
         out.write("ply\nformat ascii 1.0\nelement vertex %d\nproperty float x\nproperty float y\nproperty float z\n"
                   "element face %d\nproperty list uchar int vertex_indices\nend_header\n" % (len(points), len(faces)))

@@ -26,8 +26,8 @@ static bool finds(const bl_job *job, render_pass pass)
 }
 
 /* own: the integrator's number of samples; PLAN_NONE: it has none. */
-static bl_result run_pass(bl_job *job, const job_work_desc *w, render_pass pass, uint32_t own, bl_stats *stats,
-                          bl_error *err)
+static bl_result run_pass(bl_job *job, const job_work_desc *w, render_pass pass, uint32_t own,
+                          bl_stats *stats, bl_error *err)
 {
     if (!finds(job, pass) || own == 0)
         return BL_OK;

@@ -126,8 +126,9 @@ enum gradient_method {
     METHOD_TAPE       /* the path's own radiance; all vertices are stored */
 };
 
-/* Samples per pixel of gradients where a call gives none: of their interior, and of edges that the sensor sees
- * or that are seen otherwise. PLAN_NONE: as many as the sampler gives. Edges with 0 have none in any case. */
+/* Samples per pixel of gradients where a call gives none: of their interior, and of edges that the sensor
+ * sees or that are seen otherwise. PLAN_NONE: as many as the sampler gives. Edges with 0 have none in any
+ * case. */
 typedef struct render_edge_samples {
     uint32_t interior, seen, indirect;
 } render_edge_samples;
@@ -182,9 +183,9 @@ typedef struct render_scene {
                                   one sample */
     bool edges;                /* moving edges are differentiated (docs/theory/edges.md) */
     render_edge_samples edge_samples;
-    bool depth_image;          /* the image is the depth of the first hit */
-    bool ellipsoid_field;      /* ellipsoids are kernels that emit (integrator/kernels/ellipsoid_field.c) */
-    bool srgb_primitives;      /* their colours are sRGB */
+    bool depth_image;     /* the image is the depth of the first hit */
+    bool ellipsoid_field; /* ellipsoids are kernels that emit (integrator/kernels/ellipsoid_field.c) */
+    bool srgb_primitives; /* their colours are sRGB */
     enum gradient_method method;
     bool detached;  /* directions stay, whatever turns mirrors and glass */
     bool pipelined; /* dL/dI of a gradient is that of the image before: biased II of radiative backpropagation
@@ -208,7 +209,7 @@ typedef struct render_overrides {
     int32_t max_depth;      /* 0: the scene's */
     uint32_t sensor;        /* which one to look through, in order of the scene */
     enum light_choice light_choice;
-    enum edges_wish edges;  /* whether moving edges are differentiated */
+    enum edges_wish edges; /* whether moving edges are differentiated */
 } render_overrides;
 
 extern const plugin_registry render_registry; /* registry.c */

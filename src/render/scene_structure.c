@@ -164,8 +164,8 @@ static const scene_value *own_value(const scene_object *o, const char *name)
     return NULL;
 }
 
-/* Whether gradients have what moves with edges, and how many samples these have. A call's wish goes before the
- * integrator's. */
+/* Whether gradients have what moves with edges, and how many samples these have. A call's wish goes before
+ * the integrator's. */
 static bl_result read_edges(render_scene *s, enum edges_wish wish, bl_error *err)
 {
     const scene_object *i = s->integrator;

@@ -8,7 +8,8 @@
 #define EDGES_PARAM                                                                                          \
     {                                                                                                        \
         "edges", PLUGIN_STRING, 0, "auto", 0, 0,                                                             \
-            "of gradients: whether they have what moves with edges; auto, projective or none. Not in Mitsuba" \
+            "of gradients: whether they have what moves with edges; auto, projective or none. Not in "       \
+            "Mitsuba"                                                                                        \
     }
 #define INTEGRATOR_PARAMS(depth)                                                                             \
     {"max_depth", PLUGIN_INTEGER, 0, depth, -1, 65536, "longest path in segments; -1: unbounded"},           \
@@ -35,11 +36,26 @@ const render_class integrator_prb_attached = {
     .plugin = {PLUGIN_INTEGRATOR, "prb_attached", PLUGIN_TABLE(prb_attached_params), PLUGIN_NONE,
                "prb, but gradients follow the samples of rough lobes"}};
 #define PROJECTIVE_PARAMS                                                                                    \
-    {"sppc", PLUGIN_INTEGER, PLUGIN_ABSENT, NULL, 1, 1 << 20,                                                \
+    {"sppc",                                                                                                 \
+     PLUGIN_INTEGER,                                                                                         \
+     PLUGIN_ABSENT,                                                                                          \
+     NULL,                                                                                                   \
+     1,                                                                                                      \
+     1 << 20,                                                                                                \
      "samples per pixel of gradients where a call gives none; absent: the sampler's"},                       \
-        {"sppp", PLUGIN_INTEGER, PLUGIN_ABSENT, NULL, 0, 1 << 20,                                            \
+        {"sppp",                                                                                             \
+         PLUGIN_INTEGER,                                                                                     \
+         PLUGIN_ABSENT,                                                                                      \
+         NULL,                                                                                               \
+         0,                                                                                                  \
+         1 << 20,                                                                                            \
          "the same, of edges that the sensor sees; 0: none, whatever a call gives"},                         \
-        {"sppi", PLUGIN_INTEGER, PLUGIN_ABSENT, NULL, 0, 1 << 20,                                            \
+        {"sppi",                                                                                             \
+         PLUGIN_INTEGER,                                                                                     \
+         PLUGIN_ABSENT,                                                                                      \
+         NULL,                                                                                               \
+         0,                                                                                                  \
+         1 << 20,                                                                                            \
          "the same, of edges that surfaces see and of borders of shadows"},                                  \
         {"guiding", PLUGIN_STRING, 0, "octree", 0, 0, "accepted; points of edges are resampled"},            \
         {"guiding_proj", PLUGIN_BOOLEAN, 0, "true", 0, 0, "accepted"},                                       \

@@ -18,17 +18,18 @@
  * B-splines. A segment is cut into pieces. Each piece has a box of its own, and a cone of
  * its own between its two ends. The hit with the cone is where Newton's method starts to solve
  *     |X|^2 = r(s)^2,   X . c'(s) = 0        with X = o + t d - c(s)
- * for t and s. Where the ray almost touches the tube, two solutions are close to each other, and Newton's method
- * would halve its error with each step. So a step solves the second equation for s to first order, and what is
- * then left of the first one, a quadratic in t, for the root at which the ray enters. A solution counts as a hit if the iteration has come to rest on the piece, or a little
- * beyond its end, where the neighbour begins. The iteration is not differentiated: bspline_follow says how
- * a known hit depends on the ray.
+ * for t and s. Where the ray almost touches the tube, two solutions are close to each other, and Newton's
+ * method would halve its error with each step. So a step solves the second equation for s to first order, and
+ * what is then left of the first one, a quadratic in t, for the root at which the ray enters. A solution
+ * counts as a hit if the iteration has come to rest on the piece, or a little beyond its end, where the
+ * neighbour begins. The iteration is not differentiated: bspline_follow says how a known hit depends on the
+ * ray.
  *
  * The entry of a B-spline's piece holds the word of the data, the offset from there to the first of four
  * control points, and the places where the piece begins and ends. The entry of a linear segment holds p0,
  * r0, p1, r1 and the same offset. */
-#include "render/shape/area.h"
 #include "render/shape/curve.h"
+#include "render/shape/area.h"
 
 static const float pi = 3.14159265358979323846f;
 
@@ -276,49 +277,6 @@ static void linear_intersect(tracer *t, ir_ref entry, const shape_ray *query, ir
 
 /* ---- traced: B-splines ---- */
 
-/* The sum of four values times their weights. */
-static ir_ref weigh(tracer *t, const ir_ref *weight, const ir_ref *value)
-{
-    ir_ref sum = ir_mul(t->f, weight[0], value[0]);
-    for (int k = 1; k < 4; k++)
-        sum = t_mad(t, weight[k], value[k], sum);
-    return sum;
-}
-
-spline spline_at(tracer *t, ir_ref points, ir_ref s)
-{
-    static const float basis[3][4][4] = {
-        /* each row has the coefficients of 1, s, s^2, s^3 of one control point */
-        {{1 / 6.0f, -.5f, .5f, -1 / 6.0f},
-         {4 / 6.0f, 0, -1, .5f},
-         {1 / 6.0f, .5f, .5f, -.5f},
-         {0, 0, 0, 1 / 6.0f}},
-        {{-.5f, 1, -.5f, 0}, {0, -2, 1.5f, 0}, {.5f, 1, -1.5f, 0}, {0, 0, .5f, 0}},
-        {{1, -1, 0, 0}, {-2, 3, 0, 0}, {1, -3, 0, 0}, {0, 1, 0, 0}},
-    };
-    ir_ref value[4][4], result[3][4];
-    for (uint32_t k = 0; k < 4; k++) {
-        vec3 p = kind_point(t, t_offset(t, points, 4 * k));
-        value[0][k] = p.x, value[1][k] = p.y, value[2][k] = p.z, value[3][k] = t_real(t, points, 4 * k + 3);
-    }
-    for (int derivative = 0; derivative < 3; derivative++) {
-        ir_ref weight[4];
-        for (int k = 0; k < 4; k++) {
-            const float *c = basis[derivative][k];
-            weight[k] = t_mad(t, t_mad(t, t_mad(t, t_f32(t, c[3]), s, t_f32(t, c[2])), s, t_f32(t, c[1])), s,
-                              t_f32(t, c[0]));
-        }
-        for (int axis = 0; axis < 4; axis++)
-            result[derivative][axis] = weigh(t, weight, value[axis]);
-    }
-    return (spline){v3(result[0][0], result[0][1], result[0][2]),
-                    v3(result[1][0], result[1][1], result[1][2]),
-                    v3(result[2][0], result[2][1], result[2][2]),
-                    result[0][3],
-                    result[1][3],
-                    result[2][3]};
-}
-
 /* One step of Newton's method toward |X|^2 = r^2, X . c' = 0. state: t and s. */
 static void newton_step(tracer *t, ir_ref points, vec3 o, vec3 d, ir_ref state[2])
 {
@@ -388,7 +346,8 @@ static void bspline_intersect(tracer *t, ir_ref entry, const shape_ray *query, i
     ir_ref low = ir_max(f, zero, ir_sub(f, begin, t_f32(t, OVERLAP))),
            high = ir_min(f, one, ir_add(f, end, t_f32(t, OVERLAP)));
     ir_ref on = ir_and(f, ir_ge(f, state[1], low), ir_le(f, state[1], high));
-    /* A ray that misses by less than the tolerance comes to rest where it is nearest: at a right angle to x. */
+    /* A ray that misses by less than the tolerance comes to rest where it is nearest: at a right angle to x.
+     */
     ir_ref least = ir_mul(f, ir_mul(f, there.r, v3_length(t, query->d)), t_f32(t, -1e-3f));
     ir_ref outside = ir_lt(f, v3_dot(t, x, query->d), least), hit_t = ir_add(f, state[0], c.shift);
     ir_ref hit =

@@ -4,21 +4,21 @@
  * B-splines. With X = p - c(s), a point of the tube has X . c' = 0 and |X| = r, and the normal
  * n = (|c'|^2 - X . c'') X - r r' c'. It is on the silhouette from v where n . (p - v) = 0. For each s there
  * are two such points, one on each side; in the angle about the curve Newton's method finds them from where
- * they are on a straight tube. The derivative p' by s follows from the three equations: with T at a right angle
- * to c' and X,
+ * they are on a straight tube. The derivative p' by s follows from the three equations: with T at a right
+ * angle to c' and X,
  *
  *     p' = (1 - X . c'' / |c'|^2) c' + (r' / r) X + tau T,
  *
- * and tau makes the derivative of n . (p - v) zero. Rays meet the outside only, so of the circle at an open end
- * only the part counts that shows its outside.
+ * and tau makes the derivative of n . (p - v) zero. Rays meet the outside only, so of the circle at an open
+ * end only the part counts that shows its outside.
  *
- * Linear segments. On the cone around a segment n . a = q (curve.c), so n . (p0 - v) + r0 = 0 holds all along a
- * line. Of the circle in which a cone from v touches the ball at a control point that part is on the hull that
- * is on no cone's side: n . a <= q before a segment, and n . a >= q behind it.
+ * Linear segments. On the cone around a segment n . a = q (curve.c), so n . (p0 - v) + r0 = 0 holds all along
+ * a line. Of the circle in which a cone from v touches the ball at a control point that part is on the hull
+ * that is on no cone's side: n . a <= q before a segment, and n . a >= q behind it.
  *
  * Where control points move by a motion, c moves with them, and X stays at a right angle to c'. */
-#include "render/shape/curve.h"
 #include "render/plan.h"
+#include "render/shape/curve.h"
 
 #include <math.h>
 #include <string.h>
@@ -27,10 +27,14 @@ static const float turn = 6.28318531f;
 enum { NEWTON_STEPS = 4 };
 /* Words of a piece: the offset of its first control point from the shape's data; what it is. */
 enum { PIECE_POINTS, PIECE_WHAT };
-enum { WHAT_SIDES, WHAT_BEGIN, WHAT_END };                       /* of B-splines */
-enum { WHAT_CONE = 4, WHAT_SEGMENT_BEFORE = 1, WHAT_SEGMENT_AFTER = 2 }; /* of linear curves: else a ball, bits */
-/* Where a tube is bent almost as much as it is thick, bspline_intersect does not find it within about this share of
- * its radius from the silhouette. */
+enum { WHAT_SIDES, WHAT_BEGIN, WHAT_END }; /* of B-splines */
+enum {
+    WHAT_CONE = 4,
+    WHAT_SEGMENT_BEFORE = 1,
+    WHAT_SEGMENT_AFTER = 2
+}; /* of linear curves: else a ball, bits */
+/* Where a tube is bent almost as much as it is thick, bspline_intersect does not find it within about this
+ * share of its radius from the silhouette. */
 static const float BLUR = 0.002f;
 static const double BEND_LEAST = 0.02; /* share of a ball at a straight joint that a motion may bend */
 
@@ -56,7 +60,8 @@ static void put(silhouette_pieces *out, uint32_t offset, uint32_t what, double w
 
 /* The offset of segment k's first control point, where each has `each` primitives whose entries say it at
  * `word`. PLAN_NONE: there is no such segment. */
-static uint32_t segment_at(const render_scene *s, const render_shape *shape, uint32_t k, uint32_t each, uint32_t word)
+static uint32_t segment_at(const render_scene *s, const render_shape *shape, uint32_t k, uint32_t each,
+                           uint32_t word)
 {
     return k < shape->primitive_count / each
                ? s->primitives.data[shape->first_entry_primitive + each * k].entry[word]
@@ -64,7 +69,8 @@ static uint32_t segment_at(const render_scene *s, const render_shape *shape, uin
 }
 
 /* Whether segment k follows the one before it on the same curve. */
-static bool follows(const render_scene *s, const render_shape *shape, uint32_t k, uint32_t each, uint32_t word)
+static bool follows(const render_scene *s, const render_shape *shape, uint32_t k, uint32_t each,
+                    uint32_t word)
 {
     uint32_t before = segment_at(s, shape, k - 1, each, word);
     return k > 0 && before != PLAN_NONE && segment_at(s, shape, k, each, word) == before + 4;
@@ -98,10 +104,12 @@ void linear_pieces(const render_scene *s, const render_shape *shape, silhouette_
     for (uint32_t k = 0; segment_at(s, shape, k, 1, ENTRY_SEGMENT) != PLAN_NONE; k++) {
         uint32_t offset = segment_at(s, shape, k, 1, ENTRY_SEGMENT);
         const float *p = point_at(s, shape, offset);
-        bool before = follows(s, shape, k, 1, ENTRY_SEGMENT), after = follows(s, shape, k + 1, 1, ENTRY_SEGMENT);
+        bool before = follows(s, shape, k, 1, ENTRY_SEGMENT),
+             after = follows(s, shape, k + 1, 1, ENTRY_SEGMENT);
         double bends = before ? fmax(bend(p - 4, p, p + 4), BEND_LEAST) : 0.5;
         put(out, offset, WHAT_CONE, 2 * distance_of(p, p + 4));
-        put(out, offset, WHAT_SEGMENT_AFTER | (before ? WHAT_SEGMENT_BEFORE : 0), (double)turn * bends * (double)p[3]);
+        put(out, offset, WHAT_SEGMENT_AFTER | (before ? WHAT_SEGMENT_BEFORE : 0),
+            (double)turn * bends * (double)p[3]);
         if (!after)
             put(out, offset + 4, WHAT_SEGMENT_BEFORE, (double)turn / 2 * (double)p[7]);
     }
@@ -128,10 +136,10 @@ static ir_ref bspline_place(tracer *t, const silhouette_query *at, ir_ref what, 
 /* The circle of the tube at a place, and the numbers by which a viewpoint sees it. */
 typedef struct tube_circle {
     spline c;
-    frame fr;             /* n along the curve */
-    ir_ref speed2;        /* |c'|^2 */
-    ir_ref a, b, k1, k2;  /* c - v and c'' by fr.s and fr.t */
-    ir_ref lean;          /* r' c' . (c - v) */
+    frame fr;            /* n along the curve */
+    ir_ref speed2;       /* |c'|^2 */
+    ir_ref a, b, k1, k2; /* c - v and c'' by fr.s and fr.t */
+    ir_ref lean;         /* r' c' . (c - v) */
 } tube_circle;
 
 static tube_circle circle_at(tracer *t, ir_ref points, ir_ref s, vec3 viewpoint)
@@ -154,13 +162,14 @@ static ir_ref find_side(tracer *t, const tube_circle *o, ir_ref second, vec2 *at
     ir_ref one = t_f32(t, 1), reach = ir_sqrt(f, t_mad(t, o->a, o->a, t_sqr(t, o->b))),
            per = t_ratio(t, one, reach), x = ir_mul(f, o->a, per), y = ir_mul(f, o->b, per);
     ir_ref cosine = ir_mul(f, ir_sub(f, t_ratio(t, o->lean, o->speed2), o->c.r), per);
-    ir_ref found = ir_lt(f, ir_abs(f, cosine), one),
-           sine = t_safe_sqrt(t, ir_sub(f, one, t_sqr(t, cosine))), off = {0};
+    ir_ref found = ir_lt(f, ir_abs(f, cosine), one), sine = t_safe_sqrt(t, ir_sub(f, one, t_sqr(t, cosine))),
+           off = {0};
     sine = ir_select(f, second, ir_neg(f, sine), sine);
     *at = (vec2){ir_sub(f, ir_mul(f, x, cosine), ir_mul(f, y, sine)),
                  ir_add(f, ir_mul(f, y, cosine), ir_mul(f, x, sine))};
     for (int k = 0; k <= NEWTON_STEPS; k++) {
-        ir_ref bent = ir_sub(f, o->speed2, ir_mul(f, o->c.r, t_mad(t, o->k1, at->x, ir_mul(f, o->k2, at->y))));
+        ir_ref bent =
+            ir_sub(f, o->speed2, ir_mul(f, o->c.r, t_mad(t, o->k1, at->x, ir_mul(f, o->k2, at->y))));
         ir_ref toward = ir_add(f, t_mad(t, o->a, at->x, ir_mul(f, o->b, at->y)), o->c.r);
         off = ir_sub(f, ir_mul(f, bent, toward), o->lean);
         if (k == NEWTON_STEPS)
@@ -175,7 +184,8 @@ static ir_ref find_side(tracer *t, const tube_circle *o, ir_ref second, vec2 *at
         ir_ref size = t_ratio(t, one, ir_sqrt(f, t_mad(t, next.x, next.x, t_sqr(t, next.y))));
         *at = (vec2){ir_mul(f, next.x, size), ir_mul(f, next.y, size)};
     }
-    return ir_and(f, found, ir_le(f, ir_abs(f, off), ir_mul(f, ir_mul(f, o->speed2, reach), t_f32(t, 1e-4f))));
+    return ir_and(f, found,
+                  ir_le(f, ir_abs(f, off), ir_mul(f, ir_mul(f, o->speed2, reach), t_f32(t, 1e-4f))));
 }
 
 /* p' by s on a side: x is X, y is p - v. */
@@ -208,15 +218,18 @@ silhouette_point bspline_silhouette(tracer *t, const silhouette_query *at)
     tube_circle o = circle_at(t, points, s, at->viewpoint);
     vec2 side;
     ir_ref found = find_side(t, &o, second, &side), angle = ir_mul(f, at->along, t_f32(t, turn));
-    ir_ref x = ir_select(f, sides, side.x, ir_cos(f, angle)), y = ir_select(f, sides, side.y, ir_sin(f, angle));
+    ir_ref x = ir_select(f, sides, side.x, ir_cos(f, angle)),
+           y = ir_select(f, sides, side.y, ir_sin(f, angle));
     vec3 out = v3_add(t, v3_scale(t, o.fr.s, x), v3_scale(t, o.fr.t, y)), from = v3_scale(t, out, o.c.r);
     silhouette_point p = {.p = v3_add(t, o.c.c, from), .closed = ir_bool(f, true), .crease = t_f32(t, 0)};
     vec3 toward = v3_sub(t, p.p, at->viewpoint);
     ir_ref bent = ir_sub(f, o.speed2, v3_dot(t, from, o.c.d2));
     vec3 n = v3_sub(t, v3_scale(t, from, bent), v3_scale(t, o.c.d1, ir_mul(f, o.c.r, o.c.r1)));
     ir_ref shows = ir_lt(f, v3_dot(t, n, toward), t_f32(t, 0));
-    p.there = ir_and(f, ir_gt(f, bent, t_f32(t, 0)), ir_or(f, ir_and(f, sides, found), ir_and(f, ir_not(f, sides), shows)));
-    vec3 ring = v3_scale(t, v3_sub(t, v3_scale(t, o.fr.t, x), v3_scale(t, o.fr.s, y)), ir_mul(f, o.c.r, t_f32(t, turn)));
+    p.there = ir_and(f, ir_gt(f, bent, t_f32(t, 0)),
+                     ir_or(f, ir_and(f, sides, found), ir_and(f, ir_not(f, sides), shows)));
+    vec3 ring = v3_scale(t, v3_sub(t, v3_scale(t, o.fr.t, x), v3_scale(t, o.fr.s, y)),
+                         ir_mul(f, o.c.r, t_f32(t, turn)));
     vec3 line = v3_scale(t, along_side(t, points, &o.c, o.speed2, from, toward), t_f32(t, 2));
     p.along = v3_select(t, sides, line, ring);
     vec3 ahead = v3_select(t, ir_eq(f, what, t_u32(t, WHAT_END)), o.c.d1, v3_neg(t, o.c.d1));
@@ -229,7 +242,7 @@ vec3 bspline_silhouette_moved(tracer *t, const silhouette_query *at, vec3 p)
 {
     ir_func *f = t->f;
     ir_ref second, points = piece_points(t, at),
-           s = bspline_place(t, at, t_word(t, at->piece, PIECE_WHAT), &second);
+                   s = bspline_place(t, at, t_word(t, at->piece, PIECE_WHAT), &second);
     tracer now = t_deciding(t);
     now.motion = NULL;
     spline stays = spline_at(&now, points, s), moved = spline_at(t, points, s);
@@ -244,7 +257,8 @@ vec3 bspline_silhouette_moved(tracer *t, const silhouette_query *at, vec3 p)
 static silhouette_point cone_silhouette(tracer *t, ir_ref points, const silhouette_query *at)
 {
     ir_func *f = t->f;
-    ir_ref one = t_f32(t, 1), zero = t_f32(t, 0), r = t_real(t, points, 3), q = ir_sub(f, r, t_real(t, points, 7));
+    ir_ref one = t_f32(t, 1), zero = t_f32(t, 0), r = t_real(t, points, 3),
+           q = ir_sub(f, r, t_real(t, points, 7));
     ir_ref two = ir_add(f, at->along, at->along), second = ir_ge(f, two, one),
            s = ir_select(f, second, ir_sub(f, two, one), two);
     vec3 from = v3_load(t, points, 0), a = v3_sub(t, v3_load(t, points, 4), from),
@@ -270,7 +284,8 @@ static silhouette_point cone_silhouette(tracer *t, ir_ref points, const silhouet
     return p;
 }
 
-/* bool: a unit normal of the ball at control point `points` is on no side of the segment before or after it. */
+/* bool: a unit normal of the ball at control point `points` is on no side of the segment before or after it.
+ */
 static ir_ref ball_shows(tracer *t, ir_ref points, ir_ref what, vec3 n)
 {
     ir_func *f = t->f;
@@ -278,7 +293,8 @@ static ir_ref ball_shows(tracer *t, ir_ref points, ir_ref what, vec3 n)
     for (uint32_t bit = WHAT_SEGMENT_BEFORE; bit <= WHAT_SEGMENT_AFTER; bit *= 2) {
         ir_ref there = t_has_bit(t, what, bit), four = ir_select(f, there, t_u32(t, 4), none);
         bool after = bit == WHAT_SEGMENT_AFTER;
-        ir_ref first = after ? points : ir_sub(f, points, four), last = after ? ir_add(f, points, four) : points;
+        ir_ref first = after ? points : ir_sub(f, points, four),
+               last = after ? ir_add(f, points, four) : points;
         ir_ref q = ir_sub(f, t_real(t, first, 3), t_real(t, last, 3)),
                lean = v3_dot(t, n, v3_sub(t, v3_load(t, last, 0), v3_load(t, first, 0)));
         ir_ref on = after ? ir_le(f, lean, q) : ir_ge(f, lean, q);
@@ -327,8 +343,9 @@ silhouette_point linear_silhouette(tracer *t, const silhouette_query *at)
 vec3 linear_silhouette_moved(tracer *t, const silhouette_query *at, vec3 p)
 {
     ir_func *f = t->f;
-    ir_ref points = piece_points(t, at), cone = ir_eq(f, t_word(t, at->piece, PIECE_WHAT), t_u32(t, WHAT_CONE)),
-           one = t_f32(t, 1), two = ir_add(f, at->along, at->along);
+    ir_ref points = piece_points(t, at),
+           cone = ir_eq(f, t_word(t, at->piece, PIECE_WHAT), t_u32(t, WHAT_CONE)), one = t_f32(t, 1),
+           two = ir_add(f, at->along, at->along);
     ir_ref s = ir_select(f, ir_ge(f, two, one), ir_sub(f, two, one), two);
     s = ir_select(f, cone, s, t_f32(t, 0));
     tracer now = t_deciding(t);

@@ -278,14 +278,15 @@ static void ellipsoid_pieces(const render_scene *s, const render_shape *shape, s
         double size = 0;
         memcpy(words, s->geometry.data + at, sizeof words);
         for (int k = 0; k < 9; k += 3)
-            size += 1 / sqrt((double)words[k] * (double)words[k] + (double)words[k + 1] * (double)words[k + 1] +
-                             (double)words[k + 2] * (double)words[k + 2]);
+            size +=
+                1 / sqrt((double)words[k] * (double)words[k] + (double)words[k + 1] * (double)words[k + 1] +
+                         (double)words[k + 2] * (double)words[k + 2]);
         array_push(&out->all, ((silhouette_piece){{at - shape->data}, .weight = size}));
     }
 }
 
-/* Maps a vector back from the space in which the ellipsoid is the unit sphere: the rows of its map are at right
- * angles to each other, so its inverse has them as columns, over the squares of their lengths. */
+/* Maps a vector back from the space in which the ellipsoid is the unit sphere: the rows of its map are at
+ * right angles to each other, so its inverse has them as columns, over the squares of their lengths. */
 static vec3 from_sphere(tracer *t, ir_ref map, vec3 v)
 {
     ir_ref by[3] = {v.x, v.y, v.z};
@@ -301,8 +302,9 @@ static vec3 from_sphere(tracer *t, ir_ref map, vec3 v)
 static silhouette_point ellipsoid_silhouette(tracer *t, const silhouette_query *at)
 {
     ir_func *f = t->f;
-    ir_ref map = ir_add(f, at->data, t_word(t, at->piece, 0)), one = t_f32(t, 1), turn = t_f32(t, 6.28318531f),
-           angle = ir_mul(f, at->along, turn), x = ir_cos(f, angle), y = ir_sin(f, angle);
+    ir_ref map = ir_add(f, at->data, t_word(t, at->piece, 0)), one = t_f32(t, 1),
+           turn = t_f32(t, 6.28318531f), angle = ir_mul(f, at->along, turn), x = ir_cos(f, angle),
+           y = ir_sin(f, angle);
     vec3 centre = v3_load(t, map, ELLIPSOID_CENTER), to = to_sphere(t, map, v3_sub(t, at->viewpoint, centre));
     ir_ref inverse = t_ratio(t, one, v3_length(t, to)), cosine = ir_min(f, inverse, one),
            radius = t_safe_sqrt(t, ir_sub(f, one, t_sqr(t, cosine)));

@@ -181,8 +181,10 @@ typedef struct shape_kind_class {
     /* The curve along which the shape turns away from a viewpoint, and its borders: a point of it
      * (shape/silhouette.h). NULL: silhouettes of the kind are not sampled. */
     struct silhouette_point (*silhouette)(tracer *t, const struct silhouette_query *at);
-    /* Lists the parts of that curve. NULL: it is one, about as long as that of a ball with the shape's area. */
-    void (*silhouette_pieces)(const render_scene *s, const render_shape *shape, struct silhouette_pieces *out);
+    /* Lists the parts of that curve. NULL: it is one, about as long as that of a ball with the shape's area.
+     */
+    void (*silhouette_pieces)(const render_scene *s, const render_shape *shape,
+                              struct silhouette_pieces *out);
     /* With MOVES_AS_POINTS: where the point p of the curve is after tracer.motion; p itself is detached. */
     vec3 (*silhouette_moved)(tracer *t, const struct silhouette_query *at, vec3 p);
     /* Word 0 of the payload of an entry is a place in the geometry; until the plan is made, an offset. */

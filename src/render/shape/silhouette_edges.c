@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The edges of meshes and the pieces of other shapes: the list of what silhouettes are sampled from, as a plan
- * is made.
+ * The edges of meshes and the pieces of other shapes: the list of what silhouettes are sampled from, as a
+ * plan is made.
  *
  * Vertices at one place are one here, so a seam is no border. Faces without area do not count. An edge
  * between two faces in one plane, which nothing can bend, is left out. Where more than two faces meet, an
@@ -189,7 +189,8 @@ static void find_edges(const plan *p, const render_shape *shape, bool bends, sil
     free(uses);
 }
 
-/* About how long the silhouette is of a shape that has no pieces: the circumference of a ball with its area. */
+/* About how long the silhouette is of a shape that has no pieces: the circumference of a ball with its area.
+ */
 static double round_length(const render_shape *shape) { return sqrt(4 * pi * fmax((double)shape->area, 0)); }
 
 /* Writes the edges or pieces of a shape, without those that have no weight. */
@@ -218,7 +219,8 @@ static edge_list write_edges(plan *p, const render_shape *shape, bool bends)
         sum += e->weight;
         float after = i + 1 == list.count ? 1 : (float)(sum / list.total);
         memcpy(words, e->words, sizeof e->words);
-        words[EDGE_CREASE] = float_word((float)e->crease), words[EDGE_PROBABILITY] = float_word(after - before);
+        words[EDGE_CREASE] = float_word((float)e->crease),
+        words[EDGE_PROBABILITY] = float_word(after - before);
         p->words.data[list.table + i] = float_word(after);
     }
     array_free(&found.all);
