@@ -75,7 +75,7 @@ static const char *still_lacks(render_scene *s, bool own_light)
     if (some_bsdf(s, is_discrete))
         lacks = "what moves in mirrors, behind smooth glass and next to masks is left out";
     if (some_without_silhouette(s))
-        lacks = join(s, lacks, "silhouettes of distance grids are left out");
+        lacks = join(s, lacks, "silhouettes of distance grids and B-spline curves are left out");
     if (some_bsdf(s, has_steps))
         lacks = join(s, lacks, "steps of checkerboards and nearest texels are left out");
     if (!sensor_of(s->sensor)->link)

@@ -123,9 +123,8 @@ static const char gaussian[] = "ply\nformat ascii 1.0\nelement vertex 1\npropert
                                "float rot_2\nproperty float rot_3\nend_header\n"
                                ".1 -.2 .05 -.2231436 -.5108256 -.3566749 .8 .3 -.4 .2\n";
 
-/* Curves of which a view sees all, with a bend. */
-static const char knee[] = "-.55 -.2 .3 .15\n.08 .37 .4 .11\n.5 -.3 .2 .2\n",
-                  thread[] = "-1.2 -.9 .3 .12\n-.5 -.2 .5 .14\n.03 .4 .2 .2\n.45 -.1 .5 .13\n1.2 -.7 .3 .1\n";
+/* A curve of which a view sees all, with a bend. */
+static const char knee[] = "-.55 -.2 .3 .15\n.08 .37 .4 .11\n.5 -.3 .2 .2\n";
 
 /* Curves thick enough to fill a view. */
 static const char rod[] = "-4 .5 0 7\n5 -.3 .2 6.6\n",
@@ -159,7 +158,6 @@ char *scene_files_create(void)
         write_ball(folder, &err) != BL_OK || write_text(folder, "gaussian.ply", gaussian, &err) != BL_OK ||
         write_text(folder, "rod.curves", rod, &err) != BL_OK ||
         write_text(folder, "knee.curves", knee, &err) != BL_OK ||
-        write_text(folder, "thread.curves", thread, &err) != BL_OK ||
         write_text(folder, "strand.curves", strand, &err) != BL_OK) {
         fprintf(stderr, "no test files: %s\n", err.text);
         scene_files_remove(folder);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Silhouettes of curves (shape/curve.c). Pieces are the sides of segments, and ends.
+ * Silhouettes of curves (shape/curve.c). Those of B-splines are not in use yet: the kind does not name the
+ * hooks, because borders of their shadows disagree with differences. Pieces are the sides of segments, and
+ * ends.
  *
  * B-splines. With X = p - c(s), a point of the tube has X . c' = 0 and |X| = r, and the normal
  * n = (|c'|^2 - X . c'') X - r r' c'. It is on the silhouette from v where n . (p - v) = 0. For each s there
