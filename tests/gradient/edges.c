@@ -314,7 +314,7 @@ static const edge_case cases[] = {
      "it.to_world",
      {1, .3, .2},
      128,
-     .01},
+     .003},
     {"all: an ellipsoid",
      "3",
      FRONT,
@@ -324,7 +324,7 @@ static const edge_case cases[] = {
      "it.to_world",
      {1, .3, .2},
      128,
-     .01},
+     .003},
 };
 enum { CASES = sizeof cases / sizeof *cases };
 
