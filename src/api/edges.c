@@ -13,6 +13,12 @@
 
 enum { EDGES_STREAM = 2 /* random numbers apart from those of image and gradient */ };
 
+/* The integrator's own number of samples of pass k; PLAN_NONE: it has none. */
+static uint32_t own_samples(const bl_job *job, uint32_t k)
+{
+    return k == 0 ? job->scene->edge_samples.seen : job->scene->edge_samples.indirect;
+}
+
 bool edges_pass(const bl_job *job, bool forward, uint32_t k, render_pass *pass)
 {
     static const render_pass all[EDGES_PASSES][2] = {
@@ -25,7 +31,7 @@ bool edges_pass(const bl_job *job, bool forward, uint32_t k, render_pass *pass)
     bool linked = sensor_of(job->scene->sensor)->link, scatters = most < 0 || most > 1;
     const bool finds[EDGES_PASSES] = {linked, scatters, scatters && edges_lit_possible(job->plan)};
     *pass = all[k][forward];
-    return finds[k];
+    return finds[k] && own_samples(job, k) > 0;
 }
 
 bool edges_wanted(const bl_job *job, const job_work_desc *w)
@@ -34,12 +40,14 @@ bool edges_wanted(const bl_job *job, const job_work_desc *w)
            (w->pass == RENDER_FORWARD || w->pass == RENDER_GRADIENT);
 }
 
-job_work_desc edges_work(const bl_job *job, const job_work_desc *w)
+job_work_desc edges_work(const bl_job *job, const job_work_desc *w, uint32_t k)
 {
     job_work_desc e = *w;
-    e.lanes = (job_lanes){0}, e.stream = EDGES_STREAM;
+    e.lanes = (job_lanes){0}, e.stream = EDGES_STREAM, e.film_spp = w->spp;
     if (w->lanes.count)
         e.strips = job_strips(job_pixels(job), w->spp);
+    if (w->own_counts && own_samples(job, k) != PLAN_NONE)
+        e.spp = job_spp(job, own_samples(job, k));
     e.progress_from = e.progress_to;
     return e;
 }
@@ -59,10 +67,10 @@ bl_result edges_run(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_err
     if (!edges_wanted(job, w))
         return BL_OK;
     bool forward = w->pass == RENDER_FORWARD;
-    const job_work_desc e = edges_work(job, w);
     if (forward)
         TRY(clear_splats(job, w->spp, stats, err));
     for (uint32_t k = 0; k < EDGES_PASSES; k++) {
+        const job_work_desc e = edges_work(job, w, k);
         render_pass pass;
         if (!edges_pass(job, forward, k, &pass))
             continue;

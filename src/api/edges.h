@@ -6,14 +6,14 @@
 #include "api/job_dispatch.h"
 
 /* Adds what moving edges contribute to the gradient, or to the image's derivative, if edges_wanted. They have
- * as many samples as w, and random numbers of their own. */
+ * as many samples as w, or (own_counts) as the scene's integrator says, and random numbers of their own. */
 bl_result edges_run(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error *err);
 /* Behind a forward pass: adds the part of it that was splatted to the image (host memory; NULL is fine). */
 bl_result edges_add_splats(bl_job *job, float *image, bl_stats *stats, bl_error *err);
 
 /* The parts of edges_run, for passes that are recorded. */
 bool edges_wanted(const bl_job *job, const job_work_desc *w);
-job_work_desc edges_work(const bl_job *job, const job_work_desc *w);
+job_work_desc edges_work(const bl_job *job, const job_work_desc *w, uint32_t k); /* of pass k */
 /* Pass number k, 0 to EDGES_PASSES - 1, of those behind a gradient or (forward) a forward pass. False: it has
  * nothing to find in the scene. */
 enum { EDGES_PASSES = 3 };

@@ -32,10 +32,11 @@ static bl_result forward(bl_job *job, const bl_forward_desc *desc, float *image,
 {
     job_work_desc w = {
         .pass = RENDER_FORWARD,
-        .spp = job_spp(job, desc->spp),
+        .spp = job_gradient_spp(job, desc->spp),
         .seed = job_seed(job, desc->seed),
         .stream = 1,
         .edges = desc->edges,
+        .own_counts = desc->spp == 0,
         .slice_seconds = desc->slice_seconds,
         .progress = desc->progress,
         .user = desc->user,

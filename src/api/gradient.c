@@ -136,12 +136,13 @@ static bl_result read_image_and_loss(bl_job *job, float *image, bl_stats *stats,
 static bl_result replay(bl_job *job, const bl_gradient_desc *desc, double most, double progress_from,
                         bl_stats *stats, bl_error *err)
 {
-    const uint32_t spp = job_spp(job, desc->spp);
+    const uint32_t spp = job_gradient_spp(job, desc->spp);
     const job_loss loss = {.kind = desc->loss, .constant = desc->loss_constant, .target = job->target};
     job_work_desc w = {
         .pass = RENDER_GRADIENT,
         .form = stats->form,
         .edges = desc->edges,
+        .own_counts = desc->spp == 0,
         .loss = &loss,
         .spp = spp,
         .seed = job_seed(job, desc->seed),
@@ -188,8 +189,8 @@ static bl_result largest_adjoint(bl_job *job, double *most, bl_error *err)
 
 static bl_result gradient(bl_job *job, const bl_gradient_desc *desc, bl_stats *stats, bl_error *err)
 {
-    uint32_t n = 3 * job_pixels(job), spp = job_spp(job, desc->spp),
-             spp_primal = desc->spp_primal ? job_spp(job, desc->spp_primal) : spp;
+    uint32_t n = 3 * job_pixels(job), spp = job_gradient_spp(job, desc->spp),
+             spp_primal = job_spp(job, desc->spp_primal ? desc->spp_primal : desc->spp);
     if (!job->plan->any_request)
         return error_set(err, BL_ERROR_ARGUMENT,
                          "the job was created without parameters, so there is no gradient to compute");

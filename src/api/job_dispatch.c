@@ -65,7 +65,7 @@ void job_record_range(bl_job *job, const job_work_desc *w, render_pass pass, job
         [UNIFORM_TILE_LANE] = tile.first_lane,
         [UNIFORM_TILE_LANES] = tile.lane_count,
         [UNIFORM_TILE_SAMPLE] = tile.first_sample,
-        [UNIFORM_TILE_SLOTS] = job_range_paths(tile),
+        [UNIFORM_TILE_SLOTS] = pass == RENDER_EDGES_PATH_FORWARD ? w->film_spp : job_range_paths(tile),
         [UNIFORM_BATCH] = job->plan->batch_pixels ? plan_batch_word(job->plan) : 0,
         [UNIFORM_BATCH_PIXELS] = job->plan->batch_pixels,
     };

@@ -44,6 +44,8 @@ typedef struct job_work_desc {
     void *user;
     double progress_from, progress_to;
     bl_edges edges;    /* BL_EDGES_NONE: of a gradient or forward pass without them */
+    bool own_counts;   /* edges have the sample counts of the scene's integrator */
+    uint32_t film_spp; /* of RENDER_EDGES_PATH_FORWARD: by how many samples the film is divided */
     bool keeps_status; /* counters of the pass before go on */
     bool adds;         /* gradient pass: adds to the sums that are there, instead of to zeros */
     bool unfinished; /* gradient pass: a pass that adds follows, so gradients of derived quantities stay where

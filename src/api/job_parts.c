@@ -107,10 +107,11 @@ static void samples(sequence *s, const bl_job *job)
 /* Moving edges, behind the samples of a gradient pass. */
 static void edges(sequence *s, const bl_job *job)
 {
-    const job_work_desc *w = s->w, e = edges_work(job, w);
-    s->w = &e;
+    const job_work_desc *w = s->w;
     for (uint32_t k = 0; k < EDGES_PASSES && edges_wanted(job, w); k++) {
+        const job_work_desc e = edges_work(job, w, k);
         render_pass pass;
+        s->w = &e;
         if (edges_pass(job, false, k, &pass))
             windows(s, pass, job_everything(&e, job_pixels(job)));
     }

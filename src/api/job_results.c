@@ -20,6 +20,12 @@ uint32_t job_spp(const bl_job *job, uint32_t wanted)
     return sampler_count(job->scene, (uint32_t)(paths < most ? paths : most));
 }
 
+uint32_t job_gradient_spp(const bl_job *job, uint32_t wanted)
+{
+    uint32_t own = job->scene->edge_samples.interior;
+    return job_spp(job, wanted || own == PLAN_NONE ? wanted : own);
+}
+
 /* ---- image ---- */
 
 void job_record_resolve(bl_job *job, uint32_t spp, uint32_t strips)

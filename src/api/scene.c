@@ -13,6 +13,8 @@
 _Static_assert((int)BL_LIGHTS_UNIFORM == (int)LIGHTS_UNIFORM &&
                    (int)BL_LIGHTS_BY_POWER == (int)LIGHTS_BY_POWER,
                "the public choices are the renderer's");
+_Static_assert((int)BL_EDGES_NONE == (int)EDGES_NONE && (int)BL_EDGES_PROJECTIVE == (int)EDGES_PROJECTIVE,
+               "the public choices are the renderer's");
 
 const char *bl_light_choice_name(bl_light_choice choice)
 {
@@ -38,7 +40,7 @@ bl_result scene_from_description(bl_context *ctx, scene_description *d, const bl
         .max_depth = desc ? desc->max_depth : 0,
         .sensor = desc ? desc->sensor : 0,
         .light_choice = desc ? (enum light_choice)desc->lights : LIGHTS_BY_WEIGHT,
-        .no_edges = desc && desc->edges == BL_EDGES_NONE,
+        .edges = desc ? (enum edges_wish)desc->edges : EDGES_BY_SCENE,
     };
     if (render_scene_create(d, &o, &scene->render, &err) != BL_OK) {
         free(scene);

@@ -73,7 +73,7 @@ const char *edges_lack(render_scene *s)
     if (some_bsdf(s, is_discrete))
         lacks = "what moves in mirrors, behind smooth glass and next to masks is left out";
     if (some_without_silhouette(s))
-        lacks = join(s, lacks, "silhouettes of distance grids and ellipsoids are left out");
+        lacks = join(s, lacks, "silhouettes of distance grids and B-spline curves are left out");
     if (!sensor_of(s->sensor)->link)
         lacks = join(s, lacks, "silhouettes that this sensor sees are left out");
     return lacks;

@@ -136,6 +136,13 @@ enum gradient_method {
     METHOD_TAPE       /* the path's own radiance; all vertices are stored */
 };
 
+/* Samples per pixel of gradients where a call gives none: of their interior, and of edges that the sensor
+ * sees or that are seen otherwise. PLAN_NONE: as many as the sampler gives. Edges with 0 have none in any
+ * case. */
+typedef struct render_edge_samples {
+    uint32_t interior, seen, indirect;
+} render_edge_samples;
+
 /* How the integrator radiance_field marches. */
 typedef struct render_march {
     double step;               /* distance between samples; 0: as the field's resolution asks for */
@@ -188,9 +195,10 @@ typedef struct render_scene {
     uint32_t paths_per_sample; /* of direct with more than one sample of a kind: as many paths stand in for
                                   one sample */
     bool edges;                /* moving edges are differentiated (docs/theory/edges.md) */
-    bool depth_image;          /* the image is the depth of the first hit */
-    bool ellipsoid_field;      /* ellipsoids are kernels that emit (integrator/kernels/ellipsoid_field.c) */
-    bool srgb_primitives;      /* their colours are sRGB */
+    render_edge_samples edge_samples;
+    bool depth_image;     /* the image is the depth of the first hit */
+    bool ellipsoid_field; /* ellipsoids are kernels that emit (integrator/kernels/ellipsoid_field.c) */
+    bool srgb_primitives; /* their colours are sRGB */
     enum gradient_method method;
     bool detached;  /* directions stay, whatever turns mirrors and glass */
     bool pipelined; /* dL/dI of a gradient is that of the image before: biased II of radiative backpropagation
@@ -206,12 +214,15 @@ typedef struct render_scene {
     const scene_object *default_phase; /* of media that name none: isotropic */
 } render_scene;
 
+/* In the order of the public bl_edges. */
+enum edges_wish { EDGES_BY_SCENE, EDGES_NONE, EDGES_PROJECTIVE };
+
 typedef struct render_overrides {
     const char *integrator; /* NULL: the scene's */
     int32_t max_depth;      /* 0: the scene's */
     uint32_t sensor;        /* which one to look through, in order of the scene */
     enum light_choice light_choice;
-    bool no_edges; /* moving edges are not differentiated */
+    enum edges_wish edges; /* whether moving edges are differentiated */
 } render_overrides;
 
 extern const plugin_registry render_registry; /* registry.c */

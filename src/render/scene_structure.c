@@ -33,6 +33,8 @@ static const integrator_kind integrator_kinds[] = {
     {.name = "prb_attached", .max_depth = 6, .rr_depth = 5, .attached = true},
     {.name = "prb_basic", .max_depth = 6, .rr_depth = NO_ROULETTE, .no_next_event = true},
     {.name = "prb_detached", .max_depth = 6, .rr_depth = 5, .detached = true},
+    {.name = "prb_projective", .max_depth = 6, .rr_depth = 5},
+    {.name = "direct_projective", .max_depth = 2, .rr_depth = NO_ROULETTE, .own_depths = true},
     {.name = "rb", .max_depth = 6, .rr_depth = 5, .method = METHOD_RECURSIVE, .detached = true},
     {.name = "rb_biased1", .max_depth = 6, .rr_depth = 5, .method = METHOD_UNIT, .detached = true},
     {.name = "rb_biased2",
@@ -90,7 +92,8 @@ static bl_result find_integrator(const char *name, const integrator_kind **out, 
 /* Whether the integrator has the depths of paths among its parameters. */
 static bool scene_walks(const scene_object *i)
 {
-    return i && !scene_is(i, &integrator_direct.plugin) && !scene_is(i, &integrator_depth.plugin);
+    return i && !scene_is(i, &integrator_direct.plugin) &&
+           !scene_is(i, &integrator_direct_projective.plugin) && !scene_is(i, &integrator_depth.plugin);
 }
 
 /* The roughness below which detached gradients are by far the noisier ones, by measurement
@@ -152,6 +155,40 @@ static bl_result read_march(render_scene *s, const integrator_kind *kind, bl_err
     return BL_OK;
 }
 
+/* A parameter of the object, or NULL if its plugin has none of this name. */
+static const scene_value *own_value(const scene_object *o, const char *name)
+{
+    for (uint32_t k = 0; o && k < o->cls->param_count; k++)
+        if (strcmp(o->cls->params[k].name, name) == 0)
+            return &o->values[k];
+    return NULL;
+}
+
+/* Whether gradients have what moves with edges, and how many samples these have. A call's wish goes before
+ * the integrator's. */
+static bl_result read_edges(render_scene *s, enum edges_wish wish, bl_error *err)
+{
+    const scene_object *i = s->integrator;
+    const scene_value *edges = own_value(i, "edges");
+    if (edges && strcmp(edges->text, "auto") != 0 && strcmp(edges->text, "projective") != 0 &&
+        strcmp(edges->text, "none") != 0)
+        return scene_error(err, BL_ERROR_SCENE, edges->where,
+                           "%s: edges are \"auto\", \"projective\" or \"none\", not \"%.40s\"", i->cls->name,
+                           edges->text);
+    if (wish == EDGES_BY_SCENE && edges && strcmp(edges->text, "none") == 0)
+        wish = EDGES_NONE;
+    s->edges = wish != EDGES_NONE;
+    s->edge_samples = (render_edge_samples){PLAN_NONE, PLAN_NONE, PLAN_NONE};
+    uint32_t *to[3] = {&s->edge_samples.interior, &s->edge_samples.seen, &s->edge_samples.indirect};
+    static const char *const names[3] = {"sppc", "sppp", "sppi"};
+    for (int k = 0; k < 3; k++) {
+        const scene_value *count = own_value(i, names[k]);
+        if (count && count->given)
+            *to[k] = (uint32_t)count->number;
+    }
+    return BL_OK;
+}
+
 static bl_result read_integrator(render_scene *s, const render_overrides *o, bl_error *err)
 {
     const scene_object *i = s->integrator;
@@ -178,7 +215,7 @@ static bl_result read_integrator(render_scene *s, const render_overrides *o, bl_
     read_attached(s, kind);
     read_ellipsoid_field(s, kind);
     TRY(read_march(s, kind, err));
-    s->edges = !o || !o->no_edges;
+    TRY(read_edges(s, o ? o->edges : EDGES_BY_SCENE, err));
     s->light_choice = o ? o->light_choice : LIGHTS_BY_WEIGHT;
     if (o && o->max_depth != 0)
         s->max_depth = o->max_depth;

@@ -97,6 +97,7 @@ enum render_uniform {
                              begins, */
     UNIFORM_BATCH_PIXELS, /* and how many pixels it has */
     UNIFORM_COUNT,
+    UNIFORM_FILM_SPP = UNIFORM_TILE_SLOTS,     /* of RENDER_EDGES_PATH_FORWARD: the film is divided by it */
     UNIFORM_TABLE_STEP = UNIFORM_FIRST_SAMPLE, /* of RENDER_TABLES: which traced function, */
     UNIFORM_TABLE_RECORD = UNIFORM_LAST_SAMPLE /* and of which record */
 };

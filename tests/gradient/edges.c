@@ -315,6 +315,26 @@ static const edge_case cases[] = {
      {1, .3, .2},
      128,
      .01},
+    {"all: a bent rod with round ends",
+     "3",
+     FRONT,
+     WALL "<shape type='linearcurve' id='it'><string name='filename' value='knee.curves'/>" AT(
+         "<translate value='.03,.02,.3'/>") "<bsdf type='diffuse'><rgb name='reflectance' "
+                                            "value='.2,.5,.8'/></bsdf></shape>" BULB,
+     "it.to_world",
+     {1, .3, .2},
+     128,
+     .003},
+    {"all: an ellipsoid",
+     "3",
+     FRONT,
+     WALL "<shape type='ellipsoids' id='it'><string name='filename' value='gaussian.ply'/>" AT(
+         "<scale value='.2'/><translate value='.03,.02,.3'/>") "<bsdf type='diffuse'><rgb name='reflectance' "
+                                                               "value='.2,.5,.8'/></bsdf></shape>" BULB,
+     "it.to_world",
+     {1, .3, .2},
+     128,
+     .003},
 };
 enum { CASES = sizeof cases / sizeof *cases };
 

@@ -163,6 +163,9 @@ static const char gaussian[] = "ply\nformat ascii 1.0\nelement vertex 1\npropert
                                "float rot_2\nproperty float rot_3\nend_header\n"
                                ".1 -.2 .05 -.2231436 -.5108256 -.3566749 .8 .3 -.4 .2\n";
 
+/* A curve of which a view sees all, with a bend. */
+static const char knee[] = "-.55 -.2 .3 .15\n.08 .37 .4 .11\n.5 -.3 .2 .2\n";
+
 /* Curves thick enough to fill a view. */
 static const char rod[] = "-4 .5 0 7\n5 -.3 .2 6.6\n",
                   strand[] = "-12 1 0 7\n-4 .5 .2 7.2\n4 -.5 0 6.8\n12 -1 .4 6.6\n";
@@ -195,6 +198,7 @@ char *scene_files_create(void)
         write_volume(folder, "ripples.vol", (uint32_t[3]){2, 3, 2}, 27, false, &err) != BL_OK ||
         write_ball(folder, &err) != BL_OK || write_text(folder, "gaussian.ply", gaussian, &err) != BL_OK ||
         write_text(folder, "rod.curves", rod, &err) != BL_OK ||
+        write_text(folder, "knee.curves", knee, &err) != BL_OK ||
         write_text(folder, "strand.curves", strand, &err) != BL_OK) {
         fprintf(stderr, "no test files: %s\n", err.text);
         scene_files_remove(folder);

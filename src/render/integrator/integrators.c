@@ -5,11 +5,17 @@
  * made. */
 #include "render/classes.h"
 
+#define EDGES_PARAM                                                                                          \
+    {                                                                                                        \
+        "edges", PLUGIN_STRING, 0, "auto", 0, 0,                                                             \
+            "of gradients: whether they have what moves with edges; auto, projective or none. Not in "       \
+            "Mitsuba"                                                                                        \
+    }
 #define INTEGRATOR_PARAMS(depth)                                                                             \
     {"max_depth", PLUGIN_INTEGER, 0, depth, -1, 65536, "longest path in segments; -1: unbounded"},           \
         {"rr_depth", PLUGIN_INTEGER, 0, "5", 1, 65536, "segments before Russian roulette may end a path"},   \
         {"hide_emitters", PLUGIN_BOOLEAN, 0, "false", 0, 0, "lights are invisible to the camera"},           \
-        {"timeout", PLUGIN_FLOAT, 0, "-1", 0, 0, "accepted; use progress and cancellation"},                 \
+        EDGES_PARAM, {"timeout", PLUGIN_FLOAT, 0, "-1", 0, 0, "accepted; use progress and cancellation"},    \
         {"block_size", PLUGIN_INTEGER, 0, "0", 0, 0, "accepted; work is sliced by measured time"},           \
     {                                                                                                        \
         "samples_per_pass", PLUGIN_INTEGER, PLUGIN_ABSENT, NULL, 0, 0,                                       \
@@ -29,6 +35,49 @@ static const plugin_param prb_attached_params[] = {
 const render_class integrator_prb_attached = {
     .plugin = {PLUGIN_INTEGRATOR, "prb_attached", PLUGIN_TABLE(prb_attached_params), PLUGIN_NONE,
                "prb, but gradients follow the samples of rough lobes"}};
+#define PROJECTIVE_PARAMS                                                                                    \
+    {"sppc",                                                                                                 \
+     PLUGIN_INTEGER,                                                                                         \
+     PLUGIN_ABSENT,                                                                                          \
+     NULL,                                                                                                   \
+     1,                                                                                                      \
+     1 << 20,                                                                                                \
+     "samples per pixel of gradients where a call gives none; absent: the sampler's"},                       \
+        {"sppp",                                                                                             \
+         PLUGIN_INTEGER,                                                                                     \
+         PLUGIN_ABSENT,                                                                                      \
+         NULL,                                                                                               \
+         0,                                                                                                  \
+         1 << 20,                                                                                            \
+         "the same, of edges that the sensor sees; 0: none, whatever a call gives"},                         \
+        {"sppi",                                                                                             \
+         PLUGIN_INTEGER,                                                                                     \
+         PLUGIN_ABSENT,                                                                                      \
+         NULL,                                                                                               \
+         0,                                                                                                  \
+         1 << 20,                                                                                            \
+         "the same, of edges that surfaces see and of borders of shadows"},                                  \
+        {"guiding", PLUGIN_STRING, 0, "octree", 0, 0, "accepted; points of edges are resampled"},            \
+        {"guiding_proj", PLUGIN_BOOLEAN, 0, "true", 0, 0, "accepted"},                                       \
+        {"guiding_rounds", PLUGIN_INTEGER, 0, "1", 0, 0, "accepted"},                                        \
+    {                                                                                                        \
+        "project_seed", PLUGIN_STRING, 0, "both", 0, 0, "accepted"                                           \
+    }
+static const plugin_param prb_projective_params[] = {INTEGRATOR_PARAMS("6"), PROJECTIVE_PARAMS};
+const render_class integrator_prb_projective = {
+    .plugin = {PLUGIN_INTEGRATOR, "prb_projective", PLUGIN_TABLE(prb_projective_params), PLUGIN_NONE,
+               "prb; edges that move have sample counts of their own"}};
+static const plugin_param direct_projective_params[] = {
+    {"hide_emitters", PLUGIN_BOOLEAN, 0, "false", 0, 0, "lights are invisible to the camera"},
+    EDGES_PARAM,
+    {"timeout", PLUGIN_FLOAT, 0, "-1", 0, 0, "accepted"},
+    {"block_size", PLUGIN_INTEGER, 0, "0", 0, 0, "accepted"},
+    {"samples_per_pass", PLUGIN_INTEGER, PLUGIN_ABSENT, NULL, 0, 0, "accepted"},
+    PROJECTIVE_PARAMS,
+};
+const render_class integrator_direct_projective = {
+    .plugin = {PLUGIN_INTEGRATOR, "direct_projective", PLUGIN_TABLE(direct_projective_params), PLUGIN_NONE,
+               "prb_projective, direct illumination only"}};
 const render_class integrator_ptracer = {
     .plugin = {PLUGIN_INTEGRATOR, "ptracer", PLUGIN_TABLE(path_params), PLUGIN_NONE,
                "light tracing: paths from lights, connected to the sensor"}};
@@ -102,6 +151,7 @@ static const plugin_param direct_params[] = {
     {"emitter_samples", PLUGIN_INTEGER, PLUGIN_ABSENT, NULL, 0, 1024, "of lights"},
     {"bsdf_samples", PLUGIN_INTEGER, PLUGIN_ABSENT, NULL, 0, 1024, "of materials"},
     {"hide_emitters", PLUGIN_BOOLEAN, 0, "false", 0, 0, "lights are invisible to the camera"},
+    EDGES_PARAM,
     {"timeout", PLUGIN_FLOAT, 0, "-1", 0, 0, "accepted"},
     {"block_size", PLUGIN_INTEGER, 0, "0", 0, 0, "accepted"},
 };

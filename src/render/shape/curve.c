@@ -18,23 +18,22 @@
  * B-splines. A segment is cut into pieces. Each piece has a box of its own, and a cone of
  * its own between its two ends. The hit with the cone is where Newton's method starts to solve
  *     |X|^2 = r(s)^2,   X . c'(s) = 0        with X = o + t d - c(s)
- * for t and s. A solution counts as a hit if the iteration has come to rest on the piece, or a little
- * beyond its end, where the neighbour begins. The iteration is not differentiated: bspline_follow says how
- * a known hit depends on the ray.
+ * for t and s. Where the ray almost touches the tube, two solutions are close to each other, and Newton's
+ * method would halve its error with each step. So a step solves the second equation for s to first order, and
+ * what is then left of the first one, a quadratic in t, for the root at which the ray enters. A solution
+ * counts as a hit if the iteration has come to rest on the piece, or a little beyond its end, where the
+ * neighbour begins. The iteration is not differentiated: bspline_follow says how a known hit depends on the
+ * ray.
  *
  * The entry of a B-spline's piece holds the word of the data, the offset from there to the first of four
  * control points, and the places where the piece begins and ends. The entry of a linear segment holds p0,
  * r0, p1, r1 and the same offset. */
+#include "render/shape/curve.h"
 #include "render/shape/area.h"
 
 static const float pi = 3.14159265358979323846f;
 
-enum curve_word { CURVE_SEGMENTS, CURVE_POINTS };
-/* Words of an entry. The first enum is for a piece of a B-spline. A linear segment has p0, r0, p1, r1 in its
- * first eight words, and at ENTRY_SEGMENT the offset that ENTRY_POINTS is for a piece. */
-enum { ENTRY_DATA, ENTRY_POINTS, ENTRY_BEGIN, ENTRY_END };
-enum { ENTRY_SEGMENT = 8 };
-enum { PIECES = 8, NEWTON_STEPS = 6 };
+enum { PIECES = CURVE_PIECES, NEWTON_STEPS = 6 };
 #define OVERLAP (1.0f / 256) /* how far neighbouring pieces overlap, in s */
 
 /* ---- loading ---- */
@@ -278,56 +277,6 @@ static void linear_intersect(tracer *t, ir_ref entry, const shape_ray *query, ir
 
 /* ---- traced: B-splines ---- */
 
-typedef struct spline {
-    /* A place on the spline, its radius, and the first and second derivatives of both. */
-    vec3 c, d1, d2;
-    ir_ref r, r1, r2;
-} spline;
-
-/* The sum of four values times their weights. */
-static ir_ref weigh(tracer *t, const ir_ref *weight, const ir_ref *value)
-{
-    ir_ref sum = ir_mul(t->f, weight[0], value[0]);
-    for (int k = 1; k < 4; k++)
-        sum = t_mad(t, weight[k], value[k], sum);
-    return sum;
-}
-
-/* The uniform cubic B-spline and its derivatives at s, from the words at `points`. */
-static spline spline_at(tracer *t, ir_ref points, ir_ref s)
-{
-    static const float basis[3][4][4] = {
-        /* each row has the coefficients of 1, s, s^2, s^3 of one control point */
-        {{1 / 6.0f, -.5f, .5f, -1 / 6.0f},
-         {4 / 6.0f, 0, -1, .5f},
-         {1 / 6.0f, .5f, .5f, -.5f},
-         {0, 0, 0, 1 / 6.0f}},
-        {{-.5f, 1, -.5f, 0}, {0, -2, 1.5f, 0}, {.5f, 1, -1.5f, 0}, {0, 0, .5f, 0}},
-        {{1, -1, 0, 0}, {-2, 3, 0, 0}, {1, -3, 0, 0}, {0, 1, 0, 0}},
-    };
-    ir_ref value[4][4], result[3][4];
-    for (uint32_t k = 0; k < 4; k++) {
-        vec3 p = kind_point(t, t_offset(t, points, 4 * k));
-        value[0][k] = p.x, value[1][k] = p.y, value[2][k] = p.z, value[3][k] = t_real(t, points, 4 * k + 3);
-    }
-    for (int derivative = 0; derivative < 3; derivative++) {
-        ir_ref weight[4];
-        for (int k = 0; k < 4; k++) {
-            const float *c = basis[derivative][k];
-            weight[k] = t_mad(t, t_mad(t, t_mad(t, t_f32(t, c[3]), s, t_f32(t, c[2])), s, t_f32(t, c[1])), s,
-                              t_f32(t, c[0]));
-        }
-        for (int axis = 0; axis < 4; axis++)
-            result[derivative][axis] = weigh(t, weight, value[axis]);
-    }
-    return (spline){v3(result[0][0], result[0][1], result[0][2]),
-                    v3(result[1][0], result[1][1], result[1][2]),
-                    v3(result[2][0], result[2][1], result[2][2]),
-                    result[0][3],
-                    result[1][3],
-                    result[2][3]};
-}
-
 /* One step of Newton's method toward |X|^2 = r^2, X . c' = 0. state: t and s. */
 static void newton_step(tracer *t, ir_ref points, vec3 o, vec3 d, ir_ref state[2])
 {
@@ -345,6 +294,27 @@ static void newton_step(tracer *t, ir_ref points, vec3 o, vec3 d, ir_ref state[2
     ir_ref reach = t_f32(t, 0.5f);
     state[0] = ir_add(f, state[0], dt);
     state[1] = ir_add(f, state[1], ir_max(f, ir_min(f, ds, reach), ir_neg(f, reach)));
+}
+
+/* A step toward the place where the ray enters the tube. state: t and s. */
+static void enter_step(tracer *t, ir_ref points, vec3 o, vec3 d, ir_ref state[2])
+{
+    ir_func *f = t->f;
+    spline c = spline_at(t, points, state[1]);
+    vec3 x = v3_sub(t, v3_add(t, o, v3_scale(t, d, state[0])), c.c);
+    ir_ref one = t_f32(t, 1), half = t_f32(t, 0.5f), across = v3_dot(t, x, c.d1), e = v3_dot(t, d, c.d1);
+    ir_ref per = t_ratio(t, one, ir_sub(f, v3_dot(t, c.d1, c.d1), v3_dot(t, x, c.d2)));
+    ir_ref by = ir_mul(f, e, per), lean = t_mad(t, c.r, c.r1, across); /* by is ds / dt */
+    ir_ref f0 = ir_mul(f, half, ir_sub(f, v3_dot(t, x, x), t_sqr(t, c.r)));
+    f0 = ir_sub(f, f0, ir_mul(f, lean, ir_mul(f, across, per)));
+    ir_ref f1 = ir_sub(f, v3_dot(t, x, d), ir_mul(f, lean, by));
+    ir_ref f2 = ir_sub(f, ir_sub(f, v3_dot(t, d, d), ir_mul(f, e, by)),
+                       ir_mul(f, t_mad(t, c.r, c.r2, t_sqr(t, c.r1)), t_sqr(t, by)));
+    ir_ref root = t_safe_sqrt(t, ir_sub(f, t_sqr(t, f1), ir_mul(f, f2, ir_add(f, f0, f0))));
+    ir_ref dt = ir_neg(f, t_ratio(t, ir_add(f, f1, root), f2)), ds = t_mad(t, e, dt, across);
+    /* in units of s, the length of a segment: no step may leave the neighbourhood */
+    state[0] = ir_add(f, state[0], dt);
+    state[1] = ir_add(f, state[1], t_clamp(t, ir_mul(f, ds, per), -0.5f, 0.5f));
 }
 
 static void bspline_intersect(tracer *t, ir_ref entry, const shape_ray *query, ir_ref out[3])
@@ -365,7 +335,7 @@ static void bspline_intersect(tracer *t, ir_ref entry, const shape_ray *query, i
     ir_ref loop = ir_loop(f, state, 3);
     ir_while(f, ir_lt(f, state[2], t_u32(t, NEWTON_STEPS)));
     ir_ref next[3] = {state[0], state[1], ir_add(f, state[2], t_u32(t, 1))};
-    newton_step(t, points, near, query->d, next);
+    enter_step(t, points, near, query->d, next);
     ir_endloop(f, loop, next, 3);
     spline there = spline_at(t, points, state[1]);
     vec3 x = v3_sub(t, v3_add(t, near, v3_scale(t, query->d, state[0])), there.c);
@@ -376,7 +346,10 @@ static void bspline_intersect(tracer *t, ir_ref entry, const shape_ray *query, i
     ir_ref low = ir_max(f, zero, ir_sub(f, begin, t_f32(t, OVERLAP))),
            high = ir_min(f, one, ir_add(f, end, t_f32(t, OVERLAP)));
     ir_ref on = ir_and(f, ir_ge(f, state[1], low), ir_le(f, state[1], high));
-    ir_ref outside = ir_lt(f, v3_dot(t, x, query->d), zero), hit_t = ir_add(f, state[0], c.shift);
+    /* A ray that misses by less than the tolerance comes to rest where it is nearest: at a right angle to x.
+     */
+    ir_ref least = ir_mul(f, ir_mul(f, there.r, v3_length(t, query->d)), t_f32(t, -1e-3f));
+    ir_ref outside = ir_lt(f, v3_dot(t, x, query->d), least), hit_t = ir_add(f, state[0], c.shift);
     ir_ref hit =
         ir_and(f, ir_and(f, at_rest, on),
                ir_and(f, outside, ir_and(f, ir_gt(f, hit_t, query->tmin), ir_lt(f, hit_t, query->tmax))));
@@ -557,8 +530,12 @@ const shape_kind_class shape_kind_linear = {
     .name = "linear curve",
     .intersect = linear_intersect,
     .interact = linear_interact,
+    .silhouette = linear_silhouette,
+    .silhouette_pieces = linear_pieces,
+    .silhouette_moved = linear_silhouette_moved,
     .object_data = curve_object_data,
     .transform = linear_transform,
+    .transform_point = curve_transform_point,
     .moves = MOVES_AS_POINTS,
 };
 const shape_kind_class shape_kind_bspline = {

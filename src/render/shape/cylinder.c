@@ -229,13 +229,15 @@ static vec2 cylinder_unit(tracer *t, ir_ref data, const emitter_hit *hit)
 
 /* A quarter of the numbers each: the two lines along which planes through the viewpoint touch the tube, and
  * the two circles at its ends. */
-static silhouette_point cylinder_silhouette(tracer *t, ir_ref data, vec3 viewpoint, ir_ref along)
+static silhouette_point cylinder_silhouette(tracer *t, const silhouette_query *at)
 {
     ir_func *f = t->f;
-    ir_ref zero = t_f32(t, 0), one = t_f32(t, 1), four = ir_mul(f, along, t_f32(t, 4)),
+    ir_ref zero = t_f32(t, 0), one = t_f32(t, 1), four = ir_mul(f, at->along, t_f32(t, 4)),
            part = ir_floor(f, four), v = ir_sub(f, four, part), ends = ir_ge(f, part, t_f32(t, 2));
+    ir_ref data = at->data;
     vec3 base = v3_load(t, data, CYLINDER_BASE), axis = v3_load(t, data, CYLINDER_AXIS),
-         s = v3_load(t, data, CYLINDER_S), e = v3_load(t, data, CYLINDER_T), to = v3_sub(t, viewpoint, base);
+         s = v3_load(t, data, CYLINDER_S), e = v3_load(t, data, CYLINDER_T),
+         to = v3_sub(t, at->viewpoint, base);
     ir_ref r = t_real(t, data, CYLINDER_RADIUS), x = v3_dot(t, to, s), y = v3_dot(t, to, e);
     ir_ref distance = ir_sqrt(f, t_mad(t, x, x, t_sqr(t, y))), inverse = t_ratio(t, one, distance);
     ir_ref cosine = ir_min(f, ir_mul(f, r, inverse), one),

@@ -149,12 +149,11 @@ static vec2 disk_unit(tracer *t, ir_ref data, const emitter_hit *hit)
 /* ---- silhouette ---- */
 
 /* The border, whatever the viewpoint. */
-static silhouette_point disk_silhouette(tracer *t, ir_ref data, vec3 viewpoint, ir_ref along)
+static silhouette_point disk_silhouette(tracer *t, const silhouette_query *at)
 {
-    (void)viewpoint;
     ir_func *f = t->f;
-    ir_ref turn = t_f32(t, 2 * pi), angle = ir_mul(f, along, turn), x = ir_cos(f, angle),
-           y = ir_sin(f, angle);
+    ir_ref turn = t_f32(t, 2 * pi), angle = ir_mul(f, at->along, turn), x = ir_cos(f, angle),
+           y = ir_sin(f, angle), data = at->data;
     vec3 c = v3_load(t, data, DISK_CENTER), s = v3_load(t, data, DISK_S), e = v3_load(t, data, DISK_T);
     silhouette_point out = {.there = ir_bool(f, true), .closed = ir_bool(f, true), .crease = t_f32(t, 0)};
     out.out = v3_add(t, v3_scale(t, s, x), v3_scale(t, e, y)), out.p = v3_add(t, c, out.out);

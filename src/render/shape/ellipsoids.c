@@ -9,6 +9,7 @@
  * ellipsoid into the unit sphere, and then the centre. */
 #include "render/shape/ellipsoids.h"
 #include "render/classes.h"
+#include "render/shape/silhouette.h"
 
 enum { COLUMN_CENTER, COLUMN_SCALE = 3, COLUMN_ROTATION = 6, COLUMNS = 10 };
 
@@ -266,6 +267,58 @@ static void ellipsoid_interact(tracer *t, const shape_hit *hit, interaction *si)
     si->uv = (vec2){zero, zero};
 }
 
+/* ---- silhouette ---- */
+
+/* A piece is an ellipsoid: the place of its words, from those of the shape on. */
+static void ellipsoid_pieces(const render_scene *s, const render_shape *shape, silhouette_pieces *out)
+{
+    for (uint32_t i = 0; i < shape->primitive_count; i++) {
+        uint32_t at = s->primitives.data[shape->first_entry_primitive + i].entry[0];
+        float words[ELLIPSOID_WORDS];
+        double size = 0;
+        memcpy(words, s->geometry.data + at, sizeof words);
+        for (int k = 0; k < 9; k += 3)
+            size +=
+                1 / sqrt((double)words[k] * (double)words[k] + (double)words[k + 1] * (double)words[k + 1] +
+                         (double)words[k + 2] * (double)words[k + 2]);
+        array_push(&out->all, ((silhouette_piece){{at - shape->data}, .weight = size}));
+    }
+}
+
+/* Maps a vector back from the space in which the ellipsoid is the unit sphere: the rows of its map are at
+ * right angles to each other, so its inverse has them as columns, over the squares of their lengths. */
+static vec3 from_sphere(tracer *t, ir_ref map, vec3 v)
+{
+    ir_ref by[3] = {v.x, v.y, v.z};
+    vec3 sum = v3_zero(t);
+    for (uint32_t k = 0; k < 3; k++) {
+        vec3 row = v3_load(t, map, 3 * k);
+        sum = v3_add(t, sum, v3_scale(t, row, t_ratio(t, by[k], v3_dot(t, row, row))));
+    }
+    return sum;
+}
+
+/* The circle in which the cone from the viewpoint touches the unit sphere, mapped back. */
+static silhouette_point ellipsoid_silhouette(tracer *t, const silhouette_query *at)
+{
+    ir_func *f = t->f;
+    ir_ref map = ir_add(f, at->data, t_word(t, at->piece, 0)), one = t_f32(t, 1),
+           turn = t_f32(t, 6.28318531f), angle = ir_mul(f, at->along, turn), x = ir_cos(f, angle),
+           y = ir_sin(f, angle);
+    vec3 centre = v3_load(t, map, ELLIPSOID_CENTER), to = to_sphere(t, map, v3_sub(t, at->viewpoint, centre));
+    ir_ref inverse = t_ratio(t, one, v3_length(t, to)), cosine = ir_min(f, inverse, one),
+           radius = t_safe_sqrt(t, ir_sub(f, one, t_sqr(t, cosine)));
+    frame fr = frame_around(t, v3_scale(t, to, inverse));
+    vec3 round = v3_add(t, v3_scale(t, fr.s, x), v3_scale(t, fr.t, y)),
+         turned = v3_sub(t, v3_scale(t, fr.t, x), v3_scale(t, fr.s, y));
+    silhouette_point s = {
+        .there = ir_gt(f, radius, t_f32(t, 0)), .closed = ir_bool(f, true), .crease = t_f32(t, 0)};
+    s.out = from_sphere(t, map, v3_add(t, v3_scale(t, round, radius), v3_scale(t, fr.n, cosine)));
+    s.p = v3_add(t, centre, s.out);
+    s.along = from_sphere(t, map, v3_scale(t, turned, ir_mul(f, radius, turn)));
+    return s;
+}
+
 /* ---- moving: half axes and centres in their own space ---- */
 
 /* Writes half axes and centre of each ellipsoid in object space. The rows of a map are the axes over the
@@ -319,6 +372,8 @@ const shape_kind_class shape_kind_ellipsoid = {
     .name = "ellipsoid",
     .intersect = ellipsoid_intersect,
     .interact = ellipsoid_interact,
+    .silhouette = ellipsoid_silhouette,
+    .silhouette_pieces = ellipsoid_pieces,
     .object_data = ellipsoid_object_data,
     .transform = ellipsoid_transform,
     .refuses = ellipsoid_refuses,

@@ -139,6 +139,8 @@ typedef struct shape_hit {
 /* What a kind of primitive does. Functions that are traced take words of the scene buffer: `entry`, those of
  * the primitive in the hierarchy, `shape_data`, those at SHAPE_DATA of its shape. */
 struct silhouette_point;
+struct silhouette_query;
+struct silhouette_pieces;
 typedef struct shape_kind_class {
     const char *name;
     /* Finds where the ray meets the primitive, and writes t, u, v. Without a hit t is query->tmax. */
@@ -179,9 +181,15 @@ typedef struct shape_kind_class {
     /* What moves with to_world. With MOVES_AS_POINTS, functions that may be differentiated read the points
      * with kind_point. */
     enum moves_as moves;
-    /* The curve along which the shape turns away from a viewpoint, and its borders: the point at the number
-     * `along` in [0, 1) (shape/silhouette.h). NULL: silhouettes of the kind are not sampled. */
-    struct silhouette_point (*silhouette)(tracer *t, ir_ref shape_data, vec3 viewpoint, ir_ref along);
+    /* The curve along which the shape turns away from a viewpoint, and its borders: a point of it
+     * (shape/silhouette.h). NULL: silhouettes of the kind are not sampled. */
+    struct silhouette_point (*silhouette)(tracer *t, const struct silhouette_query *at);
+    /* Lists the parts of that curve. NULL: it is one, about as long as that of a ball with the shape's area.
+     */
+    void (*silhouette_pieces)(const render_scene *s, const render_shape *shape,
+                              struct silhouette_pieces *out);
+    /* With MOVES_AS_POINTS: where the point p of the curve is after tracer.motion; p itself is detached. */
+    vec3 (*silhouette_moved)(tracer *t, const struct silhouette_query *at, vec3 p);
     /* Word 0 of the payload of an entry is a place in the geometry; until the plan is made, an offset. */
     bool entry_points;
 } shape_kind_class;

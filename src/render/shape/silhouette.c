@@ -24,9 +24,8 @@ silhouette_place silhouette_choose(tracer *t, const ir_ref u[3], bool moving, ir
     at.carrier = ir_add(f, t_word(t, table, SILHOUETTE_CARRIERS), ir_mul(f, k, t_u32(t, CARRIER_WORDS)));
     at.edge = warp_discrete(t, BUFFER_SCENE, t_word(t, at.carrier, CARRIER_CDF),
                             t_word(t, at.carrier, CARRIER_EDGE_COUNT), u[1]);
-    ir_ref mesh = ir_eq(f, t_word(t, at.carrier, CARRIER_KIND), t_u32(t, SHAPE_TRIANGLES));
-    ir_ref own = t_real(t, ir_select(f, mesh, edge_of(t, &at), t_u32(t, 0)), EDGE_PROBABILITY);
-    *density = ir_mul(f, t_real(t, at.carrier, CARRIER_PROBABILITY), ir_select(f, mesh, own, t_f32(t, 1)));
+    *density =
+        ir_mul(f, t_real(t, at.carrier, CARRIER_PROBABILITY), t_real(t, edge_of(t, &at), EDGE_PROBABILITY));
     *density = moving ? ir_div(f, *density, share) : *density;
     return at;
 }
@@ -94,12 +93,18 @@ static silhouette_point edge_point(tracer *t, const silhouette_place *at, vec3 v
     return s;
 }
 
+static silhouette_query query_at(tracer *t, const silhouette_place *at, vec3 viewpoint)
+{
+    return (silhouette_query){t_word(t, shape_of(t, at), SHAPE_DATA), edge_of(t, at), viewpoint, at->along};
+}
+
 /* Puts s in the place of `of` where its kind of shape is the carrier's. */
 static void join(tracer *t, ir_ref branch, const silhouette_point *s, silhouette_point *of)
 {
     ir_func *f = t->f;
     of->there = ir_phi(f, branch, s->there, of->there), of->closed = ir_phi(f, branch, s->closed, of->closed);
     of->crease = ir_phi(f, branch, s->crease, of->crease);
+    of->blur = ir_phi(f, branch, ir_is_none(s->blur) ? t_f32(t, 0) : s->blur, of->blur);
     of->p = v3_phi(t, branch, s->p, of->p), of->along = v3_phi(t, branch, s->along, of->along);
     of->out = v3_phi(t, branch, s->out, of->out);
 }
@@ -110,15 +115,15 @@ silhouette_point silhouette_at(tracer *t, const silhouette_place *at, vec3 viewp
     ir_ref level = level_of(t, at), kind = t_word(t, at->carrier, CARRIER_KIND);
     bool levels = !ir_is_none(level);
     vec3 zero = v3_zero(t), o = levels ? map_point(t, level, LEVEL_TO_GROUP, viewpoint) : viewpoint;
-    silhouette_point s = {ir_bool(f, false), zero, zero, zero, ir_bool(f, false), t_f32(t, 0)};
+    silhouette_point s = {.there = ir_bool(f, false), .p = zero, .along = zero, .out = zero};
+    s.closed = s.there, s.blur = s.crease = t_f32(t, 0);
     for (uint32_t k = 0; k < SHAPE_KIND_COUNT; k++) {
         if (!t->plan->scene->kind_used[k] || (k != SHAPE_TRIANGLES && !shape_kinds[k]->silhouette))
             continue;
         ir_ref branch = ir_if(f, ir_eq(f, kind, t_u32(t, k)));
+        silhouette_query query = query_at(t, at, o);
         silhouette_point own =
-            k == SHAPE_TRIANGLES
-                ? edge_point(t, at, o)
-                : shape_kinds[k]->silhouette(t, t_word(t, shape_of(t, at), SHAPE_DATA), o, at->along);
+            k == SHAPE_TRIANGLES ? edge_point(t, at, o) : shape_kinds[k]->silhouette(t, &query);
         ir_else(f);
         ir_endif(f);
         join(t, branch, &own, &s);
@@ -133,6 +138,21 @@ silhouette_point silhouette_at(tracer *t, const silhouette_place *at, vec3 viewp
 
 /* ---- moving ---- */
 
+/* The point p of a shape whose kind says how it moves with the points that describe the shape. */
+static vec3 moved_with_points(tracer *t, const silhouette_place *at, const shape_kind_class *kind, vec3 p)
+{
+    ir_ref level = level_of(t, at);
+    affine_map motion = to_world_motion_of_points(t, t_word(t, shape_of(t, at), SHAPE_TO_WORLD));
+    tracer moving = *t;
+    moving.motion = &motion;
+    if (!ir_is_none(level))
+        p = map_point(t, level, LEVEL_TO_GROUP, p);
+    silhouette_query query = query_at(t, at, p);
+    query.along = ir_detach(t->f, query.along);
+    p = kind->silhouette_moved(&moving, &query, p);
+    return ir_is_none(level) ? p : map_point(t, level, LEVEL_TO_WORLD, p);
+}
+
 vec3 silhouette_moved(tracer *t, const silhouette_place *at, vec3 p)
 {
     ir_func *f = t->f;
@@ -146,6 +166,15 @@ vec3 silhouette_moved(tracer *t, const silhouette_place *at, vec3 p)
         vec3 own = v3_add(t, from, v3_scale(t, v3_sub(t, to, from), ir_detach(f, at->along)));
         if (!ir_is_none(level))
             own = map_point(t, level, LEVEL_TO_WORLD, own);
+        ir_else(f);
+        ir_endif(f);
+        p = v3_phi(t, branch, own, p);
+    }
+    for (uint32_t k = 0; k < SHAPE_KIND_COUNT && t->plan->moves & MOVE_TO_WORLD; k++) {
+        if (!t->plan->scene->kind_used[k] || !shape_kinds[k]->silhouette_moved)
+            continue;
+        ir_ref branch = ir_if(f, ir_eq(f, t_word(t, at->carrier, CARRIER_KIND), t_u32(t, k)));
+        vec3 own = moved_with_points(t, at, shape_kinds[k], p);
         ir_else(f);
         ir_endif(f);
         p = v3_phi(t, branch, own, p);

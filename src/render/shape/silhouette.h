@@ -13,11 +13,28 @@
 
 #include "render/classes.h"
 
+/* Part of what a shape that is no mesh has for a curve: numbers that its kind knows, about how long the curve
+ * is, as seen from the average direction, and silhouette_point.crease. */
+typedef struct silhouette_piece {
+    uint32_t words[4];
+    double weight, crease;
+} silhouette_piece;
+typedef struct silhouette_pieces {
+    ARRAY(silhouette_piece) all;
+} silhouette_pieces;
+
+/* Asks a kind for the point on a curve of a shape. */
+typedef struct silhouette_query {
+    ir_ref data;    /* word at SHAPE_DATA */
+    ir_ref piece;   /* word of silhouette_piece.words */
+    vec3 viewpoint; /* in the space in which the shape stands */
+    ir_ref along;   /* in [0, 1) */
+} silhouette_query;
+
 /* Writes the carriers and edges, and HEADER_SILHOUETTES, which stays 0 where no shape has any. */
 void silhouette_write(plan *p);
 
-/* A choice of a place on some curve: a carrier, an edge of it (0 for shapes that are no meshes), and a number
- * in [0, 1) along it. */
+/* A choice of a place on some curve: a carrier, an edge or piece of it, and a number in [0, 1) along it. */
 typedef struct silhouette_place {
     ir_ref carrier, edge, along;
 } silhouette_place;
@@ -32,6 +49,7 @@ typedef struct silhouette_point {
     vec3 p, along; /* the point, and its derivative by silhouette_place.along */
     vec3 out;      /* leads away from the surface, not in general at a right angle to it */
     ir_ref closed; /* bool: all of the surface that meets there lies on one side, as the viewpoint sees it */
+    ir_ref blur;   /* f32: within this distance of the curve rays may miss what is there; none: 0 */
     ir_ref crease; /* f32: how much the surface may bend where it is not closed; 0: nothing jumps there */
 } silhouette_point;
 silhouette_point silhouette_at(tracer *t, const silhouette_place *at, vec3 viewpoint);

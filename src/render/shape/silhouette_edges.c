@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The edges of meshes, and the list of what silhouettes are sampled from, as a plan is made.
+ * The edges of meshes and the pieces of other shapes: the list of what silhouettes are sampled from, as a
+ * plan is made.
  *
  * Vertices at one place are one here, so a seam is no border. Faces without area do not count. An edge
  * between two faces in one plane, which nothing can bend, is left out. Where more than two faces meet, an
@@ -159,59 +160,74 @@ static bool smooth(const edge_mesh *m, const edge_use *a, const edge_use *b)
            memcmp(normals + 3 * (size_t)a->to, normals + 3 * (size_t)b->to, 12) == 0;
 }
 
-/* The words of an edge, and its weight. b NULL: it is a border. */
-static double describe(const edge_mesh *m, const edge_use *a, const edge_use *b, uint32_t out[EDGE_WORDS])
+/* b NULL: the edge is a border. */
+static silhouette_piece describe(const edge_mesh *m, const edge_use *a, const edge_use *b)
 {
     double turn = b ? bend(m, a, b) : 1, length = 0;
     if (b && m->bends)
         turn = fmax(turn, BEND_LEAST);
-    double crease = b && !smooth(m, a, b) ? CREASE * turn : 0;
+    silhouette_piece e = {{a->from, a->to, a->opposite, b ? b->opposite : PLAN_NONE},
+                          .crease = b && !smooth(m, a, b) ? CREASE * turn : 0};
     for (int k = 0; k < 3; k++) {
         double d = (double)position(m, a->to)[k] - (double)position(m, a->from)[k];
         length += d * d;
     }
-    out[EDGE_FROM] = a->from, out[EDGE_TO] = a->to, out[EDGE_OPPOSITE] = a->opposite;
-    out[EDGE_OTHER] = b ? b->opposite : PLAN_NONE;
-    out[EDGE_CREASE] = float_word((float)crease);
-    double weight = sqrt(length) * (turn + crease);
-    return isfinite(weight) ? weight : 0;
+    e.weight = sqrt(length) * (turn + e.crease);
+    return e;
 }
 
-static edge_list write_edges(plan *p, const render_shape *shape, bool bends)
+static void find_edges(const plan *p, const render_shape *shape, bool bends, silhouette_pieces *out)
 {
-    uint32_t n, kept = 0;
+    uint32_t n;
     edge_mesh m = {p, p->words.data + p->geometry + shape->data, shape->vertex_count, bends};
     edge_use *uses = uses_of(&m, &n);
-    uint32_t(*edges)[EDGE_WORDS] = malloc((n + 1) * sizeof *edges);
-    float *table = malloc((n + 1) * sizeof *table);
-    double *weight = malloc((n + 1) * sizeof *weight);
-    edge_list list = {0};
-    BL_ASSERT(edges && table && weight, "out of memory");
     for (uint32_t i = 0, next; i < n; i = next) {
         for (next = i + 1; next < n && memcmp(uses[next].place, uses[i].place, sizeof uses[i].place) == 0;)
             next++;
-        weight[kept] = describe(&m, &uses[i], next == i + 2 ? &uses[i + 1] : NULL, edges[kept]);
-        if (weight[kept] > 0)
-            list.total += weight[kept++];
+        array_push(&out->all, describe(&m, &uses[i], next == i + 2 ? &uses[i + 1] : NULL));
     }
+    free(uses);
+}
+
+/* About how long the silhouette is of a shape that has no pieces: the circumference of a ball with its area.
+ */
+static double round_length(const render_shape *shape) { return sqrt(4 * pi * fmax((double)shape->area, 0)); }
+
+/* Writes the edges or pieces of a shape, without those that have no weight. */
+static edge_list write_edges(plan *p, const render_shape *shape, bool bends)
+{
+    silhouette_pieces found = {0};
+    const shape_kind_class *kind = shape_kinds[shape->kind];
+    if (shape->kind == SHAPE_TRIANGLES)
+        find_edges(p, shape, bends, &found);
+    else if (kind->silhouette_pieces)
+        kind->silhouette_pieces(p->scene, shape, &found);
+    else
+        array_push(&found.all, ((silhouette_piece){.weight = round_length(shape)}));
+    edge_list list = {0};
+    for (uint32_t i = 0; i < found.all.count; i++)
+        if (found.all.data[i].weight > 0 && isfinite(found.all.data[i].weight)) {
+            list.total += found.all.data[i].weight;
+            found.all.data[list.count++] = found.all.data[i];
+        }
+    list.edges = plan_reserve(p, list.count * EDGE_WORDS), list.table = plan_reserve(p, list.count);
     double sum = 0;
-    for (uint32_t i = 0; i < kept; i++) {
+    for (uint32_t i = 0; i < list.count; i++) {
+        const silhouette_piece *e = &found.all.data[i];
+        uint32_t *words = p->words.data + list.edges + i * EDGE_WORDS;
         float before = (float)(sum / list.total);
-        sum += weight[i];
-        table[i] = i + 1 == kept ? 1 : (float)(sum / list.total);
-        edges[i][EDGE_PROBABILITY] = float_word(table[i] - before);
+        sum += e->weight;
+        float after = i + 1 == list.count ? 1 : (float)(sum / list.total);
+        memcpy(words, e->words, sizeof e->words);
+        words[EDGE_CREASE] = float_word((float)e->crease),
+        words[EDGE_PROBABILITY] = float_word(after - before);
+        p->words.data[list.table + i] = float_word(after);
     }
-    list.count = kept, list.edges = plan_reserve(p, kept * EDGE_WORDS), list.table = plan_reserve(p, kept);
-    memcpy(p->words.data + list.edges, edges, kept * sizeof *edges);
-    memcpy(p->words.data + list.table, table, kept * sizeof *table);
-    free(uses), free(edges), free(table), free(weight);
+    array_free(&found.all);
     return list;
 }
 
 /* ---- carriers ---- */
-
-/* About how long the silhouette of a shape is that is no mesh: the circumference of a ball with its area. */
-static double round_length(const render_shape *shape) { return sqrt(4 * pi * fmax((double)shape->area, 0)); }
 
 /* The scale of lengths of an instance's map. */
 static double scale_of(const render_instance *i)
@@ -245,10 +261,7 @@ static void add_carrier(plan *p, carriers *c, uint32_t index, uint32_t instance)
 {
     const render_shape *shape = &p->scene->shapes.data[index];
     const render_instance *at = instance == PLAN_NONE ? NULL : &p->scene->instances.data[instance];
-    bool mesh = shape->kind == SHAPE_TRIANGLES;
-    if (!shape->bsdf || (!mesh && !shape_kinds[shape->kind]->silhouette))
-        return;
-    double length = mesh ? c->edges[index].total : round_length(shape);
+    double length = c->edges[index].total;
     bool moving = moves(p, shape) || (at && at->object && to_world_requested(p, at->object));
     length *= (at ? scale_of(at) : 1) * (moving ? 1 : STATIONARY) *
               scene_number(shape->object, "silhouette_sampling_weight");
@@ -269,13 +282,13 @@ static int moving_first(const void *a, const void *b)
 static void find_carriers(plan *p, carriers *c)
 {
     const render_scene *s = p->scene;
-    for (uint32_t i = 0; i < s->shapes.count; i++)
-        if (s->shapes.data[i].kind == SHAPE_TRIANGLES && s->shapes.data[i].bsdf) {
-            uint32_t positions =
-                render_find_parameter(s, s->shapes.data[i].object, PLAN_ARRAY_SLOT + MESH_ARRAY_POSITIONS);
-            bool bends = positions != PLAN_NONE && p->gradient_offset[positions] != PLAN_NONE;
-            c->edges[i] = write_edges(p, &s->shapes.data[i], bends);
-        }
+    for (uint32_t i = 0; i < s->shapes.count; i++) {
+        const render_shape *shape = &s->shapes.data[i];
+        uint32_t positions = render_find_parameter(s, shape->object, PLAN_ARRAY_SLOT + MESH_ARRAY_POSITIONS);
+        bool bends = positions != PLAN_NONE && p->gradient_offset[positions] != PLAN_NONE;
+        if (shape->bsdf && (shape->kind == SHAPE_TRIANGLES || shape_kinds[shape->kind]->silhouette))
+            c->edges[i] = write_edges(p, shape, bends);
+    }
     for (uint32_t i = 0; i < s->shapes.count && !s->has_groups; i++)
         add_carrier(p, c, i, PLAN_NONE);
     for (uint32_t k = 0; k < s->instances.count && s->has_groups; k++)
@@ -295,7 +308,7 @@ static float write_carrier(plan *p, const carriers *c, uint32_t k, uint32_t at, 
     float low = (float)share[0], high = k + 1 == c->all.count ? 1 : (float)share[1];
     w[CARRIER_SHAPE] = p->words.data[HEADER_SHAPES] + own->shape * SHAPE_WORDS;
     w[CARRIER_INSTANCE] = own->instance, w[CARRIER_KIND] = p->scene->shapes.data[own->shape].kind;
-    w[CARRIER_EDGE_COUNT] = list->count ? list->count : 1;
+    w[CARRIER_EDGE_COUNT] = list->count;
     w[CARRIER_EDGES] = list->edges, w[CARRIER_CDF] = list->table;
     w[CARRIER_PROBABILITY] = float_word(high - low);
     return high;

@@ -12,8 +12,7 @@ enum silhouette_word {
     SILHOUETTE_MOVING,
     SILHOUETTE_WORDS
 };
-/* CARRIER_SHAPE: the word of the shape's record; CARRIER_INSTANCE: its index. A shape that is no mesh has one
- * edge, without words of its own. */
+/* CARRIER_SHAPE: the word of the shape's record; CARRIER_INSTANCE: its index. */
 enum carrier_word {
     CARRIER_SHAPE,
     CARRIER_INSTANCE,
@@ -25,7 +24,8 @@ enum carrier_word {
     CARRIER_WORDS
 };
 /* Indices of vertices: the edge goes from EDGE_FROM to EDGE_TO, and EDGE_OPPOSITE and EDGE_OTHER (PLAN_NONE:
- * the edge is a border) are the third vertices of its two faces. */
+ * the edge is a border) are the third vertices of its two faces. Of shapes that are no meshes the first four
+ * words are silhouette_piece.words. */
 enum edge_word {
     EDGE_FROM,
     EDGE_TO,

@@ -235,12 +235,12 @@ static interaction sphere_point(tracer *t, ir_ref data, ir_ref u1, ir_ref u2)
 /* ---- silhouette ---- */
 
 /* The circle in which the cone from the viewpoint touches the sphere. From inside there is none. */
-static silhouette_point sphere_silhouette(tracer *t, ir_ref data, vec3 viewpoint, ir_ref along)
+static silhouette_point sphere_silhouette(tracer *t, const silhouette_query *at)
 {
     ir_func *f = t->f;
-    vec3 c = v3_load(t, data, SPHERE_CENTER), to = v3_sub(t, viewpoint, c);
-    ir_ref r = t_real(t, data, SPHERE_RADIUS), one = t_f32(t, 1), distance = v3_length(t, to),
-           angle = ir_mul(f, along, t_f32(t, 2 * pi));
+    vec3 c = v3_load(t, at->data, SPHERE_CENTER), to = v3_sub(t, at->viewpoint, c);
+    ir_ref r = t_real(t, at->data, SPHERE_RADIUS), one = t_f32(t, 1), distance = v3_length(t, to),
+           angle = ir_mul(f, at->along, t_f32(t, 2 * pi));
     ir_ref cosine = ir_min(f, t_ratio(t, r, distance), one),
            sine = t_safe_sqrt(t, ir_sub(f, one, t_sqr(t, cosine))), radius = ir_mul(f, r, sine);
     frame fr = frame_around(t, v3_scale(t, to, t_ratio(t, one, distance)));

@@ -6,6 +6,7 @@
 #include "render/integrator/boundary/boundary.h"
 
 enum { CANDIDATES = 8, FIRST_BLOCK = 0x40000000 };
+static const float NEAREST = 8; /* least distance from the viewpoint, over the offset of rays */
 
 random4 boundary_numbers(walk *w, ir_ref sample, uint32_t which)
 {
@@ -35,9 +36,12 @@ static boundary_point segment_at(walk *w, const silhouette_place *place, vec3 vi
         sensor_link link = sensor_of(wish->by->object)->link(&reads, wish->by, s.p, wish->lens);
         b.there = ir_and(f, b.there, ir_and(f, link.seen, link.within));
     }
-    b.weight = ir_select(f, b.there, b.weight, zero);
     ir_ref most = ir_max(f, ir_abs(f, s.p.x), ir_max(f, ir_abs(f, s.p.y), ir_abs(f, s.p.z)));
     b.offset = ir_mul(f, ir_add(f, one, most), t_f32(t, RAY_EPSILON));
+    /* A viewpoint on a surface may see, up to rounding, a silhouette of that surface where it is itself. */
+    b.offset = ir_max(f, s.blur, b.offset);
+    b.there = ir_and(f, b.there, ir_gt(f, b.distance, ir_mul(f, b.offset, t_f32(t, NEAREST))));
+    b.weight = ir_select(f, b.there, b.weight, zero);
     return b;
 }
 

@@ -193,6 +193,28 @@ static color gather_rest(walk *w, const light_vertex *first, lit_state *p, const
     return p->importance;
 }
 
+/* Whether rays meet some kind in the scene from outside only. */
+static bool some_shell(const walk *w)
+{
+    const bool *used = w->plan->scene->kind_used;
+    return used[SHAPE_LINEAR_CURVE] || used[SHAPE_BSPLINE] || used[SHAPE_ELLIPSOID];
+}
+
+/* bool: something stands between the edge and the light. A ray from inside a shell does not meet it, so where
+ * there are shells, a ray toward the edge is asked, too: it begins on the light, or outside of the scene. */
+static ir_ref edge_occluded(walk *w, vec3 from, vec3 toward, ir_ref far)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref hidden = light_occluded(w, &(ray){from, toward, far});
+    if (!some_shell(w))
+        return hidden;
+    ir_ref reach = ir_min(f, far, t_f32(t, 4 * (w->plan->scene->radius + 1)));
+    vec3 light = v3_add(t, from, v3_scale(t, toward, reach));
+    reach = ir_select(f, ir_gt(f, far, t_f32(t, 0)), ir_mul(f, reach, t_f32(t, 0.9999f)), far);
+    return ir_or(f, hidden, light_occluded(w, &(ray){light, v3_neg(t, toward), reach}));
+}
+
 bl_result kernel_edges_lit(walk *w, ir_module *m)
 {
     boundary_loop loop = boundary_begin(w, m);
@@ -206,7 +228,7 @@ bl_result kernel_edges_lit(walk *w, ir_module *m)
     vec3 from = boundary_beside(w, &b, true);
     ir_ref lit = ir_and(f, b.there, ir_gt(f, color_max(t, l.radiance), t_f32(t, 0)));
     ir_ref far = ir_select(f, lit, walk_far(w, l.reach), t_f32(t, -1));
-    lit = ir_and(f, lit, ir_not(f, light_occluded(w, &(ray){from, l.at.d, far})));
+    lit = ir_and(f, lit, ir_not(f, edge_occluded(w, from, l.at.d, far)));
     lit_state p = {.at = light_before(w, loop.sample), .b = throughput_start(w), .alive = lit};
     p.at.depth = t_u32(t, 1), p.at.o = from, p.at.d = v3_neg(t, l.at.d);
     p.at.tmax = ir_select(f, lit, t_f32(t, 1e30f), t_f32(t, -1)), p.importance = color_all(t_f32(t, 0));

@@ -122,6 +122,8 @@ bl_result kernel_edges_path(walk *w, ir_module *m)
                 color_scale(t, color_mul(t, arrived, s.radiance[k]),
                             k ? ir_neg(f, boundary_tangent(w, motion[k])) : boundary_tangent(w, motion[k])));
         by = walk_weigh(w, p.at, by);
+        ir_ref of_film = ir_to_f32(f, ir_uniform(f, IR_U32, UNIFORM_FILM_SPP));
+        by = color_scale(t, by, ir_div(f, of_film, ir_to_f32(f, ir_uniform(f, IR_U32, UNIFORM_SPP))));
         ir_ref finite = color_finite(t, by);
         kernel_count(w, ir_and(f, b.there, ir_not(f, finite)), STATUS_NON_FINITE);
         sum = kernel_load_sum(w, loop.l.film, loop.l.inside);
