@@ -18,12 +18,9 @@
  * B-splines. A segment is cut into pieces. Each piece has a box of its own, and a cone of
  * its own between its two ends. The hit with the cone is where Newton's method starts to solve
  *     |X|^2 = r(s)^2,   X . c'(s) = 0        with X = o + t d - c(s)
- * for t and s. Where the ray almost touches the tube, two solutions are close to each other, and Newton's
- * method would halve its error with each step. So a step solves the second equation for s to first order, and
- * what is then left of the first one, a quadratic in t, for the root at which the ray enters. A solution
- * counts as a hit if the iteration has come to rest on the piece, or a little beyond its end, where the
- * neighbour begins. The iteration is not differentiated: bspline_follow says how a known hit depends on the
- * ray.
+ * for t and s. A solution counts as a hit if the iteration has come to rest on the piece, or a little
+ * beyond its end, where the neighbour begins. The iteration is not differentiated: bspline_follow says how
+ * a known hit depends on the ray.
  *
  * The entry of a B-spline's piece holds the word of the data, the offset from there to the first of four
  * control points, and the places where the piece begins and ends. The entry of a linear segment holds p0,
@@ -296,27 +293,6 @@ static void newton_step(tracer *t, ir_ref points, vec3 o, vec3 d, ir_ref state[2
     state[1] = ir_add(f, state[1], ir_max(f, ir_min(f, ds, reach), ir_neg(f, reach)));
 }
 
-/* A step toward the place where the ray enters the tube. state: t and s. */
-static void enter_step(tracer *t, ir_ref points, vec3 o, vec3 d, ir_ref state[2])
-{
-    ir_func *f = t->f;
-    spline c = spline_at(t, points, state[1]);
-    vec3 x = v3_sub(t, v3_add(t, o, v3_scale(t, d, state[0])), c.c);
-    ir_ref one = t_f32(t, 1), half = t_f32(t, 0.5f), across = v3_dot(t, x, c.d1), e = v3_dot(t, d, c.d1);
-    ir_ref per = t_ratio(t, one, ir_sub(f, v3_dot(t, c.d1, c.d1), v3_dot(t, x, c.d2)));
-    ir_ref by = ir_mul(f, e, per), lean = t_mad(t, c.r, c.r1, across); /* by is ds / dt */
-    ir_ref f0 = ir_mul(f, half, ir_sub(f, v3_dot(t, x, x), t_sqr(t, c.r)));
-    f0 = ir_sub(f, f0, ir_mul(f, lean, ir_mul(f, across, per)));
-    ir_ref f1 = ir_sub(f, v3_dot(t, x, d), ir_mul(f, lean, by));
-    ir_ref f2 = ir_sub(f, ir_sub(f, v3_dot(t, d, d), ir_mul(f, e, by)),
-                       ir_mul(f, t_mad(t, c.r, c.r2, t_sqr(t, c.r1)), t_sqr(t, by)));
-    ir_ref root = t_safe_sqrt(t, ir_sub(f, t_sqr(t, f1), ir_mul(f, f2, ir_add(f, f0, f0))));
-    ir_ref dt = ir_neg(f, t_ratio(t, ir_add(f, f1, root), f2)), ds = t_mad(t, e, dt, across);
-    /* in units of s, the length of a segment: no step may leave the neighbourhood */
-    state[0] = ir_add(f, state[0], dt);
-    state[1] = ir_add(f, state[1], t_clamp(t, ir_mul(f, ds, per), -0.5f, 0.5f));
-}
-
 static void bspline_intersect(tracer *t, ir_ref entry, const shape_ray *query, ir_ref out[3])
 {
     ir_func *f = t->f;
@@ -335,7 +311,7 @@ static void bspline_intersect(tracer *t, ir_ref entry, const shape_ray *query, i
     ir_ref loop = ir_loop(f, state, 3);
     ir_while(f, ir_lt(f, state[2], t_u32(t, NEWTON_STEPS)));
     ir_ref next[3] = {state[0], state[1], ir_add(f, state[2], t_u32(t, 1))};
-    enter_step(t, points, near, query->d, next);
+    newton_step(t, points, near, query->d, next);
     ir_endloop(f, loop, next, 3);
     spline there = spline_at(t, points, state[1]);
     vec3 x = v3_sub(t, v3_add(t, near, v3_scale(t, query->d, state[0])), there.c);
@@ -346,10 +322,7 @@ static void bspline_intersect(tracer *t, ir_ref entry, const shape_ray *query, i
     ir_ref low = ir_max(f, zero, ir_sub(f, begin, t_f32(t, OVERLAP))),
            high = ir_min(f, one, ir_add(f, end, t_f32(t, OVERLAP)));
     ir_ref on = ir_and(f, ir_ge(f, state[1], low), ir_le(f, state[1], high));
-    /* A ray that misses by less than the tolerance comes to rest where it is nearest: at a right angle to x.
-     */
-    ir_ref least = ir_mul(f, ir_mul(f, there.r, v3_length(t, query->d)), t_f32(t, -1e-3f));
-    ir_ref outside = ir_lt(f, v3_dot(t, x, query->d), least), hit_t = ir_add(f, state[0], c.shift);
+    ir_ref outside = ir_lt(f, v3_dot(t, x, query->d), zero), hit_t = ir_add(f, state[0], c.shift);
     ir_ref hit =
         ir_and(f, ir_and(f, at_rest, on),
                ir_and(f, outside, ir_and(f, ir_gt(f, hit_t, query->tmin), ir_lt(f, hit_t, query->tmax))));

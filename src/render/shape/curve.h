@@ -21,12 +21,9 @@ typedef struct spline {
 /* The uniform cubic B-spline and its derivatives at s, from the words at `points`. */
 spline spline_at(tracer *t, ir_ref points, ir_ref s);
 
-/* Hooks of the two kinds (shape_kind_class). */
+/* Hooks of linear curves (shape_kind_class). */
 silhouette_point linear_silhouette(tracer *t, const silhouette_query *at);
-silhouette_point bspline_silhouette(tracer *t, const silhouette_query *at);
 void linear_pieces(const render_scene *s, const render_shape *shape, silhouette_pieces *out);
-void bspline_pieces(const render_scene *s, const render_shape *shape, silhouette_pieces *out);
 vec3 linear_silhouette_moved(tracer *t, const silhouette_query *at, vec3 p);
-vec3 bspline_silhouette_moved(tracer *t, const silhouette_query *at, vec3 p);
 
 #endif
