@@ -68,8 +68,8 @@ static uint32_t *weld(const edge_mesh *m)
     uint32_t slots = 4;
     while (slots < 2 * (uint64_t)m->vertices)
         slots *= 2;
-    uint32_t *table = malloc(slots * sizeof *table), *first = malloc((m->vertices + 1) * sizeof *first);
-    BL_ASSERT(table && first, "out of memory");
+    uint32_t *table = memory_need(slots * sizeof *table),
+             *first = memory_need((m->vertices + 1) * sizeof *first);
     memset(table, 0xFF, slots * sizeof *table);
     for (uint32_t v = 0; v < m->vertices; v++) {
         uint32_t at = hash_of(position(m, v)) & (slots - 1);
@@ -79,7 +79,7 @@ static uint32_t *weld(const edge_mesh *m)
             table[at] = v;
         first[v] = table[at];
     }
-    free(table);
+    memory_free(table);
     return first;
 }
 
@@ -117,8 +117,7 @@ static bool into_face(const edge_mesh *m, const edge_use *e, double out[3])
 static edge_use *uses_of(const edge_mesh *m, uint32_t *count)
 {
     uint32_t faces = m->words[MESH_FACE_COUNT], n = 0, *place = weld(m);
-    edge_use *uses = malloc((3 * (size_t)faces + 1) * sizeof *uses);
-    BL_ASSERT(uses, "out of memory");
+    edge_use *uses = memory_need((3 * (size_t)faces + 1) * sizeof *uses);
     for (uint32_t face = 0; face < faces; face++) {
         const uint32_t *v = m->p->words.data + m->words[MESH_FACES] + 3 * (size_t)face;
         for (int k = 0; k < 3; k++) {
@@ -133,7 +132,7 @@ static edge_use *uses_of(const edge_mesh *m, uint32_t *count)
             n += place[from] != place[to] && into_face(m, &uses[n], across);
         }
     }
-    free(place);
+    memory_free(place);
     qsort(uses, n, sizeof *uses, by_place);
     *count = n;
     return uses;
@@ -182,11 +181,10 @@ static edge_list write_edges(plan *p, const render_shape *shape, bool bends)
     uint32_t n, kept = 0;
     edge_mesh m = {p, p->words.data + p->geometry + shape->data, shape->vertex_count, bends};
     edge_use *uses = uses_of(&m, &n);
-    uint32_t(*edges)[EDGE_WORDS] = malloc((n + 1) * sizeof *edges);
-    float *table = malloc((n + 1) * sizeof *table);
-    double *weight = malloc((n + 1) * sizeof *weight);
+    uint32_t(*edges)[EDGE_WORDS] = memory_alloc((n + 1) * sizeof *edges);
+    float *table = memory_need((n + 1) * sizeof *table);
+    double *weight = memory_need((n + 1) * sizeof *weight);
     edge_list list = {0};
-    BL_ASSERT(edges && table && weight, "out of memory");
     for (uint32_t i = 0, next; i < n; i = next) {
         for (next = i + 1; next < n && memcmp(uses[next].place, uses[i].place, sizeof uses[i].place) == 0;)
             next++;
@@ -204,7 +202,7 @@ static edge_list write_edges(plan *p, const render_shape *shape, bool bends)
     list.count = kept, list.edges = plan_reserve(p, kept * EDGE_WORDS), list.table = plan_reserve(p, kept);
     memcpy(p->words.data + list.edges, edges, kept * sizeof *edges);
     memcpy(p->words.data + list.table, table, kept * sizeof *table);
-    free(uses), free(edges), free(table), free(weight);
+    memory_free(uses), memory_free(edges), memory_free(table), memory_free(weight);
     return list;
 }
 
@@ -290,8 +288,7 @@ static float write_carrier(plan *p, const carriers *c, uint32_t k, uint32_t at, 
 
 void silhouette_write(plan *p)
 {
-    carriers c = {.edges = calloc(p->scene->shapes.count + 1, sizeof *c.edges)};
-    BL_ASSERT(c.edges, "out of memory");
+    carriers c = {.edges = memory_zeroed(p->scene->shapes.count + 1, sizeof *c.edges)};
     find_carriers(p, &c);
     double total = 0, sum = 0;
     for (uint32_t k = 0; k < c.all.count; k++)
@@ -308,6 +305,6 @@ void silhouette_write(plan *p)
         }
         p->words.data[HEADER_SILHOUETTES] = head;
     }
-    free(c.edges);
+    memory_free(c.edges);
     array_free(&c.all);
 }
