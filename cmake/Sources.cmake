@@ -8,6 +8,7 @@ set(base_sources
     src/base/clock.c
     src/base/error.c
     src/base/file.c
+    src/base/memory.c
     src/base/string.c)
 set(spirv_gen_sources
     spirv_gen/ad/activity.c
@@ -219,6 +220,7 @@ set(render_sources
     src/render/integrator/kernels/tape.c
     src/render/integrator/integrators.c
     src/render/plan_bvh.c
+    src/render/scene_expansion.c
     src/render/scene_hierarchy.c
     src/render/plugin_abilities.c
     src/render/plan.c
@@ -327,6 +329,7 @@ set(cli_sources
     src/cli/devices.c
     src/cli/fit.c
     src/cli/fit_charts.c
+    src/cli/fit_folder.c
     src/cli/fit_held_out.c
     src/cli/fit_job.c
     src/cli/fit_job_parameters.c
@@ -358,5 +361,6 @@ set(cli_sources
     src/cli/plugins.c
     src/cli/progress.c
     src/cli/render.c
+    src/cli/render_passes.c
     src/cli/session.c)
 set(glsl_files glsl/reference_pt.comp)

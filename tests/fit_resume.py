@@ -178,7 +178,8 @@ def interruptions(reference):
 
 
 def snapshot(folder):
-    return {n: open(os.path.join(folder, n), "rb").read() for n in sorted(os.listdir(folder))}
+    """All but the lock, which has the number of the last process."""
+    return {n: open(os.path.join(folder, n), "rb").read() for n in sorted(os.listdir(folder)) if n != "lock"}
 
 
 def refusal(named, what, *options, job="job.json"):

@@ -72,7 +72,8 @@ typedef struct bl_context_desc {
     const char *cache;
     uint64_t cache_limit; /* bytes in that folder; what was not used for longest goes first. 0: 256 MiB */
     const struct bl_context_testing *testing; /* backlight_testing.h; NULL */
-    uint64_t reserved[8];
+    bool untrusted;                           /* bl_image_read has the strict limits of bl_limits */
+    uint64_t reserved[7];
 } bl_context_desc;
 
 BL_API bl_result bl_context_create(const bl_context_desc *desc, bl_context **out);
@@ -188,6 +189,23 @@ typedef enum bl_light_choice {
 BL_API const char *
 bl_light_choice_name(bl_light_choice choice); /* "weight", "uniform", "power"; NULL past the last */
 
+/* What a scene may take, so that a file of hostile make cannot take the machine: BL_ERROR_LIMIT beyond. 0:
+ * the default, in brackets, and behind it that of untrusted scenes. docs/security.md says more. */
+typedef struct bl_limits {
+    uint64_t memory;    /* bytes of host memory while it is loaded [2^40; 3 * 2^29] */
+    uint64_t text;      /* bytes of its files and of values of variables put in [2^30; 2^26] */
+    uint64_t pixels;    /* of its film and all its images [2^30; 2^24] */
+    uint64_t triangles; /* [2^28; 2^21] */
+    uint64_t voxels;    /* numbers in its grids [2^30; 2^25] */
+    uint64_t kernel;    /* operations in one kernel, which drivers take long to compile [2^22; 2^18] */
+    uint64_t seconds;   /* to load it [2^30; 15] */
+    uint64_t reserved[8];
+} bl_limits;
+/* Names of the fields, in their order: "memory", ..; NULL past the last. strict: what stands for 0 where a
+ * scene is untrusted. */
+BL_API const char *bl_limit_name(uint32_t index);
+BL_API uint64_t bl_limit_preset(uint32_t index, bool strict);
+
 /* What a gradient has of edges that move with a parameter: silhouettes, borders of shadows and of lights, and
  * these in reflections (docs/theory/edges.md). They are found by samples of their own, behind a gradient or
  * forward pass whose parameters move something, and cost nothing otherwise. */
@@ -202,15 +220,16 @@ BL_API const char *bl_edges_name(bl_edges edges); /* "auto", "none", "projective
 typedef struct bl_scene_desc {
     const bl_define *defines; /* values for $key in the file */
     uint32_t define_count;
-    bool untrusted; /* read files only below the scene's folder and roots[], and no .vdb */
+    bool untrusted; /* read files only below the scene's folder and roots[], and no .vdb; strict limits */
     const char *const *roots;
     uint32_t root_count;
     const char *integrator; /* replaces the scene's: "path", "direct", "prb"; NULL: the scene's */
     int32_t max_depth;      /* replaces the integrator's; 0: the scene's, -1: unbounded */
     uint32_t sensor; /* which of the scene's sensors to look through, in the order of its file; its film is
                         the image */
-    bl_light_choice lights; /* which light a path samples */
-    bl_edges edges;         /* of gradients of its jobs */
+    bl_light_choice lights;  /* which light a path samples */
+    bl_edges edges;          /* of gradients of its jobs */
+    const bl_limits *limits; /* NULL: the defaults */
     uint64_t reserved[7];
 } bl_scene_desc;
 
@@ -437,7 +456,8 @@ typedef struct bl_stats {
     uint64_t drifted;      /* gradient: samples whose replay took another path or left a residual */
     uint64_t overflowed, underflowed; /* gradient: contributions outside the fixed-point range; one for all
                                          that a lookup adds to */
-    uint64_t non_finite;              /* samples dropped because they were NaN or infinite */
+    uint64_t non_finite;              /* samples that count as 0: NaN, infinite, or with more than 2^16
+                                        collisions in a stretch of a dense medium; they bias the image */
     bl_gradient_form form;            /* gradient: the form that was used, never BL_FORM_AUTO */
     uint32_t rebuilds; /* hierarchies built anew on the host, because moved vertices had made them bad */
     uint32_t repeats;  /* gradient: passes repeated with a coarser scale after an overflow */

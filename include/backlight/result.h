@@ -18,7 +18,8 @@
     X(ERROR_DEVICE_LOST, 10, "the device was lost")                                                          \
     X(ERROR_COMPILE, 11, "a kernel could not be built")                                                      \
     X(ERROR_CANCELLED, 12, "cancelled by the caller")                                                        \
-    X(ERROR_BOUNDS, 13, "a checked kernel reached beyond a buffer")
+    X(ERROR_BOUNDS, 13, "a checked kernel reached beyond a buffer")                                          \
+    X(ERROR_LIMIT, 14, "more than a limit allows")
 
 typedef enum bl_result {
 #define BL_RESULT_ENUM(name, value, text) BL_##name = value,

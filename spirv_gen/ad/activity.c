@@ -34,8 +34,7 @@ static void mark_results(const ir_func *f, uint32_t call, const ir_func *target,
                          ad_mode mode)
 {
     ir_operands o = ir_call_operands(f, f->inst.data[call]);
-    ir_ref *wrt = malloc((target->inst.count + 1) * sizeof *wrt);
-    BL_ASSERT(wrt, "out of memory");
+    ir_ref *wrt = memory_need((target->inst.count + 1) * sizeof *wrt);
     uint32_t count = 0;
     for (uint32_t id = 1; id < target->inst.count; id++)
         if (target->inst.data[id].op == IR_PARAM && active[o.args[target->inst.data[id].a]])
@@ -48,8 +47,8 @@ static void mark_results(const ir_func *f, uint32_t call, const ir_func *target,
             break;
         active[id] |= inside[target->results.data[result.b].id] || (custom && result.type == IR_F32);
     }
-    free(inside);
-    free(wrt);
+    memory_free(inside);
+    memory_free(wrt);
 }
 
 static void visit_call(const ir_func *f, uint32_t id, uint8_t *active, ad_mode mode)
@@ -101,8 +100,7 @@ static bool spread(const ir_func *f, uint8_t *active, ad_mode mode)
 
 uint8_t *ad_active(const ir_func *f, const ir_ref *wrt, uint32_t count, ad_mode mode)
 {
-    uint8_t *active = calloc(f->inst.count, 1);
-    BL_ASSERT(active, "out of memory");
+    uint8_t *active = memory_need_zeroed(f->inst.count, 1);
     for (uint32_t k = 0; k < count; k++)
         active[wrt[k].id] = ir_type_of(f, wrt[k]) == IR_F32;
     while (spread(f, active, mode))

@@ -11,10 +11,9 @@
 
 static void emit_derived(ir_func *callee, ir_func *derived, const ad_mask *m)
 {
-    ir_ref *outputs = calloc(callee->results.count + 1, sizeof *outputs),
-           *seeds = calloc(callee->results.count + 1, sizeof *seeds);
-    ir_ref *wrt = calloc(callee->params.count + 1, sizeof *wrt);
-    BL_ASSERT(outputs && seeds && wrt, "out of memory");
+    ir_ref *outputs = memory_need_zeroed(callee->results.count + 1, sizeof *outputs),
+           *seeds = memory_need_zeroed(callee->results.count + 1, sizeof *seeds);
+    ir_ref *wrt = memory_need_zeroed(callee->params.count + 1, sizeof *wrt);
     ir_ref *map = ad_derived_params(callee, derived);
     uint32_t output_count = 0, wrt_count = ad_param_insts(callee, m->params, wrt);
     for (uint32_t k = 0; k < callee->results.count; k++)
@@ -33,18 +32,17 @@ static void emit_derived(ir_func *callee, ir_func *derived, const ad_mask *m)
         wrt[k] = ad_adjoint(&s, wrt[k]);
     ad_sweep_end(&s);
     ir_return(derived, wrt, wrt_count);
-    free(outputs);
-    free(seeds);
-    free(wrt);
+    memory_free(outputs);
+    memory_free(seeds);
+    memory_free(wrt);
 }
 
 /* Calls the user's derivative, with zeros for results without adjoint, and returns what is wanted of it. */
 static void emit_custom(ir_func *callee, ir_func *derived, const ad_mask *m)
 {
     uint32_t count = callee->params.count, wanted = 0;
-    ir_ref *args = calloc(count + callee->results.count + 1, sizeof *args),
-           *adjoints = calloc(count + 1, sizeof *adjoints);
-    BL_ASSERT(args && adjoints, "out of memory");
+    ir_ref *args = memory_need_zeroed(count + callee->results.count + 1, sizeof *args),
+           *adjoints = memory_need_zeroed(count + 1, sizeof *adjoints);
     for (uint32_t k = 0; k < count; k++)
         args[k] = ir_param(derived, (ir_type)callee->params.data[k]);
     for (uint32_t k = 0; k < callee->results.count; k++)
@@ -58,8 +56,8 @@ static void emit_custom(ir_func *callee, ir_func *derived, const ad_mask *m)
             adjoints[wanted++] = adjoint; /* wanted <= next */
     }
     ir_return(derived, adjoints, wanted);
-    free(args);
-    free(adjoints);
+    memory_free(args);
+    memory_free(adjoints);
 }
 
 static ir_func *derive(ir_func *callee, const ad_mask *m)
@@ -76,8 +74,7 @@ static ir_func *derive(ir_func *callee, const ad_mask *m)
 ir_func *ad_vjp(ir_func *callee)
 {
     ad_mask m = ad_mask_create(callee);
-    ir_ref *params = calloc(callee->params.count + 1, sizeof *params);
-    BL_ASSERT(params, "out of memory");
+    ir_ref *params = memory_need_zeroed(callee->params.count + 1, sizeof *params);
     for (uint32_t k = 0; k < callee->params.count; k++)
         m.params[k] = callee->params.data[k] == IR_F32;
     uint8_t *active = ad_active(callee, params, ad_param_insts(callee, m.params, params), AD_REVERSE);
@@ -87,8 +84,8 @@ ir_func *ad_vjp(ir_func *callee)
         any |= active[callee->results.data[k].id] != 0;
     }
     ir_func *derived = any ? derive(callee, &m) : NULL;
-    free(active);
-    free(params);
+    memory_free(active);
+    memory_free(params);
     ad_mask_free(&m);
     return derived;
 }
@@ -112,11 +109,10 @@ static void call_derived(ad_sweep *s, ir_inst call, const ad_mask *m, const ir_r
                          uint32_t result_count)
 {
     ir_operands o = ir_call_operands(s->from, call);
-    uint32_t *arg_ids = malloc((o.arg_count + 1) * sizeof *arg_ids);
-    ir_func **targets = malloc((o.target_count + 1) * sizeof *targets);
-    ir_ref *args = malloc((o.arg_count + result_count + 1) * sizeof *args),
-           *results = calloc(o.arg_count + 1, sizeof *results);
-    BL_ASSERT(arg_ids && targets && args && results, "out of memory");
+    uint32_t *arg_ids = memory_need((o.arg_count + 1) * sizeof *arg_ids);
+    ir_func **targets = memory_need((o.target_count + 1) * sizeof *targets);
+    ir_ref *args = memory_need((o.arg_count + result_count + 1) * sizeof *args),
+           *results = memory_need_zeroed(o.arg_count + 1, sizeof *results);
     uint32_t target_count = o.target_count, param_count = o.arg_count, arg_count = o.arg_count;
     for (uint32_t k = 0; k < param_count; k++) {
         arg_ids[k] = o.args[k];
@@ -131,10 +127,10 @@ static void call_derived(ad_sweep *s, ir_inst call, const ad_mask *m, const ir_r
     for (uint32_t k = 0, next = 0; k < param_count; k++)
         if (m->params[k])
             ad_add(s, arg_ids[k], results[next++]);
-    free(arg_ids);
-    free(targets);
-    free(args);
-    free(results);
+    memory_free(arg_ids);
+    memory_free(targets);
+    memory_free(args);
+    memory_free(results);
 }
 
 void ad_reverse_CALL(ad_sweep *s, uint32_t id)
@@ -144,13 +140,12 @@ void ad_reverse_CALL(ad_sweep *s, uint32_t id)
     const ir_func *first = s->f->module->functions.data[o.targets[0]];
     uint32_t result_count = first->results.count;
     ad_mask m = ad_mask_create(first);
-    ir_ref *adjoints = calloc(result_count + 1, sizeof *adjoints);
-    BL_ASSERT(adjoints, "out of memory");
+    ir_ref *adjoints = memory_need_zeroed(result_count + 1, sizeof *adjoints);
     if (take_results(s, id, &m, adjoints)) {
         for (uint32_t k = 0; k < o.arg_count; k++)
             m.params[k] = s->active[o.args[k]];
         call_derived(s, call, &m, adjoints, result_count);
     }
-    free(adjoints);
+    memory_free(adjoints);
     ad_mask_free(&m);
 }

@@ -9,15 +9,15 @@
 
 ad_mask ad_mask_create(const ir_func *callee)
 {
-    ad_mask m = {calloc(callee->results.count + 1, 1), calloc(callee->params.count + 1, 1)};
-    BL_ASSERT(m.results && m.params, "out of memory");
+    ad_mask m = {memory_need_zeroed(callee->results.count + 1, 1),
+                 memory_need_zeroed(callee->params.count + 1, 1)};
     return m;
 }
 
 void ad_mask_free(ad_mask *m)
 {
-    free(m->results);
-    free(m->params);
+    memory_free(m->results);
+    memory_free(m->params);
 }
 
 const char *ad_derived_name(const ir_func *callee, const char *kind, const ad_mask *m)
@@ -44,15 +44,14 @@ ir_func *ad_derived_find(const ir_module *m, const char *name)
 
 ir_ref *ad_derived_params(const ir_func *callee, ir_func *derived)
 {
-    ir_ref *map = calloc(callee->inst.count, sizeof *map);
-    ir_ref *params = malloc((callee->params.count + 1) * sizeof *params);
-    BL_ASSERT(map && params, "out of memory");
+    ir_ref *map = memory_need_zeroed(callee->inst.count, sizeof *map);
+    ir_ref *params = memory_need((callee->params.count + 1) * sizeof *params);
     for (uint32_t k = 0; k < callee->params.count; k++)
         params[k] = ir_param(derived, (ir_type)callee->params.data[k]);
     for (uint32_t id = 1; id < callee->inst.count; id++)
         if (callee->inst.data[id].op == IR_PARAM)
             map[id] = params[callee->inst.data[id].a];
-    free(params);
+    memory_free(params);
     return map;
 }
 

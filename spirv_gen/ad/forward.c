@@ -260,8 +260,7 @@ static void keep_states(forward *w, uint32_t loop, const ir_ref *states)
 
 static void loop_edge(forward *w, uint32_t loop, bool end)
 {
-    ir_ref *values = malloc(2 * (size_t)w->count * sizeof *values);
-    BL_ASSERT(values, "out of memory");
+    ir_ref *values = memory_need(2 * (size_t)w->count * sizeof *values);
     uint32_t count = loop_values(w, loop, end, values);
     if (end) {
         ir_endloop(w->f, w->copy.map[loop], values, count);
@@ -269,7 +268,7 @@ static void loop_edge(forward *w, uint32_t loop, bool end)
         w->copy.map[loop] = ir_loop(w->f, values, count);
         keep_states(w, loop, values);
     }
-    free(values);
+    memory_free(values);
 }
 
 /* ---- the sweep ---- */
@@ -347,15 +346,13 @@ static void sweep(forward *w, uint32_t first, uint32_t last)
 static forward *forward_begin(ir_func *f, const ir_func *from, ir_ref *map, const ir_ref *wrt,
                               const ir_ref *tangents, uint32_t wrt_count)
 {
-    forward *w = calloc(1, sizeof *w);
-    BL_ASSERT(w, "out of memory");
+    forward *w = memory_need_zeroed(1, sizeof *w);
     *w = (forward){.f = f, .from = from, .count = from->inst.count};
     w->active = ad_active(from, wrt, wrt_count, AD_FORWARD);
-    w->wanted = calloc(w->count, 1);
-    w->given = calloc(w->count, 1);
-    w->end = calloc(w->count, sizeof *w->end);
-    w->tangent = calloc(w->count, sizeof *w->tangent);
-    BL_ASSERT(w->wanted && w->given && w->end && w->tangent, "out of memory");
+    w->wanted = memory_need_zeroed(w->count, 1);
+    w->given = memory_need_zeroed(w->count, 1);
+    w->end = memory_need_zeroed(w->count, sizeof *w->end);
+    w->tangent = memory_need_zeroed(w->count, sizeof *w->tangent);
     find_ends(w);
     for (uint32_t k = 0; k < wrt_count; k++) {
         w->given[wrt[k].id] = 1;
@@ -382,16 +379,16 @@ static void forward_run(forward *w, const ir_ref *outputs, ir_ref *output_tangen
 
 static void forward_end(forward *w)
 {
-    free(w->copy.map);
-    free(w->active);
-    free(w->wanted);
-    free(w->given);
-    free(w->live);
-    free(w->writes);
-    free(w->end);
-    free(w->tangent);
+    memory_free(w->copy.map);
+    memory_free(w->active);
+    memory_free(w->wanted);
+    memory_free(w->given);
+    memory_free(w->live);
+    memory_free(w->writes);
+    memory_free(w->end);
+    memory_free(w->tangent);
     array_free(&w->pending);
-    free(w);
+    memory_free(w);
 }
 
 /* ---- derived functions ---- */
@@ -402,10 +399,9 @@ static void emit_custom(ir_func *callee, ir_func *derived, const ad_mask *m, boo
 {
     uint32_t params = callee->params.count, count = params, primals = primal ? callee->results.count : 0,
              results = primals;
-    ir_ref *args = calloc(2 * params + 1, sizeof *args),
-           *own = calloc(2 * callee->results.count + 1, sizeof *own);
-    ir_ref *tangents = calloc(callee->results.count + 1, sizeof *tangents);
-    BL_ASSERT(args && own && tangents, "out of memory");
+    ir_ref *args = memory_need_zeroed(2 * params + 1, sizeof *args),
+           *own = memory_need_zeroed(2 * callee->results.count + 1, sizeof *own);
+    ir_ref *tangents = memory_need_zeroed(callee->results.count + 1, sizeof *tangents);
     for (uint32_t k = 0; k < params; k++)
         args[k] = ir_param(derived, (ir_type)callee->params.data[k]);
     for (uint32_t k = 0; k < params; k++)
@@ -421,20 +417,19 @@ static void emit_custom(ir_func *callee, ir_func *derived, const ad_mask *m, boo
         next += real;
     }
     ir_return(derived, own, results);
-    free(args);
-    free(own);
-    free(tangents);
+    memory_free(args);
+    memory_free(own);
+    memory_free(tangents);
 }
 
 static void emit_derived(ir_func *callee, ir_func *derived, const ad_mask *m, bool primal)
 {
     uint32_t primals = primal ? callee->results.count : 0, count = 0;
     ir_ref *map = ad_derived_params(callee, derived);
-    ir_ref *wrt = calloc(callee->params.count + 1, sizeof *wrt),
-           *given = calloc(callee->params.count + 1, sizeof *given);
-    ir_ref *outputs = calloc(callee->results.count + 1, sizeof *outputs),
-           *out = calloc(2 * callee->results.count + 1, sizeof *out);
-    BL_ASSERT(wrt && given && outputs && out, "out of memory");
+    ir_ref *wrt = memory_need_zeroed(callee->params.count + 1, sizeof *wrt),
+           *given = memory_need_zeroed(callee->params.count + 1, sizeof *given);
+    ir_ref *outputs = memory_need_zeroed(callee->results.count + 1, sizeof *outputs),
+           *out = memory_need_zeroed(2 * callee->results.count + 1, sizeof *out);
     uint32_t wrt_count = ad_param_insts(callee, m->params, wrt);
     for (uint32_t k = 0; k < wrt_count; k++)
         given[k] = ir_param(derived, IR_F32);
@@ -452,10 +447,10 @@ static void emit_derived(ir_func *callee, ir_func *derived, const ad_mask *m, bo
         out[k] = ir_copied(&w->copy, callee->results.data[k].id);
     forward_end(w);
     ir_return(derived, out, primals + count);
-    free(wrt);
-    free(given);
-    free(outputs);
-    free(out);
+    memory_free(wrt);
+    memory_free(given);
+    memory_free(outputs);
+    memory_free(out);
 }
 
 /* primal: with its results before the tangents, and its effects. */
@@ -505,10 +500,9 @@ static void forward_call(forward *w, uint32_t id, ir_inst call)
     uint32_t arg_count = o.arg_count, target_count = o.target_count,
              primals = w->copying ? first->results.count : 0;
     ad_mask m = ad_mask_create(first);
-    ir_ref *args = calloc(2 * arg_count + 1, sizeof *args),
-           *results = calloc(2 * first->results.count + 1, sizeof *results);
-    ir_func **targets = malloc((target_count + 1) * sizeof *targets);
-    BL_ASSERT(args && results && targets, "out of memory");
+    ir_ref *args = memory_need_zeroed(2 * arg_count + 1, sizeof *args),
+           *results = memory_need_zeroed(2 * first->results.count + 1, sizeof *results);
+    ir_func **targets = memory_need((target_count + 1) * sizeof *targets);
     uint32_t count = arg_count;
     for (uint32_t k = 0; k < arg_count; k++) {
         args[k] = ir_copied(&w->copy, o.args[k]);
@@ -525,9 +519,9 @@ static void forward_call(forward *w, uint32_t id, ir_inst call)
     ir_call(w->f, ir_copied(&w->copy, call.a), targets, target_count, args, count, results);
     keep_results(w, id, results, primals);
     ad_mask_free(&m);
-    free(args);
-    free(results);
-    free(targets);
+    memory_free(args);
+    memory_free(results);
+    memory_free(targets);
 }
 
 /* ---- at the current place ---- */
@@ -549,8 +543,7 @@ void ad_forward(ir_func *f, const ir_ref *wrt, const ir_ref *wrt_tangents, uint3
     if (!usable(f, wrt, wrt_count, "wrt") || !usable(f, wrt_tangents, wrt_count, "tangent") ||
         !usable(f, outputs, count, "output"))
         return;
-    ir_ref *map = malloc(f->inst.count * sizeof *map);
-    BL_ASSERT(map, "out of memory");
+    ir_ref *map = memory_need(f->inst.count * sizeof *map);
     for (uint32_t id = 0; id < f->inst.count; id++)
         map[id].id = id;
     forward *w = forward_begin(f, f, map, wrt, wrt_tangents, wrt_count);

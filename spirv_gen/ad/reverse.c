@@ -299,10 +299,9 @@ void ad_sweep_begin(ad_sweep *s, ir_func *f, const ir_func *from, ir_ref *map, a
     *s = (ad_sweep){.f = f, .from = from, .count = from->inst.count};
     s->active = ad_active(from, wrt.data, wrt.count, AD_REVERSE);
     s->live = opt_live(from, outputs.data, outputs.count, NULL, NULL);
-    s->stop = calloc(s->count, 1);
-    s->adjoint = calloc(s->count, sizeof *s->adjoint);
-    s->frame_of = calloc(s->count, sizeof *s->frame_of);
-    BL_ASSERT(s->stop && s->adjoint && s->frame_of, "out of memory");
+    s->stop = memory_need_zeroed(s->count, 1);
+    s->adjoint = memory_need_zeroed(s->count, sizeof *s->adjoint);
+    s->frame_of = memory_need_zeroed(s->count, sizeof *s->frame_of);
     for (uint32_t k = 0; k < wrt.count; k++)
         s->stop[wrt.data[k].id] = 1;
     s->copy = (ir_copier){
@@ -318,13 +317,13 @@ void ad_sweep_begin(ad_sweep *s, ir_func *f, const ir_func *from, ir_ref *map, a
 
 void ad_sweep_end(ad_sweep *s)
 {
-    free(s->copy.map);
-    free(s->active);
-    free(s->stop);
-    free(s->live);
-    free(s->writes);
-    free(s->adjoint);
-    free(s->frame_of);
+    memory_free(s->copy.map);
+    memory_free(s->active);
+    memory_free(s->stop);
+    memory_free(s->live);
+    memory_free(s->writes);
+    memory_free(s->adjoint);
+    memory_free(s->frame_of);
     array_free(&s->touched);
     array_free(&s->pending);
 }
@@ -346,8 +345,7 @@ void ad_backward(ir_func *f, const ir_ref *outputs, const ir_ref *seeds, uint32_
     if (!usable(f, outputs, count, "output") || !usable(f, seeds, count, "seed") ||
         !usable(f, wrt, wrt_count, "wrt"))
         return;
-    ir_ref *map = malloc(f->inst.count * sizeof *map);
-    BL_ASSERT(map, "out of memory");
+    ir_ref *map = memory_need(f->inst.count * sizeof *map);
     for (uint32_t id = 0; id < f->inst.count; id++)
         map[id].id = id;
     ad_sweep s;

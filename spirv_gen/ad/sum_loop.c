@@ -96,8 +96,7 @@ static void close_loop(sum_loop *l, ir_ref opened, const ad_touch_list *left)
 {
     ad_sweep *s = l->s;
     uint32_t count = 0, total = l->live_count + l->outside.count;
-    ir_ref *next = malloc((total + 1) * sizeof *next);
-    BL_ASSERT(next, "out of memory");
+    ir_ref *next = memory_need((total + 1) * sizeof *next);
     for (uint32_t k = 0; k < state_count(l); k++)
         if (s->live[l->loop + 1 + k])
             next[count++] = ir_copied(&s->copy, state_at(l, k).b);
@@ -112,7 +111,7 @@ static void close_loop(sum_loop *l, ir_ref opened, const ad_touch_list *left)
          k++) /* those that nothing arrived at are still what they were */
         if (!ir_same(next[l->live_count + k], l->values[l->live_count + k]))
             ad_add(s, l->outside.data[k], l->values[l->live_count + k]);
-    free(next);
+    memory_free(next);
 }
 
 static void repeat_loop(sum_loop *l)
@@ -121,8 +120,7 @@ static void repeat_loop(sum_loop *l)
     ad_touch_list left = {0};
     for (uint32_t id = l->first; id < l->end; id++)
         ir_each_operand(s->from, s->from->inst.data[id], note_outside, l);
-    l->values = malloc((state_count(l) + l->outside.count + 1) * sizeof *l->values);
-    BL_ASSERT(l->values, "out of memory");
+    l->values = memory_need((state_count(l) + l->outside.count + 1) * sizeof *l->values);
     ir_ref opened = open_loop(l);
     ad_frame outer = ad_enter_frame(s, l->loop + 1);
     uint32_t base = s->touched.count;
@@ -135,7 +133,7 @@ static void repeat_loop(sum_loop *l)
         ad_add(s, state_at(l, k).a, l->seeds[k]);
     }
     array_free(&left);
-    free(l->values);
+    memory_free(l->values);
 }
 
 void ad_reverse_loop(ad_sweep *s, uint32_t loop, uint32_t end)
@@ -145,15 +143,14 @@ void ad_reverse_loop(ad_sweep *s, uint32_t loop, uint32_t end)
         l.first++;
     for (l.test = l.first; s->from->inst.data[l.test].op != IR_WHILE || s->from->inst.data[l.test].b != loop;)
         l.test++;
-    l.seeds = calloc(2 * (size_t)state_count(&l) + 1, sizeof *l.seeds);
-    l.seen = calloc(s->count, 1);
-    BL_ASSERT(l.seeds && l.seen, "out of memory");
+    l.seeds = memory_need_zeroed(2 * (size_t)state_count(&l) + 1, sizeof *l.seeds);
+    l.seen = memory_need_zeroed(s->count, 1);
     l.before = l.seeds + state_count(&l);
     if (ad_stores_outside(s, loop, end))
         ad_refuse_store_in_loop(s, loop);
     else if (take_seeds(&l))
         repeat_loop(&l);
     array_free(&l.outside);
-    free(l.seeds);
-    free(l.seen);
+    memory_free(l.seeds);
+    memory_free(l.seen);
 }

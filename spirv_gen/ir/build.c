@@ -19,8 +19,7 @@
 
 ir_module *ir_module_create(void)
 {
-    ir_module *m = calloc(1, sizeof *m);
-    BL_ASSERT(m, "out of memory");
+    ir_module *m = memory_need_zeroed(1, sizeof *m);
     return m;
 }
 
@@ -30,8 +29,8 @@ void ir_builder_free(ir_func *f)
         return;
     array_free(&f->builder->regions);
     array_free(&f->builder->open);
-    free(f->builder->slots);
-    free(f->builder);
+    memory_free(f->builder->slots);
+    memory_free(f->builder);
     f->builder = NULL;
 }
 
@@ -51,7 +50,7 @@ void ir_module_destroy(ir_module *m)
     array_free(&m->functions);
     array_free(&m->buffers);
     arena_free(&m->arena);
-    free(m);
+    memory_free(m);
 }
 
 uint32_t ir_buffer_add(ir_module *m, const char *name, bool constant, int32_t gradient)
@@ -69,8 +68,7 @@ ir_func *ir_func_create(ir_module *m, const char *name)
     f->module = m;
     f->name = arena_strdup(&m->arena, name);
     f->index = m->functions.count;
-    f->builder = calloc(1, sizeof *f->builder);
-    BL_ASSERT(f->builder, "out of memory");
+    f->builder = memory_need_zeroed(1, sizeof *f->builder);
     array_push(&m->functions, f);
     array_push(&f->inst, (ir_inst){0});
     array_push(&f->scope, 0u);
@@ -88,8 +86,7 @@ void ir_func_reserve(ir_func *f, uint32_t count)
     ir_builder *b = f->builder;
     for (b->slot_count = 256; b->slot_count < 2 * count;)
         b->slot_count *= 2;
-    b->slots = calloc(b->slot_count, sizeof *b->slots);
-    BL_ASSERT(b->slots, "out of memory");
+    b->slots = memory_need_zeroed(b->slot_count, sizeof *b->slots);
 }
 
 void ir_fail(ir_func *f, const char *format, ...)
@@ -242,8 +239,7 @@ static void table_grow(ir_func *f)
     ir_builder *b = f->builder;
     uint32_t *old = b->slots, old_count = b->slot_count;
     b->slot_count = old_count ? old_count * 2 : 256;
-    b->slots = calloc(b->slot_count, sizeof *b->slots);
-    BL_ASSERT(b->slots, "out of memory");
+    b->slots = memory_need_zeroed(b->slot_count, sizeof *b->slots);
     for (uint32_t i = 0; i < old_count; i++) {
         if (!old[i])
             continue;
@@ -252,7 +248,7 @@ static void table_grow(ir_func *f)
             at = (at + 1) & (b->slot_count - 1);
         b->slots[at] = old[i];
     }
-    free(old);
+    memory_free(old);
 }
 
 /* Appends unless an equal visible instruction exists. */

@@ -51,11 +51,10 @@ ir_ref ir_copied(ir_copier *c, uint32_t id)
 static void copy_call(ir_copier *c, uint32_t id, ir_inst i)
 {
     ir_operands o = ir_call_operands(c->from, i);
-    ir_func **targets = malloc((o.target_count + 1) * sizeof *targets);
-    ir_ref *args = malloc((o.arg_count + 1) * sizeof *args);
+    ir_func **targets = memory_need((o.target_count + 1) * sizeof *targets);
+    ir_ref *args = memory_need((o.arg_count + 1) * sizeof *args);
     uint32_t result_count = ir_result_count(c->from, i);
-    ir_ref *results = calloc(result_count + 5, sizeof *results);
-    BL_ASSERT(targets && args && results, "out of memory");
+    ir_ref *results = memory_need_zeroed(result_count + 5, sizeof *results);
     for (uint32_t k = 0; k < o.target_count; k++)
         targets[k] = new_function(c, o.targets[k]);
     for (uint32_t k = 0; k < o.arg_count; k++)
@@ -76,9 +75,9 @@ static void copy_call(ir_copier *c, uint32_t id, ir_inst i)
                   result_count);
         c->map[k] = results[c->from->inst.data[k].b];
     }
-    free(targets);
-    free(args);
-    free(results);
+    memory_free(targets);
+    memory_free(args);
+    memory_free(results);
 }
 
 /* STATEs of a loop that are kept, in order. */
@@ -103,9 +102,8 @@ static uint32_t state_limit(const ir_copier *c, uint32_t loop)
 
 static void copy_loop_edge(ir_copier *c, uint32_t loop, bool begin)
 {
-    uint32_t *ids = malloc((state_limit(c, loop) + 1) * sizeof *ids);
-    ir_ref *values = malloc((state_limit(c, loop) + 1) * sizeof *values);
-    BL_ASSERT(ids && values, "out of memory");
+    uint32_t *ids = memory_need((state_limit(c, loop) + 1) * sizeof *ids);
+    ir_ref *values = memory_need((state_limit(c, loop) + 1) * sizeof *values);
     uint32_t count = loop_states(c, loop, ids);
     for (uint32_t k = 0; k < count; k++) {
         ir_inst state = c->from->inst.data[ids[k]];
@@ -118,8 +116,8 @@ static void copy_loop_edge(ir_copier *c, uint32_t loop, bool begin)
     } else {
         ir_endloop(c->to, c->map[loop], values, count);
     }
-    free(ids);
-    free(values);
+    memory_free(ids);
+    memory_free(values);
 }
 
 static ir_ref copy_memory(ir_copier *c, ir_inst i)
@@ -222,8 +220,7 @@ void ir_copy_range(ir_copier *c, uint32_t first, uint32_t last)
 
 void ir_inline(ir_func *f, const ir_func *callee, const ir_ref *args, ir_ref *results)
 {
-    ir_ref *map = calloc(callee->inst.count, sizeof *map);
-    BL_ASSERT(map, "out of memory");
+    ir_ref *map = memory_need_zeroed(callee->inst.count, sizeof *map);
     BL_ASSERT(callee->finished && callee->module == f->module, "\"%s\" is not to be inlined into \"%s\"",
               callee->name, f->name);
     for (uint32_t k = 1; k < callee->inst.count; k++)
@@ -233,7 +230,7 @@ void ir_inline(ir_func *f, const ir_func *callee, const ir_ref *args, ir_ref *re
     ir_copy_range(&c, 1, callee->inst.count);
     for (uint32_t k = 0; k < callee->results.count; k++)
         results[k] = ir_copied(&c, callee->results.data[k].id);
-    free(map);
+    memory_free(map);
 }
 
 void ir_each_operand(const ir_func *f, ir_inst i, void (*visit)(void *user, uint32_t ref), void *user)

@@ -58,8 +58,7 @@ static bl_result fail(machine *m, const ir_func *f, uint32_t at, const char *for
 
 static void *allocate(uint64_t count, size_t size)
 {
-    void *p = calloc(count ? count : 1, size);
-    BL_ASSERT(p, "out of memory for %llu elements", (unsigned long long)count);
+    void *p = memory_need_zeroed(count ? count : 1, size);
     return p;
 }
 
@@ -67,13 +66,13 @@ static void plan_free(plan *p)
 {
     if (!p)
         return;
-    free(p->link);
-    free(p->values);
-    free(p->extra);
-    free(p->scratch);
+    memory_free(p->link);
+    memory_free(p->values);
+    memory_free(p->extra);
+    memory_free(p->scratch);
     array_free(&p->params);
     array_free(&p->locals);
-    free(p);
+    memory_free(p);
 }
 
 /* Jumps, and how much room calls, local arrays and the STATEs of a loop need. */
@@ -445,6 +444,6 @@ bl_result ir_eval(const ir_func *f, const ir_value *args, ir_value *results, ir_
     bl_result result = run_top(&m, f, args, results);
     for (uint32_t k = 0; k < count; k++)
         plan_free(m.plans[k]);
-    free(m.plans);
+    memory_free(m.plans);
     return result;
 }

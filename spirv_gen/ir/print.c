@@ -159,8 +159,7 @@ static void print_string(const char *s, text *out)
 
 static uint32_t *number_names(const ir_func *f)
 {
-    uint32_t *names = calloc(f->inst.count, sizeof *names), next = 1;
-    BL_ASSERT(names, "out of memory for %u names", f->inst.count);
+    uint32_t *names = memory_need_zeroed(f->inst.count, sizeof *names), next = 1;
     for (uint32_t id = 1; id < f->inst.count; id++)
         if (f->inst.data[id].op != IR_NOP)
             names[id] = next++;
@@ -201,7 +200,7 @@ void ir_print_func(const ir_func *f, text *out)
         text_add(out, "\n");
     }
     text_add(out, "}\n");
-    free(names);
+    memory_free(names);
 }
 
 void ir_print(const ir_module *m, text *out)

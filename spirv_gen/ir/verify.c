@@ -504,13 +504,12 @@ static bool check_functions(verifier *v)
         v->at = 0;
         v->regions.count = 0;
         v->endif_of = 0;
-        v->open = calloc(v->f->inst.count + 1, sizeof *v->open);
-        v->else_of = calloc(v->f->inst.count + 1, sizeof *v->else_of);
-        BL_ASSERT(v->open && v->else_of, "out of memory for %u instructions", v->f->inst.count);
+        v->open = memory_need_zeroed(v->f->inst.count + 1, sizeof *v->open);
+        v->else_of = memory_need_zeroed(v->f->inst.count + 1, sizeof *v->else_of);
         v->open[0] = 1;
         check_func(v);
-        free(v->open);
-        free(v->else_of);
+        memory_free(v->open);
+        memory_free(v->else_of);
     }
     return !v->failed;
 }
@@ -527,12 +526,11 @@ static bool check_module(verifier *v)
     }
     if (!check_functions(v))
         return false;
-    uint8_t *color = calloc(m->functions.count + 1, 1);
-    BL_ASSERT(color, "out of memory for %u functions", m->functions.count);
+    uint8_t *color = memory_need_zeroed(m->functions.count + 1, 1);
     for (uint32_t k = 0; k < m->functions.count && !v->failed; k++)
         if (color[k] == 0)
             acyclic(v, k, color);
-    free(color);
+    memory_free(color);
     v->f = m->entry;
     v->at = 0;
     if (!v->failed && m->entry && (m->entry->params.count || m->entry->results.count))

@@ -82,9 +82,8 @@ static bool copy_call(ir_copier *c, uint32_t id, ir_inst call)
     uint32_t count = leaving_group(a, target), own = ir_result_count(c->from, call);
     if (!count)
         return false;
-    ir_ref *args = malloc((o.arg_count + 1) * sizeof *args),
-           *results = calloc(own + 2 * (size_t)count, sizeof *results);
-    BL_ASSERT(args && results, "out of memory");
+    ir_ref *args = memory_need((o.arg_count + 1) * sizeof *args),
+           *results = memory_need_zeroed(own + 2 * (size_t)count, sizeof *results);
     for (uint32_t k = 0; k < o.arg_count; k++)
         args[k] = ir_copied(c, o.args[k]);
     opt_emit_call(c, call, args, o.arg_count, results);
@@ -92,7 +91,7 @@ static bool copy_call(ir_copier *c, uint32_t id, ir_inst call)
     for (uint32_t k = 0; k < count; k++)
         ir_accum(c->to, a->buffer[a->groups.leader[target->index]], results[own + 2 * k],
                  results[own + 2 * k + 1]);
-    free(args), free(results);
+    memory_free(args), memory_free(results);
     return true;
 }
 
@@ -131,12 +130,11 @@ ir_module *opt_call_accums(const ir_module *m)
         .m = m,
         .groups = opt_group_targets(m),
         .writes = opt_writes(m),
-        .leaving = calloc(count + 1, sizeof *a.leaving),
-        .longest = calloc(count + 1, sizeof *a.longest),
-        .total = calloc(count + 1, sizeof *a.total),
-        .buffer = calloc(count + 1, sizeof *a.buffer),
+        .leaving = memory_need_zeroed(count + 1, sizeof *a.leaving),
+        .longest = memory_need_zeroed(count + 1, sizeof *a.longest),
+        .total = memory_need_zeroed(count + 1, sizeof *a.total),
+        .buffer = memory_need_zeroed(count + 1, sizeof *a.buffer),
     };
-    BL_ASSERT(a.leaving && a.longest && a.total && a.buffer, "out of memory");
     for (uint32_t k = 0; k < count; k++)
         if (a.groups.reached[k] == OPT_CALLED)
             find_leaving(&a, m->functions.data[k]);
@@ -147,6 +145,7 @@ ir_module *opt_call_accums(const ir_module *m)
     for (uint32_t k = 0; k < count; k++)
         array_free(&a.leaving[k]);
     opt_groups_free(&a.groups);
-    free(a.writes), free(a.leaving), free(a.longest), free(a.total), free(a.buffer);
+    memory_free(a.writes), memory_free(a.leaving), memory_free(a.longest), memory_free(a.total),
+        memory_free(a.buffer);
     return result;
 }

@@ -151,15 +151,13 @@ ir_module *opt_call_arguments(const ir_module *m)
     uint32_t count = m->functions.count;
     arguments a = {
         .m = m,
-        .known = calloc(count + 1, sizeof *a.known),
-        .order = calloc(count + 1, sizeof *a.order),
-        .visited = calloc(count + 1, 1),
-        .called = calloc(count + 1, 1),
+        .known = memory_need_zeroed(count + 1, sizeof *a.known),
+        .order = memory_need_zeroed(count + 1, sizeof *a.order),
+        .visited = memory_need_zeroed(count + 1, 1),
+        .called = memory_need_zeroed(count + 1, 1),
     };
-    BL_ASSERT(a.known && a.order && a.visited && a.called, "out of memory");
     for (uint32_t k = 0; k < count; k++) {
-        a.known[k] = calloc(m->functions.data[k]->params.count + 1, sizeof **a.known);
-        BL_ASSERT(a.known[k], "out of memory");
+        a.known[k] = memory_need_zeroed(m->functions.data[k]->params.count + 1, sizeof **a.known);
     }
     for (uint32_t k = 0; k < count; k++)
         if (!m->entry || m->entry->index == k)
@@ -168,7 +166,7 @@ ir_module *opt_call_arguments(const ir_module *m)
     opt_pass pass = {.from = m, .hook = put_known, .user = &a};
     ir_module *result = knows_any(&a) ? opt_rebuild(&pass) : NULL;
     for (uint32_t k = 0; k < count; k++)
-        free(a.known[k]);
-    free(a.known), free(a.order), free(a.visited), free(a.called);
+        memory_free(a.known[k]);
+    memory_free(a.known), memory_free(a.order), memory_free(a.visited), memory_free(a.called);
     return result;
 }

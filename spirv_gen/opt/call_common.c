@@ -79,10 +79,9 @@ static uint32_t *find_slot(const group *g, ir_inst key)
 
 static void grow_table(group *g)
 {
-    free(g->slots);
+    memory_free(g->slots);
     g->slot_count = g->slot_count ? 2 * g->slot_count : 256;
-    g->slots = calloc(g->slot_count, sizeof *g->slots);
-    BL_ASSERT(g->slots, "out of memory");
+    g->slots = memory_need_zeroed(g->slot_count, sizeof *g->slots);
     for (uint32_t k = 1; k < g->values.count; k++)
         *find_slot(g, g->values.data[k].key) = k;
 }
@@ -147,8 +146,7 @@ static void number_functions(common *c)
             continue;
         if (g->values.count == 0)
             array_push(&g->values, (value){0});
-        c->number[k] = calloc(f->inst.count, sizeof **c->number);
-        BL_ASSERT(c->number[k], "out of memory");
+        c->number[k] = memory_need_zeroed(f->inst.count, sizeof **c->number);
         for (uint32_t id = 1; id < f->inst.count; id++)
             c->number[k][id] = number_of(c, f, id);
     }
@@ -274,8 +272,7 @@ static ir_ref emit_value(ir_copier *c, ir_inst key, const ir_ref *made, const ui
 static void emit_values(ir_copier *c, const common *k, const group *g, ir_inst call, ir_ref *args)
 {
     ir_operands o = ir_call_operands(c->from, call);
-    ir_ref *made = calloc(g->values.count + 1, sizeof *made);
-    BL_ASSERT(made, "out of memory");
+    ir_ref *made = memory_need_zeroed(g->values.count + 1, sizeof *made);
     for (uint32_t n = 1; n < g->values.count; n++) {
         const value *v = &g->values.data[n];
         if (!v->leaves && !v->leaf)
@@ -285,7 +282,7 @@ static void emit_values(ir_copier *c, const common *k, const group *g, ir_inst c
         if (v->parameter)
             args[o.arg_count + v->parameter - 1] = made[n];
     }
-    free(made);
+    memory_free(made);
 }
 
 static bool copy_call(ir_copier *c, uint32_t id, ir_inst call)
@@ -296,15 +293,14 @@ static bool copy_call(ir_copier *c, uint32_t id, ir_inst call)
     const group *g = group_of(k, pass->from->functions.data[o.targets[0]]);
     if (g->passed == 0)
         return false;
-    ir_ref *args = calloc(o.arg_count + g->passed, sizeof *args),
-           *results = calloc(ir_result_count(c->from, call) + 1, sizeof *results);
-    BL_ASSERT(args && results, "out of memory");
+    ir_ref *args = memory_need_zeroed(o.arg_count + g->passed, sizeof *args),
+           *results = memory_need_zeroed(ir_result_count(c->from, call) + 1, sizeof *results);
     for (uint32_t a = 0; a < o.arg_count; a++)
         args[a] = ir_copied(c, o.args[a]);
     emit_values(c, k, g, call, args);
     opt_emit_call(c, call, args, o.arg_count + g->passed, results);
     opt_replace_results(c, id, results);
-    free(args), free(results);
+    memory_free(args), memory_free(results);
     return true;
 }
 
@@ -313,8 +309,7 @@ static bool copy_call(ir_copier *c, uint32_t id, ir_inst call)
 static uint8_t *keep_rest(const opt_pass *pass, const ir_func *f)
 {
     const common *c = pass->user;
-    uint8_t *keep = malloc(f->inst.count);
-    BL_ASSERT(keep, "out of memory");
+    uint8_t *keep = memory_need(f->inst.count);
     for (uint32_t id = 0; id < f->inst.count; id++) {
         const value *v = c->number[f->index] ? &group_of(c, f)->values.data[c->number[f->index][id]] : NULL;
         keep[id] = !v || !v->leaves || v->parameter;
@@ -351,12 +346,12 @@ static bool take_passed(ir_copier *copier, uint32_t id, ir_inst inst)
 static void free_common(common *c)
 {
     for (uint32_t k = 0; k < c->m->functions.count; k++) {
-        free(c->number[k]);
+        memory_free(c->number[k]);
         array_free(&c->group[k].values);
-        free(c->group[k].slots);
+        memory_free(c->group[k].slots);
     }
     opt_groups_free(&c->groups);
-    free(c->group), free(c->member), free(c->number), free(c->passed);
+    memory_free(c->group), memory_free(c->member), memory_free(c->number), memory_free(c->passed);
 }
 
 ir_module *opt_call_common(const ir_module *m)
@@ -365,11 +360,10 @@ ir_module *opt_call_common(const ir_module *m)
     common c = {
         .m = m,
         .groups = opt_group_targets(m),
-        .group = calloc(count + 1, sizeof *c.group),
-        .member = calloc(count + 1, sizeof *c.member),
-        .number = calloc(count + 1, sizeof *c.number),
+        .group = memory_need_zeroed(count + 1, sizeof *c.group),
+        .member = memory_need_zeroed(count + 1, sizeof *c.member),
+        .number = memory_need_zeroed(count + 1, sizeof *c.number),
     };
-    BL_ASSERT(c.group && c.member && c.number, "out of memory");
     number_functions(&c);
     find_large_calls(&c);
     for (uint32_t k = 0; k < count; k++)
@@ -379,8 +373,7 @@ ir_module *opt_call_common(const ir_module *m)
         choose_parameters(&c.group[k]);
         most = c.group[k].passed > most ? c.group[k].passed : most;
     }
-    c.passed = calloc(most + 1, sizeof *c.passed);
-    BL_ASSERT(c.passed, "out of memory");
+    c.passed = memory_need_zeroed(most + 1, sizeof *c.passed);
     opt_pass pass = {.from = m, .keep = keep_rest, .begin = add_parameters, .hook = take_passed, .user = &c};
     ir_module *result = most ? opt_rebuild(&pass) : NULL;
     free_common(&c);

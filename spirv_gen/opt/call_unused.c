@@ -41,9 +41,8 @@ static void make_flags(needs *n)
     for (uint32_t k = 0; k < m->functions.count; k++) {
         if (n->groups.leader[k] != k)
             continue;
-        n->params[k] = calloc(m->functions.data[k]->params.count + 1, 1);
-        n->results[k] = calloc(m->functions.data[k]->results.count + 1, 1);
-        BL_ASSERT(n->params[k] && n->results[k], "out of memory");
+        n->params[k] = memory_need_zeroed(m->functions.data[k]->params.count + 1, 1);
+        n->results[k] = memory_need_zeroed(m->functions.data[k]->results.count + 1, 1);
     }
     for (uint32_t k = 0; k < m->functions.count; k++)
         n->params[k] = n->params[n->groups.leader[k]], n->results[k] = n->results[n->groups.leader[k]];
@@ -53,7 +52,7 @@ static void free_flags(needs *n)
 {
     for (uint32_t k = 0; k < n->m->functions.count; k++)
         if (n->groups.leader[k] == k)
-            free(n->params[k]), free(n->results[k]);
+            memory_free(n->params[k]), memory_free(n->results[k]);
 }
 
 /* The results of f that somebody reads. */
@@ -68,10 +67,9 @@ static uint32_t roots_of(const needs *n, const ir_func *f, ir_ref *roots)
 
 static uint8_t *live_code(const needs *n, const ir_func *f)
 {
-    ir_ref *roots = malloc((f->results.count + 1) * sizeof *roots);
-    BL_ASSERT(roots, "out of memory");
+    ir_ref *roots = memory_need((f->results.count + 1) * sizeof *roots);
     uint8_t *live = opt_live(f, roots, roots_of(n, f, roots), n->writes, n->params);
-    free(roots);
+    memory_free(roots);
     return live;
 }
 
@@ -99,7 +97,7 @@ static void look_at(needs *n, const ir_func *f)
         if (inst.op == IR_CALL || is_ray(inst))
             need_targets(n, f, inst);
     }
-    free(live);
+    memory_free(live);
 }
 
 static void find_needs(needs *n)
@@ -129,9 +127,8 @@ static bool copy_call(ir_copier *c, uint32_t id, ir_inst inst)
     ir_operands o = ir_call_operands(c->from, inst);
     const uint8_t *param = pass->params[o.targets[0]], *result = pass->results[o.targets[0]];
     uint32_t arg_count = 0, result_count = ir_result_count(c->from, inst), kept = 0;
-    ir_ref *args = malloc((o.arg_count + 1) * sizeof *args),
-           *results = calloc(result_count + 1, sizeof *results);
-    BL_ASSERT(args && results, "out of memory");
+    ir_ref *args = memory_need((o.arg_count + 1) * sizeof *args),
+           *results = memory_need_zeroed(result_count + 1, sizeof *results);
     for (uint32_t k = 0; k < o.arg_count; k++)
         if (param[k])
             args[arg_count++] = ir_copied(c, o.args[k]);
@@ -141,7 +138,7 @@ static bool copy_call(ir_copier *c, uint32_t id, ir_inst inst)
     for (uint32_t k = result_count, left = kept; k-- > 0;) /* to where they stood, from the last one on */
         results[k] = result[k] ? results[--left] : (ir_ref){0};
     opt_replace_results(c, id, results);
-    free(args), free(results);
+    memory_free(args), memory_free(results);
     return true;
 }
 
@@ -151,12 +148,11 @@ ir_module *opt_call_unused(const ir_module *m)
     needs n = {
         .m = m,
         .groups = opt_group_targets(m),
-        .params = calloc(count + 1, sizeof *n.params),
-        .results = calloc(count + 1, sizeof *n.results),
-        .reached = calloc(count + 1, 1),
+        .params = memory_need_zeroed(count + 1, sizeof *n.params),
+        .results = memory_need_zeroed(count + 1, sizeof *n.results),
+        .reached = memory_need_zeroed(count + 1, 1),
         .writes = opt_writes(m),
     };
-    BL_ASSERT(n.params && n.results && n.reached, "out of memory");
     make_flags(&n);
     find_needs(&n);
     opt_pass pass = {
@@ -170,6 +166,6 @@ ir_module *opt_call_unused(const ir_module *m)
     ir_module *result = opt_rebuild(&pass);
     free_flags(&n);
     opt_groups_free(&n.groups);
-    free(n.params), free(n.results), free(n.reached), free(n.writes);
+    memory_free(n.params), memory_free(n.results), memory_free(n.reached), memory_free(n.writes);
     return result;
 }

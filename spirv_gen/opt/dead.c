@@ -15,6 +15,6 @@ ir_module *opt_dead(const ir_module *m)
     uint8_t *writes = opt_writes(m);
     opt_pass pass = {.from = m, .keep = keep_live, .user = writes};
     ir_module *result = opt_rebuild(&pass);
-    free(writes);
+    memory_free(writes);
     return result;
 }

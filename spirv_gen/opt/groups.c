@@ -24,8 +24,8 @@ static void join_targets(opt_groups *g, const ir_func *f, ir_inst call)
 opt_groups opt_group_targets(const ir_module *m)
 {
     uint32_t count = m->functions.count;
-    opt_groups g = {.leader = calloc(count + 1, sizeof *g.leader), .reached = calloc(count + 1, 1)};
-    BL_ASSERT(g.leader && g.reached, "out of memory");
+    opt_groups g = {.leader = memory_need_zeroed(count + 1, sizeof *g.leader),
+                    .reached = memory_need_zeroed(count + 1, 1)};
     for (uint32_t k = 0; k < count; k++)
         g.leader[k] = k;
     for (uint32_t k = 0; k < count; k++) {
@@ -46,6 +46,6 @@ opt_groups opt_group_targets(const ir_module *m)
 
 void opt_groups_free(opt_groups *g)
 {
-    free(g->leader);
-    free(g->reached);
+    memory_free(g->leader);
+    memory_free(g->reached);
 }

@@ -24,15 +24,14 @@ static bool inline_call(ir_copier *c, uint32_t id, ir_inst inst)
     if (!target)
         return false;
     ir_operands o = ir_call_operands(c->from, inst);
-    ir_ref *args = malloc((o.arg_count + 1) * sizeof *args);
-    ir_ref *results = calloc(target->results.count + 1, sizeof *results);
-    BL_ASSERT(args && results, "out of memory");
+    ir_ref *args = memory_need((o.arg_count + 1) * sizeof *args);
+    ir_ref *results = memory_need_zeroed(target->results.count + 1, sizeof *results);
     for (uint32_t k = 0; k < o.arg_count; k++)
         args[k] = ir_copied(c, o.args[k]);
     ir_inline(c->to, target, args, results);
     opt_replace_results(c, id, results);
-    free(args);
-    free(results);
+    memory_free(args);
+    memory_free(results);
     return true;
 }
 

@@ -36,8 +36,7 @@ static bool function_writes(const ir_func *f, const uint8_t *writes)
 
 uint8_t *opt_writes(const ir_module *m)
 {
-    uint8_t *writes = calloc(m->functions.count + 1, 1);
-    BL_ASSERT(writes, "out of memory");
+    uint8_t *writes = memory_need_zeroed(m->functions.count + 1, 1);
     for (bool changed = true; changed;) {
         changed = false;
         for (uint32_t k = 0; k < m->functions.count; k++)
@@ -139,10 +138,9 @@ uint8_t *opt_live(const ir_func *f, const ir_ref *roots, uint32_t count, const u
     marker m = {
         .f = f,
         .params = params,
-        .live = calloc(f->inst.count, 1),
-        .edges = calloc(2 * (size_t)f->inst.count, sizeof *m.edges),
+        .live = memory_need_zeroed(f->inst.count, 1),
+        .edges = memory_need_zeroed(2 * (size_t)f->inst.count, sizeof *m.edges),
     };
-    BL_ASSERT(m.live && m.edges, "out of memory");
     find_edges(&m);
     for (uint32_t k = 0; k < count; k++)
         mark(&m, roots[k].id);
@@ -151,7 +149,7 @@ uint8_t *opt_live(const ir_func *f, const ir_ref *roots, uint32_t count, const u
             mark(&m, id);
     while (m.pending.count)
         mark_needs(&m, m.pending.data[--m.pending.count]);
-    free(m.edges);
+    memory_free(m.edges);
     array_free(&m.pending);
     return m.live;
 }

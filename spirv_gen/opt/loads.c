@@ -153,6 +153,6 @@ ir_module *opt_loads(const ir_module *m)
     ir_module *result = opt_rebuild(&pass);
     array_free(&l.known);
     array_free(&l.regions);
-    free(writes);
+    memory_free(writes);
     return result;
 }

@@ -90,9 +90,8 @@ static void begin_function(ir_copier *c)
     const opt_pass *pass = c->user;
     invariants *v = pass->user;
     v->f = c->from;
-    free(v->uniform), free(v->moved);
-    v->uniform = calloc(v->f->inst.count, 1), v->moved = calloc(v->f->inst.count, 1);
-    BL_ASSERT(v->uniform && v->moved, "out of memory");
+    memory_free(v->uniform), memory_free(v->moved);
+    v->uniform = memory_need_zeroed(v->f->inst.count, 1), v->moved = memory_need_zeroed(v->f->inst.count, 1);
     for (uint32_t id = 1; id < v->f->inst.count; id++)
         v->uniform[id] = is_uniform(v, id);
 }
@@ -113,6 +112,6 @@ ir_module *opt_loop_invariants(const ir_module *m)
     invariants v = {0};
     opt_pass pass = {.from = m, .begin = begin_function, .hook = move_out, .user = &v};
     ir_module *result = opt_rebuild(&pass);
-    free(v.uniform), free(v.moved);
+    memory_free(v.uniform), memory_free(v.moved);
     return result;
 }

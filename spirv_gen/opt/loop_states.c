@@ -98,8 +98,8 @@ static void propagate(states *s)
 static uint8_t *find_fixed(const ir_func *f)
 {
     uint32_t count = f->inst.count;
-    states s = {.f = f, .value = calloc(count, sizeof *s.value), .fixed = calloc(count, 1)};
-    BL_ASSERT(s.value && s.fixed, "out of memory");
+    states s = {
+        .f = f, .value = memory_need_zeroed(count, sizeof *s.value), .fixed = memory_need_zeroed(count, 1)};
     bool changed = false;
     for (uint32_t id = 1; id < count; id++)
         changed |= s.fixed[id] = f->inst.data[id].op == IR_STATE;
@@ -112,15 +112,14 @@ static uint8_t *find_fixed(const ir_func *f)
                 changed = true;
             }
     }
-    free(s.value);
+    memory_free(s.value);
     return s.fixed;
 }
 
 static uint8_t *keep_varying(const opt_pass *pass, const ir_func *f)
 {
     uint8_t *const *varying = pass->user;
-    uint8_t *keep = malloc(f->inst.count);
-    BL_ASSERT(keep, "out of memory");
+    uint8_t *keep = memory_need(f->inst.count);
     memcpy(keep, varying[f->index], f->inst.count);
     return keep;
 }
@@ -139,8 +138,7 @@ static bool put_initial(ir_copier *c, uint32_t id, ir_inst inst)
 
 ir_module *opt_loop_states(const ir_module *m)
 {
-    uint8_t **varying = calloc(m->functions.count + 1, sizeof *varying);
-    BL_ASSERT(varying, "out of memory");
+    uint8_t **varying = memory_need_zeroed(m->functions.count + 1, sizeof *varying);
     bool any_fixed = false;
     for (uint32_t k = 0; k < m->functions.count; k++) {
         varying[k] = find_fixed(m->functions.data[k]);
@@ -152,7 +150,7 @@ ir_module *opt_loop_states(const ir_module *m)
     opt_pass pass = {.from = m, .keep = keep_varying, .hook = put_initial, .user = varying};
     ir_module *result = any_fixed ? opt_rebuild(&pass) : NULL;
     for (uint32_t k = 0; k < m->functions.count; k++)
-        free(varying[k]);
-    free(varying);
+        memory_free(varying[k]);
+    memory_free(varying);
     return result;
 }

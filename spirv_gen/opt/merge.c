@@ -103,16 +103,15 @@ ir_module *opt_merge(const ir_module *m)
     uint32_t count = m->functions.count;
     merger g = {
         .m = m,
-        .same = calloc(count + 1, sizeof *g.same),
-        .hash = calloc(count + 1, sizeof *g.hash),
-        .done = calloc(count + 1, sizeof *g.done),
-        .visited = calloc(count + 1, 1),
+        .same = memory_need_zeroed(count + 1, sizeof *g.same),
+        .hash = memory_need_zeroed(count + 1, sizeof *g.hash),
+        .done = memory_need_zeroed(count + 1, sizeof *g.done),
+        .visited = memory_need_zeroed(count + 1, 1),
     };
-    BL_ASSERT(g.same && g.hash && g.done && g.visited, "out of memory");
     for (uint32_t k = 0; k < count; k++)
         visit(&g, k);
     opt_pass pass = {.from = m, .same = g.same};
     ir_module *result = g.done_count < count ? opt_rebuild(&pass) : NULL;
-    free(g.same), free(g.hash), free(g.done), free(g.visited);
+    memory_free(g.same), memory_free(g.hash), memory_free(g.done), memory_free(g.visited);
     return result;
 }

@@ -27,6 +27,17 @@ static void drop(pipeline *p)
     p->now = NULL;
 }
 
+/* What a pass takes: its copy of the module, and some words about each instruction. */
+enum { BYTES_PER_INSTRUCTION = 192 };
+
+static bl_result check_memory(const ir_module *m, bl_error *err)
+{
+    size_t count = 0;
+    for (uint32_t k = 0; k < m->functions.count; k++)
+        count += m->functions.data[k]->inst.count;
+    return memory_check(count * BYTES_PER_INSTRUCTION, err);
+}
+
 /* Goes on with what a pass has made, where it has changed anything. */
 static bl_result step(pipeline *p, const char *name, ir_module *next)
 {
@@ -34,6 +45,7 @@ static bl_result step(pipeline *p, const char *name, ir_module *next)
         return BL_OK;
     drop(p);
     p->now = next;
+    TRY(check_memory(next, p->err));
     if (next->error.code != BL_OK)
         return error_set(p->err, next->error.code, "pass %s: %s", name, next->error.text);
 #ifdef BL_VERIFY_PASSES
@@ -101,7 +113,9 @@ bl_result opt_run(const ir_module *m, const opt_options *options, ir_module **ou
     if (m->error.code != BL_OK)
         return error_set(err, m->error.code, "%s", m->error.text);
     pipeline p = {.source = m, .now = m, .options = options, .err = err};
-    bl_result result = run(&p);
+    bl_result result = check_memory(m, err);
+    if (result == BL_OK)
+        result = run(&p);
     if (result == BL_OK)
         *out = (ir_module *)(uintptr_t)p.now;
     else

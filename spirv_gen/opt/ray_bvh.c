@@ -398,7 +398,7 @@ static bool lower_ray(ir_copier *c, uint32_t id, ir_inst inst)
         return false;
     const opt_pass *pass = c->user;
     ir_operands o = ir_call_operands(c->from, inst);
-    ir_func **intersect = malloc((o.target_count + 1) * sizeof *intersect);
+    ir_func **intersect = memory_need((o.target_count + 1) * sizeof *intersect);
     bool next = inst.op == IR_RAY_CLOSEST && o.arg_count == RAY_AFTER + 1;
     BL_ASSERT(intersect && (next || o.arg_count == RAY_AFTER), "%u ray arguments", o.arg_count);
     for (uint32_t k = 0; k < o.target_count; k++)
@@ -416,7 +416,7 @@ static bool lower_ray(ir_copier *c, uint32_t id, ir_inst inst)
         found h = closest(&t);
         opt_replace_results(c, id, (ir_ref[]){h.t, h.entry, h.u, h.v, h.level});
     }
-    free(intersect);
+    memory_free(intersect);
     return true;
 }
 

@@ -28,22 +28,20 @@ static bool stays(uint8_t *const *which, const ir_func *f, uint32_t k)
 
 static void map_parameters(const opt_pass *pass, const ir_func *from, ir_func *to, ir_ref *map)
 {
-    ir_ref *params = calloc(from->params.count + 1, sizeof *params);
-    BL_ASSERT(params, "out of memory");
+    ir_ref *params = memory_need_zeroed(from->params.count + 1, sizeof *params);
     for (uint32_t k = 0; k < from->params.count; k++)
         if (stays(pass->params, from, k))
             params[k] = ir_param(to, (ir_type)from->params.data[k]);
     for (uint32_t id = 1; id < from->inst.count; id++)
         if (from->inst.data[id].op == IR_PARAM)
             map[id] = params[from->inst.data[id].a];
-    free(params);
+    memory_free(params);
 }
 
 static void copy_body(opt_pass *pass, const ir_func *from, ir_func *to, const uint8_t *keep)
 {
-    ir_ref *map = calloc(from->inst.count, sizeof *map);
+    ir_ref *map = memory_need_zeroed(from->inst.count, sizeof *map);
     ARRAY(ir_ref) results = {0};
-    BL_ASSERT(map, "out of memory");
     map_parameters(pass, from, to, map);
     ir_copier c = {
         .from = from,
@@ -68,7 +66,7 @@ static void copy_body(opt_pass *pass, const ir_func *from, ir_func *to, const ui
     pass->more_results.count = 0;
     ir_return(to, results.data, results.count);
     array_free(&results);
-    free(map);
+    memory_free(map);
 }
 
 static void rebuild_function(opt_pass *pass, const ir_func *from)
@@ -87,15 +85,14 @@ static void rebuild_function(opt_pass *pass, const ir_func *from)
     ir_func_reserve(to, from->inst.count);
     pass->functions[from->index] = to;
     copy_body(pass, from, to, keep);
-    free(keep);
+    memory_free(keep);
 }
 
 ir_module *opt_rebuild(opt_pass *pass)
 {
     const ir_module *from = pass->from;
     ir_module *to = pass->to = ir_module_create();
-    pass->functions = calloc(from->functions.count + 1, sizeof *pass->functions);
-    BL_ASSERT(pass->functions, "out of memory");
+    pass->functions = memory_need_zeroed(from->functions.count + 1, sizeof *pass->functions);
     to->no_fold = from->no_fold;
     to->no_merge = from->no_merge;
     to->uniform_count = from->uniform_count;
@@ -109,7 +106,7 @@ ir_module *opt_rebuild(opt_pass *pass)
         if (!from->entry || from->entry == from->functions.data[k])
             rebuild_function(pass, from->functions.data[k]);
     to->entry = from->entry ? pass->functions[from->entry->index] : NULL;
-    free(pass->functions);
+    memory_free(pass->functions);
     array_free(&pass->more_results);
     pass->functions = NULL;
     return to;
@@ -128,12 +125,11 @@ void opt_emit_call(ir_copier *c, ir_inst call, const ir_ref *args, uint32_t arg_
 {
     const opt_pass *pass = c->user;
     ir_operands o = ir_call_operands(c->from, call);
-    ir_func **targets = malloc((o.target_count + 1) * sizeof *targets);
-    BL_ASSERT(targets, "out of memory");
+    ir_func **targets = memory_need((o.target_count + 1) * sizeof *targets);
     for (uint32_t k = 0; k < o.target_count; k++)
         targets[k] = pass->functions[o.targets[k]];
     ir_call(c->to, ir_copied(c, call.a), targets, o.target_count, args, arg_count, results);
-    free(targets);
+    memory_free(targets);
 }
 
 void opt_replace_results(ir_copier *c, uint32_t id, const ir_ref *results)

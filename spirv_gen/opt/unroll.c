@@ -45,7 +45,7 @@ static bool refuse_writes(ir_copier *c, uint32_t first, uint32_t last)
             ir_fail(c->to, "unroll: %%%u (%s) of \"%s\" writes before the test of its loop", id,
                     ir_op_table[inst.op].name, c->from->name);
     }
-    free(writes);
+    memory_free(writes);
     return refused;
 }
 
@@ -53,8 +53,7 @@ static bool refuse_writes(ir_copier *c, uint32_t first, uint32_t last)
 static void trip(ir_copier *c, uint32_t loop, uint32_t first, uint32_t test, uint32_t end)
 {
     uint32_t count = first - loop - 1;
-    ir_ref *next = malloc((count + 1) * sizeof *next);
-    BL_ASSERT(next, "out of memory");
+    ir_ref *next = memory_need((count + 1) * sizeof *next);
     ir_copy_range(c, first, test);
     ir_ref branch = ir_if(c->to, ir_copied(c, c->from->inst.data[test].a));
     ir_copy_range(c, test + 1, end);
@@ -66,7 +65,7 @@ static void trip(ir_copier *c, uint32_t loop, uint32_t first, uint32_t test, uin
         next[k] = ir_phi(c->to, branch, next[k], c->map[loop + 1 + k]);
     for (uint32_t k = 0; k < count; k++)
         c->map[loop + 1 + k] = next[k];
-    free(next);
+    memory_free(next);
 }
 
 static bool unroll(ir_copier *c, uint32_t id, ir_inst inst)

@@ -255,7 +255,7 @@ void spv_lower_inst(spv_gen *g, spv_frame *frame, uint32_t id)
 
 void spv_lower_function(spv_gen *g, const ir_func *f, const uint32_t *args, uint32_t *results)
 {
-    uint32_t count = f->inst.count, *memory = calloc(6u * (size_t)count, sizeof *memory);
+    uint32_t count = f->inst.count, *memory = memory_need_zeroed(6u * (size_t)count, sizeof *memory);
     BL_ASSERT(memory != NULL, "frame of %u instructions", count);
     BL_ASSERT(f->finished && (args || !f->params.count), "\"%s\" is lowered unfinished, or without arguments",
               f->name);
@@ -276,5 +276,5 @@ void spv_lower_function(spv_gen *g, const ir_func *f, const uint32_t *args, uint
         spv_lower_inst(g, &frame, i);
     for (uint32_t i = 0; i < f->results.count && g->error.code == BL_OK; i++)
         results[i] = spv_operand(g, &frame, f->results.data[i].id);
-    free(memory);
+    memory_free(memory);
 }

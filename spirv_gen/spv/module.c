@@ -297,7 +297,7 @@ bl_result spv_module_end(spv_gen *g, spv_code *out)
                   (spv_words){g->interface.data, g->interface.count});
     for (int i = 0; i < SPV_SECTION_COUNT; i++)
         count += g->section[i].count;
-    out->words = malloc(count * sizeof *out->words);
+    out->words = memory_need(count * sizeof *out->words);
     if (out->words == NULL)
         return error_set(&g->error, BL_ERROR_MEMORY, "out of memory for %zu words of SPIR-V", count);
     memcpy(out->words, header, sizeof header);

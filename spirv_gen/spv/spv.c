@@ -53,6 +53,6 @@ bl_result spv_generate(const ir_module *m, const spv_options *options, spv_code 
 
 void spv_code_free(spv_code *code)
 {
-    free(code->words);
+    memory_free(code->words);
     *code = (spv_code){0};
 }

@@ -9,7 +9,7 @@ enum { UNBOUND = ~0 };
 
 void x86_assembler_free(x86_assembler *a)
 {
-    free(a->bytes.data), free(a->labels.data), free(a->fixups.data);
+    memory_free(a->bytes.data), memory_free(a->labels.data), memory_free(a->fixups.data);
     *a = (x86_assembler){0};
 }
 

@@ -314,8 +314,7 @@ static void write(const x86_gen *g, const x86_header *h, x86_code *out)
     size_t constants = sizeof *h / 4, code = constants + h->constant_count,
            names = code + words_for(h->code_bytes);
     out->word_count = names + h->function_count + words_for(h->name_bytes);
-    out->words = calloc(out->word_count, 4);
-    BL_ASSERT(out->words, "out of memory");
+    out->words = memory_need_zeroed(out->word_count, 4);
     memcpy(out->words, h, sizeof *h);
     memcpy(out->words + constants, g->constants.data, 4 * (size_t)g->constants.count);
     memcpy(out->words + code, g->code.bytes.data, h->code_bytes);
@@ -380,6 +379,6 @@ bl_result x86_list(const ir_module *m, const x86_options *options, text *out, bl
 
 void x86_code_free(x86_code *code)
 {
-    free(code->words);
+    memory_free(code->words);
     *code = (x86_code){0};
 }

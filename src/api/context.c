@@ -35,9 +35,10 @@ bl_result bl_context_create(const bl_context_desc *desc, bl_context **out)
     if (!out)
         return BL_ERROR_ARGUMENT;
     *out = NULL;
-    bl_context *ctx = calloc(1, sizeof *ctx);
+    bl_context *ctx = memory_zeroed(1, sizeof *ctx);
     if (!ctx)
         return BL_ERROR_MEMORY;
+    memory_open();
     gpu_options options = {0};
     if (desc)
         options = (gpu_options){
@@ -55,12 +56,14 @@ bl_result bl_context_create(const bl_context_desc *desc, bl_context **out)
     if (r != BL_OK) {
         if (desc && desc->log)
             desc->log(desc->user, ctx->error.text);
-        free(ctx);
+        memory_free(ctx);
+        memory_close();
         return r;
     }
     for (uint32_t i = 0; i < render_registry.count; i++)
         array_push(&ctx->classes, render_registry.classes[i]);
     ctx->registry = (plugin_registry){ctx->classes.data, ctx->classes.count};
+    ctx->strict = desc && desc->untrusted;
     if (desc && desc->cache)
         ctx->cache = kernel_cache_open(desc->cache, desc->cache_limit),
         ctx->cache_verify = desc->testing && desc->testing->cache_verify;
@@ -76,7 +79,8 @@ void bl_context_destroy(bl_context *ctx)
     kernel_cache_close(ctx->cache);
     array_free(&ctx->classes);
     arena_free(&ctx->memory);
-    free(ctx);
+    memory_free(ctx);
+    memory_close();
 }
 
 const char *bl_context_error(const bl_context *ctx)

@@ -19,6 +19,7 @@ struct bl_context {
     ARRAY(const plugin_class *) classes; /* the renderer's classes and those that were added */
     plugin_registry registry;            /* the same list, as the loader takes it */
     kernel_cache *cache;                 /* NULL: there is no cache */
+    bool strict;                         /* limits of image files */
     bool cache_verify;                   /* a kernel that was found is compiled all the same and compared */
     bool checked;                        /* BL_DEBUG=bounds: kernels are checked (bounds.h) */
     uint64_t cache_hits, cache_misses;   /* counts of look-ups of kernels' words */

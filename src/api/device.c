@@ -37,7 +37,7 @@ bl_result bl_device_info_at(const bl_context *ctx, uint32_t index, bl_device_inf
 bl_result device_wrap(bl_context *ctx, gpu_device *opened, bl_device **out)
 {
     bl_error err = {0};
-    bl_device *d = calloc(1, sizeof *d);
+    bl_device *d = memory_zeroed(1, sizeof *d);
     *out = NULL;
     if (!d) {
         gpu_device_destroy(opened);
@@ -75,7 +75,7 @@ void bl_device_destroy(bl_device *device)
         return;
     fit_kernels_destroy(device->fixed);
     gpu_device_destroy(device->gpu);
-    free(device);
+    memory_free(device);
 }
 
 bl_result bl_device_info_get(const bl_device *device, bl_device_info *out)

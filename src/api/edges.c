@@ -86,7 +86,7 @@ bl_result edges_add_splats(bl_job *job, float *image, bl_stats *stats, bl_error 
     double seconds;
     if (stats->edges == 0 || !image)
         return BL_OK;
-    float *splats = malloc(4 * (size_t)n);
+    float *splats = memory_alloc(4 * (size_t)n);
     if (!splats)
         return error_set(err, BL_ERROR_MEMORY, "no memory for an image of %u values", n);
     bl_result r = gpu_batch_begin(job->batch, err);
@@ -99,6 +99,6 @@ bl_result edges_add_splats(bl_job *job, float *image, bl_stats *stats, bl_error 
         r = gpu_buffer_read(job->image, 0, splats, 4ull * n, err);
     for (uint32_t i = 0; i < n && r == BL_OK; i++)
         image[i] += splats[i];
-    free(splats);
+    memory_free(splats);
     return r;
 }

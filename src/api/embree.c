@@ -106,8 +106,7 @@ bl_result bl_embree_create(bl_device *device, const bl_scene *scene, bl_embree *
         error_set(&err, BL_ERROR_UNSUPPORTED, "%s", why);
         return context_fail(device->context, &err);
     }
-    bl_embree *e = calloc(1, sizeof *e);
-    BL_ASSERT(e, "out of memory");
+    bl_embree *e = memory_need_zeroed(1, sizeof *e);
     uint32_t threads = gpu_device_info(device->gpu)->threads;
     long online = sysconf(_SC_NPROCESSORS_ONLN);
     e->context = device->context, e->threads = threads ? threads : online > 0 ? (uint32_t)online : 1;
@@ -128,7 +127,7 @@ void bl_embree_destroy(bl_embree *e)
         rtcReleaseScene(e->scene);
     if (e->device)
         rtcReleaseDevice(e->device);
-    free(e);
+    memory_free(e);
 }
 
 bl_embree_info bl_embree_info_get(const bl_embree *e)

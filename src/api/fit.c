@@ -111,8 +111,7 @@ static bl_fit_desc resolve(const bl_job *job, const bl_fit_desc *desc)
     d.spp = job_spp(job, d.spp ? d.spp : 16),
     d.spp_gradient = d.spp_gradient ? job_spp(job, d.spp_gradient) : d.spp;
     if (d.schedule_count) {
-        bl_fit_change *copy = malloc(d.schedule_count * sizeof *copy);
-        BL_ASSERT(copy, "out of memory");
+        bl_fit_change *copy = memory_need(d.schedule_count * sizeof *copy);
         memcpy(copy, desc->schedule, d.schedule_count * sizeof *copy);
         d.schedule = copy;
     }
@@ -137,9 +136,9 @@ static bl_result create_job(bl_device *device, const bl_scene *scene, const bl_f
     };
     const job_batch batch = {desc->batch, desc->views ? desc->view_count : 1};
     bl_result r = job_create(device, scene, &d, desc->batch ? &batch : NULL, out);
-    free(names);
+    memory_free(names);
     if (r != BL_OK)
-        free(*asked);
+        memory_free(*asked);
     return r;
 }
 
@@ -157,8 +156,7 @@ bl_result bl_fit_create(bl_device *device, const bl_scene *scene, const bl_fit_d
     bl_job *job;
     fit_asked *asked;
     TRY(create_job(device, scene, desc, &job, &asked));
-    bl_fit *fit = calloc(1, sizeof *fit);
-    BL_ASSERT(fit, "out of memory");
+    bl_fit *fit = memory_need_zeroed(1, sizeof *fit);
     fit->job = job;
     fit->asked = asked, fit->asked_count = desc->parameter_count;
     fit->desc = resolve(job, desc);
@@ -188,11 +186,11 @@ void bl_fit_destroy(bl_fit *fit)
         gpu_buffer_destroy(own[i]);
     fit_views_destroy(fit);
     large_steps_destroy(fit);
-    free(fit->parameters);
-    free(fit->asked);
-    free((bl_fit_change *)(uintptr_t)fit->desc.schedule);
+    memory_free(fit->parameters);
+    memory_free(fit->asked);
+    memory_free((bl_fit_change *)(uintptr_t)fit->desc.schedule);
     bl_job_destroy(fit->job);
-    free(fit);
+    memory_free(fit);
 }
 
 /* ---- a step ---- */
@@ -359,7 +357,7 @@ static bl_result name_lost(bl_fit *fit, uint32_t step, bl_error *err)
     bl_job *job = fit->job;
     for (uint32_t k = 0; k < job->requested_count; k++) {
         const render_parameter *p = &job->scene->parameters.data[job->requested[k]];
-        float *values = malloc(4ull * p->count);
+        float *values = memory_alloc(4ull * p->count);
         uint32_t lost = 0;
         if (!values)
             return error_set(err, BL_ERROR_MEMORY, "no memory for %u values of %s", p->count, p->name);
@@ -367,7 +365,7 @@ static bl_result name_lost(bl_fit *fit, uint32_t step, bl_error *err)
                                       4ull * p->count, err);
         for (uint32_t i = 0; r == BL_OK && i < p->count; i++)
             lost += !isfinite(values[i]);
-        free(values);
+        memory_free(values);
         TRY(r);
         if (lost)
             return error_set(err, BL_ERROR_DEVICE,

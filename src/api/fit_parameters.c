@@ -144,9 +144,8 @@ bl_result fit_name_parameters(const bl_scene *scene, const bl_fit_desc *desc, co
     const render_scene *s = scene->render;
     bl_error err = {0};
     bl_result r = BL_OK;
-    *names = calloc(3 * (size_t)desc->parameter_count, sizeof **names);
-    *asked = calloc(desc->parameter_count, sizeof **asked);
-    BL_ASSERT(*names && *asked, "out of memory");
+    *names = memory_need_zeroed(3 * (size_t)desc->parameter_count, sizeof **names);
+    *asked = memory_need_zeroed(desc->parameter_count, sizeof **asked);
     *count = 0;
     for (uint32_t k = 0; k < desc->parameter_count && r == BL_OK; k++) {
         uint32_t parameter;
@@ -162,7 +161,7 @@ bl_result fit_name_parameters(const bl_scene *scene, const bl_fit_desc *desc, co
         a->to_world = itself ? PLAN_NONE : parameter;
     }
     if (r != BL_OK) {
-        free(*names), free(*asked);
+        memory_free(*names), memory_free(*asked);
         *names = NULL, *asked = NULL;
     }
     return r;
@@ -218,8 +217,7 @@ static void set_unit(bl_fit *fit, uint32_t to_world, uint32_t k)
 
 bl_result fit_set_parameters(bl_fit *fit, const bl_fit_desc *desc, bl_error *err)
 {
-    fit->parameters = calloc(fit->job->requested_count, sizeof *fit->parameters);
-    BL_ASSERT(fit->parameters, "out of memory");
+    fit->parameters = memory_need_zeroed(fit->job->requested_count, sizeof *fit->parameters);
     for (uint32_t k = 0; k < desc->parameter_count; k++) {
         const fit_asked *a = &fit->asked[k];
         for (uint32_t i = a->first; i < a->first + a->count; i++) {

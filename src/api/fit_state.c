@@ -38,7 +38,7 @@ static bl_result hash_program(bl_fit *fit, uint64_t *out, bl_error *err)
         if (r != BL_OK)
             return error_set(err, r, "%s", bl_context_error(fit->job->context));
         add(&h, words, 4 * count);
-        free(words);
+        memory_free(words);
     }
     *out = XXH3_64bits_digest(&h);
     return BL_OK;
@@ -163,7 +163,7 @@ static bl_result save(bl_fit *fit, const char *path, const void *note, size_t no
     const gpu_info *device = gpu_device_info(fit->job->device->gpu);
     const bl_fit_status *s = &fit->status;
     uint32_t count = state_words(fit);
-    float *words = malloc(4 * (size_t)count + 4);
+    float *words = memory_alloc(4 * (size_t)count + 4);
     if (!words)
         return error_set(err, BL_ERROR_MEMORY, "no memory for the state of a fit: %u words", count);
     fit_checkpoint c = {
@@ -188,7 +188,7 @@ static bl_result save(bl_fit *fit, const char *path, const void *note, size_t no
     bl_result r = move_state(fit, words, false, err);
     if (r == BL_OK)
         r = fit_checkpoint_write(path, &c, err);
-    free(words);
+    memory_free(words);
     return r;
 }
 
@@ -229,7 +229,7 @@ static bl_result take_note(const fit_checkpoint *c, void **note, size_t *note_si
 {
     if (!note)
         return BL_OK;
-    *note = malloc(c->note_size + 1);
+    *note = memory_alloc(c->note_size + 1);
     if (!*note)
         return error_set(err, BL_ERROR_MEMORY, "no memory for a note of %zu bytes", c->note_size);
     memcpy(*note, c->note, c->note_size);

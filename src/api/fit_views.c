@@ -63,8 +63,8 @@ static bl_result set_scale(bl_fit *fit, const bl_fit_desc *desc, bl_error *err)
 static bl_result make_batch(bl_fit *fit, bl_error *err)
 {
     uint32_t pixels = fit->desc.batch;
-    fit->batch.list = malloc(pixels * sizeof *fit->batch.list);
-    fit->batch.gathered = malloc(3 * (size_t)pixels * sizeof *fit->batch.gathered);
+    fit->batch.list = memory_alloc(pixels * sizeof *fit->batch.list);
+    fit->batch.gathered = memory_alloc(3 * (size_t)pixels * sizeof *fit->batch.gathered);
     if (!fit->batch.list || !fit->batch.gathered)
         return error_set(err, BL_ERROR_MEMORY, "no memory for a batch of %u pixels", pixels);
     return new_target(fit, 3 * pixels, NULL, &fit->batch.target, err);
@@ -72,9 +72,8 @@ static bl_result make_batch(bl_fit *fit, bl_error *err)
 
 bl_result fit_views_create(bl_fit *fit, const bl_fit_desc *desc, bl_error *err)
 {
-    fit->views = calloc(fit->desc.view_count, sizeof *fit->views);
-    fit->seen = calloc(fit->desc.view_count, sizeof *fit->seen);
-    BL_ASSERT(fit->views && fit->seen, "out of memory");
+    fit->views = memory_need_zeroed(fit->desc.view_count, sizeof *fit->views);
+    fit->seen = memory_need_zeroed(fit->desc.view_count, sizeof *fit->seen);
     for (uint32_t v = 0; v < fit->desc.view_count; v++) {
         bl_fit_view given = view_of(fit, desc, v);
         TRY(set_view(fit, &given, v, err));
@@ -91,10 +90,10 @@ void fit_views_destroy(bl_fit *fit)
     for (uint32_t v = 0; fit->views && v < fit->desc.view_count; v++)
         gpu_buffer_destroy(fit->views[v].target);
     gpu_buffer_destroy(fit->batch.target);
-    free(fit->batch.list);
-    free(fit->batch.gathered);
-    free(fit->views);
-    free(fit->seen);
+    memory_free(fit->batch.list);
+    memory_free(fit->batch.gathered);
+    memory_free(fit->views);
+    memory_free(fit->seen);
 }
 
 /* ---- a step ---- */

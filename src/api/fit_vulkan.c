@@ -39,12 +39,11 @@ static void record_sensor(const glance *g)
     bl_job *job = g->fit->job;
     const fit_view *view = &g->fit->views[g->sight.view];
     const scene_object *o = job->scene->sensors.data[view->sensor];
-    uint32_t count = sensor_words(o), *words = calloc(count, sizeof *words);
-    BL_ASSERT(words, "out of memory");
+    uint32_t count = sensor_words(o), *words = memory_need_zeroed(count, sizeof *words);
     sensor_record(job->scene, o, view->posed ? view->to_world : NULL, words);
     vulkan_record_update(job->batch, job->words, 4ull * plan_sensor_word(job->plan), words,
                          count * sizeof *words);
-    free(words);
+    memory_free(words);
 }
 
 static void record_batch(const glance *g)
@@ -131,9 +130,8 @@ static void describe_step(bl_fit *fit, step_recording *s)
 {
     bool own_image = bl_gradient_form_finds_loss(fit->desc.form);
     const uint32_t count = fit_sight_count(fit);
-    *s = (step_recording){.glances = calloc(count, sizeof *s->glances),
-                          .passes = calloc(2ull * count, sizeof *s->passes)};
-    BL_ASSERT(s->glances && s->passes, "out of memory");
+    *s = (step_recording){.glances = memory_need_zeroed(count, sizeof *s->glances),
+                          .passes = memory_need_zeroed(2ull * count, sizeof *s->passes)};
     for (uint32_t k = 0, v = 0; k < count; k++) {
         glance *g = &s->glances[k];
         describe_glance(fit, g, fit_next_sight(fit, &v), k);
@@ -145,8 +143,8 @@ static void describe_step(bl_fit *fit, step_recording *s)
 
 static void forget_step(step_recording *s)
 {
-    free(s->glances);
-    free(s->passes);
+    memory_free(s->glances);
+    memory_free(s->passes);
 }
 
 static bl_result check_fit(const bl_fit *fit, bl_error *err)

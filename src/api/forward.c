@@ -13,7 +13,7 @@
 static bl_result write_tangents(bl_job *job, const float *const *tangents, bl_error *err)
 {
     uint32_t n = job->plan->value_count;
-    float *all = calloc(n, sizeof *all);
+    float *all = memory_zeroed(n, sizeof *all);
     if (!all)
         return error_set(err, BL_ERROR_MEMORY, "no memory for %u tangents", n);
     for (uint32_t k = 0; k < job->requested_count; k++) {
@@ -23,7 +23,7 @@ static bl_result write_tangents(bl_job *job, const float *const *tangents, bl_er
             all[first + i] = !tangents ? 1 : tangents[k] ? tangents[k][i] : 0;
     }
     bl_result r = job_tangents(job, all, err);
-    free(all);
+    memory_free(all);
     return r;
 }
 

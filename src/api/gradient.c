@@ -178,12 +178,12 @@ static bl_result replay(bl_job *job, const bl_gradient_desc *desc, double most, 
 static bl_result largest_adjoint(bl_job *job, double *most, bl_error *err)
 {
     size_t n = 3 * (size_t)job_pixels(job);
-    float *adjoint = malloc(n * sizeof *adjoint);
+    float *adjoint = memory_alloc(n * sizeof *adjoint);
     if (!adjoint)
         return error_set(err, BL_ERROR_MEMORY, "no memory for an image of %zu values", n);
     bl_result r = gpu_buffer_read(job->adjoint, 0, adjoint, n * sizeof *adjoint, err);
     *most = largest(adjoint, n);
-    free(adjoint);
+    memory_free(adjoint);
     return r;
 }
 

@@ -75,8 +75,8 @@ bl_result job_set_scale(bl_job *job, double largest_adjoint, uint32_t spp, uint3
     uint32_t n = job->plan->gradient_count;
     if (n == 0 || !job->fixed_point)
         return BL_OK;
-    float *scales = malloc(n * sizeof *scales);
-    BL_ASSERT(scales, "out of memory");
+    TRY(memory_check(n * sizeof(float), err));
+    float *scales = memory_need(n * sizeof *scales);
     double contribution = largest_adjoint / spp, light = brightness(job);
     for (uint32_t k = 0; k < job->requested_count; k++) {
         const render_parameter *p = &job->scene->parameters.data[job->requested[k]];
@@ -88,7 +88,7 @@ bl_result job_set_scale(bl_job *job, double largest_adjoint, uint32_t spp, uint3
     for (uint32_t i = requested_elements(job); i < n; i++) /* The rest are derived quantities. */
         scales[i] = scale_for(contribution * light, coarser);
     bl_result r = gpu_buffer_write(job->scale, 0, scales, n * sizeof *scales, err);
-    free(scales);
+    memory_free(scales);
     return r;
 }
 
@@ -170,11 +170,11 @@ void job_record_splat_scale(bl_job *job, uint32_t spp, uint32_t coarser)
 bl_result job_set_splat_scale(bl_job *job, uint32_t spp, uint32_t coarser, bl_error *err)
 {
     uint32_t n = 3 * job_pixels(job);
-    float *scales = malloc(n * sizeof *scales), scale = splat_scale(job, spp, coarser);
-    BL_ASSERT(scales, "out of memory");
+    TRY(memory_check(n * sizeof(float), err));
+    float *scales = memory_need(n * sizeof *scales), scale = splat_scale(job, spp, coarser);
     for (uint32_t i = 0; i < n; i++)
         scales[i] = scale;
     bl_result r = gpu_buffer_write(job->splat_scale, 0, scales, n * sizeof *scales, err);
-    free(scales);
+    memory_free(scales);
     return r;
 }

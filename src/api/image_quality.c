@@ -89,8 +89,8 @@ bl_result bl_image_compare(uint32_t width, uint32_t height, const float *image, 
     bool windows = width >= WINDOW && height >= WINDOW;
     if (n == 0)
         return BL_ERROR_ARGUMENT;
-    double *both = malloc(2 * n * sizeof *both), square = 0;
-    double *rows = malloc((windows ? MOMENTS * (size_t)width * height : 1) * sizeof *rows);
+    double *both = memory_alloc(2 * n * sizeof *both), square = 0;
+    double *rows = memory_alloc((windows ? MOMENTS * (size_t)width * height : 1) * sizeof *rows);
     *out = (bl_image_quality){.ssim = NAN};
     if (both && rows) {
         for (size_t i = 0; i < n; i++) {
@@ -102,7 +102,7 @@ bl_result bl_image_compare(uint32_t width, uint32_t height, const float *image, 
             out->ssim = ssim(width, height, both, both + n, rows);
     }
     bool good = both && rows;
-    free(both);
-    free(rows);
+    memory_free(both);
+    memory_free(rows);
     return good ? BL_OK : BL_ERROR_MEMORY;
 }

@@ -55,7 +55,7 @@ static bool is_type(const bl_ir_func *f, const char *what, bl_ir_type type, bool
 
 bl_ir *bl_ir_create(void)
 {
-    bl_ir *ir = calloc(1, sizeof *ir);
+    bl_ir *ir = memory_zeroed(1, sizeof *ir);
     if (ir)
         ir->module = ir_module_create();
     return ir;
@@ -66,7 +66,7 @@ void bl_ir_destroy(bl_ir *ir)
     if (!ir)
         return;
     ir_module_destroy(ir->module);
-    free(ir);
+    memory_free(ir);
 }
 
 const char *bl_ir_error(const bl_ir *ir)

@@ -80,7 +80,7 @@ bl_result bl_ir_interpret(bl_ir *ir, const bl_ir_memory *memory, uint32_t buffer
                           const uint32_t *uniforms, uint32_t uniform_count, uint32_t invocations)
 {
     bl_error err = {0};
-    ir_eval_buffer *buffers = calloc(buffer_count + 1u, sizeof *buffers);
+    ir_eval_buffer *buffers = memory_zeroed(buffer_count + 1u, sizeof *buffers);
     if (!buffers)
         return finish(ir, error_set(&err, BL_ERROR_MEMORY, "out of memory"), &err);
     for (uint32_t i = 0; i < buffer_count; i++)
@@ -92,7 +92,7 @@ bl_result bl_ir_interpret(bl_ir *ir, const bl_ir_memory *memory, uint32_t buffer
         .uniform_count = uniform_count,
     };
     bl_result r = interpret(ir->module, &env, invocations, &err);
-    free(buffers);
+    memory_free(buffers);
     return finish(ir, r, &err);
 }
 
@@ -108,7 +108,7 @@ bl_result bl_ir_array_create(bl_device *device, uint64_t words, bl_ir_array **ou
 {
     bl_error err = {0};
     *out = NULL;
-    bl_ir_array *a = calloc(1, sizeof *a);
+    bl_ir_array *a = memory_zeroed(1, sizeof *a);
     if (!a)
         return BL_ERROR_MEMORY;
     *a = (bl_ir_array){.device = device, .count = words};
@@ -117,7 +117,7 @@ bl_result bl_ir_array_create(bl_device *device, uint64_t words, bl_ir_array **ou
             ? error_set(&err, BL_ERROR_ARGUMENT, "an array of %llu words", (unsigned long long)words)
             : gpu_buffer_create(device->gpu, GPU_DEVICE, 4 * words, "array", &a->buffer, &err);
     if (r != BL_OK) {
-        free(a);
+        memory_free(a);
         return context_fail(device->context, &err);
     }
     *out = a;
@@ -129,7 +129,7 @@ void bl_ir_array_destroy(bl_ir_array *array)
     if (!array)
         return;
     gpu_buffer_destroy(array->buffer);
-    free(array);
+    memory_free(array);
 }
 
 static bl_result in_range(const bl_ir_array *a, uint64_t first, uint64_t count, bl_error *err)
@@ -218,7 +218,7 @@ static bl_result compile(bl_ir_kernel *k, const ir_module *m, bl_error *err)
         .label = m->entry->name,
     };
     bl_result r = gpu_kernel_create(k->device->gpu, &desc, &k->kernel, err);
-    free(code.words);
+    memory_free(code.words);
     k->buffers = m->buffers.count, k->uniforms = m->uniform_count;
     return r == BL_OK ? gpu_batch_create(k->device->gpu, &k->batch, err) : r;
 }
@@ -227,7 +227,7 @@ bl_result bl_ir_kernel_create(bl_device *device, const bl_ir *ir, bl_ir_kernel *
 {
     bl_error err = {0};
     *out = NULL;
-    bl_ir_kernel *k = calloc(1, sizeof *k);
+    bl_ir_kernel *k = memory_zeroed(1, sizeof *k);
     if (!k)
         return BL_ERROR_MEMORY;
     k->device = device;
@@ -246,7 +246,7 @@ void bl_ir_kernel_destroy(bl_ir_kernel *kernel)
     gpu_batch_destroy(kernel->batch);
     gpu_kernel_destroy(kernel->kernel);
     bounds_destroy(kernel->bounds);
-    free(kernel);
+    memory_free(kernel);
 }
 
 static bl_result dispatch(bl_ir_kernel *k, gpu_buffer *const *buffers, const uint32_t *push,
@@ -277,7 +277,7 @@ static bl_result run(bl_ir_kernel *k, const kernel_arguments *a, uint32_t invoca
         return error_set(err, BL_ERROR_ARGUMENT,
                          "%u arrays and %u uniform words given, the kernel has %u and %u", array_count,
                          uniform_count, k->buffers, k->uniforms);
-    gpu_buffer **buffers = calloc(array_count + 1u, sizeof *buffers);
+    gpu_buffer **buffers = memory_zeroed(array_count + 1u, sizeof *buffers);
     if (!buffers)
         return error_set(err, BL_ERROR_MEMORY, "out of memory");
     for (uint32_t i = 0; i < array_count; i++)
@@ -288,7 +288,7 @@ static bl_result run(bl_ir_kernel *k, const kernel_arguments *a, uint32_t invoca
         memcpy(push, a->uniforms, k->uniforms * sizeof *push);
     push[k->uniforms] = invocations;
     bl_result r = invocations ? dispatch(k, buffers, push, invocations, err) : BL_OK;
-    free(buffers);
+    memory_free(buffers);
     return r;
 }
 

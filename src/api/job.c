@@ -18,8 +18,7 @@
 
 static bl_result resolve_names(bl_job *job, const bl_scene *scene, const bl_job_desc *desc)
 {
-    job->requested = calloc(desc->parameter_count + 1u, sizeof *job->requested);
-    BL_ASSERT(job->requested, "out of memory");
+    job->requested = memory_need_zeroed(desc->parameter_count + 1u, sizeof *job->requested);
     for (uint32_t i = 0; i < desc->parameter_count; i++) {
         TRY(bl_scene_find_parameter(scene, desc->parameters[i], &job->requested[i]));
         for (uint32_t k = 0; k < i; k++)
@@ -145,8 +144,7 @@ bl_result job_create(bl_device *device, const bl_scene *scene, const bl_job_desc
 {
     static const bl_job_desc defaults;
     *out = NULL;
-    bl_job *job = calloc(1, sizeof *job);
-    BL_ASSERT(job, "out of memory");
+    bl_job *job = memory_need_zeroed(1, sizeof *job);
     job->device = device, job->context = device->context, job->scene = scene->render;
     job->desc = desc ? *desc : defaults;
     job->desc.parameters = NULL; /* the names are the caller's; indices are kept */
@@ -232,10 +230,10 @@ void bl_job_destroy(bl_job *job)
     geometry_destroy(job);
     job_drop_buffers(job);
     plan_destroy(job->plan);
-    free(job->requested);
-    free(job->host_values);
-    free(job->changed);
-    free(job);
+    memory_free(job->requested);
+    memory_free(job->host_values);
+    memory_free(job->changed);
+    memory_free(job);
 }
 
 const char *bl_job_rays(const bl_job *job)
@@ -331,12 +329,11 @@ bl_result job_write_sensor(bl_job *job, uint32_t view, uint32_t sensor, const fl
 {
     BL_ASSERT(view == 0 || view < job->plan->batch_views, "view %u of %u", view, job->plan->batch_views);
     const scene_object *o = job->scene->sensors.data[sensor];
-    uint32_t count = sensor_words(o), *words = calloc(count, sizeof *words);
-    BL_ASSERT(words, "out of memory");
+    uint32_t count = sensor_words(o), *words = memory_need_zeroed(count, sizeof *words);
     sensor_record(job->scene, o, to_world, words);
     bl_result r = gpu_buffer_write(job->words, 4ull * (plan_sensor_word(job->plan) + view * count), words,
                                    count * sizeof *words, err);
-    free(words);
+    memory_free(words);
     return r;
 }
 

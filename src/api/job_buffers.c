@@ -80,14 +80,13 @@ bl_result job_make_buffers(bl_job *job, bl_error *err)
     TRY(make_buffer(job, s->light_tracing ? 2 * image : 0, "splats", &job->splats, err));
     TRY(make_buffer(job, s->light_tracing ? image : 0, "splat scale", &job->splat_scale, err));
     TRY(job_write_words(job, err));
-    job->host_values = malloc(4 * (size_t)p->stored_count + 4);
-    BL_ASSERT(job->host_values, "out of memory");
+    TRY(memory_check(4 * (size_t)p->stored_count, err));
+    job->host_values = memory_need(4 * (size_t)p->stored_count + 4);
     plan_initial_values(p, job->host_values);
     if (p->stored_count)
         TRY(gpu_buffer_write(job->values, 0, job->host_values, 4ull * p->stored_count, err));
     job->values_changed = true;
-    job->changed = malloc(s->parameters.count + 1u);
-    BL_ASSERT(job->changed, "out of memory");
+    job->changed = memory_need(s->parameters.count + 1u);
     for (uint32_t i = 0; i < s->parameters.count; i++)
         job->changed[i] =
             s->parameters.data[i].source == PLAN_NONE; /* What follows from geometry is there. */

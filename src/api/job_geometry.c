@@ -93,8 +93,8 @@ void geometry_destroy(bl_job *job)
     if (!job->geometry)
         return;
     refit_free(&job->geometry->refit);
-    free(job->geometry->moves);
-    free(job->geometry);
+    memory_free(job->geometry->moves);
+    memory_free(job->geometry);
     job->geometry = NULL;
 }
 
@@ -105,10 +105,8 @@ static job_geometry *begin(bl_job *job)
     const plan *p = job->plan;
     if (job->geometry)
         return job->geometry;
-    job_geometry *g = job->geometry = calloc(1, sizeof *g);
-    BL_ASSERT(g, "out of memory");
-    g->moves = calloc(job->scene->parameters.count + 1u, sizeof *g->moves);
-    BL_ASSERT(g->moves, "out of memory");
+    job_geometry *g = job->geometry = memory_need_zeroed(1, sizeof *g);
+    g->moves = memory_need_zeroed(job->scene->parameters.count + 1u, sizeof *g->moves);
     for (uint32_t i = 0; i < job->scene->parameters.count; i++)
         if (p->normals_of[i] != PLAN_NONE)
             g->moves[p->normals_of[i]] = true;

@@ -71,6 +71,7 @@ static bl_result generate(const bl_job *job, render_pass pass, making how, kerne
 {
     ir_module *trace;
     double start = clock_seconds();
+    TRY(memory_check(0, err));
     TRY(job_trace(job, pass, &trace, err));
     *took = (bl_kernel_info){.trace_seconds = clock_seconds() - start, .baked = job->plan->baked};
     opt_options passes = job_lowering(job, pass, how.native);
@@ -80,11 +81,12 @@ static bl_result generate(const bl_job *job, render_pass pass, making how, kerne
         .trace = trace,
         .passes = &passes,
         .generate = &options,
+        .most = job->scene->kernel_most,
         .renew = how.renew,
     };
     bl_result r = kernel_code_make(&source, code, took, err);
     if (r == BL_OK && (r = trace_dump(trace, &passes, code, render_passes[pass].name, err)) != BL_OK)
-        free(code->words);
+        memory_free(code->words);
     ir_module_destroy(trace);
     return r;
 }
@@ -107,7 +109,7 @@ static bl_result make_kernel(bl_job *job, render_pass pass, bool renew, gpu_kern
     };
     bl_result r = kernel_create(job->device, &d, out, err);
     took->driver_seconds = clock_seconds() - start;
-    free(code.words);
+    memory_free(code.words);
     return r;
 }
 

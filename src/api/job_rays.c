@@ -110,13 +110,13 @@ bl_result bl_job_closest_hits(bl_job *job, uint64_t count, const bl_ray *rays, b
 static bl_result receive_blocked(ray_call *c, uint64_t first, uint32_t count, void *results, bl_error *err)
 {
     bool *blocked = (bool *)results + first;
-    uint32_t *words = malloc(count * sizeof *words);
+    uint32_t *words = memory_alloc(count * sizeof *words);
     if (!words)
         return error_set(err, BL_ERROR_MEMORY, "no memory for the hits of %u rays", count);
     bl_result r = gpu_buffer_read(c->job->samples, count * sizeof(bl_ray), words, count * sizeof *words, err);
     for (uint32_t k = 0; r == BL_OK && k < count; k++)
         blocked[k] = words[k] != 0;
-    free(words);
+    memory_free(words);
     return r;
 }
 

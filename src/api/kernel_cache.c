@@ -57,8 +57,7 @@ struct kernel_cache {
 
 kernel_cache *kernel_cache_open(const char *folder, uint64_t limit)
 {
-    kernel_cache *c = calloc(1, sizeof *c);
-    BL_ASSERT(c, "out of memory");
+    kernel_cache *c = memory_need_zeroed(1, sizeof *c);
     c->folder = arena_strdup(&c->memory, folder);
     c->limit = limit ? limit : default_limit;
     return c;
@@ -69,7 +68,7 @@ void kernel_cache_close(kernel_cache *c)
     if (!c)
         return;
     arena_free(&c->memory);
-    free(c);
+    memory_free(c);
 }
 
 /* ---- the folder ---- */
@@ -212,13 +211,13 @@ void *kernel_cache_find(const kernel_cache *c, kernel_key key, size_t *size)
     if (!refuse(c) && file_read_private(path, ENTRY_MOST, &file, &file_size, NULL) == BL_OK &&
         believed(file, file_size, key)) {
         *size = file_size - sizeof(entry_head);
-        found = malloc(*size + 1);
-        BL_ASSERT(found, "out of memory");
-        memcpy(found, (char *)file + sizeof(entry_head), *size);
+        found = memory_alloc(*size + 1);
+        if (found)
+            memcpy(found, (char *)file + sizeof(entry_head), *size);
         utimensat(AT_FDCWD, path, NULL,
                   AT_SYMLINK_NOFOLLOW); /* The time says when the entry was last used. */
     }
-    free(file);
+    memory_free(file);
     arena_free(&memory);
     return found;
 }
@@ -230,8 +229,9 @@ void kernel_cache_store(kernel_cache *c, kernel_key key, const void *data, size_
     if (!c || whole > ENTRY_MOST || whole > c->limit || refuse(c) ||
         folder_create(c->folder, 0700, NULL) != BL_OK)
         return;
-    char *bytes = malloc(whole);
-    BL_ASSERT(bytes, "out of memory");
+    char *bytes = memory_alloc(whole);
+    if (!bytes)
+        return;
     entry_head head = {.magic = magic, .key = key, .size = size, .format = FORMAT};
     memcpy(bytes, &head, sizeof head);
     memcpy(bytes + sizeof head, data, size);
@@ -240,7 +240,7 @@ void kernel_cache_store(kernel_cache *c, kernel_key key, const void *data, size_
     arena memory = {0};
     bool written = file_write_private(entry_path(&memory, c, key), bytes, whole, NULL) == BL_OK;
     arena_free(&memory);
-    free(bytes);
+    memory_free(bytes);
     c->bytes += written ? whole : 0;
     if (written && (!c->counted || c->bytes > c->limit))
         evict(c);

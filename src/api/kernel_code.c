@@ -18,7 +18,9 @@ static bl_result compile(const kernel_source *s, kernel_code *out, bl_kernel_inf
     opt_size size = opt_measure(lowered);
     took->functions = size.functions, took->ops = size.ops, took->calls = size.calls;
     took->call_bytes = size.call_bytes, took->state_bytes = size.state_bytes;
-    bl_result r = codegen_words(lowered, s->generate, out, err);
+    bl_result r = s->most && size.ops > s->most ? budget_exceeded(BUDGET_KERNEL, s->most, err) : BL_OK;
+    if (r == BL_OK)
+        r = codegen_words(lowered, s->generate, out, err);
     ir_module_destroy(lowered);
     took->optimise_seconds = optimised - start, took->generate_seconds = clock_seconds() - optimised;
     return r;
@@ -29,7 +31,7 @@ static bool find(const kernel_source *s, kernel_key key, kernel_code *out)
     size_t size;
     uint32_t *entry = kernel_cache_find(s->device->context->cache, key, &size);
     if (!entry || size <= sizeof *entry || size % sizeof *entry != 0) {
-        free(entry);
+        memory_free(entry);
         return false;
     }
     out->push_words = entry[0], out->native = s->generate->native.target != X86_NONE;
@@ -42,12 +44,11 @@ static bool find(const kernel_source *s, kernel_key key, kernel_code *out)
 static void store(const kernel_source *s, kernel_key key, const kernel_code *code)
 {
     size_t size = 4 * (code->word_count + 1);
-    uint32_t *entry = malloc(size);
-    BL_ASSERT(entry, "out of memory");
+    uint32_t *entry = memory_need(size);
     entry[0] = code->push_words;
     memcpy(entry + 1, code->words, size - 4);
     kernel_cache_store(s->device->context->cache, key, entry, size);
-    free(entry);
+    memory_free(entry);
 }
 
 static bl_result verify(const kernel_source *s, const kernel_code *found, bl_error *err)
@@ -57,7 +58,7 @@ static bl_result verify(const kernel_source *s, const kernel_code *found, bl_err
     TRY(compile(s, &made, &unused, err));
     bool same = made.push_words == found->push_words && made.word_count == found->word_count &&
                 memcmp(made.words, found->words, 4 * made.word_count) == 0;
-    free(made.words);
+    memory_free(made.words);
     return same ? BL_OK
                 : error_set(
                       err, BL_ERROR_COMPILE,
@@ -87,7 +88,7 @@ bl_result kernel_code_make(const kernel_source *s, kernel_code *out, bl_kernel_i
     took->spirv_words = out->word_count;
     bl_result r = took->cached && s->device->context->cache_verify ? verify(s, out, err) : BL_OK;
     if (r != BL_OK)
-        free(out->words);
+        memory_free(out->words);
     return r;
 }
 
@@ -111,6 +112,6 @@ bl_result kernel_create(const bl_device *device, const gpu_kernel_desc *desc, gp
     const void *data = r == BL_OK ? gpu_kernel_driver_data(*out, &size) : NULL;
     if (size > 0 && !(found && size == d.driver_data_size && memcmp(data, found, size) == 0))
         kernel_cache_store(cache, key, data, size);
-    free(found);
+    memory_free(found);
     return r;
 }

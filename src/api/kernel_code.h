@@ -12,7 +12,8 @@ typedef struct kernel_source {
     const ir_module *trace;
     const opt_options *passes;
     const code_options *generate;
-    bool renew; /* what the cache has is not believed, and is replaced */
+    uint64_t most; /* operations that the kernel may have; 0: any number */
+    bool renew;    /* what the cache has is not believed, and is replaced */
 } kernel_source;
 
 /* Makes the code of a kernel. Of *took it sets the fields of all steps after the recording of the trace. */

@@ -118,7 +118,7 @@ kernel_key kernel_key_device(const gpu_info *device)
     if (device->kind == GPU_SWIFTSHADER &&
         file_read(device->found, 256u << 20, &library, &size, NULL) == BL_OK) {
         add(&h, library, size);
-        free(library);
+        memory_free(library);
     }
     return finish(&h);
 }

@@ -102,7 +102,7 @@ bl_result large_steps_move(bl_fit *fit, uint32_t k, double factor, bl_fit_status
                    value = 4ull * job->plan->value_offset[parameter], bytes = 4ull * count;
     gpu_buffer *const from[ARRAYS] = {job->output, job->values, fit->state[0], fit->state[1]};
     const uint64_t at[ARRAYS] = {element, value, element, element};
-    float *memory = malloc(ARRAYS * bytes + 1), *arrays[ARRAYS];
+    float *memory = memory_alloc(ARRAYS * bytes + 1), *arrays[ARRAYS];
     if (!memory)
         return error_set(err, BL_ERROR_MEMORY, "out of memory");
     bl_result r = BL_OK;
@@ -114,6 +114,6 @@ bl_result large_steps_move(bl_fit *fit, uint32_t k, double factor, bl_fit_status
         r = take_step(fit, k, factor * fit->parameters[k].rate, arrays, status, err);
     for (int a = VALUES; a < ARRAYS; a++)
         r = r == BL_OK ? gpu_buffer_write(from[a], at[a], arrays[a], bytes, err) : r;
-    free(memory);
+    memory_free(memory);
     return r;
 }

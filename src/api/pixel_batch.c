@@ -109,11 +109,11 @@ bl_result pixel_batch_render(bl_job *job, uint32_t view, const bl_render_desc *d
                          "a fit with a batch renders images alone: no variance, channels or frozen paths");
     uint32_t count = job_pixels(job);
     job_work_desc w = job_image_work(job, desc);
-    uint32_t *list = malloc(count * sizeof *list);
-    float *pixels = malloc(3 * (size_t)count * sizeof *pixels);
-    BL_ASSERT(list && pixels, "out of memory");
+    TRY(memory_check(16 * (size_t)count, err));
+    uint32_t *list = memory_need(count * sizeof *list);
+    float *pixels = memory_need(3 * (size_t)count * sizeof *pixels);
     bl_result r = render_lists(job, view, &w, list, pixels, image, err);
-    free(list);
-    free(pixels);
+    memory_free(list);
+    memory_free(pixels);
     return r;
 }

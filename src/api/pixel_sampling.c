@@ -70,8 +70,7 @@ typedef struct pixel_share {
 
 static void *zeros(size_t count, size_t size)
 {
-    void *p = calloc(count ? count : 1, size);
-    BL_ASSERT(p, "out of memory");
+    void *p = memory_need_zeroed(count ? count : 1, size);
     return p;
 }
 
@@ -174,14 +173,14 @@ void pixel_list_make(const float *adjoint, uint32_t pixels, uint32_t spp, uint32
             set_lane(out, first[part]++, row, adjoint + 3 * (size_t)p, shares[p].weight);
             done += part;
         }
-    free(first);
-    free(shares);
+    memory_free(first);
+    memory_free(shares);
 }
 
 void pixel_list_free(pixel_list *list)
 {
-    free(list->adjoint);
-    free(list->rows);
+    memory_free(list->adjoint);
+    memory_free(list->rows);
     *list = (pixel_list){0};
 }
 
@@ -208,7 +207,7 @@ bl_result pixel_sampling_distribute(bl_job *job, job_work_desc *w, bl_error *err
         return error_set(err, BL_ERROR_ARGUMENT,
                          "%u samples of %u pixels are too many to go where dL/dI is: 2^32 - 1 at most",
                          w->spp, pixels);
-    float *adjoint = malloc(12 * (size_t)pixels);
+    float *adjoint = memory_alloc(12 * (size_t)pixels);
     if (!adjoint)
         return error_set(err, BL_ERROR_MEMORY, "no memory for an image of %u pixels", pixels);
     pixel_list list = {0};
@@ -219,6 +218,6 @@ bl_result pixel_sampling_distribute(bl_job *job, job_work_desc *w, bl_error *err
     }
     w->lanes = list.lanes;
     pixel_list_free(&list);
-    free(adjoint);
+    memory_free(adjoint);
     return r;
 }

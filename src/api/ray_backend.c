@@ -47,8 +47,8 @@ static bl_result gather(const plan *p, const plan_group *g, gpu_accel_group *out
 {
     const render_scene *s = p->scene;
     uint32_t boxes = g->box_count, triangles = g->count - boxes;
-    float *bounds = malloc((size_t)boxes * 6 * sizeof *bounds + 1),
-          *corners = malloc((size_t)triangles * 9 * sizeof *corners + 1);
+    float *bounds = memory_alloc((size_t)boxes * 6 * sizeof *bounds + 1),
+          *corners = memory_alloc((size_t)triangles * 9 * sizeof *corners + 1);
     *out = (gpu_accel_group){
         .triangles = corners, .boxes = bounds, .triangle_count = triangles, .box_count = boxes};
     if (!bounds || !corners)
@@ -90,8 +90,8 @@ bl_result ray_backend_build(gpu_device *d, plan *p, bool changes, gpu_accel **ou
     BL_ASSERT(p->query && p->group_count > 0, "%u groups for ray queries", p->group_count);
     const render_scene *s = p->scene;
     uint32_t instances = s->has_groups ? s->instances.count : 1;
-    gpu_accel_group *groups = calloc(p->group_count + 1, sizeof *groups);
-    gpu_accel_instance *list = calloc(instances + 1, sizeof *list);
+    gpu_accel_group *groups = memory_zeroed(p->group_count + 1, sizeof *groups);
+    gpu_accel_instance *list = memory_zeroed(instances + 1, sizeof *list);
     bl_result r = groups && list ? BL_OK : error_set(err, BL_ERROR_MEMORY, "out of memory");
     for (uint32_t g = 0; r == BL_OK && g < p->group_count; g++)
         r = gather(p, &p->groups[g], &groups[g], err);
@@ -107,9 +107,9 @@ bl_result ray_backend_build(gpu_device *d, plan *p, bool changes, gpu_accel **ou
                              out, err);
     }
     for (uint32_t g = 0; groups && g < p->group_count; g++)
-        free((void *)(uintptr_t)groups[g].triangles), free((void *)(uintptr_t)groups[g].boxes);
-    free(groups);
-    free(list);
+        memory_free((void *)(uintptr_t)groups[g].triangles), memory_free((void *)(uintptr_t)groups[g].boxes);
+    memory_free(groups);
+    memory_free(list);
     if (r != BL_OK)
         return r;
     put_address(p, gpu_accel_address(*out));

@@ -21,14 +21,14 @@ bl_result bl_recorder_create(bl_device *device, bl_recorder **out)
                   gpu_device_info(device->gpu)->name);
         return context_fail(device->context, &err);
     }
-    bl_recorder *r = calloc(1, sizeof *r);
+    bl_recorder *r = memory_zeroed(1, sizeof *r);
     if (!r) {
         error_set(&err, BL_ERROR_MEMORY, "out of memory");
         return context_fail(device->context, &err);
     }
     r->device = device;
     if (vulkan_recorder_create(device->gpu, &r->batch, &err) != BL_OK) {
-        free(r);
+        memory_free(r);
         return context_fail(device->context, &err);
     }
     *out = r;
@@ -40,7 +40,7 @@ void bl_recorder_destroy(bl_recorder *recorder)
     if (!recorder)
         return;
     gpu_batch_destroy(recorder->batch);
-    free(recorder);
+    memory_free(recorder);
 }
 
 bl_result bl_recorder_reset(bl_recorder *recorder)

@@ -278,8 +278,7 @@ bl_result bl_reference_create(bl_device *device, const bl_scene *scene, bl_kerne
                               bl_reference **out)
 {
     *out = NULL;
-    bl_reference *r = calloc(1, sizeof *r);
-    BL_ASSERT(r, "out of memory");
+    bl_reference *r = memory_need_zeroed(1, sizeof *r);
     r->device = device, r->scene = scene->render;
     bl_error err = {0};
     bl_result result =
@@ -304,7 +303,7 @@ void bl_reference_destroy(bl_reference *r)
     for (int k = 0; k < BINDINGS; k++)
         gpu_buffer_destroy(r->buffers[k]);
     gpu_buffer_destroy(r->image);
-    free(r);
+    memory_free(r);
 }
 
 /* ---- rendering ---- */

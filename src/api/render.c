@@ -17,7 +17,7 @@ static bl_result render_channels(bl_job *job, const job_work_desc *image, float 
     bl_stats own = {0};
     TRY(job_run(job, &w, &own, err));
     stats->device_seconds += own.device_seconds;
-    float *film = malloc((n + 1) * sizeof *film);
+    float *film = memory_alloc((n + 1) * sizeof *film);
     if (!film)
         return error_set(err, BL_ERROR_MEMORY, "no memory for %zu values of channels", n);
     bl_result r = gpu_buffer_read(job->film, 0, film, n * sizeof *film, err);
@@ -27,7 +27,7 @@ static bl_result render_channels(bl_job *job, const job_work_desc *image, float 
             sum += (double)film[s * count * pixels + i];
         channels[i] = (float)(sum / w.spp);
     }
-    free(film);
+    memory_free(film);
     return r;
 }
 
@@ -36,7 +36,7 @@ static bl_result render_channels(bl_job *job, const job_work_desc *image, float 
 static bl_result read_variance(bl_job *job, uint32_t spp, uint32_t strips, float *variance, bl_error *err)
 {
     size_t pixels = job_pixels(job), n = 3 * pixels * strips;
-    float *film = malloc(2 * n * sizeof *film);
+    float *film = memory_alloc(2 * n * sizeof *film);
     if (!film)
         return error_set(err, BL_ERROR_MEMORY, "no memory for the variance of %zu values", n);
     bl_result r = gpu_buffer_read(job->film, 0, film, 2 * n * sizeof *film, err);
@@ -49,7 +49,7 @@ static bl_result read_variance(bl_job *job, uint32_t spp, uint32_t strips, float
         double mean = sum / spp, v = spp > 1 ? (squares - sum * mean) / (spp - 1.0) : 0;
         variance[i] = v > 0 ? (float)v : 0;
     }
-    free(film);
+    memory_free(film);
     return r;
 }
 
@@ -59,7 +59,7 @@ static bl_result write_frozen(bl_job *job, const float *values, bl_error *err)
 {
     const render_scene *s = job->scene;
     const plan *p = job->plan;
-    float *all = malloc(((size_t)p->stored_count + 1) * sizeof *all);
+    float *all = memory_alloc(((size_t)p->stored_count + 1) * sizeof *all);
     if (!all)
         return error_set(err, BL_ERROR_MEMORY, "no memory for %u values", p->stored_count);
     memcpy(all, job->host_values, (size_t)p->stored_count * sizeof *all);
@@ -70,7 +70,7 @@ static bl_result write_frozen(bl_job *job, const float *values, bl_error *err)
     }
     bl_result r =
         p->stored_count ? gpu_buffer_write(job->frozen, 0, all, 4ull * p->stored_count, err) : BL_OK;
-    free(all);
+    memory_free(all);
     return r;
 }
 

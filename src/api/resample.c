@@ -2,6 +2,8 @@
  * Images and grids at another resolution, one axis after the other: for coarse-to-fine fits. */
 #include <backlight/backlight.h>
 
+#include "base/base.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +35,7 @@ static void resample_row(const axis_view *v, uint32_t i, const float *from, floa
 
 static float *resample_axis(const axis_view *v, const float *from)
 {
-    float *to = malloc(v->before * v->wanted * v->after * sizeof *to);
+    float *to = memory_alloc(v->before * v->wanted * v->after * sizeof *to);
     for (size_t b = 0; to && b < v->before; b++)
         for (uint32_t i = 0; i < v->wanted; i++)
             resample_row(v, i, from + b * v->length * v->after, to + (b * v->wanted + i) * v->after);
@@ -63,12 +65,12 @@ bl_result bl_resample(uint32_t rank, const uint32_t *shape, const float *values,
             .wanted = new_shape[k],
         };
         float *next = resample_axis(&v, made ? made : values);
-        free(made);
+        memory_free(made);
         if (!next)
             return BL_ERROR_MEMORY;
         made = next;
     }
     memcpy(new_values, made, product(new_shape, rank) * sizeof *new_values);
-    free(made);
+    memory_free(made);
     return BL_OK;
 }

@@ -32,8 +32,7 @@ bl_result scene_from_description(bl_context *ctx, scene_description *d, const bl
                                  bl_scene **out)
 {
     bl_error err = {0};
-    bl_scene *scene = calloc(1, sizeof *scene);
-    BL_ASSERT(scene, "out of memory");
+    bl_scene *scene = memory_need_zeroed(1, sizeof *scene);
     scene->context = ctx;
     render_overrides o = {
         .integrator = desc ? desc->integrator : NULL,
@@ -43,7 +42,7 @@ bl_result scene_from_description(bl_context *ctx, scene_description *d, const bl
         .edges = desc ? (enum edges_wish)desc->edges : EDGES_BY_SCENE,
     };
     if (render_scene_create(d, &o, &scene->render, &err) != BL_OK) {
-        free(scene);
+        memory_free(scene);
         return context_fail(ctx, &err);
     }
     *out = scene;
@@ -59,8 +58,7 @@ static scene_load_options load_options(const bl_context *ctx, const bl_scene_des
     *defines = NULL;
     if (!desc)
         return o;
-    *defines = calloc(desc->define_count + 1u, sizeof **defines);
-    BL_ASSERT(*defines, "out of memory");
+    *defines = memory_need_zeroed(desc->define_count + 1u, sizeof **defines);
     for (uint32_t i = 0; i < desc->define_count; i++)
         (*defines)[i] = (scene_define){desc->defines[i].key, desc->defines[i].value};
     o.defines = *defines, o.define_count = desc->define_count;
@@ -80,8 +78,42 @@ static bl_result check_names(const bl_scene_desc *desc, bl_error *err)
     return BL_OK;
 }
 
-static bl_result load(bl_context *ctx, const char *path, const char *xml, const char *folder,
-                      const bl_scene_desc *desc, bl_scene **out)
+/* ---- limits ---- */
+
+const char *bl_limit_name(uint32_t index) { return index < BUDGET_COUNT ? budget_rows[index].name : NULL; }
+
+uint64_t bl_limit_preset(uint32_t index, bool strict)
+{
+    return index >= BUDGET_COUNT ? 0 : strict ? budget_rows[index].strict : budget_rows[index].usual;
+}
+
+bl_result scene_budget_begin(call_budget *b, const bl_scene_desc *desc, bl_error *err)
+{
+    const bl_limits none = {0}, *l = desc && desc->limits ? desc->limits : &none;
+    const uint64_t asked[BUDGET_COUNT] = {
+        [BUDGET_MEMORY] = l->memory,   [BUDGET_TEXT] = l->text,           [BUDGET_PIXELS] = l->pixels,
+        [BUDGET_VOXELS] = l->voxels,   [BUDGET_TRIANGLES] = l->triangles, [BUDGET_KERNEL] = l->kernel,
+        [BUDGET_SECONDS] = l->seconds,
+    };
+    *b = (call_budget){0};
+    for (uint32_t k = 0; k < BUDGET_COUNT; k++)
+        b->most[k] = asked[k] ? asked[k] : bl_limit_preset(k, desc && desc->untrusted);
+    bl_result r = CHECK_RESERVED(bl_limits, l, err);
+    budget_begin(b);
+    return r;
+}
+
+bl_result scene_budget_end(call_budget *b, bl_context *ctx, bl_result r)
+{
+    /* What could not be allocated for want of budget says only that memory is out. */
+    if (r != BL_OK && r != BL_ERROR_LIMIT && b->exceeded)
+        r = budget_exceeded(BUDGET_MEMORY, b->most[BUDGET_MEMORY], &ctx->error);
+    budget_end(b);
+    return r;
+}
+
+static bl_result load_within(bl_context *ctx, const char *path, const char *xml, const char *folder,
+                             const bl_scene_desc *desc, bl_scene **out)
 {
     *out = NULL;
     bl_error err = {0};
@@ -91,10 +123,21 @@ static bl_result load(bl_context *ctx, const char *path, const char *xml, const 
     scene_load_options o = load_options(ctx, desc, &defines);
     scene_description *d;
     bl_result r = xml ? scene_load_string(xml, folder, &o, &d, &err) : scene_load(path, &o, &d, &err);
-    free(defines);
+    memory_free(defines);
     if (r != BL_OK)
         return context_fail(ctx, &err);
     return scene_from_description(ctx, d, desc, out);
+}
+
+static bl_result load(bl_context *ctx, const char *path, const char *xml, const char *folder,
+                      const bl_scene_desc *desc, bl_scene **out)
+{
+    call_budget b;
+    bl_error err = {0};
+    *out = NULL;
+    bl_result r = scene_budget_begin(&b, desc, &err);
+    r = r == BL_OK ? load_within(ctx, path, xml, folder, desc, out) : context_fail(ctx, &err);
+    return scene_budget_end(&b, ctx, r);
 }
 
 bl_result bl_scene_load(bl_context *ctx, const char *path, const bl_scene_desc *desc, bl_scene **out)
@@ -113,7 +156,7 @@ void bl_scene_destroy(bl_scene *scene)
     if (!scene)
         return;
     render_scene_destroy(scene->render);
-    free(scene);
+    memory_free(scene);
 }
 
 const char *bl_scene_warnings(const bl_scene *scene)

@@ -29,8 +29,7 @@ static bl_object *wrap(bl_builder *b, struct raw_node *node)
 
 bl_result bl_builder_create(bl_context *ctx, bl_builder **out)
 {
-    bl_builder *b = calloc(1, sizeof *b);
-    BL_ASSERT(b, "out of memory");
+    bl_builder *b = memory_need_zeroed(1, sizeof *b);
     b->context = ctx;
     b->assembly = assembly_create();
     b->root = wrap(b, assembly_root(b->assembly));
@@ -44,7 +43,7 @@ void bl_builder_destroy(bl_builder *b)
         return;
     assembly_destroy(b->assembly);
     arena_free(&b->memory);
-    free(b);
+    memory_free(b);
 }
 
 bl_object *bl_builder_root(bl_builder *b) { return b->root; }
@@ -173,10 +172,14 @@ bl_result bl_builder_finish(bl_builder *b, const char *folder, const bl_scene_de
         .roots = desc ? desc->roots : NULL,
         .root_count = desc ? desc->root_count : 0,
     };
-    bl_result r = desc ? CHECK_RESERVED(bl_scene_desc, desc, &err) : BL_OK;
+    call_budget limits;
+    bl_result r = scene_budget_begin(&limits, desc, &err);
+    if (r == BL_OK && desc)
+        r = CHECK_RESERVED(bl_scene_desc, desc, &err);
     if (r == BL_OK)
         r = assembly_finish(b->assembly, folder ? folder : ".", &o, &d, &err);
     r = r == BL_OK ? scene_from_description(ctx, d, desc, out) : context_fail(ctx, &err);
+    r = scene_budget_end(&limits, ctx, r);
     bl_builder_destroy(b);
     return r;
 }

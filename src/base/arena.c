@@ -5,7 +5,6 @@
 #include "base/base.h"
 
 #include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { BLOCK_SIZE = 64 * 1024, ALIGNMENT = 16 };
@@ -19,8 +18,7 @@ struct arena_block {
 static arena_block *block_create(size_t size)
 {
     BL_ASSERT(size <= SIZE_MAX - sizeof(arena_block), "%zu bytes", size);
-    arena_block *block = calloc(1, sizeof *block + size); /* calloc is where the zeroes come from */
-    BL_ASSERT(block, "out of memory for %zu bytes", size);
+    arena_block *block = memory_need_zeroed(1, sizeof *block + size);
     block->size = size;
     return block;
 }
@@ -74,7 +72,7 @@ void arena_free(arena *a)
 {
     for (arena_block *block = a->first, *next; block; block = next) {
         next = block->next;
-        free(block);
+        memory_free(block);
     }
     *a = (arena){0};
 }

@@ -47,9 +47,67 @@ __attribute__((noreturn))
 void assert_failed(const char *file, int line, const char *condition, const char *format, ...)
     BL_PRINTF(4, 5);
 
-/* ---- arena.c: memory that is freed at once. Allocations are zeroed and 16-byte aligned; out of memory
- * aborts through BL_ASSERT (sizes from outside are checked by whoever reads them, before they come here).
- * ---- */
+/* ---- memory.c: of the host. Everything but external libraries takes it here, and gives it back here ---- */
+
+/* Room for requests that never fail; contexts open and close it. */
+void memory_open(void);
+void memory_close(void);
+/* NULL: there is none, or not within the budget. For what is large, or as large as input says. What the user
+ * shall free with free() comes from these, too. */
+void *memory_alloc(size_t size);
+void *memory_zeroed(size_t count, size_t size);
+void *memory_aligned(size_t alignment, size_t size);
+void *memory_resize(void *memory, size_t size); /* NULL: `memory` is as it was */
+void memory_free(void *memory);
+/* Never NULL, for what is small: when there is none, from the reserve. */
+void *memory_need(size_t size);
+void *memory_need_zeroed(size_t count, size_t size);
+void *memory_need_resized(void *memory, size_t before, size_t size);
+/* Something came from the reserve and was not freed yet, or the budget has been exceeded. */
+bool memory_low(void);
+/* BL_ERROR_MEMORY where memory is low, or would be with `ahead` more bytes, those that what follows needs. At
+ * the entrance of whatever takes long, so that the reserve lasts. */
+bl_result memory_check(size_t ahead, bl_error *err);
+
+/* What a call may take: name of the limit, what is usual, what an untrusted scene may, in which unit. */
+#define BUDGET_TABLE(X)                                                                                      \
+    X(MEMORY, "memory", (uint64_t)1 << 40, (uint64_t)3 << 29, "bytes of memory")                             \
+    X(TEXT, "text", (uint64_t)1 << 30, (uint64_t)1 << 26, "bytes of text, values of variables put in")       \
+    X(PIXELS, "pixels", (uint64_t)1 << 30, (uint64_t)1 << 24, "pixels of its film and images")               \
+    X(TRIANGLES, "triangles", (uint64_t)1 << 28, (uint64_t)1 << 21, "triangles")                             \
+    X(VOXELS, "voxels", (uint64_t)1 << 30, (uint64_t)1 << 25, "voxels")                                      \
+    X(KERNEL, "kernel", 1 << 22, 1 << 18, "operations in a kernel")                                          \
+    X(SECONDS, "seconds", (uint64_t)1 << 30, 15, "seconds to load")
+typedef enum budget_kind {
+#define BUDGET_ENUM(id, name, usual, strict, what) BUDGET_##id,
+    BUDGET_TABLE(BUDGET_ENUM)
+#undef BUDGET_ENUM
+        BUDGET_COUNT
+} budget_kind;
+typedef struct budget_row {
+    const char *name, *what;
+    uint64_t usual, strict;
+} budget_row;
+extern const budget_row budget_rows[BUDGET_COUNT];
+
+typedef struct call_budget {
+    uint64_t most[BUDGET_COUNT]; /* set before it begins */
+    uint64_t used[BUDGET_COUNT];
+    double start;
+    bool exceeded; /* memory */
+    struct call_budget *outer;
+} call_budget;
+/* From one to the other all that this thread takes is taken from the budget. */
+void budget_begin(call_budget *b);
+void budget_end(call_budget *b);
+/* BL_ERROR_LIMIT and what was too much; also where the time is over. Without a budget everything is fine. */
+bl_result budget_take(budget_kind kind, uint64_t amount, bl_error *err);
+bl_result budget_check(bl_error *err);  /* time and memory */
+uint64_t budget_most(budget_kind kind); /* of the budget that has begun, or what is usual */
+bl_result budget_exceeded(budget_kind kind, uint64_t most, bl_error *err); /* says so: BL_ERROR_LIMIT */
+
+/* ---- arena.c: memory that is freed at once. Allocations are zeroed and 16-byte aligned, and never fail
+ * (memory_need; whoever reads sizes from outside checks them before they come here) ---- */
 
 typedef struct arena_block arena_block;
 typedef struct arena {
@@ -63,7 +121,8 @@ char *arena_strndup(arena *a, const char *text, size_t length);
 char *arena_printf(arena *a, const char *format, ...) BL_PRINTF(2, 3);
 void arena_free(arena *a);
 
-/* ---- array.c: `struct { T *data; uint32_t count, capacity; }` grown by array_push ---- */
+/* ---- array.c: `struct { T *data; uint32_t count, capacity; }` grown by array_push. Growing never fails;
+ * where an array grows by what input says, array_check comes before ---- */
 
 #define ARRAY(type)                                                                                          \
     struct {                                                                                                 \
@@ -74,6 +133,9 @@ void arena_free(arena *a);
 #define array_push(a, value)                                                                                 \
     (array_reserve(a, (a)->count + 1u), (a)->data[(a)->count] = (value), (a)->count++)
 #define array_free(a) (array_release((a)->data), (a)->data = NULL, (a)->count = (a)->capacity = 0)
+#define array_check(a, more, err)                                                                            \
+    array_check_grown((a)->count, (a)->capacity, (more), sizeof *(a)->data, (err))
+bl_result array_check_grown(uint32_t count, uint32_t capacity, uint64_t more, size_t element, bl_error *err);
 void *array_grow(void *data, uint32_t *capacity, uint32_t needed, size_t element);
 void array_release(void *data);
 

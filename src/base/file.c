@@ -19,15 +19,15 @@ static bl_result read_all(FILE *file, const char *path, size_t limit, size_t gue
                           bl_error *err)
 {
     size_t capacity = guess + 2, used = 0; /* one byte for the zero, one to see the end without growing */
-    char *bytes = malloc(capacity);
+    char *bytes = memory_alloc(capacity);
     while (bytes) {
         used += fread(bytes + used, 1, capacity - used - 1, file);
         if (used > limit) {
-            free(bytes);
+            memory_free(bytes);
             return error_set(err, BL_ERROR_IO, "%s is larger than the limit of %zu bytes", path, limit);
         }
         if (ferror(file)) {
-            free(bytes);
+            memory_free(bytes);
             return error_set(err, BL_ERROR_IO, "cannot read %s: %s", path, strerror(errno));
         }
         if (feof(file)) {
@@ -38,12 +38,12 @@ static bl_result read_all(FILE *file, const char *path, size_t limit, size_t gue
         }
         if (capacity > SIZE_MAX / 2)
             break;
-        char *grown = realloc(bytes, capacity *= 2);
+        char *grown = memory_resize(bytes, capacity *= 2);
         if (!grown)
             break;
         bytes = grown;
     }
-    free(bytes);
+    memory_free(bytes);
     return error_set(err, BL_ERROR_MEMORY, "out of memory reading %s", path);
 }
 

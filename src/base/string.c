@@ -3,7 +3,6 @@
 #include "base/base.h"
 
 #include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Room for `more` bytes and the terminating zero. */
@@ -17,8 +16,7 @@ static void reserve(text *t, size_t more)
     size_t capacity = t->capacity ? t->capacity : 128;
     while (capacity < needed)
         capacity *= 2;
-    t->data = realloc(t->data, capacity);
-    BL_ASSERT(t->data, "out of memory for %zu bytes of text", capacity);
+    t->data = memory_need_resized(t->data, t->capacity, capacity);
     t->capacity = capacity;
 }
 
@@ -47,6 +45,6 @@ void text_add_bytes(text *t, const void *bytes, size_t size)
 
 void text_free(text *t)
 {
-    free(t->data);
+    memory_free(t->data);
     *t = (text){0};
 }

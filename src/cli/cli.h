@@ -33,7 +33,7 @@ typedef struct cli_names {
 } cli_names;
 
 typedef struct cli_common {
-    cli_names defines, roots;
+    cli_names defines, roots, limits;
     const char *integrator, *device, *ray_backend, *lights, *volume_gradient, *edges;
     uint32_t spp, spp_grad, seed, sensor;
     bool seed_given;
@@ -78,6 +78,8 @@ typedef struct cli_command {
     int (*run)(void *arguments);
 } cli_command;
 
+/* Sets the field that "NAME=N" names; false: it names none, or N is no whole number above 0. */
+bool limit_set(bl_limits *limits, const char *text);
 /* Fills `arguments` (zeroed before) from argv; prints what is wrong. */
 int options_parse(const cli_command *command, int argc, char **argv, void *arguments);
 void options_help(const cli_command *command);
@@ -91,6 +93,8 @@ const char *nearest_name(const char *text, const char *const *candidates);
 
 int fail(const char *format, ...) CLI_PRINTF(1, 2); /* prints a message; returns CLI_FAILED */
 void note(const cli_common *common, const char *format, ...) CLI_PRINTF(2, 3); /* to stderr unless --quiet */
+/* Where samples were dropped: how many, and what that means. */
+void note_dropped(const cli_common *common, const bl_stats *stats);
 char *text_format(const char *format, ...) CLI_PRINTF(1, 2); /* malloc'ed; out of memory ends the program */
 void *memory_or_exit(size_t size);                           /* zeroed */
 
@@ -114,6 +118,8 @@ int session_open_device(cli_session *session);
 bl_volume_gradient session_volume_gradient(const cli_session *session); /* of --volume-gradient */
 /* Adds what the common options say about jobs to `desc`, and creates the job. */
 int session_create_job(const cli_session *session, bl_job_desc desc, bl_job **job);
+/* Makes the kernel of a pass now. A signal ends the program meanwhile. */
+int session_compile(const cli_session *session, bl_job *job, bl_pass pass);
 void session_close(cli_session *session);
 /* Prints the context's error; returns CLI_FAILED. */
 int session_fail(const cli_session *session, bl_result result);
@@ -149,6 +155,9 @@ typedef struct cli_progress {
 } cli_progress;
 double seconds_now(void);
 void interrupt_install(void); /* Ctrl-C sets a flag instead of ending the program; a second one ends it */
+/* Between true and false a signal ends the program at once: while a driver compiles it asks nobody, and
+ * cannot be stopped otherwise. Only where no file is being written. false: there was a signal already. */
+bool interrupt_may_end(bool may);
 bool interrupted(void);
 int interrupt_status(void); /* the shell's exit status for that signal: 130 for SIGINT, 143 for SIGTERM */
 bool progress_on_terminal(const cli_common *common);

@@ -7,6 +7,7 @@
  *     before - target)
  *     NAME.npy (final values), NAME_before, NAME_after, NAME_true .png (images, slices of grids),
  *     report.html, result.json (last)
+ *     lock (fit_folder.c)
  * With several views the pictures are called before_0, before_1 and so on; with a batch only some views have
  * them (fit_shown).
  *
@@ -15,7 +16,6 @@
  * 130 (143 after SIGTERM). */
 #include "fit_work.h"
 
-#include <glob.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,19 +71,6 @@ static int restore(fit_work *w, const char *path)
     return CLI_OK;
 }
 
-/* What a session that was killed while it wrote a checkpoint left behind. */
-static void remove_remains(const char *checkpoint)
-{
-    glob_t found;
-    char *pattern = text_format("%s.tmp-*", checkpoint);
-    if (glob(pattern, 0, NULL, &found) == 0) {
-        for (size_t i = 0; i < found.gl_pathc; i++)
-            unlink(found.gl_pathv[i]);
-        globfree(&found);
-    }
-    free(pattern);
-}
-
 /* Goes on from the checkpoint if one is wanted and exists; else begins at the start and removes an old one.
  */
 static int begin(fit_work *w)
@@ -97,13 +84,14 @@ static int begin(fit_work *w)
         if (w->args->resume)
             note(&w->args->common, "there is no %s: starting from the beginning", path);
         if (there)
-            unlink(path);
+            unlink(path); /* fit_check_folder has seen that this is wanted */
+        fit_remove_result(w);
         status = fit_log_begin(w);
     }
     if (status == CLI_OK)
         status = fit_held_out_begin(w);
     if (status == CLI_OK)
-        remove_remains(path);
+        fit_remove_remains(w);
     free(path);
     return status;
 }
@@ -142,7 +130,10 @@ static int lost(const fit_work *w, const char *why)
 
 static int one_step(fit_work *w)
 {
-    if (bl_fit_step(w->fit, &w->status) != BL_OK)
+    interrupt_may_end(w->status.step == w->first_step); /* which compiles */
+    const bl_result result = bl_fit_step(w->fit, &w->status);
+    interrupt_may_end(false);
+    if (result != BL_OK)
         return lost(w, bl_context_error(w->session->ctx));
     if (w->status.step == 1)
         w->note.first_loss = w->status.loss;
@@ -221,11 +212,14 @@ static int prepare(fit_work *w, cli_common *common)
     merge_options(w, common);
     if (!w->folder)
         return usage_error("fit", "-o DIR is missing (the job has no \"output\" either)");
+    CLI_TRY(fit_check_paths(w));
     CLI_TRY(session_open(w->session, common, w->job.scene));
     CLI_TRY(fit_find_parameters(w));
     CLI_TRY(fit_check_views(w));
     CLI_TRY(session_open_device(w->session));
     CLI_TRY(make_folder(w->folder));
+    CLI_TRY(fit_lock_folder(w));
+    CLI_TRY(fit_check_folder(w));
     interrupt_install();
     uint32_t views = w->job.view_count - w->job.held_out_count;
     note(common, "fitting %u parameters to %u view%s of %u x %u pixels on %s", w->job.parameter_count, views,
@@ -254,6 +248,7 @@ static void free_work(fit_work *w)
 {
     fit_log_free(w->log);
     bl_fit_destroy(w->fit);
+    fit_unlock_folder(w);
     fit_free_parameters(w);
     for (uint32_t v = 0; w->pictures && v < w->job.view_count; v++) {
         free(w->pictures[v].target);
@@ -268,7 +263,7 @@ static int run(void *argument)
 {
     fit_arguments *args = argument;
     cli_session session = {0};
-    fit_work w = {.session = &session, .args = args};
+    fit_work w = {.session = &session, .args = args, .lock = -1};
     int status = fit(&w, &args->common);
     free_work(&w);
     session_close(&session);
@@ -287,12 +282,15 @@ static const cli_option options[] = {
     {.name = "--resume", .kind = CLI_FLAG, .offset = FIELD(resume),
      .help = "go on from the checkpoint in DIR, if there is one; the end is the same bytes as without the "
              "interruption"},
+    {.name = "--force", .kind = CLI_FLAG, .offset = FIELD(force),
+     .help = "begin anew where DIR has the checkpoint of a fit that was not finished, and where another fit "
+             "has locked it"},
 };
 // clang-format on
 const cli_command command_fit = {
     .name = "fit",
     .summary = "optimise parameters until the image is like a target",
-    .usage = "JOB.json -o DIR [--resume]",
+    .usage = "JOB.json -o DIR [--resume | --force]",
     .example = "backlight fit assets/demo/fit.json -o build/demo",
     CLI_OPTIONS(options),
     .arguments_size = sizeof(fit_arguments),

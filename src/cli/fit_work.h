@@ -14,7 +14,7 @@ enum { ENTRIES_IN_CSV = 64 }; /* parameters with more are not logged */
 typedef struct fit_arguments {
     cli_common common;
     const char *job, *output;
-    bool resume;
+    bool resume, force;
 } fit_arguments;
 
 typedef struct fit_parameter {
@@ -59,6 +59,7 @@ typedef struct fit_work {
     bl_image_quality *qualities; /* per view, of those that are held out, as last looked at */
     bl_image_quality held_out;   /* their mean at the end */
     fit_log *log;
+    int lock; /* an open file; -1: none */
     bl_fit_status status;
     fit_note note;
     bool truth_known; /* every target was rendered from the scene's own values */
@@ -92,6 +93,16 @@ void fit_log_free(fit_log *log);
  * loss. free() columns[0] and columns. */
 int fit_log_read(const fit_work *w, uint32_t most, uint32_t *column_count, uint32_t *row_count,
                  double ***columns);
+
+/* ---- fit_folder.c: one fit at a time, and which files a job may name ---- */
+
+int fit_check_paths(const fit_work *w); /* scene, targets, and the job's own output */
+int fit_lock_folder(fit_work *w);       /* from here on no other fit works in it */
+void fit_unlock_folder(fit_work *w);
+/* Refuses to begin anew where that would lose a checkpoint. */
+int fit_check_folder(const fit_work *w);
+void fit_remove_result(const fit_work *w); /* that of the fit before */
+void fit_remove_remains(const fit_work *w);
 
 /* ---- fit_targets.c ---- */
 

@@ -131,7 +131,9 @@ static int compute(work *w, uint32_t repetition)
         desc.target = w->weights;
     else
         desc.adjoint = w->weights;
+    interrupt_may_end(true);
     bl_result result = bl_job_gradient(w->job, &desc, &stats);
+    interrupt_may_end(false);
     progress_end(&progress);
     SESSION_TRY(w->session, result);
     w->seconds[repetition] = stats.device_seconds;
@@ -217,9 +219,7 @@ static int report(const work *w)
     if (w->stats.overflowed)
         note(common, "warning: %llu contributions left the range of the gradient",
              (unsigned long long)w->stats.overflowed);
-    if (w->stats.non_finite)
-        note(common, "warning: %llu samples were not finite and were dropped",
-             (unsigned long long)w->stats.non_finite);
+    note_dropped(common, &w->stats);
     grad_note_singular(common, &w->stats);
     cJSON *json = summary(w);
     char *path = text_format("%s/summary.json", w->args->output);

@@ -93,7 +93,9 @@ static int compute(work *w)
         .progress = progress_call,
         .user = &progress,
     };
+    interrupt_may_end(true);
     bl_result result = bl_job_forward(w->job, &desc, w->image, &w->stats);
+    interrupt_may_end(false);
     progress_end(&progress);
     SESSION_TRY(w->session, result);
     return CLI_OK;
@@ -136,9 +138,7 @@ static cJSON *summary(const work *w)
 static int report(const work *w)
 {
     const cli_common *common = w->args->common;
-    if (w->stats.non_finite)
-        note(common, "warning: %llu samples were not finite and were dropped",
-             (unsigned long long)w->stats.non_finite);
+    note_dropped(common, &w->stats);
     grad_note_singular(common, &w->stats);
     cJSON *json = summary(w);
     char *path = text_format("%s/summary.json", w->args->output);

@@ -43,6 +43,16 @@ void note(const cli_common *common, const char *format, ...)
     va_end(args);
 }
 
+void note_dropped(const cli_common *common, const bl_stats *stats)
+{
+    if (stats->non_finite)
+        note(common,
+             "warning: %llu of %llu samples were not finite, or were cut in a medium so dense that they had "
+             "more than "
+             "65536 collisions on the way; they count as black, so the image is darker than it should be",
+             (unsigned long long)stats->non_finite, (unsigned long long)stats->paths);
+}
+
 char *text_format(const char *format, ...)
 {
     va_list args, again;

@@ -44,9 +44,13 @@ static const cli_option common_options[] = {
     {.name = "--strict", .kind = CLI_FLAG, .offset = COMMON(strict),
      .help = "a gradient known to lack terms is an error, not a warning"},
     {.name = "--untrusted", .kind = CLI_FLAG, .offset = COMMON(untrusted),
-     .help = "the scene may read files only below its own folder and --root, and no .vdb"},
+     .help = "the scene may read files only below its own folder and --root, and no .vdb; strict limits"},
     {.name = "--root", .kind = CLI_TEXTS, .value = "DIR", .offset = COMMON(roots),
      .help = "another folder that an untrusted scene may read; repeatable"},
+    {.name = "--limit", .kind = CLI_TEXTS, .value = "NAME=N", .offset = COMMON(limits),
+     .help = "what a scene may take at most: bytes of memory or text, numbers of pixels, triangles or "
+             "voxels, operations of a kernel, seconds to load; lower by default with --untrusted; "
+             "repeatable"},
     {.name = "--device", .kind = CLI_TEXT, .value = "NAME", .offset = COMMON(device),
      .help = "auto, native, swiftshader, lavapipe, or part of a device's name (or BL_DEVICE)"},
     {.name = "--ray-backend", .kind = CLI_TEXT, .value = "NAME", .offset = COMMON(ray_backend),
@@ -287,6 +291,22 @@ static int store(const cli_command *command, const cli_option *option, const cha
     return store_text(command, option, text, field);
 }
 
+bool limit_set(bl_limits *limits, const char *text)
+{
+    uint64_t *const fields[] = {&limits->memory, &limits->text,   &limits->pixels, &limits->triangles,
+                                &limits->voxels, &limits->kernel, &limits->seconds};
+    const size_t length = strcspn(text, "=");
+    double number = text[length] ? strtod(text + length + 1, NULL) : 0; /* 2e9 is a whole number, too */
+    for (uint32_t k = 0; k < sizeof fields / sizeof *fields && is_number(text + length + (text[length] != 0));
+         k++)
+        if (!strncmp(bl_limit_name(k), text, length) && !bl_limit_name(k)[length] && number >= 1 &&
+            number <= 1e18 && number == floor(number)) {
+            *fields[k] = (uint64_t)number;
+            return true;
+        }
+    return false;
+}
+
 /* ---- parsing ---- */
 
 static int store_positional(const cli_command *command, const char *text, void *arguments)
@@ -363,6 +383,23 @@ static int check_defines(const cli_command *command, const cli_names *defines)
     return CLI_OK;
 }
 
+static int check_limits(const cli_command *command, const cli_names *limits)
+{
+    bl_limits unused;
+    for (uint32_t i = 0; i < limits->count; i++)
+        if (!limit_set(&unused, limits->items[i])) {
+            fprintf(stderr,
+                    "backlight %s: --limit: '%s' is not NAME=N with a whole number N above 0 and one of the "
+                    "names",
+                    command->name, limits->items[i]);
+            for (uint32_t k = 0; bl_limit_name(k); k++)
+                fprintf(stderr, "%s%s", k ? ", " : " ", bl_limit_name(k));
+            fputc('\n', stderr);
+            return CLI_USAGE;
+        }
+    return CLI_OK;
+}
+
 int options_parse(const cli_command *command, int argc, char **argv, void *arguments)
 {
     bool only_positional = false;
@@ -386,6 +423,7 @@ int options_parse(const cli_command *command, int argc, char **argv, void *argum
     if (common->help)
         return CLI_OK;
     CLI_TRY(check_defines(command, &common->defines));
+    CLI_TRY(check_limits(command, &common->limits));
     return check_required(command, arguments);
 }
 

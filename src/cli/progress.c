@@ -17,7 +17,21 @@ double seconds_now(void)
 /* A signal handler has nowhere else to put it. */
 static volatile sig_atomic_t interrupting_signal;
 
-static void on_interrupt(int signal_number) { interrupting_signal = signal_number; }
+/* Nothing is lost by ending at once, and nothing would look at the signal for long. */
+static volatile sig_atomic_t may_end;
+
+static void on_interrupt(int signal_number)
+{
+    if (may_end)
+        _exit(128 + signal_number);
+    interrupting_signal = signal_number;
+}
+
+bool interrupt_may_end(bool may)
+{
+    may_end = may;
+    return !interrupted(); /* a signal that came just before ends the work at its next question */
+}
 
 void interrupt_install(void)
 {

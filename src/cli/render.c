@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * backlight render: an image of a scene, and on request the variance of its samples. */
-#include "cli.h"
+ * backlight render: an image of a scene, on request the variance of its samples, on request in passes that a
+ * kill does not lose (render_passes.c). */
+#include "render_passes.h"
 
 #include <cjson/cJSON.h>
 #include <stdio.h>
@@ -8,7 +9,8 @@
 
 typedef struct arguments {
     cli_common common;
-    const char *scene, *output, *variance;
+    const char *scene, *output, *variance, *checkpoint;
+    uint32_t pass;
 } arguments;
 
 static cJSON *stats_json(const cli_session *session, const bl_job *job, const bl_stats *stats, uint32_t spp)
@@ -35,9 +37,7 @@ static cJSON *stats_json(const cli_session *session, const bl_job *job, const bl
 
 static void report(const cli_session *session, const bl_job *job, const bl_stats *stats, uint32_t spp)
 {
-    if (stats->non_finite)
-        note(session->common, "warning: %llu samples were not finite and were dropped",
-             (unsigned long long)stats->non_finite);
+    note_dropped(session->common, stats);
     note(session->common, "%u x %u, %u samples per pixel on %s: %s, %.2f Mpaths/s", session->info.width,
          session->info.height, spp, session->device_info.name, duration_text(stats->seconds),
          stats->device_seconds > 0 ? 1e-6 * (double)stats->paths / stats->device_seconds : 0.0);
@@ -48,8 +48,48 @@ static void report(const cli_session *session, const bl_job *job, const bl_stats
     cJSON_Delete(json);
 }
 
-static int render(const cli_session *session, const arguments *args, bl_job *job, float *image,
-                  float *variance, float *channels)
+/* What is rendered into. */
+typedef struct pictures {
+    float *image, *variance, *channels; /* NULL: not wanted, or there are none */
+} pictures;
+
+static int save_pictures(const cli_session *session, const arguments *args, const pictures *p)
+{
+    SESSION_TRY(session, bl_scene_write_image(session->scene, args->output, p->image, p->channels));
+    if (p->variance)
+        SESSION_TRY(session, bl_image_write(session->ctx, args->variance, session->info.width,
+                                            session->info.height, 3, p->variance));
+    return CLI_OK;
+}
+
+static int render_in_passes(const cli_session *session, const arguments *args, bl_job *job,
+                            const pictures *to)
+{
+    const uint32_t spp = bl_scene_spp(session->scene, args->common.spp);
+    const cli_passes p = {.session = session,
+                          .job = job,
+                          .scene = args->scene,
+                          .checkpoint = args->checkpoint,
+                          .spp = spp,
+                          .pass = args->pass ? args->pass : 16,
+                          .image = to->image,
+                          .channels = to->channels};
+    bl_stats stats;
+    uint32_t taken;
+    CLI_TRY(passes_render(&p, &taken, &stats));
+    if (taken)
+        CLI_TRY(save_pictures(session, args, to));
+    if (taken < spp) {
+        note(&args->common, "interrupted: %s has %u of %u samples; the same command goes on from %s",
+             taken ? args->output : "no picture yet; the checkpoint", taken, spp, args->checkpoint);
+        return CLI_FAILED;
+    }
+    passes_end(&p);
+    report(session, job, &stats, taken);
+    return CLI_OK;
+}
+
+static int render(const cli_session *session, const arguments *args, bl_job *job, const pictures *to)
 {
     uint32_t spp = bl_scene_spp(session->scene, args->common.spp);
     uint64_t paths = (uint64_t)session->info.width * session->info.height * spp;
@@ -58,39 +98,42 @@ static int render(const cli_session *session, const arguments *args, bl_job *job
     bl_result result = bl_job_render(job,
                                      &(bl_render_desc){.spp = spp,
                                                        .seed = args->common.seed,
-                                                       .variance = variance,
-                                                       .channels = channels,
+                                                       .variance = to->variance,
+                                                       .channels = to->channels,
                                                        .progress = progress_call,
                                                        .user = &progress},
-                                     image, &stats);
+                                     to->image, &stats);
     progress_end(&progress);
     SESSION_TRY(session, result);
-    uint32_t width = session->info.width, height = session->info.height;
-    SESSION_TRY(session, bl_scene_write_image(session->scene, args->output, image, channels));
-    if (variance)
-        SESSION_TRY(session, bl_image_write(session->ctx, args->variance, width, height, 3, variance));
+    CLI_TRY(save_pictures(session, args, to));
     report(session, job, &stats, spp);
     return CLI_OK;
 }
 
 static int render_scene(cli_session *session, const arguments *args)
 {
+    if (args->checkpoint && args->variance)
+        return usage_error("render", "--variance is of one pass alone: it does not go with --checkpoint");
     CLI_TRY(session_open(session, &args->common, args->scene));
     CLI_TRY(check_image_path(args->output));
     if (args->variance)
         CLI_TRY(check_image_path(args->variance));
+    if (args->checkpoint)
+        CLI_TRY(check_writable(args->checkpoint));
     CLI_TRY(session_open_device(session));
     interrupt_install();
     bl_job *job;
     CLI_TRY(session_create_job(session, (bl_job_desc){0}, &job));
-    float *image = memory_or_exit(session_values(session) * sizeof *image);
-    float *variance = args->variance ? memory_or_exit(session_values(session) * sizeof *variance) : NULL;
-    size_t channel_count = session_values(session) / 3 * bl_scene_channel_count(session->scene);
-    float *channels = channel_count ? memory_or_exit(channel_count * sizeof *channels) : NULL;
-    int status = render(session, args, job, image, variance, channels);
-    free(channels);
-    free(image);
-    free(variance);
+    CLI_TRY(session_compile(session, job, args->variance ? BL_PASS_VARIANCE : BL_PASS_PRIMAL));
+    const size_t values = session_values(session);
+    const size_t channels = values / 3 * bl_scene_channel_count(session->scene);
+    const pictures to = {.image = memory_or_exit(values * sizeof(float)),
+                         .variance = args->variance ? memory_or_exit(values * sizeof(float)) : NULL,
+                         .channels = channels ? memory_or_exit(channels * sizeof(float)) : NULL};
+    int status = (args->checkpoint ? render_in_passes : render)(session, args, job, &to);
+    free(to.channels);
+    free(to.image);
+    free(to.variance);
     bl_job_destroy(job);
     return status;
 }
@@ -113,6 +156,12 @@ static const cli_option options[] = {
              "aov integrator go into .exr files", .required = true},
     {.name = "--variance", .kind = CLI_TEXT, .value = "FILE", .offset = FIELD(variance),
      .help = "also the variance of one sample, per pixel and channel"},
+    {.name = "--checkpoint", .kind = CLI_TEXT, .value = "FILE", .offset = FIELD(checkpoint),
+     .help = "render in passes, and keep what there is in FILE: killed or interrupted, the same command goes "
+             "on and ends in the same bytes; Ctrl-C also writes the image so far. FILE is removed at the "
+             "end"},
+    {.name = "--pass", .kind = CLI_COUNT, .value = "N", .offset = FIELD(pass),
+     .help = "samples of a pass with --checkpoint (default: 16)"},
 };
 // clang-format on
 const cli_command command_render = {

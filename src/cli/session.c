@@ -53,7 +53,8 @@ static void prepare_lavapipe(void)
 }
 
 /* The common options as a descriptor; keys and values point into one copy, which *storage receives. */
-static bl_scene_desc scene_desc(const cli_common *common, bl_define **defines, char ***storage)
+static bl_scene_desc scene_desc(const cli_common *common, bl_define **defines, char ***storage,
+                                bl_limits *limits)
 {
     uint32_t count = common->defines.count;
     *defines = memory_or_exit((count + 1) * sizeof **defines);
@@ -65,6 +66,8 @@ static bl_scene_desc scene_desc(const cli_common *common, bl_define **defines, c
         (*defines)[i] = (bl_define){.key = key, .value = equals + 1};
     }
     uint32_t lights = 0;
+    for (uint32_t i = 0; i < common->limits.count; i++)
+        limit_set(limits, common->limits.items[i]); /* options.c has checked them */
     while (common->lights &&
            strcmp(common->lights, bl_light_choice_name(lights)) != 0) /* options.c allows these names alone */
         lights++;
@@ -82,6 +85,7 @@ static bl_scene_desc scene_desc(const cli_common *common, bl_define **defines, c
         .sensor = common->sensor,
         .lights = lights,
         .edges = edges,
+        .limits = limits,
     };
 }
 
@@ -89,7 +93,8 @@ static int load_scene(cli_session *session, const char *path)
 {
     bl_define *defines;
     char **storage;
-    bl_scene_desc desc = scene_desc(session->common, &defines, &storage);
+    bl_limits limits = {0};
+    bl_scene_desc desc = scene_desc(session->common, &defines, &storage, &limits);
     bl_result result = bl_scene_load(session->ctx, path, &desc, &session->scene);
     for (uint32_t i = 0; storage[i]; i++)
         free(storage[i]);
@@ -133,8 +138,10 @@ int session_open(cli_session *session, const cli_common *common, const char *sce
     bool validation = is_set("BL_VALIDATION");
     /* How devices were looked for interests `backlight devices` alone. */
     char *cache = common->no_cache ? NULL : cache_folder("kernels");
-    bl_context_desc desc = {
-        .validation = validation, .log = validation || !scene ? print_log : NULL, .cache = cache};
+    bl_context_desc desc = {.validation = validation,
+                            .log = validation || !scene ? print_log : NULL,
+                            .cache = cache,
+                            .untrusted = common->untrusted};
     bl_result result = bl_context_create(&desc, &session->ctx);
     free(cache);
     SESSION_TRY(session, result);
@@ -170,6 +177,14 @@ int session_create_job(const cli_session *session, bl_job_desc desc, bl_job **jo
     desc.no_baking = session->common->no_baking, desc.rays = session->rays,
     desc.volume_gradient = session_volume_gradient(session);
     SESSION_TRY(session, bl_job_create(session->device, session->scene, &desc, job));
+    return CLI_OK;
+}
+
+int session_compile(const cli_session *session, bl_job *job, bl_pass pass)
+{
+    bl_result result = interrupt_may_end(true) ? bl_job_compile(job, pass, NULL) : BL_OK;
+    interrupt_may_end(false);
+    SESSION_TRY(session, result);
     return CLI_OK;
 }
 

@@ -19,11 +19,9 @@ bl_result bounds_wanted(bool *checked, bl_error *err)
 bl_result bounds_create(gpu_device *d, uint32_t buffers, kernel_bounds **out, bl_error *err)
 {
     *out = NULL;
-    kernel_bounds *b = calloc(1, sizeof *b);
-    BL_ASSERT(b, "out of memory");
+    kernel_bounds *b = memory_need_zeroed(1, sizeof *b);
     b->buffers = buffers;
-    b->sizes = calloc(buffers + 1u, sizeof *b->sizes);
-    BL_ASSERT(b->sizes, "out of memory");
+    b->sizes = memory_need_zeroed(buffers + 1u, sizeof *b->sizes);
     bl_result r =
         gpu_buffer_create(d, GPU_DEVICE, 4ull * (buffers + OPT_REPORT_WORDS), "bounds", &b->report, err);
     if (r != BL_OK)
@@ -39,8 +37,8 @@ void bounds_destroy(kernel_bounds *b)
         return;
     gpu_buffer_destroy(b->report);
     opt_sites_free(&b->sites);
-    free(b->sizes);
-    free(b);
+    memory_free(b->sizes);
+    memory_free(b);
 }
 
 static void take_sizes(kernel_bounds *b, gpu_buffer *const *buffers)

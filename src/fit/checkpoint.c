@@ -36,7 +36,7 @@ bl_result fit_checkpoint_write(const char *path, const fit_checkpoint *c, bl_err
         return error_set(err, BL_ERROR_ARGUMENT, "a note of %zu bytes is more than a checkpoint carries (%d)",
                          c->note_size, NOTE_MOST);
     size_t words = 4 * (size_t)c->word_count, size = sizeof(file_head) + words + c->note_size;
-    char *bytes = malloc(size);
+    char *bytes = memory_alloc(size);
     if (!bytes)
         return error_set(err, BL_ERROR_MEMORY, "no memory for a checkpoint of %zu bytes", size);
     file_head head = {
@@ -55,7 +55,7 @@ bl_result fit_checkpoint_write(const char *path, const fit_checkpoint *c, bl_err
     head.checksum = XXH3_64bits(bytes + CHECKED_FROM, size - CHECKED_FROM);
     memcpy(bytes, &head, sizeof head);
     bl_result r = file_write_synced(path, bytes, size, err);
-    free(bytes);
+    memory_free(bytes);
     return r;
 }
 
@@ -88,7 +88,7 @@ bl_result fit_checkpoint_read(const char *path, uint32_t word_most, fit_checkpoi
     memcpy(&head, bytes, size < sizeof head ? size : sizeof head);
     bl_result r = check(path, bytes, size, &head, err);
     if (r != BL_OK) {
-        free(bytes);
+        memory_free(bytes);
         return r;
     }
     head.head.device[sizeof head.head.device - 1] = head.head.driver[sizeof head.head.driver - 1] = 0;
@@ -101,6 +101,6 @@ bl_result fit_checkpoint_read(const char *path, uint32_t word_most, fit_checkpoi
 
 void fit_checkpoint_free(fit_checkpoint *c)
 {
-    free(c->storage);
+    memory_free(c->storage);
     *c = (fit_checkpoint){0};
 }

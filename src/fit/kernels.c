@@ -41,7 +41,7 @@ static const struct {
 
 bl_result fit_kernels_create(gpu_device *device, bool checked, fit_kernels **out, bl_error *err)
 {
-    *out = calloc(1, sizeof **out);
+    *out = memory_zeroed(1, sizeof **out);
     if (!*out)
         return error_set(err, BL_ERROR_MEMORY, "out of memory for the kernels of a fit");
     (*out)->device = device, (*out)->checked = checked;
@@ -58,7 +58,7 @@ void fit_kernels_destroy(fit_kernels *kernels)
         array_free(&kernels->made[k]);
         bounds_destroy(kernels->bounds[k]);
     }
-    free(kernels);
+    memory_free(kernels);
 }
 
 bl_result fit_kernels_check(fit_kernels *kernels, bl_error *err)
@@ -84,7 +84,7 @@ static bl_result create(gpu_device *device, const ir_module *lowered, form *out,
         .label = lowered->entry->name,
     };
     bl_result r = gpu_kernel_create(device, &d, &out->kernel, err);
-    free(code.words);
+    memory_free(code.words);
     return r;
 }
 

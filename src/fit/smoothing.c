@@ -43,9 +43,8 @@ static int by_pair(const void *a, const void *b)
 /* Edges (lower vertex, higher vertex), each once, ascending; malloc'ed. */
 static uint32_t *find_edges(const uint32_t *faces, uint32_t face_count, size_t *count)
 {
-    uint32_t *edges = malloc(((size_t)face_count * 6 + 1) * sizeof *edges);
+    uint32_t *edges = memory_need(((size_t)face_count * 6 + 1) * sizeof *edges);
     size_t n = 0;
-    BL_ASSERT(edges, "out of memory");
     for (size_t c = 0; c < 3 * (size_t)face_count; c++) {
         uint32_t a = faces[c], b = faces[c % 3 == 2 ? c - 2 : c + 1];
         if (a != b)
@@ -81,7 +80,7 @@ static cholmod_sparse *make_matrix(fit_smoothing *s, const uint32_t *faces, uint
         a = s->cholmod.triplet_to_sparse(t, 0, &s->common);
         s->cholmod.free_triplet(&t, &s->common);
     }
-    free(edges);
+    memory_free(edges);
     return a;
 }
 
@@ -94,8 +93,7 @@ bl_result fit_smoothing_create(const uint32_t *faces, uint32_t face_count, uint3
                          "the smoothing of large steps must be a number above 0, not %g", lambda);
     cholmod_library cholmod;
     TRY(cholmod_library_open(&cholmod, err));
-    fit_smoothing *s = calloc(1, sizeof *s);
-    BL_ASSERT(s, "out of memory");
+    fit_smoothing *s = memory_need_zeroed(1, sizeof *s);
     s->cholmod = cholmod;
     s->vertices = vertex_count;
     s->cholmod.start(&s->common);
@@ -122,7 +120,7 @@ void fit_smoothing_destroy(fit_smoothing *s)
         return;
     s->cholmod.free_factor(&s->factor, &s->common);
     s->cholmod.finish(&s->common);
-    free(s);
+    memory_free(s);
 }
 
 bl_result fit_smoothing_solve(fit_smoothing *s, double *values, bl_error *err)
@@ -170,7 +168,7 @@ bl_result fit_smoothing_solve(fit_smoothing *s, double *values, bl_error *err)
 
 bl_result fit_smoothing_step(fit_smoothing *s, const fit_smoothing_move *m, bl_error *err)
 {
-    double *way = malloc((m->count + 1) * sizeof *way), most = 0;
+    double *way = memory_alloc((m->count + 1) * sizeof *way), most = 0;
     if (!way)
         return error_set(err, BL_ERROR_MEMORY, "out of memory");
     for (uint32_t i = 0; i < m->count; i++)
@@ -188,6 +186,6 @@ bl_result fit_smoothing_step(fit_smoothing *s, const fit_smoothing_move *m, bl_e
         r = fit_smoothing_solve(s, way, err);
     for (uint32_t i = 0; r == BL_OK && i < m->count; i++)
         m->values[i] = (float)((double)m->values[i] - way[i]);
-    free(way);
+    memory_free(way);
     return r;
 }

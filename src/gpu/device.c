@@ -104,7 +104,7 @@ void gpu_close(gpu *g)
         return;
     BL_ASSERT(g->devices_alive == 0, "%u devices outlive the instance", g->devices_alive);
     for (uint32_t i = 0; i < g->candidates.count; i++)
-        free(g->candidates.data[i]);
+        memory_free(g->candidates.data[i]);
     vulkan_close(g->vulkan);
     array_free(&g->candidates);
     text_free(&g->notes);

@@ -54,6 +54,12 @@ uint32_t render_add_array(render_scene *s, const scene_object *o, const char *fi
     return s->parameters.count - 1;
 }
 
+bl_result render_room(const render_scene *s, uint64_t values, uint64_t geometry, bl_error *err)
+{
+    TRY(array_check(&s->values, values, err));
+    return array_check(&s->geometry, geometry, err);
+}
+
 uint32_t render_add_geometry(render_scene *s, const scene_object *o, const char *field, uint32_t slot,
                              const uint32_t shape[2], uint32_t source)
 {
@@ -175,6 +181,7 @@ bl_result render_resize_parameter(render_scene *s, uint32_t index, const uint32_
     render_parameter *p = &s->parameters.data[index];
     uint32_t count = 0, behind = p->offset + p->count;
     TRY(check_size(s, index, shape, &count, err));
+    TRY(array_check(&s->values, count, err));
     array_reserve(&s->values, s->values.count - p->count + count);
     memmove(s->values.data + p->offset + count, s->values.data + behind,
             (s->values.count - behind) * sizeof *values);

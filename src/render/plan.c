@@ -256,8 +256,7 @@ static void derive_normals(plan *p)
 plan *plan_create(const render_scene *s, const uint32_t *requested, uint32_t count, plan_rays rays,
                   uint32_t off)
 {
-    plan *p = calloc(1, sizeof *p);
-    BL_ASSERT(p, "out of memory");
+    plan *p = memory_need_zeroed(1, sizeof *p);
     p->scene = s, p->off = off;
     p->value_offset = arena_alloc(&p->memory, (s->parameters.count + 1) * sizeof(uint32_t));
     p->gradient_offset = arena_alloc(&p->memory, (s->parameters.count + 1) * sizeof(uint32_t));
@@ -364,7 +363,7 @@ void plan_destroy(plan *p)
     array_free(&p->update_words);
     for (uint32_t g = 0; p->rebuilt && g <= p->group_count; g++)
         bvh_free(&p->rebuilt[g]);
-    free(p->rebuilt);
+    memory_free(p->rebuilt);
     arena_free(&p->memory);
-    free(p);
+    memory_free(p);
 }

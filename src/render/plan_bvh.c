@@ -169,19 +169,19 @@ void plan_write_entries(plan *p)
 
 void plan_take_hierarchies(plan *p, scene_bvh *made)
 {
-    uint32_t count = p->words.count - plan_sensor_word(p), *sensor = malloc((count + 1) * sizeof *sensor);
-    BL_ASSERT(sensor, "out of memory");
+    uint32_t count = p->words.count - plan_sensor_word(p),
+             *sensor = memory_need((count + 1) * sizeof *sensor);
     memcpy(sensor, p->words.data + plan_sensor_word(p), count * sizeof *sensor);
     for (uint32_t g = 0; p->rebuilt && g <= p->group_count; g++)
         bvh_free(&p->rebuilt[g]);
-    free(p->rebuilt);
+    memory_free(p->rebuilt);
     p->rebuilt = made;
     p->words.count = p->words.data[HEADER_NODES];
     plan_write_entries(p);
     uint32_t at = plan_reserve(p, count);
     memcpy(p->words.data + at, sensor, count * sizeof *sensor);
     p->words.data[HEADER_SENSOR] = at;
-    free(sensor);
+    memory_free(sensor);
 }
 
 void plan_ray_options(const plan *p, opt_options *o)

@@ -156,16 +156,15 @@ static void add_nodes(lists *l)
     const plan *p = l->p;
     refit *r = l->out;
     uint32_t groups = p->scene->groups.count, slots = 0, count = 0;
-    tree *trees = calloc(groups + 1, sizeof *trees); /* the outer hierarchy's, or the only one; groups' */
-    BL_ASSERT(trees, "out of memory");
+    tree *trees =
+        memory_need_zeroed(groups + 1, sizeof *trees); /* the outer hierarchy's, or the only one; groups' */
     for (uint32_t k = 0; k <= groups; k++) {
         const scene_bvh *b = k ? plan_group_bvh(p, k - 1) : plan_outer_bvh(p);
         trees[k] = (tree){slots, b->node_count};
         slots += b->node_count + 1, count += b->node_count;
         r->cost += cost_of(b);
     }
-    l->height = calloc(slots + 1, sizeof *l->height);
-    BL_ASSERT(l->height, "out of memory");
+    l->height = memory_need_zeroed(slots + 1, sizeof *l->height);
     r->work.data[REFIT_NODE_COUNT] = count;
     uint32_t boxes = room(r, 12 * slots), costs = room(r, REFIT_COST_PARTS), pairs;
     r->work.data[REFIT_BOXES] = boxes, r->work.data[REFIT_COSTS] = costs;
@@ -195,8 +194,8 @@ static void add_nodes(lists *l)
         add_fixed(l, slots);
     if (to_world_solids_move(p))
         add_numbers(p, r);
-    free(l->height);
-    free(trees);
+    memory_free(l->height);
+    memory_free(trees);
 }
 
 /* ---- meshes ---- */
@@ -319,8 +318,7 @@ static void add_instance(const plan *p, uint32_t index, uint32_t parameter, refi
 static void add_queries(const plan *p, const bool *moves, refit *r)
 {
     const render_scene *s = p->scene;
-    r->corners = calloc(p->group_count, sizeof *r->corners);
-    BL_ASSERT(r->corners, "out of memory");
+    r->corners = memory_need_zeroed(p->group_count, sizeof *r->corners);
     add(r, REFIT_ENTRIES, 0, s->primitives.count, PLAN_NONE);
     for (uint32_t i = 0; i < s->shapes.count; i++) {
         const render_shape *shape = &s->shapes.data[i];
@@ -362,7 +360,7 @@ void refit_free(refit *r)
 {
     array_free(&r->work);
     array_free(&r->dispatches);
-    free(r->corners);
+    memory_free(r->corners);
     *r = (refit){0};
 }
 
@@ -389,8 +387,7 @@ static void triangle_bounds(const uint32_t *words, const plan *p, const render_p
 static bl_result rebuild_group(const plan *p, uint32_t group, scene_bvh *out, float whole[6], bl_error *err)
 {
     const plan_group *g = &p->groups[group];
-    float(*bounds)[6] = malloc((size_t)(g->count + 1) * sizeof *bounds);
-    BL_ASSERT(bounds, "out of memory");
+    float(*bounds)[6] = memory_need((size_t)(g->count + 1) * sizeof *bounds);
     for (uint32_t i = 0; i < g->count; i++) {
         const render_primitive *primitive = &p->scene->primitives.data[p->order[g->first + i]];
         const uint32_t *own =
@@ -410,15 +407,14 @@ static bl_result rebuild_group(const plan *p, uint32_t group, scene_bvh *out, fl
                                    plan_group_bvh(p, group)->depth, out, err);
     for (uint32_t i = 0; r == BL_OK && i < g->count; i++)
         out->order[i] = p->order[g->first + out->order[i]];
-    free(bounds);
+    memory_free(bounds);
     return r;
 }
 
 static bl_result rebuild_outer(const plan *p, const float (*groups)[6], scene_bvh *out, bl_error *err)
 {
     const render_scene *s = p->scene;
-    float(*bounds)[6] = malloc((size_t)(s->instances.count + 1) * sizeof *bounds);
-    BL_ASSERT(bounds, "out of memory");
+    float(*bounds)[6] = memory_need((size_t)(s->instances.count + 1) * sizeof *bounds);
     for (uint32_t k = 0; k < s->instances.count; k++) {
         float to_world[12];
         memcpy(to_world, p->words.data + plan_level(p, k) + LEVEL_TO_WORLD, sizeof to_world);
@@ -426,7 +422,7 @@ static bl_result rebuild_outer(const plan *p, const float (*groups)[6], scene_bv
     }
     bl_result r = bvh_build_within((const float(*)[6])bounds, s->instances.count, 1, plan_outer_bvh(p)->depth,
                                    out, err);
-    free(bounds);
+    memory_free(bounds);
     return r;
 }
 
@@ -434,10 +430,9 @@ bl_result refit_rebuild(plan *p, bl_error *err)
 {
     const render_scene *s = p->scene;
     uint32_t groups = p->group_count, outer = s->groups.count > 0;
-    scene_bvh *made = calloc(groups + 1, sizeof *made);
-    float(*whole)[6] = malloc((size_t)groups * sizeof *whole);
+    scene_bvh *made = memory_need_zeroed(groups + 1, sizeof *made);
+    float(*whole)[6] = memory_need((size_t)groups * sizeof *whole);
     bl_result r = BL_OK;
-    BL_ASSERT(made && whole, "out of memory");
     for (uint32_t g = 0; r == BL_OK && g < groups; g++) {
         for (int k = 0; k < 3; k++)
             whole[g][k] = INFINITY, whole[g][3 + k] = -INFINITY;
@@ -445,11 +440,11 @@ bl_result refit_rebuild(plan *p, bl_error *err)
     }
     if (r == BL_OK && outer)
         r = rebuild_outer(p, (const float(*)[6])whole, &made[groups], err);
-    free(whole);
+    memory_free(whole);
     if (r != BL_OK) {
         for (uint32_t g = 0; g <= groups; g++)
             bvh_free(&made[g]);
-        free(made);
+        memory_free(made);
         return r;
     }
     plan_take_hierarchies(p, made);

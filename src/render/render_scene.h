@@ -165,6 +165,7 @@ typedef struct render_scene {
     attributes; /* names of all meshes' attributes, each once; a shape's are its object's arrays */
     ARRAY(const scene_object *) emitters; /* in order of the scene; area emitters once per shape */
     ARRAY(uint32_t) emitter_shape;        /* shape of an area emitter, or PLAN_NONE */
+    uint64_t kernel_most;                 /* operations that a kernel of this scene may have */
     double bvh_seconds;                   /* building all hierarchies took */
     scene_bvh bvh;   /* over the primitives; where there are groups, over the instances, one a leaf */
     bool has_groups; /* shapegroups: two levels */
@@ -279,6 +280,9 @@ uint32_t render_parameter_called(
     const char *name); /* by its name or, if there is none, by its path; PLAN_NONE: none */
 uint32_t render_find_parameter(const render_scene *s, const scene_object *o,
                                uint32_t slot); /* PLAN_NONE: none */
+/* For load hooks, before they add so many values and words of geometry: BL_ERROR_MEMORY where there is no
+ * room for them. */
+bl_result render_room(const render_scene *s, uint64_t values, uint64_t geometry, bl_error *err);
 /* Gives a data array other sides, all but the channels, and new values; plans made before are void. */
 bl_result render_resize_parameter(render_scene *s, uint32_t index, const uint32_t *shape, const float *values,
                                   bl_error *err);

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * From a validated object tree to a render_scene, step by step, and its end. The steps: structure
- * (scene_structure.c), a visit of every object (scene_objects.c), bindings (scene_bind.c), places
- * (scene_places.c), hierarchies (scene_hierarchy.c), checks. */
+ * From a validated object tree to a render_scene, step by step, and its end. The steps: bounds
+ * (scene_expansion.c), structure (scene_structure.c), a visit of every object (scene_objects.c), bindings
+ * (scene_bind.c), places (scene_places.c), hierarchies (scene_hierarchy.c), checks. */
 #include "render/scene_internal.h"
 
 bl_result render_scene_create(scene_description *d, const render_overrides *o, render_scene **out,
                               bl_error *err)
 {
-    render_scene *s = calloc(1, sizeof *s);
-    BL_ASSERT(s, "out of memory");
+    render_scene *s = memory_need_zeroed(1, sizeof *s);
     s->description = d;
     s->environment = PLAN_NONE;
-    s->names =
-        calloc(4 * (size_t)d->object_count + 1, sizeof *s->names); /* room for default materials, poses */
-    BL_ASSERT(s->names, "out of memory");
-    bl_result r = render_read_structure(s, o, err);
+    s->kernel_most = budget_most(BUDGET_KERNEL);
+    const size_t objects = 4 * (size_t)d->object_count + 1; /* room for default materials, poses */
+    s->names = memory_need_zeroed(objects, sizeof *s->names);
+    bl_result r = render_check_expansion(s, err);
+    if (r == BL_OK)
+        r = render_read_structure(s, o, err);
     if (r == BL_OK)
         r = render_visit(s, d->root, (object_name){"", ""}, NULL, err);
     if (r == BL_OK)
@@ -71,9 +72,9 @@ void render_scene_destroy(render_scene *s)
     array_free(&s->groups);
     array_free(&s->instances);
     array_free(&s->places);
-    free(s->place_of);
-    free(s->names);
+    memory_free(s->place_of);
+    memory_free(s->names);
     scene_free(s->description);
     arena_free(&s->memory);
-    free(s);
+    memory_free(s);
 }

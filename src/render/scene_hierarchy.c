@@ -62,8 +62,9 @@ static bl_result place_children(placing *p, const scene_object *o, uint32_t grou
 
 static bl_result place_all(render_scene *s, bl_error *err)
 {
-    placing p = {.scene = s, .place = calloc(s->description->object_count + 1u, sizeof *p.place), .err = err};
-    BL_ASSERT(p.place, "out of memory");
+    placing p = {.scene = s,
+                 .place = memory_need_zeroed(s->description->object_count + 1u, sizeof *p.place),
+                 .err = err};
     render_group first = {0};
     array_push(&s->groups, first);
     bl_result r = place_children(&p, s->description->root, 0);
@@ -76,7 +77,7 @@ static bl_result place_all(render_scene *s, bl_error *err)
     }
     for (uint32_t k = 0; r == BL_OK && k < s->instances.count; k++)
         s->instances.data[k].group = group_of(s, scene_child(s->instances.data[k].object, PLUGIN_SHAPE));
-    free(p.place);
+    memory_free(p.place);
     return r;
 }
 
@@ -92,9 +93,9 @@ static void join(float into[6], const float box[6])
 static bl_result build_over(render_scene *s, uint32_t group, bool all, scene_bvh *bvh, float whole[6],
                             bl_error *err)
 {
-    uint32_t n = s->primitives.count, count = 0, *member = malloc((size_t)(n + 1) * sizeof *member);
-    float(*bounds)[6] = malloc((size_t)(n + 1) * sizeof *bounds);
-    BL_ASSERT(bounds && member, "out of memory");
+    TRY(memory_check((size_t)(s->primitives.count + 1) * 28, err));
+    uint32_t n = s->primitives.count, count = 0, *member = memory_need((size_t)(n + 1) * sizeof *member);
+    float(*bounds)[6] = memory_need((size_t)(n + 1) * sizeof *bounds);
     for (uint32_t i = 0; i < n; i++) {
         if (!all && s->shapes.data[s->primitives.data[i].entry[BVH_ENTRY_SHAPE]].group != group)
             continue;
@@ -105,8 +106,8 @@ static bl_result build_over(render_scene *s, uint32_t group, bool all, scene_bvh
     bl_result r = bvh_build((const float(*)[6])bounds, count, BVH_LEAF_MAX, bvh, err);
     for (uint32_t i = 0; r == BL_OK && i < count; i++)
         bvh->order[i] = member[bvh->order[i]];
-    free(bounds);
-    free(member);
+    memory_free(bounds);
+    memory_free(member);
     return r;
 }
 
@@ -141,15 +142,14 @@ static void keep_instances(render_scene *s)
 
 static bl_result build_outer(render_scene *s, float whole[6], bl_error *err)
 {
-    float(*bounds)[6] = malloc((size_t)(s->instances.count + 1) * sizeof *bounds);
-    BL_ASSERT(bounds, "out of memory");
+    float(*bounds)[6] = memory_need((size_t)(s->instances.count + 1) * sizeof *bounds);
     for (uint32_t k = 0; k < s->instances.count; k++) {
         const render_instance *i = &s->instances.data[k];
         render_map_box(i->to_world, s->groups.data[i->group].bounds, bounds[k]);
         join(whole, bounds[k]);
     }
     bl_result r = bvh_build((const float(*)[6])bounds, s->instances.count, 1, &s->bvh, err);
-    free(bounds);
+    memory_free(bounds);
     return r;
 }
 

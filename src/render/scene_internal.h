@@ -31,6 +31,11 @@ bl_result render_read_structure(render_scene *s, const render_overrides *o, bl_e
 bl_result render_check_light_tracing(const render_scene *s, bl_error *err);
 bl_result render_check_ellipsoids(const render_scene *s, bl_error *err);
 
+/* ---- scene_expansion.c ---- */
+
+/* Bounds what kernels expand; before anything else walks materials and textures. */
+bl_result render_check_expansion(const render_scene *s, bl_error *err);
+
 /* ---- scene_bind.c: after all objects were visited, in this order ---- */
 
 bl_result render_bind_shapes(render_scene *s, bl_error *err);

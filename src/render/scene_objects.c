@@ -133,6 +133,7 @@ bl_result render_visit(render_scene *s, const scene_object *o, object_name name,
     uint32_t first = s->parameters.count;
     add_values(s, o, owner_param);
     const render_class *cls = (const render_class *)o->cls;
+    TRY(budget_check(err));
     if (cls->load)
         TRY(cls->load(s, o, err));
     for (uint32_t i = first; i < s->parameters.count && owner_param; i++) {

@@ -33,8 +33,7 @@ static bl_result add_place(render_scene *s, const scene_object *o, bl_error *err
 
 bl_result render_add_places(render_scene *s, bl_error *err)
 {
-    s->place_of = calloc((size_t)s->description->object_count + 1, sizeof *s->place_of);
-    BL_ASSERT(s->place_of, "out of memory");
+    s->place_of = memory_need_zeroed((size_t)s->description->object_count + 1, sizeof *s->place_of);
     for (uint32_t i = 0; i < s->shapes.count; i++)
         TRY(add_place(s, s->shapes.data[i].object, err));
     for (uint32_t k = 0; k < s->instances.count; k++)

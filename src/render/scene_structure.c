@@ -292,6 +292,7 @@ bl_result render_read_structure(render_scene *s, const render_overrides *o, bl_e
         return scene_error(err, BL_ERROR_SCENE, s->film->where,
                            "a film of %u x %u pixels is larger than the limit of 2^26 pixels", s->width,
                            s->height);
+    TRY(budget_take(BUDGET_PIXELS, (uint64_t)s->width * s->height, err));
     return read_integrator(s, o, err);
 }
 

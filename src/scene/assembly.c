@@ -26,10 +26,8 @@ static bool broken(const scene_assembly *a) { return a->err.code != BL_OK; }
 
 scene_assembly *assembly_create(void)
 {
-    scene_assembly *a = calloc(1, sizeof *a);
-    BL_ASSERT(a, "out of memory");
-    a->scene = calloc(1, sizeof *a->scene);
-    BL_ASSERT(a->scene, "out of memory");
+    scene_assembly *a = memory_need_zeroed(1, sizeof *a);
+    a->scene = memory_need_zeroed(1, sizeof *a->scene);
     a->raw = (raw_scene){.memory = memory_of(a), .paths = &a->paths, .warnings = &a->scene->warnings};
     a->raw.root = assembly_object(a, PLUGIN_SCENE, "scene", NULL);
     return a;
@@ -41,7 +39,7 @@ void assembly_destroy(scene_assembly *a)
         return;
     raw_free(&a->raw);
     scene_free(a->scene);
-    free(a);
+    memory_free(a);
 }
 
 raw_node *assembly_root(scene_assembly *a) { return a->raw.root; }

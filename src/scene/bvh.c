@@ -431,13 +431,13 @@ static bl_result build(const float (*bounds)[6], uint32_t count, build_limits li
         .lock = PTHREAD_MUTEX_INITIALIZER,
         .changed = PTHREAD_COND_INITIALIZER,
     };
-    b.items = aligned_alloc(_Alignof(item), (count ? count : 1) * sizeof *b.items);
-    b.tree = count ? aligned_alloc(_Alignof(tree_node), (2 * (size_t)count - 1) * sizeof *b.tree) : NULL;
-    out->order = malloc((count ? count : 1) * sizeof *out->order);
+    b.items = memory_aligned(_Alignof(item), (count ? count : 1) * sizeof *b.items);
+    b.tree = count ? memory_aligned(_Alignof(tree_node), (2 * (size_t)count - 1) * sizeof *b.tree) : NULL;
+    out->order = memory_alloc((count ? count : 1) * sizeof *out->order);
     if (!b.items || !out->order || (count && !b.tree)) {
-        free(b.items);
-        free(b.tree);
-        free(out->order);
+        memory_free(b.items);
+        memory_free(b.tree);
+        memory_free(out->order);
         return error_set(err, BL_ERROR_MEMORY, "out of memory for a hierarchy over %u primitives", count);
     }
     for (uint32_t i = 0; i < count; i++)
@@ -446,12 +446,12 @@ static bl_result build(const float (*bounds)[6], uint32_t count, build_limits li
         build_tree(&b, count, limits.threads);
     for (uint32_t i = 0; i < count; i++)
         out->order[i] = number_of(&b.items[i]);
-    free(b.items);
+    memory_free(b.items);
     uint32_t inner = count ? count_inner(&b, 0) : 0;
-    out->nodes = calloc(inner ? inner : 1, BVH_WIDE_WORDS * sizeof *out->nodes);
+    out->nodes = memory_zeroed(inner ? inner : 1, BVH_WIDE_WORDS * sizeof *out->nodes);
     if (!out->nodes) {
-        free(out->order);
-        free(b.tree);
+        memory_free(out->order);
+        memory_free(b.tree);
         return error_set(err, BL_ERROR_MEMORY, "out of memory for %u nodes", inner);
     }
     if (inner)
@@ -460,7 +460,7 @@ static bl_result build(const float (*bounds)[6], uint32_t count, build_limits li
         single_node(count ? &b.tree[0] : NULL, out);
     BL_ASSERT(out->node_count == (inner ? inner : 1) && out->depth <= depth_most + 1,
               "%u nodes of %u, depth %u of %u", out->node_count, inner, out->depth, depth_most);
-    free(b.tree);
+    memory_free(b.tree);
     return BL_OK;
 }
 
@@ -492,7 +492,7 @@ void bvh_free(scene_bvh *b)
 {
     if (!b)
         return;
-    free(b->nodes);
-    free(b->order);
+    memory_free(b->nodes);
+    memory_free(b->order);
     *b = (scene_bvh){0};
 }

@@ -22,7 +22,7 @@ static bl_result spectrum_load(const raw_node *node, const scene_paths *paths, c
     bl_result r = file_read(path, BYTES_MAX, &data, &size, &reason);
     if (r == BL_OK)
         r = spectrum_decode(data, size, 0, rule, out, &reason);
-    free(data);
+    memory_free(data);
     return r == BL_OK ? BL_OK : scene_error(err, r, node->where, "\"%.200s\": %s", file, reason.text);
 }
 

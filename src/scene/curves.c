@@ -101,7 +101,7 @@ bl_result curves_load(const char *path, uint32_t least, scene_curves *out, bl_er
     *out = (scene_curves){0};
     TRY(file_read(path, CURVES_BYTES_MAX, &data, &size, err));
     bl_result result = curves_parse(data, size, least, out, err);
-    free(data);
+    memory_free(data);
     return result;
 }
 
@@ -109,7 +109,7 @@ void curves_free(scene_curves *c)
 {
     if (!c)
         return;
-    free(c->points);
-    free(c->firsts);
+    memory_free(c->points);
+    memory_free(c->firsts);
     *c = (scene_curves){0};
 }

@@ -26,7 +26,8 @@ bl_result image_create(scene_image *image, uint64_t width, uint64_t height, uint
     if (width * height > PIXELS_ALWAYS && width * height / PIXELS_PER_BYTE > bytes)
         return error_set(err, BL_ERROR_FORMAT, "%ju x %ju pixels cannot be in a file of %zu bytes",
                          (uintmax_t)width, (uintmax_t)height, bytes);
-    float *pixels = calloc((size_t)(width * height), channels * sizeof *pixels);
+    TRY(budget_take(BUDGET_PIXELS, width * height, err));
+    float *pixels = memory_zeroed((size_t)(width * height), channels * sizeof *pixels);
     if (!pixels)
         return error_set(err, BL_ERROR_MEMORY, "out of memory for %ju x %ju pixels", (uintmax_t)width,
                          (uintmax_t)height);
@@ -39,7 +40,7 @@ void image_free(scene_image *image)
 {
     if (!image)
         return;
-    free(image->pixels);
+    memory_free(image->pixels);
     *image = (scene_image){0};
 }
 
@@ -121,7 +122,7 @@ static bl_result load(const char *path, bool raw, bool alpha, scene_image *out, 
     *out = (scene_image){0};
     TRY(file_read(path, IMAGE_BYTES_MAX, &data, &size, err));
     bl_result result = decode(data, size, raw, alpha, out, &reason);
-    free(data);
+    memory_free(data);
     return result == BL_OK ? BL_OK : error_set(err, result, "%s: %s", path, reason.text);
 }
 
@@ -142,7 +143,7 @@ bl_result image_load_over(const char *path, const float background[3], scene_ima
     }
     size_t pixels = (size_t)image.width * image.height, colours = image.channels - 1;
     *out = image;
-    out->channels = 3, out->pixels = malloc(3 * pixels * sizeof *out->pixels);
+    out->channels = 3, out->pixels = memory_alloc(3 * pixels * sizeof *out->pixels);
     for (size_t i = 0; out->pixels && i < pixels; i++) {
         const float *from = image.pixels + image.channels * i;
         float alpha = from[colours];
@@ -168,7 +169,7 @@ static bl_result drop_channels(const scene_image *all, uint32_t colours, scene_i
 {
     *out = (scene_image){.width = all->width, .height = all->height, .channels = colours};
     size_t pixels = (size_t)all->width * all->height;
-    out->pixels = malloc(pixels * colours * sizeof *out->pixels);
+    out->pixels = memory_alloc(pixels * colours * sizeof *out->pixels);
     if (!out->pixels)
         return error_set(err, BL_ERROR_MEMORY, "no memory for the image");
     for (size_t i = 0; i < pixels; i++)

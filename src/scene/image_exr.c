@@ -35,7 +35,7 @@ static void on_error(exr_const_context_t context, exr_result_t code, const char 
         snprintf(current_file->reason, sizeof current_file->reason, "%s", message ? message : "");
 }
 
-static void *capped_alloc(size_t size) { return size <= ALLOCATION_MAX ? malloc(size) : NULL; }
+static void *capped_alloc(size_t size) { return size <= ALLOCATION_MAX ? memory_alloc(size) : NULL; }
 
 static int64_t on_read(exr_const_context_t context, void *user, void *to, uint64_t size, uint64_t offset,
                        exr_stream_error_func_ptr_t report)
@@ -296,7 +296,7 @@ static int64_t on_write(exr_const_context_t context, void *user, const void *fro
     size_t end = (size_t)(offset + size);
     if (end > file->capacity) {
         size_t capacity = end > 2 * file->capacity ? end : 2 * file->capacity;
-        uint8_t *grown = realloc(file->written, capacity);
+        uint8_t *grown = memory_resize(file->written, capacity);
         if (!grown)
             return -1;
         memset(grown + file->capacity, 0, capacity - file->capacity);
@@ -410,7 +410,7 @@ static exr_result_t write_image(exr_context_t context, const exr_picture *p)
 static uint32_t *integers_of(const scene_image *image)
 {
     size_t count = (size_t)image->width * image->height * image->channels;
-    uint32_t *integers = malloc(count * sizeof *integers);
+    uint32_t *integers = memory_alloc(count * sizeof *integers);
     for (size_t i = 0; integers && i < count; i++) {
         double v = (double)image->pixels[i];
         integers[i] = v >= 1 ? 0xFFFFFFFFu : v > 0 ? (uint32_t)(v * 4294967295.0 + 0.5) : 0;
@@ -445,7 +445,7 @@ bl_result image_encode_exr(const scene_image *image, const char *const *names, i
     bl_result result = code == EXR_ERR_SUCCESS ? BL_OK : exr_failed(&file, code, "encode", err);
     if (result == BL_OK)
         text_add_bytes(out, file.written, file.size);
-    free(file.written);
-    free(integers);
+    memory_free(file.written);
+    memory_free(integers);
     return result;
 }

@@ -107,7 +107,7 @@ static bl_result read_rows(jpeg_job *job, bool raw, scene_image *out, bl_error *
     size_t stride = (size_t)out->width * out->channels;
     float table[256];
     image_byte_table(raw, table);
-    job->row = malloc(stride);
+    job->row = memory_alloc(stride);
     if (!job->row)
         return error_set(err, BL_ERROR_MEMORY, "out of memory");
     job->jpeg.out_color_space = out->channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
@@ -136,7 +136,7 @@ static bl_result decode(jpeg_job *job, size_t size, bool raw, scene_image *out, 
 
 bl_result image_decode_jpeg(const uint8_t *data, size_t size, bool raw, scene_image *out, bl_error *err)
 {
-    jpeg_job *job = calloc(1, sizeof *job);
+    jpeg_job *job = memory_zeroed(1, sizeof *job);
     if (!job)
         return error_set(err, BL_ERROR_MEMORY, "out of memory");
     job_begin(job, data, size);
@@ -144,7 +144,7 @@ bl_result image_decode_jpeg(const uint8_t *data, size_t size, bool raw, scene_im
     jpeg_destroy_decompress(&job->jpeg);
     if (result != BL_OK)
         image_free(out);
-    free(job->row);
-    free(job);
+    memory_free(job->row);
+    memory_free(job);
     return result;
 }

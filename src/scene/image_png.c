@@ -64,16 +64,16 @@ static bl_result guarded(png_job *job, bl_result (*step)(png_job *), bl_result c
 
 static bl_result job_end(png_job *job, bl_result result)
 {
-    free(job->bytes);
-    free(job->rows);
+    memory_free(job->bytes);
+    memory_free(job->rows);
     return result;
 }
 
 /* Rows of `stride` bytes in job->bytes. */
 static bool allocate_rows(png_job *job, uint32_t height, size_t stride)
 {
-    job->bytes = calloc(height, stride);
-    job->rows = calloc(height, sizeof *job->rows);
+    job->bytes = memory_zeroed(height, stride);
+    job->rows = memory_zeroed(height, sizeof *job->rows);
     for (uint32_t y = 0; job->bytes && job->rows && y < height; y++)
         job->rows[y] = job->bytes + y * stride;
     return job->bytes && job->rows;

@@ -25,6 +25,9 @@
 #define STBI_NO_STDIO
 #define STBI_NO_SIMD
 #define STBI_MAX_DIMENSIONS (1 << 20) /* IMAGE_SIDE_MAX */
+#define STBI_MALLOC(size) memory_alloc(size)
+#define STBI_REALLOC(memory, size) memory_resize(memory, size)
+#define STBI_FREE(memory) memory_free(memory)
 #include <stb_image.h>
 #if defined(__GNUC__)
 #pragma GCC diagnostic pop

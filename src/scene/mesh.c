@@ -187,9 +187,8 @@ void mesh_generate_normals(scene_mesh *m)
         return;
     BL_ASSERT(m->positions && (m->faces || !m->face_count), "normals of %u faces that are not there",
               m->face_count);
-    double *sums = calloc(m->vertex_count, 3 * sizeof *sums);
-    m->normals = calloc(m->vertex_count, 3 * sizeof *m->normals);
-    BL_ASSERT(sums && m->normals, "out of memory for %u normals", m->vertex_count);
+    double *sums = memory_need_zeroed(m->vertex_count, 3 * sizeof *sums);
+    m->normals = memory_need_zeroed(m->vertex_count, 3 * sizeof *m->normals);
     for (uint32_t i = 0; i < m->face_count; i++)
         add_face(m, &m->faces[3 * (size_t)i], sums);
     for (uint32_t i = 0; i < m->vertex_count; i++) {
@@ -198,7 +197,7 @@ void mesh_generate_normals(scene_mesh *m)
         n[0] = 1; /* where there is no direction, as in Mitsuba */
         store_normal(n, sum[0], sum[1], sum[2]);
     }
-    free(sums);
+    memory_free(sums);
 }
 
 void mesh_fill_normals(scene_mesh *m)
@@ -214,12 +213,12 @@ void mesh_fill_normals(scene_mesh *m)
     for (size_t i = 0; i < m->vertex_count; i++)
         if (given[3 * i] != 0 || given[3 * i + 1] != 0 || given[3 * i + 2] != 0)
             memcpy(&m->normals[3 * i], &given[3 * i], 3 * sizeof *given);
-    free(given);
+    memory_free(given);
 }
 
 void mesh_drop_normals(scene_mesh *m)
 {
-    free(m->normals);
+    memory_free(m->normals);
     m->normals = NULL;
 }
 
@@ -227,14 +226,14 @@ void mesh_free(scene_mesh *m)
 {
     if (!m)
         return;
-    free(m->positions);
-    free(m->normals);
-    free(m->uvs);
-    free(m->faces);
+    memory_free(m->positions);
+    memory_free(m->normals);
+    memory_free(m->uvs);
+    memory_free(m->faces);
     for (uint32_t i = 0; i < m->attribute_count; i++) {
-        free(m->attributes[i].name);
-        free(m->attributes[i].values);
+        memory_free(m->attributes[i].name);
+        memory_free(m->attributes[i].values);
     }
-    free(m->attributes);
+    memory_free(m->attributes);
     *m = (scene_mesh){0};
 }

@@ -30,8 +30,8 @@ static uint32_t add(scene_mesh *m, bool faces, const char *stem, size_t length, 
         text_free(&name);
         return ATTRIBUTE_NONE;
     }
-    scene_attribute *grown = realloc(m->attributes, (m->attribute_count + 1) * sizeof *grown);
-    BL_ASSERT(grown, "out of memory");
+    scene_attribute *grown = memory_need_resized(m->attributes, m->attribute_count * sizeof *grown,
+                                                 (m->attribute_count + 1) * sizeof *grown);
     m->attributes = grown;
     grown[m->attribute_count] = (scene_attribute){.name = name.data, .channels = channels};
     return m->attribute_count++;
@@ -87,8 +87,7 @@ void attributes_group(scene_mesh *m, bool faces, const property_name *names, con
                       uint32_t count, uint32_t *slots)
 {
     static const char *const colors[2][4] = {{"r", "g", "b", "a"}, {"red", "green", "blue", "alpha"}};
-    bool *taken = malloc(count + 1u);
-    BL_ASSERT(taken, "out of memory");
+    bool *taken = memory_need(count + 1u);
     for (uint32_t i = 0; i < count; i++)
         slots[i] = ATTRIBUTE_NONE, taken[i] = taken_before[i];
     for (int k = 0; k < 2; k++)
@@ -106,5 +105,5 @@ void attributes_group(scene_mesh *m, bool faces, const property_name *names, con
         for (uint32_t k = 0; k < length && index != ATTRIBUTE_NONE; k++)
             slots[i + k] = 3 * index + k;
     }
-    free(taken);
+    memory_free(taken);
 }

@@ -7,8 +7,7 @@
 
 static void *copy(const void *data, size_t size)
 {
-    void *made = malloc(size);
-    BL_ASSERT(made, "out of memory for %zu bytes", size);
+    void *made = memory_need(size);
     memcpy(made, data, size);
     return made;
 }

@@ -58,9 +58,8 @@ static uint32_t corner_hash(obj_corner c)
 static void table_grow(obj_reader *r)
 {
     uint32_t size = r->table_size ? r->table_size * 2 : 256;
-    free(r->table);
-    r->table = calloc(size, sizeof *r->table);
-    BL_ASSERT(r->table, "out of memory for %u entries", size);
+    memory_free(r->table);
+    r->table = memory_need_zeroed(size, sizeof *r->table);
     r->table_size = size;
     for (uint32_t i = 0; i < r->corners.count; i++) {
         uint32_t at = corner_hash(r->corners.data[i]) & (size - 1);
@@ -231,10 +230,11 @@ static bl_result build(const obj_reader *r, scene_mesh *out)
         with_uv += r->corners.data[i].vt != 0;
     }
     scene_mesh m = {.vertex_count = count, .face_count = r->faces.count / 3};
-    m.positions = calloc(count, 3 * sizeof(float));
-    m.faces = malloc(r->faces.count * sizeof *m.faces);
-    m.normals = with_normal ? calloc(count, 3 * sizeof(float)) : NULL;
-    m.uvs = with_uv ? calloc(count, 2 * sizeof(float)) : NULL;
+    TRY(budget_take(BUDGET_TRIANGLES, m.face_count, r->err));
+    m.positions = memory_zeroed(count, 3 * sizeof(float));
+    m.faces = memory_alloc(r->faces.count * sizeof *m.faces);
+    m.normals = with_normal ? memory_zeroed(count, 3 * sizeof(float)) : NULL;
+    m.uvs = with_uv ? memory_zeroed(count, 2 * sizeof(float)) : NULL;
     if (!m.positions || !m.faces || (with_normal && !m.normals) || (with_uv && !m.uvs)) {
         mesh_free(&m);
         return error_set(r->err, BL_ERROR_MEMORY, "%s: out of memory", r->name);
@@ -282,7 +282,7 @@ static bl_result parse(const char *name, const char *data, size_t size, bool fli
     array_free(&r.uvs);
     array_free(&r.corners);
     array_free(&r.faces);
-    free(r.table);
+    memory_free(r.table);
     return result;
 }
 
@@ -298,6 +298,6 @@ bl_result mesh_load_obj(const char *path, bool flip_tex_coords, scene_mesh *out,
     *out = (scene_mesh){0};
     TRY(file_read(path, OBJ_BYTES_MAX, &data, &size, err));
     bl_result result = parse(path, data, size, flip_tex_coords, out, err);
-    free(data);
+    memory_free(data);
     return result;
 }

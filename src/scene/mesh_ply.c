@@ -39,7 +39,7 @@ static bl_result assign_attributes(ply_reader *r, const ply_element *e)
         p[i].role = slots[i] == ATTRIBUTE_NONE ? p[i].role : ROLE_ATTRIBUTES + slots[i];
     for (uint32_t i = first; i < r->mesh.attribute_count; i++) {
         scene_attribute *a = &r->mesh.attributes[i];
-        a->values = malloc((size_t)e->count * a->channels * sizeof *a->values + 1);
+        a->values = memory_alloc((size_t)e->count * a->channels * sizeof *a->values + 1);
         if (!a->values)
             return error_set(r->err, BL_ERROR_MEMORY, "%s: out of memory", r->name);
     }
@@ -57,9 +57,9 @@ static bl_result assign_vertex(ply_reader *r, const ply_element *e)
     for (int k = 0; k < 3 && !uvs; k++)
         uvs = assign_roles(r, e, uv[k], 2, ROLE_U);
     m->vertex_count = e->count;
-    m->positions = malloc((size_t)e->count * 12 + 1);
-    m->normals = normals ? malloc((size_t)e->count * 12 + 1) : NULL;
-    m->uvs = uvs ? malloc((size_t)e->count * 8 + 1) : NULL;
+    m->positions = memory_alloc((size_t)e->count * 12 + 1);
+    m->normals = normals ? memory_alloc((size_t)e->count * 12 + 1) : NULL;
+    m->uvs = uvs ? memory_alloc((size_t)e->count * 8 + 1) : NULL;
     if (!m->positions || (normals && !m->normals) || (uvs && !m->uvs))
         return error_set(r->err, BL_ERROR_MEMORY, "%s: out of memory", r->name);
     return assign_attributes(r, e);
@@ -74,8 +74,9 @@ static bl_result assign_face(ply_reader *r, const ply_element *e)
         return error_set(r->err, BL_ERROR_FORMAT, "%s: the faces have no vertex_index or vertex_indices",
                          r->name);
     corners->role = ROLE_CORNERS;
+    TRY(budget_take(BUDGET_TRIANGLES, e->count, r->err));
     r->mesh.face_count = e->count;
-    r->mesh.faces = malloc((size_t)e->count * 12 + 1);
+    r->mesh.faces = memory_alloc((size_t)e->count * 12 + 1);
     return r->mesh.faces ? assign_attributes(r, e)
                          : error_set(r->err, BL_ERROR_MEMORY, "%s: out of memory", r->name);
 }
@@ -148,7 +149,7 @@ static bl_result read_body(ply_reader *r)
 static bl_result parse(const char *name, const void *data, size_t size, bool flip_tex_coords, scene_mesh *out,
                        bl_error *err)
 {
-    ply_reader *r = calloc(1, sizeof *r);
+    ply_reader *r = memory_zeroed(1, sizeof *r);
     *out = (scene_mesh){0};
     if (!r)
         return error_set(err, BL_ERROR_MEMORY, "%s: out of memory", name);
@@ -166,7 +167,7 @@ static bl_result parse(const char *name, const void *data, size_t size, bool fli
         *out = r->mesh;
     else
         mesh_free(&r->mesh);
-    free(r);
+    memory_free(r);
     return result;
 }
 
@@ -182,6 +183,6 @@ bl_result mesh_load_ply(const char *path, bool flip_tex_coords, scene_mesh *out,
     *out = (scene_mesh){0};
     TRY(file_read(path, PLY_BYTES_MAX, &data, &size, err));
     bl_result result = parse(path, data, size, flip_tex_coords, out, err);
-    free(data);
+    memory_free(data);
     return result;
 }

@@ -142,6 +142,7 @@ static bl_result read_counts(serialized_reader *r, uint32_t version, scene_mesh 
         (vertices * (flags & FLAG_DOUBLE ? 24 : 12) + faces * 12) / INFLATE_MOST > input)
         return error_set(r->err, BL_ERROR_FORMAT, "%s: %ju vertices and %ju faces cannot be in %zu bytes",
                          r->name, (uintmax_t)vertices, (uintmax_t)faces, input);
+    TRY(budget_take(BUDGET_TRIANGLES, faces > vertices / 3 ? faces : vertices / 3, r->err));
     m->vertex_count = (uint32_t)vertices;
     m->face_count = (uint32_t)faces;
     return BL_OK;
@@ -152,10 +153,10 @@ static bl_result read_mesh(serialized_reader *r, uint32_t version, scene_mesh *m
     TRY(read_counts(r, version, m));
     bool normals = r->flags & FLAG_NORMALS, uvs = r->flags & FLAG_UVS;
     size_t n = m->vertex_count;
-    m->positions = malloc(n * 12 + 1);
-    m->faces = malloc((size_t)m->face_count * 12);
-    m->normals = normals ? malloc(n * 12 + 1) : NULL;
-    m->uvs = uvs ? malloc(n * 8 + 1) : NULL;
+    m->positions = memory_alloc(n * 12 + 1);
+    m->faces = memory_alloc((size_t)m->face_count * 12);
+    m->normals = normals ? memory_alloc(n * 12 + 1) : NULL;
+    m->uvs = uvs ? memory_alloc(n * 8 + 1) : NULL;
     if (!m->positions || !m->faces || (normals && !m->normals) || (uvs && !m->uvs))
         return error_set(r->err, BL_ERROR_MEMORY, "%s: out of memory", r->name);
     TRY(read_floats(r, m->positions, 3 * n));
@@ -244,6 +245,6 @@ bl_result mesh_load_serialized(const char *path, uint32_t index, scene_mesh *out
     *out = (scene_mesh){0};
     TRY(file_read(path, SERIALIZED_BYTES_MAX, &data, &size, err));
     bl_result result = parse(path, data, size, index, out, err);
-    free(data);
+    memory_free(data);
     return result;
 }

@@ -22,7 +22,7 @@ static void allow(scene_paths *p, const char *folder)
     char *canonical = realpath(folder, NULL);
     if (canonical)
         array_push(&p->allowed, arena_strdup(p->memory, canonical));
-    free(canonical);
+    memory_free(canonical);
 }
 
 void paths_init(scene_paths *p, arena *memory, const char *scene_folder, const scene_load_options *options)
@@ -57,7 +57,7 @@ static bool is_allowed(const scene_paths *p, const char *path)
     bool allowed = false;
     for (uint32_t i = 0; canonical && i < p->allowed.count; i++)
         allowed = allowed || is_below(canonical, p->allowed.data[i]);
-    free(canonical);
+    memory_free(canonical);
     return allowed;
 }
 

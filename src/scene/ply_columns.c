@@ -30,7 +30,7 @@ static bl_result read_columns(ply_reader *r, ply_columns *c)
         return error_set(r->err, BL_ERROR_FORMAT, "%s: the first element is not \"vertex\"", r->name);
     TRY(ply_check_size(r, e));
     TRY(find_columns(r, e, c));
-    c->rows = malloc((size_t)e->count * c->width * sizeof *c->rows + 1);
+    c->rows = memory_alloc((size_t)e->count * c->width * sizeof *c->rows + 1);
     if (!c->rows)
         return error_set(r->err, BL_ERROR_MEMORY, "%s: out of memory", r->name);
     for (uint32_t i = 0; i < e->count; i++) {
@@ -54,7 +54,7 @@ static bl_result parse_columns(ply_bytes from, ply_columns *c, bl_error *err)
 {
     BL_ASSERT(c->count <= PLY_COLUMNS_MOST && c->required <= c->count, "%u columns", c->count);
     c->rows = NULL, c->row_count = 0;
-    ply_reader *r = calloc(1, sizeof *r);
+    ply_reader *r = memory_zeroed(1, sizeof *r);
     if (!r)
         return error_set(err, BL_ERROR_MEMORY, "%s: out of memory", from.name);
     *r = (ply_reader){.name = from.name, .at = from.data, .end = from.data + from.size, .err = err};
@@ -64,8 +64,8 @@ static bl_result parse_columns(ply_bytes from, ply_columns *c, bl_error *err)
     if (result == BL_OK)
         c->row_count = r->elements[0].count;
     else
-        free(c->rows), c->rows = NULL;
-    free(r);
+        memory_free(c->rows), c->rows = NULL;
+    memory_free(r);
     return result;
 }
 
@@ -81,6 +81,6 @@ bl_result ply_load_columns(const char *path, ply_columns *columns, bl_error *err
     columns->rows = NULL, columns->row_count = 0;
     TRY(file_read(path, PLY_BYTES_MAX, &data, &size, err));
     bl_result result = parse_columns((ply_bytes){path, data, size}, columns, err);
-    free(data);
+    memory_free(data);
     return result;
 }

@@ -99,7 +99,7 @@ bl_result raw_define(raw_scene *scene, scene_place where, const char *key, const
             return BL_OK; /* the user's value, or an earlier default, stays */
     if (scene->parameters.count >= PARAMETERS_MAX)
         return scene_error(err, BL_ERROR_SCENE, where, "more than %d parameters", PARAMETERS_MAX);
-    raw_parameter parameter = {.key = key, .value = value};
+    raw_parameter parameter = {.key = key, .value = value, .key_length = strlen(key)};
     array_push(&scene->parameters, parameter);
     return BL_OK;
 }
@@ -110,7 +110,7 @@ static raw_parameter *longest_match(raw_scene *scene, const char *at)
     size_t best_length = 0;
     for (uint32_t i = 0; i < scene->parameters.count; i++) {
         raw_parameter *p = &scene->parameters.data[i];
-        size_t length = strlen(p->key);
+        const size_t length = p->key_length;
         if (length > best_length && strncmp(at, p->key, length) == 0) {
             best = p;
             best_length = length;
@@ -132,6 +132,7 @@ bl_result raw_substitute(raw_scene *scene, scene_place where, const char *value,
                          bl_error *err)
 {
     *out = NULL;
+    TRY(budget_take(BUDGET_TEXT, strlen(value), err));
     if (!strchr(value, '$')) {
         *out = arena_strdup(scene->memory, value);
         return BL_OK;
@@ -150,7 +151,7 @@ bl_result raw_substitute(raw_scene *scene, scene_place where, const char *value,
             } else {
                 p->used = true;
                 text_add_bytes(&made, p->value, strlen(p->value));
-                value += 1 + strlen(p->key);
+                value += 1 + p->key_length;
             }
         } else {
             size_t plain = strcspn(value + 1, "\\$") + 1;
@@ -161,6 +162,8 @@ bl_result raw_substitute(raw_scene *scene, scene_place where, const char *value,
             result = scene_error(err, BL_ERROR_SCENE, where,
                                  "an attribute is longer than %d bytes after substitution", VALUE_MAX);
     }
+    if (result == BL_OK)
+        result = budget_take(BUDGET_TEXT, made.length, err);
     if (result == BL_OK)
         *out = arena_strndup(scene->memory, made.data, made.length);
     text_free(&made);

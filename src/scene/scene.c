@@ -68,7 +68,7 @@ static bl_result load(scene_description *scene, raw_scene *raw, const scene_load
 static bl_result load_text(scene_text from, const scene_load_options *options, scene_description **out,
                            bl_error *err)
 {
-    scene_description *scene = calloc(1, sizeof *scene);
+    scene_description *scene = memory_zeroed(1, sizeof *scene);
     *out = NULL;
     if (!scene)
         return error_set(err, BL_ERROR_MEMORY, "%s: out of memory", from.name);
@@ -98,7 +98,7 @@ bl_result scene_load(const char *path, const scene_load_options *options, scene_
     const scene_text from = {path, path_folder(&memory, path), xml, size};
     bl_result result = load_text(from, options, out, err);
     arena_free(&memory);
-    free(xml);
+    memory_free(xml);
     return result;
 }
 
@@ -114,7 +114,7 @@ void scene_free(scene_description *s)
         return;
     text_free(&s->warnings);
     arena_free(&s->memory);
-    free(s);
+    memory_free(s);
 }
 
 /* ---- looking ---- */

@@ -85,6 +85,7 @@ struct raw_node {
 
 typedef struct raw_parameter {
     const char *key, *value;
+    size_t key_length;
     bool used, from_user;
 } raw_parameter;
 

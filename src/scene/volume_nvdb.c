@@ -143,7 +143,7 @@ static bl_result read_grid(input *in, uint32_t codec, uint32_t index, uint64_t b
         (codec == CODEC_ZIP && bytes / RATIO_MOST > packed + 1))
         return error_set(err, BL_ERROR_FORMAT, "a grid of the NanoVDB file cannot have %ju bytes",
                          (uintmax_t)bytes);
-    *out = calloc((size_t)(bytes + 7) / 8, 8);
+    *out = memory_zeroed((size_t)(bytes + 7) / 8, 8);
     if (!*out)
         return error_set(err, BL_ERROR_MEMORY, "out of memory for a grid of %ju bytes", (uintmax_t)bytes);
     if (codec == CODEC_ZIP)
@@ -221,7 +221,7 @@ bl_result volume_parse_nvdb(const void *data, size_t size, scene_volume *out, bl
         r = check_tree(&g, bytes, err);
     if (r == BL_OK)
         r = read_tree(&g, out, err);
-    free(words);
+    memory_free(words);
     return r;
 }
 

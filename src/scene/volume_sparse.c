@@ -56,7 +56,8 @@ bl_result volume_make_dense(const sparse_grid *g, scene_volume *out, bl_error *e
     *out = (scene_volume){.channels = 1};
     TRY(place(g, out, err));
     size_t count = (size_t)out->size[0] * out->size[1] * out->size[2];
-    out->values = malloc(count * sizeof *out->values);
+    TRY(budget_take(BUDGET_VOXELS, count, err));
+    out->values = memory_alloc(count * sizeof *out->values);
     if (!out->values)
         return error_set(err, BL_ERROR_MEMORY, "out of memory for a volume of %zu values", count);
     bl_result r = fill(g, out->values, err);

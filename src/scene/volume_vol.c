@@ -66,7 +66,8 @@ static bl_result read_values(const uint8_t *at, size_t left, scene_volume *out, 
     if (count > left / 4)
         return error_set(err, BL_ERROR_FORMAT, "the volume is truncated: %zu bytes of values instead of %ju",
                          left, (uintmax_t)count * 4);
-    out->values = malloc((size_t)count * sizeof *out->values);
+    TRY(budget_take(BUDGET_VOXELS, count, err));
+    out->values = memory_alloc((size_t)count * sizeof *out->values);
     if (!out->values)
         return error_set(err, BL_ERROR_MEMORY, "out of memory for a volume of %ju values", (uintmax_t)count);
     for (size_t i = 0; i < count; i++) {
@@ -105,7 +106,7 @@ bl_result volume_load(const char *path, scene_volume *out, bl_error *err)
     bl_result r = ends_with(path, ".nvdb")  ? volume_parse_nvdb(data, size, out, err)
                   : volume_is_openvdb(path) ? volume_parse_vdb(data, size, out, err)
                                             : volume_parse_vol(data, size, out, err);
-    free(data);
+    memory_free(data);
     return r;
 }
 
@@ -113,6 +114,6 @@ void volume_free(scene_volume *v)
 {
     if (!v)
         return;
-    free(v->values);
+    memory_free(v->values);
     *v = (scene_volume){0};
 }

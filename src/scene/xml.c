@@ -13,13 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    NESTING_MAX = 64,
-    INCLUDE_DEPTH_MAX = 15,
-    FILES_MAX = 1000,
-    FILE_BYTES_MAX = 256 << 20,
-    TREE_BYTES_MAX = 1 << 30
-};
+enum { NESTING_MAX = 64, INCLUDE_DEPTH_MAX = 15, FILES_MAX = 1000, FILE_BYTES_MAX = 256 << 20 };
 
 typedef struct tag_row {
     const char *name;
@@ -240,7 +234,7 @@ static bl_result include(xml_file *file, const raw_node *node)
         .err = file->err,
     };
     result = parse_file(scene, &included, xml, size);
-    free(xml);
+    memory_free(xml);
     return result;
 }
 
@@ -315,9 +309,7 @@ static bl_result open_element(xml_file *file, const XML_Char *name, const XML_Ch
     if (node->depth > NESTING_MAX)
         return scene_error(file->err, BL_ERROR_SCENE, where, "elements are nested more than %d deep",
                            NESTING_MAX);
-    if (scene->memory->total > TREE_BYTES_MAX)
-        return scene_error(file->err, BL_ERROR_SCENE, where, "the scene description is larger than %d MiB",
-                           TREE_BYTES_MAX >> 20);
+    TRY(budget_check(file->err));
     TRY(read_attributes(file, node, pairs));
     bool is_plugin = node->kind == RAW_SPECTRUM && raw_attribute_get(node, "type");
     if (is_plugin) {
@@ -400,11 +392,20 @@ static void XMLCALL on_entity(void *user, const XML_Char *name, int is_parameter
     fail(file, scene_error(file->err, BL_ERROR_SCENE, here(file), "entity declarations are not allowed"));
 }
 
+static bl_result malformed(const xml_file *file)
+{
+    const enum XML_Error why = XML_GetErrorCode(file->parser);
+    if (why == XML_ERROR_NO_MEMORY)
+        return scene_error(file->err, BL_ERROR_MEMORY, here(file), "out of memory");
+    return scene_error(file->err, BL_ERROR_SCENE, here(file), "malformed XML: %s", XML_ErrorString(why));
+}
+
 static bl_result parse_file(raw_scene *scene, xml_file *file, const char *xml, size_t size)
 {
     file->scene = scene;
     scene->file_count++;
-    file->parser = XML_ParserCreate(NULL);
+    static const XML_Memory_Handling_Suite memory = {memory_alloc, memory_resize, memory_free};
+    file->parser = XML_ParserCreate_MM(NULL, &memory, NULL);
     if (!file->parser)
         return error_set(file->err, BL_ERROR_MEMORY, "%s: out of memory", file->name);
     XML_SetUserData(file->parser, file);
@@ -412,8 +413,7 @@ static bl_result parse_file(raw_scene *scene, xml_file *file, const char *xml, s
     XML_SetCharacterDataHandler(file->parser, on_text);
     XML_SetEntityDeclHandler(file->parser, on_entity);
     if (XML_Parse(file->parser, xml, (int)size, 1) != XML_STATUS_OK && file->result == BL_OK)
-        file->result = scene_error(file->err, BL_ERROR_SCENE, here(file), "malformed XML: %s",
-                                   XML_ErrorString(XML_GetErrorCode(file->parser)));
+        file->result = malformed(file);
     XML_ParserFree(file->parser);
     return file->result;
 }

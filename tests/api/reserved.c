@@ -76,6 +76,16 @@ static bl_result build_mesh(void)
     return r == BL_OK ? BL_OK : BL_ERROR_ARGUMENT; /* a mistake of a builder is one of its scene */
 }
 
+static bl_limits limits;
+static bl_result load_limited(void)
+{
+    bl_scene *loaded = NULL;
+    bl_result r =
+        bl_scene_load_string(device.context, xml, NULL, &(bl_scene_desc){.limits = &limits}, &loaded);
+    bl_scene_destroy(loaded);
+    return r;
+}
+
 static bl_job_desc job_desc;
 static bl_result create_job(void)
 {
@@ -126,6 +136,7 @@ static void what_is_not_zero_is_refused(void **state)
     const taker takers[] = {
         TAKER(bl_scene_desc, scene_desc, load),
         TAKER(bl_scene_desc, scene_desc, finish),
+        TAKER(bl_limits, limits, load_limited),
         TAKER(bl_mesh, mesh, build_mesh),
         TAKER(bl_job_desc, job_desc, create_job),
         TAKER(bl_render_desc, render_desc, render),
@@ -155,7 +166,7 @@ static void contexts_say_it_to_the_log(void **state)
     (void)state;
     char text[256] = "";
     bl_context *ctx;
-    bl_context_desc desc = {.no_devices = true, .log = remember, .user = text, .reserved = {[7] = 1}};
+    bl_context_desc desc = {.no_devices = true, .log = remember, .user = text, .reserved = {[6] = 1}};
     assert_int_equal(bl_context_create(&desc, &ctx), BL_ERROR_ARGUMENT);
     assert_null(ctx);
     assert_non_null(strstr(text, "bl_context_desc.reserved"));

@@ -130,13 +130,12 @@ static bl_result probe(native_candidate *c, bl_error *err)
 void native_list(gpu *g)
 {
     bl_error reason;
-    native_candidate *c = malloc(sizeof *c);
-    BL_ASSERT(c, "out of memory");
+    native_candidate *c = memory_need(sizeof *c);
     if (probe(c, &reason) == BL_OK) {
         array_push(&g->candidates, &c->head);
         return;
     }
-    free(c);
+    memory_free(c);
     gpu_note(g, &reason);
 }
 

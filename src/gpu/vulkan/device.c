@@ -17,12 +17,11 @@ static bl_result add_devices(gpu *g, const gpu_driver *driver, bl_error *err)
     if (result == VK_SUCCESS && count > 0)
         result = driver->vk.EnumeratePhysicalDevices(driver->instance, &count, found.data);
     for (uint32_t i = 0; i < count && result == VK_SUCCESS; i++) {
-        vulkan_candidate *candidate = malloc(sizeof *candidate);
-        BL_ASSERT(candidate, "out of memory");
+        vulkan_candidate *candidate = memory_need(sizeof *candidate);
         if (gpu_probe(driver, found.data[i], candidate))
             array_push(&g->candidates, &candidate->head);
         else
-            free(candidate);
+            memory_free(candidate);
     }
     array_free(&found);
     return result == VK_SUCCESS ? BL_OK : gpu_vk_error(err, "vkEnumeratePhysicalDevices", result);

@@ -251,15 +251,21 @@ static bl_result envmap_load(render_scene *s, const scene_object *o, bl_error *e
         return r;
     }
     size_t pixels = (size_t)image.width * image.height;
-    float *rgb = malloc(3 * pixels * sizeof *rgb);
-    BL_ASSERT(rgb, "out of memory");
+    float *rgb = memory_alloc(3 * pixels * sizeof *rgb);
+    r = rgb ? render_room(s, 3 * pixels, 0, err)
+            : scene_error(err, BL_ERROR_MEMORY, file->where, "envmap: out of memory for %zu pixels", pixels);
+    if (r != BL_OK) {
+        image_free(&image);
+        memory_free(rgb);
+        return r;
+    }
     for (size_t i = 0; i < 3 * pixels; i++)
         rgb[i] = image.pixels[image.channels == 3 ? i : i / 3];
     const initial_values v = {3, (uint32_t[3]){image.height, image.width, 3}, 0, INFINITY, rgb};
     uint32_t data = render_add_parameter(s, o, PLAN_DATA_SLOT, &v);
     s->parameters.data[data].emits = true;
     s->parameters.data[data].factor = render_find_parameter(s, o, PARAM_SCALE);
-    free(rgb);
+    memory_free(rgb);
     image_free(&image);
     return BL_OK;
 }

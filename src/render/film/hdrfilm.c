@@ -89,7 +89,7 @@ bl_result film_write(const render_scene *s, const char *path, const float *image
     uint64_t pixels = (uint64_t)s->width * s->height;
     for (uint32_t k = colours; k < count; k++)
         names[k] = s->channels.data[k - colours].name;
-    float *values = malloc(pixels * count * sizeof *values);
+    float *values = memory_alloc(pixels * count * sizeof *values);
     if (!values)
         return error_set(err, BL_ERROR_MEMORY, "no memory for an image of %u channels", count);
     for (uint64_t i = 0; i < pixels; i++) {
@@ -103,7 +103,7 @@ bl_result film_write(const render_scene *s, const char *path, const float *image
     const scene_image file = {.width = s->width, .height = s->height, .channels = count, .pixels = values};
     const image_layout layout = {.names = names, .colours = colours, .components = type};
     bl_result r = image_save_channels(path, &file, &layout, err);
-    free(values);
+    memory_free(values);
     return r;
 }
 

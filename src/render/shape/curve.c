@@ -141,10 +141,16 @@ static bl_result add_curves(render_scene *s, const scene_object *o, uint32_t kin
     if (r != BL_OK)
         return scene_error(err, r, scene_get(o, "filename")->where, "%s: %s", o->cls->name, reason.text);
     r = move_points(o, &c, err);
+    if (r == BL_OK)
+        r = render_room(s, 0, CURVE_POINTS + 4 * (uint64_t)c.point_count, err);
+    if (r != BL_OK) {
+        curves_free(&c);
+        return r;
+    }
     uint32_t data = s->geometry.count, first = s->primitives.count, segments = 0, points = c.point_count;
     array_reserve(&s->geometry, data + CURVE_POINTS + 4 * c.point_count);
     memcpy(s->geometry.data + data + CURVE_POINTS, c.points, 4 * (size_t)c.point_count * sizeof *c.points);
-    for (uint32_t k = 0; r == BL_OK && k < c.curve_count; k++)
+    for (uint32_t k = 0; k < c.curve_count; k++)
         for (uint32_t i = c.firsts[k]; i + order <= c.firsts[k + 1]; i++, segments++) {
             if (kind == SHAPE_LINEAR_CURVE)
                 put_segment(s, c.points + 4 * (size_t)i, CURVE_POINTS + 4 * i, segments);
@@ -154,8 +160,6 @@ static bl_result add_curves(render_scene *s, const scene_object *o, uint32_t kin
     s->geometry.data[data + CURVE_SEGMENTS] = segments;
     s->geometry.count = data + CURVE_POINTS + 4 * c.point_count;
     curves_free(&c);
-    if (r != BL_OK)
-        return r;
     render_shape shape = {
         .object = o,
         .kind = kind,

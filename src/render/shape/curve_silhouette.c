@@ -14,11 +14,7 @@
 static const float turn = 6.28318531f;
 /* Words of a piece: the offset of its first control point from the shape's data; what it is. */
 enum { PIECE_POINTS, PIECE_WHAT };
-enum {
-    WHAT_CONE = 4,
-    WHAT_SEGMENT_BEFORE = 1,
-    WHAT_SEGMENT_AFTER = 2
-}; /* else a ball, bits */
+enum { WHAT_CONE = 4, WHAT_SEGMENT_BEFORE = 1, WHAT_SEGMENT_AFTER = 2 }; /* else a ball, bits */
 static const double BEND_LEAST = 0.02; /* share of a ball at a straight joint that a motion may bend */
 
 /* ---- pieces ---- */

@@ -142,8 +142,7 @@ bl_result ellipsoid_add_arrays(render_scene *s, const scene_object *o, const ell
                                const float *data, bl_error *err)
 {
     uint32_t count = from->columns->row_count, width = 3 * from->coefficients;
-    float *values = malloc(((size_t)count * width + 1) * sizeof *values);
-    BL_ASSERT(values, "out of memory");
+    float *values = memory_need(((size_t)count * width + 1) * sizeof *values);
     bl_result r = BL_OK;
     add_array(s, o, ELLIPSOID_DATA, (uint32_t[]){count, ELLIPSOID_VALUES}, data);
     for (uint32_t i = 0; i < count; i++)
@@ -160,7 +159,7 @@ bl_result ellipsoid_add_arrays(render_scene *s, const scene_object *o, const ell
     }
     if (r == BL_OK)
         add_array(s, o, ELLIPSOID_OPACITIES, (uint32_t[]){count, 1}, values);
-    free(values);
+    memory_free(values);
     return r;
 }
 

@@ -161,8 +161,7 @@ static bl_result load_kernels(render_scene *s, const scene_object *o, const ply_
     bool adaptive = scene_number(o, "extent_adaptive_clamping") != 0;
     ellipsoid_source source;
     TRY(ellipsoid_find_source(o, c, &source, err));
-    float *data = malloc(((size_t)c->row_count * ELLIPSOID_VALUES + 1) * sizeof *data);
-    BL_ASSERT(data, "out of memory");
+    float *data = memory_need(((size_t)c->row_count * ELLIPSOID_VALUES + 1) * sizeof *data);
     bl_result r = BL_OK;
     for (uint32_t k = 0; k < ELLIPSOID_HEADER; k++)
         array_push(&s->geometry, 0u);
@@ -178,7 +177,7 @@ static bl_result load_kernels(render_scene *s, const scene_object *o, const ply_
     }
     if (r == BL_OK)
         r = ellipsoid_add_arrays(s, o, &source, data, err);
-    free(data);
+    memory_free(data);
     return r;
 }
 
@@ -221,7 +220,7 @@ static bl_result ellipsoids_load(render_scene *s, const scene_object *o, bl_erro
         .data = s->geometry.count,
     };
     r = (s->ellipsoid_field ? load_kernels : load_shells)(s, o, &c, err);
-    free(c.rows);
+    memory_free(c.rows);
     if (r != BL_OK)
         return r;
     array_push(&s->shapes, shape);

@@ -80,10 +80,18 @@ static bl_result add_mesh(render_scene *s, const scene_object *o, scene_mesh *m,
         mesh_free(m);
         return scene_error(err, r, o->where, "%s: %s", o->cls->name, reason.text);
     }
+    /* For the tables, normals where they are made, the primitives and their hierarchies. */
+    r = render_room(s, 0, 10 * (uint64_t)m->face_count + 8 * (uint64_t)m->vertex_count, err);
+    if (r == BL_OK)
+        r = memory_check(
+            (size_t)m->face_count * (2 * sizeof(render_primitive) + 64) + (size_t)m->vertex_count * 36, err);
+    if (r != BL_OK) {
+        mesh_free(m);
+        return r;
+    }
     if (make_normals)
         mesh_generate_normals(m);
-    float *table = malloc((size_t)m->face_count * sizeof *table + 4);
-    BL_ASSERT(table, "out of memory");
+    float *table = memory_need((size_t)m->face_count * sizeof *table + 4);
     float area = area_table(m, table);
     uint32_t words[MESH_WORDS];
     words[MESH_FACES] = put_words(s, m->faces, (size_t)m->face_count * 12);
@@ -109,7 +117,7 @@ static bl_result add_mesh(render_scene *s, const scene_object *o, scene_mesh *m,
     s->has_uvs |= m->uvs != NULL;
     s->kind_used[SHAPE_TRIANGLES] = true;
     mesh_add_attributes(s, o, m);
-    free(table);
+    memory_free(table);
     mesh_free(m);
     return BL_OK;
 }
@@ -188,8 +196,7 @@ static bl_result serialized_load(render_scene *s, const scene_object *o, bl_erro
 /* A copy of values of the caller that the mesh may free; NULL for NULL. */
 static void *copied(const void *values, size_t bytes)
 {
-    void *copy = values ? malloc(bytes + 1) : NULL;
-    BL_ASSERT(copy || !values, "out of memory");
+    void *copy = values ? memory_need(bytes + 1) : NULL;
     return values ? memcpy(copy, values, bytes) : NULL;
 }
 
@@ -199,6 +206,8 @@ static bl_result arrays_load(render_scene *s, const scene_object *o, bl_error *e
         return scene_error(err, BL_ERROR_SCENE, o->where,
                            "mesh: only a program can make one, from its arrays (bl_builder_mesh)");
     const size_t vertices = o->mesh->vertex_count;
+    TRY(budget_take(BUDGET_TRIANGLES, o->mesh->face_count, err));
+    TRY(memory_check(32 * vertices + 12 * (size_t)o->mesh->face_count, err));
     scene_mesh m = {.vertex_count = o->mesh->vertex_count, .face_count = o->mesh->face_count};
     m.positions = copied(o->mesh->positions, 12 * vertices),
     m.normals = copied(o->mesh->normals, 12 * vertices);

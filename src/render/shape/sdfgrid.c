@@ -98,6 +98,7 @@ static bl_result add_grid(render_scene *s, const scene_object *o, const scene_vo
     if (count > 1u << 28)
         return scene_error(err, BL_ERROR_UNSUPPORTED, o->where,
                            "sdfgrid: a grid of %zu samples is larger than the limit of 2^28", count);
+    TRY(render_room(s, 0, count + SDF_WORDS, err));
     array_reserve(&s->geometry, data + SDF_WORDS + (uint32_t)count);
     memcpy(s->geometry.data + data, words, sizeof words);
     memcpy(s->geometry.data + data + SDF_VALUES, v->values, count * sizeof(float));

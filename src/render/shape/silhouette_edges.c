@@ -69,8 +69,8 @@ static uint32_t *weld(const edge_mesh *m)
     uint32_t slots = 4;
     while (slots < 2 * (uint64_t)m->vertices)
         slots *= 2;
-    uint32_t *table = malloc(slots * sizeof *table), *first = malloc((m->vertices + 1) * sizeof *first);
-    BL_ASSERT(table && first, "out of memory");
+    uint32_t *table = memory_need(slots * sizeof *table),
+             *first = memory_need((m->vertices + 1) * sizeof *first);
     memset(table, 0xFF, slots * sizeof *table);
     for (uint32_t v = 0; v < m->vertices; v++) {
         uint32_t at = hash_of(position(m, v)) & (slots - 1);
@@ -80,7 +80,7 @@ static uint32_t *weld(const edge_mesh *m)
             table[at] = v;
         first[v] = table[at];
     }
-    free(table);
+    memory_free(table);
     return first;
 }
 
@@ -118,8 +118,7 @@ static bool into_face(const edge_mesh *m, const edge_use *e, double out[3])
 static edge_use *uses_of(const edge_mesh *m, uint32_t *count)
 {
     uint32_t faces = m->words[MESH_FACE_COUNT], n = 0, *place = weld(m);
-    edge_use *uses = malloc((3 * (size_t)faces + 1) * sizeof *uses);
-    BL_ASSERT(uses, "out of memory");
+    edge_use *uses = memory_need((3 * (size_t)faces + 1) * sizeof *uses);
     for (uint32_t face = 0; face < faces; face++) {
         const uint32_t *v = m->p->words.data + m->words[MESH_FACES] + 3 * (size_t)face;
         for (int k = 0; k < 3; k++) {
@@ -134,7 +133,7 @@ static edge_use *uses_of(const edge_mesh *m, uint32_t *count)
             n += place[from] != place[to] && into_face(m, &uses[n], across);
         }
     }
-    free(place);
+    memory_free(place);
     qsort(uses, n, sizeof *uses, by_place);
     *count = n;
     return uses;
@@ -186,7 +185,7 @@ static void find_edges(const plan *p, const render_shape *shape, bool bends, sil
             next++;
         array_push(&out->all, describe(&m, &uses[i], next == i + 2 ? &uses[i + 1] : NULL));
     }
-    free(uses);
+    memory_free(uses);
 }
 
 /* About how long the silhouette is of a shape that has no pieces: the circumference of a ball with its area.
@@ -316,8 +315,7 @@ static float write_carrier(plan *p, const carriers *c, uint32_t k, uint32_t at, 
 
 void silhouette_write(plan *p)
 {
-    carriers c = {.edges = calloc(p->scene->shapes.count + 1, sizeof *c.edges)};
-    BL_ASSERT(c.edges, "out of memory");
+    carriers c = {.edges = memory_need_zeroed(p->scene->shapes.count + 1, sizeof *c.edges)};
     find_carriers(p, &c);
     double total = 0, sum = 0;
     for (uint32_t k = 0; k < c.all.count; k++)
@@ -336,6 +334,6 @@ void silhouette_write(plan *p)
         }
         p->words.data[HEADER_SILHOUETTES] = head;
     }
-    free(c.edges);
+    memory_free(c.edges);
     array_free(&c.all);
 }

@@ -49,8 +49,7 @@ static void widen(scene_image *image)
              n = image->channels;
     if (w == image->width && h == image->height)
         return;
-    float *wide = malloc((size_t)w * h * n * sizeof *wide);
-    BL_ASSERT(wide, "out of memory");
+    float *wide = memory_need((size_t)w * h * n * sizeof *wide);
     for (uint32_t y = 0; y < h; y++)
         for (uint32_t x = 0; x < w; x++)
             for (uint32_t c = 0; c < n; c++)
@@ -58,7 +57,7 @@ static void widen(scene_image *image)
                     image->pixels[((y < image->height ? y : 0) * image->width + (x < image->width ? x : 0)) *
                                       n +
                                   c];
-    free(image->pixels);
+    memory_free(image->pixels);
     *image =
         (scene_image){.width = w, .height = h, .channels = n, .pixels = wide, .eight_bit = image->eight_bit};
 }
@@ -77,6 +76,11 @@ static bl_result bitmap_load(render_scene *s, const scene_object *o, bl_error *e
     bl_result r = image_load(file->path, scene_number(o, "raw") != 0, &image, &reason);
     if (r != BL_OK)
         return scene_error(err, r, file->where, "bitmap: %s", reason.text);
+    r = render_room(s, (uint64_t)image.width * image.height * image.channels + 64, 0, err);
+    if (r != BL_OK) {
+        image_free(&image);
+        return r;
+    }
     widen(&image);
     uint32_t shape[4] = {image.height, image.width, image.channels};
     render_add_parameter(s, o, PLAN_DATA_SLOT, &(initial_values){3, shape, 0, INFINITY, image.pixels});

@@ -99,7 +99,8 @@ static bl_result grid_fill(const scene_object *o, scene_volume *v, bl_error *err
     if (count > VALUES_MOST)
         return scene_error(err, BL_ERROR_MEMORY, sides->where,
                            "gridvolume: %ju values are more than the limit of 2^30", (uintmax_t)count);
-    v->values = malloc((size_t)count * sizeof *v->values);
+    TRY(budget_take(BUDGET_VOXELS, count, err));
+    v->values = memory_alloc((size_t)count * sizeof *v->values);
     if (!v->values)
         return scene_error(err, BL_ERROR_MEMORY, o->where, "gridvolume: out of memory for %ju values",
                            (uintmax_t)count);
@@ -131,6 +132,11 @@ static bl_result grid_load(render_scene *s, const scene_object *o, bl_error *err
     TRY((file->given ? grid_read : grid_fill)(o, &v, err));
     if (scene_number(o, "use_grid_bbox") != 0)
         place_in_box(o, &v);
+    bl_result r = render_room(s, 4 + (uint64_t)v.size[0] * v.size[1] * v.size[2] * v.channels, 0, err);
+    if (r != BL_OK) {
+        volume_free(&v);
+        return r;
+    }
     double inverse[16];
     if (!matrix_invert(to_world->matrix, inverse)) {
         volume_free(&v);

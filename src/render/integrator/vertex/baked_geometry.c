@@ -212,8 +212,7 @@ static ir_ref test_all(walk *w, const ray *path, hit_state *h)
 {
     tracer *t = &w->t;
     uint32_t count = w->plan->scene->bvh.count;
-    bool *done = calloc(count + 1u, sizeof *done);
-    BL_ASSERT(done, "out of memory");
+    bool *done = memory_need_zeroed(count + 1u, sizeof *done);
     ir_ref any = ir_bool(t->f, false);
     for (uint32_t k = 0; k < count; k++) {
         if (done[k])
@@ -238,7 +237,7 @@ static ir_ref test_all(walk *w, const ray *path, hit_state *h)
         }
         any = ir_or(t->f, any, hit);
     }
-    free(done);
+    memory_free(done);
     return any;
 }
 
