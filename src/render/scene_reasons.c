@@ -76,8 +76,8 @@ static void note_places(const render_scene *s, place_note *places, place_note *g
 static void add_place_reasons(render_scene *s)
 {
     const char *reasons[2][2];
-    place_note *places = calloc(s->places.count + 1, sizeof *places),
-               *groups = calloc(s->groups.count + 1, sizeof *groups);
+    place_note *places = memory_need_zeroed(s->places.count + 1, sizeof *places),
+               *groups = memory_need_zeroed(s->groups.count + 1, sizeof *groups);
     BL_ASSERT(places && groups, "out of memory");
     note_places(s, places, groups);
     for (int k = 0; k < 4; k++)
@@ -87,8 +87,8 @@ static void add_place_reasons(render_scene *s)
         if (p->place)
             p->reason = reasons[places[p->place - 1].steps][places[p->place - 1].beam];
     }
-    free(places);
-    free(groups);
+    memory_free(places);
+    memory_free(groups);
 }
 
 /* Of an array of a mesh. */
@@ -104,7 +104,7 @@ static void add_vertex_reason(render_scene *s, const render_shape *shape, render
 
 static void add_vertex_reasons(render_scene *s)
 {
-    uint32_t *shape_of = calloc((size_t)s->description->object_count + 1, sizeof *shape_of);
+    uint32_t *shape_of = memory_need_zeroed((size_t)s->description->object_count + 1, sizeof *shape_of);
     BL_ASSERT(shape_of, "out of memory");
     for (uint32_t i = 0; i < s->shapes.count; i++)
         if (s->shapes.data[i].kind == SHAPE_TRIANGLES)
@@ -114,7 +114,7 @@ static void add_vertex_reasons(render_scene *s)
         if (mesh_slot_moves(p->slot) && shape_of[p->object])
             add_vertex_reason(s, &s->shapes.data[shape_of[p->object] - 1], p);
     }
-    free(shape_of);
+    memory_free(shape_of);
 }
 
 /* ---- sensors ---- */
