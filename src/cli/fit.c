@@ -213,6 +213,8 @@ static int prepare(fit_work *w, cli_common *common)
     if (!w->folder)
         return usage_error("fit", "-o DIR is missing (the job has no \"output\" either)");
     CLI_TRY(fit_check_paths(w));
+    if (w->job.batch && !common->edges)
+        common->edges = "none"; /* batches leave moving edges out, and what is incomplete is said */
     CLI_TRY(session_open(w->session, common, w->job.scene));
     CLI_TRY(fit_find_parameters(w));
     CLI_TRY(fit_check_views(w));

@@ -27,7 +27,7 @@ static const float poses[3][16] = {{-1, 0, 0, 0, 0, 1, 0, 0, 0, 0, -1, 3, 0, 0, 
                                    {-0.8f, 0, -0.6f, 1.5f, 0, 1, 0, 0, 0.6f, 0, -0.8f, 2, 0, 0, 0, 1}};
 
 /* A textured wall under an area light and a sky, with light between wall and lamp. */
-static bl_scene *room(const char *integrator)
+static bl_scene *room(const char *integrator, const char *edges)
 {
     arena a = {0};
     const char *body =
@@ -38,13 +38,15 @@ static bl_scene *room(const char *integrator)
         "<shape type='rectangle'><transform name='to_world'><rotate x='1' angle='170'/><translate "
         "z='4'/></transform><emitter type='area' id='lamp'><rgb name='radiance' value='3,2,1'/></emitter>"
         "</shape><emitter type='constant'><rgb name='radiance' value='.2,.3,.4'/></emitter>";
-    bl_scene *s = scene_device_load(
-        &device,
-        scene_xml(&a,
-                  arena_printf(&a, "<integrator type='%s'><integer name='max_depth' value='3'/></integrator>",
-                               integrator),
-                  arena_printf(&a, scene_sensor_format, SIDE, SIDE), body),
-        ".");
+    bl_scene *s =
+        scene_device_load(&device,
+                          scene_xml(&a,
+                                    arena_printf(&a,
+                                                 "<integrator type='%s'><integer name='max_depth' value='3'/>"
+                                                 "<string name='edges' value='%s'/></integrator>",
+                                                 integrator, edges),
+                                    arena_printf(&a, scene_sensor_format, SIDE, SIDE), body),
+                          ".");
     arena_free(&a);
     return s;
 }
@@ -106,7 +108,7 @@ static void fill_targets(void)
 static void a_batch_of_every_pixel_is_the_image(void **state)
 {
     (void)state;
-    bl_scene *scene = room("path");
+    bl_scene *scene = room("path", "auto");
     const bl_fit_view view = {.target = targets[0], .to_world = poses[1]};
     for (bl_gradient_form form = BL_FORM_AUTO; form < BL_FORM_COUNT; form++)
         for (int pixels = 0; pixels < BL_PIXELS_COUNT; pixels++) {
@@ -125,11 +127,12 @@ static void a_batch_of_every_pixel_is_the_image(void **state)
     bl_scene_destroy(scene);
 }
 
-/* A camera that is a parameter: its record is derived, and there is one view. */
+/* A camera that is a parameter: its record is derived, and there is one view. Batches leave moving edges out,
+ * so the whole image does, too. */
 static void a_batch_moves_the_camera_as_the_image_does(void **state)
 {
     (void)state;
-    bl_scene *scene = room("path");
+    bl_scene *scene = room("path", "none");
     static const float aside[3] = {0.1f, -0.05f, 0};
     const bl_fit_parameter moved = {.name = "sensor.translation", .initial = aside, .rate = 0.01};
     bl_fit_desc desc = {.parameters = &moved, .parameter_count = 1, .target = targets[0], .spp = 4};
@@ -152,7 +155,7 @@ static void a_batch_moves_the_camera_as_the_image_does(void **state)
 static void batches_add_up_to_the_image(void **state)
 {
     (void)state;
-    bl_scene *scene = room("path");
+    bl_scene *scene = room("path", "auto");
     bl_fit_parameter still[PARAMETERS] = {parameters[0], parameters[1]};
     still[0].rate = still[1].rate = 1e-20;
     const bl_fit_view view = {.target = targets[1], .to_world = poses[2]};
@@ -175,7 +178,7 @@ static void batches_add_up_to_the_image(void **state)
 static void a_batch_of_all_views_is_their_mean(void **state)
 {
     (void)state;
-    bl_scene *scene = room("path");
+    bl_scene *scene = room("path", "auto");
     const bl_fit_view views[3] = {{.target = targets[0], .to_world = poses[0]},
                                   {.target = targets[1], .to_world = poses[1]},
                                   {.target = targets[2], .to_world = poses[2]}};
@@ -201,7 +204,7 @@ static void a_batch_of_all_views_is_their_mean(void **state)
 static void views_of_a_batch_are_rendered_as_ever(void **state)
 {
     (void)state;
-    bl_scene *scene = room("path");
+    bl_scene *scene = room("path", "auto");
     static float listed[VALUES], sliced[VALUES], whole[VALUES];
     const bl_fit_view views[2] = {{.target = targets[0], .to_world = poses[2]},
                                   {.held_out = true, .to_world = poses[1]}};
@@ -235,7 +238,7 @@ static void batches_go_on_exactly(void **state)
 {
     (void)state;
     static const char path[] = "fit_batch.checkpoint";
-    bl_scene *scene = room("path");
+    bl_scene *scene = room("path", "auto");
     const bl_fit_view views[2] = {{.target = targets[0], .to_world = poses[0]},
                                   {.target = targets[1], .to_world = poses[1]}};
     bl_fit_desc desc = describe(views, 2);
@@ -274,7 +277,7 @@ static void batches_go_on_exactly(void **state)
 static void held_out_views_do_not_matter(void **state)
 {
     (void)state;
-    bl_scene *scene = room("path");
+    bl_scene *scene = room("path", "auto");
     const bl_fit_view views[3] = {{.target = targets[0], .to_world = poses[0]},
                                   {.target = targets[1], .to_world = poses[1]},
                                   {.held_out = true, .to_world = poses[2]}};
@@ -293,7 +296,7 @@ static void held_out_views_do_not_matter(void **state)
 static void impossible_fits_are_refused(void **state)
 {
     (void)state;
-    bl_scene *scene = room("path"), *light = room("ptracer");
+    bl_scene *scene = room("path", "auto"), *light = room("ptracer", "auto");
     bl_fit_view views[2] = {{.held_out = true, .to_world = poses[0]}, {.held_out = true}};
     bl_fit_desc desc = describe(views, 2);
     bl_fit *fit;
@@ -329,7 +332,7 @@ static void the_gradient_of_one_image_is_that_of_its_loss(void **state)
 {
     (void)state;
     static const char *const floor_name[] = {"floor.reflectance.value"};
-    bl_scene *scene = room("path");
+    bl_scene *scene = room("path", "auto");
     bl_job *job = scene_device_job(&device, scene, floor_name, 1);
     uint32_t parameter = scene_device_find(&device, scene, floor_name[0]);
     for (bl_loss loss = 0; loss < BL_LOSS_COUNT; loss++)
