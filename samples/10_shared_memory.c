@@ -375,7 +375,8 @@ int main(int argc, char **argv)
     must(child >= 0, "fork");
     if (child == 0) {
         close(sockets[0]);
-        return reader(sockets[1]);
+        _exit(
+            reader(sockets[1])); /* no destructors: those of libraries may wait for threads of the parent's */
     }
     close(sockets[1]);
     int result = maker(sockets[0], argc > 1 ? argv[1] : default_scene());
