@@ -110,6 +110,21 @@ static int render(const cli_session *session, const arguments *args, bl_job *job
     return CLI_OK;
 }
 
+static int render_with(const cli_session *session, const arguments *args, bl_job *job)
+{
+    CLI_TRY(session_compile(session, job, args->variance ? BL_PASS_VARIANCE : BL_PASS_PRIMAL));
+    const size_t values = session_values(session);
+    const size_t channels = values / 3 * bl_scene_channel_count(session->scene);
+    const pictures to = {.image = memory_or_exit(values * sizeof(float)),
+                         .variance = args->variance ? memory_or_exit(values * sizeof(float)) : NULL,
+                         .channels = channels ? memory_or_exit(channels * sizeof(float)) : NULL};
+    int status = (args->checkpoint ? render_in_passes : render)(session, args, job, &to);
+    free(to.channels);
+    free(to.image);
+    free(to.variance);
+    return status;
+}
+
 static int render_scene(cli_session *session, const arguments *args)
 {
     if (args->checkpoint && args->variance)
@@ -124,16 +139,7 @@ static int render_scene(cli_session *session, const arguments *args)
     interrupt_install();
     bl_job *job;
     CLI_TRY(session_create_job(session, (bl_job_desc){0}, &job));
-    CLI_TRY(session_compile(session, job, args->variance ? BL_PASS_VARIANCE : BL_PASS_PRIMAL));
-    const size_t values = session_values(session);
-    const size_t channels = values / 3 * bl_scene_channel_count(session->scene);
-    const pictures to = {.image = memory_or_exit(values * sizeof(float)),
-                         .variance = args->variance ? memory_or_exit(values * sizeof(float)) : NULL,
-                         .channels = channels ? memory_or_exit(channels * sizeof(float)) : NULL};
-    int status = (args->checkpoint ? render_in_passes : render)(session, args, job, &to);
-    free(to.channels);
-    free(to.image);
-    free(to.variance);
+    int status = render_with(session, args, job);
     bl_job_destroy(job);
     return status;
 }
