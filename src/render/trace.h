@@ -249,6 +249,22 @@ static inline ir_ref v3_vector_by_row(tracer *t, ir_ref record, uint32_t row, ve
     return v3_dot(t, v3_load(t, record, row), d);
 }
 
+/* A point or a vector mapped by the three rows that begin at `map`. */
+static inline vec3 v3_point_by_map(tracer *t, ir_ref record, uint32_t map, vec3 p)
+{
+    ir_ref row[3];
+    for (uint32_t k = 0; k < 3; k++)
+        row[k] = v3_point_by_row(t, record, map + 4 * k, p);
+    return vec3_at(row);
+}
+static inline vec3 v3_vector_by_map(tracer *t, ir_ref record, uint32_t map, vec3 d)
+{
+    ir_ref row[3];
+    for (uint32_t k = 0; k < 3; k++)
+        row[k] = v3_vector_by_row(t, record, map + 4 * k, d);
+    return vec3_at(row);
+}
+
 /* ---- colours ---- */
 
 static inline color color_all(ir_ref v) { return (color){{v, v, v}}; }

@@ -47,22 +47,6 @@ static ir_ref level_of(tracer *t, const silhouette_place *at)
     return ir_add(f, t_word(t, t_u32(t, 0), HEADER_LEVEL), ir_mul(f, instance, t_u32(t, LEVEL_WORDS)));
 }
 
-static vec3 map_point(tracer *t, ir_ref level, uint32_t map, vec3 p)
-{
-    ir_ref row[3];
-    for (uint32_t k = 0; k < 3; k++)
-        row[k] = v3_point_by_row(t, level, map + 4 * k, p);
-    return vec3_at(row);
-}
-
-static vec3 map_vector(tracer *t, ir_ref level, uint32_t map, vec3 d)
-{
-    ir_ref row[3];
-    for (uint32_t k = 0; k < 3; k++)
-        row[k] = v3_vector_by_row(t, level, map + 4 * k, d);
-    return vec3_at(row);
-}
-
 /* A vertex of the carrier's mesh, in the space in which the mesh stands. which: enum edge_word. */
 static vec3 edge_vertex(tracer *t, const silhouette_place *at, ir_ref index)
 {
@@ -114,7 +98,7 @@ silhouette_point silhouette_at(tracer *t, const silhouette_place *at, vec3 viewp
     ir_func *f = t->f;
     ir_ref level = level_of(t, at), kind = t_word(t, at->carrier, CARRIER_KIND);
     bool levels = !ir_is_none(level);
-    vec3 zero = v3_zero(t), o = levels ? map_point(t, level, LEVEL_TO_GROUP, viewpoint) : viewpoint;
+    vec3 zero = v3_zero(t), o = levels ? v3_point_by_map(t, level, LEVEL_TO_GROUP, viewpoint) : viewpoint;
     silhouette_point s = {.there = ir_bool(f, false), .p = zero, .along = zero, .out = zero};
     s.closed = s.there, s.blur = s.crease = t_f32(t, 0);
     for (uint32_t k = 0; k < SHAPE_KIND_COUNT; k++) {
@@ -129,9 +113,9 @@ silhouette_point silhouette_at(tracer *t, const silhouette_place *at, vec3 viewp
         join(t, branch, &own, &s);
     }
     if (levels) {
-        s.p = map_point(t, level, LEVEL_TO_WORLD, s.p);
-        s.along = map_vector(t, level, LEVEL_TO_WORLD, s.along);
-        s.out = map_vector(t, level, LEVEL_TO_WORLD, s.out);
+        s.p = v3_point_by_map(t, level, LEVEL_TO_WORLD, s.p);
+        s.along = v3_vector_by_map(t, level, LEVEL_TO_WORLD, s.along);
+        s.out = v3_vector_by_map(t, level, LEVEL_TO_WORLD, s.out);
     }
     return s;
 }
@@ -146,11 +130,11 @@ static vec3 moved_with_points(tracer *t, const silhouette_place *at, const shape
     tracer moving = *t;
     moving.motion = &motion;
     if (!ir_is_none(level))
-        p = map_point(t, level, LEVEL_TO_GROUP, p);
+        p = v3_point_by_map(t, level, LEVEL_TO_GROUP, p);
     silhouette_query query = query_at(t, at, p);
     query.along = ir_detach(t->f, query.along);
     p = kind->silhouette_moved(&moving, &query, p);
-    return ir_is_none(level) ? p : map_point(t, level, LEVEL_TO_WORLD, p);
+    return ir_is_none(level) ? p : v3_point_by_map(t, level, LEVEL_TO_WORLD, p);
 }
 
 vec3 silhouette_moved(tracer *t, const silhouette_place *at, vec3 p)
@@ -165,7 +149,7 @@ vec3 silhouette_moved(tracer *t, const silhouette_place *at, vec3 p)
              to = edge_vertex(t, at, t_word(t, edge, EDGE_TO));
         vec3 own = v3_add(t, from, v3_scale(t, v3_sub(t, to, from), ir_detach(f, at->along)));
         if (!ir_is_none(level))
-            own = map_point(t, level, LEVEL_TO_WORLD, own);
+            own = v3_point_by_map(t, level, LEVEL_TO_WORLD, own);
         ir_else(f);
         ir_endif(f);
         p = v3_phi(t, branch, own, p);

@@ -9,22 +9,6 @@
 #include "render/integrator/vertex/plugin_functions.h"
 #include "render/integrator/vertex/vertex.h"
 
-static vec3 map_point(tracer *t, ir_ref record, uint32_t map, vec3 p)
-{
-    ir_ref row[3];
-    for (uint32_t k = 0; k < 3; k++)
-        row[k] = v3_point_by_row(t, record, map + 4 * k, p);
-    return v3(row[0], row[1], row[2]);
-}
-
-static vec3 map_direction(tracer *t, ir_ref record, uint32_t map, vec3 d)
-{
-    ir_ref row[3];
-    for (uint32_t k = 0; k < 3; k++)
-        row[k] = v3_vector_by_row(t, record, map + 4 * k, d);
-    return v3(row[0], row[1], row[2]);
-}
-
 /* A normal of a group, in the world. It is mapped by the transpose of the map into the group. */
 static vec3 map_normal(tracer *t, ir_ref record, vec3 n)
 {
@@ -89,8 +73,10 @@ interaction walk_surface(walk *w, const walk_hit *hit, ir_func **interact)
         .shape = walk_shape_of(t, hit->entry),
         .level = hit->level,
     };
-    if (levels)
-        o = map_point(t, hit->level, LEVEL_TO_GROUP, o), d = map_direction(t, hit->level, LEVEL_TO_GROUP, d);
+    if (levels) {
+        o = v3_point_by_map(t, hit->level, LEVEL_TO_GROUP, o);
+        d = v3_vector_by_map(t, hit->level, LEVEL_TO_GROUP, d);
+    }
     interact_arguments a = {
         .data = t_word(t, si.shape, SHAPE_DATA),
         .o = o,
@@ -107,10 +93,10 @@ interaction walk_surface(walk *w, const walk_hit *hit, ir_func **interact)
     si.b = hit->b;
     interact_results_visit(t, &out, &si);
     if (levels) {
-        si.p = map_point(t, si.level, LEVEL_TO_WORLD, si.p);
+        si.p = v3_point_by_map(t, si.level, LEVEL_TO_WORLD, si.p);
         if (!ir_is_none(si.dp_du.x))
-            si.dp_du = map_direction(t, si.level, LEVEL_TO_WORLD, si.dp_du),
-            si.dp_dv = map_direction(t, si.level, LEVEL_TO_WORLD, si.dp_dv);
+            si.dp_du = v3_vector_by_map(t, si.level, LEVEL_TO_WORLD, si.dp_du),
+            si.dp_dv = v3_vector_by_map(t, si.level, LEVEL_TO_WORLD, si.dp_dv);
         si.ng = map_normal(t, si.level, si.ng), si.ns = map_normal(t, si.level, si.ns);
     }
     if (carries)
