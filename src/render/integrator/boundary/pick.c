@@ -4,6 +4,7 @@
  * q / p over q: resampled importance sampling (Talbot et al. 2005). Points that are no silhouette from the
  * viewpoint have q = 0, so in a fine mesh most candidates cost two faces and no path. */
 #include "render/integrator/boundary/boundary.h"
+#include "render/shape/silhouette_words.h"
 
 enum { CANDIDATES = 8, FIRST_BLOCK = 0x40000000 };
 static const float NEAREST = 8; /* least distance from the viewpoint, over the offset of rays */
@@ -13,9 +14,9 @@ random4 boundary_numbers(walk *w, ir_ref sample, uint32_t which)
     return walk_numbers(w, sample, t_u32(&w->t, FIRST_BLOCK + which), SAMPLER_ONE_TWO_ONE);
 }
 
-/* The segment through a place; weight holds q. */
+/* The segment through a place; weight holds q. length: of the part of the curve's tangent across the view. */
 static boundary_point segment_at(walk *w, const silhouette_place *place, vec3 viewpoint,
-                                 const boundary_wish *wish)
+                                 const boundary_wish *wish, ir_ref *length)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
@@ -26,10 +27,11 @@ static boundary_point segment_at(walk *w, const silhouette_place *place, vec3 vi
     b.distance = ir_max(f, v3_length(t, to), t_f32(t, 1e-20f));
     b.d = v3_scale(t, to, ir_div(f, one, b.distance));
     vec3 across = v3_cross(t, s.along, b.d);
-    ir_ref length = v3_length(t, across), seen = ir_select(f, s.closed, one, wish->creases ? s.crease : zero);
-    ir_ref turned = ir_lt(f, v3_dot(t, across, s.out), zero), inverse = t_ratio(t, one, length);
+    *length = v3_length(t, across);
+    ir_ref seen = ir_select(f, s.closed, one, wish->creases ? s.crease : zero);
+    ir_ref turned = ir_lt(f, v3_dot(t, across, s.out), zero), inverse = t_ratio(t, one, *length);
     b.n = v3_scale(t, across, ir_select(f, turned, ir_neg(f, inverse), inverse));
-    b.weight = ir_mul(f, seen, ir_div(f, length, t_sqr(t, b.distance)));
+    b.weight = ir_mul(f, seen, ir_div(f, *length, t_sqr(t, b.distance)));
     b.there = ir_and(f, s.there, ir_and(f, ir_gt(f, b.weight, zero), ir_lt(f, b.weight, t_f32(t, 1e30f))));
     if (wish->by) {
         tracer reads = t_deciding(t);
@@ -45,25 +47,19 @@ static boundary_point segment_at(walk *w, const silhouette_place *place, vec3 vi
     return b;
 }
 
-static ir_ref length_seen(walk *w, const boundary_point *b, vec3 viewpoint)
-{
-    silhouette_point s = silhouette_at(&w->t, &b->place, viewpoint);
-    return v3_length(&w->t, v3_cross(&w->t, s.along, b->d));
-}
-
 boundary_point boundary_pick(walk *w, vec3 viewpoint, ir_ref sample, const boundary_wish *wish)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
     ir_ref zero = t_f32(t, 0), none = t_u32(t, 0), table = t_word(t, none, HEADER_SILHOUETTES);
-    ir_ref first = t_word(t, table, 2 /* any carrier is valid */);
-    ir_ref state[5] = {none, first, none, zero, zero}; /* candidate, chosen place, sum of q / p */
+    ir_ref first = t_word(t, table, SILHOUETTE_CARRIERS); /* any carrier is valid */
+    ir_ref state[5] = {none, first, none, zero, zero};    /* candidate, chosen place, sum of q / p */
     ir_ref loop = ir_loop(f, state, 5);
     ir_while(f, ir_lt(f, state[0], t_u32(t, CANDIDATES)));
     random4 r = walk_numbers(w, sample, ir_add(f, state[0], t_u32(t, FIRST_BLOCK + 8)), SAMPLER_ONE_TWO_ONE);
-    ir_ref density;
+    ir_ref density, length;
     silhouette_place place = silhouette_choose(t, (ir_ref[]){r.u[0], r.u[1], r.u[2]}, wish->moving, &density);
-    boundary_point b = segment_at(w, &place, viewpoint, wish);
+    boundary_point b = segment_at(w, &place, viewpoint, wish, &length);
     ir_ref share = t_ratio(t, b.weight, density), sum = ir_add(f, state[4], share);
     ir_ref takes = ir_lt(f, ir_mul(f, r.u[3], sum), share);
     ir_ref next[5] = {ir_add(f, state[0], t_u32(t, 1)), ir_select(f, takes, place.carrier, state[1]),
@@ -71,11 +67,10 @@ boundary_point boundary_pick(walk *w, vec3 viewpoint, ir_ref sample, const bound
                       sum};
     ir_endloop(f, loop, next, 5);
     silhouette_place chosen = {state[1], state[2], state[3]};
-    boundary_point out = segment_at(w, &chosen, viewpoint, wish);
+    boundary_point out = segment_at(w, &chosen, viewpoint, wish, &length);
     ir_ref q = out.weight;
     out.there = ir_and(f, out.there, ir_gt(f, state[4], zero));
-    out.weight = ir_mul(f, length_seen(w, &out, viewpoint),
-                        t_ratio(t, ir_mul(f, state[4], t_f32(t, 1.0f / CANDIDATES)), q));
+    out.weight = ir_mul(f, length, t_ratio(t, ir_mul(f, state[4], t_f32(t, 1.0f / CANDIDATES)), q));
     return out;
 }
 
