@@ -248,7 +248,9 @@ BL_API bl_result bl_job_vulkan_gradient(bl_job *job, uint32_t k, bl_vulkan_regio
  * they write go by bl_vulkan_pass.changed, and bl_job_get_parameter returns them. Geometry, too: positions
  * and normals of meshes (of a job with them among its parameters, or with geometry_changes) and to_world of
  * shapes and instances (of a job with them among its parameters); what follows from it, hierarchies included,
- * follows on the device. Values must be finite, and maps invertible. */
+ * follows on the device. Values must be finite, and maps invertible; but the to_world of an instance may be
+ * scaled by 0 (its first three columns are 0), which takes the instance out of the scene until it is another
+ * one. So a scene is made with as many instances as there will ever be, and the others scaled by 0. */
 BL_API bl_result bl_job_vulkan_parameter(bl_job *job, uint32_t index, bl_vulkan_region *out);
 /* Appends a copy of values from a buffer or image of the caller's to there: a parameter whose elements are
  * three floats each. Positions out of a vertex buffer, for instance: as many elements as there are vertices,

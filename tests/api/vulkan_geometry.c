@@ -246,7 +246,8 @@ static void vertices_come_from_a_buffer(void **state)
     bl_scene_destroy(scene);
 }
 
-/* The lights' tables follow; and two moves recorded before either is executed. */
+/* The lights' tables follow; and three moves recorded before any is executed: of an instance that is moved,
+ * hidden and, once more moved, shown. Without it the image is another one. */
 static void lights_and_instances_move(void **state)
 {
     (void)state;
@@ -255,8 +256,10 @@ static void lights_and_instances_move(void **state)
     pair p = make_jobs(scene, there);
     const uint32_t index[2] = {scene_device_find(&device, scene, there),
                                scene_device_find(&device, scene, "lamp.vertex_positions")};
-    const float maps[2][16] = {{0.6f, 0, 0, -0.3f, 0, 0.5f, 0.1f, 0.2f, 0, 0, 0.7f, 0.4f, 0, 0, 0, 1},
-                               {0.4f, 0.1f, 0, 0.1f, 0, 0.5f, 0, 0.4f, 0.1f, 0, 0.5f, 0.7f, 0, 0, 0, 1}};
+    enum { MOVES = 3, LAST = MOVES - 1, GONE = 1 };
+    const float maps[MOVES][16] = {{0.6f, 0, 0, -0.3f, 0, 0.5f, 0.1f, 0.2f, 0, 0, 0.7f, 0.4f, 0, 0, 0, 1},
+                                   {0},
+                                   {0.4f, 0.1f, 0, 0.1f, 0, 0.5f, 0, 0.4f, 0.1f, 0, 0.5f, 0.7f, 0, 0, 0, 1}};
     float moved[9];
     bl_vulkan_region r[2];
     bl_vulkan_image_desc desc = {.pass = {.spp = SPP, .seed = 5, .changed = index, .changed_count = 2}};
@@ -266,17 +269,24 @@ static void lights_and_instances_move(void **state)
     for (int k = 0; k < 2; k++)
         SCENE_MUST(&device, bl_job_vulkan_parameter(p.job, index[k], &r[k]));
     vulkan_app_begin(&app);
-    for (int k = 0; k < 2; k++) {
+    for (int k = 0; k < MOVES; k++) {
         vulkan_app_barrier(&app);
         app.CmdUpdateBuffer(app.commands, r[0].buffer, r[0].offset, r[0].size, maps[k]);
-        app.CmdUpdateBuffer(app.commands, r[1].buffer, r[1].offset, r[1].size, k ? moved : lamp);
+        app.CmdUpdateBuffer(app.commands, r[1].buffer, r[1].offset, r[1].size, k == LAST ? moved : lamp);
         vulkan_app_count = (vulkan_app_counts){0};
         SCENE_MUST(&device, bl_job_record_image(p.job, recorder, app.commands, &desc));
     }
     end_recording();
-    SCENE_MUST(&device, bl_job_set_parameter(p.own, index[0], maps[1]));
+    SCENE_MUST(&device, bl_job_set_parameter(p.own, index[0], maps[LAST]));
     SCENE_MUST(&device, bl_job_set_parameter(p.own, index[1], moved));
     expect_image(&p, "lamp and instance");
+    vulkan_app_begin(&app);
+    app.CmdUpdateBuffer(app.commands, r[0].buffer, r[0].offset, r[0].size, maps[GONE]);
+    vulkan_app_count = (vulkan_app_counts){0};
+    SCENE_MUST(&device, bl_job_record_image(p.job, recorder, app.commands, &desc));
+    end_recording();
+    SCENE_MUST(&device, bl_job_set_parameter(p.own, index[0], maps[GONE]));
+    expect_image(&p, "a hidden instance");
     destroy_jobs(&p);
     bl_scene_destroy(scene);
 }
