@@ -173,6 +173,9 @@ int save_file(const char *path, const void *data, size_t size);
 char *read_whole(const char *path, size_t limit,
                  size_t *size); /* malloc'ed, zero byte appended; NULL after printing why */
 bool is_file(const char *path); /* an ordinary one */
+/* Where the answer decides about work of hours: what cannot be seen is an error, not absent. */
+int find_path(const char *path, bool *there);
+int remove_file(const char *path); /* that may be there */
 int make_folder(const char *path);
 int check_writable(const char *path);   /* before the work that the file will hold */
 int check_image_path(const char *path); /* its extension, and writable */

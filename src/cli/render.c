@@ -84,9 +84,8 @@ static int render_in_passes(const cli_session *session, const arguments *args, b
              taken ? args->output : "no picture yet; the checkpoint", taken, spp, args->checkpoint);
         return CLI_FAILED;
     }
-    passes_end(&p);
     report(session, job, &stats, taken);
-    return CLI_OK;
+    return passes_end(&p);
 }
 
 static int render(const cli_session *session, const arguments *args, bl_job *job, const pictures *to)

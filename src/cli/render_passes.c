@@ -13,7 +13,6 @@
 #define XXH_INLINE_ALL
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include <xxhash.h>
 
 enum {
@@ -101,7 +100,9 @@ static int load(const cli_passes *p, progress_sums *s)
     size_t size;
     head found;
     uint64_t hash = 0;
-    if (access(p->checkpoint, F_OK) != 0)
+    bool there;
+    CLI_TRY(find_path(p->checkpoint, &there));
+    if (!there)
         return CLI_OK;
     if (!is_file(p->checkpoint))
         return fail("the checkpoint %s is not an ordinary file", p->checkpoint);
@@ -206,4 +207,4 @@ int passes_render(const cli_passes *p, uint32_t *taken, bl_stats *stats)
     return status;
 }
 
-void passes_end(const cli_passes *p) { unlink(p->checkpoint); }
+int passes_end(const cli_passes *p) { return remove_file(p->checkpoint); }
