@@ -156,7 +156,7 @@ typedef struct cli_progress {
 double seconds_now(void);
 void interrupt_install(void); /* Ctrl-C sets a flag instead of ending the program; a second one ends it */
 /* Between true and false a signal ends the program at once: while a driver compiles it asks nobody, and
- * cannot be stopped otherwise. Only where no file is being written. false: there was a signal already. */
+ * cannot be stopped otherwise. Only where no result is being written. false: there was a signal already. */
 bool interrupt_may_end(bool may);
 bool interrupted(void);
 int interrupt_status(void); /* the shell's exit status for that signal: 130 for SIGINT, 143 for SIGTERM */

@@ -30,6 +30,7 @@ static cJSON *stats_json(const cli_session *session, const bl_job *job, const bl
     cJSON_AddNumberToObject(json, "paths_per_second", busy > 0 ? (double)stats->paths / busy : 0);
     cJSON_AddNumberToObject(json, "slices", (double)stats->slices);
     cJSON_AddNumberToObject(json, "non_finite", (double)stats->non_finite);
+    cJSON_AddNumberToObject(json, "cut", (double)stats->cut);
     cJSON_AddNumberToObject(json, "device_bytes", (double)stats->device_bytes);
     cJSON_AddNumberToObject(json, "host_peak_bytes", (double)host_peak_bytes());
     return json;

@@ -157,6 +157,7 @@ static bl_result render_pass(const cli_passes *p, progress_sums *s, cli_progress
     s->head.samples += spp, s->head.passes++;
     stats->seconds += own.seconds, stats->device_seconds += own.device_seconds;
     stats->paths += own.paths, stats->slices += own.slices, stats->non_finite += own.non_finite;
+    stats->cut += own.cut;
     stats->device_bytes = own.device_bytes;
     return BL_OK;
 }
