@@ -87,7 +87,7 @@ def resumed(files):
 
 def check_files(what, now, before, whole, finished, removes):
     for name, data in now.items():
-        if ".tmp-" in name:
+        if ".tmp-" in name or name.endswith("turntable_frame.png"):
             if not removes and not name.startswith("cache"):
                 problems.append("%s: left %s" % (what, name))
         elif name.split("/")[-1] in GROWING or name == "stdout" or name.split("/")[-1] == "lock":
