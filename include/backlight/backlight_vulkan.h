@@ -199,8 +199,7 @@ typedef struct bl_vulkan_gradient_desc {
     bl_vulkan_pixels target;  /* the image that the job's is compared with */
     bl_loss loss;             /* against the target, as in bl_gradient_desc */
     double loss_constant;
-    bl_gradient_form form; /* as in bl_gradient_desc; but not in two walks or of one image with
-                              BL_LOSS_RELATIVE_L2, for which AUTO is SEPARATE */
+    bl_gradient_form form; /* as in bl_gradient_desc */
 } bl_vulkan_gradient_desc;
 
 /* What a whole pass will take. */

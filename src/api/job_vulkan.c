@@ -176,29 +176,18 @@ static const char *gradient_obstacle(const bl_job *job)
     return NULL;
 }
 
-/* The form, as bl_job_gradient would choose it; but in two walks or of one image only against a target whose
- * brightest value bounds the slope of the loss, because the device must find the scale. */
+/* The form, as bl_job_gradient would choose it. */
 static bl_result choose_form(const bl_job *job, const bl_vulkan_gradient_desc *desc, uint32_t spp,
                              bl_gradient_form *out, bl_error *err)
 {
-    fit_slope_bound bound;
-    bool target = recorder_has_pixels(&desc->target),
-         bounded = fit_loss_bound(desc->loss, desc->loss_constant, &bound);
     const gradient_wish wish = {
         .form = desc->form,
-        .target = target && (bounded || bl_gradient_form_finds_loss(desc->form)),
+        .target = recorder_has_pixels(&desc->target),
         .loss = desc->loss,
         .spp = spp,
         .spp_gradient = spp,
     };
-    TRY(gradient_form_choose(job, &wish, out, err));
-    return bounded || !bl_gradient_form_finds_loss(*out)
-               ? BL_OK
-               : error_set(
-                     err, BL_ERROR_UNSUPPORTED,
-                     "%s: gradients in two walks or of one image are not recorded, because nothing on the "
-                     "device bounds its slope before there is an image; take separate kernels",
-                     bl_loss_info_get(desc->loss).name);
+    return gradient_form_choose(job, &wish, out, err);
 }
 
 static bl_result describe_gradient(bl_job *job, const bl_vulkan_gradient_desc *desc, recording *r,
