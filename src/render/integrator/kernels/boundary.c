@@ -11,7 +11,7 @@ bool boundary_forward(const walk *w)
 
 boundary_loop boundary_begin(walk *w, ir_module *m)
 {
-    BL_ASSERT(!w->volumetric && w->plan->edges, "edges in pass %d of a plan without", (int)w->pass);
+    BL_ASSERT(w->plan->edges, "edges in pass %d of a plan without", (int)w->pass);
     boundary_loop b = {.l = kernel_lane(w, m)};
     b.sample = b.l.first;
     b.loop = ir_loop(w->t.f, &b.sample, 1);

@@ -24,7 +24,7 @@ typedef struct lit_edge {
 
 bool edges_lit_possible(const plan *p)
 {
-    bool all = p->scene->emitters.count > 0 && sensor_of(p->scene->sensor)->link;
+    bool all = !plan_is_volumetric(p) && p->scene->emitters.count > 0 && sensor_of(p->scene->sensor)->link;
     for (uint32_t k = 0; k < p->emitters.count; k++)
         all &= emitter_of(p->emitters.data[k])->ray != NULL;
     return all;

@@ -40,6 +40,9 @@ typedef struct radiance_walk {
 } radiance_walk;
 /* A path of which nothing has been walked. */
 radiance_walk radiance_start(walk *w, const walk_position *at);
+/* What lies between p's position and v, the vertex that is visited there: emission and extinction of media,
+ * or a field. */
+void radiance_cross(walk *w, radiance_walk *p, walk_vertex *v);
 /* One vertex: adds its light and moves on. emission: a factor of the light that the ray has hit,
  * unless light sampling never chooses that light; none: 1. *alive: whether the path goes on (bool). Returns
  * the vertex. */

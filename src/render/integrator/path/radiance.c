@@ -10,8 +10,7 @@ radiance_walk radiance_start(walk *w, const walk_position *at)
     return (radiance_walk){.at = *at, .beta = color_all(one), .radiance = color_all(zero), .eta = one};
 }
 
-/* What lies between the vertices: a field, or emission and extinction of media. */
-static void cross_segment(walk *w, radiance_walk *p, walk_vertex *v)
+void radiance_cross(walk *w, radiance_walk *p, walk_vertex *v)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
@@ -38,7 +37,7 @@ walk_vertex radiance_vertex(walk *w, radiance_walk *p, ir_ref emission, ir_ref *
     tracer *t = &w->t;
     ir_func *f = t->f;
     walk_vertex v = walk_visit(w, p->at);
-    cross_segment(w, p, &v);
+    radiance_cross(w, p, &v);
     color for_light, for_sample;
     walk_values(w, &v, false, &for_light, &for_sample);
     bool lights = w->plan->scene->emitters.count > 0;
