@@ -260,6 +260,16 @@ BL_API bl_result bl_job_vulkan_parameter(bl_job *job, uint32_t index, bl_vulkan_
 BL_API bl_result bl_job_prepare_values(bl_job *job, uint32_t index, const bl_vulkan_pixels *from);
 BL_API bl_result bl_job_record_values(bl_job *job, bl_recorder *recorder, VkCommandBuffer commands,
                                       uint32_t index, const bl_vulkan_pixels *from);
+/* The same for the faces of the mesh that has these positions, out of an index buffer: as many triangles as
+ * the mesh was made with, three u32 each, counted from 0, `offset` and `stride` as in there (stride 0: 12).
+ * An index beyond the last vertex becomes that. The pass behind it says that the positions have changed;
+ * lights' tables, hierarchies and acceleration structures follow. A hierarchy keeps its tree, which was made
+ * for the faces before: where few triangles stay where they were, rays take longer, until preparing a pass
+ * makes a new one. BL_ERROR_UNSUPPORTED, with the reason, for meshes whose normals are generated from faces,
+ * and in jobs whose gradients have moving edges. */
+BL_API bl_result bl_job_prepare_faces(bl_job *job, uint32_t positions, const bl_vulkan_pixels *from);
+BL_API bl_result bl_job_record_faces(bl_job *job, bl_recorder *recorder, VkCommandBuffer commands,
+                                     uint32_t positions, const bl_vulkan_pixels *from);
 
 /* The memory of a region of the job's, for another device, process or API. An importer makes a buffer with
  * VkExternalMemoryBufferCreateInfo of this size and usage, imports the descriptor into an allocation of this
