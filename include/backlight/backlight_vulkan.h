@@ -226,12 +226,13 @@ typedef struct bl_vulkan_region {
     VkDeviceSize offset, size;
 } bl_vulkan_region;
 
-/* Words of the status of the last pass, u32; zeroed when a pass begins. */
+/* Words of the status of the last pass, u32, modulo 2^32; zeroed when a pass begins. */
 typedef enum bl_vulkan_status {
     BL_VULKAN_DRIFTED, /* as in bl_stats */
     BL_VULKAN_OVERFLOWED,
     BL_VULKAN_UNDERFLOWED,
     BL_VULKAN_NON_FINITE,
+    BL_VULKAN_CUT,
     BL_VULKAN_STATUS_COUNT
 } bl_vulkan_status;
 

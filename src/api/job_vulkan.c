@@ -309,11 +309,11 @@ static bl_vulkan_region region(const gpu_buffer *b, uint64_t offset, uint64_t si
 bl_result bl_job_vulkan_results(bl_job *job, bl_vulkan_results *out)
 {
     bl_error err = {0};
-    _Static_assert((int)BL_VULKAN_DRIFTED == (int)STATUS_DRIFT &&
-                       (int)BL_VULKAN_OVERFLOWED == (int)STATUS_OVERFLOW &&
-                       (int)BL_VULKAN_UNDERFLOWED == (int)STATUS_UNDERFLOW &&
-                       (int)BL_VULKAN_NON_FINITE == (int)STATUS_NON_FINITE,
-                   "one list of words");
+    _Static_assert(
+        (int)BL_VULKAN_DRIFTED == (int)STATUS_DRIFT && (int)BL_VULKAN_OVERFLOWED == (int)STATUS_OVERFLOW &&
+            (int)BL_VULKAN_UNDERFLOWED == (int)STATUS_UNDERFLOW &&
+            (int)BL_VULKAN_NON_FINITE == (int)STATUS_NON_FINITE && (int)BL_VULKAN_CUT == (int)STATUS_CUT,
+        "one list of words");
     if (job_recorded_check(job, &err) != BL_OK)
         return context_fail(job->context, &err);
     *out = (bl_vulkan_results){
