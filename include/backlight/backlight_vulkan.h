@@ -249,7 +249,9 @@ BL_API bl_result bl_job_vulkan_gradient(bl_job *job, uint32_t k, bl_vulkan_regio
  * they write go by bl_vulkan_pass.changed, and bl_job_get_parameter returns them. Geometry, too: positions
  * and normals of meshes (of a job with them among its parameters, or with geometry_changes) and to_world of
  * shapes and instances (of a job with them among its parameters); what follows from it, hierarchies included,
- * follows on the device. Values must be finite, and maps invertible. */
+ * follows on the device. Values must be finite, and maps invertible; but the to_world of an instance may be
+ * scaled by 0 (its first three columns are 0), which takes the instance out of the scene until it is another
+ * one. So a scene is made with as many instances as there will ever be, and the others scaled by 0. */
 BL_API bl_result bl_job_vulkan_parameter(bl_job *job, uint32_t index, bl_vulkan_region *out);
 /* Appends a copy of values from a buffer or image of the caller's to there: a parameter whose elements are
  * three floats each. Positions out of a vertex buffer, for instance: as many elements as there are vertices,
@@ -258,6 +260,16 @@ BL_API bl_result bl_job_vulkan_parameter(bl_job *job, uint32_t index, bl_vulkan_
 BL_API bl_result bl_job_prepare_values(bl_job *job, uint32_t index, const bl_vulkan_pixels *from);
 BL_API bl_result bl_job_record_values(bl_job *job, bl_recorder *recorder, VkCommandBuffer commands,
                                       uint32_t index, const bl_vulkan_pixels *from);
+/* The same for the faces of the mesh that has these positions, out of an index buffer: as many triangles as
+ * the mesh was made with, three u32 each, counted from 0, `offset` and `stride` as in there (stride 0: 12).
+ * An index beyond the last vertex becomes that. The pass behind it says that the positions have changed;
+ * lights' tables, hierarchies and acceleration structures follow. A hierarchy keeps its tree, which was made
+ * for the faces before: where few triangles stay where they were, rays take longer, until preparing a pass
+ * makes a new one. BL_ERROR_UNSUPPORTED, with the reason, for meshes whose normals are generated from faces,
+ * and in jobs whose gradients have moving edges. */
+BL_API bl_result bl_job_prepare_faces(bl_job *job, uint32_t positions, const bl_vulkan_pixels *from);
+BL_API bl_result bl_job_record_faces(bl_job *job, bl_recorder *recorder, VkCommandBuffer commands,
+                                     uint32_t positions, const bl_vulkan_pixels *from);
 
 /* The memory of a region of the job's, for another device, process or API. An importer makes a buffer with
  * VkExternalMemoryBufferCreateInfo of this size and usage, imports the descriptor into an allocation of this

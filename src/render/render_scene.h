@@ -80,6 +80,7 @@ typedef struct render_instance {
     const scene_object *object; /* NULL: of the first group, which stands where it is */
     uint32_t group;
     float to_world[12], to_group[12];
+    bool hidden; /* to_world_hides */
 } render_instance;
 
 enum shape_kind {

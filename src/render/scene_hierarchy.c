@@ -146,7 +146,8 @@ static bl_result build_outer(render_scene *s, float whole[6], bl_error *err)
     for (uint32_t k = 0; k < s->instances.count; k++) {
         const render_instance *i = &s->instances.data[k];
         render_map_box(i->to_world, s->groups.data[i->group].bounds, bounds[k]);
-        join(whole, bounds[k]);
+        if (!i->hidden)
+            join(whole, bounds[k]);
     }
     bl_result r = bvh_build((const float(*)[6])bounds, s->instances.count, 1, &s->bvh, err);
     memory_free(bounds);
