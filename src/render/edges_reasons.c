@@ -73,7 +73,9 @@ const char *edges_lack(render_scene *s)
 {
     const char *lacks = NULL;
     bool masks = some_bsdf(s, lets_through);
-    if (some_bsdf(s, is_smooth) || (masks && !s->volumetric))
+    if (s->silhouette) /* materials do not matter */
+        masks = false;
+    else if (some_bsdf(s, is_smooth) || (masks && !s->volumetric))
         lacks = s->volumetric ? "what moves in mirrors and behind smooth glass is left out"
                               : "what moves in mirrors, behind smooth glass and next to masks is left out";
     if (s->volumetric && (masks || s->media.count > 0) && some_delta_light(s))
