@@ -83,6 +83,7 @@ typedef struct plan {
     bool baked;         /* small static geometry: the scene buffer's words are constants of the kernels */
     bool sensor_moves;  /* but for the sensor's */
     bool edges;         /* moving edges are differentiated, too (docs/theory/edges.md) */
+    uint32_t edge_cells; /* of their curves; the passes have a table of these each, EDGE_TABLES */
     bool drt;           /* the extinction's gradient by differential ratio tracking
                                (integrator/media/differential_ratio_tracking.c); set before tracing */
     bool lists_lanes;   /* samples of gradient passes go to pixels by a list of lanes (enum lane_word); set

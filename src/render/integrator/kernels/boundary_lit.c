@@ -150,9 +150,10 @@ static void state_lit(loop_state *s, lit_state *p)
     state_throughput(s, &p->b), state_ref(s, &p->alive), state_color(s, &p->importance);
 }
 
-/* The splat of a vertex: backwards its importance, which is returned; forwards it is added to the image,
- * times `moved`. */
-static color take_splat(walk *w, const light_vertex *v, const throughput *b, ir_ref there, const color *moved)
+/* The splat of a vertex. Returns its importance, backwards times dL/dI, forwards without. Forwards it is
+ * added to the image, times `moved`. Neither where the pass learns (not usual). */
+static color take_splat(walk *w, const light_vertex *v, const throughput *b, ir_ref there, ir_ref usual,
+                        const color *moved)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
@@ -160,18 +161,21 @@ static color take_splat(walk *w, const light_vertex *v, const throughput *b, ir_
     splat.there = ir_and(f, splat.there, there);
     color carried = color_mul(t, throughput_whole(w, b), light_splat_factor(w, v)),
           none = color_all(t_f32(t, 0));
+    color importance = color_select(t, splat.there, carried, none);
     if (!moved)
-        return color_select(t, splat.there, color_mul(t, carried, splat_read(w, &splat)), none);
+        return color_select(t, ir_and(f, splat.there, usual), color_mul(t, carried, splat_read(w, &splat)),
+                            importance);
+    splat.there = ir_and(f, splat.there, usual);
     color sum = color_mul(t, carried, *moved);
     ir_ref finite = color_finite(t, sum);
     kernel_count(w, ir_and(f, splat.there, ir_not(f, finite)), STATUS_NON_FINITE);
     splat.there = ir_and(f, splat.there, finite);
     splat_add(w, &splat, sum);
-    return none;
+    return importance;
 }
 
 /* Follows the path from the first vertex on. moved: as in take_splat. */
-static color gather_rest(walk *w, const light_vertex *first, lit_state *p, const color *moved)
+static color gather_rest(walk *w, const light_vertex *first, lit_state *p, ir_ref usual, const color *moved)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
@@ -184,7 +188,7 @@ static color gather_rest(walk *w, const light_vertex *first, lit_state *p, const
     ir_while(f, p->alive);
     p->at.sample = sample;
     light_vertex v = light_visit(w, &p->at);
-    p->importance = color_add(t, p->importance, take_splat(w, &v, &p->b, p->alive, moved));
+    p->importance = color_add(t, p->importance, take_splat(w, &v, &p->b, p->alive, usual, moved));
     p->alive = light_pass(w, &v, &p->at, &p->b);
     state_lit(&next, p);
     state_endloop(f, loop, &state, &next);
@@ -223,7 +227,8 @@ bl_result kernel_edges_lit(walk *w, ir_module *m)
     bool forward = boundary_forward(w);
     lit_edge l = {.e = light_begin(w, loop.sample)};
     l.delta = light_is_delta(w, l.e.cls);
-    boundary_point b = boundary_pick(w, viewpoint_of(w, &l.e, l.delta), loop.sample, &(boundary_wish){0});
+    boundary_point b = boundary_pick(w, viewpoint_of(w, &l.e, l.delta), loop.sample, &loop.guide,
+                                     &(boundary_wish){0});
     shine(w, &b, &l);
     vec3 from = boundary_beside(w, &b, true);
     ir_ref lit = ir_and(f, b.there, ir_gt(f, color_max(t, l.radiance), t_f32(t, 0)));
@@ -239,15 +244,16 @@ bl_result kernel_edges_lit(walk *w, ir_module *m)
     color carried = color_scale(t, l.radiance, minus), moved[2], found[2];
     for (int k = 0; k < 2 && forward; k++)
         moved[k] = color_scale(t, carried, boundary_tangent(w, motion[k]));
-    found[0] = take_splat(w, &v, &p.b, lit, forward ? &moved[0] : NULL);
-    found[1] = gather_rest(w, &v, &p, forward ? &moved[1] : NULL);
+    found[0] = take_splat(w, &v, &p.b, lit, loop.usual, forward ? &moved[0] : NULL);
+    found[1] = gather_rest(w, &v, &p, loop.usual, forward ? &moved[1] : NULL);
     for (int k = 0; k < 2; k++) {
         color sum = color_mul(t, found[k], carried);
         seed[k] = ir_add(f, sum.c[0], ir_add(f, sum.c[1], sum.c[2]));
     }
     if (!forward)
-        boundary_backward(w, lit, motion, seed, 2);
-    boundary_end(w, &loop);
+        boundary_backward(w, ir_and(f, lit, loop.usual), motion, seed, 2);
+    color importance = color_mul(t, color_add(t, found[0], found[1]), carried);
+    boundary_end(w, &loop, lit, boundary_size(w, importance), b.possible);
     ir_return(f, NULL, 0);
     return BL_OK;
 }

@@ -12,6 +12,7 @@
 #include "render/integrator/kernels/boundary.h"
 #include "render/integrator/kernels/replay.h"
 
+static const float CREASES = 0.1f; /* how much light counts that both sides have, which matters at creases */
 enum { DEPTHS = 12 /* vertices behind the last of these are never chosen but by chains of null lobes */ };
 
 /* Which vertex of the path the edge is seen from, counted from 0: k with probability 2^-(k+1), the last with
@@ -80,6 +81,21 @@ static vec3 viewpoint_moved(walk *w, const walk_position *at, const walk_vertex 
     return boundary_hit_moved(w, &hit);
 }
 
+static color scattered_toward(walk *w, const walk_vertex *v, vec3 d)
+{
+    walk_vertex toward = *v;
+    color value, unused;
+    toward.to_light = frame_to_local(&w->t, v->frame, d);
+    walk_values(w, &toward, false, &value, &unused);
+    return value;
+}
+
+/* boundary_wish.value */
+static ir_ref value_toward(walk *w, const void *of, vec3 d)
+{
+    return color_max(&w->t, scattered_toward(w, of, d));
+}
+
 bl_result kernel_edges_path(walk *w, ir_module *m)
 {
     boundary_loop loop = boundary_begin(w, m);
@@ -92,13 +108,11 @@ bl_result kernel_edges_path(walk *w, ir_module *m)
     radiance_walk p = walk_to(&blind, loop.sample, choice.depth, &alive, &mirrored);
     walk_vertex v = walk_visit(&blind, p.at);
     ir_ref there = ir_and(f, ir_and(f, alive, v.goes_on), ir_eq(f, p.at.depth, choice.depth));
-    boundary_point b = boundary_pick(w, v.si.p, loop.sample, &(boundary_wish){.creases = true});
+    boundary_point b = boundary_pick(w, v.si.p, loop.sample, &loop.guide,
+                                     &(boundary_wish){.creases = true, .value = value_toward, .of = &v});
     b.there = ir_and(f, b.there, there);
     vec3 from = ray_offset(t, v.si.p, v.si.ng, b.d);
-    v.to_light = frame_to_local(t, v.frame, b.d);
-    color value, unused;
-    walk_values(w, &v, false, &value, &unused);
-    b.there = ir_and(f, b.there, ir_gt(f, color_max(t, value), zero));
+    color value = scattered_toward(w, &v, b.d);
     walk_position at = p.at;
     at.depth = ir_add(f, at.depth, t_u32(t, 1)), at.delta = ir_bool(f, true), at.pdf = one;
     ir_ref emission[2] = {one, edges_lit_possible(w->plan) ? ir_select(f, mirrored, one, zero) : one};
@@ -107,7 +121,10 @@ bl_result kernel_edges_path(walk *w, ir_module *m)
     ir_ref weight = ir_mul(f, choice.inverse, ir_div(f, b.weight, t_sqr(t, b.distance)));
     color arrived = color_scale(t, color_mul(t, p.beta, value), weight);
     vec3 x = viewpoint_moved(w, &p.at, &v);
-    ir_ref motion[2], seed[2];
+    color jump = color_mul(t, arrived, color_add(t, s.radiance[0], color_scale(t, s.radiance[1], t_f32(t, -1)))),
+          both = color_mul(t, arrived, color_add(t, s.radiance[0], s.radiance[1]));
+    ir_ref motion[2], seed[2], counts = ir_and(f, b.there, loop.usual);
+    ir_ref found = t_mad(t, boundary_size(w, both), t_f32(t, CREASES), boundary_size(w, jump));
     for (int k = 0; k < 2; k++) {
         vec3 y = boundary_hit_moved(w, &s.hit[k]);
         motion[k] = boundary_motion(w, &b, &(boundary_segment){x, y, ir_not(f, s.hit[k].valid)});
@@ -125,11 +142,11 @@ bl_result kernel_edges_path(walk *w, ir_module *m)
         ir_ref of_film = ir_to_f32(f, ir_uniform(f, IR_U32, UNIFORM_FILM_SPP));
         by = color_scale(t, by, ir_div(f, of_film, ir_to_f32(f, ir_uniform(f, IR_U32, UNIFORM_SPP))));
         ir_ref finite = color_finite(t, by);
-        kernel_count(w, ir_and(f, b.there, ir_not(f, finite)), STATUS_NON_FINITE);
+        kernel_count(w, ir_and(f, counts, ir_not(f, finite)), STATUS_NON_FINITE);
         sum = kernel_load_sum(w, loop.l.film, loop.l.inside);
         for (int c = 0; c < 3; c++)
-            sum.c[c] = ir_add(f, sum.c[c], ir_select(f, ir_and(f, finite, b.there), by.c[c], zero));
-        kernel_store_sum(w, loop.l.film, loop.l.inside, sum);
+            sum.c[c] = ir_add(f, sum.c[c], ir_select(f, ir_and(f, finite, counts), by.c[c], zero));
+        kernel_store_sum(w, loop.l.film, ir_and(f, loop.l.inside, loop.usual), sum);
     } else {
         color dL = walk_weigh(w, p.at, replay_sample_adjoint(w, &loop.l));
         for (int k = 0; k < 2; k++) {
@@ -138,9 +155,10 @@ bl_result kernel_edges_path(walk *w, ir_module *m)
                 seed[k] = t_mad(t, ir_mul(f, dL.c[c], arrived.c[c]), s.radiance[k].c[c], seed[k]);
         }
         seed[1] = ir_neg(f, seed[1]);
-        boundary_backward(w, b.there, motion, seed, 2);
+        boundary_backward(w, counts, motion, seed, 2);
     }
-    boundary_end(w, &loop);
+    ir_ref possible = ir_mul(f, ir_mul(f, choice.inverse, color_max(t, p.beta)), b.possible);
+    boundary_end(w, &loop, b.there, found, ir_select(f, there, possible, zero));
     ir_return(f, NULL, 0);
     return BL_OK;
 }

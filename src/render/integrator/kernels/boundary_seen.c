@@ -48,9 +48,8 @@ bl_result kernel_edges_seen(walk *w, ir_module *m)
     random4 r = boundary_numbers(w, loop.sample, 0);
     sensor_view view = boundary_view(w);
     vec2 lens = {r.u[1], r.u[2]};
-    /* While the sensor stands still, an edge that stands still has no motion on its image. */
-    boundary_wish wish = {.creases = true, .moving = !w->plan->sensor, .by = &view, .lens = lens};
-    boundary_point b = boundary_pick(w, viewpoint_of(w, &view, lens), loop.sample, &wish);
+    boundary_wish wish = {.creases = true, .by = &view, .lens = lens};
+    boundary_point b = boundary_pick(w, viewpoint_of(w, &view, lens), loop.sample, &loop.guide, &wish);
     sensor_link link = sensor_of(view.object)->link(t, &view, b.p, lens);
     light_splat splat = {.there = b.there,
                          .at = {ir_mul(f, link.position.x, width), ir_mul(f, link.position.y, height)}};
@@ -62,6 +61,8 @@ bl_result kernel_edges_seen(walk *w, ir_module *m)
     color jump;
     for (int c = 0; c < 3; c++)
         jump.c[c] = ir_mul(f, weight, ir_sub(f, sides.radiance[0].c[c], sides.radiance[1].c[c]));
+    ir_ref found = boundary_size(w, jump), there = splat.there;
+    splat.there = ir_and(f, there, loop.usual);
     if (boundary_forward(w)) {
         color moved = color_scale(t, jump, boundary_tangent(w, motion));
         ir_ref finite = color_finite(t, moved);
@@ -74,7 +75,7 @@ bl_result kernel_edges_seen(walk *w, ir_module *m)
             seed = t_mad(t, adjoint.c[c], jump.c[c], seed);
         boundary_backward(w, splat.there, &motion, &seed, 1);
     }
-    boundary_end(w, &loop);
+    boundary_end(w, &loop, there, found, b.possible);
     ir_return(f, NULL, 0);
     return BL_OK;
 }
