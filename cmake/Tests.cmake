@@ -15,6 +15,7 @@
 #     timeout=N     seconds, more than the 1200 that every test has; times BL_TIMEOUT_FACTOR, which scripts/test sets for
 #                   long tests and sanitizers. A time limit is there to end a test that hangs, not to measure one: it is
 #                   ten times what the test takes on two busy cores, or more.
+#     threads       several threads at once; these also run under ThreadSanitizer (scripts/test --tsan, --long)
 #     anything else (long, conformance, ...) becomes a label; `long` tests run only with scripts/test --long
 #
 # Every test sees BL_PROGRAM, BL_SOURCE_DIR, BL_BUILD_DIR, BL_PYTHON (a python3 with numpy), BL_CACHE_DIR (below tests/ of
@@ -29,6 +30,8 @@ file(MAKE_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
 
 # What the sanitizer build builds: the programs of tests that need no device.
 add_custom_target(nodevice_tests)
+# The same for ThreadSanitizer.
+add_custom_target(threads_tests)
 if(TARGET backlight_program)
     add_dependencies(nodevice_tests backlight_program)
 endif()
@@ -71,6 +74,9 @@ function(bl_add_test name file)
         set(environment "BL_PROGRAM=${PROJECT_BINARY_DIR}/backlight" "BL_SOURCE_DIR=${PROJECT_SOURCE_DIR}"
             "BL_BUILD_DIR=${PROJECT_BINARY_DIR}" "BL_PYTHON=${BL_PYTHON}" "BL_CACHE_DIR=${PROJECT_BINARY_DIR}/tests/cache"
             VK_LAYER_SYNCVAL_SHADER_ACCESSES_HEURISTIC=1)
+        if(BL_SANITIZE MATCHES "thread")
+            list(APPEND environment "TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/thread_sanitizer.supp")
+        endif()
         if(NOT DEFINED ENV{BL_REFERENCE} AND EXISTS "${PROJECT_SOURCE_DIR}/../shared/reference")
             list(APPEND environment "BL_REFERENCE=${PROJECT_SOURCE_DIR}/../shared/reference")
         endif()
@@ -105,5 +111,8 @@ function(bl_add_test name file)
     list(GET ARGN 0 program)
     if(TARGET ${program} AND "nodevice" IN_LIST devices)
         add_dependencies(nodevice_tests ${program})
+    endif()
+    if(TARGET ${program} AND "threads" IN_LIST labels)
+        add_dependencies(threads_tests ${program})
     endif()
 endfunction()

@@ -1,4 +1,4 @@
-# LABELS: swiftshader native
+# LABELS: swiftshader native lavapipe
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # The program and its kernel cache: where it is, that a second run finds what the first has kept, that two runs at once may share it, and that
@@ -28,6 +28,10 @@ HOME=$folder/home render a.pfm
 [ "$(entries home/.cache/backlight/kernels)" = 1 ] || complain "no entry below HOME"
 HOME=$folder/home XDG_CACHE_HOME=$folder/xdg render b.pfm
 [ "$(entries xdg/backlight/kernels)" = 1 ] || complain "no entry below XDG_CACHE_HOME"
+(unset MESA_SHADER_CACHE_DISABLE && HOME=$folder/none render b.pfm --no-cache)
+[ ! -e none ] || complain "--no-cache left $(find none -type f)"
+[ "$BL_DEVICE" = lavapipe ] && [ "$failures" = 0 ] && exit 0 # the rest is the same there, but slow
+
 export HOME=$folder/nobody BL_CACHE_DIR=$folder/own
 render c.pfm
 [ "$(entries own/kernels)" = 1 ] || complain "no entry below BL_CACHE_DIR"

@@ -14,6 +14,8 @@ PROGRAM = os.path.abspath(os.environ.get("BL_PROGRAM", "build/backlight"))
 SCENE = os.path.join(os.path.abspath(ROOT), "assets", "cornell", "scene.xml")
 COMMANDS = (["render", SCENE, "-o", "a.pfm", "--spp", "1000000"],
             ["bench", SCENE, "--spp", "1000000"],
+            ["check", SCENE, "--param", "red.reflectance.value", "--spp", "1000000", "-o", "a.png"],
+            ["bench", SCENE, "--rays", "--rounds", "1000"],
             ["grad", SCENE, "--forward", "red.reflectance.value", "-o", "a", "--spp", "1000000"])
 
 

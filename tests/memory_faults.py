@@ -1,9 +1,10 @@
 # LABELS: native
 # SPDX-License-Identifier: BSD-3-Clause
-"""Memory runs out inside libraries: every request of libpng, libjpeg, zlib, OpenEXR, expat and cJSON is refused in turn,
-once or from then on, while the program loads scenes with files of all formats, renders to all formats, and reads jobs.
-It ends with 0, or with 1 and a message; never by a signal, and no half file is left. A short run takes another share every
-day, BL_LONG=1 all. Requests of our own: tests/api/memory_faults.c. Needs BL_PROGRAM, BL_BUILD_DIR, BL_DEVICE."""
+"""Memory runs out: every request of libpng, libjpeg, zlib, OpenEXR, expat and cJSON, and of the program itself, is refused
+in turn, once or from then on, while the program loads scenes with files of all formats, renders to all formats, and reads jobs.
+It ends with 0 and whole results, or with 1 and a message; never by a signal, and no half file is left. A short run takes another share every
+day, BL_LONG=1 all. Requests of the library, by themselves: tests/api/memory_faults.c. Needs BL_PROGRAM, BL_BUILD_DIR, BL_DEVICE."""
+import json
 import os
 import shutil
 import subprocess
@@ -23,7 +24,52 @@ IMAGES = ("palette.png", "rgb.jpg", "progressive.jpg", "half_piz.exr", "float_zi
 
 def run(command, **variables):
     return subprocess.run([PROGRAM, *command, "--no-cache"], capture_output=True, text=True, timeout=600,
-                          env={**os.environ, "LD_PRELOAD": SHIM, "REFUSE_OF": LIBRARIES, **variables})
+                          env={**os.environ, "LD_PRELOAD": SHIM, **variables})
+
+
+def keys(json_value):
+    """Names of all fields, which say what a result has; numbers differ."""
+    if isinstance(json_value, dict):
+        return {k: keys(v) for k, v in json_value.items()}
+    return [keys(v) for v in json_value] if isinstance(json_value, list) else None
+
+
+def result_keys():
+    if not os.path.exists("out/result.json"):
+        return None
+    with open("out/result.json", encoding="utf-8") as f:
+        return keys(json.load(f))
+
+
+def try_command(command, owner, most, problems):
+    """most: refused requests of a long run; None: all."""
+    whole = run(command, REFUSE_COUNT="count", REFUSE_OF=owner)
+    if "no device" in whole.stderr:
+        print(whole.stderr)
+        return 77
+    with open("count", encoding="ascii") as f:
+        count = int(f.read())
+    if whole.returncode != 0 or count == 0:
+        problems.append("%s: %d %s, %d requests seen" % (command, whole.returncode, whole.stderr, count))
+        return 1
+    whole_keys = result_keys() if command[0] == "fit" else None
+    most = (most or count) if os.environ.get("BL_LONG") else RUNS
+    stride = max(1, count // most)
+    failed = 0
+    for at in range(1 + int(time.time() / 86400) % stride, count + 1, stride):
+        for later in ({}, {"REFUSE_LATER": "1"}):
+            done = run(command, REFUSE_AT=str(at), REFUSE_OF=owner, **later)
+            what = "%s, request %d%s of %s" % (command[0], at, " and later ones" if later else "", owner)
+            failed += done.returncode != 0
+            if done.returncode not in (0, 1) or (done.returncode == 1 and "backlight:" not in done.stderr) or "assertion" in done.stderr:
+                problems.append("%s: %d %s" % (what, done.returncode, done.stderr[-300:]))
+            if done.returncode == 0 and whole_keys and result_keys() != whole_keys:
+                problems.append("%s: ended with 0, but result.json lacks fields" % what)
+            left = [name for name in os.listdir(".") if ".tmp-" in name]
+            if left:
+                problems.append("%s: left %s" % (what, left))
+    print("%s: %d requests of %s, %d calls failed" % (" ".join(command[:2]), count, owner, failed))
+    return 0
 
 
 def main():
@@ -46,28 +92,9 @@ def main():
         f.write('{"scene": "plain.xml", "target": {"render": true}, "parameters": [{"name": "b.reflectance.value", "initial": 0.2}], "steps": 1, "spp": 1}')
     render = ["render", "plain.xml", "--spp", "1", "--device", device, "--quiet", "-o"]
     for command in (["params", "s.xml"], [*render, "o.png"], [*render, "o.exr"], ["fit", "job.json", "-o", "out", "--force", "--device", device, "--quiet"]):
-        whole = run(command, REFUSE_COUNT="count")
-        if "no device" in whole.stderr:
-            print(whole.stderr)
-            return 1 if os.environ.get("BL_REQUIRE_ALL") == "1" else 77
-        if whole.returncode != 0:
-            problems.append("%s: %d %s" % (command, whole.returncode, whole.stderr))
-            continue
-        with open("count", encoding="ascii") as f:
-            count = int(f.read())
-        stride = 1 if os.environ.get("BL_LONG") else max(1, count // RUNS)
-        first = 1 + int(time.time() / 86400) % stride
-        failed = 0
-        for at in range(first, count + 1, stride):
-            for later in ({}, {"REFUSE_LATER": "1"}):
-                done = run(command, REFUSE_AT=str(at), **later)
-                failed += done.returncode != 0
-                if done.returncode not in (0, 1) or (done.returncode == 1 and "backlight:" not in done.stderr) or "assertion" in done.stderr:
-                    problems.append("%s, request %d%s: %d %s" % (command[0], at, " and later ones" if later else "", done.returncode, done.stderr[-300:]))
-                left = [name for name in os.listdir(".") if ".tmp-" in name]
-                if left:
-                    problems.append("%s, request %d: left %s" % (command[0], at, left))
-        print("%s: %d requests, %d calls failed" % (" ".join(command[:2]), count, failed))
+        for owner, most in ((LIBRARIES, None), ("program", 400)):
+            if try_command(command, owner, most, problems) == 77:
+                return 1 if os.environ.get("BL_REQUIRE_ALL") == "1" else 77
     os.chdir("..")
     print("\n".join(problems + ["%d problems" % len(problems)]))
     if not problems:

@@ -456,18 +456,19 @@ typedef struct bl_stats {
     uint64_t drifted;      /* gradient: samples whose replay took another path or left a residual */
     uint64_t overflowed, underflowed; /* gradient: contributions outside the fixed-point range; one for all
                                          that a lookup adds to */
-    uint64_t non_finite;              /* samples that count as 0: NaN, infinite, or with more than 2^16
-                                        collisions in a stretch of a dense medium; they bias the image */
-    bl_gradient_form form;            /* gradient: the form that was used, never BL_FORM_AUTO */
-    uint32_t rebuilds; /* hierarchies built anew on the host, because moved vertices had made them bad */
-    uint32_t repeats;  /* gradient: passes repeated with a coarser scale after an overflow */
+    uint64_t non_finite;   /* samples that count as 0: NaN, infinite, or cut; they bias the image */
+    bl_gradient_form form; /* gradient: the form that was used, never BL_FORM_AUTO */
+    uint32_t rebuilds;     /* hierarchies built anew on the host, because moved vertices had made them bad */
+    uint32_t repeats;      /* gradient: passes repeated with a coarser scale after an overflow */
     double loss; /* gradient: the loss against a target, or sum(W*I) with an adjoint W (of the gradient's
                     samples) */
     uint64_t singular[BL_SINGULAR_DEPTHS]; /* derivatives of rays, along mirrors, glass and smooth lobes, that
                                               were no numbers and dropped, by the depth of the vertex; the
                                               last entry: of all deeper ones, too */
     uint64_t edges;                        /* samples of moving edges; 0: none moves, or none was wanted */
-    uint64_t reserved[7];
+    uint64_t cut; /* stretches of paths that ended in a medium so dense that they had 2^16 collisions; where
+                     light would have come from behind, the sample is one of non_finite */
+    uint64_t reserved[6];
 } bl_stats;
 
 typedef struct bl_render_desc {
@@ -631,7 +632,7 @@ typedef enum bl_pass {
     BL_PASS_EDGES_SEEN_FORWARD, /* behind a forward pass */
     BL_PASS_EDGES_PATH_FORWARD,
     BL_PASS_EDGES_LIT_FORWARD,
-    BL_PASS_EDGES_LEARN,        /* before each of these: where on edges they look */
+    BL_PASS_EDGES_LEARN, /* before each of these: where on edges they look */
     BL_PASS_COUNT
 } bl_pass;
 

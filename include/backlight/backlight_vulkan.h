@@ -199,8 +199,7 @@ typedef struct bl_vulkan_gradient_desc {
     bl_vulkan_pixels target;  /* the image that the job's is compared with */
     bl_loss loss;             /* against the target, as in bl_gradient_desc */
     double loss_constant;
-    bl_gradient_form form; /* as in bl_gradient_desc; but not in two walks or of one image with
-                              BL_LOSS_RELATIVE_L2, for which AUTO is SEPARATE */
+    bl_gradient_form form; /* as in bl_gradient_desc */
 } bl_vulkan_gradient_desc;
 
 /* What a whole pass will take. */
@@ -227,12 +226,13 @@ typedef struct bl_vulkan_region {
     VkDeviceSize offset, size;
 } bl_vulkan_region;
 
-/* Words of the status of the last pass, u32; zeroed when a pass begins. */
+/* Words of the status of the last pass, u32, modulo 2^32; zeroed when a pass begins. */
 typedef enum bl_vulkan_status {
     BL_VULKAN_DRIFTED, /* as in bl_stats */
     BL_VULKAN_OVERFLOWED,
     BL_VULKAN_UNDERFLOWED,
     BL_VULKAN_NON_FINITE,
+    BL_VULKAN_CUT,
     BL_VULKAN_STATUS_COUNT
 } bl_vulkan_status;
 

@@ -204,7 +204,7 @@ static bl_result finish_batch(bl_job *job, bl_error *err)
 
 static bl_result count(bl_fit *fit, bl_fit_status *s, bl_error *err)
 {
-    uint32_t words[STATUS_COUNT];
+    uint64_t words[STATUS_COUNT];
     TRY(job_read_status(fit->job, words, err));
     s->drifted += words[STATUS_DRIFT], s->overflowed += words[STATUS_OVERFLOW],
         s->non_finite += words[STATUS_NON_FINITE];

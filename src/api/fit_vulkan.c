@@ -166,7 +166,8 @@ static bl_result check_fit(const bl_fit *fit, bl_error *err)
 /* Makes the scale coarser if the step before has overflowed, and takes over the optimiser's counters. */
 static bl_result look_back(bl_fit *fit, bl_error *err)
 {
-    uint32_t status[STATUS_COUNT], counts[2];
+    uint64_t status[STATUS_COUNT];
+    uint32_t counts[2];
     static const uint32_t none[2] = {0};
     TRY(job_read_status(fit->job, status, err));
     if (status[STATUS_OVERFLOW])

@@ -120,17 +120,17 @@ static void record_range(bl_job *job, const scale_rule *rule, uint32_t first, ui
                                          .count = count,
                                          .least = rule->from->bound.least,
                                          .most = rule->from->bound.most,
+                                         .epsilon = rule->from->bound.epsilon,
                                          .power = power_of_rule,
                                          .user = rule});
 }
 
 static scale_source source_of(const bl_job *job, const job_loss *loss)
 {
-    scale_source s = {job->adjoint, {1, 0, FLT_MAX}, 1};
+    scale_source s = {job->adjoint, {1, 0, FLT_MAX, 0}, 1};
     if (!loss)
         return s;
-    bool bounded = fit_loss_bound(loss->kind, loss->constant, &s.bound);
-    BL_ASSERT(bounded, "loss %d has no bound by the brightest value", (int)loss->kind);
+    s.bound = fit_loss_bound(loss->kind, loss->constant);
     s.values = loss->target;
     s.over = 3 * job_pixels(job);
     return s;
@@ -143,7 +143,8 @@ void job_record_scale(bl_job *job, const job_loss *loss, uint32_t spp, uint32_t 
     if (n == 0 || !job->fixed_point)
         return;
     const scale_source from = source_of(job, loss);
-    fit_record_largest(job->batch, job->device->fixed, from.values, 3 * job_pixels(job), job->partials);
+    fit_record_largest(job->batch, job->device->fixed, from.values, 3 * job_pixels(job),
+                       from.bound.epsilon > 0, job->partials);
     double light = brightness(job);
     for (uint32_t k = 0; k < job->requested_count; k++) {
         const render_parameter *p = &job->scene->parameters.data[job->requested[k]];

@@ -49,7 +49,9 @@ struct bl_job {
     uint64_t film_words;
     job_part recorded; /* the last part that went into commands of the caller's (job_recorded.c) */
     uint64_t bytes;
-    double rays_seconds; /* building accel or hierarchy took; 0: there is neither */
+    uint64_t counted[STATUS_COUNT]; /* what counters on the device had before they were taken over */
+    uint64_t paths_uncounted;       /* paths since then */
+    double rays_seconds;            /* building accel or hierarchy took; 0: there is neither */
 };
 
 static inline uint32_t film_pixels(const render_scene *s) { return s->width * s->height; }

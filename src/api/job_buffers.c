@@ -188,3 +188,22 @@ void job_buffers(const bl_job *job, render_pass pass, gpu_buffer *buffers[BUFFER
     if (job_splats(job, pass))
         buffers[BUFFER_GRADIENT] = job->splats, buffers[BUFFER_SCALE] = job->splat_scale;
 }
+
+/* ---- counters ---- */
+
+bl_result job_read_status(bl_job *job, uint64_t status[STATUS_COUNT], bl_error *err)
+{
+    uint32_t words[STATUS_COUNT];
+    TRY(gpu_buffer_read(job->status, 0, words, sizeof words, err));
+    for (int k = 0; k < STATUS_COUNT; k++)
+        status[k] = job->counted[k] + words[k];
+    return BL_OK;
+}
+
+bl_result job_take_status(bl_job *job, bl_error *err)
+{
+    static const uint32_t none[STATUS_COUNT];
+    TRY(job_read_status(job, job->counted, err));
+    job->paths_uncounted = 0;
+    return gpu_buffer_write(job->status, 0, none, sizeof none, err);
+}

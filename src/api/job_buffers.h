@@ -31,4 +31,9 @@ bl_result job_tangents(bl_job *job, const float *tangents, bl_error *err);
 /* Whether the pass adds to an image of splats, instead of to film or gradient. */
 bool job_splats(const bl_job *job, render_pass pass);
 
+/* Totals of the counters since they were zeroed, by enum status_word. */
+bl_result job_read_status(bl_job *job, uint64_t status[STATUS_COUNT], bl_error *err);
+/* Counters of the device have 32 bits. A pass that is long takes them over from time to time. */
+bl_result job_take_status(bl_job *job, bl_error *err);
+
 #endif

@@ -9,10 +9,12 @@
 #include "api/job_dispatch.h"
 #include "api/job_buffers.h"
 #include "api/job_kernels.h"
+#include "api/job_results.h"
 #include "api/kernel_code.h"
 
 enum {
     FIRST_SLICE_PATHS = 1 << 14,
+    STATUS_PATHS = 1 << 24, /* after so many paths counters are taken over */
     LANES_WANTED = 1 << 16,
     SAMPLES_LEAST = 4,
     LANES_LEAST_TOGETHER = 1 << 9
@@ -83,6 +85,15 @@ static void record_range(void *user, job_range r)
 {
     const pass_kernel *k = user;
     job_record_range(k->job, k->w, k->pass, k->tile, r);
+}
+
+/* No counter of the device comes to 2^32 in between: a path adds to one at most 256 times, on average. */
+static bl_result count_paths(void *user, job_range r, bl_error *err)
+{
+    bl_job *job = ((const pass_kernel *)user)->job;
+    const uint32_t most = job->testing.status_paths ? job->testing.status_paths : STATUS_PATHS;
+    job->paths_uncounted += job_range_paths(r);
+    return job->paths_uncounted < most ? BL_OK : job_take_status(job, err);
 }
 
 /* The next range of a window from (lane, sample) on, about `paths` long: whole lanes if they are short
@@ -162,6 +173,8 @@ bl_result job_slice(const job_slices *s, bl_stats *stats, bl_error *err)
         TRY(submit(s->batch, stats, &seconds, err));
         learn_speed(s->speed, (double)r.lane_count * (r.last_sample - r.first_sample), seconds);
         stats->slices++;
+        if (s->ran)
+            TRY(s->ran(s->user, r, err));
         bool done = r.last_sample == window.last_sample;
         sample = done ? window.first_sample : r.last_sample;
         lane += done ? r.lane_count : 0;
@@ -204,6 +217,7 @@ bl_result job_run_part(bl_job *job, const job_work_desc *w, render_pass pass, jo
             .together = sums,
             .speed = &job->paths_per_second[pass],
             .record = record_range,
+            .ran = count_paths,
             .user = &k,
         };
         TRY(job_slice(&slices, stats, err));

@@ -110,8 +110,11 @@ void job_record_begin(bl_job *job, const job_work_desc *w)
         gpu_batch_fill(job->batch, job->splats, 0, gpu_buffer_size(job->splats), 0);
     if (render_passes[w->pass].kind != PASS_RAYS)
         gpu_batch_fill(job->batch, job->film, 0, gpu_buffer_size(job->film), 0);
-    if (!w->keeps_status)
+    if (!w->keeps_status) {
         gpu_batch_fill(job->batch, job->status, 0, gpu_buffer_size(job->status), 0);
+        memset(job->counted, 0, sizeof job->counted);
+        job->paths_uncounted = 0;
+    }
 }
 
 void job_values_followed(bl_job *job)
@@ -141,7 +144,7 @@ bl_result job_prepare(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_e
 static bl_result run_splats(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error *err)
 {
     for (uint32_t coarser = 0;; coarser++) {
-        uint32_t status[STATUS_COUNT];
+        uint64_t status[STATUS_COUNT];
         TRY(job_set_splat_scale(job, w->spp, coarser, err));
         TRY(job_prepare(job, w, stats, err));
         TRY(job_run_part(job, w, w->pass, job_everything(w, job_pixels(job)), stats, err));
@@ -150,8 +153,8 @@ static bl_result run_splats(bl_job *job, const job_work_desc *w, bl_stats *stats
             return BL_OK;
         if (coarser == REPEATS_MOST)
             return error_set(err, BL_ERROR_DEVICE,
-                             "the image overflows: %u contributions are too large or not finite",
-                             status[STATUS_OVERFLOW]);
+                             "the image overflows: %llu contributions are too large or not finite",
+                             (unsigned long long)status[STATUS_OVERFLOW]);
     }
 }
 

@@ -2,6 +2,7 @@
  * Seeds and sample counts as the scene's sampler wants them, and what comes back from the device after a
  * pass: image, loss, counters. */
 #include "api/job_results.h"
+#include "api/job_buffers.h"
 #include "api/job_dispatch.h"
 #include "render/sampler/samplers.h"
 
@@ -69,17 +70,13 @@ bl_result job_read_loss(bl_job *job, double *loss, bl_error *err)
     return BL_OK;
 }
 
-bl_result job_read_status(bl_job *job, uint32_t status[STATUS_COUNT], bl_error *err)
-{
-    return gpu_buffer_read(job->status, 0, status, sizeof(uint32_t) * STATUS_COUNT, err);
-}
-
 bl_result job_read_counters(bl_job *job, bl_stats *stats, bl_error *err)
 {
-    uint32_t status[STATUS_COUNT];
+    uint64_t status[STATUS_COUNT];
     TRY(job_read_status(job, status, err));
     stats->drifted = status[STATUS_DRIFT], stats->overflowed = status[STATUS_OVERFLOW];
-    stats->underflowed = status[STATUS_UNDERFLOW], stats->non_finite += status[STATUS_NON_FINITE];
+    stats->underflowed = status[STATUS_UNDERFLOW], stats->non_finite += status[STATUS_NON_FINITE],
+    stats->cut += status[STATUS_CUT];
     _Static_assert((int)SINGULAR_DEPTHS == (int)BL_SINGULAR_DEPTHS, "one count for both");
     for (uint32_t k = 0; k < SINGULAR_DEPTHS; k++)
         stats->singular[k] = status[STATUS_SINGULAR + k];

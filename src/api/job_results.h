@@ -18,7 +18,6 @@ void job_record_resolve(bl_job *job, uint32_t spp, uint32_t strips);
 bl_result job_resolve(bl_job *job, uint32_t spp, uint32_t strips, float *image, bl_stats *stats,
                       bl_error *err);
 bl_result job_read_loss(bl_job *job, double *loss, bl_error *err); /* reads word 0 of the results */
-bl_result job_read_status(bl_job *job, uint32_t status[STATUS_COUNT], bl_error *err);
 bl_result job_read_counters(bl_job *job, bl_stats *stats, bl_error *err);
 
 #endif

@@ -176,29 +176,18 @@ static const char *gradient_obstacle(const bl_job *job)
     return NULL;
 }
 
-/* The form, as bl_job_gradient would choose it; but in two walks or of one image only against a target whose
- * brightest value bounds the slope of the loss, because the device must find the scale. */
+/* The form, as bl_job_gradient would choose it. */
 static bl_result choose_form(const bl_job *job, const bl_vulkan_gradient_desc *desc, uint32_t spp,
                              bl_gradient_form *out, bl_error *err)
 {
-    fit_slope_bound bound;
-    bool target = recorder_has_pixels(&desc->target),
-         bounded = fit_loss_bound(desc->loss, desc->loss_constant, &bound);
     const gradient_wish wish = {
         .form = desc->form,
-        .target = target && (bounded || bl_gradient_form_finds_loss(desc->form)),
+        .target = recorder_has_pixels(&desc->target),
         .loss = desc->loss,
         .spp = spp,
         .spp_gradient = spp,
     };
-    TRY(gradient_form_choose(job, &wish, out, err));
-    return bounded || !bl_gradient_form_finds_loss(*out)
-               ? BL_OK
-               : error_set(
-                     err, BL_ERROR_UNSUPPORTED,
-                     "%s: gradients in two walks or of one image are not recorded, because nothing on the "
-                     "device bounds its slope before there is an image; take separate kernels",
-                     bl_loss_info_get(desc->loss).name);
+    return gradient_form_choose(job, &wish, out, err);
 }
 
 static bl_result describe_gradient(bl_job *job, const bl_vulkan_gradient_desc *desc, recording *r,
@@ -320,11 +309,11 @@ static bl_vulkan_region region(const gpu_buffer *b, uint64_t offset, uint64_t si
 bl_result bl_job_vulkan_results(bl_job *job, bl_vulkan_results *out)
 {
     bl_error err = {0};
-    _Static_assert((int)BL_VULKAN_DRIFTED == (int)STATUS_DRIFT &&
-                       (int)BL_VULKAN_OVERFLOWED == (int)STATUS_OVERFLOW &&
-                       (int)BL_VULKAN_UNDERFLOWED == (int)STATUS_UNDERFLOW &&
-                       (int)BL_VULKAN_NON_FINITE == (int)STATUS_NON_FINITE,
-                   "one list of words");
+    _Static_assert(
+        (int)BL_VULKAN_DRIFTED == (int)STATUS_DRIFT && (int)BL_VULKAN_OVERFLOWED == (int)STATUS_OVERFLOW &&
+            (int)BL_VULKAN_UNDERFLOWED == (int)STATUS_UNDERFLOW &&
+            (int)BL_VULKAN_NON_FINITE == (int)STATUS_NON_FINITE && (int)BL_VULKAN_CUT == (int)STATUS_CUT,
+        "one list of words");
     if (job_recorded_check(job, &err) != BL_OK)
         return context_fail(job->context, &err);
     *out = (bl_vulkan_results){

@@ -194,7 +194,8 @@ int bench_ablation(const cli_session *session, const cli_ablation *args)
     a.count = args->name_count ? 2 * a.per_pass : a.per_pass;
     a.variants = memory_or_exit(a.count * sizeof *a.variants);
     a.first_image = memory_or_exit(3 * sizeof *a.first_image * session->info.width * session->info.height);
-    int status = measure(&a);
+    int status = interrupt_may_end(true) ? measure(&a) : CLI_FAILED; /* kernels are compiled all the time */
+    interrupt_may_end(false);
     if (status == CLI_OK && session->common->json)
         put_json(&a);
     else if (status == CLI_OK)

@@ -416,8 +416,11 @@ static int work(bench *b)
                                                           .weights = b->weights,
                                                           .cores = b->cores,
                                                           .on_cpu = b->on_cpu});
-    CLI_TRY(add_forms(b));
-    CLI_TRY(run_rounds(b));
+    int status = interrupt_may_end(true) ? add_forms(b) : CLI_FAILED;
+    if (status == CLI_OK)
+        status = run_rounds(b);
+    interrupt_may_end(false);
+    CLI_TRY(status);
     if (b->args->common.json)
         put_json(b);
     else

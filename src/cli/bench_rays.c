@@ -352,13 +352,21 @@ static void put_json(const rays_bench *b)
     cJSON_Delete(json);
 }
 
-static int work(rays_bench *b)
+static int measure(rays_bench *b)
 {
     CLI_TRY(add_ways(b));
     CLI_TRY(make_rays(b));
     CLI_TRY(warm_up(b));
     for (uint32_t round = 0; round < b->args->rounds; round++)
         CLI_TRY(run_round(b, round));
+    return CLI_OK;
+}
+
+static int work(rays_bench *b)
+{
+    const int status = interrupt_may_end(true) ? measure(b) : CLI_FAILED;
+    interrupt_may_end(false);
+    CLI_TRY(status);
     if (b->session->common->json)
         put_json(b);
     else

@@ -394,8 +394,11 @@ static int check(check_work *w)
         .parameter_count = w->args->parameters.count,
         .frozen = true,
     };
-    CLI_TRY(session_create_job(w->session, desc, &w->job));
-    CLI_TRY(measure(w));
+    int status = interrupt_may_end(true) ? session_create_job(w->session, desc, &w->job) : CLI_FAILED;
+    if (status == CLI_OK)
+        status = measure(w);
+    interrupt_may_end(false);
+    CLI_TRY(status);
     return check_report(w);
 }
 

@@ -156,7 +156,7 @@ typedef struct cli_progress {
 double seconds_now(void);
 void interrupt_install(void); /* Ctrl-C sets a flag instead of ending the program; a second one ends it */
 /* Between true and false a signal ends the program at once: while a driver compiles it asks nobody, and
- * cannot be stopped otherwise. Only where no file is being written. false: there was a signal already. */
+ * cannot be stopped otherwise. Only where no result is being written. false: there was a signal already. */
 bool interrupt_may_end(bool may);
 bool interrupted(void);
 int interrupt_status(void); /* the shell's exit status for that signal: 130 for SIGINT, 143 for SIGTERM */
@@ -173,6 +173,9 @@ int save_file(const char *path, const void *data, size_t size);
 char *read_whole(const char *path, size_t limit,
                  size_t *size); /* malloc'ed, zero byte appended; NULL after printing why */
 bool is_file(const char *path); /* an ordinary one */
+/* Where the answer decides about work of hours: what cannot be seen is an error, not absent. */
+int find_path(const char *path, bool *there);
+int remove_file(const char *path); /* that may be there */
 int make_folder(const char *path);
 int check_writable(const char *path);   /* before the work that the file will hold */
 int check_image_path(const char *path); /* its extension, and writable */

@@ -76,17 +76,18 @@ static int restore(fit_work *w, const char *path)
 static int begin(fit_work *w)
 {
     char *path = text_format("%s/checkpoint", w->folder);
-    bool there = access(path, F_OK) == 0;
-    int status = CLI_OK;
-    if (w->args->resume && there) {
+    bool there;
+    int status = find_path(path, &there);
+    if (status == CLI_OK && w->args->resume && there) {
         status = restore(w, path);
-    } else {
+    } else if (status == CLI_OK) {
         if (w->args->resume)
             note(&w->args->common, "there is no %s: starting from the beginning", path);
-        if (there)
-            unlink(path); /* fit_check_folder has seen that this is wanted */
-        fit_remove_result(w);
-        status = fit_log_begin(w);
+        status = remove_file(path); /* fit_check_folder has seen that this is wanted */
+        if (status == CLI_OK)
+            status = fit_remove_result(w);
+        if (status == CLI_OK)
+            status = fit_log_begin(w);
     }
     if (status == CLI_OK)
         status = fit_held_out_begin(w);

@@ -143,8 +143,10 @@ static bool was_finished(const fit_work *w)
 int fit_check_folder(const fit_work *w)
 {
     char *path = text_format("%s/checkpoint", w->folder);
-    const bool there = access(path, F_OK) == 0;
+    bool there;
+    int status = find_path(path, &there);
     free(path);
+    CLI_TRY(status);
     if (!there || w->args->resume || w->args->force || was_finished(w))
         return CLI_OK;
     return fail(
@@ -153,11 +155,12 @@ int fit_check_folder(const fit_work *w)
         w->folder);
 }
 
-void fit_remove_result(const fit_work *w)
+int fit_remove_result(const fit_work *w)
 {
     char *path = text_format("%s/result.json", w->folder);
-    unlink(path);
+    int status = remove_file(path);
     free(path);
+    return status;
 }
 
 /* Names begin with "checkpoint.tmp-"; a fit that was killed while it wrote leaves one. */

@@ -44,6 +44,22 @@ static fit_log *new_log(fit_work *w)
     return w->log = log;
 }
 
+/* Text in memory, which a step's line is small enough for. */
+static FILE *stream_or_exit(char **text, size_t *size)
+{
+    FILE *stream = open_memstream(text, size);
+    if (!stream)
+        exit(fail("out of memory"));
+    return stream;
+}
+
+static void end_or_exit(FILE *stream)
+{
+    const bool good = !ferror(stream);
+    if (fclose(stream) != 0 || !good)
+        exit(fail("out of memory"));
+}
+
 /* The name of a column, in quotes (RFC 4180) where it has a comma or quotes: ids of scenes may. */
 static void write_name(FILE *out, const char *name, const char *entry)
 {
@@ -65,7 +81,7 @@ int fit_log_begin(fit_work *w)
         return cannot_write(log);
     char *head = NULL;
     size_t size = 0;
-    FILE *text = open_memstream(&head, &size);
+    FILE *text = stream_or_exit(&head, &size);
     fprintf(text, "step,loss");
     for (uint32_t k = 0; k < w->job.parameter_count; k++) {
         const bl_parameter_info *info = &w->parameters[k].parameter.info;
@@ -77,7 +93,7 @@ int fit_log_begin(fit_work *w)
         }
     }
     fprintf(text, "\n");
-    fclose(text);
+    end_or_exit(text);
     int status = add_line(log, head, size);
     free(head);
     return status;
@@ -116,7 +132,7 @@ int fit_log_step(fit_work *w)
 {
     char *line = NULL;
     size_t size = 0;
-    FILE *text = open_memstream(&line, &size);
+    FILE *text = stream_or_exit(&line, &size);
     fprintf(text, "%u,%.9g", w->status.step, w->status.loss);
     bl_result result = BL_OK;
     for (uint32_t k = 0; k < w->job.parameter_count && result == BL_OK; k++) {
@@ -128,7 +144,7 @@ int fit_log_step(fit_work *w)
             fprintf(text, ",%.9g", (double)p->now[i]);
     }
     fprintf(text, "\n");
-    fclose(text);
+    end_or_exit(text);
     int status = result == BL_OK ? add_line(w->log, line, size) : session_fail(w->session, result);
     free(line);
     return status;
@@ -191,7 +207,8 @@ int fit_log_read(const fit_work *w, uint32_t most, uint32_t *column_count, uint3
         row++;
     }
     *row_count = row;
+    const bool good = !ferror(file);
     free(line);
     fclose(file);
-    return CLI_OK;
+    return good ? CLI_OK : fail("cannot read %s", w->log->path);
 }

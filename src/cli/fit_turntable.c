@@ -36,6 +36,9 @@ struct fit_turntable {
 
 static char *path_of(const fit_work *w) { return text_format("%s/turntable.png", w->folder); }
 
+/* Where a single frame stands for a moment: under the picture's own name it would be half of it. */
+static char *frame_path(const fit_work *w) { return text_format("%s/turntable_frame.png", w->folder); }
+
 /* ---- chunks ---- */
 
 static void put_number(unsigned char *at, uint32_t value)
@@ -192,18 +195,21 @@ int fit_turntable_add(const fit_work *w, fit_turntable *t, const float *fit, con
         return fail("no memory for the turntable");
     if (k * t->frames / t->views == (k + 1) * t->frames / t->views)
         return CLI_OK; /* more views than frames: evenly spread ones */
-    char *path = path_of(w);
+    char *path = frame_path(w);
     float *rgb = draw(w, t, fit, truth);
     bl_result r = bl_image_write(w->session->ctx, path, t->width, t->height, 3, rgb);
     size_t size = 0;
     unsigned char *png = r == BL_OK ? (unsigned char *)read_whole(path, FRAME_BYTES_MOST, &size) : NULL;
+    int status = png ? CLI_OK : CLI_FAILED;
     if (png)
         add_frame(t, png, size);
+    if (r == BL_OK && remove_file(path) != CLI_OK)
+        status = CLI_FAILED;
     free(png);
     free(rgb);
     free(path);
     SESSION_TRY(w->session, r);
-    return png ? CLI_OK : CLI_FAILED;
+    return status;
 }
 
 int fit_turntable_save(const fit_work *w, fit_turntable *t)

@@ -101,7 +101,7 @@ int fit_lock_folder(fit_work *w);       /* from here on no other fit works in it
 void fit_unlock_folder(fit_work *w);
 /* Refuses to begin anew where that would lose a checkpoint. */
 int fit_check_folder(const fit_work *w);
-void fit_remove_result(const fit_work *w); /* that of the fit before */
+int fit_remove_result(const fit_work *w); /* that of the fit before */
 void fit_remove_remains(const fit_work *w);
 
 /* ---- fit_targets.c ---- */

@@ -93,6 +93,7 @@ static void add_stats(bl_stats *all, const bl_stats *one, uint32_t before)
     sum.paths += all->paths, sum.slices += all->slices, sum.repeats += all->repeats;
     sum.drifted += all->drifted, sum.overflowed += all->overflowed;
     sum.underflowed += all->underflowed, sum.non_finite += all->non_finite;
+    sum.cut += all->cut;
     for (int k = 0; k < BL_SINGULAR_DEPTHS; k++)
         sum.singular[k] += all->singular[k];
     sum.loss = loss;
@@ -194,6 +195,7 @@ static cJSON *summary(const work *w)
     cJSON_AddNumberToObject(json, "overflow", (double)w->stats.overflowed);
     cJSON_AddNumberToObject(json, "underflow", (double)w->stats.underflowed);
     cJSON_AddNumberToObject(json, "non_finite", (double)w->stats.non_finite);
+    cJSON_AddNumberToObject(json, "cut", (double)w->stats.cut);
     grad_add_singular(json, &w->stats);
     cJSON_AddNumberToObject(json, "repeats", w->stats.repeats);
     cJSON_AddNumberToObject(json, "paths", (double)w->stats.paths);

@@ -3,7 +3,9 @@
  * standard error; exit status 0 success, 1 failed work, 2 wrong usage. */
 #include "cli.h"
 
+#include <cjson/cJSON.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const cli_command *const commands[] = {
@@ -60,6 +62,8 @@ static int run_command(const cli_command *command, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    /* A node that could not be made would be a field that is missing, and nobody would know. */
+    cJSON_InitHooks(&(cJSON_Hooks){.malloc_fn = memory_or_exit, .free_fn = free});
     if (argc < 2) {
         print_help(stderr);
         return CLI_USAGE;

@@ -46,11 +46,17 @@ void note(const cli_common *common, const char *format, ...)
 void note_dropped(const cli_common *common, const bl_stats *stats)
 {
     if (stats->non_finite)
+        note(
+            common,
+            "warning: %llu of %llu samples %s; they count as black, so the image is darker than it should be",
+            (unsigned long long)stats->non_finite, (unsigned long long)stats->paths,
+            stats->cut ? "were cut in a medium or not finite" : "were not finite");
+    if (stats->cut)
         note(common,
-             "warning: %llu of %llu samples were not finite, or were cut in a medium so dense that they had "
-             "more than "
-             "65536 collisions on the way; they count as black, so the image is darker than it should be",
-             (unsigned long long)stats->non_finite, (unsigned long long)stats->paths);
+             "warning: %llu times a path was cut after 65536 collisions in a medium: it is too dense for its "
+             "size, or "
+             "its majorant is far above its density",
+             (unsigned long long)stats->cut);
 }
 
 char *text_format(const char *format, ...)

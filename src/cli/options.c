@@ -60,7 +60,7 @@ static const cli_option common_options[] = {
     {.name = "--no-baking", .kind = CLI_FLAG, .offset = COMMON(no_baking),
      .help = "keep the geometry of small scenes in memory instead of in the kernels (slower)"},
     {.name = "--no-cache", .kind = CLI_FLAG, .offset = COMMON(no_cache),
-     .help = "neither look for compiled kernels on disk nor keep them there"},
+     .help = "neither look for compiled kernels on disk nor keep them there; Mesa's drivers do not, either"},
     {.name = "--json", .kind = CLI_FLAG, .offset = COMMON(json),
      .help = "results on standard output as JSON"},
     {.name = "--quiet", .kind = CLI_FLAG, .offset = COMMON(quiet),

@@ -87,6 +87,20 @@ int save_file(const char *path, const void *data, size_t size)
     return good ? CLI_OK : fail("cannot write %s: %s", path, strerror(reason));
 }
 
+int find_path(const char *path, bool *there)
+{
+    *there = access(path, F_OK) == 0;
+    return *there || errno == ENOENT || errno == ENOTDIR
+               ? CLI_OK
+               : fail("cannot tell whether there is %s: %s", path, strerror(errno));
+}
+
+int remove_file(const char *path)
+{
+    return unlink(path) == 0 || errno == ENOENT ? CLI_OK
+                                                : fail("cannot remove %s: %s", path, strerror(errno));
+}
+
 bool is_file(const char *path)
 {
     struct stat info;

@@ -20,10 +20,17 @@ static volatile sig_atomic_t interrupting_signal;
 /* Nothing is lost by ending at once, and nothing would look at the signal for long. */
 static volatile sig_atomic_t may_end;
 
+/* A bar stands on the terminal's line. */
+static volatile sig_atomic_t bar_drawn;
+
 static void on_interrupt(int signal_number)
 {
-    if (may_end)
+    if (may_end) {
+        static const char clear[] = "\r\033[K";
+        if (bar_drawn && write(STDERR_FILENO, clear, sizeof clear - 1) < 0)
+            bar_drawn = 0; /* and the line stays as it is */
         _exit(128 + signal_number);
+    }
     interrupting_signal = signal_number;
 }
 
@@ -84,7 +91,7 @@ bool progress_call(void *user, double done)
     if (done > 0)
         fprintf(stderr, "  %.2f Mpaths/s  ETA %s \033[K", 1e-6 * done * (double)p->paths / elapsed,
                 duration_text(elapsed * (1 - done) / done));
-    p->drawn = true;
+    p->drawn = true, bar_drawn = 1;
     p->last = now;
     return !interrupted();
 }
@@ -93,5 +100,5 @@ void progress_end(cli_progress *progress)
 {
     if (progress->drawn)
         fprintf(stderr, "\r\033[K");
-    progress->drawn = false;
+    progress->drawn = false, bar_drawn = 0;
 }

@@ -30,6 +30,7 @@ static cJSON *stats_json(const cli_session *session, const bl_job *job, const bl
     cJSON_AddNumberToObject(json, "paths_per_second", busy > 0 ? (double)stats->paths / busy : 0);
     cJSON_AddNumberToObject(json, "slices", (double)stats->slices);
     cJSON_AddNumberToObject(json, "non_finite", (double)stats->non_finite);
+    cJSON_AddNumberToObject(json, "cut", (double)stats->cut);
     cJSON_AddNumberToObject(json, "device_bytes", (double)stats->device_bytes);
     cJSON_AddNumberToObject(json, "host_peak_bytes", (double)host_peak_bytes());
     return json;
@@ -84,9 +85,8 @@ static int render_in_passes(const cli_session *session, const arguments *args, b
              taken ? args->output : "no picture yet; the checkpoint", taken, spp, args->checkpoint);
         return CLI_FAILED;
     }
-    passes_end(&p);
     report(session, job, &stats, taken);
-    return CLI_OK;
+    return passes_end(&p);
 }
 
 static int render(const cli_session *session, const arguments *args, bl_job *job, const pictures *to)

@@ -13,7 +13,6 @@
 #define XXH_INLINE_ALL
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include <xxhash.h>
 
 enum {
@@ -101,7 +100,9 @@ static int load(const cli_passes *p, progress_sums *s)
     size_t size;
     head found;
     uint64_t hash = 0;
-    if (access(p->checkpoint, F_OK) != 0)
+    bool there;
+    CLI_TRY(find_path(p->checkpoint, &there));
+    if (!there)
         return CLI_OK;
     if (!is_file(p->checkpoint))
         return fail("the checkpoint %s is not an ordinary file", p->checkpoint);
@@ -156,6 +157,7 @@ static bl_result render_pass(const cli_passes *p, progress_sums *s, cli_progress
     s->head.samples += spp, s->head.passes++;
     stats->seconds += own.seconds, stats->device_seconds += own.device_seconds;
     stats->paths += own.paths, stats->slices += own.slices, stats->non_finite += own.non_finite;
+    stats->cut += own.cut;
     stats->device_bytes = own.device_bytes;
     return BL_OK;
 }
@@ -206,4 +208,4 @@ int passes_render(const cli_passes *p, uint32_t *taken, bl_stats *stats)
     return status;
 }
 
-void passes_end(const cli_passes *p) { unlink(p->checkpoint); }
+int passes_end(const cli_passes *p) { return remove_file(p->checkpoint); }

@@ -17,6 +17,6 @@ typedef struct cli_passes {
  * stats: of this session. */
 int passes_render(const cli_passes *p, uint32_t *taken, bl_stats *stats);
 /* The image is written: the checkpoint has done its duty. */
-void passes_end(const cli_passes *p);
+int passes_end(const cli_passes *p);
 
 #endif

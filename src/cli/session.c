@@ -134,6 +134,8 @@ int session_open(cli_session *session, const cli_common *common, const char *sce
 {
     *session = (cli_session){.common = common};
     CLI_TRY(choose_rays(session));
+    if (common->no_cache) /* Mesa's drivers have one of their own, and read this when they are loaded */
+        setenv("MESA_SHADER_CACHE_DISABLE", "true", 0);
     prepare_lavapipe();
     bool validation = is_set("BL_VALIDATION");
     /* How devices were looked for interests `backlight devices` alone. */

@@ -49,18 +49,31 @@ static uint32_t last_word(uint32_t n)
     return word;
 }
 
-void fit_record_largest(gpu_batch *batch, fit_kernels *kernels, gpu_buffer *values, uint32_t n,
+/* The word behind it: that of the smallest, which is found first, and which the largest leaves alone. */
+static uint32_t smallest_word(uint32_t n) { return last_word(n) + 1; }
+
+/* Reduces from what (magnitudes or turned ones) to one word, `last`. */
+static void reduce(gpu_batch *batch, fit_kernels *kernels, gpu_buffer *const buffers[2], uint32_t n,
+                   fit_reduced what, uint32_t last)
+{
+    uint32_t first = 0, out = 0, count = n;
+    do {
+        uint32_t lanes = parts(count), push[] = {first, count, lanes, lanes == 1 ? last : out, what};
+        fit_dispatch(batch, kernels, FIT_LARGEST, buffers, push, lanes);
+        first = out, out += lanes, count = lanes, what = FIT_REDUCED_PARTIALS;
+    } while (count > 1);
+}
+
+void fit_record_largest(gpu_batch *batch, fit_kernels *kernels, gpu_buffer *values, uint32_t n, bool smallest,
                         gpu_buffer *partials)
 {
     BL_ASSERT(n > 0 && n * 4ull <= gpu_buffer_size(values), "the largest of %u values", n);
-    BL_ASSERT(4ull * last_word(n) + 4 <= gpu_buffer_size(partials), "%u values need more partial results", n);
-    gpu_buffer *buffers[] = {values, partials};
-    uint32_t first = 0, out = 0, count = n, stage = 0;
-    do {
-        uint32_t lanes = parts(count), push[] = {first, count, lanes, out, stage++};
-        fit_dispatch(batch, kernels, FIT_LARGEST, buffers, push, lanes);
-        first = out, out += lanes, count = lanes;
-    } while (count > 1);
+    BL_ASSERT(4ull * smallest_word(n) + 4 <= gpu_buffer_size(partials), "%u values need more partial results",
+              n);
+    gpu_buffer *const buffers[] = {values, partials};
+    if (smallest)
+        reduce(batch, kernels, buffers, n, FIT_REDUCED_TURNED, smallest_word(n));
+    reduce(batch, kernels, buffers, n, FIT_REDUCED_MAGNITUDES, last_word(n));
 }
 
 /* The mantissa bits of the first float in [1, 2) for which the power is that of numbers just below 2. */
@@ -81,7 +94,10 @@ static uint32_t threshold(const fit_scale_range *r)
 void fit_record_scales(gpu_batch *batch, fit_kernels *kernels, gpu_buffer *partials, uint32_t n,
                        const fit_scale_range *range)
 {
-    enum { ONE = 127 /* exponent bits of floats in [1, 2) */ };
+    enum {
+        ONE = 127,    /* exponent bits of floats in [1, 2) */
+        DIVISOR = 256 /* added to exponents of divisors */
+    };
     int power = range->power(range->user, 2 - 0x1p-23), none = range->power(range->user, 0);
     BL_ASSERT(((uint64_t)range->first + range->count) * 4 <= gpu_buffer_size(range->scale),
               "%u scales from %u on", range->count, range->first);
@@ -95,10 +111,12 @@ void fit_record_scales(gpu_batch *batch, fit_kernels *kernels, gpu_buffer *parti
     uint32_t push[] = {last_word(n),
                        range->first,
                        range->count,
-                       (uint32_t)(1024 + 127 + power + ONE),
+                       (uint32_t)(1024 + 127 + power + ONE - DIVISOR),
                        threshold(range),
                        float_word(ldexp(1, none)),
                        float_word((double)range->least),
-                       float_word((double)range->most)};
+                       float_word((double)range->most),
+                       smallest_word(n),
+                       range->epsilon > 0 ? (uint32_t)(DIVISOR + fit_slope_divisor(range->epsilon, 0)) : 0};
     fit_dispatch(batch, kernels, FIT_SCALES, buffers, push, range->count);
 }

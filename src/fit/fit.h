@@ -61,16 +61,19 @@ void fit_record_pixels_in(gpu_batch *batch, fit_kernels *kernels, const fit_pixe
 
 /* A range of a scale that follows from the largest finite |value|, x: its elements become 2^power(x). The
  * function says power for any x at or above 0. It falls by 1 from some mantissa of x to the next power of
- * two, and with each power of two. x counts as `least` or `most` where it lies outside of them. */
+ * two, and with each power of two. x counts as `least` or `most` where it lies outside of them. With an
+ * epsilon that is not 0, power(x) is for x over fit_slope_divisor of the smallest |value|, too. */
 typedef struct fit_scale_range {
     gpu_buffer *scale;
     uint32_t first, count;
     float least, most; /* 0 and FLT_MAX: all x are meant */
+    double epsilon;    /* 0: there is no divisor */
     int (*power)(const void *user, double x);
     const void *user;
 } fit_scale_range;
-/* The largest of n values, in partial sums of fit_loss_partials(n) words; then scales by it. */
-void fit_record_largest(gpu_batch *batch, fit_kernels *kernels, gpu_buffer *values, uint32_t n,
+/* The largest and, if asked for, the smallest of n values, in partial sums of fit_loss_partials(n) words;
+ * then scales by them. */
+void fit_record_largest(gpu_batch *batch, fit_kernels *kernels, gpu_buffer *values, uint32_t n, bool smallest,
                         gpu_buffer *partials);
 void fit_record_scales(gpu_batch *batch, fit_kernels *kernels, gpu_buffer *partials, uint32_t n,
                        const fit_scale_range *range);
@@ -83,13 +86,17 @@ uint32_t fit_loss_partials(uint32_t n);
 bl_loss_info fit_loss_info(bl_loss loss);
 /* A bound of |dL/dI| for images no brighter than the brightest value of the target; n values, weight 1. */
 double fit_loss_steepest(bl_loss loss, double constant, const float *target, uint32_t n);
-/* The same by the brightest |value| of the target alone: that, but at least `least` and at most `most`, times
- * `factor`, over n. False: this loss has no such bound. */
+/* How it follows from the brightest |value| of the target: that, but at least `least` and at most `most`,
+ * times `factor`, over n; and over fit_slope_divisor of the darkest |value|. */
 typedef struct fit_slope_bound {
     double factor;
     float least, most;
+    double epsilon; /* 0: there is no divisor */
 } fit_slope_bound;
-bool fit_loss_bound(bl_loss loss, double constant, fit_slope_bound *out);
+fit_slope_bound fit_loss_bound(bl_loss loss, double constant);
+/* A power of two at or below darkest^2 + epsilon, and above an eighth of that: the larger one of what the
+ * exponents of both say, which kernels find, too. As an exponent, and at least 2^-140. */
+int fit_slope_divisor(double epsilon, float darkest);
 
 /* results[slot] = weight * mean of the loss over n values, adjoint = its derivative by the image. */
 typedef struct fit_loss {

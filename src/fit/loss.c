@@ -13,28 +13,30 @@ typedef struct loss_class {
     const char *name;
     fit_kernel kernel;
     bool affine;
-    fit_kernel halves;         /* of affine ones: the kernel of fit_record_loss_halves */
-    const char *constant_name; /* of the loss's own number; NULL where it has none */
-    double constant;           /* the default */
-    /* Bounds the slope of one value; NULL where the bound takes more of the target than its brightest value,
-     * as that of relative_l2. */
-    fit_slope_bound (*bound)(double constant);
+    fit_kernel halves;                         /* of affine ones: the kernel of fit_record_loss_halves */
+    const char *constant_name;                 /* of the loss's own number; NULL where it has none */
+    double constant;                           /* the default */
+    fit_slope_bound (*bound)(double constant); /* of the slope of one value */
 } loss_class;
 
 static const float black = 1e-3f; /* what a target without light counts as */
 
 static fit_slope_bound bound_l2(double constant)
 {
-    return (void)constant, (fit_slope_bound){2, black, FLT_MAX};
+    return (void)constant, (fit_slope_bound){2, black, FLT_MAX, 0};
 }
-static fit_slope_bound bound_l1(double constant) { return (void)constant, (fit_slope_bound){1, 1, 1}; }
-static fit_slope_bound bound_huber(double delta) { return (fit_slope_bound){1, black, (float)delta}; }
+static fit_slope_bound bound_relative_l2(double epsilon)
+{
+    return (fit_slope_bound){2, black, FLT_MAX, epsilon};
+}
+static fit_slope_bound bound_l1(double constant) { return (void)constant, (fit_slope_bound){1, 1, 1, 0}; }
+static fit_slope_bound bound_huber(double delta) { return (fit_slope_bound){1, black, (float)delta, 0}; }
 
 static const loss_class losses[BL_LOSS_COUNT] = {
     [BL_LOSS_L2] = {"l2", FIT_LOSS_L2, true, FIT_HALVES_L2, NULL, 0, bound_l2},
     [BL_LOSS_L1] = {"l1", FIT_LOSS_L1, false, 0, NULL, 0, bound_l1},
     [BL_LOSS_RELATIVE_L2] = {"relative_l2", FIT_LOSS_RELATIVE_L2, true, FIT_HALVES_RELATIVE_L2, "epsilon",
-                             0.01, NULL},
+                             0.01, bound_relative_l2},
     [BL_LOSS_HUBER] = {"huber", FIT_LOSS_HUBER, false, 0, "delta", 1, bound_huber},
 };
 
@@ -47,27 +49,37 @@ bl_loss_info fit_loss_info(bl_loss loss)
 
 static double constant_of(bl_loss loss, double given) { return given > 0 ? given : losses[loss].constant; }
 
-bool fit_loss_bound(bl_loss loss, double constant, fit_slope_bound *out)
+fit_slope_bound fit_loss_bound(bl_loss loss, double constant)
 {
-    if (!losses[loss].bound)
-        return false;
-    *out = losses[loss].bound(constant_of(loss, constant));
-    return true;
+    return losses[loss].bound(constant_of(loss, constant));
+}
+
+static int exponent_of(double x)
+{
+    int exponent = 0;
+    frexp(x, &exponent);
+    return exponent - 1;
+}
+
+int fit_slope_divisor(double epsilon, float darkest)
+{
+    enum { LEAST = -140, MOST = 256 /* of infinity: nothing is finite */ };
+    int own = epsilon >= 0x1p-140 ? exponent_of(epsilon) : LEAST,
+        theirs = darkest >= FLT_MIN ? isfinite(darkest) ? 2 * exponent_of((double)darkest) : MOST : LEAST;
+    return own > theirs ? own : theirs;
 }
 
 double fit_loss_steepest(bl_loss loss, double constant, const float *target, uint32_t n)
 {
-    double brightest = 0, darkest = HUGE_VAL;
-    fit_slope_bound bound;
+    const fit_slope_bound bound = fit_loss_bound(loss, constant);
+    float brightest = 0, darkest = INFINITY;
     for (uint32_t i = 0; i < n; i++)
         if (isfinite(target[i])) {
-            brightest = fmax(brightest, fabs((double)target[i]));
-            darkest = fmin(darkest, fabs((double)target[i]));
+            brightest = fmaxf(brightest, fabsf(target[i]));
+            darkest = fminf(darkest, fabsf(target[i]));
         }
-    if (fit_loss_bound(loss, constant, &bound))
-        return bound.factor * fmin(fmax(brightest, (double)bound.least), (double)bound.most) / n;
-    BL_ASSERT(loss == BL_LOSS_RELATIVE_L2, "nothing bounds the slope of loss %d", (int)loss);
-    return 2 * fmax(brightest, (double)black) / (darkest * darkest + constant_of(loss, constant)) / n;
+    double slope = bound.factor * (double)fminf(fmaxf(brightest, bound.least), bound.most) / n;
+    return bound.epsilon > 0 ? ldexp(slope, -fit_slope_divisor(bound.epsilon, darkest)) : slope;
 }
 
 /* ---- recording ---- */

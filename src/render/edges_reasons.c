@@ -14,14 +14,14 @@ static bool has_bsdf(const scene_object *o, bool (*is)(const scene_object *o))
     return any;
 }
 
-/* Mirrors, smooth glass, masks. Materials that hold others have the lobes of these. */
-static bool is_discrete(const scene_object *o)
+/* Mirrors, smooth glass. Materials that hold others have the lobes of these. */
+static bool is_smooth(const scene_object *o)
 {
     const bsdf_class *cls = (const bsdf_class *)(const void *)o->cls;
     bool holds = false;
     for (uint32_t k = 0; k < o->child_count; k++)
         holds |= o->children[k]->cls->category == PLUGIN_BSDF;
-    return (cls->lobe_direction && !holds) || cls->null;
+    return cls->lobe_direction && !holds;
 }
 
 static bool lets_through(const scene_object *o) { return ((const bsdf_class *)(const void *)o->cls)->null; }
@@ -36,9 +36,8 @@ static bool some_bsdf(const render_scene *s, bool (*is)(const scene_object *o))
 
 bool edges_differentiated(const render_scene *s)
 {
-    bool volumetric = s->volumetric && (s->media.count > 0 || some_bsdf(s, lets_through));
-    return s->edges && !volumetric && s->method == METHOD_REPLAY && !s->light_tracing &&
-           !s->ellipsoid_field && !s->field && !s->depth_image;
+    return s->edges && s->method == METHOD_REPLAY && !s->light_tracing && !s->ellipsoid_field && !s->field &&
+           !s->depth_image;
 }
 
 /* A shape of a kind whose silhouettes are not sampled. */
@@ -62,6 +61,15 @@ static bool moves_light(const render_scene *s, const render_parameter *p)
     return any;
 }
 
+/* A light that no ray hits. In volumetric walks only rays that hit lights find borders of shadows. */
+static bool some_delta_light(const render_scene *s)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < s->emitters.count; i++)
+        any |= ((const emitter_class *)(const void *)s->emitters.data[i]->cls)->delta;
+    return any;
+}
+
 static const char *join(render_scene *s, const char *before, const char *more)
 {
     return before ? arena_printf(&s->memory, "%s; %s", before, more) : more;
@@ -70,8 +78,12 @@ static const char *join(render_scene *s, const char *before, const char *more)
 const char *edges_lack(render_scene *s)
 {
     const char *lacks = NULL;
-    if (some_bsdf(s, is_discrete))
-        lacks = "what moves in mirrors, behind smooth glass and next to masks is left out";
+    bool masks = some_bsdf(s, lets_through);
+    if (some_bsdf(s, is_smooth) || (masks && !s->volumetric))
+        lacks = s->volumetric ? "what moves in mirrors and behind smooth glass is left out"
+                              : "what moves in mirrors, behind smooth glass and next to masks is left out";
+    if (s->volumetric && (masks || s->media.count > 0) && some_delta_light(s))
+        lacks = join(s, lacks, "borders of shadows from lights without extent are left out");
     if (some_without_silhouette(s))
         lacks = join(s, lacks, "silhouettes of distance grids and B-spline curves are left out");
     if (!sensor_of(s->sensor)->link)

@@ -30,6 +30,7 @@ enum status_word {
     STATUS_OVERFLOW,
     STATUS_UNDERFLOW,
     STATUS_NON_FINITE,
+    STATUS_CUT, /* stretches with too many collisions (media/tracking.c) */
     STATUS_SINGULAR /* by depth: derivatives of rays that were dropped (attached_path.c) */,
     STATUS_COUNT = STATUS_SINGULAR + SINGULAR_DEPTHS
 };

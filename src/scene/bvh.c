@@ -437,7 +437,7 @@ static bl_result build(const float (*bounds)[6], uint32_t count, build_limits li
     if (!b.items || !out->order || (count && !b.tree)) {
         memory_free(b.items);
         memory_free(b.tree);
-        memory_free(out->order);
+        bvh_free(out);
         return error_set(err, BL_ERROR_MEMORY, "out of memory for a hierarchy over %u primitives", count);
     }
     for (uint32_t i = 0; i < count; i++)
@@ -450,8 +450,8 @@ static bl_result build(const float (*bounds)[6], uint32_t count, build_limits li
     uint32_t inner = count ? count_inner(&b, 0) : 0;
     out->nodes = memory_zeroed(inner ? inner : 1, BVH_WIDE_WORDS * sizeof *out->nodes);
     if (!out->nodes) {
-        memory_free(out->order);
         memory_free(b.tree);
+        bvh_free(out);
         return error_set(err, BL_ERROR_MEMORY, "out of memory for %u nodes", inner);
     }
     if (inner)

@@ -204,6 +204,23 @@ static void test_many_shapes(void **state)
     text_free(&t);
 }
 
+/* However many shapes there are: after the time is up there are no more. */
+static void test_seconds(void **state)
+{
+    (void)state;
+    const bl_limits limits = {.seconds = 1};
+    bl_result r = BL_OK;
+    for (uint32_t count = 20000; r == BL_OK && count < 30000000; count *= 4) {
+        text t = {0};
+        for (uint32_t i = 0; i < count; i++)
+            text_add(&t, "<shape type='rectangle'/>");
+        r = load(t.data, &(bl_scene_desc){.limits = &limits});
+        text_free(&t);
+    }
+    assert_int_equal(r, BL_ERROR_LIMIT);
+    assert_non_null(strstr(bl_context_error(context), "seconds"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -213,6 +230,7 @@ int main(void)
         cmocka_unit_test(test_triangles),
         cmocka_unit_test(test_untrusted_is_strict),
         cmocka_unit_test(test_many_shapes),
+        cmocka_unit_test(test_seconds),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }

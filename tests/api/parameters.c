@@ -27,17 +27,20 @@
 static bl_context *context;
 static char *folder;
 
-static bl_scene *load(const char *body)
+static bl_scene *load_with(const char *body, bl_edges edges)
 {
     bl_scene *scene;
     arena a = {0};
     char *xml = arena_printf(&a, "<scene version='3.0.0'>%s</scene>", body);
-    const bl_scene_desc desc = {.edges = BL_EDGES_NONE}; /* reasons name what estimators of edges would add */
+    const bl_scene_desc desc = {.edges = edges};
     if (bl_scene_load_string(context, xml, folder, &desc, &scene) != BL_OK)
         fail_msg("%s", bl_context_error(context));
     arena_free(&a);
     return scene;
 }
+
+/* Without edges: reasons name what estimators of edges would add. */
+static bl_scene *load(const char *body) { return load_with(body, BL_EDGES_NONE); }
 
 static bl_parameter_info info_of(const bl_scene *scene, const char *name)
 {
@@ -151,9 +154,44 @@ static void reasons(void **state)
     }
 }
 
+/* What is said where moving edges are differentiated. says: NULL, nothing is missing. */
+static void reasons_beside_edges(void **state)
+{
+    (void)state;
+#define VOLPATH "<integrator type='volpath'/>"
+#define FOG "<bsdf type='null'/><medium type='homogeneous' name='interior'/>"
+#define BULB "<emitter type='point' id='bulb'/>"
+#define MASK "<bsdf type='mask'>" MATTE("") "</bsdf>"
+    static const struct {
+        const char *body, *name, *says;
+    } cases[] = {
+        {CAMERA BALL(""), "ball.to_world", NULL},
+        {CAMERA BALL("") BULB, "bulb.position", NULL},
+        {CAMERA BALL("<bsdf type='conductor'/>"), "ball.to_world",
+         "mirrors, behind smooth glass and next to masks"},
+        {CAMERA BALL(MASK), "ball.to_world", "mirrors, behind smooth glass and next to masks"},
+        {VOLPATH CAMERA BALL(""), "ball.to_world", NULL},
+        {VOLPATH CAMERA BALL(MASK), "ball.to_world", NULL},
+        {VOLPATH CAMERA BALL(FOG), "ball.to_world", NULL},
+        {VOLPATH CAMERA BALL(FOG), "camera.translation", NULL},
+        {VOLPATH CAMERA BALL("<bsdf type='conductor'/>"), "ball.to_world", "mirrors and behind smooth glass"},
+        {VOLPATH CAMERA BALL("") BULB, "ball.to_world", NULL},
+        {VOLPATH CAMERA BALL(FOG) BULB, "ball.to_world", "shadows from lights without extent"},
+        {VOLPATH CAMERA BALL(FOG) BULB, "bulb.position", "shadows from lights without extent"},
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        bl_scene *scene = load_with(cases[k].body, BL_EDGES_AUTO);
+        const char *reason = info_of(scene, cases[k].name).reason, *says = cases[k].says;
+        if (says ? !reason || !strstr(reason, says) : reason != NULL)
+            fail_msg("%s in %s: %s", cases[k].name, cases[k].body, reason ? reason : "complete");
+        bl_scene_destroy(scene);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(bounds), cmocka_unit_test(reasons)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(bounds), cmocka_unit_test(reasons),
+                                       cmocka_unit_test(reasons_beside_edges)};
     folder = scene_files_create();
     if (!folder || bl_context_create(&(bl_context_desc){.no_devices = true}, &context) != BL_OK)
         return 1;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Preloaded into the program (LD_PRELOAD), refuses the n-th request for memory (REFUSE_AT, from 1), or the
  * n-th and all later ones (REFUSE_LATER), of the libraries that REFUSE_OF names by parts of their names,
- * separated by commas. REFUSE_COUNT names a file that gets the number of requests. */
+ * separated by commas; "program" is the program itself, with what is linked into it. REFUSE_COUNT names a
+ * file that gets the number of requests. */
 #include <dlfcn.h>
 #include <link.h>
 #include <stdatomic.h>
@@ -25,6 +26,7 @@ static void *(*next_realloc)(void *, size_t);
 static int is_named(const char *name)
 {
     char list[256], *rest = list;
+    name = *name ? name : "program"; /* dl_iterate_phdr gives it none; nor the vDSO, which asks for nothing */
     const char *wanted = getenv("REFUSE_OF");
     snprintf(list, sizeof list, "%s", wanted ? wanted : "");
     for (char *part; (part = strsep(&rest, ","));)

@@ -1,4 +1,4 @@
-/* LABELS: nodevice */
+/* LABELS: nodevice threads */
 /* SPDX-License-Identifier: BSD-3-Clause
  * The ground floor: errors, arenas, arrays, text, files. */
 #include <setjmp.h>

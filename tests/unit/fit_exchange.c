@@ -183,6 +183,7 @@ static void floats_keep_their_bits(void **state)
 typedef struct rule {
     double factor;
     int coarser;
+    double epsilon;
 } rule;
 
 static int power(const void *user, double x)
@@ -204,8 +205,9 @@ static float scale_between(const rule *r, const float *values, uint32_t n, float
     float scales[3];
     gpu_buffer *from = words(n, values), *partials = words(fit_loss_partials(n), NULL), *to = words(3, NULL);
     CHECK(gpu_batch_begin(f.batch, &err));
-    fit_record_largest(f.batch, f.kernels, from, n, partials);
-    fit_record_scales(f.batch, f.kernels, partials, n, &(fit_scale_range){to, 1, 2, least, most, power, r});
+    fit_record_largest(f.batch, f.kernels, from, n, r->epsilon > 0, partials);
+    fit_record_scales(f.batch, f.kernels, partials, n,
+                      &(fit_scale_range){to, 1, 2, least, most, r->epsilon, power, r});
     run();
     CHECK(gpu_buffer_read(to, 0, scales, sizeof scales, &err));
     assert_true(scales[0] == 0 && scales[1] == scales[2]);
@@ -232,15 +234,15 @@ static void scales_are_those_of_the_largest(void **state)
             for (uint32_t i = 0; i < n; i++)
                 values[i] = i % 5 == 1 ? NAN : i % 5 == 2 ? -INFINITY : 0.01f * (float)(i % 7);
             values[at] = -1234.5f;
-            rule r = {3.7, 0};
+            rule r = {3.7, 0, 0};
             assert_true(scale_found(&r, values, n) == scale_by(&r, 1234.5f));
         }
     values[0] = -5;
-    assert_true(scale_between(&(rule){2, 1}, values, 1, 7, 9) == scale_by(&(rule){2, 1}, 7));
-    assert_true(scale_between(&(rule){2, 1}, values, 1, 1, 3) == scale_by(&(rule){2, 1}, 3));
-    assert_true(scale_between(&(rule){2, 1}, values, 1, 1, 9) == scale_by(&(rule){2, 1}, 5));
+    assert_true(scale_between(&(rule){2, 1, 0}, values, 1, 7, 9) == scale_by(&(rule){2, 1, 0}, 7));
+    assert_true(scale_between(&(rule){2, 1, 0}, values, 1, 1, 3) == scale_by(&(rule){2, 1, 0}, 3));
+    assert_true(scale_between(&(rule){2, 1, 0}, values, 1, 1, 9) == scale_by(&(rule){2, 1, 0}, 5));
     values[0] = NAN;
-    assert_true(scale_found(&(rule){2, 1}, values, 1) == scale_by(&(rule){2, 1}, 0));
+    assert_true(scale_found(&(rule){2, 1, 0}, values, 1) == scale_by(&(rule){2, 1, 0}, 0));
     free(values);
 }
 
@@ -251,7 +253,7 @@ static void thresholds_are_met(void **state)
     (void)state;
     static const double factors[] = {1, 37, 1.0 / 37, 3.14159, 1e-30, 1e30, 0.1, 18.500000001, 74 - 1e-9};
     for (size_t k = 0; k < sizeof factors / sizeof *factors; k++) {
-        rule r = {factors[k], (int)(k % 3)};
+        rule r = {factors[k], (int)(k % 3), 0};
         float below = 1, there = 2;
         while (nextafterf(below, 2) < there) {
             float middle = 0.5f * (below + there);
@@ -271,6 +273,33 @@ static void thresholds_are_met(void **state)
     }
 }
 
+/* The divisor is that of fit_slope_divisor, at any darkest value and epsilon; values that are not finite do
+ * not count. It lies below darkest^2 + epsilon, and not far. */
+static void scales_are_divided_by_the_darkest(void **state)
+{
+    (void)state;
+    enum { N = 5000 };
+    static const double epsilons[] = {0.01, 1, 2e6, 1e-7, 3e-60};
+    static const float darkest[] = {0, 1e-40f, FLT_MIN, 1e-3f, 0.125f, 1.99f, 2, 700, 3e20f, INFINITY};
+    float *values = malloc(N * sizeof *values);
+    for (size_t k = 0; k < sizeof epsilons / sizeof *epsilons; k++)
+        for (size_t d = 0; d < sizeof darkest / sizeof *darkest; d++) {
+            rule r = {3.7, 1, epsilons[k]};
+            for (uint32_t i = 0; i < N; i++)
+                values[i] = i % 5 == 1 ? NAN : i % 5 == 2 ? -INFINITY : -darkest[d] * (float)(1 + i % 7);
+            values[4321] = darkest[d];
+            float brightest = isfinite(darkest[d]) ? 7 * darkest[d] : 0;
+            int divisor = fit_slope_divisor(r.epsilon, darkest[d]);
+            float found = scale_between(&r, values, N, 1e-3f, FLT_MAX);
+            int expected = power(&r, (double)fmaxf(brightest, 1e-3f)) + divisor;
+            assert_true(found == ldexpf(1, expected > 120 ? 120 : expected < -120 ? -120 : expected));
+            double exact = (double)darkest[d] * (double)darkest[d] + r.epsilon;
+            if (isfinite(exact) && exact > 1e-40)
+                assert_true(ldexp(1, divisor) <= exact && exact < ldexp(8, divisor));
+        }
+    free(values);
+}
+
 int main(void)
 {
     const char *name = getenv("BL_DEVICE");
@@ -284,7 +313,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_half_comes_in),    cmocka_unit_test(halves_go_out_rounded_to_even),
         cmocka_unit_test(floats_keep_their_bits), cmocka_unit_test(scales_are_those_of_the_largest),
-        cmocka_unit_test(thresholds_are_met),
+        cmocka_unit_test(thresholds_are_met),     cmocka_unit_test(scales_are_divided_by_the_darkest),
     };
     int failed = cmocka_run_group_tests_name("exchange", tests, NULL, NULL);
     fit_kernels_destroy(f.kernels);

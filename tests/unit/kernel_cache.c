@@ -1,4 +1,4 @@
-/* LABELS: nodevice */
+/* LABELS: nodevice threads */
 /* SPDX-License-Identifier: BSD-3-Clause
  * The kernel cache without kernels: what comes back is what was stored or nothing, whatever happens to the
  * files; the size stays below the limit and what was used stays; processes may share the folder. And the key

@@ -1,4 +1,4 @@
-/* LABELS: nodevice */
+/* LABELS: nodevice threads */
 /* SPDX-License-Identifier: BSD-3-Clause
  * The native device by itself (src/gpu/native; unit_gpu_basic@native has what all devices share): threads,
  * kernels that must be refused, a process that may not run memory which it has written, no memory left, no

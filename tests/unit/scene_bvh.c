@@ -1,4 +1,4 @@
-/* LABELS: nodevice */
+/* LABELS: nodevice threads */
 /* SPDX-License-Identifier: BSD-3-Clause
  * The hierarchy: every primitive exactly once, every box contains what is below it, bounded depth,
  * depth-first order, and the same bytes for any number of threads; over random, clustered, coincident and

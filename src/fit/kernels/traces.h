@@ -44,6 +44,11 @@ enum { FIT_BLOCK_VALUES = 1024, FIT_BLOCK_LANES = 64, FIT_FAN_IN = 64 };
 
 enum { PIXELS_RGB, PIXELS_RGBA, PIXELS_HALF };
 
+/* ---- scale.c: what a stage of `largest` looks at: values, for the largest magnitude or, turned, for the
+ * smallest; or what the stage before has left ---- */
+
+typedef enum fit_reduced { FIT_REDUCED_MAGNITUDES, FIT_REDUCED_TURNED, FIT_REDUCED_PARTIALS } fit_reduced;
+
 /* ---- record.c: what all of them share ---- */
 
 typedef struct fit_binding {

@@ -324,7 +324,8 @@ void silhouette_write(plan *p)
         uint32_t head = plan_reserve(p, SILHOUETTE_WORDS), table = plan_reserve(p, c.all.count),
                  at = plan_reserve(p, c.all.count * CARRIER_WORDS);
         uint32_t moving = 0;
-        p->words.data[head + SILHOUETTE_CDF] = table, p->words.data[head + SILHOUETTE_CARRIERS] = at;
+        p->words.data[head + SILHOUETTE_COUNT] = c.all.count, p->words.data[head + SILHOUETTE_CDF] = table;
+        p->words.data[head + SILHOUETTE_CARRIERS] = at;
         for (uint32_t k = 0; k < c.all.count; k++) {
             double share[2] = {sum / total, (sum + c.all.data[k].weight) / total};
             sum += c.all.data[k].weight;

@@ -10,6 +10,7 @@ enum { CELL_LEARNT_WORDS = 2 /* in BUFFER_SAMPLES: what was found, and what coul
 /* The carriers, and the cells. Carriers that parameters move stand first, and so do their cells:
  * SILHOUETTE_CELLS_MOVING of them. */
 enum silhouette_word {
+    SILHOUETTE_COUNT,
     SILHOUETTE_CDF,
     SILHOUETTE_CARRIERS,
     SILHOUETTE_CELLS,

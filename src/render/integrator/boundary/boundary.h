@@ -64,12 +64,13 @@ vec3 boundary_beside(walk *w, const boundary_point *b, bool outer);
 /* What is seen from a point beyond the edge: [0] on the side of the surface, [1] on the other. */
 typedef struct boundary_sides {
     color radiance[2];
-    walk_hit hit[2]; /* what the rays have met first */
+    walk_hit hit[2]; /* the surface that is each ray's first vertex; in media that vertex may be a collision,
+                        and then there is no such surface */
+    ir_ref reach[2]; /* f32: distance to the first vertex; a large number where there is none */
 } boundary_sides;
 /* Both rays have the same random numbers from there on. depth (u32): that of the vertex that the rays lead
- * to. emission[k]: a factor of the light that ray k meets first; none: 1. */
-boundary_sides boundary_trace(walk *w, const boundary_point *b, vec3 from, const walk_position *at,
-                              const ir_ref emission[2]);
+ * to. */
+boundary_sides boundary_trace(walk *w, const boundary_point *b, vec3 from, const walk_position *at);
 /* bool: nothing stands between the viewpoint and the edge. */
 ir_ref boundary_seen(walk *w, const boundary_point *b, const boundary_sides *s);
 

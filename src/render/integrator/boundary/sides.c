@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The radiance on both sides of an edge, by path tracing: one loop walks the path of one side and then that
- * of the other. Both have the same random numbers, so what is the same on both sides cancels. */
+ * of the other. Both have the same random numbers, so what is the same on both sides cancels. In volumetric
+ * walks both rays have the same free flights up to the edge. */
 #include "render/integrator/boundary/boundary.h"
 
 typedef struct sides_state {
@@ -13,7 +14,7 @@ static void state_found(walk *w, loop_state *s, boundary_sides *b)
 {
     for (int k = 0; k < 2; k++) {
         walk_hit *h = &b->hit[k];
-        state_color(s, &b->radiance[k]);
+        state_color(s, &b->radiance[k]), state_ref(s, &b->reach[k]);
         state_ref(s, &h->valid), state_ref(s, &h->entry), state_ref(s, &h->t);
         if (w->plan->scene->has_groups)
             state_ref(s, &h->level);
@@ -35,6 +36,7 @@ static walk_position ray_past(walk *w, const boundary_point *b, vec3 from, const
 {
     tracer *t = &w->t;
     walk_position r = *at;
+    r.scattered = from;
     r.o = from, r.d = v3_normalize(t, v3_sub(t, boundary_beside(w, b, outer), from));
     r.tmax = ir_select(t->f, b->there, t_f32(t, 1e30f), t_f32(t, -1));
     return r;
@@ -52,10 +54,21 @@ static walk_hit no_hit(walk *w, const walk_position *at)
     return h;
 }
 
-/* Keeps the first hit of a side. */
-static void keep_hit(walk *w, ir_ref when, const walk_hit *met, walk_hit *kept)
+/* Keeps the first vertex of a side. Where the ray goes straight through surfaces, they are no vertices, and
+ * its hit is one of the whole ray. */
+static void keep_vertex(walk *w, ir_ref when, const walk_position *from, const walk_vertex *v, walk_hit *kept,
+                        ir_ref *reach)
 {
-    ir_func *f = w->t.f;
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    walk_hit first = v->met, *met = &first;
+    ir_ref distance = met->t;
+    if (w->volumetric)
+        distance = first.t = v3_dot(t, v3_sub(t, v->si.p, from->o), from->d);
+    if (w->media)
+        first.valid = ir_and(f, first.valid, ir_not(f, v->flight.collides));
+    distance = ir_select(f, v->si.valid, distance, t_f32(t, 1e30f));
+    *reach = ir_select(f, when, distance, *reach);
     kept->valid = ir_select(f, when, met->valid, kept->valid);
     kept->entry = ir_select(f, when, met->entry, kept->entry), kept->t = ir_select(f, when, met->t, kept->t);
     kept->b.x = ir_select(f, when, met->b.x, kept->b.x), kept->b.y = ir_select(f, when, met->b.y, kept->b.y);
@@ -81,8 +94,7 @@ static void finish_side(walk *w, sides_state *p, const walk_position *second, ir
     p->side = ir_add(f, p->side, ir_to_u32(f, ended));
 }
 
-boundary_sides boundary_trace(walk *w, const boundary_point *b, vec3 from, const walk_position *at,
-                              const ir_ref emission[2])
+boundary_sides boundary_trace(walk *w, const boundary_point *b, vec3 from, const walk_position *at)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
@@ -90,20 +102,19 @@ boundary_sides boundary_trace(walk *w, const boundary_point *b, vec3 from, const
     sides_state p = {.path = radiance_start(w, &rays[0]),
                      .side = ir_select(f, b->there, t_u32(t, 0), t_u32(t, 2))};
     for (int k = 0; k < 2; k++)
-        p.found.radiance[k] = color_all(t_f32(t, 0)), p.found.hit[k] = no_hit(w, &rays[k]);
+        p.found.radiance[k] = color_all(t_f32(t, 0)), p.found.hit[k] = no_hit(w, &rays[k]),
+        p.found.reach[k] = t_f32(t, 1e30f);
     walk_hit start[2] = {p.found.hit[0], p.found.hit[1]};
     loop_state state = {0}, next = {0};
     state_sides(w, &state, &p);
     ir_ref loop = state_loop(f, &state);
     state_sides(w, &state, &p);
     ir_while(f, ir_lt(f, p.side, t_u32(t, 2)));
-    ir_ref first = ir_eq(f, p.path.at.depth, at->depth), inner = ir_eq(f, p.side, t_u32(t, 0)), alive,
-           factor = {0}, one = t_f32(t, 1);
-    if (!ir_is_none(emission[0]))
-        factor = ir_select(f, first, ir_select(f, inner, emission[0], emission[1]), one);
-    walk_vertex v = radiance_vertex(w, &p.path, factor, &alive);
+    ir_ref first = ir_eq(f, p.path.at.depth, at->depth), alive;
+    walk_vertex v = radiance_vertex(w, &p.path, &alive);
     for (uint32_t k = 0; k < 2; k++)
-        keep_hit(w, ir_and(f, first, ir_eq(f, p.side, t_u32(t, k))), &v.met, &p.found.hit[k]);
+        keep_vertex(w, ir_and(f, first, ir_eq(f, p.side, t_u32(t, k))), &rays[k], &v, &p.found.hit[k],
+                    &p.found.reach[k]);
     finish_side(w, &p, &rays[1], alive);
     state_sides(w, &next, &p);
     state_endloop(f, loop, &state, &next);
@@ -116,7 +127,8 @@ boundary_sides boundary_trace(walk *w, const boundary_point *b, vec3 from, const
 
 /* Both rays get as far as the edge. If only one did, the edge would lie exactly behind another one, as where
  * a face is seen edge-on, and that one counts. The ray past the inner side may meet a round or slanting
- * surface somewhat before the edge: at about sqrt(2 R offset) of a ball of radius R. */
+ * surface somewhat before the edge: at about sqrt(2 R offset) of a ball of radius R. In a medium rays that
+ * collide before they get there count nothing, so the others stand for what the medium lets through. */
 ir_ref boundary_seen(walk *w, const boundary_point *b, const boundary_sides *s)
 {
     tracer *t = &w->t;
@@ -124,6 +136,6 @@ ir_ref boundary_seen(walk *w, const boundary_point *b, const boundary_sides *s)
     ir_ref both = ir_bool(f, true), slack = ir_mul(f, b->offset, t_f32(t, 300)),
            least = ir_sub(f, b->distance, slack);
     for (int k = 0; k < 2; k++)
-        both = ir_and(f, both, ir_or(f, ir_not(f, s->hit[k].valid), ir_gt(f, s->hit[k].t, least)));
+        both = ir_and(f, both, ir_gt(f, s->reach[k], least));
     return both;
 }

@@ -27,7 +27,7 @@ static ir_ref any_pixel(walk *w, ir_ref sample)
 
 boundary_loop boundary_begin(walk *w, ir_module *m)
 {
-    BL_ASSERT(!w->volumetric && w->plan->edges, "edges in pass %d of a plan without", (int)w->pass);
+    BL_ASSERT(w->plan->edges, "edges in pass %d of a plan without", (int)w->pass);
     tracer *t = &w->t;
     ir_func *f = t->f;
     boundary_loop b = {.l = kernel_lane(w, m)};

@@ -24,7 +24,8 @@ typedef struct lit_edge {
 
 bool edges_lit_possible(const plan *p)
 {
-    bool all = p->scene->emitters.count > 0 && sensor_of(p->scene->sensor)->link;
+    const render_scene *s = p->scene;
+    bool all = !plan_is_volumetric(p) && s->use_next_event && s->emitters.count > 0 && sensor_of(s->sensor)->link;
     for (uint32_t k = 0; k < p->emitters.count; k++)
         all &= emitter_of(p->emitters.data[k])->ray != NULL;
     return all;
@@ -135,6 +136,26 @@ static void motions_of(walk *w, const boundary_point *b, const lit_edge *l, cons
         out[k] = boundary_motion(w, b, &(boundary_segment){boundary_hit_moved(w, hits[k]), y, far});
 }
 
+/* ---- the share of this pass ---- */
+
+/* What the pass takes of the light that reaches v, seen from the sensor and along the path that goes on: the
+ * share of light sampling at v, of the two ways to find the light. boundary_path.c takes the rest. */
+static void shares_of(walk *w, const lit_edge *l, const light_vertex *v, ir_ref out[2])
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    walk_light light = l->at;
+    vec3 to = v3_sub(t, v3_add(t, l->at.ref, v3_scale(t, l->at.d, l->reach)), v->v.si.p);
+    light.ref = v->v.si.p, light.distance = ir_max(f, v3_length(t, to), t_f32(t, 1e-20f));
+    light.distance = ir_select(f, l->e.far, l->reach, light.distance);
+    const vec3 seen[2] = {v->v.to_light, v->v.wo};
+    for (int k = 0; k < 2; k++) {
+        ir_ref density = walk_bsdf_density(w, &v->v, seen[k], v->v.wi);
+        out[k] = light_share(w, &light, light.n, t_ratio(t, t_f32(t, 1), l->e.choice), density);
+    }
+    out[1] = ir_select(f, v->v.sample.delta, t_f32(t, 1), out[1]);
+}
+
 /* ---- splats ---- */
 
 typedef struct lit_state {
@@ -241,18 +262,23 @@ bl_result kernel_edges_lit(walk *w, ir_module *m)
     lit = p.alive = ir_and(f, lit, v.v.si.valid);
     ir_ref motion[2], seed[2], minus = ir_neg(f, b.weight);
     motions_of(w, &b, &l, &p.at, &v, motion);
-    color carried = color_scale(t, l.radiance, minus), moved[2], found[2];
+    ir_ref share[2];
+    shares_of(w, &l, &v, share);
+    color carried[2], moved[2], found[2];
+    for (int k = 0; k < 2; k++)
+        carried[k] = color_scale(t, l.radiance, ir_mul(f, minus, share[k]));
     for (int k = 0; k < 2 && forward; k++)
-        moved[k] = color_scale(t, carried, boundary_tangent(w, motion[k]));
+        moved[k] = color_scale(t, carried[k], boundary_tangent(w, motion[k]));
     found[0] = take_splat(w, &v, &p.b, lit, loop.usual, forward ? &moved[0] : NULL);
     found[1] = gather_rest(w, &v, &p, loop.usual, forward ? &moved[1] : NULL);
     for (int k = 0; k < 2; k++) {
-        color sum = color_mul(t, found[k], carried);
+        color sum = color_mul(t, found[k], carried[k]);
         seed[k] = ir_add(f, sum.c[0], ir_add(f, sum.c[1], sum.c[2]));
     }
     if (!forward)
         boundary_backward(w, ir_and(f, lit, loop.usual), motion, seed, 2);
-    color importance = color_mul(t, color_add(t, found[0], found[1]), carried);
+    color importance =
+        color_add(t, color_mul(t, found[0], carried[0]), color_mul(t, found[1], carried[1]));
     boundary_end(w, &loop, lit, boundary_size(w, importance), b.possible);
     ir_return(f, NULL, 0);
     return BL_OK;

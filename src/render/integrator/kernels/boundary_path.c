@@ -11,6 +11,7 @@
  * began with a mirror. */
 #include "render/integrator/kernels/boundary.h"
 #include "render/integrator/kernels/replay.h"
+#include "render/integrator/motion/motion.h"
 
 static const float CREASES = 0.1f; /* how much light counts that both sides have, which matters at creases */
 enum { DEPTHS = 12 /* vertices behind the last of these are never chosen but by chains of null lobes */ };
@@ -37,39 +38,129 @@ static vertex_choice choose_vertex(walk *w, ir_ref u)
     return v;
 }
 
-/* Walks to the vertex at a depth. *alive: the path gets there. *mirrored: its first vertex sampled a discrete
- * lobe. */
-static radiance_walk walk_to(walk *w, ir_ref sample, ir_ref depth, ir_ref *alive, ir_ref *mirrored)
+/* A path from the camera, before the vertex from which the edge is seen. */
+typedef struct way {
+    radiance_walk p;
+    ir_ref alive;    /* bool: the path gets there */
+    ir_ref mirrored; /* bool: its first vertex sampled a discrete lobe */
+    ir_ref walking;  /* bool: it is not there yet */
+} way;
+
+static void state_way(walk *w, loop_state *s, way *x)
+{
+    state_position(w, s, &x->p.at), state_color(s, &x->p.beta), state_ref(s, &x->p.eta);
+    state_ref(s, &x->alive), state_ref(s, &x->mirrored);
+    if (w->volumetric)
+        state_ref(s, &x->walking);
+}
+
+/* bool: the surface is of a class that lets light through and has no other lobes but discrete ones. */
+static ir_ref is_null(walk *w, const walk_vertex *v)
+{
+    ir_func *f = w->t.f;
+    ir_ref is = ir_bool(f, false);
+    for (uint32_t i = 0; i < w->plan->bsdfs.count; i++)
+        if (bsdf_lets_through(w->plan->bsdfs.data[i]) &&
+            bsdf_of(w->plan->bsdfs.data[i])->pdf == bsdf_no_density)
+            is = ir_or(f, is, ir_eq(f, v->bsdf_class, t_u32(&w->t, i)));
+    return is;
+}
+
+/* Where surfaces let the path straight through, several of them and a vertex have one depth, and the edge may
+ * be seen from any. The path always ends its way where it does not go through. Else it does so with
+ * probability 1/2, and counts twice. before: the path before v; p: after it. */
+static void end_or_pass(walk *w, way *x, ir_ref depth, const radiance_walk *before, const walk_vertex *v)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref null = ir_and(f, v->through, is_null(w, v)), tossed = ir_and(f, v->through, ir_not(f, null));
+    ir_ref passes = ir_or(f, null, ir_and(f, tossed, ir_lt(f, v->u_march, t_f32(t, 0.5f))));
+    ir_ref there = ir_eq(f, before->at.depth, depth), ends = ir_and(f, there, ir_not(f, passes));
+    x->p.at = position_select(w, ends, before->at, x->p.at);
+    x->p.beta = color_select(t, ends, before->beta, x->p.beta);
+    x->p.beta = color_scale(t, x->p.beta, ir_select(f, ir_and(f, there, tossed), t_f32(t, 2), t_f32(t, 1)));
+    x->p.eta = ir_select(f, ends, before->eta, x->p.eta);
+    x->alive = ir_or(f, ends, x->alive), x->walking = ir_not(f, ends);
+}
+
+/* Walks to the vertex at a depth. */
+static way walk_to(walk *w, ir_ref sample, ir_ref depth)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
     walk_position camera = walk_camera(w, sample);
-    radiance_walk p = radiance_start(w, &camera);
+    w->motion->before(w, &camera);
+    way x = {radiance_start(w, &camera), ir_bool(f, true), ir_bool(f, false), ir_bool(f, true)};
     loop_state state = {0}, next = {0};
-    *alive = ir_bool(f, true), *mirrored = ir_bool(f, false);
-#define STATE(s)                                                                                             \
-    state_position(w, s, &p.at), state_color(s, &p.beta), state_ref(s, &p.eta), state_ref(s, alive),         \
-        state_ref(s, mirrored)
-    STATE(&state);
+    state_way(w, &state, &x);
     ir_ref loop = state_loop(f, &state);
-    STATE(&state);
-    ir_while(f, ir_and(f, *alive, ir_lt(f, p.at.depth, depth)));
-    ir_ref first = ir_eq(f, p.at.depth, t_u32(t, 0));
-    p.radiance = color_all(t_f32(t, 0));
-    walk_vertex v = radiance_vertex(w, &p, (ir_ref){0}, alive);
-    *mirrored = ir_select(f, first, v.sample.delta, *mirrored);
-    STATE(&next);
+    state_way(w, &state, &x);
+    ir_while(f, ir_and(f, x.alive, w->volumetric ? x.walking : ir_lt(f, x.p.at.depth, depth)));
+    ir_ref first = ir_eq(f, x.p.at.depth, t_u32(t, 0));
+    x.p.radiance = color_all(t_f32(t, 0));
+    radiance_walk before = x.p;
+    walk_vertex v = radiance_vertex(w, &x.p, &x.alive);
+    x.mirrored = ir_select(f, first, v.sample.delta, x.mirrored);
+    if (w->volumetric)
+        end_or_pass(w, &x, depth, &before, &v);
+    state_way(w, &next, &x);
     state_endloop(f, loop, &state, &next);
-    STATE(&state);
+    state_way(w, &state, &x);
     state_end(&state);
-#undef STATE
-    return p;
+    return x;
+}
+
+/* The walk that leads from the camera to x: blind, since lights on the way do not matter. In volumetric walks
+ * it moves as a whole. */
+static walk walk_blind(const walk *w)
+{
+    walk blind = *w;
+    blind.next_event = false;
+    if (local_volume_wanted(w))
+        blind.motion = &motion_local_volume;
+    return blind;
+}
+
+/* Where the paths begin that go past the edge: behind x, which the way has led to. */
+static walk_position position_behind(walk *w, const walk_position *at, const walk_vertex *v, vec3 d)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    walk_position next = *at;
+    next.depth = ir_add(f, at->depth, t_u32(t, 1)), next.delta = ir_bool(f, true), next.pdf = t_f32(t, 1);
+    if (w->volumetric)
+        next.event = ir_add(f, at->event, t_u32(t, 1));
+    if (w->media) {
+        next.medium = ir_select(f, v->flight.collides, at->medium, medium_behind(w, &v->si, d, at->medium));
+        next.share = v->flight.share;
+    }
+    return next;
+}
+
+/* Sets how a side's first vertex y moves. In volumetric walks the segment from x swings about y if both lie
+ * on surfaces, or if y shines. Then y is held, or goes along with its shape if it shines. Other segments keep
+ * their directions, as if y were far away (motion/local_volume.c). */
+static boundary_segment side_of(walk *w, const walk_vertex *v, const boundary_sides *s, int k, vec3 x)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    walk_hit hit = s->hit[k];
+    ir_ref held = hit.valid;
+    if (local_volume_wanted(w)) {
+        ir_ref shines =
+            ir_ne(f, t_word(t, walk_shape_of(t, hit.entry), SHAPE_EMITTER_CLASS), t_u32(t, PLAN_NONE));
+        ir_ref swings = w->media ? ir_or(f, shines, ir_not(f, v->flight.collides)) : ir_bool(f, true);
+        held = ir_and(f, held, swings), hit.slides = ir_not(f, shines);
+    }
+    return (boundary_segment){x, boundary_hit_moved(w, &hit), ir_not(f, held)};
 }
 
 /* The point x, as the detached gradient moves it. */
 static vec3 viewpoint_moved(walk *w, const walk_position *at, const walk_vertex *v)
 {
     tracer *t = &w->t;
+    if (local_volume_wanted(w))
+        return v3_add(t, v3_detach(t, v->si.p), v->local_volume.motion.displacement);
     walk_hit hit = v->met;
     hit.slides = at->delta;
     if (w->plan->sensor) {
@@ -101,22 +192,24 @@ bl_result kernel_edges_path(walk *w, ir_module *m)
     boundary_loop loop = boundary_begin(w, m);
     tracer *t = &w->t;
     ir_func *f = t->f;
-    walk blind = *w; /* lights on the way to x do not matter */
-    blind.next_event = false;
-    ir_ref alive, mirrored, zero = t_f32(t, 0), one = t_f32(t, 1);
+    walk blind = walk_blind(w);
+    ir_ref zero = t_f32(t, 0);
     vertex_choice choice = choose_vertex(w, boundary_numbers(w, loop.sample, 0).u[0]);
-    radiance_walk p = walk_to(&blind, loop.sample, choice.depth, &alive, &mirrored);
+    way led = walk_to(&blind, loop.sample, choice.depth);
+    radiance_walk p = led.p;
     walk_vertex v = walk_visit(&blind, p.at);
-    ir_ref there = ir_and(f, ir_and(f, alive, v.goes_on), ir_eq(f, p.at.depth, choice.depth));
+    ir_ref there = ir_and(f, ir_and(f, led.alive, v.goes_on), ir_eq(f, p.at.depth, choice.depth));
+    if (w->media)
+        radiance_cross(w, &p, &v);
     boundary_point b = boundary_pick(w, v.si.p, loop.sample, &loop.guide,
                                      &(boundary_wish){.creases = true, .value = value_toward, .of = &v});
     b.there = ir_and(f, b.there, there);
     vec3 from = ray_offset(t, v.si.p, v.si.ng, b.d);
     color value = scattered_toward(w, &v, b.d);
-    walk_position at = p.at;
-    at.depth = ir_add(f, at.depth, t_u32(t, 1)), at.delta = ir_bool(f, true), at.pdf = one;
-    ir_ref emission[2] = {one, edges_lit_possible(w->plan) ? ir_select(f, mirrored, one, zero) : one};
-    boundary_sides s = boundary_trace(w, &b, from, &at, emission);
+    walk_position at = position_behind(w, &p.at, &v, b.d);
+    if (edges_lit_possible(w->plan))
+        at.delta = led.mirrored, at.pdf = walk_bsdf_density(w, &v, v.wi, frame_to_local(t, v.frame, b.d));
+    boundary_sides s = boundary_trace(w, &b, from, &at);
     b.there = ir_and(f, b.there, boundary_seen(w, &b, &s));
     ir_ref weight = ir_mul(f, choice.inverse, ir_div(f, b.weight, t_sqr(t, b.distance)));
     color arrived = color_scale(t, color_mul(t, p.beta, value), weight);
@@ -126,8 +219,8 @@ bl_result kernel_edges_path(walk *w, ir_module *m)
     ir_ref motion[2], seed[2], counts = ir_and(f, b.there, loop.usual);
     ir_ref found = t_mad(t, boundary_size(w, both), t_f32(t, CREASES), boundary_size(w, jump));
     for (int k = 0; k < 2; k++) {
-        vec3 y = boundary_hit_moved(w, &s.hit[k]);
-        motion[k] = boundary_motion(w, &b, &(boundary_segment){x, y, ir_not(f, s.hit[k].valid)});
+        boundary_segment side = side_of(w, &v, &s, k, x);
+        motion[k] = boundary_motion(w, &b, &side);
     }
     if (boundary_forward(w)) {
         color sum, by;

@@ -38,6 +38,18 @@ static ir_ref motion_of(walk *w, const boundary_point *b, const sensor_link *lin
     return boundary_motion(w, b, &(boundary_segment){r.o, y, far});
 }
 
+/* Where the paths begin that go past the edge. */
+static walk_position position_before(walk *w, ir_ref sample, const sensor_link *link)
+{
+    tracer *t = &w->t;
+    walk_position at = walk_before(w, sample);
+    at.delta = ir_bool(t->f, true), at.weight = t_f32(t, 1), at.pdf = t_f32(t, w->behind_null ? -1 : 1);
+    if (w->media)
+        at.medium = t_word(t, t_u32(t, 0), HEADER_SENSOR_MEDIUM);
+    at.scattered = link->point;
+    return at;
+}
+
 bl_result kernel_edges_seen(walk *w, ir_module *m)
 {
     boundary_loop loop = boundary_begin(w, m);
@@ -53,9 +65,8 @@ bl_result kernel_edges_seen(walk *w, ir_module *m)
     sensor_link link = sensor_of(view.object)->link(t, &view, b.p, lens);
     light_splat splat = {.there = b.there,
                          .at = {ir_mul(f, link.position.x, width), ir_mul(f, link.position.y, height)}};
-    walk_position at = walk_before(w, loop.sample);
-    at.delta = ir_bool(f, true), at.weight = t_f32(t, 1), at.pdf = t_f32(t, w->behind_null ? -1 : 1);
-    boundary_sides sides = boundary_trace(w, &b, link.point, &at, (ir_ref[2]){{0}, {0}});
+    walk_position at = position_before(w, loop.sample, &link);
+    boundary_sides sides = boundary_trace(w, &b, link.point, &at);
     splat.there = ir_and(f, splat.there, boundary_seen(w, &b, &sides));
     ir_ref weight = ir_mul(f, b.weight, link.weight), motion = motion_of(w, &b, &link, lens), seed = none;
     color jump;

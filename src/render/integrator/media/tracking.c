@@ -26,6 +26,15 @@ static const float drt_optical = 1.0f;
 
 /* ---- tentative collisions ---- */
 
+/* And counted, but where reverse mode looks on. */
+static ir_ref exhausted(walk *w, const walk_stretch *s, ir_ref step)
+{
+    ir_ref cut = track_exhausted(w, s, step);
+    if (w->pass != RENDER_UNROLLED)
+        kernel_count(w, cut, STATUS_CUT);
+    return cut;
+}
+
 static ir_ref mean_distance(tracer *t, ir_ref majorant)
 {
     ir_func *f = t->f;
@@ -203,7 +212,7 @@ collisions track_collisions(walk *w, collisions c, collision_step *each)
     state_collisions(w, &next, &then);
     state_endloop(f, loop, &state, &next);
     /* track_flight has noticed already if a flight has too many. */
-    c.over = c.fl ? ir_bool(f, false) : track_exhausted(w, c.s, c.step);
+    c.over = c.fl ? ir_bool(f, false) : exhausted(w, c.s, c.step);
     return c;
 }
 
@@ -334,7 +343,7 @@ walk_flight track_flight(walk *w, const walk_stretch *s, color share)
           albedo = stretch_albedo(w, s, p, false);
     color value = color_mul(t, albedo, real); /* albedo * extinction / majorant */
     ir_ref zero = t_f32(t, 0), one = t_f32(t, 1), mixed = share_mixture(w, end.share, chance),
-           inverse = t_ratio(t, one, mixed);
+           inverse = t_ratio(t, one, mixed), cut = exhausted(w, s, end.step);
     for (int c = 0; c < 3; c++) {
         ir_ref is_zero = ir_and(f, end.real, ir_eq(f, value.c[c], zero)),
                dead = ir_eq(f, end.weight.c[c], zero);
@@ -342,7 +351,7 @@ walk_flight track_flight(walk *w, const walk_stretch *s, color share)
         if (end.exact) /* the extinction cancels in value / chance */
             factor = ir_select(f, is_zero, inverse, albedo.c[c]);
         fl.weight.c[c] = ir_mul(f, end.weight.c[c], ir_select(f, end.real, factor, one));
-        fl.weight.c[c] = ir_select(f, track_exhausted(w, s, end.step), t_f32(t, not_finite), fl.weight.c[c]);
+        fl.weight.c[c] = ir_select(f, cut, t_f32(t, not_finite), fl.weight.c[c]);
         fl.zeros[c] = ir_select(f, dead, t_u32(t, 2), ir_to_u32(f, is_zero));
     }
     color after = share_after(w, end.share, chance, mixed);

@@ -17,14 +17,16 @@ static uint32_t moves_of(const walk *w, bool attached)
     return attached ? 0 : w->plan->moves | camera;
 }
 
-/* Kernels of moving edges walk paths that stay, and ask for motion where they need it. */
+/* Kernels of moving edges walk paths that stay, and ask for motion where they need it. In media the path from
+ * the camera to where an edge is seen from moves as a whole (kernels/boundary_path.c). */
 static void choose_for_edges(walk *w)
 {
-    w->moves = w->plan->moves, w->motion = &motion_none;
+    w->moves = moves_of(w, false), w->motion = &motion_none;
+    w->smooth = edges_lit_possible(w->plan);
     bool camera = w->plan->sensor && !(w->moves & MOVE_HITS);
     w->wants = (walk_wants){
         .surface_differentiated = camera || w->moves & MOVE_HITS,
-        .surface_anew = camera,
+        .surface_anew = camera || (w->volumetric && w->moves & MOVE_HITS),
         .light_normal = w->moves & MOVE_HITS,
     };
 }

@@ -1,8 +1,9 @@
-/* LABELS: swiftshader lavapipe */
+/* LABELS: swiftshader lavapipe native threads */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Four threads at once, each with a context of its own: two on one device of the caller's, whose queue they
- * share under the caller's lock, and two on devices of Backlight's own. All leave the bytes that one thread
- * leaves. */
+ * Four threads at once, each with a context of its own, which share a folder of kernels that is empty at
+ * first: on Vulkan two on one device of the caller's, whose queue they share under the caller's lock, and two
+ * on devices of Backlight's own; on the native device four of these, each with three threads of its own. All
+ * leave the bytes that one thread leaves. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,14 +14,20 @@
 #include "support/scene_device.h"
 #include "support/vulkan_app.h"
 
+#include <dirent.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+enum { FOLDER_MOST = 64 };
 enum { WIDTH = 12, HEIGHT = 8, VALUES = 3 * WIDTH * HEIGHT, THREADS = 4, ROUNDS = 4 };
 
 static scene_device device;
 static vulkan_app app;
+static bool native;
+static char folder[FOLDER_MOST];
 static pthread_mutex_t queue_mutex = PTHREAD_MUTEX_INITIALIZER;
 
 static void lock(void *user) { pthread_mutex_lock(user); }
@@ -51,10 +58,11 @@ static bl_result make_scene(bl_context *context, bl_scene **out)
 
 typedef struct worker {
     bool embedded;
+    const char *cache;
     pthread_t thread;
     bl_result result;
     char error[512];
-    float image[VALUES], gradient[3];
+    float image[VALUES], gradient[3], found[3];
 } worker;
 
 static bl_result open_worker_device(const worker *w, bl_context *context, bl_device **out)
@@ -84,19 +92,39 @@ static bl_result passes(worker *w, bl_device *d, const bl_scene *scene)
     return r;
 }
 
+static bl_result steps(worker *w, bl_device *d, const bl_scene *scene)
+{
+    const bl_fit_parameter moved = {.name = parameter, .rate = 0.1};
+    static const float target[VALUES];
+    bl_fit *fit;
+    bl_result r = bl_fit_create(
+        d, scene, &(bl_fit_desc){.parameters = &moved, .parameter_count = 1, .target = target, .spp = 4},
+        &fit);
+    if (r != BL_OK)
+        return r;
+    for (int i = 0; i < ROUNDS && r == BL_OK; i++)
+        r = bl_fit_step(fit, NULL);
+    if (r == BL_OK)
+        r = bl_fit_get(fit, 0, w->found);
+    bl_fit_destroy(fit);
+    return r;
+}
+
 static void *work(void *user)
 {
     worker *w = user;
     bl_context *context = NULL;
     bl_device *d = NULL;
     bl_scene *scene = NULL;
-    bl_result r = bl_context_create(NULL, &context);
+    bl_result r = bl_context_create(&(bl_context_desc){.cache = w->cache}, &context);
     if (r == BL_OK)
         r = make_scene(context, &scene);
     if (r == BL_OK)
         r = open_worker_device(w, context, &d);
     if (r == BL_OK)
         r = passes(w, d, scene);
+    if (r == BL_OK)
+        r = steps(w, d, scene);
     strncpy(w->error, bl_context_error(context), sizeof w->error - 1);
     bl_scene_destroy(scene);
     bl_device_destroy(d);
@@ -113,7 +141,7 @@ static void threads_do_not_disturb_each_other(void **state)
     assert_int_equal(alone.result, BL_OK);
     assert_true(alone.gradient[0] > 0);
     for (int i = 0; i < THREADS; i++) {
-        workers[i].embedded = i % 2 == 0;
+        workers[i].embedded = !native && i % 2 == 0, workers[i].cache = folder;
         assert_int_equal(pthread_create(&workers[i].thread, NULL, work, &workers[i]), 0);
     }
     for (int i = 0; i < THREADS; i++)
@@ -123,20 +151,44 @@ static void threads_do_not_disturb_each_other(void **state)
             fail_msg("thread %d: %s", i, workers[i].error);
         assert_memory_equal(workers[i].image, alone.image, sizeof alone.image);
         assert_memory_equal(workers[i].gradient, alone.gradient, sizeof alone.gradient);
+        assert_memory_equal(workers[i].found, alone.found, sizeof alone.found);
     }
+    assert_memory_not_equal(alone.found, alone.gradient, sizeof alone.found);
+}
+
+static void remove_folder(void)
+{
+    struct dirent *entry;
+    DIR *all = opendir(folder);
+    while (all && (entry = readdir(all))) {
+        char path[FOLDER_MOST + 256];
+        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+        unlink(path);
+    }
+    if (all)
+        closedir(all);
+    rmdir(folder);
 }
 
 int main(void)
 {
+    const char *name = getenv("BL_DEVICE");
+    setenv("BL_THREADS", "3", 1);
     if (!scene_device_open(&device))
         return scene_device_missing();
-    if (!vulkan_app_open(&app, device.context)) {
+    native = name && strcmp(name, "native") == 0;
+    if (!native && !vulkan_app_open(&app, device.context)) {
         scene_device_close(&device);
         return scene_device_missing();
     }
+    snprintf(folder, sizeof folder, "/tmp/backlight_threads_XXXXXX");
+    if (!mkdtemp(folder))
+        return 1;
     const struct CMUnitTest tests[] = {cmocka_unit_test(threads_do_not_disturb_each_other)};
-    int failed = cmocka_run_group_tests_name("vulkan_threads", tests, NULL, NULL);
-    vulkan_app_close(&app);
+    int failed = cmocka_run_group_tests_name("threads", tests, NULL, NULL);
+    remove_folder();
+    if (!native)
+        vulkan_app_close(&app);
     scene_device_close(&device);
     return failed + (app.messages != 0);
 }

@@ -1,0 +1,113 @@
+/* LABELS: swiftshader=long native */
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Edges that move in and behind participating media, and where surfaces let light straight through
+ * (support/edge_cases.h). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "support/edge_cases.h"
+#include "support/scene_cases.h"
+
+static scene_device device;
+static char *folder;
+
+#define FOG(albedo)                                                                                          \
+    "<medium type='homogeneous' name='interior'><rgb name='sigma_t' value='.5,.3,.2'/><float name='albedo' " \
+    "value='" albedo "'/></medium>"
+#define HULL(medium)                                                                                         \
+    "<shape type='cube'>" AT(                                                                                \
+        "<scale value='4,4,.9'/><rotate y='1' angle='10'/><translate z='.3'/>") "<bsdf type='null'/>" medium \
+                                                                                "</shape>"
+#define SHINES(value) "<emitter type='area'><rgb name='radiance' value='" value "'/></emitter>"
+#define SHINING_WALL                                                                                         \
+    "<shape type='rectangle'>" AT("<scale value='5'/><translate z='-1'/>") SHINES(".3") "</shape>"
+#define SHINING_BALL                                                                                         \
+    "<shape type='sphere' id='it'><float name='radius' value='.5'/>" AT("<translate value='.1,.05,.3'/>")    \
+        SHINES("1") "</shape>"
+#define VEIL(medium)                                                                                         \
+    "<shape type='sphere' id='it'><float name='radius' value='.5'/>" AT(                                     \
+        "<translate value='.1,.05,.3'/>") "<bsdf type='mask'><float name='opacity' value='.4'/><bsdf "       \
+                                          "type='twosided'><bsdf type='diffuse'><rgb "                       \
+                                          "name='reflectance' "                                              \
+                                          "value='.2,.5,.8'/></bsdf></bsdf></bsdf>" medium "</shape>"
+
+static const struct {
+    edge_case c;
+    const char *integrator;
+} cases[] = {
+    {{"seen: a ball that shines in a medium that absorbs",
+      "2",
+      FRONT,
+      SHINING_WALL HULL(FOG("0")) SHINING_BALL,
+      "it.to_world",
+      {1, .3, .5},
+      64,
+      .004},
+     "volpath"},
+    {{"seen: the camera, before a medium",
+      "2",
+      FRONT,
+      SHINING_WALL HULL(FOG("0")) SHINING_BALL,
+      "sensor.translation",
+      {1, .3, .5},
+      64,
+      .004},
+     "volpath"},
+    {{"path: a ball in fog under a lamp",
+      "3",
+      FRONT,
+      WALL HULL(FOG(".8")) BALL("<translate value='.07,.1,.2'/>") LAMP("lamp", ".7", "1.6,0,3.2"),
+      "it.to_world",
+      {1, .2, .3},
+      64,
+      .02},
+     "volpath"},
+    {{"path: its lamp moves",
+      "3",
+      FRONT,
+      WALL HULL(FOG(".8")) BALL("<translate value='.07,.1,.2'/>") LAMP("lamp", ".7", "1.6,0,3.2"),
+      "lamp.to_world",
+      {1, .2, .3},
+      64,
+      .02},
+     "volpath"},
+    {{"all: a ball in fog, the camera moves",
+      "3",
+      FRONT,
+      WALL HULL(FOG(".8")) BALL("<translate value='.07,.1,.2'/>") LAMP("lamp", ".7", "1.6,0,3.2"),
+      "sensor.translation",
+      {1, .3, .2},
+      128,
+      .02},
+     "prbvolpath"},
+    {{"all: a half transparent ball that is full of fog",
+      "4",
+      FRONT,
+      WALL VEIL(FOG(".8")) SKY,
+      "it.to_world",
+      {1, .3, .2},
+      96,
+      .02},
+     "volpathmis"},
+    {{"all: a half transparent ball", "4", FRONT, WALL VEIL("") SKY, "it.to_world", {1, .3, .2}, 64, .02},
+     "volpath"},
+};
+enum { CASES = sizeof cases / sizeof *cases };
+
+static void expect_case(void **state)
+{
+    uintptr_t i = (uintptr_t)*state;
+    edge_case_expect(&device, folder, cases[i].integrator, &cases[i].c);
+}
+
+int main(void)
+{
+    struct CMUnitTest tests[CASES];
+    for (int i = 0; i < CASES; i++)
+        tests[i] = (struct CMUnitTest){cases[i].c.name, expect_case, NULL, NULL, (void *)(uintptr_t)i};
+    return scene_device_run(&device, &folder, "edges-in-media", tests, CASES, NULL);
+}

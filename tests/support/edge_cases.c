@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * See edge_cases.h. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "support/edge_cases.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    SIDE = 24,
+    VALUES = 3 * SIDE * SIDE,
+    BLOCK = 3 /* pixels from window to window */,
+    BLOCKS = SIDE / BLOCK - 1,
+    SEEDS = 10,
+    NUMBERS_MOST = 128
+};
+static const double pi = 3.14159265358979323846;
+static const double z_most = 1.1 + 3 * 0.15;
+
+static scene_device *device;
+
+/* ---- a scene, its derivative, its differences ---- */
+
+typedef struct moving {
+    const edge_case *c;
+    bl_scene *scene;
+    bl_job *job;
+    uint32_t parameter, count;
+    float start[NUMBERS_MOST], along[NUMBERS_MOST];
+} moving;
+
+static moving load(const edge_case *c, const char *integrator, const char *folder)
+{
+    static char xml[1 << 14];
+    moving m = {.c = c};
+    snprintf(
+        xml, sizeof xml,
+        "<scene version='3.0.0'><integrator type='%s'><integer name='max_depth' value='%s'/></integrator>"
+        "<sensor type='perspective' id='sensor'><float name='fov' value='41'/>" AT(
+            "<lookat %s/>") "<film "
+                            "type='hdrfilm'><integer name='width' value='24'/><integer name='height' "
+                            "value='24'/><rfilter "
+                            "type='box'/></film></sensor>%s</scene>",
+        integrator, c->depth, c->camera, c->body);
+    m.scene = scene_device_load(device, xml, folder);
+    bl_job_desc desc = {.parameters = &c->parameter, .parameter_count = 1, .rays = scene_device_rays()};
+    SCENE_MUST(device, bl_job_create(device->device, m.scene, &desc, &m.job));
+    m.parameter = scene_device_find(device, m.scene, c->parameter);
+    bl_parameter_info info;
+    SCENE_MUST(device, bl_scene_parameter_info(m.scene, m.parameter, &info));
+    assert_null(info.reason);
+    m.count = info.count;
+    assert_true(m.count <= NUMBERS_MOST);
+    SCENE_MUST(device, bl_scene_get_parameter(m.scene, m.parameter, m.start));
+    for (uint32_t i = 0; i < m.count; i++)
+        m.along[i] = m.count != 16          ? (float)c->along[i % 3]
+                     : i % 4 == 3 && i < 12 ? (float)c->along[i / 4]
+                                            : 0;
+    return m;
+}
+
+static void unload(moving *m)
+{
+    bl_job_destroy(m->job);
+    bl_scene_destroy(m->scene);
+}
+
+static void derivative(moving *m, uint32_t seed, bl_edges edges, float *image)
+{
+    const float *tangents[] = {m->along};
+    bl_forward_desc desc = {.spp = m->c->spp, .seed = seed, .tangents = tangents, .edges = edges};
+    SCENE_MUST(device, bl_job_forward(m->job, &desc, image, NULL));
+}
+
+static void difference(moving *m, uint32_t seed, float *image)
+{
+    static float side[2][VALUES];
+    float there[NUMBERS_MOST];
+    for (int k = 0; k < 2; k++) {
+        for (uint32_t i = 0; i < m->count; i++)
+            there[i] = m->start[i] + (float)(k ? m->c->step : -m->c->step) * m->along[i];
+        SCENE_MUST(device, bl_job_set_parameter(m->job, m->parameter, there));
+        SCENE_MUST(device,
+                   bl_job_render(m->job, &(bl_render_desc){.spp = m->c->spp, .seed = seed}, side[k], NULL));
+    }
+    SCENE_MUST(device, bl_job_set_parameter(m->job, m->parameter, m->start));
+    for (int i = 0; i < VALUES; i++)
+        image[i] = (side[1][i] - side[0][i]) / (float)(2 * m->c->step);
+}
+
+/* ---- blocks ---- */
+
+typedef struct block_sums {
+    double sum[BLOCKS * BLOCKS], squares[BLOCKS * BLOCKS];
+} block_sums;
+
+/* The weight of a pixel in a window, along one axis. */
+static double taper(int pixel, int window)
+{
+    double x = fabs(pixel + 0.5 - (window + 1) * BLOCK) / BLOCK;
+    return x < 1 ? (0.5 + 0.5 * cos(pi * x)) / BLOCK : 0;
+}
+
+static void add_blocks(block_sums *b, const float *image)
+{
+    double mean[BLOCKS * BLOCKS] = {0};
+    for (int i = 0; i < VALUES; i++)
+        for (int k = 0; k < BLOCKS * BLOCKS; k++)
+            mean[k] += taper(i / 3 % SIDE, k % BLOCKS) * taper(i / 3 / SIDE, k / BLOCKS) * (double)image[i];
+    for (int k = 0; k < BLOCKS * BLOCKS; k++)
+        b->sum[k] += mean[k], b->squares[k] += mean[k] * mean[k];
+}
+
+/* The root mean square of z over windows in which anything happens. */
+static double rms_z(const block_sums *a, const block_sums *b)
+{
+    double sum = 0;
+    int count = 0;
+    for (int k = 0; k < BLOCKS * BLOCKS; k++) {
+        double variance = 0;
+        const block_sums *both[2] = {a, b};
+        for (int j = 0; j < 2; j++) {
+            double mean = both[j]->sum[k] / SEEDS;
+            variance += (both[j]->squares[k] / SEEDS - mean * mean) / (SEEDS - 1);
+        }
+        if (variance <= 0)
+            continue;
+        double d = (a->sum[k] - b->sum[k]) / SEEDS;
+        sum += d * d / variance, count++;
+    }
+    assert_true(count >= BLOCKS);
+    return sqrt(sum / count);
+}
+
+/* ---- reverse mode ---- */
+
+static void expect_reverse_equals_forward(moving *m)
+{
+    static float weights[VALUES], image[VALUES];
+    float g[NUMBERS_MOST];
+    double forward = 0, reverse = 0, size = 0;
+    for (int i = 0; i < VALUES; i++)
+        weights[i] = (float)(1 + 0.5 * cos(0.7 * i)) / VALUES;
+    derivative(m, 77, BL_EDGES_AUTO, image);
+    for (int i = 0; i < VALUES; i++)
+        forward += (double)weights[i] * (double)image[i], size += fabs((double)weights[i] * (double)image[i]);
+    bl_gradient_desc desc = {.spp = m->c->spp, .seed = 77, .adjoint = weights, .form = BL_FORM_FUSED};
+    bl_stats stats;
+    SCENE_MUST(device, bl_job_gradient(m->job, &desc, &stats));
+    assert_true(stats.edges > 0);
+    SCENE_MUST(device, bl_job_read_gradient(m->job, 0, g));
+    for (uint32_t i = 0; i < m->count; i++)
+        reverse += (double)g[i] * (double)m->along[i];
+    if (!(fabs(forward - reverse) <= 1e-4 * size))
+        fail_msg("%s: forward mode %.7g, reverse mode %.7g (terms of %.3g)", m->c->name, forward, reverse,
+                 size);
+}
+
+void edge_case_expect(scene_device *of, const char *folder, const char *integrator, const edge_case *c)
+{
+    static float image[VALUES];
+    device = of;
+    moving m = load(c, integrator, folder);
+    block_sums with = {0}, without = {0}, moved = {0};
+    for (uint32_t s = 0; s < SEEDS; s++) {
+        derivative(&m, 100 + s, BL_EDGES_AUTO, image), add_blocks(&with, image);
+        derivative(&m, 100 + s, BL_EDGES_NONE, image), add_blocks(&without, image);
+        difference(&m, s, image), add_blocks(&moved, image);
+    }
+    double right = rms_z(&with, &moved), wrong = rms_z(&without, &moved);
+    print_message("%s: rms z %.2f; without edges %.1f\n", c->name, right, wrong);
+    if (!(right <= z_most))
+        fail_msg("%s: rms z is %.2f, at most %.2f is noise", c->name, right, z_most);
+    if (!(wrong > 2 * z_most))
+        fail_msg("%s: without edges rms z is %.2f, so the case shows nothing", c->name, wrong);
+    expect_reverse_equals_forward(&m);
+    unload(&m);
+}
