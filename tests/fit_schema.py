@@ -118,7 +118,8 @@ GOOD = [
                                  {"steps": 2, "resolution": {"a": [1, 65536, 3]}}),
     change(["parameters", 0], {"name": "a", "total_variation": 0.1}),
     change(["parameters", 0], {"name": "a", "total_variation": 3, "smoothing": 1e-6}),
-    change(["batch"], 1), change(["background"], [0, 0.5, 1e3]), change(["held_out_steps"], 7),
+    change(["batch"], 1), change(["background"], [0, 0.5, 1e3]), change(["silhouette"], True),
+    change(["silhouette"], False), change(["silhouette"], ["ball", "it"]), change(["held_out_steps"], 7),
     views({"target": "a"}, {"target": "b"}) | {"held_out": [1]}, views({"target": "a"}) | {"held_out": []},
     change(["schedule"], []), change(["schedule"], [{"step": 1, "factor": 0.5}, {"step": 2, "factor": 2}]),
 ]
@@ -247,6 +248,8 @@ BAD = [
     (stages({"steps": 1, "resolution": {"a": [8, 65537]}}), "stages[0].resolution.a:"),
     (change(["batch"], 0), "batch:"), (change(["batch"], 0.5), "batch:"),
     (change(["held_out_steps"], 0), "held_out_steps:"),
+    (change(["silhouette"], "ball"), "silhouette:"), (change(["silhouette"], []), "silhouette:"),
+    (change(["silhouette"], [1]), "silhouette:"), (change(["silhouette"], [""]), "silhouette:"),
     (change(["background"], 1), "background:"), (change(["background"], [1, 1]), "background:"),
     (change(["background"], [1, 1, "x"]), "background:"),
     (views({"target": "a"}, {"target": "b"}) | {"held_out": 1}, "held_out:"),

@@ -230,7 +230,10 @@ typedef struct bl_scene_desc {
     bl_light_choice lights;  /* which light a path samples */
     bl_edges edges;          /* of gradients of its jobs */
     const bl_limits *limits; /* NULL: the defaults */
-    uint64_t reserved[7];
+    /* Ids of shapes, separated by commas; "": all. The image is how much of each pixel they cover, whatever
+     * the scene's integrator is: as with the integrator `silhouette`. NULL: an image of light. */
+    const char *silhouette;
+    uint64_t reserved[6];
 } bl_scene_desc;
 
 /* Mitsuba 3 XML. */

@@ -249,7 +249,9 @@ BL_API bl_result bl_job_vulkan_gradient(bl_job *job, uint32_t k, bl_vulkan_regio
  * they write go by bl_vulkan_pass.changed, and bl_job_get_parameter returns them. Geometry, too: positions
  * and normals of meshes (of a job with them among its parameters, or with geometry_changes) and to_world of
  * shapes and instances (of a job with them among its parameters); what follows from it, hierarchies included,
- * follows on the device. Values must be finite, and maps invertible. */
+ * follows on the device. Values must be finite, and maps invertible; but the to_world of an instance may be
+ * scaled by 0 (its first three columns are 0), which takes the instance out of the scene until it is another
+ * one. So a scene is made with as many instances as there will ever be, and the others scaled by 0. */
 BL_API bl_result bl_job_vulkan_parameter(bl_job *job, uint32_t index, bl_vulkan_region *out);
 /* Appends a copy of values from a buffer or image of the caller's to there: a parameter whose elements are
  * three floats each. Positions out of a vertex buffer, for instance: as many elements as there are vertices,
@@ -258,6 +260,16 @@ BL_API bl_result bl_job_vulkan_parameter(bl_job *job, uint32_t index, bl_vulkan_
 BL_API bl_result bl_job_prepare_values(bl_job *job, uint32_t index, const bl_vulkan_pixels *from);
 BL_API bl_result bl_job_record_values(bl_job *job, bl_recorder *recorder, VkCommandBuffer commands,
                                       uint32_t index, const bl_vulkan_pixels *from);
+/* The same for the faces of the mesh that has these positions, out of an index buffer: as many triangles as
+ * the mesh was made with, three u32 each, counted from 0, `offset` and `stride` as in there (stride 0: 12).
+ * An index beyond the last vertex becomes that. The pass behind it says that the positions have changed;
+ * lights' tables, hierarchies and acceleration structures follow. A hierarchy keeps its tree, which was made
+ * for the faces before: where few triangles stay where they were, rays take longer, until preparing a pass
+ * makes a new one. BL_ERROR_UNSUPPORTED, with the reason, for meshes whose normals are generated from faces,
+ * and in jobs whose gradients have moving edges. */
+BL_API bl_result bl_job_prepare_faces(bl_job *job, uint32_t positions, const bl_vulkan_pixels *from);
+BL_API bl_result bl_job_record_faces(bl_job *job, bl_recorder *recorder, VkCommandBuffer commands,
+                                     uint32_t positions, const bl_vulkan_pixels *from);
 
 /* The memory of a region of the job's, for another device, process or API. An importer makes a buffer with
  * VkExternalMemoryBufferCreateInfo of this size and usage, imports the descriptor into an allocation of this
@@ -275,6 +287,24 @@ typedef struct bl_vulkan_export {
     VkDeviceSize offset, size; /* of the region in the buffer */
 } bl_vulkan_export;
 BL_API bl_result bl_job_export(bl_job *job, const bl_vulkan_region *region, bl_vulkan_export *out);
+
+/* ---- an acceleration structure of the caller's ---- */
+
+/* How a mesh of the scene stands in it: in one bottom level of one geometry, as triangles in the order of the
+ * mesh's faces with the corners of each in their order, opaque; shown once at the top, with this custom
+ * index, mask 0xFF and VK_GEOMETRY_INSTANCE_TRIANGLE_FACING_CULL_DISABLE_BIT_KHR, by whatever map brings it
+ * to where the scene has it. Meshes whose custom indices follow each other may share a bottom level, as one
+ * geometry with the first one's index. shape: as in bl_hit. BL_ERROR_UNSUPPORTED, with the reason: the job's
+ * rays are no queries (BL_RAYS_QUERY), or the scene has shapegroups or shapes that are no meshes. */
+typedef struct bl_vulkan_mesh {
+    uint32_t custom_index, triangle_count;
+} bl_vulkan_mesh;
+BL_API bl_result bl_job_vulkan_mesh(bl_job *job, uint32_t shape, bl_vulkan_mesh *out);
+/* Takes a top level, built by then or before passes execute, in place of the job's own structure, which goes.
+ * It must outlive the job or be replaced by another call, between passes. Before positions have moved. Vulkan
+ * gives no way to look into it: what does not follow the rule above shows other surfaces. Where positions
+ * move, it is the caller who updates it, after bl_vulkan_pass.changed says so. */
+BL_API bl_result bl_job_use_accel(bl_job *job, VkAccelerationStructureKHR top);
 
 /* ---- steps of fits in the caller's command buffers ---- */
 

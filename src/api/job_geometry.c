@@ -207,7 +207,7 @@ static bl_result rebuild(bl_job *job, bl_error *err)
 static bl_result make_changing(bl_job *job, bl_error *err)
 {
     plan *p = job->plan;
-    if (gpu_accel_changes(job->accel))
+    if (!job->accel || gpu_accel_changes(job->accel))
         return BL_OK;
     job->bytes -= gpu_accel_size(job->accel);
     gpu_accel_destroy(job->accel);
@@ -217,18 +217,20 @@ static bl_result make_changing(bl_job *job, bl_error *err)
     return gpu_buffer_write(job->words, 4 * HEADER_ACCEL, p->words.data + HEADER_ACCEL, 8, err);
 }
 
-/* Copies the maps of the instances that have moved from the records of their levels. */
+/* Copies maps and masks of the instances that have moved. */
 static void copy_maps(bl_job *job)
 {
     const render_scene *s = job->scene;
     for (uint32_t k = 0; k < s->instances.count; k++) {
-        uint32_t parameter = to_world_parameter(s, s->instances.data[k].object);
-        if (parameter == PLAN_NONE || !job->geometry->moves[parameter])
-            continue;
-        uint64_t at[2], from = 4ull * (plan_level(job->plan, k) + LEVEL_TO_WORLD);
-        for (uint32_t i = gpu_accel_maps(job->accel, k, at); i-- > 0;)
-            gpu_batch_copy(job->batch, job->words, from, gpu_accel_instances(job->accel), at[i],
+        const uint64_t record = job->geometry->refit.instances[k];
+        uint64_t at[2];
+        for (uint32_t i = record ? gpu_accel_maps(job->accel, k, at) : 0; i-- > 0;) {
+            gpu_buffer *to = gpu_accel_instances(job->accel);
+            gpu_batch_copy(job->batch, job->refit, 4 * (record + REFIT_INSTANCE_MAP), to, at[i],
                            sizeof s->instances.data[k].to_world);
+            gpu_batch_copy(job->batch, job->refit, 4 * (record + REFIT_INSTANCE_MASK), to,
+                           at[i] + GPU_ACCEL_MASK, 1);
+        }
     }
 }
 
@@ -282,7 +284,7 @@ static void record_moves(bl_job *job)
 {
     record_refit(job);
     job->lights_moved = true;
-    if (job->plan->query)
+    if (job->accel)
         record_queries(job);
 }
 
@@ -344,7 +346,7 @@ bool geometry_prepared(const bl_job *job, geometry_changes c)
     if (moved)
         there &= g && g->listed && job->kernels[RENDER_GEOMETRY] &&
                  (!job->plan->posed || job->kernels[RENDER_UPDATE]) &&
-                 (!job->plan->query || gpu_accel_changes(job->accel));
+                 (!job->accel || gpu_accel_changes(job->accel));
     if (c.gradient && job->plan->normals_derived)
         there &= g && g->listed && job->kernels[RENDER_GEOMETRY_ADJOINT];
     return there;

@@ -90,7 +90,7 @@ static bl_result record(recording *r, bl_recorder *recorder, VkCommandBuffer com
 
 static recorder_image image_of(const bl_job *job, bool written, const char *what)
 {
-    return (recorder_image){job->scene->width, job->scene->height, written, what, 0};
+    return (recorder_image){job->scene->width, job->scene->height, written, what, 0, 0};
 }
 
 /* ---- images ---- */
@@ -278,14 +278,26 @@ static bl_result describe_values(bl_job *job, uint32_t index, const bl_vulkan_pi
     return BL_OK;
 }
 
+static bl_result prepare_copy(bl_job *job, bl_result described, const job_recorded_copy *copy, bl_error *err)
+{
+    bl_result result = described == BL_OK ? job_recorded_prepare_copy(copy, err) : described;
+    return result == BL_OK ? BL_OK : context_fail(job->context, err);
+}
+
+static bl_result append_copy(bl_job *job, bl_result described, const job_recorded_copy *copy,
+                             bl_recorder *recorder, VkCommandBuffer commands, bl_error *err)
+{
+    bl_result result =
+        described == BL_OK ? job_recorded_append_copy(copy, recorder, commands, err) : described;
+    return result == BL_OK ? BL_OK : context_fail(job->context, err);
+}
+
 bl_result bl_job_prepare_values(bl_job *job, uint32_t index, const bl_vulkan_pixels *from)
 {
     bl_error err = {0};
     job_recorded_copy copy;
-    bl_result result = describe_values(job, index, from, &copy, &err);
-    if (result == BL_OK)
-        result = job_recorded_prepare_copy(&copy, &err);
-    return result == BL_OK ? BL_OK : context_fail(job->context, &err);
+    bl_result described = describe_values(job, index, from, &copy, &err);
+    return prepare_copy(job, described, &copy, &err);
 }
 
 bl_result bl_job_record_values(bl_job *job, bl_recorder *recorder, VkCommandBuffer commands, uint32_t index,
@@ -293,10 +305,68 @@ bl_result bl_job_record_values(bl_job *job, bl_recorder *recorder, VkCommandBuff
 {
     bl_error err = {0};
     job_recorded_copy copy;
-    bl_result result = describe_values(job, index, from, &copy, &err);
-    if (result == BL_OK)
-        result = job_recorded_append_copy(&copy, recorder, commands, &err);
-    return result == BL_OK ? BL_OK : context_fail(job->context, &err);
+    bl_result described = describe_values(job, index, from, &copy, &err);
+    return append_copy(job, described, &copy, recorder, commands, &err);
+}
+
+/* ---- faces ---- */
+
+/* The reason why the faces of a mesh cannot change in the job, or NULL if they can. */
+static const char *faces_obstacle(const bl_job *job, const render_shape *shape)
+{
+    if (shape->normals_made)
+        return "its normals are generated from its faces on the host; give it normals, or face_normals";
+    if (job->plan->edges && job->plan->any_request)
+        return "edges that move are found by faces on the host; make the job without them (bl_edges)";
+    return NULL;
+}
+
+static bl_result describe_faces(bl_job *job, uint32_t positions, const bl_vulkan_pixels *from,
+                                job_recorded_copy *out, bl_error *err)
+{
+    const render_scene *s = job->scene;
+    const render_shape *shape = NULL;
+    TRY(job_recorded_check(job, err));
+    TRY(job_recorded_check_changed(job, &positions, 1, err));
+    const render_parameter *p = &s->parameters.data[positions];
+    for (uint32_t i = 0; i < s->shapes.count && p->slot == PLAN_ARRAY_SLOT + MESH_ARRAY_POSITIONS; i++)
+        if (s->shapes.data[i].object->index == p->object)
+            shape = &s->shapes.data[i];
+    if (!shape)
+        return error_set(err, BL_ERROR_ARGUMENT, "faces: %s is not the positions of a mesh", p->name);
+    const char *obstacle = faces_obstacle(job, shape);
+    if (obstacle)
+        return error_set(err, BL_ERROR_UNSUPPORTED, "faces of %s: %s", p->name, obstacle);
+    if (from->image)
+        return error_set(err, BL_ERROR_ARGUMENT, "faces of %s come from a buffer, not from an image",
+                         p->name);
+    const uint32_t *mesh = job->plan->words.data + job->plan->geometry + shape->data;
+    *out = (job_recorded_copy){.job = job,
+                               .to = job->words,
+                               .from = from,
+                               .image = {.width = mesh[MESH_FACE_COUNT],
+                                         .height = 1,
+                                         .what = p->name,
+                                         .first = mesh[MESH_FACES],
+                                         .last = shape->vertex_count - 1}};
+    return BL_OK;
+}
+
+bl_result bl_job_prepare_faces(bl_job *job, uint32_t positions, const bl_vulkan_pixels *from)
+{
+    bl_error err = {0};
+    job_recorded_copy copy;
+    bl_result described = describe_faces(job, positions, from, &copy, &err);
+    return prepare_copy(job, described, &copy, &err);
+}
+
+bl_result bl_job_record_faces(bl_job *job, bl_recorder *recorder, VkCommandBuffer commands,
+                              uint32_t positions, const bl_vulkan_pixels *from)
+{
+    bl_error err = {0};
+    job_recorded_copy copy;
+    bl_result described = describe_faces(job, positions, from, &copy, &err);
+    return append_copy(job, described, &copy, recorder, commands, &err);
 }
 
 /* ---- where things are ---- */

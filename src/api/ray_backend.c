@@ -74,7 +74,11 @@ static void list_instances(const plan *p, gpu_accel_instance *list)
     };
     for (uint32_t k = 0; k < s->instances.count; k++) {
         list[k] = (gpu_accel_instance){
-            .group = s->instances.data[k].group, .triangle_index = 2 * k, .box_index = 2 * k + 1};
+            .group = s->instances.data[k].group,
+            .triangle_index = 2 * k,
+            .box_index = 2 * k + 1,
+            .hidden = s->instances.data[k].hidden,
+        };
         memcpy(list[k].to_world, s->instances.data[k].to_world, sizeof list[k].to_world);
     }
 }

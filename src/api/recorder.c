@@ -166,7 +166,9 @@ static void copy_buffer(gpu_batch *batch, bl_device *device, gpu_buffer *own, co
         return;
     }
     copy(batch, device, own,
-         &(fit_pixels){wrapped, FIT_RGB, (uint32_t)(within / 4), (uint32_t)(stride_of(p) / 4)}, image);
+         &(fit_pixels){wrapped, image.last ? FIT_FACES : FIT_RGB, (uint32_t)(within / 4),
+                       (uint32_t)(stride_of(p) / 4), image.last},
+         image);
     gpu_buffer_destroy(wrapped);
 }
 
@@ -174,7 +176,7 @@ static void copy_image(gpu_batch *batch, bl_device *device, gpu_buffer *own, gpu
                        const bl_vulkan_pixels *p, recorder_image image)
 {
     bool half = p->format == VK_FORMAT_R16G16B16A16_SFLOAT;
-    const fit_pixels between = {texels, half ? FIT_RGBA_HALF : FIT_RGBA, 0, half ? 2 : 4};
+    const fit_pixels between = {texels, half ? FIT_RGBA_HALF : FIT_RGBA, 0, half ? 2 : 4, 0};
     const vulkan_texels theirs = {p->image, p->layout, image.width, image.height};
     if (!image.written)
         vulkan_record_from_image(batch, &theirs, texels);

@@ -18,6 +18,7 @@ typedef struct recorder_image {
     bool written; /* else it is read, */
     const char *what;
     uint32_t first; /* to words of our buffer from this one on */
+    uint32_t last;  /* not 0: it is no image but faces, and this is the last vertex */
 } recorder_image;
 
 /* Fails, with what was expected and what came, if the caller's pixels cannot be that. */

@@ -36,6 +36,7 @@ bl_result scene_from_description(bl_context *ctx, scene_description *d, const bl
     scene->context = ctx;
     render_overrides o = {
         .integrator = desc ? desc->integrator : NULL,
+        .silhouette = desc ? desc->silhouette : NULL,
         .max_depth = desc ? desc->max_depth : 0,
         .sensor = desc ? desc->sensor : 0,
         .light_choice = desc ? (enum light_choice)desc->lights : LIGHTS_BY_WEIGHT,

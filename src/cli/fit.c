@@ -199,6 +199,7 @@ static void merge_options(fit_work *w, cli_common *common)
             items[count++] = w->job.defines[i];
     free(defines->items);
     *defines = (cli_names){.items = items, .count = count};
+    common->silhouette = w->job.silhouette;
     w->spp = common->spp ? common->spp : w->job.spp ? w->job.spp : 16;
     w->spp_grad = common->spp_grad ? common->spp_grad : w->job.spp_grad ? w->job.spp_grad : w->spp;
     w->seed = common->seed_given ? common->seed : w->job.seed;

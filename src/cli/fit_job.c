@@ -122,6 +122,7 @@ static int read_job(json_place at, fit_job *job)
         {"held_out", KEY_OTHER, 0, false},
         {"held_out_steps", KEY_COUNT, offsetof(head, held_out_steps), false},
         {"background", KEY_OTHER, 0, false},
+        {"silhouette", KEY_OTHER, 0, false},
         {"batch", KEY_COUNT, offsetof(head, batch), false},
         {"loss", KEY_OTHER, 0, false},
         {"form", KEY_TEXT, offsetof(head, form), false},
@@ -196,6 +197,7 @@ void fit_job_free(fit_job *job)
     free(job->defines);
     free(job->text);
     free(job->scene);
+    free(job->silhouette);
     free(job->output);
     cJSON_Delete(job->json);
     *job = (fit_job){0};

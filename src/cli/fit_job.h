@@ -50,6 +50,7 @@ typedef struct fit_job {
     uint32_t held_out_count; /* of the views */
     uint32_t held_out_steps; /* from one look at them to the next; 0: the program's choice */
     uint32_t batch;          /* pixels of a step; 0: all of all views */
+    char *silhouette;        /* targets are masks of shapes with these ids, as bl_scene_desc; NULL: images */
     bool over;               /* targets with alpha are composed over: */
     float background[3];
     fit_job_parameter *parameters;

@@ -5,6 +5,7 @@
 #include <cjson/cJSON.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* at: with the path of the object that holds the target. */
@@ -162,10 +163,33 @@ static int read_background(json_place at, const cJSON *json, fit_job *job)
     return CLI_OK;
 }
 
+/* true, or a list of ids. */
+static int read_silhouette(json_place at, const cJSON *json, fit_job *job)
+{
+    if (!json || cJSON_IsFalse(json))
+        return CLI_OK;
+    if (job->batch)
+        return json_wrong(&at, "batch",
+                          "leaves moving edges out, and nothing else moves a silhouette: use whole views");
+    if (!cJSON_IsTrue(json) && (!cJSON_IsArray(json) || cJSON_GetArraySize(json) == 0))
+        return json_wrong(&at, "silhouette", "must be true, or a list of ids of shapes");
+    job->silhouette = text_format("%s", "");
+    for (const cJSON *one = cJSON_IsArray(json) ? json->child : NULL; one; one = one->next) {
+        if (!cJSON_IsString(one) || !*one->valuestring || strpbrk(one->valuestring, ", \t\r\n"))
+            return json_wrong(&at, "silhouette",
+                              "must be true, or a list of ids of shapes, without commas and blanks");
+        char *longer = text_format("%s%s%s", job->silhouette, *job->silhouette ? "," : "", one->valuestring);
+        free(job->silhouette);
+        job->silhouette = longer;
+    }
+    return CLI_OK;
+}
+
 int job_read_goal(json_place at, const cJSON *json, fit_job *job)
 {
     const cJSON *held_out = cJSON_GetObjectItemCaseSensitive(json, "held_out");
     CLI_TRY(read_background(at, cJSON_GetObjectItemCaseSensitive(json, "background"), job));
+    CLI_TRY(read_silhouette(at, cJSON_GetObjectItemCaseSensitive(json, "silhouette"), job));
     const cJSON *target = cJSON_GetObjectItemCaseSensitive(json, "target"),
                 *views = cJSON_GetObjectItemCaseSensitive(json, "views");
     if (!target == !views)

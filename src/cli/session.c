@@ -81,6 +81,7 @@ static bl_scene_desc scene_desc(const cli_common *common, bl_define **defines, c
         .roots = common->roots.items,
         .root_count = common->roots.count,
         .integrator = common->integrator,
+        .silhouette = common->silhouette,
         .max_depth = common->max_depth,
         .sensor = common->sensor,
         .lights = lights,

@@ -10,17 +10,18 @@
 static void move_pixels(gpu_batch *batch, fit_kernels *kernels, fit_kernel kernel, gpu_buffer *image,
                         uint32_t image_first, const fit_pixels *theirs, uint32_t pixels)
 {
-    static const uint32_t words[] = {3, 4, 2};
+    static const uint32_t words[] = {3, 4, 2, 3};
     uint64_t last = theirs->first + (uint64_t)theirs->stride * (pixels - 1) + words[theirs->format];
     BL_ASSERT(pixels > 0 && theirs->stride >= words[theirs->format], "%u pixels, %u words apart", pixels,
               theirs->stride);
     BL_ASSERT(last * 4 <= gpu_buffer_size(theirs->buffer) &&
                   4ull * image_first + pixels * 12ull <= gpu_buffer_size(image),
               "%u pixels do not fit", pixels);
-    _Static_assert((int)FIT_RGBA_HALF == (int)PIXELS_HALF && (int)FIT_RGBA == (int)PIXELS_RGBA, "one list");
+    _Static_assert((int)FIT_RGBA_HALF == (int)PIXELS_HALF && (int)FIT_FACES == (int)PIXELS_FACES, "one list");
     bool out = kernel == FIT_PIXELS_OUT;
+    BL_ASSERT(!out || theirs->format != FIT_FACES, "faces come in, from word %u on", theirs->first);
     gpu_buffer *buffers[] = {out ? image : theirs->buffer, out ? theirs->buffer : image};
-    uint32_t push[] = {pixels, theirs->first, theirs->stride, theirs->format, image_first};
+    uint32_t push[] = {pixels, theirs->first, theirs->stride, theirs->format, image_first, theirs->last};
     fit_dispatch(batch, kernels, kernel, buffers, push, pixels);
 }
 

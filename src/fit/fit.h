@@ -45,12 +45,14 @@ void fit_record_gradient_read(gpu_batch *batch, fit_kernels *kernels, const fit_
 
 /* ---- exchange.c: images of a caller's, and a scale from one ---- */
 
-typedef enum fit_pixel_format { FIT_RGB, FIT_RGBA, FIT_RGBA_HALF } fit_pixel_format; /* kernels/pixels.c */
+/* kernels/pixels.c */
+typedef enum fit_pixel_format { FIT_RGB, FIT_RGBA, FIT_RGBA_HALF, FIT_FACES } fit_pixel_format;
 /* Pixels of a caller's buffer: those of the image, row by row, each `stride` words behind the one before. */
 typedef struct fit_pixels {
     gpu_buffer *buffer;
     fit_pixel_format format;
     uint32_t first, stride; /* words */
+    uint32_t last; /* of FIT_FACES, three indices each, for fit_record_pixels_in: larger ones become this */
 } fit_pixels;
 /* Between an image of 3 * pixels values, those from word image_first on, and a caller's. A caller's alpha
  * becomes 1, and is not read. */

@@ -112,6 +112,7 @@ typedef struct gpu_accel_instance {
     uint32_t group;
     float to_world[12];                 /* 3 rows of 4 */
     uint32_t triangle_index, box_index; /* custom index of its triangles, of its boxes; both below 2^24 */
+    bool hidden;                        /* no ray sees it, whatever its to_world */
 } gpu_accel_instance;
 typedef struct gpu_accel_desc {
     const gpu_accel_group *groups;
@@ -132,7 +133,9 @@ uint64_t gpu_accel_size(const gpu_accel *a); /* bytes of device memory held */
 bool gpu_accel_changes(const gpu_accel *a);
 gpu_buffer *gpu_accel_corners(gpu_accel *a, uint32_t group); /* NULL where it has no triangles */
 /* The map of an instance, 12 floats, stands in the buffer of instances once for its triangles and once for
- * its boxes. at: offsets of these places; returns how many there are (0 to 2). */
+ * its boxes. at: offsets of these places; returns how many there are (0 to 2). GPU_ACCEL_MASK bytes behind
+ * each place stands a byte: 0xFF, or 0 where the instance is hidden. */
+enum { GPU_ACCEL_MASK = 51 };
 gpu_buffer *gpu_accel_instances(gpu_accel *a);
 uint32_t gpu_accel_maps(const gpu_accel *a, uint32_t instance, uint64_t at[2]);
 void gpu_accel_record_follow(gpu_accel *a, gpu_batch *batch, uint32_t group, bool anew);

@@ -195,6 +195,7 @@ ir_ref emitter_far_power(tracer *t, ir_ref radiance, ir_ref far);
  * of the disk across the scene's bounding sphere. */
 emitter_ray emitter_far_ray(tracer *t, const class_node *n, ir_ref record, const ir_ref u[4]);
 /* The text that says what a gradient by a light's place lacks (render_parameter.reason). */
+extern const emitter_class light_silhouette; /* emitter/silhouette.c: of the integrator silhouette */
 extern const char emitter_moving_shadows[];
 
 static inline uint32_t float_word(float v)

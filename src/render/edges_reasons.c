@@ -49,16 +49,10 @@ static bool some_without_silhouette(const render_scene *s)
     return any;
 }
 
-/* Whether the parameter moves what a delta light on no shape lights. */
-static bool moves_light(const render_scene *s, const render_parameter *p)
+/* Whether the parameter moves what its object, a light, lights: one without extent, on no shape. */
+static bool moves_light(const emitter_class *cls, const render_parameter *p)
 {
-    bool any = false;
-    for (uint32_t i = 0; i < s->emitters.count; i++) {
-        const emitter_class *cls = (const emitter_class *)(const void *)s->emitters.data[i]->cls;
-        any |= s->emitters.data[i]->index == p->object && cls->delta && p->slot < 32 &&
-               cls->pose_params >> p->slot & 1;
-    }
-    return any;
+    return cls->delta && p->slot < 32 && cls->pose_params >> p->slot & 1;
 }
 
 /* A light that no ray hits. In volumetric walks only rays that hit lights find borders of shadows. */
@@ -79,7 +73,9 @@ const char *edges_lack(render_scene *s)
 {
     const char *lacks = NULL;
     bool masks = some_bsdf(s, lets_through);
-    if (some_bsdf(s, is_smooth) || (masks && !s->volumetric))
+    if (s->silhouette) /* materials do not matter */
+        masks = false;
+    else if (some_bsdf(s, is_smooth) || (masks && !s->volumetric))
         lacks = s->volumetric ? "what moves in mirrors and behind smooth glass is left out"
                               : "what moves in mirrors, behind smooth glass and next to masks is left out";
     if (s->volumetric && (masks || s->media.count > 0) && some_delta_light(s))
@@ -93,7 +89,19 @@ const char *edges_lack(render_scene *s)
 
 void edges_reasons_of_lights(render_scene *s)
 {
-    for (uint32_t i = 0; i < s->parameters.count && edges_differentiated(s); i++)
-        if (moves_light(s, &s->parameters.data[i]) && s->parameters.data[i].reason == emitter_moving_shadows)
-            s->parameters.data[i].reason = edges_lack(s);
+    const char *lack = NULL;
+    bool known = false;
+    for (uint32_t i = 0; i < s->emitters.count && edges_differentiated(s); i++) {
+        const scene_object *o = s->emitters.data[i];
+        uint32_t k = o->index < s->last_parameter.count ? s->last_parameter.data[o->index] : 0;
+        for (; k; k = s->parameters.data[k - 1].next) {
+            render_parameter *p = &s->parameters.data[k - 1];
+            if (!moves_light((const emitter_class *)(const void *)o->cls, p) ||
+                p->reason != emitter_moving_shadows)
+                continue;
+            if (!known)
+                lack = edges_lack(s), known = true;
+            p->reason = lack;
+        }
+    }
 }

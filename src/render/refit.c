@@ -310,6 +310,7 @@ static void add_instance(const plan *p, uint32_t index, uint32_t parameter, refi
     uint32_t record = room(r, REFIT_INSTANCE_WORDS);
     r->work.data[record + REFIT_INSTANCE_TO_WORLD] = p->level_motions[index];
     r->work.data[record + REFIT_INSTANCE_LEVEL] = plan_level(p, index);
+    r->instances[index] = record;
     add(r, REFIT_INSTANCE, record, 1, PLAN_NONE); /* as solids */
     add(r, REFIT_TO_WORLD_INVERSE, p->level_motions[index], 1, parameter);
 }
@@ -340,6 +341,7 @@ void refit_create(const plan *p, const bool *moves, refit *out)
     const render_scene *s = p->scene;
     *out = (refit){0};
     room(out, REFIT_HEADER_WORDS);
+    out->instances = memory_need_zeroed(s->instances.count + 1, sizeof *out->instances);
     for (uint32_t i = 0; i < s->shapes.count; i++) {
         uint32_t parameter = mover(p, &s->shapes.data[i], moves);
         if (parameter != PLAN_NONE)
@@ -361,6 +363,7 @@ void refit_free(refit *r)
     array_free(&r->work);
     array_free(&r->dispatches);
     memory_free(r->corners);
+    memory_free(r->instances);
     *r = (refit){0};
 }
 

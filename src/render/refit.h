@@ -43,8 +43,15 @@ enum refit_solid {
     REFIT_SOLID_KIND,         /* enum shape_kind */
     REFIT_SOLID_WORDS
 };
-/* An instance that moves: its place record and its level's, in the scene buffer. */
-enum refit_instance { REFIT_INSTANCE_TO_WORLD, REFIT_INSTANCE_LEVEL, REFIT_INSTANCE_WORDS };
+/* An instance that moves: its place record and its level's, in the scene buffer. Where rays are queries, what
+ * its acceleration structure is told: a map with an inverse, 12 f32, and the mask of rays that see it. */
+enum refit_instance {
+    REFIT_INSTANCE_TO_WORLD,
+    REFIT_INSTANCE_LEVEL,
+    REFIT_INSTANCE_MAP,
+    REFIT_INSTANCE_MASK = REFIT_INSTANCE_MAP + 12,
+    REFIT_INSTANCE_WORDS
+};
 /* A group, where rays are queries: its first entry of a triangle, and where the corners of its triangles go,
  * 9 f32 each. */
 enum refit_group { REFIT_GROUP_ENTRY, REFIT_GROUP_CORNERS, REFIT_GROUP_WORDS };
@@ -84,8 +91,9 @@ typedef struct refit_dispatch {
 typedef struct refit {
     ARRAY(uint32_t) work; /* the buffer as it is before the first dispatch */
     ARRAY(refit_dispatch) dispatches;
-    uint32_t *corners; /* per group of a plan for queries: REFIT_GROUP_CORNERS */
-    double cost;       /* of the hierarchies as they were built: what REFIT_COSTS would add up to */
+    uint32_t *corners;   /* per group of a plan for queries: REFIT_GROUP_CORNERS */
+    uint32_t *instances; /* per instance: its refit_instance; 0: it does not move */
+    double cost;         /* of the hierarchies as they were built: what REFIT_COSTS would add up to */
 } refit;
 
 /* moves: by parameter of the scene, the positions and to_world of shapes and instances that may have

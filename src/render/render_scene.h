@@ -80,6 +80,7 @@ typedef struct render_instance {
     const scene_object *object; /* NULL: of the first group, which stands where it is */
     uint32_t group;
     float to_world[12], to_group[12];
+    bool hidden; /* to_world_hides */
 } render_instance;
 
 enum shape_kind {
@@ -209,6 +210,8 @@ typedef struct render_scene {
     ARRAY(render_channel) channels;    /* alpha first, if the film has it */
     const scene_object *field;         /* NULL: none, or the integrator does not see it */
     render_march march;                /* where there is a field */
+    const char *silhouette;            /* the integrator shows shapes with these ids, separated by commas, as
+                                          bright, and others as black; "": all; NULL: it shows light */
     bool volumetric;                   /* the integrator knows media, and surfaces that are not there */
     ARRAY(const scene_object *) media; /* those that bound shapes or hold the sensor, each once */
     const scene_object *sensor_medium; /* NULL: vacuum */
@@ -220,6 +223,7 @@ enum edges_wish { EDGES_BY_SCENE, EDGES_NONE, EDGES_PROJECTIVE };
 
 typedef struct render_overrides {
     const char *integrator; /* NULL: the scene's */
+    const char *silhouette; /* as render_scene.silhouette, in its place; NULL: none */
     int32_t max_depth;      /* 0: the scene's */
     uint32_t sensor;        /* which one to look through, in order of the scene */
     enum light_choice light_choice;

@@ -45,6 +45,63 @@ static bl_result check_textures(render_scene *s, const render_shape *shape, cons
     return BL_OK;
 }
 
+/* Takes the next of names that commas separate, with blanks around each. NULL: there is none. */
+static const char *next_name(const char **list, size_t *length)
+{
+    static const char blanks[] = " \t\r\n";
+    const char *name = *list + strspn(*list, ", \t\r\n");
+    size_t most = strcspn(name, ",");
+    *list = name + most;
+    while (most > 0 && strchr(blanks, name[most - 1]))
+        most--;
+    *length = most;
+    return most > 0 ? name : NULL;
+}
+
+static bool is_named(const char *list, const char *id)
+{
+    size_t length;
+    const char *name = next_name(&list, &length);
+    bool all = !name, is = false;
+    for (; name; name = next_name(&list, &length))
+        is |= id && strlen(id) == length && strncmp(name, id, length) == 0;
+    return all || is;
+}
+
+/* The integrator `silhouette` sees some shapes as bright and others as black; lights do not matter. */
+static void show_silhouettes(render_scene *s)
+{
+    for (uint32_t i = 0; i < s->shapes.count; i++) {
+        render_shape *shape = &s->shapes.data[i];
+        if (!shape->bsdf || !is_named(s->silhouette, shape->object->id))
+            continue;
+        scene_object *light = render_new_object(s, &light_silhouette.base.plugin, shape->object->where);
+        light->values[0].number = 1;
+        shape->emitter = light;
+        array_push(&s->emitters, light);
+        array_push(&s->emitter_shape, i);
+    }
+}
+
+static bl_result check_silhouettes(const render_scene *s, bl_error *err)
+{
+    size_t length;
+    const char *list = s->silhouette;
+    for (const char *name; (name = next_name(&list, &length));) {
+        bool found = false;
+        for (uint32_t i = 0; i < s->shapes.count; i++) {
+            const char *id = s->shapes.data[i].object->id;
+            found |= id && strlen(id) == length && strncmp(name, id, length) == 0;
+        }
+        if (!found)
+            return error_set(err, BL_ERROR_SCENE,
+                             "silhouette: no shape of the scene has the id \"%.*s\" (shapes in a group by "
+                             "their own ids, not by those of instances)",
+                             (int)(length < 60 ? length : 60), name);
+    }
+    return BL_OK;
+}
+
 bl_result render_bind_shapes(render_scene *s, bl_error *err)
 {
     for (uint32_t i = 0; i < s->shapes.count; i++) {
@@ -52,7 +109,7 @@ bl_result render_bind_shapes(render_scene *s, bl_error *err)
         if (!s->names[shape->object->index].name)
             continue; /* loaded for its points alone */
         shape->bsdf = scene_child(shape->object, PLUGIN_BSDF);
-        shape->emitter = scene_child(shape->object, PLUGIN_EMITTER);
+        shape->emitter = s->silhouette ? NULL : scene_child(shape->object, PLUGIN_EMITTER);
         if (!shape->bsdf) {
             shape->bsdf = default_bsdf(s, shape);
             TRY(render_visit(s, shape->bsdf, render_name_below(s, s->names[shape->object->index], "bsdf"),
@@ -74,7 +131,10 @@ bl_result render_bind_shapes(render_scene *s, bl_error *err)
         array_push(&s->emitters, shape->emitter);
         array_push(&s->emitter_shape, i);
     }
-    return BL_OK;
+    if (!s->silhouette)
+        return BL_OK;
+    show_silhouettes(s);
+    return check_silhouettes(s, err);
 }
 
 static const scene_object *add_medium(render_scene *s, const scene_object *medium)
@@ -106,7 +166,7 @@ void render_bind_media(render_scene *s)
 bl_result render_bind_lights(render_scene *s, bl_error *err)
 {
     const scene_object *root = s->description->root;
-    for (uint32_t i = 0; i < root->child_count; i++) {
+    for (uint32_t i = 0; i < root->child_count && !s->silhouette; i++) {
         const scene_object *o = root->children[i];
         if (o->cls->category != PLUGIN_EMITTER || on_shape(o))
             continue; /* an area emitter at the top only serves references */

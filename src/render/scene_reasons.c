@@ -146,7 +146,7 @@ static const char *image_reason(render_scene *s)
     const char *items[4] = {"silhouettes", "edges of shadows"};
     uint32_t count = edges ? 0 : 2;
     text list = {0};
-    if (texture_has_steps(s->description->root))
+    if (!s->silhouette && texture_has_steps(s->description->root))
         items[count++] = s->volumetric ? "steps of textures and densities" : "steps of textures";
     if (may_clip(s, s->sensor))
         items[count++] = "borders of what clip planes cut";

@@ -19,6 +19,7 @@ typedef struct integrator_kind {
                           meets first (Mitsuba) */
     bool volumetric;   /* knows media, and surfaces that are not there */
     bool light_tracing, depth_image, ellipsoid_field;
+    bool silhouette; /* shows shapes as bright or black */
     enum gradient_method method;
     bool detached, pipelined;
     bool marches;  /* sees the scene's field */
@@ -45,6 +46,12 @@ static const integrator_kind integrator_kinds[] = {
      .pipelined = true},
     {.name = "tape", .max_depth = 6, .rr_depth = 5, .method = METHOD_TAPE, .detached = true},
     {.name = "direct", .max_depth = 2, .rr_depth = NO_ROULETTE, .own_depths = true},
+    {.name = "silhouette",
+     .max_depth = 1,
+     .rr_depth = NO_ROULETTE,
+     .own_depths = true,
+     .no_next_event = true,
+     .silhouette = true},
     {.name = "depth", .max_depth = -1, .rr_depth = 5, .depth_image = true},
     {.name = "ptracer", .max_depth = -1, .rr_depth = 5, .light_tracing = true, .detached = true},
     {.name = "volpath", .max_depth = -1, .rr_depth = 5, .volumetric = true, .sees_through = true},
@@ -93,7 +100,8 @@ static bl_result find_integrator(const char *name, const integrator_kind **out, 
 static bool scene_walks(const scene_object *i)
 {
     return i && !scene_is(i, &integrator_direct.plugin) &&
-           !scene_is(i, &integrator_direct_projective.plugin) && !scene_is(i, &integrator_depth.plugin);
+           !scene_is(i, &integrator_direct_projective.plugin) && !scene_is(i, &integrator_depth.plugin) &&
+           !scene_is(i, &integrator_silhouette.plugin);
 }
 
 /* The roughness below which detached gradients are by far the noisier ones, by measurement
@@ -189,11 +197,24 @@ static bl_result read_edges(render_scene *s, enum edges_wish wish, bl_error *err
     return BL_OK;
 }
 
+/* Which shapes the integrator `silhouette` shows: those of a call, or its own. */
+static void read_silhouette(render_scene *s, const integrator_kind *kind, const char *wish)
+{
+    bool theirs = scene_is(s->integrator, &integrator_silhouette.plugin);
+    s->silhouette = !kind->silhouette ? NULL
+                    : wish            ? arena_strdup(&s->memory, wish)
+                    : theirs          ? scene_get(s->integrator, "shapes")->text
+                                      : "";
+    if (s->silhouette)
+        s->hide_emitters = false, s->max_depth = 1;
+}
+
 static bl_result read_integrator(render_scene *s, const render_overrides *o, bl_error *err)
 {
     const scene_object *i = s->integrator;
     const integrator_kind *kind = NULL;
-    TRY(find_integrator(o && o->integrator ? o->integrator : i ? i->cls->name : "path", &kind, err));
+    const char *wish = o && o->silhouette ? "silhouette" : o ? o->integrator : NULL;
+    TRY(find_integrator(wish ? wish : i ? i->cls->name : "path", &kind, err));
     bool theirs = scene_walks(i) && !kind->own_depths;
     s->volumetric = kind->volumetric, s->depth_image = kind->depth_image,
     s->light_tracing = kind->light_tracing;
@@ -219,6 +240,7 @@ static bl_result read_integrator(render_scene *s, const render_overrides *o, bl_
     s->light_choice = o ? o->light_choice : LIGHTS_BY_WEIGHT;
     if (o && o->max_depth != 0)
         s->max_depth = o->max_depth;
+    read_silhouette(s, kind, o ? o->silhouette : NULL);
     return BL_OK;
 }
 

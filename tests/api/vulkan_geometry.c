@@ -78,7 +78,8 @@ static void add_paint(bl_builder *b, bl_object *shape)
     bl_object_add(shape, NULL, both);
 }
 
-static bl_scene *make_scene(void)
+/* flat: the ground's normals are those of its faces. */
+static bl_scene *make_scene_of(const uint32_t *ground_faces, bool flat)
 {
     static const double from_above[16] = {-1, 0, 0, 0.3, 0, 0.6, -0.8, 3.2, 0, -0.8, -0.6, 2.6, 0, 0, 0, 1};
     bl_builder *b;
@@ -99,7 +100,8 @@ static bl_scene *make_scene(void)
                                       &(bl_mesh){.vertex_count = VERTICES,
                                                  .face_count = 2 * (SIDE - 1) * (SIDE - 1),
                                                  .positions = ground,
-                                                 .faces = faces});
+                                                 .faces = ground_faces});
+    bl_object_flag(hill, "face_normals", flat);
     add_paint(b, hill);
     bl_object_add(root, NULL, hill);
     bl_object *shining = bl_builder_mesh(
@@ -128,6 +130,8 @@ static bl_scene *make_scene(void)
     SCENE_MUST(&device, bl_builder_finish(b, NULL, NULL, &scene));
     return scene;
 }
+
+static bl_scene *make_scene(void) { return make_scene_of(faces, false); }
 
 /* ---- a pair of jobs ---- */
 
@@ -246,7 +250,57 @@ static void vertices_come_from_a_buffer(void **state)
     bl_scene_destroy(scene);
 }
 
-/* The lights' tables follow; and two moves recorded before either is executed. */
+/* The same vertices, joined otherwise: each square of the ground divided the other way, in another order, and
+ * then as it was. The image is that of a scene that is made so. */
+static void faces_come_from_a_buffer(void **state)
+{
+    (void)state;
+    enum { FACES = 2 * (SIDE - 1) * (SIDE - 1) };
+    static uint32_t other[3 * FACES];
+    float moved[3 * VERTICES];
+    for (uint32_t k = 0; k < FACES / 2; k++) { /* a, a + 1, a + SIDE + 1, a, a + SIDE + 1, a + SIDE */
+        const uint32_t *q = faces + 6 * ((FACES / 2 - 1) - k);
+        const uint32_t divided[6] = {q[1], q[2], q[5], q[0], q[1], q[5]};
+        memcpy(other + 6 * k, divided, sizeof divided);
+    }
+    bl_scene *scene = make_scene_of(faces, true), *joined = make_scene_of(other, true);
+    pair p = make_jobs(scene, NULL), q = make_jobs(joined, NULL);
+    uint32_t index = scene_device_find(&device, scene, "ground.vertex_positions");
+    vulkan_app_buffer b = storage(sizeof other);
+    const bl_vulkan_pixels from = {
+        .buffer = b.handle, .buffer_usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT, .buffer_size = b.size};
+    bl_vulkan_image_desc desc = {.pass = {.spp = SPP, .seed = 5, .changed = &index, .changed_count = 1}};
+    bl_vulkan_region r;
+    bend(moved, 0.5f);
+    SCENE_MUST(&device, bl_job_prepare_image(p.job, &desc, NULL));
+    SCENE_MUST(&device, bl_job_prepare_faces(p.job, index, &from));
+    SCENE_MUST(&device, bl_job_vulkan_parameter(p.job, index, &r));
+    SCENE_MUST(&device, bl_job_set_parameter(q.own, index, moved));
+    SCENE_MUST(&device, bl_job_set_parameter(p.own, index, moved));
+    for (int k = 0; k < 2; k++) {
+        pair both = {k ? p.own : q.own, p.job};
+        memcpy(b.mapped, k ? faces : other, sizeof other);
+        vulkan_app_begin(&app);
+        app.CmdUpdateBuffer(app.commands, r.buffer, r.offset, r.size, moved);
+        vulkan_app_count = (vulkan_app_counts){0};
+        SCENE_MUST(&device, bl_job_record_faces(p.job, recorder, app.commands, index, &from));
+        SCENE_MUST(&device, bl_job_record_image(p.job, recorder, app.commands, &desc));
+        end_recording();
+        expect_image(&both, k ? "the first faces" : "other faces");
+    }
+    memset(b.mapped, 0xff, sizeof other); /* no index is followed out of the mesh */
+    vulkan_app_begin(&app);
+    vulkan_app_count = (vulkan_app_counts){0};
+    SCENE_MUST(&device, bl_job_record_faces(p.job, recorder, app.commands, index, &from));
+    SCENE_MUST(&device, bl_job_record_image(p.job, recorder, app.commands, &desc));
+    end_recording();
+    vulkan_app_buffer_destroy(&app, &b);
+    destroy_jobs(&p), destroy_jobs(&q);
+    bl_scene_destroy(scene), bl_scene_destroy(joined);
+}
+
+/* The lights' tables follow; and three moves recorded before any is executed: of an instance that is moved,
+ * hidden and, once more moved, shown. Without it the image is another one. */
 static void lights_and_instances_move(void **state)
 {
     (void)state;
@@ -255,8 +309,10 @@ static void lights_and_instances_move(void **state)
     pair p = make_jobs(scene, there);
     const uint32_t index[2] = {scene_device_find(&device, scene, there),
                                scene_device_find(&device, scene, "lamp.vertex_positions")};
-    const float maps[2][16] = {{0.6f, 0, 0, -0.3f, 0, 0.5f, 0.1f, 0.2f, 0, 0, 0.7f, 0.4f, 0, 0, 0, 1},
-                               {0.4f, 0.1f, 0, 0.1f, 0, 0.5f, 0, 0.4f, 0.1f, 0, 0.5f, 0.7f, 0, 0, 0, 1}};
+    enum { MOVES = 3, LAST = MOVES - 1, GONE = 1 };
+    const float maps[MOVES][16] = {{0.6f, 0, 0, -0.3f, 0, 0.5f, 0.1f, 0.2f, 0, 0, 0.7f, 0.4f, 0, 0, 0, 1},
+                                   {0},
+                                   {0.4f, 0.1f, 0, 0.1f, 0, 0.5f, 0, 0.4f, 0.1f, 0, 0.5f, 0.7f, 0, 0, 0, 1}};
     float moved[9];
     bl_vulkan_region r[2];
     bl_vulkan_image_desc desc = {.pass = {.spp = SPP, .seed = 5, .changed = index, .changed_count = 2}};
@@ -266,17 +322,24 @@ static void lights_and_instances_move(void **state)
     for (int k = 0; k < 2; k++)
         SCENE_MUST(&device, bl_job_vulkan_parameter(p.job, index[k], &r[k]));
     vulkan_app_begin(&app);
-    for (int k = 0; k < 2; k++) {
+    for (int k = 0; k < MOVES; k++) {
         vulkan_app_barrier(&app);
         app.CmdUpdateBuffer(app.commands, r[0].buffer, r[0].offset, r[0].size, maps[k]);
-        app.CmdUpdateBuffer(app.commands, r[1].buffer, r[1].offset, r[1].size, k ? moved : lamp);
+        app.CmdUpdateBuffer(app.commands, r[1].buffer, r[1].offset, r[1].size, k == LAST ? moved : lamp);
         vulkan_app_count = (vulkan_app_counts){0};
         SCENE_MUST(&device, bl_job_record_image(p.job, recorder, app.commands, &desc));
     }
     end_recording();
-    SCENE_MUST(&device, bl_job_set_parameter(p.own, index[0], maps[1]));
+    SCENE_MUST(&device, bl_job_set_parameter(p.own, index[0], maps[LAST]));
     SCENE_MUST(&device, bl_job_set_parameter(p.own, index[1], moved));
     expect_image(&p, "lamp and instance");
+    vulkan_app_begin(&app);
+    app.CmdUpdateBuffer(app.commands, r[0].buffer, r[0].offset, r[0].size, maps[GONE]);
+    vulkan_app_count = (vulkan_app_counts){0};
+    SCENE_MUST(&device, bl_job_record_image(p.job, recorder, app.commands, &desc));
+    end_recording();
+    SCENE_MUST(&device, bl_job_set_parameter(p.own, index[0], maps[GONE]));
+    expect_image(&p, "a hidden instance");
     destroy_jobs(&p);
     bl_scene_destroy(scene);
 }
@@ -390,6 +453,12 @@ static void what_cannot_be_is_refused(void **state)
     refused(bl_job_record_values(p.job, NULL, app.commands, index, &vertices), BL_ERROR_ARGUMENT,
             "must be given");
     refused(bl_job_prepare_values(p.job, map, &vertices), BL_ERROR_ARGUMENT, "without this parameter");
+    uint32_t light = scene_device_find(&device, scene, "lamp.vertex_positions");
+    refused(bl_job_prepare_faces(p.job, index, &vertices), BL_ERROR_UNSUPPORTED, "normals");
+    few.buffer_size = few.offset + 8;
+    refused(bl_job_prepare_faces(p.job, light, &few), BL_ERROR_ARGUMENT, "lamp.vertex_positions");
+    refused(bl_job_prepare_faces(p.job, light, &(bl_vulkan_pixels){.image = (VkImage)(uintptr_t)1}),
+            BL_ERROR_ARGUMENT, "not from an image");
     refused(bl_job_vulkan_parameter(p.job, map, &r), BL_ERROR_ARGUMENT, "without this parameter");
     vulkan_app_run(&app);
     vulkan_app_buffer_destroy(&app, &b);
@@ -413,8 +482,8 @@ int main(void)
     make_faces();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lights_and_instances_move), cmocka_unit_test(vertices_come_from_a_buffer),
-        cmocka_unit_test(steps_move_vertices),       cmocka_unit_test(gradients_by_geometry),
-        cmocka_unit_test(what_cannot_be_is_refused),
+        cmocka_unit_test(faces_come_from_a_buffer),  cmocka_unit_test(steps_move_vertices),
+        cmocka_unit_test(gradients_by_geometry),     cmocka_unit_test(what_cannot_be_is_refused),
     };
     int failed = cmocka_run_group_tests_name("vulkan_geometry", tests, NULL, NULL);
     if (failed) /* a test that fails leaves its objects behind */

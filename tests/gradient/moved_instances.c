@@ -177,7 +177,7 @@ static void refused(void **state)
 {
     (void)state;
     moved_scene m = moved_load(&device, &cases[0], NULL, folder);
-    float bad[16] = {0};
+    float bad[16] = {1}; /* flat; all zeros would hide it */
     assert_int_equal(bl_job_set_parameter(m.job, m.parameter, bad), BL_ERROR_ARGUMENT);
     assert_non_null(strstr(bl_context_error(device.context), "it.to_world is singular"));
     uint32_t other = scene_device_find(&device, m.scene, "other.to_world");

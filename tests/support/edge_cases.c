@@ -38,17 +38,17 @@ typedef struct moving {
 
 static moving load(const edge_case *c, const char *integrator, const char *folder)
 {
-    static char xml[1 << 14];
+    static char xml[1 << 14], depth[64];
     moving m = {.c = c};
-    snprintf(
-        xml, sizeof xml,
-        "<scene version='3.0.0'><integrator type='%s'><integer name='max_depth' value='%s'/></integrator>"
-        "<sensor type='perspective' id='sensor'><float name='fov' value='41'/>" AT(
-            "<lookat %s/>") "<film "
-                            "type='hdrfilm'><integer name='width' value='24'/><integer name='height' "
-                            "value='24'/><rfilter "
-                            "type='box'/></film></sensor>%s</scene>",
-        integrator, c->depth, c->camera, c->body);
+    snprintf(depth, sizeof depth, c->depth ? "<integer name='max_depth' value='%s'/>" : "", c->depth);
+    snprintf(xml, sizeof xml,
+             "<scene version='3.0.0'><integrator type='%s'>%s</integrator>"
+             "<sensor type='perspective' id='sensor'><float name='fov' value='41'/>" AT(
+                 "<lookat %s/>") "<film "
+                                 "type='hdrfilm'><integer name='width' value='24'/><integer name='height' "
+                                 "value='24'/><rfilter "
+                                 "type='box'/></film></sensor>%s</scene>",
+             integrator, depth, c->camera, c->body);
     m.scene = scene_device_load(device, xml, folder);
     bl_job_desc desc = {.parameters = &c->parameter, .parameter_count = 1, .rays = scene_device_rays()};
     SCENE_MUST(device, bl_job_create(device->device, m.scene, &desc, &m.job));

@@ -16,8 +16,8 @@
 #include "support/scene_device.h"
 
 typedef struct edge_case {
-    const char *name, *depth, *camera, *body, *parameter;
-    double along[3]; /* velocity of points */
+    const char *name, *depth, *camera, *body, *parameter; /* depth: NULL, the integrator has none */
+    double along[3];                                      /* velocity of points */
     uint32_t spp;
     double step;
 } edge_case;

@@ -96,7 +96,7 @@ static void every_half_comes_in(void **state)
     }
     gpu_buffer *theirs = words(WORDS, given), *image = words(3 * PIXELS, NULL);
     CHECK(gpu_batch_begin(f.batch, &err));
-    fit_record_pixels_in(f.batch, f.kernels, &(fit_pixels){theirs, FIT_RGBA_HALF, FIRST, STRIDE}, image, 0,
+    fit_record_pixels_in(f.batch, f.kernels, &(fit_pixels){theirs, FIT_RGBA_HALF, FIRST, STRIDE, 0}, image, 0,
                          PIXELS);
     run();
     CHECK(gpu_buffer_read(image, 0, found, 12ull * PIXELS, &err));
@@ -133,7 +133,8 @@ static void halves_go_out_rounded_to_even(void **state)
         given[i] = i < SPECIAL ? special[i] : outgoing(i - SPECIAL);
     gpu_buffer *image = words(3 * PIXELS, given), *theirs = words(STRIDE * PIXELS, NULL);
     CHECK(gpu_batch_begin(f.batch, &err));
-    fit_record_pixels_out(f.batch, f.kernels, image, &(fit_pixels){theirs, FIT_RGBA_HALF, 0, STRIDE}, PIXELS);
+    fit_record_pixels_out(f.batch, f.kernels, image, &(fit_pixels){theirs, FIT_RGBA_HALF, 0, STRIDE, 0},
+                          PIXELS);
     run();
     CHECK(gpu_buffer_read(theirs, 0, found, 8ull * PIXELS, &err));
     for (uint32_t i = 0; i < 3 * PIXELS; i++) {
@@ -159,7 +160,7 @@ static void floats_keep_their_bits(void **state)
     float shifted[3 * PIXELS + OWN_FIRST];
     gpu_buffer *image = words(3 * PIXELS, given), *theirs = words(WORDS, NULL),
                *again = words(3 * PIXELS + OWN_FIRST, NULL);
-    const fit_pixels rgba = {theirs, FIT_RGBA, FIRST, STRIDE}, rgb = {theirs, FIT_RGB, FIRST, STRIDE};
+    const fit_pixels rgba = {theirs, FIT_RGBA, FIRST, STRIDE, 0}, rgb = {theirs, FIT_RGB, FIRST, STRIDE, 0};
     CHECK(gpu_batch_begin(f.batch, &err));
     fit_record_pixels_out(f.batch, f.kernels, image, &rgba, PIXELS);
     fit_record_pixels_in(f.batch, f.kernels, &rgb, again, OWN_FIRST, PIXELS);
@@ -173,6 +174,13 @@ static void floats_keep_their_bits(void **state)
         assert_true(found[FIRST + STRIDE * i + 3] == 1 && found[FIRST + STRIDE * i + 4] == 0);
     }
     assert_true(found[0] == 0 && found[1] == 0);
+    const fit_pixels faces = {theirs, FIT_FACES, 0, 3, 0x3e000000};
+    CHECK(gpu_batch_begin(f.batch, &err));
+    fit_record_pixels_in(f.batch, f.kernels, &faces, again, 0, PIXELS);
+    run();
+    CHECK(gpu_buffer_read(again, 0, shifted, sizeof given, &err));
+    for (int i = 0; i < 3 * PIXELS; i++) /* what is too large, as a number without a sign, is the last one */
+        assert_true(bits_of(shifted[i]) == (bits_of(found[i]) < faces.last ? bits_of(found[i]) : faces.last));
     gpu_buffer_destroy(image);
     gpu_buffer_destroy(theirs);
     gpu_buffer_destroy(again);

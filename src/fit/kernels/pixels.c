@@ -5,6 +5,7 @@
  * format  PIXELS_RGB   3 floats
  *         PIXELS_RGBA  4 floats; alpha is written as 1 and not read
  *         PIXELS_HALF  2 words of two halves each, low half first: as PIXELS_RGBA
+ *         PIXELS_FACES 3 indices, u32, of which none comes in that is above `last`; not for pixels_out
  *
  * pixels_out: from ours to the caller's
  * binding 0  image, f32
@@ -12,7 +13,7 @@
  * pixels_in: from the caller's to ours
  * binding 0  the caller's, u32
  * binding 1  image, f32, written
- * push       pixels, first, stride, format, own: the first word of the image in its buffer
+ * push       pixels, first, stride, format, own: the first word of the image in its buffer, last
  *
  * Halves are made by integers, rounded to nearest even, as hardware does it: beyond the largest half lies
  * infinity, and NaN stays NaN. Below the smallest normal half, the addition of a float whose last bit is that
@@ -20,7 +21,7 @@
 #include "fit/kernels/traces.h"
 
 enum { FROM, TO, BINDINGS };
-enum { PIXELS, FIRST, STRIDE, FORMAT, OWN };
+enum { PIXELS, FIRST, STRIDE, FORMAT, OWN, LAST };
 
 static ir_ref u32(ir_func *f, uint32_t value) { return ir_u32(f, value); }
 
@@ -118,8 +119,12 @@ ir_module *fit_trace_pixels_in(void)
     ir_store(f, TO, after(f, own, 1), float_of(f, ir_shr(f, low, u32(f, 16))));
     ir_store(f, TO, after(f, own, 2), float_of(f, high));
     ir_else(f);
-    for (uint32_t c = 0; c < 3; c++)
-        ir_store(f, TO, after(f, own, c), ir_load(f, IR_F32, FROM, after(f, word, c)));
+    ir_ref faces = ir_eq(f, fit_word(f, FORMAT), u32(f, PIXELS_FACES));
+    for (uint32_t c = 0; c < 3; c++) {
+        ir_ref bits = ir_load(f, IR_U32, FROM, after(f, word, c));
+        bits = ir_select(f, faces, ir_min(f, bits, fit_word(f, LAST)), bits);
+        ir_store(f, TO, after(f, own, c), ir_bits_to_f32(f, bits));
+    }
     ir_endif(f);
     fit_where_end(f);
     return fit_trace_end(f);

@@ -42,7 +42,7 @@ enum { FIT_BLOCK_VALUES = 1024, FIT_BLOCK_LANES = 64, FIT_FAN_IN = 64 };
 
 /* ---- pixels.c: what a pixel of the caller's is ---- */
 
-enum { PIXELS_RGB, PIXELS_RGBA, PIXELS_HALF };
+enum { PIXELS_RGB, PIXELS_RGBA, PIXELS_HALF, PIXELS_FACES };
 
 /* ---- scale.c: what a stage of `largest` looks at: values, for the largest magnitude or, turned, for the
  * smallest; or what the stage before has left ---- */

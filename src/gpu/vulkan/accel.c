@@ -217,6 +217,7 @@ static bl_result build_level(gpu_accel *a, level *l, level_kind kind, const void
 static void add_instance(const gpu_accel *a, const gpu_accel_instance *instance, level_kind which,
                          VkAccelerationStructureInstanceKHR *list, uint32_t *count)
 {
+    static const float identity[12] = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0};
     BL_ASSERT(2 * instance->group + 1 < a->level_count, "an instance of group %u", instance->group);
     const level *l = &a->levels[2 * instance->group + which];
     if (!l->handle)
@@ -225,10 +226,10 @@ static void add_instance(const gpu_accel *a, const gpu_accel_instance *instance,
     *out = (VkAccelerationStructureInstanceKHR){
         .instanceCustomIndex = (which == LEVEL_TRIANGLES ? instance->triangle_index : instance->box_index) &
                                (CUSTOM_INDEX_END - 1),
-        .mask = EVERY_RAY,
+        .mask = instance->hidden ? 0 : EVERY_RAY,
         .flags = VK_GEOMETRY_INSTANCE_TRIANGLE_FACING_CULL_DISABLE_BIT_KHR,
         .accelerationStructureReference = level_address(a, l)};
-    memcpy(out->transform.matrix, instance->to_world, sizeof instance->to_world);
+    memcpy(out->transform.matrix, instance->hidden ? identity : instance->to_world, sizeof identity);
 }
 
 static bl_result build_top(gpu_accel *a, const gpu_accel_desc *desc, bl_error *err)

@@ -297,3 +297,15 @@ const render_class integrator_aov = {
 static const plugin_param depth_params[] = {ACCEPTED};
 const render_class integrator_depth = {.plugin = {PLUGIN_INTEGRATOR, "depth", PLUGIN_TABLE(depth_params),
                                                   PLUGIN_NONE, "distance to the first hit, grey"}};
+
+/* The shapes get their brightness when they are bound (scene_bind.c); then it is path with one segment. */
+static const plugin_param silhouette_params[] = {
+    {"shapes", PLUGIN_STRING, 0, "", 0, 0, "ids of those that are shown, separated by commas; empty: all"},
+    EDGES_PARAM,
+    ACCEPTED,
+};
+const render_class integrator_silhouette = {
+    .plugin = {
+        PLUGIN_INTEGRATOR, "silhouette", PLUGIN_TABLE(silhouette_params), PLUGIN_NONE,
+        "how much of a pixel shapes cover: 1 where one of them is seen first, else 0; other shapes hide "
+        "them, and lights and materials do not matter. Not in Mitsuba"}};

@@ -259,6 +259,12 @@ void pose_undo(const pose_values *pose, const double pivot[3], const double m[16
 
 /* ---- shape/to_world.c: shapes that move with their to_world ---- */
 
+/* An instance is hidden, as if it were not in the scene, where the first three columns of its to_world are 0.
+ * Its map to the group then takes every ray to one point far outside of the group, without a direction: rays
+ * go on to meet its box, which is a point, and miss what is in it. So kernels need not know. */
+bool to_world_hides(const double m[16]);
+static const float hidden_at = 1e15f; /* all coordinates of that point */
+
 vec3 affine_point(tracer *t, const affine_map *m, vec3 p);
 vec3 affine_vector(tracer *t, const affine_map *m, vec3 v);
 /* Maps a normal by the matrix of cofactors. The result is not normalised. */
@@ -281,7 +287,7 @@ bool to_world_moves_levels(const plan *p);  /* whether to_world of some instance
 bool to_world_moves_grouped(const plan *p); /* whether to_world of some shape in a group is requested */
 /* Gives an error unless the values can be what the parameter says of a place. The 16 numbers of a to_world
  * must be finite and have an inverse, and the kind of shape must accept them; the last row is not looked at.
- */
+ * An instance may be hidden. */
 bl_result to_world_check(const render_scene *s, uint32_t parameter, const float *values, bl_error *err);
 void to_world_write(plan *p); /* writes the to_world records of all requested ones */
 /* Writes the record of a shape whose kind has `remake`: of its words TO_WORLD_DATA and TO_WORLD_BOXES only.

@@ -228,10 +228,12 @@ static edge_list write_edges(plan *p, const render_shape *shape, bool bends)
 
 /* ---- carriers ---- */
 
-/* The scale of lengths of an instance's map. */
+/* The scale of lengths of an instance's map; of one that is hidden yet, as if it were shown as it is. */
 static double scale_of(const render_instance *i)
 {
     double m[16] = {0};
+    if (i->hidden)
+        return 1;
     for (int k = 0; k < 12; k++)
         m[k] = (double)i->to_world[k];
     m[15] = 1;

@@ -106,6 +106,19 @@ static bl_result check_pose(const render_scene *s, uint32_t parameter, const flo
     return BL_OK;
 }
 
+bool to_world_hides(const double m[16])
+{
+    bool any = false;
+    for (int k = 0; k < 12; k++)
+        any |= k % 4 < 3 && m[k] != 0;
+    return !any;
+}
+
+static bool is_instance(const render_place *place)
+{
+    return place && place->object->cls == &shape_instance.base.plugin;
+}
+
 bl_result to_world_check(const render_scene *s, uint32_t parameter, const float *values, bl_error *err)
 {
     const render_place *place = place_said_by(s, parameter);
@@ -119,7 +132,7 @@ bl_result to_world_check(const render_scene *s, uint32_t parameter, const float 
             return error_set(err, BL_ERROR_ARGUMENT, "%s: entry %d of row %d is not finite", name, k % 4,
                              k / 4);
     }
-    if (matrix_determinant3(m) == 0)
+    if (matrix_determinant3(m) == 0 && !(is_instance(place) && to_world_hides(m)))
         return error_set(err, BL_ERROR_ARGUMENT, "%s is singular", name);
     for (uint32_t i = 0; i < s->shapes.count && !refusal; i++) {
         const shape_kind_class *kind = shape_kinds[s->shapes.data[i].kind];
@@ -157,8 +170,11 @@ static uint32_t write_to_world(plan *p, const scene_object *o, double inverse[16
     const uint32_t at = plan_reserve(p, TO_WORLD_WORDS);
     uint32_t *w = p->words.data + at;
     w[TO_WORLD_VALUE] = matrix.value, w[TO_WORLD_GRADIENT] = matrix.gradient;
-    bool regular = matrix_invert(scene_get(o, "to_world")->matrix, inverse);
-    BL_ASSERT(regular, "%s: a singular to_world was loaded", o->cls->name);
+    const double *m = scene_get(o, "to_world")->matrix;
+    bool hidden = is_instance(place) && to_world_hides(m), regular = !hidden && matrix_invert(m, inverse);
+    BL_ASSERT(regular || hidden, "%s: a singular to_world was loaded", o->cls->name);
+    if (hidden)
+        memset(inverse, 0, 16 * sizeof *inverse); /* made when it is shown */
     for (uint32_t k = 0; k < 12; k++)
         w[TO_WORLD_INVERSE + k] = float_word((float)inverse[4 * (k % 3) + k / 3]);
     return at;

@@ -116,15 +116,40 @@ void geometry_remake(tracer *t, ir_ref record, ir_ref id)
     }
 }
 
-/* Rows of a map to words of the scene buffer. */
-static void store_map(tracer *t, const affine_map *m, ir_ref at)
+/* Rows of a map to words of a buffer. */
+static void store_map(tracer *t, const affine_map *m, uint32_t buffer, ir_ref at)
 {
     for (uint32_t k = 0; k < 4; k++) {
         ir_ref words[3];
         vec3_put(m->column[k], words);
         for (uint32_t row = 0; row < 3; row++)
-            ir_store(t->f, BUFFER_SCENE, t_offset(t, at, 4 * row + k), words[row]);
+            ir_store(t->f, buffer, t_offset(t, at, 4 * row + k), words[row]);
     }
+}
+
+/* bool: to_world_hides */
+static ir_ref hides(tracer *t, const affine_map *m)
+{
+    ir_ref none = ir_bool(t->f, true), zero = t_f32(t, 0);
+    for (uint32_t k = 0; k < 3; k++) {
+        ir_ref e[3];
+        vec3_put(m->column[k], e);
+        for (uint32_t row = 0; row < 3; row++)
+            none = ir_and(t->f, none, ir_eq(t->f, e[row], zero));
+    }
+    return none;
+}
+
+/* For ray queries. Maps of acceleration structures must have an inverse; no ray sees a hidden instance. */
+static void store_seen(tracer *t, const affine_map *m, ir_ref hidden, ir_ref record)
+{
+    affine_map seen = *m;
+    for (uint32_t k = 0; k < 3; k++)
+        seen.column[k] =
+            v3_select(t, hidden, v3(t_f32(t, k == 0), t_f32(t, k == 1), t_f32(t, k == 2)), m->column[k]);
+    store_map(t, &seen, BUFFER_SAMPLES, t_offset(t, record, REFIT_INSTANCE_MAP));
+    ir_store(t->f, BUFFER_SAMPLES, t_offset(t, record, REFIT_INSTANCE_MASK),
+             ir_bits_to_f32(t->f, ir_select(t->f, hidden, t_u32(t, 0), t_u32(t, 0xFF))));
 }
 
 /* One lane: the maps of an instance's level. */
@@ -134,8 +159,16 @@ void geometry_instance(tracer *t, ir_ref record, ir_ref id)
     ir_ref level = work_word(t, record, REFIT_INSTANCE_LEVEL);
     affine_map m = to_world_map(t, work_word(t, record, REFIT_INSTANCE_TO_WORLD)),
                back = affine_inverse(t, &m);
-    store_map(t, &m, t_offset(t, level, LEVEL_TO_WORLD));
-    store_map(t, &back, t_offset(t, level, LEVEL_TO_GROUP));
+    ir_ref hidden = {0};
+    if (to_world_moves_levels(t->plan)) { /* else there is no such lane */
+        ir_ref far = t_f32(t, hidden_at);
+        hidden = hides(t, &m); /* the inverse then has columns of 0 */
+        back.column[3] = v3_select(t, hidden, v3(far, far, far), back.column[3]);
+    }
+    store_map(t, &m, BUFFER_SCENE, t_offset(t, level, LEVEL_TO_WORLD));
+    store_map(t, &back, BUFFER_SCENE, t_offset(t, level, LEVEL_TO_GROUP));
+    if (t->plan->query && !ir_is_none(hidden))
+        store_seen(t, &m, hidden, record);
 }
 
 /* One lane: the inverse of a shape's map. */
