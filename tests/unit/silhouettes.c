@@ -1,9 +1,9 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
  * What silhouettes are sampled from. Edges of meshes: how many there are, which are borders, that seams are
- * none, and that bad triangles neither add edges nor spoil probabilities. Cells: they leave nothing out. Curves of other shapes, in the
- * interpreter: points lie on the surface where it turns away from the viewpoint, and their derivative is that
- * of the points. */
+ * none, and that bad triangles neither add edges nor spoil probabilities. Cells: they leave nothing out.
+ * Curves of other shapes, in the interpreter: points lie on the surface where it turns away from the
+ * viewpoint, and their derivative is that of the points. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -21,7 +21,8 @@ typedef struct boundary_cell {
 } boundary_cell;
 /* Chooses a cell of the curves. *u: uniform, and uniform again. */
 boundary_cell boundary_choose_cell(walk *w, const boundary_guide *g, ir_ref *u);
-/* Makes the table of a pass (which: u32, enum edge_table) of what was found for each cell, in BUFFER_SAMPLES. */
+/* Makes the table of a pass (which: u32, enum edge_table) of what was found for each cell, in
+ * BUFFER_SAMPLES. */
 void boundary_learn(tracer *t, ir_ref which);
 
 /* ---- pick.c ---- */
@@ -50,8 +51,8 @@ typedef struct boundary_wish {
     const void *of;
 } boundary_wish;
 
-/* Samples a point, seen from a viewpoint: one of some candidates, resampled by the angle that their edges take
- * up, times the wish's value, times the value of their cells (Talbot et al. 2005). */
+/* Samples a point, seen from a viewpoint: one of some candidates, resampled by the angle that their edges
+ * take up, times the wish's value, times the value of their cells (Talbot et al. 2005). */
 boundary_point boundary_pick(walk *w, vec3 viewpoint, ir_ref sample, const boundary_guide *guide,
                              const boundary_wish *wish);
 /* Random numbers of a boundary segment, apart from those of any path. which: 0, 1, .. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Samples points of a cell of the curves, seen from a viewpoint. Of CANDIDATES points one is kept with a probability in
+ * Samples points of edges, seen from a viewpoint. Of CANDIDATES points one is kept with a probability in
  * proportion to q, the angle that the curve there takes up, times what is known of the light that goes past
- * it, and the estimate is multiplied by the mean of q / p over q: resampled importance sampling (Talbot et al. 2005). Points that are no silhouette from the
- * viewpoint have q = 0, so in a fine mesh most candidates cost two faces and no path. */
+ * it; the estimate is multiplied by the mean of q / p over q: resampled importance sampling (Talbot et al.
+ * 2005). Points that are no silhouette from the viewpoint have q = 0, so in a fine mesh most candidates cost
+ * two faces and no path. */
 #include "render/integrator/boundary/boundary.h"
 
 enum { CANDIDATES = 8, FIRST_BLOCK = 0x40000000 };

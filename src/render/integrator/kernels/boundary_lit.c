@@ -9,7 +9,7 @@
  *
  * v is the motion of the edge relative to the segment from the surface to the light. The surface's point
  * slides along the camera's ray if the camera sees it, else it is held as on any path; so splats of the first
- * vertex have a motion of their own. */
+ * vertex have a motion of their own, and a share (shares_of): boundary_path.c finds the same light, too. */
 #include "render/integrator/kernels/boundary.h"
 #include "render/integrator/vertex/plugin_functions.h"
 
@@ -21,15 +21,6 @@ typedef struct lit_edge {
     color radiance; /* what goes past the edge by solid angle, over the density of the choice */
     ir_ref reach;   /* distance from the edge to the light; a large number where it is infinitely far */
 } lit_edge;
-
-bool edges_lit_possible(const plan *p)
-{
-    const render_scene *s = p->scene;
-    bool all = !plan_is_volumetric(p) && s->use_next_event && s->emitters.count > 0 && sensor_of(s->sensor)->link;
-    for (uint32_t k = 0; k < p->emitters.count; k++)
-        all &= emitter_of(p->emitters.data[k])->ray != NULL;
-    return all;
-}
 
 /* A light sampled from a reference point. */
 static emitter_sample sample_light(walk *w, const light_emission *e, vec3 ref)
@@ -248,8 +239,8 @@ bl_result kernel_edges_lit(walk *w, ir_module *m)
     bool forward = boundary_forward(w);
     lit_edge l = {.e = light_begin(w, loop.sample)};
     l.delta = light_is_delta(w, l.e.cls);
-    boundary_point b = boundary_pick(w, viewpoint_of(w, &l.e, l.delta), loop.sample, &loop.guide,
-                                     &(boundary_wish){0});
+    boundary_point b =
+        boundary_pick(w, viewpoint_of(w, &l.e, l.delta), loop.sample, &loop.guide, &(boundary_wish){0});
     shine(w, &b, &l);
     vec3 from = boundary_beside(w, &b, true);
     ir_ref lit = ir_and(f, b.there, ir_gt(f, color_max(t, l.radiance), t_f32(t, 0)));
@@ -277,8 +268,7 @@ bl_result kernel_edges_lit(walk *w, ir_module *m)
     }
     if (!forward)
         boundary_backward(w, ir_and(f, lit, loop.usual), motion, seed, 2);
-    color importance =
-        color_add(t, color_mul(t, found[0], carried[0]), color_mul(t, found[1], carried[1]));
+    color importance = color_add(t, color_mul(t, found[0], carried[0]), color_mul(t, found[1], carried[1]));
     boundary_end(w, &loop, lit, boundary_size(w, importance), b.possible);
     ir_return(f, NULL, 0);
     return BL_OK;

@@ -6,9 +6,9 @@
  *
  *     dI = beta  integral over the silhouette of  f (L_inner (n . v_inner) - L_outer (n . v_outer)) / r^2  dl
  *
- * v is the motion of the edge relative to the ray from x to what is seen on that side. The light that the ray
- * past the edge finds at its first hit is left to boundary_lit.c, which samples lights, unless the way to x
- * began with a mirror. */
+ * v is the motion of the edge relative to the ray from x to what is seen on that side. Of the light that the
+ * ray past the edge finds at its first hit, this pass has the share of the material's sampling at x, and
+ * boundary_lit.c, which samples lights, the rest. Where the way to x begins with a mirror it has all. */
 #include "render/integrator/kernels/boundary.h"
 #include "render/integrator/kernels/replay.h"
 #include "render/integrator/motion/motion.h"
@@ -214,7 +214,8 @@ bl_result kernel_edges_path(walk *w, ir_module *m)
     ir_ref weight = ir_mul(f, choice.inverse, ir_div(f, b.weight, t_sqr(t, b.distance)));
     color arrived = color_scale(t, color_mul(t, p.beta, value), weight);
     vec3 x = viewpoint_moved(w, &p.at, &v);
-    color jump = color_mul(t, arrived, color_add(t, s.radiance[0], color_scale(t, s.radiance[1], t_f32(t, -1)))),
+    color jump =
+              color_mul(t, arrived, color_add(t, s.radiance[0], color_scale(t, s.radiance[1], t_f32(t, -1)))),
           both = color_mul(t, arrived, color_add(t, s.radiance[0], s.radiance[1]));
     ir_ref motion[2], seed[2], counts = ir_and(f, b.there, loop.usual);
     ir_ref found = t_mad(t, boundary_size(w, both), t_f32(t, CREASES), boundary_size(w, jump));

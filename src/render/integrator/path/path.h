@@ -27,8 +27,8 @@ ir_ref walk_is_through(tracer *t, const interaction *si, const bsdf_sample *s);
 /* Sets v->sample from v's material and three random numbers. *light_pdf: the density of that sampling for the
  * direction v->to_light. */
 void walk_sample_bsdf(walk *w, walk_vertex *v, ir_ref u_lobe, ir_ref u1, ir_ref u2, ir_ref *light_pdf);
-/* The density of that sampling for the direction wo, where the path comes from wi. Both are local and lead away
- * from v. */
+/* The density of that sampling for the direction wo, where the path comes from wi. Both are local and lead
+ * away from v. */
 ir_ref walk_bsdf_density(walk *w, const walk_vertex *v, vec3 wi, vec3 wo);
 /* The vertex that the ray of `at` leads to, with everything decided there. */
 walk_vertex walk_visit(walk *w, walk_position at);
