@@ -93,9 +93,23 @@ const char *edges_lack(render_scene *s)
     return lacks;
 }
 
+/* Whether borders of cones are sampled: as borders of shadows are, from lights
+ * (integrator/kernels/boundary_lit.c). */
+static bool some_borders_sampled(const render_scene *s)
+{
+    bool all =
+        sensor_of(s->sensor)->link && !(s->volumetric && (s->media.count > 0 || some_bsdf(s, lets_through)));
+    for (uint32_t i = 0; i < s->emitters.count; i++)
+        all &= ((const emitter_class *)(const void *)s->emitters.data[i]->cls)->ray != NULL;
+    return all;
+}
+
 void edges_reasons_of_lights(render_scene *s)
 {
-    for (uint32_t i = 0; i < s->parameters.count && edges_differentiated(s); i++)
-        if (moves_light(s, &s->parameters.data[i]) && s->parameters.data[i].reason == emitter_moving_shadows)
-            s->parameters.data[i].reason = edges_lack(s);
+    for (uint32_t i = 0; i < s->parameters.count && edges_differentiated(s); i++) {
+        render_parameter *p = &s->parameters.data[i];
+        if (moves_light(s, p) && (p->reason == emitter_moving_shadows ||
+                                  (p->reason == emitter_moving_border && some_borders_sampled(s))))
+            p->reason = edges_lack(s);
+    }
 }

@@ -167,6 +167,9 @@ static void reasons_beside_edges(void **state)
     } cases[] = {
         {CAMERA BALL(""), "ball.to_world", NULL},
         {CAMERA BALL("") BULB, "bulb.position", NULL},
+        {CAMERA BALL("") SPOT(BEAM("20")), "spot.to_world", NULL},
+        {CAMERA BALL("") SPOT(BEAM("20")), "spot.cutoff_angle", "the border of the cone"},
+        {VOLPATH CAMERA BALL(FOG) SPOT(BEAM("20")), "spot.to_world", "the border of the cone"},
         {CAMERA BALL("<bsdf type='conductor'/>"), "ball.to_world",
          "mirrors, behind smooth glass and next to masks"},
         {CAMERA BALL(MASK), "ball.to_world", "mirrors, behind smooth glass and next to masks"},

@@ -16,6 +16,11 @@
 static scene_device device;
 static char *folder;
 
+#define CONE                                                                                                 \
+    "<emitter type='spot' id='spot'><rgb name='intensity' value='20'/><float name='cutoff_angle' "           \
+    "value='14'/><float name='beam_width' value='14'/>" AT(                                                  \
+        "<lookat origin='1.3,.6,2.8' target='.1,.05,-1' up='0,1,0'/>") "</emitter>"
+
 static const edge_case cases[] = {
     {"path: a ball under a bulb, and a sky that light sampling never chooses",
      "2",
@@ -79,6 +84,24 @@ static const edge_case cases[] = {
      {1, -.5, .2},
      128,
      .002},
+    {"lit: a spot whose cone does not fade moves",
+     "2",
+     FRONT,
+     WALL CONE,
+     "spot.to_world",
+     {.7, -.4, .5},
+     64,
+     .01},
+    {"lit: a wall in a cone that does not fade",
+     "2",
+     FRONT,
+     "<shape type='rectangle' id='it'>" AT(
+         "<scale value='5'/><rotate y='1' angle='25'/><translate z='-1'/>") "<bsdf "
+                                                                            "type='diffuse'/></shape>" CONE,
+     "it.to_world",
+     {.5, .2, 1},
+     64,
+     .02},
     {"lit: the wall under the shadow moves",
      "2",
      BELOW,

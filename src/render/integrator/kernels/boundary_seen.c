@@ -31,11 +31,11 @@ static ir_ref motion_of(walk *w, const boundary_point *b, const sensor_link *lin
     vec3 p = v3_detach(t, b->p), x = v3_detach(t, link->point), y = p;
     ir_ref far = ir_bool(t->f, false);
     if (!w->plan->sensor)
-        return boundary_motion(w, b, &(boundary_segment){x, y, far});
+        return boundary_motion(w, b, &(boundary_segment){.x = x, .y = y, .y_far = far});
     ray r = boundary_camera_ray(w, link->position, lens);
     ir_ref distance = v3_length(t, v3_sub(t, p, v3_detach(t, r.o)));
     y = v3_add(t, r.o, v3_scale(t, r.d, ir_detach(t->f, distance)));
-    return boundary_motion(w, b, &(boundary_segment){r.o, y, far});
+    return boundary_motion(w, b, &(boundary_segment){.x = r.o, .y = y, .y_far = far});
 }
 
 /* Where the paths begin that go past the edge. */
