@@ -16,6 +16,8 @@
 #                   long tests and sanitizers. A time limit is there to end a test that hangs, not to measure one: it is
 #                   ten times what the test takes on two busy cores, or more.
 #     threads       several threads at once; these also run under ThreadSanitizer (scripts/test --tsan, --long)
+#     sanitized=DEVICE  on this device also under the address and undefined-behaviour sanitizers; with scripts/test --long
+#                   all tests on native and SwiftShader are
 #     anything else (long, conformance, ...) becomes a label; `long` tests run only with scripts/test --long
 #
 # Every test sees BL_PROGRAM, BL_SOURCE_DIR, BL_BUILD_DIR, BL_PYTHON (a python3 with numpy), BL_CACHE_DIR (below tests/ of
@@ -28,7 +30,7 @@ set(BL_TIMEOUT_FACTOR 1 CACHE STRING "What the time limits of tests are multipli
 set(BL_DEVICE_LABELS nodevice swiftshader lavapipe native rayquery)
 file(MAKE_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
 
-# What the sanitizer build builds: the programs of tests that need no device.
+# What the sanitizer build builds: the programs of tests that need no device, and of those labelled sanitized.
 add_custom_target(nodevice_tests)
 # The same for ThreadSanitizer.
 add_custom_target(threads_tests)
@@ -48,6 +50,7 @@ function(bl_add_test name file)
     endforeach()
     set(devices)
     set(long_devices)
+    set(sanitized_devices)
     set(labels)
     set(timeout 1200)
     set(serial OFF)
@@ -57,6 +60,8 @@ function(bl_add_test name file)
         elseif(word MATCHES "^([a-z]+)=long$" AND CMAKE_MATCH_1 IN_LIST BL_DEVICE_LABELS)
             list(APPEND devices ${CMAKE_MATCH_1})
             list(APPEND long_devices ${CMAKE_MATCH_1})
+        elseif(word MATCHES "^sanitized=([a-z]+)$")
+            list(APPEND sanitized_devices ${CMAKE_MATCH_1})
         elseif(word STREQUAL "serial")
             set(serial ON)
         elseif(word MATCHES "^timeout=([0-9]+)$")
@@ -72,7 +77,7 @@ function(bl_add_test name file)
     foreach(device IN LISTS devices)
         set(test ${name})
         set(environment "BL_PROGRAM=${PROJECT_BINARY_DIR}/backlight" "BL_SOURCE_DIR=${PROJECT_SOURCE_DIR}"
-            "BL_BUILD_DIR=${PROJECT_BINARY_DIR}" "BL_PYTHON=${BL_PYTHON}" "BL_CACHE_DIR=${PROJECT_BINARY_DIR}/tests/cache"
+            "BL_BUILD_DIR=${PROJECT_BINARY_DIR}" "BL_SANITIZE=${BL_SANITIZE}" "BL_PYTHON=${BL_PYTHON}" "BL_CACHE_DIR=${PROJECT_BINARY_DIR}/tests/cache"
             VK_LAYER_SYNCVAL_SHADER_ACCESSES_HEURISTIC=1)
         if(BL_SANITIZE MATCHES "thread")
             list(APPEND environment "TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/thread_sanitizer.supp")
@@ -99,6 +104,9 @@ function(bl_add_test name file)
         if(device IN_LIST long_devices)
             list(APPEND test_labels long)
         endif()
+        if(device IN_LIST sanitized_devices)
+            list(APPEND test_labels sanitized)
+        endif()
         set_tests_properties(${test} PROPERTIES LABELS "${test_labels}" ENVIRONMENT "${environment}"
             TIMEOUT ${timeout} RUN_SERIAL ${serial})
         if(BL_REQUIRE_ALL)
@@ -109,7 +117,7 @@ function(bl_add_test name file)
         endif()
     endforeach()
     list(GET ARGN 0 program)
-    if(TARGET ${program} AND "nodevice" IN_LIST devices)
+    if(TARGET ${program} AND ("nodevice" IN_LIST devices OR sanitized_devices))
         add_dependencies(nodevice_tests ${program})
     endif()
     if(TARGET ${program} AND "threads" IN_LIST labels)

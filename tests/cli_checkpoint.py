@@ -1,4 +1,4 @@
-# LABELS: swiftshader=long native
+# LABELS: swiftshader=long native sanitized=native
 # SPDX-License-Identifier: BSD-3-Clause
 """render --checkpoint: passes are kept. Killed at any time, the same command goes on and ends in the same bytes;
 Ctrl-C writes the image so far and ends with 130; a checkpoint of another render, or one that is not whole, is

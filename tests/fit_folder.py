@@ -1,4 +1,4 @@
-# LABELS: native
+# LABELS: native sanitized=native
 # SPDX-License-Identifier: BSD-3-Clause
 """The folder of a fit belongs to one fit at a time; a checkpoint of an unfinished fit is not lost without --force;
 an untrusted job names ordinary files below its folder and --root alone. Needs BL_PROGRAM, BL_DEVICE."""

@@ -49,16 +49,10 @@ static bool some_without_silhouette(const render_scene *s)
     return any;
 }
 
-/* Whether the parameter moves what a delta light on no shape lights. */
-static bool moves_light(const render_scene *s, const render_parameter *p)
+/* Whether the parameter moves what its object, a light, lights: one without extent, on no shape. */
+static bool moves_light(const emitter_class *cls, const render_parameter *p)
 {
-    bool any = false;
-    for (uint32_t i = 0; i < s->emitters.count; i++) {
-        const emitter_class *cls = (const emitter_class *)(const void *)s->emitters.data[i]->cls;
-        any |= s->emitters.data[i]->index == p->object && cls->delta && p->slot < 32 &&
-               cls->pose_params >> p->slot & 1;
-    }
-    return any;
+    return cls->delta && p->slot < 32 && cls->pose_params >> p->slot & 1;
 }
 
 /* A light that no ray hits. In volumetric walks only rays that hit lights find borders of shadows. */
@@ -106,10 +100,20 @@ static bool some_borders_sampled(const render_scene *s)
 
 void edges_reasons_of_lights(render_scene *s)
 {
-    for (uint32_t i = 0; i < s->parameters.count && edges_differentiated(s); i++) {
-        render_parameter *p = &s->parameters.data[i];
-        if (moves_light(s, p) && (p->reason == emitter_moving_shadows ||
-                                  (p->reason == emitter_moving_border && some_borders_sampled(s))))
-            p->reason = edges_lack(s);
+    const char *lack = NULL;
+    bool known = false, borders = some_borders_sampled(s);
+    for (uint32_t i = 0; i < s->emitters.count && edges_differentiated(s); i++) {
+        const scene_object *o = s->emitters.data[i];
+        uint32_t k = o->index < s->last_parameter.count ? s->last_parameter.data[o->index] : 0;
+        for (; k; k = s->parameters.data[k - 1].next) {
+            render_parameter *p = &s->parameters.data[k - 1];
+            bool here =
+                p->reason == emitter_moving_shadows || (p->reason == emitter_moving_border && borders);
+            if (!moves_light((const emitter_class *)(const void *)o->cls, p) || !here)
+                continue;
+            if (!known)
+                lack = edges_lack(s), known = true;
+            p->reason = lack;
+        }
     }
 }

@@ -11,19 +11,9 @@ enum { UNPLACED = 0 }; /* place of an object: its group + 1 */
 
 typedef struct placing {
     render_scene *scene;
-    uint32_t *place; /* by object index */
+    uint32_t *place; /* by object index; of a shapegroup: the group that it is */
     bl_error *err;
 } placing;
-
-static uint32_t group_of(render_scene *s, const scene_object *object)
-{
-    for (uint32_t g = 0; g < s->groups.count; g++)
-        if (s->groups.data[g].object == object)
-            return g;
-    render_group group = {.object = object};
-    array_push(&s->groups, group);
-    return s->groups.count - 1;
-}
 
 static bool is(const scene_object *o, const shape_class *cls) { return o->cls == &cls->base.plugin; }
 
@@ -35,9 +25,12 @@ static bl_result place_shape(placing *p, const scene_object *o, uint32_t group)
         if (group)
             return scene_error(p->err, BL_ERROR_SCENE, o->where,
                                "shapegroup: groups cannot hold other groups");
-        bool known = p->place[o->index] != UNPLACED;
-        p->place[o->index] = 1;
-        return known ? BL_OK : place_children(p, o, group_of(p->scene, o));
+        if (p->place[o->index] != UNPLACED)
+            return BL_OK;
+        const render_group own = {.object = o};
+        array_push(&p->scene->groups, own);
+        p->place[o->index] = p->scene->groups.count;
+        return place_children(p, o, p->scene->groups.count - 1);
     }
     if (is(o, &shape_instance)) {
         if (group)
@@ -75,8 +68,11 @@ static bl_result place_all(render_scene *s, bl_error *err)
             r = scene_error(err, BL_ERROR_SCENE, shape->emitter->where,
                             "a shape in a shapegroup cannot be a light");
     }
-    for (uint32_t k = 0; r == BL_OK && k < s->instances.count; k++)
-        s->instances.data[k].group = group_of(s, scene_child(s->instances.data[k].object, PLUGIN_SHAPE));
+    for (uint32_t k = 0; r == BL_OK && k < s->instances.count; k++) {
+        const scene_object *group = scene_child(s->instances.data[k].object, PLUGIN_SHAPE);
+        BL_ASSERT(is(group, &shape_shapegroup), "an instance of a %s", group->cls->name);
+        s->instances.data[k].group = p.place[group->index] - 1;
+    }
     memory_free(p.place);
     return r;
 }
@@ -89,24 +85,50 @@ static void join(float into[6], const float box[6])
         into[k] = fminf(into[k], box[k]), into[3 + k] = fmaxf(into[3 + k], box[3 + k]);
 }
 
-/* Over the primitives that stand in group `group`, or over all. */
-static bl_result build_over(render_scene *s, uint32_t group, bool all, scene_bvh *bvh, float whole[6],
-                            bl_error *err)
+/* Over some primitives, or, where member is NULL, over all. */
+static bl_result build_over(render_scene *s, const uint32_t *member, uint32_t count, scene_bvh *bvh,
+                            float whole[6], bl_error *err)
 {
-    TRY(memory_check((size_t)(s->primitives.count + 1) * 28, err));
-    uint32_t n = s->primitives.count, count = 0, *member = memory_need((size_t)(n + 1) * sizeof *member);
-    float(*bounds)[6] = memory_need((size_t)(n + 1) * sizeof *bounds);
-    for (uint32_t i = 0; i < n; i++) {
-        if (!all && s->shapes.data[s->primitives.data[i].entry[BVH_ENTRY_SHAPE]].group != group)
-            continue;
-        memcpy(bounds[count], s->primitives.data[i].bounds, sizeof *bounds);
-        join(whole, bounds[count]);
-        member[count++] = i;
+    TRY(memory_check((size_t)(count + 1) * 24, err));
+    float(*bounds)[6] = memory_need((size_t)(count + 1) * sizeof *bounds);
+    for (uint32_t i = 0; i < count; i++) {
+        memcpy(bounds[i], s->primitives.data[member ? member[i] : i].bounds, sizeof *bounds);
+        join(whole, bounds[i]);
     }
     bl_result r = bvh_build((const float(*)[6])bounds, count, BVH_LEAF_MAX, bvh, err);
-    for (uint32_t i = 0; r == BL_OK && i < count; i++)
+    for (uint32_t i = 0; member && r == BL_OK && i < count; i++)
         bvh->order[i] = member[bvh->order[i]];
     memory_free(bounds);
+    return r;
+}
+
+static uint32_t group_of(const render_scene *s, uint32_t primitive)
+{
+    return s->shapes.data[s->primitives.data[primitive].entry[BVH_ENTRY_SHAPE]].group;
+}
+
+/* One hierarchy for each group, over the primitives that stand in it, in their order. */
+static bl_result build_groups(render_scene *s, bl_error *err)
+{
+    static const float empty[6] = {INFINITY, INFINITY, INFINITY, -INFINITY, -INFINITY, -INFINITY};
+    const uint32_t n = s->primitives.count, groups = s->groups.count;
+    TRY(memory_check(((size_t)n + groups + 2) * sizeof(uint32_t), err));
+    uint32_t *member = memory_need((size_t)(n + 1) * sizeof *member),
+             *end = memory_need_zeroed(groups + 1u, sizeof *end); /* of each group's part of member */
+    for (uint32_t i = 0; i < n; i++)
+        end[group_of(s, i) + 1]++;
+    for (uint32_t g = 0; g < groups; g++)
+        end[g + 1] += end[g];
+    for (uint32_t i = 0; i < n; i++)
+        member[end[group_of(s, i)]++] = i; /* so what was the beginning becomes the end */
+    bl_result r = BL_OK;
+    for (uint32_t g = 0; g < groups && r == BL_OK; g++) {
+        const uint32_t first = g ? end[g - 1] : 0;
+        memcpy(s->groups.data[g].bounds, empty, sizeof empty);
+        r = build_over(s, member + first, end[g] - first, &s->groups.data[g].bvh, s->groups.data[g].bounds,
+                       err);
+    }
+    memory_free(end);
     memory_free(member);
     return r;
 }
@@ -161,13 +183,10 @@ bl_result render_build_levels(render_scene *s, bl_error *err)
     double start = clock_seconds();
     memcpy(whole, empty, sizeof empty);
     if (!s->has_groups) {
-        TRY(build_over(s, 0, true, &s->bvh, whole, err));
+        TRY(build_over(s, NULL, s->primitives.count, &s->bvh, whole, err));
     } else {
         TRY(place_all(s, err));
-        for (uint32_t g = 0; g < s->groups.count; g++) {
-            memcpy(s->groups.data[g].bounds, empty, sizeof empty);
-            TRY(build_over(s, g, false, &s->groups.data[g].bvh, s->groups.data[g].bounds, err));
-        }
+        TRY(build_groups(s, err));
         keep_instances(s);
         TRY(build_outer(s, whole, err));
     }

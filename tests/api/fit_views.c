@@ -1,4 +1,4 @@
-/* LABELS: swiftshader lavapipe native */
+/* LABELS: swiftshader lavapipe native sanitized=native */
 /* SPDX-License-Identifier: BSD-3-Clause
  * Several views of one scene: sensors of a job, fits whose loss is a mean over views, and what no single view
  * could recover. And losses through the public functions: the gradient of a loss is that of its dL/dI. */

@@ -1,4 +1,4 @@
-/* LABELS: swiftshader native rayquery */
+/* LABELS: swiftshader native rayquery sanitized=native sanitized=swiftshader */
 /* SPDX-License-Identifier: BSD-3-Clause
  * Vertices that are moved through the API: what a job then renders is what a scene renders that was loaded
  * with the vertices there. Where nothing is computed anew in another precision (flat triangles, no mesh among

@@ -1,4 +1,4 @@
-/* LABELS: swiftshader native */
+/* LABELS: swiftshader native sanitized=native */
 /* SPDX-License-Identifier: BSD-3-Clause
  * Coarse to fine: a parameter at another resolution gives what a scene with such a file gives, other
  * parameters stay what they are; interpolation is exact for what is linear; the penalty of a fit moves values

@@ -1,4 +1,4 @@
-/* LABELS: native swiftshader=long */
+/* LABELS: native swiftshader=long sanitized=native */
 /* SPDX-License-Identifier: BSD-3-Clause
  * Counters of the device have 32 bits; those of bl_stats have 64, and are right however often a pass takes
  * counters over. BL_LONG=1: also a pass that counts to more than 2^32. */

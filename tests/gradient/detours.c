@@ -1,4 +1,4 @@
-/* LABELS: swiftshader native */
+/* LABELS: swiftshader native sanitized=native */
 /* SPDX-License-Identifier: BSD-3-Clause
  * Do the two unbiased estimators of a density's gradient agree? These are replay and differential ratio
  * tracking (integrator/media/differential_ratio_tracking.c). They are compared entry by entry, by the

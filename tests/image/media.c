@@ -1,4 +1,4 @@
-/* LABELS: swiftshader=long native */
+/* LABELS: swiftshader=long native sanitized=native */
 /* SPDX-License-Identifier: BSD-3-Clause
  * Are images of participating media right where they are known? Transmittance of a slab by channel; single
  * scattering in it; furnaces of albedo 1; a sensor in a medium; grids that are constant, of one voxel,

@@ -1,0 +1,217 @@
+# LABELS: native timeout=3600
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a scene of a stranger can take: one input of each kind and format, as large as SIZE, or small and standing for
+much, is rendered with --untrusted, one sample in 8 x 8 pixels. From start to end, with an image or an error, that takes
+at most 2 GiB, and at most 20 s of CPU. Ordinary runs have inputs of 1 MB, and look at memory alone; BL_LONG=1: 10 MB,
+and time, too. Argument: a part of the names of inputs. Needs BL_PROGRAM, BL_DEVICE."""
+import os
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import zlib
+
+PROGRAM = os.path.abspath(os.environ.get("BL_PROGRAM", "build/backlight"))
+DATA = os.path.join(os.path.abspath(os.environ.get("BL_SOURCE_DIR", os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))), "tests", "data")
+LONG = bool(os.environ.get("BL_LONG"))
+SIZE = 10_000_000 if LONG else 1_000_000
+MEMORY_MOST, SECONDS_MOST = 2 << 30, 20
+SENSOR = ('<sensor type="perspective"><film type="hdrfilm"><integer name="width" value="%d"/><integer name="height" value="%d"/></film></sensor>'
+          '<emitter type="constant"/>')
+
+
+def xml(body, side=8):
+    return ('<scene version="3.0.0">' + SENSOR % (side, side) + body + "</scene>").encode()
+
+
+def repeated(part, head="", side=8):
+    """part: a format of a number."""
+    parts, size, k = [head], 0, 0
+    while size < SIZE:
+        parts.append(part.format(k))
+        size += len(parts[-1])
+        k += 1
+    return {"scene.xml": xml("".join(parts), side)}
+
+
+def shape(kind, name, data):
+    return {"scene.xml": xml('<shape type="%s"><string name="filename" value="%s"/></shape>' % (kind, name)), name: data}
+
+
+def image(name, data):
+    return {"scene.xml": xml('<shape type="sphere"><bsdf type="diffuse"><texture type="bitmap" name="reflectance"><string name="filename" '
+                             'value="%s"/></texture></bsdf></shape>' % name), name: data}
+
+
+def volume(name, data, kind="gridvolume"):
+    return {"scene.xml": xml('<shape type="cube"><bsdf type="null"/><medium name="interior" type="heterogeneous"><volume name="sigma_t" type="%s">'
+                             '<string name="filename" value="%s"/></volume></medium></shape>' % (kind, name)), name: data}
+
+
+def png(side, rows):
+    """Grey, 8 bits; rows: filtered bytes."""
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", side, side, 8, 0, 0, 0, 0)) +
+            chunk(b"IDAT", zlib.compress(rows, 9)) + chunk(b"IEND", b""))
+
+
+def exr(side):
+    """One channel of halves, all zero, in ZIP blocks of 16 lines."""
+    def attribute(name, kind, value):
+        return name + b"\0" + kind + b"\0" + struct.pack("<I", len(value)) + value
+    box = struct.pack("<4i", 0, 0, side - 1, side - 1)
+    head = struct.pack("<II", 20000630, 2) + b"".join((
+        attribute(b"channels", b"chlist", b"Y\0" + struct.pack("<IB3xII", 1, 0, 1, 1) + b"\0"), attribute(b"compression", b"compression", b"\3"),
+        attribute(b"dataWindow", b"box2i", box), attribute(b"displayWindow", b"box2i", box), attribute(b"lineOrder", b"lineOrder", b"\0"),
+        attribute(b"pixelAspectRatio", b"float", struct.pack("<f", 1)), attribute(b"screenWindowCenter", b"v2f", struct.pack("<ff", 0, 0)),
+        attribute(b"screenWindowWidth", b"float", struct.pack("<f", 1)))) + b"\0"
+    blocks = (side + 15) // 16
+    size = 2 * side * 16
+    packed = zlib.compress(b"\0" + b"\x80" * (size - 1), 9)
+    at, offsets, body = len(head) + 8 * blocks, [], []
+    for k in range(blocks):
+        offsets.append(at)
+        body.append(struct.pack("<iI", 16 * k, len(packed)) + packed)
+        at += len(body[-1])
+    return head + struct.pack("<%dQ" % blocks, *offsets) + b"".join(body)
+
+
+def rgbe(width, height):
+    line = b"\2\2" + struct.pack(">H", width) + 4 * (b"\xff\x80" * (width // 127) + bytes((128 + width % 127, 128)) * (width % 127 > 0))
+    return b"#?RADIANCE\nFORMAT=32-bit_rle_rgbe\n\n-Y %d +X %d\n" % (height, width) + line * height
+
+
+def serialized(vertices, faces):
+    """Version 4, without a name: floats and indices of zero."""
+    packer = zlib.compressobj(9)
+    stream = packer.compress(struct.pack("<I", 0) + b"\0" + struct.pack("<QQ", vertices, faces))
+    left = 12 * vertices + 12 * faces
+    while left:
+        part = min(left, 1 << 20)
+        stream += packer.compress(bytes(part))
+        left -= part
+    mesh = struct.pack("<HH", 0x041C, 4) + stream + packer.flush()
+    return mesh + struct.pack("<QI", 0, 1)
+
+
+def ply(count):
+    head = "ply\nformat binary_little_endian 1.0\nelement vertex %d\nproperty float x\nproperty float y\nproperty float z\n" % count
+    head += "element face %d\nproperty list uchar int vertex_indices\nend_header\n" % (count - 2)
+    points = b"".join(struct.pack("<fff", k % 97 * 0.01, k % 89 * 0.01, k % 83 * 0.01) for k in range(count))
+    return head.encode() + points + b"".join(struct.pack("<Biii", 3, k, k + 1, k + 2) for k in range(count - 2))
+
+
+def obj():
+    count = SIZE // 40
+    return "".join("v %d.1 %d.2 %d.3\n" % (k % 97, k % 89, k % 83) for k in range(count)).encode() + "".join(
+        "f %d %d %d\n" % (k, k + 1, k + 2) for k in range(1, count - 1)).encode()
+
+
+def vol(x, y, z, data):
+    return b"VOL\3" + struct.pack("<iiiii6f", 1, x, y, z, 1, 0, 0, 0, 1, 1, 1) + data
+
+
+def wide_nvdb():
+    """Of our own grid, the box of its tree made as wide as numbers go: four bytes at a time, where it says -8 to 8 or so."""
+    with open(os.path.join(DATA, "grid.nvdb"), "rb") as f:
+        data = bytearray(f.read())
+    for at in range(0, len(data) - 4, 4):
+        value = struct.unpack_from("<i", data, at)[0]
+        if 0 < value < 64 and at > 672:
+            struct.pack_into("<i", data, at, value * 100)
+            break
+    return bytes(data)
+
+
+def text_of_curves():
+    return b"".join(b"%d.5 %d.25 0 .01\n%d 1 1 .02\n2 %d 1 .01\n3 3 3 .01\n\n" % (k % 50, k % 40, k % 30, k % 20) for k in range(SIZE // 62))
+
+
+side = 4000 if LONG else 1024
+cube = 135 if LONG else 62
+INPUTS = {
+    "many spheres": lambda: repeated('<shape type="sphere"/>'),
+    "many rectangles": lambda: repeated('<shape type="rectangle"/>'),
+    "many materials": lambda: repeated('<bsdf type="diffuse" id="b{0}"/>'),
+    "many shapes with materials": lambda: repeated('<shape type="sphere"><bsdf type="roughconductor"/></shape>'),
+    "many lights": lambda: repeated('<emitter type="point"/>'),
+    "many area lights": lambda: repeated('<shape type="sphere"><emitter type="area"/></shape>'),
+    "many references": lambda: repeated('<shape type="sphere"><ref id="b"/></shape>', '<bsdf type="diffuse" id="b"/>'),
+    "many variables": lambda: repeated('<default name="v{0}" value="$v"/>', '<default name="v" value="1"/>'),
+    "doubling variables": lambda: {"scene.xml": xml('<default name="v0" value="%s"/>' % ("x" * 1000) + "".join(
+        '<default name="v%d" value="$v%d$v%d"/>' % (k, k - 1, k - 1) for k in range(1, 64)) + '<bsdf type="diffuse" id="$v63"/>')},
+    "deep elements": lambda: {"scene.xml": xml('<shape type="sphere">' * (SIZE // 30) + "</shape>" * (SIZE // 30))},
+    "one long number": lambda: {"scene.xml": xml('<float name="x" value="%s"/>' % ("1" * SIZE))},
+    "a spectrum": lambda: repeated("{0}:0.5, ", '<shape type="sphere"><bsdf type="diffuse"><spectrum name="reflectance" value="'),
+    "many groups": lambda: repeated('<shape type="shapegroup" id="g{0}"><shape type="sphere"/></shape><shape type="instance"><ref id="g{0}"/></shape>'),
+    "entities": lambda: {"scene.xml": b'<!DOCTYPE s [<!ENTITY a "aaaaaaaaaa">' + b"".join(
+        b'<!ENTITY %c "%s">' % (98 + k, b"&%c;" % (97 + k) * 10) for k in range(20)) + b']><scene version="3.0.0">&t;</scene>'},
+    "a large film": lambda: {"scene.xml": xml('<shape type="sphere"/>', side)},
+    "PNG, allowed": lambda: image("a.png", png(side, bytes(side * (side + 1)))),
+    "PNG, too large": lambda: image("a.png", png(20000, bytes(20000 * 20001))),
+    "EXR, allowed": lambda: image("a.exr", exr(side)),
+    "EXR, too large": lambda: image("a.exr", exr(30000)),
+    "RGBE, allowed": lambda: image("a.hdr", rgbe(side, side)),
+    "RGBE, too large": lambda: image("a.hdr", rgbe(30000, SIZE // 2000)),
+    "PFM": lambda: image("a.pfm", b"PF\n%d %d\n-1\n" % (SIZE // 1200, 100) + bytes(SIZE // 1200 * 1200)),
+    "BMP": lambda: image("a.bmp", b"BM" + struct.pack("<IIIIiiHHIIiiII", 0, 0, 54, 40, 30000, 30000, 1, 24, 0, 0, 0, 0, 0, 0) + bytes(1000)),
+    "serialized, allowed": lambda: shape("serialized", "a.serialized", serialized(SIZE // 10, SIZE // 5)),
+    "serialized, too large": lambda: shape("serialized", "a.serialized", serialized(30_000_000, 30_000_000)),
+    "PLY": lambda: shape("ply", "a.ply", ply(SIZE // 25)),
+    "OBJ": lambda: shape("obj", "a.obj", obj()),
+    "curves": lambda: shape("bsplinecurve", "a.curves", text_of_curves()),
+    "grid": lambda: volume("a.vol", vol(cube, cube, cube, bytes(4 * cube**3))),
+    "grid, not there": lambda: volume("a.vol", vol(30000, 30000, 30000, bytes(100))),
+    "grid, resolution": lambda: {"scene.xml": xml('<shape type="cube"><bsdf type="null"/><medium name="interior" type="heterogeneous"><volume name="sigma_t" '
+                                                  'type="gridvolume"><string name="resolution" value="1000"/><float name="value" value="1"/></volume></medium></shape>')},
+    "sparse grid": lambda: volume("a.nvdb", wide_nvdb()),
+}
+
+
+def measure(name, files):
+    shutil.rmtree("input", ignore_errors=True)
+    os.mkdir("input")
+    for path, data in files.items():
+        if len(data) > 10_200_000:
+            sys.exit("%s: %s has %d bytes" % (name, path, len(data)))
+        with open(os.path.join("input", path), "wb") as f:
+            f.write(data)
+    command = [PROGRAM, "render", "input/scene.xml", "--untrusted", "--spp", "1", "-o", "o.pfm", "--quiet", "--no-cache", "--device",
+               os.environ.get("BL_DEVICE", "native")]
+    with open("errors", "w+b") as errors:
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors)
+        status, usage = os.wait4(process.pid, 0)[1:]
+        errors.seek(0)
+        said = errors.read(300).decode(errors="replace").strip()
+    seconds, memory = usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024
+    print("%-28s %8d bytes  %5.0f MB %6.2f s  %s" % (name, sum(map(len, files.values())), memory / 1e6, seconds, said or "an image"), flush=True)
+    problems = []
+    if not os.WIFEXITED(status) or os.WEXITSTATUS(status) not in (0, 1) or (os.WEXITSTATUS(status) == 1 and "backlight:" not in said):
+        problems.append("%s: ended with %d: %s" % (name, status, said))
+    if memory > MEMORY_MOST:
+        problems.append("%s: took %.1f GB" % (name, memory / 1e9))
+    if LONG and seconds > SECONDS_MOST:
+        problems.append("%s: took %.1f s" % (name, seconds))
+    return problems
+
+
+def main():
+    if "address" in os.environ.get("BL_SANITIZE", ""):
+        print("sanitizers take more memory and time: nothing to measure")
+        return 0
+    problems = []
+    folder = tempfile.mkdtemp(prefix="untrusted_size_", dir=".")
+    os.chdir(folder)
+    for name, make in INPUTS.items():
+        if not sys.argv[1:] or sys.argv[1] in name:
+            problems += measure(name, make())
+    os.chdir("..")
+    print("\n".join(problems + ["%d problems" % len(problems)]))
+    if not problems:
+        shutil.rmtree(folder)
+    return 1 if problems else 0
+
+
+sys.exit(main())
