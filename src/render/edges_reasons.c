@@ -69,6 +69,20 @@ static const char *join(render_scene *s, const char *before, const char *more)
     return before ? arena_printf(&s->memory, "%s; %s", before, more) : more;
 }
 
+/* What is said of mirrors and glass: in flat mirrors some edges are sampled
+ * (integrator/kernels/boundary_mirror.c). */
+static const char *smooth_lack(const render_scene *s)
+{
+    bool flat = false;
+    for (uint32_t i = 0; i < s->shapes.count && !s->volumetric && s->groups.count == 0; i++)
+        flat |= s->shapes.data[i].object->cls == &shape_rectangle.base.plugin && s->shapes.data[i].bsdf &&
+                has_bsdf(s->shapes.data[i].bsdf, is_smooth);
+    return s->volumetric ? "what moves in mirrors and behind smooth glass is left out"
+           : flat ? "what moves in mirrors, but for silhouettes that the sensor sees in flat ones, behind "
+                    "smooth glass and next to masks is left out"
+                  : "what moves in mirrors, behind smooth glass and next to masks is left out";
+}
+
 const char *edges_lack(render_scene *s)
 {
     const char *lacks = NULL;
@@ -76,8 +90,7 @@ const char *edges_lack(render_scene *s)
     if (s->silhouette) /* materials do not matter */
         masks = false;
     else if (some_bsdf(s, is_smooth) || (masks && !s->volumetric))
-        lacks = s->volumetric ? "what moves in mirrors and behind smooth glass is left out"
-                              : "what moves in mirrors, behind smooth glass and next to masks is left out";
+        lacks = smooth_lack(s);
     if (s->volumetric && (masks || s->media.count > 0) && some_delta_light(s))
         lacks = join(s, lacks, "borders of shadows from lights without extent are left out");
     if (some_without_silhouette(s))

@@ -173,6 +173,8 @@ static void reasons_beside_edges(void **state)
         {CAMERA BALL("<bsdf type='conductor'/>"), "ball.to_world",
          "mirrors, behind smooth glass and next to masks"},
         {CAMERA BALL(MASK), "ball.to_world", "mirrors, behind smooth glass and next to masks"},
+        {CAMERA BALL("") "<shape type='rectangle'><bsdf type='conductor'/></shape>", "ball.to_world",
+         "but for silhouettes that the sensor sees in flat ones"},
         {VOLPATH CAMERA BALL(""), "ball.to_world", NULL},
         {VOLPATH CAMERA BALL(MASK), "ball.to_world", NULL},
         {VOLPATH CAMERA BALL(FOG), "ball.to_world", NULL},

@@ -16,6 +16,60 @@
 static scene_device device;
 static char *folder;
 
+#define MIRROR_ROOM                                                                                          \
+    "<shape type='rectangle'>" AT(                                                                           \
+        "<scale value='3'/><rotate x='1' angle='4'/><translate z='-1'/>") "<bsdf type='conductor'><string "  \
+                                                                          "name='material' "                 \
+                                                                          "value='none'/><rgb "              \
+                                                                          "name='specular_reflectance' "     \
+                                                                          "value='.9,.6,.8'/></bsdf></"      \
+                                                                          "shape><shape "                    \
+                                                                          "type='rectangle'>" AT(            \
+                                                                              "<scale value='9'/><rotate "   \
+                                                                              "y='1' "                       \
+                                                                              "angle='180'/><translate "     \
+                                                                              "z='5'/>") "<emitter "         \
+                                                                                         "type='area'><rgb " \
+                                                                                         "name='radiance' "  \
+                                                                                         "value='.3'/></"    \
+                                                                                         "emitter>"          \
+                                                                                         "</shape><shape "   \
+                                                                                         "type='sphere' "    \
+                                                                                         "id='it'><float "   \
+                                                                                         "name='radius' "    \
+                                                                                         "value='.6'/>" AT(  \
+                                                                                             "<translate "   \
+                                                                                             "value='1.3,."  \
+                                                                                             "3,2.2'/>") "<" \
+                                                                                                         "e" \
+                                                                                                         "m" \
+                                                                                                         "i" \
+                                                                                                         "t" \
+                                                                                                         "t" \
+                                                                                                         "e" \
+                                                                                                         "r" \
+                                                                                                         " " \
+                                                                                                         "t" \
+                                                                                                         "y" \
+                                                                                                         "p" \
+                                                                                                         "e" \
+                                                                                                         "=" \
+                                                                                                         "'" \
+                                                                                                         "a" \
+                                                                                                         "r" \
+                                                                                                         "e" \
+                                                                                                         "a" \
+                                                                                                         "'" \
+                                                                                                         "/" \
+                                                                                                         ">" \
+                                                                                                         "<" \
+                                                                                                         "/" \
+                                                                                                         "s" \
+                                                                                                         "h" \
+                                                                                                         "a" \
+                                                                                                         "p" \
+                                                                                                         "e" \
+                                                                                                         ">"
 #define CONE                                                                                                 \
     "<emitter type='spot' id='spot'><rgb name='intensity' value='20'/><float name='cutoff_angle' "           \
     "value='14'/><float name='beam_width' value='14'/>" AT(                                                  \
@@ -84,6 +138,15 @@ static const edge_case cases[] = {
      {1, -.5, .2},
      128,
      .002},
+    {"seen in a mirror: a ball that shines before a wall that shines",
+     "2",
+     FRONT,
+     MIRROR_ROOM,
+     "it.to_world",
+     {1, .3, .5},
+     64,
+     .004},
+    {"seen in a mirror: by the camera", "2", FRONT, MIRROR_ROOM, "sensor.translation", {1, .3, .5}, 64, .004},
     {"lit: a spot whose cone does not fade moves",
      "2",
      FRONT,
