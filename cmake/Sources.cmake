@@ -290,6 +290,7 @@ set(api_sources
     src/api/ir.c
     src/api/ir_run.c
     src/api/job.c
+    src/api/job_accel.c
     src/api/job_buffers.c
     src/api/job_dispatch.c
     src/api/job_geometry.c

@@ -288,6 +288,24 @@ typedef struct bl_vulkan_export {
 } bl_vulkan_export;
 BL_API bl_result bl_job_export(bl_job *job, const bl_vulkan_region *region, bl_vulkan_export *out);
 
+/* ---- an acceleration structure of the caller's ---- */
+
+/* How a mesh of the scene stands in it: in one bottom level of one geometry, as triangles in the order of the
+ * mesh's faces with the corners of each in their order, opaque; shown once at the top, with this custom
+ * index, mask 0xFF and VK_GEOMETRY_INSTANCE_TRIANGLE_FACING_CULL_DISABLE_BIT_KHR, by whatever map brings it
+ * to where the scene has it. Meshes whose custom indices follow each other may share a bottom level, as one
+ * geometry with the first one's index. shape: as in bl_hit. BL_ERROR_UNSUPPORTED, with the reason: the job's
+ * rays are no queries (BL_RAYS_QUERY), or the scene has shapegroups or shapes that are no meshes. */
+typedef struct bl_vulkan_mesh {
+    uint32_t custom_index, triangle_count;
+} bl_vulkan_mesh;
+BL_API bl_result bl_job_vulkan_mesh(bl_job *job, uint32_t shape, bl_vulkan_mesh *out);
+/* Takes a top level, built by then or before passes execute, in place of the job's own structure, which goes.
+ * It must outlive the job or be replaced by another call, between passes. Before positions have moved. Vulkan
+ * gives no way to look into it: what does not follow the rule above shows other surfaces. Where positions
+ * move, it is the caller who updates it, after bl_vulkan_pass.changed says so. */
+BL_API bl_result bl_job_use_accel(bl_job *job, VkAccelerationStructureKHR top);
+
 /* ---- steps of fits in the caller's command buffers ---- */
 
 /* A step of bl_fit_step, entirely in commands: images, losses, gradients and the optimiser's move, with the

@@ -36,7 +36,7 @@ struct bl_job {
     uint32_t addressed[RENDER_PASS_COUNT];      /* gpu_kernel_desc.addressed of each kernel */
     double paths_per_second[RENDER_PASS_COUNT]; /* measured speed, for slicing */
     gpu_batch *batch;
-    gpu_accel *accel;         /* NULL unless rays are queries */
+    gpu_accel *accel;         /* NULL unless rays are queries, and where the caller gives one (job_accel.c) */
     gpu_hierarchy *hierarchy; /* NULL unless the device is native and traverses */
     kernel_bounds *bounds;    /* NULL unless kernels are checked */
 

@@ -207,7 +207,7 @@ static bl_result rebuild(bl_job *job, bl_error *err)
 static bl_result make_changing(bl_job *job, bl_error *err)
 {
     plan *p = job->plan;
-    if (gpu_accel_changes(job->accel))
+    if (!job->accel || gpu_accel_changes(job->accel))
         return BL_OK;
     job->bytes -= gpu_accel_size(job->accel);
     gpu_accel_destroy(job->accel);
@@ -284,7 +284,7 @@ static void record_moves(bl_job *job)
 {
     record_refit(job);
     job->lights_moved = true;
-    if (job->plan->query)
+    if (job->accel)
         record_queries(job);
 }
 
@@ -346,7 +346,7 @@ bool geometry_prepared(const bl_job *job, geometry_changes c)
     if (moved)
         there &= g && g->listed && job->kernels[RENDER_GEOMETRY] &&
                  (!job->plan->posed || job->kernels[RENDER_UPDATE]) &&
-                 (!job->plan->query || gpu_accel_changes(job->accel));
+                 (!job->accel || gpu_accel_changes(job->accel));
     if (c.gradient && job->plan->normals_derived)
         there &= g && g->listed && job->kernels[RENDER_GEOMETRY_ADJOINT];
     return there;

@@ -181,6 +181,9 @@ uint32_t plan_reserve(plan *p,
 void plan_align(plan *p); /* the next reservation begins at a multiple of four words: t_aligned */
 void plan_write_entries(
     plan *p); /* plan_bvh.c: hierarchies, levels, entries and the header's words of them */
+/* Entries in the order of shapes and their primitives, for ray queries in a scene of triangles of one level.
+ */
+void plan_order_by_shape(plan *p);
 const scene_bvh *plan_group_bvh(const plan *p, uint32_t group);
 const scene_bvh *plan_outer_bvh(const plan *p); /* or, without groups, the only one */
 /* Word of the record of an instance's level. */

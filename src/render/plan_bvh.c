@@ -142,14 +142,35 @@ static void write_two_levels(plan *p)
     }
 }
 
-void plan_write_entries(plan *p)
+/* Entries in the plan's order, from word `at` on. */
+static void put_entries(plan *p, uint32_t at)
 {
     const render_scene *s = p->scene;
     uint32_t kind_index[SHAPE_KIND_COUNT] = {0}, used = 0;
-    choose_order(p);
     for (uint32_t k = 0; k < SHAPE_KIND_COUNT; k++)
         if (s->kind_used[k])
             kind_index[k] = used++;
+    for (uint32_t i = 0; i < s->primitives.count; i++) {
+        uint32_t *entry = p->words.data + at + BVH_ENTRY_WORDS * i;
+        memcpy(entry, s->primitives.data[p->order[i]].entry, BVH_ENTRY_WORDS * sizeof *entry);
+        entry[0] += shape_kinds[entry[BVH_ENTRY_KIND]]->entry_points ? p->geometry : 0;
+        entry[BVH_ENTRY_KIND] = kind_index[entry[BVH_ENTRY_KIND]];
+    }
+}
+
+void plan_order_by_shape(plan *p)
+{
+    BL_ASSERT(p->query && !p->scene->has_groups && p->groups[0].box_count == 0, "%u groups, %u boxes",
+              p->group_count, p->groups[0].box_count);
+    for (uint32_t i = 0; i < p->scene->primitives.count; i++)
+        p->order[i] = i;
+    put_entries(p, p->words.data[HEADER_ENTRIES]);
+}
+
+void plan_write_entries(plan *p)
+{
+    const render_scene *s = p->scene;
+    choose_order(p);
     plan_align(p);
     p->words.data[HEADER_NODES] = p->words.count;
     if (s->groups.count)
@@ -158,13 +179,8 @@ void plan_write_entries(plan *p)
         put_nodes(p, plan_outer_bvh(p));
     plan_align(p);
     p->words.data[HEADER_ENTRIES] = p->words.count;
-    uint32_t count = s->primitives.count, at = plan_reserve(p, (count + (count == 0)) * BVH_ENTRY_WORDS);
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t *entry = p->words.data + at + BVH_ENTRY_WORDS * i;
-        memcpy(entry, s->primitives.data[p->order[i]].entry, BVH_ENTRY_WORDS * sizeof *entry);
-        entry[0] += shape_kinds[entry[BVH_ENTRY_KIND]]->entry_points ? p->geometry : 0;
-        entry[BVH_ENTRY_KIND] = kind_index[entry[BVH_ENTRY_KIND]];
-    }
+    uint32_t count = s->primitives.count;
+    put_entries(p, plan_reserve(p, (count + (count == 0)) * BVH_ENTRY_WORDS));
 }
 
 void plan_take_hierarchies(plan *p, scene_bvh *made)

@@ -396,8 +396,11 @@ vulkan_app_buffer vulkan_app_buffer_create(vulkan_app *app, VkDeviceSize size, V
         .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO, .size = size, .usage = usage};
     MUST(app, CreateBuffer, app->device, &info, NULL, &b.handle);
     app->GetBufferMemoryRequirements(app->device, b.handle, &needs);
+    const VkMemoryAllocateFlagsInfo addressed = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO,
+                                                 .flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT};
     const VkMemoryAllocateInfo memory = {
         .sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
+        .pNext = usage & VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT ? &addressed : NULL,
         .allocationSize = needs.size,
         .memoryTypeIndex =
             memory_type(app, needs.memoryTypeBits,

@@ -190,6 +190,15 @@ bl_result vulkan_buffer_wrap(gpu_device *d, VkBuffer handle, uint64_t offset, ui
     return BL_OK;
 }
 
+uint64_t vulkan_accel_address(gpu_device *head, VkAccelerationStructureKHR handle)
+{
+    const vulkan_device *d = vulkan_device_of(head);
+    const VkAccelerationStructureDeviceAddressInfoKHR info = {
+        .sType = VK_STRUCTURE_TYPE_ACCELERATION_STRUCTURE_DEVICE_ADDRESS_INFO_KHR,
+        .accelerationStructure = handle};
+    return d->vk.vkGetAccelerationStructureDeviceAddressKHR(d->handle, &info);
+}
+
 VkBuffer vulkan_buffer_expose(const gpu_buffer *b) { return vulkan_buffer_handle(b); }
 
 void vulkan_record_update(gpu_batch *head, gpu_buffer *to, uint64_t offset, const void *data, uint64_t size)

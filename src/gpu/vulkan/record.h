@@ -32,6 +32,8 @@ bl_result vulkan_recorder_poll(gpu_batch *b, bool *done, bl_error *err);
  * *within (a multiple of 4) of what kernels see, because bindings have an alignment. */
 bl_result vulkan_buffer_wrap(gpu_device *d, VkBuffer handle, uint64_t offset, uint64_t size,
                              const char *label, gpu_buffer **out, uint64_t *within, bl_error *err);
+/* The device address of an acceleration structure of the caller's. */
+uint64_t vulkan_accel_address(gpu_device *d, VkAccelerationStructureKHR handle);
 /* The handle of a buffer, for the caller. */
 VkBuffer vulkan_buffer_expose(const gpu_buffer *b);
 
