@@ -203,6 +203,7 @@ set(render_sources
     src/render/integrator/kernels/boundary.c
     src/render/integrator/kernels/boundary_learn.c
     src/render/integrator/kernels/boundary_lit.c
+    src/render/integrator/kernels/boundary_mirror.c
     src/render/integrator/kernels/boundary_path.c
     src/render/integrator/kernels/boundary_seen.c
     src/render/integrator/path/radiance.c

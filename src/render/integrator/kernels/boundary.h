@@ -30,4 +30,26 @@ void boundary_backward(walk *w, ir_ref when, const ir_ref *motions, const ir_ref
 /* The tangent of a motion. */
 ir_ref boundary_tangent(walk *w, ir_ref motion);
 
+/* ---- boundary_mirror.c ---- */
+
+/* A flat mirror in which the sensor may see the edge. */
+typedef struct boundary_mirror {
+    ir_ref there;   /* bool: the edge is looked for in the mirror; elsewhere it is seen straight on */
+    ir_ref shape;   /* record of the mirror's shape */
+    vec3 p, n;      /* a point of the mirror; its unit normal, of either sign */
+    ir_ref inverse; /* 1 / probability of the choice */
+} boundary_mirror;
+uint32_t boundary_mirrors(const plan *p); /* how many there are */
+/* u: a uniform number. Half of all are seen straight on. */
+boundary_mirror boundary_mirror_choose(walk *w, ir_ref u);
+/* The image of a point where m->there, else the point. */
+vec3 boundary_mirror_point(walk *w, const boundary_mirror *m, vec3 p);
+/* The image of the edge, and of its point as it moves (differentiated). The mirror is held. */
+boundary_point boundary_mirror_edge(walk *w, const boundary_mirror *m, const boundary_point *b, vec3 *moved);
+/* Where m->there: walks from *from, on the way to the point `toward`, over the mirror. *at and *from become
+ * what they are behind it, and b->distance follows; b->there becomes false where the way does not lead over
+ * the mirror. Returns the throughput. */
+color boundary_mirror_pass(walk *w, const boundary_mirror *m, vec3 toward, boundary_point *b,
+                           walk_position *at, vec3 *from);
+
 #endif

@@ -9,9 +9,16 @@
  *
  * v is the motion of the edge relative to the segment from the surface to the light. The surface's point
  * slides along the camera's ray if the camera sees it, else it is held as on any path; so splats of the first
- * vertex have a motion of their own, and a share (shares_of): boundary_path.c finds the same light, too. */
+ * vertex have a motion of their own, and a share (shares_of): boundary_path.c finds the same light, too.
+ *
+ * The border of a spot's cone that does not fade is one more such edge, near the light: what is outside of
+ * the cone is in the shadow of a screen that moves with the light. Half of that light's samples lie on it. */
 #include "render/integrator/kernels/boundary.h"
 #include "render/integrator/vertex/plugin_functions.h"
+
+/* At which share of the scene's radius a cone's border is taken, and how far inside of it its light is asked
+ * for, as an angle. */
+static const float BORDER_DISTANCE = 0.01f, BORDER_OFFSET = 1e-4f;
 
 /* A light as an edge sees it. */
 typedef struct lit_edge {
@@ -19,6 +26,8 @@ typedef struct lit_edge {
     ir_ref delta;   /* bool: the light is a point, or has one direction */
     walk_light at;  /* the light, sampled from the edge */
     color radiance; /* what goes past the edge by solid angle, over the density of the choice */
+    ir_ref border;  /* bool, where some_border: the edge is the border of the light's cone */
+    ir_ref along;   /* where some_border: the place on that border */
     ir_ref reach;   /* distance from the edge to the light; a large number where it is infinitely far */
 } lit_edge;
 
@@ -40,6 +49,56 @@ static bool some_delta(const walk *w)
     for (uint32_t k = 0; k < w->plan->emitters.count; k++)
         any |= emitter_of(w->plan->emitters.data[k])->delta;
     return any;
+}
+
+static bool some_border(const walk *w)
+{
+    bool any = false;
+    for (uint32_t k = 0; k < w->plan->emitters.count; k++)
+        any |= emitter_of(w->plan->emitters.data[k])->border != NULL;
+    return any;
+}
+
+/* The border of the light's cone. t: differentiated or not. */
+static emitter_border border_of_light(walk *w, tracer *t, const light_emission *e, ir_ref u)
+{
+    ir_func *f = t->f;
+    ir_ref zero = t_f32(t, 0), one = t_f32(t, 1);
+    emitter_border found = {ir_bool(f, false), v3(zero, zero, zero), v3(one, zero, zero),
+                            v3(zero, one, zero)};
+    for (uint32_t k = 0; k < w->plan->emitters.count; k++) {
+        const class_node *n = w->plan->emitters.data[k];
+        if (!emitter_of(n)->border)
+            continue;
+        ir_ref branch = ir_if(f, ir_eq(f, e->cls, t_u32(t, k)));
+        emitter_border own =
+            emitter_of(n)->border(t, n, e->record, u, BORDER_DISTANCE * (w->plan->scene->radius + 1e-3f));
+        ir_else(f);
+        ir_endif(f);
+        found.there = ir_phi(f, branch, own.there, found.there);
+        found.p = v3_phi(t, branch, own.p, found.p), found.along = v3_phi(t, branch, own.along, found.along);
+        found.light = v3_phi(t, branch, own.light, found.light);
+    }
+    return found;
+}
+
+/* Puts the segment on the border of the light's cone, where the random numbers say so (result: bool). */
+static ir_ref take_border(walk *w, const light_emission *e, const random4 *r, boundary_point *b)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    emitter_border border = border_of_light(w, t, e, r->u[0]);
+    ir_ref takes = ir_and(f, border.there, ir_lt(f, r->u[1], t_f32(t, 0.5f)));
+    vec3 to = v3_sub(t, border.p, e->ray.p);
+    ir_ref distance = ir_max(f, v3_length(t, to), t_f32(t, 1e-20f));
+    b->there = ir_or(f, takes, b->there);
+    b->p = v3_select(t, takes, border.p, b->p), b->n = v3_select(t, takes, border.light, b->n);
+    b->d = v3_select(t, takes, v3_scale(t, to, ir_div(f, t_f32(t, 1), distance)), b->d);
+    b->distance = ir_select(f, takes, distance, b->distance);
+    b->weight = ir_select(f, takes, v3_length(t, border.along), b->weight);
+    b->weight = ir_mul(f, b->weight, ir_select(f, border.there, t_f32(t, 2), t_f32(t, 1)));
+    b->offset = ir_select(f, takes, ir_mul(f, distance, t_f32(t, BORDER_OFFSET)), b->offset);
+    return takes;
 }
 
 /* The point from which edges are looked for: on the light, or far out in its direction. */
@@ -74,7 +133,10 @@ static void shine(walk *w, const boundary_point *b, lit_edge *l)
     l->at.d = v3_neg(t, b->d), l->at.on = (surface){.p = r->p, .face = r->face, .b = r->b}, l->at.n = r->n;
     if (!some_delta(w))
         return;
-    emitter_sample s = sample_light(w, &l->e, b->p);
+    vec3 ref = b->p;
+    if (some_border(w))
+        ref = v3_select(t, l->border, boundary_beside(w, b, true), ref);
+    emitter_sample s = sample_light(w, &l->e, ref);
     walk_light beam = l->at;
     beam.d = s.d, beam.distance = s.distance, beam.uv = s.uv, beam.facing = s.facing;
     color sent =
@@ -120,11 +182,17 @@ static void motions_of(walk *w, const boundary_point *b, const lit_edge *l, cons
         ray camera = boundary_camera_ray(w, link.position, lens);
         seen.o = camera.o, seen.d = camera.d;
     }
-    vec3 y = light_moved(w, l);
+    vec3 y = light_moved(w, l), edge;
     ir_ref far = ir_bool(f, false);
+    if (some_border(w)) {
+        tracer reads = walk_differentiated(w);
+        emitter_border border = border_of_light(w, &reads, &l->e, ir_detach(f, l->along));
+        edge = v3_select(t, l->border, border.p, silhouette_moved(&reads, &b->place, b->p));
+    }
     const walk_hit *hits[2] = {&seen, &held};
     for (int k = 0; k < 2; k++)
-        out[k] = boundary_motion(w, b, &(boundary_segment){boundary_hit_moved(w, hits[k]), y, far});
+        out[k] = boundary_motion(
+            w, b, &(boundary_segment){boundary_hit_moved(w, hits[k]), y, far, some_border(w) ? &edge : NULL});
 }
 
 /* ---- the share of this pass ---- */
@@ -241,6 +309,10 @@ bl_result kernel_edges_lit(walk *w, ir_module *m)
     l.delta = light_is_delta(w, l.e.cls);
     boundary_point b =
         boundary_pick(w, viewpoint_of(w, &l.e, l.delta), loop.sample, &loop.guide, &(boundary_wish){0});
+    if (some_border(w)) {
+        random4 r = boundary_numbers(w, loop.sample, 1);
+        l.border = take_border(w, &l.e, &r, &b), l.along = r.u[0];
+    }
     shine(w, &b, &l);
     vec3 from = boundary_beside(w, &b, true);
     ir_ref lit = ir_and(f, b.there, ir_gt(f, color_max(t, l.radiance), t_f32(t, 0)));
@@ -269,7 +341,8 @@ bl_result kernel_edges_lit(walk *w, ir_module *m)
     if (!forward)
         boundary_backward(w, ir_and(f, lit, loop.usual), motion, seed, 2);
     color importance = color_add(t, color_mul(t, found[0], carried[0]), color_mul(t, found[1], carried[1]));
-    boundary_end(w, &loop, lit, boundary_size(w, importance), b.possible);
+    ir_ref curve = some_border(w) ? ir_and(f, lit, ir_not(f, l.border)) : lit;
+    boundary_end(w, &loop, curve, boundary_size(w, importance), b.possible);
     ir_return(f, NULL, 0);
     return BL_OK;
 }

@@ -152,7 +152,7 @@ static boundary_segment side_of(walk *w, const walk_vertex *v, const boundary_si
         ir_ref swings = w->media ? ir_or(f, shines, ir_not(f, v->flight.collides)) : ir_bool(f, true);
         held = ir_and(f, held, swings), hit.slides = ir_not(f, shines);
     }
-    return (boundary_segment){x, boundary_hit_moved(w, &hit), ir_not(f, held)};
+    return (boundary_segment){.x = x, .y = boundary_hit_moved(w, &hit), .y_far = ir_not(f, held)};
 }
 
 /* The point x, as the detached gradient moves it. */
