@@ -42,6 +42,7 @@ typedef struct boundary_point {
 
 /* What is wanted of a point, besides that it is on a curve. */
 typedef struct boundary_wish {
+    uint32_t candidates;   /* many where viewpoints differ, so that what was learnt says little of each */
     bool creases;          /* points at which nothing is hidden will do, too */
     const sensor_view *by; /* the sensor must see it, through the point of its aperture that `lens` chooses;
                               NULL: no matter */

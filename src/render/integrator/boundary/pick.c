@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Samples points of edges, seen from a viewpoint. Of CANDIDATES points one is kept with a probability in
+ * Samples points of edges, seen from a viewpoint. Of some candidates one is kept with a probability in
  * proportion to q, the angle that the curve there takes up, times what is known of the light that goes past
  * it; the estimate is multiplied by the mean of q / p over q: resampled importance sampling (Talbot et al.
  * 2005). Points that are no silhouette from the viewpoint have q = 0, so in a fine mesh most candidates cost
  * two faces and no path. */
 #include "render/integrator/boundary/boundary.h"
 
-enum { CANDIDATES = 8, FIRST_BLOCK = 0x40000000 };
+enum { FIRST_BLOCK = 0x40000000 };
 static const float NEAREST = 8; /* least distance from the viewpoint, over the offset of rays */
 
 random4 boundary_numbers(walk *w, ir_ref sample, uint32_t which)
@@ -94,7 +94,7 @@ boundary_point boundary_pick(walk *w, vec3 viewpoint, ir_ref sample, const bound
     state_chosen(&state, &c);
     ir_ref loop = state_loop(f, &state);
     state_chosen(&state, &c);
-    ir_while(f, ir_lt(f, c.count, t_u32(t, CANDIDATES)));
+    ir_while(f, ir_lt(f, c.count, t_u32(t, wish->candidates)));
     consider(w, viewpoint, sample, guide, wish, &c);
     state_chosen(&next, &c);
     state_endloop(f, loop, &state, &next);
@@ -102,7 +102,7 @@ boundary_point boundary_pick(walk *w, vec3 viewpoint, ir_ref sample, const bound
     state_end(&state);
     ir_ref length;
     boundary_point out = segment_at(w, &c.place, viewpoint, wish, &length);
-    out.possible = ir_mul(f, c.sum, t_f32(t, 1.0f / CANDIDATES));
+    out.possible = ir_mul(f, c.sum, t_f32(t, 1 / (float)wish->candidates));
     out.there = ir_and(f, out.there, ir_gt(f, c.sum, zero));
     out.weight = ir_mul(f, length, t_ratio(t, out.possible, ir_mul(f, out.weight, c.value)));
     return out;

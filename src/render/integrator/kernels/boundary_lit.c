@@ -307,8 +307,8 @@ bl_result kernel_edges_lit(walk *w, ir_module *m)
     bool forward = boundary_forward(w);
     lit_edge l = {.e = light_begin(w, loop.sample)};
     l.delta = light_is_delta(w, l.e.cls);
-    boundary_point b =
-        boundary_pick(w, viewpoint_of(w, &l.e, l.delta), loop.sample, &loop.guide, &(boundary_wish){0});
+    boundary_point b = boundary_pick(w, viewpoint_of(w, &l.e, l.delta), loop.sample, &loop.guide,
+                                     &(boundary_wish){.candidates = 4});
     if (some_border(w)) {
         random4 r = boundary_numbers(w, loop.sample, 1);
         l.border = take_border(w, &l.e, &r, &b), l.along = r.u[0];

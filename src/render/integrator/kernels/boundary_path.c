@@ -201,8 +201,9 @@ bl_result kernel_edges_path(walk *w, ir_module *m)
     ir_ref there = ir_and(f, ir_and(f, led.alive, v.goes_on), ir_eq(f, p.at.depth, choice.depth));
     if (w->media)
         radiance_cross(w, &p, &v);
-    boundary_point b = boundary_pick(w, v.si.p, loop.sample, &loop.guide,
-                                     &(boundary_wish){.creases = true, .value = value_toward, .of = &v});
+    boundary_point b =
+        boundary_pick(w, v.si.p, loop.sample, &loop.guide,
+                      &(boundary_wish){.candidates = 8, .creases = true, .value = value_toward, .of = &v});
     b.there = ir_and(f, b.there, there);
     vec3 from = ray_offset(t, v.si.p, v.si.ng, b.d);
     color value = scattered_toward(w, &v, b.d);

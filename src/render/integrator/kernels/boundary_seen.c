@@ -63,7 +63,7 @@ bl_result kernel_edges_seen(walk *w, ir_module *m)
     vec2 lens = {r.u[1], r.u[2]};
     bool mirrors = boundary_mirrors(w->plan) > 0;
     boundary_mirror mirror;
-    boundary_wish wish = {.creases = true, .by = mirrors ? NULL : &view, .lens = lens};
+    boundary_wish wish = {.candidates = 4, .creases = true, .by = mirrors ? NULL : &view, .lens = lens};
     vec3 viewpoint = viewpoint_of(w, &view, lens), seen, moved_edge;
     if (mirrors)
         mirror = boundary_mirror_choose(w, r.u[3]), viewpoint = boundary_mirror_point(w, &mirror, viewpoint);
