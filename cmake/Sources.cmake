@@ -196,11 +196,14 @@ set(render_sources
     src/render/integrator/kernels/begin.c
     src/render/integrator/kernels/channels.c
     src/render/edges_reasons.c
+    src/render/integrator/boundary/guide.c
     src/render/integrator/boundary/motion.c
     src/render/integrator/boundary/pick.c
     src/render/integrator/boundary/sides.c
     src/render/integrator/kernels/boundary.c
+    src/render/integrator/kernels/boundary_learn.c
     src/render/integrator/kernels/boundary_lit.c
+    src/render/integrator/kernels/boundary_mirror.c
     src/render/integrator/kernels/boundary_path.c
     src/render/integrator/kernels/boundary_seen.c
     src/render/integrator/path/radiance.c

@@ -635,6 +635,7 @@ typedef enum bl_pass {
     BL_PASS_EDGES_SEEN_FORWARD, /* behind a forward pass */
     BL_PASS_EDGES_PATH_FORWARD,
     BL_PASS_EDGES_LIT_FORWARD,
+    BL_PASS_EDGES_LEARN, /* before each of these: where on edges they look */
     BL_PASS_COUNT
 } bl_pass;
 

@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The passes of moving edges. There are three: edges that the sensor sees, edges that surfaces see, and
  * borders of shadows. In a gradient pass each adds to the same sums. In a forward pass the first and the last
- * are sums of splats, which join the image in the end. */
+ * are sums of splats, which join the image in the end; after an overflow they are summed again, with a
+ * coarser scale. */
 #include "api/edges.h"
 #include "api/gradient_scale.h"
 #include "api/job_buffers.h"
+#include "api/job_kernels.h"
 #include "api/job_pass.h"
 #include "api/job_results.h"
 #include "render/sensor/sensor.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-enum { EDGES_STREAM = 2 /* random numbers apart from those of image and gradient */ };
+/* Random numbers apart from those of image and gradient; and how many samples of each cell are for learning:
+ * a LEARN_SHARE-th of the pass, between these bounds. */
+enum { EDGES_STREAM = 2, LEARN_STREAM = 3, LEARN_SHARE = 8, LEARN_LEAST = 2, LEARN_MOST = 16 };
 
 /* The integrator's own number of samples of pass k; PLAN_NONE: it has none. */
 static uint32_t own_samples(const bl_job *job, uint32_t k)
@@ -52,32 +57,110 @@ job_work_desc edges_work(const bl_job *job, const job_work_desc *w, uint32_t k)
     return e;
 }
 
-static bl_result clear_splats(bl_job *job, uint32_t spp, bl_stats *stats, bl_error *err)
+/* ---- learning ---- */
+
+bl_result edges_prepare(bl_job *job, bl_error *err)
+{
+    gpu_kernel *made;
+    TRY(job_kernel(job, RENDER_EDGES_LEARN, &made, err));
+    return job_reserve_samples(job, 2 * job->plan->edge_cells, err);
+}
+
+bool edges_prepared(const bl_job *job)
+{
+    return job->kernels[RENDER_EDGES_LEARN] && gpu_buffer_size(job->samples) >= 8ull * job->plan->edge_cells;
+}
+
+void edges_record_learning(bl_job *job, const job_work_desc *w, render_pass pass, uint32_t k)
+{
+    uint32_t cells = job->plan->edge_cells;
+    uint64_t each = (uint64_t)job_pixels(job) * w->spp / LEARN_SHARE / cells;
+    uint32_t samples = each < LEARN_LEAST ? LEARN_LEAST : each > LEARN_MOST ? LEARN_MOST : (uint32_t)each;
+    const uint32_t run[UNIFORM_COUNT] = {
+        [UNIFORM_LANE_COUNT] = cells,
+        [UNIFORM_SPP] = cells * samples,
+        [UNIFORM_SEED] = w->seed,
+        [UNIFORM_STRIPS] = 1,
+        [UNIFORM_STREAM] = LEARN_STREAM,
+        [UNIFORM_WIDTH] = job->scene->width,
+        [UNIFORM_HEIGHT] = job->scene->height,
+        [UNIFORM_HALVES] = 1,
+        [UNIFORM_EDGES_LEARN] = samples,
+    };
+    job_record(job, pass, job->values, run, cells);
+    const uint32_t table[UNIFORM_COUNT] = {[UNIFORM_LANE_COUNT] = 1, [UNIFORM_TABLE_STEP] = k};
+    job_record(job, RENDER_EDGES_LEARN, job->values, table, 1);
+}
+
+static bl_result learn(bl_job *job, const job_work_desc *w, render_pass pass, uint32_t k, bl_stats *stats,
+                       bl_error *err)
+{
+    double seconds;
+    gpu_kernel *made;
+    TRY(job_kernel(job, pass, &made, err));
+    TRY(gpu_batch_begin(job->batch, err));
+    edges_record_learning(job, w, pass, k);
+    TRY(job_submit(job, stats, &seconds, err));
+    return bounds_check(job->bounds, err);
+}
+
+/* ---- running ---- */
+
+static bl_result clear_splats(bl_job *job, uint32_t spp, uint32_t coarser, bl_stats *stats, bl_error *err)
 {
     double seconds;
     TRY(job_reserve_splats(job, err));
-    TRY(job_set_splat_scale(job, spp, 0, err));
+    TRY(job_set_splat_scale(job, spp, coarser, err));
     TRY(gpu_batch_begin(job->batch, err));
     gpu_batch_fill(job->batch, job->splats, 0, gpu_buffer_size(job->splats), 0);
     return job_submit(job, stats, &seconds, err);
+}
+
+static bool splats(render_pass pass)
+{
+    return pass == RENDER_EDGES_SEEN_FORWARD || pass == RENDER_EDGES_LIT_FORWARD;
+}
+
+/* Runs those passes that splat, or those that do not. */
+static bl_result run_passes(bl_job *job, const job_work_desc *w, bool splatting, bl_stats *stats,
+                            bl_error *err)
+{
+    for (uint32_t k = 0; k < EDGES_PASSES; k++) {
+        const job_work_desc e = edges_work(job, w, k);
+        render_pass pass;
+        if (!edges_pass(job, w->pass == RENDER_FORWARD, k, &pass) || splats(pass) != splatting)
+            continue;
+        TRY(learn(job, &e, pass, k, stats, err));
+        TRY(job_run_part(job, &e, pass, job_everything(&e, job_pixels(job)), stats, err));
+        stats->edges += (uint64_t)job_pixels(job) * e.spp;
+    }
+    return BL_OK;
+}
+
+static bl_result run_splats(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error *err)
+{
+    uint64_t before[STATUS_COUNT];
+    TRY(job_take_status(job, err));
+    memcpy(before, job->counted, sizeof before);
+    for (uint32_t coarser = 0;; coarser++) {
+        uint64_t edges = stats->edges;
+        TRY(clear_splats(job, w->spp, coarser, stats, err));
+        TRY(run_passes(job, w, true, stats, err));
+        TRY(job_take_status(job, err));
+        if (job->counted[STATUS_OVERFLOW] == before[STATUS_OVERFLOW] || coarser == REPEATS_MOST)
+            return BL_OK; /* what still overflows stays counted */
+        memcpy(job->counted, before, sizeof before);
+        stats->edges = edges;
+    }
 }
 
 bl_result edges_run(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error *err)
 {
     if (!edges_wanted(job, w))
         return BL_OK;
-    bool forward = w->pass == RENDER_FORWARD;
-    if (forward)
-        TRY(clear_splats(job, w->spp, stats, err));
-    for (uint32_t k = 0; k < EDGES_PASSES; k++) {
-        const job_work_desc e = edges_work(job, w, k);
-        render_pass pass;
-        if (!edges_pass(job, forward, k, &pass))
-            continue;
-        TRY(job_run_part(job, &e, pass, job_everything(&e, job_pixels(job)), stats, err));
-        stats->edges += (uint64_t)job_pixels(job) * e.spp;
-    }
-    return BL_OK;
+    TRY(edges_prepare(job, err));
+    TRY(run_passes(job, w, false, stats, err));
+    return w->pass == RENDER_FORWARD ? run_splats(job, w, stats, err) : BL_OK;
 }
 
 bl_result edges_add_splats(bl_job *job, float *image, bl_stats *stats, bl_error *err)

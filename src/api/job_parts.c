@@ -112,8 +112,11 @@ static void edges(sequence *s, const bl_job *job)
         const job_work_desc e = edges_work(job, w, k);
         render_pass pass;
         s->w = &e;
-        if (edges_pass(job, false, k, &pass))
-            windows(s, pass, job_everything(&e, job_pixels(job)));
+        if (!edges_pass(job, false, k, &pass))
+            continue;
+        if (step_is_here(s))
+            edges_record_learning(s->job, &e, pass, k);
+        windows(s, pass, job_everything(&e, job_pixels(job)));
     }
     s->w = w;
 }
@@ -193,12 +196,12 @@ static bl_result edges_kernels(bl_job *job, const job_work_desc *w, bl_error *er
         if (edges_pass(job, false, k, &pass))
             TRY(job_kernel(job, pass, &made, err));
     }
-    return BL_OK;
+    return edges_wanted(job, w) ? edges_prepare(job, err) : BL_OK;
 }
 
 static bool edges_there(const bl_job *job, const job_work_desc *w)
 {
-    bool there = true;
+    bool there = !edges_wanted(job, w) || edges_prepared(job);
     for (uint32_t k = 0; k < EDGES_PASSES && edges_wanted(job, w); k++) {
         render_pass pass;
         there &= !edges_pass(job, false, k, &pass) || job->kernels[pass];

@@ -197,6 +197,7 @@ emitter_ray emitter_far_ray(tracer *t, const class_node *n, ir_ref record, const
 /* The text that says what a gradient by a light's place lacks (render_parameter.reason). */
 extern const emitter_class light_silhouette; /* emitter/silhouette.c: of the integrator silhouette */
 extern const char emitter_moving_shadows[];
+extern const char emitter_moving_border[]; /* the same, of a light that has an emitter_class.border, too */
 
 static inline uint32_t float_word(float v)
 {

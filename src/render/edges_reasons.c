@@ -69,6 +69,20 @@ static const char *join(render_scene *s, const char *before, const char *more)
     return before ? arena_printf(&s->memory, "%s; %s", before, more) : more;
 }
 
+/* What is said of mirrors and glass: in flat mirrors some edges are sampled
+ * (integrator/kernels/boundary_mirror.c). */
+static const char *smooth_lack(const render_scene *s)
+{
+    bool flat = false;
+    for (uint32_t i = 0; i < s->shapes.count && !s->volumetric && s->groups.count == 0; i++)
+        flat |= s->shapes.data[i].object->cls == &shape_rectangle.base.plugin && s->shapes.data[i].bsdf &&
+                has_bsdf(s->shapes.data[i].bsdf, is_smooth);
+    return s->volumetric ? "what moves in mirrors and behind smooth glass is left out"
+           : flat ? "what moves in mirrors, but for silhouettes that the sensor sees in flat ones, behind "
+                    "smooth glass and next to masks is left out"
+                  : "what moves in mirrors, behind smooth glass and next to masks is left out";
+}
+
 const char *edges_lack(render_scene *s)
 {
     const char *lacks = NULL;
@@ -76,8 +90,7 @@ const char *edges_lack(render_scene *s)
     if (s->silhouette) /* materials do not matter */
         masks = false;
     else if (some_bsdf(s, is_smooth) || (masks && !s->volumetric))
-        lacks = s->volumetric ? "what moves in mirrors and behind smooth glass is left out"
-                              : "what moves in mirrors, behind smooth glass and next to masks is left out";
+        lacks = smooth_lack(s);
     if (s->volumetric && (masks || s->media.count > 0) && some_delta_light(s))
         lacks = join(s, lacks, "borders of shadows from lights without extent are left out");
     if (some_without_silhouette(s))
@@ -87,17 +100,29 @@ const char *edges_lack(render_scene *s)
     return lacks;
 }
 
+/* Whether borders of cones are sampled: as borders of shadows are, from lights
+ * (integrator/kernels/boundary_lit.c). */
+static bool some_borders_sampled(const render_scene *s)
+{
+    bool all =
+        sensor_of(s->sensor)->link && !(s->volumetric && (s->media.count > 0 || some_bsdf(s, lets_through)));
+    for (uint32_t i = 0; i < s->emitters.count; i++)
+        all &= ((const emitter_class *)(const void *)s->emitters.data[i]->cls)->ray != NULL;
+    return all;
+}
+
 void edges_reasons_of_lights(render_scene *s)
 {
     const char *lack = NULL;
-    bool known = false;
+    bool known = false, borders = some_borders_sampled(s);
     for (uint32_t i = 0; i < s->emitters.count && edges_differentiated(s); i++) {
         const scene_object *o = s->emitters.data[i];
         uint32_t k = o->index < s->last_parameter.count ? s->last_parameter.data[o->index] : 0;
         for (; k; k = s->parameters.data[k - 1].next) {
             render_parameter *p = &s->parameters.data[k - 1];
-            if (!moves_light((const emitter_class *)(const void *)o->cls, p) ||
-                p->reason != emitter_moving_shadows)
+            bool here =
+                p->reason == emitter_moving_shadows || (p->reason == emitter_moving_border && borders);
+            if (!moves_light((const emitter_class *)(const void *)o->cls, p) || !here)
                 continue;
             if (!known)
                 lack = edges_lack(s), known = true;

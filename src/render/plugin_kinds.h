@@ -248,6 +248,13 @@ typedef struct emitter_ray {
                             environment, 1 over the density of -d by solid angle; for others 0 */
 } emitter_ray;
 
+/* A point of the border at which the light of a delta light ends at once. */
+typedef struct emitter_border {
+    ir_ref there;         /* bool: the light has such a border; the other fields are finite in any case */
+    vec3 p, along, light; /* the point; its derivative by u; leads to the lit side, at a right angle to both
+                             `along` and the ray from the light */
+} emitter_border;
+
 typedef struct emitter_class {
     render_class base;
     bool delta;           /* no ray can hit it */
@@ -270,6 +277,9 @@ typedef struct emitter_class {
     emitter_ray (*ray)(tracer *t, const class_node *n, ir_ref record, const ir_ref u[4]);
     /* The radiance along the ray that `ray` returns. NULL: it is `radiance` at that ray's uv. */
     color (*emission)(tracer *t, const class_node *n, ir_ref record, vec2 uv, ir_ref distance, ir_ref facing);
+    /* For delta lights at a point: the border of what they light, at a distance from them; u in [0, 1) goes
+     * once around it. It may run differentiated by pose_params. NULL: they fade. */
+    emitter_border (*border)(tracer *t, const class_node *n, ir_ref record, ir_ref u, float distance);
     /* For an environment that is not constant: the uv of a direction. */
     vec2 (*locate)(tracer *t, const class_node *n, ir_ref record, vec3 d);
 } emitter_class;

@@ -99,6 +99,8 @@ enum render_uniform {
     UNIFORM_BATCH_PIXELS, /* and how many pixels it has */
     UNIFORM_COUNT,
     UNIFORM_FILM_SPP = UNIFORM_TILE_SLOTS,     /* of RENDER_EDGES_PATH_FORWARD: the film is divided by it */
+    UNIFORM_EDGES_LEARN = UNIFORM_TILE_SAMPLE, /* of passes of edges: samples of each cell of silhouettes, of
+                                                  which only how much they matter is found; 0: a usual run */
     UNIFORM_TABLE_STEP = UNIFORM_FIRST_SAMPLE, /* of RENDER_TABLES: which traced function, */
     UNIFORM_TABLE_RECORD = UNIFORM_LAST_SAMPLE /* and of which record */
 };
@@ -352,6 +354,9 @@ vec2 warp_triangle(tracer *t, ir_ref u1, ir_ref u2); /* uniform barycentrics of 
 /* Index of the interval of a cumulative table (count f32 words at `table` of a buffer, ascending) that holds
  * u, which is below the last. */
 ir_ref warp_discrete(tracer *t, enum render_buffer buffer, ir_ref table, ir_ref count, ir_ref u);
+/* The same, where the interval is known to be between two others, or one of these. */
+ir_ref warp_discrete_between(tracer *t, enum render_buffer buffer, ir_ref table, ir_ref first, ir_ref last,
+                             ir_ref u);
 /* warp_discrete for u * sum, in a table of BUFFER_VALUES. *inside: where in the interval the number lies,
  * which is uniform in [0, 1] again. */
 ir_ref warp_discrete_rest(tracer *t, ir_ref table, ir_ref count, ir_ref sum, ir_ref u, ir_ref *inside);

@@ -66,8 +66,8 @@ vec2 warp_triangle(tracer *t, ir_ref u1, ir_ref u2)
     return (vec2){ir_sub(f, t_f32(t, 1), root), ir_mul(f, root, u2)};
 }
 
-/* Bisection for the interval that holds u, between a first and a last candidate. */
-static ir_ref search(tracer *t, enum render_buffer buffer, ir_ref table, ir_ref first, ir_ref last, ir_ref u)
+ir_ref warp_discrete_between(tracer *t, enum render_buffer buffer, ir_ref table, ir_ref first, ir_ref last,
+                             ir_ref u)
 {
     ir_func *f = t->f;
     ir_ref one = t_u32(t, 1), state[2] = {first, last};
@@ -83,7 +83,7 @@ static ir_ref search(tracer *t, enum render_buffer buffer, ir_ref table, ir_ref 
 
 ir_ref warp_discrete(tracer *t, enum render_buffer buffer, ir_ref table, ir_ref count, ir_ref u)
 {
-    return search(t, buffer, table, t_u32(t, 0), ir_sub(t->f, count, t_u32(t, 1)), u);
+    return warp_discrete_between(t, buffer, table, t_u32(t, 0), ir_sub(t->f, count, t_u32(t, 1)), u);
 }
 
 /* Where in interval k of a table of BUFFER_VALUES a number lies, 0 to 1. */
@@ -113,7 +113,7 @@ ir_ref warp_guided_rest(tracer *t, const guided_table *g, ir_ref u, ir_ref *insi
            entry = ir_add(f, g->guide, ir_to_u32(f, ir_mul(f, u, ir_to_f32(f, g->steps))));
     ir_ref first = ir_to_u32(f, ir_load(f, IR_F32, BUFFER_VALUES, entry)),
            last = ir_to_u32(f, ir_load(f, IR_F32, BUFFER_VALUES, t_offset(t, entry, 1)));
-    ir_ref k = search(t, BUFFER_VALUES, g->table, first, last, at);
+    ir_ref k = warp_discrete_between(t, BUFFER_VALUES, g->table, first, last, at);
     *inside = within(t, g->table, k, at);
     return k;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The frame of the fuzz targets. Built by clang with -fsanitize=fuzzer -DBL_LIBFUZZER it is libFuzzer's;
- * otherwise main() below runs the target on the committed corpus and, for BL_FUZZ_SECONDS (default 2), on
- * mutations of it: bytes changed, removed, doubled, inputs spliced, interesting words put in. Deterministic
- * up to the number of rounds. Arguments: files to run once, such as crashes. */
+ * otherwise main() below runs the target on the committed corpus and, for BL_FUZZ_SECONDS (default 2; with
+ * BL_LONG=1 600), on mutations of it: bytes changed, removed, doubled, inputs spliced, interesting words put
+ * in. Deterministic up to the number of rounds. Arguments: files to run once, such as crashes. */
 #ifndef BL_FUZZ_MAIN_H
 #define BL_FUZZ_MAIN_H
 
@@ -110,7 +110,7 @@ static void fuzz_round(void)
 static int fuzz_main(int argc, char **argv, const char *folder, const char *extensions)
 {
     const char *limit = getenv("BL_FUZZ_SECONDS"), *seed = getenv("BL_FUZZ_SEED");
-    double end = clock_seconds() + (limit ? atof(limit) : 2);
+    double end = clock_seconds() + (limit ? atof(limit) : getenv("BL_LONG") ? 600 : 2);
     uint32_t rounds = 0;
     fuzz_state = seed && atoi(seed) ? (uint32_t)atoi(seed) : 1;
     for (int i = 1; i < argc; i++)

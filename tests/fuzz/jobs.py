@@ -1,7 +1,7 @@
 # LABELS: nodevice
 # SPDX-License-Identifier: BSD-3-Clause
 """Fuzzed fit jobs and NumPy arrays: whatever they say, the program ends with 0, 1 or 2 and a message, and never by a
-signal. BL_FUZZ_SECONDS: how long (default 2). Needs BL_PROGRAM."""
+signal. BL_FUZZ_SECONDS: how long (default 2; with BL_LONG=1 600). Needs BL_PROGRAM."""
 import json
 import os
 import random
@@ -56,7 +56,7 @@ def damage(data, numbers):
 
 
 def main():
-    end, rounds, problems = time.monotonic() + float(os.environ.get("BL_FUZZ_SECONDS", "2")), 0, []
+    end, rounds, problems = time.monotonic() + float(os.environ.get("BL_FUZZ_SECONDS", "600" if os.environ.get("BL_LONG") else "2")), 0, []
     seed = int(os.environ.get("BL_FUZZ_SEED", "1"))
     numbers = random.Random(seed)
     with tempfile.TemporaryDirectory() as folder:

@@ -16,6 +16,65 @@
 static scene_device device;
 static char *folder;
 
+#define MIRROR_ROOM                                                                                          \
+    "<shape type='rectangle'>" AT(                                                                           \
+        "<scale value='3'/><rotate x='1' angle='4'/><translate z='-1'/>") "<bsdf type='conductor'><string "  \
+                                                                          "name='material' "                 \
+                                                                          "value='none'/><rgb "              \
+                                                                          "name='specular_reflectance' "     \
+                                                                          "value='.9,.6,.8'/></bsdf></"      \
+                                                                          "shape><shape "                    \
+                                                                          "type='rectangle'>" AT(            \
+                                                                              "<scale value='9'/><rotate "   \
+                                                                              "y='1' "                       \
+                                                                              "angle='180'/><translate "     \
+                                                                              "z='5'/>") "<emitter "         \
+                                                                                         "type='area'><rgb " \
+                                                                                         "name='radiance' "  \
+                                                                                         "value='.3'/></"    \
+                                                                                         "emitter>"          \
+                                                                                         "</shape><shape "   \
+                                                                                         "type='sphere' "    \
+                                                                                         "id='it'><float "   \
+                                                                                         "name='radius' "    \
+                                                                                         "value='.6'/>" AT(  \
+                                                                                             "<translate "   \
+                                                                                             "value='1.3,."  \
+                                                                                             "3,2.2'/>") "<" \
+                                                                                                         "e" \
+                                                                                                         "m" \
+                                                                                                         "i" \
+                                                                                                         "t" \
+                                                                                                         "t" \
+                                                                                                         "e" \
+                                                                                                         "r" \
+                                                                                                         " " \
+                                                                                                         "t" \
+                                                                                                         "y" \
+                                                                                                         "p" \
+                                                                                                         "e" \
+                                                                                                         "=" \
+                                                                                                         "'" \
+                                                                                                         "a" \
+                                                                                                         "r" \
+                                                                                                         "e" \
+                                                                                                         "a" \
+                                                                                                         "'" \
+                                                                                                         "/" \
+                                                                                                         ">" \
+                                                                                                         "<" \
+                                                                                                         "/" \
+                                                                                                         "s" \
+                                                                                                         "h" \
+                                                                                                         "a" \
+                                                                                                         "p" \
+                                                                                                         "e" \
+                                                                                                         ">"
+#define CONE                                                                                                 \
+    "<emitter type='spot' id='spot'><rgb name='intensity' value='20'/><float name='cutoff_angle' "           \
+    "value='14'/><float name='beam_width' value='14'/>" AT(                                                  \
+        "<lookat origin='1.3,.6,2.8' target='.1,.05,-1' up='0,1,0'/>") "</emitter>"
+
 static const edge_case cases[] = {
     {"path: a ball under a bulb, and a sky that light sampling never chooses",
      "2",
@@ -79,6 +138,33 @@ static const edge_case cases[] = {
      {1, -.5, .2},
      128,
      .002},
+    {"seen in a mirror: a ball that shines before a wall that shines",
+     "2",
+     FRONT,
+     MIRROR_ROOM,
+     "it.to_world",
+     {1, .3, .5},
+     64,
+     .004},
+    {"seen in a mirror: by the camera", "2", FRONT, MIRROR_ROOM, "sensor.translation", {1, .3, .5}, 64, .004},
+    {"lit: a spot whose cone does not fade moves",
+     "2",
+     FRONT,
+     WALL CONE,
+     "spot.to_world",
+     {.7, -.4, .5},
+     64,
+     .01},
+    {"lit: a wall in a cone that does not fade",
+     "2",
+     FRONT,
+     "<shape type='rectangle' id='it'>" AT(
+         "<scale value='5'/><rotate y='1' angle='25'/><translate z='-1'/>") "<bsdf "
+                                                                            "type='diffuse'/></shape>" CONE,
+     "it.to_world",
+     {.5, .2, 1},
+     64,
+     .02},
     {"lit: the wall under the shadow moves",
      "2",
      BELOW,
@@ -93,7 +179,7 @@ static const edge_case cases[] = {
                                                                ">" LAMP("lamp", ".3", "0,0,3.2"),
      "it.to_world",
      {.5, .2, 1},
-     64,
+     256,
      .02},
     {"path: a plate hides a part of a wall that a rough mirror shows",
      "3",

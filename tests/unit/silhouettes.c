@@ -1,9 +1,9 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
  * What silhouettes are sampled from. Edges of meshes: how many there are, which are borders, that seams are
- * none, and that bad triangles neither add edges nor spoil probabilities. Curves of other shapes, in the
- * interpreter: points lie on the surface where it turns away from the viewpoint, and their derivative is that
- * of the points. */
+ * none, and that bad triangles neither add edges nor spoil probabilities. Cells: they leave nothing out.
+ * Curves of other shapes, in the interpreter: points lie on the surface where it turns away from the
+ * viewpoint, and their derivative is that of the points. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -92,6 +92,70 @@ static void edges_of_meshes(void **state)
         assert_true(real_at(e->plan, carrier[CARRIER_CDF] + count - 1) == 1);
         scene_eval_destroy(e);
     }
+}
+
+/* ---- cells ---- */
+
+/* Cells follow each other without a gap: whole carriers, or edges of one, or stretches of one edge. */
+static void check_cells(const plan *p, const char *name)
+{
+    const uint32_t *w = p->words.data, head = w[HEADER_SILHOUETTES], carriers = w[head + SILHOUETTE_COUNT],
+                   count = w[head + SILHOUETTE_CELL_COUNT];
+    uint32_t carrier = 0, edge = 0;
+    double along = 0, sum = 0;
+    assert_int_equal(count, p->edge_cells);
+    for (uint32_t k = 0; k < count; k++) {
+        uint32_t at = w[head + SILHOUETTE_CELLS] + k * CELL_WORDS,
+                 edges = w[w[head + SILHOUETTE_CARRIERS] + carrier * CARRIER_WORDS + CARRIER_EDGE_COUNT];
+        double size = real_at(p, at + CELL_SIZE), probability = real_at(p, at + CELL_PROBABILITY);
+        bool whole = w[at + CELL_EDGE_LAST] == PLAN_NONE;
+        if (w[at + CELL_CARRIER_FIRST] != carrier || w[at + CELL_EDGE_FIRST] != edge ||
+            fabs(real_at(p, at + CELL_FROM) - along) > 1e-6)
+            fail_msg("%s: cell %u of %u leaves something out", name, k, count);
+        assert_true(probability > 0 && probability < 1.01 / 256);
+        sum += probability, along += size;
+        if (along < 1 - 1e-4)
+            continue;
+        edge = whole ? edges : w[at + CELL_EDGE_LAST] + 1, along = 0;
+        if (whole || edge == edges)
+            carrier = w[at + CELL_CARRIER_LAST] + 1, edge = 0;
+    }
+    assert_int_equal(carrier, carriers);
+    assert_true(fabs(sum - 1) < 1e-4);
+}
+
+static void check_cells_of(const char *scene, const char *parameter, const char *name)
+{
+    scene_eval *e = scene_eval_create(scene, folder, &parameter, 1);
+    check_cells(e->plan, name);
+    scene_eval_destroy(e);
+}
+
+static void cells_are_all_of_the_curves(void **state)
+{
+    (void)state;
+    enum { BALLS = 1500, SIDE = 40 };
+    check_cells_of(cases[0].scene, cases[0].parameter, cases[0].name);
+    text many = {0};
+    for (int k = 0; k < BALLS; k++)
+        text_add(&many, "<shape type='sphere' id='it%d'><float name='radius' value='%g'/></shape>", k,
+                 k % 7 == 0 ? 3 : .1);
+    text scene = {0};
+    text_add(&scene, SCENE("%s"), many.data);
+    check_cells_of(scene.data, "it7.to_world", "many shapes, one of which moves");
+    text_free(&many), text_free(&scene);
+    char path[512];
+    snprintf(path, sizeof path, "%s/edges.obj", folder);
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    for (int k = 0; k < SIDE * SIDE; k++)
+        fprintf(f, "v %d %d %d\n", k / SIDE, k % SIDE, k * k % 5);
+    for (int k = 0; k < SIDE * (SIDE - 1); k++)
+        if (k % SIDE + 1 < SIDE)
+            fprintf(f, "f %d %d %d\nf %d %d %d\n", k + 1, k + 2, k + SIDE + 1, k + 2, k + SIDE + 2,
+                    k + SIDE + 1);
+    fclose(f);
+    check_cells_of(OBJ, "it.to_world", "a mesh with more edges than cells");
 }
 
 /* ---- curves ---- */
@@ -183,6 +247,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(edges_of_meshes),
+        cmocka_unit_test(cells_are_all_of_the_curves),
         cmocka_unit_test(curves_touch_the_surface),
     };
     folder = scene_files_create();

@@ -4,6 +4,8 @@
 
 enum { MEAN_SIDE = 8 /* points of the unit square along u and v */ };
 
+const char emitter_moving_border[] =
+    "shadows, and the border of the cone, where the light ends at once, which move with it, are left out";
 const char emitter_moving_shadows[] = "shadows, which move with it, are left out";
 
 ir_ref emitter_no_density(tracer *t, const class_node *n, ir_ref record, const emitter_hit *hit)

@@ -9,7 +9,8 @@
  * texture it is (x, y) / z. The angles are parameters in degrees. Four values are derived from them: both
  * angles in radians, the slope and the cotangent. The kinks of the falloff move with the angles. This
  * contributes no gradient, because the falloff is continuous. With beam_width >= cutoff_angle the falloff
- * is a step at the cutoff, and the angles have no gradient. */
+ * is a step at the cutoff, and the angles have no gradient; where that border moves with `to_world`, or over
+ * what moves, it is sampled (spot_border). */
 #include "render/emitter/pose.h"
 
 enum {
@@ -104,6 +105,29 @@ static color spot_radiance(tracer *t, const class_node *n, ir_ref record, vec2 u
     return color_scale(t, r, ir_div(f, falloff, t_sqr(t, distance)));
 }
 
+/* The circle in which the cone ends, where it does not fade. Its angle is detached: by that the light has a
+ * kink, since beam_width stays. */
+static emitter_border spot_border(tracer *t, const class_node *n, ir_ref record, ir_ref u, float distance)
+{
+    ir_func *f = t->f;
+    ir_ref theta = ir_detach(f, derived_value(t, n, record, DERIVED_CUTOFF)),
+           beam = ir_detach(f, derived_value(t, n, record, DERIVED_BEAM)),
+           phi = ir_mul(f, u, t_f32(t, 2 * 3.14159265358979323846f)), zero = t_f32(t, 0), length;
+    ir_ref sine = ir_sin(f, theta), cosine = ir_cos(f, theta), x = ir_cos(f, phi), y = ir_sin(f, phi);
+    ir_ref around = ir_mul(f, sine, t_f32(t, 2 * 3.14159265358979323846f * distance));
+    vec3 d = pose_to_world(t, n, record, PARAM_TO_WORLD, v3(ir_mul(f, sine, x), ir_mul(f, sine, y), cosine),
+                           &length);
+    vec3 along = pose_to_world(t, n, record, PARAM_TO_WORLD, v3(ir_neg(f, y), x, zero), &length);
+    ir_ref inward = ir_neg(f, cosine);
+    return (emitter_border){
+        .there = ir_and(f, ir_ge(f, beam, theta), ir_gt(f, sine, t_f32(t, 1e-6f))),
+        .p = v3_add(t, pose_column(t, n, record, PARAM_TO_WORLD, 3), v3_scale(t, d, t_f32(t, distance))),
+        .along = v3_scale(t, along, around),
+        .light = pose_to_world(t, n, record, PARAM_TO_WORLD,
+                               v3(ir_mul(f, inward, x), ir_mul(f, inward, y), sine), &length),
+    };
+}
+
 /* The power of a light that is full up to the middle between both angles and dark from there on. */
 static ir_ref spot_power(tracer *t, const class_node *n, ir_ref record)
 {
@@ -150,8 +174,9 @@ static bl_result spot_load(render_scene *s, const scene_object *o, bl_error *err
             "the border of the cone, where the light ends at once, is left out: it fades where beam_width is "
             "less";
     s->parameters.data[render_find_parameter(s, o, PARAM_TO_WORLD)].reason =
-        steps || sharp ? arena_printf(&s->memory, "shadows, and %s, which move with it, are left out", own)
-                       : emitter_moving_shadows;
+        sharp && !steps ? emitter_moving_border
+        : steps         ? arena_printf(&s->memory, "shadows, and %s, which move with it, are left out", own)
+                        : emitter_moving_shadows;
     return BL_OK;
 }
 
@@ -181,4 +206,5 @@ const emitter_class emitter_spot = {
     .pdf = emitter_no_density,
     .power = spot_power,
     .ray = spot_ray,
+    .border = spot_border,
 };

@@ -13,21 +13,33 @@ static ir_ref edge_of(tracer *t, const silhouette_place *at)
     return ir_add(t->f, t_word(t, at->carrier, CARRIER_EDGES), ir_mul(t->f, at->edge, t_u32(t, EDGE_WORDS)));
 }
 
-silhouette_place silhouette_choose(tracer *t, const ir_ref u[3], bool moving, ir_ref *density)
+/* Chooses between two entries of a table, in proportion to their probabilities, whose sum is *share. */
+static ir_ref choose_between(tracer *t, ir_ref table, ir_ref first, ir_ref last, ir_ref u, ir_ref *share)
 {
     ir_func *f = t->f;
-    ir_ref table = t_word(t, t_u32(t, 0), HEADER_SILHOUETTES);
-    ir_ref share = moving ? t_real(t, table, SILHOUETTE_MOVING) : t_f32(t, 1);
-    ir_ref k = warp_discrete(t, BUFFER_SCENE, t_word(t, table, SILHOUETTE_CDF),
-                             t_word(t, table, SILHOUETTE_COUNT), moving ? ir_mul(f, u[0], share) : u[0]);
-    silhouette_place at = {.along = u[2]};
-    at.carrier = ir_add(f, t_word(t, table, SILHOUETTE_CARRIERS), ir_mul(f, k, t_u32(t, CARRIER_WORDS)));
-    at.edge = warp_discrete(t, BUFFER_SCENE, t_word(t, at.carrier, CARRIER_CDF),
-                            t_word(t, at.carrier, CARRIER_EDGE_COUNT), u[1]);
-    *density =
-        ir_mul(f, t_real(t, at.carrier, CARRIER_PROBABILITY), t_real(t, edge_of(t, &at), EDGE_PROBABILITY));
-    *density = moving ? ir_div(f, *density, share) : *density;
-    return at;
+    ir_ref one = t_u32(t, 1), none = ir_eq(f, first, t_u32(t, 0)),
+           before = t_real(t, ir_add(f, table, ir_sub(f, ir_max(f, first, one), one)), 0),
+           low = ir_select(f, none, t_f32(t, 0), before), high = t_real(t, ir_add(f, table, last), 0);
+    *share = ir_sub(f, high, low);
+    return warp_discrete_between(t, BUFFER_SCENE, table, first, last, t_mad(t, u, *share, low));
+}
+
+silhouette_place silhouette_choose(tracer *t, ir_ref cell, const ir_ref u[3], ir_ref *density)
+{
+    ir_func *f = t->f;
+    ir_ref head = t_word(t, t_u32(t, 0), HEADER_SILHOUETTES), carriers, edges;
+    ir_ref at = ir_add(f, t_word(t, head, SILHOUETTE_CELLS), ir_mul(f, cell, t_u32(t, CELL_WORDS)));
+    ir_ref k = choose_between(t, t_word(t, head, SILHOUETTE_CDF), t_word(t, at, CELL_CARRIER_FIRST),
+                              t_word(t, at, CELL_CARRIER_LAST), u[0], &carriers);
+    silhouette_place p = {.along = t_mad(t, u[2], t_real(t, at, CELL_SIZE), t_real(t, at, CELL_FROM))};
+    p.carrier = ir_add(f, t_word(t, head, SILHOUETTE_CARRIERS), ir_mul(f, k, t_u32(t, CARRIER_WORDS)));
+    ir_ref last = ir_sub(f, t_word(t, p.carrier, CARRIER_EDGE_COUNT), t_u32(t, 1));
+    p.edge = choose_between(t, t_word(t, p.carrier, CARRIER_CDF), t_word(t, at, CELL_EDGE_FIRST),
+                            ir_min(f, t_word(t, at, CELL_EDGE_LAST), last), u[1], &edges);
+    ir_ref chosen =
+        ir_mul(f, t_real(t, p.carrier, CARRIER_PROBABILITY), t_real(t, edge_of(t, &p), EDGE_PROBABILITY));
+    *density = t_ratio(t, chosen, ir_mul(f, ir_mul(f, carriers, edges), t_real(t, at, CELL_SIZE)));
+    return p;
 }
 
 /* ---- evaluating ---- */

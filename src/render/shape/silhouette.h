@@ -31,17 +31,25 @@ typedef struct silhouette_query {
     ir_ref along;   /* in [0, 1) */
 } silhouette_query;
 
-/* Writes the carriers and edges, and HEADER_SILHOUETTES, which stays 0 where no shape has any. */
+/* Writes the carriers, edges and cells, and HEADER_SILHOUETTES, which stays 0 where no shape has any. */
 void silhouette_write(plan *p);
+
+/* ---- silhouette_cells.c ---- */
+
+/* Divides all curves into cells of about equal probability. head: HEADER_SILHOUETTES; moving: how many of the
+ * carriers, which are `count`. Returns the number of cells. */
+uint32_t silhouette_write_cells(plan *p, uint32_t head, uint32_t count, uint32_t moving);
+
+/* ---- silhouette.c ---- */
 
 /* A choice of a place on some curve: a carrier, an edge or piece of it, and a number in [0, 1) along it. */
 typedef struct silhouette_place {
     ir_ref carrier, edge, along;
 } silhouette_place;
 
-/* The place that three uniform numbers lead to. moving: only on what parameters move. *density: of the choice
- * of carrier and edge, a probability, times 1 for the number along the edge. */
-silhouette_place silhouette_choose(tracer *t, const ir_ref u[3], bool moving, ir_ref *density);
+/* The place of a cell that three uniform numbers lead to. *density: of the choice within the cell, by carrier
+ * and edge, which are discrete, and the number along the edge. */
+silhouette_place silhouette_choose(tracer *t, ir_ref cell, const ir_ref u[3], ir_ref *density);
 
 /* What is there, seen from a viewpoint. Points and vectors are in the world. */
 typedef struct silhouette_point {

@@ -325,16 +325,19 @@ void silhouette_write(plan *p)
     if (c.all.count > 0) {
         uint32_t head = plan_reserve(p, SILHOUETTE_WORDS), table = plan_reserve(p, c.all.count),
                  at = plan_reserve(p, c.all.count * CARRIER_WORDS);
+        uint32_t moving = 0;
         p->words.data[head + SILHOUETTE_COUNT] = c.all.count, p->words.data[head + SILHOUETTE_CDF] = table;
         p->words.data[head + SILHOUETTE_CARRIERS] = at;
         for (uint32_t k = 0; k < c.all.count; k++) {
             double share[2] = {sum / total, (sum + c.all.data[k].weight) / total};
             sum += c.all.data[k].weight;
             p->words.data[table + k] = float_word(write_carrier(p, &c, k, at, share));
-            if (c.all.data[k].moves)
-                p->words.data[head + SILHOUETTE_MOVING] = p->words.data[table + k];
+            moving += c.all.data[k].moves;
         }
         p->words.data[HEADER_SILHOUETTES] = head;
+        p->edge_cells = silhouette_write_cells(p, head, c.all.count, moving);
+        p->words.data[head + SILHOUETTE_GUIDE] = p->value_count;
+        p->value_count += EDGE_TABLES * CELL_LEARNT_WORDS * p->edge_cells;
     }
     memory_free(c.edges);
     array_free(&c.all);

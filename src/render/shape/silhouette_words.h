@@ -4,13 +4,32 @@
 #ifndef BL_RENDER_SHAPE_SILHOUETTE_WORDS_H
 #define BL_RENDER_SHAPE_SILHOUETTE_WORDS_H
 
-/* SILHOUETTE_MOVING: the share of carriers that move, a probability (f32). They stand first. */
+/* The passes of edges. Each has of the cells, in BUFFER_VALUES, cumulative probabilities and then values. */
+enum edge_table { EDGE_TABLE_SEEN, EDGE_TABLE_PATH, EDGE_TABLE_LIT, EDGE_TABLES };
+enum { CELL_LEARNT_WORDS = 2 /* in BUFFER_SAMPLES: what was found, and what could be */ };
+/* The carriers, and the cells. Carriers that parameters move stand first, and so do their cells:
+ * SILHOUETTE_CELLS_MOVING of them. */
 enum silhouette_word {
     SILHOUETTE_COUNT,
     SILHOUETTE_CDF,
     SILHOUETTE_CARRIERS,
-    SILHOUETTE_MOVING,
+    SILHOUETTE_CELLS,
+    SILHOUETTE_CELL_COUNT,
+    SILHOUETTE_CELLS_MOVING,
+    SILHOUETTE_GUIDE /* word of BUFFER_VALUES: the tables by which passes choose cells */,
     SILHOUETTE_WORDS
+};
+/* A part of all curves: some carriers as a whole, or some edges of one, or a stretch of one edge. First and
+ * last are indices; CELL_EDGE_LAST is PLAN_NONE where carriers are whole. */
+enum cell_word {
+    CELL_CARRIER_FIRST,
+    CELL_CARRIER_LAST,
+    CELL_EDGE_FIRST,
+    CELL_EDGE_LAST,
+    CELL_FROM /* along the edge (f32), and how much of it */,
+    CELL_SIZE,
+    CELL_PROBABILITY /* before anything is learned (f32) */,
+    CELL_WORDS
 };
 /* CARRIER_SHAPE: the word of the shape's record; CARRIER_INSTANCE: its index. */
 enum carrier_word {

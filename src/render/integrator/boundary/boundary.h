@@ -6,6 +6,24 @@
 
 #include "render/integrator/path/light_path.h"
 #include "render/shape/silhouette.h"
+#include "render/shape/silhouette_words.h"
+
+/* ---- guide.c ---- */
+
+/* How a pass chooses. While it learns, it looks at a cell of the lane's own. */
+typedef struct boundary_guide {
+    enum edge_table table;
+    ir_ref usual, own; /* bool: it does not learn; u32: the lane's cell */
+} boundary_guide;
+typedef struct boundary_cell {
+    ir_ref index, probability;
+    ir_ref value; /* what goes past edges there to the image, of what could; 1 while learning */
+} boundary_cell;
+/* Chooses a cell of the curves. *u: uniform, and uniform again. */
+boundary_cell boundary_choose_cell(walk *w, const boundary_guide *g, ir_ref *u);
+/* Makes the table of a pass (which: u32, enum edge_table) of what was found for each cell, in
+ * BUFFER_SAMPLES. */
+void boundary_learn(tracer *t, ir_ref which);
 
 /* ---- pick.c ---- */
 
@@ -18,21 +36,26 @@ typedef struct boundary_point {
     ir_ref distance; /* from the viewpoint */
     ir_ref closed;   /* bool: silhouette_point.closed */
     ir_ref weight;   /* 1 / density of the point by length of the curve, as seen along d */
+    ir_ref possible; /* the integral of the angle times boundary_wish.value over the cell, while learning */
     ir_ref offset;   /* how far beside the point rays pass that miss the surface, or meet it */
 } boundary_point;
 
 /* What is wanted of a point, besides that it is on a curve. */
 typedef struct boundary_wish {
+    uint32_t candidates;   /* many where viewpoints differ, so that what was learnt says little of each */
     bool creases;          /* points at which nothing is hidden will do, too */
-    bool moving;           /* only points of what parameters move */
     const sensor_view *by; /* the sensor must see it, through the point of its aperture that `lens` chooses;
                               NULL: no matter */
     vec2 lens;
+    /* What else a contribution in a direction is in proportion to, 0 or more; NULL: 1. */
+    ir_ref (*value)(walk *w, const void *of, vec3 d);
+    const void *of;
 } boundary_wish;
 
-/* Samples a point, seen from a viewpoint: the best of some candidates, resampled by the angle that their
- * edges take up (Talbot et al. 2005). */
-boundary_point boundary_pick(walk *w, vec3 viewpoint, ir_ref sample, const boundary_wish *wish);
+/* Samples a point, seen from a viewpoint: one of some candidates, resampled by the angle that their edges
+ * take up, times the wish's value, times the value of their cells (Talbot et al. 2005). */
+boundary_point boundary_pick(walk *w, vec3 viewpoint, ir_ref sample, const boundary_guide *guide,
+                             const boundary_wish *wish);
 /* Random numbers of a boundary segment, apart from those of any path. which: 0, 1, .. */
 random4 boundary_numbers(walk *w, ir_ref sample, uint32_t which);
 /* The point beside the edge on the side without the surface (outer) or with it. */
@@ -48,9 +71,8 @@ typedef struct boundary_sides {
     ir_ref reach[2]; /* f32: distance to the first vertex; a large number where there is none */
 } boundary_sides;
 /* Both rays have the same random numbers from there on. depth (u32): that of the vertex that the rays lead
- * to. emission[k]: a factor of the light that ray k meets first; none: 1. */
-boundary_sides boundary_trace(walk *w, const boundary_point *b, vec3 from, const walk_position *at,
-                              const ir_ref emission[2]);
+ * to. */
+boundary_sides boundary_trace(walk *w, const boundary_point *b, vec3 from, const walk_position *at);
 /* bool: nothing stands between the viewpoint and the edge. */
 ir_ref boundary_seen(walk *w, const boundary_point *b, const boundary_sides *s);
 
@@ -63,6 +85,7 @@ vec3 boundary_hit_moved(walk *w, const walk_hit *hit);
 typedef struct boundary_segment {
     vec3 x, y;
     ir_ref y_far;
+    const vec3 *edge; /* the edge's point, differentiated; NULL: that of b's place */
 } boundary_segment;
 ir_ref boundary_motion(walk *w, const boundary_point *b, const boundary_segment *s);
 /* The sensor's ray through a place of the film, differentiated by the sensor's parameters. */

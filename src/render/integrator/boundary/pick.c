@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Samples points of edges, seen from a viewpoint. Of CANDIDATES points one is kept with a probability in
- * proportion to q, the angle that the curve there takes up, and the estimate is multiplied by the mean of
- * q / p over q: resampled importance sampling (Talbot et al. 2005). Points that are no silhouette from the
- * viewpoint have q = 0, so in a fine mesh most candidates cost two faces and no path. */
+ * Samples points of edges, seen from a viewpoint. Of some candidates one is kept with a probability in
+ * proportion to q, the angle that the curve there takes up, times what is known of the light that goes past
+ * it; the estimate is multiplied by the mean of q / p over q: resampled importance sampling (Talbot et al.
+ * 2005). Points that are no silhouette from the viewpoint have q = 0, so in a fine mesh most candidates cost
+ * two faces and no path. */
 #include "render/integrator/boundary/boundary.h"
-#include "render/shape/silhouette_words.h"
 
-enum { CANDIDATES = 8, FIRST_BLOCK = 0x40000000 };
+enum { FIRST_BLOCK = 0x40000000 };
 static const float NEAREST = 8; /* least distance from the viewpoint, over the offset of rays */
 
 random4 boundary_numbers(walk *w, ir_ref sample, uint32_t which)
@@ -43,34 +43,68 @@ static boundary_point segment_at(walk *w, const silhouette_place *place, vec3 vi
     /* A viewpoint on a surface may see, up to rounding, a silhouette of that surface where it is itself. */
     b.offset = ir_max(f, s.blur, b.offset);
     b.there = ir_and(f, b.there, ir_gt(f, b.distance, ir_mul(f, b.offset, t_f32(t, NEAREST))));
+    if (wish->value)
+        b.weight = ir_mul(f, b.weight, wish->value(w, wish->of, b.d));
     b.weight = ir_select(f, b.there, b.weight, zero);
     return b;
 }
 
-boundary_point boundary_pick(walk *w, vec3 viewpoint, ir_ref sample, const boundary_wish *wish)
+/* The candidate that is kept so far. */
+typedef struct chosen_point {
+    ir_ref count, sum; /* of candidates; of their q / p */
+    silhouette_place place;
+    ir_ref value; /* of its cell */
+} chosen_point;
+
+static void state_chosen(loop_state *s, chosen_point *c)
+{
+    state_ref(s, &c->count), state_ref(s, &c->sum), state_ref(s, &c->value);
+    state_ref(s, &c->place.carrier), state_ref(s, &c->place.edge), state_ref(s, &c->place.along);
+}
+
+static void consider(walk *w, vec3 viewpoint, ir_ref sample, const boundary_guide *guide,
+                     const boundary_wish *wish, chosen_point *c)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    random4 r = walk_numbers(w, sample, ir_add(f, c->count, t_u32(t, FIRST_BLOCK + 8)), SAMPLER_ONE_TWO_ONE);
+    ir_ref density, length;
+    boundary_cell cell = boundary_choose_cell(w, guide, &r.u[0]);
+    silhouette_place place = silhouette_choose(t, cell.index, r.u, &density);
+    boundary_point b = segment_at(w, &place, viewpoint, wish, &length);
+    ir_ref share = t_ratio(t, ir_mul(f, b.weight, cell.value), ir_mul(f, density, cell.probability));
+    c->sum = ir_add(f, c->sum, share);
+    ir_ref takes = ir_lt(f, ir_mul(f, r.u[3], c->sum), share);
+    c->place.carrier = ir_select(f, takes, place.carrier, c->place.carrier);
+    c->place.edge = ir_select(f, takes, place.edge, c->place.edge);
+    c->place.along = ir_select(f, takes, place.along, c->place.along);
+    c->value = ir_select(f, takes, cell.value, c->value);
+    c->count = ir_add(f, c->count, t_u32(t, 1));
+}
+
+boundary_point boundary_pick(walk *w, vec3 viewpoint, ir_ref sample, const boundary_guide *guide,
+                             const boundary_wish *wish)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
     ir_ref zero = t_f32(t, 0), none = t_u32(t, 0), table = t_word(t, none, HEADER_SILHOUETTES);
     ir_ref first = t_word(t, table, SILHOUETTE_CARRIERS); /* any carrier is valid */
-    ir_ref state[5] = {none, first, none, zero, zero};    /* candidate, chosen place, sum of q / p */
-    ir_ref loop = ir_loop(f, state, 5);
-    ir_while(f, ir_lt(f, state[0], t_u32(t, CANDIDATES)));
-    random4 r = walk_numbers(w, sample, ir_add(f, state[0], t_u32(t, FIRST_BLOCK + 8)), SAMPLER_ONE_TWO_ONE);
-    ir_ref density, length;
-    silhouette_place place = silhouette_choose(t, (ir_ref[]){r.u[0], r.u[1], r.u[2]}, wish->moving, &density);
-    boundary_point b = segment_at(w, &place, viewpoint, wish, &length);
-    ir_ref share = t_ratio(t, b.weight, density), sum = ir_add(f, state[4], share);
-    ir_ref takes = ir_lt(f, ir_mul(f, r.u[3], sum), share);
-    ir_ref next[5] = {ir_add(f, state[0], t_u32(t, 1)), ir_select(f, takes, place.carrier, state[1]),
-                      ir_select(f, takes, place.edge, state[2]), ir_select(f, takes, place.along, state[3]),
-                      sum};
-    ir_endloop(f, loop, next, 5);
-    silhouette_place chosen = {state[1], state[2], state[3]};
-    boundary_point out = segment_at(w, &chosen, viewpoint, wish, &length);
-    ir_ref q = out.weight;
-    out.there = ir_and(f, out.there, ir_gt(f, state[4], zero));
-    out.weight = ir_mul(f, length, t_ratio(t, ir_mul(f, state[4], t_f32(t, 1.0f / CANDIDATES)), q));
+    chosen_point c = {none, zero, {first, none, zero}, t_f32(t, 1)};
+    loop_state state = {0}, next = {0};
+    state_chosen(&state, &c);
+    ir_ref loop = state_loop(f, &state);
+    state_chosen(&state, &c);
+    ir_while(f, ir_lt(f, c.count, t_u32(t, wish->candidates)));
+    consider(w, viewpoint, sample, guide, wish, &c);
+    state_chosen(&next, &c);
+    state_endloop(f, loop, &state, &next);
+    state_chosen(&state, &c);
+    state_end(&state);
+    ir_ref length;
+    boundary_point out = segment_at(w, &c.place, viewpoint, wish, &length);
+    out.possible = ir_mul(f, c.sum, t_f32(t, 1 / (float)wish->candidates));
+    out.there = ir_and(f, out.there, ir_gt(f, c.sum, zero));
+    out.weight = ir_mul(f, length, t_ratio(t, out.possible, ir_mul(f, out.weight, c.value)));
     return out;
 }
 

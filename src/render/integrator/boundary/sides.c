@@ -94,8 +94,7 @@ static void finish_side(walk *w, sides_state *p, const walk_position *second, ir
     p->side = ir_add(f, p->side, ir_to_u32(f, ended));
 }
 
-boundary_sides boundary_trace(walk *w, const boundary_point *b, vec3 from, const walk_position *at,
-                              const ir_ref emission[2])
+boundary_sides boundary_trace(walk *w, const boundary_point *b, vec3 from, const walk_position *at)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
@@ -111,11 +110,8 @@ boundary_sides boundary_trace(walk *w, const boundary_point *b, vec3 from, const
     ir_ref loop = state_loop(f, &state);
     state_sides(w, &state, &p);
     ir_while(f, ir_lt(f, p.side, t_u32(t, 2)));
-    ir_ref first = ir_eq(f, p.path.at.depth, at->depth), inner = ir_eq(f, p.side, t_u32(t, 0)), alive,
-           factor = {0}, one = t_f32(t, 1);
-    if (!ir_is_none(emission[0]))
-        factor = ir_select(f, first, ir_select(f, inner, emission[0], emission[1]), one);
-    walk_vertex v = radiance_vertex(w, &p.path, factor, &alive);
+    ir_ref first = ir_eq(f, p.path.at.depth, at->depth), alive;
+    walk_vertex v = radiance_vertex(w, &p.path, &alive);
     for (uint32_t k = 0; k < 2; k++)
         keep_vertex(w, ir_and(f, first, ir_eq(f, p.side, t_u32(t, k))), &rays[k], &v, &p.found.hit[k],
                     &p.found.reach[k]);

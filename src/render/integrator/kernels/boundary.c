@@ -9,23 +9,65 @@ bool boundary_forward(const walk *w)
            w->pass == RENDER_EDGES_PATH_FORWARD;
 }
 
+static enum edge_table table_of_pass(const walk *w)
+{
+    bool seen = w->pass == RENDER_EDGES_SEEN || w->pass == RENDER_EDGES_SEEN_FORWARD,
+         lit = w->pass == RENDER_EDGES_LIT || w->pass == RENDER_EDGES_LIT_FORWARD;
+    return seen ? EDGE_TABLE_SEEN : lit ? EDGE_TABLE_LIT : EDGE_TABLE_PATH;
+}
+
+/* A pixel for a sample that belongs to none. */
+static ir_ref any_pixel(walk *w, ir_ref sample)
+{
+    ir_func *f = w->t.f;
+    ir_ref mixed = ir_mul(f, ir_add(f, sample, t_u32(&w->t, 1)), t_u32(&w->t, 2654435761u)),
+           pixels = kernel_pixels(w);
+    return ir_sub(f, mixed, ir_mul(f, ir_div(f, mixed, pixels), pixels));
+}
+
 boundary_loop boundary_begin(walk *w, ir_module *m)
 {
     BL_ASSERT(w->plan->edges, "edges in pass %d of a plan without", (int)w->pass);
+    tracer *t = &w->t;
+    ir_func *f = t->f;
     boundary_loop b = {.l = kernel_lane(w, m)};
-    b.sample = b.l.first;
-    b.loop = ir_loop(w->t.f, &b.sample, 1);
-    ir_while(w->t.f, ir_lt(w->t.f, b.sample, b.l.last));
+    ir_ref own = ir_uniform(f, IR_U32, UNIFORM_EDGES_LEARN), id = ir_global_id(f), none = t_u32(t, 0);
+    b.usual = ir_eq(f, own, none);
+    b.guide = (boundary_guide){table_of_pass(w), b.usual, ir_select(f, b.l.inside, id, none)};
+    b.l.film = ir_select(f, b.usual, b.l.film, none), b.l.adjoint = ir_select(f, b.usual, b.l.adjoint, none);
+    ir_ref first = ir_mul(f, id, own), end = ir_select(f, b.l.inside, ir_add(f, first, own), first),
+           last = ir_select(f, b.usual, b.l.last, end), pixel = w->pixel, zero = t_f32(t, 0);
+    ir_ref state[3] = {ir_select(f, b.usual, b.l.first, first), zero, zero};
+    b.loop = ir_loop(f, state, 3);
+    b.sample = state[0], b.learnt[0] = state[1], b.learnt[1] = state[2];
+    ir_while(f, ir_lt(f, b.sample, last));
+    w->pixel = ir_select(f, b.usual, pixel, any_pixel(w, b.sample));
     return b;
 }
 
-void boundary_end(walk *w, const boundary_loop *b)
+void boundary_end(walk *w, const boundary_loop *b, ir_ref there, ir_ref found, ir_ref possible)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref own = ir_uniform(f, IR_U32, UNIFORM_EDGES_LEARN), zero = t_f32(t, 0);
+    ir_ref next[3] = {ir_add(f, b->sample, t_u32(t, 1)),
+                      ir_add(f, b->learnt[0], ir_select(f, there, found, zero)),
+                      ir_add(f, b->learnt[1], possible)};
+    ir_endloop(f, b->loop, next, 3);
+    ir_if(f, ir_and(f, b->l.inside, ir_not(f, b->usual)));
+    ir_ref word = ir_mul(f, ir_global_id(f), t_u32(t, CELL_LEARNT_WORDS));
+    for (uint32_t k = 0; k < CELL_LEARNT_WORDS; k++)
+        ir_store(f, BUFFER_SAMPLES, t_offset(t, word, k), ir_div(f, b->learnt[k], ir_to_f32(f, own)));
+    ir_else(f);
+    ir_endif(f);
+    if (!boundary_forward(w))
+        ir_flush(f, BUFFER_GRADIENT, ir_and(f, b->l.inside, b->usual));
+}
+
+ir_ref boundary_size(walk *w, color c)
 {
     ir_func *f = w->t.f;
-    ir_ref next = ir_add(f, b->sample, t_u32(&w->t, 1));
-    ir_endloop(f, b->loop, &next, 1);
-    if (!boundary_forward(w))
-        ir_flush(f, BUFFER_GRADIENT, b->l.inside);
+    return ir_add(f, ir_abs(f, c.c[0]), ir_add(f, ir_abs(f, c.c[1]), ir_abs(f, c.c[2])));
 }
 
 void boundary_backward(walk *w, ir_ref when, const ir_ref *motions, const ir_ref *seeds, uint32_t count)

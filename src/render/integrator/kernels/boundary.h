@@ -6,13 +6,21 @@
 #include "render/integrator/boundary/boundary.h"
 #include "render/integrator/kernels/kernels.h"
 
-/* Opens the loop over the lane's samples and returns the sample; boundary_end closes it. */
+/* Opens the loop over the lane's samples and returns the sample; boundary_end closes it. Before a pass runs,
+ * it learns (UNIFORM_EDGES_LEARN): a lane is a cell of the curves, and leaves in BUFFER_SAMPLES how much its
+ * samples matter to the image; nothing else is written. */
 typedef struct boundary_loop {
     lane l;
     ir_ref loop, sample;
+    boundary_guide guide;
+    ir_ref usual;     /* bool: it does not learn */
+    ir_ref learnt[2]; /* f32: what was found so far, and what could be */
 } boundary_loop;
 boundary_loop boundary_begin(walk *w, ir_module *m);
-void boundary_end(walk *w, const boundary_loop *b);
+/* found: where there is a sample, how much it matters; possible: how much it could; both are 0 or more. */
+void boundary_end(walk *w, const boundary_loop *b, ir_ref there, ir_ref found, ir_ref possible);
+/* |r| + |g| + |b| */
+ir_ref boundary_size(walk *w, color c);
 
 /* Whether the kernel makes a derivative of the image (else gradients). */
 bool boundary_forward(const walk *w);
@@ -21,5 +29,27 @@ bool boundary_forward(const walk *w);
 void boundary_backward(walk *w, ir_ref when, const ir_ref *motions, const ir_ref *seeds, uint32_t count);
 /* The tangent of a motion. */
 ir_ref boundary_tangent(walk *w, ir_ref motion);
+
+/* ---- boundary_mirror.c ---- */
+
+/* A flat mirror in which the sensor may see the edge. */
+typedef struct boundary_mirror {
+    ir_ref there;   /* bool: the edge is looked for in the mirror; elsewhere it is seen straight on */
+    ir_ref shape;   /* record of the mirror's shape */
+    vec3 p, n;      /* a point of the mirror; its unit normal, of either sign */
+    ir_ref inverse; /* 1 / probability of the choice */
+} boundary_mirror;
+uint32_t boundary_mirrors(const plan *p); /* how many there are */
+/* u: a uniform number. Half of all are seen straight on. */
+boundary_mirror boundary_mirror_choose(walk *w, ir_ref u);
+/* The image of a point where m->there, else the point. */
+vec3 boundary_mirror_point(walk *w, const boundary_mirror *m, vec3 p);
+/* The image of the edge, and of its point as it moves (differentiated). The mirror is held. */
+boundary_point boundary_mirror_edge(walk *w, const boundary_mirror *m, const boundary_point *b, vec3 *moved);
+/* Where m->there: walks from *from, on the way to the point `toward`, over the mirror. *at and *from become
+ * what they are behind it, and b->distance follows; b->there becomes false where the way does not lead over
+ * the mirror. Returns the throughput. */
+color boundary_mirror_pass(walk *w, const boundary_mirror *m, vec3 toward, boundary_point *b,
+                           walk_position *at, vec3 *from);
 
 #endif

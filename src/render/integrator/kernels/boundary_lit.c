@@ -9,9 +9,16 @@
  *
  * v is the motion of the edge relative to the segment from the surface to the light. The surface's point
  * slides along the camera's ray if the camera sees it, else it is held as on any path; so splats of the first
- * vertex have a motion of their own. */
+ * vertex have a motion of their own, and a share (shares_of): boundary_path.c finds the same light, too.
+ *
+ * The border of a spot's cone that does not fade is one more such edge, near the light: what is outside of
+ * the cone is in the shadow of a screen that moves with the light. Half of that light's samples lie on it. */
 #include "render/integrator/kernels/boundary.h"
 #include "render/integrator/vertex/plugin_functions.h"
+
+/* At which share of the scene's radius a cone's border is taken, and how far inside of it its light is asked
+ * for, as an angle. */
+static const float BORDER_DISTANCE = 0.01f, BORDER_OFFSET = 1e-4f;
 
 /* A light as an edge sees it. */
 typedef struct lit_edge {
@@ -19,16 +26,10 @@ typedef struct lit_edge {
     ir_ref delta;   /* bool: the light is a point, or has one direction */
     walk_light at;  /* the light, sampled from the edge */
     color radiance; /* what goes past the edge by solid angle, over the density of the choice */
+    ir_ref border;  /* bool, where some_border: the edge is the border of the light's cone */
+    ir_ref along;   /* where some_border: the place on that border */
     ir_ref reach;   /* distance from the edge to the light; a large number where it is infinitely far */
 } lit_edge;
-
-bool edges_lit_possible(const plan *p)
-{
-    bool all = !plan_is_volumetric(p) && p->scene->emitters.count > 0 && sensor_of(p->scene->sensor)->link;
-    for (uint32_t k = 0; k < p->emitters.count; k++)
-        all &= emitter_of(p->emitters.data[k])->ray != NULL;
-    return all;
-}
 
 /* A light sampled from a reference point. */
 static emitter_sample sample_light(walk *w, const light_emission *e, vec3 ref)
@@ -48,6 +49,56 @@ static bool some_delta(const walk *w)
     for (uint32_t k = 0; k < w->plan->emitters.count; k++)
         any |= emitter_of(w->plan->emitters.data[k])->delta;
     return any;
+}
+
+static bool some_border(const walk *w)
+{
+    bool any = false;
+    for (uint32_t k = 0; k < w->plan->emitters.count; k++)
+        any |= emitter_of(w->plan->emitters.data[k])->border != NULL;
+    return any;
+}
+
+/* The border of the light's cone. t: differentiated or not. */
+static emitter_border border_of_light(walk *w, tracer *t, const light_emission *e, ir_ref u)
+{
+    ir_func *f = t->f;
+    ir_ref zero = t_f32(t, 0), one = t_f32(t, 1);
+    emitter_border found = {ir_bool(f, false), v3(zero, zero, zero), v3(one, zero, zero),
+                            v3(zero, one, zero)};
+    for (uint32_t k = 0; k < w->plan->emitters.count; k++) {
+        const class_node *n = w->plan->emitters.data[k];
+        if (!emitter_of(n)->border)
+            continue;
+        ir_ref branch = ir_if(f, ir_eq(f, e->cls, t_u32(t, k)));
+        emitter_border own =
+            emitter_of(n)->border(t, n, e->record, u, BORDER_DISTANCE * (w->plan->scene->radius + 1e-3f));
+        ir_else(f);
+        ir_endif(f);
+        found.there = ir_phi(f, branch, own.there, found.there);
+        found.p = v3_phi(t, branch, own.p, found.p), found.along = v3_phi(t, branch, own.along, found.along);
+        found.light = v3_phi(t, branch, own.light, found.light);
+    }
+    return found;
+}
+
+/* Puts the segment on the border of the light's cone, where the random numbers say so (result: bool). */
+static ir_ref take_border(walk *w, const light_emission *e, const random4 *r, boundary_point *b)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    emitter_border border = border_of_light(w, t, e, r->u[0]);
+    ir_ref takes = ir_and(f, border.there, ir_lt(f, r->u[1], t_f32(t, 0.5f)));
+    vec3 to = v3_sub(t, border.p, e->ray.p);
+    ir_ref distance = ir_max(f, v3_length(t, to), t_f32(t, 1e-20f));
+    b->there = ir_or(f, takes, b->there);
+    b->p = v3_select(t, takes, border.p, b->p), b->n = v3_select(t, takes, border.light, b->n);
+    b->d = v3_select(t, takes, v3_scale(t, to, ir_div(f, t_f32(t, 1), distance)), b->d);
+    b->distance = ir_select(f, takes, distance, b->distance);
+    b->weight = ir_select(f, takes, v3_length(t, border.along), b->weight);
+    b->weight = ir_mul(f, b->weight, ir_select(f, border.there, t_f32(t, 2), t_f32(t, 1)));
+    b->offset = ir_select(f, takes, ir_mul(f, distance, t_f32(t, BORDER_OFFSET)), b->offset);
+    return takes;
 }
 
 /* The point from which edges are looked for: on the light, or far out in its direction. */
@@ -82,7 +133,10 @@ static void shine(walk *w, const boundary_point *b, lit_edge *l)
     l->at.d = v3_neg(t, b->d), l->at.on = (surface){.p = r->p, .face = r->face, .b = r->b}, l->at.n = r->n;
     if (!some_delta(w))
         return;
-    emitter_sample s = sample_light(w, &l->e, b->p);
+    vec3 ref = b->p;
+    if (some_border(w))
+        ref = v3_select(t, l->border, boundary_beside(w, b, true), ref);
+    emitter_sample s = sample_light(w, &l->e, ref);
     walk_light beam = l->at;
     beam.d = s.d, beam.distance = s.distance, beam.uv = s.uv, beam.facing = s.facing;
     color sent =
@@ -128,11 +182,37 @@ static void motions_of(walk *w, const boundary_point *b, const lit_edge *l, cons
         ray camera = boundary_camera_ray(w, link.position, lens);
         seen.o = camera.o, seen.d = camera.d;
     }
-    vec3 y = light_moved(w, l);
+    vec3 y = light_moved(w, l), edge;
     ir_ref far = ir_bool(f, false);
+    if (some_border(w)) {
+        tracer reads = walk_differentiated(w);
+        emitter_border border = border_of_light(w, &reads, &l->e, ir_detach(f, l->along));
+        edge = v3_select(t, l->border, border.p, silhouette_moved(&reads, &b->place, b->p));
+    }
     const walk_hit *hits[2] = {&seen, &held};
     for (int k = 0; k < 2; k++)
-        out[k] = boundary_motion(w, b, &(boundary_segment){boundary_hit_moved(w, hits[k]), y, far});
+        out[k] = boundary_motion(
+            w, b, &(boundary_segment){boundary_hit_moved(w, hits[k]), y, far, some_border(w) ? &edge : NULL});
+}
+
+/* ---- the share of this pass ---- */
+
+/* What the pass takes of the light that reaches v, seen from the sensor and along the path that goes on: the
+ * share of light sampling at v, of the two ways to find the light. boundary_path.c takes the rest. */
+static void shares_of(walk *w, const lit_edge *l, const light_vertex *v, ir_ref out[2])
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    walk_light light = l->at;
+    vec3 to = v3_sub(t, v3_add(t, l->at.ref, v3_scale(t, l->at.d, l->reach)), v->v.si.p);
+    light.ref = v->v.si.p, light.distance = ir_max(f, v3_length(t, to), t_f32(t, 1e-20f));
+    light.distance = ir_select(f, l->e.far, l->reach, light.distance);
+    const vec3 seen[2] = {v->v.to_light, v->v.wo};
+    for (int k = 0; k < 2; k++) {
+        ir_ref density = walk_bsdf_density(w, &v->v, seen[k], v->v.wi);
+        out[k] = light_share(w, &light, light.n, t_ratio(t, t_f32(t, 1), l->e.choice), density);
+    }
+    out[1] = ir_select(f, v->v.sample.delta, t_f32(t, 1), out[1]);
 }
 
 /* ---- splats ---- */
@@ -150,9 +230,10 @@ static void state_lit(loop_state *s, lit_state *p)
     state_throughput(s, &p->b), state_ref(s, &p->alive), state_color(s, &p->importance);
 }
 
-/* The splat of a vertex: backwards its importance, which is returned; forwards it is added to the image,
- * times `moved`. */
-static color take_splat(walk *w, const light_vertex *v, const throughput *b, ir_ref there, const color *moved)
+/* The splat of a vertex. Returns its importance, backwards times dL/dI, forwards without. Forwards it is
+ * added to the image, times `moved`. Neither where the pass learns (not usual). */
+static color take_splat(walk *w, const light_vertex *v, const throughput *b, ir_ref there, ir_ref usual,
+                        const color *moved)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
@@ -160,18 +241,21 @@ static color take_splat(walk *w, const light_vertex *v, const throughput *b, ir_
     splat.there = ir_and(f, splat.there, there);
     color carried = color_mul(t, throughput_whole(w, b), light_splat_factor(w, v)),
           none = color_all(t_f32(t, 0));
+    color importance = color_select(t, splat.there, carried, none);
     if (!moved)
-        return color_select(t, splat.there, color_mul(t, carried, splat_read(w, &splat)), none);
+        return color_select(t, ir_and(f, splat.there, usual), color_mul(t, carried, splat_read(w, &splat)),
+                            importance);
+    splat.there = ir_and(f, splat.there, usual);
     color sum = color_mul(t, carried, *moved);
     ir_ref finite = color_finite(t, sum);
     kernel_count(w, ir_and(f, splat.there, ir_not(f, finite)), STATUS_NON_FINITE);
     splat.there = ir_and(f, splat.there, finite);
     splat_add(w, &splat, sum);
-    return none;
+    return importance;
 }
 
 /* Follows the path from the first vertex on. moved: as in take_splat. */
-static color gather_rest(walk *w, const light_vertex *first, lit_state *p, const color *moved)
+static color gather_rest(walk *w, const light_vertex *first, lit_state *p, ir_ref usual, const color *moved)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
@@ -184,7 +268,7 @@ static color gather_rest(walk *w, const light_vertex *first, lit_state *p, const
     ir_while(f, p->alive);
     p->at.sample = sample;
     light_vertex v = light_visit(w, &p->at);
-    p->importance = color_add(t, p->importance, take_splat(w, &v, &p->b, p->alive, moved));
+    p->importance = color_add(t, p->importance, take_splat(w, &v, &p->b, p->alive, usual, moved));
     p->alive = light_pass(w, &v, &p->at, &p->b);
     state_lit(&next, p);
     state_endloop(f, loop, &state, &next);
@@ -223,7 +307,12 @@ bl_result kernel_edges_lit(walk *w, ir_module *m)
     bool forward = boundary_forward(w);
     lit_edge l = {.e = light_begin(w, loop.sample)};
     l.delta = light_is_delta(w, l.e.cls);
-    boundary_point b = boundary_pick(w, viewpoint_of(w, &l.e, l.delta), loop.sample, &(boundary_wish){0});
+    boundary_point b = boundary_pick(w, viewpoint_of(w, &l.e, l.delta), loop.sample, &loop.guide,
+                                     &(boundary_wish){.candidates = 4});
+    if (some_border(w)) {
+        random4 r = boundary_numbers(w, loop.sample, 1);
+        l.border = take_border(w, &l.e, &r, &b), l.along = r.u[0];
+    }
     shine(w, &b, &l);
     vec3 from = boundary_beside(w, &b, true);
     ir_ref lit = ir_and(f, b.there, ir_gt(f, color_max(t, l.radiance), t_f32(t, 0)));
@@ -236,18 +325,24 @@ bl_result kernel_edges_lit(walk *w, ir_module *m)
     lit = p.alive = ir_and(f, lit, v.v.si.valid);
     ir_ref motion[2], seed[2], minus = ir_neg(f, b.weight);
     motions_of(w, &b, &l, &p.at, &v, motion);
-    color carried = color_scale(t, l.radiance, minus), moved[2], found[2];
+    ir_ref share[2];
+    shares_of(w, &l, &v, share);
+    color carried[2], moved[2], found[2];
+    for (int k = 0; k < 2; k++)
+        carried[k] = color_scale(t, l.radiance, ir_mul(f, minus, share[k]));
     for (int k = 0; k < 2 && forward; k++)
-        moved[k] = color_scale(t, carried, boundary_tangent(w, motion[k]));
-    found[0] = take_splat(w, &v, &p.b, lit, forward ? &moved[0] : NULL);
-    found[1] = gather_rest(w, &v, &p, forward ? &moved[1] : NULL);
+        moved[k] = color_scale(t, carried[k], boundary_tangent(w, motion[k]));
+    found[0] = take_splat(w, &v, &p.b, lit, loop.usual, forward ? &moved[0] : NULL);
+    found[1] = gather_rest(w, &v, &p, loop.usual, forward ? &moved[1] : NULL);
     for (int k = 0; k < 2; k++) {
-        color sum = color_mul(t, found[k], carried);
+        color sum = color_mul(t, found[k], carried[k]);
         seed[k] = ir_add(f, sum.c[0], ir_add(f, sum.c[1], sum.c[2]));
     }
     if (!forward)
-        boundary_backward(w, lit, motion, seed, 2);
-    boundary_end(w, &loop);
+        boundary_backward(w, ir_and(f, lit, loop.usual), motion, seed, 2);
+    color importance = color_add(t, color_mul(t, found[0], carried[0]), color_mul(t, found[1], carried[1]));
+    ir_ref curve = some_border(w) ? ir_and(f, lit, ir_not(f, l.border)) : lit;
+    boundary_end(w, &loop, curve, boundary_size(w, importance), b.possible);
     ir_return(f, NULL, 0);
     return BL_OK;
 }

@@ -6,13 +6,14 @@
  *
  *     dI = beta  integral over the silhouette of  f (L_inner (n . v_inner) - L_outer (n . v_outer)) / r^2  dl
  *
- * v is the motion of the edge relative to the ray from x to what is seen on that side. The light that the ray
- * past the edge finds at its first hit is left to boundary_lit.c, which samples lights, unless the way to x
- * began with a mirror. */
+ * v is the motion of the edge relative to the ray from x to what is seen on that side. Of the light that the
+ * ray past the edge finds at its first hit, this pass has the share of the material's sampling at x, and
+ * boundary_lit.c, which samples lights, the rest. Where the way to x begins with a mirror it has all. */
 #include "render/integrator/kernels/boundary.h"
 #include "render/integrator/kernels/replay.h"
 #include "render/integrator/motion/motion.h"
 
+static const float CREASES = 0.1f; /* how much light counts that both sides have, which matters at creases */
 enum { DEPTHS = 12 /* vertices behind the last of these are never chosen but by chains of null lobes */ };
 
 /* Which vertex of the path the edge is seen from, counted from 0: k with probability 2^-(k+1), the last with
@@ -98,7 +99,7 @@ static way walk_to(walk *w, ir_ref sample, ir_ref depth)
     ir_ref first = ir_eq(f, x.p.at.depth, t_u32(t, 0));
     x.p.radiance = color_all(t_f32(t, 0));
     radiance_walk before = x.p;
-    walk_vertex v = radiance_vertex(w, &x.p, (ir_ref){0}, &x.alive);
+    walk_vertex v = radiance_vertex(w, &x.p, &x.alive);
     x.mirrored = ir_select(f, first, v.sample.delta, x.mirrored);
     if (w->volumetric)
         end_or_pass(w, &x, depth, &before, &v);
@@ -151,7 +152,7 @@ static boundary_segment side_of(walk *w, const walk_vertex *v, const boundary_si
         ir_ref swings = w->media ? ir_or(f, shines, ir_not(f, v->flight.collides)) : ir_bool(f, true);
         held = ir_and(f, held, swings), hit.slides = ir_not(f, shines);
     }
-    return (boundary_segment){x, boundary_hit_moved(w, &hit), ir_not(f, held)};
+    return (boundary_segment){.x = x, .y = boundary_hit_moved(w, &hit), .y_far = ir_not(f, held)};
 }
 
 /* The point x, as the detached gradient moves it. */
@@ -171,13 +172,28 @@ static vec3 viewpoint_moved(walk *w, const walk_position *at, const walk_vertex 
     return boundary_hit_moved(w, &hit);
 }
 
+static color scattered_toward(walk *w, const walk_vertex *v, vec3 d)
+{
+    walk_vertex toward = *v;
+    color value, unused;
+    toward.to_light = frame_to_local(&w->t, v->frame, d);
+    walk_values(w, &toward, false, &value, &unused);
+    return value;
+}
+
+/* boundary_wish.value */
+static ir_ref value_toward(walk *w, const void *of, vec3 d)
+{
+    return color_max(&w->t, scattered_toward(w, of, d));
+}
+
 bl_result kernel_edges_path(walk *w, ir_module *m)
 {
     boundary_loop loop = boundary_begin(w, m);
     tracer *t = &w->t;
     ir_func *f = t->f;
     walk blind = walk_blind(w);
-    ir_ref zero = t_f32(t, 0), one = t_f32(t, 1);
+    ir_ref zero = t_f32(t, 0);
     vertex_choice choice = choose_vertex(w, boundary_numbers(w, loop.sample, 0).u[0]);
     way led = walk_to(&blind, loop.sample, choice.depth);
     radiance_walk p = led.p;
@@ -185,21 +201,25 @@ bl_result kernel_edges_path(walk *w, ir_module *m)
     ir_ref there = ir_and(f, ir_and(f, led.alive, v.goes_on), ir_eq(f, p.at.depth, choice.depth));
     if (w->media)
         radiance_cross(w, &p, &v);
-    boundary_point b = boundary_pick(w, v.si.p, loop.sample, &(boundary_wish){.creases = true});
+    boundary_point b =
+        boundary_pick(w, v.si.p, loop.sample, &loop.guide,
+                      &(boundary_wish){.candidates = 8, .creases = true, .value = value_toward, .of = &v});
     b.there = ir_and(f, b.there, there);
     vec3 from = ray_offset(t, v.si.p, v.si.ng, b.d);
-    v.to_light = frame_to_local(t, v.frame, b.d);
-    color value, unused;
-    walk_values(w, &v, false, &value, &unused);
-    b.there = ir_and(f, b.there, ir_gt(f, color_max(t, value), zero));
+    color value = scattered_toward(w, &v, b.d);
     walk_position at = position_behind(w, &p.at, &v, b.d);
-    ir_ref emission[2] = {one, edges_lit_possible(w->plan) ? ir_select(f, led.mirrored, one, zero) : one};
-    boundary_sides s = boundary_trace(w, &b, from, &at, emission);
+    if (edges_lit_possible(w->plan))
+        at.delta = led.mirrored, at.pdf = walk_bsdf_density(w, &v, v.wi, frame_to_local(t, v.frame, b.d));
+    boundary_sides s = boundary_trace(w, &b, from, &at);
     b.there = ir_and(f, b.there, boundary_seen(w, &b, &s));
     ir_ref weight = ir_mul(f, choice.inverse, ir_div(f, b.weight, t_sqr(t, b.distance)));
     color arrived = color_scale(t, color_mul(t, p.beta, value), weight);
     vec3 x = viewpoint_moved(w, &p.at, &v);
-    ir_ref motion[2], seed[2];
+    color jump =
+              color_mul(t, arrived, color_add(t, s.radiance[0], color_scale(t, s.radiance[1], t_f32(t, -1)))),
+          both = color_mul(t, arrived, color_add(t, s.radiance[0], s.radiance[1]));
+    ir_ref motion[2], seed[2], counts = ir_and(f, b.there, loop.usual);
+    ir_ref found = t_mad(t, boundary_size(w, both), t_f32(t, CREASES), boundary_size(w, jump));
     for (int k = 0; k < 2; k++) {
         boundary_segment side = side_of(w, &v, &s, k, x);
         motion[k] = boundary_motion(w, &b, &side);
@@ -217,11 +237,11 @@ bl_result kernel_edges_path(walk *w, ir_module *m)
         ir_ref of_film = ir_to_f32(f, ir_uniform(f, IR_U32, UNIFORM_FILM_SPP));
         by = color_scale(t, by, ir_div(f, of_film, ir_to_f32(f, ir_uniform(f, IR_U32, UNIFORM_SPP))));
         ir_ref finite = color_finite(t, by);
-        kernel_count(w, ir_and(f, b.there, ir_not(f, finite)), STATUS_NON_FINITE);
+        kernel_count(w, ir_and(f, counts, ir_not(f, finite)), STATUS_NON_FINITE);
         sum = kernel_load_sum(w, loop.l.film, loop.l.inside);
         for (int c = 0; c < 3; c++)
-            sum.c[c] = ir_add(f, sum.c[c], ir_select(f, ir_and(f, finite, b.there), by.c[c], zero));
-        kernel_store_sum(w, loop.l.film, loop.l.inside, sum);
+            sum.c[c] = ir_add(f, sum.c[c], ir_select(f, ir_and(f, finite, counts), by.c[c], zero));
+        kernel_store_sum(w, loop.l.film, ir_and(f, loop.l.inside, loop.usual), sum);
     } else {
         color dL = walk_weigh(w, p.at, replay_sample_adjoint(w, &loop.l));
         for (int k = 0; k < 2; k++) {
@@ -230,9 +250,10 @@ bl_result kernel_edges_path(walk *w, ir_module *m)
                 seed[k] = t_mad(t, ir_mul(f, dL.c[c], arrived.c[c]), s.radiance[k].c[c], seed[k]);
         }
         seed[1] = ir_neg(f, seed[1]);
-        boundary_backward(w, b.there, motion, seed, 2);
+        boundary_backward(w, counts, motion, seed, 2);
     }
-    boundary_end(w, &loop);
+    ir_ref possible = ir_mul(f, ir_mul(f, choice.inverse, color_max(t, p.beta)), b.possible);
+    boundary_end(w, &loop, b.there, found, ir_select(f, there, possible, zero));
     ir_return(f, NULL, 0);
     return BL_OK;
 }

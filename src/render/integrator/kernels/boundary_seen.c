@@ -25,17 +25,18 @@ static vec3 viewpoint_of(walk *w, const sensor_view *view, vec2 lens)
 
 /* How the edge moves away from the sensor's ray. The hits on both sides slide along their rays, so they do
  * not count. */
-static ir_ref motion_of(walk *w, const boundary_point *b, const sensor_link *link, vec2 lens)
+static ir_ref motion_of(walk *w, const boundary_point *b, const vec3 *edge, const sensor_link *link,
+                        vec2 lens)
 {
     tracer *t = &w->t;
     vec3 p = v3_detach(t, b->p), x = v3_detach(t, link->point), y = p;
     ir_ref far = ir_bool(t->f, false);
     if (!w->plan->sensor)
-        return boundary_motion(w, b, &(boundary_segment){x, y, far});
+        return boundary_motion(w, b, &(boundary_segment){.x = x, .y = y, .y_far = far, .edge = edge});
     ray r = boundary_camera_ray(w, link->position, lens);
     ir_ref distance = v3_length(t, v3_sub(t, p, v3_detach(t, r.o)));
     y = v3_add(t, r.o, v3_scale(t, r.d, ir_detach(t->f, distance)));
-    return boundary_motion(w, b, &(boundary_segment){r.o, y, far});
+    return boundary_motion(w, b, &(boundary_segment){.x = r.o, .y = y, .y_far = far, .edge = edge});
 }
 
 /* Where the paths begin that go past the edge. */
@@ -60,19 +61,37 @@ bl_result kernel_edges_seen(walk *w, ir_module *m)
     random4 r = boundary_numbers(w, loop.sample, 0);
     sensor_view view = boundary_view(w);
     vec2 lens = {r.u[1], r.u[2]};
-    /* While the sensor stands still, an edge that stands still has no motion on its image. */
-    boundary_wish wish = {.creases = true, .moving = !w->plan->sensor, .by = &view, .lens = lens};
-    boundary_point b = boundary_pick(w, viewpoint_of(w, &view, lens), loop.sample, &wish);
-    sensor_link link = sensor_of(view.object)->link(t, &view, b.p, lens);
+    bool mirrors = boundary_mirrors(w->plan) > 0;
+    boundary_mirror mirror;
+    boundary_wish wish = {.candidates = 4, .creases = true, .by = mirrors ? NULL : &view, .lens = lens};
+    vec3 viewpoint = viewpoint_of(w, &view, lens), seen, moved_edge;
+    if (mirrors)
+        mirror = boundary_mirror_choose(w, r.u[3]), viewpoint = boundary_mirror_point(w, &mirror, viewpoint);
+    boundary_point b = boundary_pick(w, viewpoint, loop.sample, &loop.guide, &wish), image = b;
+    if (mirrors)
+        image = boundary_mirror_edge(w, &mirror, &b, &moved_edge);
+    seen = image.p;
+    sensor_link link = sensor_of(view.object)->link(t, &view, seen, lens);
+    if (mirrors)
+        b.there = ir_and(f, b.there, ir_and(f, link.seen, link.within));
+    walk_position at = position_before(w, loop.sample, &link);
+    vec3 from = link.point;
+    color arrived = color_all(t_f32(t, 1));
+    if (mirrors)
+        arrived = color_scale(t, boundary_mirror_pass(w, &mirror, seen, &b, &at, &from), mirror.inverse);
     light_splat splat = {.there = b.there,
                          .at = {ir_mul(f, link.position.x, width), ir_mul(f, link.position.y, height)}};
-    walk_position at = position_before(w, loop.sample, &link);
-    boundary_sides sides = boundary_trace(w, &b, link.point, &at, (ir_ref[2]){{0}, {0}});
+    boundary_sides sides = boundary_trace(w, &b, from, &at);
     splat.there = ir_and(f, splat.there, boundary_seen(w, &b, &sides));
-    ir_ref weight = ir_mul(f, b.weight, link.weight), motion = motion_of(w, &b, &link, lens), seed = none;
+    ir_ref weight = ir_mul(f, b.weight, link.weight),
+           motion = motion_of(w, &image, mirrors ? &moved_edge : NULL, &link, lens), seed = none;
     color jump;
     for (int c = 0; c < 3; c++)
         jump.c[c] = ir_mul(f, weight, ir_sub(f, sides.radiance[0].c[c], sides.radiance[1].c[c]));
+    if (mirrors)
+        jump = color_mul(t, jump, arrived);
+    ir_ref found = boundary_size(w, jump), there = splat.there;
+    splat.there = ir_and(f, there, loop.usual);
     if (boundary_forward(w)) {
         color moved = color_scale(t, jump, boundary_tangent(w, motion));
         ir_ref finite = color_finite(t, moved);
@@ -85,7 +104,7 @@ bl_result kernel_edges_seen(walk *w, ir_module *m)
             seed = t_mad(t, adjoint.c[c], jump.c[c], seed);
         boundary_backward(w, splat.there, &motion, &seed, 1);
     }
-    boundary_end(w, &loop);
+    boundary_end(w, &loop, there, found, b.possible);
     ir_return(f, NULL, 0);
     return BL_OK;
 }

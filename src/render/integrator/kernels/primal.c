@@ -63,7 +63,7 @@ bl_result kernel_primal(walk *w, ir_module *m)
     ir_while(f, ir_lt(f, p.path.at.sample, l.last));
     p.path.at = walk_start(w, walk_begins(w, &p.path.at), p.path.at);
     ir_ref alive;
-    radiance_vertex(w, &p.path, (ir_ref){0}, &alive);
+    radiance_vertex(w, &p.path, &alive);
     finish_path(w, &p, alive, squares);
     state_primal(w, &next, &p, squares);
     state_endloop(f, loop, &state, &next);

@@ -64,19 +64,6 @@ static ir_ref weight(tracer *t, ir_ref a, ir_ref b)
     return ir_div(t->f, t_f32(t, 1), ir_add(t->f, t_f32(t, 1), t_sqr(t, t_ratio(t, b, a))));
 }
 
-/* The smooth density of light sampling at a point of the light, without the probability of choosing the
- * light. It does not depend on the entry that was hit. */
-static ir_ref light_density(walk *w, const walk_light *light, emitter_hit hit)
-{
-    BL_ASSERT(w->smooth && !ir_is_none(hit.distance), "a smooth density was not traced");
-    ir_ref zero = t_f32(&w->t, 0), density;
-    hit.entry = t_u32(&w->t, 0), hit.at = (vec2){zero, zero};
-    ref_list in = refs_for(light->record);
-    emitter_pdf_visit(&in, &hit);
-    ir_call(w->t.f, light->cls, w->fn.emitter_smooth, w->plan->emitters.count, in.at, in.count, &density);
-    return density;
-}
-
 /* The smooth density of the light that the ray of x has met. */
 static ir_ref density_met(walk *w, const walk_vertex *v, const ray_vertex *x)
 {
@@ -86,14 +73,14 @@ static ir_ref density_met(walk *w, const walk_vertex *v, const ray_vertex *x)
     emitter_hit hit = {.ref = x->o, .d = x->d, .normal = n};
     hit.uv = light_emission_uv(w, there, x->si.uv, x->d);
     hit.distance = v3_length(t, along);
-    return light_density(w, &v->hit, hit);
+    return light_smooth_density(w, &v->hit, hit);
 }
 
 /* The smooth density of a sampled light, as seen from its reference point. n: the normal on the light. */
 static ir_ref density_sampled(walk *w, const walk_light *light, vec3 n)
 {
     emitter_hit hit = {light->ref, light->d, .distance = light->distance, .normal = n, .uv = light->uv};
-    return light_density(w, light, hit);
+    return light_smooth_density(w, light, hit);
 }
 
 bool attached_hit_mis(walk *w, const walk_vertex *v, ir_ref *mis)

@@ -27,6 +27,9 @@ ir_ref walk_is_through(tracer *t, const interaction *si, const bsdf_sample *s);
 /* Sets v->sample from v's material and three random numbers. *light_pdf: the density of that sampling for the
  * direction v->to_light. */
 void walk_sample_bsdf(walk *w, walk_vertex *v, ir_ref u_lobe, ir_ref u1, ir_ref u2, ir_ref *light_pdf);
+/* The density of that sampling for the direction wo, where the path comes from wi. Both are local and lead
+ * away from v. */
+ir_ref walk_bsdf_density(walk *w, const walk_vertex *v, vec3 wi, vec3 wo);
 /* The vertex that the ray of `at` leads to, with everything decided there. */
 walk_vertex walk_visit(walk *w, walk_position at);
 
@@ -43,10 +46,8 @@ radiance_walk radiance_start(walk *w, const walk_position *at);
 /* What lies between p's position and v, the vertex that is visited there: emission and extinction of media,
  * or a field. */
 void radiance_cross(walk *w, radiance_walk *p, walk_vertex *v);
-/* One vertex: adds its light and moves on. emission: a factor of the light that the ray has hit,
- * unless light sampling never chooses that light; none: 1. *alive: whether the path goes on (bool). Returns
- * the vertex. */
-walk_vertex radiance_vertex(walk *w, radiance_walk *p, ir_ref emission, ir_ref *alive);
+/* One vertex: adds its light and moves on. *alive: whether the path goes on (bool). Returns the vertex. */
+walk_vertex radiance_vertex(walk *w, radiance_walk *p, ir_ref *alive);
 
 /* ---- light_visibility.c ---- */
 

@@ -32,7 +32,7 @@ void radiance_cross(walk *w, radiance_walk *p, walk_vertex *v)
     }
 }
 
-walk_vertex radiance_vertex(walk *w, radiance_walk *p, ir_ref emission, ir_ref *alive)
+walk_vertex radiance_vertex(walk *w, radiance_walk *p, ir_ref *alive)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
@@ -41,16 +41,10 @@ walk_vertex radiance_vertex(walk *w, radiance_walk *p, ir_ref emission, ir_ref *
     color for_light, for_sample;
     walk_values(w, &v, false, &for_light, &for_sample);
     bool lights = w->plan->scene->emitters.count > 0;
-    if (lights && w->next_event && !ir_is_none(emission)) {
-        ir_ref sampled = ir_gt(f, v.attached.hit_pdf, t_f32(t, 0));
-        emission = ir_select(f, sampled, emission, t_f32(t, 1));
-    }
     if (lights) {
         color hit = color_scale(t, walk_radiance(w, v.hit, false), v.hit_mis);
-        for (int c = 0; c < 3; c++) {
-            ir_ref found = ir_is_none(emission) ? hit.c[c] : ir_mul(f, hit.c[c], emission);
-            p->radiance.c[c] = t_mad(t, p->beta.c[c], found, p->radiance.c[c]);
-        }
+        for (int c = 0; c < 3; c++)
+            p->radiance.c[c] = t_mad(t, p->beta.c[c], hit.c[c], p->radiance.c[c]);
     }
     if (lights && w->next_event) {
         color scale = walk_light_scale(w, &v, &p->at, false),

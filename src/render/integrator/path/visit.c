@@ -40,6 +40,15 @@ void walk_sample_bsdf(walk *w, walk_vertex *v, ir_ref u_lobe, ir_ref u1, ir_ref 
     w->motion->sampled(w, v, r.roughness, u1, u2);
 }
 
+ir_ref walk_bsdf_density(walk *w, const walk_vertex *v, vec3 wi, vec3 wo)
+{
+    walk_vertex toward = *v;
+    ir_ref half = t_f32(&w->t, 0.5f), density; /* Which sample is taken does not matter. */
+    toward.wi = wi, toward.to_light = wo;
+    walk_sample_bsdf(w, &toward, half, half, half, &density);
+    return density;
+}
+
 /* The hash of all choices made at the vertex, for walk_vertex.decisions. */
 static ir_ref mix_decisions(walk *w, const walk_vertex *v, ir_ref visible)
 {

@@ -219,6 +219,29 @@ void light_choose(walk *w, walk_vertex *v, const random4 *r, vec3 *d, ir_ref *pd
     w->motion->light_chosen(w, v, s.n);
 }
 
+ir_ref light_smooth_density(walk *w, const walk_light *light, emitter_hit hit)
+{
+    BL_ASSERT(w->smooth && !ir_is_none(hit.distance), "a smooth density was not traced");
+    ir_ref zero = t_f32(&w->t, 0), density;
+    hit.entry = t_u32(&w->t, 0), hit.at = (vec2){zero, zero};
+    ref_list in = refs_for(light->record);
+    emitter_pdf_visit(&in, &hit);
+    ir_call(w->t.f, light->cls, w->fn.emitter_smooth, w->plan->emitters.count, in.at, in.count, &density);
+    return density;
+}
+
+ir_ref light_share(walk *w, const walk_light *light, vec3 n, ir_ref probability, ir_ref bsdf_pdf)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    if (!w->bsdf_emission)
+        return t_f32(t, 1);
+    emitter_hit hit = {light->ref, light->d, .distance = light->distance, .normal = n, .uv = light->uv};
+    hit.uv = light_emission_uv(w, ir_not(f, light_is_environment(w, light->cls)), light->uv, light->d);
+    ir_ref density = ir_mul(f, light_smooth_density(w, light, hit), probability);
+    return ir_select(f, light_is_delta(w, light->cls), t_f32(t, 1), power_heuristic(t, density, bsdf_pdf));
+}
+
 ir_ref light_weight(walk *w, walk_vertex *v, ir_ref light_pdf, ir_ref bsdf_pdf)
 {
     tracer *t = &w->t;

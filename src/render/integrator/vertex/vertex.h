@@ -70,6 +70,12 @@ ir_ref light_unoccluded(walk *w, const interaction *si, vec3 d, ir_ref distance,
 /* The MIS weight of the sampled light, over the density of its choice and its direction. light_pdf: of the
  * direction, given the light; bsdf_pdf: with which the material would have sampled that direction. */
 ir_ref light_weight(walk *w, walk_vertex *v, ir_ref light_pdf, ir_ref bsdf_pdf);
+/* Where walk.smooth: the density of light sampling at a point of the light, without the steps of its tables
+ * and the probability of choosing the light. It does not depend on the entry that was hit. */
+ir_ref light_smooth_density(walk *w, const walk_light *light, emitter_hit hit);
+/* Where walk.smooth: the share of light sampling in what a path finds if it goes from `ref` to a point of the
+ * light, whose normal is n; the rest is found by the path's ray. probability: of choosing the light. */
+ir_ref light_share(walk *w, const walk_light *light, vec3 n, ir_ref probability, ir_ref bsdf_pdf);
 /* The distance at which a shadow ray of this length ends, so that it does not meet the light itself. */
 ir_ref walk_far(walk *w, ir_ref length);
 /* The uv at which a light is hit. Where the ray meets a surface (there: bool), it is the surface's uv.

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Which parts of all curves samples look at. Most curves are hidden, or light nothing that the sensor sees.
+ * So each pass of edges first learns: a few samples in every cell of the curves say how much goes past the
+ * edge there to the image. Then cells are chosen in proportion to that, as Zhang et al. (2023, section 6)
+ * choose boundary segments by a grid.
+ *
+ * What is learnt does not depend on the loss, nor on which parameters move and how. So the derivative of the
+ * image and a gradient have the same samples. Every cell keeps a share of its probability before, for what a
+ * few samples did not find. */
+#include "render/integrator/boundary/boundary.h"
+#include "render/shape/silhouette_words.h"
+
+/* KEPT: of the probability before. TRUST: samples of a cell are averaged with so much of all others. */
+static const float KEPT = 0.25f, TRUST = 0.1f;
+static const float ONE_BELOW = 0x1.fffffep-1f;
+
+static ir_ref head_word(tracer *t, uint32_t word)
+{
+    return t_word(t, t_word(t, t_u32(t, 0), HEADER_SILHOUETTES), word);
+}
+
+/* The cumulative probabilities of a pass's cells; their values stand behind. */
+static ir_ref table_of(tracer *t, ir_ref which)
+{
+    ir_func *f = t->f;
+    ir_ref words = ir_mul(f, head_word(t, SILHOUETTE_CELL_COUNT), t_u32(t, CELL_LEARNT_WORDS));
+    return ir_add(f, head_word(t, SILHOUETTE_GUIDE), ir_mul(f, which, words));
+}
+
+boundary_cell boundary_choose_cell(walk *w, const boundary_guide *g, ir_ref *u)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref table = table_of(t, t_u32(t, g->table)), cells = head_word(t, SILHOUETTE_CELL_COUNT), inside,
+           one = t_f32(t, 1), first = t_u32(t, 1);
+    ir_ref k = warp_discrete_rest(t, table, cells, one, *u, &inside), at = ir_add(f, table, k);
+    ir_ref below = ir_add(f, table, ir_sub(f, ir_max(f, k, first), first));
+    ir_ref before =
+        ir_select(f, ir_eq(f, k, t_u32(t, 0)), t_f32(t, 0), ir_load(f, IR_F32, BUFFER_VALUES, below));
+    ir_ref p = ir_sub(f, ir_load(f, IR_F32, BUFFER_VALUES, at), before),
+           value = ir_load(f, IR_F32, BUFFER_VALUES, ir_add(f, at, cells));
+    *u = ir_select(f, g->usual, ir_min(f, inside, t_f32(t, ONE_BELOW)), *u);
+    return (boundary_cell){ir_select(f, g->usual, k, g->own), ir_select(f, g->usual, p, one),
+                           ir_select(f, g->usual, value, one)};
+}
+
+/* ---- what has been learnt, as a table ---- */
+
+/* Of a cell: how much was found, how much could be, and its probability before. */
+typedef struct cell_record {
+    ir_ref found, possible, before;
+} cell_record;
+
+static ir_ref finite_sample(tracer *t, ir_ref word)
+{
+    ir_func *f = t->f;
+    ir_ref v = ir_load(f, IR_F32, BUFFER_SAMPLES, word);
+    return ir_select(f, ir_lt(f, v, t_f32(t, 1e30f)), v, t_f32(t, 0));
+}
+
+/* The samples of the cells beside it speak for a cell, too. */
+static cell_record record_of(tracer *t, ir_ref k, ir_ref count)
+{
+    ir_func *f = t->f;
+    ir_ref one = t_u32(t, 1), last = ir_sub(f, count, one), zero = t_f32(t, 0);
+    ir_ref at[3] = {ir_sub(f, ir_max(f, k, one), one), k, ir_min(f, ir_add(f, k, one), last)};
+    cell_record r = {zero, zero, {0}};
+    for (int i = 0; i < 3; i++) {
+        ir_ref word = ir_shl(f, at[i], one), share = t_f32(t, i == 1 ? 0.5f : 0.25f);
+        r.found = t_mad(t, finite_sample(t, word), share, r.found);
+        r.possible = t_mad(t, finite_sample(t, t_offset(t, word, 1)), share, r.possible);
+    }
+    ir_ref cell = ir_add(f, head_word(t, SILHOUETTE_CELLS), ir_mul(f, k, t_u32(t, CELL_WORDS)));
+    r.before = t_real(t, cell, CELL_PROBABILITY);
+    return r;
+}
+
+static cell_record add_up(tracer *t, ir_ref count)
+{
+    ir_func *f = t->f;
+    ir_ref zero = t_f32(t, 0), state[4] = {t_u32(t, 0), zero, zero, zero}, loop = ir_loop(f, state, 4);
+    ir_while(f, ir_lt(f, state[0], count));
+    cell_record r = record_of(t, state[0], count);
+    ir_ref next[4] = {ir_add(f, state[0], t_u32(t, 1)), ir_add(f, state[1], r.found),
+                      ir_add(f, state[2], r.possible), ir_add(f, state[3], r.before)};
+    ir_endloop(f, loop, next, 4);
+    return (cell_record){state[1], state[2], state[3]};
+}
+
+/* How many cells can be chosen: the first ones, where only what moves matters. */
+static ir_ref count_of(tracer *t, ir_ref which)
+{
+    ir_func *f = t->f;
+    ir_ref cells = head_word(t, SILHOUETTE_CELL_COUNT), moving = head_word(t, SILHOUETTE_CELLS_MOVING);
+    ir_ref some = ir_and(f, ir_eq(f, which, t_u32(t, EDGE_TABLE_SEEN)), ir_ne(f, moving, t_u32(t, 0)));
+    return t->plan->sensor ? cells : ir_select(f, some, moving, cells);
+}
+
+void boundary_learn(tracer *t, ir_ref which)
+{
+    ir_func *f = t->f;
+    ir_ref zero = t_f32(t, 0), one = t_u32(t, 1), real = t_f32(t, 1), count = count_of(t, which);
+    cell_record all = add_up(t, count);
+    ir_ref found = ir_gt(f, all.found, zero), kept = ir_select(f, found, t_f32(t, KEPT), real);
+    ir_ref by = t_ratio(t, t_f32(t, 1 - KEPT), all.found), before = t_ratio(t, real, all.before);
+    ir_ref state[2] = {t_u32(t, 0), zero}, table = table_of(t, which), last = ir_sub(f, count, one);
+    ir_ref cells = head_word(t, SILHOUETTE_CELL_COUNT), loop = ir_loop(f, state, 2);
+    ir_while(f, ir_lt(f, state[0], cells));
+    cell_record r = record_of(t, ir_min(f, state[0], last), count);
+    ir_ref share = ir_mul(f, r.before, before), some = ir_mul(f, share, t_f32(t, TRUST));
+    ir_ref learnt = ir_select(f, found, ir_mul(f, r.found, by), zero);
+    ir_ref sum = ir_add(f, state[1], t_mad(t, share, kept, learnt));
+    sum = ir_select(f, ir_ge(f, state[0], last), real, ir_min(f, sum, real));
+    ir_ref value = t_ratio(t, t_mad(t, some, all.found, r.found), t_mad(t, some, all.possible, r.possible));
+    ir_ref at = ir_add(f, table, state[0]);
+    ir_store(f, BUFFER_VALUES, at, sum);
+    ir_store(f, BUFFER_VALUES, ir_add(f, at, cells), ir_select(f, ir_gt(f, value, zero), value, real));
+    ir_endloop(f, loop, (ir_ref[]){ir_add(f, state[0], one), sum}, 2);
+}
