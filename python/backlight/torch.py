@@ -18,46 +18,12 @@ from torch.autograd import Function
 
 from ._arrays import as_count, as_float32, as_image
 from ._device import Device
-from ._engine import Engine
 from ._errors import ArgumentError, ClosedError
 from ._job import Job
+from ._pass import Pass
 from ._scene import Scene
 
 Parameters = Union[Mapping[str, torch.Tensor], Sequence[torch.Tensor]]
-
-
-class _Pass:
-    """What one call needs of its job, now and in its backward pass."""
-
-    def __init__(self, engine: Engine, values: Mapping[int, np.ndarray], tensors: Sequence[torch.Tensor],
-                 counts: Mapping[str, int], edges: str, common: bool) -> None:
-        self.engine, self.counts, self.edges, self.common = engine, counts, edges, common
-        self.values = dict(values)
-        for name, index, shape, tensor in zip(engine.names, engine.indices, engine.shapes, tensors):
-            self.values[index] = as_float32(tensor, shape, name, spread=True).copy()
-
-    def image(self) -> np.ndarray:
-        image = np.empty(self.engine.shape, dtype=np.float32)
-        with self.engine.lock:
-            self.engine.hold(self.values)
-            seed = self.counts["seed_grad"] if self.common else self.counts["seed"]
-            spp = self.counts["spp_grad"] if self.common else self.counts["spp"]
-            self.engine.core.render(spp, seed, image, None, None, None, self.common, 0.0, None)
-        return image
-
-    def gradient(self, **what: Any) -> tuple[list[np.ndarray], float]:
-        with self.engine.lock:
-            self.engine.hold(self.values)
-            arrays, stats = self.engine.gradient(None, None, edges=self.edges, seed=self.counts["seed_grad"],
-                                                 spp=self.counts["spp_grad"], **what)
-        return arrays, stats["loss"]
-
-    def forward(self, tangents: Sequence[np.ndarray | None]) -> np.ndarray:
-        image = np.empty(self.engine.shape, dtype=np.float32)
-        with self.engine.lock:
-            self.engine.hold(self.values)
-            self.engine.forward(image, tangents, self.counts["spp_grad"], self.counts["seed_grad"], self.edges, None)
-        return image
 
 
 def _like(array: np.ndarray, tensor: torch.Tensor) -> torch.Tensor:
@@ -71,7 +37,7 @@ class _Gradient(Function):
     """The gradient as an operation of its own, so that one of second order ends in an error that says why."""
 
     @staticmethod
-    def forward(ctx: Any, work: _Pass, weights: torch.Tensor, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    def forward(ctx: Any, work: Pass, weights: torch.Tensor, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
         adjoint = as_float32(weights, work.engine.shape, "dL/dI")
         arrays, _ = work.gradient(adjoint=adjoint)
         return tuple(_like(array, tensor) for array, tensor in zip(arrays, tensors))
@@ -84,7 +50,7 @@ class _Gradient(Function):
 
 class _Render(Function):
     @staticmethod
-    def forward(ctx: Any, work: _Pass, *tensors: torch.Tensor) -> torch.Tensor:
+    def forward(ctx: Any, work: Pass, *tensors: torch.Tensor) -> torch.Tensor:
         ctx.work = work
         ctx.save_for_backward(*tensors)
         ctx.save_for_forward(*tensors)
@@ -105,7 +71,7 @@ class _Render(Function):
 
 class _Mse(Function):
     @staticmethod
-    def forward(ctx: Any, work: _Pass, target: np.ndarray, *tensors: torch.Tensor) -> torch.Tensor:
+    def forward(ctx: Any, work: Pass, target: np.ndarray, *tensors: torch.Tensor) -> torch.Tensor:
         arrays, loss = work.gradient(target=target, spp_primal=work.counts["spp"])
         ctx.gradients = [_like(array, tensor) for array, tensor in zip(arrays, tensors)]
         like = tensors[0]
@@ -118,7 +84,7 @@ class _Mse(Function):
 
 
 def _prepare(job: Job | Scene, params: Parameters, device: Device | None, spp: int, seed: int, spp_grad: int | None,
-             seed_grad: int | None, edges: str, common: bool) -> tuple[_Pass, list[torch.Tensor]]:
+             seed_grad: int | None, edges: str, common: bool) -> tuple[Pass, list[torch.Tensor]]:
     if not isinstance(job, (Job, Scene)):
         raise TypeError("job: a backlight.Job or Scene is needed, not %s" % type(job).__name__)
     if isinstance(params, Mapping):
@@ -147,7 +113,7 @@ def _prepare(job: Job | Scene, params: Parameters, device: Device | None, spp: i
     counts = {"spp": as_count(spp, "spp"), "seed": as_count(seed, "seed")}
     counts["spp_grad"] = counts["spp"] if spp_grad is None else as_count(spp_grad, "spp_grad")
     counts["seed_grad"] = counts["seed"] if seed_grad is None else as_count(seed_grad, "seed_grad")
-    return _Pass(engine, values, tensors, counts, edges, common), tensors
+    return Pass(engine, values, tensors, counts, edges, common), tensors
 
 
 def render(job: Job | Scene, params: Parameters, *, spp: int = 0, seed: int = 0, spp_grad: int | None = None,

@@ -1,7 +1,7 @@
 # LABELS: native
 # SPDX-License-Identifier: BSD-3-Clause
 """Images as operations of PyTorch: gradients are those of a job, in any graph; gradcheck passes; second derivatives
-are refused. Runs where PyTorch is (scripts/setup --torch)."""
+are refused. Runs where PyTorch is (scripts/setup --frameworks)."""
 import numpy as np
 import pytest
 import torch
