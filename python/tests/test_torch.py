@@ -8,7 +8,7 @@ import torch
 
 import backlight as bl
 import backlight.torch
-from conftest import CORNELL, GREEN, LIGHT, RED
+from conftest import CORNELL, GREEN, LIGHT, RED, examples, run_example
 
 
 def tensor(values, **more):
@@ -166,3 +166,8 @@ def test_networks(box):
         (image - target).square().mean().backward()
         adam.step()
     assert network(torch.ones(2)).detach().numpy() == pytest.approx([.61, .06, .07], abs=.1)
+
+
+@pytest.mark.parametrize("path", examples("torch"), ids=lambda path: path.stem)
+def test_example(path, tmp_path):
+    run_example(path, tmp_path)
