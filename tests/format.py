@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 ROOT = os.environ.get("BL_SOURCE_DIR", os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-FOLDERS = ("include", "src", "spirv_gen", "tests", "samples", "glsl")
+FOLDERS = ("include", "src", "spirv_gen", "tests", "samples", "glsl", "python")
 COLUMNS = 110
 
 

@@ -24,6 +24,7 @@ PARTS = {
             r"vulkan|expat|openexr|png\.h"),
     "cli": ("src/cli", {"cli"}, r"vulkan"),
     "samples": ("samples", set(), r"vulkan"),
+    "python": ("python/src", set(), r"vulkan|expat|openexr|png"),
     "include": ("include", set(), r"expat|openexr|png"),
 }
 # what parts exchange without knowing each other: result codes, and generated kernels
@@ -229,7 +230,7 @@ def main():
     for part, (folder, _, _) in PARTS.items():
         for base, _, names in os.walk(os.path.join(ROOT, folder)):
             for name in sorted(names):
-                if name.endswith((".c", ".h", ".def")):
+                if name.endswith((".c", ".cpp", ".h", ".def")):
                     files += 1
                     check(part, os.path.join(base, name), problems)
                     if part == "render":

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A job of the C library together with the values that it holds now: what Job, render() and backlight.torch share."""
+from __future__ import annotations
+
+import threading
+from typing import Any, Callable, Mapping, Sequence
+
+import numpy as np
+
+from . import _core
+from ._arrays import as_choice
+from ._library import CHOICES
+
+_JOB = {"frozen": False, "accumulate": "fixed", "sensor_moves": False, "geometry_changes": False, "baking": True,
+        "rays": "auto", "volume_gradient": "auto", "pixels": "uniform"}
+
+
+def job_options(given: Mapping[str, Any]) -> dict[str, Any]:
+    """What python/src/job.cpp reads."""
+    options = {**_JOB, **given}
+    names = {key: as_choice(options[key], CHOICES[key], key) for key in ("accumulate", "rays", "volume_gradient", "pixels")}
+    return {**names, "frozen": bool(options["frozen"]), "sensor_moves": bool(options["sensor_moves"]),
+            "geometry_changes": bool(options["geometry_changes"]), "no_baking": not options["baking"]}
+
+
+class Engine:
+    """`values` everywhere: number of a parameter in the scene to an array that nobody changes any more. An array that
+    is the very one of last time is not brought to the device again."""
+
+    def __init__(self, device: _core.Device, scene: _core.Scene, indices: list[int], names: list[str],
+                 shape: tuple[int, int, int], options: Mapping[str, Any]) -> None:
+        self.core = _core.Job(device, scene, names, job_options(options))
+        self.scene, self.indices, self.names, self.shape = scene, indices, names, shape
+        self.shapes = [tuple(scene.parameter(index)["shape"]) for index in indices]
+        self.lock = threading.RLock()  # between bringing values and using them
+        self._held: dict[int, np.ndarray | None] = {}
+
+    @property
+    def closed(self) -> bool:
+        return self.core.closed
+
+    def hold(self, values: Mapping[int, np.ndarray]) -> None:
+        """Brings the job's parameters to these values, and all others to the scene's file."""
+        for index in [index for index, array in self._held.items() if array is not None and index not in values]:
+            initial = np.empty(self.scene.parameter(index)["shape"], dtype=np.float32)
+            self.scene.get(index, initial)
+            self.core.set(index, initial)
+            self._held[index] = None
+        for index, array in values.items():
+            if self._held.get(index) is not array:
+                self.core.set(index, array)
+                self._held[index] = array
+
+    def gradient(self, image: np.ndarray | None, progress: Callable[[float], Any] | None, *,
+                 adjoint: np.ndarray | None = None, target: np.ndarray | None = None, spp: int = 0,
+                 spp_primal: int = 0, seed: int = 0, loss: str = "l2", loss_constant: float = 0.0, form: str = "auto",
+                 edges: str = "auto") -> tuple[list[np.ndarray], dict[str, Any]]:
+        """Gradients in the order of names, and the pass's statistics."""
+        stats = self.core.gradient(adjoint, target, image, {
+            "form": as_choice(form, CHOICES["form"], "form"), "loss": as_choice(loss, CHOICES["loss"], "loss"),
+            "edges": as_choice(edges, CHOICES["edges"], "edges"), "loss_constant": float(loss_constant),
+            "spp": spp, "spp_primal": spp_primal, "seed": seed, "slice_seconds": 0.0}, progress)
+        gradients = [np.empty(shape, dtype=np.float32) for shape in self.shapes]
+        for k, array in enumerate(gradients):
+            self.core.read_gradient(k, array)
+        return gradients, stats
+
+    def forward(self, image: np.ndarray, tangents: Sequence[np.ndarray | None], spp: int, seed: int, edges: str,
+                progress: Callable[[float], Any] | None) -> dict[str, Any]:
+        return self.core.forward(list(tangents), spp, seed, as_choice(edges, CHOICES["edges"], "edges"), image, progress)

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Fits that stay on the device: the C library's optimisers, as `backlight fit` has them."""
+from __future__ import annotations
+
+import os
+from typing import Any, Mapping, Sequence
+
+import numpy as np
+
+from ._arrays import as_choice, as_count, as_float32, as_image
+from ._bitmap import Bitmap
+from ._device import Device, default_device
+from ._errors import ArgumentError
+from ._library import CHOICES
+from ._progress import Bar, Progress
+from ._scene import Scene
+from . import _core
+
+_PARAMETER = {"rate": 0.0, "least": 0.0, "most": 0.0, "initial": None, "total_variation": 0.0, "smoothing": 0.0,
+              "large_steps": 0.0, "fixed_axes": 0, "motion": "rigid"}
+_VIEW = {"target": None, "sensor": 0, "to_world": None, "held_out": False}
+_NUMBERS = {"loss_constant": 0.0, "rate": 0.0, "beta_1": 0.0, "beta_2": 0.0, "momentum": 0.0, "alpha": 0.0, "epsilon": 0.0}
+_COUNTS = {"spp": 0, "spp_gradient": 0, "seed": 0, "first_step": 0, "batch": 0}
+_FLAGS = {"nesterov": False, "common_numbers": False}
+_NAMES = {"loss": "l2", "form": "auto", "optimizer": "adam", "rays": "auto", "volume_gradient": "auto", "pixels": "uniform"}
+
+
+def _only(given: Mapping[str, Any], known: Mapping[str, Any], what: str) -> dict[str, Any]:
+    for key in given:
+        if key not in known:
+            raise TypeError("%s has no '%s'; it has %s" % (what, key, ", ".join(known)))
+    return {**known, **given}
+
+
+def _parameters(scene: Scene, given: Any) -> list[dict[str, Any]]:
+    if isinstance(given, str):
+        given = [given]
+    if not isinstance(given, Mapping):
+        given = {name: {} for name in given}
+    found = []
+    for name, settings in given.items():
+        if not isinstance(settings, Mapping):
+            settings = {} if settings is None else {"rate": settings}
+        p = _only(settings, _PARAMETER, "the parameter of a fit")
+        index = scene._find(name)
+        start = scene._values.get(index) if p["initial"] is None else scene._convert(name, p["initial"])[1]
+        numbers = {key: float(p[key]) for key in ("rate", "least", "most", "total_variation", "smoothing", "large_steps")}
+        found.append({"name": name, "initial": start, "motion": as_choice(p["motion"], CHOICES["motion"], "motion"),
+                      "fixed_axes": as_count(p["fixed_axes"], "fixed_axes", 7), **numbers})
+    return found
+
+
+def _views(scene: Scene, target: Any, views: Any) -> list[dict[str, Any]]:
+    if (target is None) == (views is None):
+        raise TypeError("Fit: either target or views is needed")
+    found = []
+    for view in [{"target": target}] if views is None else views:
+        v = _only(view if isinstance(view, Mapping) else {"target": view}, _VIEW, "a view of a fit")
+        found.append({
+            "target": None if v["target"] is None else as_image(v["target"], scene.shape, "target"),
+            "sensor": as_count(v["sensor"], "sensor"), "held_out": bool(v["held_out"]),
+            "to_world": None if v["to_world"] is None else as_float32(v["to_world"], (4, 4), "to_world")})
+    return found
+
+
+class Fit:
+    """Changes parameters of a scene until its image is like `target`; every step stays on the device.
+
+    parameters: a list of names, or a dict from names to learning rates or to dicts with `rate`, `least` and `most`
+    (bounds; both 0: the parameter's own range), `initial` (values; else the scene's), `total_variation`,
+    `smoothing`, `large_steps`, `fixed_axes`, `motion` ("rigid", "similarity", "free"). target: float32 (height,
+    width, 3); or views: a list of targets or of dicts with `target`, `sensor`, `to_world` (4 x 4), `held_out`.
+
+    Options: `loss` ("l2", "l1", "relative_l2", "huber"), `loss_constant`, `optimizer` ("adam", "sgd", "rmsprop"),
+    `rate` (0.05), `beta_1`, `beta_2`, `momentum`, `nesterov`, `alpha`, `epsilon`, `spp` (16), `spp_gradient`,
+    `seed`, `common_numbers`, `schedule` (pairs of step and factor), `batch` (pixels a step sees), `form`, `pixels`,
+    `rays`, `volume_gradient`, `first_step`, `baking`. bl_fit_desc in backlight.h says what they mean."""
+
+    def __init__(self, scene: Scene, parameters: Any, target: Any = None, *, views: Sequence[Any] | None = None,
+                 device: Device | None = None, schedule: Sequence[tuple[int, float]] = (), baking: bool = True,
+                 **options: Any) -> None:
+        if not isinstance(scene, Scene):
+            raise TypeError("scene: a backlight.Scene is needed, not %s" % type(scene).__name__)
+        o = _only(options, {**_NUMBERS, **_COUNTS, **_FLAGS, **_NAMES}, "Fit")
+        fixed = {**{key: float(o[key]) for key in _NUMBERS}, **{key: as_count(o[key], key) for key in _COUNTS},
+                 **{key: bool(o[key]) for key in _FLAGS},
+                 **{key: as_choice(o[key], CHOICES[key], key) for key in _NAMES}, "no_baking": not baking}
+        listed = _parameters(scene, parameters)
+        self._views = _views(scene, target, views)  # with their arrays, which the fit looks at
+        self.scene, self.device = scene, default_device() if device is None else device
+        if not isinstance(self.device, Device):
+            raise TypeError("device: a backlight.Device is needed, not %s" % type(device).__name__)
+        self.parameters: tuple[str, ...] = tuple(p["name"] for p in listed)
+        self.losses: list[float] = []
+        """Of every step that run() and step() have done, before the step."""
+        self._core = _core.Fit(self.device._core, scene._core, listed, self._views,
+                               [(as_count(step, "schedule"), float(factor)) for step, factor in schedule], fixed)
+
+    def step(self) -> dict[str, Any]:
+        """One step. Returns the status: `step`, `loss` (before the step), `form`, `drifted`, `non_finite`, .."""
+        status = self._core.step()
+        self.losses.append(status["loss"])
+        return status
+
+    def run(self, steps: int, *, progress: Progress = None) -> Fit:
+        """That many steps. Ctrl-C ends it after the step that is being done: nothing is lost, and run() goes on."""
+        steps = as_count(steps, "steps")
+        with Bar(progress, "fit") as report:
+            for done in range(steps):
+                self.step()
+                if report is not None and report((done + 1) / steps) is False:
+                    break
+        return self
+
+    @property
+    def status(self) -> dict[str, Any]:
+        """What the last step returned."""
+        return self._core.status()
+
+    @property
+    def closed(self) -> bool:
+        return self._core.closed
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        """The present values of a parameter of the fit."""
+        index = self.scene._find(name)
+        for k, own in enumerate(self.parameters):
+            if self.scene._find(own) == index:
+                values = np.empty(self.scene._parameter(index).shape, dtype=np.float32)
+                self._core.get(k, values)
+                return values
+        raise ArgumentError("%s is not among the fit's parameters: %s" % (name, ", ".join(self.parameters)))
+
+    def values(self) -> dict[str, np.ndarray]:
+        """All parameters of the fit: traverse(scene).update(fit.values()) brings them to the scene."""
+        return {name: self[name] for name in self.parameters}
+
+    def render(self, view: int = 0, spp: int = 0, seed: int = 0, *, progress: Progress = None) -> Bitmap:
+        """The image of the present values through a view, float32 (height, width, 3)."""
+        image = np.empty(self.scene.shape, dtype=np.float32)
+        view, spp, seed = as_count(view, "view"), as_count(spp, "spp"), as_count(seed, "seed")
+        with Bar(progress, "render") as report:
+            self._core.render(view, spp, seed, image, report)
+        return image.view(Bitmap)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Keeps all that the next steps depend on in a file; a crash at any moment leaves the old file or the new."""
+        self._core.save(os.fspath(path), b"")
+
+    def restore(self, path: str | os.PathLike[str]) -> None:
+        """Goes on from a file of save(), in a fit of the same scene and settings: the same bytes from here on."""
+        self._core.restore(os.fspath(path))
+
+    def __repr__(self) -> str:
+        status = self.status
+        return "<backlight.Fit of %s, step %d, loss %.6g>" % (", ".join(self.parameters), status["step"], status["loss"])
+
+    def _repr_html_(self) -> str:
+        status = self.status
+        return "<b>backlight.Fit</b> of %s: step %d, loss %.6g" % (", ".join(self.parameters), status["step"],
+                                                                   status["loss"])

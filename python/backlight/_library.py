@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The one context of a process: drivers, the cache of kernels, the lock that calls of several threads wait for."""
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+from typing import Any
+
+from . import _core
+
+_lock = threading.Lock()
+_context: _core.Context | None = None
+_plugins: list[dict[str, Any]] | None = None
+
+CHOICES: dict[str, tuple[str, ...]] = _core.choices()
+
+
+def _swiftshader() -> str | None:
+    """The driver in the wheel, unless the user names another one; None: the library looks for itself."""
+    own = Path(__file__).parent / "swiftshader" / "libvk_swiftshader.so"
+    return str(own) if not os.environ.get("BL_SWIFTSHADER") and own.is_file() else None
+
+
+def _cache_folder() -> str | None:
+    """Where the program `backlight` keeps its kernels, too; None: the user has no cache."""
+    own, cache, home = (os.environ.get(name) for name in ("BL_CACHE_DIR", "XDG_CACHE_HOME", "HOME"))
+    if own:
+        return own + "/kernels"
+    if cache and cache.startswith("/"):
+        return cache + "/backlight/kernels"
+    return home + "/.cache/backlight/kernels" if home else None
+
+
+def context() -> _core.Context:
+    global _context
+    with _lock:
+        if _context is None:
+            _context = _core.Context(_swiftshader(), _cache_folder(), bool(os.environ.get("BL_VALIDATION")))
+        return _context
+
+
+def plugins() -> list[dict[str, Any]]:
+    """What scenes are made of: category, name, help, parameters and slots of every plugin."""
+    global _plugins
+    if _plugins is None:
+        _plugins = _core.plugins(context())
+    return _plugins

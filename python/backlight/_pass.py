@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""An image and its derivatives as one operation of a framework: what it needs of its job, now and in its backward
+pass, when the job may have other values. backlight.torch and backlight.jax are on this."""
+from __future__ import annotations
+
+from typing import Any, Mapping, Sequence
+
+import numpy as np
+
+from ._arrays import as_float32
+from ._engine import Engine
+
+
+class Pass:
+    """counts: `spp`, `seed` of the image, `spp_grad`, `seed_grad` of its gradient. common: the image is that of the
+    very samples that are differentiated."""
+
+    def __init__(self, engine: Engine, values: Mapping[int, np.ndarray], arrays: Sequence[Any],
+                 counts: Mapping[str, int], edges: str, common: bool) -> None:
+        self.engine, self.counts, self.edges, self.common = engine, counts, edges, common
+        self.values = dict(values)
+        for name, index, shape, array in zip(engine.names, engine.indices, engine.shapes, arrays):
+            self.values[index] = as_float32(array, shape, name, spread=True).copy()
+
+    def image(self) -> np.ndarray:
+        image = np.empty(self.engine.shape, dtype=np.float32)
+        with self.engine.lock:
+            self.engine.hold(self.values)
+            seed = self.counts["seed_grad"] if self.common else self.counts["seed"]
+            spp = self.counts["spp_grad"] if self.common else self.counts["spp"]
+            self.engine.core.render(spp, seed, image, None, None, None, self.common, 0.0, None)
+        return image
+
+    def gradient(self, **what: Any) -> tuple[list[np.ndarray], float]:
+        with self.engine.lock:
+            self.engine.hold(self.values)
+            arrays, stats = self.engine.gradient(None, None, edges=self.edges, seed=self.counts["seed_grad"],
+                                                 spp=self.counts["spp_grad"], **what)
+        return arrays, stats["loss"]
+
+    def forward(self, tangents: Sequence[np.ndarray | None]) -> np.ndarray:
+        image = np.empty(self.engine.shape, dtype=np.float32)
+        with self.engine.lock:
+            self.engine.hold(self.values)
+            self.engine.forward(image, tangents, self.counts["spp_grad"], self.counts["seed_grad"], self.edges, None)
+        return image

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Fits. The arrays of targets stay with backlight/_fit.py, which keeps them as long as the fit.
+#include "library.h"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstdlib>
+
+namespace bindings
+{
+namespace
+{
+
+struct FitState : Dependent {
+    std::shared_ptr<DeviceState> device;
+    std::shared_ptr<SceneState> scene;
+    bl_fit *fit = nullptr; // null: the device was closed
+    std::vector<size_t> counts;
+    uint32_t views = 1;
+
+    ~FitState() override
+    {
+        if (fit)
+            device->library->dispose([f = fit] { bl_fit_destroy(f); });
+    }
+    void close() override
+    {
+        bl_fit_destroy(fit);
+        fit = nullptr;
+    }
+    bl_fit *live() const
+    {
+        if (!fit)
+            throw Failure{CLOSED, "the device of this fit was closed"};
+        return fit;
+    }
+    Library &library() const { return *device->library; }
+};
+
+struct Fit {
+    std::shared_ptr<FitState> state;
+};
+
+// What the descriptor points to while the fit is made.
+struct Parts {
+    std::vector<std::string> names;
+    std::vector<bl_fit_parameter> parameters;
+    std::vector<bl_fit_view> views;
+    std::vector<bl_fit_change> schedule;
+    std::vector<ConstFloats> arrays; // of initial values, targets, matrices
+};
+
+const float *array_of(Parts &parts, const char *what, nb::handle value, size_t count)
+{
+    if (value.is_none())
+        return nullptr;
+    parts.arrays.push_back(nb::cast<ConstFloats>(value, false));
+    need_size(what, parts.arrays.back().size(), count);
+    return parts.arrays.back().data();
+}
+
+void read_parameters(FitState &state, Parts &parts, const nb::list &given)
+{
+    parts.names.reserve(given.size());
+    for (nb::handle item : given) {
+        nb::dict d = nb::cast<nb::dict>(item);
+        parts.names.push_back(nb::cast<std::string>(d["name"]));
+        bl_fit_parameter p = {};
+        p.name = parts.names.back().c_str();
+        uint32_t index = 0;
+        enter(state.library(), [&] { return bl_scene_find_parameter(state.scene->scene, p.name, &index); });
+        state.counts.push_back(state.scene->parameter(index).count);
+        p.rate = nb::cast<double>(d["rate"]);
+        p.least = nb::cast<double>(d["least"]), p.most = nb::cast<double>(d["most"]);
+        p.initial = array_of(parts, "initial", d["initial"], state.counts.back());
+        p.total_variation = nb::cast<double>(d["total_variation"]);
+        p.smoothing = nb::cast<double>(d["smoothing"]);
+        p.large_steps = nb::cast<double>(d["large_steps"]);
+        p.fixed_axes = nb::cast<uint32_t>(d["fixed_axes"]);
+        p.motion = nb::cast<uint64_t>(d["motion"]);
+        parts.parameters.push_back(p);
+    }
+}
+
+void read_views(FitState &state, Parts &parts, const nb::list &given)
+{
+    for (nb::handle item : given) {
+        nb::dict d = nb::cast<nb::dict>(item);
+        bl_fit_view view = {};
+        view.target = array_of(parts, "target", d["target"], 3 * state.scene->pixels());
+        view.sensor = nb::cast<uint32_t>(d["sensor"]);
+        view.to_world = array_of(parts, "to_world", d["to_world"], 16);
+        view.held_out = nb::cast<bool>(d["held_out"]);
+        parts.views.push_back(view);
+    }
+}
+
+bl_fit_desc read_options(const nb::dict &o)
+{
+    bl_fit_desc desc = {};
+    desc.loss = (bl_loss)nb::cast<uint32_t>(o["loss"]);
+    desc.form = (bl_gradient_form)nb::cast<uint32_t>(o["form"]);
+    desc.loss_constant = nb::cast<double>(o["loss_constant"]);
+    desc.optimizer = (bl_optimizer)nb::cast<uint32_t>(o["optimizer"]);
+    desc.rate = nb::cast<double>(o["rate"]);
+    desc.beta_1 = nb::cast<double>(o["beta_1"]), desc.beta_2 = nb::cast<double>(o["beta_2"]);
+    desc.momentum = nb::cast<double>(o["momentum"]), desc.nesterov = nb::cast<bool>(o["nesterov"]);
+    desc.alpha = nb::cast<double>(o["alpha"]), desc.epsilon = nb::cast<double>(o["epsilon"]);
+    desc.spp = nb::cast<uint32_t>(o["spp"]), desc.spp_gradient = nb::cast<uint32_t>(o["spp_gradient"]);
+    desc.seed = nb::cast<uint32_t>(o["seed"]);
+    desc.common_numbers = nb::cast<bool>(o["common_numbers"]);
+    desc.first_step = nb::cast<uint32_t>(o["first_step"]);
+    desc.no_baking = nb::cast<bool>(o["no_baking"]);
+    desc.rays = (bl_rays)nb::cast<uint32_t>(o["rays"]);
+    desc.volume_gradient = (bl_volume_gradient)nb::cast<uint32_t>(o["volume_gradient"]);
+    desc.pixels = (bl_pixels)nb::cast<uint32_t>(o["pixels"]);
+    desc.batch = nb::cast<uint32_t>(o["batch"]);
+    return desc;
+}
+
+void open_fit(Fit *self, const Device &device, const Scene &scene, const nb::list &parameters,
+              const nb::list &views, const std::vector<std::pair<uint32_t, double>> &schedule,
+              const nb::dict &options)
+{
+    auto state = std::make_shared<FitState>();
+    state->device = device.state, state->scene = scene.state;
+    if (device.state->library != scene.state->library)
+        throw Failure{BL_ERROR_ARGUMENT, "device and scene are of different contexts"};
+    Parts parts;
+    bl_fit_desc desc = read_options(options);
+    read_parameters(*state, parts, parameters);
+    read_views(*state, parts, views);
+    for (auto [step, factor] : schedule)
+        parts.schedule.push_back({step, factor});
+    desc.parameters = parts.parameters.data(), desc.parameter_count = (uint32_t)parts.parameters.size();
+    desc.views = parts.views.data(), desc.view_count = (uint32_t)parts.views.size();
+    desc.schedule = parts.schedule.data(), desc.schedule_count = (uint32_t)parts.schedule.size();
+    state->views = desc.view_count;
+    enter(state->library(),
+          [&] { return bl_fit_create(device.state->live(), scene.state->scene, &desc, &state->fit); });
+    device.state->users.add(state);
+    scene.state->users.add(state);
+    new (self) Fit{state};
+}
+
+nb::dict status_dict(const bl_fit_status &s)
+{
+    nb::dict d;
+    d["step"] = s.step, d["loss"] = s.loss;
+    const char *form = bl_gradient_form_name(s.form), *how = bl_volume_gradient_name(s.volume_gradient);
+    d["form"] = form ? form : "", d["volume_gradient"] = how ? how : "";
+    d["drifted"] = s.drifted, d["overflowed"] = s.overflowed, d["non_finite"] = s.non_finite;
+    d["skipped"] = s.skipped, d["repeats"] = s.repeats, d["device_bytes"] = s.device_bytes;
+    return d;
+}
+
+nb::dict step(const Fit &fit)
+{
+    bl_fit_status status = {};
+    enter(fit.state->library(), [&] { return bl_fit_step(fit.state->live(), &status); });
+    return status_dict(status);
+}
+
+nb::dict status(const Fit &fit)
+{
+    bl_fit_status status = {};
+    enter(fit.state->library(), [&] {
+        status = bl_fit_status_get(fit.state->live());
+        return BL_OK;
+    });
+    return status_dict(status);
+}
+
+void get(const Fit &fit, uint32_t k, const Floats &values)
+{
+    FitState &state = *fit.state;
+    if (k >= state.counts.size())
+        throw Failure{BL_ERROR_ARGUMENT, "the fit has no parameter number " + std::to_string(k)};
+    need_size("values", values.size(), state.counts[k]);
+    enter(state.library(), [&] { return bl_fit_get(state.live(), k, values.data()); });
+}
+
+void render(const Fit &fit, uint32_t view, uint32_t spp, uint32_t seed, const Floats &image,
+            nb::object progress)
+{
+    FitState &state = *fit.state;
+    if (view >= state.views)
+        throw Failure{BL_ERROR_ARGUMENT, "the fit has no view number " + std::to_string(view)};
+    bl_render_desc desc = {};
+    Watch watch(std::move(progress));
+    need_size("image", image.size(), 3 * state.scene->pixels());
+    desc.spp = spp, desc.seed = seed, desc.progress = Watch::tick, desc.user = &watch;
+    enter(
+        state.library(), [&] { return bl_fit_render(state.live(), view, &desc, image.data()); }, &watch);
+}
+
+void save(const Fit &fit, const std::string &path, const nb::bytes &note)
+{
+    enter(fit.state->library(),
+          [&] { return bl_fit_save(fit.state->live(), path.c_str(), note.c_str(), note.size()); });
+}
+
+nb::bytes restore(const Fit &fit, const std::string &path)
+{
+    void *note = nullptr;
+    size_t size = 0;
+    enter(fit.state->library(),
+          [&] { return bl_fit_restore(fit.state->live(), path.c_str(), &note, &size); });
+    nb::bytes copy(note ? static_cast<const char *>(note) : "", size);
+    std::free(note);
+    return copy;
+}
+
+} // namespace
+
+void bind_fit(nb::module_ &m)
+{
+    nb::class_<Fit>(m, "Fit", "An optimisation that stays on the device.")
+        .def("__init__", open_fit, nb::arg("device"), nb::arg("scene"), nb::arg("parameters"),
+             nb::arg("views"), nb::arg("schedule"), nb::arg("options"))
+        .def("step", step)
+        .def("status", status)
+        .def("get", get, nb::arg("k"), nb::arg("values").noconvert())
+        .def("render", render, nb::arg("view"), nb::arg("spp"), nb::arg("seed"), nb::arg("image").noconvert(),
+             nb::arg("progress").none())
+        .def("save", save, nb::arg("path"), nb::arg("note"))
+        .def("restore", restore, nb::arg("path"))
+        .def_prop_ro("closed", [](const Fit &fit) { return fit.state->fit == nullptr; });
+}
+
+} // namespace bindings

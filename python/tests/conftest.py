@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the package's tests share. CTest runs each test_NAME.py as python_NAME (python/tests/CMakeLists.txt)."""
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import backlight as bl
+
+SOURCE = Path(os.environ.get("BL_SOURCE_DIR", Path(__file__).parents[2]))
+PROGRAM = os.environ.get("BL_PROGRAM", str(SOURCE / "build/backlight"))
+CORNELL = str(SOURCE / "assets/cornell/scene.xml")
+RED, GREEN, LIGHT = "red.reflectance.value", "green.reflectance.value", "light.emitter.radiance.value"
+SMALL = {"resolution": 16, "spp": 4, "max_depth": 4}
+
+
+def program(*arguments):
+    """Runs the program `backlight` on the box that box() loads."""
+    defines = [word for key, value in SMALL.items() for word in ("-D", "%s=%s" % (key, value))]
+    device = ["--device", bl.default_device().kind]
+    subprocess.run([PROGRAM, *arguments, *defines, *device, "--quiet"], check=True)
+
+
+def examples(framework):
+    """Scripts of python/examples that need this: "numpy" alone, or "torch"."""
+    def needs(path):
+        found = re.search(r"^import (torch|jax)$", path.read_text(encoding="utf-8"), re.M)
+        return found.group(1) if found else "numpy"
+    return [path for path in sorted((SOURCE / "python/examples").glob("*.py")) if needs(path) == framework]
+
+
+def run_example(path, folder):
+    """Its status says whether it has found what it is for."""
+    done = subprocess.run([sys.executable, str(path)], cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout and not done.stderr
+
+
+@pytest.fixture
+def box():
+    """The Cornell box, 16 x 16 pixels, 4 samples, depth 4."""
+    return bl.load_file(CORNELL, **SMALL)
