@@ -181,6 +181,8 @@ static void write_words(plan *p)
             array_free(&sensors);
         }
     array_free(&filters);
+    if (p->edges)
+        silhouette_place_guide(p);
     p->words.data[HEADER_UPDATES] = p->words.count;
     plan_append(p, p->update_words.data, p->update_words.count);
     plan_write_entries(p);

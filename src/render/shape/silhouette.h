@@ -39,6 +39,8 @@ void silhouette_write(plan *p);
 /* Divides all curves into cells of about equal probability. head: HEADER_SILHOUETTES; moving: how many of the
  * carriers, which are `count`. Returns the number of cells. */
 uint32_t silhouette_write_cells(plan *p, uint32_t head, uint32_t count, uint32_t moving);
+/* Makes room for what passes learn of the cells, behind all values that are derived from parameters. */
+void silhouette_place_guide(plan *p);
 
 /* ---- silhouette.c ---- */
 

@@ -336,8 +336,6 @@ void silhouette_write(plan *p)
         }
         p->words.data[HEADER_SILHOUETTES] = head;
         p->edge_cells = silhouette_write_cells(p, head, c.all.count, moving);
-        p->words.data[head + SILHOUETTE_GUIDE] = p->value_count;
-        p->value_count += EDGE_TABLES * CELL_LEARNT_WORDS * p->edge_cells;
     }
     memory_free(c.edges);
     array_free(&c.all);

@@ -30,8 +30,10 @@ static bl_result sphere_load(render_scene *s, const scene_object *o, bl_error *e
         return scene_error(err, BL_ERROR_SCENE, o->where,
                            "sphere: to_world must be affine (last row 0 0 0 1)");
     if (!(scale > 0))
-        return scene_error(err, BL_ERROR_UNSUPPORTED, o->where,
-                           "sphere: to_world must scale all axes alike and not be singular");
+        return scene_error(
+            err, BL_ERROR_UNSUPPORTED, o->where,
+            "sphere: to_world must scale all axes alike and not be singular (a <rotate> about an "
+            "axis that is not of length 1 shears, as in Mitsuba)");
     if (!(radius > 0))
         return scene_error(err, BL_ERROR_SCENE, o->where, "sphere: the radius must be positive");
     render_primitive p = {.entry[BVH_ENTRY_KIND] = SHAPE_SPHERE, .entry[BVH_ENTRY_SHAPE] = s->shapes.count};
