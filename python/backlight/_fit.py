@@ -10,7 +10,7 @@ import numpy as np
 from ._arrays import as_choice, as_count, as_float32, as_image
 from ._bitmap import Bitmap
 from ._device import Device, default_device
-from ._errors import ArgumentError
+from ._errors import ArgumentError, Cancelled
 from ._library import CHOICES
 from ._progress import Bar, Progress
 from ._scene import Scene
@@ -109,7 +109,7 @@ class Fit:
             for done in range(steps):
                 self.step()
                 if report is not None and report((done + 1) / steps) is False:
-                    break
+                    raise Cancelled("cancelled after step %d" % self.status["step"])
         return self
 
     @property

@@ -86,7 +86,11 @@ def test_progress(box, target, capsys):
         bl.render(box, 2**22, progress=lambda done: False)
     with pytest.raises(ZeroDivisionError):
         bl.render(box, 2**22, progress=lambda done: 1 / 0)
-    make(box, target).run(2)
+    fit = make(box, target)
+    with pytest.raises(bl.Cancelled, match="after step 2"):
+        fit.run(4, progress=lambda done: done < .5)
+    fit.run(2)
+    assert fit.status["step"] == 4
     assert capsys.readouterr().err == ""  # scripts have no bar
     bl.Job(box).render(2**16, progress=True)
     assert "render" in capsys.readouterr().err
