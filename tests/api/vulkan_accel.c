@@ -272,12 +272,6 @@ static void images_are_those_of_an_own_structure(void **state)
     bl_scene_destroy(scene);
 }
 
-static void refused(bl_result r, bl_result expected, const char *word)
-{
-    if (r != expected || !strstr(bl_context_error(device.context), word))
-        fail_msg("no '%s' in '%s' (%d)", word, bl_context_error(device.context), (int)r);
-}
-
 static void what_cannot_be_is_refused(void **state)
 {
     (void)state;
@@ -286,11 +280,13 @@ static void what_cannot_be_is_refused(void **state)
     bl_scene *scene = make_scene(false), *other = make_scene(true);
     bl_job *own = job_on(device.device, scene, BL_RAYS_QUERY), *bvh = job_on(theirs, scene, BL_RAYS_BVH),
            *balls = job_on(theirs, other, BL_RAYS_QUERY), *job = job_on(theirs, scene, BL_RAYS_QUERY);
-    refused(bl_job_use_accel(own, some), BL_ERROR_UNSUPPORTED, "bl_device_from_vulkan");
-    refused(bl_job_use_accel(bvh, some), BL_ERROR_UNSUPPORTED, "BL_RAYS_QUERY");
-    refused(bl_job_use_accel(balls, some), BL_ERROR_UNSUPPORTED, "1 primitives");
-    refused(bl_job_use_accel(job, VK_NULL_HANDLE), BL_ERROR_ARGUMENT, "no acceleration structure");
-    refused(bl_job_vulkan_mesh(job, MESHES, &rule), BL_ERROR_ARGUMENT, "no shape 2 of 2");
+    scene_device_refused(&device, bl_job_use_accel(own, some), BL_ERROR_UNSUPPORTED, "bl_device_from_vulkan");
+    scene_device_refused(&device, bl_job_use_accel(bvh, some), BL_ERROR_UNSUPPORTED, "BL_RAYS_QUERY");
+    scene_device_refused(&device, bl_job_use_accel(balls, some), BL_ERROR_UNSUPPORTED, "1 primitives");
+    scene_device_refused(&device, bl_job_use_accel(job, VK_NULL_HANDLE), BL_ERROR_ARGUMENT,
+                         "no acceleration structure");
+    scene_device_refused(&device, bl_job_vulkan_mesh(job, MESHES, &rule), BL_ERROR_ARGUMENT,
+                         "no shape 2 of 2");
     bl_job_destroy(own), bl_job_destroy(bvh), bl_job_destroy(balls), bl_job_destroy(job);
     bl_scene_destroy(scene), bl_scene_destroy(other);
 }

@@ -304,12 +304,6 @@ static void recorded_and_own_steps_mix(void **state)
     bl_fit_destroy(mixed);
 }
 
-static void refused(bl_result r, bl_result expected, const char *word)
-{
-    if (r != expected || !strstr(bl_context_error(device.context), word))
-        fail_msg("no '%s' in '%s' (%d)", word, bl_context_error(device.context), (int)r);
-}
-
 static void what_cannot_be_is_refused(void **state)
 {
     (void)state;
@@ -318,28 +312,34 @@ static void what_cannot_be_is_refused(void **state)
     bl_vulkan_region r;
     bl_fit *fit = fit_on(theirs, &desc);
     vulkan_app_begin(&app);
-    refused(bl_fit_record_step(fit, recorder, app.commands, 0, 1), BL_ERROR_ARGUMENT, "prepare_step");
-    refused(bl_fit_vulkan_results(fit, &results), BL_ERROR_ARGUMENT, "prepare_step");
-    refused(bl_fit_vulkan_parameter(fit, 2, &r), BL_ERROR_ARGUMENT, "no parameter 2");
+    scene_device_refused(&device, bl_fit_record_step(fit, recorder, app.commands, 0, 1), BL_ERROR_ARGUMENT,
+                         "prepare_step");
+    scene_device_refused(&device, bl_fit_vulkan_results(fit, &results), BL_ERROR_ARGUMENT, "prepare_step");
+    scene_device_refused(&device, bl_fit_vulkan_parameter(fit, 2, &r), BL_ERROR_ARGUMENT, "no parameter 2");
     SCENE_MUST(&device, bl_fit_prepare_step(fit, NULL));
-    refused(bl_fit_record_step(fit, recorder, app.commands, 2, 2), BL_ERROR_ARGUMENT, "part 2 of 2");
-    refused(bl_fit_record_step(fit, recorder, app.commands, 1, 2), BL_ERROR_ARGUMENT, "does not follow");
-    refused(bl_fit_record_step(fit, recorder, NULL, 0, 1), BL_ERROR_ARGUMENT, "must be given");
+    scene_device_refused(&device, bl_fit_record_step(fit, recorder, app.commands, 2, 2), BL_ERROR_ARGUMENT,
+                         "part 2 of 2");
+    scene_device_refused(&device, bl_fit_record_step(fit, recorder, app.commands, 1, 2), BL_ERROR_ARGUMENT,
+                         "does not follow");
+    scene_device_refused(&device, bl_fit_record_step(fit, recorder, NULL, 0, 1), BL_ERROR_ARGUMENT,
+                         "must be given");
     vulkan_app_run(&app);
     assert_int_equal(bl_fit_status_get(fit).step, 0);
     bl_fit_destroy(fit);
     const bl_vulkan_pixels nothing = {0};
     fit = fit_on(theirs, &desc);
-    refused(bl_fit_prepare_target(fit, 1, &nothing), BL_ERROR_ARGUMENT, "no view 1");
-    refused(bl_fit_prepare_target(fit, 0, &nothing), BL_ERROR_ARGUMENT, "target: neither a buffer");
+    scene_device_refused(&device, bl_fit_prepare_target(fit, 1, &nothing), BL_ERROR_ARGUMENT, "no view 1");
+    scene_device_refused(&device, bl_fit_prepare_target(fit, 0, &nothing), BL_ERROR_ARGUMENT,
+                         "target: neither a buffer");
     bl_fit_destroy(fit);
     desc.batch = 16;
     fit = fit_on(theirs, &desc);
-    refused(bl_fit_prepare_target(fit, 0, &nothing), BL_ERROR_UNSUPPORTED, "batch");
+    scene_device_refused(&device, bl_fit_prepare_target(fit, 0, &nothing), BL_ERROR_UNSUPPORTED, "batch");
     bl_fit_destroy(fit);
     desc.batch = 0;
     fit = fit_on(device.device, &desc);
-    refused(bl_fit_prepare_step(fit, NULL), BL_ERROR_UNSUPPORTED, "bl_device_from_vulkan");
+    scene_device_refused(&device, bl_fit_prepare_step(fit, NULL), BL_ERROR_UNSUPPORTED,
+                         "bl_device_from_vulkan");
     bl_fit_destroy(fit);
 }
 

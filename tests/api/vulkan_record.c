@@ -575,12 +575,6 @@ static void submissions_wait_and_signal(void **state)
 
 /* ---- what cannot be ---- */
 
-static void refused(bl_result r, bl_result expected, const char *word)
-{
-    if (r != expected || !strstr(bl_context_error(device.context), word))
-        fail_msg("no '%s' in '%s' (%d)", word, bl_context_error(device.context), (int)r);
-}
-
 static void what_cannot_be_is_refused(void **state)
 {
     (void)state;
@@ -588,13 +582,14 @@ static void what_cannot_be_is_refused(void **state)
     vulkan_app_buffer b = storage(VALUES * 4);
     const bl_vulkan_image_desc good = {.pass = {.spp = 4}, .image = pixels_of(&b, 0, 0)};
     VkCommandBuffer commands = vulkan_app_begin(&app);
-    refused(bl_job_record_image(job, recorder, commands, &good), BL_ERROR_ARGUMENT, "prepare");
+    scene_device_refused(&device, bl_job_record_image(job, recorder, commands, &good), BL_ERROR_ARGUMENT,
+                         "prepare");
     SCENE_MUST(&device, bl_job_prepare_image(job, &good, NULL));
 #define REFUSE(expected, word, ...)                                                                          \
     do {                                                                                                     \
         bl_vulkan_image_desc desc = good;                                                                    \
         __VA_ARGS__;                                                                                         \
-        refused(bl_job_record_image(job, recorder, commands, &desc), expected, word);                        \
+        scene_device_refused(&device, bl_job_record_image(job, recorder, commands, &desc), expected, word);  \
     } while (0)
     REFUSE(BL_ERROR_ARGUMENT, "part 3 of 3", desc.pass.part = desc.pass.parts = 3);
     REFUSE(BL_ERROR_ARGUMENT, "part 1 of 1", desc.pass.part = 1);
@@ -622,42 +617,54 @@ static void what_cannot_be_is_refused(void **state)
     REFUSE(BL_ERROR_ARGUMENT, "VkImageLayout", desc.image = pixels_of_image(&image);
            desc.image.layout = VK_IMAGE_LAYOUT_TRANSFER_SRC_OPTIMAL);
 #undef REFUSE
-    refused(bl_job_record_image(job, NULL, commands, &good), BL_ERROR_ARGUMENT, "must be given");
-    refused(bl_job_record_image(job, recorder, NULL, &good), BL_ERROR_ARGUMENT, "must be given");
-    refused(bl_job_prepare_image(own, &good, NULL), BL_ERROR_UNSUPPORTED, "bl_device_from_vulkan");
+    scene_device_refused(&device, bl_job_record_image(job, NULL, commands, &good), BL_ERROR_ARGUMENT,
+                         "must be given");
+    scene_device_refused(&device, bl_job_record_image(job, recorder, NULL, &good), BL_ERROR_ARGUMENT,
+                         "must be given");
+    scene_device_refused(&device, bl_job_prepare_image(own, &good, NULL), BL_ERROR_UNSUPPORTED,
+                         "bl_device_from_vulkan");
     bl_recorder *none;
-    refused(bl_recorder_create(device.device, &none), BL_ERROR_UNSUPPORTED, "bl_device_from_vulkan");
+    scene_device_refused(&device, bl_recorder_create(device.device, &none), BL_ERROR_UNSUPPORTED,
+                         "bl_device_from_vulkan");
     bl_vulkan_device_desc again = vulkan_app_desc(&app);
     bl_device *second;
     SCENE_MUST(&device, bl_device_from_vulkan(device.context, &again, &second));
     SCENE_MUST(&device, bl_recorder_create(second, &none));
-    refused(bl_job_record_image(job, none, commands, &good), BL_ERROR_ARGUMENT, "two devices");
+    scene_device_refused(&device, bl_job_record_image(job, none, commands, &good), BL_ERROR_ARGUMENT,
+                         "two devices");
     bl_recorder_destroy(none);
     bl_device_destroy(second);
     const bl_vulkan_gradient_desc no_weights = {.pass = {.spp = 4}};
-    refused(bl_job_prepare_gradient(job, &no_weights, NULL), BL_ERROR_ARGUMENT, "neither a buffer");
+    scene_device_refused(&device, bl_job_prepare_gradient(job, &no_weights, NULL), BL_ERROR_ARGUMENT,
+                         "neither a buffer");
     bl_vulkan_gradient_desc both = {
         .pass = {.spp = 4}, .adjoint = pixels_of(&b, 0, 0), .target = pixels_of(&b, 0, 0)};
-    refused(bl_job_prepare_gradient(job, &both, NULL), BL_ERROR_ARGUMENT, "either an adjoint");
+    scene_device_refused(&device, bl_job_prepare_gradient(job, &both, NULL), BL_ERROR_ARGUMENT,
+                         "either an adjoint");
     both.adjoint = (bl_vulkan_pixels){0}, both.loss = (bl_loss)99;
-    refused(bl_job_prepare_gradient(job, &both, NULL), BL_ERROR_ARGUMENT, "no loss 99");
+    scene_device_refused(&device, bl_job_prepare_gradient(job, &both, NULL), BL_ERROR_ARGUMENT, "no loss 99");
     bl_vulkan_gradient_desc two_walks = {
         .pass = {.spp = 4}, .adjoint = pixels_of(&b, 0, 0), .form = BL_FORM_TWO_WALK};
-    refused(bl_job_prepare_gradient(job, &two_walks, NULL), BL_ERROR_ARGUMENT, "two walks");
+    scene_device_refused(&device, bl_job_prepare_gradient(job, &two_walks, NULL), BL_ERROR_ARGUMENT,
+                         "two walks");
     bl_vulkan_region r;
-    refused(bl_job_vulkan_gradient(job, PARAMETERS, &r), BL_ERROR_ARGUMENT, "no gradient 2");
+    scene_device_refused(&device, bl_job_vulkan_gradient(job, PARAMETERS, &r), BL_ERROR_ARGUMENT,
+                         "no gradient 2");
     vulkan_app_run(&app); /* nothing has been recorded in any of these */
     VkCommandBuffer twice;
-    refused(bl_submit(recorder, NULL), BL_ERROR_ARGUMENT, "no command buffer");
+    scene_device_refused(&device, bl_submit(recorder, NULL), BL_ERROR_ARGUMENT, "no command buffer");
     SCENE_MUST(&device, bl_recorder_begin(recorder, &commands));
-    refused(bl_recorder_begin(recorder, &twice), BL_ERROR_ARGUMENT, "in use");
-    refused(bl_submit(recorder, &(bl_vulkan_sync){.waits = &(bl_vulkan_semaphore){0}, .wait_count = 1}),
-            BL_ERROR_ARGUMENT, "semaphore 0 is null");
-    refused(bl_submit(recorder, &(bl_vulkan_sync){.signal_count = 17}), BL_ERROR_ARGUMENT, "at most 16");
+    scene_device_refused(&device, bl_recorder_begin(recorder, &twice), BL_ERROR_ARGUMENT, "in use");
+    scene_device_refused(
+        &device, bl_submit(recorder, &(bl_vulkan_sync){.waits = &(bl_vulkan_semaphore){0}, .wait_count = 1}),
+        BL_ERROR_ARGUMENT, "semaphore 0 is null");
+    scene_device_refused(&device, bl_submit(recorder, &(bl_vulkan_sync){.signal_count = 17}),
+                         BL_ERROR_ARGUMENT, "at most 16");
     SCENE_MUST(&device, bl_recorder_reset(recorder)); /* drops what has been begun */
     SCENE_MUST(&device, bl_recorder_begin(recorder, &commands));
     SCENE_MUST(&device, bl_submit(recorder, NULL));
-    refused(bl_recorder_begin(recorder, &twice), BL_ERROR_ARGUMENT, "reset the recorder first");
+    scene_device_refused(&device, bl_recorder_begin(recorder, &twice), BL_ERROR_ARGUMENT,
+                         "reset the recorder first");
     SCENE_MUST(&device, bl_recorder_reset(recorder));
     vulkan_app_image_destroy(&app, &image);
     vulkan_app_buffer_destroy(&app, &b);

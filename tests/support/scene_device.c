@@ -63,6 +63,12 @@ void scene_device_must(scene_device *d, bl_result r, const char *what)
         fail_msg("%s: %s: %s", what, bl_result_text(r), bl_context_error(d->context));
 }
 
+void scene_device_refused(scene_device *d, bl_result r, bl_result expected, const char *word)
+{
+    if (r != expected || !strstr(bl_context_error(d->context), word))
+        fail_msg("no '%s' in '%s' (%d)", word, bl_context_error(d->context), (int)r);
+}
+
 bl_scene *scene_device_load(scene_device *d, const char *xml, const char *folder)
 {
     bl_scene *scene = NULL;

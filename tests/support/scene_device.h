@@ -31,6 +31,8 @@ int scene_device_missing(void);
 
 void scene_device_must(scene_device *d, bl_result r, const char *what);
 #define SCENE_MUST(d, call) scene_device_must((d), (call), #call)
+/* A call has returned r: it must be this error, and the context's text must name the word. */
+void scene_device_refused(scene_device *d, bl_result r, bl_result expected, const char *word);
 
 bl_scene *scene_device_load(scene_device *d, const char *xml, const char *folder);
 /* The ray backend that BL_RAY_BACKEND names; jobs made here use it. */
