@@ -174,21 +174,13 @@ int main(void)
 {
     const char *name = getenv("BL_DEVICE");
     setenv("BL_THREADS", "3", 1);
-    if (!scene_device_open(&device))
-        return scene_device_missing();
     native = name && strcmp(name, "native") == 0;
-    if (!native && !vulkan_app_open(&app, device.context)) {
-        scene_device_close(&device);
-        return scene_device_missing();
-    }
     snprintf(folder, sizeof folder, "/tmp/backlight_threads_XXXXXX");
     if (!mkdtemp(folder))
         return 1;
     const struct CMUnitTest tests[] = {cmocka_unit_test(threads_do_not_disturb_each_other)};
-    int failed = cmocka_run_group_tests_name("threads", tests, NULL, NULL);
+    int failed = native ? SCENE_DEVICE_RUN(&device, NULL, "threads", tests)
+                        : VULKAN_APP_TEST(&app, &device, "threads", tests, NULL, NULL);
     remove_folder();
-    if (!native)
-        vulkan_app_close(&app);
-    scene_device_close(&device);
-    return failed + (app.messages != 0);
+    return failed;
 }

@@ -291,27 +291,23 @@ static void what_cannot_be_is_refused(void **state)
     bl_scene_destroy(scene), bl_scene_destroy(other);
 }
 
-int main(void)
+static int setup(void **state)
 {
-    if (!scene_device_open(&device))
-        return scene_device_missing();
-    if (!vulkan_app_open(&app, device.context)) {
-        scene_device_close(&device);
-        return scene_device_missing();
-    }
+    (void)state;
     bl_vulkan_device_desc desc = vulkan_app_desc(&app);
     SCENE_MUST(&device, bl_device_from_vulkan(device.context, &desc, &theirs));
     bend(ground, 0.05f);
     make_faces();
+    return 0;
+}
+
+static void teardown(void) { bl_device_destroy(theirs); }
+
+int main(void)
+{
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(images_are_those_of_an_own_structure),
         cmocka_unit_test(what_cannot_be_is_refused),
     };
-    int failed = cmocka_run_group_tests_name("vulkan_accel", tests, NULL, NULL);
-    if (failed) /* a test that fails leaves its objects behind */
-        return failed;
-    bl_device_destroy(theirs);
-    vulkan_app_close(&app);
-    scene_device_close(&device);
-    return app.messages != 0;
+    return VULKAN_APP_TEST(&app, &device, "vulkan_accel", tests, setup, teardown);
 }

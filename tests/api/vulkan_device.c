@@ -384,12 +384,6 @@ static void the_layer_is_silent(void **state)
 
 int main(void)
 {
-    if (!scene_device_open(&device))
-        return scene_device_missing();
-    if (!vulkan_app_open(&app, device.context)) {
-        scene_device_close(&device);
-        return scene_device_missing();
-    }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(requirements_say_what_to_enable),
         cmocka_unit_test(leaves_the_bytes_of_an_own_device),
@@ -401,7 +395,5 @@ int main(void)
         cmocka_unit_test(descriptors_that_cannot_be_are_refused),
         cmocka_unit_test(the_layer_is_silent),
     };
-    int failed = SCENE_DEVICE_RUN(&device, NULL, "vulkan_device", tests);
-    vulkan_app_close(&app);
-    return failed + (app.messages != 0);
+    return VULKAN_APP_TEST(&app, &device, "vulkan_device", tests, NULL, NULL);
 }

@@ -186,27 +186,26 @@ static void a_lost_device_is_one_error(void **state)
     caller_goes_on();
 }
 
-int main(void)
+static int setup(void **state)
 {
-    if (!scene_device_open(&device))
-        return scene_device_missing();
-    if (!vulkan_app_open(&app, device.context)) {
-        scene_device_close(&device);
-        return scene_device_missing();
-    }
+    (void)state;
     scene = scene_device_load(&device, xml, NULL);
     paint = scene_device_find(&device, scene, parameter);
     weights = vulkan_app_buffer_create(&app, VALUES * sizeof(float), VK_BUFFER_USAGE_STORAGE_BUFFER_BIT);
+    return 0;
+}
+
+static void teardown(void)
+{
+    vulkan_app_buffer_destroy(&app, &weights);
+    bl_scene_destroy(scene);
+}
+
+int main(void)
+{
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_failing_call_is_an_error),
         cmocka_unit_test(a_lost_device_is_one_error),
     };
-    int failed = cmocka_run_group_tests_name("vulkan_faults", tests, NULL, NULL);
-    if (failed) /* a test that fails leaves its objects behind */
-        return failed;
-    vulkan_app_buffer_destroy(&app, &weights);
-    bl_scene_destroy(scene);
-    vulkan_app_close(&app);
-    scene_device_close(&device);
-    return app.messages != 0;
+    return VULKAN_APP_TEST(&app, &device, "vulkan_faults", tests, setup, teardown);
 }

@@ -353,32 +353,31 @@ static void make_target(void)
         target[i] *= i % 3 == 0 ? 0.6f : 1.1f;
 }
 
-int main(void)
+static int setup(void **state)
 {
-    if (!scene_device_open(&device))
-        return scene_device_missing();
-    if (!vulkan_app_open(&app, device.context)) {
-        scene_device_close(&device);
-        return scene_device_missing();
-    }
+    (void)state;
     bl_vulkan_device_desc desc = vulkan_app_desc(&app);
     SCENE_MUST(&device, bl_device_from_vulkan(device.context, &desc, &theirs));
     SCENE_MUST(&device, bl_recorder_create(theirs, &recorder));
     scene = scene_device_load(&device, xml, NULL);
     make_target();
+    return 0;
+}
+
+static void teardown(void)
+{
+    bl_scene_destroy(scene);
+    bl_recorder_destroy(recorder);
+    bl_device_destroy(theirs);
+}
+
+int main(void)
+{
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(steps_are_the_bytes_of_a_fit), cmocka_unit_test(views_add_up),
         cmocka_unit_test(other_integrators_step),       cmocka_unit_test(batches_are_drawn),
         cmocka_unit_test(targets_come_from_buffers),    cmocka_unit_test(a_hundred_steps_need_no_host),
         cmocka_unit_test(recorded_and_own_steps_mix),   cmocka_unit_test(what_cannot_be_is_refused),
     };
-    int failed = cmocka_run_group_tests_name("vulkan_fit", tests, NULL, NULL);
-    if (failed) /* a test that fails leaves its objects behind */
-        return failed;
-    bl_scene_destroy(scene);
-    bl_recorder_destroy(recorder);
-    bl_device_destroy(theirs);
-    vulkan_app_close(&app);
-    scene_device_close(&device);
-    return app.messages != 0;
+    return VULKAN_APP_TEST(&app, &device, "vulkan_fit", tests, setup, teardown);
 }

@@ -467,31 +467,30 @@ static void what_cannot_be_is_refused(void **state)
     bl_scene_destroy(scene);
 }
 
-int main(void)
+static int setup(void **state)
 {
-    if (!scene_device_open(&device))
-        return scene_device_missing();
-    if (!vulkan_app_open(&app, device.context)) {
-        scene_device_close(&device);
-        return scene_device_missing();
-    }
+    (void)state;
     bl_vulkan_device_desc desc = vulkan_app_desc(&app);
     desc.lock_queue = desc.unlock_queue = NULL;
     SCENE_MUST(&device, bl_device_from_vulkan(device.context, &desc, &theirs));
     SCENE_MUST(&device, bl_recorder_create(theirs, &recorder));
     bend(ground, 0.05f);
     make_faces();
+    return 0;
+}
+
+static void teardown(void)
+{
+    bl_recorder_destroy(recorder);
+    bl_device_destroy(theirs);
+}
+
+int main(void)
+{
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lights_and_instances_move), cmocka_unit_test(vertices_come_from_a_buffer),
         cmocka_unit_test(faces_come_from_a_buffer),  cmocka_unit_test(steps_move_vertices),
         cmocka_unit_test(gradients_by_geometry),     cmocka_unit_test(what_cannot_be_is_refused),
     };
-    int failed = cmocka_run_group_tests_name("vulkan_geometry", tests, NULL, NULL);
-    if (failed) /* a test that fails leaves its objects behind */
-        return failed;
-    bl_recorder_destroy(recorder);
-    bl_device_destroy(theirs);
-    vulkan_app_close(&app);
-    scene_device_close(&device);
-    return app.messages != 0;
+    return VULKAN_APP_TEST(&app, &device, "vulkan_geometry", tests, setup, teardown);
 }

@@ -687,19 +687,26 @@ static void costs_are_told(void **state)
     bl_job_destroy(job);
 }
 
-int main(void)
+static int setup(void **state)
 {
-    if (!scene_device_open(&device))
-        return scene_device_missing();
-    if (!vulkan_app_open(&app, device.context)) {
-        scene_device_close(&device);
-        return scene_device_missing();
-    }
+    (void)state;
     bl_vulkan_device_desc desc = vulkan_app_desc(&app);
     desc.lock_queue = desc.unlock_queue = NULL;
     SCENE_MUST(&device, bl_device_from_vulkan(device.context, &desc, &theirs));
     SCENE_MUST(&device, bl_recorder_create(theirs, &recorder));
     scene = scene_device_load(&device, xml, NULL);
+    return 0;
+}
+
+static void teardown(void)
+{
+    bl_scene_destroy(scene);
+    bl_recorder_destroy(recorder);
+    bl_device_destroy(theirs);
+}
+
+int main(void)
+{
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(images_are_the_bytes_of_render),
         cmocka_unit_test(images_go_into_images),
@@ -714,13 +721,5 @@ int main(void)
         cmocka_unit_test(what_cannot_be_is_refused),
         cmocka_unit_test(costs_are_told),
     };
-    int failed = cmocka_run_group_tests_name("vulkan_record", tests, NULL, NULL);
-    if (failed) /* a test that fails leaves its objects behind */
-        return failed;
-    bl_scene_destroy(scene);
-    bl_recorder_destroy(recorder);
-    bl_device_destroy(theirs);
-    vulkan_app_close(&app);
-    scene_device_close(&device);
-    return app.messages != 0;
+    return VULKAN_APP_TEST(&app, &device, "vulkan_record", tests, setup, teardown);
 }

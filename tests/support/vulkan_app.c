@@ -344,6 +344,25 @@ bl_vulkan_device_desc vulkan_app_desc(vulkan_app *app)
                                    .unlock_queue = count_unlock};
 }
 
+int vulkan_app_test(vulkan_app *app, scene_device *d, const char *name, const struct CMUnitTest *tests,
+                    size_t count, int (*setup)(void **state), void (*teardown)(void))
+{
+    if (!scene_device_open(d))
+        return scene_device_missing();
+    if (!vulkan_app_open(app, d->context)) {
+        scene_device_close(d);
+        return scene_device_missing();
+    }
+    int failed = _cmocka_run_group_tests(name, tests, count, setup, NULL);
+    if (failed)
+        return failed;
+    if (teardown)
+        teardown();
+    vulkan_app_close(app);
+    scene_device_close(d);
+    return app->messages != 0;
+}
+
 /* ---- commands ---- */
 
 VkCommandBuffer vulkan_app_begin(vulkan_app *app)

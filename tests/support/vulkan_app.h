@@ -7,7 +7,7 @@
 #ifndef TEST_VULKAN_APP_H
 #define TEST_VULKAN_APP_H
 
-#include <backlight/backlight.h>
+#include "support/scene_device.h"
 
 #define VK_NO_PROTOTYPES
 #include <backlight/backlight_vulkan.h>
@@ -104,6 +104,16 @@ bool vulkan_app_open_with(vulkan_app *app, bl_context *context, const char *exte
 void vulkan_app_close(vulkan_app *app);
 /* A descriptor of the device, for bl_device_from_vulkan. */
 bl_vulkan_device_desc vulkan_app_desc(vulkan_app *app);
+
+/* What main does where one application embeds the library: opens d and app, runs the tests, and closes both.
+ * Returns what main should: how many tests have failed, or 1 where the validation layer has said something;
+ * scene_device_missing() where there is no such device. setup makes what the tests share, and teardown (NULL:
+ * nothing) destroys it. After a failure everything stays open, because the test has left its objects behind.
+ */
+int vulkan_app_test(vulkan_app *app, scene_device *d, const char *name, const struct CMUnitTest *tests,
+                    size_t count, int (*setup)(void **state), void (*teardown)(void));
+#define VULKAN_APP_TEST(app, d, name, tests, setup, teardown)                                                \
+    vulkan_app_test((app), (d), (name), (tests), sizeof(tests) / sizeof *(tests), (setup), (teardown))
 
 /* The command buffer, begun anew; submitted and waited for. */
 VkCommandBuffer vulkan_app_begin(vulkan_app *app);
