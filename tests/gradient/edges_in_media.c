@@ -28,6 +28,8 @@ static char *folder;
 #define SHINING_BALL                                                                                         \
     "<shape type='sphere' id='it'><float name='radius' value='.5'/>" AT("<translate value='.1,.05,.3'/>")    \
         SHINES("1") "</shape>"
+#define BALL_IN_FOG                                                                                          \
+    WALL HULL(FOG(".8")) BALL("<translate value='.07,.1,.2'/>") LAMP("lamp", ".7", "1.6,0,3.2")
 #define VEIL(medium)                                                                                         \
     "<shape type='sphere' id='it'><float name='radius' value='.5'/>" AT(                                     \
         "<translate value='.1,.05,.3'/>") "<bsdf type='mask'><float name='opacity' value='.4'/><bsdf "       \
@@ -57,28 +59,13 @@ static const struct {
       64,
       .004},
      "volpath"},
-    {{"path: a ball in fog under a lamp",
-      "3",
-      FRONT,
-      WALL HULL(FOG(".8")) BALL("<translate value='.07,.1,.2'/>") LAMP("lamp", ".7", "1.6,0,3.2"),
-      "it.to_world",
-      {1, .2, .3},
-      64,
-      .02},
+    {{"path: a ball in fog under a lamp", "3", FRONT, BALL_IN_FOG, "it.to_world", {1, .2, .3}, 64, .02},
      "volpath"},
-    {{"path: its lamp moves",
-      "3",
-      FRONT,
-      WALL HULL(FOG(".8")) BALL("<translate value='.07,.1,.2'/>") LAMP("lamp", ".7", "1.6,0,3.2"),
-      "lamp.to_world",
-      {1, .2, .3},
-      64,
-      .02},
-     "volpath"},
+    {{"path: its lamp moves", "3", FRONT, BALL_IN_FOG, "lamp.to_world", {1, .2, .3}, 64, .02}, "volpath"},
     {{"all: a ball in fog, the camera moves",
       "3",
       FRONT,
-      WALL HULL(FOG(".8")) BALL("<translate value='.07,.1,.2'/>") LAMP("lamp", ".7", "1.6,0,3.2"),
+      BALL_IN_FOG,
       "sensor.translation",
       {1, .3, .2},
       128,
