@@ -48,12 +48,11 @@ static bl_plugin_info pick(const char *category, const char *const *names, uint3
 
 static void add_colour(text *to, const char *name)
 {
-    static const char *const textures[] = {"checkerboard", "constant", NULL};
     if (below(3)) {
         text_add(to, "<rgb name='%s' value='%.3g %.3g %.3g'/>", name, draw(0, 1), draw(0, 1), draw(0, 1));
         return;
     }
-    if (!strcmp(textures[below(2)], "constant")) {
+    if (below(2)) {
         text_add(to, "<spectrum name='%s' value='%.3g'/>", name, draw(0, 1));
         return;
     }
