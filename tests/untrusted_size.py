@@ -1,8 +1,8 @@
 # LABELS: native timeout=3600
 # SPDX-License-Identifier: BSD-3-Clause
 """What a scene of a stranger can take: one input of each kind and format, as large as SIZE, or small and standing for
-much, is rendered with --untrusted, one sample in 8 x 8 pixels. From start to end, with an image or an error, that takes
-at most 2 GiB, and at most 20 s of CPU. Ordinary runs have inputs of 1 MB, and look at memory alone; BL_LONG=1: 10 MB,
+much, is rendered with --untrusted, one sample in 8 x 8 pixels. From start to end that takes at most 2 GiB, and at most 20 s
+of CPU. Each ends with the image or the error that it is made for, so that none is refused before it takes anything. Ordinary runs have inputs of 1 MB, and look at memory alone; BL_LONG=1: 10 MB,
 and time, too. Argument: a part of the names of inputs. Needs BL_PROGRAM, BL_DEVICE."""
 import os
 import shutil
@@ -25,14 +25,14 @@ def xml(body, side=8):
     return ('<scene version="3.0.0">' + SENSOR % (side, side) + body + "</scene>").encode()
 
 
-def repeated(part, head="", side=8):
+def repeated(part, head="", tail=""):
     """part: a format of a number."""
     parts, size, k = [head], 0, 0
     while size < SIZE:
         parts.append(part.format(k))
         size += len(parts[-1])
         k += 1
-    return {"scene.xml": xml("".join(parts), side)}
+    return {"scene.xml": xml("".join(parts) + tail)}
 
 
 def shape(kind, name, data):
@@ -113,16 +113,14 @@ def vol(x, y, z, data):
     return b"VOL\3" + struct.pack("<iiiii6f", 1, x, y, z, 1, 0, 0, 0, 1, 1, 1) + data
 
 
-def wide_nvdb():
-    """Of our own grid, the box of its tree made as wide as numbers go: four bytes at a time, where it says -8 to 8 or so."""
+def wide_nvdb(low, high):
+    """Our own grid, uncompressed, with this box around its active voxels in the root of its tree."""
     with open(os.path.join(DATA, "grid.nvdb"), "rb") as f:
-        data = bytearray(f.read())
-    for at in range(0, len(data) - 4, 4):
-        value = struct.unpack_from("<i", data, at)[0]
-        if 0 < value < 64 and at > 672:
-            struct.pack_into("<i", data, at, value * 100)
-            break
-    return bytes(data)
+        packed = f.read()
+    head = 16 + 176 + packed[16 + 136]  # of the file and of its one grid, with the grid's name
+    grid = bytearray(zlib.decompress(packed[head + 8:]))
+    struct.pack_into("<6i", grid, 672 + 64, low, low, low, high, high, high)  # behind the grid's head and the tree's
+    return packed[:14] + b"\0\0" + packed[16:head] + bytes(grid)
 
 
 def text_of_curves():
@@ -143,8 +141,8 @@ INPUTS = {
     "doubling variables": lambda: {"scene.xml": xml('<default name="v0" value="%s"/>' % ("x" * 1000) + "".join(
         '<default name="v%d" value="$v%d$v%d"/>' % (k, k - 1, k - 1) for k in range(1, 64)) + '<bsdf type="diffuse" id="$v63"/>')},
     "deep elements": lambda: {"scene.xml": xml('<shape type="sphere">' * (SIZE // 30) + "</shape>" * (SIZE // 30))},
-    "one long number": lambda: {"scene.xml": xml('<float name="x" value="%s"/>' % ("1" * SIZE))},
-    "a spectrum": lambda: repeated("{0}:0.5, ", '<shape type="sphere"><bsdf type="diffuse"><spectrum name="reflectance" value="'),
+    "one long number": lambda: {"scene.xml": xml('<shape type="sphere"><float name="radius" value="%s"/></shape>' % ("1" * SIZE))},
+    "a spectrum": lambda: repeated("{0}:0.5, ", '<shape type="sphere"><bsdf type="diffuse"><spectrum name="reflectance" value="', '1e9:0.5"/></bsdf></shape>'),
     "many groups": lambda: repeated('<shape type="shapegroup" id="g{0}"><shape type="sphere"/></shape><shape type="instance"><ref id="g{0}"/></shape>'),
     "entities": lambda: {"scene.xml": b'<!DOCTYPE s [<!ENTITY a "aaaaaaaaaa">' + b"".join(
         b'<!ENTITY %c "%s">' % (98 + k, b"&%c;" % (97 + k) * 10) for k in range(20)) + b']><scene version="3.0.0">&t;</scene>'},
@@ -154,7 +152,7 @@ INPUTS = {
     "EXR, allowed": lambda: image("a.exr", exr(side)),
     "EXR, too large": lambda: image("a.exr", exr(30000)),
     "RGBE, allowed": lambda: image("a.hdr", rgbe(side, side)),
-    "RGBE, too large": lambda: image("a.hdr", rgbe(30000, SIZE // 2000)),
+    "RGBE, too large": lambda: image("a.hdr", rgbe(30000, 600)),
     "PFM": lambda: image("a.pfm", b"PF\n%d %d\n-1\n" % (SIZE // 1200, 100) + bytes(SIZE // 1200 * 1200)),
     "BMP": lambda: image("a.bmp", b"BM" + struct.pack("<IIIIiiHHIIiiII", 0, 0, 54, 40, 30000, 30000, 1, 24, 0, 0, 0, 0, 0, 0) + bytes(1000)),
     "serialized, allowed": lambda: shape("serialized", "a.serialized", serialized(SIZE // 10, SIZE // 5)),
@@ -166,7 +164,24 @@ INPUTS = {
     "grid, not there": lambda: volume("a.vol", vol(30000, 30000, 30000, bytes(100))),
     "grid, resolution": lambda: {"scene.xml": xml('<shape type="cube"><bsdf type="null"/><medium name="interior" type="heterogeneous"><volume name="sigma_t" '
                                                   'type="gridvolume"><string name="resolution" value="1000"/><float name="value" value="1"/></volume></medium></shape>')},
-    "sparse grid": lambda: volume("a.nvdb", wide_nvdb()),
+    "sparse grid, allowed": lambda: volume("a.nvdb", wide_nvdb(-150, 150)),
+    "sparse grid, too large": lambda: volume("a.nvdb", wide_nvdb(-300, 300)),
+}
+# The others are images, or refused for the memory that 10 MB of elements take.
+REFUSED = {
+    "many variables": "more than 1000 parameters",
+    "doubling variables": "longer than 1048576 bytes after substitution",
+    "deep elements": "nested more than 64 deep",
+    "one long number": "is not a number",
+    "entities": "entity declarations are not allowed",
+    "PNG, too large": "pixels are more than are supported",
+    "EXR, too large": "pixels are more than are supported",
+    "RGBE, too large": '(limit "pixels")',
+    "BMP": "pixels are more than are supported",
+    "serialized, too large": '(limit "triangles")',
+    "grid, not there": "outside [1, 16384]",
+    "grid, resolution": '(limit "voxels")',
+    "sparse grid, too large": '(limit "voxels")',
 }
 
 
@@ -190,6 +205,9 @@ def measure(name, files):
     problems = []
     if not os.WIFEXITED(status) or os.WEXITSTATUS(status) not in (0, 1) or (os.WEXITSTATUS(status) == 1 and "backlight:" not in said):
         problems.append("%s: ended with %d: %s" % (name, status, said))
+    good = REFUSED[name] in said if name in REFUSED else not said or (LONG and '(limit "memory")' in said)
+    if not good and "this build reads no" not in said:
+        problems.append("%s: %s, but expected %s" % (name, said or "an image", REFUSED.get(name, "an image")))
     if memory > MEMORY_MOST:
         problems.append("%s: took %.1f GB" % (name, memory / 1e9))
     if LONG and seconds > SECONDS_MOST:
