@@ -1,7 +1,8 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
  * Fuzz target: entries of the kernel cache. Whatever stands in an entry's file, what is found is nothing or,
- * to the byte, what was stored under that key. */
+ * to the byte, what was stored under that key. That is found in the corpus, so that mutations are those of an
+ * entry which is whole. */
 #include "fuzz/fuzz_main.h"
 
 #include "api/kernel_cache.h"
@@ -10,6 +11,7 @@
 
 static const char kept[] = "the words of a kernel, of which none may be another";
 static const char folder[] = "fuzz_cache_folder";
+static uint32_t whole; /* inputs that are found */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -32,8 +34,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     void *found = kernel_cache_find(cache, key, &found_size);
     BL_ASSERT(!found || (found_size == sizeof kept && !memcmp(found, kept, sizeof kept)),
               "%zu bytes that nobody stored", found_size);
+    whole += found != NULL;
     free(found);
     return 0;
 }
 
-FUZZ_MAIN("kernels", ".kernel")
+#ifndef BL_LIBFUZZER
+int main(int argc, char **argv)
+{
+    int failed = fuzz_main(argc, argv, "kernels", ".kernel");
+    if (argc <= 1 && !whole)
+        printf("no input is found: is tests/data/kernels of another format?\n");
+    return failed || (argc <= 1 && !whole);
+}
+#endif
