@@ -9,8 +9,9 @@
 
 #include <cmocka.h>
 
-#include <backlight/backlight.h>
 #include <backlight/backlight_testing.h>
+
+#include "support/scene_device.h"
 
 #include <stdlib.h>
 
@@ -21,70 +22,57 @@ static const char scene_text[] =
     "<integer name='width' value='8'/><integer name='height' value='8'/><rfilter type='box'/></film></sensor>"
     "<emitter type='constant' id='sky'><rgb name='radiance' value='1e35'/></emitter></scene>";
 
-static bl_context *context;
-static bl_device *device;
-static bl_scene *scene;
+static scene_device device;
 
-static uint64_t dropped(uint32_t status_paths, uint32_t spp)
+static bl_job *create(const bl_scene *scene, uint32_t status_paths)
 {
     const bl_job_testing testing = {.status_paths = status_paths};
     bl_job *job;
-    bl_stats stats;
+    SCENE_MUST(&device, bl_job_create(device.device, scene, &(bl_job_desc){.testing = &testing}, &job));
+    return job;
+}
+
+static void render(bl_job *job, uint32_t spp, double slice_seconds, bl_stats *stats)
+{
     float image[SIDE * SIDE * 3];
-    assert_int_equal(bl_job_create(device, scene, &(bl_job_desc){.testing = &testing}, &job), BL_OK);
-    assert_int_equal(
-        bl_job_render(job, &(bl_render_desc){.spp = spp, .seed = 1, .slice_seconds = 1e-5}, image, &stats),
-        BL_OK);
-    assert_true(stats.slices > 2);
-    assert_true(stats.paths == (uint64_t)SIDE * SIDE * spp);
-    /* A second one begins at zero. */
-    bl_stats again;
-    assert_int_equal(bl_job_render(job, &(bl_render_desc){.spp = 4, .seed = 1}, image, &again), BL_OK);
-    assert_true(again.non_finite == SIDE * SIDE * 4);
-    bl_job_destroy(job);
-    return stats.non_finite;
+    SCENE_MUST(&device,
+               bl_job_render(job, &(bl_render_desc){.spp = spp, .seed = 1, .slice_seconds = slice_seconds},
+                             image, stats));
+    assert_true(stats->paths == (uint64_t)SIDE * SIDE * spp);
+    assert_true(stats->non_finite == stats->paths);
 }
 
 static void test_totals(void **state)
 {
     (void)state;
-    const uint32_t spp = 1 << 13;
-    assert_true(dropped(0, spp) == (uint64_t)SIDE * SIDE * spp);
-    assert_true(dropped(1 << 14, spp) == (uint64_t)SIDE * SIDE * spp);
-    assert_true(dropped(1, spp) == (uint64_t)SIDE * SIDE * spp);
+    bl_scene *scene = scene_device_load(&device, scene_text, ".");
+    static const uint32_t taken_over_after[] = {0, 1 << 14, 1};
+    for (size_t k = 0; k < sizeof taken_over_after / sizeof *taken_over_after; k++) {
+        bl_job *job = create(scene, taken_over_after[k]);
+        bl_stats stats;
+        render(job, 1 << 13, 1e-5, &stats);
+        assert_true(stats.slices > 2);
+        render(job, 4, 0, &stats); /* a second one begins at zero */
+        bl_job_destroy(job);
+    }
+    bl_scene_destroy(scene);
 }
 
 static void test_more_than_32_bits(void **state)
 {
     (void)state;
-    if (!getenv("BL_LONG"))
-        return;
-    const bl_job_testing testing = {0};
-    bl_job *job;
+    bl_scene *scene = scene_device_load(&device, scene_text, ".");
+    bl_job *job = create(scene, 0);
     bl_stats stats;
-    float image[SIDE * SIDE * 3];
-    const uint32_t spp = (1u << 26) + 1000;
-    assert_int_equal(bl_job_create(device, scene, &(bl_job_desc){.testing = &testing}, &job), BL_OK);
-    assert_int_equal(bl_job_render(job, &(bl_render_desc){.spp = spp, .seed = 1}, image, &stats), BL_OK);
-    assert_true(stats.non_finite == (uint64_t)SIDE * SIDE * spp);
+    render(job, (1u << 26) + 1000, 0, &stats);
     assert_true(stats.non_finite > UINT32_MAX);
     bl_job_destroy(job);
+    bl_scene_destroy(scene);
 }
 
 int main(void)
 {
-    bl_result result = bl_context_create(NULL, &context);
-    if (result == BL_OK)
-        result = bl_device_create(context, getenv("BL_DEVICE"), &device);
-    if (result != BL_OK)
-        return 77;
-    if (bl_scene_load_string(context, scene_text, ".", NULL, &scene) != BL_OK)
-        return 1;
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_totals),
                                        cmocka_unit_test(test_more_than_32_bits)};
-    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    bl_scene_destroy(scene);
-    bl_device_destroy(device);
-    bl_context_destroy(context);
-    return failed;
+    return scene_device_run(&device, NULL, "status totals", tests, getenv("BL_LONG") ? 2 : 1, NULL);
 }
