@@ -13,7 +13,6 @@ import numpy as np
 
 from . import _core
 from ._arrays import _numpy, as_float32
-from ._bitmap import Bitmap
 from ._errors import ArgumentError, SceneError
 from ._library import context, plugins
 from ._scene import Scene, scene_options
@@ -24,10 +23,9 @@ _DEPTH = 64  # of objects in objects; deeper is a dictionary that holds itself
 
 
 class _Making:
-    def __init__(self, folder: str) -> None:
-        self.core, self.folder = _core.Builder(context()), folder
+    def __init__(self) -> None:
+        self.core = _core.Builder(context())
         self.named: dict[str, _core.Object] = {}
-        self.files: list[str] = []
         self.categories: dict[str, list[str]] = {}
         self.types: dict[tuple[str, str], dict[str, str]] = {}
         for plugin in plugins():
@@ -158,7 +156,7 @@ def load_dict(d: Mapping[str, Any], options: Mapping[str, Any] | None = None, *,
     files are looked for."""
     if not isinstance(d, Mapping) or d.get("type") != "scene":
         raise SceneError("a scene is a dictionary with \"type\": \"scene\"")
-    making = _Making(os.fspath(folder))
+    making = _Making()
     root = making.core.root()
     for key, value in d.items():
         if key == "type":
@@ -169,4 +167,4 @@ def load_dict(d: Mapping[str, Any], options: Mapping[str, Any] | None = None, *,
             root.add(None, making.reference(value, key))
             continue
         root.add(None, making.make(value, key, None, key, 0))
-    return Scene(making.core.finish(making.folder, scene_options(options)))
+    return Scene(making.core.finish(os.fspath(folder), scene_options(options)))

@@ -145,7 +145,7 @@ class Fit:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Keeps all that the next steps depend on in a file; a crash at any moment leaves the old file or the new."""
-        self._core.save(os.fspath(path), b"")
+        self._core.save(os.fspath(path))
 
     def restore(self, path: str | os.PathLike[str]) -> None:
         """Goes on from a file of save(), in a fit of the same scene and settings: the same bytes from here on."""

@@ -33,7 +33,7 @@ def _render(engine: Engine, values: Mapping[int, np.ndarray], spp: Any, seed: An
     image = as_output(out, engine.shape, "out")
     with Bar(progress, "render") as report, engine.lock:
         engine.hold(values)
-        stats = engine.core.render(spp, seed, image, variance, channels, None, bool(gradient_stream), 0.0, report)
+        stats = engine.core.render(spp, seed, image, variance, channels, bool(gradient_stream), report)
     return image, stats
 
 

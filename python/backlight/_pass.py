@@ -28,7 +28,7 @@ class Pass:
             self.engine.hold(self.values)
             seed = self.counts["seed_grad"] if self.common else self.counts["seed"]
             spp = self.counts["spp_grad"] if self.common else self.counts["spp"]
-            self.engine.core.render(spp, seed, image, None, None, None, self.common, 0.0, None)
+            self.engine.core.render(spp, seed, image, None, None, self.common, None)
         return image
 
     def gradient(self, **what: Any) -> tuple[list[np.ndarray], float]:

@@ -135,7 +135,7 @@ class Scene:
 
     def write(self, path: str | os.PathLike[str], image: Any) -> None:
         """Saves an image of the film, shape (height, width, 3), in the film's pixel and component format."""
-        self._core.write_image(os.fspath(path), as_image(image, self.shape, "image"), None)
+        self._core.write_image(os.fspath(path), as_image(image, self.shape, "image"))
 
     # ---- for the other modules ----
 

@@ -80,7 +80,7 @@ def overhead(calls=5000):
         begin = time.perf_counter()
         bl.render(scene, 1, k, out=out)
         whole.append(time.perf_counter() - begin)
-        inner.append(engine.core.render(1, k, out, None, None, None, False, 0.0, None)["seconds"])
+        inner.append(engine.core.render(1, k, out, None, None, False, None)["seconds"])
     return 1e6 * float(np.median(whole)), 1e6 * float(np.median(inner))
 
 
