@@ -12,11 +12,10 @@ from typing import Any, Mapping
 import numpy as np
 
 from . import _core
-from ._arrays import _numpy, as_float32
+from ._arrays import as_array, as_float32
 from ._errors import ArgumentError, SceneError
 from ._library import context, plugins
 from ._scene import Scene, scene_options
-from ._transform import Transform
 
 _INPUTS = {"colour or texture": "texture", "colour or volume": "volume"}
 _DEPTH = 64  # of objects in objects; deeper is a dictionary that holds itself
@@ -68,15 +67,14 @@ class _Making:
             value = d.pop(name, None)
             if value is None:
                 return None
-            array = _numpy(value, where + "." + name)
+            array = np.atleast_1d(as_array(value, where + "." + name))
             if array.ndim == 1 and array.size % width == 0:
                 array = array.reshape(-1, width)
-            return as_float32(array, (array.shape[0] if count is None and array.ndim else count or 0, width),
-                              where + "." + name)
+            return as_float32(array, (len(array) if count is None else count, width), where + "." + name)
         positions, faces = rows("positions", 3), d.pop("faces", None)
         if positions is None or faces is None:
             raise SceneError("%s: a mesh needs \"positions\" and \"faces\"" % where)
-        corners = _numpy(faces, where + ".faces")
+        corners = as_array(faces, where + ".faces")
         if corners.dtype.kind not in "iu" or corners.size % 3:
             raise TypeError("%s.faces: three whole numbers a face are needed" % where)
         if corners.size and (corners.min() < 0 or corners.max() >= 2**32):
@@ -117,8 +115,6 @@ class _Making:
             made.number(key, float(value))
         elif isinstance(value, (str, os.PathLike)):
             made.text(key, os.fspath(value))
-        elif isinstance(value, Transform):
-            made.transform(key, value.matrix)
         else:
             self.numbers(made, key, value, kind, where)
 
@@ -132,7 +128,7 @@ class _Making:
             raise SceneError("%s: \"value\" must be a number or three" % where)
 
     def numbers(self, made: _core.Object, key: str, value: Any, kind: str, where: str) -> None:
-        array = _numpy(getattr(value, "matrix", value), where)
+        array = as_array(getattr(value, "matrix", value), where)  # of a Transform, Mitsuba's or ours
         if array.dtype.kind not in "fiu":
             raise TypeError("%s: %s is no property of a scene" % (where, type(value).__name__))
         if array.shape == (4, 4):

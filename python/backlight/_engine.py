@@ -8,7 +8,7 @@ from typing import Any, Callable, Mapping, Sequence
 import numpy as np
 
 from . import _core
-from ._arrays import as_choice
+from ._arrays import as_choice, as_options
 from ._library import CHOICES
 
 _JOB = {"accumulate": "fixed", "sensor_moves": False, "geometry_changes": False, "baking": True,
@@ -17,7 +17,7 @@ _JOB = {"accumulate": "fixed", "sensor_moves": False, "geometry_changes": False,
 
 def job_options(given: Mapping[str, Any]) -> dict[str, Any]:
     """What python/src/job.cpp reads."""
-    options = {**_JOB, **given}
+    options = as_options(given, _JOB, "Job")
     names = {key: as_choice(options[key], CHOICES[key], key) for key in ("accumulate", "rays", "volume_gradient", "pixels")}
     return {**names, "sensor_moves": bool(options["sensor_moves"]),
             "geometry_changes": bool(options["geometry_changes"]), "no_baking": not options["baking"]}

@@ -12,7 +12,7 @@ import numpy as np
 
 from . import _core
 from ._arrays import as_choice, as_count, as_float32, as_image
-from ._device import Device, default_device
+from ._device import Device, as_device
 from ._engine import Engine
 from ._errors import ArgumentError, ParameterError
 from ._library import CHOICES, context
@@ -170,11 +170,9 @@ class Scene:
     def _set(self, index: int, values: np.ndarray) -> None:
         self._values[index] = values.copy()
 
-    def _engine(self, device: Device | None, names: Sequence[str], **options: Any) -> Engine:
+    def _engine_for(self, device: Device | None, names: Sequence[str], **options: Any) -> Engine:
         """Kernels and buffers for these gradients; those used last are kept."""
-        device = default_device() if device is None else device
-        if not isinstance(device, Device):
-            raise TypeError("device: a backlight.Device is needed, not %s" % type(device).__name__)
+        device = as_device(device)
         key = (device, tuple(names), tuple(sorted(options.items())))
         engine = self._engines.pop(key, None)
         if engine is None or engine.closed:
@@ -207,6 +205,13 @@ def load_file(path: str | os.PathLike[str], options: Mapping[str, Any] | None = 
 def load_string(text: str, options: Mapping[str, Any] | None = None, /, *, folder: str = ".", **defines: Any) -> Scene:
     """The same for a scene's XML. folder: where the files that it names are looked for."""
     return Scene(_core.Scene(context(), text, os.fspath(folder), False, scene_options(options, defines)))
+
+
+def as_scene(scene: Any) -> Scene:
+    """The argument `scene` of a function."""
+    if not isinstance(scene, Scene):
+        raise TypeError("scene: a backlight.Scene is needed, not %s" % type(scene).__name__)
+    return scene
 
 
 class SceneParameters(Mapping[str, np.ndarray]):
@@ -281,6 +286,4 @@ class SceneParameters(Mapping[str, np.ndarray]):
 
 def traverse(scene: Scene) -> SceneParameters:
     """The parameters of a scene: a mapping from names to arrays. See SceneParameters."""
-    if not isinstance(scene, Scene):
-        raise TypeError("a backlight.Scene is needed, not %s" % type(scene).__name__)
-    return SceneParameters(scene)
+    return SceneParameters(as_scene(scene))

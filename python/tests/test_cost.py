@@ -74,7 +74,7 @@ def overhead(calls=5000):
     scene = bl.load_file(CORNELL, resolution=8, spp=1, max_depth=1)
     whole, inner = [], []
     out = np.empty((8, 8, 3), np.float32)
-    engine = scene._engine(None, ())
+    engine = scene._engine_for(None, ())
     bl.render(scene, 1)
     for k in range(calls):
         begin = time.perf_counter()
