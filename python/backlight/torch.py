@@ -122,7 +122,7 @@ def render(job: Job | Scene, params: Parameters, *, spp: int = 0, seed: int = 0,
     job.parameters; each has the parameter's shape (one number stands for all entries). The image has dtype and
     device of the first. spp, seed: of the image; spp_grad, seed_grad: of its gradient, None: the same.
     common_numbers: the image is that of the very samples that are differentiated. edges: "none" leaves out edges
-    that move. Gradients of gradients are refused."""
+    that move. device: for a Scene; a Job has its own. Gradients of gradients are refused."""
     work, tensors = _prepare(job, params, device, spp, seed, spp_grad, seed_grad, edges, common_numbers)
     return _Render.apply(work, *tensors)
 
