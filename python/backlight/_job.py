@@ -172,7 +172,7 @@ class Job:
         """The first surface that each ray meets. rays: (n, 8), origin, tmin, direction (of unit length), tmax.
 
         Returns n records: `t` (inf: nothing is met), `u`, `v`, `shape` (number in Scene.shapes), `primitive` (a
-        mesh's face), `instance`; numbers are 2^32 - 1 where there is none."""
+        mesh's face), `instance` (number in Scene.instances); numbers are 2^32 - 1 where there is none."""
         array = self._rays(rays)
         hits = np.empty(array.shape[0], dtype=HIT)
         with self._engine.lock:

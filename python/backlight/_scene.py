@@ -109,6 +109,12 @@ class Scene:
         return self._core.shape_names()
 
     @property
+    def instances(self) -> list[str]:
+        """Names of its instances, by the numbers that Job.closest_hits returns ("": the scene's own shapes); none
+        in a scene without instances."""
+        return self._core.instance_names()
+
+    @property
     def parameters(self) -> list[ParameterInfo]:
         """All parameters, in the scene's order."""
         return [self._parameter(index) for index in range(self._info["parameters"])]
