@@ -13,7 +13,6 @@ typedef struct boundary_loop {
     lane l;
     ir_ref loop, sample;
     boundary_guide guide;
-    ir_ref usual;     /* bool: it does not learn */
     ir_ref learnt[2]; /* f32: what was found so far, and what could be */
 } boundary_loop;
 boundary_loop boundary_begin(walk *w, ir_module *m);

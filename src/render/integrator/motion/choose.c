@@ -22,6 +22,7 @@ static uint32_t moves_of(const walk *w, bool attached)
 static void choose_for_edges(walk *w)
 {
     w->moves = moves_of(w, false), w->motion = &motion_none;
+    /* Two passes share what lights send: both must find the same density for a point of a light. */
     w->smooth = edges_lit_possible(w->plan);
     bool camera = w->plan->sensor && !(w->moves & MOVE_HITS);
     w->wants = (walk_wants){
