@@ -208,7 +208,7 @@ bl_result kernel_edges_path(walk *w, ir_module *m)
     vec3 from = ray_offset(t, v.si.p, v.si.ng, b.d);
     color value = scattered_toward(w, &v, b.d);
     walk_position at = position_behind(w, &p.at, &v, b.d);
-    if (edges_lit_possible(w->plan))
+    if (edges_lit_possible(w->plan->scene))
         at.delta = led.mirrored, at.pdf = walk_bsdf_density(w, &v, v.wi, frame_to_local(t, v.frame, b.d));
     boundary_sides s = boundary_trace(w, &b, from, &at);
     b.there = ir_and(f, b.there, boundary_seen(w, &b, &s));

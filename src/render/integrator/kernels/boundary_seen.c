@@ -61,7 +61,7 @@ bl_result kernel_edges_seen(walk *w, ir_module *m)
     random4 r = boundary_numbers(w, loop.sample, 0);
     sensor_view view = boundary_view(w);
     vec2 lens = {r.u[1], r.u[2]};
-    bool mirrors = boundary_mirrors(w->plan) > 0;
+    bool mirrors = w->plan->edge_mirrors > 0;
     boundary_mirror mirror;
     boundary_wish wish = {.candidates = 4, .creases = true, .by = mirrors ? NULL : &view, .lens = lens};
     vec3 viewpoint = viewpoint_of(w, &view, lens), moved_edge;
