@@ -196,6 +196,7 @@ set(render_sources
     src/render/integrator/kernels/begin.c
     src/render/integrator/kernels/channels.c
     src/render/edges_reasons.c
+    src/render/scene_edges.c
     src/render/integrator/boundary/guide.c
     src/render/integrator/boundary/motion.c
     src/render/integrator/boundary/pick.c

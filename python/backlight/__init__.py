@@ -10,8 +10,8 @@
     job = bl.Job(scene, ["red.reflectance.value"])
     gradient = job.gradient(target=image, spp=16)         # name to array
 
-backlight.torch has images as operations of PyTorch. Images are float32, (height, width, 3), linear RGB, row 0 at the
-top. Threads may share everything; calls wait for each other."""
+backlight.torch and backlight.jax have images as operations of PyTorch and JAX. Images are float32, (height, width, 3),
+linear RGB, row 0 at the top. Threads may share everything; calls wait for each other."""
 from . import _core
 from ._bitmap import Bitmap, compare, write_bitmap
 from ._demo import demo, demo_scene

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""From what users bring to arrays that the library reads and writes in place: float32, row-major, in the
-host's memory."""
+"""From what users bring to what the library takes: arrays that it reads and writes in place (float32, row-major, in
+the host's memory), numbers, names, options."""
 from __future__ import annotations
 
 import operator
-from typing import Any, Iterable, Sequence
+from typing import Any, Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from ._errors import ArgumentError
 _HOST = (1, 3, 11)  # DLPack's device types of memory that the host can read: CPU, pinned by CUDA, by ROCm
 
 
-def _numpy(value: Any, what: str) -> np.ndarray:
+def as_array(value: Any, what: str) -> np.ndarray:
     """The array without a copy where there is one: NumPy's own, the buffer protocol, DLPack."""
     if isinstance(value, np.ndarray):
         return value
@@ -38,7 +38,7 @@ def as_float32(value: Any, shape: Sequence[int], what: str, spread: bool = False
     Floating-point and integer numbers are converted; complex numbers, booleans and text are a TypeError, another
     shape is an ArgumentError (a ValueError). spread: one number stands for all entries, and a flat array of the
     right length is taken in row-major order."""
-    array = _numpy(value, what)
+    array = as_array(value, what)
     if array.dtype.kind not in "fiu":
         raise TypeError("%s: numbers are needed, not dtype %s" % (what, array.dtype))
     shape = tuple(shape)
@@ -51,13 +51,14 @@ def as_float32(value: Any, shape: Sequence[int], what: str, spread: bool = False
     return np.ascontiguousarray(array, dtype=np.float32)
 
 
-def as_image(value: Any, shape: Sequence[int], what: str) -> np.ndarray:
-    """The same for an image of linear values, where whole numbers are a mistake more often than not."""
-    array = _numpy(value, what)
+def as_image(value: Any, shape: Sequence[int] | None, what: str) -> np.ndarray:
+    """The same for an image of linear values, where whole numbers are a mistake more often than not. shape: None is
+    the image's own."""
+    array = as_array(value, what)
     if array.dtype.kind in "iu" and array.size:
         raise TypeError("%s: linear values of float32 are needed, not %s (Bitmap reads and converts files)"
                         % (what, array.dtype))
-    return as_float32(array, shape, what)
+    return as_float32(array, array.shape if shape is None else shape, what)
 
 
 def as_output(value: Any, shape: Sequence[int], what: str) -> np.ndarray:
@@ -104,3 +105,11 @@ def as_choice(value: Any, names: Sequence[str], what: str) -> int:
     if not isinstance(value, str):
         raise TypeError("%s: a name is needed (%s), not %s" % (what, ", ".join(names), type(value).__name__))
     raise ArgumentError("%s: '%s' is not one of %s" % (what, value, ", ".join(names)))
+
+
+def as_options(given: Mapping[str, Any], known: Mapping[str, Any], what: str) -> dict[str, Any]:
+    """What is given, and the values of known for the rest."""
+    for key in given:
+        if key not in known:
+            raise TypeError("%s has no option '%s'; it has %s" % (what, key, ", ".join(known)))
+    return {**known, **given}

@@ -9,7 +9,7 @@ from typing import Any, Sequence
 import numpy as np
 
 from . import _core
-from ._arrays import _numpy, as_image, shape_text
+from ._arrays import as_image, shape_text
 from ._errors import ArgumentError, FileError, FormatError
 from ._library import context
 
@@ -21,7 +21,7 @@ def _read_npy(path: str) -> np.ndarray:
         raise FileError("%s: %s" % (path, problem.strerror or problem)) from None
     except ValueError as problem:
         raise FormatError("%s: %s" % (path, problem)) from None
-    return as_image(array, array.shape, path)
+    return as_image(array, None, path)
 
 
 class Bitmap(np.ndarray):
@@ -33,14 +33,11 @@ class Bitmap(np.ndarray):
 
     def __new__(cls, source: Any, background: Sequence[float] | None = None) -> Bitmap:
         if isinstance(source, (str, os.PathLike)):
-            path = os.fspath(source)
-            if not isinstance(path, str):
-                path = os.fsdecode(path)
+            path = os.fsdecode(source)
             if path.lower().endswith(".npy"):
                 return _read_npy(path).view(cls)
             return _core.image_read(context(), path, background).view(cls)
-        array = _numpy(source, "Bitmap")
-        return as_image(array, array.shape, "Bitmap").view(cls)
+        return as_image(source, None, "Bitmap").view(cls)
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Saves the image: .exr, .pfm, .npy keep the values; .hdr rounds them; .png is sRGB, clipped to [0, 1].
@@ -64,9 +61,8 @@ class Bitmap(np.ndarray):
 
 def write_bitmap(path: str | os.PathLike[str], image: Any) -> None:
     """Saves an array of shape (height, width), (height, width, 1) or (height, width, 3) as Bitmap.write does."""
-    path = os.fspath(path)
-    array = _numpy(image, "image")
-    array = as_image(array, array.shape, "image")
+    path = os.fsdecode(path)
+    array = as_image(image, None, "image")
     if path.lower().endswith(".npy"):
         np.save(path, np.asarray(array))
         return
@@ -81,9 +77,8 @@ def write_bitmap(path: str | os.PathLike[str], image: Any) -> None:
 def compare(image: Any, truth: Any) -> dict[str, float]:
     """How close an image is to another as they are displayed (clipped, sRGB): `psnr` in dB (inf where equal), and
     `ssim` (Wang et al. 2004; NaN where a side is below 11 pixels). Both have the shape (height, width, 3)."""
-    first, second = _numpy(image, "image"), _numpy(truth, "truth")
-    first = as_image(first, first.shape, "image")
-    second = as_image(second, first.shape, "truth")
+    first = as_image(image, None, "image")
+    second = as_image(truth, first.shape, "truth")
     if first.ndim != 3:
         raise ArgumentError("image: the shape must be (height, width, 3), not %s" % shape_text(first.shape))
     psnr, ssim = _core.image_compare(first, second)

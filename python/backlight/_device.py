@@ -92,3 +92,12 @@ def default_device() -> Device:
         if _default is None or _default.closed:
             _default = Device()
         return _default
+
+
+def as_device(device: Device | None) -> Device:
+    """The argument `device` of a function; None: default_device()."""
+    if device is None:
+        return default_device()
+    if not isinstance(device, Device):
+        raise TypeError("device: a backlight.Device is needed, not %s" % type(device).__name__)
+    return device

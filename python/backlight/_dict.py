@@ -12,22 +12,19 @@ from typing import Any, Mapping
 import numpy as np
 
 from . import _core
-from ._arrays import _numpy, as_float32
-from ._bitmap import Bitmap
+from ._arrays import as_array, as_float32
 from ._errors import ArgumentError, SceneError
 from ._library import context, plugins
 from ._scene import Scene, scene_options
-from ._transform import Transform
 
 _INPUTS = {"colour or texture": "texture", "colour or volume": "volume"}
 _DEPTH = 64  # of objects in objects; deeper is a dictionary that holds itself
 
 
 class _Making:
-    def __init__(self, folder: str) -> None:
-        self.core, self.folder = _core.Builder(context()), folder
+    def __init__(self) -> None:
+        self.core = _core.Builder(context())
         self.named: dict[str, _core.Object] = {}
-        self.files: list[str] = []
         self.categories: dict[str, list[str]] = {}
         self.types: dict[tuple[str, str], dict[str, str]] = {}
         for plugin in plugins():
@@ -70,15 +67,14 @@ class _Making:
             value = d.pop(name, None)
             if value is None:
                 return None
-            array = _numpy(value, where + "." + name)
+            array = np.atleast_1d(as_array(value, where + "." + name))
             if array.ndim == 1 and array.size % width == 0:
                 array = array.reshape(-1, width)
-            return as_float32(array, (array.shape[0] if count is None and array.ndim else count or 0, width),
-                              where + "." + name)
+            return as_float32(array, (len(array) if count is None else count, width), where + "." + name)
         positions, faces = rows("positions", 3), d.pop("faces", None)
         if positions is None or faces is None:
             raise SceneError("%s: a mesh needs \"positions\" and \"faces\"" % where)
-        corners = _numpy(faces, where + ".faces")
+        corners = as_array(faces, where + ".faces")
         if corners.dtype.kind not in "iu" or corners.size % 3:
             raise TypeError("%s.faces: three whole numbers a face are needed" % where)
         if corners.size and (corners.min() < 0 or corners.max() >= 2**32):
@@ -119,8 +115,6 @@ class _Making:
             made.number(key, float(value))
         elif isinstance(value, (str, os.PathLike)):
             made.text(key, os.fspath(value))
-        elif isinstance(value, Transform):
-            made.transform(key, value.matrix)
         else:
             self.numbers(made, key, value, kind, where)
 
@@ -134,7 +128,7 @@ class _Making:
             raise SceneError("%s: \"value\" must be a number or three" % where)
 
     def numbers(self, made: _core.Object, key: str, value: Any, kind: str, where: str) -> None:
-        array = _numpy(getattr(value, "matrix", value), where)
+        array = as_array(getattr(value, "matrix", value), where)  # of a Transform, Mitsuba's or ours
         if array.dtype.kind not in "fiu":
             raise TypeError("%s: %s is no property of a scene" % (where, type(value).__name__))
         if array.shape == (4, 4):
@@ -158,7 +152,7 @@ def load_dict(d: Mapping[str, Any], options: Mapping[str, Any] | None = None, *,
     files are looked for."""
     if not isinstance(d, Mapping) or d.get("type") != "scene":
         raise SceneError("a scene is a dictionary with \"type\": \"scene\"")
-    making = _Making(os.fspath(folder))
+    making = _Making()
     root = making.core.root()
     for key, value in d.items():
         if key == "type":
@@ -169,4 +163,4 @@ def load_dict(d: Mapping[str, Any], options: Mapping[str, Any] | None = None, *,
             root.add(None, making.reference(value, key))
             continue
         root.add(None, making.make(value, key, None, key, 0))
-    return Scene(making.core.finish(making.folder, scene_options(options)))
+    return Scene(making.core.finish(os.fspath(folder), scene_options(options)))

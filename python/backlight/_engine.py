@@ -8,18 +8,18 @@ from typing import Any, Callable, Mapping, Sequence
 import numpy as np
 
 from . import _core
-from ._arrays import as_choice
+from ._arrays import as_choice, as_options
 from ._library import CHOICES
 
-_JOB = {"frozen": False, "accumulate": "fixed", "sensor_moves": False, "geometry_changes": False, "baking": True,
+_JOB = {"accumulate": "fixed", "sensor_moves": False, "geometry_changes": False, "baking": True,
         "rays": "auto", "volume_gradient": "auto", "pixels": "uniform"}
 
 
 def job_options(given: Mapping[str, Any]) -> dict[str, Any]:
     """What python/src/job.cpp reads."""
-    options = {**_JOB, **given}
+    options = as_options(given, _JOB, "Job")
     names = {key: as_choice(options[key], CHOICES[key], key) for key in ("accumulate", "rays", "volume_gradient", "pixels")}
-    return {**names, "frozen": bool(options["frozen"]), "sensor_moves": bool(options["sensor_moves"]),
+    return {**names, "sensor_moves": bool(options["sensor_moves"]),
             "geometry_changes": bool(options["geometry_changes"]), "no_baking": not options["baking"]}
 
 
@@ -59,7 +59,7 @@ class Engine:
         stats = self.core.gradient(adjoint, target, image, {
             "form": as_choice(form, CHOICES["form"], "form"), "loss": as_choice(loss, CHOICES["loss"], "loss"),
             "edges": as_choice(edges, CHOICES["edges"], "edges"), "loss_constant": float(loss_constant),
-            "spp": spp, "spp_primal": spp_primal, "seed": seed, "slice_seconds": 0.0}, progress)
+            "spp": spp, "spp_primal": spp_primal, "seed": seed}, progress)
         gradients = [np.empty(shape, dtype=np.float32) for shape in self.shapes]
         for k, array in enumerate(gradients):
             self.core.read_gradient(k, array)

@@ -4,6 +4,7 @@
 Every exception is an `Error`, and also the built-in one that fits, so that `except ValueError` works as well
 as `except backlight.Error`. `result` is the name of the C library's code ("ERROR_SCENE"), the text is its
 own."""
+from . import _core
 
 
 class Error(Exception):
@@ -70,7 +71,6 @@ _CLASSES = {
 
 def make(code: int, text: str) -> Error:
     """The exception for a failure; code: a bl_result, or -1 where something was closed (python/src/library.h)."""
-    from . import _core
     name = "CLOSED" if code == -1 else _core.result_names().get(code, "ERROR_ARGUMENT")
     error = ClosedError(text) if code == -1 else _CLASSES.get(name, Error)(text)
     error.result = name

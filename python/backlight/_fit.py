@@ -7,14 +7,14 @@ from typing import Any, Mapping, Sequence
 
 import numpy as np
 
-from ._arrays import as_choice, as_count, as_float32, as_image
+from . import _core
+from ._arrays import as_choice, as_count, as_float32, as_image, as_options
 from ._bitmap import Bitmap
-from ._device import Device, default_device
+from ._device import Device, as_device
 from ._errors import ArgumentError, Cancelled
 from ._library import CHOICES
 from ._progress import Bar, Progress
-from ._scene import Scene
-from . import _core
+from ._scene import Scene, as_scene
 
 _PARAMETER = {"rate": 0.0, "least": 0.0, "most": 0.0, "initial": None, "total_variation": 0.0, "smoothing": 0.0,
               "large_steps": 0.0, "fixed_axes": 0, "motion": "rigid"}
@@ -23,13 +23,6 @@ _NUMBERS = {"loss_constant": 0.0, "rate": 0.0, "beta_1": 0.0, "beta_2": 0.0, "mo
 _COUNTS = {"spp": 0, "spp_gradient": 0, "seed": 0, "first_step": 0, "batch": 0}
 _FLAGS = {"nesterov": False, "common_numbers": False}
 _NAMES = {"loss": "l2", "form": "auto", "optimizer": "adam", "rays": "auto", "volume_gradient": "auto", "pixels": "uniform"}
-
-
-def _only(given: Mapping[str, Any], known: Mapping[str, Any], what: str) -> dict[str, Any]:
-    for key in given:
-        if key not in known:
-            raise TypeError("%s has no '%s'; it has %s" % (what, key, ", ".join(known)))
-    return {**known, **given}
 
 
 def _parameters(scene: Scene, given: Any) -> list[dict[str, Any]]:
@@ -41,7 +34,7 @@ def _parameters(scene: Scene, given: Any) -> list[dict[str, Any]]:
     for name, settings in given.items():
         if not isinstance(settings, Mapping):
             settings = {} if settings is None else {"rate": settings}
-        p = _only(settings, _PARAMETER, "the parameter of a fit")
+        p = as_options(settings, _PARAMETER, "the parameter of a fit")
         index = scene._find(name)
         start = scene._values.get(index) if p["initial"] is None else scene._convert(name, p["initial"])[1]
         numbers = {key: float(p[key]) for key in ("rate", "least", "most", "total_variation", "smoothing", "large_steps")}
@@ -55,7 +48,7 @@ def _views(scene: Scene, target: Any, views: Any) -> list[dict[str, Any]]:
         raise TypeError("Fit: either target or views is needed")
     found = []
     for view in [{"target": target}] if views is None else views:
-        v = _only(view if isinstance(view, Mapping) else {"target": view}, _VIEW, "a view of a fit")
+        v = as_options(view if isinstance(view, Mapping) else {"target": view}, _VIEW, "a view of a fit")
         found.append({
             "target": None if v["target"] is None else as_image(v["target"], scene.shape, "target"),
             "sensor": as_count(v["sensor"], "sensor"), "held_out": bool(v["held_out"]),
@@ -79,17 +72,13 @@ class Fit:
     def __init__(self, scene: Scene, parameters: Any, target: Any = None, *, views: Sequence[Any] | None = None,
                  device: Device | None = None, schedule: Sequence[tuple[int, float]] = (), baking: bool = True,
                  **options: Any) -> None:
-        if not isinstance(scene, Scene):
-            raise TypeError("scene: a backlight.Scene is needed, not %s" % type(scene).__name__)
-        o = _only(options, {**_NUMBERS, **_COUNTS, **_FLAGS, **_NAMES}, "Fit")
+        self.scene, self.device = as_scene(scene), as_device(device)
+        o = as_options(options, {**_NUMBERS, **_COUNTS, **_FLAGS, **_NAMES}, "Fit")
         fixed = {**{key: float(o[key]) for key in _NUMBERS}, **{key: as_count(o[key], key) for key in _COUNTS},
                  **{key: bool(o[key]) for key in _FLAGS},
                  **{key: as_choice(o[key], CHOICES[key], key) for key in _NAMES}, "no_baking": not baking}
         listed = _parameters(scene, parameters)
         self._views = _views(scene, target, views)  # with their arrays, which the fit looks at
-        self.scene, self.device = scene, default_device() if device is None else device
-        if not isinstance(self.device, Device):
-            raise TypeError("device: a backlight.Device is needed, not %s" % type(device).__name__)
         self.parameters: tuple[str, ...] = tuple(p["name"] for p in listed)
         self.losses: list[float] = []
         """Of every step that run() and step() have done, before the step."""
@@ -145,7 +134,7 @@ class Fit:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Keeps all that the next steps depend on in a file; a crash at any moment leaves the old file or the new."""
-        self._core.save(os.fspath(path), b"")
+        self._core.save(os.fspath(path))
 
     def restore(self, path: str | os.PathLike[str]) -> None:
         """Goes on from a file of save(), in a fit of the same scene and settings: the same bytes from here on."""

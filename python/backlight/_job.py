@@ -8,11 +8,11 @@ import numpy as np
 
 from ._arrays import as_count, as_float32, as_image, as_output
 from ._bitmap import Bitmap
-from ._device import Device, default_device
+from ._device import Device, as_device
 from ._engine import Engine
 from ._errors import ArgumentError
 from ._progress import Bar, Progress
-from ._scene import Scene, SceneParameters
+from ._scene import Scene, SceneParameters, as_scene
 
 HIT = np.dtype([("t", "f4"), ("u", "f4"), ("v", "f4"), ("shape", "u4"), ("primitive", "u4"), ("instance", "u4")])
 
@@ -33,7 +33,7 @@ def _render(engine: Engine, values: Mapping[int, np.ndarray], spp: Any, seed: An
     image = as_output(out, engine.shape, "out")
     with Bar(progress, "render") as report, engine.lock:
         engine.hold(values)
-        stats = engine.core.render(spp, seed, image, variance, channels, None, bool(gradient_stream), 0.0, report)
+        stats = engine.core.render(spp, seed, image, variance, channels, bool(gradient_stream), report)
     return image, stats
 
 
@@ -49,20 +49,11 @@ class Job:
 
     def __init__(self, scene: Scene, parameters: Sequence[str] = (), *, device: Device | None = None,
                  **options: Any) -> None:
-        if not isinstance(scene, Scene):
-            raise TypeError("scene: a backlight.Scene is needed, not %s" % type(scene).__name__)
+        self.scene, self.device = as_scene(scene), as_device(device)
         if isinstance(parameters, str):
             parameters = [parameters]
-        device = default_device() if device is None else device
-        if not isinstance(device, Device):
-            raise TypeError("device: a backlight.Device is needed, not %s" % type(device).__name__)
-        unknown = set(options) - {"rays", "pixels", "volume_gradient", "accumulate", "sensor_moves", "geometry_changes",
-                                  "baking"}
-        if unknown:
-            raise TypeError("Job has no option '%s'" % sorted(unknown)[0])
         indices = [scene._find(name) for name in parameters]
-        self.scene, self.device = scene, device
-        self._engine = Engine(device._core, scene._core, indices, list(parameters), scene.shape, options)
+        self._engine = Engine(self.device._core, scene._core, indices, list(parameters), scene.shape, options)
         self._values = dict(scene._values)
         self._stats: dict[str, Any] = {}
 
@@ -181,7 +172,7 @@ class Job:
         """The first surface that each ray meets. rays: (n, 8), origin, tmin, direction (of unit length), tmax.
 
         Returns n records: `t` (inf: nothing is met), `u`, `v`, `shape` (number in Scene.shapes), `primitive` (a
-        mesh's face), `instance`; numbers are 2^32 - 1 where there is none."""
+        mesh's face), `instance` (number in Scene.instances); numbers are 2^32 - 1 where there is none."""
         array = self._rays(rays)
         hits = np.empty(array.shape[0], dtype=HIT)
         with self._engine.lock:
@@ -218,9 +209,7 @@ def render(scene: Scene, spp: int = 0, seed: int = 0, params: Mapping[str, Any] 
     spp: samples per pixel; 0: the scene's. The same seed gives the same bytes. params: what traverse(scene)
     returned, whose changes are brought to the scene first; or a dict of values that hold for this image alone.
     out: a float32 array of that shape, C-contiguous, that the library writes into instead of a new one."""
-    if not isinstance(scene, Scene):
-        raise TypeError("scene: a backlight.Scene is needed, not %s" % type(scene).__name__)
-    values = scene._values
+    values = as_scene(scene)._values
     if isinstance(params, SceneParameters):
         if params._scene is not scene:
             raise ArgumentError("params: these are parameters of another scene")
@@ -230,6 +219,6 @@ def render(scene: Scene, spp: int = 0, seed: int = 0, params: Mapping[str, Any] 
                                (scene._convert(name, value) for name, value in dict(params).items())}}
     moving = [info for info in map(scene._parameter, sorted(values)) if info.geometry]  # no constants of the kernels
     names = [info.name for info in moving if info.differentiable]
-    engine = scene._engine(device, names, **({"geometry_changes": True} if len(names) < len(moving) else {}))
+    engine = scene._engine_for(device, names, **({"geometry_changes": True} if len(names) < len(moving) else {}))
     image, _ = _render(engine, values, spp, seed, out, progress)
     return image.view(Bitmap)

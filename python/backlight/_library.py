@@ -23,7 +23,7 @@ def _swiftshader() -> str | None:
 
 
 def _cache_folder() -> str | None:
-    """Where the program `backlight` keeps its kernels, too; None: the user has no cache."""
+    """Where the program `backlight` keeps its kernels, too (src/cli/session.c); None: the user has no cache."""
     own, cache, home = (os.environ.get(name) for name in ("BL_CACHE_DIR", "XDG_CACHE_HOME", "HOME"))
     if own:
         return own + "/kernels"
@@ -36,7 +36,7 @@ def context() -> _core.Context:
     global _context
     with _lock:
         if _context is None:
-            _context = _core.Context(_swiftshader(), _cache_folder(), bool(os.environ.get("BL_VALIDATION")))
+            _context = _core.Context(_swiftshader(), _cache_folder(), os.environ.get("BL_VALIDATION", "0") not in ("", "0"))
         return _context
 
 

@@ -9,6 +9,20 @@ import numpy as np
 
 from ._arrays import as_float32
 from ._engine import Engine
+from ._job import Job
+from ._scene import Scene
+
+
+def scene_of(job: Any) -> Scene:
+    """The argument `job` of a framework's function is a Job or a Scene: the scene of either."""
+    if not isinstance(job, (Job, Scene)):
+        raise TypeError("job: a backlight.Job or Scene is needed, not %s" % type(job).__name__)
+    return job if isinstance(job, Scene) else job.scene
+
+
+def engine_of(job: Job | Scene, names: Sequence[str], device: Any) -> Engine:
+    """A Job has its engine; a Scene keeps some, for names and device."""
+    return job._engine_for(device, names) if isinstance(job, Scene) else job._engine
 
 
 class Pass:
@@ -26,9 +40,8 @@ class Pass:
         image = np.empty(self.engine.shape, dtype=np.float32)
         with self.engine.lock:
             self.engine.hold(self.values)
-            seed = self.counts["seed_grad"] if self.common else self.counts["seed"]
-            spp = self.counts["spp_grad"] if self.common else self.counts["spp"]
-            self.engine.core.render(spp, seed, image, None, None, None, self.common, 0.0, None)
+            kind = "_grad" if self.common else ""
+            self.engine.core.render(self.counts["spp" + kind], self.counts["seed" + kind], image, None, None, self.common, None)
         return image
 
     def gradient(self, **what: Any) -> tuple[list[np.ndarray], float]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from . import _core
 from ._arrays import as_choice, as_count, as_float32, as_image
-from ._device import Device, default_device
+from ._device import Device, as_device
 from ._engine import Engine
 from ._errors import ArgumentError, ParameterError
 from ._library import CHOICES, context
@@ -109,6 +109,12 @@ class Scene:
         return self._core.shape_names()
 
     @property
+    def instances(self) -> list[str]:
+        """Names of its instances, by the numbers that Job.closest_hits returns ("": the scene's own shapes); none
+        in a scene without instances."""
+        return self._core.instance_names()
+
+    @property
     def parameters(self) -> list[ParameterInfo]:
         """All parameters, in the scene's order."""
         return [self._parameter(index) for index in range(self._info["parameters"])]
@@ -135,7 +141,7 @@ class Scene:
 
     def write(self, path: str | os.PathLike[str], image: Any) -> None:
         """Saves an image of the film, shape (height, width, 3), in the film's pixel and component format."""
-        self._core.write_image(os.fspath(path), as_image(image, self.shape, "image"), None)
+        self._core.write_image(os.fspath(path), as_image(image, self.shape, "image"))
 
     # ---- for the other modules ----
 
@@ -170,11 +176,9 @@ class Scene:
     def _set(self, index: int, values: np.ndarray) -> None:
         self._values[index] = values.copy()
 
-    def _engine(self, device: Device | None, names: Sequence[str], **options: Any) -> Engine:
+    def _engine_for(self, device: Device | None, names: Sequence[str], **options: Any) -> Engine:
         """Kernels and buffers for these gradients; those used last are kept."""
-        device = default_device() if device is None else device
-        if not isinstance(device, Device):
-            raise TypeError("device: a backlight.Device is needed, not %s" % type(device).__name__)
+        device = as_device(device)
         key = (device, tuple(names), tuple(sorted(options.items())))
         engine = self._engines.pop(key, None)
         if engine is None or engine.closed:
@@ -207,6 +211,13 @@ def load_file(path: str | os.PathLike[str], options: Mapping[str, Any] | None = 
 def load_string(text: str, options: Mapping[str, Any] | None = None, /, *, folder: str = ".", **defines: Any) -> Scene:
     """The same for a scene's XML. folder: where the files that it names are looked for."""
     return Scene(_core.Scene(context(), text, os.fspath(folder), False, scene_options(options, defines)))
+
+
+def as_scene(scene: Any) -> Scene:
+    """The argument `scene` of a function."""
+    if not isinstance(scene, Scene):
+        raise TypeError("scene: a backlight.Scene is needed, not %s" % type(scene).__name__)
+    return scene
 
 
 class SceneParameters(Mapping[str, np.ndarray]):
@@ -281,6 +292,4 @@ class SceneParameters(Mapping[str, np.ndarray]):
 
 def traverse(scene: Scene) -> SceneParameters:
     """The parameters of a scene: a mapping from names to arrays. See SceneParameters."""
-    if not isinstance(scene, Scene):
-        raise TypeError("a backlight.Scene is needed, not %s" % type(scene).__name__)
-    return SceneParameters(scene)
+    return SceneParameters(as_scene(scene))

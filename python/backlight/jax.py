@@ -19,7 +19,7 @@ from ._arrays import as_count, shape_text
 from ._device import Device
 from ._errors import ArgumentError
 from ._job import Job
-from ._pass import Pass
+from ._pass import Pass, engine_of, scene_of
 from ._scene import Scene
 
 
@@ -37,7 +37,7 @@ class _Work:
 
     def begin(self, seeds: Any, arrays: Any) -> Pass:
         job = self.job
-        engine = job._engine(self.device, self.names) if isinstance(job, Scene) else job._engine
+        engine = engine_of(job, self.names, self.device)
         seeds = np.asarray(seeds)
         counts = {"spp": self.spp, "spp_grad": self.spp_grad, "seed": int(seeds[0]), "seed_grad": int(seeds[1])}
         return Pass(engine, job._values, [np.asarray(a) for a in arrays], counts, self.edges, self.common)
@@ -51,8 +51,7 @@ class _Work:
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
 def _render(work: _Work, seeds: Any, arrays: Any) -> Any:
-    scene = work.job if isinstance(work.job, Scene) else work.job.scene
-    return jax.pure_callback(work.image, jax.ShapeDtypeStruct(scene.shape, jnp.float32), seeds, *arrays,
+    return jax.pure_callback(work.image, jax.ShapeDtypeStruct(scene_of(work.job).shape, jnp.float32), seeds, *arrays,
                              vmap_method="sequential")
 
 
@@ -78,11 +77,10 @@ def render(job: Job | Scene, params: Mapping[str, Any], *, spp: int = 0, seed: A
     job: a Job, whose parameters are all in params, or a Scene, for which jobs are kept. params: names to arrays of
     the parameters' shapes. seed and seed_grad (of the gradient; None: the same) may be traced. The rest is as in
     backlight.torch.render. Gradients of gradients are refused."""
-    if not isinstance(job, (Job, Scene)):
-        raise TypeError("job: a backlight.Job or Scene is needed, not %s" % type(job).__name__)
+    scene = scene_of(job)
     if not isinstance(params, Mapping):
         raise TypeError("params: a mapping from names to arrays is needed, not %s" % type(params).__name__)
-    scene, names = (job, tuple(params)) if isinstance(job, Scene) else (job.scene, job.parameters)
+    names = tuple(params) if isinstance(job, Scene) else job.parameters
     by_index = {scene._find(name): jnp.asarray(array, jnp.float32) for name, array in params.items()}
     for name in names:
         if scene._find(name) not in by_index:

@@ -20,7 +20,7 @@ from ._arrays import as_count, as_float32, as_image
 from ._device import Device
 from ._errors import ArgumentError, ClosedError
 from ._job import Job
-from ._pass import Pass
+from ._pass import Pass, engine_of, scene_of
 from ._scene import Scene
 
 Parameters = Union[Mapping[str, torch.Tensor], Sequence[torch.Tensor]]
@@ -85,8 +85,7 @@ class _Mse(Function):
 
 def _prepare(job: Job | Scene, params: Parameters, device: Device | None, spp: int, seed: int, spp_grad: int | None,
              seed_grad: int | None, edges: str, common: bool) -> tuple[Pass, list[torch.Tensor]]:
-    if not isinstance(job, (Job, Scene)):
-        raise TypeError("job: a backlight.Job or Scene is needed, not %s" % type(job).__name__)
+    scene = scene_of(job)
     if isinstance(params, Mapping):
         names, tensors = list(params), list(params.values())
     elif isinstance(job, Job):
@@ -98,22 +97,20 @@ def _prepare(job: Job | Scene, params: Parameters, device: Device | None, spp: i
     for name, tensor in zip(names, tensors):
         if not isinstance(tensor, torch.Tensor):
             raise TypeError("%s: a tensor is needed, not %s" % (name, type(tensor).__name__))
-    if isinstance(job, Scene):
-        engine, values = job._engine(device, names), job._values
-    else:
-        engine, values = job._engine, job._values
-        listed = dict(zip((job.scene._find(name) for name in names), tensors))
+    engine = engine_of(job, names, device)
+    if isinstance(job, Job):
+        listed = dict(zip((scene._find(name) for name in names), tensors))
         missing = [i for i in listed if i not in engine.indices]
         if missing:
-            raise ArgumentError("params: %s is not among the job's parameters" % job.scene._parameter(missing[0]).name)
-        tensors = [listed.get(i) if i in listed else torch.from_numpy(job[name])
+            raise ArgumentError("params: %s is not among the job's parameters" % scene._parameter(missing[0]).name)
+        tensors = [listed[i] if i in listed else torch.from_numpy(job[name])
                    for i, name in zip(engine.indices, engine.names)]
     if engine.closed:
         raise ClosedError("the device of this job was closed")
     counts = {"spp": as_count(spp, "spp"), "seed": as_count(seed, "seed")}
     counts["spp_grad"] = counts["spp"] if spp_grad is None else as_count(spp_grad, "spp_grad")
     counts["seed_grad"] = counts["seed"] if seed_grad is None else as_count(seed_grad, "seed_grad")
-    return Pass(engine, values, tensors, counts, edges, common), tensors
+    return Pass(engine, job._values, tensors, counts, edges, common), tensors
 
 
 def render(job: Job | Scene, params: Parameters, *, spp: int = 0, seed: int = 0, spp_grad: int | None = None,
@@ -125,7 +122,7 @@ def render(job: Job | Scene, params: Parameters, *, spp: int = 0, seed: int = 0,
     job.parameters; each has the parameter's shape (one number stands for all entries). The image has dtype and
     device of the first. spp, seed: of the image; spp_grad, seed_grad: of its gradient, None: the same.
     common_numbers: the image is that of the very samples that are differentiated. edges: "none" leaves out edges
-    that move. Gradients of gradients are refused."""
+    that move. device: for a Scene; a Job has its own. Gradients of gradients are refused."""
     work, tensors = _prepare(job, params, device, spp, seed, spp_grad, seed_grad, edges, common_numbers)
     return _Render.apply(work, *tensors)
 

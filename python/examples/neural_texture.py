@@ -57,5 +57,5 @@ for step in range(150):
 found = texture.detach().numpy()
 error = float(np.abs(found - truth()).mean())
 bl.write_bitmap("neural_texture.png", np.concatenate([truth(), found], axis=1))
-print("mean error of the texture %.3f" % error)
+print("mean error of the texture %.3f; neural_texture.png has it beside the true one" % error)
 sys.exit(int(error > .06))

@@ -89,7 +89,6 @@ Scene finish(const Builder &builder, const std::string &folder, const nb::dict &
 {
     SceneOptions kept(options);
     bl_scene_desc desc = kept.desc();
-    desc.defines = nullptr, desc.define_count = 0;
     auto scene = std::make_shared<SceneState>();
     scene->library = builder.state->library;
     bl_builder *taken = builder.state->live();

@@ -2,42 +2,19 @@
 // Fits. The arrays of targets stay with backlight/_fit.py, which keeps them as long as the fit.
 #include "library.h"
 
-#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
-
-#include <cstdlib>
 
 namespace bindings
 {
 namespace
 {
 
-struct FitState : Dependent {
-    std::shared_ptr<DeviceState> device;
-    std::shared_ptr<SceneState> scene;
-    bl_fit *fit = nullptr; // null: the device was closed
-    std::vector<size_t> counts;
+struct FitState : Work<bl_fit, bl_fit_destroy> {
+    using Work::Work;
+    std::vector<size_t> counts; // values of each parameter
     uint32_t views = 1;
-
-    ~FitState() override
-    {
-        if (fit)
-            device->library->dispose([f = fit] { bl_fit_destroy(f); });
-    }
-    void close() override
-    {
-        bl_fit_destroy(fit);
-        fit = nullptr;
-    }
-    bl_fit *live() const
-    {
-        if (!fit)
-            throw Failure{CLOSED, "the device of this fit was closed"};
-        return fit;
-    }
-    Library &library() const { return *device->library; }
 };
 
 struct Fit {
@@ -70,9 +47,7 @@ void read_parameters(FitState &state, Parts &parts, const nb::list &given)
         parts.names.push_back(nb::cast<std::string>(d["name"]));
         bl_fit_parameter p = {};
         p.name = parts.names.back().c_str();
-        uint32_t index = 0;
-        enter(state.library(), [&] { return bl_scene_find_parameter(state.scene->scene, p.name, &index); });
-        state.counts.push_back(state.scene->parameter(index).count);
+        state.counts.push_back(state.scene->parameter(state.scene->find(p.name)).count);
         p.rate = nb::cast<double>(d["rate"]);
         p.least = nb::cast<double>(d["least"]), p.most = nb::cast<double>(d["most"]);
         p.initial = array_of(parts, "initial", d["initial"], state.counts.back());
@@ -90,7 +65,7 @@ void read_views(FitState &state, Parts &parts, const nb::list &given)
     for (nb::handle item : given) {
         nb::dict d = nb::cast<nb::dict>(item);
         bl_fit_view view = {};
-        view.target = array_of(parts, "target", d["target"], 3 * state.scene->pixels());
+        view.target = array_of(parts, "target", d["target"], state.image_size());
         view.sensor = nb::cast<uint32_t>(d["sensor"]);
         view.to_world = array_of(parts, "to_world", d["to_world"], 16);
         view.held_out = nb::cast<bool>(d["held_out"]);
@@ -125,10 +100,7 @@ void open_fit(Fit *self, const Device &device, const Scene &scene, const nb::lis
               const nb::list &views, const std::vector<std::pair<uint32_t, double>> &schedule,
               const nb::dict &options)
 {
-    auto state = std::make_shared<FitState>();
-    state->device = device.state, state->scene = scene.state;
-    if (device.state->library != scene.state->library)
-        throw Failure{BL_ERROR_ARGUMENT, "device and scene are of different contexts"};
+    auto state = std::make_shared<FitState>(device.state, scene.state);
     Parts parts;
     bl_fit_desc desc = read_options(options);
     read_parameters(*state, parts, parameters);
@@ -140,9 +112,8 @@ void open_fit(Fit *self, const Device &device, const Scene &scene, const nb::lis
     desc.schedule = parts.schedule.data(), desc.schedule_count = (uint32_t)parts.schedule.size();
     state->views = desc.view_count;
     enter(state->library(),
-          [&] { return bl_fit_create(device.state->live(), scene.state->scene, &desc, &state->fit); });
-    device.state->users.add(state);
-    scene.state->users.add(state);
+          [&] { return bl_fit_create(device.state->live(), scene.state->scene, &desc, &state->handle); });
+    enlist(state);
     new (self) Fit{state};
 }
 
@@ -191,27 +162,21 @@ void render(const Fit &fit, uint32_t view, uint32_t spp, uint32_t seed, const Fl
         throw Failure{BL_ERROR_ARGUMENT, "the fit has no view number " + std::to_string(view)};
     bl_render_desc desc = {};
     Watch watch(std::move(progress));
-    need_size("image", image.size(), 3 * state.scene->pixels());
+    need_size("image", image.size(), state.image_size());
     desc.spp = spp, desc.seed = seed, desc.progress = Watch::tick, desc.user = &watch;
     enter(
         state.library(), [&] { return bl_fit_render(state.live(), view, &desc, image.data()); }, &watch);
 }
 
-void save(const Fit &fit, const std::string &path, const nb::bytes &note)
+void save(const Fit &fit, const std::string &path)
 {
-    enter(fit.state->library(),
-          [&] { return bl_fit_save(fit.state->live(), path.c_str(), note.c_str(), note.size()); });
+    enter(fit.state->library(), [&] { return bl_fit_save(fit.state->live(), path.c_str(), nullptr, 0); });
 }
 
-nb::bytes restore(const Fit &fit, const std::string &path)
+void restore(const Fit &fit, const std::string &path)
 {
-    void *note = nullptr;
-    size_t size = 0;
     enter(fit.state->library(),
-          [&] { return bl_fit_restore(fit.state->live(), path.c_str(), &note, &size); });
-    nb::bytes copy(note ? static_cast<const char *>(note) : "", size);
-    std::free(note);
-    return copy;
+          [&] { return bl_fit_restore(fit.state->live(), path.c_str(), nullptr, nullptr); });
 }
 
 } // namespace
@@ -226,9 +191,9 @@ void bind_fit(nb::module_ &m)
         .def("get", get, nb::arg("k"), nb::arg("values").noconvert())
         .def("render", render, nb::arg("view"), nb::arg("spp"), nb::arg("seed"), nb::arg("image").noconvert(),
              nb::arg("progress").none())
-        .def("save", save, nb::arg("path"), nb::arg("note"))
+        .def("save", save, nb::arg("path"))
         .def("restore", restore, nb::arg("path"))
-        .def_prop_ro("closed", [](const Fit &fit) { return fit.state->fit == nullptr; });
+        .def_prop_ro("closed", [](const Fit &fit) { return fit.state->handle == nullptr; });
 }
 
 } // namespace bindings

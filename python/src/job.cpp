@@ -14,31 +14,10 @@ using Rays = nb::ndarray<const float, nb::c_contig, nb::device::cpu, nb::shape<-
 namespace
 {
 
-struct JobState : Dependent {
-    std::shared_ptr<DeviceState> device;
-    std::shared_ptr<SceneState> scene;
-    bl_job *job = nullptr; // null: the device was closed
+struct JobState : Work<bl_job, bl_job_destroy> {
+    using Work::Work;
     std::vector<uint32_t> parameters;
-    uint64_t values = 0; // of all parameters of the scene
 
-    ~JobState() override
-    {
-        if (job)
-            device->library->dispose([j = job] { bl_job_destroy(j); });
-    }
-    void close() override
-    {
-        bl_job_destroy(job);
-        job = nullptr;
-    }
-    bl_job *live() const
-    {
-        if (!job)
-            throw Failure{CLOSED, "the device of this job was closed"};
-        return job;
-    }
-    Library &library() const { return *device->library; }
-    size_t image_size() const { return 3 * scene->pixels(); }
     size_t count_of_requested(uint32_t k) const
     {
         if (k >= parameters.size())
@@ -54,14 +33,14 @@ struct Job {
 void open_job(Job *self, const Device &device, const Scene &scene, const std::vector<std::string> &names,
               const nb::dict &options)
 {
-    auto state = std::make_shared<JobState>();
-    state->device = device.state, state->scene = scene.state;
+    auto state = std::make_shared<JobState>(device.state, scene.state);
     std::vector<const char *> list;
-    for (const std::string &name : names)
+    for (const std::string &name : names) {
         list.push_back(name.c_str());
+        state->parameters.push_back(scene.state->find(name));
+    }
     bl_job_desc desc = {};
     desc.parameters = list.data(), desc.parameter_count = (uint32_t)list.size();
-    desc.frozen = nb::cast<bool>(options["frozen"]);
     desc.accumulate = (bl_accumulate)nb::cast<uint32_t>(options["accumulate"]);
     desc.sensor_moves = nb::cast<bool>(options["sensor_moves"]);
     desc.geometry_changes = nb::cast<bool>(options["geometry_changes"]);
@@ -69,22 +48,9 @@ void open_job(Job *self, const Device &device, const Scene &scene, const std::ve
     desc.rays = (bl_rays)nb::cast<uint32_t>(options["rays"]);
     desc.volume_gradient = (bl_volume_gradient)nb::cast<uint32_t>(options["volume_gradient"]);
     desc.pixels = (bl_pixels)nb::cast<uint32_t>(options["pixels"]);
-    if (device.state->library != scene.state->library)
-        throw Failure{BL_ERROR_ARGUMENT, "device and scene are of different contexts"};
-    enter(state->library(), [&] {
-        for (const std::string &name : names) {
-            uint32_t index = 0;
-            bl_result result = bl_scene_find_parameter(scene.state->scene, name.c_str(), &index);
-            if (result != BL_OK)
-                return result;
-            state->parameters.push_back(index);
-        }
-        return bl_job_create(device.state->live(), scene.state->scene, &desc, &state->job);
-    });
-    for (uint32_t i = 0; i < bl_scene_parameter_count(scene.state->scene); i++)
-        state->values += scene.state->parameter(i).count;
-    device.state->users.add(state);
-    scene.state->users.add(state);
+    enter(state->library(),
+          [&] { return bl_job_create(device.state->live(), scene.state->scene, &desc, &state->handle); });
+    enlist(state);
     new (self) Job{state};
 }
 
@@ -95,13 +61,6 @@ void set_parameter(const Job &job, uint32_t index, const ConstFloats &values)
     enter(state.library(), [&] { return bl_job_set_parameter(state.live(), index, values.data()); });
 }
 
-void get_parameter(const Job &job, uint32_t index, const Floats &values)
-{
-    JobState &state = *job.state;
-    need_size("values", values.size(), state.scene->parameter(index).count);
-    enter(state.library(), [&] { return bl_job_get_parameter(state.live(), index, values.data()); });
-}
-
 void set_sensor(const Job &job, uint32_t sensor, const std::optional<ConstFloats> &to_world)
 {
     JobState &state = *job.state;
@@ -109,10 +68,26 @@ void set_sensor(const Job &job, uint32_t sensor, const std::optional<ConstFloats
     enter(state.library(), [&] { return bl_job_set_sensor(state.live(), sensor, matrix); });
 }
 
+nb::dict stats_dict(const bl_stats &s)
+{
+    nb::dict d;
+    d["seconds"] = s.seconds, d["device_seconds"] = s.device_seconds;
+    d["paths"] = s.paths, d["slices"] = s.slices, d["device_bytes"] = s.device_bytes;
+    d["drifted"] = s.drifted, d["overflowed"] = s.overflowed, d["underflowed"] = s.underflowed;
+    d["non_finite"] = s.non_finite, d["cut"] = s.cut, d["edges"] = s.edges;
+    const char *form = bl_gradient_form_name(s.form);
+    d["form"] = form ? form : "";
+    d["rebuilds"] = s.rebuilds, d["repeats"] = s.repeats, d["loss"] = s.loss;
+    nb::list singular;
+    for (uint64_t count : s.singular)
+        singular.append(count);
+    d["singular"] = nb::tuple(singular);
+    return d;
+}
+
 nb::dict render(const Job &job, uint32_t spp, uint32_t seed, const Floats &image,
                 const std::optional<Floats> &variance, const std::optional<Floats> &channels,
-                const std::optional<ConstFloats> &frozen, bool gradient_stream, double slice_seconds,
-                nb::object progress)
+                bool gradient_stream, nb::object progress)
 {
     JobState &state = *job.state;
     bl_render_desc desc = {};
@@ -120,10 +95,8 @@ nb::dict render(const Job &job, uint32_t spp, uint32_t seed, const Floats &image
     Watch watch(std::move(progress));
     need_size("image", image.size(), state.image_size());
     desc.spp = spp, desc.seed = seed, desc.gradient_stream = gradient_stream;
-    desc.slice_seconds = slice_seconds;
     desc.variance = data_of("variance", variance, state.image_size());
     desc.channels = data_of("channels", channels, state.scene->channels * state.scene->pixels());
-    desc.frozen = data_of("frozen", frozen, state.values);
     desc.progress = Watch::tick, desc.user = &watch;
     enter(
         state.library(), [&] { return bl_job_render(state.live(), &desc, image.data(), &stats); }, &watch);
@@ -144,7 +117,6 @@ nb::dict gradient(const Job &job, const std::optional<ConstFloats> &adjoint,
     desc.form = (bl_gradient_form)nb::cast<uint32_t>(options["form"]);
     desc.spp = nb::cast<uint32_t>(options["spp"]), desc.seed = nb::cast<uint32_t>(options["seed"]);
     desc.spp_primal = nb::cast<uint32_t>(options["spp_primal"]);
-    desc.slice_seconds = nb::cast<double>(options["slice_seconds"]);
     desc.loss = (bl_loss)nb::cast<uint32_t>(options["loss"]);
     desc.loss_constant = nb::cast<double>(options["loss_constant"]);
     desc.edges = (bl_edges)nb::cast<uint32_t>(options["edges"]);
@@ -230,35 +202,16 @@ std::string ways_of(const Job &job)
 
 } // namespace
 
-nb::dict stats_dict(const bl_stats &s)
-{
-    nb::dict d;
-    d["seconds"] = s.seconds, d["device_seconds"] = s.device_seconds;
-    d["paths"] = s.paths, d["slices"] = s.slices, d["device_bytes"] = s.device_bytes;
-    d["drifted"] = s.drifted, d["overflowed"] = s.overflowed, d["underflowed"] = s.underflowed;
-    d["non_finite"] = s.non_finite, d["cut"] = s.cut, d["edges"] = s.edges;
-    const char *form = bl_gradient_form_name(s.form);
-    d["form"] = form ? form : "";
-    d["rebuilds"] = s.rebuilds, d["repeats"] = s.repeats, d["loss"] = s.loss;
-    nb::list singular;
-    for (uint64_t count : s.singular)
-        singular.append(count);
-    d["singular"] = nb::tuple(singular);
-    return d;
-}
-
 void bind_job(nb::module_ &m)
 {
     nb::class_<Job>(m, "Job", "Kernels and buffers of a scene on a device.")
         .def("__init__", open_job, nb::arg("device"), nb::arg("scene"), nb::arg("parameters"),
              nb::arg("options"))
         .def("set", set_parameter, nb::arg("index"), nb::arg("values").noconvert())
-        .def("get", get_parameter, nb::arg("index"), nb::arg("values").noconvert())
         .def("set_sensor", set_sensor, nb::arg("sensor"), nb::arg("to_world").noconvert().none())
         .def("render", render, nb::arg("spp"), nb::arg("seed"), nb::arg("image").noconvert(),
              nb::arg("variance").noconvert().none(), nb::arg("channels").noconvert().none(),
-             nb::arg("frozen").noconvert().none(), nb::arg("gradient_stream"), nb::arg("slice_seconds"),
-             nb::arg("progress").none())
+             nb::arg("gradient_stream"), nb::arg("progress").none())
         .def("gradient", gradient, nb::arg("adjoint").noconvert().none(),
              nb::arg("target").noconvert().none(), nb::arg("image").noconvert().none(), nb::arg("options"),
              nb::arg("progress").none())
@@ -270,7 +223,7 @@ void bind_job(nb::module_ &m)
         .def("camera_rays", camera_rays, nb::arg("spp"), nb::arg("seed"), nb::arg("sample"),
              nb::arg("rays").noconvert())
         .def("rays", ways_of)
-        .def_prop_ro("closed", [](const Job &job) { return job.state->job == nullptr; });
+        .def_prop_ro("closed", [](const Job &job) { return job.state->handle == nullptr; });
 }
 
 } // namespace bindings

@@ -136,7 +136,47 @@ struct SceneState {
     bl_result read(); // info and channels of a new scene, inside the library
     size_t pixels() const { return (size_t)info.width * info.height; }
     bl_parameter_info parameter(uint32_t index) const;
+    uint32_t find(const std::string &name) const; // number of a parameter
 };
+
+// A job or a fit.
+template <class Handle, void (*destroy)(Handle *)> struct Work : Dependent {
+    std::shared_ptr<DeviceState> device;
+    std::shared_ptr<SceneState> scene;
+    Handle *handle = nullptr; // null: the device was closed
+
+    Work(const std::shared_ptr<DeviceState> &device, const std::shared_ptr<SceneState> &scene)
+        : device(device), scene(scene)
+    {
+        if (device->library != scene->library)
+            throw Failure{BL_ERROR_ARGUMENT, "device and scene are of different contexts"};
+    }
+    ~Work() override
+    {
+        if (handle)
+            device->library->dispose([h = handle] { destroy(h); });
+    }
+    void close() override
+    {
+        destroy(handle);
+        handle = nullptr;
+    }
+    Handle *live() const
+    {
+        if (!handle)
+            throw Failure{CLOSED, "the device was closed, and with it this job or fit"};
+        return handle;
+    }
+    Library &library() const { return *device->library; }
+    size_t image_size() const { return 3 * scene->pixels(); }
+};
+
+// For a new one: closing the device closes it, and the scene keeps its sizes while it lives.
+template <class State> void enlist(const std::shared_ptr<State> &state)
+{
+    state->device->users.add(state);
+    state->scene->users.add(state);
+}
 
 struct Context {
     std::shared_ptr<Library> library;
@@ -147,6 +187,18 @@ struct Device {
 struct Scene {
     std::shared_ptr<SceneState> state;
 };
+
+// Names 0, 1, .. until there is none.
+template <class Number, class Function> nb::list names_of(Function name)
+{
+    nb::list names;
+    for (uint32_t i = 0;; i++) {
+        const char *text = name((Number)i);
+        if (!text)
+            return names;
+        names.append(text);
+    }
+}
 
 // Throws where an array has not `count` values.
 void need_size(const char *what, size_t has, size_t count);
@@ -176,7 +228,5 @@ class SceneOptions
     bl_scene_desc fields = {};
     const char *keep(std::string text);
 };
-
-nb::dict stats_dict(const bl_stats &stats);
 
 } // namespace bindings

@@ -2,7 +2,6 @@
 // Scenes: loading, what is in them, their parameters.
 #include "library.h"
 
-#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -78,6 +77,13 @@ bl_parameter_info SceneState::parameter(uint32_t index) const
     return info;
 }
 
+uint32_t SceneState::find(const std::string &name) const
+{
+    uint32_t index = 0;
+    enter(*library, [&] { return bl_scene_find_parameter(scene, name.c_str(), &index); });
+    return index;
+}
+
 static void load(Scene *self, const Context &context, const std::string &text, const std::string &folder,
                  bool is_path, const nb::dict &options)
 {
@@ -107,23 +113,9 @@ static nb::dict scene_info(const Scene &scene)
     return d;
 }
 
-static nb::list channel_names(const Scene &scene)
+template <const char *(*name)(const bl_scene *, uint32_t)> static nb::list names(const Scene &scene)
 {
-    nb::list names;
-    for (uint32_t i = 0; i < scene.state->channels; i++)
-        names.append(bl_scene_channel_name(scene.state->scene, i));
-    return names;
-}
-
-static nb::list names_of(const Scene &scene, const char *(*name)(const bl_scene *, uint32_t))
-{
-    nb::list names;
-    for (uint32_t i = 0;; i++) {
-        const char *text = name(scene.state->scene, i);
-        if (!text)
-            return names;
-        names.append(text);
-    }
+    return names_of<uint32_t>([&](uint32_t i) { return name(scene.state->scene, i); });
 }
 
 static nb::dict parameter_dict(const Scene &scene, uint32_t index)
@@ -141,14 +133,6 @@ static nb::dict parameter_dict(const Scene &scene, uint32_t index)
         d["reason"] = nb::none();
     d["resizable"] = info.resizable, d["geometry"] = info.geometry;
     return d;
-}
-
-static uint32_t find_parameter(const Scene &scene, const std::string &name)
-{
-    uint32_t index = 0;
-    enter(*scene.state->library,
-          [&] { return bl_scene_find_parameter(scene.state->scene, name.c_str(), &index); });
-    return index;
 }
 
 static void get_parameter(const Scene &scene, uint32_t index, const Floats &values)
@@ -175,14 +159,12 @@ static void resize_parameter(const Scene &scene, uint32_t index, const std::vect
           [&] { return bl_scene_resize_parameter(state.scene, index, shape.data(), values.data()); });
 }
 
-static void write_image(const Scene &scene, const std::string &path, const ConstFloats &image,
-                        const std::optional<ConstFloats> &channels)
+static void write_image(const Scene &scene, const std::string &path, const ConstFloats &image)
 {
     SceneState &state = *scene.state;
     need_size("image", image.size(), 3 * state.pixels());
-    const float *more = data_of("channels", channels, state.channels * state.pixels());
     enter(*state.library,
-          [&] { return bl_scene_write_image(state.scene, path.c_str(), image.data(), more); });
+          [&] { return bl_scene_write_image(state.scene, path.c_str(), image.data(), nullptr); });
 }
 
 void bind_scene(nb::module_ &m)
@@ -191,16 +173,16 @@ void bind_scene(nb::module_ &m)
         .def("__init__", load, nb::arg("context"), nb::arg("text"), nb::arg("folder"), nb::arg("is_path"),
              nb::arg("options"))
         .def("info", scene_info)
-        .def("channel_names", channel_names)
-        .def("shape_names", [](const Scene &scene) { return names_of(scene, bl_scene_shape_name); })
-        .def("instance_names", [](const Scene &scene) { return names_of(scene, bl_scene_instance_name); })
-        .def("spp", [](const Scene &scene, uint32_t spp) { return bl_scene_spp(scene.state->scene, spp); })
+        .def("channel_names", names<bl_scene_channel_name>)
+        .def("shape_names", names<bl_scene_shape_name>)
+        .def("instance_names", names<bl_scene_instance_name>)
         .def("parameter", parameter_dict, nb::arg("index"))
-        .def("find", find_parameter, nb::arg("name"))
+        .def(
+            "find", [](const Scene &scene, const std::string &name) { return scene.state->find(name); },
+            nb::arg("name"))
         .def("get", get_parameter, nb::arg("index"), nb::arg("values").noconvert())
         .def("resize", resize_parameter, nb::arg("index"), nb::arg("shape"), nb::arg("values").noconvert())
-        .def("write_image", write_image, nb::arg("path"), nb::arg("image").noconvert(),
-             nb::arg("channels").noconvert().none());
+        .def("write_image", write_image, nb::arg("path"), nb::arg("image").noconvert());
 }
 
 } // namespace bindings

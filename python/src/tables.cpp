@@ -9,33 +9,25 @@ namespace bindings
 namespace
 {
 
-// Names 0, 1, .. until there is none.
-template <class Value> nb::tuple names_of(const char *(*name)(Value))
+template <class Value> nb::tuple values_of(const char *(*name)(Value))
 {
-    nb::list names;
-    for (uint32_t i = 0;; i++) {
-        const char *text = name((Value)i);
-        if (!text)
-            return nb::tuple(names);
-        names.append(text);
-    }
+    return nb::tuple(names_of<Value>(name));
 }
 
 const char *loss_name(bl_loss loss) { return bl_loss_info_get(loss).name; }
-const char *limit_name(uint32_t index) { return bl_limit_name(index); }
 
 nb::dict choices()
 {
     nb::dict d;
-    d["lights"] = names_of(bl_light_choice_name);
-    d["edges"] = names_of(bl_edges_name);
-    d["form"] = names_of(bl_gradient_form_name);
-    d["loss"] = names_of(loss_name);
-    d["optimizer"] = names_of(bl_optimizer_name);
-    d["motion"] = names_of(bl_motion_name);
-    d["pixels"] = names_of(bl_pixels_name);
-    d["volume_gradient"] = names_of(bl_volume_gradient_name);
-    d["limits"] = names_of(limit_name);
+    d["lights"] = values_of(bl_light_choice_name);
+    d["edges"] = values_of(bl_edges_name);
+    d["form"] = values_of(bl_gradient_form_name);
+    d["loss"] = values_of(loss_name);
+    d["optimizer"] = values_of(bl_optimizer_name);
+    d["motion"] = values_of(bl_motion_name);
+    d["pixels"] = values_of(bl_pixels_name);
+    d["volume_gradient"] = values_of(bl_volume_gradient_name);
+    d["limits"] = values_of(bl_limit_name);
     d["accumulate"] = nb::make_tuple("fixed", "float"); // bl_accumulate and bl_rays have no names in C
     d["rays"] = nb::make_tuple("auto", "bvh", "query");
     return d;

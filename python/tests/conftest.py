@@ -39,6 +39,19 @@ def run_example(path, folder):
     assert done.stdout and not done.stderr
 
 
+def run_page(page, monkeypatch, folder, framework="numpy"):
+    """Runs what a page says in Python from its top to its end, smaller; blocks of PyTorch where that is asked for.
+    Returns the names that there are then."""
+    text = (SOURCE / page).read_text(encoding="utf-8").replace("resolution=128", "resolution=8")
+    (folder / "assets").symlink_to(SOURCE / "assets")
+    monkeypatch.chdir(folder)
+    names = {}
+    for block in re.findall("^```python\n(.*?)^```", text, re.M | re.S):
+        if framework == "torch" or "import torch" not in block:
+            exec(block, names)
+    return names
+
+
 @pytest.fixture
 def box():
     """The Cornell box, 16 x 16 pixels, 4 samples, depth 4."""

@@ -74,13 +74,13 @@ def overhead(calls=5000):
     scene = bl.load_file(CORNELL, resolution=8, spp=1, max_depth=1)
     whole, inner = [], []
     out = np.empty((8, 8, 3), np.float32)
-    engine = scene._engine(None, ())
+    engine = scene._engine_for(None, ())
     bl.render(scene, 1)
     for k in range(calls):
         begin = time.perf_counter()
         bl.render(scene, 1, k, out=out)
         whole.append(time.perf_counter() - begin)
-        inner.append(engine.core.render(1, k, out, None, None, None, False, 0.0, None)["seconds"])
+        inner.append(engine.core.render(1, k, out, None, None, False, None)["seconds"])
     return 1e6 * float(np.median(whole)), 1e6 * float(np.median(inner))
 
 

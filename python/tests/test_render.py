@@ -87,6 +87,15 @@ def test_rays(box):
     assert (job.any_hits(rays) == np.isfinite(hits["t"])).all()
 
 
+def test_rays_meet_instances():
+    scene = bl.load_string(XML.replace('<shape type="sphere">', '<shape type="shapegroup" id="group"><shape type="sphere">')
+                           .replace('<bsdf type="plastic"/></shape>', '<bsdf type="plastic"/></shape></shape>'
+                                    '<shape type="instance" id="copy"><ref id="group"/></shape>'))
+    hits = bl.Job(scene).closest_hits([[0, 1, 6, 0, 0, 0, -1, 100], [3, 9, 0, 0, 0, -1, 0, 100]])
+    assert scene.instances[hits["instance"][0]] == "copy" and hits["t"] == pytest.approx([5, 9], abs=1e-3)
+    assert hits["shape"][1] != hits["shape"][0]
+
+
 def dictionary():
     t = bl.Transform
     white = {"type": "rgb", "value": [.73, .71, .68]}

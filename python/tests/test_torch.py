@@ -8,7 +8,7 @@ import torch
 
 import backlight as bl
 import backlight.torch
-from conftest import CORNELL, GREEN, LIGHT, RED, examples, run_example
+from conftest import CORNELL, GREEN, LIGHT, RED, examples, run_example, run_page
 
 
 def tensor(values, **more):
@@ -171,3 +171,8 @@ def test_networks(box):
 @pytest.mark.parametrize("path", examples("torch"), ids=lambda path: path.stem)
 def test_example(path, tmp_path):
     run_example(path, tmp_path)
+
+
+def test_manual(monkeypatch, tmp_path):
+    colour = run_page("docs/python.md", monkeypatch, tmp_path, "torch")["colour"]
+    assert colour.detach().numpy() == pytest.approx([.61, .06, .07], abs=.1)

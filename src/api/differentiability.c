@@ -25,21 +25,14 @@ bool parameter_turns_environment(const render_scene *s, uint32_t parameter)
     return light && light->environment;
 }
 
-static bool may_let_through(const scene_object *bsdf)
-{
-    bool any = ((const bsdf_class *)(const void *)bsdf->cls)->null;
-    for (uint32_t k = 0; k < bsdf->child_count; k++)
-        any |= bsdf->children[k]->cls->category == PLUGIN_BSDF && may_let_through(bsdf->children[k]);
-    return any;
-}
-
 /* Whether a ray may meet light on its way to a vertex. Such light would have to move in another way than the
  * vertex does (integrator/motion/local_volume.c). */
 static bool shines_on_the_way(const render_scene *s)
 {
     bool any = false;
     for (uint32_t i = 0; i < s->shapes.count; i++)
-        any |= s->shapes.data[i].emitter && s->shapes.data[i].bsdf && may_let_through(s->shapes.data[i].bsdf);
+        any |= s->shapes.data[i].emitter && s->shapes.data[i].bsdf &&
+               render_has_bsdf(s->shapes.data[i].bsdf, bsdf_is_mask);
     return any;
 }
 

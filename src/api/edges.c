@@ -10,6 +10,7 @@
 #include "api/job_pass.h"
 #include "api/job_results.h"
 #include "render/sensor/sensor.h"
+#include "render/shape/silhouette_words.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +35,7 @@ bool edges_pass(const bl_job *job, bool forward, uint32_t k, render_pass *pass)
     BL_ASSERT(k < EDGES_PASSES, "pass %u of edges", k);
     int32_t most = job->scene->max_depth;
     bool linked = sensor_of(job->scene->sensor)->link, scatters = most < 0 || most > 1;
-    const bool finds[EDGES_PASSES] = {linked, scatters, scatters && edges_lit_possible(job->plan)};
+    const bool finds[EDGES_PASSES] = {linked, scatters, scatters && edges_lit_possible(job->scene)};
     *pass = all[k][forward];
     return finds[k] && own_samples(job, k) > 0;
 }
@@ -59,16 +60,22 @@ job_work_desc edges_work(const bl_job *job, const job_work_desc *w, uint32_t k)
 
 /* ---- learning ---- */
 
+/* Words of BUFFER_SAMPLES in which a pass leaves what it has found. */
+static uint64_t learnt_words(const bl_job *job)
+{
+    return (uint64_t)job->plan->edge_cells * CELL_LEARNT_WORDS;
+}
+
 bl_result edges_prepare(bl_job *job, bl_error *err)
 {
     gpu_kernel *made;
     TRY(job_kernel(job, RENDER_EDGES_LEARN, &made, err));
-    return job_reserve_samples(job, 2 * job->plan->edge_cells, err);
+    return job_reserve_samples(job, learnt_words(job), err);
 }
 
 bool edges_prepared(const bl_job *job)
 {
-    return job->kernels[RENDER_EDGES_LEARN] && gpu_buffer_size(job->samples) >= 8ull * job->plan->edge_cells;
+    return job->kernels[RENDER_EDGES_LEARN] && gpu_buffer_size(job->samples) >= 4 * learnt_words(job);
 }
 
 void edges_record_learning(bl_job *job, const job_work_desc *w, render_pass pass, uint32_t k)
@@ -116,11 +123,6 @@ static bl_result clear_splats(bl_job *job, uint32_t spp, uint32_t coarser, bl_st
     return job_submit(job, stats, &seconds, err);
 }
 
-static bool splats(render_pass pass)
-{
-    return pass == RENDER_EDGES_SEEN_FORWARD || pass == RENDER_EDGES_LIT_FORWARD;
-}
-
 /* Runs those passes that splat, or those that do not. */
 static bl_result run_passes(bl_job *job, const job_work_desc *w, bool splatting, bl_stats *stats,
                             bl_error *err)
@@ -128,7 +130,7 @@ static bl_result run_passes(bl_job *job, const job_work_desc *w, bool splatting,
     for (uint32_t k = 0; k < EDGES_PASSES; k++) {
         const job_work_desc e = edges_work(job, w, k);
         render_pass pass;
-        if (!edges_pass(job, w->pass == RENDER_FORWARD, k, &pass) || splats(pass) != splatting)
+        if (!edges_pass(job, w->pass == RENDER_FORWARD, k, &pass) || job_splats(job, pass) != splatting)
             continue;
         TRY(learn(job, &e, pass, k, stats, err));
         TRY(job_run_part(job, &e, pass, job_everything(&e, job_pixels(job)), stats, err));

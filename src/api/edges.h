@@ -18,9 +18,10 @@ job_work_desc edges_work(const bl_job *job, const job_work_desc *w, uint32_t k);
  * nothing to find in the scene. */
 enum { EDGES_PASSES = 3 };
 bool edges_pass(const bl_job *job, bool forward, uint32_t k, render_pass *pass);
-/* What pass k needs besides its kernel; and appends the run in which it learns where edges matter. */
+/* What all these passes need besides their kernels: makes it, and says whether it is there. */
 bl_result edges_prepare(bl_job *job, bl_error *err);
 bool edges_prepared(const bl_job *job);
+/* Appends the run in which pass k learns where edges matter, and the table that follows from it. */
 void edges_record_learning(bl_job *job, const job_work_desc *w, render_pass pass, uint32_t k);
 
 #endif

@@ -194,8 +194,8 @@ ir_ref emitter_far_power(tracer *t, ir_ref radiance, ir_ref far);
 /* The `ray` of a light at infinity. Its direction is chosen as `sample` chooses it. It goes through a point
  * of the disk across the scene's bounding sphere. */
 emitter_ray emitter_far_ray(tracer *t, const class_node *n, ir_ref record, const ir_ref u[4]);
-/* The text that says what a gradient by a light's place lacks (render_parameter.reason). */
 extern const emitter_class light_silhouette; /* emitter/silhouette.c: of the integrator silhouette */
+/* The text that says what a gradient by a light's place lacks (render_parameter.reason). */
 extern const char emitter_moving_shadows[];
 extern const char emitter_moving_border[]; /* the same, of a light that has an emitter_class.border, too */
 

@@ -6,40 +6,6 @@
 #include "render/scene_internal.h"
 #include "render/shape/kinds.h"
 
-static bool has_bsdf(const scene_object *o, bool (*is)(const scene_object *o))
-{
-    bool any = o->cls->category == PLUGIN_BSDF && is(o);
-    for (uint32_t k = 0; k < o->child_count; k++)
-        any |= has_bsdf(o->children[k], is);
-    return any;
-}
-
-/* Mirrors, smooth glass. Materials that hold others have the lobes of these. */
-static bool is_smooth(const scene_object *o)
-{
-    const bsdf_class *cls = (const bsdf_class *)(const void *)o->cls;
-    bool holds = false;
-    for (uint32_t k = 0; k < o->child_count; k++)
-        holds |= o->children[k]->cls->category == PLUGIN_BSDF;
-    return cls->lobe_direction && !holds;
-}
-
-static bool lets_through(const scene_object *o) { return ((const bsdf_class *)(const void *)o->cls)->null; }
-
-static bool some_bsdf(const render_scene *s, bool (*is)(const scene_object *o))
-{
-    bool any = false;
-    for (uint32_t i = 0; i < s->shapes.count; i++)
-        any |= s->shapes.data[i].bsdf && has_bsdf(s->shapes.data[i].bsdf, is);
-    return any;
-}
-
-bool edges_differentiated(const render_scene *s)
-{
-    return s->edges && s->method == METHOD_REPLAY && !s->light_tracing && !s->ellipsoid_field && !s->field &&
-           !s->depth_image;
-}
-
 /* A shape of a kind whose silhouettes are not sampled. */
 static bool some_without_silhouette(const render_scene *s)
 {
@@ -73,10 +39,9 @@ static const char *join(render_scene *s, const char *before, const char *more)
  * (integrator/kernels/boundary_mirror.c). */
 static const char *smooth_lack(const render_scene *s)
 {
-    bool flat = false;
-    for (uint32_t i = 0; i < s->shapes.count && !s->volumetric && s->groups.count == 0; i++)
-        flat |= s->shapes.data[i].object->cls == &shape_rectangle.base.plugin && s->shapes.data[i].bsdf &&
-                has_bsdf(s->shapes.data[i].bsdf, is_smooth);
+    bool flat = false, possible = !s->volumetric && edges_mirrors_possible(s);
+    for (uint32_t i = 0; i < s->shapes.count && possible; i++)
+        flat |= edges_flat_mirror(&s->shapes.data[i]);
     return s->volumetric ? "what moves in mirrors and behind smooth glass is left out"
            : flat ? "what moves in mirrors, but for silhouettes that the sensor sees in flat ones, behind "
                     "smooth glass and next to masks is left out"
@@ -86,10 +51,10 @@ static const char *smooth_lack(const render_scene *s)
 const char *edges_lack(render_scene *s)
 {
     const char *lacks = NULL;
-    bool masks = some_bsdf(s, lets_through);
+    bool masks = render_some_bsdf(s, bsdf_is_mask);
     if (s->silhouette) /* materials do not matter */
         masks = false;
-    else if (some_bsdf(s, is_smooth) || (masks && !s->volumetric))
+    else if (render_some_bsdf(s, bsdf_is_smooth) || (masks && !s->volumetric))
         lacks = smooth_lack(s);
     if (s->volumetric && (masks || s->media.count > 0) && some_delta_light(s))
         lacks = join(s, lacks, "borders of shadows from lights without extent are left out");
@@ -100,21 +65,10 @@ const char *edges_lack(render_scene *s)
     return lacks;
 }
 
-/* Whether borders of cones are sampled: as borders of shadows are, from lights
- * (integrator/kernels/boundary_lit.c). */
-static bool some_borders_sampled(const render_scene *s)
-{
-    bool all =
-        sensor_of(s->sensor)->link && !(s->volumetric && (s->media.count > 0 || some_bsdf(s, lets_through)));
-    for (uint32_t i = 0; i < s->emitters.count; i++)
-        all &= ((const emitter_class *)(const void *)s->emitters.data[i]->cls)->ray != NULL;
-    return all;
-}
-
 void edges_reasons_of_lights(render_scene *s)
 {
     const char *lack = NULL;
-    bool known = false, borders = some_borders_sampled(s);
+    bool known = false, borders = edges_lit_possible(s); /* of cones */
     for (uint32_t i = 0; i < s->emitters.count && edges_differentiated(s); i++) {
         const scene_object *o = s->emitters.data[i];
         uint32_t k = o->index < s->last_parameter.count ? s->last_parameter.data[o->index] : 0;

@@ -238,9 +238,21 @@ bl_result render_build_levels(render_scene *s, bl_error *err);
 /* Box of a box's image, with slack for maps of rays in f32. m: 3 rows of 4. */
 void render_map_box(const float m[12], const float box[6], float out[6]);
 
-/* ---- edges_reasons.c ---- */
+/* ---- scene_edges.c ---- */
 
+/* Whether a material, or one that it holds, is of a kind; whether one of a shape of the scene is. */
+bool render_has_bsdf(const scene_object *bsdf, bool (*is)(const scene_object *bsdf));
+bool render_some_bsdf(const render_scene *s, bool (*is)(const scene_object *bsdf));
+bool bsdf_is_smooth(const scene_object *bsdf);    /* itself a mirror or smooth glass */
+bool bsdf_is_mask(const scene_object *bsdf);      /* lets a ray straight through */
 bool edges_differentiated(const render_scene *s); /* whether moving edges are, in this scene */
+/* Whether borders of shadows are sampled from lights (kernels/boundary_lit.c): paths can begin at all of
+ * them, and the sensor can be connected to surfaces. */
+bool edges_lit_possible(const render_scene *s);
+/* Whether silhouettes are sampled that the sensor sees in flat mirrors (kernels/boundary_mirror.c), and
+ * whether a shape is one. */
+bool edges_mirrors_possible(const render_scene *s);
+bool edges_flat_mirror(const render_shape *shape);
 
 /* ---- scene_build.c ---- */
 

@@ -357,6 +357,8 @@ ir_ref warp_discrete(tracer *t, enum render_buffer buffer, ir_ref table, ir_ref 
 /* The same, where the interval is known to be between two others, or one of these. */
 ir_ref warp_discrete_between(tracer *t, enum render_buffer buffer, ir_ref table, ir_ref first, ir_ref last,
                              ir_ref u);
+/* Where interval k of such a table begins. */
+ir_ref warp_interval_begin(tracer *t, enum render_buffer buffer, ir_ref table, ir_ref k);
 /* warp_discrete for u * sum, in a table of BUFFER_VALUES. *inside: where in the interval the number lies,
  * which is uniform in [0, 1] again. */
 ir_ref warp_discrete_rest(tracer *t, ir_ref table, ir_ref count, ir_ref sum, ir_ref u, ir_ref *inside);

@@ -86,13 +86,18 @@ ir_ref warp_discrete(tracer *t, enum render_buffer buffer, ir_ref table, ir_ref 
     return warp_discrete_between(t, buffer, table, t_u32(t, 0), ir_sub(t->f, count, t_u32(t, 1)), u);
 }
 
+ir_ref warp_interval_begin(tracer *t, enum render_buffer buffer, ir_ref table, ir_ref k)
+{
+    ir_func *f = t->f;
+    ir_ref before = ir_add(f, table, ir_sub(f, ir_max(f, k, t_u32(t, 1)), t_u32(t, 1)));
+    return ir_select(f, ir_eq(f, k, t_u32(t, 0)), t_f32(t, 0), ir_load(f, IR_F32, buffer, before));
+}
+
 /* Where in interval k of a table of BUFFER_VALUES a number lies, 0 to 1. */
 static ir_ref within(tracer *t, ir_ref table, ir_ref k, ir_ref at)
 {
     ir_func *f = t->f;
-    ir_ref before = ir_add(f, table, ir_sub(f, ir_max(f, k, t_u32(t, 1)), t_u32(t, 1)));
-    ir_ref low =
-        ir_select(f, ir_eq(f, k, t_u32(t, 0)), t_f32(t, 0), ir_load(f, IR_F32, BUFFER_VALUES, before));
+    ir_ref low = warp_interval_begin(t, BUFFER_VALUES, table, k);
     return t_ratio(t, ir_sub(f, at, low),
                    ir_sub(f, ir_load(f, IR_F32, BUFFER_VALUES, ir_add(f, table, k)), low));
 }

@@ -62,10 +62,6 @@ typedef struct render_trace_options {
 /* Whether lanes of the pass are listed: BUFFER_ADJOINT is then a list (enum lane_word). */
 bool render_lists_lanes(const plan *p, render_pass pass);
 
-/* Whether borders of shadows are sampled from lights (kernels/boundary_lit.c): paths can begin at all of
- * them, and the sensor can be connected to surfaces. */
-bool edges_lit_possible(const plan *p);
-
 /* The kernel of a pass as a trace: entry function without parameters. */
 bl_result render_trace(const plan *p, render_pass pass, const render_trace_options *o, ir_module **out,
                        bl_error *err);

@@ -17,9 +17,8 @@ static ir_ref edge_of(tracer *t, const silhouette_place *at)
 static ir_ref choose_between(tracer *t, ir_ref table, ir_ref first, ir_ref last, ir_ref u, ir_ref *share)
 {
     ir_func *f = t->f;
-    ir_ref one = t_u32(t, 1), none = ir_eq(f, first, t_u32(t, 0)),
-           before = t_real(t, ir_add(f, table, ir_sub(f, ir_max(f, first, one), one)), 0),
-           low = ir_select(f, none, t_f32(t, 0), before), high = t_real(t, ir_add(f, table, last), 0);
+    ir_ref low = warp_interval_begin(t, BUFFER_SCENE, table, first),
+           high = t_real(t, ir_add(f, table, last), 0);
     *share = ir_sub(f, high, low);
     return warp_discrete_between(t, BUFFER_SCENE, table, first, last, t_mad(t, u, *share, low));
 }

@@ -315,6 +315,19 @@ static float write_carrier(plan *p, const carriers *c, uint32_t k, uint32_t at, 
     return high;
 }
 
+/* Lists the flat mirrors. */
+static void write_mirrors(plan *p, uint32_t head)
+{
+    const render_scene *s = p->scene;
+    bool possible = edges_mirrors_possible(s);
+    p->words.data[head + SILHOUETTE_MIRRORS] = p->words.count;
+    for (uint32_t i = 0; i < s->shapes.count && possible; i++)
+        if (edges_flat_mirror(&s->shapes.data[i])) {
+            const uint32_t record = p->words.data[HEADER_SHAPES] + i * SHAPE_WORDS;
+            plan_append(p, &record, 1), p->edge_mirrors++;
+        }
+}
+
 void silhouette_write(plan *p)
 {
     carriers c = {.edges = memory_need_zeroed(p->scene->shapes.count + 1, sizeof *c.edges)};
@@ -335,6 +348,7 @@ void silhouette_write(plan *p)
             moving += c.all.data[k].moves;
         }
         p->words.data[HEADER_SILHOUETTES] = head;
+        write_mirrors(p, head);
         p->edge_cells = silhouette_write_cells(p, head, c.all.count, moving);
     }
     memory_free(c.edges);

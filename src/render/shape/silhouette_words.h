@@ -16,6 +16,7 @@ enum silhouette_word {
     SILHOUETTE_CELLS,
     SILHOUETTE_CELL_COUNT,
     SILHOUETTE_CELLS_MOVING,
+    SILHOUETTE_MIRRORS /* words of the records of plan.edge_mirrors shapes */,
     SILHOUETTE_GUIDE /* word of BUFFER_VALUES: the tables by which passes choose cells */,
     SILHOUETTE_WORDS
 };

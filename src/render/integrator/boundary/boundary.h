@@ -34,7 +34,6 @@ typedef struct boundary_point {
     vec3 p, d;       /* the point; unit direction from the viewpoint to it */
     vec3 n;          /* unit, at a right angle to d and the curve, away from the surface */
     ir_ref distance; /* from the viewpoint */
-    ir_ref closed;   /* bool: silhouette_point.closed */
     ir_ref weight;   /* 1 / density of the point by length of the curve, as seen along d */
     ir_ref possible; /* the integral of the angle times boundary_wish.value over the cell, while learning */
     ir_ref offset;   /* how far beside the point rays pass that miss the surface, or meet it */

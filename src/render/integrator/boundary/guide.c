@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Which parts of all curves samples look at. Most curves are hidden, or light nothing that the sensor sees.
  * So each pass of edges first learns: a few samples in every cell of the curves say how much goes past the
- * edge there to the image. Then cells are chosen in proportion to that, as Zhang et al. (2023, section 6)
- * choose boundary segments by a grid.
+ * edge there to the image. Then cells are chosen in proportion to that, as Zhang et al. (2023) choose
+ * boundary segments by what a first pass has found.
  *
  * What is learnt does not depend on the loss, nor on which parameters move and how. So the derivative of the
  * image and a gradient have the same samples. Every cell keeps a share of its probability before, for what a
@@ -32,12 +32,10 @@ boundary_cell boundary_choose_cell(walk *w, const boundary_guide *g, ir_ref *u)
     tracer *t = &w->t;
     ir_func *f = t->f;
     ir_ref table = table_of(t, t_u32(t, g->table)), cells = head_word(t, SILHOUETTE_CELL_COUNT), inside,
-           one = t_f32(t, 1), first = t_u32(t, 1);
+           one = t_f32(t, 1);
     ir_ref k = warp_discrete_rest(t, table, cells, one, *u, &inside), at = ir_add(f, table, k);
-    ir_ref below = ir_add(f, table, ir_sub(f, ir_max(f, k, first), first));
-    ir_ref before =
-        ir_select(f, ir_eq(f, k, t_u32(t, 0)), t_f32(t, 0), ir_load(f, IR_F32, BUFFER_VALUES, below));
-    ir_ref p = ir_sub(f, ir_load(f, IR_F32, BUFFER_VALUES, at), before),
+    ir_ref p = ir_sub(f, ir_load(f, IR_F32, BUFFER_VALUES, at),
+                      warp_interval_begin(t, BUFFER_VALUES, table, k)),
            value = ir_load(f, IR_F32, BUFFER_VALUES, ir_add(f, at, cells));
     *u = ir_select(f, g->usual, ir_min(f, inside, t_f32(t, ONE_BELOW)), *u);
     return (boundary_cell){ir_select(f, g->usual, k, g->own), ir_select(f, g->usual, p, one),

@@ -32,16 +32,16 @@ boundary_loop boundary_begin(walk *w, ir_module *m)
     ir_func *f = t->f;
     boundary_loop b = {.l = kernel_lane(w, m)};
     ir_ref own = ir_uniform(f, IR_U32, UNIFORM_EDGES_LEARN), id = ir_global_id(f), none = t_u32(t, 0);
-    b.usual = ir_eq(f, own, none);
-    b.guide = (boundary_guide){table_of_pass(w), b.usual, ir_select(f, b.l.inside, id, none)};
-    b.l.film = ir_select(f, b.usual, b.l.film, none), b.l.adjoint = ir_select(f, b.usual, b.l.adjoint, none);
+    ir_ref usual = ir_eq(f, own, none);
+    b.guide = (boundary_guide){table_of_pass(w), usual, ir_select(f, b.l.inside, id, none)};
+    b.l.film = ir_select(f, usual, b.l.film, none), b.l.adjoint = ir_select(f, usual, b.l.adjoint, none);
     ir_ref first = ir_mul(f, id, own), end = ir_select(f, b.l.inside, ir_add(f, first, own), first),
-           last = ir_select(f, b.usual, b.l.last, end), pixel = w->pixel, zero = t_f32(t, 0);
-    ir_ref state[3] = {ir_select(f, b.usual, b.l.first, first), zero, zero};
+           last = ir_select(f, usual, b.l.last, end), pixel = w->pixel, zero = t_f32(t, 0);
+    ir_ref state[3] = {ir_select(f, usual, b.l.first, first), zero, zero};
     b.loop = ir_loop(f, state, 3);
     b.sample = state[0], b.learnt[0] = state[1], b.learnt[1] = state[2];
     ir_while(f, ir_lt(f, b.sample, last));
-    w->pixel = ir_select(f, b.usual, pixel, any_pixel(w, b.sample));
+    w->pixel = ir_select(f, usual, pixel, any_pixel(w, b.sample));
     return b;
 }
 
@@ -54,14 +54,14 @@ void boundary_end(walk *w, const boundary_loop *b, ir_ref there, ir_ref found, i
                       ir_add(f, b->learnt[0], ir_select(f, there, found, zero)),
                       ir_add(f, b->learnt[1], possible)};
     ir_endloop(f, b->loop, next, 3);
-    ir_if(f, ir_and(f, b->l.inside, ir_not(f, b->usual)));
+    ir_if(f, ir_and(f, b->l.inside, ir_not(f, b->guide.usual)));
     ir_ref word = ir_mul(f, ir_global_id(f), t_u32(t, CELL_LEARNT_WORDS));
     for (uint32_t k = 0; k < CELL_LEARNT_WORDS; k++)
         ir_store(f, BUFFER_SAMPLES, t_offset(t, word, k), ir_div(f, b->learnt[k], ir_to_f32(f, own)));
     ir_else(f);
     ir_endif(f);
     if (!boundary_forward(w))
-        ir_flush(f, BUFFER_GRADIENT, ir_and(f, b->l.inside, b->usual));
+        ir_flush(f, BUFFER_GRADIENT, ir_and(f, b->l.inside, b->guide.usual));
 }
 
 ir_ref boundary_size(walk *w, color c)

@@ -13,7 +13,6 @@ typedef struct boundary_loop {
     lane l;
     ir_ref loop, sample;
     boundary_guide guide;
-    ir_ref usual;     /* bool: it does not learn */
     ir_ref learnt[2]; /* f32: what was found so far, and what could be */
 } boundary_loop;
 boundary_loop boundary_begin(walk *w, ir_module *m);
@@ -39,8 +38,7 @@ typedef struct boundary_mirror {
     vec3 p, n;      /* a point of the mirror; its unit normal, of either sign */
     ir_ref inverse; /* 1 / probability of the choice */
 } boundary_mirror;
-uint32_t boundary_mirrors(const plan *p); /* how many there are */
-/* u: a uniform number. Half of all are seen straight on. */
+/* Where plan.edge_mirrors. u: a uniform number. Half of all are seen straight on. */
 boundary_mirror boundary_mirror_choose(walk *w, ir_ref u);
 /* The image of a point where m->there, else the point. */
 vec3 boundary_mirror_point(walk *w, const boundary_mirror *m, vec3 p);

@@ -332,14 +332,14 @@ bl_result kernel_edges_lit(walk *w, ir_module *m)
         carried[k] = color_scale(t, l.radiance, ir_mul(f, minus, share[k]));
     for (int k = 0; k < 2 && forward; k++)
         moved[k] = color_scale(t, carried[k], boundary_tangent(w, motion[k]));
-    found[0] = take_splat(w, &v, &p.b, lit, loop.usual, forward ? &moved[0] : NULL);
-    found[1] = gather_rest(w, &v, &p, loop.usual, forward ? &moved[1] : NULL);
+    found[0] = take_splat(w, &v, &p.b, lit, loop.guide.usual, forward ? &moved[0] : NULL);
+    found[1] = gather_rest(w, &v, &p, loop.guide.usual, forward ? &moved[1] : NULL);
     for (int k = 0; k < 2; k++) {
         color sum = color_mul(t, found[k], carried[k]);
         seed[k] = ir_add(f, sum.c[0], ir_add(f, sum.c[1], sum.c[2]));
     }
     if (!forward)
-        boundary_backward(w, ir_and(f, lit, loop.usual), motion, seed, 2);
+        boundary_backward(w, ir_and(f, lit, loop.guide.usual), motion, seed, 2);
     color importance = color_add(t, color_mul(t, found[0], carried[0]), color_mul(t, found[1], carried[1]));
     ir_ref curve = some_border(w) ? ir_and(f, lit, ir_not(f, l.border)) : lit;
     boundary_end(w, &loop, curve, boundary_size(w, importance), b.possible);

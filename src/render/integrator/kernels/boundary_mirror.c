@@ -2,50 +2,20 @@
  * Flat mirrors, through which the sensor sees edges (boundary_seen.c). What a flat mirror shows stands behind
  * it: from the viewpoint's image in the mirror the edge is seen straight on, and the image of the edge is
  * seen from the viewpoint. So an edge in a mirror is sampled as any other, with both images in their places.
- * Flat mirrors are rectangles whose material may have a discrete lobe. One of them is chosen, all alike. The
+ * Flat mirrors are rectangles whose material may have a discrete lobe (edges_flat_mirror). One of them is
+ * chosen, all alike. The
  * mirror itself is held: next to discrete lobes directions stay (docs/theory/moving_geometry.md). */
 #include "render/integrator/kernels/boundary.h"
-#include "render/shape/kinds.h"
-
-static bool smooth(const class_node *n)
-{
-    bool any = bsdf_of(n)->lobe_direction && n->child_count == 0;
-    for (uint32_t k = 0; k < n->child_count; k++)
-        any |= n->child[k]->cls->plugin.category == PLUGIN_BSDF && smooth(n->child[k]);
-    return any;
-}
-
-static bool is_mirror(const plan *p, uint32_t shape)
-{
-    const render_shape *s = &p->scene->shapes.data[shape];
-    uint32_t record = p->words.data[HEADER_SHAPES] + shape * SHAPE_WORDS,
-             cls = p->words.data[record + SHAPE_BSDF_CLASS];
-    return s->bsdf && s->object->cls == &shape_rectangle.base.plugin && cls < p->bsdfs.count &&
-           smooth(p->bsdfs.data[cls]);
-}
-
-uint32_t boundary_mirrors(const plan *p)
-{
-    uint32_t count = 0;
-    int32_t most = p->scene->max_depth;
-    bool some = !p->scene->has_groups && !plan_is_volumetric(p) && (most < 0 || most > 1);
-    for (uint32_t i = 0; some && i < p->scene->shapes.count; i++)
-        count += is_mirror(p, i);
-    return count;
-}
 
 boundary_mirror boundary_mirror_choose(walk *w, ir_ref u)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    const plan *p = w->plan;
-    uint32_t count = boundary_mirrors(p), k = 0;
-    ir_ref shapes = t_word(t, t_u32(t, 0), HEADER_SHAPES), scaled = ir_mul(f, u, t_f32(t, 2 * (float)count));
-    boundary_mirror m = {.there = ir_lt(f, u, t_f32(t, 0.5f)), .shape = shapes};
-    for (uint32_t i = 0; i < p->scene->shapes.count; i++)
-        if (is_mirror(p, i))
-            m.shape = ir_select(f, ir_ge(f, scaled, t_f32(t, (float)k++)),
-                                t_offset(t, shapes, i * SHAPE_WORDS), m.shape);
+    uint32_t count = w->plan->edge_mirrors;
+    ir_ref list = t_word(t, t_word(t, t_u32(t, 0), HEADER_SILHOUETTES), SILHOUETTE_MIRRORS);
+    ir_ref k = ir_to_u32(f, ir_mul(f, u, t_f32(t, 2 * (float)count)));
+    boundary_mirror m = {.there = ir_lt(f, u, t_f32(t, 0.5f))};
+    m.shape = t_word(t, ir_add(f, list, ir_min(f, k, t_u32(t, count - 1))), 0);
     ir_ref data = t_word(t, m.shape, SHAPE_DATA), at[3][3];
     mesh_vertices positions = {data, MESH_ARRAY_POSITIONS, t_word(t, data, MESH_POSITIONS), 3};
     for (uint32_t i = 0; i < 3; i++)
@@ -85,11 +55,13 @@ color boundary_mirror_pass(walk *w, const boundary_mirror *m, vec3 toward, bound
     tracer *t = &w->t;
     ir_func *f = t->f;
     color one = color_all(t_f32(t, 1));
+    walk blind = *w; /* lights on the way do not matter */
+    blind.next_event = false;
     radiance_walk p = radiance_start(w, at);
     p.at.o = *from, p.at.d = v3_normalize(t, v3_sub(t, toward, *from));
     p.at.tmax = ir_select(f, ir_and(f, m->there, b->there), t_f32(t, 1e30f), t_f32(t, -1));
     ir_ref alive;
-    walk_vertex v = radiance_vertex(w, &p, &alive);
+    walk_vertex v = radiance_vertex(&blind, &p, &alive);
     ir_ref mirrors = ir_and(f, v.sample.delta, ir_gt(f, ir_mul(f, v.wi.z, v.wo.z), t_f32(t, 0)));
     ir_ref there =
         ir_and(f, ir_and(f, alive, v.si.valid), ir_and(f, mirrors, ir_eq(f, v.si.shape, m->shape)));

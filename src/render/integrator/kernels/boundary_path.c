@@ -208,7 +208,7 @@ bl_result kernel_edges_path(walk *w, ir_module *m)
     vec3 from = ray_offset(t, v.si.p, v.si.ng, b.d);
     color value = scattered_toward(w, &v, b.d);
     walk_position at = position_behind(w, &p.at, &v, b.d);
-    if (edges_lit_possible(w->plan))
+    if (edges_lit_possible(w->plan->scene))
         at.delta = led.mirrored, at.pdf = walk_bsdf_density(w, &v, v.wi, frame_to_local(t, v.frame, b.d));
     boundary_sides s = boundary_trace(w, &b, from, &at);
     b.there = ir_and(f, b.there, boundary_seen(w, &b, &s));
@@ -218,7 +218,7 @@ bl_result kernel_edges_path(walk *w, ir_module *m)
     color jump =
               color_mul(t, arrived, color_add(t, s.radiance[0], color_scale(t, s.radiance[1], t_f32(t, -1)))),
           both = color_mul(t, arrived, color_add(t, s.radiance[0], s.radiance[1]));
-    ir_ref motion[2], seed[2], counts = ir_and(f, b.there, loop.usual);
+    ir_ref motion[2], seed[2], counts = ir_and(f, b.there, loop.guide.usual);
     ir_ref found = t_mad(t, boundary_size(w, both), t_f32(t, CREASES), boundary_size(w, jump));
     for (int k = 0; k < 2; k++) {
         boundary_segment side = side_of(w, &v, &s, k, x);
@@ -241,7 +241,7 @@ bl_result kernel_edges_path(walk *w, ir_module *m)
         sum = kernel_load_sum(w, loop.l.film, loop.l.inside);
         for (int c = 0; c < 3; c++)
             sum.c[c] = ir_add(f, sum.c[c], ir_select(f, ir_and(f, finite, counts), by.c[c], zero));
-        kernel_store_sum(w, loop.l.film, ir_and(f, loop.l.inside, loop.usual), sum);
+        kernel_store_sum(w, loop.l.film, ir_and(f, loop.l.inside, loop.guide.usual), sum);
     } else {
         color dL = walk_weigh(w, p.at, replay_sample_adjoint(w, &loop.l));
         for (int k = 0; k < 2; k++) {

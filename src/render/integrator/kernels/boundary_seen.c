@@ -61,24 +61,23 @@ bl_result kernel_edges_seen(walk *w, ir_module *m)
     random4 r = boundary_numbers(w, loop.sample, 0);
     sensor_view view = boundary_view(w);
     vec2 lens = {r.u[1], r.u[2]};
-    bool mirrors = boundary_mirrors(w->plan) > 0;
+    bool mirrors = w->plan->edge_mirrors > 0;
     boundary_mirror mirror;
     boundary_wish wish = {.candidates = 4, .creases = true, .by = mirrors ? NULL : &view, .lens = lens};
-    vec3 viewpoint = viewpoint_of(w, &view, lens), seen, moved_edge;
+    vec3 viewpoint = viewpoint_of(w, &view, lens), moved_edge;
     if (mirrors)
         mirror = boundary_mirror_choose(w, r.u[3]), viewpoint = boundary_mirror_point(w, &mirror, viewpoint);
     boundary_point b = boundary_pick(w, viewpoint, loop.sample, &loop.guide, &wish), image = b;
     if (mirrors)
         image = boundary_mirror_edge(w, &mirror, &b, &moved_edge);
-    seen = image.p;
-    sensor_link link = sensor_of(view.object)->link(t, &view, seen, lens);
+    sensor_link link = sensor_of(view.object)->link(t, &view, image.p, lens);
     if (mirrors)
         b.there = ir_and(f, b.there, ir_and(f, link.seen, link.within));
     walk_position at = position_before(w, loop.sample, &link);
     vec3 from = link.point;
     color arrived = color_all(t_f32(t, 1));
     if (mirrors)
-        arrived = color_scale(t, boundary_mirror_pass(w, &mirror, seen, &b, &at, &from), mirror.inverse);
+        arrived = color_scale(t, boundary_mirror_pass(w, &mirror, image.p, &b, &at, &from), mirror.inverse);
     light_splat splat = {.there = b.there,
                          .at = {ir_mul(f, link.position.x, width), ir_mul(f, link.position.y, height)}};
     boundary_sides sides = boundary_trace(w, &b, from, &at);
@@ -91,7 +90,7 @@ bl_result kernel_edges_seen(walk *w, ir_module *m)
     if (mirrors)
         jump = color_mul(t, jump, arrived);
     ir_ref found = boundary_size(w, jump), there = splat.there;
-    splat.there = ir_and(f, there, loop.usual);
+    splat.there = ir_and(f, there, loop.guide.usual);
     if (boundary_forward(w)) {
         color moved = color_scale(t, jump, boundary_tangent(w, motion));
         ir_ref finite = color_finite(t, moved);

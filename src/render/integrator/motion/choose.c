@@ -22,7 +22,8 @@ static uint32_t moves_of(const walk *w, bool attached)
 static void choose_for_edges(walk *w)
 {
     w->moves = moves_of(w, false), w->motion = &motion_none;
-    w->smooth = edges_lit_possible(w->plan);
+    /* Two passes share what lights send: both must find the same density for a point of a light. */
+    w->smooth = edges_lit_possible(w->plan->scene);
     bool camera = w->plan->sensor && !(w->moves & MOVE_HITS);
     w->wants = (walk_wants){
         .surface_differentiated = camera || w->moves & MOVE_HITS,

@@ -15,16 +15,6 @@
 
 #include "render/bsdf/perturbed.h"
 
-bool edges_lit_possible(const plan *p)
-{
-    const render_scene *s = p->scene;
-    bool all = !plan_is_volumetric(p) && s->use_next_event && s->emitters.count > 0;
-    all &= sensor_of(s->sensor)->link != NULL;
-    for (uint32_t k = 0; k < p->emitters.count; k++)
-        all &= emitter_of(p->emitters.data[k])->ray != NULL;
-    return all;
-}
-
 light_position light_before(walk *w, ir_ref sample)
 {
     tracer *t = &w->t;
