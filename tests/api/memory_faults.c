@@ -191,11 +191,11 @@ typedef struct share {
 
 static share share_of(unsigned long count)
 {
-    const char *text = getenv("BL_FAULTS");
+    const char *wanted = getenv("BL_FAULTS");
     share s = {.stride = 1};
-    if (text && sscanf(text, "%lu-%lu/%lu", &s.first, &s.last, &s.stride) >= 2)
+    if (wanted && sscanf(wanted, "%lu-%lu/%lu", &s.first, &s.last, &s.stride) >= 2)
         return (share){s.first ? s.first : 1, s.last < count ? s.last : count, s.stride ? s.stride : 1};
-    const unsigned long runs = text ? strtoul(text, NULL, 10) + 1 : getenv("BL_LONG") ? 2000 : 40;
+    const unsigned long runs = wanted ? strtoul(wanted, NULL, 10) + 1 : getenv("BL_LONG") ? 2000 : 40;
     s.stride = count / runs > 0 ? count / runs : 1;
     s.first = 1 + (unsigned long)(time(NULL) / 86400) % s.stride;
     s.last = count;
