@@ -115,7 +115,12 @@ bl_result ir_finish(ir_module *m, bl_error *err)
 
 /* ---- appending ---- */
 
-bool ir_broken(const ir_func *f) { return f->module->error.code != BL_OK; }
+bool ir_broken(ir_func *f)
+{
+    if (f->finished)
+        ir_fail(f, "an operation after the end of the function");
+    return f->module->error.code != BL_OK;
+}
 
 uint32_t ir_current_region(const ir_func *f)
 {
@@ -146,10 +151,6 @@ uint32_t ir_append_in(ir_func *f, ir_inst inst, uint32_t scope)
               scope, f->scope.count, f->inst.count);
     if (ir_broken(f))
         return 0;
-    if (f->finished) {
-        ir_fail(f, "%s emitted after the end of the function", ir_op_table[inst.op].name);
-        return 0;
-    }
     if (inst.op != IR_PHI && ir_op_table[inst.op].effect != IR_EFFECT_FLOAT)
         f->builder->last_closed_if = inst.op == IR_ENDIF ? inst.a : 0;
     inst.flags = flags_of(f, inst);
@@ -159,7 +160,10 @@ uint32_t ir_append_in(ir_func *f, ir_inst inst, uint32_t scope)
     return f->inst.count - 1;
 }
 
-uint32_t ir_append(ir_func *f, ir_inst inst) { return ir_append_in(f, inst, ir_current_region(f)); }
+uint32_t ir_append(ir_func *f, ir_inst inst)
+{
+    return ir_broken(f) ? 0 : ir_append_in(f, inst, ir_current_region(f));
+}
 
 bool ir_visible(const ir_func *f, uint32_t id)
 {
@@ -211,6 +215,19 @@ bool ir_usable_as(ir_func *f, ir_op op, ir_ref r, ir_type type)
         return false;
     }
     return true;
+}
+
+const char *ir_misfit(const ir_func *f, ir_ref r, ir_type type)
+{
+    if (r.id == 0)
+        return "nothing";
+    if (r.id >= f->inst.count)
+        return "a value of another function";
+    if (!f->builder || !ir_visible(f, r.id))
+        return "a value of a branch or loop that has ended";
+    if (!ir_is_value(f, r))
+        return "no value";
+    return ir_type_of(f, r) == type ? NULL : ir_type_names[ir_type_of(f, r)];
 }
 
 /* Values alone are merged: what has an effect happens as often as it is emitted. */

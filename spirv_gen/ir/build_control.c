@@ -111,6 +111,8 @@ ir_ref ir_loop(ir_func *f, ir_ref *state, uint32_t count)
     for (uint32_t i = 0; i < count; i++)
         if (!ir_usable(f, IR_LOOP, state[i]))
             return (ir_ref){0};
+    if (ir_broken(f))
+        return (ir_ref){0};
     uint32_t outer = ir_current_region(f), loop = ir_append(f, (ir_inst){.op = IR_LOOP});
     for (uint32_t i = 0; i < count && !ir_broken(f); i++)
         state[i].id = ir_append_in(
@@ -173,9 +175,9 @@ void ir_endloop(ir_func *f, ir_ref loop, const ir_ref *next, uint32_t count)
 
 void ir_return(ir_func *f, const ir_ref *values, uint32_t count)
 {
+    if (ir_broken(f))
+        return;
     for (uint32_t i = 0; i < count; i++) {
-        if (ir_broken(f))
-            return;
         if (values[i].id == 0 || values[i].id >= f->inst.count || !ir_visible(f, values[i].id) ||
             !ir_is_value(f, values[i])) {
             ir_fail(f, "return: value %%%u is not visible at the end", values[i].id);

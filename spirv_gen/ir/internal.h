@@ -50,7 +50,7 @@ typedef struct ir_builder {
     uint32_t last_closed_if; /* the IF whose ENDIF has only PHIs and floating values behind it so far, or 0 */
 } ir_builder;
 
-bool ir_broken(const ir_func *f);             /* the module has an error: builders do nothing */
+bool ir_broken(ir_func *f); /* the module has an error, or gets one as f has ended: builders do nothing */
 uint32_t ir_current_region(const ir_func *f); /* innermost open region, 0: the top */
 uint32_t ir_append_in(ir_func *f, ir_inst inst, uint32_t scope);
 uint32_t ir_append(ir_func *f, ir_inst inst);

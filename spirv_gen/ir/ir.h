@@ -157,6 +157,13 @@ void ir_fail(ir_func *f, const char *format, ...) BL_PRINTF(2, 3);
 
 static inline ir_inst ir_get(const ir_func *f, ir_ref r) { return f->inst.data[r.id]; }
 static inline ir_type ir_type_of(const ir_func *f, ir_ref r) { return (ir_type)f->inst.data[r.id].type; }
+/* For asserts: whether there is such a reference. Of a trace that has failed there need be none. */
+static inline bool ir_made(const ir_func *f, ir_ref r)
+{
+    return !ir_is_none(r) || f->module->error.code != BL_OK;
+}
+/* What is wrong with r as a value of this type at the current place, in words; NULL: nothing. */
+const char *ir_misfit(const ir_func *f, ir_ref r, ir_type type);
 bool ir_is_const(const ir_func *f, ir_ref r);
 bool ir_const_is(const ir_func *f, ir_ref r, float value); /* a f32 constant of this value */
 

@@ -39,11 +39,45 @@ void *bl_plugin_user(bl_plugin_trace *t) { return t->user; }
 
 void bl_plugin_fail(bl_plugin_trace *t, const char *why) { ir_fail(t->t->f, "%.500s", why ? why : ""); }
 
+static const plugin_class *class_of(const bl_plugin_trace *t)
+{
+    return t->own ? &t->t->plan->scene->own->base.plugin : &t->node->cls->plugin;
+}
+
+ir_ref plugin_returned(bl_plugin_trace *t, const char *function, bl_ir_value v, ir_type type)
+{
+    ir_func *f = t->t->f;
+    const char *misfit = ir_misfit(f, inner(v), type);
+    if (misfit)
+        ir_fail(f, "%s of \"%s\" returns %s where %s is expected", function, class_of(t)->name, misfit,
+                ir_type_names[type]);
+    return misfit ? (ir_ref){0} : inner(v);
+}
+
+vec2 plugin_returned_2(bl_plugin_trace *t, const char *function, bl_plugin_vec2 v)
+{
+    return (vec2){plugin_returned(t, function, v.x, IR_F32), plugin_returned(t, function, v.y, IR_F32)};
+}
+
+vec3 plugin_returned_3(bl_plugin_trace *t, const char *function, bl_plugin_vec3 v)
+{
+    return v3(plugin_returned(t, function, v.x, IR_F32), plugin_returned(t, function, v.y, IR_F32),
+              plugin_returned(t, function, v.z, IR_F32));
+}
+
+color plugin_returned_color(bl_plugin_trace *t, const char *function, bl_plugin_color c)
+{
+    color r;
+    for (int k = 0; k < 3; k++)
+        r.c[k] = plugin_returned(t, function, c.c[k], IR_F32);
+    return r;
+}
+
 /* The name by which the renderer knows a parameter. If there is none of that kind, sets the trace's error and
  * returns NULL. */
 static const char *param_name(bl_plugin_trace *t, const char *what, uint32_t parameter, plugin_kind kind)
 {
-    const plugin_class *cls = t->own ? &t->t->plan->scene->own->base.plugin : &t->node->cls->plugin;
+    const plugin_class *cls = class_of(t);
     if (parameter < cls->param_count && cls->params[parameter].kind == kind)
         return cls->params[parameter].name;
     ir_fail(t->t->f, "%s: parameter %u of \"%s\" is not %s", what, parameter, cls->name,
@@ -98,7 +132,9 @@ static bl_plugin_trace trace_of(const bsdf_context *ctx)
 static ir_ref added_pdf(const bsdf_context *ctx, vec3 wo)
 {
     bl_plugin_trace trace = trace_of(ctx);
-    return inner(bsdf_plugin(ctx->n)->pdf(&trace, outer3(ctx->wi), outer3(wo), outer2(ctx->uv)));
+    return plugin_returned(&trace, "pdf",
+                           bsdf_plugin(ctx->n)->pdf(&trace, outer3(ctx->wi), outer3(wo), outer2(ctx->uv)),
+                           IR_F32);
 }
 
 static bsdf_sample added_sample(const bsdf_context *ctx, ir_ref u_lobe, ir_ref u1, ir_ref u2)
@@ -109,15 +145,16 @@ static bsdf_sample added_sample(const bsdf_context *ctx, ir_ref u_lobe, ir_ref u
         bl_bsdf_choice c = bsdf_plugin(ctx->n)->choose(&trace, outer3(ctx->wi), outer2(ctx->uv),
                                                        outer(u_lobe), outer(u1), outer(u2));
         return (bsdf_sample){
-            .wo = inner3(c.wo),
-            .pdf = inner(c.pdf),
-            .eta = inner(c.eta),
-            .delta = inner(c.discrete),
-            .lobe = inner(c.lobe),
+            .wo = plugin_returned_3(&trace, "choose", c.wo),
+            .pdf = plugin_returned(&trace, "choose", c.pdf, IR_F32),
+            .eta = plugin_returned(&trace, "choose", c.eta, IR_F32),
+            .delta = plugin_returned(&trace, "choose", c.discrete, IR_BOOL),
+            .lobe = plugin_returned(&trace, "choose", c.lobe, IR_U32),
         };
     }
-    vec3 wo = inner3(bsdf_plugin(ctx->n)->sample(&trace, outer3(ctx->wi), outer2(ctx->uv), outer(u_lobe),
-                                                 outer(u1), outer(u2)));
+    vec3 wo = plugin_returned_3(&trace, "sample",
+                                bsdf_plugin(ctx->n)->sample(&trace, outer3(ctx->wi), outer2(ctx->uv),
+                                                            outer(u_lobe), outer(u1), outer(u2)));
     return (bsdf_sample){
         .wo = wo,
         .pdf = added_pdf(ctx, wo),
@@ -131,27 +168,28 @@ static color added_value(const bsdf_context *ctx, vec3 wo, ir_ref delta, ir_ref 
 {
     tracer *t = ctx->t;
     bl_plugin_trace trace = trace_of(ctx);
-    color smooth =
-        inner_color(bsdf_plugin(ctx->n)->value(&trace, outer3(ctx->wi), outer3(wo), outer2(ctx->uv)));
+    color smooth = plugin_returned_color(
+        &trace, "value", bsdf_plugin(ctx->n)->value(&trace, outer3(ctx->wi), outer3(wo), outer2(ctx->uv)));
     if (!bsdf_plugin(ctx->n)->coefficient)
         return smooth;
-    return color_select(
-        t, delta,
-        inner_color(bsdf_plugin(ctx->n)->coefficient(&trace, outer3(ctx->wi), outer2(ctx->uv), outer(lobe))),
-        smooth);
+    color coefficient = plugin_returned_color(
+        &trace, "coefficient",
+        bsdf_plugin(ctx->n)->coefficient(&trace, outer3(ctx->wi), outer2(ctx->uv), outer(lobe)));
+    return color_select(t, delta, coefficient, smooth);
 }
 
 static vec3 added_lobe_direction(const bsdf_context *ctx, ir_ref lobe)
 {
     bl_plugin_trace trace = trace_of(ctx);
-    return inner3(bsdf_plugin(ctx->n)->leads(&trace, outer3(ctx->wi), outer2(ctx->uv), outer(lobe)));
+    return plugin_returned_3(
+        &trace, "leads", bsdf_plugin(ctx->n)->leads(&trace, outer3(ctx->wi), outer2(ctx->uv), outer(lobe)));
 }
 
 static color added_eval(tracer *t, const class_node *n, ir_ref record, vec2 uv)
 {
     const bl_texture_plugin *plugin = &((const added_texture *)(const void *)n->cls)->plugin;
     bl_plugin_trace trace = {.t = t, .node = n, .record = record, .user = plugin->user};
-    return inner_color(plugin->eval(&trace, outer2(uv)));
+    return plugin_returned_color(&trace, "eval", plugin->eval(&trace, outer2(uv)));
 }
 
 /* ---- adding: tables are copied, after they were found to be right ---- */
@@ -205,7 +243,7 @@ bl_result plugin_check(const bl_context *ctx, const plugin_sheet *sheet, bl_erro
     const char *tag = plugin_category_names[sheet->category], *name = sheet->name;
     BL_ASSERT(sheet->own < PARAMS_MOST, "%u parameters of the renderer", sheet->own);
     if (!is_name(name))
-        return error_set(err, BL_ERROR_ARGUMENT, "a %s plugin needs a name of letters, digits and _", tag);
+        return error_set(err, BL_ERROR_ARGUMENT, "a plugin for <%s> needs a name of letters, digits and _", tag);
     if (registry_find(&ctx->registry, sheet->category, name))
         return error_set(err, BL_ERROR_ARGUMENT, "there is a plugin \"%s\" for <%s> already", name, tag);
     if (!sheet->complete)

@@ -26,10 +26,13 @@ static inline bl_plugin_vec2 outer2(vec2 v) { return (bl_plugin_vec2){outer(v.x)
 static inline bl_plugin_vec3 outer3(vec3 v) { return (bl_plugin_vec3){outer(v.x), outer(v.y), outer(v.z)}; }
 static inline vec2 inner2(bl_plugin_vec2 v) { return (vec2){inner(v.x), inner(v.y)}; }
 static inline vec3 inner3(bl_plugin_vec3 v) { return v3(inner(v.x), inner(v.y), inner(v.z)); }
-static inline color inner_color(bl_plugin_color v)
-{
-    return (color){{inner(v.c[0]), inner(v.c[1]), inner(v.c[2])}};
-}
+
+/* What a function of a plugin has returned, in place of the public value. If it is not of this type, sets the
+ * trace's error, which names plugin and function; so it cannot harm what the renderer makes of it. */
+ir_ref plugin_returned(bl_plugin_trace *t, const char *function, bl_ir_value v, ir_type type);
+vec2 plugin_returned_2(bl_plugin_trace *t, const char *function, bl_plugin_vec2 v);
+vec3 plugin_returned_3(bl_plugin_trace *t, const char *function, bl_plugin_vec3 v);
+color plugin_returned_color(bl_plugin_trace *t, const char *function, bl_plugin_color c);
 
 /* What an added plugin, of any category, says of itself. */
 typedef struct plugin_sheet {

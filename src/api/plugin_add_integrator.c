@@ -30,13 +30,14 @@ static const bl_integrator_plugin *plugin_of(const integrator_class *cls)
 static color added_radiance(own_trace *t, const integrator_class *cls, const ray *r)
 {
     bl_plugin_trace trace = {.t = own_tracer(t), .own = t, .user = plugin_of(cls)->user};
-    return inner_color(plugin_of(cls)->radiance(&trace, outer_ray(r)));
+    return plugin_returned_color(&trace, "radiance", plugin_of(cls)->radiance(&trace, outer_ray(r)));
 }
 
 static color added_adjoint(own_trace *t, const integrator_class *cls, const ray *r, color dL)
 {
     bl_plugin_trace trace = {.t = own_tracer(t), .own = t, .user = plugin_of(cls)->user};
-    return inner_color(plugin_of(cls)->adjoint(&trace, outer_ray(r), outer_color(dL)));
+    return plugin_returned_color(&trace, "adjoint",
+                                 plugin_of(cls)->adjoint(&trace, outer_ray(r), outer_color(dL)));
 }
 
 /* ---- what they ask ---- */

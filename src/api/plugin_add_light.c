@@ -42,11 +42,13 @@ static emitter_sample place_sample(tracer *t, const class_node *n, ir_ref record
     bl_light_sample s = p->sample(&trace, outer3(ref), outer(u1), outer(u2));
     ir_ref zero = t_f32(t, 0), distance = inner(s.distance);
     bool sky = p->kind == BL_LIGHT_SKY;
-    vec2 uv = sky ? inner2(p->locate(&trace, s.d)) : (vec2){zero, zero};
+    vec3 d = plugin_returned_3(&trace, "sample", s.d);
+    vec2 uv = sky ? plugin_returned_2(&trace, "locate", p->locate(&trace, s.d)) : (vec2){zero, zero};
     return (emitter_sample){
-        inner3(s.d),
-        ir_is_none(distance) || sky ? t_real(t, record, n->extra_word) : distance,
-        sky ? inner(s.pdf) : t_f32(t, 1),
+        d,
+        ir_is_none(distance) || sky ? t_real(t, record, n->extra_word)
+                                    : plugin_returned(&trace, "sample", s.distance, IR_F32),
+        sky ? plugin_returned(&trace, "sample", s.pdf, IR_F32) : t_f32(t, 1),
         uv,
         ir_bool(t->f, true),
         .n = v3_none(),
@@ -56,13 +58,13 @@ static emitter_sample place_sample(tracer *t, const class_node *n, ir_ref record
 static ir_ref sky_pdf(tracer *t, const class_node *n, ir_ref record, const emitter_hit *hit)
 {
     bl_plugin_trace trace = {.t = t, .node = n, .record = record, .user = light_plugin(n)->user};
-    return inner(light_plugin(n)->pdf(&trace, outer3(hit->d)));
+    return plugin_returned(&trace, "pdf", light_plugin(n)->pdf(&trace, outer3(hit->d)), IR_F32);
 }
 
 static vec2 sky_locate(tracer *t, const class_node *n, ir_ref record, vec3 d)
 {
     bl_plugin_trace trace = {.t = t, .node = n, .record = record, .user = light_plugin(n)->user};
-    return inner2(light_plugin(n)->locate(&trace, outer3(d)));
+    return plugin_returned_2(&trace, "locate", light_plugin(n)->locate(&trace, outer3(d)));
 }
 
 static void place_extra(const plan *p, const scene_object *o, uint32_t *words)
@@ -77,7 +79,8 @@ static color light_radiance(tracer *t, const class_node *n, ir_ref record, vec2 
                             ir_ref facing)
 {
     bl_plugin_trace trace = {.t = t, .node = n, .record = record, .user = light_plugin(n)->user};
-    color r = inner_color(light_plugin(n)->radiance(&trace, outer2(uv), outer(distance)));
+    color r = plugin_returned_color(&trace, "radiance",
+                                    light_plugin(n)->radiance(&trace, outer2(uv), outer(distance)));
     return light_plugin(n)->kind == BL_LIGHT_SHAPE ? color_select(t, facing, r, color_all(t_f32(t, 0))) : r;
 }
 

@@ -132,10 +132,11 @@ const char *render_method_name(const render_scene *s)
     return s->light_tracing ? "light tracing" : names[s->method];
 }
 
-/* A parameter of the object, or NULL if its plugin has none of this name. */
+/* A parameter of the object, or NULL if its plugin has none of this name. What an application's integrator
+ * calls so means something to that integrator alone. */
 static const scene_value *own_value(const scene_object *o, const char *name)
 {
-    for (uint32_t k = 0; o && k < o->cls->param_count; k++)
+    for (uint32_t k = 0; o && !is_own(o->cls) && k < o->cls->param_count; k++)
         if (strcmp(o->cls->params[k].name, name) == 0)
             return &o->values[k];
     return NULL;

@@ -15,6 +15,7 @@
 #include "support/scene_device.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { SIDE = 24, VALUES = SIDE * SIDE * 3, SPP = 16, PARAMETERS = 4 };
@@ -277,6 +278,26 @@ static bl_plugin_vec3 some_sample(bl_plugin_trace *t, bl_plugin_vec3 wi, bl_plug
     return bl_plugin_cosine_hemisphere(t, u1, u2);
 }
 
+static bl_ir_value word_as_pdf(bl_plugin_trace *t, bl_plugin_vec3 wi, bl_plugin_vec3 wo, bl_plugin_vec2 uv)
+{
+    (void)wi, (void)wo, (void)uv;
+    return bl_ir_u32(bl_plugin_func(t), 1);
+}
+
+static bl_ir_value ends_the_function(bl_plugin_trace *t, bl_plugin_vec3 wi, bl_plugin_vec3 wo,
+                                     bl_plugin_vec2 uv)
+{
+    (void)wi, (void)wo, (void)uv;
+    bl_ir_return(bl_plugin_func(t), NULL, 0);
+    return bl_ir_f32(bl_plugin_func(t), 1);
+}
+
+static bl_plugin_color grey_value(bl_plugin_trace *t, bl_plugin_vec3 wi, bl_plugin_vec3 wo, bl_plugin_vec2 uv)
+{
+    (void)wi, (void)uv;
+    return (bl_plugin_color){{bl_ir_abs(bl_plugin_func(t), wo.z), wo.z, wo.z}};
+}
+
 static bl_ir_value some_pdf(bl_plugin_trace *t, bl_plugin_vec3 wi, bl_plugin_vec3 wo, bl_plugin_vec2 uv)
 {
     (void)wi, (void)wo, (void)uv;
@@ -302,7 +323,7 @@ static void mistakes_in_functions_are_errors(void **state)
         bl_plugin_color (*radiance)(bl_plugin_trace *t, bl_trace_ray camera);
         const char *word;
     } cases[] = {
-        {"nothing", returns_nothing, "operand"},
+        {"nothing", returns_nothing, "returns nothing"},
         {"word", takes_a_word_for_a_number, "wrong operand types"},
         {"nowhere", asks_of_no_surface, "is no surface"},
         {"no_light", takes_a_surface_for_a_light, "is no sample of a light"},
@@ -336,6 +357,124 @@ static void only_integrators_ask_the_scene(void **state)
     scene_device_refused(&device, bl_job_render(job, &(bl_render_desc){.spp = 1}, image, NULL),
                          BL_ERROR_COMPILE, "only an integrator's functions");
     bl_job_destroy(job), bl_scene_destroy(scene);
+}
+
+static void fails_in_every_pass(const char *xml, const char *parameter, const char *word)
+{
+    static float image[VALUES], variance[VALUES], adjoint[VALUES];
+    bl_scene *scene = scene_device_load(&device, xml, NULL);
+    bl_job *job;
+    make_adjoint(adjoint);
+    SCENE_MUST(&device, bl_job_create(device.device, scene,
+                                      &(bl_job_desc){.parameters = &parameter, .parameter_count = 1}, &job));
+    const bl_result r[] = {
+        bl_job_render(job, &(bl_render_desc){.spp = 1}, image, NULL),
+        bl_job_render(job, &(bl_render_desc){.spp = 2, .variance = variance}, image, NULL),
+        bl_job_forward(job, &(bl_forward_desc){.spp = 1}, image, NULL),
+        bl_job_gradient(job, &(bl_gradient_desc){.spp = 1, .adjoint = adjoint}, NULL),
+        bl_job_gradient(job, &(bl_gradient_desc){.spp = 2, .adjoint = adjoint, .form = BL_FORM_SEPARATE},
+                        NULL),
+    };
+    for (size_t k = 0; k < sizeof r / sizeof *r; k++)
+        scene_device_refused(&device, r[k], BL_ERROR_COMPILE, word);
+    bl_job_destroy(job), bl_scene_destroy(scene);
+}
+
+#define SEEN                                                                                                 \
+    "<sensor type='perspective'><film type='hdrfilm'><integer name='width' value='24'/><integer "            \
+    "name='height' value='24'/></film></sensor>"
+
+/* Whatever a material's function does, no pass makes more of it than an error. */
+static void mistakes_in_materials_are_errors_of_every_pass(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        bl_ir_value (*pdf)(bl_plugin_trace *t, bl_plugin_vec3 wi, bl_plugin_vec3 wo, bl_plugin_vec2 uv);
+        const char *word;
+    } cases[] = {{"worded", word_as_pdf, "pdf of \"worded\" returns u32"},
+                 {"ended", ends_the_function, "after the end of the function"}};
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        char xml[1024];
+        SCENE_MUST(&device, bl_plugin_add_bsdf(device.context, &(bl_bsdf_plugin){.name = cases[k].name,
+                                                                                 .sample = some_sample,
+                                                                                 .pdf = cases[k].pdf,
+                                                                                 .value = grey_value}));
+        snprintf(xml, sizeof xml,
+                 "<scene version='3.0.0'>" SEEN "<emitter type='constant' id='sky'/><shape type='sphere'>"
+                 "<bsdf type='%s'/></shape></scene>",
+                 cases[k].name);
+        fails_in_every_pass(xml, "sky.radiance.value", cases[k].word);
+    }
+}
+
+static bl_light_sample from_above(bl_plugin_trace *t, bl_plugin_vec3 point, bl_ir_value u1, bl_ir_value u2)
+{
+    (void)point;
+    return (bl_light_sample){.d = bl_plugin_uniform_sphere(t, u1, u2), .pdf = u1};
+}
+
+static bl_ir_value no_density(bl_plugin_trace *t, bl_plugin_vec3 d)
+{
+    (void)d;
+    return bl_ir_f32(bl_plugin_func(t), 1);
+}
+
+static bl_plugin_color glow(bl_plugin_trace *t, bl_plugin_vec2 uv, bl_ir_value distance)
+{
+    (void)distance;
+    return bl_plugin_texture(t, 0, uv);
+}
+
+/* The first call is that of light that is sampled; the one that the test is about is in the kernel itself. */
+static int located;
+static bl_plugin_vec2 locates_once(bl_plugin_trace *t, bl_plugin_vec3 d)
+{
+    if (located++ > 0)
+        bl_plugin_fail(t, "lost in the sky");
+    return (bl_plugin_vec2){d.x, d.y};
+}
+
+static void a_mistake_in_the_middle_of_a_kernel_is_an_error(void **state)
+{
+    (void)state;
+    static const bl_plugin_param color[] = {{"radiance", BL_PLUGIN_TEXTURE, "1", 0, 0, ""}};
+    static float image[VALUES];
+    SCENE_MUST(&device, bl_plugin_add_light(device.context, &(bl_light_plugin){.name = "lost_sky",
+                                                                               .parameters = color,
+                                                                               .parameter_count = 1,
+                                                                               .kind = BL_LIGHT_SKY,
+                                                                               .sample = from_above,
+                                                                               .pdf = no_density,
+                                                                               .locate = locates_once,
+                                                                               .radiance = glow}));
+    bl_scene *scene = scene_device_load(
+        &device, "<scene version='3.0.0'>" SEEN "<emitter type='lost_sky'/><shape type='sphere'/></scene>",
+        NULL);
+    bl_job *job;
+    SCENE_MUST(&device, bl_job_create(device.device, scene, NULL, &job));
+    located = 0;
+    scene_device_refused(&device, bl_job_render(job, &(bl_render_desc){.spp = 1}, image, NULL),
+                         BL_ERROR_COMPILE, "lost in the sky");
+    assert_true(located > 1);
+    bl_job_destroy(job), bl_scene_destroy(scene);
+}
+
+/* Names of parameters that integrators of the renderer have mean nothing to it here. */
+static void an_integrators_parameters_are_its_own(void **state)
+{
+    (void)state;
+    static const bl_plugin_param numbers[] = {{"edges", BL_PLUGIN_NUMBER, "3", 0, 0, ""},
+                                              {"sppc", BL_PLUGIN_NUMBER, "-4", 0, 0, ""},
+                                              {"max_depth", BL_PLUGIN_NUMBER, "1e300", 0, 0, ""}};
+    bl_integrator_plugin p = own_direct;
+    p.name = "with_edges", p.parameters = numbers, p.parameter_count = 3;
+    SCENE_MUST(&device, bl_plugin_add_integrator(device.context, &p));
+    bl_scene_destroy(scene_device_load(
+        &device,
+        "<scene version='3.0.0'><integrator type='with_edges'><float name='edges' value='2'/></integrator>"
+        "<sensor type='perspective'/></scene>",
+        NULL));
 }
 
 static void wrong_tables_are_errors(void **state)
@@ -407,6 +546,9 @@ int main(void)
         cmocka_unit_test(forward_mode_is_the_transpose_of_a_users_adjoint),
         cmocka_unit_test(mistakes_in_functions_are_errors),
         cmocka_unit_test(only_integrators_ask_the_scene),
+        cmocka_unit_test(mistakes_in_materials_are_errors_of_every_pass),
+        cmocka_unit_test(a_mistake_in_the_middle_of_a_kernel_is_an_error),
+        cmocka_unit_test(an_integrators_parameters_are_its_own),
         cmocka_unit_test(wrong_tables_are_errors),
         cmocka_unit_test(what_there_is_not_is_refused),
         cmocka_unit_test(numbers_come_from_the_scene),

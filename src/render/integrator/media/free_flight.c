@@ -144,8 +144,8 @@ static walk_flight flight_select(walk *w, ir_ref first, const walk_flight *a, co
 
 walk_flight flight_start(walk *w, const walk_position *at, ir_ref limit)
 {
-    BL_ASSERT(!w->known.forces || !ir_is_none(w->known.forced), "a collision is forced nowhere, in pass %d",
-              (int)w->pass);
+    BL_ASSERT(!w->known.forces || ir_made(w->t.f, w->known.forced),
+              "a collision is forced nowhere, in pass %d", (int)w->pass);
     walk_stretch s = stretch_in(w, at->medium, at->o, at->d, limit, at->sample, stretch_key(w, at->event, 0));
     s.there = ir_and(w->t.f, s.there, ir_gt(w->t.f, at->tmax, t_f32(&w->t, 0)));
     ir_ref forced = ir_bool(w->t.f, false);

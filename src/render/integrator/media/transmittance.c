@@ -155,7 +155,7 @@ static stage next_stage(walk *w, const crossing *c, const shadow_line *l, ir_ref
 /* How a stage moves: between the surface before and its own, or up to the light, all of it where that is. */
 static void stage_moves(walk *w, const crossing *c, const shadow_line *l, stage *g, bool differentiated)
 {
-    BL_ASSERT(!ir_is_none(g->hit.d.x), "a stage moves before it is crossed");
+    BL_ASSERT(ir_made(w->t.f, g->hit.d.x), "a stage moves before it is crossed");
     g->border = c->last;
     if (!w->motion->moves_stretches || !differentiated)
         return;

@@ -88,7 +88,7 @@ bool attached_hit_mis(walk *w, const walk_vertex *v, ir_ref *mis)
     tracer *t = &w->t;
     if (!w->wants.hit_mis)
         return false;
-    BL_ASSERT(!ir_is_none(v->attached.hit_pdf), "the density of the light that was met is not known");
+    BL_ASSERT(ir_made(w->t.f, v->attached.hit_pdf), "the density of the light that was met is not known");
     two_vertices x = attached_look(w, &v->attached.arrival);
     ir_ref moves = ir_and(t->f, v->hit.there, ir_eq(t->f, v->attached.arrival.link, t_u32(t, LINK_ATTACHED)));
     ir_ref changed = shifted_ratio(w, moves, density_met(w, v, &x.now), density_met(w, v, &x.before));
@@ -105,7 +105,7 @@ ir_ref attached_light_factor(walk *w, const walk_vertex *v, const walk_light *li
     tracer *t = &w->t;
     ir_func *f = t->f;
     const walk_light *was = &v->light;
-    BL_ASSERT(was->sampled && !ir_is_none(v->attached.light_pdf), "no light was sampled");
+    BL_ASSERT(was->sampled && ir_made(w->t.f, v->attached.light_pdf), "no light was sampled");
     ir_ref weighed =
         ir_and(f, ir_and(f, v->attached.weighs, was->there), ir_not(f, light_is_delta(w, was->cls)));
     vec3 n = v3_detach(t, was->n);

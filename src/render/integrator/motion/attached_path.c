@@ -45,7 +45,7 @@ uint32_t ray_width(const walk *w) { return w->attaches ? 7 : 6; }
 
 uint32_t ray_pack(const walk *w, walk_ray r, ir_ref out[RAY_MOST])
 {
-    BL_ASSERT(!w->attaches || !ir_is_none(r.pdf), "the ray of an attached path without its density");
+    BL_ASSERT(!w->attaches || ir_made(w->t.f, r.pdf), "the ray of an attached path without its density");
     vec3_put(r.o, out), vec3_put(r.d, out + 3);
     out[6] = r.pdf;
     return ray_width(w);
@@ -164,7 +164,7 @@ typedef struct local_vertex {
 static lobe_sample attached_sample(walk *w, const walk_vertex *v, const local_vertex *x, bool before)
 {
     tracer *t = &w->t;
-    BL_ASSERT(!ir_is_none(v->attached.u1), "the numbers that made an attached sample are not known");
+    BL_ASSERT(ir_made(w->t.f, v->attached.u1), "the numbers that made an attached sample are not known");
     /* The direction of a detached part of a mixture stays what it is in the world. */
     vec3 stays = frame_to_local(t, x->frame, v3_detach(t, v->next_d));
     bsdf_attach_arguments a = {

@@ -5,7 +5,7 @@
 
 ir_ref link_is(walk *w, ir_ref link, enum walk_link is)
 {
-    BL_ASSERT(!ir_is_none(link), "a vertex without a link");
+    BL_ASSERT(ir_made(w->t.f, link), "a vertex without a link");
     bool either = is == LINK_RAY && w->attaches;
     return (either ? ir_ge : ir_eq)(w->t.f, link, t_u32(&w->t, is));
 }

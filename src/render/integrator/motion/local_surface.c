@@ -38,7 +38,7 @@ static walk_hit detached(tracer *t, const walk_hit *hit)
 /* The point of a hit, differentiated: it moves with its surface. */
 static vec3 local_point(walk *w, const walk_hit *hit)
 {
-    BL_ASSERT(!ir_is_none(hit->valid), "a point without the hit that it is at");
+    BL_ASSERT(ir_made(w->t.f, hit->valid), "a point without the hit that it is at");
     walk_hit h = detached(&w->t, hit);
     return v3_select(&w->t, h.valid, walk_surface(w, &h, w->fn.interact_differentiated).p, h.p);
 }
@@ -70,7 +70,7 @@ static bool local_emission(walk *w, walk_light *light)
 static vec3 back_direction(walk *w, const walk_vertex *v, const walk_hit *here, vec3 point)
 {
     tracer *t = &w->t;
-    BL_ASSERT(!ir_is_none(v->local_surface.last.valid), "the vertex before is not known");
+    BL_ASSERT(ir_made(w->t.f, v->local_surface.last.valid), "the vertex before is not known");
     walk_hit last = detached(t, &v->local_surface.last), before = *here;
     /* If there is no vertex before, this surface stands in for it, so that nothing is divided by zero. Its
      * slide is then left out. */
@@ -97,7 +97,7 @@ static vec3 next_direction(walk *w, const walk_vertex *v, const walk_hit *here, 
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    BL_ASSERT(!ir_is_none(v->local_surface.next.valid), "the vertex after was not looked for");
+    BL_ASSERT(ir_made(w->t.f, v->local_surface.next.valid), "the vertex after was not looked for");
     vec3 from = v3_detach(t, v->next_o), target = v3_detach(t, v->local_surface.next.p),
          n = v3_detach(t, v->local_surface.next.ng), kept = v3_detach(t, v->next_d);
     ir_ref follows =

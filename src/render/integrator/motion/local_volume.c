@@ -375,7 +375,8 @@ static void volume_stands(walk *w, walk_vertex *v, const walk_position *at)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    BL_ASSERT(!ir_is_none(v->met.valid) && !ir_is_none(v->local_volume.hit_normal.x), "nothing was met yet");
+    BL_ASSERT(ir_made(w->t.f, v->met.valid) && ir_made(w->t.f, v->local_volume.hit_normal.x),
+              "nothing was met yet");
     ir_ref zero = t_f32(t, 0), one = t_f32(t, 1);
     vec3 start = v3_detach(t, at->scattered), d = v3_detach(t, at->d);
     walk_border near = border_detached(t, at->local_volume.border),
@@ -432,7 +433,7 @@ static ray_motion volume_to_light(walk *w, const walk_vertex *v)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    BL_ASSERT(!ir_is_none(v->local_volume.motion.origin),
+    BL_ASSERT(ir_made(w->t.f, v->local_volume.motion.origin),
               "a light is seen from a vertex that does not stand yet");
     walk_light light = v->light;
     ir_ref factor, distance = ir_detach(f, v->light.distance);

@@ -151,7 +151,7 @@ static void adjoint_shadow(walk *w, const replay_state *p, const walk_vertex *v,
                            color seed_whole, arrivals *arrived)
 {
     tracer *t = &w->t;
-    BL_ASSERT(!ir_is_none(v->shadow.stages), "what was crossed toward the light is not known");
+    BL_ASSERT(ir_made(w->t.f, v->shadow.stages), "what was crossed toward the light is not known");
     color unshadowed = color_scale(t, color_mul(t, k->light_radiance, k->for_light), v->light_weight);
     shadow_adjoint(w, v, &p->at, ir_and(t->f, p->phase, v->light.there), color_mul(t, seed_whole, unshadowed),
                    arrived);
@@ -172,7 +172,8 @@ void adjoint(walk *w, replay_state *p, const vertex_adjoint *of, arrivals *arriv
     tracer *t = &w->t;
     const walk_vertex *v = of->v;
     const contribution *k = of->k;
-    BL_ASSERT(!w->motion->chains || !ir_is_none(p->chain.ray[0]), "a chain without the adjoint of its ray");
+    BL_ASSERT(!w->motion->chains || ir_made(w->t.f, p->chain.ray[0]),
+              "a chain without the adjoint of its ray");
     color seed_whole = color_mul(t, throughput_whole(w, &p->b), of->dL);
     bool lights = w->plan->scene->emitters.count > 0;
     if (lights)

@@ -9,7 +9,7 @@ static ir_ref light_through_media(walk *w, walk_vertex *v, const walk_position *
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    BL_ASSERT(!w->notes || !ir_is_none(w->known.seen), "notes of a walk that has kept none");
+    BL_ASSERT(!w->notes || ir_made(w->t.f, w->known.seen), "notes of a walk that has kept none");
     if (w->notes) {
         ir_ref number = walk_number(w, at),
                noted = ir_ne(f, ir_and(f, ir_shr(f, w->known.seen, number), t_u32(t, 1)), t_u32(t, 0));
@@ -29,7 +29,7 @@ static ir_ref light_noted(walk *w, const walk_vertex *v, ir_ref depth, vec3 d, i
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    BL_ASSERT(!w->notes || !ir_is_none(w->known.again), "notes of a walk that has kept none");
+    BL_ASSERT(!w->notes || ir_made(w->t.f, w->known.again), "notes of a walk that has kept none");
     int most = w->plan->scene->max_depth;
     bool complete = most >= 0 && most <= SEEN_MOST + 1; /* The last vertex samples no light. */
     if (!w->notes)

@@ -123,7 +123,7 @@ color walk_light_scale(walk *w, const walk_vertex *v, const walk_position *at, b
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    BL_ASSERT(!ir_is_none(v->light_weight), "the scale of a light that was not sampled");
+    BL_ASSERT(ir_made(w->t.f, v->light_weight), "the scale of a light that was not sampled");
     ir_ref weight = differentiated ? ir_detach(f, v->light_weight) : v->light_weight;
     if (field_any(w))
         weight = ir_mul(f, weight, field_shadow(w, v, differentiated));

@@ -14,7 +14,8 @@
 
 void walk_sample_bsdf(walk *w, walk_vertex *v, ir_ref u_lobe, ir_ref u1, ir_ref u2, ir_ref *light_pdf)
 {
-    BL_ASSERT(!ir_is_none(v->wi.x) && !ir_is_none(v->to_light.x), "directions come before the sample");
+    BL_ASSERT(ir_made(w->t.f, v->wi.x) && ir_made(w->t.f, v->to_light.x),
+              "directions come before the sample");
     if (walk_scatterers(w) == 0) { /* a scene without shapes */
         tracer *t = &w->t;
         v->sample = (bsdf_sample){v->wi, t_f32(t, 0), t_f32(t, 1), ir_bool(t->f, false), t_u32(t, 0)};
@@ -91,7 +92,7 @@ static void take_collision(walk *w, walk_vertex *v, walk_position at)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    BL_ASSERT(!ir_is_none(v->flight.collides), "the flight is decided before the vertex");
+    BL_ASSERT(ir_made(w->t.f, v->flight.collides), "the flight is decided before the vertex");
     ir_ref zero = t_f32(t, 0), collides = v->flight.collides;
     vec3 p = v3_add(t, at.o, v3_scale(t, at.d, v->flight.t)), none = v3(zero, zero, zero);
     if (w->plan->scene->emitters.count > 0) {

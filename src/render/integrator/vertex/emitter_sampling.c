@@ -200,7 +200,7 @@ void light_choose(walk *w, walk_vertex *v, const random4 *r, vec3 *d, ir_ref *pd
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    BL_ASSERT(!ir_is_none(v->si.p.x), "a light is sampled from a vertex that has no place");
+    BL_ASSERT(ir_made(w->t.f, v->si.p.x), "a light is sampled from a vertex that has no place");
     v->light_probability = light_pick(w, r->u[0], &v->light.cls, &v->light.record);
     emitter_sample_arguments a = {v->si.p, {r->u[1], r->u[2]}};
     emitter_sample s = {0};
@@ -220,7 +220,7 @@ void light_choose(walk *w, walk_vertex *v, const random4 *r, vec3 *d, ir_ref *pd
 
 ir_ref light_smooth_density(walk *w, const walk_light *light, emitter_hit hit)
 {
-    BL_ASSERT(w->smooth && !ir_is_none(hit.distance), "a smooth density was not traced");
+    BL_ASSERT(w->smooth && ir_made(w->t.f, hit.distance), "a smooth density was not traced");
     ir_ref zero = t_f32(&w->t, 0), density;
     hit.entry = t_u32(&w->t, 0), hit.at = (vec2){zero, zero};
     ref_list in = refs_for(light->record);

@@ -55,12 +55,13 @@ interaction walk_surface(walk *w, const walk_hit *hit, ir_func **interact)
 {
     tracer *t = &w->t;
     BL_ASSERT(interact && w->fn.interacts > 0, "surfaces are asked for by functions that were not traced");
-    BL_ASSERT(!w->plan->scene->has_groups || !ir_is_none(hit->level), "a hit in a group without its level");
+    BL_ASSERT(!w->plan->scene->has_groups || ir_made(w->t.f, hit->level),
+              "a hit in a group without its level");
     vec3 o = hit->o, d = hit->d;
     bool levels = w->plan->scene->has_groups,
          to_world = interact == w->fn.interact_differentiated && (w->moves & MOVE_TO_WORLD);
     bool carries = to_world && to_world_moves_levels(w->plan);
-    BL_ASSERT(!to_world || !ir_is_none(hit->slides), "a hit that may slide or go along");
+    BL_ASSERT(!to_world || ir_made(w->t.f, hit->slides), "a hit that may slide or go along");
     affine_map motion;
     if (carries) {
         motion = level_motion(w, hit->level);

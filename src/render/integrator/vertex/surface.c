@@ -24,7 +24,7 @@ void interaction_complete(tracer *t, interaction *si)
  * frame will do. */
 frame surface_frame(tracer *t, const interaction *si)
 {
-    BL_ASSERT(!needed(t, NEED_TANGENTS) || !ir_is_none(si->dp_du.x), "a surface without tangents");
+    BL_ASSERT(!needed(t, NEED_TANGENTS) || ir_made(t->f, si->dp_du.x), "a surface without tangents");
     frame any = frame_around(t, si->ns);
     if (!needed(t, NEED_TANGENTS))
         return any;
@@ -41,7 +41,7 @@ frame surface_frame(tracer *t, const interaction *si)
 
 surface surface_seen(tracer *t, const interaction *si, frame fr)
 {
-    BL_ASSERT(!needed(t, NEED_SLOPES) || !ir_is_none(si->dp_dv.x), "slopes of a surface without tangents");
+    BL_ASSERT(!needed(t, NEED_SLOPES) || ir_made(t->f, si->dp_dv.x), "slopes of a surface without tangents");
     surface s = {0};
     if (needed(t, NEED_SLOPES)) {
         s.du.x = v3_dot(t, si->dp_du, fr.s), s.du.y = v3_dot(t, si->dp_du, fr.t);
@@ -49,7 +49,7 @@ surface surface_seen(tracer *t, const interaction *si, frame fr)
         s.ng = frame_to_local(t, fr, si->ng);
     }
     if (needed(t, NEED_FACE)) {
-        BL_ASSERT(!ir_is_none(si->entry), "the face of a surface without an entry");
+        BL_ASSERT(ir_made(t->f, si->entry), "the face of a surface without an entry");
         s.mesh = t_word(t, si->shape, SHAPE_DATA), s.face = t_word(t, si->entry, 11);
         s.b = si->b;
     }

@@ -105,7 +105,7 @@ lane kernel_lane(walk *w, ir_module *m)
 
 ir_ref kernel_sample_word(walk *w, const lane *l, ir_ref sample, ir_ref plane)
 {
-    BL_ASSERT(!ir_is_none(l->slot), "a sample of a lane that was not opened, in pass %d", (int)w->pass);
+    BL_ASSERT(ir_made(w->t.f, l->slot), "a sample of a lane that was not opened, in pass %d", (int)w->pass);
     ir_func *f = w->t.f;
     ir_ref slot = ir_add(f, l->slot, ir_mul(f, sample, ir_uniform(f, IR_U32, UNIFORM_TILE_LANES)));
     return ir_add(f, slot, ir_mul(f, plane, ir_uniform(f, IR_U32, UNIFORM_TILE_SLOTS)));

@@ -60,7 +60,7 @@ color throughput_but_one(walk *w, const throughput *b) { return where_zeros(w, b
 void throughput_fly(walk *w, const walk_vertex *v, throughput *b)
 {
     ir_func *f = w->t.f;
-    BL_ASSERT(!w->media || !ir_is_none(v->flight.weight.c[0]), "no flight before a vertex of pass %d",
+    BL_ASSERT(!w->media || ir_made(w->t.f, v->flight.weight.c[0]), "no flight before a vertex of pass %d",
               (int)w->pass);
     for (int c = 0; w->media && c < 3; c++) {
         b->beta.c[c] = ir_mul(f, b->beta.c[c], v->flight.weight.c[c]);
@@ -84,7 +84,7 @@ passage throughput_pass(walk *w, ir_ref depth, const walk_vertex *v, color value
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    BL_ASSERT(!ir_is_none(v->sample.pdf), "a vertex without a sample in pass %d", (int)w->pass);
+    BL_ASSERT(ir_made(w->t.f, v->sample.pdf), "a vertex without a sample in pass %d", (int)w->pass);
     ir_ref zero = t_f32(t, 0), one = t_f32(t, 1), two = t_u32(t, 2);
     ir_ref inverse = t_ratio(t, one, v->sample.pdf);
     color living;
