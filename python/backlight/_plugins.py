@@ -44,20 +44,31 @@ def _parameter(name: str, default: Any) -> tuple[str, bool, str, float, float, s
 # ---- what a user's function is given ----
 
 
+def _asked(core: _core.Trace) -> _core.Trace:
+    """The scene and the parameters are asked in the plugin's own function."""
+    if tr._trace() is not core:
+        raise ArgumentError("the scene and the parameters are asked in the plugin's own function alone, by what this call of it is given: pass a "
+                            "Function what it needs as arguments")
+    return core
+
+
 class _Parameters:
     """A user's function sees the plugin's parameters as attributes: t.radius."""
 
     def __init__(self, core: _core.Trace, names: tuple[str, ...], textured: tuple[bool, ...], uv: Vector | None) -> None:
         self._core, self._names, self._textured, self._uv = core, names, textured, uv
 
-    def __getattr__(self, name: str) -> Any:
+    def _index(self, name: str) -> int:
         if name.startswith("_") or name not in self._names:
             raise AttributeError("there is no parameter '%s': %s" % (name, ", ".join(self._names) or "there is none"))
-        k = self._names.index(name)
+        return self._names.index(name)
+
+    def __getattr__(self, name: str) -> Any:
+        k = self._index(name)
         if not self._textured[k]:
-            return Value(self._core.number(k), tr._F32)
+            return Value(_asked(self._core).number(k), tr._F32)
         assert self._uv is not None
-        return floats(self._core.texture(k, self._uv.x.id, self._uv.y.id))
+        return floats(_asked(self._core).texture(k, self._uv.x.id, self._uv.y.id))
 
 
 @dataclass
@@ -67,6 +78,12 @@ class Ray:
     o: Vector
     d: Vector
     tmax: Value
+
+
+def _ray(ray: Ray) -> tuple[list[int], list[int], int]:
+    if not isinstance(ray, Ray):
+        raise TypeError("a ray is needed, as s.leave gives it, not %s" % type(ray).__name__)
+    return tr.ids_of("a ray's origin", ray.o, 3), tr.ids_of("a ray's direction", ray.d, 3), tr._value(ray.tmax, tr._F32).id
 
 
 @dataclass
@@ -85,40 +102,40 @@ class Surface:
 
     def leave(self, d: Vector, tmax: tr.Number = 1e30) -> Ray:
         """The ray from here in direction d that does not meet the surface at once."""
-        o, d_ids, _ = self._core.leave(self._id, [v.id for v in d])
+        o, d_ids, _ = _asked(self._core).leave(self._id, tr.ids_of("leave", d, 3))
         return Ray(floats(o), floats(d_ids), tr._value(tmax, tr._F32))
 
     def to_local(self, v: Vector) -> Vector:
         """A vector of the world in the frame of the shading normal, its z axis."""
-        return floats(self._core.to_local(self._id, [c.id for c in v]))
+        return floats(_asked(self._core).to_local(self._id, tr.ids_of("to_local", v, 3)))
 
     def to_world(self, v: Vector) -> Vector:
-        return floats(self._core.to_world(self._id, [c.id for c in v]))
+        return floats(_asked(self._core).to_world(self._id, tr.ids_of("to_world", v, 3)))
 
     def emission(self) -> Vector:
         """What the surface sends back along the ray; where the ray has met nothing, what the sky sends."""
-        return floats(self._core.emission(self._id))
+        return floats(_asked(self._core).emission(self._id))
 
     def emission_pdf(self) -> Value:
         """The density with which sample_light, where the ray began, finds that light; 0 where there is none."""
-        return Value(self._core.emission_pdf(self._id), tr._F32)
+        return Value(_asked(self._core).emission_pdf(self._id), tr._F32)
 
     def sample_bsdf(self, u: Vector) -> BsdfDraw:
         """Samples the material, from u[0], u[1], u[2] of t.random."""
-        id, d, pdf, delta, eta = self._core.bsdf_sample(self._id, [v.id for v in u.components[:3]])
+        id, d, pdf, delta, eta = _asked(self._core).bsdf_sample(self._id, tr.ids_of("sample_bsdf", list(u)[:3], 3))
         return BsdfDraw(floats(d), Value(pdf, tr._F32), Value(delta, tr._BOOL), Value(eta, tr._F32), self._core, id)
 
     def bsdf(self, d: Vector) -> Vector:
         """The material's value times |cos| for light from direction d, discrete lobes left out."""
-        return floats(self._core.bsdf_value(self._id, [v.id for v in d]))
+        return floats(_asked(self._core).bsdf_value(self._id, tr.ids_of("bsdf", d, 3)))
 
     def bsdf_pdf(self, d: Vector) -> Value:
         """The density with which sample_bsdf finds d."""
-        return Value(self._core.bsdf_pdf(self._id, [v.id for v in d]), tr._F32)
+        return Value(_asked(self._core).bsdf_pdf(self._id, tr.ids_of("bsdf_pdf", d, 3)), tr._F32)
 
     def sample_light(self, u: Vector) -> LightDraw:
         """Chooses a light and a point on it, from u[0], u[1], u[2] of t.random."""
-        id, d, distance, pdf, delta = self._core.light_sample(self._id, [v.id for v in u.components[:3]])
+        id, d, distance, pdf, delta = _asked(self._core).light_sample(self._id, tr.ids_of("sample_light", list(u)[:3], 3))
         return LightDraw(floats(d), Value(distance, tr._F32), Value(pdf, tr._F32), Value(delta, tr._BOOL), self._core, id)
 
 
@@ -135,7 +152,7 @@ class BsdfDraw:
 
     def value(self) -> Vector:
         """The material's value times |cos|: of a discrete lobe its coefficient, else the sum of the others."""
-        return floats(self._core.bsdf_drawn(self._id))
+        return floats(_asked(self._core).bsdf_drawn(self._id))
 
 
 @dataclass
@@ -151,11 +168,11 @@ class LightDraw:
 
     def seen(self, wanted: tr.Number = True) -> Value:
         """Whether nothing is in between; where not `wanted` no ray is traced, and the answer is false."""
-        return Value(self._core.light_seen(self._id, tr._value(wanted, tr._BOOL).id), tr._BOOL)
+        return Value(_asked(self._core).light_seen(self._id, tr._value(wanted, tr._BOOL).id), tr._BOOL)
 
     def radiance(self) -> Vector:
         """What it sends toward the surface, whether it is seen or not."""
-        return floats(self._core.light_radiance(self._id))
+        return floats(_asked(self._core).light_radiance(self._id))
 
 
 class Tracer(_Parameters):
@@ -163,27 +180,30 @@ class Tracer(_Parameters):
 
     def setting(self, name: str) -> float:
         """A number of the integrator as a Python float: for a loop that is unrolled."""
-        return self._core.setting(self._names.index(name))
+        return _asked(self._core).setting(self._index(name))
 
     def random(self, place: tr.Number) -> Vector:
         """Four uniform numbers in [0, 1): [0] alone, [1] and [2] a pair, [3] alone. place: 1, 2, 3, .. The same place
         gives the same numbers each time; path replay rests on that."""
-        return floats(self._core.random(tr._value(place, tr._U32).id))
+        where = tr._value(place, tr._U32)
+        if where.kind != tr._U32:
+            raise TypeError("random: a place is an unsigned integer (u32), not %s" % tr._NAMES[where.kind])
+        return floats(_asked(self._core).random(where.id))
 
     def closest(self, ray: Ray) -> Surface:
         """The first surface that the ray meets."""
-        id, valid, distance, p, ng, ns, uv = self._core.closest([v.id for v in ray.o], [v.id for v in ray.d], ray.tmax.id)
+        id, valid, distance, p, ng, ns, uv = _asked(self._core).closest(*_ray(ray))
         return Surface(Value(valid, tr._BOOL), Value(distance, tr._F32), floats(p), floats(ng), floats(ns), floats(uv),
                        self._core, id)
 
     def any(self, ray: Ray) -> Value:
         """Whether the ray meets something."""
-        return Value(self._core.any([v.id for v in ray.o], [v.id for v in ray.d], ray.tmax.id), tr._BOOL)
+        return Value(_asked(self._core).any(*_ray(ray)), tr._BOOL)
 
     def suspend(self, on: bool = True) -> bool:
         """From here on values of materials and radiance of lights have no derivatives (on), or have them again. Returns
         what it was before."""
-        return self._core.suspend(on)
+        return _asked(self._core).suspend(on)
 
 
 # ---- adding ----
@@ -191,24 +211,26 @@ class Tracer(_Parameters):
 
 @dataclass
 class _Added:
-    kind: str
-    parameters: list[tuple[str, bool, str, float, float, str]]
+    parameters: Any  # what has to be the same when it is defined again
     capsule: Any
 
 
-_added: dict[str, _Added] = {}
+_added: dict[tuple[str, str], _Added] = {}
 
 
 def _add(kind: str, name: str, help: str, parameters: dict[str, Any], transmits: bool,
          functions: dict[str, Callable[..., Any]]) -> None:
     """Adds a plugin, or, as when the cell of a notebook runs again, puts other functions behind one of before."""
     table = [_parameter(key, default) for key, default in parameters.items()]
-    before = _added.get(name)
+    for key in parameters:
+        if key.startswith("_") or hasattr(Tracer if kind == "integrator" else _Parameters, key):
+            raise ArgumentError("%s: a parameter cannot be called '%s': take another name" % (name, key))
+    before = _added.get((kind, name))
     if before is None:
         capsule = _core.add_plugin(library.context(), kind, name, help, table, transmits, functions)
-        _added[name] = _Added(kind, table, capsule)
+        _added[kind, name] = _Added((table, transmits), capsule)
         library.forget_plugins()
-    elif (before.kind, before.parameters) == (kind, table):
+    elif before.parameters == (table, transmits):
         _core.exchange_plugin(before.capsule, functions)
     else:
         raise ArgumentError("there is a plugin '%s' with other parameters already: take another name, or start Python again" % name)
@@ -216,9 +238,15 @@ def _add(kind: str, name: str, help: str, parameters: dict[str, Any], transmits:
 
 def _functions_of(definition: Any, single: str, allowed: tuple[str, ...]) -> dict[str, Callable[..., Any]]:
     """A function is the one that every plugin of the kind needs; a class has several."""
+    name = getattr(definition, "__name__", None)
+    if not callable(definition) or not isinstance(name, str):
+        raise ArgumentError("a function or a class is needed, whose name is the plugin's, not %s" % type(definition).__name__)
+    if not (name.isascii() and name.isidentifier()):
+        raise ArgumentError("%s: scenes need a name of letters, digits and _: write it with def or class" % name)
     if not isinstance(definition, type):
         return {single: definition}
-    found = {key: value for key, value in vars(definition).items() if callable(value) and not key.startswith("_")}
+    found = {key: getattr(definition, key) for key in dir(definition)
+             if not key.startswith("_") and callable(getattr(definition, key))}
     unknown = [key for key in found if key not in allowed]
     if single not in found or unknown:
         raise ArgumentError("%s has the functions %s; it needs %s, and may have %s" %
@@ -226,11 +254,18 @@ def _functions_of(definition: Any, single: str, allowed: tuple[str, ...]) -> dic
     return found
 
 
+def _decorator(kind: str, used: tuple[Any, ...], decorate: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """What the decorator's call returns; without a call it has been given the definition itself."""
+    if used:
+        raise ArgumentError("write @bl.%s(), with parentheses" % kind)
+    return decorate
+
+
 def _names(parameters: dict[str, Any]) -> tuple[tuple[str, ...], tuple[bool, ...]]:
     return tuple(parameters), tuple(isinstance(default, Textured) for default in parameters.values())
 
 
-def integrator(**parameters: Any) -> Callable[[Any], Any]:
+def integrator(*without: Any, **parameters: Any) -> Callable[[Any], Any]:
     """Makes an integrator of a function radiance(t, ray), which returns the radiance that arrives along the ray (a Vector,
     or a Value as grey), or of a class with the functions radiance(t, ray) and adjoint(t, ray, dL). parameters are numbers
     with their defaults, attributes of t (a Tracer). Scenes know it by the function's or class's name: in <integrator
@@ -263,10 +298,10 @@ def integrator(**parameters: Any) -> Callable[[Any], Any]:
 
         _add("integrator", name, definition.__doc__ or "", parameters, False, {"radiance": radiance, "adjoint": adjoint})
         return definition
-    return decorate
+    return _decorator("integrator", without, decorate)
 
 
-def bsdf(transmits: bool = False, **parameters: Any) -> Callable[[Any], Any]:
+def bsdf(*without: Any, transmits: bool = False, **parameters: Any) -> Callable[[Any], Any]:
     """Makes a material of a function value(m, wi, wo): the BSDF times |cos(wo)|, as a Vector or a Value; or of a class with
     value and, together, sample(m, wi, u), which gives a direction from three uniform numbers, and pdf(m, wi, wo), its
     density per solid angle, which must not be 0 where value is not. Without these, directions are sampled by the
@@ -313,20 +348,21 @@ def bsdf(transmits: bool = False, **parameters: Any) -> Callable[[Any], Any]:
 
         _add("bsdf", name, definition.__doc__ or "", parameters, transmits, {"sample": sample, "pdf": pdf, "value": value})
         return definition
-    return decorate
+    return _decorator("bsdf", without, decorate)
 
 
-def texture(**parameters: Any) -> Callable[[Any], Any]:
+def texture(*without: Any, **parameters: Any) -> Callable[[Any], Any]:
     """Makes a texture of a function eval(m, uv), which returns a colour. parameters as of bsdf."""
     def decorate(definition: Any) -> Any:
+        found = _functions_of(definition, "eval", ("eval",))
         names, textured = _names(parameters)
         name = definition.__name__
 
         def evaluate(core: _core.Trace, uv: list[int]) -> list[int]:
             with recording(core):
                 place = floats(uv)
-                return vector_of(name, definition(_Parameters(core, names, textured, place), place))
+                return vector_of(name, found["eval"](_Parameters(core, names, textured, place), place))
 
         _add("texture", name, definition.__doc__ or "", parameters, False, {"eval": evaluate})
         return definition
-    return decorate
+    return _decorator("texture", without, decorate)

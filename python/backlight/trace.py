@@ -56,10 +56,11 @@ class Value:
     """A number that the kernel will have. Operators: + - * / ** % and comparisons of floats and integers, & | ^ ~ of
     truth values and integers, << >> of integers. == and != give Values; there is no truth in Python's sense."""
 
-    __slots__ = ("id", "kind")
+    __slots__ = ("id", "kind", "trace")
+    __array_ufunc__ = None  # NumPy's scalars leave operators to Values
 
     def __init__(self, id: int, kind: int) -> None:
-        self.id, self.kind = id, kind
+        self.id, self.kind, self.trace = id, kind, _trace()
 
     def __repr__(self) -> str:
         return "<%s of a trace>" % _NAMES[self.kind]
@@ -106,6 +107,7 @@ class Vector:
     for colours .r .g .b."""
 
     __slots__ = ("components",)
+    __array_ufunc__ = None  # NumPy's scalars and arrays leave operators to Vectors
 
     def __init__(self, *components: Any) -> None:
         if len(components) == 1 and isinstance(components[0], (Vector, tuple, list)):
@@ -114,6 +116,12 @@ class Vector:
 
     def __repr__(self) -> str:
         return "<vector of %d values of a trace>" % len(self)
+
+    def __bool__(self) -> bool:
+        raise TypeError("a Vector has no truth: compare its components")
+
+    def __hash__(self) -> int:
+        return id(self)
 
     def __len__(self) -> int:
         return len(self.components)
@@ -143,6 +151,8 @@ class Vector:
     def __truediv__(self, other: Any) -> Vector: return _each("div", self, other)
     def __rtruediv__(self, other: Any) -> Vector: return _each("div", other, self)
     def __pow__(self, other: Any) -> Vector: return _each("pow", self, other)
+    def __eq__(self, other: Any) -> Vector: return _each("eq", self, other)  # type: ignore[override]
+    def __ne__(self, other: Any) -> Vector: return _each("ne", self, other)  # type: ignore[override]
 
 
 Number = Union[Value, int, float, bool]
@@ -151,8 +161,11 @@ Number = Union[Value, int, float, bool]
 
 
 def _value(v: Any, kind: int) -> Value:
-    """v as a Value; a number of Python's becomes one of this kind."""
+    """v as a Value of what is being recorded; a number of Python's becomes one of this kind."""
     if isinstance(v, Value):
+        if v.trace is not _trace():
+            raise ArgumentError("a value of another function: values mean something in the function that has recorded them; "
+                                "a Function takes them as arguments")
         return v
     if isinstance(v, bool):
         return Value(_trace().bool(v), _BOOL)
@@ -172,6 +185,8 @@ def _apply(name: str, *operands: Value) -> Value:
     number, count = _OPS[name]
     if len(operands) != count:
         raise TypeError("%s takes %d values" % (name, count))
+    for v in operands:
+        _value(v, v.kind)
     a, b, c = (*(v.id for v in operands), 0, 0)[:3]
     kind = operands[1].kind if name == "select" else operands[0].kind
     if name in _TRUTHS:
@@ -198,8 +213,9 @@ def _whole(name: str, a: Any, b: Any) -> Value:
 
 
 def _each(name: str, a: Any, b: Any) -> Vector:
-    count = len(a) if isinstance(a, (Vector, tuple, list)) else len(b)
-    both = [list(v) if isinstance(v, (Vector, tuple, list)) else [v] * count for v in (a, b)]
+    a, b = (list(v) if hasattr(v, "__len__") else v for v in (a, b))  # NumPy's arrays, too
+    count = len(a) if isinstance(a, list) else len(b)
+    both = [v if isinstance(v, list) else [v] * count for v in (a, b)]
     if len(both[0]) != len(both[1]):
         raise ArgumentError("vectors of %d and %d components" % (len(both[0]), len(both[1])))
     return Vector(*(_binary(name, x, y) for x, y in zip(*both)))
@@ -212,8 +228,21 @@ def _mapped(name: str) -> Callable[[Any], Any]:
 
 
 floor, sqrt, sin, cos, exp, log, acos = (_mapped(name) for name in ("floor", "sqrt", "sin", "cos", "exp", "log", "acos"))
-f32, u32 = _mapped("to_f32"), _mapped("to_u32")  # conversions; truth values become 0 and 1
+f32, _to_u32 = _mapped("to_f32"), _mapped("to_u32")  # conversions; truth values become 0 and 1
 detach = _mapped("detach")  # a constant of every derivative
+
+
+def u32(v: Any) -> Any:
+    """Conversion to an unsigned integer; integers of Python's are exact."""
+    return _value(v, _U32) if isinstance(v, int) and not isinstance(v, bool) else _to_u32(v)
+
+
+def ids_of(what: str, v: Any, count: int) -> list[int]:
+    """Ids of a vector of so many floats that a user passes."""
+    if not isinstance(v, (Vector, tuple, list)) or len(v) != count:
+        raise TypeError("%s: %s, not a Vector of %d" % (what, "%d components" % len(v) if isinstance(v, (Vector, tuple, list))
+                                                       else type(v).__name__, count))
+    return [_value(c, _F32).id for c in v]
 
 
 def minimum(a: Any, b: Any) -> Any:
@@ -307,6 +336,8 @@ def _like(tree: Any, values: Iterator[Value]) -> Any:
         return next(values)
     if isinstance(tree, Vector):
         return Vector(*(next(values) for _ in tree))
+    if isinstance(tree, tuple) and hasattr(tree, "_fields"):  # a named tuple
+        return type(tree)(*(_like(part, values) for part in tree))
     if isinstance(tree, (tuple, list)):
         return type(tree)(_like(part, values) for part in tree)
     if isinstance(tree, dict):
@@ -367,7 +398,7 @@ class Function:
         self.body, self.vjp, self.jvp = body, vjp, jvp
         self.name: str = getattr(body, "__name__", "function").strip("<>") or "function"
 
-    def _record(self, body: Callable[..., Any], count: int) -> tuple[_core.Trace, Any]:
+    def _record(self, body: Callable[..., Any], count: int) -> tuple[_core.Trace, Any, int]:
         trace, ids = _trace().function(self.name, [_F32] * count)
         with recording(trace):
             result = body(*(Value(id, _F32) for id in ids))
@@ -376,15 +407,14 @@ class Function:
                 if v.kind != _F32:
                     raise TypeError("%s: a Function returns floats, not %s" % (self.name, _NAMES[v.kind]))
             trace.return_([v.id for v in flat])
-        return trace, result
+        return trace, result, len(flat)
 
     def __call__(self, *arguments: Number) -> Any:
         given = [_value(a, _F32) for a in arguments]
         for v in given:
             if v.kind != _F32:
                 raise TypeError("%s: a Function takes floats, not %s" % (self.name, _NAMES[v.kind]))
-        target, result = self._record(self.body, len(given))
-        count = len(_flat(result))
+        target, result, count = self._record(self.body, len(given))
         others = [self._record(f, len(given) + n)[0] if f else None
                   for f, n in ((self.jvp, len(given)), (self.vjp, count))]
         if any(others):
@@ -408,8 +438,9 @@ def vector_of(what: str, result: Any) -> list[int]:
     if isinstance(result, (tuple, list)):
         result = Vector(*result)
     if not isinstance(result, Vector) or len(result) != 3:
-        raise TypeError("%s returns %s, not a Vector of three or a Value" % (what, type(result).__name__))
-    return [v.id if v.kind == _F32 else f32(v).id for v in result]
+        found = "%d values" % len(result) if isinstance(result, Vector) else type(result).__name__
+        raise TypeError("%s returns %s, not a Vector of three or a Value" % (what, found))
+    return [(_value(v, _F32) if v.kind == _F32 else f32(v)).id for v in result]
 
 
 def floats(ids: Sequence[int]) -> Vector:

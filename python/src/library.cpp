@@ -49,8 +49,8 @@ void Library::dispose(std::function<void()> destroy)
 Entry::Entry(Library &library) : library(library)
 {
     if (library.owner.load() == std::this_thread::get_id())
-        throw Failure{BL_ERROR_ARGUMENT, "a function that is called with the progress of work cannot use "
-                                         "the library itself"};
+        throw Failure{BL_ERROR_ARGUMENT, "a function that the library calls (with the progress of work, "
+                                         "or to trace a kernel) cannot use the library itself"};
     if (!library.mutex.try_lock()) {
         released.emplace();
         while (!library.mutex.try_lock_for(std::chrono::milliseconds(50))) {

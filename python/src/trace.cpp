@@ -264,8 +264,10 @@ Result ask(bl_plugin_trace *t, const char *function, Result failed, const Argume
         nb::object answer = plugin->functions.at(function)(Trace(call, bl_plugin_func(t)), arguments...);
         result = nb::cast<Result>(answer);
     } catch (nb::python_error &error) {
-        bl_plugin_fail(t, error.what());
-        raised.emplace(std::move(error));
+        // Not its own text, which may be no UTF-8.
+        bl_plugin_fail(t, (plugin->name + ": " + function + " has raised an exception").c_str());
+        if (!raised) // the first one counts: what follows may be its consequence
+            raised.emplace(std::move(error));
     } catch (const nb::cast_error &) {
         bl_plugin_fail(t,
                        (plugin->name + ": " + function + " returns something else than it should").c_str());

@@ -3,6 +3,8 @@
 """Integrators, materials and textures that are written in Python: they make the images and gradients of the library's own,
 control flow and custom operations do what they say, and mistakes are Python exceptions."""
 import gc
+from collections import namedtuple
+from functools import partial
 
 import numpy as np
 import pytest
@@ -271,6 +273,71 @@ def test_mistakes():
     raises(TypeError, "states and results are", surface_as_state)
 
 
+def test_more_mistakes():
+    def closure(t, ray):
+        x = ray.d.x
+        return tr.Function(lambda y: x * y)(ray.d.y)
+    raises(bl.ArgumentError, "as arguments", closure)
+
+    def asks_in_a_function(t, ray):
+        return tr.Function(lambda y: y * t.scale)(ray.d.y)
+    raises(bl.ArgumentError, "own function alone", asks_in_a_function, scale=2)
+
+    def truth_of_a_vector(t, ray):
+        return 1 if ray.d else 0
+    raises(TypeError, "no truth", truth_of_a_vector)
+
+    def setting(t, ray):
+        return t.setting("deep")
+    raises(AttributeError, "no parameter 'deep': depth", setting, depth=1)
+
+    def place(t, ray):
+        return t.random(ray.d.x)[0]
+    raises(TypeError, "an unsigned integer", place)
+
+    def pair(t, ray):
+        return t.closest(ray).to_world((0, 1))
+    raises(TypeError, "not a Vector of 3", pair)
+
+    def no_text(t, ray):
+        raise LookupError("\ud800")  # no UTF-8
+    raises(LookupError, None, no_text)
+
+
+def test_the_first_exception_is_raised():
+    @bl.bsdf()
+    class failing:
+        def value(m, wi, wo):
+            raise ValueError("value")
+
+        def sample(m, wi, u):
+            raise LookupError("sample")
+
+        def pdf(m, wi, wo):
+            raise ArithmeticError("pdf")
+    with pytest.raises(Exception) as one:
+        bl.render(ball({"type": "failing"}), spp=1)
+    with pytest.raises(type(one.value)):
+        bl.render(ball({"type": "failing"}), spp=1)
+
+
+def test_numbers_of_numpy_and_exact_integers():
+    @bl.integrator()
+    def numbers(t, ray):
+        pair = np.float64(2) * ray.d - np.array([1.0, 1.0, 1.0]) * ray.d - ray.d
+        return tr.Vector(pair.x, tr.f32(tr.u32(16777217) - 16777216), tr.select((ray.d == ray.d).y, 3.0, 0.0))
+    np.testing.assert_allclose(shown("numbers"), np.broadcast_to([0, 1, 3], (16, 16, 3)), atol=1e-6)
+
+
+def test_a_named_tuple_is_a_state():
+    State = namedtuple("State", "number total")
+
+    @bl.integrator()
+    def named(t, ray):
+        return tr.while_loop(lambda s: s.number < 3, lambda s: State(s.number + 1, s.total + 2), State(tr.u32(0), 0.0)).total
+    assert (shown("named") == 6).all()
+
+
 def test_values_end_with_their_function():
     kept = []
 
@@ -280,10 +347,9 @@ def test_values_end_with_their_function():
         return ray.d.x
     shown("keeps")
     t, ray = kept[0]
-    with pytest.raises(bl.ArgumentError, match="being traced"):
-        ray.d.x + 1
-    with pytest.raises(bl.ClosedError, match="only in the function"):
-        t.closest(ray)
+    for use in (lambda: ray.d.x + 1, lambda: t.closest(ray)):
+        with pytest.raises(bl.ArgumentError, match="being traced"):
+            use()
     with pytest.raises(bl.ClosedError, match="only in the function"):
         t._core.f32(1.0)
 
@@ -312,8 +378,19 @@ def test_definitions():
 
             def pdf(m, wi, wo):
                 return 0.0
+    for decorator in (bl.integrator, bl.bsdf, bl.texture):
+        with pytest.raises(bl.ArgumentError, match="with parentheses"):
+            @decorator
+            def no_parentheses(t, ray):
+                return 0.0
+    for unnamed in (lambda t, ray: 0.0, partial(shown, "x"), "x"):
+        with pytest.raises(bl.ArgumentError, match="a name|a function or a class"):
+            bl.integrator()(unnamed)
+    for name in ("random", "_hidden"):
+        with pytest.raises(bl.ArgumentError, match="take another name"):
+            bl.integrator(**{name: 1})(shown)
     with pytest.raises(bl.ArgumentError, match="a default is a number"):
-        bl.texture(name="red")(lambda m, uv: uv.x)
+        bl.texture(name="red")(shown)
 
 
 def test_a_cell_that_runs_again_replaces_its_functions():
