@@ -813,7 +813,8 @@ typedef struct bl_fit_status {
     uint32_t repeats; /* since the first step: how often the fixed-point scale became coarser and the step was
                          repeated */
     uint64_t device_bytes; /* held by the fit */
-    uint64_t reserved[8];
+    uint64_t cut;          /* of the last step, as in bl_stats */
+    uint64_t reserved[7];
 } bl_fit_status;
 
 /* One step. All work stays on the device; only the loss and status words come back (and dL/dI with
