@@ -47,8 +47,8 @@ def _parameter(name: str, default: Any) -> tuple[str, bool, str, float, float, s
 def _asked(core: _core.Trace) -> _core.Trace:
     """The scene and the parameters are asked in the plugin's own function."""
     if tr._trace() is not core:
-        raise ArgumentError("the scene and the parameters are asked in the plugin's own function alone, by what this call of it is given: pass a "
-                            "Function what it needs as arguments")
+        raise ArgumentError("the scene and the parameters are asked in the plugin's own function alone, by what this call "
+                            "of it is given: pass a Function what it needs as arguments")
     return core
 
 

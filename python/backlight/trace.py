@@ -91,8 +91,8 @@ class Value:
     def __le__(self, other: Any) -> Any: return _binary("le", self, other)
     def __gt__(self, other: Any) -> Any: return _binary("lt", other, self)
     def __ge__(self, other: Any) -> Any: return _binary("le", other, self)
-    def __eq__(self, other: Any) -> Any: return _binary("eq", self, other)  # type: ignore[override]
-    def __ne__(self, other: Any) -> Any: return _binary("ne", self, other)  # type: ignore[override]
+    def __eq__(self, other: Any) -> Any: return _binary("eq", self, other)
+    def __ne__(self, other: Any) -> Any: return _binary("ne", self, other)
     def __and__(self, other: Any) -> Any: return _binary("and", self, other)
     def __rand__(self, other: Any) -> Any: return _binary("and", other, self)
     def __or__(self, other: Any) -> Any: return _binary("or", self, other)
@@ -168,7 +168,7 @@ def _value(v: Any, kind: int) -> Value:
                                 "a Function takes them as arguments")
         return v
     if isinstance(v, bool):
-        return Value(_trace().bool(v), _BOOL)
+        return Value(_trace().boolean(v), _BOOL)
     if isinstance(v, int) and kind == _U32:
         if not 0 <= v < 2**32:
             raise ArgumentError("%d is no unsigned integer of 32 bits" % v)
@@ -365,7 +365,7 @@ def while_loop(condition: Callable[[Any], Value], body: Callable[[Any], Any], st
     trace, first = _trace(), _flat(state)
     loop, ids = trace.loop([v.id for v in first])
     inside = _like(state, iter([Value(id, v.kind) for id, v in zip(ids, first)]))
-    trace.while_(_value(condition(inside), _BOOL).id)
+    trace.loop_while(_value(condition(inside), _BOOL).id)
     after = _flat(body(inside))
     _alike("while_loop: the state changes its types", first, after)
     trace.endloop(loop, [v.id for v in after])
@@ -376,10 +376,10 @@ def cond(condition: Number, then: Callable[[], Any], otherwise: Callable[[], Any
     """What then() returns where the condition holds, else what otherwise() returns: structures of values of one form.
     A kernel runs only the one that it needs, unlike with select."""
     trace = _trace()
-    branch = trace.if_(_value(condition, _BOOL).id)
+    branch = trace.begin_if(_value(condition, _BOOL).id)
     a = then()
     flat_a = _flat(a)
-    trace.else_()
+    trace.begin_else()
     flat_b = _flat(otherwise())
     trace.endif()
     _alike("cond: its functions return different types", flat_a, flat_b)
@@ -406,7 +406,7 @@ class Function:
             for v in flat:
                 if v.kind != _F32:
                     raise TypeError("%s: a Function returns floats, not %s" % (self.name, _NAMES[v.kind]))
-            trace.return_([v.id for v in flat])
+            trace.returns([v.id for v in flat])
         return trace, result, len(flat)
 
     def __call__(self, *arguments: Number) -> Any:

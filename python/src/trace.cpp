@@ -370,15 +370,17 @@ void bind_trace(nb::module_ &m)
     c.def("op", operate);
     c.def("f32", [](const Trace &t, float v) { return bl_ir_f32(t.f(), v).id; });
     c.def("u32", [](const Trace &t, uint32_t v) { return bl_ir_u32(t.f(), v).id; });
-    c.def("bool", [](const Trace &t, bool v) { return bl_ir_bool(t.f(), v).id; });
-    c.def("if_", [](const Trace &t, Id condition) { return bl_ir_if(t.f(), value(condition)).id; });
-    c.def("else_", [](const Trace &t) { bl_ir_else(t.f()); });
+    // No name ends in "_" or is that of a type: the stub's writer leaves the former out, and mistakes the
+    // latter.
+    c.def("boolean", [](const Trace &t, bool v) { return bl_ir_bool(t.f(), v).id; });
+    c.def("begin_if", [](const Trace &t, Id condition) { return bl_ir_if(t.f(), value(condition)).id; });
+    c.def("begin_else", [](const Trace &t) { bl_ir_else(t.f()); });
     c.def("endif", [](const Trace &t) { bl_ir_endif(t.f()); });
     c.def("phi", [](const Trace &t, Id branch, Id a, Id b) {
         return bl_ir_phi(t.f(), value(branch), value(a), value(b)).id;
     });
     c.def("loop", loop);
-    c.def("while_", [](const Trace &t, Id condition) { bl_ir_while(t.f(), value(condition)); });
+    c.def("loop_while", [](const Trace &t, Id condition) { bl_ir_while(t.f(), value(condition)); });
     c.def("endloop", [](const Trace &t, Id loop, const Ids &next) {
         std::vector<bl_ir_value> v = values(next);
         bl_ir_endloop(t.f(), value(loop), v.data(), (uint32_t)v.size());
@@ -392,7 +394,7 @@ void bind_trace(nb::module_ &m)
             parameters.push_back(bl_ir_param(f, (bl_ir_type)type).id);
         return std::make_pair(Trace(t.call, f), parameters);
     });
-    c.def("return_", [](const Trace &t, const Ids &results) {
+    c.def("returns", [](const Trace &t, const Ids &results) {
         std::vector<bl_ir_value> v = values(results);
         bl_ir_return(t.f(), v.data(), (uint32_t)v.size());
     });
