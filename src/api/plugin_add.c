@@ -243,7 +243,8 @@ bl_result plugin_check(const bl_context *ctx, const plugin_sheet *sheet, bl_erro
     const char *tag = plugin_category_names[sheet->category], *name = sheet->name;
     BL_ASSERT(sheet->own < PARAMS_MOST, "%u parameters of the renderer", sheet->own);
     if (!is_name(name))
-        return error_set(err, BL_ERROR_ARGUMENT, "a plugin for <%s> needs a name of letters, digits and _", tag);
+        return error_set(err, BL_ERROR_ARGUMENT, "a plugin for <%s> needs a name of letters, digits and _",
+                         tag);
     if (registry_find(&ctx->registry, sheet->category, name))
         return error_set(err, BL_ERROR_ARGUMENT, "there is a plugin \"%s\" for <%s> already", name, tag);
     if (!sheet->complete)
