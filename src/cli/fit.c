@@ -147,6 +147,7 @@ static int one_step(fit_work *w)
     w->note.drifted += w->status.drifted;
     w->note.overflowed += w->status.overflowed;
     w->note.non_finite += w->status.non_finite;
+    w->note.cut += w->status.cut;
     return fit_log_step(w);
 }
 

@@ -35,12 +35,12 @@ typedef struct fit_pictures { /* of one view */
 
 /* What travels in a checkpoint besides the library's state. No padding: its bytes are the file's. */
 typedef struct fit_note {
-    uint64_t log_bytes, log_hash;             /* of fit.csv */
-    double first_loss, seconds;               /* seconds: in steps, over all sessions */
-    uint64_t drifted, overflowed, non_finite; /* sums over all steps */
-    uint64_t resumed;                         /* times */
-    uint64_t start_hash;                      /* of DIR/stage_N */
-    uint64_t skipped;                         /* in stages that are done; so repeats */
+    uint64_t log_bytes, log_hash;                  /* of fit.csv */
+    double first_loss, seconds;                    /* seconds: in steps, over all sessions */
+    uint64_t drifted, overflowed, non_finite, cut; /* sums over all steps */
+    uint64_t resumed;                              /* times */
+    uint64_t start_hash;                           /* of DIR/stage_N */
+    uint64_t skipped;                              /* in stages that are done; so repeats */
     uint32_t repeats, stage;
 } fit_note;
 
