@@ -36,3 +36,9 @@ def plugins() -> list[dict[str, Any]]:
     if _plugins is None:
         _plugins = _core.plugins(context())
     return _plugins
+
+
+def forget_plugins() -> None:
+    """A plugin has been added."""
+    global _plugins
+    _plugins = None
