@@ -179,6 +179,19 @@ def test_a_power_below_the_surface_spoils_no_gradient():
     assert np.isfinite(job.gradient(ONES, spp=16)["paint.darkness"]).all()
 
 
+def test_a_fit_says_that_contributions_are_missing():
+    @bl.bsdf(depth=bl.Ranged(0, 0, 1))
+    def spoilt(m, wi, wo):
+        return (0.5 + 1e-26 / (m.depth + 1e-25)) * wo.z / np.pi  # its derivative at 0 is beyond all numbers
+    scene = ball({"type": "spoilt"})
+    fit = bl.Fit(scene, {"paint.depth": {"initial": [0]}}, ONES, spp=16)
+    with pytest.warns(RuntimeWarning, match="1 updates that are too large or not finite"):
+        fit.step()
+    fit.step()  # once is enough
+    with pytest.raises(bl.Error, match="not finite"):
+        bl.Job(scene, ["paint.depth"]).gradient(ONES, spp=16)
+
+
 def test_a_texture_and_its_gradient():
     scene = ball({"type": "diffuse", "reflectance": {"type": "stripes", "count": 6}})
     name = "paint.reflectance.count"

@@ -63,6 +63,7 @@ typedef struct fit_work {
     bl_fit_status status;
     fit_note note;
     bool truth_known; /* every target was rendered from the scene's own values */
+    bool warned;      /* that parts of gradients are left out */
     uint32_t steps, spp, spp_grad, seed, first_step; /* first_step: done when this session began */
     uint32_t stage, stage_end; /* the present one, and the steps that are done at its end */
     double start, target_seconds, before_seconds, after_seconds;
