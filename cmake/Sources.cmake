@@ -178,6 +178,7 @@ set(render_sources
     src/render/integrator/media/transmittance.c
     src/render/integrator/path/adjoint.c
     src/render/integrator/path/camera.c
+    src/render/integrator/path/own_integrator.c
     src/render/integrator/path/light_path.c
     src/render/integrator/path/light_visibility.c
     src/render/integrator/path/values.c
@@ -217,6 +218,7 @@ set(render_sources
     src/render/integrator/kernels/ellipsoid_replay.c
     src/render/integrator/kernels/primal.c
     src/render/integrator/kernels/rays.c
+    src/render/integrator/kernels/own_integrator.c
     src/render/integrator/kernels/radiative_backpropagation.c
     src/render/integrator/kernels/replay.c
     src/render/integrator/kernels/replay_vertex.c
@@ -315,6 +317,7 @@ set(api_sources
     src/api/pixel_sampling.c
     src/api/plugin_add.c
     src/api/plugin_add_light.c
+    src/api/plugin_add_integrator.c
     src/api/plugins.c
     src/api/ray_backend.c
     src/api/reference_tracer.c

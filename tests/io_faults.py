@@ -2,27 +2,31 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The disk fails: every call of the system that uses a file of ours (open, read, write, fsync, rename, close, stat,
 mkdir, mmap and so on; what stdio and libraries call counts too) is refused in turn, once or from then on, with ENOSPC
-or EIO, while the program writes images, checkpoints, folders of fits and gradients, JSON and the kernel cache, and
-while it goes on from checkpoints. Then it ends with 0 and all that was asked for is there, or with 1 and a message. A
-file under its final name is the old one or the whole new one, nothing else is left, and the same command without
-faults goes on from what there is and ends in the same bytes. A short run takes another share every day, BL_LONG=1 all.
-Under sanitizers a call that fails must not make the program lose memory, either. Needs BL_PROGRAM, BL_BUILD_DIR, BL_DEVICE."""
+or EIO, while the program writes images, checkpoints, folders of fits and gradients, imported jobs, JSON and the kernel
+cache, and while it goes on from checkpoints. Then it ends with 0 and all that was asked for is there, or with 1 and a
+message. A file under its final name is the old one or the whole new one, nothing else is left, and the same command without
+faults goes on from what there is and ends in the same bytes. The same with a call that a signal interrupts (EINTR). Reads
+and writes that do half of what they are asked for, from then on, are no failure: the program ends with 0. A short run takes another share every day, BL_LONG=1 all.
+Under sanitizers a call that fails must not make the program lose memory, either. Arguments: cases instead of all.
+Needs BL_PROGRAM, BL_BUILD_DIR, BL_DEVICE."""
 import collections
 import errno
 import json
 import os
 import random
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
 import time
+import zlib
 
 PROGRAM = os.path.abspath(os.environ.get("BL_PROGRAM", "build/backlight"))
 REFUSE = os.path.join(os.path.abspath(os.environ.get("BL_BUILD_DIR", "build")), "tests", "refuse_calls")
 DEVICE = os.environ.get("BL_DEVICE", "native")
 SANITIZED = "address" in os.environ.get("BL_SANITIZE", "")
-RUNS = 2 if SANITIZED else 4  # of each command
+RUNS = 3 if SANITIZED else 6  # of each command
 SCENE = """<scene version="3.0.0"><sensor type="perspective"><float name="fov" value="50"/><transform name="to_world"><lookat
 origin="0,0,3" target="0,0,0" up="0,1,0"/></transform><film type="hdrfilm"><integer name="width" value="8"/><integer
 name="height" value="8"/></film></sensor><bsdf type="diffuse" id="wall"/><shape type="rectangle"><ref id="wall"/></shape>
@@ -55,7 +59,17 @@ CASES = {
     "fit": ([], FIT, [*FIT, "--resume"]),
     "resumed fit": ([["fit", "first.json", "-o", "out", "--no-cache"]], [*FIT, "--resume"], [*FIT, "--resume"]),
     "params": ([], ["params", "scene.xml", "--json"], None),
+    "check": ([], ["check", "scene.xml", "--param", "wall.reflectance.value", "--spp", "2", "--seeds", "2", "-o", "check.png", "--no-cache"], None),
+    "bench": ([], ["bench", "scene.xml", "--spp", "2", "--rounds", "1", "--no-cache", "--json"], None),
+    "import": ([], ["import", "photos", "-o", "field.json"], None),
+    "import again": ([["import", "photos", "-o", "field.json", "--steps", "10"]], ["import", "photos", "-o", "field.json"], None),
 }
+# How a call is refused: name, what refuse_calls is told, kinds of calls (None: all).
+FULL, BAD = {"REFUSE_ERROR": str(errno.ENOSPC)}, {"REFUSE_ERROR": str(errno.EIO)}
+LATER = {"REFUSE_LATER": "1"}
+REFUSALS = (("ENOSPC", FULL, None), ("EIO and later ones", {**BAD, **LATER}, None), ("EIO", BAD, None), ("ENOSPC and later ones", {**FULL, **LATER}, None),
+            ("EINTR", {"REFUSE_ERROR": str(errno.EINTR)}, None),
+            ("half and later ones", {"REFUSE_SHORT": "1", **LATER}, ("read", "pread", "readv", "write", "pwrite", "writev")))
 
 
 def start(command, folder, **variables):
@@ -112,15 +126,13 @@ def check_files(what, now, before, whole, finished, removes):
                             (what, len(now["stdout"]), len(whole["stdout"])))
 
 
-def one(case, before, whole, again, call, name, later, error):
-    what = "%s, call %d (%s)%s, %s" % (case, call, name, " and later ones" if later else "", errno.errorcode[error])
+def one(case, before, whole, again, call, name, refusal):
+    how, variables, _ = refusal
+    what = "%s, call %d (%s), %s" % (case, call, name, how)
     shutil.rmtree("now", ignore_errors=True)
     shutil.copytree("template", "now")
-    variables = {"REFUSE_AT": str(call), "REFUSE_ERROR": str(error)}
-    if later:
-        variables["REFUSE_LATER"] = "1"
-    done = start(CASES[case][1], "now", **variables)
-    if done.returncode not in (0, 1) or "Sanitizer" in done.stderr or "assertion" in done.stderr:
+    done = start(CASES[case][1], "now", REFUSE_AT=str(call), **variables)
+    if done.returncode not in ((0,) if "REFUSE_SHORT" in variables else (0, 1)) or "Sanitizer" in done.stderr or "assertion" in done.stderr:
         problems.append("%s: %d %s" % (what, done.returncode, done.stderr[-2000:]))
     if done.returncode == 1 and "backlight:" not in done.stderr:
         problems.append("%s: 1 without a message" % what)
@@ -137,12 +149,28 @@ def one(case, before, whole, again, call, name, later, error):
     return done.returncode
 
 
+def make_photographs(folder):
+    """Two grey ones of Instant-NGP's form, from two sides."""
+    os.mkdir(folder)
+    frames = []
+    for k, pose in enumerate(([[1, 0, 0, 0], [0, 0, -1, -4], [0, 1, 0, 0], [0, 0, 0, 1]], [[0, 0, 1, 4], [1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 0, 1]])):
+        with open(os.path.join(folder, "%d.png" % k), "wb") as f:
+            f.write(b"\x89PNG\r\n\x1a\n")
+            for name, data in ((b"IHDR", struct.pack(">IIBBBBB", 4, 4, 8, 0, 0, 0, 0)), (b"IDAT", zlib.compress(b"\0\x60\x60\x60\x60" * 4)), (b"IEND", b"")):
+                f.write(struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data)))
+        frames.append({"file_path": "%d.png" % k, "transform_matrix": pose})
+    with open(os.path.join(folder, "transforms.json"), "w", encoding="utf-8") as f:
+        json.dump({"fl_x": 5, "fl_y": 5, "cx": 2, "cy": 2, "w": 4, "h": 4, "frames": frames}, f)
+
+
 def make_template(case):
     shutil.rmtree("template", ignore_errors=True)
     os.mkdir("template")
     for name, text in (("scene.xml", SCENE), ("job.json", JOB % 3), ("first.json", JOB % 2)):
         with open(os.path.join("template", name), "w", encoding="utf-8") as f:
             f.write(text)
+    if case.startswith("import"):
+        make_photographs("template/photos")
     steps = CASES[case][0]
     if steps and steps[0] == "kill":  # its last file, the picture, could not be written
         listed = os.path.abspath("list")
@@ -174,16 +202,16 @@ def run_case(case):
     whole = content("now")
     with open(listed, encoding="ascii") as f:
         calls = f.read().split()
-    at = list(range(1, len(calls) + 1))
+    # Of each call: one kind of error once, the other from then on, and so on.
+    at = [(call, refusal) for call, name in enumerate(calls, 1) for k, refusal in enumerate(REFUSALS)
+          if (k >= 4 or (k // 2 == call % 2)) and (refusal[2] is None or name in refusal[2])]
     if not os.environ.get("BL_LONG"):
         at = random.Random("%s %d" % (case, time.time() // 86400)).sample(at, min(RUNS, len(at)))
     failed = 0
-    for call in at:
-        for later in (False, True):
-            error = errno.ENOSPC if (call + later) % 2 else errno.EIO
-            failed += one(case, before, whole, CASES[case][2] or CASES[case][1], call, calls[call - 1], later, error) != 0
+    for call, refusal in at:
+        failed += one(case, before, whole, CASES[case][2] or CASES[case][1], call, calls[call - 1], refusal) != 0
     print("%s: %d calls (%s), %d refused, %d commands failed" %
-          (case, len(calls), ", ".join("%d %s" % (n, c) for c, n in collections.Counter(calls).most_common()), 2 * len(at), failed))
+          (case, len(calls), ", ".join("%d %s" % (n, c) for c, n in collections.Counter(calls).most_common()), len(at), failed))
 
 
 def main():

@@ -84,6 +84,12 @@ BL_API const char *bl_context_error(const bl_context *ctx);
 BL_API const char *bl_result_text(bl_result result);
 BL_API uint32_t bl_context_validation_messages(const bl_context *ctx);
 
+/* The path of the folder `part` in Backlight's folder of the user's cache, which is $BL_CACHE_DIR,
+ * $XDG_CACHE_HOME/backlight or ~/.cache/backlight, the first that is set. The program `backlight` keeps
+ * kernels in "kernels". Writes at most `room` bytes, the last of them 0. Returns the length of the whole
+ * path, or 0 where the user has no cache. */
+BL_API size_t bl_user_cache(const char *part, char *path, size_t room);
+
 typedef struct bl_cache_info {
     const char *folder;    /* string of the context; NULL: nothing is cached */
     const char *unusable;  /* why the folder is not used; NULL: it is */
@@ -264,6 +270,20 @@ BL_API void bl_object_color(bl_object *object, const char *name, double red, dou
 BL_API void bl_object_point(bl_object *object, const char *name, double x, double y, double z);
 BL_API void bl_object_transform(bl_object *object, const char *name,
                                 const double matrix[16]); /* row-major, acts on columns */
+/* A curve over wavelengths, through samples at `count` ascending wavelengths (nm), 0 outside of them;
+ * wavelengths NULL and count 1: the same value at all. */
+BL_API void bl_object_spectrum(bl_object *object, const char *name, const double *wavelengths,
+                               const double *values, uint32_t count);
+/* Pixels of a texture or an environment, voxels of a volume or a distance field, in place of the file that
+ * the parameter `name` ("filename") names. `values` are the caller's, and are read by bl_object_grid and
+ * bl_builder_finish. */
+typedef struct bl_grid {
+    uint32_t size[3];    /* width and height, depth; of pixels the depth is 1 */
+    uint32_t channels;   /* of pixels 1 or 3, linear RGB; of voxels 1, 3, 6, 12 or 27 */
+    const float *values; /* [depth][height][width][channels], finite; row 0 of pixels is the top */
+    uint64_t reserved[8];
+} bl_grid;
+BL_API void bl_object_grid(bl_object *object, const char *name, const bl_grid *grid);
 /* name: of the parameter or slot that the child is for, NULL where its category says that. A child may be
  * added to several parents: it is then shared. */
 BL_API void bl_object_add(bl_object *parent, const char *name, bl_object *child);
@@ -327,8 +347,10 @@ typedef struct bl_parameter_info {
     bool differentiable;
     const char *reason; /* why not, or what is missing in its gradient; NULL if complete */
     bool resizable;     /* an image or grid: bl_scene_resize_parameter takes it */
-    bool geometry; /* of the camera, or positions, normals or texture coordinates of a mesh: commands take
-                      them only by name */
+    bool geometry;    /* of the camera, or positions, normals or texture coordinates of a mesh: commands take
+                         them only by name */
+    bool only_listed; /* to_world of shapes, arrays of ellipsoids, the pose of an environment: jobs take other
+                         values only if they were created with it among their parameters */
     uint64_t reserved[8];
 } bl_parameter_info;
 BL_API uint32_t bl_scene_parameter_count(const bl_scene *scene);
@@ -791,7 +813,8 @@ typedef struct bl_fit_status {
     uint32_t repeats; /* since the first step: how often the fixed-point scale became coarser and the step was
                          repeated */
     uint64_t device_bytes; /* held by the fit */
-    uint64_t reserved[8];
+    uint64_t cut;          /* of the last step, as in bl_stats */
+    uint64_t reserved[7];
 } bl_fit_status;
 
 /* One step. All work stays on the device; only the loss and status words come back (and dL/dI with

@@ -42,6 +42,13 @@ typedef struct bl_plugin_color {
 /* ---- for use in a plugin's functions ---- */
 
 BL_API bl_ir_func *bl_plugin_func(bl_plugin_trace *t); /* what to record in */
+/* The trace that it belongs to, for functions of your own that it calls (bl_ir_func_create, bl_ir_call,
+ * bl_ir_custom). Not to be destroyed, run or given buffers. */
+BL_API bl_ir *bl_plugin_ir(bl_plugin_trace *t);
+/* What the descriptor of the plugin has as `user`. */
+BL_API void *bl_plugin_user(bl_plugin_trace *t);
+/* Makes `why` the trace's error, if it has none yet: the kernel's job fails with this text. */
+BL_API void bl_plugin_fail(bl_plugin_trace *t, const char *why);
 /* Parameters, by their index in the plugin's table: a BL_PLUGIN_NUMBER; a BL_PLUGIN_TEXTURE at uv, as a
  * colour, as one number (luminance). */
 BL_API bl_ir_value bl_plugin_number(bl_plugin_trace *t, uint32_t parameter);
@@ -110,6 +117,7 @@ typedef struct bl_bsdf_plugin {
      * turns the lobe (normals, its index of refraction). NULL: no lobe but BL_PLUGIN_THROUGH. */
     bl_plugin_vec3 (*leads)(bl_plugin_trace *t, bl_plugin_vec3 wi, bl_plugin_vec2 uv, bl_ir_value lobe);
     bool through; /* one of its lobes is BL_PLUGIN_THROUGH, and `transmits` */
+    void *user;   /* the application's, for bl_plugin_user; it has to live as long as the context */
 } bl_bsdf_plugin;
 
 /* From now on scenes that are loaded in the context know <bsdf type="NAME">; bl_plugin_info_at lists it. The
@@ -124,6 +132,7 @@ typedef struct bl_texture_plugin {
     const bl_plugin_param *parameters;
     uint32_t parameter_count;
     bl_plugin_color (*eval)(bl_plugin_trace *t, bl_plugin_vec2 uv);
+    void *user; /* as of bl_bsdf_plugin */
 } bl_texture_plugin;
 
 BL_API bl_result bl_plugin_add_texture(bl_context *ctx,
@@ -161,6 +170,7 @@ typedef struct bl_light_plugin {
      * made uv of; of a point: what arrives at a point that faces it at this distance (of a point light its
      * intensity over distance^2), uv being 0. */
     bl_plugin_color (*radiance)(bl_plugin_trace *t, bl_plugin_vec2 uv, bl_ir_value distance);
+    void *user; /* as of bl_bsdf_plugin */
 } bl_light_plugin;
 
 BL_API bl_result bl_plugin_add_light(

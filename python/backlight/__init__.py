@@ -10,9 +10,10 @@
     job = bl.Job(scene, ["red.reflectance.value"])
     gradient = job.gradient(target=image, spp=16)         # name to array
 
-backlight.torch and backlight.jax have images as operations of PyTorch and JAX. Images are float32, (height, width, 3),
+Integrators, materials and textures can be written in Python: integrator, bsdf, texture, and backlight.trace, what they
+are written with. backlight.torch and backlight.jax have images as operations of PyTorch and JAX. Images are float32, (height, width, 3),
 linear RGB, row 0 at the top. Threads may share everything; calls wait for each other."""
-from . import _core
+from . import _core, trace
 from ._bitmap import Bitmap, compare, write_bitmap
 from ._demo import demo, demo_scene
 from ._device import Device, default_device, devices
@@ -22,14 +23,16 @@ from ._errors import (ArgumentError, Cancelled, ClosedError, DeviceError, Error,
 from ._fit import Fit
 from ._job import Gradients, Job, render
 from ._library import plugins
+from ._plugins import BsdfDraw, LightDraw, Ranged, Ray, Surface, Textured, Tracer, bsdf, integrator, texture
 from ._scene import ParameterInfo, Scene, SceneParameters, load_file, load_string, traverse
 from ._transform import Transform
 
 __version__: str = _core.version()
 
 __all__ = [
-    "ArgumentError", "Bitmap", "Cancelled", "ClosedError", "Device", "DeviceError", "Error", "FileError", "Fit",
-    "FormatError", "Gradients", "Job", "LimitError", "OutOfMemory", "ParameterError", "ParameterInfo", "Scene",
-    "SceneError", "SceneParameters", "Transform", "UnsupportedError", "compare", "default_device", "demo",
-    "demo_scene", "devices", "load_dict", "load_file", "load_string", "plugins", "render", "traverse", "write_bitmap",
+    "ArgumentError", "Bitmap", "BsdfDraw", "Cancelled", "ClosedError", "Device", "DeviceError", "Error", "FileError", "Fit",
+    "FormatError", "Gradients", "Job", "LightDraw", "LimitError", "OutOfMemory", "ParameterError", "ParameterInfo", "Ranged",
+    "Ray", "Scene", "SceneError", "SceneParameters", "Surface", "Textured", "Tracer", "Transform", "UnsupportedError", "bsdf",
+    "compare", "default_device", "demo", "demo_scene", "devices", "integrator", "load_dict", "load_file", "load_string",
+    "plugins", "render", "texture", "trace", "traverse", "write_bitmap",
 ]

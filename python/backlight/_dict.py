@@ -7,29 +7,37 @@ become ids, as in Mitsuba, and an inner "id" does, too."""
 from __future__ import annotations
 
 import os
-from typing import Any, Mapping
+from typing import Any, Mapping, NamedTuple
 
 import numpy as np
 
 from . import _core
-from ._arrays import as_array, as_float32
+from ._arrays import as_array, as_float32, as_image, shape_text
 from ._errors import ArgumentError, SceneError
 from ._library import context, plugins
 from ._scene import Scene, scene_options
 
+_GRIDS = ("bitmap", "data", "grid")  # Mitsuba's names for values in place of a file
 _INPUTS = {"colour or texture": "texture", "colour or volume": "volume"}
 _DEPTH = 64  # of objects in objects; deeper is a dictionary that holds itself
+
+
+class _Made(NamedTuple):
+    object: _core.Object
+    category: str
 
 
 class _Making:
     def __init__(self) -> None:
         self.core = _core.Builder(context())
-        self.named: dict[str, _core.Object] = {}
+        self.named: dict[str, _Made] = {}
         self.categories: dict[str, list[str]] = {}
         self.types: dict[tuple[str, str], dict[str, str]] = {}
+        self.slots: dict[tuple[str, str], list[str]] = {}
         for plugin in plugins():
             self.categories.setdefault(plugin["name"], []).append(plugin["category"])
             self.types[plugin["category"], plugin["name"]] = {p["name"]: p["type"] for p in plugin["parameters"]}
+            self.slots[plugin["category"], plugin["name"]] = plugin["slots"]
 
     # ---- objects ----
 
@@ -41,7 +49,7 @@ class _Making:
             return found[0]
         return wanted if wanted in found else next(c for c in found if c != "texture")
 
-    def make(self, d: Mapping[str, Any], id: str | None, wanted: str | None, where: str, depth: int) -> _core.Object:
+    def make(self, d: Mapping[str, Any], id: str | None, wanted: str | None, where: str, depth: int) -> _Made:
         if depth > _DEPTH:
             raise SceneError("%s: more than %d objects in objects" % (where, _DEPTH))
         kind = d.get("type")
@@ -57,9 +65,12 @@ class _Making:
             category = self.category(kind, wanted, where)
             made = self.core.object(category, kind, id)
         if id is not None:
-            self.named[id] = made
-        self.fill(made, rest, self.types[category, kind], where, depth)
-        return made
+            self.named[id] = _Made(made, category)
+        types = self.types[category, kind]
+        for key in [key for key in _GRIDS if key in rest and key not in types and "filename" in types]:
+            self.grid(made, rest.pop(key), 2 if category in ("texture", "emitter") else 3, "%s.%s" % (where, key))
+        self.fill(made, rest, (category, kind), where, depth)
+        return _Made(made, category)
 
     def mesh(self, d: dict[str, Any], id: str | None, where: str) -> _core.Object:
         """A mesh from arrays: `positions` (n, 3), `faces` (m, 3), `normals` (n, 3), `uvs` (n, 2)."""
@@ -82,23 +93,34 @@ class _Making:
         return self.core.mesh(id, positions, np.ascontiguousarray(corners.reshape(-1, 3), dtype=np.uint32),
                               rows("normals", 3, len(positions)), rows("uvs", 2, len(positions)))
 
+    def grid(self, made: _core.Object, value: Any, sides: int, where: str) -> None:
+        """In place of a file: pixels, (height, width) or (height, width, channels), or voxels, (z, y, x) or (z, y, x,
+        channels)."""
+        array = as_image(value, None, where)
+        if array.ndim == sides:
+            array = array[..., None]
+        if array.ndim != sides + 1:
+            raise ArgumentError("%s: the shape must be %s, not %s" % (
+                where, "(height, width, channels)" if sides == 2 else "(z, y, x, channels)", shape_text(array.shape)))
+        made.grid("filename", array, [*array.shape[sides - 1::-1], *[1] * (3 - sides), array.shape[sides]])
+
     # ---- properties ----
 
-    def fill(self, made: _core.Object, d: Mapping[str, Any], types: Mapping[str, str], where: str, depth: int) -> None:
+    def fill(self, made: _core.Object, d: Mapping[str, Any], plugin: tuple[str, str], where: str, depth: int) -> None:
+        types, slots = self.types[plugin], self.slots[plugin]
         for key, value in d.items():
             if not isinstance(key, str):
                 raise TypeError("%s: a key is a string, not %s" % (where, type(key).__name__))
             here = "%s.%s" % (where, key)
-            slot = key if key in types else None
             if isinstance(value, Mapping) and value.get("type") not in ("rgb", "spectrum"):
-                if value.get("type") == "ref":
-                    made.add(slot, self.reference(value, here))
-                else:
-                    made.add(slot, self.make(value, None, _INPUTS.get(types.get(key, "")), here, depth + 1))
+                child = (self.reference(value, here) if value.get("type") == "ref" else
+                         self.make(value, None, _INPUTS.get(types.get(key, "")), here, depth + 1))
+                named = key in types or slots.count(child.category) > 1  # "interior", "exterior"
+                made.add(key if named else None, child.object)
             else:
                 self.property(made, key, value, types.get(key, ""), here)
 
-    def reference(self, d: Mapping[str, Any], where: str) -> _core.Object:
+    def reference(self, d: Mapping[str, Any], where: str) -> _Made:
         name = d.get("id")
         if name not in self.named:
             raise SceneError("%s: there is no object \"%s\" before this one" % (where, name))
@@ -119,8 +141,21 @@ class _Making:
             self.numbers(made, key, value, kind, where)
 
     def colour(self, made: _core.Object, key: str, d: Mapping[str, Any], where: str) -> None:
-        value = np.asarray(d.get("value", ()), dtype=np.float64)
-        if value.ndim == 0:
+        """{"type": "rgb", "value": three numbers or one}, {"type": "spectrum", "value": one number or pairs}, or
+        {"type": "spectrum", "wavelengths": [..], "values": [..]}; wavelengths in nm."""
+        pairs = ("wavelengths", "values") if "wavelengths" in d else ("value",)
+        unknown = set(d) - {"type", *pairs}
+        if unknown:
+            raise SceneError("%s: \"%s\" is not known of a %s" % (where, min(map(str, unknown)), d["type"]))
+        rows = [np.asarray(as_array(d.get(name, ()), where), dtype=np.float64) for name in pairs]
+        value = rows[0] if len(rows) == 1 else np.stack(np.broadcast_arrays(*rows), axis=-1)
+        if d["type"] == "spectrum" and value.ndim == 0:
+            made.spectrum(key, [], [float(value)])
+        elif d["type"] == "spectrum" and value.ndim == 2 and value.shape[1] == 2:
+            made.spectrum(key, value[:, 0].tolist(), value[:, 1].tolist())
+        elif d["type"] == "spectrum":
+            raise SceneError("%s: \"value\" must be a number or pairs of wavelength and value" % where)
+        elif value.ndim == 0:
             made.number(key, float(value))
         elif value.shape == (3,):
             made.color(key, *value.tolist())
@@ -147,9 +182,15 @@ def load_dict(d: Mapping[str, Any], options: Mapping[str, Any] | None = None, *,
     "perspective", ..}, ..}.
 
     Values are numbers, strings, booleans, three numbers, {"type": "rgb", "value": [r, g, b]}, 4 x 4 matrices or
-    Transform, {"type": "ref", "id": ".."} for an object that comes earlier, and objects. A "mesh" takes arrays:
-    `positions` (n, 3), `faces` (m, 3), `normals` (n, 3), `uvs` (n, 2). options: as for load_file. folder: where
-    files are looked for."""
+    Transform, {"type": "ref", "id": ".."} for an object that comes earlier, and objects. Spectra are {"type":
+    "spectrum", "value": one number or pairs of wavelength (nm) and value}.
+
+    Arrays: a "mesh" takes `positions` (n, 3), `faces` (m, 3), `normals` (n, 3), `uvs` (n, 2). A "bitmap" and an
+    "envmap" take `data` (or `bitmap`), (height, width[, 1 or 3]), linear RGB, row 0 at the top, in place of
+    `filename`; a "gridvolume" and an "sdfgrid" take `data` (or `grid`), (z, y, x[, channels]). All are finite and
+    copied.
+
+    options: as for load_file. folder: where files are looked for."""
     if not isinstance(d, Mapping) or d.get("type") != "scene":
         raise SceneError("a scene is a dictionary with \"type\": \"scene\"")
     making = _Making()
@@ -160,7 +201,7 @@ def load_dict(d: Mapping[str, Any], options: Mapping[str, Any] | None = None, *,
         if not isinstance(key, str) or not isinstance(value, Mapping):
             raise SceneError("scene: entry %r must be an object, a dictionary with a \"type\"" % (key,))
         if value.get("type") == "ref":
-            root.add(None, making.reference(value, key))
+            root.add(None, making.reference(value, key).object)
             continue
-        root.add(None, making.make(value, key, None, key, 0))
+        root.add(None, making.make(value, key, None, key, 0).object)
     return Scene(making.core.finish(os.fspath(folder), scene_options(options)))

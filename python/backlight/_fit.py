@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from typing import Any, Mapping, Sequence
 
 import numpy as np
@@ -82,6 +83,7 @@ class Fit:
         self.parameters: tuple[str, ...] = tuple(p["name"] for p in listed)
         self.losses: list[float] = []
         """Of every step that run() and step() have done, before the step."""
+        self._warned = False
         self._core = _core.Fit(self.device._core, scene._core, listed, self._views,
                                [(as_count(step, "schedule"), float(factor)) for step, factor in schedule], fixed)
 
@@ -89,6 +91,11 @@ class Fit:
         """One step. Returns the status: `step`, `loss` (before the step), `form`, `drifted`, `non_finite`, .."""
         status = self._core.step()
         self.losses.append(status["loss"])
+        if (status["overflowed"] or status["skipped"]) and not self._warned:
+            self._warned = True
+            warnings.warn("step %d leaves out %d contributions to gradients and %d updates that are too large or not finite: "
+                          "the fit may go astray" % (status["step"], status["overflowed"], status["skipped"]),
+                          RuntimeWarning, stacklevel=2)
         return status
 
     def run(self, steps: int, *, progress: Progress = None) -> Fit:

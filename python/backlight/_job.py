@@ -217,7 +217,8 @@ def render(scene: Scene, spp: int = 0, seed: int = 0, params: Mapping[str, Any] 
     elif params is not None:
         values = {**values, **{index: array.copy() for index, array in
                                (scene._convert(name, value) for name, value in dict(params).items())}}
-    moving = [info for info in map(scene._parameter, sorted(values)) if info.geometry]  # no constants of the kernels
+    changed = [scene._parameter(index) for index in sorted(values)]
+    moving = [info for info in changed if info.geometry or info.only_listed]  # no constants of the kernels
     names = [info.name for info in moving if info.differentiable]
     engine = scene._engine_for(device, names, **({"geometry_changes": True} if len(names) < len(moving) else {}))
     image, _ = _render(engine, values, spp, seed, out, progress)

@@ -22,21 +22,11 @@ def _swiftshader() -> str | None:
     return str(own) if not os.environ.get("BL_SWIFTSHADER") and own.is_file() else None
 
 
-def _cache_folder() -> str | None:
-    """Where the program `backlight` keeps its kernels, too (src/cli/session.c); None: the user has no cache."""
-    own, cache, home = (os.environ.get(name) for name in ("BL_CACHE_DIR", "XDG_CACHE_HOME", "HOME"))
-    if own:
-        return own + "/kernels"
-    if cache and cache.startswith("/"):
-        return cache + "/backlight/kernels"
-    return home + "/.cache/backlight/kernels" if home else None
-
-
 def context() -> _core.Context:
     global _context
     with _lock:
         if _context is None:
-            _context = _core.Context(_swiftshader(), _cache_folder(), os.environ.get("BL_VALIDATION", "0") not in ("", "0"))
+            _context = _core.Context(_swiftshader(), _core.kernel_cache(), os.environ.get("BL_VALIDATION", "0") not in ("", "0"))
         return _context
 
 
@@ -46,3 +36,9 @@ def plugins() -> list[dict[str, Any]]:
     if _plugins is None:
         _plugins = _core.plugins(context())
     return _plugins
+
+
+def forget_plugins() -> None:
+    """A plugin has been added."""
+    global _plugins
+    _plugins = None

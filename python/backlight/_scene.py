@@ -34,6 +34,7 @@ class ParameterInfo:
     reason: str | None  # why not, or what its gradient lacks; None: nothing
     resizable: bool  # an image or grid
     geometry: bool  # of the camera, or positions, normals, texture coordinates of a mesh
+    only_listed: bool  # poses, ellipsoids: a Job takes other values only if it is among its parameters
 
 
 def scene_options(given: Mapping[str, Any] | None, defines: Mapping[str, Any] | None = None) -> dict[str, Any]:

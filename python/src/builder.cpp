@@ -2,8 +2,10 @@
 // Scenes that a program makes: what backlight/_dict.py turns dictionaries into.
 #include "library.h"
 
+#include <nanobind/stl/array.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 namespace bindings
 {
@@ -85,6 +87,37 @@ Object add_mesh(const Builder &builder, const std::optional<std::string> &id, co
     return {builder.state, bl_builder_mesh(b, id ? id->c_str() : nullptr, &mesh)};
 }
 
+// shape: width, height, depth, channels.
+void set_grid(const Object &o, const std::string &name, const ConstFloats &values,
+              const std::array<uint32_t, 4> &shape)
+{
+    bl_object *object = live(o);
+    uint64_t count = 1;
+    for (uint32_t side : shape) {
+        if (side == 0 || count > UINT32_MAX / side)
+            throw Failure{BL_ERROR_LIMIT, "the grid is empty or too large"};
+        count *= side;
+    }
+    bl_grid grid = {};
+    for (int k = 0; k < 3; k++)
+        grid.size[k] = shape[k];
+    grid.channels = shape[3];
+    grid.values = keep(*o.state, name.c_str(), values, (size_t)count);
+    bl_object_grid(object, name.c_str(), &grid);
+}
+
+// wavelengths: none, with one value.
+void set_spectrum(const Object &o, const std::string &name, const std::vector<double> &wavelengths,
+                  const std::vector<double> &values)
+{
+    if (!wavelengths.empty() || values.size() != 1)
+        need_size("wavelengths", wavelengths.size(), values.size());
+    if (values.size() > UINT32_MAX)
+        throw Failure{BL_ERROR_LIMIT, "the spectrum is too large"};
+    bl_object_spectrum(live(o), name.c_str(), wavelengths.empty() ? nullptr : wavelengths.data(),
+                       values.data(), (uint32_t)values.size());
+}
+
 Scene finish(const Builder &builder, const std::string &folder, const nb::dict &options)
 {
     SceneOptions kept(options);
@@ -131,6 +164,8 @@ void bind_builder(nb::module_ &m)
         .def("point", [](const Object &o, const std::string &name, double x, double y,
                          double z) { bl_object_point(live(o), name.c_str(), x, y, z); })
         .def("transform", set_transform, nb::arg("name"), nb::arg("matrix").noconvert())
+        .def("grid", set_grid, nb::arg("name"), nb::arg("values").noconvert(), nb::arg("shape"))
+        .def("spectrum", set_spectrum, nb::arg("name"), nb::arg("wavelengths"), nb::arg("values"))
         .def("add", add_child, nb::arg("name").none(), nb::arg("child"));
     nb::class_<Builder>(m, "Builder", "Makes a scene out of objects.")
         .def("__init__", open_builder, nb::arg("context"))

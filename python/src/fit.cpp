@@ -124,6 +124,7 @@ nb::dict status_dict(const bl_fit_status &s)
     const char *form = bl_gradient_form_name(s.form), *how = bl_volume_gradient_name(s.volume_gradient);
     d["form"] = form ? form : "", d["volume_gradient"] = how ? how : "";
     d["drifted"] = s.drifted, d["overflowed"] = s.overflowed, d["non_finite"] = s.non_finite;
+    d["cut"] = s.cut;
     d["skipped"] = s.skipped, d["repeats"] = s.repeats, d["device_bytes"] = s.device_bytes;
     return d;
 }

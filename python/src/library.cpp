@@ -175,6 +175,16 @@ static void open_context(Context *self, const std::optional<std::string> &swifts
     new (self) Context{std::make_shared<Library>(desc)};
 }
 
+// Where the program `backlight` keeps kernels, too; none where the user has no cache.
+static std::optional<std::string> kernel_cache()
+{
+    std::string path(bl_user_cache("kernels", nullptr, 0), '\0');
+    if (path.empty())
+        return std::nullopt;
+    bl_user_cache("kernels", path.data(), path.size() + 1);
+    return path;
+}
+
 static nb::list list_devices(const Context &context)
 {
     Library &library = *context.library;
@@ -241,6 +251,7 @@ static void close_device(const Device &device)
 
 void bind_library(nb::module_ &m)
 {
+    m.def("kernel_cache", kernel_cache);
     nb::class_<Context>(m, "Context", "Drivers, caches and the lock of the library.")
         .def("__init__", open_context, nb::arg("swiftshader").none(), nb::arg("cache").none(),
              nb::arg("validation") = false)

@@ -85,6 +85,9 @@ class Watch
     std::optional<nb::python_error> error;
 };
 
+// Raises what a user's function has raised while the last call traced a kernel (trace.cpp).
+void raise_traced();
+
 template <class Function> void enter(Library &library, Function call, Watch *watch = nullptr)
 {
     bl_result result = BL_OK;
@@ -97,6 +100,7 @@ template <class Function> void enter(Library &library, Function call, Watch *wat
     }
     if (watch)
         watch->raise();
+    raise_traced();
     if (result != BL_OK)
         throw Failure{result, text.empty() ? bl_result_text(result) : text};
 }
@@ -212,6 +216,7 @@ void bind_job(nb::module_ &m);
 void bind_fit(nb::module_ &m);
 void bind_images(nb::module_ &m);
 void bind_tables(nb::module_ &m);
+void bind_trace(nb::module_ &m);
 
 // Fields that Python gives a scene beside its text.
 class SceneOptions

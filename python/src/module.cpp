@@ -31,4 +31,5 @@ NB_MODULE(_core, m)
     bindings::bind_fit(m);
     bindings::bind_images(m);
     bindings::bind_tables(m);
+    bindings::bind_trace(m);
 }

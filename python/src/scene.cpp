@@ -132,6 +132,7 @@ static nb::dict parameter_dict(const Scene &scene, uint32_t index)
     else
         d["reason"] = nb::none();
     d["resizable"] = info.resizable, d["geometry"] = info.geometry;
+    d["only_listed"] = info.only_listed;
     return d;
 }
 

@@ -33,10 +33,13 @@ def examples(framework):
 
 
 def run_example(path, folder):
-    """Its status says whether it has found what it is for."""
+    """Its status says whether it has found what it is for. Of notebooks, it draws the picture that docs/ has."""
     done = subprocess.run([sys.executable, str(path)], cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout and not done.stderr
+    shown = SOURCE / "docs/images/examples" / (path.stem + ".png")
+    if path.with_suffix(".ipynb").exists():
+        assert bl.compare(bl.Bitmap(folder / shown.name), bl.Bitmap(shown))["psnr"] > 20
 
 
 def run_page(page, monkeypatch, folder, framework="numpy"):

@@ -45,6 +45,83 @@ def test_restore_gives_the_same_bytes(box, target, tmp_path):
         bl.Fit(box, [RED], target, spp=8).restore(tmp_path / "fit.state")
 
 
+def test_schedule(box, target):
+    """A factor of 0 from step 2 on: nothing moves any more."""
+    fit = make(box, target, schedule=[(2, 1.), (3, 0.)])
+    fit.run(4)
+    kept = fit[RED].copy()
+    assert (kept != .5).any() and fit.run(2)[RED].tobytes() == kept.tobytes()
+    with pytest.raises(ValueError):
+        make(box, target, schedule=[(3, 1.), (2, 1.)])
+
+
+def test_batch(box, target):
+    """Steps see some of the pixels, and find the colour nevertheless."""
+    fit = make(box, target, batch=64).run(60)
+    assert np.abs(fit[RED] - bl.traverse(box)[RED]).max() < .15 and fit[RED].tobytes() != make(box, target).run(60)[RED].tobytes()
+
+
+def tile(noise=0.):
+    texels = np.full((8, 8, 3), .5, "f4") + noise * np.random.default_rng(3).standard_normal((8, 8, 3)).astype("f4")
+    return bl.load_dict({
+        "type": "scene", "integrator": {"type": "path", "max_depth": 2},
+        "sensor": {"type": "perspective", "fov": 40, "to_world": bl.Transform.look_at([0, 0, 3], [0, 0, 0], [0, 1, 0]),
+                   "film": {"type": "hdrfilm", "width": 16, "height": 16}},
+        "sky": {"type": "constant"},
+        "tile": {"type": "rectangle", "bsdf": {"type": "diffuse", "id": "paint", "reflectance": {"type": "bitmap", "data": texels}}}})
+
+
+def test_total_variation():
+    """The penalty makes texels alike."""
+    key, scene = "paint.reflectance.data", tile(.1)
+    image = bl.render(scene, 64)
+    plain, even = (bl.Fit(scene, {key: {"total_variation": weight}}, image, spp=4, rate=.01).run(20)[key] for weight in (0., 1.))
+    assert even.std() < .6 * plain.std()
+
+
+def solid(mesh=False):
+    """An icosahedron or a cube in front of a dark sky."""
+    t = (1 + 5**.5) / 2
+    corners = np.float32([(-1, t, 0), (1, t, 0), (-1, -t, 0), (1, -t, 0), (0, -1, t), (0, 1, t), (0, -1, -t), (0, 1, -t),
+                          (t, 0, -1), (t, 0, 1), (-t, 0, -1), (-t, 0, 1)]) / np.sqrt(1 + t * t)
+    faces = np.uint32([(0, 11, 5), (0, 5, 1), (0, 1, 7), (0, 7, 10), (0, 10, 11), (1, 5, 9), (5, 11, 4), (11, 10, 2), (10, 7, 6),
+                       (7, 1, 8), (3, 9, 4), (3, 4, 2), (3, 2, 6), (3, 6, 8), (3, 8, 9), (4, 9, 5), (2, 4, 11), (6, 2, 10),
+                       (8, 6, 7), (9, 8, 1)])
+    shape = {"type": "mesh", "positions": corners, "faces": faces} if mesh else {"type": "cube", "to_world": bl.Transform.scale(.6)}
+    return bl.load_dict({
+        "type": "scene", "integrator": {"type": "path", "max_depth": 2},
+        "sensor": {"type": "perspective", "fov": 40, "to_world": bl.Transform.look_at([0, 0, 5], [0, 0, 0], [0, 1, 0]),
+                   "film": {"type": "hdrfilm", "width": 16, "height": 16}},
+        "sky": {"type": "constant", "radiance": .1}, "lamp": {"type": "point", "position": [2, 4, 4], "intensity": 40.},
+        "thing": {**shape, "bsdf": {"type": "diffuse"}}})
+
+
+@pytest.mark.parametrize("motion, kept", [("rigid", True), ("similarity", False)])
+def test_motion(motion, kept):
+    """The target is larger and elsewhere: a rigid motion keeps the size, a similarity finds it."""
+    scene, key = solid(), "thing.to_world"
+    matrix = bl.Transform.translate([.3, 0, 0]).scale(.8)
+    image = bl.render(scene, 64, params={key: np.array(matrix)})
+    found = bl.Fit(scene, {key: {"motion": motion, "rate": .03}}, image, spp=4).run(30)[key]
+    size = abs(np.linalg.det(found[:3, :3]))**(1 / 3)
+    assert (abs(size - .6) < 1e-3) == kept and (kept or abs(size - .8) < .1) and abs(found[0, 3] - .3) < .15
+
+
+def test_large_steps():
+    """One noisy step moves neighbours together; without large steps each vertex goes its own way."""
+    scene, key = solid(True), "thing.vertex_positions"
+    image = bl.render(scene, 64, params={key: bl.traverse(scene)[key] * np.float32(.9)})
+    def roughness(large):
+        fit = bl.Fit(scene, {key: {"large_steps": large, "rate": .02}}, image, spp=4).run(5)
+        moved = fit[key] - bl.traverse(scene)[key]
+        return np.linalg.norm(moved - moved.mean(axis=0)) / np.linalg.norm(moved)
+    try:
+        smooth = roughness(12.)
+    except bl.UnsupportedError as problem:  # CHOLMOD is opened when it is needed
+        pytest.skip(str(problem))
+    assert smooth < .8 * roughness(0.)
+
+
 def interrupt_after(seconds):
     timer = threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()

@@ -49,6 +49,22 @@ def test_two_images_in_one_graph(box):
     assert np.asarray(found) == pytest.approx(expected + .5 * own.gradient(w, spp=4, seed=2)[RED], rel=1e-4)
 
 
+@pytest.mark.parametrize("wrap", [lambda f: f, jax.jit], ids=["plain", "jit"])
+def test_mse_is_the_gradient_of_grad_target(box, wrap):
+    target = bl.render(box, 64, 100)
+    loss, gradient = wrap(jax.value_and_grad(lambda colour, seed: 2 * backlight.jax.mse(box, {RED: colour}, target, spp=4, seed=seed)))(
+        jnp.array(COLOUR), 3)
+    job = bl.Job(box, [RED])
+    job[RED] = COLOUR
+    expected = job.gradient(target=target, spp=4, seed=3)
+    assert expected.stats["form"] == "two-walk" and float(loss) == pytest.approx(2 * expected.loss)
+    assert np.asarray(gradient) == pytest.approx(2 * expected[RED], rel=1e-6)
+    with pytest.raises(ValueError, match=r"\(16, 16, 3\), not \(16, 16\)"):
+        backlight.jax.mse(box, {RED: COLOUR}, target[..., 0])
+    with pytest.raises(NotImplementedError, match="gradients of gradients"):
+        jax.grad(lambda c: jnp.sum(jax.grad(lambda k: backlight.jax.mse(box, {RED: k}, target, spp=4))(c)))(jnp.array(COLOUR))
+
+
 def test_mistakes(box):
     job = bl.Job(box, [RED])
 

@@ -55,6 +55,17 @@ def test_geometry_moves(box):
     assert np.abs(bl.render(box, 4, 1) - before).max() < 1e-3
 
 
+def test_poses_move():
+    scene, key = bl.load_dict({**dictionary(), "cube": {"type": "cube", "to_world": bl.Transform.translate([-1.5, .5, 1]).scale(.4)}}), "cube.to_world"
+    before = bl.render(scene, 4, 1)
+    moved = bl.render(scene, 4, 1, {key: np.array(bl.Transform.translate([1.5, .5, 1]).scale(.4))})
+    assert np.abs(moved - before).max() > .1
+    params = bl.traverse(scene)
+    params[key] = bl.Transform.translate([1.5, .5, 1]).scale(.4)
+    params.update()
+    assert bl.render(scene, 4, 1).tobytes() == moved.tobytes()
+
+
 def test_job_has_values_of_its_own(box):
     job = bl.Job(box, [RED])
     first = job.render(4, 1)
@@ -132,6 +143,45 @@ def test_scene_of_a_dictionary():
     del d["triangle"]
     both = bl.render(bl.load_dict(d), 4, 1), bl.render(bl.load_string(XML), 4, 1)
     assert both[0].mean() > .05 and np.abs(both[0] - both[1]).max() < 1e-4
+
+
+def of_arrays(texels, density, sky, light):
+    t = bl.Transform
+    return bl.load_dict({
+        "type": "scene", "integrator": {"type": "volpath", "max_depth": 4},
+        "sensor": {"type": "perspective", "fov": 40., "to_world": t.look_at([0, 0, 5], [0, 0, 0], [0, 1, 0]),
+                   "film": {"type": "hdrfilm", "width": 16, "height": 12}},
+        "wall": {"type": "rectangle", "bsdf": {"type": "diffuse", "id": "paint", "reflectance": {
+            "type": "bitmap", "raw": True, **texels}}},
+        "fog": {"type": "cube", "to_world": t.translate([0, 0, 1]).scale(.5), "bsdf": {"type": "null"},
+                "interior": {"type": "heterogeneous", "sigma_t": {"type": "gridvolume", **density}}},
+        "sky": {"type": "envmap", **sky},
+        "lamp": {"type": "point", "position": [1, 2, 4], "intensity": light}})
+
+
+def test_arrays_in_a_dictionary(tmp_path):
+    """Bitmaps, volumes and spectra from arrays are those from files and XML."""
+    texels, density = np.random.default_rng(1).random((2, 3, 3)).astype("f4"), np.arange(24.).reshape(2, 3, 4) / 9
+    sky = np.random.default_rng(2).random((4, 6, 3)).astype("f4")
+    bl.write_bitmap(tmp_path / "texels.exr", texels)
+    bl.write_bitmap(tmp_path / "sky.exr", sky)
+    (tmp_path / "fog.vol").write_bytes(
+        b"VOL\3" + np.int32([1, 4, 3, 2, 1]).tobytes() + np.float32([0, 0, 0, 1, 1, 1]).tobytes() + density.astype("f4").tobytes())
+    pairs = [(420, 3), (500, 25), (700, 12.5)]
+    scene = of_arrays({"data": texels}, {"grid": density}, {"bitmap": bl.Bitmap(sky)}, {"type": "spectrum", "value": pairs})
+    files = of_arrays({"filename": str(tmp_path / "texels.exr")}, {"filename": str(tmp_path / "fog.vol")},
+                      {"filename": str(tmp_path / "sky.exr")},
+                      {"type": "spectrum", "wavelengths": [420, 500, 700], "values": [3, 25, 12.5]})
+    params = bl.traverse(scene)
+    assert params["paint.reflectance.data"].tobytes() == texels.tobytes()
+    assert params["fog.interior_medium.sigma_t.data"].shape == (2, 3, 4, 1)
+    assert bl.render(scene, 4, 1).tobytes() == bl.render(files, 4, 1).tobytes() and bl.render(scene, 4, 1).mean() > .05
+    xml = bl.load_string(XML.replace('<rgb name="intensity" value="30"/>', '<spectrum name="intensity" value="420:3, 500:25, 700:12.5"/>'))
+    name = [n for n in bl.traverse(xml) if n.endswith("intensity.value")][0]
+    assert params["lamp.intensity.value"] == pytest.approx(bl.traverse(xml)[name])
+    grey = of_arrays({"data": texels[:, :, 0]}, {"data": density[..., None]}, {"data": sky}, {"type": "spectrum", "value": 2})
+    assert bl.traverse(grey)["paint.reflectance.data"].shape == (2, 3, 1)
+    assert bl.traverse(grey)["lamp.intensity.value"] == pytest.approx(2 * np.array([1.204794, .948290, .908915]))
 
 
 def test_files(tmp_path, box):

@@ -8,7 +8,7 @@ import torch
 
 import backlight as bl
 import backlight.torch
-from conftest import CORNELL, GREEN, LIGHT, RED, examples, run_example, run_page
+from conftest import CORNELL, GREEN, LIGHT, RED, run_page
 
 
 def tensor(values, **more):
@@ -166,11 +166,6 @@ def test_networks(box):
         (image - target).square().mean().backward()
         adam.step()
     assert network(torch.ones(2)).detach().numpy() == pytest.approx([.61, .06, .07], abs=.1)
-
-
-@pytest.mark.parametrize("path", examples("torch"), ids=lambda path: path.stem)
-def test_example(path, tmp_path):
-    run_example(path, tmp_path)
 
 
 def test_manual(monkeypatch, tmp_path):

@@ -4,6 +4,7 @@
 #include "codegen/bounds.h"
 #include "render/classes.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 uint32_t bl_version(void) { return BL_VERSION_NUMBER; }
@@ -91,6 +92,19 @@ const char *bl_result_text(bl_result result) { return result_text(result); }
 uint32_t bl_context_validation_messages(const bl_context *ctx)
 {
     return ctx->gpu ? gpu_validation_messages(ctx->gpu) : 0;
+}
+
+size_t bl_user_cache(const char *part, char *path, size_t room)
+{
+    const char *own = getenv("BL_CACHE_DIR"), *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    int length = 0;
+    if (own && *own)
+        length = snprintf(path, room, "%s/%s", own, part);
+    else if (cache && *cache == '/') /* a relative one is to be ignored, says its specification */
+        length = snprintf(path, room, "%s/backlight/%s", cache, part);
+    else if (home && *home)
+        length = snprintf(path, room, "%s/.cache/backlight/%s", home, part);
+    return length > 0 ? (size_t)length : 0;
 }
 
 bl_cache_info bl_context_cache_info(const bl_context *ctx)

@@ -207,7 +207,7 @@ static bl_result count(bl_fit *fit, bl_fit_status *s, bl_error *err)
     uint64_t words[STATUS_COUNT];
     TRY(job_read_status(fit->job, words, err));
     s->drifted += words[STATUS_DRIFT], s->overflowed += words[STATUS_OVERFLOW],
-        s->non_finite += words[STATUS_NON_FINITE];
+        s->non_finite += words[STATUS_NON_FINITE], s->cut += words[STATUS_CUT];
     return BL_OK;
 }
 
@@ -301,7 +301,7 @@ static bl_result all_sights(bl_fit *fit, bl_fit_status *s, bl_error *err)
     for (;;) {
         fit_sight sight = {0};
         bool first = true;
-        s->loss = 0, s->drifted = s->overflowed = s->non_finite = 0;
+        s->loss = 0, s->drifted = s->overflowed = s->non_finite = s->cut = 0;
         for (uint32_t v = 0; !sight.last; first = false) {
             TRY(fit_look(fit, &v, &sight, err));
             if (!bl_gradient_form_finds_loss(fit->desc.form))

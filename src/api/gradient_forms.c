@@ -131,9 +131,7 @@ bl_result gradient_form_choose(const bl_job *job, const gradient_wish *wish, bl_
     bool only_fused = job->scene->light_tracing || job->scene->method != METHOD_REPLAY;
     if (only_fused && wish->form != BL_FORM_AUTO && wish->form != BL_FORM_FUSED)
         return error_set(err, BL_ERROR_ARGUMENT, "the gradient of %s has one form, the fused one",
-                         job->scene->light_tracing           ? "light tracing"
-                         : job->scene->method == METHOD_TAPE ? "the tape"
-                                                             : "radiative backpropagation");
+                         render_method_name(job->scene));
     if (only_fused) {
         *out = BL_FORM_FUSED;
         return BL_OK;

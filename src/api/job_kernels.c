@@ -34,10 +34,9 @@ opt_options job_lowering(const bl_job *job, render_pass pass, x86_target native)
 
 bl_result job_trace(const bl_job *job, render_pass pass, ir_module **out, bl_error *err)
 {
-    if (job->scene->light_tracing && !render_passes[pass].light_tracing)
-        return error_set(
-            err, BL_ERROR_UNSUPPORTED,
-            "ptracer makes images and gradients: no variance, no derivative of an image, no checks of paths");
+    const char *refused = render_pass_refused(job->scene, pass);
+    if (refused)
+        return error_set(err, BL_ERROR_UNSUPPORTED, "%s", refused);
     render_trace_options o = {.no_next_event = job->testing.no_next_event, .fixed_point = job->fixed_point};
     return render_trace(job->plan, pass, &o, out, err);
 }

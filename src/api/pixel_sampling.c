@@ -49,9 +49,7 @@ bl_result pixel_sampling_check(const bl_job *job, bl_error *err)
     if (job->scene->light_tracing || job->scene->method != METHOD_REPLAY)
         return error_set(err, BL_ERROR_UNSUPPORTED,
                          "only path replay can take its samples where dL/dI is, not %s",
-                         job->scene->light_tracing           ? "light tracing"
-                         : job->scene->method == METHOD_TAPE ? "the tape"
-                                                             : "radiative backpropagation");
+                         render_method_name(job->scene));
     if (job->scene->sampler && sampler_of(job->scene->sampler)->one)
         return error_set(
             err, BL_ERROR_UNSUPPORTED,

@@ -29,11 +29,21 @@ typedef struct added_texture {
 
 bl_ir_func *bl_plugin_func(bl_plugin_trace *t) { return (bl_ir_func *)t->t->f; }
 
+bl_ir *bl_plugin_ir(bl_plugin_trace *t)
+{
+    t->ir.module = t->t->f->module;
+    return &t->ir;
+}
+
+void *bl_plugin_user(bl_plugin_trace *t) { return t->user; }
+
+void bl_plugin_fail(bl_plugin_trace *t, const char *why) { ir_fail(t->t->f, "%.500s", why ? why : ""); }
+
 /* The name by which the renderer knows a parameter. If there is none of that kind, sets the trace's error and
  * returns NULL. */
 static const char *param_name(bl_plugin_trace *t, const char *what, uint32_t parameter, plugin_kind kind)
 {
-    const plugin_class *cls = &t->node->cls->plugin;
+    const plugin_class *cls = t->own ? &t->t->plan->scene->own->base.plugin : &t->node->cls->plugin;
     if (parameter < cls->param_count && cls->params[parameter].kind == kind)
         return cls->params[parameter].name;
     ir_fail(t->t->f, "%s: parameter %u of \"%s\" is not %s", what, parameter, cls->name,
@@ -44,6 +54,8 @@ static const char *param_name(bl_plugin_trace *t, const char *what, uint32_t par
 bl_ir_value bl_plugin_number(bl_plugin_trace *t, uint32_t parameter)
 {
     const char *name = param_name(t, "bl_plugin_number", parameter, PLUGIN_FLOAT);
+    if (name && t->own)
+        return outer(t_f32(t->t, (float)own_setting(t->own, parameter)));
     return outer(name ? plan_number(t->t, t->node, t->record, name) : t_f32(t->t, 0));
 }
 
@@ -77,16 +89,22 @@ static const bl_bsdf_plugin *bsdf_plugin(const class_node *n)
     return &((const added_bsdf *)(const void *)n->cls)->plugin;
 }
 
+static bl_plugin_trace trace_of(const bsdf_context *ctx)
+{
+    return (bl_plugin_trace){
+        .t = ctx->t, .node = ctx->n, .record = ctx->record, .user = bsdf_plugin(ctx->n)->user};
+}
+
 static ir_ref added_pdf(const bsdf_context *ctx, vec3 wo)
 {
-    bl_plugin_trace trace = {ctx->t, ctx->n, ctx->record};
+    bl_plugin_trace trace = trace_of(ctx);
     return inner(bsdf_plugin(ctx->n)->pdf(&trace, outer3(ctx->wi), outer3(wo), outer2(ctx->uv)));
 }
 
 static bsdf_sample added_sample(const bsdf_context *ctx, ir_ref u_lobe, ir_ref u1, ir_ref u2)
 {
     tracer *t = ctx->t;
-    bl_plugin_trace trace = {t, ctx->n, ctx->record};
+    bl_plugin_trace trace = trace_of(ctx);
     if (bsdf_plugin(ctx->n)->choose) {
         bl_bsdf_choice c = bsdf_plugin(ctx->n)->choose(&trace, outer3(ctx->wi), outer2(ctx->uv),
                                                        outer(u_lobe), outer(u1), outer(u2));
@@ -112,7 +130,7 @@ static bsdf_sample added_sample(const bsdf_context *ctx, ir_ref u_lobe, ir_ref u
 static color added_value(const bsdf_context *ctx, vec3 wo, ir_ref delta, ir_ref lobe)
 {
     tracer *t = ctx->t;
-    bl_plugin_trace trace = {t, ctx->n, ctx->record};
+    bl_plugin_trace trace = trace_of(ctx);
     color smooth =
         inner_color(bsdf_plugin(ctx->n)->value(&trace, outer3(ctx->wi), outer3(wo), outer2(ctx->uv)));
     if (!bsdf_plugin(ctx->n)->coefficient)
@@ -125,14 +143,15 @@ static color added_value(const bsdf_context *ctx, vec3 wo, ir_ref delta, ir_ref 
 
 static vec3 added_lobe_direction(const bsdf_context *ctx, ir_ref lobe)
 {
-    bl_plugin_trace trace = {ctx->t, ctx->n, ctx->record};
+    bl_plugin_trace trace = trace_of(ctx);
     return inner3(bsdf_plugin(ctx->n)->leads(&trace, outer3(ctx->wi), outer2(ctx->uv), outer(lobe)));
 }
 
 static color added_eval(tracer *t, const class_node *n, ir_ref record, vec2 uv)
 {
-    bl_plugin_trace trace = {t, n, record};
-    return inner_color(((const added_texture *)(const void *)n->cls)->plugin.eval(&trace, outer2(uv)));
+    const bl_texture_plugin *plugin = &((const added_texture *)(const void *)n->cls)->plugin;
+    bl_plugin_trace trace = {.t = t, .node = n, .record = record, .user = plugin->user};
+    return inner_color(plugin->eval(&trace, outer2(uv)));
 }
 
 /* ---- adding: tables are copied, after they were found to be right ---- */
@@ -209,8 +228,9 @@ static plugin_param copy_param(arena *memory, plugin_category category, const bl
 {
     bool texture = p->kind == BL_PLUGIN_TEXTURE;
     unsigned colour = category == PLUGIN_EMITTER ? PLUGIN_EMISSION : 0;
-    unsigned flags = (texture ? p->most == 1 ? PLUGIN_REFLECTANCE : colour : PLUGIN_DIFFERENTIABLE) |
-                     (p->preset ? 0 : PLUGIN_REQUIRED);
+    unsigned number = category == PLUGIN_INTEGRATOR ? 0 : PLUGIN_DIFFERENTIABLE;
+    unsigned flags =
+        (texture ? p->most == 1 ? PLUGIN_REFLECTANCE : colour : number) | (p->preset ? 0 : PLUGIN_REQUIRED);
     return (plugin_param){
         .name = copy_text(memory, p->name),
         .kind = texture ? PLUGIN_TEXTURED : PLUGIN_FLOAT,

@@ -5,14 +5,19 @@
 #define BL_PLUGIN_ADD_H
 
 #include "api/context.h"
+#include "api/ir.h"
+#include "render/own_integrator.h"
 #include "render/plugin_kinds.h"
 
 #include <backlight/backlight_plugin.h>
 
 struct bl_plugin_trace {
     tracer *t;
-    const class_node *node;
+    const class_node *node; /* of an integrator NULL */
     ir_ref record;
+    own_trace *own; /* of an integrator's functions, else NULL */
+    void *user;     /* of the plugin's descriptor */
+    bl_ir ir;       /* as bl_plugin_ir gives it */
 };
 
 static inline bl_ir_value outer(ir_ref r) { return (bl_ir_value){r.id}; }

@@ -37,7 +37,7 @@ static ir_ref shape_pdf(tracer *t, const class_node *n, ir_ref record, const emi
 static emitter_sample place_sample(tracer *t, const class_node *n, ir_ref record, vec3 ref, ir_ref u1,
                                    ir_ref u2)
 {
-    bl_plugin_trace trace = {t, n, record};
+    bl_plugin_trace trace = {.t = t, .node = n, .record = record, .user = light_plugin(n)->user};
     const bl_light_plugin *p = light_plugin(n);
     bl_light_sample s = p->sample(&trace, outer3(ref), outer(u1), outer(u2));
     ir_ref zero = t_f32(t, 0), distance = inner(s.distance);
@@ -55,13 +55,13 @@ static emitter_sample place_sample(tracer *t, const class_node *n, ir_ref record
 
 static ir_ref sky_pdf(tracer *t, const class_node *n, ir_ref record, const emitter_hit *hit)
 {
-    bl_plugin_trace trace = {t, n, record};
+    bl_plugin_trace trace = {.t = t, .node = n, .record = record, .user = light_plugin(n)->user};
     return inner(light_plugin(n)->pdf(&trace, outer3(hit->d)));
 }
 
 static vec2 sky_locate(tracer *t, const class_node *n, ir_ref record, vec3 d)
 {
-    bl_plugin_trace trace = {t, n, record};
+    bl_plugin_trace trace = {.t = t, .node = n, .record = record, .user = light_plugin(n)->user};
     return inner2(light_plugin(n)->locate(&trace, outer3(d)));
 }
 
@@ -76,7 +76,7 @@ static void place_extra(const plan *p, const scene_object *o, uint32_t *words)
 static color light_radiance(tracer *t, const class_node *n, ir_ref record, vec2 uv, ir_ref distance,
                             ir_ref facing)
 {
-    bl_plugin_trace trace = {t, n, record};
+    bl_plugin_trace trace = {.t = t, .node = n, .record = record, .user = light_plugin(n)->user};
     color r = inner_color(light_plugin(n)->radiance(&trace, outer2(uv), outer(distance)));
     return light_plugin(n)->kind == BL_LIGHT_SHAPE ? color_select(t, facing, r, color_all(t_f32(t, 0))) : r;
 }

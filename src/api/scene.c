@@ -5,6 +5,7 @@
 #include "render/film/film.h"
 #include "render/plan.h"
 #include "render/sampler/samplers.h"
+#include "render/shape/ellipsoids.h"
 #include "render/shape/kinds.h"
 
 #include <stdlib.h>
@@ -41,6 +42,7 @@ bl_result scene_from_description(bl_context *ctx, scene_description *d, const bl
         .sensor = desc ? desc->sensor : 0,
         .light_choice = desc ? (enum light_choice)desc->lights : LIGHTS_BY_WEIGHT,
         .edges = desc ? (enum edges_wish)desc->edges : EDGES_BY_SCENE,
+        .registry = &ctx->registry,
     };
     if (render_scene_create(d, &o, &scene->render, &err) != BL_OK) {
         memory_free(scene);
@@ -233,17 +235,19 @@ bl_result bl_scene_parameter_info(const bl_scene *scene, uint32_t index, bl_para
     const render_parameter *p = &scene->render->parameters.data[index];
     const char *refused = differentiability_obstacle(scene->render, index);
     bool pose = to_world_is(scene->render, index) && to_world_said_by(scene->render, index) != index;
-    *out = (bl_parameter_info){.name = p->name,
-                               .path = p->path,
-                               .rank = p->rank,
-                               .count = p->count,
-                               .least = p->least,
-                               .most = p->most,
-                               .differentiable = !refused,
-                               .reason = refused ? refused : p->reason,
-                               .resizable = p->least_side > 0,
-                               .geometry = mesh_slot_moves(p->slot) || pose ||
-                                           p->object == scene->render->sensor->index};
+    *out = (bl_parameter_info){
+        .name = p->name,
+        .path = p->path,
+        .rank = p->rank,
+        .count = p->count,
+        .least = p->least,
+        .most = p->most,
+        .differentiable = !refused,
+        .reason = refused ? refused : p->reason,
+        .resizable = p->least_side > 0,
+        .geometry = mesh_slot_moves(p->slot) || pose || p->object == scene->render->sensor->index,
+        .only_listed = to_world_is(scene->render, index) || ellipsoid_moves(scene->render, index) ||
+                       parameter_turns_environment(scene->render, index)};
     memcpy(out->shape, p->shape, sizeof out->shape);
     return BL_OK;
 }

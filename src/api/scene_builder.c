@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Scenes that a program makes itself (scene/assembly.c), and meshes from its arrays. */
+ * Scenes that a program makes itself (scene/assembly.c); meshes, pixels and voxels from its arrays. */
 #include "api/scene.h"
 
 #include "scene/scene.h"
@@ -7,6 +7,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define GRID_VALUES_MOST ((uint64_t)1 << 32)
 
 struct bl_builder {
     bl_context *context;
@@ -97,6 +99,50 @@ void bl_object_point(bl_object *o, const char *name, double x, double y, double 
 void bl_object_transform(bl_object *o, const char *name, const double matrix[16])
 {
     assembly_numbers(o->builder->assembly, o->node, PLUGIN_TRANSFORM, name, matrix, 16);
+}
+
+void bl_object_spectrum(bl_object *o, const char *name, const double *wavelengths, const double *values,
+                        uint32_t count)
+{
+    scene_assembly *a = o->builder->assembly;
+    if (!values || (!wavelengths && count != 1))
+        assembly_fail(a, o->node, "a spectrum needs values, and wavelengths unless it is one value");
+    else
+        assembly_spectrum(a, o->node, name, wavelengths, values, count);
+}
+
+/* Says what is wrong with the grid, or returns NULL if nothing is. */
+static const char *grid_mistake(bl_builder *b, const bl_grid *g)
+{
+    bl_error err = {0};
+    if (CHECK_RESERVED(bl_grid, g, &err) != BL_OK)
+        return arena_printf(&b->memory, "%s", err.text);
+    uint64_t count = g->channels;
+    for (int k = 0; k < 3; k++) {
+        if (count == 0 || g->size[k] == 0 || count > GRID_VALUES_MOST / g->size[k])
+            return "a grid needs at least one number, and not more than 2^32";
+        count *= g->size[k];
+    }
+    if (!g->values)
+        return "a grid needs values";
+    for (uint64_t i = 0; i < count; i++)
+        if (!isfinite(g->values[i]))
+            return arena_printf(&b->memory, "number %ju of the grid is not finite", (uintmax_t)i);
+    return NULL;
+}
+
+void bl_object_grid(bl_object *o, const char *name, const bl_grid *g)
+{
+    bl_builder *b = o->builder;
+    const char *mistake = grid_mistake(b, g);
+    if (mistake) {
+        assembly_fail(b->assembly, o->node, mistake);
+        return;
+    }
+    scene_grid *grid = arena_alloc(&b->memory, sizeof *grid);
+    *grid = (scene_grid){.channels = g->channels, .values = g->values};
+    memcpy(grid->size, g->size, sizeof grid->size);
+    assembly_grid(b->assembly, o->node, name, grid);
 }
 
 void bl_object_add(bl_object *parent, const char *name, bl_object *child)

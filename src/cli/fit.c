@@ -129,6 +129,19 @@ static int lost(const fit_work *w, const char *why)
     return status;
 }
 
+/* Once: an optimiser that leaves out part of a gradient, or an element, may go anywhere. */
+static void warn_of_losses(fit_work *w)
+{
+    if (w->warned || !(w->status.overflowed || w->status.skipped))
+        return;
+    w->warned = true;
+    note(&w->args->common,
+         "warning: step %u leaves out %llu contributions to gradients and %llu updates that are too large or "
+         "not "
+         "finite: the fit may go astray",
+         w->status.step, (unsigned long long)w->status.overflowed, (unsigned long long)w->status.skipped);
+}
+
 static int one_step(fit_work *w)
 {
     interrupt_may_end(w->status.step == w->first_step); /* which compiles */
@@ -144,9 +157,11 @@ static int one_step(fit_work *w)
         free(why);
         return status;
     }
+    warn_of_losses(w);
     w->note.drifted += w->status.drifted;
     w->note.overflowed += w->status.overflowed;
     w->note.non_finite += w->status.non_finite;
+    w->note.cut += w->status.cut;
     return fit_log_step(w);
 }
 

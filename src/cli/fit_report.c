@@ -186,6 +186,9 @@ static void add_effort(FILE *out, const fit_work *w)
         (unsigned long long)n->overflowed, n->repeats + w->status.repeats);
     row(out, "not finite", "%llu samples dropped, %llu updates skipped", (unsigned long long)n->non_finite,
         (unsigned long long)(n->skipped + w->status.skipped));
+    if (n->cut > 0)
+        row(out, "too dense", "%llu times a path was cut after 65536 collisions in a medium",
+            (unsigned long long)n->cut);
     bl_loss_info loss = bl_loss_info_get(w->job.loss);
     row(out, "loss", "%s: %s", loss.name,
         w->status.form == BL_FORM_ONE_IMAGE ? "of the very samples that are differentiated: it counts their "

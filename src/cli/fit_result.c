@@ -108,6 +108,7 @@ static cJSON *result_json(const fit_work *w)
     cJSON_AddNumberToObject(json, "drifted_samples", (double)w->note.drifted);
     cJSON_AddNumberToObject(json, "overflow", (double)w->note.overflowed);
     cJSON_AddNumberToObject(json, "non_finite", (double)w->note.non_finite);
+    cJSON_AddNumberToObject(json, "cut", (double)w->note.cut);
     cJSON_AddNumberToObject(json, "skipped_updates", (double)(w->note.skipped + w->status.skipped));
     cJSON_AddNumberToObject(json, "repeats", w->note.repeats + w->status.repeats);
     cJSON_AddNumberToObject(json, "seconds", w->note.seconds);

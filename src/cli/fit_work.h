@@ -35,12 +35,12 @@ typedef struct fit_pictures { /* of one view */
 
 /* What travels in a checkpoint besides the library's state. No padding: its bytes are the file's. */
 typedef struct fit_note {
-    uint64_t log_bytes, log_hash;             /* of fit.csv */
-    double first_loss, seconds;               /* seconds: in steps, over all sessions */
-    uint64_t drifted, overflowed, non_finite; /* sums over all steps */
-    uint64_t resumed;                         /* times */
-    uint64_t start_hash;                      /* of DIR/stage_N */
-    uint64_t skipped;                         /* in stages that are done; so repeats */
+    uint64_t log_bytes, log_hash;                  /* of fit.csv */
+    double first_loss, seconds;                    /* seconds: in steps, over all sessions */
+    uint64_t drifted, overflowed, non_finite, cut; /* sums over all steps */
+    uint64_t resumed;                              /* times */
+    uint64_t start_hash;                           /* of DIR/stage_N */
+    uint64_t skipped;                              /* in stages that are done; so repeats */
     uint32_t repeats, stage;
 } fit_note;
 
@@ -63,6 +63,7 @@ typedef struct fit_work {
     bl_fit_status status;
     fit_note note;
     bool truth_known; /* every target was rendered from the scene's own values */
+    bool warned;      /* that parts of gradients are left out */
     uint32_t steps, spp, spp_grad, seed, first_step; /* first_step: done when this session began */
     uint32_t stage, stage_end; /* the present one, and the steps that are done at its end */
     double start, target_seconds, before_seconds, after_seconds;

@@ -25,16 +25,14 @@ static bool is_set(const char *variable)
     return value && *value && strcmp(value, "0") != 0;
 }
 
-/* The path of the folder `part` in Backlight's folder of the user's cache, to be freed with free(); NULL: the
- * user has no cache. */
+/* bl_user_cache, to be freed with free(); NULL: the user has no cache. */
 static char *cache_folder(const char *part)
 {
-    const char *own = getenv("BL_CACHE_DIR"), *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    if (own && *own)
-        return text_format("%s/%s", own, part);
-    if (cache && *cache == '/') /* a relative one is to be ignored, says its specification */
-        return text_format("%s/backlight/%s", cache, part);
-    return home && *home ? text_format("%s/.cache/backlight/%s", home, part) : NULL;
+    size_t length = bl_user_cache(part, NULL, 0);
+    char *path = length ? memory_or_exit(length + 1) : NULL;
+    if (path)
+        bl_user_cache(part, path, length + 1);
+    return path;
 }
 
 /* lavapipe runs gathers best at 128 bits, and reads the width when it is loaded. Its shader cache does not

@@ -52,7 +52,7 @@ enum plugin_ability {
 };
 uint32_t render_abilities(const plugin_class *cls);
 /* scene_structure.c: the abilities of an integrator that holds no other one. */
-uint32_t integrator_abilities(const char *name);
+uint32_t integrator_abilities(const plugin_class *cls);
 
 /* How textures and volumes go on beyond their borders. */
 enum texture_wrap { WRAP_REPEAT, WRAP_MIRROR, WRAP_CLAMP };

@@ -56,7 +56,7 @@ uint32_t render_abilities(const plugin_class *cls)
 {
     uint32_t nested = nests(cls) ? ABILITY_NESTED : 0;
     if (cls->category == PLUGIN_INTEGRATOR)
-        return ABILITY_IMAGE | nested | (nested ? 0 : integrator_abilities(cls->name));
+        return ABILITY_IMAGE | nested | (nested ? 0 : integrator_abilities(cls));
     return ABILITY_IMAGE | ABILITY_IN_MEDIA | nested | (differentiates(cls) ? DERIVATIVES : 0) |
            (moves(cls) ? ABILITY_MOVING : 0);
 }

@@ -134,7 +134,8 @@ enum gradient_method {
     METHOD_REPLAY,    /* what remains of the path's own radiance */
     METHOD_RECURSIVE, /* an independent estimate at each vertex */
     METHOD_UNIT,      /* 1: biased I of radiative backpropagation */
-    METHOD_TAPE       /* the path's own radiance; all vertices are stored */
+    METHOD_TAPE,      /* the path's own radiance; all vertices are stored */
+    METHOD_OWN        /* what an application's integrator says */
 };
 
 /* Samples per pixel of gradients where a call gives none: of their interior, and of edges that the sensor
@@ -205,17 +206,19 @@ typedef struct render_scene {
     bool detached;  /* directions stay, whatever turns mirrors and glass */
     bool pipelined; /* dL/dI of a gradient is that of the image before: biased II of radiative backpropagation
                      */
-    bool light_tracing;                /* paths begin at lights; the image is a sum of splats */
-    bool no_image;                     /* channels are all there is */
-    ARRAY(render_channel) channels;    /* alpha first, if the film has it */
-    const scene_object *field;         /* NULL: none, or the integrator does not see it */
-    render_march march;                /* where there is a field */
-    const char *silhouette;            /* the integrator shows shapes with these ids, separated by commas, as
-                                          bright, and others as black; "": all; NULL: it shows light */
-    bool volumetric;                   /* the integrator knows media, and surfaces that are not there */
-    ARRAY(const scene_object *) media; /* those that bound shapes or hold the sensor, each once */
-    const scene_object *sensor_medium; /* NULL: vacuum */
-    const scene_object *default_phase; /* of media that name none: isotropic */
+    const struct integrator_class *own; /* an application's integrator (own_integrator.h); NULL: none */
+    double *own_settings;               /* its numbers, in the order of its table */
+    bool light_tracing;                 /* paths begin at lights; the image is a sum of splats */
+    bool no_image;                      /* channels are all there is */
+    ARRAY(render_channel) channels;     /* alpha first, if the film has it */
+    const scene_object *field;          /* NULL: none, or the integrator does not see it */
+    render_march march;                 /* where there is a field */
+    const char *silhouette;             /* the integrator shows shapes with these ids, separated by commas, as
+                                           bright, and others as black; "": all; NULL: it shows light */
+    bool volumetric;                    /* the integrator knows media, and surfaces that are not there */
+    ARRAY(const scene_object *) media;  /* those that bound shapes or hold the sensor, each once */
+    const scene_object *sensor_medium;  /* NULL: vacuum */
+    const scene_object *default_phase;  /* of media that name none: isotropic */
 } render_scene;
 
 /* In the order of the public bl_edges. */
@@ -227,7 +230,8 @@ typedef struct render_overrides {
     int32_t max_depth;      /* 0: the scene's */
     uint32_t sensor;        /* which one to look through, in order of the scene */
     enum light_choice light_choice;
-    enum edges_wish edges; /* whether moving edges are differentiated */
+    enum edges_wish edges;           /* whether moving edges are differentiated */
+    const plugin_registry *registry; /* where integrators of an application are looked up by name */
 } render_overrides;
 
 extern const plugin_registry render_registry; /* registry.c */
@@ -237,6 +241,11 @@ extern const plugin_registry render_registry; /* registry.c */
 bl_result render_build_levels(render_scene *s, bl_error *err);
 /* Box of a box's image, with slack for maps of rays in f32. m: 3 rows of 4. */
 void render_map_box(const float m[12], const float box[6], float out[6]);
+
+/* ---- scene_structure.c ---- */
+
+/* How the scene's integrator makes gradients, in words. */
+const char *render_method_name(const render_scene *s);
 
 /* ---- scene_edges.c ---- */
 

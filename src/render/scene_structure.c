@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * What kernels are specialised to, of the scene's integrator, sensor and film, and what a call says
  * instead. */
+#include "render/own_integrator.h"
 #include "render/scene_internal.h"
 
 static const scene_object *default_child(const scene_object *o, plugin_category c)
@@ -62,13 +63,37 @@ static const integrator_kind integrator_kinds[] = {
 };
 enum { INTEGRATOR_KINDS = sizeof integrator_kinds / sizeof integrator_kinds[0] };
 
-uint32_t integrator_abilities(const char *name)
+/* Of an application's integrators. */
+static const integrator_kind own_kind = {
+    .name = "own",
+    .max_depth = -1,
+    .rr_depth = NO_ROULETTE,
+    .own_depths = true,
+    .method = METHOD_OWN,
+    .detached = true,
+};
+
+static const integrator_kind *kind_named(const char *name)
 {
-    const integrator_kind *kind = NULL;
     for (size_t k = 0; k < INTEGRATOR_KINDS; k++)
         if (strcmp(integrator_kinds[k].name, name) == 0)
-            kind = &integrator_kinds[k];
-    BL_ASSERT(kind, "no integrator is called %s", name);
+            return &integrator_kinds[k];
+    return NULL;
+}
+
+/* Whether the class is an application's integrator. Those of the renderer that hold no other integrator are
+ * in the table above. */
+static bool is_own(const plugin_class *cls)
+{
+    return cls && cls->category == PLUGIN_INTEGRATOR && cls->slot_count == 0 && !kind_named(cls->name);
+}
+
+uint32_t integrator_abilities(const plugin_class *cls)
+{
+    if (is_own(cls))
+        return ABILITY_REVERSE | ABILITY_FORWARD;
+    const integrator_kind *kind = kind_named(cls->name);
+    BL_ASSERT(kind, "no integrator is called %s", cls->name);
     bool paths = !kind->light_tracing && !kind->depth_image;
     return ABILITY_REVERSE | (kind->light_tracing ? 0 : ABILITY_FORWARD) |
            (kind->volumetric || kind->marches ? ABILITY_IN_MEDIA : 0) |
@@ -80,14 +105,13 @@ uint32_t integrator_abilities(const char *name)
 static bl_result find_integrator(const char *name, const integrator_kind **out, bl_error *err)
 {
     text known = {0};
-    for (size_t k = 0; k < INTEGRATOR_KINDS; k++) {
+    *out = kind_named(name);
+    for (size_t k = 0; k < INTEGRATOR_KINDS && !*out; k++) {
         text_add(&known, "%s%s",
                  k == 0                     ? ""
                  : k + 1 < INTEGRATOR_KINDS ? ", "
                                             : " and ",
                  integrator_kinds[k].name);
-        if (strcmp(integrator_kinds[k].name, name) == 0)
-            *out = &integrator_kinds[k];
     }
     bl_result r = *out ? BL_OK
                        : error_set(err, BL_ERROR_UNSUPPORTED, "integrator \"%s\" is not implemented; %s are",
@@ -96,12 +120,25 @@ static bl_result find_integrator(const char *name, const integrator_kind **out, 
     return r;
 }
 
-/* Whether the integrator has the depths of paths among its parameters. */
-static bool scene_walks(const scene_object *i)
+const char *render_method_name(const render_scene *s)
 {
-    return i && !scene_is(i, &integrator_direct.plugin) &&
-           !scene_is(i, &integrator_direct_projective.plugin) && !scene_is(i, &integrator_depth.plugin) &&
-           !scene_is(i, &integrator_silhouette.plugin);
+    static const char *const names[] = {
+        [METHOD_REPLAY] = "path replay",
+        [METHOD_RECURSIVE] = "radiative backpropagation",
+        [METHOD_UNIT] = "radiative backpropagation",
+        [METHOD_TAPE] = "the tape",
+        [METHOD_OWN] = "an application's integrator",
+    };
+    return s->light_tracing ? "light tracing" : names[s->method];
+}
+
+/* A parameter of the object, or NULL if its plugin has none of this name. */
+static const scene_value *own_value(const scene_object *o, const char *name)
+{
+    for (uint32_t k = 0; o && k < o->cls->param_count; k++)
+        if (strcmp(o->cls->params[k].name, name) == 0)
+            return &o->values[k];
+    return NULL;
 }
 
 /* The roughness below which detached gradients are by far the noisier ones, by measurement
@@ -163,15 +200,6 @@ static bl_result read_march(render_scene *s, const integrator_kind *kind, bl_err
     return BL_OK;
 }
 
-/* A parameter of the object, or NULL if its plugin has none of this name. */
-static const scene_value *own_value(const scene_object *o, const char *name)
-{
-    for (uint32_t k = 0; o && k < o->cls->param_count; k++)
-        if (strcmp(o->cls->params[k].name, name) == 0)
-            return &o->values[k];
-    return NULL;
-}
-
 /* Whether gradients have what moves with edges, and how many samples these have. A call's wish goes before
  * the integrator's. */
 static bl_result read_edges(render_scene *s, enum edges_wish wish, bl_error *err)
@@ -209,22 +237,51 @@ static void read_silhouette(render_scene *s, const integrator_kind *kind, const 
         s->hide_emitters = false, s->max_depth = 1;
 }
 
+/* The application's integrator of a call or of the scene, with its numbers; those that nobody gives are the
+ * table's. Returns false if the integrator is the renderer's. */
+static bool read_own(render_scene *s, const render_overrides *o, const char *wish)
+{
+    const scene_object *i = s->integrator;
+    const plugin_class *cls = wish && o->registry ? registry_find(o->registry, PLUGIN_INTEGRATOR, wish)
+                              : !wish && i        ? i->cls
+                                                  : NULL;
+    if (!is_own(cls))
+        return false;
+    s->own = (const integrator_class *)(const void *)cls;
+    s->own_settings = arena_alloc(&s->memory, (cls->param_count + 1) * sizeof *s->own_settings);
+    for (uint32_t k = 0; k < cls->param_count; k++) {
+        const plugin_param *p = &cls->params[k];
+        double *to = &s->own_settings[k];
+        if (i && i->cls == cls)
+            *to = i->values[k].number;
+        else if (p->preset)
+            number_parse(p->preset, to);
+        if (o && o->max_depth != 0 && strcmp(p->name, "max_depth") == 0)
+            *to = o->max_depth;
+    }
+    return true;
+}
+
 static bl_result read_integrator(render_scene *s, const render_overrides *o, bl_error *err)
 {
     const scene_object *i = s->integrator;
-    const integrator_kind *kind = NULL;
+    integrator_kind own = own_kind;
+    const integrator_kind *kind = &own;
     const char *wish = o && o->silhouette ? "silhouette" : o ? o->integrator : NULL;
-    TRY(find_integrator(wish ? wish : i ? i->cls->name : "path", &kind, err));
-    bool theirs = scene_walks(i) && !kind->own_depths;
+    if (read_own(s, o, wish))
+        own.name = s->own->base.plugin.name;
+    else
+        TRY(find_integrator(wish ? wish : i ? i->cls->name : "path", &kind, err));
+    bool theirs = own_value(i, "max_depth") && !kind->own_depths;
     s->volumetric = kind->volumetric, s->depth_image = kind->depth_image,
     s->light_tracing = kind->light_tracing;
     s->sees_through = kind->sees_through;
     s->method = kind->method, s->detached = kind->detached, s->pipelined = kind->pipelined;
     s->max_depth = theirs ? (int32_t)scene_number(i, "max_depth") : kind->max_depth;
-    s->rr_depth = theirs && !kind->no_next_event && !scene_is(i, &integrator_volprim_rf_basic.plugin)
+    s->rr_depth = theirs && !kind->no_next_event && own_value(i, "rr_depth")
                       ? (int32_t)scene_number(i, "rr_depth")
                       : kind->rr_depth;
-    s->hide_emitters = i && scene_number(i, "hide_emitters") != 0;
+    s->hide_emitters = !s->own && own_value(i, "hide_emitters") && scene_number(i, "hide_emitters") != 0;
     s->use_next_event = !kind->no_next_event, s->use_bsdf_sampling = true, s->paths_per_sample = 1;
     if (scene_is(i, &integrator_direct.plugin) && kind->own_depths) {
         const scene_value *e = scene_get(i, "emitter_samples"), *b = scene_get(i, "bsdf_samples");

@@ -128,6 +128,34 @@ void assembly_numbers(scene_assembly *a, raw_node *object, plugin_kind kind, con
     set_attributes(a, matrix, 1, (const raw_attribute[]){{"value", numbers_text(a, numbers, count)}});
 }
 
+void assembly_spectrum(scene_assembly *a, raw_node *object, const char *name, const double *wavelengths,
+                       const double *values, uint32_t count)
+{
+    text made = {0};
+    bool finite = name && count > 0;
+    for (uint32_t k = 0; k < count; k++) {
+        finite &= isfinite(values[k]) && (!wavelengths || isfinite(wavelengths[k]));
+        if (wavelengths && finite)
+            number_print(&made, wavelengths[k], k > 0), text_add(&made, ":");
+        if (finite)
+            number_print(&made, values[k], false);
+    }
+    if (finite) {
+        raw_node *node = new_property(a, object, RAW_SPECTRUM, "spectrum", name);
+        set_attributes(a, node, 2, (const raw_attribute[]){{"name", name}, {"value", made.data}});
+    } else
+        assembly_fail(a, object, "a spectrum needs a name and finite numbers");
+    text_free(&made);
+}
+
+void assembly_grid(scene_assembly *a, raw_node *object, const char *name, const scene_grid *grid)
+{
+    if (name)
+        new_property(a, object, RAW_GRID, "grid", name)->grid = grid;
+    else
+        assembly_fail(a, object, "a grid needs the name of the file that it replaces");
+}
+
 void assembly_add(scene_assembly *a, raw_node *parent, const char *name, raw_node *child)
 {
     raw_node *reference = new_property(a, parent, RAW_REF, "ref", name);

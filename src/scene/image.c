@@ -131,6 +131,20 @@ bl_result image_load(const char *path, bool raw, scene_image *out, bl_error *err
     return load(path, raw, false, out, err);
 }
 
+bl_result image_load_value(const scene_value *file, bool raw, scene_image *out, bl_error *err)
+{
+    const scene_grid *g = file->grid;
+    if (!g)
+        return image_load(file->path, raw, out, err);
+    if (g->size[2] != 1 || (g->channels != 1 && g->channels != 3))
+        return error_set(err, BL_ERROR_SCENE, "a grid of %u channels and depth %u is no image: 1 or 3, and 1",
+                         g->channels, g->size[2]);
+    size_t bytes = (size_t)g->size[0] * g->size[1] * g->channels * sizeof *g->values;
+    TRY(image_create(out, g->size[0], g->size[1], g->channels, bytes, err));
+    memcpy(out->pixels, g->values, bytes);
+    return BL_OK;
+}
+
 /* ---- alpha ---- */
 
 bl_result image_load_over(const char *path, const float background[3], scene_image *out, bl_error *err)

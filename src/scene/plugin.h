@@ -63,8 +63,9 @@ enum plugin_flags {
         2048, /* of a texture: what it means depends on what the texture is given to (scene_object.use) */
     PLUGIN_HELD = 4096, /* a spectrum of samples that is given here is held in [0,1], whatever numbers may be
                            (Mitsuba) */
-    PLUGIN_PATTERN = 8192 /* of a REFLECTANCE that may be a part of a light's radiance, too: numbers above 1
+    PLUGIN_PATTERN = 8192, /* of a REFLECTANCE that may be a part of a light's radiance, too: numbers above 1
                              are no error */
+    PLUGIN_GRID = 16384    /* of a FILE of pixels or voxels: a program may give them in its place */
 };
 
 typedef struct plugin_param {

@@ -18,16 +18,23 @@ typedef struct scene_place {
 typedef struct scene_object scene_object;
 typedef struct scene_mesh scene_mesh;
 
+/* Pixels or voxels of the caller in place of a file, while the scene is being made. */
+typedef struct scene_grid {
+    uint32_t size[3], channels; /* x, y, z; of pixels z is 1 */
+    const float *values;        /* [z][y][x][channel], finite */
+} scene_grid;
+
 typedef struct scene_value {
     bool given; /* written in the file (as opposed to the default) */
     scene_place where;
-    double number;        /* FLOAT, INTEGER, BOOLEAN; FLOAT_OR_NAME without a name */
-    const char *text;     /* STRING; FILE: as written; FLOAT_OR_NAME: the name, or NULL */
-    const char *path;     /* FILE: resolved, exists */
-    double vector[3];     /* POINT, COLOR */
-    bool grey;            /* COLOR: written as one float, or its default is */
-    double matrix[16];    /* TRANSFORM, row-major; acts on column vectors */
-    scene_object *object; /* TEXTURED, VOLUMETRIC */
+    double number;          /* FLOAT, INTEGER, BOOLEAN; FLOAT_OR_NAME without a name */
+    const char *text;       /* STRING; FILE: as written; FLOAT_OR_NAME: the name, or NULL */
+    const char *path;       /* FILE: resolved, exists; NULL where there is a grid */
+    const scene_grid *grid; /* FILE with PLUGIN_GRID: what a program gives in place of the file, or NULL */
+    double vector[3];       /* POINT, COLOR */
+    bool grey;              /* COLOR: written as one float, or its default is */
+    double matrix[16];      /* TRANSFORM, row-major; acts on column vectors */
+    scene_object *object;   /* TEXTURED, VOLUMETRIC */
 } scene_value;
 
 struct scene_object {
@@ -82,6 +89,11 @@ void assembly_text(scene_assembly *a, struct raw_node *object, plugin_kind kind,
                    const char *value);
 void assembly_numbers(scene_assembly *a, struct raw_node *object, plugin_kind kind, const char *name,
                       const double *numbers, uint32_t count);
+/* Samples of a spectrum at `count` wavelengths (nm); wavelengths NULL: one value for all. */
+void assembly_spectrum(scene_assembly *a, struct raw_node *object, const char *name,
+                       const double *wavelengths, const double *values, uint32_t count);
+/* In place of a file; kept until the scene has been loaded. */
+void assembly_grid(scene_assembly *a, struct raw_node *object, const char *name, const scene_grid *grid);
 /* name: of the parameter or slot; NULL. A child may be added to several. */
 void assembly_add(scene_assembly *a, struct raw_node *parent, const char *name, struct raw_node *child);
 void assembly_mesh(struct raw_node *object,
@@ -224,6 +236,8 @@ typedef struct scene_image {
  * PFM, by content not by name. raw: no sRGB decoding of PNG, JPEG and BMP. Alpha is dropped. NaN or infinity
  * is an error that names the pixel. */
 bl_result image_load(const char *path, bool raw, scene_image *out, bl_error *err);
+/* What a parameter of kind FILE says: its file, or the grid in its place, whose values are linear. */
+bl_result image_load_value(const scene_value *file, bool raw, scene_image *out, bl_error *err);
 /* The same (sRGB decoded), over a background: where the file has an alpha channel, colours are composed with
  * the background's, as linear values. Colours of PNG files are straight, those of EXR files are multiplied by
  * alpha already. */
@@ -258,6 +272,9 @@ typedef struct scene_volume {
 
 /* By the file's ending: .nvdb, NanoVDB; .vdb, OpenVDB; anything else, Mitsuba's .vol, version 3. */
 bl_result volume_load(const char *path, scene_volume *out, bl_error *err);
+/* What a parameter of kind FILE says: its file, or the grid in its place, in the unit cube. */
+bl_result volume_load_value(const scene_value *file, scene_volume *out, bl_error *err);
+bool volume_channels_known(uint32_t channels);
 bool volume_is_openvdb(const char *path); /* not for untrusted scenes (volume_vdb.c) */
 bl_result volume_parse_vdb(const void *data, size_t size, scene_volume *out, bl_error *err);
 bl_result volume_parse_nvdb(const void *data, size_t size, scene_volume *out, bl_error *err);

@@ -52,6 +52,7 @@ typedef enum raw_kind {
     RAW_ROTATE,
     RAW_LOOKAT,
     RAW_MATRIX,
+    RAW_GRID, /* from calls alone: scene_grid */
     RAW_REF,
     RAW_INCLUDE,
     RAW_ALIAS,
@@ -76,6 +77,7 @@ struct raw_node {
     raw_node *parent, *first, *last, *next;
     raw_node *target;       /* RAW_REF: what it refers to, where that is known; else by its id */
     const scene_mesh *mesh; /* scene_object.mesh */
+    const scene_grid *grid; /* RAW_GRID */
     raw_node *splice;       /* root of an included scene: children go to this node instead */
     uint32_t depth;
     bool old;             /* the file's version is below 2.0 */

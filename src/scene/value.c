@@ -176,7 +176,8 @@ bl_result value_parse(binder *b, scene_object *object, uint32_t index, const raw
     BL_ASSERT(index < object->cls->param_count, "parameter %u of \"%s\"", index, object->cls->name);
     const plugin_param *param = &object->cls->params[index];
     scene_value *value = &object->values[index];
-    if (!kind_accepts(param->kind, node->kind))
+    bool takes_grid = param->kind == PLUGIN_FILE && (param->flags & PLUGIN_GRID);
+    if (!kind_accepts(param->kind, node->kind) && !(takes_grid && node->kind == RAW_GRID))
         return scene_error(b->err, BL_ERROR_SCENE, node->where,
                            "parameter \"%s\" of %s \"%s\" is %s, not <%s>", param->name,
                            plugin_category_names[object->cls->category], object->cls->name,
@@ -204,7 +205,8 @@ bl_result value_parse(binder *b, scene_object *object, uint32_t index, const raw
         value->text = raw_attribute_get(node, "value");
         return BL_OK;
     case PLUGIN_FILE:
-        return find_file(b, value, node);
+        value->grid = node->grid;
+        return value->grid ? BL_OK : find_file(b, value, node);
     case PLUGIN_POINT:
         return vector_parse(node, NULL, value->vector, b->err);
     case PLUGIN_TRANSFORM:

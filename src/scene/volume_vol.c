@@ -29,6 +29,11 @@ static float read_float(const uint8_t *bytes)
     return value;
 }
 
+bool volume_channels_known(uint32_t channels)
+{
+    return channels == 1 || channels == 3 || channels == 6 || channels == 12 || channels == 27;
+}
+
 static bl_result read_header(const uint8_t *data, size_t size, scene_volume *out, bl_error *err)
 {
     if (size < HEADER_BYTES || memcmp(data, "VOL", 3) != 0)
@@ -41,7 +46,7 @@ static bl_result read_header(const uint8_t *data, size_t size, scene_volume *out
     if (encoding != ENCODING_FLOAT32)
         return error_set(err, BL_ERROR_UNSUPPORTED,
                          "encoding %u of a volume is not supported, 1 (float32) is", encoding);
-    if (channels != 1 && channels != 3 && channels != 6 && channels != 12 && channels != 27)
+    if (!volume_channels_known(channels))
         return error_set(err, BL_ERROR_FORMAT, "a volume of %u channels: 1, 3, 6, 12 and 27 are possible",
                          channels);
     for (int k = 0; k < 3; k++) {
@@ -108,6 +113,30 @@ bl_result volume_load(const char *path, scene_volume *out, bl_error *err)
                                             : volume_parse_vol(data, size, out, err);
     memory_free(data);
     return r;
+}
+
+bl_result volume_load_value(const scene_value *file, scene_volume *out, bl_error *err)
+{
+    const scene_grid *g = file->grid;
+    if (!g)
+        return volume_load(file->path, out, err);
+    *out = (scene_volume){.channels = g->channels, .box = {[0] = 1, [5] = 1, [10] = 1}};
+    if (!volume_channels_known(g->channels))
+        return error_set(err, BL_ERROR_SCENE, "a grid of %u channels: 1, 3, 6, 12 and 27 are possible",
+                         g->channels);
+    uint64_t count = g->channels;
+    for (int k = 0; k < 3; k++) {
+        out->size[k] = g->size[k];
+        if (g->size[k] > SIDE_MAX)
+            return error_set(err, BL_ERROR_SCENE, "size %u of a grid is above %d", g->size[k], SIDE_MAX);
+        count *= g->size[k];
+    }
+    TRY(budget_take(BUDGET_VOXELS, count, err));
+    out->values = memory_alloc((size_t)count * sizeof *out->values);
+    if (!out->values)
+        return error_set(err, BL_ERROR_MEMORY, "out of memory for a grid of %ju values", (uintmax_t)count);
+    memcpy(out->values, g->values, (size_t)count * sizeof *out->values);
+    return BL_OK;
 }
 
 void volume_free(scene_volume *v)

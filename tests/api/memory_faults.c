@@ -7,7 +7,8 @@
  * tests/memory_faults.py.
  *
  * The linker gives us malloc and so on of all objects of this program (cmake: --wrap). A short run takes a
- * share of the requests that is another one every day, BL_LONG=1 a larger one, BL_FAULTS=N about N of them.
+ * share of the requests that is another one every day, BL_LONG=1 a larger one, BL_FAULTS=N about N of them,
+ * BL_FAULTS=FIRST-LAST or FIRST-LAST/STRIDE these, so that a run over all can be done in parts.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -183,6 +184,24 @@ static bool check(unsigned long at, bool later_too, const outcome *usual)
     return o.result != BL_OK;
 }
 
+/* Which requests are refused. */
+typedef struct share {
+    unsigned long first, last, stride;
+} share;
+
+static share share_of(unsigned long count)
+{
+    const char *wanted = getenv("BL_FAULTS");
+    share s = {.stride = 1};
+    if (wanted && sscanf(wanted, "%lu-%lu/%lu", &s.first, &s.last, &s.stride) >= 2)
+        return (share){s.first ? s.first : 1, s.last < count ? s.last : count, s.stride ? s.stride : 1};
+    const unsigned long runs = wanted ? strtoul(wanted, NULL, 10) + 1 : getenv("BL_LONG") ? 2000 : 40;
+    s.stride = count / runs > 0 ? count / runs : 1;
+    s.first = 1 + (unsigned long)(time(NULL) / 86400) % s.stride;
+    s.last = count;
+    return s;
+}
+
 static void test_refusals(void **state)
 {
     (void)state;
@@ -193,16 +212,16 @@ static void test_refusals(void **state)
         skip();
     if (usual.result != BL_OK)
         fail_msg("%s", usual.said);
-    const char *share = getenv("BL_FAULTS");
-    const unsigned long runs = share ? strtoul(share, NULL, 10) + 1 : getenv("BL_LONG") ? 2000 : 40;
-    const unsigned long stride = count / runs > 0 ? count / runs : 1;
-    const unsigned long first = 1 + (unsigned long)(time(NULL) / 86400) % stride;
+    const share of = share_of(count);
     uint32_t failed = 0, done = 0;
-    for (unsigned long at = first; at <= count; at += stride, done++) {
+    for (unsigned long at = of.first; at <= of.last; at += of.stride, done++) {
         failed += check(at, false, &usual);
         failed += check(at, true, &usual);
+        if (done % 500 == 499)
+            fprintf(stderr, "up to request %lu\n", at);
     }
-    printf("%lu requests, %u of them refused, from %lu on; %u calls failed\n", count, done, first, failed);
+    printf("%lu requests, %u of them refused, from %lu to %lu; %u calls failed\n", count, done, of.first,
+           of.last, failed);
     assert_true(failed > 0);
     assert_int_equal(everything().result, BL_OK);
 }

@@ -76,6 +76,22 @@ static bl_result build_mesh(void)
     return r == BL_OK ? BL_OK : BL_ERROR_ARGUMENT; /* a mistake of a builder is one of its scene */
 }
 
+static bl_grid grid = {.size = {1, 1, 1}, .channels = 1, .values = corners};
+static bl_result build_bitmap(void)
+{
+    bl_builder *builder;
+    bl_scene *built = NULL;
+    SCENE_MUST(&device, bl_builder_create(device.context, &builder));
+    bl_object *root = bl_builder_root(builder),
+              *bitmap = bl_builder_object(builder, "texture", "bitmap", NULL);
+    bl_object_grid(bitmap, "filename", &grid);
+    bl_object_add(root, NULL, bl_builder_object(builder, "sensor", "perspective", NULL));
+    bl_object_add(root, NULL, bitmap);
+    bl_result r = bl_builder_finish(builder, NULL, NULL, &built);
+    bl_scene_destroy(built);
+    return r == BL_OK ? BL_OK : BL_ERROR_ARGUMENT;
+}
+
 static bl_limits limits;
 static bl_result load_limited(void)
 {
@@ -138,6 +154,7 @@ static void what_is_not_zero_is_refused(void **state)
         TAKER(bl_scene_desc, scene_desc, finish),
         TAKER(bl_limits, limits, load_limited),
         TAKER(bl_mesh, mesh, build_mesh),
+        TAKER(bl_grid, grid, build_bitmap),
         TAKER(bl_job_desc, job_desc, create_job),
         TAKER(bl_render_desc, render_desc, render),
         TAKER(bl_gradient_desc, gradient_desc, gradient),

@@ -6,8 +6,11 @@
  *
  * REFUSE_AT=N      the call, from 1; none: nothing fails
  * REFUSE_LATER=1   and all later ones of its kind (as on a full disk); else the command runs on alone, so
- * that it can look for leaks REFUSE_ERROR=N   errno, ENOSPC without it REFUSE_LIST=FILE gets a line for each
- * call: its name */
+ *                  that it can look for leaks
+ * REFUSE_ERROR=N   errno, ENOSPC without it
+ * REFUSE_SHORT=1   the call does not fail, but reads or writes only half of what is asked for
+ * REFUSE_LIST=FILE gets a line for each call: its name
+ */
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>
@@ -73,7 +76,8 @@ static const kind kinds[] = {
 enum { THREADS_MOST = 256 };
 typedef struct thread {
     pid_t id;
-    int refused; /* the call that it is in */
+    enum { RUNS, REFUSED, SHORT } call; /* what was made of the call that it is in */
+    unsigned long asked;                /* of a short one: how much */
 } thread;
 static thread threads[THREADS_MOST];
 static int thread_count;
@@ -186,7 +190,7 @@ static void let_go(pid_t command, int *result)
 
 typedef struct watcher {
     unsigned long at, error, count;
-    int later;
+    int later, half;
     FILE *list;
     const kind *refused;
 } watcher;
@@ -200,13 +204,15 @@ static int at_call(watcher *w, thread *t)
     ptrace(PTRACE_GET_SYSCALL_INFO, t->id, (void *)sizeof info, &info);
     ptrace(PTRACE_GETREGS, t->id, NULL, &r);
     if (info.op == PTRACE_SYSCALL_INFO_EXIT) {
-        const int was = t->refused;
-        t->refused = 0;
-        if (was) { /* it was none; what does the command get? */
+        const int was = (int)t->call;
+        t->call = RUNS;
+        if (was == REFUSED) /* it was none; what does the command get? */
             r.rax = (unsigned long)-(long)w->error;
+        else if (was == SHORT) /* calls leave arguments as they were */
+            r.rdx = t->asked;
+        if (was != RUNS)
             ptrace(PTRACE_SETREGS, t->id, NULL, &r);
-        }
-        return was && !w->later;
+        return was != RUNS && !w->later;
     }
     const kind *c = counted(t->id, &r);
     if (!c)
@@ -216,9 +222,12 @@ static int at_call(watcher *w, thread *t)
         fprintf(w->list, "%s\n", c->name);
     if (w->at && (w->count == w->at || (w->refused && c->number == w->refused->number))) {
         w->refused = w->later ? c : NULL;
-        r.orig_rax = (unsigned long)-1;
+        t->call = w->half ? SHORT : REFUSED;
+        if (w->half)
+            t->asked = r.rdx, r.rdx = r.rdx > 1 ? r.rdx / 2 : r.rdx; /* read, pread, readv, write, ... */
+        else
+            r.orig_rax = (unsigned long)-1;
         ptrace(PTRACE_SETREGS, t->id, NULL, &r);
-        t->refused = 1;
     }
     return 0;
 }
@@ -228,6 +237,7 @@ static int watch(pid_t command)
     watcher w = {.at = number("REFUSE_AT", 0),
                  .error = number("REFUSE_ERROR", ENOSPC),
                  .later = getenv("REFUSE_LATER") != NULL,
+                 .half = getenv("REFUSE_SHORT") != NULL,
                  .list = getenv("REFUSE_LIST") ? fopen(getenv("REFUSE_LIST"), "w") : NULL};
     int status, result = -1;
     for (pid_t id; (id = waitpid(-1, &status, __WALL)) > 0;) {

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Fuzzed fit jobs and NumPy arrays: whatever they say, the program ends with 0, 1 or 2 and a message, and never by a
 signal. BL_FUZZ_SECONDS: how long (default 2; with BL_LONG=1 600). Needs BL_PROGRAM."""
+import copy
 import json
 import os
 import random
@@ -27,6 +28,11 @@ def places(value, path=()):
             yield from places(value[key], path + (key,))
 
 
+def any_value(numbers):
+    """A copy, which later mutations may change."""
+    return copy.deepcopy(numbers.choice(VALUES))
+
+
 def mutate(job, numbers):
     for _ in range(numbers.randint(1, 3)):
         path = numbers.choice([p for p in places(job) if p])
@@ -34,11 +40,11 @@ def mutate(job, numbers):
         for key in path[:-1]:
             at = at[key]
         if numbers.random() < 0.2 and isinstance(at, dict):
-            at[numbers.choice(["x", "target", "stages", "batch", "form", "pixels"])] = numbers.choice(VALUES)
+            at[numbers.choice(["x", "target", "stages", "batch", "form", "pixels"])] = any_value(numbers)
         elif numbers.random() < 0.2:
             del at[path[-1]]
         else:
-            at[path[-1]] = numbers.choice(VALUES)
+            at[path[-1]] = any_value(numbers)
     return job
 
 

@@ -467,6 +467,24 @@ static void long_paths_replay(void **state)
     arena_free(&a);
 }
 
+static void fits_report_it(bl_scene *scene)
+{
+    static float target[VALUES];
+    const bl_fit_parameter albedo = {.name = "fog.albedo.value.value"};
+    const bl_fit_desc desc = {.parameters = &albedo, .parameter_count = 1, .target = target, .spp = 2};
+    bl_fit *fit, *again;
+    bl_fit_status status;
+    SCENE_MUST(&device, bl_fit_create(device.device, scene, &desc, &fit));
+    SCENE_MUST(&device, bl_fit_step(fit, &status));
+    assert_true(status.cut >= SIDE * SIDE && status.non_finite >= SIDE * SIDE);
+    SCENE_MUST(&device, bl_fit_save(fit, "dense.checkpoint", NULL, 0));
+    SCENE_MUST(&device, bl_fit_create(device.device, scene, &desc, &again));
+    SCENE_MUST(&device, bl_fit_restore(again, "dense.checkpoint", NULL, NULL));
+    assert_true(bl_fit_status_get(again).cut == status.cut);
+    bl_fit_destroy(fit), bl_fit_destroy(again);
+    remove("dense.checkpoint");
+}
+
 /* Nothing where the camera looks, beside a density that no tracking gets through: said, and not without
  * end. */
 static void densities_beyond_tracking_are_reported(void **state)
@@ -484,6 +502,7 @@ static void densities_beyond_tracking_are_reported(void **state)
     SCENE_MUST(&device, bl_job_render(p.job, &(bl_render_desc){.spp = 1, .seed = 1}, p.image, &stats));
     assert_int_equal(stats.non_finite, SIDE * SIDE);
     assert_true(stats.cut >= SIDE * SIDE);
+    fits_report_it(p.scene);
     scene_picture_free(&p);
     arena_free(&a);
 }

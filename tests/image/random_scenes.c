@@ -1,10 +1,13 @@
 /* LABELS: native swiftshader=long timeout=3600 */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Random scenes: plugins and values of their parameters are drawn from the registry, materials and textures
- * within each other. A device's image is the interpreter's, which runs the same lowered trace: all values but
- * the few whose paths take another decision by rounding. A scene that the loader refuses counts for nothing,
- * but some must be left. BL_FUZZ_SECONDS: how long (3; with BL_LONG=1 600); BL_FUZZ_SEED: the first scene's
- * number, another one every day without it. A failure prints the scene and its number. */
+ * Random scenes: plugins and values of their parameters are drawn from the registry, materials, textures and
+ * phase functions within each other, media in shapes, integrators. A device's image is the interpreter's,
+ * which runs the same lowered trace: all values but the few whose paths take another decision by rounding.
+ * A device's gradient by a random parameter is the interpreter's, too; a path that takes another decision may
+ * change all of it, so that a scene has a few seeds, of which one must agree. A scene that the loader refuses
+ * counts for nothing, but some must be left. BL_FUZZ_SECONDS: how long (3; with BL_LONG=1 600);
+ * BL_FUZZ_SEED: the first scene's number, another one every day without it. A failure prints the scene and
+ * its number. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,10 +24,22 @@
 #include <string.h>
 #include <time.h>
 
-enum { SIDE = 6, PIXELS = SIDE * SIDE, VALUES = 3 * PIXELS, NESTED_MOST = 3, ULP_MOST = 512 };
+enum {
+    SIDE = 6,
+    PIXELS = SIDE * SIDE,
+    VALUES = 3 * PIXELS,
+    NESTED_MOST = 3,
+    ULP_MOST = 512,
+    SEEDS = 6,
+    PARAMETERS = 4
+};
 static const double other_paths = 0.05; /* most of the values that differ by more */
+static const double tolerance = 1e-3;   /* of gradients, as a part of what all samples add to them */
+
+static const double rounding = 1e-5; /* what is left of a gradient that is 0 */
 
 static scene_device device;
+static char folder[1000]; /* of images and grids */
 static uint32_t state;
 
 static double draw(double least, double most) { return least + (most - least) * scene_random(&state); }
@@ -56,10 +71,27 @@ static void add_colour(text *to, const char *name)
         text_add(to, "<spectrum name='%s' value='%.3g'/>", name, draw(0, 1));
         return;
     }
+    if (!below(3)) {
+        text_add(to, "<texture type='bitmap' name='%s'><string name='filename' value='images/%s'/></texture>",
+                 name, below(2) ? "rgb8.png" : "palette.png");
+        return;
+    }
     text_add(to, "<texture type='checkerboard' name='%s'>", name);
     add_colour(to, "color0"), add_colour(to, "color1");
     text_add(to, "<transform name='to_uv'><scale x='%.3g' y='%.3g'/></transform></texture>", draw(1, 8),
              draw(1, 8));
+}
+
+static void add_volume(text *to, const char *name, double most)
+{
+    if (below(3))
+        text_add(to, "<rgb name='%s' value='%.3g %.3g %.3g'/>", name, draw(0, most), draw(0, most),
+                 draw(0, most));
+    else
+        text_add(to,
+                 "<volume type='gridvolume' name='%s'><string name='filename' value='grid.vol'/><transform "
+                 "name='to_world'><translate value='-.5,-.5,-.5'/><scale value='%.3g'/></transform></volume>",
+                 name, draw(1, 3));
 }
 
 /* A value of a kind that we know how to draw; others stay as they are by default. */
@@ -78,6 +110,8 @@ static void add_parameter(text *to, const bl_plugin_parameter *p)
         text_add(to, "<boolean name='%s' value='%s'/>", p->name, below(2) ? "true" : "false");
     } else if (!strcmp(p->type, "colour or texture") || !strcmp(p->type, "colour")) {
         add_colour(to, p->name);
+    } else if (!strcmp(p->type, "colour or volume")) {
+        add_volume(to, p->name, strcmp(p->name, "sigma_t") ? 1 : 3);
     }
 }
 
@@ -90,34 +124,53 @@ static void add_parameters(text *to, uint32_t plugin, uint32_t count)
     }
 }
 
-static void add_bsdf(text *to, uint32_t nested)
+/* An object with whatever it must hold. Deep down only what holds nothing. */
+static void add_object(text *to, const char *category, uint32_t nested)
 {
-    static const char *const plain[] = {"diffuse", "conductor",    "dielectric",
-                                        "plastic", "roughplastic", NULL};
+    static const char *const plain[] = {"diffuse",      "conductor", "dielectric", "plastic",
+                                        "roughplastic", "isotropic", "hg",         NULL};
     uint32_t plugin;
-    const bl_plugin_info info = pick("bsdf", nested < NESTED_MOST ? NULL : plain, &plugin);
-    text_add(to, "<bsdf type='%s'>", info.name);
+    const bl_plugin_info info = pick(category, nested < NESTED_MOST ? NULL : plain, &plugin);
+    text_add(to, "<%s type='%s'>", category, info.name);
     add_parameters(to, plugin, info.parameters);
+    if (!strcmp(info.name, "tabphase"))
+        text_add(to, "<string name='values' value='3, %.3g, 2, %.3g'/>", draw(0, 2), draw(0, 4));
     for (uint32_t k = 0; k < info.slots; k++) {
         bl_plugin_slot slot;
         SCENE_MUST(&device, bl_plugin_slot_at(device.context, plugin, k, &slot));
         for (uint32_t i = 0; i < slot.least; i++)
-            add_bsdf(to, nested + 1);
+            add_object(to, slot.category, nested + 1);
     }
-    text_add(to, "</bsdf>");
+    text_add(to, "</%s>", category);
 }
 
-static void add_shape(text *to)
+static void add_medium(text *to)
+{
+    uint32_t plugin;
+    const bl_plugin_info info = pick("medium", NULL, &plugin);
+    text_add(to, "<medium type='%s' name='interior'>", info.name);
+    add_parameters(to, plugin, info.parameters);
+    if (below(2))
+        add_object(to, "phase", 0);
+    text_add(to, "</medium>");
+}
+
+static void add_shape(text *to, bool media)
 {
     static const char *const shapes[] = {"sphere", "rectangle", "cube", "disk", "cylinder", NULL};
     uint32_t plugin;
     const bl_plugin_info info = pick("shape", shapes, &plugin);
     text_add(to,
-             "<shape type='%s'><transform name='to_world'><scale value='%.3g'/><rotate x='1' y='%.3g' "
-             "angle='%.4g'/>"
-             "<translate x='%.3g' y='%.3g' z='%.3g'/></transform>",
-             info.name, draw(0.3, 1), draw(0, 360), draw(0, 360), draw(-1, 1), draw(-1, 1), draw(-1, 1));
-    add_bsdf(to, 0);
+             "<shape type='%s'><transform name='to_world'><scale value='%.3g'/><rotate x='1' "
+             "angle='%.4g'/><rotate y='1' angle='%.4g'/><translate x='%.3g' y='%.3g' z='%.3g'/></transform>",
+             info.name, draw(0.5, 1.3), draw(0, 360), draw(0, 360), draw(-0.8, 0.8), draw(-0.8, 0.8),
+             draw(-0.8, 0.8));
+    if (media && below(2)) {
+        text_add(to, "<bsdf type='%s'/>", below(3) ? "null" : "dielectric");
+        add_medium(to);
+    } else {
+        add_object(to, "bsdf", 0);
+    }
     if (!below(4)) {
         text_add(to, "<emitter type='area'>");
         add_colour(to, "radiance");
@@ -126,13 +179,18 @@ static void add_shape(text *to)
     text_add(to, "</shape>");
 }
 
-static void add_light(text *to)
+static const char *const lights[] = {"constant", "directional", "point", "spot", NULL};
+static const char *const powers[] = {"radiance", "irradiance", "intensity", "intensity"};
+
+static void add_light(text *to, const char *const *names)
 {
-    static const char *const lights[] = {"constant", "directional", "point", "spot", NULL};
     uint32_t plugin;
-    const bl_plugin_info info = pick("emitter", lights, &plugin);
+    const bl_plugin_info info = pick("emitter", names, &plugin);
     text_add(to, "<emitter type='%s'>", info.name);
-    add_parameters(to, plugin, info.parameters);
+    for (uint32_t k = 0; lights[k]; k++)
+        if (!strcmp(info.name, lights[k]))
+            text_add(to, "<rgb name='%s' value='%.3g %.3g %.3g'/>", powers[k], draw(0, 9), draw(0, 9),
+                     draw(0, 9));
     if (strcmp(info.name, "constant"))
         text_add(
             to,
@@ -143,18 +201,28 @@ static void add_light(text *to)
 
 static char *random_scene(arena *a)
 {
+    static const char *const on_surfaces[] = {"path",         "direct",       "prb",  "prb_basic",
+                                              "prb_attached", "prb_detached", "depth"},
+                             *const in_media[] = {"volpath", "volpathmis", "prbvolpath"};
     text t = {0};
+    const bool media = below(3) == 0;
+    const char *integrator = media ? in_media[below(3)] : on_surfaces[below(7)];
+    text_add(&t, "<scene version='3.0.0'><integrator type='%s'>", integrator);
+    if (strcmp(integrator, "direct") && strcmp(integrator, "depth"))
+        text_add(&t, "<integer name='max_depth' value='%u'/>", 2 + below(4));
     text_add(
         &t,
-        "<scene version='3.0.0'><integrator type='%s'><integer name='max_depth' value='%u'/></integrator>"
-        "<sensor type='perspective'><float name='fov' value='40'/><transform name='to_world'><lookat "
+        "</integrator><sensor type='perspective'><float name='fov' value='30'/><transform "
+        "name='to_world'><lookat "
         "origin='0,0.5,5' target='0,0,0' up='0,1,0'/></transform><film type='hdrfilm'><integer name='width' "
         "value='%u'/><integer name='height' value='%u'/><rfilter type='box'/></film></sensor>",
-        below(2) ? "path" : "volpath", 2 + below(4), SIDE, SIDE);
+        SIDE, SIDE);
     for (uint32_t k = 1 + below(3); k > 0; k--)
-        add_shape(&t);
-    for (uint32_t k = 1 + below(2); k > 0; k--)
-        add_light(&t);
+        add_shape(&t, media);
+    if (below(4))
+        add_light(&t, (const char *const[]){lights[0], NULL});
+    if (below(2))
+        add_light(&t, lights + 1);
     text_add(&t, "</scene>");
     char *xml = arena_strdup(a, t.data);
     text_free(&t);
@@ -170,18 +238,23 @@ static bool close_by(float a, float b)
     return a == b || (x >= 0 && y >= 0 && abs(x - y) <= ULP_MOST) || fabsf(a - b) < 1e-6f;
 }
 
+static void interpret(scene_eval *e, render_pass pass, scene_eval_at at, const char *xml)
+{
+    bl_error err = {0};
+    if (scene_eval_run(e, pass, at, &err) != BL_OK)
+        fail_msg("%s\n%s", err.text, xml);
+}
+
 /* Values that differ; lit: how many are not black. */
-static uint32_t compare(const char *xml, bl_scene *scene, uint32_t *lit)
+static uint32_t compare_images(const char *xml, bl_scene *scene, uint32_t *lit)
 {
     float expected[VALUES], image[VALUES];
-    bl_error err = {0};
     bl_job *job;
     uint32_t other = 0;
-    scene_eval *e = scene_eval_create(xml, ".", NULL, 0);
+    scene_eval *e = scene_eval_create(xml, folder, NULL, 0);
     e->lowered = true;
     for (uint32_t pixel = 0; pixel < PIXELS; pixel++) {
-        if (scene_eval_run(e, RENDER_PRIMAL, (scene_eval_at){.pixel = pixel, .seed = 1}, &err) != BL_OK)
-            fail_msg("%s\n%s", err.text, xml);
+        interpret(e, RENDER_PRIMAL, (scene_eval_at){.pixel = pixel, .seed = 1}, xml);
         for (uint32_t c = 0; c < 3; c++)
             expected[3 * pixel + c] = (float)e->film[3 * pixel + c];
     }
@@ -196,6 +269,128 @@ static uint32_t compare(const char *xml, bl_scene *scene, uint32_t *lit)
     return other;
 }
 
+/* The gradient by one parameter as the sum of what each sample adds, and the sum without signs. */
+typedef struct gradient_sum {
+    bl_parameter_info info;
+    double *sum, *size;
+    float *got; /* the device's */
+    uint32_t first;
+    bool agrees;
+} gradient_sum;
+
+static void add_samples(scene_eval *e, gradient_sum *g, uint32_t count, uint32_t seed, const char *xml)
+{
+    for (uint32_t k = 0; k < count; k++) {
+        memset(g[k].sum, 0, g[k].info.count * sizeof *g[k].sum);
+        memset(g[k].size, 0, g[k].info.count * sizeof *g[k].size);
+    }
+    for (uint32_t pixel = 0; pixel < PIXELS; pixel++) {
+        interpret(e, RENDER_GRADIENT, (scene_eval_at){.pixel = pixel, .seed = seed, .stream = 1}, xml);
+        for (uint32_t k = 0; k < count; k++)
+            for (uint32_t i = 0; i < g[k].info.count; i++) {
+                const double added = e->gradient[g[k].first + i];
+                g[k].sum[i] += added, g[k].size[i] += fabs(added);
+            }
+    }
+}
+
+static double largest(const gradient_sum *g)
+{
+    double most = 0;
+    for (uint32_t i = 0; i < g->info.count; i++)
+        most = fmax(most, g->size[i]);
+    return most;
+}
+
+static bool agrees(const gradient_sum *g)
+{
+    const double allowed = tolerance * largest(g) + rounding;
+    for (uint32_t i = 0; i < g->info.count; i++)
+        if (!(fabs((double)g->got[i] - g->sum[i]) <= allowed))
+            return false;
+    return true;
+}
+
+/* Some of the parameters that have gradients, each once. */
+static uint32_t draw_parameters(const bl_scene *scene, gradient_sum *g, arena *a)
+{
+    const uint32_t all = bl_scene_parameter_count(scene);
+    bool *drawn = arena_alloc(a, (all + 1) * sizeof *drawn);
+    uint32_t count = 0;
+    for (uint32_t tries = 0; all > 0 && tries < 20 && count < PARAMETERS; tries++) {
+        const uint32_t k = below(all);
+        gradient_sum *of = &g[count];
+        SCENE_MUST(&device, bl_scene_parameter_info(scene, k, &of->info));
+        if (!of->info.differentiable || drawn[k])
+            continue;
+        drawn[k] = true;
+        of->sum = arena_alloc(a, of->info.count * sizeof *of->sum);
+        of->size = arena_alloc(a, of->info.count * sizeof *of->size);
+        of->got = arena_alloc(a, of->info.count * sizeof *of->got);
+        of->agrees = false;
+        count++;
+    }
+    return count;
+}
+
+typedef struct gradient_counts {
+    uint32_t compared, other_seeds, not_zero, refused;
+} gradient_counts;
+
+static void compare_gradients(const char *xml, bl_scene *scene, uint32_t number, gradient_counts *counts)
+{
+    arena a = {0};
+    gradient_sum g[PARAMETERS];
+    const char *names[PARAMETERS];
+    float weights[VALUES];
+    uint32_t count = draw_parameters(scene, g, &a);
+    for (uint32_t k = 0; k < count; k++)
+        names[k] = g[k].info.name;
+    bl_job *job;
+    bl_job_desc desc = {.parameters = names,
+                        .parameter_count = count,
+                        .no_baking = true,
+                        .volume_gradient = BL_VOLUME_GRADIENT_REPLAY};
+    bl_result made = bl_job_create(device.device, scene, &desc, &job);
+    if (made == BL_ERROR_UNSUPPORTED && count > 1) { /* some cannot be asked for together */
+        desc.parameter_count = count = 1;
+        made = bl_job_create(device.device, scene, &desc, &job);
+    }
+    if (made == BL_ERROR_UNSUPPORTED) {
+        counts->refused++;
+        arena_free(&a);
+        return;
+    }
+    SCENE_MUST(&device, made);
+    scene_eval *e = scene_eval_create(xml, folder, names, count);
+    for (uint32_t i = 0; i < VALUES; i++)
+        e->adjoint[i] = weights[i] = (float)draw(-0.3, 0.7);
+    for (uint32_t k = 0; k < count; k++)
+        g[k].first = scene_eval_gradient_first(e, names[k]);
+    uint32_t left = count;
+    for (uint32_t seed = 0; left > 0 && seed < SEEDS; seed++) {
+        const bl_gradient_desc at = {.spp = 1, .seed = seed, .adjoint = weights, .edges = BL_EDGES_NONE};
+        add_samples(e, g, count, seed, xml);
+        SCENE_MUST(&device, bl_job_gradient(job, &at, NULL));
+        counts->other_seeds += seed > 0;
+        for (uint32_t k = 0; k < count; k++) {
+            SCENE_MUST(&device, bl_job_read_gradient(job, k, g[k].got));
+            if (g[k].agrees || !agrees(&g[k]))
+                continue;
+            g[k].agrees = true, left--;
+            counts->compared++, counts->not_zero += largest(&g[k]) > 10 * rounding;
+        }
+    }
+    for (uint32_t k = 0; k < count; k++)
+        if (!g[k].agrees)
+            fail_msg("scene %u: the gradient by %s differs for each seed (its first element: %.9g, "
+                     "interpreter %.9g; at most %.3g): %s",
+                     number, names[k], (double)g[k].got[0], g[k].sum[0], largest(&g[k]), xml);
+    bl_job_destroy(job);
+    scene_eval_destroy(e);
+    arena_free(&a);
+}
+
 static void test_scenes(void **unused)
 {
     (void)unused;
@@ -203,30 +398,40 @@ static void test_scenes(void **unused)
     const double end = clock_seconds() + (limit ? atof(limit) : getenv("BL_LONG") ? 600 : 3);
     uint32_t number = first ? (uint32_t)atoi(first) : (uint32_t)(time(NULL) / 86400) * 100000u, good = 0,
              lit = 0, refused = 0, other = 0;
-    for (; good < 2 || clock_seconds() < end; number++) {
+    gradient_counts gradients = {0};
+    for (; good < 4 || clock_seconds() < end; number++) {
         arena a = {0};
         state = number * 2654435761u + 1;
         char *xml = random_scene(&a);
         bl_scene *scene;
-        if (bl_scene_load_string(device.context, xml, ".", NULL, &scene) == BL_OK) {
-            const uint32_t differ = compare(xml, scene, &lit);
+        if (bl_scene_load_string(device.context, xml, folder, NULL, &scene) == BL_OK) {
+            const uint32_t differ = compare_images(xml, scene, &lit);
             if (differ > other_paths * VALUES)
                 fail_msg("scene %u: %u of %u values differ: %s", number, differ, (unsigned)VALUES, xml);
             other += differ;
+            compare_gradients(xml, scene, number, &gradients);
             bl_scene_destroy(scene);
             good++;
         } else {
+            if (getenv("BL_FUZZ_TALK"))
+                printf("%s\n", bl_context_error(device.context));
             refused++;
         }
         arena_free(&a);
     }
-    printf("%u scenes, %u refused by the loader; %u of %u values are not black, %u differ\n", good, refused,
-           lit, good * VALUES, other);
-    assert_true(10 * good > refused && lit > good * VALUES / 20);
+    printf(
+        "%u scenes, %u refused by the loader; %u of %u values are not black, %u differ; %u gradients, %u of "
+        "them not 0, %u other seeds\n",
+        good, refused, lit, good * VALUES, other, gradients.compared, gradients.not_zero,
+        gradients.other_seeds);
+    assert_true(10 * good > refused && lit > good * VALUES / 20 &&
+                4 * gradients.not_zero > gradients.compared);
 }
 
 int main(void)
 {
+    const char *source = getenv("BL_SOURCE_DIR");
+    snprintf(folder, sizeof folder, "%s/tests/data", source ? source : ".");
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_scenes)};
     return SCENE_DEVICE_RUN(&device, NULL, "random scenes", tests);
 }

@@ -240,7 +240,7 @@ static bl_result envmap_load(render_scene *s, const scene_object *o, bl_error *e
         return scene_error(err, BL_ERROR_SCENE, scene_get(o, "to_world")->where,
                            "envmap: \"to_world\" must be made of rotations, reflections and the same scale "
                            "in all directions");
-    bl_result r = image_load(file->path, false, &image, &reason);
+    bl_result r = image_load_value(file, false, &image, &reason);
     if (r != BL_OK)
         return scene_error(err, r, file->where, "envmap: %s", reason.text);
     if (image.width < 2 || image.height < 3) {
@@ -294,7 +294,7 @@ static uint32_t envmap_variant(const render_scene *s, const scene_object *o)
 }
 
 static const plugin_param envmap_params[] = {
-    [PARAM_FILENAME] = {"filename", PLUGIN_FILE, PLUGIN_REQUIRED, NULL, 0, 0,
+    [PARAM_FILENAME] = {"filename", PLUGIN_FILE, PLUGIN_REQUIRED | PLUGIN_GRID, NULL, 0, 0,
                         "latitude by longitude; EXR, PNG, JPEG, Radiance HDR, BMP or PFM"},
     [PARAM_SCALE] = {"scale", PLUGIN_FLOAT, PLUGIN_DIFFERENTIABLE, "1", 0, 0, "multiplies the image"},
     [PARAM_COMPENSATION] = {"mis_compensation", PLUGIN_BOOLEAN, 0, "false", 0, 0,

@@ -50,6 +50,8 @@ extern const render_pass_info render_passes[RENDER_PASS_COUNT];
 
 /* Which of these needs the plan does not meet, in words; NULL: it meets all. */
 const char *render_pass_lacks(const plan *p, unsigned needs);
+/* Why the scene's integrator does not have the pass; NULL: it has it. */
+const char *render_pass_refused(const render_scene *s, render_pass pass);
 /* Whether the pass walks paths, instead of preparing or finishing those that do. */
 static inline bool render_pass_walks(render_pass pass) { return render_passes[pass].kind < PASS_DERIVED; }
 

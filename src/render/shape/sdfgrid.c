@@ -127,7 +127,7 @@ static bl_result sdfgrid_load(render_scene *s, const scene_object *o, bl_error *
                            "sdfgrid: normals are \"smooth\" or \"analytic\", not \"%s\"", normals->text);
     scene_volume v;
     bl_error reason = {0};
-    bl_result r = volume_load(scene_get(o, "filename")->path, &v, &reason);
+    bl_result r = volume_load_value(scene_get(o, "filename"), &v, &reason);
     if (r != BL_OK)
         return scene_error(err, r, scene_get(o, "filename")->where, "sdfgrid: %s", reason.text);
     r = add_grid(s, o, &v, smooth, err);
@@ -450,7 +450,8 @@ const shape_kind_class shape_kind_sdf = {
 };
 
 static const plugin_param sdf_params[] = {
-    {"filename", PLUGIN_FILE, PLUGIN_REQUIRED, NULL, 0, 0, "Mitsuba's .vol of one channel: signed distances"},
+    {"filename", PLUGIN_FILE, PLUGIN_REQUIRED | PLUGIN_GRID, NULL, 0, 0,
+     "Mitsuba's .vol of one channel: signed distances"},
     {"normals", PLUGIN_STRING, 0, "smooth", 0, 0, "smooth or analytic shading normals"},
     {"to_world", PLUGIN_TRANSFORM, PLUGIN_DIFFERENTIABLE, "identity", 0, 0,
      "object to world; any affine map"},

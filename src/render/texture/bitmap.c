@@ -73,7 +73,7 @@ static bl_result bitmap_load(render_scene *s, const scene_object *o, bl_error *e
     scene_image image;
     const scene_value *file = scene_get(o, "filename");
     bl_error reason = {0};
-    bl_result r = image_load(file->path, scene_number(o, "raw") != 0, &image, &reason);
+    bl_result r = image_load_value(file, scene_number(o, "raw") != 0, &image, &reason);
     if (r != BL_OK)
         return scene_error(err, r, file->where, "bitmap: %s", reason.text);
     r = render_room(s, (uint64_t)image.width * image.height * image.channels + 64, 0, err);
@@ -227,7 +227,8 @@ static vec2 bitmap_slope(tracer *t, const class_node *n, ir_ref record, vec2 uv)
 }
 
 static const plugin_param bitmap_params[] = {
-    {"filename", PLUGIN_FILE, PLUGIN_REQUIRED, NULL, 0, 0, "EXR, PNG, JPEG, Radiance HDR, BMP or PFM"},
+    {"filename", PLUGIN_FILE, PLUGIN_REQUIRED | PLUGIN_GRID, NULL, 0, 0,
+     "EXR, PNG, JPEG, Radiance HDR, BMP or PFM"},
     {"filter_type", PLUGIN_STRING, 0, "bilinear", 0, 0, "bilinear or nearest"},
     {"wrap_mode", PLUGIN_STRING, 0, "repeat", 0, 0, "repeat, mirror or clamp"},
     {"format", PLUGIN_STRING, 0, "auto", 0, 0, "accepted; texels are always float32 here"},

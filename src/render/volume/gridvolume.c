@@ -113,7 +113,7 @@ static bl_result grid_read(const scene_object *o, scene_volume *v, bl_error *err
 {
     const scene_value *file = scene_get(o, "filename");
     bl_error reason = {0};
-    bl_result r = volume_load(file->path, v, &reason);
+    bl_result r = volume_load_value(file, v, &reason);
     return r == BL_OK ? BL_OK : scene_error(err, r, file->where, "gridvolume: %s", reason.text);
 }
 
@@ -394,7 +394,7 @@ static ir_ref grid_least_in(tracer *t, const class_node *n, ir_ref record, const
 }
 
 static const plugin_param grid_params[] = {
-    {"filename", PLUGIN_FILE, PLUGIN_ABSENT, NULL, 0, 0,
+    {"filename", PLUGIN_FILE, PLUGIN_ABSENT | PLUGIN_GRID, NULL, 0, 0,
      "Mitsuba's .vol, version 3, NanoVDB's .nvdb, or, where the build has it, OpenVDB's .vdb (floats)"},
     {"resolution", PLUGIN_STRING, PLUGIN_ABSENT, NULL, 0, 0,
      "without a file: voxels along each side, one integer or three (x y z). Not in Mitsuba"},

@@ -41,6 +41,20 @@ const char *render_pass_lacks(const plan *p, unsigned needs)
     return NULL;
 }
 
+const char *render_pass_refused(const render_scene *s, render_pass pass)
+{
+    enum render_pass_kind kind = render_passes[pass].kind;
+    if (s->light_tracing && !render_passes[pass].light_tracing)
+        return "ptracer makes images and gradients: no variance, no derivative of an image, no checks of "
+               "paths";
+    bool paths = kind == PASS_GRADIENT || kind == PASS_EDGES || kind == PASS_CHECK;
+    return s->own && paths && pass != RENDER_GRADIENT && pass != RENDER_FORWARD
+               ? "an application's integrator makes images, gradients and derivatives of images: no checks "
+                 "of "
+                 "paths"
+               : NULL;
+}
+
 ir_module *kernel_module(const plan *p)
 {
     ir_module *m = ir_module_create();
@@ -121,8 +135,12 @@ static bl_result trace_walk(const plan *p, render_pass pass, const render_trace_
     BL_ASSERT(pass != RENDER_UNROLLED || (o && o->unrolled_depth > 0), "vertices of an unrolled path");
     bool first_hit = pass == RENDER_CHANNELS || render_passes[pass].kind == PASS_RAYS;
     walk_begin(w, create_entry(m, pass));
+    if (m->error.code != BL_OK) /* in a function of an application's plugin */
+        return BL_OK;
     if (s->light_tracing && !first_hit)
         return kernel_light(w, m);
+    if (s->own && !first_hit)
+        return kernel_own(w, m);
     if (s->ellipsoid_field && !first_hit)
         return trace_ellipsoids(w, m, o);
     switch (pass) {

@@ -21,8 +21,7 @@ static ir_ref power_heuristic(tracer *t, ir_ref a, ir_ref b)
 
 /* ---- emission at the hit ---- */
 
-/* The density with which light sampling, at the vertex before, would have found the light that was hit. */
-static ir_ref hit_pdf(walk *w, walk_vertex *v, walk_position at)
+ir_ref light_hit_pdf(walk *w, walk_vertex *v, walk_position at)
 {
     tracer *t = &w->t;
     BL_ASSERT(w->next_event, "a density of light sampling in a walk that samples no lights");
@@ -134,7 +133,7 @@ void light_find_emission(walk *w, walk_vertex *v, walk_position at)
         v->hit.facing = ir_or(f, v->hit.facing, ir_not(f, v->si.valid));
     ir_ref mis = t_f32(t, 1);
     if (w->next_event)
-        mis = ir_select(f, at.delta, mis, power_heuristic(t, at.pdf, hit_pdf(w, v, at)));
+        mis = ir_select(f, at.delta, mis, power_heuristic(t, at.pdf, light_hit_pdf(w, v, at)));
     v->hit_mis = ir_select(f, v->hit.there, mis, zero);
 }
 

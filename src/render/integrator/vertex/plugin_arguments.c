@@ -44,10 +44,11 @@ void refs_shift(walk *w, ir_ref condition, ref_list *at, const ref_list *now, co
 
 /* ---- single fields ---- */
 
+/* A field that is written without a value is an error of the trace, where the call or the return is recorded:
+ * the functions of an application may leave one. */
 void refs_field(ref_list *l, ir_type type, ir_ref *field)
 {
     BL_ASSERT(l->count < REFS_MOST, "a traced function has more than %d arguments", REFS_MOST);
-    BL_ASSERT(l->way != REFS_WRITTEN || !ir_is_none(*field), "argument %u has no value", l->count);
     if (l->way == REFS_READ)
         *field = l->at[l->count];
     else if (l->way == REFS_DECLARED)

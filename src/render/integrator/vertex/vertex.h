@@ -55,6 +55,8 @@ uint32_t walk_scatterers(const walk *w); /* number of materials plus, in media, 
 /* ---- emitter_sampling.c ---- */
 
 void light_find_emission(walk *w, walk_vertex *v, walk_position at); /* sets v->hit and v->hit_mis */
+/* The density with which light sampling, at the vertex before, would have found the light v->hit. */
+ir_ref light_hit_pdf(walk *w, walk_vertex *v, walk_position at);
 /* Chooses a light by the random number u. Sets its class and record, and returns the probability of the
  * choice. */
 ir_ref light_pick(walk *w, ir_ref u, ir_ref *cls, ir_ref *record);

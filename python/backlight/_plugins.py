@@ -1,0 +1,332 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Integrators, materials and textures that are written in Python (backlight.trace), as plugins of scenes."""
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Callable
+
+from . import _core
+from . import _library as library
+from . import trace as tr
+from ._errors import ArgumentError
+from .trace import Value, Vector, floats, recording, vector_of
+
+
+class Textured:
+    """The default of a parameter that scenes may give as a number, a colour or a texture, in [0, 1]."""
+
+    def __init__(self, default: Any = 0.5, help: str = "") -> None:
+        self.default, self.help = default, help
+
+
+class Ranged:
+    """The default of a number with its least and greatest value."""
+
+    def __init__(self, default: float, least: float, most: float, help: str = "") -> None:
+        self.default, self.least, self.most, self.help = default, least, most, help
+
+
+def _preset(value: Any) -> str:
+    numbers = value if isinstance(value, (tuple, list)) else (value,)
+    return ", ".join(repr(float(number)) for number in numbers)
+
+
+def _parameter(name: str, default: Any) -> tuple[str, bool, str, float, float, str]:
+    if isinstance(default, Textured):
+        return name, True, _preset(default.default), 0.0, 1.0, default.help
+    if isinstance(default, Ranged):
+        return name, False, _preset(default.default), float(default.least), float(default.most), default.help
+    if isinstance(default, bool) or not isinstance(default, (int, float)):
+        raise ArgumentError("parameter '%s': a default is a number, Ranged or Textured, not %s" % (name, type(default).__name__))
+    return name, False, _preset(default), 0.0, 0.0, ""
+
+
+# ---- what a user's function is given ----
+
+
+class _Parameters:
+    """A user's function sees the plugin's parameters as attributes: t.radius."""
+
+    def __init__(self, core: _core.Trace, names: tuple[str, ...], textured: tuple[bool, ...], uv: Vector | None) -> None:
+        self._core, self._names, self._textured, self._uv = core, names, textured, uv
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or name not in self._names:
+            raise AttributeError("there is no parameter '%s': %s" % (name, ", ".join(self._names) or "there is none"))
+        k = self._names.index(name)
+        if not self._textured[k]:
+            return Value(self._core.number(k), tr._F32)
+        assert self._uv is not None
+        return floats(self._core.texture(k, self._uv.x.id, self._uv.y.id))
+
+
+@dataclass
+class Ray:
+    """Where it begins, its direction (a unit vector of the world), and how far it goes."""
+
+    o: Vector
+    d: Vector
+    tmax: Value
+
+
+@dataclass
+class Surface:
+    """What a ray has met. Where `valid` is false the other values may be anything. It can be the state of no loop; its
+    numbers can."""
+
+    valid: Value
+    distance: Value  # along the ray
+    p: Vector  # in the world
+    ng: Vector  # geometric normal
+    ns: Vector  # shading normal
+    uv: Vector
+    _core: Any = field(repr=False)
+    _id: int = field(repr=False)
+
+    def leave(self, d: Vector, tmax: tr.Number = 1e30) -> Ray:
+        """The ray from here in direction d that does not meet the surface at once."""
+        o, d_ids, _ = self._core.leave(self._id, [v.id for v in d])
+        return Ray(floats(o), floats(d_ids), tr._value(tmax, tr._F32))
+
+    def to_local(self, v: Vector) -> Vector:
+        """A vector of the world in the frame of the shading normal, its z axis."""
+        return floats(self._core.to_local(self._id, [c.id for c in v]))
+
+    def to_world(self, v: Vector) -> Vector:
+        return floats(self._core.to_world(self._id, [c.id for c in v]))
+
+    def emission(self) -> Vector:
+        """What the surface sends back along the ray; where the ray has met nothing, what the sky sends."""
+        return floats(self._core.emission(self._id))
+
+    def emission_pdf(self) -> Value:
+        """The density with which sample_light, where the ray began, finds that light; 0 where there is none."""
+        return Value(self._core.emission_pdf(self._id), tr._F32)
+
+    def sample_bsdf(self, u: Vector) -> BsdfDraw:
+        """Samples the material, from u[0], u[1], u[2] of t.random."""
+        id, d, pdf, delta, eta = self._core.bsdf_sample(self._id, [v.id for v in u.components[:3]])
+        return BsdfDraw(floats(d), Value(pdf, tr._F32), Value(delta, tr._BOOL), Value(eta, tr._F32), self._core, id)
+
+    def bsdf(self, d: Vector) -> Vector:
+        """The material's value times |cos| for light from direction d, discrete lobes left out."""
+        return floats(self._core.bsdf_value(self._id, [v.id for v in d]))
+
+    def bsdf_pdf(self, d: Vector) -> Value:
+        """The density with which sample_bsdf finds d."""
+        return Value(self._core.bsdf_pdf(self._id, [v.id for v in d]), tr._F32)
+
+    def sample_light(self, u: Vector) -> LightDraw:
+        """Chooses a light and a point on it, from u[0], u[1], u[2] of t.random."""
+        id, d, distance, pdf, delta = self._core.light_sample(self._id, [v.id for v in u.components[:3]])
+        return LightDraw(floats(d), Value(distance, tr._F32), Value(pdf, tr._F32), Value(delta, tr._BOOL), self._core, id)
+
+
+@dataclass
+class BsdfDraw:
+    """A direction that a material has sampled."""
+
+    d: Vector  # leads away from the surface
+    pdf: Value  # per solid angle; of a discrete lobe its probability; 0: there is no sample
+    delta: Value  # of a discrete lobe, which nothing else finds
+    eta: Value  # index of refraction on the side of d over that of the other side; 1: reflection
+    _core: Any = field(repr=False)
+    _id: int = field(repr=False)
+
+    def value(self) -> Vector:
+        """The material's value times |cos|: of a discrete lobe its coefficient, else the sum of the others."""
+        return floats(self._core.bsdf_drawn(self._id))
+
+
+@dataclass
+class LightDraw:
+    """A point on a light, or a direction to a light that is far away."""
+
+    d: Vector  # from the surface
+    distance: Value
+    pdf: Value  # per solid angle, times the probability of the light's choice; 0: there is no light
+    delta: Value  # no ray meets the light
+    _core: Any = field(repr=False)
+    _id: int = field(repr=False)
+
+    def seen(self, wanted: tr.Number = True) -> Value:
+        """Whether nothing is in between; where not `wanted` no ray is traced, and the answer is false."""
+        return Value(self._core.light_seen(self._id, tr._value(wanted, tr._BOOL).id), tr._BOOL)
+
+    def radiance(self) -> Vector:
+        """What it sends toward the surface, whether it is seen or not."""
+        return floats(self._core.light_radiance(self._id))
+
+
+class Tracer(_Parameters):
+    """What an integrator's function is given: the scene to ask, and the integrator's numbers as attributes."""
+
+    def setting(self, name: str) -> float:
+        """A number of the integrator as a Python float: for a loop that is unrolled."""
+        return self._core.setting(self._names.index(name))
+
+    def random(self, place: tr.Number) -> Vector:
+        """Four uniform numbers in [0, 1): [0] alone, [1] and [2] a pair, [3] alone. place: 1, 2, 3, .. The same place
+        gives the same numbers each time; path replay rests on that."""
+        return floats(self._core.random(tr._value(place, tr._U32).id))
+
+    def closest(self, ray: Ray) -> Surface:
+        """The first surface that the ray meets."""
+        id, valid, distance, p, ng, ns, uv = self._core.closest([v.id for v in ray.o], [v.id for v in ray.d], ray.tmax.id)
+        return Surface(Value(valid, tr._BOOL), Value(distance, tr._F32), floats(p), floats(ng), floats(ns), floats(uv),
+                       self._core, id)
+
+    def any(self, ray: Ray) -> Value:
+        """Whether the ray meets something."""
+        return Value(self._core.any([v.id for v in ray.o], [v.id for v in ray.d], ray.tmax.id), tr._BOOL)
+
+    def suspend(self, on: bool = True) -> bool:
+        """From here on values of materials and radiance of lights have no derivatives (on), or have them again. Returns
+        what it was before."""
+        return self._core.suspend(on)
+
+
+# ---- adding ----
+
+
+@dataclass
+class _Added:
+    kind: str
+    parameters: list[tuple[str, bool, str, float, float, str]]
+    capsule: Any
+
+
+_added: dict[str, _Added] = {}
+
+
+def _add(kind: str, name: str, help: str, parameters: dict[str, Any], transmits: bool,
+         functions: dict[str, Callable[..., Any]]) -> None:
+    """Adds a plugin, or, as when the cell of a notebook runs again, puts other functions behind one of before."""
+    table = [_parameter(key, default) for key, default in parameters.items()]
+    before = _added.get(name)
+    if before is None:
+        capsule = _core.add_plugin(library.context(), kind, name, help, table, transmits, functions)
+        _added[name] = _Added(kind, table, capsule)
+        library.forget_plugins()
+    elif (before.kind, before.parameters) == (kind, table):
+        _core.exchange_plugin(before.capsule, functions)
+    else:
+        raise ArgumentError("there is a plugin '%s' with other parameters already: take another name, or start Python again" % name)
+
+
+def _functions_of(definition: Any, single: str, allowed: tuple[str, ...]) -> dict[str, Callable[..., Any]]:
+    """A function is the one that every plugin of the kind needs; a class has several."""
+    if not isinstance(definition, type):
+        return {single: definition}
+    found = {key: value for key, value in vars(definition).items() if callable(value) and not key.startswith("_")}
+    unknown = [key for key in found if key not in allowed]
+    if single not in found or unknown:
+        raise ArgumentError("%s has the functions %s; it needs %s, and may have %s" %
+                            (definition.__name__, ", ".join(found) or "none", single, ", ".join(allowed)))
+    return found
+
+
+def _names(parameters: dict[str, Any]) -> tuple[tuple[str, ...], tuple[bool, ...]]:
+    return tuple(parameters), tuple(isinstance(default, Textured) for default in parameters.values())
+
+
+def integrator(**parameters: Any) -> Callable[[Any], Any]:
+    """Makes an integrator of a function radiance(t, ray), which returns the radiance that arrives along the ray (a Vector,
+    or a Value as grey), or of a class with the functions radiance(t, ray) and adjoint(t, ray, dL). parameters are numbers
+    with their defaults, attributes of t (a Tracer). Scenes know it by the function's or class's name: in <integrator
+    type="NAME">, in load_dict, as the option `integrator`.
+
+    Gradients: values of materials and radiance of lights have derivatives, all else decides the path and has none. Without
+    `adjoint` the library goes backward through `radiance`, which does where loops only add to their states. `adjoint` is
+    path replay (Vicini, Speierer, Jakob 2021, listings 1 and 2): it walks the same path by the same random numbers,
+    calls trace.backward at each vertex, and returns the radiance."""
+    def decorate(definition: Any) -> Any:
+        found = _functions_of(definition, "radiance", ("radiance", "adjoint"))
+        names, textured = _names(parameters)
+        name = definition.__name__
+        if any(textured):
+            raise ArgumentError("%s: an integrator's parameters are numbers" % name)
+
+        def radiance(core: _core.Trace, o: list[int], d: list[int], tmax: int) -> list[int]:
+            with recording(core):
+                t = Tracer(core, names, textured, None)
+                return vector_of(name, found["radiance"](t, Ray(floats(o), floats(d), Value(tmax, tr._F32))))
+
+        def adjoint(core: _core.Trace, o: list[int], d: list[int], tmax: int, dL: list[int]) -> list[int]:
+            with recording(core):
+                t, ray = Tracer(core, names, textured, None), Ray(floats(o), floats(d), Value(tmax, tr._F32))
+                if "adjoint" in found:
+                    return vector_of(name + ".adjoint", found["adjoint"](t, ray, floats(dL)))
+                result = vector_of(name, found["radiance"](t, ray))
+                tr.backward(floats(result), floats(dL))
+                return result
+
+        _add("integrator", name, definition.__doc__ or "", parameters, False, {"radiance": radiance, "adjoint": adjoint})
+        return definition
+    return decorate
+
+
+def bsdf(transmits: bool = False, **parameters: Any) -> Callable[[Any], Any]:
+    """Makes a material of a function value(m, wi, wo): the BSDF times |cos(wo)|, as a Vector or a Value; or of a class with
+    value and, together, sample(m, wi, u), which gives a direction from three uniform numbers, and pdf(m, wi, wo), its
+    density per solid angle, which must not be 0 where value is not. Without these, directions are sampled by the
+    cosine, and value is taken on the side of the normal alone. wi and wo are unit vectors in the frame of the shading
+    normal, its z axis, and lead away from the surface. parameters are attributes of m; they are parameters of scenes
+    and differentiable: numbers, or Textured. transmits: light goes to the other side, too."""
+    def decorate(definition: Any) -> Any:
+        found = _functions_of(definition, "value", ("value", "sample", "pdf"))
+        names, textured = _names(parameters)
+        name = definition.__name__
+        sampled = "sample" in found or "pdf" in found
+        if sampled and not ("sample" in found and "pdf" in found):
+            raise ArgumentError("%s: sample and pdf belong together" % name)
+        if transmits and not sampled:
+            raise ArgumentError("%s: what transmits needs sample and pdf" % name)
+
+        def above(wi: Vector, wo: Vector, v: Any, else_: float = 0.0) -> Any:
+            return tr.select((wi.z > 0) & (wo.z > 0), v, else_)
+
+        def sample(core: _core.Trace, wi: list[int], uv: list[int], u: list[int]) -> list[int]:
+            with recording(core):
+                numbers = floats(u)
+                if not sampled:
+                    return vector_of(name, tr.cosine_hemisphere(numbers[1], numbers[2]))
+                m = _Parameters(core, names, textured, floats(uv))
+                return vector_of(name + ".sample", found["sample"](m, floats(wi), numbers))
+
+        def pdf(core: _core.Trace, wi: list[int], wo: list[int], uv: list[int]) -> int:
+            with recording(core):
+                i, o = floats(wi), floats(wo)
+                if not sampled:
+                    return above(i, o, o.z * 0.3183098861837907).id
+                return tr._value(found["pdf"](_Parameters(core, names, textured, floats(uv)), i, o), tr._F32).id
+
+        def value(core: _core.Trace, wi: list[int], wo: list[int], uv: list[int]) -> list[int]:
+            with recording(core):
+                i, o, m = floats(wi), floats(wo), _Parameters(core, names, textured, floats(uv))
+                if sampled:
+                    return vector_of(name, found["value"](m, i, o))
+                # Below the surface value is asked as if above it: an undefined number there, as of a power of a
+                # negative number, would be one of the derivative, too, although it is not chosen.
+                up = [Vector(d.x, d.y, above(i, o, d.z, 1.0)) for d in (i, o)]
+                return vector_of(name, above(i, o, floats(vector_of(name, found["value"](m, *up)))))
+
+        _add("bsdf", name, definition.__doc__ or "", parameters, transmits, {"sample": sample, "pdf": pdf, "value": value})
+        return definition
+    return decorate
+
+
+def texture(**parameters: Any) -> Callable[[Any], Any]:
+    """Makes a texture of a function eval(m, uv), which returns a colour. parameters as of bsdf."""
+    def decorate(definition: Any) -> Any:
+        names, textured = _names(parameters)
+        name = definition.__name__
+
+        def evaluate(core: _core.Trace, uv: list[int]) -> list[int]:
+            with recording(core):
+                place = floats(uv)
+                return vector_of(name, definition(_Parameters(core, names, textured, place), place))
+
+        _add("texture", name, definition.__doc__ or "", parameters, False, {"eval": evaluate})
+        return definition
+    return decorate

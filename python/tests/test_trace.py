@@ -1,0 +1,348 @@
+# LABELS: native swiftshader=long
+# SPDX-License-Identifier: BSD-3-Clause
+"""Integrators, materials and textures that are written in Python: they make the images and gradients of the library's own,
+control flow and custom operations do what they say, and mistakes are Python exceptions."""
+import gc
+
+import numpy as np
+import pytest
+
+import backlight as bl
+from backlight import trace as tr
+from conftest import CORNELL, LIGHT, RED, SMALL
+
+ONES = np.ones((16, 16, 3), np.float32)
+
+
+def load(integrator, **options):
+    return bl.load_file(CORNELL, {"integrator": integrator, **options}, resolution=16, spp=4)
+
+
+def shown(name, **more):
+    """The image of an integrator in the box."""
+    return np.asarray(bl.render(load(name), spp=4, seed=2, **more))
+
+
+# ---- integrators ----
+
+
+@bl.integrator(max_depth=6)
+class replayed:
+    """Paths by the material's samples, by path replay."""
+
+    def radiance(t, ray):
+        return walk(t, ray, tr.Vector(0, 0, 0))
+
+    def adjoint(t, ray, dL):
+        radiance = walk(t, ray, tr.Vector(0, 0, 0))
+        walk(t, ray, radiance, dL)
+        return radiance
+
+
+def walk(t, ray, radiance, dL=None):
+    def vertex(state):
+        s = t.closest(state["ray"])
+        beta, depth = state["beta"], state["depth"]
+        emission = s.emission()
+        left = state["radiance"] + (1 if dL is None else -1) * beta * emission
+        draw = s.sample_bsdf(t.random(2 * depth + 2))
+        value = draw.value()
+        if dL is not None:
+            tr.backward(emission, beta * dL)
+            tr.backward(value, left * dL * tr.reciprocal(tr.detach(value)))
+        beta = beta * value * tr.reciprocal(draw.pdf)
+        return {"ray": s.leave(draw.d), "beta": beta, "radiance": left, "depth": depth + 1,
+                "active": s.valid & (tr.maximum(beta.r, tr.maximum(beta.g, beta.b)) > 0) & (tr.f32(depth) + 1 < t.max_depth)}
+
+    first = {"ray": ray, "beta": tr.Vector(1, 1, 1), "radiance": radiance, "depth": tr.u32(0), "active": True}
+    return tr.while_loop(lambda state: state["active"], vertex, first)["radiance"]
+
+
+@bl.integrator(samples=2)
+def lit(t, ray):
+    """Light sampling at the first hit, a loop that adds; the library differentiates it."""
+    s = t.closest(ray)
+
+    def sample(state):
+        number, total = state
+        light = s.sample_light(t.random(number + 1))
+        seen = light.seen(s.valid & (light.pdf > 0))
+        added = tr.select(seen, s.bsdf(light.d) * light.radiance() * tr.reciprocal(light.pdf), 0.0)
+        return number + 1, total + added / t.samples
+    return tr.while_loop(lambda state: tr.f32(state[0]) < t.samples, sample, (tr.u32(0), tr.Vector(0, 0, 0)))[1] + s.emission()
+
+
+def test_path_replay_in_python_is_the_librarys():
+    gradients = []
+    for name in ("replayed", "prb_basic"):
+        scene = load(name, max_depth=5)
+        found = bl.Job(scene, [RED, LIGHT]).gradient(ONES, spp=8, seed=1)
+        gradients.append([found[RED], found[LIGHT], np.asarray(bl.render(scene, spp=8))])
+    for mine, theirs in zip(*gradients):
+        np.testing.assert_allclose(mine, theirs, rtol=2e-5, atol=1e-6)
+    assert np.abs(gradients[0][0]).min() > 0
+
+
+def test_reverse_mode_of_a_radiance():
+    job = bl.Job(load("lit"), [RED, LIGHT])
+    image = np.asarray(job.render(8, 1, gradient_stream=True))
+    found = job.gradient(ONES, spp=8, seed=1)
+    forward = job.forward({LIGHT: [1, 1, 1]}, spp=8, seed=1)
+    assert np.isclose(np.asarray(forward).sum(), found[LIGHT].sum(), rtol=1e-4)
+    np.testing.assert_allclose((found[LIGHT] * job[LIGHT]).sum(), image.sum(), rtol=1e-4)  # linear in the only light
+
+
+def test_settings_come_from_the_scene():
+    one = bl.load_string(open(CORNELL, encoding="utf-8").read().replace(
+        '<integrator type="path">', '<integrator type="replayed"><!-- ').replace(
+        "</integrator>", '--><float name="max_depth" value="1"/></integrator>'), resolution=16)
+    np.testing.assert_array_equal(np.asarray(bl.render(one, spp=4)), np.asarray(bl.render(load("prb_basic", max_depth=1), spp=4)))
+
+
+def test_suspended_values_have_no_derivatives():
+    @bl.integrator()
+    def half_suspended(t, ray):
+        s = t.closest(ray)
+        t.suspend()
+        emission = s.emission()
+        t.suspend(False)
+        return emission + s.bsdf(s.ns)
+    found = bl.Job(load("half_suspended"), [RED, LIGHT]).gradient(ONES, spp=2)
+    assert not found[LIGHT].any() and found[RED].all()
+
+
+# ---- control flow, functions ----
+
+
+def test_control_flow():
+    @bl.integrator()
+    def flow(t, ray):
+        x = ray.d.x
+        chosen = tr.cond(x < 0, lambda: (x * 2, tr.u32(1)), lambda: (x * 3, tr.u32(2)))
+        power = tr.while_loop(lambda s: s[0] < 5, lambda s: [s[0] + 1, s[1] * 2.0], [tr.u32(0), tr.detach(x) * 0 + 1])[1]
+        return tr.Vector(tr.select(x < 0, chosen[0] / x, chosen[0] / x - 1), tr.f32(chosen[1] * 0 + 7), power)
+    np.testing.assert_allclose(shown("flow"), np.broadcast_to([2, 7, 32], (16, 16, 3)), rtol=1e-5)
+
+
+def test_custom_operation():
+    square = tr.Function(lambda x: x * x)
+    straight = tr.Function(lambda x: tr.minimum(x, 0.25), vjp=lambda x, a: 10 * a)
+
+    @bl.integrator()
+    def clamped(t, ray):
+        e = t.closest(ray).emission()
+        return tr.Vector(straight(e.r), square(e.g), e.b)
+    job = bl.Job(load("clamped"), [LIGHT])
+    image, found = np.asarray(job.render(4, 1, gradient_stream=True)), job.gradient(ONES, spp=4, seed=1)[LIGHT]
+    share = image[..., 2].sum() / job[LIGHT][2]  # pixels that see the light
+    np.testing.assert_allclose(found, [10 * share, 2 * share * job[LIGHT][1], share], rtol=1e-4)
+    assert image[..., 0].max() <= 0.25
+
+
+# ---- materials, textures ----
+
+
+@bl.bsdf(reflectance=bl.Textured(0.5))
+def my_diffuse(m, wi, wo):
+    return m.reflectance * wo.z / np.pi
+
+
+@bl.texture(low=bl.Textured(0.2), high=bl.Textured(0.8), count=4)
+def stripes(m, uv):
+    crest = tr.sin(uv.x * m.count * np.pi)
+    return m.low + (m.high - m.low) * crest * crest
+
+
+def ball(bsdf):
+    return bl.load_dict({
+        "type": "scene", "integrator": {"type": "prb", "max_depth": 3},
+        "sensor": {"type": "perspective", "fov": 40, "to_world": bl.Transform.look_at([0, -4, 1], [0, 0, 0], [0, 0, 1]),
+                   "film": {"type": "hdrfilm", "width": 16, "height": 16}},
+        "sky": {"type": "constant", "radiance": 1.0}, "paint": bsdf,
+        "ball": {"type": "sphere", "material": {"type": "ref", "id": "paint"}}})
+
+
+def test_a_material_is_the_librarys():
+    results = []
+    for kind in ("my_diffuse", "diffuse"):
+        scene = ball({"type": kind, "reflectance": {"type": "rgb", "value": [.2, .5, .7]}})
+        results.append((np.asarray(bl.render(scene, spp=16)), bl.Job(scene, ["paint.reflectance.value"]).gradient(ONES, spp=16)["paint.reflectance.value"]))
+    np.testing.assert_allclose(results[0][0], results[1][0], rtol=1e-5)
+    np.testing.assert_allclose(results[0][1], results[1][1], rtol=1e-5)
+
+
+def test_a_power_below_the_surface_spoils_no_gradient():
+    @bl.bsdf(darkness=bl.Ranged(1.5, 0.5, 3))
+    def dusty(m, wi, wo):
+        return (wi.z * wo.z) ** (m.darkness - 1) * wo.z / np.pi
+    job = bl.Job(ball({"type": "dusty"}), ["paint.darkness"])
+    assert np.isfinite(job.gradient(ONES, spp=16)["paint.darkness"]).all()
+
+
+def test_a_fit_says_that_contributions_are_missing():
+    @bl.bsdf(depth=bl.Ranged(0, 0, 1))
+    def spoilt(m, wi, wo):
+        return (0.5 + 1e-26 / (m.depth + 1e-25)) * wo.z / np.pi  # its derivative at 0 is beyond all numbers
+    scene = ball({"type": "spoilt"})
+    fit = bl.Fit(scene, {"paint.depth": {"initial": [0]}}, ONES, spp=16)
+    with pytest.warns(RuntimeWarning, match="1 updates that are too large or not finite"):
+        fit.step()
+    fit.step()  # once is enough
+    with pytest.raises(bl.Error, match="not finite"):
+        bl.Job(scene, ["paint.depth"]).gradient(ONES, spp=16)
+
+
+def test_a_texture_and_its_gradient():
+    scene = ball({"type": "diffuse", "reflectance": {"type": "stripes", "count": 6}})
+    name = "paint.reflectance.count"
+    job, h = bl.Job(scene, [name]), 1e-2
+    found = job.gradient(ONES, spp=16, seed=1)[name][0]
+    sums = []
+    for moved in (6 + h, 6 - h):
+        job[name] = [moved]
+        sums.append(np.asarray(job.render(16, 1, gradient_stream=True), dtype=float).sum())
+    assert abs((sums[0] - sums[1]) / (2 * h) - found) < 0.01 * abs(found)
+
+
+def test_a_material_of_several_functions():
+    @bl.bsdf(transmits=True, tint=bl.Textured(1.0))
+    class veil:
+        """Scatters to both sides alike."""
+
+        def value(m, wi, wo):
+            return m.tint * abs(wo.z) / (2 * np.pi)
+
+        def sample(m, wi, u):
+            d = tr.cosine_hemisphere(u[1], u[2])
+            return tr.Vector(d.x, d.y, tr.select(u[0] < 0.5, d.z, -d.z))
+
+        def pdf(m, wi, wo):
+            return abs(wo.z) / (2 * np.pi)
+    # under a sky of 1, a ball that passes on all light is as bright as the sky, wherever its light leaves it
+    scene = bl.load_dict({**{"type": "scene", "integrator": {"type": "path", "max_depth": 200},
+                             "sensor": {"type": "perspective", "fov": 20, "to_world": bl.Transform.look_at([0, -4, 0], [0, 0, 0], [0, 0, 1]),
+                                        "film": {"type": "hdrfilm", "width": 8, "height": 8}},
+                             "sky": {"type": "constant", "radiance": 1.0},
+                             "ball": {"type": "sphere", "material": {"type": "veil"}}}})
+    image = np.asarray(bl.render(scene, spp=256))
+    assert abs(image.mean() - 1) < 0.03
+
+
+# ---- mistakes ----
+
+
+def raises(kind, text, function, **parameters):
+    bl.integrator(**parameters)(function)
+    with pytest.raises(kind, match=text):
+        shown(function.__name__)
+
+
+def test_what_a_function_raises_is_raised():
+    def fails(t, ray):
+        raise LookupError("nothing of the kind")
+    raises(LookupError, "nothing of the kind", fails)
+    assert shown("replayed").any()  # all goes on
+
+
+def test_mistakes():
+    def truth(t, ray):
+        return 1 if ray.d.x > 0 else 0
+    raises(TypeError, "select, cond or while_loop", truth)
+
+    def nothing(t, ray):
+        pass
+    raises(TypeError, "returns NoneType", nothing)
+
+    def mixed(t, ray):
+        return ray.d.x + tr.u32(1)
+    raises(TypeError, "a float and an unsigned integer", mixed)
+
+    def unknown(t, ray):
+        return t.radius
+    raises(AttributeError, "no parameter 'radius': depth", unknown, depth=1)
+
+    def changes(t, ray):
+        return tr.while_loop(lambda s: s < 1, lambda s: tr.u32(1), ray.d.x)
+    raises(bl.ArgumentError, "changes its types", changes)
+
+    def out_of_block(t, ray):
+        inner = []
+        tr.cond(ray.d.x < 0, lambda: inner.append(ray.d.x * 2) or 1.0, lambda: 2.0)
+        return inner[0]
+    raises(bl.Error, "has ended", out_of_block)
+
+    def whole(t, ray):
+        return ray.d.x // 2
+    raises(TypeError, "of integers", whole)
+
+    def vectors(t, ray):
+        return ray.d + tr.Vector(1, 2)
+    raises(bl.ArgumentError, "3 and 2 components", vectors)
+
+    def surface_as_state(t, ray):
+        return tr.while_loop(lambda s: s.valid, lambda s: t.closest(ray), t.closest(ray)).p
+    raises(TypeError, "states and results are", surface_as_state)
+
+
+def test_values_end_with_their_function():
+    kept = []
+
+    @bl.integrator()
+    def keeps(t, ray):
+        kept.append((t, ray))
+        return ray.d.x
+    shown("keeps")
+    t, ray = kept[0]
+    with pytest.raises(bl.ArgumentError, match="being traced"):
+        ray.d.x + 1
+    with pytest.raises(bl.ClosedError, match="only in the function"):
+        t.closest(ray)
+    with pytest.raises(bl.ClosedError, match="only in the function"):
+        t._core.f32(1.0)
+
+
+def test_a_function_cannot_render():
+    def renders(t, ray):
+        bl.render(load("path"), spp=1)
+        return 0.0
+    raises(bl.ArgumentError, "cannot use", renders)
+
+
+def test_definitions():
+    with pytest.raises(bl.ArgumentError, match="already"):
+        @bl.integrator()
+        def path(t, ray):
+            return 0.0
+    with pytest.raises(bl.ArgumentError, match="are numbers"):
+        @bl.integrator(colour=bl.Textured(1))
+        def coloured(t, ray):
+            return 0.0
+    with pytest.raises(bl.ArgumentError, match="belong together"):
+        @bl.bsdf()
+        class half:
+            def value(m, wi, wo):
+                return 0.0
+
+            def pdf(m, wi, wo):
+                return 0.0
+    with pytest.raises(bl.ArgumentError, match="a default is a number"):
+        bl.texture(name="red")(lambda m, uv: uv.x)
+
+
+def test_a_cell_that_runs_again_replaces_its_functions():
+    for grey in (0.25, 0.5):
+        @bl.integrator(scale=1)
+        def again(t, ray):
+            return grey * t.scale
+        assert np.allclose(shown("again"), grey)
+    with pytest.raises(bl.ArgumentError, match="other parameters"):
+        bl.integrator(scale=2)(again)
+
+
+def test_nothing_is_kept_of_a_trace():
+    gc.collect()
+    before = len([o for o in gc.get_objects() if isinstance(o, tr.Value)])
+    for _ in range(3):
+        shown("replayed")
+    gc.collect()
+    assert len([o for o in gc.get_objects() if isinstance(o, tr.Value)]) <= before
