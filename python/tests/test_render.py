@@ -160,13 +160,14 @@ def of_arrays(texels, density, sky, light):
 
 
 def test_arrays_in_a_dictionary(tmp_path):
-    """Bitmaps, volumes and spectra from arrays are those from files and XML."""
-    texels, density = np.random.default_rng(1).random((2, 3, 3)).astype("f4"), np.arange(24.).reshape(2, 3, 4) / 9
+    """Bitmaps, volumes and spectra from arrays are those from files and XML. The volume is converted, and so large that
+    NumPy frees it at once: under the address sanitizer nobody may have forgotten to hold it."""
+    texels, density = np.random.default_rng(1).random((2, 3, 3)).astype("f4"), np.arange(720.).reshape(8, 9, 10) / 300
     sky = np.random.default_rng(2).random((4, 6, 3)).astype("f4")
     bl.write_bitmap(tmp_path / "texels.exr", texels)
     bl.write_bitmap(tmp_path / "sky.exr", sky)
     (tmp_path / "fog.vol").write_bytes(
-        b"VOL\3" + np.int32([1, 4, 3, 2, 1]).tobytes() + np.float32([0, 0, 0, 1, 1, 1]).tobytes() + density.astype("f4").tobytes())
+        b"VOL\3" + np.int32([1, 10, 9, 8, 1]).tobytes() + np.float32([0, 0, 0, 1, 1, 1]).tobytes() + density.astype("f4").tobytes())
     pairs = [(420, 3), (500, 25), (700, 12.5)]
     scene = of_arrays({"data": texels}, {"grid": density}, {"bitmap": bl.Bitmap(sky)}, {"type": "spectrum", "value": pairs})
     files = of_arrays({"filename": str(tmp_path / "texels.exr")}, {"filename": str(tmp_path / "fog.vol")},
@@ -174,7 +175,7 @@ def test_arrays_in_a_dictionary(tmp_path):
                       {"type": "spectrum", "wavelengths": [420, 500, 700], "values": [3, 25, 12.5]})
     params = bl.traverse(scene)
     assert params["paint.reflectance.data"].tobytes() == texels.tobytes()
-    assert params["fog.interior_medium.sigma_t.data"].shape == (2, 3, 4, 1)
+    assert params["fog.interior_medium.sigma_t.data"].shape == (8, 9, 10, 1)
     assert bl.render(scene, 4, 1).tobytes() == bl.render(files, 4, 1).tobytes() and bl.render(scene, 4, 1).mean() > .05
     xml = bl.load_string(XML.replace('<rgb name="intensity" value="30"/>', '<spectrum name="intensity" value="420:3, 500:25, 700:12.5"/>'))
     name = [n for n in bl.traverse(xml) if n.endswith("intensity.value")][0]

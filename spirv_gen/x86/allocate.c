@@ -216,6 +216,7 @@ void x86_allocate(x86_gen *g, x86_function *fn)
     scan(g, fn, &all);
     place_in_slots(g, fn, before, &all);
     fn->frame_bytes = (fn->frame_bytes + g->bytes - 1) / g->bytes * g->bytes;
+    fn->refill.area = new_bytes(fn, x86_refill_bytes(g, fn));
     place_others(g, fn);
     fn->frame_bytes = (fn->frame_bytes + 63) / 64 * 64;
     array_free(&all);

@@ -125,15 +125,18 @@ void x86_loop(x86_gen *g, uint32_t id, ir_inst inst)
     for (uint32_t s = id + 1; is_state(g, s, id); s++)
         if (x86_wanted(g, s))
             set_state(g, s, g->fn->f->inst.data[s].a);
+    if (id == g->fn->refill.loop)
+        x86_refilled(g, saved_mask(g, g->open.count - 1));
     x86_align(&g->code, LOOP_ALIGNMENT);
     x86_bind(&g->code, top);
 }
 
 void x86_while(x86_gen *g, uint32_t id, ir_inst inst)
 {
-    (void)id;
     uint32_t out = innermost(g)->label[1];
     x86_mask_and(g, x86_active(g), x86_active(g), x86_mask_source(g, inst.a, 0));
+    if (g->fn->regions[id].loop == g->fn->refill.loop && g->fn->refill.loop)
+        x86_refill(g, saved_mask(g, g->open.count - 1));
     skip_if_none(g, out);
 }
 
@@ -211,4 +214,6 @@ void x86_endloop(x86_gen *g, uint32_t id, ir_inst inst)
     x86_jump(&g->code, ZYDIS_MNEMONIC_JMP, r.label[0]);
     x86_bind(&g->code, r.label[1]);
     close_region(g);
+    if (inst.a == g->fn->refill.loop)
+        x86_bind(&g->code, g->fn->refill.epilogue);
 }

@@ -116,6 +116,8 @@ static void generate_function(x86_gen *g, x86_function *fn)
     x86_align(&g->code, CODE_ALIGNMENT);
     x86_bind(&g->code, fn->label);
     mark(g, X86_FUNCTION, 0);
+    if (fn->refill.loop)
+        x86_bind(&g->code, fn->refill.body);
     for (uint32_t i = 1; i < fn->f->inst.count; i++) {
         ir_inst inst = fn->f->inst.data[i];
         mark(g, X86_INSTRUCTION, i);
@@ -203,7 +205,7 @@ static void set_invocations(x86_gen *g)
     GP(g, VMOVD, word, EDX);
     VEC(g, VPBROADCASTD, all, word);
     VEC(g, VMOVUPS, x86_v(g, 1), iota);
-    x86_compare_lanes(g, x86_active(g), IR_I32, X86_LESS, 1, all);
+    x86_compare_lanes(g, x86_active(g), IR_U32, X86_LESS, 1, all);
     GP(g, VMOVD, word, ESI);
     VEC(g, VPBROADCASTD, all, word);
     VEC(g, VPADDD, all, all, iota);
@@ -243,6 +245,8 @@ static void analyse(x86_gen *g)
         fn->group_of = arena_alloc(&g->memory, f->inst.count * sizeof *fn->group_of);
         fn->label = x86_label(&g->code);
         x86_analyse(g, fn);
+        if (f == g->m->entry)
+            x86_plan_refill(g, fn);
         x86_allocate(g, fn);
     }
 }
@@ -270,12 +274,18 @@ static x86_header generate(x86_gen *g)
         generate_words(g, &g->functions[k]);
     g->in_prologue = false;
     mark(g, X86_END, 0);
+    g->fn = entry;
+    if (entry->refill.loop)
+        x86_begin_refills(g);
     end_entry(g);
     x86_align(&g->code, CODE_ALIGNMENT);
     h.run = g->code.bytes.count;
     mark(g, X86_RUN, 0);
     patch[1] = begin_entry(g);
     set_invocations(g);
+    g->fn = entry;
+    if (entry->refill.loop)
+        x86_begin_range(g);
     x86_jump(&g->code, ZYDIS_MNEMONIC_CALL, entry->label);
     end_entry(g);
     for (uint32_t k = 0; k < g->m->functions.count; k++)
@@ -293,6 +303,7 @@ static x86_header generate(x86_gen *g)
     h.buffer_count = g->m->buffers.count;
     h.uniform_count = g->m->uniform_count;
     h.has_rays = g->has_rays;
+    h.refills = entry->refill.loop != 0;
     h.function_count = g->m->functions.count, h.name_bytes = name_bytes(g);
     return h;
 }
@@ -357,6 +368,7 @@ static bl_result make(const ir_module *m, const x86_options *options, x86_code *
         array_free(&g.functions[k].groups);
         array_free(&g.functions[k].quads);
         array_free(&g.functions[k].kept);
+        array_free(&g.functions[k].refill.values);
     }
     array_free(&g.constants);
     array_free(&g.open);

@@ -75,6 +75,16 @@ typedef struct x86_group {
     uint32_t first, base, buffer, quad, quad_count;
 } x86_group;
 
+/* How lanes take further invocations (refill.c). */
+typedef struct x86_refill_plan {
+    uint32_t loop;           /* the LOOP in which lanes do so; 0: there is none */
+    ARRAY(uint32_t) values;  /* what must outlive a refill: values from before the loop, and its states */
+    uint32_t area, words;    /* refill.c's own: slots, words of the workspace */
+    uint32_t body, epilogue; /* labels: the function's first instruction; the code behind the loop */
+    uint32_t lost_most;      /* lanes, summed over trips, that may be lost before a refill */
+    bool waits;              /* lanes wait for the last one, unless too many are lost */
+} x86_refill_plan;
+
 typedef struct x86_function {
     const ir_func *f;
     x86_value *values;
@@ -88,6 +98,7 @@ typedef struct x86_function {
     uint32_t saved_masks; /* the slots for the masks of open regions, by depth */
     uint32_t call_area;   /* the slots of x86_call: selector, running lanes, lanes to go */
     uint32_t ray_area;    /* the slot of x86_ray: running lanes */
+    x86_refill_plan refill;
     uint32_t depth_bytes; /* of the frame and the frames of the deepest chain of callees; 0: not known yet */
     bool called_in_part;  /* some call that may reach it has other targets, too */
     uint32_t label;
@@ -154,6 +165,17 @@ static inline bool x86_lives_across(const x86_value *v, uint32_t call)
 {
     return v->first / 2 < call && call < v->last / 2;
 }
+/* ---- refill.c: lanes that take further invocations ---- */
+void x86_plan_refill(x86_gen *g, x86_function *fn);                  /* of the entry: after x86_analyse */
+uint32_t x86_refill_bytes(const x86_gen *g, const x86_function *fn); /* of the frame */
+void x86_begin_refills(x86_gen *g);                                  /* in the prologue */
+/* In `run`: esi holds the first invocation, edx their number, rbp the entry's frame. */
+void x86_begin_range(x86_gen *g);
+/* Behind the loop's WHILE, and in front of its first trip. `launched`: the slot for the lanes that have begun
+ * an invocation and not ended it. */
+void x86_refill(x86_gen *g, x86_operand launched);
+void x86_refilled(x86_gen *g, x86_operand launched);
+
 uint32_t x86_new_word(x86_gen *g); /* a word of the workspace, zero until the prologue writes it */
 
 /* ---- value.c, memory.c, loads.c, control.c, call.c, ray.c: code of one instruction ---- */

@@ -14,7 +14,8 @@
  *
  * The prologue computes the values that depend on uniforms and constant buffers alone. Every thread calls it
  * once per dispatch, before its first run. `run` runs invocations first .. first + count - 1; count is at
- * most `lanes`. Both obey the System V calling convention.
+ * most `lanes`, or anything if the header says that the kernel refills: then lanes that have ended take the
+ * next invocations. Both obey the System V calling convention.
  *
  * Buffers are arrays of words, aligned to 16 bytes. The code may read, but never writes, up to X86_PADDING
  * bytes behind the last word. */
@@ -32,7 +33,7 @@ uint32_t x86_lanes(x86_target target); /* 8 or 16 */
 
 enum {
     X86_MAGIC = 0x36384C42, /* "BL86" */
-    X86_VERSION = 5,
+    X86_VERSION = 6,
     X86_LANES_MOST = 16,
     X86_BUFFERS_MOST = 32,
     X86_UNIFORMS_MOST = 32,
@@ -57,8 +58,9 @@ typedef struct x86_header {
     uint32_t has_rays;                    /* 1: it calls who answers rays */
     uint32_t function_count; /* words behind the code: where each traced function begins, in bytes of the
                                 code; behind `run`, ascending */
-    uint32_t name_bytes;  /* behind them: the names of these functions, a zero byte after each, and padding */
-    uint32_t reserved[2]; /* zero */
+    uint32_t name_bytes; /* behind them: the names of these functions, a zero byte after each, and padding */
+    uint32_t refills;    /* 1: `run` takes any number of invocations */
+    uint32_t reserved;   /* zero */
 } x86_header;
 
 /* ---- rays ---- */

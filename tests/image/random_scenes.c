@@ -36,7 +36,7 @@ enum {
 static const double other_paths = 0.05; /* most of the values that differ by more */
 static const double tolerance = 1e-3;   /* of gradients, as a part of what all samples add to them */
 
-static const double rounding = 1e-5; /* what is left of a gradient that is 0 */
+static const double rounding = 1e-4; /* what is left of a gradient that is 0: terms of size 10 cancel */
 
 static scene_device device;
 static char folder[1000]; /* of images and grids */
@@ -199,7 +199,7 @@ static void add_light(text *to, const char *const *names)
     text_add(to, "</emitter>");
 }
 
-static char *random_scene(arena *a)
+static char *random_scene(arena *a, uint32_t number)
 {
     static const char *const on_surfaces[] = {"path",         "direct",       "prb",  "prb_basic",
                                               "prb_attached", "prb_detached", "depth"},
@@ -207,7 +207,7 @@ static char *random_scene(arena *a)
     text t = {0};
     const bool media = below(3) == 0;
     const char *integrator = media ? in_media[below(3)] : on_surfaces[below(7)];
-    text_add(&t, "<scene version='3.0.0'><integrator type='%s'>", integrator);
+    text_add(&t, "<scene version='3.0.0'><!-- %u --><integrator type='%s'>", number, integrator);
     if (strcmp(integrator, "direct") && strcmp(integrator, "depth"))
         text_add(&t, "<integer name='max_depth' value='%u'/>", 2 + below(4));
     text_add(
@@ -311,6 +311,17 @@ static bool agrees(const gradient_sum *g)
     return true;
 }
 
+/* Whether there is a gradient by it. */
+static bool take_parameter(const bl_scene *scene, uint32_t index, gradient_sum *g, arena *a)
+{
+    SCENE_MUST(&device, bl_scene_parameter_info(scene, index, &g->info));
+    g->sum = arena_alloc(a, g->info.count * sizeof *g->sum);
+    g->size = arena_alloc(a, g->info.count * sizeof *g->size);
+    g->got = arena_alloc(a, g->info.count * sizeof *g->got);
+    g->agrees = false;
+    return g->info.differentiable;
+}
+
 /* Some of the parameters that have gradients, each once. */
 static uint32_t draw_parameters(const bl_scene *scene, gradient_sum *g, arena *a)
 {
@@ -319,16 +330,8 @@ static uint32_t draw_parameters(const bl_scene *scene, gradient_sum *g, arena *a
     uint32_t count = 0;
     for (uint32_t tries = 0; all > 0 && tries < 20 && count < PARAMETERS; tries++) {
         const uint32_t k = below(all);
-        gradient_sum *of = &g[count];
-        SCENE_MUST(&device, bl_scene_parameter_info(scene, k, &of->info));
-        if (!of->info.differentiable || drawn[k])
-            continue;
-        drawn[k] = true;
-        of->sum = arena_alloc(a, of->info.count * sizeof *of->sum);
-        of->size = arena_alloc(a, of->info.count * sizeof *of->size);
-        of->got = arena_alloc(a, of->info.count * sizeof *of->got);
-        of->agrees = false;
-        count++;
+        if (!drawn[k] && take_parameter(scene, k, &g[count], a))
+            drawn[k] = true, count++;
     }
     return count;
 }
@@ -337,13 +340,12 @@ typedef struct gradient_counts {
     uint32_t compared, other_seeds, not_zero, refused;
 } gradient_counts;
 
-static void compare_gradients(const char *xml, bl_scene *scene, uint32_t number, gradient_counts *counts)
+/* g: the parameters that the gradients are by. */
+static void compare_gradients(const char *xml, bl_scene *scene, gradient_sum *g, uint32_t count,
+                              gradient_counts *counts)
 {
-    arena a = {0};
-    gradient_sum g[PARAMETERS];
     const char *names[PARAMETERS];
     float weights[VALUES];
-    uint32_t count = draw_parameters(scene, g, &a);
     for (uint32_t k = 0; k < count; k++)
         names[k] = g[k].info.name;
     bl_job *job;
@@ -358,7 +360,6 @@ static void compare_gradients(const char *xml, bl_scene *scene, uint32_t number,
     }
     if (made == BL_ERROR_UNSUPPORTED) {
         counts->refused++;
-        arena_free(&a);
         return;
     }
     SCENE_MUST(&device, made);
@@ -383,12 +384,54 @@ static void compare_gradients(const char *xml, bl_scene *scene, uint32_t number,
     }
     for (uint32_t k = 0; k < count; k++)
         if (!g[k].agrees)
-            fail_msg("scene %u: the gradient by %s differs for each seed (its first element: %.9g, "
+            fail_msg("the gradient by %s differs for each seed (its first element: %.9g, "
                      "interpreter %.9g; at most %.3g): %s",
-                     number, names[k], (double)g[k].got[0], g[k].sum[0], largest(&g[k]), xml);
+                     names[k], (double)g[k].got[0], g[k].sum[0], largest(&g[k]), xml);
     bl_job_destroy(job);
     scene_eval_destroy(e);
-    arena_free(&a);
+}
+
+/* ---- what was found ---- */
+
+static const char *const of_sensor =
+    "<sensor type='perspective'><float name='fov' value='30'/><transform name='to_world'><lookat "
+    "origin='0,0.5,5' target='0,0,0' up='0,1,0'/></transform><film type='hdrfilm'><integer name='width' "
+    "value='6'/><integer name='height' value='6'/><rfilter type='box'/></film></sensor>";
+
+/* Scenes whose kernels were wrong, without their sensor, and the parameter of the gradient. */
+static const struct {
+    const char *parameter, *integrator, *body;
+} found[] = {
+    /* words of a shape that was not hit were followed */
+    {"box.vertex_positions", "volpathmis",
+     "<shape type='disk'><transform name='to_world'><scale value='.5'/></transform><bsdf type='null'/>"
+     "<medium type='heterogeneous' name='interior'><float name='sigma_t' value='1'/></medium></shape>"
+     "<shape type='cube' id='box'><bsdf type='null'/><medium type='homogeneous' name='interior'/></shape>"
+     "<emitter type='constant'/><emitter type='point'/>"},
+    /* without lights there is no density of their sampling */
+    {"metal.alpha.value", "prb_attached",
+     "<shape type='disk'><bsdf type='roughconductor' id='metal'/></shape>"},
+};
+
+static void test_found(void **unused)
+{
+    (void)unused;
+    for (size_t k = 0; k < sizeof found / sizeof *found; k++) {
+        arena a = {0};
+        const char *xml = arena_printf(&a, "<scene version='3.0.0'><integrator type='%s'/>%s%s</scene>",
+                                       found[k].integrator, of_sensor, found[k].body);
+        gradient_counts counts = {0};
+        gradient_sum g;
+        uint32_t lit = 0, index;
+        bl_scene *scene = scene_device_load(&device, xml, folder);
+        assert_int_equal(compare_images(xml, scene, &lit), 0);
+        SCENE_MUST(&device, bl_scene_find_parameter(scene, found[k].parameter, &index));
+        take_parameter(scene, index, &g, &a);
+        compare_gradients(xml, scene, &g, 1, &counts);
+        assert_int_equal(counts.compared, 1);
+        bl_scene_destroy(scene);
+        arena_free(&a);
+    }
 }
 
 static void test_scenes(void **unused)
@@ -402,19 +445,19 @@ static void test_scenes(void **unused)
     for (; good < 4 || clock_seconds() < end; number++) {
         arena a = {0};
         state = number * 2654435761u + 1;
-        char *xml = random_scene(&a);
+        char *xml = random_scene(&a, number);
         bl_scene *scene;
         if (bl_scene_load_string(device.context, xml, folder, NULL, &scene) == BL_OK) {
             const uint32_t differ = compare_images(xml, scene, &lit);
             if (differ > other_paths * VALUES)
-                fail_msg("scene %u: %u of %u values differ: %s", number, differ, (unsigned)VALUES, xml);
+                fail_msg("%u of %u values differ: %s", differ, (unsigned)VALUES, xml);
             other += differ;
-            compare_gradients(xml, scene, number, &gradients);
+            gradient_sum g[PARAMETERS];
+            const uint32_t count = draw_parameters(scene, g, &a);
+            compare_gradients(xml, scene, g, count, &gradients);
             bl_scene_destroy(scene);
             good++;
         } else {
-            if (getenv("BL_FUZZ_TALK"))
-                printf("%s\n", bl_context_error(device.context));
             refused++;
         }
         arena_free(&a);
@@ -432,6 +475,6 @@ int main(void)
 {
     const char *source = getenv("BL_SOURCE_DIR");
     snprintf(folder, sizeof folder, "%s/tests/data", source ? source : ".");
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_scenes)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_found), cmocka_unit_test(test_scenes)};
     return SCENE_DEVICE_RUN(&device, NULL, "random scenes", tests);
 }

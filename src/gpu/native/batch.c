@@ -77,9 +77,12 @@ static void run_kernel(const native_task *t, uint32_t thread, uint32_t turn, uin
     if (w->turn != turn)
         prepare(w, c, turn);
     uint32_t lanes = k->header.lanes;
-    for (uint64_t at = (uint64_t)first * lanes, end = at + (uint64_t)count * lanes; at < end; at += lanes)
-        k->run(w->memory, (uint32_t)at,
-               c->invocations - at < lanes ? (uint32_t)(c->invocations - at) : lanes);
+    uint64_t at = (uint64_t)first * lanes, end = at + (uint64_t)count * lanes;
+    end = end < c->invocations ? end : c->invocations;
+    for (uint32_t now; at < end; at += now) {
+        now = k->header.refills || end - at < lanes ? (uint32_t)(end - at) : lanes;
+        k->run(w->memory, (uint32_t)at, now);
+    }
     leave_arithmetic(before);
 }
 

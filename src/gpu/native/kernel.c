@@ -61,11 +61,10 @@ static bl_result check_sizes(const gpu_kernel *k, const x86_header *h, size_t wo
         return refuse(k, "its workspace has a wrong size", err);
     if (h->buffer_count > k->buffer_count || h->uniform_count > k->push_words)
         return refuse(k, "it uses more buffers or uniforms than it is given", err);
-    if (h->has_rays > 1)
+    if (h->has_rays > 1 || h->refills > 1)
         return refuse(k, "its header has a wrong flag", err);
-    for (size_t i = 0; i < sizeof h->reserved / sizeof *h->reserved; i++)
-        if (h->reserved[i])
-            return refuse(k, "reserved words are not zero", err);
+    if (h->reserved)
+        return refuse(k, "the reserved word is not zero", err);
     return BL_OK;
 }
 

@@ -29,7 +29,6 @@
 
 enum {
     LINE = 64,      /* bytes of a cache line */
-    PIECE = 64,     /* most blocks taken at once */
     SHARE = 8,      /* a piece is at most this part of what the thread has left */
     PATIENCE = 1500 /* times that a thread looks for work before it sleeps; some 50 microseconds */
 };
@@ -84,7 +83,7 @@ static bool take(range *own, uint32_t *first, uint32_t *count)
         uint32_t left = end_of(ends) - first_of(ends), piece = left / SHARE;
         if (left == 0)
             return false;
-        piece = piece < 1 ? 1 : piece > PIECE ? PIECE : piece;
+        piece = piece < 1 ? 1 : piece > NATIVE_PIECE ? NATIVE_PIECE : piece;
         if (!atomic_compare_exchange_weak_explicit(&own->ends, &ends,
                                                    pack(first_of(ends) + piece, end_of(ends)),
                                                    memory_order_relaxed, memory_order_relaxed))

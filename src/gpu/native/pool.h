@@ -10,7 +10,7 @@
 
 #include "gpu/gpu_internal.h"
 
-enum { NATIVE_THREADS_MOST = 1024 };
+enum { NATIVE_THREADS_MOST = 1024, NATIVE_PIECE = 64 /* most blocks that a thread takes at once */ };
 
 typedef struct native_pool native_pool;
 typedef struct native_task native_task;
@@ -18,8 +18,8 @@ typedef struct native_task native_task;
 struct native_task {
     uint32_t blocks; /* at least 1 */
     const void *data;
-    /* Runs blocks first .. first + count - 1. `thread` is below the pool's number of threads; `turn` is
-     * another number for every task that the pool starts. */
+    /* Runs blocks first .. first + count - 1; count is at most NATIVE_PIECE. `thread` is below the pool's
+     * number of threads; `turn` is another number for every task that the pool starts. */
     void (*run)(const native_task *t, uint32_t thread, uint32_t turn, uint32_t first, uint32_t count);
 };
 

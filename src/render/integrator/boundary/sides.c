@@ -45,12 +45,12 @@ static walk_position ray_past(walk *w, const boundary_point *b, vec3 from, const
 static walk_hit no_hit(walk *w, const walk_position *at)
 {
     tracer *t = &w->t;
-    ir_ref zero = t_f32(t, 0), header = t_u32(t, 0);
-    walk_hit h = {.valid = ir_bool(t->f, false), .entry = t_aligned(t, t_word(t, header, HEADER_ENTRIES))};
+    ir_ref zero = t_f32(t, 0);
+    walk_hit h = {.valid = ir_bool(t->f, false), .entry = walk_no_entry(t)};
     h.t = t_f32(t, 1), h.b = (vec2){zero, zero}, h.o = at->o, h.d = at->d, h.p = at->o;
     h.slides = ir_bool(t->f, false);
     if (w->plan->scene->has_groups)
-        h.level = t_word(t, header, HEADER_LEVEL);
+        h.level = walk_no_level(t);
     return h;
 }
 

@@ -251,7 +251,7 @@ static void attached_factors(walk *w, const walk_vertex *v, const walk_light *li
     ir_ref one = t_f32(t, 1), taken = shifted_ratio(w, v->attached.sampled, t_ratio(t, one, now->density),
                                                     t_ratio(t, one, before->density));
     by->sample = ir_mul(t->f, by->sample, taken);
-    if (w->next_event)
+    if (v->light.sampled)
         by->light =
             ir_mul(t->f, by->light, attached_light_factor(w, v, light, now->light_pdf, before->light_pdf));
 }

@@ -128,7 +128,7 @@ interaction walk_intersect(walk *w, walk_position at, walk_hit *out)
     tracer *t = &w->t;
     ir_func *f = t->f;
     vec3 o = at.o, d = at.d;
-    ir_ref hit[5], args[8] = {o.x, o.y, o.z, d.x, d.y, d.z, t_f32(t, 0), at.tmax}, header = t_u32(t, 0);
+    ir_ref hit[5], args[8] = {o.x, o.y, o.z, d.x, d.y, d.z, t_f32(t, 0), at.tmax};
     if (!w->plan->scene->has_groups && w->plan->scene->primitives.count == 0)
         hit[0] = at.tmax, hit[1] = t_u32(t, PLAN_NONE), hit[2] = hit[3] = t_f32(t, 0);
     else if (w->plan->baked)
@@ -138,9 +138,9 @@ interaction walk_intersect(walk *w, walk_position at, walk_hit *out)
     walk_hit h = {
         .valid = ir_ne(f, hit[1], t_u32(t, PLAN_NONE)), .t = hit[0], .b = {hit[2], hit[3]}, .o = o, .d = d};
     ir_ref entry = ir_select(f, h.valid, hit[1], t_u32(t, 0));
-    h.entry = ir_add(f, t_aligned(t, t_word(t, header, HEADER_ENTRIES)), ir_mul(f, entry, t_u32(t, 12)));
+    h.entry = ir_add(f, walk_no_entry(t), ir_mul(f, entry, t_u32(t, 12)));
     if (w->plan->scene->has_groups)
-        h.level = ir_select(f, h.valid, hit[4], t_word(t, header, HEADER_LEVEL));
+        h.level = ir_select(f, h.valid, hit[4], walk_no_level(t));
     interaction si = walk_surface(w, &h, w->fn.interact);
     h.p = si.p;
     if (out)

@@ -46,6 +46,12 @@ ir_ref walk_shape_of(tracer *t, ir_ref entry)
                   ir_mul(f, t_word(t, entry, 10), t_u32(t, SHAPE_WORDS)));
 }
 
+ir_ref walk_no_entry(tracer *t) { return t_aligned(t, t_word(t, t_u32(t, 0), HEADER_ENTRIES)); }
+ir_ref walk_no_level(tracer *t)
+{
+    return t->plan->scene->has_groups ? t_word(t, t_u32(t, 0), HEADER_LEVEL) : t_u32(t, 0);
+}
+
 /* ---- what moves ---- */
 
 ir_ref walk_shifted(walk *w, ir_ref condition, ir_ref at, ir_ref now, ir_ref before)
@@ -61,11 +67,11 @@ ir_ref walk_shifted(walk *w, ir_ref condition, ir_ref at, ir_ref now, ir_ref bef
 walk_border border_none(walk *w)
 {
     tracer *t = &w->t;
-    ir_ref none = t_u32(t, 0), zero = t_f32(t, 0);
+    ir_ref zero = t_f32(t, 0);
     return (walk_border){
         .valid = ir_bool(t->f, false),
-        .entry = none,
-        .level = none,
+        .entry = walk_no_entry(t),
+        .level = walk_no_level(t),
         .t = zero,
         .b = {zero, zero},
         .n = v3(zero, zero, zero),

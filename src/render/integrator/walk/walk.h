@@ -246,5 +246,9 @@ random4 walk_numbers(walk *w, ir_ref sample, ir_ref block, sampler_slots slots);
 /* c times the sample's weight. c: the sample's radiance, or dL/dI of its pixel. */
 color walk_weigh(walk *w, walk_position at, color c);
 ir_ref walk_shape_of(tracer *t, ir_ref entry); /* the record of the shape that an entry belongs to */
+/* Entry and level where nothing is hit: the scene's first ones. Kernels load their words whether there is a
+ * hit or not. */
+ir_ref walk_no_entry(tracer *t);
+ir_ref walk_no_level(tracer *t);
 
 #endif
