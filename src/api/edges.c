@@ -60,10 +60,10 @@ job_work_desc edges_work(const bl_job *job, const job_work_desc *w, uint32_t k)
 
 /* ---- learning ---- */
 
-/* Words of BUFFER_SAMPLES in which a pass leaves what it has found. */
+/* Words of BUFFER_SAMPLES in which a pass leaves what it has found, and with which the table is made. */
 static uint64_t learnt_words(const bl_job *job)
 {
-    return (uint64_t)job->plan->edge_cells * CELL_LEARNT_WORDS;
+    return (uint64_t)job->plan->edge_cells * CELL_LEARNT_WORDS + LEARN_LANES * LEARN_SUMS;
 }
 
 bl_result edges_prepare(bl_job *job, bl_error *err)
@@ -95,8 +95,11 @@ void edges_record_learning(bl_job *job, const job_work_desc *w, render_pass pass
         [UNIFORM_EDGES_LEARN] = samples,
     };
     job_record(job, pass, job->values, run, cells);
-    const uint32_t table[UNIFORM_COUNT] = {[UNIFORM_LANE_COUNT] = 1, [UNIFORM_TABLE_STEP] = k};
-    job_record(job, RENDER_EDGES_LEARN, job->values, table, 1);
+    for (uint32_t step = 0; step < 2; step++) {
+        const uint32_t table[UNIFORM_COUNT] = {
+            [UNIFORM_LANE_COUNT] = LEARN_LANES, [UNIFORM_TABLE_STEP] = k + step * EDGE_TABLES};
+        job_record(job, RENDER_EDGES_LEARN, job->values, table, LEARN_LANES);
+    }
 }
 
 static bl_result learn(bl_job *job, const job_work_desc *w, render_pass pass, uint32_t k, bl_stats *stats,

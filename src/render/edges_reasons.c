@@ -6,15 +6,6 @@
 #include "render/scene_internal.h"
 #include "render/shape/kinds.h"
 
-/* A shape of a kind whose silhouettes are not sampled. */
-static bool some_without_silhouette(const render_scene *s)
-{
-    bool any = false;
-    for (uint32_t k = 0; k < SHAPE_KIND_COUNT; k++)
-        any |= s->kind_used[k] && k != SHAPE_TRIANGLES && !shape_kinds[k]->silhouette;
-    return any;
-}
-
 /* Whether the parameter moves what its object, a light, lights: one without extent, on no shape. */
 static bool moves_light(const emitter_class *cls, const render_parameter *p)
 {
@@ -58,8 +49,6 @@ const char *edges_lack(render_scene *s)
         lacks = smooth_lack(s);
     if (s->volumetric && (masks || s->media.count > 0) && some_delta_light(s))
         lacks = join(s, lacks, "borders of shadows from lights without extent are left out");
-    if (some_without_silhouette(s))
-        lacks = join(s, lacks, "silhouettes of distance grids and B-spline curves are left out");
     if (!sensor_of(s->sensor)->link)
         lacks = join(s, lacks, "silhouettes that this sensor sees are left out");
     return lacks;

@@ -357,6 +357,28 @@ static const edge_case cases[] = {
      {1, .3, .2},
      128,
      .003},
+    {"all: a tube around a spline",
+     "3",
+     FRONT,
+     WALL "<shape type='bsplinecurve' id='it'><string name='filename' value='bow.curves'/>" AT(
+         "<translate value='.03,.02,.3'/>") "<bsdf type='diffuse'><rgb name='reflectance' "
+                                            "value='.2,.5,.8'/></bsdf></shape>" BULB,
+     "it.to_world",
+     {1, .3, .2},
+     128,
+     .003},
+    {"all: a grid of distances",
+     "3",
+     FRONT,
+     WALL "<shape type='sdfgrid' id='it'><string name='filename' value='ball.vol'/><string name='normals' "
+          "value='analytic'/>" AT(
+              "<scale value='1.3,1,1.1'/><rotate x='1' angle='30'/><rotate y='1' angle='40'/><translate "
+              "value='-.8,-.3,.1'/>") "<bsdf type='diffuse'><rgb name='reflectance' value='.2,.5,.8'/></bsdf>"
+                                      "</shape>" BULB,
+     "it.to_world",
+     {1, .3, .2},
+     128,
+     .003},
     {"all: an ellipsoid",
      "3",
      FRONT,

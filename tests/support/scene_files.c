@@ -166,6 +166,9 @@ static const char gaussian[] = "ply\nformat ascii 1.0\nelement vertex 1\npropert
 /* A curve of which a view sees all, with a bend. */
 static const char knee[] = "-.55 -.2 .3 .15\n.08 .37 .4 .11\n.5 -.3 .2 .2\n";
 
+/* A tube of two segments that bends and gets thicker, with both ends in view. */
+static const char bow[] = "-1.1 -.9 .1 .08\n-.6 -.3 .3 .1\n-.1 .6 .5 .16\n.5 .2 .2 .22\n.9 -.7 .1 .3\n";
+
 /* Curves thick enough to fill a view. */
 static const char rod[] = "-4 .5 0 7\n5 -.3 .2 6.6\n",
                   strand[] = "-12 1 0 7\n-4 .5 .2 7.2\n4 -.5 0 6.8\n12 -1 .4 6.6\n";
@@ -199,6 +202,7 @@ char *scene_files_create(void)
         write_ball(folder, &err) != BL_OK || write_text(folder, "gaussian.ply", gaussian, &err) != BL_OK ||
         write_text(folder, "rod.curves", rod, &err) != BL_OK ||
         write_text(folder, "knee.curves", knee, &err) != BL_OK ||
+        write_text(folder, "bow.curves", bow, &err) != BL_OK ||
         write_text(folder, "strand.curves", strand, &err) != BL_OK) {
         fprintf(stderr, "no test files: %s\n", err.text);
         scene_files_remove(folder);

@@ -29,6 +29,12 @@ static char *folder;
     SCENE("<shape type='obj' id='it'><string name='filename' value='edges.obj'/><boolean "                   \
           "name='face_normals' value='true'/></shape>")
 
+#define GRID                                                                                                 \
+    SCENE("<shape type='sdfgrid' id='it'><string name='filename' value='ball.vol'/><transform "              \
+          "name='to_world'><scale value='1.3,1,1.1'/><rotate x='1' angle='30'/><rotate y='1' angle='40'/>"   \
+          "<translate value='-.8,-.3,.1'/></transform></shape><shape type='rectangle'><transform "           \
+          "name='to_world'><scale value='9'/></transform></shape>")
+
 typedef struct edge_case {
     const char *name, *scene, *parameter, *obj;
     uint32_t edges, borders;
@@ -156,21 +162,22 @@ static void cells_are_all_of_the_curves(void **state)
                     k + SIDE + 1);
     fclose(f);
     check_cells_of(OBJ, "it.to_world", "a mesh with more edges than cells");
+    check_cells_of(GRID, "it.to_world", "a grid, some of whose pieces are longer than a cell");
 }
 
 /* ---- curves ---- */
 
-/* viewpoint 3, along -> there, closed, p 3, along 3, out 3 */
-enum { OUTPUTS = 11 };
+/* viewpoint 3, along, piece -> there, closed, p 3, along 3, out 3 */
+enum { INPUTS = 5, OUTPUTS = 11 };
 static ir_func *trace_point(ir_module *m, const plan *p)
 {
     tracer t = {.f = ir_func_create(m, "point"), .plan = p};
-    ir_ref in[4];
-    for (int k = 0; k < 4; k++)
-        in[k] = ir_param(t.f, IR_F32);
+    ir_ref in[INPUTS];
+    for (int k = 0; k < INPUTS; k++)
+        in[k] = ir_param(t.f, k < 4 ? IR_F32 : IR_U32);
     ir_ref table = t_word(&t, t_u32(&t, 0), HEADER_SILHOUETTES);
-    silhouette_place at = {t_word(&t, table, SILHOUETTE_CARRIERS), t_u32(&t, 0), in[3]};
-    silhouette_point s = silhouette_at(&t, &at, vec3_at(in));
+    silhouette_place at = {t_word(&t, table, SILHOUETTE_CARRIERS), in[4], in[3]};
+    silhouette_point s = silhouette_at(&t, &at, vec3_at(in), false);
     ir_ref one = t_f32(&t, 1), zero = t_f32(&t, 0);
     ir_return(t.f,
               (ir_ref[]){ir_select(t.f, s.there, one, zero), ir_select(t.f, s.closed, one, zero), s.p.x,
@@ -179,9 +186,10 @@ static ir_func *trace_point(ir_module *m, const plan *p)
     return t.f;
 }
 
-static void evaluate(const plan *p, const ir_func *f, const double in[4], double out[OUTPUTS])
+static void evaluate_piece(const plan *p, const ir_func *f, uint32_t piece, const double in[4],
+                           double out[OUTPUTS])
 {
-    ir_value args[4] = {0}, got[OUTPUTS];
+    ir_value args[INPUTS] = {[4].u = piece}, got[OUTPUTS];
     ir_eval_buffer buffers[BUFFER_COUNT];
     uint32_t nothing = 0;
     bl_error err = {0};
@@ -197,18 +205,26 @@ static void evaluate(const plan *p, const ir_func *f, const double in[4], double
         out[k] = got[k].f;
 }
 
+static void evaluate(const plan *p, const ir_func *f, const double in[4], double out[OUTPUTS])
+{
+    evaluate_piece(p, f, 0, in, out);
+}
+
 static double dot(const double *a, const double *b) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
 
 typedef struct curve_case {
     const char *scene;
     bool end_is_border; /* from along = .5 on the points lie on a border, where nothing is tangent */
+    bool open;          /* the point that is tried as one inside is not inside */
 } curve_case;
 static const curve_case curves[] = {
     {SCENE("<shape type='sphere' id='it'><float name='radius' value='.7'/><transform name='to_world'>"
            "<translate value='.2,.1,-.3'/></transform></shape>"),
-     false},
+     false, false},
     {SCENE("<shape type='cylinder' id='it'><float name='radius' value='.4'/><transform name='to_world'>"
            "<rotate x='1' angle='40'/><translate value='.2,.1,-.3'/></transform></shape>"),
+     true, false},
+    {SCENE("<shape type='bsplinecurve' id='it'><string name='filename' value='bow.curves'/></shape>"), false,
      true},
 };
 
@@ -237,15 +253,46 @@ static void curves_touch_the_surface(void **state)
         const double inside[4] = {.2, .1, -.3, .1};
         double at[OUTPUTS];
         evaluate(e->plan, f, inside, at);
-        assert_true(at[0] == 0); /* nothing turns away from a viewpoint inside */
+        assert_true(at[0] == 0 || curves[k].open); /* nothing turns away from a viewpoint inside */
         ir_module_destroy(m);
         scene_eval_destroy(e);
     }
 }
 
+/* Silhouettes of a grid inside of voxels lie where the surface turns away. */
+static void grids_turn_away(void **state)
+{
+    (void)state;
+    enum { STEPS = 30, PIECES_LEAST = 200, POINTS_LEAST = 60 };
+    const char *parameter = "it.to_world";
+    scene_eval *e = scene_eval_create(GRID, folder, &parameter, 1);
+    ir_module *m = kernel_module(e->plan);
+    ir_func *f = trace_point(m, e->plan);
+    const uint32_t *words = e->plan->words.data,
+                   *carrier = words + words[words[HEADER_SILHOUETTES] + SILHOUETTE_CARRIERS];
+    double at[OUTPUTS], to[3];
+    uint32_t inside = 0;
+    assert_true(carrier[CARRIER_EDGE_COUNT] > PIECES_LEAST);
+    for (uint32_t piece = 0; piece < carrier[CARRIER_EDGE_COUNT]; piece++)
+        for (int i = 0; i < STEPS; i++) {
+            const double in[4] = {0, 0, 4, (i + 0.5) / STEPS};
+            evaluate_piece(e->plan, f, piece, in, at);
+            if (at[0] != 1 || words[carrier[CARRIER_EDGES] + piece * EDGE_WORDS + 3] != 0)
+                continue;
+            for (int j = 0; j < 3; j++)
+                to[j] = at[2 + j] - in[j];
+            assert_true(fabs(dot(at + 8, to)) < 1e-5 * sqrt(dot(at + 8, at + 8) * dot(to, to)));
+            inside++;
+        }
+    assert_true(inside > POINTS_LEAST);
+    ir_module_destroy(m);
+    scene_eval_destroy(e);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(grids_turn_away),
         cmocka_unit_test(edges_of_meshes),
         cmocka_unit_test(cells_are_all_of_the_curves),
         cmocka_unit_test(curves_touch_the_surface),

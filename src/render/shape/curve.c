@@ -18,7 +18,9 @@
  * B-splines. A segment is cut into pieces. Each piece has a box of its own, and a cone of
  * its own between its two ends. The hit with the cone is where Newton's method starts to solve
  *     |X|^2 = r(s)^2,   X . c'(s) = 0        with X = o + t d - c(s)
- * for t and s. A solution counts as a hit if the iteration has come to rest on the piece, or a little
+ * for t and s. The cone is wider than the tube, so Newton starts in front of the tube. From there it comes to
+ * the place where the ray enters; from a start inside, a ray that grazes the tube would find where it leaves.
+ * A solution counts as a hit if the iteration has come to rest on the piece, or a little
  * beyond its end, where the neighbour begins. The iteration is not differentiated: bspline_follow says how
  * a known hit depends on the ray.
  *
@@ -31,6 +33,9 @@
 static const float pi = 3.14159265358979323846f;
 
 enum { PIECES = CURVE_PIECES, NEWTON_STEPS = 6 };
+/* A cone between the ends of a piece is wider than the tube: by a share of the radius, and by how far a chord
+ * is from an arc, over the second derivative. */
+static const float WIDER = 1.1f, BULGE = 1.0f / (8 * PIECES * PIECES);
 #define OVERLAP (1.0f / 256) /* how far neighbouring pieces overlap, in s */
 
 /* ---- loading ---- */
@@ -278,6 +283,14 @@ static void linear_intersect(tracer *t, ir_ref entry, const shape_ray *query, ir
 
 /* ---- traced: B-splines ---- */
 
+/* The normal of the tube, of any length, at the point x from the spline. The circles turn with the curve and
+ * grow, so it has the direction (|c'|^2 - X.c'') X - r r' c'. */
+static vec3 tube_normal(tracer *t, const spline *c, vec3 x)
+{
+    ir_ref bend = ir_sub(t->f, v3_dot(t, c->d1, c->d1), v3_dot(t, x, c->d2));
+    return v3_sub(t, v3_scale(t, x, bend), v3_scale(t, c->d1, ir_mul(t->f, c->r, c->r1)));
+}
+
 /* One step of Newton's method toward |X|^2 = r^2, X . c' = 0. state: t and s. */
 static void newton_step(tracer *t, ir_ref points, vec3 o, vec3 d, ir_ref state[2])
 {
@@ -304,7 +317,9 @@ static void bspline_intersect(tracer *t, ir_ref entry, const shape_ray *query, i
            zero = t_f32(t, 0), one = t_f32(t, 1);
     ir_ref begin = t_real(t, entry, ENTRY_BEGIN), end = t_real(t, entry, ENTRY_END);
     spline first = spline_at(t, points, begin), last = spline_at(t, points, end);
-    ball from = {first.c, first.r}, to = {last.c, last.r};
+    ir_ref bulge = ir_mul(f, ir_max(f, v3_length(t, first.d2), v3_length(t, last.d2)), t_f32(t, BULGE));
+    ball from = {first.c, t_mad(t, first.r, t_f32(t, WIDER), bulge)},
+         to = {last.c, t_mad(t, last.r, t_f32(t, WIDER), bulge)};
     cone c = cone_along(t, &from, &to, query->o, query->d);
     /* the root is clamped at 0, because a ray that just misses the cone may still touch the tube */
     ir_ref at = ir_div(f, ir_neg(f, ir_add(f, t_safe_sqrt(t, c.square), c.k1)), c.k2);
@@ -326,7 +341,8 @@ static void bspline_intersect(tracer *t, ir_ref entry, const shape_ray *query, i
     ir_ref low = ir_max(f, zero, ir_sub(f, begin, t_f32(t, OVERLAP))),
            high = ir_min(f, one, ir_add(f, end, t_f32(t, OVERLAP)));
     ir_ref on = ir_and(f, ir_ge(f, state[1], low), ir_le(f, state[1], high));
-    ir_ref outside = ir_lt(f, v3_dot(t, x, query->d), zero), hit_t = ir_add(f, state[0], c.shift);
+    ir_ref outside = ir_lt(f, v3_dot(t, tube_normal(t, &there, x), query->d), zero),
+           hit_t = ir_add(f, state[0], c.shift);
     ir_ref hit =
         ir_and(f, ir_and(f, at_rest, on),
                ir_and(f, outside, ir_and(f, ir_gt(f, hit_t, query->tmin), ir_lt(f, hit_t, query->tmax))));
@@ -399,11 +415,7 @@ static void bspline_interact(tracer *t, const shape_hit *hit, interaction *si)
     spline c = spline_at(t, ir_add(f, hit->data, t_word(t, hit->entry, ENTRY_POINTS)), hit->u);
     si->p = v3_add(t, hit->o, v3_scale(t, hit->d, hit->t));
     vec3 x = v3_scale(t, away_from(t, c.c, si->p), c.r);
-    /* The circles turn with the curve and grow, so the normal has the direction (|c'|^2 - X.c'') X - r r'
-     * c'. */
-    ir_ref bend = ir_sub(f, v3_dot(t, c.d1, c.d1), v3_dot(t, x, c.d2));
-    si->ng = si->ns =
-        v3_normalize(t, v3_sub(t, v3_scale(t, x, bend), v3_scale(t, c.d1, ir_mul(f, c.r, c.r1))));
+    si->ng = si->ns = v3_normalize(t, tube_normal(t, &c, x));
     curve_interact(t, hit, &(tube_point){x, c.d1, c.r1}, si);
 }
 
@@ -520,6 +532,9 @@ const shape_kind_class shape_kind_bspline = {
     .intersect = bspline_intersect,
     .interact = bspline_interact,
     .follow = bspline_follow,
+    .silhouette = bspline_silhouette,
+    .silhouette_pieces = bspline_pieces,
+    .silhouette_moved = bspline_silhouette_moved,
     .object_data = curve_object_data,
     .transform = bspline_transform,
     .transform_point = curve_transform_point,

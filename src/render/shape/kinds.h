@@ -182,7 +182,7 @@ typedef struct shape_kind_class {
      * with kind_point. */
     enum moves_as moves;
     /* The curve along which the shape turns away from a viewpoint, and its borders: a point of it
-     * (shape/silhouette.h). NULL: silhouettes of the kind are not sampled. */
+     * (shape/silhouette.h). Only triangles have NULL: their edges are listed. */
     struct silhouette_point (*silhouette)(tracer *t, const struct silhouette_query *at);
     /* Lists the parts of that curve. NULL: it is one, about as long as that of a ball with the shape's area.
      */

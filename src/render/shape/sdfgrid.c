@@ -17,16 +17,8 @@
  * (section 4.2) blend the gradients of the eight voxels around the nearest sample, which makes them
  * continuous. Along an axis the gradient of a voxel is the difference of two planes of samples, each
  * interpolated at the point's place between the other two axes. */
-#include "render/classes.h"
+#include "render/shape/sdfgrid.h"
 
-enum sdf_word {
-    SDF_TO_GRID /* maps the world to samples: 3 rows of 4 */,
-    SDF_SIZE = 12,
-    SDF_SMOOTH = 15,
-    SDF_VALUES,
-    SDF_WORDS = SDF_VALUES
-};
-enum { ENTRY_DATA, ENTRY_VOXEL /* three words: x, y, z */ };
 enum { NEWTON_MOST = 24 };
 
 /* ---- loading ---- */
@@ -49,11 +41,11 @@ static void put_voxel(render_scene *s, const float to_world[12], const uint32_t 
     float box[6];
     for (int k = 0; k < 3; k++)
         box[k] = (float)at[k], box[3 + k] = (float)(at[k] + 1);
-    render_primitive p = {.entry[ENTRY_DATA] = data,
+    render_primitive p = {.entry[SDF_ENTRY_DATA] = data,
                           .entry[BVH_ENTRY_KIND] = SHAPE_SDF,
                           .entry[BVH_ENTRY_SHAPE] = s->shapes.count};
     for (uint32_t k = 0; k < 3; k++)
-        p.entry[ENTRY_VOXEL + k] = at[k];
+        p.entry[SDF_ENTRY_VOXEL + k] = at[k];
     render_map_box(to_world, box, p.bounds);
     array_push(&s->primitives, p);
 }
@@ -149,31 +141,6 @@ static ir_ref axis_of(vec3 v, uint32_t axis) { return axis == 0 ? v.x : axis == 
 static vec3 vec_of(const ir_ref *v) { return v3(v[0], v[1], v[2]); }
 
 static ir_ref lerp(tracer *t, ir_ref a, ir_ref b, ir_ref w) { return t_mad(t, ir_sub(t->f, b, a), w, a); }
-
-/* The word of the sample (x, y, z). */
-static ir_ref sample_at(tracer *t, ir_ref data, ir_ref x, ir_ref y, ir_ref z)
-{
-    ir_func *f = t->f;
-    ir_ref row = ir_add(f, ir_mul(f, z, t_word(t, data, SDF_SIZE + 1)), y);
-    return t_offset(t, ir_add(f, data, ir_add(f, ir_mul(f, row, t_word(t, data, SDF_SIZE)), x)), SDF_VALUES);
-}
-
-/* The coefficients of the interpolant of a voxel: it is the sum of k[i] times the product of those
- * coordinates whose bits i has. */
-static void voxel_polynomial(tracer *t, ir_ref data, const ir_ref voxel[3], ir_ref k[8])
-{
-    ir_func *f = t->f;
-    for (uint32_t i = 0; i < 8; i++) {
-        ir_ref corner[3];
-        for (uint32_t axis = 0; axis < 3; axis++)
-            corner[axis] = ir_add(f, voxel[axis], t_u32(t, i >> axis & 1));
-        k[i] = t_real(t, sample_at(t, data, corner[0], corner[1], corner[2]), 0);
-    }
-    for (uint32_t bit = 1; bit < 8; bit *= 2)
-        for (uint32_t i = 0; i < 8; i++)
-            if (i & bit)
-                k[i] = ir_sub(f, k[i], k[i ^ bit]);
-}
 
 static ir_ref polynomial_at(tracer *t, const ir_ref k[8], vec3 p)
 {
@@ -271,24 +238,12 @@ static ir_ref find_zero(tracer *t, const ir_ref c[4], const bracket *b, ir_ref w
     return state[0];
 }
 
-/* Maps a point of the world to the grid; with point = false it maps a direction. */
-static vec3 to_grid(tracer *t, ir_ref data, vec3 v, bool point)
-{
-    ir_ref out[3];
-    for (uint32_t row = 0; row < 3; row++) {
-        out[row] = v3_dot(t, v3_load(t, data, SDF_TO_GRID + 4 * row), v);
-        if (point)
-            out[row] = ir_add(t->f, out[row], t_real(t, data, SDF_TO_GRID + 4 * row + 3));
-    }
-    return vec_of(out);
-}
-
 /* The indices of the voxel of an entry, and its lower corner on the grid. */
 static void load_voxel(tracer *t, ir_ref entry, ir_ref voxel[3], vec3 *corner)
 {
     ir_ref at[3];
     for (uint32_t k = 0; k < 3; k++) {
-        voxel[k] = t_word(t, entry, ENTRY_VOXEL + k);
+        voxel[k] = t_word(t, entry, SDF_ENTRY_VOXEL + k);
         at[k] = ir_to_f32(t->f, voxel[k]);
     }
     *corner = vec_of(at);
@@ -297,11 +252,11 @@ static void load_voxel(tracer *t, ir_ref entry, ir_ref voxel[3], vec3 *corner)
 static void sdf_intersect(tracer *t, ir_ref entry, const shape_ray *query, ir_ref out[3])
 {
     ir_func *f = t->f;
-    ir_ref data = t_word(t, entry, ENTRY_DATA), voxel[3], k[8], c[4], zero = t_f32(t, 0), one = t_f32(t, 1),
-           enter[3], leave[3], in[3], exit[3];
-    vec3 corner, from, along = to_grid(t, data, query->d, false);
+    ir_ref data = t_word(t, entry, SDF_ENTRY_DATA), voxel[3], k[8], c[4], zero = t_f32(t, 0),
+           one = t_f32(t, 1), enter[3], leave[3], in[3], exit[3];
+    vec3 corner, from, along = sdf_to_grid(t, data, query->d, false);
     load_voxel(t, entry, voxel, &corner);
-    from = v3_sub(t, to_grid(t, data, query->o, true), corner);
+    from = v3_sub(t, sdf_to_grid(t, data, query->o, true), corner);
     ir_ref begin = query->tmin, end = query->tmax;
     for (uint32_t axis = 0; axis < 3; axis++) {
         ir_ref di = axis_of(along, axis),
@@ -320,7 +275,7 @@ static void sdf_intersect(tracer *t, ir_ref entry, const shape_ray *query, ir_re
         exit[axis] = ir_select(f, ir_eq(f, end, leave[axis]), ir_select(f, ahead, one, zero),
                                t_clamp(t, axis_of(last, axis), 0, 1));
     }
-    voxel_polynomial(t, data, voxel, k);
+    sdf_polynomial(t, data, voxel, k);
     along_ray(t, k, vec_of(in), along, c);
     bracket b = {
         .near = zero,
@@ -336,15 +291,6 @@ static void sdf_intersect(tracer *t, ir_ref entry, const shape_ray *query, ir_re
     ir_ref hit = ir_and(f, crossing, ir_and(f, ir_gt(f, hit_t, query->tmin), ir_lt(f, hit_t, query->tmax)));
     out[0] = ir_select(f, hit, hit_t, query->tmax);
     out[1] = out[2] = zero;
-}
-
-/* Turns a gradient on the grid into a unit normal in the world. */
-static vec3 world_normal(tracer *t, ir_ref data, vec3 g)
-{
-    vec3 x = v3_load(t, data, SDF_TO_GRID), y = v3_load(t, data, SDF_TO_GRID + 4),
-         z = v3_load(t, data, SDF_TO_GRID + 8);
-    return v3_normalize(t,
-                        v3_add(t, v3_scale(t, x, g.x), v3_add(t, v3_scale(t, y, g.y), v3_scale(t, z, g.z))));
 }
 
 /* Clamps the sample index `i` (i32) to the grid. */
@@ -365,7 +311,7 @@ static ir_ref plane_at(tracer *t, ir_ref data, uint32_t axis, ir_ref q, const ir
     for (uint32_t k = 0; k < 4; k++) {
         index[a] = ir_add(t->f, voxel[a], t_u32(t, k & 1)),
         index[b] = ir_add(t->f, voxel[b], t_u32(t, k >> 1));
-        value[k] = t_real(t, sample_at(t, data, index[0], index[1], index[2]), 0);
+        value[k] = t_real(t, sdf_sample(t, data, index[0], index[1], index[2]), 0);
     }
     return lerp(t, lerp(t, value[0], value[1], axis_of(w, a)), lerp(t, value[2], value[3], axis_of(w, a)),
                 axis_of(w, b));
@@ -415,19 +361,18 @@ static void sdf_interact(tracer *t, const shape_hit *hit, interaction *si)
     vec3 corner;
     load_voxel(t, hit->entry, voxel, &corner);
     si->p = v3_add(t, hit->o, v3_scale(t, hit->d, hit->t));
-    vec3 p = to_grid(t, hit->data, si->p, true), w = v3_sub(t, p, corner);
+    vec3 p = sdf_to_grid(t, hit->data, si->p, true), w = v3_sub(t, p, corner);
     for (uint32_t axis = 0; axis < 3; axis++)
         place[axis] = t_clamp(t, axis_of(w, axis), 0, 1);
     w = vec_of(place);
-    voxel_polynomial(t, hit->data, voxel, k);
-    si->ng = si->ns = world_normal(t, hit->data, polynomial_gradient(t, k, w));
+    sdf_polynomial(t, hit->data, voxel, k);
+    si->ng = si->ns = sdf_normal(t, hit->data, polynomial_gradient(t, k, w));
     si->uv = (vec2){zero, zero};
     if (t->plan->scene->has_smooth_sdf) {
         ir_ref smooth = ir_ne(t->f, t_word(t, hit->data, SDF_SMOOTH), t_u32(t, 0));
         si->ns = v3_select(
             t, smooth,
-            world_normal(t, hit->data, smooth_gradient(t, hit->data, v3_add(t, corner, w), voxel, w)),
-            si->ng);
+            sdf_normal(t, hit->data, smooth_gradient(t, hit->data, v3_add(t, corner, w), voxel, w)), si->ng);
     }
 }
 
@@ -436,11 +381,11 @@ static void sdf_interact(tracer *t, const shape_hit *hit, interaction *si)
 static void sdf_follow(tracer *t, ir_ref entry, vec3 o, vec3 d, ir_ref at[3])
 {
     ir_func *f = t->f;
-    ir_ref data = t_word(t, entry, ENTRY_DATA), voxel[3], k[8], zero = t_f32(t, 0);
-    vec3 corner, along = to_grid(t, data, d, false);
+    ir_ref data = t_word(t, entry, SDF_ENTRY_DATA), voxel[3], k[8], zero = t_f32(t, 0);
+    vec3 corner, along = sdf_to_grid(t, data, d, false);
     load_voxel(t, entry, voxel, &corner);
-    vec3 p = v3_sub(t, to_grid(t, data, v3_add(t, o, v3_scale(t, d, at[0])), true), corner);
-    voxel_polynomial(t, data, voxel, k);
+    vec3 p = v3_sub(t, sdf_to_grid(t, data, v3_add(t, o, v3_scale(t, d, at[0])), true), corner);
+    sdf_polynomial(t, data, voxel, k);
     ir_ref slope = v3_dot(t, polynomial_gradient(t, k, p), along), flat = ir_eq(f, slope, zero);
     ir_ref step = ir_div(f, polynomial_at(t, k, p), ir_select(f, flat, t_f32(t, 1), slope));
     at[0] = ir_sub(f, at[0], ir_select(f, flat, zero, step));
@@ -499,6 +444,8 @@ const shape_kind_class shape_kind_sdf = {
     .object_data = sdf_object_data,
     .transform = sdf_transform,
     .follow = sdf_follow,
+    .silhouette = sdf_silhouette,
+    .silhouette_pieces = sdf_pieces,
     .entry_points = true,
 };
 

@@ -90,7 +90,10 @@ static silhouette_point edge_point(tracer *t, const silhouette_place *at, vec3 v
 
 static silhouette_query query_at(tracer *t, const silhouette_place *at, vec3 viewpoint)
 {
-    return (silhouette_query){t_word(t, shape_of(t, at), SHAPE_DATA), edge_of(t, at), viewpoint, at->along};
+    return (silhouette_query){.data = t_word(t, shape_of(t, at), SHAPE_DATA),
+                              .piece = edge_of(t, at),
+                              .viewpoint = viewpoint,
+                              .along = at->along};
 }
 
 /* Puts s in the place of `of` where its kind of shape is the carrier's. */
@@ -104,7 +107,7 @@ static void join(tracer *t, ir_ref branch, const silhouette_point *s, silhouette
     of->out = v3_phi(t, branch, s->out, of->out);
 }
 
-silhouette_point silhouette_at(tracer *t, const silhouette_place *at, vec3 viewpoint)
+silhouette_point silhouette_at(tracer *t, const silhouette_place *at, vec3 viewpoint, bool backwards)
 {
     ir_func *f = t->f;
     ir_ref level = level_of(t, at), kind = t_word(t, at->carrier, CARRIER_KIND);
@@ -113,10 +116,11 @@ silhouette_point silhouette_at(tracer *t, const silhouette_place *at, vec3 viewp
     silhouette_point s = {.there = ir_bool(f, false), .p = zero, .along = zero, .out = zero};
     s.closed = s.there, s.blur = s.crease = t_f32(t, 0);
     for (uint32_t k = 0; k < SHAPE_KIND_COUNT; k++) {
-        if (!t->plan->scene->kind_used[k] || (k != SHAPE_TRIANGLES && !shape_kinds[k]->silhouette))
+        if (!t->plan->scene->kind_used[k])
             continue;
         ir_ref branch = ir_if(f, ir_eq(f, kind, t_u32(t, k)));
         silhouette_query query = query_at(t, at, o);
+        query.backwards = backwards;
         silhouette_point own =
             k == SHAPE_TRIANGLES ? edge_point(t, at, o) : shape_kinds[k]->silhouette(t, &query);
         ir_else(f);

@@ -29,6 +29,8 @@ typedef struct silhouette_query {
     ir_ref piece;   /* word of silhouette_piece.words */
     vec3 viewpoint; /* in the space in which the shape stands */
     ir_ref along;   /* in [0, 1) */
+    bool backwards; /* rays run toward the viewpoint: this matters to shapes that they meet from outside only
+                     */
 } silhouette_query;
 
 /* Writes the carriers, edges and cells, and HEADER_SILHOUETTES, which stays 0 where no shape has any. */
@@ -62,7 +64,8 @@ typedef struct silhouette_point {
     ir_ref blur;   /* f32: within this distance of the curve rays may miss what is there; none: 0 */
     ir_ref crease; /* f32: how much the surface may bend where it is not closed; 0: nothing jumps there */
 } silhouette_point;
-silhouette_point silhouette_at(tracer *t, const silhouette_place *at, vec3 viewpoint);
+/* backwards: silhouette_query.backwards. */
+silhouette_point silhouette_at(tracer *t, const silhouette_place *at, vec3 viewpoint, bool backwards);
 
 /* The point of silhouette_at (p), as it moves with vertices and with to_world. t: differentiated. */
 vec3 silhouette_moved(tracer *t, const silhouette_place *at, vec3 p);

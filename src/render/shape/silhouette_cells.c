@@ -52,13 +52,16 @@ static void add_edge(cells *c, uint32_t carrier, uint32_t edge, double probabili
 {
     double wanted = ceil(probability * CELLS);
     uint32_t stretches = wanted < 1 ? 1 : wanted > STRETCHES_MOST ? STRETCHES_MOST : (uint32_t)wanted;
-    for (uint32_t k = 0; k < stretches; k++)
+    for (uint32_t k = 0; k < stretches; k++) {
+        if (stretches > 1) /* A stretch is a cell of its own. */
+            close(c);
         add(c, &(cell){{carrier, carrier},
                        {edge, edge},
                        k / (double)stretches,
                        1.0 / stretches,
                        probability / stretches});
-    if (stretches > 1) /* A stretch is a cell of its own. */
+    }
+    if (stretches > 1)
         close(c);
 }
 

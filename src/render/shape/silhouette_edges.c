@@ -287,7 +287,7 @@ static void find_carriers(plan *p, carriers *c)
         const render_shape *shape = &s->shapes.data[i];
         uint32_t positions = render_find_parameter(s, shape->object, PLAN_ARRAY_SLOT + MESH_ARRAY_POSITIONS);
         bool bends = positions != PLAN_NONE && p->gradient_offset[positions] != PLAN_NONE;
-        if (shape->bsdf && (shape->kind == SHAPE_TRIANGLES || shape_kinds[shape->kind]->silhouette))
+        if (shape->bsdf)
             c->edges[i] = write_edges(p, shape, bends);
     }
     for (uint32_t i = 0; i < s->shapes.count && !s->has_groups; i++)

@@ -7,6 +7,9 @@
 /* The passes of edges. Each has of the cells, in BUFFER_VALUES, cumulative probabilities and then values. */
 enum edge_table { EDGE_TABLE_SEEN, EDGE_TABLE_PATH, EDGE_TABLE_LIT, EDGE_TABLES };
 enum { CELL_LEARNT_WORDS = 2 /* in BUFFER_SAMPLES: what was found, and what could be */ };
+/* Behind these: of each lane that makes a table, the sums of what was found, what could be, and probabilities
+ * before. */
+enum { LEARN_LANES = 64, LEARN_SUMS = 3 };
 /* The carriers, and the cells. Carriers that parameters move stand first, and so do their cells:
  * SILHOUETTE_CELLS_MOVING of them. */
 enum silhouette_word {

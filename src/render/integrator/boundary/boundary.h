@@ -22,8 +22,10 @@ typedef struct boundary_cell {
 /* Chooses a cell of the curves. *u: uniform, and uniform again. */
 boundary_cell boundary_choose_cell(walk *w, const boundary_guide *g, ir_ref *u);
 /* Makes the table of a pass (which: u32, enum edge_table) of what was found for each cell, in
- * BUFFER_SAMPLES. */
-void boundary_learn(tracer *t, ir_ref which);
+ * BUFFER_SAMPLES, in two steps of LEARN_LANES lanes: each adds up its cells; then each writes them, and the
+ * sums of all lanes say where it begins. */
+void boundary_add_up(tracer *t, ir_ref which, ir_ref own);
+void boundary_learn(tracer *t, ir_ref which, ir_ref own);
 
 /* ---- pick.c ---- */
 
@@ -43,6 +45,7 @@ typedef struct boundary_point {
 typedef struct boundary_wish {
     uint32_t candidates;   /* many where viewpoints differ, so that what was learnt says little of each */
     bool creases;          /* points at which nothing is hidden will do, too */
+    bool backwards;        /* rays run toward the viewpoint, which is a light */
     const sensor_view *by; /* the sensor must see it, through the point of its aperture that `lens` chooses;
                               NULL: no matter */
     vec2 lens;

@@ -73,18 +73,6 @@ static cell_record record_of(tracer *t, ir_ref k, ir_ref count)
     return r;
 }
 
-static cell_record add_up(tracer *t, ir_ref count)
-{
-    ir_func *f = t->f;
-    ir_ref zero = t_f32(t, 0), state[4] = {t_u32(t, 0), zero, zero, zero}, loop = ir_loop(f, state, 4);
-    ir_while(f, ir_lt(f, state[0], count));
-    cell_record r = record_of(t, state[0], count);
-    ir_ref next[4] = {ir_add(f, state[0], t_u32(t, 1)), ir_add(f, state[1], r.found),
-                      ir_add(f, state[2], r.possible), ir_add(f, state[3], r.before)};
-    ir_endloop(f, loop, next, 4);
-    return (cell_record){state[1], state[2], state[3]};
-}
-
 /* How many cells can be chosen: the first ones, where only what moves matters. */
 static ir_ref count_of(tracer *t, ir_ref which)
 {
@@ -94,24 +82,93 @@ static ir_ref count_of(tracer *t, ir_ref which)
     return t->plan->sensor ? cells : ir_select(f, some, moving, cells);
 }
 
-void boundary_learn(tracer *t, ir_ref which)
+/* Cells that a lane works on: first, .., end - 1. */
+typedef struct cell_range {
+    ir_ref first, end;
+} cell_range;
+
+static cell_range cells_of(tracer *t, ir_ref own, ir_ref most)
 {
     ir_func *f = t->f;
-    ir_ref zero = t_f32(t, 0), one = t_u32(t, 1), real = t_f32(t, 1), count = count_of(t, which);
-    cell_record all = add_up(t, count);
-    ir_ref found = ir_gt(f, all.found, zero), kept = ir_select(f, found, t_f32(t, KEPT), real);
-    ir_ref by = t_ratio(t, t_f32(t, 1 - KEPT), all.found), before = t_ratio(t, real, all.before);
-    ir_ref state[2] = {t_u32(t, 0), zero}, table = table_of(t, which), last = ir_sub(f, count, one);
-    ir_ref cells = head_word(t, SILHOUETTE_CELL_COUNT), loop = ir_loop(f, state, 2);
-    ir_while(f, ir_lt(f, state[0], cells));
+    ir_ref cells = head_word(t, SILHOUETTE_CELL_COUNT), lanes = t_u32(t, LEARN_LANES),
+           each = ir_div(f, ir_add(f, cells, t_u32(t, LEARN_LANES - 1)), lanes), first = ir_mul(f, own, each);
+    return (cell_range){first, ir_min(f, ir_add(f, first, each), most)};
+}
+
+/* Where the sums of a lane stand in BUFFER_SAMPLES: behind what was found for the cells. */
+static ir_ref sums_word(tracer *t, ir_ref own)
+{
+    ir_func *f = t->f;
+    ir_ref behind = ir_mul(f, head_word(t, SILHOUETTE_CELL_COUNT), t_u32(t, CELL_LEARNT_WORDS));
+    return ir_add(f, behind, ir_mul(f, own, t_u32(t, LEARN_SUMS)));
+}
+
+void boundary_add_up(tracer *t, ir_ref which, ir_ref own)
+{
+    ir_func *f = t->f;
+    ir_ref zero = t_f32(t, 0), count = count_of(t, which);
+    cell_range cells = cells_of(t, own, count);
+    ir_ref state[4] = {cells.first, zero, zero, zero}, loop = ir_loop(f, state, 4);
+    ir_while(f, ir_lt(f, state[0], cells.end));
+    cell_record r = record_of(t, state[0], count);
+    ir_ref next[4] = {ir_add(f, state[0], t_u32(t, 1)), ir_add(f, state[1], r.found),
+                      ir_add(f, state[2], r.possible), ir_add(f, state[3], r.before)};
+    ir_endloop(f, loop, next, 4);
+    for (uint32_t k = 0; k < LEARN_SUMS; k++)
+        ir_store(f, BUFFER_SAMPLES, t_offset(t, sums_word(t, own), k), state[1 + k]);
+}
+
+/* The sums of the lanes before `end`, in their order. */
+static cell_record sums_before(tracer *t, ir_ref end)
+{
+    ir_func *f = t->f;
+    ir_ref zero = t_f32(t, 0), state[4] = {t_u32(t, 0), zero, zero, zero}, loop = ir_loop(f, state, 4),
+           next[4];
+    ir_while(f, ir_lt(f, state[0], end));
+    ir_ref word = sums_word(t, state[0]);
+    next[0] = ir_add(f, state[0], t_u32(t, 1));
+    for (uint32_t k = 0; k < LEARN_SUMS; k++)
+        next[1 + k] = ir_add(f, state[1 + k], ir_load(f, IR_F32, BUFFER_SAMPLES, t_offset(t, word, k)));
+    ir_endloop(f, loop, next, 4);
+    return (cell_record){state[1], state[2], state[3]};
+}
+
+/* The shares of a probability: of what was found, and of the probability before. */
+typedef struct cell_shares {
+    ir_ref found, before;
+} cell_shares;
+
+/* A cumulative probability, from sums. */
+static ir_ref level_of(tracer *t, const cell_record *sums, const cell_shares *by)
+{
+    ir_ref level = t_mad(t, sums->found, by->found, ir_mul(t->f, sums->before, by->before));
+    return ir_min(t->f, level, t_f32(t, 1));
+}
+
+void boundary_learn(tracer *t, ir_ref which, ir_ref own)
+{
+    ir_func *f = t->f;
+    ir_ref zero = t_f32(t, 0), one = t_u32(t, 1), real = t_f32(t, 1), count = count_of(t, which),
+           cells = head_word(t, SILHOUETTE_CELL_COUNT), last = ir_sub(f, count, one),
+           table = table_of(t, which);
+    cell_record all = sums_before(t, t_u32(t, LEARN_LANES)), begin = sums_before(t, own),
+                end = sums_before(t, ir_add(f, own, one));
+    ir_ref found = ir_gt(f, all.found, zero), before = t_ratio(t, real, all.before);
+    const cell_shares by = {t_ratio(t, t_f32(t, 1 - KEPT), all.found),
+                            ir_mul(f, before, ir_select(f, found, t_f32(t, KEPT), real))};
+    /* What a lane's last cell has is what the next lane begins with, so the table never falls. */
+    ir_ref most = level_of(t, &end, &by);
+    cell_range range = cells_of(t, own, cells);
+    ir_ref state[2] = {range.first, level_of(t, &begin, &by)}, loop = ir_loop(f, state, 2);
+    ir_while(f, ir_lt(f, state[0], range.end));
     cell_record r = record_of(t, ir_min(f, state[0], last), count);
-    ir_ref share = ir_mul(f, r.before, before), some = ir_mul(f, share, t_f32(t, TRUST));
-    ir_ref learnt = ir_select(f, found, ir_mul(f, r.found, by), zero);
-    ir_ref sum = ir_add(f, state[1], t_mad(t, share, kept, learnt));
-    sum = ir_select(f, ir_ge(f, state[0], last), real, ir_min(f, sum, real));
+    ir_ref next = ir_add(f, state[0], one), some = ir_mul(f, ir_mul(f, r.before, before), t_f32(t, TRUST));
+    ir_ref sum = ir_add(f, state[1], t_mad(t, r.found, by.found, ir_mul(f, r.before, by.before)));
+    sum = ir_select(f, ir_ge(f, next, range.end), most, ir_min(f, sum, most));
+    sum = ir_select(f, ir_ge(f, state[0], last), real, sum);
     ir_ref value = t_ratio(t, t_mad(t, some, all.found, r.found), t_mad(t, some, all.possible, r.possible));
     ir_ref at = ir_add(f, table, state[0]);
     ir_store(f, BUFFER_VALUES, at, sum);
     ir_store(f, BUFFER_VALUES, ir_add(f, at, cells), ir_select(f, ir_gt(f, value, zero), value, real));
-    ir_endloop(f, loop, (ir_ref[]){ir_add(f, state[0], one), sum}, 2);
+    ir_endloop(f, loop, (ir_ref[]){next, sum}, 2);
 }

@@ -284,19 +284,16 @@ static bool some_shell(const walk *w)
     return used[SHAPE_LINEAR_CURVE] || used[SHAPE_BSPLINE] || used[SHAPE_ELLIPSOID];
 }
 
-/* bool: something stands between the edge and the light. A ray from inside a shell does not meet it, so where
- * there are shells, a ray toward the edge is asked, too: it begins on the light, or outside of the scene. */
-static ir_ref edge_occluded(walk *w, vec3 from, vec3 toward, ir_ref far)
+/* bool: something stands between the light and v, a vertex behind the edge, as rays from v meet it. The ray
+ * from the edge to the light is not enough where there are shells: if it begins inside, it does not meet
+ * them. from: a point of the segment from v to the light; toward: its direction; far: what is left of it. */
+static ir_ref shell_occludes(walk *w, const interaction *v, vec3 from, vec3 toward, ir_ref far)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    ir_ref hidden = light_occluded(w, &(ray){from, toward, far});
-    if (!some_shell(w))
-        return hidden;
-    ir_ref reach = ir_min(f, far, t_f32(t, 4 * (w->plan->scene->radius + 1)));
-    vec3 light = v3_add(t, from, v3_scale(t, toward, reach));
-    reach = ir_select(f, ir_gt(f, far, t_f32(t, 0)), ir_mul(f, reach, t_f32(t, 0.9999f)), far);
-    return ir_or(f, hidden, light_occluded(w, &(ray){light, v3_neg(t, toward), reach}));
+    ir_ref on = ir_gt(f, far, t_f32(t, 0)), way = v3_length(t, v3_sub(t, from, v->p));
+    return light_occluded(
+        w, &(ray){ray_offset(t, v->p, v->ng, toward), toward, ir_select(f, on, ir_add(f, way, far), far)});
 }
 
 bl_result kernel_edges_lit(walk *w, ir_module *m)
@@ -308,7 +305,7 @@ bl_result kernel_edges_lit(walk *w, ir_module *m)
     lit_edge l = {.e = light_begin(w, loop.sample)};
     l.delta = light_is_delta(w, l.e.cls);
     boundary_point b = boundary_pick(w, viewpoint_of(w, &l.e, l.delta), loop.sample, &loop.guide,
-                                     &(boundary_wish){.candidates = 4});
+                                     &(boundary_wish){.candidates = 4, .backwards = true});
     if (some_border(w)) {
         random4 r = boundary_numbers(w, loop.sample, 1);
         l.border = take_border(w, &l.e, &r, &b), l.along = r.u[0];
@@ -317,12 +314,16 @@ bl_result kernel_edges_lit(walk *w, ir_module *m)
     vec3 from = boundary_beside(w, &b, true);
     ir_ref lit = ir_and(f, b.there, ir_gt(f, color_max(t, l.radiance), t_f32(t, 0)));
     ir_ref far = ir_select(f, lit, walk_far(w, l.reach), t_f32(t, -1));
-    lit = ir_and(f, lit, ir_not(f, edge_occluded(w, from, l.at.d, far)));
+    lit = ir_and(f, lit, ir_not(f, light_occluded(w, &(ray){from, l.at.d, far})));
     lit_state p = {.at = light_before(w, loop.sample), .b = throughput_start(w), .alive = lit};
     p.at.depth = t_u32(t, 1), p.at.o = from, p.at.d = v3_neg(t, l.at.d);
     p.at.tmax = ir_select(f, lit, t_f32(t, 1e30f), t_f32(t, -1)), p.importance = color_all(t_f32(t, 0));
     light_vertex v = light_visit(w, &p.at);
-    lit = p.alive = ir_and(f, lit, v.v.si.valid);
+    lit = ir_and(f, lit, v.v.si.valid);
+    if (some_shell(w))
+        far = ir_select(f, lit, far, t_f32(t, -1)),
+        lit = ir_and(f, lit, ir_not(f, shell_occludes(w, &v.v.si, from, l.at.d, far)));
+    p.alive = lit;
     ir_ref motion[2], seed[2], minus = ir_neg(f, b.weight);
     motions_of(w, &b, &l, &p.at, &v, motion);
     ir_ref share[2];
