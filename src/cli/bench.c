@@ -28,7 +28,7 @@ typedef struct arguments {
 } arguments;
 
 typedef struct form {
-    const char *name;
+    char *name;
     bool gradient;
     const char *rays;       /* of a job: bl_job_rays */
     bl_gradient_form walks; /* of a gradient */
@@ -45,8 +45,8 @@ typedef struct bench {
     cli_session *session;
     form forms[FORMS];
     uint32_t form_count, rounds, spp, spp_grad;
-    const char *no_reference; /* why there is none */
-    double rays_per_path;     /* counted by the reference; 0: not */
+    char *no_reference;   /* why there is none */
+    double rays_per_path; /* counted by the reference; 0: not */
     float *image, *weights;
     const char **names;
     uint32_t name_count;
@@ -142,11 +142,10 @@ static int run_rounds(bench *b)
 
 /* ---- forms ---- */
 
-static form *add_form(bench *b, const char *name)
+static form *add_form(bench *b)
 {
     form *f = &b->forms[b->form_count++];
     double **series[] = {&f->wall, &f->device, &f->cpu, &f->busy, &f->to_reference, &f->to_primal};
-    f->name = name;
     for (size_t k = 0; k < sizeof series / sizeof *series; k++)
         *series[k] = memory_or_exit(b->rounds * sizeof(double));
     return f;
@@ -176,7 +175,7 @@ static int add_job(bench *b, form *f, const bl_job_desc *desc)
 
 static int add_primal(bench *b, bool no_baking, bl_rays rays)
 {
-    form *f = add_form(b, NULL);
+    form *f = add_form(b);
     CLI_TRY(add_job(b, f, &(bl_job_desc){.no_baking = no_baking, .rays = rays}));
     CLI_TRY(compile(b, f, BL_PASS_PRIMAL));
     f->name = text_format("primal, %s", geometry_name(f));
@@ -185,7 +184,7 @@ static int add_primal(bench *b, bool no_baking, bl_rays rays)
 
 static int add_gradient(bench *b, bl_gradient_form walks, bool no_baking, bl_rays rays)
 {
-    form *f = add_form(b, NULL);
+    form *f = add_form(b);
     bl_job_desc desc = {
         .no_baking = no_baking,
         .rays = rays,
@@ -222,12 +221,12 @@ static int add_forms(bench *b)
         CLI_TRY(add_geometry(b, true, BL_RAYS_BVH));
     if (rays == BL_RAYS_QUERY || (rays == BL_RAYS_AUTO && b->session->device_info.ray_query))
         CLI_TRY(add_geometry(b, true, BL_RAYS_QUERY));
-    form *f = add_form(b, "primal, hand-written GLSL");
+    form *f = add_form(b);
+    f->name = text_format("primal, hand-written GLSL");
     bl_result result = bl_reference_create(b->session->device, b->session->scene, &f->kernel, &f->reference);
     if (result == BL_ERROR_UNSUPPORTED) {
-        b->no_reference = bl_context_error(b->session->ctx);
+        b->no_reference = text_format("%s", bl_context_error(b->session->ctx));
         note(&b->args->common, "%s", b->no_reference);
-        b->no_reference = text_format("%s", b->no_reference);
         b->form_count--;
         return CLI_OK;
     }
@@ -391,8 +390,9 @@ static void free_forms(bench *b)
         bl_job_destroy(f->job);
         bl_reference_destroy(f->reference);
         free(f->wall), free(f->device), free(f->cpu), free(f->busy), free(f->to_reference),
-            free(f->to_primal);
+            free(f->to_primal), free(f->name);
     }
+    free(b->no_reference);
     free(b->image);
     free(b->weights);
     free(b->names);

@@ -49,6 +49,9 @@ const char *edges_lack(render_scene *s)
         lacks = smooth_lack(s);
     if (s->volumetric && (masks || s->media.count > 0) && some_delta_light(s))
         lacks = join(s, lacks, "borders of shadows from lights without extent are left out");
+    if (s->has_smooth_sdf)
+        lacks =
+            join(s, lacks, "steps of light where smooth normals of a distance grid turn away are left out");
     if (!sensor_of(s->sensor)->link)
         lacks = join(s, lacks, "silhouettes that this sensor sees are left out");
     return lacks;
