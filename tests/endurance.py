@@ -55,7 +55,7 @@ def plot(samples):
     width, height, most, end = 600, 200, max(s[1] for s in samples), samples[-1][0]
     points = " ".join("%.1f,%.1f" % (width * t / end, height * (1 - m / most)) for t, m, *_ in samples)
     with open("endurance.csv", "w", encoding="ascii") as f:
-        f.write("seconds,resident_bytes,cache_files,checkpoint_bytes\n" + "".join("%.2f,%d,%d,%d\n" % s for s in samples))
+        f.write("seconds,resident_bytes,cache_files,checkpoint_bytes,log_bytes\n" + "".join("%.2f,%d,%d,%d,%d\n" % s for s in samples))
     with open("endurance.svg", "w", encoding="ascii") as f:
         f.write('<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 -20 %d %d"><text y="-5" font-size="12">resident memory, up to %.1f MB, over %.0f s'
                 '</text><polyline fill="none" stroke="black" points="%s"/></svg>\n' % (width, height + 20, most / 1e6, end, points))
@@ -75,7 +75,8 @@ def main():
         process = subprocess.Popen([PROGRAM, "fit", "job.json", "-o", "out", "--quiet", "--device", os.environ.get("BL_DEVICE", "native")],
                                    stdout=subprocess.DEVNULL, stderr=errors, env={**os.environ, "BL_CACHE_DIR": os.path.abspath("cache")})
         while process.poll() is None:
-            samples.append((time.monotonic() - start, resident(process.pid), count_files("cache"), size_of("out/checkpoint")))
+            samples.append((time.monotonic() - start, resident(process.pid), count_files("cache"), size_of("out/checkpoint"),
+                            size_of("out/fit.csv")))
             time.sleep(0.02)
         errors.seek(0)
         said = errors.read()
@@ -84,20 +85,21 @@ def main():
         return 77
     problems = [] if process.returncode == 0 else ["ended with %d: %s" % (process.returncode, said)]
     samples = [s for s in samples if s[1]]
-    quarter = len(samples) // 4
-    if quarter < 5:
-        problems.append("only %d samples of memory" % len(samples))
+    # By the log, which has a line a step: where a driver compiles for long, most samples are from before the first step.
+    steps = [4 * s[4] / max(1, samples[-1][4]) for s in samples]
+    quarters = [[s for s, step in zip(samples, steps) if low <= step <= low + 1] for low in (1, 3)]
+    if min(map(len, quarters)) < 5:
+        problems.append("only %d and %d samples of memory in the second and the last quarter" % tuple(map(len, quarters)))
     else:
         plot(samples)
-        quarters = samples[quarter:2 * quarter], samples[3 * quarter:]
         second, last = (max(s[1] for s in part) for part in quarters)
         kept = [max(s[3] for s in part) for part in quarters]
         print("%d steps in %d stages, %.0f s: at most %.1f MB in the second quarter, %.1f MB in the last; %d files in the cache; see %s" %
               (STAGES * STEPS, STAGES, samples[-1][0], second / 1e6, last / 1e6, samples[-1][2], folder))
         if last > second + GROWTH_MOST:
             problems.append("memory grows from %d to %d bytes" % (second, last))
-        if samples[-1][2] > samples[2 * quarter][2]:
-            problems.append("the cache grows from %d to %d files" % (samples[2 * quarter][2], samples[-1][2]))
+        if samples[-1][2] > quarters[0][-1][2]:
+            problems.append("the cache grows from %d to %d files" % (quarters[0][-1][2], samples[-1][2]))
         if not 0 < kept[1] <= kept[0]:
             problems.append("the checkpoint grows from %d to %d bytes" % tuple(kept))
     left = [name for name in os.listdir("out") if ".tmp-" in name] if os.path.isdir("out") else []

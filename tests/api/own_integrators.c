@@ -263,6 +263,13 @@ static bl_plugin_color says_so(bl_plugin_trace *t, bl_trace_ray camera)
     return black(bl_plugin_func(t));
 }
 
+static bl_plugin_color asks_for_no_setting(bl_plugin_trace *t, bl_trace_ray camera)
+{
+    (void)camera;
+    bl_ir_value v = bl_ir_f32(bl_plugin_func(t), (float)bl_trace_setting(t, 3));
+    return (bl_plugin_color){{v, v, v}};
+}
+
 static bl_plugin_color asks_in_a_material(bl_plugin_trace *t, bl_plugin_vec3 wi, bl_plugin_vec3 wo,
                                           bl_plugin_vec2 uv)
 {
@@ -329,6 +336,7 @@ static void mistakes_in_functions_are_errors(void **state)
         {"no_light", takes_a_surface_for_a_light, "is no sample of a light"},
         {"out_of_block", leaves_a_block, "has ended"},
         {"says", says_so, "free lunch"},
+        {"settings", asks_for_no_setting, "has no parameter 3"},
     };
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         SCENE_MUST(&device, bl_plugin_add_integrator(device.context,

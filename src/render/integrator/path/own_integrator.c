@@ -64,7 +64,12 @@ static color no_color(void) { return color_all((ir_ref){0}); }
 double own_setting(const own_trace *t, uint32_t parameter)
 {
     const render_scene *s = t->w->plan->scene;
-    return parameter < s->own->base.plugin.param_count ? s->own_settings[parameter] : 0;
+    const plugin_class *cls = &s->own->base.plugin;
+    if (parameter < cls->param_count)
+        return s->own_settings[parameter];
+    ir_fail(t->w->t.f, "integrator \"%s\" has no parameter %u: it has %u", cls->name, parameter,
+            cls->param_count);
+    return 0;
 }
 
 random4 own_random(own_trace *t, ir_ref place)
