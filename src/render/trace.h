@@ -268,6 +268,14 @@ static inline vec3 v3_vector_by_map(tracer *t, ir_ref record, uint32_t map, vec3
     return vec3_at(row);
 }
 
+/* A normal, by the map whose inverse this is: multiplied by the transpose. Of unit length. */
+static inline vec3 v3_normal_by_map(tracer *t, ir_ref record, uint32_t map, vec3 n)
+{
+    vec3 x = v3_load(t, record, map), y = v3_load(t, record, map + 4), z = v3_load(t, record, map + 8);
+    return v3_normalize(t,
+                        v3_add(t, v3_scale(t, x, n.x), v3_add(t, v3_scale(t, y, n.y), v3_scale(t, z, n.z))));
+}
+
 /* ---- colours ---- */
 
 static inline color color_all(ir_ref v) { return (color){{v, v, v}}; }

@@ -7,10 +7,10 @@
  * one of six: a choice among those points of the planes across the three axes that are inside the voxel.
  * A point counts only for the axis along which the curve goes most, so each is one point of one plane.
  *
- * At a face between voxels the surface bends, as at the edge of a mesh. Its curve there is where a + b u + c
- * v
- * + d u v = 0. Half of the numbers along it are a place u, half are a place v, and a point counts for the one
- * along which the curve goes most. A face at the border of the grid has one voxel: there the surface ends.
+ * At a face between voxels the surface bends, as at the edge of a mesh. Its curve there is where a form
+ * a + b u + c v + d u v is 0. Half of the numbers along it are a place u, half are a place v, and a point
+ * counts for the one along which the curve goes most. A face at the border of the grid has one voxel: there
+ * the surface ends.
  *
  * All of this is on the grid, where samples stand at integers, and relative to the voxel's lower corner. */
 #include "render/plan.h"
@@ -478,12 +478,13 @@ silhouette_point sdf_silhouette(tracer *t, const silhouette_query *at)
     for (uint32_t i = 0; i < 3; i++)
         voxel[i] = t_word(t, at->piece, PIECE_VOXEL + i), corner[i] = ir_to_f32(f, voxel[i]);
     sdf_polynomial(t, at->data, voxel, k);
-    vec3 low = vec3_at(corner), viewpoint = v3_sub(t, sdf_to_grid(t, at->data, at->viewpoint, true), low);
+    vec3 low = vec3_at(corner),
+         viewpoint = v3_sub(t, v3_point_by_map(t, at->data, SDF_TO_GRID, at->viewpoint), low);
     silhouette_point s = {.crease = t_real(t, at->piece, EDGE_CREASE)};
     ir_ref yes = ir_bool(f, true);
     ir_ref branch = ir_if(f, inside);
     grid_point own = inside_silhouette(t, k, viewpoint, at->along);
-    vec3 normal = sdf_normal(t, at->data, own.out);
+    vec3 normal = v3_normal_by_map(t, at->data, SDF_TO_GRID, own.out);
     ir_else(f);
     grid_point face = face_silhouette(t, at, voxel, k, viewpoint, &s);
     ir_endif(f);

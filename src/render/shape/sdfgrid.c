@@ -254,9 +254,9 @@ static void sdf_intersect(tracer *t, ir_ref entry, const shape_ray *query, ir_re
     ir_func *f = t->f;
     ir_ref data = t_word(t, entry, SDF_ENTRY_DATA), voxel[3], k[8], c[4], zero = t_f32(t, 0),
            one = t_f32(t, 1), enter[3], leave[3], in[3], exit[3];
-    vec3 corner, from, along = sdf_to_grid(t, data, query->d, false);
+    vec3 corner, from, along = v3_vector_by_map(t, data, SDF_TO_GRID, query->d);
     load_voxel(t, entry, voxel, &corner);
-    from = v3_sub(t, sdf_to_grid(t, data, query->o, true), corner);
+    from = v3_sub(t, v3_point_by_map(t, data, SDF_TO_GRID, query->o), corner);
     ir_ref begin = query->tmin, end = query->tmax;
     for (uint32_t axis = 0; axis < 3; axis++) {
         ir_ref di = axis_of(along, axis),
@@ -361,18 +361,19 @@ static void sdf_interact(tracer *t, const shape_hit *hit, interaction *si)
     vec3 corner;
     load_voxel(t, hit->entry, voxel, &corner);
     si->p = v3_add(t, hit->o, v3_scale(t, hit->d, hit->t));
-    vec3 p = sdf_to_grid(t, hit->data, si->p, true), w = v3_sub(t, p, corner);
+    vec3 p = v3_point_by_map(t, hit->data, SDF_TO_GRID, si->p), w = v3_sub(t, p, corner);
     for (uint32_t axis = 0; axis < 3; axis++)
         place[axis] = t_clamp(t, axis_of(w, axis), 0, 1);
     w = vec_of(place);
     sdf_polynomial(t, hit->data, voxel, k);
-    si->ng = si->ns = sdf_normal(t, hit->data, polynomial_gradient(t, k, w));
+    si->ng = si->ns = v3_normal_by_map(t, hit->data, SDF_TO_GRID, polynomial_gradient(t, k, w));
     si->uv = (vec2){zero, zero};
     if (t->plan->scene->has_smooth_sdf) {
         ir_ref smooth = ir_ne(t->f, t_word(t, hit->data, SDF_SMOOTH), t_u32(t, 0));
-        si->ns = v3_select(
-            t, smooth,
-            sdf_normal(t, hit->data, smooth_gradient(t, hit->data, v3_add(t, corner, w), voxel, w)), si->ng);
+        si->ns = v3_select(t, smooth,
+                           v3_normal_by_map(t, hit->data, SDF_TO_GRID,
+                                            smooth_gradient(t, hit->data, v3_add(t, corner, w), voxel, w)),
+                           si->ng);
     }
 }
 
@@ -382,9 +383,9 @@ static void sdf_follow(tracer *t, ir_ref entry, vec3 o, vec3 d, ir_ref at[3])
 {
     ir_func *f = t->f;
     ir_ref data = t_word(t, entry, SDF_ENTRY_DATA), voxel[3], k[8], zero = t_f32(t, 0);
-    vec3 corner, along = sdf_to_grid(t, data, d, false);
+    vec3 corner, along = v3_vector_by_map(t, data, SDF_TO_GRID, d);
     load_voxel(t, entry, voxel, &corner);
-    vec3 p = v3_sub(t, sdf_to_grid(t, data, v3_add(t, o, v3_scale(t, d, at[0])), true), corner);
+    vec3 p = v3_sub(t, v3_point_by_map(t, data, SDF_TO_GRID, v3_add(t, o, v3_scale(t, d, at[0]))), corner);
     sdf_polynomial(t, data, voxel, k);
     ir_ref slope = v3_dot(t, polynomial_gradient(t, k, p), along), flat = ir_eq(f, slope, zero);
     ir_ref step = ir_div(f, polynomial_at(t, k, p), ir_select(f, flat, t_f32(t, 1), slope));

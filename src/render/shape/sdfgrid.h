@@ -21,10 +21,6 @@ ir_ref sdf_sample(tracer *t, ir_ref data, ir_ref x, ir_ref y, ir_ref z);
 /* The coefficients of the interpolant of a voxel: it is the sum of k[i] times the product of those
  * coordinates whose bits i has. */
 void sdf_polynomial(tracer *t, ir_ref data, const ir_ref voxel[3], ir_ref k[8]);
-/* Maps a point of the world to the grid; with point = false it maps a direction. */
-vec3 sdf_to_grid(tracer *t, ir_ref data, vec3 v, bool point);
-/* Turns a gradient on the grid into a unit normal in the world. */
-vec3 sdf_normal(tracer *t, ir_ref data, vec3 gradient);
 
 /* Hooks (shape_kind_class). */
 silhouette_point sdf_silhouette(tracer *t, const silhouette_query *at);

@@ -9,15 +9,6 @@
 #include "render/integrator/vertex/plugin_functions.h"
 #include "render/integrator/vertex/vertex.h"
 
-/* A normal of a group, in the world. It is mapped by the transpose of the map into the group. */
-static vec3 map_normal(tracer *t, ir_ref record, vec3 n)
-{
-    vec3 x = v3_load(t, record, LEVEL_TO_GROUP), y = v3_load(t, record, LEVEL_TO_GROUP + 4),
-         z = v3_load(t, record, LEVEL_TO_GROUP + 8);
-    return v3_normalize(t,
-                        v3_add(t, v3_scale(t, x, n.x), v3_add(t, v3_scale(t, y, n.y), v3_scale(t, z, n.z))));
-}
-
 static affine_map level_motion(walk *w, ir_ref level)
 {
     tracer reads = walk_differentiated(w);
@@ -98,7 +89,8 @@ interaction walk_surface(walk *w, const walk_hit *hit, ir_func **interact)
         if (!ir_is_none(si.dp_du.x))
             si.dp_du = v3_vector_by_map(t, si.level, LEVEL_TO_WORLD, si.dp_du),
             si.dp_dv = v3_vector_by_map(t, si.level, LEVEL_TO_WORLD, si.dp_dv);
-        si.ng = map_normal(t, si.level, si.ng), si.ns = map_normal(t, si.level, si.ns);
+        si.ng = v3_normal_by_map(t, si.level, LEVEL_TO_GROUP, si.ng),
+        si.ns = v3_normal_by_map(t, si.level, LEVEL_TO_GROUP, si.ns);
     }
     if (carries)
         to_world_carry(t, &motion, &si);
