@@ -15,6 +15,11 @@ static const bl_light_plugin *light_plugin(const class_node *n)
     return &((const added_light *)(const void *)n->cls)->plugin;
 }
 
+static bl_plugin_trace trace_of(tracer *t, const class_node *n, ir_ref record)
+{
+    return (bl_plugin_trace){.t = t, .node = n, .record = record, .user = light_plugin(n)->user};
+}
+
 /* ---- on a shape: words of the record are enum area_word ---- */
 
 static emitter_sample shape_sample(tracer *t, const class_node *n, ir_ref record, vec3 ref, ir_ref u1,
@@ -37,7 +42,7 @@ static ir_ref shape_pdf(tracer *t, const class_node *n, ir_ref record, const emi
 static emitter_sample place_sample(tracer *t, const class_node *n, ir_ref record, vec3 ref, ir_ref u1,
                                    ir_ref u2)
 {
-    bl_plugin_trace trace = {.t = t, .node = n, .record = record, .user = light_plugin(n)->user};
+    bl_plugin_trace trace = trace_of(t, n, record);
     const bl_light_plugin *p = light_plugin(n);
     bl_light_sample s = p->sample(&trace, outer3(ref), outer(u1), outer(u2));
     ir_ref zero = t_f32(t, 0), distance = inner(s.distance);
@@ -57,13 +62,13 @@ static emitter_sample place_sample(tracer *t, const class_node *n, ir_ref record
 
 static ir_ref sky_pdf(tracer *t, const class_node *n, ir_ref record, const emitter_hit *hit)
 {
-    bl_plugin_trace trace = {.t = t, .node = n, .record = record, .user = light_plugin(n)->user};
+    bl_plugin_trace trace = trace_of(t, n, record);
     return plugin_returned(&trace, "pdf", light_plugin(n)->pdf(&trace, outer3(hit->d)), IR_F32);
 }
 
 static vec2 sky_locate(tracer *t, const class_node *n, ir_ref record, vec3 d)
 {
-    bl_plugin_trace trace = {.t = t, .node = n, .record = record, .user = light_plugin(n)->user};
+    bl_plugin_trace trace = trace_of(t, n, record);
     return plugin_returned_2(&trace, "locate", light_plugin(n)->locate(&trace, outer3(d)));
 }
 
@@ -78,7 +83,7 @@ static void place_extra(const plan *p, const scene_object *o, uint32_t *words)
 static color light_radiance(tracer *t, const class_node *n, ir_ref record, vec2 uv, ir_ref distance,
                             ir_ref facing)
 {
-    bl_plugin_trace trace = {.t = t, .node = n, .record = record, .user = light_plugin(n)->user};
+    bl_plugin_trace trace = trace_of(t, n, record);
     color r = plugin_returned_color(&trace, "radiance",
                                     light_plugin(n)->radiance(&trace, outer2(uv), outer(distance)));
     return light_plugin(n)->kind == BL_LIGHT_SHAPE ? color_select(t, facing, r, color_all(t_f32(t, 0))) : r;

@@ -136,9 +136,8 @@ static void warn_of_losses(fit_work *w)
         return;
     w->warned = true;
     note(&w->args->common,
-         "warning: step %u leaves out %llu contributions to gradients and %llu updates that are too large or "
-         "not "
-         "finite: the fit may go astray",
+         "warning: step %u leaves out %llu contributions to gradients and %llu updates that are too large "
+         "or not finite: the fit may go astray",
          w->status.step, (unsigned long long)w->status.overflowed, (unsigned long long)w->status.skipped);
 }
 

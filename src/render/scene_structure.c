@@ -104,18 +104,18 @@ uint32_t integrator_abilities(const plugin_class *cls)
 
 static bl_result find_integrator(const char *name, const integrator_kind **out, bl_error *err)
 {
-    text known = {0};
     *out = kind_named(name);
-    for (size_t k = 0; k < INTEGRATOR_KINDS && !*out; k++) {
+    if (*out)
+        return BL_OK;
+    text known = {0};
+    for (size_t k = 0; k < INTEGRATOR_KINDS; k++)
         text_add(&known, "%s%s",
                  k == 0                     ? ""
                  : k + 1 < INTEGRATOR_KINDS ? ", "
                                             : " and ",
                  integrator_kinds[k].name);
-    }
-    bl_result r = *out ? BL_OK
-                       : error_set(err, BL_ERROR_UNSUPPORTED, "integrator \"%s\" is not implemented; %s are",
-                                   name, known.data);
+    bl_result r = error_set(err, BL_ERROR_UNSUPPORTED, "integrator \"%s\" is not implemented; %s are", name,
+                            known.data);
     text_free(&known);
     return r;
 }
@@ -134,7 +134,7 @@ const char *render_method_name(const render_scene *s)
 
 /* A parameter of the object, or NULL if its plugin has none of this name. What an application's integrator
  * calls so means something to that integrator alone. */
-static const scene_value *own_value(const scene_object *o, const char *name)
+static const scene_value *value_named(const scene_object *o, const char *name)
 {
     for (uint32_t k = 0; o && !is_own(o->cls) && k < o->cls->param_count; k++)
         if (strcmp(o->cls->params[k].name, name) == 0)
@@ -206,7 +206,7 @@ static bl_result read_march(render_scene *s, const integrator_kind *kind, bl_err
 static bl_result read_edges(render_scene *s, enum edges_wish wish, bl_error *err)
 {
     const scene_object *i = s->integrator;
-    const scene_value *edges = own_value(i, "edges");
+    const scene_value *edges = value_named(i, "edges");
     if (edges && strcmp(edges->text, "auto") != 0 && strcmp(edges->text, "projective") != 0 &&
         strcmp(edges->text, "none") != 0)
         return scene_error(err, BL_ERROR_SCENE, edges->where,
@@ -219,7 +219,7 @@ static bl_result read_edges(render_scene *s, enum edges_wish wish, bl_error *err
     uint32_t *to[3] = {&s->edge_samples.interior, &s->edge_samples.seen, &s->edge_samples.indirect};
     static const char *const names[3] = {"sppc", "sppp", "sppi"};
     for (int k = 0; k < 3; k++) {
-        const scene_value *count = own_value(i, names[k]);
+        const scene_value *count = value_named(i, names[k]);
         if (count && count->given)
             *to[k] = (uint32_t)count->number;
     }
@@ -273,16 +273,16 @@ static bl_result read_integrator(render_scene *s, const render_overrides *o, bl_
         own.name = s->own->base.plugin.name;
     else
         TRY(find_integrator(wish ? wish : i ? i->cls->name : "path", &kind, err));
-    bool theirs = own_value(i, "max_depth") && !kind->own_depths;
+    bool theirs = value_named(i, "max_depth") && !kind->own_depths;
     s->volumetric = kind->volumetric, s->depth_image = kind->depth_image,
     s->light_tracing = kind->light_tracing;
     s->sees_through = kind->sees_through;
     s->method = kind->method, s->detached = kind->detached, s->pipelined = kind->pipelined;
     s->max_depth = theirs ? (int32_t)scene_number(i, "max_depth") : kind->max_depth;
-    s->rr_depth = theirs && !kind->no_next_event && own_value(i, "rr_depth")
+    s->rr_depth = theirs && !kind->no_next_event && value_named(i, "rr_depth")
                       ? (int32_t)scene_number(i, "rr_depth")
                       : kind->rr_depth;
-    s->hide_emitters = !s->own && own_value(i, "hide_emitters") && scene_number(i, "hide_emitters") != 0;
+    s->hide_emitters = !s->own && value_named(i, "hide_emitters") && scene_number(i, "hide_emitters") != 0;
     s->use_next_event = !kind->no_next_event, s->use_bsdf_sampling = true, s->paths_per_sample = 1;
     if (scene_is(i, &integrator_direct.plugin) && kind->own_depths) {
         const scene_value *e = scene_get(i, "emitter_samples"), *b = scene_get(i, "bsdf_samples");

@@ -49,9 +49,8 @@ const char *render_pass_refused(const render_scene *s, render_pass pass)
                "paths";
     bool paths = kind == PASS_GRADIENT || kind == PASS_EDGES || kind == PASS_CHECK;
     return s->own && paths && pass != RENDER_GRADIENT && pass != RENDER_FORWARD
-               ? "an application's integrator makes images, gradients and derivatives of images: no checks "
-                 "of "
-                 "paths"
+               ? "an application's integrator makes images, gradients and derivatives of images: no "
+                 "checks of paths"
                : NULL;
 }
 

@@ -17,7 +17,8 @@ bool own_end(own_trace *t)
 
 /* ---- what an application passes in ---- */
 
-/* Whether these are values of the type. An operation that changes nothing asks the builder. */
+/* Whether these are values of the type, and the trace has not failed. An operation that changes nothing asks
+ * the builder. */
 static bool are(own_trace *t, const ir_ref *r, uint32_t count, ir_type type)
 {
     ir_func *f = t->w->t.f;
@@ -74,7 +75,7 @@ double own_setting(const own_trace *t, uint32_t parameter)
 
 random4 own_random(own_trace *t, ir_ref place)
 {
-    if (failed(t) || !are(t, &place, 1, IR_U32))
+    if (!are(t, &place, 1, IR_U32))
         return (random4){{{0}}};
     return walk_numbers(t->w, t->sample, place, SAMPLER_ONE_TWO_ONE);
 }
@@ -83,7 +84,7 @@ random4 own_random(own_trace *t, ir_ref place)
 
 own_surface own_closest(own_trace *t, const ray *r)
 {
-    if (failed(t) || !is_ray(t, r))
+    if (!is_ray(t, r))
         return (own_surface){.valid = {0}};
     walk *w = t->w;
     own_answer a = {
@@ -116,10 +117,7 @@ own_surface own_closest(own_trace *t, const ray *r)
     };
 }
 
-ir_ref own_any(own_trace *t, const ray *r)
-{
-    return failed(t) || !is_ray(t, r) ? (ir_ref){0} : light_occluded(t->w, r);
-}
+ir_ref own_any(own_trace *t, const ray *r) { return is_ray(t, r) ? light_occluded(t->w, r) : (ir_ref){0}; }
 
 ray own_leave(own_trace *t, uint32_t on, vec3 d)
 {
@@ -240,7 +238,6 @@ own_draw own_light_sample(own_trace *t, uint32_t on, const ir_ref u[3])
     tracer *tr = &w->t;
     own_answer draw = *a;
     draw.kind = OWN_LIGHT_DRAW;
-    draw.v.light_d = draw.v.si.ns;
     own_draw r = {
         .d = draw.v.si.ns,
         .distance = t_f32(tr, 1),
