@@ -282,14 +282,16 @@ def integrator(*without: Any, **parameters: Any) -> Callable[[Any], Any]:
         if any(textured):
             raise ArgumentError("%s: an integrator's parameters are numbers" % name)
 
-        def radiance(core: _core.Trace, o: list[int], d: list[int], tmax: int) -> list[int]:
+        def given(core: _core.Trace, o: list[int], d: list[int], tmax: int) -> tuple[Tracer, Ray]:
+            return Tracer(core, names, textured, None), Ray(floats(o), floats(d), Value(tmax, tr._F32))
+
+        def radiance(core: _core.Trace, *ray: Any) -> list[int]:
             with recording(core):
-                t = Tracer(core, names, textured, None)
-                return vector_of(name, found["radiance"](t, Ray(floats(o), floats(d), Value(tmax, tr._F32))))
+                return vector_of(name, found["radiance"](*given(core, *ray)))
 
         def adjoint(core: _core.Trace, o: list[int], d: list[int], tmax: int, dL: list[int]) -> list[int]:
             with recording(core):
-                t, ray = Tracer(core, names, textured, None), Ray(floats(o), floats(d), Value(tmax, tr._F32))
+                t, ray = given(core, o, d, tmax)
                 if "adjoint" in found:
                     return vector_of(name + ".adjoint", found["adjoint"](t, ray, floats(dL)))
                 result = vector_of(name, found["radiance"](t, ray))
@@ -318,6 +320,9 @@ def bsdf(*without: Any, transmits: bool = False, **parameters: Any) -> Callable[
         if transmits and not sampled:
             raise ArgumentError("%s: what transmits needs sample and pdf" % name)
 
+        def parameters_of(core: _core.Trace, uv: list[int]) -> _Parameters:
+            return _Parameters(core, names, textured, floats(uv))
+
         def above(wi: Vector, wo: Vector, v: Any, else_: float = 0.0) -> Any:
             return tr.select((wi.z > 0) & (wo.z > 0), v, else_)
 
@@ -326,19 +331,18 @@ def bsdf(*without: Any, transmits: bool = False, **parameters: Any) -> Callable[
                 numbers = floats(u)
                 if not sampled:
                     return vector_of(name, tr.cosine_hemisphere(numbers[1], numbers[2]))
-                m = _Parameters(core, names, textured, floats(uv))
-                return vector_of(name + ".sample", found["sample"](m, floats(wi), numbers))
+                return vector_of(name + ".sample", found["sample"](parameters_of(core, uv), floats(wi), numbers))
 
         def pdf(core: _core.Trace, wi: list[int], wo: list[int], uv: list[int]) -> int:
             with recording(core):
                 i, o = floats(wi), floats(wo)
                 if not sampled:
                     return above(i, o, o.z * 0.3183098861837907).id
-                return tr._value(found["pdf"](_Parameters(core, names, textured, floats(uv)), i, o), tr._F32).id
+                return tr._value(found["pdf"](parameters_of(core, uv), i, o), tr._F32).id
 
         def value(core: _core.Trace, wi: list[int], wo: list[int], uv: list[int]) -> list[int]:
             with recording(core):
-                i, o, m = floats(wi), floats(wo), _Parameters(core, names, textured, floats(uv))
+                i, o, m = floats(wi), floats(wo), parameters_of(core, uv)
                 if sampled:
                     return vector_of(name, found["value"](m, i, o))
                 # Below the surface value is asked as if above it: an undefined number there, as of a power of a

@@ -72,9 +72,9 @@ class Value:
     def __hash__(self) -> int:
         return id(self)
 
-    def __neg__(self) -> Value: return _apply("neg", self)
-    def __abs__(self) -> Value: return _apply("abs", self)
-    def __invert__(self) -> Value: return _apply("not", self)
+    def __neg__(self) -> Value: return _unary("neg", self)
+    def __abs__(self) -> Value: return _unary("abs", self)
+    def __invert__(self) -> Value: return _unary("not", self)
     def __add__(self, other: Any) -> Any: return _binary("add", self, other)
     def __radd__(self, other: Any) -> Any: return _binary("add", other, self)
     def __sub__(self, other: Any) -> Any: return _binary("sub", self, other)
@@ -182,11 +182,10 @@ _TRUTHS = ("eq", "ne", "lt", "le")
 
 
 def _apply(name: str, *operands: Value) -> Value:
+    """operands: of what is being recorded (_value)."""
     number, count = _OPS[name]
     if len(operands) != count:
         raise TypeError("%s takes %d values" % (name, count))
-    for v in operands:
-        _value(v, v.kind)
     a, b, c = (*(v.id for v in operands), 0, 0)[:3]
     kind = operands[1].kind if name == "select" else operands[0].kind
     if name in _TRUTHS:
@@ -194,6 +193,10 @@ def _apply(name: str, *operands: Value) -> Value:
     elif name.startswith(("to_", "bits_to_")):
         kind = {"i32": _I32, "u32": _U32, "f32": _F32}[name.rsplit("_", 1)[1]]
     return Value(_trace().op(number, a, b, c), kind)
+
+
+def _unary(name: str, v: Value) -> Value:
+    return _apply(name, _value(v, v.kind))
 
 
 def _binary(name: str, a: Any, b: Any) -> Any:
@@ -302,12 +305,12 @@ def reciprocal(v: Any) -> Any:
 
 def cosine_hemisphere(u1: Number, u2: Number) -> Vector:
     """A direction about the z axis, of density cos / pi, from two uniform numbers."""
-    return Vector(*(Value(id, _F32) for id in _trace().cosine_hemisphere(_value(u1, _F32).id, _value(u2, _F32).id)))
+    return floats(_trace().cosine_hemisphere(_value(u1, _F32).id, _value(u2, _F32).id))
 
 
 def uniform_sphere(u1: Number, u2: Number) -> Vector:
     """A direction of density 1 / (4 pi), from two uniform numbers."""
-    return Vector(*(Value(id, _F32) for id in _trace().uniform_sphere(_value(u1, _F32).id, _value(u2, _F32).id)))
+    return floats(_trace().uniform_sphere(_value(u1, _F32).id, _value(u2, _F32).id))
 
 
 # ---- structures of values ----
