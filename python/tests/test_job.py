@@ -68,3 +68,7 @@ def test_job_options(box, options):
     a, b = (job.gradient(target=target, spp=64, seed=1)[RED] for job in (usual, other))
     assert b == pytest.approx(a, rel=.2 if "pixels" in options else 1e-3)
     assert options.get("rays", "bvh") == other.rays or other.rays == "baked"
+    # that they have come to the library: by what traces rays, and where the samples of the gradient are
+    assert usual.rays == "baked" and other.rays == ("bvh" if "baking" in options or "geometry_changes" in options else "baked")
+    if "accumulate" not in options:  # whose sums are in no order
+        assert (a.tobytes() != b.tobytes()) == (not {"pixels", "baking", "geometry_changes"}.isdisjoint(options))

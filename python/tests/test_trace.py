@@ -318,18 +318,25 @@ def test_more_mistakes():
 
 
 def test_the_first_exception_is_raised():
+    raised = []
+
+    def fail(error):
+        raised.append(error)
+        raise error
+
     @bl.bsdf()
     class failing:
         def value(m, wi, wo):
-            raise ValueError("value")
+            fail(ValueError("value"))
 
         def sample(m, wi, u):
-            raise LookupError("sample")
+            fail(LookupError("sample"))
 
         def pdf(m, wi, wo):
-            raise ArithmeticError("pdf")
+            fail(ArithmeticError("pdf"))
     with pytest.raises(Exception) as one:
         bl.render(ball({"type": "failing"}), spp=1)
+    assert one.value is raised[0]
     with pytest.raises(type(one.value)):
         bl.render(ball({"type": "failing"}), spp=1)
 
