@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Integrators of your own, in scenes of a context, without touching the library. EXPERIMENTAL: may change in
- * any version.
+ * Custom integrators: integrators of your own, in scenes of a context, without touching the library.
+ * EXPERIMENTAL: may change in any version.
  *
  *     static bl_plugin_color radiance(bl_plugin_trace *t, bl_trace_ray ray)
  *     {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Integrators of an application (backlight_integrator.h), as the renderer knows them: their class, and what
- * their functions may ask of the scene while a kernel is traced (integrator/path/own_integrator.c). The
- * kernel around them is integrator/kernels/own_integrator.c.
+ * Custom integrators, which an application adds (backlight_integrator.h), as the renderer knows them: their
+ * class, and what their functions may ask of the scene while a kernel is traced
+ * (integrator/path/own_integrator.c). The kernel around them is integrator/kernels/own_integrator.c.
  *
  * What an application passes in may be anything. So references are checked here, and once the trace has
  * failed these functions do nothing more: they return references that are none. */
