@@ -37,7 +37,7 @@ def run(*arguments, status=0, environment=None):
 def kernels(*arguments, environment=None):
     """Kernels by name, as --json has them."""
     told = json.loads(run("compile", *arguments, "--json", environment=environment).stdout or "{}")
-    check({"version", "device", "driver", "ray_backend"} <= set(told), "the origin is missing: %s" % list(told))
+    check({"version", "device", "driver", "ray_backend"} <= set(told), "no origin: %s" % list(told))
     return {kernel["kernel"]: kernel for kernel in told.get("kernels", [])}
 
 
