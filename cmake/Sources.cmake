@@ -251,7 +251,7 @@ set(render_sources
     src/render/rotation.c
     src/render/harmonics.c
     src/render/warp.c)
-foreach(kind bsdf emitter field film filter medium phase polarization sampler sensor shape texture volume)
+foreach(kind bsdf emitter field film filter medium phase polarization sampler sensor shape spectrum texture volume)
     file(GLOB files RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} CONFIGURE_DEPENDS src/render/${kind}/*.c)
     list(APPEND render_sources ${files})
 endforeach()
@@ -362,6 +362,7 @@ set(cli_sources
     src/cli/import_transforms.c
     src/cli/import_write.c
     src/cli/ir.c
+    src/cli/compile.c
     src/cli/json_keys.c
     src/cli/main.c
     src/cli/messages.c
