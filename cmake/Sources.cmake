@@ -123,6 +123,7 @@ set(scene_sources
     src/scene/image_png.c
     src/scene/image_rgbe.c
     src/scene/image_stb.c
+    src/scene/measured.c
     src/scene/mesh.c
     src/scene/mesh_attributes.c
     src/scene/mesh_basic.c
@@ -138,6 +139,7 @@ set(scene_sources
     src/scene/raw.c
     src/scene/scene.c
     src/scene/spectrum.c
+    src/scene/tensor_file.c
     src/scene/transform.c
     src/scene/upgrade.c
     src/scene/value.c
@@ -252,7 +254,7 @@ set(render_sources
     src/render/rotation.c
     src/render/harmonics.c
     src/render/warp.c)
-foreach(kind bsdf emitter field film filter medium phase sampler sensor shape texture volume)
+foreach(kind bsdf emitter field film filter medium phase polarization sampler sensor shape spectrum texture volume)
     file(GLOB files RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} CONFIGURE_DEPENDS src/render/${kind}/*.c)
     list(APPEND render_sources ${files})
 endforeach()
@@ -363,6 +365,7 @@ set(cli_sources
     src/cli/import_transforms.c
     src/cli/import_write.c
     src/cli/ir.c
+    src/cli/compile.c
     src/cli/json_keys.c
     src/cli/main.c
     src/cli/messages.c

@@ -41,6 +41,8 @@ PLUGINS = {
     "phase": set(),
     "sampler": set(), "sensor": set(), "shape": set(), "texture": set(), "volume": set(),
 }
+# traced mathematics in folders of their own: they know themselves and the types of traces
+LEAVES = {"polarization", "spectrum"}
 
 
 def includes(path):
@@ -97,6 +99,8 @@ def check_render(path, problems):
             if header.startswith("render/integrator/") and header != DOOR:
                 problems.append("%s: only the integrator knows its rooms" % place)
             target = header.split("/")[1]
+            if folder in LEAVES and target not in (folder, "trace.h"):
+                problems.append("%s: %s must not look into anything but render/trace.h" % (place, folder))
             if folder in PLUGINS and target in PLUGINS and target != folder and target not in PLUGINS[folder]:
                 problems.append("%s: %s must not look into %s" % (place, folder, target))
 
