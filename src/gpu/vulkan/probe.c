@@ -169,6 +169,7 @@ bool gpu_probe(const gpu_driver *driver, VkPhysicalDevice physical, vulkan_candi
              VK_API_VERSION_MAJOR(properties.driverVersion), VK_API_VERSION_MINOR(properties.driverVersion),
              VK_API_VERSION_PATCH(properties.driverVersion));
     info->kind = kind_of(&properties, vulkan12.driverID);
+    info->rounds = info->kind == GPU_LAVAPIPE || info->kind == GPU_SWIFTSHADER; /* nothing asks a driver that */
     info->api_version = properties.apiVersion;
     info->subgroup_size = vulkan11.subgroupSize;
     info->max_buffer_range = limits->maxStorageBufferRange;
