@@ -361,6 +361,7 @@ set(cli_sources
     src/cli/import_transforms.c
     src/cli/import_write.c
     src/cli/ir.c
+    src/cli/compile.c
     src/cli/json_keys.c
     src/cli/main.c
     src/cli/messages.c

@@ -34,7 +34,7 @@ expect() {
 
 # ---- help ----
 
-commands="devices render params grad check import fit bench ir plugins"
+commands="devices render params grad check import fit bench ir compile plugins"
 "$program" --help >.out 2>.err || complain "--help"
 for command in $commands; do
     grep -q "^  $command " .out || complain "--help does not list $command"
@@ -104,6 +104,9 @@ expect 2 'ends in .json' import . -o a.xml
 expect 2 '6 numbers, not 2' import . -o a.json --bounds -1 2
 expect 2 "'x' is not a number" import . -o a.json --bounds x
 expect 2 'is not one of 0\|1\|2' import . -o a.json --sh-degree 3
+expect 2 'SCENE.JOB is missing' compile
+expect 2 "no pass 'nosuch'" compile "$scene" --pass nosuch
+expect 1 "no device matches .nosuch." compile "$scene" --param red.reflectance.valu --device nosuch
 expect 2 '--pass PASS is missing' ir "$scene"
 expect 2 'is not one of primal.*tables.*geometry' ir "$scene" --pass nosuch
 

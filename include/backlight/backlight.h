@@ -117,6 +117,11 @@ BL_API bl_result bl_device_info_at(const bl_context *ctx, uint32_t index, bl_dev
 /* selector: NULL or "auto", "native", "swiftshader", "lavapipe", or part of a device's name. "native" is this
  * processor without Vulkan; it must be asked for by name. */
 BL_API bl_result bl_device_create(bl_context *ctx, const char *selector, bl_device **out);
+/* The same device, to make kernels with and nothing else: it holds no memory, so null hardware will do (a
+ * driver's compiler without a device, as RADV has it), and drivers tell what they have made
+ * (bl_job_kernel_statistic). What would run something is BL_ERROR_UNSUPPORTED; so it is on null hardware
+ * that bl_device_create opens. */
+BL_API bl_result bl_device_create_compiler(bl_context *ctx, const char *selector, bl_device **out);
 BL_API void bl_device_destroy(bl_device *device);
 BL_API bl_result bl_device_info_get(const bl_device *device, bl_device_info *out);
 
@@ -695,6 +700,20 @@ typedef struct bl_kernel_info {
 } bl_kernel_info;
 /* Makes the kernel of a pass, if it is not there yet. info (may be NULL): what making it took. */
 BL_API bl_result bl_job_compile(bl_job *job, bl_pass pass, bl_kernel_info *info);
+/* Whether the pass would do something in this job; bl_job_compile fails where not. */
+BL_API bool bl_job_has_pass(const bl_job *job, bl_pass pass);
+/* Number `index` of what the compiler tells of a pass's kernel, which is there; false: there is no such
+ * number. *name: the compiler's own, valid as long as the job. Vulkan: of bl_device_create_compiler, where
+ * the driver has VK_KHR_pipeline_executable_properties ("VGPRs", "Scratch size", ..). Native device: "Code
+ * size" and "Workspace size", in bytes; each thread has one workspace. */
+BL_API bool bl_job_kernel_statistic(const bl_job *job, bl_pass pass, uint32_t index, const char **name,
+                                    double *value);
+/* Of the kernels that are the same for every scene (losses, optimisers, sums), number k: a device makes each
+ * when a job or a fit first needs it, this function makes it now. *name: a string of the library; NULL, with
+ * BL_OK: there is no kernel k. Of *info it sets the words, the size of the trace and the times of generation
+ * and driver. */
+BL_API bl_result bl_device_compile_fixed(bl_device *device, uint32_t k, const char **name,
+                                         bl_kernel_info *info);
 /* SPIR-V words; free() them. */
 BL_API bl_result bl_job_spirv(bl_job *job, bl_pass pass, uint32_t **words, size_t *word_count);
 /* The machine code of a pass on the native device, disassembled: below each instruction of the trace, as a

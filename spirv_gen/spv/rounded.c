@@ -19,16 +19,15 @@
  * are off by more than Vulkan allows, for roots with every mantissa.
  *
  * Left to the device: |b| outside of [2^-126, 2^126], where 1/b is denormal or infinite, quotients and
- * remainders that are denormal, roots of numbers below 2^-100. Where Fma rounds twice, which GLSL.std.450 allows, results are off by an ulp
- * or two, as the device's own are (`backlight devices --selftest`). */
+ * remainders that are denormal, roots of numbers below 2^-100. Where Fma rounds twice, which GLSL.std.450
+ * allows, results are off by an ulp or two, as the device's own are (`backlight devices --selftest`). */
 #include "spirv_gen/spv/module.h"
 
 enum { LEAST_ROOTED = 0x0d800000 }; /* 2^-100 */
 
 static uint32_t fused(spv_gen *g, uint32_t a, uint32_t b, uint32_t c)
 {
-    uint32_t id =
-        SPV_VALUE(g, SpvOpExtInst, spv_type(g, IR_F32), spv_glsl(g), GLSLstd450Fma, a, b, c);
+    uint32_t id = SPV_VALUE(g, SpvOpExtInst, spv_type(g, IR_F32), spv_glsl(g), GLSLstd450Fma, a, b, c);
     SPV_EMIT(g, SPV_DECORATIONS, SpvOpDecorate, id, SpvDecorationNoContraction);
     return id;
 }
@@ -45,10 +44,7 @@ static uint32_t function(spv_gen *g, uint32_t instruction, uint32_t a)
     return SPV_VALUE(g, SpvOpExtInst, spv_type(g, IR_F32), spv_glsl(g), instruction, a);
 }
 
-static uint32_t negated(spv_gen *g, uint32_t a)
-{
-    return SPV_VALUE(g, SpvOpFNegate, spv_type(g, IR_F32), a);
-}
+static uint32_t negated(spv_gen *g, uint32_t a) { return SPV_VALUE(g, SpvOpFNegate, spv_type(g, IR_F32), a); }
 
 /* value, where the bits of `size` are those of a number from `least` on and below infinity; else own. */
 static uint32_t where_normal(spv_gen *g, uint32_t size, uint32_t least, uint32_t value, uint32_t own)
@@ -80,7 +76,8 @@ static uint32_t neighbour(spv_gen *g, uint32_t value, uint32_t step)
 
 uint32_t spv_rounded_sqrt(spv_gen *g, uint32_t x)
 {
-    uint32_t f32 = spv_type(g, IR_F32), boolean = spv_type(g, IR_BOOL), half = spv_const(g, IR_F32, 0x3f000000u);
+    uint32_t f32 = spv_type(g, IR_F32), boolean = spv_type(g, IR_BOOL),
+             half = spv_const(g, IR_F32, 0x3f000000u);
     uint32_t h = arithmetic(g, SpvOpFMul, function(g, GLSLstd450InverseSqrt, x), half);
     uint32_t own = function(g, GLSLstd450Sqrt, x);
     uint32_t root = fused(g, fused(g, negated(g, own), own, x), h, own);

@@ -55,7 +55,7 @@ bl_result device_wrap(bl_context *ctx, gpu_device *opened, bl_device **out)
     return BL_OK;
 }
 
-bl_result bl_device_create(bl_context *ctx, const char *selector, bl_device **out)
+static bl_result create(bl_context *ctx, const char *selector, bool runs, bl_device **out)
 {
     *out = NULL;
     bl_error err = {0};
@@ -64,9 +64,21 @@ bl_result bl_device_create(bl_context *ctx, const char *selector, bl_device **ou
         return context_fail(ctx, &err);
     }
     gpu_device *opened;
-    if (gpu_device_create(ctx->gpu, selector, &opened, &err) != BL_OK)
+    bl_result (*open)(gpu *, const char *, gpu_device **, bl_error *) =
+        runs ? gpu_device_create : gpu_compiler_create;
+    if (open(ctx->gpu, selector, &opened, &err) != BL_OK)
         return context_fail(ctx, &err);
     return device_wrap(ctx, opened, out);
+}
+
+bl_result bl_device_create(bl_context *ctx, const char *selector, bl_device **out)
+{
+    return create(ctx, selector, true, out);
+}
+
+bl_result bl_device_create_compiler(bl_context *ctx, const char *selector, bl_device **out)
+{
+    return create(ctx, selector, false, out);
 }
 
 void bl_device_destroy(bl_device *device)
@@ -76,6 +88,23 @@ void bl_device_destroy(bl_device *device)
     fit_kernels_destroy(device->fixed);
     gpu_device_destroy(device->gpu);
     memory_free(device);
+}
+
+bl_result bl_device_compile_fixed(bl_device *device, uint32_t k, const char **name, bl_kernel_info *info)
+{
+    fit_kernel_size size = {0};
+    bl_error err = {0};
+    double start = clock_seconds(), driver = gpu_device_stats(device->gpu).driver_compile_seconds;
+    *name = fit_kernel_name(k);
+    *info = (bl_kernel_info){0};
+    if (!*name)
+        return BL_OK;
+    if (fit_kernel_compile(device->fixed, k, &size, &err) != BL_OK)
+        return context_fail(device->context, &err);
+    info->spirv_words = size.words, info->ops = size.ops;
+    info->driver_seconds = gpu_device_stats(device->gpu).driver_compile_seconds - driver;
+    info->generate_seconds = clock_seconds() - start - info->driver_seconds;
+    return BL_OK;
 }
 
 bl_result bl_device_info_get(const bl_device *device, bl_device_info *out)

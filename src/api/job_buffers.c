@@ -30,7 +30,7 @@ bl_result job_replace_buffer(bl_job *job, uint64_t bytes, const char *label, gpu
 /* To be called before the scene buffer is written, because that holds its address. */
 static bl_result make_geometry(bl_job *job, bl_error *err)
 {
-    if (!job->plan->query)
+    if (!job->plan->query || !gpu_device_runs(job->device->gpu))
         return BL_OK;
     double start = clock_seconds();
     TRY(ray_backend_build(job->device->gpu, job->plan, false, &job->accel, err));
@@ -43,7 +43,8 @@ bl_result job_write_words(bl_job *job, bl_error *err)
 {
     plan *p = job->plan;
     TRY(gpu_buffer_write(job->words, 0, p->words.data, 4ull * p->words.count, err));
-    if (!ray_backend_wants_hierarchy(gpu_device_info(job->device->gpu), p))
+    if (!ray_backend_wants_hierarchy(gpu_device_info(job->device->gpu), p) ||
+        !gpu_device_runs(job->device->gpu))
         return BL_OK;
     if (job->hierarchy)
         job->bytes -= gpu_hierarchy_size(job->hierarchy);

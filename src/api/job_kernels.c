@@ -163,6 +163,26 @@ bl_result job_pass(bl_job *job, bl_pass pass, render_pass *out)
     return BL_OK;
 }
 
+bool bl_job_has_pass(const bl_job *job, bl_pass pass)
+{
+    if ((unsigned)pass >= BL_PASS_COUNT)
+        return false;
+    render_pass which = public_passes[pass];
+    return !render_pass_lacks(job->plan, render_passes[which].needs) &&
+           !render_pass_refused(job->scene, which);
+}
+
+bool bl_job_kernel_statistic(const bl_job *job, bl_pass pass, uint32_t index, const char **name,
+                             double *value)
+{
+    const gpu_statistic *list;
+    const gpu_kernel *kernel = (unsigned)pass < BL_PASS_COUNT ? job->kernels[public_passes[pass]] : NULL;
+    if (!kernel || index >= gpu_kernel_statistics(kernel, &list))
+        return false;
+    *name = list[index].name, *value = list[index].value;
+    return true;
+}
+
 bl_result bl_job_spirv(bl_job *job, bl_pass pass, uint32_t **words, size_t *word_count)
 {
     *words = NULL;

@@ -40,6 +40,7 @@ typedef struct cli_common {
     bool seed_given;
     int32_t max_depth;
     bool strict, untrusted, no_baking, no_cache, quiet, json, help;
+    bool compile_only; /* no option, but of commands that run nothing: the device holds no memory */
 } cli_common;
 
 typedef enum cli_kind {
@@ -79,6 +80,8 @@ typedef struct cli_command {
     int (*run)(void *arguments);
 } cli_command;
 
+/* Adds a "key=value" to defines, unless they have the key. */
+void define_default(cli_names *defines, const char *key_value);
 /* Sets the field that "NAME=N" names; false: it names none, or N is no whole number above 0. */
 bool limit_set(bl_limits *limits, const char *text);
 /* Fills `arguments` (zeroed before) from argv; prints what is wrong. */
@@ -135,6 +138,10 @@ typedef struct cli_parameter {
     uint32_t index;
     bl_parameter_info info;
 } cli_parameter;
+/* The names that were asked for; where none was, all parameters that have gradients, but those of geometry.
+ * free() *names, also after a failure. */
+int session_choose_parameters(const cli_session *session, const cli_names *asked, const char ***names,
+                              uint32_t *count);
 /* Looks names up, refuses what has no gradient, and with --strict gradients that lack terms. */
 int session_find_parameters(const cli_session *session, const char *const *names, uint32_t count,
                             cli_parameter *out);
@@ -282,7 +289,7 @@ int bench_rays(const cli_session *session, const cli_ray_bench *args);
 /* ---- commands ---- */
 
 extern const cli_command command_devices, command_render, command_params, command_grad, command_check,
-    command_fit, command_import, command_bench, command_ir, command_plugins;
+    command_fit, command_import, command_bench, command_ir, command_compile, command_plugins;
 
 #define CLI_OPTIONS(table) .options = (table), .option_count = (uint32_t)(sizeof(table) / sizeof(table)[0])
 

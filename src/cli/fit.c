@@ -191,28 +191,11 @@ static int optimise(fit_work *w)
 
 /* ---- the command ---- */
 
-static bool has_define(const cli_names *defines, const char *key_value)
-{
-    size_t length = strcspn(key_value, "=") + 1;
-    for (uint32_t i = 0; i < defines->count; i++)
-        if (!strncmp(defines->items[i], key_value, length))
-            return true;
-    return false;
-}
-
 /* What the command line says wins over the job. */
 static void merge_options(fit_work *w, cli_common *common)
 {
-    cli_names *defines = &common->defines;
-    const char **items = memory_or_exit((defines->count + w->job.define_count) * sizeof *items);
-    uint32_t count = 0;
-    for (; count < defines->count; count++)
-        items[count] = defines->items[count];
     for (uint32_t i = 0; i < w->job.define_count; i++)
-        if (!has_define(defines, w->job.defines[i]))
-            items[count++] = w->job.defines[i];
-    free(defines->items);
-    *defines = (cli_names){.items = items, .count = count};
+        define_default(&common->defines, w->job.defines[i]);
     common->silhouette = w->job.silhouette;
     w->spp = common->spp ? common->spp : w->job.spp ? w->job.spp : 16;
     w->spp_grad = common->spp_grad ? common->spp_grad : w->job.spp_grad ? w->job.spp_grad : w->spp;

@@ -120,31 +120,25 @@ static int put_graph(const cli_session *session, const arguments *args, bl_job *
     return status;
 }
 
-/* --param, or everything that has a gradient. */
-static int choose_parameters(const cli_session *session, const arguments *args, const char **names,
-                             uint32_t *count)
+static int create_job(const cli_session *session, const arguments *args, bl_job **job)
 {
-    uint32_t all = bl_scene_parameter_count(session->scene);
-    *count = 0;
-    for (uint32_t i = 0; i < all && args->parameters.count == 0; i++) {
-        bl_parameter_info info;
-        SESSION_TRY(session, bl_scene_parameter_info(session->scene, i, &info));
-        if (info.differentiable && !info.geometry)
-            names[(*count)++] = info.name;
-    }
-    for (uint32_t i = 0; i < args->parameters.count; i++)
-        names[(*count)++] = args->parameters.items[i];
-    return CLI_OK;
+    bl_pass pass = pass_of(args->pass);
+    bl_job_desc desc = {.frozen = pass == BL_PASS_FROZEN};
+    const char **names = NULL;
+    int status = CLI_OK;
+    if (bl_pass_info_get(pass).gradient)
+        status = session_choose_parameters(session, &args->parameters, &names, &desc.parameter_count);
+    desc.parameters = names;
+    if (status == CLI_OK)
+        status = session_create_job(session, desc, job);
+    free(names);
+    return status;
 }
 
-static int with_job(const cli_session *session, const arguments *args, const char **names)
+static int with_job(const cli_session *session, const arguments *args)
 {
-    bl_job_desc desc = {.parameters = names, .frozen = pass_of(args->pass) == BL_PASS_FROZEN};
-    bl_pass pass = pass_of(args->pass);
-    if (bl_pass_info_get(pass).gradient)
-        CLI_TRY(choose_parameters(session, args, names, &desc.parameter_count));
     bl_job *job;
-    CLI_TRY(session_create_job(session, desc, &job));
+    CLI_TRY(create_job(session, args, &job));
     bool words = args->spirv || args->disassemble;
     int status = args->dot ? put_graph(session, args, job) : CLI_OK;
     if (status == CLI_OK && words)
@@ -169,17 +163,14 @@ static int show(cli_session *session, const arguments *args)
     if (args->dot)
         CLI_TRY(check_writable(args->dot));
     CLI_TRY(session_open_device(session));
-    size_t most = (size_t)bl_scene_parameter_count(session->scene) + args->parameters.count;
-    const char **names = memory_or_exit((most + 1) * sizeof *names);
-    int status = with_job(session, args, names);
-    free(names);
-    return status;
+    return with_job(session, args);
 }
 
 static int run(void *argument)
 {
     cli_session session = {0};
     arguments *args = argument;
+    args->common.compile_only = true;
     if (args->native && !args->common.device)
         args->common.device = "native";
     int status = show(&session, args);

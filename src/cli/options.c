@@ -307,6 +307,20 @@ bool limit_set(bl_limits *limits, const char *text)
     return false;
 }
 
+void define_default(cli_names *defines, const char *key_value)
+{
+    size_t key = strcspn(key_value, "=") + 1;
+    for (uint32_t i = 0; i < defines->count; i++)
+        if (!strncmp(defines->items[i], key_value, key))
+            return;
+    const char **items = memory_or_exit((defines->count + 1) * sizeof *items);
+    if (defines->count)
+        memcpy(items, defines->items, defines->count * sizeof *items);
+    items[defines->count] = key_value;
+    free(defines->items);
+    *defines = (cli_names){.items = items, .count = defines->count + 1};
+}
+
 /* ---- parsing ---- */
 
 static int store_positional(const cli_command *command, const char *text, void *arguments)

@@ -159,7 +159,10 @@ int session_open_files(cli_session *session, const cli_common *common)
 int session_open_device(cli_session *session)
 {
     const char *name = session->common->device ? session->common->device : getenv("BL_DEVICE");
-    SESSION_TRY(session, bl_device_create(session->ctx, name && *name ? name : NULL, &session->device));
+    name = name && *name ? name : NULL;
+    SESSION_TRY(session, session->common->compile_only
+                             ? bl_device_create_compiler(session->ctx, name, &session->device)
+                             : bl_device_create(session->ctx, name, &session->device));
     SESSION_TRY(session, bl_device_info_get(session->device, &session->device_info));
     return CLI_OK;
 }
@@ -201,6 +204,23 @@ void session_close(cli_session *session)
 size_t session_values(const cli_session *session)
 {
     return (size_t)session->info.width * session->info.height * 3;
+}
+
+int session_choose_parameters(const cli_session *session, const cli_names *asked, const char ***names,
+                              uint32_t *count)
+{
+    uint32_t all = bl_scene_parameter_count(session->scene);
+    *names = memory_or_exit(((size_t)all + asked->count + 1) * sizeof **names);
+    *count = 0;
+    for (uint32_t i = 0; i < all && asked->count == 0; i++) {
+        bl_parameter_info info;
+        SESSION_TRY(session, bl_scene_parameter_info(session->scene, i, &info));
+        if (info.differentiable && !info.geometry)
+            (*names)[(*count)++] = info.name;
+    }
+    for (uint32_t i = 0; i < asked->count; i++)
+        (*names)[(*count)++] = asked->items[i];
+    return CLI_OK;
 }
 
 static int check_parameter(const cli_session *session, const cli_parameter *p)

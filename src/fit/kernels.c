@@ -18,6 +18,7 @@ enum { MOST_BUFFERS = 16 };
 typedef struct form {
     uint32_t addressed; /* a set of buffers: codegen_addressed */
     gpu_kernel *kernel;
+    fit_kernel_size size;
 } form;
 
 typedef ARRAY(form) forms;
@@ -83,6 +84,7 @@ static bl_result create(gpu_device *device, const ir_module *lowered, form *out,
         .addressed = out->addressed,
         .label = lowered->entry->name,
     };
+    out->size = (fit_kernel_size){code.word_count, opt_measure(lowered).ops};
     bl_result r = gpu_kernel_create(device, &d, &out->kernel, err);
     memory_free(code.words);
     return r;
@@ -104,16 +106,27 @@ static bl_result make(fit_kernels *kernels, fit_kernel which, form *out, bl_erro
     return r;
 }
 
-static gpu_kernel *find(fit_kernels *kernels, fit_kernel which, uint32_t addressed, bl_error *err)
+/* Of no kernel where it cannot be made. */
+static form find(fit_kernels *kernels, fit_kernel which, uint32_t addressed, bl_error *err)
 {
     forms *made = &kernels->made[which];
     for (uint32_t i = 0; i < made->count; i++)
         if (made->data[i].addressed == addressed)
-            return made->data[i].kernel;
+            return made->data[i];
     form f = {.addressed = addressed};
     if (make(kernels, which, &f, err) == BL_OK)
         array_push(made, f);
-    return f.kernel;
+    return f;
+}
+
+const char *fit_kernel_name(uint32_t k) { return k < FIT_KERNEL_COUNT ? table[k].name : NULL; }
+
+bl_result fit_kernel_compile(fit_kernels *kernels, uint32_t k, fit_kernel_size *size, bl_error *err)
+{
+    BL_ASSERT(k < FIT_KERNEL_COUNT, "there is no fixed kernel %u", k);
+    form f = find(kernels, (fit_kernel)k, 0, err);
+    *size = f.size;
+    return f.kernel ? BL_OK : err->code;
 }
 
 void fit_dispatch(gpu_batch *batch, fit_kernels *kernels, fit_kernel kernel, gpu_buffer *const *buffers,
@@ -124,7 +137,7 @@ void fit_dispatch(gpu_batch *batch, fit_kernels *kernels, fit_kernel kernel, gpu
     bl_error err = {0};
     uint32_t addressed =
         codegen_addressed(gpu_device_info(kernels->device), buffers, table[kernel].buffer_count);
-    gpu_kernel *found = find(kernels, kernel, addressed, &err);
+    gpu_kernel *found = find(kernels, kernel, addressed, &err).kernel;
     if (!found) {
         gpu_batch_fail(batch, &err);
         return;

@@ -40,6 +40,8 @@ void gpu_note(gpu *g, const bl_error *reason)
 
 static bool comes_before(const gpu_info *a, const gpu_info *b)
 {
+    if (a->null_hardware != b->null_hardware)
+        return b->null_hardware;
     if (a->kind != b->kind)
         return a->kind < b->kind;
     return a->kind == GPU_LAVAPIPE &&
@@ -131,7 +133,7 @@ uint32_t gpu_validation_messages(const gpu *g) { return __atomic_load_n(&g->mess
 static bool matches(const gpu_info *info, const char *selector)
 {
     if (!selector || !*selector || strcasecmp(selector, "auto") == 0)
-        return true;
+        return !info->null_hardware;
     if (strcasecmp(selector, "native") == 0)
         return info->kind == GPU_NATIVE;
     if (strcasecmp(selector, "swiftshader") == 0)
@@ -162,7 +164,7 @@ static bl_result no_match(const gpu *g, const char *selector, bl_error *err)
     return result;
 }
 
-bl_result gpu_device_create(gpu *g, const char *selector, gpu_device **out, bl_error *err)
+static bl_result create(gpu *g, const char *selector, bool runs, gpu_device **out, bl_error *err)
 {
     *out = NULL;
     if (!selector || strcasecmp(selector, "native") != 0)
@@ -176,6 +178,7 @@ bl_result gpu_device_create(gpu *g, const char *selector, gpu_device **out, bl_e
     d->owner = g;
     d->backend = chosen->backend;
     d->candidate = chosen;
+    d->runs = runs && !chosen->info.null_hardware;
     g->devices_alive++;
     bl_result result = d->backend->device_build(d, err);
     if (result != BL_OK)
@@ -183,6 +186,16 @@ bl_result gpu_device_create(gpu *g, const char *selector, gpu_device **out, bl_e
     else
         *out = d;
     return result;
+}
+
+bl_result gpu_device_create(gpu *g, const char *selector, gpu_device **out, bl_error *err)
+{
+    return create(g, selector, true, out, err);
+}
+
+bl_result gpu_compiler_create(gpu *g, const char *selector, gpu_device **out, bl_error *err)
+{
+    return create(g, selector, false, out, err);
 }
 
 void gpu_device_destroy(gpu_device *d)
@@ -197,5 +210,15 @@ void gpu_device_destroy(gpu_device *d)
 }
 
 const gpu_info *gpu_device_info(const gpu_device *d) { return &d->candidate->info; }
+
+bool gpu_device_runs(const gpu_device *d) { return d->runs; }
+
+bl_result gpu_runs_nothing(const gpu_device *d, bl_error *err)
+{
+    const gpu_info *info = &d->candidate->info;
+    return error_set(err, BL_ERROR_UNSUPPORTED, "%s compiles only: %s", info->name,
+                     info->null_hardware ? "there is no hardware behind it; choose another device"
+                                         : "it was opened for nothing else");
+}
 
 gpu_stats gpu_device_stats(const gpu_device *d) { return d->stats; }

@@ -14,7 +14,7 @@ bl_result gpu_batch_create(gpu_device *d, gpu_batch **out, bl_error *err)
     if (!b)
         return error_set(err, BL_ERROR_MEMORY, "out of memory");
     b->device = d;
-    bl_result result = d->backend->batch_build(b, err);
+    bl_result result = d->runs ? d->backend->batch_build(b, err) : BL_OK;
     if (result != BL_OK)
         gpu_batch_destroy(b);
     else
@@ -34,6 +34,8 @@ bl_result gpu_batch_begin(gpu_batch *b, bl_error *err)
 {
     if (b->state == BATCH_SUBMITTED)
         return error_set(err, BL_ERROR_ARGUMENT, "a batch in flight is begun again without a wait");
+    if (!b->device->runs)
+        return gpu_runs_nothing(b->device, err);
     b->state = BATCH_IDLE;
     b->error = (bl_error){0};
     TRY(b->device->backend->batch_begin(b, err));

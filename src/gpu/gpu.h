@@ -39,15 +39,16 @@ typedef struct gpu_info {
     uint64_t max_buffer_range;    /* bytes one storage-buffer binding can address */
     uint64_t max_allocation;      /* bytes */
     uint32_t max_storage_buffers; /* per stage */
-    bool rounds; /* f32 division and square root are rounded to the nearest; elsewhere kernels do it themselves
-                    (spirv_gen/spv/rounded.c) */
-    bool float_atomics;           /* shaderBufferFloat32AtomicAdd */
+    bool rounds;        /* f32 division and square root are rounded to the nearest; elsewhere kernels do it
+                           themselves        (spirv_gen/spv/rounded.c) */
+    bool float_atomics; /* shaderBufferFloat32AtomicAdd */
     bool ray_query, int64, float64, timestamps, signed_zero_inf_nan_preserve;
     bool int64_atomics;  /* shaderBufferInt64Atomics */
     bool buffer_address; /* gpu_buffer_address works, kernels may use PhysicalStorageBuffer */
     bool memory_model;   /* vulkanMemoryModel with device scope */
     bool scalar_layout;  /* scalarBlockLayout */
     bool validated;      /* the validation layer watches this device (never one opened directly) */
+    bool null_hardware;  /* a driver's compiler without a device behind it: it compiles, and runs nothing */
 } gpu_info;
 
 /* ---- device.c ---- */
@@ -69,12 +70,18 @@ uint32_t gpu_count(gpu *g); /* devices found, in default order */
 const gpu_info *gpu_info_at(gpu *g, uint32_t index);
 uint32_t gpu_validation_messages(const gpu *g);
 
-/* selector: NULL or "auto" (first in default order), "native", "swiftshader", "lavapipe", or part of a name
- * (case-insensitive). A selector that matches nothing is BL_ERROR_NO_DEVICE with the list of what there
- * is. */
+/* selector: NULL or "auto" (first in default order that is hardware), "native", "swiftshader", "lavapipe", or
+ * part of a name (case-insensitive). A selector that matches nothing is BL_ERROR_NO_DEVICE with the list of
+ * what there is. */
 bl_result gpu_device_create(gpu *g, const char *selector, gpu_device **out, bl_error *err);
+/* The same device, to make kernels with and nothing else. */
+bl_result gpu_compiler_create(gpu *g, const char *selector, gpu_device **out, bl_error *err);
 void gpu_device_destroy(gpu_device *d);
 const gpu_info *gpu_device_info(const gpu_device *d);
+/* Whether the device runs what it makes. Null hardware does not, nor what gpu_compiler_create has made. Such
+ * a device holds no memory: its buffers have a size, what is written to them is dropped, reading fails, and
+ * so does the beginning of a batch. It has no acceleration structures. */
+bool gpu_device_runs(const gpu_device *d);
 
 typedef struct gpu_stats {
     uint64_t pipelines_created, dispatches, submits;
@@ -200,6 +207,15 @@ void gpu_kernel_destroy(gpu_kernel *k);
 /* What the driver would compile less with next time; NULL where it gives nothing but a header (CPU drivers).
  * Lives as long as the kernel. */
 const void *gpu_kernel_driver_data(const gpu_kernel *k, size_t *size);
+
+typedef struct gpu_statistic {
+    char name[64]; /* the driver's own */
+    double value;
+} gpu_statistic;
+/* What the compiler tells of a kernel: of a device that runs nothing, where the driver
+ * has VK_KHR_pipeline_executable_properties; of native kernels. Returns how many numbers there are, maybe
+ * none; they live as long as the kernel. */
+uint32_t gpu_kernel_statistics(const gpu_kernel *k, const gpu_statistic **out);
 
 /* ---- dispatch.c: a batch is recorded, submitted, waited for; then it can be recorded again ---- */
 

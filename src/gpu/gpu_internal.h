@@ -41,9 +41,12 @@ struct gpu_device {
     gpu *owner;
     const gpu_backend *backend;
     const gpu_candidate *candidate;
+    bool runs; /* gpu_device_runs */
     gpu_stats stats;
 };
 
+/* The error of what a device does not do that runs nothing. */
+bl_result gpu_runs_nothing(const gpu_device *d, bl_error *err);
 void gpu_log(const gpu *g, const char *format, ...) BL_PRINTF(2, 3);
 /* A missing driver is no error, because other devices may do. The reason is logged, and kept for the error of
  * a selector that asks for that driver. */
@@ -77,6 +80,7 @@ struct gpu_kernel {
     char *label;
     void *driver_data; /* from malloc */
     size_t driver_data_size;
+    ARRAY(gpu_statistic) statistics;
 };
 
 static inline bool gpu_kernel_addresses(const gpu_kernel *k, uint32_t buffer)

@@ -62,6 +62,7 @@ void gpu_kernel_destroy(gpu_kernel *k)
         return;
     k->device->backend->kernel_destroy(k);
     free(k->driver_data);
+    array_free(&k->statistics);
     free(k->label);
     free(k);
 }
@@ -70,4 +71,10 @@ const void *gpu_kernel_driver_data(const gpu_kernel *k, size_t *size)
 {
     *size = k->driver_data_size;
     return k->driver_data;
+}
+
+uint32_t gpu_kernel_statistics(const gpu_kernel *k, const gpu_statistic **out)
+{
+    *out = k->statistics.data;
+    return k->statistics.count;
 }

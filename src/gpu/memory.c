@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Buffers: sizes, ranges, statistics. Where memory comes from is the back end's. */
+ * Buffers: sizes, ranges, statistics. Where memory comes from is the back end's. A device that runs nothing
+ * has no memory: its buffers are not built. */
 #include "gpu/gpu_internal.h"
 
 #include <stdlib.h>
@@ -17,7 +18,7 @@ bl_result gpu_buffer_create_for(gpu_device *d, const gpu_buffer_desc *desc, gpu_
     *out = NULL;
     const char *label = desc->label ? desc->label : "buffer";
     uint64_t size = desc->size, limit = d->candidate->info.max_allocation;
-    if (size > limit || size > UINT64_MAX - 15)
+    if (d->runs && (size > limit || size > UINT64_MAX - 15))
         return error_set(err, BL_ERROR_DEVICE_MEMORY,
                          "buffer '%s' needs %llu bytes; %s allocates at most %llu", label,
                          (unsigned long long)size, d->candidate->info.name, (unsigned long long)limit);
@@ -31,7 +32,7 @@ bl_result gpu_buffer_create_for(gpu_device *d, const gpu_buffer_desc *desc, gpu_
     b->device = d;
     b->asked = size;
     b->size = size ? (size + 15) & ~(uint64_t)15 : 16;
-    bl_result result = d->backend->buffer_build(b, desc, err);
+    bl_result result = d->runs ? d->backend->buffer_build(b, desc, err) : BL_OK;
     if (result != BL_OK)
         gpu_buffer_destroy(b);
     else
@@ -68,7 +69,8 @@ void *gpu_buffer_mapped(gpu_buffer *b) { return b->mapped; }
 
 uint64_t gpu_buffer_address(const gpu_buffer *b)
 {
-    return b->device->candidate->info.buffer_address ? b->device->backend->buffer_address(b) : 0;
+    bool has = b->device->candidate->info.buffer_address && b->device->runs;
+    return has ? b->device->backend->buffer_address(b) : 0;
 }
 
 static bl_result check_range(const gpu_buffer *b, const char *what, uint64_t offset, uint64_t size,
@@ -85,7 +87,7 @@ bl_result gpu_buffer_write(gpu_buffer *b, uint64_t offset, const void *data, uin
 {
     BL_ASSERT(data || !size, "%llu bytes for buffer '%s' from nowhere", (unsigned long long)size, b->label);
     TRY(check_range(b, "writing", offset, size, err));
-    if (size == 0)
+    if (size == 0 || !b->device->runs)
         return BL_OK;
     if (!b->mapped)
         return b->device->backend->buffer_write(b, offset, data, size, err);
@@ -99,6 +101,8 @@ bl_result gpu_buffer_read(gpu_buffer *b, uint64_t offset, void *data, uint64_t s
     TRY(check_range(b, "reading", offset, size, err));
     if (size == 0)
         return BL_OK;
+    if (!b->device->runs)
+        return gpu_runs_nothing(b->device, err);
     if (!b->mapped)
         return b->device->backend->buffer_read(b, offset, data, size, err);
     memcpy(data, (const char *)b->mapped + offset, size);

@@ -142,9 +142,6 @@ const char *plugin_unsupported_reason(plugin_category category, const char *name
          "it needs the tables of a sky model; bake the sky into an image for \"envmap\""},
         {PLUGIN_BSDF, "measured", "it needs a format of measured data that is not read here"},
         {PLUGIN_BSDF, "measured_polarized", "light is not polarized here"},
-        {PLUGIN_BSDF, "polarizer", "light is not polarized here"},
-        {PLUGIN_BSDF, "retarder", "light is not polarized here"},
-        {PLUGIN_BSDF, "circular", "light is not polarized here"},
         {PLUGIN_INTEGRATOR, "stokes", "light is not polarized here"},
         {PLUGIN_FILM, "specfilm", "colours are RGB here, not spectra"},
     };

@@ -260,8 +260,9 @@ static void two_walks_are_the_same_for_any_slices(void **state)
     assert_true(stats[0].slices >= 6); /* three tiles */
     assert_memory_equal(g[0], g[1], sizeof g[0]);
     assert_memory_equal(&stats[0].loss, &stats[1].loss, sizeof stats[0].loss);
-    SCENE_MUST(&device, bl_job_render(p.job, &(bl_render_desc){.spp = spp, .seed = 1, .gradient_stream = true},
-                                      p.image, NULL));
+    SCENE_MUST(&device,
+               bl_job_render(p.job, &(bl_render_desc){.spp = spp, .seed = 1, .gradient_stream = true},
+                             p.image, NULL));
     for (uint32_t i = 0; i < p.values; i++)
         assert_true(fabsf(image[i] - p.image[i]) <=
                     1e-5f * (1 + p.image[i])); /* the same samples, added up in another order */

@@ -2,8 +2,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Is a device's image the interpreter's? The same lowered trace of the primal runs in both, for every scene
  * of support/scene_cases.c and one with media, with geometry in memory and baked. The bits are equal on
- * every device: one that does not round divisions and roots corrects them (spirv_gen/spv/rounded.c). One sample a pixel and four seeds, so that nothing averages
- * out. Gradients are within f32's rounding of the interpreter's sum. */
+ * every device: one that does not round divisions and roots corrects them (spirv_gen/spv/rounded.c). One
+ * sample a pixel and four seeds, so that nothing averages out. Gradients are within f32's rounding of the
+ * interpreter's sum. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -39,6 +39,7 @@ enum { SIDE = 8, SEED = 4, SAMPLES = 300, DEEP = 64 };
 #define NOTHING "<bsdf type='null' id='nothing'/>"
 #define MASK(opacity, nested)                                                                                \
     "<bsdf type='mask' id='mask'><float name='opacity' value='" opacity "'/>" nested "</bsdf>"
+#define PLATE(type, inside) "<bsdf type='" type "' id='plate'>" inside "</bsdf>"
 #define WHITE                                                                                                \
     "<bsdf type='twosided' id='white'><bsdf type='diffuse'>" RGB("reflectance", "1") "</bsdf></bsdf>"
 #define LAMP(inside)                                                                                         \
@@ -75,6 +76,11 @@ static const struct furnace {
      MIRROR BALL("-.5", "0", ".6", ".5", REF("mirror")) BALL("1.1", "0", ".6", ".5", REF("mirror")) SKY, true,
      1},
     {"null", NOTHING SCREEN(REF("nothing")) BALL("0", "0", ".6", ".5", REF("nothing")) SKY, true, 1},
+    {"polariser", PLATE("polarizer", "<float name='theta' value='20'/>") SCREEN(REF("plate")) SKY, true, 0.5},
+    {"retarder", PLATE("retarder", "<float name='transmittance' value='.75'/>") SCREEN(REF("plate")) SKY,
+     true, 0.75},
+    {"circular polariser",
+     PLATE("circular", "<float name='transmittance' value='.5'/>") SCREEN(REF("plate")) SKY, true, 0.25},
     {"mask of glass in itself",
      "<bsdf type='dielectric' id='same'><float name='int_ior' value='1.3'/><float name='ext_ior' "
      "value='1.3'/></bsdf>" MASK(".3", REF("same")) BALL("0", "0", ".6", ".9", REF("mask")) SKY,

@@ -68,6 +68,13 @@ const material_case material_cases[] = {
     {.name = "conductor, black, requested", .xml = IT("conductor", RGB("specular_reflectance", "0")),
      .requested = true,
      .parameters = {"it.specular_reflectance.value"}, .inwards = 1, .cosines = {0.8}, .black = true},
+    {.name = "polarizer", .xml = IT("polarizer", FLOAT("theta", "30") RGB("transmittance", ".9,.7,.5")),
+     .parameters = {"it.transmittance.value"}, .eta = 1, .cosines = {0.3, -0.9}, .black = true},
+    {.name = "retarder", .xml = IT("retarder", FLOAT("delta", "45") RGB("transmittance", ".9,.7,.5")),
+     .parameters = {"it.transmittance.value"}, .eta = 1, .cosines = {0.3, -0.9}, .black = true},
+    {.name = "circular, black, requested", .xml = IT("circular", RGB("transmittance", "0")), .requested =
+     true, .parameters = {"it.transmittance.value"}, .eta = 1, .inwards = 1, .cosines = {0.3, -0.9},
+     .black = true},
     {.name = "null", .xml = IT("null", ""), .eta = 1, .cosines = {0.3, -0.9}, .black = true},
 
     {.name = "plastic", .xml = IT("plastic", RGB("diffuse_reflectance", ".9,.5,.1") INDICES("1.6")),

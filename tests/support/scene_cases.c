@@ -395,6 +395,17 @@ const scene_case scene_cases[] = {
          "</emitter>",
      .step = 1e-5,
      .parameters = {"ground.to_world", "screen.to_world", "panel.to_world", "ball.to_world"}},
+    {.name = "plates that polarise",
+     .body = DIFFUSE("white", ".7,.75,.8")
+         "<bsdf type='polarizer' id='filter'>" RGB("transmittance", ".9,.8,.6") NUMBER("theta", "30")
+         "</bsdf><bsdf type='retarder' id='plate'>" RGB("transmittance", ".8,.9,1")
+         "</bsdf><bsdf type='circular' id='spiral'>" RGB("transmittance", "1,.9,.7") "</bsdf>"
+         FLOOR(REF("white")) WALL(REF("spiral")) SHEET(REF("filter"))
+         SHAPE("rectangle", "<scale value='.5'/><rotate x='1' angle='-55'/><translate value='.1,-.8,.8'/>",
+             REF("plate")) LAMP(BLACK AREA("5,4,3"))
+         "<emitter type='constant' id='sky'>" RGB("radiance", ".8,1,1.2") "</emitter>",
+     .parameters = {"white.reflectance.value", "filter.transmittance.value", "plate.transmittance.value",
+         "spiral.transmittance.value", "light.radiance.value"}},
 };
 // clang-format on
 const uint32_t scene_case_count = sizeof scene_cases / sizeof scene_cases[0];
@@ -481,6 +492,14 @@ const scene_case scene_media_cases[] = {
      .parameters = {"fog.sigma_t.value.value", "fog.albedo.value.value", "mist.sigma_t.value.value",
          "mist.albedo.value.value", "veil.specular_transmittance.value",
                     "net.opacity.value", "cloth.reflectance.value", "sky.radiance.value"}},
+    {.name = "a polariser before a light, in a medium",
+     .body = FOG("homogeneous", RGB("sigma_t", ".4,.5,.2")) DIFFUSE("white", ".7,.75,.8")
+         "<bsdf type='polarizer' id='filter'>" RGB("transmittance", ".9,.8,.6") "</bsdf>" FLOOR(REF("white"))
+         FOG_BOX SHEET(REF("filter")) SUN,
+     .volumetric = true,
+     .crossings = 3,
+     .step = 1e-3,
+     .parameters = {"white.reflectance.value", "filter.transmittance.value", "fog.sigma_t.value.value"}},
     {.name = "a glowing fog, and a filter with negative lobes",
      .body = FOG("homogeneous", RGB("sigma_t", ".4,1.5,.002") RGB("albedo", ".9,.7,.5")
          RGB("emission", ".5,.3,.7"))

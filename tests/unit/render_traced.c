@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Small traced functions run alone in the interpreter, against the same thing written in C: the disk, the
  * tent filter, the crop window, bitmap lookups at any texture coordinate. And what scenes with film windows,
- * nested integrators and bad transforms load to. */
+ * nested integrators, plates that polarise and bad transforms load to. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -473,6 +473,29 @@ static void nested_integrators(void **state)
     render_scene_destroy(s);
 }
 
+/* Plates that polarise say so once, whatever their number, and their angles have no gradient. */
+static void plates_say_that_light_is_not_polarised(void **state)
+{
+    (void)state;
+    static const char xml[] = "<scene version='3.0.0'><bsdf type='polarizer' id='a'/><bsdf type='circular' "
+                              "id='b'/><bsdf type='retarder' id='c'/><sensor type='perspective'/></scene>";
+    loaded l = traced_load(xml, folder);
+    static const char said[] = "light is not polarised, so what polarises it only takes a share of it";
+    const char *first = strstr(l.scene->description->warnings.data, said);
+    assert_non_null(first);
+    assert_null(strstr(first + 1, said));
+    uint32_t without = 0, whole = 0;
+    for (uint32_t i = 0; i < l.scene->parameters.count; i++) {
+        const render_parameter *p = &l.scene->parameters.data[i];
+        bool angle = strstr(p->name, "theta") || strstr(p->name, "delta");
+        without += angle && p->reason && strstr(p->reason, "nothing depends on it");
+        whole += strstr(p->name, "transmittance") && !p->reason;
+    }
+    assert_int_equal(without, 3);
+    assert_int_equal(whole, 3);
+    traced_unload(&l);
+}
+
 /* A mirroring matrix turns winding, not the side that a rectangle or a cube faces with. */
 static void mirrored_shapes_keep_their_side(void **state)
 {
@@ -582,6 +605,7 @@ int main(void)
         cmocka_unit_test(bitmaps_anywhere),
         cmocka_unit_test(bad_scenes_say_why),
         cmocka_unit_test(nested_integrators),
+        cmocka_unit_test(plates_say_that_light_is_not_polarised),
         cmocka_unit_test(mirrored_shapes_keep_their_side),
         cmocka_unit_test(normals_are_made_in_the_world),
         cmocka_unit_test(direct_with_several_samples),

@@ -1,9 +1,9 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
  * The corrections of spirv_gen/spv/rounded.c, written in C once more, find the nearest number wherever the
- * device's own quotients, reciprocals and roots are off by up to OFF ulp: for roots with every mantissa of both
- * parities of the exponent, for quotients with random operands and with those whose reciprocals are known to
- * be hard (b just above and just below a power of two). tests/unit/spv_device.c runs the SPIR-V. */
+ * device's own quotients, reciprocals and roots are off by up to OFF ulp: for roots with every mantissa of
+ * both parities of the exponent, for quotients with random operands and with those whose reciprocals are
+ * known to be hard (b just above and just below a power of two). tests/unit/spv_device.c runs the SPIR-V. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -60,8 +60,9 @@ static void quotients_are_the_nearest(void **state)
         uint64_t random = random_bits(&seed), more = random_bits(&seed);
         uint32_t near_one = i % 16 == 0 ? i / 16 % 4096 : 0x800000u - i / 16 % 4096 - 1;
         float a = number((uint32_t)(random & 0x7fffffu) | (uint32_t)(120 + random % 13) << 23);
-        float b = i % 16 < 2 ? number(127u << 23 | near_one)
-                             : number((uint32_t)(random >> 32 & 0x7fffffu) | (uint32_t)(120 + more % 13) << 23);
+        float b = i % 16 < 2
+                      ? number(127u << 23 | near_one)
+                      : number((uint32_t)(random >> 32 & 0x7fffffu) | (uint32_t)(120 + more % 13) << 23);
         int off[2] = {(int)(more >> 32) % (OFF + 1), (int)(more >> 40) % (OFF + 1)};
         if (more & 1)
             off[0] = -off[0];

@@ -182,6 +182,8 @@ bl_result native_kernel_build(gpu_kernel *head, const gpu_kernel_desc *desc, bl_
     memcpy(k->constants, desc->words + HEADER_WORDS, 4 * (size_t)h->constant_count);
     TRY(native_reserve_workspaces(d, h->workspace_bytes, err));
     k->code_bytes = h->code_bytes;
+    array_push(&head->statistics, ((gpu_statistic){"Code size", h->code_bytes}));
+    array_push(&head->statistics, ((gpu_statistic){"Workspace size", h->workspace_bytes}));
     TRY(place_code(desc->words + HEADER_WORDS + padded_constants(h), k->code_bytes, &k->code, err));
     uintptr_t code = (uintptr_t)k->code;
     k->prologue = (void (*)(void *))(code + h->prologue);

@@ -275,7 +275,8 @@ bl_result vulkan_adopt(gpu *g, const bl_vulkan_device_desc *desc, gpu_device **o
         free(d);
         return error_set(err, BL_ERROR_MEMORY, "out of memory");
     }
-    d->head = (gpu_device){.owner = g, .backend = &vulkan_backend, .candidate = &d->adopted->candidate.head};
+    d->head = (gpu_device){
+        .owner = g, .backend = &vulkan_backend, .candidate = &d->adopted->candidate.head, .runs = true};
     d->candidate = &d->adopted->candidate;
     g->devices_alive++;
     bl_result result = build(d, desc, err);

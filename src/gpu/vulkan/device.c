@@ -164,15 +164,21 @@ static bl_result build(gpu_device *head, bl_error *err)
     const vulkan_candidate *c = d->candidate = (const vulkan_candidate *)head->candidate;
     gpu_features features;
     gpu_features_choose(c, &features);
-    const char *extensions[GPU_EXTENSIONS_MOST];
+    const char *extensions[GPU_EXTENSIONS_MOST + 1];
     uint32_t extension_count = gpu_extensions_choose(c, extensions);
+    VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR executables = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_EXECUTABLE_PROPERTIES_FEATURES_KHR,
+        .pNext = &features.core,
+        .pipelineExecutableInfo = VK_TRUE};
+    if (vulkan_device_tells(d))
+        extensions[extension_count++] = VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME;
     const float priority = 1;
     VkDeviceQueueCreateInfo queue = {.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
                                      .queueFamilyIndex = c->queue_family,
                                      .queueCount = 1,
                                      .pQueuePriorities = &priority};
     VkDeviceCreateInfo create = {.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
-                                 .pNext = &features.core,
+                                 .pNext = vulkan_device_tells(d) ? (void *)&executables : &features.core,
                                  .queueCreateInfoCount = 1,
                                  .pQueueCreateInfos = &queue,
                                  .enabledExtensionCount = extension_count,
@@ -192,7 +198,7 @@ static void destroy(gpu_device *head)
     vulkan_device *d = vulkan_device_of(head);
     gpu_batch_destroy(d->transfers);
     gpu_buffer_destroy(d->staging);
-    if (!d->adopted && d->handle && d->vk.vkDeviceWaitIdle)
+    if (!d->adopted && head->runs && d->handle && d->vk.vkDeviceWaitIdle) /* null hardware has no queue */
         d->vk.vkDeviceWaitIdle(d->handle);
     if (!d->adopted && d->handle && d->vk.vkDestroyDevice)
         d->vk.vkDestroyDevice(d->handle, NULL);

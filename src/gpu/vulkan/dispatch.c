@@ -223,7 +223,7 @@ bl_result vulkan_batch_dispatch(gpu_batch *head, gpu_kernel *k, gpu_buffer *cons
     vulkan_device *d = device_of(b);
     uint64_t groups = invocations / k->local_size + (invocations % k->local_size != 0);
     uint32_t x = groups < MAX_GROUPS ? (uint32_t)groups : MAX_GROUPS;
-    uint64_t rows = (groups + x - 1) / x;
+    uint64_t rows = x ? (groups + x - 1) / x : 0;
     /* The linear index has 32 bits, and the last row is always whole: a wrap would run low indices twice. */
     if (groups > UINT32_MAX || rows * x * k->local_size > (uint64_t)UINT32_MAX + 1)
         return error_set(err, BL_ERROR_ARGUMENT, "kernel '%s': %llu invocations in one dispatch", k->label,

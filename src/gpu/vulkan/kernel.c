@@ -67,6 +67,80 @@ static void take_driver_data(vulkan_kernel *k, VkPipelineCache cache)
         k->head.driver_data_size = size;
 }
 
+static double statistic_value(const VkPipelineExecutableStatisticKHR *s)
+{
+    switch (s->format) {
+    case VK_PIPELINE_EXECUTABLE_STATISTIC_FORMAT_BOOL32_KHR:
+        return s->value.b32;
+    case VK_PIPELINE_EXECUTABLE_STATISTIC_FORMAT_INT64_KHR:
+        return (double)s->value.i64;
+    case VK_PIPELINE_EXECUTABLE_STATISTIC_FORMAT_UINT64_KHR:
+        return (double)s->value.u64;
+    default:
+        return s->value.f64;
+    }
+}
+
+/* A compute pipeline is one executable, the first. What cannot be told is left out. */
+static void take_statistics(vulkan_kernel *k)
+{
+    vulkan_device *d = vulkan_device_of(k->head.device);
+    VkPipelineExecutableInfoKHR which = {.sType = VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_INFO_KHR,
+                                         .pipeline = k->pipeline};
+    uint32_t count = 0;
+    if (!vulkan_device_tells(d) || !d->vk.vkGetPipelineExecutableStatisticsKHR ||
+        d->vk.vkGetPipelineExecutableStatisticsKHR(d->handle, &which, &count, NULL) != VK_SUCCESS)
+        return;
+    VkPipelineExecutableStatisticKHR *list = memory_need_zeroed(count + 1u, sizeof *list);
+    for (uint32_t i = 0; i < count; i++)
+        list[i].sType = VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_STATISTIC_KHR;
+    if (d->vk.vkGetPipelineExecutableStatisticsKHR(d->handle, &which, &count, list) != VK_SUCCESS)
+        count = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        gpu_statistic s = {.value = statistic_value(&list[i])};
+        snprintf(s.name, sizeof s.name, "%.63s", list[i].name);
+        array_push(&k->head.statistics, s);
+    }
+    memory_free(list);
+}
+
+/* Drivers that are the CPU itself compile with the first dispatch: here one of no workgroups. For that alone
+ * does a device run something that was opened to compile. */
+static bl_result dispatch_nothing(vulkan_kernel *k, gpu_buffer *buffer, gpu_batch *batch, bl_error *err)
+{
+    static const uint32_t push[32];
+    gpu_buffer **buffers = memory_need((k->head.buffer_count + 1u) * sizeof *buffers);
+    for (uint32_t i = 0; i < k->head.buffer_count; i++)
+        buffers[i] = buffer;
+    bl_result r = gpu_batch_begin(batch, err);
+    if (r == BL_OK)
+        r = vulkan_batch_dispatch(batch, &k->head, buffers, push, 0, err);
+    if (r == BL_OK)
+        r = gpu_batch_submit(batch, err);
+    memory_free(buffers);
+    return r == BL_OK ? gpu_batch_wait(batch, NULL, err) : r;
+}
+
+static bl_result compile_late_part(vulkan_kernel *k, bl_error *err)
+{
+    gpu_device *d = k->head.device;
+    gpu_kind kind = d->candidate->info.kind;
+    gpu_buffer *buffer = NULL;
+    gpu_batch *batch = NULL;
+    if (d->runs || (kind != GPU_LAVAPIPE && kind != GPU_SWIFTSHADER))
+        return BL_OK;
+    d->runs = true;
+    bl_result r = gpu_buffer_create(d, GPU_DEVICE, 0, "nothing", &buffer, err);
+    if (r == BL_OK)
+        r = gpu_batch_create(d, &batch, err);
+    if (r == BL_OK)
+        r = dispatch_nothing(k, buffer, batch, err);
+    gpu_batch_destroy(batch);
+    gpu_buffer_destroy(buffer);
+    d->runs = false;
+    return r;
+}
+
 static bl_result build_pipeline(vulkan_kernel *k, const gpu_kernel_desc *desc, bl_error *err)
 {
     vulkan_device *d = vulkan_device_of(k->head.device);
@@ -80,6 +154,7 @@ static bl_result build_pipeline(vulkan_kernel *k, const gpu_kernel_desc *desc, b
     gpu_label(d, VK_OBJECT_TYPE_SHADER_MODULE, GPU_HANDLE(module), k->head.label);
     VkComputePipelineCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
+        .flags = vulkan_device_tells(d) ? VK_PIPELINE_CREATE_CAPTURE_STATISTICS_BIT_KHR : 0,
         .stage = {.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
                   .stage = VK_SHADER_STAGE_COMPUTE_BIT,
                   .module = module,
@@ -89,7 +164,7 @@ static bl_result build_pipeline(vulkan_kernel *k, const gpu_kernel_desc *desc, b
     VkPipelineCache own = shared ? VK_NULL_HANDLE : open_cache(d, desc), cache = shared ? shared : own;
     VkResult created = d->vk.vkCreateComputePipelines(d->handle, cache, 1, &info, d->allocator, &k->pipeline);
     if (created == VK_SUCCESS)
-        take_driver_data(k, own);
+        take_driver_data(k, own), take_statistics(k);
     d->vk.vkDestroyPipelineCache(d->handle, own, d->allocator);
     d->vk.vkDestroyShaderModule(d->handle, module, d->allocator);
     if (created != VK_SUCCESS) {
@@ -99,7 +174,7 @@ static bl_result build_pipeline(vulkan_kernel *k, const gpu_kernel_desc *desc, b
                          desc->word_count, gpu_vk_result_name(created), (int)created);
     }
     gpu_label(d, VK_OBJECT_TYPE_PIPELINE, GPU_HANDLE(k->pipeline), k->head.label);
-    return BL_OK;
+    return compile_late_part(k, err);
 }
 
 bl_result vulkan_kernel_build(gpu_kernel *head, const gpu_kernel_desc *desc, bl_error *err)

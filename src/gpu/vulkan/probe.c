@@ -58,6 +58,8 @@ void gpu_features_query(const vulkan_candidate *c, gpu_features *f)
         .acceleration_structure = {.sType =
                                        VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ACCELERATION_STRUCTURE_FEATURES_KHR},
         .ray_query = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_RAY_QUERY_FEATURES_KHR},
+        .executables = {.sType =
+                            VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_EXECUTABLE_PROPERTIES_FEATURES_KHR},
     };
     void **end = &f->vulkan12.pNext;
     if (c->extensions.shader_atomic_float) {
@@ -68,8 +70,12 @@ void gpu_features_query(const vulkan_candidate *c, gpu_features *f)
         *end = &f->acceleration_structure;
         end = &f->acceleration_structure.pNext;
     }
-    if (c->extensions.ray_query)
+    if (c->extensions.ray_query) {
         *end = &f->ray_query;
+        end = &f->ray_query.pNext;
+    }
+    if (c->extensions.pipeline_executable_properties)
+        *end = &f->executables;
     c->driver->vk.GetPhysicalDeviceFeatures2(c->physical, &f->core);
 }
 
@@ -114,6 +120,7 @@ void gpu_features_describe(vulkan_candidate *c, const gpu_features *f)
     info->int64_atomics = info->int64 && f->vulkan12.shaderBufferInt64Atomics;
     info->memory_model = f->vulkan12.vulkanMemoryModel && f->vulkan12.vulkanMemoryModelDeviceScope;
     info->scalar_layout = f->vulkan12.scalarBlockLayout;
+    c->executables = f->executables.pipelineExecutableInfo;
     describe_accel(c);
 }
 
@@ -169,7 +176,10 @@ bool gpu_probe(const gpu_driver *driver, VkPhysicalDevice physical, vulkan_candi
              VK_API_VERSION_MAJOR(properties.driverVersion), VK_API_VERSION_MINOR(properties.driverVersion),
              VK_API_VERSION_PATCH(properties.driverVersion));
     info->kind = kind_of(&properties, vulkan12.driverID);
-    info->rounds = info->kind == GPU_LAVAPIPE || info->kind == GPU_SWIFTSHADER; /* nothing asks a driver that */
+    info->rounds =
+        info->kind == GPU_LAVAPIPE || info->kind == GPU_SWIFTSHADER; /* nothing asks a driver that */
+    /* Mesa's drivers call what stands in for a device so: "Null hardware (RADV NAVI31)". */
+    info->null_hardware = strncmp(properties.deviceName, "Null hardware", 13) == 0;
     info->api_version = properties.apiVersion;
     info->subgroup_size = vulkan11.subgroupSize;
     info->max_buffer_range = limits->maxStorageBufferRange;

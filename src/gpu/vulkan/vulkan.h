@@ -160,7 +160,8 @@ void gpu_driver_close(gpu_driver *driver);
     X(shader_atomic_float, VK_EXT_SHADER_ATOMIC_FLOAT_EXTENSION_NAME)                                        \
     X(acceleration_structure, VK_KHR_ACCELERATION_STRUCTURE_EXTENSION_NAME)                                  \
     X(deferred_host_operations, VK_KHR_DEFERRED_HOST_OPERATIONS_EXTENSION_NAME)                              \
-    X(ray_query, VK_KHR_RAY_QUERY_EXTENSION_NAME)
+    X(ray_query, VK_KHR_RAY_QUERY_EXTENSION_NAME)                                                            \
+    X(pipeline_executable_properties, VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME)
 
 typedef struct gpu_extensions {
 #define GPU_EXTENSION_FIELD(field, name) bool field;
@@ -175,6 +176,7 @@ typedef struct gpu_features {
     VkPhysicalDeviceShaderAtomicFloatFeaturesEXT atomic_float;
     VkPhysicalDeviceAccelerationStructureFeaturesKHR acceleration_structure;
     VkPhysicalDeviceRayQueryFeaturesKHR ray_query;
+    VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR executables;
 } gpu_features;
 
 typedef struct vulkan_candidate {
@@ -188,6 +190,7 @@ typedef struct vulkan_candidate {
     uint64_t buffer_alignment; /* of offsets of bindings */
     uint32_t accel_scratch_alignment;
     gpu_extensions extensions;
+    bool executables; /* the driver tells about pipelines that it has compiled */
 } vulkan_candidate;
 
 /* False where Backlight cannot use the device: older than Vulkan 1.2, or without a compute queue. */
@@ -198,7 +201,7 @@ void gpu_features_query(const vulkan_candidate *candidate, gpu_features *feature
 void gpu_features_describe(vulkan_candidate *candidate, const gpu_features *features);
 /* What Backlight uses, of what the candidate's device has, and the extensions for it: returns how many. */
 void gpu_features_choose(const vulkan_candidate *candidate, gpu_features *wanted);
-enum { GPU_EXTENSIONS_MOST = 4 };
+enum { GPU_EXTENSIONS_MOST = 4 }; /* without that of statistics, which a device gets that runs nothing */
 uint32_t gpu_extensions_choose(const vulkan_candidate *candidate, const char *names[GPU_EXTENSIONS_MOST]);
 
 /* ---- device.c ---- */
@@ -301,6 +304,11 @@ typedef struct vulkan_kernel {
     VkPipeline pipeline;
 } vulkan_kernel;
 
+/* Whether pipelines are made such that the driver tells about them. */
+static inline bool vulkan_device_tells(const vulkan_device *d)
+{
+    return d->candidate->executables && !d->head.runs;
+}
 bl_result vulkan_kernel_build(gpu_kernel *k, const gpu_kernel_desc *desc, bl_error *err);
 void vulkan_kernel_destroy(gpu_kernel *k);
 

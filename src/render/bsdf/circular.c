@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * A circular polariser. Of light that is not polarised it takes half, whatever its hand. */
+#include "render/bsdf/polarizing.h"
+
+static color circular_value(const bsdf_context *ctx, vec3 wo, ir_ref delta, ir_ref lobe)
+{
+    (void)wo, (void)lobe;
+    return polarizing_value(ctx, delta, 0.5f);
+}
+
+static const plugin_param circular_params[] = {
+    {"transmittance", PLUGIN_TEXTURED, PLUGIN_REFLECTANCE, "1", 0, 0, "factor of what passes"},
+    {"left_handed", PLUGIN_BOOLEAN, 0, "false", 0, 0, "passes left circular light; without effect"},
+};
+const bsdf_class bsdf_circular = {
+    .base = {.plugin = {PLUGIN_BSDF, "circular", PLUGIN_TABLE(circular_params), PLUGIN_NONE,
+                        "a circular polariser; here it takes half of the light"},
+             .check = polarizing_check},
+    .transmits = true,
+    .null = true,
+    .sample = polarizing_sample,
+    .pdf = bsdf_no_density,
+    .value = circular_value,
+};

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * A linear polariser. Of light that is not polarised it takes half, whatever its angle. */
+#include "render/bsdf/polarizing.h"
+
+static color polarizer_value(const bsdf_context *ctx, vec3 wo, ir_ref delta, ir_ref lobe)
+{
+    (void)wo, (void)lobe;
+    return polarizing_value(ctx, delta, 0.5f);
+}
+
+static const plugin_param polarizer_params[] = {
+    {"theta", PLUGIN_TEXTURED, PLUGIN_SCALAR, "0", 0, 0,
+     "angle of the axis that passes, in degrees from dp/du about the normal; without effect"},
+    {"transmittance", PLUGIN_TEXTURED, PLUGIN_REFLECTANCE, "1", 0, 0, "factor of what passes"},
+    {"polarizing", PLUGIN_BOOLEAN, 0, "true", 0, 0, "false: takes half of the light, whatever it is"},
+};
+const bsdf_class bsdf_polarizer = {
+    .base = {.plugin = {PLUGIN_BSDF, "polarizer", PLUGIN_TABLE(polarizer_params), PLUGIN_NONE,
+                        "a linear polariser; here it takes half of the light"},
+             .check = polarizing_check},
+    .transmits = true,
+    .null = true,
+    .sample = polarizing_sample,
+    .pdf = bsdf_no_density,
+    .value = polarizer_value,
+};

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Plates that polarise, in light that is not polarised (polarizing.h). */
+#include "render/bsdf/polarizing.h"
+
+bsdf_sample polarizing_sample(const bsdf_context *ctx, ir_ref u_lobe, ir_ref u1, ir_ref u2)
+{
+    tracer *t = ctx->t;
+    (void)u_lobe, (void)u1, (void)u2;
+    ir_ref one = t_f32(t, 1);
+    return (bsdf_sample){
+        .wo = v3_neg(t, ctx->wi),
+        .pdf = one,
+        .eta = one,
+        .delta = ir_bool(t->f, true),
+        .lobe = t_u32(t, LOBE_NULL),
+    };
+}
+
+color polarizing_value(const bsdf_context *ctx, ir_ref delta, float share)
+{
+    tracer *t = ctx->t;
+    color passes = color_scale(t, bsdf_texture(ctx, "transmittance"), t_f32(t, share));
+    return color_select(t, delta, passes, color_all(t_f32(t, 0)));
+}
+
+static const char no_effect[] = "light is not polarised, so nothing depends on it";
+
+bl_result polarizing_check(render_scene *s, const scene_object *o, bl_error *err)
+{
+    (void)err;
+    text *warnings = &s->description->warnings;
+    static const char notice[] = "light is not polarised, so what polarises it only takes a share of it, and "
+                                 "angles have no effect";
+    if (!warnings->data || !strstr(warnings->data, notice))
+        text_add(warnings, "%s:%u: %s: %s\n", o->where.file, o->where.line, o->cls->name, notice);
+    for (uint32_t k = 0; k < o->cls->param_count; k++)
+        if (o->values[k].object && strcmp(o->cls->params[k].name, "transmittance") != 0)
+            render_reason_all(s, o->values[k].object, no_effect);
+    return BL_OK;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * A linear retarder, such as a quarter wave plate. It changes light that is polarised, and lets all pass. */
+#include "render/bsdf/polarizing.h"
+
+static color retarder_value(const bsdf_context *ctx, vec3 wo, ir_ref delta, ir_ref lobe)
+{
+    (void)wo, (void)lobe;
+    return polarizing_value(ctx, delta, 1);
+}
+
+static const plugin_param retarder_params[] = {
+    {"theta", PLUGIN_TEXTURED, PLUGIN_SCALAR, "0", 0, 0,
+     "angle of the fast axis, in degrees from dp/du about the normal; without effect"},
+    {"delta", PLUGIN_TEXTURED, PLUGIN_SCALAR, "90", 0, 0,
+     "how far the slow axis lags behind, in degrees; without effect"},
+    {"transmittance", PLUGIN_TEXTURED, PLUGIN_REFLECTANCE, "1", 0, 0, "factor of what passes"},
+};
+const bsdf_class bsdf_retarder = {
+    .base = {.plugin = {PLUGIN_BSDF, "retarder", PLUGIN_TABLE(retarder_params), PLUGIN_NONE,
+                        "a linear retarder; here it lets light pass as it is"},
+             .check = polarizing_check},
+    .transmits = true,
+    .null = true,
+    .sample = polarizing_sample,
+    .pdf = bsdf_no_density,
+    .value = retarder_value,
+};
