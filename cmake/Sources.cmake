@@ -250,7 +250,7 @@ set(render_sources
     src/render/rotation.c
     src/render/harmonics.c
     src/render/warp.c)
-foreach(kind bsdf emitter field film filter medium phase polarization sampler sensor shape texture volume)
+foreach(kind bsdf emitter field film filter medium phase polarization sampler sensor shape spectrum texture volume)
     file(GLOB files RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} CONFIGURE_DEPENDS src/render/${kind}/*.c)
     list(APPEND render_sources ${files})
 endforeach()

@@ -135,6 +135,12 @@ const plugin_class *registry_find(const plugin_registry *registry, plugin_catego
 
 /* ---- spectrum.c ---- */
 
+/* x, y and z of the CIE 1931 2 degree observer and relative power of D65, every 5 nm from 360 to 830 nm. By
+ * the norms the integral of y is 1, and that of y times D65, too. */
+enum { SPECTRUM_CURVE_SAMPLES = 95 };
+extern const double spectrum_curves[SPECTRUM_CURVE_SAMPLES][4], spectrum_luminance_norm, spectrum_d65_norm;
+extern const double spectrum_rgb_rows[3][3]; /* XYZ to linear sRGB */
+
 /* What a curve over wavelengths is the colour of. */
 typedef enum spectrum_rule {
     SPECTRUM_POWER,      /* light: of its power */
