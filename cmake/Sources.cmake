@@ -124,6 +124,7 @@ set(scene_sources
     src/scene/image_png.c
     src/scene/image_rgbe.c
     src/scene/image_stb.c
+    src/scene/measured.c
     src/scene/mesh.c
     src/scene/mesh_attributes.c
     src/scene/mesh_basic.c
@@ -139,6 +140,7 @@ set(scene_sources
     src/scene/raw.c
     src/scene/scene.c
     src/scene/spectrum.c
+    src/scene/tensor_file.c
     src/scene/transform.c
     src/scene/upgrade.c
     src/scene/value.c
