@@ -47,6 +47,7 @@ set(spirv_gen_sources
     spirv_gen/opt/loads.c
     spirv_gen/opt/loop_invariants.c
     spirv_gen/opt/loop_states.c
+    spirv_gen/opt/exact.c
     spirv_gen/opt/math.c
     spirv_gen/opt/measure.c
     spirv_gen/opt/merge.c
@@ -325,6 +326,7 @@ set(api_sources
     src/api/render.c
     src/api/resample.c
     src/api/scene.c
+    src/api/self_test.c
     src/api/scene_builder.c
     src/api/tape.c
     src/api/trace_dump.c)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Devices: which there are, one that is opened with its fixed kernels, and what it has done. */
 #include "api/device.h"
+#include "api/self_test.h"
 
 #include <stdlib.h>
 
@@ -11,6 +12,7 @@ static void describe(const gpu_info *g, bl_device_info *out)
     *out = (bl_device_info){.name = g->name,
                             .driver = g->driver,
                             .found = g->found,
+                            .uuid = *g->uuid ? g->uuid : NULL,
                             .kind = kinds[g->kind],
                             .api_major = g->api_version >> 22 & 0x7F,
                             .api_minor = g->api_version >> 12 & 0x3FF,
@@ -45,7 +47,8 @@ bl_result device_wrap(bl_context *ctx, gpu_device *opened, bl_device **out)
         return context_fail(ctx, &err);
     }
     d->context = ctx, d->gpu = opened;
-    if (fit_kernels_create(d->gpu, ctx->checked, &d->fixed, &err) != BL_OK) {
+    if (fit_kernels_create(d->gpu, ctx->checked, &d->fixed, &err) != BL_OK ||
+        device_choose_arithmetic(d, &err) != BL_OK) {
         bl_device_destroy(d);
         return context_fail(ctx, &err);
     }
