@@ -47,7 +47,6 @@ set(spirv_gen_sources
     spirv_gen/opt/loads.c
     spirv_gen/opt/loop_invariants.c
     spirv_gen/opt/loop_states.c
-    spirv_gen/opt/exact.c
     spirv_gen/opt/math.c
     spirv_gen/opt/measure.c
     spirv_gen/opt/merge.c

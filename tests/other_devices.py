@@ -17,7 +17,7 @@ SHIM = os.path.join(os.environ["BL_BUILD_DIR"], "tests", "other_device.so")
 SCENE = os.path.join(ROOT, "assets", "cornell", "scene.xml")
 SMALL = ["-D", "resolution=24", "--spp", "8", "--seed", "3"]
 PARAMETERS = ["--param", "red.reflectance.value"]
-DEVICES = ["discrete,queues,no_time", "discrete,odd_time", "robust,no_time", "queues"]
+DEVICES = ["hidden,queues,no_time", "hidden,odd_time", "robust,no_time", "queues"]
 JOB = {"scene": SCENE, "defines": {"resolution": "16", "max_depth": "4"}, "target": {"render": True, "spp": 16},
        "parameters": [{"name": "red.reflectance.value", "initial": 0.5, "bounds": [0, 1]}],
        "optimizer": {"type": "adam", "rate": 0.02}, "steps": 8, "spp": 2, "checkpoint_steps": 2}
@@ -87,10 +87,10 @@ def budget():
     with tempfile.TemporaryDirectory() as folder:
         image = os.path.join(folder, "image.pfm")
         render = ["render", SCENE, "-D", "resolution=400", "--spp", "1", "-o", image]
-        status, _, err = run("discrete,budget", *render, OTHER_DEVICE_BUDGET=str(64 << 20))
+        status, _, err = run("hidden,budget", *render, OTHER_DEVICE_BUDGET=str(64 << 20))
         check(status == 0, "64 MiB are enough: " + err)
         os.remove(image)
-        status, _, err = run("discrete,budget", *render, OTHER_DEVICE_BUDGET=str(1 << 20))
+        status, _, err = run("hidden,budget", *render, OTHER_DEVICE_BUDGET=str(1 << 20))
         check(status == 1 and re.search(r"of the 1 MiB that the system leaves .*close other programs", err),
               "a budget of 1 MiB: " + err)
         check(not os.listdir(folder), "a render without memory leaves " + str(os.listdir(folder)))
@@ -102,18 +102,18 @@ def lost_device():
         with open(job, "w", encoding="utf-8") as file:
             json.dump(JOB, file)
         whole, lost = os.path.join(folder, "whole"), os.path.join(folder, "lost")
-        status, _, err = run("discrete", "fit", job, "-o", whole, "--quiet")
+        status, _, err = run("hidden", "fit", job, "-o", whole, "--quiet")
         check(status == 0, "a fit: " + err)
         ends = 0
         for at in (20, 60, 60, 60, 60, 60, 60):  # submissions of each process until the device is lost
-            status, _, err = run("discrete,lost", "fit", job, "-o", lost, "--quiet", "--resume",
+            status, _, err = run("hidden,lost", "fit", job, "-o", lost, "--quiet", "--resume",
                                  OTHER_DEVICE_LOST=str(at))
             if status == 0:
                 break
             ends += 1
             said = [line for line in err.splitlines() if "DEVICE_LOST" in line]
             check(status == 1 and len(said) == 1 and "--resume" in said[0], "a lost device: %d %s" % (status, err))
-        status, _, err = run("discrete", "fit", job, "-o", lost, "--quiet", "--resume")
+        status, _, err = run("hidden", "fit", job, "-o", lost, "--quiet", "--resume")
         check(status == 0 and ends >= 2, "after %d losses: %s" % (ends, err))
         check(contents(lost) == contents(whole) and contents(whole), "a fit that lost its device ends otherwise")
 

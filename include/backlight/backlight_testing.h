@@ -14,7 +14,6 @@ extern "C" {
 
 struct bl_context_testing {
     uint32_t buffer_range; /* bytes that a binding reaches at most, as if devices said so; 0: what they say */
-    bool own_arithmetic;   /* kernels divide and take roots as on devices that do not round correctly */
     bool cache_verify;     /* what the cache has is compiled all the same; a difference is BL_ERROR_COMPILE */
 };
 

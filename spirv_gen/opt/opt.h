@@ -58,9 +58,8 @@ enum opt_report {
 };
 
 typedef struct opt_options {
-    uint32_t off;                /* opt_switch: passes to leave out */
-    bool ray_queries;            /* RAY_* stay: spv_generate makes ray queries of them, x86_generate calls */
-    bool own_division, own_root; /* f32: the device's are not rounded correctly (exact.c) */
+    uint32_t off;     /* opt_switch: passes to leave out */
+    bool ray_queries; /* RAY_* stay: spv_generate makes ray queries of them, x86_generate calls */
     /* Else: acceleration structure for RAY_* (ray_bvh.c). */
     uint32_t scene_buffer;    /* buffer with nodes and entries */
     uint32_t node_base_word;  /* word of the scene buffer that holds the word offset of the packed nodes */
@@ -124,7 +123,6 @@ opt_call_accums(const ir_module *m); /* (*) ACCUMs of several targets of a call 
 ir_module *opt_bounds(const ir_module *m,
                       const opt_options *o); /* checks before accesses; one more buffer, for reports */
 ir_module *opt_accumulate_lower(const ir_module *m, const opt_options *o); /* ACCUM -> atomics */
-ir_module *opt_exact(const ir_module *m, const opt_options *o); /* (*) f32 / and sqrt -> rounded correctly */
 ir_module *opt_math(const ir_module *m); /* sin, cos, .. -> polynomials; detach, replace_grad -> operand; min,
                                             max -> select */
 

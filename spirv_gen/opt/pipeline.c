@@ -104,7 +104,6 @@ static bl_result run(pipeline *p)
         TRY(step(p, "accumulate", opt_accumulate_lower(p->now, o)));
     TRY(simplify(p, OPT_LOOP_INVARIANTS, opt_loop_invariants));
     TRY(step(p, "math", opt_math(p->now)));
-    TRY(step(p, "exact", opt_exact(p->now, o)));
     return simplify(p, OPT_DEAD, o->off & OPT_CALL_UNUSED ? opt_dead : opt_call_unused);
 }
 

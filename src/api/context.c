@@ -68,7 +68,6 @@ bl_result bl_context_create(const bl_context_desc *desc, bl_context **out)
     if (desc && desc->cache)
         ctx->cache = kernel_cache_open(desc->cache, desc->cache_limit),
         ctx->cache_verify = desc->testing && desc->testing->cache_verify;
-    ctx->own_arithmetic = desc && desc->testing && desc->testing->own_arithmetic;
     *out = ctx;
     return BL_OK;
 }

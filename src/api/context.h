@@ -20,7 +20,6 @@ struct bl_context {
     plugin_registry registry;            /* the same list, as the loader takes it */
     kernel_cache *cache;                 /* NULL: there is no cache */
     bool strict;                         /* limits of image files */
-    bool own_arithmetic;                 /* bl_context_testing */
     bool cache_verify;                   /* a kernel that was found is compiled all the same and compared */
     bool checked;                        /* BL_DEBUG=bounds: kernels are checked (bounds.h) */
     uint64_t cache_hits, cache_misses;   /* counts of look-ups of kernels' words */

@@ -10,8 +10,7 @@ struct bl_device {
     bl_context *context;
     gpu_device *gpu;
     fit_kernels *fixed;
-    bool own_division, own_root; /* kernels of jobs and traces do not take the device's (self_test.h) */
-    kernel_key identity;         /* key of the device for the cache; zero if there is no cache */
+    kernel_key identity; /* key of the device for the cache; zero if there is no cache */
 };
 
 /* Takes an open device, also on failure. */

@@ -19,8 +19,6 @@ opt_options job_lowering(const bl_job *job, render_pass pass, x86_target native)
 {
     opt_options o = {
         .off = job->testing.passes_off & ((1u << OPT_SWITCH_COUNT) - 1),
-        .own_division = native == X86_NONE && job->device->own_division,
-        .own_root = native == X86_NONE && job->device->own_root,
         .gradient_elements = job->plan->gradient_count,
         .accumulate = job->fixed_point || job_splats(job, pass) ? OPT_ACCUMULATE_FIXED : OPT_ACCUMULATE_FLOAT,
         .scale_buffer = BUFFER_SCALE,

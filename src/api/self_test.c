@@ -8,7 +8,7 @@
  *
  * `needed` are the checks without which images or gradients are wrong. Vulkan promises them. The others are
  * what Vulkan leaves to the device; docs/devices.md says what Backlight does where they do not hold. */
-#include "api/self_test.h"
+#include "api/device.h"
 #include "codegen/codegen.h"
 #include "spirv_gen/opt/opt.h"
 
@@ -28,7 +28,8 @@ typedef enum comparison {
 
 typedef struct check {
     const char *name, *holds;
-    bool needed;
+    bool needed,
+        own; /* own: division and square root are the device's, uncorrected (spirv_gen/spv/rounded.c) */
     comparison how;
     /* The value of an invocation, of operands that are words; or what writes to OUTPUT by itself and returns
      * nothing. */
@@ -194,21 +195,24 @@ static uint32_t invocations_sum(uint32_t cell)
 }
 
 static const check checks[] = {
-    {"sums", "are rounded to the nearest", true, REALS, sum, 0, NULL},
-    {"products", "are rounded to the nearest", true, REALS, product, 0, NULL},
-    {"contraction", "does not happen: a b + c is rounded twice", true, REALS, contraction, 0, NULL},
-    {"comparisons", "are those of IEEE 754, of NaN too", true, WORDS, comparisons, 0, NULL},
-    {"infinities", "stay, and make NaN where they should", true, REALS, infinities, 0, NULL},
-    {"integers", "wrap, shift and divide as words of 32 bits", true, WORDS, integers, 0, NULL},
-    {"conversions", "truncate and round as they should", true, WORDS, conversions, 0, NULL},
-    {"functions", "of our own give the interpreter's bits", true, WORDS, functions, 0, NULL},
-    {"local arrays", "keep what is indexed by values", true, WORDS, arrays, 0, NULL},
-    {"atomics", "lose nothing, and carry into a second word", true, WORDS, atomics, 0, NULL},
-    {"invocations", "of large dispatches all come, once", true, WORDS, invocations, MANY, invocations_sum},
-    {"division", "is rounded correctly", false, REALS, quotient, 0, NULL},
-    {"square root", "is rounded correctly", false, REALS, root, 0, NULL},
-    {"signed zeros", "keep their sign", false, WORDS, signed_zeros, 0, NULL},
-    {"denormals", "are kept", false, DENORMALS, denormal, 0, NULL},
+    {"sums", "are rounded to the nearest", true, false, REALS, sum, 0, NULL},
+    {"products", "are rounded to the nearest", true, false, REALS, product, 0, NULL},
+    {"contraction", "does not happen: a b + c is rounded twice", true, false, REALS, contraction, 0, NULL},
+    {"comparisons", "are those of IEEE 754, of NaN too", true, false, WORDS, comparisons, 0, NULL},
+    {"infinities", "stay, and make NaN where they should", true, false, REALS, infinities, 0, NULL},
+    {"integers", "wrap, shift and divide as words of 32 bits", true, false, WORDS, integers, 0, NULL},
+    {"conversions", "truncate and round as they should", true, false, WORDS, conversions, 0, NULL},
+    {"functions", "of our own give the interpreter's bits", true, false, WORDS, functions, 0, NULL},
+    {"local arrays", "keep what is indexed by values", true, false, WORDS, arrays, 0, NULL},
+    {"atomics", "lose nothing, and carry into a second word", true, false, WORDS, atomics, 0, NULL},
+    {"invocations", "of large dispatches all come, once", true, false, WORDS, invocations, MANY,
+     invocations_sum},
+    {"division", "is rounded to the nearest in kernels", true, false, REALS, quotient, 0, NULL},
+    {"square root", "is rounded to the nearest in kernels", true, false, REALS, root, 0, NULL},
+    {"own division", "of the device is, without a correction", false, true, REALS, quotient, 0, NULL},
+    {"own root", "of the device is, without a correction", false, true, REALS, root, 0, NULL},
+    {"signed zeros", "keep their sign", false, false, WORDS, signed_zeros, 0, NULL},
+    {"denormals", "are kept", false, false, DENORMALS, denormal, 0, NULL},
 };
 enum { CHECK_COUNT = sizeof checks / sizeof *checks };
 
@@ -299,6 +303,7 @@ static bl_result dispatch(machine *k, const ir_module *lowered, const check *c, 
 {
     kernel_code code;
     code_options options = codegen_options(gpu_device_info(k->device));
+    options.spirv.correct_rounding &= !c->own;
     TRY(codegen_words(lowered, &options, &code, err));
     const gpu_kernel_desc desc = {.words = code.words,
                                   .word_count = code.word_count,
@@ -347,31 +352,6 @@ static bl_result test(bl_device *device, const check *c, bl_self_check *out, bl_
     memory_free(memory);
     ir_module_destroy(lowered);
     return r;
-}
-
-static bl_result holds(bl_device *device, ir_ref (*value)(ir_func *f, ir_ref a, ir_ref b, ir_ref c),
-                       bool *out, bl_error *err)
-{
-    uint32_t k = 0;
-    bl_self_check found = {0};
-    while (checks[k].value != value)
-        k++;
-    TRY(test(device, &checks[k], &found, err));
-    *out = found.holds;
-    return BL_OK;
-}
-
-bl_result device_choose_arithmetic(bl_device *device, bl_error *err)
-{
-    bool divides = true, takes_roots = true;
-    bool unknown = gpu_device_info(device->gpu)->kind < GPU_NATIVE && gpu_device_runs(device->gpu);
-    if (unknown) {
-        TRY(holds(device, quotient, &divides, err));
-        TRY(holds(device, root, &takes_roots, err));
-    }
-    device->own_division = !divides || device->context->own_arithmetic;
-    device->own_root = !takes_roots || device->context->own_arithmetic;
-    return BL_OK;
 }
 
 bl_result bl_device_self_check(bl_device *device, uint32_t k, bl_self_check *out)

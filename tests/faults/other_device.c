@@ -3,7 +3,8 @@
  * like devices that this machine does not have. BL_SWIFTSHADER names it, so that it is opened directly. What
  * differs is listed in OTHER_DEVICE, words between commas:
  *
- *   discrete     a discrete GPU: memory of the device that the host cannot see, and host memory
+ *   hidden       memory of the device that the host cannot see, and host memory
+ *   discrete     its kind, name and driver are those of a discrete GPU
  *   budget       VK_EXT_memory_budget; OTHER_DEVICE_BUDGET bytes of the device's memory are free
  *   queues       three families: one for copies alone, graphics with compute, compute alone
  *   no_time      queues without timestamps
@@ -104,7 +105,7 @@ static VKAPI_ATTR void VKAPI_CALL get_families(VkPhysicalDevice d, uint32_t *cou
 static VKAPI_ATTR void VKAPI_CALL get_memory(VkPhysicalDevice d, VkPhysicalDeviceMemoryProperties *m)
 {
     NEXT(GetPhysicalDeviceMemoryProperties)(d, m);
-    if (!is("discrete"))
+    if (!is("hidden"))
         return;
     m->memoryTypeCount = TYPES, m->memoryHeapCount = TYPES;
     m->memoryTypes[HIDDEN] = (VkMemoryType){VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, HIDDEN};
@@ -182,16 +183,16 @@ static VKAPI_ATTR VkResult VKAPI_CALL create_pool(VkDevice d, const VkCommandPoo
 static VKAPI_ATTR void VKAPI_CALL get_requirements(VkDevice d, VkBuffer b, VkMemoryRequirements *r)
 {
     NEXT_OF(d, GetBufferMemoryRequirements)(d, b, r);
-    r->memoryTypeBits = is("discrete") ? (1 << TYPES) - 1 : r->memoryTypeBits;
+    r->memoryTypeBits = is("hidden") ? (1 << TYPES) - 1 : r->memoryTypeBits;
 }
 
 static VKAPI_ATTR VkResult VKAPI_CALL allocate(VkDevice d, const VkMemoryAllocateInfo *info,
                                                const VkAllocationCallbacks *callbacks, VkDeviceMemory *out)
 {
     VkMemoryAllocateInfo own = *info;
-    own.memoryTypeIndex = is("discrete") ? 0 : info->memoryTypeIndex;
+    own.memoryTypeIndex = is("hidden") ? 0 : info->memoryTypeIndex;
     VkResult result = NEXT_OF(d, AllocateMemory)(d, &own, callbacks, out);
-    for (uint32_t i = 0; result == VK_SUCCESS && is("discrete") && info->memoryTypeIndex == HIDDEN; i++) {
+    for (uint32_t i = 0; result == VK_SUCCESS && is("hidden") && info->memoryTypeIndex == HIDDEN; i++) {
         forbid(i == MEMORIES, "more allocations than devices have");
         if (!hidden[i]) {
             hidden[i] = *out;
