@@ -63,6 +63,7 @@ set(spirv_gen_sources
     spirv_gen/spv/module.c
     spirv_gen/spv/opcode.c
     spirv_gen/spv/ray.c
+    spirv_gen/spv/rounded.c
     spirv_gen/spv/spv.c
     spirv_gen/spv/vector_loads.c)
 # only with BL_NATIVE
@@ -124,6 +125,7 @@ set(scene_sources
     src/scene/image_png.c
     src/scene/image_rgbe.c
     src/scene/image_stb.c
+    src/scene/measured.c
     src/scene/mesh.c
     src/scene/mesh_attributes.c
     src/scene/mesh_basic.c
@@ -139,6 +141,7 @@ set(scene_sources
     src/scene/raw.c
     src/scene/scene.c
     src/scene/spectrum.c
+    src/scene/tensor_file.c
     src/scene/transform.c
     src/scene/upgrade.c
     src/scene/value.c
@@ -250,7 +253,7 @@ set(render_sources
     src/render/rotation.c
     src/render/harmonics.c
     src/render/warp.c)
-foreach(kind bsdf emitter field film filter medium phase polarization sampler sensor shape texture volume)
+foreach(kind bsdf emitter field film filter medium phase polarization sampler sensor shape spectrum texture volume)
     file(GLOB files RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} CONFIGURE_DEPENDS src/render/${kind}/*.c)
     list(APPEND render_sources ${files})
 endforeach()

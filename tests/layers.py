@@ -42,7 +42,7 @@ PLUGINS = {
     "sampler": set(), "sensor": set(), "shape": set(), "texture": set(), "volume": set(),
 }
 # traced mathematics in folders of their own: they know themselves and the types of traces
-LEAVES = {"polarization"}
+LEAVES = {"polarization", "spectrum"}
 
 
 def includes(path):

@@ -9,13 +9,15 @@
 #include <math.h>
 #include <string.h>
 
-enum { CURVE_SAMPLES = 95, STEPS = 1000 };
-static const double first_wavelength = 360, last_wavelength = 830, luminance_norm = 1 / 106.7502593994140625,
-                    d65_norm = 1 / 98.99741751876255; /* both as in Mitsuba: grey c becomes .9989 c */
+enum { STEPS = 1000 };
+static const double first_wavelength = 360, last_wavelength = 830;
+const double spectrum_luminance_norm = 1 / 106.7502593994140625,
+             spectrum_d65_norm = 1 / 98.99741751876255; /* both as in Mitsuba: grey c becomes .9989 c */
+const double spectrum_rgb_rows[3][3] = {
+    {3.240479, -1.537150, -0.498535}, {-0.969256, 1.875991, 0.041556}, {0.055648, -0.204043, 1.057311}};
 
-/* x, y and z of the CIE 1931 2 degree observer and relative power of D65, every 5 nm (CIE 15:2004, tables T.4
- * and T.1). */
-static const double curves[CURVE_SAMPLES][4] = {
+/* CIE 15:2004, tables T.4 and T.1. */
+const double spectrum_curves[SPECTRUM_CURVE_SAMPLES][4] = {
     {.0001299, 3.917e-06, .0006061, 46.6383},
     {.0002321, 6.965e-06, .001086, 49.3637},
     {.0004149, 1.239e-05, .001946, 52.0891},
@@ -129,8 +131,8 @@ static void spectrum_free(spectrum *s)
 static double curve_at(double wavelength, int which)
 {
     double at = (wavelength - first_wavelength) / 5;
-    int k = (int)fmin(at, CURVE_SAMPLES - 2);
-    return curves[k][which] + (at - k) * (curves[k + 1][which] - curves[k][which]);
+    int k = (int)fmin(at, SPECTRUM_CURVE_SAMPLES - 2);
+    return spectrum_curves[k][which] + (at - k) * (spectrum_curves[k + 1][which] - spectrum_curves[k][which]);
 }
 
 /* *k: an interval to begin the search at; wavelengths come in ascending order. */
@@ -155,20 +157,19 @@ spectrum_rule spectrum_rule_of(unsigned flags)
 static void linear_rgb(const double *wavelengths, const double *values, uint32_t count, spectrum_rule rule,
                        double out[3])
 {
-    static const double rows[3][3] = {
-        {3.240479, -1.537150, -0.498535}, {-0.969256, 1.875991, 0.041556}, {0.055648, -0.204043, 1.057311}};
     double xyz[3] = {0};
     uint32_t interval = 0;
     for (int i = 0; i < STEPS; i++) {
         double wavelength = first_wavelength + i / (STEPS - 1.0) * (last_wavelength - first_wavelength);
         double value = value_at(wavelengths, values, count, wavelength, &interval) *
-                       (rule != SPECTRUM_POWER ? curve_at(wavelength, 3) * d65_norm : 1);
+                       (rule != SPECTRUM_POWER ? curve_at(wavelength, 3) * spectrum_d65_norm : 1);
         for (int c = 0; c < 3; c++)
-            xyz[c] += value * curve_at(wavelength, c) * luminance_norm *
+            xyz[c] += value * curve_at(wavelength, c) * spectrum_luminance_norm *
                       (last_wavelength - first_wavelength) / STEPS;
     }
     for (int c = 0; c < 3; c++)
-        out[c] = rows[c][0] * xyz[0] + rows[c][1] * xyz[1] + rows[c][2] * xyz[2];
+        out[c] = spectrum_rgb_rows[c][0] * xyz[0] + spectrum_rgb_rows[c][1] * xyz[1] +
+                 spectrum_rgb_rows[c][2] * xyz[2];
 }
 
 void spectrum_rgb(const double *wavelengths, const double *values, uint32_t count, spectrum_rule rule,

@@ -239,7 +239,9 @@ static bool open_instance(vulkan_app *app)
 static bool find_physical(vulkan_app *app)
 {
     const char *named = getenv("BL_DEVICE");
-    const char *wanted = named && strcmp(named, "lavapipe") == 0 ? "llvmpipe" : "SwiftShader";
+    const char *wanted = !named || !*named || strcmp(named, "swiftshader") == 0 ? "SwiftShader"
+                         : strcmp(named, "lavapipe") == 0                       ? "llvmpipe"
+                                                                                : named;
     VkPhysicalDevice all[16];
     uint32_t count = sizeof all / sizeof *all;
     if (app->EnumeratePhysicalDevices(app->instance.instance, &count, all) < 0)

@@ -18,6 +18,7 @@
  * at fixed wavelengths, in W / (m^2 sr nm): v = c1 / lambda^5 / (exp(c2 / (lambda T)) - 1), c1 = 2 h c^2,
  * c2 = h c / k. */
 #include "render/classes.h"
+#include "render/spectrum/spectrum.h"
 
 enum {
     SAMPLES_MOST = 4096,
@@ -26,9 +27,6 @@ enum {
     BODY_SAMPLES = (830 - BODY_FIRST) / BODY_STEP + 1
 };
 enum { EXTRA_VALUE, EXTRA_GRADIENT, EXTRA_COUNT, EXTRA_WEIGHTS, EXTRA_WORDS };
-
-/* CODATA 2018: 2 h c^2 in W nm^4 / m^2, and h c / k in nm K. */
-static const double first_radiation = 1.191042972397188e20, second_radiation = 1.438776877e7;
 
 static spectrum_rule rule_of(const scene_object *o)
 {
@@ -118,7 +116,7 @@ static bl_result blackbody_load(render_scene *s, const scene_object *o, bl_error
     double wavelengths[BODY_SAMPLES], scale[BODY_SAMPLES];
     (void)err;
     for (int k = 0; k < BODY_SAMPLES; k++)
-        wavelengths[k] = BODY_FIRST + k * BODY_STEP, scale[k] = first_radiation / pow(wavelengths[k], 5);
+        wavelengths[k] = BODY_FIRST + k * BODY_STEP, scale[k] = PLANCK_FIRST / pow(wavelengths[k], 5);
     append_weights(s, o, wavelengths, scale, BODY_SAMPLES);
     return BL_OK;
 }
@@ -168,16 +166,12 @@ static ir_ref listed(tracer *t, const class_node *n, ir_ref record, ir_ref k)
     return plan_load(t, n, record, n->extra_word + EXTRA_VALUE, PLAN_DATA_SLOT, k);
 }
 
-/* The part of Planck's law that the weights do not have. 1 / (e^x - 1) is computed as e^-x / (1 - e^-x),
- * which does not overflow. */
+/* The part of Planck's law that the weights do not have. */
 static ir_ref radiated(tracer *t, const class_node *n, ir_ref record, ir_ref k)
 {
     ir_func *f = t->f;
     ir_ref wavelength = t_mad(t, ir_to_f32(f, k), t_f32(t, BODY_STEP), t_f32(t, BODY_FIRST));
-    ir_ref x = ir_div(f, t_f32(t, (float)second_radiation),
-                      ir_mul(f, wavelength, plan_number(t, n, record, "temperature")));
-    ir_ref part = ir_exp(f, ir_neg(f, x));
-    return ir_div(f, part, ir_sub(f, t_f32(t, 1), part));
+    return planck_factor(t, plan_number(t, n, record, "temperature"), wavelength);
 }
 
 static ir_ref samples_update(tracer *t, const class_node *n, ir_ref record, ir_ref element)

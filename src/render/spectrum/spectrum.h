@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Light as sampled spectra: wavelengths, the curves of the observer and of D65, what a film makes of four
+ * wavelengths, spectra given by samples or by a temperature, and smooth spectra for RGB colours. This room is
+ * traced mathematics and the tables behind it; it knows no plugin and no walk.
+ *
+ * Wavelengths are in nm. Light and reflectances are handled one wavelength at a time (an ir_ref each), so
+ * that callers choose how they keep the WAVELENGTHS of a path. All wavelengths and densities are detached.
+ *
+ * `table` (u32) is the word of the scene buffer at which the words of spectrum_table stand, a multiple of
+ * four. */
+#ifndef BL_RENDER_SPECTRUM_H
+#define BL_RENDER_SPECTRUM_H
+
+#include "render/trace.h"
+
+enum { WAVELENGTHS = 4 /* of a path */, SPECTRUM_TABLE_WORDS = 8 * 95 };
+#define WAVELENGTH_FIRST 360.0f
+#define WAVELENGTH_LAST 830.0f
+
+/* ---- wavelengths.c ---- */
+
+typedef struct wavelength_set {
+    ir_ref nm[WAVELENGTHS], pdf[WAVELENGTHS]; /* pdf: density per nm with which each one alone is sampled */
+} wavelength_set;
+
+/* How wavelengths are sampled. UNIFORM: all of the range alike. VISIBLE: about as the eye responds, with the
+ * density c / cosh^2(.0072 (nm - 538)) (Radziszewski, Boryczko and Alda 2009; Mitsuba). */
+typedef enum wavelength_density { WAVELENGTHS_UNIFORM, WAVELENGTHS_VISIBLE } wavelength_density;
+
+/* The wavelengths of a path from one uniform number: the first one, the hero, from u; the others from u
+ * rotated by quarters of the unit interval (Wilkie et al. 2014). */
+wavelength_set wavelengths_sample(tracer *t, wavelength_density density, ir_ref u);
+/* The density at a wavelength between WAVELENGTH_FIRST and WAVELENGTH_LAST. */
+ir_ref wavelength_pdf(tracer *t, wavelength_density density, ir_ref nm);
+
+/* ---- observer.c ---- */
+
+/* Fills the SPECTRUM_TABLE_WORDS words of the table: of each of 95 wavelengths, 5 nm apart, the curves of the
+ * CIE 1931 observer and D65. */
+void spectrum_table(uint32_t *words);
+/* The observer's curves at a wavelength, divided by the integral of the second, and D65 with Mitsuba's norm.
+ * Straight lines between the samples of the table, 0 outside of it. */
+typedef struct observed {
+    ir_ref x, y, z, d65;
+} observed;
+observed spectrum_observed(tracer *t, ir_ref table, ir_ref nm);
+/* Linear sRGB of XYZ, by Mitsuba's matrix. */
+void spectrum_xyz_to_rgb(tracer *t, const ir_ref xyz[3], ir_ref rgb[3]);
+
+/* ---- response.c ---- */
+
+/* What a film makes of light at a path's wavelengths: band b is the sum over k of weight[b][k] light[k]. The
+ * weights are the band's sensitivity over WAVELENGTHS times the density. */
+enum { RESPONSE_BANDS_MOST = 16 };
+typedef struct film_response {
+    uint32_t bands;
+    ir_ref weight[RESPONSE_BANDS_MOST][WAVELENGTHS];
+} film_response;
+/* Three bands: linear sRGB. */
+film_response response_rgb(tracer *t, ir_ref table, const wavelength_set *w);
+/* film = weight light; light = weight^T film, by which dL/dI becomes the adjoint of a path's light. */
+void response_apply(tracer *t, const film_response *r, const ir_ref light[WAVELENGTHS], ir_ref *film);
+void response_transposed(tracer *t, const film_response *r, const ir_ref *film, ir_ref light[WAVELENGTHS]);
+
+/* ---- curves.c ---- */
+
+/* A curve through samples: straight lines between them, 0 outside of them. `value` returns sample k (u32); it
+ * may carry derivatives. */
+typedef struct curve {
+    ir_ref (*value)(tracer *t, const void *of, ir_ref k);
+    const void *of;
+    ir_ref count; /* u32, at least 2 */
+} curve;
+/* Samples at equal distances from `first` to `last`. */
+ir_ref curve_regular(tracer *t, const curve *c, ir_ref first, ir_ref last, ir_ref nm);
+/* Samples at the wavelengths that ascend in BUFFER_VALUES from word `places` (u32) on. */
+ir_ref curve_irregular(tracer *t, const curve *c, ir_ref places, ir_ref nm);
+/* Planck's law is PLANCK_FIRST / nm^5 times planck_factor = 1 / (exp(PLANCK_SECOND / (nm T)) - 1). CODATA
+ * 2018: 2 h c^2 in W nm^4 / m^2, and h c / k in nm K. */
+#define PLANCK_FIRST 1.191042972397188e20
+#define PLANCK_SECOND 1.438776877e7
+ir_ref planck_factor(tracer *t, ir_ref temperature, ir_ref nm);
+/* W / (m^2 sr nm) of a black body at a temperature in kelvin. It may carry derivatives. 0
+ * outside of the range of wavelengths, as in Mitsuba. */
+ir_ref curve_blackbody(tracer *t, ir_ref temperature, ir_ref nm);
+
+/* ---- upsampling.c: smooth spectra for RGB (Jakob and Hanika 2019) ---- */
+
+/* A reflectance in linear sRGB as the spectrum S(c0 w^2 + c1 w + c2), with w = (nm - 595) / 235, in [-1, 1],
+ * and S(x) = 1/2 + x / (2 sqrt(1 + x^2)). Under D65 it has that colour. `scale` is about the derivative of
+ * the colour by the coefficients; see upsampled. */
+typedef struct upsampling {
+    ir_ref c[3], scale;
+} upsampling;
+enum { UPSAMPLING_WORDS = 4 };
+/* The coefficients for a reflectance whose channels are in [0, 1]; outside they are held. The search is
+ * detached. The result carries the derivatives by rgb (implicit function theorem), times `scale`. */
+upsampling upsampling_solve(tracer *t, ir_ref table, const ir_ref rgb[3]);
+/* The spectrum at a wavelength. It undoes `scale` in derivatives: these stay of the size of 1, also where the
+ * spectrum is near 0 or 1 and its derivative by the coefficients is tiny. */
+ir_ref upsampled(tracer *t, const upsampling *u, ir_ref nm);
+
+#endif

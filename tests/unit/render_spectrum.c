@@ -1,0 +1,512 @@
+/* LABELS: nodevice */
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Sampled spectra, traced, in the interpreter: densities of wavelengths against their integral and the
+ * inverse of sampling; the observer, D65 and a film's response against sums in C; curves against lines drawn
+ * by hand; black bodies against Planck's law; smooth spectra for RGB against the colour that they should
+ * have and values that Mitsuba 3.9 gives. Derivatives against differences. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "render/spectrum/spectrum.h"
+#include "scene/scene.h"
+#include "spirv_gen/ad/ad.h"
+#include "support/scene_cases.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { IN_MOST = 12, OUT_MOST = 16 };
+
+/* What is traced: numbers from numbers. */
+typedef void traced_body(tracer *t, const ir_ref *in, ir_ref *out);
+
+/* With weights, running it also gives the derivatives of the weighted sum of the outputs. */
+typedef struct traced {
+    ir_module *module;
+    ir_func *f;
+    uint32_t ins, outs;
+} traced;
+
+static traced record(traced_body *body, uint32_t ins, uint32_t outs, const double *weights)
+{
+    traced r = {ir_module_create(), NULL, ins, outs};
+    ir_buffer_add(r.module, "scene", true, -1);
+    ir_buffer_add(r.module, "values", true, BUFFER_GRADIENT);
+    ir_buffer_add(r.module, "gradient", false, -1);
+    r.f = ir_func_create(r.module, "test");
+    r.module->entry = r.f;
+    tracer t = {.f = r.f, .differentiated = weights != NULL};
+    ir_ref in[IN_MOST], out[OUT_MOST], seeds[OUT_MOST];
+    for (uint32_t k = 0; k < ins; k++)
+        in[k] = weights ? ir_dload(r.f, BUFFER_VALUES, ir_u32(r.f, k), ir_u32(r.f, k))
+                        : ir_load(r.f, IR_F32, BUFFER_VALUES, ir_u32(r.f, k));
+    body(&t, in, out);
+    for (uint32_t k = 0; k < outs && weights; k++)
+        seeds[k] = ir_f32(r.f, (float)weights[k]);
+    if (weights)
+        ad_backward(r.f, out, seeds, outs, NULL, NULL, 0);
+    ir_return(r.f, out, outs);
+    bl_error err = {0};
+    if (ir_finish(r.module, &err) != BL_OK)
+        fail_msg("%s", err.text);
+    return r;
+}
+
+/* gradient: of as many numbers as there are ins, or NULL. */
+static void run(const traced *r, bool f64, const double *in, double *out, double *gradient)
+{
+    static uint32_t table[SPECTRUM_TABLE_WORDS];
+    double none[IN_MOST] = {0};
+    float single[IN_MOST];
+    ir_value got[OUT_MOST];
+    bl_error err = {0};
+    for (uint32_t k = 0; k < r->ins; k++)
+        single[k] = (float)in[k];
+    for (uint32_t k = 0; k < r->ins && gradient; k++)
+        gradient[k] = 0;
+    spectrum_table(table);
+    ir_eval_buffer buffers[3] = {{.words = table, .count = SPECTRUM_TABLE_WORDS},
+                                 {.reals = (double *)(uintptr_t)in, .count = r->ins},
+                                 {.reals = gradient ? gradient : none, .count = r->ins}};
+    if (!f64)
+        buffers[1] = (ir_eval_buffer){.words = (uint32_t *)(void *)single, .count = r->ins};
+    ir_eval_env env = {.buffers = buffers, .buffer_count = 3, .f64 = f64};
+    if (ir_eval(r->f, NULL, got, &env, &err) != BL_OK)
+        fail_msg("%s", err.text);
+    for (uint32_t k = 0; k < r->outs; k++)
+        out[k] = got[k].f;
+}
+
+static void near(double value, double expected, double tolerance, const char *what)
+{
+    if (!(fabs(value - expected) <= tolerance))
+        fail_msg("%s: %.12g, expected %.12g", what, value, expected);
+}
+
+/* Derivatives of the weighted sum of the outputs by the first `by` inputs, against central differences in
+ * f64. */
+static void check_slopes(traced_body *body, const double *in, uint32_t ins, uint32_t by, uint32_t outs,
+                         double step, double tolerance)
+{
+    double weights[OUT_MOST], gradient[IN_MOST], out[OUT_MOST], moved[IN_MOST];
+    uint32_t random = 7;
+    for (uint32_t k = 0; k < outs; k++)
+        weights[k] = 0.5 + scene_random(&random);
+    traced forth = record(body, ins, outs, weights), plain = record(body, ins, outs, NULL);
+    run(&forth, true, in, out, gradient);
+    for (uint32_t k = 0; k < by; k++) {
+        double sum[2] = {0}, h = step * fmax(fabs(in[k]), 0.1);
+        for (int side = 0; side < 2; side++) {
+            memcpy(moved, in, ins * sizeof *in);
+            moved[k] += side ? h : -h;
+            run(&plain, true, moved, out, NULL);
+            for (uint32_t o = 0; o < outs; o++)
+                sum[side] += (double)(float)weights[o] * out[o];
+        }
+        double slope = (sum[1] - sum[0]) / (2 * h);
+        if (!(fabs(slope - gradient[k]) <= tolerance * (1 + fabs(slope))))
+            fail_msg("by number %u at (%g, %g, %g): %.9g, differences %.9g", k, in[0], in[1], in[2],
+                     gradient[k], slope);
+    }
+    ir_module_destroy(forth.module);
+    ir_module_destroy(plain.module);
+}
+
+/* ---- wavelengths ---- */
+
+static void put_wavelengths(const wavelength_set *w, ir_ref *out)
+{
+    for (int k = 0; k < WAVELENGTHS; k++)
+        out[k] = w->nm[k], out[WAVELENGTHS + k] = w->pdf[k];
+}
+static void sample_uniform(tracer *t, const ir_ref *in, ir_ref *out)
+{
+    wavelength_set w = wavelengths_sample(t, WAVELENGTHS_UNIFORM, in[0]);
+    put_wavelengths(&w, out);
+}
+static void sample_visible(tracer *t, const ir_ref *in, ir_ref *out)
+{
+    wavelength_set w = wavelengths_sample(t, WAVELENGTHS_VISIBLE, in[0]);
+    put_wavelengths(&w, out);
+}
+static void pdf_visible(tracer *t, const ir_ref *in, ir_ref *out)
+{
+    out[0] = wavelength_pdf(t, WAVELENGTHS_VISIBLE, in[0]);
+}
+
+/* The densities integrate to 1. Sampling is the inverse of the integral: d nm / d u is 1 / pdf. */
+static void wavelengths_have_their_density(void **state)
+{
+    (void)state;
+    traced_body *const bodies[2] = {sample_uniform, sample_visible};
+    for (int b = 0; b < 2; b++) {
+        traced r = record(bodies[b], 1, 8, NULL);
+        double at[8], below[8], above[8];
+        for (int i = 0; i < 400; i++) {
+            double u = (i + 0.31) / 400, h = 1e-5;
+            run(&r, true, (double[]){u}, at, NULL);
+            run(&r, true, (double[]){u - h}, below, NULL);
+            run(&r, true, (double[]){u + h}, above, NULL);
+            for (int k = 0; k < WAVELENGTHS; k++) {
+                assert_true(at[k] >= 360 && at[k] <= 830);
+                near((above[k] - below[k]) / (2 * h) * at[4 + k], 1, 1e-5, "d nm / d u times pdf");
+            }
+        }
+        run(&r, false, (double[]){0}, at, NULL);
+        near(at[0], 360, 1e-3, "the first wavelength");
+        run(&r, false, (double[]){1 - 0x1p-24}, at, NULL);
+        near(at[0], 830, 1e-1, "the last wavelength");
+        ir_module_destroy(r.module);
+    }
+    double sum = 0, pdf;
+    traced r = record(pdf_visible, 1, 1, NULL);
+    for (int i = 0; i < 4700; i++) {
+        run(&r, true, (double[]){360 + (i + 0.5) / 10}, &pdf, NULL);
+        sum += pdf / 10;
+    }
+    near(sum, 1, 1e-6, "integral of the density");
+    ir_module_destroy(r.module);
+}
+
+/* Against Mitsuba's sample_rgb_spectrum: wavelengths and 1 / pdf. */
+static void visible_wavelengths_are_those_of_mitsuba(void **state)
+{
+    (void)state;
+    static const double known[4][3] = {
+        {0, 360, 955.273}, {.25, 479.154, 302.177}, {.5, 545.903, 254.643}, {.75, 616.856, 344.819}};
+    traced r = record(sample_visible, 1, 8, NULL);
+    for (int k = 0; k < 4; k++) {
+        double out[8];
+        run(&r, false, &known[k][0], out, NULL);
+        near(out[0], known[k][1], 1e-3, "wavelength");
+        near(1 / out[4], known[k][2], 0.02, "1 / pdf");
+        near(out[1], known[(k + 1) % 4][1], 1e-3, "the hero turned by a quarter");
+    }
+    ir_module_destroy(r.module);
+}
+
+/* ---- observer, response ---- */
+
+static void observe(tracer *t, const ir_ref *in, ir_ref *out)
+{
+    observed o = spectrum_observed(t, t_u32(t, 0), in[0]);
+    out[0] = o.x, out[1] = o.y, out[2] = o.z, out[3] = o.d65;
+}
+
+static void observer_follows_its_table(void **state)
+{
+    (void)state;
+    traced r = record(observe, 1, 4, NULL);
+    double out[4], white = 0;
+    for (int i = 0; i < 940; i++) {
+        double nm = 360 + (i + 0.25) / 2, at = (nm - 360) / 5, share = at - floor(at);
+        const double *low = spectrum_curves[(int)at], *high = spectrum_curves[(int)at + 1];
+        run(&r, true, &nm, out, NULL);
+        for (int c = 0; c < 4; c++) {
+            double norm = c < 3 ? spectrum_luminance_norm : spectrum_d65_norm;
+            near(out[c], (low[c] + share * (high[c] - low[c])) * norm, 1e-6, "a curve");
+        }
+        white += out[1] * out[3] / 2;
+    }
+    near(white, 1, 2e-4, "luminance of D65");
+    for (int side = 0; side < 2; side++) {
+        run(&r, true, (double[]){side ? 830.1 : 359.9}, out, NULL);
+        assert_true(out[0] == 0 && out[1] == 0 && out[2] == 0 && out[3] == 0);
+        run(&r, false, (double[]){side ? 830 : 360}, out, NULL);
+        assert_true(out[0] > 0 && out[1] > 0 && out[3] > 0.4);
+    }
+    ir_module_destroy(r.module);
+}
+
+/* The film's weights for what D65 gives, estimated with wavelengths from in[0]. */
+static void see_d65(tracer *t, const ir_ref *in, ir_ref *out)
+{
+    ir_ref table = t_u32(t, 0), light[WAVELENGTHS];
+    wavelength_set w = wavelengths_sample(t, WAVELENGTHS_VISIBLE, in[0]);
+    film_response r = response_rgb(t, table, &w);
+    for (int k = 0; k < WAVELENGTHS; k++)
+        light[k] = spectrum_observed(t, table, w.nm[k]).d65;
+    response_apply(t, &r, light, out);
+}
+/* <film, weights light> - <weights^T film, light>, and the first of the two. */
+static void transpose(tracer *t, const ir_ref *in, ir_ref *out)
+{
+    ir_func *f = t->f;
+    ir_ref back[WAVELENGTHS], seen[3], here = t_f32(t, 0), there = here;
+    wavelength_set w = wavelengths_sample(t, WAVELENGTHS_UNIFORM, in[0]);
+    film_response r = response_rgb(t, t_u32(t, 0), &w);
+    response_apply(t, &r, in + 1, seen);
+    response_transposed(t, &r, in + 1 + WAVELENGTHS, back);
+    for (int b = 0; b < 3; b++)
+        here = t_mad(t, in[1 + WAVELENGTHS + b], seen[b], here);
+    for (int k = 0; k < WAVELENGTHS; k++)
+        there = t_mad(t, in[1 + k], back[k], there);
+    out[0] = ir_sub(f, here, there), out[1] = here;
+}
+
+static void film_sees_white_under_d65(void **state)
+{
+    (void)state;
+    enum { COUNT = 4000 };
+    traced r = record(see_d65, 1, 3, NULL);
+    double sum[3] = {0}, out[3];
+    for (int i = 0; i < COUNT; i++) {
+        run(&r, true, (double[]){(i + 0.5) / COUNT}, out, NULL);
+        for (int c = 0; c < 3; c++)
+            sum[c] += out[c] / COUNT;
+    }
+    for (int c = 0; c < 3; c++)
+        near(sum[c], 1, 3e-4, "D65 in linear sRGB");
+    ir_module_destroy(r.module);
+}
+
+static void response_has_its_transpose(void **state)
+{
+    (void)state;
+    double out[2];
+    traced r = record(transpose, 8, 2, NULL);
+    run(&r, true, (double[]){.37, .2, 1.5, .7, 3, .9, -.4, 2}, out, NULL);
+    near(out[0], 0, 1e-12, "difference of the products");
+    assert_true(fabs(out[1]) > 0.1);
+    ir_module_destroy(r.module);
+}
+
+/* ---- curves ---- */
+
+enum { SAMPLES = 4, PLACES = 2 * SAMPLES /* where the wavelengths stand, behind values and other inputs */ };
+
+static ir_ref listed(tracer *t, const void *of, ir_ref k)
+{
+    const ir_ref *in = of;
+    ir_ref r = in[0];
+    for (uint32_t i = 1; i < SAMPLES; i++)
+        r = ir_select(t->f, ir_eq(t->f, k, t_u32(t, i)), in[i], r);
+    return r;
+}
+/* in: the values, then the wavelength */
+static void regular(tracer *t, const ir_ref *in, ir_ref *out)
+{
+    curve c = {listed, in, t_u32(t, SAMPLES)};
+    out[0] = curve_regular(t, &c, t_f32(t, 400), t_f32(t, 700), ir_detach(t->f, in[SAMPLES]));
+}
+/* in[PLACES] and on: the wavelengths of the samples */
+static void irregular(tracer *t, const ir_ref *in, ir_ref *out)
+{
+    curve c = {listed, in, t_u32(t, SAMPLES)};
+    out[0] = curve_irregular(t, &c, t_u32(t, PLACES), ir_detach(t->f, in[SAMPLES]));
+}
+static void blackbody(tracer *t, const ir_ref *in, ir_ref *out)
+{
+    out[0] = curve_blackbody(t, in[0], ir_detach(t->f, in[1]));
+}
+
+static void curves_are_lines_between_samples(void **state)
+{
+    (void)state;
+    static const double known[][3] = {/* wavelength; at equal distances; at 400, 430, 600 and 700 */
+                                      {399.9, 0, 0},
+                                      {400, 1, 1},
+                                      {415, 1.15, 2},
+                                      {430, 1.3, 3},
+                                      {500, 2, 3 + 70 / 170.0 * 2},
+                                      {550, 3, 3 + 120 / 170.0 * 2},
+                                      {600, 4, 5},
+                                      {650, 3, 2.5},
+                                      {700, 2, 0},
+                                      {700.1, 0, 0}};
+    traced r = record(regular, 5, 1, NULL), i = record(irregular, 12, 1, NULL);
+    for (size_t k = 0; k < sizeof known / sizeof *known; k++)
+        for (int f64 = 0; f64 < 2; f64++) {
+            double out;
+            run(&r, f64, (double[]){1, 2, 4, 2, known[k][0]}, &out, NULL);
+            near(out, known[k][1], 1e-5, "samples at equal distances");
+            run(&i, f64, (double[]){1, 3, 5, 0, known[k][0], 0, 0, 0, 400, 430, 600, 700}, &out, NULL);
+            near(out, known[k][2], 1e-5, "samples at any distances");
+        }
+    ir_module_destroy(r.module);
+    ir_module_destroy(i.module);
+    check_slopes(regular, (double[]){1, 2, 4, 2, 530}, 5, 4, 1, 1e-3, 1e-6);
+}
+
+static void black_bodies_follow_plancks_law(void **state)
+{
+    (void)state;
+    traced r = record(blackbody, 2, 1, NULL);
+    for (int i = 0; i < 40; i++) {
+        double temperature = 800 * pow(1.1, i), nm = 365 + 11 * i, metres = nm * 1e-9, out;
+        double expected = 2 * 6.62607015e-34 * 299792458.0 * 299792458.0 / pow(metres, 5) /
+                          expm1(6.62607015e-34 * 299792458.0 / (metres * 1.380649e-23 * temperature)) * 1e-9;
+        for (int f64 = 0; f64 < 2; f64++) {
+            run(&r, f64, (double[]){temperature, nm}, &out, NULL);
+            near(out, expected, 2e-5 * expected, "radiance");
+        }
+    }
+    ir_module_destroy(r.module);
+    check_slopes(blackbody, (double[]){3000, 600}, 2, 1, 1, 1e-4, 1e-4);
+}
+
+/* ---- smooth spectra ---- */
+
+static void solve(tracer *t, const ir_ref *in, ir_ref *out)
+{
+    upsampling u = upsampling_solve(t, t_u32(t, 0), in);
+    out[0] = u.c[0], out[1] = u.c[1], out[2] = u.c[2];
+}
+static void evaluate(tracer *t, const ir_ref *in, ir_ref *out)
+{
+    upsampling u = {{in[0], in[1], in[2]}, in[3]};
+    out[0] = upsampled(t, &u, in[4]);
+}
+/* The spectrum of in[0..2] at five wavelengths. */
+static void upsample(tracer *t, const ir_ref *in, ir_ref *out)
+{
+    static const float nm[5] = {420, 470, 530, 580, 650};
+    upsampling u = upsampling_solve(t, t_u32(t, 0), in);
+    for (int k = 0; k < 5; k++)
+        out[k] = upsampled(t, &u, t_f32(t, nm[k]));
+}
+
+/* The colour under D65 of the spectrum with these coefficients, by the midpoint rule in steps of 1 nm. */
+static void colour_of(const traced *at, const double *c, double rgb[3])
+{
+    double white[3] = {0}, value;
+    rgb[0] = rgb[1] = rgb[2] = 0;
+    for (int i = 0; i < 470; i++) {
+        double nm = 360.5 + i, place = (nm - 360) / 5, share = place - floor(place), xyz[4];
+        const double *low = spectrum_curves[(int)place], *high = spectrum_curves[(int)place + 1];
+        for (int k = 0; k < 4; k++)
+            xyz[k] = low[k] + share * (high[k] - low[k]);
+        run(at, true, (double[]){c[0], c[1], c[2], 1, nm}, &value, NULL);
+        assert_true(value >= 0 && value <= 1);
+        for (int b = 0; b < 3; b++) {
+            const double *row = spectrum_rgb_rows[b];
+            double seen = (row[0] * xyz[0] + row[1] * xyz[1] + row[2] * xyz[2]) * xyz[3];
+            rgb[b] += seen * value, white[b] += seen;
+        }
+    }
+    for (int b = 0; b < 3; b++)
+        rgb[b] /= white[b];
+}
+
+static void check_colour(const traced *found, const traced *at, const double *rgb, bool f64)
+{
+    double c[3], seen[3];
+    run(found, f64, rgb, c, NULL);
+    colour_of(at, c, seen);
+    for (int b = 0; b < 3; b++)
+        if (!(fabs(seen[b] - rgb[b]) <= 4e-4)) /* LEAST_SHARE, and another rule of integration */
+            fail_msg("(%g, %g, %g)%s: coefficients %g %g %g have the colour %.7g %.7g %.7g", rgb[0], rgb[1],
+                     rgb[2], f64 ? ", f64" : "", c[0], c[1], c[2], seen[0], seen[1], seen[2]);
+}
+
+static void spectra_have_their_colour(void **state)
+{
+    (void)state;
+    static const double extremes[][3] = {
+        {0, 0, 0},    {1, 1, 1},  {1, 0, 0},    {0, 1, 0},       {0, 0, 1},          {1, 1, 0},
+        {0, 1, 1},    {1, 0, 1},  {1e-3, 0, 0}, {1, 1, .999},    {.63, .065, .05},   {.14, .45, .091},
+        {.5, .5, .5}, {1, .5, 0}, {0, 0, .003}, {.9, .95, 0.01}, {1e-6, 1e-5, 1e-4},
+    };
+    traced found = record(solve, 3, 3, NULL), at = record(evaluate, 5, 1, NULL);
+    uint32_t random = 3;
+    for (size_t k = 0; k < sizeof extremes / sizeof *extremes; k++)
+        for (int f64 = 0; f64 < 2; f64++)
+            check_colour(&found, &at, extremes[k], f64);
+    for (int i = 0; i < 60; i++) {
+        double rgb[3];
+        for (int b = 0; b < 3; b++) {
+            double u = scene_random(&random);
+            rgb[b] = i % 3 == 0 ? u : i % 3 == 1 ? pow(u, 6) : 1 - pow(u, 6);
+        }
+        check_colour(&found, &at, rgb, false);
+    }
+    ir_module_destroy(found.module);
+    ir_module_destroy(at.module);
+}
+
+/* A grey is the same at all wavelengths; white and black nearly 1 and 0; out of range is held. */
+static void greys_are_flat(void **state)
+{
+    (void)state;
+    static const double known[][2] = {{0, 0}, {.2, .2}, {.5, .5}, {.8, .8}, {1, 1}, {1.5, 1}, {-.1, 0}};
+    traced r = record(upsample, 3, 5, NULL);
+    for (size_t k = 0; k < sizeof known / sizeof *known; k++) {
+        double g = known[k][0], out[5];
+        run(&r, false, (double[]){g, g, g}, out, NULL);
+        for (int i = 0; i < 5; i++)
+            near(out[i], known[k][1], 2e-6, "a grey");
+    }
+    ir_module_destroy(r.module);
+}
+
+/* Mitsuba 3.9 interpolates a table, so it is a little off. */
+static void spectra_are_those_of_mitsuba(void **state)
+{
+    (void)state;
+    static const struct {
+        double rgb[3], values[5], tolerance; /* at 400, 450, 500, 550 and 600 nm */
+    } known[] = {{{.63, .065, .05}, {.119285, .059523, .054797, .087648, .327475}, .004},
+                 {{1, 0, 0}, {.474965, .010658, .006484, .013593, .866820}, .02}};
+    traced found = record(solve, 3, 3, NULL), at = record(evaluate, 5, 1, NULL);
+    for (size_t k = 0; k < sizeof known / sizeof *known; k++) {
+        double c[3], value;
+        run(&found, false, known[k].rgb, c, NULL);
+        for (int i = 0; i < 5; i++) {
+            run(&at, true, (double[]){c[0], c[1], c[2], 1, 400 + 50 * i}, &value, NULL);
+            near(value, known[k].values[i], known[k].tolerance, "a value of Mitsuba's");
+        }
+    }
+    ir_module_destroy(found.module);
+    ir_module_destroy(at.module);
+}
+
+static void spectra_have_their_derivatives(void **state)
+{
+    (void)state;
+    static const double colours[][3] = {{.63, .065, .05}, {.5, .5, .5},  {.2, .7, .4}, {.99, .98, .995},
+                                        {.02, .01, .015}, {.9, .01, .3}, {.1, .9, .95}};
+    for (size_t k = 0; k < sizeof colours / sizeof *colours; k++)
+        check_slopes(upsample, colours[k], 3, 3, 5, 1e-4, 2e-4);
+}
+
+/* Also at black and white, where a coefficient's derivative is beyond single precision's reach, the spectrum
+ * grows by what the grey grows; and by single precision. */
+static void derivatives_stay_finite_at_the_ends(void **state)
+{
+    (void)state;
+    static const double ends[][3] = {{0, 0, 0}, {1, 1, 1}, {1e-3, 1e-3, 1e-3}, {1, 0, 0}, {0, 1, 1}};
+    static const double weights[5] = {1, 1, 1, 1, 1};
+    traced r = record(upsample, 3, 5, weights);
+    for (size_t k = 0; k < sizeof ends / sizeof *ends; k++) {
+        double out[5], gradient[3];
+        run(&r, true, ends[k], out, gradient);
+        for (int b = 0; b < 3; b++)
+            assert_true(isfinite(gradient[b]) && fabs(gradient[b]) < 1e4);
+        if (k < 3)
+            near(gradient[0] + gradient[1] + gradient[2], 5, 1e-2, "the derivative by a grey");
+    }
+    ir_module_destroy(r.module);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(wavelengths_have_their_density),
+        cmocka_unit_test(visible_wavelengths_are_those_of_mitsuba),
+        cmocka_unit_test(observer_follows_its_table),
+        cmocka_unit_test(film_sees_white_under_d65),
+        cmocka_unit_test(response_has_its_transpose),
+        cmocka_unit_test(curves_are_lines_between_samples),
+        cmocka_unit_test(black_bodies_follow_plancks_law),
+        cmocka_unit_test(spectra_have_their_colour),
+        cmocka_unit_test(greys_are_flat),
+        cmocka_unit_test(spectra_are_those_of_mitsuba),
+        cmocka_unit_test(spectra_have_their_derivatives),
+        cmocka_unit_test(derivatives_stay_finite_at_the_ends),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
