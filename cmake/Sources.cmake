@@ -234,6 +234,7 @@ set(render_sources
     src/render/plan.c
     src/render/plan_classes.c
     src/render/plan_read.c
+    src/render/plan_spectral.c
     src/render/light.c
     src/render/mode.c
     src/render/plan_records.c

@@ -44,7 +44,11 @@ bl_result scene_from_description(bl_context *ctx, scene_description *d, const bl
         .edges = desc ? (enum edges_wish)desc->edges : EDGES_BY_SCENE,
         .registry = &ctx->registry,
     };
-    if (render_scene_create(d, &o, &scene->render, &err) != BL_OK) {
+    bl_result r = render_scene_create(d, &o, &scene->render, &err);
+    if (r == BL_OK)
+        r = render_mode_check(scene->render->mode, &err);
+    if (r != BL_OK) {
+        render_scene_destroy(scene->render);
         memory_free(scene);
         return context_fail(ctx, &err);
     }

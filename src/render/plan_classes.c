@@ -65,8 +65,13 @@ class_node *plan_classify(plan *p, const scene_object *o, const render_shape *sh
         text_add(&key, "%s,", child->key);
     }
     n->requested |= wanted(p, o, PLAN_DATA_SLOT) ? 1u << PLAN_DATA_SLOT : 0u;
+    n->upsampled = p->scene->mode->light == LIGHT_SPECTRAL && cls->colours && cls->colours(p->scene, o) > 0;
+    if (p->scene->mode->light == LIGHT_SPECTRAL) {
+        n->role = colour_role_of(p->scene, o);
+        text_add(&key, "%d%s", (int)n->role, n->upsampled ? "rgb" : "");
+    }
     n->derived_word = n->words;
-    if (cls->derived_count) {
+    if (cls->derived_count || n->upsampled) {
         n->words += 2;
         n->requested |= plan_requests(n) ? 1u << PLAN_DERIVED_SLOT : 0u;
     }

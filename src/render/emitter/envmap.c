@@ -308,6 +308,7 @@ const emitter_class emitter_envmap = {
                         "an image as environment"},
              .extra_words = EXTRA_WORDS,
              .data_name = "data",
+             .only_rgb = true,
              .load = envmap_load,
              .extra = envmap_extra,
              .variant = envmap_variant,
