@@ -206,7 +206,7 @@ static color at_wavelengths(tracer *t, const class_node *n, ir_ref record)
            weights = t_word(t, record, n->extra_word + EXTRA_WEIGHTS),
            places = ir_add(f, weights, ir_mul(f, count, t_u32(t, 3)));
     const curve_of of = {n, record};
-    const curve samples = {curve_sample, &of, count};
+    const sampled_curve samples = {curve_sample, &of, count};
     bool body = n->cls == &texture_blackbody.base;
     COLOR_EACH(r, body ? curve_blackbody(t, plan_number(t, n, record, "temperature"), t->wavelengths->nm[c])
                        : curve_irregular(t, &samples, places, t->wavelengths->nm[c]));

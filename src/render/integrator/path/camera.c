@@ -20,6 +20,7 @@ static sensor_view view_of(walk *w, ir_ref film_pixels, ir_ref *pixel)
 
 walk_position walk_camera(walk *w, ir_ref sample)
 {
+    walk_set_wavelengths(w, sample);
     tracer *t = &w->t;
     ir_func *f = t->f;
     ir_ref zero = t_u32(t, 0), header = zero;
@@ -89,6 +90,7 @@ walk_position walk_start(walk *w, ir_ref fresh, walk_position at)
         r[k] = ir_phi(f, branch, from[k], old[k]);
     at.o = v3(r[0], r[1], r[2]), at.d = v3(r[3], r[4], r[5]);
     at.tmax = r[6], at.pdf = r[7], at.delta = r[8];
+    walk_set_wavelengths(w, at.sample);
     if (w->weighted)
         at.weight = r[9];
     w->motion->begun(w, fresh, &at);
