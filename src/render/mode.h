@@ -28,6 +28,9 @@ typedef struct render_mode {
 } render_mode;
 extern const render_mode render_modes[MODE_COUNT];
 
+/* Whether light and image are red, green and blue. */
+static inline bool mode_is_rgb(const render_mode *m) { return m == &render_modes[MODE_RGB]; }
+
 /* The mode of this name, which may also be that of a variant of Mitsuba (llvm_ad_mono); NULL: rgb. */
 bl_result render_mode_find(const char *name, const render_mode **out, bl_error *err);
 /* Whether kernels know the mode. Scenes can be loaded in any. */
