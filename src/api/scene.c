@@ -47,11 +47,7 @@ bl_result scene_from_description(bl_context *ctx, scene_description *d, const bl
         .edges = desc ? (enum edges_wish)desc->edges : EDGES_BY_SCENE,
         .registry = &ctx->registry,
     };
-    bl_result r = render_scene_create(d, &o, &scene->render, &err);
-    if (r == BL_OK)
-        r = render_mode_check(scene->render->mode, &err);
-    if (r != BL_OK) {
-        render_scene_destroy(scene->render);
+    if (render_scene_create(d, &o, &scene->render, &err) != BL_OK) {
         memory_free(scene);
         return context_fail(ctx, &err);
     }
@@ -131,8 +127,12 @@ static bl_result load_within(bl_context *ctx, const char *path, const char *xml,
         return context_fail(ctx, &err);
     scene_define *defines;
     scene_load_options o = load_options(ctx, desc, &defines);
-    scene_description *d;
-    bl_result r = xml ? scene_load_string(xml, folder, &o, &d, &err) : scene_load(path, &o, &d, &err);
+    scene_description *d = NULL;
+    const render_mode *mode;
+    bl_result r = render_mode_find(desc ? desc->mode : NULL, &mode, &err);
+    o.spectral = mode->light == LIGHT_SPECTRAL;
+    if (r == BL_OK)
+        r = xml ? scene_load_string(xml, folder, &o, &d, &err) : scene_load(path, &o, &d, &err);
     memory_free(defines);
     if (r != BL_OK)
         return context_fail(ctx, &err);

@@ -11,10 +11,7 @@ static const char not_polarized[] = "polarised light is not there yet";
 const render_mode render_modes[MODE_COUNT] = {
     [MODE_RGB] = {.name = "rgb", .light = LIGHT_RGB, .channels = 3, .film_channels = 3},
     [MODE_MONO] = {.name = "mono", .light = LIGHT_MONO, .channels = 1, .film_channels = 1},
-    [MODE_SPECTRAL] = {.name = "spectral",
-                       .light = LIGHT_SPECTRAL,
-                       .channels = WAVELENGTHS,
-                       .film_channels = 3},
+    [MODE_SPECTRAL] = {.name = "spectral", .light = LIGHT_SPECTRAL, .channels = WAVELENGTHS, .film_channels = 3},
     [MODE_MONO_POLARIZED] = {.name = "mono_polarized", .light = LIGHT_MONO, .lacks = not_polarized},
     [MODE_RGB_POLARIZED] = {.name = "rgb_polarized", .light = LIGHT_RGB, .lacks = not_polarized},
     [MODE_SPECTRAL_POLARIZED] = {.name = "spectral_polarized",
@@ -56,18 +53,15 @@ static bl_result unknown(const char *name, bl_error *err)
     return r;
 }
 
-bl_result render_mode_check(const render_mode *mode, bl_error *err)
-{
-    return mode->lacks ? error_set(err, BL_ERROR_UNSUPPORTED, "mode %s: %s", mode->name, mode->lacks) : BL_OK;
-}
-
 bl_result render_mode_find(const char *name, const render_mode **out, bl_error *err)
 {
     *out = &render_modes[MODE_RGB];
     for (uint32_t k = 0; name && k < MODE_COUNT; k++)
         if (strcmp(name, render_modes[k].name) == 0 || is_variant(name, render_modes[k].name)) {
             *out = &render_modes[k];
-            return BL_OK;
+            return render_modes[k].lacks ? error_set(err, BL_ERROR_UNSUPPORTED, "mode %s: %s",
+                                                     render_modes[k].name, render_modes[k].lacks)
+                                         : BL_OK;
         }
     return name ? unknown(name, err) : BL_OK;
 }

@@ -33,7 +33,5 @@ static inline bool mode_is_rgb(const render_mode *m) { return m == &render_modes
 
 /* The mode of this name, which may also be that of a variant of Mitsuba (llvm_ad_mono); NULL: rgb. */
 bl_result render_mode_find(const char *name, const render_mode **out, bl_error *err);
-/* Whether kernels know the mode. Scenes can be loaded in any. */
-bl_result render_mode_check(const render_mode *mode, bl_error *err);
 
 #endif
