@@ -248,6 +248,7 @@ set(render_sources
     src/render/scene_objects.c
     src/render/scene_places.c
     src/render/scene_reasons.c
+    src/render/scene_spectral.c
     src/render/scene_structure.c
     src/render/frame.c
     src/render/rotation.c

@@ -42,9 +42,9 @@ typedef struct render_class {
      * every one has a lane of its own. A loop may stand between parameters and result if it only adds. */
     ir_ref (*update_element)(tracer *t, const class_node *n, ir_ref record, ir_ref element);
     /* For classes that hold colours, where light is spectral: how many an object has (u32 triples of
-     * parameter values), and colour k (u32) of them, read with plan_load. Of each the coefficients of a smooth
-     * spectrum are derived (plan_spectral), besides no other derived values. NULL: no colours; a scene with
-     * colours in other classes cannot be spectral. */
+     * parameter values), and colour k (u32) of them, read with plan_load. Of each the coefficients of a
+     * smooth spectrum are derived (plan_spectral), besides no other derived values. NULL: no colours; a scene
+     * with colours in other classes cannot be spectral. */
     uint32_t (*colours)(const render_scene *s, const scene_object *o);
     void (*colour)(tracer *t, const class_node *n, ir_ref record, ir_ref k, ir_ref rgb[3]);
     bool only_rgb; /* it makes light of colours in another way, so light cannot be spectral */
@@ -81,9 +81,9 @@ struct class_node {
     uint32_t requested; /* bit per parameter (or PLAN_DATA_SLOT): some instance wants its gradient;
                            PLAN_DERIVED_SLOT: or that of a parameter its derived values may depend on */
     uint32_t variant;
-    uint32_t absent; /* bit per parameter with PLUGIN_PART: the part is not there */
-    bool tabled;     /* it has a sampling table */
-    bool upsampled;  /* its derived values are coefficients of spectra */
+    uint32_t absent;       /* bit per parameter with PLUGIN_PART: the part is not there */
+    bool tabled;           /* it has a sampling table */
+    bool upsampled;        /* its derived values are coefficients of spectra */
     enum colour_role role; /* what light its colours become, where light is spectral */
 };
 

@@ -52,7 +52,9 @@ void light_shown_adjoint(tracer *t, color c, ir_ref rgb[3])
 /* Of light at wavelengths the mean: it is what decisions are made by, of which none needs to be exact. */
 ir_ref color_luminance(tracer *t, color v)
 {
-    return t->light == LIGHT_SPECTRAL ? color_mean(t, v) : t->light == LIGHT_MONO ? v.c[0] : luminance(t, v.c);
+    return t->light == LIGHT_SPECTRAL ? color_mean(t, v)
+           : t->light == LIGHT_MONO   ? v.c[0]
+                                      : luminance(t, v.c);
 }
 
 ir_ref color_mean(tracer *t, color v)

@@ -11,7 +11,10 @@ static const char not_polarized[] = "polarised light is not there yet";
 const render_mode render_modes[MODE_COUNT] = {
     [MODE_RGB] = {.name = "rgb", .light = LIGHT_RGB, .channels = 3, .film_channels = 3},
     [MODE_MONO] = {.name = "mono", .light = LIGHT_MONO, .channels = 1, .film_channels = 1},
-    [MODE_SPECTRAL] = {.name = "spectral", .light = LIGHT_SPECTRAL, .channels = WAVELENGTHS, .film_channels = 3},
+    [MODE_SPECTRAL] = {.name = "spectral",
+                       .light = LIGHT_SPECTRAL,
+                       .channels = WAVELENGTHS,
+                       .film_channels = 3},
     [MODE_MONO_POLARIZED] = {.name = "mono_polarized", .light = LIGHT_MONO, .lacks = not_polarized},
     [MODE_RGB_POLARIZED] = {.name = "rgb_polarized", .light = LIGHT_RGB, .lacks = not_polarized},
     [MODE_SPECTRAL_POLARIZED] = {.name = "spectral_polarized",

@@ -20,7 +20,7 @@
 #include "spirv_gen/opt/opt.h"
 
 enum {
-    UPDATE_ELEMENT = 16, /* bits of a class's index in plan.updates */
+    UPDATE_ELEMENT = 16,        /* bits of a class's index in plan.updates */
     UPDATE_ELEMENT_SPECTRAL = 8 /* where light is spectral, and every texel may be an element */
 };
 

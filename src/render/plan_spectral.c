@@ -19,7 +19,7 @@ enum colour_role colour_role_of(const render_scene *s, const scene_object *o)
 {
     uint32_t flags = o->use ? o->use->flags : PLUGIN_REFLECTANCE;
     bool plain = o->cls == &texture_constant.base.plugin && !o->values[0].as_is;
-    if (flags & PLUGIN_STANDS || (flags & PLUGIN_EMISSION && plain))
+    if (o->cls->category == PLUGIN_EMITTER || flags & PLUGIN_STANDS || (flags & PLUGIN_EMISSION && plain))
         return COLOUR_EMISSION;
     if (!(flags & PLUGIN_REFLECTANCE))
         return COLOUR_UNBOUNDED;
@@ -62,7 +62,8 @@ color plan_spectral(tracer *t, const class_node *n, ir_ref record, ir_ref k)
         if (n->role != COLOUR_REFLECTANCE)
             light.c[c] = ir_mul(f, light.c[c], word[WORD_FACTOR]);
         if (n->role == COLOUR_EMISSION)
-            light.c[c] = ir_mul(f, light.c[c], spectrum_observed(t, spectral_table(t), t->wavelengths->nm[c]).d65);
+            light.c[c] =
+                ir_mul(f, light.c[c], spectrum_observed(t, spectral_table(t), t->wavelengths->nm[c]).d65);
     }
     return light;
 }
@@ -71,7 +72,6 @@ color plan_spectral_grey(tracer *t, const class_node *n, ir_ref grey)
 {
     color light = color_all(grey);
     for (uint32_t c = 0; c < t->channels && n->role == COLOUR_EMISSION; c++)
-        light.c[c] =
-            ir_mul(t->f, grey, spectrum_observed(t, spectral_table(t), t->wavelengths->nm[c]).d65);
+        light.c[c] = ir_mul(t->f, grey, spectrum_observed(t, spectral_table(t), t->wavelengths->nm[c]).d65);
     return light;
 }

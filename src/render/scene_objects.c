@@ -122,15 +122,6 @@ static object_name name_of_child(render_scene *s, const scene_object *o, uint32_
     return name;
 }
 
-/* Whether all colours of an object can become spectra: of its parameters those of classes with `colours`. */
-static bool has_spectra(const render_scene *s, const scene_object *o)
-{
-    const render_class *cls = (const render_class *)o->cls;
-    uint32_t data = render_find_parameter(s, o, PLAN_DATA_SLOT);
-    const render_parameter *p = data == PLAN_NONE ? NULL : &s->parameters.data[data];
-    return !cls->only_rgb && (cls->colours || !p || p->rank < 2 || p->shape[p->rank - 1] != 3);
-}
-
 bl_result render_visit(render_scene *s, const scene_object *o, object_name name,
                        const plugin_param *owner_param, bl_error *err)
 {
@@ -145,10 +136,8 @@ bl_result render_visit(render_scene *s, const scene_object *o, object_name name,
     TRY(budget_check(err));
     if (cls->load)
         TRY(cls->load(s, o, err));
-    if (s->mode->light == LIGHT_SPECTRAL && !has_spectra(s, o))
-        return scene_error(err, BL_ERROR_UNSUPPORTED, o->where,
-                           "mode %s: %s \"%s\" has colours that are not spectra yet; render it in mode rgb",
-                           s->mode->name, plugin_category_names[o->cls->category], o->cls->name);
+    if (s->mode->light == LIGHT_SPECTRAL)
+        TRY(render_check_spectra_of(s, o, err));
     for (uint32_t i = first; i < s->parameters.count && owner_param; i++) {
         render_parameter *p = &s->parameters.data[i];
         if (owner_param->kind == PLUGIN_VOLUMETRIC)

@@ -141,8 +141,8 @@ typedef struct tracer {
     bool frozen;                     /* differentiated reads come from BUFFER_FROZEN instead */
     enum light_kind light;           /* what its channels are, */
     uint32_t channels;               /* and how many: as many entries of each color are used */
-    const struct wavelength_set *wavelengths; /* of the path, where light is LIGHT_SPECTRAL; entry k of a color
-                                                 is at wavelength k (spectrum/spectrum.h) */
+    const struct wavelength_set *wavelengths; /* of the path, where light is LIGHT_SPECTRAL; entry k of a
+                                                 color is at wavelength k (spectrum/spectrum.h) */
 } tracer;
 
 /* Reads what has decided the path: without derivatives, and never the frozen values. */

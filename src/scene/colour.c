@@ -17,7 +17,8 @@ typedef struct samples_text {
     void *owned;      /* else its contents */
 } samples_text;
 
-static bl_result samples_open(const raw_node *node, const scene_paths *paths, samples_text *out, bl_error *err)
+static bl_result samples_open(const raw_node *node, const scene_paths *paths, samples_text *out,
+                              bl_error *err)
 {
     enum { BYTES_MAX = 1 << 20 };
     const char *value = raw_attribute_get(node, "value"), *file = raw_attribute_get(node, "filename");

@@ -11,8 +11,8 @@
 #include <cmocka.h>
 
 #include "render/bsdf/metal.h"
-#include "render/spectrum/spectrum.h"
 #include "render/integrator/derived/derived.h"
+#include "render/spectrum/spectrum.h"
 #include "spirv_gen/ad/ad.h"
 #include "support/scene_traced.h"
 
@@ -102,7 +102,8 @@ static void update(const rig *r, render_pass pass)
 {
     bl_error err = {0};
     ir_module *m = kernel_module(r->plan);
-    bl_result made = pass == RENDER_UPDATE ? kernel_update(r->plan, m) : kernel_update_adjoint(r->plan, m, false);
+    bl_result made =
+        pass == RENDER_UPDATE ? kernel_update(r->plan, m) : kernel_update_adjoint(r->plan, m, false);
     if (made != BL_OK || ir_finish(m, &err) != BL_OK)
         fail_msg("%s", err.text);
     for (uint32_t number = 0; number < r->plan->update_count; number++)
@@ -151,23 +152,44 @@ static const struct {
     double expected[WAVELENGTHS], tolerance; /* of Mitsuba's table of colours: .5 % or so */
 } known[] = {
     {MATERIAL("<float name='reflectance' value='.3'/>"), "reflectance", {.3, .3, .3, .3}, 1e-6},
-    {MATERIAL("<rgb name='reflectance' value='.63,.065,.05'/>"), "reflectance", {.05952, .08765, .89805, .99655}, 4e-3},
+    {MATERIAL("<rgb name='reflectance' value='.63,.065,.05'/>"),
+     "reflectance",
+     {.05952, .08765, .89805, .99655},
+     4e-3},
     {MATERIAL("<spectrum name='reflectance' value='.3'/>"), "reflectance", {.3, .3, .3, .3}, 1e-6},
-    {MATERIAL("<spectrum name='reflectance' value='400:.1,700:.8'/>"), "reflectance", {.21667, .45, .68333, 0}, 1e-5},
-    {MATERIAL("<spectrum type='blackbody' name='reflectance'><float name='temperature' value='3000'/></spectrum>"),
-     "reflectance", {151.82172, 386.54233, 641.59015, 883.22437}, .02},
+    {MATERIAL("<spectrum name='reflectance' value='400:.1,700:.8'/>"),
+     "reflectance",
+     {.21667, .45, .68333, 0},
+     1e-5},
+    {MATERIAL(
+         "<spectrum type='blackbody' name='reflectance'><float name='temperature' value='3000'/></spectrum>"),
+     "reflectance",
+     {151.82172, 386.54233, 641.59015, 883.22437},
+     .02},
     {LIGHT("<float name='radiance' value='2'/>"), "radiance", {2.36386, 2.10199, 1.61675, 1.28049}, 1e-4},
     {LIGHT("<rgb name='radiance' value='2,1,.5'/>"), "radiance", {.65562, 1.11541, 1.77912, 2.22814}, 2e-2},
     {LIGHT("<spectrum name='radiance' value='2'/>"), "radiance", {2, 2, 2, 2}, 1e-5},
     {LIGHT("<spectrum name='radiance' value='400:1,700:2'/>"), "radiance", {1.16667, 1.5, 1.83333, 0}, 1e-5},
     {LIGHT("<spectrum type='d65' name='radiance'/>"), "radiance", {1.18193, 1.051, .80837, .64025}, 1e-4},
-    {LIGHT("<spectrum type='uniform' name='radiance'><float name='value' value='2'/></spectrum>"), "radiance", {2, 2, 2, 2}, 1e-5},
-    {LIGHT("<spectrum type='srgb' name='radiance'><rgb name='color' value='.2,.3,.4'/></spectrum>"), "radiance",
-     {.39106, .29235, .19509, .10421}, 2e-2},
-    {LIGHT("<spectrum type='irregular' name='radiance'><string name='wavelengths' value='400,500,700'/><string "
-           "name='values' value='1,2,4'/></spectrum>"), "radiance", {1.5, 2.5, 3.5, 0}, 1e-5},
+    {LIGHT("<spectrum type='uniform' name='radiance'><float name='value' value='2'/></spectrum>"),
+     "radiance",
+     {2, 2, 2, 2},
+     1e-5},
+    {LIGHT("<spectrum type='srgb' name='radiance'><rgb name='color' value='.2,.3,.4'/></spectrum>"),
+     "radiance",
+     {.39106, .29235, .19509, .10421},
+     2e-2},
+    {LIGHT(
+         "<spectrum type='irregular' name='radiance'><string name='wavelengths' value='400,500,700'/><string "
+         "name='values' value='1,2,4'/></spectrum>"),
+     "radiance",
+     {1.5, 2.5, 3.5, 0},
+     1e-5},
     {LIGHT("<texture type='checkerboard' name='radiance'><rgb name='color0' value='.25'/><rgb name='color1' "
-           "value='.25'/></texture>"), "radiance", {.25, .25, .25, .25}, 1e-5},
+           "value='.25'/></texture>"),
+     "radiance",
+     {.25, .25, .25, .25},
+     1e-5},
 };
 
 static void parameters_become_light(void **state)
@@ -267,8 +289,10 @@ static void mistakes_are_named(void **state)
         {MATERIAL("<spectrum name='reflectance' value='400:.1,300:.8'/>"), "ascending wavelength"},
         {MATERIAL("<spectrum name='reflectance' value='400:-.1,700:.8'/>"), "is not in [0, 1e30]"},
         {MATERIAL("<spectrum name='reflectance' value='400:.1'/>"), "at least two samples"},
-        {LIGHT("<spectrum type='irregular' name='radiance'><string name='wavelengths' value='500,400'/><string "
-               "name='values' value='1,2'/></spectrum>"), "must ascend"},
+        {LIGHT(
+             "<spectrum type='irregular' name='radiance'><string name='wavelengths' value='500,400'/><string "
+             "name='values' value='1,2'/></spectrum>"),
+         "must ascend"},
         {"<shape type='sphere'><bsdf type='hair'/></shape>", "not spectra yet"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {

@@ -14,11 +14,10 @@
  *
  * with weight[k] the colour of the curve that is 1 at sample k and 0 at the others. Weights are numbers of
  * the scene: they stand behind the parameter in the buffer of values, and they are not differentiated. Where
- * light is spectral, the wavelengths of the samples stand behind the weights, and light is read from the curve
- * itself; the colour is what is read as numbers (light_raw). The
- * samples of a curve are the parameter itself. Those of a black body at temperature T follow Planck's law
- * at fixed wavelengths, in W / (m^2 sr nm): v = c1 / lambda^5 / (exp(c2 / (lambda T)) - 1), c1 = 2 h c^2,
- * c2 = h c / k. */
+ * light is spectral, the wavelengths of the samples stand behind the weights, and light is read from the
+ * curve itself; the colour is what is read as numbers (light_raw). The samples of a curve are the parameter
+ * itself. Those of a black body at temperature T follow Planck's law at fixed wavelengths, in W / (m^2 sr
+ * nm): v = c1 / lambda^5 / (exp(c2 / (lambda T)) - 1), c1 = 2 h c^2, c2 = h c / k. */
 #include "render/classes.h"
 #include "render/spectrum/spectrum.h"
 

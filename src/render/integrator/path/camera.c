@@ -20,7 +20,6 @@ static sensor_view view_of(walk *w, ir_ref film_pixels, ir_ref *pixel)
 
 walk_position walk_camera(walk *w, ir_ref sample)
 {
-    walk_set_wavelengths(w, sample);
     tracer *t = &w->t;
     ir_func *f = t->f;
     ir_ref zero = t_u32(t, 0), header = zero;

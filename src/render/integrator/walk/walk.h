@@ -255,8 +255,8 @@ ir_ref walk_begins(walk *w, const walk_position *at); /* bool: nothing has happe
 ir_ref walk_number(const walk *w, const walk_position *at);
 /* A block of the random numbers of a sample of the lane's pixel. */
 random4 walk_numbers(walk *w, ir_ref sample, ir_ref block, sampler_slots slots);
-/* Where light is spectral: the wavelengths of a sample, from a random number of their own; and these made those
- * of the walk, from here on in the trace. */
+/* Where light is spectral: the wavelengths of a sample, from a random number of their own; and these made
+ * those of the walk, from here on in the trace. */
 wavelength_set walk_wavelengths(walk *w, ir_ref sample);
 void walk_set_wavelengths(walk *w, ir_ref sample);
 /* c times the sample's weight. */
