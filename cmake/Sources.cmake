@@ -62,6 +62,7 @@ set(spirv_gen_sources
     spirv_gen/spv/module.c
     spirv_gen/spv/opcode.c
     spirv_gen/spv/ray.c
+    spirv_gen/spv/rounded.c
     spirv_gen/spv/spv.c
     spirv_gen/spv/vector_loads.c)
 # only with BL_NATIVE
@@ -123,6 +124,7 @@ set(scene_sources
     src/scene/image_png.c
     src/scene/image_rgbe.c
     src/scene/image_stb.c
+    src/scene/measured.c
     src/scene/mesh.c
     src/scene/mesh_attributes.c
     src/scene/mesh_basic.c
@@ -138,6 +140,7 @@ set(scene_sources
     src/scene/raw.c
     src/scene/scene.c
     src/scene/spectrum.c
+    src/scene/tensor_file.c
     src/scene/transform.c
     src/scene/upgrade.c
     src/scene/value.c

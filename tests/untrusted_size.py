@@ -127,6 +127,17 @@ def text_of_curves():
     return b"".join(b"%d.5 %d.25 0 .01\n%d 1 1 .02\n2 %d 1 .01\n3 3 3 .01\n\n" % (k % 50, k % 40, k % 30, k % 20) for k in range(SIZE // 62))
 
 
+def measured(angles, numbers):
+    """A measured material of so many azimuths, with that many bytes of numbers for all of its fields."""
+    sides = {"phi_i": [angles], "theta_i": [2], "ndf": [2, 2], "sigma": [2, 2], "vndf": [angles, 2, 64, 64],
+             "luminance": [angles, 2, 8, 8], "rgb": [angles, 2, 3, 8, 8]}
+    ranks = b"".join(struct.pack("<H", len(n)) + n.encode() + struct.pack("<HBQ", len(s), 10, 1000) + struct.pack(
+        "<%dQ" % len(s), *s) for n, s in sides.items())
+    head = b"tensor_file\0\1\0" + struct.pack("<I", len(sides)) + ranks
+    return {"a.bsdf": head + bytes(1000 - len(head)) + struct.pack("<%df" % numbers, *(k * 1e-6 for k in range(numbers))),
+            "scene.xml": xml('<shape type="sphere"><bsdf type="measured"><string name="filename" value="a.bsdf"/></bsdf></shape>')}
+
+
 side = 4000 if LONG else 1024
 cube = 135 if LONG else 62
 INPUTS = {
@@ -160,6 +171,8 @@ INPUTS = {
     "PLY": lambda: shape("ply", "a.ply", ply(SIZE // 25)),
     "OBJ": lambda: shape("obj", "a.obj", obj()),
     "curves": lambda: shape("bsplinecurve", "a.curves", text_of_curves()),
+    "measured, without a field": lambda: measured(250, 2_500_000),
+    "measured, not there": lambda: measured(1_000_000, 1000),
     "grid": lambda: volume("a.vol", vol(cube, cube, cube, bytes(4 * cube**3))),
     "grid, not there": lambda: volume("a.vol", vol(30000, 30000, 30000, bytes(100))),
     "grid, resolution": lambda: {"scene.xml": xml('<shape type="cube"><bsdf type="null"/><medium name="interior" type="heterogeneous"><volume name="sigma_t" '
@@ -179,6 +192,8 @@ REFUSED = {
     "RGBE, too large": '(limit "pixels")',
     "BMP": "pixels are more than are supported",
     "serialized, too large": '(limit "triangles")',
+    "measured, without a field": 'no field "jacobian"',
+    "measured, not there": "lies outside of the file",
     "grid, not there": "outside [1, 16384]",
     "grid, resolution": '(limit "voxels")',
     "sparse grid, too large": '(limit "voxels")',

@@ -60,6 +60,24 @@ bl_result render_room(const render_scene *s, uint64_t values, uint64_t geometry,
     return array_check(&s->geometry, geometry, err);
 }
 
+uint32_t *render_add_words(render_scene *s, const scene_object *o, uint32_t count, uint32_t kind)
+{
+    uint32_t begin = s->geometry.count;
+    array_push(&s->object_words, ((object_words){o->index, begin, kind}));
+    array_reserve(&s->geometry, begin + count);
+    s->geometry.count += count;
+    return memset(s->geometry.data + begin, 0, count * sizeof *s->geometry.data);
+}
+
+const object_words *render_words(const render_scene *s, const scene_object *o)
+{
+    uint32_t k = 0;
+    while (k < s->object_words.count && s->object_words.data[k].object != o->index)
+        k++;
+    BL_ASSERT(k < s->object_words.count, "%s has no words of its own", o->cls->name);
+    return &s->object_words.data[k];
+}
+
 uint32_t render_add_geometry(render_scene *s, const scene_object *o, const char *field, uint32_t slot,
                              const uint32_t shape[2], uint32_t source)
 {

@@ -155,6 +155,11 @@ typedef struct render_march {
     bool jitter;   /* samples of a ray are shifted by a random part of a step */
 } render_march;
 
+/* Words of render_scene.geometry that belong to an object, other than a shape. */
+typedef struct object_words {
+    uint32_t object, begin, kind; /* kind: what the class likes to know again of them */
+} object_words;
+
 typedef struct render_scene {
     arena memory;
     const render_mode *mode;
@@ -165,6 +170,7 @@ typedef struct render_scene {
     ARRAY(render_shape) shapes;
     ARRAY(render_primitive) primitives;
     ARRAY(uint32_t) geometry; /* words: shape data */
+    ARRAY(object_words) object_words;
     ARRAY(const char *)
     attributes; /* names of all meshes' attributes, each once; a shape's are its object's arrays */
     ARRAY(const scene_object *) emitters; /* in order of the scene; area emitters once per shape */
@@ -314,6 +320,10 @@ bl_result render_room(const render_scene *s, uint64_t values, uint64_t geometry,
 /* Gives a data array other sides, all but the channels, and new values; plans made before are void. */
 bl_result render_resize_parameter(render_scene *s, uint32_t index, const uint32_t *shape, const float *values,
                                   bl_error *err);
+/* For load hooks, after render_room: words of an object that never change, zeroed, to be written at once.
+ * render_words: where they are. Records refer to them by plan.geometry + begin. */
+uint32_t *render_add_words(render_scene *s, const scene_object *o, uint32_t count, uint32_t kind);
+const object_words *render_words(const render_scene *s, const scene_object *o);
 /* Like render_add_array, for geometry: the values stay where they are, in s->geometry from `source` on. */
 uint32_t render_add_geometry(render_scene *s, const scene_object *o, const char *field, uint32_t slot,
                              const uint32_t shape[2], uint32_t source);

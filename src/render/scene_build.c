@@ -66,6 +66,7 @@ void render_scene_destroy(render_scene *s)
     array_free(&s->shapes);
     array_free(&s->primitives);
     array_free(&s->geometry);
+    array_free(&s->object_words);
     array_free(&s->attributes);
     array_free(&s->emitters);
     array_free(&s->media);

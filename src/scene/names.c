@@ -140,8 +140,9 @@ const char *plugin_unsupported_reason(plugin_category category, const char *name
          "\"directional\""},
         {PLUGIN_EMITTER, "timed_sunsky",
          "it needs the tables of a sky model; bake the sky into an image for \"envmap\""},
-        {PLUGIN_BSDF, "measured", "it needs a format of measured data that is not read here"},
-        {PLUGIN_BSDF, "measured_polarized", "light is not polarized here"},
+        {PLUGIN_BSDF, "measured_polarized",
+         "its data are spectra of Mueller matrices, and light has no polarization here; \"measured\" reads "
+         "measurements for RGB"},
         {PLUGIN_INTEGRATOR, "stokes", "light is not polarized here"},
         {PLUGIN_FILM, "specfilm", "colours are RGB here, not spectra"},
     };

@@ -289,6 +289,28 @@ bl_result volume_parse_nvdb(const void *data, size_t size, scene_volume *out, bl
 bl_result volume_parse_vol(const void *data, size_t size, scene_volume *out, bl_error *err);
 void volume_free(scene_volume *v);
 
+/* ---- measured materials (malloc'ed; measured_free) ---- */
+
+/* Numbers over the unit square, one square after another: [slice][row][column], none negative. */
+typedef struct measured_grid {
+    uint32_t slices, height, width; /* sides are at least 2 */
+    float *values;
+} measured_grid;
+
+/* Where there are slices, they are those of the directions that light came from: [phi][theta]. */
+typedef struct scene_measured {
+    uint32_t phi_count, theta_count; /* at least 1 and 2 */
+    float *phi, *theta;              /* radians, ascending */
+    measured_grid ndf, sigma;        /* by microfacet normal; by direction. One slice */
+    measured_grid visible, luminance;
+    measured_grid rgb; /* [phi][theta][channel] */
+    bool jacobian;     /* rgb is to be multiplied by ndf / (4 sigma) */
+} scene_measured;
+
+bl_result measured_load(const char *path, scene_measured *out, bl_error *err);
+bl_result measured_parse(const void *data, size_t size, scene_measured *out, bl_error *err);
+void measured_free(scene_measured *m);
+
 /* ---- curves: lists of control points (malloc'ed; curves_free) ---- */
 
 typedef struct scene_curves {

@@ -216,4 +216,20 @@ enum { BVH_DEPTH_MAX = 48 };
 bl_result bvh_build_threads(const float (*bounds)[6], uint32_t count, uint32_t leaf_most, uint32_t threads,
                             scene_bvh *out, bl_error *err);
 
+/* ---- tensor_file.c: named arrays ---- */
+
+enum { TENSOR_RANK_MOST = 8, TENSOR_UINT8 = 1, TENSOR_FLOAT32 = 10 };
+typedef struct tensor_field {
+    const char *name; /* in the file's bytes, as all here; not terminated */
+    size_t name_length;
+    int type;
+    uint32_t rank;
+    uint64_t shape[TENSOR_RANK_MOST];
+    size_t count; /* of numbers, at least 1 */
+    const uint8_t *data;
+} tensor_field;
+/* BL_ERROR_FORMAT where there is no such field, or it does not lie in the file as a whole. */
+bl_result tensor_find(const void *bytes, size_t size, const char *name, tensor_field *out, bl_error *err);
+float tensor_float(const tensor_field *field, size_t index); /* of a field of TENSOR_FLOAT32 */
+
 #endif

@@ -77,6 +77,11 @@ const material_case material_cases[] = {
      .black = true},
     {.name = "null", .xml = IT("null", ""), .eta = 1, .cosines = {0.3, -0.9}, .black = true},
 
+    {.name = "measured", .xml = IT("measured", STRING("filename", "satin.bsdf")), .cosines = {0.9, 0.2},
+     .one_way = true},
+    {.name = "measured, anisotropic", .xml = IT("measured", STRING("filename", "brushed.bsdf")), .cosines =
+     {0.8, 0.2}, .one_way = true},
+
     {.name = "plastic", .xml = IT("plastic", RGB("diffuse_reflectance", ".9,.5,.1") INDICES("1.6")),
      .parameters = {OF_PLASTIC}, .cosines = {0.95, 0.2}},
     {.name = "plastic, nonlinear", .xml =

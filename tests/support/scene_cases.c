@@ -395,6 +395,14 @@ const scene_case scene_cases[] = {
          "</emitter>",
      .step = 1e-5,
      .parameters = {"ground.to_world", "screen.to_world", "panel.to_world", "ball.to_world"}},
+    /* values have kinks between the numbers of a file: the step is small, so that none is crossed */
+    {.name = "measured materials, one under a normal map",
+     .body = DIFFUSE("white", ".7,.75,.8") "<bsdf type='measured' id='satin'><string name='filename' "
+         "value='satin.bsdf'/></bsdf><bsdf type='normalmap' id='tilted'>" RGB("normalmap", ".65,.4,.9")
+         "<bsdf type='measured'><string name='filename' value='brushed.bsdf'/></bsdf></bsdf>"
+         FLOOR(REF("tilted")) WALL(REF("white")) BLOCK(REF("satin")) LAMP(BLACK AREA("5,4,3")),
+     .step = 1e-6,
+     .parameters = {"white.reflectance.value", "tilted.normalmap.value", "light.radiance.value"}},
     {.name = "plates that polarise",
      .body = DIFFUSE("white", ".7,.75,.8")
          "<bsdf type='polarizer' id='filter'>" RGB("transmittance", ".9,.8,.6") NUMBER("theta", "30")

@@ -55,8 +55,8 @@ extern const char scene_sensor_format[]; /* two %u: width, height */
  * x 2, grey, a third of it 0), tint.vol (2 x 2 x 3, colours) and mist.vol (3 x 2 x 4, grey), cloud.vol (20 x
  * 3 x 4, grey, one end thin), waves.vol and ripples.vol (2 x 3 x 2, 12 and 27 numbers a voxel), ball.vol
  * (distances from a sphere of radius .4 in the unit cube) and gaussian.ply (an ellipsoid), rod.curves and
- * strand.curves (two and four control points) and, smaller, knee.curves (three); NULL, with a message, on
- * failure. */
+ * strand.curves (two and four control points) and, smaller, knee.curves (three), and the measured materials
+ * of assets/measured; NULL, with a message, on failure. */
 char *scene_files_create(void);
 void scene_files_remove(char *folder); /* and what else is in it */
 

@@ -173,6 +173,24 @@ static const char bow[] = "-1.1 -.9 .1 .08\n-.6 -.3 .3 .1\n-.1 .6 .5 .16\n.5 .2 
 static const char rod[] = "-4 .5 0 7\n5 -.3 .2 6.6\n",
                   strand[] = "-12 1 0 7\n-4 .5 .2 7.2\n4 -.5 0 6.8\n12 -1 .4 6.6\n";
 
+/* Files of assets/measured. Where that folder is not found, scenes that name them say so. */
+static void copy_measured(const char *folder)
+{
+    static const char *const names[] = {"satin.bsdf", "brushed.bsdf"};
+    const char *source = getenv("BL_SOURCE_DIR");
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
+        arena a = {0};
+        void *data;
+        size_t size;
+        if (file_read(arena_printf(&a, "%s/assets/measured/%s", source ? source : ".", names[k]), 1 << 20,
+                      &data, &size, NULL) == BL_OK) {
+            file_write(arena_printf(&a, "%s/%s", folder, names[k]), data, size, NULL);
+            free(data);
+        }
+        arena_free(&a);
+    }
+}
+
 char *scene_files_create(void)
 {
     const char *temporary = getenv("TMPDIR");
@@ -208,6 +226,7 @@ char *scene_files_create(void)
         scene_files_remove(folder);
         return NULL;
     }
+    copy_measured(folder);
     return folder;
 }
 

@@ -99,6 +99,15 @@ static bl_result try_curves(const uint8_t *data, size_t size, bl_error *err)
     return result;
 }
 
+static bl_result try_measured(const uint8_t *data, size_t size, bl_error *err)
+{
+    scene_measured measured;
+    bl_result result = measured_parse(data, size, &measured, err);
+    assert_true((result == BL_OK) == (measured.phi != NULL));
+    measured_free(&measured);
+    return result;
+}
+
 static bl_result try_spectrum(const uint8_t *data, size_t size, bl_error *err)
 {
     double rgb[3];
@@ -233,6 +242,12 @@ static void curves(void **state)
     try_all("two.curves", try_curves, SIZE_MAX / 2); /* points may be missing */
 }
 
+static void measured(void **state)
+{
+    (void)state;
+    try_all("tiny.bsdf", try_measured, 0);
+}
+
 static void scenes(void **state)
 {
     (void)state;
@@ -241,9 +256,9 @@ static void scenes(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(images),  cmocka_unit_test(pfm),
-                                       cmocka_unit_test(meshes),  cmocka_unit_test(spectra),
-                                       cmocka_unit_test(volumes), cmocka_unit_test(curves),
-                                       cmocka_unit_test(scenes)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(images),   cmocka_unit_test(pfm),
+                                       cmocka_unit_test(meshes),   cmocka_unit_test(spectra),
+                                       cmocka_unit_test(volumes),  cmocka_unit_test(curves),
+                                       cmocka_unit_test(measured), cmocka_unit_test(scenes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
