@@ -208,8 +208,6 @@ static inline uint32_t plan_element_bit(const plan *p)
 /* ---- plan_spectral.c: where light is spectral, colours as smooth spectra ---- */
 
 enum { SPECTRAL_WORDS = 5 }; /* derived values of a colour */
-/* What light the colours of an object become, by the parameter that it is for. */
-enum colour_role colour_role_of(const render_scene *s, const scene_object *o);
 /* Derives the words of colour `element`. */
 void plan_spectral_update(tracer *t, const class_node *n, ir_ref record, ir_ref element,
                           ir_ref words[SPECTRAL_WORDS]);

@@ -15,20 +15,6 @@
 #define LEAST 1e-6f
 enum spectral_word { WORD_COEFFICIENTS, WORD_SCALE = 3, WORD_FACTOR };
 
-enum colour_role colour_role_of(const render_scene *s, const scene_object *o)
-{
-    uint32_t flags = o->use ? o->use->flags : PLUGIN_REFLECTANCE;
-    bool plain = o->cls == &texture_constant.base.plugin && !o->values[0].as_is;
-    if (o->cls->category == PLUGIN_EMITTER || flags & PLUGIN_STANDS || (flags & PLUGIN_EMISSION && plain))
-        return COLOUR_EMISSION;
-    if (!(flags & PLUGIN_REFLECTANCE))
-        return COLOUR_UNBOUNDED;
-    bool bright = false; /* patterns may be */
-    for (uint32_t i = 0; i < s->parameters.count; i++)
-        bright |= s->parameters.data[i].object == o->index && !(s->parameters.data[i].most <= 1);
-    return bright ? COLOUR_UNBOUNDED : COLOUR_REFLECTANCE;
-}
-
 static ir_ref spectral_table(tracer *t) { return t_word(t, t_u32(t, 0), HEADER_SPECTRUM); }
 
 void plan_spectral_update(tracer *t, const class_node *n, ir_ref record, ir_ref element,
