@@ -149,6 +149,7 @@ set(scene_sources
     src/scene/volume_vol.c
     src/scene/xml.c)
 set(render_sources
+    src/render/integrator/walk/film.c
     src/render/integrator/walk/kernel.c
     src/render/integrator/walk/loop_state.c
     src/render/integrator/walk/position.c
@@ -235,6 +236,8 @@ set(render_sources
     src/render/plan.c
     src/render/plan_classes.c
     src/render/plan_read.c
+    src/render/light.c
+    src/render/mode.c
     src/render/plan_records.c
     src/render/plan_words.c
     src/render/random.c

@@ -10,12 +10,13 @@
  *     bl_job_gradient(job, &(bl_gradient_desc){.spp = 64, .adjoint = weights}, &stats);
  *     bl_job_read_gradient(job, 0, gradient);
  *
- * Conventions. Images are row-major float32, row 0 at the top, 3 channels (linear RGB, Rec. 709),
- * height*width*3 values. A zeroed descriptor means defaults, and a NULL descriptor is a zeroed one. Structs
- * end in `reserved`, zeros, where later versions have further fields (docs/versions.md). Every
- * fallible call returns a bl_result; the text of the last failure is bl_context_error. Destroy functions
- * accept NULL; destroy jobs and fits before their device and scene, and those before the context. One thread
- * at a time per context. The library never prints, exits or installs handlers. */
+ * Conventions. Images are row-major float32, row 0 at the top, height*width*channels values; channels
+ * (bl_scene_info) is 3, linear RGB, Rec. 709, or, in mode "mono", 1, luminance. A zeroed descriptor means
+ * defaults, and a NULL descriptor is a zeroed one. Structs end in `reserved`, zeros, where later versions
+ * have further fields (docs/versions.md). Every fallible call returns a bl_result; the text of the last
+ * failure is bl_context_error. Destroy functions accept NULL; destroy jobs and fits before their device and
+ * scene, and those before the context. One thread at a time per context. The library never prints, exits or
+ * installs handlers. */
 #ifndef BACKLIGHT_H
 #define BACKLIGHT_H
 
@@ -228,6 +229,10 @@ typedef enum bl_edges {
 } bl_edges;
 BL_API const char *bl_edges_name(bl_edges edges); /* "auto", "none", "projective"; NULL past the last */
 
+/* What light is on a path, and so how many channels an image has (docs/theory/modes.md): "rgb"; "mono",
+ * luminance alone. Parameters stay what they are in any mode, and gradients go to them. */
+BL_API const char *bl_mode_name(uint32_t index); /* NULL past the last */
+
 typedef struct bl_scene_desc {
     const bl_define *defines; /* values for $key in the file */
     uint32_t define_count;
@@ -244,7 +249,8 @@ typedef struct bl_scene_desc {
     /* Ids of shapes, separated by commas; "": all. The image is how much of each pixel they cover, whatever
      * the scene's integrator is: as with the integrator `silhouette`. NULL: an image of light. */
     const char *silhouette;
-    uint64_t reserved[6];
+    const char *mode; /* what light is: bl_mode_name, or a variant of Mitsuba ("llvm_ad_mono"); NULL: "rgb" */
+    uint64_t reserved[5];
 } bl_scene_desc;
 
 /* Mitsuba 3 XML. */
@@ -320,11 +326,13 @@ typedef struct bl_scene_info {
     uint32_t shapes, primitives, emitters, parameters, bvh_nodes;
     uint32_t
         sensors; /* a job looks through the one of bl_scene_desc, unless told otherwise (bl_job_set_sensor) */
-    uint64_t reserved[8];
+    uint32_t channels; /* of an image */
+    const char *mode;
+    uint64_t reserved[6];
 } bl_scene_info;
 BL_API bl_result bl_scene_info_get(const bl_scene *scene, bl_scene_info *out);
-/* Channels that the scene's image has besides RGB: alpha "A" where the film asks for it, and those of an aov
- * integrator ("nn.X"). */
+/* Channels that the scene's image has besides its colours: alpha "A" where the film asks for it, and those of
+ * an aov integrator ("nn.X"). */
 BL_API uint32_t bl_scene_channel_count(const bl_scene *scene);
 BL_API const char *bl_scene_channel_name(const bl_scene *scene, uint32_t index); /* NULL past the last */
 /* Writes an image of the scene's film in the film's pixel and component format; the ending of path decides
@@ -511,14 +519,14 @@ typedef struct bl_render_desc {
     const float *frozen;
     bool gradient_stream; /* draw the random numbers of a gradient pass with the same seed, not those of an
                              image */
-    float *variance;      /* height*width*3, or NULL: variance of one sample, per pixel and channel */
+    float *variance;      /* height*width*channels, or NULL: variance of one sample, per pixel and channel */
     float *channels;      /* height*width*bl_scene_channel_count, or NULL: the scene's further channels */
     bl_progress progress;
     void *user;
     uint64_t reserved[8];
 } bl_render_desc;
 
-/* image: height*width*3 floats. stats may be NULL. */
+/* image: height*width*channels floats. stats may be NULL. */
 BL_API bl_result bl_job_render(bl_job *job, const bl_render_desc *desc, float *image, bl_stats *stats);
 
 /* ---- rays: what the caller's rays meet in a job's scene, for picking, visibility, measurements ---- */
@@ -565,7 +573,7 @@ typedef struct bl_rays_info {
 } bl_rays_info;
 BL_API bl_rays_info bl_job_rays_info(const bl_job *job);
 
-/* Every loss is a mean over the values of the image I (height*width*3) against a target T. */
+/* Every loss is a mean over the values of the image I (height*width*channels) against a target T. */
 typedef enum bl_loss {
     BL_LOSS_L2,          /* (I - T)^2 */
     BL_LOSS_L1,          /* |I - T| */
@@ -598,7 +606,7 @@ typedef struct bl_gradient_desc {
     uint32_t spp_primal; /* of the image, where one is rendered (target or image given); 0: spp */
     uint32_t seed;
     double slice_seconds;
-    const float *adjoint; /* dL/dI, height*width*3; or */
+    const float *adjoint; /* dL/dI, height*width*channels; or */
     const float *target;  /* an image, for the loss below */
     bl_loss loss;
     double loss_constant; /* the loss's own number (epsilon, delta); 0: its default */
@@ -766,7 +774,7 @@ typedef struct bl_fit_parameter {
 } bl_fit_parameter;
 
 typedef struct bl_fit_view {
-    const float *target;   /* height*width*3; held out: may be NULL */
+    const float *target;   /* height*width*channels; held out: may be NULL */
     uint32_t sensor;       /* as in bl_job_set_sensor */
     const float *to_world; /* as in bl_job_set_sensor */
     bool held_out;         /* no step sees this view; bl_fit_render shows it */

@@ -61,6 +61,18 @@ def as_image(value: Any, shape: Sequence[int] | None, what: str) -> np.ndarray:
     return as_float32(array, array.shape if shape is None else shape, what)
 
 
+def as_target(value: Any, shape: Sequence[int], what: str) -> np.ndarray:
+    """The same for a target, in colour also where the scene's mode is mono: then its luminance. A grey stays exactly
+    that grey."""
+    array = as_array(value, what)
+    if shape[2] != 1 or array.ndim != 3 or array.shape[2] != 3:
+        return as_image(array, shape, what)
+    rgb = as_image(array, (*shape[:2], 3), what)
+    red, green, blue = rgb[..., 0], rgb[..., 1], rgb[..., 2]
+    weights = np.float32([0.212671, 0.072169])
+    return np.ascontiguousarray((green + (weights[0] * (red - green) + weights[1] * (blue - green)))[..., None])
+
+
 def as_output(value: Any, shape: Sequence[int], what: str) -> np.ndarray:
     """An array that the library is to write into: float32, C-contiguous and writable, or an error that says what
     it is not. None: a new one."""

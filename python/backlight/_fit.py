@@ -9,7 +9,7 @@ from typing import Any, Mapping, Sequence
 import numpy as np
 
 from . import _core
-from ._arrays import as_choice, as_count, as_float32, as_image, as_options
+from ._arrays import as_choice, as_count, as_float32, as_options, as_target
 from ._bitmap import Bitmap
 from ._device import Device, as_device
 from ._errors import ArgumentError, Cancelled
@@ -51,7 +51,7 @@ def _views(scene: Scene, target: Any, views: Any) -> list[dict[str, Any]]:
     for view in [{"target": target}] if views is None else views:
         v = as_options(view if isinstance(view, Mapping) else {"target": view}, _VIEW, "a view of a fit")
         found.append({
-            "target": None if v["target"] is None else as_image(v["target"], scene.shape, "target"),
+            "target": None if v["target"] is None else as_target(v["target"], scene.shape, "target"),
             "sensor": as_count(v["sensor"], "sensor"), "held_out": bool(v["held_out"]),
             "to_world": None if v["to_world"] is None else as_float32(v["to_world"], (4, 4), "to_world")})
     return found

@@ -6,7 +6,7 @@ from typing import Any, Mapping, Sequence
 
 import numpy as np
 
-from ._arrays import as_count, as_float32, as_image, as_output
+from ._arrays import as_count, as_float32, as_image, as_output, as_target
 from ._bitmap import Bitmap
 from ._device import Device, as_device
 from ._engine import Engine
@@ -129,7 +129,7 @@ class Job:
             raise TypeError("gradient: either adjoint or target is needed")
         shape = self.scene.shape
         adjoint = None if adjoint is None else as_image(adjoint, shape, "adjoint")
-        target = None if target is None else as_image(target, shape, "target")
+        target = None if target is None else as_target(target, shape, "target")
         picture = np.empty(shape, dtype=np.float32) if image else None
         counts = {"spp": as_count(spp, "spp"), "spp_primal": as_count(spp_primal, "spp_primal"),
                   "seed": as_count(seed, "seed")}

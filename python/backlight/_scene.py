@@ -17,7 +17,7 @@ from ._engine import Engine
 from ._errors import ArgumentError, ParameterError
 from ._library import CHOICES, context
 
-_OPTIONS = ("integrator", "max_depth", "sensor", "lights", "edges", "silhouette", "untrusted", "roots", "limits")
+_OPTIONS = ("mode", "integrator", "max_depth", "sensor", "lights", "edges", "silhouette", "untrusted", "roots", "limits")
 _ENGINES = 4  # kernels and buffers that a scene keeps for render() and backlight.torch
 
 
@@ -52,7 +52,7 @@ def scene_options(given: Mapping[str, Any] | None, defines: Mapping[str, Any] | 
     return {
         "defines": list(texts.items()),
         "roots": [os.fspath(root) for root in given.get("roots") or ()],
-        "integrator": given.get("integrator"), "silhouette": given.get("silhouette"),
+        "mode": given.get("mode"), "integrator": given.get("integrator"), "silhouette": given.get("silhouette"),
         "untrusted": bool(given.get("untrusted", False)),
         "max_depth": -1 if depth == -1 else as_count(depth, "max_depth", 2**31 - 1),
         "sensor": as_count(given.get("sensor", 0), "sensor"),
@@ -85,8 +85,8 @@ class Scene:
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """Of its images: (height, width, 3)."""
-        return self.height, self.width, 3
+        """Of its images: (height, width, 3), or (height, width, 1) in mode mono."""
+        return self.height, self.width, self._info["channels"]
 
     @property
     def info(self) -> dict[str, Any]:
@@ -203,7 +203,7 @@ class Scene:
 def load_file(path: str | os.PathLike[str], options: Mapping[str, Any] | None = None, /, **defines: Any) -> Scene:
     """Loads a scene of Mitsuba 3 (XML). defines: values for $key in the file (resolution=64, spp=16).
 
-    options: `integrator` (a name instead of the scene's), `max_depth`, `sensor` (its number), `lights` ("weight",
+    options: `mode` ("rgb"; "mono", luminance alone; or a variant of Mitsuba, "llvm_ad_mono"), `integrator` (a name instead of the scene's), `max_depth`, `sensor` (its number), `lights` ("weight",
     "uniform", "power"), `edges` ("auto", "none", "projective"), `silhouette` (ids of shapes: an image of what they
     cover), `untrusted` and `roots` (folders that may be read), `limits` (a dict)."""
     return Scene(_core.Scene(context(), os.fspath(path), "", True, scene_options(options, defines)))

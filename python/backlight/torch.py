@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch.autograd import Function
 
-from ._arrays import as_count, as_float32, as_image
+from ._arrays import as_count, as_float32, as_target
 from ._device import Device
 from ._errors import ArgumentError, ClosedError
 from ._job import Job
@@ -135,4 +135,4 @@ def mse(job: Job | Scene, params: Parameters, target: Any, *, spp: int = 0, seed
     work, tensors = _prepare(job, params, device, spp, seed, spp_grad, None, edges, False)
     if not tensors:
         raise ArgumentError("params: at least one tensor is needed")
-    return _Mse.apply(work, as_image(target, work.engine.shape, "target"), *tensors)
+    return _Mse.apply(work, as_target(target, work.engine.shape, "target"), *tensors)

@@ -139,6 +139,7 @@ struct SceneState {
     ~SceneState();
     bl_result read(); // info and channels of a new scene, inside the library
     size_t pixels() const { return (size_t)info.width * info.height; }
+    size_t values() const { return info.channels * pixels(); } // of an image
     bl_parameter_info parameter(uint32_t index) const;
     uint32_t find(const std::string &name) const; // number of a parameter
 };
@@ -172,7 +173,7 @@ template <class Handle, void (*destroy)(Handle *)> struct Work : Dependent {
         return handle;
     }
     Library &library() const { return *device->library; }
-    size_t image_size() const { return 3 * scene->pixels(); }
+    size_t image_size() const { return scene->values(); }
 };
 
 // For a new one: closing the device closes it, and the scene keeps its sizes while it lives.

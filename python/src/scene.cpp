@@ -22,13 +22,15 @@ SceneOptions::SceneOptions(const nb::dict &options)
 {
     auto given = nb::cast<std::vector<std::pair<std::string, std::string>>>(options["defines"]);
     auto places = nb::cast<std::vector<std::string>>(options["roots"]);
-    texts.reserve(2 * given.size() + places.size() + 2); // what keep() returns stays where it is
+    texts.reserve(2 * given.size() + places.size() + 3); // what keep() returns stays where it is
     for (auto &[key, value] : given) {
         const char *kept = keep(key);
         defines.push_back({kept, keep(value)});
     }
     for (auto &place : places)
         roots.push_back(keep(place));
+    if (!options["mode"].is_none())
+        fields.mode = keep(nb::cast<std::string>(options["mode"]));
     if (!options["integrator"].is_none())
         fields.integrator = keep(nb::cast<std::string>(options["integrator"]));
     if (!options["silhouette"].is_none())
@@ -106,6 +108,7 @@ static nb::dict scene_info(const Scene &scene)
     const bl_scene_info &info = scene.state->info;
     nb::dict d;
     d["width"] = info.width, d["height"] = info.height, d["spp"] = info.spp;
+    d["mode"] = info.mode, d["channels"] = info.channels;
     d["integrator"] = info.integrator, d["max_depth"] = info.max_depth, d["rr_depth"] = info.rr_depth;
     d["shapes"] = info.shapes, d["primitives"] = info.primitives, d["emitters"] = info.emitters;
     d["parameters"] = info.parameters, d["bvh_nodes"] = info.bvh_nodes, d["sensors"] = info.sensors;
@@ -163,7 +166,7 @@ static void resize_parameter(const Scene &scene, uint32_t index, const std::vect
 static void write_image(const Scene &scene, const std::string &path, const ConstFloats &image)
 {
     SceneState &state = *scene.state;
-    need_size("image", image.size(), 3 * state.pixels());
+    need_size("image", image.size(), state.values());
     enter(*state.library,
           [&] { return bl_scene_write_image(state.scene, path.c_str(), image.data(), nullptr); });
 }

@@ -170,7 +170,7 @@ bl_result edges_run(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_err
 
 bl_result edges_add_splats(bl_job *job, float *image, bl_stats *stats, bl_error *err)
 {
-    uint32_t n = 3 * job_pixels(job);
+    uint32_t n = job_values(job);
     double seconds;
     if (stats->edges == 0 || !image)
         return BL_OK;

@@ -248,7 +248,7 @@ void fit_record_comparison(bl_fit *fit, gpu_buffer *target, double weight)
                                 .adjoint = job->adjoint,
                                 .partials = job->partials,
                                 .results = job->results,
-                                .n = 3 * job_pixels(job)});
+                                .n = job_values(job)});
 }
 
 /* Renders the image that a step looks at and computes its dL/dI. Adds its loss to s->loss. */

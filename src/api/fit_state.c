@@ -70,7 +70,7 @@ static uint64_t hash_scene(const bl_fit *fit, const bl_scene *scene)
 
 static void add_views(XXH3_state_t *h, const bl_fit *fit, const bl_fit_desc *desc)
 {
-    size_t image = 12 * (size_t)film_pixels(fit->job->scene);
+    size_t image = sizeof(float) * film_channels(fit->job->scene) * film_pixels(fit->job->scene);
     for (uint32_t v = 0; v < fit->desc.view_count; v++) {
         uint32_t how[3] = {fit->views[v].sensor, fit->views[v].posed, fit->views[v].held_out};
         add(h, how, sizeof how);

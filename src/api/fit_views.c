@@ -41,7 +41,8 @@ static bl_result set_view(bl_fit *fit, const bl_fit_view *given, uint32_t v, bl_
         return BL_OK;
     fit->seen[fit->seen_count++] = v;
     if (!fit->desc.batch)
-        return new_target(fit, 3 * film_pixels(fit->job->scene), given->target, &view->target, err);
+        return new_target(fit, film_channels(fit->job->scene) * film_pixels(fit->job->scene), given->target,
+                          &view->target, err);
     view->pixels = given->target;
     return BL_OK;
 }
@@ -50,8 +51,9 @@ static bl_result set_view(bl_fit *fit, const bl_fit_view *given, uint32_t v, bl_
  * whole fit. */
 static bl_result set_scale(bl_fit *fit, const bl_fit_desc *desc, bl_error *err)
 {
-    uint32_t n = 3 * film_pixels(fit->job->scene), images = fit->desc.batch ? 1 : fit->seen_count;
-    double share = (double)n / (3.0 * job_pixels(fit->job)); /* of one value, in a batch and in an image */
+    uint32_t n = film_channels(fit->job->scene) * film_pixels(fit->job->scene),
+             images = fit->desc.batch ? 1 : fit->seen_count;
+    double share = (double)n / job_values(fit->job); /* of one value, in a batch and in an image */
     for (uint32_t k = 0; k < fit->seen_count; k++) {
         bl_fit_view given = view_of(fit, desc, fit->seen[k]);
         double slope = fit_loss_steepest(fit->desc.loss, fit->desc.loss_constant, given.target, n);
@@ -62,12 +64,12 @@ static bl_result set_scale(bl_fit *fit, const bl_fit_desc *desc, bl_error *err)
 
 static bl_result make_batch(bl_fit *fit, bl_error *err)
 {
-    uint32_t pixels = fit->desc.batch;
+    uint32_t pixels = fit->desc.batch, values = job_values(fit->job);
     fit->batch.list = memory_alloc(pixels * sizeof *fit->batch.list);
-    fit->batch.gathered = memory_alloc(3 * (size_t)pixels * sizeof *fit->batch.gathered);
+    fit->batch.gathered = memory_alloc(values * sizeof *fit->batch.gathered);
     if (!fit->batch.list || !fit->batch.gathered)
         return error_set(err, BL_ERROR_MEMORY, "no memory for a batch of %u pixels", pixels);
-    return new_target(fit, 3 * pixels, NULL, &fit->batch.target, err);
+    return new_target(fit, values, NULL, &fit->batch.target, err);
 }
 
 bl_result fit_views_create(bl_fit *fit, const bl_fit_desc *desc, bl_error *err)
@@ -119,13 +121,14 @@ static bl_result look_through(bl_fit *fit, uint32_t v, bl_error *err)
 void fit_draw_batch(bl_fit *fit)
 {
     const uint32_t all = film_pixels(fit->job->scene), count = fit->desc.batch;
+    const size_t channels = film_channels(fit->job->scene);
     uint32_t *list = fit->batch.list;
     pixel_batch_draw(fit->desc.seed, fit->status.step, (uint64_t)fit->seen_count * all, count, list);
     for (uint32_t k = 0; k < count; k++) {
         uint32_t v = fit->seen[list[k] / all], pixel = list[k] % all;
         list[k] = v * all + pixel;
-        memcpy(fit->batch.gathered + 3 * (size_t)k, fit->views[v].pixels + 3 * (size_t)pixel,
-               3 * sizeof *fit->batch.gathered);
+        memcpy(fit->batch.gathered + channels * k, fit->views[v].pixels + channels * pixel,
+               channels * sizeof *fit->batch.gathered);
     }
 }
 
@@ -133,7 +136,7 @@ static bl_result look_at_batch(bl_fit *fit, bl_error *err)
 {
     fit_draw_batch(fit);
     TRY(pixel_batch_list(fit->job, fit->batch.list, err));
-    return gpu_buffer_write(fit->batch.target, 0, fit->batch.gathered, 12ull * fit->desc.batch, err);
+    return gpu_buffer_write(fit->batch.target, 0, fit->batch.gathered, 4ull * job_values(fit->job), err);
 }
 
 uint32_t fit_sight_count(const bl_fit *fit) { return fit->desc.batch ? 1 : fit->seen_count; }

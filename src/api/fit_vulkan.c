@@ -53,7 +53,8 @@ static void record_batch(const glance *g)
     fit_draw_batch(fit);
     vulkan_record_update(fit->job->batch, fit->job->words, 4ull * plan_batch_word(fit->job->plan),
                          fit->batch.list, 4ull * pixels);
-    vulkan_record_update(fit->job->batch, fit->batch.target, 0, fit->batch.gathered, 12ull * pixels);
+    vulkan_record_update(fit->job->batch, fit->batch.target, 0, fit->batch.gathered,
+                         4ull * job_values(fit->job));
 }
 
 /* Where the passes of a glance look. */

@@ -29,7 +29,7 @@ static double largest(const float *values, size_t n)
 static bl_result target_buffer(bl_job *job, const float *target, bl_error *err)
 {
     TRY(job_reserve_target(job, err));
-    return gpu_buffer_write(job->target, 0, target, 12ull * job_pixels(job), err);
+    return gpu_buffer_write(job->target, 0, target, 4ull * job_values(job), err);
 }
 
 void gradient_record_comparison(bl_job *job, bl_loss loss, double constant)
@@ -42,14 +42,14 @@ void gradient_record_comparison(bl_job *job, bl_loss loss, double constant)
                                 .adjoint = job->adjoint,
                                 .partials = job->partials,
                                 .results = job->results,
-                                .n = 3 * job_pixels(job)});
+                                .n = job_values(job)});
 }
 
 /* Renders the image, and from it computes loss and dL/dI on the device. */
 static bl_result primal_of_gradient(bl_job *job, const bl_gradient_desc *desc, uint32_t spp, bl_stats *stats,
                                     bl_error *err)
 {
-    uint32_t n = 3 * job_pixels(job);
+    uint32_t n = job_values(job);
     job_work_desc w = {
         .pass = RENDER_PRIMAL,
         .spp = spp,
@@ -81,7 +81,7 @@ static bl_result pipelined_comparison(bl_job *job, const bl_gradient_desc *desc,
     gradient_record_comparison(job, desc->loss, desc->loss_constant);
     TRY(job_submit(job, stats, &seconds, err));
     TRY(job_read_loss(job, &stats->loss, err));
-    return desc->image ? gpu_buffer_read(job->image, 0, desc->image, 12ull * job_pixels(job), err) : BL_OK;
+    return desc->image ? gpu_buffer_read(job->image, 0, desc->image, 4ull * job_values(job), err) : BL_OK;
 }
 
 /* Appends the sum of W * I, where I is the gradient pass's own image, or what its listed lanes have found. */
@@ -92,10 +92,11 @@ static void record_loss_dot(bl_job *job, const job_work_desc *w)
         .weights = job->adjoint,
         .partials = job->partials,
         .results = job->results,
-        .n = 3 * job_pixels(job),
+        .n = job_values(job),
     };
     if (w->lanes.count)
-        dot.image = job->film, dot.weights = job->lanes, dot.n = 3 * w->lanes.count;
+        dot.image = job->film, dot.weights = job->lanes,
+        dot.n = lane_row_words(film_channels(job->scene)) * w->lanes.count;
     else if (!job->scene->light_tracing) /* with light tracing the image is there from before */
         job_record_resolve(job, w->spp, job_strips(job_pixels(job), w->spp));
     fit_record_loss_dot(job->batch, job->device->fixed, &dot);
@@ -128,7 +129,7 @@ static bl_result read_out(bl_job *job, const job_work_desc *w, bool with_loss, b
 static bl_result read_image_and_loss(bl_job *job, float *image, bl_stats *stats, bl_error *err)
 {
     TRY(job_read_loss(job, &stats->loss, err));
-    return image ? gpu_buffer_read(job->image, 0, image, 12ull * job_pixels(job), err) : BL_OK;
+    return image ? gpu_buffer_read(job->image, 0, image, 4ull * job_values(job), err) : BL_OK;
 }
 
 /* Runs the gradient pass, and repeats it with a coarser scale after an overflow. most: the largest
@@ -177,7 +178,7 @@ static bl_result replay(bl_job *job, const bl_gradient_desc *desc, double most, 
 /* The largest |dL/dI| of the adjoint image on the device. */
 static bl_result largest_adjoint(bl_job *job, double *most, bl_error *err)
 {
-    size_t n = 3 * (size_t)job_pixels(job);
+    size_t n = (size_t)job_values(job);
     float *adjoint = memory_alloc(n * sizeof *adjoint);
     if (!adjoint)
         return error_set(err, BL_ERROR_MEMORY, "no memory for an image of %zu values", n);
@@ -189,7 +190,7 @@ static bl_result largest_adjoint(bl_job *job, double *most, bl_error *err)
 
 static bl_result gradient(bl_job *job, const bl_gradient_desc *desc, bl_stats *stats, bl_error *err)
 {
-    uint32_t n = 3 * job_pixels(job), spp = job_gradient_spp(job, desc->spp),
+    uint32_t n = job_values(job), spp = job_gradient_spp(job, desc->spp),
              spp_primal = job_spp(job, desc->spp_primal ? desc->spp_primal : desc->spp);
     if (!job->plan->any_request)
         return error_set(err, BL_ERROR_ARGUMENT,

@@ -38,7 +38,7 @@ const char *bl_gradient_form_name(bl_gradient_form form)
 static uint32_t slots_most(const bl_job *job)
 {
     uint32_t most = gpu_device_info(job->device->gpu)->kind >= GPU_NATIVE ? SLOTS_MOST_CPU : SLOTS_MOST_GPU;
-    return most / (plan_sample_words(job->plan) / SAMPLE_WORDS);
+    return most / (plan_sample_words(job->plan) / sample_planes_of(job->scene->mode->channels).words);
 }
 
 /* A tile of separate kernels: whole lanes, or a part of the samples of some lanes. */
@@ -164,12 +164,13 @@ static void record_halves(bl_job *job, const job_work_desc *w, job_range tile, b
                                               .adjoint = job->adjoint,
                                               .partials = job->partials,
                                               .pixels = pixels,
+                                              .channels = film_channels(job->scene),
                                               .strips = w->strips,
                                               .spp = w->spp,
                                               .first_pixel = tile.first_lane / w->strips,
                                               .pixel_count = tile.lane_count / w->strips});
     if (last)
-        fit_record_loss_sum(job->batch, job->device->fixed, job->partials, job->results, 3 * pixels, 0);
+        fit_record_loss_sum(job->batch, job->device->fixed, job->partials, job->results, job_values(job), 0);
 }
 
 /* Appends the image of the tile's samples, loss and dL/dI. It does so for all pixels, which is cheap beside
@@ -186,7 +187,7 @@ static void record_image(bl_job *job, const job_work_desc *w)
                                 .adjoint = job->adjoint,
                                 .partials = job->partials,
                                 .results = job->results,
-                                .n = 3 * job_pixels(job)});
+                                .n = job_values(job)});
 }
 
 void gradient_form_record_loss(bl_job *job, const job_work_desc *w, job_range tile, bool last)
@@ -231,7 +232,7 @@ bool gradient_form_reserved(const bl_job *job, const job_work_desc *w)
     uint64_t slots = slots_needed(job, w, job_everything(w, job_pixels(job))),
              images = w->form == BL_FORM_TWO_WALK ? 2 : 1;
     return gpu_buffer_size(job->samples) >= 4 * plan_sample_words(job->plan) * slots &&
-           gpu_buffer_size(job->adjoint) >= 12ull * job_pixels(job) * images;
+           gpu_buffer_size(job->adjoint) >= 4ull * job_values(job) * images;
 }
 
 bool gradient_form_next(const bl_job *job, const job_work_desc *w, job_range *tile, bool *last)

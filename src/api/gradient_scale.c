@@ -114,7 +114,7 @@ static int power_of_rule(const void *user, double largest)
 
 static void record_range(bl_job *job, const scale_rule *rule, uint32_t first, uint32_t count)
 {
-    fit_record_scales(job->batch, job->device->fixed, job->partials, 3 * job_pixels(job),
+    fit_record_scales(job->batch, job->device->fixed, job->partials, job_values(job),
                       &(fit_scale_range){.scale = job->scale,
                                          .first = first,
                                          .count = count,
@@ -132,7 +132,7 @@ static scale_source source_of(const bl_job *job, const job_loss *loss)
         return s;
     s.bound = fit_loss_bound(loss->kind, loss->constant);
     s.values = loss->target;
-    s.over = 3 * job_pixels(job);
+    s.over = job_values(job);
     return s;
 }
 
@@ -143,8 +143,8 @@ void job_record_scale(bl_job *job, const job_loss *loss, uint32_t spp, uint32_t 
     if (n == 0 || !job->fixed_point)
         return;
     const scale_source from = source_of(job, loss);
-    fit_record_largest(job->batch, job->device->fixed, from.values, 3 * job_pixels(job),
-                       from.bound.epsilon > 0, job->partials);
+    fit_record_largest(job->batch, job->device->fixed, from.values, job_values(job), from.bound.epsilon > 0,
+                       job->partials);
     double light = brightness(job);
     for (uint32_t k = 0; k < job->requested_count; k++) {
         const render_parameter *p = &job->scene->parameters.data[job->requested[k]];
@@ -170,7 +170,7 @@ void job_record_splat_scale(bl_job *job, uint32_t spp, uint32_t coarser)
 
 bl_result job_set_splat_scale(bl_job *job, uint32_t spp, uint32_t coarser, bl_error *err)
 {
-    uint32_t n = 3 * job_pixels(job);
+    uint32_t n = job_values(job);
     TRY(memory_check(n * sizeof(float), err));
     float *scales = memory_need(n * sizeof *scales), scale = splat_scale(job, spp, coarser);
     for (uint32_t i = 0; i < n; i++)

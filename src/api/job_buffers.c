@@ -61,7 +61,7 @@ bl_result job_make_buffers(bl_job *job, bl_error *err)
 {
     const plan *p = job->plan;
     const render_scene *s = job->scene;
-    uint64_t image = 12ull * job_pixels(job), gradient = p->gradient_count;
+    uint64_t image = 4ull * job_values(job), gradient = p->gradient_count;
     TRY(make_geometry(job, err));
     TRY(make_buffer(job, 4ull * p->words.count, "scene", &job->words, err));
     TRY(make_buffer(job, 4ull * p->value_count, "values", &job->values, err));
@@ -74,7 +74,7 @@ bl_result job_make_buffers(bl_job *job, bl_error *err)
     TRY(make_buffer(job, job->desc.frozen ? 4ull * p->value_count : 0, "frozen values", &job->frozen, err));
     TRY(make_buffer(job, 0, "film", &job->film, err));        /* empty until a pass wants it, */
     TRY(make_buffer(job, 0, "tangents", &job->tangent, err)); /* a forward pass */
-    TRY(make_buffer(job, 4ull * fit_loss_partials(3 * job_pixels(job)), "partial sums", &job->partials, err));
+    TRY(make_buffer(job, 4ull * fit_loss_partials(job_values(job)), "partial sums", &job->partials, err));
     TRY(make_buffer(job, 4ull * RESULT_WORDS, "results", &job->results, err));
     TRY(make_buffer(job, 0, "lanes", &job->lanes, err)); /* until a gradient pass lists them; as samples */
     TRY(make_buffer(job, 0, "samples", &job->samples, err));
@@ -111,7 +111,7 @@ bl_result job_reserve_samples(bl_job *job, uint64_t words, bl_error *err)
 bl_result job_reserve_adjoints(bl_job *job, uint32_t images, bl_error *err)
 {
     BL_ASSERT(images == 1 || images == 2, "%u images of dL/dI", images);
-    uint64_t bytes = 12ull * job_pixels(job) * images;
+    uint64_t bytes = 4ull * job_values(job) * images;
     if (gpu_buffer_size(job->adjoint) >= bytes)
         return BL_OK;
     return job_replace_buffer(job, bytes, "adjoint", &job->adjoint, err);
@@ -119,7 +119,7 @@ bl_result job_reserve_adjoints(bl_job *job, uint32_t images, bl_error *err)
 
 bl_result job_reserve_splats(bl_job *job, bl_error *err)
 {
-    uint64_t image = 12ull * job_pixels(job);
+    uint64_t image = 4ull * job_values(job);
     if (gpu_buffer_size(job->splats) >= 2 * image)
         return BL_OK;
     TRY(job_replace_buffer(job, 2 * image, "splats", &job->splats, err));
@@ -128,7 +128,7 @@ bl_result job_reserve_splats(bl_job *job, bl_error *err)
 
 bl_result job_reserve_target(bl_job *job, bl_error *err)
 {
-    return job->target ? BL_OK : make_buffer(job, 12ull * job_pixels(job), "target", &job->target, err);
+    return job->target ? BL_OK : make_buffer(job, 4ull * job_values(job), "target", &job->target, err);
 }
 
 bl_result job_tangents(bl_job *job, const float *tangents, bl_error *err)
@@ -142,8 +142,9 @@ bl_result job_tangents(bl_job *job, const float *tangents, bl_error *err)
 bl_result job_reserve_film(bl_job *job, render_pass pass, uint32_t lanes, bl_error *err)
 {
     BL_ASSERT(lanes > 0, "%s: no lanes", render_passes[pass].name);
-    uint64_t words = (uint64_t)(pass == RENDER_CHANNELS ? job->scene->channels.count : 3) * lanes *
-                     (pass == RENDER_VARIANCE ? 2 : 1);
+    uint32_t own = lane_row_words(film_channels(job->scene)), /* listed lanes have rows */
+        each = pass == RENDER_CHANNELS ? job->scene->channels.count : own;
+    uint64_t words = (uint64_t)each * lanes * (pass == RENDER_VARIANCE ? 2 : 1);
     if (job->film_words >= words)
         return BL_OK;
     TRY(job_replace_buffer(job, 4 * words, "film", &job->film, err));

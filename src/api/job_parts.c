@@ -234,7 +234,7 @@ bool job_parts_prepared(const bl_job *job, const job_work_desc *w)
 {
     const plan *p = job->plan;
     uint64_t lanes = job_everything(w, job_pixels(job)).lane_count;
-    bool there = edges_there(job, w) && job->film_words >= 3 * lanes &&
+    bool there = edges_there(job, w) && job->film_words >= film_channels(job->scene) * lanes &&
                  (!p->update_count || job->kernels[RENDER_UPDATE]) &&
                  (!p->table_builds.count || job->kernels[RENDER_TABLES]);
     if (w->pass == RENDER_GRADIENT && p->update_requested)

@@ -20,6 +20,11 @@ bl_result job_recorded_check(const bl_job *job, bl_error *err)
                          "the job is on %s, a device of Backlight's own; record with one of "
                          "bl_device_from_vulkan",
                          gpu_device_info(job->device->gpu)->name);
+    if (!mode_is_rgb(job->scene->mode))
+        return error_set(err, BL_ERROR_UNSUPPORTED,
+                         "mode %s: images in the caller's memory are red, green and blue; only mode rgb is "
+                         "recorded",
+                         job->scene->mode->name);
     if (job->bounds)
         return error_set(err, BL_ERROR_UNSUPPORTED,
                          "BL_DEBUG=bounds: checked kernels report after each pass, which is not recorded");

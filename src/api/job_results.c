@@ -37,13 +37,14 @@ void job_record_resolve(bl_job *job, uint32_t spp, uint32_t strips)
                                  &(fit_gradient_read){.gradient = job->splats,
                                                       .scale = job->splat_scale,
                                                       .output = job->image,
-                                                      .count = 3 * job_pixels(job)});
+                                                      .count = job_values(job)});
         return;
     }
     fit_resolve r = {
         .film = job->film,
         .image = job->image,
         .pixels = job_pixels(job),
+        .channels = film_channels(job->scene),
         .strips = strips,
         .scale = 1.0f / (float)spp,
     };
@@ -57,7 +58,7 @@ bl_result job_resolve(bl_job *job, uint32_t spp, uint32_t strips, float *image, 
     TRY(gpu_batch_begin(job->batch, err));
     job_record_resolve(job, spp, strips);
     TRY(job_submit(job, stats, &seconds, err));
-    return image ? gpu_buffer_read(job->image, 0, image, 12ull * job_pixels(job), err) : BL_OK;
+    return image ? gpu_buffer_read(job->image, 0, image, 4ull * job_values(job), err) : BL_OK;
 }
 
 /* ---- loss and counters ---- */

@@ -387,7 +387,7 @@ bl_result bl_job_vulkan_results(bl_job *job, bl_vulkan_results *out)
     if (job_recorded_check(job, &err) != BL_OK)
         return context_fail(job->context, &err);
     *out = (bl_vulkan_results){
-        .image = region(job->image, 0, 12ull * job_pixels(job)),
+        .image = region(job->image, 0, 4ull * job_values(job)),
         .loss = region(job->results, 0, sizeof(float)),
         .status = region(job->status, 0, sizeof(uint32_t) * BL_VULKAN_STATUS_COUNT),
     };

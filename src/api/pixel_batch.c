@@ -87,6 +87,7 @@ static bl_result render_list(bl_job *job, const job_work_desc *w, float *pixels,
 static bl_result render_lists(bl_job *job, uint32_t view, job_work_desc *w, uint32_t *list, float *pixels,
                               float *image, bl_error *err)
 {
+    const size_t channels = film_channels(job->scene);
     uint32_t all = film_pixels(job->scene), count = job_pixels(job);
     for (uint32_t first = 0; first < all; first += count) {
         uint32_t here = all - first < count ? all - first : count;
@@ -95,7 +96,7 @@ static bl_result render_lists(bl_job *job, uint32_t view, job_work_desc *w, uint
         w->progress_from = (double)first / all, w->progress_to = (double)(first + here) / all;
         TRY(pixel_batch_list(job, list, err));
         TRY(render_list(job, w, pixels, err));
-        memcpy(image + 3 * (size_t)first, pixels, 3 * (size_t)here * sizeof *image);
+        memcpy(image + channels * first, pixels, channels * here * sizeof *image);
     }
     return BL_OK;
 }
@@ -111,7 +112,7 @@ bl_result pixel_batch_render(bl_job *job, uint32_t view, const bl_render_desc *d
     job_work_desc w = job_image_work(job, desc);
     TRY(memory_check(16 * (size_t)count, err));
     uint32_t *list = memory_need(count * sizeof *list);
-    float *pixels = memory_need(3 * (size_t)count * sizeof *pixels);
+    float *pixels = memory_need((size_t)job_values(job) * sizeof *pixels);
     bl_result r = render_lists(job, view, &w, list, pixels, image, err);
     memory_free(list);
     memory_free(pixels);

@@ -73,23 +73,25 @@ static void *zeros(size_t count, size_t size)
 }
 
 /* The length of dL/dI. It is infinite where dL/dI is not a number. */
-static double norm(const float *a)
+static double norm(const float *a, uint32_t channels)
 {
-    double r = (double)a[0], g = (double)a[1], b = (double)a[2], sum = r * r + g * g + b * b;
+    double sum = 0;
+    for (uint32_t c = 0; c < channels; c++)
+        sum += (double)a[c] * (double)a[c];
     return isfinite(sum) ? sqrt(sum) : (double)INFINITY;
 }
 
 /* Sets the lengths of all pixels. Returns their sum. */
-static uint64_t measure(const float *adjoint, uint32_t pixels, pixel_share *shares)
+static uint64_t measure(const pixel_adjoint *from, pixel_share *shares)
 {
     double most = 0;
     uint64_t sum = 0;
-    for (uint32_t p = 0; p < pixels; p++) {
-        double here = norm(adjoint + 3 * (size_t)p);
+    for (uint32_t p = 0; p < from->pixels; p++) {
+        double here = norm(from->values + from->channels * (size_t)p, from->channels);
         most = isfinite(here) ? fmax(most, here) : most;
     }
-    for (uint32_t p = 0; p < pixels; p++) {
-        double here = norm(adjoint + 3 * (size_t)p);
+    for (uint32_t p = 0; p < from->pixels; p++) {
+        double here = norm(from->values + from->channels * (size_t)p, from->channels);
         shares[p].length = here < most ? (uint64_t)ceil(here / most * (double)full_length)
                            : here > 0  ? full_length
                                        : 0;
@@ -137,38 +139,41 @@ static void set_lane(pixel_list *out, uint32_t lane, const uint32_t row[LANE_WOR
                      float weight)
 {
     BL_ASSERT(lane < out->lanes.count, "lane %u of %u", lane, out->lanes.count);
-    memcpy(out->rows + LANE_WORDS * (size_t)lane, row, LANE_WORDS * sizeof *row);
-    for (int c = 0; c < 3; c++) {
+    memcpy(out->rows + out->row_words * (size_t)lane, row, LANE_WORDS * sizeof *row);
+    for (uint32_t c = 0; c < out->channels; c++) {
         float here = adjoint[c] * weight;
-        out->adjoint[3 * (size_t)lane + c] = here;
+        out->adjoint[out->row_words * (size_t)lane + c] = here;
         if (isfinite(here))
             out->lanes.largest = fmax(out->lanes.largest, fabs((double)here));
     }
     out->lanes.samples += row[LANE_SAMPLES];
 }
 
-void pixel_list_make(const float *adjoint, uint32_t pixels, uint32_t spp, uint32_t longest, uint64_t random,
+void pixel_list_make(const pixel_adjoint *from, uint32_t spp, uint32_t longest, uint64_t random,
                      pixel_list *out)
 {
+    const uint32_t pixels = from->pixels, words = lane_row_words(from->channels);
     BL_ASSERT(pixels > 0 && spp > 0 && longest > 0, "%u samples of %u pixels in lanes of %u", spp, pixels,
               longest);
     BL_ASSERT((uint64_t)pixels * spp <= UINT32_MAX, "%u samples of %u pixels", spp, pixels);
     pixel_share *shares = zeros(pixels, sizeof *shares);
     uint32_t *first = zeros(longest + 1u, sizeof *first);
-    uint64_t sum = measure(adjoint, pixels, shares);
+    uint64_t sum = measure(from, shares);
     if (sum)
         place(shares, pixels, spp, sum / pixels + (sum % pixels != 0), random);
     uint32_t lanes = sort_lanes(shares, pixels, longest, first);
     *out = (pixel_list){
+        .channels = from->channels,
+        .row_words = words,
         .lanes = {.count = lanes ? lanes : 1, .longest = longest},
     }; /* If dL/dI is 0, there is one lane without samples. */
-    out->adjoint = zeros(3 * (size_t)out->lanes.count, sizeof *out->adjoint);
-    out->rows = zeros(LANE_WORDS * (size_t)out->lanes.count, sizeof *out->rows);
+    out->adjoint = zeros(words * (size_t)out->lanes.count, sizeof *out->adjoint);
+    out->rows = zeros(words * (size_t)out->lanes.count, sizeof *out->rows);
     for (uint32_t p = 0; p < pixels; p++)
         for (uint32_t done = 0, n = shares[p].samples; done < n;) {
             uint32_t part = n - done < longest ? n - done : longest;
             const uint32_t row[LANE_WORDS] = {[LANE_PIXEL] = p, [LANE_FIRST] = done, [LANE_SAMPLES] = part};
-            set_lane(out, first[part]++, row, adjoint + 3 * (size_t)p, shares[p].weight);
+            set_lane(out, first[part]++, row, from->values + from->channels * (size_t)p, shares[p].weight);
             done += part;
         }
     memory_free(first);
@@ -186,8 +191,8 @@ void pixel_list_free(pixel_list *list)
 
 static bl_result store(bl_job *job, const pixel_list *list, bl_error *err)
 {
-    uint64_t adjoint = 12ull * list->lanes.count, rows = 4ull * LANE_WORDS * list->lanes.count,
-             partials = 4ull * fit_loss_partials(3 * list->lanes.count);
+    uint32_t words = list->row_words * list->lanes.count;
+    uint64_t adjoint = 4ull * words, rows = adjoint, partials = 4ull * fit_loss_partials(words);
     if (gpu_buffer_size(job->lanes) < adjoint + rows)
         TRY(job_replace_buffer(job, adjoint + rows, "lanes", &job->lanes, err));
     if (gpu_buffer_size(job->partials) < partials)
@@ -205,13 +210,15 @@ bl_result pixel_sampling_distribute(bl_job *job, job_work_desc *w, bl_error *err
         return error_set(err, BL_ERROR_ARGUMENT,
                          "%u samples of %u pixels are too many to go where dL/dI is: 2^32 - 1 at most",
                          w->spp, pixels);
-    float *adjoint = memory_alloc(12 * (size_t)pixels);
+    const uint64_t bytes = 4ull * job_values(job);
+    float *adjoint = memory_alloc(bytes);
     if (!adjoint)
         return error_set(err, BL_ERROR_MEMORY, "no memory for an image of %u pixels", pixels);
     pixel_list list = {0};
-    bl_result r = gpu_buffer_read(job->adjoint, 0, adjoint, 12ull * pixels, err);
+    bl_result r = gpu_buffer_read(job->adjoint, 0, adjoint, bytes, err);
     if (r == BL_OK) {
-        pixel_list_make(adjoint, pixels, w->spp, longest, XXH3_64bits(&w->seed, sizeof w->seed), &list);
+        const pixel_adjoint from = {adjoint, pixels, film_channels(job->scene)};
+        pixel_list_make(&from, w->spp, longest, XXH3_64bits(&w->seed, sizeof w->seed), &list);
         r = store(job, &list, err);
     }
     w->lanes = list.lanes;

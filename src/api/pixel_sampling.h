@@ -13,14 +13,20 @@ bl_result pixel_sampling_distribute(bl_job *job, job_work_desc *w, bl_error *err
 
 /* A list of at least one lane, as the device reads it (enum lane_word). */
 typedef struct pixel_list {
-    float *adjoint; /* 3 numbers for each lane */
-    uint32_t *rows; /* LANE_WORDS words for each lane */
+    uint32_t channels, row_words; /* row_words: lane_row_words(channels) */
+    float *adjoint;               /* row_words numbers for each lane, of which channels count */
+    uint32_t *rows;               /* row_words words for each lane: enum lane_word */
     job_lanes lanes;
 } pixel_list;
+/* dL/dI of pixels, `channels` numbers each. */
+typedef struct pixel_adjoint {
+    const float *values;
+    uint32_t pixels, channels;
+} pixel_adjoint;
 
 /* Lists the samples, at most pixels * spp < 2^32, in lanes of at most `longest` samples. random: a random
  * number, evenly distributed over all values. */
-void pixel_list_make(const float *adjoint, uint32_t pixels, uint32_t spp, uint32_t longest, uint64_t random,
+void pixel_list_make(const pixel_adjoint *from, uint32_t spp, uint32_t longest, uint64_t random,
                      pixel_list *out);
 void pixel_list_free(pixel_list *list);
 

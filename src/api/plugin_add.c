@@ -11,8 +11,7 @@
 enum { PARAMS_MOST = 30 };
 _Static_assert(PARAMS_MOST <= (int)PLAN_DERIVED_SLOT, "class_node has a bit per parameter");
 _Static_assert((int)BL_PLUGIN_THROUGH == (int)LOBE_NULL, "numbers of lobes are the renderer's");
-_Static_assert(sizeof(bl_plugin_vec2) == sizeof(vec2) && sizeof(bl_plugin_vec3) == sizeof(vec3) &&
-                   sizeof(bl_plugin_color) == sizeof(color),
+_Static_assert(sizeof(bl_plugin_vec2) == sizeof(vec2) && sizeof(bl_plugin_vec3) == sizeof(vec3),
                "values are references");
 
 typedef struct added_bsdf {
@@ -65,12 +64,19 @@ vec3 plugin_returned_3(bl_plugin_trace *t, const char *function, bl_plugin_vec3 
               plugin_returned(t, function, v.z, IR_F32));
 }
 
+bl_plugin_color plugin_color(tracer *t, color c)
+{
+    ir_ref rgb[3];
+    light_shown(t, c, rgb);
+    return (bl_plugin_color){{outer(rgb[0]), outer(rgb[1]), outer(rgb[2])}};
+}
+
 color plugin_returned_color(bl_plugin_trace *t, const char *function, bl_plugin_color c)
 {
-    color r;
+    ir_ref rgb[3];
     for (int k = 0; k < 3; k++)
-        r.c[k] = plugin_returned(t, function, c.c[k], IR_F32);
-    return r;
+        rgb[k] = plugin_returned(t, function, c.c[k], IR_F32);
+    return light_of_rgb(t->t, rgb);
 }
 
 /* The name by which the renderer knows a parameter. If there is none of that kind, sets the trace's error and
@@ -97,7 +103,7 @@ bl_plugin_color bl_plugin_texture(bl_plugin_trace *t, uint32_t parameter, bl_plu
 {
     const char *name = param_name(t, "bl_plugin_texture", parameter, PLUGIN_TEXTURED);
     color c = name ? plan_texture(t->t, t->node, t->record, name, inner2(uv)) : color_all(t_f32(t->t, 0));
-    return (bl_plugin_color){{outer(c.c[0]), outer(c.c[1]), outer(c.c[2])}};
+    return plugin_color(t->t, c);
 }
 
 bl_ir_value bl_plugin_texture_1(bl_plugin_trace *t, uint32_t parameter, bl_plugin_vec2 uv)

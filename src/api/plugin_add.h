@@ -6,6 +6,7 @@
 
 #include "api/context.h"
 #include "api/ir.h"
+#include "render/light.h"
 #include "render/own_integrator.h"
 #include "render/plugin_kinds.h"
 
@@ -33,6 +34,8 @@ ir_ref plugin_returned(bl_plugin_trace *t, const char *function, bl_ir_value v, 
 vec2 plugin_returned_2(bl_plugin_trace *t, const char *function, bl_plugin_vec2 v);
 vec3 plugin_returned_3(bl_plugin_trace *t, const char *function, bl_plugin_vec3 v);
 color plugin_returned_color(bl_plugin_trace *t, const char *function, bl_plugin_color c);
+/* Light as functions of an application see it: red, green and blue, whatever the scene's mode is. */
+bl_plugin_color plugin_color(tracer *t, color c);
 
 /* What an added plugin, of any category, says of itself. */
 typedef struct plugin_sheet {

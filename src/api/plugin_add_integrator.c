@@ -17,10 +17,6 @@ static bl_trace_ray outer_ray(const ray *r)
     return (bl_trace_ray){outer3(r->o), outer3(r->d), outer(r->tmax)};
 }
 static ray inner_ray(bl_trace_ray r) { return (ray){inner3(r.o), inner3(r.d), inner(r.tmax)}; }
-static bl_plugin_color outer_color(color c)
-{
-    return (bl_plugin_color){{outer(c.c[0]), outer(c.c[1]), outer(c.c[2])}};
-}
 
 static const bl_integrator_plugin *plugin_of(const integrator_class *cls)
 {
@@ -36,8 +32,10 @@ static color added_radiance(own_trace *t, const integrator_class *cls, const ray
 static color added_adjoint(own_trace *t, const integrator_class *cls, const ray *r, color dL)
 {
     bl_plugin_trace trace = {.t = own_tracer(t), .own = t, .user = plugin_of(cls)->user};
-    return plugin_returned_color(&trace, "adjoint",
-                                 plugin_of(cls)->adjoint(&trace, outer_ray(r), outer_color(dL)));
+    ir_ref rgb[3];
+    light_shown_adjoint(trace.t, dL, rgb);
+    const bl_plugin_color given = {{outer(rgb[0]), outer(rgb[1]), outer(rgb[2])}};
+    return plugin_returned_color(&trace, "adjoint", plugin_of(cls)->adjoint(&trace, outer_ray(r), given));
 }
 
 /* ---- what they ask ---- */
@@ -100,7 +98,7 @@ static color no_color(void) { return color_all((ir_ref){0}); }
 
 bl_plugin_color bl_trace_emission(bl_plugin_trace *t, const bl_surface *s)
 {
-    return outer_color(asks(t) ? own_emission(t->own, s->id) : no_color());
+    return plugin_color(t->t, asks(t) ? own_emission(t->own, s->id) : no_color());
 }
 
 bl_ir_value bl_trace_emission_pdf(bl_plugin_trace *t, const bl_surface *s)
@@ -126,12 +124,12 @@ bl_bsdf_draw bl_trace_bsdf_sample(bl_plugin_trace *t, const bl_surface *s, const
 
 bl_plugin_color bl_trace_bsdf_drawn(bl_plugin_trace *t, const bl_bsdf_draw *draw)
 {
-    return outer_color(asks(t) ? own_bsdf_drawn(t->own, draw->id) : no_color());
+    return plugin_color(t->t, asks(t) ? own_bsdf_drawn(t->own, draw->id) : no_color());
 }
 
 bl_plugin_color bl_trace_bsdf_value(bl_plugin_trace *t, const bl_surface *s, bl_plugin_vec3 d)
 {
-    return outer_color(asks(t) ? own_bsdf_value(t->own, s->id, inner3(d)) : no_color());
+    return plugin_color(t->t, asks(t) ? own_bsdf_value(t->own, s->id, inner3(d)) : no_color());
 }
 
 bl_ir_value bl_trace_bsdf_pdf(bl_plugin_trace *t, const bl_surface *s, bl_plugin_vec3 d)
@@ -156,7 +154,7 @@ bl_ir_value bl_trace_light_seen(bl_plugin_trace *t, const bl_light_draw *light, 
 
 bl_plugin_color bl_trace_light_radiance(bl_plugin_trace *t, const bl_light_draw *light)
 {
-    return outer_color(asks(t) ? own_light_radiance(t->own, light->id) : no_color());
+    return plugin_color(t->t, asks(t) ? own_light_radiance(t->own, light->id) : no_color());
 }
 
 bool bl_trace_suspend(bl_plugin_trace *t, bool on) { return asks(t) && own_suspend(t->own, on); }

@@ -83,6 +83,8 @@ static const char *unsupported(const render_scene *s)
 {
     if (!s->use_next_event || !s->use_bsdf_sampling || s->hide_emitters)
         return "an integrator that is not a plain path tracer";
+    if (!mode_is_rgb(s->mode))
+        return "another mode than rgb";
     if (!named(s->sensor, "perspective") || !scene_get(s->sensor, "fov")->given)
         return "a sensor that is not perspective with a field of view";
     if (!named(s->filter, "box"))

@@ -35,16 +35,16 @@ static bl_result render_channels(bl_job *job, const job_work_desc *image, float 
  * double precision. */
 static bl_result read_variance(bl_job *job, uint32_t spp, uint32_t strips, float *variance, bl_error *err)
 {
-    size_t pixels = job_pixels(job), n = 3 * pixels * strips;
+    size_t values = job_values(job), n = values * strips;
     float *film = memory_alloc(2 * n * sizeof *film);
     if (!film)
         return error_set(err, BL_ERROR_MEMORY, "no memory for the variance of %zu values", n);
     bl_result r = gpu_buffer_read(job->film, 0, film, 2 * n * sizeof *film, err);
-    for (size_t i = 0; r == BL_OK && i < 3 * pixels; i++) {
+    for (size_t i = 0; r == BL_OK && i < values; i++) {
         double sum = 0, squares = 0;
         for (size_t s = 0; s < strips; s++) {
-            sum += film[s * 3 * pixels + i];
-            squares += film[n + s * 3 * pixels + i];
+            sum += film[s * values + i];
+            squares += film[n + s * values + i];
         }
         double mean = sum / spp, v = spp > 1 ? (squares - sum * mean) / (spp - 1.0) : 0;
         variance[i] = v > 0 ? (float)v : 0;

@@ -29,6 +29,8 @@ const char *bl_edges_name(bl_edges edges)
     return (unsigned)edges < BL_EDGES_COUNT ? names[edges] : NULL;
 }
 
+const char *bl_mode_name(uint32_t index) { return index < MODE_COUNT ? render_modes[index].name : NULL; }
+
 bl_result scene_from_description(bl_context *ctx, scene_description *d, const bl_scene_desc *desc,
                                  bl_scene **out)
 {
@@ -36,6 +38,7 @@ bl_result scene_from_description(bl_context *ctx, scene_description *d, const bl
     bl_scene *scene = memory_need_zeroed(1, sizeof *scene);
     scene->context = ctx;
     render_overrides o = {
+        .mode = desc ? desc->mode : NULL,
         .integrator = desc ? desc->integrator : NULL,
         .silhouette = desc ? desc->silhouette : NULL,
         .max_depth = desc ? desc->max_depth : 0,
@@ -184,6 +187,8 @@ bl_result bl_scene_info_get(const bl_scene *scene, bl_scene_info *out)
         .parameters = s->parameters.count,
         .bvh_nodes = s->bvh.node_count,
         .sensors = s->sensors.count,
+        .channels = s->mode->film_channels,
+        .mode = s->mode->name,
     };
     return BL_OK;
 }

@@ -106,7 +106,7 @@ static int make_variant(const ablation *a, variant *v, bl_pass pass, uint32_t k)
     second = now(a);
     v->driver_seconds =
         fmax(0, compiled - began - own_seconds(v)) + fmax(0, (first - compiled) - (second - first));
-    size_t size = 3 * sizeof *a->first_image * a->session->info.width * a->session->info.height;
+    size_t size = sizeof *a->first_image * session_values(a->session);
     if (k == 0 && pass == BL_PASS_PRIMAL)
         memcpy(a->first_image, a->args->image, size);
     v->same_image = pass != BL_PASS_PRIMAL || memcmp(a->first_image, a->args->image, size) == 0;
@@ -193,7 +193,7 @@ int bench_ablation(const cli_session *session, const cli_ablation *args)
     a.per_pass = 1 + a.switches + BARE;
     a.count = args->name_count ? 2 * a.per_pass : a.per_pass;
     a.variants = memory_or_exit(a.count * sizeof *a.variants);
-    a.first_image = memory_or_exit(3 * sizeof *a.first_image * session->info.width * session->info.height);
+    a.first_image = memory_or_exit(sizeof *a.first_image * session_values(session));
     int status = interrupt_may_end(true) ? measure(&a) : CLI_FAILED; /* kernels are compiled all the time */
     interrupt_may_end(false);
     if (status == CLI_OK && session->common->json)

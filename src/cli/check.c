@@ -47,14 +47,15 @@ typedef struct difference {
  * like a mean. */
 static void make_weights(const cli_session *session, float *weights)
 {
-    uint32_t width = session->info.width, height = session->info.height;
+    uint32_t width = session->info.width, height = session->info.height, channels = session->info.channels;
     for (uint32_t y = 0; y < height; y++)
         for (uint32_t x = 0; x < width; x++)
-            for (uint32_t c = 0; c < 3; c++) {
+            for (uint32_t c = 0; c < channels; c++) {
                 double u = (x + .5) / width, v = (y + .5) / height;
                 double w =
                     cos(7.1 * u + 1.3 * c + .4) * cos(5.3 * v + .9 * c) + .6 * sin(11.7 * (u + v) + 2.1 * c);
-                weights[((size_t)y * width + x) * 3 + c] = (float)(w / (3.0 * width * height));
+                weights[((size_t)y * width + x) * channels + c] =
+                    (float)(w / ((double)channels * width * height));
             }
 }
 
@@ -336,7 +337,7 @@ static int measure(check_work *w)
     for (uint32_t k = 0; k < w->args->parameters.count; k++)
         each += 3 * (uint32_t)w->findings[k].differences->count;
     w->renders = each * w->seeds;
-    uint64_t paths = (uint64_t)w->renders * w->n / 3 * w->spp;
+    uint64_t paths = (uint64_t)w->renders * session_pixels(w->session) * w->spp;
     render_progress progress = {.w = w, .bar = progress_begin(&w->args->common, "check", paths)};
     int status = CLI_OK;
     for (uint32_t s = 0; s < w->seeds && status == CLI_OK; s++) {

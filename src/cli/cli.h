@@ -34,7 +34,7 @@ typedef struct cli_names {
 
 typedef struct cli_common {
     cli_names defines, roots, limits;
-    const char *integrator, *device, *ray_backend, *lights, *volume_gradient, *edges;
+    const char *mode, *integrator, *device, *ray_backend, *lights, *volume_gradient, *edges;
     const char *silhouette; /* of a fit's job: as bl_scene_desc */
     uint32_t spp, spp_grad, seed, sensor;
     bool seed_given;
@@ -150,8 +150,12 @@ char *session_incomplete(const cli_parameter *p, uint32_t count);
 void session_warn_incomplete(const cli_session *session, const cli_parameter *p, uint32_t count);
 /* An image file of the film's size as RGB; grey files are expanded. free() the pixels. */
 int session_read_image(const cli_session *session, const char *path, float **pixels);
-size_t session_values(const cli_session *session); /* width * height * 3 */
-bool find_loss(const char *name, bl_loss *loss);   /* false: no loss has that name */
+size_t session_pixels(const cli_session *session); /* width * height */
+size_t session_values(const cli_session *session); /* of an image: session_pixels * info.channels */
+/* An image of that many channels (1 or 3) as one of the scene: in mode mono colours become their luminance.
+ */
+void session_convert_image(const cli_session *session, const float *read, uint32_t channels, float *pixels);
+bool find_loss(const char *name, bl_loss *loss); /* false: no loss has that name */
 
 /* ---- progress.c ---- */
 

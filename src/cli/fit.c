@@ -197,6 +197,7 @@ static void merge_options(fit_work *w, cli_common *common)
     for (uint32_t i = 0; i < w->job.define_count; i++)
         define_default(&common->defines, w->job.defines[i]);
     common->silhouette = w->job.silhouette;
+    common->mode = common->mode ? common->mode : w->job.mode;
     w->spp = common->spp ? common->spp : w->job.spp ? w->job.spp : 16;
     w->spp_grad = common->spp_grad ? common->spp_grad : w->job.spp_grad ? w->job.spp_grad : w->spp;
     w->seed = common->seed_given ? common->seed : w->job.seed;

@@ -16,14 +16,28 @@ enum { LOOKS = 10, LOG_BYTES_MOST = 64 << 20 }; /* looks of a fit whose job does
 
 /* ---- looks ---- */
 
+/* As bl_image_compare; it takes three channels, and three equal ones are as close as one. */
+static bl_result quality(const fit_work *w, const float *image, const float *target, bl_image_quality *out)
+{
+    const bl_scene_info *info = &w->session->info;
+    if (info->channels == 3)
+        return bl_image_compare(info->width, info->height, image, target, out);
+    size_t n = session_values(w->session);
+    float *both = memory_or_exit(6 * n * sizeof *both);
+    for (size_t i = 0; i < 3 * n; i++)
+        both[i] = image[i / 3], both[3 * n + i] = target[i / 3];
+    bl_result r = bl_image_compare(info->width, info->height, both, both + 3 * n, out);
+    free(both);
+    return r;
+}
+
 /* Sets w->qualities of the view. turntable: receives its pictures, or NULL. */
 static int compare(fit_work *w, uint32_t v, const float *image, fit_turntable *turntable)
 {
     float *target;
     bool owned;
     CLI_TRY(fit_target(w, v, &target, &owned));
-    bl_result r =
-        bl_image_compare(w->session->info.width, w->session->info.height, image, target, &w->qualities[v]);
+    bl_result r = quality(w, image, target, &w->qualities[v]);
     int status = r == BL_OK ? CLI_OK : fail("%s", bl_result_text(r));
     if (status == CLI_OK && turntable)
         status = fit_turntable_add(w, turntable, image, target);

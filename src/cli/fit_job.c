@@ -111,12 +111,13 @@ static int read_defines(json_place at, const cJSON *json, fit_job *job)
 static int read_job(json_place at, fit_job *job)
 {
     typedef struct head {
-        const char *scene, *form, *pixels, *volume_gradient, *output, *schema;
+        const char *scene, *mode, *form, *pixels, *volume_gradient, *output, *schema;
         uint32_t steps, spp, spp_grad, seed, checkpoint_steps, batch, held_out_steps;
         bool common_numbers;
     } head;
     static const json_key keys[] = {
         {"scene", KEY_TEXT, offsetof(head, scene), true},
+        {"mode", KEY_TEXT, offsetof(head, mode), false},
         {"target", KEY_OTHER, 0, false},
         {"views", KEY_OTHER, 0, false},
         {"held_out", KEY_OTHER, 0, false},
@@ -147,6 +148,7 @@ static int read_job(json_place at, fit_job *job)
     const cJSON *json = job->json;
     CLI_TRY(json_read_keys(&at, json, keys, &h));
     job->scene = json_beside(at.file, h.scene);
+    job->mode = h.mode;
     job->output = h.output ? json_beside(at.file, h.output) : NULL;
     job->steps = h.steps;
     job->spp = h.spp;

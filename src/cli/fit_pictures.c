@@ -16,8 +16,8 @@ static int save_picture(const fit_work *w, const char *name, uint32_t view, cons
     static const char *const kinds[] = {"exr", "png"};
     for (int i = 0; i < 2; i++) {
         char *path = fit_path(w, name, view, kinds[i]);
-        bl_result result =
-            bl_image_write(w->session->ctx, path, w->session->info.width, w->session->info.height, 3, image);
+        bl_result result = bl_image_write(w->session->ctx, path, w->session->info.width,
+                                          w->session->info.height, w->session->info.channels, image);
         free(path);
         SESSION_TRY(w->session, result);
     }
@@ -43,7 +43,7 @@ static int save_difference(const fit_work *w, uint32_t view, float *difference)
     const signed_picture picture = {
         .width = w->session->info.width,
         .height = w->session->info.height,
-        .channels = 3,
+        .channels = w->session->info.channels,
         .values = difference,
         .scale = 2 * sqrt(square),
     };
@@ -80,7 +80,7 @@ int fit_render_view(fit_work *w, const char *name, uint32_t v, float **image)
     uint32_t spp = w->job.views[v].spp ? w->job.views[v].spp : w->session->info.spp;
     *image = memory_or_exit(session_values(w->session) * sizeof **image);
     cli_progress progress =
-        progress_begin(&w->args->common, name ? name : "", session_values(w->session) / 3 * spp);
+        progress_begin(&w->args->common, name ? name : "", session_pixels(w->session) * spp);
     bl_render_desc desc = {.spp = spp, .seed = w->seed};
     if (name && !interrupted()) { /* after Ctrl-C the last picture is still wanted, and cannot be cancelled */
         desc.progress = progress_call;

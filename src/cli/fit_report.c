@@ -167,9 +167,9 @@ static void row(FILE *out, const char *key, const char *format, ...)
 static void add_effort(FILE *out, const fit_work *w)
 {
     const fit_note *n = &w->note;
-    double pixels = w->job.batch ? w->job.batch
-                                 : (double)session_values(w->session) / 3 *
-                                       (w->job.view_count - w->job.held_out_count),
+    double pixels = w->job.batch
+                        ? w->job.batch
+                        : (double)session_pixels(w->session) * (w->job.view_count - w->job.held_out_count),
            paths = pixels * w->status.step * (w->spp_grad > 0 ? w->spp_grad : 1);
     double each = 1e3 * n->seconds / fmax(w->status.step, 1);
     fprintf(out, "<h2>Time, memory, trust</h2>\n<table class=\"pairs\">\n");
@@ -219,6 +219,10 @@ static void add_recipe(FILE *out, const fit_work *w)
     fprintf(out, " --spp %u --spp-grad %u --seed %u --device '", w->spp, w->spp_grad, w->seed);
     report_escape(out, w->session->device_info.name);
     fprintf(out, "'%s", common->no_baking ? " --no-baking" : "");
+    if (common->mode) {
+        fprintf(out, " --mode ");
+        report_escape(out, common->mode);
+    }
     if (common->integrator) {
         fprintf(out, " --integrator ");
         report_escape(out, common->integrator);

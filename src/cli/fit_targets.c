@@ -38,10 +38,8 @@ static int take_image(const fit_work *w, uint32_t v, const uint32_t size[3], con
         free(place);
         return status;
     }
-    size_t values = session_values(w->session);
-    *target = memory_or_exit(values * sizeof **target);
-    for (size_t i = 0; i < values; i++)
-        (*target)[i] = size[2] == 3 ? read[i] : read[i / 3];
+    *target = memory_or_exit(session_values(w->session) * sizeof **target);
+    session_convert_image(w->session, read, size[2], *target);
     return CLI_OK;
 }
 
@@ -74,7 +72,7 @@ static int render_target(fit_work *w, bl_job *job, uint32_t v)
 {
     const fit_job_view *view = &w->job.views[v];
     uint32_t spp = view->spp ? view->spp : w->session->info.spp;
-    cli_progress progress = progress_begin(&w->args->common, "target", session_values(w->session) / 3 * spp);
+    cli_progress progress = progress_begin(&w->args->common, "target", session_pixels(w->session) * spp);
     bl_render_desc desc = {.spp = spp, .seed = view->seed, .progress = progress_call, .user = &progress};
     if (w->job.several)
         SESSION_TRY(w->session, bl_job_set_sensor(job, view->sensor, fit_pose(view)));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * DIR/turntable.png: an animated PNG of the views that are held out, in the order of the job. A frame has the
- * truth, the fit and their difference side by side: |fit - truth|, the mean of the three channels.
+ * truth, the fit and their difference side by side: |fit - truth|, the mean of the channels.
  *
  * A frame is written as a PNG like any other picture, and its chunks are taken into the animation (PNG
  * Specification, third edition, 11.2 and 11.3.6): what stands before the pixels of the first frame, `acTL`
@@ -128,11 +128,11 @@ enum { TRUTH, FIT, ERROR, PANELS };
 
 /* Of a pixel, the value of channel c in a panel. The error is the same in all channels: the mean of theirs.
  */
-static double panel_value(int panel, int c, const float *truth, const float *fit)
+static double panel_value(int panel, uint32_t c, uint32_t channels, const float *truth, const float *fit)
 {
     double error = 0;
-    for (int k = 0; k < 3; k++)
-        error += fabs((double)fit[k] - (double)truth[k]) / 3;
+    for (uint32_t k = 0; k < channels; k++)
+        error += fabs((double)fit[k] - (double)truth[k]) / channels;
     return panel == TRUTH ? (double)truth[c] : panel == FIT ? (double)fit[c] : error;
 }
 
@@ -141,13 +141,13 @@ static void block_mean(const fit_work *w, const fit_turntable *t, const float *t
                        uint32_t x, uint32_t y, float *rgb)
 {
     uint32_t panel = x / (t->panel_width + GAP), column = x % (t->panel_width + GAP),
-             count = t->block * t->block;
+             count = t->block * t->block, channels = w->session->info.channels;
     double sum[3] = {0};
     for (uint32_t k = 0; k < count && column < t->panel_width; k++) {
         size_t row = (size_t)y * t->block + k / t->block, at = (size_t)column * t->block + k % t->block,
-               i = 3 * (row * w->session->info.width + at);
-        for (int c = 0; c < 3; c++)
-            sum[c] += panel_value((int)panel, c, truth + i, fit + i);
+               i = channels * (row * w->session->info.width + at);
+        for (uint32_t c = 0; c < 3; c++)
+            sum[c] += panel_value((int)panel, channels == 3 ? c : 0, channels, truth + i, fit + i);
     }
     for (int c = 0; c < 3; c++)
         rgb[c] = column < t->panel_width ? (float)(sum[c] / count) : GREY;

@@ -107,9 +107,10 @@ static int save_images(const work *w)
     const char *name = w->count == 1 ? w->names[0] : "direction";
     char *image = text_format("%s/%s.exr", w->args->output, name);
     char *picture = text_format("%s/%s.png", w->args->output, name);
-    bl_result result = bl_image_write(w->session->ctx, image, info->width, info->height, 3, w->image);
+    bl_result result =
+        bl_image_write(w->session->ctx, image, info->width, info->height, info->channels, w->image);
     const signed_picture p = {
-        .width = info->width, .height = info->height, .channels = 3, .values = w->image};
+        .width = info->width, .height = info->height, .channels = info->channels, .values = w->image};
     int status =
         result == BL_OK ? save_signed_png(w->session, picture, &p) : session_fail(w->session, result);
     free(picture);

@@ -59,7 +59,7 @@ static int save_pictures(const cli_session *session, const arguments *args, cons
     SESSION_TRY(session, bl_scene_write_image(session->scene, args->output, p->image, p->channels));
     if (p->variance)
         SESSION_TRY(session, bl_image_write(session->ctx, args->variance, session->info.width,
-                                            session->info.height, 3, p->variance));
+                                            session->info.height, session->info.channels, p->variance));
     return CLI_OK;
 }
 
@@ -114,7 +114,7 @@ static int render_with(const cli_session *session, const arguments *args, bl_job
 {
     CLI_TRY(session_compile(session, job, args->variance ? BL_PASS_VARIANCE : BL_PASS_PRIMAL));
     const size_t values = session_values(session);
-    const size_t channels = values / 3 * bl_scene_channel_count(session->scene);
+    const size_t channels = session_pixels(session) * bl_scene_channel_count(session->scene);
     const pictures to = {.image = memory_or_exit(values * sizeof(float)),
                          .variance = args->variance ? memory_or_exit(values * sizeof(float)) : NULL,
                          .channels = channels ? memory_or_exit(channels * sizeof(float)) : NULL};

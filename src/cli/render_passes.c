@@ -190,7 +190,7 @@ static int render_passes(const cli_passes *p, progress_sums *s, bl_stats *stats,
 int passes_render(const cli_passes *p, uint32_t *taken, bl_stats *stats)
 {
     progress_sums s = {.values = session_values(p->session)};
-    s.channels = s.values / 3 * bl_scene_channel_count(p->session->scene);
+    s.channels = session_pixels(p->session) * bl_scene_channel_count(p->session->scene);
     s.head = (head){.magic = magic, .count = s.values + s.channels};
     *stats = (bl_stats){0}, *taken = 0;
     CLI_TRY(identify(p, &s.head.identity));

@@ -78,6 +78,7 @@ static bl_scene_desc scene_desc(const cli_common *common, bl_define **defines, c
         .untrusted = common->untrusted,
         .roots = common->roots.items,
         .root_count = common->roots.count,
+        .mode = common->mode,
         .integrator = common->integrator,
         .silhouette = common->silhouette,
         .max_depth = common->max_depth,
@@ -201,9 +202,24 @@ void session_close(cli_session *session)
     *session = (cli_session){0};
 }
 
-size_t session_values(const cli_session *session)
+size_t session_pixels(const cli_session *session)
 {
-    return (size_t)session->info.width * session->info.height * 3;
+    return (size_t)session->info.width * session->info.height;
+}
+
+size_t session_values(const cli_session *session) { return session_pixels(session) * session->info.channels; }
+
+void session_convert_image(const cli_session *session, const float *read, uint32_t channels, float *pixels)
+{
+    const uint32_t own = session->info.channels;
+    for (size_t i = 0; i < session_pixels(session); i++) {
+        const float *from = read + channels * i;
+        if (own == 1 && channels == 3) /* a grey stays exactly that grey */
+            pixels[i] = from[1] + (0.212671f * (from[0] - from[1]) + 0.072169f * (from[2] - from[1]));
+        else
+            for (uint32_t c = 0; c < own; c++)
+                pixels[own * i + c] = from[channels == own ? c : 0];
+    }
 }
 
 int session_choose_parameters(const cli_session *session, const cli_names *asked, const char ***names,
@@ -298,13 +314,11 @@ int session_read_image(const cli_session *session, const char *path, float **pix
     SESSION_TRY(session, bl_image_read(session->ctx, path, &width, &height, &channels, &read));
     if (width != session->info.width || height != session->info.height || (channels != 1 && channels != 3)) {
         free(read);
-        return fail("%s has %u x %u pixels and %u channels; the scene's film has %u x %u and 3", path, width,
-                    height, channels, session->info.width, session->info.height);
+        return fail("%s has %u x %u pixels and %u channels; the scene's film has %u x %u and 3 or 1", path,
+                    width, height, channels, session->info.width, session->info.height);
     }
-    size_t values = session_values(session);
-    *pixels = memory_or_exit(values * sizeof **pixels);
-    for (size_t i = 0; i < values; i++)
-        (*pixels)[i] = channels == 3 ? read[i] : read[i / 3];
+    *pixels = memory_or_exit(session_values(session) * sizeof **pixels);
+    session_convert_image(session, read, channels, *pixels);
     free(read);
     return CLI_OK;
 }

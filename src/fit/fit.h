@@ -32,11 +32,12 @@ bl_result fit_kernels_check(fit_kernels *kernels, bl_error *err);
 
 /* ---- film.c ---- */
 
-/* image[3 * pixels] = scale * sum over strips of film, in ascending order. Lane strip * pixels + pixel owns
- * lane_words words of film; its r, g, b start at word lane_first. lane_words 0 means 3. */
+/* image[channels * pixels] = scale * sum over strips of film, in ascending order. Lane strip * pixels + pixel
+ * owns lane_words words of film; its channels start at word lane_first. lane_words 0: as many as channels. */
 typedef struct fit_resolve {
     gpu_buffer *film, *image;
     uint32_t pixels, strips;
+    uint32_t channels; /* 0: 3 */
     uint32_t lane_words, lane_first;
     float scale; /* one over the samples of a pixel */
 } fit_resolve;
@@ -121,16 +122,17 @@ void fit_record_loss(gpu_batch *batch, fit_kernels *kernels, const fit_loss *arg
 
 /* The loss of a two-walk step (docs/theory/two_walks.md): strips of even number and strips of odd number are
  * two halves of the samples, with an image each. For a tile of pixels: adjoint = dL/dI at the even half's
- * image, then (3 * pixels values on) at the odd half's; image = the mean of both; partial sums of an unbiased
+ * image, then (an image on) at the odd half's; image = the mean of both; partial sums of an unbiased
  * estimate of the loss, which may be negative. The tile begins at a multiple of 1024 pixels and ends at one
  * or with the film. fit_record_loss_sum adds up the partial sums once all tiles are done. Affine losses
  * only. */
 typedef struct fit_loss_halves {
     bl_loss loss;
     double constant, weight;                     /* as in fit_loss */
-    gpu_buffer *film, *target, *image, *adjoint; /* film: strip * pixels + pixel owns three words */
+    gpu_buffer *film, *target, *image, *adjoint; /* film: strip * pixels + pixel owns a word a channel */
     gpu_buffer *partials;
     uint32_t pixels, strips, spp; /* spp: of both halves */
+    uint32_t channels;            /* 0: 3 */
     uint32_t first_pixel, pixel_count;
 } fit_loss_halves;
 enum { FIT_TILE_PIXELS = 1024 };

@@ -132,10 +132,11 @@ void fit_record_loss(gpu_batch *batch, fit_kernels *kernels, const fit_loss *arg
 
 void fit_record_loss_halves(gpu_batch *batch, fit_kernels *kernels, const fit_loss_halves *args)
 {
-    uint32_t n = 3 * args->pixels, first = 3 * args->first_pixel, end = first + 3 * args->pixel_count;
+    uint32_t channels = args->channels ? args->channels : 3, n = channels * args->pixels,
+             first = channels * args->first_pixel, end = first + channels * args->pixel_count;
     BL_ASSERT(losses[args->loss].affine, "%s in two walks", losses[args->loss].name);
     BL_ASSERT(first % FIT_BLOCK_VALUES == 0 && end <= n && (end == n || end % FIT_BLOCK_VALUES == 0),
-              "tile of pixels %u to %u", first / 3, end / 3);
+              "tile of pixels %u to %u", first / channels, end / channels);
     BL_ASSERT(args->strips % 2 == 0 && n * 4ull * args->strips <= gpu_buffer_size(args->film) &&
                   n * 8ull <= gpu_buffer_size(args->adjoint),
               "%u strips of %u values do not fit", args->strips, n);

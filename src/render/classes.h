@@ -6,6 +6,7 @@
 
 #include "render/film/film.h"
 #include "render/integrator/passes.h"
+#include "render/light.h"
 #include "render/medium/media.h"
 #include "render/plan.h"
 #include "render/plugin_kinds.h"

@@ -347,7 +347,8 @@ uint32_t plan_remembers_transmittance(const plan *p)
 
 uint32_t plan_sample_words(const plan *p)
 {
-    return SAMPLE_WORDS + REMEMBERED_WORDS * plan_remembers_transmittance(p);
+    const sample_planes planes = sample_planes_of(p->scene->mode->channels);
+    return planes.words + planes.remembered * plan_remembers_transmittance(p);
 }
 
 void plan_destroy(plan *p)

@@ -199,6 +199,9 @@ void plan_take_hierarchies(plan *p, scene_bvh *made);
 
 /* ---- plan_read.c: traced reads of parameters ---- */
 
+/* What records f, a function of a kernel of the plan, in the scene's mode. */
+tracer plan_tracer(const plan *p, ir_func *f);
+
 /* Element `element` (u32) of the number or colour whose (value, gradient) offset pair stands at `word` of the
  * record. */
 ir_ref plan_load(tracer *t, const class_node *n, ir_ref record, uint32_t word, uint32_t slot, ir_ref element);
@@ -209,8 +212,9 @@ void plan_load_quads(tracer *t, const class_node *n, ir_ref record, uint32_t wor
 /* Element `element` of values that begin at `value` of BUFFER_VALUES and whose gradients begin at `gradient`,
  * PLAN_NONE: they have none (u32). requested: some gradient is wanted at all. */
 ir_ref plan_value(tracer *t, ir_ref value, ir_ref gradient, bool requested, ir_ref element);
-/* A colour parameter of the class by name; a number parameter. */
+/* A colour parameter of the class by name, as light; a point or a direction; a number parameter. */
 color plan_color(tracer *t, const class_node *n, ir_ref record, const char *param);
+vec3 plan_vector(tracer *t, const class_node *n, ir_ref record, const char *param);
 ir_ref plan_number(tracer *t, const class_node *n, ir_ref record, const char *param);
 /* Derived value `element` (u32) of an instance of the class. */
 ir_ref plan_derived(tracer *t, const class_node *n, ir_ref record, ir_ref element);
@@ -220,10 +224,7 @@ ir_ref plan_shape_data(tracer *t, uint32_t shape);
 ir_ref plan_table_at(tracer *t, const class_node *n, ir_ref record);
 /* Whether the textured parameter `param`, optional, was given. Known while tracing. */
 bool plan_given(const class_node *n, const char *param);
-/* Luminance; of grey exactly that grey. */
-ir_ref color_luminance(tracer *t, color v);
-ir_ref color_mean(tracer *t, color v); /* of the three channels; of grey exactly that grey */
-/* The textured parameter `param` at uv. */
+/* The textured parameter `param` at uv, as light. */
 color plan_texture(tracer *t, const class_node *n, ir_ref record, const char *param, vec2 uv);
 /* The volumetric parameter `param` at a point of the world. */
 color plan_volume(tracer *t, const class_node *n, ir_ref record, const char *param, vec3 p);

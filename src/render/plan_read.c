@@ -6,6 +6,12 @@
  * the estimate of its derivative has a variance of 1 / probability. */
 #define LEAST_PROBABILITY 0.1f
 
+tracer plan_tracer(const plan *p, ir_func *f)
+{
+    const render_mode *mode = p->scene->mode;
+    return (tracer){.f = f, .plan = p, .light = mode->light, .channels = mode->channels};
+}
+
 ir_ref plan_value(tracer *t, ir_ref value, ir_ref gradient, bool requested, ir_ref element)
 {
     ir_func *f = t->f;
@@ -51,8 +57,17 @@ static uint32_t param_of(const class_node *n, const char *param)
 color plan_color(tracer *t, const class_node *n, ir_ref record, const char *param)
 {
     uint32_t k = param_of(n, param);
-    COLOR_EACH(r, plan_load(t, n, record, n->field[k], k, t_u32(t, c)));
-    return r;
+    ir_ref rgb[3];
+    for (uint32_t c = 0; c < 3; c++)
+        rgb[c] = plan_load(t, n, record, n->field[k], k, t_u32(t, c));
+    return light_of_rgb(t, rgb);
+}
+
+vec3 plan_vector(tracer *t, const class_node *n, ir_ref record, const char *param)
+{
+    tracer raw = light_raw(t);
+    color c = plan_color(&raw, n, record, param);
+    return v3(c.c[0], c.c[1], c.c[2]);
 }
 
 ir_ref plan_number(tracer *t, const class_node *n, ir_ref record, const char *param)
@@ -83,22 +98,6 @@ color plan_texture(tracer *t, const class_node *n, ir_ref record, const char *pa
     uint32_t k = param_of(n, param);
     const class_node *child = n->param_child[k];
     return ((const texture_class *)child->cls)->eval(t, child, t_offset(t, record, n->field[k]), uv);
-}
-
-/* Written as differences from green, so that the luminance of a grey is exactly that grey. */
-ir_ref color_luminance(tracer *t, color v)
-{
-    ir_func *f = t->f;
-    ir_ref red = ir_mul(f, ir_sub(f, v.c[0], v.c[1]), t_f32(t, 0.212671f)),
-           blue = ir_mul(f, ir_sub(f, v.c[2], v.c[1]), t_f32(t, 0.072169f));
-    return ir_add(f, v.c[1], ir_add(f, red, blue));
-}
-
-ir_ref color_mean(tracer *t, color v)
-{
-    ir_func *f = t->f;
-    ir_ref differences = ir_add(f, ir_sub(f, v.c[0], v.c[1]), ir_sub(f, v.c[2], v.c[1]));
-    return t_mad(t, differences, t_f32(t, 1 / 3.0f), v.c[1]);
 }
 
 color plan_volume(tracer *t, const class_node *n, ir_ref record, const char *param, vec3 p)

@@ -84,7 +84,7 @@ typedef struct field_class {
     /* The functions of the direction that `raw_color` combines, for a unit vector w of the world. It may run
      * differentiated by w. */
     void (*basis)(tracer *t, const class_node *n, vec3 w, ir_ref out[FIELD_BASIS_MOST]);
-    /* The raw values at p in the cube: that of the density, and those of the three colours in the
+    /* The raw values at p in the cube: that of the density, and those of red, green and blue in the
      * direction of `basis`. chooses: as in volume_place. They may run differentiated. */
     ir_ref (*raw_density)(tracer *t, const class_node *n, ir_ref record, vec3 p, const ir_ref *chooses);
     color (*raw_color)(tracer *t, const class_node *n, ir_ref record, vec3 p, const ir_ref *basis,

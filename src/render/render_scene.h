@@ -5,6 +5,7 @@
 #define BL_RENDER_RENDER_SCENE_H
 
 #include "base/bvh_layout.h"
+#include "render/mode.h"
 #include "scene/scene.h"
 
 enum {
@@ -161,6 +162,7 @@ typedef struct object_words {
 
 typedef struct render_scene {
     arena memory;
+    const render_mode *mode;
     scene_description *description;
     ARRAY(render_parameter) parameters;
     ARRAY(uint32_t) last_parameter; /* by object index: 1 + the object's last one; 0: it has none */
@@ -231,6 +233,7 @@ typedef struct render_scene {
 enum edges_wish { EDGES_BY_SCENE, EDGES_NONE, EDGES_PROJECTIVE };
 
 typedef struct render_overrides {
+    const char *mode;       /* render_mode_find */
     const char *integrator; /* NULL: the scene's */
     const char *silhouette; /* as render_scene.silhouette, in its place; NULL: none */
     int32_t max_depth;      /* 0: the scene's */

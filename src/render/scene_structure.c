@@ -379,6 +379,12 @@ bl_result render_read_structure(render_scene *s, const render_overrides *o, bl_e
 /* Hits are visited in their order in scenes of one level only (ir_ray_next). */
 bl_result render_check_ellipsoids(const render_scene *s, bl_error *err)
 {
+    if (s->ellipsoid_field && !mode_is_rgb(s->mode))
+        return error_set(
+            err, BL_ERROR_UNSUPPORTED,
+            "mode %s: volprim_rf_basic composes red, green and blue as they are displayed, so it "
+            "is there in mode rgb alone",
+            s->mode->name);
     for (uint32_t i = 0; i < s->instances.count && s->ellipsoid_field; i++)
         if (s->instances.data[i].object)
             return scene_error(err, BL_ERROR_UNSUPPORTED, s->instances.data[i].object->where,

@@ -12,7 +12,7 @@ enum render_buffer {
     BUFFER_SCENE,    /* words: header, records, geometry, hierarchy */
     BUFFER_VALUES,   /* f32: parameter values, then derived values and sampling tables */
     BUFFER_GRADIENT, /* gradients of requested parameters (opt/accumulate.c) */
-    BUFFER_FILM,     /* f32: per lane, 3 sums (and 3 sums of squares) */
+    BUFFER_FILM,     /* f32: per lane, a sum (and a sum of squares) of each channel of the film */
     BUFFER_STATUS,   /* u32 counters: enum status_word */
     BUFFER_ADJOINT,  /* f32: dL/dI per pixel and channel; or a list of lanes: enum lane_word */
     BUFFER_FROZEN,   /* f32: parameter and derived values that weights are taken from in a frozen-path
@@ -57,24 +57,39 @@ enum scene_header {
     HEADER_COUNT = 20
 };
 
-/* Words of a sample in BUFFER_SAMPLES: word of slot s in plane k is k * slots + s. */
-enum sample_plane {
-    SAMPLE_RADIANCE,    /* f32, 3 */
-    SAMPLE_BUT_ONE = 3, /* f32, 3: contributions that miss exactly one factor */
-    SAMPLE_SEEN = 6,    /* u32: bit k, the light that vertex k sampled is visible */
-    SAMPLE_HASH,        /* u32: of the path's decisions */
-    SAMPLE_WORDS, /* behind them REMEMBERED_WORDS for each of plan_remembers_transmittance sampled lights:
-                     integrator/media/remembered_transmittance.c */
+/* The most channels of light, and so the most entries of a color. How many a trace has is tracer.channels. */
+enum { COLOR_MOST = 4 };
+
+/* Words of a sample in BUFFER_SAMPLES, where light has n channels: word of slot s in plane k is
+ * k * slots + s. */
+typedef struct sample_planes {
+    uint32_t radiance;   /* f32, n */
+    uint32_t but_one;    /* f32, n: contributions that miss exactly one factor */
+    uint32_t seen;       /* u32: bit k, the light that vertex k sampled is visible */
+    uint32_t hash;       /* u32: of the path's decisions */
+    uint32_t words;      /* how many these are; behind them so many words .. */
+    uint32_t remembered; /* .. for each of plan_remembers_transmittance sampled lights:
+                            integrator/media/remembered_transmittance.c */
+} sample_planes;
+static inline sample_planes sample_planes_of(uint32_t n)
+{
+    return (sample_planes){0, n, 2 * n, 2 * n + 1, 2 * n + 2, n + 1};
+}
+enum {
     REMEMBERED_MOST = 16,
-    REMEMBERED_WORDS = 4,
-    SAMPLE_WORDS_MOST = SAMPLE_WORDS + REMEMBERED_WORDS * REMEMBERED_MOST,
+    SAMPLE_WORDS_MOST = 2 * COLOR_MOST + 2 + (COLOR_MOST + 1) * REMEMBERED_MOST,
     TAPE_VERTEX_WORDS =
         78 /* of METHOD_TAPE instead: u32, how many vertices; and for each of them so many words */
 };
 
-/* BUFFER_ADJOINT where lanes are listed: of each, dL/dI of one sample, times the sample's weight (3 f32);
- * behind all of these, of each: */
+/* BUFFER_ADJOINT where lanes are listed: of each, a row with dL/dI of one sample, times the sample's weight
+ * (a f32 for each channel of the film); behind all of these, of each, a row as long with: */
 enum lane_word { LANE_PIXEL, LANE_FIRST /* of the pixel's samples */, LANE_SAMPLES, LANE_WORDS };
+/* The length of these rows. */
+static inline uint32_t lane_row_words(uint32_t film_channels)
+{
+    return film_channels > LANE_WORDS ? film_channels : LANE_WORDS;
+}
 
 /* Push-constant words: one range of work (docs/architecture.md, A pass is a range). */
 enum render_uniform {
@@ -108,6 +123,13 @@ enum render_uniform {
 struct plan;
 struct surface;
 
+/* What the channels of light are. */
+enum light_kind {
+    LIGHT_RGB,     /* red, green, blue */
+    LIGHT_MONO,    /* luminance */
+    LIGHT_SPECTRAL /* wavelengths of the path */
+};
+
 typedef struct tracer {
     ir_func *f;
     const struct plan *plan;
@@ -116,6 +138,8 @@ typedef struct tracer {
                                         (shape/to_world.c); NULL: they stay */
     bool differentiated;             /* parameter reads carry derivatives (or come from the frozen values) */
     bool frozen;                     /* differentiated reads come from BUFFER_FROZEN instead */
+    enum light_kind light;           /* what its channels are, */
+    uint32_t channels;               /* and how many: as many entries of each color are used */
 } tracer;
 
 /* Reads what has decided the path: without derivatives, and never the frozen values. */
@@ -133,7 +157,7 @@ typedef struct vec3 {
     ir_ref x, y, z;
 } vec3;
 typedef struct color {
-    ir_ref c[3];
+    ir_ref c[COLOR_MOST]; /* tracer.channels of them */
 } color;
 typedef struct frame {
     vec3 s, t, n; /* orthonormal, right-handed */
@@ -278,10 +302,11 @@ static inline vec3 v3_normal_by_map(tracer *t, ir_ref record, uint32_t map, vec3
 
 /* ---- colours ---- */
 
-static inline color color_all(ir_ref v) { return (color){{v, v, v}}; }
+static inline color color_all(ir_ref v) { return (color){{v, v, v, v}}; }
+/* A color of which each channel c is the expression. The tracer is called t. */
 #define COLOR_EACH(result, expression)                                                                       \
-    color result;                                                                                            \
-    for (unsigned c = 0; c < 3; c++)                                                                         \
+    color result = {0};                                                                                      \
+    for (uint32_t c = 0; c < t->channels; c++)                                                               \
     result.c[c] = (expression)
 static inline color color_mul(tracer *t, color a, color b)
 {
@@ -305,7 +330,26 @@ static inline color color_select(tracer *t, ir_ref condition, color a, color b)
 }
 static inline ir_ref color_max(tracer *t, color a)
 {
-    return ir_max(t->f, a.c[0], ir_max(t->f, a.c[1], a.c[2]));
+    ir_ref most = a.c[t->channels - 1];
+    for (uint32_t c = t->channels - 1; c-- > 0;)
+        most = ir_max(t->f, a.c[c], most);
+    return most;
+}
+static inline ir_ref color_sum(tracer *t, color a)
+{
+    ir_ref sum = a.c[t->channels - 1];
+    for (uint32_t c = t->channels - 1; c-- > 0;)
+        sum = ir_add(t->f, a.c[c], sum);
+    return sum;
+}
+/* The sum of the products of the channels. */
+static inline ir_ref color_dot(tracer *t, color a, color b)
+{
+    uint32_t last = t->channels - 1;
+    ir_ref sum = ir_mul(t->f, a.c[last], b.c[last]);
+    for (uint32_t c = last; c-- > 0;)
+        sum = t_mad(t, a.c[c], b.c[c], sum);
+    return sum;
 }
 
 /* What a material may ask of the surface beyond uv: enum surface_need. Vectors but p are in the frame of the

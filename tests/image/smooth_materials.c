@@ -269,7 +269,7 @@ static ir_module *choosing(const scene_eval *e, const struct choice *c)
     ir_module *m = ir_module_create();
     ir_buffer_add(m, "scene", true, -1), ir_buffer_add(m, "values", true, -1);
     m->entry = ir_func_create(m, "choice");
-    tracer t = {.f = m->entry, .plan = e->plan};
+    tracer t = plan_tracer(e->plan, m->entry);
     uint32_t shape = e->plan->words.data[HEADER_SHAPES];
     const class_node *n = e->plan->bsdfs.data[e->plan->words.data[shape + SHAPE_BSDF_CLASS]];
     vec3 wi = v3(t_f32(&t, (float)c->wi[0]), t_f32(&t, (float)c->wi[1]), t_f32(&t, (float)c->wi[2]));

@@ -129,21 +129,19 @@ material_probe material_probe_create(const material_case *c, const char *folder)
     const class_node *n = p->bsdfs.data[p->words.data[shape + SHAPE_BSDF_CLASS]];
     ir_buffer_add(s.module, "scene", true, -1), ir_buffer_add(s.module, "values", true, 2),
         ir_buffer_add(s.module, "gradient", false, -1);
-    trace_sample(&(tracer){.f = s.sample = ir_func_create(s.module, "sample"), .plan = p}, n, record);
-    trace_at(&(tracer){.f = s.at = ir_func_create(s.module, "at"), .plan = p}, n, record);
-    trace_derivative(&(tracer){.f = s.derivative = ir_func_create(s.module, "derivative"),
-                               .plan = p,
-                               .differentiated = true},
-                     n, record);
-    if (bsdf_of(n)->attached)
-        trace_attached(&(tracer){.f = s.attached = ir_func_create(s.module, "attached"),
-                                 .plan = p,
-                                 .differentiated = true},
-                       n, record);
-    if (bsdf_of(n)->attached)
-        trace_slopes(
-            &(tracer){.f = s.slopes = ir_func_create(s.module, "slopes"), .plan = p, .differentiated = true},
-            n, record);
+    tracer t = plan_tracer(p, s.sample = ir_func_create(s.module, "sample"));
+    trace_sample(&t, n, record);
+    t.f = s.at = ir_func_create(s.module, "at");
+    trace_at(&t, n, record);
+    t.differentiated = true;
+    t.f = s.derivative = ir_func_create(s.module, "derivative");
+    trace_derivative(&t, n, record);
+    if (bsdf_of(n)->attached) {
+        t.f = s.attached = ir_func_create(s.module, "attached");
+        trace_attached(&t, n, record);
+        t.f = s.slopes = ir_func_create(s.module, "slopes");
+        trace_slopes(&t, n, record);
+    }
     if (ir_finish(s.module, &err) != BL_OK)
         fail_msg("%s: %s", c->name, err.text);
     arena_free(&a);

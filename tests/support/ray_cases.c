@@ -24,7 +24,7 @@ double ray_uniform(double low, double high) { return low + (high - low) * scene_
 static ir_func *trace_intersect(ir_module *m, const plan *p, const shape_kind_class *kind)
 {
     ir_func *f = ir_func_create(m, kind->name);
-    tracer t = {.f = f, .plan = p};
+    tracer t = plan_tracer(p, f);
     ir_ref entry = ir_param(f, IR_U32), r[8], out[3];
     for (int k = 0; k < 8; k++)
         r[k] = ir_param(f, IR_F32);

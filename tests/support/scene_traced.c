@@ -42,7 +42,7 @@ void traced_unload(loaded *l)
 traced traced_begin(const loaded *l, uint32_t parameters)
 {
     traced f = {.module = kernel_module(l->plan)};
-    f.t = (tracer){.f = ir_func_create(f.module, "test"), .plan = l->plan};
+    f.t = plan_tracer(l->plan, ir_func_create(f.module, "test"));
     for (uint32_t k = 0; k < parameters; k++)
         f.in[k] = ir_param(f.t.f, IR_F32);
     return f;

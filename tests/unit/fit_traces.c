@@ -97,18 +97,20 @@ static void resolve_is_a_scaled_sum_of_strips(void **state)
 {
     (void)state;
     enum { FILM, IMAGE, PIXELS = 33, STRIPS = 5, LANE = 7, FIRST = 2 };
-    run_memory given = MEMORY(PIXELS * STRIPS * LANE, 3 * PIXELS + 4);
-    const uint32_t push[] = {PIXELS, STRIPS, word_of(1.0f / 96), LANE, FIRST};
-    memcpy(given.uniforms, push, sizeof push);
-    fill(&given, FILM, 1, -1, 10);
-    run_memory expected = run_memory_copy(&given);
-    for (uint32_t i = 0; i < 3 * PIXELS; i++) {
-        float sum = 0;
-        for (uint32_t s = 0; s < STRIPS; s++)
-            sum += get(&given, FILM, (s * PIXELS + i / 3) * LANE + FIRST + i % 3);
-        put(&expected, IMAGE, i, sum * (1.0f / 96));
+    for (uint32_t channels = 1; channels <= 4; channels++) {
+        run_memory given = MEMORY(PIXELS * STRIPS * LANE, 4 * PIXELS + 4);
+        const uint32_t push[] = {PIXELS, STRIPS, word_of(1.0f / 96), LANE, FIRST, channels};
+        memcpy(given.uniforms, push, sizeof push);
+        fill(&given, FILM, 1, -1, 10);
+        run_memory expected = run_memory_copy(&given);
+        for (uint32_t i = 0; i < channels * PIXELS; i++) {
+            float sum = 0;
+            for (uint32_t s = 0; s < STRIPS; s++)
+                sum += get(&given, FILM, (s * PIXELS + i / channels) * LANE + FIRST + i % channels);
+            put(&expected, IMAGE, i, sum * (1.0f / 96));
+        }
+        becomes(fit_trace_resolve, &given, channels * PIXELS, &expected);
     }
-    becomes(fit_trace_resolve, &given, 3 * PIXELS, &expected);
 }
 
 /* ---- fixed point ---- */

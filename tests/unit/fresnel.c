@@ -24,7 +24,7 @@ static void evaluate(kind which, bool f64, const double args[3], double results[
 {
     ir_module *m = ir_module_create();
     ir_func *f = ir_func_create(m, "fresnel");
-    tracer t = {.f = f};
+    tracer t = {.f = f, .channels = 3};
     ir_ref p[3] = {{0}}, out[2];
     uint32_t count = which == CONDUCTOR ? 3 : 2;
     ir_value in[3], r[2];
@@ -157,7 +157,7 @@ static void conductor_slopes(double cos_i, double eta, double k, double slopes[2
     ir_buffer_add(m, "values", true, 1);
     ir_buffer_add(m, "gradient", false, -1);
     ir_func *f = ir_func_create(m, "slopes");
-    tracer t = {.f = f};
+    tracer t = {.f = f, .channels = 3};
     ir_ref read[2];
     for (uint32_t i = 0; i < 2; i++)
         read[i] = ir_dload(f, 0, t_u32(&t, i), t_u32(&t, i));

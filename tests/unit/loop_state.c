@@ -23,7 +23,8 @@ typedef struct carried {
 
 static void state_carried(loop_state *s, carried *p)
 {
-    state_vec3(s, &p->v), state_color(s, &p->c), state_vec2(s, &p->u), state_refs(s, p->pair, 2);
+    const tracer t = {.channels = 3};
+    state_vec3(s, &p->v), state_color(s, &t, &p->c), state_vec2(s, &p->u), state_refs(s, p->pair, 2);
 }
 
 static void fields(carried *p, ir_ref *out[FIELDS])
@@ -53,7 +54,7 @@ static void a_loop_carries_every_field(void **state)
     (void)state;
     ir_module *m = ir_module_create();
     ir_func *f = m->entry = ir_func_create(m, "loop");
-    tracer t = {.f = f};
+    tracer t = {.f = f, .channels = 3};
     carried p;
     ir_ref *field[FIELDS], results[FIELDS], trip = t_u32(&t, 0);
     fields(&p, field);
@@ -91,7 +92,7 @@ static void one_of_two_states_is_selected(void **state)
     for (int first = 0; first < 2; first++) {
         ir_module *m = ir_module_create();
         ir_func *f = m->entry = ir_func_create(m, "select");
-        tracer t = {.f = f};
+        tracer t = {.f = f, .channels = 3};
         carried a, b;
         ir_ref *of_a[FIELDS], *of_b[FIELDS], results[FIELDS], u = ir_param(f, IR_F32);
         fields(&a, of_a), fields(&b, of_b);

@@ -82,7 +82,7 @@ static given read_list(const pixel_list *list, uint32_t pixels)
 static given draw(const float *adjoint, uint32_t spp, uint64_t random, job_lanes *lanes)
 {
     pixel_list list;
-    pixel_list_make(adjoint, PIXELS, spp, LONGEST, random, &list);
+    pixel_list_make(&(pixel_adjoint){adjoint, PIXELS, 3}, spp, LONGEST, random, &list);
     given g = read_list(&list, PIXELS);
     *lanes = list.lanes;
     pixel_list_free(&list);
@@ -150,7 +150,7 @@ static void the_same_everywhere_is_uniform(void **state)
     uint64_t random = 11;
     for (uint32_t spp = 1; spp < 100; spp++) {
         pixel_list list;
-        pixel_list_make(adjoint, PIXELS, spp, LONGEST, number(&random), &list);
+        pixel_list_make(&(pixel_adjoint){adjoint, PIXELS, 3}, spp, LONGEST, number(&random), &list);
         given g = read_list(&list, PIXELS);
         for (uint32_t p = 0; p < PIXELS; p++)
             assert_int_equal(g.samples[p], spp);
@@ -201,7 +201,7 @@ static void what_is_no_number_is_seen(void **state)
         pixel_list list;
         if (with)
             adjoint[3 * 20] = 2;
-        pixel_list_make(adjoint, PIXELS, 2, LONGEST, 99, &list);
+        pixel_list_make(&(pixel_adjoint){adjoint, PIXELS, 3}, 2, LONGEST, 99, &list);
         uint32_t samples[PIXELS] = {0};
         for (uint32_t k = 0; k < list.lanes.count; k++)
             samples[list.rows[LANE_WORDS * k + LANE_PIXEL]] += list.rows[LANE_WORDS * k + LANE_SAMPLES];

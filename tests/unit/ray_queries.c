@@ -51,7 +51,7 @@ static ir_module *trace_kernel(const plan *p)
     ir_func *intersect[SHAPE_KIND_COUNT];
     uint32_t kinds = ray_trace_kinds(m, p, intersect);
     ir_func *f = m->entry = ir_func_create(m, "main");
-    tracer t = {.f = f, .plan = p};
+    tracer t = plan_tracer(p, f);
     ir_ref args[RAY_WORDS], hit[5], id = ir_global_id(f), none = t_u32(&t, PLAN_NONE),
                                     first = ir_mul(f, id, t_u32(&t, RAY_WORDS));
     for (uint32_t k = 0; k < RAY_WORDS; k++)

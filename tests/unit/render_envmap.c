@@ -138,7 +138,7 @@ typedef struct subject {
 
 static ir_func *trace_sample(subject *s, const class_node *n, uint32_t record)
 {
-    tracer t = {.f = ir_func_create(s->module, "sample"), .plan = s->e->plan};
+    tracer t = plan_tracer(s->e->plan, ir_func_create(s->module, "sample"));
     ir_ref u1 = ir_param(t.f, IR_F32), u2 = ir_param(t.f, IR_F32), zero = t_f32(&t, 0);
     emitter_sample e = emitter_of(n)->sample(&t, n, t_u32(&t, record), v3(zero, zero, zero), u1, u2);
     ir_return(t.f, (ir_ref[]){e.d.x, e.d.y, e.d.z, e.pdf, e.uv.x, e.uv.y, e.distance}, 7);
@@ -147,7 +147,7 @@ static ir_func *trace_sample(subject *s, const class_node *n, uint32_t record)
 
 static ir_func *trace_at(subject *s, const class_node *n, uint32_t record)
 {
-    tracer t = {.f = ir_func_create(s->module, "at"), .plan = s->e->plan};
+    tracer t = plan_tracer(s->e->plan, ir_func_create(s->module, "at"));
     ir_ref x = ir_param(t.f, IR_F32), y = ir_param(t.f, IR_F32), z = ir_param(t.f, IR_F32),
            zero = t_f32(&t, 0);
     vec3 d = v3(x, y, z), origin = v3(zero, zero, zero);

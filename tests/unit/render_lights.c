@@ -65,7 +65,7 @@ static vec3 param_vec3(ir_func *f)
 /* By the emitter, or uniformly by its shape alone. */
 static ir_func *trace_sample(subject *s, const class_node *n, uint32_t record, bool uniform)
 {
-    tracer t = {.f = ir_func_create(s->module, "sample"), .plan = s->e->plan};
+    tracer t = plan_tracer(s->e->plan, ir_func_create(s->module, "sample"));
     vec3 ref = param_vec3(t.f);
     ir_ref u1 = ir_param(t.f, IR_F32), u2 = ir_param(t.f, IR_F32), at = t_u32(&t, record);
     ir_ref data = t_word(&t, at, n->extra_word + AREA_SHAPE_DATA),
@@ -83,7 +83,7 @@ static ir_func *trace_sample(subject *s, const class_node *n, uint32_t record, b
 /* The primitive at an entry against a ray. */
 static ir_func *trace_hit(subject *s, const class_node *n, uint32_t record)
 {
-    tracer t = {.f = ir_func_create(s->module, "hit"), .plan = s->e->plan};
+    tracer t = plan_tracer(s->e->plan, ir_func_create(s->module, "hit"));
     ir_ref entry = ir_param(t.f, IR_U32), out[3];
     vec3 o = param_vec3(t.f), d = param_vec3(t.f);
     const shape_kind_class *kind = shape_kinds[n->variant];
@@ -107,7 +107,7 @@ static ir_func *trace_hit(subject *s, const class_node *n, uint32_t record)
 
 static ir_func *trace_choose(subject *s)
 {
-    tracer t = {.f = ir_func_create(s->module, "choose"), .plan = s->e->plan};
+    tracer t = plan_tracer(s->e->plan, ir_func_create(s->module, "choose"));
     ir_ref probability, light = light_choice_sample(&t, ir_param(t.f, IR_F32), &probability);
     ir_return(t.f, (ir_ref[]){ir_to_f32(t.f, light), probability, light_choice_probability(&t, light)}, 3);
     return t.f;

@@ -49,7 +49,7 @@ static probe open_probe(const char *folder, bool wanted, uint32_t cells)
     uint32_t medium = p->words.data[HEADER_MEDIA];
     const class_node *n = p->media.data[p->words.data[medium + MEDIUM_CLASS]];
     ir_buffer_add(s.module, "scene", true, -1), ir_buffer_add(s.module, "values", true, -1);
-    tracer t = {.f = s.f = ir_func_create(s.module, "media"), .plan = p};
+    tracer t = plan_tracer(p, s.f = ir_func_create(s.module, "media"));
     ir_ref in[8], record = t_u32(&t, p->words.data[medium + MEDIUM_RECORD]), out[RESULTS];
     for (int k = 0; k < 8; k++)
         in[k] = ir_param(t.f, IR_F32);
@@ -164,7 +164,7 @@ static void one_bound_is_for_all(void **state)
     };
     scene_eval *e = scene_eval_create(scene_case_xml(&a, &room, 2, 4, 4), folder, NULL, 0);
     const plan *p = e->plan;
-    tracer t = {.plan = p};
+    tracer t = plan_tracer(p, NULL);
     assert_int_equal(
         medium_cells(&t, p->media.data[p->words.data[p->words.data[HEADER_MEDIA] + MEDIUM_CLASS]]), 0);
     scene_eval_destroy(e);
@@ -188,8 +188,9 @@ static void walks_note_what_they_cross(void **state)
             .body = arena_printf(&a, "<shape type='sphere'>%s%s</shape>", rooms[k].bsdf, rooms[k].medium),
             .volumetric = true};
         scene_eval *e = scene_eval_create(scene_case_xml(&a, &room, 4, 4, 4), folder, NULL, 0);
+        const sample_planes planes = sample_planes_of(e->scene->mode->channels);
         assert_int_equal(plan_sample_words(e->plan),
-                         SAMPLE_WORDS + (rooms[k].notes ? 3 * REMEMBERED_WORDS : 0));
+                         planes.words + (rooms[k].notes ? 3 * planes.remembered : 0));
         scene_eval_destroy(e);
         arena_free(&a);
     }

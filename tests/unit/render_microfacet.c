@@ -31,7 +31,7 @@ static facets facets_create(microfacet_kind kind, bool visible)
     facets s = {.kind = kind, .visible = visible, .module = ir_module_create()};
     bl_error err = {0};
     ir_ref p[7];
-    tracer t = {.f = s.sample = ir_func_create(s.module, "sample")};
+    tracer t = {.f = s.sample = ir_func_create(s.module, "sample"), .channels = 3};
     for (int k = 0; k < 6; k++)
         p[k] = ir_param(t.f, IR_F32);
     microfacets distribution = {kind, visible, {p[0], p[0]}};
@@ -196,7 +196,7 @@ static void beckmann_slopes_are_distributed(void **state)
     ir_module *module = ir_module_create();
     bl_error err = {0};
     ir_ref p[4];
-    tracer t = {.f = ir_func_create(module, "slopes")};
+    tracer t = {.f = ir_func_create(module, "slopes"), .channels = 3};
     for (int k = 0; k < 4; k++)
         p[k] = ir_param(t.f, IR_F32);
     vec2 slope = beckmann_slopes(&t, p[0], p[1], p[2], p[3]);

@@ -132,7 +132,7 @@ static probe open_probe(const phase_case *c, bool wanted)
     uint32_t medium = p->words.data[HEADER_MEDIA], record = p->words.data[medium + MEDIUM_PHASE_RECORD];
     const class_node *n = p->phases.data[p->words.data[medium + MEDIUM_PHASE_CLASS]];
     ir_buffer_add(s.module, "scene", true, -1), ir_buffer_add(s.module, "values", true, -1);
-    tracer t = {.f = s.f = ir_func_create(s.module, "phase"), .plan = p};
+    tracer t = plan_tracer(p, s.f = ir_func_create(s.module, "phase"));
     ir_ref in[9], at = t_u32(&t, record);
     for (int k = 0; k < 9; k++)
         in[k] = ir_param(t.f, IR_F32);

@@ -305,7 +305,7 @@ static uint32_t data_of(const traced *l)
 static traced trace_hits(const char *xml)
 {
     traced l = begin(xml);
-    tracer t = {.f = l.f, .plan = l.plan};
+    tracer t = plan_tracer(l.plan, l.f);
     ir_ref in[IN], best[4] = {{0}};
     for (int k = 0; k < IN; k++)
         in[k] = ir_param(l.f, IR_F32);
@@ -496,7 +496,7 @@ static void lights_are_sampled_by_area(void **state)
         if (s->area == 0)
             continue;
         traced l = begin(s->xml);
-        tracer t = {.f = l.f, .plan = l.plan};
+        tracer t = plan_tracer(l.plan, l.f);
         ir_ref u1 = ir_param(l.f, IR_F32), u2 = ir_param(l.f, IR_F32), data = t_u32(&t, data_of(&l));
         vec3 from = v3(t_f32(&t, 2), t_f32(&t, 1.5f), t_f32(&t, -1));
         emitter_sample e =

@@ -171,7 +171,7 @@ static void cells_are_all_of_the_curves(void **state)
 enum { INPUTS = 5, OUTPUTS = 11 };
 static ir_func *trace_point(ir_module *m, const plan *p)
 {
-    tracer t = {.f = ir_func_create(m, "point"), .plan = p};
+    tracer t = plan_tracer(p, ir_func_create(m, "point"));
     ir_ref in[INPUTS];
     for (int k = 0; k < INPUTS; k++)
         in[k] = ir_param(t.f, k < 4 ? IR_F32 : IR_U32);

@@ -5,7 +5,7 @@
  * slope(A) (B - T) / 2 for squared errors. Film to images and losses of a tile of pixels in one go. Blocks,
  * lanes and partial sums are those of loss.c for the whole film, so the loss does not depend on the tiles.
  *
- * binding 0  film, f32: lane l = strip * n / 3 + pixel owns words 3 l .. 3 l + 2; strips is even
+ * binding 0  film, f32: strip s owns words s n .., laid out as an image; strips is even
  * binding 1  target T, f32
  * binding 2  image, f32, written: the mean of both halves
  * binding 3  adjoint, f32, written: dL/dI at the even half's image, n values, then at the odd half's

@@ -95,7 +95,7 @@ static color blend_value(const bsdf_context *ctx, vec3 wo, ir_ref delta, ir_ref 
         ir_ref other = ir_and(f, delta, k ? ir_not(f, second) : second);
         bsdf_context part = bsdf_nested(ctx, k);
         color v = bsdf_of(part.n)->value(&part, wo, delta, inner);
-        for (uint32_t c = 0; c < 3; c++)
+        for (uint32_t c = 0; c < t->channels; c++)
             sum.c[c] = ir_add(f, sum.c[c], ir_select(f, other, zero, ir_mul(f, v.c[c], share[k])));
     }
     return sum;

@@ -78,5 +78,3 @@ ir_ref coat_facets(tracer *t, const class_node *n, vec2 alpha, const facet *a)
     return ir_div(f, ir_mul(f, microfacet_distribution(t, kind, alpha, a->m), visible),
                   ir_mul(f, t_f32(t, 4), a->wi.z));
 }
-
-ir_ref coat_sum(tracer *t, color v) { return ir_add(t->f, v.c[0], ir_add(t->f, v.c[1], v.c[2])); }

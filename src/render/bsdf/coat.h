@@ -22,6 +22,6 @@ bsdf_attached coat_attached(const bsdf_context *ctx, vec2 alpha, ir_ref p, const
 /* D(m) G(wi) G(wo) / (4 cos wi). This times the Fresnel reflectance is the value of the coat. */
 ir_ref coat_facets(tracer *t, const class_node *n, vec2 alpha, const facet *a);
 /* The sum of the three channels. */
-ir_ref coat_sum(tracer *t, color v);
+ir_ref color_sum(tracer *t, color v);
 
 #endif

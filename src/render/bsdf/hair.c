@@ -118,8 +118,10 @@ static color absorption(const bsdf_context *ctx)
         return color_scale(t, bsdf_texture(ctx, "sigma_a"), plan_number(t, ctx->n, ctx->record, "scale"));
     ir_ref brown = plan_number(t, ctx->n, ctx->record, "eumelanin"),
            red = plan_number(t, ctx->n, ctx->record, "pheomelanin");
-    COLOR_EACH(r, t_mad(t, brown, t_f32(t, eumelanin[c]), ir_mul(t->f, red, t_f32(t, pheomelanin[c]))));
-    return r;
+    ir_ref rgb[3];
+    for (uint32_t c = 0; c < 3; c++)
+        rgb[c] = t_mad(t, brown, t_f32(t, eumelanin[c]), ir_mul(t->f, red, t_f32(t, pheomelanin[c])));
+    return light_of_rgb(t, rgb);
 }
 
 /* A_p of all lobes, from the Fresnel reflectance and the transmittance of a segment. */
@@ -131,7 +133,7 @@ static void attenuate(tracer *t, ir_ref reflectance, color transmittance, color 
     out[1] = color_scale(t, transmittance, enters);
     COLOR_EACH(again, ir_mul(f, transmittance.c[c], reflectance));
     out[2] = color_mul(t, out[1], again);
-    for (int c = 0; c < 3; c++)
+    for (uint32_t c = 0; c < t->channels; c++)
         out[3].c[c] = ir_div(f, ir_mul(f, out[2].c[c], again.c[c]),
                              ir_max(f, ir_sub(f, one, again.c[c]), t_f32(t, 1e-6f)));
 }
@@ -270,7 +272,7 @@ static color hair_value(const bsdf_context *ctx, vec3 wo, ir_ref delta, ir_ref l
     scatter(t, &s, wo, part);
     color sum = color_scale(t, s.left[0], part[0]);
     for (int p = 1; p < LOBES; p++)
-        for (int c = 0; c < 3; c++)
+        for (uint32_t c = 0; c < t->channels; c++)
             sum.c[c] = t_mad(t, s.left[p].c[c], part[p], sum.c[c]);
     return sum;
 }

@@ -300,15 +300,15 @@ static color measured_value(const bsdf_context *ctx, vec3 wo, ir_ref delta, ir_r
     if (v.variant & VARIANT_JACOBIAN)
         scale = t_ratio(t, bilinear_at(t, &ndf, u), ir_mul(f, t_f32(t, 4), bilinear_at(t, &sigma, seen)));
     scale = ir_select(f, both_above(t, ctx->wi, wo), scale, zero);
-    color r;
+    ir_ref rgb[3];
     for (uint32_t c = 0; c < 3; c++) {
         bilinear_slices channel = v.slices;
         for (uint32_t k = 0; k < channel.count; k++)
             channel.index[k] = t_mad(t, channel.index[k], t_u32(t, 3), t_u32(t, c));
-        bilinear rgb = grid_of(&v, MEASURED_RGB, &channel);
-        r.c[c] = ir_mul(f, bilinear_at(t, &rgb, before), scale);
+        bilinear grid = grid_of(&v, MEASURED_RGB, &channel);
+        rgb[c] = ir_mul(f, bilinear_at(t, &grid, before), scale);
     }
-    return r;
+    return light_of_rgb(t, rgb);
 }
 
 static const plugin_param measured_params[] = {

@@ -8,7 +8,8 @@ static vec3 mapped_normal(const bsdf_context *ctx)
 {
     tracer *t = ctx->t;
     ir_func *f = t->f;
-    color c = bsdf_texture(ctx, "normalmap");
+    tracer raw = light_raw(t);
+    color c = plan_texture(&raw, ctx->n, ctx->record, "normalmap", ctx->uv);
     ir_ref one = t_f32(t, 1), two = t_f32(t, 2);
     return v3_normalize(t, v3(ir_sub(f, ir_mul(f, two, c.c[0]), one), ir_sub(f, ir_mul(f, two, c.c[1]), one),
                               ir_sub(f, ir_mul(f, two, c.c[2]), one)));

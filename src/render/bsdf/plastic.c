@@ -37,8 +37,6 @@ static ir_ref reflectance_at(tracer *t, const class_node *n, ir_ref record, ir_r
     return fresnel_dielectric(t, cosine, interface_eta(t, n, record)).reflectance;
 }
 
-static ir_ref sum_of(tracer *t, color v) { return ir_add(t->f, v.c[0], ir_add(t->f, v.c[1], v.c[2])); }
-
 /* The probability of the coat's lobe, by how much each lobe reflects. Neither lobe is left out while its
  * colour is differentiated (docs/theory/support.md). */
 static ir_ref specular_probability(const bsdf_context *ctx)
@@ -46,9 +44,9 @@ static ir_ref specular_probability(const bsdf_context *ctx)
     tracer *t = ctx->t;
     ir_func *f = t->f;
     ir_ref reflectance = reflectance_at(t, ctx->n, ctx->record, ctx->wi.z);
-    ir_ref coat = ir_mul(f, reflectance, sum_of(t, bsdf_texture(ctx, "specular_reflectance")));
-    ir_ref base =
-        ir_mul(f, ir_sub(f, t_f32(t, 1), reflectance), sum_of(t, bsdf_texture(ctx, "diffuse_reflectance")));
+    ir_ref coat = ir_mul(f, reflectance, color_sum(t, bsdf_texture(ctx, "specular_reflectance")));
+    ir_ref base = ir_mul(f, ir_sub(f, t_f32(t, 1), reflectance),
+                         color_sum(t, bsdf_texture(ctx, "diffuse_reflectance")));
     ir_ref share = t_ratio(t, coat, ir_add(f, coat, base));
     return plan_probability(t, ctx->n, "specular_reflectance",
                             plan_probability(t, ctx->n, "diffuse_reflectance", share));

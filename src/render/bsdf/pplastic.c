@@ -49,8 +49,8 @@ static ir_ref index_of(const bsdf_context *ctx)
 static ir_ref specular_probability(const bsdf_context *ctx)
 {
     tracer *t = ctx->t;
-    ir_ref coat = coat_sum(t, bsdf_texture(ctx, "specular_reflectance")),
-           base = coat_sum(t, bsdf_texture(ctx, "diffuse_reflectance"));
+    ir_ref coat = color_sum(t, bsdf_texture(ctx, "specular_reflectance")),
+           base = color_sum(t, bsdf_texture(ctx, "diffuse_reflectance"));
     ir_ref share = t_ratio(t, coat, ir_add(t->f, coat, base));
     return plan_probability(t, ctx->n, "specular_reflectance",
                             plan_probability(t, ctx->n, "diffuse_reflectance", share));

@@ -445,13 +445,13 @@ static color reflectance_above(const bsdf_context *ctx, const facet *a, color ba
         color normal = color_scale(t, principled_tint(t, base), schlick_normal(t, index.eta)),
               tinted = schlick_reflectance(t, normal, weight);
         tinted = color_select(t, index.matched, color_all(zero), tinted);
-        for (uint32_t c = 0; c < 3; c++)
+        for (uint32_t c = 0; c < t->channels; c++)
             r.c[c] = t_mad(t, ir_sub(f, tinted.c[c], r.c[c]), amount, r.c[c]);
     }
     if (metal) {
         ir_ref metallic = bsdf_weight(ctx, "metallic");
         color mirror = color_select(t, index.matched, color_all(zero), schlick_reflectance(t, base, weight));
-        for (uint32_t c = 0; c < 3; c++)
+        for (uint32_t c = 0; c < t->channels; c++)
             r.c[c] = ir_add(f, ir_mul(f, r.c[c], ir_sub(f, one, metallic)), ir_mul(f, mirror.c[c], metallic));
     }
     return r;
@@ -517,11 +517,11 @@ static color principled_value(const bsdf_context *ctx, vec3 wo, ir_ref delta, ir
     dielectric = ir_replace_grad(f, ir_select(f, index.matched, zero, dielectric), dielectric);
     color value = color_scale(t, reflectance_above(ctx, &a, base, dielectric, index), facets);
     color rest = base_value(ctx, &a, base, &w);
-    for (uint32_t c = 0; c < 3; c++)
+    for (uint32_t c = 0; c < t->channels; c++)
         value.c[c] = ir_add(f, value.c[c], rest.c[c]);
     if (has_coat(ctx->n)) {
         ir_ref coat = principled_coat_value(ctx, &a, index.eta);
-        for (uint32_t c = 0; c < 3; c++)
+        for (uint32_t c = 0; c < t->channels; c++)
             value.c[c] = ir_add(f, value.c[c], coat);
     }
     if (has_glass(ctx->n)) {

@@ -338,7 +338,7 @@ static color facet_reflectance(const bsdf_context *ctx, const facet *a, color ba
     ir_ref amount = bsdf_weight(ctx, "spec_tint");
     color normal = color_scale(t, principled_tint(t, base), schlick_normal(t, eta));
     color tinted = schlick_reflectance(t, normal, schlick_weight_between(t, a->wi_m, eta));
-    for (uint32_t c = 0; c < 3; c++)
+    for (uint32_t c = 0; c < t->channels; c++)
         r.c[c] = t_mad(t, ir_sub(f, tinted.c[c], dielectric), amount, dielectric);
     return r;
 }
@@ -363,7 +363,7 @@ static color diffuse_value(const bsdf_context *ctx, const sheet *s, color base)
     color r = principled_diffuse(ctx, &s->a, base, roughness_at(ctx));
     if (plan_has(ctx->n, "sheen")) {
         color sheen = principled_sheen(ctx, &s->a, base);
-        for (uint32_t c = 0; c < 3; c++)
+        for (uint32_t c = 0; c < t->channels; c++)
             r.c[c] = ir_add(f, r.c[c], sheen.c[c]);
     }
     ir_ref zero = t_f32(t, 0);
@@ -384,7 +384,7 @@ static color thin_value(const bsdf_context *ctx, vec3 wo, ir_ref delta, ir_ref l
     if (has_glass(ctx->n)) {
         color facets = facet_value(ctx, &s, base);
         ir_ref weight = bsdf_weight(ctx, "spec_trans");
-        for (uint32_t c = 0; c < 3; c++)
+        for (uint32_t c = 0; c < t->channels; c++)
             value.c[c] = t_mad(t, ir_sub(f, facets.c[c], value.c[c]), weight, value.c[c]);
     }
     return color_select(t, s.a.valid, value, color_all(t_f32(t, 0)));

@@ -82,8 +82,8 @@ static ir_ref specular_probability(const bsdf_context *ctx)
     tracer *t = ctx->t;
     ir_func *f = t->f;
     ir_ref enters = transmittance(t, ctx->n, ctx->record, ctx->wi.z), stays = ir_sub(f, t_f32(t, 1), enters);
-    ir_ref coat = ir_mul(f, stays, coat_sum(t, bsdf_texture(ctx, "specular_reflectance")));
-    ir_ref base = ir_mul(f, enters, coat_sum(t, bsdf_texture(ctx, "diffuse_reflectance")));
+    ir_ref coat = ir_mul(f, stays, color_sum(t, bsdf_texture(ctx, "specular_reflectance")));
+    ir_ref base = ir_mul(f, enters, color_sum(t, bsdf_texture(ctx, "diffuse_reflectance")));
     ir_ref share = t_ratio(t, coat, ir_add(f, coat, base));
     return plan_probability(t, ctx->n, "specular_reflectance",
                             plan_probability(t, ctx->n, "diffuse_reflectance", share));

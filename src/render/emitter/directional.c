@@ -13,8 +13,8 @@ static emitter_sample directional_sample(tracer *t, const class_node *n, ir_ref 
 {
     (void)ref, (void)u1, (void)u2;
     ir_func *f = t->f;
-    color way = plan_color(t, n, record, "direction");
-    vec3 to_light = v3(ir_neg(f, way.c[0]), ir_neg(f, way.c[1]), ir_neg(f, way.c[2]));
+    vec3 way = plan_vector(t, n, record, "direction");
+    vec3 to_light = v3(ir_neg(f, way.x), ir_neg(f, way.y), ir_neg(f, way.z));
     ir_ref zero = t_f32(t, 0), square = v3_dot(t, to_light, to_light), some = ir_gt(f, square, zero);
     ir_ref by = ir_div(f, t_f32(t, 1), ir_sqrt(f, ir_select(f, some, square, t_f32(t, 1))));
     return (emitter_sample){

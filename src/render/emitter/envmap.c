@@ -188,14 +188,14 @@ static color envmap_radiance(tracer *t, const class_node *n, ir_ref record, vec2
     (void)distance, (void)facing;
     envmap m = envmap_open(t, n, record);
     corners k = corners_around(t, &m, uv);
-    color r;
+    ir_ref rgb[3];
     for (uint32_t c = 0; c < 3; c++) {
         ir_ref v[4];
         for (int i = 0; i < 4; i++)
             v[i] = envmap_texel(t, n, record, k.index[i], c);
-        r.c[c] = mix(t, mix(t, v[0], v[2], k.fy), mix(t, v[1], v[3], k.fy), k.fx);
+        rgb[c] = mix(t, mix(t, v[0], v[2], k.fy), mix(t, v[1], v[3], k.fy), k.fx);
     }
-    return color_scale(t, r, plan_number(t, n, record, "scale"));
+    return color_scale(t, light_of_rgb(t, rgb), plan_number(t, n, record, "scale"));
 }
 
 /* The mean weight is the mean luminance times 2 / pi, the mean of sin(pi v). */

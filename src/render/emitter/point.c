@@ -10,8 +10,7 @@ static emitter_sample point_sample(tracer *t, const class_node *n, ir_ref record
                                    ir_ref u2)
 {
     (void)u1, (void)u2;
-    color p = plan_color(t, n, record, "position");
-    return pose_sample(t, v3(p.c[0], p.c[1], p.c[2]), ref);
+    return pose_sample(t, plan_vector(t, n, record, "position"), ref);
 }
 
 static color point_radiance(tracer *t, const class_node *n, ir_ref record, vec2 uv, ir_ref distance,
@@ -24,10 +23,10 @@ static color point_radiance(tracer *t, const class_node *n, ir_ref record, vec2 
 
 static emitter_ray point_ray(tracer *t, const class_node *n, ir_ref record, const ir_ref u[4])
 {
-    color p = plan_color(t, n, record, "position");
+    vec3 p = plan_vector(t, n, record, "position");
     ir_ref zero = t_f32(t, 0);
     return (emitter_ray){
-        .p = v3(p.c[0], p.c[1], p.c[2]),
+        .p = p,
         .d = warp_uniform_sphere(t, u[0], u[1]),
         .n = v3(zero, zero, zero),
         .uv = {zero, zero},

@@ -252,7 +252,7 @@ static color field_raw_color(tracer *t, const class_node *n, ir_ref record, vec3
     uint32_t count = (degree_of(n) + 1) * (degree_of(n) + 1);
     read_raw(t, n, record, PARAM_SH_COEFFS, &(volume_place){.p = p, .chooses = chooses}, 3 * count,
              coefficients);
-    color r;
+    color r = {0};
     for (uint32_t c = 0; c < 3; c++) {
         r.c[c] = ir_mul(f, coefficients[c], basis[0]);
         for (uint32_t k = 1; k < count; k++)
@@ -268,8 +268,10 @@ static ir_ref field_density(tracer *t, const class_node *n, ir_ref raw)
 
 static color field_radiance(tracer *t, const class_node *n, color raw)
 {
-    COLOR_EACH(r, activate(t, color_activation(n), raw.c[c]));
-    return r;
+    ir_ref rgb[3];
+    for (uint32_t c = 0; c < 3; c++)
+        rgb[c] = activate(t, color_activation(n), raw.c[c]);
+    return light_of_rgb(t, rgb);
 }
 
 static ir_ref field_step(tracer *t, const class_node *n, ir_ref record)

@@ -65,17 +65,20 @@ static uint32_t colour_names(const render_scene *s, const char *names[])
         return 0;
     for (int k = 0; k < 3; k++)
         names[k] = first == 'x' ? xyz[k] : rgb[k];
-    if (first == 'l')
+    bool grey = first == 'l' || s->mode->film_channels == 1;
+    if (grey)
         names[0] = "Y";
-    return first == 'l' ? 1 : 3;
+    return grey ? 1 : 3;
 }
 
-static void put_colour(const char *const names[], uint32_t count, const float *rgb, float *out)
+/* One channel of an image is luminance already. */
+static void put_colour(const char *const names[], uint32_t count, const float *rgb, uint32_t channels,
+                       float *out)
 {
     for (uint32_t k = 0; k < count; k++) {
         int row = names[k][0] - 'X';
         out[k] = rgb[k];
-        if (row >= 0)
+        if (row >= 0 && channels == 3)
             out[k] = (float)(to_xyz[row][0] * (double)rgb[0] + to_xyz[row][1] * (double)rgb[1] +
                              to_xyz[row][2] * (double)rgb[2]);
     }
@@ -86,6 +89,7 @@ bl_result film_write(const render_scene *s, const char *path, const float *image
 {
     const char *names[3 + CHANNELS_MOST], *component = film_text(s, "component_format", "float32");
     uint32_t colours = colour_names(s, names), count = colours + (channels ? s->channels.count : 0);
+    uint32_t of_image = s->mode->film_channels;
     uint64_t pixels = (uint64_t)s->width * s->height;
     for (uint32_t k = colours; k < count; k++)
         names[k] = s->channels.data[k - colours].name;
@@ -93,7 +97,7 @@ bl_result film_write(const render_scene *s, const char *path, const float *image
     if (!values)
         return error_set(err, BL_ERROR_MEMORY, "no memory for an image of %u channels", count);
     for (uint64_t i = 0; i < pixels; i++) {
-        put_colour(names, colours, image + 3 * i, values + count * i);
+        put_colour(names, colours, image + of_image * i, of_image, values + count * i);
         for (uint32_t k = colours; k < count; k++)
             values[count * i + k] = channels[s->channels.count * i + k - colours];
     }

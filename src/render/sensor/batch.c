@@ -63,7 +63,8 @@ static void batch_record(const render_scene *s, const scene_object *o, const dou
 static ir_func *member_ray(tracer *t, const scene_object *sensor, uint32_t index)
 {
     ir_func *f = ir_func_create(t->f->module, sensor->cls->name);
-    tracer own = {.f = f, .plan = t->plan, .differentiated = t->differentiated, .frozen = t->frozen};
+    tracer own = *t;
+    own.f = f;
     ir_ref record = ir_param(f, IR_U32), in[4], at = t_offset(&own, record, (index + 1) * SENSOR_WORDS);
     for (int k = 0; k < 4; k++)
         in[k] = ir_param(f, IR_F32);

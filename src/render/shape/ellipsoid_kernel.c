@@ -142,7 +142,7 @@ color ellipsoid_color(tracer *t, const ellipsoid_hit *hit)
         ir_ref there = ir_lt(f, t_u32(t, k), own), by = ir_select(f, there, basis[k], t_f32(t, 0));
         array_read at = a;
         at.first = ir_select(f, there, t_offset(t, a.first, 3 * k), a.first);
-        for (uint32_t c = 0; c < 3; c++)
+        for (uint32_t c = 0; c < t->channels; c++)
             sum.c[c] = t_mad(t, array_value(t, &at, c), by, sum.c[c]);
     }
     COLOR_EACH(r, ir_max(f, sum.c[c], t_f32(t, 0)));

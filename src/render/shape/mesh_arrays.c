@@ -170,14 +170,15 @@ static color color_of(tracer *t, const mesh_values *v, ir_ref index)
     return r;
 }
 
-color mesh_attribute_at(tracer *t, uint32_t attribute, bool of_faces)
+color mesh_attribute_at(tracer *light, uint32_t attribute, bool of_faces)
 {
+    tracer raw = light_raw(light), *t = &raw;
     ir_func *f = t->f;
     const surface *at = t->surface;
     BL_ASSERT(at, "an attribute is read where there is no surface");
     mesh_values v = values_of(t, at->mesh, MESH_ATTRIBUTE + attribute);
     if (of_faces)
-        return color_of(t, &v, at->face);
+        return light_of_rgb(light, color_of(t, &v, at->face).c);
     ir_ref corners = ir_add(f, t_word(t, at->mesh, MESH_FACES), ir_mul(f, at->face, t_u32(t, 3)));
     ir_ref weight[3] = {ir_sub(f, t_f32(t, 1), ir_add(f, at->b.x, at->b.y)), at->b.x, at->b.y};
     color sum = color_all(t_f32(t, 0));
@@ -186,5 +187,5 @@ color mesh_attribute_at(tracer *t, uint32_t attribute, bool of_faces)
         for (uint32_t c = 0; c < 3; c++)
             sum.c[c] = t_mad(t, corner.c[c], weight[k], sum.c[c]);
     }
-    return sum;
+    return light_of_rgb(light, sum.c);
 }

@@ -121,12 +121,14 @@ ir_ref texture_wrapped(tracer *t, enum texture_wrap mode, ir_ref at, ir_ref size
     return ir_to_u32(f, ir_min(f, ir_max(f, t_f32(t, 0), inside), last));
 }
 
+static bool is_grey(const class_node *n) { return n->variant >> 4 & 1; }
+
+/* The numbers of a texel. t: as light_raw makes it, as in all functions down to filtered. */
 static color texel(tracer *t, const class_node *n, ir_ref record, ir_ref x, ir_ref y)
 {
     ir_func *f = t->f;
-    bool grey = n->variant >> 4 & 1;
     ir_ref index = ir_add(f, ir_mul(f, y, t_word(t, record, n->extra_word + EXTRA_WIDTH)), x);
-    if (grey)
+    if (is_grey(n))
         return color_all(plan_load(t, n, record, n->extra_word + EXTRA_VALUE, PLAN_DATA_SLOT, index));
     ir_ref first = ir_mul(f, index, t_u32(t, 3));
     COLOR_EACH(r,
@@ -184,13 +186,13 @@ static color weighted(tracer *t, const class_node *n, ir_ref record, const footp
     for (unsigned k = 0; k < 4; k++) {
         color v = texel(t, n, record, p->xs[k & 1], p->ys[k >> 1]);
         ir_ref weight = ir_mul(f, wx[k & 1], wy[k >> 1]);
-        for (unsigned c = 0; c < 3; c++)
+        for (uint32_t c = 0; c < t->channels; c++)
             sum.c[c] = k ? t_mad(t, v.c[c], weight, sum.c[c]) : ir_mul(f, v.c[c], weight);
     }
     return sum;
 }
 
-static color bitmap_eval(tracer *t, const class_node *n, ir_ref record, vec2 uv)
+static color filtered(tracer *t, const class_node *n, ir_ref record, vec2 uv)
 {
     ir_func *f = t->f;
     if (is_bilinear(n)) {
@@ -205,10 +207,18 @@ static color bitmap_eval(tracer *t, const class_node *n, ir_ref record, vec2 uv)
                  texture_wrapped(t, wrap_of(n), ir_floor(f, at.y), size.h));
 }
 
+static color bitmap_eval(tracer *t, const class_node *n, ir_ref record, vec2 uv)
+{
+    tracer raw = light_raw(t);
+    color c = filtered(&raw, n, record, uv);
+    return is_grey(n) ? light_of_number(t, c.c[0]) : light_of_rgb(t, c.c);
+}
+
 /* The slope of the bilinear surface between four texels, by the chain rule through to_uv. Nearest texels
  * have steps and no slope. */
-static vec2 bitmap_slope(tracer *t, const class_node *n, ir_ref record, vec2 uv)
+static vec2 bitmap_slope(tracer *of, const class_node *n, ir_ref record, vec2 uv)
 {
+    tracer raw = light_raw(of), *t = &raw;
     ir_func *f = t->f;
     ir_ref zero = t_f32(t, 0), one = t_f32(t, 1);
     if (!is_bilinear(n))

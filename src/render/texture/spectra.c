@@ -186,8 +186,10 @@ static ir_ref blackbody_update(tracer *t, const class_node *n, ir_ref record, ir
 static color spectrum_eval(tracer *t, const class_node *n, ir_ref record, vec2 uv)
 {
     (void)uv;
-    COLOR_EACH(r, plan_derived(t, n, record, t_u32(t, c)));
-    return r;
+    ir_ref rgb[3];
+    for (uint32_t c = 0; c < 3; c++)
+        rgb[c] = plan_derived(t, n, record, t_u32(t, c));
+    return light_of_rgb(t, rgb);
 }
 
 /* ---- classes ---- */

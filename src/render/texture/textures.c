@@ -14,7 +14,8 @@ static color constant_eval(tracer *t, const class_node *n, ir_ref record, vec2 u
 {
     (void)uv;
     if (n->variant)
-        return color_all(plan_load(t, n, record, n->field[CONSTANT_VALUE], CONSTANT_VALUE, t_u32(t, 0)));
+        return light_of_number(
+            t, plan_load(t, n, record, n->field[CONSTANT_VALUE], CONSTANT_VALUE, t_u32(t, 0)));
     return plan_color(t, n, record, "value");
 }
 

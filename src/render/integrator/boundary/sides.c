@@ -14,7 +14,7 @@ static void state_found(walk *w, loop_state *s, boundary_sides *b)
 {
     for (int k = 0; k < 2; k++) {
         walk_hit *h = &b->hit[k];
-        state_color(s, &b->radiance[k]), state_ref(s, &b->reach[k]);
+        state_color(s, &w->t, &b->radiance[k]), state_ref(s, &b->reach[k]);
         state_ref(s, &h->valid), state_ref(s, &h->entry), state_ref(s, &h->t);
         if (w->plan->scene->has_groups)
             state_ref(s, &h->level);
@@ -25,7 +25,8 @@ static void state_found(walk *w, loop_state *s, boundary_sides *b)
 static void state_sides(walk *w, loop_state *s, sides_state *p)
 {
     state_position(w, s, &p->path.at);
-    state_color(s, &p->path.beta), state_color(s, &p->path.radiance), state_ref(s, &p->path.eta);
+    state_color(s, &w->t, &p->path.beta), state_color(s, &w->t, &p->path.radiance),
+        state_ref(s, &p->path.eta);
     state_ref(s, &p->side);
     state_found(w, s, &p->found);
 }

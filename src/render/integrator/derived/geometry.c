@@ -401,7 +401,7 @@ bl_result kernel_geometry(const plan *p, ir_module *m)
     const uint32_t count = p->scene->ellipsoid_field ? REFIT_STEP_COUNT : REFIT_REMAKE;
     for (uint32_t k = 0; k < count; k++) {
         ir_func *f = functions[k] = ir_func_create(m, refit_step_names[k]);
-        tracer t = {.f = f, .plan = p};
+        tracer t = plan_tracer(p, f);
         ir_ref record = ir_param(f, IR_U32), id = ir_param(f, IR_U32);
         steps[k](&t, record, id);
         ir_return(f, NULL, 0);

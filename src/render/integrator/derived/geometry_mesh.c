@@ -175,7 +175,7 @@ static void open_vertex(ir_module *m, const plan *p, const char *name, tracer *t
 {
     BL_ASSERT(p->normals_derived, "%s: no normals are derived", name);
     ir_func *f = m->entry = ir_func_create(m, name);
-    *t = (tracer){.f = f, .plan = p, .differentiated = true};
+    *t = plan_tracer(p, f), t->differentiated = true;
     *record = ir_uniform(f, IR_U32, UNIFORM_TABLE_RECORD), *id = ir_global_id(f);
     ir_if(f, ir_lt(f, *id, ir_uniform(f, IR_U32, UNIFORM_LANE_COUNT)));
 }

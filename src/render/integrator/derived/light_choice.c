@@ -55,7 +55,7 @@ ir_ref light_choice_sample(tracer *t, ir_ref u, ir_ref *probability)
 static ir_func *make_power(ir_module *m, const plan *p, const class_node *n)
 {
     ir_func *f = ir_func_create(m, "power");
-    tracer t = {.f = f, .plan = p};
+    tracer t = plan_tracer(p, f);
     ir_ref power = emitter_of(n)->power(&t, n, ir_param(f, IR_U32));
     ir_return(f, &power, 1);
     return f;
@@ -114,7 +114,7 @@ ir_func *light_choice_step(ir_module *m, const plan *p, uint32_t step)
 {
     BL_ASSERT(step < LIGHT_CHOICE_STEPS, "step %u of the table of lights", step);
     ir_func *f = ir_func_create(m, step == STEP_WEIGHTS ? "light_weights" : "light_sum");
-    tracer t = {.f = f, .plan = p};
+    tracer t = plan_tracer(p, f);
     ir_param(f, IR_U32); /* steps of classes take a record here */
     ir_ref light = ir_param(f, IR_U32);
     if (step == STEP_WEIGHTS)

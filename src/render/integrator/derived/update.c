@@ -49,7 +49,7 @@ static ir_ref address(tracer *t, ir_ref first, const part *p, uint32_t k)
 static ir_func *make_update(ir_module *m, const plan *p, const class_node *n)
 {
     ir_func *f = ir_func_create(m, n->cls->plugin.name);
-    tracer t = {.f = f, .plan = p};
+    tracer t = plan_tracer(p, f);
     ir_ref record = ir_param(f, IR_U32), element = element_param(p, f);
     part derived = derive(&t, n, record, element);
     ir_ref first = t_word(&t, record, n->derived_word);
@@ -82,7 +82,8 @@ ir_ref gradient_number(tracer *t, ir_ref element, bool fixed_point)
 static ir_func *make_adjoint(ir_module *m, const plan *p, const class_node *n, bool fixed_point)
 {
     ir_func *f = ir_func_create(m, n->cls->plugin.name);
-    tracer t = {.f = f, .plan = p, .differentiated = true};
+    tracer t = plan_tracer(p, f);
+    t.differentiated = true;
     ir_ref record = ir_param(f, IR_U32), element = element_param(p, f);
     if (n->requested >> PLAN_DERIVED_SLOT & 1) {
         part derived = derive(&t, n, record, element);
@@ -104,7 +105,8 @@ static ir_func *make_adjoint(ir_module *m, const plan *p, const class_node *n, b
 static ir_func *make_tangent(ir_module *m, const plan *p, const class_node *n)
 {
     ir_func *f = ir_func_create(m, n->cls->plugin.name);
-    tracer t = {.f = f, .plan = p, .differentiated = true};
+    tracer t = plan_tracer(p, f);
+    t.differentiated = true;
     ir_ref record = ir_param(f, IR_U32), element = element_param(p, f);
     part derived = derive(&t, n, record, element);
     ir_ref *tangents = arena_alloc(&m->arena, derived.count * sizeof *tangents);
@@ -122,7 +124,7 @@ static ir_func *make_tangent(ir_module *m, const plan *p, const class_node *n)
 static void dispatch(ir_module *m, const plan *p, const char *name, ir_func *const *functions)
 {
     ir_func *f = ir_func_create(m, name);
-    tracer t = {.f = f, .plan = p};
+    tracer t = plan_tracer(p, f);
     m->entry = f;
     ir_ref id = ir_global_id(f);
     ir_if(f, ir_lt(f, id, ir_uniform(f, IR_U32, UNIFORM_LANE_COUNT)));

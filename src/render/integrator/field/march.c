@@ -58,11 +58,11 @@ ir_ref march_thickness(walk *w, const march *m, ir_ref i, bool differentiated)
 
 /* ---- the march ---- */
 
-void state_march(loop_state *s, march_state *a, bool differentiated)
+void state_march(const walk *w, loop_state *s, march_state *a, bool differentiated)
 {
     state_ref(s, &a->i), state_ref(s, &a->left);
     if (!a->dark)
-        state_color(s, &a->sum);
+        state_color(s, &w->t, &a->sum);
     if (differentiated)
         state_ref(s, &a->passed);
 }
@@ -133,9 +133,9 @@ static field_passage march_unrolled(walk *w, const march *m, march_state a)
         ir_ref on = march_goes_on(w, m, a.i, a.left);
         march_state then = march_step(w, m, a, true);
         loop_state state = {0}, before = {0};
-        state_march(&state, &then, true), state_march(&before, &a, true);
+        state_march(w, &state, &then, true), state_march(w, &before, &a, true);
         state_select(f, on, &state, &before);
-        state_march(&state, &a, true);
+        state_march(w, &state, &a, true);
         state_end(&state);
     }
     field_passage found = march_found(w, m, &a, true);
@@ -156,14 +156,14 @@ field_passage field_march(walk *w, const field_segment *s, ir_ref when, bool dif
     if (differentiated && w->pass == RENDER_UNROLLED)
         return march_unrolled(w, &m, a);
     loop_state state = {0}, next = {0};
-    state_march(&state, &a, differentiated);
+    state_march(w, &state, &a, differentiated);
     ir_ref loop = state_loop(f, &state);
-    state_march(&state, &a, differentiated);
+    state_march(w, &state, &a, differentiated);
     ir_while(f, march_goes_on(w, &m, a.i, a.left));
     march_state then = march_step(w, &m, a, differentiated);
-    state_march(&next, &then, differentiated);
+    state_march(w, &next, &then, differentiated);
     state_endloop(f, loop, &state, &next);
-    state_march(&state, &a, differentiated);
+    state_march(w, &state, &a, differentiated);
     state_end(&state);
     return march_found(w, &m, &a, differentiated);
 }

@@ -65,7 +65,7 @@ march_sample march_take(walk *w, const march *m, ir_ref i, bool differentiated);
 ir_ref march_thickness(walk *w, const march *m, ir_ref i, bool differentiated);
 /* The state before the first sample, where `when`; elsewhere behind the last. */
 march_state march_start(walk *w, const march *m, ir_ref when);
-void state_march(loop_state *s, march_state *a, bool differentiated);
+void state_march(const walk *w, loop_state *s, march_state *a, bool differentiated);
 /* The state behind the next sample that is not skipped, with what that adds. */
 march_state march_step(walk *w, const march *m, march_state a, bool differentiated);
 /* What the march has found when it has ended. */

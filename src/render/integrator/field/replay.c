@@ -32,9 +32,9 @@ static arrivals moving_inputs(walk *w, const march *m)
 
 /* ---- one sample ---- */
 
-/* Adjoints of the four values of a sample: thickness, and the three channels of the radiance. */
+/* Adjoints of the values of a sample: thickness, and the channels of the radiance. */
 typedef struct sample_adjoint {
-    ir_ref of[4];
+    ir_ref of[1 + COLOR_MOST];
 } sample_adjoint;
 
 /* Moves the sums past the sample, and returns its adjoint. */
@@ -47,14 +47,14 @@ static sample_adjoint pass_sample(walk *w, const march_sample *s, ir_ref there, 
     ir_ref through = march_through(w, there, ir_detach(f, s->thickness)),
            weight = ir_mul(f, a->left, ir_sub(f, t_f32(t, 1), through));
     sample_adjoint r = {{zero}};
-    for (int c = 0; c < 3; c++) {
+    for (uint32_t c = 0; c < t->channels; c++) {
         ir_ref radiance = ir_detach(f, s->radiance.c[c]);
         ir_ref own = ir_mul(f, seeds->emitted.c[c], t_mad(t, a->left, radiance, a->sum.c[c]));
         r.of[0] = ir_add(f, r.of[0], ir_sub(f, own, seeds->to_come.c[c]));
         r.of[1 + c] = ir_mul(f, seeds->emitted.c[c], weight);
         a->sum.c[c] = ir_add(f, a->sum.c[c], ir_mul(f, weight, radiance));
     }
-    for (int k = 0; k < 4; k++)
+    for (uint32_t k = 0; k < 1 + t->channels; k++)
         r.of[k] = ir_select(f, there, r.of[k], zero);
     a->left = ir_mul(f, a->left, through);
     a->i = ir_add(f, a->i, t_u32(t, 1));
@@ -63,8 +63,9 @@ static sample_adjoint pass_sample(walk *w, const march_sample *s, ir_ref there, 
 
 static void backpropagate(walk *w, const march_sample *s, const sample_adjoint *by, arrivals *moved)
 {
-    ir_ref outputs[4] = {s->thickness, s->radiance.c[0], s->radiance.c[1], s->radiance.c[2]};
-    backward_into(&w->t, outputs, by->of, 4, moved);
+    ir_ref outputs[1 + COLOR_MOST] = {s->thickness};
+    memcpy(outputs + 1, s->radiance.c, sizeof s->radiance.c);
+    backward_into(&w->t, outputs, by->of, 1 + w->t.channels, moved);
 }
 
 /* ---- all samples ---- */
@@ -74,18 +75,18 @@ static march_state replay_all(walk *w, const march *m, march_state a, const fiel
 {
     ir_func *f = w->t.f;
     loop_state state = {0}, next = {0};
-    state_march(&state, &a, false), state_arrivals(&state, moved);
+    state_march(w, &state, &a, false), state_arrivals(&state, moved);
     ir_ref loop = state_loop(f, &state);
-    state_march(&state, &a, false), state_arrivals(&state, moved);
+    state_march(w, &state, &a, false), state_arrivals(&state, moved);
     ir_while(f, march_goes_on(w, m, a.i, a.left));
     a.i = march_next_seen(w, m, a.i);
     ir_ref there = ir_lt(f, a.i, m->last);
     march_sample s = march_take(w, m, a.i, true);
     sample_adjoint by = pass_sample(w, &s, there, seeds, &a);
     backpropagate(w, &s, &by, moved);
-    state_march(&next, &a, false), state_arrivals(&next, moved);
+    state_march(w, &next, &a, false), state_arrivals(&next, moved);
     state_endloop(f, loop, &state, &next);
-    state_march(&state, &a, false), state_arrivals(&state, moved);
+    state_march(w, &state, &a, false), state_arrivals(&state, moved);
     state_end(&state);
     return a;
 }
@@ -116,7 +117,7 @@ static march_sample take_thinned(walk *w, const march *m, ir_ref i)
     color raw = m->cls->raw_color(&values, m->n, m->record, p, m->basis, NULL),
           one_raw = m->cls->raw_color(&t, m->n, m->record, p, m->basis, u);
     density = ir_replace_grad(f, density, one_density);
-    for (int c = 0; c < 3; c++)
+    for (uint32_t c = 0; c < 3; c++)
         raw.c[c] = ir_replace_grad(f, raw.c[c], one_raw.c[c]);
     return march_activated(&t, m, density, raw);
 }
@@ -126,16 +127,16 @@ static march_state pass_samples(walk *w, const march *m, march_state a, ir_ref c
 {
     ir_func *f = w->t.f;
     loop_state state = {0}, next = {0};
-    state_march(&state, &a, false), state_ref(&state, &count);
+    state_march(w, &state, &a, false), state_ref(&state, &count);
     ir_ref loop = state_loop(f, &state);
-    state_march(&state, &a, false), state_ref(&state, &count);
+    state_march(w, &state, &a, false), state_ref(&state, &count);
     ir_ref some = ir_lt(f, t_u32(&w->t, 0), count);
     ir_while(f, ir_and(f, some, march_goes_on(w, m, a.i, a.left)));
     march_state then = march_step(w, m, a, false);
     count = ir_sub(f, count, t_u32(&w->t, 1));
-    state_march(&next, &then, false), state_ref(&next, &count);
+    state_march(w, &next, &then, false), state_ref(&next, &count);
     state_endloop(f, loop, &state, &next);
-    state_march(&state, &a, false), state_ref(&state, &count);
+    state_march(w, &state, &a, false), state_ref(&state, &count);
     state_end(&state);
     return a;
 }
@@ -152,9 +153,9 @@ static march_state replay_thinned(walk *w, const march *m, march_state a, const 
         bits++;
     ir_ref count = bits ? ir_shr(f, m->numbers[3], t_u32(t, 32 - bits)) : t_u32(t, 0);
     loop_state state = {0}, next = {0};
-    state_march(&state, &a, false), state_ref(&state, &count);
+    state_march(w, &state, &a, false), state_ref(&state, &count);
     ir_ref loop = state_loop(f, &state);
-    state_march(&state, &a, false), state_ref(&state, &count);
+    state_march(w, &state, &a, false), state_ref(&state, &count);
     ir_while(f, march_goes_on(w, m, a.i, a.left));
     a = pass_samples(w, m, a, count);
     ir_ref on = march_goes_on(w, m, a.i, a.left), i = march_next_seen(w, m, a.i),
@@ -162,14 +163,14 @@ static march_state replay_thinned(walk *w, const march *m, march_state a, const 
     march_sample s = take_thinned(w, m, i);
     a.i = ir_select(f, on, i, ir_sub(f, a.i, t_u32(t, 1)));
     sample_adjoint by = pass_sample(w, &s, there, seeds, &a);
-    for (int k = 0; k < 4; k++)
+    for (uint32_t k = 0; k < 1 + t->channels; k++)
         by.of[k] = ir_mul(f, by.of[k], t_f32(t, (float)n));
     arrivals none = {.count = 0};
     backpropagate(w, &s, &by, &none);
     count = t_u32(t, n - 1);
-    state_march(&next, &a, false), state_ref(&next, &count);
+    state_march(w, &next, &a, false), state_ref(&next, &count);
     state_endloop(f, loop, &state, &next);
-    state_march(&state, &a, false), state_ref(&state, &count);
+    state_march(w, &state, &a, false), state_ref(&state, &count);
     state_end(&state);
     return a;
 }

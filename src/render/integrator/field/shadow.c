@@ -36,11 +36,11 @@ void field_shadow_replay(walk *w, const walk_vertex *v, ir_ref when, color arriv
     march m = march_begin(w, &s);
     m.skips = march_replay_skips(w, &m);
     march_state a = march_start(w, &m, ir_and(f, when, v->light.there));
-    ir_ref seed = ir_neg(f, ir_add(f, arrives.c[0], ir_add(f, arrives.c[1], arrives.c[2])));
+    ir_ref seed = ir_neg(f, color_sum(&w->t, arrives));
     loop_state state = {0}, next = {0};
-    state_march(&state, &a, false);
+    state_march(w, &state, &a, false);
     ir_ref loop = state_loop(f, &state);
-    state_march(&state, &a, false);
+    state_march(w, &state, &a, false);
     ir_while(f, march_goes_on(w, &m, a.i, a.left));
     a.i = march_next_seen(w, &m, a.i);
     ir_ref there = ir_lt(f, a.i, m.last), thickness = march_thickness(w, &m, a.i, true),
@@ -48,8 +48,8 @@ void field_shadow_replay(walk *w, const walk_vertex *v, ir_ref when, color arriv
     a.left = ir_mul(f, a.left, march_through(w, there, ir_detach(f, thickness)));
     ad_backward(f, &thickness, &own, 1, NULL, NULL, 0);
     a.i = ir_add(f, a.i, t_u32(t, 1));
-    state_march(&next, &a, false);
+    state_march(w, &next, &a, false);
     state_endloop(f, loop, &state, &next);
-    state_march(&state, &a, false);
+    state_march(w, &state, &a, false);
     state_end(&state);
 }

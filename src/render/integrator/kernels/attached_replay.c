@@ -33,7 +33,7 @@ enum { KEPT = 4, BEHIND = KEPT, ROWS };
 void state_chain(walk *w, loop_state *s, replay_chain *c)
 {
     state_position(w, s, &c->from);
-    state_throughput(s, &c->b);
+    state_throughput(w, s, &c->b);
     state_ref(s, &c->mode), state_ref(s, &c->target), state_ref(s, &c->ended), state_ref(s, &c->left);
     state_refs(s, c->ray, ray_width(w));
 }
@@ -79,7 +79,7 @@ void chain_begin(walk *w, replay_state *p, ir_ref fresh) { begin_here(w, p, fres
 /* What a row of chain_rows has: visited like loop state. */
 static void state_row(walk *w, loop_state *row, walk_position *at, throughput *b, replay_sums *sums)
 {
-    state_position(w, row, at), state_throughput(row, b), state_sums(row, sums);
+    state_position(w, row, at), state_throughput(w, row, b), state_sums(row, &w->t, sums);
 }
 
 static bool is_number(const walk *w, ir_ref r) { return ir_type_of(w->t.f, r) == IR_F32; }
@@ -242,7 +242,7 @@ static void adjoint_field(walk *w, const replay_state *p, const chain_field *k, 
     arrivals_join(t, branch, &inside, arrived);
 }
 
-ir_ref chain_vertex(const walk *kernel, replay_state *p, color dL)
+ir_ref chain_vertex(const walk *kernel, replay_state *p, film_value dL)
 {
     BL_ASSERT(kernel->motion->chains && !kernel->volumetric, "chains in a walk with motion %s",
               kernel->motion->name);
@@ -277,9 +277,9 @@ ir_ref chain_vertex(const walk *kernel, replay_state *p, color dL)
     replay_sums behind = p->sums;
     arrivals arrived = arrivals_start(w, p, &v);
     if (field_any(w))
-        adjoint_field(w, p, &(chain_field){&segment, &passed, &before, light}, walk_weigh(w, p->at, dL),
+        adjoint_field(w, p, &(chain_field){&segment, &passed, &before, light}, film_adjoint(w, &p->at, dL),
                       step.adjoint, &arrived);
-    adjoint(w, p, &(vertex_adjoint){&v, &k, walk_weigh(w, p->at, dL), step.adjoint}, &arrived);
+    adjoint(w, p, &(vertex_adjoint){&v, &k, film_adjoint(w, &p->at, dL), step.adjoint}, &arrived);
     p->chain.left = ir_select(f, step.last, sums_residual(t, &p->sums), p->chain.left);
     ir_ref gives_back = ir_or(f, step.back, ir_and(f, step.last, ir_not(f, step.first)));
     account(w, p, color_select(t, gives_back, light, none), ir_bool(f, false));

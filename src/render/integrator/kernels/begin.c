@@ -14,7 +14,8 @@ void walk_begin(walk *w, ir_func *f)
     w->next_event &= w->media || p->scene->primitives.count > 0; /* else nothing scatters */
     w->weighted = sensor_weight(p->scene) != 1 || ((const filter_class *)p->filter->cls)->weighted;
     w->sampler = p->scene->sampler ? sampler_of(p->scene->sampler) : &sampler_independent;
-    w->t = (tracer){.f = f, .plan = p};
+    w->t = plan_tracer(p, f);
+    w->film_channels = p->scene->mode->film_channels;
     motion_choose(w);
     w->some_lobes_detached = w->attaches && vertex_some_mix(p);
     vertex_shape_functions(w);

@@ -66,8 +66,14 @@ void boundary_end(walk *w, const boundary_loop *b, ir_ref there, ir_ref found, i
 
 ir_ref boundary_size(walk *w, color c)
 {
-    ir_func *f = w->t.f;
-    return ir_add(f, ir_abs(f, c.c[0]), ir_add(f, ir_abs(f, c.c[1]), ir_abs(f, c.c[2])));
+    tracer *t = &w->t;
+    uint32_t last = t->channels - 1;
+    ir_ref sum = ir_abs(t->f, c.c[last]);
+    for (uint32_t k = last; k-- > 0;) {
+        ir_ref size = ir_abs(t->f, c.c[k]);
+        sum = ir_add(t->f, size, sum);
+    }
+    return sum;
 }
 
 void boundary_backward(walk *w, ir_ref when, const ir_ref *motions, const ir_ref *seeds, uint32_t count)

@@ -8,7 +8,7 @@
 bl_result kernel_edges_learn(const plan *p, ir_module *m)
 {
     ir_func *f = ir_func_create(m, "edges learn");
-    tracer t = {.f = f, .plan = p};
+    tracer t = plan_tracer(p, f);
     m->entry = f;
     m->buffers.data[BUFFER_VALUES].constant = false;
     ir_if(f, ir_lt(f, ir_global_id(f), ir_uniform(f, IR_U32, UNIFORM_LANE_COUNT)));

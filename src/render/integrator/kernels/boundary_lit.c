@@ -224,10 +224,10 @@ typedef struct lit_state {
     color importance; /* of the vertices so far: the sum of dL/d(splat) times splat */
 } lit_state;
 
-static void state_lit(loop_state *s, lit_state *p)
+static void state_lit(const walk *w, loop_state *s, lit_state *p)
 {
     state_ref(s, &p->at.depth), state_vec3(s, &p->at.o), state_vec3(s, &p->at.d), state_ref(s, &p->at.tmax);
-    state_throughput(s, &p->b), state_ref(s, &p->alive), state_color(s, &p->importance);
+    state_throughput(w, s, &p->b), state_ref(s, &p->alive), state_color(s, &w->t, &p->importance);
 }
 
 /* The splat of a vertex. Returns its importance, backwards times dL/dI, forwards without. Forwards it is
@@ -262,17 +262,17 @@ static color gather_rest(walk *w, const light_vertex *first, lit_state *p, ir_re
     p->alive = ir_and(f, p->alive, light_pass(w, first, &p->at, &p->b));
     ir_ref sample = p->at.sample;
     loop_state state = {0}, next = {0};
-    state_lit(&state, p);
+    state_lit(w, &state, p);
     ir_ref loop = state_loop(f, &state);
-    state_lit(&state, p);
+    state_lit(w, &state, p);
     ir_while(f, p->alive);
     p->at.sample = sample;
     light_vertex v = light_visit(w, &p->at);
     p->importance = color_add(t, p->importance, take_splat(w, &v, &p->b, p->alive, usual, moved));
     p->alive = light_pass(w, &v, &p->at, &p->b);
-    state_lit(&next, p);
+    state_lit(w, &next, p);
     state_endloop(f, loop, &state, &next);
-    state_lit(&state, p);
+    state_lit(w, &state, p);
     state_end(&state);
     return p->importance;
 }
@@ -337,7 +337,7 @@ bl_result kernel_edges_lit(walk *w, ir_module *m)
     found[1] = gather_rest(w, &v, &p, loop.guide.usual, forward ? &moved[1] : NULL);
     for (int k = 0; k < 2; k++) {
         color sum = color_mul(t, found[k], carried[k]);
-        seed[k] = ir_add(f, sum.c[0], ir_add(f, sum.c[1], sum.c[2]));
+        seed[k] = color_sum(t, sum);
     }
     if (!forward)
         boundary_backward(w, ir_and(f, lit, loop.guide.usual), motion, seed, 2);

@@ -48,7 +48,7 @@ typedef struct way {
 
 static void state_way(walk *w, loop_state *s, way *x)
 {
-    state_position(w, s, &x->p.at), state_color(s, &x->p.beta), state_ref(s, &x->p.eta);
+    state_position(w, s, &x->p.at), state_color(s, &w->t, &x->p.beta), state_ref(s, &x->p.eta);
     state_ref(s, &x->alive), state_ref(s, &x->mirrored);
     if (w->volumetric)
         state_ref(s, &x->walking);
@@ -225,28 +225,28 @@ bl_result kernel_edges_path(walk *w, ir_module *m)
         motion[k] = boundary_motion(w, &b, &side);
     }
     if (boundary_forward(w)) {
-        color sum, by;
-        for (int c = 0; c < 3; c++)
-            by.c[c] = zero;
+        color by = color_all(zero);
         for (int k = 0; k < 2; k++)
             by = color_add(
                 t, by,
                 color_scale(t, color_mul(t, arrived, s.radiance[k]),
                             k ? ir_neg(f, boundary_tangent(w, motion[k])) : boundary_tangent(w, motion[k])));
-        by = walk_weigh(w, p.at, by);
-        ir_ref of_film = ir_to_f32(f, ir_uniform(f, IR_U32, UNIFORM_FILM_SPP));
-        by = color_scale(t, by, ir_div(f, of_film, ir_to_f32(f, ir_uniform(f, IR_U32, UNIFORM_SPP))));
-        ir_ref finite = color_finite(t, by);
+        film_value added = film_of(w, &p.at, by);
+        ir_ref of_film = ir_to_f32(f, ir_uniform(f, IR_U32, UNIFORM_FILM_SPP)),
+               scale = ir_div(f, of_film, ir_to_f32(f, ir_uniform(f, IR_U32, UNIFORM_SPP)));
+        for (uint32_t c = 0; c < w->film_channels; c++)
+            added.c[c] = ir_mul(f, added.c[c], scale);
+        ir_ref finite = film_finite(w, &added);
         kernel_count(w, ir_and(f, counts, ir_not(f, finite)), STATUS_NON_FINITE);
-        sum = kernel_load_sum(w, loop.l.film, loop.l.inside);
-        for (int c = 0; c < 3; c++)
-            sum.c[c] = ir_add(f, sum.c[c], ir_select(f, ir_and(f, finite, counts), by.c[c], zero));
+        film_value sum = kernel_load_sum(w, loop.l.film, loop.l.inside);
+        for (uint32_t c = 0; c < w->film_channels; c++)
+            film_take(w, ir_and(f, finite, counts), added.c[c], &sum.c[c], NULL);
         kernel_store_sum(w, loop.l.film, ir_and(f, loop.l.inside, loop.guide.usual), sum);
     } else {
-        color dL = walk_weigh(w, p.at, replay_sample_adjoint(w, &loop.l));
+        color dL = film_adjoint(w, &p.at, replay_sample_adjoint(w, &loop.l));
         for (int k = 0; k < 2; k++) {
             seed[k] = zero;
-            for (int c = 0; c < 3; c++)
+            for (uint32_t c = 0; c < t->channels; c++)
                 seed[k] = t_mad(t, ir_mul(f, dL.c[c], arrived.c[c]), s.radiance[k].c[c], seed[k]);
         }
         seed[1] = ir_neg(f, seed[1]);

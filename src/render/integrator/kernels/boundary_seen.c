@@ -85,7 +85,7 @@ bl_result kernel_edges_seen(walk *w, ir_module *m)
     ir_ref weight = ir_mul(f, b.weight, link.weight),
            motion = motion_of(w, &image, mirrors ? &moved_edge : NULL, &link, lens), seed = none;
     color jump;
-    for (int c = 0; c < 3; c++)
+    for (uint32_t c = 0; c < t->channels; c++)
         jump.c[c] = ir_mul(f, weight, ir_sub(f, sides.radiance[0].c[c], sides.radiance[1].c[c]));
     if (mirrors)
         jump = color_mul(t, jump, arrived);
@@ -99,7 +99,7 @@ bl_result kernel_edges_seen(walk *w, ir_module *m)
         splat_add(w, &splat, moved);
     } else {
         color adjoint = splat_read(w, &splat);
-        for (int c = 0; c < 3; c++)
+        for (uint32_t c = 0; c < t->channels; c++)
             seed = t_mad(t, adjoint.c[c], jump.c[c], seed);
         boundary_backward(w, splat.there, &motion, &seed, 1);
     }

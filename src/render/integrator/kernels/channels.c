@@ -123,8 +123,9 @@ static void channel_values(walk *w, enum channel_kind kind, const interaction *s
                                   t_u32(t, 1))); /* from 1 on, as in Mitsuba: 0 is the background */
         break;
     case CHANNEL_ALBEDO: {
-        color c = albedo(w, si, at);
-        v = v3(c.c[0], c.c[1], c.c[2]);
+        ir_ref rgb[3];
+        light_shown(t, albedo(w, si, at), rgb);
+        v = vec3_at(rgb);
         break;
     }
     case CHANNEL_KIND_COUNT:
@@ -154,7 +155,7 @@ bl_result kernel_channels(walk *w, ir_module *m, const render_channel *channels,
     uint32_t words = squares ? 2 * count : count;
     BL_ASSERT(words < STATE_MOST, "%u channels", count);
     ir_ref pixels = kernel_pixels(w);
-    ir_ref first = ir_mul(f, ir_div(f, l.film, t_u32(t, 3)), t_u32(t, count)),
+    ir_ref first = ir_mul(f, ir_div(f, l.film, t_u32(t, w->film_channels)), t_u32(t, count)),
            plane = ir_mul(f, pixels, ir_mul(f, ir_uniform(f, IR_U32, UNIFORM_STRIPS), t_u32(t, count)));
     loop_state state = {0}, next = {0};
     channels_state p = {.sample = l.first};

@@ -45,13 +45,14 @@ static uint32_t kind_number(const render_scene *s, enum shape_kind kind)
 /* Where the ray has met a kernel: alpha and colour, by the tracer that reads. */
 static ellipsoid_values values_at(walk *w, tracer *reads, const ellipsoid_visit *v)
 {
-    ir_func *f = w->t.f;
-    ir_ref zero = t_f32(&w->t, 0), branch = ir_if(f, v->there);
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref zero = t_f32(t, 0), branch = ir_if(f, v->there);
     ellipsoid_values r = {ellipsoid_alpha(reads, &v->hit), ellipsoid_color(reads, &v->hit)};
     ir_else(f);
     ir_endif(f);
     r.alpha = ir_phi(f, branch, r.alpha, zero);
-    for (int c = 0; c < 3; c++)
+    for (uint32_t c = 0; c < t->channels; c++)
         r.c.c[c] = ir_phi(f, branch, r.c.c[c], zero);
     return r;
 }
@@ -118,7 +119,7 @@ color ellipsoids_image(walk *w, color sum)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    for (int c = 0; w->plan->scene->srgb_primitives && c < 3; c++) {
+    for (uint32_t c = 0; w->plan->scene->srgb_primitives && c < t->channels; c++) {
         ir_ref v = sum.c[c], dark = ir_le(f, v, t_f32(t, 0.04045f)),
                base = ir_mul(f, ir_add(f, v, t_f32(t, 0.055f)), t_f32(t, 1 / 1.055f));
         ir_ref power = ir_pow(f, base, t_f32(t, 2.4f));
@@ -131,7 +132,7 @@ color ellipsoids_image_slope(walk *w, color sum)
 {
     color image = ellipsoids_image(w, sum), ones = color_all(t_f32(&w->t, 1)), slope = ones;
     if (w->plan->scene->srgb_primitives)
-        ad_forward(w->t.f, sum.c, ones.c, 3, image.c, slope.c, 3);
+        ad_forward(w->t.f, sum.c, ones.c, w->t.channels, image.c, slope.c, w->t.channels);
     return slope;
 }
 
@@ -141,17 +142,17 @@ typedef struct image_state {
     ellipsoid_ray r;
     color radiance;
     ir_ref weight; /* in a frozen pass: the transmittance by the other values */
-    color sum, squares;
+    film_value sum, squares;
 } image_state;
 
 static void state_image(walk *w, loop_state *s, image_state *p)
 {
     state_ellipsoids(w, s, &p->r);
-    state_color(s, &p->radiance), state_color(s, &p->sum);
+    state_color(s, &w->t, &p->radiance), state_film(w, s, &p->sum);
     if (w->pass == RENDER_FROZEN)
         state_ref(s, &p->weight);
     if (w->pass == RENDER_VARIANCE)
-        state_color(s, &p->squares);
+        state_film(w, s, &p->squares);
 }
 
 /* One kernel: adds its light. Returns whether the ray goes on. */
@@ -163,7 +164,7 @@ static ir_ref visit(walk *w, image_state *p)
     bool frozen = w->pass == RENDER_FROZEN;
     ellipsoid_values own = frozen ? ellipsoids_differentiated(w, &v) : (ellipsoid_values){v.alpha, v.c};
     ir_ref weight = frozen ? p->weight : p->r.transmittance, share = ir_mul(f, weight, own.alpha);
-    for (int c = 0; c < 3; c++)
+    for (uint32_t c = 0; c < t->channels; c++)
         p->radiance.c[c] = t_mad(t, share, own.c.c[c], p->radiance.c[c]);
     if (frozen)
         p->weight = ir_mul(f, weight, ir_sub(f, t_f32(t, 1), own.alpha));
@@ -179,11 +180,8 @@ static void finish_image(walk *w, image_state *p, ir_ref alive)
     color weighed = walk_weigh(w, p->r.at, ellipsoids_image(w, p->radiance));
     ir_ref finite = color_finite(t, weighed), add = ir_and(f, ended, finite);
     kernel_count(w, ir_and(f, ended, ir_not(f, finite)), STATUS_NON_FINITE);
-    for (int c = 0; c < 3; c++) {
-        ir_ref v = ir_select(f, add, weighed.c[c], zero);
-        p->sum.c[c] = ir_add(f, p->sum.c[c], v);
-        if (w->pass == RENDER_VARIANCE)
-            p->squares.c[c] = t_mad(t, v, v, p->squares.c[c]);
+    for (uint32_t c = 0; c < t->channels; c++) {
+        film_take(w, add, weighed.c[c], &p->sum.c[c], w->pass == RENDER_VARIANCE ? &p->squares.c[c] : NULL);
         p->radiance.c[c] = ir_select(f, alive, p->radiance.c[c], zero);
     }
     if (w->pass == RENDER_FROZEN)

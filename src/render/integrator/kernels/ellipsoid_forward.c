@@ -12,39 +12,42 @@ typedef struct forward_state {
     ellipsoid_ray r;
     ir_ref transmittance;    /* its tangent */
     color radiance, tangent; /* of the radiance */
-    color sum;
+    film_value sum;
 } forward_state;
 
 static void state_forward(walk *w, loop_state *s, forward_state *p)
 {
     state_ellipsoids(w, s, &p->r);
     state_ref(s, &p->transmittance);
-    state_color(s, &p->radiance), state_color(s, &p->tangent), state_color(s, &p->sum);
+    state_color(s, &w->t, &p->radiance), state_color(s, &w->t, &p->tangent), state_film(w, s, &p->sum);
 }
 
 /* What a kernel adds, and the transmittance behind it. */
-static void composite(walk *w, ir_ref transmittance, const ellipsoid_values *own, ir_ref out[4])
+static void composite(walk *w, ir_ref transmittance, const ellipsoid_values *own, ir_ref out[COLOR_MOST + 1])
 {
-    ir_func *f = w->t.f;
+    tracer *t = &w->t;
+    ir_func *f = t->f;
     ir_ref share = ir_mul(f, transmittance, own->alpha);
-    for (int c = 0; c < 3; c++)
+    for (uint32_t c = 0; c < t->channels; c++)
         out[c] = ir_mul(f, share, own->c.c[c]);
-    out[3] = ir_mul(f, transmittance, ir_sub(f, t_f32(&w->t, 1), own->alpha));
+    out[t->channels] = ir_mul(f, transmittance, ir_sub(f, t_f32(t, 1), own->alpha));
 }
 
 static ir_ref visit(walk *w, forward_state *p)
 {
-    ir_func *f = w->t.f;
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    const uint32_t n = t->channels;
     ellipsoid_visit v = ellipsoids_next(w, &p->r);
     ellipsoid_values own = ellipsoids_differentiated(w, &v);
-    ir_ref outputs[4], tangents[4];
+    ir_ref outputs[COLOR_MOST + 1], tangents[COLOR_MOST + 1];
     composite(w, p->r.transmittance, &own, outputs);
-    ad_forward(f, &p->r.transmittance, &p->transmittance, 1, outputs, tangents, 4);
-    for (int c = 0; c < 3; c++) {
+    ad_forward(f, &p->r.transmittance, &p->transmittance, 1, outputs, tangents, n + 1);
+    for (uint32_t c = 0; c < t->channels; c++) {
         p->radiance.c[c] = ir_add(f, p->radiance.c[c], ir_detach(f, outputs[c]));
         p->tangent.c[c] = ir_add(f, p->tangent.c[c], tangents[c]);
     }
-    p->transmittance = tangents[3];
+    p->transmittance = tangents[n];
     return ellipsoids_pass(w, &v, &p->r);
 }
 
@@ -58,7 +61,8 @@ static void finish_forward(walk *w, forward_state *p, ir_ref alive)
           weighed = walk_weigh(w, p->r.at, moved), none = color_all(t_f32(t, 0));
     ir_ref finite = color_finite(t, weighed);
     kernel_count(w, ir_and(f, ended, ir_not(f, finite)), STATUS_NON_FINITE);
-    p->sum = color_add(t, p->sum, color_select(t, ir_and(f, ended, finite), weighed, none));
+    p->sum = film_plain(
+        w, color_add(t, film_light(w, p->sum), color_select(t, ir_and(f, ended, finite), weighed, none)));
     p->radiance = color_select(t, alive, p->radiance, none);
     p->tangent = color_select(t, alive, p->tangent, none);
     p->transmittance = ir_select(f, alive, p->transmittance, t_f32(t, 0));
@@ -103,24 +107,25 @@ bl_result kernel_ellipsoids_unrolled(walk *w, ir_module *m, uint32_t depth)
     lane l = kernel_lane(w, m);
     ellipsoid_ray r = ellipsoids_before(w, ir_uniform(f, IR_U32, UNIFORM_FIRST_SAMPLE));
     color sum = color_all(t_f32(t, 0));
-    ir_ref transmittance = t_f32(t, 1), at = ir_mul(f, w->pixel, t_u32(t, 3)), seeds[3];
+    ir_ref transmittance = t_f32(t, 1), at = ir_mul(f, w->pixel, t_u32(t, w->film_channels)),
+           seeds[COLOR_MOST];
     r.at = walk_camera(w, r.at.sample);
     for (uint32_t k = 0; k < depth; k++) { /* after the ray has ended it meets nothing */
         ellipsoid_visit v = ellipsoids_next(w, &r);
         ellipsoid_values own = ellipsoids_differentiated(w, &v);
-        ir_ref out[4];
+        ir_ref out[COLOR_MOST + 1];
         composite(w, transmittance, &own, out);
-        for (int c = 0; c < 3; c++)
+        for (uint32_t c = 0; c < t->channels; c++)
             sum.c[c] = ir_add(f, sum.c[c], out[c]);
-        transmittance = out[3];
+        transmittance = out[t->channels];
         ellipsoids_pass(w, &v, &r);
     }
     color radiance = walk_weigh(w, r.at, ellipsoids_image(w, sum));
-    for (unsigned c = 0; c < 3; c++)
+    for (uint32_t c = 0; c < t->channels; c++)
         seeds[c] =
             ir_select(f, l.inside, ir_load(f, IR_F32, BUFFER_ADJOINT, t_offset(t, at, c)), t_f32(t, 0));
-    ad_backward(f, radiance.c, seeds, 3, NULL, NULL, 0);
-    for (unsigned c = 0; c < 3; c++)
+    ad_backward(f, radiance.c, seeds, t->channels, NULL, NULL, 0);
+    for (uint32_t c = 0; c < t->channels; c++)
         ir_store(f, BUFFER_FILM, t_offset(t, l.film, c), radiance.c[c]);
     ir_return(f, NULL, 0);
     return BL_OK;

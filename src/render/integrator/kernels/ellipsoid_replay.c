@@ -23,7 +23,7 @@ typedef struct ellipsoid_replay {
     color L, L_error, total; /* total: L at the end of phase 0 */
     color slope;             /* of the image's value there: ellipsoids_image_slope */
     ir_ref hash, hash_first;
-    color sum; /* of the image */
+    film_value sum; /* of the image */
 } ellipsoid_replay;
 
 static void state_replay(walk *w, loop_state *s, ellipsoid_replay *p)
@@ -31,13 +31,13 @@ static void state_replay(walk *w, loop_state *s, ellipsoid_replay *p)
     state_ellipsoids(w, s, &p->r);
     if (w->pass == RENDER_GRADIENT)
         state_ref(s, &p->phase);
-    state_color(s, &p->L), state_color(s, &p->L_error), state_color(s, &p->total);
+    state_color(s, &w->t, &p->L), state_color(s, &w->t, &p->L_error), state_color(s, &w->t, &p->total);
     if (w->plan->scene->srgb_primitives)
-        state_color(s, &p->slope);
+        state_color(s, &w->t, &p->slope);
     else if (s->reads)
         p->slope = color_all(t_f32(&w->t, 1));
     state_ref(s, &p->hash), state_ref(s, &p->hash_first);
-    state_color(s, &p->sum);
+    state_film(w, s, &p->sum);
 }
 
 /* ---- one kernel ---- */
@@ -49,33 +49,34 @@ static void kernel_adjoint(walk *w, const ellipsoid_replay *p, const ellipsoid_v
     tracer *t = &w->t, reads = walk_differentiated(w);
     ir_func *f = t->f;
     ir_if(f, ir_and(f, p->phase, v->there));
-    ir_ref behind = ir_div(f, t_f32(t, 1), ir_sub(f, t_f32(t, 1), v->alpha)), outputs[4], seeds[4];
+    ir_ref behind = ir_div(f, t_f32(t, 1), ir_sub(f, t_f32(t, 1), v->alpha)), outputs[1 + COLOR_MOST],
+           seeds[1 + COLOR_MOST];
     outputs[0] = ellipsoid_alpha(&reads, &v->hit), seeds[0] = t_f32(t, 0);
     color c = ellipsoid_color(&reads, &v->hit);
-    for (int k = 0; k < 3; k++) {
+    for (uint32_t k = 0; k < t->channels; k++) {
         ir_ref rest = ir_mul(f, ir_add(f, p->L.c[k], p->L_error.c[k]), behind),
                change = ir_sub(f, ir_mul(f, T, v->c.c[k]), rest);
         seeds[0] = t_mad(t, dL.c[k], change, seeds[0]);
         outputs[1 + k] = c.c[k], seeds[1 + k] = ir_mul(f, dL.c[k], ir_mul(f, T, v->alpha));
     }
-    ad_backward(f, outputs, seeds, 4, NULL, NULL, 0);
+    ad_backward(f, outputs, seeds, 1 + t->channels, NULL, NULL, 0);
     ir_else(f);
     ir_endif(f);
 }
 
 /* Adds or subtracts the kernel's light, and backpropagates. Returns whether the ray goes on. */
-static ir_ref visit(walk *w, ellipsoid_replay *p, color dL)
+static ir_ref visit(walk *w, ellipsoid_replay *p, film_value dL)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
     ellipsoid_visit v = ellipsoids_next(w, &p->r);
     ir_ref T = p->r.transmittance, share = ir_mul(f, T, v.alpha);
-    for (int c = 0; c < 3; c++) {
+    for (uint32_t c = 0; c < t->channels; c++) {
         ir_ref light = ir_mul(f, share, v.c.c[c]);
         two_float_add(t, &p->L.c[c], &p->L_error.c[c], ir_select(f, p->phase, ir_neg(f, light), light));
     }
     if (w->pass != RENDER_REPLAY)
-        kernel_adjoint(w, p, &v, color_mul(t, walk_weigh(w, p->r.at, dL), p->slope), T);
+        kernel_adjoint(w, p, &v, color_mul(t, film_adjoint(w, &p->r.at, dL), p->slope), T);
     ir_ref alive = ellipsoids_pass(w, &v, &p->r);
     p->hash = replay_hash(t, p->hash, v.entry, alive);
     return alive;
@@ -89,7 +90,7 @@ static ir_ref drifted(walk *w, const ellipsoid_replay *p)
     tracer *t = &w->t;
     ir_func *f = t->f;
     ir_ref any = ir_ne(f, p->hash, p->hash_first);
-    for (int c = 0; c < 3; c++) {
+    for (uint32_t c = 0; c < t->channels; c++) {
         ir_ref left = ir_abs(f, ir_add(f, p->L.c[c], p->L_error.c[c]));
         any = ir_or(f, any, ir_gt(f, left, ir_mul(f, p->total.c[c], t_f32(t, RESIDUAL_TOLERANCE))));
     }
@@ -107,7 +108,7 @@ static void add_image(walk *w, ellipsoid_replay *p, ir_ref add)
 {
     tracer *t = &w->t;
     color weighed = walk_weigh(w, p->r.at, ellipsoids_image(w, p->L)), none = color_all(t_f32(t, 0));
-    p->sum = color_add(t, p->sum, color_select(t, add, weighed, none));
+    p->sum = film_plain(w, color_add(t, film_light(w, p->sum), color_select(t, add, weighed, none)));
 }
 
 /* The next ray; fresh (bool): of the next sample. */
@@ -146,16 +147,18 @@ static ir_ref sample_word(walk *w, const lane *l, const ellipsoid_replay *p, uin
 
 static void finish_replay(walk *w, const lane *l, ellipsoid_replay *p, ir_ref alive)
 {
-    ir_func *f = w->t.f;
-    ir_ref ended = ir_not(f, alive), finite = color_finite(&w->t, p->L);
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    const sample_planes plane = sample_planes_of(t->channels);
+    ir_ref ended = ir_not(f, alive), finite = color_finite(t, p->L);
     kernel_count(w, ir_and(f, ended, ir_not(f, finite)), STATUS_NON_FINITE);
     add_image(w, p, ir_and(f, ended, finite));
     ir_if(f, ended);
-    for (uint32_t c = 0; c < 3; c++) {
-        ir_store(f, BUFFER_SAMPLES, sample_word(w, l, p, SAMPLE_RADIANCE + c), p->L.c[c]);
-        ir_store(f, BUFFER_SAMPLES, sample_word(w, l, p, SAMPLE_BUT_ONE + c), p->L_error.c[c]);
+    for (uint32_t c = 0; c < t->channels; c++) {
+        ir_store(f, BUFFER_SAMPLES, sample_word(w, l, p, plane.radiance + c), p->L.c[c]);
+        ir_store(f, BUFFER_SAMPLES, sample_word(w, l, p, plane.but_one + c), p->L_error.c[c]);
     }
-    ir_store(f, BUFFER_SAMPLES, sample_word(w, l, p, SAMPLE_HASH), p->hash);
+    ir_store(f, BUFFER_SAMPLES, sample_word(w, l, p, plane.hash), p->hash);
     ir_else(f);
     ir_endif(f);
     next_ray(w, p, alive, ended);
@@ -167,17 +170,18 @@ static void begin_adjoint(walk *w, const lane *l, ellipsoid_replay *p, ir_ref fr
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    ir_ref stored[6], branch = ir_if(f, fresh), zero = t_f32(t, 0);
-    for (uint32_t k = 0; k < 6; k++)
-        stored[k] = ir_load(f, IR_F32, BUFFER_SAMPLES, sample_word(w, l, p, SAMPLE_RADIANCE + k));
-    ir_ref hash = ir_load(f, IR_U32, BUFFER_SAMPLES, sample_word(w, l, p, SAMPLE_HASH));
+    const sample_planes plane = sample_planes_of(t->channels);
+    ir_ref stored[2 * COLOR_MOST], branch = ir_if(f, fresh), zero = t_f32(t, 0);
+    for (uint32_t k = 0; k < 2 * t->channels; k++)
+        stored[k] = ir_load(f, IR_F32, BUFFER_SAMPLES, sample_word(w, l, p, plane.radiance + k));
+    ir_ref hash = ir_load(f, IR_U32, BUFFER_SAMPLES, sample_word(w, l, p, plane.hash));
     ir_else(f);
     ir_endif(f);
-    color L, error;
+    color L = {0}, error = {0};
     p->hash_first = ir_phi(f, branch, hash, p->hash_first);
-    for (int c = 0; c < 3; c++) {
+    for (uint32_t c = 0; c < t->channels; c++) {
         L.c[c] = ir_phi(f, branch, stored[c], p->L.c[c]);
-        error.c[c] = ir_phi(f, branch, stored[3 + c], p->L_error.c[c]);
+        error.c[c] = ir_phi(f, branch, stored[t->channels + c], p->L_error.c[c]);
     }
     ir_ref finite = color_finite(t, L), lost = ir_and(f, fresh, ir_not(f, finite));
     p->L = color_select(t, lost, color_all(zero), L),
@@ -209,7 +213,7 @@ static ellipsoid_replay start(walk *w, const lane *l)
                               .slope = none,
                               .hash = t_u32(t, 0),
                               .hash_first = t_u32(t, 0),
-                              .sum = none};
+                              .sum = film_none(w)};
 }
 
 bl_result kernel_ellipsoids_gradient(walk *w, ir_module *m)
@@ -219,7 +223,7 @@ bl_result kernel_ellipsoids_gradient(walk *w, ir_module *m)
     BL_ASSERT(w->pass == RENDER_GRADIENT || w->pass == RENDER_REPLAY || w->pass == RENDER_ADJOINT,
               "a gradient in pass %d", (int)w->pass);
     lane l = kernel_lane(w, m);
-    color dL = gradient ? replay_sample_adjoint(w, &l) : color_all(t_f32(&w->t, 0));
+    film_value dL = gradient ? replay_sample_adjoint(w, &l) : film_none(w);
     ellipsoid_replay p = start(w, &l);
     if (image)
         p.sum = kernel_load_sum(w, l.film, l.inside);

@@ -23,7 +23,7 @@ typedef struct forward_state {
     throughput b;           /* decides the path */
     color weight, radiance; /* tangents */
     ir_ref ray[RAY_MOST];   /* tangents of attached_position.now, where the motion chains */
-    color sum;
+    film_value sum;
     drt_path drt_path; /* where drt_any */
     color light;       /* where drt_any: radiance that the DRT path has found */
 } forward_state;
@@ -31,12 +31,12 @@ typedef struct forward_state {
 static void state_forward(walk *w, loop_state *s, forward_state *p)
 {
     state_position(w, s, &p->at);
-    state_throughput(s, &p->b);
-    state_color(s, &p->weight), state_color(s, &p->radiance), state_color(s, &p->sum);
+    state_throughput(w, s, &p->b);
+    state_color(s, &w->t, &p->weight), state_color(s, &w->t, &p->radiance), state_film(w, s, &p->sum);
     if (w->motion->chains)
         state_refs(s, p->ray, ray_width(w));
     if (drt_any(w))
-        state_drt(w, s, &p->drt_path), state_color(s, &p->light);
+        state_drt(w, s, &p->drt_path), state_color(s, &w->t, &p->light);
 }
 
 /* The detached value with the derivative of the differentiated one. The latter's own value is not used, so
@@ -76,7 +76,7 @@ static void gather(walk *w, forward_state *p, const throughput *b, color found)
 {
     tracer *t = &w->t;
     color light = color_mul(t, throughput_whole(w, b), found), none = color_all(t_f32(t, 0));
-    for (int c = 0; c < 3; c++)
+    for (uint32_t c = 0; c < t->channels; c++)
         light.c[c] = ir_detach(t->f, light.c[c]);
     p->light = color_add(t, p->light, color_select(t, p->drt_path.on, light, none));
 }
@@ -90,7 +90,7 @@ static ir_ref continue_with_drt(walk *w, forward_state *p, ir_ref alive)
     ir_ref ended = ir_not(f, alive), arrived = ir_and(f, ended, p->drt_path.on),
            back = ir_and(f, ended, drt_waits(w, &p->drt_path));
     color none = color_all(t_f32(t, 0)), value = drt_value(w, &p->drt_path), tangent;
-    ad_forward(f, NULL, NULL, 0, value.c, tangent.c, 3);
+    ad_forward(f, NULL, NULL, 0, value.c, tangent.c, t->channels);
     p->radiance = color_add(t, p->radiance, color_select(t, arrived, color_mul(t, p->light, tangent), none));
     p->light = color_select(t, ended, none, p->light);
     drt_begin(w, &p->drt_path, &p->at, &p->b, back);
@@ -131,34 +131,36 @@ static ir_ref step(const walk *kernel, forward_state *p)
     color factor = color_scale(t, with_derivative(t, for_sample, sample_differentiated),
                                ir_detach(t->f, onward.inverse_pdf));
     color added = color_mul(t, arrived, found), next = color_mul(t, arrived, factor);
-    for (int c = 0; field_any(w) && c < 3; c++)
+    for (uint32_t c = 0; field_any(w) && c < t->channels; c++)
         added.c[c] = t_mad(t, weight.c[c], q.emitted.c[c], added.c[c]);
     if (w->media && emission_any(w)) {
         color emitted =
             with_derivative(t, emission_radiance(w, &v.flight, false), emission_radiance(w, &v.flight, true));
-        for (int c = 0; c < 3; c++)
+        for (uint32_t c = 0; c < t->channels; c++)
             added.c[c] = t_mad(t, weight.c[c], emitted.c[c], added.c[c]);
         if (drt_any(w))
             gather(w, p, &before, emitted);
     }
-    ir_ref from[3 + ARRIVALS_MOST], moved[3 + RAY_MOST], outputs[6 + RAY_MOST], tangents[6 + RAY_MOST];
-    for (int c = 0; c < 3; c++)
-        outputs[c] = added.c[c], outputs[3 + c] = next.c[c], from[c] = weight.c[c], moved[c] = p->weight.c[c];
-    uint32_t width = w->motion->onward(w, &v, outputs + 6);
+    const uint32_t n = t->channels;
+    ir_ref from[COLOR_MOST + ARRIVALS_MOST], moved[COLOR_MOST + RAY_MOST], outputs[2 * COLOR_MOST + RAY_MOST],
+        tangents[2 * COLOR_MOST + RAY_MOST];
+    for (uint32_t c = 0; c < t->channels; c++)
+        outputs[c] = added.c[c], outputs[n + c] = next.c[c], from[c] = weight.c[c], moved[c] = p->weight.c[c];
+    uint32_t width = w->motion->onward(w, &v, outputs + 2 * n);
     BL_ASSERT(width <= RAY_MOST, "%u numbers of a ray", width);
     if (width > 0) {
-        uint32_t inputs = w->motion->inputs(w, &p->at, &v, from + 3);
+        uint32_t inputs = w->motion->inputs(w, &p->at, &v, from + n);
         BL_ASSERT(inputs == width, "a ray of %u numbers leads to one of %u", inputs, width);
-        memcpy(moved + 3, p->ray, width * sizeof *p->ray);
+        memcpy(moved + n, p->ray, width * sizeof *p->ray);
     }
-    ad_forward(t->f, from, moved, 3 + width, outputs, tangents, 6 + width);
-    memcpy(p->ray, tangents + 6, width * sizeof *p->ray);
+    ad_forward(t->f, from, moved, n + width, outputs, tangents, 2 * n + width);
+    memcpy(p->ray, tangents + 2 * n, width * sizeof *p->ray);
     if (width > 0)
         drop_singular(w, onward.alive, p->at.depth, p->ray);
-    for (int c = 0; c < 3; c++) {
+    for (uint32_t c = 0; c < t->channels; c++) {
         ir_ref here = drt_any(w) ? ir_select(t->f, p->drt_path.on, t_f32(t, 0), tangents[c]) : tangents[c];
         p->radiance.c[c] = ir_add(t->f, p->radiance.c[c], here);
-        p->weight.c[c] = tangents[3 + c];
+        p->weight.c[c] = tangents[n + c];
     }
     p->at = walk_next(w, p->at, &v, onward.alive);
     if (drt_any(w))
@@ -172,10 +174,13 @@ static void finish_path(walk *w, forward_state *p, ir_ref alive)
     tracer *t = &w->t;
     ir_func *f = t->f;
     ir_ref zero = t_f32(t, 0), ended = ir_not(f, alive), finite = color_finite(t, p->radiance);
-    color weighed = walk_weigh(w, p->at, p->radiance);
+    film_value weighed = film_of(w, &p->at, p->radiance);
     kernel_count(w, ir_and(f, ended, ir_not(f, finite)), STATUS_NON_FINITE);
-    for (int c = 0; c < 3; c++) {
-        p->sum.c[c] = ir_add(f, p->sum.c[c], ir_select(f, ir_and(f, ended, finite), weighed.c[c], zero));
+    for (uint32_t c = 0; c < FILM_MOST; c++) {
+        if (c < w->film_channels)
+            p->sum.c[c] = ir_add(f, p->sum.c[c], ir_select(f, ir_and(f, ended, finite), weighed.c[c], zero));
+        if (c >= t->channels)
+            continue;
         p->radiance.c[c] = ir_select(f, alive, p->radiance.c[c], zero);
         p->weight.c[c] = ir_select(f, alive, p->weight.c[c], zero);
     }

@@ -29,14 +29,14 @@ static ir_ref step(walk *w, check_state *p)
     if (field_any(w)) {
         field_segment s = field_segment_to(w, &p->at, &v);
         field_passage q = field_march(w, &s, ir_bool(f, true), true);
-        for (int c = 0; c < 3; c++)
+        for (uint32_t c = 0; c < t->channels; c++)
             p->radiance.c[c] = t_mad(t, p->weight.c[c], q.emitted.c[c], p->radiance.c[c]);
         p->weight = color_scale(t, p->weight, q.transmittance);
         p->b.beta = color_scale(t, p->b.beta, q.left);
     }
     if (w->media && emission_any(w)) {
         color emitted = emission_radiance(w, &v.flight, true);
-        for (int c = 0; c < 3; c++)
+        for (uint32_t c = 0; c < t->channels; c++)
             p->radiance.c[c] = t_mad(t, p->weight.c[c], emitted.c[c], p->radiance.c[c]);
     }
     if (w->media)
@@ -53,7 +53,7 @@ static ir_ref step(walk *w, check_state *p)
     ir_ref hit_mis = v.hit_mis;
     if (lights)
         w->motion->hit_mis(w, &v, &hit_mis);
-    for (int c = 0; lights && c < 3; c++) {
+    for (uint32_t c = 0; lights && c < t->channels; c++) {
         ir_ref term = ir_mul(f, hit.c[c], hit_mis);
         if (w->next_event)
             term = t_mad(t, ir_mul(f, light.c[c], light_differentiated.c[c]), scale.c[c], term);
@@ -81,24 +81,27 @@ static check_state start(walk *w, ir_ref sample)
 
 /* ---- frozen ---- */
 
-static void state_frozen(walk *w, loop_state *s, check_state *p, color *sum)
+static void state_frozen(walk *w, loop_state *s, check_state *p, film_value *sum)
 {
     state_position(w, s, &p->at);
-    state_throughput(s, &p->b);
-    state_color(s, &p->weight), state_color(s, &p->radiance), state_color(s, sum);
+    state_throughput(w, s, &p->b);
+    state_color(s, &w->t, &p->weight), state_color(s, &w->t, &p->radiance), state_film(w, s, sum);
 }
 
 /* Where a path has ended, its radiance joins the sum and the next sample begins. */
-static void finish_path(walk *w, check_state *p, color *sum, ir_ref alive)
+static void finish_path(walk *w, check_state *p, film_value *sum, ir_ref alive)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
     ir_ref zero = t_f32(t, 0), one = t_f32(t, 1), finite = color_finite(t, p->radiance);
-    color weighed = walk_weigh(w, p->at, p->radiance);
+    film_value weighed = film_of(w, &p->at, p->radiance);
     kernel_count(w, ir_and(f, ir_not(f, alive), ir_not(f, finite)), STATUS_NON_FINITE);
-    for (int c = 0; c < 3; c++) {
-        sum->c[c] =
-            ir_add(f, sum->c[c], ir_select(f, ir_and(f, ir_not(f, alive), finite), weighed.c[c], zero));
+    for (uint32_t c = 0; c < FILM_MOST; c++) {
+        if (c < w->film_channels)
+            sum->c[c] =
+                ir_add(f, sum->c[c], ir_select(f, ir_and(f, ir_not(f, alive), finite), weighed.c[c], zero));
+        if (c >= t->channels)
+            continue;
         p->radiance.c[c] = ir_select(f, alive, p->radiance.c[c], zero);
         p->weight.c[c] = ir_select(f, alive, p->weight.c[c], one);
     }
@@ -114,7 +117,7 @@ bl_result kernel_frozen(walk *w, ir_module *m)
     ir_func *f = t->f;
     lane l = kernel_lane(w, m);
     check_state p = start(w, l.first);
-    color sum = kernel_load_sum(w, l.film, l.inside);
+    film_value sum = kernel_load_sum(w, l.film, l.inside);
     loop_state state = {0}, next = {0};
     state_frozen(w, &state, &p, &sum);
     ir_ref loop = state_loop(f, &state);
@@ -149,15 +152,15 @@ bl_result kernel_unrolled(walk *w, ir_module *m, uint32_t depth)
     w->motion->camera(w, &p.at);
     for (uint32_t k = 0; k < depth; k++)
         step(w, &p); /* after the path has ended, nothing is hit and all weights of lights are 0 */
-    ir_ref at = ir_mul(f, w->pixel, t_u32(t, 3)), seeds[3];
+    ir_ref at = ir_mul(f, w->pixel, t_u32(t, w->film_channels)), seeds[FILM_MOST];
     kernel_count(w, ir_not(f, color_finite(t, p.radiance)), STATUS_NON_FINITE);
-    p.radiance = walk_weigh(w, p.at, p.radiance);
-    for (unsigned c = 0; c < 3; c++)
+    film_value found = film_of(w, &p.at, p.radiance);
+    for (uint32_t c = 0; c < w->film_channels; c++)
         seeds[c] =
             ir_select(f, l.inside, ir_load(f, IR_F32, BUFFER_ADJOINT, t_offset(t, at, c)), t_f32(t, 0));
-    ad_backward(f, p.radiance.c, seeds, 3, NULL, NULL, 0);
-    for (unsigned c = 0; c < 3; c++)
-        ir_store(f, BUFFER_FILM, t_offset(t, l.film, c), p.radiance.c[c]);
+    ad_backward(f, found.c, seeds, w->film_channels, NULL, NULL, 0);
+    for (uint32_t c = 0; c < w->film_channels; c++)
+        ir_store(f, BUFFER_FILM, t_offset(t, l.film, c), found.c[c]);
     ir_return(f, NULL, 0);
     return BL_OK;
 }

@@ -23,15 +23,15 @@ typedef struct light_state {
     ir_ref hash, hash_first;
 } light_state;
 
-static void state_light(loop_state *s, light_state *p, bool gradient)
+static void state_light(const walk *w, loop_state *s, light_state *p, bool gradient)
 {
     state_ref(s, &p->at.sample), state_ref(s, &p->at.depth), state_ref(s, &p->at.tmax);
     state_vec3(s, &p->at.o), state_vec3(s, &p->at.d);
-    state_throughput(s, &p->b);
+    state_throughput(w, s, &p->b);
     if (!gradient)
         return;
     state_ref(s, &p->phase), state_ref(s, &p->hash), state_ref(s, &p->hash_first);
-    state_sums(s, &p->sums);
+    state_sums(s, &w->t, &p->sums);
 }
 
 /* ---- the image ---- */
@@ -67,16 +67,17 @@ static void adjoint_surface(walk *w, const light_state *p, const light_vertex *v
     tracer *t = &w->t;
     ir_func *f = t->f;
     color for_sensor, for_sample;
-    ir_ref outputs[6], seeds[6];
+    const uint32_t n = t->channels;
+    ir_ref outputs[2 * COLOR_MOST], seeds[2 * COLOR_MOST];
     color onward = sums_over(t, &p->sums, v->for_sample);
     light_values(w, v, true, &for_sensor, &for_sample);
-    for (int c = 0; c < 3; c++) {
-        outputs[c] = for_sensor.c[c], outputs[3 + c] = for_sample.c[c];
+    for (uint32_t c = 0; c < t->channels; c++) {
+        outputs[c] = for_sensor.c[c], outputs[n + c] = for_sample.c[c];
         seeds[c] = ir_select(f, v->splat.there, ir_mul(f, seed.c[c], v->scale), t_f32(t, 0)),
-        seeds[3 + c] = ir_select(f, ir_eq(f, p->b.zeros[c], t_u32(t, 0)), onward.c[c], t_f32(t, 0));
+        seeds[n + c] = ir_select(f, ir_eq(f, p->b.zeros[c], t_u32(t, 0)), onward.c[c], t_f32(t, 0));
     }
     ir_if(f, ir_and(f, p->phase, ir_and(f, v->v.si.valid, ir_not(f, v->begins))));
-    ad_backward(f, outputs, seeds, 6, NULL, NULL, 0);
+    ad_backward(f, outputs, seeds, 2 * n, NULL, NULL, 0);
     ir_else(f);
     ir_endif(f);
 }
@@ -92,7 +93,7 @@ static ir_ref gradient_vertex(walk *w, light_state *p)
     ir_ref finite = color_finite(t, color_mul(t, whole, factor)); /* the image leaves out the others */
     v.splat.there = ir_and(f, v.splat.there, finite);
     color adjoint = splat_read(w, &v.splat), seen = color_mul(t, adjoint, factor);
-    for (int c = 0; c < 3; c++)
+    for (uint32_t c = 0; c < t->channels; c++)
         seen.c[c] = ir_select(f, v.splat.there, seen.c[c], t_f32(t, 0));
     sums_add(t, &p->sums, color_mul(t, whole, seen), color_mul(t, throughput_but_one(w, &p->b), seen),
              p->phase);
@@ -142,9 +143,9 @@ bl_result kernel_light(walk *w, ir_module *m)
         .hash_first = t_u32(t, 0),
     };
     loop_state state = {0}, next = {0};
-    state_light(&state, &p, gradient);
+    state_light(w, &state, &p, gradient);
     ir_ref loop = state_loop(f, &state);
-    state_light(&state, &p, gradient);
+    state_light(w, &state, &p, gradient);
     ir_while(f, ir_lt(f, p.at.sample, l.last));
     ir_ref alive = gradient ? gradient_vertex(w, &p) : image_vertex(w, &p);
     throughput_restart(w, alive, &p.b);
@@ -152,7 +153,7 @@ bl_result kernel_light(walk *w, ir_module *m)
         finish_gradient(w, &p, alive);
     else
         p.at.sample = ir_add(f, p.at.sample, ir_to_u32(f, ir_not(f, alive)));
-    state_light(&next, &p, gradient);
+    state_light(w, &next, &p, gradient);
     state_endloop(f, loop, &state, &next);
     if (gradient)
         ir_flush(f, BUFFER_GRADIENT, l.inside);

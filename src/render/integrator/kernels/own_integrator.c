@@ -11,14 +11,14 @@
 
 typedef struct own_state {
     ir_ref sample;
-    color sum, squares;
+    film_value sum, squares;
 } own_state;
 
 static void state_own(walk *w, loop_state *s, own_state *p)
 {
-    state_ref(s, &p->sample), state_color(s, &p->sum);
+    state_ref(s, &p->sample), state_film(w, s, &p->sum);
     if (w->pass == RENDER_VARIANCE)
-        state_color(s, &p->squares);
+        state_film(w, s, &p->squares);
 }
 
 /* Reverse mode of a radiance. */
@@ -33,21 +33,21 @@ static void backward(walk *w, color radiance, color dL)
 
 /* What a sample adds to the film: its radiance, or the tangent of it. Returns false if the trace has
  * failed. */
-static bool trace_sample(walk *w, const walk_position *at, color dL, color *out)
+static bool trace_sample(walk *w, const walk_position *at, film_value dL, color *out)
 {
     const integrator_class *cls = w->plan->scene->own;
     own_trace own = {.w = w, .sample = at->sample};
     const ray camera = {at->o, at->d, at->tmax};
     bool reverse = w->pass == RENDER_GRADIENT;
-    *out = reverse && cls->adjoint ? cls->adjoint(&own, cls, &camera, walk_weigh(w, *at, dL))
+    *out = reverse && cls->adjoint ? cls->adjoint(&own, cls, &camera, film_adjoint(w, at, dL))
                                    : cls->radiance(&own, cls, &camera);
     if (!own_end(&own))
         return false;
     if (reverse && !cls->adjoint)
-        backward(w, *out, walk_weigh(w, *at, dL));
+        backward(w, *out, film_adjoint(w, at, dL));
     if (w->pass == RENDER_FORWARD) {
         color tangent;
-        ad_forward(w->t.f, NULL, NULL, 0, out->c, tangent.c, 3);
+        ad_forward(w->t.f, NULL, NULL, 0, out->c, tangent.c, w->t.channels);
         *out = tangent;
     }
     return w->t.f->module->error.code == BL_OK;
@@ -58,14 +58,11 @@ static void add_sample(walk *w, own_state *p, const walk_position *at, color fou
     tracer *t = &w->t;
     ir_func *f = t->f;
     ir_ref finite = color_finite(t, found);
-    color weighed = walk_weigh(w, *at, found);
+    film_value weighed = film_of(w, at, found);
     kernel_count(w, ir_not(f, finite), STATUS_NON_FINITE);
-    for (int c = 0; c < 3; c++) {
-        ir_ref v = ir_select(f, finite, weighed.c[c], t_f32(t, 0));
-        p->sum.c[c] = ir_add(f, p->sum.c[c], v);
-        if (w->pass == RENDER_VARIANCE)
-            p->squares.c[c] = t_mad(t, v, v, p->squares.c[c]);
-    }
+    for (uint32_t c = 0; c < w->film_channels; c++)
+        film_take(w, finite, weighed.c[c], &p->sum.c[c],
+                  w->pass == RENDER_VARIANCE ? &p->squares.c[c] : NULL);
     p->sample = ir_add(f, p->sample, t_u32(t, 1));
 }
 
@@ -78,7 +75,7 @@ bl_result kernel_own(walk *w, ir_module *m)
               "an application's integrator in pass %d", (int)w->pass);
     lane l = kernel_lane(w, m);
     ir_ref squares_at = squares ? kernel_squares_word(w, &l) : l.film;
-    color dL = gradient ? replay_sample_adjoint(w, &l) : color_all(t_f32(t, 0));
+    film_value dL = gradient ? replay_sample_adjoint(w, &l) : film_none(w);
     own_state p = {.sample = l.first, .sum = kernel_load_sum(w, l.film, l.inside)};
     if (squares)
         p.squares = kernel_load_sum(w, squares_at, l.inside);

@@ -90,8 +90,9 @@ static bl_result trace_image(walk *w, ir_module *m)
 {
     static const render_channel grey[3] = {
         {.kind = CHANNEL_DEPTH}, {.kind = CHANNEL_DEPTH}, {.kind = CHANNEL_DEPTH}};
-    return w->plan->scene->depth_image ? kernel_channels(w, m, grey, 3, w->pass == RENDER_VARIANCE)
-                                       : kernel_primal(w, m);
+    return w->plan->scene->depth_image
+               ? kernel_channels(w, m, grey, w->film_channels, w->pass == RENDER_VARIANCE)
+               : kernel_primal(w, m);
 }
 
 /* The passes of scenes whose kernels of ellipsoids emit. */

@@ -8,16 +8,16 @@
 
 typedef struct primal_state {
     radiance_walk path;
-    color sum, squares;
+    film_value sum, squares;
 } primal_state;
 
 static void state_primal(walk *w, loop_state *s, primal_state *p, bool squares)
 {
     state_position(w, s, &p->path.at);
-    state_color(s, &p->path.beta), state_color(s, &p->path.radiance), state_color(s, &p->sum);
+    state_color(s, &w->t, &p->path.beta), state_color(s, &w->t, &p->path.radiance), state_film(w, s, &p->sum);
     state_ref(s, &p->path.eta);
     if (squares)
-        state_color(s, &p->squares);
+        state_film(w, s, &p->squares);
 }
 
 /* Where a path has ended: its radiance joins the sums and the next sample begins. */
@@ -26,14 +26,14 @@ static void finish_path(walk *w, primal_state *p, ir_ref alive, bool squares)
     tracer *t = &w->t;
     ir_func *f = t->f;
     ir_ref zero = t_f32(t, 0), finite = color_finite(t, p->path.radiance);
-    color weighed = walk_weigh(w, p->path.at, p->path.radiance);
+    film_value weighed = film_of(w, &p->path.at, p->path.radiance);
     kernel_count(w, ir_and(f, ir_not(f, alive), ir_not(f, finite)), STATUS_NON_FINITE);
     ir_ref add = ir_and(f, ir_not(f, alive), finite);
-    for (int c = 0; c < 3; c++) {
-        ir_ref v = ir_select(f, add, weighed.c[c], zero);
-        p->sum.c[c] = ir_add(f, p->sum.c[c], v);
-        if (squares)
-            p->squares.c[c] = t_mad(t, v, v, p->squares.c[c]);
+    for (uint32_t c = 0; c < FILM_MOST; c++) {
+        if (c < w->film_channels)
+            film_take(w, add, weighed.c[c], &p->sum.c[c], squares ? &p->squares.c[c] : NULL);
+        if (c >= t->channels)
+            continue;
         p->path.radiance.c[c] = ir_select(f, alive, p->path.radiance.c[c], zero);
         p->path.beta.c[c] = ir_select(f, alive, p->path.beta.c[c], t_f32(t, 1));
     }

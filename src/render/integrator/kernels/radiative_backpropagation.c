@@ -47,7 +47,7 @@ void radiative_begin(walk *w, replay_state *p, ir_ref fresh)
 
 /* METHOD_UNIT. The material is differentiated at the sampled direction only: light sampling would count the
  * same radiance again. */
-static ir_ref unit_vertex(walk *w, replay_state *p, color dL)
+static ir_ref unit_vertex(walk *w, replay_state *p, film_value dL)
 {
     tracer *t = &w->t;
     walk_vertex v = walk_visit(w, p->at);
@@ -57,13 +57,13 @@ static ir_ref unit_vertex(walk *w, replay_state *p, color dL)
     k.onward = &onward, k.light_radiance = color_all(t_f32(t, 0));
     arrivals arrived = arrivals_start(w, p, &v);
     ir_ref always = ir_bool(t->f, true);
-    adjoint(w, p, &(vertex_adjoint){&v, &k, walk_weigh(w, p->at, dL), always}, &arrived);
+    adjoint(w, p, &(vertex_adjoint){&v, &k, film_adjoint(w, &p->at, dL), always}, &arrived);
     passage next = throughput_pass(w, p->at.depth, &v, k.for_sample, &p->b);
     p->at = walk_next(w, p->at, &v, next.alive);
     return next.alive;
 }
 
-ir_ref radiative_vertex(const walk *kernel, replay_state *p, color dL)
+ir_ref radiative_vertex(const walk *kernel, replay_state *p, film_value dL)
 {
     BL_ASSERT(!kernel->motion->chains, "radiative backpropagation with motion %s", kernel->motion->name);
     walk own = *kernel;

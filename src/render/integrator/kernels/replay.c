@@ -45,14 +45,14 @@ static void state_replay(walk *w, loop_state *s, replay_state *p)
         p->drt_path.on = ir_bool(f, false);
     if (s->reads) /* on a DRT path light is added */
         p->phase = ir_and(f, p->phase, ir_not(f, p->drt_path.on));
-    state_throughput(s, &p->b);
-    state_sums(s, &p->sums);
+    state_throughput(w, s, &p->b);
+    state_sums(s, &w->t, &p->sums);
     state_ref(s, &p->hash), state_ref(s, &p->hash_first), state_ref(s, &p->seen);
-    state_color(s, &p->sum);
+    state_film(w, s, &p->sum);
     if (w->motion->chains)
         state_chain(w, s, &p->chain);
     if (replay_method(w) == METHOD_RECURSIVE)
-        state_position(w, s, &p->turn.from), state_throughput(s, &p->turn.b);
+        state_position(w, s, &p->turn.from), state_throughput(w, s, &p->turn.b);
 }
 
 /* ---- between the two walks ---- */
@@ -68,11 +68,11 @@ static void count_drift(walk *w, const replay_state *p, ir_ref replayed)
 /* ---- DRT paths ---- */
 
 /* Where a DRT path has ended: backpropagates through the extinction at its beginning. */
-static void drt_backward(walk *w, replay_state *p, color dL, ir_ref ended)
+static void drt_backward(walk *w, replay_state *p, film_value dL, ir_ref ended)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    color light = color_mul(t, walk_weigh(w, p->at, dL), sums_L(t, &p->sums));
+    color light = color_mul(t, film_adjoint(w, &p->at, dL), sums_L(t, &p->sums));
     ir_ref arrived = ir_and(f, ended, p->drt_path.on),
            finite = color_finite(t, color_scale(t, light, p->drt_path.sum));
     kernel_count(w, ir_and(f, arrived, ir_not(f, finite)), STATUS_NON_FINITE);
@@ -83,7 +83,7 @@ static void drt_backward(walk *w, replay_state *p, color dL, ir_ref ended)
 }
 
 /* bool: the path has been replayed, and a DRT path follows. To be called before replay_new_path. */
-static ir_ref starts_drt_path(walk *w, replay_state *p, color dL, ir_ref ended, ir_ref replayed)
+static ir_ref starts_drt_path(walk *w, replay_state *p, film_value dL, ir_ref ended, ir_ref replayed)
 {
     if (!drt_any(w))
         return ir_bool(w->t.f, false);
@@ -105,7 +105,7 @@ static void start_drt_path(walk *w, replay_state *p, ir_ref back, ir_ref fresh)
 
 /* Where a path has ended: after phase 0 comes phase 1 of the same sample, after phase 1 phase 0 of the next.
  * A sample whose sum is not finite has no phase 1. */
-static void finish_fused(walk *w, replay_state *p, color dL, ir_ref alive)
+static void finish_fused(walk *w, replay_state *p, film_value dL, ir_ref alive)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
@@ -134,14 +134,15 @@ static void finish_replay(walk *w, const lane *l, replay_state *p, ir_ref alive)
     replay_add_image(w, p, ir_and(f, ended, finite));
     ir_if(f, ended);
     color L = sums_L(t, &p->sums), M = sums_M(t, &p->sums);
-    for (uint32_t c = 0; c < 3; c++) {
-        ir_store(f, BUFFER_SAMPLES, kernel_sample_word(w, l, p->at.sample, t_u32(t, SAMPLE_RADIANCE + c)),
+    const sample_planes plane = sample_planes_of(t->channels);
+    for (uint32_t c = 0; c < t->channels; c++) {
+        ir_store(f, BUFFER_SAMPLES, kernel_sample_word(w, l, p->at.sample, t_u32(t, plane.radiance + c)),
                  L.c[c]);
-        ir_store(f, BUFFER_SAMPLES, kernel_sample_word(w, l, p->at.sample, t_u32(t, SAMPLE_BUT_ONE + c)),
+        ir_store(f, BUFFER_SAMPLES, kernel_sample_word(w, l, p->at.sample, t_u32(t, plane.but_one + c)),
                  M.c[c]);
     }
-    ir_store(f, BUFFER_SAMPLES, kernel_sample_word(w, l, p->at.sample, t_u32(t, SAMPLE_SEEN)), p->seen);
-    ir_store(f, BUFFER_SAMPLES, kernel_sample_word(w, l, p->at.sample, t_u32(t, SAMPLE_HASH)), p->hash);
+    ir_store(f, BUFFER_SAMPLES, kernel_sample_word(w, l, p->at.sample, t_u32(t, plane.seen)), p->seen);
+    ir_store(f, BUFFER_SAMPLES, kernel_sample_word(w, l, p->at.sample, t_u32(t, plane.hash)), p->hash);
     ir_else(f);
     ir_endif(f);
     replay_new_path(w, p, ended, alive);
@@ -153,30 +154,31 @@ static void begin_adjoint(walk *w, const lane *l, replay_state *p, ir_ref fresh)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    ir_ref stored[6], seen, hash, branch = ir_if(f, fresh);
-    for (uint32_t k = 0; k < 6; k++)
+    const sample_planes plane = sample_planes_of(t->channels);
+    ir_ref stored[2 * COLOR_MOST], seen, hash, branch = ir_if(f, fresh);
+    for (uint32_t k = 0; k < 2 * t->channels; k++)
         stored[k] = ir_load(f, IR_F32, BUFFER_SAMPLES,
-                            kernel_sample_word(w, l, p->at.sample, t_u32(t, SAMPLE_RADIANCE + k)));
-    seen = ir_load(f, IR_U32, BUFFER_SAMPLES, kernel_sample_word(w, l, p->at.sample, t_u32(t, SAMPLE_SEEN)));
-    hash = ir_load(f, IR_U32, BUFFER_SAMPLES, kernel_sample_word(w, l, p->at.sample, t_u32(t, SAMPLE_HASH)));
+                            kernel_sample_word(w, l, p->at.sample, t_u32(t, plane.radiance + k)));
+    seen = ir_load(f, IR_U32, BUFFER_SAMPLES, kernel_sample_word(w, l, p->at.sample, t_u32(t, plane.seen)));
+    hash = ir_load(f, IR_U32, BUFFER_SAMPLES, kernel_sample_word(w, l, p->at.sample, t_u32(t, plane.hash)));
     ir_else(f);
     ir_endif(f);
-    for (int c = 0; c < 3; c++) {
+    for (uint32_t c = 0; c < t->channels; c++) {
         p->sums.L.c[c] = ir_phi(f, branch, stored[c], p->sums.L.c[c]);
-        p->sums.M.c[c] = ir_phi(f, branch, stored[3 + c], p->sums.M.c[c]);
+        p->sums.M.c[c] = ir_phi(f, branch, stored[t->channels + c], p->sums.M.c[c]);
         p->sums.size.c[c] = ir_phi(f, branch, stored[c], p->sums.size.c[c]);
     }
     p->seen = ir_phi(f, branch, seen, p->seen), p->hash_first = ir_phi(f, branch, hash, p->hash_first);
     ir_ref finite = color_finite(t, p->sums.size);
     p->at.tmax = ir_select(f, finite, p->at.tmax, t_f32(t, -1));
-    for (int c = 0; c < 3; c++) {
+    for (uint32_t c = 0; c < t->channels; c++) {
         p->sums.L.c[c] = ir_select(f, finite, p->sums.L.c[c], t_f32(t, 0));
         p->sums.M.c[c] = ir_select(f, finite, p->sums.M.c[c], t_f32(t, 0));
     }
 }
 
 /* RENDER_ADJOINT: where a path has ended, a DRT path or the next sample begins. */
-static void finish_adjoint(walk *w, replay_state *p, color dL, ir_ref alive)
+static void finish_adjoint(walk *w, replay_state *p, film_value dL, ir_ref alive)
 {
     ir_func *f = w->t.f;
     ir_ref ended = ir_not(f, alive), replayed = ir_and(f, ended, p->phase);
@@ -191,7 +193,7 @@ static void finish_adjoint(walk *w, replay_state *p, color dL, ir_ref alive)
 static replay_state start(walk *w, const lane *l)
 {
     tracer *t = &w->t;
-    ir_ref zero = t_f32(t, 0), none = t_u32(t, 0);
+    ir_ref none = t_u32(t, 0);
     return (replay_state){
         .at = walk_before(w, l->first),
         .phase = ir_bool(t->f, false),
@@ -200,7 +202,7 @@ static replay_state start(walk *w, const lane *l)
         .hash = none,
         .hash_first = none,
         .seen = none,
-        .sum = color_all(zero),
+        .sum = film_none(w),
         .chain = chain_none(w),
         .turn = {walk_before(w, l->first), throughput_start(w)},
         .drt_path = drt_none(w),
@@ -218,7 +220,7 @@ bl_result kernel_gradient(walk *w, ir_module *m)
               w->motion->name);
     w->notes = method != METHOD_UNIT;
     lane l = kernel_lane(w, m);
-    color dL = gradient ? replay_sample_adjoint(w, &l) : color_all(t_f32(&w->t, 0));
+    film_value dL = gradient ? replay_sample_adjoint(w, &l) : film_none(w);
     replay_state p = start(w, &l);
     chain_rows rows = w->motion->chains ? chain_make_rows(w) : (chain_rows){0};
     if (image)

@@ -17,12 +17,12 @@ chain_rows chain_make_rows(walk *w);
 ir_ref chain_fresh(walk *w, const replay_state *p);       /* bool: phase 0 or phase 1 of a path begins */
 void chain_begin(walk *w, replay_state *p, ir_ref fresh); /* at its first vertex */
 /* One vertex of either phase. Returns whether the sample goes on. */
-ir_ref chain_vertex(const walk *kernel, replay_state *p, color dL);
+ir_ref chain_vertex(const walk *kernel, replay_state *p, film_value dL);
 
 /* ---- replay_vertex.c ---- */
 
 /* One vertex of either phase. Returns whether the path goes on. */
-ir_ref replay_vertex(const walk *kernel, replay_state *p, color dL);
+ir_ref replay_vertex(const walk *kernel, replay_state *p, film_value dL);
 /* A copy of the kernel's walk for one vertex, with what is known of the path. */
 walk replay_walk(const walk *w, const replay_state *p);
 /* Where `finite`: the path's radiance joins the image. */
@@ -31,7 +31,7 @@ void replay_add_image(walk *w, replay_state *p, ir_ref finite);
 void replay_new_path(walk *w, replay_state *p, ir_ref fresh, ir_ref alive);
 /* The adjoint of one sample's radiance: dL/dI of the pixel over the number of its samples, or as the list of
  * lanes weights it. */
-color replay_sample_adjoint(walk *w, const lane *l);
+film_value replay_sample_adjoint(walk *w, const lane *l);
 /* After a vertex: adds its decisions to the hash, and notes whether its sampled light is visible. */
 void replay_note(walk *w, replay_state *p, const walk_vertex *v, ir_ref alive);
 
@@ -39,7 +39,7 @@ void replay_note(walk *w, replay_state *p, const walk_vertex *v, ir_ref alive);
 
 enum gradient_method replay_method(const walk *w); /* of the scene in the fused kernel, else METHOD_REPLAY */
 void radiative_begin(walk *w, replay_state *p, ir_ref fresh); /* before a vertex; fresh: a path's first */
-ir_ref radiative_vertex(const walk *kernel, replay_state *p, color dL);
+ir_ref radiative_vertex(const walk *kernel, replay_state *p, film_value dL);
 void radiative_finish(walk *w, replay_state *p, ir_ref alive);
 
 #endif

@@ -13,7 +13,7 @@
 
 /* ---- samples ---- */
 
-color replay_sample_adjoint(walk *w, const lane *l)
+film_value replay_sample_adjoint(walk *w, const lane *l)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
@@ -21,7 +21,9 @@ color replay_sample_adjoint(walk *w, const lane *l)
     bool weighted = render_lists_lanes(w->plan, w->pass);
     ir_ref weight =
         weighted ? t_f32(t, 1) : ir_div(f, t_f32(t, 1), ir_to_f32(f, ir_uniform(f, IR_U32, UNIFORM_SPP)));
-    COLOR_EACH(r, ir_mul(f, ir_load(f, IR_F32, BUFFER_ADJOINT, t_offset(t, at, c)), weight));
+    film_value r = {0};
+    for (uint32_t c = 0; c < w->film_channels; c++)
+        r.c[c] = ir_mul(f, ir_load(f, IR_F32, BUFFER_ADJOINT, t_offset(t, at, c)), weight);
     return r;
 }
 
@@ -39,8 +41,8 @@ void replay_new_path(walk *w, replay_state *p, ir_ref fresh, ir_ref alive)
 
 void replay_add_image(walk *w, replay_state *p, ir_ref finite)
 {
-    color weighed = walk_weigh(w, p->at, p->sums.L);
-    for (int c = 0; c < 3; c++)
+    film_value weighed = film_of(w, &p->at, p->sums.L);
+    for (uint32_t c = 0; c < w->film_channels; c++)
         p->sum.c[c] = ir_add(w->t.f, p->sum.c[c], ir_select(w->t.f, finite, weighed.c[c], t_f32(&w->t, 0)));
 }
 
@@ -96,12 +98,12 @@ static void pass_field(walk *w, replay_state *p, walk_vertex *v, color dL, arriv
     v->decisions = field_mix(w, v->decisions, &q);
 }
 
-ir_ref replay_vertex(const walk *kernel, replay_state *p, color dL)
+ir_ref replay_vertex(const walk *kernel, replay_state *p, film_value film_dL)
 {
     walk own = replay_walk(kernel, p), *w = &own;
     if (drt_any(w))
         drt_enter(w, &p->drt_path);
-    dL = walk_weigh(w, p->at, dL);
+    color dL = film_adjoint(w, &p->at, film_dL);
     transmittance_recall(w, p->lane, &p->at, p->phase);
     walk_vertex v = walk_visit(w, p->at);
     arrivals arrived = arrivals_start(w, p, &v);

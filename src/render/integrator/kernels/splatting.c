@@ -59,7 +59,7 @@ static footprint open_footprint(walk *w, const light_splat *s)
     return p;
 }
 
-/* The share of pixel k of the footprint. Sets *element to the first of its three elements, or to PLAN_NONE
+/* The share of pixel k of the footprint. Sets *element to the first of its elements, or to PLAN_NONE
  * outside the window. */
 static ir_ref pixel_share(walk *w, const footprint *p, const light_splat *s, ir_ref k, ir_ref *element)
 {
@@ -74,7 +74,7 @@ static ir_ref pixel_share(walk *w, const footprint *p, const light_splat *s, ir_
                            ir_and(f, ir_ge(f, y, zero), ir_lt(f, y, ir_to_f32(f, height))));
     ir_ref pixel =
         ir_add(f, ir_mul(f, ir_to_u32(f, ir_max(f, y, zero)), width), ir_to_u32(f, ir_max(f, x, zero)));
-    *element = ir_select(f, inside, ir_mul(f, pixel, t_u32(t, 3)), t_u32(t, PLAN_NONE));
+    *element = ir_select(f, inside, ir_mul(f, pixel, t_u32(t, w->film_channels)), t_u32(t, PLAN_NONE));
     return p->filter->value ? ir_mul(f, p->inverse, ir_mul(f, tap(w, p, x, s->at.x), tap(w, p, y, s->at.y)))
                             : p->inverse;
 }
@@ -87,7 +87,7 @@ void splat_add(walk *w, const light_splat *s, color contribution)
     ir_ref k = t_u32(t, 0), loop = ir_loop(f, &k, 1), element;
     ir_while(f, ir_lt(f, k, ir_mul(f, p.taps, p.taps)));
     ir_ref share = pixel_share(w, &p, s, k, &element), inside = ir_ne(f, element, t_u32(t, PLAN_NONE));
-    for (uint32_t c = 0; c < 3; c++)
+    for (uint32_t c = 0; c < t->channels; c++)
         ir_accum(f, BUFFER_GRADIENT, ir_select(f, inside, t_offset(t, element, c), element),
                  ir_mul(f, share, contribution.c[c]));
     ir_ref next = ir_add(f, k, t_u32(t, 1));
@@ -100,14 +100,19 @@ color splat_read(walk *w, const light_splat *s)
     ir_func *f = t->f;
     ir_ref zero = t_f32(t, 0);
     footprint p = open_footprint(w, s);
-    ir_ref state[4] = {t_u32(t, 0), zero, zero, zero}, loop = ir_loop(f, state, 4), element;
+    const uint32_t n = t->channels;
+    ir_ref state[1 + COLOR_MOST] = {t_u32(t, 0), zero, zero, zero, zero}, loop = ir_loop(f, state, 1 + n),
+                     element;
     ir_while(f, ir_lt(f, state[0], ir_mul(f, p.taps, p.taps)));
     ir_ref share = pixel_share(w, &p, s, state[0], &element), inside = ir_ne(f, element, t_u32(t, PLAN_NONE));
-    ir_ref next[4] = {ir_add(f, state[0], t_u32(t, 1))}, from = ir_select(f, inside, element, t_u32(t, 0));
-    for (uint32_t c = 0; c < 3; c++) {
+    ir_ref next[1 + COLOR_MOST] = {ir_add(f, state[0], t_u32(t, 1))},
+                    from = ir_select(f, inside, element, t_u32(t, 0));
+    for (uint32_t c = 0; c < t->channels; c++) {
         ir_ref adjoint = ir_load(f, IR_F32, BUFFER_ADJOINT, t_offset(t, from, c));
         next[1 + c] = ir_add(f, state[1 + c], ir_select(f, inside, ir_mul(f, share, adjoint), zero));
     }
-    ir_endloop(f, loop, next, 4);
-    return (color){{state[1], state[2], state[3]}};
+    ir_endloop(f, loop, next, 1 + n);
+    color sum = {0};
+    memcpy(sum.c, state + 1, n * sizeof *state);
+    return sum;
 }

@@ -62,7 +62,7 @@ static void vector(tape *p, vec3 *v)
 }
 static void colour(tape *p, color *v)
 {
-    for (int c = 0; c < 3; c++)
+    for (uint32_t c = 0; c < p->w->t.channels; c++)
         value(p, IR_F32, &v->c[c]);
 }
 
@@ -135,13 +135,14 @@ static tape_vertex empty_vertex(walk *w)
 typedef struct store_state {
     walk_position at;
     throughput b;
-    color L, sum;
+    color L;
+    film_value sum;
 } store_state;
 
 static void state_store(walk *w, loop_state *s, store_state *p)
 {
-    state_position(w, s, &p->at), state_throughput(s, &p->b);
-    state_color(s, &p->L), state_color(s, &p->sum);
+    state_position(w, s, &p->at), state_throughput(w, s, &p->b);
+    state_color(s, &w->t, &p->L), state_film(w, s, &p->sum);
 }
 
 /* One vertex, visited and stored. Returns whether the path goes on. */
@@ -167,16 +168,18 @@ static void finish_path(walk *w, const lane *l, store_state *p, ir_ref alive)
     tracer *t = &w->t;
     ir_func *f = t->f;
     ir_ref ended = ir_not(f, alive), finite = color_finite(t, p->L), zero = t_f32(t, 0);
-    color weighed = walk_weigh(w, p->at, p->L);
+    film_value weighed = film_of(w, &p->at, p->L);
     kernel_count(w, ir_and(f, ended, ir_not(f, finite)), STATUS_NON_FINITE);
     ir_if(f, ended);
     ir_store(f, BUFFER_SAMPLES, kernel_sample_word(w, l, p->at.sample, t_u32(t, 0)),
              ir_select(f, finite, p->at.depth, t_u32(t, 0)));
     ir_else(f);
     ir_endif(f);
-    for (int c = 0; c < 3; c++) {
-        p->sum.c[c] = ir_add(f, p->sum.c[c], ir_select(f, ir_and(f, ended, finite), weighed.c[c], zero));
-        p->L.c[c] = ir_select(f, alive, p->L.c[c], zero);
+    for (uint32_t c = 0; c < FILM_MOST; c++) {
+        if (c < w->film_channels)
+            p->sum.c[c] = ir_add(f, p->sum.c[c], ir_select(f, ir_and(f, ended, finite), weighed.c[c], zero));
+        if (c < t->channels)
+            p->L.c[c] = ir_select(f, alive, p->L.c[c], zero);
     }
     throughput_restart(w, alive, &p->b);
     p->at = walk_restart(w, alive, p->at);
@@ -236,23 +239,25 @@ bl_result kernel_tape_adjoint(walk *w, ir_module *m)
     tracer *t = &w->t;
     ir_func *f = t->f;
     lane l = kernel_lane(w, m);
-    color dL = replay_sample_adjoint(w, &l), none = color_all(t_f32(t, 0));
+    color dL = film_light(w, replay_sample_adjoint(w, &l)), none = color_all(t_f32(t, 0));
     ir_ref zero = t_u32(t, 0), one = t_u32(t, 1);
     /* sample; number of vertices that are left, or 0 where a path begins; radiance that arrives */
-    ir_ref state[5] = {l.first, zero, none.c[0], none.c[1], none.c[2]};
-    ir_ref loop = ir_loop(f, state, 5);
+    ir_ref state[2 + COLOR_MOST] = {l.first, zero};
+    memcpy(state + 2, none.c, sizeof none.c);
+    ir_ref loop = ir_loop(f, state, 2 + t->channels);
     ir_while(f, ir_lt(f, state[0], l.last));
     ir_ref count = ir_load(f, IR_U32, BUFFER_SAMPLES, kernel_sample_word(w, &l, state[0], zero));
     ir_ref left = ir_select(f, ir_eq(f, state[1], zero), count, state[1]), there = ir_gt(f, left, zero);
     ir_ref vertex = ir_select(f, there, ir_sub(f, left, one), zero);
-    color incoming = {{state[2], state[3], state[4]}};
+    color incoming;
+    memcpy(incoming.c, state + 2, sizeof incoming.c);
     tape from = {.w = w, .l = &l, .sample = state[0]};
     reverse(&from, vertex, dL, there, &incoming);
     ir_ref over = ir_eq(f, vertex, zero);
     incoming = color_select(t, over, none, incoming);
-    ir_ref next[5] = {ir_add(f, state[0], ir_to_u32(f, over)), vertex, incoming.c[0], incoming.c[1],
-                      incoming.c[2]};
-    ir_endloop(f, loop, next, 5);
+    ir_ref next[2 + COLOR_MOST] = {ir_add(f, state[0], ir_to_u32(f, over)), vertex};
+    memcpy(next + 2, incoming.c, sizeof incoming.c);
+    ir_endloop(f, loop, next, 2 + t->channels);
     ir_flush(f, BUFFER_GRADIENT, l.inside);
     ir_return(f, NULL, 0);
     return BL_OK;

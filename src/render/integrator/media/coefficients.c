@@ -206,7 +206,7 @@ bool media_track_exact(const walk *w) { return !w->spectral && (w->drt || !media
 void state_channels(const walk *w, loop_state *s, color *c)
 {
     if (w->spectral) {
-        state_color(s, c);
+        state_color(s, &w->t, c);
         return;
     }
     state_ref(s, &c->c[0]);
@@ -220,8 +220,7 @@ ir_ref share_mixture(walk *w, color share, color chance)
     tracer *t = &w->t;
     if (!w->spectral)
         return chance.c[0];
-    return t_mad(t, share.c[0], chance.c[0],
-                 t_mad(t, share.c[1], chance.c[1], ir_mul(t->f, share.c[2], chance.c[2])));
+    return color_dot(t, share, chance);
 }
 
 color share_after(walk *w, color share, color chance, ir_ref mixed)
@@ -241,7 +240,7 @@ color channels_seed(walk *w, color value, color to_come, color missing)
     ir_func *f = t->f;
     ir_ref zero = t_f32(t, 0), one = t_f32(t, 1);
     color r;
-    for (int c = 0; c < 3; c++) {
+    for (uint32_t c = 0; c < t->channels; c++) {
         ir_ref lost = ir_eq(f, value.c[c], zero);
         r.c[c] =
             ir_select(f, lost, missing.c[c], ir_div(f, to_come.c[c], ir_select(f, lost, one, value.c[c])));

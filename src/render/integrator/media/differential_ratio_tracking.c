@@ -51,7 +51,7 @@ drt_path drt_none(walk *w)
         .d = v3(zero, zero, t_f32(t, 1)),
         .medium = none,
         .depth = none,
-        .share = color_all(t_f32(t, 1.0f / 3)),
+        .share = color_all(t_f32(t, 1.0f / (float)t->channels)),
         .beta = color_all(zero),
     };
 }
@@ -59,13 +59,13 @@ drt_path drt_none(walk *w)
 void state_drt(walk *w, loop_state *s, drt_path *k)
 {
     if (s->reads && !w->spectral)
-        k->share = color_all(t_f32(&w->t, 1.0f / 3));
+        k->share = color_all(t_f32(&w->t, 1.0f / (float)w->t.channels));
     state_ref(s, &k->on), state_ref(s, &k->first), state_ref(s, &k->t), state_ref(s, &k->sum);
     state_vec3(s, &k->o), state_vec3(s, &k->d);
     state_ref(s, &k->medium), state_ref(s, &k->depth);
-    state_color(s, &k->beta);
+    state_color(s, &w->t, &k->beta);
     if (w->spectral)
-        state_color(s, &k->share);
+        state_color(s, &w->t, &k->share);
 }
 
 static drt_path drt_select(walk *w, ir_ref condition, const drt_path *a, const drt_path *b)

@@ -50,7 +50,7 @@ static color closed_form(walk *w, const walk_stretch *s, bool differentiated)
     ir_ref length = stretch_extent(w, s, differentiated);
     color sigma = stretch_extinction(w, s, p, differentiated),
           emission = stretch_emission(w, s, p, differentiated), r;
-    for (int c = 0; c < 3; c++) {
+    for (uint32_t c = 0; c < t->channels; c++) {
         ir_ref x = ir_mul(f, sigma.c[c], length), is_thin = ir_lt(f, x, least), small = ir_min(f, x, least);
         ir_ref series = t_mad(t, small, t_mad(t, small, t_f32(t, 1.0f / 6), t_f32(t, -0.5f)), one);
         ir_ref thick = ir_sub(f, one, ir_exp(f, ir_neg(f, x))), rate = ir_select(f, is_thin, one, sigma.c[c]);
@@ -132,7 +132,7 @@ typedef struct collecting {
 static void state_collecting(const walk *w, loop_state *s, collecting *c, arrivals *sum)
 {
     state_ref(s, &c->distance), state_ref(s, &c->step), state_ref(s, &c->going);
-    state_channels(w, s, &c->left), state_color(s, &c->to_come);
+    state_channels(w, s, &c->left), state_color(s, &w->t, &c->to_come);
     state_arrivals(s, sum);
 }
 
@@ -154,7 +154,7 @@ static void collected_adjoint(walk *w, const walk_stretch *s, ir_ref when, color
     tentative at = track_next(w, s, &k, now.distance, now.step);
     color null = left_by(w, s, &at, false), own = color_mul(t, now.left, term(w, s, &at, false)), rest,
           seeds[2];
-    for (int c = 0; c < 3; c++) {
+    for (uint32_t c = 0; c < t->channels; c++) {
         rest.c[c] = ir_sub(f, now.to_come.c[c], own.c[c]);
         seeds[0].c[c] = ir_select(f, at.collides, ir_mul(f, seed.c[c], now.left.c[c]), zero);
         seeds[1].c[c] =

@@ -45,8 +45,15 @@ static ir_ref chosen_rate(walk *w, color share, color rate, ir_ref u)
     ir_func *f = w->t.f;
     if (!w->spectral)
         return rate.c[0];
-    ir_ref first = ir_lt(f, u, share.c[0]), second = ir_lt(f, u, ir_add(f, share.c[0], share.c[1]));
-    return ir_select(f, first, rate.c[0], ir_select(f, second, rate.c[1], rate.c[2]));
+    const uint32_t last = w->t.channels - 1;
+    ir_ref sum = share.c[0], before[COLOR_MOST], chosen = rate.c[last];
+    for (uint32_t c = 0; c < last; c++) {
+        sum = c ? ir_add(f, sum, share.c[c]) : sum;
+        before[c] = ir_lt(f, u, sum);
+    }
+    for (uint32_t c = last; c-- > 0;)
+        chosen = ir_select(f, before[c], rate.c[c], chosen);
+    return chosen;
 }
 
 static ir_ref exponential(tracer *t, ir_ref rate, ir_ref distance)
@@ -79,7 +86,7 @@ static walk_flight free_flight(walk *w, const walk_stretch *s, color share)
     color chance = end_chance(w, rate, fl.t, fl.collides),
           albedo = stretch_albedo(w, s, stretch_point(t, s, fl.t), false);
     ir_ref mixed = share_mixture(w, share, chance), inverse = t_ratio(t, one, mixed);
-    for (int c = 0; c < 3; c++) {
+    for (uint32_t c = 0; c < t->channels; c++) {
         ir_ref scatters = ir_select(f, fl.collides, ir_mul(f, albedo.c[c], sigma.c[c]), one),
                is_zero = ir_eq(f, scatters, zero);
         ir_ref transmitted = ir_mul(f, exponential(t, sigma.c[c], fl.t), inverse);
@@ -137,7 +144,7 @@ static walk_flight flight_select(walk *w, ir_ref first, const walk_flight *a, co
         .weight = color_select(t, first, a->weight, b->weight),
         .share = color_select(t, first, a->share, b->share),
     };
-    for (int c = 0; c < 3; c++)
+    for (uint32_t c = 0; c < t->channels; c++)
         fl.zeros[c] = ir_select(f, first, a->zeros[c], b->zeros[c]);
     return fl;
 }
@@ -171,7 +178,7 @@ walk_flight flight_start(walk *w, const walk_position *at, ir_ref limit)
 color flight_weight(walk *w, const walk_flight *fl, color share)
 {
     color homogeneous = {0}, heterogeneous = {0};
-    for (int c = 0; c < 3; c++)
+    for (uint32_t c = 0; c < w->t.channels; c++)
         share.c[c] = ir_detach(w->t.f, share.c[c]);
     if (media_any(w, true))
         homogeneous = free_weight(w, fl, share);
@@ -193,7 +200,7 @@ color stretch_transmittance(walk *w, walk_stretch *s, bool differentiated)
     if (media_any(w, true)) {
         color sigma = stretch_extinction(w, s, stretch_begin(w, s, differentiated), differentiated);
         ir_ref length = stretch_extent(w, s, differentiated);
-        for (int c = 0; c < 3; c++)
+        for (uint32_t c = 0; c < t->channels; c++)
             closed.c[c] = exponential(t, sigma.c[c], length);
     }
     if (media_any(w, false))

@@ -26,21 +26,20 @@ static ir_func *make_colour(walk *w, const class_node *n, const char *name, medi
                             bool differentiated)
 {
     ir_func *f = ir_func_create(w->t.f->module, name);
-    tracer t = {
-        .f = f, .plan = w->plan, .differentiated = differentiated, .frozen = w->pass == RENDER_FROZEN};
+    tracer t = walk_function_tracer(w, f, differentiated);
     ir_ref record;
     ref_list in = refs_parameters(f, &record);
     vec3 p;
     refs_vec3(&in, &p);
     color c = colour(&t, n, record, p);
-    ir_return(f, c.c, 3);
+    ir_return(f, c.c, t.channels);
     return f;
 }
 
 static ir_func *make_bounds(walk *w, const class_node *n)
 {
     ir_func *f = ir_func_create(w->t.f->module, "bounds");
-    tracer t = {.f = f, .plan = w->plan};
+    tracer t = walk_function_tracer(w, f, false);
     ir_ref record;
     refs_parameters(f, &record);
     ref_list out = refs_fields();
@@ -58,7 +57,7 @@ static ir_func *make_bounds(walk *w, const class_node *n)
 static ir_func *make_into(walk *w, const class_node *n)
 {
     ir_func *f = ir_func_create(w->t.f->module, "into");
-    tracer t = {.f = f, .plan = w->plan};
+    tracer t = walk_function_tracer(w, f, false);
     ir_ref record;
     ref_list in = refs_parameters(f, &record), out = refs_fields();
     volume_ray r;
@@ -75,7 +74,7 @@ static ir_func *make_into(walk *w, const class_node *n)
 static ir_func *make_cell(walk *w, const class_node *n)
 {
     ir_func *f = ir_func_create(w->t.f->module, "cell");
-    tracer t = {.f = f, .plan = w->plan};
+    tracer t = walk_function_tracer(w, f, false);
     ir_ref record, distance;
     ref_list in = refs_parameters(f, &record), out = refs_fields();
     cell_bounds cell = {.majorant = t_f32(&t, 0), .minorant = t_f32(&t, 0)};
@@ -95,8 +94,7 @@ static ir_func *make_cell(walk *w, const class_node *n)
 static ir_func *make_area(walk *w, const class_node *n, bool differentiated)
 {
     ir_func *f = ir_func_create(w->t.f->module, differentiated ? "area_differentiated" : "area");
-    tracer t = {
-        .f = f, .plan = w->plan, .differentiated = differentiated, .frozen = w->pass == RENDER_FROZEN};
+    tracer t = walk_function_tracer(w, f, differentiated);
     ir_ref record;
     ref_list in = refs_parameters(f, &record);
     vec3 d, p;
@@ -109,7 +107,7 @@ static ir_func *make_area(walk *w, const class_node *n, bool differentiated)
 static ir_func *make_most_area(walk *w, const class_node *n)
 {
     ir_func *f = ir_func_create(w->t.f->module, "most_area");
-    tracer t = {.f = f, .plan = w->plan};
+    tracer t = walk_function_tracer(w, f, false);
     ir_ref record = ir_param(f, IR_U32),
            most = phase_of(n)->most_area ? phase_of(n)->most_area(&t, n, record) : t_f32(&t, 1);
     ir_return(f, &most, 1);
@@ -176,7 +174,7 @@ void medium_functions(walk *w)
         }
         w->fn.bounds[i] = make_bounds(w, medium);
         w->fn.into[i] = make_into(w, medium), w->fn.cell[i] = make_cell(w, medium);
-        w->spectral |= !medium_grey(medium);
+        w->spectral |= w->t.channels > 1 && !medium_grey(medium);
         w->cells |= medium_cells(&w->t, medium) > 0;
     }
 }

@@ -32,8 +32,9 @@ static ir_ref has_room(walk *w, const walk_position *at)
 static ir_ref word(walk *w, const lane *l, const walk_position *at, ir_ref number, uint32_t c)
 {
     tracer *t = &w->t;
-    return kernel_sample_word(
-        w, l, at->sample, t_offset(t, ir_mul(t->f, number, t_u32(t, REMEMBERED_WORDS)), SAMPLE_WORDS + c));
+    const sample_planes plane = sample_planes_of(t->channels);
+    return kernel_sample_word(w, l, at->sample,
+                              t_offset(t, ir_mul(t->f, number, t_u32(t, plane.remembered)), plane.words + c));
 }
 
 /* Product and count of zeros as one number, as the head says. */
@@ -52,10 +53,10 @@ void transmittance_remember(walk *w, const lane *l, const walk_position *at, con
     if (!remembers(w) || w->pass != RENDER_REPLAY)
         return;
     ir_if(f, has_room(w, at));
-    for (uint32_t c = 0; c < 3; c++)
+    for (uint32_t c = 0; c < t->channels; c++)
         ir_store(f, BUFFER_SAMPLES, word(w, l, at, walk_number(w, at), c),
                  encode(w, shadow->product.c[c], shadow->zeros[c]));
-    ir_store(f, BUFFER_SAMPLES, word(w, l, at, walk_number(w, at), 3), shadow->stages);
+    ir_store(f, BUFFER_SAMPLES, word(w, l, at, walk_number(w, at), t->channels), shadow->stages);
     ir_else(f);
     ir_endif(f);
 }
@@ -71,10 +72,10 @@ void transmittance_recall(walk *w, const lane *l, const walk_position *at, ir_re
     w->known.recalls = true;
     /* If all that may sample a light have room, the others need no transmittance. */
     w->known.recalled = plan_remembers_all_transmittance(w->plan) ? again : known;
-    for (uint32_t c = 0; c < 3; c++)
+    for (uint32_t c = 0; c < t->channels; c++)
         w->known.transmittance.c[c] =
             ir_detach(f, ir_load(f, IR_F32, BUFFER_SAMPLES, word(w, l, at, number, c)));
-    w->known.transmittance_stages = ir_load(f, IR_U32, BUFFER_SAMPLES, word(w, l, at, number, 3));
+    w->known.transmittance_stages = ir_load(f, IR_U32, BUFFER_SAMPLES, word(w, l, at, number, t->channels));
 }
 
 void transmittance_use(walk *w, walk_shadow *shadow, ir_ref wanted)
@@ -85,7 +86,7 @@ void transmittance_use(walk *w, walk_shadow *shadow, ir_ref wanted)
     ir_ref zero = t_f32(t, 0);
     shadow->open = ir_select(f, w->known.recalled, wanted, shadow->open);
     shadow->stages = ir_select(f, w->known.recalled, w->known.transmittance_stages, shadow->stages);
-    for (int c = 0; c < 3; c++) {
+    for (uint32_t c = 0; c < t->channels; c++) {
         ir_ref number = w->known.transmittance.c[c], none = ir_eq(f, number, zero),
                product = ir_select(f, none, t_f32(t, 1), ir_abs(f, number));
         ir_ref zeros = ir_select(f, none, t_u32(t, 2), ir_to_u32(f, ir_lt(f, number, zero)));

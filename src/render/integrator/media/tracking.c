@@ -160,7 +160,7 @@ static void state_collisions(const walk *w, loop_state *s, collisions *c)
     state_ref(s, &c->distance), state_ref(s, &c->step), state_ref(s, &c->going);
     state_channels(w, s, &c->product);
     if (c->two)
-        state_color(s, &c->other);
+        state_color(s, &w->t, &c->other);
 }
 
 static collisions collisions_select(walk *w, ir_ref condition, const collisions *a, const collisions *b)
@@ -242,7 +242,7 @@ static void weigh(walk *w, color value, color chance, bool exact, color *weight,
     tracer *t = &w->t;
     ir_ref mixed = share_mixture(w, *share, chance),
            inverse = t_ratio(t, t_f32(t, 1), ir_detach(t->f, mixed));
-    for (int c = 0; !exact && c < 3; c++)
+    for (uint32_t c = 0; !exact && c < t->channels; c++)
         weight->c[c] = ir_mul(t->f, weight->c[c], ir_mul(t->f, value.c[c], inverse));
     *share = share_after(w, *share, chance, mixed);
 }
@@ -261,7 +261,7 @@ static void state_tracking(const walk *w, loop_state *s, tracking *k)
     if (!k->exact)
         state_channels(w, s, &k->weight);
     if (w->spectral)
-        state_color(s, &k->share);
+        state_color(s, &w->t, &k->share);
     if (w->cells)
         state_ref(s, &k->mean);
 }
@@ -318,7 +318,7 @@ static color track_collided(walk *w, const walk_flight *fl, const track *k, vec3
         return differentiated;
     value = track_real(w, s, mean, p, false);
     ir_ref part = ir_sub(f, t_f32(t, 1), track_drt_share(w, k, stretch_extinction(w, s, p, false)));
-    for (int c = 0; c < 3; c++)
+    for (uint32_t c = 0; c < t->channels; c++)
         own.c[c] = t_mad(t, ir_sub(f, differentiated.c[c], ir_detach(f, value.c[c])), ir_detach(f, part),
                          ir_detach(f, value.c[c]));
     return own;
@@ -345,7 +345,7 @@ walk_flight track_flight(walk *w, const walk_stretch *s, color share)
     color value = color_mul(t, albedo, real); /* albedo * extinction / majorant */
     ir_ref zero = t_f32(t, 0), one = t_f32(t, 1), mixed = share_mixture(w, end.share, chance),
            inverse = t_ratio(t, one, mixed), cut = exhausted(w, s, end.step);
-    for (int c = 0; c < 3; c++) {
+    for (uint32_t c = 0; c < t->channels; c++) {
         ir_ref is_zero = ir_and(f, end.real, ir_eq(f, value.c[c], zero)),
                dead = ir_eq(f, end.weight.c[c], zero);
         ir_ref factor = ir_mul(f, ir_select(f, is_zero, one, value.c[c]), inverse);
@@ -410,7 +410,7 @@ static color residual_share(walk *w, const walk_stretch *s, const track *k, cons
     tracer *t = &w->t;
     color real =
         differentiated ? track_passed(w, s, c->mean, c->distance) : track_real(w, s, c->mean, c->p, false);
-    for (int i = 0; k->residual && i < 3; i++)
+    for (uint32_t i = 0; k->residual && i < t->channels; i++)
         real.c[i] = ir_sub(t->f, real.c[i], ir_mul(t->f, c->least, c->mean));
     return track_null(w, real);
 }
@@ -437,8 +437,6 @@ color track_transmittance(walk *w, walk_stretch *s, bool differentiated)
 
 /* ---- adjoints ---- */
 
-static ir_ref color_sum(tracer *t, color c) { return ir_add(t->f, c.c[0], ir_add(t->f, c.c[1], c.c[2])); }
-
 /* What the adjoint of collisions starts from. */
 typedef struct collision_seeds {
     const walk_flight *fl; /* the walk ends at the end of this, with a real collision if it collides; NULL:
@@ -459,7 +457,7 @@ static ir_ref collisions_adjoint(walk *w, const walk_stretch *s, const track *k,
     ir_func *f = t->f;
     const walk_flight *fl = seeds.fl;
     BL_ASSERT(sum->count <= ARRIVALS_MOST, "adjoints arrive at %u inputs", sum->count);
-    if (!w->spectral) /* one factor for all three channels */
+    if (!w->spectral) /* one factor for all channels */
         seeds.null.c[0] = color_sum(t, seeds.null), seeds.real.c[0] = color_sum(t, seeds.real);
     tentative at = track_next(w, s, k, k->near, s->step), then;
     ir_ref state[6 + ARRIVALS_MOST] = {at.distance, s->step, ir_and(f, when, at.inside),
@@ -475,7 +473,7 @@ static ir_ref collisions_adjoint(walk *w, const walk_stretch *s, const track *k,
     at.mean = w->cells ? ir_detach(f, state[4]) : k->mean,
     at.least = k->residual ? ir_detach(f, state[5]) : at.mean;
     color left = residual_share(w, s, k, &at, false), seed;
-    uint32_t channels = w->spectral ? 3 : 1;
+    uint32_t channels = w->spectral ? t->channels : 1;
     for (uint32_t c = 0; c < channels; c++) {
         seed.c[c] = ir_neg(f, t_ratio(t, seeds.null.c[c], left.c[c]));
         if (fl)

@@ -57,8 +57,8 @@ static void state_crossing(walk *w, loop_state *s, crossing *c)
     state_vec3(s, &c->o);
     state_ref(s, &c->medium), state_ref(s, &c->step), state_ref(s, &c->going);
     state_ref(s, &c->sum.open);
-    state_color(s, &c->sum.product);
-    state_refs(s, c->sum.zeros, 3);
+    state_color(s, &w->t, &c->sum.product);
+    state_refs(s, c->sum.zeros, w->t.channels);
     if (counts_stages(w))
         state_ref(s, &c->stages), state_ref(s, &c->sum.stages);
     else if (s->reads)
@@ -191,7 +191,7 @@ static void multiply(walk *w, walk_shadow *sum, ir_ref going, color factor)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    for (int c = 0; c < 3; c++) {
+    for (uint32_t c = 0; c < t->channels; c++) {
         ir_ref lost = ir_and(f, going, ir_eq(f, factor.c[c], t_f32(t, 0)));
         ir_ref other = ir_or(f, lost, ir_not(f, going));
         sum->product.c[c] = ir_mul(f, sum->product.c[c], ir_select(f, other, t_f32(t, 1), factor.c[c]));
@@ -224,9 +224,10 @@ static crossing begin(walk *w, const walk_vertex *v, const walk_position *at, ir
     c.sum = (walk_shadow){
         .open = wanted,
         .product = color_all(t_f32(t, 1)),
-        .zeros = {t_u32(t, 0), t_u32(t, 0), t_u32(t, 0)},
         .stages = t_u32(t, 0),
     };
+    for (uint32_t k = 0; k < t->channels; k++)
+        c.sum.zeros[k] = t_u32(t, 0);
     return c;
 }
 
@@ -299,7 +300,7 @@ static void adjoint_surface(walk *w, const stage *g, ir_ref going, const walk_sh
     tracer *t = &w->t;
     ir_func *f = t->f;
     color factor = surface_through(w, g, false), differentiated = surface_through(w, g, true), seeds;
-    for (int c = 0; c < 3; c++) {
+    for (uint32_t c = 0; c < t->channels; c++) {
         ir_ref lost = ir_eq(f, factor.c[c], t_f32(t, 0)), zeros = ir_to_u32(f, lost);
         ir_ref others = ir_div(f, all->product.c[c], ir_select(f, lost, t_f32(t, 1), factor.c[c]));
         ir_ref alone = ir_and(f, going, ir_eq(f, all->zeros[c], zeros)); /* no other factor is 0 */

@@ -91,19 +91,20 @@ static void adjoint_hit(walk *w, const walk_vertex *v, const contribution *k, ir
           whole = color_mul(&w->t, seed_whole, k->hit_radiance);
     branch b = begin_branch(w, ir_and(w->t.f, when, v->hit.there), arrived);
     color radiance = walk_radiance(w, v->hit, true);
-    ir_ref outputs[4] = {radiance.c[0], radiance.c[1], radiance.c[2]},
-           seeds[4] = {seed.c[0], seed.c[1], seed.c[2]};
-    uint32_t count = 3;
+    ir_ref outputs[COLOR_MOST + 1], seeds[COLOR_MOST + 1];
+    uint32_t count = w->t.channels;
+    memcpy(outputs, radiance.c, sizeof radiance.c), memcpy(seeds, seed.c, sizeof seed.c);
     if (w->wants.hit_mis) {
-        seeds[3] = ir_add(w->t.f, whole.c[0], ir_add(w->t.f, whole.c[1], whole.c[2]));
-        w->motion->hit_mis(w, v, &outputs[3]);
-        count = 4;
+        seeds[count] = color_sum(&w->t, whole);
+        w->motion->hit_mis(w, v, &outputs[count]);
+        count++;
     }
     backward_into(&w->t, outputs, seeds, count, &b.inside);
     end_branch(w, &b, arrived);
 }
 
-/* Outputs and seeds for the material's side of Ld' and for L * value' / value: six of each. */
+/* Outputs and seeds for the material's side of Ld' and for L * value' / value: of either as many as
+ * light has channels. */
 static void bsdf_outputs(walk *w, const replay_state *p, const vertex_adjoint *of, color seed_whole,
                          ir_ref *outputs, ir_ref *seeds)
 {
@@ -113,22 +114,22 @@ static void bsdf_outputs(walk *w, const replay_state *p, const vertex_adjoint *o
     ir_ref zero = t_f32(t, 0);
     color for_light, for_sample, radiance = k->onward ? *k->onward : sums_over(t, &p->sums, k->for_sample);
     walk_values(w, of->v, true, &for_light, &for_sample);
-    for (int c = 0; c < 3; c++) {
+    for (uint32_t c = 0; c < t->channels; c++) {
         outputs[c] = for_light.c[c];
         seeds[c] = ir_mul(f, seed_whole.c[c], ir_mul(f, k->light_scale.c[c], k->light_radiance.c[c]));
-        outputs[3 + c] = for_sample.c[c];
+        outputs[t->channels + c] = for_sample.c[c];
         ir_ref clean = ir_eq(f, p->b.zeros[c], t_u32(t, 0));
-        seeds[3 + c] = ir_select(f, clean, ir_mul(f, of->dL.c[c], radiance.c[c]), zero);
+        seeds[t->channels + c] = ir_select(f, clean, ir_mul(f, of->dL.c[c], radiance.c[c]), zero);
     }
 }
 
 static void adjoint_bsdf(walk *w, replay_state *p, const vertex_adjoint *of, color seed_whole,
                          arrivals *arrived)
 {
-    ir_ref outputs[6], seeds[6];
+    ir_ref outputs[2 * COLOR_MOST], seeds[2 * COLOR_MOST];
     bsdf_outputs(w, p, of, seed_whole, outputs, seeds);
     branch b = begin_branch(w, ir_and(w->t.f, of->when, of->v->goes_on), arrived);
-    backward_into(&w->t, outputs, seeds, 6, &b.inside);
+    backward_into(&w->t, outputs, seeds, 2 * w->t.channels, &b.inside);
     end_branch(w, &b, arrived);
 }
 
@@ -137,12 +138,13 @@ static void adjoint_passage(walk *w, replay_state *p, const vertex_adjoint *of, 
                             arrivals *arrived)
 {
     branch b = begin_branch(w, ir_and(w->t.f, of->when, of->v->goes_on), arrived);
-    ir_ref outputs[6 + RAY_MOST], seeds[6 + RAY_MOST];
+    const uint32_t n = 2 * w->t.channels;
+    ir_ref outputs[2 * COLOR_MOST + RAY_MOST], seeds[2 * COLOR_MOST + RAY_MOST];
     bsdf_outputs(w, p, of, seed_whole, outputs, seeds);
-    uint32_t width = w->motion->onward(w, of->v, outputs + 6);
+    uint32_t width = w->motion->onward(w, of->v, outputs + n);
     BL_ASSERT(width <= RAY_MOST, "%u numbers of a ray", width);
-    memcpy(seeds + 6, p->chain.ray, sizeof p->chain.ray);
-    backward_into(&w->t, outputs, seeds, 6 + width, &b.inside);
+    memcpy(seeds + n, p->chain.ray, sizeof p->chain.ray);
+    backward_into(&w->t, outputs, seeds, n + width, &b.inside);
     end_branch(w, &b, arrived);
 }
 
@@ -162,7 +164,7 @@ void adjoint_flight(walk *w, const replay_state *p, const walk_vertex *v, color 
     tracer *t = &w->t;
     ir_func *f = t->f;
     color to_come = color_mul(t, dL, sums_L(t, &p->sums)), missing = color_mul(t, dL, sums_M(t, &p->sums));
-    for (int c = 0; c < 3; c++)
+    for (uint32_t c = 0; c < t->channels; c++)
         missing.c[c] = ir_select(f, ir_eq(f, p->b.zeros[c], t_u32(t, 0)), missing.c[c], t_f32(t, 0));
     flight_adjoint(w, &v->flight, p->phase, to_come, missing, arrived);
 }

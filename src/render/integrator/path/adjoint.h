@@ -44,7 +44,7 @@ typedef struct replay_state {
     /* The next three are not in the state of the loop. */
     const lane *lane;
     const chain_rows *rows;
-    color sum; /* sum of the radiance of all samples: the image of this stream */
+    film_value sum; /* sum of the radiance of all samples: the image of this stream */
 } replay_state;
 
 /* Terms of one vertex, per channel, without throughput. */

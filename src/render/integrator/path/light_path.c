@@ -89,12 +89,13 @@ static light_emission begin_emission(walk *w, ir_ref begins, ir_ref sample)
     ir_ref cls = t_word(t, t_word(t, t_u32(t, 0), HEADER_EMITTERS), 0),
            record = t_word(t, t_word(t, t_u32(t, 0), HEADER_EMITTERS), 1);
     ir_endif(f);
-    ir_ref *all[] = {&e.ray.p.x,          &e.ray.p.y,  &e.ray.p.z,       &e.ray.d.x,       &e.ray.d.y,
-                     &e.ray.d.z,          &e.ray.n.x,  &e.ray.n.y,       &e.ray.n.z,       &e.ray.ns.x,
-                     &e.ray.ns.y,         &e.ray.ns.z, &e.ray.uv.x,      &e.ray.uv.y,      &e.ray.weight,
-                     &e.ray.point_weight, &e.choice,   &e.radiance.c[0], &e.radiance.c[1], &e.radiance.c[2]};
+    ir_ref *all[] = {&e.ray.p.x,  &e.ray.p.y,  &e.ray.p.z,    &e.ray.d.x,          &e.ray.d.y,  &e.ray.d.z,
+                     &e.ray.n.x,  &e.ray.n.y,  &e.ray.n.z,    &e.ray.ns.x,         &e.ray.ns.y, &e.ray.ns.z,
+                     &e.ray.uv.x, &e.ray.uv.y, &e.ray.weight, &e.ray.point_weight, &e.choice};
     for (size_t k = 0; k < sizeof all / sizeof *all; k++)
         *all[k] = ir_phi(f, branch, *all[k], zero);
+    for (uint32_t c = 0; c < t->channels; c++)
+        e.radiance.c[c] = ir_phi(f, branch, e.radiance.c[c], zero);
     if (w->plan->light_needs & NEED_FACE) {
         e.ray.face = ir_phi(f, branch, e.ray.face, t_u32(t, 0));
         e.ray.b = (vec2){ir_phi(f, branch, e.ray.b.x, zero), ir_phi(f, branch, e.ray.b.y, zero)};
@@ -320,7 +321,8 @@ light_vertex light_visit(walk *w, const light_position *at)
 
 color light_splat_factor(walk *w, const light_vertex *v)
 {
-    ir_func *f = w->t.f;
+    tracer *t = &w->t;
+    ir_func *f = t->f;
     COLOR_EACH(r, ir_select(f, v->splat.there,
                             ir_select(f, v->begins, v->scale, ir_mul(f, v->scale, v->for_sensor.c[c])),
                             t_f32(&w->t, 0)));
@@ -331,7 +333,7 @@ void light_emit(walk *w, const light_vertex *v, throughput *b)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    for (int c = 0; c < 3; c++) {
+    for (uint32_t c = 0; c < t->channels; c++) {
         ir_ref lost = ir_and(f, v->begins, ir_eq(f, v->radiance.c[c], t_f32(t, 0)));
         b->beta.c[c] =
             ir_select(f, v->begins, ir_select(f, lost, t_f32(t, 1), v->radiance.c[c]), b->beta.c[c]);
@@ -349,7 +351,7 @@ ir_ref light_pass(walk *w, const light_vertex *v, light_position *at, throughput
     /* Roulette begins where depth > rr_depth. */
     passage onward = throughput_pass(w, before, &v->v, v->for_sample, b);
     b->beta = color_select(t, v->begins, first.beta, b->beta);
-    for (int c = 0; c < 3; c++)
+    for (uint32_t c = 0; c < t->channels; c++)
         b->zeros[c] = ir_select(f, v->begins, first.zeros[c], b->zeros[c]);
     b->eta = ir_select(f, v->begins, first.eta, b->eta);
     ir_ref alive = ir_and(f, v->goes_on, ir_or(f, v->begins, onward.alive));

@@ -17,16 +17,16 @@ void radiance_cross(walk *w, radiance_walk *p, walk_vertex *v)
     if (field_any(w)) {
         field_segment s = field_segment_to(w, &p->at, v);
         field_passage q = field_march(w, &s, ir_bool(f, true), false);
-        for (int c = 0; c < 3; c++)
+        for (uint32_t c = 0; c < t->channels; c++)
             p->radiance.c[c] = t_mad(t, p->beta.c[c], q.emitted.c[c], p->radiance.c[c]);
         p->beta = color_scale(t, p->beta, q.transmittance);
     }
     if (w->media && emission_any(w)) {
         color emitted = emission_radiance(w, &v->flight, false);
-        for (int c = 0; c < 3; c++)
+        for (uint32_t c = 0; c < t->channels; c++)
             p->radiance.c[c] = t_mad(t, p->beta.c[c], emitted.c[c], p->radiance.c[c]);
     }
-    for (int c = 0; w->media && c < 3; c++) {
+    for (uint32_t c = 0; w->media && c < t->channels; c++) {
         ir_ref clean = ir_eq(f, v->flight.zeros[c], t_u32(t, 0));
         p->beta.c[c] = ir_mul(f, p->beta.c[c], ir_select(f, clean, v->flight.weight.c[c], t_f32(t, 0)));
     }
@@ -43,13 +43,13 @@ walk_vertex radiance_vertex(walk *w, radiance_walk *p, ir_ref *alive)
     bool lights = w->plan->scene->emitters.count > 0;
     if (lights) {
         color hit = color_scale(t, walk_radiance(w, v.hit, false), v.hit_mis);
-        for (int c = 0; c < 3; c++)
+        for (uint32_t c = 0; c < t->channels; c++)
             p->radiance.c[c] = t_mad(t, p->beta.c[c], hit.c[c], p->radiance.c[c]);
     }
     if (lights && w->next_event) {
         color scale = walk_light_scale(w, &v, &p->at, false),
               direct = color_mul(t, color_mul(t, walk_radiance(w, v.light, false), for_light), scale);
-        for (int c = 0; c < 3; c++)
+        for (uint32_t c = 0; c < t->channels; c++)
             p->radiance.c[c] = t_mad(t, p->beta.c[c], direct.c[c], p->radiance.c[c]);
     }
     p->beta = color_mul(t, p->beta, color_scale(t, for_sample, t_ratio(t, t_f32(t, 1), v.sample.pdf)));

@@ -56,7 +56,7 @@ color walk_radiance(walk *w, walk_light light, bool differentiated)
         light_locate(w, &light, &a.uv);
     refs_rewind(&in, REFS_WRITTEN);
     emitter_radiance_visit(w, &in, &a);
-    color r;
+    color r = {0};
     ir_call(t->f, light.cls, differentiated ? w->fn.emitter_radiance_differentiated : w->fn.emitter_radiance,
             w->plan->emitters.count, in.at, in.count, r.c);
     return r;
@@ -110,8 +110,8 @@ void walk_values(walk *w, const walk_vertex *v, bool differentiated, color *for_
     bsdf_value_visit(w, &in, &a), collision_z_visit(w, &in, &a.collision_z);
     ir_call(t->f, v->bsdf_class, differentiated ? w->fn.bsdf_value_differentiated : w->fn.bsdf_value,
             walk_scatterers(w), in.at, in.count, out.at);
-    bsdf_value_results_visit(&out, &r);
-    for (int c = 0; c < 3; c++)
+    bsdf_value_results_visit(w, &out, &r);
+    for (uint32_t c = 0; c < t->channels; c++)
         for_light->c[c] = ir_mul(t->f, r.for_light.c[c], light_factor),
         for_sample->c[c] = ir_mul(t->f, r.for_sample.c[c], by.measure);
     if (!ir_is_none(by.light))

@@ -64,9 +64,9 @@ void refs_vec2(ref_list *l, vec2 *v) { refs_number(l, &v->x), refs_number(l, &v-
 
 void refs_vec3(ref_list *l, vec3 *v) { refs_number(l, &v->x), refs_number(l, &v->y), refs_number(l, &v->z); }
 
-void refs_color(ref_list *l, color *c)
+void refs_color(const walk *w, ref_list *l, color *c)
 {
-    for (int k = 0; k < 3; k++)
+    for (uint32_t k = 0; k < w->t.channels; k++)
         refs_number(l, &c->c[k]);
 }
 
@@ -129,9 +129,9 @@ void bsdf_value_visit(const walk *w, ref_list *l, bsdf_value_arguments *a)
     surface_visit(w, l, &a->on);
 }
 
-void bsdf_value_results_visit(ref_list *l, bsdf_value_results *r)
+void bsdf_value_results_visit(const walk *w, ref_list *l, bsdf_value_results *r)
 {
-    refs_color(l, &r->for_light), refs_color(l, &r->for_sample);
+    refs_color(w, l, &r->for_light), refs_color(w, l, &r->for_sample);
 }
 
 void bsdf_color_visit(const walk *w, ref_list *l, bsdf_color_arguments *a)

@@ -11,16 +11,10 @@
 #include "render/integrator/vertex/plugin_functions.h"
 #include "render/integrator/vertex/vertex.h"
 
-static tracer sub_tracer(const walk *w, ir_func *f, bool differentiated)
-{
-    return (tracer){
-        .f = f, .plan = w->plan, .differentiated = differentiated, .frozen = w->pass == RENDER_FROZEN};
-}
-
 static ir_func *make_intersect(walk *w, const shape_kind_class *kind)
 {
     ir_func *f = ir_func_create(w->t.f->module, kind->name);
-    tracer t = sub_tracer(w, f, false);
+    tracer t = walk_function_tracer(w, f, false);
     ir_ref entry = ir_param(f, IR_U32), p[8], out[3]; /* the order is that of ir_ray_closest */
     for (uint32_t k = 0; k < 8; k++)
         p[k] = ir_param(f, IR_F32);
@@ -93,7 +87,7 @@ static ir_func *make_interact(walk *w, const shape_kind_class *kind, bool differ
     ir_func *f = ir_func_create(w->t.f->module, slides           ? "slide"
                                                 : differentiated ? "interact_differentiated"
                                                                  : "interact");
-    tracer t = sub_tracer(w, f, differentiated);
+    tracer t = walk_function_tracer(w, f, differentiated);
     ir_ref entry;
     ref_list in = refs_parameters(f, &entry), out = refs_fields();
     interact_arguments hit = {0};
@@ -121,7 +115,7 @@ static ir_func *make_interact(walk *w, const shape_kind_class *kind, bool differ
 static ir_func *make_bsdf_sample(walk *w, const class_node *n)
 {
     ir_func *f = ir_func_create(w->t.f->module, "bsdf_sample");
-    tracer t = sub_tracer(w, f, false);
+    tracer t = walk_function_tracer(w, f, false);
     ir_ref record;
     ref_list in = refs_parameters(f, &record), out = refs_fields();
     bsdf_sample_arguments a = {0};
@@ -155,7 +149,7 @@ bool vertex_some_mix(const plan *p)
 static ir_func *make_phase_sample(walk *w, const class_node *n)
 {
     ir_func *f = ir_func_create(w->t.f->module, "phase_sample");
-    tracer t = sub_tracer(w, f, false);
+    tracer t = walk_function_tracer(w, f, false);
     ir_ref record;
     ref_list in = refs_parameters(f, &record), out = refs_fields();
     bsdf_sample_arguments a = {0};
@@ -175,7 +169,7 @@ static ir_func *make_phase_sample(walk *w, const class_node *n)
 static ir_func *make_bsdf_value(walk *w, const class_node *n, bool differentiated)
 {
     ir_func *f = ir_func_create(w->t.f->module, differentiated ? "bsdf_value_differentiated" : "bsdf_value");
-    tracer t = sub_tracer(w, f, differentiated);
+    tracer t = walk_function_tracer(w, f, differentiated);
     ir_ref record;
     ref_list in = refs_parameters(f, &record), out = refs_fields();
     bsdf_value_arguments a = {0};
@@ -186,7 +180,7 @@ static ir_func *make_bsdf_value(walk *w, const class_node *n, bool differentiate
     r.for_light = bsdf_of(n)->value(&ctx, a.to_light, ir_bool(f, false), t_u32(&t, 0));
     r.for_sample = bsdf_of(n)->value(&ctx, a.wo, a.delta, a.lobe);
     collision_z_visit(w, &in, &a.collision_z);
-    bsdf_value_results_visit(&out, &r);
+    bsdf_value_results_visit(w, &out, &r);
     ir_return(f, out.at, out.count);
     return f;
 }
@@ -195,7 +189,7 @@ static ir_func *make_phase_value(walk *w, const class_node *n, bool differentiat
 {
     ir_func *f =
         ir_func_create(w->t.f->module, differentiated ? "phase_value_differentiated" : "phase_value");
-    tracer t = sub_tracer(w, f, differentiated);
+    tracer t = walk_function_tracer(w, f, differentiated);
     ir_ref record;
     ref_list in = refs_parameters(f, &record), out = refs_fields();
     bsdf_value_arguments a = {0};
@@ -204,7 +198,7 @@ static ir_func *make_phase_value(walk *w, const class_node *n, bool differentiat
     bsdf_value_results r;
     r.for_light = color_all(phase_of(n)->value(&t, n, record, a.wi, a.to_light, at));
     r.for_sample = color_all(phase_of(n)->value(&t, n, record, a.wi, a.wo, at));
-    bsdf_value_results_visit(&out, &r);
+    bsdf_value_results_visit(w, &out, &r);
     ir_return(f, out.at, out.count);
     return f;
 }
@@ -216,21 +210,21 @@ static ir_func *make_bsdf_colour(walk *w, const class_node *n, bool differentiat
                                  const char *name)
 {
     ir_func *f = ir_func_create(w->t.f->module, name);
-    tracer t = sub_tracer(w, f, differentiated);
+    tracer t = walk_function_tracer(w, f, differentiated);
     ir_ref record;
     ref_list in = refs_parameters(f, &record);
     bsdf_color_arguments a = {0};
     bsdf_color_visit(w, &in, &a);
     t.surface = &a.on;
     color c = of(&(bsdf_context){&t, n, record, a.wi, a.uv});
-    ir_return(f, c.c, 3);
+    ir_return(f, c.c, t.channels);
     return f;
 }
 
 static ir_func *make_bsdf_lobe_direction(walk *w, const class_node *n, bool differentiated)
 {
     ir_func *f = ir_func_create(w->t.f->module, "bsdf_turn");
-    tracer t = sub_tracer(w, f, differentiated);
+    tracer t = walk_function_tracer(w, f, differentiated);
     ir_ref record;
     ref_list in = refs_parameters(f, &record), out = refs_fields();
     bsdf_lobe_direction_arguments a = {0};
@@ -245,7 +239,7 @@ static ir_func *make_bsdf_lobe_direction(walk *w, const class_node *n, bool diff
 static ir_func *make_bsdf_attach(walk *w, const class_node *n, bool differentiated)
 {
     ir_func *f = ir_func_create(w->t.f->module, "bsdf_attach");
-    tracer t = sub_tracer(w, f, differentiated);
+    tracer t = walk_function_tracer(w, f, differentiated);
     ir_ref record;
     ref_list in = refs_parameters(f, &record), out = refs_fields();
     ir_ref one = t_f32(&t, 1);
@@ -267,7 +261,7 @@ static ir_func *make_bsdf_attach(walk *w, const class_node *n, bool differentiat
 static ir_func *make_emitter_sample(walk *w, const class_node *n)
 {
     ir_func *f = ir_func_create(w->t.f->module, "emitter_sample");
-    tracer t = sub_tracer(w, f, false);
+    tracer t = walk_function_tracer(w, f, false);
     ir_ref record;
     ref_list in = refs_parameters(f, &record), out = refs_fields();
     ir_ref zero = t_f32(&t, 0);
@@ -289,7 +283,7 @@ static ir_func *make_emitter_ray(walk *w, const class_node *n)
 {
     BL_ASSERT(emitter_of(n)->ray, "no path begins at a light of the class %s", n->cls->plugin.name);
     ir_func *f = ir_func_create(w->t.f->module, "emitter_ray");
-    tracer t = sub_tracer(w, f, false);
+    tracer t = walk_function_tracer(w, f, false);
     ir_ref record;
     ref_list in = refs_parameters(f, &record), out = refs_fields();
     ir_ref zero = t_f32(&t, 0);
@@ -309,7 +303,7 @@ static ir_func *make_emitter_radiance(walk *w, const class_node *n, bool differe
 {
     ir_func *f = ir_func_create(w->t.f->module,
                                 differentiated ? "emitter_radiance_differentiated" : "emitter_radiance");
-    tracer t = sub_tracer(w, f, differentiated);
+    tracer t = walk_function_tracer(w, f, differentiated);
     ir_ref record;
     ref_list in = refs_parameters(f, &record);
     emitter_radiance_arguments a = {0};
@@ -320,7 +314,7 @@ static ir_func *make_emitter_radiance(walk *w, const class_node *n, bool differe
         a.on.mesh = t_word(&t, record, n->extra_word + AREA_SHAPE_DATA);
     t.surface = &a.on;
     color r = (emits ? cls->emission : cls->radiance)(&t, n, record, a.uv, a.distance, a.facing);
-    ir_return(f, r.c, 3);
+    ir_return(f, r.c, t.channels);
     return f;
 }
 
@@ -368,7 +362,7 @@ static void slide_light(tracer *t, const shape_kind_class *kind, ir_ref data, ve
 static ir_func *make_emitter_moved(walk *w, const class_node *n)
 {
     ir_func *f = ir_func_create(w->t.f->module, "emitter_moved");
-    tracer t = sub_tracer(w, f, true);
+    tracer t = walk_function_tracer(w, f, true);
     const emitter_class *cls = emitter_of(n);
     bool hits_move = (w->moves & MOVE_HITS);
     ir_ref record;
@@ -406,7 +400,7 @@ static ir_func *make_emitter_moved(walk *w, const class_node *n)
 static ir_func *make_emitter_pdf(walk *w, const class_node *n, bool smooth)
 {
     ir_func *f = ir_func_create(w->t.f->module, "emitter_pdf");
-    tracer t = sub_tracer(w, f, false);
+    tracer t = walk_function_tracer(w, f, false);
     ir_ref record;
     ref_list in = refs_parameters(f, &record);
     emitter_hit hit = {.smooth = smooth};

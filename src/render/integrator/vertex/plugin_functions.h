@@ -49,7 +49,7 @@ void refs_field(ref_list *l, ir_type type, ir_ref *field);
 void refs_number(ref_list *l, ir_ref *field); /* f32 */
 void refs_vec2(ref_list *l, vec2 *v);
 void refs_vec3(ref_list *l, vec3 *v);
-void refs_color(ref_list *l, color *c);
+void refs_color(const walk *w, ref_list *l, color *c);
 
 /* ---- materials, and phase functions in their place ---- */
 
@@ -91,7 +91,7 @@ typedef struct bsdf_value_results {
 void bsdf_value_visit(const walk *w, ref_list *l, bsdf_value_arguments *a);
 /* Visits only directions and uv. */
 void bsdf_value_directions_visit(ref_list *l, bsdf_value_arguments *a);
-void bsdf_value_results_visit(ref_list *l, bsdf_value_results *r);
+void bsdf_value_results_visit(const walk *w, ref_list *l, bsdf_value_results *r);
 
 /* Arguments of bsdf_through and bsdf_albedo, which depend on one direction. The result is a color. */
 typedef struct bsdf_color_arguments {

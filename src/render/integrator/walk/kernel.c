@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What surrounds a walk: lanes, sums in the film, status counters, reverse mode into given inputs.
+ * What surrounds a walk: lanes, status counters, reverse mode into given inputs.
  *
  * Lane = pixel * strips + strip. So neighbouring lanes share a pixel and walk alike. A strip is a fixed share
  * of the pixel's samples, whatever the device and the slicing (docs/architecture.md, Lanes). Gradient passes
@@ -44,28 +44,27 @@ static ir_ref share_evenly(walk *w, ir_ref index, ir_ref strips, lane *l, ir_ref
     ir_ref strip = ir_sub(f, index, ir_mul(f, w->pixel, strips));
     ir_ref pixels = kernel_pixels(w);
     l->inside = ir_lt(f, ir_global_id(f), ir_uniform(f, IR_U32, UNIFORM_LANE_COUNT));
-    l->film = ir_mul(f, ir_add(f, ir_mul(f, strip, pixels), w->pixel), t_u32(t, 3));
+    l->film = ir_mul(f, ir_add(f, ir_mul(f, strip, pixels), w->pixel), t_u32(t, w->film_channels));
     ir_ref q = ir_div(f, w->spp, strips), r = ir_sub(f, w->spp, ir_mul(f, q, strips));
     *start = ir_add(f, ir_mul(f, strip, q), ir_min(f, strip, r));
     ir_ref half = ir_and(f, ir_add(f, strip, t_u32(t, 1)),
                          ir_sub(f, ir_uniform(f, IR_U32, UNIFORM_HALVES), t_u32(t, 1)));
-    l->adjoint = ir_mul(f, ir_add(f, w->pixel, ir_mul(f, half, pixels)), t_u32(t, 3));
+    l->adjoint = ir_mul(f, ir_add(f, w->pixel, ir_mul(f, half, pixels)), t_u32(t, w->film_channels));
     l->slot = slot_before(t, index, *start);
     return ir_add(f, q, ir_select(f, ir_lt(f, strip, r), t_u32(t, 1), t_u32(t, 0)));
 }
 
-/* Does the same for a lane from the list. The list begins behind `lanes` rows of three words (enum
- * lane_word).
- */
+/* Does the same for a lane from the list. The list begins behind `lanes` rows of dL/dI (enum lane_word). */
 static ir_ref share_listed(walk *w, ir_ref index, ir_ref lanes, lane *l, ir_ref *start)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
     l->inside = ir_lt(f, ir_global_id(f), ir_uniform(f, IR_U32, UNIFORM_LANE_COUNT));
-    l->film = l->adjoint = ir_mul(f, index, t_u32(t, 3));
+    uint32_t length = lane_row_words(w->film_channels);
+    l->film = l->adjoint = ir_mul(f, index, t_u32(t, length));
     ir_ref row = ir_add(f, lanes, ir_select(f, l->inside, index, t_u32(t, 0))), word[LANE_WORDS];
     for (uint32_t k = 0; k < LANE_WORDS; k++)
-        word[k] = ir_load(f, IR_U32, BUFFER_ADJOINT, t_offset(t, ir_mul(f, row, t_u32(t, LANE_WORDS)), k));
+        word[k] = ir_load(f, IR_U32, BUFFER_ADJOINT, t_offset(t, ir_mul(f, row, t_u32(t, length)), k));
     w->pixel = word[LANE_PIXEL], *start = word[LANE_FIRST];
     l->slot = slot_before(t, index, *start);
     return word[LANE_SAMPLES];
@@ -111,34 +110,6 @@ ir_ref kernel_sample_word(walk *w, const lane *l, ir_ref sample, ir_ref plane)
     return ir_add(f, slot, ir_mul(f, plane, ir_uniform(f, IR_U32, UNIFORM_TILE_SLOTS)));
 }
 
-/* ---- film ---- */
-
-color kernel_load_sum(walk *w, ir_ref word, ir_ref inside)
-{
-    tracer *t = &w->t;
-    ir_ref at = ir_select(t->f, inside, word, t_u32(t, 0));
-    COLOR_EACH(r, ir_load(t->f, IR_F32, BUFFER_FILM, t_offset(t, at, c)));
-    return r;
-}
-
-void kernel_store_sum(walk *w, ir_ref word, ir_ref inside, color sum)
-{
-    tracer *t = &w->t;
-    ir_if(t->f, inside);
-    for (unsigned c = 0; c < 3; c++)
-        ir_store(t->f, BUFFER_FILM, t_offset(t, word, c), sum.c[c]);
-    ir_else(t->f);
-    ir_endif(t->f);
-}
-
-ir_ref kernel_squares_word(walk *w, const lane *l)
-{
-    ir_func *f = w->t.f;
-    ir_ref pixels = kernel_pixels(w);
-    return ir_add(f, l->film,
-                  ir_mul(f, ir_mul(f, pixels, ir_uniform(f, IR_U32, UNIFORM_STRIPS)), t_u32(&w->t, 3)));
-}
-
 /* ---- status ---- */
 
 void kernel_count(walk *w, ir_ref condition, enum status_word word)
@@ -155,19 +126,26 @@ void kernel_count_at(walk *w, ir_ref condition, ir_ref word)
     ir_endif(t->f);
 }
 
-ir_ref color_finite(tracer *t, color c)
+static ir_ref numbers_finite(tracer *t, const ir_ref *numbers, uint32_t count)
 {
     ir_func *f = t->f;
-    ir_ref most = t_f32(t, 1e30f);
-    return ir_and(f, ir_lt(f, ir_abs(f, c.c[0]), most),
-                  ir_and(f, ir_lt(f, ir_abs(f, c.c[1]), most), ir_lt(f, ir_abs(f, c.c[2]), most)));
+    ir_ref most = t_f32(t, 1e30f), all = ir_lt(f, ir_abs(f, numbers[count - 1]), most);
+    for (uint32_t k = count - 1; k-- > 0;) {
+        ir_ref finite = ir_lt(f, ir_abs(f, numbers[k]), most);
+        all = ir_and(f, finite, all);
+    }
+    return all;
 }
+
+ir_ref color_finite(tracer *t, color c) { return numbers_finite(t, c.c, t->channels); }
+
+ir_ref film_finite(walk *w, const film_value *v) { return numbers_finite(&w->t, v->c, w->film_channels); }
 
 /* ---- reverse mode ---- */
 
 void color_backward(tracer *t, color value, color seed)
 {
-    ad_backward(t->f, value.c, seed.c, 3, NULL, NULL, 0);
+    ad_backward(t->f, value.c, seed.c, t->channels, NULL, NULL, 0);
 }
 
 void backward_into(tracer *t, const ir_ref *outputs, const ir_ref *seeds, uint32_t count, arrivals *sum)
@@ -181,7 +159,7 @@ void backward_into(tracer *t, const ir_ref *outputs, const ir_ref *seeds, uint32
 
 void color_backward_into(tracer *t, color value, color seed, arrivals *sum)
 {
-    backward_into(t, value.c, seed.c, 3, sum);
+    backward_into(t, value.c, seed.c, t->channels, sum);
 }
 
 void arrivals_join(tracer *t, ir_ref branch, const arrivals *inside, arrivals *sum)

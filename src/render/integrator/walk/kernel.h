@@ -27,9 +27,9 @@ lane kernel_lane(walk *w, ir_module *m);
  * while some channel has fewer than two zeros, because what a path contributes without its only zero factor
  * is the derivative with respect to that factor. */
 typedef struct throughput {
-    color beta;      /* product of the factors that are not zero */
-    ir_ref zeros[3]; /* u32: 0, 1, or 2 for more */
-    ir_ref eta;      /* product of the relative indices of refraction, for roulette */
+    color beta;               /* product of the factors that are not zero */
+    ir_ref zeros[COLOR_MOST]; /* u32: 0, 1, or 2 for more */
+    ir_ref eta;               /* product of the relative indices of refraction, for roulette */
 } throughput;
 throughput throughput_start(walk *w);
 /* Sets b to throughput_start where not alive. */
@@ -37,7 +37,7 @@ void throughput_restart(walk *w, ir_ref alive, throughput *b);
 /* condition ? a : b */
 throughput throughput_select(walk *w, ir_ref condition, const throughput *a, const throughput *b);
 /* Visits each field, as state of a loop. */
-void state_throughput(loop_state *s, throughput *b);
+void state_throughput(const walk *w, loop_state *s, throughput *b);
 /* Per channel: beta where no factor was zero, else 0. */
 color throughput_whole(walk *w, const throughput *b);
 /* Per channel: beta where exactly one factor was zero, else 0. */
@@ -71,10 +71,28 @@ walk_position position_select(walk *w, ir_ref condition, walk_position a, walk_p
 /* Where not alive, sets depth and event to 0 again, so that the next path begins. */
 walk_position walk_restart(walk *w, ir_ref alive, walk_position at);
 
-/* These load a lane's three sums in the film, from `word` on, as earlier ranges left them, and store them.
- * Lanes outside the range load word 0 and store nothing. */
-color kernel_load_sum(walk *w, ir_ref word, ir_ref inside);
-void kernel_store_sum(walk *w, ir_ref word, ir_ref inside, color sum);
+/* ---- film.c ---- */
+
+/* What a sample adds to its pixel, or the derivative of the loss by that. */
+enum { FILM_MOST = 16 };
+typedef struct film_value {
+    ir_ref c[FILM_MOST]; /* walk.film_channels of them */
+} film_value;
+/* What a sample of this radiance adds, and the derivative of the loss by its radiance, given that by what it
+ * adds (dL). Both have the sample's weight as a factor. */
+film_value film_of(walk *w, const walk_position *at, color radiance);
+color film_adjoint(walk *w, const walk_position *at, film_value dL);
+/* Where the film has the channels of light: one as the other. */
+film_value film_plain(const walk *w, color c);
+color film_light(const walk *w, film_value v);
+film_value film_none(walk *w); /* zeros */
+void state_film(const walk *w, loop_state *s, film_value *v);
+/* Where `where`, adds a channel's value to its sum and, unless that is NULL, its square to the other one. */
+void film_take(walk *w, ir_ref where, ir_ref value, ir_ref *sum, ir_ref *squares);
+/* These load a lane's sums in the film, from `word` on, as earlier ranges left them, and store them. Lanes
+ * outside the range load word 0 and store nothing. */
+film_value kernel_load_sum(walk *w, ir_ref word, ir_ref inside);
+void kernel_store_sum(walk *w, ir_ref word, ir_ref inside, film_value sum);
 /* The word of the film where a lane's sums of squares begin: behind the sums of all lanes. */
 ir_ref kernel_squares_word(walk *w, const lane *l);
 
@@ -83,6 +101,7 @@ void kernel_count(walk *w, ir_ref condition, enum status_word word);
 void kernel_count_at(walk *w, ir_ref condition, ir_ref word); /* word: u32 */
 /* bool: every channel is finite (its magnitude is below 1e30) */
 ir_ref color_finite(tracer *t, color c);
+ir_ref film_finite(walk *w, const film_value *v);
 /* number + error += v, exactly (Knuth's two-sum) */
 void two_float_add(tracer *t, ir_ref *number, ir_ref *error, ir_ref v);
 /* Backpropagates `value` with a seed per channel. Gradients of parameters are accumulated. */

@@ -24,7 +24,7 @@ void state_vec2(loop_state *s, vec2 *v) { state_ref(s, &v->x), state_ref(s, &v->
 
 void state_vec3(loop_state *s, vec3 *v) { state_ref(s, &v->x), state_ref(s, &v->y), state_ref(s, &v->z); }
 
-void state_color(loop_state *s, color *c) { state_refs(s, c->c, 3); }
+void state_color(loop_state *s, const tracer *t, color *c) { state_refs(s, c->c, t->channels); }
 
 void state_read(loop_state *s) { s->reads = true, s->cursor = 0; }
 

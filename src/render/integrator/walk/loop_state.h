@@ -6,14 +6,14 @@
  * only is visited under a condition that is the same in both directions.
  *
  *     loop_state state = {0}, next = {0};
- *     state_throughput(&state, &b);                  // writes what b is before the first trip
+ *     state_throughput(w, &state, &b);                  // writes what b is before the first trip
  *     ir_ref loop = state_loop(f, &state);
- *     state_throughput(&state, &b);                  // reads: b is what it is before any trip
+ *     state_throughput(w, &state, &b);                  // reads: b is what it is before any trip
  *     ir_while(f, ...);
  *     ...
- *     state_throughput(&next, &b);                   // writes what b is after it
+ *     state_throughput(w, &next, &b);                   // writes what b is after it
  *     state_endloop(f, loop, &state, &next);
- *     state_throughput(&state, &b);                  // reads: b is what it is behind the loop
+ *     state_throughput(w, &state, &b);                  // reads: b is what it is behind the loop
  *     state_end(&state);
  *
  * A field that is not visited keeps its value when the list is read. If that value would be wrong inside the
@@ -37,7 +37,7 @@ void state_ref(loop_state *s, ir_ref *r);
 void state_refs(loop_state *s, ir_ref *r, uint32_t count);
 void state_vec2(loop_state *s, vec2 *v);
 void state_vec3(loop_state *s, vec3 *v);
-void state_color(loop_state *s, color *c);
+void state_color(loop_state *s, const tracer *t, color *c);
 
 /* From now on the list is read, from its first reference on. */
 void state_read(loop_state *s);

@@ -31,7 +31,7 @@ void state_position(walk *w, loop_state *s, walk_position *at)
 {
     BL_ASSERT(w->motion, "the position of a walk that has not begun, in pass %d", (int)w->pass);
     if (s->reads) /* Fields that are not carried must not be used, but the shares have a known value. */
-        *at = (walk_position){.share = color_all(t_f32(&w->t, 1.0f / 3))};
+        *at = (walk_position){.share = color_all(t_f32(&w->t, 1.0f / (float)w->t.channels))};
     state_ref(s, &at->sample), state_ref(s, &at->depth), state_ref(s, &at->tmax), state_ref(s, &at->pdf),
         state_ref(s, &at->delta);
     state_vec3(s, &at->o), state_vec3(s, &at->d);
@@ -40,7 +40,7 @@ void state_position(walk *w, loop_state *s, walk_position *at)
     if (w->volumetric)
         state_ref(s, &at->event), state_ref(s, &at->medium), state_vec3(s, &at->scattered);
     if (w->spectral)
-        state_color(s, &at->share);
+        state_color(s, &w->t, &at->share);
     w->motion->state(w, s, at);
 }
 
@@ -61,7 +61,7 @@ walk_position walk_before(walk *w, ir_ref sample)
         .event = none,
         .medium = none,
         .scattered = origin,
-        .share = color_all(t_f32(t, 1.0f / 3)),
+        .share = color_all(t_f32(t, 1.0f / (float)t->channels)),
         .weight = one,
         .attached = {none, none, {origin, up, one}},
         .local_surface.last = {.valid = ir_bool(t->f, false),

@@ -13,16 +13,17 @@ replay_sums sums_start(tracer *t)
     return (replay_sums){none, none, none, none, none};
 }
 
-void state_sums(loop_state *s, replay_sums *p)
+void state_sums(loop_state *s, const tracer *t, replay_sums *p)
 {
-    state_color(s, &p->L), state_color(s, &p->L_error), state_color(s, &p->M), state_color(s, &p->M_error);
-    state_color(s, &p->size);
+    state_color(s, t, &p->L), state_color(s, t, &p->L_error), state_color(s, t, &p->M),
+        state_color(s, t, &p->M_error);
+    state_color(s, t, &p->size);
 }
 
 void sums_add(tracer *t, replay_sums *s, color whole, color but_one, ir_ref takes)
 {
     ir_func *f = t->f;
-    for (int c = 0; c < 3; c++) {
+    for (uint32_t c = 0; c < t->channels; c++) {
         two_float_add(t, &s->L.c[c], &s->L_error.c[c],
                       ir_select(f, takes, ir_neg(f, whole.c[c]), whole.c[c]));
         two_float_add(t, &s->M.c[c], &s->M_error.c[c],
@@ -46,7 +47,7 @@ color sums_over(tracer *t, const replay_sums *s, color factor)
 {
     ir_func *f = t->f;
     color L = sums_L(t, s), M = sums_M(t, s), r;
-    for (int c = 0; c < 3; c++) {
+    for (uint32_t c = 0; c < t->channels; c++) {
         ir_ref is_zero = ir_eq(f, factor.c[c], t_f32(t, 0));
         r.c[c] =
             ir_select(f, is_zero, M.c[c], ir_div(f, L.c[c], ir_select(f, is_zero, t_f32(t, 1), factor.c[c])));
@@ -71,7 +72,7 @@ ir_ref sums_residual(tracer *t, const replay_sums *s)
     ir_func *f = t->f;
     ir_ref left = ir_bool(f, false);
     color L = sums_L(t, s);
-    for (int c = 0; c < 3; c++)
+    for (uint32_t c = 0; c < t->channels; c++)
         left = ir_or(
             f, left,
             ir_gt(f, ir_abs(f, L.c[c]), ir_mul(f, ir_abs(f, s->size.c[c]), t_f32(t, RESIDUAL_TOLERANCE))));

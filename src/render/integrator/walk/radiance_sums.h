@@ -19,7 +19,7 @@ typedef struct replay_sums {
 } replay_sums;
 
 replay_sums sums_start(tracer *t);
-void state_sums(loop_state *s, replay_sums *p); /* visits each field, as state of a loop */
+void state_sums(loop_state *s, const tracer *t, replay_sums *p); /* visits each field, as state of a loop */
 /* Adds `whole` to L and `but_one` to M. Where `takes` (bool), it subtracts them. */
 void sums_add(tracer *t, replay_sums *s, color whole, color but_one, ir_ref takes);
 color sums_L(tracer *t, const replay_sums *s);

@@ -12,24 +12,28 @@
  * frozen_unrolled.c). */
 #include "render/integrator/walk/kernel.h"
 
-void state_throughput(loop_state *s, throughput *b)
+void state_throughput(const walk *w, loop_state *s, throughput *b)
 {
     state_ref(s, &b->eta);
-    state_color(s, &b->beta);
-    state_refs(s, b->zeros, 3);
+    state_color(s, &w->t, &b->beta);
+    state_refs(s, b->zeros, w->t.channels);
 }
 
 throughput throughput_start(walk *w)
 {
     ir_ref zero = t_u32(&w->t, 0), one = t_f32(&w->t, 1);
-    return (throughput){color_all(one), {zero, zero, zero}, one};
+    throughput b = {.beta = color_all(one), .eta = one};
+    for (uint32_t c = 0; c < w->t.channels; c++)
+        b.zeros[c] = zero;
+    return b;
 }
 
 void throughput_restart(walk *w, ir_ref alive, throughput *b)
 {
-    ir_func *f = w->t.f;
+    tracer *t = &w->t;
+    ir_func *f = t->f;
     throughput start = throughput_start(w);
-    for (int c = 0; c < 3; c++) {
+    for (uint32_t c = 0; c < t->channels; c++) {
         b->beta.c[c] = ir_select(f, alive, b->beta.c[c], start.beta.c[c]);
         b->zeros[c] = ir_select(f, alive, b->zeros[c], start.zeros[c]);
     }
@@ -40,9 +44,9 @@ throughput throughput_select(walk *w, ir_ref condition, const throughput *a, con
 {
     throughput r = *a, other = *b;
     loop_state state = {0}, others = {0};
-    state_throughput(&state, &r), state_throughput(&others, &other);
+    state_throughput(w, &state, &r), state_throughput(w, &others, &other);
     state_select(w->t.f, condition, &state, &others);
-    state_throughput(&state, &r);
+    state_throughput(w, &state, &r);
     state_end(&state);
     return r;
 }
@@ -59,10 +63,11 @@ color throughput_but_one(walk *w, const throughput *b) { return where_zeros(w, b
 
 void throughput_fly(walk *w, const walk_vertex *v, throughput *b)
 {
-    ir_func *f = w->t.f;
+    tracer *t = &w->t;
+    ir_func *f = t->f;
     BL_ASSERT(!w->media || ir_made(w->t.f, v->flight.weight.c[0]), "no flight before a vertex of pass %d",
               (int)w->pass);
-    for (int c = 0; w->media && c < 3; c++) {
+    for (uint32_t c = 0; w->media && c < t->channels; c++) {
         b->beta.c[c] = ir_mul(f, b->beta.c[c], v->flight.weight.c[c]);
         b->zeros[c] = ir_min(f, t_u32(&w->t, 2), ir_add(f, b->zeros[c], v->flight.zeros[c]));
     }
@@ -88,7 +93,7 @@ passage throughput_pass(walk *w, ir_ref depth, const walk_vertex *v, color value
     ir_ref zero = t_f32(t, 0), one = t_f32(t, 1), two = t_u32(t, 2);
     ir_ref inverse = t_ratio(t, one, v->sample.pdf);
     color living;
-    for (int c = 0; c < 3; c++) {
+    for (uint32_t c = 0; c < t->channels; c++) {
         ir_ref is_zero = ir_eq(f, value.c[c], zero);
         b->beta.c[c] = ir_mul(f, b->beta.c[c], ir_mul(f, ir_select(f, is_zero, one, value.c[c]), inverse));
         b->zeros[c] = ir_min(f, two, ir_add(f, b->zeros[c], ir_to_u32(f, is_zero)));

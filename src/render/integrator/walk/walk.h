@@ -99,10 +99,11 @@ struct walk {
                         vertices. The fields marked (V) exist. */
     bool media;      /* (V) the plan has media */
     bool spectral;   /* the extinction of some medium differs by channel */
-    bool cells;      /* some medium has bounds in cells */
-    bool flakes;     /* the extinction of some medium depends on the direction (microflakes) */
-    bool drt;        /* the extinction's gradient at collisions comes from DRT paths
-                            (differential_ratio_tracking.c), not from the path's own collisions */
+    uint32_t film_channels; /* of the image; those of light are t.channels */
+    bool cells;             /* some medium has bounds in cells */
+    bool flakes;            /* the extinction of some medium depends on the direction (microflakes) */
+    bool drt;               /* the extinction's gradient at collisions comes from DRT paths
+                                   (differential_ratio_tracking.c), not from the path's own collisions */
     walk_functions fn;
     ir_ref pixel, seed, stream, spp;
     const sampler_class *sampler;
@@ -125,8 +126,8 @@ struct walk_position {
                       medium_word); 0: vacuum */
     vec3 scattered; /* (V) the point where the path last changed its direction. Light sampling would have
                        started there. */
-    color share;    /* (V) spectral MIS: probability of each channel to have sampled this path, if one of the
-                       three did; the sum of the three is 1 */
+    color share;    /* (V) spectral MIS: probability of each channel to have sampled this path, if one of
+                       them did; their sum is 1 */
     /* Each of these exists where walk.motion is of that kind. */
     attached_position attached;
     local_surface_position local_surface;
@@ -172,22 +173,22 @@ typedef struct walk_flight {
     ir_ref collides; /* bool: the flight ends in the medium, at distance t */
     ir_ref mean;     /* heterogeneous media: mean distance between tentative collisions at t, 1 / majorant */
     ir_ref t;
-    ir_ref steps;    /* u32: number of null collisions and borders of cells before t */
-    color weight;    /* transmittance, times the scattering coefficient if the flight collides, over the
-                        density of all choices; a scattering coefficient of 0 is left out */
-    ir_ref zeros[3]; /* u32: number of factors that are 0 */
-    color share;     /* walk_position.share after the flight */
-    ir_ref growth;   /* where walk.motion->moves_stretches: segment_motion.growth */
+    ir_ref steps; /* u32: number of null collisions and borders of cells before t */
+    color weight; /* transmittance, times the scattering coefficient if the flight collides, over the
+                     density of all choices; a scattering coefficient of 0 is left out */
+    ir_ref zeros[COLOR_MOST]; /* u32: number of factors that are 0 */
+    color share;              /* walk_position.share after the flight */
+    ir_ref growth;            /* where walk.motion->moves_stretches: segment_motion.growth */
 } walk_flight;
 
 /* Transmittance from a vertex to its sampled light, through media and surfaces that let light through
  * (media/transmittance.c). */
 typedef struct walk_shadow {
-    ir_ref open;     /* bool: no opaque surface is in the way */
-    color product;   /* product of all factors that are not 0 */
-    ir_ref zeros[3]; /* u32: number of factors that are 0, counted to 2 */
-    ir_ref stages;   /* u32, in kernels that may call shadow_adjoint: number of stretches up to the last one
-                        that has a derivative */
+    ir_ref open;              /* bool: no opaque surface is in the way */
+    color product;            /* product of all factors that are not 0 */
+    ir_ref zeros[COLOR_MOST]; /* u32: number of factors that are 0, counted to 2 */
+    ir_ref stages; /* u32, in kernels that may call shadow_adjoint: number of stretches up to the last one
+                      that has a derivative */
 } walk_shadow;
 
 struct walk_vertex {
@@ -228,6 +229,14 @@ static inline tracer walk_differentiated(const walk *w)
     return t;
 }
 
+/* The tracer of a function that the walk's kernel calls. */
+static inline tracer walk_function_tracer(const walk *w, ir_func *f, bool differentiated)
+{
+    tracer t = w->t;
+    t.f = f, t.differentiated = differentiated, t.frozen = w->pass == RENDER_FROZEN;
+    return t;
+}
+
 /* ---- walk.c: questions about a walk, its random numbers ---- */
 
 bool walk_tracks(const walk *w); /* the pass evaluates differentiated values */
@@ -243,7 +252,7 @@ ir_ref walk_begins(walk *w, const walk_position *at); /* bool: nothing has happe
 ir_ref walk_number(const walk *w, const walk_position *at);
 /* A block of the random numbers of a sample of the lane's pixel. */
 random4 walk_numbers(walk *w, ir_ref sample, ir_ref block, sampler_slots slots);
-/* c times the sample's weight. c: the sample's radiance, or dL/dI of its pixel. */
+/* c times the sample's weight. */
 color walk_weigh(walk *w, walk_position at, color c);
 ir_ref walk_shape_of(tracer *t, ir_ref entry); /* the record of the shape that an entry belongs to */
 /* Entry and level where nothing is hit: the scene's first ones. Kernels load their words whether there is a

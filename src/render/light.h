@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Between the colours of users and light (light.c; docs/theory/modes.md). */
+#ifndef BL_RENDER_LIGHT_H
+#define BL_RENDER_LIGHT_H
+
+#include "render/trace.h"
+
+/* Red, green and blue as light of the trace's channels; one number as light that is grey. */
+color light_of_rgb(tracer *t, const ir_ref rgb[3]);
+color light_of_number(tracer *t, ir_ref grey);
+/* The same tracer, which takes red, green and blue as they stand, for numbers that are no light: a color then
+ * has those three. */
+tracer light_raw(const tracer *t);
+/* Light as red, green and blue, for code that knows these alone (functions of an application), and the
+ * derivatives by them that light_of_rgb carries on, given one by light. */
+void light_shown(tracer *t, color c, ir_ref rgb[3]);
+void light_shown_adjoint(tracer *t, color c, ir_ref rgb[3]);
+/* Luminance; of grey exactly that grey. */
+ir_ref color_luminance(tracer *t, color v);
+ir_ref color_mean(tracer *t, color v); /* of the channels; of grey exactly that grey */
+
+#endif
