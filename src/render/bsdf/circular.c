@@ -23,11 +23,12 @@ static uint32_t circular_variant(const render_scene *s, const scene_object *o)
 
 static const plugin_param circular_params[] = {
     {"transmittance", PLUGIN_TEXTURED, PLUGIN_REFLECTANCE, "1", 0, 0, "factor of what passes"},
-    {"left_handed", PLUGIN_BOOLEAN, 0, "false", 0, 0, "passes left circular light; without effect"},
+    {"left_handed", PLUGIN_BOOLEAN, 0, "false", 0, 0,
+     "passes left circular light; only where light is polarised"},
 };
 const bsdf_class bsdf_circular = {
     .base = {.plugin = {PLUGIN_BSDF, "circular", PLUGIN_TABLE(circular_params), PLUGIN_NONE,
-                        "a circular polariser; here it takes half of the light"},
+                        "a circular polariser; without polarisation it takes half of the light"},
              .variant = circular_variant,
              .check = polarizing_check},
     .transmits = true,

@@ -25,13 +25,13 @@ static uint32_t polarizer_needs(const class_node *n) { return n->variant ? NEED_
 
 static const plugin_param polarizer_params[] = {
     {"theta", PLUGIN_TEXTURED, PLUGIN_SCALAR, "0", 0, 0,
-     "angle of the axis that passes, in degrees from dp/du about the normal; without effect"},
+     "angle of the axis that passes, in degrees from dp/du about the normal; only where light is polarised"},
     {"transmittance", PLUGIN_TEXTURED, PLUGIN_REFLECTANCE, "1", 0, 0, "factor of what passes"},
     {"polarizing", PLUGIN_BOOLEAN, 0, "true", 0, 0, "false: takes half of the light, whatever it is"},
 };
 const bsdf_class bsdf_polarizer = {
     .base = {.plugin = {PLUGIN_BSDF, "polarizer", PLUGIN_TABLE(polarizer_params), PLUGIN_NONE,
-                        "a linear polariser; here it takes half of the light"},
+                        "a linear polariser; without polarisation it takes half of the light"},
              .variant = polarizer_variant,
              .needs = polarizer_needs,
              .check = polarizing_check},

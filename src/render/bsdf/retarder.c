@@ -30,14 +30,14 @@ static uint32_t retarder_needs(const class_node *n) { return n->variant ? NEED_T
 
 static const plugin_param retarder_params[] = {
     {"theta", PLUGIN_TEXTURED, PLUGIN_SCALAR, "0", 0, 0,
-     "angle of the fast axis, in degrees from dp/du about the normal; without effect"},
+     "angle of the fast axis, in degrees from dp/du about the normal; only where light is polarised"},
     {"delta", PLUGIN_TEXTURED, PLUGIN_SCALAR, "90", 0, 0,
-     "how far the slow axis lags behind, in degrees; without effect"},
+     "how far the slow axis lags behind, in degrees; only where light is polarised"},
     {"transmittance", PLUGIN_TEXTURED, PLUGIN_REFLECTANCE, "1", 0, 0, "factor of what passes"},
 };
 const bsdf_class bsdf_retarder = {
     .base = {.plugin = {PLUGIN_BSDF, "retarder", PLUGIN_TABLE(retarder_params), PLUGIN_NONE,
-                        "a linear retarder; here it lets light pass as it is"},
+                        "a linear retarder; without polarisation it lets light pass as it is"},
              .variant = retarder_variant,
              .needs = retarder_needs,
              .check = polarizing_check},

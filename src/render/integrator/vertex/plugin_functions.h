@@ -93,8 +93,8 @@ void bsdf_value_visit(const walk *w, ref_list *l, bsdf_value_arguments *a);
 void bsdf_value_directions_visit(ref_list *l, bsdf_value_arguments *a);
 void bsdf_value_results_visit(const walk *w, ref_list *l, bsdf_value_results *r);
 
-/* What bsdf_polarized returns; its arguments are those of bsdf_value. All entries are numbers. `light` has the
- * first column only, since lights are unpolarised. */
+/* What bsdf_polarized returns; its arguments are those of bsdf_value. All entries are numbers. `light` has
+ * the first column only, since lights are unpolarised. */
 typedef struct bsdf_polarized_results {
     stokes light[COLOR_MOST];
     bsdf_polarized sample;
