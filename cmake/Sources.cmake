@@ -62,6 +62,7 @@ set(spirv_gen_sources
     spirv_gen/spv/module.c
     spirv_gen/spv/opcode.c
     spirv_gen/spv/ray.c
+    spirv_gen/spv/rounded.c
     spirv_gen/spv/spv.c
     spirv_gen/spv/vector_loads.c)
 # only with BL_NATIVE

@@ -25,20 +25,23 @@ entries() { find "$1" -name '*.kernel' 2>/dev/null | wc -l; }
 # ---- the place ----
 
 HOME=$folder/home render a.pfm
-[ "$(entries home/.cache/backlight/kernels)" = 1 ] || complain "no entry below HOME"
+# One entry is the kernel's words; drivers that keep data of pipelines have others. CPU drivers keep none.
+kept=$(entries home/.cache/backlight/kernels)
+case $BL_DEVICE in swiftshader | native | lavapipe) least=1 most=1 ;; *) least=1 most=9 ;; esac
+[ "$kept" -ge $least ] && [ "$kept" -le $most ] || complain "$kept entries below HOME"
 HOME=$folder/home XDG_CACHE_HOME=$folder/xdg render b.pfm
-[ "$(entries xdg/backlight/kernels)" = 1 ] || complain "no entry below XDG_CACHE_HOME"
+[ "$(entries xdg/backlight/kernels)" = "$kept" ] || complain "other entries below XDG_CACHE_HOME"
 (unset MESA_SHADER_CACHE_DISABLE && HOME=$folder/none render b.pfm --no-cache)
 [ ! -e none ] || complain "--no-cache left $(find none -type f)"
 [ "$BL_DEVICE" = lavapipe ] && [ "$failures" = 0 ] && exit 0 # the rest is the same there, but slow
 
 export HOME=$folder/nobody BL_CACHE_DIR=$folder/own
 render c.pfm
-[ "$(entries own/kernels)" = 1 ] || complain "no entry below BL_CACHE_DIR"
+[ "$(entries own/kernels)" = "$kept" ] || complain "other entries below BL_CACHE_DIR"
 [ ! -e nobody ] || complain "something was kept in HOME besides"
 [ "$(cache 'c["folder"]')" = "$folder/own/kernels" ] || complain "devices does not say where the cache is"
-[ "$(cache 'c["entries"]')" = 1 ] || complain "devices does not count the entry"
-"$program" devices | grep -q '^kernel cache: .*/own/kernels, 1 entries' || complain "devices prints no cache"
+[ "$(cache 'c["entries"]')" = "$kept" ] || complain "devices does not count the entries"
+"$program" devices | grep -q "^kernel cache: .*/own/kernels, $kept entries" || complain "devices prints no cache"
 
 # ---- hits ----
 
@@ -65,7 +68,7 @@ BL_CACHE_DIR=$folder/blocked render i.pfm
 for file in b c d e f g h i j; do
     cmp -s a.pfm $file.pfm || complain "$file.pfm differs"
 done
-[ "$(cache 'c["entries"]')" = 1 ] || complain "three runs at once left something other than one entry"
+[ "$(cache 'c["entries"]')" = "$kept" ] || complain "three runs at once left other entries than one run"
 (unset HOME BL_CACHE_DIR && [ "$(cache c)" = None ]) || complain "a cache without a place"
 
 [ "$failures" = 0 ]

@@ -8,9 +8,9 @@
  * base, and the marks of differentiation, which mean nothing any more.
  *
  * What is used: add, sub, mul, select, floor, comparisons, integer and bit ops, all exact or correctly
- * rounded everywhere (NoContraction), and in two places the device's own division (atan2) and square root
- * (acos), which both CPU drivers round correctly; other devices may be off there by the 2.5 and 3 ulp that
- * Vulkan allows. Polynomials and split constants: scripts/fit_polynomials.py.
+ * rounded everywhere (NoContraction), and in two places division (atan2) and square root (acos), which code
+ * generation corrects where a device does not round them (spv/rounded.c). Polynomials and split constants:
+ * scripts/fit_polynomials.py.
  *
  *   function  range                        error (ulp of the correct result; tests/unit/spv_math.c)
  *   sin, cos  |x| <= 2 pi 2, or 2^-44 absolute, which is more where the result is near zero

@@ -115,6 +115,10 @@ static void lower_value(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst)
         ids[i] = spv_operand(g, frame, refs[i]);
     if (is_identity(inst, operand))
         value = ids[0];
+    else if (g->options.correct_rounding && inst.type == IR_F32 && inst.op == IR_DIV)
+        value = spv_rounded_div(g, ids[0], ids[1]);
+    else if (g->options.correct_rounding && inst.op == IR_SQRT)
+        value = spv_rounded_sqrt(g, ids[0]);
     else if (opcode.form == SPV_FORM_CORE)
         value = core_op(g, frame, inst, opcode.code, ids);
     else if (opcode.form == SPV_FORM_GLSL)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Inside of spirv_gen/spv: the module being written (module.c), the opcode table (opcode.c) and the walk over
  * a trace (lower.c: values; control.c: if, call; loop.c; memory.c: buffers, uniforms, locals, atomics;
- * vector_loads.c: neighbouring words; ray.c: ray queries).
+ * vector_loads.c: neighbouring words; rounded.c: division and roots; ray.c: ray queries).
  *
  * Invariants: a stream is appended to, never reordered, so ids and words depend on the trace alone; `block`
  * is the label of the block that the body stream is in, which is what a phi has to name as predecessor. */
@@ -191,6 +191,12 @@ void spv_lower_endloop(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst);
 /* ---- ray.c ---- */
 
 void spv_lower_ray(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst);
+
+/* ---- rounded.c ---- */
+
+/* a / b and sqrt x of f32, rounded to the nearest. */
+uint32_t spv_rounded_div(spv_gen *g, uint32_t a, uint32_t b);
+uint32_t spv_rounded_sqrt(spv_gen *g, uint32_t x);
 
 /* ---- memory.c ---- */
 

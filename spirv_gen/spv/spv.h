@@ -21,7 +21,9 @@ typedef struct spv_options {
     uint32_t local_size;               /* 0: 64 */
     bool names;                        /* OpName for functions, buffers, values' ops */
     bool signed_zero_inf_nan_preserve; /* device offers it for 32 bits: ask for it */
-    bool scalar_loads;                 /* every word is read on its own (vector_loads.c) */
+    bool correct_rounding; /* the device's f32 division and square root may be off, its Fma rounds once:
+                              correct them (rounded.c) */
+    bool scalar_loads;     /* every word is read on its own (vector_loads.c) */
     spv_rays rays;
     uint32_t addressed; /* bit i: buffer i, of the first 32, is larger than a binding reaches. Its binding
                            holds two words instead, its device address, low word first */

@@ -84,6 +84,7 @@ static void add_generation(XXH3_state_t *h, const code_options *code)
     const uint32_t all[] = {o->local_size,
                             o->names,
                             o->signed_zero_inf_nan_preserve,
+                            o->correct_rounding,
                             o->scalar_loads,
                             o->rays.query,
                             o->rays.scene_buffer,

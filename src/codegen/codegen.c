@@ -8,6 +8,7 @@ code_options codegen_options(const gpu_info *device)
         .native.target = (x86_target)device->native_target,
         .spirv = {.local_size = LOCAL_SIZE,
                   .names = true,
+                  .correct_rounding = !device->rounds,
                   .signed_zero_inf_nan_preserve = device->signed_zero_inf_nan_preserve},
     };
 }

@@ -39,7 +39,9 @@ typedef struct gpu_info {
     uint64_t max_buffer_range;    /* bytes one storage-buffer binding can address */
     uint64_t max_allocation;      /* bytes */
     uint32_t max_storage_buffers; /* per stage */
-    bool float_atomics;           /* shaderBufferFloat32AtomicAdd */
+    bool rounds;        /* f32 division and square root are rounded to the nearest; elsewhere kernels do it
+                           themselves        (spirv_gen/spv/rounded.c) */
+    bool float_atomics; /* shaderBufferFloat32AtomicAdd */
     bool ray_query, int64, float64, timestamps, signed_zero_inf_nan_preserve;
     bool int64_atomics;  /* shaderBufferInt64Atomics */
     bool buffer_address; /* gpu_buffer_address works, kernels may use PhysicalStorageBuffer */

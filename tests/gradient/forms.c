@@ -243,10 +243,11 @@ static void two_walks_are_the_same_for_any_slices(void **state)
     for (uint32_t i = 0; i < p.values; i++)
         target[i] = 0.1f;
     bl_stats stats[2];
+    const uint32_t spp = 90 * scene_device_tile_samples(&device) / (1u << 18);
     for (int k = 0; k < 2; k++) {
         bl_gradient_desc desc = {
             .form = BL_FORM_TWO_WALK,
-            .spp = 90,
+            .spp = spp,
             .seed = 1,
             .target = target,
             .image = image,
@@ -259,8 +260,9 @@ static void two_walks_are_the_same_for_any_slices(void **state)
     assert_true(stats[0].slices >= 6); /* three tiles */
     assert_memory_equal(g[0], g[1], sizeof g[0]);
     assert_memory_equal(&stats[0].loss, &stats[1].loss, sizeof stats[0].loss);
-    SCENE_MUST(&device, bl_job_render(p.job, &(bl_render_desc){.spp = 90, .seed = 1, .gradient_stream = true},
-                                      p.image, NULL));
+    SCENE_MUST(&device,
+               bl_job_render(p.job, &(bl_render_desc){.spp = spp, .seed = 1, .gradient_stream = true},
+                             p.image, NULL));
     for (uint32_t i = 0; i < p.values; i++)
         assert_true(fabsf(image[i] - p.image[i]) <=
                     1e-5f * (1 + p.image[i])); /* the same samples, added up in another order */

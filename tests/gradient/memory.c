@@ -70,16 +70,17 @@ static uint64_t bytes_of_gradient(bl_gradient_form form, int depth, uint32_t spp
 static void memory_does_not_depend_on_depth_and_samples(void **state)
 {
     (void)state;
+    const uint32_t tile = scene_device_tile_samples(&device), spp = tile / (SIDE * SIDE);
     for (int form = BL_FORM_FUSED; form < BL_FORM_COUNT; form++) {
         uint64_t device_short, device_long;
-        uint64_t brief = bytes_of_gradient(form, 2, 64, &device_short),
-                 lengthy = bytes_of_gradient(form, 24, 256, &device_long);
+        uint64_t brief = bytes_of_gradient(form, 2, spp, &device_short),
+                 lengthy = bytes_of_gradient(form, 24, 4 * spp, &device_long);
         assert_int_equal(brief, lengthy);
         assert_int_equal(device_short, device_long);
         /* at most 2^16 lanes' sums, whatever the film: 12 bytes each, and five images of 12 bytes a pixel,
-         * and the scene; and of a tile of 2^18 samples 32 bytes each */
+         * and the scene; and of a tile's samples 32 bytes each */
         assert_true(brief <
-                    (12u << 16) + 60u * SIDE * SIDE + 65536 + (form == BL_FORM_FUSED ? 0 : 32u << 18));
+                    (12u << 16) + 60u * SIDE * SIDE + 65536 + (form == BL_FORM_FUSED ? 0 : 32u * tile));
     }
 }
 

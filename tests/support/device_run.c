@@ -44,12 +44,6 @@ int device_run_missing(void)
     return all && strcmp(all, "1") == 0 ? 1 : SKIPPED;
 }
 
-bool device_run_rounds(const device_run *d)
-{
-    gpu_kind kind = gpu_device_info(d->device)->kind;
-    return kind >= GPU_NATIVE;
-}
-
 /* ---- memory ---- */
 
 run_memory run_memory_create(const uint32_t *counts, uint32_t buffer_count)
@@ -134,6 +128,7 @@ static kernel_code generate(device_run *d, const ir_module *m, uint32_t local_si
     options.spirv.local_size = local_size;
     options.spirv.names = false;
     options.spirv.rays = d->rays;
+    options.spirv.correct_rounding |= d->corrected;
     options.spirv.addressed = d->addressed;
     spv_code spirv = checked_spirv(m, &options.spirv);
     code.words = spirv.words, code.word_count = spirv.word_count;

@@ -21,6 +21,7 @@ typedef struct device_run {
     gpu_device *device;
     spv_rays rays;           /* of the kernels to come; zeroed: rays have been lowered */
     x86_options native_rays; /* the same for the native device; its target does not count */
+    bool corrected;          /* of the kernels to come: quotients and roots are corrected (spv/rounded.c) */
     uint32_t addressed;      /* of the kernels to come: buffers reached by their addresses */
     bl_error err;
 } device_run;
@@ -30,8 +31,6 @@ typedef struct device_run {
 bool device_run_open(device_run *d);
 void device_run_close(device_run *d);
 int device_run_missing(void); /* 77 (skipped), or 1 under BL_REQUIRE_ALL=1 */
-/* Do division and square root round correctly? CPU devices do. */
-bool device_run_rounds(const device_run *d);
 
 /* ---- memory of a kernel: one array of words per buffer of its module ---- */
 

@@ -29,6 +29,9 @@ bool scene_device_open(scene_device *d);
 void scene_device_close(scene_device *d);
 int scene_device_missing(void);
 
+/* Samples of the largest tile of a gradient pass that goes tile by tile (src/api/gradient_forms.c). */
+uint32_t scene_device_tile_samples(const scene_device *d);
+
 void scene_device_must(scene_device *d, bl_result r, const char *what);
 #define SCENE_MUST(d, call) scene_device_must((d), (call), #call)
 /* A call has returned r: it must be this error, and the context's text must name the word. */

@@ -114,6 +114,7 @@ static void describe(native_candidate *c)
     info->max_storage_buffers = X86_BUFFERS_MOST;
     info->float_atomics = true;
     info->timestamps = true;
+    info->rounds = true;
     info->signed_zero_inf_nan_preserve = true;
 }
 
