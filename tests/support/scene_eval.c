@@ -29,12 +29,19 @@ scene_eval *scene_eval_create_baked(const char *xml, const char *folder, const c
 scene_eval *scene_eval_create_chosen(const char *xml, const char *folder, const char *const *requested,
                                      uint32_t count, bool bake, enum light_choice lights)
 {
+    return scene_eval_create_with(xml, folder, requested, count, bake,
+                                  &(render_overrides){.light_choice = lights});
+}
+
+scene_eval *scene_eval_create_with(const char *xml, const char *folder, const char *const *requested,
+                                   uint32_t count, bool bake, const render_overrides *overrides)
+{
     bl_error err = {0};
     scene_eval *e = checked(calloc(1, sizeof *e));
     scene_load_options o = {.registry = &render_registry};
     scene_description *d;
     must(scene_load_string(xml, folder, &o, &d, &err), &err);
-    must(render_scene_create(d, &(render_overrides){.light_choice = lights}, &e->scene, &err), &err);
+    must(render_scene_create(d, overrides, &e->scene, &err), &err);
     uint32_t *indices = checked(calloc(count + 1u, sizeof *indices));
     for (uint32_t i = 0; i < count; i++)
         indices[i] = scene_eval_find(e, requested[i]);
@@ -244,8 +251,9 @@ void scene_eval_freeze(scene_eval *e, const double *direction, double step)
 
 double scene_eval_weighted(const scene_eval *e, uint32_t pixel)
 {
+    const uint32_t channels = e->scene->mode->film_channels;
     double sum = 0;
-    for (uint32_t c = 0; c < 3; c++)
-        sum += (double)e->adjoint[3 * pixel + c] * e->film[3 * pixel + c];
+    for (uint32_t c = 0; c < channels; c++)
+        sum += (double)e->adjoint[channels * pixel + c] * e->film[channels * pixel + c];
     return sum;
 }

@@ -22,7 +22,7 @@ typedef struct scene_eval {
     double *tangent;  /* as values; of parameters, written by tests; of derived values, written by runs of
                          RENDER_FORWARD */
     double *film;     /* 6 words per lane of a one-strip film */
-    float *adjoint;   /* dL/dI, 3 per pixel */
+    float *adjoint;   /* dL/dI: of each pixel, a number a channel of the film */
     scene_eval_updated updated; /* of frozen */
     uint32_t status[STATUS_COUNT];
     uint32_t sample[SAMPLE_WORDS_MOST];     /* integers that RENDER_REPLAY leaves of one sample */
@@ -44,6 +44,8 @@ scene_eval *scene_eval_create_baked(const char *xml, const char *folder, const c
                                     uint32_t count, bool bake);
 scene_eval *scene_eval_create_chosen(const char *xml, const char *folder, const char *const *requested,
                                      uint32_t count, bool bake, enum light_choice lights);
+scene_eval *scene_eval_create_with(const char *xml, const char *folder, const char *const *requested,
+                                   uint32_t count, bool bake, const render_overrides *overrides);
 void scene_eval_destroy(scene_eval *e);
 uint32_t scene_eval_find(const scene_eval *e, const char *name); /* parameter index */
 uint32_t scene_eval_gradient_first(const scene_eval *e, const char *name);

@@ -31,7 +31,7 @@ typedef mueller traced_matrix(tracer *t, const ir_ref *args);
 static ir_func *record(ir_module *m, traced_matrix *body, uint32_t count, bool read, ir_ref out[16])
 {
     ir_func *f = ir_func_create(m, "matrix");
-    tracer t = {.f = f};
+    tracer t = {.f = f, .channels = 3};
     ir_ref args[ARGS_MOST];
     for (uint32_t k = 0; k < count; k++)
         args[k] = read ? ir_dload(f, 0, ir_u32(f, k), ir_u32(f, k)) : ir_param(f, IR_F32);
@@ -248,7 +248,7 @@ static void structure_is_kept(void **state)
     (void)state;
     ir_module *m = ir_module_create();
     ir_func *f = ir_func_create(m, "structure");
-    tracer t = {.f = f};
+    tracer t = {.f = f, .channels = 3};
     ir_ref a[2] = {ir_param(f, IR_F32), ir_param(f, IR_F32)}, one = ir_f32(f, 1);
     mueller grey = mueller_depolarizer(a[0]), mirror = specular_reflection(&t, a[0], a[1]),
             identity = mueller_absorber(one);

@@ -39,7 +39,7 @@ static traced record(traced_body *body, uint32_t ins, uint32_t outs, const doubl
     ir_buffer_add(r.module, "gradient", false, -1);
     r.f = ir_func_create(r.module, "test");
     r.module->entry = r.f;
-    tracer t = {.f = r.f, .differentiated = weights != NULL};
+    tracer t = {.f = r.f, .differentiated = weights != NULL, .channels = 3};
     ir_ref in[IN_MOST], out[OUT_MOST], seeds[OUT_MOST];
     for (uint32_t k = 0; k < ins; k++)
         in[k] = weights ? ir_dload(r.f, BUFFER_VALUES, ir_u32(r.f, k), ir_u32(r.f, k))

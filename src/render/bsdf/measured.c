@@ -305,8 +305,8 @@ static color measured_value(const bsdf_context *ctx, vec3 wo, ir_ref delta, ir_r
         bilinear_slices channel = v.slices;
         for (uint32_t k = 0; k < channel.count; k++)
             channel.index[k] = t_mad(t, channel.index[k], t_u32(t, 3), t_u32(t, c));
-        bilinear grid = grid_of(&v, MEASURED_RGB, &channel);
-        rgb[c] = ir_mul(f, bilinear_at(t, &grid, before), scale);
+        bilinear values = grid_of(&v, MEASURED_RGB, &channel);
+        rgb[c] = ir_mul(f, bilinear_at(t, &values, before), scale);
     }
     return light_of_rgb(t, rgb);
 }

@@ -281,7 +281,7 @@ walk_shadow shadow_cross(walk *w, const walk_vertex *v, const walk_position *at,
     if (w->pass == RENDER_PRIMAL ||
         w->pass == RENDER_VARIANCE) { /* in others a factor of 0 may be what a derivative is about */
         ir_ref black = ir_bool(f, true);
-        for (int k = 0; k < 3; k++)
+        for (uint32_t k = 0; k < t->channels; k++)
             black = ir_and(f, black, ir_ne(f, c.sum.zeros[k], t_u32(t, 0)));
         c.going = ir_and(f, c.going, ir_not(f, black));
     }
@@ -343,8 +343,9 @@ void shadow_adjoint(walk *w, const walk_vertex *v, const walk_position *at, ir_r
     arrivals arrived = {.count = w->motion->moves_stretches ? line_pack(&l.motion, arrived.at) : 0};
     for (uint32_t k = 0; k < arrived.count; k++)
         arrived.sum[k] = t_f32(t, 0);
-    color to_come;
-    for (int k = 0; k < 3; k++) { /* of media: their transmittance is never 0 where its gradient is wanted */
+    color to_come = {0};
+    for (uint32_t k = 0; k < t->channels; k++) { /* of media: their transmittance is never 0 where its
+                                                    gradient is wanted */
         ir_ref clean = ir_eq(f, v->shadow.zeros[k], t_u32(t, 0));
         to_come.c[k] = ir_select(f, clean, ir_mul(f, seed.c[k], v->shadow.product.c[k]), t_f32(t, 0));
     }

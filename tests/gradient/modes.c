@@ -1,0 +1,247 @@
+/* LABELS: nodevice */
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Modes (docs/theory/modes.md): in mono, as in rgb, path replay is the derivative of the path. All scenes of
+ * the tables are walked, each at one depth. In the interpreter, sample by sample, these agree: replay fused
+ * and in separate kernels, the unrolled path, differences of the weights along the path that stays, and
+ * forward mode by its dot product with replay.
+ *
+ * What the numbers themselves are is known where a scene is grey, since mono is then what rgb is in each
+ * channel, and in a furnace of colours. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "support/sample_check.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DEPTH = 3, SAMPLES = 12, VOLUMETRIC_SAMPLES = 4 };
+static const double exact_tolerance = 1e-9, single_tolerance = 2e-5;
+static const double luminance[3] = {0.212671, 0.715160, 0.072169};
+static char *folder;
+
+static scene_eval *in_mode(const char *mode, const char *xml, const scene_case *c)
+{
+    return scene_eval_create_with(xml, folder, c->parameters, scene_case_parameter_count(c), false,
+                                  &(render_overrides){.mode = mode});
+}
+
+/* <adjoint, tangent of the image along a direction> against <replay, direction>. */
+static void forward_agrees(sample_check *s, scene_eval_at at, const double *replay)
+{
+    scene_eval *e = s->e;
+    uint32_t random = 7 * at.sample + 1;
+    double along = 0, size = 0;
+    memset(e->tangent, 0, e->plan->value_count * sizeof *e->tangent);
+    for (uint32_t k = 0; k < scene_case_parameter_count(s->scene); k++) {
+        uint32_t value = scene_eval_value_first(e, s->scene->parameters[k]);
+        for (uint32_t i = 0; i < s->count[k]; i++) {
+            double v = 2 * scene_random(&random) - 1;
+            e->tangent[value + i] = v;
+            along += v * replay[s->first[k] + i], size += fabs(v * replay[s->first[k] + i]);
+        }
+    }
+    sample_check_run(s, RENDER_FORWARD, at);
+    sample_check_near(s, at, (sample_pair){"forward mode", 0, along, scene_eval_weighted(e, at.pixel)},
+                      1e-9 * (1e-3 + size));
+}
+
+static void sample_agrees(sample_check *s, scene_eval_at at)
+{
+    const double step = s->scene->step > 0 ? s->scene->step : 0.1,
+                 rounding = s->scene->step > 0 ? 1e-3 / step : 1;
+    bool unrolls = !s->scene->volumetric || s->scene->crossings > 0;
+    double replay[SAMPLE_CHECK_ELEMENTS];
+    for (int f64 = 0; f64 < 2; f64++) {
+        double tolerance = f64 ? exact_tolerance : single_tolerance;
+        at.f64 = f64;
+        if (unrolls)
+            sample_check_unrolled(s, at, tolerance, 0, replay);
+        sample_check_run_clean(s, RENDER_GRADIENT, at);
+        memcpy(replay, s->e->gradient, s->elements * sizeof *replay);
+        sample_check_run_clean(s, RENDER_ADJOINT, at);
+        sample_check_same(s, at, "separate kernels", replay, tolerance * sample_check_largest(s, replay));
+    }
+    sample_difference d = sample_check_differences(s, at, replay, step, 0);
+    sample_check_near(s, at, (sample_pair){"differences of the path that stays", 0, d.along, d.difference},
+                      exact_tolerance * (sample_check_largest(s, replay) + d.here) * rounding);
+    forward_agrees(s, at, replay);
+}
+
+static void mono_agrees(void **state)
+{
+    const scene_case *c = *state;
+    arena a = {0};
+    uint32_t random = 5;
+    sample_check s = {.scene = c, .variant = "mono"};
+    scene_eval *e = in_mode("mono", scene_case_xml(&a, c, DEPTH, SAMPLE_CHECK_SIDE, SAMPLE_CHECK_SIDE), c);
+    assert_int_equal(e->scene->mode->channels, 1);
+    e->options = (render_trace_options){.unrolled_depth = (uint32_t)e->scene->max_depth * (1 + c->crossings)};
+    sample_check_begin(&s, e, &random);
+    for (uint32_t k = 0; k < (c->volumetric ? VOLUMETRIC_SAMPLES : SAMPLES); k++)
+        sample_agrees(&s, sample_check_draw(&random, true));
+    scene_eval_destroy(e);
+    arena_free(&a);
+}
+
+/* ---- grey ---- */
+
+#define GREY(what, value) "<rgb name='" what "' value='" value "," value "," value "'/>"
+static const scene_case grey = {
+    .name = "grey",
+    .volumetric = true,
+    .body = "<bsdf type='diffuse' id='wall'>" GREY(
+        "reflectance",
+        ".6") "</bsdf>"
+              "<medium type='homogeneous' id='fog'>" GREY("albedo", ".7") GREY(
+                  "sigma_t", ".4") "</medium>"
+                                   "<shape type='rectangle'><transform name='to_world'><scale "
+                                   "value='3'/></transform><ref "
+                                   "id='wall'/></shape>"
+                                   "<shape type='sphere'><point name='center' value='0,0,1'/><float "
+                                   "name='radius' value='.6'/><bsdf "
+                                   "type='null'/><ref name='interior' id='fog'/></shape>"
+                                   "<emitter type='constant' id='sky'>" GREY("radiance", "1.5") "</emitter>",
+    .parameters = {"wall.reflectance.value", "fog.albedo.value.value", "fog.sigma_t.value.value",
+                   "sky.radiance.value"}};
+
+/* In a grey scene the image in mono is each channel of that in rgb. With dL/dI of mono in all of its
+ * channels, a channel of a gradient in mono is its share of the luminance times that channel in rgb. */
+static void grey_scenes_are_what_they_are_in_rgb(void **state)
+{
+    (void)state;
+    arena a = {0};
+    uint32_t random = 3;
+    char *xml = scene_case_xml(&a, &grey, DEPTH, SAMPLE_CHECK_SIDE, SAMPLE_CHECK_SIDE);
+    sample_check mono = {.scene = &grey, .variant = "mono"}, rgb = {.scene = &grey, .variant = "rgb"};
+    sample_check_begin(&mono, in_mode("mono", xml, &grey), &random);
+    sample_check_begin(&rgb, in_mode("rgb", xml, &grey), &random);
+    double largest = 0;
+    for (uint32_t i = 0; i < SAMPLE_CHECK_SIDE * SAMPLE_CHECK_SIDE; i++)
+        for (uint32_t c = 0; c < 3; c++)
+            rgb.e->adjoint[3 * i + c] = mono.e->adjoint[i];
+    for (uint32_t k = 0; k < SAMPLES; k++) {
+        scene_eval_at at = sample_check_draw(&random, true);
+        sample_check_run_clean(&mono, RENDER_PRIMAL, at), sample_check_run_clean(&rgb, RENDER_PRIMAL, at);
+        for (uint32_t c = 0; c < 3; c++)
+            assert_true(fabs(mono.e->film[at.pixel] - rgb.e->film[3 * at.pixel + c]) <= 1e-6);
+        sample_check_run_clean(&mono, RENDER_GRADIENT, at), sample_check_run_clean(&rgb, RENDER_GRADIENT, at);
+        for (uint32_t i = 0; i < mono.elements; i++) {
+            double share = luminance[i % 3] * rgb.e->gradient[i];
+            sample_check_near(&mono, at, (sample_pair){"its share in rgb", i, mono.e->gradient[i], share},
+                              1e-6 * (1e-3 + fabs(share)));
+            largest = fmax(largest, fabs(share));
+        }
+    }
+    assert_true(largest > 1e-3);
+    scene_eval_destroy(mono.e), scene_eval_destroy(rgb.e);
+    arena_free(&a);
+}
+
+/* ---- furnace ---- */
+
+/* A ball that all light leaves as it arrived: with directions sampled by the material alone every sample is
+ * reflectance times radiance, and the luminance of either counts. */
+static void a_furnace_has_the_product_of_luminances(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *reflectance;
+        double is;
+    } balls[] = {{"1,1,1", 1}, {".9,.2,.5", 0.9 * 0.212671 + 0.2 * 0.715160 + 0.5 * 0.072169}};
+    for (size_t k = 0; k < sizeof balls / sizeof *balls; k++) {
+        arena a = {0};
+        const scene_case c = {
+            .name = "furnace",
+            .body = arena_printf(&a,
+                                 "<shape type='sphere'><float name='radius' value='50'/><point name='center' "
+                                 "value='0,50,0'/><bsdf type='diffuse'><rgb name='reflectance' "
+                                 "value='%s'/></bsdf></shape><emitter type='constant' id='sky'><rgb "
+                                 "name='radiance' value='2,1,4'/></emitter>",
+                                 balls[k].reflectance),
+            .parameters = {"sky.radiance.value"}};
+        sample_check s = {.scene = &c, .variant = "mono"};
+        scene_eval *e = in_mode("mono", scene_case_xml(&a, &c, 2, SAMPLE_CHECK_SIDE, SAMPLE_CHECK_SIDE), &c);
+        uint32_t random = 1, seen = 0;
+        e->options = (render_trace_options){.no_next_event = true};
+        sample_check_begin(&s, e, &random);
+        const double sky = 2 * 0.212671 + 0.715160 + 4 * 0.072169;
+        for (uint32_t i = 0; i < SAMPLES; i++) {
+            scene_eval_at at = sample_check_draw(&random, true);
+            sample_check_run_clean(&s, RENDER_PRIMAL, at);
+            double got = e->film[at.pixel];
+            bool ball = fabs(got - balls[k].is * sky) <= 1e-6;
+            assert_true(ball || fabs(got - sky) <= 1e-6);
+            seen += ball;
+        }
+        assert_true(seen > 0);
+        scene_eval_destroy(e);
+        arena_free(&a);
+    }
+}
+
+/* ---- names ---- */
+
+static void modes_have_names(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        enum mode_index is;
+    } good[] = {{NULL, MODE_RGB},           {"rgb", MODE_RGB},           {"mono", MODE_MONO},
+                {"scalar_mono", MODE_MONO}, {"llvm_ad_mono", MODE_MONO}, {"llvm_mono_double", MODE_MONO},
+                {"cuda_ad_rgb", MODE_RGB}};
+    static const struct {
+        const char *name, *says;
+    } bad[] = {{"mno", "did you mean \"mono\""},
+               {"colours", "there are rgb, mono"},
+               {"", "there is no mode"},
+               {"llvm_ad_mono_single", "there is no mode"},
+               {"rgb_polarized", "polarised light is not there yet"}};
+    const render_mode *found;
+    bl_error err;
+    for (size_t k = 0; k < sizeof good / sizeof *good; k++) {
+        assert_int_equal(render_mode_find(good[k].name, &found, &err), BL_OK);
+        assert_ptr_equal(found, &render_modes[good[k].is]);
+    }
+    for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
+        assert_int_not_equal(render_mode_find(bad[k].name, &found, &err), BL_OK);
+        if (!strstr(err.text, bad[k].says))
+            fail_msg("%s: %s", bad[k].name, err.text);
+    }
+}
+
+int main(void)
+{
+    folder = scene_files_create();
+    if (!folder)
+        return 1;
+    const struct {
+        const scene_case *cases;
+        uint32_t count;
+    } tables[] = {{scene_cases, scene_case_count},
+                  {scene_media_cases, scene_media_case_count},
+                  {scene_thin_cases, scene_thin_case_count},
+                  {scene_field_cases, scene_field_case_count}};
+    uint32_t count = 0, all = 3;
+    for (size_t k = 0; k < sizeof tables / sizeof *tables; k++)
+        all += tables[k].count;
+    struct CMUnitTest *tests = calloc(all, sizeof *tests);
+    if (!tests)
+        return 1;
+    tests[count++] = (struct CMUnitTest)cmocka_unit_test(modes_have_names);
+    tests[count++] = (struct CMUnitTest)cmocka_unit_test(grey_scenes_are_what_they_are_in_rgb);
+    tests[count++] = (struct CMUnitTest)cmocka_unit_test(a_furnace_has_the_product_of_luminances);
+    for (size_t k = 0; k < sizeof tables / sizeof *tables; k++)
+        for (const scene_case *c = tables[k].cases; c < tables[k].cases + tables[k].count; c++)
+            tests[count++] = (struct CMUnitTest){c->name, mono_agrees, NULL, NULL, (void *)(uintptr_t)c};
+    int failed = _cmocka_run_group_tests("modes", tests, count, NULL, NULL);
+    free(tests);
+    scene_files_remove(folder);
+    return failed;
+}
