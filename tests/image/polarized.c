@@ -100,6 +100,8 @@ static const struct {
      POLARIZER("2", "0") RETARDER("1.5", "45", "90") POLARIZER("1", "90"), 0.25, 1e-6},
     {"half a wave between crossed polarisers",
      POLARIZER("2", "0") RETARDER("1.5", "45", "180") POLARIZER("1", "90"), 0.5, 1e-6},
+    {"a retarder along an axis, whose angle counts the other way round",
+     POLARIZER("2", "20") RETARDER("1.5", "-20", "70") POLARIZER("1", "110"), 0, 1e-6},
     {"a retarder along the axis", POLARIZER("2", "0") RETARDER("1.5", "90", "70") POLARIZER("1", "90"), 0,
      1e-6},
     {"two circular polarisers", CIRCULAR("2", "true") CIRCULAR("1", "true"), 0.5, 1e-6},

@@ -25,7 +25,8 @@ static uint32_t polarizer_needs(const class_node *n) { return n->variant ? NEED_
 
 static const plugin_param polarizer_params[] = {
     {"theta", PLUGIN_TEXTURED, PLUGIN_SCALAR, "0", 0, 0,
-     "angle of the axis that passes, in degrees from dp/du about the normal; only where light is polarised"},
+     "angle of the axis that passes, in degrees from dp/du about the normal, clockwise; only where light is "
+     "polarised"},
     {"transmittance", PLUGIN_TEXTURED, PLUGIN_REFLECTANCE, "1", 0, 0, "factor of what passes"},
     {"polarizing", PLUGIN_BOOLEAN, 0, "true", 0, 0, "false: takes half of the light, whatever it is"},
 };
