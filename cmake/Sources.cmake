@@ -332,6 +332,7 @@ set(api_sources
     src/api/render.c
     src/api/resample.c
     src/api/scene.c
+    src/api/self_test.c
     src/api/scene_builder.c
     src/api/tape.c
     src/api/trace_dump.c)

@@ -39,9 +39,9 @@ def report(folder):
 
 def works(folder):
     """What passes on this device, a test among it."""
-    run = subprocess.run(command(folder, PROGRAM, "--steps", "pictures,tests", "--matching", "^unit_spv_device$"))
+    run = subprocess.run(command(folder, PROGRAM, "--steps", "pictures,tests", "--matching", "^api_self_test$"))
     page, data, results = report(folder)
-    wanted = {("pictures", "cornell"), ("pictures", "room"), ("pictures", "smoke"), ("tests", "unit_spv_device")}
+    wanted = {("pictures", "cornell"), ("pictures", "room"), ("pictures", "smoke"), ("tests", "api_self_test")}
     good = run.returncode == 0 and data["finished"] and wanted <= set(results) and data["device"]["kind"] == DEVICE
     good = good and all(r["status"] == "passed" for r in results.values())
     return good and all("<td>%s</td>" % name in page for _, name in wanted)

@@ -110,13 +110,14 @@ typedef struct bl_device_info {
     uint32_t subgroup_size;
     uint64_t max_buffer_range, max_allocation; /* bytes */
     bool float_atomics, ray_query, int64, float64;
-    uint64_t reserved[8];
+    const char *uuid; /* the driver's, the same in every process; native device: NULL */
+    uint64_t reserved[7];
 } bl_device_info;
 
 BL_API uint32_t bl_device_count(const bl_context *ctx); /* in the order "auto" prefers them */
 BL_API bl_result bl_device_info_at(const bl_context *ctx, uint32_t index, bl_device_info *out);
-/* selector: NULL or "auto", "native", "swiftshader", "lavapipe", or part of a device's name. "native" is this
- * processor without Vulkan; it must be asked for by name. */
+/* selector: NULL or "auto", "native", "swiftshader", "lavapipe", an index of bl_device_info_at ("1"), "uuid:"
+ * and a UUID or its beginning, or part of a device's name. "native" is this processor without Vulkan. */
 BL_API bl_result bl_device_create(bl_context *ctx, const char *selector, bl_device **out);
 /* The same device, to make kernels with and nothing else: it holds no memory, so null hardware will do (a
  * driver's compiler without a device, as RADV has it), and drivers tell what they have made

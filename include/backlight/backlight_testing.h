@@ -29,6 +29,18 @@ typedef struct bl_job_testing bl_job_testing;
 /* Name of the compiler's optimisation k, NULL past the last one. */
 BL_API const char *bl_optimisation_name(uint32_t k);
 
+/* ---- self-test: the arithmetic of a device that kernels rely on, on the device itself ---- */
+
+typedef struct bl_self_check {
+    const char *name;             /* "division"; NULL: there is no such check */
+    const char *expectation;      /* "is rounded correctly" */
+    bool holds, needed;           /* needed: without it images and gradients are wrong */
+    uint32_t compared, different; /* words, with what the interpreter computes */
+    char found[160];              /* the first difference; else "" */
+} bl_self_check;
+/* Runs check k, from 0 on. BL_OK whether it holds or not; an error where it could not run. */
+BL_API bl_result bl_device_self_check(bl_device *device, uint32_t k, bl_self_check *out);
+
 /* ---- the reference: glsl/reference_pt.comp, a path tracer written by hand, as an oracle and a yardstick
  * ---- */
 

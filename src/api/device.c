@@ -11,6 +11,7 @@ static void describe(const gpu_info *g, bl_device_info *out)
     *out = (bl_device_info){.name = g->name,
                             .driver = g->driver,
                             .found = g->found,
+                            .uuid = *g->uuid ? g->uuid : NULL,
                             .kind = kinds[g->kind],
                             .api_major = g->api_version >> 22 & 0x7F,
                             .api_minor = g->api_version >> 12 & 0x3FF,

@@ -13,8 +13,8 @@
 #include "api/kernel_code.h"
 
 enum {
-    FIRST_SLICE_PATHS = 1 << 14,
-    STATUS_PATHS = 1 << 24, /* after so many paths counters are taken over */
+    FIRST_SLICE_PATHS = 1 << 12, /* of a device that may be slow, far below its time limit */
+    STATUS_PATHS = 1 << 24,      /* after so many paths counters are taken over */
     LANES_WANTED = 1 << 16,
     SAMPLES_LEAST = 4,
     LANES_LEAST_TOGETHER = 1 << 9

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * backlight devices: what can run here, and which features it has; how each device was found; where compiled
- * kernels are kept. */
+ * kernels are kept. --selftest: whether the arithmetic of a device is what kernels rely on. */
 #include "cli.h"
 
+#include <backlight/backlight_testing.h>
 #include <cjson/cJSON.h>
 #include <stdio.h>
 
 typedef struct arguments {
     cli_common common;
+    bool self_test;
 } arguments;
 
 static cJSON *device_json(const bl_device_info *info)
@@ -19,6 +21,8 @@ static cJSON *device_json(const bl_device_info *info)
     cJSON_AddStringToObject(json, "kind", info->kind);
     cJSON_AddStringToObject(json, "driver", info->driver);
     cJSON_AddStringToObject(json, "found", info->found);
+    if (info->uuid)
+        cJSON_AddStringToObject(json, "uuid", info->uuid);
     if (info->api_major)
         cJSON_AddStringToObject(json, "vulkan", version);
     else
@@ -33,12 +37,14 @@ static cJSON *device_json(const bl_device_info *info)
     return json;
 }
 
-static void print_device(const bl_device_info *info, bool preferred)
+static void print_device(const bl_device_info *info, uint32_t index)
 {
-    printf("%s%s\n", info->name, preferred ? "  (auto)" : "");
+    printf("%u  %s%s\n", index, info->name, index == 0 ? "  (auto)" : "");
     printf("    kind       %s\n", info->kind);
     printf("    driver     %s\n", info->driver);
     printf("    found      %s\n", info->found);
+    if (info->uuid)
+        printf("    UUID       %s\n", info->uuid);
     if (info->api_major)
         printf("    Vulkan     %u.%u.%u\n", info->api_major, info->api_minor, info->api_patch);
     printf("    subgroup   %u\n", info->subgroup_size);
@@ -88,7 +94,7 @@ static int list(const cli_session *session)
         if (session->common->json)
             cJSON_AddItemToArray(devices, device_json(&info));
         else
-            print_device(&info, i == 0);
+            print_device(&info, i);
     }
     bl_cache_info cache = bl_context_cache_info(session->ctx);
     if (session->common->json) {
@@ -108,22 +114,98 @@ static int list(const cli_session *session)
     return CLI_OK;
 }
 
+/* ---- the self-test ---- */
+
+static cJSON *check_json(const bl_self_check *check)
+{
+    cJSON *json = cJSON_CreateObject();
+    cJSON_AddStringToObject(json, "name", check->name);
+    cJSON_AddStringToObject(json, "expectation", check->expectation);
+    cJSON_AddBoolToObject(json, "holds", check->holds);
+    cJSON_AddBoolToObject(json, "needed", check->needed);
+    cJSON_AddNumberToObject(json, "compared", check->compared);
+    cJSON_AddNumberToObject(json, "different", check->different);
+    cJSON_AddStringToObject(json, "found", check->found);
+    return json;
+}
+
+static void print_check(const bl_self_check *check)
+{
+    printf("    %-12s %-46s %s\n", check->name, check->expectation,
+           check->holds    ? "yes"
+           : check->needed ? "NO"
+                           : "no");
+    if (!check->holds)
+        printf("                 %u of %u differ; %s\n", check->different, check->compared, check->found);
+}
+
+/* A check that cannot run does not hold, and those after it run all the same. */
+static int self_test(cli_session *session)
+{
+    CLI_TRY(session_open_device(session));
+    cJSON *list = cJSON_CreateArray();
+    uint32_t missing = 0;
+    bl_self_check check;
+    if (!session->common->json)
+        printf("%s\n", session->device_info.name);
+    for (uint32_t k = 0;; k++) {
+        bl_result result = bl_device_self_check(session->device, k, &check);
+        if (!check.name)
+            break;
+        if (result != BL_OK)
+            snprintf(check.found, sizeof check.found, "%s", bl_context_error(session->ctx));
+        missing += check.needed && !check.holds;
+        if (session->common->json)
+            cJSON_AddItemToArray(list, check_json(&check));
+        else
+            print_check(&check);
+    }
+    cJSON *json = cJSON_CreateObject();
+    cJSON_AddItemToObject(json, "device", device_json(&session->device_info));
+    cJSON_AddItemToObject(json, "checks", list);
+    cJSON_AddNumberToObject(json, "missing", missing);
+    if (session->common->json)
+        print_json(json);
+    cJSON_Delete(json);
+    return missing ? fail("%s lacks what images and gradients need: %u checks", session->device_info.name,
+                          missing)
+                   : CLI_OK;
+}
+
+/* What --device names must be there, also where the list is all that is wanted. */
+static int show(cli_session *session)
+{
+    if (session->common->device)
+        CLI_TRY(session_open_device(session));
+    return list(session);
+}
+
 static int run(void *argument)
 {
     const arguments *args = argument;
     cli_session session;
     int status = session_open(&session, &args->common, NULL);
     if (status == CLI_OK)
-        status = list(&session);
+        status = args->self_test ? self_test(&session) : show(&session);
     session_close(&session);
     return status;
 }
 
+// clang-format off
+static const cli_option options[] = {
+    {.name = "--selftest", .kind = CLI_FLAG, .offset = offsetof(arguments, self_test),
+     .help = "instead: run small kernels on the device (--device), and say whether its arithmetic is what "
+             "images and gradients rely on; ends with 1 where something that is needed is missing"},
+};
+// clang-format on
+
 const cli_command command_devices = {
     .name = "devices",
     .summary = "what can run here, and which features it has",
-    .usage = "[--json]",
-    .example = "backlight devices --json",
+    .usage = "[--selftest] [OPTIONS]",
+    .example = "backlight devices --selftest --device 1",
+    .options = options,
+    .option_count = sizeof options / sizeof options[0],
     .arguments_size = sizeof(arguments),
     .run = run,
 };

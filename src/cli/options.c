@@ -56,7 +56,8 @@ static const cli_option common_options[] = {
              "voxels, operations of a kernel, seconds to load; lower by default with --untrusted; "
              "repeatable"},
     {.name = "--device", .kind = CLI_TEXT, .value = "NAME", .offset = COMMON(device),
-     .help = "auto, native, swiftshader, lavapipe, or part of a device's name (or BL_DEVICE)"},
+     .help = "auto, native, swiftshader, lavapipe, a number in the order of `backlight devices`, "
+             "uuid:UUID, or part of a device's name (or BL_DEVICE)"},
     {.name = "--ray-backend", .kind = CLI_TEXT, .value = "NAME", .offset = COMMON(ray_backend),
      .help = "how rays meet the scene: bvh (our own hierarchy) or query (ray queries of the device); "
              "default: query on GPUs that have them (or BL_RAY_BACKEND)",

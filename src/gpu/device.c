@@ -140,11 +140,18 @@ static bool matches(const gpu_info *info, const char *selector)
         return info->kind == GPU_SWIFTSHADER;
     if (strcasecmp(selector, "lavapipe") == 0)
         return info->kind == GPU_LAVAPIPE;
+    if (strncasecmp(selector, "uuid:", 5) == 0)
+        return selector[5] && strncasecmp(info->uuid, selector + 5, strlen(selector + 5)) == 0;
     return strcasestr(info->name, selector) != NULL;
 }
 
+/* A place in the list is a number and nothing else, so "4090" is one and "RTX 4090" is none. */
 static const gpu_candidate *find(const gpu *g, const char *selector)
 {
+    char *end = NULL;
+    unsigned long place = selector && *selector >= '0' && *selector <= '9' ? strtoul(selector, &end, 10) : 0;
+    if (end && !*end)
+        return place < g->candidates.count ? g->candidates.data[place] : NULL;
     for (uint32_t i = 0; i < g->candidates.count; i++)
         if (matches(&g->candidates.data[i]->info, selector))
             return g->candidates.data[i];
@@ -155,7 +162,7 @@ static bl_result no_match(const gpu *g, const char *selector, bl_error *err)
 {
     text list = {0};
     for (uint32_t i = 0; i < g->candidates.count; i++)
-        text_add(&list, "%s%s", i ? ", " : "", g->candidates.data[i]->info.name);
+        text_add(&list, "%s%u %s", i ? ", " : "", i, g->candidates.data[i]->info.name);
     bl_result result = error_set(err, BL_ERROR_NO_DEVICE, "no device matches '%s'; there %s%s%s%s%s",
                                  selector ? selector : "auto", list.length ? "is: " : "are none",
                                  list.length ? list.data : "", g->notes.length ? " (" : "",

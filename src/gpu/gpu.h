@@ -30,6 +30,7 @@ typedef enum gpu_kind {
 typedef struct gpu_info {
     char name[256];   /* as the driver reports it; native: processor, instructions, threads */
     char driver[256]; /* driver name and version */
+    char uuid[40];    /* "12345678-1234-..", as the driver gives it; native: "" */
     char found[512];  /* how: "Vulkan loader", the path of the library opened directly, "processor" */
     gpu_kind kind;
     uint32_t api_version;   /* VK_MAKE_API_VERSION; 0: no Vulkan */
@@ -70,8 +71,9 @@ uint32_t gpu_count(gpu *g); /* devices found, in default order */
 const gpu_info *gpu_info_at(gpu *g, uint32_t index);
 uint32_t gpu_validation_messages(const gpu *g);
 
-/* selector: NULL or "auto" (first in default order that is hardware), "native", "swiftshader", "lavapipe", or
- * part of a name (case-insensitive). A selector that matches nothing is BL_ERROR_NO_DEVICE with the list of
+/* selector: NULL or "auto" (first in default order that is hardware), "native", "swiftshader", "lavapipe", a
+ * number (a place in the list, from 0), "uuid:" and the beginning of a UUID, or part of a name
+ * (case-insensitive). A selector that matches nothing is BL_ERROR_NO_DEVICE with the list of
  * what there is. */
 bl_result gpu_device_create(gpu *g, const char *selector, gpu_device **out, bl_error *err);
 /* The same device, to make kernels with and nothing else. */

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STAGING_SIZE = 8 << 20 };
+enum { STAGING_SIZE = 8 << 20, BUDGET_LEAST = 1 << 20 /* bytes; what is smaller is not asked about */ };
 
 /* The allowed memory type that has all `required` and most of the `preferred` flags; -1: no type has the
  * required ones. Among equals it is the first, because the specification orders types by performance. */
@@ -109,6 +109,30 @@ static bl_result allocate_own(vulkan_buffer *b, const VkMemoryRequirements *need
         (unsigned long long)needs->size, b->head.label, gpu_vk_result_name(allocated), (int)allocated);
 }
 
+/* What the system leaves to this process of the heap that the buffer's memory comes from, as the driver says
+ * now (VK_EXT_memory_budget, which is asked of the physical device and need not be enabled): beyond it a
+ * driver fails, or moves memory to the host, which is slow. */
+static bl_result keep_system_budget(const vulkan_device *d, const vulkan_buffer *b, uint64_t size,
+                                    bl_error *err)
+{
+    VkPhysicalDeviceMemoryBudgetPropertiesEXT now = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT};
+    VkPhysicalDeviceMemoryProperties2 memory = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2, .pNext = &now};
+    if (!d->candidate->extensions.memory_budget || size < BUDGET_LEAST)
+        return BL_OK;
+    d->candidate->driver->vk.GetPhysicalDeviceMemoryProperties2(d->candidate->physical, &memory);
+    uint32_t heap = d->memory.memoryTypes[b->memory_type].heapIndex;
+    uint64_t budget = now.heapBudget[heap], used = now.heapUsage[heap];
+    if (used <= budget && size <= budget - used)
+        return BL_OK;
+    return error_set(err, BL_ERROR_DEVICE_MEMORY,
+                     "buffer '%s' needs %.0f MiB; of the %.0f MiB that the system leaves to this process on "
+                     "%s, %.0f MiB are in use: close other programs, or take a smaller film or scene",
+                     b->head.label, (double)size / 1048576, (double)budget / 1048576,
+                     d->candidate->head.info.name, (double)used / 1048576);
+}
+
 static bl_result keep_budget(const vulkan_device *d, const char *label, uint64_t size, bl_error *err)
 {
     uint64_t budget = d->adopted ? d->adopted->budget : 0, held = d->head.stats.bytes_allocated;
@@ -146,6 +170,7 @@ static bl_result allocate(vulkan_buffer *b, gpu_memory where, bl_error *err)
                          b->head.label);
     b->memory_type = (uint32_t)type;
     TRY(keep_budget(d, b->head.label, needs.size, err));
+    TRY(keep_system_budget(d, b, needs.size, err));
     TRY(d->adopted && d->adopted->allocate ? borrow(b, &needs, err) : allocate_own(b, &needs, err));
     gpu_buffer_allocated(&b->head, needs.size);
     GPU_TRY(d, err, BindBufferMemory, d->handle, b->handle, b->memory ? b->memory : b->lent.memory,

@@ -138,6 +138,12 @@ static uint64_t largest_allocation(const gpu_driver *driver, VkPhysicalDevice ph
     return smaller(limit, heap);
 }
 
+static void write_uuid(const uint8_t bytes[VK_UUID_SIZE], char out[40])
+{
+    for (uint32_t i = 0; i < VK_UUID_SIZE; i++)
+        out += sprintf(out, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", bytes[i]);
+}
+
 bool gpu_probe(const gpu_driver *driver, VkPhysicalDevice physical, vulkan_candidate *c)
 {
     *c = (vulkan_candidate){.head.backend = &vulkan_backend, .driver = driver, .physical = physical};
@@ -170,6 +176,7 @@ bool gpu_probe(const gpu_driver *driver, VkPhysicalDevice physical, vulkan_candi
                                      : limits->maxComputeWorkGroupInvocations;
     gpu_info *info = &c->head.info;
     snprintf(info->name, sizeof info->name, "%s", properties.deviceName);
+    write_uuid(vulkan11.deviceUUID, info->uuid);
     snprintf(info->found, sizeof info->found, "%s", driver->found);
     snprintf(info->driver, sizeof info->driver, "%.100s%s%.100s (%u.%u.%u)", vulkan12.driverName,
              *vulkan12.driverInfo ? " " : "", vulkan12.driverInfo,

@@ -94,6 +94,11 @@ bl_result gpu_result_of(VkResult result)
 
 bl_result gpu_vk_error(bl_error *err, const char *call, VkResult result)
 {
-    return error_set(err, gpu_result_of(result), "%s failed: %s (%d)", call, gpu_vk_result_name(result),
-                     (int)result);
+    const char *advice = result == VK_ERROR_DEVICE_LOST
+                             ? ": the device or its driver was reset, or a dispatch took longer than the "
+                               "system allows. Start again; a fit goes on with --resume, a render with its "
+                               "--checkpoint"
+                             : "";
+    return error_set(err, gpu_result_of(result), "%s failed: %s (%d)%s", call, gpu_vk_result_name(result),
+                     (int)result, advice);
 }

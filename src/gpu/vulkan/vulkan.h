@@ -27,6 +27,7 @@
     X(GetPhysicalDeviceProperties2)                                                                          \
     X(GetPhysicalDeviceFeatures2)                                                                            \
     X(GetPhysicalDeviceMemoryProperties)                                                                     \
+    X(GetPhysicalDeviceMemoryProperties2)                                                                    \
     X(GetPhysicalDeviceQueueFamilyProperties)                                                                \
     X(GetPhysicalDeviceExternalBufferProperties)                                                             \
     X(CreateDevice)                                                                                          \
@@ -157,6 +158,7 @@ void gpu_driver_close(gpu_driver *driver);
 /* ---- probe.c: what a physical device can do ---- */
 
 #define GPU_EXTENSIONS(X)                                                                                    \
+    X(memory_budget, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME)                                                    \
     X(shader_atomic_float, VK_EXT_SHADER_ATOMIC_FLOAT_EXTENSION_NAME)                                        \
     X(acceleration_structure, VK_KHR_ACCELERATION_STRUCTURE_EXTENSION_NAME)                                  \
     X(deferred_host_operations, VK_KHR_DEFERRED_HOST_OPERATIONS_EXTENSION_NAME)                              \
