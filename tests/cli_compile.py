@@ -66,7 +66,7 @@ def on_device():
         # what words say of a kernel is what `ir` says of it
         listing = run("ir", CORNELL, "--pass", "primal", "--native").stdout
         check("run" in listing, "no listing")
-    else:
+    elif DEVICE in ("lavapipe", "swiftshader"):
         check(not any(kernel["statistics"] for kernel in made.values()), "this driver tells nothing")
         check(made["adjoint"]["driver_seconds"] > 0.01,
               "the driver has not compiled: %g s" % made["adjoint"]["driver_seconds"])

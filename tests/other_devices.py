@@ -122,8 +122,32 @@ def lost_device():
         check(contents(lost) == contents(whole) and contents(whole), "a fit that lost its device ends otherwise")
 
 
+def pieces_of_memory():
+    """A fit asks for memory when it begins, and not again: nothing can become fragmented, however long it is."""
+    said = []
+    with tempfile.TemporaryDirectory() as folder:
+        for steps in (4, 40):
+            job = os.path.join(folder, "%d.json" % steps)
+            with open(job, "w", encoding="utf-8") as file:
+                json.dump({**JOB, "steps": steps}, file)
+            status, _, err = run("hidden,count", "fit", job, "-o", job + ".out", "--quiet")
+            found = re.findall(r"asked for (\d+) times, (\d+) pieces", err)
+            check(status == 0 and found, "%d steps: %s" % (steps, err))
+            said.append(found[-1:])
+        print("memory was asked for, pieces at most: %s" % said)
+        check(said[0] == said[1] and said[0] and int(said[0][0][1]) < 100, "memory: %s" % said)
+
+
+def faults_of_the_self_test():
+    """The device is lost at every submission of the first checks: the checks say so, and nothing crashes."""
+    for at in range(1, 8):
+        status, out, err = run("hidden,lost", "devices", "--selftest", "--json", OTHER_DEVICE_LOST=str(at))
+        good = status == 1 and "lacks what images and gradients need" in err
+        check(good and "DEVICE_LOST" in json.loads(out)["checks"][-1]["found"], "lost at %d: %d %s" % (at, status, err))
+
+
 def main():
-    for part in (same_bytes, the_list, budget, lost_device):
+    for part in (same_bytes, the_list, budget, lost_device, pieces_of_memory, faults_of_the_self_test):
         before = failures
         part()
         print("%s %s" % ("pass" if failures == before else "FAIL", part.__name__), flush=True)

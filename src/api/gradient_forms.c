@@ -18,9 +18,10 @@
 #include "render/sampler/samplers.h"
 
 enum {
-    SLOTS_MOST_CPU = 1 << 18,
-    SLOTS_MOST_GPU = 1 << 22
-}; /* most samples of a tile; they need 8 and 128 MiB */
+    SLOTS_MOST_CPU = 1 << 18, /* most samples of a tile; they need 8 .. */
+    SLOTS_MOST_GPU = 1 << 22, /* .. and 128 MiB */
+    LANES_LEAST_GPU = 1 << 16 /* an H100 with a sixteenth of these was eight times slower */
+};
 
 bool bl_gradient_form_finds_loss(bl_gradient_form form)
 {
@@ -35,9 +36,11 @@ const char *bl_gradient_form_name(bl_gradient_form form)
 
 /* ---- tiles ---- */
 
+static bool on_processor(const bl_job *job) { return gpu_device_info(job->device->gpu)->kind >= GPU_NATIVE; }
+
 static uint32_t slots_most(const bl_job *job)
 {
-    uint32_t most = gpu_device_info(job->device->gpu)->kind >= GPU_NATIVE ? SLOTS_MOST_CPU : SLOTS_MOST_GPU;
+    uint32_t most = on_processor(job) ? SLOTS_MOST_CPU : SLOTS_MOST_GPU;
     return most / (plan_sample_words(job->plan) / sample_planes_of(job->scene->mode->channels).words);
 }
 
@@ -45,10 +48,10 @@ static uint32_t slots_most(const bl_job *job)
 static job_range separate_tile(const bl_job *job, job_range all, uint32_t lane, uint32_t sample)
 {
     uint32_t most = slots_most(job), lanes = most / all.last_sample / LOCAL_SIZE * LOCAL_SIZE,
-             left = all.lane_count - lane;
-    if (lanes >= LANES_LEAST || lanes >= left)
+             left = all.lane_count - lane, least = on_processor(job) ? LANES_LEAST : LANES_LEAST_GPU;
+    if (lanes >= least || lanes >= left)
         return (job_range){lane, lanes < left ? lanes : left, 0, all.last_sample};
-    lanes = most / SAMPLES_SUMMED < LANES_LEAST ? most / SAMPLES_SUMMED : LANES_LEAST;
+    lanes = most / SAMPLES_SUMMED < least ? most / SAMPLES_SUMMED : least;
     lanes = left < lanes ? left : lanes;
     uint32_t samples = most / lanes / SAMPLES_SUMMED * SAMPLES_SUMMED, rest = all.last_sample - sample;
     return (job_range){lane, lanes, sample, sample + (samples < rest ? samples : rest)};

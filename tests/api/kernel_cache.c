@@ -107,9 +107,10 @@ static void case_words(scene_device *d, const scene_case *c, const char *files, 
     arena_free(&a);
 }
 
-static bl_cache_info all_cases(const char *files, bool verify)
+static bl_cache_info all_cases(const char *files, bool verify, bool *on_processor)
 {
     scene_device d = run_begin(folder, verify);
+    *on_processor = scene_device_on_processor(&d);
     for (uint32_t i = 0; i < scene_case_count; i++)
         for (int32_t depth = 2; depth < 4; depth++)
             case_words(&d, &scene_cases[i], files, depth);
@@ -123,10 +124,13 @@ static void hits_are_what_compilation_makes(void **state)
     (void)state;
     char *files = scene_files_create();
     assert_non_null(files);
-    bl_cache_info first = all_cases(files, true), second = all_cases(files, true);
+    bool on_processor; /* drivers of GPUs have entries of their own */
+    bl_cache_info first = all_cases(files, true, &on_processor),
+                  second = all_cases(files, true, &on_processor);
     printf("%llu kernels, of them %llu different\n", (unsigned long long)(first.hits + first.misses),
            (unsigned long long)first.misses);
-    assert_true(first.misses > 100 && first.entries == first.misses);
+    assert_true(first.misses > 100 && first.entries >= first.misses);
+    assert_true(first.entries == first.misses || !on_processor);
     assert_true(second.misses == 0 && second.hits == first.hits + first.misses);
     scene_files_remove(files);
 }

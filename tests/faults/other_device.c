@@ -11,6 +11,8 @@
  *   odd_time     ticks of 52.08 ns, of which 36 bits count
  *   lost         the device is lost at submission number OTHER_DEVICE_LOST, for good
  *   robust       robustBufferAccess is switched on
+ *   count        says on standard error, when memory is given back for the last time, how often memory was
+ *                asked for and how many pieces there were at most
  *
  * Calls that the specification forbids on such a device (mapping its hidden memory, a queue of a family that
  * was not asked for) end the program. */
@@ -29,6 +31,7 @@ static VkInstance instance;
 static PFN_vkGetDeviceProcAddr next_device;
 static VkDeviceMemory hidden[MEMORIES]; /* memory of the type HIDDEN */
 static uint32_t family_asked, submissions;
+static uint32_t asked, held, held_most; /* pieces of memory */
 
 static bool is(const char *word)
 {
@@ -192,6 +195,9 @@ static VKAPI_ATTR VkResult VKAPI_CALL allocate(VkDevice d, const VkMemoryAllocat
     VkMemoryAllocateInfo own = *info;
     own.memoryTypeIndex = is("hidden") ? 0 : info->memoryTypeIndex;
     VkResult result = NEXT_OF(d, AllocateMemory)(d, &own, callbacks, out);
+    asked++;
+    held += result == VK_SUCCESS;
+    held_most = held > held_most ? held : held_most;
     for (uint32_t i = 0; result == VK_SUCCESS && is("hidden") && info->memoryTypeIndex == HIDDEN; i++) {
         forbid(i == MEMORIES, "more allocations than devices have");
         if (!hidden[i]) {
@@ -209,6 +215,9 @@ static VKAPI_ATTR void VKAPI_CALL free_memory(VkDevice d, VkDeviceMemory m,
         if (hidden[i] == m)
             hidden[i] = VK_NULL_HANDLE;
     NEXT_OF(d, FreeMemory)(d, m, callbacks);
+    held -= m != VK_NULL_HANDLE;
+    if (m && held == 0 && is("count"))
+        fprintf(stderr, "memory was asked for %u times, %u pieces at most\n", asked, held_most);
 }
 
 static VKAPI_ATTR VkResult VKAPI_CALL map(VkDevice d, VkDeviceMemory m, VkDeviceSize offset,

@@ -36,13 +36,18 @@ void scene_device_close(scene_device *d)
     *d = (scene_device){0};
 }
 
-uint32_t scene_device_tile_samples(const scene_device *d)
+bool scene_device_on_processor(const scene_device *d)
 {
     static const char *const processors[] = {"native", "lavapipe", "swiftshader"};
     for (size_t i = 0; i < sizeof processors / sizeof *processors; i++)
         if (strcmp(d->info.kind, processors[i]) == 0)
-            return 1u << 18;
-    return 1u << 22;
+            return true;
+    return false;
+}
+
+uint32_t scene_device_tile_samples(const scene_device *d)
+{
+    return scene_device_on_processor(d) ? 1u << 18 : 1u << 22;
 }
 
 int scene_device_missing(void)

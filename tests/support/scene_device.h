@@ -29,6 +29,8 @@ bool scene_device_open(scene_device *d);
 void scene_device_close(scene_device *d);
 int scene_device_missing(void);
 
+/* Whether its memory is that of the host: no staging, and no driver that keeps data of kernels. */
+bool scene_device_on_processor(const scene_device *d);
 /* Samples of the largest tile of a gradient pass that goes tile by tile (src/api/gradient_forms.c). */
 uint32_t scene_device_tile_samples(const scene_device *d);
 

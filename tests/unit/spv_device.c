@@ -181,12 +181,16 @@ static ir_module *op_module(ir_op op, ir_type type, ir_type *result_type)
 static bool is_left_to_device(ir_op op, ir_type type, const run_memory *got, const run_memory *expected,
                               uint32_t lane)
 {
-    uint32_t a = got->words[0][lane], divisor = got->words[1][lane] >> 23 & 255u;
-    uint32_t quotient = expected->words[3][lane] >> 23 & 255u, least = 27; /* 2^-100 */
+    const uint32_t least = 27, most = 253; /* exponents of 2^-100 and 2^126 */
+    uint32_t a = got->words[0][lane] >> 23, b = got->words[1][lane] >> 23 & 255u;
+    uint32_t quotient = expected->words[3][lane] >> 23 & 255u;
     if (type != IR_F32 || (gpu_device_info(device.device)->rounds && !device.corrected))
         return false;
-    return (op == IR_DIV && (divisor >= 253 || quotient < least || (a >> 23 & 255u) < least)) ||
-           (op == IR_SQRT && (a < least << 23 || a >= 227u << 23));
+    if (op == IR_SQRT)
+        return a < least || a >= 227; /* 2^100, and negative ones */
+    a &= 255u;
+    return (op == IR_DIV && (b >= most || quotient < least || a < least)) ||
+           (op == IR_ATAN2 && (a >= most || b >= most || a < least || b < least));
 }
 
 /* As both CPU drivers do it, so that corrections leave an ulp, of which atan2 makes more. They are for GPUs.
