@@ -1,0 +1,77 @@
+# LABELS: native
+# SPDX-License-Identifier: BSD-3-Clause
+"""The program in mode mono: images have one channel, all forms of a gradient and a job find the same and replay without
+drift, targets in colour become their luminance, and a name that is no mode is an error with the nearest one."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+ROOT = os.environ.get("BL_SOURCE_DIR", os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+PROGRAM = os.environ.get("BL_PROGRAM", os.path.join(ROOT, "build", "backlight"))
+SCENE = os.path.join(ROOT, "assets", "cornell", "scene.xml")
+WALL = "white.reflectance.value"
+WEIGHTS = np.array([0.212671, 0.715160, 0.072169])
+
+
+def run(*args, status=0):
+    done = subprocess.run([PROGRAM, *args], capture_output=True, text=True)
+    assert done.returncode == status, "%s: %s" % (" ".join(args), done.stderr)
+    return done.stderr
+
+
+def read_pfm(name):
+    with open(name, "rb") as f:
+        kind, size, scale = f.readline().strip(), f.readline().split(), float(f.readline())
+        channels = 3 if kind == b"PF" else 1
+        return np.frombuffer(f.read(), "<f4" if scale < 0 else ">f4").reshape(int(size[1]), int(size[0]), channels)
+
+
+def gradient(folder, name, *args):
+    out = os.path.join(folder, name)
+    run("grad", SCENE, "--param", WALL, "-o", out, "--spp", "16", *args)
+    with open(os.path.join(out, "summary.json")) as f:
+        summary = json.load(f)
+    assert summary["drift"] == 0 and summary["drifted_samples"] == 0
+    return np.load(os.path.join(out, WALL + ".npy")), summary["loss"]
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        mono, rgb, grey = (os.path.join(folder, name) for name in ("mono.pfm", "rgb.pfm", "grey.pfm"))
+        run("render", SCENE, "--mode", "mono", "--spp", "4", "-o", mono)
+        run("render", SCENE, "--mode", "llvm_ad_mono", "--spp", "4", "-o", grey)
+        run("render", SCENE, "--spp", "4", "-o", rgb)
+        assert read_pfm(mono).shape[2] == 1 and read_pfm(rgb).shape[2] == 3
+        assert np.array_equal(read_pfm(mono), read_pfm(grey))
+
+        luminance = os.path.join(folder, "luminance.pfm")
+        colours = read_pfm(rgb).astype(np.float64)
+        with open(luminance, "wb") as f:
+            f.write(b"Pf\n%d %d\n-1\n" % colours.shape[1::-1] + (colours @ WEIGHTS).astype("<f4").tobytes())
+        found = {form: gradient(folder, form, "--mode", "mono", "--target", rgb, "--form", form)
+                 for form in ("fused", "separate", "two-walk", "one-image")}
+        assert np.allclose(found["fused"][0], found["separate"][0], rtol=1e-4)
+        for g, _ in found.values():
+            assert np.allclose(g / g.sum(), WEIGHTS, rtol=1e-3), g
+        g, loss = gradient(folder, "grey", "--mode", "mono", "--target", luminance, "--form", "fused")
+        assert np.allclose(g, found["fused"][0], rtol=1e-3) and abs(loss / found["fused"][1] - 1) < 1e-4
+
+        job = {"scene": SCENE, "mode": "mono", "target": rgb, "parameters": [{"name": WALL, "initial": [.3, .3, .3]}],
+               "optimizer": {"type": "adam", "rate": .02}, "steps": 3, "spp": 2}
+        name = os.path.join(folder, "job.json")
+        for mode, status in (("mono", 0), ("mnoo", 1)):
+            with open(name, "w") as f:
+                json.dump(dict(job, mode=mode), f)
+            said = run("fit", name, "-o", os.path.join(folder, "fit_" + mode), status=status)
+        assert 'did you mean "mono"' in said
+        assert 'did you mean "mono"' in run("render", SCENE, "--mode", "mno", "-o", mono, status=1)
+        assert "not there yet" in run("render", SCENE, "--mode", "spectral", "-o", mono, status=1)
+    print("mode mono: images, gradients and a fit")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
