@@ -49,6 +49,7 @@ set(spirv_gen_sources
     spirv_gen/opt/loop_states.c
     spirv_gen/opt/math.c
     spirv_gen/opt/measure.c
+    spirv_gen/opt/order.c
     spirv_gen/opt/merge.c
     spirv_gen/opt/pipeline.c
     spirv_gen/opt/ray_bvh.c

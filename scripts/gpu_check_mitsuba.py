@@ -8,6 +8,12 @@ import sys
 import time
 
 
+def named(params, name):
+    """Mitsuba's name of a parameter: of what stands inside of something else it has no id, so the end decides."""
+    end = "." + ".".join(name.split(".")[-2:])
+    return name if name in params else next(key for key in params.keys() if key.endswith(end))
+
+
 def main():
     began = time.perf_counter()
     import drjit as dr
@@ -17,6 +23,7 @@ def main():
     scene = mi.load_file(sys.argv[1], **job["defines"])
     integrator = mi.load_dict({"type": job["integrator"], "max_depth": job["max_depth"]})
     spp, params = job["spp"], mi.traverse(scene)
+    names = [named(params, name) for name in job["parameters"]]
 
     def image(seed):
         picture = mi.render(scene, integrator=integrator, spp=spp, seed=seed)
@@ -25,12 +32,14 @@ def main():
         return picture
 
     def step(seed):
-        for name in job["parameters"]:
-            dr.enable_grad(params[name])
+        for name in names:
+            value = type(params[name])(params[name])
+            dr.enable_grad(value)
+            params[name] = value
         params.update()
         loss = dr.mean(dr.square(mi.render(scene, params, integrator=integrator, spp=spp, seed=seed)), axis=None)
         dr.backward(loss)
-        dr.eval([dr.grad(params[name]) for name in job["parameters"]])
+        dr.eval([dr.grad(params[name]) for name in names])
         dr.sync_thread()
 
     def seconds(work):

@@ -70,6 +70,11 @@ def on_device():
         check(not any(kernel["statistics"] for kernel in made.values()), "this driver tells nothing")
         check(made["adjoint"]["driver_seconds"] > 0.01,
               "the driver has not compiled: %g s" % made["adjoint"]["driver_seconds"])
+    with tempfile.TemporaryDirectory() as folder:
+        module = os.path.join(folder, "modules", "primal.spv")
+        kernels(CORNELL, "--pass", "primal", "--spirv", os.path.dirname(module))
+        with open(module, "rb") as f:
+            check(f.read(4) == b"\x03\x02\x23\x07", "the module does not begin as one")
     table = run("compile", CORNELL, "--param", COLOUR, "--pass", "primal").stdout
     check("primal" in table and "adjoint" not in table, "a table of one pass: " + table)
 

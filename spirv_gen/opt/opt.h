@@ -59,6 +59,7 @@ enum opt_report {
 
 typedef struct opt_options {
     uint32_t off;     /* opt_switch: passes to leave out */
+    bool few_live;    /* values are computed late (order.c): for devices that share out registers */
     bool ray_queries; /* RAY_* stay: spv_generate makes ray queries of them, x86_generate calls */
     /* Else: acceleration structure for RAY_* (ray_bvh.c). */
     uint32_t scene_buffer;    /* buffer with nodes and entries */
@@ -123,6 +124,7 @@ opt_call_accums(const ir_module *m); /* (*) ACCUMs of several targets of a call 
 ir_module *opt_bounds(const ir_module *m,
                       const opt_options *o); /* checks before accesses; one more buffer, for reports */
 ir_module *opt_accumulate_lower(const ir_module *m, const opt_options *o); /* ACCUM -> atomics */
+ir_module *opt_order(const ir_module *m); /* values are computed late: few live at once */
 ir_module *opt_math(const ir_module *m); /* sin, cos, .. -> polynomials; detach, replace_grad -> operand; min,
                                             max -> select */
 

@@ -104,7 +104,8 @@ static bl_result run(pipeline *p)
         TRY(step(p, "accumulate", opt_accumulate_lower(p->now, o)));
     TRY(simplify(p, OPT_LOOP_INVARIANTS, opt_loop_invariants));
     TRY(step(p, "math", opt_math(p->now)));
-    return simplify(p, OPT_DEAD, o->off & OPT_CALL_UNUSED ? opt_dead : opt_call_unused);
+    TRY(simplify(p, OPT_DEAD, o->off & OPT_CALL_UNUSED ? opt_dead : opt_call_unused));
+    return o->few_live ? step(p, "order", opt_order(p->now)) : BL_OK;
 }
 
 bl_result opt_run(const ir_module *m, const opt_options *options, ir_module **out, bl_error *err)

@@ -11,7 +11,7 @@
 
 typedef struct arguments {
     cli_common common;
-    const char *input;
+    const char *input, *spirv;
     cli_names parameters, passes;
 } arguments;
 
@@ -98,11 +98,28 @@ static int compile_pass(compiling *c, bl_pass pass)
     return CLI_OK;
 }
 
+static int save_spirv(const compiling *c, bl_pass pass)
+{
+    uint32_t *words;
+    size_t count;
+    SESSION_TRY(c->session, bl_job_spirv(c->job, pass, &words, &count));
+    char *path = text_format("%s/%s.spv", c->args->spirv, pass_name(pass));
+    int status = save_file(path, words, count * sizeof *words);
+    free(path);
+    free(words);
+    return status;
+}
+
 static int compile_passes(compiling *c)
 {
-    for (bl_pass pass = 0; pass < BL_PASS_COUNT; pass++)
-        if (c->args->passes.count ? is_named(c, pass) : !is_extra(pass) && bl_job_has_pass(c->job, pass))
-            CLI_TRY(compile_pass(c, pass));
+    for (bl_pass pass = 0; pass < BL_PASS_COUNT; pass++) {
+        bool named = c->args->passes.count;
+        if (named ? !is_named(c, pass) : is_extra(pass) || !bl_job_has_pass(c->job, pass))
+            continue;
+        if (c->args->spirv)
+            CLI_TRY(save_spirv(c, pass));
+        CLI_TRY(compile_pass(c, pass));
+    }
     return CLI_OK;
 }
 
@@ -229,6 +246,8 @@ static int compile(compiling *c, arguments *args)
     args->common.no_cache = true; /* else the driver's time would be that of a file read */
     CLI_TRY(session_open(c->session, &args->common, c->fit.scene ? c->fit.scene : args->input));
     CLI_TRY(session_open_device(c->session));
+    if (args->spirv)
+        CLI_TRY(make_folder(args->spirv));
     CLI_TRY(create_job(c));
     interrupt_may_end(true);
     CLI_TRY(compile_passes(c));
@@ -262,6 +281,8 @@ static const cli_option options[] = {
     {.name = "--pass", .kind = CLI_NAMES, .value = "PASS", .offset = FIELD(passes),
      .help = "only these kernels, named as in `backlight ir` (default: those of images and gradients in "
              "their forms)"},
+    {.name = "--spirv", .kind = CLI_TEXT, .value = "DIR", .offset = FIELD(spirv),
+     .help = "also write the modules, as DIR/PASS.spv"},
 };
 // clang-format on
 const cli_command command_compile = {

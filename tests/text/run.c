@@ -97,6 +97,7 @@ static const struct {
     {"rays", rays},
     {"bounds", bounds}, /* one more buffer */
     {"math", opt_math},
+    {"order", opt_order},
     {"accumulate-float", accumulate_float},
     {"accumulate-cas", accumulate_cas},
     {"jvp", with_jvp}, /* the last function's derivative joins the module */

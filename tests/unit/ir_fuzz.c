@@ -175,6 +175,7 @@ static const struct {
     {"call_accums", opt_call_accums},
     {"loop_invariants", opt_loop_invariants},
     {"math", opt_math},
+    {"order", opt_order},
 };
 
 static void check_passes(uint64_t seed)
