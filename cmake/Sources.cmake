@@ -239,6 +239,7 @@ set(render_sources
     src/render/plan.c
     src/render/plan_classes.c
     src/render/plan_read.c
+    src/render/plan_spectral.c
     src/render/light.c
     src/render/mode.c
     src/render/plan_records.c
@@ -252,6 +253,7 @@ set(render_sources
     src/render/scene_objects.c
     src/render/scene_places.c
     src/render/scene_reasons.c
+    src/render/scene_spectral.c
     src/render/scene_structure.c
     src/render/frame.c
     src/render/rotation.c

@@ -67,6 +67,17 @@ static const char *refused_by_field(const render_scene *s, uint32_t parameter)
     return NULL;
 }
 
+/* How light that moves is seen at wavelengths has not been tested. */
+static const char *refused_by_spectra(const render_scene *s, uint32_t parameter)
+{
+    const render_parameter *p = &s->parameters.data[parameter];
+    bool moves = p->object == s->sensor->index || to_world_is(s, parameter) || mesh_slot_moves(p->slot) ||
+                 light_moved_by(s, parameter) || p->turns;
+    return s->mode->light == LIGHT_SPECTRAL && moves
+               ? "those of what moves or turns are not implemented where light is spectral"
+               : NULL;
+}
+
 const char *differentiability_obstacle(const render_scene *s, uint32_t parameter)
 {
     BL_ASSERT(parameter < s->parameters.count, "parameter %u of %u", parameter, s->parameters.count);
@@ -74,6 +85,9 @@ const char *differentiability_obstacle(const render_scene *s, uint32_t parameter
         return "those of polarised light are not there yet (docs/theory/polarized_replay.md)";
     if (s->ellipsoid_field)
         return refused_by_ellipsoids(s, parameter);
+    const char *spectra = refused_by_spectra(s, parameter);
+    if (spectra)
+        return spectra;
     const char *field = s->field ? refused_by_field(s, parameter) : NULL;
     if (field)
         return field;

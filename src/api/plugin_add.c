@@ -334,6 +334,7 @@ bl_result bl_plugin_add_bsdf(bl_context *ctx, const bl_bsdf_plugin *p)
         .pdf = added_pdf,
         .value = added_value,
     };
+    a->cls.base.only_rgb = true;
     plugin_add_class(ctx, &a->cls.base.plugin);
     return BL_OK;
 }
@@ -358,6 +359,7 @@ bl_result bl_plugin_add_texture(bl_context *ctx, const bl_texture_plugin *p)
         .base.plugin = plugin_describe(&ctx->memory, &sheet, &table),
         .eval = added_eval,
     };
+    a->cls.base.only_rgb = true;
     plugin_add_class(ctx, &a->cls.base.plugin);
     return BL_OK;
 }

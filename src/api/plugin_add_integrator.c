@@ -188,6 +188,7 @@ bl_result bl_plugin_add_integrator(bl_context *ctx, const bl_integrator_plugin *
         .radiance = added_radiance,
         .adjoint = p->adjoint ? added_adjoint : NULL,
     };
+    a->cls.base.only_rgb = true;
     plugin_add_class(ctx, &a->cls.base.plugin);
     return BL_OK;
 }

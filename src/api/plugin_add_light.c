@@ -159,6 +159,7 @@ bl_result bl_plugin_add_light(bl_context *ctx, const bl_light_plugin *p)
     a->cls.base.plugin.slot_count = sizeof emitter_slots / sizeof *emitter_slots;
     table[sheet.count] = (plugin_param){
         "sampling_weight", PLUGIN_FLOAT, 0, "1", 0, 1e9, "how often it is sampled, against other lights"};
+    a->cls.base.only_rgb = true;
     plugin_add_class(ctx, &a->cls.base.plugin);
     return BL_OK;
 }

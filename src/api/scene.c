@@ -127,8 +127,12 @@ static bl_result load_within(bl_context *ctx, const char *path, const char *xml,
         return context_fail(ctx, &err);
     scene_define *defines;
     scene_load_options o = load_options(ctx, desc, &defines);
-    scene_description *d;
-    bl_result r = xml ? scene_load_string(xml, folder, &o, &d, &err) : scene_load(path, &o, &d, &err);
+    scene_description *d = NULL;
+    const render_mode *mode;
+    bl_result r = render_mode_find(desc ? desc->mode : NULL, &mode, &err);
+    o.spectral = mode->light == LIGHT_SPECTRAL;
+    if (r == BL_OK)
+        r = xml ? scene_load_string(xml, folder, &o, &d, &err) : scene_load(path, &o, &d, &err);
     memory_free(defines);
     if (r != BL_OK)
         return context_fail(ctx, &err);

@@ -41,6 +41,13 @@ typedef struct render_class {
     /* Instead of `update`, for classes with many derived values: computes derived value `element` (u32), and
      * every one has a lane of its own. A loop may stand between parameters and result if it only adds. */
     ir_ref (*update_element)(tracer *t, const class_node *n, ir_ref record, ir_ref element);
+    /* For classes that hold colours, where light is spectral: how many an object has (u32 triples of
+     * parameter values), and colour k (u32) of them, read with plan_load. Of each the coefficients of a
+     * smooth spectrum are derived (plan_spectral), besides no other derived values. NULL: no colours; a scene
+     * with colours in other classes cannot be spectral. */
+    uint32_t (*colours)(const render_scene *s, const scene_object *o);
+    void (*colour)(tracer *t, const class_node *n, ir_ref record, ir_ref k, ir_ref rgb[3]);
+    bool only_rgb; /* it makes light of colours in another way, so light cannot be spectral */
     /* Sampling table of an instance: table_words(..) f32 in BUFFER_VALUES from plan_table_at on. Step k of
      * building it has table_lanes(.., k) lanes, reads parameters with plan_load and its kin and what earlier
      * steps have left, and writes. table_steps 0, or no words: no table. shape: that carries an emitter, else
@@ -56,6 +63,10 @@ typedef struct render_class {
     uint32_t (*needs)(const class_node *n);
 } render_class;
 
+/* What a colour is, by the parameter that it is for: within [0, 1]; not; or emitted light, which D65
+ * multiplies. */
+enum colour_role { COLOUR_REFLECTANCE, COLOUR_UNBOUNDED, COLOUR_EMISSION };
+
 struct class_node {
     const render_class *cls;
     char *key;
@@ -70,8 +81,10 @@ struct class_node {
     uint32_t requested; /* bit per parameter (or PLAN_DATA_SLOT): some instance wants its gradient;
                            PLAN_DERIVED_SLOT: or that of a parameter its derived values may depend on */
     uint32_t variant;
-    uint32_t absent; /* bit per parameter with PLUGIN_PART: the part is not there */
-    bool tabled;     /* it has a sampling table */
+    uint32_t absent;       /* bit per parameter with PLUGIN_PART: the part is not there */
+    bool tabled;           /* it has a sampling table */
+    bool upsampled;        /* its derived values are coefficients of spectra */
+    enum colour_role role; /* what light its colours become, where light is spectral */
 };
 
 typedef ARRAY(class_node *) class_list;

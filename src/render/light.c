@@ -26,6 +26,7 @@ static ir_ref luminance(tracer *t, const ir_ref rgb[3])
 
 color light_of_rgb(tracer *t, const ir_ref rgb[3])
 {
+    BL_ASSERT(t->light != LIGHT_SPECTRAL, "%s", "spectra of colours are derived values (plan_spectral.c)");
     return t->light == LIGHT_MONO ? color_all(luminance(t, rgb)) : (color){{rgb[0], rgb[1], rgb[2]}};
 }
 
@@ -48,13 +49,21 @@ void light_shown_adjoint(tracer *t, color c, ir_ref rgb[3])
         rgb[k] = t->light == LIGHT_MONO ? ir_mul(t->f, c.c[0], t_f32(t, share[k])) : c.c[k];
 }
 
-ir_ref color_luminance(tracer *t, color v) { return t->light == LIGHT_MONO ? v.c[0] : luminance(t, v.c); }
+/* Of light at wavelengths the mean: it is what decisions are made by, of which none needs to be exact. */
+ir_ref color_luminance(tracer *t, color v)
+{
+    return t->light == LIGHT_SPECTRAL ? color_mean(t, v)
+           : t->light == LIGHT_MONO   ? v.c[0]
+                                      : luminance(t, v.c);
+}
 
 ir_ref color_mean(tracer *t, color v)
 {
     ir_func *f = t->f;
     if (t->light == LIGHT_MONO)
         return v.c[0];
+    if (t->light == LIGHT_SPECTRAL)
+        return ir_mul(f, color_sum(t, v), t_f32(t, 1 / (float)t->channels));
     ir_ref differences = ir_add(f, ir_sub(f, v.c[0], v.c[1]), ir_sub(f, v.c[2], v.c[1]));
     return t_mad(t, differences, t_f32(t, 1 / 3.0f), v.c[1]);
 }

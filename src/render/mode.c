@@ -2,22 +2,24 @@
  * The table of modes, and how they are found by name. Mitsuba's variants are names of modes, too: what they
  * say of the backend and of precision (llvm_ad_.., .._double) means nothing here. */
 #include "render/mode.h"
+#include "render/spectrum/spectrum.h"
 
 #include <string.h>
 
-static const char not_spectral[] = "sampled spectra are not there yet";
+static const char not_both[] = "spectra of polarised light are not there yet";
 
 const render_mode render_modes[MODE_COUNT] = {
     [MODE_RGB] = {.name = "rgb", .light = LIGHT_RGB, .channels = 3, .film_channels = 3},
     [MODE_MONO] = {.name = "mono", .light = LIGHT_MONO, .channels = 1, .film_channels = 1},
-    [MODE_SPECTRAL] = {.name = "spectral", .light = LIGHT_SPECTRAL, .lacks = not_spectral},
+    [MODE_SPECTRAL] = {.name = "spectral",
+                       .light = LIGHT_SPECTRAL,
+                       .channels = WAVELENGTHS,
+                       .film_channels = 3},
     [MODE_MONO_POLARIZED] =
         {.name = "mono_polarized", .light = LIGHT_MONO, .channels = 1, .film_channels = 1, .polarized = true},
     [MODE_RGB_POLARIZED] =
         {.name = "rgb_polarized", .light = LIGHT_RGB, .channels = 3, .film_channels = 3, .polarized = true},
-    [MODE_SPECTRAL_POLARIZED] = {.name = "spectral_polarized",
-                                 .light = LIGHT_SPECTRAL,
-                                 .lacks = not_spectral},
+    [MODE_SPECTRAL_POLARIZED] = {.name = "spectral_polarized", .light = LIGHT_SPECTRAL, .lacks = not_both},
 };
 
 /* Whether the mode's name is all of a name but what Mitsuba's variants have before and behind it. */

@@ -7,6 +7,7 @@
 #include "render/plan_internal.h"
 #include "render/shape/ellipsoids.h"
 #include "render/shape/silhouette.h"
+#include "render/spectrum/spectrum.h"
 
 enum { BAKED_MOST = 64 /* primitives; docs/decisions/traversal.md */ };
 
@@ -125,6 +126,15 @@ static bool edges_move(const plan *p)
     return moves && edges_differentiated(s);
 }
 
+/* The curves of observer and D65, at a multiple of four words. */
+static void write_spectrum(plan *p)
+{
+    plan_reserve(p, (4 - p->words.count % 4) % 4);
+    uint32_t at = plan_reserve(p, SPECTRUM_TABLE_WORDS);
+    p->words.data[HEADER_SPECTRUM] = at;
+    spectrum_table(p->words.data + at);
+}
+
 static void write_words(plan *p)
 {
     const render_scene *s = p->scene;
@@ -148,6 +158,8 @@ static void write_words(plan *p)
         if (shape != PLAN_NONE)
             of_shape[shape] = e, p->words.data[shapes + shape * SHAPE_WORDS + SHAPE_EMITTER_INDEX] = i;
     }
+    if (s->mode->light == LIGHT_SPECTRAL)
+        write_spectrum(p);
     if (p->lights_tabled)
         plan_place_light_table(p);
     write_shapes(p, shapes, geometry, of_shape, seen);

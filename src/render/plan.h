@@ -19,7 +19,10 @@
 #include "render/class.h"
 #include "spirv_gen/opt/opt.h"
 
-enum { UPDATE_ELEMENT = 16 /* bits of a class's index in plan.updates */ };
+enum {
+    UPDATE_ELEMENT = 16,        /* bits of a class's index in plan.updates */
+    UPDATE_ELEMENT_SPECTRAL = 8 /* where light is spectral, and every texel may be an element */
+};
 
 /* One dispatch of building tables: a step of one instance, or of the choice of lights. */
 typedef struct plan_table {
@@ -196,6 +199,22 @@ static inline uint32_t plan_level(const plan *p, uint32_t instance)
 /* Replaces the plan's hierarchies (plan.rebuilt), which the plan then owns. The words behind the updates are
  * written anew. */
 void plan_take_hierarchies(plan *p, scene_bvh *made);
+
+static inline uint32_t plan_element_bit(const plan *p)
+{
+    return p->scene->mode->light == LIGHT_SPECTRAL ? UPDATE_ELEMENT_SPECTRAL : UPDATE_ELEMENT;
+}
+
+/* ---- plan_spectral.c: where light is spectral, colours as smooth spectra ---- */
+
+enum { SPECTRAL_WORDS = 5 }; /* derived values of a colour */
+/* Derives the words of colour `element`. */
+void plan_spectral_update(tracer *t, const class_node *n, ir_ref record, ir_ref element,
+                          ir_ref words[SPECTRAL_WORDS]);
+/* Colour k (u32) of an instance as light at the path's wavelengths. */
+color plan_spectral(tracer *t, const class_node *n, ir_ref record, ir_ref k);
+/* Light of one value at all wavelengths: grey of a reflectance, D65 times it of what is emitted. */
+color plan_spectral_grey(tracer *t, const class_node *n, ir_ref grey);
 
 /* ---- plan_read.c: traced reads of parameters ---- */
 

@@ -37,6 +37,22 @@ bool plan_requests(const class_node *n)
     return any;
 }
 
+/* What light the colours of an object become where light is spectral, by the parameter that it is for
+ * (plan_spectral.c). */
+static enum colour_role colour_role_of(const render_scene *s, const scene_object *o)
+{
+    uint32_t flags = o->use ? o->use->flags : PLUGIN_REFLECTANCE;
+    bool plain = o->cls == &texture_constant.base.plugin && !o->values[0].as_is;
+    if (o->cls->category == PLUGIN_EMITTER || flags & PLUGIN_STANDS || (flags & PLUGIN_EMISSION && plain))
+        return COLOUR_EMISSION;
+    if (!(flags & PLUGIN_REFLECTANCE))
+        return COLOUR_UNBOUNDED;
+    bool bright = false; /* patterns may be */
+    for (uint32_t i = 0; i < s->parameters.count; i++)
+        bright |= s->parameters.data[i].object == o->index && !(s->parameters.data[i].most <= 1);
+    return bright ? COLOUR_UNBOUNDED : COLOUR_REFLECTANCE;
+}
+
 class_node *plan_classify(plan *p, const scene_object *o, const render_shape *shape)
 {
     const render_class *cls = (const render_class *)o->cls;
@@ -65,8 +81,13 @@ class_node *plan_classify(plan *p, const scene_object *o, const render_shape *sh
         text_add(&key, "%s,", child->key);
     }
     n->requested |= wanted(p, o, PLAN_DATA_SLOT) ? 1u << PLAN_DATA_SLOT : 0u;
+    n->upsampled = p->scene->mode->light == LIGHT_SPECTRAL && cls->colours && cls->colours(p->scene, o) > 0;
+    if (p->scene->mode->light == LIGHT_SPECTRAL) {
+        n->role = colour_role_of(p->scene, o);
+        text_add(&key, "%d%s", (int)n->role, n->upsampled ? "rgb" : "");
+    }
     n->derived_word = n->words;
-    if (cls->derived_count) {
+    if (cls->derived_count || n->upsampled) {
         n->words += 2;
         n->requested |= plan_requests(n) ? 1u << PLAN_DERIVED_SLOT : 0u;
     }

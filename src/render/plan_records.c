@@ -20,7 +20,8 @@ static derived_place place_derived(plan *p, const class_node *n, const scene_obj
     derived_place *d = &p->derived[o->index];
     if (d->placed)
         return *d;
-    uint32_t count = n->cls->derived_count;
+    uint32_t colours = n->upsampled ? n->cls->colours(p->scene, o) : 0,
+             count = n->upsampled ? colours * SPECTRAL_WORDS : n->cls->derived_count;
     d->placed = true, d->value = p->value_count, d->gradient = PLAN_NONE;
     p->value_count += count;
     if (n->requested >> PLAN_DERIVED_SLOT & 1) {
@@ -31,10 +32,10 @@ static derived_place place_derived(plan *p, const class_node *n, const scene_obj
     uint32_t cls = plan_class_add(
         p, &p->updates,
         plan_classify(p, o, NULL)); /* a tree of its own: united with other instances of this list only */
-    bool each = n->cls->update_element != NULL;
+    bool each = n->cls->update_element != NULL || n->upsampled;
     p->update_elements |= each;
-    for (uint32_t k = 0; k < (each ? count : 1); k++) {
-        array_push(&p->update_words, cls | k << UPDATE_ELEMENT);
+    for (uint32_t k = 0; k < (n->upsampled ? colours : each ? count : 1); k++) {
+        array_push(&p->update_words, cls | k << plan_element_bit(p));
         array_push(&p->update_words, record);
         p->update_count++;
     }
@@ -118,7 +119,7 @@ static void write_record(plan *p, const class_node *n, const scene_object *o, co
     }
     for (uint32_t k = 0; k < n->child_count; k++)
         write_record(p, n->child[k], o->children[k], NULL, at + n->child_word[k]);
-    if (n->cls->derived_count) {
+    if (n->cls->derived_count || n->upsampled) {
         derived_place d = place_derived(p, n, o, at);
         p->words.data[at + n->derived_word] = d.value, p->words.data[at + n->derived_word + 1] = d.gradient;
     }

@@ -31,6 +31,10 @@ bl_result render_read_structure(render_scene *s, const render_overrides *o, bl_e
 bl_result render_check_light_tracing(const render_scene *s, bl_error *err);
 bl_result render_check_polarized(const render_scene *s, bl_error *err);
 bl_result render_check_ellipsoids(const render_scene *s, bl_error *err);
+/* scene_spectral.c: where light is spectral, whether kernels can render the scene so; and, of an object that
+ * has been loaded, whether its colours become spectra. */
+bl_result render_check_spectral(const render_scene *s, bl_error *err);
+bl_result render_check_spectra_of(const render_scene *s, const scene_object *o, bl_error *err);
 
 /* ---- scene_expansion.c ---- */
 

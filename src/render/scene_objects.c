@@ -136,6 +136,8 @@ bl_result render_visit(render_scene *s, const scene_object *o, object_name name,
     TRY(budget_check(err));
     if (cls->load)
         TRY(cls->load(s, o, err));
+    if (s->mode->light == LIGHT_SPECTRAL)
+        TRY(render_check_spectra_of(s, o, err));
     for (uint32_t i = first; i < s->parameters.count && owner_param; i++) {
         render_parameter *p = &s->parameters.data[i];
         if (owner_param->kind == PLUGIN_VOLUMETRIC)

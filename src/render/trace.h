@@ -54,6 +54,7 @@ enum scene_header {
     HEADER_LIGHT_WEIGHTS,
     HEADER_FIELD,
     HEADER_SILHOUETTES /* shape/silhouette_words.h; 0: there are none */,
+    HEADER_SPECTRUM /* spectrum_table; 0: light is not spectral */,
     HEADER_COUNT = 20
 };
 
@@ -140,6 +141,8 @@ typedef struct tracer {
     bool frozen;                     /* differentiated reads come from BUFFER_FROZEN instead */
     enum light_kind light;           /* what its channels are, */
     uint32_t channels;               /* and how many: as many entries of each color are used */
+    const struct wavelength_set *wavelengths; /* of the path, where light is LIGHT_SPECTRAL; entry k of a
+                                                 color is at wavelength k (spectrum/spectrum.h) */
 } tracer;
 
 /* Reads what has decided the path: without derivatives, and never the frozen values. */

@@ -174,7 +174,11 @@ bl_result assembly_finish(scene_assembly *a, const char *folder, const scene_loa
         return a->err.code;
     }
     paths_init(&a->paths, memory_of(a), arena_strdup(memory_of(a), folder), options);
-    binder b = {.raw = &a->raw, .registry = options->registry, .scene = a->scene, .err = err};
+    binder b = {.raw = &a->raw,
+                .registry = options->registry,
+                .scene = a->scene,
+                .spectral = options->spectral,
+                .err = err};
     bl_result r = bind_scene(&b);
     paths_free(&a->paths);
     if (r == BL_OK)

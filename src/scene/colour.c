@@ -8,58 +8,90 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bl_result spectrum_load(const raw_node *node, const scene_paths *paths, const char *file,
-                               spectrum_rule rule, double out[3], bl_error *err)
+/* The text with the samples of a <spectrum>: its value, or its file. */
+typedef struct samples_text {
+    const char *data;
+    size_t size;
+    char separator;   /* as spectrum_decode takes it */
+    const char *file; /* NULL: none, */
+    void *owned;      /* else its contents */
+} samples_text;
+
+static bl_result samples_open(const raw_node *node, const scene_paths *paths, samples_text *out,
+                              bl_error *err)
 {
     enum { BYTES_MAX = 1 << 20 };
+    const char *value = raw_attribute_get(node, "value"), *file = raw_attribute_get(node, "filename");
+    *out = (samples_text){value, value ? strlen(value) : 0, ':', NULL, NULL};
+    if (!file || !file[0])
+        return BL_OK;
     const char *path = paths_find(paths, file, node->folder, false);
-    void *data = NULL;
-    size_t size = 0;
     bl_error reason = {0};
     if (!path)
         return scene_error(err, BL_ERROR_IO, node->where, "cannot find the file \"%.200s\" (%s)", file,
                            node->name);
-    bl_result r = file_read(path, BYTES_MAX, &data, &size, &reason);
-    if (r == BL_OK)
-        r = spectrum_decode(data, size, 0, rule, out, &reason);
-    memory_free(data);
+    bl_result r = file_read(path, BYTES_MAX, &out->owned, &out->size, &reason);
+    out->data = out->owned, out->separator = 0, out->file = file;
     return r == BL_OK ? BL_OK : scene_error(err, r, node->where, "\"%.200s\": %s", file, reason.text);
 }
 
-static bl_result spectrum_parse(const raw_node *node, const scene_paths *paths, unsigned flags, double out[3],
-                                bl_error *err)
+/* Frees the text, and says where a mistake in it is. */
+static bl_result samples_close(const raw_node *node, samples_text *s, bl_result r, const bl_error *reason,
+                               bl_error *err)
+{
+    memory_free(s->owned);
+    if (r == BL_OK)
+        return BL_OK;
+    return s->file ? scene_error(err, r, node->where, "\"%.200s\": %s", s->file, reason->text)
+                   : scene_error(err, BL_ERROR_SCENE, node->where, "<spectrum> \"%s\": %s", node->name,
+                                 reason->text);
+}
+
+bool colour_is_curve(const raw_node *node)
+{
+    const char *value = raw_attribute_get(node, "value"), *file = raw_attribute_get(node, "filename");
+    bool has_value = value && value[0], has_file = file && file[0];
+    return node->kind == RAW_SPECTRUM && has_value != has_file && (has_file || strchr(value, ':'));
+}
+
+bl_result colour_curve(const raw_node *node, const scene_paths *paths, spectrum_text *out, bl_error *err)
+{
+    samples_text s;
+    bl_error reason = {0};
+    TRY(samples_open(node, paths, &s, err));
+    return samples_close(node, &s, spectrum_lists(s.data, s.size, s.separator, out, &reason), &reason, err);
+}
+
+static bl_result spectrum_parse(const raw_node *node, const scene_paths *paths, unsigned flags, bool spectral,
+                                double out[3], bl_error *err)
 {
     static const double equal_energy_white[3] = {1.204794, 0.948290, 0.908915};
     const char *value = raw_attribute_get(node, "value"), *file = raw_attribute_get(node, "filename");
-    bool has_value = value && value[0], has_file = file && file[0];
-    if (has_value == has_file)
+    if ((value && value[0]) == (file && file[0]))
         return scene_error(err, BL_ERROR_SCENE, node->where,
                            "<spectrum> needs either \"value\" or \"filename\"");
-    spectrum_rule rule = spectrum_rule_of(flags);
-    if (has_file)
-        return spectrum_load(node, paths, file, rule, out, err);
-    if (strchr(value, ':')) {
+    if (colour_is_curve(node)) {
+        samples_text s;
         bl_error reason = {0};
-        bl_result r = spectrum_decode(value, strlen(value), ':', rule, out, &reason);
-        return r == BL_OK ? BL_OK
-                          : scene_error(err, BL_ERROR_SCENE, node->where, "<spectrum> \"%s\": %s", node->name,
-                                        reason.text);
+        TRY(samples_open(node, paths, &s, err));
+        bl_result r = spectrum_decode(s.data, s.size, s.separator, spectrum_rule_of(flags), out, &reason);
+        return samples_close(node, &s, r, &reason, err);
     }
     double c = 0;
     if (!number_parse(value, &c))
         return scene_error(err, BL_ERROR_SCENE, node->where, "\"%.60s\" in <spectrum> is not a number",
                            value);
     for (int i = 0; i < 3; i++)
-        out[i] = (flags & PLUGIN_EMISSION) ? c * equal_energy_white[i] : c;
+        out[i] = (flags & PLUGIN_EMISSION) && !spectral ? c * equal_energy_white[i] : c;
     return BL_OK;
 }
 
-bl_result colour_parse(const raw_node *node, const scene_paths *paths, unsigned flags, double out[3],
-                       bl_error *err)
+bl_result colour_parse(const raw_node *node, const scene_paths *paths, unsigned flags, bool spectral,
+                       double out[3], bl_error *err)
 {
     const char *malformed = NULL, *value = raw_attribute_get(node, "value");
     if (node->kind == RAW_SPECTRUM)
-        return spectrum_parse(node, paths, flags, out, err);
+        return spectrum_parse(node, paths, flags, spectral, out, err);
     if (node->kind == RAW_POINT)
         return vector_parse(node, NULL, out, err);
     int count = numbers_parse(value, out, 3, &malformed);

@@ -60,7 +60,8 @@ static bl_result load(scene_description *scene, raw_scene *raw, const scene_load
 {
     TRY(add_defines(raw, options, err));
     TRY(raw_parse(raw, from->name, from->folder, from->xml, from->size, err));
-    binder b = {.raw = raw, .registry = options->registry, .scene = scene, .err = err};
+    binder b = {
+        .raw = raw, .registry = options->registry, .scene = scene, .spectral = options->spectral, .err = err};
     TRY(bind_scene(&b));
     return check_used(raw, err);
 }

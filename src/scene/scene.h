@@ -33,6 +33,7 @@ typedef struct scene_value {
     const scene_grid *grid; /* FILE with PLUGIN_GRID: what a program gives in place of the file, or NULL */
     double vector[3];       /* POINT, COLOR */
     bool grey;              /* COLOR: written as one float, or its default is */
+    bool as_is;             /* COLOR, of a light: power at all wavelengths alike, not times D65 */
     double matrix[16];      /* TRANSFORM, row-major; acts on column vectors */
     scene_object *object;   /* TEXTURED, VOLUMETRIC */
 } scene_value;
@@ -64,6 +65,7 @@ typedef struct scene_load_options {
     bool untrusted; /* files only below the scene's folder and roots[] */
     const char *const *roots;
     uint32_t root_count;
+    bool spectral; /* spectra of samples stay curves (texture "irregular"), instead of colours */
 } scene_load_options;
 
 typedef struct scene_description {

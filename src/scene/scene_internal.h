@@ -128,11 +128,19 @@ bl_result transform_parse(const raw_node *node, double matrix[16], bl_error *err
 /* Three numbers from x/y/z or value (1 or 3 numbers). Where `missing` is NULL all of x, y and z are
  * needed. */
 bl_result vector_parse(const raw_node *node, const double *missing, double out[3], bl_error *err);
-/* Colour of a float, integer, rgb, point, vector or spectrum tag, by the flags of the parameter it is for. */
-bl_result colour_parse(const raw_node *node, const scene_paths *paths, unsigned flags, double out[3],
-                       bl_error *err);
+/* Colour of a float, integer, rgb, point, vector or spectrum tag, by the flags of the parameter it is for.
+ * spectral: a uniform spectrum of a light is grey. */
+bl_result colour_parse(const raw_node *node, const scene_paths *paths, unsigned flags, bool spectral,
+                       double out[3], bl_error *err);
 bl_result colour_check(scene_place where, const plugin_class *cls, const plugin_param *param,
                        const double colour[3], bl_error *err);
+
+/* Of a <spectrum> tag: whether it has samples, in a list or a file, and these as lists of numbers. */
+typedef struct spectrum_text {
+    text wavelengths, values;
+} spectrum_text;
+bool colour_is_curve(const raw_node *node);
+bl_result colour_curve(const raw_node *node, const scene_paths *paths, spectrum_text *out, bl_error *err);
 
 /* ---- mesh_attributes.c ---- */
 
@@ -151,6 +159,7 @@ void attributes_group(scene_mesh *m, bool faces, const property_name *names, con
 
 /* ---- spectrum.c ---- */
 
+bl_result spectrum_lists(const char *data, size_t size, char separator, spectrum_text *out, bl_error *err);
 /* Colour of a list of pairs: wavelength in nm, `separator` (0: blanks), value. */
 bl_result spectrum_decode(const char *data, size_t size, char separator, spectrum_rule rule, double out[3],
                           bl_error *err);
@@ -161,6 +170,7 @@ typedef struct binder {
     const plugin_class *constant; /* texture */
     scene_description *scene;
     uint32_t depth;
+    bool spectral; /* scene_load_options */
     bl_error *err;
 } binder;
 

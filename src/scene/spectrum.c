@@ -221,24 +221,42 @@ static const char *read_pairs(spectrum *s, const char *at, const char *end, char
     return NULL;
 }
 
-bl_result spectrum_decode(const char *data, size_t size, char separator, spectrum_rule rule, double out[3],
-                          bl_error *err)
+/* The samples that a text lists. The caller frees the spectrum in any case. */
+static bl_result read_spectrum(const char *data, size_t size, char separator, spectrum *s, bl_error *err)
 {
-    spectrum s = {0};
-    bl_result r = BL_OK;
-    const char *end = data + size, *wrong = read_pairs(&s, data, end, separator);
+    const char *end = data + size, *wrong = read_pairs(s, data, end, separator);
     int shown = 0;
     while (wrong && wrong + shown < end && shown < 20 && wrong[shown] >= ' ' && wrong[shown] <= '~')
         shown++;
     if (wrong)
-        r = error_set(err, BL_ERROR_FORMAT,
-                      "expected pairs of an ascending wavelength and a value at \"%.*s\"", shown, wrong);
-    else if (s.wavelengths.count < 2)
-        r = error_set(err, BL_ERROR_FORMAT, "a spectrum needs at least two samples");
-    else
+        return error_set(err, BL_ERROR_FORMAT,
+                         "expected pairs of an ascending wavelength and a value at \"%.*s\"", shown, wrong);
+    if (s->wavelengths.count < 2)
+        return error_set(err, BL_ERROR_FORMAT, "a spectrum needs at least two samples");
+    return BL_OK;
+}
+
+bl_result spectrum_decode(const char *data, size_t size, char separator, spectrum_rule rule, double out[3],
+                          bl_error *err)
+{
+    spectrum s = {0};
+    bl_result r = read_spectrum(data, size, separator, &s, err);
+    if (r == BL_OK)
         spectrum_rgb(s.wavelengths.data, s.values.data, s.wavelengths.count, rule, out);
     if (r == BL_OK && !(out[0] + out[1] + out[2] <= 1e30))
         r = error_set(err, BL_ERROR_FORMAT, "the numbers of a spectrum are too large");
+    spectrum_free(&s);
+    return r;
+}
+
+bl_result spectrum_lists(const char *data, size_t size, char separator, spectrum_text *out, bl_error *err)
+{
+    spectrum s = {0};
+    bl_result r = read_spectrum(data, size, separator, &s, err);
+    for (uint32_t k = 0; r == BL_OK && k < s.wavelengths.count; k++) {
+        number_print(&out->wavelengths, s.wavelengths.data[k], k > 0);
+        number_print(&out->values, s.values.data[k], k > 0);
+    }
     spectrum_free(&s);
     return r;
 }

@@ -131,11 +131,12 @@ static scene_object *object_around(binder *b, const plugin_class *cls, scene_pla
 }
 
 /* The texture, or the volume around it, that a number or colour stands for. */
-static scene_object *constant_create(binder *b, plugin_kind kind, scene_place where,
+static scene_object *constant_create(binder *b, const plugin_param *param, scene_place where,
                                      const scene_value *colour)
 {
     scene_object *constant = object_around(b, b->constant, where, colour);
-    if (kind == PLUGIN_TEXTURED)
+    constant->use = param;
+    if (param->kind == PLUGIN_TEXTURED)
         return constant;
     const plugin_class *volume = registry_find(b->registry, PLUGIN_VOLUME, "constvolume");
     BL_ASSERT(volume && volume->params[0].kind == PLUGIN_TEXTURED,
@@ -143,9 +144,31 @@ static scene_object *constant_create(binder *b, plugin_kind kind, scene_place wh
     return object_around(b, volume, where, &(scene_value){.given = true, .object = constant});
 }
 
+/* The texture "irregular" with the samples of a <spectrum>. */
+static bl_result curve_create(binder *b, const raw_node *node, scene_object **out)
+{
+    spectrum_text lists = {0};
+    bl_result r = colour_curve(node, b->raw->paths, &lists, b->err);
+    const plugin_class *cls = registry_find(b->registry, PLUGIN_TEXTURE, "irregular");
+    BL_ASSERT(cls && cls->param_count == 2, "the registry needs a texture \"irregular\" of two lists");
+    scene_value wavelengths = {.given = true}, values = {.given = true, .where = node->where};
+    if (r == BL_OK) {
+        wavelengths.text = arena_strdup(b->raw->memory, lists.wavelengths.data);
+        values.text = arena_strdup(b->raw->memory, lists.values.data);
+        scene_object *curve = object_create(b, cls, node->where);
+        wavelengths.where = node->where;
+        curve->values[0] = wavelengths, curve->values[1] = values;
+        *out = curve;
+    }
+    text_free(&lists.wavelengths);
+    text_free(&lists.values);
+    return r;
+}
+
 bl_result object_standing(binder *b, const scene_object *object, scene_object **out)
 {
-    scene_value colour = {.given = true, .vector = {1, 1, 1}, .grey = true};
+    bool white = registry_find(b->registry, PLUGIN_TEXTURE, "d65") == object->cls;
+    scene_value colour = {.given = true, .vector = {1, 1, 1}, .grey = true, .as_is = !white};
     const plugin_param *coloured = NULL;
     *out = NULL;
     for (uint32_t i = 0; i < object->cls->param_count; i++) {
@@ -216,11 +239,17 @@ bl_result value_parse(binder *b, scene_object *object, uint32_t index, const raw
     case PLUGIN_VOLUMETRIC:
         break;
     }
-    TRY(colour_parse(node, b->raw->paths, param->flags, value->vector, b->err));
+    if (b->spectral && param->kind == PLUGIN_TEXTURED && colour_is_curve(node)) {
+        TRY(curve_create(b, node, &value->object));
+        value->object->use = param;
+        return BL_OK;
+    }
+    TRY(colour_parse(node, b->raw->paths, param->flags, b->spectral, value->vector, b->err));
     TRY(colour_check(node->where, object->cls, param, value->vector, b->err));
     value->grey = node->kind == RAW_FLOAT || node->kind == RAW_INTEGER;
+    value->as_is = node->kind == RAW_SPECTRUM;
     if (param->kind != PLUGIN_COLOR)
-        value->object = constant_create(b, param->kind, node->where, value);
+        value->object = constant_create(b, param, node->where, value);
     return BL_OK;
 }
 
@@ -281,7 +310,7 @@ bl_result value_preset(binder *b, scene_object *object, uint32_t index)
     case PLUGIN_TEXTURED:
     case PLUGIN_VOLUMETRIC:
         preset_vector(param, value);
-        value->object = constant_create(b, param->kind, object->where, value);
+        value->object = constant_create(b, param, object->where, value);
         break;
     }
     return BL_OK;

@@ -290,13 +290,13 @@ static ir_ref listed(tracer *t, const void *of, ir_ref k)
 /* in: the values, then the wavelength */
 static void regular(tracer *t, const ir_ref *in, ir_ref *out)
 {
-    curve c = {listed, in, t_u32(t, SAMPLES)};
+    sampled_curve c = {listed, in, t_u32(t, SAMPLES)};
     out[0] = curve_regular(t, &c, t_f32(t, 400), t_f32(t, 700), ir_detach(t->f, in[SAMPLES]));
 }
 /* in[PLACES] and on: the wavelengths of the samples */
 static void irregular(tracer *t, const ir_ref *in, ir_ref *out)
 {
-    curve c = {listed, in, t_u32(t, SAMPLES)};
+    sampled_curve c = {listed, in, t_u32(t, SAMPLES)};
     out[0] = curve_irregular(t, &c, t_u32(t, PLACES), ir_detach(t->f, in[SAMPLES]));
 }
 static void blackbody(tracer *t, const ir_ref *in, ir_ref *out)

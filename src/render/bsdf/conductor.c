@@ -6,8 +6,7 @@
 
 static bl_result conductor_load(render_scene *s, const scene_object *o, bl_error *err)
 {
-    (void)s;
-    return metal_load(o, err);
+    return metal_load(s, o, err);
 }
 
 static ir_ref above(tracer *t, vec3 wi) { return ir_gt(t->f, wi.z, t_f32(t, 0)); }

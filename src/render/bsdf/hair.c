@@ -304,6 +304,7 @@ const bsdf_class bsdf_hair = {
              .data_name = "eta",
              .load = hair_load,
              .extra = interface_extra,
+             .only_rgb = true,
              .derived_count = DERIVED_COUNT,
              .update = hair_update,
              .variant = hair_variant,

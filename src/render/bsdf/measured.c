@@ -319,6 +319,7 @@ const bsdf_class bsdf_measured = {
     .base = {.plugin = {PLUGIN_BSDF, "measured", PLUGIN_TABLE(measured_params), PLUGIN_NONE,
                         "a measured material, one-sided"},
              .extra_words = 1,
+             .only_rgb = true,
              .load = measured_object_load,
              .variant = measured_variant,
              .needs = measured_needs,

@@ -2,6 +2,7 @@
  * The parameter "material" (metal.h). In RGB, an index of refraction is the colour of its curve under a
  * constant spectrum. This is Mitsuba's rule. Channels below 0 become 0. */
 #include "render/bsdf/metal.h"
+#include "render/scene_internal.h"
 
 /* The colour of a metal's curve. which: 1 is the real part, 2 the extinction. */
 static void colour_of(const metal *m, int which, double out[3])
@@ -30,7 +31,22 @@ static bl_result unknown(const scene_object *o, const scene_value *material, bl_
         nearest ? "\"?" : "");
 }
 
-bl_result metal_load(const scene_object *o, bl_error *err)
+/* The object "irregular" with a curve of the metal. */
+static scene_object *curve_of(render_scene *s, const metal *m, int which, scene_place where)
+{
+    scene_object *curve = render_new_object(s, &texture_irregular.base.plugin, where);
+    for (int list = 0; list < 2; list++) { /* wavelengths, values */
+        text numbers = {0};
+        for (uint32_t i = 0; i < m->count; i++)
+            number_print(&numbers, m->samples[i][list ? which : 0], i > 0);
+        curve->values[list] =
+            (scene_value){.given = true, .where = where, .text = arena_strdup(&s->memory, numbers.data)};
+        text_free(&numbers);
+    }
+    return curve;
+}
+
+bl_result metal_load(render_scene *s, const scene_object *o, bl_error *err)
 {
     static const char *const params[] = {"eta", "k"};
     const scene_value *material = scene_get(o, "material");
@@ -45,6 +61,13 @@ bl_result metal_load(const scene_object *o, bl_error *err)
     if (i == metal_count)
         return unknown(o, material, err);
     for (int k = 0; k < 2; k++) { /* the default textures of eta and k belong to this object alone */
+        if (s->mode->light == LIGHT_SPECTRAL) {
+            scene_value *whole = &o->values[scene_param_index(o, params[k])];
+            const plugin_param *param = whole->object->use;
+            whole->object = curve_of(s, &metals[i], 1 + k, material->where);
+            whole->object->use = param;
+            continue;
+        }
         scene_value *value = &scene_get(o, params[k])->object->values[0];
         colour_of(&metals[i], 1 + k, value->vector);
         value->grey = false;

@@ -15,6 +15,6 @@ extern const uint32_t metal_count;
 
 /* For load hooks of classes with "material", "eta" and "k". It gives eta and k the colours of the material. A
  * name that is not known is an error, and so is a name beside eta or k. */
-bl_result metal_load(const scene_object *o, bl_error *err);
+bl_result metal_load(render_scene *s, const scene_object *o, bl_error *err);
 
 #endif

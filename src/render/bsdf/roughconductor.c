@@ -16,7 +16,7 @@ static bl_result roughconductor_load(render_scene *s, const scene_object *o, bl_
     TRY(microfacet_check(o, err));
     TRY(microfacet_check_alpha(o, err));
     TRY(microfacet_check_attached(o, err));
-    return metal_load(o, err);
+    return metal_load(s, o, err);
 }
 
 static ir_ref roughconductor_pdf(const bsdf_context *ctx, vec3 wo)

@@ -24,9 +24,10 @@ bool emitter_plain(const class_node *n, const char *param)
     BL_ASSERT(false, "plugin %s has no parameter %s", n->cls->plugin.name, param);
 }
 
-ir_ref emitter_mean_over(tracer *t, const class_node *n, ir_ref record, const char *param,
+ir_ref emitter_mean_over(tracer *of, const class_node *n, ir_ref record, const char *param,
                          emitter_light *light_at)
 {
+    tracer raw = light_raw(of), *t = &raw; /* of colours, also where light is spectral */
     ir_func *f = t->f;
     ir_ref half = t_f32(t, 0.5f);
     if (emitter_plain(n, param))

@@ -182,12 +182,36 @@ static ir_ref envmap_pdf(tracer *t, const class_node *n, ir_ref record, const em
     return ir_mul(t->f, pdf, crowding(t, n, record, length));
 }
 
+static uint32_t envmap_colours(const render_scene *s, const scene_object *o)
+{
+    const uint32_t *shape = s->parameters.data[render_find_parameter(s, o, PLAN_DATA_SLOT)].shape;
+    return shape[0] * shape[1];
+}
+
+static void envmap_colour(tracer *t, const class_node *n, ir_ref record, ir_ref k, ir_ref rgb[3])
+{
+    for (uint32_t c = 0; c < 3; c++)
+        rgb[c] = envmap_texel(t, n, record, k, c);
+}
+
+/* The light of the texels around a point, interpolated. */
+static color spectral_at(tracer *t, const class_node *n, ir_ref record, const corners *k)
+{
+    color v[4];
+    for (int i = 0; i < 4; i++)
+        v[i] = plan_spectral(t, n, record, k->index[i]);
+    COLOR_EACH(r, mix(t, mix(t, v[0].c[c], v[2].c[c], k->fy), mix(t, v[1].c[c], v[3].c[c], k->fy), k->fx));
+    return r;
+}
+
 static color envmap_radiance(tracer *t, const class_node *n, ir_ref record, vec2 uv, ir_ref distance,
                              ir_ref facing)
 {
     (void)distance, (void)facing;
     envmap m = envmap_open(t, n, record);
     corners k = corners_around(t, &m, uv);
+    if (t->light == LIGHT_SPECTRAL)
+        return color_scale(t, spectral_at(t, n, record, &k), plan_number(t, n, record, "scale"));
     ir_ref rgb[3];
     for (uint32_t c = 0; c < 3; c++) {
         ir_ref v[4];
@@ -308,6 +332,8 @@ const emitter_class emitter_envmap = {
                         "an image as environment"},
              .extra_words = EXTRA_WORDS,
              .data_name = "data",
+             .colours = envmap_colours,
+             .colour = envmap_colour,
              .load = envmap_load,
              .extra = envmap_extra,
              .variant = envmap_variant,

@@ -337,6 +337,7 @@ const field_class field_sh_field = {
     .base = {.plugin = {PLUGIN_FIELD, "sh_field", PLUGIN_TABLE(field_params), PLUGIN_NONE,
                         "density and spherical harmonics on grids. Not in Mitsuba"},
              .extra_words = EXTRA_WORDS,
+             .only_rgb = true,
              .load = field_load,
              .check = field_check,
              .extra = field_extra,

@@ -3,14 +3,14 @@
 #include "render/spectrum/spectrum.h"
 
 /* Between samples k and k + 1, at `share` of the way; 0 where `inside` is false. */
-static ir_ref between(tracer *t, const curve *c, ir_ref k, ir_ref share, ir_ref inside)
+static ir_ref between(tracer *t, const sampled_curve *c, ir_ref k, ir_ref share, ir_ref inside)
 {
     ir_func *f = t->f;
     ir_ref low = c->value(t, c->of, k), high = c->value(t, c->of, t_offset(t, k, 1));
     return ir_select(f, inside, t_mad(t, share, ir_sub(f, high, low), low), t_f32(t, 0));
 }
 
-ir_ref curve_regular(tracer *t, const curve *c, ir_ref first, ir_ref last, ir_ref nm)
+ir_ref curve_regular(tracer *t, const sampled_curve *c, ir_ref first, ir_ref last, ir_ref nm)
 {
     ir_func *f = t->f;
     ir_ref one = t_u32(t, 1), intervals = ir_to_f32(f, ir_sub(f, c->count, one));
@@ -20,7 +20,7 @@ ir_ref curve_regular(tracer *t, const curve *c, ir_ref first, ir_ref last, ir_re
     return between(t, c, ir_to_u32(f, lower), ir_sub(f, at, lower), inside);
 }
 
-ir_ref curve_irregular(tracer *t, const curve *c, ir_ref places, ir_ref nm)
+ir_ref curve_irregular(tracer *t, const sampled_curve *c, ir_ref places, ir_ref nm)
 {
     ir_func *f = t->f;
     ir_ref last = ir_sub(f, c->count, t_u32(t, 1)),

@@ -66,15 +66,15 @@ void response_transposed(tracer *t, const film_response *r, const ir_ref *film, 
 
 /* A curve through samples: straight lines between them, 0 outside of them. `value` returns sample k (u32); it
  * may carry derivatives. */
-typedef struct curve {
+typedef struct sampled_curve {
     ir_ref (*value)(tracer *t, const void *of, ir_ref k);
     const void *of;
     ir_ref count; /* u32, at least 2 */
-} curve;
+} sampled_curve;
 /* Samples at equal distances from `first` to `last`. */
-ir_ref curve_regular(tracer *t, const curve *c, ir_ref first, ir_ref last, ir_ref nm);
+ir_ref curve_regular(tracer *t, const sampled_curve *c, ir_ref first, ir_ref last, ir_ref nm);
 /* Samples at the wavelengths that ascend in BUFFER_VALUES from word `places` (u32) on. */
-ir_ref curve_irregular(tracer *t, const curve *c, ir_ref places, ir_ref nm);
+ir_ref curve_irregular(tracer *t, const sampled_curve *c, ir_ref places, ir_ref nm);
 /* Planck's law is PLANCK_FIRST / nm^5 times planck_factor = 1 / (exp(PLANCK_SECOND / (nm T)) - 1). CODATA
  * 2018: 2 h c^2 in W nm^4 / m^2, and h c / k in nm K. */
 #define PLANCK_FIRST 1.191042972397188e20

@@ -88,6 +88,19 @@ static bl_result bitmap_load(render_scene *s, const scene_object *o, bl_error *e
     return BL_OK;
 }
 
+static uint32_t bitmap_colours(const render_scene *s, const scene_object *o)
+{
+    const uint32_t *shape = s->parameters.data[render_find_parameter(s, o, PLAN_DATA_SLOT)].shape;
+    return shape[2] == 3 ? shape[0] * shape[1] : 0;
+}
+
+static void bitmap_colour(tracer *t, const class_node *n, ir_ref record, ir_ref k, ir_ref rgb[3])
+{
+    ir_ref first = ir_mul(t->f, k, t_u32(t, 3));
+    for (uint32_t c = 0; c < 3; c++)
+        rgb[c] = plan_load(t, n, record, n->extra_word + EXTRA_VALUE, PLAN_DATA_SLOT, t_offset(t, first, c));
+}
+
 static void bitmap_extra(const plan *p, const scene_object *o, uint32_t *words)
 {
     const render_parameter *data =
@@ -123,11 +136,14 @@ ir_ref texture_wrapped(tracer *t, enum texture_wrap mode, ir_ref at, ir_ref size
 
 static bool is_grey(const class_node *n) { return n->variant >> 4 & 1; }
 
-/* The numbers of a texel. t: as light_raw makes it, as in all functions down to filtered. */
+/* The numbers of a texel. t: as light_raw makes it, as in all functions down to filtered; or, where light is
+ * spectral and the image has colours, the tracer itself: then it is the texel's light. */
 static color texel(tracer *t, const class_node *n, ir_ref record, ir_ref x, ir_ref y)
 {
     ir_func *f = t->f;
     ir_ref index = ir_add(f, ir_mul(f, y, t_word(t, record, n->extra_word + EXTRA_WIDTH)), x);
+    if (t->light == LIGHT_SPECTRAL && !is_grey(n))
+        return plan_spectral(t, n, record, index);
     if (is_grey(n))
         return color_all(plan_load(t, n, record, n->extra_word + EXTRA_VALUE, PLAN_DATA_SLOT, index));
     ir_ref first = ir_mul(f, index, t_u32(t, 3));
@@ -209,8 +225,12 @@ static color filtered(tracer *t, const class_node *n, ir_ref record, vec2 uv)
 
 static color bitmap_eval(tracer *t, const class_node *n, ir_ref record, vec2 uv)
 {
+    if (t->light == LIGHT_SPECTRAL && !is_grey(n))
+        return filtered(t, n, record, uv);
     tracer raw = light_raw(t);
     color c = filtered(&raw, n, record, uv);
+    if (t->light == LIGHT_SPECTRAL)
+        return plan_spectral_grey(t, n, c.c[0]);
     return is_grey(n) ? light_of_number(t, c.c[0]) : light_of_rgb(t, c.c);
 }
 
@@ -253,7 +273,9 @@ const texture_class texture_bitmap = {
              .least_side = 2,
              .load = bitmap_load,
              .extra = bitmap_extra,
-             .variant = bitmap_variant},
+             .variant = bitmap_variant,
+             .colours = bitmap_colours,
+             .colour = bitmap_colour},
     .eval = bitmap_eval,
     .slope = bitmap_slope,
 };

@@ -44,6 +44,7 @@ static const plugin_param mesh_attribute_params[] = {
 const texture_class texture_mesh_attribute = {
     .base = {.plugin = {PLUGIN_TEXTURE, "mesh_attribute", PLUGIN_TABLE(mesh_attribute_params), PLUGIN_NONE,
                         "colours of a mesh's vertices or faces"},
+             .only_rgb = true,
              .load = mesh_attribute_load,
              .variant = mesh_attribute_variant,
              .needs = mesh_attribute_needs},

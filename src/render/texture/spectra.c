@@ -13,10 +13,11 @@
  *     colour = limits(sum over k of v[k] weight[k]),
  *
  * with weight[k] the colour of the curve that is 1 at sample k and 0 at the others. Weights are numbers of
- * the scene: they stand behind the parameter in the buffer of values, and they are not differentiated. The
- * samples of a curve are the parameter itself. Those of a black body at temperature T follow Planck's law
- * at fixed wavelengths, in W / (m^2 sr nm): v = c1 / lambda^5 / (exp(c2 / (lambda T)) - 1), c1 = 2 h c^2,
- * c2 = h c / k. */
+ * the scene: they stand behind the parameter in the buffer of values, and they are not differentiated. Where
+ * light is spectral, the wavelengths of the samples stand behind the weights, and light is read from the
+ * curve itself; the colour is what is read as numbers (light_raw). The samples of a curve are the parameter
+ * itself. Those of a black body at temperature T follow Planck's law at fixed wavelengths, in W / (m^2 sr
+ * nm): v = c1 / lambda^5 / (exp(c2 / (lambda T)) - 1), c1 = 2 h c^2, c2 = h c / k. */
 #include "render/classes.h"
 #include "render/spectrum/spectrum.h"
 
@@ -85,6 +86,8 @@ static bl_result add_samples(render_scene *s, const scene_object *o, const doubl
         numbers[k] = (float)values[k];
     render_add_parameter(s, o, PLAN_DATA_SLOT, &(initial_values){1, &count, 0, INFINITY, numbers});
     append_weights(s, o, wavelengths, NULL, count);
+    for (uint32_t k = 0; k < count && s->mode->light == LIGHT_SPECTRAL; k++)
+        array_push(&s->values, (float)wavelengths[k]);
     return BL_OK;
 }
 
@@ -183,9 +186,37 @@ static ir_ref blackbody_update(tracer *t, const class_node *n, ir_ref record, ir
     return channel(t, n, record, element, radiated);
 }
 
+/* Of which instance a curve's samples are. */
+typedef struct curve_of {
+    const class_node *n;
+    ir_ref record;
+} curve_of;
+
+static ir_ref curve_sample(tracer *t, const void *of, ir_ref k)
+{
+    const curve_of *c = of;
+    return listed(t, c->n, c->record, k);
+}
+
+static color at_wavelengths(tracer *t, const class_node *n, ir_ref record)
+{
+    ir_func *f = t->f;
+    ir_ref count = t_word(t, record, n->extra_word + EXTRA_COUNT),
+           weights = t_word(t, record, n->extra_word + EXTRA_WEIGHTS),
+           places = ir_add(f, weights, ir_mul(f, count, t_u32(t, 3)));
+    const curve_of of = {n, record};
+    const sampled_curve samples = {curve_sample, &of, count};
+    bool body = n->cls == &texture_blackbody.base;
+    COLOR_EACH(r, body ? curve_blackbody(t, plan_number(t, n, record, "temperature"), t->wavelengths->nm[c])
+                       : curve_irregular(t, &samples, places, t->wavelengths->nm[c]));
+    return r;
+}
+
 static color spectrum_eval(tracer *t, const class_node *n, ir_ref record, vec2 uv)
 {
     (void)uv;
+    if (t->light == LIGHT_SPECTRAL)
+        return at_wavelengths(t, n, record);
     ir_ref rgb[3];
     for (uint32_t c = 0; c < 3; c++)
         rgb[c] = plan_derived(t, n, record, t_u32(t, c));

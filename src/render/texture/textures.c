@@ -10,12 +10,27 @@ static uint32_t constant_variant(const render_scene *s, const scene_object *o)
     return s->parameters.data[render_find_parameter(s, o, CONSTANT_VALUE)].count == 1;
 }
 
+static uint32_t constant_colours(const render_scene *s, const scene_object *o)
+{
+    return !constant_variant(s, o);
+}
+
+static void constant_colour(tracer *t, const class_node *n, ir_ref record, ir_ref k, ir_ref rgb[3])
+{
+    (void)k;
+    for (uint32_t c = 0; c < 3; c++)
+        rgb[c] = plan_load(t, n, record, n->field[CONSTANT_VALUE], CONSTANT_VALUE, t_u32(t, c));
+}
+
 static color constant_eval(tracer *t, const class_node *n, ir_ref record, vec2 uv)
 {
     (void)uv;
-    if (n->variant)
-        return light_of_number(
-            t, plan_load(t, n, record, n->field[CONSTANT_VALUE], CONSTANT_VALUE, t_u32(t, 0)));
+    if (n->variant) {
+        ir_ref grey = plan_load(t, n, record, n->field[CONSTANT_VALUE], CONSTANT_VALUE, t_u32(t, 0));
+        return t->light == LIGHT_SPECTRAL ? plan_spectral_grey(t, n, grey) : light_of_number(t, grey);
+    }
+    if (t->light == LIGHT_SPECTRAL)
+        return plan_spectral(t, n, record, t_u32(t, 0));
     return plan_color(t, n, record, "value");
 }
 
@@ -38,7 +53,9 @@ static const plugin_param constant_params[] = {
 const texture_class texture_constant = {
     .base = {.plugin = {PLUGIN_TEXTURE, "constant", PLUGIN_TABLE(constant_params), PLUGIN_NONE,
                         "the same colour everywhere"},
-             .variant = constant_variant},
+             .variant = constant_variant,
+             .colours = constant_colours,
+             .colour = constant_colour},
     .constant = true,
     .eval = constant_eval,
     .eval_1 = constant_eval_1,

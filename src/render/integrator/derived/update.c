@@ -20,9 +20,20 @@ typedef struct part {
     ir_ref *values;
 } part;
 
+/* The coefficients of the spectrum of colour `element`. */
+static part derive_spectrum(tracer *t, const class_node *n, ir_ref record, ir_ref element)
+{
+    part p = {.first = ir_mul(t->f, element, t_u32(t, SPECTRAL_WORDS)), .count = SPECTRAL_WORDS};
+    p.values = arena_alloc(&t->f->module->arena, p.count * sizeof *p.values);
+    plan_spectral_update(t, n, record, element, p.values);
+    return p;
+}
+
 /* element: the value's number, if the class has update_element; else not used. */
 static part derive(tracer *t, const class_node *n, ir_ref record, ir_ref element)
 {
+    if (n->upsampled)
+        return derive_spectrum(t, n, record, element);
     bool each = n->cls->update_element != NULL;
     part p = {.first = each ? element : t_u32(t, 0), .count = each ? 1 : n->cls->derived_count};
     BL_ASSERT(p.count > 0, "%s derives no values", n->cls->plugin.name);
@@ -132,8 +143,8 @@ static void dispatch(ir_module *m, const plan *p, const char *name, ir_func *con
     ir_ref at = ir_add(f, t_word(&t, t_u32(&t, 0), HEADER_UPDATES), ir_shl(f, object, t_u32(&t, 1)));
     ir_ref which = t_word(&t, at, 0), in[2] = {t_word(&t, at, 1)};
     if (p->update_elements) {
-        in[1] = ir_shr(f, which, t_u32(&t, UPDATE_ELEMENT));
-        which = ir_and(f, which, t_u32(&t, (1u << UPDATE_ELEMENT) - 1));
+        in[1] = ir_shr(f, which, t_u32(&t, plan_element_bit(p)));
+        which = ir_and(f, which, t_u32(&t, (1u << plan_element_bit(p)) - 1));
     }
     ir_call(f, which, functions, p->updates.count, in, p->update_elements ? 2 : 1, NULL);
     ir_else(f);

@@ -77,7 +77,7 @@ static color albedo(walk *w, const interaction *si, walk_position at)
     color c = color_all(t_f32(t, 0));
     if (w->plan->bsdfs.count == 0)
         return c;
-    bsdf_color_arguments a = {wi, si->uv, surface_seen(t, si, around)};
+    bsdf_color_arguments a = {.wi = wi, .uv = si->uv, .on = surface_seen(t, si, around)};
     bsdf_color_visit(w, &in, &a);
     ir_call(t->f, t_word(t, si->shape, SHAPE_BSDF_CLASS), w->fn.bsdf_albedo, w->plan->bsdfs.count, in.at,
             in.count, c.c);

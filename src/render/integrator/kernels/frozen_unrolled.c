@@ -146,6 +146,7 @@ bl_result kernel_unrolled(walk *w, ir_module *m, uint32_t depth)
     lane l = kernel_lane(w, m);
     check_state p = start(w, ir_uniform(f, IR_U32, UNIFORM_FIRST_SAMPLE));
     walk_hit none = p.at.local_surface.last;
+    walk_set_wavelengths(w, p.at.sample);
     p.at = walk_camera(w, p.at.sample);
     p.at.local_surface.last = none;
     w->motion->before(w, &p.at);

@@ -17,7 +17,8 @@ static color call_colour(walk *w, const walk_stretch *s, ir_func *const *functio
     if (!w->motion->moves_stretches || !differentiated)
         p = v3_detach(&w->t, p);
     ref_list in = refs_for(s->record);
-    refs_vec3(&in, &p);
+    wavelength_set wavelengths;
+    refs_vec3(&in, &p), refs_wavelengths(w, &in, &wavelengths);
     color c;
     ir_call(w->t.f, s->cls, functions, w->plan->media.count, in.at, in.count, c.c);
     return c;

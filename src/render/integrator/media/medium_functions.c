@@ -30,7 +30,9 @@ static ir_func *make_colour(walk *w, const class_node *n, const char *name, medi
     ir_ref record;
     ref_list in = refs_parameters(f, &record);
     vec3 p;
-    refs_vec3(&in, &p);
+    wavelength_set wavelengths;
+    refs_vec3(&in, &p), refs_wavelengths(w, &in, &wavelengths);
+    t.wavelengths = &wavelengths;
     color c = colour(&t, n, record, p);
     ir_return(f, c.c, t.channels);
     return f;

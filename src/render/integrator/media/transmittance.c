@@ -91,7 +91,7 @@ static color surface_through(walk *w, const stage *g, bool differentiated)
     tracer *t = &w->t;
     const interaction *si = &g->si;
     ref_list in = refs_for(t_word(t, si->shape, SHAPE_BSDF_RECORD));
-    bsdf_color_arguments a = {g->wi, si->uv, surface_seen(t, si, g->frame)};
+    bsdf_color_arguments a = {.wi = g->wi, .uv = si->uv, .on = surface_seen(t, si, g->frame)};
     bsdf_color_visit(w, &in, &a);
     color c = color_all(t_f32(t, 1));
     if (differentiated) {

@@ -46,7 +46,7 @@ static two_surfaces volume_surface(walk *w, const walk_hit *hit, const segment_m
 static ref_list color_fields(walk *w, const interaction *si, frame fr, vec3 wi)
 {
     ref_list l = refs_fields();
-    bsdf_color_arguments a = {wi, si->uv, surface_seen(&w->t, si, fr)};
+    bsdf_color_arguments a = {.wi = wi, .uv = si->uv, .on = surface_seen(&w->t, si, fr)};
     bsdf_color_visit(w, &l, &a);
     return l;
 }

@@ -89,6 +89,7 @@ walk_position walk_start(walk *w, ir_ref fresh, walk_position at)
         r[k] = ir_phi(f, branch, from[k], old[k]);
     at.o = v3(r[0], r[1], r[2]), at.d = v3(r[3], r[4], r[5]);
     at.tmax = r[6], at.pdf = r[7], at.delta = r[8];
+    walk_set_wavelengths(w, at.sample);
     if (w->weighted)
         at.weight = r[9];
     w->motion->begun(w, fresh, &at);

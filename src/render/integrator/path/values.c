@@ -45,7 +45,8 @@ color walk_radiance(walk *w, walk_light light, bool differentiated)
     bool slides = differentiated && !light.sampled && w->motion->emission(w, &light);
     if (light.sampled && w->plan->light_needs & NEED_POSITION)
         light.on.p = v3_add(t, light.ref, v3_scale(t, light.d, light.distance));
-    emitter_radiance_arguments a = {light.uv, light.distance, light.facing, light.on};
+    emitter_radiance_arguments a = {
+        .uv = light.uv, .distance = light.distance, .facing = light.facing, .on = light.on};
     ref_list in = refs_for(light.record);
     emitter_radiance_visit(w, &in, &a);
     if (differentiated && !placed && !slides)

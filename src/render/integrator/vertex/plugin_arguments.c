@@ -70,6 +70,18 @@ void refs_color(const walk *w, ref_list *l, color *c)
         refs_number(l, &c->c[k]);
 }
 
+/* Inside of a traced function they are numbers without derivatives. */
+void refs_wavelengths(const walk *w, ref_list *l, wavelength_set *set)
+{
+    for (uint32_t k = 0; k < WAVELENGTHS && w->t.light == LIGHT_SPECTRAL; k++) {
+        if (l->way == REFS_WRITTEN)
+            set->nm[k] = w->t.wavelengths->nm[k];
+        refs_number(l, &set->nm[k]);
+        if (l->way == REFS_DECLARED)
+            set->nm[k] = ir_detach(l->f, set->nm[k]);
+    }
+}
+
 /* ---- the surface ---- */
 
 void surface_visit(const walk *w, ref_list *l, surface *s)
@@ -100,6 +112,7 @@ void bsdf_sample_visit(const walk *w, ref_list *l, bsdf_sample_arguments *a)
     for (int k = 0; k < 3; k++)
         refs_number(l, &a->u[k]);
     surface_visit(w, l, &a->on);
+    refs_wavelengths(w, l, &a->wavelengths);
 }
 
 void collision_z_visit(const walk *w, ref_list *l, ir_ref *z)
@@ -127,6 +140,7 @@ void bsdf_value_visit(const walk *w, ref_list *l, bsdf_value_arguments *a)
     bsdf_value_directions_visit(l, a);
     refs_field(l, IR_BOOL, &a->delta), refs_field(l, IR_U32, &a->lobe);
     surface_visit(w, l, &a->on);
+    refs_wavelengths(w, l, &a->wavelengths);
 }
 
 void bsdf_value_results_visit(const walk *w, ref_list *l, bsdf_value_results *r)
@@ -149,6 +163,7 @@ void bsdf_color_visit(const walk *w, ref_list *l, bsdf_color_arguments *a)
 {
     refs_vec3(l, &a->wi), refs_vec2(l, &a->uv);
     surface_visit(w, l, &a->on);
+    refs_wavelengths(w, l, &a->wavelengths);
 }
 
 void bsdf_lobe_direction_visit(const walk *w, ref_list *l, bsdf_lobe_direction_arguments *a)
@@ -166,6 +181,7 @@ void bsdf_attach_visit(const walk *w, ref_list *l, bsdf_attach_arguments *a)
     refs_vec3(l, &a->draw.wo), refs_vec3(l, &a->to_light), refs_number(l, &a->draw.u1),
         refs_number(l, &a->draw.u2);
     surface_visit(w, l, &a->on);
+    refs_wavelengths(w, l, &a->wavelengths);
 }
 
 void bsdf_attach_results_visit(ref_list *l, bsdf_attach_results *r)
@@ -214,6 +230,7 @@ void emitter_radiance_visit(const walk *w, ref_list *l, emitter_radiance_argumen
 {
     refs_vec2(l, &a->uv), refs_number(l, &a->distance), refs_field(l, IR_BOOL, &a->facing);
     light_surface_visit(w->plan, l, &a->on);
+    refs_wavelengths(w, l, &a->wavelengths);
 }
 
 void emitter_moved_visit(const walk *w, ref_list *l, emitter_moved_arguments *a)

@@ -120,6 +120,7 @@ static ir_func *make_bsdf_sample(walk *w, const class_node *n)
     ref_list in = refs_parameters(f, &record), out = refs_fields();
     bsdf_sample_arguments a = {0};
     bsdf_sample_visit(w, &in, &a);
+    t.wavelengths = &a.wavelengths;
     t.surface = &a.on;
     bsdf_context ctx = {&t, n, record, a.wi, a.uv};
     bsdf_sample_results r = {.light_pdf = bsdf_of(n)->pdf(&ctx, a.to_light)};
@@ -154,6 +155,7 @@ static ir_func *make_phase_sample(walk *w, const class_node *n)
     ref_list in = refs_parameters(f, &record), out = refs_fields();
     bsdf_sample_arguments a = {0};
     bsdf_sample_visit(w, &in, &a), collision_z_visit(w, &in, &a.collision_z);
+    t.wavelengths = &a.wavelengths;
     const phase_class *cls = phase_of(n);
     vec3 at = v3(a.uv.x, a.uv.y, a.collision_z);
     bsdf_sample_results r = {.sample.wo = cls->sample(&t, n, record, a.wi, at, a.u)};
@@ -174,6 +176,7 @@ static ir_func *make_bsdf_value(walk *w, const class_node *n, bool differentiate
     ref_list in = refs_parameters(f, &record), out = refs_fields();
     bsdf_value_arguments a = {0};
     bsdf_value_visit(w, &in, &a);
+    t.wavelengths = &a.wavelengths;
     t.surface = &a.on;
     bsdf_context ctx = {&t, n, record, a.wi, a.uv};
     bsdf_value_results r;
@@ -220,6 +223,7 @@ static ir_func *make_phase_value(walk *w, const class_node *n, bool differentiat
     ref_list in = refs_parameters(f, &record), out = refs_fields();
     bsdf_value_arguments a = {0};
     bsdf_value_visit(w, &in, &a), collision_z_visit(w, &in, &a.collision_z);
+    t.wavelengths = &a.wavelengths;
     vec3 at = v3(a.uv.x, a.uv.y, a.collision_z);
     bsdf_value_results r;
     r.for_light = color_all(phase_of(n)->value(&t, n, record, a.wi, a.to_light, at));
@@ -241,6 +245,7 @@ static ir_func *make_bsdf_colour(walk *w, const class_node *n, bool differentiat
     ref_list in = refs_parameters(f, &record);
     bsdf_color_arguments a = {0};
     bsdf_color_visit(w, &in, &a);
+    t.wavelengths = &a.wavelengths;
     t.surface = &a.on;
     color c = of(&(bsdf_context){&t, n, record, a.wi, a.uv});
     ir_return(f, c.c, t.channels);
@@ -271,6 +276,7 @@ static ir_func *make_bsdf_attach(walk *w, const class_node *n, bool differentiat
     ir_ref one = t_f32(&t, 1);
     bsdf_attach_arguments a = {0};
     bsdf_attach_visit(w, &in, &a);
+    t.wavelengths = &a.wavelengths;
     t.surface = &a.on;
     const bsdf_class *cls = bsdf_of(n);
     bsdf_context ctx = {&t, n, record, a.wi, a.uv};
@@ -334,6 +340,7 @@ static ir_func *make_emitter_radiance(walk *w, const class_node *n, bool differe
     ref_list in = refs_parameters(f, &record);
     emitter_radiance_arguments a = {0};
     emitter_radiance_visit(w, &in, &a);
+    t.wavelengths = &a.wavelengths;
     const emitter_class *cls = emitter_of(n);
     bool emits = w->plan->scene->light_tracing && cls->emission;
     if (w->plan->light_needs & NEED_FACE && cls->on_shape)

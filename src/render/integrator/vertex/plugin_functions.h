@@ -50,6 +50,8 @@ void refs_number(ref_list *l, ir_ref *field); /* f32 */
 void refs_vec2(ref_list *l, vec2 *v);
 void refs_vec3(ref_list *l, vec3 *v);
 void refs_color(const walk *w, ref_list *l, color *c);
+/* Where light is spectral: the wavelengths of the path, those of the walk's tracer where they are written. */
+void refs_wavelengths(const walk *w, ref_list *l, wavelength_set *set);
 
 /* ---- materials, and phase functions in their place ---- */
 
@@ -65,6 +67,7 @@ typedef struct bsdf_sample_arguments {
     ir_ref u[3];
     surface on;
     ir_ref collision_z; /* where walk.volumetric */
+    wavelength_set wavelengths;
 } bsdf_sample_arguments;
 typedef struct bsdf_sample_results {
     ir_ref light_pdf; /* density of the material's sampling for the direction to the light */
@@ -84,6 +87,7 @@ typedef struct bsdf_value_arguments {
     ir_ref delta, lobe; /* bsdf_sample.delta and lobe of the sample wo */
     surface on;
     ir_ref collision_z; /* where walk.volumetric */
+    wavelength_set wavelengths;
 } bsdf_value_arguments;
 typedef struct bsdf_value_results {
     color for_light, for_sample;
@@ -107,6 +111,7 @@ typedef struct bsdf_color_arguments {
     vec3 wi;
     vec2 uv;
     surface on;
+    wavelength_set wavelengths;
 } bsdf_color_arguments;
 void bsdf_color_visit(const walk *w, ref_list *l, bsdf_color_arguments *a);
 
@@ -128,6 +133,7 @@ typedef struct bsdf_attach_arguments {
     bsdf_draw draw; /* the sample's choices and random numbers, as they were decided */
     vec3 to_light;
     surface on;
+    wavelength_set wavelengths;
 } bsdf_attach_arguments;
 typedef struct bsdf_attach_results {
     bsdf_attached to;      /* the direction; its density is the one given the choices that were made */
@@ -155,6 +161,7 @@ typedef struct emitter_radiance_arguments {
     vec2 uv;
     ir_ref distance, facing;
     surface on; /* face, b and p, as far as plan.light_needs */
+    wavelength_set wavelengths;
 } emitter_radiance_arguments;
 void emitter_radiance_visit(const walk *w, ref_list *l, emitter_radiance_arguments *a);
 

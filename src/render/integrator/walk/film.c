@@ -28,13 +28,33 @@ color film_light(const walk *w, film_value v)
     return c;
 }
 
+/* The response at the wavelengths of a sample. */
+static film_response response_of(walk *w, const walk_position *at)
+{
+    tracer *t = &w->t;
+    wavelength_set set = walk_wavelengths(w, at->sample);
+    return response_rgb(t, t_word(t, t_u32(t, 0), HEADER_SPECTRUM), &set);
+}
+
 film_value film_of(walk *w, const walk_position *at, color radiance)
 {
+    if (w->t.light == LIGHT_SPECTRAL) {
+        film_response r = response_of(w, at);
+        film_value v = {0};
+        response_apply(&w->t, &r, walk_weigh(w, *at, radiance).c, v.c);
+        return v;
+    }
     return film_plain(w, walk_weigh(w, *at, radiance));
 }
 
 color film_adjoint(walk *w, const walk_position *at, film_value dL)
 {
+    if (w->t.light == LIGHT_SPECTRAL) {
+        film_response r = response_of(w, at);
+        color c = {0};
+        response_transposed(&w->t, &r, dL.c, c.c);
+        return walk_weigh(w, *at, c);
+    }
     return walk_weigh(w, *at, film_light(w, dL));
 }
 

@@ -34,6 +34,23 @@ random4 walk_numbers(walk *w, ir_ref sample, ir_ref block, sampler_slots slots)
     return sampler_block(&w->t, w->sampler, &at, block, slots);
 }
 
+static const uint32_t wavelength_block = 0xFFFFFFFFu; /* no vertex has it */
+
+wavelength_set walk_wavelengths(walk *w, ir_ref sample)
+{
+    tracer *t = &w->t;
+    random4 r = random_block(t, w->pixel, sample, w->seed, w->stream, t_u32(t, wavelength_block));
+    return wavelengths_sample(t, WAVELENGTHS_VISIBLE, r.u[0]);
+}
+
+void walk_set_wavelengths(walk *w, ir_ref sample)
+{
+    if (w->t.light != LIGHT_SPECTRAL)
+        return;
+    w->wavelengths = walk_wavelengths(w, sample);
+    w->t.wavelengths = &w->wavelengths;
+}
+
 color walk_weigh(walk *w, walk_position at, color c)
 {
     return w->weighted ? color_scale(&w->t, c, at.weight) : c;

@@ -8,6 +8,7 @@
 #define BL_RENDER_WALK_H
 
 #include "render/integrator/walk/motion.h"
+#include "render/spectrum/spectrum.h"
 
 /* The traced functions of a module. Each list has one function per class (or kind), in the order of the
  * plan's lists. */
@@ -108,6 +109,8 @@ struct walk {
                                    (differential_ratio_tracking.c), not from the path's own collisions */
     walk_functions fn;
     ir_ref pixel, seed, stream, spp;
+    wavelength_set wavelengths; /* where light is spectral: of the sample that walk_set_wavelengths was last
+                                   called with; t.wavelengths points here, also in copies of the walk */
     const sampler_class *sampler;
     bool notes; /* the first walk of a path notes which sampled lights are visible, so that the second walk
                    needs no shadow rays */
@@ -254,6 +257,10 @@ ir_ref walk_begins(walk *w, const walk_position *at); /* bool: nothing has happe
 ir_ref walk_number(const walk *w, const walk_position *at);
 /* A block of the random numbers of a sample of the lane's pixel. */
 random4 walk_numbers(walk *w, ir_ref sample, ir_ref block, sampler_slots slots);
+/* Where light is spectral: the wavelengths of a sample, from a random number of their own; and these made
+ * those of the walk, from here on in the trace. */
+wavelength_set walk_wavelengths(walk *w, ir_ref sample);
+void walk_set_wavelengths(walk *w, ir_ref sample);
 /* c times the sample's weight. */
 color walk_weigh(walk *w, walk_position at, color c);
 ir_ref walk_shape_of(tracer *t, ir_ref entry); /* the record of the shape that an entry belongs to */

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Where light is spectral: colours that users gave as red, green and blue, as light at the wavelengths of a
+ * path. Coefficients of their smooth spectra (spectrum/upsampling.c) are derived values, so derivatives go
+ * on to the colours. What a spectrum is follows from the parameter that the colour is for, as in Mitsuba:
+ *
+ *   a reflectance        the spectrum S of the colour
+ *   not held in [0, 1]   m S, with S the spectrum of the colour over m, and m twice its largest channel
+ *   emitted light        the same times D65: of plain numbers and colours of a light, and of what stands in a
+ *                        texture d65
+ *
+ * m is differentiated, too. It is at least LEAST, so that black has a spectrum. */
+#include "render/classes.h"
+#include "render/spectrum/spectrum.h"
+
+#define LEAST 1e-6f
+enum spectral_word { WORD_COEFFICIENTS, WORD_SCALE = 3, WORD_FACTOR };
+
+static ir_ref spectral_table(tracer *t) { return t_word(t, t_u32(t, 0), HEADER_SPECTRUM); }
+
+void plan_spectral_update(tracer *t, const class_node *n, ir_ref record, ir_ref element,
+                          ir_ref words[SPECTRAL_WORDS])
+{
+    ir_func *f = t->f;
+    ir_ref rgb[3], factor = t_f32(t, 1);
+    n->cls->colour(t, n, record, element, rgb);
+    if (n->role != COLOUR_REFLECTANCE) {
+        ir_ref largest = ir_max(f, rgb[0], ir_max(f, rgb[1], rgb[2]));
+        factor = ir_max(f, ir_add(f, largest, largest), t_f32(t, LEAST));
+        for (int c = 0; c < 3; c++)
+            rgb[c] = ir_div(f, rgb[c], factor);
+    }
+    upsampling u = upsampling_solve(t, spectral_table(t), rgb);
+    for (int i = 0; i < 3; i++)
+        words[WORD_COEFFICIENTS + i] = u.c[i];
+    words[WORD_SCALE] = u.scale, words[WORD_FACTOR] = factor;
+}
+
+color plan_spectral(tracer *t, const class_node *n, ir_ref record, ir_ref k)
+{
+    ir_func *f = t->f;
+    ir_ref first = ir_mul(f, k, t_u32(t, SPECTRAL_WORDS)), word[SPECTRAL_WORDS];
+    for (uint32_t i = 0; i < SPECTRAL_WORDS; i++)
+        word[i] = plan_derived(t, n, record, t_offset(t, first, i));
+    const upsampling u = {{word[0], word[1], word[2]}, word[WORD_SCALE]};
+    color light = {0};
+    for (uint32_t c = 0; c < t->channels; c++) {
+        light.c[c] = upsampled(t, &u, t->wavelengths->nm[c]);
+        if (n->role != COLOUR_REFLECTANCE)
+            light.c[c] = ir_mul(f, light.c[c], word[WORD_FACTOR]);
+        if (n->role == COLOUR_EMISSION)
+            light.c[c] =
+                ir_mul(f, light.c[c], spectrum_observed(t, spectral_table(t), t->wavelengths->nm[c]).d65);
+    }
+    return light;
+}
+
+color plan_spectral_grey(tracer *t, const class_node *n, ir_ref grey)
+{
+    color light = color_all(grey);
+    for (uint32_t c = 0; c < t->channels && n->role == COLOUR_EMISSION; c++)
+        light.c[c] = ir_mul(t->f, grey, spectrum_observed(t, spectral_table(t), t->wavelengths->nm[c]).d65);
+    return light;
+}

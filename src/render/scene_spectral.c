@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What cannot be rendered where light is spectral: colours that do not become spectra, and passes that take
+ * light for red, green and blue. Each is an error that says so, when the scene is loaded. */
+#include "render/scene_internal.h"
+
+bl_result render_check_spectra_of(const render_scene *s, const scene_object *o, bl_error *err)
+{
+    const render_class *cls = (const render_class *)o->cls;
+    uint32_t data = render_find_parameter(s, o, PLAN_DATA_SLOT);
+    const render_parameter *p = data == PLAN_NONE ? NULL : &s->parameters.data[data];
+    bool colours = p && p->rank > 1 && p->shape[p->rank - 1] == 3;
+    if (!cls->only_rgb && (cls->colours || !colours))
+        return BL_OK;
+    return scene_error(err, BL_ERROR_UNSUPPORTED, o->where,
+                       "mode %s: %s \"%s\" has colours that are not spectra yet; render it in mode rgb",
+                       s->mode->name, plugin_category_names[o->cls->category], o->cls->name);
+}
+
+/* Whether an extinction is one number, or a grid of numbers, at all wavelengths. */
+static bool is_grey(const render_scene *s, const scene_object *volume)
+{
+    if (volume->cls != &volume_constvolume.base.plugin)
+        return true; /* grids of colours are refused anyway */
+    const scene_object *value = scene_get(volume, "value")->object;
+    return value->cls == &texture_constant.base.plugin &&
+           s->parameters.data[render_find_parameter(s, value, 0)].count == 1;
+}
+
+bl_result render_check_spectral(const render_scene *s, bl_error *err)
+{
+    const char *of = s->mode->name;
+    if (s->light_tracing)
+        return error_set(err, BL_ERROR_UNSUPPORTED,
+                         "mode %s: paths from lights are there in other modes only", of);
+    if (s->own)
+        return error_set(err, BL_ERROR_UNSUPPORTED,
+                         "mode %s: integrators of an application see red, green and blue; use mode rgb", of);
+    if (s->method == METHOD_TAPE)
+        return error_set(err, BL_ERROR_UNSUPPORTED, "mode %s: \"tape\" is there in other modes only", of);
+    for (uint32_t i = 0; i < s->channels.count; i++)
+        if (s->channels.data[i].kind == CHANNEL_ALBEDO)
+            return error_set(err, BL_ERROR_UNSUPPORTED,
+                             "mode %s: the channel albedo is a colour; it is there in other modes only", of);
+    for (uint32_t i = 0; i < s->media.count; i++) {
+        const scene_object *m = s->media.data[i];
+        bool homogeneous = ((const medium_class *)(const void *)m->cls)->homogeneous;
+        if (!homogeneous && !is_grey(s, scene_get(m, "sigma_t")->object))
+            return scene_error(
+                err, BL_ERROR_UNSUPPORTED, m->where,
+                "mode %s: the extinction of a heterogeneous medium must be one number or a grid of "
+                "numbers",
+                of);
+    }
+    return BL_OK;
+}

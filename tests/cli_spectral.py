@@ -1,0 +1,112 @@
+# LABELS: native
+# SPDX-License-Identifier: BSD-3-Clause
+"""backlight in mode spectral, as a program: a white scene under white light stays white (a furnace); a metal by
+name has the colour of its curves; gradients by a colour, by the samples of a spectrum and by a temperature agree
+with differences; every replay is exact; colours that are no spectra yet are an error with a line."""
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+PROGRAM = os.environ["BL_PROGRAM"]
+SENSOR = """<sensor type="perspective"><float name="fov" value="30"/><transform name="to_world">
+<lookat origin="0,0,4" target="0,0,0" up="0,1,0"/></transform><film type="hdrfilm"><integer name="width" value="16"/>
+<integer name="height" value="16"/><rfilter type="box"/></film></sensor>
+<integrator type="path"><integer name="max_depth" value="-1"/></integrator>"""
+FURNACE = """<emitter type="constant"><float name="radiance" value="1"/></emitter>
+<shape type="sphere"><bsdf type="diffuse"><float name="reflectance" value="1"/></bsdf></shape>"""
+LIT = """<emitter type="constant"><spectrum type="blackbody" name="radiance"><float name="temperature" value="5000"/>
+</spectrum></emitter><shape type="sphere"><bsdf type="diffuse" id="ball">%s</bsdf></shape>
+<shape type="rectangle"><transform name="to_world"><rotate x="1" angle="-90"/><scale value="4"/><translate y="-1"/>
+</transform><bsdf type="diffuse"><rgb name="reflectance" value=".2,.6,.9"/></bsdf></shape>"""
+COLOUR = LIT % '<rgb name="reflectance" value=".7,.2,.1"/>'
+CURVE = LIT % '<spectrum name="reflectance" value="400:.1, 550:.6, 700:.3"/>'
+
+bad = 0
+
+
+def complain(text):
+    global bad
+    bad += 1
+    print("FAILED: " + text)
+
+
+def run(*arguments):
+    r = subprocess.run([PROGRAM, *arguments], capture_output=True, text=True)
+    if re.search("no device|not found", r.stderr) and r.returncode:
+        sys.exit(77)
+    return r
+
+
+def scene(name, body):
+    path = name + ".xml"
+    with open(path, "w") as f:
+        f.write('<scene version="3.0.0">' + SENSOR + body + "</scene>")
+    return path
+
+
+def read_pfm(path):
+    with open(path, "rb") as f:
+        assert f.readline().strip() == b"PF"
+        width, height = map(int, f.readline().split())
+        f.readline()
+        return np.frombuffer(f.read(), "<f4").reshape(height, width, 3)
+
+
+def image(path, spp):
+    r = run("render", path, "--mode", "spectral", "--spp", str(spp), "-o", "image.pfm", "--quiet")
+    if r.returncode:
+        complain("%s: %s" % (path, r.stderr))
+        return np.zeros((16, 16, 3))
+    return read_pfm("image.pfm")
+
+
+def check_furnace():
+    values = image(scene("furnace", FURNACE), 256)
+    pixels = values.shape[0] * values.shape[1]
+    mean, error = values.mean((0, 1)), values.std((0, 1)) / pixels**.5
+    for c in range(3):
+        if not abs(mean[c] - 1) <= 4 * error[c] + 2e-4:
+            complain("furnace, channel %d: %.5f, expected 1 within %.5f" % (c, mean[c], error[c]))
+
+
+def check_gradient(name, body, param):
+    r = run("check", scene(name, body), "--mode", "spectral", "--param", param, "--spp", "32", "--seeds", "4",
+            "--quiet")
+    if r.returncode or not re.search("agrees", r.stdout):
+        complain("check %s of %s: %s%s" % (param, name, r.stdout, r.stderr))
+    for form in ("fused", "separate", "two-walk"):
+        g = run("grad", name + ".xml", "--mode", "spectral", "--param", param, "--spp", "8", "--form", form,
+                "--target", "image.pfm", "-o", "out", "--quiet")
+        if g.returncode:
+            complain("grad --form %s of %s: %s" % (form, name, g.stderr))
+            continue
+        with open("out/summary.json") as f:
+            drifted = json.load(f)["drifted_samples"]
+        if drifted:
+            complain("%s, form %s: %d samples did not replay" % (name, form, drifted))
+
+
+def check_errors():
+    path = scene("hair", '<shape type="sphere"><bsdf type="hair"/></shape>')
+    r = run("render", path, "--mode", "spectral", "--spp", "1", "-o", "image.pfm")
+    if not r.returncode or not re.search(r"hair\.xml:\d+: mode spectral: .*not spectra", r.stderr):
+        complain("hair: status %d, %s" % (r.returncode, r.stderr))
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        check_furnace()
+        check_gradient("colour", COLOUR, "ball.reflectance.value")
+        check_gradient("curve", CURVE, "ball.reflectance.values")
+        check_errors()
+        os.chdir("/")
+    return 1 if bad else 0
+
+
+sys.exit(main())

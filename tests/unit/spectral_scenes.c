@@ -1,0 +1,316 @@
+/* LABELS: nodevice */
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Scenes whose light is spectral: what parameters become light at given wavelengths, read by the plan of the
+ * scene in the interpreter, against values that Mitsuba 3.9 gives in llvm_ad_spectral; derivatives by the
+ * parameters, through derived values, against differences; and what is refused. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "render/bsdf/metal.h"
+#include "render/integrator/derived/derived.h"
+#include "render/spectrum/spectrum.h"
+#include "spirv_gen/ad/ad.h"
+#include "support/scene_traced.h"
+
+#include <math.h>
+#include <string.h>
+
+static const float nm[WAVELENGTHS] = {450, 550, 650, 780};
+
+/* ---- a scene, and its texture `param` of the first material or light, read at nm ---- */
+
+typedef struct rig {
+    render_scene *scene;
+    plan *plan;
+    const class_node *n;
+    uint32_t record;
+    double *values, *gradient;
+} rig;
+
+static bl_result load(const char *body, render_scene **out, bl_error *err)
+{
+    arena a = {0};
+    scene_load_options o = {.registry = &render_registry, .spectral = true};
+    scene_description *d;
+    const char *xml = arena_printf(&a, "<scene version='3.0.0'>%s<sensor type='perspective'/></scene>", body);
+    bl_result r = scene_load_string(xml, ".", &o, &d, err);
+    if (r == BL_OK)
+        r = render_scene_create(d, &(render_overrides){.mode = "spectral"}, out, err);
+    arena_free(&a);
+    return r;
+}
+
+/* All parameters are requested. */
+static rig open_rig(const char *body, bool light)
+{
+    rig r = {0};
+    bl_error err = {0};
+    uint32_t all[32];
+    if (load(body, &r.scene, &err) != BL_OK)
+        fail_msg("%s", err.text);
+    uint32_t count = r.scene->parameters.count;
+    for (uint32_t i = 0; i < count; i++)
+        all[i] = i;
+    r.plan = plan_create(r.scene, all, count, PLAN_RAYS_BVH, 0);
+    const uint32_t *w = r.plan->words.data;
+    if (light) {
+        r.n = r.plan->emitters.data[w[w[HEADER_EMITTERS]]], r.record = w[w[HEADER_EMITTERS] + 1];
+    } else {
+        r.n = r.plan->bsdfs.data[w[w[HEADER_SHAPES] + SHAPE_BSDF_CLASS]];
+        r.record = w[w[HEADER_SHAPES] + SHAPE_BSDF_RECORD];
+    }
+    r.values = calloc(r.plan->value_count + 1u, sizeof *r.values);
+    r.gradient = calloc(r.plan->gradient_count + 1u, sizeof *r.gradient);
+    for (uint32_t i = 0; i < r.scene->values.count; i++)
+        r.values[i] = (double)r.scene->values.data[i];
+    return r;
+}
+
+static void close_rig(rig *r)
+{
+    plan_destroy(r->plan);
+    render_scene_destroy(r->scene);
+    free(r->values), free(r->gradient);
+}
+
+static void evaluate(const rig *r, ir_module *m, uint32_t number, ir_value *out)
+{
+    bl_error err = {0};
+    uint32_t none[1] = {0}, uniforms[UNIFORM_COUNT] = {[UNIFORM_LANE_COUNT] = r->plan->update_count};
+    ir_eval_buffer buffers[BUFFER_COUNT];
+    for (int k = 0; k < BUFFER_COUNT; k++)
+        buffers[k] = (ir_eval_buffer){.words = none, .count = 1};
+    buffers[BUFFER_SCENE] = (ir_eval_buffer){.words = r->plan->words.data, .count = r->plan->words.count};
+    buffers[BUFFER_VALUES] = (ir_eval_buffer){.reals = r->values, .count = r->plan->value_count};
+    buffers[BUFFER_GRADIENT] = (ir_eval_buffer){.reals = r->gradient, .count = r->plan->gradient_count + 1};
+    ir_eval_env env = {.buffers = buffers,
+                       .buffer_count = BUFFER_COUNT,
+                       .uniforms = uniforms,
+                       .uniform_count = UNIFORM_COUNT,
+                       .global_id = number,
+                       .f64 = true};
+    if (ir_eval(m->entry, NULL, out, &env, &err) != BL_OK)
+        fail_msg("%s", err.text);
+}
+
+/* Runs a kernel over the derived values of all objects. */
+static void update(const rig *r, render_pass pass)
+{
+    bl_error err = {0};
+    ir_module *m = kernel_module(r->plan);
+    bl_result made =
+        pass == RENDER_UPDATE ? kernel_update(r->plan, m) : kernel_update_adjoint(r->plan, m, false);
+    if (made != BL_OK || ir_finish(m, &err) != BL_OK)
+        fail_msg("%s", err.text);
+    for (uint32_t number = 0; number < r->plan->update_count; number++)
+        evaluate(r, m, number, NULL);
+    ir_module_destroy(m);
+}
+
+/* The texture at the wavelengths. With weights, derivatives of its weighted sum are added to the gradient. */
+static void read(const rig *r, const char *param, vec2 (*uv)(tracer *), const double *weights, double *out)
+{
+    bl_error err = {0};
+    ir_module *m = kernel_module(r->plan);
+    ir_func *f = ir_func_create(m, "read");
+    m->entry = f;
+    tracer t = plan_tracer(r->plan, f);
+    wavelength_set set = {0};
+    for (int k = 0; k < WAVELENGTHS; k++)
+        set.nm[k] = t_f32(&t, nm[k]);
+    t.wavelengths = &set, t.differentiated = weights != NULL;
+    color c = plan_texture(&t, r->n, t_u32(&t, r->record), param, uv(&t));
+    ir_ref seeds[WAVELENGTHS];
+    for (int k = 0; k < WAVELENGTHS && weights; k++)
+        seeds[k] = t_f32(&t, (float)weights[k]);
+    if (weights)
+        ad_backward(f, c.c, seeds, WAVELENGTHS, NULL, NULL, 0);
+    ir_return(f, c.c, WAVELENGTHS);
+    if (ir_finish(m, &err) != BL_OK)
+        fail_msg("%s", err.text);
+    ir_value got[WAVELENGTHS];
+    evaluate(r, m, 0, got);
+    for (int k = 0; k < WAVELENGTHS; k++)
+        out[k] = got[k].f;
+    ir_module_destroy(m);
+}
+
+static vec2 middle(tracer *t) { return (vec2){t_f32(t, 0.5f), t_f32(t, 0.5f)}; }
+
+/* ---- values ---- */
+
+#define MATERIAL(inside) "<shape type='sphere'><bsdf type='diffuse'>" inside "</bsdf></shape>"
+#define LIGHT(inside) "<shape type='sphere'><emitter type='area'>" inside "</emitter></shape>"
+#define METAL(inside) "<shape type='sphere'><bsdf type='conductor'>" inside "</bsdf></shape>"
+
+static const struct {
+    const char *body, *param;
+    double expected[WAVELENGTHS], tolerance; /* of Mitsuba's table of colours: .5 % or so */
+} known[] = {
+    {MATERIAL("<float name='reflectance' value='.3'/>"), "reflectance", {.3, .3, .3, .3}, 1e-6},
+    {MATERIAL("<rgb name='reflectance' value='.63,.065,.05'/>"),
+     "reflectance",
+     {.05952, .08765, .89805, .99655},
+     4e-3},
+    {MATERIAL("<spectrum name='reflectance' value='.3'/>"), "reflectance", {.3, .3, .3, .3}, 1e-6},
+    {MATERIAL("<spectrum name='reflectance' value='400:.1,700:.8'/>"),
+     "reflectance",
+     {.21667, .45, .68333, 0},
+     1e-5},
+    {MATERIAL(
+         "<spectrum type='blackbody' name='reflectance'><float name='temperature' value='3000'/></spectrum>"),
+     "reflectance",
+     {151.82172, 386.54233, 641.59015, 883.22437},
+     .02},
+    {LIGHT("<float name='radiance' value='2'/>"), "radiance", {2.36386, 2.10199, 1.61675, 1.28049}, 1e-4},
+    {LIGHT("<rgb name='radiance' value='2,1,.5'/>"), "radiance", {.65562, 1.11541, 1.77912, 2.22814}, 2e-2},
+    {LIGHT("<spectrum name='radiance' value='2'/>"), "radiance", {2, 2, 2, 2}, 1e-5},
+    {LIGHT("<spectrum name='radiance' value='400:1,700:2'/>"), "radiance", {1.16667, 1.5, 1.83333, 0}, 1e-5},
+    {LIGHT("<spectrum type='d65' name='radiance'/>"), "radiance", {1.18193, 1.051, .80837, .64025}, 1e-4},
+    {LIGHT("<spectrum type='uniform' name='radiance'><float name='value' value='2'/></spectrum>"),
+     "radiance",
+     {2, 2, 2, 2},
+     1e-5},
+    {LIGHT("<spectrum type='srgb' name='radiance'><rgb name='color' value='.2,.3,.4'/></spectrum>"),
+     "radiance",
+     {.39106, .29235, .19509, .10421},
+     2e-2},
+    {LIGHT(
+         "<spectrum type='irregular' name='radiance'><string name='wavelengths' value='400,500,700'/><string "
+         "name='values' value='1,2,4'/></spectrum>"),
+     "radiance",
+     {1.5, 2.5, 3.5, 0},
+     1e-5},
+    {LIGHT("<texture type='checkerboard' name='radiance'><rgb name='color0' value='.25'/><rgb name='color1' "
+           "value='.25'/></texture>"),
+     "radiance",
+     {.25, .25, .25, .25},
+     1e-5},
+};
+
+static void parameters_become_light(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        double out[WAVELENGTHS];
+        rig r = open_rig(known[i].body, strcmp(known[i].param, "radiance") == 0);
+        update(&r, RENDER_UPDATE);
+        read(&r, known[i].param, middle, NULL, out);
+        for (int k = 0; k < WAVELENGTHS; k++)
+            if (!(fabs(out[k] - known[i].expected[k]) <= known[i].tolerance))
+                fail_msg("%s at %g nm: %.7g, expected %.7g", known[i].body, (double)nm[k], out[k],
+                         known[i].expected[k]);
+        close_rig(&r);
+    }
+}
+
+/* A metal by name keeps its curves. */
+static void metals_keep_their_curves(void **state)
+{
+    (void)state;
+    rig r = open_rig(METAL("<string name='material' value='Au'/>"), false);
+    update(&r, RENDER_UPDATE);
+    for (int which = 1; which <= 2; which++) {
+        double out[WAVELENGTHS];
+        read(&r, which == 1 ? "eta" : "k", middle, NULL, out);
+        const metal *gold = metals;
+        while (strcmp(gold->name, "Au") != 0)
+            gold++;
+        for (int k = 0; k < WAVELENGTHS; k++) {
+            uint32_t i = 0;
+            while (gold->samples[i + 1][0] < (double)nm[k])
+                i++;
+            const double *a = gold->samples[i], *b = gold->samples[i + 1];
+            double share = ((double)nm[k] - a[0]) / (b[0] - a[0]);
+            assert_true(fabs(out[k] - (a[which] + share * (b[which] - a[which]))) < 1e-5);
+        }
+    }
+    close_rig(&r);
+}
+
+/* ---- derivatives ---- */
+
+static const char *const differentiated[] = {
+    MATERIAL("<rgb name='reflectance' value='.63,.065,.05'/>"),
+    MATERIAL("<rgb name='reflectance' value='.5,.5,.5'/>"),
+    MATERIAL("<spectrum name='reflectance' value='400:.1,500:.4,700:.8'/>"),
+    LIGHT("<rgb name='radiance' value='2,1,.5'/>"),
+    LIGHT("<spectrum type='blackbody' name='radiance'><float name='temperature' value='3000'/></spectrum>"),
+};
+
+/* Through the derived values: an update, the lookup's adjoint, the update's adjoint. */
+static void derivatives_reach_the_parameters(void **state)
+{
+    (void)state;
+    static const double weights[WAVELENGTHS] = {1, .5, 2, .7};
+    for (size_t i = 0; i < sizeof differentiated / sizeof *differentiated; i++) {
+        bool light = strstr(differentiated[i], "emitter") != NULL;
+        const char *param = light ? "radiance" : "reflectance";
+        rig r = open_rig(differentiated[i], light);
+        double out[WAVELENGTHS];
+        update(&r, RENDER_UPDATE);
+        read(&r, param, middle, weights, out);
+        update(&r, RENDER_UPDATE_ADJOINT);
+        uint32_t parameter = 0;
+        while (!strstr(r.scene->parameters.data[parameter].name, param))
+            parameter++;
+        const render_parameter *p = &r.scene->parameters.data[parameter];
+        for (uint32_t e = 0; e < p->count; e++) {
+            double sum[2] = {0}, before = r.values[p->offset + e], h = 1e-4 * fmax(before, 0.1);
+            for (int side = 0; side < 2; side++) {
+                r.values[p->offset + e] = before + (side ? h : -h);
+                update(&r, RENDER_UPDATE);
+                read(&r, param, middle, NULL, out);
+                for (int k = 0; k < WAVELENGTHS; k++)
+                    sum[side] += (double)(float)weights[k] * out[k];
+            }
+            r.values[p->offset + e] = before;
+            double slope = (sum[1] - sum[0]) / (2 * h),
+                   found = r.gradient[r.plan->gradient_offset[parameter] + e];
+            if (!(fabs(slope - found) <= 1e-3 * (1e-3 + fabs(slope))))
+                fail_msg("%s, number %u: %.8g, differences %.8g", differentiated[i], e, found, slope);
+        }
+        close_rig(&r);
+    }
+}
+
+/* ---- mistakes ---- */
+
+static void mistakes_are_named(void **state)
+{
+    (void)state;
+    static const char *const wrong[][2] = {
+        {MATERIAL("<rgb name='reflectance' value='1.3,.2,.2'/>"), "is outside [0, 1]"},
+        {MATERIAL("<rgb name='reflectance' value='-.1,.2,.2'/>"), "is outside [0, 1]"},
+        {MATERIAL("<spectrum name='reflectance' value='400:.1,300:.8'/>"), "ascending wavelength"},
+        {MATERIAL("<spectrum name='reflectance' value='400:-.1,700:.8'/>"), "is not in [0, 1e30]"},
+        {MATERIAL("<spectrum name='reflectance' value='400:.1'/>"), "at least two samples"},
+        {LIGHT(
+             "<spectrum type='irregular' name='radiance'><string name='wavelengths' value='500,400'/><string "
+             "name='values' value='1,2'/></spectrum>"),
+         "must ascend"},
+        {"<shape type='sphere'><bsdf type='hair'/></shape>", "not spectra yet"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        bl_error err = {0};
+        render_scene *s = NULL;
+        assert_int_not_equal(load(wrong[i][0], &s, &err), BL_OK);
+        if (!strstr(err.text, wrong[i][1]) || !strstr(err.text, ":1:"))
+            fail_msg("%s: %s", wrong[i][0], err.text);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(parameters_become_light),
+        cmocka_unit_test(metals_keep_their_curves),
+        cmocka_unit_test(derivatives_reach_the_parameters),
+        cmocka_unit_test(mistakes_are_named),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
