@@ -59,8 +59,8 @@ static void compare_values(const scene_case *c, const scene_eval *e, const bl_jo
         fail_msg("%s", err.text);
     for (uint32_t i = 0; i < count; i++)
         if (values[i] != (float)e->values[i])
-            fail_msg("%s: value %u of %u (%u of parameters): device %.9g, interpreter %.9g", c->name, i, count,
-                     e->plan->stored_count, (double)values[i], e->values[i]);
+            fail_msg("%s: value %u of %u (%u of parameters): device %.9g, interpreter %.9g", c->name, i,
+                     count, e->plan->stored_count, (double)values[i], e->values[i]);
     free(values);
 }
 
