@@ -217,11 +217,13 @@ void render_turns(render_scene *s, uint32_t parameter)
 {
     render_parameter *p = &s->parameters.data[parameter];
     p->turns = true;
-    p->reason = s->volumetric
-                    ? "mirrored and refracted directions turn with it, which volumetric integrators leave out"
-                : s->detached
-                    ? "mirrored and refracted directions turn with it, which this integrator leaves out"
-                    : "edges that it moves in mirrors and behind glass are left out";
+    p->reason =
+        s->volumetric
+            ? "mirrored and refracted directions turn with it, which volumetric integrators leave out"
+        : s->mode->polarized
+            ? "mirrored and refracted directions turn with it, which modes with polarisation leave out"
+        : s->detached ? "mirrored and refracted directions turn with it, which this integrator leaves out"
+                      : "edges that it moves in mirrors and behind glass are left out";
 }
 
 const char render_turned_normals[] =

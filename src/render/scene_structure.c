@@ -277,7 +277,8 @@ static bl_result read_integrator(render_scene *s, const render_overrides *o, bl_
     s->volumetric = kind->volumetric, s->depth_image = kind->depth_image,
     s->light_tracing = kind->light_tracing;
     s->sees_through = kind->sees_through;
-    s->method = kind->method, s->detached = kind->detached, s->pipelined = kind->pipelined;
+    s->method = kind->method, s->detached = kind->detached || s->mode->polarized,
+    s->pipelined = kind->pipelined;
     s->max_depth = theirs ? (int32_t)scene_number(i, "max_depth") : kind->max_depth;
     s->rr_depth = theirs && !kind->no_next_event && value_named(i, "rr_depth")
                       ? (int32_t)scene_number(i, "rr_depth")
