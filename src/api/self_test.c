@@ -28,8 +28,8 @@ typedef enum comparison {
 
 typedef struct check {
     const char *name, *holds;
-    bool needed,
-        own; /* own: division and square root are the device's, uncorrected (spirv_gen/spv/rounded.c) */
+    bool needed;
+    bool own; /* division and square root are the device's, uncorrected (spirv_gen/spv/rounded.c) */
     comparison how;
     /* The value of an invocation, of operands that are words; or what writes to OUTPUT by itself and returns
      * nothing. */
