@@ -46,8 +46,8 @@ static bl_device *device;
 #define GLASS BREWSTER(FACING, "0", INDEX_1_5)
 #define TURNED_GLASS BREWSTER(FACING, "-45", INDEX_1_5)
 #define METAL_1_5 "<bsdf type='conductor'>" NUMBER("eta", "1.5") NUMBER("k", "0") "</bsdf>"
-#define FACETS_1_5                                                                                           \
-    "<bsdf type='roughconductor'>" NUMBER("eta", "1.5") NUMBER("k", "0") NUMBER("alpha", "0.001") "</bsdf>"
+#define FACETS_1_5(alpha)                                                                                    \
+    "<bsdf type='roughconductor'>" NUMBER("eta", "1.5") NUMBER("k", "0") NUMBER("alpha", alpha) "</bsdf>"
 #define TWOSIDED(bsdf) "<bsdf type='twosided'>" bsdf "</bsdf>"
 #define BALL(bsdf) "<shape type='sphere'>" bsdf "</shape>"
 
@@ -123,14 +123,18 @@ static const struct {
      0.5 / 2.25, 2e-3},
     {"metal in the plane of incidence", POLARIZER("4", "45") BREWSTER(FACING, "-45", METAL_1_5), 0, 1e-6},
     {"metal across it", POLARIZER("4", "-45") BREWSTER(FACING, "-45", METAL_1_5), 0.5 * 0.147929, 1e-6},
-    {"facets in the plane of incidence", POLARIZER("4", "45") BREWSTER(FACING, "-45", FACETS_1_5), 0, 1e-5},
-    {"facets across it", POLARIZER("4", "-45") BREWSTER(FACING, "-45", FACETS_1_5), 0.5 * 0.147929, 1e-4},
+    {"facets in the plane of incidence", POLARIZER("4", "45") BREWSTER(FACING, "-45", FACETS_1_5("0.001")), 0,
+     1e-5},
+    {"facets across it", POLARIZER("4", "-45") BREWSTER(FACING, "-45", FACETS_1_5("0.001")), 0.5 * 0.147929,
+     1e-4},
     {"the back of both, in the plane of incidence",
-     POLARIZER("4", "45") BREWSTER(AWAY, "-45", TWOSIDED(METAL_1_5 FACETS_1_5)), 0, 1e-5},
+     POLARIZER("4", "45") BREWSTER(AWAY, "-45", TWOSIDED(METAL_1_5 FACETS_1_5("0.001"))), 0, 1e-5},
     {"the back of both, across it",
-     POLARIZER("4", "-45") BREWSTER(AWAY, "-45", TWOSIDED(METAL_1_5 FACETS_1_5)), 0.5 * 0.147929, 1e-4},
+     POLARIZER("4", "-45") BREWSTER(AWAY, "-45", TWOSIDED(METAL_1_5 FACETS_1_5("0.001"))), 0.5 * 0.147929,
+     1e-4},
     {"the front of both, across it",
-     POLARIZER("4", "-45") BREWSTER(FACING, "-45", TWOSIDED(METAL_1_5 FACETS_1_5)), 0.5 * 0.147929, 1e-6},
+     POLARIZER("4", "-45") BREWSTER(FACING, "-45", TWOSIDED(METAL_1_5 FACETS_1_5("0.001"))), 0.5 * 0.147929,
+     1e-6},
     /* 0.5 cos(10)^12; from the sixth on by roulette */
     {"seven polarisers",
      POLARIZER("4", "0") POLARIZER("3.5", "10") POLARIZER("3", "20") POLARIZER("2.5", "30")
@@ -182,6 +186,17 @@ static void one_reflection_looks_the_same(void **state)
         "alpha_u", "0.2") NUMBER("alpha_v", "0.5") "</bsdf>"));
 }
 
+/* Facets that are tilted in all directions: their planes of incidence are turned over with the frame. */
+static void both_sides_look_the_same(void **state)
+{
+    (void)state;
+    double front =
+               mean_of("mono_polarized", POLARIZER("4", "-45") BREWSTER(FACING, "-45", FACETS_1_5("0.5"))),
+           back = mean_of("mono_polarized",
+                          POLARIZER("4", "-45") BREWSTER(AWAY, "-45", TWOSIDED(FACETS_1_5("0.5"))));
+    assert_true(front > 0.01 && fabs(front - back) < 5e-3 * front);
+}
+
 static void refused(const char *integrator, const char *body, const char *why)
 {
     char *xml = scene_of(integrator, body);
@@ -224,6 +239,7 @@ int main(void)
         cmocka_unit_test(plates_attenuate_without_polarisation),
         cmocka_unit_test(what_depolarises_looks_the_same),
         cmocka_unit_test(one_reflection_looks_the_same),
+        cmocka_unit_test(both_sides_look_the_same),
         cmocka_unit_test(what_is_missing_is_an_error),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
