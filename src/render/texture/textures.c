@@ -26,7 +26,8 @@ static color constant_eval(tracer *t, const class_node *n, ir_ref record, vec2 u
 {
     (void)uv;
     if (n->variant)
-        return plan_grey(t, n, plan_load(t, n, record, n->field[CONSTANT_VALUE], CONSTANT_VALUE, t_u32(t, 0)));
+        return plan_grey(t, n,
+                         plan_load(t, n, record, n->field[CONSTANT_VALUE], CONSTANT_VALUE, t_u32(t, 0)));
     if (t->light == LIGHT_SPECTRAL)
         return plan_spectral(t, n, record, t_u32(t, 0));
     return plan_color(t, n, record, "value");
