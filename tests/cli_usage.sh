@@ -45,9 +45,33 @@ for command in $commands; do
         "$program" $help >.help 2>.err || complain "$help"
         grep -q "^usage: backlight $command" .help || complain "$help has no usage"
         grep -q '^example:' .help || complain "$help has no example"
-        grep -q -- '--seed S' .help || complain "$help has no common options"
+        grep -q -- '--quiet' .help || complain "$help has no common options"
+        [ "$(COLUMNS=100 "$program" $help | wc -l)" -le 40 ] || complain "$help is longer than 40 lines"
+        [ "$(COLUMNS=100 "$program" $help | wc -L)" -le 100 ] || complain "$help is wider than 100 columns"
     done
 done
+"$program" params "$source_dir/assets/shapes/head.xml" >.help
+[ "$(wc -L <.help)" -le 100 ] || complain "params is wider than 100 columns"
+grep -q '^head.vertex_normals .*in part \[1\]$' .help || complain "params has no footnotes"
+"$program" params --help | grep -q -- '--spp' && complain "params --help has options that it does not use"
+"$program" help options | grep -q -- '--spp-grad N  *samples per pixel of gradient passes' || complain "help options"
+for command in "" $commands; do
+    # shellcheck disable=SC2086 # none or one word
+    "$program" help man $command >.help || complain "help man $command"
+    grep -q '^\.TH' .help || complain "help man $command is no manual page"
+    if command -v man >/dev/null; then
+        man --warnings -l .help 2>.err >/dev/null
+        [ -s .err ] && complain "help man $command has mistakes"
+    fi
+done
+for shell in bash zsh fish; do
+    "$program" help $shell >.help || complain "help $shell"
+    grep -q 'volume-gradient' .help || complain "help $shell completes no options"
+    if command -v $shell >/dev/null; then $shell -n .help 2>.err || complain "help $shell is no script"; fi
+done
+"$program" help bash >.help
+completed=$(bash -c '. ./.help; COMP_WORDS=(backlight grad --form ""); COMP_CWORD=3; _backlight; echo "${COMPREPLY[*]}"')
+[ "$completed" = 'auto fused separate two-walk one-image' ] || complain "bash completes --form with '$completed'"
 rm -f .help
 "$program" --version | grep -q '^backlight [0-9]' || complain "--version"
 
@@ -149,7 +173,7 @@ printf 'PF\n2 2\n-1.0\n\0\0\xc0\x7f' >truncated.pfm
 textured='<shape type="rectangle"><bsdf type="diffuse"><texture type="bitmap" name="reflectance"><string name="filename" value="%s"/></texture></bsdf></shape>'
 
 scene_with ''
-"$program" params "$scene" --integrator ptracer 2>/dev/null | grep -q '^sensor.to_world .* no: ' || complain "params does not say what has no gradient with ptracer"
+"$program" params "$scene" --integrator ptracer 2>/dev/null | tr '\n' ' ' | grep -qE 'sensor.to_world +4x4 +any +no \[([0-9]+)\].*\[\1\] [a-z]' || complain "params does not say what has no gradient with ptracer"
 "$program" params bad.xml >.out 2>.err || complain "the frame of the bad scenes is itself bad"
 bad_scene 'shape.*nosuch|nosuch' '<shape type="nosuch"/>'
 bad_scene 'nosuch' '<shape type="rectangle"><float name="nosuch" value="1"/></shape>'

@@ -206,6 +206,7 @@ const cli_command command_devices = {
     .example = "backlight devices --selftest --device 1",
     .options = options,
     .option_count = sizeof options / sizeof options[0],
+    .groups = CLI_DEVICE,
     .arguments_size = sizeof(arguments),
     .run = run,
 };

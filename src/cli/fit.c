@@ -3,8 +3,9 @@
  *     fit.csv (while it runs), checkpoint (so too: what --resume goes on from), stage_N (where the job has
  *     stages: what N began with)
  *     held_out.csv (while it runs, where views are held out)
- *     before, after, target .exr and .png; difference.png (after - target, blue-white-red, on the scale of
- *     before - target)
+ *     before, after, target .exr and .png; difference.png (after - target, blue-white-red, full colours at
+ *     three times its RMS)
+ *     step_N.png (a view after 1, 2, 4 .. steps)
  *     NAME.npy (final values), NAME_before, NAME_after, NAME_true .png (images, slices of grids),
  *     report.html, result.json (last)
  *     lock (fit_folder.c)
@@ -173,6 +174,7 @@ static int optimise(fit_work *w)
         CLI_TRY(one_step(w));
         show_step(w, &shown);
         CLI_TRY(fit_held_out_step(w));
+        CLI_TRY(fit_thumb_step(w));
         bool due = w->job.checkpoint_steps ? w->status.step % w->job.checkpoint_steps == 0
                                            : seconds_now() - saved > checkpoint_seconds;
         if (due && w->status.step < w->steps) {
@@ -232,6 +234,7 @@ static int prepare(fit_work *w, cli_common *common)
     w->target_seconds = seconds_now() - start;
     CLI_TRY(fit_first_stage(w));
     CLI_TRY(fit_render_before(w)); /* with initial values, so before they are restored */
+    CLI_TRY(fit_measure(w, false, &w->first_quality));
     return begin(w);
 }
 
@@ -241,6 +244,7 @@ static int fit(fit_work *w, cli_common *common)
     CLI_TRY(fit_save_beginning(w));
     CLI_TRY(optimise(w));
     CLI_TRY(fit_render_after(w));
+    CLI_TRY(fit_measure(w, true, &w->last_quality));
     CLI_TRY(fit_held_out_end(w));
     CLI_TRY(fit_save_result(w));
     return w->status.step == w->steps ? CLI_OK : CLI_FAILED;
@@ -295,6 +299,7 @@ const cli_command command_fit = {
     .usage = "JOB.json -o DIR [--resume | --force]",
     .example = "backlight fit assets/demo/fit.json -o build/demo",
     CLI_OPTIONS(options),
+    .groups = CLI_ALL,
     .arguments_size = sizeof(fit_arguments),
     .run = run,
 };

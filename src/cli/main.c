@@ -21,8 +21,12 @@ static void print_help(FILE *to)
             BL_VERSION_TEXT);
     for (uint32_t i = 0; i < COMMAND_COUNT; i++)
         fprintf(to, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
-    fprintf(to,
-            "\n'backlight COMMAND --help' explains a command. 'backlight --version' prints the version.\n");
+    fprintf(
+        to,
+        "\n'backlight COMMAND --help' explains a command, 'backlight help options' the options that many "
+        "have.\n"
+        "'backlight help man [COMMAND]' prints a manual page, 'backlight help bash' (zsh, fish) completion.\n"
+        "'backlight --version' prints the version.\n");
 }
 
 static int unknown_command(const char *name)
@@ -80,6 +84,12 @@ int main(int argc, char **argv)
     }
     if (help)
         name = argv[2];
+    if (help && !strcmp(name, "options")) {
+        options_help_common();
+        return CLI_OK;
+    }
+    if (help && manual_print(commands, COMMAND_COUNT, name, argc > 3 ? argv[3] : NULL))
+        return CLI_OK;
     for (uint32_t i = 0; i < COMMAND_COUNT; i++)
         if (!strcmp(name, commands[i]->name)) {
             if (!help)

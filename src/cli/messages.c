@@ -43,6 +43,16 @@ void note(const cli_common *common, const char *format, ...)
     va_end(args);
 }
 
+void tell(const cli_common *common, const char *format, ...)
+{
+    if (!common->verbose)
+        return;
+    va_list args;
+    va_start(args, format);
+    print_line("", format, args);
+    va_end(args);
+}
+
 void note_dropped(const cli_common *common, const bl_stats *stats)
 {
     if (stats->non_finite)

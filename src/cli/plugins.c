@@ -389,6 +389,7 @@ const cli_command command_plugins = {
     .usage = "[NAME] [--markdown] [-o FILE]",
     .example = "backlight plugins dielectric",
     CLI_OPTIONS(options),
+    .groups = 0,
     .arguments_size = sizeof(arguments),
     .run = run,
 };

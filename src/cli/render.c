@@ -176,6 +176,7 @@ const cli_command command_render = {
     .usage = "SCENE -o FILE",
     .example = "backlight render assets/cornell/scene.xml -o cornell.png --spp 64",
     CLI_OPTIONS(options),
+    .groups = CLI_SCENE | CLI_SAMPLES | CLI_DEVICE,
     .arguments_size = sizeof(arguments),
     .run = run,
 };
