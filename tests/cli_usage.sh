@@ -72,6 +72,8 @@ done
 "$program" help bash >.help
 completed=$(bash -c '. ./.help; COMP_WORDS=(backlight grad --form ""); COMP_CWORD=3; _backlight; echo "${COMPREPLY[*]}"')
 [ "$completed" = 'auto fused separate two-walk one-image' ] || complain "bash completes --form with '$completed'"
+"$program" plugins emitter >.help
+grep -q '^  envmap ' .help && ! grep -q '^  diffuse ' .help || complain "plugins emitter lists other kinds, too"
 rm -f .help
 "$program" --version | grep -q '^backlight [0-9]' || complain "--version"
 
@@ -222,6 +224,23 @@ bad_job 'target.render: must be true' '{"scene": "s.xml", "target": {"render": f
 printf '{%s}' "$good" >job.json
 expect 1 's.xml' fit job.json -o out
 expect 2 '-o DIR is missing' fit job.json
+
+# ---- all mistakes of a job at once; suggestions; errors for programs; scenes that stay black ----
+
+printf '{%s, "spp": "x", "stepz": 3, "form": "oval"}' "$good" >job.json
+expect 1 'spp: must be' fit job.json -o out
+grep -q 'stepz: unknown key' .err && grep -q 'form: unknown form' .err || complain "fit says the first mistake of a job alone"
+expect 1 'does not use the parameter "resolutoin".*did you mean "resolution"' params "$scene" -D resolutoin=8
+expect 1 '"pahts" is not implemented, did you mean "path"' params "$scene" --integrator pahts
+expect 1 'there is no plugin "emiter"; did you mean "emitter"' plugins emiter
+expect 1 'no device matches' devices --device nosuch
+"$program" render nosuch.xml -o a.exr --json >.out 2>/dev/null
+grep -q '"error":.*nosuch.xml' .out && grep -q '"status":.*1' .out || complain "an error with --json is not JSON"
+"$program" render --json >.out 2>/dev/null
+grep -q '"status":.*2' .out || complain "wrong usage with --json is not JSON"
+scene_with '<shape type="sphere"/>'
+"$program" params bad.xml 2>&1 >/dev/null | grep -q 'bad.xml:1: the scene has no light' || complain "a scene without light is silent"
+"$program" params bad.xml --integrator depth 2>&1 >/dev/null | grep -q 'no light' && complain "depth needs no light"
 
 if [ "$failures" -gt 0 ]; then
     echo "$failures failures" >&2

@@ -9,6 +9,7 @@
 #define BL_CLI_H
 
 #include <backlight/backlight.h>
+#include <stdarg.h>
 
 enum { CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 2 };
 
@@ -119,6 +120,9 @@ bool manual_print(const cli_command *const *commands, uint32_t count, const char
 /* ---- messages.c ---- */
 
 int fail(const char *format, ...) CLI_PRINTF(1, 2); /* prints a message; returns CLI_FAILED */
+const char *last_error(void);                       /* messages of errors so far, a line each */
+/* A message that was printed otherwise. */
+void remember_error(const char *format, va_list args);
 void note(const cli_common *common, const char *format, ...) CLI_PRINTF(2, 3); /* to stderr unless --quiet */
 void tell(const cli_common *common, const char *format, ...) CLI_PRINTF(2, 3); /* to stderr with --verbose */
 /* Where samples were dropped: how many, and what that means. */
@@ -222,6 +226,7 @@ int check_file_name(const char *parameter); /* names become files: nothing that 
 struct cJSON;
 int save_json(const char *path, const struct cJSON *json);
 void print_json(const struct cJSON *json); /* to standard output */
+bool json_printed(void);                   /* whether it has been called */
 struct cJSON *json_floats(const float *values, uint32_t count);
 struct cJSON *json_shape(const bl_parameter_info *info);
 /* Where results come from: version, scene, device, driver. */

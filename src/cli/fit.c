@@ -100,21 +100,28 @@ static int begin(fit_work *w)
 
 /* ---- the loop ---- */
 
-static void show_step(const fit_work *w, double *last_shown)
+static void show_step(fit_work *w, double *last_shown)
 {
     double now = seconds_now(), elapsed = now - w->start;
     bool last = w->status.step == w->steps;
-    double rate = (w->status.step - w->first_step) / fmax(elapsed, 1e-9);
+    /* The first step compiles: it would make the others look slow. */
+    uint32_t steps = w->status.step - w->first_step;
+    if (steps == 1)
+        w->first_seconds = elapsed;
+    double rate = steps > 1 ? (steps - 1) / fmax(elapsed - w->first_seconds, 1e-9) : NAN;
     const char *left = duration_text((w->steps - w->status.step) / rate);
+    char speed[32] = "?";
+    if (steps > 1)
+        snprintf(speed, sizeof speed, "%.1f", rate);
     if (progress_on_terminal(&w->args->common)) {
         if (now - *last_shown < .1 && !last)
             return;
-        fprintf(stderr, "\rstep %u/%u  loss %.4g  %.1f steps/s  ETA %s \033[K%s", w->status.step, w->steps,
-                w->status.loss, rate, left, last ? "\n" : "");
+        fprintf(stderr, "\rstep %u/%u  loss %.4g  %s steps/s  ETA %s \033[K%s", w->status.step, w->steps,
+                w->status.loss, speed, left, last ? "\n" : "");
         *last_shown = now;
     } else if (last || w->status.step == 1 || w->status.step % ((w->steps + 9) / 10) == 0) {
-        note(&w->args->common, "step %u/%u  loss %.4g  %.1f steps/s  ETA %s", w->status.step, w->steps,
-             w->status.loss, rate, left);
+        note(&w->args->common, "step %u/%u  loss %.4g  %s steps/s  ETA %s", w->status.step, w->steps,
+             w->status.loss, speed, left);
     }
 }
 
@@ -289,8 +296,8 @@ static const cli_option options[] = {
      .help = "go on from the checkpoint in DIR, if there is one; the end is the same bytes as without the "
              "interruption"},
     {.name = "--force", .kind = CLI_FLAG, .offset = FIELD(force),
-     .help = "begin anew where DIR has the checkpoint of a fit that was not finished, and where another fit "
-             "has locked it"},
+     .help = "begin anew where DIR has the checkpoint of a fit that was not finished or the result of "
+             "another job, and where another fit has locked it"},
 };
 // clang-format on
 const cli_command command_fit = {

@@ -75,6 +75,7 @@ typedef struct fit_work {
     bool warned;      /* that parts of gradients are left out */
     uint32_t steps, spp, spp_grad, seed, first_step; /* first_step: done when this session began */
     uint32_t stage, stage_end; /* the present one, and the steps that are done at its end */
+    double first_seconds;      /* of this session's first step, with its compilation */
     double start, target_seconds, before_seconds, after_seconds;
 } fit_work;
 

@@ -44,6 +44,24 @@ static int unknown_command(const char *name)
     return CLI_USAGE;
 }
 
+/* Also where the command line is wrong elsewhere. */
+static bool wants_json(int argc, char **argv)
+{
+    for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++)
+        if (!strcmp(argv[i], "--json"))
+            return true;
+    return false;
+}
+
+static void print_error(int status)
+{
+    cJSON *json = cJSON_CreateObject();
+    cJSON_AddStringToObject(json, "error", last_error());
+    cJSON_AddNumberToObject(json, "status", status);
+    print_json(json);
+    cJSON_Delete(json);
+}
+
 static int run_command(const cli_command *command, int argc, char **argv)
 {
     void *arguments = memory_or_exit(command->arguments_size);
@@ -56,6 +74,8 @@ static int run_command(const cli_command *command, int argc, char **argv)
     }
     if (status == CLI_FAILED && interrupted())
         status = interrupt_status();
+    if (status != CLI_OK && wants_json(argc, argv) && !json_printed())
+        print_error(status);
     options_free(command, arguments);
     if (fflush(stdout) != 0 || ferror(stdout)) {
         fprintf(stderr, "backlight: cannot write to standard output\n");

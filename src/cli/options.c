@@ -108,6 +108,9 @@ int usage_error(const char *command, const char *format, ...)
     vfprintf(stderr, format, args);
     fprintf(stderr, "\nTry 'backlight %s --help'.\n", command);
     va_end(args);
+    va_start(args, format);
+    remember_error(format, args);
+    va_end(args);
     return CLI_USAGE;
 }
 
