@@ -307,7 +307,7 @@ def main():
                 if valid(job, schema, schema) == by_schema:
                     problems.append("the schema's verdict on %s is not expected" % json.dumps(job))
                 if (r.returncode != 1 or "job.json: " not in r.stderr or named not in r.stderr
-                        or r.stderr.count("\n") != (1 if job else 2)):  # all mistakes, each in a line
+                        or r.stderr.count("\n") != (2 if job == {} else 1)):  # all mistakes, each in a line
                     problems.append("expected '%s' for %s: %s" % (named, json.dumps(job), r.stderr))
         if os.path.exists(os.path.join(folder, "out")):
             problems.append("a refused job left its folder behind")
