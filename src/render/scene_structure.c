@@ -108,14 +108,21 @@ static bl_result find_integrator(const char *name, const integrator_kind **out, 
     if (*out)
         return BL_OK;
     text known = {0};
+    const char *nearest = NULL;
+    uint32_t distance = UINT32_MAX;
+    for (size_t k = 0; k < INTEGRATOR_KINDS; k++) {
+        const char *found = name_nearest(name, &integrator_kinds[k].name, 1, &distance);
+        nearest = found ? found : nearest;
+    }
     for (size_t k = 0; k < INTEGRATOR_KINDS; k++)
         text_add(&known, "%s%s",
                  k == 0                     ? ""
                  : k + 1 < INTEGRATOR_KINDS ? ", "
                                             : " and ",
                  integrator_kinds[k].name);
-    bl_result r = error_set(err, BL_ERROR_UNSUPPORTED, "integrator \"%s\" is not implemented; %s are", name,
-                            known.data);
+    bl_result r = error_set(err, BL_ERROR_UNSUPPORTED, "integrator \"%s\" is not implemented%s%s%s; %s are",
+                            name, nearest ? ", did you mean \"" : "", nearest ? nearest : "",
+                            nearest ? "\"?" : "", known.data);
     text_free(&known);
     return r;
 }
