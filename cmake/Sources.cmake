@@ -214,6 +214,7 @@ set(render_sources
     src/render/integrator/kernels/boundary_mirror.c
     src/render/integrator/kernels/boundary_path.c
     src/render/integrator/kernels/boundary_seen.c
+    src/render/integrator/path/polarized.c
     src/render/integrator/path/radiance.c
     src/render/integrator/kernels/forward.c
     src/render/integrator/kernels/frozen_unrolled.c

@@ -69,8 +69,8 @@ def as_target(value: Any, shape: Sequence[int], what: str) -> np.ndarray:
         return as_image(array, shape, what)
     rgb = as_image(array, (*shape[:2], 3), what)
     red, green, blue = rgb[..., 0], rgb[..., 1], rgb[..., 2]
-    weights = np.float32([0.212671, 0.072169])
-    return np.ascontiguousarray((green + (weights[0] * (red - green) + weights[1] * (blue - green)))[..., None])
+    luminance = green + (np.float32(0.212671) * (red - green) + np.float32(0.072169) * (blue - green))
+    return np.ascontiguousarray(luminance[..., None])
 
 
 def as_output(value: Any, shape: Sequence[int], what: str) -> np.ndarray:

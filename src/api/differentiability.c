@@ -81,6 +81,8 @@ static const char *refused_by_spectra(const render_scene *s, uint32_t parameter)
 const char *differentiability_obstacle(const render_scene *s, uint32_t parameter)
 {
     BL_ASSERT(parameter < s->parameters.count, "parameter %u of %u", parameter, s->parameters.count);
+    if (s->mode->polarized)
+        return "those of polarised light are not there yet (docs/theory/polarized_replay.md)";
     if (s->ellipsoid_field)
         return refused_by_ellipsoids(s, parameter);
     const char *spectra = refused_by_spectra(s, parameter);

@@ -23,8 +23,9 @@ static const cli_option common_options[] = {
     {.name = "--seed", .kind = CLI_SEED, .value = "S", .offset = COMMON(seed), .given = COMMON(seed_given),
      .help = "random seed; the same seed gives the same bytes (default: 0)"},
     {.name = "--mode", .kind = CLI_TEXT, .value = "MODE", .offset = COMMON(mode),
-     .help = "what light is: rgb (the default); mono, luminance alone in one channel; or spectral, wavelengths; "
-             "names of Mitsuba's variants say the same (llvm_ad_mono)"},
+     .help = "what light is: rgb (the default); mono, luminance alone in one channel; spectral, wavelengths; "
+             "or rgb_polarized and mono_polarized, with polarisation (images only); names of "
+             "Mitsuba's variants say the same (llvm_ad_mono)"},
     {.name = "--integrator", .kind = CLI_TEXT, .value = "NAME", .offset = COMMON(integrator),
      .help = "instead of the scene's: path, direct, prb, prb_attached, prb_detached, prb_basic, tape, rb, "
              "rb_biased1, rb_biased2, depth, ptracer, volpath, volpathmis, prbvolpath"},

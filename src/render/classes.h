@@ -170,6 +170,11 @@ static inline const emitter_class *emitter_of(const class_node *n) { return clas
 bool bsdf_lets_through(const class_node *n);
 color bsdf_through(const bsdf_context *ctx);
 
+/* bsdf/polarized.c. bsdf_polarize: the value of any material with polarisation. bsdf_specular_axis: the axis
+ * of light that is reflected or refracted at a facet with the normal m, a unit vector. */
+bsdf_polarized bsdf_polarize(const bsdf_context *ctx, vec3 wo, ir_ref delta, ir_ref lobe);
+vec3 bsdf_specular_axis(tracer *t, vec3 m, vec3 wi);
+
 /* bsdf/albedo.c. bsdf_albedo: what Mitsuba calls the diffuse reflectance. bsdf_nested_albedo: the `albedo` of
  * a material that holds one other and passes on the albedo of that one. */
 color bsdf_albedo(const bsdf_context *ctx);

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-static const char not_polarized[] = "polarised light is not there yet";
+static const char not_both[] = "spectra of polarised light are not there yet";
 
 const render_mode render_modes[MODE_COUNT] = {
     [MODE_RGB] = {.name = "rgb", .light = LIGHT_RGB, .channels = 3, .film_channels = 3},
@@ -15,11 +15,11 @@ const render_mode render_modes[MODE_COUNT] = {
                        .light = LIGHT_SPECTRAL,
                        .channels = WAVELENGTHS,
                        .film_channels = 3},
-    [MODE_MONO_POLARIZED] = {.name = "mono_polarized", .light = LIGHT_MONO, .lacks = not_polarized},
-    [MODE_RGB_POLARIZED] = {.name = "rgb_polarized", .light = LIGHT_RGB, .lacks = not_polarized},
-    [MODE_SPECTRAL_POLARIZED] = {.name = "spectral_polarized",
-                                 .light = LIGHT_SPECTRAL,
-                                 .lacks = not_polarized},
+    [MODE_MONO_POLARIZED] =
+        {.name = "mono_polarized", .light = LIGHT_MONO, .channels = 1, .film_channels = 1, .polarized = true},
+    [MODE_RGB_POLARIZED] =
+        {.name = "rgb_polarized", .light = LIGHT_RGB, .channels = 3, .film_channels = 3, .polarized = true},
+    [MODE_SPECTRAL_POLARIZED] = {.name = "spectral_polarized", .light = LIGHT_SPECTRAL, .lacks = not_both},
 };
 
 /* Whether the mode's name is all of a name but what Mitsuba's variants have before and behind it. */

@@ -7,6 +7,7 @@
 #define BL_RENDER_PLUGIN_KINDS_H
 
 #include "render/class.h"
+#include "render/polarization/polarization.h"
 
 typedef struct texture_class {
     render_class base;
@@ -168,6 +169,13 @@ typedef struct bsdf_context {
     vec2 uv;
 } bsdf_context;
 
+/* A value with polarisation: for each channel a matrix, for light that comes from wo and leaves along wi. Its
+ * basis is on both sides `axis`, a unit vector across both directions. */
+typedef struct bsdf_polarized {
+    mueller m[COLOR_MOST];
+    vec3 axis;
+} bsdf_polarized;
+
 /* Directions are in the local frame of the shading normal. wi and wo point away from the surface. Values
  * include |cos(wo)|. */
 typedef struct bsdf_class {
@@ -182,6 +190,9 @@ typedef struct bsdf_class {
      * the sum of all lobes that are not discrete, else the coefficient of the discrete lobe. It may run
      * differentiated. */
     color (*value)(const bsdf_context *ctx, vec3 wo, ir_ref delta, ir_ref lobe);
+    /* `value` with polarisation. Its first entries are those of `value`. NULL: null lobes keep what goes
+     * through, and all other lobes depolarise (bsdf/polarized.c). */
+    bsdf_polarized (*polarized)(const bsdf_context *ctx, vec3 wo, ir_ref delta, ir_ref lobe);
     /* Where the discrete lobe `lobe` leads, which is not a null lobe. It is the wo of `sample` with the lobe
      * given, and it may run differentiated. NULL: the class has no such lobe. */
     vec3 (*lobe_direction)(const bsdf_context *ctx, ir_ref lobe);

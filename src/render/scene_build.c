@@ -45,6 +45,8 @@ bl_result render_scene_create(scene_description *d, const render_overrides *o, r
     if (r == BL_OK && s->mode->light == LIGHT_SPECTRAL)
         r = render_check_spectral(s, err);
     if (r == BL_OK)
+        r = render_check_polarized(s, err);
+    if (r == BL_OK)
         r = render_check_values(s, err);
     if (r != BL_OK) {
         render_scene_destroy(s);

@@ -29,6 +29,7 @@ bl_result render_read_structure(render_scene *s, const render_overrides *o, bl_e
 /* Light tracing needs to know how rays leave the lights and how the sensor sees places. After lights are
  * bound. */
 bl_result render_check_light_tracing(const render_scene *s, bl_error *err);
+bl_result render_check_polarized(const render_scene *s, bl_error *err);
 bl_result render_check_ellipsoids(const render_scene *s, bl_error *err);
 /* scene_spectral.c: where light is spectral, whether kernels can render the scene so; and, of an object that
  * has been loaded, whether its colours become spectra. */

@@ -392,6 +392,54 @@ bl_result render_check_ellipsoids(const render_scene *s, bl_error *err)
     return BL_OK;
 }
 
+static const bsdf_class *class_of_material(const scene_object *o)
+{
+    return (const bsdf_class *)(const void *)o->cls;
+}
+
+static bool polarizes(const scene_object *o)
+{
+    bool any = false, holds = false;
+    for (uint32_t k = 0; k < o->child_count; k++)
+        if (o->children[k]->cls->category == PLUGIN_BSDF)
+            holds = true, any |= polarizes(o->children[k]);
+    return holds ? any : class_of_material(o)->polarized != NULL;
+}
+
+/* Materials that polarise in Mitsuba must do so here, or say that they do not. */
+static bl_result check_polarized_material(const render_scene *s, const scene_object *o, bl_error *err)
+{
+    if (scene_is(o, &bsdf_pplastic.base.plugin))
+        return scene_error(err, BL_ERROR_UNSUPPORTED, o->where,
+                           "mode %s: pplastic does not polarise yet; plastic and roughplastic depolarise",
+                           s->mode->name);
+    for (uint32_t k = 0; k < o->child_count; k++) {
+        const scene_object *nested = o->children[k];
+        if (nested->cls->category != PLUGIN_BSDF)
+            continue;
+        if (polarizes(nested) && !class_of_material(o)->polarized)
+            return scene_error(err, BL_ERROR_UNSUPPORTED, nested->where,
+                               "mode %s: %s inside of %s does not polarise yet", s->mode->name,
+                               nested->cls->name, o->cls->name);
+        TRY(check_polarized_material(s, nested, err));
+    }
+    return BL_OK;
+}
+
+bl_result render_check_polarized(const render_scene *s, bl_error *err)
+{
+    if (!s->mode->polarized)
+        return BL_OK;
+    if (s->volumetric || s->light_tracing || s->field || s->ellipsoid_field || s->method == METHOD_OWN)
+        return error_set(err, BL_ERROR_UNSUPPORTED,
+                         "mode %s: the integrator \"%s\" knows no polarised light; path, direct and prb do",
+                         s->mode->name, s->integrator ? s->integrator->cls->name : "path");
+    for (uint32_t i = 0; i < s->shapes.count; i++)
+        if (s->shapes.data[i].bsdf)
+            TRY(check_polarized_material(s, s->shapes.data[i].bsdf, err));
+    return BL_OK;
+}
+
 bl_result render_check_light_tracing(const render_scene *s, bl_error *err)
 {
     if (!s->light_tracing)

@@ -141,9 +141,11 @@ const char *plugin_unsupported_reason(plugin_category category, const char *name
         {PLUGIN_EMITTER, "timed_sunsky",
          "it needs the tables of a sky model; bake the sky into an image for \"envmap\""},
         {PLUGIN_BSDF, "measured_polarized",
-         "its data are spectra of Mueller matrices, and light has no polarization here; \"measured\" reads "
-         "measurements for RGB"},
-        {PLUGIN_INTEGRATOR, "stokes", "light is not polarized here"},
+         "its data are spectra of Mueller matrices, which are not read here; \"measured\" reads measurements "
+         "for "
+         "RGB"},
+        {PLUGIN_INTEGRATOR, "stokes",
+         "images of polarised light show its intensity; its other channels are not made yet"},
         {PLUGIN_FILM, "specfilm", "colours are RGB here, not spectra"},
     };
     for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)

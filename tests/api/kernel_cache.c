@@ -110,6 +110,7 @@ static void case_words(scene_device *d, const scene_case *c, const char *files, 
 static bl_cache_info all_cases(const char *files, bool verify, bool *on_processor)
 {
     scene_device d = run_begin(folder, verify);
+    SCENE_MUST(&d, bl_device_info_get(d.device, &d.info));
     *on_processor = scene_device_on_processor(&d);
     for (uint32_t i = 0; i < scene_case_count; i++)
         for (int32_t depth = 2; depth < 4; depth++)

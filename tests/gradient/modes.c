@@ -202,7 +202,7 @@ static void modes_have_names(void **state)
                {"colours", "there are rgb, mono"},
                {"", "there is no mode"},
                {"llvm_ad_mono_single", "there is no mode"},
-               {"rgb_polarized", "polarised light is not there yet"}};
+               {"spectral_polarized", "spectra of polarised light are not there yet"}};
     const render_mode *found;
     bl_error err;
     for (size_t k = 0; k < sizeof good / sizeof *good; k++) {

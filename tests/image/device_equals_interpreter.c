@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "api/job.h"
 #include "support/scene_cases.h"
 #include "support/scene_device.h"
 #include "support/scene_eval.h"
@@ -46,6 +47,23 @@ static void interpret(scene_eval *e, uint32_t seed, float *image)
     }
 }
 
+/* What a pass makes before it walks: parameters, derived values and sampling tables. Images that differ while
+ * these are equal differ by what the walk does. */
+static void compare_values(const scene_case *c, const scene_eval *e, const bl_job *job)
+{
+    uint32_t count = e->plan->value_count;
+    float *values = calloc(count + 1u, sizeof *values);
+    bl_error err = {0};
+    assert_non_null(values);
+    if (gpu_buffer_read(job->values, 0, values, count * sizeof *values, &err) != BL_OK)
+        fail_msg("%s", err.text);
+    for (uint32_t i = 0; i < count; i++)
+        if (values[i] != (float)e->values[i])
+            fail_msg("%s: value %u of %u (%u of parameters): device %.9g, interpreter %.9g", c->name, i,
+                     count, e->plan->stored_count, (double)values[i], e->values[i]);
+    free(values);
+}
+
 static void compare_images(const scene_case *c, bool baked, const char *xml)
 {
     scene_eval *e = scene_eval_create_baked(xml, folder, NULL, 0, baked);
@@ -58,6 +76,7 @@ static void compare_images(const scene_case *c, bool baked, const char *xml)
         float expected[VALUES], image[VALUES];
         interpret(e, seed, expected);
         SCENE_MUST(&device, bl_job_render(job, &(bl_render_desc){.spp = 1, .seed = seed}, image, NULL));
+        compare_values(c, e, job);
         for (uint32_t i = 0; i < VALUES; i++) {
             uint32_t off = distance_in_ulp(image[i], expected[i]);
             lit += expected[i] > 0;

@@ -1,9 +1,10 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
- * The corrections of spirv_gen/spv/rounded.c, written in C once more, find the nearest number wherever the
+ * The corrections of spirv_gen/spv/rounded.c (support/rounded.h) find the nearest number wherever the
  * device's own quotients, reciprocals and roots are off by up to OFF ulp: for roots with every mantissa of
  * both parities of the exponent, for quotients with random operands and with those whose reciprocals are
- * known to be hard (b just above and just below a power of two). tests/unit/spv_device.c runs the SPIR-V. */
+ * known to be hard (b just above and just below a power of two). tests/unit/spv_rounded_device.c runs
+ * the SPIR-V. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,41 +13,12 @@
 #include <cmocka.h>
 
 #include "support/random_trace.h"
+#include "support/rounded.h"
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { OFF = 4 };
-
-static float number(uint32_t bits)
-{
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
-static float moved(float value, int ulps)
-{
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return number(bits + (uint32_t)ulps);
-}
-
-static float rounded_div(float a, float b, int off)
-{
-    float own = moved(1 / b, off), y = fmaf(fmaf(-b, own, 1), own, own), q = a * y;
-    return fmaf(fmaf(-b, q, a), y, q);
-}
-
-static float rounded_sqrt(float x, int root_off, int reciprocal_off)
-{
-    float h = moved((float)(1 / sqrt((double)x)), reciprocal_off) * 0.5f, own = moved(sqrtf(x), root_off);
-    float root = fmaf(fmaf(-own, own, x), h, own), rest = fmaf(-root, root, x);
-    float above = moved(root, 1), below = moved(root, -1);
-    float up = root * (above - root), down = root * (below - root);
-    return rest > up ? above : rest <= down ? below : root;
-}
 
 static void quotients_are_the_nearest(void **state)
 {
@@ -56,14 +28,15 @@ static void quotients_are_the_nearest(void **state)
     for (uint32_t i = 0; i < trials; i++) {
         uint64_t random = random_bits(&seed), more = random_bits(&seed);
         uint32_t near_one = i % 16 == 0 ? i / 16 % 4096 : 0x800000u - i / 16 % 4096 - 1;
-        float a = number((uint32_t)(random & 0x7fffffu) | (uint32_t)(120 + random % 13) << 23);
-        float b = i % 16 < 2
-                      ? number(127u << 23 | near_one)
-                      : number((uint32_t)(random >> 32 & 0x7fffffu) | (uint32_t)(120 + more % 13) << 23);
+        float a = float_of_bits((uint32_t)(random & 0x7fffffu) | (uint32_t)(120 + random % 13) << 23);
+        float b =
+            i % 16 < 2
+                ? float_of_bits(127u << 23 | near_one)
+                : float_of_bits((uint32_t)(random >> 32 & 0x7fffffu) | (uint32_t)(120 + more % 13) << 23);
         int off = (int)(more >> 32) % (2 * OFF + 1) - OFF;
-        if (rounded_div(a, b, off) != a / b)
+        if (rounded_div(a, b, moved_by_ulps(1 / b, off), fmaf) != a / b)
             fail_msg("%a / %a, own reciprocal off by %d ulp: %a", (double)a, (double)b, off,
-                     (double)rounded_div(a, b, off));
+                     (double)rounded_div(a, b, moved_by_ulps(1 / b, off), fmaf));
     }
 }
 
@@ -71,12 +44,16 @@ static void roots_are_the_nearest(void **state)
 {
     (void)state;
     for (uint32_t mantissas = 0; mantissas < 1u << 24; mantissas++) {
-        float x = number((126u << 23) + mantissas), root = sqrtf(x);
+        float x = float_of_bits((126u << 23) + mantissas), root = sqrtf(x);
         int off = (int)(mantissas % (2 * OFF + 1)) - OFF;
         bool near_one = mantissas + 4096 > 1u << 23 && mantissas < (1u << 23) + 4096;
         for (int k = near_one || getenv("BL_LONG") ? -OFF : OFF; k <= OFF; k++)
-            if (rounded_sqrt(x, off, k) != root || rounded_sqrt(x, -off, -k) != root)
-                fail_msg("the root of %a, own off by %d and %d ulp", (double)x, off, k);
+            for (int sign = -1; sign <= 1; sign += 2) {
+                float own = moved_by_ulps(root, sign * off);
+                float reciprocal = moved_by_ulps((float)(1 / sqrt((double)x)), sign * k);
+                if (rounded_sqrt(x, own, reciprocal, fmaf) != root)
+                    fail_msg("the root of %a, own off by %d and %d ulp", (double)x, sign * off, sign * k);
+            }
     }
 }
 

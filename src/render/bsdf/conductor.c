@@ -35,6 +35,22 @@ static color conductor_value(const bsdf_context *ctx, vec3 wo, ir_ref delta, ir_
     return color_select(t, ir_and(t->f, delta, above(t, ctx->wi)), value, color_all(t_f32(t, 0)));
 }
 
+static bsdf_polarized conductor_polarized(const bsdf_context *ctx, vec3 wo, ir_ref delta, ir_ref lobe)
+{
+    tracer *t = ctx->t;
+    (void)wo, (void)lobe;
+    ir_ref zero = t_f32(t, 0);
+    color eta = bsdf_texture(ctx, "eta"), k = bsdf_texture(ctx, "k");
+    color factor = color_select(t, ir_and(t->f, delta, above(t, ctx->wi)),
+                                bsdf_texture(ctx, "specular_reflectance"), color_all(zero));
+    bsdf_polarized r = {.axis = bsdf_specular_axis(t, v3(zero, zero, t_f32(t, 1)), ctx->wi)};
+    for (uint32_t c = 0; c < t->channels; c++) {
+        mueller mirror = specular_reflection_conductor(t, ctx->wi.z, eta.c[c], k.c[c]);
+        r.m[c] = mueller_scale(t, &mirror, factor.c[c]);
+    }
+    return r;
+}
+
 static const plugin_param conductor_params[] = {
     {"material", PLUGIN_STRING, 0, "none", 0, 0, "name of a metal, as Au, in place of eta and k"},
     {"eta", PLUGIN_TEXTURED, 0, "0", 0, 1e6, "real part of the index of refraction"},
@@ -48,5 +64,6 @@ const bsdf_class bsdf_conductor = {
     .sample = conductor_sample,
     .pdf = bsdf_no_density,
     .value = conductor_value,
+    .polarized = conductor_polarized,
     .lobe_direction = fresnel_mirrored,
 };

@@ -54,6 +54,24 @@ static color dielectric_value(const bsdf_context *ctx, vec3 wo, ir_ref delta, ir
     return interface_value(ctx, at.reflectance, crosses, delta, ir_eq(f, lobe, t_u32(t, LOBE_REFLECTION)));
 }
 
+static bsdf_polarized dielectric_polarized(const bsdf_context *ctx, vec3 wo, ir_ref delta, ir_ref lobe)
+{
+    tracer *t = ctx->t;
+    (void)wo;
+    ir_func *f = t->f;
+    ir_ref eta = interface_eta(t, ctx->n, ctx->record), zero = t_f32(t, 0), one = t_f32(t, 1);
+    fresnel at = interface_at(ctx);
+    mueller mirror = specular_reflection(t, ctx->wi.z, eta), pane = specular_transmission(t, ctx->wi.z, eta);
+    pane = mueller_scale(t, &pane, t_sqr(t, at.eta_ti));
+    ir_ref reflects = ir_eq(f, lobe, t_u32(t, LOBE_REFLECTION));
+    mueller both = mueller_select(t, reflects, &mirror, &pane);
+    color factor = interface_value(ctx, one, one, delta, reflects);
+    bsdf_polarized r = {.axis = bsdf_specular_axis(t, v3(zero, zero, one), ctx->wi)};
+    for (uint32_t c = 0; c < t->channels; c++)
+        r.m[c] = mueller_scale(t, &both, factor.c[c]);
+    return r;
+}
+
 static const plugin_param dielectric_params[] = {
     {"int_ior", PLUGIN_FLOAT_OR_NAME, 0, "bk7", 1e-3, 1e3,
      "index of refraction below the surface, or the name of a material"},
@@ -72,5 +90,6 @@ const bsdf_class bsdf_dielectric = {
     .sample = dielectric_sample,
     .pdf = bsdf_no_density,
     .value = dielectric_value,
+    .polarized = dielectric_polarized,
     .lobe_direction = dielectric_lobe_direction,
 };

@@ -69,6 +69,27 @@ static color twosided_value(const bsdf_context *ctx, vec3 wo, ir_ref delta, ir_r
     return ctx->n->child_count == 2 ? color_select(t, back, v[1], v[0]) : v[0];
 }
 
+/* To turn the frame over mirrors it. Fresnel's equations are the same in a mirror. */
+static bsdf_polarized twosided_polarized(const bsdf_context *ctx, vec3 wo, ir_ref delta, ir_ref lobe)
+{
+    tracer *t = ctx->t;
+    ir_ref back = is_back(t, ctx->wi);
+    bsdf_context front = front_of(ctx, back);
+    wo = flipped(t, back, wo);
+    bsdf_polarized v[2];
+    for (uint32_t k = 0; k < ctx->n->child_count; k++) {
+        bsdf_context face = bsdf_nested(&front, k);
+        v[k] = bsdf_polarize(&face, wo, delta, lobe);
+    }
+    if (ctx->n->child_count == 2) {
+        v[0].axis = v3_select(t, back, v[1].axis, v[0].axis);
+        for (uint32_t c = 0; c < t->channels; c++)
+            v[0].m[c] = mueller_select(t, back, &v[1].m[c], &v[0].m[c]);
+    }
+    v[0].axis = flipped(t, back, v[0].axis);
+    return v[0];
+}
+
 static vec3 twosided_lobe_direction(const bsdf_context *ctx, ir_ref lobe)
 {
     tracer *t = ctx->t;
@@ -158,6 +179,7 @@ const bsdf_class bsdf_twosided = {
     .sample = twosided_sample,
     .pdf = twosided_pdf,
     .value = twosided_value,
+    .polarized = twosided_polarized,
     .lobe_direction = twosided_lobe_direction,
     .attached = twosided_attached,
     .roughness = twosided_roughness,

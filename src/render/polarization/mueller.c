@@ -75,3 +75,9 @@ stokes mueller_apply(tracer *t, const mueller *a, const stokes *s)
             r.s[i] = plus(t, r.s[i], times(t, a->m[i][k], s->s[k]));
     return r;
 }
+
+stokes mueller_apply_row(tracer *t, const stokes *row, const mueller *a)
+{
+    mueller across = mueller_transpose(a);
+    return mueller_apply(t, &across, row);
+}

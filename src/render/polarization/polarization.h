@@ -29,6 +29,7 @@ mueller mueller_scale(tracer *t, const mueller *a, ir_ref factor);
 mueller mueller_transpose(const mueller *a);
 mueller mueller_select(tracer *t, ir_ref condition, const mueller *a, const mueller *b);
 stokes mueller_apply(tracer *t, const mueller *a, const stokes *s);
+stokes mueller_apply_row(tracer *t, const stokes *row, const mueller *a); /* row times a: a row again */
 
 /* ---- elements.c: what stands in the way of light ---- */
 

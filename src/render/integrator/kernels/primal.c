@@ -18,6 +18,10 @@ static void state_primal(walk *w, loop_state *s, primal_state *p, bool squares)
     state_ref(s, &p->path.eta);
     if (squares)
         state_film(w, s, &p->squares);
+    for (int k = 0; k < 3 && w->polarized; k++)
+        state_color(s, &w->t, &p->path.row[k]);
+    if (w->polarized)
+        state_vec3(s, &p->path.basis);
 }
 
 /* Where a path has ended: its radiance joins the sums and the next sample begins. */
@@ -37,6 +41,8 @@ static void finish_path(walk *w, primal_state *p, ir_ref alive, bool squares)
         p->path.radiance.c[c] = ir_select(f, alive, p->path.radiance.c[c], zero);
         p->path.beta.c[c] = ir_select(f, alive, p->path.beta.c[c], t_f32(t, 1));
     }
+    for (int k = 0; k < 3 && w->polarized; k++)
+        p->path.row[k] = color_select(t, alive, p->path.row[k], color_all(zero));
     p->path.eta = ir_select(f, alive, p->path.eta, t_f32(t, 1));
     p->path.at = walk_restart(w, alive, p->path.at);
     p->path.at.sample = ir_add(f, p->path.at.sample, ir_to_u32(f, ir_not(f, alive)));
@@ -51,8 +57,12 @@ bl_result kernel_primal(walk *w, ir_module *m)
     lane l = kernel_lane(w, m);
     ir_ref zero = t_f32(t, 0), squares_at = squares ? kernel_squares_word(w, &l) : t_u32(t, 0);
     primal_state p = {
-        .path = {walk_before(w, l.first), color_all(t_f32(t, 1)), color_all(zero), t_f32(t, 1)},
+        .path = {.at = walk_before(w, l.first),
+                 .beta = color_all(t_f32(t, 1)),
+                 .radiance = color_all(zero),
+                 .eta = t_f32(t, 1)},
     };
+    polarized_start(w, &p.path);
     p.sum = kernel_load_sum(w, l.film, l.inside);
     if (squares)
         p.squares = kernel_load_sum(w, squares_at, l.inside);

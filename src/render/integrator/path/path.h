@@ -40,7 +40,22 @@ typedef struct radiance_walk {
     walk_position at;
     color beta, radiance; /* the throughput; what the path has found so far */
     ir_ref eta;           /* product of the relative indices of refraction, for roulette */
+    /* Where walk.polarized: the row by which the light that arrives is multiplied, behind its first entry,
+     * which is beta; and its basis, a unit vector of the world across the ray. */
+    color row[3];
+    vec3 basis;
 } radiance_walk;
+
+/* ---- polarized.c ---- */
+
+/* Where walk.polarized: p's row sees the intensity of whatever arrives. */
+void polarized_start(walk *w, radiance_walk *p);
+/* Takes the row past v's material, and scales it by over_pdf. Returns, per channel, what the path sees of
+ * light of radiance 1 that the material at v scatters from the sampled light. */
+color polarized_pass(walk *w, const walk_vertex *v, radiance_walk *p, ir_ref over_pdf);
+
+/* ---- radiance.c ---- */
+
 /* A path of which nothing has been walked. */
 radiance_walk radiance_start(walk *w, const walk_position *at);
 /* What lies between p's position and v, the vertex that is visited there: emission and extinction of media,

@@ -7,7 +7,9 @@
 radiance_walk radiance_start(walk *w, const walk_position *at)
 {
     ir_ref zero = t_f32(&w->t, 0), one = t_f32(&w->t, 1);
-    return (radiance_walk){.at = *at, .beta = color_all(one), .radiance = color_all(zero), .eta = one};
+    radiance_walk p = {.at = *at, .beta = color_all(one), .radiance = color_all(zero), .eta = one};
+    polarized_start(w, &p);
+    return p;
 }
 
 void radiance_cross(walk *w, radiance_walk *p, walk_vertex *v)
@@ -38,25 +40,36 @@ walk_vertex radiance_vertex(walk *w, radiance_walk *p, ir_ref *alive)
     ir_func *f = t->f;
     walk_vertex v = walk_visit(w, p->at);
     radiance_cross(w, p, &v);
-    color for_light, for_sample;
-    walk_values(w, &v, false, &for_light, &for_sample);
+    color for_light, for_sample, lit = {0};
+    if (!w->polarized)
+        walk_values(w, &v, false, &for_light, &for_sample);
     bool lights = w->plan->scene->emitters.count > 0;
     if (lights) {
         color hit = color_scale(t, walk_radiance(w, v.hit, false), v.hit_mis);
         for (uint32_t c = 0; c < t->channels; c++)
             p->radiance.c[c] = t_mad(t, p->beta.c[c], hit.c[c], p->radiance.c[c]);
     }
-    if (lights && w->next_event) {
+    if (w->polarized)
+        lit = polarized_pass(w, &v, p, t_ratio(t, t_f32(t, 1), v.sample.pdf));
+    if (lights && w->next_event && w->polarized) {
+        color seen = color_mul(t, walk_radiance(w, v.light, false), walk_light_scale(w, &v, &p->at, false));
+        for (uint32_t c = 0; c < t->channels; c++)
+            p->radiance.c[c] = t_mad(t, lit.c[c], seen.c[c], p->radiance.c[c]);
+    } else if (lights && w->next_event) {
         color scale = walk_light_scale(w, &v, &p->at, false),
               direct = color_mul(t, color_mul(t, walk_radiance(w, v.light, false), for_light), scale);
         for (uint32_t c = 0; c < t->channels; c++)
             p->radiance.c[c] = t_mad(t, p->beta.c[c], direct.c[c], p->radiance.c[c]);
     }
-    p->beta = color_mul(t, p->beta, color_scale(t, for_sample, t_ratio(t, t_f32(t, 1), v.sample.pdf)));
+    if (!w->polarized)
+        p->beta = color_mul(t, p->beta, color_scale(t, for_sample, t_ratio(t, t_f32(t, 1), v.sample.pdf)));
     p->eta = ir_mul(f, p->eta, v.sample.eta);
     ir_ref most = color_max(t, p->beta),
            q = walk_survival(w, &v, ir_add(f, p->at.depth, t_u32(t, 1)), most, p->eta);
-    p->beta = color_scale(t, p->beta, t_ratio(t, t_f32(t, 1), q));
+    ir_ref up = t_ratio(t, t_f32(t, 1), q);
+    p->beta = color_scale(t, p->beta, up);
+    for (int k = 0; k < 3 && w->polarized; k++)
+        p->row[k] = color_scale(t, p->row[k], up);
     *alive = ir_and(f, v.goes_on, ir_and(f, ir_gt(f, most, t_f32(t, 0)), ir_lt(f, v.u_roulette, q)));
     p->at = walk_next(w, p->at, &v, *alive);
     return v;

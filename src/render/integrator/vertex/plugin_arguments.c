@@ -148,6 +148,17 @@ void bsdf_value_results_visit(const walk *w, ref_list *l, bsdf_value_results *r)
     refs_color(w, l, &r->for_light), refs_color(w, l, &r->for_sample);
 }
 
+void bsdf_polarized_results_visit(const walk *w, ref_list *l, bsdf_polarized_results *r)
+{
+    for (uint32_t c = 0; c < w->t.channels; c++) {
+        for (int k = 0; k < 4; k++)
+            refs_number(l, &r->light[c].s[k]);
+        for (int k = 0; k < 16; k++)
+            refs_number(l, &r->sample.m[c].m[k / 4][k % 4]);
+    }
+    refs_vec3(l, &r->light_axis), refs_vec3(l, &r->sample.axis);
+}
+
 void bsdf_color_visit(const walk *w, ref_list *l, bsdf_color_arguments *a)
 {
     refs_vec3(l, &a->wi), refs_vec2(l, &a->uv);

@@ -11,7 +11,7 @@
 
 #include "render/integrator/walk/walk.h"
 
-enum { REFS_MOST = 40 };
+enum { REFS_MOST = 96 };
 
 /* What a visit does with each field of its struct. */
 typedef enum refs_way {
@@ -96,6 +96,15 @@ void bsdf_value_visit(const walk *w, ref_list *l, bsdf_value_arguments *a);
 /* Visits only directions and uv. */
 void bsdf_value_directions_visit(ref_list *l, bsdf_value_arguments *a);
 void bsdf_value_results_visit(const walk *w, ref_list *l, bsdf_value_results *r);
+
+/* What bsdf_polarized returns; its arguments are those of bsdf_value. All entries are numbers. `light` has
+ * the first column only, since lights are unpolarised. */
+typedef struct bsdf_polarized_results {
+    stokes light[COLOR_MOST];
+    bsdf_polarized sample;
+    vec3 light_axis;
+} bsdf_polarized_results;
+void bsdf_polarized_results_visit(const walk *w, ref_list *l, bsdf_polarized_results *r);
 
 /* Arguments of bsdf_through and bsdf_albedo, which depend on one direction. The result is a color. */
 typedef struct bsdf_color_arguments {

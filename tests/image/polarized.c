@@ -1,0 +1,204 @@
+/* LABELS: native */
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Images of polarised light (mode mono_polarized and rgb_polarized) against closed forms: a camera without
+ * perspective looks through plates, at mirrors and at glass, before a sky of 1. What depolarises looks as it
+ * does in mode mono. What these modes do not have is an error that says so. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <backlight/backlight.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SIDE = 32, SPP = 64 };
+
+static bl_context *ctx;
+static bl_device *device;
+
+#define PLATE(z, bsdf)                                                                                       \
+    "<shape type='rectangle'><transform name='to_world'><scale value='3'/><translate value='0,0," z          \
+    "'/></transform>" bsdf "</shape>"
+#define NUMBER(name, value) "<float name='" name "' value='" value "'/>"
+#define POLARIZER(z, theta) PLATE(z, "<bsdf type='polarizer'>" NUMBER("theta", theta) "</bsdf>")
+#define LARGE_POLARIZER(z, theta)                                                                            \
+    "<shape type='rectangle'><transform name='to_world'><scale value='9'/><translate value='0,0," z          \
+    "'/></transform><bsdf type='polarizer'>" NUMBER("theta", theta) "</bsdf></shape>"
+#define RETARDER(z, theta, delta)                                                                            \
+    PLATE(z, "<bsdf type='retarder'>" NUMBER("theta", theta) NUMBER("delta", delta) "</bsdf>")
+#define CIRCULAR(z, left)                                                                                    \
+    PLATE(z, "<bsdf type='circular'><boolean name='left_handed' value='" left "'/></bsdf>")
+#define MIRROR PLATE("0", "<bsdf type='conductor'/>")
+/* At Brewster's angle: its normal is turned about y, so x lies in the plane of incidence. */
+#define GLASS                                                                                                \
+    "<shape type='rectangle'><transform name='to_world'><scale value='9'/><rotate y='1' "                    \
+    "angle='56.309932'/></transform><bsdf type='dielectric'>" NUMBER("int_ior", "1.5")                       \
+        NUMBER("ext_ior", "1") "</bsdf></shape>"
+#define TURNED_GLASS                                                                                         \
+    "<shape type='rectangle'><transform name='to_world'><scale value='9'/><rotate y='1' "                    \
+    "angle='56.309932'/><rotate z='1' angle='-45'/></transform><bsdf type='dielectric'>" NUMBER(             \
+        "int_ior", "1.5") NUMBER("ext_ior", "1") "</bsdf></shape>"
+#define BALL(bsdf) "<shape type='sphere'>" bsdf "</shape>"
+
+static char *scene_of(const char *integrator, const char *body)
+{
+    char *xml;
+    if (asprintf(&xml,
+                 "<scene version='3.0.0'><integrator type='%s'/><sensor type='orthographic'>"
+                 "<transform name='to_world'><lookat origin='0,0,5' target='0,0,0' up='0,1,0'/></transform>"
+                 "<film type='hdrfilm'><integer name='width' value='%d'/><integer name='height' value='%d'/>"
+                 "<rfilter type='box'/></film></sensor><emitter type='constant'/>%s</scene>",
+                 integrator, SIDE, SIDE, body) < 0)
+        fail_msg("out of memory");
+    return xml;
+}
+
+/* The mean of the first channel; all channels of these scenes are alike. */
+static double mean_of(const char *mode, const char *body)
+{
+    char *xml = scene_of("path", body);
+    bl_scene *scene;
+    bl_job *job;
+    static float image[SIDE * SIDE * 3];
+    if (bl_scene_load_string(ctx, xml, ".", &(bl_scene_desc){.mode = mode}, &scene) ||
+        bl_job_create(device, scene, NULL, &job) ||
+        bl_job_render(job, &(bl_render_desc){.spp = SPP}, image, NULL))
+        fail_msg("%s", bl_context_error(ctx));
+    const uint32_t channels = strstr(mode, "rgb") ? 3 : 1;
+    double sum = 0;
+    for (uint32_t i = 0; i < SIDE * SIDE; i++)
+        for (uint32_t c = 0; c < channels; c++) {
+            assert_true(image[channels * i + c] == image[channels * i]);
+            sum += (double)image[channels * i + c] / channels;
+        }
+    bl_job_destroy(job);
+    bl_scene_destroy(scene);
+    free(xml);
+    return sum / (SIDE * SIDE);
+}
+
+static const struct {
+    const char *name, *body;
+    double expected, tolerance;
+} cases[] = {
+    {"a polariser", POLARIZER("2", "20"), 0.5, 1e-6},
+    {"two of them, by Malus' law", POLARIZER("2", "20") POLARIZER("1", "50"), 0.375, 1e-6},
+    {"crossed", POLARIZER("2", "20") POLARIZER("1", "110"), 0, 1e-6},
+    {"a third one between", POLARIZER("2", "0") POLARIZER("1.5", "45") POLARIZER("1", "90"), 0.125, 1e-6},
+    {"one turned over",
+     POLARIZER("2", "30") "<shape type='rectangle'><transform name='to_world'><scale "
+                          "value='3'/><rotate y='1' angle='180'/></transform><bsdf "
+                          "type='polarizer'>" NUMBER("theta", "30") "</bsdf></shape>",
+     0.125, 1e-6},
+    {"a quarter wave between crossed polarisers",
+     POLARIZER("2", "0") RETARDER("1.5", "45", "90") POLARIZER("1", "90"), 0.25, 1e-6},
+    {"half a wave between crossed polarisers",
+     POLARIZER("2", "0") RETARDER("1.5", "45", "180") POLARIZER("1", "90"), 0.5, 1e-6},
+    {"a retarder along an axis, whose angle counts the other way round",
+     POLARIZER("2", "20") RETARDER("1.5", "-20", "70") POLARIZER("1", "110"), 0, 1e-6},
+    {"a retarder along the axis", POLARIZER("2", "0") RETARDER("1.5", "90", "70") POLARIZER("1", "90"), 0,
+     1e-6},
+    {"two circular polarisers", CIRCULAR("2", "true") CIRCULAR("1", "true"), 0.5, 1e-6},
+    {"of both hands", CIRCULAR("2", "true") CIRCULAR("1", "false"), 0, 1e-6},
+    {"a polariser before a mirror", POLARIZER("2", "20") MIRROR, 0.5, 1e-6},
+    {"a circular one before a mirror, which turns the hand", CIRCULAR("2", "false") MIRROR, 0, 1e-6},
+    {"a quarter wave before a mirror is half a wave", POLARIZER("2", "0") RETARDER("1.5", "45", "90") MIRROR,
+     0, 1e-6},
+    /* R_s = (1.25 / 3.25)^2; what crosses is radiance over 1.5^2 */
+    {"glass, in the plane", POLARIZER("4", "0") GLASS, 0.5 / 2.25, 2e-3},
+    {"glass, across it", POLARIZER("4", "90") GLASS, 0.5 * (0.147929 + 0.852071 / 2.25), 2e-3},
+    {"glass and a polariser behind it, which lies across",
+     POLARIZER("4", "0") GLASS LARGE_POLARIZER("-4.9", "90"), 0, 1e-5},
+    {"glass whose plane of incidence lies at 45 degrees, clockwise", POLARIZER("4", "45") TURNED_GLASS,
+     0.5 / 2.25, 2e-3},
+    /* 0.5 cos(10)^12; from the sixth on by roulette */
+    {"seven polarisers",
+     POLARIZER("4", "0") POLARIZER("3.5", "10") POLARIZER("3", "20") POLARIZER("2.5", "30")
+         POLARIZER("2", "40") POLARIZER("1.5", "50") POLARIZER("1", "60"),
+     0.416141, 6e-3},
+    {"a furnace of metal", BALL("<bsdf type='conductor'/>"), 1, 1e-3},
+    {"a furnace of glass", BALL("<bsdf type='dielectric'/>"), 1, 1e-2},
+};
+
+static void images_are_the_closed_forms(void **state)
+{
+    (void)state;
+    static const char *const modes[] = {"mono_polarized", "llvm_ad_rgb_polarized"};
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++)
+        for (int m = 0; m < 2; m++) {
+            double mean = mean_of(modes[m], cases[k].body);
+            if (!(fabs(mean - cases[k].expected) <= cases[k].tolerance))
+                fail_msg("%s, %s: %.7g, expected %.7g", cases[k].name, modes[m], mean, cases[k].expected);
+        }
+}
+
+/* Without polarisation everything passes half. */
+static void plates_attenuate_without_polarisation(void **state)
+{
+    (void)state;
+    double mean = mean_of("mono", POLARIZER("2", "20") POLARIZER("1", "110"));
+    assert_true(fabs(mean - 0.25) < 1e-6);
+}
+
+static void what_depolarises_looks_the_same(void **state)
+{
+    (void)state;
+    static const char body[] = PLATE("0", "<bsdf type='diffuse'/>") BALL("<bsdf type='roughplastic'/>");
+    double mono = mean_of("mono", body), polarized = mean_of("mono_polarized", body);
+    assert_true(mono > 0.1 && fabs(mono - polarized) < 1e-5 * mono);
+}
+
+static void refused(const char *integrator, const char *body, const char *why)
+{
+    char *xml = scene_of(integrator, body);
+    bl_scene *scene = NULL;
+    assert_int_equal(bl_scene_load_string(ctx, xml, ".", &(bl_scene_desc){.mode = "mono_polarized"}, &scene),
+                     BL_ERROR_UNSUPPORTED);
+    if (!strstr(bl_context_error(ctx), why))
+        fail_msg("\"%s\" is not in: %s", why, bl_context_error(ctx));
+    free(xml);
+}
+
+static void what_is_missing_is_an_error(void **state)
+{
+    (void)state;
+    refused("path", BALL("<bsdf type='pplastic'/>"), "pplastic does not polarise yet");
+    refused("path", BALL("<bsdf type='mask'><bsdf type='twosided'><bsdf type='conductor'/></bsdf></bsdf>"),
+            "twosided inside of mask does not polarise yet");
+    refused("volpath", BALL("<bsdf type='conductor'/>"), "knows no polarised light");
+    char *xml = scene_of("path", BALL("<bsdf type='conductor' id='it'/>"));
+    bl_scene *scene;
+    bl_job *job = NULL;
+    assert_int_equal(bl_scene_load_string(ctx, xml, ".", &(bl_scene_desc){.mode = "mono_polarized"}, &scene),
+                     BL_OK);
+    const char *names[] = {"it.eta.value"};
+    assert_int_not_equal(
+        bl_job_create(device, scene, &(bl_job_desc){.parameters = names, .parameter_count = 1}, &job), BL_OK);
+    assert_non_null(strstr(bl_context_error(ctx), "those of polarised light are not there yet"));
+    bl_scene_destroy(scene);
+    free(xml);
+}
+
+int main(void)
+{
+    if (bl_context_create(NULL, &ctx) || bl_device_create(ctx, getenv("BL_DEVICE"), &device)) {
+        fprintf(stderr, "no device: %s\n", ctx ? bl_context_error(ctx) : "");
+        return 77;
+    }
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(images_are_the_closed_forms),
+        cmocka_unit_test(plates_attenuate_without_polarisation),
+        cmocka_unit_test(what_depolarises_looks_the_same),
+        cmocka_unit_test(what_is_missing_is_an_error),
+    };
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    bl_device_destroy(device);
+    bl_context_destroy(ctx);
+    return failed;
+}
