@@ -37,16 +37,6 @@ bool plan_requests(const class_node *n)
     return any;
 }
 
-/* Whether a parameter begins with a value above 1. */
-static bool brighter_than_1(const render_scene *s, const render_parameter *p)
-{
-    const float *values = render_initial(s, p);
-    bool any = false;
-    for (uint32_t i = 0; i < p->count; i++)
-        any |= values[i] > 1;
-    return any;
-}
-
 /* What light the colours of an object become where light is spectral, by the parameter that it is for
  * (plan_spectral.c). */
 static enum colour_role colour_role_of(const render_scene *s, const scene_object *o)
@@ -55,11 +45,13 @@ static enum colour_role colour_role_of(const render_scene *s, const scene_object
     bool plain = o->cls == &texture_constant.base.plugin && !o->values[0].as_is;
     if (o->cls->category == PLUGIN_EMITTER || flags & PLUGIN_STANDS || (flags & PLUGIN_EMISSION && plain))
         return COLOUR_EMISSION;
-    if (!(flags & (PLUGIN_REFLECTANCE | PLUGIN_HELD)))
+    if (flags & PLUGIN_HELD)
+        return COLOUR_COEFFICIENT;
+    if (!(flags & PLUGIN_REFLECTANCE))
         return COLOUR_UNBOUNDED;
-    bool bright = false; /* patterns and extinctions may be */
+    bool bright = false; /* patterns may be */
     for (uint32_t i = 0; i < s->parameters.count; i++)
-        bright |= s->parameters.data[i].object == o->index && brighter_than_1(s, &s->parameters.data[i]);
+        bright |= s->parameters.data[i].object == o->index && !(s->parameters.data[i].most <= 1);
     return bright ? COLOUR_UNBOUNDED : COLOUR_REFLECTANCE;
 }
 
