@@ -49,8 +49,8 @@ set(spirv_gen_sources
     spirv_gen/opt/loop_states.c
     spirv_gen/opt/math.c
     spirv_gen/opt/measure.c
-    spirv_gen/opt/order.c
     spirv_gen/opt/merge.c
+    spirv_gen/opt/order.c
     spirv_gen/opt/pipeline.c
     spirv_gen/opt/ray_bvh.c
     spirv_gen/opt/ray_nodes.c
@@ -335,8 +335,8 @@ set(api_sources
     src/api/render.c
     src/api/resample.c
     src/api/scene.c
-    src/api/self_test.c
     src/api/scene_builder.c
+    src/api/self_test.c
     src/api/tape.c
     src/api/trace_dump.c)
 set(cli_sources
@@ -346,6 +346,7 @@ set(cli_sources
     src/cli/bench_timing.c
     src/cli/check.c
     src/cli/check_report.c
+    src/cli/compile.c
     src/cli/devices.c
     src/cli/fit.c
     src/cli/fit_charts.c
@@ -371,7 +372,6 @@ set(cli_sources
     src/cli/import_transforms.c
     src/cli/import_write.c
     src/cli/ir.c
-    src/cli/compile.c
     src/cli/json_keys.c
     src/cli/main.c
     src/cli/messages.c

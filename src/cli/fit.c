@@ -194,10 +194,7 @@ static int optimise(fit_work *w)
 /* What the command line says wins over the job. */
 static void merge_options(fit_work *w, cli_common *common)
 {
-    for (uint32_t i = 0; i < w->job.define_count; i++)
-        define_default(&common->defines, w->job.defines[i]);
-    common->silhouette = w->job.silhouette;
-    common->mode = common->mode ? common->mode : w->job.mode;
+    fit_job_merge(&w->job, common);
     w->spp = common->spp ? common->spp : w->job.spp ? w->job.spp : 16;
     w->spp_grad = common->spp_grad ? common->spp_grad : w->job.spp_grad ? w->job.spp_grad : w->spp;
     w->seed = common->seed_given ? common->seed : w->job.seed;
@@ -213,8 +210,6 @@ static int prepare(fit_work *w, cli_common *common)
     if (!w->folder)
         return usage_error("fit", "-o DIR is missing (the job has no \"output\" either)");
     CLI_TRY(fit_check_paths(w));
-    if (w->job.batch && !common->edges)
-        common->edges = "none"; /* batches leave moving edges out, and what is incomplete is said */
     CLI_TRY(session_open(w->session, common, w->job.scene));
     CLI_TRY(fit_find_parameters(w));
     CLI_TRY(fit_check_views(w));

@@ -182,6 +182,18 @@ int fit_job_read(const char *path, fit_job *job)
                                      : fail("%s: a fit job is a JSON object", path);
 }
 
+void fit_job_merge(const fit_job *job, cli_common *common)
+{
+    for (uint32_t i = 0; i < job->define_count; i++)
+        define_default(&common->defines, job->defines[i]);
+    common->silhouette = job->silhouette;
+    common->mode = common->mode ? common->mode : job->mode;
+    if (job->volume_gradient != BL_VOLUME_GRADIENT_AUTO && !common->volume_gradient)
+        common->volume_gradient = bl_volume_gradient_name(job->volume_gradient);
+    if (job->batch && !common->edges)
+        common->edges = "none"; /* batches leave moving edges out, and what is incomplete is said */
+}
+
 void fit_job_free(fit_job *job)
 {
     for (uint32_t i = 0; i < job->parameter_count; i++)

@@ -119,7 +119,7 @@ uint32_t render_parameter_called(const render_scene *s, const char *name)
 
 uint32_t render_find_parameter(const render_scene *s, const scene_object *o, uint32_t slot)
 {
-    uint32_t i = o->index < s->last_parameter.count ? s->last_parameter.data[o->index] : 0;
+    uint32_t i = render_last_parameter(s, o);
     while (i && s->parameters.data[i - 1].slot != slot)
         i = s->parameters.data[i - 1].next;
     return i ? i - 1 : PLAN_NONE;

@@ -22,28 +22,33 @@ enum { SIDE = 32, SPP = 64 };
 static bl_context *ctx;
 static bl_device *device;
 
-#define PLATE(z, bsdf)                                                                                       \
-    "<shape type='rectangle'><transform name='to_world'><scale value='3'/><translate value='0,0," z          \
-    "'/></transform>" bsdf "</shape>"
 #define NUMBER(name, value) "<float name='" name "' value='" value "'/>"
-#define POLARIZER(z, theta) PLATE(z, "<bsdf type='polarizer'>" NUMBER("theta", theta) "</bsdf>")
-#define LARGE_POLARIZER(z, theta)                                                                            \
-    "<shape type='rectangle'><transform name='to_world'><scale value='9'/><translate value='0,0," z          \
-    "'/></transform><bsdf type='polarizer'>" NUMBER("theta", theta) "</bsdf></shape>"
+#define SHEET(size, z, bsdf)                                                                                 \
+    "<shape type='rectangle'><transform name='to_world'><scale value='" size "'/><translate value='0,0," z   \
+    "'/></transform>" bsdf "</shape>"
+#define PLATE(z, bsdf) SHEET("3", z, bsdf)
+#define FILTER(theta) "<bsdf type='polarizer'>" NUMBER("theta", theta) "</bsdf>"
+#define POLARIZER(z, theta) PLATE(z, FILTER(theta))
+#define LARGE_POLARIZER(z, theta) SHEET("9", z, FILTER(theta))
 #define RETARDER(z, theta, delta)                                                                            \
     PLATE(z, "<bsdf type='retarder'>" NUMBER("theta", theta) NUMBER("delta", delta) "</bsdf>")
 #define CIRCULAR(z, left)                                                                                    \
     PLATE(z, "<bsdf type='circular'><boolean name='left_handed' value='" left "'/></bsdf>")
 #define MIRROR PLATE("0", "<bsdf type='conductor'/>")
-/* At Brewster's angle: its normal is turned about y, so x lies in the plane of incidence. */
-#define GLASS                                                                                                \
-    "<shape type='rectangle'><transform name='to_world'><scale value='9'/><rotate y='1' "                    \
-    "angle='56.309932'/></transform><bsdf type='dielectric'>" NUMBER("int_ior", "1.5")                       \
-        NUMBER("ext_ior", "1") "</bsdf></shape>"
-#define TURNED_GLASS                                                                                         \
-    "<shape type='rectangle'><transform name='to_world'><scale value='9'/><rotate y='1' "                    \
-    "angle='56.309932'/><rotate z='1' angle='-45'/></transform><bsdf type='dielectric'>" NUMBER(             \
-        "int_ior", "1.5") NUMBER("ext_ior", "1") "</bsdf></shape>"
+/* At Brewster's angle for an index of 1.5: its normal is turned about y, so x lies in the plane of incidence,
+ * and then about z. */
+#define BREWSTER(angle_y, angle_z, bsdf)                                                                     \
+    "<shape type='rectangle'><transform name='to_world'><scale value='9'/><rotate y='1' angle='" angle_y     \
+    "'/><rotate z='1' angle='" angle_z "'/></transform>" bsdf "</shape>"
+#define FACING "56.309932"
+#define AWAY "236.309932"
+#define INDEX_1_5 "<bsdf type='dielectric'>" NUMBER("int_ior", "1.5") NUMBER("ext_ior", "1") "</bsdf>"
+#define GLASS BREWSTER(FACING, "0", INDEX_1_5)
+#define TURNED_GLASS BREWSTER(FACING, "-45", INDEX_1_5)
+#define METAL_1_5 "<bsdf type='conductor'>" NUMBER("eta", "1.5") NUMBER("k", "0") "</bsdf>"
+#define FACETS_1_5(alpha)                                                                                    \
+    "<bsdf type='roughconductor'>" NUMBER("eta", "1.5") NUMBER("k", "0") NUMBER("alpha", alpha) "</bsdf>"
+#define TWOSIDED(bsdf) "<bsdf type='twosided'>" bsdf "</bsdf>"
 #define BALL(bsdf) "<shape type='sphere'>" bsdf "</shape>"
 
 static char *scene_of(const char *integrator, const char *body)
@@ -93,8 +98,7 @@ static const struct {
     {"a third one between", POLARIZER("2", "0") POLARIZER("1.5", "45") POLARIZER("1", "90"), 0.125, 1e-6},
     {"one turned over",
      POLARIZER("2", "30") "<shape type='rectangle'><transform name='to_world'><scale "
-                          "value='3'/><rotate y='1' angle='180'/></transform><bsdf "
-                          "type='polarizer'>" NUMBER("theta", "30") "</bsdf></shape>",
+                          "value='3'/><rotate y='1' angle='180'/></transform>" FILTER("30") "</shape>",
      0.125, 1e-6},
     {"a quarter wave between crossed polarisers",
      POLARIZER("2", "0") RETARDER("1.5", "45", "90") POLARIZER("1", "90"), 0.25, 1e-6},
@@ -117,6 +121,20 @@ static const struct {
      POLARIZER("4", "0") GLASS LARGE_POLARIZER("-4.9", "90"), 0, 1e-5},
     {"glass whose plane of incidence lies at 45 degrees, clockwise", POLARIZER("4", "45") TURNED_GLASS,
      0.5 / 2.25, 2e-3},
+    {"metal in the plane of incidence", POLARIZER("4", "45") BREWSTER(FACING, "-45", METAL_1_5), 0, 1e-6},
+    {"metal across it", POLARIZER("4", "-45") BREWSTER(FACING, "-45", METAL_1_5), 0.5 * 0.147929, 1e-6},
+    {"facets in the plane of incidence", POLARIZER("4", "45") BREWSTER(FACING, "-45", FACETS_1_5("0.001")), 0,
+     1e-5},
+    {"facets across it", POLARIZER("4", "-45") BREWSTER(FACING, "-45", FACETS_1_5("0.001")), 0.5 * 0.147929,
+     1e-4},
+    {"the back of both, in the plane of incidence",
+     POLARIZER("4", "45") BREWSTER(AWAY, "-45", TWOSIDED(METAL_1_5 FACETS_1_5("0.001"))), 0, 1e-5},
+    {"the back of both, across it",
+     POLARIZER("4", "-45") BREWSTER(AWAY, "-45", TWOSIDED(METAL_1_5 FACETS_1_5("0.001"))), 0.5 * 0.147929,
+     1e-4},
+    {"the front of both, across it",
+     POLARIZER("4", "-45") BREWSTER(FACING, "-45", TWOSIDED(METAL_1_5 FACETS_1_5("0.001"))), 0.5 * 0.147929,
+     1e-6},
     /* 0.5 cos(10)^12; from the sixth on by roulette */
     {"seven polarisers",
      POLARIZER("4", "0") POLARIZER("3.5", "10") POLARIZER("3", "20") POLARIZER("2.5", "30")
@@ -146,12 +164,37 @@ static void plates_attenuate_without_polarisation(void **state)
     assert_true(fabs(mean - 0.25) < 1e-6);
 }
 
+/* Both modes take the same samples. */
+static void looks_the_same(const char *body)
+{
+    double mono = mean_of("mono", body), polarized = mean_of("mono_polarized", body);
+    assert_true(mono > 0.1 && fabs(mono - polarized) < 1e-5 * mono);
+}
+
 static void what_depolarises_looks_the_same(void **state)
 {
     (void)state;
-    static const char body[] = PLATE("0", "<bsdf type='diffuse'/>") BALL("<bsdf type='roughplastic'/>");
-    double mono = mean_of("mono", body), polarized = mean_of("mono_polarized", body);
-    assert_true(mono > 0.1 && fabs(mono - polarized) < 1e-5 * mono);
+    looks_the_same(PLATE("0", "<bsdf type='diffuse'/>") BALL("<bsdf type='roughplastic'/>"));
+}
+
+/* Of light that is not polarised a reflection has the brightness that it has without polarisation. */
+static void one_reflection_looks_the_same(void **state)
+{
+    (void)state;
+    looks_the_same(BALL("<bsdf type='conductor'><string name='material' value='Cr'/></bsdf>"));
+    looks_the_same(BALL("<bsdf type='roughconductor'><string name='material' value='Cr'/>" NUMBER(
+        "alpha_u", "0.2") NUMBER("alpha_v", "0.5") "</bsdf>"));
+}
+
+/* Facets that are tilted in all directions: their planes of incidence are turned over with the frame. */
+static void both_sides_look_the_same(void **state)
+{
+    (void)state;
+    double front =
+               mean_of("mono_polarized", POLARIZER("4", "-45") BREWSTER(FACING, "-45", FACETS_1_5("0.5"))),
+           back = mean_of("mono_polarized",
+                          POLARIZER("4", "-45") BREWSTER(AWAY, "-45", TWOSIDED(FACETS_1_5("0.5"))));
+    assert_true(front > 0.01 && fabs(front - back) < 5e-3 * front);
 }
 
 static void refused(const char *integrator, const char *body, const char *why)
@@ -195,6 +238,8 @@ int main(void)
         cmocka_unit_test(images_are_the_closed_forms),
         cmocka_unit_test(plates_attenuate_without_polarisation),
         cmocka_unit_test(what_depolarises_looks_the_same),
+        cmocka_unit_test(one_reflection_looks_the_same),
+        cmocka_unit_test(both_sides_look_the_same),
         cmocka_unit_test(what_is_missing_is_an_error),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

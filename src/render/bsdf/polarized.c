@@ -10,9 +10,10 @@ static bsdf_polarized depolarized(const bsdf_context *ctx, vec3 wo, ir_ref delta
     bsdf_polarized r = {.axis = stokes_basis(t, ctx->wi)};
     color value = bsdf_of(ctx->n)->value(ctx, wo, delta, lobe);
     ir_ref through = ir_and(f, delta, ir_ge(f, lobe, t_u32(t, LOBE_NULL)));
+    const int keeps = bsdf_lets_through(ctx->n) ? 4 : 1; /* how many entries of the Stokes vector */
     for (uint32_t c = 0; c < t->channels; c++) {
         r.m[c] = mueller_depolarizer(value.c[c]);
-        for (int k = 1; k < 4 && bsdf_lets_through(ctx->n); k++)
+        for (int k = 1; k < keeps; k++)
             r.m[c].m[k][k] = ir_select(f, through, value.c[c], t_f32(t, 0));
     }
     return r;

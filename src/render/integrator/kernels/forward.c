@@ -176,9 +176,10 @@ static void finish_path(walk *w, forward_state *p, ir_ref alive)
     ir_ref zero = t_f32(t, 0), ended = ir_not(f, alive), finite = color_finite(t, p->radiance);
     film_value weighed = film_of(w, &p->at, p->radiance);
     kernel_count(w, ir_and(f, ended, ir_not(f, finite)), STATUS_NON_FINITE);
+    ir_ref add = ir_and(f, ended, finite);
     for (uint32_t c = 0; c < FILM_MOST; c++) {
         if (c < w->film_channels)
-            p->sum.c[c] = ir_add(f, p->sum.c[c], ir_select(f, ir_and(f, ended, finite), weighed.c[c], zero));
+            film_take(w, add, weighed.c[c], &p->sum.c[c], NULL);
         if (c >= t->channels)
             continue;
         p->radiance.c[c] = ir_select(f, alive, p->radiance.c[c], zero);

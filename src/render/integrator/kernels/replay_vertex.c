@@ -43,7 +43,7 @@ void replay_add_image(walk *w, replay_state *p, ir_ref finite)
 {
     film_value weighed = film_of(w, &p->at, p->sums.L);
     for (uint32_t c = 0; c < w->film_channels; c++)
-        p->sum.c[c] = ir_add(w->t.f, p->sum.c[c], ir_select(w->t.f, finite, weighed.c[c], t_f32(&w->t, 0)));
+        film_take(w, finite, weighed.c[c], &p->sum.c[c], NULL);
 }
 
 /* ---- vertices ---- */

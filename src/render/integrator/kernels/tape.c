@@ -175,9 +175,10 @@ static void finish_path(walk *w, const lane *l, store_state *p, ir_ref alive)
              ir_select(f, finite, p->at.depth, t_u32(t, 0)));
     ir_else(f);
     ir_endif(f);
+    ir_ref add = ir_and(f, ended, finite);
     for (uint32_t c = 0; c < FILM_MOST; c++) {
         if (c < w->film_channels)
-            p->sum.c[c] = ir_add(f, p->sum.c[c], ir_select(f, ir_and(f, ended, finite), weighed.c[c], zero));
+            film_take(w, add, weighed.c[c], &p->sum.c[c], NULL);
         if (c < t->channels)
             p->L.c[c] = ir_select(f, alive, p->L.c[c], zero);
     }

@@ -58,13 +58,13 @@ drt_path drt_none(walk *w)
 
 void state_drt(walk *w, loop_state *s, drt_path *k)
 {
-    if (s->reads && !w->spectral)
+    if (s->reads && !w->chromatic)
         k->share = color_all(t_f32(&w->t, 1.0f / (float)w->t.channels));
     state_ref(s, &k->on), state_ref(s, &k->first), state_ref(s, &k->t), state_ref(s, &k->sum);
     state_vec3(s, &k->o), state_vec3(s, &k->d);
     state_ref(s, &k->medium), state_ref(s, &k->depth);
     state_color(s, &w->t, &k->beta);
-    if (w->spectral)
+    if (w->chromatic)
         state_color(s, &w->t, &k->share);
 }
 

@@ -40,7 +40,7 @@ typedef struct radiance_walk {
     walk_position at;
     color beta, radiance; /* the throughput; what the path has found so far */
     ir_ref eta;           /* product of the relative indices of refraction, for roulette */
-    /* Where walk.polarized: the row by which the light that arrives is multiplied, behind its first entry,
+    /* Where walk.polarized: the row by which the light that arrives is multiplied, without its first entry,
      * which is beta; and its basis, a unit vector of the world across the ray. */
     color row[3];
     vec3 basis;

@@ -101,7 +101,7 @@ struct walk {
                         vertices. The fields marked (V) exist. */
     bool media;      /* (V) the plan has media */
     bool polarized;  /* light has Stokes vectors; in images only, and without media */
-    bool spectral;   /* the extinction of some medium differs by channel */
+    bool chromatic;  /* the extinction of some medium differs by channel */
     uint32_t film_channels; /* of the image; those of light are t.channels */
     bool cells;             /* some medium has bounds in cells */
     bool flakes;            /* the extinction of some medium depends on the direction (microflakes) */
