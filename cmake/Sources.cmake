@@ -215,6 +215,7 @@ set(render_sources
     src/render/integrator/kernels/boundary_path.c
     src/render/integrator/kernels/boundary_seen.c
     src/render/integrator/path/polarized.c
+    src/render/integrator/path/polarized_adjoint.c
     src/render/integrator/path/radiance.c
     src/render/integrator/kernels/forward.c
     src/render/integrator/kernels/frozen_unrolled.c
@@ -359,12 +360,17 @@ set(cli_sources
     src/cli/fit_job_views.c
     src/cli/fit_log.c
     src/cli/fit_pictures.c
+    src/cli/fit_quality.c
     src/cli/fit_report.c
+    src/cli/fit_report_pictures.c
     src/cli/fit_result.c
     src/cli/fit_slices.c
     src/cli/fit_stage.c
+    src/cli/fit_style.c
     src/cli/fit_targets.c
+    src/cli/fit_thumbs.c
     src/cli/fit_turntable.c
+    src/cli/fit_values.c
     src/cli/grad.c
     src/cli/grad_forward.c
     src/cli/grad_summary.c
@@ -376,6 +382,7 @@ set(cli_sources
     src/cli/ir.c
     src/cli/json_keys.c
     src/cli/main.c
+    src/cli/manual.c
     src/cli/messages.c
     src/cli/options.c
     src/cli/output.c

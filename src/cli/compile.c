@@ -283,6 +283,7 @@ const cli_command command_compile = {
                "  RADV_FORCE_FAMILY=navi31 VK_DRIVER_FILES=build/radv/radeon_icd.json backlight compile "
                "assets/demo/fit.json --device RADV --json",
     CLI_OPTIONS(options),
+    .groups = CLI_SCENE | CLI_GRADIENTS | CLI_DEVICE,
     .arguments_size = sizeof(arguments),
     .run = run,
 };

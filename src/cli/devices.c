@@ -205,6 +205,7 @@ const cli_command command_devices = {
     .usage = "[--selftest] [OPTIONS]",
     .example = "backlight devices --selftest --device 1",
     CLI_OPTIONS(options),
+    .groups = CLI_DEVICE,
     .arguments_size = sizeof(arguments),
     .run = run,
 };

@@ -16,13 +16,20 @@ static bsdf_polarized depolarized(const bsdf_context *ctx, vec3 wo, ir_ref delta
         for (int k = 1; k < keeps; k++)
             r.m[c].m[k][k] = ir_select(f, through, value.c[c], t_f32(t, 0));
     }
+    r.depolarizes = ir_bool(f, true);
+    if (bsdf_lets_through(ctx->n))
+        r.depolarizes = ir_not(f, through);
     return r;
 }
 
 bsdf_polarized bsdf_polarize(const bsdf_context *ctx, vec3 wo, ir_ref delta, ir_ref lobe)
 {
     const bsdf_class *cls = bsdf_of(ctx->n);
-    return cls->polarized ? cls->polarized(ctx, wo, delta, lobe) : depolarized(ctx, wo, delta, lobe);
+    bsdf_polarized r =
+        cls->polarized ? cls->polarized(ctx, wo, delta, lobe) : depolarized(ctx, wo, delta, lobe);
+    if (ir_is_none(r.depolarizes))
+        r.depolarizes = ir_bool(ctx->t->f, false);
+    return r;
 }
 
 /* Straight on there is no plane of incidence. Any vector across will do then, since both polarisations are

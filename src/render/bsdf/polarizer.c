@@ -24,7 +24,7 @@ static uint32_t polarizer_variant(const render_scene *s, const scene_object *o)
 static uint32_t polarizer_needs(const class_node *n) { return n->variant ? NEED_TANGENTS : 0; }
 
 static const plugin_param polarizer_params[] = {
-    {"theta", PLUGIN_TEXTURED, PLUGIN_SCALAR, "0", 0, 0,
+    {"theta", PLUGIN_TEXTURED, PLUGIN_SCALAR, "0", -INFINITY, INFINITY,
      "angle of the axis that passes, in degrees from dp/du about the normal, clockwise; only where light is "
      "polarised"},
     {"transmittance", PLUGIN_TEXTURED, PLUGIN_REFLECTANCE, "1", 0, 0, "factor of what passes"},

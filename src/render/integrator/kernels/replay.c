@@ -49,7 +49,7 @@ static void state_replay(walk *w, loop_state *s, replay_state *p)
     state_sums(s, &w->t, &p->sums);
     state_ref(s, &p->hash), state_ref(s, &p->hash_first), state_ref(s, &p->seen);
     state_film(w, s, &p->sum);
-    if (w->motion->chains)
+    if (w->chains)
         state_chain(w, s, &p->chain);
     if (replay_method(w) == METHOD_RECURSIVE)
         state_position(w, s, &p->turn.from), state_throughput(w, s, &p->turn.b);
@@ -61,7 +61,7 @@ static void state_replay(walk *w, loop_state *s, replay_state *p)
 static void count_drift(walk *w, const replay_state *p, ir_ref replayed)
 {
     ir_func *f = w->t.f;
-    ir_ref left = w->motion->chains ? p->chain.left : sums_residual(&w->t, &p->sums);
+    ir_ref left = w->chains ? p->chain.left : sums_residual(&w->t, &p->sums);
     kernel_count(w, ir_and(f, replayed, ir_or(f, ir_ne(f, p->hash, p->hash_first), left)), STATUS_DRIFT);
 }
 
@@ -216,13 +216,13 @@ bl_result kernel_gradient(walk *w, ir_module *m)
     enum gradient_method method = replay_method(w);
     BL_ASSERT(fused(w) || w->pass == RENDER_REPLAY || w->pass == RENDER_ADJOINT, "a gradient in pass %d",
               (int)w->pass);
-    BL_ASSERT(method == METHOD_REPLAY || !w->motion->chains, "method %d with motion %s", (int)method,
+    BL_ASSERT(method == METHOD_REPLAY || !w->chains, "method %d with motion %s", (int)method,
               w->motion->name);
     w->notes = method != METHOD_UNIT;
     lane l = kernel_lane(w, m);
     film_value dL = gradient ? replay_sample_adjoint(w, &l) : film_none(w);
     replay_state p = start(w, &l);
-    chain_rows rows = w->motion->chains ? chain_make_rows(w) : (chain_rows){0};
+    chain_rows rows = w->chains ? chain_make_rows(w) : (chain_rows){0};
     if (image)
         p.sum = kernel_load_sum(w, l.film, l.inside);
     p.lane = &l, p.rows = &rows;
@@ -231,15 +231,15 @@ bl_result kernel_gradient(walk *w, ir_module *m)
     ir_ref loop = state_loop(f, &state);
     state_replay(w, &state, &p);
     ir_while(f, ir_lt(f, p.at.sample, l.last));
-    ir_ref fresh = w->motion->chains ? chain_fresh(w, &p) : walk_begins(w, &p.at);
+    ir_ref fresh = w->chains ? chain_fresh(w, &p) : walk_begins(w, &p.at);
     p.at = walk_start(w, fresh, p.at);
-    if (w->motion->chains)
+    if (w->chains)
         chain_begin(w, &p, fresh);
     if (w->pass == RENDER_ADJOINT)
         begin_adjoint(w, &l, &p, fresh);
     if (method != METHOD_REPLAY)
         radiative_begin(w, &p, fresh);
-    ir_ref alive = w->motion->chains         ? chain_vertex(w, &p, dL)
+    ir_ref alive = w->chains                 ? chain_vertex(w, &p, dL)
                    : method != METHOD_REPLAY ? radiative_vertex(w, &p, dL)
                                              : replay_vertex(w, &p, dL);
     if (method != METHOD_REPLAY)

@@ -117,11 +117,11 @@ ir_ref replay_vertex(const walk *kernel, replay_state *p, film_value film_dL)
     if (drt_any(w))
         drt_offer(w, &p->drt_path, &v, &p->at, &p->b, p->phase);
     throughput_fly(w, &v, &p->b);
-    contribution k = contribute(w, &v, &p->at);
+    contribution k = contribute(w, &v, &p->at, &p->b);
     account(w, p, color_add(&w->t, k.hit, k.light), p->phase);
     if (w->pass != RENDER_REPLAY)
         adjoint(w, p, &(vertex_adjoint){&v, &k, dL, p->phase}, &arrived);
-    passage onward = throughput_pass(w, p->at.depth, &v, k.for_sample, &p->b);
+    passage onward = contribution_pass(w, p->at.depth, &v, &k, &p->b);
     replay_note(w, p, &v, onward.alive);
     p->at = walk_next(w, p->at, &v, onward.alive);
     if (drt_any(w))

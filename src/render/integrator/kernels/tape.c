@@ -150,7 +150,7 @@ static ir_ref record(walk *w, const lane *l, store_state *p)
 {
     tracer *t = &w->t;
     tape_vertex x = {.v = walk_visit(w, p->at)};
-    x.k = contribute(w, &x.v, &p->at);
+    x.k = contribute(w, &x.v, &p->at, &p->b);
     x.own = color_add(t, x.k.hit, x.k.light);
     x.whole = walk_weigh(w, p->at, throughput_whole(w, &p->b));
     p->L = color_add(t, p->L, color_mul(t, throughput_whole(w, &p->b), x.own));
