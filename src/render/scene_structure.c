@@ -418,10 +418,12 @@ static bool polarizes(const scene_object *o)
 /* Materials that polarise in Mitsuba must do so here, or say that they do not. */
 static bl_result check_polarized_material(const render_scene *s, const scene_object *o, bl_error *err)
 {
-    if (scene_is(o, &bsdf_pplastic.base.plugin))
-        return scene_error(err, BL_ERROR_UNSUPPORTED, o->where,
-                           "mode %s: pplastic does not polarise yet; plastic and roughplastic depolarise",
-                           s->mode->name);
+    const bsdf_class *cls = class_of_material(o);
+    if (s->volumetric && cls->null && cls->polarized)
+        return scene_error(
+            err, BL_ERROR_UNSUPPORTED, o->where,
+            "mode %s: light toward lights does not pass %s in volumetric integrators; path has it",
+            s->mode->name, o->cls->name);
     for (uint32_t k = 0; k < o->child_count; k++) {
         const scene_object *nested = o->children[k];
         if (nested->cls->category != PLUGIN_BSDF)
@@ -439,9 +441,10 @@ bl_result render_check_polarized(const render_scene *s, bl_error *err)
 {
     if (!s->mode->polarized)
         return BL_OK;
-    if (s->volumetric || s->light_tracing || s->field || s->ellipsoid_field || s->method == METHOD_OWN)
+    if (s->light_tracing || s->field || s->ellipsoid_field || s->method == METHOD_OWN)
         return error_set(err, BL_ERROR_UNSUPPORTED,
-                         "mode %s: the integrator \"%s\" knows no polarised light; path, direct and prb do",
+                         "mode %s: the integrator \"%s\" knows no polarised light; path, direct, prb and "
+                         "volpath do",
                          s->mode->name, s->integrator ? s->integrator->cls->name : "path");
     for (uint32_t i = 0; i < s->shapes.count; i++)
         if (s->shapes.data[i].bsdf)

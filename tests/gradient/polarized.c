@@ -94,6 +94,22 @@ static const polarized_case cases[] = {
                      "wall.reflectance.value"},
       .step = 1e-4},
      9},
+    {{.name = "plastic",
+      .sensor = SENSOR,
+      .body = PLATE(
+          "-3",
+          "<bsdf type='polarizer' id='a'>" NUMBER(
+              "theta",
+              "20") "</bsdf>") "<shape type='sphere'><float name='radius' value='2.5'/><bsdf type='pplastic' "
+                               "id='p'>" NUMBER("alpha",
+                                                ".3") "<rgb name='diffuse_reflectance' "
+                                                      "value='.5,.4,.3'/>" GREY("specular_reflectance",
+                                                                                ".9") "</bsdf></shape>" WALLS("<bsdf type='diffuse' id='wall'><rgb name='reflectance' value='.6,.5,.3'/></bsdf>")
+                                                          LAMP SKY,
+      .parameters = {"a.theta.value", "p.alpha.value", "p.diffuse_reflectance.value",
+                     "p.specular_reflectance.value", "wall.reflectance.value", "lamp.radiance.value"},
+      .step = 1e-4},
+     5},
     /* Ten vertices between two mirrors. */
     {{.name = "a long segment",
       .sensor = SENSOR,

@@ -66,9 +66,13 @@ static char *scene_with(const char *integrator, const char *body)
 }
 
 /* The mean of the first channel; all channels of these scenes are alike. */
-static double mean_of(const char *mode, const char *body)
+static double mean_by(const char *integrator, const char *mode, const char *body)
 {
-    char *xml = scene_with("<integrator type='path'/>", body);
+    char *kind, *xml;
+    if (asprintf(&kind, "<integrator type='%s'/>", integrator) < 0)
+        fail_msg("out of memory");
+    xml = scene_with(kind, body);
+    free(kind);
     bl_scene *scene;
     bl_job *job;
     static float image[SIDE * SIDE * 3];
@@ -88,6 +92,8 @@ static double mean_of(const char *mode, const char *body)
     free(xml);
     return sum / (SIDE * SIDE);
 }
+
+static double mean_of(const char *mode, const char *body) { return mean_by("path", mode, body); }
 
 static const struct {
     const char *name, *body;
@@ -434,6 +440,20 @@ static void both_sides_look_the_same(void **state)
     assert_true(front > 0.01 && fabs(front - back) < 5e-3 * front);
 }
 
+/* Media depolarise; what polarises in them does so up to the first scattering. */
+static void media_look_as_they_do_in_mono(void **state)
+{
+    (void)state;
+    static const char fog[] = "<shape type='cube'><transform name='to_world'><scale value='1.5'/></transform>"
+                              "<bsdf type='null'/><medium name='interior' type='homogeneous'>"
+                              "<float name='sigma_t' value='.7'/><float name='albedo' value='.8'/></medium>"
+                              "</shape>" PLATE("-2", "<bsdf type='diffuse'/>"),
+                      metal[] = BALL("<bsdf type='conductor'/>");
+    double mono = mean_by("volpath", "mono", fog), polarized = mean_by("volpath", "mono_polarized", fog);
+    assert_true(mono > 0.3 && mono < 0.99 && fabs(mono - polarized) < 1e-4 * mono);
+    assert_true(fabs(mean_by("volpath", "mono_polarized", metal) - 1) < 1e-3);
+}
+
 static void refused(const char *integrator, const char *body, const char *why)
 {
     char *kind, *xml;
@@ -452,10 +472,11 @@ static void refused(const char *integrator, const char *body, const char *why)
 static void what_is_missing_is_an_error(void **state)
 {
     (void)state;
-    refused("path", BALL("<bsdf type='pplastic'/>"), "pplastic does not polarise yet");
+
     refused("path", BALL("<bsdf type='mask'><bsdf type='twosided'><bsdf type='conductor'/></bsdf></bsdf>"),
             "twosided inside of mask does not polarise yet");
-    refused("volpath", BALL("<bsdf type='conductor'/>"), "knows no polarised light");
+    refused("ptracer", BALL("<bsdf type='conductor'/>"), "knows no polarised light");
+    refused("volpath", POLARIZER("1", "0"), "does not pass polarizer in volumetric integrators");
     char *xml = scene_with("<integrator type='path'/>", BALL("<bsdf type='conductor' id='it'/>"));
     bl_scene *scene;
     bl_job *job = NULL;
@@ -486,6 +507,7 @@ int main(void)
         cmocka_unit_test(what_depolarises_looks_the_same),
         cmocka_unit_test(one_reflection_looks_the_same),
         cmocka_unit_test(both_sides_look_the_same),
+        cmocka_unit_test(media_look_as_they_do_in_mono),
         cmocka_unit_test(what_is_missing_is_an_error),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

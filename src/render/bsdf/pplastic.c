@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Mitsuba's plastic for polarised light, here without polarisation; one-sided (Baek, Jeon, Tong and Kim
+ * Mitsuba's plastic for polarised light; one-sided (Baek, Jeon, Tong and Kim
  * 2018). It has a coat of microfacets and a diffuse base. Light reaches and leaves the base through a smooth
  * interface. It crosses that interface once each way, and its solid angle is not compressed. With m halfway
  * between wi and wo,
  *
  *     f cos = specular_reflectance * F(wi.m) D(m) G(wi) G(wo) / (4 cos wi)
  *           + diffuse_reflectance * (1 - F(wi)) (1 - F(wo)) * cos / pi.
+ *
+ * With polarisation F of the coat is the matrix of a reflection at m. The base depolarises, between two
+ * matrices of the interface: so what leaves it is polarised, and it takes unlike shares of polarised light.
  *
  * The index is int_ior over ext_ior, or the texture eta in their place. Samples of the base are detached,
  * those of the coat may be attached (coat.h). */
@@ -107,6 +110,42 @@ static color pplastic_value(const bsdf_context *ctx, vec3 wo, ir_ref delta, ir_r
     return color_select(t, a.valid, value, color_all(t_f32(t, 0)));
 }
 
+/* The light that the base sends on: matrices of the interface at n on the way in and out. basis: across wi
+ * and wo, to which the result refers on both sides. */
+static mueller base_polarized(const bsdf_context *ctx, const facet *a, ir_ref eta, vec3 basis)
+{
+    tracer *t = ctx->t;
+    ir_ref zero = t_f32(t, 0);
+    vec3 n = v3(zero, zero, t_f32(t, 1)), travels = v3_neg(t, a->wo);
+    mueller enters = specular_transmission(t, a->wo.z, eta), leaves = specular_transmission(t, a->wi.z, eta),
+            body = mueller_depolarizer(ir_mul(t->f, a->wo.z, t_f32(t, inverse_pi)));
+    body = mueller_mul(t, &body, &enters);
+    body = mueller_mul(t, &leaves, &body);
+    const stokes_side in = {travels, bsdf_specular_axis(t, n, a->wo), basis},
+                      out = {a->wi, bsdf_specular_axis(t, n, a->wi), basis};
+    return mueller_between(t, &body, &in, &out);
+}
+
+static bsdf_polarized pplastic_polarized(const bsdf_context *ctx, vec3 wo, ir_ref delta, ir_ref lobe)
+{
+    tracer *t = ctx->t;
+    (void)delta, (void)lobe;
+    facet a = facet_reflecting(t, ctx->wi, wo);
+    ir_ref eta = index_of(ctx);
+    bsdf_polarized r = {.axis = bsdf_specular_axis(t, a.m, a.wi)};
+    mueller mirror = specular_reflection(t, a.wi_m, eta), base = base_polarized(ctx, &a, eta, r.axis);
+    ir_ref facets = microfacet_reflection(t, microfacet_kind_of(ctx->n), microfacet_alpha(ctx), &a);
+    color none = color_all(t_f32(t, 0)),
+          specular = color_select(t, a.valid, bsdf_texture(ctx, "specular_reflectance"), none),
+          diffuse = color_select(t, a.valid, bsdf_texture(ctx, "diffuse_reflectance"), none);
+    for (uint32_t c = 0; c < t->channels; c++) {
+        mueller coat = mueller_scale(t, &mirror, ir_mul(t->f, specular.c[c], facets)),
+                body = mueller_scale(t, &base, diffuse.c[c]);
+        r.m[c] = mueller_add(t, &coat, &body);
+    }
+    return r;
+}
+
 static const plugin_param pplastic_params[] = {
     {"diffuse_reflectance", PLUGIN_TEXTURED, PLUGIN_REFLECTANCE, "0.5", 0, 0, "albedo of the base"},
     {"specular_reflectance", PLUGIN_TEXTURED, PLUGIN_REFLECTANCE, "1", 0, 0,
@@ -126,7 +165,7 @@ static const plugin_param pplastic_params[] = {
 };
 const bsdf_class bsdf_pplastic = {
     .base = {.plugin = {PLUGIN_BSDF, "pplastic", PLUGIN_TABLE(pplastic_params), PLUGIN_NONE,
-                        "rough plastic for polarised light, one-sided; here without polarisation"},
+                        "rough plastic for polarised light, one-sided"},
              .extra_words = INTERFACE_WORDS,
              .data_name = "eta.value",
              .load = pplastic_load,
@@ -137,6 +176,7 @@ const bsdf_class bsdf_pplastic = {
     .sample = pplastic_sample,
     .pdf = pplastic_pdf,
     .value = pplastic_value,
+    .polarized = pplastic_polarized,
     .attached = pplastic_attached,
     .mixes = true,
     .roughness = pplastic_roughness,

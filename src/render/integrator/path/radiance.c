@@ -27,11 +27,19 @@ void radiance_cross(walk *w, radiance_walk *p, walk_vertex *v)
         color emitted = emission_radiance(w, &v->flight, false);
         for (uint32_t c = 0; c < t->channels; c++)
             p->radiance.c[c] = t_mad(t, p->beta.c[c], emitted.c[c], p->radiance.c[c]);
+        for (int j = 0; j < 3 && p->whole; j++)
+            p->entries[j] = color_add(t, p->entries[j], color_mul(t, p->rows[j][0], emitted));
     }
+    color flown = color_all(t_f32(t, 0));
     for (uint32_t c = 0; w->media && c < t->channels; c++) {
         ir_ref clean = ir_eq(f, v->flight.zeros[c], t_u32(t, 0));
-        p->beta.c[c] = ir_mul(f, p->beta.c[c], ir_select(f, clean, v->flight.weight.c[c], t_f32(t, 0)));
+        flown.c[c] = ir_select(f, clean, v->flight.weight.c[c], t_f32(t, 0));
+        p->beta.c[c] = ir_mul(f, p->beta.c[c], flown.c[c]);
     }
+    for (int k = 0; k < 3 && w->media && w->polarized; k++)
+        p->row[k] = color_mul(t, p->row[k], flown);
+    for (int k = 0; k < 12 && w->media && p->whole; k++)
+        p->rows[k / 4][k % 4] = color_mul(t, p->rows[k / 4][k % 4], flown);
 }
 
 walk_vertex radiance_vertex(walk *w, radiance_walk *p, ir_ref *alive)

@@ -216,6 +216,31 @@ static ir_func *make_bsdf_polarized(walk *w, const class_node *n, bool different
     return f;
 }
 
+/* Phase functions depolarise, as Mitsuba's do. */
+static ir_func *make_phase_polarized(walk *w, const class_node *n)
+{
+    ir_func *f = ir_func_create(w->t.f->module, "phase_polarized");
+    tracer t = walk_function_tracer(w, f, false);
+    ir_ref record, zero = t_f32(&t, 0);
+    ref_list in = refs_parameters(f, &record), out = refs_fields();
+    bsdf_value_arguments a = {0};
+    bsdf_value_visit(w, &in, &a), collision_z_visit(w, &in, &a.collision_z);
+    t.wavelengths = &a.wavelengths;
+    vec3 at = v3(a.uv.x, a.uv.y, a.collision_z);
+    ir_ref for_light = phase_of(n)->value(&t, n, record, a.wi, a.to_light, at),
+           for_sample = phase_of(n)->value(&t, n, record, a.wi, a.wo, at);
+    bsdf_polarized_results r = {.sample = {.axis = stokes_basis(&t, a.wi), .depolarizes = ir_bool(f, true)}};
+    r.light_axis = r.sample.axis;
+    for (uint32_t c = 0; c < t.channels; c++)
+        for (int k = 0; k < 16; k++) {
+            r.sample.m[c].m[k / 4][k % 4] = k == 0 ? for_sample : zero;
+            r.light[c].s[k / 4] = k < 4 ? for_light : zero;
+        }
+    bsdf_polarized_results_visit(w, &out, &r);
+    ir_return(f, out.at, out.count);
+    return f;
+}
+
 static ir_func *make_phase_value(walk *w, const class_node *n, bool differentiated)
 {
     ir_func *f =
@@ -534,6 +559,8 @@ void vertex_phase_functions(walk *w)
         fn->bsdf_sample[n + i] = make_phase_sample(w, p->phases.data[i]);
         fn->bsdf_value[n + i] = make_phase_value(w, p->phases.data[i], false);
         fn->bsdf_value_differentiated[n + i] = make_phase_value(w, p->phases.data[i], true);
+        if (w->polarized)
+            fn->bsdf_polarized[n + i] = make_phase_polarized(w, p->phases.data[i]);
     }
     fn->bsdf_through = func_array(w, n), fn->bsdf_through_differentiated = func_array(w, n);
     for (uint32_t i = 0; i < n; i++) {
