@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What experiments have in common: they run the program and leave a page, a table and a plot."""
+import array
 import csv
 import datetime
 import json
@@ -25,6 +26,12 @@ def backlight(*args, statuses=(0,)):
         print("%s: %s" % (" ".join(map(str, args)), r.stderr.strip()), file=sys.stderr)
         sys.exit(77 if "no device" in r.stderr or "not found" in r.stderr else 1)
     return json.loads(r.stdout) if r.stdout.strip() else {}
+
+
+def write_ones(path, side):
+    """An image of 1 / 3: as dL/dI, the loss is the sum over pixels of the mean channel."""
+    with open(path, "wb") as f:
+        f.write(b"PF\n%d %d\n-1.0\n" % (side, side) + array.array("f", [1 / 3] * (3 * side**2)).tobytes())
 
 
 def fit(scene, parameter, folder, steps, spp, *args, **rest):
