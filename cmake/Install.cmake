@@ -54,6 +54,18 @@ if(TARGET backlight_program)
         set_target_properties(backlight_program PROPERTIES INSTALL_RPATH "$ORIGIN/${to_libraries}")
     endif()
     install(TARGETS backlight_program COMPONENT program)
+    # Manual pages and completion, which the program itself writes from its tables of options.
+    if(NOT CMAKE_CROSSCOMPILING)
+        set(manual "${PROJECT_BINARY_DIR}/manual")
+        add_custom_command(TARGET backlight_program POST_BUILD VERBATIM
+            COMMAND "${CMAKE_COMMAND}" "-DPROGRAM=$<TARGET_FILE:backlight_program>" "-DFOLDER=${manual}"
+                -P "${PROJECT_SOURCE_DIR}/cmake/Manual.cmake")
+        install(DIRECTORY "${manual}/man1" DESTINATION "${CMAKE_INSTALL_MANDIR}" COMPONENT program)
+        install(FILES "${manual}/bash/backlight" DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions" COMPONENT program)
+        install(FILES "${manual}/zsh/_backlight" DESTINATION "${CMAKE_INSTALL_DATADIR}/zsh/site-functions" COMPONENT program)
+        install(FILES "${manual}/fish/backlight.fish" DESTINATION "${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d"
+            COMPONENT program)
+    endif()
 endif()
 set(swiftshader "${PROJECT_SOURCE_DIR}/build/swiftshader/libvk_swiftshader.so")
 if(EXISTS "${swiftshader}")

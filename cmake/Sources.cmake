@@ -49,8 +49,8 @@ set(spirv_gen_sources
     spirv_gen/opt/loop_states.c
     spirv_gen/opt/math.c
     spirv_gen/opt/measure.c
-    spirv_gen/opt/order.c
     spirv_gen/opt/merge.c
+    spirv_gen/opt/order.c
     spirv_gen/opt/pipeline.c
     spirv_gen/opt/ray_bvh.c
     spirv_gen/opt/ray_nodes.c
@@ -216,6 +216,7 @@ set(render_sources
     src/render/integrator/kernels/boundary_path.c
     src/render/integrator/kernels/boundary_seen.c
     src/render/integrator/path/polarized.c
+    src/render/integrator/path/polarized_adjoint.c
     src/render/integrator/path/radiance.c
     src/render/integrator/kernels/forward.c
     src/render/integrator/kernels/frozen_unrolled.c
@@ -336,8 +337,8 @@ set(api_sources
     src/api/render.c
     src/api/resample.c
     src/api/scene.c
-    src/api/self_test.c
     src/api/scene_builder.c
+    src/api/self_test.c
     src/api/tape.c
     src/api/trace_dump.c)
 set(cli_sources
@@ -347,6 +348,7 @@ set(cli_sources
     src/cli/bench_timing.c
     src/cli/check.c
     src/cli/check_report.c
+    src/cli/compile.c
     src/cli/devices.c
     src/cli/fit.c
     src/cli/fit_charts.c
@@ -357,12 +359,17 @@ set(cli_sources
     src/cli/fit_job_views.c
     src/cli/fit_log.c
     src/cli/fit_pictures.c
+    src/cli/fit_quality.c
     src/cli/fit_report.c
+    src/cli/fit_report_pictures.c
     src/cli/fit_result.c
     src/cli/fit_slices.c
     src/cli/fit_stage.c
+    src/cli/fit_style.c
     src/cli/fit_targets.c
+    src/cli/fit_thumbs.c
     src/cli/fit_turntable.c
+    src/cli/fit_values.c
     src/cli/grad.c
     src/cli/grad_forward.c
     src/cli/grad_summary.c
@@ -372,9 +379,9 @@ set(cli_sources
     src/cli/import_transforms.c
     src/cli/import_write.c
     src/cli/ir.c
-    src/cli/compile.c
     src/cli/json_keys.c
     src/cli/main.c
+    src/cli/manual.c
     src/cli/messages.c
     src/cli/options.c
     src/cli/output.c

@@ -5,6 +5,7 @@
 #     LABELS: word word ...
 # A word that names a device registers the test once for that device; without one it is a `nodevice` test:
 #     nodevice      no device at all; these also run under the sanitizers
+#     sources       reads files of the repository and runs nothing that is built, so not under the sanitizers
 #     swiftshader   environment BL_DEVICE=swiftshader; the test's name gets the suffix @swiftshader
 #     lavapipe      environment BL_DEVICE=lavapipe; suffix @lavapipe
 #     native        environment BL_DEVICE=native; suffix @native
@@ -27,7 +28,7 @@
 # A test whose device or tool is missing exits with 77: reported as skipped, or as failed where BL_REQUIRE_ALL is on.
 
 set(BL_TIMEOUT_FACTOR 1 CACHE STRING "What the time limits of tests are multiplied by")
-set(BL_DEVICE_LABELS nodevice swiftshader lavapipe native rayquery)
+set(BL_DEVICE_LABELS nodevice sources swiftshader lavapipe native rayquery)
 file(MAKE_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
 
 # What the sanitizer build builds: the programs of tests that need no device, and of those labelled sanitized.
@@ -85,7 +86,7 @@ function(bl_add_test name file)
         if(NOT DEFINED ENV{BL_REFERENCE} AND EXISTS "${PROJECT_SOURCE_DIR}/../shared/reference")
             list(APPEND environment "BL_REFERENCE=${PROJECT_SOURCE_DIR}/../shared/reference")
         endif()
-        if(NOT device STREQUAL "nodevice")
+        if(NOT device MATCHES "^(nodevice|sources)$")
             string(APPEND test "@${device}")
         endif()
         if(device STREQUAL "swiftshader")

@@ -1,4 +1,4 @@
-# LABELS: nodevice
+# LABELS: sources
 # SPDX-License-Identifier: BSD-3-Clause
 """Finds every document, section and file that a comment or a page mentions, and fails where it is not in the
 repository.

@@ -54,6 +54,21 @@ def check_numbers(made, kernel, names):
         check(told.get(name, 0) > 0, "%s of %s is %s" % (name, kernel, told.get(name)))
 
 
+def check_mode_of_job():
+    """A job's own mode is that of its kernels, as if the command line had named it."""
+    with open(os.path.join(SOURCE, "assets/demo/fit.json"), encoding="utf-8") as f:
+        job = json.load(f)
+    job["scene"] = os.path.join(SOURCE, "assets/demo", job["scene"])
+    found = []
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "job.json")
+        for own, named in (({}, ["--mode", "mono"]), ({"mode": "mono"}, []), ({}, [])):
+            with open(path, "w", encoding="utf-8") as f:
+                json.dump({**job, **own}, f)
+            found.append(kernels(path, "--pass", "primal", *named)["primal"]["words"])
+    check(found[0] == found[1] != found[2], "words of mono by name, of a mono job, of colours: %s" % found)
+
+
 def on_device():
     forms = ("primal", "gradient", "replay", "adjoint")
     made = kernels(CORNELL, "--param", COLOUR)
@@ -63,6 +78,7 @@ def on_device():
             check_numbers(made, name, ("Code size", "Workspace size"))
         fit = kernels(os.path.join(SOURCE, "assets/demo/fit.json"))
         check("fixed optimizer_adam" in fit and "adjoint" in fit, "a fit's kernels are %s" % sorted(fit))
+        check_mode_of_job()
         # what words say of a kernel is what `ir` says of it
         listing = run("ir", CORNELL, "--pass", "primal", "--native").stdout
         check("run" in listing, "no listing")

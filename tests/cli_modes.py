@@ -10,9 +10,11 @@ import tempfile
 
 import numpy as np
 
-ROOT = os.environ.get("BL_SOURCE_DIR", os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-PROGRAM = os.environ.get("BL_PROGRAM", os.path.join(ROOT, "build", "backlight"))
-SCENE = os.path.join(ROOT, "assets", "cornell", "scene.xml")
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "support"))
+from conformance import PROGRAM, SOURCE, read_pfm
+
+SCENE = os.path.join(SOURCE, "assets", "cornell", "scene.xml")
 WALL = "white.reflectance.value"
 WEIGHTS = np.array([0.212671, 0.715160, 0.072169])
 
@@ -21,13 +23,6 @@ def run(*args, status=0):
     done = subprocess.run([PROGRAM, *args], capture_output=True, text=True)
     assert done.returncode == status, "%s: %s" % (" ".join(args), done.stderr)
     return done.stderr
-
-
-def read_pfm(name):
-    with open(name, "rb") as f:
-        kind, size, scale = f.readline().strip(), f.readline().split(), float(f.readline())
-        channels = 3 if kind == b"PF" else 1
-        return np.frombuffer(f.read(), "<f4" if scale < 0 else ">f4").reshape(int(size[1]), int(size[0]), channels)
 
 
 def gradient(folder, name, *args):
@@ -49,9 +44,9 @@ def main():
         assert np.array_equal(read_pfm(mono), read_pfm(grey))
 
         luminance = os.path.join(folder, "luminance.pfm")
-        colours = read_pfm(rgb).astype(np.float64)
+        colours = read_pfm(rgb)
         with open(luminance, "wb") as f:
-            f.write(b"Pf\n%d %d\n-1\n" % colours.shape[1::-1] + (colours @ WEIGHTS).astype("<f4").tobytes())
+            f.write(b"Pf\n%d %d\n-1\n" % colours.shape[1::-1] + (colours @ WEIGHTS)[::-1].astype("<f4").tobytes())
         found = {form: gradient(folder, form, "--mode", "mono", "--target", rgb, "--form", form)
                  for form in ("fused", "separate", "two-walk", "one-image")}
         assert np.allclose(found["fused"][0], found["separate"][0], rtol=1e-4)

@@ -1,8 +1,8 @@
 # LABELS: native
 # SPDX-License-Identifier: BSD-3-Clause
-"""backlight in mode spectral, as a program: a white scene under white light stays white (a furnace); a metal by
-name has the colour of its curves; gradients by a colour, by the samples of a spectrum and by a temperature agree
-with differences; every replay is exact; colours that are no spectra yet are an error with a line."""
+"""backlight in mode spectral, as a program: a white scene under white light stays white (a furnace); an image that
+shines is sampled by its table and lights as much as lamps of its colours; gradients by a colour and by the samples of a
+spectrum agree with differences; every replay is exact; colours that are no spectra yet are an error with a line."""
 import json
 import os
 import re
@@ -12,7 +12,10 @@ import tempfile
 
 import numpy as np
 
-PROGRAM = os.environ["BL_PROGRAM"]
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "support"))
+from conformance import PROGRAM, read_pfm
+
 SENSOR = """<sensor type="perspective"><float name="fov" value="30"/><transform name="to_world">
 <lookat origin="0,0,4" target="0,0,0" up="0,1,0"/></transform><film type="hdrfilm"><integer name="width" value="16"/>
 <integer name="height" value="16"/><rfilter type="box"/></film></sensor>
@@ -25,6 +28,13 @@ LIT = """<emitter type="constant"><spectrum type="blackbody" name="radiance"><fl
 </transform><bsdf type="diffuse"><rgb name="reflectance" value=".2,.6,.9"/></bsdf></shape>"""
 COLOUR = LIT % '<rgb name="reflectance" value=".7,.2,.1"/>'
 CURVE = LIT % '<spectrum name="reflectance" value="400:.1, 550:.6, 700:.3"/>'
+LAMP = """<shape type="rectangle"><transform name="to_world"><scale x="%s"/><rotate x="1" angle="90"/>
+<translate x="%s" y="3"/></transform><bsdf type="diffuse"/><emitter type="area">%s</emitter></shape>"""
+BALL = """<shape type="sphere"><bsdf type="diffuse"><float name="reflectance" value=".5"/></bsdf></shape>"""
+SHINING = BALL + LAMP % (1, 0, '<texture type="bitmap" name="radiance"><string name="filename" value="two.pfm"/>'
+                                '<string name="filter_type" value="nearest"/><boolean name="raw" value="true"/></texture>')
+LAMPS = BALL + "".join(LAMP % (.5, x, '<spectrum name="radiance" value="%s"/>' % power)
+                        for x, power in ((-.5, 2), (.5, 6)))
 
 bad = 0
 
@@ -49,14 +59,6 @@ def scene(name, body):
     return path
 
 
-def read_pfm(path):
-    with open(path, "rb") as f:
-        assert f.readline().strip() == b"PF"
-        width, height = map(int, f.readline().split())
-        f.readline()
-        return np.frombuffer(f.read(), "<f4").reshape(height, width, 3)
-
-
 def image(path, spp):
     r = run("render", path, "--mode", "spectral", "--spp", str(spp), "-o", "image.pfm", "--quiet")
     if r.returncode:
@@ -72,6 +74,15 @@ def check_furnace():
     for c in range(3):
         if not abs(mean[c] - 1) <= 4 * error[c] + 2e-4:
             complain("furnace, channel %d: %.5f, expected 1 within %.5f" % (c, mean[c], error[c]))
+
+
+def check_shining():
+    """Two texels, equal in all channels, so their spectra are flat."""
+    with open("two.pfm", "wb") as f:
+        f.write(b"PF\n2 1\n-1\n" + np.array([[2] * 3, [6] * 3], "<f4").tobytes())
+    shining, lamps = (image(scene(name, body), 256).mean((0, 1)) for name, body in (("shining", SHINING), ("lamps", LAMPS)))
+    if not (np.abs(shining - lamps) <= .02 * lamps).all() or not lamps.min() > .01:
+        complain("an image that shines: %s, lamps: %s" % (shining, lamps))
 
 
 def check_gradient(name, body, param):
@@ -102,6 +113,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         check_furnace()
+        check_shining()
         check_gradient("colour", COLOUR, "ball.reflectance.value")
         check_gradient("curve", CURVE, "ball.reflectance.values")
         check_errors()

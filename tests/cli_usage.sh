@@ -45,9 +45,35 @@ for command in $commands; do
         "$program" $help >.help 2>.err || complain "$help"
         grep -q "^usage: backlight $command" .help || complain "$help has no usage"
         grep -q '^example:' .help || complain "$help has no example"
-        grep -q -- '--seed S' .help || complain "$help has no common options"
+        grep -q -- '--quiet' .help || complain "$help has no common options"
+        [ "$(COLUMNS=100 "$program" $help | wc -l)" -le 40 ] || complain "$help is longer than 40 lines"
+        [ "$(COLUMNS=100 "$program" $help | wc -L)" -le 100 ] || complain "$help is wider than 100 columns"
     done
 done
+"$program" params "$source_dir/assets/shapes/head.xml" >.help
+[ "$(wc -L <.help)" -le 100 ] || complain "params is wider than 100 columns"
+grep -q '^head.vertex_normals .*in part \[1\]$' .help || complain "params has no footnotes"
+"$program" params --help | grep -q -- '--spp' && complain "params --help has options that it does not use"
+"$program" help options | grep -q -- '--spp-grad N  *samples per pixel of gradient passes' || complain "help options"
+for command in "" $commands; do
+    # shellcheck disable=SC2086 # none or one word
+    "$program" help man $command >.help || complain "help man $command"
+    grep -q '^\.TH' .help || complain "help man $command is no manual page"
+    if command -v man >/dev/null; then
+        man --warnings -l .help 2>.err >/dev/null
+        [ -s .err ] && complain "help man $command has mistakes"
+    fi
+done
+for shell in bash zsh fish; do
+    "$program" help $shell >.help || complain "help $shell"
+    grep -q 'volume-gradient' .help || complain "help $shell completes no options"
+    if command -v $shell >/dev/null; then $shell -n .help 2>.err || complain "help $shell is no script"; fi
+done
+"$program" help bash >.help
+completed=$(bash -c '. ./.help; COMP_WORDS=(backlight grad --form ""); COMP_CWORD=3; _backlight; echo "${COMPREPLY[*]}"')
+[ "$completed" = 'auto fused separate two-walk one-image' ] || complain "bash completes --form with '$completed'"
+"$program" plugins emitter >.help
+grep -q '^  envmap ' .help && ! grep -q '^  diffuse ' .help || complain "plugins emitter lists other kinds, too"
 rm -f .help
 "$program" --version | grep -q '^backlight [0-9]' || complain "--version"
 
@@ -149,7 +175,7 @@ printf 'PF\n2 2\n-1.0\n\0\0\xc0\x7f' >truncated.pfm
 textured='<shape type="rectangle"><bsdf type="diffuse"><texture type="bitmap" name="reflectance"><string name="filename" value="%s"/></texture></bsdf></shape>'
 
 scene_with ''
-"$program" params "$scene" --integrator ptracer 2>/dev/null | grep -q '^sensor.to_world .* no: ' || complain "params does not say what has no gradient with ptracer"
+"$program" params "$scene" --integrator ptracer 2>/dev/null | tr '\n' ' ' | grep -qE 'sensor.to_world +4x4 +any +no \[([0-9]+)\].*\[\1\] [a-z]' || complain "params does not say what has no gradient with ptracer"
 "$program" params bad.xml >.out 2>.err || complain "the frame of the bad scenes is itself bad"
 bad_scene 'shape.*nosuch|nosuch' '<shape type="nosuch"/>'
 bad_scene 'nosuch' '<shape type="rectangle"><float name="nosuch" value="1"/></shape>'
@@ -198,6 +224,23 @@ bad_job 'target.render: must be true' '{"scene": "s.xml", "target": {"render": f
 printf '{%s}' "$good" >job.json
 expect 1 's.xml' fit job.json -o out
 expect 2 '-o DIR is missing' fit job.json
+
+# ---- all mistakes of a job at once; suggestions; errors for programs; scenes that stay black ----
+
+printf '{%s, "spp": "x", "stepz": 3, "form": "oval"}' "$good" >job.json
+expect 1 'spp: must be' fit job.json -o out
+grep -q 'stepz: unknown key' .err && grep -q 'form: unknown form' .err || complain "fit says the first mistake of a job alone"
+expect 1 'does not use the parameter "resolutoin".*did you mean "resolution"' params "$scene" -D resolutoin=8
+expect 1 '"pahts" is not implemented, did you mean "path"' params "$scene" --integrator pahts
+expect 1 'there is no plugin "emiter"; did you mean "emitter"' plugins emiter
+expect 1 'no device matches' devices --device nosuch
+"$program" render nosuch.xml -o a.exr --json >.out 2>/dev/null
+grep -q '"error":.*nosuch.xml' .out && grep -q '"status":.*1' .out || complain "an error with --json is not JSON"
+"$program" render --json >.out 2>/dev/null
+grep -q '"status":.*2' .out || complain "wrong usage with --json is not JSON"
+scene_with '<shape type="sphere"/>'
+"$program" params bad.xml 2>&1 >/dev/null | grep -q 'bad.xml:1: the scene has no light' || complain "a scene without light is silent"
+"$program" params bad.xml --integrator depth 2>&1 >/dev/null | grep -q 'no light' && complain "depth needs no light"
 
 if [ "$failures" -gt 0 ]; then
     echo "$failures failures" >&2

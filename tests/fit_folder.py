@@ -51,6 +51,16 @@ def read(path):
         return f.read()
 
 
+def other_jobs():
+    write_job("first.json")
+    write_job("second.json")
+    for arguments, wanted in ((["first.json"], 0), (["first.json"], 0), (["second.json"], 1), (["second.json", "--force"], 0),
+                              (["first.json"], 1)):
+        status, err = run(*arguments, "-o", "shared")
+        check(status == wanted, "%s into the folder of another job ended with %d: %s" % (arguments, status, err))
+        check(status == 0 or "the result of another job" in err, "it does not say whose: " + err)
+
+
 def two_fits():
     write_job("long.json", steps=1000000)
     first = start("long.json", "-o", "out")
@@ -124,6 +134,7 @@ if "no device" in probe[1]:
     print(probe[1])
     sys.exit(1 if os.environ.get("BL_REQUIRE_ALL") == "1" else 77)
 two_fits()
+other_jobs()
 names_are_no_patterns()
 untrusted()
 for problem in problems:

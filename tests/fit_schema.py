@@ -17,7 +17,7 @@ TYPES = {"object": dict, "array": list, "string": str, "boolean": bool}
 KNOWN = {"$schema", "title", "description", "definitions", "type", "required", "properties",
          "additionalProperties", "items", "minItems",
          "maxItems", "enum", "const", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
-         "minLength", "oneOf", "$ref"}
+         "minLength", "oneOf", "$ref", "examples"}
 
 
 def is_number(v):
@@ -102,7 +102,7 @@ def stages(*list_):
 GOOD = [
     BASE,
     change(["$schema"], "x"),
-    change(["defines"], {"a": "b", "c": ""}),
+    change(["defines"], {"a": "b", "c": "", "d": 3, "e": 0.25, "f": True}),
     change(["target"], {"render": True, "spp": 1, "seed": 0}),
     change(["parameters", 0], {"name": "a", "initial": [1, 2.5, -3], "bounds": [-1e9, 1e9], "rate": 1e-9}),
     change(["parameters", 0, "large_steps"], {"lambda": 19}),
@@ -175,7 +175,7 @@ BAD = [
     (change(["seed"], 4294967296), "seed:"), (change(["checkpoint_steps"], 0), "checkpoint_steps:"),
     (change(["output"], ""), "output:"),
     (change(["stepz"], 3), 'stepz: unknown key (did you mean "steps"'), (change(["defines"], []), "defines:"),
-    (change(["defines"], {"a": 1}), "defines.a:"),
+    (change(["defines"], {"a": [1]}), "defines.a:"),
     (change(["parameters"], None), "parameters: missing"), (change(["parameters"], []), "parameters:"),
     (change(["parameters"], ["a"]), "parameters[0]"),
     (change(["parameters", 0], {}), "parameters[0].name: missing"),
@@ -307,7 +307,7 @@ def main():
                 if valid(job, schema, schema) == by_schema:
                     problems.append("the schema's verdict on %s is not expected" % json.dumps(job))
                 if (r.returncode != 1 or "job.json: " not in r.stderr or named not in r.stderr
-                        or r.stderr.count("\n") != 1):
+                        or r.stderr.count("\n") != (2 if job == {} else 1)):  # all mistakes, each in a line
                     problems.append("expected '%s' for %s: %s" % (named, json.dumps(job), r.stderr))
         if os.path.exists(os.path.join(folder, "out")):
             problems.append("a refused job left its folder behind")

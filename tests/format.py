@@ -1,4 +1,4 @@
-# LABELS: nodevice
+# LABELS: sources
 # SPDX-License-Identifier: BSD-3-Clause
 """Every C, C++ and GLSL file keeps to 110 columns, and C is as clang-format 14 writes it (scripts/format)."""
 import os

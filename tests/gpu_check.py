@@ -83,6 +83,17 @@ def killed(folder):
     return not data["finished"] and ("pictures", "room") in results
 
 
+def other_names(folder):
+    """A device is found by its place in the list and by its UUID, too."""
+    listed = json.loads(subprocess.run([PROGRAM, "devices", "--json"], capture_output=True, text=True).stdout)["devices"]
+    place, device = next((k, d) for k, d in enumerate(listed) if d["kind"] == DEVICE)
+    for name in (str(place), "uuid:" + device["uuid"]):
+        run = subprocess.run(command(folder, PROGRAM, "--steps", "selftest", "--device", name))
+        if run.returncode != 0 or report(folder)[1]["device"] != device:
+            return False
+    return True
+
+
 def no_such_device(folder):
     run = subprocess.run(command(folder, PROGRAM, "--device", "no such card"), capture_output=True, text=True)
     return run.returncode == 2 and "no such card" in run.stderr and not os.listdir(folder)
@@ -90,7 +101,7 @@ def no_such_device(folder):
 
 def main():
     failures = 0
-    for check in (works, fails, killed, no_such_device):
+    for check in (works, fails, killed, other_names, no_such_device):
         with tempfile.TemporaryDirectory() as folder:
             good = check(folder)
             print("%s %s" % ("pass" if good else "FAILED:", check.__name__), flush=True)

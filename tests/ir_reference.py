@@ -1,4 +1,4 @@
-# LABELS: nodevice
+# LABELS: sources
 # SPDX-License-Identifier: BSD-3-Clause
 """The op reference docs/ir.md is what spirv_gen/ir/ops.def says. Without arguments: fails with a diff where
 it is not; --update: writes it."""

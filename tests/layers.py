@@ -1,4 +1,4 @@
-# LABELS: nodevice
+# LABELS: sources
 # SPDX-License-Identifier: BSD-3-Clause
 """Reads the includes of every source file and checks that layers look one way only (docs/guide.md, The
 folders).

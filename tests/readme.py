@@ -1,4 +1,4 @@
-# LABELS: nodevice
+# LABELS: sources
 # SPDX-License-Identifier: BSD-3-Clause
 """The README's promises that a program can check: its C program compiles against the public header, its links
 and folders exist. And docs/status.md stays a screen: no cell of its table is longer than CELL_MOST."""

@@ -1,4 +1,4 @@
-# LABELS: nodevice
+# LABELS: sources
 # SPDX-License-Identifier: BSD-3-Clause
 """Compares what the README files of the integrator's rooms say with the code, so that they cannot rot.
 

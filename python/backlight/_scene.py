@@ -17,7 +17,8 @@ from ._engine import Engine
 from ._errors import ArgumentError, ParameterError
 from ._library import CHOICES, context
 
-_OPTIONS = ("mode", "integrator", "max_depth", "sensor", "lights", "edges", "silhouette", "untrusted", "roots", "limits")
+_OPTIONS = ("mode", "integrator", "max_depth", "sensor", "lights", "edges", "silhouette", "untrusted", "roots",
+            "limits")
 _ENGINES = 4  # kernels and buffers that a scene keeps for render() and backlight.torch
 
 
@@ -85,7 +86,7 @@ class Scene:
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """Of its images: (height, width, 3), or (height, width, 1) in mode mono."""
+        """Of its images: (height, width, 3), or (height, width, 1) in modes mono and mono_polarized."""
         return self.height, self.width, self._info["channels"]
 
     @property
@@ -203,9 +204,10 @@ class Scene:
 def load_file(path: str | os.PathLike[str], options: Mapping[str, Any] | None = None, /, **defines: Any) -> Scene:
     """Loads a scene of Mitsuba 3 (XML). defines: values for $key in the file (resolution=64, spp=16).
 
-    options: `mode` ("rgb"; "mono", luminance alone; "spectral", wavelengths; or a variant of Mitsuba, "llvm_ad_mono"), `integrator` (a name instead of the scene's), `max_depth`, `sensor` (its number), `lights` ("weight",
-    "uniform", "power"), `edges` ("auto", "none", "projective"), `silhouette` (ids of shapes: an image of what they
-    cover), `untrusted` and `roots` (folders that may be read), `limits` (a dict)."""
+    options: `mode` ("rgb"; "mono", luminance alone; "spectral", wavelengths; "rgb_polarized"; "mono_polarized"; or a
+    variant of Mitsuba, "llvm_ad_mono"), `integrator` (a name instead of the scene's), `max_depth`, `sensor` (its
+    number), `lights` ("weight", "uniform", "power"), `edges` ("auto", "none", "projective"), `silhouette` (ids of
+    shapes: an image of what they cover), `untrusted` and `roots` (folders that may be read), `limits` (a dict)."""
     return Scene(_core.Scene(context(), os.fspath(path), "", True, scene_options(options, defines)))
 
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import backlight as bl
-from conftest import RED
+from conftest import CORNELL, RED, SMALL
 from test_render import XML, of_arrays
 
 
@@ -55,6 +55,23 @@ def test_sensors():
         job.set_sensor(0, np.eye(3))
     with pytest.raises(bl.Error):
         bl.Job(scene).set_sensor(1)
+
+
+def test_mono(tmp_path):
+    """Images have one channel, a target in colour is its luminance, and gradients go to red, green and blue."""
+    scene = bl.load_file(CORNELL, {"mode": "llvm_ad_mono"}, **SMALL)
+    image, weights = bl.render(scene, 4, 1), [.212671, .715160, .072169]
+    assert scene.info["mode"] == "mono" and image.shape == scene.shape == (16, 16, 1)
+    scene.write(tmp_path / "grey.exr", image)
+    assert bl.Bitmap(tmp_path / "grey.exr").tobytes() == image.tobytes()
+    colours = np.random.default_rng(1).random((16, 16, 3), "f4")
+    job = bl.Job(scene, [RED])
+    a, b = (job.gradient(target=t, spp=4, seed=1)[RED] for t in (colours, (colours @ np.array(weights, "f4"))[..., None]))
+    assert a == pytest.approx(b, rel=1e-4) and a / a.sum() == pytest.approx(weights, rel=1e-3)
+    with pytest.raises(ValueError, match=r"\(16, 16, 1\)"):
+        job.gradient(target=colours[..., :2], spp=4)
+    with pytest.raises(bl.Error, match='did you mean "mono"'):
+        bl.load_file(CORNELL, {"mode": "mnoo"})
 
 
 @pytest.mark.parametrize("options", [{"rays": "bvh"}, {"baking": False}, {"geometry_changes": True}, {"accumulate": "float"},

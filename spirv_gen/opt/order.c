@@ -24,12 +24,11 @@ typedef struct order {
     uint32_t *left;   /* per value op: users that are not placed yet */
     uint32_t *target; /* per value op: the region of all users placed so far, the innermost around them */
     uint8_t *used;    /* per value op: it has a user that is placed */
-    uint8_t *placed;  /* per instruction */
     uint8_t *live;    /* per instruction: its value lives at this point of the walk */
     uint32_t *depth;  /* per region, by its instruction */
-    uint32_t *other;  /* per IF: its ELSE */
-    uint32_t *before; /* per instruction: the last op that is placed before it; 0: none */
-    uint32_t *above;  /* per placed op: the op before it; 0: none */
+    uint32_t *end;    /* per IF: its ELSE; per ELSE: its ENDIF */
+    uint32_t *before; /* per anchor: the first of the ops that are placed before it; 0: none */
+    uint32_t *next;   /* per placed op: the op after it; 0: none */
     uint32_t region;  /* of this point */
     ARRAY(uint32_t) ready;  /* of other segments than this one */
     ARRAY(uint32_t) own;    /* ready, of this one */
@@ -143,14 +142,8 @@ static int balance(const order *o, uint32_t id)
 
 static void place(order *o, uint32_t id, uint32_t anchor)
 {
-    uint32_t *end = &o->before[anchor];
-    /* The list runs upwards from the anchor; its upper end is kept in above[anchor]. */
-    if (*end)
-        o->above[o->above[anchor]] = id;
-    else
-        *end = id;
-    o->above[anchor] = id, o->above[id] = 0;
-    o->placed[id] = 1, o->live[id] = 0;
+    o->next[id] = o->before[anchor], o->before[anchor] = id;
+    o->live[id] = 0;
     ir_each_operand(o->f, o->f->inst.data[id], note_use, o);
 }
 
@@ -256,34 +249,34 @@ static void drop_live(order *o, uint8_t *saved)
     memory_free(saved);
 }
 
-/* PHIs of an IF: their lives end, and those of their operands of one branch begin. */
-static void enter_branch(order *o, uint32_t if_id, uint32_t endif, uint32_t region)
+/* The next PHI of the IF after this place; 0: there is none. They stand behind its ENDIF, with what floats.
+ */
+static uint32_t next_phi(const order *o, uint32_t if_id, uint32_t place)
 {
-    o->region = region;
-    for (uint32_t k = endif + 1; k < o->f->inst.count; k++) {
+    for (uint32_t k = place + 1; k < o->f->inst.count; k++) {
         ir_inst i = o->f->inst.data[k];
         if (i.op == IR_PHI && i.c == if_id)
-            note_use(o, region == if_id ? i.a : i.b);
-        else if (ir_op_table[i.op].effect != IR_EFFECT_FLOAT)
+            return k;
+        if (ir_op_table[i.op].effect != IR_EFFECT_FLOAT)
             break;
     }
+    return 0;
 }
 
-static uint32_t end_of(const order *o, uint32_t region, ir_op op)
+/* From below: what the PHIs of the IF take from this branch lives. */
+static void enter_branch(order *o, uint32_t if_id, uint32_t region)
 {
-    uint32_t k = region + 1;
-    while (o->f->inst.data[k].op != op || o->f->inst.data[k].a != region)
-        k++;
-    return k;
+    o->region = region;
+    for (uint32_t k = o->end[o->end[if_id]]; (k = next_phi(o, if_id, k));)
+        note_use(o, region == if_id ? o->f->inst.data[k].a : o->f->inst.data[k].b);
 }
 
 static void leave_endif(order *o, uint32_t id, uint32_t if_id)
 {
-    for (uint32_t k = id + 1; k < o->f->inst.count; k++)
-        if (o->f->inst.data[k].op == IR_PHI && o->f->inst.data[k].c == if_id)
-            o->live[k] = 0;
+    for (uint32_t k = id; (k = next_phi(o, if_id, k));)
+        o->live[k] = 0;
     array_push(&o->saved, copy_live(o));
-    enter_branch(o, if_id, id, o->other[if_id]);
+    enter_branch(o, if_id, o->end[if_id]);
 }
 
 static void leave_else(order *o, uint32_t if_id)
@@ -291,7 +284,7 @@ static void leave_else(order *o, uint32_t if_id)
     uint8_t *above_else = copy_live(o);
     drop_live(o, o->saved.data[o->saved.count - 1]);
     o->saved.data[o->saved.count - 1] = above_else;
-    enter_branch(o, if_id, end_of(o, if_id, IR_ENDIF), if_id);
+    enter_branch(o, if_id, if_id);
 }
 
 static void leave_if(order *o, uint32_t id, ir_inst i)
@@ -311,25 +304,28 @@ static void live_if_outside(void *user, uint32_t id)
         o->live[id] = 1;
 }
 
+/* States stand right behind their loop. */
+static bool is_state(const order *o, uint32_t id, uint32_t loop)
+{
+    return o->f->inst.data[id].op == IR_STATE && o->f->inst.data[id].c == loop;
+}
+
 /* What a loop reads of what stands before it lives through it. */
 static void leave_endloop(order *o, uint32_t id, uint32_t loop)
 {
     o->region = loop;
     for (uint32_t k = loop; k < id; k++)
-        if (o->f->inst.data[k].op != IR_STATE || o->f->inst.data[k].c != loop)
+        if (!is_state(o, k, loop))
             ir_each_operand(o->f, o->f->inst.data[k], live_if_outside, o);
-    for (uint32_t k = loop + 1; k < id; k++)
-        if (o->f->inst.data[k].op == IR_STATE && o->f->inst.data[k].c == loop)
-            note_use(o, o->f->inst.data[k].b);
+    for (uint32_t k = loop + 1; is_state(o, k, loop); k++)
+        note_use(o, o->f->inst.data[k].b);
 }
 
 static void leave_loop(order *o, uint32_t id)
 {
-    uint32_t end = end_of(o, id, IR_ENDLOOP);
     o->region = o->f->scope.data[id];
-    for (uint32_t k = id + 1; k < end; k++)
-        if (o->f->inst.data[k].op == IR_STATE && o->f->inst.data[k].c == id)
-            o->live[k] = 0, note_use(o, o->f->inst.data[k].a);
+    for (uint32_t k = id + 1; is_state(o, k, id); k++)
+        o->live[k] = 0, note_use(o, o->f->inst.data[k].a);
 }
 
 /* Above an instruction that keeps its place. */
@@ -392,7 +388,9 @@ static void find_regions(order *o)
         if (i.op == IR_IF || i.op == IR_ELSE || i.op == IR_LOOP)
             o->depth[id] = o->depth[o->f->scope.data[id]] + 1;
         if (i.op == IR_ELSE)
-            o->other[i.a] = id;
+            o->end[i.a] = id;
+        if (i.op == IR_ENDIF)
+            o->end[o->end[i.a]] = id;
         ir_each_operand(o->f, i, count_use, o);
     }
     for (uint32_t k = 0; k < o->f->results.count; k++)
@@ -406,8 +404,7 @@ static void find_regions(order *o)
 
 static void release(order *o)
 {
-    void *const all[] = {o->left,  o->target, o->used,   o->placed, o->live,
-                         o->depth, o->other,  o->before, o->above};
+    void *const all[] = {o->left, o->target, o->used, o->live, o->depth, o->end, o->before, o->next};
     for (size_t k = 0; k < sizeof all / sizeof *all; k++)
         memory_free(all[k]);
     array_free(&o->ready), array_free(&o->own), array_free(&o->saved);
@@ -421,8 +418,8 @@ static void begin_function(ir_copier *c)
     uint32_t count = c->from->inst.count;
     release(o);
     o->f = c->from;
-    uint32_t **words[] = {&o->left, &o->target, &o->depth, &o->other, &o->before, &o->above};
-    uint8_t **bytes[] = {&o->used, &o->placed, &o->live};
+    uint32_t **words[] = {&o->left, &o->target, &o->depth, &o->end, &o->before, &o->next};
+    uint8_t **bytes[] = {&o->used, &o->live};
     for (size_t k = 0; k < sizeof words / sizeof *words; k++)
         *words[k] = memory_need_zeroed(count, sizeof **words[k]);
     for (size_t k = 0; k < sizeof bytes / sizeof *bytes; k++)
@@ -431,15 +428,10 @@ static void begin_function(ir_copier *c)
     walk(o);
 }
 
-/* Ops that stand before the anchor: their list runs upwards. */
 static void emit_before(const order *o, ir_copier *c, uint32_t anchor)
 {
-    ARRAY(uint32_t) list = {0};
-    for (uint32_t id = o->before[anchor]; id; id = o->above[id])
-        array_push(&list, id);
-    while (list.count)
-        ir_copy_inst(c, list.data[--list.count]);
-    array_free(&list);
+    for (uint32_t id = o->before[anchor]; id; id = o->next[id])
+        ir_copy_inst(c, id);
 }
 
 static bool emit_in_order(ir_copier *c, uint32_t id, ir_inst inst)

@@ -15,14 +15,14 @@
  * The refined reciprocal is nearly always the nearest number, and then so is the corrected quotient. A root
  * corrected once is off by at most one ulp; a second correction would not do (of x = 1 - 2^-24, say), so the
  * exact remainder decides: the root is nearer to g + u than to g where x - g g > g u, because all three are
- * multiples of the same power of two. Where a corrected quotient is zero, infinite or NaN, a y stays.
+ * multiples of the same power of two. Where a corrected quotient is zero, infinite or NaN, the quotient is a
+ * times the device's own 1/b.
  * tests/unit/spv_rounded.c tries reciprocals and roots that are off by more than Vulkan allows.
  *
  * Left to the device: |b| outside of [2^-126, 2^126], where 1/b is denormal or infinite, quotients below
  * 2^-100 or of numbers below it, whose remainders may be denormal, roots of numbers below it or above 2^100.
  * Where Fma rounds twice, which GLSL.std.450 allows, results are off by an ulp or two, as the device's own
- * are
- * (`backlight devices --selftest`). */
+ * are (`backlight devices --selftest`). */
 #include "spirv_gen/spv/module.h"
 
 enum { LEAST_ROOTED = 0x0d800000, MOST_ROOTED = 0x71800000 }; /* 2^-100, 2^100 */

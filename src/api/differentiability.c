@@ -67,13 +67,18 @@ static const char *refused_by_field(const render_scene *s, uint32_t parameter)
     return NULL;
 }
 
-/* How light that moves is seen at wavelengths has not been tested. */
-static const char *refused_by_spectra(const render_scene *s, uint32_t parameter)
+/* How light that moves is seen at wavelengths has not been tested, and bases of polarised light stay. What
+ * turns mirrors has a gradient there that leaves the turning out. */
+static const char *refused_by_mode(const render_scene *s, uint32_t parameter)
 {
     const render_parameter *p = &s->parameters.data[parameter];
     bool moves = p->object == s->sensor->index || to_world_is(s, parameter) || mesh_slot_moves(p->slot) ||
-                 light_moved_by(s, parameter) || p->turns;
-    return s->mode->light == LIGHT_SPECTRAL && moves
+                 light_moved_by(s, parameter);
+    if (s->mode->polarized && s->method != METHOD_REPLAY)
+        return "those of polarised light are found by path replay alone (integrators path, direct, prb)";
+    if (s->mode->polarized && moves)
+        return "those of what moves are not implemented where light is polarised";
+    return s->mode->light == LIGHT_SPECTRAL && (moves || p->turns)
                ? "those of what moves or turns are not implemented where light is spectral"
                : NULL;
 }
@@ -81,13 +86,11 @@ static const char *refused_by_spectra(const render_scene *s, uint32_t parameter)
 const char *differentiability_obstacle(const render_scene *s, uint32_t parameter)
 {
     BL_ASSERT(parameter < s->parameters.count, "parameter %u of %u", parameter, s->parameters.count);
-    if (s->mode->polarized)
-        return "those of polarised light are not there yet (docs/theory/polarized_replay.md)";
     if (s->ellipsoid_field)
         return refused_by_ellipsoids(s, parameter);
-    const char *spectra = refused_by_spectra(s, parameter);
-    if (spectra)
-        return spectra;
+    const char *mode = refused_by_mode(s, parameter);
+    if (mode)
+        return mode;
     const char *field = s->field ? refused_by_field(s, parameter) : NULL;
     if (field)
         return field;

@@ -36,7 +36,10 @@ const char *bl_gradient_form_name(bl_gradient_form form)
 
 /* ---- tiles ---- */
 
-static bool on_processor(const bl_job *job) { return gpu_device_info(job->device->gpu)->kind >= GPU_NATIVE; }
+static bool on_processor(const bl_job *job)
+{
+    return gpu_is_processor(gpu_device_info(job->device->gpu)->kind);
+}
 
 static uint32_t slots_most(const bl_job *job)
 {

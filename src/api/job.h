@@ -55,9 +55,9 @@ struct bl_job {
 };
 
 static inline uint32_t film_pixels(const render_scene *s) { return s->width * s->height; }
-/* The pixels of a pass: those of the film, or of the batch. */
 /* Channels of the image. */
 static inline uint32_t film_channels(const render_scene *s) { return s->mode->film_channels; }
+/* The pixels of a pass: those of the film, or of the batch. */
 static inline uint32_t job_pixels(const bl_job *job)
 {
     return job->plan->batch_pixels ? job->plan->batch_pixels : film_pixels(job->scene);

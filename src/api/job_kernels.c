@@ -28,7 +28,7 @@ opt_options job_lowering(const bl_job *job, render_pass pass, x86_target native)
         .sites = job->bounds ? &job->bounds->sites : NULL,
     };
     plan_ray_options(job->plan, &o);
-    o.few_live = gpu_device_info(job->device->gpu)->kind < GPU_NATIVE;
+    o.few_live = !gpu_is_processor(gpu_device_info(job->device->gpu)->kind);
     o.ray_queries |= native != X86_NONE;
     return o;
 }

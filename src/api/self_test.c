@@ -28,8 +28,8 @@ typedef enum comparison {
 
 typedef struct check {
     const char *name, *holds;
-    bool needed,
-        own; /* own: division and square root are the device's, uncorrected (spirv_gen/spv/rounded.c) */
+    bool needed;
+    bool own; /* division and square root are the device's, uncorrected (spirv_gen/spv/rounded.c) */
     comparison how;
     /* The value of an invocation, of operands that are words; or what writes to OUTPUT by itself and returns
      * nothing. */
@@ -146,8 +146,8 @@ static ir_ref functions(ir_func *f, ir_ref a, ir_ref b, ir_ref c)
 {
     ir_ref x = moderate(f, a), y = moderate(f, b), unit = ir_mul(f, ir_to_f32(f, c), ir_f32(f, 0x1p-32f));
     ir_ref wave = ir_xor(f, word(f, ir_sin(f, x)), word(f, ir_cos(f, y)));
-    ir_ref power =
-        ir_xor(f, word(f, ir_log(f, ir_abs(f, x))), word(f, ir_exp(f, ir_sub(f, unit, ir_abs(f, unit)))));
+    ir_ref decay = ir_exp(f, ir_mul(f, unit, ir_f32(f, -80)));
+    ir_ref power = ir_xor(f, word(f, ir_log(f, ir_abs(f, x))), word(f, decay));
     return ir_xor(f, ir_xor(f, wave, power), word(f, ir_pow(f, unit, ir_f32(f, 2.2f))));
 }
 

@@ -488,6 +488,7 @@ const cli_command command_bench = {
     .usage = "SCENE",
     .example = "backlight bench assets/cornell/scene.xml --spp 16 --device lavapipe",
     CLI_OPTIONS(options),
+    .groups = CLI_ALL,
     .arguments_size = sizeof(arguments),
     .run = run,
 };

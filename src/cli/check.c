@@ -462,5 +462,6 @@ const cli_command command_check = {
     .usage = "SCENE --param NAME...",
     .example = "backlight check assets/cornell/scene.xml --param red.reflectance.value --spp 32",
     CLI_OPTIONS(options),
+    .groups = CLI_ALL,
     .arguments_size = sizeof(check_arguments),
     .run = run};

@@ -9,6 +9,7 @@
 #define BL_CLI_H
 
 #include <backlight/backlight.h>
+#include <stdarg.h>
 
 enum { CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 2 };
 
@@ -39,7 +40,7 @@ typedef struct cli_common {
     uint32_t spp, spp_grad, seed, sensor;
     bool seed_given;
     int32_t max_depth;
-    bool strict, untrusted, no_baking, no_cache, quiet, json, help;
+    bool strict, untrusted, no_baking, no_cache, quiet, verbose, json, help;
     bool compile_only; /* no option, but of commands that run nothing: the device holds no memory */
 } cli_common;
 
@@ -68,7 +69,11 @@ typedef struct cli_option {
     const char *choices; /* "bvh|query" */
     const char *(*choice)(
         uint32_t k); /* instead: the k-th choice, as the library lists them; NULL past the last */
+    unsigned groups; /* of a common option: for commands that have one of them; 0: for all */
 } cli_option;
+
+/* What common options are about. Help, manual and completion of a command have those of its groups. */
+enum { CLI_SCENE = 1, CLI_SAMPLES = 2, CLI_GRADIENTS = 4, CLI_DEVICE = 8, CLI_ALL = 15 };
 
 typedef struct cli_command {
     const char *name, *summary;
@@ -76,6 +81,7 @@ typedef struct cli_command {
     const char *example; /* one command line */
     const cli_option *options;
     uint32_t option_count;
+    unsigned groups; /* of common options that it has a use for */
     size_t arguments_size;
     int (*run)(void *arguments);
 } cli_command;
@@ -87,16 +93,38 @@ bool limit_set(bl_limits *limits, const char *text);
 /* Fills `arguments` (zeroed before) from argv; prints what is wrong. */
 int options_parse(const cli_command *command, int argc, char **argv, void *arguments);
 void options_help(const cli_command *command);
+void options_help_common(void); /* all common options */
+/* "-o, --output FILE" */
+void option_left(const cli_option *option, char *text, size_t size);
+/* The next common option of the command (NULL: of all) from *at on, which moves past it; NULL: no more. */
+const cli_option *option_common(const cli_command *command, uint32_t *at);
+char *option_choices(const cli_option *option); /* "bvh|query"; NULL: any value. free() it */
+/* Prints words from column `at` on, further lines from `indent` on, as wide as the terminal. Returns the
+ * column.
+ */
+int print_wrapped(int at, int indent, const char *text);
+int terminal_width(
+    void); /* columns of standard output, from 60 to 120; COLUMNS or 100 where it is no terminal */
 void options_free(const cli_command *command, void *arguments);
 /* Prints the message with the command's name and where help is; returns CLI_USAGE. */
 int usage_error(const char *command, const char *format, ...) CLI_PRINTF(2, 3);
 /* The candidate nearest to text, or NULL where none is near. candidates ends with NULL. */
 const char *nearest_name(const char *text, const char *const *candidates);
 
+/* ---- manual.c: from the tables of options ---- */
+
+/* "man" [COMMAND], or "bash", "zsh", "fish": a page, or completion, on standard output. false: none of these.
+ */
+bool manual_print(const cli_command *const *commands, uint32_t count, const char *what, const char *command);
+
 /* ---- messages.c ---- */
 
 int fail(const char *format, ...) CLI_PRINTF(1, 2); /* prints a message; returns CLI_FAILED */
+const char *last_error(void);                       /* messages of errors so far, a line each */
+/* A message that was printed otherwise. */
+void remember_error(const char *format, va_list args);
 void note(const cli_common *common, const char *format, ...) CLI_PRINTF(2, 3); /* to stderr unless --quiet */
+void tell(const cli_common *common, const char *format, ...) CLI_PRINTF(2, 3); /* to stderr with --verbose */
 /* Where samples were dropped: how many, and what that means. */
 void note_dropped(const cli_common *common, const bl_stats *stats);
 char *text_format(const char *format, ...) CLI_PRINTF(1, 2); /* malloc'ed; out of memory ends the program */
@@ -198,6 +226,7 @@ int check_file_name(const char *parameter); /* names become files: nothing that 
 struct cJSON;
 int save_json(const char *path, const struct cJSON *json);
 void print_json(const struct cJSON *json); /* to standard output */
+bool json_printed(void);                   /* whether it has been called */
 struct cJSON *json_floats(const float *values, uint32_t count);
 struct cJSON *json_shape(const bl_parameter_info *info);
 /* Where results come from: version, scene, device, driver. */

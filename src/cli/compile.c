@@ -207,18 +207,6 @@ static bool is_fit_job(const char *path)
     return length > 5 && strcmp(path + length - 5, ".json") == 0;
 }
 
-/* What the job says, where the command line says nothing else. */
-static int read_fit_job(compiling *c, arguments *args)
-{
-    CLI_TRY(fit_job_read(args->input, &c->fit));
-    for (uint32_t k = 0; k < c->fit.define_count; k++)
-        define_default(&args->common.defines, c->fit.defines[k]);
-    args->common.silhouette = c->fit.silhouette;
-    if (c->fit.batch && !args->common.edges)
-        args->common.edges = "none"; /* as `backlight fit` has it */
-    return CLI_OK;
-}
-
 static int create_job(compiling *c)
 {
     cli_names asked = c->args->parameters;
@@ -240,8 +228,10 @@ static int create_job(compiling *c)
 static int compile(compiling *c, arguments *args)
 {
     CLI_TRY(check_passes(args));
-    if (is_fit_job(args->input))
-        CLI_TRY(read_fit_job(c, args));
+    if (is_fit_job(args->input)) {
+        CLI_TRY(fit_job_read(args->input, &c->fit));
+        fit_job_merge(&c->fit, &args->common);
+    }
     args->common.compile_only = true;
     args->common.no_cache = true; /* else the driver's time would be that of a file read */
     CLI_TRY(session_open(c->session, &args->common, c->fit.scene ? c->fit.scene : args->input));
@@ -293,6 +283,7 @@ const cli_command command_compile = {
                "  RADV_FORCE_FAMILY=navi31 VK_DRIVER_FILES=build/radv/radeon_icd.json backlight compile "
                "assets/demo/fit.json --device RADV --json",
     CLI_OPTIONS(options),
+    .groups = CLI_SCENE | CLI_GRADIENTS | CLI_DEVICE,
     .arguments_size = sizeof(arguments),
     .run = run,
 };

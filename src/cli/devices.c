@@ -204,8 +204,8 @@ const cli_command command_devices = {
     .summary = "what can run here, and which features it has",
     .usage = "[--selftest] [OPTIONS]",
     .example = "backlight devices --selftest --device 1",
-    .options = options,
-    .option_count = sizeof options / sizeof options[0],
+    CLI_OPTIONS(options),
+    .groups = CLI_DEVICE,
     .arguments_size = sizeof(arguments),
     .run = run,
 };

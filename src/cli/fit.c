@@ -3,8 +3,9 @@
  *     fit.csv (while it runs), checkpoint (so too: what --resume goes on from), stage_N (where the job has
  *     stages: what N began with)
  *     held_out.csv (while it runs, where views are held out)
- *     before, after, target .exr and .png; difference.png (after - target, blue-white-red, on the scale of
- *     before - target)
+ *     before, after, target .exr and .png; difference.png (after - target, blue-white-red, full colours at
+ *     three times its RMS)
+ *     step_N.png (a view after 1, 2, 4 .. steps)
  *     NAME.npy (final values), NAME_before, NAME_after, NAME_true .png (images, slices of grids),
  *     report.html, result.json (last)
  *     lock (fit_folder.c)
@@ -99,21 +100,28 @@ static int begin(fit_work *w)
 
 /* ---- the loop ---- */
 
-static void show_step(const fit_work *w, double *last_shown)
+static void show_step(fit_work *w, double *last_shown)
 {
     double now = seconds_now(), elapsed = now - w->start;
     bool last = w->status.step == w->steps;
-    double rate = (w->status.step - w->first_step) / fmax(elapsed, 1e-9);
+    /* The first step compiles: it would make the others look slow. */
+    uint32_t steps = w->status.step - w->first_step;
+    if (steps == 1)
+        w->first_seconds = elapsed;
+    double rate = steps > 1 ? (steps - 1) / fmax(elapsed - w->first_seconds, 1e-9) : NAN;
     const char *left = duration_text((w->steps - w->status.step) / rate);
+    char speed[32] = "?";
+    if (steps > 1)
+        snprintf(speed, sizeof speed, "%.1f", rate);
     if (progress_on_terminal(&w->args->common)) {
         if (now - *last_shown < .1 && !last)
             return;
-        fprintf(stderr, "\rstep %u/%u  loss %.4g  %.1f steps/s  ETA %s \033[K%s", w->status.step, w->steps,
-                w->status.loss, rate, left, last ? "\n" : "");
+        fprintf(stderr, "\rstep %u/%u  loss %.4g  %s steps/s  ETA %s \033[K%s", w->status.step, w->steps,
+                w->status.loss, speed, left, last ? "\n" : "");
         *last_shown = now;
     } else if (last || w->status.step == 1 || w->status.step % ((w->steps + 9) / 10) == 0) {
-        note(&w->args->common, "step %u/%u  loss %.4g  %.1f steps/s  ETA %s", w->status.step, w->steps,
-             w->status.loss, rate, left);
+        note(&w->args->common, "step %u/%u  loss %.4g  %s steps/s  ETA %s", w->status.step, w->steps,
+             w->status.loss, speed, left);
     }
 }
 
@@ -173,6 +181,7 @@ static int optimise(fit_work *w)
         CLI_TRY(one_step(w));
         show_step(w, &shown);
         CLI_TRY(fit_held_out_step(w));
+        CLI_TRY(fit_thumb_step(w));
         bool due = w->job.checkpoint_steps ? w->status.step % w->job.checkpoint_steps == 0
                                            : seconds_now() - saved > checkpoint_seconds;
         if (due && w->status.step < w->steps) {
@@ -194,10 +203,7 @@ static int optimise(fit_work *w)
 /* What the command line says wins over the job. */
 static void merge_options(fit_work *w, cli_common *common)
 {
-    for (uint32_t i = 0; i < w->job.define_count; i++)
-        define_default(&common->defines, w->job.defines[i]);
-    common->silhouette = w->job.silhouette;
-    common->mode = common->mode ? common->mode : w->job.mode;
+    fit_job_merge(&w->job, common);
     w->spp = common->spp ? common->spp : w->job.spp ? w->job.spp : 16;
     w->spp_grad = common->spp_grad ? common->spp_grad : w->job.spp_grad ? w->job.spp_grad : w->spp;
     w->seed = common->seed_given ? common->seed : w->job.seed;
@@ -213,8 +219,6 @@ static int prepare(fit_work *w, cli_common *common)
     if (!w->folder)
         return usage_error("fit", "-o DIR is missing (the job has no \"output\" either)");
     CLI_TRY(fit_check_paths(w));
-    if (w->job.batch && !common->edges)
-        common->edges = "none"; /* batches leave moving edges out, and what is incomplete is said */
     CLI_TRY(session_open(w->session, common, w->job.scene));
     CLI_TRY(fit_find_parameters(w));
     CLI_TRY(fit_check_views(w));
@@ -232,6 +236,7 @@ static int prepare(fit_work *w, cli_common *common)
     w->target_seconds = seconds_now() - start;
     CLI_TRY(fit_first_stage(w));
     CLI_TRY(fit_render_before(w)); /* with initial values, so before they are restored */
+    CLI_TRY(fit_measure(w, false, &w->first_quality));
     return begin(w);
 }
 
@@ -241,6 +246,7 @@ static int fit(fit_work *w, cli_common *common)
     CLI_TRY(fit_save_beginning(w));
     CLI_TRY(optimise(w));
     CLI_TRY(fit_render_after(w));
+    CLI_TRY(fit_measure(w, true, &w->last_quality));
     CLI_TRY(fit_held_out_end(w));
     CLI_TRY(fit_save_result(w));
     return w->status.step == w->steps ? CLI_OK : CLI_FAILED;
@@ -285,8 +291,8 @@ static const cli_option options[] = {
      .help = "go on from the checkpoint in DIR, if there is one; the end is the same bytes as without the "
              "interruption"},
     {.name = "--force", .kind = CLI_FLAG, .offset = FIELD(force),
-     .help = "begin anew where DIR has the checkpoint of a fit that was not finished, and where another fit "
-             "has locked it"},
+     .help = "begin anew where DIR has the checkpoint of a fit that was not finished or the result of "
+             "another job, and where another fit has locked it"},
 };
 // clang-format on
 const cli_command command_fit = {
@@ -295,6 +301,7 @@ const cli_command command_fit = {
     .usage = "JOB.json -o DIR [--resume | --force]",
     .example = "backlight fit assets/demo/fit.json -o build/demo",
     CLI_OPTIONS(options),
+    .groups = CLI_ALL,
     .arguments_size = sizeof(fit_arguments),
     .run = run,
 };

@@ -126,7 +126,8 @@ void fit_unlock_folder(fit_work *w)
 
 /* ---- what is in the folder already ---- */
 
-static bool was_finished(const fit_work *w)
+/* Whether the folder has the result of a finished fit; *job: the path of its job, where it is told. */
+static bool was_finished(const fit_work *w, char **job)
 {
     char *path = text_format("%s/result.json", w->folder), *text = NULL;
     size_t size;
@@ -134,6 +135,8 @@ static bool was_finished(const fit_work *w)
         text = read_whole(path, RESULT_BYTES_MOST, &size);
     cJSON *json = text ? cJSON_ParseWithLength(text, size) : NULL;
     const bool finished = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(json, "complete"));
+    const cJSON *of = cJSON_GetObjectItemCaseSensitive(json, "job_path");
+    *job = cJSON_IsString(of) ? text_format("%s", of->valuestring) : NULL;
     cJSON_Delete(json);
     free(text);
     free(path);
@@ -147,7 +150,18 @@ int fit_check_folder(const fit_work *w)
     int status = find_path(path, &there);
     free(path);
     CLI_TRY(status);
-    if (!there || w->args->resume || w->args->force || was_finished(w))
+    char *other = NULL, *own = realpath(w->args->job, NULL);
+    const bool finished = was_finished(w, &other), of_another = other && own && strcmp(own, other) != 0;
+    status =
+        !w->args->force && !w->args->resume && finished && of_another
+            ? fail("%s has the result of another job, %s: give this one another folder, or --force, which "
+                   "replaces it",
+                   w->folder, other)
+            : CLI_OK;
+    free(other);
+    free(own);
+    CLI_TRY(status);
+    if (!there || w->args->resume || w->args->force || finished)
         return CLI_OK;
     return fail(
         "%s has the checkpoint of a fit that was not finished: --resume goes on from it, --force begins "

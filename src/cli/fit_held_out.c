@@ -16,28 +16,13 @@ enum { LOOKS = 10, LOG_BYTES_MOST = 64 << 20 }; /* looks of a fit whose job does
 
 /* ---- looks ---- */
 
-/* As bl_image_compare; it takes three channels, and three equal ones are as close as one. */
-static bl_result quality(const fit_work *w, const float *image, const float *target, bl_image_quality *out)
-{
-    const bl_scene_info *info = &w->session->info;
-    if (info->channels == 3)
-        return bl_image_compare(info->width, info->height, image, target, out);
-    size_t n = session_values(w->session);
-    float *both = memory_or_exit(6 * n * sizeof *both);
-    for (size_t i = 0; i < 3 * n; i++)
-        both[i] = image[i / 3], both[3 * n + i] = target[i / 3];
-    bl_result r = bl_image_compare(info->width, info->height, both, both + 3 * n, out);
-    free(both);
-    return r;
-}
-
 /* Sets w->qualities of the view. turntable: receives its pictures, or NULL. */
 static int compare(fit_work *w, uint32_t v, const float *image, fit_turntable *turntable)
 {
     float *target;
     bool owned;
     CLI_TRY(fit_target(w, v, &target, &owned));
-    bl_result r = quality(w, image, target, &w->qualities[v]);
+    bl_result r = fit_compare(w, image, target, &w->qualities[v]);
     int status = r == BL_OK ? CLI_OK : fail("%s", bl_result_text(r));
     if (status == CLI_OK && turntable)
         status = fit_turntable_add(w, turntable, image, target);
@@ -62,7 +47,7 @@ static void add(bl_image_quality *mean, const bl_image_quality *one, uint32_t co
     mean->psnr += one->psnr / count, mean->ssim += one->ssim / count;
 }
 
-static void tell(const fit_work *w, const bl_image_quality *mean, uint32_t views)
+static void announce(const fit_work *w, const bl_image_quality *mean, uint32_t views)
 {
     note(&w->args->common, "%sheld out, after step %u: PSNR %.2f dB, SSIM %.4f (mean of %u view%s)",
          progress_on_terminal(&w->args->common) ? "\n" : "", w->status.step, mean->psnr, mean->ssim, views,
@@ -143,7 +128,7 @@ static int report(const fit_work *w)
     for (uint32_t v = 0; v < w->job.view_count; v++)
         if (w->job.views[v].held_out && fit_shown(w, v))
             add(&mean, &w->qualities[v], shown);
-    tell(w, &mean, shown);
+    announce(w, &mean, shown);
     return append(w, &mean, shown);
 }
 

@@ -95,13 +95,20 @@ static int read_defines(json_place at, const cJSON *json, fit_job *job)
     if (!json)
         return CLI_OK;
     if (!cJSON_IsObject(json))
-        return json_wrong(&at, "defines", "must be an object of texts");
+        return json_wrong(&at, "defines", "must be an object of texts, numbers, true and false");
     job->defines = memory_or_exit((size_t)(cJSON_GetArraySize(json) + 1) * sizeof *job->defines);
     snprintf(at.path, sizeof at.path, "defines.");
     for (const cJSON *one = json->child; one; one = one->next) {
-        if (!cJSON_IsString(one) || !*one->string)
-            return json_wrong(&at, one->string, "must be a text");
-        job->defines[job->define_count++] = text_format("%s=%s", one->string, one->valuestring);
+        char number[32];
+        snprintf(number, sizeof number, "%.15g", one->valuedouble);
+        const char *value = cJSON_IsString(one)   ? one->valuestring
+                            : cJSON_IsNumber(one) ? number
+                            : cJSON_IsTrue(one)   ? "true"
+                            : cJSON_IsFalse(one)  ? "false"
+                                                  : NULL;
+        if (!value || !*one->string)
+            return json_wrong(&at, one->string, "must be a text, a number, true or false");
+        job->defines[job->define_count++] = text_format("%s=%s", one->string, value);
     }
     return CLI_OK;
 }
@@ -146,7 +153,8 @@ static int read_job(json_place at, fit_job *job)
     uint32_t form = BL_FORM_AUTO, pixels = BL_PIXELS_UNIFORM, volume_gradient = BL_VOLUME_GRADIENT_AUTO;
     head h = {0};
     const cJSON *json = job->json;
-    CLI_TRY(json_read_keys(&at, json, keys, &h));
+    int status = json_read_keys(&at, json, keys, &h);
+    CLI_TRY(h.scene ? CLI_OK : status);
     job->scene = json_beside(at.file, h.scene);
     job->mode = h.mode;
     job->output = h.output ? json_beside(at.file, h.output) : NULL;
@@ -158,20 +166,24 @@ static int read_job(json_place at, fit_job *job)
     job->checkpoint_steps = h.checkpoint_steps;
     job->batch = h.batch;
     job->held_out_steps = h.held_out_steps;
-    CLI_TRY(job_read_goal(at, json, job));
-    CLI_TRY(read_loss(at, cJSON_GetObjectItemCaseSensitive(json, "loss"), job));
-    CLI_TRY(json_find_name(&at, "form", "form", h.form, form_name, &form));
+    /* All mistakes are said, each part's first ones at once; stages name parameters, which must be good. */
+    status |= job_read_goal(at, json, job);
+    status |= read_loss(at, cJSON_GetObjectItemCaseSensitive(json, "loss"), job);
+    status |= json_find_name(&at, "form", "form", h.form, form_name, &form);
     job->form = (bl_gradient_form)form;
-    CLI_TRY(json_find_name(&at, "pixels", "choice", h.pixels, pixels_name, &pixels));
+    status |= json_find_name(&at, "pixels", "choice", h.pixels, pixels_name, &pixels);
     job->pixels = (bl_pixels)pixels;
-    CLI_TRY(json_find_name(&at, "volume_gradient", "way", h.volume_gradient, volume_gradient_name,
-                           &volume_gradient));
+    status |= json_find_name(&at, "volume_gradient", "way", h.volume_gradient, volume_gradient_name,
+                             &volume_gradient);
     job->volume_gradient = (bl_volume_gradient)volume_gradient;
-    CLI_TRY(job_read_parameters(at, cJSON_GetObjectItemCaseSensitive(json, "parameters"), job));
-    CLI_TRY(job_read_stages(at, cJSON_GetObjectItemCaseSensitive(json, "stages"), job));
-    CLI_TRY(read_defines(at, cJSON_GetObjectItemCaseSensitive(json, "defines"), job));
-    CLI_TRY(read_schedule(at, cJSON_GetObjectItemCaseSensitive(json, "schedule"), job));
-    return read_optimizer(at, cJSON_GetObjectItemCaseSensitive(json, "optimizer"), job);
+    const cJSON *list = cJSON_GetObjectItemCaseSensitive(json, "parameters");
+    int parameters = list ? job_read_parameters(at, list, job) : CLI_FAILED;
+    if (parameters == CLI_OK && status == CLI_OK)
+        status |= job_read_stages(at, cJSON_GetObjectItemCaseSensitive(json, "stages"), job);
+    status |= parameters;
+    status |= read_defines(at, cJSON_GetObjectItemCaseSensitive(json, "defines"), job);
+    status |= read_schedule(at, cJSON_GetObjectItemCaseSensitive(json, "schedule"), job);
+    return status | read_optimizer(at, cJSON_GetObjectItemCaseSensitive(json, "optimizer"), job);
 }
 
 int fit_job_read(const char *path, fit_job *job)
@@ -180,6 +192,18 @@ int fit_job_read(const char *path, fit_job *job)
     CLI_TRY(json_read_file(path, &job->json, &job->text));
     return cJSON_IsObject(job->json) ? read_job((json_place){.file = path}, job)
                                      : fail("%s: a fit job is a JSON object", path);
+}
+
+void fit_job_merge(const fit_job *job, cli_common *common)
+{
+    for (uint32_t i = 0; i < job->define_count; i++)
+        define_default(&common->defines, job->defines[i]);
+    common->silhouette = job->silhouette;
+    common->mode = common->mode ? common->mode : job->mode;
+    if (job->volume_gradient != BL_VOLUME_GRADIENT_AUTO && !common->volume_gradient)
+        common->volume_gradient = bl_volume_gradient_name(job->volume_gradient);
+    if (job->batch && !common->edges)
+        common->edges = "none"; /* batches leave moving edges out, and what is incomplete is said */
 }
 
 void fit_job_free(fit_job *job)

@@ -77,6 +77,9 @@ typedef struct fit_job {
 
 /* Prints file, place and key of the first mistake. fit_job_free in any case. */
 int fit_job_read(const char *path, fit_job *job);
+/* Adds what the job says of scene and gradients, where the command line says nothing else; texts are the
+ * job's. */
+void fit_job_merge(const fit_job *job, cli_common *common);
 void fit_job_free(fit_job *job);
 
 #endif

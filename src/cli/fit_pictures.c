@@ -24,18 +24,17 @@ static int save_picture(const fit_work *w, const char *name, uint32_t view, cons
     return CLI_OK;
 }
 
-static int save_difference(const fit_work *w, uint32_t view, float *difference)
+static int save_difference(fit_work *w, uint32_t view, float *difference)
 {
-    const fit_pictures *p = &w->pictures[view];
+    fit_pictures *p = &w->pictures[view];
     size_t n = session_values(w->session);
     double square = 0;
     float *target;
     bool owned;
     CLI_TRY(fit_target(w, view, &target, &owned));
     for (size_t i = 0; i < n; i++) {
-        double was = (double)p->before[i] - (double)target[i];
-        square += was * was / (double)n;
         difference[i] = p->after[i] - target[i];
+        square += (double)difference[i] * (double)difference[i] / (double)n;
     }
     if (owned)
         free(target);
@@ -45,14 +44,14 @@ static int save_difference(const fit_work *w, uint32_t view, float *difference)
         .height = w->session->info.height,
         .channels = w->session->info.channels,
         .values = difference,
-        .scale = 2 * sqrt(square),
+        .scale = p->difference_scale = square > 0 ? 3 * sqrt(square) : 1,
     };
     int status = save_signed_png(w->session, path, &picture);
     free(path);
     return status;
 }
 
-static int save_differences(const fit_work *w)
+static int save_differences(fit_work *w)
 {
     float *difference = memory_or_exit(session_values(w->session) * sizeof *difference);
     int status = CLI_OK;
@@ -81,7 +80,8 @@ int fit_render_view(fit_work *w, const char *name, uint32_t v, float **image)
     *image = memory_or_exit(session_values(w->session) * sizeof **image);
     cli_progress progress =
         progress_begin(&w->args->common, name ? name : "", session_pixels(w->session) * spp);
-    bl_render_desc desc = {.spp = spp, .seed = w->seed};
+    /* Steps with common random numbers may have the fit's seed itself. */
+    bl_render_desc desc = {.spp = spp, .seed = w->job.common_numbers ? ~w->seed : w->seed};
     if (name && !interrupted()) { /* after Ctrl-C the last picture is still wanted, and cannot be cancelled */
         desc.progress = progress_call;
         desc.user = &progress;

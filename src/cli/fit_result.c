@@ -6,25 +6,45 @@
 #include <cjson/cJSON.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
-enum { ROWS_PRINTED = 24 };
+enum { ROWS_PRINTED = 40 };
 
 /* ---- result.json ---- */
 
 static void add_errors(const fit_parameter *p, cJSON *json)
 {
-    double absolute = 0, relative = 0, square = 0, first_square = 0;
+    double absolute = 0, relative = 0;
     for (uint32_t i = 0; i < p->parameter.info.count; i++) {
         double error = fabs((double)p->now[i] - (double)p->truth[i]);
         absolute = fmax(absolute, error);
-        square += error * error / p->parameter.info.count;
-        first_square += pow((double)p->initial[i] - (double)p->truth[i], 2) / p->parameter.info.count;
         relative = fmax(relative, error / fmax(fabs((double)p->truth[i]), 1e-3));
     }
     cJSON_AddNumberToObject(json, "largest_error", absolute);
     cJSON_AddNumberToObject(json, "largest_relative_error", relative);
-    cJSON_AddNumberToObject(json, "rms_error", sqrt(square));
-    cJSON_AddNumberToObject(json, "first_rms_error", sqrt(first_square));
+    cJSON_AddNumberToObject(json, "rms_error", fit_rms_error(p, p->now));
+    cJSON_AddNumberToObject(json, "first_rms_error", fit_rms_error(p, p->initial));
+}
+
+/* The rows of the table, as terminal and report show them. */
+static cJSON *rows_json(const fit_work *w, const fit_parameter *p)
+{
+    fit_row rows[FIT_ROWS_MOST];
+    const uint32_t count = fit_rows(w, p, rows);
+    cJSON *list = cJSON_CreateArray();
+    for (uint32_t i = 0; i < count; i++) {
+        cJSON *row = cJSON_CreateObject();
+        cJSON_AddStringToObject(row, "name", rows[i].name);
+        cJSON_AddNumberToObject(row, "initial", rows[i].initial);
+        cJSON_AddNumberToObject(row, "fitted", rows[i].fitted);
+        if (rows[i].true_known) {
+            cJSON_AddNumberToObject(row, "true", rows[i].truth);
+            cJSON_AddNumberToObject(row, fit_row_relative(&rows[i]) ? "relative_error" : "error",
+                                    fit_row_error(&rows[i]));
+        }
+        cJSON_AddItemToArray(list, row);
+    }
+    return list;
 }
 
 static cJSON *parameter_json(const fit_work *w, const fit_parameter *p)
@@ -41,6 +61,7 @@ static cJSON *parameter_json(const fit_work *w, const fit_parameter *p)
     }
     if (w->truth_known)
         add_errors(p, json);
+    cJSON_AddItemToObject(json, "rows", rows_json(w, p));
     return json;
 }
 
@@ -79,12 +100,47 @@ static void add_held_out(const fit_work *w, cJSON *json)
     }
 }
 
+/* By it a later fit sees whether the folder is of another job. */
+static void add_job_path(const fit_work *w, cJSON *json)
+{
+    char *path = realpath(w->args->job, NULL);
+    if (path)
+        cJSON_AddStringToObject(json, "job_path", path);
+    free(path);
+    cJSON_AddStringToObject(json, "folder", w->folder);
+}
+
+static void add_quality(cJSON *json, const char *name, const fit_quality *q)
+{
+    cJSON *one = cJSON_AddObjectToObject(json, name);
+    cJSON_AddNumberToObject(one, "rmse", q->rmse);
+    cJSON_AddNumberToObject(one, "psnr", q->psnr);
+    cJSON_AddNumberToObject(one, "ssim", q->ssim);
+}
+
+static void add_evaluation(const fit_work *w, cJSON *json)
+{
+    cJSON *evaluation = cJSON_AddObjectToObject(json, "evaluation");
+    cJSON_AddNumberToObject(evaluation, "views", w->last_quality.views);
+    add_quality(evaluation, "before", &w->first_quality);
+    add_quality(evaluation, "after", &w->last_quality);
+}
+
+static void add_optimizer(const fit_work *w, cJSON *json)
+{
+    char *text = fit_optimizer_text(w);
+    cJSON_AddStringToObject(json, "optimizer", bl_optimizer_name(w->job.optimizer));
+    cJSON_AddStringToObject(json, "optimizer_text", text);
+    free(text);
+}
+
 static cJSON *result_json(const fit_work *w)
 {
     bl_loss_info loss = bl_loss_info_get(w->job.loss);
     cJSON *json = cJSON_CreateObject();
     cJSON_AddStringToObject(json, "version", BL_VERSION_TEXT);
     cJSON_AddStringToObject(json, "job", w->args->job);
+    add_job_path(w, json);
     cJSON_AddStringToObject(json, "scene", w->job.scene);
     cJSON_AddStringToObject(json, "device", w->session->device_info.name);
     cJSON_AddStringToObject(json, "driver", w->session->device_info.driver);
@@ -99,7 +155,7 @@ static cJSON *result_json(const fit_work *w)
     cJSON_AddStringToObject(json, "form", bl_gradient_form_name(w->status.form));
     cJSON_AddStringToObject(json, "pixels", bl_pixels_name(w->job.pixels));
     cJSON_AddStringToObject(json, "volume_gradient", bl_volume_gradient_name(w->status.volume_gradient));
-    cJSON_AddStringToObject(json, "optimizer", bl_optimizer_name(w->job.optimizer));
+    add_optimizer(w, json);
     cJSON_AddNumberToObject(json, "spp", w->spp);
     cJSON_AddNumberToObject(json, "spp_grad", w->spp_grad);
     cJSON_AddNumberToObject(json, "seed", w->seed);
@@ -116,6 +172,7 @@ static cJSON *result_json(const fit_work *w)
                             w->note.seconds > 0 ? w->status.step / w->note.seconds : 0);
     cJSON_AddNumberToObject(json, "host_peak_bytes", (double)host_peak_bytes());
     cJSON_AddNumberToObject(json, "device_bytes", (double)w->status.device_bytes);
+    add_evaluation(w, json);
     add_held_out(w, json);
     add_parameters(w, json);
     return json;
@@ -123,39 +180,48 @@ static cJSON *result_json(const fit_work *w)
 
 /* ---- standard output ---- */
 
-/* The truth, and the error: relative to it, but where it is about 0 as it is. */
-static void print_error(double found, double truth)
+static void print_row(const fit_work *w, const fit_row *row, int width)
 {
-    if (fabs(truth) < 1e-3)
-        printf(" %10.4f %10.2g", truth, found - truth);
-    else
-        printf(" %10.4f %9.2f%%", truth, 100 * (found - truth) / fabs(truth));
+    char error[32];
+    printf("%-*s %10.4g %10.4g", width, row->name, row->initial, row->fitted);
+    if (w->truth_known && row->true_known)
+        printf(" %10.4g %10s", row->truth, fit_row_error_text(row, error));
+    printf("\n");
+}
+
+static void print_values(const fit_work *w)
+{
+    fit_row rows[FIT_ROWS_MOST];
+    uint32_t printed = 0;
+    int width = 20;
+    for (uint32_t k = 0; k < w->job.parameter_count; k++) {
+        const uint32_t count = fit_rows(w, &w->parameters[k], rows);
+        for (uint32_t i = 0; i < count; i++)
+            width = (int)strlen(rows[i].name) > width ? (int)strlen(rows[i].name) : width;
+    }
+    printf("%-*s %10s %10s", width, "parameter", "initial", "fitted");
+    printf(w->truth_known ? " %10s %10s\n" : "\n", "true", "error");
+    for (uint32_t k = 0; k < w->job.parameter_count; k++) {
+        const uint32_t count = fit_rows(w, &w->parameters[k], rows);
+        for (uint32_t i = 0; i < count && printed < ROWS_PRINTED; i++, printed++)
+            print_row(w, &rows[i], width);
+    }
+    if (printed == ROWS_PRINTED)
+        printf("(further values: %s/NAME.npy)\n", w->folder);
 }
 
 static void print_table(const fit_work *w)
 {
-    uint32_t rows = 0;
-    printf("%-36s %10s %10s", "parameter", "initial", "fitted");
-    printf(w->truth_known ? " %10s %10s\n" : "\n", "true", "error");
-    for (uint32_t k = 0; k < w->job.parameter_count; k++) {
-        const fit_parameter *p = &w->parameters[k];
-        for (uint32_t i = 0; i < p->parameter.info.count && rows < ROWS_PRINTED; i++, rows++) {
-            char name[200];
-            snprintf(name, sizeof name, p->parameter.info.count == 1 ? "%.190s" : "%.190s[%u]",
-                     p->parameter.info.name, i);
-            printf("%-36s %10.4f %10.4f", name, (double)p->initial[i], (double)p->now[i]);
-            if (w->truth_known)
-                print_error((double)p->now[i], (double)p->truth[i]);
-            printf("\n");
-        }
-    }
-    if (rows == ROWS_PRINTED)
-        printf("(further entries: %s/NAME.npy)\n", w->folder);
-    printf("loss %.4g -> %.4g in %u steps, %s\n", w->note.first_loss, w->status.loss, w->status.step,
-           duration_text(w->note.seconds));
-    if (w->status.loss < 0)
-        printf("(below 0 by noise: in two walks the loss is an unbiased estimate from two halves of the "
-               "samples)\n");
+    const fit_quality *first = &w->first_quality, *last = &w->last_quality;
+    if (w->incomplete)
+        printf("incomplete gradients: %s\n", w->incomplete);
+    printf("RMSE %.3g -> %.3g, PSNR %.1f -> %.1f dB against the target, of pictures rendered for this\n",
+           first->rmse, last->rmse, first->psnr, last->psnr);
+    print_values(w);
+    printf("loss (%s) %.3g -> %.3g in %u steps, %s\n", bl_loss_info_get(w->job.loss).name, w->note.first_loss,
+           w->status.loss, w->status.step, duration_text(w->note.seconds));
+    if (fit_loss_note(w))
+        printf("(%s)\n", fit_loss_note(w));
     if (w->job.held_out_count)
         printf("held out: PSNR %.2f dB, SSIM %.4f, means over %u view%s\n", w->held_out.psnr,
                w->held_out.ssim, w->job.held_out_count, w->job.held_out_count == 1 ? "" : "s");

@@ -184,9 +184,7 @@ static bl_fit_desc describe(const fit_work *w, const bl_fit_parameter *parameter
                          .rays = w->session->rays,
                          .pixels = job->pixels,
                          .batch = job->batch,
-                         .volume_gradient = w->args->common.volume_gradient
-                                                ? session_volume_gradient(w->session)
-                                                : job->volume_gradient};
+                         .volume_gradient = session_volume_gradient(w->session)};
 }
 
 static int create_fit(fit_work *w)

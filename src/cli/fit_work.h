@@ -31,7 +31,15 @@ typedef struct fit_parameter {
 typedef struct fit_pictures { /* of one view */
     float *target;            /* NULL: held out, and read from its file when it is needed */
     float *before, *after;    /* where the view is shown */
+    double difference_scale;  /* of difference.png: what full colours stand for, three times its RMS */
 } fit_pictures;
+
+/* How close pictures are to their targets: the root of the mean square over all linear values of all views
+ * that are shown, and means of their PSNR and SSIM (bl_image_quality). */
+typedef struct fit_quality {
+    double rmse, psnr, ssim;
+    uint32_t views;
+} fit_quality;
 
 /* What travels in a checkpoint besides the library's state. No padding: its bytes are the file's. */
 typedef struct fit_note {
@@ -55,9 +63,10 @@ typedef struct fit_work {
     fit_parameter *parameters;
     char *incomplete; /* what their gradients lack, in one line; NULL: nothing */
     bl_fit *fit;
-    fit_pictures *pictures;      /* per view */
-    bl_image_quality *qualities; /* per view, of those that are held out, as last looked at */
-    bl_image_quality held_out;   /* their mean at the end */
+    fit_pictures *pictures;                  /* per view */
+    bl_image_quality *qualities;             /* per view, of those that are held out, as last looked at */
+    bl_image_quality held_out;               /* their mean at the end */
+    fit_quality first_quality, last_quality; /* of the pictures before and after */
     fit_log *log;
     int lock; /* an open file; -1: none */
     bl_fit_status status;
@@ -66,6 +75,7 @@ typedef struct fit_work {
     bool warned;      /* that parts of gradients are left out */
     uint32_t steps, spp, spp_grad, seed, first_step; /* first_step: done when this session began */
     uint32_t stage, stage_end; /* the present one, and the steps that are done at its end */
+    double first_seconds;      /* of this session's first step, with its compilation */
     double start, target_seconds, before_seconds, after_seconds;
 } fit_work;
 
@@ -128,6 +138,19 @@ int fit_save_beginning(const fit_work *w);
 /* DIR/NAME.KIND, or DIR/NAME_V.KIND where there are several views. free() it. */
 char *fit_path(const fit_work *w, const char *name, uint32_t view, const char *kind);
 
+/* ---- fit_quality.c ---- */
+
+/* bl_image_compare of images of the scene, also of one channel. */
+bl_result fit_compare(const fit_work *w, const float *image, const float *target, bl_image_quality *out);
+int fit_measure(const fit_work *w, bool after, fit_quality *q);
+
+/* ---- fit_thumbs.c: what a view looks like by step ---- */
+
+int fit_thumb_step(fit_work *w); /* renders one, if the step is one for that */
+/* The first step after `step` that has a picture and is done; 0: none. */
+uint32_t fit_thumb_next(const fit_work *w, uint32_t step);
+char *fit_thumb_path(const fit_work *w, uint32_t step); /* free() it */
+
 /* ---- fit_held_out.c: PSNR and SSIM of views that are not fitted; DIR/held_out.csv ---- */
 
 int fit_held_out_begin(fit_work *w); /* the log: a new one, or what belongs to w->first_step steps */
@@ -159,11 +182,36 @@ typedef struct value_range {
 } value_range;
 value_range fit_slices_range(const fit_work *w, uint32_t k);
 
-/* ---- fit_charts.c: parts of DIR/report.html ---- */
+/* ---- fit_values.c: values as rows, the same everywhere ---- */
+
+typedef struct fit_row {
+    char name[256];
+    double initial, fitted, truth; /* truth: where true_known */
+    bool true_known;
+} fit_row;
+enum { FIT_ROWS_MOST = 9 };
+uint32_t fit_rows(const fit_work *w, const fit_parameter *p, fit_row rows[FIT_ROWS_MOST]);
+bool fit_row_relative(
+    const fit_row *row); /* whether its error is relative to the truth: where that is not 0 */
+double fit_row_error(const fit_row *row);
+const char *fit_row_error_text(const fit_row *row, char text[32]);
+double fit_rms_error(const fit_parameter *p, const float *values); /* of all values, from the truth */
+bool fit_is_matrix(const bl_parameter_info *info);
+bool fit_is_colour(const bl_parameter_info *info);
+/* A 4 x 4 matrix, row-major, as translation, axis times angle in degrees, scale; in that order. */
+void fit_decompose(const float *matrix, double out[9]);
+extern const char *const fit_pose_names[9];
+const char *fit_loss_note(const fit_work *w); /* why it may be negative; NULL: it may not */
+char *fit_optimizer_text(const fit_work *w);  /* with its numbers; free() it */
+
+/* ---- fit_charts.c, fit_report_pictures.c, fit_style.c: parts of DIR/report.html ---- */
 
 void report_escape(FILE *out, const char *text); /* as text of the page */
 int report_held_out(FILE *out, const fit_work *w);
 int report_curves(FILE *out, const fit_work *w); /* of the loss and of parameters */
+void report_histogram(FILE *out, const fit_work *w, const fit_parameter *p);
+int report_pictures(FILE *out, const fit_work *w);
+extern const char report_style[];
 
 /* ---- fit_report.c: DIR/report.html ---- */
 

@@ -342,5 +342,6 @@ const cli_command command_grad = {
     .example = "backlight grad assets/cornell/scene.xml --param "
                "red.reflectance.value --target photo.exr -o gradients",
     CLI_OPTIONS(options),
+    .groups = CLI_ALL,
     .arguments_size = sizeof(arguments),
     .run = run};

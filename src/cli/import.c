@@ -108,6 +108,7 @@ const cli_command command_import = {
     .usage = "FOLDER -o JOB.json",
     .example = "backlight import lego -o lego/field.json && backlight fit lego/field.json -o build/lego",
     CLI_OPTIONS(options),
+    .groups = 0,
     .arguments_size = sizeof(arguments),
     .run = run,
 };

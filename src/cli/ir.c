@@ -213,6 +213,7 @@ const cli_command command_ir = {
     .example = "backlight ir assets/cornell/scene.xml --pass primal --optimised\n"
                "  backlight ir assets/cornell/scene.xml --pass gradient --native",
     CLI_OPTIONS(options),
+    .groups = CLI_SCENE | CLI_GRADIENTS | CLI_DEVICE,
     .arguments_size = sizeof(arguments),
     .run = run,
 };

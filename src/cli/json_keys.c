@@ -103,21 +103,29 @@ static int unknown_key(const json_place *at, const json_key *keys, const char *n
     return json_wrong(at, name, "unknown key (there are: %s)", list);
 }
 
+static int read_key(const json_place *at, const cJSON *json, const cJSON *value, const json_key *keys,
+                    void *object)
+{
+    const json_key *k = find_key(keys, value->string);
+    if (!k)
+        return unknown_key(at, keys, value->string);
+    for (const cJSON *other = json->child; other != value; other = other->next)
+        if (!strcmp(other->string, value->string))
+            return json_wrong(at, k->name, "given twice");
+    return read_value(at, k, value, object);
+}
+
+/* All mistakes are said, not the first one alone. CLI_FAILED is the only status of mistakes, so statuses add
+ * up. */
 int json_read_keys(const json_place *at, const cJSON *json, const json_key *keys, void *object)
 {
-    for (const cJSON *value = json->child; value; value = value->next) {
-        const json_key *k = find_key(keys, value->string);
-        if (!k)
-            return unknown_key(at, keys, value->string);
-        for (const cJSON *other = json->child; other != value; other = other->next)
-            if (!strcmp(other->string, value->string))
-                return json_wrong(at, k->name, "given twice");
-        CLI_TRY(read_value(at, k, value, object));
-    }
+    int status = CLI_OK;
+    for (const cJSON *value = json->child; value; value = value->next)
+        status |= read_key(at, json, value, keys, object);
     for (; keys->name; keys++)
         if (keys->required && !cJSON_GetObjectItemCaseSensitive(json, keys->name))
-            return json_wrong(at, keys->name, "missing key");
-    return CLI_OK;
+            status |= json_wrong(at, keys->name, "missing key");
+    return status;
 }
 
 int json_read_item(json_place *at, const char *list, uint32_t k, const char *what, const cJSON *one,

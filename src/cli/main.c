@@ -21,8 +21,12 @@ static void print_help(FILE *to)
             BL_VERSION_TEXT);
     for (uint32_t i = 0; i < COMMAND_COUNT; i++)
         fprintf(to, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
-    fprintf(to,
-            "\n'backlight COMMAND --help' explains a command. 'backlight --version' prints the version.\n");
+    fprintf(
+        to,
+        "\n'backlight COMMAND --help' explains a command, 'backlight help options' the options that many "
+        "have.\n"
+        "'backlight help man [COMMAND]' prints a manual page, 'backlight help bash' (zsh, fish) completion.\n"
+        "'backlight --version' prints the version.\n");
 }
 
 static int unknown_command(const char *name)
@@ -40,6 +44,24 @@ static int unknown_command(const char *name)
     return CLI_USAGE;
 }
 
+/* Also where the command line is wrong elsewhere. */
+static bool wants_json(int argc, char **argv)
+{
+    for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++)
+        if (!strcmp(argv[i], "--json"))
+            return true;
+    return false;
+}
+
+static void print_error(int status)
+{
+    cJSON *json = cJSON_CreateObject();
+    cJSON_AddStringToObject(json, "error", last_error());
+    cJSON_AddNumberToObject(json, "status", status);
+    print_json(json);
+    cJSON_Delete(json);
+}
+
 static int run_command(const cli_command *command, int argc, char **argv)
 {
     void *arguments = memory_or_exit(command->arguments_size);
@@ -52,6 +74,8 @@ static int run_command(const cli_command *command, int argc, char **argv)
     }
     if (status == CLI_FAILED && interrupted())
         status = interrupt_status();
+    if (status != CLI_OK && wants_json(argc, argv) && !json_printed())
+        print_error(status);
     options_free(command, arguments);
     if (fflush(stdout) != 0 || ferror(stdout)) {
         fprintf(stderr, "backlight: cannot write to standard output\n");
@@ -80,6 +104,12 @@ int main(int argc, char **argv)
     }
     if (help)
         name = argv[2];
+    if (help && !strcmp(name, "options")) {
+        options_help_common();
+        return CLI_OK;
+    }
+    if (help && manual_print(commands, COMMAND_COUNT, name, argc > 3 ? argv[3] : NULL))
+        return CLI_OK;
     for (uint32_t i = 0; i < COMMAND_COUNT; i++)
         if (!strcmp(name, commands[i]->name)) {
             if (!help)

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Prints a line. It may quote files, whose control characters a terminal would obey: they become '?', also
  * those of C1, which are two bytes in UTF-8. */
@@ -24,9 +25,27 @@ static void print_line(const char *begin, const char *format, va_list args)
     free(line);
 }
 
+/* All of them, a line each: programs read them as one text. */
+static char error_text[4000];
+
+const char *last_error(void) { return error_text; }
+
+void remember_error(const char *format, va_list args)
+{
+    const size_t used = strlen(error_text);
+    if (used + 2 >= sizeof error_text)
+        return;
+    if (used)
+        strcat(error_text, "\n");
+    vsnprintf(error_text + strlen(error_text), sizeof error_text - strlen(error_text), format, args);
+}
+
 int fail(const char *format, ...)
 {
     va_list args;
+    va_start(args, format);
+    remember_error(format, args);
+    va_end(args);
     va_start(args, format);
     print_line("backlight: ", format, args);
     va_end(args);
@@ -36,6 +55,16 @@ int fail(const char *format, ...)
 void note(const cli_common *common, const char *format, ...)
 {
     if (common->quiet)
+        return;
+    va_list args;
+    va_start(args, format);
+    print_line("", format, args);
+    va_end(args);
+}
+
+void tell(const cli_common *common, const char *format, ...)
+{
+    if (!common->verbose)
         return;
     va_list args;
     va_start(args, format);

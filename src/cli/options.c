@@ -10,66 +10,89 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 // clang-format off
 #define COMMON(field) offsetof(cli_common, field)
 static const cli_option common_options[] = {
-    {.name = "-D", .kind = CLI_TEXTS, .value = "KEY=VALUE", .offset = COMMON(defines),
+    {.groups = CLI_SCENE, .name = "-D",
+     .kind = CLI_TEXTS, .value = "KEY=VALUE", .offset = COMMON(defines),
      .help = "set a variable of the scene ($KEY); repeatable"},
-    {.name = "--spp", .kind = CLI_COUNT, .value = "N", .offset = COMMON(spp),
+    {.groups = CLI_SAMPLES, .name = "--spp",
+     .kind = CLI_COUNT, .value = "N", .offset = COMMON(spp),
      .help = "samples per pixel (default: the scene's)"},
-    {.name = "--spp-grad", .kind = CLI_COUNT, .value = "N", .offset = COMMON(spp_grad),
+    {.groups = CLI_GRADIENTS, .name = "--spp-grad",
+     .kind = CLI_COUNT, .value = "N", .offset = COMMON(spp_grad),
      .help = "samples per pixel of gradient passes (default: --spp)"},
-    {.name = "--seed", .kind = CLI_SEED, .value = "S", .offset = COMMON(seed), .given = COMMON(seed_given),
+    {.groups = CLI_SAMPLES, .name = "--seed",
+     .kind = CLI_SEED, .value = "S", .offset = COMMON(seed), .given = COMMON(seed_given),
      .help = "random seed; the same seed gives the same bytes (default: 0)"},
-    {.name = "--mode", .kind = CLI_TEXT, .value = "MODE", .offset = COMMON(mode),
+    {.groups = CLI_SCENE, .name = "--mode",
+     .kind = CLI_TEXT, .value = "MODE", .offset = COMMON(mode),
      .help = "what light is: rgb (the default); mono, luminance alone in one channel; spectral, wavelengths; "
-             "or rgb_polarized and mono_polarized, with polarisation (images only); names of "
-             "Mitsuba's variants say the same (llvm_ad_mono)"},
-    {.name = "--integrator", .kind = CLI_TEXT, .value = "NAME", .offset = COMMON(integrator),
+             "or rgb_polarized and mono_polarized, with polarisation; names of Mitsuba's variants say the "
+             "same (llvm_ad_mono)"},
+    {.groups = CLI_SCENE, .name = "--integrator",
+     .kind = CLI_TEXT, .value = "NAME", .offset = COMMON(integrator),
      .help = "instead of the scene's: path, direct, prb, prb_attached, prb_detached, prb_basic, tape, rb, "
              "rb_biased1, rb_biased2, depth, ptracer, volpath, volpathmis, prbvolpath"},
-    {.name = "--max-depth", .kind = CLI_DEPTH, .value = "N", .offset = COMMON(max_depth),
+    {.groups = CLI_SCENE, .name = "--max-depth",
+     .kind = CLI_DEPTH, .value = "N", .offset = COMMON(max_depth),
      .help = "longest path in segments instead of the integrator's; -1: unbounded"},
-    {.name = "--sensor", .kind = CLI_SEED, .value = "N", .offset = COMMON(sensor),
+    {.groups = CLI_SCENE, .name = "--sensor",
+     .kind = CLI_SEED, .value = "N", .offset = COMMON(sensor),
      .help = "which of the scene's sensors to look through, counted from 0 (default: 0)"},
-    {.name = "--lights", .kind = CLI_TEXT, .value = "HOW", .offset = COMMON(lights),
+    {.groups = CLI_SCENE, .name = "--lights",
+     .kind = CLI_TEXT, .value = "HOW", .offset = COMMON(lights),
      .help = "how often a light is sampled: by its sampling_weight (weight, the default), like any other "
              "(uniform), or by weight times power (power)",
      .choices = "weight|uniform|power"},
-    {.name = "--volume-gradient", .kind = CLI_TEXT, .value = "HOW", .offset = COMMON(volume_gradient),
+    {.groups = CLI_GRADIENTS, .name = "--volume-gradient",
+     .kind = CLI_TEXT, .value = "HOW", .offset = COMMON(volume_gradient),
      .help = "how the gradient of extinction in heterogeneous media is found: replay, or drt, differential "
              "ratio tracking; auto (the default) takes drt for grids much of which is empty",
      .choices = "auto|replay|drt"},
-    {.name = "--edges", .kind = CLI_TEXT, .value = "HOW", .offset = COMMON(edges),
+    {.groups = CLI_GRADIENTS, .name = "--edges",
+     .kind = CLI_TEXT, .value = "HOW", .offset = COMMON(edges),
      .help = "what gradients have of silhouettes and shadows that move: auto (the default), what can be "
              "found; projective, by samples on silhouettes; none",
      .choices = "auto|none|projective"},
-    {.name = "--strict", .kind = CLI_FLAG, .offset = COMMON(strict),
+    {.groups = CLI_GRADIENTS, .name = "--strict",
+     .kind = CLI_FLAG, .offset = COMMON(strict),
      .help = "a gradient known to lack terms is an error, not a warning"},
-    {.name = "--untrusted", .kind = CLI_FLAG, .offset = COMMON(untrusted),
+    {.groups = CLI_SCENE, .name = "--untrusted",
+     .kind = CLI_FLAG, .offset = COMMON(untrusted),
      .help = "the scene may read files only below its own folder and --root, and no .vdb; strict limits"},
-    {.name = "--root", .kind = CLI_TEXTS, .value = "DIR", .offset = COMMON(roots),
+    {.groups = CLI_SCENE, .name = "--root",
+     .kind = CLI_TEXTS, .value = "DIR", .offset = COMMON(roots),
      .help = "another folder that an untrusted scene may read; repeatable"},
-    {.name = "--limit", .kind = CLI_TEXTS, .value = "NAME=N", .offset = COMMON(limits),
+    {.groups = CLI_SCENE, .name = "--limit",
+     .kind = CLI_TEXTS, .value = "NAME=N", .offset = COMMON(limits),
      .help = "what a scene may take at most: bytes of memory or text, numbers of pixels, triangles or "
              "voxels, operations of a kernel, seconds to load; lower by default with --untrusted; "
              "repeatable"},
-    {.name = "--device", .kind = CLI_TEXT, .value = "NAME", .offset = COMMON(device),
+    {.groups = CLI_DEVICE, .name = "--device",
+     .kind = CLI_TEXT, .value = "NAME", .offset = COMMON(device),
      .help = "auto, native, swiftshader, lavapipe, a number in the order of `backlight devices`, "
              "uuid:UUID, or part of a device's name (or BL_DEVICE)"},
-    {.name = "--ray-backend", .kind = CLI_TEXT, .value = "NAME", .offset = COMMON(ray_backend),
+    {.groups = CLI_DEVICE, .name = "--ray-backend",
+     .kind = CLI_TEXT, .value = "NAME", .offset = COMMON(ray_backend),
      .help = "how rays meet the scene: bvh (our own hierarchy) or query (ray queries of the device); "
              "default: query on GPUs that have them (or BL_RAY_BACKEND)",
      .choices = "bvh|query"},
-    {.name = "--no-baking", .kind = CLI_FLAG, .offset = COMMON(no_baking),
+    {.groups = CLI_DEVICE, .name = "--no-baking",
+     .kind = CLI_FLAG, .offset = COMMON(no_baking),
      .help = "keep the geometry of small scenes in memory instead of in the kernels (slower)"},
-    {.name = "--no-cache", .kind = CLI_FLAG, .offset = COMMON(no_cache),
+    {.groups = CLI_DEVICE, .name = "--no-cache",
+     .kind = CLI_FLAG, .offset = COMMON(no_cache),
      .help = "neither look for compiled kernels on disk nor keep them there; Mesa's drivers do not, either"},
     {.name = "--json", .kind = CLI_FLAG, .offset = COMMON(json),
      .help = "results on standard output as JSON"},
-    {.name = "--quiet", .kind = CLI_FLAG, .offset = COMMON(quiet),
+    {.name = "--quiet", .letter = 'q', .kind = CLI_FLAG, .offset = COMMON(quiet),
      .help = "no progress and no messages but errors"},
+    {.name = "--verbose", .letter = 'v', .kind = CLI_FLAG, .offset = COMMON(verbose),
+     .help = "also how devices were looked for, which one was taken, and how long each thing took"},
     {.name = "--help", .letter = 'h', .kind = CLI_FLAG, .offset = COMMON(help), .help = "this text"},
 };
 // clang-format on
@@ -84,6 +107,9 @@ int usage_error(const char *command, const char *format, ...)
     fprintf(stderr, "backlight %s: ", command);
     vfprintf(stderr, format, args);
     fprintf(stderr, "\nTry 'backlight %s --help'.\n", command);
+    va_end(args);
+    va_start(args, format);
+    remember_error(format, args);
     va_end(args);
     return CLI_USAGE;
 }
@@ -212,7 +238,7 @@ static bool choice_allowed(const char *choices, const char *text)
 }
 
 /* `choices`, or the library's list in that form; to be freed. */
-static char *choices_of(const cli_option *option)
+char *option_choices(const cli_option *option)
 {
     char *all = option->choices ? text_format("%s", option->choices) : NULL;
     for (uint32_t k = 0; option->choice && option->choice(k); k++) {
@@ -241,7 +267,7 @@ static int store_integer(const cli_command *command, const cli_option *option, c
 
 static int store_text(const cli_command *command, const cli_option *option, const char *text, void *field)
 {
-    char *choices = choices_of(option);
+    char *choices = option_choices(option);
     int status = choices && !choice_allowed(choices, text)
                      ? usage_error(command->name, "%s: '%s' is not one of %s", option->name, text, choices)
                      : CLI_OK;
@@ -457,26 +483,98 @@ void options_free(const cli_command *command, void *arguments)
 
 /* ---- help ---- */
 
+enum { WIDTH_LEAST = 60, WIDTH_MOST = 120, WIDTH_OTHERWISE = 100, LEFT_COLUMN = 26 };
+
+int terminal_width(void)
+{
+    struct winsize size;
+    const char *columns = getenv("COLUMNS");
+    long long width = WIDTH_OTHERWISE;
+    if (isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+        width = size.ws_col;
+    else if (columns && !parse_integer(columns, 1, 10000, &width))
+        width = WIDTH_OTHERWISE;
+    return (int)(width < WIDTH_LEAST ? WIDTH_LEAST : width > WIDTH_MOST ? WIDTH_MOST : width);
+}
+
+int print_wrapped(int at, int indent, const char *text)
+{
+    const int width = terminal_width();
+    for (bool first = true; *text; first = false) {
+        const size_t length = strcspn(text, " ");
+        if (!first && at + 1 + (int)length > width) {
+            printf("\n%*s", indent, "");
+            at = indent;
+        } else if (!first) {
+            printf(" ");
+            at++;
+        }
+        printf("%.*s", (int)length, text);
+        at += (int)length;
+        text += length + (text[length] == ' ');
+    }
+    return at;
+}
+
+void option_left(const cli_option *option, char *text, size_t size)
+{
+    const char letter[5] = {'-', option->letter, ',', ' ', 0};
+    snprintf(text, size, "%s%s%s%s%s", option->letter ? letter : "", option->name, option->value ? " " : "",
+             option->value ? option->value : "",
+             option->kind == CLI_NAMES || option->kind == CLI_NUMBERS ? "..." : "");
+}
+
 static void print_option(const cli_option *option)
 {
     char left[64];
-    char letter[5] = {'-', option->letter, ',', ' ', 0};
-    snprintf(left, sizeof left, "%s%s%s%s%s", option->letter ? letter : "", option->name,
-             option->value ? " " : "", option->value ? option->value : "",
-             option->kind == CLI_NAMES || option->kind == CLI_NUMBERS ? "..." : "");
-    printf("  %-26s %s\n", left, option->help);
+    option_left(option, left, sizeof left);
+    const int used = printf("  %-*s ", LEFT_COLUMN, left);
+    print_wrapped(used, 2 + LEFT_COLUMN + 1, option->help);
+    printf("\n");
+}
+
+const cli_option *option_common(const cli_command *command, uint32_t *at)
+{
+    for (; *at < COMMON_COUNT; ++*at)
+        if (!common_options[*at].groups || !command || (common_options[*at].groups & command->groups))
+            return &common_options[(*at)++];
+    return NULL;
+}
+
+/* Those that the command has a use for, by name alone. */
+static void print_common(const cli_command *command)
+{
+    const int width = terminal_width();
+    int at = 1;
+    printf("\ncommon options ('backlight help options' explains them):\n ");
+    const cli_option *option;
+    for (uint32_t i = 0; (option = option_common(command, &i));) {
+        char left[64];
+        option_left(option, left, sizeof left);
+        if (at + 2 + (int)strlen(left) > width)
+            at = printf("\n ") - 1;
+        at += printf(" %s%s", left, " ");
+    }
+    printf("\n");
 }
 
 void options_help(const cli_command *command)
 {
-    printf("backlight %s: %s\n\nusage: backlight %s %s [OPTIONS]\n", command->name, command->summary,
-           command->name, command->usage);
+    print_wrapped(printf("backlight %s: ", command->name), 4, command->summary);
+    print_wrapped(printf("\n\nusage: backlight %s ", command->name) - 2, 8, command->usage);
+    printf(" [OPTIONS]\n");
     if (command->option_count)
         printf("\narguments and options:\n");
     for (uint32_t i = 0; i < command->option_count; i++)
         print_option(&command->options[i]);
-    printf("\ncommon options:\n");
+    print_common(command);
+    print_wrapped(printf("\nexample:\n  ") - 10, 6, command->example);
+    printf("\n");
+}
+
+void options_help_common(void)
+{
+    printf("backlight COMMAND [OPTIONS]: options that many commands have\n\n");
     for (uint32_t i = 0; i < COMMON_COUNT; i++)
         print_option(&common_options[i]);
-    printf("\nexample:\n  %s\n", command->example);
 }

@@ -292,8 +292,13 @@ int save_json(const char *path, const cJSON *json)
     return status;
 }
 
+static bool printed;
+
+bool json_printed(void) { return printed; }
+
 void print_json(const cJSON *json)
 {
+    printed = true;
     char *text = json_text(json);
     printf("%s\n", text);
     cJSON_free(text);

@@ -40,22 +40,101 @@ static cJSON *parameter_json(const bl_parameter_info *info, const float *values)
     return json;
 }
 
-static void print_parameter(const bl_parameter_info *info, const float *values, int name_width)
+/* ---- the table ---- */
+
+enum { SHAPE, RANGE, VALUE, GRADIENT, COLUMNS };
+static const char *const heads[COLUMNS] = {"shape", "range", "value", "gradient"};
+
+typedef struct line {
+    const char *name;
+    char cells[COLUMNS][64];
+} line;
+
+typedef struct table {
+    line *lines;
+    uint32_t count;
+    const char **reasons; /* why gradients lack terms, or are not there: footnotes, from 1 on */
+    uint32_t reason_count;
+} table;
+
+static void shape_cell(const bl_parameter_info *info, char *out, size_t size)
 {
-    char shape[64] = "", value[80] = "";
     for (uint32_t i = 0; i < info->rank; i++)
-        snprintf(shape + strlen(shape), sizeof shape - strlen(shape), "%s%u", i ? "x" : "", info->shape[i]);
-    for (uint32_t i = 0; i < info->count && info->count <= 4; i++)
-        snprintf(value + strlen(value), sizeof value - strlen(value), "%s%.4g", i ? " " : "",
-                 (double)values[i]);
-    char range[64];
-    snprintf(range, sizeof range, "%g .. %g", (double)info->least, (double)info->most);
-    const char *state = info->differentiable ? info->reason ? "incomplete: " : "yes" : "no: ";
-    printf("%-*s  %-12s %-16s %-28s %s%s\n", name_width, info->name, shape, range, value, state,
-           info->reason ? info->reason : "");
+        snprintf(out + strlen(out), size - strlen(out), "%s%u", i ? "x" : "", info->shape[i]);
 }
 
-static int one(const cli_session *session, uint32_t index, int name_width, cJSON *list)
+static void range_cell(const bl_parameter_info *info, char *out, size_t size)
+{
+    const bool below = isfinite(info->least), above = isfinite(info->most);
+    if (below && above)
+        snprintf(out, size, "%.4g to %.4g", (double)info->least, (double)info->most);
+    else if (below || above)
+        snprintf(out, size, "%s %.4g", below ? ">=" : "<=", (double)(below ? info->least : info->most));
+    else
+        snprintf(out, size, "any");
+}
+
+static uint32_t footnote(table *t, const char *reason)
+{
+    for (uint32_t k = 0; k < t->reason_count; k++)
+        if (!strcmp(t->reasons[k], reason))
+            return k + 1;
+    t->reasons[t->reason_count++] = reason;
+    return t->reason_count;
+}
+
+static void add_line(table *t, const bl_parameter_info *info, const float *values)
+{
+    line *l = &t->lines[t->count++];
+    l->name = info->name;
+    shape_cell(info, l->cells[SHAPE], sizeof l->cells[SHAPE]);
+    range_cell(info, l->cells[RANGE], sizeof l->cells[RANGE]);
+    char *value = l->cells[VALUE], *gradient = l->cells[GRADIENT];
+    for (uint32_t i = 0; i < info->count && info->count <= 4; i++)
+        snprintf(value + strlen(value), sizeof l->cells[VALUE] - strlen(value), "%s%.4g", i ? " " : "",
+                 (double)values[i]);
+    snprintf(gradient, sizeof l->cells[GRADIENT],
+             !info->differentiable ? "no"
+             : info->reason        ? "in part"
+                                   : "yes");
+    if (info->reason)
+        snprintf(gradient + strlen(gradient), 16, " [%u]", footnote(t, info->reason));
+}
+
+/* Without values where the terminal is too narrow for them. */
+static void print_table(const table *t)
+{
+    int name = 4, widths[COLUMNS], all = 0;
+    for (int c = 0; c < COLUMNS; c++)
+        widths[c] = (int)strlen(heads[c]);
+    for (uint32_t i = 0; i < t->count; i++) {
+        name = (int)strlen(t->lines[i].name) > name ? (int)strlen(t->lines[i].name) : name;
+        for (int c = 0; c < COLUMNS; c++)
+            if ((int)strlen(t->lines[i].cells[c]) > widths[c])
+                widths[c] = (int)strlen(t->lines[i].cells[c]);
+    }
+    for (int c = 0; c < COLUMNS; c++)
+        all += 2 + widths[c];
+    const bool valued = name + all <= terminal_width();
+    for (uint32_t i = 0; i <= t->count; i++) {
+        printf("%-*s", name, i ? t->lines[i - 1].name : "name");
+        for (int c = 0; c < COLUMNS; c++) {
+            const char *cell = i ? t->lines[i - 1].cells[c] : heads[c];
+            if (c != VALUE || valued)
+                printf("  %-*s", c + 1 < COLUMNS ? widths[c] : 0, cell);
+        }
+        printf("\n");
+    }
+    for (uint32_t k = 0; k < t->reason_count; k++) {
+        const int used = printf("%s[%u] ", k ? "" : "\n", k + 1) - !k;
+        print_wrapped(used, used, t->reasons[k]);
+        printf("\n");
+    }
+    if (!valued)
+        printf("\nThis terminal is too narrow for values: --json has them.\n");
+}
+
+static int one(const cli_session *session, uint32_t index, table *t, cJSON *list)
 {
     bl_parameter_info info;
     SESSION_TRY(session, bl_scene_parameter_info(session->scene, index, &info));
@@ -64,36 +143,27 @@ static int one(const cli_session *session, uint32_t index, int name_width, cJSON
     if (result == BL_OK && session->common->json)
         cJSON_AddItemToArray(list, parameter_json(&info, values));
     else if (result == BL_OK)
-        print_parameter(&info, values, name_width);
+        add_line(t, &info, values);
     free(values);
     return result == BL_OK ? CLI_OK : session_fail(session, result);
 }
 
-static int widest_name(const cli_session *session, uint32_t count)
-{
-    int width = 4;
-    for (uint32_t i = 0; i < count; i++) {
-        bl_parameter_info info;
-        if (bl_scene_parameter_info(session->scene, i, &info) == BL_OK && (int)strlen(info.name) > width)
-            width = (int)strlen(info.name);
-    }
-    return width;
-}
-
 static int list_parameters(const cli_session *session)
 {
-    uint32_t count = bl_scene_parameter_count(session->scene);
-    int width = widest_name(session, count), status = CLI_OK;
-    cJSON *list = cJSON_CreateArray();
-    if (!session->common->json)
-        printf("%-*s  %-12s %-16s %-28s %s\n", width, "name", "shape", "range", "value", "differentiable");
+    const uint32_t count = bl_scene_parameter_count(session->scene);
+    table t = {.lines = memory_or_exit((count + 1) * sizeof *t.lines),
+               .reasons = memory_or_exit((count + 1) * sizeof *t.reasons)};
+    int status = CLI_OK;
+    cJSON *json = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(json, "parameters");
     for (uint32_t i = 0; i < count && status == CLI_OK; i++)
-        status = one(session, i, width, list);
-    cJSON *json = cJSON_CreateObject();
-    cJSON_AddItemToObject(json, "parameters", list);
+        status = one(session, i, &t, list);
     if (status == CLI_OK && session->common->json)
         print_json(json);
+    else if (status == CLI_OK)
+        print_table(&t);
     cJSON_Delete(json);
+    free(t.reasons);
+    free(t.lines);
     return status;
 }
 
@@ -120,5 +190,6 @@ const cli_command command_params = {
     .usage = "SCENE",
     .example = "backlight params assets/cornell/scene.xml",
     CLI_OPTIONS(options),
+    .groups = CLI_SCENE,
     .arguments_size = sizeof(arguments),
     .run = run};

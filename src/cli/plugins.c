@@ -102,12 +102,15 @@ static void print_slots(FILE *to, const listing *l, const plugin *p)
 
 /* ---- for people ---- */
 
-static void print_overview(FILE *to, const listing *l)
+/* Of all kinds, or of one. */
+static void print_overview(FILE *to, const listing *l, const char *kind)
 {
     for (uint32_t i = 0; i < l->count; i++) {
         const bl_plugin_info *p = &l->plugins[i].info;
+        if (kind && strcmp(p->category, kind) != 0)
+            continue;
         if (i == 0 || strcmp(p->category, l->plugins[i - 1].info.category) != 0)
-            fprintf(to, "%s%s\n", i ? "\n" : "", p->category);
+            fprintf(to, "%s%s\n", i && !kind ? "\n" : "", p->category);
         fprintf(to, "  %-18s %s%s\n", p->name, p->available ? "" : "- ", p->help);
     }
     fprintf(to, "\n'backlight plugins NAME' lists the parameters of one.\n");
@@ -287,12 +290,18 @@ static cJSON *plugin_json(const listing *l, const plugin *p)
     return json;
 }
 
+/* Whether it is meant: by its name, or by its kind ("bsdf"). */
+static bool is_wanted(const bl_plugin_info *p, const char *name)
+{
+    return !name || strcmp(p->name, name) == 0 || strcmp(p->category, name) == 0;
+}
+
 /* name NULL: all. */
 static void print_plugins_json(const listing *l, const char *name)
 {
     cJSON *json = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(json, "plugins");
     for (uint32_t i = 0; i < l->count; i++)
-        if (!name || strcmp(l->plugins[i].info.name, name) == 0)
+        if (is_wanted(&l->plugins[i].info, name))
             cJSON_AddItemToArray(list, plugin_json(l, &l->plugins[i]));
     print_json(json);
     cJSON_Delete(json);
@@ -302,11 +311,11 @@ static void print_plugins_json(const listing *l, const char *name)
 
 static int check_name(const listing *l, const char *name)
 {
-    const char **names = memory_or_exit((l->count + 1) * sizeof *names);
+    const char **names = memory_or_exit((2 * (size_t)l->count + 1) * sizeof *names);
     bool known = false;
     for (uint32_t i = 0; i < l->count; i++) {
-        names[i] = l->plugins[i].info.name;
-        known |= strcmp(names[i], name) == 0;
+        names[2 * i] = l->plugins[i].info.name, names[2 * i + 1] = l->plugins[i].info.category;
+        known |= is_wanted(&l->plugins[i].info, name);
     }
     const char *near = known ? NULL : nearest_name(name, names);
     free(names);
@@ -316,13 +325,21 @@ static int check_name(const listing *l, const char *name)
                 near ? "\"?" : "");
 }
 
+static bool is_kind(const listing *l, const char *name)
+{
+    for (uint32_t i = 0; i < l->count; i++)
+        if (strcmp(l->plugins[i].info.category, name) == 0)
+            return true;
+    return false;
+}
+
 /* The text that the options ask for. */
 static void print_listing(FILE *to, const listing *l, const arguments *args)
 {
     if (args->markdown)
         print_markdown(to, l);
-    else if (!args->name)
-        print_overview(to, l);
+    else if (!args->name || is_kind(l, args->name))
+        print_overview(to, l, args->name);
     for (uint32_t i = 0; i < l->count && args->name; i++)
         if (strcmp(l->plugins[i].info.name, args->name) == 0)
             print_plugin(to, l, &l->plugins[i]);
@@ -375,7 +392,7 @@ static int run(void *argument)
 // clang-format off
 static const cli_option options[] = {
     {.name = "NAME", .kind = CLI_POSITIONAL, .offset = offsetof(arguments, name),
-     .help = "a plugin, whose parameters are listed (default: an overview of all)"},
+     .help = "a plugin, whose parameters are listed, or a kind, such as bsdf (default: an overview of all)"},
     {.name = "--markdown", .kind = CLI_FLAG, .offset = offsetof(arguments, markdown),
      .help = "all plugins and parameters as a document: docs/plugins.md"},
     {.name = "--output", .letter = 'o', .kind = CLI_TEXT, .value = "FILE",
@@ -389,6 +406,7 @@ const cli_command command_plugins = {
     .usage = "[NAME] [--markdown] [-o FILE]",
     .example = "backlight plugins dielectric",
     CLI_OPTIONS(options),
+    .groups = 0,
     .arguments_size = sizeof(arguments),
     .run = run,
 };

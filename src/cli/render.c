@@ -13,9 +13,13 @@ typedef struct arguments {
     uint32_t pass;
 } arguments;
 
-static cJSON *stats_json(const cli_session *session, const bl_job *job, const bl_stats *stats, uint32_t spp)
+static cJSON *stats_json(const cli_session *session, const arguments *args, const bl_job *job,
+                         const bl_stats *stats, uint32_t spp)
 {
     cJSON *json = cJSON_CreateObject();
+    cJSON_AddStringToObject(json, "output", args->output);
+    if (args->variance)
+        cJSON_AddStringToObject(json, "variance", args->variance);
     cJSON_AddStringToObject(json, "device", session->device_info.name);
     cJSON_AddStringToObject(json, "ray_backend", bl_job_rays(job));
     cJSON_AddNumberToObject(json, "width", session->info.width);
@@ -36,7 +40,8 @@ static cJSON *stats_json(const cli_session *session, const bl_job *job, const bl
     return json;
 }
 
-static void report(const cli_session *session, const bl_job *job, const bl_stats *stats, uint32_t spp)
+static void report(const cli_session *session, const arguments *args, const bl_job *job,
+                   const bl_stats *stats, uint32_t spp)
 {
     note_dropped(session->common, stats);
     note(session->common, "%u x %u, %u samples per pixel on %s: %s, %.2f Mpaths/s", session->info.width,
@@ -44,7 +49,7 @@ static void report(const cli_session *session, const bl_job *job, const bl_stats
          stats->device_seconds > 0 ? 1e-6 * (double)stats->paths / stats->device_seconds : 0.0);
     if (!session->common->json)
         return;
-    cJSON *json = stats_json(session, job, stats, spp);
+    cJSON *json = stats_json(session, args, job, stats, spp);
     print_json(json);
     cJSON_Delete(json);
 }
@@ -85,7 +90,7 @@ static int render_in_passes(const cli_session *session, const arguments *args, b
              taken ? args->output : "no picture yet; the checkpoint", taken, spp, args->checkpoint);
         return CLI_FAILED;
     }
-    report(session, job, &stats, taken);
+    report(session, args, job, &stats, taken);
     return passes_end(&p);
 }
 
@@ -106,7 +111,7 @@ static int render(const cli_session *session, const arguments *args, bl_job *job
     progress_end(&progress);
     SESSION_TRY(session, result);
     CLI_TRY(save_pictures(session, args, to));
-    report(session, job, &stats, spp);
+    report(session, args, job, &stats, spp);
     return CLI_OK;
 }
 
@@ -176,6 +181,7 @@ const cli_command command_render = {
     .usage = "SCENE -o FILE",
     .example = "backlight render assets/cornell/scene.xml -o cornell.png --spp 64",
     CLI_OPTIONS(options),
+    .groups = CLI_SCENE | CLI_SAMPLES | CLI_DEVICE,
     .arguments_size = sizeof(arguments),
     .run = run,
 };

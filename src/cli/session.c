@@ -141,13 +141,19 @@ int session_open(cli_session *session, const cli_common *common, const char *sce
     /* How devices were looked for interests `backlight devices` alone. */
     char *cache = common->no_cache ? NULL : cache_folder("kernels");
     bl_context_desc desc = {.validation = validation,
-                            .log = validation || !scene ? print_log : NULL,
+                            .log = validation || !scene || common->verbose ? print_log : NULL,
                             .cache = cache,
                             .untrusted = common->untrusted};
     bl_result result = bl_context_create(&desc, &session->ctx);
     free(cache);
     SESSION_TRY(session, result);
-    return scene ? load_scene(session, scene) : CLI_OK;
+    const double begun = seconds_now();
+    if (scene)
+        CLI_TRY(load_scene(session, scene));
+    if (scene)
+        tell(common, "scene: %s, %u parameters, read in %s", scene, bl_scene_parameter_count(session->scene),
+             duration_text(seconds_now() - begun));
+    return CLI_OK;
 }
 
 int session_open_files(cli_session *session, const cli_common *common)
@@ -165,6 +171,7 @@ int session_open_device(cli_session *session)
                              ? bl_device_create_compiler(session->ctx, name, &session->device)
                              : bl_device_create(session->ctx, name, &session->device));
     SESSION_TRY(session, bl_device_info_get(session->device, &session->device_info));
+    tell(session->common, "device: %s, driver %s", session->device_info.name, session->device_info.driver);
     return CLI_OK;
 }
 
@@ -187,8 +194,10 @@ int session_create_job(const cli_session *session, bl_job_desc desc, bl_job **jo
 
 int session_compile(const cli_session *session, bl_job *job, bl_pass pass)
 {
+    const double begun = seconds_now();
     bl_result result = interrupt_may_end(true) ? bl_job_compile(job, pass, NULL) : BL_OK;
     interrupt_may_end(false);
+    tell(session->common, "kernels: %s", duration_text(seconds_now() - begun));
     SESSION_TRY(session, result);
     return CLI_OK;
 }

@@ -19,7 +19,6 @@ typedef struct fit_kernels fit_kernels;
 /* checked: every access of the kernels is (codegen/bounds.h). */
 bl_result fit_kernels_create(gpu_device *device, bool checked, fit_kernels **out, bl_error *err);
 void fit_kernels_destroy(fit_kernels *kernels);
-/* After batches: BL_ERROR_BOUNDS if checked kernels have reported an access out of range. */
 /* The name of kernel k; NULL: there are not so many. */
 const char *fit_kernel_name(uint32_t k);
 typedef struct fit_kernel_size {
@@ -28,6 +27,7 @@ typedef struct fit_kernel_size {
 } fit_kernel_size;
 /* Makes kernel k as it is for buffers that can be bound. */
 bl_result fit_kernel_compile(fit_kernels *kernels, uint32_t k, fit_kernel_size *size, bl_error *err);
+/* After batches: BL_ERROR_BOUNDS if checked kernels have reported an access out of range. */
 bl_result fit_kernels_check(fit_kernels *kernels, bl_error *err);
 
 /* ---- film.c ---- */

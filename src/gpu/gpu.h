@@ -26,6 +26,8 @@ typedef enum gpu_kind {
     GPU_LAVAPIPE,
     GPU_SWIFTSHADER
 } gpu_kind; /* default order */
+/* Whether kernels run on this machine's processor: not on a GPU. */
+static inline bool gpu_is_processor(gpu_kind kind) { return kind >= GPU_NATIVE; }
 
 typedef struct gpu_info {
     char name[256];   /* as the driver reports it; native: processor, instructions, threads */
@@ -40,8 +42,8 @@ typedef struct gpu_info {
     uint64_t max_buffer_range;    /* bytes one storage-buffer binding can address */
     uint64_t max_allocation;      /* bytes */
     uint32_t max_storage_buffers; /* per stage */
-    bool rounds;        /* f32 division and square root are rounded to the nearest; elsewhere kernels do it
-                           themselves        (spirv_gen/spv/rounded.c) */
+    bool rounds;        /* f32 division and square root are rounded to the nearest; elsewhere kernels correct
+                           them (spirv_gen/spv/rounded.c) */
     bool float_atomics; /* shaderBufferFloat32AtomicAdd */
     bool ray_query, int64, float64, timestamps, signed_zero_inf_nan_preserve;
     bool int64_atomics;  /* shaderBufferInt64Atomics */
@@ -73,8 +75,8 @@ uint32_t gpu_validation_messages(const gpu *g);
 
 /* selector: NULL or "auto" (first in default order that is hardware), "native", "swiftshader", "lavapipe", a
  * number (a place in the list, from 0), "uuid:" and the beginning of a UUID, or part of a name
- * (case-insensitive). A selector that matches nothing is BL_ERROR_NO_DEVICE with the list of
- * what there is. */
+ * (case-insensitive). A selector that matches nothing is BL_ERROR_NO_DEVICE with the list of what there
+ * is. */
 bl_result gpu_device_create(gpu *g, const char *selector, gpu_device **out, bl_error *err);
 /* The same device, to make kernels with and nothing else. */
 bl_result gpu_compiler_create(gpu *g, const char *selector, gpu_device **out, bl_error *err);
@@ -214,9 +216,9 @@ typedef struct gpu_statistic {
     char name[64]; /* the driver's own */
     double value;
 } gpu_statistic;
-/* What the compiler tells of a kernel: of a device that runs nothing, where the driver
- * has VK_KHR_pipeline_executable_properties; of native kernels. Returns how many numbers there are, maybe
- * none; they live as long as the kernel. */
+/* What the compiler tells of a kernel: of a device that runs nothing, where the driver has
+ * VK_KHR_pipeline_executable_properties; of native kernels. Returns how many numbers there are, maybe none;
+ * they live as long as the kernel. */
 uint32_t gpu_kernel_statistics(const gpu_kernel *k, const gpu_statistic **out);
 
 /* ---- dispatch.c: a batch is recorded, submitted, waited for; then it can be recorded again ---- */

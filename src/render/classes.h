@@ -180,6 +180,8 @@ vec3 bsdf_specular_axis(tracer *t, vec3 m, vec3 wi);
 color bsdf_albedo(const bsdf_context *ctx);
 color bsdf_nested_albedo(const bsdf_context *ctx);
 
+/* The `sample` of materials whose only lobe is one null lobe (bsdf/null.c). */
+bsdf_sample bsdf_null_sample(const bsdf_context *ctx, ir_ref u_lobe, ir_ref u1, ir_ref u2);
 /* The `pdf` of materials that have discrete lobes only. */
 ir_ref bsdf_no_density(const bsdf_context *ctx, vec3 wo);
 

@@ -63,8 +63,7 @@ void edges_reasons_of_lights(render_scene *s)
     bool known = false, borders = edges_lit_possible(s); /* of cones */
     for (uint32_t i = 0; i < s->emitters.count && edges_differentiated(s); i++) {
         const scene_object *o = s->emitters.data[i];
-        uint32_t k = o->index < s->last_parameter.count ? s->last_parameter.data[o->index] : 0;
-        for (; k; k = s->parameters.data[k - 1].next) {
+        for (uint32_t k = render_last_parameter(s, o); k; k = s->parameters.data[k - 1].next) {
             render_parameter *p = &s->parameters.data[k - 1];
             bool here =
                 p->reason == emitter_moving_shadows || (p->reason == emitter_moving_border && borders);

@@ -15,12 +15,16 @@ tracer light_raw(const tracer *t)
     return raw;
 }
 
+tracer light_off_path(const tracer *t) { return t->light == LIGHT_SPECTRAL ? light_raw(t) : *t; }
+
+static const float share[3] = {0.212671f, 0.715160f, 0.072169f}; /* of the luminance */
+
 /* Written as differences from green, so that the luminance of a grey is exactly that grey. */
 static ir_ref luminance(tracer *t, const ir_ref rgb[3])
 {
     ir_func *f = t->f;
-    ir_ref red = ir_mul(f, ir_sub(f, rgb[0], rgb[1]), t_f32(t, 0.212671f)),
-           blue = ir_mul(f, ir_sub(f, rgb[2], rgb[1]), t_f32(t, 0.072169f));
+    ir_ref red = ir_mul(f, ir_sub(f, rgb[0], rgb[1]), t_f32(t, share[0])),
+           blue = ir_mul(f, ir_sub(f, rgb[2], rgb[1]), t_f32(t, share[2]));
     return ir_add(f, rgb[1], ir_add(f, red, blue));
 }
 
@@ -28,12 +32,6 @@ color light_of_rgb(tracer *t, const ir_ref rgb[3])
 {
     BL_ASSERT(t->light != LIGHT_SPECTRAL, "%s", "spectra of colours are derived values (plan_spectral.c)");
     return t->light == LIGHT_MONO ? color_all(luminance(t, rgb)) : (color){{rgb[0], rgb[1], rgb[2]}};
-}
-
-color light_of_number(tracer *t, ir_ref grey)
-{
-    (void)t;
-    return color_all(grey);
 }
 
 void light_shown(tracer *t, color c, ir_ref rgb[3])
@@ -44,7 +42,6 @@ void light_shown(tracer *t, color c, ir_ref rgb[3])
 
 void light_shown_adjoint(tracer *t, color c, ir_ref rgb[3])
 {
-    static const float share[3] = {0.212671f, 0.715160f, 0.072169f};
     for (uint32_t k = 0; k < 3; k++)
         rgb[k] = t->light == LIGHT_MONO ? ir_mul(t->f, c.c[0], t_f32(t, share[k])) : c.c[k];
 }

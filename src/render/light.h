@@ -5,12 +5,14 @@
 
 #include "render/trace.h"
 
-/* Red, green and blue as light of the trace's channels; one number as light that is grey. */
+/* Red, green and blue as light of the trace's channels. */
 color light_of_rgb(tracer *t, const ir_ref rgb[3]);
-color light_of_number(tracer *t, ir_ref grey);
 /* The same tracer, which takes red, green and blue as they stand, for numbers that are no light: a color then
  * has those three. */
 tracer light_raw(const tracer *t);
+/* For numbers that are made of light and belong to no path, such as sampling tables: where light is spectral,
+ * there are no wavelengths, and light_raw's tracer reads the numbers of colours; else the same tracer. */
+tracer light_off_path(const tracer *t);
 /* Light as red, green and blue, for code that knows these alone (functions of an application), and the
  * derivatives by them that light_of_rgb carries on, given one by light. */
 void light_shown(tracer *t, color c, ir_ref rgb[3]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Modes: how many channels light has on a path, what they mean, and how many the film has
  * (docs/theory/modes.md). A mode is chosen when a scene is loaded. Traces follow it (tracer.channels,
- * tracer.light); no plugin has code of its own for one. */
+ * tracer.light). */
 #ifndef BL_RENDER_MODE_H
 #define BL_RENDER_MODE_H
 

@@ -119,7 +119,7 @@ uint32_t render_parameter_called(const render_scene *s, const char *name)
 
 uint32_t render_find_parameter(const render_scene *s, const scene_object *o, uint32_t slot)
 {
-    uint32_t i = o->index < s->last_parameter.count ? s->last_parameter.data[o->index] : 0;
+    uint32_t i = render_last_parameter(s, o);
     while (i && s->parameters.data[i - 1].slot != slot)
         i = s->parameters.data[i - 1].next;
     return i ? i - 1 : PLAN_NONE;
@@ -156,8 +156,19 @@ static void warn_of_negative(const render_scene *s, const scene_object *medium)
                  medium->where.line, p->name, count, p->count);
 }
 
+/* Nothing but black can come of it; integrators that need no light have none of these. */
+static void warn_of_darkness(const render_scene *s)
+{
+    if (s->emitters.count || s->depth_image || s->silhouette || s->ellipsoid_field || s->field || s->own ||
+        s->channels.count)
+        return;
+    text_add(&s->description->warnings, "%s:%u: the scene has no light: its image will be black\n",
+             s->description->root->where.file, s->description->root->where.line);
+}
+
 bl_result render_check_values(const render_scene *s, bl_error *err)
 {
+    warn_of_darkness(s);
     for (uint32_t i = 0; i < s->parameters.count; i++)
         if (s->parameters.data[i].source == PLAN_NONE) /* Meshes are checked as they are read. */
             TRY(check_finite(s, &s->parameters.data[i], err));
@@ -217,11 +228,13 @@ void render_turns(render_scene *s, uint32_t parameter)
 {
     render_parameter *p = &s->parameters.data[parameter];
     p->turns = true;
-    p->reason = s->volumetric
-                    ? "mirrored and refracted directions turn with it, which volumetric integrators leave out"
-                : s->detached
-                    ? "mirrored and refracted directions turn with it, which this integrator leaves out"
-                    : "edges that it moves in mirrors and behind glass are left out";
+    p->reason =
+        s->volumetric
+            ? "mirrored and refracted directions turn with it, which volumetric integrators leave out"
+        : s->mode->polarized
+            ? "mirrored and refracted directions turn with it, which modes with polarisation leave out"
+        : s->detached ? "mirrored and refracted directions turn with it, which this integrator leaves out"
+                      : "edges that it moves in mirrors and behind glass are left out";
 }
 
 const char render_turned_normals[] =

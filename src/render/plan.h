@@ -63,7 +63,7 @@ typedef struct plan {
     bool lights_tabled; /* lights are chosen by a table (integrator/derived/light_choice.c), whose place is in
                            HEADER_LIGHT_TABLE; else alike */
     uint32_t update_count; /* lanes of updating: HEADER_UPDATES points to (index in updates | element <<
-                              UPDATE_ELEMENT, record) of each: objects with derived values, or every single
+                              plan_element_bit, record) of each: objects with derived values, or every single
                               value where the class has update_element */
     bool update_elements;  /* some class has */
     bool update_requested; /* some derived value has a gradient */
@@ -213,8 +213,8 @@ void plan_spectral_update(tracer *t, const class_node *n, ir_ref record, ir_ref 
                           ir_ref words[SPECTRAL_WORDS]);
 /* Colour k (u32) of an instance as light at the path's wavelengths. */
 color plan_spectral(tracer *t, const class_node *n, ir_ref record, ir_ref k);
-/* Light of one value at all wavelengths: grey of a reflectance, D65 times it of what is emitted. */
-color plan_spectral_grey(tracer *t, const class_node *n, ir_ref grey);
+/* One number as light, in any mode: grey; where light is spectral, D65 times it of what is emitted. */
+color plan_grey(tracer *t, const class_node *n, ir_ref grey);
 
 /* ---- plan_read.c: traced reads of parameters ---- */
 

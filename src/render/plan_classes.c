@@ -48,8 +48,8 @@ static enum colour_role colour_role_of(const render_scene *s, const scene_object
     if (!(flags & PLUGIN_REFLECTANCE))
         return COLOUR_UNBOUNDED;
     bool bright = false; /* patterns may be */
-    for (uint32_t i = 0; i < s->parameters.count; i++)
-        bright |= s->parameters.data[i].object == o->index && !(s->parameters.data[i].most <= 1);
+    for (uint32_t k = render_last_parameter(s, o); k; k = s->parameters.data[k - 1].next)
+        bright |= !(s->parameters.data[k - 1].most <= 1);
     return bright ? COLOUR_UNBOUNDED : COLOUR_REFLECTANCE;
 }
 

@@ -112,10 +112,9 @@ ir_ref plan_texture_1(tracer *t, const class_node *n, ir_ref record, const char 
     const class_node *child = n->param_child[k];
     const texture_class *cls = (const texture_class *)child->cls;
     ir_ref at = t_offset(t, record, n->field[k]);
-    tracer raw = light_raw(t);
-    if (t->light == LIGHT_SPECTRAL) /* a number has no wavelengths: it is that of the colour */
-        t = &raw;
-    return cls->eval_1 ? cls->eval_1(t, child, at, uv) : color_luminance(t, cls->eval(t, child, at, uv));
+    tracer number = light_off_path(t); /* a number has no wavelengths: it is that of the colour */
+    return cls->eval_1 ? cls->eval_1(&number, child, at, uv)
+                       : color_luminance(&number, cls->eval(&number, child, at, uv));
 }
 
 vec2 plan_texture_slope(tracer *t, const class_node *n, ir_ref record, const char *param, vec2 uv)

@@ -34,8 +34,11 @@ static derived_place place_derived(plan *p, const class_node *n, const scene_obj
         plan_classify(p, o, NULL)); /* a tree of its own: united with other instances of this list only */
     bool each = n->cls->update_element != NULL || n->upsampled;
     p->update_elements |= each;
-    for (uint32_t k = 0; k < (n->upsampled ? colours : each ? count : 1); k++) {
-        array_push(&p->update_words, cls | k << plan_element_bit(p));
+    uint32_t elements = n->upsampled ? colours : each ? count : 1, bits = plan_element_bit(p);
+    BL_ASSERT(!p->update_elements || (cls < 1u << bits && elements <= 1u << (32 - bits)),
+              "class %u of updates, %u elements, %u bits", cls, elements, bits);
+    for (uint32_t k = 0; k < elements; k++) {
+        array_push(&p->update_words, cls | k << bits);
         array_push(&p->update_words, record);
         p->update_count++;
     }

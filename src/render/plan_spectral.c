@@ -54,10 +54,11 @@ color plan_spectral(tracer *t, const class_node *n, ir_ref record, ir_ref k)
     return light;
 }
 
-color plan_spectral_grey(tracer *t, const class_node *n, ir_ref grey)
+color plan_grey(tracer *t, const class_node *n, ir_ref grey)
 {
     color light = color_all(grey);
-    for (uint32_t c = 0; c < t->channels && n->role == COLOUR_EMISSION; c++)
+    bool shines = t->light == LIGHT_SPECTRAL && n->role == COLOUR_EMISSION;
+    for (uint32_t c = 0; c < t->channels && shines; c++)
         light.c[c] = ir_mul(t->f, grey, spectrum_observed(t, spectral_table(t), t->wavelengths->nm[c]).d65);
     return light;
 }

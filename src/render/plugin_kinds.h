@@ -174,6 +174,7 @@ typedef struct bsdf_context {
 typedef struct bsdf_polarized {
     mueller m[COLOR_MOST];
     vec3 axis;
+    ir_ref depolarizes; /* bool: whatever m is, only its first entry is not 0 */
 } bsdf_polarized;
 
 /* Directions are in the local frame of the shading normal. wi and wo point away from the surface. Values

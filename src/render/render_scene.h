@@ -315,6 +315,12 @@ object_name render_name_below(render_scene *s, object_name of,
 uint32_t render_parameter_called(
     const render_scene *s,
     const char *name); /* by its name or, if there is none, by its path; PLAN_NONE: none */
+/* The parameter of the object that was registered last, from which render_parameter.next goes on: 1 + its
+ * index; 0: it has none. */
+static inline uint32_t render_last_parameter(const render_scene *s, const scene_object *o)
+{
+    return o->index < s->last_parameter.count ? s->last_parameter.data[o->index] : 0;
+}
 uint32_t render_find_parameter(const render_scene *s, const scene_object *o,
                                uint32_t slot); /* PLAN_NONE: none */
 /* For load hooks, before they add so many values and words of geometry: BL_ERROR_MEMORY where there is no

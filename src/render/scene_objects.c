@@ -55,8 +55,9 @@ static void add_values(render_scene *s, const scene_object *o, const plugin_para
         if (p->kind == PLUGIN_COLOR) {
             float rgb[3] = {(float)v->vector[0], (float)v->vector[1], (float)v->vector[2]};
             bool scalar = v->grey && owner_param && (owner_param->flags & PLUGIN_SCALAR);
-            const float most = upper_bound(owner_param, fmaxf(fmaxf(rgb[0], rgb[1]), rgb[2]));
-            render_add_parameter(s, o, k, &(initial_values){1, scalar ? &one : &three, 0, most, rgb});
+            const float most = upper_bound(owner_param, fmaxf(fmaxf(rgb[0], rgb[1]), rgb[2])),
+                        least = owner_param && owner_param->least < 0 ? (float)owner_param->least : 0;
+            render_add_parameter(s, o, k, &(initial_values){1, scalar ? &one : &three, least, most, rgb});
         } else if (p->kind == PLUGIN_FLOAT) {
             float number = (float)v->number;
             bool ranged = p->least != 0 || p->most != 0;

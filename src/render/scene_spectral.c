@@ -6,6 +6,12 @@
 bl_result render_check_spectra_of(const render_scene *s, const scene_object *o, bl_error *err)
 {
     const render_class *cls = (const render_class *)o->cls;
+    const uint32_t most = 1u << (32 - UPDATE_ELEMENT_SPECTRAL);
+    if (cls->colours && cls->colours(s, o) > most)
+        return scene_error(
+            err, BL_ERROR_UNSUPPORTED, o->where,
+            "mode %s: \"%s\" has %u colours, and at most %u become spectra; use a smaller image",
+            s->mode->name, o->cls->name, cls->colours(s, o), most);
     uint32_t data = render_find_parameter(s, o, PLAN_DATA_SLOT);
     const render_parameter *p = data == PLAN_NONE ? NULL : &s->parameters.data[data];
     bool colours = p && p->rank > 1 && p->shape[p->rank - 1] == 3;

@@ -120,14 +120,21 @@ static bl_result find_integrator(const char *name, const integrator_kind **out, 
     if (*out)
         return BL_OK;
     text known = {0};
+    const char *nearest = NULL;
+    uint32_t distance = UINT32_MAX;
+    for (size_t k = 0; k < INTEGRATOR_KINDS; k++) {
+        const char *found = name_nearest(name, &integrator_kinds[k].name, 1, &distance);
+        nearest = found ? found : nearest;
+    }
     for (size_t k = 0; k < INTEGRATOR_KINDS; k++)
         text_add(&known, "%s%s",
                  k == 0                     ? ""
                  : k + 1 < INTEGRATOR_KINDS ? ", "
                                             : " and ",
                  integrator_kinds[k].name);
-    bl_result r = error_set(err, BL_ERROR_UNSUPPORTED, "integrator \"%s\" is not implemented; %s are", name,
-                            known.data);
+    bl_result r = error_set(err, BL_ERROR_UNSUPPORTED, "integrator \"%s\" is not implemented%s%s%s; %s are",
+                            name, nearest ? ", did you mean \"" : "", nearest ? nearest : "",
+                            nearest ? "\"?" : "", known.data);
     text_free(&known);
     return r;
 }
@@ -294,10 +301,11 @@ static bl_result read_integrator(render_scene *s, const render_overrides *o, bl_
     else
         TRY(find_integrator(wish ? wish : i ? i->cls->name : "path", &kind, err));
     bool theirs = value_named(i, "max_depth") && !kind->own_depths;
-    s->volumetric = kind->volumetric || (kind->in_media && holds_media(s->description->root, 2)),
+    s->volumetric = kind->volumetric || (kind->in_media && holds_media(s->description->root, 2));
     s->depth_image = kind->depth_image, s->light_tracing = kind->light_tracing;
     s->sees_through = kind->sees_through || s->volumetric;
-    s->method = kind->method, s->detached = kind->detached, s->pipelined = kind->pipelined;
+    s->method = kind->method, s->detached = kind->detached || s->mode->polarized;
+    s->pipelined = kind->pipelined;
     s->max_depth = theirs ? (int32_t)scene_number(i, "max_depth") : kind->max_depth;
     s->rr_depth = theirs && !kind->no_next_event && value_named(i, "rr_depth")
                       ? (int32_t)scene_number(i, "rr_depth")

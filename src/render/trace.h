@@ -326,6 +326,11 @@ static inline color color_scale(tracer *t, color a, ir_ref s)
     COLOR_EACH(r, ir_mul(t->f, a.c[c], s));
     return r;
 }
+static inline color color_detach(tracer *t, color a)
+{
+    COLOR_EACH(r, ir_detach(t->f, a.c[c]));
+    return r;
+}
 static inline color color_select(tracer *t, ir_ref condition, color a, color b)
 {
     COLOR_EACH(r, ir_select(t->f, condition, a.c[c], b.c[c]));

@@ -92,8 +92,8 @@ static bl_result refuse_spectra(const void *data, size_t size, bl_error *err)
     if (tensor_find(data, size, "rgb", &field, &none) != BL_OK &&
         tensor_find(data, size, "spectra", &field, &none) == BL_OK)
         return error_set(err, BL_ERROR_UNSUPPORTED,
-                         "it holds spectra and no \"rgb\"; colours are RGB here: take the file of the same "
-                         "measurement whose name ends in _rgb.bsdf");
+                         "it holds spectra and no \"rgb\", which is what is read here; take the file of the "
+                         "same measurement whose name ends in _rgb.bsdf");
     return BL_OK;
 }
 

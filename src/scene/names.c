@@ -142,11 +142,10 @@ const char *plugin_unsupported_reason(plugin_category category, const char *name
          "it needs the tables of a sky model; bake the sky into an image for \"envmap\""},
         {PLUGIN_BSDF, "measured_polarized",
          "its data are spectra of Mueller matrices, which are not read here; \"measured\" reads measurements "
-         "for "
-         "RGB"},
+         "for RGB"},
         {PLUGIN_INTEGRATOR, "stokes",
          "images of polarised light show its intensity; its other channels are not made yet"},
-        {PLUGIN_FILM, "specfilm", "colours are RGB here, not spectra"},
+        {PLUGIN_FILM, "specfilm", "images have RGB or one channel, no bands of wavelengths"},
     };
     for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
         if (reasons[i].category == category && strcmp(reasons[i].name, name) == 0)

@@ -22,14 +22,30 @@ bl_result scene_error(bl_error *err, bl_result code, scene_place where, const ch
 
 /* ---- loading ---- */
 
+/* Of those that the scene itself has. */
+static const char *nearest_parameter(const raw_scene *raw, const char *key)
+{
+    const char *nearest = NULL;
+    uint32_t distance = UINT32_MAX;
+    for (uint32_t i = 0; i < raw->parameters.count; i++) {
+        const raw_parameter *p = &raw->parameters.data[i];
+        const char *found = p->from_user ? NULL : name_nearest(key, &p->key, 1, &distance);
+        nearest = found ? found : nearest;
+    }
+    return nearest;
+}
+
 static bl_result check_used(const raw_scene *raw, bl_error *err)
 {
     for (uint32_t i = 0; i < raw->parameters.count; i++) {
         const raw_parameter *p = &raw->parameters.data[i];
-        if (p->from_user && !p->used)
-            return scene_error(err, BL_ERROR_SCENE, raw->root->where,
-                               "the scene does not use the parameter \"%.100s\" (-D %.100s=%.100s)", p->key,
-                               p->key, p->value);
+        if (!p->from_user || p->used)
+            continue;
+        const char *near = nearest_parameter(raw, p->key);
+        return scene_error(err, BL_ERROR_SCENE, raw->root->where,
+                           "the scene does not use the parameter \"%.100s\" (-D %.100s=%.100s)%s%.100s%s",
+                           p->key, p->key, p->value, near ? "; did you mean \"" : "", near ? near : "",
+                           near ? "\"?" : "");
     }
     return BL_OK;
 }

@@ -147,17 +147,16 @@ static scene_object *constant_create(binder *b, const plugin_param *param, scene
 /* The texture "irregular" with the samples of a <spectrum>. */
 static bl_result curve_create(binder *b, const raw_node *node, scene_object **out)
 {
-    spectrum_text lists = {0};
-    bl_result r = colour_curve(node, b->raw->paths, &lists, b->err);
     const plugin_class *cls = registry_find(b->registry, PLUGIN_TEXTURE, "irregular");
     BL_ASSERT(cls && cls->param_count == 2, "the registry needs a texture \"irregular\" of two lists");
-    scene_value wavelengths = {.given = true}, values = {.given = true, .where = node->where};
+    spectrum_text lists = {0};
+    bl_result r = colour_curve(node, b->raw->paths, &lists, b->err);
     if (r == BL_OK) {
-        wavelengths.text = arena_strdup(b->raw->memory, lists.wavelengths.data);
-        values.text = arena_strdup(b->raw->memory, lists.values.data);
         scene_object *curve = object_create(b, cls, node->where);
-        wavelengths.where = node->where;
-        curve->values[0] = wavelengths, curve->values[1] = values;
+        const text *both[] = {&lists.wavelengths, &lists.values};
+        for (int k = 0; k < 2; k++)
+            curve->values[k] = (scene_value){
+                .given = true, .where = node->where, .text = arena_strdup(b->raw->memory, both[k]->data)};
         *out = curve;
     }
     text_free(&lists.wavelengths);

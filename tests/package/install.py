@@ -33,6 +33,16 @@ def find_package(prefix, folder, expected):
             t.check_consumer(program, folder, expected)
 
 
+def manual(prefix):
+    """Manual pages of all commands, and completion."""
+    for name in ["man/man1/backlight.1", "bash-completion/completions/backlight", "zsh/site-functions/_backlight",
+                 "fish/vendor_completions.d/backlight.fish"] + ["man/man1/backlight-%s.1" % c for c in (
+                     "render", "fit", "params", "plugins")]:
+        path = os.path.join(prefix, "share", name)
+        if not os.path.exists(path) or os.path.getsize(path) < 500:
+            t.fail("%s is not installed" % path)
+
+
 def own_driver(prefix, folder, expected):
     """The program, and a program with the shared library, find the SwiftShader that was installed with them."""
     kept = os.environ.pop("BL_SWIFTSHADER", None)
@@ -127,6 +137,7 @@ def main():
             t.fail("the installed program renders another image")
         headers(prefix)
         find_package(prefix, folder, expected)
+        manual(prefix)
         own_driver(prefix, folder, expected)
         pkg_config(prefix, folder, expected)
         choices(prefix, folder)

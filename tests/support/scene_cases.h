@@ -39,6 +39,10 @@ extern const uint32_t scene_thin_case_count;
 extern const scene_case scene_field_cases[];
 extern const uint32_t scene_field_case_count;
 
+/* The scenes of all tables above, one behind the other: the first one, if c is NULL; the one behind c; NULL
+ * behind the last. */
+const scene_case *scene_case_next(const scene_case *c);
+
 uint32_t scene_case_parameter_count(const scene_case *c);
 /* The whole scene; files are named relative to the folder of scene_files_create. */
 char *scene_case_xml(arena *a, const scene_case *c, int32_t max_depth, uint32_t width, uint32_t height);

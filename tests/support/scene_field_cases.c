@@ -80,3 +80,22 @@ const scene_case scene_field_cases[] = {
                     "fog.albedo.value.value", "fog.phase_function.g"}},
 };
 const uint32_t scene_field_case_count = sizeof scene_field_cases / sizeof scene_field_cases[0];
+
+const scene_case *scene_case_next(const scene_case *c)
+{
+    const struct {
+        const scene_case *cases;
+        uint32_t count;
+    } tables[] = {{scene_cases, scene_case_count},
+                  {scene_media_cases, scene_media_case_count},
+                  {scene_thin_cases, scene_thin_case_count},
+                  {scene_field_cases, scene_field_case_count}};
+    bool here = c == NULL;
+    for (size_t k = 0; k < sizeof tables / sizeof *tables; k++)
+        for (uint32_t i = 0; i < tables[k].count; i++) {
+            if (here)
+                return &tables[k].cases[i];
+            here = &tables[k].cases[i] == c;
+        }
+    return NULL;
+}

@@ -23,6 +23,7 @@
 
 typedef struct variant {
     const char *name;
+    const char *mode;       /* NULL: rgb */
     const char *integrator; /* NULL: the scene's */
     bool values, geometry;  /* which parameters are requested */
     plan_rays rays;
@@ -46,6 +47,9 @@ static const variant variants[] = {
     {.name = "tape", .integrator = "tape", .values = true, .rays = PLAN_RAYS_BVH},
     {.name = "rb", .integrator = "rb", .values = true, .rays = PLAN_RAYS_BVH},
     {.name = "rb_biased1", .integrator = "rb_biased1", .values = true, .rays = PLAN_RAYS_BVH},
+    {.name = "all mono", .mode = "mono", .values = true, .geometry = true, .rays = PLAN_RAYS_BVH},
+    {.name = "values spectral", .mode = "spectral", .values = true, .rays = PLAN_RAYS_BVH},
+    {.name = "image polarized", .mode = "rgb_polarized", .rays = PLAN_RAYS_BVH},
 };
 
 /* Whether the pass has a meaning for the plan. The list is as long as a change of form can want it: an image
@@ -154,7 +158,7 @@ static void hash_scene(bl_context *ctx, const char *path, bool spirv)
 {
     for (size_t k = 0; k < sizeof variants / sizeof *variants; k++) {
         bl_scene *scene;
-        bl_scene_desc desc = {.integrator = variants[k].integrator};
+        bl_scene_desc desc = {.mode = variants[k].mode, .integrator = variants[k].integrator};
         if (bl_scene_load(ctx, path, &desc, &scene) != BL_OK) {
             printf("%s\t%s\tnot loaded\n", path, variants[k].name);
             continue;

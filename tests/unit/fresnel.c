@@ -12,6 +12,7 @@
 
 #include "render/bsdf/fresnel.h"
 #include "spirv_gen/ad/ad.h"
+#include "support/traced_gradient.h"
 
 #include <complex.h>
 
@@ -153,27 +154,14 @@ static void refraction_obeys_snell(void **state)
 /* dF/deta of a conductor by reverse mode, at the parameters in a buffer of their own. */
 static void conductor_slopes(double cos_i, double eta, double k, double slopes[2])
 {
-    ir_module *m = ir_module_create();
-    ir_buffer_add(m, "values", true, 1);
-    ir_buffer_add(m, "gradient", false, -1);
-    ir_func *f = ir_func_create(m, "slopes");
+    ir_func *f = traced_gradient_create("slopes");
     tracer t = {.f = f, .channels = 3};
     ir_ref read[2];
     for (uint32_t i = 0; i < 2; i++)
-        read[i] = ir_dload(f, 0, t_u32(&t, i), t_u32(&t, i));
+        read[i] = ir_dload(f, TRACED_VALUES, t_u32(&t, i), t_u32(&t, i));
     ir_ref r = fresnel_conductor(&t, ir_f32(f, (float)cos_i), read[0], read[1]), one = ir_f32(f, 1);
     ad_backward(f, &r, &one, 1, NULL, NULL, 0);
-    ir_return(f, NULL, 0);
-    m->entry = f;
-    double values[2] = {eta, k};
-    slopes[0] = slopes[1] = 0;
-    ir_eval_buffer buffers[2] = {{.reals = values, .count = 2}, {.reals = slopes, .count = 2}};
-    bl_error err = {0};
-    if (ir_finish(m, &err) != BL_OK ||
-        ir_eval(f, NULL, NULL, &(ir_eval_env){.buffers = buffers, .buffer_count = 2, .f64 = true}, &err) !=
-            BL_OK)
-        fail_msg("%s", err.text);
-    ir_module_destroy(m);
+    traced_gradient_run(f, (const double[2]){eta, k}, slopes, 2);
 }
 
 static void derivatives(void **state)

@@ -230,7 +230,7 @@ static void mapped_buffers_are_the_memory(void **state)
     gpu_kind kind = gpu_device_info(f->device)->kind;
     gpu_buffer *host = new_buffer(f, GPU_HOST, 64), *device = new_buffer(f, GPU_DEVICE, 64);
     assert_non_null(gpu_buffer_mapped(host));
-    if (kind >= GPU_NATIVE)
+    if (gpu_is_processor(kind))
         assert_non_null(gpu_buffer_mapped(device));
     uint32_t value = 0;
     ((uint32_t *)gpu_buffer_mapped(host))[3] = 77;

@@ -1,7 +1,8 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
  * Measured materials: what the reader makes of a file and refuses, and values and densities of the files of
- * assets/measured for pairs of directions, as Mitsuba 3.9.1 has them of the same files. */
+ * assets/measured for pairs of directions, as Mitsuba 3.9.1 has them of the same files (variant scalar_rgb,
+ * `eval` and `pdf` of the BSDF for unit vectors along wi and wo). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +11,6 @@
 #include <cmocka.h>
 
 #include "support/material_probe.h"
-
 #include "support/scene_cases.h"
 
 #include <math.h>

@@ -15,6 +15,7 @@
 #include "render/polarization/polarization.h"
 #include "spirv_gen/ad/ad.h"
 #include "support/scene_cases.h"
+#include "support/traced_gradient.h"
 
 #include <complex.h>
 
@@ -28,26 +29,24 @@ typedef struct matrix {
 /* What is traced: a matrix from numbers. */
 typedef mueller traced_matrix(tracer *t, const ir_ref *args);
 
-static ir_func *record(ir_module *m, traced_matrix *body, uint32_t count, bool read, ir_ref out[16])
+static void record(ir_func *f, traced_matrix *body, uint32_t count, bool read, ir_ref out[16])
 {
-    ir_func *f = ir_func_create(m, "matrix");
     tracer t = {.f = f, .channels = 3};
     ir_ref args[ARGS_MOST];
     for (uint32_t k = 0; k < count; k++)
-        args[k] = read ? ir_dload(f, 0, ir_u32(f, k), ir_u32(f, k)) : ir_param(f, IR_F32);
+        args[k] = read ? ir_dload(f, TRACED_VALUES, ir_u32(f, k), ir_u32(f, k)) : ir_param(f, IR_F32);
     mueller r = body(&t, args);
     for (int k = 0; k < 16; k++)
         out[k] = ir_is_none(r.m[k / 4][k % 4]) ? ir_f32(f, 0) : r.m[k / 4][k % 4];
-    return f;
 }
 
 static matrix run(traced_matrix *body, const double *args, uint32_t count)
 {
     ir_module *m = ir_module_create();
     ir_ref out[16];
-    ir_func *f = record(m, body, count, false, out);
+    ir_func *f = m->entry = ir_func_create(m, "matrix");
+    record(f, body, count, false, out);
     ir_return(f, out, 16);
-    m->entry = f;
     ir_value in[ARGS_MOST], results[16];
     for (uint32_t k = 0; k < count; k++)
         in[k].f = args[k];
@@ -67,26 +66,13 @@ static matrix run(traced_matrix *body, const double *args, uint32_t count)
 static void slopes(traced_matrix *body, const double *args, uint32_t count, const double weights[16],
                    double *result)
 {
-    ir_module *m = ir_module_create();
-    ir_buffer_add(m, "values", true, 1);
-    ir_buffer_add(m, "gradient", false, -1);
     ir_ref out[16], seeds[16];
-    ir_func *f = record(m, body, count, true, out);
+    ir_func *f = traced_gradient_create("matrix");
+    record(f, body, count, true, out);
     for (int k = 0; k < 16; k++)
         seeds[k] = ir_f32(f, (float)weights[k]);
     ad_backward(f, out, seeds, 16, NULL, NULL, 0);
-    ir_return(f, NULL, 0);
-    m->entry = f;
-    double values[ARGS_MOST];
-    for (uint32_t k = 0; k < count; k++)
-        values[k] = args[k], result[k] = 0;
-    ir_eval_buffer buffers[2] = {{.reals = values, .count = count}, {.reals = result, .count = count}};
-    bl_error err = {0};
-    if (ir_finish(m, &err) != BL_OK ||
-        ir_eval(f, NULL, NULL, &(ir_eval_env){.buffers = buffers, .buffer_count = 2, .f64 = true}, &err) !=
-            BL_OK)
-        fail_msg("%s", err.text);
-    ir_module_destroy(m);
+    traced_gradient_run(f, args, result, count);
 }
 
 /* ---- the same in C ---- */
@@ -376,8 +362,8 @@ static void interfaces_agree_with_the_textbook(void **state)
             }
 }
 
-/* Entries (0, 0), (0, 1), (2, 2) and (2, 3) as Mitsuba 3.9.1 has them (mitsuba.mueller): the signs of phases
- * are a convention. */
+/* Entries (0, 0), (0, 1), (2, 2) and (2, 3) as Mitsuba 3.9.1 has them (mitsuba.mueller, variant
+ * llvm_ad_mono_polarized; the metal as the index 0.3 - 3i): the signs of phases are a convention. */
 static void signs_are_those_of_mitsuba(void **state)
 {
     (void)state;

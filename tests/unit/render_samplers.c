@@ -250,7 +250,7 @@ static void counts(void **state)
             loaded l = traced_load(arena_printf(&a,
                                                 "<scene version='3.0.0'><sensor type='perspective'><sampler "
                                                 "type='%s'><integer name='sample_count' value='%u'/>"
-                                                "</sampler></sensor></scene>",
+                                                "</sampler></sensor><emitter type='constant'/></scene>",
                                                 rows[i].name, rows[i].asked[k]),
                                    ".");
             assert_int_equal(l.scene->spp, rows[i].taken[k]);

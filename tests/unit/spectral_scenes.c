@@ -2,7 +2,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Scenes whose light is spectral: what parameters become light at given wavelengths, read by the plan of the
  * scene in the interpreter, against values that Mitsuba 3.9 gives in llvm_ad_spectral; derivatives by the
- * parameters, through derived values, against differences; and what is refused. */
+ * parameters, through derived values, against differences; and what is refused. Scenes of the tables are
+ * traced or refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,8 +13,10 @@
 
 #include "render/bsdf/metal.h"
 #include "render/integrator/derived/derived.h"
+#include "render/integrator/passes.h"
 #include "render/spectrum/spectrum.h"
 #include "spirv_gen/ad/ad.h"
+#include "support/scene_cases.h"
 #include "support/scene_traced.h"
 
 #include <math.h>
@@ -304,13 +307,71 @@ static void mistakes_are_named(void **state)
     }
 }
 
+/* ---- all scenes ---- */
+
+static bl_result load_case(const scene_case *c, const char *folder, render_scene **out, bl_error *err)
+{
+    arena a = {0};
+    scene_load_options o = {.registry = &render_registry, .spectral = true};
+    scene_description *d;
+    bl_result r = scene_load_string(scene_case_xml(&a, c, 3, 4, 4), folder, &o, &d, err);
+    if (r == BL_OK)
+        r = render_scene_create(d, &(render_overrides){.mode = "spectral"}, out, err);
+    arena_free(&a);
+    return r;
+}
+
+/* Records what a render and a gradient by all textures and volumes run. */
+static void trace_all(const scene_case *c, const render_scene *s)
+{
+    static const render_pass passes[] = {RENDER_PRIMAL, RENDER_TABLES,  RENDER_UPDATE, RENDER_UPDATE_ADJOINT,
+                                         RENDER_REPLAY, RENDER_ADJOINT, RENDER_FORWARD};
+    uint32_t wanted[SCENE_CASE_PARAMETERS], count = 0;
+    for (uint32_t k = 0; k < scene_case_parameter_count(c); k++) {
+        const char *last = strrchr(c->parameters[k], '.');
+        if (last && (strcmp(last, ".value") == 0 || strcmp(last, ".data") == 0))
+            wanted[count++] = render_parameter_called(s, c->parameters[k]);
+    }
+    plan *p = plan_create(s, wanted, count, PLAN_RAYS_BVH, 0);
+    for (size_t k = 0; k < sizeof passes / sizeof *passes; k++) {
+        bl_error err = {0};
+        ir_module *m;
+        if (render_pass_lacks(p, render_passes[passes[k]].needs))
+            continue;
+        if (render_trace(p, passes[k], &(render_trace_options){0}, &m, &err) != BL_OK)
+            fail_msg("%s, %s: %s", c->name, render_passes[passes[k]].name, err.text);
+        ir_module_destroy(m);
+    }
+    plan_destroy(p);
+}
+
+static void scenes_are_traced_or_refused(void **state)
+{
+    (void)state;
+    char *folder = scene_files_create();
+    uint32_t traced = 0, refused = 0;
+    assert_non_null(folder);
+    for (const scene_case *c = NULL; (c = scene_case_next(c));) {
+        bl_error err = {0};
+        render_scene *s = NULL;
+        if (load_case(c, folder, &s, &err) == BL_OK)
+            trace_all(c, s), traced++;
+        else if (strstr(err.text, "mode spectral") || strstr(err.text, "is outside [0, 1]"))
+            refused++;
+        else
+            fail_msg("%s: %s", c->name, err.text);
+        render_scene_destroy(s);
+    }
+    scene_files_remove(folder);
+    assert_true(traced > refused);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(parameters_become_light),
-        cmocka_unit_test(metals_keep_their_curves),
-        cmocka_unit_test(derivatives_reach_the_parameters),
-        cmocka_unit_test(mistakes_are_named),
+        cmocka_unit_test(parameters_become_light),          cmocka_unit_test(metals_keep_their_curves),
+        cmocka_unit_test(derivatives_reach_the_parameters), cmocka_unit_test(mistakes_are_named),
+        cmocka_unit_test(scenes_are_traced_or_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-# LABELS: nodevice
+# LABELS: sources
 # SPDX-License-Identifier: BSD-3-Clause
 # spirv_gen/opt/polynomials.h is what scripts/fit_polynomials.py prints.
 import os

@@ -124,10 +124,9 @@ static bl_result dispatch_nothing(vulkan_kernel *k, gpu_buffer *buffer, gpu_batc
 static bl_result compile_late_part(vulkan_kernel *k, bl_error *err)
 {
     gpu_device *d = k->head.device;
-    gpu_kind kind = d->candidate->info.kind;
     gpu_buffer *buffer = NULL;
     gpu_batch *batch = NULL;
-    if (d->runs || (kind != GPU_LAVAPIPE && kind != GPU_SWIFTSHADER))
+    if (d->runs || !gpu_is_processor(d->candidate->info.kind))
         return BL_OK;
     d->runs = true;
     bl_result r = gpu_buffer_create(d, GPU_DEVICE, 0, "nothing", &buffer, err);

@@ -183,8 +183,7 @@ bool gpu_probe(const gpu_driver *driver, VkPhysicalDevice physical, vulkan_candi
              VK_API_VERSION_MAJOR(properties.driverVersion), VK_API_VERSION_MINOR(properties.driverVersion),
              VK_API_VERSION_PATCH(properties.driverVersion));
     info->kind = kind_of(&properties, vulkan12.driverID);
-    info->rounds =
-        info->kind == GPU_LAVAPIPE || info->kind == GPU_SWIFTSHADER; /* nothing asks a driver that */
+    info->rounds = gpu_is_processor(info->kind); /* Vulkan has no query for it */
     /* Mesa's drivers call what stands in for a device so: "Null hardware (RADV NAVI31)". */
     info->null_hardware = strncmp(properties.deviceName, "Null hardware", 13) == 0;
     info->api_version = properties.apiVersion;

@@ -4,7 +4,8 @@
  * A slice has height rows of width numbers v. Its integral is a sum over cells of the mean of four numbers.
  * The marginal density of a row, between two rows, is linear in the place between them. So two tables are
  * enough: `columns` has, in each row, the area below the numbers up to each column; `rows` has the sum of the
- * mean of neighbouring rows' areas up to each row. Both are in units of cells, and add up to 1.
+ * mean of neighbouring rows' areas up to each row. Both are in units of cells, and the last entry of `rows`,
+ * the integral of the slice, is 1.
  *
  * To sample, a row is found in `rows`, then the place in it as the root of a quadratic, then the same along
  * the row, with all numbers interpolated between the two rows. Numbers of several slices are weighted sums,

@@ -26,8 +26,8 @@ typedef struct bilinear {
     const bilinear_slices *slices;
 } bilinear;
 
-/* Those of an ascending table of count (u32) numbers, at least 2: the interval that holds x, and where in it
- * x lies, in [0, 1]. */
+/* table: a word of the scene buffer, where count (u32) numbers that ascend begin, at least 2. Returns the
+ * interval between two of them that holds x; part: where in it x lies, in [0, 1]. */
 ir_ref bilinear_interval(tracer *t, ir_ref table, ir_ref count, ir_ref x, ir_ref *part);
 
 /* u: in the unit square; places outside are moved to its border. These may run differentiated. */

@@ -68,13 +68,3 @@ bsdf_attached coat_attached(const bsdf_context *ctx, vec2 alpha, ir_ref p, const
     r.density = t_ratio(t, both, ir_mul(f, part, own));
     return r;
 }
-
-ir_ref coat_facets(tracer *t, const class_node *n, vec2 alpha, const facet *a)
-{
-    ir_func *f = t->f;
-    microfacet_kind kind = microfacet_kind_of(n);
-    ir_ref visible =
-        ir_mul(f, microfacet_visible(t, kind, alpha, a->wi), microfacet_visible(t, kind, alpha, a->wo));
-    return ir_div(f, ir_mul(f, microfacet_distribution(t, kind, alpha, a->m), visible),
-                  ir_mul(f, t_f32(t, 4), a->wi.z));
-}

@@ -5,7 +5,6 @@
 #ifndef BL_RENDER_COAT_H
 #define BL_RENDER_COAT_H
 
-#include "render/bsdf/facet.h"
 #include "render/bsdf/microfacet.h"
 
 vec3 coat_sample(const bsdf_context *ctx, vec2 alpha, ir_ref p, ir_ref u_lobe, ir_ref u1, ir_ref u2);
@@ -19,9 +18,5 @@ ir_ref coat_lobe(tracer *t, const class_node *n, ir_ref p, ir_ref u_lobe); /* th
 enum { COAT_ATTACHES = 32 };
 ir_ref coat_roughness(tracer *t, const class_node *n, vec2 alpha, ir_ref lobe); /* bsdf_class.roughness */
 bsdf_attached coat_attached(const bsdf_context *ctx, vec2 alpha, ir_ref p, const bsdf_draw *draw);
-/* D(m) G(wi) G(wo) / (4 cos wi). This times the Fresnel reflectance is the value of the coat. */
-ir_ref coat_facets(tracer *t, const class_node *n, vec2 alpha, const facet *a);
-/* The sum of the three channels. */
-ir_ref color_sum(tracer *t, color v);
 
 #endif

@@ -4,11 +4,6 @@
 #include "render/bsdf/fresnel.h"
 #include "render/bsdf/metal.h"
 
-static bl_result conductor_load(render_scene *s, const scene_object *o, bl_error *err)
-{
-    return metal_load(s, o, err);
-}
-
 static ir_ref above(tracer *t, vec3 wi) { return ir_gt(t->f, wi.z, t_f32(t, 0)); }
 
 static bsdf_sample conductor_sample(const bsdf_context *ctx, ir_ref u_lobe, ir_ref u1, ir_ref u2)
@@ -60,7 +55,7 @@ static const plugin_param conductor_params[] = {
 const bsdf_class bsdf_conductor = {
     .base = {.plugin = {PLUGIN_BSDF, "conductor", PLUGIN_TABLE(conductor_params), PLUGIN_NONE,
                         "smooth metal, one-sided"},
-             .load = conductor_load},
+             .load = metal_load},
     .sample = conductor_sample,
     .pdf = bsdf_no_density,
     .value = conductor_value,

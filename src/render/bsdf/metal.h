@@ -13,8 +13,9 @@ typedef struct metal {
 extern const metal metals[]; /* metal_samples.c, sorted by name */
 extern const uint32_t metal_count;
 
-/* For load hooks of classes with "material", "eta" and "k". It gives eta and k the colours of the material. A
- * name that is not known is an error, and so is a name beside eta or k. */
+/* The load hook, or a part of it, of classes with "material", "eta" and "k". It gives eta and k the colours
+ * of the material, or its curves where light is spectral. A name that is not known is an error, and so is a
+ * name beside eta or k. */
 bl_result metal_load(render_scene *s, const scene_object *o, bl_error *err);
 
 #endif

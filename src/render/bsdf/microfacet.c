@@ -199,6 +199,15 @@ ir_ref microfacet_visible(tracer *t, microfacet_kind kind, vec2 alpha, vec3 v)
     return ir_select(f, ir_ge(f, a, t_f32(t, 1.6f)), one, ir_div(f, rise, fall));
 }
 
+ir_ref microfacet_reflection(tracer *t, microfacet_kind kind, vec2 alpha, const facet *a)
+{
+    ir_func *f = t->f;
+    ir_ref visible =
+        ir_mul(f, microfacet_visible(t, kind, alpha, a->wi), microfacet_visible(t, kind, alpha, a->wo));
+    return ir_div(f, ir_mul(f, microfacet_distribution(t, kind, alpha, a->m), visible),
+                  ir_mul(f, t_f32(t, 4), a->wi.z));
+}
+
 ir_ref microfacet_root(tracer *t, ir_ref v)
 {
     return t->differentiated ? ir_sqrt(t->f, ir_max(t->f, v, t_f32(t, 1e-12f))) : t_safe_sqrt(t, v);

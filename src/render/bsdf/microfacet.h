@@ -5,7 +5,7 @@
 #ifndef BL_RENDER_MICROFACET_H
 #define BL_RENDER_MICROFACET_H
 
-#include "render/classes.h"
+#include "render/bsdf/facet.h"
 
 #define MICROFACET_LEAST_ALPHA 1e-4f
 
@@ -66,6 +66,8 @@ static inline microfacets microfacets_of(const class_node *n, vec2 alpha)
 ir_ref microfacet_distribution(tracer *t, microfacet_kind kind, vec2 alpha, vec3 m);
 /* The share of the facets of normal m that v sees (Smith). v.z > 0 and v.m > 0. */
 ir_ref microfacet_visible(tracer *t, microfacet_kind kind, vec2 alpha, vec3 v);
+/* D(m) G(wi) G(wo) / (4 cos wi). This times the reflectance of the facet is the value of the reflection. */
+ir_ref microfacet_reflection(tracer *t, microfacet_kind kind, vec2 alpha, const facet *a);
 /* A normal to reflect wi about, and its density in solid angle at wi. */
 vec3 microfacet_sample(tracer *t, const microfacets *facets, vec3 wi, ir_ref u1, ir_ref u2);
 ir_ref microfacet_pdf(tracer *t, const microfacets *facets, vec3 wi, vec3 m);

@@ -31,7 +31,7 @@ color bsdf_through(const bsdf_context *ctx)
     return cls->value(ctx, v3_neg(t, ctx->wi), ir_bool(t->f, true), t_u32(t, LOBE_NULL));
 }
 
-static bsdf_sample null_sample(const bsdf_context *ctx, ir_ref u_lobe, ir_ref u1, ir_ref u2)
+bsdf_sample bsdf_null_sample(const bsdf_context *ctx, ir_ref u_lobe, ir_ref u1, ir_ref u2)
 {
     tracer *t = ctx->t;
     (void)u_lobe, (void)u1, (void)u2;
@@ -57,7 +57,7 @@ const bsdf_class bsdf_null = {
                     "lets everything through, as if there were no surface"},
     .transmits = true,
     .null = true,
-    .sample = null_sample,
+    .sample = bsdf_null_sample,
     .pdf = bsdf_no_density,
     .value = null_value,
 };

@@ -10,18 +10,26 @@ static bsdf_polarized depolarized(const bsdf_context *ctx, vec3 wo, ir_ref delta
     bsdf_polarized r = {.axis = stokes_basis(t, ctx->wi)};
     color value = bsdf_of(ctx->n)->value(ctx, wo, delta, lobe);
     ir_ref through = ir_and(f, delta, ir_ge(f, lobe, t_u32(t, LOBE_NULL)));
+    const int keeps = bsdf_lets_through(ctx->n) ? 4 : 1; /* how many entries of the Stokes vector */
     for (uint32_t c = 0; c < t->channels; c++) {
         r.m[c] = mueller_depolarizer(value.c[c]);
-        for (int k = 1; k < 4 && bsdf_lets_through(ctx->n); k++)
+        for (int k = 1; k < keeps; k++)
             r.m[c].m[k][k] = ir_select(f, through, value.c[c], t_f32(t, 0));
     }
+    r.depolarizes = ir_bool(f, true);
+    if (bsdf_lets_through(ctx->n))
+        r.depolarizes = ir_not(f, through);
     return r;
 }
 
 bsdf_polarized bsdf_polarize(const bsdf_context *ctx, vec3 wo, ir_ref delta, ir_ref lobe)
 {
     const bsdf_class *cls = bsdf_of(ctx->n);
-    return cls->polarized ? cls->polarized(ctx, wo, delta, lobe) : depolarized(ctx, wo, delta, lobe);
+    bsdf_polarized r =
+        cls->polarized ? cls->polarized(ctx, wo, delta, lobe) : depolarized(ctx, wo, delta, lobe);
+    if (ir_is_none(r.depolarizes))
+        r.depolarizes = ir_bool(ctx->t->f, false);
+    return r;
 }
 
 /* Straight on there is no plane of incidence. Any vector across will do then, since both polarisations are

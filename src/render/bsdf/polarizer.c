@@ -24,7 +24,7 @@ static uint32_t polarizer_variant(const render_scene *s, const scene_object *o)
 static uint32_t polarizer_needs(const class_node *n) { return n->variant ? NEED_TANGENTS : 0; }
 
 static const plugin_param polarizer_params[] = {
-    {"theta", PLUGIN_TEXTURED, PLUGIN_SCALAR, "0", 0, 0,
+    {"theta", PLUGIN_TEXTURED, PLUGIN_SCALAR, "0", -INFINITY, INFINITY,
      "angle of the axis that passes, in degrees from dp/du about the normal, clockwise; only where light is "
      "polarised"},
     {"transmittance", PLUGIN_TEXTURED, PLUGIN_REFLECTANCE, "1", 0, 0, "factor of what passes"},
@@ -38,7 +38,7 @@ const bsdf_class bsdf_polarizer = {
              .check = polarizing_check},
     .transmits = true,
     .null = true,
-    .sample = polarizing_sample,
+    .sample = bsdf_null_sample,
     .pdf = bsdf_no_density,
     .value = polarizer_value,
     .polarized = polarizer_polarized,

@@ -1,20 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Plates that polarise, in light that is not polarised (polarizing.h). */
+ * What plates that polarise share (polarizing.h). */
 #include "render/bsdf/polarizing.h"
-
-bsdf_sample polarizing_sample(const bsdf_context *ctx, ir_ref u_lobe, ir_ref u1, ir_ref u2)
-{
-    tracer *t = ctx->t;
-    (void)u_lobe, (void)u1, (void)u2;
-    ir_ref one = t_f32(t, 1);
-    return (bsdf_sample){
-        .wo = v3_neg(t, ctx->wi),
-        .pdf = one,
-        .eta = one,
-        .delta = ir_bool(t->f, true),
-        .lobe = t_u32(t, LOBE_NULL),
-    };
-}
 
 color polarizing_value(const bsdf_context *ctx, ir_ref delta, float share)
 {

@@ -7,16 +7,14 @@
 
 #include "render/classes.h"
 
-/* The hook `sample`. */
-bsdf_sample polarizing_sample(const bsdf_context *ctx, ir_ref u_lobe, ir_ref u1, ir_ref u2);
 /* The parameter "transmittance" times the share of unpolarised light that passes. */
 color polarizing_value(const bsdf_context *ctx, ir_ref delta, float share);
 /* The hook `polarized`: an element whose own axis lies at an angle in degrees, times "transmittance". The
  * angle is counted from the local x about z, clockwise, as in Mitsuba. */
 bsdf_polarized polarizing_element(const bsdf_context *ctx, const mueller *element, ir_ref degrees,
                                   ir_ref delta);
-/* The hook `check`. It warns, once for a scene, and says of angles and delays that nothing depends on them.
- */
+/* The hook `check`. Where light is not polarised it warns, once for a scene, and says of angles and delays
+ * that nothing depends on them. */
 bl_result polarizing_check(render_scene *s, const scene_object *o, bl_error *err);
 
 #endif

@@ -97,7 +97,7 @@ static color pplastic_value(const bsdf_context *ctx, vec3 wo, ir_ref delta, ir_r
     facet a = facet_reflecting(t, ctx->wi, wo);
     ir_ref one = t_f32(t, 1), eta = index_of(ctx);
     ir_ref coat = ir_mul(f, fresnel_dielectric(t, a.wi_m, eta).reflectance,
-                         coat_facets(t, ctx->n, microfacet_alpha(ctx), &a));
+                         microfacet_reflection(t, microfacet_kind_of(ctx->n), microfacet_alpha(ctx), &a));
     ir_ref enters = ir_sub(f, one, fresnel_dielectric(t, a.wi.z, eta).reflectance),
            leaves = ir_sub(f, one, fresnel_dielectric(t, a.wo.z, eta).reflectance);
     ir_ref scale = ir_mul(f, ir_mul(f, enters, leaves), ir_mul(f, a.wo.z, t_f32(t, inverse_pi)));

@@ -495,7 +495,8 @@ static color refraction_limit_value(const bsdf_context *ctx, vec3 wo)
     wo = v3_detach(t, wo);
     facet a =
         refraction_limit_facet(t, facet_index(t, index_at(&deciding, ctx->n, ctx->record).eta, wi), wi, wo);
-    ir_ref glass = ir_mul(t->f, weights_at(&detached).glass, principled_facets(t, alpha_at(&detached), &a));
+    ir_ref glass = ir_mul(t->f, weights_at(&detached).glass,
+                          microfacet_reflection(t, MICROFACET_GGX, alpha_at(&detached), &a));
     color refracted = refracted_at(t, &a, bsdf_texture(&detached, "base_color"), glass,
                                    fresnel_dielectric(t, a.wi_m, a.n).reflectance);
     ir_ref growth = refraction_limit_growth(t, &a, facet_index(t, index_at(t, ctx->n, ctx->record).eta, wi));
@@ -512,7 +513,7 @@ static color principled_value(const bsdf_context *ctx, vec3 wo, ir_ref delta, ir
     facet a = facet_of(ctx, index.eta, wo);
     weights w = weights_at(ctx);
     color base = bsdf_texture(ctx, "base_color"), nothing = color_all(zero);
-    ir_ref facets = principled_facets(t, alpha_at(ctx), &a);
+    ir_ref facets = microfacet_reflection(t, MICROFACET_GGX, alpha_at(ctx), &a);
     ir_ref dielectric = fresnel_dielectric(t, a.wi_m, has_glass(ctx->n) ? a.n : index.eta).reflectance;
     dielectric = ir_replace_grad(f, ir_select(f, index.matched, zero, dielectric), dielectric);
     color value = color_scale(t, reflectance_above(ctx, &a, base, dielectric, index), facets);

@@ -72,15 +72,6 @@ color principled_tint(tracer *t, color base)
     return color_select(t, some, color_scale(t, base, inverse), color_all(one));
 }
 
-ir_ref principled_facets(tracer *t, vec2 alpha, const facet *a)
-{
-    ir_func *f = t->f;
-    ir_ref seen = ir_mul(f, microfacet_visible(t, MICROFACET_GGX, alpha, a->wi),
-                         microfacet_visible(t, MICROFACET_GGX, alpha, a->wo));
-    return ir_div(f, ir_mul(f, microfacet_distribution(t, MICROFACET_GGX, alpha, a->m), seen),
-                  ir_mul(f, t_f32(t, 4), a->wi.z));
-}
-
 ir_ref principled_normal_pdf(tracer *t, vec2 alpha, const facet *a)
 {
     return microfacet_pdf(t, &(microfacets){MICROFACET_GGX, true, alpha}, a->wi, a->m);

@@ -57,8 +57,6 @@ ir_ref schlick_normal(tracer *t, ir_ref eta);
 /* base over its luminance, or white where the luminance is 0. */
 color principled_tint(tracer *t, color base);
 
-/* D(m) G(wi) G(wo) / (4 cos wi) of GGX. This times a reflectance is the value of the reflection. */
-ir_ref principled_facets(tracer *t, vec2 alpha, const facet *a);
 /* The density of the facet's normal among the normals that wi sees. */
 ir_ref principled_normal_pdf(tracer *t, vec2 alpha, const facet *a);
 

@@ -350,7 +350,7 @@ static color facet_value(const bsdf_context *ctx, const sheet *s, color base)
     ir_func *f = t->f;
     ir_ref eta = bsdf_texture_1(ctx, "eta"), zero = t_f32(t, 0);
     ir_ref dielectric = fresnel_dielectric(t, s->a.wi_m, eta).reflectance;
-    ir_ref facets = principled_facets(t, alpha_at(ctx, s->crosses), &s->a);
+    ir_ref facets = microfacet_reflection(t, MICROFACET_GGX, alpha_at(ctx, s->crosses), &s->a);
     color reflected = color_scale(t, facet_reflectance(ctx, &s->a, base, eta, dielectric), facets);
     ir_ref bright = ir_select(f, s->behind, ir_mul(f, facets, ir_sub(f, t_f32(t, 1), dielectric)), zero);
     return color_select(t, s->crosses, color_scale(t, base, bright), reflected);

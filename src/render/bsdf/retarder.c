@@ -30,10 +30,10 @@ static uint32_t retarder_variant(const render_scene *s, const scene_object *o)
 static uint32_t retarder_needs(const class_node *n) { return n->variant ? NEED_TANGENTS : 0; }
 
 static const plugin_param retarder_params[] = {
-    {"theta", PLUGIN_TEXTURED, PLUGIN_SCALAR, "0", 0, 0,
+    {"theta", PLUGIN_TEXTURED, PLUGIN_SCALAR, "0", -INFINITY, INFINITY,
      "angle of the fast axis, in degrees from dp/du about the normal, counter-clockwise; only where light is "
      "polarised"},
-    {"delta", PLUGIN_TEXTURED, PLUGIN_SCALAR, "90", 0, 0,
+    {"delta", PLUGIN_TEXTURED, PLUGIN_SCALAR, "90", -INFINITY, INFINITY,
      "how far the slow axis lags behind, in degrees; only where light is polarised"},
     {"transmittance", PLUGIN_TEXTURED, PLUGIN_REFLECTANCE, "1", 0, 0, "factor of what passes"},
 };
@@ -45,7 +45,7 @@ const bsdf_class bsdf_retarder = {
              .check = polarizing_check},
     .transmits = true,
     .null = true,
-    .sample = polarizing_sample,
+    .sample = bsdf_null_sample,
     .pdf = bsdf_no_density,
     .value = retarder_value,
     .polarized = retarder_polarized,

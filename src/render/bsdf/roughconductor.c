@@ -6,13 +6,11 @@
  *
  * `sample` draws a normal and reflects wi about it. The density is that of the normal over 4 wi.m. Samples
  * are detached, or attached where the metal is smooth enough (bsdf_class.attached). */
-#include "render/bsdf/facet.h"
 #include "render/bsdf/metal.h"
 #include "render/bsdf/microfacet.h"
 
 static bl_result roughconductor_load(render_scene *s, const scene_object *o, bl_error *err)
 {
-    (void)s;
     TRY(microfacet_check(o, err));
     TRY(microfacet_check_alpha(o, err));
     TRY(microfacet_check_attached(o, err));
@@ -60,18 +58,6 @@ static bsdf_attached roughconductor_attached(const bsdf_context *ctx, const bsdf
     return (bsdf_attached){wo, roughconductor_pdf(ctx, wo)};
 }
 
-/* All but the reflectance: D G / (4 cos wi). */
-static ir_ref facets_of(const bsdf_context *ctx, vec2 alpha, const facet *a)
-{
-    tracer *t = ctx->t;
-    ir_func *f = t->f;
-    microfacet_kind kind = microfacet_kind_of(ctx->n);
-    ir_ref visible =
-        ir_mul(f, microfacet_visible(t, kind, alpha, a->wi), microfacet_visible(t, kind, alpha, a->wo));
-    return ir_div(f, ir_mul(f, microfacet_distribution(t, kind, alpha, a->m), visible),
-                  ir_mul(f, t_f32(t, 4), a->wi.z));
-}
-
 static bsdf_polarized roughconductor_polarized(const bsdf_context *ctx, vec3 wo, ir_ref delta, ir_ref lobe)
 {
     tracer *t = ctx->t;
@@ -79,7 +65,8 @@ static bsdf_polarized roughconductor_polarized(const bsdf_context *ctx, vec3 wo,
     vec2 alpha = microfacet_alpha(ctx);
     facet a = facet_reflecting(t, ctx->wi, wo);
     color eta = bsdf_texture(ctx, "eta"), k = bsdf_texture(ctx, "k");
-    color factor = color_scale(t, bsdf_texture(ctx, "specular_reflectance"), facets_of(ctx, alpha, &a));
+    color factor = color_scale(t, bsdf_texture(ctx, "specular_reflectance"),
+                               microfacet_reflection(t, microfacet_kind_of(ctx->n), alpha, &a));
     factor = color_select(t, a.valid, factor, color_all(t_f32(t, 0)));
     bsdf_polarized r = {.axis = bsdf_specular_axis(t, a.m, a.wi)};
     for (uint32_t c = 0; c < t->channels; c++) {
@@ -95,7 +82,7 @@ static color roughconductor_value(const bsdf_context *ctx, vec3 wo, ir_ref delta
     (void)delta, (void)lobe;
     vec2 alpha = microfacet_alpha(ctx);
     facet a = facet_reflecting(t, ctx->wi, wo);
-    ir_ref facets = facets_of(ctx, alpha, &a);
+    ir_ref facets = microfacet_reflection(t, microfacet_kind_of(ctx->n), alpha, &a);
     color eta = bsdf_texture(ctx, "eta"), k = bsdf_texture(ctx, "k");
     COLOR_EACH(reflectance, fresnel_conductor(t, a.wi_m, eta.c[c], k.c[c]));
     color value =

@@ -130,8 +130,9 @@ static color roughplastic_value(const bsdf_context *ctx, vec3 wo, ir_ref delta, 
     ir_func *f = t->f;
     facet a = facet_reflecting(t, ctx->wi, wo);
     ir_ref one = t_f32(t, 1), eta = interface_eta(t, ctx->n, ctx->record);
-    ir_ref coat = ir_mul(f, fresnel_dielectric(t, a.wi_m, eta).reflectance,
-                         coat_facets(t, ctx->n, alpha_of(t, ctx->n, ctx->record), &a));
+    ir_ref coat =
+        ir_mul(f, fresnel_dielectric(t, a.wi_m, eta).reflectance,
+               microfacet_reflection(t, microfacet_kind_of(ctx->n), alpha_of(t, ctx->n, ctx->record), &a));
     ir_ref crosses = ir_mul(f, transmittance(t, ctx->n, ctx->record, a.wi.z),
                             transmittance(t, ctx->n, ctx->record, a.wo.z));
     ir_ref scale = ir_mul(f, ir_div(f, crosses, t_sqr(t, eta)), ir_mul(f, a.wo.z, t_f32(t, inverse_pi)));

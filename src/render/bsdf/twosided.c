@@ -83,6 +83,7 @@ static bsdf_polarized twosided_polarized(const bsdf_context *ctx, vec3 wo, ir_re
     }
     if (ctx->n->child_count == 2) {
         v[0].axis = v3_select(t, back, v[1].axis, v[0].axis);
+        v[0].depolarizes = ir_select(t->f, back, v[1].depolarizes, v[0].depolarizes);
         for (uint32_t c = 0; c < t->channels; c++)
             v[0].m[c] = mueller_select(t, back, &v[1].m[c], &v[0].m[c]);
     }

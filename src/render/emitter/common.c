@@ -27,7 +27,7 @@ bool emitter_plain(const class_node *n, const char *param)
 ir_ref emitter_mean_over(tracer *of, const class_node *n, ir_ref record, const char *param,
                          emitter_light *light_at)
 {
-    tracer raw = light_raw(of), *t = &raw; /* of colours, also where light is spectral */
+    tracer own = light_off_path(of), *t = &own;
     ir_func *f = t->f;
     ir_ref half = t_f32(t, 0.5f);
     if (emitter_plain(n, param))

@@ -16,8 +16,8 @@
  *
  *     T_s = 4 a cos / (cos + a)^2        t_p / t_s = n / (a cos + sin^2).
  *
- * No denominator is 0, except where equal indices are seen from the horizon and where n is 0. They may run
- * differentiated, so both are replaced before the division. The signs are those of Mitsuba 3: at normal
+ * A denominator is 0 only where equal indices are seen from the horizon, and where n is 0. It is replaced
+ * before the division, since this may run differentiated. The signs are those of Mitsuba 3: at normal
  * incidence r_s = -r_p, so that reflection changes left circular light to right circular light. The equations
  * are those of Born and Wolf, Principles of Optics, 1.5 and 14.4. */
 #include "render/polarization/polarization.h"
@@ -25,9 +25,8 @@
 /* The side that light comes from: cosine, squares, and A = a - ib on the other side. */
 typedef struct incidence {
     ir_ref cosine, cos2, sin2;
-    ir_ref n;       /* the relative index, of a dielectric */
-    ir_ref a, b;    /* */
-    ir_ref squared; /* |A|^2 */
+    ir_ref n;             /* the relative index, of a dielectric */
+    ir_ref a, b, squared; /* squared: |A|^2 */
 } incidence;
 
 static ir_ref nonzero(tracer *t, ir_ref v)

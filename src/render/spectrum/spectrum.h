@@ -92,7 +92,6 @@ ir_ref curve_blackbody(tracer *t, ir_ref temperature, ir_ref nm);
 typedef struct upsampling {
     ir_ref c[3], scale;
 } upsampling;
-enum { UPSAMPLING_WORDS = 4 };
 /* The coefficients for a reflectance whose channels are in [0, 1]; outside they are held. The search is
  * detached. The result carries the derivatives by rgb (implicit function theorem), times `scale`. */
 upsampling upsampling_solve(tracer *t, ir_ref table, const ir_ref rgb[3]);

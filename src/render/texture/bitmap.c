@@ -229,9 +229,7 @@ static color bitmap_eval(tracer *t, const class_node *n, ir_ref record, vec2 uv)
         return filtered(t, n, record, uv);
     tracer raw = light_raw(t);
     color c = filtered(&raw, n, record, uv);
-    if (t->light == LIGHT_SPECTRAL)
-        return plan_spectral_grey(t, n, c.c[0]);
-    return is_grey(n) ? light_of_number(t, c.c[0]) : light_of_rgb(t, c.c);
+    return is_grey(n) ? plan_grey(t, n, c.c[0]) : light_of_rgb(t, c.c);
 }
 
 /* The slope of the bilinear surface between four texels, by the chain rule through to_uv. Nearest texels

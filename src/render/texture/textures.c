@@ -25,10 +25,9 @@ static void constant_colour(tracer *t, const class_node *n, ir_ref record, ir_re
 static color constant_eval(tracer *t, const class_node *n, ir_ref record, vec2 uv)
 {
     (void)uv;
-    if (n->variant) {
-        ir_ref grey = plan_load(t, n, record, n->field[CONSTANT_VALUE], CONSTANT_VALUE, t_u32(t, 0));
-        return t->light == LIGHT_SPECTRAL ? plan_spectral_grey(t, n, grey) : light_of_number(t, grey);
-    }
+    if (n->variant)
+        return plan_grey(t, n,
+                         plan_load(t, n, record, n->field[CONSTANT_VALUE], CONSTANT_VALUE, t_u32(t, 0)));
     if (t->light == LIGHT_SPECTRAL)
         return plan_spectral(t, n, record, t_u32(t, 0));
     return plan_color(t, n, record, "value");

@@ -288,7 +288,7 @@ static color grid_eval(tracer *t, const class_node *n, ir_ref record, vec3 p)
 {
     ir_ref v[3];
     lookup(t, n, record, p, grid_grey(n) ? 1 : 3, v);
-    return grid_grey(n) ? light_of_number(t, v[0]) : light_of_rgb(t, v);
+    return grid_grey(n) ? color_all(v[0]) : light_of_rgb(t, v);
 }
 
 static void grid_six(tracer *t, const class_node *n, ir_ref record, vec3 p, ir_ref out[6])

@@ -10,7 +10,7 @@ static ir_func *make_step(ir_module *m, const plan *p, const class_node *n, uint
 {
     BL_ASSERT(n->cls->table_step, "%s has sampling tables and no steps", n->cls->plugin.name);
     ir_func *f = ir_func_create(m, n->cls->plugin.name);
-    tracer t = plan_tracer(p, f);
+    tracer of_plan = plan_tracer(p, f), t = light_off_path(&of_plan);
     ir_ref record = ir_param(f, IR_U32), id = ir_param(f, IR_U32);
     n->cls->table_step(&t, n, record, step, id);
     ir_return(f, NULL, 0);

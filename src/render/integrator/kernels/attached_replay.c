@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The order in which vertices are backpropagated where rays move with parameters (motion/attached_path.c;
- * docs/theory/attached_replay.md). The adjoint of a vertex needs the adjoint of the ray that goes on from it.
- * So along a chain, that is vertices linked by rays that move, the last vertex is backpropagated first. A
- * chain has at least one vertex; if all links are FIXED, phase 1 is that of replay_vertex.c. In phase 1 a
- * lane
+ * The order in which vertices are backpropagated where one needs something from the vertex after it: where
+ * rays move with parameters, the adjoint of the ray that goes on (motion/attached_path.c;
+ * docs/theory/attached_replay.md); where light is polarised, the Stokes vector that comes back
+ * (path/polarized_adjoint.c; docs/theory/polarized_replay.md). So along a chain the last vertex is
+ * backpropagated first. A chain is vertices linked by rays that move, or a segment up to a vertex that
+ * depolarises. It has at least one vertex; if each chain has one, phase 1 is that of replay_vertex.c. In
+ * phase 1 a lane
  *
  *   FORTH  walks the chain to its last vertex, subtracting each vertex's light from L, and backpropagates the
  *          last vertex;
@@ -13,8 +15,14 @@
  * The position before each of the chain's first vertices is kept, and BACK begins there. To a later vertex
  * the lane walks from the last position that is kept. Where the path goes on after the chain, position and L
  * are kept, too. A chain of n <= KEPT + 1 vertices costs 2 n - 1 visits in phase 1, and m vertices more cost
+<<<<<<< HEAD
  * m (m + 3) / 2 visits more. Memory is constant, and nothing is divided by a Jacobian. attached_inversion.c
  * has the other order, which is linear in n.
+=======
+ * m (m + 3) / 2 visits more. Memory is constant, and nothing is divided by a Jacobian. PRB, section 4.2,
+ * solves for the adjoint of the next ray instead: that is linear in n, but needs four tangents of everything
+ * in phase 0 and an inverse that rough lobes do not have.
+>>>>>>> main
  *
  * Invariant: positions, throughput and sums that are kept and recalled are those of the walk itself, so a
  * vertex that is visited again is the same vertex, from the same random numbers. */
@@ -33,13 +41,17 @@ void state_chain(walk *w, loop_state *s, replay_chain *c)
     state_position(w, s, &c->from);
     state_throughput(w, s, &c->b);
     state_ref(s, &c->mode), state_ref(s, &c->target), state_ref(s, &c->ended), state_ref(s, &c->left);
-    state_refs(s, c->ray, ray_width(w));
+    if (w->motion->chains)
+        state_refs(s, c->ray, ray_width(w));
+    for (int k = 0; k < 4 && w->polarized; k++)
+        state_color(s, &w->t, &c->light[k]);
 }
 
 replay_chain chain_none(walk *w)
 {
     tracer *t = &w->t;
     ir_ref none = t_u32(t, 0), no = ir_bool(t->f, false), zero = t_f32(t, 0);
+    color dark = color_all(zero);
     return (replay_chain){
         .from = walk_before(w, none),
         .b = throughput_start(w),
@@ -48,6 +60,7 @@ replay_chain chain_none(walk *w)
         .ended = no,
         .left = no,
         .ray = {zero, zero, zero, zero, zero, zero, zero},
+        .light = {dark, dark, dark, dark},
     };
 }
 
@@ -175,14 +188,22 @@ typedef struct chain_step {
     ir_ref first;   /* is at the chain's first vertex */
 } chain_step;
 
-static chain_step step_of(walk *w, const replay_state *p, const walk_vertex *v)
+/* bool: a chain ends with the vertex. */
+static ir_ref chain_ends(walk *w, const walk_vertex *v, const contribution *k, const passage *onward)
+{
+    ir_func *f = w->t.f;
+    return w->polarized ? ir_or(f, k->polarized.of.sample.depolarizes, ir_not(f, onward->alive))
+                        : link_is(w, v->attached.onward, LINK_FIXED);
+}
+
+static chain_step step_of(walk *w, const replay_state *p, ir_ref ends)
 {
     ir_func *f = w->t.f;
     chain_step step = {
         .forth = is(w, p, CHAIN_FORTH),
         .back = ir_and(f, is(w, p, CHAIN_BACK), ir_eq(f, p->at.depth, p->chain.target)),
     };
-    step.last = ir_and(f, ir_and(f, step.forth, p->phase), link_is(w, v->attached.onward, LINK_FIXED));
+    step.last = ir_and(f, ir_and(f, step.forth, p->phase), ends);
     step.adjoint = ir_or(f, step.last, step.back);
     step.first = ir_eq(f, p->at.depth, p->chain.from.depth);
     return step;
@@ -240,10 +261,29 @@ static void adjoint_field(walk *w, const replay_state *p, const chain_field *k, 
     arrivals_join(t, branch, &inside, arrived);
 }
 
+/* Sets chain.light to the light that arrives by the vertex's sample, where the vertex is backpropagated. */
+static void take_light(walk *w, replay_state *p, const contribution *k, const throughput *after,
+                       const passage *onward, const chain_step *step)
+{
+    color arriving[4];
+    polarized_arriving(w, p, k, after, onward, step->last, arriving);
+    for (int j = 0; j < 4; j++)
+        p->chain.light[j] = color_select(&w->t, step->adjoint, arriving[j], p->chain.light[j]);
+}
+
+/* Sets it to what the vertex sends to the one before it. */
+static void send_light(walk *w, replay_state *p, const walk_vertex *v, const contribution *k,
+                       const chain_step *step)
+{
+    color sent[4];
+    polarized_sent(w, v, k, p->chain.light, sent);
+    for (int j = 0; j < 4; j++)
+        p->chain.light[j] = color_select(&w->t, step->adjoint, sent[j], p->chain.light[j]);
+}
+
 ir_ref chain_vertex(const walk *kernel, replay_state *p, film_value dL)
 {
-    BL_ASSERT(kernel->motion->chains && !kernel->volumetric, "chains in a walk with motion %s",
-              kernel->motion->name);
+    BL_ASSERT(kernel->chains && !kernel->volumetric, "chains in a walk with motion %s", kernel->motion->name);
     walk own = replay_walk(kernel, p), *w = &own;
     tracer *t = &w->t;
     ir_func *f = t->f;
@@ -263,11 +303,12 @@ ir_ref chain_vertex(const walk *kernel, replay_state *p, film_value dL)
         p->b.beta = color_scale(t, p->b.beta, passed.left);
         v.decisions = field_mix(w, v.decisions, &passed);
     }
-    contribution k = contribute(w, &v, &p->at);
+    contribution k = contribute(w, &v, &p->at, &p->b);
     throughput after = p->b;
-    passage onward = throughput_pass(w, depth, &v, k.for_sample, &after);
-    v.attached.onward = ir_select(f, onward.alive, v.attached.onward, t_u32(t, LINK_FIXED));
-    chain_step step = step_of(w, p, &v);
+    passage onward = contribution_pass(w, depth, &v, &k, &after);
+    if (w->motion->chains)
+        v.attached.onward = ir_select(f, onward.alive, v.attached.onward, t_u32(t, LINK_FIXED));
+    chain_step step = step_of(w, p, chain_ends(w, &v, &k, &onward));
     color light = color_add(t, k.hit, k.light), none = color_all(t_f32(t, 0));
     account(w, p, color_select(t, step.forth, light, none), p->phase);
     if (field_any(w))
@@ -277,7 +318,11 @@ ir_ref chain_vertex(const walk *kernel, replay_state *p, film_value dL)
     if (field_any(w))
         adjoint_field(w, p, &(chain_field){&segment, &passed, &before, light}, film_adjoint(w, &p->at, dL),
                       step.adjoint, &arrived);
+    if (w->polarized)
+        take_light(w, p, &k, &after, &onward, &step);
     adjoint(w, p, &(vertex_adjoint){&v, &k, film_adjoint(w, &p->at, dL), step.adjoint}, &arrived);
+    if (w->polarized)
+        send_light(w, p, &v, &k, &step);
     p->chain.left = ir_select(f, step.last, sums_residual(t, &p->sums), p->chain.left);
     ir_ref gives_back = ir_or(f, step.back, ir_and(f, step.last, ir_not(f, step.first)));
     account(w, p, color_select(t, gives_back, light, none), ir_bool(f, false));

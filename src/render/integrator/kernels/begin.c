@@ -16,8 +16,10 @@ void walk_begin(walk *w, ir_func *f)
     w->sampler = p->scene->sampler ? sampler_of(p->scene->sampler) : &sampler_independent;
     w->t = plan_tracer(p, f);
     w->film_channels = p->scene->mode->film_channels;
-    w->polarized = p->scene->mode->polarized && (w->pass == RENDER_PRIMAL || w->pass == RENDER_VARIANCE);
+    w->polarized = p->scene->mode->polarized;
     motion_choose(w);
+    w->chains =
+        w->motion->chains || (w->polarized && (w->pass == RENDER_GRADIENT || w->pass == RENDER_ADJOINT));
     w->some_lobes_detached = w->attaches && vertex_some_mix(p);
     vertex_shape_functions(w);
     vertex_bsdf_functions(w);

@@ -21,7 +21,8 @@
 typedef struct forward_state {
     walk_position at;
     throughput b;           /* decides the path */
-    color weight, radiance; /* tangents */
+    color weight, radiance; /* tangents; where walk.polarized `weight` is that of the row's first entry, */
+    color row[3];           /* and these are those of the others */
     ir_ref ray[RAY_MOST];   /* tangents of attached_position.now, where the motion chains */
     film_value sum;
     drt_path drt_path; /* where drt_any */
@@ -33,6 +34,8 @@ static void state_forward(walk *w, loop_state *s, forward_state *p)
     state_position(w, s, &p->at);
     state_throughput(w, s, &p->b);
     state_color(s, &w->t, &p->weight), state_color(s, &w->t, &p->radiance), state_film(w, s, &p->sum);
+    for (int k = 0; k < 3 && w->polarized; k++)
+        state_color(s, &w->t, &p->row[k]);
     if (w->motion->chains)
         state_refs(s, p->ray, ray_width(w));
     if (drt_any(w))
@@ -100,10 +103,55 @@ static ir_ref continue_with_drt(walk *w, forward_state *p, ir_ref alive)
 
 /* ---- the walk ---- */
 
+/* One vertex of a polarised path: carries the tangents of its row over it. */
+static ir_ref step_polarized(walk *w, forward_state *p)
+{
+    tracer *t = &w->t;
+    walk_vertex v = walk_visit(w, p->at);
+    polarized_vertex walked = polarized_at(w, &v, &p->at, p->b.basis),
+                     m = polarized_differentiated(w, &v, &p->at, p->b.basis, &walked);
+    color row[4], lit[4], next[4], added = color_all(t_f32(t, 0)),
+                                   *tangent[4] = {&p->weight, &p->row[0], &p->row[1], &p->row[2]};
+    for (int k = 0; k < 4; k++)
+        row[k] = throughput_where(w, &p->b, 0, p->b.row[k]);
+    if (w->plan->scene->emitters.count > 0)
+        added = color_mul(t, row[0], color_scale(t, radiance(w, v.hit), ir_detach(t->f, v.hit_mis)));
+    if (w->plan->scene->emitters.count > 0 && w->next_event) {
+        polarized_lit(w, &m, lit);
+        color light = color_mul(t, radiance(w, v.light), walk_light_scale(w, &v, &p->at, true));
+        added = color_add(t, added, color_mul(t, polarized_dot(w, row, lit), light));
+    }
+    polarized_row(w, &m, row, next);
+    color decided[4];
+    polarized_row(w, &walked, p->b.row, decided);
+    passage onward = throughput_pass_polarized(w, p->at.depth, &v, decided, walked.basis,
+                                               walked.of.sample.depolarizes, &p->b);
+    const uint32_t n = t->channels;
+    ir_ref over_pdf = ir_detach(t->f, onward.inverse_pdf);
+    ir_ref from[4 * COLOR_MOST], moved[4 * COLOR_MOST], outputs[5 * COLOR_MOST], tangents[5 * COLOR_MOST];
+    for (uint32_t c = 0; c < n; c++) {
+        outputs[c] = added.c[c];
+        for (uint32_t k = 0; k < 4; k++) {
+            from[k * n + c] = row[k].c[c], moved[k * n + c] = tangent[k]->c[c];
+            outputs[(1 + k) * n + c] = ir_mul(t->f, next[k].c[c], over_pdf);
+        }
+    }
+    ad_forward(t->f, from, moved, 4 * n, outputs, tangents, 5 * n);
+    for (uint32_t c = 0; c < n; c++) {
+        p->radiance.c[c] = ir_add(t->f, p->radiance.c[c], tangents[c]);
+        for (uint32_t k = 0; k < 4; k++)
+            tangent[k]->c[c] = tangents[(1 + k) * n + c];
+    }
+    p->at = walk_next(w, p->at, &v, onward.alive);
+    return onward.alive;
+}
+
 /* One vertex: carries the tangents over it. Returns whether the path goes on. */
 static ir_ref step(const walk *kernel, forward_state *p)
 {
     walk own = *kernel, *w = &own;
+    if (w->polarized)
+        return step_polarized(w, p);
     tracer *t = &w->t;
     if (drt_any(w))
         drt_enter(w, &p->drt_path);
@@ -176,14 +224,17 @@ static void finish_path(walk *w, forward_state *p, ir_ref alive)
     ir_ref zero = t_f32(t, 0), ended = ir_not(f, alive), finite = color_finite(t, p->radiance);
     film_value weighed = film_of(w, &p->at, p->radiance);
     kernel_count(w, ir_and(f, ended, ir_not(f, finite)), STATUS_NON_FINITE);
+    ir_ref add = ir_and(f, ended, finite);
     for (uint32_t c = 0; c < FILM_MOST; c++) {
         if (c < w->film_channels)
-            p->sum.c[c] = ir_add(f, p->sum.c[c], ir_select(f, ir_and(f, ended, finite), weighed.c[c], zero));
+            film_take(w, add, weighed.c[c], &p->sum.c[c], NULL);
         if (c >= t->channels)
             continue;
         p->radiance.c[c] = ir_select(f, alive, p->radiance.c[c], zero);
         p->weight.c[c] = ir_select(f, alive, p->weight.c[c], zero);
     }
+    for (int k = 0; k < 3 && w->polarized; k++)
+        p->row[k] = color_select(t, alive, p->row[k], color_all(zero));
     throughput_restart(w, alive, &p->b);
     p->at = walk_restart(w, alive, p->at);
     p->at.sample = ir_add(f, p->at.sample, ir_to_u32(f, ended));
@@ -212,6 +263,7 @@ bl_result kernel_forward(walk *w, ir_module *m)
         .at = walk_before(w, l.first),
         .b = throughput_start(w),
         .weight = none,
+        .row = {none, none, none},
         .radiance = none,
         .ray = {zero, zero, zero, zero, zero, zero, zero},
         .sum = kernel_load_sum(w, l.film, l.inside),

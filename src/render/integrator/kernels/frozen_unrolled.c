@@ -16,13 +16,45 @@
 typedef struct check_state {
     walk_position at;
     throughput b;   /* detached: decides the path */
-    color weight;   /* the differentiated throughput */
+    color weight;   /* the differentiated throughput; where walk.polarized the row's first entry, */
+    color row[3];   /* and the others */
     color radiance; /* differentiated */
 } check_state;
+
+/* One vertex of a polarised path, in the place of the lines below that have weight and values: adds its
+ * light, and multiplies the row. Returns whether the path lives. */
+static ir_ref step_polarized(walk *w, check_state *p)
+{
+    tracer *t = &w->t;
+    walk_vertex v = walk_visit(w, p->at);
+    polarized_vertex walked = polarized_at(w, &v, &p->at, p->b.basis),
+                     m = polarized_differentiated(w, &v, &p->at, p->b.basis, &walked);
+    color row[4] = {p->weight, p->row[0], p->row[1], p->row[2]}, lit[4], decided[4];
+    if (w->plan->scene->emitters.count > 0) {
+        color hit = color_scale(t, walk_radiance(w, v.hit, true), v.hit_mis);
+        p->radiance = color_add(t, p->radiance, color_mul(t, row[0], hit));
+    }
+    if (w->plan->scene->emitters.count > 0 && w->next_event) {
+        polarized_lit(w, &m, lit);
+        color light = color_mul(t, walk_radiance(w, v.light, true), walk_light_scale(w, &v, &p->at, false));
+        p->radiance = color_add(t, p->radiance, color_mul(t, polarized_dot(w, row, lit), light));
+    }
+    polarized_row(w, &walked, p->b.row, decided);
+    passage onward = throughput_pass_polarized(w, p->at.depth, &v, decided, walked.basis,
+                                               walked.of.sample.depolarizes, &p->b);
+    polarized_row(w, &m, row, row);
+    p->weight = color_scale(t, row[0], onward.inverse_pdf);
+    for (int k = 0; k < 3; k++)
+        p->row[k] = color_scale(t, row[1 + k], onward.inverse_pdf);
+    p->at = walk_next(w, p->at, &v, onward.alive);
+    return onward.alive;
+}
 
 /* One vertex: adds its light, multiplies the weight, moves on. Returns whether the path lives. */
 static ir_ref step(walk *w, check_state *p)
 {
+    if (w->polarized)
+        return step_polarized(w, p);
     tracer *t = &w->t;
     ir_func *f = t->f;
     walk_vertex v = walk_visit(w, p->at);
@@ -75,6 +107,7 @@ static check_state start(walk *w, ir_ref sample)
         .at = walk_before(w, sample),
         .b = throughput_start(w),
         .weight = color_all(t_f32(t, 1)),
+        .row = {color_all(zero), color_all(zero), color_all(zero)},
         .radiance = color_all(zero),
     };
 }
@@ -86,6 +119,8 @@ static void state_frozen(walk *w, loop_state *s, check_state *p, film_value *sum
     state_position(w, s, &p->at);
     state_throughput(w, s, &p->b);
     state_color(s, &w->t, &p->weight), state_color(s, &w->t, &p->radiance), state_film(w, s, sum);
+    for (int k = 0; k < 3 && w->polarized; k++)
+        state_color(s, &w->t, &p->row[k]);
 }
 
 /* Where a path has ended, its radiance joins the sum and the next sample begins. */
@@ -96,15 +131,17 @@ static void finish_path(walk *w, check_state *p, film_value *sum, ir_ref alive)
     ir_ref zero = t_f32(t, 0), one = t_f32(t, 1), finite = color_finite(t, p->radiance);
     film_value weighed = film_of(w, &p->at, p->radiance);
     kernel_count(w, ir_and(f, ir_not(f, alive), ir_not(f, finite)), STATUS_NON_FINITE);
+    ir_ref add = ir_and(f, ir_not(f, alive), finite);
     for (uint32_t c = 0; c < FILM_MOST; c++) {
         if (c < w->film_channels)
-            sum->c[c] =
-                ir_add(f, sum->c[c], ir_select(f, ir_and(f, ir_not(f, alive), finite), weighed.c[c], zero));
+            film_take(w, add, weighed.c[c], &sum->c[c], NULL);
         if (c >= t->channels)
             continue;
         p->radiance.c[c] = ir_select(f, alive, p->radiance.c[c], zero);
         p->weight.c[c] = ir_select(f, alive, p->weight.c[c], one);
     }
+    for (int k = 0; k < 3 && w->polarized; k++)
+        p->row[k] = color_select(t, alive, p->row[k], color_all(zero));
     throughput_restart(w, alive, &p->b);
     p->at = walk_restart(w, alive, p->at);
     p->at.sample = ir_add(f, p->at.sample, ir_to_u32(f, ir_not(f, alive)));

@@ -53,7 +53,11 @@ static void state_replay(walk *w, loop_state *s, replay_state *p)
     state_sums(s, &w->t, &p->sums);
     state_ref(s, &p->hash), state_ref(s, &p->hash_first), state_ref(s, &p->seen);
     state_film(w, s, &p->sum);
+<<<<<<< HEAD
     if (has_chains(w))
+=======
+    if (w->chains)
+>>>>>>> main
         state_chain(w, s, &p->chain);
     if (inverts(w))
         state_inversion(w, s, &p->inversion);
@@ -67,9 +71,13 @@ static void state_replay(walk *w, loop_state *s, replay_state *p)
 static void count_drift(walk *w, const replay_state *p, ir_ref replayed)
 {
     ir_func *f = w->t.f;
+<<<<<<< HEAD
     ir_ref left = has_chains(w) ? p->chain.left
                   : inverts(w)  ? p->inversion.left
                                 : sums_residual(&w->t, &p->sums);
+=======
+    ir_ref left = w->chains ? p->chain.left : sums_residual(&w->t, &p->sums);
+>>>>>>> main
     kernel_count(w, ir_and(f, replayed, ir_or(f, ir_ne(f, p->hash, p->hash_first), left)), STATUS_DRIFT);
 }
 
@@ -225,7 +233,7 @@ bl_result kernel_gradient(walk *w, ir_module *m)
     enum gradient_method method = replay_method(w);
     BL_ASSERT(fused(w) || w->pass == RENDER_REPLAY || w->pass == RENDER_ADJOINT, "a gradient in pass %d",
               (int)w->pass);
-    BL_ASSERT(method == METHOD_REPLAY || !w->motion->chains, "method %d with motion %s", (int)method,
+    BL_ASSERT(method == METHOD_REPLAY || !w->chains, "method %d with motion %s", (int)method,
               w->motion->name);
     w->notes = method != METHOD_UNIT;
     if (inverts(w)) /* Jacobians are by rays alone: parameters have no tangents. */
@@ -233,7 +241,11 @@ bl_result kernel_gradient(walk *w, ir_module *m)
     lane l = kernel_lane(w, m);
     film_value dL = gradient ? replay_sample_adjoint(w, &l) : film_none(w);
     replay_state p = start(w, &l);
+<<<<<<< HEAD
     chain_rows rows = has_chains(w) ? chain_make_rows(w) : (chain_rows){0};
+=======
+    chain_rows rows = w->chains ? chain_make_rows(w) : (chain_rows){0};
+>>>>>>> main
     if (image)
         p.sum = kernel_load_sum(w, l.film, l.inside);
     p.lane = &l, p.rows = &rows;
@@ -242,11 +254,17 @@ bl_result kernel_gradient(walk *w, ir_module *m)
     ir_ref loop = state_loop(f, &state);
     state_replay(w, &state, &p);
     ir_while(f, ir_lt(f, p.at.sample, l.last));
+<<<<<<< HEAD
     ir_ref fresh = has_chains(w) ? chain_fresh(w, &p)
                    : inverts(w)  ? inversion_fresh(w, &p)
                                  : walk_begins(w, &p.at);
     p.at = walk_start(w, fresh, p.at);
     if (has_chains(w))
+=======
+    ir_ref fresh = w->chains ? chain_fresh(w, &p) : walk_begins(w, &p.at);
+    p.at = walk_start(w, fresh, p.at);
+    if (w->chains)
+>>>>>>> main
         chain_begin(w, &p, fresh);
     if (inverts(w))
         inversion_begin(w, &p, fresh);
@@ -254,8 +272,12 @@ bl_result kernel_gradient(walk *w, ir_module *m)
         begin_adjoint(w, &l, &p, fresh);
     if (method != METHOD_REPLAY)
         radiative_begin(w, &p, fresh);
+<<<<<<< HEAD
     ir_ref alive = has_chains(w)             ? chain_vertex(w, &p, dL)
                    : inverts(w)              ? inversion_vertex(w, &p, dL)
+=======
+    ir_ref alive = w->chains                 ? chain_vertex(w, &p, dL)
+>>>>>>> main
                    : method != METHOD_REPLAY ? radiative_vertex(w, &p, dL)
                                              : replay_vertex(w, &p, dL);
     if (method != METHOD_REPLAY)

@@ -43,7 +43,7 @@ void replay_add_image(walk *w, replay_state *p, ir_ref finite)
 {
     film_value weighed = film_of(w, &p->at, p->sums.L);
     for (uint32_t c = 0; c < w->film_channels; c++)
-        p->sum.c[c] = ir_add(w->t.f, p->sum.c[c], ir_select(w->t.f, finite, weighed.c[c], t_f32(&w->t, 0)));
+        film_take(w, finite, weighed.c[c], &p->sum.c[c], NULL);
 }
 
 /* ---- vertices ---- */
@@ -117,11 +117,11 @@ ir_ref replay_vertex(const walk *kernel, replay_state *p, film_value film_dL)
     if (drt_any(w))
         drt_offer(w, &p->drt_path, &v, &p->at, &p->b, p->phase);
     throughput_fly(w, &v, &p->b);
-    contribution k = contribute(w, &v, &p->at);
+    contribution k = contribute(w, &v, &p->at, &p->b);
     account(w, p, color_add(&w->t, k.hit, k.light), p->phase);
     if (w->pass != RENDER_REPLAY)
         adjoint(w, p, &(vertex_adjoint){&v, &k, dL, p->phase}, &arrived);
-    passage onward = throughput_pass(w, p->at.depth, &v, k.for_sample, &p->b);
+    passage onward = contribution_pass(w, p->at.depth, &v, &k, &p->b);
     replay_note(w, p, &v, onward.alive);
     p->at = walk_next(w, p->at, &v, onward.alive);
     if (drt_any(w))

@@ -150,7 +150,7 @@ static ir_ref record(walk *w, const lane *l, store_state *p)
 {
     tracer *t = &w->t;
     tape_vertex x = {.v = walk_visit(w, p->at)};
-    x.k = contribute(w, &x.v, &p->at);
+    x.k = contribute(w, &x.v, &p->at, &p->b);
     x.own = color_add(t, x.k.hit, x.k.light);
     x.whole = walk_weigh(w, p->at, throughput_whole(w, &p->b));
     p->L = color_add(t, p->L, color_mul(t, throughput_whole(w, &p->b), x.own));
@@ -175,9 +175,10 @@ static void finish_path(walk *w, const lane *l, store_state *p, ir_ref alive)
              ir_select(f, finite, p->at.depth, t_u32(t, 0)));
     ir_else(f);
     ir_endif(f);
+    ir_ref add = ir_and(f, ended, finite);
     for (uint32_t c = 0; c < FILM_MOST; c++) {
         if (c < w->film_channels)
-            p->sum.c[c] = ir_add(f, p->sum.c[c], ir_select(f, ir_and(f, ended, finite), weighed.c[c], zero));
+            film_take(w, add, weighed.c[c], &p->sum.c[c], NULL);
         if (c < t->channels)
             p->L.c[c] = ir_select(f, alive, p->L.c[c], zero);
     }

@@ -201,12 +201,12 @@ ir_ref stretch_extent(walk *w, const walk_stretch *s, bool differentiated)
 
 /* Grey extinction without a gradient: at each step the value of tracking equals its probability, so the
  * weight stays 1. */
-bool media_exact(const walk *w) { return !w->spectral && !media_want_extinction(w); }
-bool media_track_exact(const walk *w) { return !w->spectral && (w->drt || !media_want_extinction(w)); }
+bool media_exact(const walk *w) { return !w->chromatic && !media_want_extinction(w); }
+bool media_track_exact(const walk *w) { return !w->chromatic && (w->drt || !media_want_extinction(w)); }
 
 void state_channels(const walk *w, loop_state *s, color *c)
 {
-    if (w->spectral) {
+    if (w->chromatic) {
         state_color(s, &w->t, c);
         return;
     }
@@ -219,7 +219,7 @@ void state_channels(const walk *w, loop_state *s, color *c)
 ir_ref share_mixture(walk *w, color share, color chance)
 {
     tracer *t = &w->t;
-    if (!w->spectral)
+    if (!w->chromatic)
         return chance.c[0];
     return color_dot(t, share, chance);
 }
@@ -227,7 +227,7 @@ ir_ref share_mixture(walk *w, color share, color chance)
 color share_after(walk *w, color share, color chance, ir_ref mixed)
 {
     tracer *t = &w->t;
-    if (!w->spectral)
+    if (!w->chromatic)
         return share;
     COLOR_EACH(r, t_ratio(t, ir_mul(t->f, share.c[c], chance.c[c]), mixed));
     return r;

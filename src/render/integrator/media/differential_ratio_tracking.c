@@ -58,13 +58,13 @@ drt_path drt_none(walk *w)
 
 void state_drt(walk *w, loop_state *s, drt_path *k)
 {
-    if (s->reads && !w->spectral)
+    if (s->reads && !w->chromatic)
         k->share = color_all(t_f32(&w->t, 1.0f / (float)w->t.channels));
     state_ref(s, &k->on), state_ref(s, &k->first), state_ref(s, &k->t), state_ref(s, &k->sum);
     state_vec3(s, &k->o), state_vec3(s, &k->d);
     state_ref(s, &k->medium), state_ref(s, &k->depth);
     state_color(s, &w->t, &k->beta);
-    if (w->spectral)
+    if (w->chromatic)
         state_color(s, &w->t, &k->share);
 }
 
@@ -207,7 +207,7 @@ void drt_begin(walk *w, drt_path *k, walk_position *at, throughput *b, ir_ref wh
     there.depth = k->depth, there.share = k->share;
     there.event = ir_add(f, k->depth, t_u32(t, 1)), there.scattered = k->o;
     *at = position_select(w, when, there, *at);
-    const throughput weight = {k->beta, {none, none, none}, t_f32(t, 1)};
+    const throughput weight = {.beta = k->beta, .zeros = {none, none, none}, .eta = t_f32(t, 1)};
     *b = throughput_select(w, when, &weight, b);
     k->on = ir_or(f, k->on, when), k->first = ir_or(f, k->first, when);
     k->sum = ir_select(f, when, t_ratio(t, k->sum, color_max(t, k->beta)), k->sum);

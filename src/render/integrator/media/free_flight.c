@@ -43,7 +43,7 @@ static color sampling_rates(walk *w, const walk_stretch *s, color sigma)
 static ir_ref chosen_rate(walk *w, color share, color rate, ir_ref u)
 {
     ir_func *f = w->t.f;
-    if (!w->spectral)
+    if (!w->chromatic)
         return rate.c[0];
     const uint32_t last = w->t.channels - 1;
     ir_ref sum = share.c[0], before[COLOR_MOST], chosen = rate.c[last];

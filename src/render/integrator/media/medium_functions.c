@@ -176,7 +176,7 @@ void medium_functions(walk *w)
         }
         w->fn.bounds[i] = make_bounds(w, medium);
         w->fn.into[i] = make_into(w, medium), w->fn.cell[i] = make_cell(w, medium);
-        w->spectral |= w->t.channels > 1 && !medium_grey(medium);
+        w->chromatic |= w->t.channels > 1 && !medium_grey(medium);
         w->cells |= medium_cells(&w->t, medium) > 0;
     }
 }

@@ -260,7 +260,7 @@ static void state_tracking(const walk *w, loop_state *s, tracking *k)
     state_ref(s, &k->distance), state_ref(s, &k->step), state_ref(s, &k->going), state_ref(s, &k->real);
     if (!k->exact)
         state_channels(w, s, &k->weight);
-    if (w->spectral)
+    if (w->chromatic)
         state_color(s, &w->t, &k->share);
     if (w->cells)
         state_ref(s, &k->mean);
@@ -379,7 +379,7 @@ color track_weight(walk *w, const walk_flight *fl, color share)
     tracer *t = &w->t;
     const walk_stretch *s = &fl->s;
     track k = track_begin(w, s);
-    collisions c = {.s = s, .k = &k, .fl = fl, .differentiated = true, .two = w->spectral, .other = share};
+    collisions c = {.s = s, .k = &k, .fl = fl, .differentiated = true, .two = w->chromatic, .other = share};
     c = track_collisions(w, c, weigh_null);
     color weight = collisions_found(w, &c, c.product);
     vec3 p_end = stretch_point(t, s, fl->t);
@@ -457,7 +457,7 @@ static ir_ref collisions_adjoint(walk *w, const walk_stretch *s, const track *k,
     ir_func *f = t->f;
     const walk_flight *fl = seeds.fl;
     BL_ASSERT(sum->count <= ARRIVALS_MOST, "adjoints arrive at %u inputs", sum->count);
-    if (!w->spectral) /* one factor for all channels */
+    if (!w->chromatic) /* one factor for all channels */
         seeds.null.c[0] = color_sum(t, seeds.null), seeds.real.c[0] = color_sum(t, seeds.real);
     tentative at = track_next(w, s, k, k->near, s->step), then;
     ir_ref state[6 + ARRIVALS_MOST] = {at.distance, s->step, ir_and(f, when, at.inside),
@@ -473,7 +473,7 @@ static ir_ref collisions_adjoint(walk *w, const walk_stretch *s, const track *k,
     at.mean = w->cells ? ir_detach(f, state[4]) : k->mean,
     at.least = k->residual ? ir_detach(f, state[5]) : at.mean;
     color left = residual_share(w, s, k, &at, false), seed;
-    uint32_t channels = w->spectral ? t->channels : 1;
+    uint32_t channels = w->chromatic ? t->channels : 1;
     for (uint32_t c = 0; c < channels; c++) {
         seed.c[c] = ir_neg(f, t_ratio(t, seeds.null.c[c], left.c[c]));
         if (fl)

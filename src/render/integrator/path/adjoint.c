@@ -12,7 +12,22 @@
 #include "render/integrator/path/adjoint.h"
 #include "spirv_gen/ad/ad.h"
 
-contribution contribute(walk *w, const walk_vertex *v, const walk_position *at)
+/* The values of the material toward the light and for the sample; where light is polarised, what the row sees
+ * of the former. */
+static void values_of(walk *w, const walk_vertex *v, const walk_position *at, const throughput *b,
+                      contribution *k)
+{
+    color lit[4];
+    if (!w->polarized) {
+        walk_values(w, v, false, &k->for_light, &k->for_sample);
+        return;
+    }
+    k->polarized = polarized_at(w, v, at, b->basis);
+    polarized_lit(w, &k->polarized, lit);
+    k->for_light = polarized_dot(w, b->row, lit);
+}
+
+contribution contribute(walk *w, const walk_vertex *v, const walk_position *at, const throughput *b)
 {
     tracer *t = &w->t;
     contribution k = {
@@ -21,11 +36,13 @@ contribution contribute(walk *w, const walk_vertex *v, const walk_position *at)
         .light_radiance = color_all(t_f32(t, 0)),
         .light_scale = color_all(t_f32(t, 0)),
     };
-    walk_values(w, v, false, &k.for_light, &k.for_sample);
+    values_of(w, v, at, b, &k);
     if (w->plan->scene->emitters.count == 0)
         return k;
     k.hit_radiance = walk_radiance(w, v->hit, false);
     k.hit = color_scale(t, k.hit_radiance, v->hit_mis);
+    if (w->polarized)
+        k.hit = color_mul(t, k.hit, b->row[0]);
     if (w->next_event) {
         k.light_radiance = walk_radiance(w, v->light, false);
         k.light_scale = walk_light_scale(w, v, at, false);
@@ -34,9 +51,23 @@ contribution contribute(walk *w, const walk_vertex *v, const walk_position *at)
     return k;
 }
 
+passage contribution_pass(walk *w, ir_ref depth, const walk_vertex *v, const contribution *k, throughput *b)
+{
+    if (!w->polarized)
+        return throughput_pass(w, depth, v, k->for_sample, b);
+    color row[4];
+    polarized_row(w, &k->polarized, b->row, row);
+    return throughput_pass_polarized(w, depth, v, row, k->polarized.basis, k->polarized.of.sample.depolarizes,
+                                     b);
+}
+
 void account_by(walk *w, replay_state *p, const throughput *b, color light, ir_ref takes)
 {
     tracer *t = &w->t;
+    if (w->polarized) { /* The row is in the light. */
+        sums_add(t, &p->sums, throughput_where(w, b, 0, light), throughput_where(w, b, 1, light), takes);
+        return;
+    }
     sums_add(t, &p->sums, color_mul(t, throughput_whole(w, b), light),
              color_mul(t, throughput_but_one(w, b), light), takes);
 }
@@ -155,7 +186,10 @@ static void adjoint_bsdf(walk *w, replay_state *p, const vertex_adjoint *of, col
                          arrivals *arrived)
 {
     ir_ref outputs[2 * COLOR_MOST], seeds[2 * COLOR_MOST];
-    bsdf_outputs(w, p, of, seed_whole, outputs, seeds);
+    if (w->polarized)
+        polarized_outputs(w, p, of, outputs, seeds);
+    else
+        bsdf_outputs(w, p, of, seed_whole, outputs, seeds);
     branch b = begin_branch(w, ir_and(w->t.f, of->when, of->v->goes_on), arrived);
     backward_into(&w->t, outputs, seeds, 2 * w->t.channels, &b.inside);
     end_branch(w, &b, arrived);
@@ -197,6 +231,14 @@ void adjoint_flight(walk *w, const replay_state *p, const walk_vertex *v, color 
     flight_adjoint(w, &v->flight, p->phase, to_come, missing, arrived);
 }
 
+/* The derivative of the loss by what the material sends on of the sampled light, over its radiance. */
+static color lit_seed(walk *w, const replay_state *p, const vertex_adjoint *of, color seed_whole)
+{
+    tracer *t = &w->t;
+    return w->polarized ? color_mul(t, throughput_where(w, &p->b, 0, of->k->for_light), of->dL)
+                        : color_mul(t, seed_whole, of->k->for_light);
+}
+
 void adjoint(walk *w, replay_state *p, const vertex_adjoint *of, arrivals *arrived)
 {
     tracer *t = &w->t;
@@ -209,8 +251,8 @@ void adjoint(walk *w, replay_state *p, const vertex_adjoint *of, arrivals *arriv
     if (lights)
         adjoint_hit(w, v, k, of->when, seed_whole, arrived);
     if (lights && w->next_event)
-        adjoint_light(w, v->light, of->when,
-                      color_mul(t, color_mul(t, seed_whole, k->for_light), k->light_scale), arrived);
+        adjoint_light(w, v->light, of->when, color_mul(t, lit_seed(w, p, of, seed_whole), k->light_scale),
+                      arrived);
     if (lights && w->next_event && w->volumetric && shadow_is_wanted(w))
         adjoint_shadow(w, p, v, k, seed_whole, arrived);
     if (lights && w->next_event && field_any(w))

@@ -12,16 +12,16 @@ typedef struct chain_rows {
     uint32_t number_count, word_count; /* numbers and words in one row */
 } chain_rows;
 
-/* The stretch of the path that is being backpropagated, where walk.motion->chains
- * (kernels/attached_replay.c). */
+/* The stretch of the path that is being backpropagated, where walk.chains (kernels/attached_replay.c). */
 typedef struct replay_chain {
     walk_position from; /* the position before the first vertex of the stretch */
     throughput b;       /* the throughput at that position */
     ir_ref mode;        /* u32: enum chain_mode */
     ir_ref target;      /* u32: depth of the vertex whose turn it is */
     ir_ref ended, left; /* bool: the path ends with the stretch; some of L was left when the stretch ended */
-    ir_ref ray[RAY_MOST]; /* adjoint of the ray that leads to the vertex after `target`: o, d and, where
-                             walk.attaches, pdf */
+    ir_ref ray[RAY_MOST]; /* where walk.motion->chains, adjoint of the ray that leads to the vertex after
+                             `target`: o, d and, where walk.attaches, pdf */
+    color light[4];       /* where walk.polarized: the Stokes vectors that this vertex sends to `target` */
 } replay_chain;
 
 /* Coordinates of a ray as a line: two of its place and two of its direction. */
@@ -53,18 +53,26 @@ typedef struct replay_state {
     throughput b;
     replay_sums sums;
     ir_ref hash, hash_first;
+<<<<<<< HEAD
     ir_ref seen;                /* u32: walk_known.seen */
     replay_chain chain;         /* where walk.motion->chains */
     replay_inversion inversion; /* in the place of most of it where render_scene.inverts */
     replay_turn turn;           /* where METHOD_RECURSIVE */
     drt_path drt_path; /* where drt_any; phase is then false, so its light is added to sums that are empty */
+=======
+    ir_ref seen;        /* u32: walk_known.seen */
+    replay_chain chain; /* where walk.chains */
+    replay_turn turn;   /* where METHOD_RECURSIVE */
+    drt_path drt_path;  /* where drt_any; phase is then false, so its light is added to sums that are empty */
+>>>>>>> main
     /* The next three are not in the state of the loop. */
     const lane *lane;
     const chain_rows *rows;
     film_value sum; /* sum of the radiance of all samples: the image of this stream */
 } replay_state;
 
-/* Terms of one vertex, per channel, without throughput. */
+/* Terms of one vertex, per channel, without throughput. Where walk.polarized, the row is in hit, light and
+ * for_light. */
 typedef struct contribution {
     color hit, light;            /* hit: mis * radiance; light: mis * visibility / pdf * value * radiance */
     color hit_radiance;          /* radiance of the light that was hit */
@@ -73,12 +81,15 @@ typedef struct contribution {
     color for_light, for_sample; /* values of the material, toward the light and for the sample */
     const color *onward;         /* radiance that comes by the sample, over the sample's value; if NULL, it is
                                     taken from what L and M hold */
+    polarized_vertex polarized;  /* where walk.polarized */
 } contribution;
 
 /* ---- adjoint.c ---- */
 
-/* Evaluates the terms of a vertex, detached. at: the position before it. */
-contribution contribute(walk *w, const walk_vertex *v, const walk_position *at);
+/* Evaluates the terms of a vertex, detached. at, b: position and throughput before it. */
+contribution contribute(walk *w, const walk_vertex *v, const walk_position *at, const throughput *b);
+/* Goes past the vertex: updates b, and decides whether the path goes on. */
+passage contribution_pass(walk *w, ir_ref depth, const walk_vertex *v, const contribution *k, throughput *b);
 /* Takes the light of a vertex from L and M where `takes` (bool). Elsewhere adds it to them. */
 void account(walk *w, replay_state *p, color light, ir_ref takes);
 /* The same with a throughput other than the path's present one. */
@@ -92,13 +103,34 @@ typedef struct vertex_adjoint {
 } vertex_adjoint;
 
 /* Backpropagates what the vertex contributes. Where walk.motion->chains, p->chain.ray is, in, the adjoint of
- * the ray that goes on, and out, that of the ray that leads here. */
+ * the ray that goes on, and out, that of the ray that leads here. Where walk.polarized, p->chain.light is the
+ * light that arrives by the sample, over the probability of the sample. */
 void adjoint(walk *w, replay_state *p, const vertex_adjoint *of, arrivals *arrived);
+<<<<<<< HEAD
 /* What a vertex contributes, differentiated, and the seed of each number: emission that was found, sampled
  * light, and what adjoint backpropagates of the material. Returns how many there are. */
 enum { VERTEX_OUTPUTS_MOST = 4 * COLOR_MOST };
 uint32_t adjoint_outputs(walk *w, const replay_state *p, const vertex_adjoint *of, ir_ref *outputs,
                          ir_ref *seeds);
+=======
+/* ---- polarized_adjoint.c: where walk.polarized ---- */
+
+/* The light that arrives by v's sample, over the probability of that sample, which `onward` has. Where v ends
+ * its segment (`ends`, bool), it is what L and M still hold, with b, the throughput behind v; elsewhere it is
+ * p->chain.light. */
+void polarized_arriving(walk *w, const replay_state *p, const contribution *k, const throughput *b,
+                        const passage *onward, ir_ref ends, color out[4]);
+/* Outputs and seeds for the material's side of Ld' and for row * matrix' * p->chain.light: of either as many
+ * as light has channels. */
+void polarized_outputs(walk *w, const replay_state *p, const vertex_adjoint *of, ir_ref *outputs,
+                       ir_ref *seeds);
+/* What the vertex sends back along the path: its own light, and what it makes of `arriving`. */
+void polarized_sent(walk *w, const walk_vertex *v, const contribution *k, const color arriving[4],
+                    color out[4]);
+
+/* ---- adjoint.c ---- */
+
+>>>>>>> main
 /* The adjoints of the ray that leads to a vertex, or of the vertex's motion. They are 0: nothing has arrived
  * yet. */
 arrivals arrivals_start(walk *w, const replay_state *p, const walk_vertex *v);

@@ -77,7 +77,7 @@ walk_position walk_start(walk *w, ir_ref fresh, walk_position at)
                y = ir_phi(f, branch, camera.scattered.y, at.scattered.y);
         at.scattered = v3(x, y, ir_phi(f, branch, camera.scattered.z, at.scattered.z));
     }
-    for (uint32_t c = 0; w->spectral && c < w->t.channels; c++)
+    for (uint32_t c = 0; w->chromatic && c < w->t.channels; c++)
         at.share.c[c] = ir_phi(f, branch, camera.share.c[c], at.share.c[c]);
     w->motion->join(w, branch, &camera, &at);
     const ir_ref from[10] = {camera.o.x, camera.o.y,  camera.o.z, camera.d.x,   camera.d.y,

@@ -6,6 +6,7 @@
 
 #include "render/integrator/field/field.h"
 #include "render/integrator/media/media.h"
+#include "render/integrator/vertex/plugin_functions.h"
 #include "render/integrator/vertex/vertex.h"
 
 /* ---- camera.c ---- */
@@ -40,7 +41,7 @@ typedef struct radiance_walk {
     walk_position at;
     color beta, radiance; /* the throughput; what the path has found so far */
     ir_ref eta;           /* product of the relative indices of refraction, for roulette */
-    /* Where walk.polarized: the row by which the light that arrives is multiplied, behind its first entry,
+    /* Where walk.polarized: the row by which the light that arrives is multiplied, without its first entry,
      * which is beta; and its basis, a unit vector of the world across the ray. */
     color row[3];
     vec3 basis;
@@ -53,6 +54,27 @@ void polarized_start(walk *w, radiance_walk *p);
 /* Takes the row past v's material, and scales it by over_pdf. Returns, per channel, what the path sees of
  * light of radiance 1 that the material at v scatters from the sampled light. */
 color polarized_pass(walk *w, const walk_vertex *v, radiance_walk *p, ir_ref over_pdf);
+
+/* What a vertex does to polarised light: the material's matrices, and the rotations between their bases and
+ * those of the path. */
+typedef struct polarized_vertex {
+    bsdf_polarized_results of;
+    mueller to_sample, to_light; /* from the bases of `of` to that in which the path arrives */
+    mueller behind;              /* differentiated only: from `basis` to that of the sample */
+    vec3 basis;                  /* of the path behind the vertex: unit vector of the world, detached */
+} polarized_vertex;
+/* At v, for a path that arrives with this basis. at: the position before v. */
+polarized_vertex polarized_at(walk *w, const walk_vertex *v, const walk_position *at, vec3 basis);
+/* The same differentiated, at a path that stays. walked: what polarized_at has found. */
+polarized_vertex polarized_differentiated(walk *w, const walk_vertex *v, const walk_position *at, vec3 basis,
+                                          const polarized_vertex *walked);
+/* Sets out to the row times the matrix of v's sample. out may be row. */
+void polarized_row(walk *w, const polarized_vertex *m, const color row[4], color out[4]);
+/* Sets out to that matrix times the light that arrives by the sample. out may be arriving. */
+void polarized_leaving(walk *w, const polarized_vertex *m, const color arriving[4], color out[4]);
+/* Sets out to what the material sends on of the sampled light, of radiance 1. */
+void polarized_lit(walk *w, const polarized_vertex *m, color out[4]);
+color polarized_dot(walk *w, const color row[4], const color s[4]);
 
 /* ---- radiance.c ---- */
 
@@ -79,6 +101,9 @@ bool walk_move_light(walk *w, walk_light *light, ir_ref *factor);
 /* The radiance of a light. It is black where the light is not there. If differentiated, it has derivatives
  * (or comes from the frozen values). */
 color walk_radiance(walk *w, walk_light light, bool differentiated);
+/* The arguments by which bsdf_value is called at a vertex; detached, so that they stay, if the value is to be
+ * differentiated. */
+bsdf_value_arguments walk_value_arguments(walk *w, const walk_vertex *v, bool detached);
 /* The material's values at a vertex: toward the sampled light, and of the sampled direction. */
 void walk_values(walk *w, const walk_vertex *v, bool differentiated, color *for_light, color *for_sample);
 /* The factor of the sampled light's radiance and the material's value for it: the light's weight times the

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Polarised light along a path from the camera. Light of all lights is unpolarised, and the film shows
- * intensities. So what is carried is one row per channel: the first row of the product of the matrices of the
- * vertices so far. Its first entry is the throughput, beta. A surface that depolarises leaves only that.
+ * Polarised light at a vertex. Light of all lights is unpolarised. A path from the camera carries a row per
+ * channel, by which the Stokes vector of what arrives is multiplied, and light goes the other way, from
+ * vertex to vertex, as Stokes vectors. Both are color[4]: entry k of all channels.
  *
  * A row refers to a basis, a unit vector across the ray. At a vertex the row is taken from the carried basis
- * to the one that the material's matrix has, which is then carried on (docs/theory/polarized_replay.md). */
+ * to the one that the material's matrix has, which is then carried on (docs/theory/polarized_replay.md).
+ *
+ * What a material says may move its basis: the angle of a polariser does. The basis that is carried on is
+ * that of the path that was walked, so differentiated light is turned once more behind the material. */
 #include "render/integrator/path/path.h"
 #include "render/integrator/vertex/plugin_functions.h"
 
@@ -19,50 +22,129 @@ void polarized_start(walk *w, radiance_walk *p)
     p->basis = v3(t_f32(t, 1), zero, zero);
 }
 
-static bsdf_polarized_results values_at(walk *w, const walk_vertex *v)
+static polarized_vertex nothing(walk *w, vec3 basis)
 {
     tracer *t = &w->t;
-    bsdf_value_arguments a = {.wi = v->wi,
-                              .uv = v->si.uv,
-                              .to_light = v->to_light,
-                              .wo = v->wo,
-                              .delta = v->sample.delta,
-                              .lobe = v->sample.lobe,
-                              .on = surface_seen(t, &v->si, v->frame)};
-    bsdf_polarized_results r;
+    polarized_vertex m = {.basis = basis, .of.sample.depolarizes = ir_bool(t->f, true)};
+    for (int k = 0; k < 4; k++)
+        m.to_sample.m[k][k] = m.to_light.m[k][k] = m.behind.m[k][k] = t_f32(t, 1);
+    return m;
+}
+
+static frame detached(tracer *t, frame f)
+{
+    return (frame){v3_detach(t, f.s), v3_detach(t, f.t), v3_detach(t, f.n)};
+}
+
+static polarized_vertex evaluate(walk *w, const walk_vertex *v, const walk_position *at, vec3 basis,
+                                 bool differentiated)
+{
+    tracer *t = &w->t;
+    if (walk_scatterers(w) == 0) /* a scene without shapes */
+        return nothing(w, basis);
+    polarized_vertex m = {0};
+    bsdf_value_arguments a = walk_value_arguments(w, v, differentiated);
     ref_list in = refs_for(v->bsdf_record), out = refs_results();
-    bsdf_value_visit(w, &in, &a);
-    ir_call(t->f, v->bsdf_class, w->fn.bsdf_polarized, w->plan->bsdfs.count, in.at, in.count, out.at);
-    bsdf_polarized_results_visit(w, &out, &r);
+    bsdf_value_visit(w, &in, &a), collision_z_visit(w, &in, &a.collision_z);
+    ir_call(t->f, v->bsdf_class, differentiated ? w->fn.bsdf_polarized_differentiated : w->fn.bsdf_polarized,
+            walk_scatterers(w), in.at, in.count, out.at);
+    bsdf_polarized_results_visit(w, &out, &m.of);
+    vec3 away = v3_neg(t, at->d);
+    frame local = v->frame;
+    if (differentiated)
+        away = v3_detach(t, away), basis = v3_detach(t, basis), local = detached(t, local);
+    m.basis = frame_to_world(t, local, m.of.sample.axis);
+    m.to_sample = stokes_rotation(t, away, m.basis, basis);
+    m.to_light = stokes_rotation(t, away, frame_to_world(t, local, m.of.light_axis), basis);
+    return m;
+}
+
+polarized_vertex polarized_at(walk *w, const walk_vertex *v, const walk_position *at, vec3 basis)
+{
+    return evaluate(w, v, at, basis, false);
+}
+
+polarized_vertex polarized_differentiated(walk *w, const walk_vertex *v, const walk_position *at, vec3 basis,
+                                          const polarized_vertex *walked)
+{
+    BL_ASSERT(walk_tracks(w), "derivatives in the pass %d", (int)w->pass);
+    tracer *t = &w->t;
+    polarized_vertex m = evaluate(w, v, at, basis, true);
+    vec3 onward = v3_detach(t, v3_neg(t, v->next_d)), stays = v3_detach(t, walked->basis);
+    if (walk_scatterers(w) > 0)
+        m.behind = stokes_rotation(t, onward, stays, m.basis);
+    m.basis = walked->basis;
+    return m;
+}
+
+static stokes channel_of(const color s[4], uint32_t c)
+{
+    return (stokes){{s[0].c[c], s[1].c[c], s[2].c[c], s[3].c[c]}};
+}
+
+static void put_channel(tracer *t, const stokes *s, uint32_t c, color out[4])
+{
+    for (int k = 0; k < 4; k++)
+        out[k].c[c] = ir_is_none(s->s[k]) ? t_f32(t, 0) : s->s[k];
+}
+
+/* Whether a rotation behind the material has been recorded. */
+static bool turned_behind(const polarized_vertex *m) { return !ir_is_none(m->behind.m[0][0]); }
+
+void polarized_row(walk *w, const polarized_vertex *m, const color row[4], color out[4])
+{
+    tracer *t = &w->t;
+    for (uint32_t c = 0; c < t->channels; c++) {
+        stokes r = channel_of(row, c);
+        r = mueller_apply_row(t, &r, &m->to_sample);
+        r = mueller_apply_row(t, &r, &m->of.sample.m[c]);
+        if (turned_behind(m))
+            r = mueller_apply_row(t, &r, &m->behind);
+        put_channel(t, &r, c, out);
+    }
+}
+
+void polarized_leaving(walk *w, const polarized_vertex *m, const color arriving[4], color out[4])
+{
+    tracer *t = &w->t;
+    for (uint32_t c = 0; c < t->channels; c++) {
+        stokes s = channel_of(arriving, c);
+        s = mueller_apply(t, &m->of.sample.m[c], &s);
+        s = mueller_apply(t, &m->to_sample, &s);
+        put_channel(t, &s, c, out);
+    }
+}
+
+void polarized_lit(walk *w, const polarized_vertex *m, color out[4])
+{
+    tracer *t = &w->t;
+    for (uint32_t c = 0; c < t->channels; c++) {
+        stokes s = mueller_apply(t, &m->to_light, &m->of.light[c]);
+        put_channel(t, &s, c, out);
+    }
+}
+
+color polarized_dot(walk *w, const color row[4], const color s[4])
+{
+    tracer *t = &w->t;
+    color r = color_mul(t, row[0], s[0]);
+    for (uint32_t c = 0; c < t->channels; c++)
+        for (int k = 1; k < 4; k++)
+            r.c[c] = t_mad(t, row[k].c[c], s[k].c[c], r.c[c]);
     return r;
 }
 
 color polarized_pass(walk *w, const walk_vertex *v, radiance_walk *p, ir_ref over_pdf)
 {
     tracer *t = &w->t;
-    ir_func *f = t->f;
-    color lit = color_all(t_f32(t, 0));
-    if (walk_scatterers(w) == 0) { /* a scene without shapes */
-        p->beta = lit;
-        return lit;
-    }
-    bsdf_polarized_results r = values_at(w, v);
-    vec3 away = v3_neg(t, p->at.d), axis = frame_to_world(t, v->frame, r.sample.axis),
-         light_axis = frame_to_world(t, v->frame, r.light_axis);
-    mueller to_sample = stokes_rotation(t, away, axis, p->basis),
-            to_light = stokes_rotation(t, away, light_axis, p->basis);
-    for (uint32_t c = 0; c < t->channels; c++) {
-        stokes row = {{p->beta.c[c], p->row[0].c[c], p->row[1].c[c], p->row[2].c[c]}};
-        stokes seen = mueller_apply_row(t, &row, &to_light);
-        lit.c[c] = ir_mul(f, seen.s[0], r.light[c].s[0]);
-        for (int k = 1; k < 4; k++)
-            lit.c[c] = t_mad(t, seen.s[k], r.light[c].s[k], lit.c[c]);
-        row = mueller_apply_row(t, &row, &to_sample);
-        row = mueller_apply_row(t, &row, &r.sample.m[c]);
-        p->beta.c[c] = ir_mul(f, row.s[0], over_pdf);
-        for (int k = 0; k < 3; k++)
-            p->row[k].c[c] = ir_mul(f, row.s[1 + k], over_pdf);
-    }
-    p->basis = axis;
+    polarized_vertex m = polarized_at(w, v, &p->at, p->basis);
+    color row[4] = {p->beta, p->row[0], p->row[1], p->row[2]}, light[4];
+    polarized_lit(w, &m, light);
+    color lit = polarized_dot(w, row, light);
+    polarized_row(w, &m, row, row);
+    p->beta = color_scale(t, row[0], over_pdf);
+    for (int k = 0; k < 3; k++)
+        p->row[k] = color_scale(t, row[1 + k], over_pdf);
+    p->basis = m.basis;
     return lit;
 }

@@ -63,21 +63,9 @@ color walk_radiance(walk *w, walk_light light, bool differentiated)
     return r;
 }
 
-/* Detaches the arguments, which describe the path. Values are then functions of parameters at a path that
- * stays where it is. */
-static void detach_arguments(walk *w, bsdf_value_arguments *a)
+/* Detached arguments describe a path that stays where it is, at which values are functions of parameters. */
+bsdf_value_arguments walk_value_arguments(walk *w, const walk_vertex *v, bool detached)
 {
-    ref_list l = refs_fields();
-    bsdf_value_visit(w, &l, a), collision_z_visit(w, &l, &a->collision_z);
-    refs_detach(w, &l);
-    refs_rewind(&l, REFS_READ);
-    bsdf_value_visit(w, &l, a), collision_z_visit(w, &l, &a->collision_z);
-}
-
-void walk_values(walk *w, const walk_vertex *v, bool differentiated, color *for_light, color *for_sample)
-{
-    tracer *t = &w->t;
-    BL_ASSERT(!differentiated || walk_tracks(w), "derivatives in the pass %d", (int)w->pass);
     bsdf_value_arguments a = {
         .wi = v->wi,
         .uv = v->si.uv,
@@ -85,17 +73,31 @@ void walk_values(walk *w, const walk_vertex *v, bool differentiated, color *for_
         .wo = v->wo,
         .delta = v->sample.delta,
         .lobe = v->sample.lobe,
-        .on = surface_seen(t, &v->si, v->frame),
+        .on = surface_seen(&w->t, &v->si, v->frame),
         .collision_z = v->collision_z,
     };
+    if (!detached)
+        return a;
+    ref_list l = refs_fields();
+    bsdf_value_visit(w, &l, &a), collision_z_visit(w, &l, &a.collision_z);
+    refs_detach(w, &l);
+    refs_rewind(&l, REFS_READ);
+    bsdf_value_visit(w, &l, &a), collision_z_visit(w, &l, &a.collision_z);
+    return a;
+}
+
+void walk_values(walk *w, const walk_vertex *v, bool differentiated, color *for_light, color *for_sample)
+{
+    tracer *t = &w->t;
+    BL_ASSERT(!differentiated || walk_tracks(w), "derivatives in the pass %d", (int)w->pass);
     if (walk_scatterers(w) == 0) {
         *for_light = *for_sample = color_all(t_f32(t, 0));
         return;
     }
+    bsdf_value_arguments a = walk_value_arguments(w, v, differentiated);
     ir_ref light_factor = t_f32(t, 1);
     motion_factors by = {.measure = light_factor};
     if (differentiated) {
-        detach_arguments(w, &a);
         walk_light light = v->light;
         bool placed = walk_move_light(w, &light, &light_factor);
         if (!placed && light.sampled)

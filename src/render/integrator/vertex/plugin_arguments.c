@@ -157,6 +157,7 @@ void bsdf_polarized_results_visit(const walk *w, ref_list *l, bsdf_polarized_res
             refs_number(l, &r->sample.m[c].m[k / 4][k % 4]);
     }
     refs_vec3(l, &r->light_axis), refs_vec3(l, &r->sample.axis);
+    refs_field(l, IR_BOOL, &r->sample.depolarizes);
 }
 
 void bsdf_color_visit(const walk *w, ref_list *l, bsdf_color_arguments *a)

@@ -191,14 +191,16 @@ static ir_func *make_bsdf_value(walk *w, const class_node *n, bool differentiate
 static ir_ref filled(tracer *t, ir_ref entry) { return ir_is_none(entry) ? t_f32(t, 0) : entry; }
 
 /* Classes differ in which entries are known to be 0, so all are returned. */
-static ir_func *make_bsdf_polarized(walk *w, const class_node *n)
+static ir_func *make_bsdf_polarized(walk *w, const class_node *n, bool differentiated)
 {
-    ir_func *f = ir_func_create(w->t.f->module, "bsdf_polarized");
-    tracer t = walk_function_tracer(w, f, false);
+    ir_func *f =
+        ir_func_create(w->t.f->module, differentiated ? "bsdf_polarized_differentiated" : "bsdf_polarized");
+    tracer t = walk_function_tracer(w, f, differentiated);
     ir_ref record;
     ref_list in = refs_parameters(f, &record), out = refs_fields();
     bsdf_value_arguments a = {0};
-    bsdf_value_visit(w, &in, &a);
+    bsdf_value_visit(w, &in, &a), collision_z_visit(w, &in, &a.collision_z);
+    t.wavelengths = &a.wavelengths;
     t.surface = &a.on;
     bsdf_context ctx = {&t, n, record, a.wi, a.uv};
     bsdf_polarized light = bsdf_polarize(&ctx, a.to_light, ir_bool(f, false), t_u32(&t, 0));
@@ -496,9 +498,13 @@ void vertex_bsdf_functions(walk *w)
         fn->bsdf_value[i] = make_bsdf_value(w, p->bsdfs.data[i], false);
         fn->bsdf_value_differentiated[i] = make_bsdf_value(w, p->bsdfs.data[i], true);
     }
-    fn->bsdf_polarized = func_array(w, p->bsdfs.count);
-    for (uint32_t i = 0; w->polarized && i < p->bsdfs.count; i++)
-        fn->bsdf_polarized[i] = make_bsdf_polarized(w, p->bsdfs.data[i]);
+    fn->bsdf_polarized = func_array(w, walk_scatterers(w)),
+    fn->bsdf_polarized_differentiated = func_array(w, walk_scatterers(w));
+    for (uint32_t i = 0; w->polarized && i < p->bsdfs.count; i++) {
+        fn->bsdf_polarized[i] = make_bsdf_polarized(w, p->bsdfs.data[i], false);
+        if (walk_tracks(w))
+            fn->bsdf_polarized_differentiated[i] = make_bsdf_polarized(w, p->bsdfs.data[i], true);
+    }
     fn->bsdf_albedo = func_array(w, p->bsdfs.count);
     for (uint32_t i = 0; w->pass == RENDER_CHANNELS && i < p->bsdfs.count; i++)
         fn->bsdf_albedo[i] = make_bsdf_colour(w, p->bsdfs.data[i], false, bsdf_albedo, "bsdf_albedo");

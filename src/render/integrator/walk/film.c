@@ -8,23 +8,24 @@
  * of channels into the other. */
 #include "render/integrator/walk/kernel.h"
 
-film_value film_plain(const walk *w, color c)
+static void copy_channels(const walk *w, const ir_ref *from, ir_ref *to)
 {
     BL_ASSERT(w->film_channels == w->t.channels, "%u channels of light on a film of %u", w->t.channels,
               w->film_channels);
+    memcpy(to, from, w->film_channels * sizeof *to);
+}
+
+film_value film_plain(const walk *w, color c)
+{
     film_value v = {0};
-    for (uint32_t k = 0; k < w->film_channels; k++)
-        v.c[k] = c.c[k];
+    copy_channels(w, c.c, v.c);
     return v;
 }
 
 color film_light(const walk *w, film_value v)
 {
-    BL_ASSERT(w->film_channels == w->t.channels, "%u channels of light on a film of %u", w->t.channels,
-              w->film_channels);
     color c = {0};
-    for (uint32_t k = 0; k < w->film_channels; k++)
-        c.c[k] = v.c[k];
+    copy_channels(w, v.c, c.c);
     return c;
 }
 

@@ -30,6 +30,12 @@ typedef struct throughput {
     color beta;               /* product of the factors that are not zero */
     ir_ref zeros[COLOR_MOST]; /* u32: 0, 1, or 2 for more */
     ir_ref eta;               /* product of the relative indices of refraction, for roulette */
+    /* Where walk.polarized, beta and zeros are those before the current segment, that is behind the last
+     * vertex that depolarised. `row` is what multiplies the light that arrives, zeros left out; its entry k
+     * that of entry k of the Stokes vectors. basis: unit vector of the world across the ray, to which they
+     * refer. */
+    color row[4];
+    vec3 basis;
 } throughput;
 throughput throughput_start(walk *w);
 /* Sets b to throughput_start where not alive. */
@@ -38,10 +44,12 @@ void throughput_restart(walk *w, ir_ref alive, throughput *b);
 throughput throughput_select(walk *w, ir_ref condition, const throughput *a, const throughput *b);
 /* Visits each field, as state of a loop. */
 void state_throughput(const walk *w, loop_state *s, throughput *b);
-/* Per channel: beta where no factor was zero, else 0. */
+/* Per channel: what intensity that arrives is multiplied by, where no factor was zero, else 0. */
 color throughput_whole(walk *w, const throughput *b);
-/* Per channel: beta where exactly one factor was zero, else 0. */
+/* Per channel: the same where exactly one factor was zero, else 0. */
 color throughput_but_one(walk *w, const throughput *b);
+/* Per channel: c where `count` factors were zero, else 0. */
+color throughput_where(walk *w, const throughput *b, uint32_t count, color c);
 /* In media: multiplies b by the weight of the flight before a vertex. */
 void throughput_fly(walk *w, const walk_vertex *v, throughput *b);
 typedef struct passage {
@@ -50,6 +58,10 @@ typedef struct passage {
 } passage;
 /* After a vertex at `depth` with material value f: decides whether the path goes on and updates b. */
 passage throughput_pass(walk *w, ir_ref depth, const walk_vertex *v, color f, throughput *b);
+/* The same of polarised light. row: b's row times the matrix of the vertex; basis: what it then refers to;
+ * depolarizes: bool, a segment ends with the vertex. */
+passage throughput_pass_polarized(walk *w, ir_ref depth, const walk_vertex *v, const color row[4], vec3 basis,
+                                  ir_ref depolarizes, throughput *b);
 /* Russian roulette after a vertex, as in Mitsuba's path and volpath: the survival probability, from the
  * throughput's largest channel. It is 1 before rr_depth. */
 ir_ref walk_survival(walk *w, const walk_vertex *v, ir_ref depth, ir_ref throughput_max, ir_ref eta);

@@ -39,7 +39,7 @@ void state_position(walk *w, loop_state *s, walk_position *at)
         state_ref(s, &at->weight);
     if (w->volumetric)
         state_ref(s, &at->event), state_ref(s, &at->medium), state_vec3(s, &at->scattered);
-    if (w->spectral)
+    if (w->chromatic)
         state_color(s, &w->t, &at->share);
     w->motion->state(w, s, at);
 }

@@ -22,8 +22,8 @@ typedef struct walk_functions {
      * functions stand behind the materials in bsdf_sample and bsdf_value. */
     ir_func **bsdf_sample;
     ir_func **bsdf_value, **bsdf_value_differentiated;
-    ir_func **bsdf_polarized; /* where walk.polarized */
-    ir_func **bsdf_albedo;    /* for channels only */
+    ir_func **bsdf_polarized, **bsdf_polarized_differentiated; /* where walk.polarized */
+    ir_func **bsdf_albedo;                                     /* for channels only */
     ir_func **emitter_sample;
     ir_func **emitter_ray; /* for light tracing only */
     ir_func **emitter_radiance, **emitter_radiance_differentiated;
@@ -100,8 +100,9 @@ struct walk {
     bool volumetric; /* surfaces crossed in a straight line are not vertices, and collisions in media are
                         vertices. The fields marked (V) exist. */
     bool media;      /* (V) the plan has media */
-    bool polarized;  /* light has Stokes vectors; in images only, and without media */
-    bool spectral;   /* the extinction of some medium differs by channel */
+    bool polarized;  /* light has Stokes vectors */
+    bool chains;     /* vertices are backpropagated along chains (kernels/attached_replay.c) */
+    bool chromatic;  /* the extinction of some medium differs by channel */
     uint32_t film_channels; /* of the image; those of light are t.channels */
     bool cells;             /* some medium has bounds in cells */
     bool flakes;            /* the extinction of some medium depends on the direction (microflakes) */
