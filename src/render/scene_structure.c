@@ -50,6 +50,13 @@ static const integrator_kind integrator_kinds[] = {
      .method = METHOD_UNIT,
      .detached = true,
      .in_media = true},
+    {.name = "rb_biased1_2",
+     .max_depth = 6,
+     .rr_depth = 5,
+     .method = METHOD_UNIT,
+     .detached = true,
+     .pipelined = true,
+     .in_media = true},
     {.name = "rb_biased2",
      .max_depth = 6,
      .rr_depth = 5,
@@ -184,9 +191,9 @@ static bl_result read_attached(render_scene *s, const integrator_kind *kind, bl_
                                       : INFINITY;
     s->look_ahead = theirs ? (uint32_t)scene_number(s->integrator, "look_ahead") : LOOK_AHEAD;
     const scene_value *chains = theirs ? scene_get(s->integrator, "chains") : NULL;
-    s->inverts = chains && strcmp(chains->text, "jacobians") == 0;
+    s->inverts = chains && !s->mode->polarized && strcmp(chains->text, "jacobians") == 0;
     s->regularization = s->inverts ? (float)scene_number(s->integrator, "regularization") : 0;
-    if (chains && !s->inverts && strcmp(chains->text, "visits") != 0)
+    if (chains && strcmp(chains->text, "jacobians") != 0 && strcmp(chains->text, "visits") != 0)
         return scene_error(err, BL_ERROR_SCENE, chains->where,
                            "prb_attached: chains are \"visits\" or \"jacobians\", not \"%.40s\"",
                            chains->text);

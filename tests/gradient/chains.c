@@ -78,8 +78,8 @@ static char *folder;
 
 static const scene_case cases[] = {
     {.name = "blocks of ridged glass",
-     .body = PAPER GLASS("glass", "1.5", "1") "<bsdf type='normalmap' id='ridges'>" RGB("normalmap", ".55,.5,1")
-     REF("glass") "</bsdf>" FLOOR BOX(REF("ridges")) SKY,
+     .body = PAPER GLASS("glass", "1.5", "1") "<bsdf type='normalmap' id='ridges'>" RGB(
+         "normalmap", ".55,.5,1") REF("glass") "</bsdf>" FLOOR BOX(REF("ridges")) SKY,
      .parameters = {"glass.eta", "ridges.normalmap.value", "paper.reflectance.data"}},
     {.name = "a box of glass before a picture",
      .body = PAPER GLASS("glass", "1.5", "1") FLOOR WALL BOX(REF("glass")) LAMP,

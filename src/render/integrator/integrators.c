@@ -99,6 +99,9 @@ const render_class integrator_rb = {
 const render_class integrator_rb_biased1 = {
     .plugin = {PLUGIN_INTEGRATOR, "rb_biased1", PLUGIN_TABLE(prb_params), PLUGIN_NONE,
                "the same, with incident radiance taken to be 1: biased"}};
+const render_class integrator_rb_biased1_2 = {
+    .plugin = {PLUGIN_INTEGRATOR, "rb_biased1_2", PLUGIN_TABLE(prb_params), PLUGIN_NONE,
+               "rb_biased1 with the image of the step before in the loss: biased twice"}};
 const render_class integrator_rb_biased2 = {
     .plugin = {PLUGIN_INTEGRATOR, "rb_biased2", PLUGIN_TABLE(prb_params), PLUGIN_NONE,
                "rb with the image of the step before in the loss: biased"}};

@@ -335,7 +335,8 @@ static ir_ref schedule(walk *w, replay_state *p, const inversion_step *step, ir_
 
 ir_ref inversion_vertex(const walk *kernel, replay_state *p, film_value film_dL)
 {
-    BL_ASSERT(kernel->motion->chains && !kernel->volumetric && !kernel->attaches && !field_any(kernel),
+    BL_ASSERT(kernel->motion->chains && !kernel->volumetric && !kernel->attaches && !kernel->polarized &&
+                  !field_any(kernel),
               "lines in a walk with motion %s", kernel->motion->name);
     walk own = replay_walk(kernel, p), *w = &own;
     tracer *t = &w->t;
@@ -343,7 +344,7 @@ ir_ref inversion_vertex(const walk *kernel, replay_state *p, film_value film_dL)
     replay_inversion *c = &p->inversion;
     ir_ref depth = p->at.depth, hash = p->hash, seen = p->seen;
     walk_vertex v = walk_visit(w, p->at);
-    contribution k = contribute(w, &v, &p->at);
+    contribution k = contribute(w, &v, &p->at, &p->b);
     throughput after = p->b;
     passage onward = throughput_pass(w, depth, &v, k.for_sample, &after);
     v.attached.onward = ir_select(f, onward.alive, v.attached.onward, t_u32(t, LINK_FIXED));

@@ -72,15 +72,11 @@ static ir_ref unit_vertex(walk *w, replay_state *p, film_value dL)
 {
     tracer *t = &w->t;
     walk_vertex v = walk_visit(w, p->at);
-<<<<<<< HEAD
     arrivals arrived = arrivals_start(w, p, &v);
     color dL_light = film_adjoint(w, &p->at, dL);
     if (w->media)
         unit_flight(w, p, &v, dL_light, &arrived);
-    contribution k = contribute(w, &v, &p->at);
-=======
     contribution k = contribute(w, &v, &p->at, &p->b);
->>>>>>> main
     account(w, p, color_add(t, k.hit, k.light), ir_bool(t->f, false));
     color onward = color_scale(t, throughput_whole(w, &p->b), t_ratio(t, t_f32(t, 1), v.sample.pdf));
     k.onward = &onward, k.light_radiance = color_all(t_f32(t, 0));

@@ -31,9 +31,9 @@ static bool fused(const walk *w) { return w->pass == RENDER_GRADIENT; }
 /* The phase is loop state. */
 static bool has_both_phases(const walk *w) { return fused(w) && replay_method(w) != METHOD_UNIT; }
 
-/* Chains of moving rays, in either order. */
-static bool has_chains(const walk *w) { return w->motion->chains && !w->plan->scene->inverts; }
+/* Chains, in either order. */
 static bool inverts(const walk *w) { return w->motion->chains && w->plan->scene->inverts; }
+static bool has_chains(const walk *w) { return w->chains && !inverts(w); }
 
 static void state_replay(walk *w, loop_state *s, replay_state *p)
 {
@@ -53,11 +53,7 @@ static void state_replay(walk *w, loop_state *s, replay_state *p)
     state_sums(s, &w->t, &p->sums);
     state_ref(s, &p->hash), state_ref(s, &p->hash_first), state_ref(s, &p->seen);
     state_film(w, s, &p->sum);
-<<<<<<< HEAD
     if (has_chains(w))
-=======
-    if (w->chains)
->>>>>>> main
         state_chain(w, s, &p->chain);
     if (inverts(w))
         state_inversion(w, s, &p->inversion);
@@ -71,13 +67,9 @@ static void state_replay(walk *w, loop_state *s, replay_state *p)
 static void count_drift(walk *w, const replay_state *p, ir_ref replayed)
 {
     ir_func *f = w->t.f;
-<<<<<<< HEAD
     ir_ref left = has_chains(w) ? p->chain.left
                   : inverts(w)  ? p->inversion.left
                                 : sums_residual(&w->t, &p->sums);
-=======
-    ir_ref left = w->chains ? p->chain.left : sums_residual(&w->t, &p->sums);
->>>>>>> main
     kernel_count(w, ir_and(f, replayed, ir_or(f, ir_ne(f, p->hash, p->hash_first), left)), STATUS_DRIFT);
 }
 
@@ -241,11 +233,7 @@ bl_result kernel_gradient(walk *w, ir_module *m)
     lane l = kernel_lane(w, m);
     film_value dL = gradient ? replay_sample_adjoint(w, &l) : film_none(w);
     replay_state p = start(w, &l);
-<<<<<<< HEAD
     chain_rows rows = has_chains(w) ? chain_make_rows(w) : (chain_rows){0};
-=======
-    chain_rows rows = w->chains ? chain_make_rows(w) : (chain_rows){0};
->>>>>>> main
     if (image)
         p.sum = kernel_load_sum(w, l.film, l.inside);
     p.lane = &l, p.rows = &rows;
@@ -254,17 +242,11 @@ bl_result kernel_gradient(walk *w, ir_module *m)
     ir_ref loop = state_loop(f, &state);
     state_replay(w, &state, &p);
     ir_while(f, ir_lt(f, p.at.sample, l.last));
-<<<<<<< HEAD
     ir_ref fresh = has_chains(w) ? chain_fresh(w, &p)
                    : inverts(w)  ? inversion_fresh(w, &p)
                                  : walk_begins(w, &p.at);
     p.at = walk_start(w, fresh, p.at);
     if (has_chains(w))
-=======
-    ir_ref fresh = w->chains ? chain_fresh(w, &p) : walk_begins(w, &p.at);
-    p.at = walk_start(w, fresh, p.at);
-    if (w->chains)
->>>>>>> main
         chain_begin(w, &p, fresh);
     if (inverts(w))
         inversion_begin(w, &p, fresh);
@@ -272,12 +254,8 @@ bl_result kernel_gradient(walk *w, ir_module *m)
         begin_adjoint(w, &l, &p, fresh);
     if (method != METHOD_REPLAY)
         radiative_begin(w, &p, fresh);
-<<<<<<< HEAD
     ir_ref alive = has_chains(w)             ? chain_vertex(w, &p, dL)
                    : inverts(w)              ? inversion_vertex(w, &p, dL)
-=======
-    ir_ref alive = w->chains                 ? chain_vertex(w, &p, dL)
->>>>>>> main
                    : method != METHOD_REPLAY ? radiative_vertex(w, &p, dL)
                                              : replay_vertex(w, &p, dL);
     if (method != METHOD_REPLAY)

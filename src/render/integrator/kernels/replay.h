@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The parts of path replay: replay.c (the loop of both walks), replay_vertex.c (one vertex in the order of
-<<<<<<< HEAD
- * the path), attached_replay.c (vertices in the order of chains, where rays move with parameters),
- * attached_inversion.c (the same by Jacobians),
-=======
  * the path), attached_replay.c (vertices in the order of chains, where one needs the one after it),
->>>>>>> main
+ * attached_inversion.c (the same by Jacobians),
  * radiative_backpropagation.c (radiance estimated anew). What one vertex contributes, and its derivative, is
  * in path/adjoint.c. */
 #ifndef BL_RENDER_REPLAY_H

@@ -34,9 +34,9 @@ typedef struct replay_inversion {
     throughput b;                                /* the throughput at that position */
     replay_sums sums;                            /* what L and M held there, when phase 1 came by */
     ir_ref product[LINE_NUMBERS * LINE_NUMBERS]; /* Jacobian of the line that leads here by the first line */
-    ir_ref
-        line[LINE_NUMBERS]; /* derivative of the loss by the first line, then by the line that leads here */
-    ir_ref mode;            /* u32: enum inversion_mode */
+    ir_ref line[LINE_NUMBERS]; /* derivative of the loss by the first line, in the second walk
+                                  by the line that leads here */
+    ir_ref mode;               /* u32: enum inversion_mode */
     ir_ref lost, left; /* bool: `line` is not known any more; some of L was left when the stretch ended */
 } replay_inversion;
 
@@ -53,18 +53,11 @@ typedef struct replay_state {
     throughput b;
     replay_sums sums;
     ir_ref hash, hash_first;
-<<<<<<< HEAD
     ir_ref seen;                /* u32: walk_known.seen */
-    replay_chain chain;         /* where walk.motion->chains */
+    replay_chain chain;         /* where walk.chains */
     replay_inversion inversion; /* in the place of most of it where render_scene.inverts */
     replay_turn turn;           /* where METHOD_RECURSIVE */
     drt_path drt_path; /* where drt_any; phase is then false, so its light is added to sums that are empty */
-=======
-    ir_ref seen;        /* u32: walk_known.seen */
-    replay_chain chain; /* where walk.chains */
-    replay_turn turn;   /* where METHOD_RECURSIVE */
-    drt_path drt_path;  /* where drt_any; phase is then false, so its light is added to sums that are empty */
->>>>>>> main
     /* The next three are not in the state of the loop. */
     const lane *lane;
     const chain_rows *rows;
@@ -106,13 +99,11 @@ typedef struct vertex_adjoint {
  * the ray that goes on, and out, that of the ray that leads here. Where walk.polarized, p->chain.light is the
  * light that arrives by the sample, over the probability of the sample. */
 void adjoint(walk *w, replay_state *p, const vertex_adjoint *of, arrivals *arrived);
-<<<<<<< HEAD
 /* What a vertex contributes, differentiated, and the seed of each number: emission that was found, sampled
  * light, and what adjoint backpropagates of the material. Returns how many there are. */
 enum { VERTEX_OUTPUTS_MOST = 4 * COLOR_MOST };
 uint32_t adjoint_outputs(walk *w, const replay_state *p, const vertex_adjoint *of, ir_ref *outputs,
                          ir_ref *seeds);
-=======
 /* ---- polarized_adjoint.c: where walk.polarized ---- */
 
 /* The light that arrives by v's sample, over the probability of that sample, which `onward` has. Where v ends
@@ -130,7 +121,6 @@ void polarized_sent(walk *w, const walk_vertex *v, const contribution *k, const 
 
 /* ---- adjoint.c ---- */
 
->>>>>>> main
 /* The adjoints of the ray that leads to a vertex, or of the vertex's motion. They are 0: nothing has arrived
  * yet. */
 arrivals arrivals_start(walk *w, const replay_state *p, const walk_vertex *v);
