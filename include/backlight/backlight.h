@@ -231,9 +231,10 @@ typedef enum bl_edges {
 BL_API const char *bl_edges_name(bl_edges edges); /* "auto", "none", "projective"; NULL past the last */
 
 /* What light is on a path, and so how many channels an image has (docs/theory/modes.md): "rgb"; "mono",
- * luminance alone; "spectral", wavelengths, of which an image has three channels again; "rgb_polarized" and
- * "mono_polarized", with polarisation, of which images show the intensity. Parameters stay what they are in
- * any mode, and gradients go to them. */
+ * luminance alone; "spectral", wavelengths, of which an image has three channels again; "rgb_polarized",
+ * "mono_polarized" and "spectral_polarized", with polarisation, of which images show the intensity, and the
+ * channels of the integrator `stokes` the rest. Parameters stay what they are in any mode, and gradients go
+ * to them. */
 BL_API const char *bl_mode_name(uint32_t index); /* NULL past the last */
 
 typedef struct bl_scene_desc {
