@@ -446,7 +446,7 @@ static bool polarizes(const scene_object *o)
 static bl_result check_polarized_material(const render_scene *s, const scene_object *o, bl_error *err)
 {
     const bsdf_class *cls = class_of_material(o);
-    if (s->volumetric && cls->null && cls->polarized)
+    if (s->volumetric && cls->null && cls->polarized && !scene_child(o, PLUGIN_BSDF))
         return scene_error(
             err, BL_ERROR_UNSUPPORTED, o->where,
             "mode %s: light toward lights does not pass %s in volumetric integrators; path has it",

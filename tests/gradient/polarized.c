@@ -101,13 +101,89 @@ static const polarized_case cases[] = {
           "<bsdf type='polarizer' id='a'>" NUMBER(
               "theta",
               "20") "</bsdf>") "<shape type='sphere'><float name='radius' value='2.5'/><bsdf type='pplastic' "
-                               "id='p'>" NUMBER("alpha",
-                                                ".3") "<rgb name='diffuse_reflectance' "
-                                                      "value='.5,.4,.3'/>" GREY("specular_reflectance",
-                                                                                ".9") "</bsdf></shape>" WALLS("<bsdf type='diffuse' id='wall'><rgb name='reflectance' value='.6,.5,.3'/></bsdf>")
-                                                          LAMP SKY,
+                               "id='p'>" NUMBER(
+                                   "alpha",
+                                   ".3") "<rgb name='diffuse_reflectance' "
+                                         "value='.5,.4,.3'/>" GREY(
+                                             "specular_reflectance",
+                                             ".9") "</bsdf></shape>" WALLS("<bsdf type='diffuse' "
+                                                                           "id='wall'><rgb "
+                                                                           "name='reflectance' "
+                                                                           "value='.6,.5,.3'/></bsdf>")
+                                             LAMP SKY,
       .parameters = {"a.theta.value", "p.alpha.value", "p.diffuse_reflectance.value",
                      "p.specular_reflectance.value", "wall.reflectance.value", "lamp.radiance.value"},
+      .step = 1e-4},
+     5},
+    {{.name = "materials in materials",
+      .sensor = SENSOR,
+      .body = PLATE(
+          "-3",
+          "<bsdf type='mask' id='m'>" NUMBER(
+              "opacity",
+              ".6") "<bsdf type='polarizer' "
+                    "id='a'>" NUMBER(
+                        "theta",
+                        "20") "</bsdf></bsdf>") "<shape type='sphere'><float name='radius' "
+                                                "value='2.5'/><bsdf type='blendbsdf' "
+                                                "id='b'>" NUMBER(
+                                                    "weight",
+                                                    ".4") "<bsdf "
+                                                          "type='roughconductor' "
+                                                          "id='rough'>" NUMBER(
+                                                              "alph"
+                                                              "a",
+                                                              ".3") GREY("eta", "1.4")
+                                                              GREY("k", "3.5") "</bsdf><bsdf type='pplastic' "
+                                                                               "id='p'>" NUMBER(
+                                                                                   "alpha",
+                                                                                   ".2") "</bsdf></"
+                                                                                         "bsdf></"
+                                                                                         "shape"
+                                                                                         ">" WALLS("<b"
+                                                                                                   "sd"
+                                                                                                   "f "
+                                                                                                   "ty"
+                                                                                                   "pe"
+                                                                                                   "='"
+                                                                                                   "di"
+                                                                                                   "ff"
+                                                                                                   "us"
+                                                                                                   "e'"
+                                                                                                   " i"
+                                                                                                   "d="
+                                                                                                   "'w"
+                                                                                                   "al"
+                                                                                                   "l'"
+                                                                                                   "><"
+                                                                                                   "rg"
+                                                                                                   "b "
+                                                                                                   "na"
+                                                                                                   "me"
+                                                                                                   "='"
+                                                                                                   "re"
+                                                                                                   "fl"
+                                                                                                   "ec"
+                                                                                                   "ta"
+                                                                                                   "nc"
+                                                                                                   "e'"
+                                                                                                   " v"
+                                                                                                   "al"
+                                                                                                   "ue"
+                                                                                                   "='"
+                                                                                                   ".6"
+                                                                                                   ",."
+                                                                                                   "5,"
+                                                                                                   ".3"
+                                                                                                   "'/"
+                                                                                                   "><"
+                                                                                                   "/b"
+                                                                                                   "sd"
+                                                                                                   "f"
+                                                                                                   ">")
+                                                                                             LAMP SKY,
+      .parameters = {"a.theta.value", "m.opacity.value", "b.weight.value", "rough.k.value",
+                     "p.diffuse_reflectance.value", "wall.reflectance.value"},
       .step = 1e-4},
      5},
     /* Ten vertices between two mirrors. */

@@ -147,6 +147,27 @@ static const struct {
      POLARIZER("4", "0") POLARIZER("3.5", "10") POLARIZER("3", "20") POLARIZER("2.5", "30")
          POLARIZER("2", "40") POLARIZER("1.5", "50") POLARIZER("1", "60"),
      0.416141, 6e-3},
+    {"a mask over a polariser, and one that is crossed",
+     PLATE("2", "<bsdf type='mask'>" NUMBER("opacity", "0.5") "<bsdf type='polarizer'/></bsdf>")
+         POLARIZER("1", "90"),
+     0.25, 1e-2},
+    {"a blend of crossed polarisers, and one of them again",
+     PLATE("2", "<bsdf type='blendbsdf'>" NUMBER("weight", "0.5") "<bsdf type='polarizer'/><bsdf "
+                                                                  "type='polarizer'>" NUMBER(
+                                                                      "theta", "90") "</bsdf></bsdf>")
+         POLARIZER("1", "90"),
+     0.25, 1e-2},
+    {"a circular polariser before a mirror with a normal map",
+     CIRCULAR("2", "false") PLATE(
+         "0", "<bsdf type='normalmap'><texture type='rawconstant' name='normalmap'><vector name='value' "
+              "value='.5,.5,1'/></texture><bsdf type='conductor'/></bsdf>"),
+     0, 1e-6},
+    {"a circular polariser before a blend of a mirror and a black surface",
+     CIRCULAR("2", "false") PLATE(
+         "0", "<bsdf type='blendbsdf'>" NUMBER(
+                  "weight", "0.5") "<bsdf type='conductor'/><bsdf "
+                                   "type='diffuse'><rgb name='reflectance' value='0,0,0'/></bsdf></bsdf>"),
+     0, 1e-6},
     {"a furnace of metal", BALL("<bsdf type='conductor'/>"), 1, 1e-3},
     {"a furnace of glass", BALL("<bsdf type='dielectric'/>"), 1, 1e-2},
 };
@@ -473,8 +494,6 @@ static void what_is_missing_is_an_error(void **state)
 {
     (void)state;
 
-    refused("path", BALL("<bsdf type='mask'><bsdf type='twosided'><bsdf type='conductor'/></bsdf></bsdf>"),
-            "twosided inside of mask does not polarise yet");
     refused("ptracer", BALL("<bsdf type='conductor'/>"), "knows no polarised light");
     refused("volpath", POLARIZER("1", "0"), "does not pass polarizer in volumetric integrators");
     char *xml = scene_with("<integrator type='path'/>", BALL("<bsdf type='conductor' id='it'/>"));

@@ -101,6 +101,33 @@ static color blend_value(const bsdf_context *ctx, vec3 wo, ir_ref delta, ir_ref 
     return sum;
 }
 
+/* Where lobes are not discrete, both parts that polarise have the same axis: across the plane of wi and wo. A
+ * discrete lobe is one part's. */
+static bsdf_polarized blend_polarized(const bsdf_context *ctx, vec3 wo, ir_ref delta, ir_ref lobe)
+{
+    tracer *t = ctx->t;
+    ir_func *f = t->f;
+    ir_ref share[2], bit = second_bit(t, ctx->n), zero = t_f32(t, 0);
+    shares(t, weight_of(ctx), share);
+    ir_ref second = ir_ne(f, ir_and(f, lobe, bit), t_u32(t, 0)), inner = ir_and(f, lobe, ir_not(f, bit));
+    bsdf_polarized part[2];
+    for (uint32_t k = 0; k < 2; k++) {
+        bsdf_context nested = bsdf_nested(ctx, k);
+        part[k] = bsdf_polarize(&nested, wo, delta, inner);
+        ir_ref other = ir_and(f, delta, k ? ir_not(f, second) : second),
+               factor = ir_select(f, other, zero, share[k]);
+        for (uint32_t c = 0; c < t->channels; c++)
+            part[k].m[c] = mueller_scale(t, &part[k].m[c], factor);
+    }
+    ir_ref of_second = ir_select(f, delta, second, part[0].depolarizes);
+    bsdf_polarized r = {.axis = v3_select(t, of_second, part[1].axis, part[0].axis)};
+    for (uint32_t c = 0; c < t->channels; c++)
+        r.m[c] = mueller_add(t, &part[0].m[c], &part[1].m[c]);
+    r.depolarizes = ir_select(f, delta, ir_select(f, second, part[1].depolarizes, part[0].depolarizes),
+                              ir_and(f, part[0].depolarizes, part[1].depolarizes));
+    return r;
+}
+
 static vec3 blend_lobe_direction(const bsdf_context *ctx, ir_ref lobe)
 {
     tracer *t = ctx->t;
@@ -196,6 +223,7 @@ const bsdf_class bsdf_blendbsdf = {
     .sample = blend_sample,
     .pdf = blend_pdf,
     .value = blend_value,
+    .polarized = blend_polarized,
     .lobe_direction = blend_lobe_direction,
     .attached = blend_attached,
     .roughness = blend_roughness,

@@ -52,6 +52,24 @@ static color mask_value(const bsdf_context *ctx, vec3 wo, ir_ref delta, ir_ref l
                         color_scale(t, nested, opacity));
 }
 
+static bsdf_polarized mask_polarized(const bsdf_context *ctx, vec3 wo, ir_ref delta, ir_ref lobe)
+{
+    tracer *t = ctx->t;
+    ir_func *f = t->f;
+    ir_ref opacity = opacity_of(ctx), through = ir_and(f, delta, ir_eq(f, lobe, t_u32(t, LOBE_NULL)));
+    ir_ref own = ir_sub(f, lobe, t_u32(t, 1)), hole = ir_sub(f, t_f32(t, 1), opacity);
+    bsdf_context inner = bsdf_nested(ctx, 0);
+    bsdf_polarized r = bsdf_polarize(&inner, wo, delta, own);
+    mueller passes = mueller_absorber(hole);
+    for (uint32_t c = 0; c < t->channels; c++) {
+        mueller nested = mueller_scale(t, &r.m[c], opacity);
+        r.m[c] = mueller_select(t, through, &passes, &nested);
+    }
+    r.axis = v3_select(t, through, stokes_basis(t, ctx->wi), r.axis);
+    r.depolarizes = ir_and(f, r.depolarizes, ir_not(f, through));
+    return r;
+}
+
 static vec3 mask_lobe_direction(const bsdf_context *ctx, ir_ref lobe)
 {
     tracer *t = ctx->t;
@@ -101,6 +119,7 @@ const bsdf_class bsdf_mask = {
     .sample = mask_sample,
     .pdf = mask_pdf,
     .value = mask_value,
+    .polarized = mask_polarized,
     .lobe_direction = mask_lobe_direction,
     .attached = mask_attached,
     .roughness = mask_roughness,

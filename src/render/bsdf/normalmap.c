@@ -28,6 +28,7 @@ const perturbed_class bsdf_normalmap = {
              .sample = perturbed_sample,
              .pdf = perturbed_pdf,
              .value = perturbed_value,
+             .polarized = perturbed_polarized,
              .albedo = bsdf_nested_albedo,
              .lobe_direction = perturbed_lobe_direction,
              .attached = perturbed_attached,

@@ -99,6 +99,21 @@ color perturbed_value(const bsdf_context *ctx, vec3 wo, ir_ref delta, ir_ref lob
     return color_select(t, same_side(t, inner, wo), value, color_all(t_f32(t, 0)));
 }
 
+bsdf_polarized perturbed_polarized(const bsdf_context *ctx, vec3 wo, ir_ref delta, ir_ref lobe)
+{
+    tracer *t = ctx->t;
+    perturbed_frame r = frame_of(ctx);
+    vec3 inner = frame_to_local(t, r.frame, wo);
+    bsdf_polarized p = bsdf_polarize(&r.nested, inner, delta, lobe);
+    ir_ref factor =
+        ir_select(t->f, same_side(t, inner, wo),
+                  ctx->n->variant & VARIANT_SHADOW ? shadow(t, r.frame.n, wo) : t_f32(t, 1), t_f32(t, 0));
+    for (uint32_t c = 0; c < t->channels; c++)
+        p.m[c] = mueller_scale(t, &p.m[c], factor);
+    p.axis = frame_to_world(t, r.frame, p.axis);
+    return p;
+}
+
 uint32_t perturbed_variant(const render_scene *s, const scene_object *o)
 {
     (void)s;

@@ -15,6 +15,7 @@ struct perturbed_class {
 bsdf_sample perturbed_sample(const bsdf_context *ctx, ir_ref u_lobe, ir_ref u1, ir_ref u2);
 ir_ref perturbed_pdf(const bsdf_context *ctx, vec3 wo);
 color perturbed_value(const bsdf_context *ctx, vec3 wo, ir_ref delta, ir_ref lobe);
+bsdf_polarized perturbed_polarized(const bsdf_context *ctx, vec3 wo, ir_ref delta, ir_ref lobe);
 vec3 perturbed_lobe_direction(const bsdf_context *ctx, ir_ref lobe);
 bsdf_attached perturbed_attached(const bsdf_context *ctx, const bsdf_draw *draw);
 bool perturbed_directions_move_by_uv(const scene_object *o);

@@ -27,8 +27,8 @@ bsdf_polarized bsdf_polarize(const bsdf_context *ctx, vec3 wo, ir_ref delta, ir_
     const bsdf_class *cls = bsdf_of(ctx->n);
     bsdf_polarized r =
         cls->polarized ? cls->polarized(ctx, wo, delta, lobe) : depolarized(ctx, wo, delta, lobe);
-    if (ir_is_none(r.depolarizes))
-        r.depolarizes = ir_bool(ctx->t->f, false);
+    if (ir_is_none(r.depolarizes)) /* Where a material has discrete lobes only, its other values are 0. */
+        r.depolarizes = cls->pdf == bsdf_no_density ? ir_not(ctx->t->f, delta) : ir_bool(ctx->t->f, false);
     return r;
 }
 
