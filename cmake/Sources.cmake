@@ -200,6 +200,7 @@ set(render_sources
     src/render/integrator/motion/local_volume_values.c
     src/render/integrator/motion/none.c
     src/render/integrator/motion/shifted.c
+    src/render/integrator/kernels/attached_inversion.c
     src/render/integrator/kernels/attached_replay.c
     src/render/integrator/kernels/begin.c
     src/render/integrator/kernels/channels.c
@@ -250,6 +251,7 @@ set(render_sources
     src/render/refit.c
     src/render/registry.c
     src/render/parameters.c
+    src/render/print.c
     src/render/scene_bind.c
     src/render/scene_build.c
     src/render/scene_objects.c
@@ -320,6 +322,7 @@ set(api_sources
     src/api/job_vulkan.c
     src/api/recorder.c
     src/api/job_rays.c
+    src/api/job_prints.c
     src/api/job_results.c
     src/api/job_traces.c
     src/api/kernel_cache.c

@@ -102,7 +102,7 @@ typedef struct render_primitive {
     uint32_t entry[BVH_ENTRY_WORDS];
 } render_primitive;
 
-/* Further channels of the image: of the first hit (integrator/kernels/channels.c). */
+/* Further channels of the image: of the first hit, and Stokes vectors (integrator/kernels/channels.c). */
 enum channel_kind {
     CHANNEL_ALPHA,
     CHANNEL_DEPTH,
@@ -115,6 +115,7 @@ enum channel_kind {
     CHANNEL_PRIM_INDEX,
     CHANNEL_SHAPE_INDEX,
     CHANNEL_ALBEDO,
+    CHANNEL_STOKES,
     CHANNEL_KIND_COUNT
 };
 enum { CHANNELS_MOST = 60, CHANNEL_NAME_MOST = 255 /* of EXR files */ };
@@ -202,6 +203,9 @@ typedef struct render_scene {
     float attach_below;        /* rough lobes of this alpha or less are sampled attached
                                   (integrator/motion/attached_lobe.c); */
     uint32_t look_ahead;       /* at most so many of them follow each other in a chain */
+    bool inverts;              /* chains are backpropagated by Jacobians
+                                  (integrator/kernels/attached_inversion.c); */
+    float regularization;      /* noise of this size makes these regular; 0: none */
     bool attaches;             /* the scene has lobes as smooth as that */
     uint32_t paths_per_sample; /* of direct with more than one sample of a kind: as many paths stand in for
                                   one sample */
