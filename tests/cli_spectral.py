@@ -153,6 +153,11 @@ def check_errors():
                 "-o", "image.pfm")
         if not r.returncode or reason not in r.stderr or "glass.xml:" not in r.stderr:
             complain("%s: status %d, %s" % (index, r.returncode, r.stderr))
+    curve = '<string name="int_ior" value="N-BK7"/>'
+    r = run("render", scene("glass", glass("dielectric", curve) % "400:1,700:1"), "--mode", "spectral_polarized", "--spp",
+            "1", "-o", "image.pfm")
+    if not r.returncode or "mode spectral_polarized: dielectric with an index that is a curve" not in r.stderr:
+        complain("polarised dispersion: status %d, %s" % (r.returncode, r.stderr))
     path = scene("hair", '<shape type="sphere"><bsdf type="hair"/></shape>')
     r = run("render", path, "--mode", "spectral", "--spp", "1", "-o", "image.pfm")
     if not r.returncode or not re.search(r"hair\.xml:\d+: mode spectral: .*not spectra", r.stderr):

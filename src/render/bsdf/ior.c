@@ -129,6 +129,11 @@ bl_result interface_load(render_scene *s, const scene_object *o, bool turns, bl_
     float eta = (float)middle;
     uint32_t p = render_add_parameter(s, o, PLAN_DATA_SLOT, &(initial_values){1, &one, 1e-3f, 1e3f, &eta});
     const bool curves = ((const render_class *)o->cls)->disperses && interface_disperses(s, o);
+    if (curves && s->mode->polarized)
+        return scene_error(
+            err, BL_ERROR_UNSUPPORTED, o->where,
+            "mode %s: %s with an index that is a curve is there in mode spectral; give one number",
+            s->mode->name, o->cls->name);
     if (turns || curves) /* a curve turns wavelengths apart, also where lobes are rough */
         render_turns(s, p);
     for (int k = 0; k < CURVE_SAMPLES && curves; k++) {
