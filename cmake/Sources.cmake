@@ -390,5 +390,6 @@ set(cli_sources
     src/cli/progress.c
     src/cli/render.c
     src/cli/render_passes.c
-    src/cli/session.c)
+    src/cli/session.c
+    src/cli/tonemap.c)
 set(glsl_files glsl/reference_pt.comp)

@@ -55,6 +55,7 @@ typedef enum cli_kind {
     CLI_SEED,       /* uint32_t */
     CLI_DEPTH,      /* int32_t, at least 1, or -1 */
     CLI_NUMBER,     /* double, above 0 */
+    CLI_SIGNED,     /* double */
 } cli_kind;
 
 typedef struct cli_option {
@@ -217,8 +218,10 @@ bool is_file(const char *path); /* an ordinary one */
 int find_path(const char *path, bool *there);
 int remove_file(const char *path); /* that may be there */
 int make_folder(const char *path);
-int check_writable(const char *path);   /* before the work that the file will hold */
-int check_image_path(const char *path); /* its extension, and writable */
+int check_writable(const char *path);    /* before the work that the file will hold */
+int check_image_path(const char *path);  /* its extension, and writable */
+bool is_display_image(const char *path); /* 8 bits, for screens: .png, .jpg */
+int copy_to_stdout(const char *path);
 int save_npy(const char *path, const float *values, const uint32_t *shape, uint32_t rank);
 /* float32 or float64, C order, exactly count values. free() them. */
 int load_npy(const char *path, uint32_t count, float **values);
@@ -258,6 +261,12 @@ typedef struct plot_group {
 } plot_group;
 int save_bar_plot(const cli_session *session, const char *path, const plot_group *groups,
                   uint32_t group_count);
+
+/* ---- tonemap.c ---- */
+
+/* In place: values times 2^exposure, then by the curve: clip (none), filmic, aces or agx. channels: 1 or 3.
+ */
+void tonemap(float *image, size_t pixels, uint32_t channels, double exposure, const char *curve);
 
 /* ---- grad_forward.c: backlight grad --forward ---- */
 
