@@ -379,6 +379,7 @@ set(cli_sources
     src/cli/import_write.c
     src/cli/ir.c
     src/cli/json_keys.c
+    src/cli/live.c
     src/cli/main.c
     src/cli/manual.c
     src/cli/messages.c

@@ -10,6 +10,7 @@
 
 #include <backlight/backlight.h>
 #include <stdarg.h>
+#include <stdio.h>
 
 enum { CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 2 };
 
@@ -261,6 +262,32 @@ typedef struct plot_group {
 } plot_group;
 int save_bar_plot(const cli_session *session, const char *path, const plot_group *groups,
                   uint32_t group_count);
+
+/* ---- live.c: for others to follow ---- */
+
+typedef struct cli_live {
+    FILE *events; /* NULL: nobody wants them */
+    int tev;      /* a socket; -1: none */
+    double begun;
+} cli_live;
+/* path, address NULL: none. */
+int live_open_events(cli_live *live, const char *path, bool append);
+int live_open_tev(cli_live *live, const char *address); /* "HOST:PORT" */
+/* An event with its kind and the time; NULL where nobody wants it. live_send takes it. */
+struct cJSON *live_event(const cli_live *live, const char *kind);
+void live_send(const cli_live *live, struct cJSON *event);
+void live_image(cli_live *live, const cli_session *session, const char *name, const float *image);
+void live_close(cli_live *live);
+#define CLI_LIVE_OPTIONS(events_offset, tev_offset)                                                          \
+    {.name = "--events",                                                                                     \
+     .kind = CLI_TEXT,                                                                                       \
+     .value = "FILE",                                                                                        \
+     .offset = (events_offset),                                                                              \
+     .help = "what happens, while it does, as lines of JSON for programs (/dev/stderr, a pipe)"},            \
+    {                                                                                                        \
+        .name = "--tev", .kind = CLI_TEXT, .value = "HOST:PORT", .offset = (tev_offset),                     \
+        .help = "show pictures in the viewer tev as they come (tev listens on 127.0.0.1:14158)"              \
+    }
 
 /* ---- tonemap.c ---- */
 

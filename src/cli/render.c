@@ -12,10 +12,11 @@
 
 typedef struct arguments {
     cli_common common;
-    const char *scene, *output, *variance, *checkpoint, *curve;
+    const char *scene, *output, *variance, *checkpoint, *curve, *events, *tev;
     uint32_t pass;
     double exposure;
     bool exposed; /* --exposure was given */
+    cli_live *live;
 } arguments;
 
 static cJSON *stats_json(const cli_session *session, const arguments *args, const bl_job *job,
@@ -81,6 +82,7 @@ static int save_for_screens(const cli_session *session, const arguments *args, c
 
 static int save_pictures(const cli_session *session, const arguments *args, const pictures *p)
 {
+    live_image(args->live, session, args->output, p->image);
     if (args->curve || args->exposed)
         CLI_TRY(save_for_screens(session, args, p->image));
     else
@@ -120,6 +122,7 @@ static int render_in_passes(const cli_session *session, const arguments *args, b
 /* How much was done when progress was told last. */
 typedef struct watched_progress {
     cli_progress bar;
+    const cli_live *live;
     double done;
 } watched_progress;
 
@@ -127,6 +130,10 @@ static bool watch(void *user, double done)
 {
     watched_progress *p = user;
     p->done = done;
+    cJSON *event = live_event(p->live, "progress");
+    if (event)
+        cJSON_AddNumberToObject(event, "done", done);
+    live_send(p->live, event);
     return progress_call(&p->bar, done);
 }
 
@@ -147,7 +154,7 @@ static int render(const cli_session *session, const arguments *args, bl_job *job
 {
     uint32_t spp = bl_scene_spp(session->scene, args->common.spp);
     uint64_t paths = (uint64_t)session->info.width * session->info.height * spp;
-    watched_progress progress = {.bar = progress_begin(&args->common, "render", paths)};
+    watched_progress progress = {.bar = progress_begin(&args->common, "render", paths), .live = args->live};
     bl_stats stats;
     bl_result result = bl_job_render(job,
                                      &(bl_render_desc){.spp = spp,
@@ -230,12 +237,30 @@ static int render_to_stdout(cli_session *session, arguments *args)
     return status;
 }
 
+static void tell_end(const arguments *args, int status)
+{
+    cJSON *event = live_event(args->live, "end");
+    if (event)
+        cJSON_AddNumberToObject(event, "status", interrupted() ? interrupt_status() : status);
+    if (event && status == CLI_OK)
+        cJSON_AddStringToObject(event, "output", args->output);
+    live_send(args->live, event);
+}
+
 static int run(void *argument)
 {
     arguments *args = argument;
     cli_session session = {0};
-    int status =
-        strcmp(args->output, "-") == 0 ? render_to_stdout(&session, args) : render_scene(&session, args);
+    cli_live live = {.tev = -1};
+    args->live = &live;
+    int status = live_open_events(&live, args->events, false);
+    if (status == CLI_OK)
+        status = live_open_tev(&live, args->tev);
+    if (status == CLI_OK)
+        status =
+            strcmp(args->output, "-") == 0 ? render_to_stdout(&session, args) : render_scene(&session, args);
+    tell_end(args, status);
+    live_close(&live);
     session_close(&session);
     return status;
 }
@@ -259,6 +284,7 @@ static const cli_option options[] = {
      .help = "render in passes, and keep what there is in FILE: killed or interrupted, the same command goes "
              "on and ends in the same bytes; Ctrl-C also writes the image so far. FILE is removed at the "
              "end"},
+    CLI_LIVE_OPTIONS(FIELD(events), FIELD(tev)),
     {.name = "--pass", .kind = CLI_COUNT, .value = "N", .offset = FIELD(pass),
      .help = "samples of a pass with --checkpoint (default: 16)"},
 };
