@@ -63,9 +63,9 @@ typedef struct render_class {
     uint32_t (*needs)(const class_node *n);
 } render_class;
 
-/* What a colour is, by the parameter that it is for: within [0, 1]; not; or emitted light, which D65
- * multiplies. */
-enum colour_role { COLOUR_REFLECTANCE, COLOUR_UNBOUNDED, COLOUR_EMISSION };
+/* What a colour is, by the parameter that it is for: within [0, 1]; a coefficient that may leave [0, 1], such
+ * as an extinction; not within; or emitted light, which D65 multiplies. */
+enum colour_role { COLOUR_REFLECTANCE, COLOUR_COEFFICIENT, COLOUR_UNBOUNDED, COLOUR_EMISSION };
 
 struct class_node {
     const render_class *cls;

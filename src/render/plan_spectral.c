@@ -4,9 +4,16 @@
  * on to the colours. What a spectrum is follows from the parameter that the colour is for, as in Mitsuba:
  *
  *   a reflectance        the spectrum S of the colour
- *   not held in [0, 1]   m S, with S the spectrum of the colour over m, and m twice its largest channel
+ *   a coefficient        m S, with S the spectrum of the colour over m; with x the largest channel, m is
+ *                        max(1, 2 x - 1)
+ *   not held in [0, 1]   m S, with m twice the largest channel
  *   emitted light        the same times D65: of plain numbers and colours of a light, and of what stands in a
  *                        texture d65
+ *
+ * Up to 1 a coefficient has the spectrum of a reflectance, as in Mitsuba, where larger ones are an error. An
+ * optimiser crosses 1: m is continuous and at least x. Its slope jumps there from 0 to 2. Some jump there
+ * must be, since an m that is 1 up to 1 and stays above x has a slope of at least 1 behind it. The colour of
+ * m S is the user's everywhere, so what jumps is only how the shape of the spectrum changes.
  *
  * m is differentiated, too. It is at least LEAST, so that black has a spectrum. */
 #include "render/classes.h"
@@ -24,8 +31,10 @@ void plan_spectral_update(tracer *t, const class_node *n, ir_ref record, ir_ref 
     ir_ref rgb[3], factor = t_f32(t, 1);
     n->cls->colour(t, n, record, element, rgb);
     if (n->role != COLOUR_REFLECTANCE) {
-        ir_ref largest = ir_max(f, rgb[0], ir_max(f, rgb[1], rgb[2]));
-        factor = ir_max(f, ir_add(f, largest, largest), t_f32(t, LEAST));
+        ir_ref largest = ir_max(f, rgb[0], ir_max(f, rgb[1], rgb[2])), twice = ir_add(f, largest, largest),
+               one = factor;
+        factor = n->role == COLOUR_COEFFICIENT ? ir_max(f, ir_sub(f, twice, one), one)
+                                               : ir_max(f, twice, t_f32(t, LEAST));
         for (int c = 0; c < 3; c++)
             rgb[c] = ir_div(f, rgb[c], factor);
     }
