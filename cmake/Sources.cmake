@@ -249,6 +249,7 @@ set(render_sources
     src/render/refit.c
     src/render/registry.c
     src/render/parameters.c
+    src/render/print.c
     src/render/scene_bind.c
     src/render/scene_build.c
     src/render/scene_objects.c
@@ -319,6 +320,7 @@ set(api_sources
     src/api/job_vulkan.c
     src/api/recorder.c
     src/api/job_rays.c
+    src/api/job_prints.c
     src/api/job_results.c
     src/api/job_traces.c
     src/api/kernel_cache.c

@@ -64,7 +64,6 @@ def main():
             said = run("fit", name, "-o", os.path.join(folder, "fit_" + mode), status=status)
         assert 'did you mean "mono"' in said
         assert 'did you mean "mono"' in run("render", SCENE, "--mode", "mno", "-o", mono, status=1)
-        assert "not there yet" in run("render", SCENE, "--mode", "spectral_polarized", "-o", mono, status=1)
     print("mode mono: images, gradients and a fit")
 
 

@@ -11,7 +11,8 @@ import xml.etree.ElementTree as xml
 
 ROOT = os.environ["BL_SOURCE_DIR"]
 CURVES = {"depth": 10, "glass_ior": 5, "mirror_normal": 2, "height_behind_glass": 4, "normal_variance": 2,
-          "attached_means": 2, "radiance_field": 9}
+          "attached_means": 2, "radiance_field": 9, "crossed_polarizers": 2}
+PICTURES = {"crossed_polarizers": ["crossed_polarizers.png"]}
 
 
 def check(name, curves):
@@ -21,7 +22,7 @@ def check(name, curves):
         if r.returncode == 77:
             sys.exit(77)
         assert r.returncode == 0, r.stderr
-        assert sorted(os.listdir(folder)) == [name + ".csv", name + ".md", name + ".svg"]
+        assert sorted(os.listdir(folder)) == sorted([name + ".csv", name + ".md", name + ".svg"] + PICTURES.get(name, []))
         with open(os.path.join(folder, name + ".csv")) as f:
             rows = list(csv.reader(f))
         assert len(rows) > 2 and all(len(row) == len(rows[0]) for row in rows), rows

@@ -231,9 +231,10 @@ typedef enum bl_edges {
 BL_API const char *bl_edges_name(bl_edges edges); /* "auto", "none", "projective"; NULL past the last */
 
 /* What light is on a path, and so how many channels an image has (docs/theory/modes.md): "rgb"; "mono",
- * luminance alone; "spectral", wavelengths, of which an image has three channels again; "rgb_polarized" and
- * "mono_polarized", with polarisation, of which images show the intensity. Parameters stay what they are in
- * any mode, and gradients go to them. */
+ * luminance alone; "spectral", wavelengths, of which an image has three channels again; "rgb_polarized",
+ * "mono_polarized" and "spectral_polarized", with polarisation, of which images show the intensity, and the
+ * channels of the integrator `stokes` the rest. Parameters stay what they are in any mode, and gradients go
+ * to them. */
 BL_API const char *bl_mode_name(uint32_t index); /* NULL past the last */
 
 typedef struct bl_scene_desc {
@@ -443,7 +444,9 @@ typedef struct bl_job_desc {
     bl_volume_gradient volume_gradient; /* with `frozen`, whose paths are those of replay, REPLAY */
     bl_pixels pixels; /* of gradient passes; ADJOINT is BL_ERROR_UNSUPPORTED where it cannot be */
     const struct bl_job_testing *testing; /* backlight_testing.h; NULL */
-    uint64_t reserved[8];
+    uint64_t print_bytes; /* room for what kernels print in one pass (bl_job_prints), at most 2^24; 0: they
+                             print nothing */
+    uint64_t reserved[7];
 } bl_job_desc;
 
 /* Traces and compiles what is needed on first use; parameters' values never cause a compilation. */
@@ -468,6 +471,18 @@ BL_API bl_result bl_job_get_parameter(bl_job *job, uint32_t index, float *values
  * and film must be those of the sensor that the scene was loaded for. Compiles nothing. Needs
  * bl_job_desc.sensor_moves. */
 BL_API bl_result bl_job_set_sensor(bl_job *job, uint32_t sensor, const float *to_world);
+
+/* What the last pass has printed (bl_trace_print). */
+typedef struct bl_print {
+    uint32_t x, y;   /* pixel, from the upper left */
+    uint32_t sample; /* of the pixel, from 0 */
+    const char *text;
+} bl_print;
+/* The messages of the last pass, sorted by row, column, sample and, within a sample, as they were printed:
+ * the same on every run, unless there were more than bl_job_desc.print_bytes can hold. Then *more is set, and
+ * which are missing is chance. They are the job's and live until its next pass or bl_job_prints. more may be
+ * NULL. BL_ERROR_ARGUMENT: the job was made without print_bytes. */
+BL_API bl_result bl_job_prints(bl_job *job, const bl_print **out, uint32_t *count, bool *more);
 
 /* How a gradient pass walks its samples; the gradient has the same expectation in all forms. */
 typedef enum bl_gradient_form {

@@ -135,6 +135,17 @@ BL_API bl_plugin_color bl_trace_light_radiance(bl_plugin_trace *t, const bl_ligh
  * with them. Returns what it was before. */
 BL_API bool bl_trace_suspend(bl_plugin_trace *t, bool on);
 
+/* ---- looking into a kernel ---- */
+
+enum { BL_PRINT_VALUES_MOST = 16 };
+/* Where `when` (bool), leaves a message for bl_job_prints, with the pixel and the sample that it comes from.
+ * format: at most 1000 bytes, copied, with a {} for each value, in their order: "depth {}: pdf {}". values:
+ * f32, i32, u32 or bool, at most BL_PRINT_VALUES_MOST. Only jobs with bl_job_desc.print_bytes record
+ * messages, and only from `radiance` in images and from `adjoint` in gradients: other kernels stay as they
+ * are without. A mistake in format or values is the error of the pass. */
+BL_API void bl_trace_print(bl_plugin_trace *t, bl_ir_value when, const char *format,
+                           const bl_ir_value *values, uint32_t count);
+
 /* ---- the table ---- */
 
 typedef struct bl_integrator_plugin {

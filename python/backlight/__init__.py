@@ -21,7 +21,7 @@ from ._dict import load_dict
 from ._errors import (ArgumentError, Cancelled, ClosedError, DeviceError, Error, FileError, FormatError, LimitError,
                       OutOfMemory, ParameterError, SceneError, UnsupportedError)
 from ._fit import Fit
-from ._job import Gradients, Job, render
+from ._job import Gradients, Job, Print, render
 from ._library import plugins
 from ._plugins import BsdfDraw, LightDraw, Ranged, Ray, Surface, Textured, Tracer, bsdf, integrator, texture
 from ._scene import ParameterInfo, Scene, SceneParameters, load_file, load_string, traverse
@@ -31,8 +31,8 @@ __version__: str = _core.version()
 
 __all__ = [
     "ArgumentError", "Bitmap", "BsdfDraw", "Cancelled", "ClosedError", "Device", "DeviceError", "Error", "FileError", "Fit",
-    "FormatError", "Gradients", "Job", "LightDraw", "LimitError", "OutOfMemory", "ParameterError", "ParameterInfo", "Ranged",
-    "Ray", "Scene", "SceneError", "SceneParameters", "Surface", "Textured", "Tracer", "Transform", "UnsupportedError", "bsdf",
+    "FormatError", "Gradients", "Job", "LightDraw", "LimitError", "OutOfMemory", "ParameterError", "ParameterInfo", "Print",
+    "Ranged", "Ray", "Scene", "SceneError", "SceneParameters", "Surface", "Textured", "Tracer", "Transform", "UnsupportedError", "bsdf",
     "compare", "default_device", "demo", "demo_scene", "devices", "integrator", "load_dict", "load_file", "load_string",
     "plugins", "render", "texture", "trace", "traverse", "write_bitmap",
 ]

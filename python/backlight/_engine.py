@@ -8,11 +8,11 @@ from typing import Any, Callable, Mapping, Sequence
 import numpy as np
 
 from . import _core
-from ._arrays import as_choice, as_options
+from ._arrays import as_choice, as_count, as_options
 from ._library import CHOICES
 
 _JOB = {"accumulate": "fixed", "sensor_moves": False, "geometry_changes": False, "baking": True,
-        "rays": "auto", "volume_gradient": "auto", "pixels": "uniform"}
+        "rays": "auto", "volume_gradient": "auto", "pixels": "uniform", "print_bytes": 0}
 
 
 def job_options(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -20,7 +20,8 @@ def job_options(given: Mapping[str, Any]) -> dict[str, Any]:
     options = as_options(given, _JOB, "Job")
     names = {key: as_choice(options[key], CHOICES[key], key) for key in ("accumulate", "rays", "volume_gradient", "pixels")}
     return {**names, "sensor_moves": bool(options["sensor_moves"]),
-            "geometry_changes": bool(options["geometry_changes"]), "no_baking": not options["baking"]}
+            "geometry_changes": bool(options["geometry_changes"]), "no_baking": not options["baking"],
+            "print_bytes": as_count(options["print_bytes"], "print_bytes")}
 
 
 class Engine:

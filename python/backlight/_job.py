@@ -2,7 +2,8 @@
 """Jobs: images, gradients, derivatives of images, rays; and render(), which has jobs of its own."""
 from __future__ import annotations
 
-from typing import Any, Mapping, Sequence
+import warnings
+from typing import Any, Mapping, NamedTuple, Sequence
 
 import numpy as np
 
@@ -15,6 +16,15 @@ from ._progress import Bar, Progress
 from ._scene import Scene, SceneParameters, as_scene
 
 HIT = np.dtype([("t", "f4"), ("u", "f4"), ("v", "f4"), ("shape", "u4"), ("primitive", "u4"), ("instance", "u4")])
+
+
+class Print(NamedTuple):
+    """A message from a kernel, with the pixel and the sample that it comes from."""
+
+    x: int
+    y: int
+    sample: int
+    text: str
 
 
 class Gradients(dict):
@@ -43,7 +53,8 @@ class Job:
     parameters: names of traverse(scene). device: None is default_device(). Options: `rays` ("auto", "bvh",
     "query"), `pixels` ("uniform", "adjoint": gradient samples where |dL/dI| is large), `volume_gradient` ("auto",
     "replay", "drt"), `accumulate` ("fixed": the same bytes on every run; "float"), `sensor_moves`,
-    `geometry_changes` (vertices that are not among the parameters will be set), `baking`.
+    `geometry_changes` (vertices that are not among the parameters will be set), `baking`, `print_bytes` (room for what
+    an integrator of yours prints, see `prints`).
 
     A job starts with the scene's present values; job[name] reads and sets its own."""
 
@@ -76,6 +87,16 @@ class Job:
     @property
     def closed(self) -> bool:
         return self._engine.closed
+
+    @property
+    def prints(self) -> list[Print]:
+        """What t.print of an integrator of yours has left in the last pass, sorted by row, column and sample. Needs the
+        option print_bytes, 64 to 16777216. Warns if there were more messages than that can hold."""
+        messages, more = self._engine.core.prints()
+        if more:
+            warnings.warn("there was no room for all messages: print_bytes is too small, or `when` too often true",
+                          stacklevel=2)
+        return [Print(*message) for message in messages]
 
     def __getitem__(self, name: str) -> np.ndarray:
         index = self.scene._find(name)

@@ -204,10 +204,11 @@ class Scene:
 def load_file(path: str | os.PathLike[str], options: Mapping[str, Any] | None = None, /, **defines: Any) -> Scene:
     """Loads a scene of Mitsuba 3 (XML). defines: values for $key in the file (resolution=64, spp=16).
 
-    options: `mode` ("rgb"; "mono", luminance alone; "spectral", wavelengths; "rgb_polarized"; "mono_polarized"; or a
-    variant of Mitsuba, "llvm_ad_mono"), `integrator` (a name instead of the scene's), `max_depth`, `sensor` (its
-    number), `lights` ("weight", "uniform", "power"), `edges` ("auto", "none", "projective"), `silhouette` (ids of
-    shapes: an image of what they cover), `untrusted` and `roots` (folders that may be read), `limits` (a dict)."""
+    options: `mode` ("rgb"; "mono", luminance alone; "spectral", wavelengths; "rgb_polarized"; "mono_polarized";
+    "spectral_polarized"; or a variant of Mitsuba, "llvm_ad_mono"), `integrator` (a name instead of the scene's),
+    `max_depth`, `sensor` (its number), `lights` ("weight", "uniform", "power"), `edges` ("auto", "none",
+    "projective"), `silhouette` (ids of shapes: an image of what they cover), `untrusted` and `roots` (folders that may
+    be read), `limits` (a dict)."""
     return Scene(_core.Scene(context(), os.fspath(path), "", True, scene_options(options, defines)))
 
 

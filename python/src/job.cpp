@@ -3,7 +3,9 @@
 #include "library.h"
 
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 namespace bindings
@@ -45,6 +47,7 @@ void open_job(Job *self, const Device &device, const Scene &scene, const std::ve
     desc.sensor_moves = nb::cast<bool>(options["sensor_moves"]);
     desc.geometry_changes = nb::cast<bool>(options["geometry_changes"]);
     desc.no_baking = nb::cast<bool>(options["no_baking"]);
+    desc.print_bytes = nb::cast<uint64_t>(options["print_bytes"]);
     desc.rays = (bl_rays)nb::cast<uint32_t>(options["rays"]);
     desc.volume_gradient = (bl_volume_gradient)nb::cast<uint32_t>(options["volume_gradient"]);
     desc.pixels = (bl_pixels)nb::cast<uint32_t>(options["pixels"]);
@@ -66,6 +69,19 @@ void set_sensor(const Job &job, uint32_t sensor, const std::optional<ConstFloats
     JobState &state = *job.state;
     const float *matrix = data_of("to_world", to_world, 16);
     enter(state.library(), [&] { return bl_job_set_sensor(state.live(), sensor, matrix); });
+}
+
+// (x, y, sample, text) of each message, and whether there was no room for some.
+std::pair<std::vector<std::tuple<uint32_t, uint32_t, uint32_t, std::string>>, bool> prints(const Job &job)
+{
+    const bl_print *messages = nullptr;
+    uint32_t count = 0;
+    bool more = false;
+    enter(job.state->library(), [&] { return bl_job_prints(job.state->live(), &messages, &count, &more); });
+    std::vector<std::tuple<uint32_t, uint32_t, uint32_t, std::string>> found;
+    for (const bl_print *m = messages; m != messages + count; m++)
+        found.emplace_back(m->x, m->y, m->sample, m->text);
+    return {found, more};
 }
 
 nb::dict stats_dict(const bl_stats &s)
@@ -218,6 +234,7 @@ void bind_job(nb::module_ &m)
         .def("read_gradient", read_gradient, nb::arg("k"), nb::arg("values").noconvert())
         .def("forward", forward, nb::arg("tangents").noconvert(), nb::arg("spp"), nb::arg("seed"),
              nb::arg("edges"), nb::arg("image").noconvert(), nb::arg("progress").none())
+        .def("prints", prints)
         .def("closest_hits", closest_hits, nb::arg("rays").noconvert(), nb::arg("hits").noconvert())
         .def("any_hits", any_hits, nb::arg("rays").noconvert(), nb::arg("hits").noconvert())
         .def("camera_rays", camera_rays, nb::arg("spp"), nb::arg("seed"), nb::arg("sample"),

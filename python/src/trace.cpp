@@ -233,6 +233,12 @@ void bind_questions(nb::class_<Trace> &c)
         d.id = id;
         return colour(bl_trace_light_radiance(t.trace(), &d));
     });
+    c.def("print", [](const Trace &t, Id when, const std::string &format, const Ids &ids) {
+        std::vector<bl_ir_value> values;
+        for (Id id : ids)
+            values.push_back(value(id));
+        bl_trace_print(t.trace(), value(when), format.c_str(), values.data(), (uint32_t)values.size());
+    });
     c.def("suspend", [](const Trace &t, bool on) { return bl_trace_suspend(t.trace(), on); });
 }
 

@@ -5,6 +5,7 @@
 #include "api/differentiability.h"
 #include "api/job_buffers.h"
 #include "api/job_geometry.h"
+#include "api/job_prints.h"
 #include "api/pixel_sampling.h"
 #include "api/ray_backend.h"
 #include "api/scene.h"
@@ -203,6 +204,8 @@ bl_result job_create(bl_device *device, const bl_scene *scene, const bl_job_desc
     if (r == BL_OK && job->context->checked)
         r = bounds_create(device->gpu, BUFFER_COUNT, &job->bounds, &err);
     if (r == BL_OK)
+        r = job_prints_create(job, &err);
+    if (r == BL_OK)
         r = job_make_buffers(job, &err);
     if (r != BL_OK) {
         bl_job_destroy(job);
@@ -229,6 +232,7 @@ void bl_job_destroy(bl_job *job)
         gpu_kernel_destroy(job->kernels[k]);
     geometry_destroy(job);
     job_drop_buffers(job);
+    job_prints_destroy(job);
     plan_destroy(job->plan);
     memory_free(job->requested);
     memory_free(job->host_values);

@@ -44,7 +44,8 @@ struct bl_job {
     gpu_batch *batch;
     gpu_accel *accel;         /* NULL unless rays are queries, and where the caller gives one (job_accel.c) */
     gpu_hierarchy *hierarchy; /* NULL unless the device is native and traverses */
-    kernel_bounds *bounds;    /* NULL unless kernels are checked */
+    struct job_prints *prints; /* NULL: kernels print nothing (job_prints.h) */
+    kernel_bounds *bounds;     /* NULL unless kernels are checked */
 
     gpu_buffer *words, *values, *gradient, *film, *status, *adjoint, *frozen, *scale, *image, *target,
         *partials, *results, *output, *tangent, *lanes, /* the list of lanes, where the plan lists them */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * What a job keeps on the device: the buffers of its generated kernels and those that fits and losses add. */
 #include "api/job_buffers.h"
+#include "api/job_prints.h"
 #include "api/ray_backend.h"
 
 #include <stdlib.h>
@@ -68,7 +69,7 @@ bl_result job_make_buffers(bl_job *job, bl_error *err)
     TRY(make_buffer(job, 8ull * gradient, "gradient", &job->gradient, err));
     TRY(make_buffer(job, 4ull * gradient, "scale", &job->scale, err));
     TRY(make_buffer(job, 4ull * gradient, "gradient as f32", &job->output, err));
-    TRY(make_buffer(job, 4ull * STATUS_COUNT, "status", &job->status, err));
+    TRY(make_buffer(job, 4 * (STATUS_COUNT + job_prints_words(job)), "status", &job->status, err));
     TRY(make_buffer(job, image, "image", &job->image, err));
     TRY(make_buffer(job, p->any_request ? image : 0, "adjoint", &job->adjoint, err));
     TRY(make_buffer(job, job->desc.frozen ? 4ull * p->value_count : 0, "frozen values", &job->frozen, err));

@@ -2,6 +2,7 @@
  * backlight_integrator.h: an application's integrators as classes of the renderer, and what their functions
  * ask of the scene (render/own_integrator.h). */
 #include "api/plugin_add.h"
+#include "render/print.h"
 
 #include <backlight/backlight_integrator.h>
 
@@ -158,6 +159,18 @@ bl_plugin_color bl_trace_light_radiance(bl_plugin_trace *t, const bl_light_draw 
 }
 
 bool bl_trace_suspend(bl_plugin_trace *t, bool on) { return asks(t) && own_suspend(t->own, on); }
+
+void bl_trace_print(bl_plugin_trace *t, bl_ir_value when, const char *format, const bl_ir_value *values,
+                    uint32_t count)
+{
+    ir_ref given[BL_PRINT_VALUES_MOST];
+    _Static_assert((int)BL_PRINT_VALUES_MOST == (int)PRINT_VALUES_MOST, "one bound for both");
+    if (!asks(t))
+        return;
+    for (uint32_t k = 0; k < count && k < BL_PRINT_VALUES_MOST; k++)
+        given[k] = inner(values[k]);
+    own_print(t->own, inner(when), format, given, count);
+}
 
 /* ---- adding ---- */
 

@@ -119,6 +119,21 @@ static int warm_up(bench *b, form *f)
     return CLI_OK;
 }
 
+/* A round's figures, so that a run that is ended early has shown something. */
+static void tell_round(const bench *b, uint32_t round)
+{
+    char *line = text_format("round %u of %u, Mpaths/s:", round + 1, b->rounds);
+    for (uint32_t i = 0; i < b->form_count; i++) {
+        const form *f = &b->forms[i];
+        char *longer = text_format("%s%s %s %.3g", line, i ? ";" : "", f->name,
+                                   1e-6 * (double)f->stats.paths / f->busy[round]);
+        free(line);
+        line = longer;
+    }
+    note(&b->args->common, "%s", line);
+    free(line);
+}
+
 static int run_rounds(bench *b)
 {
     for (uint32_t i = 0; i < b->form_count; i++)
@@ -136,6 +151,7 @@ static int run_rounds(bench *b)
                 reference && !f->gradient ? per_path(b, reference, round) / per_path(b, f, round) : 0;
             f->to_primal[round] = f->gradient ? per_path(b, f, round) / per_path(b, primal, round) : 0;
         }
+        tell_round(b, round);
     }
     return CLI_OK;
 }

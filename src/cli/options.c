@@ -31,8 +31,8 @@ static const cli_option common_options[] = {
     {.groups = CLI_SCENE, .name = "--mode",
      .kind = CLI_TEXT, .value = "MODE", .offset = COMMON(mode),
      .help = "what light is: rgb (the default); mono, luminance alone in one channel; spectral, wavelengths; "
-             "or rgb_polarized and mono_polarized, with polarisation; names of Mitsuba's variants say the "
-             "same (llvm_ad_mono)"},
+             "or, with polarisation, rgb_polarized, mono_polarized and spectral_polarized; names of "
+             "Mitsuba's variants say the same (llvm_ad_mono)"},
     {.groups = CLI_SCENE, .name = "--integrator",
      .kind = CLI_TEXT, .value = "NAME", .offset = COMMON(integrator),
      .help = "instead of the scene's: path, direct, prb, prb_attached, prb_detached, prb_basic, tape, rb, "

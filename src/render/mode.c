@@ -6,8 +6,6 @@
 
 #include <string.h>
 
-static const char not_both[] = "spectra of polarised light are not there yet";
-
 const render_mode render_modes[MODE_COUNT] = {
     [MODE_RGB] = {.name = "rgb", .light = LIGHT_RGB, .channels = 3, .film_channels = 3},
     [MODE_MONO] = {.name = "mono", .light = LIGHT_MONO, .channels = 1, .film_channels = 1},
@@ -19,7 +17,11 @@ const render_mode render_modes[MODE_COUNT] = {
         {.name = "mono_polarized", .light = LIGHT_MONO, .channels = 1, .film_channels = 1, .polarized = true},
     [MODE_RGB_POLARIZED] =
         {.name = "rgb_polarized", .light = LIGHT_RGB, .channels = 3, .film_channels = 3, .polarized = true},
-    [MODE_SPECTRAL_POLARIZED] = {.name = "spectral_polarized", .light = LIGHT_SPECTRAL, .lacks = not_both},
+    [MODE_SPECTRAL_POLARIZED] = {.name = "spectral_polarized",
+                                 .light = LIGHT_SPECTRAL,
+                                 .channels = WAVELENGTHS,
+                                 .film_channels = 3,
+                                 .polarized = true},
 };
 
 /* Whether the mode's name is all of a name but what Mitsuba's variants have before and behind it. */
@@ -62,9 +64,7 @@ bl_result render_mode_find(const char *name, const render_mode **out, bl_error *
     for (uint32_t k = 0; name && k < MODE_COUNT; k++)
         if (strcmp(name, render_modes[k].name) == 0 || is_variant(name, render_modes[k].name)) {
             *out = &render_modes[k];
-            return render_modes[k].lacks ? error_set(err, BL_ERROR_UNSUPPORTED, "mode %s: %s",
-                                                     render_modes[k].name, render_modes[k].lacks)
-                                         : BL_OK;
+            return BL_OK;
         }
     return name ? unknown(name, err) : BL_OK;
 }

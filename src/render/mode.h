@@ -25,7 +25,6 @@ typedef struct render_mode {
     uint32_t channels;      /* of light */
     uint32_t film_channels; /* of the image */
     bool polarized;         /* light has a Stokes vector per channel, of which the film shows the intensity */
-    const char *lacks;      /* why the mode cannot be used; NULL: it can */
 } render_mode;
 extern const render_mode render_modes[MODE_COUNT];
 

@@ -53,5 +53,8 @@ own_draw own_light_sample(own_trace *t, uint32_t on, const ir_ref u[3]);
 ir_ref own_light_seen(own_trace *t, uint32_t light, ir_ref wanted);
 color own_light_radiance(own_trace *t, uint32_t light);
 bool own_suspend(own_trace *t, bool on);
+/* A message with the pixel and the sample, where `when` (print.h), in passes that make images and in
+ * functions that differentiate by themselves; elsewhere nothing. */
+void own_print(own_trace *t, ir_ref when, const char *format, const ir_ref *values, uint32_t count);
 
 #endif

@@ -90,8 +90,10 @@ typedef struct plan {
     uint32_t edge_mirrors; /* flat mirrors in which the sensor may see edges */
     bool drt;              /* the extinction's gradient by differential ratio tracking
                                   (integrator/media/differential_ratio_tracking.c); set before tracing */
-    bool lists_lanes;      /* samples of gradient passes go to pixels by a list of lanes (enum lane_word); set
-                              before tracing */
+    struct print_table *prints; /* what kernels print goes there (print.h); NULL: they print nothing. Set
+                                   before tracing, and whoever sets it owns it */
+    bool lists_lanes; /* samples of gradient passes go to pixels by a list of lanes (enum lane_word); set
+                         before tracing */
     /* The pixels of a pass are so many listed ones, in place of those of the film; 0: they are the film's.
      * Each stands in the scene buffer as view * width * height + pixel; there is a sensor's record for each
      * of batch_views (plan_reserve_batch). */

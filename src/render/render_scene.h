@@ -102,7 +102,7 @@ typedef struct render_primitive {
     uint32_t entry[BVH_ENTRY_WORDS];
 } render_primitive;
 
-/* Further channels of the image: of the first hit (integrator/kernels/channels.c). */
+/* Further channels of the image: of the first hit, and Stokes vectors (integrator/kernels/channels.c). */
 enum channel_kind {
     CHANNEL_ALPHA,
     CHANNEL_DEPTH,
@@ -115,6 +115,7 @@ enum channel_kind {
     CHANNEL_PRIM_INDEX,
     CHANNEL_SHAPE_INDEX,
     CHANNEL_ALBEDO,
+    CHANNEL_STOKES,
     CHANNEL_KIND_COUNT
 };
 enum { CHANNELS_MOST = 60, CHANNEL_NAME_MOST = 255 /* of EXR files */ };

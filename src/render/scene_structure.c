@@ -346,7 +346,8 @@ bl_result render_read_structure(render_scene *s, const render_overrides *o, bl_e
     const scene_object *root = s->description->root;
     s->integrator = scene_child(root, PLUGIN_INTEGRATOR);
     while (scene_is(s->integrator, &integrator_moment.plugin) ||
-           scene_is(s->integrator, &integrator_aov.plugin)) {
+           scene_is(s->integrator, &integrator_aov.plugin) ||
+           scene_is(s->integrator, &integrator_stokes.plugin)) {
         s->no_image |= !scene_child(s->integrator, PLUGIN_INTEGRATOR);
         s->integrator = scene_child(s->integrator, PLUGIN_INTEGRATOR);
     }

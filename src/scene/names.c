@@ -143,8 +143,6 @@ const char *plugin_unsupported_reason(plugin_category category, const char *name
         {PLUGIN_BSDF, "measured_polarized",
          "its data are spectra of Mueller matrices, which are not read here; \"measured\" reads measurements "
          "for RGB"},
-        {PLUGIN_INTEGRATOR, "stokes",
-         "images of polarised light show its intensity; its other channels are not made yet"},
         {PLUGIN_FILM, "specfilm", "images have RGB or one channel, no bands of wavelengths"},
     };
     for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)

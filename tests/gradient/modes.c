@@ -193,16 +193,20 @@ static void modes_have_names(void **state)
     static const struct {
         const char *name;
         enum mode_index is;
-    } good[] = {{NULL, MODE_RGB},           {"rgb", MODE_RGB},           {"mono", MODE_MONO},
-                {"scalar_mono", MODE_MONO}, {"llvm_ad_mono", MODE_MONO}, {"llvm_mono_double", MODE_MONO},
-                {"cuda_ad_rgb", MODE_RGB}};
+    } good[] = {{NULL, MODE_RGB},
+                {"rgb", MODE_RGB},
+                {"mono", MODE_MONO},
+                {"scalar_mono", MODE_MONO},
+                {"llvm_ad_mono", MODE_MONO},
+                {"llvm_mono_double", MODE_MONO},
+                {"cuda_ad_rgb", MODE_RGB},
+                {"scalar_spectral_polarized", MODE_SPECTRAL_POLARIZED}};
     static const struct {
         const char *name, *says;
     } bad[] = {{"mno", "did you mean \"mono\""},
                {"colours", "there are rgb, mono"},
                {"", "there is no mode"},
-               {"llvm_ad_mono_single", "there is no mode"},
-               {"spectral_polarized", "spectra of polarised light are not there yet"}};
+               {"llvm_ad_mono_single", "there is no mode"}};
     const render_mode *found;
     bl_error err;
     for (size_t k = 0; k < sizeof good / sizeof *good; k++) {

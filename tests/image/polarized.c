@@ -51,11 +51,12 @@ static bl_device *device;
 #define TWOSIDED(bsdf) "<bsdf type='twosided'>" bsdf "</bsdf>"
 #define BALL(bsdf) "<shape type='sphere'>" bsdf "</shape>"
 
-static char *scene_of(const char *integrator, const char *body)
+/* integrator: XML */
+static char *scene_with(const char *integrator, const char *body)
 {
     char *xml;
     if (asprintf(&xml,
-                 "<scene version='3.0.0'><integrator type='%s'/><sensor type='orthographic'>"
+                 "<scene version='3.0.0'>%s<sensor type='orthographic'>"
                  "<transform name='to_world'><lookat origin='0,0,5' target='0,0,0' up='0,1,0'/></transform>"
                  "<film type='hdrfilm'><integer name='width' value='%d'/><integer name='height' value='%d'/>"
                  "<rfilter type='box'/></film></sensor><emitter type='constant'/>%s</scene>",
@@ -67,7 +68,7 @@ static char *scene_of(const char *integrator, const char *body)
 /* The mean of the first channel; all channels of these scenes are alike. */
 static double mean_of(const char *mode, const char *body)
 {
-    char *xml = scene_of("path", body);
+    char *xml = scene_with("<integrator type='path'/>", body);
     bl_scene *scene;
     bl_job *job;
     static float image[SIDE * SIDE * 3];
@@ -197,7 +198,7 @@ typedef struct slope {
 
 static slope slope_of(const char *mode, const char *body, const char *parameter, bl_gradient_form form)
 {
-    char *xml = scene_of("path", body);
+    char *xml = scene_with("<integrator type='path'/>", body);
     bl_scene *scene;
     bl_job *job;
     static float adjoint[SIDE * SIDE * 3], image[SIDE * SIDE * 3];
@@ -280,7 +281,7 @@ static void memory_is_constant_in_depth(void **state)
         PLATE("9", "<bsdf type='twosided'><bsdf type='conductor'/></bsdf>");
     uint64_t bytes[2];
     for (int k = 0; k < 2; k++) {
-        char *xml = scene_of("path", body);
+        char *xml = scene_with("<integrator type='path'/>", body);
         bl_scene *scene;
         bl_job *job;
         bl_stats stats;
@@ -302,6 +303,95 @@ static void memory_is_constant_in_depth(void **state)
 }
 
 /* ---- what is like mono, and what is missing ---- */
+
+/* ---- Stokes vectors, spectra ---- */
+
+/* The means of S0 to S3 in the channels of `stokes`, of which red, green and blue are alike or, in spectral
+ * modes, all nearly so; rgb: of the image's three channels. */
+static void stokes_of(const char *mode, const char *body, double out[4])
+{
+    char *xml = scene_with("<integrator type='stokes'><integrator type='path'/></integrator>", body);
+    bl_scene *scene;
+    bl_job *job;
+    static float image[SIDE * SIDE * 3], channels[SIDE * SIDE * 12];
+    if (bl_scene_load_string(ctx, xml, ".", &(bl_scene_desc){.mode = mode}, &scene) ||
+        bl_job_create(device, scene, NULL, &job) ||
+        bl_job_render(job, &(bl_render_desc){.spp = SPP, .channels = channels}, image, NULL))
+        fail_msg("%s", bl_context_error(ctx));
+    assert_int_equal(bl_scene_channel_count(scene), 12);
+    assert_string_equal(bl_scene_channel_name(scene, 0), "S0.R");
+    assert_string_equal(bl_scene_channel_name(scene, 5), "S1.B");
+    const uint32_t n = strcmp(mode, "mono_polarized") == 0 ? 1 : 3;
+    for (int k = 0; k < 4; k++)
+        out[k] = 0;
+    for (uint32_t i = 0; i < SIDE * SIDE; i++) {
+        for (uint32_t c = 0; c < 3; c++) /* S0 is the image */
+            assert_true(fabsf(channels[12 * i + c] - image[n * i + (n == 3 ? c : 0)]) <= 1e-4f);
+        for (int k = 0; k < 4; k++)
+            out[k] += (double)channels[12 * i + 3 * (uint32_t)k + 1] / (SIDE * SIDE);
+    }
+    bl_job_destroy(job);
+    bl_scene_destroy(scene);
+    free(xml);
+}
+
+static void stokes_vectors_are_the_closed_forms(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *body;
+        double expected[4], tolerance;
+    } vectors[] = {
+        {"the sky", "", {1, 0, 0, 0}, 1e-6},
+        {"a polariser", POLARIZER("2", "0"), {0.5, 0.5, 0, 0}, 1e-6},
+        {"a polariser that is turned", POLARIZER("2", "30"), {0.5, 0.25, -0.4330127, 0}, 1e-6},
+        {"a circular one", CIRCULAR("2", "false"), {0.5, 0, 0, 0.5}, 1e-6},
+        {"of the other hand", CIRCULAR("2", "true"), {0.5, 0, 0, -0.5}, 1e-6},
+        {"a quarter wave before a polariser",
+         RETARDER("2", "45", "90") POLARIZER("1", "0"),
+         {0.5, 0, 0, 0.5},
+         1e-6},
+        {"what depolarises", PLATE("0", "<bsdf type='diffuse'/>"), {0.5, 0, 0, 0}, 2e-2},
+        /* (R_s + R_p + (1 - R_s + 1 - R_p) / eta^2) / 2, and what differs: R_p is 0, R_s is across */
+        {"glass", GLASS, {0.485534, -0.041091, 0, 0}, 3e-3},
+    };
+    static const char *const modes[] = {"mono_polarized", "rgb_polarized"};
+    for (size_t k = 0; k < sizeof vectors / sizeof *vectors; k++)
+        for (int m = 0; m < 2; m++) {
+            double s[4];
+            stokes_of(modes[m], vectors[k].body, s);
+            for (int i = 0; i < 4; i++)
+                if (!(fabs(s[i] - vectors[k].expected[i]) <= vectors[k].tolerance))
+                    fail_msg("%s, %s: S%d is %.7g, expected %.7g", vectors[k].name, modes[m], i, s[i],
+                             vectors[k].expected[i]);
+        }
+}
+
+/* Wavelengths that carry Stokes vectors: the colours of a white sky have noise, ratios have none. */
+static void spectra_are_polarised(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *body;
+        double expected[4], tolerance;
+    } vectors[] = {
+        {"a polariser that is turned", POLARIZER("2", "30"), {0.5, 0.25, -0.4330127, 0}, 1e-5},
+        {"crossed", POLARIZER("2", "20") POLARIZER("1", "110"), {0, 0, 0, 0}, 1e-6},
+        {"a circular one", CIRCULAR("2", "false"), {0.5, 0, 0, 0.5}, 1e-5},
+        {"a furnace of metal", BALL("<bsdf type='conductor'/>"), {1, 0, 0, 0}, 2e-3},
+    };
+    double sky[4];
+    stokes_of("spectral_polarized", "", sky);
+    assert_true(fabs(sky[0] - 1) < 2e-2);
+    for (size_t k = 0; k < sizeof vectors / sizeof *vectors; k++) {
+        double s[4];
+        stokes_of("spectral_polarized", vectors[k].body, s);
+        for (int i = 0; i < 4; i++)
+            if (!(fabs(s[i] / sky[0] - vectors[k].expected[i]) <= vectors[k].tolerance))
+                fail_msg("%s: S%d is %.7g of %.7g, expected %.7g", vectors[k].name, i, s[i], sky[0],
+                         vectors[k].expected[i]);
+    }
+}
 
 /* Without polarisation everything passes half. */
 static void plates_attenuate_without_polarisation(void **state)
@@ -346,7 +436,11 @@ static void both_sides_look_the_same(void **state)
 
 static void refused(const char *integrator, const char *body, const char *why)
 {
-    char *xml = scene_of(integrator, body);
+    char *kind, *xml;
+    if (asprintf(&kind, "<integrator type='%s'/>", integrator) < 0)
+        fail_msg("out of memory");
+    xml = scene_with(kind, body);
+    free(kind);
     bl_scene *scene = NULL;
     assert_int_equal(bl_scene_load_string(ctx, xml, ".", &(bl_scene_desc){.mode = "mono_polarized"}, &scene),
                      BL_ERROR_UNSUPPORTED);
@@ -362,7 +456,7 @@ static void what_is_missing_is_an_error(void **state)
     refused("path", BALL("<bsdf type='mask'><bsdf type='twosided'><bsdf type='conductor'/></bsdf></bsdf>"),
             "twosided inside of mask does not polarise yet");
     refused("volpath", BALL("<bsdf type='conductor'/>"), "knows no polarised light");
-    char *xml = scene_of("path", BALL("<bsdf type='conductor' id='it'/>"));
+    char *xml = scene_with("<integrator type='path'/>", BALL("<bsdf type='conductor' id='it'/>"));
     bl_scene *scene;
     bl_job *job = NULL;
     assert_int_equal(bl_scene_load_string(ctx, xml, ".", &(bl_scene_desc){.mode = "mono_polarized"}, &scene),
@@ -383,6 +477,8 @@ int main(void)
     }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(images_are_the_closed_forms),
+        cmocka_unit_test(stokes_vectors_are_the_closed_forms),
+        cmocka_unit_test(spectra_are_polarised),
         cmocka_unit_test(gradients_are_the_closed_forms),
         cmocka_unit_test(differences_shrink_to_the_gradient),
         cmocka_unit_test(memory_is_constant_in_depth),

@@ -17,7 +17,7 @@ import _common as t
 
 RECORD = os.path.join(t.SOURCE, "tests/package/abi.txt")
 STABLE = [name for name in sorted(os.listdir(t.HEADERS)) if name not in t.EXPERIMENTAL]
-VALUES = {"bl_define", "bl_ray", "bl_hit", "bl_fit_change"}  # elements of arrays, which stay as they are
+VALUES = {"bl_define", "bl_ray", "bl_hit", "bl_fit_change", "bl_print"}  # elements of arrays, which stay as they are
 
 
 def preprocessed():

@@ -213,6 +213,7 @@ static const struct {
     [CHANNEL_SHAPE_INDEX] = {"shape_index", "I"},
     [CHANNEL_ALBEDO] = {"albedo", "RGB"},
 };
+enum { CHANNEL_AOV_COUNT = CHANNEL_ALBEDO + 1 };
 static const char *const later[] = {"duv_dx", "duv_dy"};
 
 /* name: of the channels of the kind, before the letter of the component. */
@@ -240,7 +241,7 @@ static bl_result add_named(render_scene *s, const scene_value *v, const char *na
         return scene_error(err, BL_ERROR_SCENE, v->where,
                            "aov: the name \"%.40s...\" is longer than %d letters: EXR files cannot have it",
                            name, CHANNEL_NAME_MOST - (int)strlen(".X"));
-    for (int k = CHANNEL_ALPHA + 1; k < CHANNEL_KIND_COUNT; k++)
+    for (int k = CHANNEL_ALPHA + 1; k < CHANNEL_AOV_COUNT; k++)
         if (strcmp(type, channel_kinds[k].name) == 0) {
             render_add_channels(s, name, (enum channel_kind)k);
             return s->channels.count <= CHANNELS_MOST
@@ -294,6 +295,36 @@ const render_class integrator_aov = {
     .plugin = {PLUGIN_INTEGRATOR, "aov", PLUGIN_TABLE(aov_params), PLUGIN_TABLE(nested_slots),
                "channels of the first hit beside the nested integrator's image"},
     .load = aov_load};
+/* Entry k of the Stokes vectors is S<k>.R, S<k>.G, S<k>.B in all modes, as in Mitsuba. */
+static bl_result stokes_load(render_scene *s, const scene_object *o, bl_error *err)
+{
+    if (!s->mode->polarized)
+        return scene_error(err, BL_ERROR_UNSUPPORTED, o->where,
+                           "stokes: light has no polarisation in mode %s; --mode %s_polarized has it",
+                           s->mode->name, s->mode->name);
+    for (uint32_t k = 0; k < s->channels.count; k++)
+        if (s->channels.data[k].kind == CHANNEL_STOKES)
+            return scene_error(err, BL_ERROR_SCENE, o->where, "stokes: there is another one");
+    for (uint32_t k = 0; k < 12; k++) {
+        render_channel c = {.name = arena_printf(&s->memory, "S%u.%c", k / 3, "RGB"[k % 3]),
+                            .kind = CHANNEL_STOKES,
+                            .component = k};
+        array_push(&s->channels, c);
+    }
+    return s->channels.count <= CHANNELS_MOST ? BL_OK
+                                              : scene_error(err, BL_ERROR_UNSUPPORTED, o->where,
+                                                            "stokes: more than %d channels", CHANNELS_MOST);
+}
+
+static const plugin_param stokes_params[] = {ACCEPTED};
+static const plugin_slot stokes_slots[] = {{PLUGIN_INTEGRATOR, "integrator", 1, 0}};
+const render_class integrator_stokes = {
+    .plugin =
+        {PLUGIN_INTEGRATOR, "stokes", PLUGIN_TABLE(stokes_params), PLUGIN_TABLE(stokes_slots),
+         "the Stokes vectors of the nested integrator's light beside its image, as channels S0.R to S3.B; "
+         "in modes with polarisation"},
+    .load = stokes_load};
+
 static const plugin_param depth_params[] = {ACCEPTED};
 const render_class integrator_depth = {.plugin = {PLUGIN_INTEGRATOR, "depth", PLUGIN_TABLE(depth_params),
                                                   PLUGIN_NONE, "distance to the first hit, grey"}};

@@ -2,9 +2,14 @@
  * Channels of a camera ray's first hit, as images: depth, position, normals, indices, albedo (Mitsuba's aov
  * and depth), and coverage (the alpha channel). One ray per sample, the same as the image's with the same
  * seed and weighted by the same filter. If nothing is hit, a channel is 0. A radiance field counts for
- * coverage only. Detached. */
+ * coverage only. Detached.
+ *
+ * Stokes vectors (Mitsuba's stokes) are of the whole path, which is the image's path. The image has its first
+ * row alone; here all four are walked (docs/theory/polarized_replay.md). */
 #include "render/integrator/kernels/kernels.h"
 #include "render/integrator/vertex/plugin_functions.h"
+
+enum { CHANNEL_VALUES_MOST = 12 };
 
 typedef struct coverage_state {
     walk_position at;
@@ -84,9 +89,51 @@ static color albedo(walk *w, const interaction *si, walk_position at)
     return c;
 }
 
+static void state_stokes(walk *w, loop_state *s, radiance_walk *p, ir_ref *going)
+{
+    state_position(w, s, &p->at);
+    state_color(s, &w->t, &p->beta), state_color(s, &w->t, &p->radiance);
+    state_ref(s, &p->eta), state_ref(s, going), state_vec3(s, &p->basis);
+    for (int k = 0; k < 3; k++)
+        state_color(s, &w->t, &p->row[k]), state_color(s, &w->t, &p->entries[k]);
+    for (int k = 0; k < 12; k++)
+        state_color(s, &w->t, &p->rows[k / 4][k % 4]);
+}
+
+/* The Stokes vectors of the light along the ray: entry by entry three numbers. They are 0 where an entry is
+ * not finite, as the image is. */
+static void stokes_vectors(walk *w, walk_position at, ir_ref out[CHANNEL_VALUES_MOST])
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref going = ir_bool(f, true), finite = going;
+    walk_set_wavelengths(w, at.sample);
+    radiance_walk p = radiance_start(w, &at);
+    polarized_start_whole(w, &p, walk_camera_basis(w, at.sample, at.d));
+    loop_state state = {0}, next = {0};
+    state_stokes(w, &state, &p, &going);
+    ir_ref loop = state_loop(f, &state);
+    state_stokes(w, &state, &p, &going);
+    ir_while(f, going);
+    radiance_vertex(w, &p, &going);
+    state_stokes(w, &next, &p, &going);
+    state_endloop(f, loop, &state, &next);
+    state_stokes(w, &state, &p, &going);
+    state_end(&state);
+    const color entry[4] = {p.radiance, p.entries[0], p.entries[1], p.entries[2]};
+    for (int k = 0; k < 4; k++) {
+        film_value v = film_unweighed(w, &at, entry[k]);
+        for (uint32_t c = 0; c < 3; c++)
+            out[3 * k + (int)c] = v.c[w->film_channels == 3 ? c : 0];
+        finite = ir_and(f, finite, color_finite(t, entry[k]));
+    }
+    for (int k = 0; k < CHANNEL_VALUES_MOST; k++)
+        out[k] = ir_select(f, finite, out[k], t_f32(t, 0));
+}
+
 /* Values of a kind of channel at the hit, one per component. */
 static void channel_values(walk *w, enum channel_kind kind, const interaction *si, walk_position at,
-                           ir_ref out[3])
+                           ir_ref out[CHANNEL_VALUES_MOST])
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
@@ -95,6 +142,9 @@ static void channel_values(walk *w, enum channel_kind kind, const interaction *s
     case CHANNEL_ALPHA:
         out[0] = coverage(w, si, at);
         return; /* not 0 where nothing is hit */
+    case CHANNEL_STOKES:
+        stokes_vectors(w, at, out);
+        return;
     case CHANNEL_DEPTH:
         v.x = si->t;
         break;
@@ -171,12 +221,12 @@ bl_result kernel_channels(walk *w, ir_module *m, const render_channel *channels,
     walk_position camera = walk_camera(w, p.sample);
     interaction si = walk_intersect(w, camera, NULL);
     channels_state then = {.sample = ir_add(f, p.sample, t_u32(t, 1))};
-    ir_ref values[3];
+    ir_ref values[CHANNEL_VALUES_MOST];
     for (uint32_t k = 0; k < count; k++) {
         if (k == 0 || channels[k].kind != channels[k - 1].kind || channels[k].component == 0)
             channel_values(w, channels[k].kind, &si, camera, values);
-        BL_ASSERT(channels[k].component < 3, "component %u of channel %u", (unsigned)channels[k].component,
-                  k);
+        BL_ASSERT(channels[k].component < CHANNEL_VALUES_MOST, "component %u of channel %u",
+                  (unsigned)channels[k].component, k);
         ir_ref v = values[channels[k].component];
         then.sum[k] = ir_add(f, p.sum[k], w->weighted ? ir_mul(f, v, camera.weight) : v);
     }

@@ -18,7 +18,14 @@ static sensor_view view_of(walk *w, ir_ref film_pixels, ir_ref *pixel)
     return (sensor_view){sensor, node ? record : ir_add(f, record, ir_mul(f, view, stride)), node};
 }
 
-walk_position walk_camera(walk *w, ir_ref sample)
+/* Where a sample lies: the sensor, and the random numbers that are left for its aperture. */
+typedef struct camera_place {
+    sensor_view view;
+    vec2 film, lens; /* film: on the image, in [0,1]^2 */
+    ir_ref weight;
+} camera_place;
+
+static camera_place place_of(walk *w, ir_ref sample)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
@@ -44,7 +51,15 @@ walk_position walk_camera(walk *w, ir_ref sample)
     if (!w->plan->batch_pixels)
         view = (sensor_view){w->plan->scene->sensor, t_word(t, header, node ? HEADER_VIEW : HEADER_SENSOR),
                              node};
-    ray r0 = sensor_ray(t, &view, film, (vec2){r.u[2], r.u[3]});
+    return (camera_place){view, film, {r.u[2], r.u[3]}, weight};
+}
+
+walk_position walk_camera(walk *w, ir_ref sample)
+{
+    tracer *t = &w->t;
+    camera_place place = place_of(w, sample);
+    ir_ref zero = t_u32(t, 0), header = zero;
+    ray r0 = sensor_ray(t, &place.view, place.film, place.lens);
     walk_position at = {
         .sample = sample,
         .depth = zero,
@@ -52,14 +67,29 @@ walk_position walk_camera(walk *w, ir_ref sample)
         .d = r0.d,
         .tmax = r0.tmax,
         .pdf = t_f32(t, w->behind_null ? -1 : 1),
-        .delta = ir_bool(f, true),
-        .weight = weight,
+        .delta = ir_bool(t->f, true),
+        .weight = place.weight,
     };
     if (w->volumetric) {
         at.event = zero, at.medium = w->media ? t_word(t, header, HEADER_SENSOR_MEDIUM) : zero;
         at.scattered = r0.o, at.share = color_all(t_f32(t, 1.0f / (float)t->channels));
     }
     return at;
+}
+
+/* The rays of a column of the image lie in a plane with the sensor's vertical, or differ by it. */
+vec3 walk_camera_basis(walk *w, ir_ref sample, vec3 d)
+{
+    tracer *t = &w->t;
+    camera_place place = place_of(w, sample);
+    vec3 end[2];
+    for (int k = 0; k < 2; k++) {
+        ray r = sensor_ray(t, &place.view, (vec2){place.film.x, t_f32(t, (float)k)}, place.lens);
+        end[k] = v3_add(t, r.o, r.d);
+    }
+    vec3 across = v3_cross(t, d, v3_sub(t, end[0], end[1]));
+    ir_ref some = ir_gt(t->f, v3_dot(t, across, across), t_f32(t, 1e-20f));
+    return v3_normalize(t, v3_select(t, some, across, stokes_basis(t, d)));
 }
 
 walk_position walk_start(walk *w, ir_ref fresh, walk_position at)

@@ -4,6 +4,7 @@
  * values.c. Each question goes by the same functions as there, so that both know the same materials and
  * lights. */
 #include "render/integrator/path/own_trace.h"
+#include "render/print.h"
 
 tracer *own_tracer(own_trace *t) { return &t->w->t; }
 
@@ -282,4 +283,13 @@ bool own_suspend(own_trace *t, bool on)
     bool before = t->suspended;
     t->suspended = on;
     return before;
+}
+
+void own_print(own_trace *t, ir_ref when, const char *format, const ir_ref *values, uint32_t count)
+{
+    walk *w = t->w;
+    bool image = w->pass == RENDER_PRIMAL || w->pass == RENDER_VARIANCE,
+         gradient = w->pass == RENDER_GRADIENT && w->plan->scene->own->adjoint;
+    if (w->plan->prints && (image || gradient))
+        print_record(&w->t, w->plan->prints, when, w->pixel, t->sample, format, values, count);
 }

@@ -14,6 +14,9 @@
 /* The position before the first vertex of a sample: the camera's ray. It uses block 0 of the sample's random
  * numbers. */
 walk_position walk_camera(walk *w, ir_ref sample);
+/* The basis of Stokes vectors that arrive at the sensor along the ray d of a sample: horizontal in the image,
+ * as in Mitsuba. Where a sensor has no image to be horizontal in, it is that of d alone. */
+vec3 walk_camera_basis(walk *w, ir_ref sample, vec3 d);
 /* fresh ? walk_camera : at. The camera's ray is made only where `fresh`. */
 walk_position walk_start(walk *w, ir_ref fresh, walk_position at);
 
@@ -45,15 +48,21 @@ typedef struct radiance_walk {
      * which is beta; and its basis, a unit vector of the world across the ray. */
     color row[3];
     vec3 basis;
+    /* Where `whole`, of a channel CHANNEL_STOKES: the rows of the other entries of the Stokes vector that
+     * arrives at the sensor, and these entries. */
+    bool whole;
+    color rows[3][4], entries[3];
 } radiance_walk;
 
 /* ---- polarized.c ---- */
 
 /* Where walk.polarized: p's row sees the intensity of whatever arrives. */
 void polarized_start(walk *w, radiance_walk *p);
-/* Takes the row past v's material, and scales it by over_pdf. Returns, per channel, what the path sees of
- * light of radiance 1 that the material at v scatters from the sampled light. */
-color polarized_pass(walk *w, const walk_vertex *v, radiance_walk *p, ir_ref over_pdf);
+/* The same, and all of the vector that arrives is wanted, in this basis. */
+void polarized_start_whole(walk *w, radiance_walk *p, vec3 basis);
+/* Takes the rows past v's material, and scales them by over_pdf. lit: per row, what it sees of light of
+ * radiance 1 that the material at v scatters from the sampled light; the last three where p is whole. */
+void polarized_pass(walk *w, const walk_vertex *v, radiance_walk *p, ir_ref over_pdf, color lit[4]);
 
 /* What a vertex does to polarised light: the material's matrices, and the rotations between their bases and
  * those of the path. */

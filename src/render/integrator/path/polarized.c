@@ -22,6 +22,18 @@ void polarized_start(walk *w, radiance_walk *p)
     p->basis = v3(t_f32(t, 1), zero, zero);
 }
 
+void polarized_start_whole(walk *w, radiance_walk *p, vec3 basis)
+{
+    tracer *t = &w->t;
+    polarized_start(w, p);
+    p->whole = true, p->basis = basis;
+    for (int j = 0; j < 3; j++) {
+        p->entries[j] = color_all(t_f32(t, 0));
+        for (int k = 0; k < 4; k++)
+            p->rows[j][k] = color_all(t_f32(t, k == j + 1));
+    }
+}
+
 static polarized_vertex nothing(walk *w, vec3 basis)
 {
     tracer *t = &w->t;
@@ -134,17 +146,22 @@ color polarized_dot(walk *w, const color row[4], const color s[4])
     return r;
 }
 
-color polarized_pass(walk *w, const walk_vertex *v, radiance_walk *p, ir_ref over_pdf)
+void polarized_pass(walk *w, const walk_vertex *v, radiance_walk *p, ir_ref over_pdf, color lit[4])
 {
     tracer *t = &w->t;
     polarized_vertex m = polarized_at(w, v, &p->at, p->basis);
     color row[4] = {p->beta, p->row[0], p->row[1], p->row[2]}, light[4];
     polarized_lit(w, &m, light);
-    color lit = polarized_dot(w, row, light);
+    lit[0] = polarized_dot(w, row, light);
     polarized_row(w, &m, row, row);
     p->beta = color_scale(t, row[0], over_pdf);
     for (int k = 0; k < 3; k++)
         p->row[k] = color_scale(t, row[1 + k], over_pdf);
+    for (int j = 0; j < 3 && p->whole; j++) {
+        lit[1 + j] = polarized_dot(w, p->rows[j], light);
+        polarized_row(w, &m, p->rows[j], p->rows[j]);
+        for (int k = 0; k < 4; k++)
+            p->rows[j][k] = color_scale(t, p->rows[j][k], over_pdf);
+    }
     p->basis = m.basis;
-    return lit;
 }

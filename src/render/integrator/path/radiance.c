@@ -40,7 +40,7 @@ walk_vertex radiance_vertex(walk *w, radiance_walk *p, ir_ref *alive)
     ir_func *f = t->f;
     walk_vertex v = walk_visit(w, p->at);
     radiance_cross(w, p, &v);
-    color for_light, for_sample, lit = {0};
+    color for_light, for_sample, lit[4] = {0};
     if (!w->polarized)
         walk_values(w, &v, false, &for_light, &for_sample);
     bool lights = w->plan->scene->emitters.count > 0;
@@ -48,13 +48,17 @@ walk_vertex radiance_vertex(walk *w, radiance_walk *p, ir_ref *alive)
         color hit = color_scale(t, walk_radiance(w, v.hit, false), v.hit_mis);
         for (uint32_t c = 0; c < t->channels; c++)
             p->radiance.c[c] = t_mad(t, p->beta.c[c], hit.c[c], p->radiance.c[c]);
+        for (int j = 0; j < 3 && p->whole; j++)
+            p->entries[j] = color_add(t, p->entries[j], color_mul(t, p->rows[j][0], hit));
     }
     if (w->polarized)
-        lit = polarized_pass(w, &v, p, t_ratio(t, t_f32(t, 1), v.sample.pdf));
+        polarized_pass(w, &v, p, t_ratio(t, t_f32(t, 1), v.sample.pdf), lit);
     if (lights && w->next_event && w->polarized) {
         color seen = color_mul(t, walk_radiance(w, v.light, false), walk_light_scale(w, &v, &p->at, false));
         for (uint32_t c = 0; c < t->channels; c++)
-            p->radiance.c[c] = t_mad(t, lit.c[c], seen.c[c], p->radiance.c[c]);
+            p->radiance.c[c] = t_mad(t, lit[0].c[c], seen.c[c], p->radiance.c[c]);
+        for (int j = 0; j < 3 && p->whole; j++)
+            p->entries[j] = color_add(t, p->entries[j], color_mul(t, lit[1 + j], seen));
     } else if (lights && w->next_event) {
         color scale = walk_light_scale(w, &v, &p->at, false),
               direct = color_mul(t, color_mul(t, walk_radiance(w, v.light, false), for_light), scale);
@@ -70,6 +74,8 @@ walk_vertex radiance_vertex(walk *w, radiance_walk *p, ir_ref *alive)
     p->beta = color_scale(t, p->beta, up);
     for (int k = 0; k < 3 && w->polarized; k++)
         p->row[k] = color_scale(t, p->row[k], up);
+    for (int k = 0; k < 12 && p->whole; k++)
+        p->rows[k / 4][k % 4] = color_scale(t, p->rows[k / 4][k % 4], up);
     *alive = ir_and(f, v.goes_on, ir_and(f, ir_gt(f, most, t_f32(t, 0)), ir_lt(f, v.u_roulette, q)));
     p->at = walk_next(w, p->at, &v, *alive);
     return v;

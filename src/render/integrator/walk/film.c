@@ -37,15 +37,20 @@ static film_response response_of(walk *w, const walk_position *at)
     return response_rgb(t, t_word(t, t_u32(t, 0), HEADER_SPECTRUM), &set);
 }
 
-film_value film_of(walk *w, const walk_position *at, color radiance)
+film_value film_unweighed(walk *w, const walk_position *at, color radiance)
 {
     if (w->t.light == LIGHT_SPECTRAL) {
         film_response r = response_of(w, at);
         film_value v = {0};
-        response_apply(&w->t, &r, walk_weigh(w, *at, radiance).c, v.c);
+        response_apply(&w->t, &r, radiance.c, v.c);
         return v;
     }
-    return film_plain(w, walk_weigh(w, *at, radiance));
+    return film_plain(w, radiance);
+}
+
+film_value film_of(walk *w, const walk_position *at, color radiance)
+{
+    return film_unweighed(w, at, walk_weigh(w, *at, radiance));
 }
 
 color film_adjoint(walk *w, const walk_position *at, film_value dL)
