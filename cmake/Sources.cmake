@@ -199,6 +199,7 @@ set(render_sources
     src/render/integrator/motion/local_volume_values.c
     src/render/integrator/motion/none.c
     src/render/integrator/motion/shifted.c
+    src/render/integrator/kernels/attached_inversion.c
     src/render/integrator/kernels/attached_replay.c
     src/render/integrator/kernels/begin.c
     src/render/integrator/kernels/channels.c

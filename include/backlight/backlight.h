@@ -640,9 +640,9 @@ typedef struct bl_gradient_desc {
 } bl_gradient_desc;
 
 /* Reverse mode: path replay backpropagation with detached sampling (Vicini, Speierer, Jakob 2021, section
- * 4.1). Gradients stay in the job until the next call. With the integrator rb_biased2 (pipelined radiative
- * backpropagation) dL/dI is that of the image which the call before with a target has made along with its
- * gradient; the first call renders one. */
+ * 4.1). Gradients stay in the job until the next call. With the integrators rb_biased2 and rb_biased1_2
+ * (pipelined radiative backpropagation) dL/dI is that of the image which the call before with a target has
+ * made along with its gradient; the first call renders one. */
 BL_API bl_result bl_job_gradient(bl_job *job, const bl_gradient_desc *desc, bl_stats *stats);
 /* k: index into bl_job_desc.parameters. values: count of that parameter. */
 BL_API bl_result bl_job_read_gradient(bl_job *job, uint32_t k, float *values);

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Variance of the gradient by a normal against roughness, with directions attached and detached."""
-import array
 import os
 import tempfile
 
@@ -17,9 +16,7 @@ def variance(alpha, way, resolution, repetitions, folder, page):
     """Of one sample's derivative by the normal's first component: dL/dI is 1 everywhere, so that of the sum
     over the number of values."""
     ones, out = os.path.join(folder, "ones.pfm"), os.path.join(folder, "out")
-    with open(ones, "wb") as f:
-        f.write(b"PF\n%d %d\n-1.0\n" % (resolution, resolution)
-                + array.array("f", [1 / 3] * (3 * resolution**2)).tobytes())
+    report.write_ones(ones, resolution)
     s = report.backlight("grad", SCENE, "-D", "resolution=%d" % resolution, "-D", "alpha=%g" % alpha, "-D",
                          "attached=" + way, "--spp", 1, "--adjoint", ones,
                          "--variance", repetitions, "-o", out, "--param", NAME)

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What experiments have in common: they run the program and leave a page, a table and a plot."""
+import array
 import csv
 import datetime
 import json
 import os
+import resource
 import subprocess
 import sys
 
@@ -25,6 +27,26 @@ def backlight(*args, statuses=(0,)):
         print("%s: %s" % (" ".join(map(str, args)), r.stderr.strip()), file=sys.stderr)
         sys.exit(77 if "no device" in r.stderr or "not found" in r.stderr else 1)
     return json.loads(r.stdout) if r.stdout.strip() else {}
+
+
+def write_ones(path, side):
+    """An image of 1 / 3: as dL/dI, the loss is the sum over pixels of the mean channel."""
+    with open(path, "wb") as f:
+        f.write(b"PF\n%d %d\n-1.0\n" % (side, side) + array.array("f", [1 / 3] * (3 * side**2)).tobytes())
+
+
+def gradients(page, repetitions, *args):
+    """Takes so many gradients by `grad ARGS` and, once more, two. Returns what the first prints, and the CPU
+    seconds of one gradient: the difference of the two runs over that of their counts. Other work on the
+    machine does not count, and what is done once, as compiling, cancels out."""
+    used = []
+    for count in (2, repetitions):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        found = backlight("grad", *args, "--variance", count)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        used.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    page.device = found["device"]
+    return found, max(used[1] - used[0], 1e-6) / max(repetitions - 2, 1)
 
 
 def fit(scene, parameter, folder, steps, spp, *args, **rest):

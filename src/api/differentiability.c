@@ -103,6 +103,8 @@ const char *differentiability_obstacle(const render_scene *s, uint32_t parameter
     if (s->volumetric && replay)
         return refused_by_volumetric(s, parameter);
     const emitter_class *light = light_moved_by(s, parameter);
+    if (s->volumetric && (moved || light))
+        return "those of what moves are not implemented for radiative backpropagation in media";
     if (s->own && (camera || moved || light))
         return "those of what moves are not there for an application's integrator: its rays are detached";
     if (camera && (!replay || s->depth_image || s->light_tracing))

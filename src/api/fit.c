@@ -150,7 +150,7 @@ bl_result bl_fit_create(bl_device *device, const bl_scene *scene, const bl_fit_d
         return context_fail(device->context, &err);
     if (scene->render->pipelined) {
         error_set(&err, BL_ERROR_UNSUPPORTED,
-                  "fits do not keep the image of the step before, which rb_biased2 needs");
+                  "fits do not keep the image of the step before, which rb_biased2 and rb_biased1_2 need");
         return context_fail(device->context, &err);
     }
     bl_job *job;

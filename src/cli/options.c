@@ -36,7 +36,7 @@ static const cli_option common_options[] = {
     {.groups = CLI_SCENE, .name = "--integrator",
      .kind = CLI_TEXT, .value = "NAME", .offset = COMMON(integrator),
      .help = "instead of the scene's: path, direct, prb, prb_attached, prb_detached, prb_basic, tape, rb, "
-             "rb_biased1, rb_biased2, depth, ptracer, volpath, volpathmis, prbvolpath"},
+             "rb_biased1, rb_biased2, rb_biased1_2, depth, ptracer, volpath, volpathmis, prbvolpath"},
     {.groups = CLI_SCENE, .name = "--max-depth",
      .kind = CLI_DEPTH, .value = "N", .offset = COMMON(max_depth),
      .help = "longest path in segments instead of the integrator's; -1: unbounded"},

@@ -203,6 +203,9 @@ typedef struct render_scene {
     float attach_below;        /* rough lobes of this alpha or less are sampled attached
                                   (integrator/motion/attached_lobe.c); */
     uint32_t look_ahead;       /* at most so many of them follow each other in a chain */
+    bool inverts;              /* chains are backpropagated by Jacobians
+                                  (integrator/kernels/attached_inversion.c); */
+    float regularization;      /* noise of this size makes these regular; 0: none */
     bool attaches;             /* the scene has lobes as smooth as that */
     uint32_t paths_per_sample; /* of direct with more than one sample of a kind: as many paths stand in for
                                   one sample */

@@ -23,6 +23,7 @@ typedef struct integrator_kind {
     bool silhouette; /* shows shapes as bright or black */
     enum gradient_method method;
     bool detached, pipelined;
+    bool in_media; /* walks volumetrically where the scene has media */
     bool marches;  /* sees the scene's field */
     bool attached; /* every rough lobe that can be sampled attached is, not only the smoothest */
 } integrator_kind;
@@ -37,14 +38,32 @@ static const integrator_kind integrator_kinds[] = {
     {.name = "prb_detached", .max_depth = 6, .rr_depth = 5, .detached = true},
     {.name = "prb_projective", .max_depth = 6, .rr_depth = 5},
     {.name = "direct_projective", .max_depth = 2, .rr_depth = NO_ROULETTE, .own_depths = true},
-    {.name = "rb", .max_depth = 6, .rr_depth = 5, .method = METHOD_RECURSIVE, .detached = true},
-    {.name = "rb_biased1", .max_depth = 6, .rr_depth = 5, .method = METHOD_UNIT, .detached = true},
+    {.name = "rb",
+     .max_depth = 6,
+     .rr_depth = 5,
+     .method = METHOD_RECURSIVE,
+     .detached = true,
+     .in_media = true},
+    {.name = "rb_biased1",
+     .max_depth = 6,
+     .rr_depth = 5,
+     .method = METHOD_UNIT,
+     .detached = true,
+     .in_media = true},
+    {.name = "rb_biased1_2",
+     .max_depth = 6,
+     .rr_depth = 5,
+     .method = METHOD_UNIT,
+     .detached = true,
+     .pipelined = true,
+     .in_media = true},
     {.name = "rb_biased2",
      .max_depth = 6,
      .rr_depth = 5,
      .method = METHOD_RECURSIVE,
      .detached = true,
-     .pipelined = true},
+     .pipelined = true,
+     .in_media = true},
     {.name = "tape", .max_depth = 6, .rr_depth = 5, .method = METHOD_TAPE, .detached = true},
     {.name = "direct", .max_depth = 2, .rr_depth = NO_ROULETTE, .own_depths = true},
     {.name = "silhouette",
@@ -96,7 +115,7 @@ uint32_t integrator_abilities(const plugin_class *cls)
     BL_ASSERT(kind, "no integrator is called %s", cls->name);
     bool paths = !kind->light_tracing && !kind->depth_image;
     return ABILITY_REVERSE | (kind->light_tracing ? 0 : ABILITY_FORWARD) |
-           (kind->volumetric || kind->marches ? ABILITY_IN_MEDIA : 0) |
+           (kind->volumetric || kind->marches || kind->in_media ? ABILITY_IN_MEDIA : 0) |
            (paths && kind->method == METHOD_REPLAY && !kind->marches && !kind->ellipsoid_field
                 ? ABILITY_MOVING
                 : 0);
@@ -149,18 +168,36 @@ static const scene_value *value_named(const scene_object *o, const char *name)
     return NULL;
 }
 
+/* Whether an object holds media, directly or, as groups of shapes do, one object deeper. */
+static bool holds_media(const scene_object *o, int deep)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < o->child_count && !any; i++)
+        any = o->children[i]->cls->category == PLUGIN_MEDIUM ||
+              (deep > 0 && holds_media(o->children[i], deep - 1));
+    return any;
+}
+
 /* The roughness below which detached gradients are by far the noisier ones, by measurement
  * (docs/decisions/attached-rough-lobes.md). */
 static const float attach_below = 0.05f;
 enum { LOOK_AHEAD = 4 };
 
-static void read_attached(render_scene *s, const integrator_kind *kind)
+static bl_result read_attached(render_scene *s, const integrator_kind *kind, bl_error *err)
 {
     bool theirs = scene_is(s->integrator, &integrator_prb_attached.plugin);
     s->attach_below = !kind->attached ? attach_below
                       : theirs        ? (float)scene_number(s->integrator, "attach_below")
                                       : INFINITY;
     s->look_ahead = theirs ? (uint32_t)scene_number(s->integrator, "look_ahead") : LOOK_AHEAD;
+    const scene_value *chains = theirs ? scene_get(s->integrator, "chains") : NULL;
+    s->inverts = chains && !s->mode->polarized && strcmp(chains->text, "jacobians") == 0;
+    s->regularization = s->inverts ? (float)scene_number(s->integrator, "regularization") : 0;
+    if (chains && strcmp(chains->text, "jacobians") != 0 && strcmp(chains->text, "visits") != 0)
+        return scene_error(err, BL_ERROR_SCENE, chains->where,
+                           "prb_attached: chains are \"visits\" or \"jacobians\", not \"%.40s\"",
+                           chains->text);
+    return BL_OK;
 }
 
 /* A ray of volprim_rf_basic visits its first ellipsoid whatever the depth (Mitsuba). */
@@ -171,16 +208,6 @@ static void read_ellipsoid_field(render_scene *s, const integrator_kind *kind)
                          scene_number(s->integrator, "srgb_primitives") != 0;
     if (kind->ellipsoid_field && s->max_depth == 0)
         s->max_depth = 1;
-}
-
-/* Whether an object holds media, directly or, as groups of shapes do, one object deeper. */
-static bool holds_media(const scene_object *o, int deep)
-{
-    bool any = false;
-    for (uint32_t i = 0; i < o->child_count && !any; i++)
-        any = o->children[i]->cls->category == PLUGIN_MEDIUM ||
-              (deep > 0 && holds_media(o->children[i], deep - 1));
-    return any;
 }
 
 /* Only radiance_field sees the scene's field. It walks volumetrically where the scene has media. */
@@ -281,10 +308,10 @@ static bl_result read_integrator(render_scene *s, const render_overrides *o, bl_
     else
         TRY(find_integrator(wish ? wish : i ? i->cls->name : "path", &kind, err));
     bool theirs = value_named(i, "max_depth") && !kind->own_depths;
-    s->volumetric = kind->volumetric, s->depth_image = kind->depth_image,
-    s->light_tracing = kind->light_tracing;
-    s->sees_through = kind->sees_through;
-    s->method = kind->method, s->detached = kind->detached || s->mode->polarized,
+    s->volumetric = kind->volumetric || (kind->in_media && holds_media(s->description->root, 2));
+    s->depth_image = kind->depth_image, s->light_tracing = kind->light_tracing;
+    s->sees_through = kind->sees_through || s->volumetric;
+    s->method = kind->method, s->detached = kind->detached || s->mode->polarized;
     s->pipelined = kind->pipelined;
     s->max_depth = theirs ? (int32_t)scene_number(i, "max_depth") : kind->max_depth;
     s->rr_depth = theirs && !kind->no_next_event && value_named(i, "rr_depth")
@@ -299,7 +326,7 @@ static bl_result read_integrator(render_scene *s, const render_overrides *o, bl_
         s->use_next_event = lights > 0, s->use_bsdf_sampling = materials > 0;
         s->paths_per_sample = (uint32_t)fmax(lights, materials);
     }
-    read_attached(s, kind);
+    TRY(read_attached(s, kind, err));
     read_ellipsoid_field(s, kind);
     TRY(read_march(s, kind, err));
     TRY(read_edges(s, o ? o->edges : EDGES_BY_SCENE, err));

@@ -7,6 +7,8 @@
  *           also equals differences of the path that moves but meets the same primitives. The cases: behind
  *           glass, total reflection, one medium in another, panes, maps of normals and bumps; each before
  *           and after rough and diffuse vertices.
+ *   inverted  the other order (integrator/kernels/attached_inversion.c) equals the unrolled path where its
+ *           Jacobians are regular. With noise on them its mean does, whether they are regular or not.
  *   plain   mirrors' gradients equal plain differences of the primal kernel, which knows nothing of all
  *           this. That holds where nothing is chosen: a sample with its random numbers is then a smooth
  *           function of the parameters until it crosses an edge. */
@@ -19,9 +21,13 @@
 
 #include "support/path_agreement.h"
 #include "support/plain_differences.h"
+#include "support/sample_check.h"
 #include "support/scene_eval.h"
 
-enum { DEPTH = 5, LONG_DEPTH = 9, SAMPLES = 40, SIDE = 16, PLAIN_SAMPLES = 60 };
+#include <math.h>
+#include <string.h>
+
+enum { DEPTH = 5, LONG_DEPTH = 9, SAMPLES = 40, SIDE = 16, PLAIN_SAMPLES = 60, NOISY_SAMPLES = 500 };
 static char *folder;
 
 #define TO_WORLD(ops) "<transform name='to_world'>" ops "</transform>"
@@ -71,6 +77,10 @@ static char *folder;
     "'>" BITMAP("nested_texture", "grey.pfm") "<float name='scale' value='.05'/>" nested "</bsdf>"
 
 static const scene_case cases[] = {
+    {.name = "blocks of ridged glass",
+     .body = PAPER GLASS("glass", "1.5", "1") "<bsdf type='normalmap' id='ridges'>" RGB(
+         "normalmap", ".55,.5,1") REF("glass") "</bsdf>" FLOOR BOX(REF("ridges")) SKY,
+     .parameters = {"glass.eta", "ridges.normalmap.value", "paper.reflectance.data"}},
     {.name = "a box of glass before a picture",
      .body = PAPER GLASS("glass", "1.5", "1") FLOOR WALL BOX(REF("glass")) LAMP,
      .parameters = {"glass.eta", "paper.reflectance.data", "light.radiance.data"}},
@@ -126,6 +136,90 @@ static void long_chains(void **state)
         .scene = *state, .folder = folder, .depth = LONG_DEPTH, .samples = SAMPLES, .dark = true});
 }
 
+/* ---- Jacobians ---- */
+
+#define INVERTED(regularization)                                                                             \
+    "<integrator type='prb_attached'><integer name='max_depth' value='9'/><integer name='rr_depth' "         \
+    "value='1000'/><string name='chains' value='jacobians'/><float name='regularization' "                   \
+    "value='" regularization "'/></integrator>"
+
+/* The sum of what chains dropped because a Jacobian was singular. */
+static uint32_t dropped(const scene_eval *e)
+{
+    uint32_t sum = 0;
+    for (uint32_t k = 0; k < SINGULAR_DEPTHS; k++)
+        sum += e->status[STATUS_SINGULAR + k];
+    return sum;
+}
+
+static sample_check begin_inverted(scene_case *c, const char *integrator, uint32_t *random)
+{
+    arena a = {0};
+    c->integrator = integrator;
+    sample_check s = {.scene = c, .variant = integrator};
+    scene_eval *e = scene_eval_create(scene_case_xml(&a, c, 0, SAMPLE_CHECK_SIDE, SAMPLE_CHECK_SIDE), folder,
+                                      c->parameters, scene_case_parameter_count(c));
+    e->options = (render_trace_options){.unrolled_depth = LONG_DEPTH};
+    sample_check_begin(&s, e, random);
+    for (uint32_t i = 0; i < e->plan->value_count; i++)
+        e->tangent[i] = 1e3; /* On a device nothing is bound there. */
+    arena_free(&a);
+    return s;
+}
+
+static void inverted_is_unrolled(void **state)
+{
+    scene_case c = *(const scene_case *)*state;
+    uint32_t random = 5, compared = 0;
+    double replay[SAMPLE_CHECK_ELEMENTS];
+    sample_check s = begin_inverted(&c, INVERTED("0"), &random);
+    for (uint32_t k = 0; k < 3 * SAMPLES; k++) {
+        scene_eval_at at = sample_check_draw(&random, true);
+        sample_check_run_clean(&s, RENDER_GRADIENT, at);
+        if (dropped(s.e) > 0)
+            continue;
+        sample_check_unrolled(&s, at, 1e-7, 0, replay);
+        compared += sample_check_largest(&s, replay) > 0;
+    }
+    print_message("%s: %u of %u samples\n", c.name, compared, 3u * SAMPLES);
+    assert_true(compared >= 5);
+    scene_eval_destroy(s.e);
+}
+
+/* <gradient, fixed direction>: one number of many. */
+static double along(const sample_check *s, const double *gradient)
+{
+    uint32_t random = 9;
+    double sum = 0;
+    for (uint32_t i = 0; i < s->elements; i++)
+        sum += (scene_random(&random) - 0.5) * gradient[i];
+    return sum;
+}
+
+static void noise_keeps_the_mean(void **state)
+{
+    scene_case c = *(const scene_case *)*state;
+    uint32_t random = 6, changed = 0;
+    double sum = 0, squares = 0, size = 0;
+    sample_check s = begin_inverted(&c, INVERTED("0.1"), &random);
+    for (uint32_t k = 0; k < NOISY_SAMPLES; k++) {
+        scene_eval_at at = sample_check_draw(&random, true);
+        at.seed += k; /* each with its own noise */
+        sample_check_run_clean(&s, RENDER_GRADIENT, at);
+        assert_int_equal(dropped(s.e), 0);
+        double noisy = along(&s, s.e->gradient);
+        sample_check_run_clean(&s, RENDER_UNROLLED, at);
+        double d = noisy - along(&s, s.e->gradient);
+        bool differs = fabs(d) > 1e-9 * fabs(noisy);
+        sum += differs ? d : 0, squares += differs ? d * d : 0, size += fabs(noisy), changed += differs;
+    }
+    if (!(fabs(sum) <= 3.5 * sqrt(squares)))
+        fail_msg("%s: noise of mean 0 changes the gradient by %g: z = %.2f", c.name, sum / size,
+                 sum / sqrt(squares));
+    print_message("%s: noise changes %u of %u samples\n", c.name, changed, (unsigned)NOISY_SAMPLES);
+    scene_eval_destroy(s.e);
+}
+
 /* ---- plain differences ---- */
 
 static const struct {
@@ -163,7 +257,7 @@ static void plain(void **state)
 int main(void)
 {
     enum { COUNT = sizeof cases / sizeof *cases };
-    struct CMUnitTest tests[COUNT + 2];
+    struct CMUnitTest tests[3 * COUNT + 2];
     folder = scene_files_create();
     if (!folder)
         return 1;
@@ -172,6 +266,13 @@ int main(void)
     tests[COUNT] = (struct CMUnitTest)cmocka_unit_test(plain);
     tests[COUNT + 1] =
         (struct CMUnitTest){"long chains", long_chains, NULL, NULL, (void *)(uintptr_t)&cases[2]};
+    for (uint32_t i = 0; i < COUNT; i++) {
+        void *scene = (void *)(uintptr_t)&cases[i];
+        tests[COUNT + 2 + i] =
+            (struct CMUnitTest){"inverted is unrolled", inverted_is_unrolled, NULL, NULL, scene};
+        tests[2 * COUNT + 2 + i] =
+            (struct CMUnitTest){"noise keeps the mean", noise_keeps_the_mean, NULL, NULL, scene};
+    }
     int failed = cmocka_run_group_tests_name("chains", tests, NULL, NULL);
     scene_files_remove(folder);
     return failed;

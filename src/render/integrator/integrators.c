@@ -31,6 +31,9 @@ static const plugin_param prb_attached_params[] = {
     INTEGRATOR_PARAMS("6"),
     {"attach_below", PLUGIN_FLOAT, 0, "1e6", 0, 1e6, "roughness up to which lobes are sampled attached"},
     {"look_ahead", PLUGIN_INTEGER, 0, "4", 0, 1024, "rough lobes in a chain that are; 0: none"},
+    {"chains", PLUGIN_STRING, 0, "visits", 0, 0,
+     "order of mirrors and smooth glass: visits (the last first) or jacobians (inverted; rough lobes stay)"},
+    {"regularization", PLUGIN_FLOAT, 0, "0.01", 0, 1, "of jacobians: size of the noise on their diagonals"},
 };
 const render_class integrator_prb_attached = {
     .plugin = {PLUGIN_INTEGRATOR, "prb_attached", PLUGIN_TABLE(prb_attached_params), PLUGIN_NONE,
@@ -96,6 +99,9 @@ const render_class integrator_rb = {
 const render_class integrator_rb_biased1 = {
     .plugin = {PLUGIN_INTEGRATOR, "rb_biased1", PLUGIN_TABLE(prb_params), PLUGIN_NONE,
                "the same, with incident radiance taken to be 1: biased"}};
+const render_class integrator_rb_biased1_2 = {
+    .plugin = {PLUGIN_INTEGRATOR, "rb_biased1_2", PLUGIN_TABLE(prb_params), PLUGIN_NONE,
+               "rb_biased1 with the image of the step before in the loss: biased twice"}};
 const render_class integrator_rb_biased2 = {
     .plugin = {PLUGIN_INTEGRATOR, "rb_biased2", PLUGIN_TABLE(prb_params), PLUGIN_NONE,
                "rb with the image of the step before in the loss: biased"}};

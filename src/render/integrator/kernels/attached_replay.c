@@ -15,9 +15,8 @@
  * The position before each of the chain's first vertices is kept, and BACK begins there. To a later vertex
  * the lane walks from the last position that is kept. Where the path goes on after the chain, position and L
  * are kept, too. A chain of n <= KEPT + 1 vertices costs 2 n - 1 visits in phase 1, and m vertices more cost
- * m (m + 3) / 2 visits more. Memory is constant, and nothing is divided by a Jacobian. PRB, section 4.2,
- * solves for the adjoint of the next ray instead: that is linear in n, but needs four tangents of everything
- * in phase 0 and an inverse that rough lobes do not have.
+ * m (m + 3) / 2 visits more. Memory is constant, and nothing is divided by a Jacobian. attached_inversion.c
+ * has the other order, which is linear in n.
  *
  * Invariant: positions, throughput and sums that are kept and recalled are those of the walk itself, so a
  * vertex that is visited again is the same vertex, from the same random numbers. */

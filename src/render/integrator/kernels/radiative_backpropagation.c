@@ -5,8 +5,11 @@
  * arrives along the sampled direction. That radiance is
  *
  *   METHOD_RECURSIVE  estimated by a path of its own, which begins at the vertex with other random numbers.
- * This is unbiased, and costs about n^2 / 2 visits for a path of n vertices. METHOD_UNIT       taken to be 1
- * (section 3.8, biased I): one walk, without a second one.
+ *                     This is unbiased, and costs about n^2 / 2 visits for a path of n vertices.
+ *   METHOD_UNIT       taken to be 1 (section 3.8, biased I): one walk, without a second one.
+ *
+ * In media (appendix A.1) the flight to a vertex emits adjoint radiance, too: the derivative of the weight of
+ * the flight, times the radiance at its end.
  *
  * What a vertex contributes, and its derivative, is computed as in path replay, light sampling included. For
  * each vertex of the path there is one turn: phase 0 walks from the vertex to the end of the path, then phase
@@ -31,7 +34,8 @@ static void choose_numbers(walk *w, const replay_state *p)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    ir_ref turn = p->turn.from.depth, behind = ir_gt(f, p->at.depth, turn);
+    ir_ref turn = w->volumetric ? p->turn.from.event : p->turn.from.depth;
+    ir_ref behind = ir_gt(f, w->volumetric ? p->at.event : p->at.depth, turn);
     ir_ref own = ir_add(f, w->seed, ir_mul(f, ir_add(f, turn, t_u32(t, 1)), t_u32(t, 0x9E3779B1u)));
     w->seed = ir_select(f, behind, own, w->seed);
     w->stream = ir_select(f, behind, t_u32(t, FRESH_STREAM), w->stream);
@@ -45,19 +49,39 @@ void radiative_begin(walk *w, replay_state *p, ir_ref fresh)
     p->turn.b = throughput_select(w, fresh, &p->b, &p->turn.b);
 }
 
+/* METHOD_UNIT: the flight to the vertex, and what the medium emits on it. The radiance at the flight's end is
+ * 1. */
+static void unit_flight(walk *w, replay_state *p, const walk_vertex *v, color dL, arrivals *arrived)
+{
+    tracer *t = &w->t;
+    ir_ref always = ir_bool(t->f, true);
+    if (emission_any(w)) {
+        color emitted = emission_radiance(w, &v->flight, false);
+        account(w, p, emitted, ir_bool(t->f, false));
+        emission_adjoint(w, &v->flight, always, emitted, color_mul(t, throughput_whole(w, &p->b), dL),
+                         arrived);
+    }
+    throughput_fly(w, v, &p->b);
+    flight_adjoint(w, &v->flight, always, color_mul(t, dL, throughput_whole(w, &p->b)),
+                   color_mul(t, dL, throughput_but_one(w, &p->b)), arrived);
+}
+
 /* METHOD_UNIT. The material is differentiated at the sampled direction only: light sampling would count the
  * same radiance again. */
 static ir_ref unit_vertex(walk *w, replay_state *p, film_value dL)
 {
     tracer *t = &w->t;
     walk_vertex v = walk_visit(w, p->at);
+    arrivals arrived = arrivals_start(w, p, &v);
+    color dL_light = film_adjoint(w, &p->at, dL);
+    if (w->media)
+        unit_flight(w, p, &v, dL_light, &arrived);
     contribution k = contribute(w, &v, &p->at, &p->b);
     account(w, p, color_add(t, k.hit, k.light), ir_bool(t->f, false));
     color onward = color_scale(t, throughput_whole(w, &p->b), t_ratio(t, t_f32(t, 1), v.sample.pdf));
     k.onward = &onward, k.light_radiance = color_all(t_f32(t, 0));
-    arrivals arrived = arrivals_start(w, p, &v);
     ir_ref always = ir_bool(t->f, true);
-    adjoint(w, p, &(vertex_adjoint){&v, &k, film_adjoint(w, &p->at, dL), always}, &arrived);
+    adjoint(w, p, &(vertex_adjoint){&v, &k, dL_light, always}, &arrived);
     passage next = throughput_pass(w, p->at.depth, &v, k.for_sample, &p->b);
     p->at = walk_next(w, p->at, &v, next.alive);
     return next.alive;

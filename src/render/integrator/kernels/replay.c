@@ -31,6 +31,10 @@ static bool fused(const walk *w) { return w->pass == RENDER_GRADIENT; }
 /* The phase is loop state. */
 static bool has_both_phases(const walk *w) { return fused(w) && replay_method(w) != METHOD_UNIT; }
 
+/* Chains, in either order. */
+static bool inverts(const walk *w) { return w->motion->chains && w->plan->scene->inverts; }
+static bool has_chains(const walk *w) { return w->chains && !inverts(w); }
+
 static void state_replay(walk *w, loop_state *s, replay_state *p)
 {
     ir_func *f = w->t.f;
@@ -49,8 +53,10 @@ static void state_replay(walk *w, loop_state *s, replay_state *p)
     state_sums(s, &w->t, &p->sums);
     state_ref(s, &p->hash), state_ref(s, &p->hash_first), state_ref(s, &p->seen);
     state_film(w, s, &p->sum);
-    if (w->chains)
+    if (has_chains(w))
         state_chain(w, s, &p->chain);
+    if (inverts(w))
+        state_inversion(w, s, &p->inversion);
     if (replay_method(w) == METHOD_RECURSIVE)
         state_position(w, s, &p->turn.from), state_throughput(w, s, &p->turn.b);
 }
@@ -61,7 +67,9 @@ static void state_replay(walk *w, loop_state *s, replay_state *p)
 static void count_drift(walk *w, const replay_state *p, ir_ref replayed)
 {
     ir_func *f = w->t.f;
-    ir_ref left = w->chains ? p->chain.left : sums_residual(&w->t, &p->sums);
+    ir_ref left = has_chains(w) ? p->chain.left
+                  : inverts(w)  ? p->inversion.left
+                                : sums_residual(&w->t, &p->sums);
     kernel_count(w, ir_and(f, replayed, ir_or(f, ir_ne(f, p->hash, p->hash_first), left)), STATUS_DRIFT);
 }
 
@@ -204,6 +212,7 @@ static replay_state start(walk *w, const lane *l)
         .seen = none,
         .sum = film_none(w),
         .chain = chain_none(w),
+        .inversion = inverts(w) ? inversion_none(w) : (replay_inversion){.mode = none},
         .turn = {walk_before(w, l->first), throughput_start(w)},
         .drt_path = drt_none(w),
     };
@@ -219,10 +228,12 @@ bl_result kernel_gradient(walk *w, ir_module *m)
     BL_ASSERT(method == METHOD_REPLAY || !w->chains, "method %d with motion %s", (int)method,
               w->motion->name);
     w->notes = method != METHOD_UNIT;
+    if (inverts(w)) /* Jacobians are by rays alone: parameters have no tangents. */
+        m->buffers.data[BUFFER_VALUES].tangent = -1;
     lane l = kernel_lane(w, m);
     film_value dL = gradient ? replay_sample_adjoint(w, &l) : film_none(w);
     replay_state p = start(w, &l);
-    chain_rows rows = w->chains ? chain_make_rows(w) : (chain_rows){0};
+    chain_rows rows = has_chains(w) ? chain_make_rows(w) : (chain_rows){0};
     if (image)
         p.sum = kernel_load_sum(w, l.film, l.inside);
     p.lane = &l, p.rows = &rows;
@@ -231,15 +242,20 @@ bl_result kernel_gradient(walk *w, ir_module *m)
     ir_ref loop = state_loop(f, &state);
     state_replay(w, &state, &p);
     ir_while(f, ir_lt(f, p.at.sample, l.last));
-    ir_ref fresh = w->chains ? chain_fresh(w, &p) : walk_begins(w, &p.at);
+    ir_ref fresh = has_chains(w) ? chain_fresh(w, &p)
+                   : inverts(w)  ? inversion_fresh(w, &p)
+                                 : walk_begins(w, &p.at);
     p.at = walk_start(w, fresh, p.at);
-    if (w->chains)
+    if (has_chains(w))
         chain_begin(w, &p, fresh);
+    if (inverts(w))
+        inversion_begin(w, &p, fresh);
     if (w->pass == RENDER_ADJOINT)
         begin_adjoint(w, &l, &p, fresh);
     if (method != METHOD_REPLAY)
         radiative_begin(w, &p, fresh);
-    ir_ref alive = w->chains                 ? chain_vertex(w, &p, dL)
+    ir_ref alive = has_chains(w)             ? chain_vertex(w, &p, dL)
+                   : inverts(w)              ? inversion_vertex(w, &p, dL)
                    : method != METHOD_REPLAY ? radiative_vertex(w, &p, dL)
                                              : replay_vertex(w, &p, dL);
     if (method != METHOD_REPLAY)

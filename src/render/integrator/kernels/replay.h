@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The parts of path replay: replay.c (the loop of both walks), replay_vertex.c (one vertex in the order of
  * the path), attached_replay.c (vertices in the order of chains, where one needs the one after it),
+ * attached_inversion.c (the same by Jacobians),
  * radiative_backpropagation.c (radiance estimated anew). What one vertex contributes, and its derivative, is
  * in path/adjoint.c. */
 #ifndef BL_RENDER_REPLAY_H
@@ -18,6 +19,14 @@ ir_ref chain_fresh(walk *w, const replay_state *p);       /* bool: phase 0 or ph
 void chain_begin(walk *w, replay_state *p, ir_ref fresh); /* at its first vertex */
 /* One vertex of either phase. Returns whether the sample goes on. */
 ir_ref chain_vertex(const walk *kernel, replay_state *p, film_value dL);
+
+/* ---- attached_inversion.c: the same with other derivatives, where render_scene.inverts ---- */
+
+void state_inversion(walk *w, loop_state *s, replay_inversion *c); /* loop state: visits each field */
+replay_inversion inversion_none(walk *w);
+ir_ref inversion_fresh(walk *w, const replay_state *p);
+void inversion_begin(walk *w, replay_state *p, ir_ref fresh);
+ir_ref inversion_vertex(const walk *kernel, replay_state *p, film_value dL);
 
 /* ---- replay_vertex.c ---- */
 

@@ -154,6 +154,34 @@ static void bsdf_outputs(walk *w, const replay_state *p, const vertex_adjoint *o
     }
 }
 
+uint32_t adjoint_outputs(walk *w, const replay_state *p, const vertex_adjoint *of, ir_ref *outputs,
+                         ir_ref *seeds)
+{
+    tracer *t = &w->t;
+    const walk_vertex *v = of->v;
+    const uint32_t n = t->channels;
+    color whole = color_mul(t, throughput_whole(w, &p->b), of->dL), none = color_all(t_f32(t, 0));
+    uint32_t count = 0;
+    if (w->plan->scene->emitters.count > 0) {
+        color found = color_select(t, v->hit.there, color_scale(t, whole, v->hit_mis), none);
+        color radiance = walk_radiance(w, v->hit, true);
+        memcpy(outputs, radiance.c, n * sizeof *outputs), memcpy(seeds, found.c, n * sizeof *seeds);
+        count = n;
+    }
+    if (count && w->next_event) {
+        color sampled = color_mul(t, color_mul(t, whole, of->k->for_light), of->k->light_scale);
+        sampled = color_select(t, v->light.there, sampled, none);
+        color radiance = walk_radiance(w, v->light, true);
+        memcpy(outputs + count, radiance.c, n * sizeof *outputs);
+        memcpy(seeds + count, sampled.c, n * sizeof *seeds);
+        count += n;
+    }
+    bsdf_outputs(w, p, of, whole, outputs + count, seeds + count);
+    for (uint32_t k = count; k < count + 2 * n; k++)
+        seeds[k] = ir_select(t->f, v->goes_on, seeds[k], t_f32(t, 0));
+    return count + 2 * n;
+}
+
 static void adjoint_bsdf(walk *w, replay_state *p, const vertex_adjoint *of, color seed_whole,
                          arrivals *arrived)
 {

@@ -24,6 +24,22 @@ typedef struct replay_chain {
     color light[4];       /* where walk.polarized: the Stokes vectors that this vertex sends to `target` */
 } replay_chain;
 
+/* Coordinates of a ray as a line: two of its place and two of its direction. */
+enum { LINE_NUMBERS = 4 };
+
+/* The same stretch, where derivatives go from its first vertex to its last, where render_scene.inverts
+ * (kernels/attached_inversion.c). */
+typedef struct replay_inversion {
+    walk_position from;                          /* the position before the first vertex of the stretch */
+    throughput b;                                /* the throughput at that position */
+    replay_sums sums;                            /* what L and M held there, when phase 1 came by */
+    ir_ref product[LINE_NUMBERS * LINE_NUMBERS]; /* Jacobian of the line that leads here by the first line */
+    ir_ref line[LINE_NUMBERS]; /* derivative of the loss by the first line, in the second walk
+                                  by the line that leads here */
+    ir_ref mode;               /* u32: enum inversion_mode */
+    ir_ref lost, left; /* bool: `line` is not known any more; some of L was left when the stretch ended */
+} replay_inversion;
+
 /* The path before the vertex whose turn it is, where the radiance still to come is estimated anew
  * (kernels/radiative_backpropagation.c). */
 typedef struct replay_turn {
@@ -37,10 +53,11 @@ typedef struct replay_state {
     throughput b;
     replay_sums sums;
     ir_ref hash, hash_first;
-    ir_ref seen;        /* u32: walk_known.seen */
-    replay_chain chain; /* where walk.chains */
-    replay_turn turn;   /* where METHOD_RECURSIVE */
-    drt_path drt_path;  /* where drt_any; phase is then false, so its light is added to sums that are empty */
+    ir_ref seen;                /* u32: walk_known.seen */
+    replay_chain chain;         /* where walk.chains */
+    replay_inversion inversion; /* in the place of most of it where render_scene.inverts */
+    replay_turn turn;           /* where METHOD_RECURSIVE */
+    drt_path drt_path; /* where drt_any; phase is then false, so its light is added to sums that are empty */
     /* The next three are not in the state of the loop. */
     const lane *lane;
     const chain_rows *rows;
@@ -82,6 +99,11 @@ typedef struct vertex_adjoint {
  * the ray that goes on, and out, that of the ray that leads here. Where walk.polarized, p->chain.light is the
  * light that arrives by the sample, over the probability of the sample. */
 void adjoint(walk *w, replay_state *p, const vertex_adjoint *of, arrivals *arrived);
+/* What a vertex contributes, differentiated, and the seed of each number: emission that was found, sampled
+ * light, and what adjoint backpropagates of the material. Returns how many there are. */
+enum { VERTEX_OUTPUTS_MOST = 4 * COLOR_MOST };
+uint32_t adjoint_outputs(walk *w, const replay_state *p, const vertex_adjoint *of, ir_ref *outputs,
+                         ir_ref *seeds);
 /* ---- polarized_adjoint.c: where walk.polarized ---- */
 
 /* The light that arrives by v's sample, over the probability of that sample, which `onward` has. Where v ends
