@@ -165,6 +165,7 @@ set(render_sources
     src/render/integrator/derived/sampling_tables.c
     src/render/integrator/derived/update.c
     src/render/integrator/vertex/baked_geometry.c
+    src/render/integrator/vertex/dispersion.c
     src/render/integrator/vertex/emitter_sampling.c
     src/render/integrator/vertex/intersection.c
     src/render/integrator/vertex/plugin_arguments.c

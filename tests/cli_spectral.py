@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """backlight in mode spectral, as a program: a white scene under white light stays white (a furnace); an image that
 shines is sampled by its table and lights as much as lamps of its colours; gradients by a colour and by the samples of a
-spectrum agree with differences; every replay is exact; colours that are no spectra yet are an error with a line."""
+spectrum agree with differences; every replay is exact; glass bends each wavelength by its own index; colours that are
+no spectra yet are an error with a line."""
 import json
 import os
 import re
@@ -102,7 +103,61 @@ def check_gradient(name, body, param):
             complain("%s, form %s: %d samples did not replay" % (name, form, drifted))
 
 
+def glass(kind, index):
+    rough = '<float name="alpha" value=".3"/>' if kind == "roughdielectric" else ""
+    return """<shape type="rectangle"><transform name="to_world"><scale value="2"/><translate z="-2"/><rotate y="1"
+angle="20"/></transform><emitter type="area" id="lamp"><spectrum name="radiance" value="%%s"/></emitter></shape>
+<shape type="sphere"><bsdf type="%s">%s%s</bsdf></shape>""" % (kind, index, rough)
+
+
+def parts(path):
+    """Means of regions over some seeds, and their squared errors."""
+    found = []
+    for seed in range(6):
+        r = run("render", path, "--mode", "spectral", "--spp", "64", "--seed", str(seed), "-o", "image.pfm", "--quiet")
+        if r.returncode:
+            complain("%s: %s" % (path, r.stderr))
+            return np.zeros(9), np.ones(9)
+        v = read_pfm("image.pfm")
+        found.append(np.concatenate([v.mean((0, 1)), v[4:12, 4:12].mean((0, 1)), v[4:12, :5].mean((0, 1))]))
+    return np.mean(found, 0), np.var(found, 0, ddof=1) / len(found)
+
+
+def check_dispersion():
+    """Light of two bands through glass that has an index for each: the sum of two images, of one band and index each."""
+    low, high = "440:0, 450:1, 570:1, 580:0", "600:0, 610:1, 690:1, 700:0"
+    curve = '<spectrum name="int_ior" value="300:1.3, 585:1.3, 595:1.8, 900:1.8"/>'
+    number = '<float name="int_ior" value="%g"/>'
+    for kind in ("dielectric", "roughdielectric"):
+        both, error = parts(scene("both", glass(kind, curve) % (low + ", " + high)))
+        one, error_one = parts(scene("one", glass(kind, number % 1.3) % low))
+        other, error_other = parts(scene("other", glass(kind, number % 1.8) % high))
+        z = (both - one - other) / np.sqrt(error + error_one + error_other + 1e-20)
+        if not np.abs(z).max() < 5.5:
+            complain("%s: light of two bands, z %s" % (kind, np.round(z, 1)))
+        g = run("grad", "both.xml", "--mode", "spectral", "--param", "lamp.radiance.values", "--spp", "8", "--target",
+                "image.pfm", "-o", "out", "--quiet")
+        if g.returncode:
+            return complain("grad of %s that disperses: %s" % (kind, g.stderr))
+        with open("out/summary.json") as f:
+            drifted = json.load(f)["drifted_samples"]
+        if drifted:
+            complain("%s that disperses: %d samples did not replay" % (kind, drifted))
+
+
 def check_errors():
+    for index, reason in (('<spectrum name="int_ior" value="400:1.5, 700:1.4"/>', "has samples from 400 to 700 nm"),
+                          ('<spectrum name="int_ior" value="300:1.5, 900:-1"/>', "is not in"),
+                          ('<string name="int_ior" value="N-BK8"/>', "or of those with a curve: N-BK7")):
+        r = run("render", scene("glass", glass("dielectric", index) % "400:1,700:1"), "--mode", "spectral", "--spp", "1",
+                "-o", "image.pfm")
+        if not r.returncode or reason not in r.stderr or "glass.xml:" not in r.stderr:
+            complain("%s: status %d, %s" % (index, r.returncode, r.stderr))
+    curve = '<string name="int_ior" value="N-BK7"/>'
+    r = run("render", scene("glass", glass("dielectric", curve) % "400:1,700:1"), "--mode", "spectral_polarized", "--spp",
+            "1", "-o", "image.pfm")
+    if not r.returncode or "mode spectral_polarized: dielectric with an index that is a curve" not in r.stderr:
+        complain("polarised dispersion: status %d, %s" % (r.returncode, r.stderr))
     path = scene("hair", '<shape type="sphere"><bsdf type="hair"/></shape>')
     r = run("render", path, "--mode", "spectral", "--spp", "1", "-o", "image.pfm")
     if not r.returncode or not re.search(r"hair\.xml:\d+: mode spectral: .*not spectra", r.stderr):
@@ -116,6 +171,7 @@ def main():
         check_shining()
         check_gradient("colour", COLOUR, "ball.reflectance.value")
         check_gradient("curve", CURVE, "ball.reflectance.values")
+        check_dispersion()
         check_errors()
         os.chdir("/")
     return 1 if bad else 0

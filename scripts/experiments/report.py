@@ -35,6 +35,14 @@ def write_ones(path, side):
         f.write(b"PF\n%d %d\n-1.0\n" % (side, side) + array.array("f", [1 / 3] * (3 * side**2)).tobytes())
 
 
+def cpu_seconds(*args):
+    """CPU seconds that `backlight ARGS` takes."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    backlight(*args)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
 def gradients(page, repetitions, *args):
     """Takes so many gradients by `grad ARGS` and, once more, two. Returns what the first prints, and the CPU
     seconds of one gradient: the difference of the two runs over that of their counts. Other work on the

@@ -148,9 +148,10 @@ bl_result bl_fit_create(bl_device *device, const bl_scene *scene, const bl_fit_d
     *out = NULL;
     if (check_desc(desc, &err) != BL_OK)
         return context_fail(device->context, &err);
-    if (scene->render->pipelined) {
+    if (scene->render->pipelined && (desc->view_count > 1 || desc->batch)) {
         error_set(&err, BL_ERROR_UNSUPPORTED,
-                  "fits do not keep the image of the step before, which rb_biased2 and rb_biased1_2 need");
+                  "rb_biased2 and rb_biased1_2 need the image of the step before, and fits keep it of one "
+                  "view, whole");
         return context_fail(device->context, &err);
     }
     bl_job *job;
@@ -234,11 +235,10 @@ job_work_desc fit_gradient_work(const bl_fit *fit, const job_loss *loss, uint32_
     };
 }
 
-void fit_record_comparison(bl_fit *fit, gpu_buffer *target, double weight)
+/* Appends the loss of the job's image, and its dL/dI. */
+static void record_loss(bl_fit *fit, gpu_buffer *target, double weight)
 {
     bl_job *job = fit->job;
-    job_work_desc image = fit_image_work(fit, 0);
-    job_record_resolve(job, image.spp, image.strips);
     fit_record_loss(job->batch, job->device->fixed,
                     &(fit_loss){.loss = fit->desc.loss,
                                 .constant = fit->desc.loss_constant,
@@ -251,16 +251,29 @@ void fit_record_comparison(bl_fit *fit, gpu_buffer *target, double weight)
                                 .n = job_values(job)});
 }
 
-/* Renders the image that a step looks at and computes its dL/dI. Adds its loss to s->loss. */
+void fit_record_comparison(bl_fit *fit, gpu_buffer *target, double weight)
+{
+    job_work_desc image = fit_image_work(fit, 0);
+    job_record_resolve(fit->job, image.spp, image.strips);
+    record_loss(fit, target, weight);
+}
+
+/* Renders the image that a step looks at, unless a pipelined method has left one, and computes its dL/dI.
+ * Adds its loss to s->loss. */
 static bl_result compare(bl_fit *fit, const fit_sight *sight, bl_fit_status *s, bl_error *err)
 {
     bl_job *job = fit->job;
     bl_stats stats = {0};
     job_work_desc image = fit_image_work(fit, sight->seed);
-    TRY(job_run(job, &image, &stats, err));
-    TRY(count(fit, s, err));
+    if (!job->pipeline_filled) {
+        TRY(job_run(job, &image, &stats, err));
+        TRY(count(fit, s, err));
+    }
     TRY(gpu_batch_begin(job->batch, err));
-    fit_record_comparison(fit, sight->target, sight->weight);
+    if (job->pipeline_filled)
+        record_loss(fit, sight->target, sight->weight);
+    else
+        fit_record_comparison(fit, sight->target, sight->weight);
     TRY(finish_batch(job, err));
     double loss;
     TRY(job_read_loss(job, &loss, err));
@@ -312,6 +325,18 @@ static bl_result all_sights(bl_fit *fit, bl_fit_status *s, bl_error *err)
             return BL_OK;
         TRY(job_set_scale(fit->job, fit->largest_adjoint, fit->desc.spp_gradient, ++fit->coarser, err));
     }
+}
+
+/* A pipelined method: keeps the image that the gradient pass has made, for the next step. */
+static bl_result keep_image(bl_fit *fit, bl_error *err)
+{
+    bl_job *job = fit->job;
+    bl_stats stats = {0};
+    if (!job->scene->pipelined)
+        return BL_OK;
+    uint32_t spp = fit->desc.spp_gradient;
+    job->pipeline_filled = true;
+    return job_resolve(job, spp, gradient_form_strips(job, fit->desc.form, spp), NULL, &stats, err);
 }
 
 static double rate_factor(const bl_fit *fit, uint32_t step)
@@ -444,6 +469,7 @@ static bl_result step(bl_fit *fit, bl_error *err)
     if (s.step == UINT32_MAX)
         return error_set(err, BL_ERROR_ARGUMENT, "the fit has done %u steps: it cannot count more", s.step);
     TRY(all_sights(fit, &s, err));
+    TRY(keep_image(fit, err));
     TRY(move_parameters(fit, &s, err));
     s.step++;
     s.repeats = fit->coarser;

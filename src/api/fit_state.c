@@ -118,14 +118,16 @@ bl_result fit_identify(bl_fit *fit, const bl_scene *scene, const bl_fit_desc *de
     return BL_OK;
 }
 
-/* ---- words: the requested parameters in the order of their gradients, then the arrays of state ---- */
+/* ---- words: the requested parameters in the order of their gradients, then the arrays of state, then the
+ * image that a pipelined method keeps ---- */
 
 static uint32_t state_words(const bl_fit *fit)
 {
     uint32_t n = 0;
     for (uint32_t k = 0; k < fit->job->requested_count; k++)
         n += fit->job->scene->parameters.data[fit->job->requested[k]].count;
-    return n + fit_optimizer_states(fit->desc.optimizer) * fit->job->plan->gradient_count;
+    uint32_t image = fit->job->scene->pipelined ? job_values(fit->job) : 0;
+    return n + fit_optimizer_states(fit->desc.optimizer) * fit->job->plan->gradient_count + image;
 }
 
 /* Copies between device and words: if `store`, to the device; else from it. */
@@ -147,6 +149,8 @@ static bl_result move_state(bl_fit *fit, float *words, bool store, bl_error *err
     for (uint32_t i = 0; i < fit_optimizer_states(fit->desc.optimizer);
          i++, words += job->plan->gradient_count)
         TRY(move(fit->state[i], 0, words, job->plan->gradient_count, store, err));
+    if (job->scene->pipelined)
+        TRY(move(job->image, 0, words, job_values(job), store, err));
     return BL_OK;
 }
 
@@ -254,6 +258,7 @@ static bl_result restore(bl_fit *fit, const fit_checkpoint *c, bl_error *err)
 {
     TRY(move_state(fit, (float *)(uintptr_t)c->words, true, err));
     fit->coarser = c->head.coarser;
+    fit->job->pipeline_filled = fit->job->scene->pipelined && c->head.step > fit->desc.first_step;
     TRY(job_set_scale(fit->job, fit->largest_adjoint, fit->desc.spp_gradient, fit->coarser, err));
     for (uint32_t k = 0; k < fit->job->requested_count; k++)
         job_value_changed(fit->job, fit->job->requested[k]);

@@ -47,6 +47,9 @@ typedef struct render_class {
      * with colours in other classes cannot be spectral. */
     uint32_t (*colours)(const render_scene *s, const scene_object *o);
     void (*colour)(tracer *t, const class_node *n, ir_ref record, ir_ref k, ir_ref rgb[3]);
+    /* Whether an object refracts each wavelength by an index of its own, where light is spectral. NULL: no.
+     */
+    bool (*disperses)(const render_scene *s, const scene_object *o);
     bool only_rgb; /* it makes light of colours in another way, so light cannot be spectral */
     /* Sampling table of an instance: table_words(..) f32 in BUFFER_VALUES from plan_table_at on. Step k of
      * building it has table_lanes(.., k) lanes, reads parameters with plan_load and its kin and what earlier
@@ -83,6 +86,7 @@ struct class_node {
     uint32_t variant;
     uint32_t absent;       /* bit per parameter with PLUGIN_PART: the part is not there */
     bool tabled;           /* it has a sampling table */
+    bool disperses;        /* its index depends on the wavelength (render_class.disperses) */
     bool upsampled;        /* its derived values are coefficients of spectra */
     enum colour_role role; /* what light its colours become, where light is spectral */
 };

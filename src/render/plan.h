@@ -261,6 +261,8 @@ bool plan_has(const class_node *n, const char *param);
 ir_ref plan_weight(tracer *t, const class_node *n, ir_ref record, const char *param, vec2 uv);
 /* The gradient of some parameter of the class, textures and volumes included, is wanted by some instance. */
 bool plan_requests(const class_node *n);
+/* Whether a material of this class, or one in it, has an index that depends on the wavelength. */
+bool plan_disperses(const class_node *n);
 /* The gradient of the parameter `param`, textured, volumetric or the data, is wanted by some instance. */
 bool plan_wants(const class_node *n, const char *param);
 /* Probability with which one of two parts is chosen whose share depends on the parameter `param`, textured or

@@ -86,7 +86,8 @@ class_node *plan_classify(plan *p, const scene_object *o, const render_shape *sh
     n->upsampled = p->scene->mode->light == LIGHT_SPECTRAL && cls->colours && cls->colours(p->scene, o) > 0;
     if (p->scene->mode->light == LIGHT_SPECTRAL) {
         n->role = colour_role_of(p->scene, o);
-        text_add(&key, "%d%s", (int)n->role, n->upsampled ? "rgb" : "");
+        n->disperses = cls->disperses && cls->disperses(p->scene, o);
+        text_add(&key, "%d%s%s", (int)n->role, n->upsampled ? "rgb" : "", n->disperses ? "nm" : "");
     }
     n->derived_word = n->words;
     if (cls->derived_count || n->upsampled) {
@@ -124,6 +125,14 @@ uint32_t plan_needs(const class_node *n)
     for (uint32_t k = 0; k < n->child_count; k++)
         all |= plan_needs(n->child[k]);
     return all;
+}
+
+bool plan_disperses(const class_node *n)
+{
+    bool any = n->disperses;
+    for (uint32_t k = 0; k < n->child_count; k++)
+        any |= plan_disperses(n->child[k]);
+    return any;
 }
 
 uint32_t plan_class_add(const plan *p, class_list *list, class_node *n)

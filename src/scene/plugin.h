@@ -65,7 +65,8 @@ enum plugin_flags {
                            (Mitsuba) */
     PLUGIN_PATTERN = 8192, /* of a REFLECTANCE that may be a part of a light's radiance, too: numbers above 1
                              are no error */
-    PLUGIN_GRID = 16384    /* of a FILE of pixels or voxels: a program may give them in its place */
+    PLUGIN_GRID = 16384,   /* of a FILE of pixels or voxels: a program may give them in its place */
+    PLUGIN_CURVE = 32768   /* of a FLOAT_OR_NAME: a <spectrum> of samples is taken, too */
 };
 
 typedef struct plugin_param {

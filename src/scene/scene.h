@@ -29,6 +29,7 @@ typedef struct scene_value {
     scene_place where;
     double number;          /* FLOAT, INTEGER, BOOLEAN; FLOAT_OR_NAME without a name */
     const char *text;       /* STRING; FILE: as written; FLOAT_OR_NAME: the name, or NULL */
+    const char *curve[2];   /* FLOAT_OR_NAME with PLUGIN_CURVE: lists of wavelengths and values, or NULL */
     const char *path;       /* FILE: resolved, exists; NULL where there is a grid */
     const scene_grid *grid; /* FILE with PLUGIN_GRID: what a program gives in place of the file, or NULL */
     double vector[3];       /* POINT, COLOR */

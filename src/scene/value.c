@@ -37,7 +37,7 @@ static bool kind_accepts(plugin_kind kind, raw_kind tag)
     case PLUGIN_BOOLEAN:
         return tag == RAW_BOOLEAN;
     case PLUGIN_FLOAT_OR_NAME:
-        return tag == RAW_FLOAT || tag == RAW_INTEGER || tag == RAW_STRING;
+        return tag == RAW_FLOAT || tag == RAW_INTEGER || tag == RAW_STRING || tag == RAW_SPECTRUM;
     case PLUGIN_STRING:
     case PLUGIN_FILE:
         return tag == RAW_STRING;
@@ -164,6 +164,25 @@ static bl_result curve_create(binder *b, const raw_node *node, scene_object **ou
     return r;
 }
 
+/* A number that is given by its samples over wavelengths. */
+static bl_result number_curve(binder *b, const plugin_class *cls, const plugin_param *param,
+                              const raw_node *node, scene_value *value)
+{
+    spectrum_text lists = {0};
+    if (!(param->flags & PLUGIN_CURVE))
+        return scene_error(b->err, BL_ERROR_SCENE, node->where,
+                           "\"%s\" of %s \"%s\" is the same at all wavelengths: give a float or a name",
+                           param->name, plugin_category_names[cls->category], cls->name);
+    bl_result r = colour_curve(node, b->raw->paths, &lists, b->err);
+    if (r == BL_OK) {
+        value->curve[0] = arena_strdup(b->raw->memory, lists.wavelengths.data);
+        value->curve[1] = arena_strdup(b->raw->memory, lists.values.data);
+    }
+    text_free(&lists.wavelengths);
+    text_free(&lists.values);
+    return r;
+}
+
 bl_result object_standing(binder *b, const scene_object *object, scene_object **out)
 {
     bool white = registry_find(b->registry, PLUGIN_TEXTURE, "d65") == object->cls;
@@ -212,6 +231,8 @@ bl_result value_parse(binder *b, scene_object *object, uint32_t index, const raw
     value->where = node->where;
     switch (param->kind) {
     case PLUGIN_FLOAT_OR_NAME:
+        if (colour_is_curve(node))
+            return number_curve(b, object->cls, param, node, value);
         if (node->kind == RAW_STRING) {
             value->text = raw_attribute_get(node, "value");
             return BL_OK;

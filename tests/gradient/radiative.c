@@ -321,6 +321,49 @@ static void second_bias_is_the_step_before(void **state)
     step_before("rb_biased1_2", "rb_biased1");
 }
 
+/* A fit of the ball's colour. Returns the colour after so many steps; saves the state after `saved` of them,
+ * or goes on from there. */
+static void fit_ball(const char *integrator, uint32_t steps, const char *save, const char *restore,
+                     float out[3])
+{
+    setup u = load(&ball, integrator);
+    float target[3 * SIDE * SIDE];
+    for (uint32_t i = 0; i < 3 * SIDE * SIDE; i++)
+        target[i] = .6f;
+    const bl_fit_parameter paint = {.name = ball.parameters[0], .rate = .02};
+    bl_fit *fit;
+    bl_fit_desc desc = {.target = target, .parameters = &paint, .parameter_count = 1, .spp = 8, .seed = 5};
+    SCENE_MUST(&device, bl_fit_create(device.device, u.p.scene, &desc, &fit));
+    if (restore)
+        SCENE_MUST(&device, bl_fit_restore(fit, restore, NULL, NULL));
+    for (uint32_t k = 0; k < steps; k++)
+        SCENE_MUST(&device, bl_fit_step(fit, NULL));
+    if (save)
+        SCENE_MUST(&device, bl_fit_save(fit, save, NULL, 0));
+    SCENE_MUST(&device, bl_fit_get(fit, 0, out));
+    bl_fit_destroy(fit);
+    unload(&u);
+}
+
+/* The first step of a pipelined fit is that of the plain one; later ones look at the image of the step
+ * before. A fit that goes on from a file has that image. */
+static void fits_keep_the_image_of_the_step_before(void **state)
+{
+    (void)state;
+    float plain[3], piped[3], resumed[3];
+    fit_ball("rb_biased1", 1, NULL, NULL, plain), fit_ball("rb_biased1_2", 1, NULL, NULL, piped);
+    assert_memory_equal(plain, piped, sizeof plain);
+    fit_ball("rb_biased1", 6, NULL, NULL, plain), fit_ball("rb_biased1_2", 6, NULL, NULL, piped);
+    assert_memory_not_equal(plain, piped, sizeof plain);
+    for (int c = 0; c < 3; c++)
+        assert_true(fabsf(plain[c] - piped[c]) < .05f);
+    arena a = {0};
+    const char *file = arena_printf(&a, "%s/state", folder);
+    fit_ball("rb_biased1_2", 3, file, NULL, resumed), fit_ball("rb_biased1_2", 3, NULL, file, resumed);
+    assert_memory_equal(piped, resumed, sizeof piped);
+    arena_free(&a);
+}
+
 static void what_cannot_be_is_said(void **state)
 {
     (void)state;
@@ -351,6 +394,7 @@ int main(void)
         cmocka_unit_test(tape_is_replay),
         cmocka_unit_test(first_bias_is_what_incident_radiance_is),
         cmocka_unit_test(second_bias_is_the_step_before),
+        cmocka_unit_test(fits_keep_the_image_of_the_step_before),
         cmocka_unit_test(what_cannot_be_is_said),
         cmocka_unit_test(media_agree_with_replay),
         cmocka_unit_test(first_bias_is_none_in_a_furnace),

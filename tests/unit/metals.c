@@ -1,7 +1,7 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
  * Conductors by name: their indices in RGB against values that Mitsuba 3.9 computes from the same
- * measurements, and what is said of names that are not known. */
+ * measurements, and what is said of names that are not known; glasses by name against catalogues. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +9,10 @@
 
 #include <cmocka.h>
 
+#include "render/bsdf/fresnel.h"
 #include "render/bsdf/metal.h"
+
+#include <math.h>
 
 static bl_result load(const char *bsdf, render_scene **out, bl_error *err)
 {
@@ -124,9 +127,37 @@ static void mistakes_say_why(void **state)
     }
 }
 
+/* Indices at the yellow line of helium, as catalogues of glass and handbooks give them. */
+static void glasses_have_their_index(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        double index, abbe; /* abbe: (n_d - 1) / (n_F - n_C), 0 where none is compared */
+    } catalogue[] = {
+        {"N-BK7", 1.5168, 64.17},     {"n-baf10", 1.67003, 47.11},     {"N-SF6", 1.80518, 25.36},
+        {"N-SF11", 1.78472, 25.68},   {"N-LASF9", 1.85025, 32.17},     {"F2", 1.62004, 36.37},
+        {"N-SF10", 1.72828, 28.53},   {"fused silica", 1.45846, 67.8}, {"sapphire", 1.76817, 0},
+        {"diamond curve", 2.4175, 0},
+    };
+    for (size_t i = 0; i < sizeof catalogue / sizeof *catalogue; i++) {
+        double n[3];
+        static const double lines[] = {587.56, 486.13, 656.27};
+        for (int k = 0; k < 3; k++)
+            assert_true(glass_index(catalogue[i].name, lines[k], &n[k]));
+        double abbe = (n[0] - 1) / (n[1] - n[2]);
+        if (!(fabs(n[0] - catalogue[i].index) < 2e-4) ||
+            (catalogue[i].abbe > 0 && !(fabs(abbe - catalogue[i].abbe) < .06)))
+            fail_msg("%s: index %.5f, Abbe number %.2f", catalogue[i].name, n[0], abbe);
+    }
+    double unused;
+    assert_false(glass_index("bk7", 587.56, &unused));
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(known_metals),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(glasses_have_their_index),
+                                       cmocka_unit_test(known_metals),
                                        cmocka_unit_test(every_name_is_a_conductor),
                                        cmocka_unit_test(without_a_name), cmocka_unit_test(mistakes_say_why)};
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -73,9 +73,10 @@ static bsdf_polarized dielectric_polarized(const bsdf_context *ctx, vec3 wo, ir_
 }
 
 static const plugin_param dielectric_params[] = {
-    {"int_ior", PLUGIN_FLOAT_OR_NAME, 0, "bk7", 1e-3, 1e3,
-     "index of refraction below the surface, or the name of a material"},
-    {"ext_ior", PLUGIN_FLOAT_OR_NAME, 0, "air", 1e-3, 1e3, "index of refraction on the side of the normal"},
+    {"int_ior", PLUGIN_FLOAT_OR_NAME, PLUGIN_CURVE, "bk7", 1e-3, 1e3,
+     "index of refraction below the surface: a number, a material's name, or a <spectrum> of samples"},
+    {"ext_ior", PLUGIN_FLOAT_OR_NAME, PLUGIN_CURVE, "air", 1e-3, 1e3,
+     "index of refraction on the side of the normal"},
     {"specular_reflectance", PLUGIN_TEXTURED, PLUGIN_REFLECTANCE, "1", 0, 0, "factor of the reflection"},
     {"specular_transmittance", PLUGIN_TEXTURED, PLUGIN_REFLECTANCE, "1", 0, 0, "factor of the transmission"},
 };
@@ -85,6 +86,7 @@ const bsdf_class bsdf_dielectric = {
              .extra_words = INTERFACE_WORDS,
              .data_name = "eta",
              .load = dielectric_load,
+             .disperses = interface_disperses,
              .extra = interface_extra},
     .transmits = true,
     .sample = dielectric_sample,

@@ -27,9 +27,17 @@ vec3 fresnel_refracted(tracer *t, vec3 wi, const fresnel *f);
  * integral of 2 mu F(mu, 1 / eta). */
 ir_ref fresnel_diffuse_internal(tracer *t, ir_ref eta);
 
+/* The index of a glass at a wavelength (glass.c). false: no glass has this name. */
+bool glass_index(const char *name, double nm, double *out);
+void glass_list(text *names);
+
 /* ior.c makes one parameter "eta" of int_ior over ext_ior. A class that has it as its data parameter reserves
- * INTERFACE_WORDS extra words. */
+ * INTERFACE_WORDS extra words. Of indices that are curves "eta" is the quotient at the yellow line of helium,
+ * 587.56 nm. Where light is spectral, interface_eta is "eta" times what the curves have at the wavelength
+ * tracer.wavelengths->bends, relative to that. A class that takes curves has PLUGIN_CURVE at its indices and
+ * interface_disperses. */
 enum { INTERFACE_ETA, INTERFACE_GRADIENT, INTERFACE_WORDS };
+bool interface_disperses(const render_scene *s, const scene_object *o);
 /* turns: the directions of discrete lobes depend on eta. */
 bl_result interface_load(render_scene *s, const scene_object *o, bool turns, bl_error *err);
 void interface_extra(const plan *p, const scene_object *o, uint32_t *words);

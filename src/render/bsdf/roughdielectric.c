@@ -225,9 +225,10 @@ static color roughdielectric_value(const bsdf_context *ctx, vec3 wo, ir_ref delt
 }
 
 static const plugin_param roughdielectric_params[] = {
-    {"int_ior", PLUGIN_FLOAT_OR_NAME, 0, "bk7", 1e-3, 1e3,
-     "index of refraction below the surface, or the name of a material"},
-    {"ext_ior", PLUGIN_FLOAT_OR_NAME, 0, "air", 1e-3, 1e3, "index of refraction on the side of the normal"},
+    {"int_ior", PLUGIN_FLOAT_OR_NAME, PLUGIN_CURVE, "bk7", 1e-3, 1e3,
+     "index of refraction below the surface: a number, a material's name, or a <spectrum> of samples"},
+    {"ext_ior", PLUGIN_FLOAT_OR_NAME, PLUGIN_CURVE, "air", 1e-3, 1e3,
+     "index of refraction on the side of the normal"},
     {"specular_reflectance", PLUGIN_TEXTURED, PLUGIN_REFLECTANCE, "1", 0, 0, "factor of the reflection"},
     {"specular_transmittance", PLUGIN_TEXTURED, PLUGIN_REFLECTANCE, "1", 0, 0, "factor of the transmission"},
     {"distribution", PLUGIN_STRING, 0, "beckmann", 0, 0, "of the normals: beckmann or ggx"},
@@ -244,6 +245,7 @@ const bsdf_class bsdf_roughdielectric = {
              .extra_words = INTERFACE_WORDS,
              .data_name = "eta",
              .load = roughdielectric_load,
+             .disperses = interface_disperses,
              .extra = interface_extra,
              .mark = microfacet_mark,
              .variant = microfacet_attached_variant,

@@ -49,9 +49,10 @@ static color thindielectric_value(const bsdf_context *ctx, vec3 wo, ir_ref delta
 }
 
 static const plugin_param thindielectric_params[] = {
-    {"int_ior", PLUGIN_FLOAT_OR_NAME, 0, "bk7", 1e-3, 1e3,
-     "index of refraction of the pane, or the name of a material"},
-    {"ext_ior", PLUGIN_FLOAT_OR_NAME, 0, "air", 1e-3, 1e3, "index of refraction on both sides of it"},
+    {"int_ior", PLUGIN_FLOAT_OR_NAME, PLUGIN_CURVE, "bk7", 1e-3, 1e3,
+     "index of refraction of the pane: a number, a material's name, or a <spectrum> of samples"},
+    {"ext_ior", PLUGIN_FLOAT_OR_NAME, PLUGIN_CURVE, "air", 1e-3, 1e3,
+     "index of refraction on both sides of it"},
     {"specular_reflectance", PLUGIN_TEXTURED, PLUGIN_REFLECTANCE, "1", 0, 0, "factor of the reflection"},
     {"specular_transmittance", PLUGIN_TEXTURED, PLUGIN_REFLECTANCE, "1", 0, 0, "factor of the transmission"},
 };
@@ -61,6 +62,7 @@ const bsdf_class bsdf_thindielectric = {
              .extra_words = INTERFACE_WORDS,
              .data_name = "eta",
              .load = thindielectric_load,
+             .disperses = interface_disperses,
              .extra = interface_extra},
     .transmits = true,
     .null = true,

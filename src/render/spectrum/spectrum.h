@@ -21,6 +21,7 @@ enum { WAVELENGTHS = 4 /* of a path */, SPECTRUM_TABLE_WORDS = 8 * 95 };
 
 typedef struct wavelength_set {
     ir_ref nm[WAVELENGTHS], pdf[WAVELENGTHS]; /* pdf: density per nm with which each one alone is sampled */
+    ir_ref bends; /* in functions of materials that disperse: the wavelength at which indices are read */
 } wavelength_set;
 
 /* How wavelengths are sampled. UNIFORM: all of the range alike. VISIBLE: about as the eye responds, with the

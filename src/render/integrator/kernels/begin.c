@@ -17,6 +17,9 @@ void walk_begin(walk *w, ir_func *f)
     w->t = plan_tracer(p, f);
     w->film_channels = p->scene->mode->film_channels;
     w->polarized = p->scene->mode->polarized;
+    for (uint32_t i = 0; i < p->bsdfs.count; i++)
+        w->disperses |= plan_disperses(p->bsdfs.data[i]);
+    w->chromatic = w->disperses;
     motion_choose(w);
     w->chains =
         w->motion->chains || (w->polarized && (w->pass == RENDER_GRADIENT || w->pass == RENDER_ADJOINT));

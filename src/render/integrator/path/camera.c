@@ -74,6 +74,8 @@ walk_position walk_camera(walk *w, ir_ref sample)
         at.event = zero, at.medium = w->media ? t_word(t, header, HEADER_SENSOR_MEDIUM) : zero;
         at.scattered = r0.o, at.share = color_all(t_f32(t, 1.0f / (float)t->channels));
     }
+    if (w->disperses)
+        at.share = color_all(t_f32(t, 1.0f / (float)t->channels));
     return at;
 }
 

@@ -75,6 +75,7 @@ bsdf_value_arguments walk_value_arguments(walk *w, const walk_vertex *v, bool de
         .lobe = v->sample.lobe,
         .on = surface_seen(&w->t, &v->si, v->frame),
         .collision_z = v->collision_z,
+        .hero = v->hero,
     };
     if (!detached)
         return a;

@@ -31,6 +31,8 @@ void walk_sample_bsdf(walk *w, walk_vertex *v, ir_ref u_lobe, ir_ref u1, ir_ref 
         .u = {u_lobe, u1, u2},
         .on = surface_seen(&w->t, &v->si, v->frame),
         .collision_z = v->collision_z,
+        .hero = v->hero,
+        .share = v->share,
     };
     bsdf_sample_results r = {.roughness = {0}};
     ref_list in = refs_for(v->bsdf_record), out = refs_results();
@@ -38,6 +40,8 @@ void walk_sample_bsdf(walk *w, walk_vertex *v, ir_ref u_lobe, ir_ref u1, ir_ref 
     ir_call(w->t.f, v->bsdf_class, w->fn.bsdf_sample, walk_scatterers(w), in.at, in.count, out.at);
     bsdf_sample_results_visit(w, &out, &r);
     *light_pdf = r.light_pdf, v->sample = r.sample, v->wo = r.sample.wo;
+    if (w->disperses)
+        v->share = r.share;
     w->motion->sampled(w, v, r.roughness, u1, u2);
 }
 
@@ -204,6 +208,9 @@ walk_vertex walk_visit(walk *w, walk_position at)
         light_choose(w, &v, &r1, &d, &light_pdf);
     v.light_d = d;
     v.to_light = frame_to_local(t, v.frame, d);
+    v.share = w->media ? v.flight.share : at.share;
+    if (w->disperses) /* a scene with fields, whose march takes this number, has no wavelengths */
+        v.hero = dispersion_hero(w, v.share, r2.u[3]);
     walk_sample_bsdf(w, &v, r2.u[0], r2.u[1], r2.u[2], &bsdf_pdf);
     v.light_weight = zero;
     if (w->next_event && lights) {

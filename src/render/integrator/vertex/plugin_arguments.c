@@ -113,6 +113,8 @@ void bsdf_sample_visit(const walk *w, ref_list *l, bsdf_sample_arguments *a)
         refs_number(l, &a->u[k]);
     surface_visit(w, l, &a->on);
     refs_wavelengths(w, l, &a->wavelengths);
+    if (w->disperses)
+        refs_field(l, IR_U32, &a->hero), refs_color(w, l, &a->share);
 }
 
 void collision_z_visit(const walk *w, ref_list *l, ir_ref *z)
@@ -128,6 +130,8 @@ void bsdf_sample_results_visit(const walk *w, ref_list *l, bsdf_sample_results *
     refs_field(l, IR_BOOL, &r->sample.delta), refs_field(l, IR_U32, &r->sample.lobe);
     if (w->wants.attached_lobes)
         refs_number(l, &r->roughness);
+    if (w->disperses)
+        refs_color(w, l, &r->share);
 }
 
 void bsdf_value_directions_visit(ref_list *l, bsdf_value_arguments *a)
@@ -141,6 +145,8 @@ void bsdf_value_visit(const walk *w, ref_list *l, bsdf_value_arguments *a)
     refs_field(l, IR_BOOL, &a->delta), refs_field(l, IR_U32, &a->lobe);
     surface_visit(w, l, &a->on);
     refs_wavelengths(w, l, &a->wavelengths);
+    if (w->disperses)
+        refs_field(l, IR_U32, &a->hero);
 }
 
 void bsdf_value_results_visit(const walk *w, ref_list *l, bsdf_value_results *r)

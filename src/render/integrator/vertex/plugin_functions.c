@@ -123,8 +123,13 @@ static ir_func *make_bsdf_sample(walk *w, const class_node *n)
     t.wavelengths = &a.wavelengths;
     t.surface = &a.on;
     bsdf_context ctx = {&t, n, record, a.wi, a.uv};
-    bsdf_sample_results r = {.light_pdf = bsdf_of(n)->pdf(&ctx, a.to_light)};
-    r.sample = bsdf_of(n)->sample(&ctx, a.u[0], a.u[1], a.u[2]);
+    bsdf_sample_results r = {.share = a.share};
+    if (plan_disperses(n)) {
+        dispersion_sample(&ctx, &a, &r);
+    } else {
+        r.light_pdf = bsdf_of(n)->pdf(&ctx, a.to_light);
+        r.sample = bsdf_of(n)->sample(&ctx, a.u[0], a.u[1], a.u[2]);
+    }
     collision_z_visit(w, &in, &a.collision_z);
     if (w->wants.attached_lobes)
         r.roughness = bsdf_roughness(&ctx, (ir_ref){0});
@@ -158,7 +163,7 @@ static ir_func *make_phase_sample(walk *w, const class_node *n)
     t.wavelengths = &a.wavelengths;
     const phase_class *cls = phase_of(n);
     vec3 at = v3(a.uv.x, a.uv.y, a.collision_z);
-    bsdf_sample_results r = {.sample.wo = cls->sample(&t, n, record, a.wi, at, a.u)};
+    bsdf_sample_results r = {.sample.wo = cls->sample(&t, n, record, a.wi, at, a.u), .share = a.share};
     r.light_pdf = cls->pdf(&t, n, record, a.wi, a.to_light, at);
     r.sample.pdf = cls->pdf(&t, n, record, a.wi, r.sample.wo, at);
     r.sample.eta = t_f32(&t, 1), r.sample.delta = ir_bool(f, false), r.sample.lobe = t_u32(&t, 0);
@@ -180,8 +185,12 @@ static ir_func *make_bsdf_value(walk *w, const class_node *n, bool differentiate
     t.surface = &a.on;
     bsdf_context ctx = {&t, n, record, a.wi, a.uv};
     bsdf_value_results r;
-    r.for_light = bsdf_of(n)->value(&ctx, a.to_light, ir_bool(f, false), t_u32(&t, 0));
-    r.for_sample = bsdf_of(n)->value(&ctx, a.wo, a.delta, a.lobe);
+    ir_ref any = t_u32(&t, 0), no = ir_bool(f, false);
+    bool disperses = plan_disperses(n);
+    r.for_light = disperses ? dispersion_value(&ctx, a.hero, a.to_light, no, any)
+                            : bsdf_of(n)->value(&ctx, a.to_light, no, any);
+    r.for_sample = disperses ? dispersion_value(&ctx, a.hero, a.wo, a.delta, a.lobe)
+                             : bsdf_of(n)->value(&ctx, a.wo, a.delta, a.lobe);
     collision_z_visit(w, &in, &a.collision_z);
     bsdf_value_results_visit(w, &out, &r);
     ir_return(f, out.at, out.count);
@@ -235,9 +244,6 @@ static ir_func *make_phase_value(walk *w, const class_node *n, bool differentiat
     return f;
 }
 
-/* A color that a material has for one direction: bsdf_through or bsdf_albedo. */
-typedef color bsdf_colour(const bsdf_context *ctx);
-
 static ir_func *make_bsdf_colour(walk *w, const class_node *n, bool differentiated, bsdf_colour *of,
                                  const char *name)
 {
@@ -249,7 +255,8 @@ static ir_func *make_bsdf_colour(walk *w, const class_node *n, bool differentiat
     bsdf_color_visit(w, &in, &a);
     t.wavelengths = &a.wavelengths;
     t.surface = &a.on;
-    color c = of(&(bsdf_context){&t, n, record, a.wi, a.uv});
+    const bsdf_context ctx = {&t, n, record, a.wi, a.uv};
+    color c = plan_disperses(n) ? dispersion_colour(&ctx, of) : of(&ctx);
     ir_return(f, c.c, t.channels);
     return f;
 }

@@ -68,11 +68,14 @@ typedef struct bsdf_sample_arguments {
     surface on;
     ir_ref collision_z; /* where walk.volumetric */
     wavelength_set wavelengths;
+    ir_ref hero; /* where walk.disperses: u32, the wavelength by which it is sampled, */
+    color share; /* and with which probabilities it was chosen */
 } bsdf_sample_arguments;
 typedef struct bsdf_sample_results {
     ir_ref light_pdf; /* density of the material's sampling for the direction to the light */
     bsdf_sample sample;
     ir_ref roughness; /* where walk.wants.attached_lobes */
+    color share;      /* where walk.disperses: the probabilities behind the sample */
 } bsdf_sample_results;
 void bsdf_sample_visit(const walk *w, ref_list *l, bsdf_sample_arguments *a);
 void bsdf_sample_results_visit(const walk *w, ref_list *l, bsdf_sample_results *r);
@@ -88,6 +91,7 @@ typedef struct bsdf_value_arguments {
     surface on;
     ir_ref collision_z; /* where walk.volumetric */
     wavelength_set wavelengths;
+    ir_ref hero; /* where walk.disperses: as of the sample */
 } bsdf_value_arguments;
 typedef struct bsdf_value_results {
     color for_light, for_sample;
@@ -141,6 +145,16 @@ typedef struct bsdf_attach_results {
 } bsdf_attach_results;
 void bsdf_attach_visit(const walk *w, ref_list *l, bsdf_attach_arguments *a);
 void bsdf_attach_results_visit(ref_list *l, bsdf_attach_results *r);
+
+/* ---- dispersion.c: materials whose index depends on the wavelength ---- */
+
+/* The wavelength (u32) that a uniform number chooses with the probabilities `share`. */
+ir_ref dispersion_hero(walk *w, color share, ir_ref u);
+void dispersion_sample(const bsdf_context *ctx, const bsdf_sample_arguments *a, bsdf_sample_results *r);
+color dispersion_value(const bsdf_context *ctx, ir_ref hero, vec3 wo, ir_ref delta, ir_ref lobe);
+/* A color that a material has for one direction: bsdf_through or bsdf_albedo. */
+typedef color bsdf_colour(const bsdf_context *ctx);
+color dispersion_colour(const bsdf_context *ctx, bsdf_colour *of);
 
 /* ---- lights ---- */
 

@@ -115,6 +115,8 @@ walk_position walk_next(walk *w, walk_position at, const walk_vertex *v, ir_ref 
     };
     if (w->volumetric)
         next_volumetric(w, &at, v, &next);
+    if (w->disperses)
+        next.share = v->share;
     w->motion->next(w, &at, v, alive, &next);
     return next;
 }

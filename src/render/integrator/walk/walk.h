@@ -102,7 +102,8 @@ struct walk {
     bool media;      /* (V) the plan has media */
     bool polarized;  /* light has Stokes vectors */
     bool chains;     /* vertices are backpropagated along chains (kernels/attached_replay.c) */
-    bool chromatic;  /* the extinction of some medium differs by channel */
+    bool disperses;  /* the index of some material differs by channel */
+    bool chromatic;  /* that, or the extinction of some medium does: walk_position.share is carried */
     uint32_t film_channels; /* of the image; those of light are t.channels */
     bool cells;             /* some medium has bounds in cells */
     bool flakes;            /* the extinction of some medium depends on the direction (microflakes) */
@@ -132,8 +133,8 @@ struct walk_position {
                       medium_word); 0: vacuum */
     vec3 scattered; /* (V) the point where the path last changed its direction. Light sampling would have
                        started there. */
-    color share;    /* (V) spectral MIS: probability of each channel to have sampled this path, if one of
-                       them did; their sum is 1 */
+    color share;    /* where walk.chromatic: probability of each channel to have sampled this path, if one of
+                       them did; their sum is 1 (spectral MIS) */
     /* Each of these exists where walk.motion is of that kind. */
     attached_position attached;
     local_surface_position local_surface;
@@ -215,8 +216,10 @@ struct walk_vertex {
     walk_flight flight;       /* (V) where walk.media */
     ir_ref samples_light;     /* (V) bool, where walk.media: lights are sampled at this vertex */
     ir_ref through;           /* (V) bool: the path crosses the surface in a straight line */
-    ir_ref collision_z;       /* (V) third coordinate of a collision's point; the first two are si.uv */
-    ir_ref medium;            /* (V) walk_position.medium of the ray that goes on */
+    ir_ref hero;        /* where walk.disperses: u32, the wavelength by which the material is sampled, */
+    color share;        /* and walk_position.share behind it */
+    ir_ref collision_z; /* (V) third coordinate of a collision's point; the first two are si.uv */
+    ir_ref medium;      /* (V) walk_position.medium of the ray that goes on */
     bsdf_sample sample;
     vec3 next_o, next_d;        /* the ray that goes on */
     ir_ref u_roulette, u_march; /* uniform random numbers */
