@@ -383,6 +383,7 @@ set(cli_sources
     src/cli/import_write.c
     src/cli/ir.c
     src/cli/json_keys.c
+    src/cli/live.c
     src/cli/main.c
     src/cli/manual.c
     src/cli/messages.c
@@ -394,5 +395,6 @@ set(cli_sources
     src/cli/progress.c
     src/cli/render.c
     src/cli/render_passes.c
-    src/cli/session.c)
+    src/cli/session.c
+    src/cli/tonemap.c)
 set(glsl_files glsl/reference_pt.comp)

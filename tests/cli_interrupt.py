@@ -1,9 +1,11 @@
 # LABELS: swiftshader native
 # SPDX-License-Identifier: BSD-3-Clause
 """Ctrl-C ends a command with the shell's status for the signal, 130, and SIGTERM with 143, not with that of a
-failure; no file is left behind. Needs BL_PROGRAM, BL_DEVICE."""
+failure; no file is left behind, but by render, which keeps the rows that it has. Needs BL_PROGRAM, BL_DEVICE."""
 import os
+import re
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -36,6 +38,38 @@ def interrupt(command, number):
     return process.communicate(timeout=600)[1], process.returncode
 
 
+def rows(name):
+    """The sums of rows, from above, of an image of 64 x 64 pixels; the file is removed."""
+    with open(name, "rb") as f:
+        values = struct.unpack("<%df" % (3 * 64 * 64), f.read()[-4 * 3 * 64 * 64:])
+    os.unlink(name)
+    return [sum(values[3 * 64 * y:3 * 64 * (y + 1)]) for y in reversed(range(64))]
+
+
+def part_of_a_picture():
+    """Of a render that is interrupted while it draws: upper rows are as bright as the whole picture's, the rest is black."""
+    command = [PROGRAM, "render", SCENE, "-D", "resolution=64", "--spp", "20000", "-o", "part.pfm"]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    while process.poll() is None and not catches(process, signal.SIGINT):
+        time.sleep(0.01)
+    time.sleep(1.5)
+    process.send_signal(signal.SIGINT)
+    err = process.communicate(timeout=600)[1]
+    if process.returncode == 0:
+        return []  # a fast device
+    share = re.search(r"part.pfm has [\d.e+]+ of 20000 samples per pixel", err)
+    if process.returncode != 130 or not share:
+        return ["an interrupted render ended with %d: %s" % (process.returncode, err)]
+    whole = [PROGRAM, "render", SCENE, "-D", "resolution=64", "--spp", "64", "-o", "whole.pfm", "--quiet"]
+    subprocess.run(whole, check=True)
+    part, whole = rows("part.pfm"), rows("whole.pfm")
+    lit = [y for y in range(64) if part[y] > 0.5 * whole[y] > 0]
+    dark = [y for y in range(64) if part[y] == 0 < whole[y]]
+    if not lit or (dark and max(lit) > min(dark)) or any(abs(part[y] / whole[y] - 1) > 0.1 for y in lit[:-1]):
+        return ["the picture so far: lit rows %s, black rows %s, %s" % (lit, dark, [part[y] / whole[y] for y in lit])]
+    return []
+
+
 def main():
     problems = []
     with tempfile.TemporaryDirectory() as folder:
@@ -49,8 +83,11 @@ def main():
                 if status != expected:
                     problems.append("%s ended with %d, not %d: %s" % (command[0], status, expected, err))
                 left = [os.path.join(at, name) for at, _, names in os.walk(".") for name in names]
-                if left:
-                    problems.append("%s left %s" % (command[0], left))
+                if left and (command[0] != "render" or left != ["./a.pfm"] or "samples per pixel" not in err):
+                    problems.append("%s left %s: %s" % (command[0], left, err))
+                for name in left:
+                    os.unlink(name)
+        problems += part_of_a_picture()
         os.chdir("/")
     print("\n".join(problems + ["%d problems" % len(problems)]))
     return 1 if problems else 0

@@ -107,7 +107,7 @@ expect 2 "'-1' is not a whole number" render "$scene" -o a.exr --seed -1
 expect 2 "is not a whole number" render "$scene" -o a.exr --max-depth 0
 expect 2 "'x' is not KEY=VALUE" render "$scene" -o a.exr -D x
 expect 2 "is not one of bvh\|query" render "$scene" -o a.exr --ray-backend embree
-expect 2 '.exr, .pfm, .hdr or .png' render "$scene" -o a.tiff
+expect 2 '.exr, .pfm, .hdr, .png or .jpg' render "$scene" -o a.tiff
 expect 2 "unexpected argument" render "$scene" other.xml -o a.exr
 expect 2 '--quiet takes no value' render "$scene" -o a.exr --quiet=yes
 expect 2 'either --adjoint .* or --target' grad "$scene" --param red.reflectance.value -o g

@@ -340,8 +340,8 @@ BL_API bl_result bl_scene_info_get(const bl_scene *scene, bl_scene_info *out);
 BL_API uint32_t bl_scene_channel_count(const bl_scene *scene);
 BL_API const char *bl_scene_channel_name(const bl_scene *scene, uint32_t index); /* NULL past the last */
 /* Writes an image of the scene's film in the film's pixel and component format; the ending of path decides
- * between .exr, .hdr, .pfm and .png. channels (may be NULL): as bl_render_desc.channels; only EXR files keep
- * them. */
+ * between .exr, .hdr, .pfm, .png and .jpg. channels (may be NULL): as bl_render_desc.channels; only EXR files
+ * keep them. */
 BL_API bl_result bl_scene_write_image(const bl_scene *scene, const char *path, const float *image,
                                       const float *channels);
 /* What shape and instance number `index` of a hit (bl_hit) are called, as parameters of theirs begin; ""
@@ -541,7 +541,11 @@ typedef struct bl_render_desc {
     float *channels;      /* height*width*bl_scene_channel_count, or NULL: the scene's further channels */
     bl_progress progress;
     void *user;
-    uint64_t reserved[8];
+    /* A render that is cancelled also leaves in image what there is: each pixel is the mean of the samples
+     * that it has. The share of all samples is what progress was told last. Pixels at the end may have none
+     * yet and are black. With light tracing the whole image is dark in proportion. */
+    bool partial;
+    uint64_t reserved[7];
 } bl_render_desc;
 
 /* image: height*width*channels floats. stats may be NULL. */
@@ -887,8 +891,8 @@ BL_API bl_result bl_fit_read_note(bl_context *ctx, const char *path, void **note
 
 /* ---- images in files ---- */
 
-/* By extension: .exr (float32), .pfm, .hdr (Radiance), .png (sRGB); written under a temporary name, then
- * renamed. channels 1 or 3. */
+/* By extension: .exr (float32), .pfm, .hdr (Radiance), .png and .jpg (sRGB, clipped to [0, 1]); written under
+ * a temporary name, then renamed. channels 1 or 3. */
 BL_API bl_result bl_image_write(bl_context *ctx, const char *path, uint32_t width, uint32_t height,
                                 uint32_t channels, const float *pixels);
 /* EXR, PNG, PFM, as linear values. free() the pixels. */

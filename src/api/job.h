@@ -14,6 +14,12 @@ typedef struct job_part {
     uint32_t part, parts;
 } job_part;
 
+/* How far a pass has come: lanes before `lane` are done, `lanes` from there on have `samples` of their
+ * samples. */
+typedef struct job_reached {
+    uint32_t lane, lanes, samples;
+} job_reached;
+
 struct bl_job {
     bl_device *device;
     bl_context *context;
@@ -48,7 +54,8 @@ struct bl_job {
     gpu_buffer *splats, *splat_scale; /* for light tracing: the image in fixed point, and its scale */
     gpu_buffer *texels;               /* for images of the caller's (job_recorded.c); NULL until one comes */
     uint64_t film_words;
-    job_part recorded; /* the last part that went into commands of the caller's (job_recorded.c) */
+    job_reached reached; /* by the last pass, or the last part of it */
+    job_part recorded;   /* the last part that went into commands of the caller's (job_recorded.c) */
     uint64_t bytes;
     uint64_t counted[STATUS_COUNT]; /* what counters on the device had before they were taken over */
     uint64_t paths_uncounted;       /* paths since then */

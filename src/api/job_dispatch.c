@@ -178,7 +178,13 @@ bl_result job_slice(const job_slices *s, bl_stats *stats, bl_error *err)
         bool done = r.last_sample == window.last_sample;
         sample = done ? window.first_sample : r.last_sample;
         lane += done ? r.lane_count : 0;
-        TRY(tell(s->work, (double)(lane - window.first_lane) / window.lane_count, &last, err));
+        const double part =
+                         (double)(sample - window.first_sample) / (window.last_sample - window.first_sample),
+                     lanes = lane - window.first_lane + part * (done ? 0 : r.lane_count);
+        if (s->reached)
+            *s->reached =
+                (job_reached){.lane = lane, .lanes = done ? 0 : r.lane_count, .samples = done ? 0 : sample};
+        TRY(tell(s->work, lanes / window.lane_count, &last, err));
     }
     return BL_OK;
 }
@@ -218,6 +224,7 @@ bl_result job_run_part(bl_job *job, const job_work_desc *w, render_pass pass, jo
             .speed = &job->paths_per_second[pass],
             .record = record_range,
             .ran = count_paths,
+            .reached = &job->reached,
             .user = &k,
         };
         TRY(job_slice(&slices, stats, err));

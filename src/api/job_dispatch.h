@@ -78,6 +78,7 @@ typedef struct job_slices {
     double *speed;                           /* measured paths per second, kept from pass to pass */
     void (*record)(void *user, job_range r); /* appends the dispatch of a range to the batch */
     bl_result (*ran)(void *user, job_range r, bl_error *err); /* after it has run; or NULL */
+    job_reached *reached;                                     /* kept up to date; or NULL */
     void *user;
 } job_slices;
 /* Runs the window in dispatches of about work->slice_seconds each. */

@@ -74,6 +74,35 @@ static bl_result write_frozen(bl_job *job, const float *values, bl_error *err)
     return r;
 }
 
+/* Samples that a pixel has: its strips share them evenly (kernel.c in render/integrator/walk). */
+static uint32_t samples_so_far(const job_work_desc *w, const job_reached *r, uint32_t pixel)
+{
+    uint32_t sum = 0;
+    for (uint32_t k = 0; k < w->strips; k++) {
+        const uint32_t lane = pixel * w->strips + k, own = w->spp / w->strips + (k < w->spp % w->strips);
+        if (lane < r->lane)
+            sum += own;
+        else if (lane - r->lane < r->lanes)
+            sum += r->samples < own ? r->samples : own;
+    }
+    return sum;
+}
+
+/* What a cancelled pass has left, each pixel as its mean over the samples that it has. An error here is told
+ * instead of the cancellation. */
+static bl_result resolve_part(bl_job *job, const job_work_desc *w, float *image, bl_stats *stats)
+{
+    bl_error err = {0};
+    const uint32_t channels = film_channels(job->scene), pixels = job_pixels(job);
+    TRY(job_resolve(job, w->spp, w->strips, image, stats, &err));
+    for (uint32_t p = 0; p < pixels; p++) {
+        const uint32_t samples = samples_so_far(w, &job->reached, p);
+        for (uint32_t c = 0; c < channels && samples; c++)
+            image[(size_t)channels * p + c] *= (float)w->spp / (float)samples;
+    }
+    return BL_OK;
+}
+
 static bl_result render(bl_job *job, const bl_render_desc *desc, float *image, bl_stats *stats, bl_error *err)
 {
     job_work_desc w = job_image_work(job, desc);
@@ -84,7 +113,11 @@ static bl_result render(bl_job *job, const bl_render_desc *desc, float *image, b
         return error_set(err, BL_ERROR_ARGUMENT, "a frozen-path evaluation has no variance image");
     if (desc->frozen)
         TRY(write_frozen(job, desc->frozen, err));
-    TRY(job_run(job, &w, stats, err));
+    job->reached = (job_reached){0};
+    const bl_result ran = job_run(job, &w, stats, err);
+    if (ran == BL_ERROR_CANCELLED && desc->partial)
+        TRY(resolve_part(job, &w, image, stats));
+    TRY(ran);
     TRY(job_read_counters(job, stats, err));
     TRY(job_resolve(job, w.spp, w.strips, image, stats, err));
     if (desc->variance)

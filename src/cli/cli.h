@@ -10,6 +10,7 @@
 
 #include <backlight/backlight.h>
 #include <stdarg.h>
+#include <stdio.h>
 
 enum { CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 2 };
 
@@ -55,6 +56,7 @@ typedef enum cli_kind {
     CLI_SEED,       /* uint32_t */
     CLI_DEPTH,      /* int32_t, at least 1, or -1 */
     CLI_NUMBER,     /* double, above 0 */
+    CLI_SIGNED,     /* double */
 } cli_kind;
 
 typedef struct cli_option {
@@ -217,8 +219,10 @@ bool is_file(const char *path); /* an ordinary one */
 int find_path(const char *path, bool *there);
 int remove_file(const char *path); /* that may be there */
 int make_folder(const char *path);
-int check_writable(const char *path);   /* before the work that the file will hold */
-int check_image_path(const char *path); /* its extension, and writable */
+int check_writable(const char *path);    /* before the work that the file will hold */
+int check_image_path(const char *path);  /* its extension, and writable */
+bool is_display_image(const char *path); /* 8 bits, for screens: .png, .jpg */
+int copy_to_stdout(const char *path);
 int save_npy(const char *path, const float *values, const uint32_t *shape, uint32_t rank);
 /* float32 or float64, C order, exactly count values. free() them. */
 int load_npy(const char *path, uint32_t count, float **values);
@@ -258,6 +262,38 @@ typedef struct plot_group {
 } plot_group;
 int save_bar_plot(const cli_session *session, const char *path, const plot_group *groups,
                   uint32_t group_count);
+
+/* ---- live.c: for others to follow ---- */
+
+typedef struct cli_live {
+    FILE *events; /* NULL: nobody wants them */
+    int tev;      /* a socket; -1: none */
+    double begun;
+} cli_live;
+/* path, address NULL: none. */
+int live_open_events(cli_live *live, const char *path, bool append);
+int live_open_tev(cli_live *live, const char *address); /* "HOST:PORT" */
+/* An event with its kind and the time; NULL where nobody wants it. live_send takes it. */
+struct cJSON *live_event(const cli_live *live, const char *kind);
+void live_send(const cli_live *live, struct cJSON *event);
+void live_image(cli_live *live, const cli_session *session, const char *name, const float *image);
+void live_close(cli_live *live);
+#define CLI_LIVE_OPTIONS(events_offset, tev_offset)                                                          \
+    {.name = "--events",                                                                                     \
+     .kind = CLI_TEXT,                                                                                       \
+     .value = "FILE",                                                                                        \
+     .offset = (events_offset),                                                                              \
+     .help = "what happens, while it does, as lines of JSON for programs (/dev/stderr, a pipe)"},            \
+    {                                                                                                        \
+        .name = "--tev", .kind = CLI_TEXT, .value = "HOST:PORT", .offset = (tev_offset),                     \
+        .help = "show pictures in the viewer tev as they come (tev listens on 127.0.0.1:14158)"              \
+    }
+
+/* ---- tonemap.c ---- */
+
+/* In place: values times 2^exposure, then by the curve: clip (none), filmic, aces or agx. channels: 1 or 3.
+ */
+void tonemap(float *image, size_t pixels, uint32_t channels, double exposure, const char *curve);
 
 /* ---- grad_forward.c: backlight grad --forward ---- */
 

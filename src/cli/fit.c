@@ -17,6 +17,7 @@
  * 130 (143 after SIGTERM). */
 #include "fit_work.h"
 
+#include <cjson/cJSON.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -125,6 +126,30 @@ static void show_step(fit_work *w, double *last_shown)
     }
 }
 
+static void tell_step(const fit_work *w)
+{
+    cJSON *event = live_event(w->live, "step");
+    if (event) {
+        cJSON_AddNumberToObject(event, "step", w->status.step);
+        cJSON_AddNumberToObject(event, "steps", w->steps);
+        cJSON_AddNumberToObject(event, "loss", w->status.loss);
+    }
+    live_send(w->live, event);
+}
+
+static void tell_end(const fit_work *w, int status)
+{
+    cJSON *event = live_event(w->live, "end");
+    if (event)
+        cJSON_AddNumberToObject(event, "status", interrupted() ? interrupt_status() : status);
+    if (event && w->last_quality.views) {
+        cJSON_AddNumberToObject(event, "rmse", w->last_quality.rmse);
+        cJSON_AddNumberToObject(event, "psnr", w->last_quality.psnr);
+        cJSON_AddStringToObject(event, "output", w->folder);
+    }
+    live_send(w->live, event);
+}
+
 /* The checkpoint before stays as it is. */
 static int lost(const fit_work *w, const char *why)
 {
@@ -180,6 +205,7 @@ static int optimise(fit_work *w)
             CLI_TRY(fit_next_stage(w));
         CLI_TRY(one_step(w));
         show_step(w, &shown);
+        tell_step(w);
         CLI_TRY(fit_held_out_step(w));
         CLI_TRY(fit_thumb_step(w));
         bool due = w->job.checkpoint_steps ? w->status.step % w->job.checkpoint_steps == 0
@@ -242,6 +268,8 @@ static int prepare(fit_work *w, cli_common *common)
 
 static int fit(fit_work *w, cli_common *common)
 {
+    CLI_TRY(live_open_events(w->live, w->args->events, w->args->resume));
+    CLI_TRY(live_open_tev(w->live, w->args->tev));
     CLI_TRY(prepare(w, common));
     CLI_TRY(fit_save_beginning(w));
     CLI_TRY(optimise(w));
@@ -271,8 +299,11 @@ static int run(void *argument)
 {
     fit_arguments *args = argument;
     cli_session session = {0};
-    fit_work w = {.session = &session, .args = args, .lock = -1};
+    cli_live live = {.tev = -1};
+    fit_work w = {.session = &session, .args = args, .lock = -1, .live = &live};
     int status = fit(&w, &args->common);
+    tell_end(&w, status);
+    live_close(&live);
     free_work(&w);
     session_close(&session);
     fit_job_free(&w.job);
@@ -287,6 +318,7 @@ static const cli_option options[] = {
              "(docs/fit-job.schema.json)", .required = true},
     {.name = "--output", .letter = 'o', .kind = CLI_TEXT, .value = "DIR", .offset = FIELD(output),
      .help = "folder for report.html, pictures, fit.csv, checkpoint, result.json (default: the job's)"},
+    CLI_LIVE_OPTIONS(FIELD(events), FIELD(tev)),
     {.name = "--resume", .kind = CLI_FLAG, .offset = FIELD(resume),
      .help = "go on from the checkpoint in DIR, if there is one; the end is the same bytes as without the "
              "interruption"},

@@ -14,6 +14,9 @@ char *fit_path(const fit_work *w, const char *name, uint32_t view, const char *k
 static int save_picture(const fit_work *w, const char *name, uint32_t view, const float *image)
 {
     static const char *const kinds[] = {"exr", "png"};
+    char *shown = w->job.several ? text_format("%s, view %u", name, view) : text_format("%s", name);
+    live_image(w->live, w->session, shown, image);
+    free(shown);
     for (int i = 0; i < 2; i++) {
         char *path = fit_path(w, name, view, kinds[i]);
         bl_result result = bl_image_write(w->session->ctx, path, w->session->info.width,

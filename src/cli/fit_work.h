@@ -13,7 +13,7 @@ enum { ENTRIES_IN_CSV = 64 }; /* parameters with more are not logged */
 
 typedef struct fit_arguments {
     cli_common common;
-    const char *job, *output;
+    const char *job, *output, *events, *tev;
     bool resume, force;
 } fit_arguments;
 
@@ -68,6 +68,7 @@ typedef struct fit_work {
     bl_image_quality held_out;               /* their mean at the end */
     fit_quality first_quality, last_quality; /* of the pictures before and after */
     fit_log *log;
+    cli_live *live;
     int lock; /* an open file; -1: none */
     bl_fit_status status;
     fit_note note;

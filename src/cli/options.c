@@ -311,6 +311,11 @@ static int store(const cli_command *command, const cli_option *option, const cha
         if (end == text || *end || !isfinite(*(double *)field) || *(double *)field <= 0)
             return usage_error(command->name, "%s: '%s' is not a number above 0", option->name, text);
         return CLI_OK;
+    case CLI_SIGNED:
+        if (!is_number(text))
+            return usage_error(command->name, "%s: '%s' is not a number", option->name, text);
+        *(double *)field = strtod(text, NULL);
+        return CLI_OK;
     case CLI_COUNT:
     case CLI_SEED:
     case CLI_DEPTH:

@@ -119,12 +119,29 @@ int check_writable(const char *path)
     return CLI_OK;
 }
 
+bool is_display_image(const char *path)
+{
+    const char *dot = strrchr(path, '.');
+    return dot && (!strcmp(dot, ".png") || !strcmp(dot, ".jpg") || !strcmp(dot, ".jpeg"));
+}
+
+int copy_to_stdout(const char *path)
+{
+    size_t size;
+    char *data = read_whole(path, (size_t)1 << 32, &size);
+    if (!data)
+        return CLI_FAILED;
+    bool good = fwrite(data, 1, size, stdout) == size && fflush(stdout) == 0;
+    free(data);
+    return good ? CLI_OK : fail("cannot write to standard output");
+}
+
 int check_image_path(const char *path)
 {
     const char *dot = strrchr(path, '.');
     if (!dot || (strcmp(dot, ".exr") != 0 && strcmp(dot, ".pfm") != 0 && strcmp(dot, ".hdr") != 0 &&
-                 strcmp(dot, ".png") != 0)) {
-        fail("%s: an image's name must end in .exr, .pfm, .hdr or .png", path);
+                 strcmp(dot, ".png") != 0 && strcmp(dot, ".jpg") != 0 && strcmp(dot, ".jpeg") != 0)) {
+        fail("%s: an image's name must end in .exr, .pfm, .hdr, .png or .jpg", path);
         return CLI_USAGE;
     }
     return check_writable(path);

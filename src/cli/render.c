@@ -4,13 +4,19 @@
 #include "render_passes.h"
 
 #include <cjson/cJSON.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 typedef struct arguments {
     cli_common common;
-    const char *scene, *output, *variance, *checkpoint;
+    const char *scene, *output, *variance, *checkpoint, *curve, *events, *tev;
     uint32_t pass;
+    double exposure;
+    bool exposed; /* --exposure was given */
+    cli_live *live;
 } arguments;
 
 static cJSON *stats_json(const cli_session *session, const arguments *args, const bl_job *job,
@@ -59,9 +65,28 @@ typedef struct pictures {
     float *image, *variance, *channels; /* NULL: not wanted, or there are none */
 } pictures;
 
+/* Also of what has other channels: those go into EXR files alone. */
+static int save_for_screens(const cli_session *session, const arguments *args, const float *image)
+{
+    const bl_scene_info *info = &session->info;
+    float *shown = memory_or_exit(session_values(session) * sizeof *shown);
+    memcpy(shown, image, session_values(session) * sizeof *shown);
+    tonemap(shown, session_pixels(session), info->channels, args->exposure,
+            args->curve ? args->curve : "clip");
+    bl_result result =
+        bl_image_write(session->ctx, args->output, info->width, info->height, info->channels, shown);
+    free(shown);
+    SESSION_TRY(session, result);
+    return CLI_OK;
+}
+
 static int save_pictures(const cli_session *session, const arguments *args, const pictures *p)
 {
-    SESSION_TRY(session, bl_scene_write_image(session->scene, args->output, p->image, p->channels));
+    live_image(args->live, session, args->output, p->image);
+    if (args->curve || args->exposed)
+        CLI_TRY(save_for_screens(session, args, p->image));
+    else
+        SESSION_TRY(session, bl_scene_write_image(session->scene, args->output, p->image, p->channels));
     if (p->variance)
         SESSION_TRY(session, bl_image_write(session->ctx, args->variance, session->info.width,
                                             session->info.height, session->info.channels, p->variance));
@@ -94,21 +119,55 @@ static int render_in_passes(const cli_session *session, const arguments *args, b
     return passes_end(&p);
 }
 
+/* How much was done when progress was told last. */
+typedef struct watched_progress {
+    cli_progress bar;
+    const cli_live *live;
+    double done;
+} watched_progress;
+
+static bool watch(void *user, double done)
+{
+    watched_progress *p = user;
+    p->done = done;
+    cJSON *event = live_event(p->live, "progress");
+    if (event)
+        cJSON_AddNumberToObject(event, "done", done);
+    live_send(p->live, event);
+    return progress_call(&p->bar, done);
+}
+
+/* After Ctrl-C: the rows that are there. */
+static int save_part(const cli_session *session, const arguments *args, const pictures *to, double done,
+                     uint32_t spp)
+{
+    if (done <= 0)
+        return fail("interrupted: no picture yet");
+    CLI_TRY(save_pictures(session, args, &(pictures){.image = to->image}));
+    note(session->common,
+         "interrupted: %s has %.3g of %u samples per pixel on average; what is black has none yet",
+         args->output, done * spp, spp);
+    return CLI_FAILED;
+}
+
 static int render(const cli_session *session, const arguments *args, bl_job *job, const pictures *to)
 {
     uint32_t spp = bl_scene_spp(session->scene, args->common.spp);
     uint64_t paths = (uint64_t)session->info.width * session->info.height * spp;
-    cli_progress progress = progress_begin(&args->common, "render", paths);
+    watched_progress progress = {.bar = progress_begin(&args->common, "render", paths), .live = args->live};
     bl_stats stats;
     bl_result result = bl_job_render(job,
                                      &(bl_render_desc){.spp = spp,
                                                        .seed = args->common.seed,
                                                        .variance = to->variance,
                                                        .channels = to->channels,
-                                                       .progress = progress_call,
-                                                       .user = &progress},
+                                                       .progress = watch,
+                                                       .user = &progress,
+                                                       .partial = true},
                                      to->image, &stats);
-    progress_end(&progress);
+    progress_end(&progress.bar);
+    if (result == BL_ERROR_CANCELLED && interrupted() && !to->channels)
+        return save_part(session, args, to, progress.done, spp);
     SESSION_TRY(session, result);
     CLI_TRY(save_pictures(session, args, to));
     report(session, args, job, &stats, spp);
@@ -130,10 +189,20 @@ static int render_with(const cli_session *session, const arguments *args, bl_job
     return status;
 }
 
-static int render_scene(cli_session *session, const arguments *args)
+static int check_arguments(const arguments *args)
 {
     if (args->checkpoint && args->variance)
         return usage_error("render", "--variance is of one pass alone: it does not go with --checkpoint");
+    if ((args->curve || args->exposed) && !is_display_image(args->output))
+        return usage_error("render",
+                           "--exposure and --tonemap are for screens: -o FILE.png or .jpg; other files keep "
+                           "the light as it is");
+    return CLI_OK;
+}
+
+static int render_scene(cli_session *session, const arguments *args)
+{
+    CLI_TRY(check_arguments(args));
     CLI_TRY(session_open(session, &args->common, args->scene));
     CLI_TRY(check_image_path(args->output));
     if (args->variance)
@@ -149,10 +218,49 @@ static int render_scene(cli_session *session, const arguments *args)
     return status;
 }
 
+/* With -o -: through a file that nobody else sees, since images are written whole. */
+static int render_to_stdout(cli_session *session, arguments *args)
+{
+    char folder[] = "/tmp/backlight-XXXXXX";
+    if (args->common.json)
+        return usage_error("render", "-o - and --json both want standard output");
+    if (!mkdtemp(folder))
+        return fail("cannot create a folder in /tmp: %s", strerror(errno));
+    char *file = text_format("%s/image.png", folder);
+    args->output = file;
+    int status = render_scene(session, args);
+    if (is_file(file) && copy_to_stdout(file) != CLI_OK)
+        status = CLI_FAILED;
+    remove_file(file);
+    rmdir(folder);
+    free(file);
+    return status;
+}
+
+static void tell_end(const arguments *args, int status)
+{
+    cJSON *event = live_event(args->live, "end");
+    if (event)
+        cJSON_AddNumberToObject(event, "status", interrupted() ? interrupt_status() : status);
+    if (event && status == CLI_OK)
+        cJSON_AddStringToObject(event, "output", args->output);
+    live_send(args->live, event);
+}
+
 static int run(void *argument)
 {
-    cli_session session;
-    int status = render_scene(&session, argument);
+    arguments *args = argument;
+    cli_session session = {0};
+    cli_live live = {.tev = -1};
+    args->live = &live;
+    int status = live_open_events(&live, args->events, false);
+    if (status == CLI_OK)
+        status = live_open_tev(&live, args->tev);
+    if (status == CLI_OK)
+        status =
+            strcmp(args->output, "-") == 0 ? render_to_stdout(&session, args) : render_scene(&session, args);
+    tell_end(args, status);
+    live_close(&live);
     session_close(&session);
     return status;
 }
@@ -163,14 +271,20 @@ static const cli_option options[] = {
     {.name = "SCENE", .kind = CLI_POSITIONAL, .offset = FIELD(scene),
      .help = "a Mitsuba 3 scene (XML)", .required = true},
     {.name = "--output", .letter = 'o', .kind = CLI_TEXT, .value = "FILE", .offset = FIELD(output),
-     .help = "image in the film's format: .exr, .pfm, .hdr or .png; channels such as alpha or those of an "
-             "aov integrator go into .exr files", .required = true},
+     .help = "image in the film's format: .exr, .pfm, .hdr, .png or .jpg; channels such as alpha or those of "
+             "an aov integrator go into .exr files; -: a PNG on standard output", .required = true},
+    {.name = "--exposure", .kind = CLI_SIGNED, .value = "STOPS", .offset = FIELD(exposure),
+     .given = FIELD(exposed), .help = "of a .png or .jpg: 1 is twice as bright, -1 half (default: 0)"},
+    {.name = "--tonemap", .kind = CLI_TEXT, .value = "CURVE", .offset = FIELD(curve),
+     .help = "how a .png or .jpg shows what is brighter than white: clip (the default), filmic (Hable), aces "
+             "(Narkowicz's fit), agx (Sobotka)", .choices = "clip|filmic|aces|agx"},
     {.name = "--variance", .kind = CLI_TEXT, .value = "FILE", .offset = FIELD(variance),
      .help = "also the variance of one sample, per pixel and channel"},
     {.name = "--checkpoint", .kind = CLI_TEXT, .value = "FILE", .offset = FIELD(checkpoint),
      .help = "render in passes, and keep what there is in FILE: killed or interrupted, the same command goes "
              "on and ends in the same bytes; Ctrl-C also writes the image so far. FILE is removed at the "
              "end"},
+    CLI_LIVE_OPTIONS(FIELD(events), FIELD(tev)),
     {.name = "--pass", .kind = CLI_COUNT, .value = "N", .offset = FIELD(pass),
      .help = "samples of a pass with --checkpoint (default: 16)"},
 };

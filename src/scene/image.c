@@ -178,6 +178,8 @@ static bool has_extension(const char *path, const char *extension)
     return length > tail && strcmp(path + length - tail, extension) == 0;
 }
 
+static bool is_jpeg(const char *path) { return has_extension(path, ".jpg") || has_extension(path, ".jpeg"); }
+
 /* The first `colours` channels alone. */
 static bl_result drop_channels(const scene_image *all, uint32_t colours, scene_image *out, bl_error *err)
 {
@@ -197,6 +199,8 @@ static bl_result encode_colours(const char *path, const scene_image *image, text
         return image_encode_png(image, out, err);
     if (image->channels != 1 && image->channels != 3)
         return error_set(err, BL_ERROR_ARGUMENT, "images have 1 or 3 channels, not %u", image->channels);
+    if (is_jpeg(path))
+        return image_encode_jpeg(image, out, err);
     if (has_extension(path, ".pfm"))
         return image_encode_pfm(image, out, err);
     return image_encode_hdr(image, out, err);
@@ -209,8 +213,10 @@ static bl_result encode(const char *path, const scene_image *image, const image_
     scene_image part;
     if (has_extension(path, ".exr"))
         return image_encode_exr(image, layout->names, layout->components, out, err);
-    if (!has_extension(path, ".png") && !has_extension(path, ".pfm") && !has_extension(path, ".hdr"))
-        return error_set(err, BL_ERROR_ARGUMENT, "the name of an image must end in .exr, .png, .pfm or .hdr");
+    if (!has_extension(path, ".png") && !is_jpeg(path) && !has_extension(path, ".pfm") &&
+        !has_extension(path, ".hdr"))
+        return error_set(err, BL_ERROR_ARGUMENT,
+                         "the name of an image must end in .exr, .png, .jpg, .pfm or .hdr");
     bool alpha = has_extension(path, ".png") && colours > 0 && colours < image->channels &&
                  strcmp(layout->names[colours], "A") == 0;
     if (colours + alpha == image->channels || colours == 0)

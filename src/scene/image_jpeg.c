@@ -125,7 +125,6 @@ static bl_result read_rows(jpeg_job *job, bool raw, scene_image *out, bl_error *
     return BL_OK;
 }
 
-/* The only setjmp. */
 static bl_result decode(jpeg_job *job, size_t size, bool raw, scene_image *out, bl_error *err)
 {
     if (setjmp(job->jump) != 0)
@@ -146,5 +145,78 @@ bl_result image_decode_jpeg(const uint8_t *data, size_t size, bool raw, scene_im
         image_free(out);
     memory_free(job->row);
     memory_free(job);
+    return result;
+}
+
+/* ---- writing ---- */
+
+enum { QUALITY = 95 };
+
+typedef struct jpeg_output {
+    struct jpeg_compress_struct jpeg;
+    struct jpeg_error_mgr errors;
+    jmp_buf jump;
+    uint8_t *row;
+    unsigned char *bytes; /* libjpeg's */
+    unsigned long size;
+    char reason[JMSG_LENGTH_MAX];
+} jpeg_output;
+
+static void on_output_error(j_common_ptr jpeg)
+{
+    jpeg_output *out = jpeg->client_data;
+    jpeg->err->format_message(jpeg, out->reason);
+    longjmp(out->jump, 1);
+}
+
+static void write_rows(jpeg_output *o, const scene_image *image)
+{
+    const size_t stride = (size_t)image->width * image->channels;
+    o->jpeg.image_width = image->width, o->jpeg.image_height = image->height;
+    o->jpeg.input_components = (int)image->channels;
+    o->jpeg.in_color_space = image->channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
+    jpeg_set_defaults(&o->jpeg);
+    jpeg_set_quality(&o->jpeg, QUALITY, TRUE);
+    jpeg_start_compress(&o->jpeg, TRUE);
+    while (o->jpeg.next_scanline < o->jpeg.image_height) {
+        const float *from = image->pixels + o->jpeg.next_scanline * stride;
+        for (size_t i = 0; i < stride; i++)
+            o->row[i] = image_encode_byte(from[i]);
+        jpeg_write_scanlines(&o->jpeg, &o->row, 1);
+    }
+    jpeg_finish_compress(&o->jpeg);
+}
+
+static bl_result encode(jpeg_output *o, const scene_image *image, bl_error *err)
+{
+    if (setjmp(o->jump) != 0)
+        return error_set(err, BL_ERROR_IO, "cannot encode a JPEG image: %s", o->reason);
+    jpeg_create_compress(&o->jpeg);
+    o->jpeg.client_data = o; /* create clears it in some versions */
+    jpeg_mem_dest(&o->jpeg, &o->bytes, &o->size);
+    write_rows(o, image);
+    return BL_OK;
+}
+
+bl_result image_encode_jpeg(const scene_image *image, text *out, bl_error *err)
+{
+    jpeg_output *o = memory_zeroed(1, sizeof *o);
+    if (o)
+        o->row = memory_alloc((size_t)image->width * image->channels);
+    if (!o || !o->row) {
+        memory_free(o);
+        return error_set(err, BL_ERROR_MEMORY, "out of memory");
+    }
+    o->jpeg.err = jpeg_std_error(&o->errors);
+    o->errors.error_exit = on_output_error;
+    o->errors.emit_message = on_message;
+    o->jpeg.client_data = o;
+    bl_result result = encode(o, image, err);
+    if (result == BL_OK)
+        text_add_bytes(out, o->bytes, o->size);
+    jpeg_destroy_compress(&o->jpeg);
+    free(o->bytes);
+    memory_free(o->row);
+    memory_free(o);
     return result;
 }

@@ -147,7 +147,7 @@ bl_result image_decode_png(const uint8_t *data, size_t size, bool raw, bool alph
 
 /* ---- writing ---- */
 
-static uint8_t encode_srgb(float linear)
+uint8_t image_encode_byte(float linear)
 {
     double v = linear > 0 ? (linear < 1 ? linear : 1) : 0; /* NaN becomes 0 */
     v = v <= 0.0031308 ? 12.92 * v : 1.055 * pow(v, 1 / 2.4) - 0.055;
@@ -161,7 +161,7 @@ static void encode_pixel(const float *pixel, uint32_t channels, uint8_t *out)
     uint32_t colours = channels < 3 ? 1 : 3;
     float alpha = channels > colours ? pixel[colours] : 1;
     for (uint32_t c = 0; c < colours; c++)
-        out[c] = encode_srgb(alpha > 0 ? pixel[c] / alpha : 0);
+        out[c] = image_encode_byte(alpha > 0 ? pixel[c] / alpha : 0);
     if (channels > colours)
         out[colours] = (uint8_t)(255 * (alpha > 0 ? (alpha < 1 ? alpha : 1) : 0) + 0.5f);
 }

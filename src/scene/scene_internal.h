@@ -206,6 +206,8 @@ bl_result image_decode_pfm(const uint8_t *data, size_t size, scene_image *out, b
 bl_result image_encode_exr(const scene_image *image, const char *const *names, image_components components,
                            text *out, bl_error *err);
 bl_result image_encode_hdr(const scene_image *image, text *out, bl_error *err);
+uint8_t image_encode_byte(float linear);                                         /* sRGB, clipped to [0, 1] */
+bl_result image_encode_jpeg(const scene_image *image, text *out, bl_error *err); /* 1 or 3 channels */
 bl_result image_encode_png(const scene_image *image, text *out, bl_error *err);
 bl_result image_encode_pfm(const scene_image *image, text *out, bl_error *err);
 

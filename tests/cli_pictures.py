@@ -1,0 +1,111 @@
+# LABELS: native
+# SPDX-License-Identifier: BSD-3-Clause
+"""Pictures for screens: exposure doubles light, each curve of --tonemap gives what its formula gives, a JPEG holds what the
+PNG does, -o - writes the same PNG to standard output; files that keep light refuse both options."""
+import math
+import os
+import struct
+import subprocess
+import sys
+import tempfile
+import zlib
+
+PROGRAM = os.path.abspath(os.environ.get("BL_PROGRAM", "build/backlight"))
+DEVICE = os.environ.get("BL_DEVICE", "native")
+LIGHT = (1.5, 0.4, 0.05)
+SCENE = """<scene version="3.0.0"><integrator type="path"/><sensor type="perspective"><film type="hdrfilm"><integer name="width" value="8"/>
+<integer name="height" value="8"/><rfilter type="box"/></film></sensor><emitter type="constant"><rgb name="radiance" value="%g,%g,%g"/>
+</emitter></scene>""" % LIGHT
+# The sky is the picture.
+SKY = SCENE[:SCENE.index("<emitter")] + ('<emitter type="envmap"><string name="filename" value="%s"/></emitter></scene>')
+problems = []
+
+
+def check(good, text):
+    if not good:
+        problems.append(text)
+
+
+def render(scene, *options):
+    return subprocess.run([PROGRAM, "render", scene, "--spp", "1", "--device", DEVICE, "--quiet", *options], check=False,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def first_pixel(data):
+    """Of an 8-bit RGB PNG, whose first pixel is as it is under every filter."""
+    at, packed = 8, b""
+    while at < len(data):
+        size, kind = struct.unpack(">I4s", data[at:at + 8])
+        packed += data[at + 8:at + 8 + size] if kind == b"IDAT" else b""
+        at += 12 + size
+    return tuple(zlib.decompress(packed)[1:4])
+
+
+def encoded(v):
+    v = min(max(v, 0), 1)
+    return 255 * (12.92 * v if v <= 0.0031308 else 1.055 * v ** (1 / 2.4) - 0.055)
+
+
+def hable(x):
+    return (x * (.15 * x + .05) + .004) / (x * (.15 * x + .5) + .06) - .02 / .3
+
+
+CURVES = {"clip": lambda x: x, "filmic": lambda x: hable(2 * x) / hable(11.2),
+          "aces": lambda x: .6 * x * (2.51 * .6 * x + .03) / (.6 * x * (2.43 * .6 * x + .59) + .14)}
+
+
+def picture(*options):
+    done = render("scene.xml", "-o", "a.png", *options)
+    check(done.returncode == 0, "%s: %s" % (options, done.stderr))
+    with open("a.png", "rb") as f:
+        return first_pixel(f.read())
+
+
+def curves():
+    for name, curve in CURVES.items():
+        for stops in (0, 1, -2):
+            got = picture("--tonemap", name, "--exposure", str(stops))
+            wanted = [encoded(curve(2 ** stops * v)) for v in LIGHT]
+            check(all(abs(g - w) <= 0.51 for g, w in zip(got, wanted)), "%s at %d stops: %s, not %s" % (name, stops, got, wanted))
+    check(picture() == picture("--tonemap", "clip"), "clip is not the default")
+    # AgX: middle grey stays near its place, light rises, and what is far too bright becomes white, not a colour
+    greys = [picture("--tonemap", "agx", "--exposure", str(s)) for s in (-4, 0, 3, 12)]
+    check(all(sum(a) < sum(b) for a, b in zip(greys, greys[1:])), "agx does not rise: %s" % (greys,))
+    check(max(greys[3]) - min(greys[3]) < 12 and min(greys[3]) > 240, "agx does not end in white: %s" % (greys[3],))
+    check(picture("--exposure", "1") == tuple(round(encoded(2 * v)) for v in LIGHT), "--exposure alone")
+
+
+def files():
+    done = render("scene.xml", "-o", "-", "--tonemap", "aces")
+    picture("--tonemap", "aces")
+    with open("a.png", "rb") as f:
+        check(done.stdout == f.read(), "-o - is not the same PNG")
+    check(render("scene.xml", "-o", "-", "--json").returncode == 2, "-o - with --json")
+    for name in ("a.exr", "a.pfm", "a.hdr"):
+        done = render("scene.xml", "-o", name, "--exposure", "1")
+        check(done.returncode == 2 and b"for screens" in done.stderr, "%s takes an exposure: %s" % (name, done.stderr))
+    check(render("scene.xml", "-o", "a.jpg").returncode == 0, "no JPEG")
+    with open("sky.xml", "w", encoding="utf-8") as f:
+        f.write(SKY % "a.jpg")
+    done = render("sky.xml", "-o", "b.png")
+    check(done.returncode == 0, "the JPEG is no sky: %s" % done.stderr)
+    with open("b.png", "rb") as f:
+        again = first_pixel(f.read())
+    check(all(abs(a - b) <= 2 for a, b in zip(again, picture())), "the JPEG has %s, the PNG %s" % (again, picture()))
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        with open("scene.xml", "w", encoding="utf-8") as f:
+            f.write(SCENE)
+        curves()
+        files()
+        os.chdir("/")
+    assert math.isclose(hable(0), 0, abs_tol=1e-3)
+    print("\n".join(problems))
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
