@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * From light to what a screen shows: exposure, and a curve that rolls bright values off instead of cutting
- * them. Curves take and return linear values; the file's sRGB encoding comes after them. filmic   J. Hable,
- * Uncharted 2: HDR Lighting, GDC 2010, with his constants and white at 11.2 aces     K. Narkowicz, ACES
- * Filmic Tone Mapping Curve, 2016: a fit of the reference transform agx      T. Sobotka's AgX: a matrix, log2
- * of -12.47393 to 4.026069 stops, and a contrast curve, by the polynomial of B. Wrensch, Minimal AgX
- * Implementation, 2023 */
+ * them. Curves take and return linear values; the file's sRGB encoding comes after them.
+ *
+ *   filmic  J. Hable, Uncharted 2: HDR Lighting, GDC 2010, with his constants and white at 11.2;
+ *   aces    K. Narkowicz, ACES Filmic Tone Mapping Curve, 2016: a fit of the reference transform;
+ *   agx     T. Sobotka's AgX: a matrix, log2 of -12.47393 to 4.026069 stops, and a contrast curve, by the
+ *           polynomial of B. Wrensch, Minimal AgX Implementation, 2023.
+ */
 #include "cli.h"
 
 #include <math.h>
