@@ -88,7 +88,6 @@ class Job:
     def closed(self) -> bool:
         return self._engine.closed
 
-    @property
     def prints(self) -> list[Print]:
         """What t.print of an integrator of yours has left in the last pass, sorted by row, column and sample. Needs the
         option print_bytes, 64 to 16777216. Warns if there were more messages than that can hold."""

@@ -201,7 +201,7 @@ class Tracer(_Parameters):
         return Value(_asked(self._core).any(*_ray(ray)), tr._BOOL)
 
     def print(self, format: str, *values: tr.Number, when: tr.Number = True) -> None:
-        """Where `when`, leaves a message for Job.prints, with the pixel and the sample. format has a {} for each value,
+        """Where `when`, leaves a message for Job.prints(), with the pixel and the sample. format has a {} for each value,
         numbers and booleans, 16 at most. Jobs without the option print_bytes record nothing of it."""
         ids = [tr._value(v, tr._U32 if isinstance(v, int) and v >= 0 else tr._F32).id for v in values]
         _asked(self._core).print(tr._value(when, tr._BOOL).id, format, ids)
