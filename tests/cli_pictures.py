@@ -4,11 +4,13 @@
 PNG does, -o - writes the same PNG to standard output; files that keep light refuse both options."""
 import math
 import os
-import struct
 import subprocess
 import sys
 import tempfile
-import zlib
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "support"))
+from display import encoded, first_pixel
 
 PROGRAM = os.path.abspath(os.environ.get("BL_PROGRAM", "build/backlight"))
 DEVICE = os.environ.get("BL_DEVICE", "native")
@@ -29,21 +31,6 @@ def check(good, text):
 def render(scene, *options):
     return subprocess.run([PROGRAM, "render", scene, "--spp", "1", "--device", DEVICE, "--quiet", *options], check=False,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-
-
-def first_pixel(data):
-    """Of an 8-bit RGB PNG, whose first pixel is as it is under every filter."""
-    at, packed = 8, b""
-    while at < len(data):
-        size, kind = struct.unpack(">I4s", data[at:at + 8])
-        packed += data[at + 8:at + 8 + size] if kind == b"IDAT" else b""
-        at += 12 + size
-    return tuple(zlib.decompress(packed)[1:4])
-
-
-def encoded(v):
-    v = min(max(v, 0), 1)
-    return 255 * (12.92 * v if v <= 0.0031308 else 1.055 * v ** (1 / 2.4) - 0.055)
 
 
 def hable(x):

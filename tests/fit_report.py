@@ -154,6 +154,21 @@ def browser(text):
                 "--screenshot=%s/report-%d-%s.png" % (keep, width, name))
 
 
+def evaluation():
+    """Of pictures of one colour, whose RMSE and PSNR are known."""
+    with open("sky.xml", "w", encoding="utf-8") as f:
+        f.write(SCENE[:SCENE.index("<bsdf")] + SCENE[SCENE.index("<emitter"):])
+    with open("sky.json", "w", encoding="utf-8") as f:
+        json.dump({"scene": "sky.xml", "target": {"render": True}, "steps": 1, "spp": 2,
+                   "parameters": [{"name": "sky.radiance.value", "initial": 0.5}]}, f)
+    subprocess.run([PROGRAM, "fit", "sky.json", "-o", "sky", "--device", DEVICE, "--quiet"], check=True)
+    with open("sky/result.json", encoding="utf-8") as f:
+        before = json.load(f)["evaluation"]["before"]
+    shown = 1.055 * 0.5 ** (1 / 2.4) - 0.055
+    check(abs(before["rmse"] - 0.5) < 1e-5, "RMSE of 0.5 and 1: %s" % before["rmse"])
+    check(abs(before["psnr"] + 20 * math.log10(1 - shown)) < 1e-3, "PSNR of 0.5 and 1: %s" % before["psnr"])
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
@@ -178,6 +193,7 @@ def main():
         pose(result)
         structure(text, page)
         browser(text)
+        evaluation()
         os.chdir("/")
     print("\n".join(problems))
     return 1 if problems else 0

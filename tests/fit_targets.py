@@ -14,6 +14,10 @@ import sys
 import tempfile
 import zlib
 
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "support"))
+from display import encoded, first_pixel
+
 PROGRAM = os.path.abspath(os.environ.get("BL_PROGRAM", "build/backlight"))
 SIDE = 12
 SCENE = """<scene version="3.0.0"><integrator type="direct"/><sensor type="perspective"><transform name="to_world"><lookat origin="0,0,3" target="0,0,0"
@@ -38,19 +42,9 @@ def png(path, width, height, pixel):
             out.write(struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data)))
 
 
-def first_pixel(path):
+def corner(path):
     with open(path, "rb") as file:
-        data = file.read()
-    at, packed = 8, b""
-    while at < len(data):
-        length, name = struct.unpack(">I4s", data[at : at + 8])
-        packed += data[at + 8 : at + 8 + length] if name == b"IDAT" else b""
-        at += 12 + length
-    return list(zlib.decompress(packed)[1:4])
-
-
-def encoded(linear):
-    return round(255 * (12.92 * linear if linear <= 0.0031308 else 1.055 * linear ** (1 / 2.4) - 0.055))
+        return first_pixel(file.read())
 
 
 def decoded(byte):
@@ -115,11 +109,11 @@ def alpha():
         print(err)
         sys.exit(1 if os.environ.get("BL_REQUIRE_ALL") == "1" else 77)
     check(status == 0, "a fit to an image with alpha: " + err)
-    expected = [encoded(a * decoded(c) + (1 - a) * b) for c, b in zip([200, 100, 50], background)]
-    check(first_pixel("out/target.png") == expected, "over a background: %s instead of %s" %
-          (first_pixel("out/target.png"), expected))
-    check(fit({"target": "clear.png"})[0] == 0 and first_pixel("out/target.png") == [200, 100, 50],
-          "without a background: %s" % first_pixel("out/target.png"))
+    expected = tuple(round(encoded(a * decoded(c) + (1 - a) * b)) for c, b in zip([200, 100, 50], background))
+    check(corner("out/target.png") == expected, "over a background: %s instead of %s" %
+          (corner("out/target.png"), expected))
+    check(fit({"target": "clear.png"})[0] == 0 and corner("out/target.png") == (200, 100, 50),
+          "without a background: %s" % (corner("out/target.png"),))
 
 
 def bad_targets():

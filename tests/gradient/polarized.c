@@ -217,25 +217,6 @@ static const polarized_case cases[] = {
 };
 enum { CASES = sizeof cases / sizeof *cases };
 
-static void forward_agrees(sample_check *s, scene_eval_at at, const double *replay)
-{
-    scene_eval *e = s->e;
-    uint32_t random = 7 * at.sample + 1;
-    double along = 0, size = 0;
-    memset(e->tangent, 0, e->plan->value_count * sizeof *e->tangent);
-    for (uint32_t k = 0; k < scene_case_parameter_count(s->scene); k++) {
-        uint32_t value = scene_eval_value_first(e, s->scene->parameters[k]);
-        for (uint32_t i = 0; i < s->count[k]; i++) {
-            double v = 2 * scene_random(&random) - 1;
-            e->tangent[value + i] = v;
-            along += v * replay[s->first[k] + i], size += fabs(v * replay[s->first[k] + i]);
-        }
-    }
-    sample_check_run(s, RENDER_FORWARD, at);
-    sample_check_near(s, at, (sample_pair){"forward mode", 0, along, scene_eval_weighted(e, at.pixel)},
-                      1e-9 * (1e-3 + size));
-}
-
 static void sample_agrees(sample_check *s, scene_eval_at at)
 {
     const double step = s->scene->step > 0 ? s->scene->step : 0.1,
@@ -255,7 +236,7 @@ static void sample_agrees(sample_check *s, scene_eval_at at)
     sample_difference d = sample_check_differences(s, at, replay, step, 0);
     sample_check_near(s, at, (sample_pair){"differences of the path that stays", 0, d.along, d.difference},
                       exact * (sample_check_largest(s, replay) + d.here) * rounding);
-    forward_agrees(s, at, replay);
+    sample_check_forward(s, at, replay);
 }
 
 static void replay_agrees(void **state)

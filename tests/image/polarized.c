@@ -65,14 +65,21 @@ static char *scene_with(const char *integrator, const char *body)
     return xml;
 }
 
+/* With an integrator that has no settings. */
+static char *scene_by(const char *integrator, const char *body)
+{
+    char *element;
+    if (asprintf(&element, "<integrator type='%s'/>", integrator) < 0)
+        fail_msg("out of memory");
+    char *xml = scene_with(element, body);
+    free(element);
+    return xml;
+}
+
 /* The mean of the first channel; all channels of these scenes are alike. */
 static double mean_by(const char *integrator, const char *mode, const char *body)
 {
-    char *kind, *xml;
-    if (asprintf(&kind, "<integrator type='%s'/>", integrator) < 0)
-        fail_msg("out of memory");
-    xml = scene_with(kind, body);
-    free(kind);
+    char *xml = scene_by(integrator, body);
     bl_scene *scene;
     bl_job *job;
     static float image[SIDE * SIDE * 3];
@@ -225,7 +232,7 @@ typedef struct slope {
 
 static slope slope_of(const char *mode, const char *body, const char *parameter, bl_gradient_form form)
 {
-    char *xml = scene_with("<integrator type='path'/>", body);
+    char *xml = scene_by("path", body);
     bl_scene *scene;
     bl_job *job;
     static float adjoint[SIDE * SIDE * 3], image[SIDE * SIDE * 3];
@@ -308,7 +315,7 @@ static void memory_is_constant_in_depth(void **state)
         PLATE("9", "<bsdf type='twosided'><bsdf type='conductor'/></bsdf>");
     uint64_t bytes[2];
     for (int k = 0; k < 2; k++) {
-        char *xml = scene_with("<integrator type='path'/>", body);
+        char *xml = scene_by("path", body);
         bl_scene *scene;
         bl_job *job;
         bl_stats stats;
@@ -477,11 +484,7 @@ static void media_look_as_they_do_in_mono(void **state)
 
 static void refused(const char *integrator, const char *body, const char *why)
 {
-    char *kind, *xml;
-    if (asprintf(&kind, "<integrator type='%s'/>", integrator) < 0)
-        fail_msg("out of memory");
-    xml = scene_with(kind, body);
-    free(kind);
+    char *xml = scene_by(integrator, body);
     bl_scene *scene = NULL;
     assert_int_equal(bl_scene_load_string(ctx, xml, ".", &(bl_scene_desc){.mode = "mono_polarized"}, &scene),
                      BL_ERROR_UNSUPPORTED);
@@ -496,7 +499,7 @@ static void what_is_missing_is_an_error(void **state)
 
     refused("ptracer", BALL("<bsdf type='conductor'/>"), "knows no polarised light");
     refused("volpath", POLARIZER("1", "0"), "does not pass polarizer in volumetric integrators");
-    char *xml = scene_with("<integrator type='path'/>", BALL("<bsdf type='conductor' id='it'/>"));
+    char *xml = scene_by("path", BALL("<bsdf type='conductor' id='it'/>"));
     bl_scene *scene;
     bl_job *job = NULL;
     assert_int_equal(bl_scene_load_string(ctx, xml, ".", &(bl_scene_desc){.mode = "mono_polarized"}, &scene),

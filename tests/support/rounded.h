@@ -4,29 +4,14 @@
 #ifndef TEST_ROUNDED_H
 #define TEST_ROUNDED_H
 
-#include <stdint.h>
-#include <string.h>
+#include "spirv_gen/ir/internal.h"
 
 /* a b + c: rounded once (fmaf), or twice. */
 typedef float rounded_fma(float a, float b, float c);
 
-static inline float float_of_bits(uint32_t bits)
-{
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
-static inline uint32_t bits_of_float(float value)
-{
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
-
 static inline float moved_by_ulps(float value, int ulps)
 {
-    return float_of_bits(bits_of_float(value) + (uint32_t)ulps);
+    return ir_bits_float(ir_float_bits(value) + (uint32_t)ulps);
 }
 
 /* own: the device's 1 / b */

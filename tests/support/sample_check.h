@@ -55,6 +55,10 @@ typedef struct sample_difference {
 sample_difference sample_check_differences(sample_check *s, scene_eval_at at, const double *replay,
                                            double step, double side);
 
+/* <adjoint, tangent of the sample's image along a random direction>, in forward mode, against <replay,
+ * direction>. */
+void sample_check_forward(sample_check *s, scene_eval_at at, const double *replay);
+
 /* How many elements of parameter k had a gradient in some sample. */
 uint32_t sample_check_reached(const sample_check *s, uint32_t k);
 /* Fails unless that many had. */

@@ -28,11 +28,11 @@ static void quotients_are_the_nearest(void **state)
     for (uint32_t i = 0; i < trials; i++) {
         uint64_t random = random_bits(&seed), more = random_bits(&seed);
         uint32_t near_one = i % 16 == 0 ? i / 16 % 4096 : 0x800000u - i / 16 % 4096 - 1;
-        float a = float_of_bits((uint32_t)(random & 0x7fffffu) | (uint32_t)(120 + random % 13) << 23);
+        float a = ir_bits_float((uint32_t)(random & 0x7fffffu) | (uint32_t)(120 + random % 13) << 23);
         float b =
             i % 16 < 2
-                ? float_of_bits(127u << 23 | near_one)
-                : float_of_bits((uint32_t)(random >> 32 & 0x7fffffu) | (uint32_t)(120 + more % 13) << 23);
+                ? ir_bits_float(127u << 23 | near_one)
+                : ir_bits_float((uint32_t)(random >> 32 & 0x7fffffu) | (uint32_t)(120 + more % 13) << 23);
         int off = (int)(more >> 32) % (2 * OFF + 1) - OFF;
         if (rounded_div(a, b, moved_by_ulps(1 / b, off), fmaf) != a / b)
             fail_msg("%a / %a, own reciprocal off by %d ulp: %a", (double)a, (double)b, off,
@@ -44,7 +44,7 @@ static void roots_are_the_nearest(void **state)
 {
     (void)state;
     for (uint32_t mantissas = 0; mantissas < 1u << 24; mantissas++) {
-        float x = float_of_bits((126u << 23) + mantissas), root = sqrtf(x);
+        float x = ir_bits_float((126u << 23) + mantissas), root = sqrtf(x);
         int off = (int)(mantissas % (2 * OFF + 1)) - OFF;
         bool near_one = mantissas + 4096 > 1u << 23 && mantissas < (1u << 23) + 4096;
         for (int k = near_one || getenv("BL_LONG") ? -OFF : OFF; k <= OFF; k++)

@@ -80,17 +80,17 @@ static void every_step_is_right(void **state)
     bool twice = fma_rounds_twice();
     uint32_t own = 0; /* quotients that would be others without corrections */
     for (uint32_t i = 0; i < LANES; i++) {
-        float a = float_of_bits(memory.words[A][i]), b = float_of_bits(memory.words[B][i]), x = fabsf(a);
+        float a = ir_bits_float(memory.words[A][i]), b = ir_bits_float(memory.words[B][i]), x = fabsf(a);
         float reciprocal = 1 / sqrtf(x);
         float quotient = twice ? rounded_div(a, b, 1 / b, rounded_twice) : a / b;
         float root = twice ? rounded_sqrt(x, x * reciprocal, reciprocal, rounded_twice) : sqrtf(x);
         own += quotient != a / b;
-        if (memory.words[QUOTIENT][i] != bits_of_float(quotient))
+        if (memory.words[QUOTIENT][i] != ir_float_bits(quotient))
             fail_msg("%a / %a: %a instead of %a", (double)a, (double)b,
-                     (double)float_of_bits(memory.words[QUOTIENT][i]), (double)quotient);
-        if (memory.words[ROOT][i] != bits_of_float(root))
+                     (double)ir_bits_float(memory.words[QUOTIENT][i]), (double)quotient);
+        if (memory.words[ROOT][i] != ir_float_bits(root))
             fail_msg("the root of %a: %a instead of %a", (double)x,
-                     (double)float_of_bits(memory.words[ROOT][i]), (double)root);
+                     (double)ir_bits_float(memory.words[ROOT][i]), (double)root);
     }
     assert_true(!twice || own > 0);
     run_memory_free(&memory);
