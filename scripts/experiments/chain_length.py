@@ -24,11 +24,6 @@ def gradient(chains, length, side, spp, repetitions, folder, page):
     return seconds, value
 
 
-def exponent(points):
-    (a, x), (b, y) = points[0], points[-1]
-    return np.log(y / x) / np.log(b / a)
-
-
 def run(page, tiny):
     lengths = [4, 8] if tiny else [4, 6, 8, 12, 16, 24, 32, 48, 64]
     side, spp, repetitions = (8, 1, 2) if tiny else (32, 16, 14)
@@ -52,7 +47,7 @@ def run(page, tiny):
         "are: a Jacobian takes four tangents of everything at a vertex. The gradients differ by at most %.1g "
         "of the largest component, which is rounding: flat mirrors turn rays by shears, whose inverses lose "
         "few digits." % (lengths[0], lengths[-1],
-                         ", ".join("%s %.2f" % (name, exponent(times[name])) for _, name in WAYS), most),
+                         ", ".join("%s %.2f" % (name, report.exponent(times[name][0], times[name][-1])) for _, name in WAYS), most),
     ], ["specular vertices", "visits, s", "Jacobians, s", "Jacobians over visits", "relative difference"], rows,
         [{"title": "time of a gradient", "x": "specular vertices", "y": "seconds", "log_x": True, "log_y": True,
           "curves": times}])

@@ -3,8 +3,6 @@
 import os
 import tempfile
 
-import numpy as np
-
 import report
 
 SCENE = os.path.join(report.ASSETS, "closed.xml")
@@ -23,12 +21,6 @@ def step(method, depth, target, folder, repetitions, page):
     return min(s["time"]["repetitions"][1:]), s["memory"]["device_bytes"] / 2**20
 
 
-def slope(points):
-    """Of the last two octaves, in log-log."""
-    (a, x), (b, y) = points[-3], points[-1]
-    return np.log(y / x) / np.log(b / a)
-
-
 def run(page, tiny):
     depths = [2, 4, 8] if tiny else [2, 4, 8, 16, 32, 64, 128, 256]
     times, memory = {name: [] for _, name in METHODS}, {name: [] for _, name in METHODS}
@@ -43,7 +35,7 @@ def run(page, tiny):
     header = ["depth"] + ["%s, s" % n for _, n in METHODS] + ["%s, MiB" % n for _, n in METHODS]
     rows = [[str(d)] + [times[n][k][1] for _, n in METHODS] + [memory[n][k][1] for _, n in METHODS]
             for k, d in enumerate(depths)]
-    grows = ", ".join("%s %.2f" % (n, slope(times[n])) for _, n in METHODS)
+    grows = ", ".join("%s %.2f" % (n, report.exponent(times[n][-3], times[n][-1])) for _, n in METHODS)
     page.write("Gradient time and memory against path depth", [
         "A closed room of %d x %d pixels and 2 samples per pixel, in which all paths are as long as depth "
         "allows. A step is image, loss and gradient; of biased II, which"

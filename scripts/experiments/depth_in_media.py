@@ -24,12 +24,6 @@ def gradient(method, depth, side, repetitions, folder, page):
     return seconds, s["memory"]["device_bytes"] / 2**20, value, error
 
 
-def slope(points):
-    """Of the last two octaves, in log-log."""
-    (a, x), (b, y) = points[-3], points[-1]
-    return np.log(y / x) / np.log(b / a)
-
-
 def run(page, tiny):
     depths = [2, 4, 8] if tiny else [2, 4, 8, 16, 32, 64, 128]
     side, most = (6, 3) if tiny else (32, 100)
@@ -56,7 +50,7 @@ def run(page, tiny):
         "replay, and its derivative is that of a medium in which light of 1 arrives everywhere. The stored tape "
         "does not walk media; among surfaces, where it does, [depth](depth.md) has its memory, which grows by "
         "312 bytes per vertex and sample: at 640 x 360 pixels of one sample, a depth of 128 takes 8.6 GiB."
-        % (", ".join("%s %.2f" % (name, slope(times[name])) for _, name in METHODS), max(zs, default=0)),
+        % (", ".join("%s %.2f" % (name, report.exponent(times[name][-3], times[name][-1])) for _, name in METHODS), max(zs, default=0)),
     ], ["depth"] + ["%s, s" % n for _, n in METHODS] + ["MiB"] +
         [c for _, n in METHODS for c in (n, "standard error")], rows,
         [{"title": "time of a gradient", "x": "depth", "y": "seconds", "log_x": True, "log_y": True,

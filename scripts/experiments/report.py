@@ -35,26 +35,28 @@ def write_ones(path, side):
         f.write(b"PF\n%d %d\n-1.0\n" % (side, side) + array.array("f", [1 / 3] * (3 * side**2)).tobytes())
 
 
-def cpu_seconds(*args):
-    """CPU seconds that `backlight ARGS` takes."""
+def timed(*args):
+    """What `backlight ARGS` prints, and the CPU seconds that it takes."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    backlight(*args)
+    found = backlight(*args)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return found, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def gradients(page, repetitions, *args):
     """Takes so many gradients by `grad ARGS` and, once more, two. Returns what the first prints, and the CPU
     seconds of one gradient: the difference of the two runs over that of their counts. Other work on the
     machine does not count, and what is done once, as compiling, cancels out."""
-    used = []
-    for count in (2, repetitions):
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        found = backlight("grad", *args, "--variance", count)
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        used.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    _, few = timed("grad", *args, "--variance", 2)
+    found, many = timed("grad", *args, "--variance", repetitions)
     page.device = found["device"]
-    return found, max(used[1] - used[0], 1e-6) / max(repetitions - 2, 1)
+    return found, max(many - few, 1e-6) / max(repetitions - 2, 1)
+
+
+def exponent(first, last):
+    """k, where y grows as x^k between two points (x, y)."""
+    (a, x), (b, y) = first, last
+    return np.log(y / x) / np.log(b / a)
 
 
 def fit(scene, parameter, folder, steps, spp, *args, **rest):

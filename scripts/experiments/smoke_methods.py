@@ -21,7 +21,7 @@ def fit(method, steps, side, spp, folder, page):
     path, out = os.path.join(folder, "job.json"), os.path.join(folder, "out")
     with open(path, "w") as f:
         json.dump(job, f)
-    used = report.cpu_seconds("fit", path, "-D", "resolution=%d" % side, "--integrator", method, "--max-depth", 12,
+    _, used = report.timed("fit", path, "-D", "resolution=%d" % side, "--integrator", method, "--max-depth", 12,
                               "-o", out)
     with open(os.path.join(out, "result.json")) as f:
         result = json.load(f)
