@@ -102,11 +102,10 @@ void option_left(const cli_option *option, char *text, size_t size);
 const cli_option *option_common(const cli_command *command, uint32_t *at);
 char *option_choices(const cli_option *option); /* "bvh|query"; NULL: any value. free() it */
 /* Prints words from column `at` on, further lines from `indent` on, as wide as the terminal. Returns the
- * column.
- */
+ * column where it ends. */
 int print_wrapped(int at, int indent, const char *text);
-int terminal_width(
-    void); /* columns of standard output, from 60 to 120; COLUMNS or 100 where it is no terminal */
+/* Columns of standard output, from 60 to 120; where it is no terminal, COLUMNS, else 100. */
+int terminal_width(void);
 void options_free(const cli_command *command, void *arguments);
 /* Prints the message with the command's name and where help is; returns CLI_USAGE. */
 int usage_error(const char *command, const char *format, ...) CLI_PRINTF(2, 3);
@@ -115,8 +114,8 @@ const char *nearest_name(const char *text, const char *const *candidates);
 
 /* ---- manual.c: from the tables of options ---- */
 
-/* "man" [COMMAND], or "bash", "zsh", "fish": a page, or completion, on standard output. false: none of these.
- */
+/* "man" [COMMAND], or "bash", "zsh", "fish": prints a page, or completion, on standard output. Returns false
+ * where `what` is none of these. */
 bool manual_print(const cli_command *const *commands, uint32_t count, const char *what, const char *command);
 
 /* ---- messages.c ---- */
@@ -275,6 +274,7 @@ int live_open_events(cli_live *live, const char *path, bool append);
 int live_open_tev(cli_live *live, const char *address); /* "HOST:PORT" */
 /* An event with its kind and the time; NULL where nobody wants it. live_send takes it. */
 struct cJSON *live_event(const cli_live *live, const char *kind);
+struct cJSON *live_end(const cli_live *live, int status); /* the last event, of a command that ends with it */
 void live_send(const cli_live *live, struct cJSON *event);
 void live_image(cli_live *live, const cli_session *session, const char *name, const float *image);
 void live_close(cli_live *live);
@@ -291,8 +291,8 @@ void live_close(cli_live *live);
 
 /* ---- tonemap.c ---- */
 
-/* In place: values times 2^exposure, then by the curve: clip (none), filmic, aces or agx. channels: 1 or 3.
- */
+/* In place: values times 2^exposure, then by the curve: clip (none), filmic, aces or agx. An image has 1 or 3
+ * channels. */
 void tonemap(float *image, size_t pixels, uint32_t channels, double exposure, const char *curve);
 
 /* ---- grad_forward.c: backlight grad --forward ---- */

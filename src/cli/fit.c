@@ -139,9 +139,7 @@ static void tell_step(const fit_work *w)
 
 static void tell_end(const fit_work *w, int status)
 {
-    cJSON *event = live_event(w->live, "end");
-    if (event)
-        cJSON_AddNumberToObject(event, "status", interrupted() ? interrupt_status() : status);
+    cJSON *event = live_end(w->live, status);
     if (event && w->last_quality.views) {
         cJSON_AddNumberToObject(event, "rmse", w->last_quality.rmse);
         cJSON_AddNumberToObject(event, "psnr", w->last_quality.psnr);

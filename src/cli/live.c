@@ -37,6 +37,14 @@ cJSON *live_event(const cli_live *live, const char *kind)
     return json;
 }
 
+cJSON *live_end(const cli_live *live, int status)
+{
+    cJSON *event = live_event(live, "end");
+    if (event)
+        cJSON_AddNumberToObject(event, "status", interrupted() ? interrupt_status() : status);
+    return event;
+}
+
 void live_send(const cli_live *live, cJSON *event)
 {
     char *text = event ? cJSON_PrintUnformatted(event) : NULL;

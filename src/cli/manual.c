@@ -149,8 +149,8 @@ static void bash(const command_list *list)
            "complete -o filenames -F _backlight backlight\n");
 }
 
-/* In single quotes of a shell; zsh's _arguments ends a description at a bracket, and takes colons as its own.
- */
+/* In single quotes of a shell; zsh's _arguments ends a description at a bracket, and takes colons as its
+ * own. */
 static void quoted(const char *text, bool zsh)
 {
     for (; *text; text++)

@@ -239,9 +239,7 @@ static int render_to_stdout(cli_session *session, arguments *args)
 
 static void tell_end(const arguments *args, int status)
 {
-    cJSON *event = live_event(args->live, "end");
-    if (event)
-        cJSON_AddNumberToObject(event, "status", interrupted() ? interrupt_status() : status);
+    cJSON *event = live_end(args->live, status);
     if (event && status == CLI_OK)
         cJSON_AddStringToObject(event, "output", args->output);
     live_send(args->live, event);
