@@ -83,20 +83,43 @@ static bsdf_sample blend_sample(const bsdf_context *ctx, ir_ref u_lobe, ir_ref u
     return r;
 }
 
+/* How a value is made of the parts' values. */
+typedef struct blend_mix {
+    ir_ref share[2];
+    ir_ref second; /* bool: the sample is the second part's */
+    ir_ref lobe;   /* of the part */
+} blend_mix;
+
+/* bit: second_bit */
+static blend_mix mix_at(const bsdf_context *ctx, ir_ref lobe, ir_ref bit)
+{
+    ir_func *f = ctx->t->f;
+    blend_mix m;
+    shares(ctx->t, weight_of(ctx), m.share);
+    m.second = ir_ne(f, ir_and(f, lobe, bit), t_u32(ctx->t, 0));
+    m.lobe = ir_and(f, lobe, ir_not(f, bit));
+    return m;
+}
+
+/* bool: the lobe is discrete, and not part k's. */
+static ir_ref is_others(ir_func *f, const blend_mix *m, ir_ref delta, uint32_t k)
+{
+    return ir_and(f, delta, k ? ir_not(f, m->second) : m->second);
+}
+
 static color blend_value(const bsdf_context *ctx, vec3 wo, ir_ref delta, ir_ref lobe)
 {
     tracer *t = ctx->t;
     ir_func *f = t->f;
-    ir_ref share[2], bit = second_bit(t, ctx->n), zero = t_f32(t, 0);
-    shares(t, weight_of(ctx), share);
-    ir_ref second = ir_ne(f, ir_and(f, lobe, bit), t_u32(t, 0)), inner = ir_and(f, lobe, ir_not(f, bit));
+    ir_ref bit = second_bit(t, ctx->n), zero = t_f32(t, 0);
+    blend_mix m = mix_at(ctx, lobe, bit);
     color sum = color_all(zero);
     for (uint32_t k = 0; k < 2; k++) {
-        ir_ref other = ir_and(f, delta, k ? ir_not(f, second) : second);
+        ir_ref other = is_others(f, &m, delta, k);
         bsdf_context part = bsdf_nested(ctx, k);
-        color v = bsdf_of(part.n)->value(&part, wo, delta, inner);
+        color v = bsdf_of(part.n)->value(&part, wo, delta, m.lobe);
         for (uint32_t c = 0; c < t->channels; c++)
-            sum.c[c] = ir_add(f, sum.c[c], ir_select(f, other, zero, ir_mul(f, v.c[c], share[k])));
+            sum.c[c] = ir_add(f, sum.c[c], ir_select(f, other, zero, ir_mul(f, v.c[c], m.share[k])));
     }
     return sum;
 }
@@ -107,23 +130,21 @@ static bsdf_polarized blend_polarized(const bsdf_context *ctx, vec3 wo, ir_ref d
 {
     tracer *t = ctx->t;
     ir_func *f = t->f;
-    ir_ref share[2], bit = second_bit(t, ctx->n), zero = t_f32(t, 0);
-    shares(t, weight_of(ctx), share);
-    ir_ref second = ir_ne(f, ir_and(f, lobe, bit), t_u32(t, 0)), inner = ir_and(f, lobe, ir_not(f, bit));
+    ir_ref bit = second_bit(t, ctx->n), zero = t_f32(t, 0);
+    blend_mix m = mix_at(ctx, lobe, bit);
     bsdf_polarized part[2];
     for (uint32_t k = 0; k < 2; k++) {
         bsdf_context nested = bsdf_nested(ctx, k);
-        part[k] = bsdf_polarize(&nested, wo, delta, inner);
-        ir_ref other = ir_and(f, delta, k ? ir_not(f, second) : second),
-               factor = ir_select(f, other, zero, share[k]);
+        part[k] = bsdf_polarize(&nested, wo, delta, m.lobe);
+        ir_ref factor = ir_select(f, is_others(f, &m, delta, k), zero, m.share[k]);
         for (uint32_t c = 0; c < t->channels; c++)
             part[k].m[c] = mueller_scale(t, &part[k].m[c], factor);
     }
-    ir_ref of_second = ir_select(f, delta, second, part[0].depolarizes);
+    ir_ref of_second = ir_select(f, delta, m.second, part[0].depolarizes);
     bsdf_polarized r = {.axis = v3_select(t, of_second, part[1].axis, part[0].axis)};
     for (uint32_t c = 0; c < t->channels; c++)
         r.m[c] = mueller_add(t, &part[0].m[c], &part[1].m[c]);
-    r.depolarizes = ir_select(f, delta, ir_select(f, second, part[1].depolarizes, part[0].depolarizes),
+    r.depolarizes = ir_select(f, delta, ir_select(f, m.second, part[1].depolarizes, part[0].depolarizes),
                               ir_and(f, part[0].depolarizes, part[1].depolarizes));
     return r;
 }

@@ -94,12 +94,6 @@ ir_ref inversion_fresh(walk *w, const replay_state *p)
 
 void inversion_begin(walk *w, replay_state *p, ir_ref fresh) { begin_here(w, p, fresh); }
 
-static void sums_select(tracer *t, ir_ref when, const replay_sums *a, replay_sums *b)
-{
-    b->L = color_select(t, when, a->L, b->L), b->L_error = color_select(t, when, a->L_error, b->L_error);
-    b->M = color_select(t, when, a->M, b->M), b->M_error = color_select(t, when, a->M_error, b->M_error);
-}
-
 /* ---- lines ---- */
 
 /* Coordinates of lines near the ray with direction d: a shift of its points and a turn of its direction, each
@@ -328,7 +322,7 @@ static ir_ref schedule(walk *w, replay_state *p, const inversion_step *step, ir_
     c->mode = ir_select(f, turns, t_u32(t, AGAIN), ir_select(f, done, t_u32(t, FORTH), c->mode));
     p->at = position_select(w, turns, c->from, p->at);
     p->b = throughput_select(w, turns, &c->b, &p->b);
-    sums_select(t, turns, &c->sums, &p->sums);
+    sums_set(t, &p->sums, turns, &c->sums);
     begin_here(w, p, done);
     return ir_not(f, over);
 }
@@ -349,7 +343,7 @@ ir_ref inversion_vertex(const walk *kernel, replay_state *p, film_value film_dL)
     passage onward = throughput_pass(w, depth, &v, k.for_sample, &after);
     v.attached.onward = ir_select(f, onward.alive, v.attached.onward, t_u32(t, LINK_FIXED));
     inversion_step step = step_of(w, p, &v);
-    sums_select(t, ir_and(f, step.forth, step.first), &p->sums, &c->sums);
+    sums_set(t, &c->sums, ir_and(f, step.forth, step.first), &p->sums);
     account(w, p, color_add(t, k.hit, k.light), p->phase);
     ir_ref alone = ir_and(f, step.first, step.last), on = ir_and(f, step.moves, ir_not(f, alone));
     vertex_adjoint of = {&v, &k, film_adjoint(w, &p->at, film_dL), ir_or(f, step.again, alone)};

@@ -165,10 +165,7 @@ static void go_to(walk *w, replay_state *p, ir_ref when, ir_ref number)
     state_row(w, &row, &p->at, &p->b, &sums);
     state_end(&row);
     ir_ref behind = ir_and(t->f, when, ir_eq(t->f, number, t_u32(t, BEHIND)));
-    p->sums.L = color_select(t, behind, sums.L, p->sums.L),
-    p->sums.L_error = color_select(t, behind, sums.L_error, p->sums.L_error);
-    p->sums.M = color_select(t, behind, sums.M, p->sums.M),
-    p->sums.M_error = color_select(t, behind, sums.M_error, p->sums.M_error);
+    sums_set(t, &p->sums, behind, &sums);
 }
 
 /* ---- one vertex ---- */
@@ -256,11 +253,11 @@ static void adjoint_field(walk *w, const replay_state *p, const chain_field *k, 
 }
 
 /* Sets chain.light to the light that arrives by the vertex's sample, where the vertex is backpropagated. */
-static void take_light(walk *w, replay_state *p, const contribution *k, const throughput *after,
-                       const passage *onward, const chain_step *step)
+static void take_light(walk *w, replay_state *p, const throughput *after, const passage *onward,
+                       const chain_step *step)
 {
     color arriving[4];
-    polarized_arriving(w, p, k, after, onward, step->last, arriving);
+    polarized_arriving(w, p, after, onward, step->last, arriving);
     for (int j = 0; j < 4; j++)
         p->chain.light[j] = color_select(&w->t, step->adjoint, arriving[j], p->chain.light[j]);
 }
@@ -313,7 +310,7 @@ ir_ref chain_vertex(const walk *kernel, replay_state *p, film_value dL)
         adjoint_field(w, p, &(chain_field){&segment, &passed, &before, light}, film_adjoint(w, &p->at, dL),
                       step.adjoint, &arrived);
     if (w->polarized)
-        take_light(w, p, &k, &after, &onward, &step);
+        take_light(w, p, &after, &onward, &step);
     adjoint(w, p, &(vertex_adjoint){&v, &k, film_adjoint(w, &p->at, dL), step.adjoint}, &arrived);
     if (w->polarized)
         send_light(w, p, &v, &k, &step);

@@ -87,6 +87,7 @@ passage contribution_pass(walk *w, ir_ref depth, const walk_vertex *v, const con
 void account(walk *w, replay_state *p, color light, ir_ref takes);
 /* The same with a throughput other than the path's present one. */
 void account_by(walk *w, replay_state *p, const throughput *b, color light, ir_ref takes);
+
 /* Which vertex is backpropagated, and with which seeds. */
 typedef struct vertex_adjoint {
     const walk_vertex *v;
@@ -99,18 +100,25 @@ typedef struct vertex_adjoint {
  * the ray that goes on, and out, that of the ray that leads here. Where walk.polarized, p->chain.light is the
  * light that arrives by the sample, over the probability of the sample. */
 void adjoint(walk *w, replay_state *p, const vertex_adjoint *of, arrivals *arrived);
+enum { VERTEX_OUTPUTS_MOST = 4 * COLOR_MOST };
 /* What a vertex contributes, differentiated, and the seed of each number: emission that was found, sampled
  * light, and what adjoint backpropagates of the material. Returns how many there are. */
-enum { VERTEX_OUTPUTS_MOST = 4 * COLOR_MOST };
 uint32_t adjoint_outputs(walk *w, const replay_state *p, const vertex_adjoint *of, ir_ref *outputs,
                          ir_ref *seeds);
+/* The adjoints of the ray that leads to a vertex, or of the vertex's motion. They are 0: nothing has arrived
+ * yet. */
+arrivals arrivals_start(walk *w, const replay_state *p, const walk_vertex *v);
+/* Backpropagates the flight up to the vertex. All light that L and M still hold is to come through that
+ * flight. So this has to be called before the vertex's own light is taken from L and M. */
+void adjoint_flight(walk *w, const replay_state *p, const walk_vertex *v, color dL, arrivals *arrived);
+
 /* ---- polarized_adjoint.c: where walk.polarized ---- */
 
 /* The light that arrives by v's sample, over the probability of that sample, which `onward` has. Where v ends
  * its segment (`ends`, bool), it is what L and M still hold, with b, the throughput behind v; elsewhere it is
  * p->chain.light. */
-void polarized_arriving(walk *w, const replay_state *p, const contribution *k, const throughput *b,
-                        const passage *onward, ir_ref ends, color out[4]);
+void polarized_arriving(walk *w, const replay_state *p, const throughput *b, const passage *onward,
+                        ir_ref ends, color out[4]);
 /* Outputs and seeds for the material's side of Ld' and for row * matrix' * p->chain.light: of either as many
  * as light has channels. */
 void polarized_outputs(walk *w, const replay_state *p, const vertex_adjoint *of, ir_ref *outputs,
@@ -118,14 +126,5 @@ void polarized_outputs(walk *w, const replay_state *p, const vertex_adjoint *of,
 /* What the vertex sends back along the path: its own light, and what it makes of `arriving`. */
 void polarized_sent(walk *w, const walk_vertex *v, const contribution *k, const color arriving[4],
                     color out[4]);
-
-/* ---- adjoint.c ---- */
-
-/* The adjoints of the ray that leads to a vertex, or of the vertex's motion. They are 0: nothing has arrived
- * yet. */
-arrivals arrivals_start(walk *w, const replay_state *p, const walk_vertex *v);
-/* Backpropagates the flight up to the vertex. All light that L and M still hold is to come through that
- * flight. So this has to be called before the vertex's own light is taken from L and M. */
-void adjoint_flight(walk *w, const replay_state *p, const walk_vertex *v, color dL, arrivals *arrived);
 
 #endif

@@ -8,23 +8,21 @@
  * vertex to vertex along the chain (kernels/attached_replay.c). No matrix is inverted. */
 #include "render/integrator/path/adjoint.h"
 
-void polarized_arriving(walk *w, const replay_state *p, const contribution *k, const throughput *b,
-                        const passage *onward, ir_ref ends, color out[4])
+void polarized_arriving(walk *w, const replay_state *p, const throughput *b, const passage *onward,
+                        ir_ref ends, color out[4])
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
     ir_ref zero = t_f32(t, 0);
     color L = sums_L(t, &p->sums), M = sums_M(t, &p->sums);
-    ir_ref closed = ir_and(f, ends, k->polarized.of.sample.depolarizes);
     for (uint32_t c = 0; c < t->channels; c++) {
         ir_ref left_out = ir_ne(f, b->zeros[c], p->b.zeros[c]), dark = ir_eq(f, b->row[0].c[c], zero);
         ir_ref over = ir_div(f, ir_select(f, left_out, M.c[c], L.c[c]),
                              ir_select(f, dark, t_f32(t, 1), b->row[0].c[c]));
-        out[0].c[c] = ir_select(f, ends, ir_select(f, closed, over, zero), p->chain.light[0].c[c]);
-        for (int k4 = 1; k4 < 4; k4++)
-            out[k4].c[c] = ir_select(f, ends, zero, p->chain.light[k4].c[c]);
-        for (int k4 = 0; k4 < 4; k4++)
-            out[k4].c[c] = ir_select(f, onward->alive, ir_mul(f, out[k4].c[c], onward->inverse_pdf), zero);
+        for (int j = 0; j < 4; j++) {
+            ir_ref light = ir_select(f, ends, j == 0 ? over : zero, p->chain.light[j].c[c]);
+            out[j].c[c] = ir_select(f, onward->alive, ir_mul(f, light, onward->inverse_pdf), zero);
+        }
     }
 }
 

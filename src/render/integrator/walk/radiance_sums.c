@@ -60,11 +60,18 @@ void sums_note_size(tracer *t, replay_sums *s, ir_ref ended)
     s->size = color_select(t, ended, s->L, s->size);
 }
 
+void sums_set(tracer *t, replay_sums *s, ir_ref when, const replay_sums *other)
+{
+    s->L = color_select(t, when, other->L, s->L);
+    s->L_error = color_select(t, when, other->L_error, s->L_error);
+    s->M = color_select(t, when, other->M, s->M);
+    s->M_error = color_select(t, when, other->M_error, s->M_error);
+}
+
 void sums_restart(tracer *t, replay_sums *s, ir_ref fresh)
 {
-    color none = color_all(t_f32(t, 0));
-    s->L = color_select(t, fresh, none, s->L), s->L_error = color_select(t, fresh, none, s->L_error);
-    s->M = color_select(t, fresh, none, s->M), s->M_error = color_select(t, fresh, none, s->M_error);
+    const replay_sums none = sums_start(t);
+    sums_set(t, s, fresh, &none);
 }
 
 ir_ref sums_residual(tracer *t, const replay_sums *s)

@@ -28,6 +28,8 @@ color sums_M(tracer *t, const replay_sums *s);
 color sums_over(tracer *t, const replay_sums *s, color factor);
 /* Notes the size of L where `ended` (bool): phase 0 has just ended. */
 void sums_note_size(tracer *t, replay_sums *s, ir_ref ended);
+/* Where `when` (bool), sets the sums to the other ones. The size stays. */
+void sums_set(tracer *t, replay_sums *s, ir_ref when, const replay_sums *other);
 /* Empties the sums where `fresh` (bool). */
 void sums_restart(tracer *t, replay_sums *s, ir_ref fresh);
 /* bool: after phase 1, more is left of L than rounding explains. */
