@@ -224,17 +224,17 @@ vec3 kind_point(tracer *t, ir_ref word);
  * generated from the mesh in world space, where angles may differ from those in the file. */
 bl_result mesh_add(render_scene *s, const scene_object *o, scene_mesh *m, bool make_normals, bl_error *err);
 
-/* ---- shape/heightfield.c: meshes whose positions follow from heights over a grid ---- */
+/* ---- shape/heights.c: meshes whose positions follow from heights over a grid ---- */
 
 /* Where vertex `index` (u32) of a heightfield is with this height. grid: its word MESH_HEIGHTS. */
-vec3 heightfield_vertex(tracer *t, ir_ref grid, ir_ref index, ir_ref height);
+vec3 heights_vertex(tracer *t, ir_ref grid, ir_ref index, ir_ref height);
 /* The name, shape and place of the array that says where the vertices of a mesh are. */
 typedef struct mesh_positions {
     const char *name;
     uint32_t rank, shape[3], source;
 } mesh_positions;
 /* Of a heightfield: its heights. Returns false for any other mesh. */
-bool heightfield_positions(const render_scene *s, const render_shape *shape, mesh_positions *out);
+bool heights_array(const render_scene *s, const render_shape *shape, mesh_positions *out);
 
 /* ---- shape/mesh_arrays.c: arrays of meshes that are parameters ---- */
 

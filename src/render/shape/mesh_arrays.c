@@ -98,7 +98,7 @@ void mesh_add_parameters(render_scene *s)
             if (array.source == PLAN_NONE)
                 continue;
             if (k == MESH_ARRAY_POSITIONS)
-                heightfield_positions(s, shape, &array);
+                heights_array(s, shape, &array);
             uint32_t p = render_add_geometry(s, shape->object, array.name, PLAN_ARRAY_SLOT + k, array.rank,
                                              array.shape, array.source);
             if (shape->bsdf && ((k == MESH_ARRAY_NORMALS && bsdf_directions_move(s, shape->bsdf)) ||
@@ -160,8 +160,7 @@ static void raise_vertex(tracer *t, const mesh_vertices *array, ir_ref index, ir
     ir_ref is = ir_and(f, ir_ne(f, grid, zero), ir_ne(f, v.value, t_u32(t, PLAN_NONE)));
     ir_ref height =
         plan_value(t, ir_select(f, is, v.value, zero), v.gradient, true, ir_select(f, is, index, zero));
-    vec3 p =
-        v3_select(t, is, heightfield_vertex(t, ir_select(f, is, grid, zero), index, height), vec3_at(out));
+    vec3 p = v3_select(t, is, heights_vertex(t, ir_select(f, is, grid, zero), index, height), vec3_at(out));
     vec3_put(p, out);
 }
 

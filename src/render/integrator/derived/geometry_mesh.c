@@ -32,7 +32,7 @@ void geometry_heights(tracer *t, ir_ref data, ir_ref id)
     ir_func *f = t->f;
     ir_ref grid = t_word(t, data, MESH_HEIGHTS), p[3],
            at = ir_add(f, t_word(t, data, MESH_POSITIONS), ir_mul(f, id, t_u32(t, 3)));
-    vec3_put(heightfield_vertex(t, grid, id, t_real(t, ir_add(f, grid, id), HEIGHTS_VALUES)), p);
+    vec3_put(heights_vertex(t, grid, id, t_real(t, ir_add(f, grid, id), HEIGHTS_VALUES)), p);
     for (uint32_t k = 0; k < 3; k++)
         ir_store(f, BUFFER_SCENE, t_offset(t, at, k), p[k]);
 }
