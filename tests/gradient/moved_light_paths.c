@@ -41,7 +41,9 @@ typedef struct moved_case {
     const char *name, *body, *parameter, *depth, *filter;
     double step; /* along a direction with entries up to 1 */
     uint32_t spp;
-    double plain; /* at most so much noise of plain differences, of the size of the parts */
+    double
+        plain; /* at most so much noise of plain differences, of the size of the parts; 0: none are taken */
+    bool receives; /* the sensor is a map of irradiance in the place of the floor */
 } moved_case;
 
 #define LAMP                                                                                                 \
@@ -63,36 +65,42 @@ typedef struct moved_case {
 
 static const moved_case cases[] = {
     {"waves of glass under the sun", FLOOR SUN WAVES(GLASS), "waves.vertex_positions", "3", GAUSSIAN, 5e-3,
-     60, 0.02},
+     60, 0.02, false},
     {"their normals", FLOOR SUN WAVES(GLASS), "waves.vertex_normals", "3", "<rfilter type='mitchell'/>", 5e-3,
-     60, 0.02},
-    {"the sun over waves", FLOOR SUN WAVES(GLASS), "sun.direction", "3", GAUSSIAN, 2e-3, 60, 0},
-    {"the camera below waves", FLOOR SUN WAVES(GLASS), "camera.translation", "3", GAUSSIAN, 2e-3, 60, 0.02},
-    {"turned", FLOOR SUN WAVES(GLASS), "camera.rotation", "3", GAUSSIAN, 2e-2, 60, 0.02},
+     60, 0.02, false},
+    {"waves over a receiver", SUN WAVES(GLASS), "waves.vertex_positions", "3", GAUSSIAN, 5e-3, 60, 0.02,
+     true},
+    {"the sun over waves", FLOOR SUN WAVES(GLASS), "sun.direction", "3", GAUSSIAN, 2e-3, 60, 0, false},
+    {"the camera below waves", FLOOR SUN WAVES(GLASS), "camera.translation", "3", GAUSSIAN, 2e-3, 60, 0.02,
+     false},
+    {"turned", FLOOR SUN WAVES(GLASS), "camera.rotation", "3", GAUSSIAN, 2e-2, 60, 0.02, false},
     {"waves before a panel", FLOOR PANEL WAVES(GLASS), "waves.vertex_positions", "3", GAUSSIAN, 5e-3, 60,
-     0.05},
-    {"a lamp under waves of metal", FLOOR LAMP WAVES(METAL), "lamp.position", "3", GAUSSIAN, 2e-3, 60, 0.05},
+     0.05, false},
+    {"a lamp under waves of metal", FLOOR LAMP WAVES(METAL), "lamp.position", "3", GAUSSIAN, 2e-3, 60, 0.05,
+     false},
     {"waves of metal over a lamp", FLOOR LAMP WAVES(METAL), "waves.vertex_positions", "3", GAUSSIAN, 2e-3, 60,
-     0.05},
-    {"a ball of glass that moves", FLOOR SPOT BALL, "ball.translation", "4", GAUSSIAN, 2e-3, 60, 0.02},
-    {"a spot over a ball", FLOOR SPOT BALL, "spot.to_world", "4", GAUSSIAN, 2e-3, 60, 0.02},
+     0.05, false},
+    {"a ball of glass that moves", FLOOR SPOT BALL, "ball.translation", "4", GAUSSIAN, 2e-3, 60, 0.02, false},
+    {"a spot over a ball", FLOOR SPOT BALL, "spot.to_world", "4", GAUSSIAN, 2e-3, 60, 0.02, false},
 };
 enum { CASES = sizeof cases / sizeof *cases };
 
 static char *scene_of(arena *a, const moved_case *c)
 {
-    return scene_xml(a,
-                     arena_printf(a,
-                                  "<integrator type='ptracer'><integer name='max_depth' "
-                                  "value='%s'/></integrator>",
-                                  c->depth),
-                     arena_printf(a,
-                                  "<sensor type='perspective' id='camera'>" LOOK
-                                  "<float name='fov' value='24'/><film type='hdrfilm'>"
-                                  "<integer name='width' value='%d'/><integer name='height' value='%d'/>%s"
-                                  "</film></sensor>",
-                                  PIXELS, PIXELS, c->filter),
-                     c->body);
+    char *film = arena_printf(a,
+                              "<film type='hdrfilm'><integer name='width' value='%d'/><integer "
+                              "name='height' value='%d'/>%s</film>",
+                              PIXELS, PIXELS, c->filter);
+    char *integrator = arena_printf(
+        a, "<integrator type='ptracer'><integer name='max_depth' value='%s'/></integrator>", c->depth);
+    char *receiver = arena_printf(a,
+                                  "<shape type='rectangle'><bsdf type='diffuse'/><sensor "
+                                  "type='irradiancemeter'>%s</sensor></shape>",
+                                  film);
+    char *camera = arena_printf(
+        a, "<sensor type='perspective' id='camera'>" LOOK "<float name='fov' value='24'/>%s</sensor>", film);
+    return c->receives ? scene_xml(a, integrator, "", arena_printf(a, "%s%s", receiver, c->body))
+                       : scene_xml(a, integrator, camera, c->body);
 }
 
 /* Smooth, and 0 where splats may cross the border of the image. */

@@ -61,7 +61,7 @@ light_outcome light_outcome_at_light(walk *w, const light_position *at, const li
     return (light_outcome){
         .splat = color_scale(t, e.radiance, ir_mul(f, ir_mul(f, e.ray.point_weight, e.choice), seen)),
         .onward = color_scale(t, e.radiance, ir_mul(f, e.ray.weight, e.choice)),
-        .place = light_place(w, light_film_of(w), &c),
+        .place = light_splat_at(w, c.link.position, c.link.seen).at,
         .next_o = e.ray.p,
         .next_d = e.ray.d,
     };
@@ -102,7 +102,12 @@ light_outcome light_outcome_at_surface(walk *w, const light_position *at, const 
         light_connection c = light_connect(&reads, at, v.v.si.p, &near);
         v.v.to_light = frame_to_local(t, v.v.frame, c.to);
         scale = ir_mul(f, light_weigh(w, d, &c, &v), c.link.weight);
-        r.place = light_place(w, light_film_of(w), &c), r.next_o = v.v.si.p, r.next_d = v.next_d;
+        r.place = light_splat_at(w, c.link.position, c.link.seen).at;
+        if (light_receives(w)) {
+            sensor_reception received = light_receive(&reads, &v.v.si, d);
+            scale = received.weight, r.place = light_splat_at(w, received.position, received.received).at;
+        }
+        r.next_o = v.v.si.p, r.next_d = v.next_d;
     } else {
         v.onward = ir_detach(f, v.onward);
     }

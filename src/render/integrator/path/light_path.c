@@ -2,8 +2,9 @@
  * One vertex of a path that begins at a light (light tracing; Veach 1997, section 8.4 and, for shading
  * normals, 5.3). Semantics are those of Mitsuba's ptracer. Vertex 0 lies on the light, and is connected to
  * the sensor if the light can be seen. Vertices on surfaces follow while depth < max_depth, and each is
- * connected to the sensor. Importance is relative to the mean over the image, so every path counts
- * 1 / (samples per pixel).
+ * connected to the sensor. A sensor that is a surface itself (sensor_class.receive) is not connected to:
+ * paths meet it, at a depth of max_depth at most. Importance is relative to the mean over the image, so every
+ * path counts 1 / (samples per pixel).
  *
  * light_visit decides, and is detached. The light's radiance and the materials' values at the sampled path
  * carry derivatives (walk_radiance, light_values). Where paths move with parameters, motion/light_motion.c
@@ -114,10 +115,24 @@ static light_emission begin_emission(walk *w, ir_ref begins, ir_ref sample)
 
 /* ---- the sensor ---- */
 
+bool light_receives(const walk *w) { return sensor_of(w->plan->scene->sensor)->receive; }
+
+/* In place of a connection, for a sensor that is a surface: the path goes nowhere else to be seen. */
+static light_connection no_connection(walk *w)
+{
+    tracer *t = &w->t;
+    ir_ref zero = t_f32(t, 0);
+    vec3 up = v3(zero, zero, t_f32(t, 1));
+    return (light_connection){
+        {.seen = ir_bool(t->f, false), .position = {zero, zero}, .weight = zero}, up, zero};
+}
+
 light_connection light_connect(walk *w, const light_position *at, vec3 p, const light_emission *e)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
+    if (light_receives(w))
+        return no_connection(w);
     const class_node *node = w->plan->sensor;
     const sensor_view view = {w->plan->scene->sensor,
                               t_word(t, t_u32(t, 0), node ? HEADER_VIEW : HEADER_SENSOR), node};
@@ -156,6 +171,35 @@ static ir_ref unoccluded(walk *w, const light_connection *c, const light_emissio
     }
     return ir_and(f, wanted,
                   ir_not(f, light_occluded(w, &(ray){o, d, ir_select(f, wanted, far, t_f32(t, -1))})));
+}
+
+light_splat light_splat_at(walk *w, vec2 position, ir_ref there)
+{
+    ir_func *f = w->t.f;
+    ir_ref width = ir_uniform(f, IR_U32, UNIFORM_WIDTH), height = ir_uniform(f, IR_U32, UNIFORM_HEIGHT);
+    return (light_splat){
+        there, {ir_mul(f, position.x, ir_to_f32(f, width)), ir_mul(f, position.y, ir_to_f32(f, height))}};
+}
+
+sensor_reception light_receive(walk *w, const interaction *si, vec3 d)
+{
+    tracer *t = &w->t;
+    const render_scene *s = w->plan->scene;
+    const sensor_view view = {s->sensor, t_word(t, t_u32(t, 0), HEADER_SENSOR), NULL};
+    return sensor_of(s->sensor)->receive(t, &view, si, d);
+}
+
+/* The splat of a vertex on the sensor's surface. Light that the path has lost there already is no matter: it
+ * is counted before the surface scatters it. */
+static void receive(walk *w, const light_position *at, light_vertex *l)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    const render_scene *s = w->plan->scene;
+    sensor_reception r = light_receive(w, &l->v.si, at->d);
+    uint32_t first = s->hide_emitters ? 2 : 1;
+    l->splat = light_splat_at(w, r.position, ir_and(f, r.received, ir_ge(f, at->depth, t_u32(t, first))));
+    l->scale = r.weight;
 }
 
 /* ---- surfaces ---- */
@@ -221,7 +265,8 @@ static bool some_one_way(const walk *w)
  * squared index would be the same number, but would hide that index from derivatives. Discrete lobes are not
  * functions of two directions. They have the index as a factor, and light tracing has no derivatives of them
  * by it. */
-void light_values(walk *w, const light_vertex *v, bool differentiated, color *for_sensor, color *for_sample)
+static void material_values(walk *w, const light_vertex *v, bool differentiated, color *for_sensor,
+                            color *for_sample)
 {
     tracer *t = &w->t;
     if (!some_one_way(w)) {
@@ -239,6 +284,13 @@ void light_values(walk *w, const light_vertex *v, bool differentiated, color *fo
     walk_values(w, &seen, differentiated, for_sensor, &unused);
     ir_ref seen_by = cosines_of(w, v->v.to_light, v->v.wi);
     *for_sensor = color_scale(t, *for_sensor, w->motion->chains ? seen_by : ir_detach(t->f, seen_by));
+}
+
+void light_values(walk *w, const light_vertex *v, bool differentiated, color *for_sensor, color *for_sample)
+{
+    material_values(w, v, differentiated, for_sensor, for_sample);
+    if (light_receives(w))
+        *for_sensor = color_all(t_f32(&w->t, 1));
 }
 
 /* The factor by which a sample's value is multiplied on a path that begins at a light. */
@@ -291,20 +343,6 @@ static void scatter(walk *w, const light_position *at, const light_connection *c
     v->goes_on = l->goes_on = ir_and(f, l->goes_on, ir_gt(f, l->onward, t_f32(t, 0)));
 }
 
-light_film light_film_of(walk *w)
-{
-    ir_func *f = w->t.f;
-    ir_ref width = ir_uniform(f, IR_U32, UNIFORM_WIDTH);
-    return (light_film){width, ir_uniform(f, IR_U32, UNIFORM_HEIGHT)};
-}
-
-vec2 light_place(walk *w, light_film film, const light_connection *c)
-{
-    ir_func *f = w->t.f;
-    return (vec2){ir_mul(f, c->link.position.x, ir_to_f32(f, film.width)),
-                  ir_mul(f, c->link.position.y, ir_to_f32(f, film.height))};
-}
-
 /* The cosine at a light. Infinitely far ones have none. */
 ir_ref light_cosine(walk *w, const light_emission *e, const light_connection *c)
 {
@@ -321,7 +359,6 @@ light_vertex light_visit(walk *w, const light_position *at, ir_ref connects)
     ir_func *f = t->f;
     const render_scene *s = w->plan->scene;
     ir_ref zero = t_f32(t, 0);
-    light_film film = light_film_of(w);
     light_vertex l = {.begins = ir_eq(f, at->depth, t_u32(t, 0))};
     light_emission e = begin_emission(w, l.begins, at->sample);
     l.emission = light_shining(w, &e), l.radiance = e.radiance;
@@ -330,17 +367,20 @@ light_vertex light_visit(walk *w, const light_position *at, ir_ref connects)
     light_connection c = light_connect(w, at, p, &e);
     ir_ref cosine = light_cosine(w, &e, &c);
     l.scale = ir_mul(f, ir_mul(f, e.ray.point_weight, e.choice), ir_mul(f, cosine, c.link.weight));
-    l.splat.at = light_place(w, film, &c);
     ir_ref seen = ir_gt(f, l.scale, zero);
-    l.splat.there =
-        ir_and(f, c.link.seen, s->hide_emitters ? ir_not(f, l.begins) : ir_or(f, ir_not(f, l.begins), seen));
+    l.splat = light_splat_at(
+        w, c.link.position,
+        ir_and(f, c.link.seen, s->hide_emitters ? ir_not(f, l.begins) : ir_or(f, ir_not(f, l.begins), seen)));
     l.goes_on = l.v.si.valid;
     if (s->max_depth >= 0)
         l.goes_on = ir_and(f, l.goes_on, ir_lt(f, at->depth, t_u32(t, (uint32_t)s->max_depth)));
     scatter(w, at, &c, &l);
+    if (light_receives(w))
+        receive(w, at, &l);
     if (!ir_is_none(connects))
         l.splat.there = ir_and(f, l.splat.there, connects);
-    l.splat.there = unoccluded(w, &c, &e, p, n, l.splat.there);
+    if (!light_receives(w))
+        l.splat.there = unoccluded(w, &c, &e, p, n, l.splat.there);
     /* From the point on the light, the path goes on along the ray that leaves the light. */
     ir_ref shines = ir_gt(f, e.ray.weight, zero);
     l.onward = ir_select(f, l.begins, ir_mul(f, e.ray.weight, e.choice), l.onward);

@@ -75,12 +75,10 @@ typedef struct light_connection {
 /* Connects a vertex p to the sensor. An environment is infinitely far: a point far out in its direction
  * stands for it, and any such point is as good. */
 light_connection light_connect(walk *w, const light_position *at, vec3 p, const light_emission *e);
-/* Where the sensor sees the vertex, in pixels. */
-typedef struct light_film {
-    ir_ref width, height; /* u32 */
-} light_film;
-light_film light_film_of(walk *w);
-vec2 light_place(walk *w, light_film film, const light_connection *c);
+light_splat light_splat_at(walk *w, vec2 position, ir_ref there); /* position: on the image, in [0,1]^2 */
+/* Whether the sensor is a surface that paths meet instead, and what it receives where d, a ray, meets si. */
+bool light_receives(const walk *w);
+sensor_reception light_receive(walk *w, const interaction *si, vec3 d);
 /* The cosine at a point on a light, toward the sensor; 1 where the light is infinitely far. */
 ir_ref light_cosine(walk *w, const light_emission *e, const light_connection *c);
 /* At a surface that the ray with direction d has met: sets l->onward, and returns the adjoint of shading
