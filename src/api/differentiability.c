@@ -2,6 +2,7 @@
  * Parameters that have no gradient with the scene's integrator, and why: what `params` says, and the error of
  * a job that asks for one. */
 #include "api/differentiability.h"
+#include "render/classes.h"
 #include "render/plan.h"
 #include "render/shape/ellipsoids.h"
 #include "render/shape/kinds.h"
@@ -83,6 +84,33 @@ static const char *refused_by_mode(const render_scene *s, uint32_t parameter)
                : NULL;
 }
 
+static bool bends_rays(const render_scene *s)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < s->media.count; i++)
+        any |= s->media.data[i]->cls == &medium_grin.base.plugin;
+    return any;
+}
+
+/* Rays that bend are differentiated where paths are attached. */
+static const char *refused_by_bent_rays(const render_scene *s, uint32_t parameter)
+{
+    const render_parameter *p = &s->parameters.data[parameter];
+    bool theirs = false;
+    for (uint32_t i = 0; i < s->media.count; i++)
+        theirs |=
+            s->media.data[i]->cls == &medium_grin.base.plugin && medium_is_of(s->media.data[i], p->object);
+    if (theirs && s->volumetric)
+        return "those of a medium that bends rays are found by path and its kin alone, not by volumetric "
+               "integrators";
+    if (theirs && s->detached)
+        return "those of a medium that bends rays are found where paths are attached: take path or prb";
+    if (to_world_is(s, parameter) || mesh_slot_moves(p->slot) ||
+        (s->volumetric && p->object == s->sensor->index))
+        return "those of what moves are not implemented where a medium bends rays";
+    return NULL;
+}
+
 const char *differentiability_obstacle(const render_scene *s, uint32_t parameter)
 {
     BL_ASSERT(parameter < s->parameters.count, "parameter %u of %u", parameter, s->parameters.count);
@@ -94,6 +122,9 @@ const char *differentiability_obstacle(const render_scene *s, uint32_t parameter
     const char *field = s->field ? refused_by_field(s, parameter) : NULL;
     if (field)
         return field;
+    const char *bent = bends_rays(s) ? refused_by_bent_rays(s, parameter) : NULL;
+    if (bent)
+        return bent;
     bool replay = s->method == METHOD_REPLAY;
     if (replay && !s->volumetric && !s->depth_image && !s->light_tracing)
         return NULL;

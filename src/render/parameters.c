@@ -79,9 +79,9 @@ const object_words *render_words(const render_scene *s, const scene_object *o)
 }
 
 uint32_t render_add_geometry(render_scene *s, const scene_object *o, const char *field, uint32_t slot,
-                             const uint32_t shape[2], uint32_t source)
+                             uint32_t rank, const uint32_t *shape, uint32_t source)
 {
-    render_parameter *p = add_named(s, o, field, slot, 2, shape);
+    render_parameter *p = add_named(s, o, field, slot, rank, shape);
     p->least = -INFINITY, p->most = INFINITY, p->source = source;
     return s->parameters.count - 1;
 }
@@ -142,8 +142,9 @@ static bl_result check_finite(const render_scene *s, const render_parameter *p, 
  * are counted, not refused. */
 static void warn_of_negative(const render_scene *s, const scene_object *medium)
 {
-    uint32_t index = render_find_parameter(s, scene_get(medium, "sigma_t")->object, PLAN_DATA_SLOT),
-             count = 0;
+    bool bends = medium->cls == &medium_grin.base.plugin;
+    const scene_object *volume = scene_get(medium, bends ? "sigma_a" : "sigma_t")->object;
+    uint32_t index = volume ? render_find_parameter(s, volume, PLAN_DATA_SLOT) : PLAN_NONE, count = 0;
     if (index == PLAN_NONE)
         return;
     const render_parameter *p = &s->parameters.data[index];
