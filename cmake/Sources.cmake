@@ -178,6 +178,8 @@ set(render_sources
     src/render/integrator/field/replay.c
     src/render/integrator/field/samples.c
     src/render/integrator/field/shadow.c
+    src/render/integrator/eikonal/curve.c
+    src/render/integrator/eikonal/ray.c
     src/render/integrator/media/emission.c
     src/render/integrator/media/free_flight.c
     src/render/integrator/media/medium_functions.c

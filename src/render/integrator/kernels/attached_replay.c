@@ -20,6 +20,7 @@
  *
  * Invariant: positions, throughput and sums that are kept and recalled are those of the walk itself, so a
  * vertex that is visited again is the same vertex, from the same random numbers. */
+#include "render/integrator/eikonal/curve.h"
 #include "render/integrator/kernels/replay.h"
 #include "render/integrator/motion/attached_vertex.h"
 
@@ -196,6 +197,29 @@ static void adjoint_field(walk *w, const replay_state *p, const chain_field *k, 
     arrivals_join(t, branch, &inside, arrived);
 }
 
+/* Backpropagates what the curve that leads to the vertex does to light, when L holds what the path finds
+ * behind the vertex. before: the throughput at the curve's beginning; light: what the vertex itself
+ * contributes. */
+static void adjoint_curve(walk *w, const replay_state *p, const walk_vertex *v, const throughput *before,
+                          color light, color dL, ir_ref when, arrivals *arrived)
+{
+    tracer *t = &w->t;
+    color emitted = color_mul(t, throughput_whole(w, before), dL),
+          own = color_mul(t, throughput_whole(w, &p->b), light),
+          behind = color_mul(t, dL, color_add(t, sums_L(t, &p->sums), own));
+    ir_ref outputs[2 * COLOR_MOST], seeds[2 * COLOR_MOST], branch = ir_if(t->f, when);
+    arrivals inside = *arrived;
+    eikonal_light q = attached_passage(w, v);
+    for (uint32_t c = 0; c < t->channels; c++) {
+        outputs[c] = q.emitted.c[c], seeds[c] = emitted.c[c];
+        outputs[t->channels + c] = q.thickness.c[c], seeds[t->channels + c] = ir_neg(t->f, behind.c[c]);
+    }
+    backward_into(t, outputs, seeds, 2 * t->channels, &inside);
+    ir_else(t->f);
+    ir_endif(t->f);
+    arrivals_join(t, branch, &inside, arrived);
+}
+
 /* Sets chain.light to the light that arrives by the vertex's sample, where the vertex is backpropagated. */
 static void take_light(walk *w, replay_state *p, const throughput *after, const passage *onward,
                        const chain_step *step)
@@ -239,6 +263,11 @@ ir_ref chain_vertex(const walk *kernel, replay_state *p, film_value dL)
         p->b.beta = color_scale(t, p->b.beta, passed.left);
         v.decisions = field_mix(w, v.decisions, &passed);
     }
+    eikonal_passage bent = {0};
+    if (w->bends_lit) {
+        bent = eikonal_passed(w, &v.curve);
+        p->b.beta = color_mul(t, p->b.beta, bent.left);
+    }
     contribution k = contribute(w, &v, &p->at, &p->b);
     throughput after = p->b;
     passage onward = contribution_pass(w, depth, &v, &k, &after);
@@ -249,11 +278,15 @@ ir_ref chain_vertex(const walk *kernel, replay_state *p, film_value dL)
     account(w, p, color_select(t, step.forth, light, none), p->phase);
     if (field_any(w))
         account_by(w, p, &before, color_select(t, step.forth, passed.emitted, none), p->phase);
+    if (w->bends_lit)
+        account_by(w, p, &before, color_select(t, step.forth, bent.emitted, none), p->phase);
     replay_sums behind = p->sums;
     arrivals arrived = arrivals_start(w, p, &v);
     if (field_any(w))
         adjoint_field(w, p, &(chain_field){&segment, &passed, &before, light}, film_adjoint(w, &p->at, dL),
                       step.adjoint, &arrived);
+    if (w->bends_lit)
+        adjoint_curve(w, p, &v, &before, light, film_adjoint(w, &p->at, dL), step.adjoint, &arrived);
     if (w->polarized)
         take_light(w, p, &after, &onward, &step);
     adjoint(w, p, &(vertex_adjoint){&v, &k, film_adjoint(w, &p->at, dL), step.adjoint}, &arrived);
@@ -264,6 +297,8 @@ ir_ref chain_vertex(const walk *kernel, replay_state *p, film_value dL)
     account(w, p, color_select(t, gives_back, light, none), ir_bool(f, false));
     if (field_any(w))
         account_by(w, p, &before, color_select(t, gives_back, passed.emitted, none), ir_bool(f, false));
+    if (w->bends_lit)
+        account_by(w, p, &before, color_select(t, gives_back, bent.emitted, none), ir_bool(f, false));
     p->b = after;
     replay_note(w, p, &v, onward.alive);
     p->hash = ir_select(f, step.forth, p->hash, hash), p->seen = ir_select(f, step.forth, p->seen, seen);

@@ -9,7 +9,9 @@
 /* A vertex as a function of its ray. */
 typedef struct ray_vertex {
     interaction si;
-    vec3 o, d; /* the ray; d is detached unless the link is RAY */
+    vec3 o, d; /* the ray; d is detached unless the link is RAY. Where it has bent, o is the beginning of its
+                  last straight stretch, and d is where it leads in the end */
+    color thickness, emitted; /* where walk.bends_lit: as in walk_curve */
 } ray_vertex;
 
 /* The same vertex twice: now, by the values that are differentiated (or frozen), and before, by the values
