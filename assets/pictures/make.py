@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""make.py FOLDER: what the scenes of this folder read: a tuft of hair, a knot of wire, normals of a wall. All of it is
-computed here, in a second; scripts/pictures calls this."""
+"""make.py FOLDER: what the scenes of this folder read: a tuft of hair, a knot of wire, normals of a wall, waves of a
+pool. All of it is computed here, in a second; scripts/pictures calls this."""
 import math
 import os
 import random
@@ -64,11 +64,36 @@ def ripples(side):
     return rgb
 
 
+def waves(side, size):
+    """Water from -size / 2 to size / 2 in x and z, as an OBJ mesh: waves in some directions around y = 0."""
+    rng = random.Random(4)
+    parts = []
+    for _ in range(14):
+        turn, number = rng.uniform(0, 2 * math.pi), rng.uniform(2.5, 7)
+        parts.append((number * math.cos(turn), number * math.sin(turn), rng.uniform(0, 2 * math.pi), 0.08 / number))
+    lines = []
+    for j in range(side):
+        for i in range(side):
+            x, z = (i / (side - 1) - 0.5) * size, (j / (side - 1) - 0.5) * size
+            phases = [(a * math.cos(u * x + w * z + p), a * math.sin(u * x + w * z + p), u, w) for u, w, p, a in parts]
+            y = sum(s for _, s, _, _ in phases)
+            normal = (-sum(c * u for c, _, u, _ in phases), 1, -sum(c * w for c, _, _, w in phases))
+            lines.append("v %.5f %.5f %.5f\nvn %.5f %.5f %.5f\n" % (x, y, z, *normal))
+    for j in range(side - 1):
+        for i in range(side - 1):
+            a = j * side + i + 1
+            b, c, d = a + 1, a + side, a + side + 1
+            lines.append("f %d//%d %d//%d %d//%d\nf %d//%d %d//%d %d//%d\n" % (a, a, c, c, b, b, b, b, c, c, d, d))
+    return "".join(lines)
+
+
 def main():
     folder = sys.argv[1]
     os.makedirs(folder, exist_ok=True)
     write_curves(os.path.join(folder, "hair.txt"), tuft(900))
     write_curves(os.path.join(folder, "wire.txt"), knot())
+    with open(os.path.join(folder, "waves.obj"), "w", encoding="ascii") as f:
+        f.write(waves(140, 8))
     write_png(os.path.join(folder, "ripples.png"), 256, 256, ripples(256))
 
 

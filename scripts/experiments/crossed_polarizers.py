@@ -18,11 +18,7 @@ def image(folder, *defines, spp, picture=None):
     said = report.backlight("render", SCENE, "--mode", "mono_polarized", "--spp", spp, "-o", out, *args)
     if picture:
         report.backlight("render", SCENE, "--mode", "mono_polarized", "--spp", spp, "-o", picture, *args)
-    with open(out, "rb") as f:
-        kind, size = f.readline(), f.readline().split()
-        f.readline()
-        values = np.frombuffer(f.read(), "<f4").astype(float)
-    return values.reshape(int(size[1]), int(size[0]), 3 if kind.strip() == b"PF" else 1)[..., 0], said
+    return report.read_pfm(out)[..., 0], said
 
 
 def amplitudes(tilt):

@@ -11,14 +11,6 @@ SIDE = 12
 WAYS = [("prb", "attached"), ("prb_detached", "detached")]
 
 
-def read_pfm(path):
-    with open(path, "rb") as f:
-        assert f.readline() == b"PF\n"
-        width, height = map(int, f.readline().split())
-        assert float(f.readline()) < 0
-        return np.frombuffer(f.read(), "<f4").reshape(height, width, 3)[::-1].astype(float)
-
-
 def normals(texels):
     n = 2 * texels - 1
     return n / np.linalg.norm(n, axis=2, keepdims=True)
@@ -32,7 +24,7 @@ def angles(texels, truth):
 
 def run(page, tiny):
     steps, losses, rows = 2 if tiny else 80, {}, []
-    truth = read_pfm(os.path.join(report.ASSETS, "normals.pfm"))
+    truth = report.read_pfm(os.path.join(report.ASSETS, "normals.pfm"))
     flat = np.broadcast_to([0.5, 0.5, 1.0], truth.shape)
     rows.append(["flat, before", *angles(flat, truth), None, None])
     for integrator, way in WAYS:

@@ -35,6 +35,15 @@ def write_ones(path, side):
         f.write(b"PF\n%d %d\n-1.0\n" % (side, side) + array.array("f", [1 / 3] * (3 * side**2)).tobytes())
 
 
+def read_pfm(path):
+    """Its values: height x width x 3, or x 1 for grey."""
+    with open(path, "rb") as f:
+        channels = {b"PF": 3, b"Pf": 1}[f.readline().strip()]
+        width, height = map(int, f.readline().split())
+        assert float(f.readline()) < 0
+        return np.frombuffer(f.read(), "<f4").reshape(height, width, channels)[::-1].astype(float)
+
+
 def timed(*args):
     """What `backlight ARGS` prints, and the CPU seconds that it takes."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)

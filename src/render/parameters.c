@@ -79,9 +79,9 @@ const object_words *render_words(const render_scene *s, const scene_object *o)
 }
 
 uint32_t render_add_geometry(render_scene *s, const scene_object *o, const char *field, uint32_t slot,
-                             const uint32_t shape[2], uint32_t source)
+                             uint32_t rank, const uint32_t *shape, uint32_t source)
 {
-    render_parameter *p = add_named(s, o, field, slot, 2, shape);
+    render_parameter *p = add_named(s, o, field, slot, rank, shape);
     p->least = -INFINITY, p->most = INFINITY, p->source = source;
     return s->parameters.count - 1;
 }

@@ -83,6 +83,7 @@ static void rebase_geometry(plan *p, uint32_t geometry)
         uint32_t *w = p->words.data + geometry + shape->data;
         for (uint32_t k = MESH_FACES; k <= MESH_CDF; k++)
             w[k] = w[k] == PLAN_NONE ? PLAN_NONE : w[k] + geometry;
+        w[MESH_HEIGHTS] = w[MESH_HEIGHTS] ? w[MESH_HEIGHTS] + geometry : 0;
     }
 }
 

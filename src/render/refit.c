@@ -8,9 +8,9 @@
 #include "render/shape/ellipsoids.h"
 
 const char *const refit_step_names[REFIT_STEP_COUNT] = {
-    "place",   "place inverse", "instance",  "settle",     "solid",   "normal values",
-    "normals", "area blocks",   "area sums", "area table", "entries", "round",
-    "grid",    "level",         "pack",      "cost",       "corner",  "remake"};
+    "place",       "place inverse", "instance",   "settle",  "solid",  "normal values", "normals",
+    "area blocks", "area sums",     "area table", "entries", "round",  "grid",          "level",
+    "pack",        "cost",          "corner",     "remake",  "heights"};
 
 /* ---- lists ---- */
 
@@ -291,6 +291,8 @@ static void add_mesh(const plan *p, uint32_t index, uint32_t parameter, refit *r
         add(r, REFIT_TO_WORLD, own[SHAPE_TO_WORLD], shape->vertex_count, parameter);
         add(r, REFIT_TO_WORLD_INVERSE, own[SHAPE_TO_WORLD], 1, parameter);
     }
+    if (!placed && p->words.data[data + MESH_HEIGHTS])
+        add(r, REFIT_HEIGHTS, data, shape->vertex_count, parameter);
     if (!placed && shape->normals_made && normals != PLAN_NONE &&
         (p->gradient_offset[normals] == PLAN_NONE || p->normals_of[normals] != PLAN_NONE)) {
         add_corners(p, shape, record, r);

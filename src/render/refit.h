@@ -76,8 +76,9 @@ typedef enum refit_step {
     REFIT_PACK,             /* the first of all pairs; pairs */
     REFIT_COST,             /* the first of all pairs; parts */
     REFIT_CORNER,           /* refit_group; triangles */
-    REFIT_REMAKE,           /* refit_solid; primitives; shapes whose description is a parameter. Last: only
-                               scenes with such shapes have this step */
+    REFIT_REMAKE,           /* refit_solid; primitives; shapes whose description is a parameter. From here on:
+                               only scenes with such shapes have the step */
+    REFIT_HEIGHTS,          /* data words of a heightfield; vertices; positions from heights */
     REFIT_STEP_COUNT
 } refit_step;
 extern const char *const refit_step_names[REFIT_STEP_COUNT];

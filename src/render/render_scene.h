@@ -197,6 +197,7 @@ typedef struct render_scene {
     object_name *names;         /* by object index; name NULL: it is nowhere in the scene */
     bool has_normals, has_uvs;  /* any mesh with vertex normals; with uvs */
     bool has_smooth_sdf;
+    bool has_heights; /* any heightfield */
     bool kind_used[SHAPE_KIND_COUNT];
     float center[3], radius; /* bounding sphere */
     const scene_object *sensor, *film, *filter, *sampler,
@@ -347,7 +348,7 @@ uint32_t *render_add_words(render_scene *s, const scene_object *o, uint32_t coun
 const object_words *render_words(const render_scene *s, const scene_object *o);
 /* Like render_add_array, for geometry: the values stay where they are, in s->geometry from `source` on. */
 uint32_t render_add_geometry(render_scene *s, const scene_object *o, const char *field, uint32_t slot,
-                             const uint32_t shape[2], uint32_t source);
+                             uint32_t rank, const uint32_t *shape, uint32_t source);
 const float *render_initial(const render_scene *s, const render_parameter *p); /* count values */
 
 #endif

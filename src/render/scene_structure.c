@@ -535,7 +535,7 @@ bl_result render_check_light_tracing(const render_scene *s, bl_error *err)
         return BL_OK;
     if (s->emitters.count == 0)
         return error_set(err, BL_ERROR_SCENE, "ptracer: the scene has no light that paths could begin at");
-    if (!sensor_of(s->sensor)->link)
+    if (!sensor_of(s->sensor)->link && !sensor_of(s->sensor)->receive)
         return scene_error(err, BL_ERROR_UNSUPPORTED, s->sensor->where,
                            "ptracer: paths cannot be connected to the sensor \"%s\"", s->sensor->cls->name);
     for (uint32_t i = 0; i < s->emitters.count; i++) {

@@ -341,6 +341,14 @@ const scene_case scene_cases[] = {
          SHAPE("rectangle", "<scale value='1.5'/><rotate x='1' angle='90'/><translate value='0,1.1,1'/>",
                      REF("red") "<sensor type='irradiancemeter'>" FILM("box") "</sensor>"),
      .parameters = {"white.reflectance.value", "red.reflectance.value", "light.radiance.value"}},
+    /* Its map is exact: positions are the same in single and in double precision. */
+    {.name = "a hill of heights",
+     .body = DIFFUSE("red", ".6,.2,.15")
+         "<shape type='heightfield' id='hill'><string name='filename' value='grey.pfm'/>"
+         TO_WORLD("<scale z='.5'/>") REF("red") "</shape>"
+         LAMP(BLACK AREA("5,4,3")),
+     .step = 1e-5,
+     .parameters = {"hill.heights", "red.reflectance.value", "light.radiance.value"}},
     {.name = "meshes that move",
      .body = DIFFUSE("red", ".6,.2,.15") "<bsdf type='bumpmap' id='hammered'>"
          BITMAP("heights", "grey.pfm", "") "<float name='scale' value='.2'/>"

@@ -36,7 +36,7 @@ static bl_result batch_bind(const render_scene *s, const scene_object *o, bl_err
         const scene_object *child = o->children[k];
         if (child->cls->category != PLUGIN_SENSOR)
             continue;
-        if (child->cls == &sensor_batch.base.plugin || sensor_of(child)->weight != 0)
+        if (child->cls == &sensor_batch.base.plugin || sensor_of(child)->weight)
             return scene_error(err, BL_ERROR_UNSUPPORTED, child->where,
                                "batch: a sensor of type \"%s\" in it is not implemented yet",
                                child->cls->name);

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Sensors that measure at a place: along one ray (radiancemeter), from infinitely far along one direction
- * (distant), and on a shape (irradiancemeter).
+ * Sensors that measure at a place: along one ray (radiancemeter), and from infinitely far along one direction
+ * (distant).
  *
  * Densities are those of Mitsuba. The distant sensor averages over its target. The target is a point, or a
  * shape (uniformly in area); without a target it is the cross section of the bounding sphere of the scene.
- * The irradiancemeter draws points uniformly in area by the position on the film, and directions by their
- * cosine to the shading normal. So its rays have the weight pi. These sensors have no differentiable
- * parameters. */
+ * These sensors have no differentiable parameters. */
 #include "render/classes.h"
-
-static const float pi = 3.14159265358979323846f;
 
 enum record { ORIGIN, DIRECTION = 3, ACROSS_X = 6, ACROSS_Y = 9, RADIUS = 12 };
 
@@ -65,27 +61,6 @@ static ray radiancemeter_ray(tracer *t, const sensor_view *v, vec2 position, vec
 
 static const scene_object *target_shape(const scene_object *o) { return scene_child(o, PLUGIN_SHAPE); }
 
-static uint32_t shape_of(const render_scene *s, const scene_object *o)
-{
-    for (uint32_t i = 0; i < s->shapes.count; i++)
-        if (s->shapes.data[i].object == o)
-            return i;
-    return PLAN_NONE;
-}
-
-static bl_result check_shape(const render_scene *s, const scene_object *o, const scene_object *shape,
-                             bl_error *err)
-{
-    uint32_t index = shape_of(s, shape);
-    if (index == PLAN_NONE || !shape_kinds[s->shapes.data[index].kind]->point)
-        return scene_error(err, BL_ERROR_UNSUPPORTED, o->where,
-                           "%s: points on a shape of type \"%s\" are not implemented yet", o->cls->name,
-                           shape->cls->name);
-    if (!(s->shapes.data[index].area > 0))
-        return scene_error(err, BL_ERROR_SCENE, o->where, "%s: the shape's area is 0", o->cls->name);
-    return BL_OK;
-}
-
 static bl_result distant_load(render_scene *s, const scene_object *o, bl_error *err)
 {
     (void)s;
@@ -96,7 +71,7 @@ static bl_result distant_load(render_scene *s, const scene_object *o, bl_error *
 
 static bl_result distant_bind(const render_scene *s, const scene_object *o, bl_error *err)
 {
-    return target_shape(o) ? check_shape(s, o, target_shape(o), err) : BL_OK;
+    return target_shape(o) ? sensor_check_surface(s, o, target_shape(o), err) : BL_OK;
 }
 
 /* The record also has two axes across d, as long as the radius of the bounding sphere. */
@@ -126,19 +101,13 @@ static void distant_record(const render_scene *s, const scene_object *o, const d
     words[RADIUS] = float_word((float)radius);
 }
 
-static interaction point_on(tracer *t, const scene_object *shape, ir_ref u1, ir_ref u2)
-{
-    uint32_t index = shape_of(t->plan->scene, shape);
-    return shape_kinds[t->plan->scene->shapes.data[index].kind]->point(t, plan_shape_data(t, index), u1, u2);
-}
-
 static ray distant_ray(tracer *t, const sensor_view *v, vec2 position, vec2 lens)
 {
     (void)position;
     ir_func *f = t->f;
     vec3 o = v3_load(t, v->record, ORIGIN), d = v3_load(t, v->record, DIRECTION);
     if (target_shape(v->object)) {
-        interaction at = point_on(t, target_shape(v->object), lens.x, lens.y);
+        interaction at = sensor_surface_point(t, target_shape(v->object), lens);
         o = v3_sub(t, at.p, v3_scale(t, d, ir_mul(f, t_f32(t, 2), t_real(t, v->record, RADIUS))));
     } else if (!scene_get(v->object, "target")->given) {
         vec2 disk = warp_disk_concentric(t, lens.x, lens.y);
@@ -149,45 +118,6 @@ static ray distant_ray(tracer *t, const sensor_view *v, vec2 position, vec2 lens
     return (ray){o, d, t_f32(t, 1e30f)};
 }
 
-/* ---- irradiancemeter ---- */
-
-static const scene_object *carrier(const render_scene *s, const scene_object *o)
-{
-    for (uint32_t i = 0; i < s->shapes.count; i++)
-        if (scene_child(s->shapes.data[i].object, PLUGIN_SENSOR) == o)
-            return s->shapes.data[i].object;
-    return NULL;
-}
-
-static bl_result irradiancemeter_bind(const render_scene *s, const scene_object *o, bl_error *err)
-{
-    if (!carrier(s, o))
-        return scene_error(err, BL_ERROR_SCENE, o->where, "irradiancemeter: it must stand inside a shape");
-    return check_shape(s, o, carrier(s, o), err);
-}
-
-static void irradiancemeter_record(const render_scene *s, const scene_object *o, const double to_world[16],
-                                   const sensor_film *film, uint32_t *words)
-{
-    (void)s, (void)o, (void)to_world;
-    sensor_window_words(film, 0, 0, words);
-}
-
-static ray irradiancemeter_ray(tracer *t, const sensor_view *v, vec2 position, vec2 lens)
-{
-    /* The bound is for filters, which may reach beyond the film. */
-    static const float most = 0x1.fffffep-1f;
-    ir_func *f = t->f;
-    vec2 film = sensor_film_position(t, v, 0, position);
-    ir_ref half = t_f32(t, 0.5f), one = t_f32(t, 1);
-    ir_ref u1 = t_clamp(t, ir_mul(f, half, ir_sub(f, one, film.x)), 0, most),
-           u2 = t_clamp(t, ir_mul(f, half, ir_sub(f, one, film.y)), 0, most);
-    interaction at = point_on(t, carrier(t->plan->scene, v->object), u1, u2);
-    vec3 d = v3_normalize(t, frame_to_world(t, frame_around(t, v3_normalize(t, at.ns)),
-                                            warp_cosine_hemisphere(t, lens.x, lens.y)));
-    return (ray){ray_offset(t, at.p, at.ng, d), d, t_f32(t, 1e30f)};
-}
-
 /* ---- classes ---- */
 
 static const plugin_slot sensor_slots[] = {
@@ -196,25 +126,19 @@ static const plugin_slot distant_slots[] = {{PLUGIN_FILM, "film", 0, 1},
                                             {PLUGIN_SAMPLER, "sampler", 0, 1},
                                             {PLUGIN_MEDIUM, "medium", 0, 1},
                                             {PLUGIN_SHAPE, "target", 0, 1}};
-#define SHUTTER                                                                                              \
-    {"shutter_open", PLUGIN_FLOAT, 0, "0", 0, 0, "accepted; nothing moves"},                                 \
-    {                                                                                                        \
-        "shutter_close", PLUGIN_FLOAT, 0, "0", 0, 0, "accepted; nothing moves"                               \
-    }
 static const plugin_param radiancemeter_params[] = {
     {"origin", PLUGIN_POINT, PLUGIN_ABSENT, NULL, 0, 0, "where the ray starts"},
     {"direction", PLUGIN_POINT, PLUGIN_ABSENT, NULL, 0, 0, "where it goes"},
     {"to_world", PLUGIN_TRANSFORM, 0, "identity", 0, 0, "or both: +z from the origin"},
-    SHUTTER,
+    SENSOR_SHUTTER,
 };
 static const plugin_param distant_params[] = {
     {"direction", PLUGIN_POINT, PLUGIN_ABSENT, NULL, 0, 0, "where rays go"},
     {"to_world", PLUGIN_TRANSFORM, 0, "identity", 0, 0, "or this: +z"},
     {"target", PLUGIN_POINT, PLUGIN_ABSENT, NULL, 0, 0,
      "a point that rays go through; or a shape; the whole scene if missing"},
-    SHUTTER,
+    SENSOR_SHUTTER,
 };
-static const plugin_param irradiancemeter_params[] = {SHUTTER};
 const sensor_class sensor_radiancemeter = {
     .base = {.plugin = {PLUGIN_SENSOR, "radiancemeter", PLUGIN_TABLE(radiancemeter_params),
                         PLUGIN_TABLE(sensor_slots), "radiance along one ray"},
@@ -231,12 +155,4 @@ const sensor_class sensor_distant = {
     .bind = distant_bind,
     .record = distant_record,
     .ray = distant_ray,
-};
-const sensor_class sensor_irradiancemeter = {
-    .base.plugin = {PLUGIN_SENSOR, "irradiancemeter", PLUGIN_TABLE(irradiancemeter_params),
-                    PLUGIN_TABLE(sensor_slots), "irradiance on the shape that holds it"},
-    .weight = pi,
-    .bind = irradiancemeter_bind,
-    .record = irradiancemeter_record,
-    .ray = irradiancemeter_ray,
 };

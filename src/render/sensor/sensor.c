@@ -234,6 +234,36 @@ ray sensor_ray(tracer *t, const sensor_view *v, vec2 position, vec2 lens)
 
 float sensor_weight(const render_scene *s)
 {
-    float weight = sensor_of(s->sensor)->weight;
-    return weight > 0 ? weight : 1;
+    const sensor_class *cls = sensor_of(s->sensor);
+    return cls->weight ? cls->weight(s->sensor) : 1;
+}
+
+/* ---- surfaces ---- */
+
+uint32_t sensor_surface_index(const render_scene *s, const scene_object *shape)
+{
+    for (uint32_t i = 0; i < s->shapes.count; i++)
+        if (s->shapes.data[i].object == shape)
+            return i;
+    return PLAN_NONE;
+}
+
+bl_result sensor_check_surface(const render_scene *s, const scene_object *o, const scene_object *shape,
+                               bl_error *err)
+{
+    uint32_t index = sensor_surface_index(s, shape);
+    if (index == PLAN_NONE || !shape_kinds[s->shapes.data[index].kind]->point)
+        return scene_error(err, BL_ERROR_UNSUPPORTED, o->where,
+                           "%s: points on a shape of type \"%s\" are not implemented yet", o->cls->name,
+                           shape->cls->name);
+    if (!(s->shapes.data[index].area > 0))
+        return scene_error(err, BL_ERROR_SCENE, o->where, "%s: the shape's area is 0", o->cls->name);
+    return BL_OK;
+}
+
+interaction sensor_surface_point(tracer *t, const scene_object *shape, vec2 u)
+{
+    uint32_t index = sensor_surface_index(t->plan->scene, shape);
+    return shape_kinds[t->plan->scene->shapes.data[index].kind]->point(t, plan_shape_data(t, index), u.x,
+                                                                       u.y);
 }

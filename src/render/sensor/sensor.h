@@ -5,6 +5,8 @@
 
 #include "render/class.h"
 
+typedef struct interaction interaction; /* render/shape/kinds.h */
+
 typedef struct ray {
     vec3 o, d; /* d is of unit length */
     ir_ref tmax;
@@ -48,10 +50,18 @@ typedef struct sensor_link {
     ir_ref weight;
 } sensor_link;
 
+/* What a path from a light is to a sensor whose surface it meets. */
+typedef struct sensor_reception {
+    ir_ref received; /* bool: the light counts; the other numbers mean something in any case */
+    vec2 position;   /* on the image, in [0,1]^2, as a function of where the surface was met */
+    ir_ref weight;   /* of the power that arrives, in units of the mean over the image */
+} sensor_reception;
+
 typedef struct sensor_class {
     render_class base;
     bool one_pixel; /* the film must be a single pixel */
-    float weight;   /* the weight of every ray; 0 stands for 1 */
+    /* The weight of every ray of such a sensor. NULL: 1. */
+    float (*weight)(const scene_object *sensor);
     /* Checks the sensor once the shapes of the scene are there. NULL: there is nothing to check. */
     bl_result (*bind)(const render_scene *s, const scene_object *sensor, bl_error *err);
     /* Writes the record. to_world is row-major; it is that of the sensor, or what stands in for it. */
@@ -64,6 +74,9 @@ typedef struct sensor_class {
      * connected to the sensor. */
     sensor_link (*link)(tracer *t, const sensor_view *v, vec3 p, vec2 lens);
     bool parallel; /* all rays are parallel, so what is infinitely far away cannot be linked */
+    /* For light tracing, of a sensor that is a surface of the scene: paths are not connected to it, but meet
+     * it. si: a surface that a path has met on its way along d. NULL: the sensor is no surface. */
+    sensor_reception (*receive)(tracer *t, const sensor_view *v, const interaction *si, vec3 d);
 } sensor_class;
 
 uint32_t sensor_words(const scene_object *sensor); /* how many words its record has in the scene buffer */
@@ -108,6 +121,18 @@ void sensor_matrix(tracer *t, const class_node *n, ir_ref record, uint32_t slot,
 void sensor_pose_derive(tracer *t, const vec3 columns[4], vec3 degrees, vec3 translation, ir_ref *derived);
 bool sensor_scales(const double m[16]);
 bl_result sensor_check_clips(const scene_object *o, bl_error *err);
+#define SENSOR_SHUTTER                                                                                       \
+    {"shutter_open", PLUGIN_FLOAT, 0, "0", 0, 0, "accepted; nothing moves"},                                 \
+    {                                                                                                        \
+        "shutter_close", PLUGIN_FLOAT, 0, "0", 0, 0, "accepted; nothing moves"                               \
+    }
+/* The number of a shape in the scene; PLAN_NONE: it is none. */
+uint32_t sensor_surface_index(const render_scene *s, const scene_object *shape);
+/* Gives an error unless points can be chosen on the shape. */
+bl_result sensor_check_surface(const render_scene *s, const scene_object *o, const scene_object *shape,
+                               bl_error *err);
+/* The point of the shape to which u in [0,1)^2 is mapped, uniformly in area. */
+interaction sensor_surface_point(tracer *t, const scene_object *shape, vec2 u);
 /* The direction of a sensor that takes it from to_world or from a parameter "direction". */
 void sensor_direction(const scene_object *o, const double to_world[16], double d[3]);
 

@@ -50,9 +50,19 @@ enum mesh_word {
     MESH_UVS,
     MESH_CDF,
     MESH_FACE_COUNT,
-    MESH_FLIP,
+    MESH_HEIGHTS /* 0: the mesh is no heightfield */,
     MESH_ARRAYS,
     MESH_WORDS
+};
+/* Words at MESH_HEIGHTS: how many columns the grid has; where it begins, with all heights 0; steps to the
+ * next column and row; what a height of 1 adds; and the heights, row by row. */
+enum heights_word {
+    HEIGHTS_COLUMNS,
+    HEIGHTS_ORIGIN,
+    HEIGHTS_COLUMN = 4,
+    HEIGHTS_ROW = 7,
+    HEIGHTS_AXIS = 10,
+    HEIGHTS_VALUES = 13
 };
 /* Data words of a sphere: centre, radius, rows of the rotation from world to object, and the sign +1 or -1
  * of its normals. */
@@ -207,6 +217,24 @@ static inline ir_ref root_is_far(tracer *t, ir_ref near, ir_ref far, ir_ref at)
 /* The point at a word of the scene buffer, one of those that describe a shape. While the motion of the
  * shape is differentiated (tracer.motion) the result is where that motion takes the point. */
 vec3 kind_point(tracer *t, ir_ref word);
+
+/* ---- shape/mesh.c ---- */
+
+/* Adds the mesh to the scene as the last shape, and frees it in any case. make_normals: vertex normals are
+ * generated from the mesh in world space, where angles may differ from those in the file. */
+bl_result mesh_add(render_scene *s, const scene_object *o, scene_mesh *m, bool make_normals, bl_error *err);
+
+/* ---- shape/heights.c: meshes whose positions follow from heights over a grid ---- */
+
+/* Where vertex `index` (u32) of a heightfield is with this height. grid: its word MESH_HEIGHTS. */
+vec3 heights_vertex(tracer *t, ir_ref grid, ir_ref index, ir_ref height);
+/* The name, shape and place of the array that says where the vertices of a mesh are. */
+typedef struct mesh_positions {
+    const char *name;
+    uint32_t rank, shape[3], source;
+} mesh_positions;
+/* Of a heightfield: its heights. Returns false for any other mesh. */
+bool heights_array(const render_scene *s, const render_shape *shape, mesh_positions *out);
 
 /* ---- shape/mesh_arrays.c: arrays of meshes that are parameters ---- */
 

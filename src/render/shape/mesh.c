@@ -68,10 +68,7 @@ static void put_primitives(render_scene *s, const scene_mesh *m, uint32_t shape)
     }
 }
 
-/* Adds the mesh to the scene, and frees it in any case. make_normals: vertex normals are generated here,
- * from the mesh in world space, where angles may differ from those in the file. */
-static bl_result add_mesh(render_scene *s, const scene_object *o, scene_mesh *m, bool make_normals,
-                          bl_error *err)
+bl_result mesh_add(render_scene *s, const scene_object *o, scene_mesh *m, bool make_normals, bl_error *err)
 {
     bl_error reason = {0};
     bl_result r =
@@ -100,7 +97,7 @@ static bl_result add_mesh(render_scene *s, const scene_object *o, scene_mesh *m,
     words[MESH_UVS] = m->uvs ? put_words(s, m->uvs, (size_t)m->vertex_count * 8) : PLAN_NONE;
     words[MESH_CDF] = put_words(s, table, (size_t)m->face_count * 4);
     words[MESH_FACE_COUNT] = m->face_count;
-    words[MESH_FLIP] = words[MESH_ARRAYS] = 0;
+    words[MESH_HEIGHTS] = words[MESH_ARRAYS] = 0;
     render_shape shape = {
         .object = o,
         .kind = SHAPE_TRIANGLES,
@@ -136,7 +133,7 @@ static bl_result rectangle_load(render_scene *s, const scene_object *o, bl_error
     scene_mesh m;
     mesh_rectangle(&m);
     keep_orientation(o, &m);
-    return add_mesh(s, o, &m, false, err);
+    return mesh_add(s, o, &m, false, err);
 }
 
 static bl_result cube_load(render_scene *s, const scene_object *o, bl_error *err)
@@ -144,7 +141,7 @@ static bl_result cube_load(render_scene *s, const scene_object *o, bl_error *err
     scene_mesh m;
     mesh_cube(&m);
     keep_orientation(o, &m);
-    return add_mesh(s, o, &m, false, err);
+    return mesh_add(s, o, &m, false, err);
 }
 
 /* Drops or generates vertex normals as the parameters say, and adds the mesh. Frees the mesh in any case. */
@@ -153,7 +150,7 @@ static bl_result add_with_normals(render_scene *s, const scene_object *o, scene_
     bool flat = scene_number(o, "face_normals") != 0;
     if (flat)
         mesh_drop_normals(m);
-    return add_mesh(s, o, m, !flat && !m->normals, err);
+    return mesh_add(s, o, m, !flat && !m->normals, err);
 }
 
 /* The common end of the functions that load a file. r and reason are what the loader of the file returned.

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Arrays of meshes that are parameters: vertex_positions, vertex_normals, vertex_texcoords, and the
- * attributes of vertices and faces. They are in world space, and those of a mesh in a shapegroup are in the
- * space of the group. Attributes are named as in the file (SHAPE.vertex_color, [vertices, 3]).
+ * Arrays of meshes that are parameters: vertex_positions (of a heightfield: heights), vertex_normals,
+ * vertex_texcoords, and the attributes of vertices and faces. They are in world space, and those of a mesh in
+ * a shapegroup are in the space of the group. Attributes are named as in the file (SHAPE.vertex_color,
+ * [vertices, 3]).
  *
  * Several meshes may have the same material. So a material finds the arrays that it reads by way of the
  * surface: the words of the mesh say where they are (MESH_ARRAYS). The indices of vertices and faces are
@@ -90,12 +91,16 @@ void mesh_add_parameters(render_scene *s)
     for (uint32_t i = 0; i < s->shapes.count; i++) {
         const render_shape *shape = &s->shapes.data[i];
         for (uint32_t k = 0; k < MESH_ATTRIBUTE && is_mesh(shape) && has_parameters(s, shape->object); k++) {
-            const uint32_t at = s->geometry.data[shape->data + arrays[k].word],
-                           shape_of[2] = {shape->vertex_count, arrays[k].channels};
-            if (at == PLAN_NONE)
+            mesh_positions array = {.name = arrays[k].name,
+                                    .rank = 2,
+                                    .shape = {shape->vertex_count, arrays[k].channels},
+                                    .source = s->geometry.data[shape->data + arrays[k].word]};
+            if (array.source == PLAN_NONE)
                 continue;
-            uint32_t p =
-                render_add_geometry(s, shape->object, arrays[k].name, PLAN_ARRAY_SLOT + k, shape_of, at);
+            if (k == MESH_ARRAY_POSITIONS)
+                heights_array(s, shape, &array);
+            uint32_t p = render_add_geometry(s, shape->object, array.name, PLAN_ARRAY_SLOT + k, array.rank,
+                                             array.shape, array.source);
             if (shape->bsdf && ((k == MESH_ARRAY_NORMALS && bsdf_directions_move(s, shape->bsdf)) ||
                                 (k == MESH_ARRAY_UVS && directions_move_by_uv(s, shape->bsdf))))
                 render_turns(s, p);
@@ -135,6 +140,30 @@ static mesh_values values_of(tracer *t, ir_ref mesh, uint32_t array)
                          t_word(t, at, 3 * array + 2)};
 }
 
+/* Whether positions of some mesh are among the values: of heightfields, or of other meshes. */
+static bool positions_stored(const plan *p, bool heights)
+{
+    const render_scene *s = p->scene;
+    bool any = false;
+    for (uint32_t i = 0; i < s->parameters.count; i++)
+        any |= s->parameters.data[i].slot == PLAN_ARRAY_SLOT + MESH_ARRAY_POSITIONS &&
+               p->value_offset[i] != PLAN_NONE && (s->parameters.data[i].rank == 3) == heights;
+    return any;
+}
+
+/* Replaces the position of a vertex of a heightfield by what the values say of its height. */
+static void raise_vertex(tracer *t, const mesh_vertices *array, ir_ref index, ir_ref out[3])
+{
+    ir_func *f = t->f;
+    ir_ref grid = t_word(t, array->mesh, MESH_HEIGHTS), zero = t_u32(t, 0);
+    mesh_values v = values_of(t, array->mesh, array->array);
+    ir_ref is = ir_and(f, ir_ne(f, grid, zero), ir_ne(f, v.value, t_u32(t, PLAN_NONE)));
+    ir_ref height =
+        plan_value(t, ir_select(f, is, v.value, zero), v.gradient, true, ir_select(f, is, index, zero));
+    vec3 p = v3_select(t, is, heights_vertex(t, ir_select(f, is, grid, zero), index, height), vec3_at(out));
+    vec3_put(p, out);
+}
+
 void mesh_vertex(tracer *t, const mesh_vertices *array, ir_ref index, ir_ref *out)
 {
     BL_ASSERT(array->array < MESH_ATTRIBUTE, "array %d has no vertices of the mesh's own", (int)array->array);
@@ -144,8 +173,15 @@ void mesh_vertex(tracer *t, const mesh_vertices *array, ir_ref index, ir_ref *ou
         out[k] = t_real(t, ir_add(f, array->from, first), k);
     if (!(t->plan->moves >> array->array & 1))
         return;
+    bool heights = array->array == MESH_ARRAY_POSITIONS && positions_stored(t->plan, true);
+    if (heights)
+        raise_vertex(t, array, index, out);
+    if (heights && !positions_stored(t->plan, false))
+        return;
     mesh_values v = values_of(t, array->mesh, array->array);
     ir_ref there = ir_ne(f, v.value, t_u32(t, PLAN_NONE)), zero = t_u32(t, 0);
+    if (heights)
+        there = ir_and(f, there, ir_eq(f, t_word(t, array->mesh, MESH_HEIGHTS), zero));
     /* A rectangle has no such parameters. */
     ir_ref value = ir_select(f, there, v.value, zero), at = ir_select(f, there, first, zero);
     for (uint32_t k = 0; k < array->components; k++)

@@ -391,19 +391,29 @@ static void (*const steps[REFIT_STEP_COUNT])(tracer *t, ir_ref record, ir_ref id
     [REFIT_COST] = step_costs,
     [REFIT_CORNER] = step_corners,
     [REFIT_REMAKE] = geometry_remake,
+    [REFIT_HEIGHTS] = geometry_heights,
 };
+
+/* Whether scenes of this kind have the step. */
+static bool has_step(const render_scene *s, uint32_t step)
+{
+    return step == REFIT_REMAKE ? s->ellipsoid_field : step == REFIT_HEIGHTS ? s->has_heights : true;
+}
 
 bl_result kernel_geometry(const plan *p, ir_module *m)
 {
     BL_ASSERT(!p->baked, "%u words of geometry are constants of the kernels", p->words.count);
     m->buffers.data[BUFFER_SCENE].constant = m->buffers.data[BUFFER_VALUES].constant = false;
     ir_func *functions[REFIT_STEP_COUNT];
-    const uint32_t count = p->scene->ellipsoid_field ? REFIT_STEP_COUNT : REFIT_REMAKE;
+    uint32_t count = REFIT_STEP_COUNT;
+    while (!has_step(p->scene, count - 1))
+        count--;
     for (uint32_t k = 0; k < count; k++) {
         ir_func *f = functions[k] = ir_func_create(m, refit_step_names[k]);
         tracer t = plan_tracer(p, f);
         ir_ref record = ir_param(f, IR_U32), id = ir_param(f, IR_U32);
-        steps[k](&t, record, id);
+        if (has_step(p->scene, k))
+            steps[k](&t, record, id);
         ir_return(f, NULL, 0);
     }
     ir_func *f = m->entry = ir_func_create(m, "geometry");

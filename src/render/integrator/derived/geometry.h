@@ -17,6 +17,7 @@ static inline ir_ref work_word(tracer *t, ir_ref at, uint32_t word)
 vec3 geometry_position(tracer *t, ir_ref mesh, ir_ref vertex); /* mesh: its data words; vertex: u32 */
 void geometry_corners(tracer *t, ir_ref mesh, ir_ref face, vec3 corner[3]);
 /* Steps (enum refit_step). record: what the dispatch is about; id: the lane. */
+void geometry_heights(tracer *t, ir_ref mesh, ir_ref id);
 void geometry_normals(tracer *t, ir_ref record, ir_ref id);
 void geometry_normal_values(tracer *t, ir_ref record, ir_ref id);
 void geometry_area_blocks(tracer *t, ir_ref record, ir_ref id);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Steps of the geometry kernel for a mesh whose vertices have moved, and the derivatives of its normals:
  *
+ *   heights    The positions of a heightfield (shape/heightfield.c).
  *   normals    If the mesh has generated normals: angle-weighted, as scene/mesh.c makes them. Each vertex
  * sums over its corners, so lanes need no order. If positions are requested, these normals are derived
  *              values: the adjoint kernel hands their gradients on to the positions, and the tangent kernel
@@ -23,6 +24,17 @@ void geometry_corners(tracer *t, ir_ref data, ir_ref face, vec3 corner[3])
     ir_ref at = ir_add(t->f, t_word(t, data, MESH_FACES), ir_mul(t->f, face, t_u32(t, 3)));
     for (uint32_t k = 0; k < 3; k++)
         corner[k] = geometry_position(t, data, t_word(t, at, k));
+}
+
+/* Lane: a vertex of a heightfield. Its position follows from its height, which the scene buffer has. */
+void geometry_heights(tracer *t, ir_ref data, ir_ref id)
+{
+    ir_func *f = t->f;
+    ir_ref grid = t_word(t, data, MESH_HEIGHTS), p[3],
+           at = ir_add(f, t_word(t, data, MESH_POSITIONS), ir_mul(f, id, t_u32(t, 3)));
+    vec3_put(heights_vertex(t, grid, id, t_real(t, ir_add(f, grid, id), HEIGHTS_VALUES)), p);
+    for (uint32_t k = 0; k < 3; k++)
+        ir_store(f, BUFFER_SCENE, t_offset(t, at, k), p[k]);
 }
 
 /* ---- areas ---- */

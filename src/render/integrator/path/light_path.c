@@ -2,8 +2,9 @@
  * One vertex of a path that begins at a light (light tracing; Veach 1997, section 8.4 and, for shading
  * normals, 5.3). Semantics are those of Mitsuba's ptracer. Vertex 0 lies on the light, and is connected to
  * the sensor if the light can be seen. Vertices on surfaces follow while depth < max_depth, and each is
- * connected to the sensor. Importance is relative to the mean over the image, so every path counts
- * 1 / (samples per pixel).
+ * connected to the sensor. A sensor that is a surface itself (sensor_class.receive) is not connected to:
+ * paths meet it, at a depth of max_depth at most. Importance is relative to the mean over the image, so every
+ * path counts 1 / (samples per pixel).
  *
  * Everything in here is detached except light_values: as in a path from the camera, the radiance of the light
  * and the values of materials at the sampled path carry derivatives. A material's value for importance is its
@@ -156,6 +157,41 @@ static ir_ref unoccluded(walk *w, const connection *c, const light_emission *e, 
                   ir_not(f, light_occluded(w, &(ray){o, d, ir_select(f, wanted, far, t_f32(t, -1))})));
 }
 
+/* The splat at a position on the image, in [0,1]^2. */
+static light_splat splat_at(walk *w, vec2 position, ir_ref there)
+{
+    ir_func *f = w->t.f;
+    ir_ref width = ir_uniform(f, IR_U32, UNIFORM_WIDTH), height = ir_uniform(f, IR_U32, UNIFORM_HEIGHT);
+    return (light_splat){
+        there, {ir_mul(f, position.x, ir_to_f32(f, width)), ir_mul(f, position.y, ir_to_f32(f, height))}};
+}
+
+/* Whether the sensor is a surface that paths meet. */
+static bool receives(const walk *w) { return sensor_of(w->plan->scene->sensor)->receive; }
+
+/* In place of a connection, for a sensor that is a surface: the path goes nowhere else to be seen. */
+static connection no_connection(walk *w)
+{
+    tracer *t = &w->t;
+    ir_ref zero = t_f32(t, 0);
+    vec3 up = v3(zero, zero, t_f32(t, 1));
+    return (connection){{.seen = ir_bool(t->f, false), .position = {zero, zero}, .weight = zero}, up, zero};
+}
+
+/* The splat of a vertex on the sensor's surface. Light that the path has lost there already is no matter: it
+ * is counted before the surface scatters it. */
+static void receive(walk *w, const light_position *at, light_vertex *l)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    const render_scene *s = w->plan->scene;
+    const sensor_view view = {s->sensor, t_word(t, t_u32(t, 0), HEADER_SENSOR), NULL};
+    sensor_reception r = sensor_of(s->sensor)->receive(t, &view, &l->v.si, at->d);
+    uint32_t first = s->hide_emitters ? 2 : 1;
+    l->splat = splat_at(w, r.position, ir_and(f, r.received, ir_ge(f, at->depth, t_u32(t, first))));
+    l->scale = r.weight;
+}
+
 /* ---- surfaces ---- */
 
 /* The adjoint of shading: |cos(wi) (wo . ng)| / |cos(wo) (wi . ng)|, where `cosines` is |cos(wi)| / |cos(wo)|
@@ -219,7 +255,8 @@ static bool some_one_way(const walk *w)
  * squared index would be the same number, but would hide that index from derivatives. Discrete lobes are not
  * functions of two directions. They have the index as a factor, and light tracing has no derivatives of them
  * by it. */
-void light_values(walk *w, const light_vertex *v, bool differentiated, color *for_sensor, color *for_sample)
+static void material_values(walk *w, const light_vertex *v, bool differentiated, color *for_sensor,
+                            color *for_sample)
 {
     tracer *t = &w->t;
     if (!some_one_way(w)) {
@@ -236,6 +273,13 @@ void light_values(walk *w, const light_vertex *v, bool differentiated, color *fo
     seen.wi = v->v.to_light, seen.to_light = v->v.wi;
     walk_values(w, &seen, differentiated, for_sensor, &unused);
     *for_sensor = color_scale(t, *for_sensor, ir_detach(t->f, cosines_of(w, v->v.to_light, v->v.wi)));
+}
+
+void light_values(walk *w, const light_vertex *v, bool differentiated, color *for_sensor, color *for_sample)
+{
+    material_values(w, v, differentiated, for_sensor, for_sample);
+    if (receives(w))
+        *for_sensor = color_all(t_f32(&w->t, 1));
 }
 
 /* The factor by which a sample's value is multiplied on a path that begins at a light. */
@@ -284,28 +328,29 @@ light_vertex light_visit(walk *w, const light_position *at)
     tracer *t = &w->t;
     ir_func *f = t->f;
     const render_scene *s = w->plan->scene;
-    ir_ref zero = t_f32(t, 0), width = ir_uniform(f, IR_U32, UNIFORM_WIDTH),
-           height = ir_uniform(f, IR_U32, UNIFORM_HEIGHT);
+    ir_ref zero = t_f32(t, 0);
     light_vertex l = {.begins = ir_eq(f, at->depth, t_u32(t, 0))};
     light_emission e = begin_emission(w, l.begins, at->sample);
     l.emission = emission_light(w, &e), l.radiance = e.radiance;
     l.v.si = walk_intersect(w, (walk_position){.o = at->o, .d = at->d, .tmax = at->tmax}, &l.v.met);
     vec3 p = v3_select(t, l.begins, e.ray.p, l.v.si.p), n = v3_select(t, l.begins, e.ray.n, l.v.si.ng);
-    connection c = connect(w, at, p, &e);
+    connection c = receives(w) ? no_connection(w) : connect(w, at, p, &e);
     ir_ref facing = ir_gt(f, v3_dot(t, e.ray.ns, c.to), zero);
     ir_ref cosine =
         ir_select(f, e.far, t_f32(t, 1), ir_select(f, facing, ir_abs(f, v3_dot(t, e.ray.n, c.to)), zero));
     l.scale = ir_mul(f, ir_mul(f, e.ray.point_weight, e.choice), ir_mul(f, cosine, c.link.weight));
-    l.splat.at = (vec2){ir_mul(f, c.link.position.x, ir_to_f32(f, width)),
-                        ir_mul(f, c.link.position.y, ir_to_f32(f, height))};
     ir_ref seen = ir_gt(f, l.scale, zero);
-    l.splat.there =
-        ir_and(f, c.link.seen, s->hide_emitters ? ir_not(f, l.begins) : ir_or(f, ir_not(f, l.begins), seen));
+    l.splat = splat_at(
+        w, c.link.position,
+        ir_and(f, c.link.seen, s->hide_emitters ? ir_not(f, l.begins) : ir_or(f, ir_not(f, l.begins), seen)));
     l.goes_on = l.v.si.valid;
     if (s->max_depth >= 0)
         l.goes_on = ir_and(f, l.goes_on, ir_lt(f, at->depth, t_u32(t, (uint32_t)s->max_depth)));
     scatter(w, at, &c, &l);
-    l.splat.there = unoccluded(w, &c, &e, p, n, l.splat.there);
+    if (receives(w))
+        receive(w, at, &l);
+    else
+        l.splat.there = unoccluded(w, &c, &e, p, n, l.splat.there);
     /* From the point on the light, the path goes on along the ray that leaves the light. */
     ir_ref shines = ir_gt(f, e.ray.weight, zero);
     l.onward = ir_select(f, l.begins, ir_mul(f, e.ray.weight, e.choice), l.onward);
