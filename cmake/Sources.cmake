@@ -156,6 +156,7 @@ set(render_sources
     src/render/integrator/walk/loop_state.c
     src/render/integrator/walk/position.c
     src/render/integrator/walk/primary_samples.c
+    src/render/integrator/walk/kept_rows.c
     src/render/integrator/walk/radiance_sums.c
     src/render/integrator/walk/throughput.c
     src/render/integrator/walk/walk.c
@@ -178,6 +179,8 @@ set(render_sources
     src/render/integrator/field/replay.c
     src/render/integrator/field/samples.c
     src/render/integrator/field/shadow.c
+    src/render/integrator/eikonal/curve.c
+    src/render/integrator/eikonal/ray.c
     src/render/integrator/media/emission.c
     src/render/integrator/media/free_flight.c
     src/render/integrator/media/medium_functions.c
@@ -193,6 +196,7 @@ set(render_sources
     src/render/integrator/path/visit.c
     src/render/integrator/motion/attached_lobe.c
     src/render/integrator/motion/attached_path.c
+    src/render/integrator/motion/light_motion.c
     src/render/integrator/motion/attached_vertex.c
     src/render/integrator/motion/choose.c
     src/render/integrator/motion/displacement.c
@@ -222,6 +226,8 @@ set(render_sources
     src/render/integrator/path/radiance.c
     src/render/integrator/kernels/forward.c
     src/render/integrator/kernels/frozen_unrolled.c
+    src/render/integrator/kernels/light_forward.c
+    src/render/integrator/kernels/light_replay.c
     src/render/integrator/kernels/light_tracing.c
     src/render/integrator/kernels/metropolis.c
     src/render/integrator/kernels/passes.c

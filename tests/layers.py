@@ -33,7 +33,7 @@ FREE = re.compile(r"^backlight/|^glsl_kernels\.h$")
 ROOMS = {"ir": {"ir"}, "opt": {"ir", "opt"}, "ad": {"ir", "opt", "ad"}, "spv": {"ir", "spv"},
          "x86": {"ir", "x86"}}
 # inside the integrator, from the lowest room to the highest: a room knows itself and those before it
-INTEGRATOR = ["walk", "derived", "vertex", "media", "field", "path", "boundary", "motion", "kernels"]
+INTEGRATOR = ["walk", "derived", "vertex", "eikonal", "media", "field", "path", "boundary", "motion", "kernels"]
 DOOR = "render/integrator/passes.h"  # the one header of the integrator for everyone else, about no room
 # kinds of plugins know their own folder, what all of src/render shares, and these folders
 PLUGINS = {

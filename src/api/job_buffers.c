@@ -165,7 +165,8 @@ void job_drop_buffers(bl_job *job)
 
 bool job_splats(const bl_job *job, render_pass pass)
 {
-    return (scene_splats(job->scene) && pass == RENDER_PRIMAL) || pass == RENDER_CHAIN_ACCEPT ||
+    bool image = pass == RENDER_PRIMAL || pass == RENDER_FORWARD || pass == RENDER_FROZEN;
+    return (scene_splats(job->scene) && image) || pass == RENDER_CHAIN_ACCEPT ||
            pass == RENDER_EDGES_SEEN_FORWARD || pass == RENDER_EDGES_LIT_FORWARD;
 }
 

@@ -142,8 +142,9 @@ static bl_result check_finite(const render_scene *s, const render_parameter *p, 
  * are counted, not refused. */
 static void warn_of_negative(const render_scene *s, const scene_object *medium)
 {
-    uint32_t index = render_find_parameter(s, scene_get(medium, "sigma_t")->object, PLAN_DATA_SLOT),
-             count = 0;
+    bool bends = medium->cls == &medium_grin.base.plugin;
+    const scene_object *volume = scene_get(medium, bends ? "sigma_a" : "sigma_t")->object;
+    uint32_t index = volume ? render_find_parameter(s, volume, PLAN_DATA_SLOT) : PLAN_NONE, count = 0;
     if (index == PLAN_NONE)
         return;
     const render_parameter *p = &s->parameters.data[index];

@@ -207,15 +207,30 @@ static void write_words(plan *p)
 }
 
 bool plan_attaches_paths(const plan *p) { return p->sensor || (p->turns && !p->scene->detached); }
-bool plan_hits_move(const plan *p) { return plan_attaches_paths(p) || (p->moves & MOVE_SURFACE); }
 
-bool plan_moves_segments(const plan *p)
+static bool delta_lights_move(const plan *p)
 {
     bool lights = false;
     for (uint32_t i = 0; i < p->emitters.count; i++)
         lights |= emitter_of(p->emitters.data[i])->delta &&
                   p->emitters.data[i]->requested & emitter_of(p->emitters.data[i])->pose_params;
-    return p->scene->volumetric && (p->sensor || p->moves & MOVE_SURFACE || lights);
+    return lights;
+}
+
+bool plan_moves_segments(const plan *p)
+{
+    return p->scene->volumetric && (p->sensor || p->moves & MOVE_SURFACE || delta_lights_move(p));
+}
+
+bool plan_moves_light_paths(const plan *p)
+{
+    bool surfaces = plan_attaches_paths(p) || (p->moves & MOVE_SURFACE);
+    return p->scene->light_tracing && (surfaces || delta_lights_move(p));
+}
+
+bool plan_hits_move(const plan *p)
+{
+    return plan_attaches_paths(p) || (p->moves & MOVE_SURFACE) || plan_moves_light_paths(p);
 }
 
 bool plan_can_bake(const render_scene *s)

@@ -139,6 +139,8 @@ extern const char *const plan_switch_names[PLAN_SWITCH_COUNT];
 /* Whether differentiated evaluations follow the rays that lead to vertices
  * (integrator/motion/attached_path.c). */
 bool plan_attaches_paths(const plan *p);
+/* Whether requested parameters move paths that begin at lights (integrator/motion/light_motion.c). */
+bool plan_moves_light_paths(const plan *p);
 /* Whether hits move on the surface. */
 bool plan_hits_move(const plan *p);
 /* Whether requested parameters move vertices of volumetric walks, or what lies between these

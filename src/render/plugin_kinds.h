@@ -73,6 +73,9 @@ typedef struct volume_class {
                       float least);
     ir_ref (*least_in)(tracer *t, const class_node *n, ir_ref record, const ir_ref cell[3],
                        uint32_t cells); /* the smallest value there */
+    /* The first channel as a number, and *slope, its gradient per unit length of the world. It may run
+     * differentiated, also by p. NULL: there is none. */
+    ir_ref (*with_slope)(tracer *t, const class_node *n, ir_ref record, vec3 p, vec3 *slope);
 } volume_class;
 
 /* A radiance field: a density, by which light is absorbed and emitted, and a colour that depends on the
@@ -119,10 +122,21 @@ typedef struct phase_class {
     ir_ref (*most_area)(tracer *t, const class_node *n, ir_ref record);
 } phase_class;
 
-/* Both media have the parameters sigma_t, albedo and scale (medium/media.c). */
+/* An index of refraction at a point, and its gradient per unit length of the world. */
+typedef struct medium_index {
+    ir_ref n;
+    vec3 slope;
+} medium_index;
+
+/* Media that scatter have the parameters sigma_t, albedo and scale (medium/media.c). */
 typedef struct medium_class {
     render_class base;
-    bool homogeneous; /* sigma_t is the same everywhere */
+    bool homogeneous; /* sigma_t is the same everywhere, or the medium bends rays */
+    /* For media that bend rays and scatter nothing (medium/grin.c); else NULL. p: in the world. They may run
+     * differentiated, also by p. */
+    medium_index (*index)(tracer *t, const class_node *n, ir_ref record, vec3 p);
+    ir_ref (*step)(tracer *t, const class_node *n, ir_ref record);  /* of leapfrog, in units of t */
+    ir_ref (*steps)(tracer *t, const class_node *n, ir_ref record); /* u32: the most of one ray */
 } medium_class;
 
 /* Lobes. A class numbers its discrete lobes from 0. A material that holds another one adds the count of its

@@ -422,6 +422,18 @@ const scene_case scene_cases[] = {
          "<emitter type='constant' id='sky'>" RGB("radiance", ".8,1,1.2") "</emitter>",
      .parameters = {"white.reflectance.value", "filter.transmittance.value", "plate.transmittance.value",
          "spiral.transmittance.value", "light.radiance.value"}},
+    {.name = "a lens of varying index that absorbs and shines",
+     .body = DIFFUSE("white", ".7,.75,.8") "<bsdf type='diffuse' id='paper'>"
+         BITMAP("reflectance", "texture.pfm", "") "</bsdf>" FLOOR(REF("white")) WALL(REF("paper"))
+         "<shape type='sphere'><point name='center' value='0,-.5,.8'/><float name='radius' value='.7'/><bsdf "
+         "type='null'/><medium type='grin' name='interior' id='lens'><volume type='gridvolume' name='ior'>"
+         "<string name='resolution' value='1'/><float name='value' value='1.1'/></volume><string "
+         "name='profile' value='luneburg'/><point name='center' value='0,-.5,.8'/>" NUMBER("radius", ".8")
+         RGB("sigma_a", ".5,.3,.1") NUMBER("emission", ".2") NUMBER("step_size", ".15") "</medium></shape>"
+         "<emitter type='constant' id='sky'>" RGB("radiance", "1,.9,1.2") "</emitter>",
+     .step = 1e-4,
+     .parameters = {"lens.ior.data", "lens.sigma_a.value.value", "lens.emission.value.value",
+         "white.reflectance.value", "paper.reflectance.data", "sky.radiance.value"}},
 };
 // clang-format on
 const uint32_t scene_case_count = sizeof scene_cases / sizeof scene_cases[0];

@@ -103,6 +103,7 @@ bool plan_prefers_detours(const plan *p)
 {
     bool any = false;
     for (uint32_t i = 0; p->scene->volumetric && i < p->scene->media.count; i++)
-        any |= tries_of(p, p->scene->media.data[i]) > tries_worth_a_detour;
+        if (p->scene->media.data[i]->cls != &medium_grin.base.plugin) /* which has no collisions */
+            any |= tries_of(p, p->scene->media.data[i]) > tries_worth_a_detour;
     return any;
 }

@@ -26,15 +26,17 @@ enum { PARAM_ALBEDO, PARAM_SIGMA_T };
 
 color medium_extinction(tracer *t, const class_node *n, ir_ref record, vec3 p)
 {
+    if (medium_bends(n))
+        return color_all(t_f32(t, 0));
     return color_scale(t, plan_volume(t, n, record, "sigma_t", p), plan_number(t, n, record, "scale"));
 }
 
 color medium_albedo(tracer *t, const class_node *n, ir_ref record, vec3 p)
 {
-    return plan_volume(t, n, record, "albedo", p);
+    return medium_bends(n) ? color_all(t_f32(t, 0)) : plan_volume(t, n, record, "albedo", p);
 }
 
-bool medium_emits(const class_node *n) { return plan_given(n, "emission"); }
+bool medium_emits(const class_node *n) { return !medium_bends(n) && plan_given(n, "emission"); }
 
 color medium_emission(tracer *t, const class_node *n, ir_ref record, vec3 p)
 {
@@ -43,7 +45,7 @@ color medium_emission(tracer *t, const class_node *n, ir_ref record, vec3 p)
 
 bool medium_wants_extinction(const class_node *n)
 {
-    return plan_wants(n, "sigma_t") || plan_wants(n, "scale");
+    return !medium_bends(n) && (plan_wants(n, "sigma_t") || plan_wants(n, "scale"));
 }
 
 /* Returns the class of the volume `sigma_t`. *at is its record within the record of the medium. */
@@ -55,8 +57,8 @@ static const class_node *extinction_volume(tracer *t, const class_node *n, ir_re
 
 bool medium_grey(const class_node *n)
 {
-    const class_node *volume = n->param_child[PARAM_SIGMA_T];
-    return volume_of(volume)->grey(volume);
+    const class_node *volume = medium_bends(n) ? NULL : n->param_child[PARAM_SIGMA_T];
+    return !volume || volume_of(volume)->grey(volume);
 }
 
 /* ---- the box ---- */
@@ -153,7 +155,7 @@ static void majorant_step(tracer *t, const class_node *n, ir_ref record, uint32_
 
 uint32_t medium_cells(const tracer *t, const class_node *n)
 {
-    return t->plan->off & PLAN_CELLS ? 0 : n->variant;
+    return t->plan->off & PLAN_CELLS || medium_bends(n) ? 0 : n->variant;
 }
 
 volume_ray medium_into(tracer *t, const class_node *n, ir_ref record, vec3 o, vec3 d)

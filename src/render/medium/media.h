@@ -65,4 +65,15 @@ typedef struct extinction_grid {
  * It lies between 1.25 and 20. */
 double extinction_tries(const extinction_grid *g);
 
+/* ---- grin.c: media that bend rays. Their extinction is 0 above, since they scatter nothing ---- */
+
+bool medium_bends(const class_node *n);
+bool medium_absorbs(const class_node *n); /* it bends rays, and an absorption is given */
+bool medium_glows(const class_node *n);   /* it bends rays, and an emission is given */
+/* Per unit length, at a point of the world. They may run differentiated, also by p. */
+color medium_absorption(tracer *t, const class_node *n, ir_ref record, vec3 p);
+color medium_glow(tracer *t, const class_node *n, ir_ref record, vec3 p);
+/* Whether the medium, or a volume that it holds, is the object with this index. */
+bool medium_is_of(const scene_object *medium, uint32_t object);
+
 #endif

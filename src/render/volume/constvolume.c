@@ -29,6 +29,13 @@ static void const_in_cube(tracer *t, const class_node *n, ir_ref record, const v
         out[c] = value.c[c];
 }
 
+static ir_ref const_with_slope(tracer *t, const class_node *n, ir_ref record, vec3 p, vec3 *slope)
+{
+    tracer raw = light_raw(t);
+    *slope = v3_zero(t);
+    return const_eval(&raw, n, record, p).c[0];
+}
+
 static bool const_grey(const class_node *n)
 {
     return n->param_child[CONST_VALUE]->cls == &texture_constant.base &&
@@ -54,4 +61,5 @@ const volume_class volume_constvolume = {
     .in_cube = const_in_cube,
     .grey = const_grey,
     .most = const_most,
+    .with_slope = const_with_slope,
 };

@@ -7,7 +7,7 @@
  * which are detached (medium/media.c). */
 #include "render/classes.h"
 
-enum filter { FILTER_TRILINEAR, FILTER_NEAREST };
+enum filter { FILTER_TRILINEAR, FILTER_NEAREST, FILTER_CUBIC };
 enum extra {
     EXTRA_VALUE,
     EXTRA_GRADIENT,
@@ -31,8 +31,10 @@ static uint32_t grid_channels(const render_scene *s, const scene_object *o)
 enum { QUADS = 1 << 16 };
 static uint32_t grid_variant(const render_scene *s, const scene_object *o)
 {
-    uint32_t nearest = strcmp(scene_get(o, "filter_type")->text, "nearest") == 0;
-    return (nearest ? FILTER_NEAREST : FILTER_TRILINEAR) |
+    const char *filter = scene_get(o, "filter_type")->text;
+    return (strcmp(filter, "nearest") == 0 ? FILTER_NEAREST
+            : strcmp(filter, "cubic") == 0 ? FILTER_CUBIC
+                                           : FILTER_TRILINEAR) |
            (uint32_t)texture_wrap_named(scene_get(o, "wrap_mode")->text) << 2 |
            grid_data(s, o)->shape[3] << 4 |
            (grid_data(s, o)->shape[3] % 4 == 0 && grid_data(s, o)->offset % 4 == 0 ? QUADS : 0);
@@ -54,10 +56,11 @@ static void place_in_box(const scene_object *o, const scene_volume *v)
 }
 
 /* Whether the grid can have cells. With a border that wraps, voxels beyond it would count for cells on the
- * other side. */
+ * other side. A cubic lookup reads one more voxel than cells allow for. */
 static bool can_have_cells(const scene_object *o)
 {
-    return texture_wrap_named(scene_get(o, "wrap_mode")->text) == WRAP_CLAMP;
+    return texture_wrap_named(scene_get(o, "wrap_mode")->text) == WRAP_CLAMP &&
+           strcmp(scene_get(o, "filter_type")->text, "cubic") != 0;
 }
 
 enum { SIDE_MOST = 4096, VALUES_MOST = 1 << 30 };
@@ -119,14 +122,15 @@ static bl_result grid_read(const scene_object *o, scene_volume *v, bl_error *err
 
 static bl_result grid_load(render_scene *s, const scene_object *o, bl_error *err)
 {
-    static const char *const filters[] = {"trilinear", "nearest", NULL}, *const wraps[] = {"repeat", "mirror",
-                                                                                           "clamp", NULL};
+    static const char *const filters[] = {"trilinear", "nearest", "cubic", NULL}, *const wraps[] = {
+                                                                                      "repeat", "mirror",
+                                                                                      "clamp", NULL};
     TRY(texture_check_choice(o, "filter_type", filters, err));
     TRY(texture_check_choice(o, "wrap_mode", wraps, err));
     if (scene_number(o, "majorant_cells") > 1 && !can_have_cells(o))
         return scene_error(err, BL_ERROR_SCENE, o->where,
-                           "gridvolume: \"majorant_cells\" needs the wrap mode \"clamp\"; without it there "
-                           "is one bound for all");
+                           "gridvolume: \"majorant_cells\" needs the wrap mode \"clamp\" and another filter "
+                           "than \"cubic\"; else there is one bound for all");
     const scene_value *file = scene_get(o, "filename"), *to_world = scene_get(o, "to_world");
     scene_volume v = {0};
     TRY((file->given ? grid_read : grid_fill)(o, &v, err));
@@ -252,7 +256,110 @@ static void nearest(tracer *t, const class_node *n, ir_ref record, const ir_ref 
     voxel(t, n, record, size, at, count, out);
 }
 
+/* ---- tensor products, with slopes ---- */
+
+enum { TAPS_MOST = 4 };
+/* The voxels around a place that a filter reads: along each side `count` indices, their weights, and the
+ * derivatives of the weights by the place, in voxels. */
+typedef struct taps {
+    uint32_t count;
+    ir_ref index[3][TAPS_MOST], weight[3][TAPS_MOST], slope[3][TAPS_MOST];
+} taps;
+
+/* Uniform cubic B-splines at the part u of the way from one voxel's centre to the next. */
+static void cubic_weights(tracer *t, ir_ref u, ir_ref weight[TAPS_MOST], ir_ref slope[TAPS_MOST])
+{
+    ir_func *f = t->f;
+    ir_ref v = ir_sub(f, t_f32(t, 1), u), sixth = t_f32(t, 1.0f / 6), half = t_f32(t, 0.5f);
+    const ir_ref to[2] = {v, u};
+    for (int side = 0; side < 2; side++) {
+        ir_ref x = to[side], x2 = t_sqr(t, x), sign = t_f32(t, side ? 1 : -1);
+        int far = side ? 3 : 0, near = side ? 1 : 2;
+        weight[far] = ir_mul(f, sixth, ir_mul(f, x2, x));
+        slope[far] = ir_mul(f, sign, ir_mul(f, half, x2));
+        ir_ref inner = t_mad(t, x2, ir_sub(f, ir_mul(f, half, x), t_f32(t, 1)), t_f32(t, 2.0f / 3));
+        weight[near] = inner;
+        slope[near] = ir_mul(f, sign, ir_mul(f, x, ir_sub(f, ir_mul(f, t_f32(t, 1.5f), x), t_f32(t, 2))));
+    }
+}
+
+static taps taps_at(tracer *t, const class_node *n, const ir_ref size[3], const ir_ref at[3])
+{
+    ir_func *f = t->f;
+    bool cubic = (n->variant & 3) == FILTER_CUBIC;
+    taps r = {.count = cubic ? 4 : 2};
+    ir_ref one = t_f32(t, 1);
+    for (uint32_t k = 0; k < 3; k++) {
+        ir_ref x = ir_sub(f, at[k], t_f32(t, 0.5f)), low = ir_floor(f, x), u = ir_sub(f, x, low);
+        if (cubic) {
+            cubic_weights(t, u, r.weight[k], r.slope[k]);
+        } else {
+            r.weight[k][0] = ir_sub(f, one, u), r.weight[k][1] = u;
+            r.slope[k][0] = t_f32(t, -1), r.slope[k][1] = one;
+        }
+        for (uint32_t i = 0; i < r.count; i++)
+            r.index[k][i] =
+                texture_wrapped(t, wrap_of(n), ir_add(f, low, t_f32(t, (float)i - (cubic ? 1 : 0))), size[k]);
+    }
+    return r;
+}
+
+/* The sum of v[k] by weight[k]. */
+static ir_ref weighed(tracer *t, const ir_ref *v, const ir_ref *weight, uint32_t count)
+{
+    ir_ref sum = ir_mul(t->f, v[0], weight[0]);
+    for (uint32_t k = 1; k < count; k++)
+        sum = t_mad(t, v[k], weight[k], sum);
+    return sum;
+}
+
+/* Channel `c` at a place. slope: NULL, or receives the derivatives by the place, in voxels. */
+static ir_ref product(tracer *t, const class_node *n, ir_ref record, const ir_ref size[3], const taps *by,
+                      uint32_t c, ir_ref slope[3])
+{
+    ir_ref plane[TAPS_MOST], plane_x[TAPS_MOST], plane_y[TAPS_MOST];
+    const uint32_t count = by->count;
+    for (uint32_t z = 0; z < count; z++) {
+        ir_ref row[TAPS_MOST], row_x[TAPS_MOST];
+        for (uint32_t y = 0; y < count; y++) {
+            ir_ref v[TAPS_MOST], all[FIELD_CHANNELS_MOST];
+            for (uint32_t x = 0; x < count; x++) {
+                ir_ref at[3] = {by->index[0][x], by->index[1][y], by->index[2][z]};
+                voxel(t, n, record, size, at, c + 1, all);
+                v[x] = all[c];
+            }
+            row[y] = weighed(t, v, by->weight[0], count);
+            row_x[y] = slope ? weighed(t, v, by->slope[0], count) : row[y];
+        }
+        plane[z] = weighed(t, row, by->weight[1], count);
+        plane_x[z] = slope ? weighed(t, row_x, by->weight[1], count) : plane[z];
+        plane_y[z] = slope ? weighed(t, row, by->slope[1], count) : plane[z];
+    }
+    if (slope) {
+        slope[0] = weighed(t, plane_x, by->weight[2], count);
+        slope[1] = weighed(t, plane_y, by->weight[2], count);
+        slope[2] = weighed(t, plane, by->slope[2], count);
+    }
+    return weighed(t, plane, by->weight[2], count);
+}
+
+static void cubic(tracer *t, const class_node *n, ir_ref record, const ir_ref size[3], ir_ref at[3],
+                  uint32_t count, ir_ref *out)
+{
+    taps by = taps_at(t, n, size, at);
+    for (uint32_t c = 0; c < count; c++)
+        out[c] = c && channels_of(n) == 1 ? out[0] : product(t, n, record, size, &by, c, NULL);
+}
+
 static bool is_trilinear(const class_node *n) { return (n->variant & 3) == FILTER_TRILINEAR; }
+
+typedef void lookup_by(tracer *t, const class_node *n, ir_ref record, const ir_ref size[3], ir_ref at[3],
+                       uint32_t count, ir_ref *out);
+static lookup_by *filtered(const class_node *n)
+{
+    static lookup_by *const by[] = {trilinear, nearest, cubic};
+    return by[n->variant & 3];
+}
 
 static void lookup(tracer *t, const class_node *n, ir_ref record, vec3 p, uint32_t count, ir_ref *out)
 {
@@ -263,7 +370,26 @@ static void lookup(tracer *t, const class_node *n, ir_ref record, vec3 p, uint32
         size[k] = t_word(t, record, n->extra_word + EXTRA_SIZE + k);
         at[k] = ir_mul(f, local, ir_to_f32(f, size[k]));
     }
-    (is_trilinear(n) ? trilinear : nearest)(t, n, record, size, at, count, out);
+    filtered(n)(t, n, record, size, at, count, out);
+}
+
+static ir_ref grid_with_slope(tracer *t, const class_node *n, ir_ref record, vec3 p, vec3 *slope)
+{
+    ir_func *f = t->f;
+    ir_ref at[3], size[3], by_place[3];
+    *slope = v3_zero(t);
+    for (uint32_t k = 0; k < 3; k++) {
+        ir_ref local = v3_point_by_row(t, record, n->extra_word + EXTRA_TO_LOCAL + 4 * k, p);
+        size[k] = t_word(t, record, n->extra_word + EXTRA_SIZE + k);
+        at[k] = ir_mul(f, local, ir_to_f32(f, size[k]));
+    }
+    taps by = taps_at(t, n, size, at);
+    ir_ref value = product(t, n, record, size, &by, 0, by_place);
+    for (uint32_t k = 0; k < 3; k++) {
+        vec3 row = v3_load(t, record, n->extra_word + EXTRA_TO_LOCAL + 4 * k);
+        *slope = v3_add(t, *slope, v3_scale(t, row, ir_mul(f, by_place[k], ir_to_f32(f, size[k]))));
+    }
+    return value;
 }
 
 static void grid_size(tracer *t, const class_node *n, ir_ref record, ir_ref out[3])
@@ -281,7 +407,7 @@ static void grid_in_cube(tracer *t, const class_node *n, ir_ref record, const vo
     if (is_trilinear(n) && place->chooses)
         one_voxel(t, n, record, place, at, count, out);
     else
-        (is_trilinear(n) ? trilinear : nearest)(t, n, record, place->size, at, count, out);
+        filtered(n)(t, n, record, place->size, at, count, out);
 }
 
 static color grid_eval(tracer *t, const class_node *n, ir_ref record, vec3 p)
@@ -400,7 +526,8 @@ static const plugin_param grid_params[] = {
      "without a file: voxels along each side, one integer or three (x y z). Not in Mitsuba"},
     {"channels", PLUGIN_INTEGER, 0, "1", 1, FIELD_CHANNELS_MOST, "without a file: numbers in each voxel"},
     {"value", PLUGIN_FLOAT, 0, "0", 0, 0, "without a file: all of these numbers"},
-    {"filter_type", PLUGIN_STRING, 0, "trilinear", 0, 0, "trilinear or nearest"},
+    {"filter_type", PLUGIN_STRING, 0, "trilinear", 0, 0,
+     "trilinear, nearest or cubic (B-splines of the values, not in Mitsuba)"},
     {"wrap_mode", PLUGIN_STRING, 0, "clamp", 0, 0, "repeat, mirror or clamp"},
     {"raw", PLUGIN_BOOLEAN, 0, "false", 0, 0, "accepted; values are taken as they are"},
     {"to_world", PLUGIN_TRANSFORM, 0, "identity", 0, 0, "places the unit cube, or the file's box"},
@@ -433,4 +560,5 @@ const volume_class volume_gridvolume = {
     .into = grid_into,
     .most_in = grid_most_in,
     .least_in = grid_least_in,
+    .with_slope = grid_with_slope,
 };

@@ -3,6 +3,7 @@
  * that it calls. All kernels of a pass begin here, so passes of a plan differ only where the mode does.
  * The order is fixed: motion is chosen first, since it says which functions are needed, and materials are
  * traced before phase functions, which stand behind them in the same lists. */
+#include "render/integrator/eikonal/curve.h"
 #include "render/integrator/kernels/kernels.h"
 
 void walk_begin(walk *w, ir_func *f)
@@ -14,6 +15,8 @@ void walk_begin(walk *w, ir_func *f)
     w->next_event &= w->media || p->scene->primitives.count > 0; /* else nothing scatters */
     w->weighted = sensor_weight(p->scene) != 1 || ((const filter_class *)p->filter->cls)->weighted;
     w->sampler = p->scene->sampler ? sampler_of(p->scene->sampler) : &sampler_independent;
+    for (uint32_t i = 0; i < p->media.count; i++)
+        w->bends |= medium_bends(p->media.data[i]);
     w->t = plan_tracer(p, f);
     w->film_channels = p->scene->mode->film_channels;
     w->polarized = p->scene->mode->polarized;
@@ -30,5 +33,7 @@ void walk_begin(walk *w, ir_func *f)
         vertex_phase_functions(w);
     if (w->media)
         medium_functions(w);
+    if (w->bends)
+        eikonal_functions(w);
     vertex_emitter_functions(w);
 }

@@ -15,6 +15,7 @@
  *
  * Where walk.drt, a DRT path follows each path (media/differential_ratio_tracking.c). It gathers radiance,
  * which is then multiplied by the tangent of the extinction at the point where the DRT path began. */
+#include "render/integrator/eikonal/curve.h"
 #include "render/integrator/kernels/kernels.h"
 #include "spirv_gen/ad/ad.h"
 
@@ -171,6 +172,12 @@ static ir_ref step(const walk *kernel, forward_state *p)
         q = field_march(w, &s, ir_bool(t->f, true), true);
         arrived = color_scale(t, arrived, q.transmittance), p->b.beta = color_scale(t, p->b.beta, q.left);
     }
+    color bent = color_all(t_f32(t, 0));
+    if (w->bends_lit) {
+        eikonal_passage passed = eikonal_passed(w, &v.curve), moved = curve_moved(w, &v);
+        bent = moved.emitted;
+        arrived = color_mul(t, arrived, moved.left), p->b.beta = color_mul(t, p->b.beta, passed.left);
+    }
     throughput_fly(w, &v, &p->b);
     color found = contribution(w, &v, &p->at, with_derivative(t, for_light, light_differentiated));
     if (drt_any(w))
@@ -181,6 +188,8 @@ static ir_ref step(const walk *kernel, forward_state *p)
     color added = color_mul(t, arrived, found), next = color_mul(t, arrived, factor);
     for (uint32_t c = 0; field_any(w) && c < t->channels; c++)
         added.c[c] = t_mad(t, weight.c[c], q.emitted.c[c], added.c[c]);
+    for (uint32_t c = 0; w->bends_lit && c < t->channels; c++)
+        added.c[c] = t_mad(t, weight.c[c], bent.c[c], added.c[c]);
     if (w->media && emission_any(w)) {
         color emitted =
             with_derivative(t, emission_radiance(w, &v.flight, false), emission_radiance(w, &v.flight, true));

@@ -10,6 +10,7 @@
  *             collisions on each segment, are written out as straight-line code. The result equals path
  *             replay sample by sample, up to rounding (PRB, section 4.1). One sample per lane:
  *             UNIFORM_FIRST_SAMPLE. */
+#include "render/integrator/eikonal/curve.h"
 #include "render/integrator/kernels/kernels.h"
 #include "spirv_gen/ad/ad.h"
 
@@ -65,6 +66,13 @@ static ir_ref step(walk *w, check_state *p)
             p->radiance.c[c] = t_mad(t, p->weight.c[c], q.emitted.c[c], p->radiance.c[c]);
         p->weight = color_scale(t, p->weight, q.transmittance);
         p->b.beta = color_scale(t, p->b.beta, q.left);
+    }
+    if (w->bends_lit) {
+        eikonal_passage passed = eikonal_passed(w, &v.curve), moved = curve_moved(w, &v);
+        for (uint32_t c = 0; c < t->channels; c++)
+            p->radiance.c[c] = t_mad(t, p->weight.c[c], moved.emitted.c[c], p->radiance.c[c]);
+        p->weight = color_mul(t, p->weight, moved.left);
+        p->b.beta = color_mul(t, p->b.beta, passed.left);
     }
     if (w->media && emission_any(w)) {
         color emitted = emission_radiance(w, &v.flight, true);

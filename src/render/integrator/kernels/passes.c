@@ -46,8 +46,7 @@ const char *render_pass_refused(const render_scene *s, render_pass pass)
 {
     enum render_pass_kind kind = render_passes[pass].kind;
     if (s->light_tracing && !render_passes[pass].light_tracing)
-        return "ptracer makes images and gradients: no variance, no derivative of an image, no checks of "
-               "paths";
+        return "ptracer has no variance, and its gradients are computed in one kernel";
     if (s->metropolis.particles && pass != RENDER_PRIMAL && pass != RENDER_CHANNELS && kind < PASS_RAYS)
         return "Metropolis integrators make images: no variance of independent samples, no gradients; path "
                "and prb have them";
@@ -142,7 +141,9 @@ static bl_result trace_walk(const plan *p, render_pass pass, const render_trace_
     if (m->error.code != BL_OK) /* in a function of an application's plugin */
         return BL_OK;
     if (s->light_tracing && !first_hit)
-        return kernel_light(w, m);
+        return pass == RENDER_FORWARD || pass == RENDER_FROZEN ? kernel_light_forward(w, m)
+               : w->motion->chains                             ? kernel_light_replay(w, m)
+                                                               : kernel_light(w, m);
     if (s->metropolis.particles && !first_hit)
         return kernel_chain_step(w, m);
     if (s->own && !first_hit)

@@ -9,6 +9,7 @@
  * The order is fixed. First the light that the medium emits before the vertex leaves L. Then the flight is
  * differentiated: all that L still holds has its weight as a factor. Then the vertex's own light leaves L.
  * What remains has the material's value as a factor. */
+#include "render/integrator/eikonal/curve.h"
 #include "render/integrator/kernels/replay.h"
 
 /* ---- samples ---- */
@@ -98,6 +99,15 @@ static void pass_field(walk *w, replay_state *p, walk_vertex *v, color dL, arriv
     v->decisions = field_mix(w, v->decisions, &q);
 }
 
+/* The curve up to the vertex. Where its own derivatives are wanted, paths are attached, and there are
+ * chains. */
+static void pass_curve(walk *w, replay_state *p, const walk_vertex *v)
+{
+    eikonal_passage q = eikonal_passed(w, &v->curve);
+    account(w, p, q.emitted, p->phase);
+    p->b.beta = color_mul(&w->t, p->b.beta, q.left);
+}
+
 ir_ref replay_vertex(const walk *kernel, replay_state *p, film_value film_dL)
 {
     walk own = replay_walk(kernel, p), *w = &own;
@@ -110,6 +120,8 @@ ir_ref replay_vertex(const walk *kernel, replay_state *p, film_value film_dL)
     transmittance_remember(w, p->lane, &p->at, &v.shadow);
     if (field_any(w))
         pass_field(w, p, &v, dL, &arrived);
+    if (w->bends_lit)
+        pass_curve(w, p, &v);
     if (w->media && emission_any(w))
         emission(w, p, &v, dL, &arrived);
     if (w->media && w->pass != RENDER_REPLAY)

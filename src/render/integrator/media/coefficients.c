@@ -5,6 +5,7 @@
  *
  * Invariants: extinction is evaluated here only, so that all files multiply by the same area of microflakes;
  * where nothing moves stretches, points are detached and growth is 1. */
+#include "render/integrator/eikonal/curve.h"
 #include "render/integrator/media/medium_functions.h"
 
 /* ---- coefficients ---- */
@@ -112,6 +113,8 @@ walk_stretch stretch_in(walk *w, ir_ref medium, vec3 o, vec3 d, ir_ref limit, ir
     ir_func *f = t->f;
     BL_ASSERT(w->media, "a stretch in pass %d of a walk without media", (int)w->pass);
     ir_ref none = t_u32(t, 0), there = ir_ne(f, medium, none);
+    if (w->bends) /* such a medium has nothing to collide with */
+        there = ir_and(f, there, ir_not(f, eikonal_bends(w, medium)));
     ir_ref word = ir_select(f, there, medium, t_word(t, none, HEADER_MEDIA)); /* else of the first medium */
     o = v3_detach(t, o), d = v3_detach(t, d), limit = ir_detach(f, limit);
     walk_stretch s = {

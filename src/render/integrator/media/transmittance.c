@@ -8,6 +8,7 @@
  * Its derivative is path replay within path replay (PRB section 4.4): with the product known, a second walk
  * divides out one factor after another, which leaves the factor that each derivative is multiplied with. A
  * factor that is 0 is left out of the product and counted (docs/theory/zero_factors.md). */
+#include "render/integrator/eikonal/curve.h"
 #include "render/integrator/media/free_flight.h"
 #include "render/integrator/vertex/plugin_functions.h"
 #include "render/integrator/vertex/vertex.h"
@@ -144,6 +145,10 @@ static stage next_stage(walk *w, const crossing *c, const shadow_line *l, ir_ref
     g.frame = surface_frame(t, &g.si);
     g.wi = frame_to_local(t, g.frame, v3_neg(t, d));
     g.passable = ir_or(f, ir_not(f, g.si.valid), lets_through(w, t_word(t, g.si.shape, SHAPE_BSDF_CLASS)));
+    if (w->bends) /* behind the surface the light would come another way */
+        g.passable = ir_and(f, g.passable,
+                            ir_or(f, ir_not(f, g.si.valid),
+                                  ir_not(f, eikonal_bends(w, medium_behind(w, &g.si, d, c->medium)))));
     if (w->media) {
         g.s = stretch_in(w, c->medium, c->o, d, limit, sample, key);
         g.s.there = ir_and(f, g.s.there, ir_and(f, c->going, g.passable));

@@ -15,6 +15,8 @@
  *   FIXED  Nothing moves. The ray was sampled by a vertex that stays, or it goes on to what is infinitely
  *          far.
  *
+ * A ray that bends (eikonal/curve.c) is RAY always, since its end moves with the index on its way.
+ *
  * A vertex that moves may be followed by one whose lobe is discrete. Then the sampled direction is held
  * instead of the point, and the link is RAY, so that the chain behind moves, too. Lights are not sampled at
  * such a vertex, so no weight against light sampling asks for the same convention.
@@ -220,6 +222,12 @@ static ir_ref leads(walk *w, const walk_vertex *v)
                        : v->sample.delta;
 }
 
+vec3 attached_direction(walk *w, const walk_vertex *v, const ray_vertex *x, vec3 held)
+{
+    lobe_sample s = sample_along(w, v, x, v3_detach(&w->t, v->to_light), false);
+    return v3_select(&w->t, leads(w, v), s.d, held);
+}
+
 /* The arguments of bsdf_value at v as functions of the ray of x. to_light: unit direction to the light, in
  * the world. before: evaluates with the detached functions of a frozen pass. */
 static ray_arguments arguments_along(walk *w, const walk_vertex *v, ray_vertex x, vec3 to_light, bool before)
@@ -295,6 +303,8 @@ static void choose_link(walk *w, walk_vertex *v)
         ir_select(f, ir_and(f, moves, ir_and(f, v->attached.next_valid, ir_not(f, v->sample.delta))),
                   t_u32(t, LINK_POINT), fixed);
     ir_ref onward = ir_select(f, delta, t_u32(t, LINK_RAY), point);
+    if (w->bends) /* a curve moves whatever it begins with */
+        onward = ir_select(f, v->bends_on, t_u32(t, LINK_RAY), onward);
     if (w->attaches)
         onward = ir_select(f, v->attached.sampled, t_u32(t, LINK_ATTACHED), onward);
     v->attached.onward = ir_select(f, v->goes_on, onward, fixed);
@@ -316,6 +326,22 @@ walk_ray attached_next_ray(walk *w, const walk_vertex *v)
     if (w->attaches)
         next.pdf = walk_shifted(w, ir_and(t->f, moves, v->attached.sampled), next.pdf, now.pdf, before.pdf);
     return next;
+}
+
+eikonal_light attached_passage(walk *w, const walk_vertex *v)
+{
+    ray_vertex x = attached_look(w, &v->attached.arrival).now;
+    return (eikonal_light){x.thickness, x.emitted};
+}
+
+eikonal_passage curve_moved(walk *w, const walk_vertex *v)
+{
+    if (!w->motion->chains)
+        return eikonal_passed(w, &v->curve);
+    walk_curve c = v->curve;
+    eikonal_light moved = attached_passage(w, v);
+    c.thickness = moved.thickness, c.emitted = moved.emitted;
+    return eikonal_passed(w, &c);
 }
 
 void drop_singular(walk *w, ir_ref when, ir_ref depth, ir_ref *derivatives)
@@ -432,6 +458,7 @@ static void attached_met(walk *w, walk_vertex *v, const walk_position *at)
     (void)w;
     v->attached.arrival =
         (walk_arrival){.link = at->attached.link, .hit = v->met, .now = at->attached.now, .pdf = at->pdf};
+    v->attached.arrival.curve = v->curve;
     v->attached.count = at->attached.count;
     v->hit.attached.arrival = v->attached.arrival;
 }

@@ -2,12 +2,34 @@
  * See attached_vertex.h. The ray is intersected again with the entry that is known to be hit, so that the
  * surface is a function of the ray. Where the link says that the whole ray moves, it is walk_arrival.now. */
 #include "render/integrator/motion/attached_vertex.h"
+#include "render/integrator/eikonal/curve.h"
 
 ir_ref link_is(walk *w, ir_ref link, enum walk_link is)
 {
     BL_ASSERT(ir_made(w->t.f, link), "a vertex without a link");
     bool either = is == LINK_RAY && w->attaches;
     return (either ? ir_ge : ir_eq)(w->t.f, link, t_u32(&w->t, is));
+}
+
+/* Where walk.bends: the vertex at the end of a ray that may have bent. from: where it began, differentiated.
+ */
+static ray_vertex look_along_curve(walk *w, const walk_arrival *way, walk_ray from)
+{
+    tracer *t = &w->t;
+    ir_ref moves = link_is(w, way->link, LINK_RAY);
+    eikonal_state last = eikonal_last_stretch(w, &way->curve, from);
+    vec3 d = v3_select(t, way->curve.bends, v3_normalize(t, last.w), last.w);
+    walk_hit hit = way->hit;
+    hit.o = v3_select(t, moves, last.x, v3_detach(t, hit.o));
+    hit.d = v3_select(t, moves, d, v3_detach(t, hit.d));
+    interaction si = walk_surface_met(w, hit, w->fn.interact_differentiated);
+    vec3 nowhere = v3_detach(t, v3_add(t, way->curve.x, way->curve.w));
+    eikonal_arrival end = eikonal_arrives(w, &way->curve, &last, v3_select(t, way->hit.valid, si.p, nowhere));
+    return (ray_vertex){.si = si,
+                        .o = last.x,
+                        .d = v3_select(t, moves, end.v, v3_detach(t, way->curve.d)),
+                        .thickness = end.thickness,
+                        .emitted = end.emitted};
 }
 
 /* The vertex of one set of values. slide: the functions that intersect entries again. along: the ray. */
@@ -25,9 +47,13 @@ static ray_vertex look(walk *w, const walk_arrival *way, ir_func **slide, walk_r
 
 two_vertices attached_look(walk *w, const walk_arrival *way)
 {
-    two_vertices x = {.now = look(w, way, w->fn.interact_differentiated, way->now)};
+    two_vertices x = {.now = w->bends ? look_along_curve(w, way, way->now)
+                                      : look(w, way, w->fn.interact_differentiated, way->now)};
     x.before = w->pass == RENDER_FROZEN
                    ? look(w, way, w->fn.slide_before, (walk_ray){.o = way->hit.o, .d = way->hit.d})
                    : x.now;
+    if (w->bends && w->pass == RENDER_FROZEN) /* the stretch that was met is a ray of its own */
+        x.before.d = way->curve.d, x.before.thickness = way->curve.thickness,
+        x.before.emitted = way->curve.emitted;
     return x;
 }

@@ -9,7 +9,9 @@
 /* A vertex as a function of its ray. */
 typedef struct ray_vertex {
     interaction si;
-    vec3 o, d; /* the ray; d is detached unless the link is RAY */
+    vec3 o, d; /* the ray; d is detached unless the link is RAY. Where it has bent, o is the beginning of its
+                  last straight stretch, and d is where it leads in the end */
+    color thickness, emitted; /* where walk.bends_lit: as in walk_curve */
 } ray_vertex;
 
 /* The same vertex twice: now, by the values that are differentiated (or frozen), and before, by the values
@@ -20,6 +22,10 @@ typedef struct two_vertices {
 
 /* Meets a vertex anew, as a function of the ray by which it was reached. */
 two_vertices attached_look(walk *w, const walk_arrival *way);
+
+/* Where the sample of v leads from x, a vertex met anew: where it moves with its lobe, to that direction,
+ * differentiated, else along `held`. All are unit vectors of the world. */
+vec3 attached_direction(walk *w, const walk_vertex *v, const ray_vertex *x, vec3 held);
 
 /* bool: the link is `is`. LINK_ATTACHED counts as LINK_RAY, too. */
 ir_ref link_is(walk *w, ir_ref link, enum walk_link is);

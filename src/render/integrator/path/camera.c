@@ -77,7 +77,8 @@ walk_position walk_camera(walk *w, ir_ref sample)
     if (w->volumetric) {
         at.event = zero, at.medium = w->media ? t_word(t, header, HEADER_SENSOR_MEDIUM) : zero;
         at.scattered = r0.o, at.share = color_all(t_f32(t, 1.0f / (float)t->channels));
-    }
+    } else if (w->bends) /* a sensor is in no medium that bends rays */
+        at.medium = zero;
     if (w->disperses)
         at.share = color_all(t_f32(t, 1.0f / (float)t->channels));
     return at;
@@ -113,6 +114,8 @@ walk_position walk_start(walk *w, ir_ref fresh, walk_position at)
                y = ir_phi(f, branch, camera.scattered.y, at.scattered.y);
         at.scattered = v3(x, y, ir_phi(f, branch, camera.scattered.z, at.scattered.z));
     }
+    if (w->bends && !w->volumetric)
+        at.medium = ir_phi(f, branch, camera.medium, at.medium);
     for (uint32_t c = 0; w->chromatic && c < w->t.channels; c++)
         at.share.c[c] = ir_phi(f, branch, camera.share.c[c], at.share.c[c]);
     w->motion->join(w, branch, &camera, &at);

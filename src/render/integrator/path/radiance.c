@@ -2,6 +2,7 @@
  * One vertex of a path whose radiance is wanted, and nothing of its derivatives: the image, and both sides of
  * an edge that moves. The path is that of the gradient kernels, since walk_visit and walk_survival decide it
  * there too. Only throughput is simpler here: a factor of 0 ends the path. */
+#include "render/integrator/eikonal/curve.h"
 #include "render/integrator/path/path.h"
 
 radiance_walk radiance_start(walk *w, const walk_position *at)
@@ -22,6 +23,12 @@ void radiance_cross(walk *w, radiance_walk *p, walk_vertex *v)
         for (uint32_t c = 0; c < t->channels; c++)
             p->radiance.c[c] = t_mad(t, p->beta.c[c], q.emitted.c[c], p->radiance.c[c]);
         p->beta = color_scale(t, p->beta, q.transmittance);
+    }
+    if (w->bends_lit) {
+        eikonal_passage q = eikonal_passed(w, &v->curve);
+        for (uint32_t c = 0; c < t->channels; c++)
+            p->radiance.c[c] = t_mad(t, p->beta.c[c], q.emitted.c[c], p->radiance.c[c]);
+        p->beta = color_mul(t, p->beta, q.left);
     }
     if (w->media && emission_any(w)) {
         color emitted = emission_radiance(w, &v->flight, false);

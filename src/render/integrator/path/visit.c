@@ -7,6 +7,7 @@
  * the sampled path (values.c). All passes that follow a path come through walk_visit, so they cannot walk
  * different paths; path replay rests on that (docs/theory/replay_equality.md). Light is found and sampled in
  * emitter_sampling.c; the functions of classes are traced in plugin_functions.c. */
+#include "render/integrator/eikonal/curve.h"
 #include "render/integrator/path/path.h"
 #include "render/integrator/vertex/plugin_functions.h"
 
@@ -67,6 +68,8 @@ static ir_ref mix_decisions(walk *w, const walk_vertex *v, ir_ref visible)
     if (w->media)
         h = ir_xor(f, ir_mul(f, h, t_u32(t, 16777619u)),
                    ir_select(f, v->flight.collides, ir_not(f, v->flight.steps), v->flight.steps));
+    if (w->bends)
+        h = ir_xor(f, ir_mul(f, h, t_u32(t, 16777619u)), v->curve.steps);
     return ir_xor(f, h, ir_select(f, visible, t_u32(t, 0xC2B2AE3Du), t_u32(t, 0)));
 }
 
@@ -177,7 +180,7 @@ walk_vertex walk_visit(walk *w, walk_position at)
     if (s->hide_emitters && s->emitters.count > 0)
         at = skip_lights(w, at);
     walk_vertex v = {0};
-    v.si = walk_intersect(w, at, &v.met);
+    v.si = w->bends ? eikonal_intersect(w, &at, &v) : walk_intersect(w, at, &v.met);
     w->motion->met(w, &v, &at);
     if (w->media)
         v.flight = flight_start(w, &at, v.si.t);
@@ -185,6 +188,8 @@ walk_vertex walk_visit(walk *w, walk_position at)
     ir_ref zero = t_f32(t, 0), one = t_u32(t, 1), visible = ir_bool(f, false);
     if (lights)
         light_find_emission(w, &v, at);
+    if (w->bends && lights) /* a curve without an end finds nothing */
+        v.hit.there = ir_and(f, v.hit.there, ir_or(f, v.si.valid, ir_not(f, v.curve.bends)));
     v.goes_on = w->media ? ir_or(f, v.si.valid, v.flight.collides) : v.si.valid;
     if (s->max_depth >= 0)
         v.goes_on =
@@ -221,6 +226,8 @@ walk_vertex walk_visit(walk *w, walk_position at)
                    ir_and(f, ir_gt(f, light_pdf, zero), ir_and(f, ir_gt(f, bsdf_pdf, zero), v.light.facing)));
         if (w->media)
             wanted = ir_and(f, wanted, v.samples_light);
+        if (w->bends)
+            wanted = ir_and(f, wanted, ir_not(f, eikonal_bends(w, medium_behind(w, &v.si, d, at.medium))));
         visible = light_visible(w, &v, &at, wanted);
         v.light.there = visible;
         v.light_weight = ir_select(f, visible, light_weight(w, &v, light_pdf, bsdf_pdf), zero);
@@ -230,6 +237,10 @@ walk_vertex walk_visit(walk *w, walk_position at)
     v.light_visible = visible;
     if (w->volumetric)
         go_through(w, &v, at);
+    else if (w->bends)
+        v.medium = medium_behind(w, &v.si, v.next_d, at.medium);
+    if (w->bends)
+        v.bends_on = eikonal_bends(w, v.medium);
     w->motion->look_ahead(w, &v, &at);
     v.decisions = mix_decisions(w, &v, visible);
     return v;

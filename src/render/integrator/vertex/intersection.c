@@ -116,16 +116,15 @@ interaction walk_surface_met(walk *w, walk_hit hit, ir_func **interact)
     return si;
 }
 
-interaction walk_intersect(walk *w, walk_position at, walk_hit *out)
+walk_hit walk_closest(walk *w, vec3 o, vec3 d, ir_ref tmax)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    vec3 o = at.o, d = at.d;
-    ir_ref hit[5], args[8] = {o.x, o.y, o.z, d.x, d.y, d.z, t_f32(t, 0), at.tmax};
+    ir_ref hit[5], args[8] = {o.x, o.y, o.z, d.x, d.y, d.z, t_f32(t, 0), tmax};
     if (!w->plan->scene->has_groups && w->plan->scene->primitives.count == 0)
-        hit[0] = at.tmax, hit[1] = t_u32(t, PLAN_NONE), hit[2] = hit[3] = t_f32(t, 0);
+        hit[0] = tmax, hit[1] = t_u32(t, PLAN_NONE), hit[2] = hit[3] = t_f32(t, 0);
     else if (w->plan->baked)
-        baked_closest(w, &(ray){o, d, at.tmax}, hit);
+        baked_closest(w, &(ray){o, d, tmax}, hit);
     else
         ir_ray_closest(f, w->fn.intersect, w->fn.kinds, args, hit);
     walk_hit h = {
@@ -134,6 +133,12 @@ interaction walk_intersect(walk *w, walk_position at, walk_hit *out)
     h.entry = ir_add(f, walk_no_entry(t), ir_mul(f, entry, t_u32(t, 12)));
     if (w->plan->scene->has_groups)
         h.level = ir_select(f, h.valid, hit[4], walk_no_level(t));
+    return h;
+}
+
+interaction walk_intersect(walk *w, walk_position at, walk_hit *out)
+{
+    walk_hit h = walk_closest(w, at.o, at.d, at.tmax);
     interaction si = walk_surface(w, &h, w->fn.interact);
     h.p = si.p;
     if (out)

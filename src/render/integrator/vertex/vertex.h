@@ -11,6 +11,8 @@
 /* The first surface that the ray from at.o along at.d meets, up to the distance at.tmax. hit: receives what
  * was hit; may be NULL. */
 interaction walk_intersect(walk *w, walk_position at, walk_hit *hit);
+/* The hit alone. Its point is left out. */
+walk_hit walk_closest(walk *w, vec3 o, vec3 d, ir_ref tmax);
 /* bool: some requested parameter moves the surface. */
 ir_ref walk_may_slide(walk *w, ir_ref valid, ir_ref entry, ir_ref level);
 /* The surface at a hit, evaluated by one of the lists of interact functions (walk_functions). */

@@ -35,6 +35,20 @@ typedef struct walk_hit {
                                shape. */
 } walk_hit;
 
+/* How a ray has come through a medium that bends it (eikonal/curve.c), or straight. All fields are detached.
+ * It exists where walk.bends. */
+enum { CURVE_NUMBERS_MOST = 6 + 2 * COLOR_MOST };
+typedef struct walk_curve {
+    ir_ref bends;                     /* bool */
+    ir_ref cls, record;               /* u32: of the medium; valid references also where it does not bend */
+    ir_ref steps;                     /* u32: steps before the last stretch */
+    ir_ref state[CURVE_NUMBERS_MOST]; /* f32: the ray there (eikonal_pack), */
+    vec3 x, w;                /* whose first six numbers are: the place; the velocity, not of unit length */
+    vec3 d;                   /* unit direction in which the ray arrives at its end */
+    color thickness, emitted; /* where walk.bends_lit: optical thickness of the way, and radiance that it
+                                 emits and that arrives at its beginning */
+} walk_curve;
+
 typedef struct walk_ray {
     vec3 o, d;
     ir_ref pdf; /* where walk.attaches: the density with which d was sampled */
@@ -132,8 +146,9 @@ typedef struct attached_position {
 typedef struct walk_arrival {
     ir_ref link; /* u32: enum walk_link */
     walk_hit hit;
-    walk_ray now; /* attached_position.now, when the vertex was reached */
-    ir_ref pdf;   /* where walk.attaches: walk_position.pdf, when the vertex was reached */
+    walk_curve curve; /* where walk.bends */
+    walk_ray now;     /* attached_position.now, when the vertex was reached */
+    ir_ref pdf;       /* where walk.attaches: walk_position.pdf, when the vertex was reached */
 } walk_arrival;
 
 typedef struct attached_vertex {

@@ -39,6 +39,8 @@ void state_position(walk *w, loop_state *s, walk_position *at)
         state_ref(s, &at->weight);
     if (w->volumetric)
         state_ref(s, &at->event), state_ref(s, &at->medium), state_vec3(s, &at->scattered);
+    else if (w->bends)
+        state_ref(s, &at->medium);
     if (w->chromatic)
         state_color(s, &w->t, &at->share);
     w->motion->state(w, s, at);
@@ -115,6 +117,8 @@ walk_position walk_next(walk *w, walk_position at, const walk_vertex *v, ir_ref 
     };
     if (w->volumetric)
         next_volumetric(w, &at, v, &next);
+    if (w->bends) /* no light is sampled along a curve */
+        next.medium = v->medium, next.delta = ir_or(t->f, next.delta, v->bends_on);
     if (w->disperses)
         next.share = v->share;
     w->motion->next(w, &at, v, alive, &next);

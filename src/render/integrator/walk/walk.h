@@ -25,7 +25,8 @@ typedef struct walk_functions {
     ir_func **bsdf_polarized, **bsdf_polarized_differentiated; /* where walk.polarized */
     ir_func **bsdf_albedo;                                     /* for channels only */
     ir_func **emitter_sample;
-    ir_func **emitter_ray; /* for light tracing only */
+    ir_func **emitter_ray;                /* for light tracing only */
+    ir_func **emitter_ray_differentiated; /* the same where such paths move: by what moves the light */
     ir_func **emitter_radiance, **emitter_radiance_differentiated;
     ir_func **emitter_moved; /* differentiated by what moves the light; NULL where no light moves */
     /* Where walk.wants.surface_anew, interact_differentiated intersects the entry again with the ray that it
@@ -48,6 +49,9 @@ typedef struct walk_functions {
     /* into: a ray in the volume's space. cell: bounds of the extinction in the cell at a distance along it.
      */
     ir_func **into, **cell;
+    /* Where walk.bends (eikonal/curve.c). The last two are differentiated and exist where motion chains. */
+    ir_func **eikonal_begin, **eikonal_step, **eikonal_arrive;
+    ir_func **eikonal_flown, **eikonal_arrive_differentiated;
 } walk_functions;
 
 /* The number of vertices for which walk_known.seen has bits. Shadow rays of later vertices are traced
@@ -111,6 +115,8 @@ struct walk {
     bool volumetric; /* surfaces crossed in a straight line are not vertices, and collisions in media are
                         vertices. The fields marked (V) exist. */
     bool media;      /* (V) the plan has media */
+    bool bends;      /* rays bend in some medium: walk_position.medium is carried */
+    bool bends_lit;  /* some medium that bends rays absorbs or emits */
     bool polarized;  /* light has Stokes vectors */
     bool chains;     /* vertices are backpropagated along chains (kernels/attached_replay.c) */
     bool disperses;  /* the index of some material differs by channel */
@@ -141,8 +147,8 @@ struct walk_position {
     ir_ref delta;  /* bool: a discrete lobe has sampled d, or the ray is the camera's */
     ir_ref weight; /* where walk.weighted: weight of the sample in its pixel, from filter and sensor */
     ir_ref event;  /* (V) u32: number of vertices and of surfaces crossed so far; it names random numbers */
-    ir_ref medium; /* (V) u32: word of the scene buffer where the ray's medium is described (enum
-                      medium_word); 0: vacuum */
+    ir_ref medium; /* (V) and where walk.bends: u32: word of the scene buffer where the ray's medium is
+                      described (enum medium_word); 0: vacuum */
     vec3 scattered; /* (V) the point where the path last changed its direction. Light sampling would have
                        started there. */
     color share;    /* where walk.chromatic: probability of each channel to have sampled this path, if one of
@@ -226,12 +232,14 @@ struct walk_vertex {
     walk_shadow shadow;       /* (V) transmittance toward the sampled light */
     vec3 light_d;             /* (V) unit direction toward the sampled light, in the world */
     walk_flight flight;       /* (V) where walk.media */
+    walk_curve curve;         /* where walk.bends */
+    ir_ref bends_on;          /* bool, where walk.bends: the ray that goes on bends */
     ir_ref samples_light;     /* (V) bool, where walk.media: lights are sampled at this vertex */
     ir_ref through;           /* (V) bool: the path crosses the surface in a straight line */
     ir_ref hero;        /* where walk.disperses: u32, the wavelength by which the material is sampled, */
     color share;        /* and walk_position.share behind it */
     ir_ref collision_z; /* (V) third coordinate of a collision's point; the first two are si.uv */
-    ir_ref medium;      /* (V) walk_position.medium of the ray that goes on */
+    ir_ref medium;      /* (V) and where walk.bends: walk_position.medium of the ray that goes on */
     bsdf_sample sample;
     vec3 next_o, next_d;        /* the ray that goes on */
     ir_ref u_roulette, u_march; /* uniform random numbers */

@@ -1,0 +1,180 @@
+/* LABELS: nodevice */
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Are gradients right where rays bend (integrator/eikonal, motion/attached_path.c)? By the index on a grid,
+ * by absorption and emission on the way, by what stands before the medium, in it and behind it, and by the
+ * camera. Sample by sample in the interpreter:
+ *
+ *   agree    path replay equals the unrolled path, and differences of the path that moves but meets the same
+ *            primitives after the same numbers of steps;
+ *   plain    gradients equal plain differences of the primal kernel. The number of steps changes there, so
+ *            they agree up to the error of a step;
+ *
+ * Forward mode and other passes: the scene with a lens in scene_cases.c. And a Luneburg lens shows what it
+ * has to show, by `path` and by `volpath`. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "support/path_agreement.h"
+#include "support/plain_differences.h"
+#include "support/scene_eval.h"
+
+#include <math.h>
+#include <stdio.h>
+
+enum { DEPTH = 6, SAMPLES = 8, SIDE = 16, PLAIN_SAMPLES = 60 };
+static char *folder;
+
+#define TO_WORLD(ops) "<transform name='to_world'>" ops "</transform>"
+#define BITMAP(name, file)                                                                                   \
+    "<texture type='bitmap' name='" name "'><string name='filename' value='" file                            \
+    "'/><boolean name='raw' value='true'/></texture>"
+#define PAPER "<bsdf type='diffuse' id='paper'>" BITMAP("reflectance", "texture.pfm") "</bsdf>"
+#define WALL                                                                                                 \
+    "<shape type='rectangle'>" TO_WORLD(                                                                     \
+        "<scale value='1.5'/><rotate x='1' angle='90'/><translate value='0,1.1,1'/>") "<ref id='paper'/>"    \
+                                                                                      "</shape>"
+#define SKY "<emitter type='envmap' id='sky'><string name='filename' value='sky.pfm'/></emitter>"
+#define BALL(x, y, z, r, inside)                                                                             \
+    "<shape type='sphere'><point name='center' value='" x "," y "," z "'/><float name='radius' value='" r    \
+    "'/>" inside "</shape>"
+#define GRID(filter)                                                                                         \
+    "<volume type='gridvolume' name='ior'><string name='resolution' value='3,2,3'/><float name='value' "     \
+    "value='1.2'/><string name='filter_type' value='" filter                                                 \
+    "'/>" TO_WORLD("<scale value='1.4'/><translate value='-.7,-1.2,.1'/>") "</volume>"
+#define LENS(more)                                                                                           \
+    "<medium type='grin' name='interior' id='lens'><string name='profile' value='luneburg'/><point "         \
+    "name='center' value='0,-.5,.8'/><float name='radius' value='.8'/>" more "</medium>"
+#define NULL_BALL(more) BALL("0", "-.5", ".8", ".7", "<bsdf type='null'/>" LENS(more))
+#define LIT                                                                                                  \
+    "<rgb name='sigma_a' value='.5,.3,.1'/><volume type='gridvolume' name='emission'><string "               \
+    "name='filename' value='tint.vol'/>" TO_WORLD(                                                           \
+        "<translate value='-.5,-1,0'/><scale value='1.5'/>") "</volume>"
+#define STEPS "<float name='step_size' value='.06'/>"
+
+static const scene_case cases[] = {
+    {.name = "a grid before paper",
+     .body = PAPER WALL NULL_BALL(GRID("cubic") STEPS) SKY,
+     .parameters = {"lens.ior.data", "paper.reflectance.data", "sky.data"}},
+    {.name = "a trilinear grid that absorbs and shines",
+     .body = PAPER WALL NULL_BALL(GRID("trilinear") LIT STEPS) SKY,
+     .parameters = {"lens.ior.data", "lens.sigma_a.value.value", "lens.emission.data"}},
+    {.name = "paper in it and a mirror before it",
+     .body = PAPER WALL
+         BALL(".1", "-.5", ".8", ".25", "<ref id='paper'/>") "<bsdf type='conductor' id='mirror'/>" BALL(
+             "-.7", "-1", ".8", ".4", "<ref id='mirror'/>") NULL_BALL(GRID("cubic") LIT STEPS) SKY,
+     .parameters = {"lens.ior.data", "lens.sigma_a.value.value", "paper.reflectance.data"}},
+    {.name = "smooth glass before it, and a camera that moves",
+     .sensor = "<sensor type='perspective' id='eye'><float name='fov' value='55'/>" TO_WORLD(
+         "<lookat origin='.3,-2.9,1.1' target='0,0,.7' up='0,0,1'/>") "<film type='hdrfilm'><integer "
+                                                                      "name='width' value='%u'/><integer "
+                                                                      "name='height' value='%u'/><rfilter "
+                                                                      "type='box'/></film></sensor>",
+     .body = PAPER WALL "<bsdf type='dielectric' id='glass'/>" BALL(
+         ".2", "-1.7", ".8", ".35", "<ref id='glass'/>") NULL_BALL(GRID("cubic") STEPS) SKY,
+     .parameters = {"lens.ior.data", "glass.eta", "eye.translation"}},
+};
+enum { CASES = sizeof cases / sizeof *cases };
+
+static void agree(void **state)
+{
+    path_agreement_expect(&(path_agreement){
+        .scene = *state, .folder = folder, .depth = DEPTH, .samples = SAMPLES, .slack = 1e-7, .dark = true});
+}
+
+/* Steps are short, so that the error of the last one, which plain differences see, is small. */
+static void plain(void **state)
+{
+    (void)state;
+    arena a = {0};
+    const scene_case c = {.name = "plain differences",
+                          .body =
+                              PAPER WALL NULL_BALL(GRID("cubic") "<float name='step_size' value='.01'/>") SKY,
+                          .parameters = {"lens.ior.data"}};
+    scene_eval *e = scene_eval_create(scene_case_xml(&a, &c, 4, SIDE, SIDE), folder, c.parameters, 1);
+    plain_differences_expect(e, &(plain_differences){.name = c.name,
+                                                     .parameters = c.parameters,
+                                                     .parameter_count = 1,
+                                                     .samples = PLAIN_SAMPLES,
+                                                     .least_mean = 1e-2});
+    scene_eval_destroy(e);
+    arena_free(&a);
+}
+
+/* ---- a known lens ---- */
+
+#define RAMP "ramp.pfm"
+/* A film that is narrow looks along y from the height %g; behind y = 1 + distance shines a ramp. */
+static const char ramp_scene[] =
+    "<scene version='3.0.0'><integrator type='%s'><integer name='max_depth' value='6'/></integrator>"
+    "<sensor type='orthographic'><transform name='to_world'><scale value='.00002'/><lookat "
+    "origin='0,-3,%g' "
+    "target='0,0,%g' up='0,0,1'/></transform><film type='hdrfilm'><integer name='width' "
+    "value='1'/><integer "
+    "name='height' value='1'/><rfilter type='box'/></film></sensor><shape "
+    "type='rectangle'>" TO_WORLD(
+        "<scale value='2'/><rotate x='1' angle='90'/><translate "
+        "value='0,1.7,0'/>") "<emitter type='area'>" BITMAP("radiance", RAMP) "</emitter></shape>%s</scene>";
+static const char luneburg_ball[] =
+    "<shape type='sphere'><bsdf type='null'/><medium type='grin' name='interior'><string name='profile' "
+    "value='luneburg'/></medium></shape>";
+
+static double seen(const char *integrator, double height, bool lens)
+{
+    arena a = {0};
+    bl_error err = {0};
+    char *xml = arena_printf(&a, ramp_scene, integrator, height, height, lens ? luneburg_ball : "");
+    scene_eval *e = scene_eval_create(xml, folder, NULL, 0);
+    for (int c = 0; c < 3; c++)
+        e->adjoint[c] = c == 1;
+    if (scene_eval_run(e, RENDER_PRIMAL, (scene_eval_at){.sample = 0, .f64 = true}, &err) != BL_OK)
+        fail_msg("%s", err.text);
+    double value = scene_eval_weighted(e, 0);
+    scene_eval_destroy(e);
+    arena_free(&a);
+    return value;
+}
+
+/* A ray at the height h leaves at the focus, the end of the diameter along it, downwards with the slope
+ * h / sqrt(1 - h^2). Rays begin 2e-4 beside surfaces (ray_offset), which is most of the error. */
+static void luneburg_shows_its_focus(void **state)
+{
+    (void)state;
+    for (int volumetric = 0; volumetric < 2; volumetric++)
+        for (int k = -2; k <= 2; k++) {
+            double h = .28 * k, z = -h * .7 / sqrt(1 - h * h);
+            const char *by = volumetric ? "volpath" : "path";
+            double bent = seen(by, h, true), straight = seen(by, z, false);
+            print_message("%s at %.2f: %.5f, and %.5f is there\n", by, h, bent, straight);
+            assert_true(fabs(bent - straight) < 3e-4);
+        }
+}
+
+static bool write_ramp(void)
+{
+    arena a = {0};
+    FILE *file = fopen(arena_printf(&a, "%s/" RAMP, folder), "wb");
+    const float pixels[6] = {0, 0, 0, 1, 1, 1};
+    bool ok = file && fputs("PF\n1 2\n-1.0\n", file) >= 0 && fwrite(pixels, sizeof pixels, 1, file) == 1;
+    ok = file && fclose(file) == 0 && ok;
+    arena_free(&a);
+    return ok;
+}
+
+int main(void)
+{
+    folder = scene_files_create();
+    if (!folder || !write_ramp())
+        return 1;
+    struct CMUnitTest tests[CASES + 2];
+    for (uint32_t k = 0; k < CASES; k++)
+        tests[k] = (struct CMUnitTest){cases[k].name, agree, NULL, NULL, (void *)(uintptr_t)&cases[k]};
+    tests[CASES] = (struct CMUnitTest)cmocka_unit_test(plain);
+    tests[CASES + 1] = (struct CMUnitTest)cmocka_unit_test(luneburg_shows_its_focus);
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    scene_files_remove(folder);
+    return failed;
+}
