@@ -155,6 +155,7 @@ set(render_sources
     src/render/integrator/walk/kernel.c
     src/render/integrator/walk/loop_state.c
     src/render/integrator/walk/position.c
+    src/render/integrator/walk/kept_rows.c
     src/render/integrator/walk/radiance_sums.c
     src/render/integrator/walk/throughput.c
     src/render/integrator/walk/walk.c
@@ -194,6 +195,7 @@ set(render_sources
     src/render/integrator/path/visit.c
     src/render/integrator/motion/attached_lobe.c
     src/render/integrator/motion/attached_path.c
+    src/render/integrator/motion/light_motion.c
     src/render/integrator/motion/attached_vertex.c
     src/render/integrator/motion/choose.c
     src/render/integrator/motion/displacement.c
@@ -223,6 +225,8 @@ set(render_sources
     src/render/integrator/path/radiance.c
     src/render/integrator/kernels/forward.c
     src/render/integrator/kernels/frozen_unrolled.c
+    src/render/integrator/kernels/light_forward.c
+    src/render/integrator/kernels/light_replay.c
     src/render/integrator/kernels/light_tracing.c
     src/render/integrator/kernels/passes.c
     src/render/integrator/kernels/ellipsoid_field.c

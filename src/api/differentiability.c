@@ -96,19 +96,45 @@ static bool bends_rays(const render_scene *s)
 static const char *refused_by_bent_rays(const render_scene *s, uint32_t parameter)
 {
     const render_parameter *p = &s->parameters.data[parameter];
-    bool theirs = false;
-    for (uint32_t i = 0; i < s->media.count; i++)
-        theirs |=
-            s->media.data[i]->cls == &medium_grin.base.plugin && medium_is_of(s->media.data[i], p->object);
-    if (theirs && s->volumetric)
+    if (p->curves && s->volumetric)
         return "those of a medium that bends rays are found by path and its kin alone, not by volumetric "
                "integrators";
-    if (theirs && s->detached)
-        return "those of a medium that bends rays are found where paths are attached: take path or prb";
+    if (p->curves && s->detached && !s->light_tracing)
+        return "those of a medium that bends rays are found where paths are attached: take path, prb or "
+               "ptracer";
     if (to_world_is(s, parameter) || mesh_slot_moves(p->slot) ||
         (s->volumetric && p->object == s->sensor->index))
         return "those of what moves are not implemented where a medium bends rays";
     return NULL;
+}
+
+/* Whether an object is a shape that is a light, or an instance that holds one. */
+static bool shines(const render_scene *s, uint32_t object)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < s->shapes.count; i++) {
+        const render_shape *shape = &s->shapes.data[i];
+        any |= shape->emitter && shape->object->index == object;
+        for (uint32_t k = 0; k < s->instances.count && shape->emitter; k++)
+            any |= s->instances.data[k].object && s->instances.data[k].object->index == object &&
+                   s->instances.data[k].group == shape->group;
+    }
+    return any;
+}
+
+/* Paths from lights that move splat to places that move: the filter's derivative says what that does. moves:
+ * the parameter moves such paths. */
+static const char *refused_by_light_tracing(const render_scene *s, uint32_t parameter, bool moves)
+{
+    const render_parameter *p = &s->parameters.data[parameter];
+    bool smooth = ((const filter_class *)(const void *)s->filter->cls)->value;
+    if (moves && !smooth)
+        return "those of what moves need a film whose reconstruction filter has a derivative: gaussian, "
+               "tent, "
+               "mitchell, catmullrom or lanczos instead of box";
+    return moves && shines(s, p->object) ? "those of shapes that are lights are not implemented for ptracer: "
+                                           "paths would begin elsewhere"
+                                         : NULL;
 }
 
 const char *differentiability_obstacle(const render_scene *s, uint32_t parameter)
@@ -138,10 +164,10 @@ const char *differentiability_obstacle(const render_scene *s, uint32_t parameter
         return "those of what moves are not implemented for radiative backpropagation in media";
     if (s->own && (camera || moved || light))
         return "those of what moves are not there for an application's integrator: its rays are detached";
-    if (camera && (!replay || s->depth_image || s->light_tracing))
+    if (camera && (!replay || s->depth_image))
         return "the camera's are not implemented for this integrator";
-    if (s->light_tracing && (moved || (light && !light->environment)))
-        return "those of what moves are not implemented for ptracer";
+    if (s->light_tracing)
+        return refused_by_light_tracing(s, parameter, camera || moved || (light && !light->environment));
     if (s->method == METHOD_TAPE && (moved || p->slot >= PLAN_ARRAY_SLOT || (light && light->environment)))
         return "those of what moves or turns the sky, and of attributes of meshes, are not implemented for "
                "the tape";

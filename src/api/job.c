@@ -191,7 +191,7 @@ bl_result job_create(bl_device *device, const bl_scene *scene, const bl_job_desc
     if (r == BL_OK)
         r = check_places(job, &err);
     if (r == BL_OK && plan_attaches_paths(job->plan) && !job->scene->volumetric &&
-        job->plan->moves & MOVE_HITS)
+        !job->scene->light_tracing && job->plan->moves & MOVE_HITS)
         r = error_set(&err, BL_ERROR_UNSUPPORTED,
                       "gradients by vertex positions or places of shapes, in one job with those of the "
                       "camera or of what turns mirrors and glass, "

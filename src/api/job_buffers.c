@@ -165,7 +165,8 @@ void job_drop_buffers(bl_job *job)
 
 bool job_splats(const bl_job *job, render_pass pass)
 {
-    return (job->scene->light_tracing && pass == RENDER_PRIMAL) || pass == RENDER_EDGES_SEEN_FORWARD ||
+    bool image = pass == RENDER_PRIMAL || pass == RENDER_FORWARD || pass == RENDER_FROZEN;
+    return (job->scene->light_tracing && image) || pass == RENDER_EDGES_SEEN_FORWARD ||
            pass == RENDER_EDGES_LIT_FORWARD;
 }
 

@@ -207,15 +207,30 @@ static void write_words(plan *p)
 }
 
 bool plan_attaches_paths(const plan *p) { return p->sensor || (p->turns && !p->scene->detached); }
-bool plan_hits_move(const plan *p) { return plan_attaches_paths(p) || (p->moves & MOVE_SURFACE); }
 
-bool plan_moves_segments(const plan *p)
+static bool delta_lights_move(const plan *p)
 {
     bool lights = false;
     for (uint32_t i = 0; i < p->emitters.count; i++)
         lights |= emitter_of(p->emitters.data[i])->delta &&
                   p->emitters.data[i]->requested & emitter_of(p->emitters.data[i])->pose_params;
-    return p->scene->volumetric && (p->sensor || p->moves & MOVE_SURFACE || lights);
+    return lights;
+}
+
+bool plan_moves_segments(const plan *p)
+{
+    return p->scene->volumetric && (p->sensor || p->moves & MOVE_SURFACE || delta_lights_move(p));
+}
+
+bool plan_moves_light_paths(const plan *p)
+{
+    bool surfaces = plan_attaches_paths(p) || p->curves || (p->moves & MOVE_SURFACE);
+    return p->scene->light_tracing && (surfaces || delta_lights_move(p));
+}
+
+bool plan_hits_move(const plan *p)
+{
+    return plan_attaches_paths(p) || (p->moves & MOVE_SURFACE) || plan_moves_light_paths(p);
 }
 
 bool plan_can_bake(const render_scene *s)
@@ -291,6 +306,7 @@ plan *plan_create(const render_scene *s, const uint32_t *requested, uint32_t cou
         p->gradient_count += s->parameters.data[requested[i]].count;
         p->any_request = true;
         p->turns |= s->parameters.data[requested[i]].turns;
+        p->curves |= s->parameters.data[requested[i]].curves;
         uint32_t slot = s->parameters.data[requested[i]].slot;
         if (slot >= PLAN_ARRAY_SLOT)
             p->moves |=

@@ -76,6 +76,7 @@ typedef struct plan {
     class_node *filter;
     class_node *sensor; /* where parameters of the sensor are wanted; else NULL */
     bool turns;         /* some of what is requested turns mirrored or refracted directions */
+    bool curves;        /* some of what is requested is of a medium that bends rays */
     bool any_request;
     uint32_t *order;    /* primitive of each entry */
     uint32_t geometry;  /* where the scene's begins in words */
@@ -139,6 +140,8 @@ extern const char *const plan_switch_names[PLAN_SWITCH_COUNT];
 /* Whether differentiated evaluations follow the rays that lead to vertices
  * (integrator/motion/attached_path.c). */
 bool plan_attaches_paths(const plan *p);
+/* Whether requested parameters move paths that begin at lights (integrator/motion/light_motion.c). */
+bool plan_moves_light_paths(const plan *p);
 /* Whether hits move on the surface. */
 bool plan_hits_move(const plan *p);
 /* Whether requested parameters move vertices of volumetric walks, or what lies between these

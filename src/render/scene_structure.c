@@ -113,8 +113,8 @@ uint32_t integrator_abilities(const plugin_class *cls)
         return ABILITY_REVERSE | ABILITY_FORWARD;
     const integrator_kind *kind = kind_named(cls->name);
     BL_ASSERT(kind, "no integrator is called %s", cls->name);
-    bool paths = !kind->light_tracing && !kind->depth_image;
-    return ABILITY_REVERSE | (kind->light_tracing ? 0 : ABILITY_FORWARD) |
+    bool paths = !kind->depth_image;
+    return ABILITY_REVERSE | ABILITY_FORWARD |
            (kind->volumetric || kind->marches || kind->in_media ? ABILITY_IN_MEDIA : 0) |
            (paths && kind->method == METHOD_REPLAY && !kind->marches && !kind->ellipsoid_field
                 ? ABILITY_MOVING

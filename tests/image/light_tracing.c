@@ -381,7 +381,7 @@ static void refuses(void **state)
     const char *moving[] = {"point.position"};
     bl_job_desc j = {.parameters = moving, .parameter_count = 1};
     assert_true(bl_job_create(device.device, scene, &j, &job) != BL_OK);
-    assert_non_null(strstr(bl_context_error(device.context), "not implemented for ptracer"));
+    assert_non_null(strstr(bl_context_error(device.context), "reconstruction filter has a derivative"));
     bl_scene_destroy(scene);
     arena_free(&a);
 }

@@ -26,7 +26,8 @@
 
 enum chain_mode { CHAIN_FORTH, CHAIN_BACK };
 
-/* Rows of chain_rows: KEPT for the chain's second and later vertices, one for what comes after the chain. */
+/* Rows of chain_make_rows: KEPT for the chain's second and later vertices, one for what comes after the
+ * chain. */
 enum { KEPT = 4, BEHIND = KEPT, ROWS };
 
 /* ---- state ---- */
@@ -82,77 +83,20 @@ void chain_begin(walk *w, replay_state *p, ir_ref fresh) { begin_here(w, p, fres
 
 /* ---- positions along the chain ---- */
 
-/* What a row of chain_rows has: visited like loop state. */
+/* What a row has: visited like loop state. */
 static void state_row(walk *w, loop_state *row, walk_position *at, throughput *b, replay_sums *sums)
 {
     state_position(w, row, at), state_throughput(w, row, b), state_sums(row, &w->t, sums);
 }
 
-static bool is_number(const walk *w, ir_ref r) { return ir_type_of(w->t.f, r) == IR_F32; }
-
-chain_rows chain_make_rows(walk *w)
+kept_rows chain_make_rows(walk *w)
 {
-    ir_func *f = w->t.f;
     walk_position at = walk_before(w, t_u32(&w->t, 0));
     throughput b = throughput_start(w);
     replay_sums sums = sums_start(&w->t);
     loop_state row = {0};
     state_row(w, &row, &at, &b, &sums);
-    chain_rows p = {0};
-    for (uint32_t k = 0; k < row.count; k++)
-        *(is_number(w, row.r[k]) ? &p.number_count : &p.word_count) += 1;
-    p.numbers = ir_local(f, IR_F32, ROWS * p.number_count),
-    p.words = ir_local(f, IR_U32, ROWS * p.word_count);
-    return p;
-}
-
-/* Where `when`: row `number` becomes *row. */
-static void keep(walk *w, const chain_rows *rows, ir_ref when, ir_ref number, const loop_state *row)
-{
-    BL_ASSERT(row->count == rows->number_count + rows->word_count, "%u references in a row of %u", row->count,
-              rows->number_count + rows->word_count);
-    tracer *t = &w->t;
-    ir_func *f = t->f;
-    ir_if(f, when);
-    ir_ref at = ir_mul(f, number, t_u32(t, rows->number_count)),
-           word = ir_mul(f, number, t_u32(t, rows->word_count));
-    uint32_t numbers = 0, words = 0;
-    for (uint32_t k = 0; k < row->count; k++)
-        if (is_number(w, row->r[k])) {
-            ir_lstore(f, rows->numbers, t_offset(t, at, numbers++), row->r[k]);
-        } else {
-            bool truth = ir_type_of(f, row->r[k]) == IR_BOOL;
-            ir_lstore(f, rows->words, t_offset(t, word, words++),
-                      truth ? ir_to_u32(f, row->r[k]) : row->r[k]);
-        }
-    ir_else(f);
-    ir_endif(f);
-}
-
-/* Where `when`: *row becomes row `number`; else it stays. It is then read. */
-static void recall(walk *w, const chain_rows *rows, ir_ref when, ir_ref number, loop_state *row)
-{
-    tracer *t = &w->t;
-    ir_func *f = t->f;
-    BL_ASSERT(row->count == rows->number_count + rows->word_count, "%u references in a row of %u", row->count,
-              rows->number_count + rows->word_count);
-    ir_ref kept[STATE_MOST], branch = ir_if(f, when);
-    ir_ref at = ir_mul(f, number, t_u32(t, rows->number_count)),
-           word = ir_mul(f, number, t_u32(t, rows->word_count));
-    uint32_t numbers = 0, words = 0;
-    for (uint32_t k = 0; k < row->count; k++)
-        if (is_number(w, row->r[k]))
-            kept[k] = ir_lload(f, rows->numbers, t_offset(t, at, numbers++));
-        else
-            kept[k] = ir_lload(f, rows->words, t_offset(t, word, words++));
-    for (uint32_t k = 0; k < row->count; k++)
-        if (ir_type_of(f, row->r[k]) == IR_BOOL)
-            kept[k] = ir_ne(f, kept[k], t_u32(t, 0));
-    ir_else(f);
-    ir_endif(f);
-    for (uint32_t k = 0; k < row->count; k++)
-        row->r[k] = ir_phi(f, branch, kept[k], row->r[k]);
-    state_read(row);
+    return rows_make(w->t.f, &row, ROWS);
 }
 
 /* Where `when`: position and throughput become those of row `number`; of the row BEHIND the sums, too. */
@@ -162,7 +106,7 @@ static void go_to(walk *w, replay_state *p, ir_ref when, ir_ref number)
     replay_sums sums = p->sums;
     loop_state row = {0};
     state_row(w, &row, &p->at, &p->b, &sums);
-    recall(w, p->rows, when, number, &row);
+    rows_recall(t, p->rows, when, number, &row);
     state_row(w, &row, &p->at, &p->b, &sums);
     state_end(&row);
     ir_ref behind = ir_and(t->f, when, ir_eq(t->f, number, t_u32(t, BEHIND)));
@@ -306,8 +250,9 @@ ir_ref chain_vertex(const walk *kernel, replay_state *p, film_value dL)
            row = ir_sub(f, ir_sub(f, depth, p->chain.from.depth), t_u32(t, 1));
     loop_state here = {0}, there = {0};
     state_row(w, &here, &p->at, &p->b, &p->sums);
-    keep(w, p->rows, ir_and(f, ir_and(f, p->phase, is(w, p, CHAIN_FORTH)), ir_lt(f, row, t_u32(t, KEPT))),
-         row, &here);
+    rows_keep(t, p->rows,
+              ir_and(f, ir_and(f, p->phase, is(w, p, CHAIN_FORTH)), ir_lt(f, row, t_u32(t, KEPT))), row,
+              &here);
     walk_vertex v = walk_visit(w, p->at);
     const throughput before = p->b;
     field_segment segment;
@@ -359,7 +304,7 @@ ir_ref chain_vertex(const walk *kernel, replay_state *p, film_value dL)
     p->hash = ir_select(f, step.forth, p->hash, hash), p->seen = ir_select(f, step.forth, p->seen, seen);
     p->at = walk_next(w, p->at, &v, onward.alive);
     state_row(w, &there, &p->at, &p->b, &behind);
-    keep(w, p->rows, ir_and(f, ir_and(f, step.last, ir_not(f, step.first)), onward.alive), t_u32(t, BEHIND),
-         &there);
+    rows_keep(t, p->rows, ir_and(f, ir_and(f, step.last, ir_not(f, step.first)), onward.alive),
+              t_u32(t, BEHIND), &there);
     return schedule(w, p, &step, onward.alive, depth);
 }

@@ -259,7 +259,7 @@ static color gather_rest(walk *w, const light_vertex *first, lit_state *p, ir_re
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    p->alive = ir_and(f, p->alive, light_pass(w, first, &p->at, &p->b));
+    p->alive = ir_and(f, p->alive, light_pass(w, first, &p->at, &p->b).alive);
     ir_ref sample = p->at.sample;
     loop_state state = {0}, next = {0};
     state_lit(w, &state, p);
@@ -267,9 +267,9 @@ static color gather_rest(walk *w, const light_vertex *first, lit_state *p, ir_re
     state_lit(w, &state, p);
     ir_while(f, p->alive);
     p->at.sample = sample;
-    light_vertex v = light_visit(w, &p->at);
+    light_vertex v = light_visit(w, &p->at, (ir_ref){0});
     p->importance = color_add(t, p->importance, take_splat(w, &v, &p->b, p->alive, usual, moved));
-    p->alive = light_pass(w, &v, &p->at, &p->b);
+    p->alive = light_pass(w, &v, &p->at, &p->b).alive;
     state_lit(w, &next, p);
     state_endloop(f, loop, &state, &next);
     state_lit(w, &state, p);
@@ -318,7 +318,7 @@ bl_result kernel_edges_lit(walk *w, ir_module *m)
     lit_state p = {.at = light_before(w, loop.sample), .b = throughput_start(w), .alive = lit};
     p.at.depth = t_u32(t, 1), p.at.o = from, p.at.d = v3_neg(t, l.at.d);
     p.at.tmax = ir_select(f, lit, t_f32(t, 1e30f), t_f32(t, -1)), p.importance = color_all(t_f32(t, 0));
-    light_vertex v = light_visit(w, &p.at);
+    light_vertex v = light_visit(w, &p.at, (ir_ref){0});
     lit = ir_and(f, lit, v.v.si.valid);
     if (some_shell(w))
         far = ir_select(f, lit, far, t_f32(t, -1)),

@@ -37,7 +37,9 @@ bl_result kernel_edges_lit(walk *w, ir_module *m);
 bl_result kernel_edges_learn(const plan *p, ir_module *m); /* between two runs of these */
 bl_result kernel_own(walk *w, ir_module *m);   /* an application's integrator: by w->pass, its image,
                                                   gradient or derivative of the image */
-bl_result kernel_light(walk *w, ir_module *m); /* light tracing: the image or its gradient, by w->pass */
+bl_result kernel_light(walk *w, ir_module *m); /* light tracing: the image or its gradient, by w->pass; */
+bl_result kernel_light_replay(walk *w, ir_module *m);  /* its gradient where paths move, */
+bl_result kernel_light_forward(walk *w, ir_module *m); /* its derivative, or the image along frozen paths */
 
 /* ---- splatting.c ---- */
 
@@ -46,5 +48,13 @@ bl_result kernel_light(walk *w, ir_module *m); /* light tracing: the image or it
 void splat_add(walk *w, const light_splat *s, color contribution);
 /* The adjoint: the derivative of the loss with respect to the contribution. */
 color splat_read(walk *w, const light_splat *s);
+/* The same where the place of the splat moves: also the derivatives, by its coordinates in pixels, of the
+ * loss over the contribution. */
+typedef struct splat_adjoint {
+    color contribution, x, y;
+} splat_adjoint;
+splat_adjoint splat_read_moving(walk *w, const light_splat *s);
+/* Adds the tangent of a splat: that of the contribution, and of its place (moves). */
+void splat_add_moving(walk *w, const light_splat *s, color contribution, color tangent, vec2 moves);
 
 #endif

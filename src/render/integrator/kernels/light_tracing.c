@@ -27,6 +27,8 @@ static void state_light(const walk *w, loop_state *s, light_state *p, bool gradi
 {
     state_ref(s, &p->at.sample), state_ref(s, &p->at.depth), state_ref(s, &p->at.tmax);
     state_vec3(s, &p->at.o), state_vec3(s, &p->at.d);
+    if (w->bends)
+        state_ref(s, &p->at.medium);
     state_throughput(w, s, &p->b);
     if (!gradient)
         return;
@@ -39,14 +41,14 @@ static void state_light(const walk *w, loop_state *s, light_state *p, bool gradi
 static ir_ref image_vertex(walk *w, light_state *p)
 {
     tracer *t = &w->t;
-    light_vertex v = light_visit(w, &p->at);
+    light_vertex v = light_visit(w, &p->at, (ir_ref){0});
     light_emit(w, &v, &p->b);
     color contribution = color_mul(t, throughput_whole(w, &p->b), light_splat_factor(w, &v));
     ir_ref finite = color_finite(t, contribution);
     kernel_count(w, ir_and(t->f, v.splat.there, ir_not(t->f, finite)), STATUS_NON_FINITE);
     v.splat.there = ir_and(t->f, v.splat.there, finite);
     splat_add(w, &v.splat, contribution);
-    return light_pass(w, &v, &p->at, &p->b);
+    return light_pass(w, &v, &p->at, &p->b).alive;
 }
 
 /* ---- the gradient ---- */
@@ -86,7 +88,7 @@ static ir_ref gradient_vertex(walk *w, light_state *p)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    light_vertex v = light_visit(w, &p->at);
+    light_vertex v = light_visit(w, &p->at, (ir_ref){0});
     adjoint_light(w, p, &v);
     light_emit(w, &v, &p->b);
     color factor = light_splat_factor(w, &v), whole = throughput_whole(w, &p->b);
@@ -98,7 +100,7 @@ static ir_ref gradient_vertex(walk *w, light_state *p)
     sums_add(t, &p->sums, color_mul(t, whole, seen), color_mul(t, throughput_but_one(w, &p->b), seen),
              p->phase);
     adjoint_surface(w, p, &v, color_mul(t, whole, adjoint));
-    ir_ref alive = light_pass(w, &v, &p->at, &p->b);
+    ir_ref alive = light_pass(w, &v, &p->at, &p->b).alive;
     p->hash = replay_hash(t, p->hash, v.v.decisions, alive);
     return alive;
 }

@@ -45,8 +45,7 @@ const char *render_pass_refused(const render_scene *s, render_pass pass)
 {
     enum render_pass_kind kind = render_passes[pass].kind;
     if (s->light_tracing && !render_passes[pass].light_tracing)
-        return "ptracer makes images and gradients: no variance, no derivative of an image, no checks of "
-               "paths";
+        return "ptracer has no variance, and its gradients are computed in one kernel";
     bool paths = kind == PASS_GRADIENT || kind == PASS_EDGES || kind == PASS_CHECK;
     return s->own && paths && pass != RENDER_GRADIENT && pass != RENDER_FORWARD
                ? "an application's integrator makes images, gradients and derivatives of images: no "
@@ -138,7 +137,9 @@ static bl_result trace_walk(const plan *p, render_pass pass, const render_trace_
     if (m->error.code != BL_OK) /* in a function of an application's plugin */
         return BL_OK;
     if (s->light_tracing && !first_hit)
-        return kernel_light(w, m);
+        return pass == RENDER_FORWARD || pass == RENDER_FROZEN ? kernel_light_forward(w, m)
+               : w->motion->chains                             ? kernel_light_replay(w, m)
+                                                               : kernel_light(w, m);
     if (s->own && !first_hit)
         return kernel_own(w, m);
     if (s->ellipsoid_field && !first_hit)

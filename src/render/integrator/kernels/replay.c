@@ -233,7 +233,7 @@ bl_result kernel_gradient(walk *w, ir_module *m)
     lane l = kernel_lane(w, m);
     film_value dL = gradient ? replay_sample_adjoint(w, &l) : film_none(w);
     replay_state p = start(w, &l);
-    chain_rows rows = has_chains(w) ? chain_make_rows(w) : (chain_rows){0};
+    kept_rows rows = has_chains(w) ? chain_make_rows(w) : (kept_rows){0};
     if (image)
         p.sum = kernel_load_sum(w, l.film, l.inside);
     p.lane = &l, p.rows = &rows;

@@ -14,7 +14,7 @@
 
 void state_chain(walk *w, loop_state *s, replay_chain *c); /* loop state: visits each field */
 replay_chain chain_none(walk *w);
-chain_rows chain_make_rows(walk *w);
+kept_rows chain_make_rows(walk *w);
 ir_ref chain_fresh(walk *w, const replay_state *p);       /* bool: phase 0 or phase 1 of a path begins */
 void chain_begin(walk *w, replay_state *p, ir_ref fresh); /* at its first vertex */
 /* One vertex of either phase. Returns whether the sample goes on. */

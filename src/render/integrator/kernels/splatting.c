@@ -8,8 +8,13 @@
  * does not depend on the order. Contributions are divided by the number of samples per pixel: there are as
  * many paths as samples in the whole image, and importance is relative to the image's mean.
  *
+ * Where the place of a splat moves with parameters, the shares change: with v the filter's value at a pixel
+ * and S the sum of the values, the share v / S has the derivative (v' - v S' / S) / S by the place. The box
+ * filter has no such derivative, so jobs refuse it there.
+ *
  * Invariant: splat_read gathers dL/dI with the same shares with which splat_add distributes. */
 #include "render/integrator/kernels/kernels.h"
+#include "spirv_gen/ad/ad.h"
 
 typedef struct footprint {
     const filter_class *filter;
@@ -17,6 +22,8 @@ typedef struct footprint {
     ir_ref taps;             /* u32: pixels along each axis; 0 where nothing is splatted */
     ir_ref first_x, first_y; /* f32: coordinates of the first pixel */
     ir_ref inverse;          /* f32: 1 / (sum of the filter's values at all pixels * samples per pixel) */
+    ir_ref slope_x,
+        slope_y; /* f32, where the place moves: derivative of the sum along an axis, over that sum */
 } footprint;
 
 /* The filter's value at a pixel's centre, along one axis; at: coordinate of the splat. */
@@ -24,6 +31,14 @@ static ir_ref tap(walk *w, const footprint *p, ir_ref pixel, ir_ref at)
 {
     ir_func *f = w->t.f;
     return p->filter->value(&w->t, p->record, ir_abs(f, ir_sub(f, ir_add(f, pixel, t_f32(&w->t, 0.5f)), at)));
+}
+
+/* The derivative of a tap by the coordinate of the splat. */
+static ir_ref tap_slope(walk *w, const footprint *p, ir_ref pixel, ir_ref at)
+{
+    ir_ref one = t_f32(&w->t, 1), value = tap(w, p, ir_detach(w->t.f, pixel), at), slope;
+    ad_forward(w->t.f, &at, &one, 1, &value, &slope, 1);
+    return slope;
 }
 
 static footprint open_footprint(walk *w, const light_splat *s)
@@ -59,6 +74,25 @@ static footprint open_footprint(walk *w, const light_splat *s)
     return p;
 }
 
+/* The same where the place moves. */
+static footprint open_moving_footprint(walk *w, const light_splat *s)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    footprint p = open_footprint(w, s);
+    BL_ASSERT(p.filter->value, "a splat that moves, and the filter %s", p.filter->base.plugin.name);
+    ir_ref zero = t_f32(t, 0), state[5] = {t_u32(t, 0), zero, zero, zero, zero}, loop = ir_loop(f, state, 5);
+    ir_while(f, ir_lt(f, state[0], p.taps));
+    ir_ref k = ir_to_f32(f, state[0]), x = ir_add(f, p.first_x, k), y = ir_add(f, p.first_y, k);
+    ir_ref next[5] = {ir_add(f, state[0], t_u32(t, 1)), ir_add(f, state[1], tap(w, &p, x, s->at.x)),
+                      ir_add(f, state[2], tap(w, &p, y, s->at.y)),
+                      ir_add(f, state[3], tap_slope(w, &p, x, s->at.x)),
+                      ir_add(f, state[4], tap_slope(w, &p, y, s->at.y))};
+    ir_endloop(f, loop, next, 5);
+    p.slope_x = t_ratio(t, state[3], state[1]), p.slope_y = t_ratio(t, state[4], state[2]);
+    return p;
+}
+
 /* The share of pixel k of the footprint. Sets *element to the first of its elements, or to PLAN_NONE
  * outside the window. */
 static ir_ref pixel_share(walk *w, const footprint *p, const light_splat *s, ir_ref k, ir_ref *element)
@@ -77,6 +111,20 @@ static ir_ref pixel_share(walk *w, const footprint *p, const light_splat *s, ir_
     *element = ir_select(f, inside, ir_mul(f, pixel, t_u32(t, w->film_channels)), t_u32(t, PLAN_NONE));
     return p->filter->value ? ir_mul(f, p->inverse, ir_mul(f, tap(w, p, x, s->at.x), tap(w, p, y, s->at.y)))
                             : p->inverse;
+}
+
+/* The derivatives of a pixel's share by the splat's place. */
+static vec2 share_slopes(walk *w, const footprint *p, const light_splat *s, ir_ref k)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref row = ir_div(f, k, ir_max(f, p->taps, t_u32(t, 1))),
+           column = ir_sub(f, k, ir_mul(f, row, p->taps));
+    ir_ref x = ir_add(f, p->first_x, ir_to_f32(f, column)), y = ir_add(f, p->first_y, ir_to_f32(f, row));
+    ir_ref at_x = tap(w, p, x, s->at.x), at_y = tap(w, p, y, s->at.y);
+    ir_ref dx = ir_sub(f, tap_slope(w, p, x, s->at.x), ir_mul(f, at_x, p->slope_x)),
+           dy = ir_sub(f, tap_slope(w, p, y, s->at.y), ir_mul(f, at_y, p->slope_y));
+    return (vec2){ir_mul(f, p->inverse, ir_mul(f, dx, at_y)), ir_mul(f, p->inverse, ir_mul(f, at_x, dy))};
 }
 
 void splat_add(walk *w, const light_splat *s, color contribution)
@@ -115,4 +163,50 @@ color splat_read(walk *w, const light_splat *s)
     color sum = {0};
     memcpy(sum.c, state + 1, n * sizeof *state);
     return sum;
+}
+
+void splat_add_moving(walk *w, const light_splat *s, color contribution, color tangent, vec2 moves)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    footprint p = open_moving_footprint(w, s);
+    ir_ref k = t_u32(t, 0), loop = ir_loop(f, &k, 1), element;
+    ir_while(f, ir_lt(f, k, ir_mul(f, p.taps, p.taps)));
+    ir_ref share = pixel_share(w, &p, s, k, &element), inside = ir_ne(f, element, t_u32(t, PLAN_NONE));
+    vec2 slope = share_slopes(w, &p, s, k);
+    ir_ref moved = t_mad(t, slope.x, moves.x, ir_mul(f, slope.y, moves.y));
+    for (uint32_t c = 0; c < t->channels; c++)
+        ir_accum(f, BUFFER_GRADIENT, ir_select(f, inside, t_offset(t, element, c), element),
+                 t_mad(t, share, tangent.c[c], ir_mul(f, moved, contribution.c[c])));
+    ir_ref next = ir_add(f, k, t_u32(t, 1));
+    ir_endloop(f, loop, &next, 1);
+}
+
+splat_adjoint splat_read_moving(walk *w, const light_splat *s)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref zero = t_f32(t, 0), state[1 + 3 * COLOR_MOST] = {t_u32(t, 0)}, element;
+    footprint p = open_moving_footprint(w, s);
+    const uint32_t n = t->channels;
+    for (uint32_t c = 0; c < 3 * n; c++)
+        state[1 + c] = zero;
+    ir_ref loop = ir_loop(f, state, 1 + 3 * n);
+    ir_while(f, ir_lt(f, state[0], ir_mul(f, p.taps, p.taps)));
+    ir_ref share = pixel_share(w, &p, s, state[0], &element), inside = ir_ne(f, element, t_u32(t, PLAN_NONE));
+    vec2 slope = share_slopes(w, &p, s, state[0]);
+    ir_ref next[1 + 3 * COLOR_MOST] = {ir_add(f, state[0], t_u32(t, 1))},
+                        from = ir_select(f, inside, element, t_u32(t, 0));
+    for (uint32_t c = 0; c < n; c++) {
+        ir_ref adjoint = ir_load(f, IR_F32, BUFFER_ADJOINT, t_offset(t, from, c));
+        adjoint = ir_select(f, inside, adjoint, zero);
+        next[1 + c] = t_mad(t, share, adjoint, state[1 + c]);
+        next[1 + n + c] = t_mad(t, slope.x, adjoint, state[1 + n + c]);
+        next[1 + 2 * n + c] = t_mad(t, slope.y, adjoint, state[1 + 2 * n + c]);
+    }
+    ir_endloop(f, loop, next, 1 + 3 * n);
+    splat_adjoint r = {0};
+    memcpy(r.contribution.c, state + 1, n * sizeof *state);
+    memcpy(r.x.c, state + 1 + n, n * sizeof *state), memcpy(r.y.c, state + 1 + 2 * n, n * sizeof *state);
+    return r;
 }

@@ -222,6 +222,12 @@ static ir_ref leads(walk *w, const walk_vertex *v)
                        : v->sample.delta;
 }
 
+vec3 attached_direction(walk *w, const walk_vertex *v, const ray_vertex *x, vec3 held)
+{
+    lobe_sample s = sample_along(w, v, x, v3_detach(&w->t, v->to_light), false);
+    return v3_select(&w->t, leads(w, v), s.d, held);
+}
+
 /* The arguments of bsdf_value at v as functions of the ray of x. to_light: unit direction to the light, in
  * the world. before: evaluates with the detached functions of a frozen pass. */
 static ray_arguments arguments_along(walk *w, const walk_vertex *v, ray_vertex x, vec3 to_light, bool before)

@@ -6,7 +6,9 @@
  *     no surface moves. Attached paths keep surfaces where they are.
  *   - Where vertices move, it is the local convention in volumes or that on surfaces. The local conventions
  *     keep the directions of discrete lobes.
- *   - Else nothing moves. */
+ *   - Else nothing moves.
+ *
+ * Paths from lights move by a kind of their own. */
 #include "render/integrator/motion/motion.h"
 
 /* What parameters of the plan move of surfaces (enum mesh_moves), if paths are not attached. In volumetric
@@ -32,8 +34,27 @@ static void choose_for_edges(walk *w)
     };
 }
 
+static bool begins_at_lights(const walk *w)
+{
+    return w->plan->scene->light_tracing && w->pass != RENDER_CHANNELS &&
+           render_passes[w->pass].kind != PASS_RAYS;
+}
+
+/* Kernels of light tracing have a kind of motion of their own (light_motion.c). */
+static void choose_for_light(walk *w)
+{
+    bool moves = plan_moves_light_paths(w->plan) && walk_tracks(w);
+    w->motion = moves ? &motion_light : &motion_none;
+    w->moves = moves ? w->plan->moves : 0;
+    w->wants = (walk_wants){.surface_differentiated = moves, .surface_anew = moves, .lobe_directions = moves};
+}
+
 void motion_choose(walk *w)
 {
+    if (begins_at_lights(w)) {
+        choose_for_light(w);
+        return;
+    }
     if (render_passes[w->pass].kind == PASS_EDGES) {
         choose_for_edges(w);
         return;

@@ -4,13 +4,8 @@
 #define BL_RENDER_ADJOINT_H
 
 #include "render/integrator/path/path.h"
+#include "render/integrator/walk/kept_rows.h"
 #include "render/integrator/walk/radiance_sums.h"
-
-/* Local arrays of the kernel. Each row is one place along the chain (kernels/attached_replay.c). */
-typedef struct chain_rows {
-    ir_ref numbers, words;
-    uint32_t number_count, word_count; /* numbers and words in one row */
-} chain_rows;
 
 /* The stretch of the path that is being backpropagated, where walk.chains (kernels/attached_replay.c). */
 typedef struct replay_chain {
@@ -60,7 +55,7 @@ typedef struct replay_state {
     drt_path drt_path; /* where drt_any; phase is then false, so its light is added to sums that are empty */
     /* The next three are not in the state of the loop. */
     const lane *lane;
-    const chain_rows *rows;
+    const kept_rows *rows;
     film_value sum; /* sum of the radiance of all samples: the image of this stream */
 } replay_state;
 

@@ -6,12 +6,14 @@
  * paths meet it, at a depth of max_depth at most. Importance is relative to the mean over the image, so every
  * path counts 1 / (samples per pixel).
  *
- * Everything in here is detached except light_values: as in a path from the camera, the radiance of the light
- * and the values of materials at the sampled path carry derivatives. A material's value for importance is its
- * value for the reversed directions; where nothing is transmitted both are the same. The adjoint of a shading
- * normal's cosine is a factor of its own. A direction that lies on different sides of the geometric and the
- * shading normal gets nothing. */
+ * light_visit decides, and is detached. The light's radiance and the materials' values at the sampled path
+ * carry derivatives (walk_radiance, light_values). Where paths move with parameters, motion/light_motion.c
+ * calls light_begin, light_connect and light_weigh again at the vertex that has moved. A material's value for
+ * importance is its value for the reversed directions; where nothing is transmitted both are the same. The
+ * adjoint of a shading normal's cosine is a factor of its own. A direction that lies on different sides of
+ * the geometric and the shading normal gets nothing. */
 #include "render/integrator/path/light_path.h"
+#include "render/integrator/eikonal/curve.h"
 #include "render/integrator/vertex/plugin_functions.h"
 
 #include "render/bsdf/perturbed.h"
@@ -26,6 +28,7 @@ light_position light_before(walk *w, ir_ref sample)
         .o = v3(zero, zero, zero),
         .d = v3(zero, zero, t_f32(t, 1)),
         .tmax = t_f32(t, -1),
+        .medium = t_u32(t, 0),
     };
 }
 
@@ -44,7 +47,7 @@ vec2 light_lens(walk *w, const light_position *at)
 
 /* ---- the light ---- */
 
-static walk_light emission_light(walk *w, const light_emission *e)
+walk_light light_shining(walk *w, const light_emission *e)
 {
     return (walk_light){
         .there = ir_bool(w->t.f, true),
@@ -58,7 +61,8 @@ static walk_light emission_light(walk *w, const light_emission *e)
     };
 }
 
-light_emission light_begin(walk *w, ir_ref sample)
+/* moved: with derivatives by what moves the light. */
+static light_emission emission_of(walk *w, ir_ref sample, bool moved)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
@@ -71,13 +75,18 @@ light_emission light_begin(walk *w, ir_ref sample)
     ref_list in = refs_for(e.record), out = refs_results();
     emitter_ray_visit(&in, &a);
     e.choice = t_ratio(t, t_f32(t, 1), probability);
-    ir_call(f, e.cls, w->fn.emitter_ray, w->plan->emitters.count, in.at, in.count, out.at);
+    ir_call(f, e.cls, moved ? w->fn.emitter_ray_differentiated : w->fn.emitter_ray, w->plan->emitters.count,
+            in.at, in.count, out.at);
     e.ray = (emitter_ray){0};
     emitter_ray_results_visit(w, &out, &e.ray);
     e.far = light_is_environment(w, e.cls);
-    e.radiance = walk_radiance(w, emission_light(w, &e), false);
+    e.radiance = walk_radiance(w, light_shining(w, &e), moved);
     return e;
 }
+
+light_emission light_begin(walk *w, ir_ref sample) { return emission_of(w, sample, false); }
+
+light_emission light_begin_moved(walk *w, ir_ref sample) { return emission_of(w, sample, true); }
 
 /* light_begin, run only where `begins`. Elsewhere the result is valid but means nothing. */
 static light_emission begin_emission(walk *w, ir_ref begins, ir_ref sample)
@@ -108,26 +117,34 @@ static light_emission begin_emission(walk *w, ir_ref begins, ir_ref sample)
 
 /* ---- the sensor ---- */
 
-typedef struct connection {
-    sensor_link link;
-    vec3 to;         /* unit direction from the vertex to the sensor's point */
-    ir_ref distance; /* from the vertex to that point */
-} connection;
+bool light_receives(const walk *w) { return sensor_of(w->plan->scene->sensor)->receive; }
 
-/* Connects a vertex p to the sensor. An environment is infinitely far: a point far out in its direction
- * stands for it, and any such point is as good. */
-static connection connect(walk *w, const light_position *at, vec3 p, const light_emission *e)
+/* In place of a connection, for a sensor that is a surface: the path goes nowhere else to be seen. */
+static light_connection no_connection(walk *w)
+{
+    tracer *t = &w->t;
+    ir_ref zero = t_f32(t, 0);
+    vec3 up = v3(zero, zero, t_f32(t, 1));
+    return (light_connection){
+        {.seen = ir_bool(t->f, false), .position = {zero, zero}, .weight = zero}, up, zero};
+}
+
+light_connection light_connect(walk *w, const light_position *at, vec3 p, const light_emission *e)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    const sensor_view view = {w->plan->scene->sensor, t_word(t, t_u32(t, 0), HEADER_SENSOR), NULL};
+    if (light_receives(w))
+        return no_connection(w);
+    const class_node *node = w->plan->sensor;
+    const sensor_view view = {w->plan->scene->sensor,
+                              t_word(t, t_u32(t, 0), node ? HEADER_VIEW : HEADER_SENSOR), node};
     BL_ASSERT(sensor_of(view.object)->link, "a sensor that paths cannot be connected to");
     const float away = 65536 * (w->plan->scene->radius + 1);
     bool skies = w->plan->scene->environment != PLAN_NONE;
     vec3 pinhole = sensor_vector(t, &view, POSE_ORIGIN);
     if (skies)
         p = v3_select(t, e->far, v3_sub(t, pinhole, v3_scale(t, e->ray.d, t_f32(t, away))), p);
-    connection c = {.link = sensor_of(view.object)->link(t, &view, p, light_lens(w, at))};
+    light_connection c = {.link = sensor_of(view.object)->link(t, &view, p, light_lens(w, at))};
     vec3 to = v3_sub(t, c.link.point, p);
     c.distance = ir_max(f, v3_length(t, to), t_f32(t, 1e-20f));
     c.to = v3_scale(t, to, ir_div(f, t_f32(t, 1), c.distance));
@@ -142,7 +159,8 @@ static connection connect(walk *w, const light_position *at, vec3 p, const light
 
 /* bool: nothing stands between the vertex and the sensor's near plane. To an environment the ray goes the
  * other way, from the sensor, where f32 is precise. */
-static ir_ref unoccluded(walk *w, const connection *c, const light_emission *e, vec3 p, vec3 n, ir_ref wanted)
+static ir_ref unoccluded(walk *w, const light_connection *c, const light_emission *e, vec3 p, vec3 n,
+                         ir_ref wanted)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
@@ -157,8 +175,7 @@ static ir_ref unoccluded(walk *w, const connection *c, const light_emission *e, 
                   ir_not(f, light_occluded(w, &(ray){o, d, ir_select(f, wanted, far, t_f32(t, -1))})));
 }
 
-/* The splat at a position on the image, in [0,1]^2. */
-static light_splat splat_at(walk *w, vec2 position, ir_ref there)
+light_splat light_splat_at(walk *w, vec2 position, ir_ref there)
 {
     ir_func *f = w->t.f;
     ir_ref width = ir_uniform(f, IR_U32, UNIFORM_WIDTH), height = ir_uniform(f, IR_U32, UNIFORM_HEIGHT);
@@ -166,16 +183,12 @@ static light_splat splat_at(walk *w, vec2 position, ir_ref there)
         there, {ir_mul(f, position.x, ir_to_f32(f, width)), ir_mul(f, position.y, ir_to_f32(f, height))}};
 }
 
-/* Whether the sensor is a surface that paths meet. */
-static bool receives(const walk *w) { return sensor_of(w->plan->scene->sensor)->receive; }
-
-/* In place of a connection, for a sensor that is a surface: the path goes nowhere else to be seen. */
-static connection no_connection(walk *w)
+sensor_reception light_receive(walk *w, const interaction *si, vec3 d)
 {
     tracer *t = &w->t;
-    ir_ref zero = t_f32(t, 0);
-    vec3 up = v3(zero, zero, t_f32(t, 1));
-    return (connection){{.seen = ir_bool(t->f, false), .position = {zero, zero}, .weight = zero}, up, zero};
+    const render_scene *s = w->plan->scene;
+    const sensor_view view = {s->sensor, t_word(t, t_u32(t, 0), HEADER_SENSOR), NULL};
+    return sensor_of(s->sensor)->receive(t, &view, si, d);
 }
 
 /* The splat of a vertex on the sensor's surface. Light that the path has lost there already is no matter: it
@@ -185,10 +198,9 @@ static void receive(walk *w, const light_position *at, light_vertex *l)
     tracer *t = &w->t;
     ir_func *f = t->f;
     const render_scene *s = w->plan->scene;
-    const sensor_view view = {s->sensor, t_word(t, t_u32(t, 0), HEADER_SENSOR), NULL};
-    sensor_reception r = sensor_of(s->sensor)->receive(t, &view, &l->v.si, at->d);
+    sensor_reception r = light_receive(w, &l->v.si, at->d);
     uint32_t first = s->hide_emitters ? 2 : 1;
-    l->splat = splat_at(w, r.position, ir_and(f, r.received, ir_ge(f, at->depth, t_u32(t, first))));
+    l->splat = light_splat_at(w, r.position, ir_and(f, r.received, ir_ge(f, at->depth, t_u32(t, first))));
     l->scale = r.weight;
 }
 
@@ -269,16 +281,23 @@ static void material_values(walk *w, const light_vertex *v, bool differentiated,
     sampled.wo = v3_select(t, v->v.sample.delta, v->v.wo, v->v.wi);
     walk_values(w, &sampled, differentiated, &unused, for_sample);
     ir_ref by = ir_select(t->f, v->v.sample.delta, t_f32(t, 1), cosines_of(w, v->v.wo, v->v.wi));
-    *for_sample = color_scale(t, *for_sample, ir_detach(t->f, by));
+    *for_sample = color_scale(t, *for_sample, w->motion->chains ? by : ir_detach(t->f, by));
     seen.wi = v->v.to_light, seen.to_light = v->v.wi;
     walk_values(w, &seen, differentiated, for_sensor, &unused);
-    *for_sensor = color_scale(t, *for_sensor, ir_detach(t->f, cosines_of(w, v->v.to_light, v->v.wi)));
+    ir_ref seen_by = cosines_of(w, v->v.to_light, v->v.wi);
+    *for_sensor = color_scale(t, *for_sensor, w->motion->chains ? seen_by : ir_detach(t->f, seen_by));
 }
 
 void light_values(walk *w, const light_vertex *v, bool differentiated, color *for_sensor, color *for_sample)
 {
     material_values(w, v, differentiated, for_sensor, for_sample);
-    if (receives(w))
+    if (w->bends_lit) { /* what the curve that leads here lets through is a factor of both */
+        color left = eikonal_passed(w, &v->v.curve).left;
+        *for_sample = color_mul(&w->t, *for_sample, left);
+        *for_sensor = light_receives(w) ? left : color_mul(&w->t, *for_sensor, left);
+        return;
+    }
+    if (light_receives(w))
         *for_sensor = color_all(t_f32(&w->t, 1));
 }
 
@@ -296,9 +315,21 @@ static ir_ref onward_factor(walk *w, const light_vertex *l, ir_ref wi_ng, ir_ref
     return ir_mul(f, shading_adjoint(w, v, cosines, wi_ng, v->wo.z, wo_ng), squared);
 }
 
+ir_ref light_weigh(walk *w, vec3 d, const light_connection *c, light_vertex *l)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    const walk_vertex *v = &l->v;
+    ir_ref wi_ng = ir_neg(f, v3_dot(t, d, v->si.ng));
+    ir_ref sensor_adjoint = shading_adjoint(w, v, cosines_of(w, v->wi, v->to_light), wi_ng, v->to_light.z,
+                                            v3_dot(t, c->to, v->si.ng));
+    l->onward = onward_factor(w, l, wi_ng, v3_dot(t, l->next_d, v->si.ng));
+    return sensor_adjoint;
+}
+
 /* Describes the surface that the ray has met, samples where it scatters to, and weighs its connection c to
  * the sensor. */
-static void scatter(walk *w, const light_position *at, const connection *c, light_vertex *l)
+static void scatter(walk *w, const light_position *at, const light_connection *c, light_vertex *l)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
@@ -312,10 +343,7 @@ static void scatter(walk *w, const light_position *at, const connection *c, ligh
     ir_ref toward_pdf;
     walk_sample_bsdf(w, v, r.u[0], r.u[1], r.u[2], &toward_pdf);
     l->next_d = v3_normalize(t, frame_to_world(t, v->frame, v->wo));
-    ir_ref wi_ng = ir_neg(f, v3_dot(t, at->d, v->si.ng));
-    ir_ref sensor_adjoint = shading_adjoint(w, v, cosines_of(w, v->wi, v->to_light), wi_ng, v->to_light.z,
-                                            v3_dot(t, c->to, v->si.ng));
-    l->onward = onward_factor(w, l, wi_ng, v3_dot(t, l->next_d, v->si.ng));
+    ir_ref sensor_adjoint = light_weigh(w, at->d, c, l);
     ir_ref scatters = ir_and(f, ir_gt(f, toward_pdf, t_f32(t, 0)), ir_gt(f, sensor_adjoint, t_f32(t, 0)));
     l->splat.there = ir_and(f, l->splat.there, ir_or(f, l->begins, ir_and(f, l->goes_on, scatters)));
     l->scale = ir_select(f, l->begins, l->scale, ir_mul(f, sensor_adjoint, c->link.weight));
@@ -323,33 +351,55 @@ static void scatter(walk *w, const light_position *at, const connection *c, ligh
     v->goes_on = l->goes_on = ir_and(f, l->goes_on, ir_gt(f, l->onward, t_f32(t, 0)));
 }
 
-light_vertex light_visit(walk *w, const light_position *at)
+/* The cosine at a light. Infinitely far ones have none. */
+ir_ref light_cosine(walk *w, const light_emission *e, const light_connection *c)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref zero = t_f32(t, 0), facing = ir_gt(f, v3_dot(t, e->ray.ns, c->to), zero);
+    return ir_select(f, e->far, t_f32(t, 1),
+                     ir_select(f, facing, ir_abs(f, v3_dot(t, e->ray.n, c->to)), zero));
+}
+
+/* The surface that the ray of `at` meets. at->d becomes the direction in which the ray arrives. */
+static void meet(walk *w, light_position *at, walk_vertex *v)
+{
+    walk_position by = {.o = at->o, .d = at->d, .tmax = at->tmax, .medium = at->medium};
+    v->si = w->bends ? eikonal_intersect(w, &by, v) : walk_intersect(w, by, &v->met);
+    at->d = by.d;
+}
+
+light_vertex light_visit(walk *w, const light_position *before, ir_ref connects)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
     const render_scene *s = w->plan->scene;
     ir_ref zero = t_f32(t, 0);
+    light_position here = *before, *at = &here;
     light_vertex l = {.begins = ir_eq(f, at->depth, t_u32(t, 0))};
     light_emission e = begin_emission(w, l.begins, at->sample);
-    l.emission = emission_light(w, &e), l.radiance = e.radiance;
-    l.v.si = walk_intersect(w, (walk_position){.o = at->o, .d = at->d, .tmax = at->tmax}, &l.v.met);
+    l.emission = light_shining(w, &e), l.radiance = e.radiance;
+    meet(w, at, &l.v);
     vec3 p = v3_select(t, l.begins, e.ray.p, l.v.si.p), n = v3_select(t, l.begins, e.ray.n, l.v.si.ng);
-    connection c = receives(w) ? no_connection(w) : connect(w, at, p, &e);
-    ir_ref facing = ir_gt(f, v3_dot(t, e.ray.ns, c.to), zero);
-    ir_ref cosine =
-        ir_select(f, e.far, t_f32(t, 1), ir_select(f, facing, ir_abs(f, v3_dot(t, e.ray.n, c.to)), zero));
+    light_connection c = light_connect(w, at, p, &e);
+    ir_ref cosine = light_cosine(w, &e, &c);
     l.scale = ir_mul(f, ir_mul(f, e.ray.point_weight, e.choice), ir_mul(f, cosine, c.link.weight));
     ir_ref seen = ir_gt(f, l.scale, zero);
-    l.splat = splat_at(
+    l.splat = light_splat_at(
         w, c.link.position,
         ir_and(f, c.link.seen, s->hide_emitters ? ir_not(f, l.begins) : ir_or(f, ir_not(f, l.begins), seen)));
     l.goes_on = l.v.si.valid;
     if (s->max_depth >= 0)
         l.goes_on = ir_and(f, l.goes_on, ir_lt(f, at->depth, t_u32(t, (uint32_t)s->max_depth)));
     scatter(w, at, &c, &l);
-    if (receives(w))
+    if (light_receives(w))
         receive(w, at, &l);
-    else
+    if (w->bends && !light_receives(w)) /* no line leads from a curve to the sensor */
+        l.splat.there = ir_and(
+            f, l.splat.there, ir_not(f, eikonal_bends(w, medium_behind(w, &l.v.si, c.to, at->medium))));
+    if (!ir_is_none(connects))
+        l.splat.there = ir_and(f, l.splat.there, connects);
+    if (!light_receives(w))
         l.splat.there = unoccluded(w, &c, &e, p, n, l.splat.there);
     /* From the point on the light, the path goes on along the ray that leaves the light. */
     ir_ref shines = ir_gt(f, e.ray.weight, zero);
@@ -357,10 +407,14 @@ light_vertex light_visit(walk *w, const light_position *at)
     l.goes_on = ir_select(f, l.begins, shines, l.goes_on);
     l.next_d = v3_select(t, l.begins, e.ray.d, l.next_d);
     l.next_o = ray_offset(t, p, n, l.next_d);
-    l.v.decisions = ir_xor(f,
-                           ir_add(f, ir_select(f, l.v.si.valid, l.v.si.entry, t_u32(t, PLAN_NONE)),
-                                  ir_mul(f, l.v.sample.lobe, t_u32(t, 0x9E3779B1u))),
-                           ir_select(f, l.splat.there, t_u32(t, 0xC2B2AE3Du), t_u32(t, 0)));
+    if (w->bends)
+        l.v.medium = ir_select(f, l.begins, at->medium, medium_behind(w, &l.v.si, l.next_d, at->medium));
+    ir_ref seen_mark = ir_select(f, l.splat.there, t_u32(t, 0xC2B2AE3Du), t_u32(t, 0));
+    l.way = ir_add(f, ir_select(f, l.v.si.valid, l.v.si.entry, t_u32(t, PLAN_NONE)),
+                   ir_mul(f, l.v.sample.lobe, t_u32(t, 0x9E3779B1u)));
+    if (w->bends)
+        l.way = ir_xor(f, ir_mul(f, l.way, t_u32(t, 16777619u)), l.v.curve.steps);
+    l.v.decisions = ir_xor(f, l.way, seen_mark);
     return l;
 }
 
@@ -386,7 +440,7 @@ void light_emit(walk *w, const light_vertex *v, throughput *b)
     }
 }
 
-ir_ref light_pass(walk *w, const light_vertex *v, light_position *at, throughput *b)
+passage light_pass(walk *w, const light_vertex *v, light_position *at, throughput *b)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
@@ -400,7 +454,9 @@ ir_ref light_pass(walk *w, const light_vertex *v, light_position *at, throughput
         b->zeros[c] = ir_select(f, v->begins, first.zeros[c], b->zeros[c]);
     b->eta = ir_select(f, v->begins, first.eta, b->eta);
     ir_ref alive = ir_and(f, v->goes_on, ir_or(f, v->begins, onward.alive));
+    if (w->bends)
+        at->medium = ir_select(f, alive, v->v.medium, t_u32(t, 0));
     at->o = v->next_o, at->d = v->next_d, at->tmax = ir_select(f, alive, t_f32(t, 1e30f), t_f32(t, -1));
     at->depth = ir_select(f, alive, ir_add(f, at->depth, one), t_u32(t, 0));
-    return alive;
+    return (passage){alive, onward.inverse_pdf};
 }

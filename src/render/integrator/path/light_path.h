@@ -11,6 +11,7 @@ typedef struct light_position {
     ir_ref sample, depth; /* u32 */
     vec3 o, d;
     ir_ref tmax;
+    ir_ref medium; /* where walk.bends: u32: as in walk_position. Lights stand outside of what bends rays */
 } light_position;
 
 /* Where a vertex is seen on the image. */
@@ -32,6 +33,7 @@ typedef struct light_vertex {
     ir_ref onward;  /* detached: the factor of the throughput besides the material's value over its density */
     ir_ref goes_on; /* bool: the path may go on */
     vec3 next_o, next_d; /* the ray that goes on */
+    ir_ref way;          /* u32: hash of what was decided of the path, without the connection */
 } light_vertex;
 
 /* A light, and a ray that leaves it. */
@@ -41,23 +43,47 @@ typedef struct light_emission {
     color radiance;
     ir_ref far; /* bool: the light is an environment */
 } light_emission;
-/* Chooses a light, and a ray of it, with the first two blocks of the sample's random numbers. */
+/* Chooses a light, and a ray of it, with the first two blocks of the sample's random numbers. `moved`: with
+ * derivatives by what moves the light, at random numbers that are held. */
 light_emission light_begin(walk *w, ir_ref sample);
+light_emission light_begin_moved(walk *w, ir_ref sample);
+walk_light light_shining(walk *w, const light_emission *e); /* the light, in the direction of its ray */
 /* The random numbers with which the vertex at a position is connected to the sensor. */
 vec2 light_lens(walk *w, const light_position *at);
 
 /* The position before a sample's first vertex: no path has begun. */
 light_position light_before(walk *w, ir_ref sample);
-/* The vertex that the ray of `at` leads to or, at depth 0, the point on a light. */
-light_vertex light_visit(walk *w, const light_position *at);
+/* The vertex that the ray of `before` leads to or, at depth 0, the point on a light. connects: bool, it is
+ * connected to the sensor; none: it always is. */
+light_vertex light_visit(walk *w, const light_position *before, ir_ref connects);
 /* The vertex's splat over the throughput; 0 if it has none. */
 color light_splat_factor(walk *w, const light_vertex *v);
 /* The values of v's material, differentiated or not. */
 void light_values(walk *w, const light_vertex *v, bool differentiated, color *for_sensor, color *for_sample);
-/* After a vertex: updates the throughput b and the position, and returns whether the path lives (bool). At
- * the light, b has the light's radiance already (light_emit). */
-ir_ref light_pass(walk *w, const light_vertex *v, light_position *at, throughput *b);
+/* After a vertex: updates the throughput b and the position, and returns whether the path lives. At the
+ * light, b has the light's radiance already (light_emit), and there is no density. */
+passage light_pass(walk *w, const light_vertex *v, light_position *at, throughput *b);
 /* Where v->begins, makes the radiance of the light the first factor of the throughput. */
 void light_emit(walk *w, const light_vertex *v, throughput *b);
+
+/* ---- parts of a vertex, which motion/light_motion.c evaluates again where it moves ---- */
+
+typedef struct light_connection {
+    sensor_link link;
+    vec3 to;         /* unit direction from the vertex to the sensor's point */
+    ir_ref distance; /* from the vertex to that point */
+} light_connection;
+/* Connects a vertex p to the sensor. An environment is infinitely far: a point far out in its direction
+ * stands for it, and any such point is as good. */
+light_connection light_connect(walk *w, const light_position *at, vec3 p, const light_emission *e);
+light_splat light_splat_at(walk *w, vec2 position, ir_ref there); /* position: on the image, in [0,1]^2 */
+/* Whether the sensor is a surface that paths meet instead, and what it receives where d, a ray, meets si. */
+bool light_receives(const walk *w);
+sensor_reception light_receive(walk *w, const interaction *si, vec3 d);
+/* The cosine at a point on a light, toward the sensor; 1 where the light is infinitely far. */
+ir_ref light_cosine(walk *w, const light_emission *e, const light_connection *c);
+/* At a surface that the ray with direction d has met: sets l->onward, and returns the adjoint of shading
+ * toward the sensor. */
+ir_ref light_weigh(walk *w, vec3 d, const light_connection *c, light_vertex *l);
 
 #endif

@@ -102,8 +102,11 @@ static ir_func *make_interact(walk *w, const shape_kind_class *kind, bool differ
             meet_again(&t, kind, entry, hit.o, hit.d, at);
         si.b = (vec2){at[1], at[2]};
         kind->interact(&t, &(shape_hit){entry, hit.data, hit.o, hit.d, at[0], at[1], at[2]}, &si);
-        if (slides &&
-            !(w->plan->moves & MOVE_POSITIONS)) /* With MOVE_POSITIONS the kind has done this itself. */
+        /* With MOVE_POSITIONS the kind has done this itself. A triangle does it also beyond its edges, where
+         * frozen light paths may meet its plane, and where it has no distance. */
+        bool itself = w->plan->moves & MOVE_POSITIONS ||
+                      (w->plan->scene->light_tracing && kind == shape_kinds[SHAPE_TRIANGLES]);
+        if (slides && !itself)
             si.p = v3_add(&t, hit.o, v3_scale(&t, hit.d, at[0]));
     }
     interaction_complete(&t, &si);
@@ -345,11 +348,12 @@ static ir_func *make_emitter_sample(walk *w, const class_node *n)
     return f;
 }
 
-static ir_func *make_emitter_ray(walk *w, const class_node *n)
+static ir_func *make_emitter_ray(walk *w, const class_node *n, bool differentiated)
 {
     BL_ASSERT(emitter_of(n)->ray, "no path begins at a light of the class %s", n->cls->plugin.name);
-    ir_func *f = ir_func_create(w->t.f->module, "emitter_ray");
-    tracer t = walk_function_tracer(w, f, false);
+    ir_func *f =
+        ir_func_create(w->t.f->module, differentiated ? "emitter_ray_differentiated" : "emitter_ray");
+    tracer t = walk_function_tracer(w, f, differentiated);
     ir_ref record;
     ref_list in = refs_parameters(f, &record), out = refs_fields();
     ir_ref zero = t_f32(&t, 0);
@@ -597,7 +601,14 @@ void vertex_emitter_functions(walk *w)
     if (p->scene->light_tracing || w->pass == RENDER_EDGES_LIT || w->pass == RENDER_EDGES_LIT_FORWARD) {
         fn->emitter_ray = func_array(w, p->emitters.count);
         for (uint32_t i = 0; i < p->emitters.count; i++)
-            fn->emitter_ray[i] = make_emitter_ray(w, p->emitters.data[i]);
+            fn->emitter_ray[i] = make_emitter_ray(w, p->emitters.data[i], false);
+    }
+    if (p->scene->light_tracing && w->motion->chains) {
+        fn->emitter_ray_differentiated = func_array(w, p->emitters.count);
+        for (uint32_t i = 0; i < p->emitters.count; i++)
+            fn->emitter_ray_differentiated[i] = moves(w, p->emitters.data[i])
+                                                    ? make_emitter_ray(w, p->emitters.data[i], true)
+                                                    : fn->emitter_ray[i];
     }
     if (w->next_event && (w->wants.light_normal || some_light_moves(w) || p->lights_slide)) {
         fn->emitter_moved = func_array(w, p->emitters.count);

@@ -25,7 +25,8 @@ typedef struct walk_functions {
     ir_func **bsdf_polarized, **bsdf_polarized_differentiated; /* where walk.polarized */
     ir_func **bsdf_albedo;                                     /* for channels only */
     ir_func **emitter_sample;
-    ir_func **emitter_ray; /* for light tracing only */
+    ir_func **emitter_ray;                /* for light tracing only */
+    ir_func **emitter_ray_differentiated; /* the same where such paths move: by what moves the light */
     ir_func **emitter_radiance, **emitter_radiance_differentiated;
     ir_func **emitter_moved; /* differentiated by what moves the light; NULL where no light moves */
     /* Where walk.wants.surface_anew, interact_differentiated intersects the entry again with the ray that it

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * See kept_rows.h. A truth is kept as a word. */
+#include "render/integrator/walk/kept_rows.h"
+
+static bool is_number(ir_func *f, ir_ref r) { return ir_type_of(f, r) == IR_F32; }
+
+kept_rows rows_make(ir_func *f, const loop_state *row, uint32_t count)
+{
+    kept_rows p = {0};
+    for (uint32_t k = 0; k < row->count; k++)
+        *(is_number(f, row->r[k]) ? &p.number_count : &p.word_count) += 1;
+    p.numbers = ir_local(f, IR_F32, count * p.number_count),
+    p.words = ir_local(f, IR_U32, count * p.word_count);
+    return p;
+}
+
+void rows_keep(tracer *t, const kept_rows *rows, ir_ref when, ir_ref number, const loop_state *row)
+{
+    BL_ASSERT(row->count == rows->number_count + rows->word_count, "%u references in a row of %u", row->count,
+              rows->number_count + rows->word_count);
+    ir_func *f = t->f;
+    ir_if(f, when);
+    ir_ref at = ir_mul(f, number, t_u32(t, rows->number_count)),
+           word = ir_mul(f, number, t_u32(t, rows->word_count));
+    uint32_t numbers = 0, words = 0;
+    for (uint32_t k = 0; k < row->count; k++)
+        if (is_number(f, row->r[k])) {
+            ir_lstore(f, rows->numbers, t_offset(t, at, numbers++), row->r[k]);
+        } else {
+            bool truth = ir_type_of(f, row->r[k]) == IR_BOOL;
+            ir_lstore(f, rows->words, t_offset(t, word, words++),
+                      truth ? ir_to_u32(f, row->r[k]) : row->r[k]);
+        }
+    ir_else(f);
+    ir_endif(f);
+}
+
+void rows_recall(tracer *t, const kept_rows *rows, ir_ref when, ir_ref number, loop_state *row)
+{
+    ir_func *f = t->f;
+    BL_ASSERT(row->count == rows->number_count + rows->word_count, "%u references in a row of %u", row->count,
+              rows->number_count + rows->word_count);
+    ir_ref kept[STATE_MOST], branch = ir_if(f, when);
+    ir_ref at = ir_mul(f, number, t_u32(t, rows->number_count)),
+           word = ir_mul(f, number, t_u32(t, rows->word_count));
+    uint32_t numbers = 0, words = 0;
+    for (uint32_t k = 0; k < row->count; k++)
+        if (is_number(f, row->r[k]))
+            kept[k] = ir_lload(f, rows->numbers, t_offset(t, at, numbers++));
+        else
+            kept[k] = ir_lload(f, rows->words, t_offset(t, word, words++));
+    for (uint32_t k = 0; k < row->count; k++)
+        if (ir_type_of(f, row->r[k]) == IR_BOOL)
+            kept[k] = ir_ne(f, kept[k], t_u32(t, 0));
+    ir_else(f);
+    ir_endif(f);
+    for (uint32_t k = 0; k < row->count; k++)
+        row->r[k] = ir_phi(f, branch, kept[k], row->r[k]);
+    state_read(row);
+}
