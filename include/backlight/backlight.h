@@ -800,7 +800,11 @@ typedef struct bl_fit_view {
     uint32_t sensor;       /* as in bl_job_set_sensor */
     const float *to_world; /* as in bl_job_set_sensor */
     bool held_out;         /* no step sees this view; bl_fit_render shows it */
-    uint64_t reserved[8];
+    /* height*width numbers, 0 or above, or NULL: all are 1. The view's loss is the mean over all values of
+     * the pixel's weight times the value's loss; 0: the pixel does not count, whatever its target. */
+    const float *weights;
+    double weight; /* of the view's loss in the mean over views, 0: 1; shares are weights over their sum */
+    uint64_t reserved[6];
 } bl_fit_view;
 
 typedef struct bl_fit_change {
@@ -812,7 +816,7 @@ typedef struct bl_fit_desc {
     const bl_fit_parameter *parameters;
     uint32_t parameter_count;
     const float *target;      /* one view: an image through the scene's first sensor; or */
-    const bl_fit_view *views; /* several; the loss is the mean of theirs */
+    const bl_fit_view *views; /* several; the loss is the mean of theirs, by their weights */
     uint32_t view_count;
     bl_loss loss;
     bl_gradient_form form; /* as in bl_gradient_desc */
@@ -842,7 +846,8 @@ typedef struct bl_fit_desc {
      * and step alone (with common_numbers, too), and no pixel comes again before all others have come. The
      * targets must then stay as they are until the fit is destroyed. */
     uint32_t batch;
-    uint64_t reserved[8];
+    const float *weights; /* of the pixels of `target`, as in bl_fit_view */
+    uint64_t reserved[7];
 } bl_fit_desc;
 
 /* Minimises the loss against the target, entirely on the device. */

@@ -19,7 +19,7 @@ from ._scene import Scene, as_scene
 
 _PARAMETER = {"rate": 0.0, "least": 0.0, "most": 0.0, "initial": None, "total_variation": 0.0, "smoothing": 0.0,
               "large_steps": 0.0, "fixed_axes": 0, "motion": "rigid"}
-_VIEW = {"target": None, "sensor": 0, "to_world": None, "held_out": False}
+_VIEW = {"target": None, "sensor": 0, "to_world": None, "held_out": False, "weights": None, "weight": 0.0}
 _NUMBERS = {"loss_constant": 0.0, "rate": 0.0, "beta_1": 0.0, "beta_2": 0.0, "momentum": 0.0, "alpha": 0.0, "epsilon": 0.0}
 _COUNTS = {"spp": 0, "spp_gradient": 0, "seed": 0, "first_step": 0, "batch": 0}
 _FLAGS = {"nesterov": False, "common_numbers": False}
@@ -52,7 +52,8 @@ def _views(scene: Scene, target: Any, views: Any) -> list[dict[str, Any]]:
         v = as_options(view if isinstance(view, Mapping) else {"target": view}, _VIEW, "a view of a fit")
         found.append({
             "target": None if v["target"] is None else as_target(v["target"], scene.shape, "target"),
-            "sensor": as_count(v["sensor"], "sensor"), "held_out": bool(v["held_out"]),
+            "sensor": as_count(v["sensor"], "sensor"), "held_out": bool(v["held_out"]), "weight": float(v["weight"]),
+            "weights": None if v["weights"] is None else as_float32(v["weights"], scene.shape[:2], "weights"),
             "to_world": None if v["to_world"] is None else as_float32(v["to_world"], (4, 4), "to_world")})
     return found
 
@@ -63,7 +64,8 @@ class Fit:
     parameters: a list of names, or a dict from names to learning rates or to dicts with `rate`, `least` and `most`
     (bounds; both 0: the parameter's own range), `initial` (values; else the scene's), `total_variation`,
     `smoothing`, `large_steps`, `fixed_axes`, `motion` ("rigid", "similarity", "free"). target: float32 (height,
-    width, 3); or views: a list of targets or of dicts with `target`, `sensor`, `to_world` (4 x 4), `held_out`.
+    width, 3); or views: a list of targets or of dicts with `target`, `sensor`, `to_world` (4 x 4), `held_out`,
+    `weights` (height, width: how much each pixel counts, 0 or above) and `weight` (of the view among the views).
 
     Options: `loss` ("l2", "l1", "relative_l2", "huber"), `loss_constant`, `optimizer` ("adam", "sgd", "rmsprop"),
     `rate` (0.05), `beta_1`, `beta_2`, `momentum`, `nesterov`, `alpha`, `epsilon`, `spp` (16), `spp_gradient`,

@@ -69,6 +69,8 @@ void read_views(FitState &state, Parts &parts, const nb::list &given)
         view.sensor = nb::cast<uint32_t>(d["sensor"]);
         view.to_world = array_of(parts, "to_world", d["to_world"], 16);
         view.held_out = nb::cast<bool>(d["held_out"]);
+        view.weights = array_of(parts, "weights", d["weights"], state.scene->pixels());
+        view.weight = nb::cast<double>(d["weight"]);
         parts.views.push_back(view);
     }
 }

@@ -155,6 +155,19 @@ def test_views(box, target):
     assert fit.run(2).status["step"] == 2 and fit.render(1, 4).shape == (16, 16, 3)
 
 
+def test_weights(box, target):
+    half = np.zeros((16, 16))
+    half[:, :8] = 1
+    spoiled = target.copy()
+    spoiled[:, 8:] = 1e6
+    clean, other = (make(box, None, views=[{"target": t, "weights": half}]) for t in (target, spoiled))
+    assert clean.run(3)[RED].tobytes() == other.run(3)[RED].tobytes() and clean.losses == other.losses
+    assert make(box, None, views=[{"target": target, "weight": 3}]).run(3).losses != clean.losses
+    for weights, named in ((-half, "pixel 0|weights must"), (0 * half, "all of its pixels")):
+        with pytest.raises(bl.ArgumentError, match=named):
+            make(box, None, views=[{"target": target, "weights": weights}])
+
+
 def test_progress(box, target, capsys):
     seen = []
     bl.render(box, 512, progress=seen.append)

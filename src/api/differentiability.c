@@ -84,30 +84,6 @@ static const char *refused_by_mode(const render_scene *s, uint32_t parameter)
                : NULL;
 }
 
-static bool bends_rays(const render_scene *s)
-{
-    bool any = false;
-    for (uint32_t i = 0; i < s->media.count; i++)
-        any |= s->media.data[i]->cls == &medium_grin.base.plugin;
-    return any;
-}
-
-/* Rays that bend are differentiated where paths are attached. */
-static const char *refused_by_bent_rays(const render_scene *s, uint32_t parameter)
-{
-    const render_parameter *p = &s->parameters.data[parameter];
-    if (p->curves && s->volumetric)
-        return "those of a medium that bends rays are found by path and its kin alone, not by volumetric "
-               "integrators";
-    if (p->curves && s->detached && !s->light_tracing)
-        return "those of a medium that bends rays are found where paths are attached: take path, prb or "
-               "ptracer";
-    if (to_world_is(s, parameter) || mesh_slot_moves(p->slot) ||
-        (s->volumetric && p->object == s->sensor->index))
-        return "those of what moves are not implemented where a medium bends rays";
-    return NULL;
-}
-
 /* Whether an object is a shape that is a light, or an instance that holds one. */
 static bool shines(const render_scene *s, uint32_t object)
 {
@@ -130,11 +106,34 @@ static const char *refused_by_light_tracing(const render_scene *s, uint32_t para
     bool smooth = ((const filter_class *)(const void *)s->filter->cls)->value;
     if (moves && !smooth)
         return "those of what moves need a film whose reconstruction filter has a derivative: gaussian, "
-               "tent, "
-               "mitchell, catmullrom or lanczos instead of box";
+               "tent, mitchell, catmullrom or lanczos instead of box";
     return moves && shines(s, p->object) ? "those of shapes that are lights are not implemented for ptracer: "
                                            "paths would begin elsewhere"
                                          : NULL;
+}
+
+static bool bends_rays(const render_scene *s)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < s->media.count; i++)
+        any |= s->media.data[i]->cls == &medium_grin.base.plugin;
+    return any;
+}
+
+/* Rays that bend are differentiated where paths are attached. */
+static const char *refused_by_bent_rays(const render_scene *s, uint32_t parameter)
+{
+    const render_parameter *p = &s->parameters.data[parameter];
+    if (p->curves && s->volumetric)
+        return "those of a medium that bends rays are found by path and its kin alone, not by volumetric "
+               "integrators";
+    if (p->curves && s->detached && !s->light_tracing)
+        return "those of a medium that bends rays are found where paths are attached: take path, prb or "
+               "ptracer";
+    if (to_world_is(s, parameter) || mesh_slot_moves(p->slot) ||
+        (s->volumetric && p->object == s->sensor->index))
+        return "those of what moves are not implemented where a medium bends rays";
+    return NULL;
 }
 
 const char *differentiability_obstacle(const render_scene *s, uint32_t parameter)
@@ -167,7 +166,8 @@ const char *differentiability_obstacle(const render_scene *s, uint32_t parameter
     if (camera && (!replay || s->depth_image))
         return "the camera's are not implemented for this integrator";
     if (s->light_tracing)
-        return refused_by_light_tracing(s, parameter, camera || moved || (light && !light->environment));
+        return refused_by_light_tracing(s, parameter,
+                                        camera || moved || p->curves || (light && !light->environment));
     if (s->method == METHOD_TAPE && (moved || p->slot >= PLAN_ARRAY_SLOT || (light && light->environment)))
         return "those of what moves or turns the sky, and of attributes of meshes, are not implemented for "
                "the tape";

@@ -102,7 +102,7 @@ static double or_default(double given, double otherwise) { return given > 0 ? gi
 static bl_fit_desc resolve(const bl_job *job, const bl_fit_desc *desc)
 {
     bl_fit_desc d = *desc;
-    d.parameters = NULL, d.target = NULL, d.views = NULL, d.schedule = NULL;
+    d.parameters = NULL, d.target = NULL, d.views = NULL, d.weights = NULL, d.schedule = NULL;
     d.view_count = desc->views ? desc->view_count : 1;
     d.rate = or_default(d.rate, 0.05), d.epsilon = or_default(d.epsilon, 1e-8);
     d.beta_1 = or_default(d.beta_1, 0.9), d.beta_2 = or_default(d.beta_2, 0.999),
@@ -236,26 +236,26 @@ job_work_desc fit_gradient_work(const bl_fit *fit, const job_loss *loss, uint32_
 }
 
 /* Appends the loss of the job's image, and its dL/dI. */
-static void record_loss(bl_fit *fit, gpu_buffer *target, double weight)
+static void record_loss(bl_job *job, const job_loss *loss)
 {
-    bl_job *job = fit->job;
     fit_record_loss(job->batch, job->device->fixed,
-                    &(fit_loss){.loss = fit->desc.loss,
-                                .constant = fit->desc.loss_constant,
-                                .weight = weight,
+                    &(fit_loss){.loss = loss->kind,
+                                .constant = loss->constant,
+                                .weight = loss->weight,
+                                .weighted = loss->weighted,
                                 .image = job->image,
-                                .target = target,
+                                .target = loss->target,
                                 .adjoint = job->adjoint,
                                 .partials = job->partials,
                                 .results = job->results,
                                 .n = job_values(job)});
 }
 
-void fit_record_comparison(bl_fit *fit, gpu_buffer *target, double weight)
+void fit_record_comparison(bl_fit *fit, const job_loss *loss)
 {
     job_work_desc image = fit_image_work(fit, 0);
     job_record_resolve(fit->job, image.spp, image.strips);
-    record_loss(fit, target, weight);
+    record_loss(fit->job, loss);
 }
 
 /* Renders the image that a step looks at, unless a pipelined method has left one, and computes its dL/dI.
@@ -265,19 +265,20 @@ static bl_result compare(bl_fit *fit, const fit_sight *sight, bl_fit_status *s, 
     bl_job *job = fit->job;
     bl_stats stats = {0};
     job_work_desc image = fit_image_work(fit, sight->seed);
+    const job_loss loss = fit_sight_loss(fit, sight);
     if (!job->pipeline_filled) {
         TRY(job_run(job, &image, &stats, err));
         TRY(count(fit, s, err));
     }
     TRY(gpu_batch_begin(job->batch, err));
     if (job->pipeline_filled)
-        record_loss(fit, sight->target, sight->weight);
+        record_loss(job, &loss);
     else
-        fit_record_comparison(fit, sight->target, sight->weight);
+        fit_record_comparison(fit, &loss);
     TRY(finish_batch(job, err));
-    double loss;
-    TRY(job_read_loss(job, &loss, err));
-    s->loss += loss;
+    double value;
+    TRY(job_read_loss(job, &value, err));
+    s->loss += value;
     return BL_OK;
 }
 
@@ -288,12 +289,7 @@ static bl_result differentiate(bl_fit *fit, const fit_sight *sight, bool first, 
 {
     bl_job *job = fit->job;
     bl_stats stats = {0};
-    const job_loss loss = {
-        .kind = fit->desc.loss,
-        .constant = fit->desc.loss_constant,
-        .weight = sight->weight,
-        .target = sight->target,
-    };
+    const job_loss loss = fit_sight_loss(fit, sight);
     job_work_desc w = fit_gradient_work(fit, &loss, sight->seed);
     w.adds = !first, w.unfinished = !sight->last;
     TRY(pixel_sampling_distribute(job, &w, err));

@@ -7,8 +7,10 @@
 #include "fit/fit.h"
 
 typedef struct fit_view {
-    gpu_buffer *target;  /* without a batch */
-    const float *pixels; /* the target, with a batch: the caller's */
+    gpu_buffer *target;   /* without a batch; where the fit is weighted, the weights are behind it */
+    const float *pixels;  /* the target, with a batch: the caller's; so are */
+    const float *weights; /* NULL: all are 1 */
+    double share;         /* of its loss in that of the step */
     uint32_t sensor;
     bool posed, held_out;
     float to_world[16];
@@ -55,6 +57,7 @@ struct bl_fit {
     double largest_adjoint;
     uint32_t coarser; /* number of steps by which overflows have made the fixed-point scale coarser */
     gpu_buffer *state[2], *optimizer_status;
+    bool weighted;      /* some view has weights of its pixels */
     gpu_buffer *losses; /* of the views of a recorded step (fit_vulkan.c); NULL until one is prepared */
     uint64_t bytes;     /* size of the buffers above and the targets */
     fit_identity identity;
@@ -66,7 +69,7 @@ struct bl_fit {
  * fit->status.step. */
 job_work_desc fit_image_work(const bl_fit *fit, uint32_t seed);
 job_work_desc fit_gradient_work(const bl_fit *fit, const job_loss *loss, uint32_t seed);
-void fit_record_comparison(bl_fit *fit, gpu_buffer *target, double weight);
+void fit_record_comparison(bl_fit *fit, const job_loss *loss);
 void fit_record_move(bl_fit *fit);
 
 #endif

@@ -75,8 +75,13 @@ static void add_views(XXH3_state_t *h, const bl_fit *fit, const bl_fit_desc *des
         uint32_t how[3] = {fit->views[v].sensor, fit->views[v].posed, fit->views[v].held_out};
         add(h, how, sizeof how);
         add(h, fit->views[v].to_world, sizeof fit->views[v].to_world);
-        if (!fit->views[v].held_out)
-            add(h, desc->views ? desc->views[v].target : desc->target, image);
+        if (fit->views[v].held_out)
+            continue;
+        add(h, desc->views ? desc->views[v].target : desc->target, image);
+        add(h, &fit->views[v].share, sizeof fit->views[v].share);
+        const float *weights = desc->views ? desc->views[v].weights : desc->weights;
+        if (weights)
+            add(h, weights, image / film_channels(fit->job->scene));
     }
 }
 

@@ -7,23 +7,76 @@
 #include "api/pixel_batch.h"
 
 #include "render/sensor/sensor.h"
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* ---- what is made once ---- */
 
-static bl_result new_target(bl_fit *fit, uint32_t values, const float *from, gpu_buffer **out, bl_error *err)
+/* values: of the target; where the fit is weighted, their weights stand behind them. */
+static bl_result new_target(bl_fit *fit, uint32_t values, gpu_buffer **out, bl_error *err)
 {
-    TRY(gpu_buffer_create(fit->job->device->gpu, GPU_DEVICE, 4ull * values, "target", out, err));
+    const uint64_t bytes = (fit->weighted ? 8ull : 4ull) * values;
+    TRY(gpu_buffer_create(fit->job->device->gpu, GPU_DEVICE, bytes, "target", out, err));
     fit->bytes += gpu_buffer_size(*out);
-    return from ? gpu_buffer_write(*out, 0, from, 4ull * values, err) : BL_OK;
+    return BL_OK;
+}
+
+/* Weights of pixels, one number each, as those of values. */
+static bl_result write_weights(bl_fit *fit, const float *weights, gpu_buffer *target, bl_error *err)
+{
+    const uint32_t pixels = film_pixels(fit->job->scene), channels = film_channels(fit->job->scene);
+    float *each = memory_alloc(4 * (size_t)pixels * channels);
+    if (!each)
+        return error_set(err, BL_ERROR_MEMORY, "no memory for the weights of %u pixels", pixels);
+    for (uint32_t i = 0; i < pixels * channels; i++)
+        each[i] = weights ? weights[i / channels] : 1;
+    bl_result r = gpu_buffer_write(target, 4ull * pixels * channels, each, 4ull * pixels * channels, err);
+    memory_free(each);
+    return r;
+}
+
+static bl_result make_target(bl_fit *fit, const bl_fit_view *given, gpu_buffer **out, bl_error *err)
+{
+    const uint32_t values = film_channels(fit->job->scene) * film_pixels(fit->job->scene);
+    TRY(new_target(fit, values, out, err));
+    TRY(gpu_buffer_write(*out, 0, given->target, 4ull * values, err));
+    return fit->weighted ? write_weights(fit, given->weights, *out, err) : BL_OK;
 }
 
 static bl_fit_view view_of(const bl_fit *fit, const bl_fit_desc *desc, uint32_t v)
 {
     return desc->views ? desc->views[v]
-                       : (bl_fit_view){.target = desc->target, .sensor = fit->job->scene->sensor_index};
+                       : (bl_fit_view){.target = desc->target,
+                                       .weights = desc->weights,
+                                       .sensor = fit->job->scene->sensor_index};
+}
+
+static bl_result check_weights(const bl_fit *fit, const bl_fit_view *given, uint32_t v, bl_error *err)
+{
+    bool some = !given->weights;
+    if (!(given->weight >= 0 && given->weight <= FLT_MAX))
+        return error_set(err, BL_ERROR_ARGUMENT, "view %u: its weight must be a number, 0 or above", v);
+    for (uint32_t i = 0; given->weights && i < film_pixels(fit->job->scene); i++) {
+        if (!(given->weights[i] >= 0 && given->weights[i] <= FLT_MAX))
+            return error_set(err, BL_ERROR_ARGUMENT,
+                             "view %u: weights must be numbers, 0 or above; that of pixel %u is %g", v, i,
+                             (double)given->weights[i]);
+        some |= given->weights[i] > 0;
+    }
+    return some ? BL_OK
+                : error_set(err, BL_ERROR_ARGUMENT, "view %u: all of its pixels have the weight 0", v);
+}
+
+/* Whether pixels have weights of their own. In a batch those of views are weights of pixels, too. */
+static bool has_weights(const bl_fit *fit, const bl_fit_desc *desc)
+{
+    bool any = !desc->views && desc->weights;
+    for (uint32_t v = 0; desc->views && v < desc->view_count; v++)
+        any |= !desc->views[v].held_out &&
+               (desc->views[v].weights || (fit->desc.batch && desc->views[v].weight > 0));
+    return any;
 }
 
 static bl_result set_view(bl_fit *fit, const bl_fit_view *given, uint32_t v, bl_error *err)
@@ -40,24 +93,38 @@ static bl_result set_view(bl_fit *fit, const bl_fit_view *given, uint32_t v, bl_
     if (view->held_out)
         return BL_OK;
     fit->seen[fit->seen_count++] = v;
+    view->share = given->weight > 0 ? given->weight : 1;
+    TRY(check_weights(fit, given, v, err));
     if (!fit->desc.batch)
-        return new_target(fit, film_channels(fit->job->scene) * film_pixels(fit->job->scene), given->target,
-                          &view->target, err);
-    view->pixels = given->target;
+        return make_target(fit, given, &view->target, err);
+    view->pixels = given->target, view->weights = given->weights;
     return BL_OK;
+}
+
+/* Makes the sum of the views' shares 1. */
+static void set_shares(bl_fit *fit)
+{
+    double sum = 0;
+    for (uint32_t k = 0; k < fit->seen_count; k++)
+        sum += fit->views[fit->seen[k]].share;
+    for (uint32_t k = 0; k < fit->seen_count; k++)
+        fit->views[fit->seen[k]].share /= sum;
 }
 
 /* The scale of gradients leaves room for images far brighter than the targets, and stays the same for the
  * whole fit. */
 static bl_result set_scale(bl_fit *fit, const bl_fit_desc *desc, bl_error *err)
 {
-    uint32_t n = film_channels(fit->job->scene) * film_pixels(fit->job->scene),
-             images = fit->desc.batch ? 1 : fit->seen_count;
-    double share = (double)n / job_values(fit->job); /* of one value, in a batch and in an image */
+    const uint32_t pixels = film_pixels(fit->job->scene), channels = film_channels(fit->job->scene);
+    double part =
+        (double)pixels * channels / job_values(fit->job); /* of one value, in a batch and in an image */
     for (uint32_t k = 0; k < fit->seen_count; k++) {
         bl_fit_view given = view_of(fit, desc, fit->seen[k]);
-        double slope = fit_loss_steepest(fit->desc.loss, fit->desc.loss_constant, given.target, n);
-        fit->largest_adjoint = fmax(fit->largest_adjoint, slope * share / images);
+        const fit_goal goal = {given.target, given.weights, pixels, channels};
+        double share = fit->views[fit->seen[k]].share * (fit->desc.batch ? fit->seen_count : 1);
+        fit->largest_adjoint =
+            fmax(fit->largest_adjoint,
+                 fit_loss_steepest(fit->desc.loss, fit->desc.loss_constant, &goal) * share * part);
     }
     return job_set_scale(fit->job, fit->largest_adjoint, fit->desc.spp_gradient, 0, err);
 }
@@ -66,22 +133,25 @@ static bl_result make_batch(bl_fit *fit, bl_error *err)
 {
     uint32_t pixels = fit->desc.batch, values = job_values(fit->job);
     fit->batch.list = memory_alloc(pixels * sizeof *fit->batch.list);
-    fit->batch.gathered = memory_alloc(values * sizeof *fit->batch.gathered);
+    fit->batch.gathered =
+        memory_alloc((fit->weighted ? 2 : 1) * (size_t)values * sizeof *fit->batch.gathered);
     if (!fit->batch.list || !fit->batch.gathered)
         return error_set(err, BL_ERROR_MEMORY, "no memory for a batch of %u pixels", pixels);
-    return new_target(fit, values, NULL, &fit->batch.target, err);
+    return new_target(fit, values, &fit->batch.target, err);
 }
 
 bl_result fit_views_create(bl_fit *fit, const bl_fit_desc *desc, bl_error *err)
 {
     fit->views = memory_need_zeroed(fit->desc.view_count, sizeof *fit->views);
     fit->seen = memory_need_zeroed(fit->desc.view_count, sizeof *fit->seen);
+    fit->weighted = has_weights(fit, desc);
     for (uint32_t v = 0; v < fit->desc.view_count; v++) {
         bl_fit_view given = view_of(fit, desc, v);
         TRY(set_view(fit, &given, v, err));
     }
     if (fit->seen_count == 0)
         return error_set(err, BL_ERROR_ARGUMENT, "all %u views are held out", fit->desc.view_count);
+    set_shares(fit);
     if (fit->desc.batch)
         TRY(make_batch(fit, err));
     return set_scale(fit, desc, err);
@@ -118,6 +188,16 @@ static bl_result look_through(bl_fit *fit, uint32_t v, bl_error *err)
     return r == BL_OK ? BL_OK : error_set(err, r, "%s", bl_context_error(fit->job->context));
 }
 
+/* Of pixel k of the batch. Views are drawn alike, so a view's share counts here. */
+static void gather_weights(bl_fit *fit, uint32_t v, uint32_t pixel, uint32_t k)
+{
+    const uint32_t channels = film_channels(fit->job->scene);
+    const fit_view *view = &fit->views[v];
+    double weight = view->share * fit->seen_count * (view->weights ? (double)view->weights[pixel] : 1);
+    for (uint32_t c = 0; c < channels; c++)
+        fit->batch.gathered[job_values(fit->job) + channels * k + c] = (float)weight;
+}
+
 void fit_draw_batch(bl_fit *fit)
 {
     const uint32_t all = film_pixels(fit->job->scene), count = fit->desc.batch;
@@ -129,6 +209,8 @@ void fit_draw_batch(bl_fit *fit)
         list[k] = v * all + pixel;
         memcpy(fit->batch.gathered + channels * k, fit->views[v].pixels + channels * pixel,
                channels * sizeof *fit->batch.gathered);
+        if (fit->weighted)
+            gather_weights(fit, v, pixel, k);
     }
 }
 
@@ -136,7 +218,8 @@ static bl_result look_at_batch(bl_fit *fit, bl_error *err)
 {
     fit_draw_batch(fit);
     TRY(pixel_batch_list(fit->job, fit->batch.list, err));
-    return gpu_buffer_write(fit->batch.target, 0, fit->batch.gathered, 4ull * job_values(fit->job), err);
+    return gpu_buffer_write(fit->batch.target, 0, fit->batch.gathered,
+                            (fit->weighted ? 8ull : 4ull) * job_values(fit->job), err);
 }
 
 uint32_t fit_sight_count(const bl_fit *fit) { return fit->desc.batch ? 1 : fit->seen_count; }
@@ -150,10 +233,21 @@ fit_sight fit_next_sight(const bl_fit *fit, uint32_t *v)
     uint32_t view = (*v)++;
     return (fit_sight){
         .target = fit->views[view].target,
-        .weight = 1.0 / fit->seen_count,
+        .weight = fit->views[view].share,
         .seed = view_seed(fit, view),
         .view = view,
         .last = view == fit->seen[fit->seen_count - 1],
+    };
+}
+
+job_loss fit_sight_loss(const bl_fit *fit, const fit_sight *sight)
+{
+    return (job_loss){
+        .kind = fit->desc.loss,
+        .constant = fit->desc.loss_constant,
+        .weight = sight->weight,
+        .weighted = fit->weighted,
+        .target = sight->target,
     };
 }
 

@@ -22,6 +22,8 @@ void fit_views_destroy(bl_fit *fit);
 bl_result fit_look(bl_fit *fit, uint32_t *v, fit_sight *out, bl_error *err);
 /* The same, without pointing the job anywhere. */
 fit_sight fit_next_sight(const bl_fit *fit, uint32_t *v);
+/* What the step compares there. */
+job_loss fit_sight_loss(const bl_fit *fit, const fit_sight *sight);
 /* How many of them a step has. */
 uint32_t fit_sight_count(const bl_fit *fit);
 /* Draws the batch of the present step: its list, and the targets of its pixels. */

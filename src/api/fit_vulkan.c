@@ -83,7 +83,7 @@ static void begin_image(void *user)
 static void end_image(void *user)
 {
     const glance *g = user;
-    fit_record_comparison(g->fit, g->sight.target, g->sight.weight);
+    fit_record_comparison(g->fit, &g->loss);
     keep_loss(g);
 }
 
@@ -114,10 +114,7 @@ static void describe_glance(bl_fit *fit, glance *g, fit_sight sight, uint32_t nu
         .fit = fit,
         .sight = sight,
         .number = number,
-        .loss = {.kind = fit->desc.loss,
-                 .constant = fit->desc.loss_constant,
-                 .weight = sight.weight,
-                 .target = sight.target},
+        .loss = fit_sight_loss(fit, &sight),
     };
     bool own_image = bl_gradient_form_finds_loss(fit->desc.form);
     g->image = fit_image_work(fit, sight.seed);

@@ -20,7 +20,8 @@ static inline uint32_t job_range_paths(job_range r)
 /* The loss by which a pass compares the image that it makes with the target. */
 typedef struct job_loss {
     bl_loss kind;
-    double constant, weight; /* as in fit_loss */
+    double constant, weight; /* as in fit_loss; so */
+    bool weighted;
     gpu_buffer *target;
 } job_loss;
 

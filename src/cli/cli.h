@@ -243,6 +243,9 @@ typedef struct signed_picture {
     const float *values; /* the mean over channels is shown */
     double scale;        /* of full colour; 0: the 99th percentile of |value| */
 } signed_picture;
+/* The sRGB curve: displayed values in [0, 1] of linear ones, and back. */
+double encode_srgb(double linear);
+double decode_srgb(double displayed);
 /* A blue-white-red picture of signed values; white is 0. */
 int save_signed_png(const cli_session *session, const char *path, const signed_picture *p);
 /* A parameter's gradient of rank 2 or more, slices of higher ranks one below the other. */

@@ -75,14 +75,21 @@ static int check_output(const fit_work *w, const char *path)
     return fine ? CLI_OK : refuse_place(w, "output", path);
 }
 
+/* path: NULL where the view has none. */
+static int check_view_file(const fit_work *w, uint32_t v, const char *key, const char *path)
+{
+    char *place = w->job.several ? text_format("views[%u].%s", v, key) : text_format("%s", key);
+    int status = path ? check_file(w, place, path) : CLI_OK;
+    free(place);
+    return status;
+}
+
 int fit_check_paths(const fit_work *w)
 {
     CLI_TRY(check_file(w, "scene", w->job.scene));
     for (uint32_t v = 0; v < w->job.view_count; v++) {
-        char *place = w->job.several ? text_format("views[%u].target", v) : text_format("target");
-        int status = w->job.views[v].target ? check_file(w, place, w->job.views[v].target) : CLI_OK;
-        free(place);
-        CLI_TRY(status);
+        CLI_TRY(check_view_file(w, v, "target", w->job.views[v].target));
+        CLI_TRY(check_view_file(w, v, "mask", w->job.views[v].mask));
     }
     return w->args->common.untrusted && !w->args->output && w->job.output ? check_output(w, w->job.output)
                                                                           : CLI_OK;

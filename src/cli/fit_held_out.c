@@ -22,7 +22,7 @@ static int compare(fit_work *w, uint32_t v, const float *image, fit_turntable *t
     float *target;
     bool owned;
     CLI_TRY(fit_target(w, v, &target, &owned));
-    bl_result r = fit_compare(w, image, target, &w->qualities[v]);
+    bl_result r = fit_compare(w, v, image, target, &w->qualities[v]);
     int status = r == BL_OK ? CLI_OK : fail("%s", bl_result_text(r));
     if (status == CLI_OK && turntable)
         status = fit_turntable_add(w, turntable, image, target);

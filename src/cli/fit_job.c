@@ -126,6 +126,7 @@ static int read_job(json_place at, fit_job *job)
         {"scene", KEY_TEXT, offsetof(head, scene), true},
         {"mode", KEY_TEXT, offsetof(head, mode), false},
         {"target", KEY_OTHER, 0, false},
+        {"mask", KEY_OTHER, 0, false},
         {"views", KEY_OTHER, 0, false},
         {"held_out", KEY_OTHER, 0, false},
         {"held_out_steps", KEY_COUNT, offsetof(head, held_out_steps), false},
@@ -216,7 +217,7 @@ void fit_job_free(fit_job *job)
     for (uint32_t i = 0; i < job->define_count; i++)
         free((char *)(uintptr_t)job->defines[i]);
     for (uint32_t i = 0; i < job->view_count; i++)
-        free(job->views[i].target);
+        free(job->views[i].target), free(job->views[i].mask);
     free(job->views);
     free(job->schedule);
     free(job->parameters);

@@ -33,6 +33,9 @@ typedef struct fit_job_stage {
 
 typedef struct fit_job_view {
     char *target;       /* path; NULL: rendered from the scene's own values */
+    bool linear;        /* the numbers of the file, a PNG, are linear values */
+    char *mask;         /* path of weights of pixels; NULL: all are 1 */
+    double weight;      /* of the view's loss; 0: 1 */
     uint32_t spp, seed; /* of a rendered target; spp 0: the scene's */
     uint32_t sensor;
     bool posed;

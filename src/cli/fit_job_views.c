@@ -7,6 +7,44 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+
+typedef struct target_file {
+    const char *image, *encoding;
+} target_file;
+
+static bool ends_in_png(const char *path)
+{
+    const char *end = strrchr(path, '.');
+    return end && strcasecmp(end, ".png") == 0;
+}
+
+static const char *encoding_name(uint32_t k)
+{
+    static const char *const names[] = {"srgb", "linear"};
+    return k < 2 ? names[k] : NULL;
+}
+
+static int take_file(const json_place *at, const target_file *file, fit_job_view *view)
+{
+    uint32_t encoding = 0;
+    CLI_TRY(json_find_name(at, "encoding", "encoding", file->encoding, encoding_name, &encoding));
+    view->target = json_beside(at->file, file->image);
+    view->linear = encoding == 1;
+    return file->encoding && !ends_in_png(file->image)
+               ? json_wrong(at, "encoding", "is of PNG files; others have linear values")
+               : CLI_OK;
+}
+
+static int read_mask(const json_place *at, const cJSON *json, fit_job_view *view)
+{
+    if (!json)
+        return CLI_OK;
+    if (!cJSON_IsString(json) || !*json->valuestring)
+        return json_wrong(at, "mask", "must be an image's path");
+    view->mask = json_beside(at->file, json->valuestring);
+    return CLI_OK;
+}
 
 /* at: with the path of the object that holds the target. */
 static int read_target(json_place at, const cJSON *json, fit_job_view *view)
@@ -15,14 +53,23 @@ static int read_target(json_place at, const cJSON *json, fit_job_view *view)
                                     {"spp", KEY_COUNT, offsetof(fit_job_view, spp), false},
                                     {"seed", KEY_SEED, offsetof(fit_job_view, seed), false},
                                     {0}};
+    static const json_key file_keys[] = {{"image", KEY_TEXT, offsetof(target_file, image), true},
+                                         {"encoding", KEY_TEXT, offsetof(target_file, encoding), false},
+                                         {0}};
     if (cJSON_IsString(json) && *json->valuestring) {
         view->target = json_beside(at.file, json->valuestring);
         return CLI_OK;
     }
     if (!cJSON_IsObject(json))
         return json_wrong(&at, "target",
-                          "must be an image's path, or {\"render\": true, \"spp\": .., \"seed\": ..}");
+                          "must be an image's path, {\"image\": .., \"encoding\": ..}, or {\"render\": true, "
+                          "\"spp\": .., \"seed\": ..}");
     strcat(at.path, "target.");
+    if (cJSON_GetObjectItemCaseSensitive(json, "image")) {
+        target_file file = {0};
+        CLI_TRY(json_read_keys(&at, json, file_keys, &file));
+        return take_file(&at, &file, view);
+    }
     CLI_TRY(json_read_keys(&at, json, keys, view));
     if (!cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(json, "render")))
         return json_wrong(&at, "render", "must be true: the scene's own values make the target");
@@ -112,6 +159,8 @@ static int read_views(json_place at, const cJSON *json, fit_job *job)
     static const json_key keys[] = {{"sensor", KEY_SEED, offsetof(fit_job_view, sensor), false},
                                     {"to_world", KEY_OTHER, 0, false},
                                     {"target", KEY_OTHER, 0, true},
+                                    {"mask", KEY_OTHER, 0, false},
+                                    {"weight", KEY_POSITIVE, offsetof(fit_job_view, weight), false},
                                     {0}};
     if (!cJSON_IsArray(json) || cJSON_GetArraySize(json) == 0)
         return json_wrong(&at, "views", "must be a list of at least one object");
@@ -123,6 +172,7 @@ static int read_views(json_place at, const cJSON *json, fit_job *job)
         CLI_TRY(json_read_item(&at, "views", job->view_count++, "an object with a target", one, keys, v));
         CLI_TRY(read_pose(at, cJSON_GetObjectItemCaseSensitive(one, "to_world"), v));
         CLI_TRY(read_target(at, cJSON_GetObjectItemCaseSensitive(one, "target"), v));
+        CLI_TRY(read_mask(&at, cJSON_GetObjectItemCaseSensitive(one, "mask"), v));
     }
     return CLI_OK;
 }
@@ -190,10 +240,13 @@ int job_read_goal(json_place at, const cJSON *json, fit_job *job)
     const cJSON *held_out = cJSON_GetObjectItemCaseSensitive(json, "held_out");
     CLI_TRY(read_background(at, cJSON_GetObjectItemCaseSensitive(json, "background"), job));
     CLI_TRY(read_silhouette(at, cJSON_GetObjectItemCaseSensitive(json, "silhouette"), job));
-    const cJSON *target = cJSON_GetObjectItemCaseSensitive(json, "target"),
+    const cJSON *mask = cJSON_GetObjectItemCaseSensitive(json, "mask"),
+                *target = cJSON_GetObjectItemCaseSensitive(json, "target"),
                 *views = cJSON_GetObjectItemCaseSensitive(json, "views");
     if (!target == !views)
         return json_wrong(&at, "target", target ? "give either target or views" : "missing key (or views)");
+    if (views && mask)
+        return json_wrong(&at, "mask", "is of `target`; views have masks of their own");
     if (views) {
         CLI_TRY(read_views(at, views, job));
         return read_held_out(at, held_out, job);
@@ -202,5 +255,6 @@ int job_read_goal(json_place at, const cJSON *json, fit_job *job)
     job->views = memory_or_exit(sizeof *job->views);
     job->view_count = 1;
     job->views[0].seed = TARGET_SEED;
-    return read_target(at, target, &job->views[0]);
+    CLI_TRY(read_target(at, target, &job->views[0]));
+    return read_mask(&at, mask, &job->views[0]);
 }

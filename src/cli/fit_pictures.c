@@ -37,8 +37,10 @@ static int save_difference(fit_work *w, uint32_t view, float *difference)
     CLI_TRY(fit_target(w, view, &target, &owned));
     for (size_t i = 0; i < n; i++) {
         difference[i] = p->after[i] - target[i];
-        square += (double)difference[i] * (double)difference[i] / (double)n;
     }
+    fit_mask_image(w, view, difference);
+    for (size_t i = 0; i < n; i++)
+        square += (double)difference[i] * (double)difference[i] / (double)n;
     if (owned)
         free(target);
     char *path = fit_path(w, "difference", view, "png");

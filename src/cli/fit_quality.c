@@ -6,8 +6,10 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
-bl_result fit_compare(const fit_work *w, const float *image, const float *target, bl_image_quality *out)
+static bl_result compare_whole(const fit_work *w, const float *image, const float *target,
+                               bl_image_quality *out)
 {
     const bl_scene_info *info = &w->session->info;
     if (info->channels == 3)
@@ -21,26 +23,55 @@ bl_result fit_compare(const fit_work *w, const float *image, const float *target
     return r;
 }
 
-static double mean_square(const fit_work *w, const float *image, const float *target)
+/* Weights: NULL, all are 1. */
+static double mean_square(const fit_work *w, const float *weights, const float *image, const float *target)
 {
-    const size_t n = session_values(w->session);
-    double sum = 0;
+    const size_t n = session_values(w->session), channels = w->session->info.channels;
+    double sum = 0, all = 0;
     for (size_t i = 0; i < n; i++) {
-        double difference = (double)image[i] - (double)target[i];
-        sum += difference * difference / (double)n;
+        double difference = (double)image[i] - (double)target[i],
+               weight = weights ? (double)weights[i / channels] : 1;
+        sum += weight > 0 ? weight * difference * difference : 0;
+        all += weight;
     }
-    return sum;
+    return sum / all;
+}
+
+/* bl_image_compare over the pixels that count. */
+static bl_result compare_masked(const fit_work *w, uint32_t v, const float *image, const float *target,
+                                bl_image_quality *out)
+{
+    const size_t n = session_values(w->session), pixels = session_pixels(w->session);
+    const float *weights = w->pictures[v].weights;
+    float *both[2] = {memory_or_exit(n * sizeof(float)), memory_or_exit(n * sizeof(float))};
+    double counted = 0;
+    memcpy(both[0], image, n * sizeof(float)), memcpy(both[1], target, n * sizeof(float));
+    fit_mask_image(w, v, both[0]), fit_mask_image(w, v, both[1]);
+    bl_result r = compare_whole(w, both[0], both[1], out);
+    for (size_t i = 0; i < pixels; i++)
+        counted += weights[i] > 0;
+    out->psnr += 10 * log10(counted / (double)pixels); /* the others are equal in both, and in the mean */
+    free(both[0]), free(both[1]);
+    return r;
+}
+
+bl_result fit_compare(const fit_work *w, uint32_t v, const float *image, const float *target,
+                      bl_image_quality *out)
+{
+    return w->pictures[v].weights ? compare_masked(w, v, image, target, out)
+                                  : compare_whole(w, image, target, out);
 }
 
 static int add_view(const fit_work *w, uint32_t v, const float *image, fit_quality *q)
 {
+    const float *weights = w->pictures[v].weights;
     float *target;
     bool owned;
     bl_image_quality one = {0};
     CLI_TRY(fit_target(w, v, &target, &owned));
-    const bl_result r = fit_compare(w, image, target, &one);
+    const bl_result r = fit_compare(w, v, image, target, &one);
     if (r == BL_OK) {
-        q->rmse += mean_square(w, image, target); /* its root is taken at the end */
+        q->rmse += mean_square(w, weights, image, target); /* its root is taken at the end */
         q->psnr += one.psnr, q->ssim += one.ssim;
         q->views++;
     }

@@ -19,10 +19,8 @@ static void swatch(FILE *out, const double *colour)
 {
     const double most = fmax(1, fmax(colour[0], fmax(colour[1], colour[2])));
     int levels[3];
-    for (int c = 0; c < 3; c++) {
-        const double v = fmax(colour[c] / most, 0);
-        levels[c] = (int)(255 * (v <= .0031308 ? 12.92 * v : 1.055 * pow(v, 1 / 2.4) - .055) + .5);
-    }
+    for (int c = 0; c < 3; c++)
+        levels[c] = (int)(255 * encode_srgb(fmax(colour[c] / most, 0)) + .5);
     fprintf(out, "<i class=\"swatch\" style=\"background:rgb(%d,%d,%d)\"></i>", levels[0], levels[1],
             levels[2]);
 }

@@ -160,6 +160,7 @@ static bl_fit_desc describe(const fit_work *w, const bl_fit_parameter *parameter
     return (bl_fit_desc){.parameters = parameters,
                          .parameter_count = job->parameter_count,
                          .target = job->several ? NULL : w->pictures[0].target,
+                         .weights = job->several ? NULL : w->pictures[0].weights,
                          .views = job->several ? views : NULL,
                          .view_count = job->several ? job->view_count : 0,
                          .loss = job->loss,
@@ -208,6 +209,8 @@ static int create_fit(fit_work *w)
     }
     for (uint32_t v = 0; v < w->job.view_count; v++)
         views[v] = (bl_fit_view){.target = w->pictures[v].target,
+                                 .weights = w->pictures[v].weights,
+                                 .weight = w->job.views[v].weight,
                                  .sensor = w->job.views[v].sensor,
                                  .to_world = fit_pose(&w->job.views[v]),
                                  .held_out = w->job.views[v].held_out};

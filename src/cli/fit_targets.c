@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * What the images of a fit are to look like: targets from files, or rendered from the scene's own values.
- * Targets that are fitted stay in memory. A file of a view that is held out is checked at once, and read
- * again whenever the view is looked at, so that hundreds of them need no memory. */
+ * A mask says how much each pixel of a view counts. Targets that are fitted and masks stay in memory. A file
+ * of a view that is held out is checked at once, and read again whenever the view is looked at, so that
+ * hundreds of them need no memory. */
 #include "fit_work.h"
 
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
+#include <strings.h>
 
 int fit_check_views(fit_work *w)
 {
@@ -18,47 +22,85 @@ int fit_check_views(fit_work *w)
     return CLI_OK;
 }
 
-/* The place of a view's target in the job, for messages. free() it. */
-static char *place_of(const fit_work *w, uint32_t v)
+/* The place of a view's target or mask in the job, for messages. free() it. */
+static char *place_of(const fit_work *w, uint32_t v, const char *key)
 {
-    return w->job.several ? text_format("%s: views[%u].target", w->args->job, v)
-                          : text_format("%s: target", w->args->job);
+    return w->job.several ? text_format("%s: views[%u].%s", w->args->job, v, key)
+                          : text_format("%s: %s", w->args->job, key);
 }
 
-/* Makes colours of what was read. */
-static int take_image(const fit_work *w, uint32_t v, const uint32_t size[3], const float *read,
-                      float **target)
+/* An image of the film's size, with 1 or 3 channels. */
+static int read_image(const fit_work *w, uint32_t v, const char *key, const char *path, uint32_t *channels,
+                      float **read)
 {
     const bl_scene_info *info = &w->session->info;
-    if (size[0] != info->width || size[1] != info->height || (size[2] != 1 && size[2] != 3)) {
-        char *place = place_of(w, v);
-        int status =
-            fail("%s: %s has %u x %u pixels and %u channels; the scene's film has %u x %u and 3", place,
-                 w->job.views[v].target, size[0], size[1], size[2], info->width, info->height);
-        free(place);
-        return status;
+    uint32_t size[2];
+    int status = CLI_OK;
+    char *place = place_of(w, v, key);
+    if (bl_image_read_over(w->session->ctx, path, w->job.over ? w->job.background : NULL, &size[0], &size[1],
+                           channels, read) != BL_OK)
+        status = fail("%s: %s", place, bl_context_error(w->session->ctx));
+    else if (size[0] != info->width || size[1] != info->height || (*channels != 1 && *channels != 3)) {
+        status = fail("%s: %s has %u x %u pixels and %u channels; the scene's film has %u x %u and 3", place,
+                      path, size[0], size[1], *channels, info->width, info->height);
+        free(*read);
     }
-    *target = memory_or_exit(session_values(w->session) * sizeof **target);
-    session_convert_image(w->session, read, size[2], *target);
-    return CLI_OK;
+    free(place);
+    return status;
+}
+
+static void undo_decoding(float *values, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        values[i] = (float)encode_srgb((double)values[i]);
 }
 
 static int read_target(const fit_work *w, uint32_t v, float **target)
 {
-    uint32_t size[3];
+    uint32_t channels;
     float *read = NULL;
-    bl_result result =
-        bl_image_read_over(w->session->ctx, w->job.views[v].target, w->job.over ? w->job.background : NULL,
-                           &size[0], &size[1], &size[2], &read);
-    if (result != BL_OK) {
-        char *place = place_of(w, v);
-        int status = fail("%s: %s", place, bl_context_error(w->session->ctx));
-        free(place);
-        return status;
-    }
-    int status = take_image(w, v, size, read, target);
+    CLI_TRY(read_image(w, v, "target", w->job.views[v].target, &channels, &read));
+    if (w->job.views[v].linear)
+        undo_decoding(read, session_pixels(w->session) * channels);
+    *target = memory_or_exit(session_values(w->session) * sizeof **target);
+    session_convert_image(w->session, read, channels, *target);
     free(read);
+    return CLI_OK;
+}
+
+/* Weights of pixels: the mean over the mask's channels. A PNG's are its numbers as they are, 0 to 1. */
+static int read_mask(fit_work *w, uint32_t v)
+{
+    const char *path = w->job.views[v].mask, *end = path ? strrchr(path, '.') : NULL;
+    const size_t pixels = session_pixels(w->session);
+    uint32_t channels;
+    float *read = NULL;
+    if (!path)
+        return CLI_OK;
+    CLI_TRY(read_image(w, v, "mask", path, &channels, &read));
+    if (end && strcasecmp(end, ".png") == 0)
+        undo_decoding(read, pixels * channels);
+    float *weights = w->pictures[v].weights = memory_or_exit(pixels * sizeof *weights);
+    bool some = false, good = true;
+    for (size_t i = 0; i < pixels * channels; i++) {
+        weights[i / channels] += read[i] / (float)channels;
+        some |= read[i] > 0, good &= read[i] >= 0 && isfinite(read[i]);
+    }
+    free(read);
+    char *place = place_of(w, v, "mask");
+    int status = some && good ? CLI_OK
+                              : fail("%s: %s %s", place, path,
+                                     good ? "is black: no pixel counts" : "has values below 0 or not finite");
+    free(place);
     return status;
+}
+
+void fit_mask_image(const fit_work *w, uint32_t v, float *image)
+{
+    const float *weights = w->pictures[v].weights;
+    const size_t n = session_values(w->session), channels = w->session->info.channels;
+    for (size_t i = 0; weights && i < n; i++)
+        image[i] = weights[i / channels] > 0 ? image[i] : 0;
 }
 
 int fit_target(const fit_work *w, uint32_t v, float **target, bool *owned)
@@ -105,8 +147,11 @@ int fit_make_targets(fit_work *w)
     bl_job *job = NULL;
     int status = CLI_OK;
     w->pictures = memory_or_exit(w->job.view_count * sizeof *w->pictures);
-    for (uint32_t v = 0; v < w->job.view_count && status == CLI_OK; v++)
-        status = make_target(w, v, &job);
+    for (uint32_t v = 0; v < w->job.view_count && status == CLI_OK; v++) {
+        status = read_mask(w, v);
+        if (status == CLI_OK)
+            status = make_target(w, v, &job);
+    }
     bl_job_destroy(job);
     return status;
 }

@@ -30,12 +30,14 @@ typedef struct fit_parameter {
 
 typedef struct fit_pictures { /* of one view */
     float *target;            /* NULL: held out, and read from its file when it is needed */
+    float *weights;           /* of its pixels, from the view's mask; NULL: all are 1 */
     float *before, *after;    /* where the view is shown */
     double difference_scale;  /* of difference.png: what full colours stand for, three times its RMS */
 } fit_pictures;
 
 /* How close pictures are to their targets: the root of the mean square over all linear values of all views
- * that are shown, and means of their PSNR and SSIM (bl_image_quality). */
+ * that are shown, by their masks, and means of their PSNR and SSIM (bl_image_quality) over pixels that count.
+ * In SSIM windows, which have pixels of both kinds, those that do not count are black in both images. */
 typedef struct fit_quality {
     double rmse, psnr, ssim;
     uint32_t views;
@@ -120,6 +122,8 @@ void fit_remove_remains(const fit_work *w);
 
 int fit_check_views(fit_work *w);
 int fit_make_targets(fit_work *w); /* read, or rendered by one job with the scene's own values */
+/* Sets pixels of an image whose weight is 0 to 0. */
+void fit_mask_image(const fit_work *w, uint32_t v, float *image);
 /* The target of a view. *owned: free() it. */
 int fit_target(const fit_work *w, uint32_t v, float **target, bool *owned);
 
@@ -141,8 +145,9 @@ char *fit_path(const fit_work *w, const char *name, uint32_t view, const char *k
 
 /* ---- fit_quality.c ---- */
 
-/* bl_image_compare of images of the scene, also of one channel. */
-bl_result fit_compare(const fit_work *w, const float *image, const float *target, bl_image_quality *out);
+/* bl_image_compare of images of a view, also of one channel, over the pixels that count. */
+bl_result fit_compare(const fit_work *w, uint32_t v, const float *image, const float *target,
+                      bl_image_quality *out);
 int fit_measure(const fit_work *w, bool after, fit_quality *q);
 
 /* ---- fit_thumbs.c: what a view looks like by step ---- */

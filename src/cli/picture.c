@@ -9,9 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-static float decode_srgb(double v)
+double encode_srgb(double linear)
 {
-    return (float)(v <= 0.04045 ? v / 12.92 : pow((v + 0.055) / 1.055, 2.4));
+    return linear <= 0.0031308 ? 12.92 * linear : 1.055 * pow(linear, 1 / 2.4) - 0.055;
+}
+
+double decode_srgb(double displayed)
+{
+    return displayed <= 0.04045 ? displayed / 12.92 : pow((displayed + 0.055) / 1.055, 2.4);
 }
 
 /* ---- signed maps ---- */
@@ -41,7 +46,7 @@ static void signed_colour(double t, float *rgb)
     static const double negative[3] = {0.13, 0.30, 0.75}, positive[3] = {0.75, 0.08, 0.15};
     double amount = fmin(fabs(t), 1);
     for (int c = 0; c < 3; c++)
-        rgb[c] = decode_srgb(1 + amount * ((t < 0 ? negative[c] : positive[c]) - 1));
+        rgb[c] = (float)decode_srgb(1 + amount * ((t < 0 ? negative[c] : positive[c]) - 1));
     if (!isfinite(t)) /* green: never a colour of the map */
         rgb[0] = rgb[2] = 0, rgb[1] = 1;
 }
@@ -92,7 +97,7 @@ static void fill(canvas *c, double x0, double y0, double x1, double y1, uint32_t
         for (uint32_t x = (uint32_t)left; x < (uint32_t)ceil(right); x++)
             for (int k = 0; k < 3; k++)
                 c->rgb[3 * ((size_t)y * c->width + x) + (size_t)k] =
-                    decode_srgb((colour >> (16 - 8 * k) & 255) / 255.0);
+                    (float)decode_srgb((colour >> (16 - 8 * k) & 255) / 255.0);
 }
 
 /* 3 x 5 letters, a bit per dot from the top left, as five octal digits. */

@@ -95,8 +95,14 @@ void fit_record_scales(gpu_batch *batch, fit_kernels *kernels, gpu_buffer *parti
 uint32_t fit_loss_partials(uint32_t n);
 
 bl_loss_info fit_loss_info(bl_loss loss);
-/* A bound of |dL/dI| for images no brighter than the brightest value of the target; n values, weight 1. */
-double fit_loss_steepest(bl_loss loss, double constant, const float *target, uint32_t n);
+/* A target, and how much its pixels count. */
+typedef struct fit_goal {
+    const float *target;  /* pixels * channels values */
+    const float *weights; /* of the pixels; NULL: all are 1 */
+    uint32_t pixels, channels;
+} fit_goal;
+/* A bound of |dL/dI| for images no brighter than the brightest value of the target that counts; weight 1. */
+double fit_loss_steepest(bl_loss loss, double constant, const fit_goal *goal);
 /* How it follows from the brightest |value| of the target: that, but at least `least` and at most `most`,
  * times `factor`, over n; and over fit_slope_divisor of the darkest |value|. */
 typedef struct fit_slope_bound {
@@ -109,11 +115,13 @@ fit_slope_bound fit_loss_bound(bl_loss loss, double constant);
  * exponents of both say, which kernels find, too. As an exponent, and at least 2^-140. */
 int fit_slope_divisor(double epsilon, float darkest);
 
-/* results[slot] = weight * mean of the loss over n values, adjoint = its derivative by the image. */
+/* results[slot] = weight * mean over n values of their weight times the loss, adjoint = its derivative by the
+ * image. */
 typedef struct fit_loss {
     bl_loss loss;
     double constant; /* the loss's own number; 0: its default */
     double weight;   /* 0: 1 */
+    bool weighted;   /* n weights stand behind the target's values; else all are 1 */
     gpu_buffer *image, *target, *adjoint;
     gpu_buffer *partials, *results;
     uint32_t n, slot;
@@ -128,7 +136,8 @@ void fit_record_loss(gpu_batch *batch, fit_kernels *kernels, const fit_loss *arg
  * only. */
 typedef struct fit_loss_halves {
     bl_loss loss;
-    double constant, weight;                     /* as in fit_loss */
+    double constant, weight; /* as in fit_loss */
+    bool weighted;
     gpu_buffer *film, *target, *image, *adjoint; /* film: strip * pixels + pixel owns a word a channel */
     gpu_buffer *partials;
     uint32_t pixels, strips, spp; /* spp: of both halves */

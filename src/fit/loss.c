@@ -69,16 +69,20 @@ int fit_slope_divisor(double epsilon, float darkest)
     return own > theirs ? own : theirs;
 }
 
-double fit_loss_steepest(bl_loss loss, double constant, const float *target, uint32_t n)
+double fit_loss_steepest(bl_loss loss, double constant, const fit_goal *goal)
 {
     const fit_slope_bound bound = fit_loss_bound(loss, constant);
-    float brightest = 0, darkest = INFINITY;
-    for (uint32_t i = 0; i < n; i++)
-        if (isfinite(target[i])) {
-            brightest = fmaxf(brightest, fabsf(target[i]));
-            darkest = fminf(darkest, fabsf(target[i]));
+    float brightest = 0, darkest = INFINITY, heaviest = 0;
+    for (uint32_t i = 0; i < goal->pixels * goal->channels; i++) {
+        const float weight = goal->weights ? goal->weights[i / goal->channels] : 1;
+        heaviest = fmaxf(heaviest, weight);
+        if (isfinite(goal->target[i]) && weight > 0) {
+            brightest = fmaxf(brightest, fabsf(goal->target[i]));
+            darkest = fminf(darkest, fabsf(goal->target[i]));
         }
-    double slope = bound.factor * (double)fminf(fmaxf(brightest, bound.least), bound.most) / n;
+    }
+    double slope = bound.factor * (double)fminf(fmaxf(brightest, bound.least), bound.most) *
+                   (double)heaviest / (goal->pixels * goal->channels);
     return bound.epsilon > 0 ? ldexp(slope, -fit_slope_divisor(bound.epsilon, darkest)) : slope;
 }
 
@@ -119,13 +123,13 @@ void fit_record_loss(gpu_batch *batch, fit_kernels *kernels, const fit_loss *arg
 {
     check_partials(args->partials, args->n);
     BL_ASSERT(args->n * 4ull <= gpu_buffer_size(args->image) &&
-                  args->n * 4ull <= gpu_buffer_size(args->target) &&
+                  args->n * (args->weighted ? 8ull : 4ull) <= gpu_buffer_size(args->target) &&
                   args->n * 4ull <= gpu_buffer_size(args->adjoint),
               "%u values do not fit", args->n);
     gpu_buffer *buffers[] = {args->image, args->target, args->adjoint, args->partials};
     double weight = args->weight > 0 ? args->weight : 1;
     uint32_t push[] = {args->n, float_word(weight / args->n),
-                       float_word(constant_of(args->loss, args->constant))};
+                       float_word(constant_of(args->loss, args->constant)), args->weighted ? args->n : 0};
     fit_dispatch(batch, kernels, losses[args->loss].kernel, buffers, push, first_stage(args->n));
     fit_record_loss_sum(batch, kernels, args->partials, args->results, args->n, args->slot);
 }
@@ -138,7 +142,8 @@ void fit_record_loss_halves(gpu_batch *batch, fit_kernels *kernels, const fit_lo
     BL_ASSERT(first % FIT_BLOCK_VALUES == 0 && end <= n && (end == n || end % FIT_BLOCK_VALUES == 0),
               "tile of pixels %u to %u", first / channels, end / channels);
     BL_ASSERT(args->strips % 2 == 0 && n * 4ull * args->strips <= gpu_buffer_size(args->film) &&
-                  n * 8ull <= gpu_buffer_size(args->adjoint),
+                  n * 8ull <= gpu_buffer_size(args->adjoint) &&
+                  n * (args->weighted ? 8ull : 4ull) <= gpu_buffer_size(args->target),
               "%u strips of %u values do not fit", args->strips, n);
     check_partials(args->partials, n);
     gpu_buffer *buffers[] = {args->film, args->target, args->image, args->adjoint, args->partials};
@@ -149,7 +154,8 @@ void fit_record_loss_halves(gpu_batch *batch, fit_kernels *kernels, const fit_lo
                        args->strips,
                        float_word(weight / n),
                        float_word(constant_of(args->loss, args->constant)),
-                       float_word(2.0 / args->spp)};
+                       float_word(2.0 / args->spp),
+                       args->weighted ? n : 0};
     fit_dispatch(batch, kernels, losses[args->loss].halves, buffers, push, first_stage(end - first));
 }
 

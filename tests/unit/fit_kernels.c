@@ -204,9 +204,14 @@ static void check_loss(fixture *f, const fit_loss *args, const float *image, con
                        double constant)
 {
     uint32_t n = args->n;
-    double weight = args->weight > 0 ? args->weight : 1, loss = 0;
+    double all = args->weight > 0 ? args->weight : 1, loss = 0;
     float *adjoint = readback(f, args->adjoint, n), *results = readback(f, args->results, 4);
     for (uint32_t i = 0; i < n; i++) {
+        double weight = all * (args->weighted ? (double)target[n + i] : 1);
+        if (weight == 0) {
+            assert_true(adjoint[i] == 0);
+            continue;
+        }
         double slack, slope = loss_slope(args->loss, (double)image[i], (double)target[i], constant, &slack);
         loss += weight * loss_value(args->loss, (double)image[i], (double)target[i], constant) / n;
         double off = fabs((double)adjoint[i] * n / weight - slope);
@@ -230,15 +235,19 @@ static void check_loss(fixture *f, const fit_loss *args, const float *image, con
 /* given: the loss's own number, 0 for its default */
 static void loss_of_size(fixture *f, bl_loss loss, uint32_t n, double given, double weight)
 {
-    float *image = random_floats(n, 2, 3.0f), *target = random_floats(n, 3, 3.0f);
+    const bool weighted = weight > 0;
+    float *image = random_floats(n, 2, 3.0f), *target = random_floats(2 * n, 3, 3.0f);
     for (uint32_t i = 0; i < ODD_PAIRS && i < n; i++)
         image[i] = odd_pairs[i][0], target[i] = odd_pairs[i][1];
+    for (uint32_t i = 0; i < n; i++)
+        target[n + i] = i % 5 == 3 ? 0 : fabsf(target[n + i]);
     fit_loss args = {
         .loss = loss,
         .constant = given,
         .weight = weight,
+        .weighted = weighted,
         .image = words(f, n, image),
-        .target = words(f, n, target),
+        .target = words(f, weighted ? 2 * n : n, target),
         .adjoint = words(f, n, NULL),
         .partials = words(f, fit_loss_partials(n), NULL),
         .results = words(f, 4, NULL),
@@ -441,8 +450,8 @@ static void the_steepest_slope_is_a_bound(void **state)
     float *target = random_floats(N, 21, 2.0f), *image = random_floats(N, 22, 2.0f);
     target[3] = 0, target[7] = 2.0f, image[9] = NAN;
     for (bl_loss loss = 0; loss < BL_LOSS_COUNT; loss++) {
-        double constant = fit_loss_info(loss).constant, bound = fit_loss_steepest(loss, 0, target, N),
-               most = 0, slack;
+        double constant = fit_loss_info(loss).constant,
+               bound = fit_loss_steepest(loss, 0, &(fit_goal){target, NULL, N, 1}), most = 0, slack;
         for (uint32_t i = 0; i < N; i++)
             if (i != 9)
                 most = fmax(

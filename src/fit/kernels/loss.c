@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The first stage of a loss L = scale * sum over values of a term of (image, target), and dL/dI.
+ * The first stage of a loss L = scale * sum over values of weight * a term of (image, target), and dL/dI.
  *
  * Order of the sum: values are cut into blocks of FIT_BLOCK_VALUES. Invocation k of the FIT_BLOCK_LANES of a
  * block sums values k, k + 64, k + 128, .. of it, in this order, and so neighbouring invocations read
@@ -7,10 +7,11 @@
  * sums.
  *
  * binding 0  image I, f32
- * binding 1  target T, f32
+ * binding 1  target T, f32; with weights, n of them stand behind it
  * binding 2  adjoint dL/dI, f32, written
  * binding 3  partial sums, f32, written: FIT_BLOCK_LANES for each block
- * push       n, scale (f32: what one value weighs, 1 / n for a mean), constant (f32: the loss's own number)
+ * push       n, scale (f32: what one value of weight 1 weighs, 1 / n for a mean), constant (f32: the loss's
+ *            own number), weights (0: all are 1, else n)
  *
  * loss_dot is the value of a linear loss, L = sum W I, whose adjoint is W itself: in the same order.
  * binding 0  image I, f32
@@ -20,15 +21,16 @@
 #include "fit/kernels/traces.h"
 
 enum { IMAGE, TARGET, ADJOINT, PARTIALS, BINDINGS };
-enum { N, SCALE, CONSTANT };
+enum { N, SCALE, CONSTANT, WEIGHTED };
 
 static ir_ref differentiated_term(ir_func *f, ir_ref at, const void *user)
 {
     const fit_loss_function *loss = user;
     ir_ref image = ir_load(f, IR_F32, IMAGE, at), target = ir_load(f, IR_F32, TARGET, at);
     fit_loss_term term = (*loss)(f, image, target, fit_real(f, CONSTANT));
-    ir_store(f, ADJOINT, at, ir_mul(f, term.slope, fit_real(f, SCALE)));
-    return term.value;
+    ir_ref weight = fit_weight(f, TARGET, at, fit_word(f, WEIGHTED));
+    ir_store(f, ADJOINT, at, ir_mul(f, fit_times_weight(f, term.slope, weight), fit_real(f, SCALE)));
+    return fit_times_weight(f, term.value, weight);
 }
 
 static ir_module *trace_loss(const char *name, fit_loss_function loss)

@@ -3,6 +3,18 @@
  * loss.c; one whose slope is affine in the image also has a kernel in halves.c. */
 #include "fit/kernels/traces.h"
 
+ir_ref fit_weight(ir_func *f, uint32_t targets, ir_ref at, ir_ref weights)
+{
+    ir_ref behind = ir_load(f, IR_F32, targets, ir_add(f, at, weights));
+    return ir_select(f, ir_eq(f, weights, ir_u32(f, 0)), ir_f32(f, 1), behind);
+}
+
+ir_ref fit_times_weight(ir_func *f, ir_ref number, ir_ref weight)
+{
+    ir_ref zero = ir_f32(f, 0);
+    return ir_select(f, ir_eq(f, weight, zero), zero, ir_mul(f, number, weight));
+}
+
 /* Squared error: (I - T)^2. Its slope is affine in I, so noise in I does not bias the gradient. */
 fit_loss_term fit_term_l2(ir_func *f, ir_ref image, ir_ref target, ir_ref constant)
 {

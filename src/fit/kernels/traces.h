@@ -98,6 +98,10 @@ typedef struct fit_loss_term {
 } fit_loss_term;
 /* constant: the loss's own number. */
 typedef fit_loss_term (*fit_loss_function)(ir_func *f, ir_ref image, ir_ref target, ir_ref constant);
+/* The weight of value number `at`: 1, or what stands `weights` (u32, not 0) words behind its target. */
+ir_ref fit_weight(ir_func *f, uint32_t targets, ir_ref at, ir_ref weights);
+/* number * weight, and 0 where the weight is, also where a target that does not count is not finite. */
+ir_ref fit_times_weight(ir_func *f, ir_ref number, ir_ref weight);
 fit_loss_term fit_term_l2(ir_func *f, ir_ref image, ir_ref target, ir_ref constant);
 fit_loss_term fit_term_l1(ir_func *f, ir_ref image, ir_ref target, ir_ref constant);
 fit_loss_term fit_term_relative_l2(ir_func *f, ir_ref image, ir_ref target, ir_ref constant);

@@ -60,14 +60,13 @@ static bl_result grin_load(render_scene *s, const scene_object *o, bl_error *err
             err, BL_ERROR_SCENE, ior->where,
             "grin: the gradient of nearest voxels is 0; \"filter_type\" of \"ior\" is cubic or "
             "trilinear");
-    const char *lacks = s->mode->light == LIGHT_SPECTRAL || s->mode->polarized
-                            ? "the modes rgb and mono alone"
-                        : s->own || s->field || s->ellipsoid_field || s->silhouette ||
-                                s->method != METHOD_REPLAY
-                            ? "path, direct, depth, prb, volpath and their kin, and ptracer"
-                        : s->inverts       ? "the order of vertices without inversion alone"
-                        : s->hide_emitters ? "scenes that show their lights (hide_emitters) alone"
-                                           : NULL;
+    const char *lacks =
+        s->mode->light == LIGHT_SPECTRAL || s->mode->polarized ? "the modes rgb and mono alone"
+        : s->own || s->field || s->ellipsoid_field || s->silhouette || s->method != METHOD_REPLAY
+            ? "path, direct, depth, prb, volpath and their kin, and ptracer"
+        : s->inverts       ? "the order of vertices without inversion alone"
+        : s->hide_emitters ? "scenes that show their lights (hide_emitters) alone"
+                           : NULL;
     if (lacks)
         return scene_error(err, BL_ERROR_UNSUPPORTED, o->where, "grin: rays that bend are known to %s",
                            lacks);

@@ -99,7 +99,8 @@ static light_vertex met_anew(walk *w, const light_vertex *l, vec3 o, vec3 *along
     v->wi = frame_to_local(t, v->frame, v3_neg(t, d));
     v->sample.eta = ir_detach(t->f, v->sample.eta);
     v->attached.arrival = (walk_arrival){.link = t_u32(t, LINK_RAY), .hit = hit, .now = {x.o, d, {0}}};
-    moved.next_d = attached_direction(w, v, &(ray_vertex){.si = v->si, .o = x.o, .d = d}, v3_detach(t, l->next_d));
+    moved.next_d =
+        attached_direction(w, v, &(ray_vertex){.si = v->si, .o = x.o, .d = d}, v3_detach(t, l->next_d));
     v->wo = frame_to_local(t, v->frame, moved.next_d);
     return moved;
 }

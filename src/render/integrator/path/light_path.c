@@ -395,8 +395,8 @@ light_vertex light_visit(walk *w, const light_position *before, ir_ref connects)
     if (light_receives(w))
         receive(w, at, &l);
     if (w->bends && !light_receives(w)) /* no line leads from a curve to the sensor */
-        l.splat.there = ir_and(
-            f, l.splat.there, ir_not(f, eikonal_bends(w, medium_behind(w, &l.v.si, c.to, at->medium))));
+        l.splat.there = ir_and(f, l.splat.there,
+                               ir_not(f, eikonal_bends(w, medium_behind(w, &l.v.si, c.to, at->medium))));
     if (!ir_is_none(connects))
         l.splat.there = ir_and(f, l.splat.there, connects);
     if (!light_receives(w))
