@@ -37,6 +37,7 @@ typedef struct render_parameter {
     uint32_t object, slot; /* owner; parameter index of its class, PLAN_DATA_SLOT for its data array,
                               PLAN_ARRAY_SLOT + array of a mesh */
     bool turns;            /* mirrored or refracted directions depend on it */
+    bool curves;           /* it is of a medium that bends rays */
     const char *reason;    /* why its gradient is incomplete or missing; NULL: complete */
     bool emits;            /* radiance, intensity: what everything else is lit by */
     uint32_t factor;       /* for parameters that emit: the parameter that multiplies it; PLAN_NONE: none */
