@@ -65,7 +65,8 @@ design_sides design_sides_of(const design_job *job, const design_picture *pictur
  * the heights that the slab will get; the flat face stays above it. malloc'ed. */
 char *design_scene(const design_job *job, const design_picture *picture, double deepest);
 /* Path tracing, from the receiver up, through the slab in the file `obj`. slope: the steepest of the relief,
- * as a tangent. *spp: what gives each pixel about 16 paths that reach the light. malloc'ed. */
+ * as a tangent. *spp: what gives each pixel about 16 paths that reach the light,
+ * or more where there are few pixels. malloc'ed. */
 char *design_verification(const design_job *job, const design_picture *picture, const char *obj, double least,
                           double slope, uint32_t *spp);
 

@@ -84,8 +84,8 @@ static void put_rate(design_level *level, double v) { level->rate *= v; }
 static int read_resolutions(json_place at, const cJSON *json, design_job *job)
 {
     const cJSON *list = cJSON_GetObjectItemCaseSensitive(json, "resolutions");
-    static const double usual[] = {32, 64, 128};
-    const uint32_t count = list ? (uint32_t)cJSON_GetArraySize(list) : 3;
+    static const double usual[] = {16, 32, 64, 128};
+    const uint32_t count = list ? (uint32_t)cJSON_GetArraySize(list) : 4;
     if ((list && !cJSON_IsArray(list)) || count < 1 || count > DESIGN_LEVELS_MOST)
         return json_wrong(&at, "resolutions", "must be a list of 1 to %d numbers of pixels, coarse to fine",
                           DESIGN_LEVELS_MOST);

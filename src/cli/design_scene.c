@@ -132,7 +132,9 @@ char *design_verification(const design_job *job, const design_picture *p, const 
     const double light = near ? job->light_size / 2 / (job->light_distance + job->distance)
                               : tan(job->light_angle / 2 * degree);
     const double reached = light * light / pow(sin(angle * degree), 2);
-    *spp = (uint32_t)fmin(fmax(16 / reached, 64), 1 << 20);
+    /* Pixels of small pictures get more: noise then is small beside their contrast, too. */
+    const double wanted = fmin(16 * fmax(1, 16384. / p->width / p->height), 256);
+    *spp = (uint32_t)fmin(fmax(wanted / reached, 64), 1 << 20);
     char *sensor = text_format("<float name=\"acceptance_angle\" value=\"%.9g\"/>", angle);
     char *common = common_part(job, p, sensor, "<rfilter type=\"box\"/>", top), *wide = wide_light(job, top);
     char *text =
