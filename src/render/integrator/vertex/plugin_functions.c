@@ -298,8 +298,11 @@ static ir_func *make_bsdf_lobe_direction(walk *w, const class_node *n, bool diff
     bsdf_lobe_direction_arguments a = {0};
     bsdf_lobe_direction_visit(w, &in, &a);
     t.surface = &a.on;
-    vec3 d = bsdf_lobe_direction(&(bsdf_context){&t, n, record, a.wi, a.uv}, a.lobe);
-    direction_results_visit(&out, &d);
+    const bsdf_context ctx = {&t, n, record, a.wi, a.uv};
+    bsdf_lobe_direction_results r = {.d = bsdf_lobe_direction(&ctx, a.lobe)};
+    if (w->plan->scene->light_tracing)
+        r.eta = bsdf_lobe_eta(&ctx, a.lobe);
+    bsdf_lobe_direction_results_visit(w, &out, &r);
     ir_return(f, out.at, out.count);
     return f;
 }
