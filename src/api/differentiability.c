@@ -124,15 +124,12 @@ static bool bends_rays(const render_scene *s)
 static const char *refused_by_bent_rays(const render_scene *s, uint32_t parameter)
 {
     const render_parameter *p = &s->parameters.data[parameter];
-    bool theirs = false;
-    for (uint32_t i = 0; i < s->media.count; i++)
-        theirs |=
-            s->media.data[i]->cls == &medium_grin.base.plugin && medium_is_of(s->media.data[i], p->object);
-    if (theirs && s->volumetric)
+    if (p->curves && s->volumetric)
         return "those of a medium that bends rays are found by path and its kin alone, not by volumetric "
                "integrators";
-    if (theirs && s->detached)
-        return "those of a medium that bends rays are found where paths are attached: take path or prb";
+    if (p->curves && s->detached && !s->light_tracing)
+        return "those of a medium that bends rays are found where paths are attached: take path, prb or "
+               "ptracer";
     if (to_world_is(s, parameter) || mesh_slot_moves(p->slot) ||
         (s->volumetric && p->object == s->sensor->index))
         return "those of what moves are not implemented where a medium bends rays";
@@ -142,6 +139,9 @@ static const char *refused_by_bent_rays(const render_scene *s, uint32_t paramete
 const char *differentiability_obstacle(const render_scene *s, uint32_t parameter)
 {
     BL_ASSERT(parameter < s->parameters.count, "parameter %u of %u", parameter, s->parameters.count);
+    if (s->metropolis.particles)
+        return "those of Metropolis integrators are not implemented: they make images; path, prb and volpath "
+               "have gradients";
     if (s->ellipsoid_field)
         return refused_by_ellipsoids(s, parameter);
     const char *mode = refused_by_mode(s, parameter);
@@ -169,8 +169,8 @@ const char *differentiability_obstacle(const render_scene *s, uint32_t parameter
     if (camera && (!replay || s->depth_image))
         return "the camera's are not implemented for this integrator";
     if (s->light_tracing)
-        return refused_by_light_tracing(s, parameter,
-                                        camera || moved || p->turns || (light && !light->environment));
+        return refused_by_light_tracing(
+            s, parameter, camera || moved || p->turns || p->curves || (light && !light->environment));
     if (s->method == METHOD_TAPE && (moved || p->slot >= PLAN_ARRAY_SLOT || (light && light->environment)))
         return "those of what moves or turns the sky, and of attributes of meshes, are not implemented for "
                "the tape";

@@ -224,7 +224,7 @@ bool plan_moves_segments(const plan *p)
 
 bool plan_moves_light_paths(const plan *p)
 {
-    bool surfaces = plan_attaches_paths(p) || (p->moves & MOVE_SURFACE);
+    bool surfaces = plan_attaches_paths(p) || p->curves || (p->moves & MOVE_SURFACE);
     return p->scene->light_tracing && (surfaces || delta_lights_move(p));
 }
 
@@ -306,6 +306,7 @@ plan *plan_create(const render_scene *s, const uint32_t *requested, uint32_t cou
         p->gradient_count += s->parameters.data[requested[i]].count;
         p->any_request = true;
         p->turns |= s->parameters.data[requested[i]].turns;
+        p->curves |= s->parameters.data[requested[i]].curves;
         uint32_t slot = s->parameters.data[requested[i]].slot;
         if (slot >= PLAN_ARRAY_SLOT)
             p->moves |=

@@ -76,6 +76,7 @@ typedef struct plan {
     class_node *filter;
     class_node *sensor; /* where parameters of the sensor are wanted; else NULL */
     bool turns;         /* some of what is requested turns mirrored or refracted directions */
+    bool curves;        /* some of what is requested is of a medium that bends rays */
     bool any_request;
     uint32_t *order;    /* primitive of each entry */
     uint32_t geometry;  /* where the scene's begins in words */

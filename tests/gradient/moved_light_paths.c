@@ -58,6 +58,14 @@ typedef struct moved_case {
     "name='to_world'><translate z='3'/></transform><emitter type='area'><rgb name='radiance' "               \
     "value='6,9,4'/></emitter>"                                                                              \
     "</shape>"
+#define BENT_LENS                                                                                            \
+    "<shape type='sphere'><point name='center' value='0,0,1.2'/><float name='radius' value='.8'/><bsdf "     \
+    "type='null'/><medium type='grin' name='interior' id='lens'><string name='profile' value='luneburg'/>"   \
+    "<point name='center' value='0,0,1.2'/><float name='radius' value='1.2'/><volume type='gridvolume' "     \
+    "name='ior'><string name='resolution' value='2,1,2'/><float name='value' value='1.1'/><string "          \
+    "name='filter_type' value='cubic'/><transform name='to_world'><translate value='-.5,-.5,-.5'/><scale "   \
+    "value='2'/><translate value='0,0,1.2'/></transform></volume><rgb name='sigma_a' value='.4,.2,.6'/>"     \
+    "<float name='step_size' value='.05'/></medium></shape>"
 #define METAL "<bsdf type='twosided'><bsdf type='conductor' id='metal'/></bsdf>"
 #define BALL                                                                                                 \
     "<shape type='sphere' id='ball'><float name='radius' value='.4'/><point name='center' x='0' y='0' "      \
@@ -96,6 +104,10 @@ static const moved_case cases[] = {
     {"waves of metal over a lamp", FLOOR LAMP WAVES(METAL), "waves.vertex_positions", "3", GAUSSIAN, 2e-3, 60,
      0.05, false},
     {"a ball of glass that moves", FLOOR SPOT BALL, "ball.translation", "4", GAUSSIAN, 2e-3, 60, 0.02, false},
+    {"light that a lens of varying index bends, on a receiver", SUN BENT_LENS, "lens.ior.data", "4", GAUSSIAN,
+     2e-3, 60, 0.05, true},
+    {"what that lens absorbs", FLOOR SUN BENT_LENS, "lens.sigma_a.value.value", "4", GAUSSIAN, 2e-3, 60, 0.05,
+     false},
     {"a spot over a ball", FLOOR SPOT BALL, "spot.to_world", "4", GAUSSIAN, 2e-3, 60, 0.02, false},
 };
 enum { CASES = sizeof cases / sizeof *cases };

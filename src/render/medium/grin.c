@@ -37,11 +37,12 @@ static uint32_t grin_variant(const render_scene *s, const scene_object *o)
     return k;
 }
 
-bool medium_is_of(const scene_object *medium, uint32_t object)
+/* Whether the medium, or a volume that it holds, is the object with this index. */
+static bool is_of(const scene_object *medium, uint32_t object)
 {
     bool any = medium->index == object;
     for (uint32_t k = 0; k < medium->cls->param_count; k++)
-        any |= medium->values[k].object && medium_is_of(medium->values[k].object, object);
+        any |= medium->values[k].object && is_of(medium->values[k].object, object);
     return any;
 }
 
@@ -59,17 +60,19 @@ static bl_result grin_load(render_scene *s, const scene_object *o, bl_error *err
             err, BL_ERROR_SCENE, ior->where,
             "grin: the gradient of nearest voxels is 0; \"filter_type\" of \"ior\" is cubic or "
             "trilinear");
-    const char *lacks = s->mode->light == LIGHT_SPECTRAL || s->mode->polarized
-                            ? "the modes rgb and mono alone"
-                        : s->own || s->field || s->ellipsoid_field || s->light_tracing || s->silhouette ||
-                                s->method != METHOD_REPLAY
-                            ? "path, direct, depth, prb and volpath with their kin alone"
-                        : s->inverts       ? "the order of vertices without inversion alone"
-                        : s->hide_emitters ? "scenes that show their lights (hide_emitters) alone"
-                                           : NULL;
+    const char *lacks =
+        s->mode->light == LIGHT_SPECTRAL || s->mode->polarized ? "the modes rgb and mono alone"
+        : s->own || s->field || s->ellipsoid_field || s->silhouette || s->method != METHOD_REPLAY
+            ? "path, direct, depth, prb, volpath and their kin, and ptracer"
+        : s->inverts       ? "the order of vertices without inversion alone"
+        : s->hide_emitters ? "scenes that show their lights (hide_emitters) alone"
+                           : NULL;
     if (lacks)
         return scene_error(err, BL_ERROR_UNSUPPORTED, o->where, "grin: rays that bend are known to %s",
                            lacks);
+    if (s->light_tracing && scene_get(o, "emission")->given)
+        return scene_error(err, BL_ERROR_UNSUPPORTED, o->where,
+                           "grin: paths from lights do not begin in a medium; leave out its \"emission\"");
     if (scene_child(s->sensor, PLUGIN_MEDIUM) == o)
         return scene_error(err, BL_ERROR_UNSUPPORTED, o->where, "grin: a sensor cannot be in such a medium");
     return BL_OK;
@@ -83,12 +86,12 @@ static void grin_mark(render_scene *s, const scene_object *o)
         if (o->values[k].object)
             render_turns_all(s, o->values[k].object);
     for (uint32_t i = 0; i < s->parameters.count; i++)
-        if (medium_is_of(o, s->parameters.data[i].object))
-            s->parameters.data[i].reason = NULL;
+        if (is_of(o, s->parameters.data[i].object))
+            s->parameters.data[i].reason = NULL, s->parameters.data[i].curves = true;
     bool jumps = data != PLAN_NONE &&
                  strcmp(scene_get(scene_get(o, "ior")->object, "filter_type")->text, "trilinear") == 0;
     for (uint32_t i = 0; i < s->parameters.count; i++)
-        if (medium_is_of(scene_get(o, "ior")->object, s->parameters.data[i].object))
+        if (is_of(scene_get(o, "ior")->object, s->parameters.data[i].object))
             s->parameters.data[i].reason =
                 jumps ? "edges that it moves behind the medium are left out, and jumps of the force between "
                         "voxels, which the filter \"cubic\" has not"

@@ -73,7 +73,5 @@ bool medium_glows(const class_node *n);   /* it bends rays, and an emission is g
 /* Per unit length, at a point of the world. They may run differentiated, also by p. */
 color medium_absorption(tracer *t, const class_node *n, ir_ref record, vec3 p);
 color medium_glow(tracer *t, const class_node *n, ir_ref record, vec3 p);
-/* Whether the medium, or a volume that it holds, is the object with this index. */
-bool medium_is_of(const scene_object *medium, uint32_t object);
 
 #endif

@@ -26,6 +26,8 @@ static void state_path(const walk *w, loop_state *s, forward_path *p)
 {
     state_ref(s, &p->at.sample), state_ref(s, &p->at.depth), state_ref(s, &p->at.tmax);
     state_vec3(s, &p->at.o), state_vec3(s, &p->at.d);
+    if (w->bends)
+        state_ref(s, &p->at.medium);
     state_throughput(w, s, &p->b);
     state_color(s, &w->t, &p->weight);
     if (w->motion->chains)

@@ -38,6 +38,8 @@ typedef struct replay {
 static void state_place(const walk *w, loop_state *s, light_position *at, throughput *b)
 {
     state_ref(s, &at->depth), state_ref(s, &at->tmax), state_vec3(s, &at->o), state_vec3(s, &at->d);
+    if (w->bends)
+        state_ref(s, &at->medium);
     state_throughput(w, s, b);
 }
 
@@ -143,6 +145,7 @@ static void schedule(walk *w, replay *p, ir_ref alive, ir_ref here, ir_ref depth
         .sample = start.sample,
         .depth = ir_select(f, over, start.depth, p->at.depth),
         .tmax = ir_select(f, over, start.tmax, p->at.tmax),
+        .medium = w->bends ? ir_select(f, over, start.medium, p->at.medium) : start.medium,
         .o = v3_select(t, over, start.o, p->at.o),
         .d = v3_select(t, over, start.d, p->at.d),
     };

@@ -27,6 +27,8 @@ static void state_light(const walk *w, loop_state *s, light_state *p, bool gradi
 {
     state_ref(s, &p->at.sample), state_ref(s, &p->at.depth), state_ref(s, &p->at.tmax);
     state_vec3(s, &p->at.o), state_vec3(s, &p->at.d);
+    if (w->bends)
+        state_ref(s, &p->at.medium);
     state_throughput(w, s, &p->b);
     if (!gradient)
         return;

@@ -11,9 +11,7 @@ ir_ref link_is(walk *w, ir_ref link, enum walk_link is)
     return (either ? ir_ge : ir_eq)(w->t.f, link, t_u32(&w->t, is));
 }
 
-/* Where walk.bends: the vertex at the end of a ray that may have bent. from: where it began, differentiated.
- */
-static ray_vertex look_along_curve(walk *w, const walk_arrival *way, walk_ray from)
+ray_vertex attached_look_along_curve(walk *w, const walk_arrival *way, walk_ray from)
 {
     tracer *t = &w->t;
     ir_ref moves = link_is(w, way->link, LINK_RAY);
@@ -47,7 +45,7 @@ static ray_vertex look(walk *w, const walk_arrival *way, ir_func **slide, walk_r
 
 two_vertices attached_look(walk *w, const walk_arrival *way)
 {
-    two_vertices x = {.now = w->bends ? look_along_curve(w, way, way->now)
+    two_vertices x = {.now = w->bends ? attached_look_along_curve(w, way, way->now)
                                       : look(w, way, w->fn.interact_differentiated, way->now)};
     x.before = w->pass == RENDER_FROZEN
                    ? look(w, way, w->fn.slide_before, (walk_ray){.o = way->hit.o, .d = way->hit.d})

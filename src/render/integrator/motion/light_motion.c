@@ -67,22 +67,40 @@ light_outcome light_outcome_at_light(walk *w, const light_position *at, const li
     };
 }
 
-/* The vertex of l, where the ray meets its entry now. */
-static light_vertex met_anew(walk *w, const light_vertex *l, vec3 o, vec3 d)
+/* The surface of l, where the ray from o along d meets its entry now. It may have bent on the way. */
+static ray_vertex met_anew_by(walk *w, const light_vertex *l, vec3 o, vec3 d)
 {
     tracer *t = &w->t;
-    walk_hit hit = l->v.met;
-    hit.o = o, hit.d = d, hit.slides = hit.valid;
+    walk_arrival way = {.link = t_u32(t, LINK_RAY), .hit = l->v.met, .now = {o, d, {0}}};
+    way.hit.slides = way.hit.valid;
+    if (w->bends) {
+        way.curve = l->v.curve;
+        return attached_look_along_curve(w, &way, way.now);
+    }
+    way.hit.o = o, way.hit.d = d;
+    return (ray_vertex){.si = walk_surface_met(w, way.hit, w->fn.interact_differentiated), .o = o, .d = d};
+}
+
+/* The vertex of l, where the ray meets its entry now. *along: in, the
+ * direction of the ray; out, that in which the ray arrives. */
+static light_vertex met_anew(walk *w, const light_vertex *l, vec3 o, vec3 *along)
+{
+    tracer *t = &w->t;
     light_vertex moved = *l;
     walk_vertex *v = &moved.v;
-    v->si = walk_surface_met(w, hit, w->fn.interact_differentiated);
+    ray_vertex x = met_anew_by(w, l, o, *along);
+    vec3 d = *along = x.d;
+    walk_hit hit = l->v.met;
+    hit.o = x.o, hit.d = d, hit.slides = hit.valid;
+    v->si = x.si;
+    v->curve.thickness = x.thickness, v->curve.emitted = x.emitted;
     v->si.shape = l->v.si.shape, v->si.entry = l->v.si.entry, v->si.level = l->v.si.level;
     v->frame = surface_frame(t, &v->si);
     v->wi = frame_to_local(t, v->frame, v3_neg(t, d));
-    v->attached.arrival = (walk_arrival){.link = t_u32(t, LINK_RAY), .hit = hit, .now = {o, d, {0}}};
-    const ray_vertex x = {.si = v->si, .o = o, .d = d};
+    v->attached.arrival = (walk_arrival){.link = t_u32(t, LINK_RAY), .hit = hit, .now = {x.o, d, {0}}};
+    const ray_vertex again = {.si = v->si, .o = x.o, .d = d};
     ir_ref eta;
-    moved.next_d = attached_direction(w, v, &x, v3_detach(t, l->next_d), &eta);
+    moved.next_d = attached_direction(w, v, &again, v3_detach(t, l->next_d), &eta);
     v->sample.eta = eta;
     v->wo = frame_to_local(t, v->frame, moved.next_d);
     return moved;
@@ -99,7 +117,7 @@ light_outcome light_outcome_at_surface(walk *w, const light_position *at, const 
     if (w->motion->chains) {
         walk reads = *w;
         reads.t = walk_differentiated(w);
-        v = met_anew(w, l, o, d);
+        v = met_anew(w, l, o, &d);
         const light_emission near = {.far = ir_bool(f, false), .ray.d = v3_detach(t, l->next_d)};
         light_connection c = light_connect(&reads, at, v.v.si.p, &near);
         v.v.to_light = frame_to_local(t, v.v.frame, c.to);

@@ -13,6 +13,7 @@
  * adjoint of a shading normal's cosine is a factor of its own. A direction that lies on different sides of
  * the geometric and the shading normal gets nothing. */
 #include "render/integrator/path/light_path.h"
+#include "render/integrator/eikonal/curve.h"
 #include "render/integrator/vertex/plugin_functions.h"
 
 #include "render/bsdf/perturbed.h"
@@ -27,6 +28,7 @@ light_position light_before(walk *w, ir_ref sample)
         .o = v3(zero, zero, zero),
         .d = v3(zero, zero, t_f32(t, 1)),
         .tmax = t_f32(t, -1),
+        .medium = t_u32(t, 0),
     };
 }
 
@@ -288,6 +290,12 @@ static void material_values(walk *w, const light_vertex *v, bool differentiated,
 void light_values(walk *w, const light_vertex *v, bool differentiated, color *for_sensor, color *for_sample)
 {
     material_values(w, v, differentiated, for_sensor, for_sample);
+    if (w->bends_lit) { /* what the curve that leads here lets through is a factor of both */
+        color left = eikonal_passed(w, &v->v.curve).left;
+        *for_sample = color_mul(&w->t, *for_sample, left);
+        *for_sensor = light_receives(w) ? left : color_mul(&w->t, *for_sensor, left);
+        return;
+    }
     if (light_receives(w))
         *for_sensor = color_all(t_f32(&w->t, 1));
 }
@@ -352,16 +360,25 @@ ir_ref light_cosine(walk *w, const light_emission *e, const light_connection *c)
                      ir_select(f, facing, ir_abs(f, v3_dot(t, e->ray.n, c->to)), zero));
 }
 
-light_vertex light_visit(walk *w, const light_position *at, ir_ref connects)
+/* The surface that the ray of `at` meets. at->d becomes the direction in which the ray arrives. */
+static void meet(walk *w, light_position *at, walk_vertex *v)
+{
+    walk_position by = {.o = at->o, .d = at->d, .tmax = at->tmax, .medium = at->medium};
+    v->si = w->bends ? eikonal_intersect(w, &by, v) : walk_intersect(w, by, &v->met);
+    at->d = by.d;
+}
+
+light_vertex light_visit(walk *w, const light_position *before, ir_ref connects)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
     const render_scene *s = w->plan->scene;
     ir_ref zero = t_f32(t, 0);
+    light_position here = *before, *at = &here;
     light_vertex l = {.begins = ir_eq(f, at->depth, t_u32(t, 0))};
     light_emission e = begin_emission(w, l.begins, at->sample);
     l.emission = light_shining(w, &e), l.radiance = e.radiance;
-    l.v.si = walk_intersect(w, (walk_position){.o = at->o, .d = at->d, .tmax = at->tmax}, &l.v.met);
+    meet(w, at, &l.v);
     vec3 p = v3_select(t, l.begins, e.ray.p, l.v.si.p), n = v3_select(t, l.begins, e.ray.n, l.v.si.ng);
     light_connection c = light_connect(w, at, p, &e);
     ir_ref cosine = light_cosine(w, &e, &c);
@@ -376,6 +393,9 @@ light_vertex light_visit(walk *w, const light_position *at, ir_ref connects)
     scatter(w, at, &c, &l);
     if (light_receives(w))
         receive(w, at, &l);
+    if (w->bends && !light_receives(w)) /* no line leads from a curve to the sensor */
+        l.splat.there = ir_and(f, l.splat.there,
+                               ir_not(f, eikonal_bends(w, medium_behind(w, &l.v.si, c.to, at->medium))));
     if (!ir_is_none(connects))
         l.splat.there = ir_and(f, l.splat.there, connects);
     if (!light_receives(w))
@@ -386,9 +406,13 @@ light_vertex light_visit(walk *w, const light_position *at, ir_ref connects)
     l.goes_on = ir_select(f, l.begins, shines, l.goes_on);
     l.next_d = v3_select(t, l.begins, e.ray.d, l.next_d);
     l.next_o = ray_offset(t, p, n, l.next_d);
+    if (w->bends)
+        l.v.medium = ir_select(f, l.begins, at->medium, medium_behind(w, &l.v.si, l.next_d, at->medium));
     ir_ref seen_mark = ir_select(f, l.splat.there, t_u32(t, 0xC2B2AE3Du), t_u32(t, 0));
     l.way = ir_add(f, ir_select(f, l.v.si.valid, l.v.si.entry, t_u32(t, PLAN_NONE)),
                    ir_mul(f, l.v.sample.lobe, t_u32(t, 0x9E3779B1u)));
+    if (w->bends)
+        l.way = ir_xor(f, ir_mul(f, l.way, t_u32(t, 16777619u)), l.v.curve.steps);
     l.v.decisions = ir_xor(f, l.way, seen_mark);
     return l;
 }
@@ -429,6 +453,8 @@ passage light_pass(walk *w, const light_vertex *v, light_position *at, throughpu
         b->zeros[c] = ir_select(f, v->begins, first.zeros[c], b->zeros[c]);
     b->eta = ir_select(f, v->begins, first.eta, b->eta);
     ir_ref alive = ir_and(f, v->goes_on, ir_or(f, v->begins, onward.alive));
+    if (w->bends)
+        at->medium = ir_select(f, alive, v->v.medium, t_u32(t, 0));
     at->o = v->next_o, at->d = v->next_d, at->tmax = ir_select(f, alive, t_f32(t, 1e30f), t_f32(t, -1));
     at->depth = ir_select(f, alive, ir_add(f, at->depth, one), t_u32(t, 0));
     return (passage){alive, onward.inverse_pdf};

@@ -11,6 +11,7 @@ typedef struct light_position {
     ir_ref sample, depth; /* u32 */
     vec3 o, d;
     ir_ref tmax;
+    ir_ref medium; /* where walk.bends: u32: as in walk_position. Lights stand outside of what bends rays */
 } light_position;
 
 /* Where a vertex is seen on the image. */
@@ -52,9 +53,9 @@ vec2 light_lens(walk *w, const light_position *at);
 
 /* The position before a sample's first vertex: no path has begun. */
 light_position light_before(walk *w, ir_ref sample);
-/* The vertex that the ray of `at` leads to or, at depth 0, the point on a light. connects: bool, it is
+/* The vertex that the ray of `before` leads to or, at depth 0, the point on a light. connects: bool, it is
  * connected to the sensor; none: it always is. */
-light_vertex light_visit(walk *w, const light_position *at, ir_ref connects);
+light_vertex light_visit(walk *w, const light_position *before, ir_ref connects);
 /* The vertex's splat over the throughput; 0 if it has none. */
 color light_splat_factor(walk *w, const light_vertex *v);
 /* The values of v's material, differentiated or not. */
