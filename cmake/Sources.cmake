@@ -155,6 +155,7 @@ set(render_sources
     src/render/integrator/walk/kernel.c
     src/render/integrator/walk/loop_state.c
     src/render/integrator/walk/position.c
+    src/render/integrator/walk/primary_samples.c
     src/render/integrator/walk/kept_rows.c
     src/render/integrator/walk/radiance_sums.c
     src/render/integrator/walk/throughput.c
@@ -228,6 +229,7 @@ set(render_sources
     src/render/integrator/kernels/light_forward.c
     src/render/integrator/kernels/light_replay.c
     src/render/integrator/kernels/light_tracing.c
+    src/render/integrator/kernels/metropolis.c
     src/render/integrator/kernels/passes.c
     src/render/integrator/kernels/ellipsoid_field.c
     src/render/integrator/kernels/ellipsoid_forward.c
@@ -322,6 +324,7 @@ set(api_sources
     src/api/job_dispatch.c
     src/api/job_geometry.c
     src/api/job_kernels.c
+    src/api/metropolis.c
     src/api/job_parts.c
     src/api/job_pass.c
     src/api/job_recorded.c

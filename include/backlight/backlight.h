@@ -551,6 +551,23 @@ typedef struct bl_render_desc {
 /* image: height*width*channels floats. stats may be NULL. */
 BL_API bl_result bl_job_render(bl_job *job, const bl_render_desc *desc, float *image, bl_stats *stats);
 
+/* Of the last image of a job whose scene has a Metropolis integrator (pssmlt, cpmmlt): how its Markov chains
+ * have done. */
+typedef struct bl_chains {
+    uint64_t count;          /* of chains; 0: there is no such image */
+    uint64_t particles;      /* paths of a step of one chain */
+    uint64_t steps;          /* of each chain */
+    uint64_t probes;         /* independent steps of each chain before those, from which starts are chosen */
+    uint64_t vertices;       /* of all paths of steps: each sends a ray onward and, mostly, one to a light */
+    double mean, mean_error; /* mean luminance of a path, which is that of the image, and its standard error;
+                                a factor of the image, from probes */
+    double large_mean;       /* the same from steps that are independent, to compare with */
+    double taken, large_taken; /* share of small and of large steps that chains have taken, 0 to 1 */
+    uint64_t reserved[4];
+} bl_chains;
+/* Never fails. */
+BL_API bl_chains bl_job_chains(const bl_job *job);
+
 /* ---- rays: what the caller's rays meet in a job's scene, for picking, visibility, measurements ---- */
 
 /* The points origin + t direction with tmin < t < tmax, in the world and its units of length. The direction
@@ -692,7 +709,8 @@ typedef enum bl_pass {
     BL_PASS_EDGES_SEEN_FORWARD, /* behind a forward pass */
     BL_PASS_EDGES_PATH_FORWARD,
     BL_PASS_EDGES_LIT_FORWARD,
-    BL_PASS_EDGES_LEARN, /* before each of these: where on edges they look */
+    BL_PASS_EDGES_LEARN,  /* before each of these: where on edges they look */
+    BL_PASS_CHAIN_ACCEPT, /* of Metropolis integrators, behind each BL_PASS_PRIMAL */
     BL_PASS_COUNT
 } bl_pass;
 

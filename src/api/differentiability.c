@@ -139,6 +139,9 @@ static const char *refused_by_bent_rays(const render_scene *s, uint32_t paramete
 const char *differentiability_obstacle(const render_scene *s, uint32_t parameter)
 {
     BL_ASSERT(parameter < s->parameters.count, "parameter %u of %u", parameter, s->parameters.count);
+    if (s->metropolis.particles)
+        return "those of Metropolis integrators are not implemented: they make images; path, prb and volpath "
+               "have gradients";
     if (s->ellipsoid_field)
         return refused_by_ellipsoids(s, parameter);
     const char *mode = refused_by_mode(s, parameter);

@@ -170,9 +170,14 @@ void job_record_splat_scale(bl_job *job, uint32_t spp, uint32_t coarser)
 
 bl_result job_set_splat_scale(bl_job *job, uint32_t spp, uint32_t coarser, bl_error *err)
 {
+    return job_set_splat_size(job, brightness(job) / spp, coarser, err);
+}
+
+bl_result job_set_splat_size(bl_job *job, double contribution, uint32_t coarser, bl_error *err)
+{
     uint32_t n = job_values(job);
     TRY(memory_check(n * sizeof(float), err));
-    float *scales = memory_need(n * sizeof *scales), scale = splat_scale(job, spp, coarser);
+    float *scales = memory_need(n * sizeof *scales), scale = scale_for(contribution, coarser);
     for (uint32_t i = 0; i < n; i++)
         scales[i] = scale;
     bl_result r = gpu_buffer_write(job->splat_scale, 0, scales, n * sizeof *scales, err);

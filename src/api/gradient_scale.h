@@ -15,6 +15,8 @@ bl_result job_set_scale(bl_job *job, double largest_adjoint, uint32_t spp, uint3
 void job_record_scale(bl_job *job, const job_loss *loss, uint32_t spp, uint32_t coarser);
 /* Sets the scale of the image of splats. */
 bl_result job_set_splat_scale(bl_job *job, uint32_t spp, uint32_t coarser, bl_error *err);
+/* The same for splats of about this size. */
+bl_result job_set_splat_size(bl_job *job, double contribution, uint32_t coarser, bl_error *err);
 /* Appends the same to the job's batch. */
 void job_record_splat_scale(bl_job *job, uint32_t spp, uint32_t coarser);
 

@@ -54,6 +54,7 @@ struct bl_job {
     gpu_buffer *splats, *splat_scale; /* for light tracing: the image in fixed point, and its scale */
     gpu_buffer *texels;               /* for images of the caller's (job_recorded.c); NULL until one comes */
     uint64_t film_words;
+    bl_chains chains;    /* of the last image by Metropolis */
     job_reached reached; /* by the last pass, or the last part of it */
     job_part recorded;   /* the last part that went into commands of the caller's (job_recorded.c) */
     uint64_t bytes;
@@ -62,6 +63,8 @@ struct bl_job {
     double rays_seconds;            /* building accel or hierarchy took; 0: there is neither */
 };
 
+/* Whether the image is a sum of splats in fixed point. */
+static inline bool scene_splats(const render_scene *s) { return s->light_tracing || s->metropolis.particles; }
 static inline uint32_t film_pixels(const render_scene *s) { return s->width * s->height; }
 /* Channels of the image. */
 static inline uint32_t film_channels(const render_scene *s) { return s->mode->film_channels; }

@@ -79,8 +79,8 @@ bl_result job_make_buffers(bl_job *job, bl_error *err)
     TRY(make_buffer(job, 4ull * RESULT_WORDS, "results", &job->results, err));
     TRY(make_buffer(job, 0, "lanes", &job->lanes, err)); /* until a gradient pass lists them; as samples */
     TRY(make_buffer(job, 0, "samples", &job->samples, err));
-    TRY(make_buffer(job, s->light_tracing ? 2 * image : 0, "splats", &job->splats, err));
-    TRY(make_buffer(job, s->light_tracing ? image : 0, "splat scale", &job->splat_scale, err));
+    TRY(make_buffer(job, scene_splats(s) ? 2 * image : 0, "splats", &job->splats, err));
+    TRY(make_buffer(job, scene_splats(s) ? image : 0, "splat scale", &job->splat_scale, err));
     TRY(job_write_words(job, err));
     TRY(memory_check(4 * (size_t)p->stored_count, err));
     job->host_values = memory_need(4 * (size_t)p->stored_count + 4);
@@ -166,8 +166,8 @@ void job_drop_buffers(bl_job *job)
 bool job_splats(const bl_job *job, render_pass pass)
 {
     bool image = pass == RENDER_PRIMAL || pass == RENDER_FORWARD || pass == RENDER_FROZEN;
-    return (job->scene->light_tracing && image) || pass == RENDER_EDGES_SEEN_FORWARD ||
-           pass == RENDER_EDGES_LIT_FORWARD;
+    return (scene_splats(job->scene) && image) || pass == RENDER_CHAIN_ACCEPT ||
+           pass == RENDER_EDGES_SEEN_FORWARD || pass == RENDER_EDGES_LIT_FORWARD;
 }
 
 void job_buffers(const bl_job *job, render_pass pass, gpu_buffer *buffers[BUFFER_COUNT + 1])

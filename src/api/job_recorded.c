@@ -25,6 +25,10 @@ bl_result job_recorded_check(const bl_job *job, bl_error *err)
                          "mode %s: images in the caller's memory are red, green and blue; only mode rgb is "
                          "recorded",
                          job->scene->mode->name);
+    if (job->scene->metropolis.particles)
+        return error_set(err, BL_ERROR_UNSUPPORTED,
+                         "a Metropolis integrator: its chains start where the host chooses, which is not "
+                         "recorded; bl_job_render makes the image");
     if (job->bounds)
         return error_set(err, BL_ERROR_UNSUPPORTED,
                          "BL_DEBUG=bounds: checked kernels report after each pass, which is not recorded");

@@ -32,7 +32,7 @@ uint32_t job_gradient_spp(const bl_job *job, uint32_t wanted)
 void job_record_resolve(bl_job *job, uint32_t spp, uint32_t strips)
 {
     BL_ASSERT(spp > 0 && strips > 0, "%u samples in %u strips", spp, strips);
-    if (job->scene->light_tracing) {
+    if (scene_splats(job->scene)) {
         fit_record_gradient_read(job->batch, job->device->fixed,
                                  &(fit_gradient_read){.gradient = job->splats,
                                                       .scale = job->splat_scale,

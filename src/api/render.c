@@ -2,6 +2,7 @@
  * Images of a job: the image itself, its variance, channels of the first hit, frozen-path evaluations. */
 #include "api/job_pass.h"
 #include "api/job_results.h"
+#include "api/metropolis.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -114,7 +115,8 @@ static bl_result render(bl_job *job, const bl_render_desc *desc, float *image, b
     if (desc->frozen)
         TRY(write_frozen(job, desc->frozen, err));
     job->reached = (job_reached){0};
-    const bl_result ran = job_run(job, &w, stats, err);
+    const bool chains = job->scene->metropolis.particles && w.pass == RENDER_PRIMAL;
+    const bl_result ran = chains ? metropolis_run(job, &w, stats, err) : job_run(job, &w, stats, err);
     if (ran == BL_ERROR_CANCELLED && desc->partial)
         TRY(resolve_part(job, &w, image, stats));
     TRY(ran);

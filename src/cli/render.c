@@ -19,6 +19,23 @@ typedef struct arguments {
     cli_live *live;
 } arguments;
 
+static void add_chains(cJSON *json, bl_chains c)
+{
+    if (c.count == 0)
+        return;
+    cJSON *chains = cJSON_AddObjectToObject(json, "chains");
+    cJSON_AddNumberToObject(chains, "count", (double)c.count);
+    cJSON_AddNumberToObject(chains, "particles", (double)c.particles);
+    cJSON_AddNumberToObject(chains, "steps", (double)c.steps);
+    cJSON_AddNumberToObject(chains, "probes", (double)c.probes);
+    cJSON_AddNumberToObject(chains, "vertices", (double)c.vertices);
+    cJSON_AddNumberToObject(chains, "mean", c.mean);
+    cJSON_AddNumberToObject(chains, "mean_error", c.mean_error);
+    cJSON_AddNumberToObject(chains, "large_mean", c.large_mean);
+    cJSON_AddNumberToObject(chains, "taken", c.taken);
+    cJSON_AddNumberToObject(chains, "large_taken", c.large_taken);
+}
+
 static cJSON *stats_json(const cli_session *session, const arguments *args, const bl_job *job,
                          const bl_stats *stats, uint32_t spp)
 {
@@ -39,6 +56,7 @@ static cJSON *stats_json(const cli_session *session, const arguments *args, cons
     double busy = stats->device_seconds > 0 ? stats->device_seconds : stats->seconds;
     cJSON_AddNumberToObject(json, "paths_per_second", busy > 0 ? (double)stats->paths / busy : 0);
     cJSON_AddNumberToObject(json, "slices", (double)stats->slices);
+    add_chains(json, bl_job_chains(job));
     cJSON_AddNumberToObject(json, "non_finite", (double)stats->non_finite);
     cJSON_AddNumberToObject(json, "cut", (double)stats->cut);
     cJSON_AddNumberToObject(json, "device_bytes", (double)stats->device_bytes);
@@ -53,6 +71,15 @@ static void report(const cli_session *session, const arguments *args, const bl_j
     note(session->common, "%u x %u, %u samples per pixel on %s: %s, %.2f Mpaths/s", session->info.width,
          session->info.height, spp, session->device_info.name, duration_text(stats->seconds),
          stats->device_seconds > 0 ? 1e-6 * (double)stats->paths / stats->device_seconds : 0.0);
+    const bl_chains chains = bl_job_chains(job);
+    if (chains.count)
+        note(
+            session->common,
+            "%llu chains of %llu steps took %.0f %% of small and %.0f %% of large ones; mean luminance %.4g, "
+            "known to %.2g %%",
+            (unsigned long long)chains.count, (unsigned long long)chains.steps, 100 * chains.taken,
+            100 * chains.large_taken, chains.mean,
+            chains.mean > 0 ? 100 * chains.mean_error / chains.mean : 0.0);
     if (!session->common->json)
         return;
     cJSON *json = stats_json(session, args, job, stats, spp);

@@ -157,6 +157,16 @@ typedef struct render_march {
     bool jitter;   /* samples of a ray are shifted by a random part of a step */
 } render_march;
 
+/* How Metropolis integrators walk through the space of random numbers (docs/theory/metropolis.md). */
+typedef struct render_metropolis {
+    uint32_t particles;          /* paths that are evaluated together, around one state of a chain; 0: the
+                                    integrator is another one */
+    uint32_t chains;             /* 0: as the number of samples asks for */
+    float large_step;            /* probability of a step that does not depend on the state */
+    float step_least, step_most; /* of one number in other steps */
+    float spread;                /* standard deviation of particles, in each number */
+} render_metropolis;
+
 /* Words of render_scene.geometry that belong to an object, other than a shape. */
 typedef struct object_words {
     uint32_t object, begin, kind; /* kind: what the class likes to know again of them */
@@ -222,6 +232,7 @@ typedef struct render_scene {
                      */
     const struct integrator_class *own; /* an application's integrator (own_integrator.h); NULL: none */
     double *own_settings;               /* its numbers, in the order of its table */
+    render_metropolis metropolis;       /* the image is a sum of splats of Markov chains */
     bool light_tracing;                 /* paths begin at lights; the image is a sum of splats */
     bool no_image;                      /* channels are all there is */
     ARRAY(render_channel) channels;     /* alpha first, if the film has it */

@@ -20,7 +20,8 @@ typedef struct integrator_kind {
                           meets first (Mitsuba) */
     bool volumetric;   /* knows media, and surfaces that are not there */
     bool light_tracing, depth_image, ellipsoid_field;
-    bool silhouette; /* shows shapes as bright or black */
+    bool silhouette;    /* shows shapes as bright or black */
+    uint32_t particles; /* as render_metropolis.particles, by default */
     enum gradient_method method;
     bool detached, pipelined;
     bool in_media; /* walks volumetrically where the scene has media */
@@ -74,6 +75,20 @@ static const integrator_kind integrator_kinds[] = {
      .silhouette = true},
     {.name = "depth", .max_depth = -1, .rr_depth = 5, .depth_image = true},
     {.name = "ptracer", .max_depth = -1, .rr_depth = 5, .light_tracing = true, .detached = true},
+    {.name = "pssmlt",
+     .max_depth = -1,
+     .rr_depth = 5,
+     .sees_through = true,
+     .detached = true,
+     .in_media = true,
+     .particles = 1},
+    {.name = "cpmmlt",
+     .max_depth = -1,
+     .rr_depth = 5,
+     .sees_through = true,
+     .detached = true,
+     .in_media = true,
+     .particles = 16},
     {.name = "volpath", .max_depth = -1, .rr_depth = 5, .volumetric = true, .sees_through = true},
     {.name = "volpathmis", .max_depth = -1, .rr_depth = 5, .volumetric = true, .sees_through = true},
     {.name = "prbvolpath", .max_depth = 6, .rr_depth = 5, .volumetric = true, .sees_through = true},
@@ -113,6 +128,8 @@ uint32_t integrator_abilities(const plugin_class *cls)
         return ABILITY_REVERSE | ABILITY_FORWARD;
     const integrator_kind *kind = kind_named(cls->name);
     BL_ASSERT(kind, "no integrator is called %s", cls->name);
+    if (kind->particles)
+        return ABILITY_IN_MEDIA;
     bool paths = !kind->depth_image;
     return ABILITY_REVERSE | ABILITY_FORWARD |
            (kind->volumetric || kind->marches || kind->in_media ? ABILITY_IN_MEDIA : 0) |
@@ -235,6 +252,37 @@ static bl_result read_march(render_scene *s, const integrator_kind *kind, bl_err
     return BL_OK;
 }
 
+static double setting(const scene_object *o, const char *name, double otherwise)
+{
+    const scene_value *v = value_named(o, name);
+    return v ? v->number : otherwise;
+}
+
+/* The defaults stand also in integrators.c, where the scene's integrator is one of these. */
+static bl_result read_metropolis(render_scene *s, const integrator_kind *kind, bl_error *err)
+{
+    const scene_object *i = s->integrator;
+    s->metropolis = (render_metropolis){0};
+    if (!kind->particles)
+        return BL_OK;
+    s->metropolis = (render_metropolis){
+        .particles = kind->particles > 1 ? (uint32_t)setting(i, "particles", kind->particles) : 1,
+        .chains = (uint32_t)setting(i, "chains", 0),
+        .large_step = (float)setting(i, "large_step", 0.3),
+        .step_least = (float)setting(i, "step_least", 1.0 / 1024),
+        .step_most = (float)setting(i, "step_most", 1.0 / 64),
+        .spread = (float)setting(i, "spread", 0.005),
+    };
+    const render_metropolis *m = &s->metropolis;
+    if (m->particles & (m->particles - 1))
+        return scene_error(err, BL_ERROR_SCENE, i->where, "%s: %u particles are no power of two",
+                           i->cls->name, m->particles);
+    if (m->step_least > m->step_most)
+        return scene_error(err, BL_ERROR_SCENE, i->where, "%s: step_least is larger than step_most",
+                           i->cls->name);
+    return BL_OK;
+}
+
 /* Whether gradients have what moves with edges, and how many samples these have. A call's wish goes before
  * the integrator's. */
 static bl_result read_edges(render_scene *s, enum edges_wish wish, bl_error *err)
@@ -328,6 +376,7 @@ static bl_result read_integrator(render_scene *s, const render_overrides *o, bl_
     }
     TRY(read_attached(s, kind, err));
     read_ellipsoid_field(s, kind);
+    TRY(read_metropolis(s, kind, err));
     TRY(read_march(s, kind, err));
     TRY(read_edges(s, o ? o->edges : EDGES_BY_SCENE, err));
     s->light_choice = o ? o->light_choice : LIGHTS_BY_WEIGHT;
@@ -468,7 +517,8 @@ bl_result render_check_polarized(const render_scene *s, bl_error *err)
 {
     if (!s->mode->polarized)
         return BL_OK;
-    if (s->light_tracing || s->field || s->ellipsoid_field || s->method == METHOD_OWN)
+    if (s->light_tracing || s->metropolis.particles || s->field || s->ellipsoid_field ||
+        s->method == METHOD_OWN)
         return error_set(err, BL_ERROR_UNSUPPORTED,
                          "mode %s: the integrator \"%s\" knows no polarised light; path, direct, prb and "
                          "volpath do",

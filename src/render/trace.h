@@ -92,6 +92,37 @@ static inline uint32_t lane_row_words(uint32_t film_channels)
     return film_channels > LANE_WORDS ? film_channels : LANE_WORDS;
 }
 
+/* BUFFER_SAMPLES of passes of Metropolis chains (kernels/metropolis.c): the header, then planes of
+ * UNIFORM_CHAIN_LANES words, then CHAIN_BLOCKS blocks of four numbers for each chain. Lanes are particles;
+ * those of a chain follow each other. The same words of all particles of a chain are marked (C). */
+enum chain_header {
+    CHAIN_UNIT,  /* f32: pixels / (chains * steps) */
+    CHAIN_MEAN,  /* f32: roughly the mean value of a path, for MIS weights */
+    CHAIN_RATIO, /* f32: the mean value of a path over CHAIN_MEAN */
+    CHAIN_HEADER = 16
+};
+enum chain_plane {
+    CHAIN_START_NAME,
+    CHAIN_START_STEP,                      /* u32: the step of the chain that CHAIN_START repeats (C) */
+    CHAIN_NEW_VALUE,                       /* f32: of the particle's path: the luminance of */
+    CHAIN_NEW_COLOR,                       /* f32: what it adds to */
+    CHAIN_NEW_PIXEL = CHAIN_NEW_COLOR + 4, /* u32: its pixel, */
+    CHAIN_NEW_BLOCKS,                      /* u32: and how many blocks of numbers it has read */
+    CHAIN_NOW_VALUE,                       /* of the state: the mean over particles, (C) */
+    CHAIN_NOW_COLOR,
+    CHAIN_NOW_PIXEL = CHAIN_NOW_COLOR + 4,
+    CHAIN_NOW_BLOCKS, /* the largest of all particles, (C) */
+    CHAIN_NOW_WEIGHT, /* f32: and what its splats are to be multiplied by, which grows as it stays (C) */
+    CHAIN_TAKEN,      /* u32: small steps that were taken, (C) */
+    CHAIN_LARGE,      /* large steps, */
+    CHAIN_LARGE_TAKEN,
+    CHAIN_LARGE_SUM, /* f32: and the sum of their values */
+    CHAIN_VERTICES,  /* u32: vertices of the lane's paths */
+    CHAIN_PLANES
+};
+enum { CHAIN_BLOCKS = 64, CHAIN_BLOCK = 4 };
+enum chain_phase { CHAIN_PROBE /* large steps alone, not taken */, CHAIN_START, CHAIN_STEP };
+
 /* Push-constant words: one range of work (docs/architecture.md, A pass is a range). */
 enum render_uniform {
     UNIFORM_FIRST_LANE, /* lane = pixel * strips + strip; of RENDER_UPDATE*: object with derived values */
@@ -114,6 +145,10 @@ enum render_uniform {
                              begins, */
     UNIFORM_BATCH_PIXELS, /* and how many pixels it has */
     UNIFORM_COUNT,
+    UNIFORM_CHAIN_PHASE = UNIFORM_HALVES,      /* of passes of Metropolis chains: enum chain_phase, */
+    UNIFORM_CHAIN_STEP = UNIFORM_FIRST_SAMPLE, /* the number that names the step's random numbers, */
+    UNIFORM_CHAIN_LAST = UNIFORM_LAST_SAMPLE,  /* 1: it is the last step, */
+    UNIFORM_CHAIN_LANES = UNIFORM_TILE_SLOTS,  /* and how many lanes there are in all */
     UNIFORM_FILM_SPP = UNIFORM_TILE_SLOTS,     /* of RENDER_EDGES_PATH_FORWARD: the film is divided by it */
     UNIFORM_EDGES_LEARN = UNIFORM_TILE_SAMPLE, /* of passes of edges: samples of each cell of silhouettes, of
                                                   which only how much they matter is found; 0: a usual run */

@@ -84,6 +84,46 @@ const render_class integrator_direct_projective = {
 const render_class integrator_ptracer = {
     .plugin = {PLUGIN_INTEGRATOR, "ptracer", PLUGIN_TABLE(path_params), PLUGIN_NONE,
                "light tracing: paths from lights, connected to the sensor"}};
+#define METROPOLIS_PARAMS                                                                                    \
+    {"chains",                                                                                               \
+     PLUGIN_INTEGER,                                                                                         \
+     0,                                                                                                      \
+     "0",                                                                                                    \
+     0,                                                                                                      \
+     1 << 20,                                                                                                \
+     "Markov chains; 0: as the number of samples asks for, 64 to 16384"},                                    \
+        {"large_step",                                                                                       \
+         PLUGIN_FLOAT,                                                                                       \
+         0,                                                                                                  \
+         "0.3",                                                                                              \
+         0.001,                                                                                              \
+         1,                                                                                                  \
+         "probability of a step that draws all random numbers anew"},                                        \
+        {"step_least",                                                                                       \
+         PLUGIN_FLOAT,                                                                                       \
+         0,                                                                                                  \
+         "0.0009765625",                                                                                     \
+         1e-9,                                                                                               \
+         0.5,                                                                                                \
+         "other steps move each random number by at least this much"},                                       \
+    {                                                                                                        \
+        "step_most", PLUGIN_FLOAT, 0, "0.015625", 1e-9, 0.5, "and by at most this much"                      \
+    }
+static const plugin_param pssmlt_params[] = {INTEGRATOR_PARAMS("-1"), METROPOLIS_PARAMS};
+const render_class integrator_pssmlt = {
+    .plugin = {PLUGIN_INTEGRATOR, "pssmlt", PLUGIN_TABLE(pssmlt_params), PLUGIN_NONE,
+               "Metropolis light transport: path or, where there are media, volpath, with Markov chains that "
+               "walk through their random numbers (Kelemen et al. 2002). Not in Mitsuba 3"}};
+static const plugin_param cpmmlt_params[] = {
+    INTEGRATOR_PARAMS("-1"),
+    METROPOLIS_PARAMS,
+    {"particles", PLUGIN_INTEGER, 0, "16", 2, 64, "paths of a step, which walk alike; a power of two"},
+    {"spread", PLUGIN_FLOAT, 0, "0.005", 0, 0.5, "standard deviation of a random number among them"},
+};
+const render_class integrator_cpmmlt = {
+    .plugin = {PLUGIN_INTEGRATOR, "cpmmlt", PLUGIN_TABLE(cpmmlt_params), PLUGIN_NONE,
+               "pssmlt whose steps are groups of coherent paths: pseudo-marginal (Nimier-David et al. 2019, "
+               "section 4.2). Not in Mitsuba 3"}};
 const render_class integrator_prb_basic = {
     .plugin = {PLUGIN_INTEGRATOR, "prb_basic", PLUGIN_TABLE(prb_params), PLUGIN_NONE,
                "paths without next-event estimation and roulette, differentiated by path replay"}};

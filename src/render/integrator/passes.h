@@ -37,7 +37,8 @@ enum render_pass_need {
     NEEDS_GEOMETRY = 64,        /* geometry in memory, not in kernels */
     NEEDS_NORMALS = 128,        /* normals that are derived from positions */
     NEEDS_EDGES = 256,          /* edges that move */
-    NEEDS_LIT = 512             /* lights from which borders of shadows are found (edges_lit_possible) */
+    NEEDS_LIT = 512,            /* lights from which borders of shadows are found (edges_lit_possible) */
+    NEEDS_CHAINS = 1024         /* Markov chains */
 };
 
 typedef struct render_pass_info {

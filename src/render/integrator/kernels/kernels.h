@@ -34,7 +34,9 @@ bl_result kernel_rays(walk *w, ir_module *m); /* closest or any hits of rays tha
 bl_result kernel_edges_seen(walk *w, ir_module *m); /* moving edges: what sees them; gradients or the */
 bl_result kernel_edges_path(walk *w, ir_module *m); /* image's derivative, by w->pass */
 bl_result kernel_edges_lit(walk *w, ir_module *m);
-bl_result kernel_edges_learn(const plan *p, ir_module *m); /* between two runs of these */
+bl_result kernel_edges_learn(const plan *p, ir_module *m);  /* between two runs of these */
+bl_result kernel_chain_step(walk *w, ir_module *m);         /* Metropolis: a step of each chain; */
+bl_result kernel_chain_accept(const plan *p, ir_module *m); /* and whether the chain takes it */
 bl_result kernel_own(walk *w, ir_module *m);   /* an application's integrator: by w->pass, its image,
                                                   gradient or derivative of the image */
 bl_result kernel_light(walk *w, ir_module *m); /* light tracing: the image or its gradient, by w->pass; */

@@ -32,6 +32,7 @@ const char *render_pass_lacks(const plan *p, unsigned needs)
         {NEEDS_TABLES, p->table_builds.count > 0, "the scene has no sampling tables"},
         {NEEDS_GEOMETRY, !p->baked, "the geometry is part of the kernels"},
         {NEEDS_EDGES, p->edges, "no edge moves that is differentiated"},
+        {NEEDS_CHAINS, s->metropolis.particles > 0, "the scene's integrator has no Markov chains"},
         {NEEDS_LIT, edges_lit_possible(s), "no light from which borders of shadows are found"},
         {NEEDS_NORMALS, p->normals_derived, "no normals are derived from requested positions"},
     };
@@ -46,6 +47,9 @@ const char *render_pass_refused(const render_scene *s, render_pass pass)
     enum render_pass_kind kind = render_passes[pass].kind;
     if (s->light_tracing && !render_passes[pass].light_tracing)
         return "ptracer has no variance, and its gradients are computed in one kernel";
+    if (s->metropolis.particles && pass != RENDER_PRIMAL && pass != RENDER_CHANNELS && kind < PASS_RAYS)
+        return "Metropolis integrators make images: no variance of independent samples, no gradients; path "
+               "and prb have them";
     bool paths = kind == PASS_GRADIENT || kind == PASS_EDGES || kind == PASS_CHECK;
     return s->own && paths && pass != RENDER_GRADIENT && pass != RENDER_FORWARD
                ? "an application's integrator makes images, gradients and derivatives of images: no "
@@ -140,6 +144,8 @@ static bl_result trace_walk(const plan *p, render_pass pass, const render_trace_
         return pass == RENDER_FORWARD || pass == RENDER_FROZEN ? kernel_light_forward(w, m)
                : w->motion->chains                             ? kernel_light_replay(w, m)
                                                                : kernel_light(w, m);
+    if (s->metropolis.particles && !first_hit)
+        return kernel_chain_step(w, m);
     if (s->own && !first_hit)
         return kernel_own(w, m);
     if (s->ellipsoid_field && !first_hit)

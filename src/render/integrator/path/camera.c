@@ -41,6 +41,10 @@ static camera_place place_of(walk *w, ir_ref sample)
         view = view_of(w, ir_mul(f, width, height), &pixel);
     ir_ref y = ir_div(f, pixel, width), x = ir_sub(f, pixel, ir_mul(f, y, width)),
            filter = t_word(t, header, HEADER_FILTER);
+    if (w->chain.any) {
+        primary_pixel chosen = primary_take_pixel(w, &r);
+        x = chosen.x, y = chosen.y;
+    }
     if (cls->edges && !film_samples_border(w->plan->scene)) {
         r.u[0] = filter_within(t, cls, filter, (window_axis){x, width}, r.u[0], &weight);
         r.u[1] = filter_within(t, cls, filter, (window_axis){y, height}, r.u[1], &weight);

@@ -23,6 +23,8 @@ ir_ref walk_number(const walk *w, const walk_position *at)
 random4 walk_numbers(walk *w, ir_ref sample, ir_ref block, sampler_slots slots)
 {
     BL_ASSERT(w->sampler && ir_made(w->t.f, w->pixel), "random numbers of no lane, in pass %d", (int)w->pass);
+    if (w->chain.any)
+        return primary_numbers(w, block);
     const sampler_place at = {
         .pixel = w->pixel,
         .sample = sample,

@@ -72,6 +72,17 @@ typedef struct walk_known {
     ir_ref transmittance_stages; /* walk_shadow.stages of that transmittance */
 } walk_known;
 
+/* Where random numbers are the state of a Markov chain (primary_samples.c): whose, and which step proposes
+ * them. */
+typedef struct walk_chain {
+    bool any;               /* they are */
+    ir_ref numbers;         /* u32: word of BUFFER_SAMPLES where the chain's numbers begin */
+    ir_ref name, step;      /* u32: they name the random numbers of the step, */
+    ir_ref particle, first; /* u32: with `step` those of the particle, and of the first one of the chain */
+    ir_ref large;           /* bool: the step does not depend on the state */
+    ir_ref probes, starts;  /* bool: in CHAIN_PROBE, in CHAIN_START */
+} walk_chain;
+
 /* Which functions a walk needs because of motion, and which results of functions (motion/choose.c). */
 typedef struct walk_wants {
     bool surface_differentiated; /* interact_differentiated */
@@ -120,6 +131,7 @@ struct walk {
     wavelength_set wavelengths; /* where light is spectral: of the sample that walk_set_wavelengths was last
                                    called with; t.wavelengths points here, also in copies of the walk */
     const sampler_class *sampler;
+    walk_chain chain;
     bool notes; /* the first walk of a path notes which sampled lights are visible, so that the second walk
                    needs no shadow rays */
     walk_known known;
@@ -269,6 +281,23 @@ ir_ref walk_begins(walk *w, const walk_position *at); /* bool: nothing has happe
 ir_ref walk_number(const walk *w, const walk_position *at);
 /* A block of the random numbers of a sample of the lane's pixel. */
 random4 walk_numbers(walk *w, ir_ref sample, ir_ref block, sampler_slots slots);
+/* ---- primary_samples.c: random numbers that are the state of a Markov chain ---- */
+
+/* A block of the numbers that the step proposes for the chain; and, where a chain has several particles,
+ * those of the lane's particle near by. */
+random4 primary_proposed(walk *w, ir_ref block);
+random4 primary_numbers(walk *w, ir_ref block);
+/* Numbers of the step that are not its path's: u[0] says whether it is large, u[1] whether it is taken. */
+random4 primary_decisions(walk *w);
+/* Where r is block 0: takes the pixel out of r.u[0] and r.u[1], in which it is the whole part of their
+ * product with the film's size. What is left of both is uniform again. */
+typedef struct primary_pixel {
+    ir_ref x, y; /* u32 */
+} primary_pixel;
+primary_pixel primary_take_pixel(walk *w, random4 *r);
+
+/* ---- walk.c ---- */
+
 /* Where light is spectral: the wavelengths of a sample, from a random number of their own; and these made
  * those of the walk, from here on in the trace. */
 wavelength_set walk_wavelengths(walk *w, ir_ref sample);
