@@ -378,7 +378,8 @@ static void derivatives_are_those_of_steps_written_out(void **state)
         }
 }
 
-/* Neither derivative has arrays, or writes anything but gradients; how many steps there are is an argument. */
+/* Neither derivative has arrays, or writes anything but gradients; how many steps there are is an argument.
+ */
 static void nothing_of_the_way_is_stored(void **state)
 {
     (void)state;
