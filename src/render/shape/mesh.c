@@ -237,32 +237,34 @@ static void interpolate(tracer *t, const mesh_vertices *array, const ir_ref inde
 }
 
 /* Ray against triangle by Moeller and Trumbore 1997. */
-/* Where a ray meets the plane of a triangle: distance, and barycentrics. */
-static void triangle_beyond(tracer *t, ir_ref entry, vec3 o, vec3 d, ir_ref out[3])
-{
-    ir_func *f = t->f;
-    vec3 v0 = v3_load(t, entry, 0), e1 = v3_load(t, entry, 3), e2 = v3_load(t, entry, 6);
-    vec3 p = v3_cross(t, d, e2);
-    ir_ref determinant = v3_dot(t, e1, p);
-    /* Infinite or NaN for grazing rays. Every test of triangle_intersect then fails. */
-    ir_ref inverse = ir_div(f, t_f32(t, 1), determinant);
-    vec3 s = v3_sub(t, o, v0), q = v3_cross(t, s, e1);
-    out[1] = ir_mul(f, v3_dot(t, s, p), inverse);
-    out[2] = ir_mul(f, v3_dot(t, d, q), inverse);
-    out[0] = ir_mul(f, v3_dot(t, e2, q), inverse);
-}
-
 static void triangle_intersect(tracer *t, ir_ref entry, const shape_ray *query, ir_ref out[3])
 {
     ir_func *f = t->f;
-    ir_ref zero = t_f32(t, 0);
-    triangle_beyond(t, entry, query->o, query->d, out);
-    ir_ref hit_t = out[0];
+    vec3 v0 = v3_load(t, entry, 0), e1 = v3_load(t, entry, 3), e2 = v3_load(t, entry, 6);
+    vec3 p = v3_cross(t, query->d, e2);
+    ir_ref determinant = v3_dot(t, e1, p), zero = t_f32(t, 0);
+    /* Infinite or NaN for grazing rays. Every test below then fails. */
+    ir_ref inverse = ir_div(f, t_f32(t, 1), determinant);
+    vec3 s = v3_sub(t, query->o, v0), q = v3_cross(t, s, e1);
+    out[1] = ir_mul(f, v3_dot(t, s, p), inverse);
+    out[2] = ir_mul(f, v3_dot(t, query->d, q), inverse);
+    ir_ref hit_t = ir_mul(f, v3_dot(t, e2, q), inverse);
     ir_ref inside =
         ir_and(f, ir_ge(f, out[1], zero),
                ir_and(f, ir_ge(f, out[2], zero), ir_le(f, ir_add(f, out[1], out[2]), t_f32(t, 1))));
     ir_ref hit = ir_and(f, inside, ir_and(f, ir_gt(f, hit_t, query->tmin), ir_lt(f, hit_t, query->tmax)));
     out[0] = ir_select(f, hit, hit_t, query->tmax);
+}
+
+/* The barycentrics are those of the plane also where the ray misses the triangle; the distance follows. */
+static void triangle_beyond(tracer *t, ir_ref entry, vec3 o, vec3 d, ir_ref at[3])
+{
+    shape_ray whole = {.o = o, .d = d, .tmax = t_f32(t, 1e30f)};
+    whole.tmin = t_f32(t, 0);
+    triangle_intersect(t, entry, &whole, at);
+    vec3 v0 = v3_load(t, entry, 0), e1 = v3_load(t, entry, 3), e2 = v3_load(t, entry, 6);
+    vec3 p = v3_add(t, v0, v3_add(t, v3_scale(t, e1, at[1]), v3_scale(t, e2, at[2])));
+    at[0] = ir_div(t->f, v3_dot(t, v3_sub(t, p, o), d), v3_dot(t, d, d));
 }
 
 /* A combination of the vertices of a face. With barycentrics as weights it is a point of the face. With
