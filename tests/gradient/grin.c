@@ -67,6 +67,13 @@ static const scene_case cases[] = {
          BALL(".1", "-.5", ".8", ".25", "<ref id='paper'/>") "<bsdf type='conductor' id='mirror'/>" BALL(
              "-.7", "-1", ".8", ".4", "<ref id='mirror'/>") NULL_BALL(GRID("cubic") LIT STEPS) SKY,
      .parameters = {"lens.ior.data", "lens.sigma_a.value.value", "paper.reflectance.data"}},
+    {.name = "in a cube, whose faces the moved ray meets beyond their triangles",
+     .body = PAPER WALL "<shape type='cube'>" TO_WORLD(
+         "<scale value='.5'/><translate value='0,-.5,.8'/>") "<bsdf type='null'/>" LENS(GRID("cubic")
+                                                                                            STEPS) "</"
+                                                                                                   "shape"
+                                                                                                   ">" SKY,
+     .parameters = {"lens.ior.data"}},
     {.name = "smooth glass before it, and a camera that moves",
      .sensor = "<sensor type='perspective' id='eye'><float name='fov' value='55'/>" TO_WORLD(
          "<lookat origin='.3,-2.9,1.1' target='0,0,.7' up='0,0,1'/>") "<film type='hdrfilm'><integer "
