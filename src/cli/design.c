@@ -231,7 +231,7 @@ static int end_level(work *w, uint32_t number, double loss)
     char name[32];
     snprintf(name, sizeof name, "level_%u", level->picture);
     SESSION_TRY(w->session, bl_fit_get(w->fit, 0, w->heights.values));
-    CLI_TRY(render_now(w, 256, &now));
+    CLI_TRY(render_now(w, w->job.light == DESIGN_AREA ? 256 * DESIGN_AREA_PATHS : 256, &now));
     const double correlation = design_correlation(now.values, w->goal.values, (size_t)now.width * now.height);
     w->light_traced = correlation;
     w->levels[number] = (level_result){correlation, loss, seconds_now() - w->start};

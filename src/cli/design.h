@@ -9,7 +9,7 @@
 
 #include "cli.h"
 
-enum { DESIGN_LEVELS_MOST = 12, DESIGN_SIDE_MOST = 4096 };
+enum { DESIGN_LEVELS_MOST = 12, DESIGN_SIDE_MOST = 4096, DESIGN_AREA_PATHS = 16 };
 
 typedef enum design_light {
     DESIGN_COLLIMATED, /* a beam straight down */

@@ -113,6 +113,8 @@ static void set_defaults(design_job *job)
         level->rate = 0.3 * pixel * pixel / lens * pow(0.65, k);
         level->steps = 150, level->smoothness = 5 * pow(1.7, k);
         level->spp = (uint32_t)fmax(8, 32 >> (k < 5 ? k : 5));
+        if (job->light == DESIGN_AREA) /* it shines to all sides: few of its paths meet the slab */
+            level->spp *= DESIGN_AREA_PATHS;
     }
     if (!job->light_size)
         job->light_size = job->light == DESIGN_AREA ? 0.05 * job->light_distance : 0.01 * job->light_distance;
