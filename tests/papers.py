@@ -13,8 +13,9 @@ ROOT = os.environ["BL_SOURCE_DIR"]
 CURVES = {"depth": 10, "glass_ior": 5, "mirror_normal": 2, "height_behind_glass": 4, "normal_variance": 2,
           "attached_means": 2, "radiance_field": 9, "chain_length": 2, "regularization": 2,
           "roughness_signs": 6, "depth_in_media": 3, "phases": 5, "samples": 8,
-          "smoke_methods": 3, "crossed_polarizers": 2, "prism": 2}
-PICTURES = {"crossed_polarizers": ["crossed_polarizers.png"], "prism": ["prism.png"]}
+          "smoke_methods": 3, "crossed_polarizers": 2, "prism": 2, "metropolis": 4}
+PICTURES = {"crossed_polarizers": ["crossed_polarizers.png"], "prism": ["prism.png"],
+            "metropolis": ["metropolis.png"]}
 
 
 def check(name, curves):
