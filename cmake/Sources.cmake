@@ -361,6 +361,11 @@ set(cli_sources
     src/cli/check.c
     src/cli/check_report.c
     src/cli/compile.c
+    src/cli/design.c
+    src/cli/design_job.c
+    src/cli/design_picture.c
+    src/cli/design_scene.c
+    src/cli/design_solid.c
     src/cli/devices.c
     src/cli/fit.c
     src/cli/fit_charts.c

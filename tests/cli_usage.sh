@@ -34,7 +34,7 @@ expect() {
 
 # ---- help ----
 
-commands="devices render params grad check import fit bench ir compile plugins"
+commands="devices render params grad check import fit design bench ir compile plugins"
 "$program" --help >.out 2>.err || complain "--help"
 for command in $commands; do
     grep -q "^  $command " .out || complain "--help does not list $command"

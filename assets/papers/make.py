@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Makes the pictures of the scenes here, in this folder: screen.pfm, seen through glass; sky.pfm, seen in a
-mirror, in which every direction has a colour of its own; normals.pfm, the mirror's normal map."""
+mirror, in which every direction has a colour of its own; normals.pfm, the mirror's normal map. And grin.vol, an index of refraction that is the same
+everywhere."""
 import math
 import struct
 
@@ -38,3 +39,5 @@ def normals(u, v):
 save("screen.pfm", 32, 32, screen)
 save("sky.pfm", 64, 32, sky)
 save("normals.pfm", 12, 12, normals)
+with open("grin.vol", "wb") as volume:
+    volume.write(b"VOL\x03" + struct.pack("<5i6f", 1, 2, 2, 2, 1, 0, 0, 0, 1, 1, 1) + struct.pack("<8f", *[1.5] * 8))

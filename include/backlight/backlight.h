@@ -799,10 +799,10 @@ typedef struct bl_fit_parameter {
      * is added to the loss that is minimised (not to the one reported): the mean over entries of
      * sqrt(smoothing^2 + the squares of the differences to the next entry along each axis). 0: nothing. */
     double total_variation, smoothing; /* smoothing 0: 0.001 */
-    /* Above 0, of a mesh's vertex_positions: large steps (Nicolet et al. 2021), preconditioned by the inverse
-     * of I + large_steps L, L the Laplacian of the mesh's edges: their lambda, 19 is a good one. Steps are
-     * AdamUniform's, so the optimiser must be adam; no bounds. BL_ERROR_UNSUPPORTED, with what to
-     * install, where the library CHOLMOD is not there. */
+    /* Above 0, of a mesh's vertex_positions or a heightfield's heights: large steps (Nicolet et al. 2021),
+     * preconditioned by the inverse of I + large_steps L, L the Laplacian of the mesh's edges: their lambda,
+     * 19 is a good one. Steps are AdamUniform's, so the optimiser must be adam; no bounds.
+     * BL_ERROR_UNSUPPORTED, with what to install, where the library CHOLMOD is not there. */
     double large_steps;
     uint32_t fixed_axes; /* of large steps: bit k, coordinate k of every vertex stays */
     /* A bl_motion, of the to_world of a shape, an instance or a camera. Unless it is FREE, `initial` and

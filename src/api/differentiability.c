@@ -169,8 +169,8 @@ const char *differentiability_obstacle(const render_scene *s, uint32_t parameter
     if (camera && (!replay || s->depth_image))
         return "the camera's are not implemented for this integrator";
     if (s->light_tracing)
-        return refused_by_light_tracing(s, parameter,
-                                        camera || moved || p->curves || (light && !light->environment));
+        return refused_by_light_tracing(
+            s, parameter, camera || moved || p->turns || p->curves || (light && !light->environment));
     if (s->method == METHOD_TAPE && (moved || p->slot >= PLAN_ARRAY_SLOT || (light && light->environment)))
         return "those of what moves or turns the sky, and of attributes of meshes, are not implemented for "
                "the tape";

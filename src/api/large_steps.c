@@ -24,12 +24,16 @@ static bl_result create_one(bl_fit *fit, const bl_fit_parameter *wanted, uint32_
     const render_scene *s = fit->job->scene;
     const render_parameter *p = &s->parameters.data[fit->job->requested[k]];
     if (p->slot != PLAN_ARRAY_SLOT + MESH_ARRAY_POSITIONS)
-        return error_set(err, BL_ERROR_ARGUMENT, "%s: large steps are for the vertex_positions of meshes",
-                         p->name);
+        return error_set(
+            err, BL_ERROR_ARGUMENT,
+            "%s: large steps are for the vertex_positions of meshes and the heights of heightfields",
+            p->name);
     if (fit->desc.optimizer != BL_OPTIMIZER_ADAM)
         return error_set(err, BL_ERROR_ARGUMENT,
                          "%s: large steps are made by a variant of Adam; the fit's optimiser is %s", p->name,
                          fit_optimizer_name(fit->desc.optimizer));
+    if (p->rank == 3 && wanted->fixed_axes)
+        return error_set(err, BL_ERROR_ARGUMENT, "%s: heights have no axes that could be fixed", p->name);
     if (wanted->least != 0 || wanted->most != 0)
         return error_set(err, BL_ERROR_ARGUMENT, "%s: large steps know no bounds", p->name);
     const render_shape *mesh = mesh_of(s, p);

@@ -361,7 +361,7 @@ int bench_rays(const cli_session *session, const cli_ray_bench *args);
 /* ---- commands ---- */
 
 extern const cli_command command_devices, command_render, command_params, command_grad, command_check,
-    command_fit, command_import, command_bench, command_ir, command_compile, command_plugins;
+    command_fit, command_design, command_import, command_bench, command_ir, command_compile, command_plugins;
 
 #define CLI_OPTIONS(table) .options = (table), .option_count = (uint32_t)(sizeof(table) / sizeof(table)[0])
 

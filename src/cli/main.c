@@ -9,8 +9,8 @@
 #include <string.h>
 
 static const cli_command *const commands[] = {
-    &command_devices, &command_render, &command_params, &command_grad,    &command_check,  &command_import,
-    &command_fit,     &command_bench,  &command_ir,     &command_compile, &command_plugins};
+    &command_devices, &command_render, &command_params, &command_grad, &command_check,   &command_import,
+    &command_fit,     &command_design, &command_bench,  &command_ir,   &command_compile, &command_plugins};
 enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };
 
 static void print_help(FILE *to)

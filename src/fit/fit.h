@@ -213,15 +213,15 @@ typedef struct fit_smoothing fit_smoothing; /* I + lambda * Laplacian of a mesh,
 bl_result fit_smoothing_create(const uint32_t *faces, uint32_t face_count, uint32_t vertex_count,
                                double lambda, fit_smoothing **out, bl_error *err);
 void fit_smoothing_destroy(fit_smoothing *s);
-/* values = inverse(matrix) values, of each of the three coordinates; 3 a vertex. */
-bl_result fit_smoothing_solve(fit_smoothing *s, double *values, bl_error *err);
-/* A step of AdamUniform: count = 3 * vertices numbers in each array. */
+/* values = inverse(matrix) values, of each coordinate; count: 3 a vertex, or of heights 1. */
+bl_result fit_smoothing_solve(fit_smoothing *s, double *values, uint32_t count, bl_error *err);
+/* A step of AdamUniform: count numbers in each array, as above. */
 typedef struct fit_smoothing_move {
     const float *gradient;          /* by the positions, finite */
     float *values, *first, *second; /* positions; first and second moments, which begin as zeros */
     uint32_t count, step;           /* step: 1 for the first */
     double rate, beta_1, beta_2, epsilon;
-    uint32_t fixed_axes; /* bit k: coordinate k stays */
+    uint32_t fixed_axes; /* bit k: coordinate k stays; of positions alone */
 } fit_smoothing_move;
 bl_result fit_smoothing_step(fit_smoothing *s, const fit_smoothing_move *m, bl_error *err);
 

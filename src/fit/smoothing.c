@@ -123,20 +123,21 @@ void fit_smoothing_destroy(fit_smoothing *s)
     memory_free(s);
 }
 
-bl_result fit_smoothing_solve(fit_smoothing *s, double *values, bl_error *err)
+bl_result fit_smoothing_solve(fit_smoothing *s, double *values, uint32_t count, bl_error *err)
 {
-    size_t n = s->vertices;
-    cholmod_dense *right = s->cholmod.allocate_dense(n, 3, n, CHOLMOD_REAL, &s->common), *solved = NULL;
+    size_t n = s->vertices, each = count / n;
+    BL_ASSERT(each * n == count, "%u numbers for %zu vertices", count, n);
+    cholmod_dense *right = s->cholmod.allocate_dense(n, each, n, CHOLMOD_REAL, &s->common), *solved = NULL;
     if (right) { /* columns are coordinates */
         double *columns = right->x;
-        for (size_t i = 0; i < 3 * n; i++)
-            columns[i % 3 * n + i / 3] = values[i];
+        for (size_t i = 0; i < count; i++)
+            columns[i % each * n + i / each] = values[i];
         solved = s->cholmod.solve(CHOLMOD_A, s->factor, right, &s->common);
     }
     if (solved) {
         const double *columns = solved->x;
-        for (size_t i = 0; i < 3 * n; i++)
-            values[i] = columns[i % 3 * n + i / 3];
+        for (size_t i = 0; i < count; i++)
+            values[i] = columns[i % each * n + i / each];
     }
     s->cholmod.free_dense(&right, &s->common);
     bool done = solved != NULL;
@@ -158,9 +159,9 @@ bl_result fit_smoothing_create(const uint32_t *faces, uint32_t face_count, uint3
 
 void fit_smoothing_destroy(fit_smoothing *s) { BL_ASSERT(!s, "%d", 0); }
 
-bl_result fit_smoothing_solve(fit_smoothing *s, double *values, bl_error *err)
+bl_result fit_smoothing_solve(fit_smoothing *s, double *values, uint32_t count, bl_error *err)
 {
-    (void)s, (void)values;
+    (void)s, (void)values, (void)count;
     return error_set(err, BL_ERROR_UNSUPPORTED, "large steps need CHOLMOD");
 }
 
@@ -173,7 +174,7 @@ bl_result fit_smoothing_step(fit_smoothing *s, const fit_smoothing_move *m, bl_e
         return error_set(err, BL_ERROR_MEMORY, "out of memory");
     for (uint32_t i = 0; i < m->count; i++)
         way[i] = m->fixed_axes >> i % 3 & 1 ? 0 : (double)m->gradient[i];
-    bl_result r = fit_smoothing_solve(s, way, err);
+    bl_result r = fit_smoothing_solve(s, way, m->count, err);
     for (uint32_t i = 0; r == BL_OK && i < m->count; i++) {
         m->first[i] = (float)(m->beta_1 * (double)m->first[i] + (1 - m->beta_1) * way[i]);
         m->second[i] = (float)(m->beta_2 * (double)m->second[i] + (1 - m->beta_2) * way[i] * way[i]);
@@ -183,7 +184,7 @@ bl_result fit_smoothing_step(fit_smoothing *s, const fit_smoothing_move *m, bl_e
     for (uint32_t i = 0; r == BL_OK && i < m->count; i++)
         way[i] = m->rate * ((double)m->first[i] / correction_1) / (m->epsilon + sqrt(most / correction_2));
     if (r == BL_OK)
-        r = fit_smoothing_solve(s, way, err);
+        r = fit_smoothing_solve(s, way, m->count, err);
     for (uint32_t i = 0; r == BL_OK && i < m->count; i++)
         m->values[i] = (float)((double)m->values[i] - way[i]);
     memory_free(way);

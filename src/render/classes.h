@@ -76,6 +76,7 @@ void texture_transform_words(const scene_object *o, uint32_t *words);
  * lobe leads. */
 bool bsdf_directions_move(const render_scene *s, const scene_object *bsdf);
 vec3 bsdf_lobe_direction(const bsdf_context *ctx, ir_ref lobe);
+ir_ref bsdf_lobe_eta(const bsdf_context *ctx, ir_ref lobe); /* the relative index of refraction along it */
 /* These functions ask a material of any class. bsdf_attach calls its `attached`; where the class has none,
  * the sample stays where it is, with the density 1. bsdf_roughness calls its `roughness`; where the class has
  * none, it returns BSDF_NEVER_ATTACHED. bsdf_mixes: whether the material, or one that it holds, `mixes`. */

@@ -211,6 +211,8 @@ typedef struct bsdf_class {
     /* Where the discrete lobe `lobe` leads, which is not a null lobe. It is the wo of `sample` with the lobe
      * given, and it may run differentiated. NULL: the class has no such lobe. */
     vec3 (*lobe_direction)(const bsdf_context *ctx, ir_ref lobe);
+    /* The eta of that sample. It may run differentiated. NULL: 1. */
+    ir_ref (*lobe_eta)(const bsdf_context *ctx, ir_ref lobe);
     /* Attached sampling (PRB section 4.2): the wo of `sample`, of a lobe that is not discrete, as a function
      * of parameters and wi. The random numbers and the choices are detached. It runs differentiated. NULL:
      * sampling is detached. */

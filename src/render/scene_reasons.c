@@ -34,9 +34,10 @@ static const char *moving_reason(render_scene *s, bool steps, bool beam)
     }
     const char *what =
         steps ? "edges, shadows and steps of textures that move" : "edges and shadows that move";
-    return arena_printf(&s->memory,
-                        "%s, and what lies next to mirrors, smooth glass and masks, are left out%s", what,
-                        beam ? "; so is the place of the light" : "");
+    const char *beside = s->light_tracing
+                             ? " are left out"
+                             : ", and what lies next to mirrors, smooth glass and masks, are left out";
+    return arena_printf(&s->memory, "%s%s%s", what, beside, beam ? "; so is the place of the light" : "");
 }
 
 static bool shape_has_steps(const render_shape *shape)

@@ -74,7 +74,7 @@ static const integrator_kind integrator_kinds[] = {
      .no_next_event = true,
      .silhouette = true},
     {.name = "depth", .max_depth = -1, .rr_depth = 5, .depth_image = true},
-    {.name = "ptracer", .max_depth = -1, .rr_depth = 5, .light_tracing = true, .detached = true},
+    {.name = "ptracer", .max_depth = -1, .rr_depth = 5, .light_tracing = true},
     {.name = "pssmlt",
      .max_depth = -1,
      .rr_depth = 5,

@@ -67,6 +67,13 @@ static const scene_case cases[] = {
          BALL(".1", "-.5", ".8", ".25", "<ref id='paper'/>") "<bsdf type='conductor' id='mirror'/>" BALL(
              "-.7", "-1", ".8", ".4", "<ref id='mirror'/>") NULL_BALL(GRID("cubic") LIT STEPS) SKY,
      .parameters = {"lens.ior.data", "lens.sigma_a.value.value", "paper.reflectance.data"}},
+    {.name = "in a cube, whose faces the moved ray meets beyond their triangles",
+     .body = PAPER WALL "<shape type='cube'>" TO_WORLD(
+         "<scale value='.5'/><translate value='0,-.5,.8'/>") "<bsdf type='null'/>" LENS(GRID("cubic")
+                                                                                            STEPS) "</"
+                                                                                                   "shape"
+                                                                                                   ">" SKY,
+     .parameters = {"lens.ior.data"}},
     {.name = "smooth glass before it, and a camera that moves",
      .sensor = "<sensor type='perspective' id='eye'><float name='fov' value='55'/>" TO_WORLD(
          "<lookat origin='.3,-2.9,1.1' target='0,0,.7' up='0,0,1'/>") "<film type='hdrfilm'><integer "
@@ -122,11 +129,11 @@ static const char luneburg_ball[] =
     "<shape type='sphere'><bsdf type='null'/><medium type='grin' name='interior'><string name='profile' "
     "value='luneburg'/></medium></shape>";
 
-static double seen(const char *integrator, double height, bool lens)
+static double seen(const char *integrator, double height, const char *body)
 {
     arena a = {0};
     bl_error err = {0};
-    char *xml = arena_printf(&a, ramp_scene, integrator, height, height, lens ? luneburg_ball : "");
+    char *xml = arena_printf(&a, ramp_scene, integrator, height, height, body);
     scene_eval *e = scene_eval_create(xml, folder, NULL, 0);
     for (int c = 0; c < 3; c++)
         e->adjoint[c] = c == 1;
@@ -147,10 +154,27 @@ static void luneburg_shows_its_focus(void **state)
         for (int k = -2; k <= 2; k++) {
             double h = .28 * k, z = -h * .7 / sqrt(1 - h * h);
             const char *by = volumetric ? "volpath" : "path";
-            double bent = seen(by, h, true), straight = seen(by, z, false);
+            double bent = seen(by, h, luneburg_ball), straight = seen(by, z, "");
             print_message("%s at %.2f: %.5f, and %.5f is there\n", by, h, bent, straight);
             assert_true(fabs(bent - straight) < 3e-4);
         }
+}
+
+#define GLASS_BALL(inside)                                                                                   \
+    "<shape type='sphere'><bsdf type='dielectric'><float name='int_ior' value='1.5'/><float name='ext_ior' " \
+    "value='1'/></bsdf>" inside "</shape>"
+
+/* The border may refract: glass that is filled with its own index is glass. */
+static void glass_with_its_own_index_is_glass(void **state)
+{
+    (void)state;
+    for (int k = 0; k < 5; k++) {
+        double whole = seen("path", .15 * k, GLASS_BALL("")),
+               filled = seen("path", .15 * k,
+                             GLASS_BALL("<medium type='grin' name='interior'><float name='ior' "
+                                        "value='1.5'/></medium>"));
+        assert_true(whole > 0 && fabs(whole - filled) < 1e-9);
+    }
 }
 
 static bool write_ramp(void)
@@ -169,11 +193,12 @@ int main(void)
     folder = scene_files_create();
     if (!folder || !write_ramp())
         return 1;
-    struct CMUnitTest tests[CASES + 2];
+    struct CMUnitTest tests[CASES + 3];
     for (uint32_t k = 0; k < CASES; k++)
         tests[k] = (struct CMUnitTest){cases[k].name, agree, NULL, NULL, (void *)(uintptr_t)&cases[k]};
     tests[CASES] = (struct CMUnitTest)cmocka_unit_test(plain);
     tests[CASES + 1] = (struct CMUnitTest)cmocka_unit_test(luneburg_shows_its_focus);
+    tests[CASES + 2] = (struct CMUnitTest)cmocka_unit_test(glass_with_its_own_index_is_glass);
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     scene_files_remove(folder);
     return failed;

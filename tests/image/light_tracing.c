@@ -386,41 +386,6 @@ static void refuses(void **state)
     arena_free(&a);
 }
 
-/* Paths from lights do not follow the directions that an index of smooth glass turns: its gradient is that of
- * the Fresnel coefficients, and says that it leaves the rest out. */
-static void index_of_smooth_glass_is_detached(void **state)
-{
-    (void)state;
-    arena a = {0};
-    /* A lamp in a ball of glass beside the wall, where the camera does not see either. */
-    light_case c = {
-        "crystal",
-        "perspective",
-        "<rfilter type='box'/>",
-        WALL "<shape type='sphere'><float name='radius' value='1'/><point name='center' x='9' y='0' z='3'/>"
-             "<emitter type='area'><rgb name='radiance' value='80,70,60'/></emitter></shape>"
-             "<shape type='sphere'><float name='radius' value='1.8'/><point name='center' x='9' y='0' z='3'/>"
-             "<bsdf type='dielectric' id='crystal'/></shape>",
-        "4",
-        400,
-        (const char *const[]){"crystal.eta", "wall.reflectance.value", NULL},
-        true};
-    bl_scene *scene = scene_device_load(&device, scene_of(&a, &c, "ptracer"), folder);
-    bl_parameter_info info;
-    SCENE_MUST(&device,
-               bl_scene_parameter_info(scene, scene_device_find(&device, scene, "crystal.eta"), &info));
-    assert_true(info.differentiable);
-    assert_non_null(strstr(info.reason, "leaves out"));
-    bl_scene_destroy(scene);
-    uint32_t count = 0;
-    estimate e = gradient_runs(&c, "ptracer", &count);
-    assert_int_equal(count, 4);
-    for (uint32_t i = 0; i < 3;
-         i++) /* the wall is black in its third channel, so its gradient there is not 0 either */
-        assert_true(fabs(mean_of(&e, i)) > 5 * sqrt(variance_of_mean(&e, i)));
-    arena_free(&a);
-}
-
 static int write_files(void **state)
 {
     (void)state;
@@ -464,7 +429,6 @@ int main(void)
         cmocka_unit_test(gradients_equal_those_of_paths),
         cmocka_unit_test(slices_change_nothing),
         cmocka_unit_test(collimated_light_lands_below),
-        cmocka_unit_test(index_of_smooth_glass_is_detached),
         cmocka_unit_test(refuses),
     };
     return scene_device_run(&device, &folder, "light tracing", tests, sizeof tests / sizeof *tests,

@@ -378,6 +378,22 @@ static void derivatives_are_those_of_steps_written_out(void **state)
         }
 }
 
+/* Neither derivative has arrays, or writes anything but gradients; how many steps there are is an argument.
+ */
+static void nothing_of_the_way_is_stored(void **state)
+{
+    (void)state;
+    machine k = new_machine(false);
+    eikonal_plan p = plan_of(NULL, false);
+    const ir_func *flown = eikonal_flown(k.m, &p), *both[2] = {flown->jvp, flown->vjp};
+    for (int i = 0; i < 2; i++)
+        for (uint32_t id = 1; id < both[i]->inst.count; id++) {
+            uint8_t op = both[i]->inst.data[id].op;
+            assert_true(op != IR_LOCAL && op != IR_LSTORE && op != IR_STORE);
+        }
+    ir_module_destroy(k.m);
+}
+
 /* The seeded sum of the end, with one of the values moved. */
 static double moved_sum(machine *k, const ir_func *whole, uint32_t which, double by)
 {
@@ -420,6 +436,7 @@ int main(void)
         cmocka_unit_test(hamiltonian_stays),
         cmocka_unit_test(the_way_back_leads_to_the_start),
         cmocka_unit_test(derivatives_are_those_of_steps_written_out),
+        cmocka_unit_test(nothing_of_the_way_is_stored),
         cmocka_unit_test(differences_approach_the_adjoint),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

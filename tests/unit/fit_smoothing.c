@@ -75,13 +75,19 @@ static void solution_equals_dense(void **state)
     (void)state;
     fit_smoothing *s = create();
     for (int round = 0; round < 3; round++) {
-        double got[COUNT], wanted[COUNT];
+        double got[COUNT], wanted[COUNT], given[COUNT];
         for (int i = 0; i < COUNT; i++)
-            got[i] = wanted[i] = 2 * uniform() - 1;
-        assert_int_equal(fit_smoothing_solve(s, got, &err), BL_OK);
+            got[i] = wanted[i] = given[i] = 2 * uniform() - 1;
+        assert_int_equal(fit_smoothing_solve(s, got, COUNT, &err), BL_OK);
         solve_dense(wanted);
         for (int i = 0; i < COUNT; i++)
             assert_true(fabs(got[i] - wanted[i]) < 1e-13);
+        double heights[N]; /* one number a vertex: that coordinate alone */
+        for (int i = 0; i < N; i++)
+            heights[i] = given[3 * i];
+        assert_int_equal(fit_smoothing_solve(s, heights, N, &err), BL_OK);
+        for (int i = 0; i < N; i++)
+            assert_true(fabs(heights[i] - wanted[3 * i]) < 1e-13);
     }
     fit_smoothing_destroy(s);
 }

@@ -162,6 +162,18 @@ static vec3 blend_lobe_direction(const bsdf_context *ctx, ir_ref lobe)
     return v3_select(t, ir_ne(f, ir_and(f, lobe, bit), t_u32(t, 0)), wo[1], wo[0]);
 }
 
+static ir_ref blend_lobe_eta(const bsdf_context *ctx, ir_ref lobe)
+{
+    tracer *t = ctx->t;
+    ir_func *f = t->f;
+    ir_ref bit = second_bit(t, ctx->n), inner = ir_and(f, lobe, ir_not(f, bit)), eta[2];
+    for (uint32_t k = 0; k < 2; k++) {
+        bsdf_context part = bsdf_nested(ctx, k);
+        eta[k] = bsdf_lobe_eta(&part, inner);
+    }
+    return ir_select(f, ir_ne(f, ir_and(f, lobe, bit), t_u32(t, 0)), eta[1], eta[0]);
+}
+
 /* The roughness of the part that the lobe's number names. Without a lobe, it is the lesser of both. */
 static ir_ref blend_roughness(const bsdf_context *ctx, ir_ref lobe)
 {
@@ -246,6 +258,7 @@ const bsdf_class bsdf_blendbsdf = {
     .value = blend_value,
     .polarized = blend_polarized,
     .lobe_direction = blend_lobe_direction,
+    .lobe_eta = blend_lobe_eta,
     .attached = blend_attached,
     .roughness = blend_roughness,
     .mixes = true,

@@ -44,6 +44,13 @@ static vec3 dielectric_lobe_direction(const bsdf_context *ctx, ir_ref lobe)
                      fresnel_refracted(t, ctx->wi, &at));
 }
 
+static ir_ref dielectric_lobe_eta(const bsdf_context *ctx, ir_ref lobe)
+{
+    tracer *t = ctx->t;
+    fresnel at = interface_at(ctx);
+    return ir_select(t->f, ir_eq(t->f, lobe, t_u32(t, LOBE_REFLECTION)), t_f32(t, 1), at.eta_it);
+}
+
 static color dielectric_value(const bsdf_context *ctx, vec3 wo, ir_ref delta, ir_ref lobe)
 {
     tracer *t = ctx->t;
@@ -94,4 +101,5 @@ const bsdf_class bsdf_dielectric = {
     .value = dielectric_value,
     .polarized = dielectric_polarized,
     .lobe_direction = dielectric_lobe_direction,
+    .lobe_eta = dielectric_lobe_eta,
 };

@@ -23,6 +23,12 @@ vec3 bsdf_lobe_direction(const bsdf_context *ctx, ir_ref lobe)
                                : v3_neg(t, ctx->wi); /* the class has no such lobe, so that nobody asks */
 }
 
+ir_ref bsdf_lobe_eta(const bsdf_context *ctx, ir_ref lobe)
+{
+    const bsdf_class *cls = bsdf_of(ctx->n);
+    return cls->lobe_eta ? cls->lobe_eta(ctx, lobe) : t_f32(ctx->t, 1);
+}
+
 bsdf_attached bsdf_attach(const bsdf_context *ctx, const bsdf_draw *draw)
 {
     tracer *t = ctx->t;

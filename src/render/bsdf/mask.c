@@ -78,6 +78,13 @@ static vec3 mask_lobe_direction(const bsdf_context *ctx, ir_ref lobe)
     return bsdf_lobe_direction(&inner, own);
 }
 
+static ir_ref mask_lobe_eta(const bsdf_context *ctx, ir_ref lobe)
+{
+    tracer *t = ctx->t;
+    bsdf_context inner = bsdf_nested(ctx, 0);
+    return bsdf_lobe_eta(&inner, ir_sub(t->f, lobe, t_u32(t, 1)));
+}
+
 static bsdf_attached mask_attached(const bsdf_context *ctx, const bsdf_draw *draw)
 {
     tracer *t = ctx->t;
@@ -121,6 +128,7 @@ const bsdf_class bsdf_mask = {
     .value = mask_value,
     .polarized = mask_polarized,
     .lobe_direction = mask_lobe_direction,
+    .lobe_eta = mask_lobe_eta,
     .attached = mask_attached,
     .roughness = mask_roughness,
     .through = mask_through,

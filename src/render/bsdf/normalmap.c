@@ -31,6 +31,7 @@ const perturbed_class bsdf_normalmap = {
              .polarized = perturbed_polarized,
              .albedo = bsdf_nested_albedo,
              .lobe_direction = perturbed_lobe_direction,
+             .lobe_eta = perturbed_lobe_eta,
              .attached = perturbed_attached,
              .roughness = perturbed_roughness,
              .directions_move_by_uv = perturbed_directions_move_by_uv},

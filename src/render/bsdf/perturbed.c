@@ -128,6 +128,12 @@ vec3 perturbed_lobe_direction(const bsdf_context *ctx, ir_ref lobe)
     return frame_to_world(t, r.frame, bsdf_lobe_direction(&r.nested, lobe));
 }
 
+ir_ref perturbed_lobe_eta(const bsdf_context *ctx, ir_ref lobe)
+{
+    perturbed_frame r = frame_of(ctx);
+    return bsdf_lobe_eta(&r.nested, lobe);
+}
+
 /* This is true even where the texture is the same everywhere, because the frame follows dp/du. */
 bool perturbed_directions_move_by_uv(const scene_object *o)
 {

@@ -17,6 +17,7 @@ ir_ref perturbed_pdf(const bsdf_context *ctx, vec3 wo);
 color perturbed_value(const bsdf_context *ctx, vec3 wo, ir_ref delta, ir_ref lobe);
 bsdf_polarized perturbed_polarized(const bsdf_context *ctx, vec3 wo, ir_ref delta, ir_ref lobe);
 vec3 perturbed_lobe_direction(const bsdf_context *ctx, ir_ref lobe);
+ir_ref perturbed_lobe_eta(const bsdf_context *ctx, ir_ref lobe);
 bsdf_attached perturbed_attached(const bsdf_context *ctx, const bsdf_draw *draw);
 bool perturbed_directions_move_by_uv(const scene_object *o);
 ir_ref perturbed_roughness(const bsdf_context *ctx, ir_ref lobe);

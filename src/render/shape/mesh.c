@@ -256,6 +256,17 @@ static void triangle_intersect(tracer *t, ir_ref entry, const shape_ray *query, 
     out[0] = ir_select(f, hit, hit_t, query->tmax);
 }
 
+/* The barycentrics are those of the plane also where the ray misses the triangle; the distance follows. */
+static void triangle_beyond(tracer *t, ir_ref entry, vec3 o, vec3 d, ir_ref at[3])
+{
+    shape_ray whole = {.o = o, .d = d, .tmax = t_f32(t, 1e30f)};
+    whole.tmin = t_f32(t, 0);
+    triangle_intersect(t, entry, &whole, at);
+    vec3 v0 = v3_load(t, entry, 0), e1 = v3_load(t, entry, 3), e2 = v3_load(t, entry, 6);
+    vec3 p = v3_add(t, v0, v3_add(t, v3_scale(t, e1, at[1]), v3_scale(t, e2, at[2])));
+    at[0] = ir_div(t->f, v3_dot(t, v3_sub(t, p, o), d), v3_dot(t, d, d));
+}
+
 /* A combination of the vertices of a face. With barycentrics as weights it is a point of the face. With
  * weights that add up to 0 it is the difference along an edge. data: the data words of the mesh. */
 typedef struct face_point {
@@ -449,6 +460,7 @@ static vec2 triangle_unit(tracer *t, ir_ref data, const emitter_hit *hit)
 const shape_kind_class shape_kind_triangles = {
     .name = "triangles",
     .intersect = triangle_intersect,
+    .beyond = triangle_beyond,
     .interact = triangle_interact,
     .sample = triangle_sample,
     .pdf = area_density,

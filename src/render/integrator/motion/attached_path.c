@@ -147,7 +147,8 @@ static ir_ref goes_through(walk *w, const walk_vertex *v)
 
 /* Where a discrete lobe or an attached sample leads. If neither was sampled, d means nothing. */
 typedef struct lobe_sample {
-    vec3 d; /* unit direction; the functions below say whether it is local or in the world */
+    vec3 d;     /* unit direction; the functions below say whether it is local or in the world */
+    ir_ref eta; /* for light tracing: the relative index of refraction along it */
     /* These fields exist where walk.attaches: */
     ir_ref density;        /* density of d, given the discrete choices that were made */
     ir_ref pdf, light_pdf; /* densities of the material's sampling for d and for the direction to the sampled
@@ -180,7 +181,7 @@ static lobe_sample attached_sample(walk *w, const walk_vertex *v, const local_ve
     ir_call(t->f, v->bsdf_class, before ? w->fn.attach_before : w->fn.attach, w->plan->bsdfs.count, in.at,
             in.count, out.at);
     bsdf_attach_results_visit(&out, &r);
-    return (lobe_sample){r.to.wo, r.to.density, r.pdf, r.light_pdf};
+    return (lobe_sample){.d = r.to.wo, .density = r.to.density, .pdf = r.pdf, .light_pdf = r.light_pdf};
 }
 
 /* What the discrete lobe of v leads to at the vertex x. before: evaluates with the detached functions of a
@@ -195,7 +196,9 @@ static lobe_sample discrete_sample(walk *w, const walk_vertex *v, const local_ve
     bsdf_lobe_direction_visit(w, &in, &a);
     ir_call(t->f, v->bsdf_class, before ? w->fn.lobe_direction_before : w->fn.lobe_direction,
             w->plan->bsdfs.count, in.at, in.count, out.at);
-    direction_results_visit(&out, &s.d);
+    bsdf_lobe_direction_results r = {.eta = {0}};
+    bsdf_lobe_direction_results_visit(w, &out, &r);
+    s.d = r.d, s.eta = r.eta;
     return s;
 }
 
@@ -222,9 +225,13 @@ static ir_ref leads(walk *w, const walk_vertex *v)
                        : v->sample.delta;
 }
 
-vec3 attached_direction(walk *w, const walk_vertex *v, const ray_vertex *x, vec3 held)
+vec3 attached_direction(walk *w, const walk_vertex *v, const ray_vertex *x, vec3 held, ir_ref *eta)
 {
     lobe_sample s = sample_along(w, v, x, v3_detach(&w->t, v->to_light), false);
+    ir_func *f = w->t.f;
+    ir_ref limit = ir_and(f, v->sample.lobe, t_u32(&w->t, LOBE_REFRACTION_LIMIT)),
+           follows = ir_and(f, leads(w, v), ir_eq(f, limit, t_u32(&w->t, 0)));
+    *eta = ir_select(f, follows, s.eta, ir_detach(f, v->sample.eta));
     return v3_select(&w->t, leads(w, v), s.d, held);
 }
 

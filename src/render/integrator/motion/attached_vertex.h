@@ -23,9 +23,10 @@ typedef struct two_vertices {
 /* Meets a vertex anew, as a function of the ray by which it was reached. */
 two_vertices attached_look(walk *w, const walk_arrival *way);
 
-/* Where the sample of v leads from x, a vertex met anew: where it moves with its lobe, to that direction,
- * differentiated, else along `held`. All are unit vectors of the world. */
-vec3 attached_direction(walk *w, const walk_vertex *v, const ray_vertex *x, vec3 held);
+/* For light tracing: where the sample of v leads from x, a vertex met anew: where it moves with its lobe, to
+ * that direction, differentiated, else along `held`. All are unit vectors of the world. *eta: the relative
+ * index of refraction along it. */
+vec3 attached_direction(walk *w, const walk_vertex *v, const ray_vertex *x, vec3 held, ir_ref *eta);
 
 /* Where walk.bends: the same for one set of values, along a ray that may have bent. from: where it began,
  * differentiated. */

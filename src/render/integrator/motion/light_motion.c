@@ -97,10 +97,11 @@ static light_vertex met_anew(walk *w, const light_vertex *l, vec3 o, vec3 *along
     v->si.shape = l->v.si.shape, v->si.entry = l->v.si.entry, v->si.level = l->v.si.level;
     v->frame = surface_frame(t, &v->si);
     v->wi = frame_to_local(t, v->frame, v3_neg(t, d));
-    v->sample.eta = ir_detach(t->f, v->sample.eta);
     v->attached.arrival = (walk_arrival){.link = t_u32(t, LINK_RAY), .hit = hit, .now = {x.o, d, {0}}};
-    moved.next_d =
-        attached_direction(w, v, &(ray_vertex){.si = v->si, .o = x.o, .d = d}, v3_detach(t, l->next_d));
+    const ray_vertex again = {.si = v->si, .o = x.o, .d = d};
+    ir_ref eta;
+    moved.next_d = attached_direction(w, v, &again, v3_detach(t, l->next_d), &eta);
+    v->sample.eta = eta;
     v->wo = frame_to_local(t, v->frame, moved.next_d);
     return moved;
 }

@@ -265,8 +265,7 @@ static bool some_one_way(const walk *w)
 /* A material's values are those for radiance, which travels against the light. If a class is not reciprocal
  * (one_way), its values are taken from the side to which the light leaves. The value from wi to wo times the
  * squared index would be the same number, but would hide that index from derivatives. Discrete lobes are not
- * functions of two directions. They have the index as a factor, and light tracing has no derivatives of them
- * by it. */
+ * functions of two directions. They have the index as a factor, which onward_factor undoes. */
 static void material_values(walk *w, const light_vertex *v, bool differentiated, color *for_sensor,
                             color *for_sample)
 {

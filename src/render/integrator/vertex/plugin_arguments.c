@@ -179,7 +179,12 @@ void bsdf_lobe_direction_visit(const walk *w, ref_list *l, bsdf_lobe_direction_a
     surface_visit(w, l, &a->on);
 }
 
-void direction_results_visit(ref_list *l, vec3 *d) { refs_vec3(l, d); }
+void bsdf_lobe_direction_results_visit(const walk *w, ref_list *l, bsdf_lobe_direction_results *r)
+{
+    refs_vec3(l, &r->d);
+    if (w->plan->scene->light_tracing)
+        refs_number(l, &r->eta);
+}
 
 void bsdf_attach_visit(const walk *w, ref_list *l, bsdf_attach_arguments *a)
 {

@@ -27,8 +27,9 @@ static ir_func *make_intersect(walk *w, const shape_kind_class *kind)
  * hit; out, the same, differentiable by the ray. */
 static void meet_again(tracer *t, const shape_kind_class *kind, ir_ref entry, vec3 o, vec3 d, ir_ref at[3])
 {
-    if (kind->follow) {
-        kind->follow(t, entry, o, d, at);
+    bool beyond = kind->beyond && plan_bends_rays(t->plan);
+    if (kind->follow || beyond) {
+        (kind->follow ? kind->follow : kind->beyond)(t, entry, o, d, at);
         return;
     }
     shape_ray whole = {.o = o, .d = d, .tmax = t_f32(t, 1e30f)};
@@ -298,8 +299,11 @@ static ir_func *make_bsdf_lobe_direction(walk *w, const class_node *n, bool diff
     bsdf_lobe_direction_arguments a = {0};
     bsdf_lobe_direction_visit(w, &in, &a);
     t.surface = &a.on;
-    vec3 d = bsdf_lobe_direction(&(bsdf_context){&t, n, record, a.wi, a.uv}, a.lobe);
-    direction_results_visit(&out, &d);
+    const bsdf_context ctx = {&t, n, record, a.wi, a.uv};
+    bsdf_lobe_direction_results r = {.d = bsdf_lobe_direction(&ctx, a.lobe)};
+    if (w->plan->scene->light_tracing)
+        r.eta = bsdf_lobe_eta(&ctx, a.lobe);
+    bsdf_lobe_direction_results_visit(w, &out, &r);
     ir_return(f, out.at, out.count);
     return f;
 }

@@ -127,7 +127,11 @@ typedef struct bsdf_lobe_direction_arguments {
     surface on;
 } bsdf_lobe_direction_arguments;
 void bsdf_lobe_direction_visit(const walk *w, ref_list *l, bsdf_lobe_direction_arguments *a);
-void direction_results_visit(ref_list *l, vec3 *d);
+typedef struct bsdf_lobe_direction_results {
+    vec3 d;
+    ir_ref eta; /* for light tracing: the relative index of refraction along it */
+} bsdf_lobe_direction_results;
+void bsdf_lobe_direction_results_visit(const walk *w, ref_list *l, bsdf_lobe_direction_results *r);
 
 /* Where an attached sample leads (motion/attached_lobe.c). */
 typedef struct bsdf_attach_arguments {

@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * backlight design: a slab of glass whose caustic is a picture. Leaves in its folder
+ *     start.png target.png level_N.png (N: the level's pixels), light_traced .exr .png, verified .exr .png
+ *     now.png (while it runs), heights.npy heights.png (millimetres above the thinnest place; black to white)
+ *     slab.obj slab.stl (millimetres), verify.xml, design.csv, result.json (last)
+ *
+ * Every level fits the heights of its grid to the target in its size, by light tracing that is differentiated
+ * by the heights (docs/theory/light_tracing.md) and large steps. It begins with the heights of the level
+ * before. At the end the solid itself, as it stands in slab.obj, is rendered by path tracing from the
+ * receiver. */
+#include "design.h"
+
+#include <cjson/cJSON.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double now_seconds = 10; /* between pictures of now */
+
+typedef struct arguments {
+    cli_common common;
+    const char *job, *output, *events, *tev;
+} arguments;
+
+typedef struct level_result {
+    double correlation, loss, seconds; /* seconds: since the command's first step */
+} level_result;
+
+typedef struct work {
+    cli_session *session;
+    cli_live live;
+    const arguments *args;
+    const char *folder;
+    design_job job;
+    design_picture target;  /* as in its file */
+    design_picture goal;    /* of the present level */
+    design_heights heights; /* of the present level */
+    bl_fit *fit;
+    double light, start, shown, pictured; /* light: mean irradiance behind the flat slab */
+    double cost_done, cost_all;           /* of all steps, in samples */
+    level_result levels[DESIGN_LEVELS_MOST];
+    double light_traced, verified, verify_seconds;
+    uint32_t verify_spp;
+    FILE *csv;
+} work;
+
+static char *in_folder(const work *w, const char *name) { return text_format("%s/%s", w->folder, name); }
+
+/* Saves p as NAME.png and, where `exr`, NAME.exr. White is twice the brightest of the target's usual range.
+ */
+static int save_picture(work *w, const char *name, const design_picture *p, bool exr)
+{
+    double most = 0;
+    for (size_t i = 0; i < (size_t)w->goal.width * w->goal.height; i++)
+        most = fmax(most, (double)w->goal.values[i]);
+    char *png = text_format("%s/%s.png", w->folder, name),
+         *linear = text_format("%s/%s.exr", w->folder, name);
+    int status = design_picture_save(w->session, png, p, most);
+    bl_result r = BL_OK;
+    if (status == CLI_OK && exr)
+        r = bl_image_write(w->session->ctx, linear, p->width, p->height, 1, p->values);
+    free(png), free(linear);
+    SESSION_TRY(w->session, r);
+    return status;
+}
+
+/* ---- scenes ---- */
+
+static void close_scene(work *w)
+{
+    bl_fit_destroy(w->fit);
+    bl_scene_destroy(w->session->scene);
+    w->fit = NULL, w->session->scene = NULL;
+}
+
+/* Loads the text as the session's scene, in grey light; takes the text. */
+static int open_scene(work *w, char *text)
+{
+    const bl_scene_desc desc = {.mode = "mono"};
+    close_scene(w);
+    bl_result r = bl_scene_load_string(w->session->ctx, text, w->folder, &desc, &w->session->scene);
+    free(text);
+    SESSION_TRY(w->session, r);
+    SESSION_TRY(w->session, bl_scene_info_get(w->session->scene, &w->session->info));
+    return CLI_OK;
+}
+
+static int render_scene(work *w, uint32_t spp, design_picture *out)
+{
+    bl_job *job;
+    *out = (design_picture){w->session->info.width, w->session->info.height, NULL};
+    CLI_TRY(session_create_job(w->session, (bl_job_desc){0}, &job));
+    out->values = memory_or_exit((size_t)out->width * out->height * sizeof *out->values);
+    const uint64_t paths = (uint64_t)out->width * out->height * spp;
+    cli_progress bar = progress_begin(&w->args->common, "verifying", paths);
+    const bl_render_desc d = {.spp = spp, .seed = w->job.seed, .progress = progress_call, .user = &bar};
+    bl_result r = bl_job_render(job, &d, out->values, NULL);
+    progress_end(&bar);
+    bl_job_destroy(job);
+    SESSION_TRY(w->session, r);
+    return CLI_OK;
+}
+
+/* ---- levels ---- */
+
+static double lowest(const design_heights *h, size_t count)
+{
+    double least = h->values ? (double)h->values[0] : 0;
+    for (size_t i = 1; i < count; i++)
+        least = fmin(least, (double)h->values[i]);
+    return least;
+}
+
+static size_t height_count(const work *w) { return (size_t)w->heights.columns * w->heights.rows; }
+
+static void rescale(design_picture *p, double mean)
+{
+    const size_t count = (size_t)p->width * p->height;
+    const double by = mean / design_mean(p->values, count);
+    for (size_t i = 0; i < count; i++)
+        p->values[i] = (float)((double)p->values[i] * by);
+}
+
+/* The heights of the level before on the level's grid; 0 at first. */
+static void refine_heights(work *w)
+{
+    const uint32_t columns = w->goal.width + 1, rows = w->goal.height + 1;
+    design_heights next = {columns, rows, NULL};
+    if (w->heights.values)
+        next = design_heights_resampled(&w->heights, columns, rows);
+    else
+        next.values = memory_or_exit((size_t)columns * rows * sizeof(float));
+    free(w->heights.values);
+    w->heights = next;
+}
+
+static int begin_fit(work *w, const design_level *level, uint32_t number)
+{
+    const bl_fit_parameter relief = {
+        .name = "relief.heights", .initial = w->heights.values, .large_steps = level->smoothness};
+    const bl_fit_desc desc = {.parameters = &relief,
+                              .parameter_count = 1,
+                              .target = w->goal.values,
+                              .rate = level->rate,
+                              .beta_2 = 0.99,
+                              .spp = level->spp,
+                              .seed = w->job.seed + number,
+                              .rays = w->session->rays};
+    SESSION_TRY(w->session, bl_fit_create(w->session->device, w->session->scene, &desc, &w->fit));
+    return CLI_OK;
+}
+
+/* At first the light behind the flat slab is measured: the target gets as much. */
+static int measure_light(work *w)
+{
+    design_picture flat;
+    CLI_TRY(render_scene(w, 64, &flat));
+    w->light = design_mean(flat.values, (size_t)flat.width * flat.height);
+    int status =
+        w->light > 0 ? CLI_OK : fail("no light arrives: is the slab below the light, and does it face it?");
+    if (status == CLI_OK) {
+        rescale(&w->goal, w->light);
+        status = save_picture(w, "start", &flat, false);
+    }
+    free(flat.values);
+    return status;
+}
+
+static int open_level(work *w, uint32_t number)
+{
+    const design_level *level = &w->job.levels[number];
+    free(w->goal.values);
+    w->goal = design_resized(&w->target, level->picture, number ? w->light : 1);
+    refine_heights(w);
+    CLI_TRY(open_scene(w, design_scene(&w->job, &w->goal, lowest(&w->heights, height_count(w)))));
+    if (number == 0)
+        CLI_TRY(measure_light(w));
+    return begin_fit(w, level, number);
+}
+
+/* The picture of the present heights. */
+static int render_now(work *w, uint32_t spp, design_picture *out)
+{
+    *out = (design_picture){w->goal.width, w->goal.height,
+                            memory_or_exit((size_t)w->goal.width * w->goal.height * sizeof(float))};
+    const bl_render_desc d = {.spp = spp, .seed = w->job.seed};
+    bl_result r = bl_fit_render(w->fit, 0, &d, out->values);
+    if (r != BL_OK)
+        free(out->values);
+    SESSION_TRY(w->session, r);
+    return CLI_OK;
+}
+
+static int picture_now(work *w)
+{
+    design_picture now;
+    if (seconds_now() - w->pictured < now_seconds)
+        return CLI_OK;
+    CLI_TRY(render_now(w, 64, &now));
+    int status = save_picture(w, "now", &now, false);
+    live_image(&w->live, w->session, "now", now.values);
+    free(now.values);
+    w->pictured = seconds_now();
+    return status;
+}
+
+static void tell_step(work *w, const design_level *level, const bl_fit_status *status)
+{
+    const double elapsed = seconds_now() - w->start;
+    cJSON *event = live_event(&w->live, "step");
+    if (event) {
+        cJSON_AddNumberToObject(event, "picture", level->picture);
+        cJSON_AddNumberToObject(event, "step", status->step);
+        cJSON_AddNumberToObject(event, "steps", level->steps);
+        cJSON_AddNumberToObject(event, "loss", status->loss);
+    }
+    live_send(&w->live, event);
+    fprintf(w->csv, "%u,%u,%.6g,%.3f\n", level->picture, status->step, status->loss, elapsed);
+    if (!progress_on_terminal(&w->args->common) || seconds_now() - w->shown < 0.1)
+        return;
+    w->shown = seconds_now();
+    fprintf(stderr, "\r%u x %u  step %u/%u  loss %.4g  ETA %s \033[K", w->goal.width, w->goal.height,
+            status->step, level->steps, status->loss,
+            duration_text(elapsed * (w->cost_all / w->cost_done - 1)));
+}
+
+static int end_level(work *w, uint32_t number, double loss)
+{
+    const design_level *level = &w->job.levels[number];
+    design_picture now;
+    char name[32];
+    snprintf(name, sizeof name, "level_%u", level->picture);
+    SESSION_TRY(w->session, bl_fit_get(w->fit, 0, w->heights.values));
+    CLI_TRY(render_now(w, w->job.light == DESIGN_AREA ? 256 * DESIGN_AREA_PATHS : 256, &now));
+    const double correlation = design_correlation(now.values, w->goal.values, (size_t)now.width * now.height);
+    w->light_traced = correlation;
+    w->levels[number] = (level_result){correlation, loss, seconds_now() - w->start};
+    int status = save_picture(w, name, &now, false);
+    if (status == CLI_OK && number + 1 == w->job.level_count)
+        status = save_picture(w, "light_traced", &now, true);
+    free(now.values);
+    note(&w->args->common, "%s%u x %u: loss %.4g, correlation %.4f after %s",
+         progress_on_terminal(&w->args->common) ? "\r\033[K" : "", w->goal.width, w->goal.height, loss,
+         correlation, duration_text(w->levels[number].seconds));
+    return status;
+}
+
+static int run_level(work *w, uint32_t number)
+{
+    const design_level *level = &w->job.levels[number];
+    bl_fit_status status = {0};
+    CLI_TRY(open_level(w, number));
+    if (number == 0)
+        w->start = w->pictured = seconds_now();
+    while (status.step < level->steps && !interrupted()) {
+        interrupt_may_end(status.step == 0); /* which compiles */
+        const bl_result r = bl_fit_step(w->fit, &status);
+        interrupt_may_end(false);
+        SESSION_TRY(w->session, r);
+        if (!isfinite(status.loss))
+            return fail("the loss of step %u is not finite: a smaller \"rate\" may help", status.step);
+        w->cost_done += (double)w->goal.width * w->goal.height * level->spp;
+        tell_step(w, level, &status);
+        CLI_TRY(picture_now(w));
+    }
+    return end_level(w, number, status.loss);
+}
+
+/* ---- results ---- */
+
+static int save_heights(work *w)
+{
+    const size_t count = height_count(w);
+    const double least = lowest(&w->heights, count);
+    double most = 0;
+    for (size_t i = 0; i < count; i++) {
+        w->heights.values[i] = (float)((double)w->heights.values[i] - least);
+        most = fmax(most, (double)w->heights.values[i]);
+    }
+    char *npy = in_folder(w, "heights.npy"), *png = in_folder(w, "heights.png"),
+         *obj = in_folder(w, "slab.obj"), *stl = in_folder(w, "slab.stl");
+    const design_sides sides = design_sides_of(&w->job, &w->goal);
+    const design_picture grey = {w->heights.columns, w->heights.rows, w->heights.values};
+    int status = save_npy(npy, w->heights.values, (const uint32_t[]){w->heights.rows, w->heights.columns}, 2);
+    status = status ? status : design_picture_save(w->session, png, &grey, fmax(most, 1e-9));
+    status = status ? status : design_obj_save(obj, &w->heights, sides, w->job.thickness);
+    status = status ? status : design_stl_save(stl, &w->heights, sides, w->job.thickness);
+    free(npy), free(png), free(obj), free(stl);
+    return status;
+}
+
+/* The relief stands where the design had it: at z = distance where its heights were 0. */
+static int verify(work *w, double deepest)
+{
+    const double begun = seconds_now();
+    design_picture seen;
+    char *text =
+        design_verification(&w->job, &w->goal, "slab.obj", deepest,
+                            design_steepest(&w->heights, design_sides_of(&w->job, &w->goal)), &w->verify_spp);
+    if (w->job.verify_spp)
+        w->verify_spp = w->job.verify_spp;
+    char *path = in_folder(w, "verify.xml");
+    int status = save_file(path, text, strlen(text));
+    free(path);
+    if (status != CLI_OK)
+        free(text);
+    CLI_TRY(status);
+    CLI_TRY(open_scene(w, text));
+    CLI_TRY(render_scene(w, w->verify_spp, &seen));
+    w->verified = design_correlation(seen.values, w->goal.values, (size_t)seen.width * seen.height);
+    w->verify_seconds = seconds_now() - begun;
+    status = save_picture(w, "verified", &seen, true);
+    free(seen.values);
+    return status;
+}
+
+static cJSON *levels_json(const work *w)
+{
+    cJSON *list = cJSON_CreateArray();
+    for (uint32_t k = 0; k < w->job.level_count; k++) {
+        const design_level *level = &w->job.levels[k];
+        cJSON *one = cJSON_CreateObject();
+        cJSON_AddNumberToObject(one, "picture", level->picture);
+        cJSON_AddNumberToObject(one, "steps", level->steps);
+        cJSON_AddNumberToObject(one, "spp", level->spp);
+        cJSON_AddNumberToObject(one, "rate", level->rate);
+        cJSON_AddNumberToObject(one, "smoothness", level->smoothness);
+        cJSON_AddNumberToObject(one, "loss", w->levels[k].loss);
+        cJSON_AddNumberToObject(one, "correlation", w->levels[k].correlation);
+        cJSON_AddNumberToObject(one, "seconds", w->levels[k].seconds);
+        cJSON_AddItemToArray(list, one);
+    }
+    return list;
+}
+
+static int save_result(work *w)
+{
+    const design_sides sides = design_sides_of(&w->job, &w->goal);
+    const double slope = design_steepest(&w->heights, sides);
+    double range = 0;
+    for (size_t i = 0; i < height_count(w); i++)
+        range = fmax(range, (double)w->heights.values[i]);
+    cJSON *json = cJSON_CreateObject();
+    json_add_origin(json, w->session, w->args->job);
+    cJSON_AddNumberToObject(json, "light_traced_correlation", w->light_traced);
+    cJSON_AddNumberToObject(json, "verified_correlation", w->verified);
+    cJSON_AddNumberToObject(json, "height_range_mm", range);
+    cJSON_AddNumberToObject(json, "steepest_slope", slope);
+    cJSON_AddNumberToObject(json, "width_mm", sides.width);
+    cJSON_AddNumberToObject(json, "height_mm", sides.height);
+    cJSON_AddNumberToObject(json, "thickest_mm", w->job.thickness + range);
+    cJSON_AddNumberToObject(json, "seconds", w->levels[w->job.level_count - 1].seconds);
+    cJSON_AddNumberToObject(json, "verify_spp", w->verify_spp);
+    cJSON_AddNumberToObject(json, "verify_seconds", w->verify_seconds);
+    cJSON_AddItemToObject(json, "levels", levels_json(w));
+    char *path = in_folder(w, "result.json");
+    int status = save_json(path, json);
+    if (status == CLI_OK && w->args->common.json)
+        print_json(json);
+    free(path);
+    cJSON_Delete(json);
+    note(&w->args->common,
+         "correlation %.4f by light tracing, %.4f by path tracing of slab.obj (%u samples per pixel, %s)\n"
+         "relief %.3f mm high, steepest slope %.3f (%.1f degrees); slab %.4g x %.4g x %.4g mm in %s",
+         w->light_traced, w->verified, w->verify_spp, duration_text(w->verify_seconds), range, slope,
+         atan(slope) * 57.29577951308232, sides.width, sides.height, w->job.thickness + range, w->folder);
+    return status;
+}
+
+/* ---- the command ---- */
+
+static int prepare(work *w)
+{
+    CLI_TRY(design_job_read(w->args->job, &w->job));
+    w->folder = w->args->output ? w->args->output : w->job.output;
+    if (!w->folder)
+        return usage_error("design", "-o DIR is missing (the job has no \"output\" either)");
+    if (w->args->common.seed_given)
+        w->job.seed = w->args->common.seed;
+    CLI_TRY(session_open(w->session, &w->args->common, NULL));
+    CLI_TRY(design_target_read(w->session, &w->job, &w->target));
+    CLI_TRY(session_open_device(w->session));
+    CLI_TRY(make_folder(w->folder));
+    interrupt_install();
+    for (uint32_t k = 0; k < w->job.level_count; k++) {
+        const design_level *level = &w->job.levels[k];
+        w->cost_all += (double)level->picture * level->picture * level->spp * level->steps;
+    }
+    char *path = in_folder(w, "design.csv");
+    w->csv = fopen(path, "w");
+    int status = w->csv ? CLI_OK : fail("cannot write %s", path);
+    free(path);
+    if (status == CLI_OK)
+        fprintf(w->csv, "picture,step,loss,seconds\n");
+    return status;
+}
+
+static int design(work *w)
+{
+    CLI_TRY(live_open_events(&w->live, w->args->events, false));
+    CLI_TRY(live_open_tev(&w->live, w->args->tev));
+    CLI_TRY(prepare(w));
+    note(&w->args->common, "designing a slab for %s (%u x %u pixels) on %s", w->job.target, w->target.width,
+         w->target.height, w->session->device_info.name);
+    for (uint32_t k = 0; k < w->job.level_count && !interrupted(); k++)
+        CLI_TRY(run_level(w, k));
+    CLI_TRY(save_picture(w, "target", &w->goal, false));
+    const double deepest = lowest(&w->heights, height_count(w));
+    CLI_TRY(save_heights(w));
+    if (interrupted()) {
+        note(&w->args->common, "interrupted: the relief so far is in %s; nothing was verified", w->folder);
+        return CLI_FAILED;
+    }
+    CLI_TRY(verify(w, deepest));
+    return save_result(w);
+}
+
+static int run(void *argument)
+{
+    const arguments *args = argument;
+    cli_session session = {0};
+    work w = {.session = &session, .args = args, .live = {.tev = -1}};
+    int status = design(&w);
+    live_send(&w.live, live_end(&w.live, status));
+    live_close(&w.live);
+    if (w.csv && fclose(w.csv) != 0 && status == CLI_OK)
+        status = fail("cannot write %s/design.csv", w.folder);
+    close_scene(&w);
+    session_close(&session);
+    free(w.heights.values);
+    free(w.goal.values);
+    free(w.target.values);
+    design_job_free(&w.job);
+    return status;
+}
+
+// clang-format off
+#define FIELD(name) offsetof(arguments, name)
+static const cli_option options[] = {
+    {.name = "JOB.json", .kind = CLI_POSITIONAL, .offset = FIELD(job),
+     .help = "target, slab, distance, light, resolutions, steps (docs/design-job.schema.json)",
+     .required = true},
+    {.name = "--output", .letter = 'o', .kind = CLI_TEXT, .value = "DIR", .offset = FIELD(output),
+     .help = "folder for slab.obj, slab.stl, heights.npy, pictures, result.json (default: the job's)"},
+    CLI_LIVE_OPTIONS(FIELD(events), FIELD(tev)),
+};
+// clang-format on
+const cli_command command_design = {
+    .name = "design",
+    .summary = "shape a slab of glass whose caustic is a picture",
+    .usage = "JOB.json [-o DIR]",
+    .example = "backlight design assets/leaf/design.json -o build/leaf",
+    CLI_OPTIONS(options),
+    .groups = CLI_DEVICE,
+    .arguments_size = sizeof(arguments),
+    .run = run,
+};
