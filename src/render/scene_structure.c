@@ -270,8 +270,8 @@ static bl_result read_metropolis(render_scene *s, const integrator_kind *kind, b
         .chains = (uint32_t)setting(i, "chains", 0),
         .large_step = (float)setting(i, "large_step", 0.3),
         .step_least = (float)setting(i, "step_least", 1.0 / 1024),
-        .step_most = (float)setting(i, "step_most", 1.0 / 64),
-        .spread = (float)setting(i, "spread", 0.005),
+        .step_most = (float)setting(i, "step_most", kind->particles > 1 ? 1.0 / 32 : 1.0 / 64),
+        .spread = (float)setting(i, "spread", 0.01),
     };
     const render_metropolis *m = &s->metropolis;
     if (m->particles & (m->particles - 1))

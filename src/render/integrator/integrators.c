@@ -84,7 +84,7 @@ const render_class integrator_direct_projective = {
 const render_class integrator_ptracer = {
     .plugin = {PLUGIN_INTEGRATOR, "ptracer", PLUGIN_TABLE(path_params), PLUGIN_NONE,
                "light tracing: paths from lights, connected to the sensor"}};
-#define METROPOLIS_PARAMS                                                                                    \
+#define METROPOLIS_PARAMS(most)                                                                              \
     {"chains",                                                                                               \
      PLUGIN_INTEGER,                                                                                         \
      0,                                                                                                      \
@@ -107,18 +107,18 @@ const render_class integrator_ptracer = {
          0.5,                                                                                                \
          "other steps move each random number by at least this much"},                                       \
     {                                                                                                        \
-        "step_most", PLUGIN_FLOAT, 0, "0.015625", 1e-9, 0.5, "and by at most this much"                      \
+        "step_most", PLUGIN_FLOAT, 0, most, 1e-9, 0.5, "and by at most this much"                            \
     }
-static const plugin_param pssmlt_params[] = {INTEGRATOR_PARAMS("-1"), METROPOLIS_PARAMS};
+static const plugin_param pssmlt_params[] = {INTEGRATOR_PARAMS("-1"), METROPOLIS_PARAMS("0.015625")};
 const render_class integrator_pssmlt = {
     .plugin = {PLUGIN_INTEGRATOR, "pssmlt", PLUGIN_TABLE(pssmlt_params), PLUGIN_NONE,
                "Metropolis light transport: path or, where there are media, volpath, with Markov chains that "
                "walk through their random numbers (Kelemen et al. 2002). Not in Mitsuba 3"}};
 static const plugin_param cpmmlt_params[] = {
     INTEGRATOR_PARAMS("-1"),
-    METROPOLIS_PARAMS,
+    METROPOLIS_PARAMS("0.03125"),
     {"particles", PLUGIN_INTEGER, 0, "16", 2, 64, "paths of a step, which walk alike; a power of two"},
-    {"spread", PLUGIN_FLOAT, 0, "0.005", 0, 0.5, "standard deviation of a random number among them"},
+    {"spread", PLUGIN_FLOAT, 0, "0.01", 0, 0.5, "standard deviation of a random number among them"},
 };
 const render_class integrator_cpmmlt = {
     .plugin = {PLUGIN_INTEGRATOR, "cpmmlt", PLUGIN_TABLE(cpmmlt_params), PLUGIN_NONE,
