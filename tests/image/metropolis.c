@@ -77,8 +77,8 @@ static const chain_case cases[] = {
     {"mist", "perspective", "<rfilter type='box'/>", WALL BALL(MIST) SKY PANEL, "8", 3000, 1000, 1e-2,
      "volpath", false},
     {"pane", "orthographic", "<rfilter type='gaussian'/>",
-     WALL BALL("<bsdf type='roughplastic'><float name='alpha' value='.1'/></bsdf>") LAMP(".4"), "6", 3000,
-     1500, 1e-2, NULL, false},
+     WALL BALL("<bsdf type='roughplastic'><float name='alpha' value='.1'/></bsdf>") LAMP(".4"), "6", 8000,
+     6000, 1e-2, NULL, false},
 };
 enum { CASES = sizeof cases / sizeof *cases };
 
