@@ -1,4 +1,4 @@
-# LABELS: swiftshader long
+# LABELS: swiftshader=long native
 # SPDX-License-Identifier: BSD-3-Clause
 """The volume fit of assets/smoke, smaller: from a constant, coarse to fine, to the density of the grid that
 the targets were rendered from. Its error must fall well below the start's, that of each view's image too, and
