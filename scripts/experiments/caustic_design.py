@@ -53,7 +53,7 @@ def run(page, tiny):
     page.write("A caustic that is a picture", [
         "`backlight design assets/leaf/design.json` ([design of caustics](../caustic-design.md)): a slab of acrylic glass, 100 mm "
         "wide, whose relief is found from a flat start so that a beam behind it draws a leaf 200 mm away. Heights and "
-        "picture become finer together, from 16 to 128 pixels (Nimier-David et al. 2019, section 4.2 and figures 9 and 10, "
+        "picture become finer together, from 16 to 128 pixels (Nimier-David et al. 2019, section 4.3 and figures 9 and 10, "
         "design caustics by light tracing that is differentiated by what moves).",
         "| target | flat slab | 16 pixels | 32 | 64 | 128 | path-traced | heights |\n|---|---|---|---|---|---|---|---|\n| " +
         " | ".join("![%s](caustic_design_%s.png)" % (name, name) for name in PICTURES) + " |",
