@@ -293,6 +293,7 @@ set(fit_sources
     src/fit/kernels/reduce.c
     src/fit/kernels/resolve.c
     src/fit/kernels/scale.c
+    src/fit/kernels/prior.c
     src/fit/kernels/total_variation.c
     src/fit/loss.c
     src/fit/optimizer.c

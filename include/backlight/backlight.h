@@ -790,6 +790,16 @@ typedef enum bl_motion {
 } bl_motion;
 BL_API const char *bl_motion_name(bl_motion motion); /* "rigid", "similarity", "free"; NULL past the last */
 
+/* What draws a parameter's values to a centre. */
+typedef enum bl_prior {
+    BL_PRIOR_NONE,
+    BL_PRIOR_L2, /* the square of the difference: far values most */
+    BL_PRIOR_L1, /* its magnitude: all alike, so that values without a reason to be elsewhere reach the centre
+                  */
+    BL_PRIOR_COUNT
+} bl_prior;
+BL_API const char *bl_prior_name(bl_prior prior); /* "none", "l2", "l1"; NULL past the last */
+
 typedef struct bl_fit_parameter {
     const char *name;
     double rate;          /* learning rate; 0: the fit's */
@@ -810,7 +820,12 @@ typedef struct bl_fit_parameter {
      * the rotation (in radians) alike. There are no bounds; those of a translation, say, are set by naming
      * it, alone or beside to_world, which then moves in the other ways only. */
     uint64_t motion;
-    uint64_t reserved[7];
+    /* A bl_prior: prior_weight times its mean over all values is added to the loss that is minimised (not to
+     * the one reported). Not of a to_world that moves as a whole. prior_weight is above 0 where there is one.
+     */
+    uint64_t prior;
+    double prior_weight, prior_centre;
+    uint64_t reserved[4];
 } bl_fit_parameter;
 
 typedef struct bl_fit_view {

@@ -18,7 +18,7 @@ from ._progress import Bar, Progress
 from ._scene import Scene, as_scene
 
 _PARAMETER = {"rate": 0.0, "least": 0.0, "most": 0.0, "initial": None, "total_variation": 0.0, "smoothing": 0.0,
-              "large_steps": 0.0, "fixed_axes": 0, "motion": "rigid"}
+              "large_steps": 0.0, "fixed_axes": 0, "motion": "rigid", "prior": "none", "prior_weight": 0.0, "prior_centre": 0.0}
 _VIEW = {"target": None, "sensor": 0, "to_world": None, "held_out": False, "weights": None, "weight": 0.0}
 _NUMBERS = {"loss_constant": 0.0, "rate": 0.0, "beta_1": 0.0, "beta_2": 0.0, "momentum": 0.0, "alpha": 0.0, "epsilon": 0.0}
 _COUNTS = {"spp": 0, "spp_gradient": 0, "seed": 0, "first_step": 0, "batch": 0}
@@ -38,8 +38,10 @@ def _parameters(scene: Scene, given: Any) -> list[dict[str, Any]]:
         p = as_options(settings, _PARAMETER, "the parameter of a fit")
         index = scene._find(name)
         start = scene._values.get(index) if p["initial"] is None else scene._convert(name, p["initial"])[1]
-        numbers = {key: float(p[key]) for key in ("rate", "least", "most", "total_variation", "smoothing", "large_steps")}
+        numbers = {key: float(p[key]) for key in ("rate", "least", "most", "total_variation", "smoothing", "large_steps", "prior_weight",
+                                                   "prior_centre")}
         found.append({"name": name, "initial": start, "motion": as_choice(p["motion"], CHOICES["motion"], "motion"),
+                      "prior": as_choice(p["prior"], CHOICES["prior"], "prior"),
                       "fixed_axes": as_count(p["fixed_axes"], "fixed_axes", 7), **numbers})
     return found
 
@@ -63,7 +65,8 @@ class Fit:
 
     parameters: a list of names, or a dict from names to learning rates or to dicts with `rate`, `least` and `most`
     (bounds; both 0: the parameter's own range), `initial` (values; else the scene's), `total_variation`,
-    `smoothing`, `large_steps`, `fixed_axes`, `motion` ("rigid", "similarity", "free"). target: float32 (height,
+    `smoothing`, `large_steps`, `fixed_axes`, `motion` ("rigid", "similarity", "free"), `prior` ("l2", "l1") with
+    `prior_weight` and `prior_centre`. target: float32 (height,
     width, 3); or views: a list of targets or of dicts with `target`, `sensor`, `to_world` (4 x 4), `held_out`,
     `weights` (height, width: how much each pixel counts, 0 or above) and `weight` (of the view among the views).
 

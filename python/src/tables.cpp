@@ -25,6 +25,7 @@ nb::dict choices()
     d["loss"] = values_of(loss_name);
     d["optimizer"] = values_of(bl_optimizer_name);
     d["motion"] = values_of(bl_motion_name);
+    d["prior"] = values_of(bl_prior_name);
     d["pixels"] = values_of(bl_pixels_name);
     d["volume_gradient"] = values_of(bl_volume_gradient_name);
     d["limits"] = values_of(bl_limit_name);

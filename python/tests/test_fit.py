@@ -155,6 +155,17 @@ def test_views(box, target):
     assert fit.run(2).status["step"] == 2 and fit.render(1, 4).shape == (16, 16, 3)
 
 
+@pytest.mark.parametrize("prior, slope", [("l2", lambda off: 2 * off), ("l1", np.sign)])
+def test_prior(box, target, prior, slope):
+    """A step of gradient descent moves by the prior's slope besides, the mean over the three values of a colour."""
+    start, more = np.array([.5, .2, .3], np.float32), {"prior": prior, "prior_weight": 2, "prior_centre": .3}
+    plain, drawn = (bl.Fit(box, {RED: {"initial": start, **p}}, target, spp=8, optimizer="sgd", rate=.05).run(1)[RED]
+                    for p in ({}, more))
+    assert np.abs(plain - drawn - .05 * 2 * slope(start - np.float32(.3)) / 3).max() < 1e-6
+    with pytest.raises(bl.ArgumentError, match="weight above 0"):
+        bl.Fit(box, {RED: {"prior": prior}}, target)
+
+
 def test_weights(box, target):
     half = np.zeros((16, 16))
     half[:, :8] = 1

@@ -355,10 +355,22 @@ static void record_read(bl_fit *fit, const render_parameter *p, uint32_t first)
                                                   .count = p->count});
 }
 
-/* Appends the addition of the penalty's gradient to what record_read leaves. */
-static void record_penalty(bl_fit *fit, const render_parameter *p, uint32_t value_first,
-                           uint32_t gradient_first, const fit_parameter *f)
+/* Appends the addition of the penalties' gradients to what record_read leaves. */
+static void record_penalties(bl_fit *fit, const render_parameter *p, uint32_t value_first,
+                             uint32_t gradient_first, const fit_parameter *f)
 {
+    if (f->prior != BL_PRIOR_NONE)
+        fit_record_prior(fit->job->batch, fit->job->device->fixed,
+                         &(fit_prior){.kind = f->prior,
+                                      .parameters = fit->job->values,
+                                      .gradient = fit->job->output,
+                                      .parameter_first = value_first,
+                                      .gradient_first = gradient_first,
+                                      .count = p->count,
+                                      .weight = f->prior_weight,
+                                      .centre = f->prior_centre});
+    if (!(f->total_variation > 0))
+        return;
     fit_variation v = {
         .parameters = fit->job->values,
         .gradient = fit->job->output,
@@ -407,11 +419,11 @@ void fit_record_move(bl_fit *fit)
         const fit_parameter *f = &fit->parameters[k];
         uint32_t value_first = job->plan->value_offset[job->requested[k]],
                  first = job->plan->gradient_offset[job->requested[k]];
-        bool penalised = f->total_variation > 0;
+        bool penalised = f->total_variation > 0 || f->prior != BL_PRIOR_NONE;
         if (f->large_steps || penalised)
             record_read(fit, p, first);
         if (penalised)
-            record_penalty(fit, p, value_first, first, f);
+            record_penalties(fit, p, value_first, first, f);
         if (f->large_steps)
             continue;
         fit_record_optimizer(job->batch, job->device->fixed,
@@ -490,6 +502,11 @@ bl_result bl_fit_step(bl_fit *fit, bl_fit_status *status)
 const char *bl_optimizer_name(bl_optimizer optimizer)
 {
     return (unsigned)optimizer < BL_OPTIMIZER_COUNT ? fit_optimizer_name(optimizer) : NULL;
+}
+
+const char *bl_prior_name(bl_prior prior)
+{
+    return (unsigned)prior < BL_PRIOR_COUNT ? fit_prior_name(prior) : NULL;
 }
 
 bl_fit_status bl_fit_status_get(const bl_fit *fit) { return fit->status; }

@@ -34,6 +34,8 @@ typedef struct fit_parameter {
     double rate;
     float lower, upper;
     double total_variation, smoothing;
+    bl_prior prior;
+    double prior_weight, prior_centre;
     double lambda;              /* of large steps; 0: the parameter moves by ordinary ones */
     fit_smoothing *large_steps; /* NULL: so, too */
     uint32_t fixed_axes;

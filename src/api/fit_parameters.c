@@ -11,6 +11,7 @@
 #include "render/classes.h"
 #include "render/rotation.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,6 +74,12 @@ static bl_result check_motion(const render_scene *s, const bl_fit_parameter *f, 
                                bl_motion_name((bl_motion)f->motion));
     if (f->motion == BL_MOTION_SIMILARITY && !moves.place)
         return error_set(err, BL_ERROR_ARGUMENT, "%s: a camera is not scaled", name);
+    if (f->motion != BL_MOTION_FREE && f->prior != BL_PRIOR_NONE)
+        return error_set(
+            err, BL_ERROR_ARGUMENT,
+            "%s moves as a whole, so its numbers have no prior; ask for that of its translation, "
+            "rotation or scale",
+            name);
     if (f->motion != BL_MOTION_FREE && (f->least != 0 || f->most != 0))
         return error_set(
             err, BL_ERROR_ARGUMENT,
@@ -169,6 +176,20 @@ bl_result fit_name_parameters(const bl_scene *scene, const bl_fit_desc *desc, co
 
 /* ---- what is made once ---- */
 
+static bl_result check_prior(const bl_fit_parameter *f, const render_parameter *p, bl_error *err)
+{
+    if (f->prior >= BL_PRIOR_COUNT)
+        return error_set(err, BL_ERROR_ARGUMENT, "%s: there is no prior %llu", p->name,
+                         (unsigned long long)f->prior);
+    if (f->prior == BL_PRIOR_NONE)
+        return BL_OK;
+    if (!(f->prior_weight > 0 && f->prior_weight <= FLT_MAX && fabs(f->prior_centre) <= FLT_MAX))
+        return error_set(err, BL_ERROR_ARGUMENT,
+                         "%s: a prior has a weight above 0 and a centre, numbers that single precision holds",
+                         p->name);
+    return BL_OK;
+}
+
 /* Takes rates, bounds and penalties of the job's parameter k from the descriptor's. */
 static bl_result set_parameter(bl_fit *fit, const bl_fit_parameter *f, uint32_t k, bl_error *err)
 {
@@ -182,12 +203,16 @@ static bl_result set_parameter(bl_fit *fit, const bl_fit_parameter *f, uint32_t 
     if (f->total_variation > 0 && !fit_has_variation(p->rank))
         return error_set(err, BL_ERROR_ARGUMENT,
                          "%s is neither an image nor a grid, so it has no total variation", p->name);
+    TRY(check_prior(f, p, err));
     fit->parameters[k] = (fit_parameter){
         .rate = f->rate > 0 ? f->rate : fit->desc.rate,
         .lower = own ? (float)f->least : p->least,
         .upper = own ? (float)f->most : p->most,
         .total_variation = f->total_variation,
         .smoothing = f->smoothing > 0 ? f->smoothing : 1e-3,
+        .prior = (bl_prior)f->prior,
+        .prior_weight = f->prior_weight,
+        .prior_centre = f->prior_centre,
         .lambda = f->large_steps,
         .fixed_axes = f->fixed_axes,
     };

@@ -15,8 +15,10 @@ typedef struct fit_job_parameter {
     float *initial;                    /* NULL: the scene's */
     uint32_t initial_count;            /* 1: for all entries */
     double total_variation, smoothing; /* as in bl_fit_parameter */
-    const char *motion_name;           /* NULL: rigid */
-    uint32_t motion;                   /* bl_motion */
+    bl_prior prior;
+    double prior_weight, prior_centre;
+    const char *motion_name; /* NULL: rigid */
+    uint32_t motion;         /* bl_motion */
 } fit_job_parameter;
 
 /* The sides that an image or a grid has from a stage on. */

@@ -71,6 +71,31 @@ static int read_large_steps(json_place at, const cJSON *json, fit_job_parameter 
                               : CLI_OK;
 }
 
+/* Priors, without none. */
+static const char *prior_name(uint32_t k) { return bl_prior_name((bl_prior)(k + 1)); }
+
+/* {"type": "l2", "weight": 0.01, "centre": 0.5} */
+static int read_prior(json_place at, const cJSON *json, fit_job_parameter *p)
+{
+    static const json_key keys[] = {{"type", KEY_OTHER, 0, true},
+                                    {"weight", KEY_POSITIVE, offsetof(fit_job_parameter, prior_weight), true},
+                                    {"centre", KEY_OTHER, 0, false},
+                                    {0}};
+    uint32_t kind;
+    if (!json)
+        return CLI_OK;
+    if (!cJSON_IsObject(json))
+        return json_wrong(&at, "prior", "must be an object with type and weight");
+    strcat(at.path, "prior.");
+    CLI_TRY(json_read_type(&at, json, "prior", prior_name, &kind));
+    CLI_TRY(json_read_keys(&at, json, keys, p));
+    const cJSON *centre = cJSON_GetObjectItemCaseSensitive(json, "centre");
+    if (centre && (!finite_number(centre) || !isfinite((float)centre->valuedouble)))
+        return json_wrong(&at, "centre", "must be a number");
+    p->prior = (bl_prior)(kind + 1), p->prior_centre = centre ? centre->valuedouble : 0;
+    return CLI_OK;
+}
+
 static const char *motion_name(uint32_t k) { return bl_motion_name((bl_motion)k); }
 
 int job_read_parameters(json_place at, const cJSON *json, fit_job *job)
@@ -82,6 +107,7 @@ int job_read_parameters(json_place at, const cJSON *json, fit_job *job)
         {"rate", KEY_POSITIVE, offsetof(fit_job_parameter, rate), false},
         {"total_variation", KEY_POSITIVE, offsetof(fit_job_parameter, total_variation), false},
         {"smoothing", KEY_POSITIVE, offsetof(fit_job_parameter, smoothing), false},
+        {"prior", KEY_OTHER, 0, false},
         {"large_steps", KEY_OTHER, 0, false},
         {"motion", KEY_TEXT, offsetof(fit_job_parameter, motion_name), false},
         {0}};
@@ -94,6 +120,7 @@ int job_read_parameters(json_place at, const cJSON *json, fit_job *job)
             json_read_item(&at, "parameters", job->parameter_count++, "an object with a name", one, keys, p));
         CLI_TRY(read_bounds(&at, cJSON_GetObjectItemCaseSensitive(one, "bounds"), p));
         CLI_TRY(read_initial(&at, cJSON_GetObjectItemCaseSensitive(one, "initial"), p));
+        CLI_TRY(read_prior(at, cJSON_GetObjectItemCaseSensitive(one, "prior"), p));
         CLI_TRY(read_large_steps(at, cJSON_GetObjectItemCaseSensitive(one, "large_steps"), p));
         CLI_TRY(json_find_name(&at, "motion", "motion", p->motion_name, motion_name, &p->motion));
     }

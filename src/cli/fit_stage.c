@@ -203,6 +203,9 @@ static int create_fit(fit_work *w)
             .large_steps = asked->large_steps,
             .fixed_axes = asked->fixed_axes,
             .motion = asked->motion,
+            .prior = asked->prior,
+            .prior_weight = asked->prior_weight,
+            .prior_centre = asked->prior_centre,
         };
         if (asked->bounded)
             list[k].least = asked->least, list[k].most = asked->most;

@@ -204,6 +204,17 @@ typedef struct fit_variation {
         smoothing; /* smoothing: above 0, the difference of neighbours below which the penalty is quadratic */
 } fit_variation;
 void fit_record_variation(gpu_batch *batch, fit_kernels *kernels, const fit_variation *args);
+
+const char *fit_prior_name(bl_prior prior);
+/* Adds to gradient (floats) the derivative of weight times the mean over elements of a prior. */
+typedef struct fit_prior {
+    bl_prior kind; /* not BL_PRIOR_NONE */
+    gpu_buffer *parameters, *gradient;
+    uint32_t parameter_first, gradient_first, count;
+    double weight, centre;
+} fit_prior;
+void fit_record_prior(gpu_batch *batch, fit_kernels *kernels, const fit_prior *args);
+
 /* ---- smoothing.c: large steps for vertices, on the host ---- */
 
 typedef struct fit_smoothing fit_smoothing; /* I + lambda * Laplacian of a mesh, factorised */

@@ -466,6 +466,28 @@ static void total_variation_adds_its_slope(void **state)
     total_variation_is(1, 1, 1, 1);
 }
 
+static void priors_add_their_slopes(void **state)
+{
+    (void)state;
+    enum { N = 70, FIRST = 3, GRADIENT_AT = 5 };
+    static ir_module *(*const traces[])(void) = {fit_trace_prior_l2, fit_trace_prior_l1};
+    const float weight = 0.3f, centre = 0.25f;
+    for (int k = 0; k < 2; k++) {
+        run_memory given = MEMORY(FIRST + N, GRADIENT_AT + N);
+        const uint32_t push[] = {N, FIRST, GRADIENT_AT, word_of(weight), word_of(centre)};
+        memcpy(given.uniforms, push, sizeof push);
+        fill(&given, 0, 17, 0, 1), fill(&given, 1, 18, 0, 1);
+        put(&given, 0, FIRST + 7, centre);
+        run_memory expected = run_memory_copy(&given);
+        for (uint32_t i = 0; i < N; i++) {
+            float off = get(&given, 0, FIRST + i) - centre, sign = off > 0 ? 1.0f : off < 0 ? -1.0f : 0.0f;
+            put(&expected, 1, GRADIENT_AT + i,
+                get(&given, 1, GRADIENT_AT + i) + weight * (k ? sign : 2 * off));
+        }
+        becomes(traces[k], &given, N, &expected);
+    }
+}
+
 /* ---- code ---- */
 
 static void every_kernel_is_valid_code(void **state)
@@ -503,6 +525,7 @@ int main(void)
         cmocka_unit_test(sixty_four_sums_become_one),
         cmocka_unit_test(optimisers_take_the_step_of_their_formula),
         cmocka_unit_test(total_variation_adds_its_slope),
+        cmocka_unit_test(priors_add_their_slopes),
         cmocka_unit_test(every_kernel_is_valid_code),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -24,6 +24,8 @@
     X(LOSS_DOT, loss_dot, 3)                                                                                 \
     X(REDUCE_SUM, reduce_sum, 2)                                                                             \
     X(TOTAL_VARIATION, total_variation, 2)                                                                   \
+    X(PRIOR_L2, prior_l2, 2)                                                                                 \
+    X(PRIOR_L1, prior_l1, 2)                                                                                 \
     X(OPTIMIZER_ADAM, optimizer_adam, 6)                                                                     \
     X(OPTIMIZER_SGD, optimizer_sgd, 6)                                                                       \
     X(OPTIMIZER_RMSPROP, optimizer_rmsprop, 6)                                                               \
