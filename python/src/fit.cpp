@@ -57,7 +57,8 @@ void read_parameters(FitState &state, Parts &parts, const nb::list &given)
         p.fixed_axes = nb::cast<uint32_t>(d["fixed_axes"]);
         p.motion = nb::cast<uint64_t>(d["motion"]);
         p.prior = nb::cast<uint64_t>(d["prior"]);
-        p.prior_weight = nb::cast<double>(d["prior_weight"]), p.prior_centre = nb::cast<double>(d["prior_centre"]);
+        p.prior_weight = nb::cast<double>(d["prior_weight"]);
+        p.prior_centre = nb::cast<double>(d["prior_centre"]);
         parts.parameters.push_back(p);
     }
 }
