@@ -38,7 +38,9 @@ static scene_device run_begin(const char *cache, bool verify)
     const char *name = getenv("BL_DEVICE");
     assert_int_equal(
         bl_context_create(
-            &(bl_context_desc){.cache = cache, .testing = &(bl_context_testing){.cache_verify = verify}},
+            &(bl_context_desc){.cache = cache,
+                               .cache_limit = 4ull << 30, /* nothing goes because others need the room */
+                               .testing = &(bl_context_testing){.cache_verify = verify}},
             &d.context),
         BL_OK);
     SCENE_MUST(&d, bl_device_create(d.context, name && *name ? name : "swiftshader", &d.device));
