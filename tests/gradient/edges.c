@@ -13,6 +13,8 @@
 #include "support/edge_cases.h"
 #include "support/scene_cases.h"
 
+#include <math.h>
+
 static scene_device device;
 static char *folder;
 
@@ -394,10 +396,54 @@ enum { CASES = sizeof cases / sizeof *cases };
 
 static void expect_case(void **state) { edge_case_expect(&device, folder, "path", *state); }
 
+/* ---- a sensor that has moved ---- */
+
+/* The derivative of the border of a shadow whose caster is not seen. before: translation of the sensor in the
+ * scene; after: by the job. */
+static void shadow_seen(const char *before, const float *after, float image[3 * 8 * 8])
+{
+    static const char *const parameters[] = {"sensor.translation"};
+    static const float along[3] = {1, .5f, 0}, *const tangents[] = {along};
+    arena a = {0};
+    char *sensor = arena_printf(&a,
+                                "<sensor type='perspective' id='sensor'><float name='fov' value='41'/>" AT(
+                                    "<translate value='%s'/><lookat " BELOW
+                                    "/>") "<film type='hdrfilm'><integer name='width' value='8'/>"
+                                          "<integer name='height' value='8'/></film></sensor>",
+                                before);
+    char *xml = scene_xml(&a, "<integrator type='path'><integer name='max_depth' value='2'/></integrator>",
+                          sensor, WALL BALL("<translate value='.5,1,1.5'/>") BULB);
+    scene_picture p = scene_picture_load(&device, xml, folder, parameters, 1);
+    SCENE_MUST(&device,
+               bl_job_set_parameter(p.job, scene_device_find(&device, p.scene, parameters[0]), after));
+    const bl_forward_desc d = {.spp = 256, .seed = 3, .tangents = tangents};
+    SCENE_MUST(&device, bl_job_forward(p.job, &d, image, NULL));
+    scene_picture_free(&p);
+    arena_free(&a);
+}
+
+static void shadows_are_seen_from_where_the_sensor_has_moved_to(void **state)
+{
+    (void)state;
+    static const float stays[3] = {0}, moves[3] = {-.3f, -.2f, .1f};
+    float from_start[3 * 8 * 8], moved[3 * 8 * 8];
+    double size = 0, apart = 0;
+    shadow_seen("-.3,-.2,.1", stays, from_start);
+    shadow_seen("0,0,0", moves, moved);
+    for (int i = 0; i < 3 * 8 * 8; i++) {
+        size += fabs((double)from_start[i]);
+        apart += fabs((double)moved[i] - (double)from_start[i]);
+    }
+    print_message("derivatives of size %.4g are %.2g apart\n", size, apart);
+    assert_true(size > 0 && apart < 1e-3 * size);
+}
+
 int main(void)
 {
-    struct CMUnitTest tests[CASES];
+    struct CMUnitTest tests[1 + CASES] = {
+        cmocka_unit_test(shadows_are_seen_from_where_the_sensor_has_moved_to)};
     for (int i = 0; i < CASES; i++)
-        tests[i] = (struct CMUnitTest){cases[i].name, expect_case, NULL, NULL, (void *)(uintptr_t)&cases[i]};
-    return scene_device_run(&device, &folder, "edges", tests, CASES, NULL);
+        tests[1 + i] =
+            (struct CMUnitTest){cases[i].name, expect_case, NULL, NULL, (void *)(uintptr_t)&cases[i]};
+    return scene_device_run(&device, &folder, "edges", tests, 1 + CASES, NULL);
 }
