@@ -92,6 +92,5 @@ typedef struct boundary_segment {
 ir_ref boundary_motion(walk *w, const boundary_point *b, const boundary_segment *s);
 /* The sensor's ray through a place of the film, differentiated by the sensor's parameters. */
 ray boundary_camera_ray(walk *w, vec2 position, vec2 lens);
-sensor_view boundary_view(walk *w);
 
 #endif

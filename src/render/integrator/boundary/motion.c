@@ -38,17 +38,10 @@ ir_ref boundary_motion(walk *w, const boundary_point *b, const boundary_segment 
     return ir_sub(f, moved, ir_add(f, at_x, at_y));
 }
 
-sensor_view boundary_view(walk *w)
-{
-    const class_node *node = w->plan->sensor;
-    ir_ref record = t_word(&w->t, t_u32(&w->t, 0), node ? HEADER_VIEW : HEADER_SENSOR);
-    return (sensor_view){w->plan->scene->sensor, record, node};
-}
-
 ray boundary_camera_ray(walk *w, vec2 position, vec2 lens)
 {
     tracer reads = walk_differentiated(w);
-    sensor_view view = boundary_view(w);
+    sensor_view view = walk_view(w);
     vec2 p = {ir_detach(reads.f, position.x), ir_detach(reads.f, position.y)};
     return sensor_ray(&reads, &view, p, lens);
 }

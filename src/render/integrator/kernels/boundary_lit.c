@@ -169,7 +169,7 @@ static void motions_of(walk *w, const boundary_point *b, const lit_edge *l, cons
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    sensor_view view = boundary_view(w);
+    sensor_view view = walk_view(w);
     vec2 lens = light_lens(w, at);
     sensor_link link = sensor_of(view.object)->link(t, &view, v->v.si.p, lens);
     walk_hit seen = v->v.met, held = v->v.met;

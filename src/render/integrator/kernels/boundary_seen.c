@@ -59,7 +59,7 @@ bl_result kernel_edges_seen(walk *w, ir_module *m)
     ir_ref none = t_f32(t, 0), width = ir_to_f32(f, ir_uniform(f, IR_U32, UNIFORM_WIDTH)),
            height = ir_to_f32(f, ir_uniform(f, IR_U32, UNIFORM_HEIGHT));
     random4 r = boundary_numbers(w, loop.sample, 0);
-    sensor_view view = boundary_view(w);
+    sensor_view view = walk_view(w);
     vec2 lens = {r.u[1], r.u[2]};
     bool mirrors = w->plan->edge_mirrors > 0;
     boundary_mirror mirror;

@@ -5,17 +5,24 @@
 #include "render/film/film.h"
 #include "render/integrator/path/path.h"
 
+sensor_view walk_view(walk *w)
+{
+    const class_node *node = w->plan->sensor;
+    ir_ref record = t_word(&w->t, t_u32(&w->t, 0), node ? HEADER_VIEW : HEADER_SENSOR);
+    return (sensor_view){w->plan->scene->sensor, record, node};
+}
+
 /* The sensor behind which the walk's pixel is. *pixel: the pixel's number in its view. */
 static sensor_view view_of(walk *w, ir_ref film_pixels, ir_ref *pixel)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    const class_node *node = w->plan->sensor;
-    const scene_object *sensor = w->plan->scene->sensor;
-    ir_ref view = ir_div(f, w->pixel, film_pixels), stride = t_u32(t, sensor_words(sensor));
+    ir_ref view = ir_div(f, w->pixel, film_pixels), stride = t_u32(t, sensor_words(w->plan->scene->sensor));
     *pixel = ir_sub(f, w->pixel, ir_mul(f, view, film_pixels));
-    ir_ref record = t_word(t, t_u32(t, 0), node ? HEADER_VIEW : HEADER_SENSOR);
-    return (sensor_view){sensor, node ? record : ir_add(f, record, ir_mul(f, view, stride)), node};
+    sensor_view v = walk_view(w);
+    if (!v.node)
+        v.record = ir_add(f, v.record, ir_mul(f, view, stride));
+    return v;
 }
 
 /* Where a sample lies: the sensor, and the random numbers that are left for its aperture. */
@@ -35,7 +42,6 @@ static camera_place place_of(walk *w, ir_ref sample)
     const filter_class *cls = (const filter_class *)w->plan->filter->cls;
     ir_ref width = ir_uniform(f, IR_U32, UNIFORM_WIDTH), height = ir_uniform(f, IR_U32, UNIFORM_HEIGHT),
            half = t_f32(t, 0.5f), pixel = w->pixel;
-    const class_node *node = w->plan->sensor;
     sensor_view view = {.object = NULL};
     if (w->plan->batch_pixels)
         view = view_of(w, ir_mul(f, width, height), &pixel);
@@ -53,8 +59,7 @@ static camera_place place_of(walk *w, ir_ref sample)
     vec2 film = {ir_div(f, ir_add(f, ir_add(f, ir_to_f32(f, x), half), offset.x), ir_to_f32(f, width)),
                  ir_div(f, ir_add(f, ir_add(f, ir_to_f32(f, y), half), offset.y), ir_to_f32(f, height))};
     if (!w->plan->batch_pixels)
-        view = (sensor_view){w->plan->scene->sensor, t_word(t, header, node ? HEADER_VIEW : HEADER_SENSOR),
-                             node};
+        view = walk_view(w);
     return (camera_place){view, film, {r.u[2], r.u[3]}, weight};
 }
 

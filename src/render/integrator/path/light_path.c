@@ -135,9 +135,7 @@ light_connection light_connect(walk *w, const light_position *at, vec3 p, const 
     ir_func *f = t->f;
     if (light_receives(w))
         return no_connection(w);
-    const class_node *node = w->plan->sensor;
-    const sensor_view view = {w->plan->scene->sensor,
-                              t_word(t, t_u32(t, 0), node ? HEADER_VIEW : HEADER_SENSOR), node};
+    const sensor_view view = walk_view(w);
     BL_ASSERT(sensor_of(view.object)->link, "a sensor that paths cannot be connected to");
     const float away = 65536 * (w->plan->scene->radius + 1);
     bool skies = w->plan->scene->environment != PLAN_NONE;
@@ -185,10 +183,8 @@ light_splat light_splat_at(walk *w, vec2 position, ir_ref there)
 
 sensor_reception light_receive(walk *w, const interaction *si, vec3 d)
 {
-    tracer *t = &w->t;
-    const render_scene *s = w->plan->scene;
-    const sensor_view view = {s->sensor, t_word(t, t_u32(t, 0), HEADER_SENSOR), NULL};
-    return sensor_of(s->sensor)->receive(t, &view, si, d);
+    const sensor_view view = walk_view(w);
+    return sensor_of(view.object)->receive(&w->t, &view, si, d);
 }
 
 /* The splat of a vertex on the sensor's surface. Light that the path has lost there already is no matter: it

@@ -11,6 +11,8 @@
 
 /* ---- camera.c ---- */
 
+/* The scene's sensor. Where its parameters are wanted, it is as they are now. */
+sensor_view walk_view(walk *w);
 /* The position before the first vertex of a sample: the camera's ray. It uses block 0 of the sample's random
  * numbers. */
 walk_position walk_camera(walk *w, ir_ref sample);
