@@ -302,7 +302,7 @@ bl_result kernel_edges_lit(walk *w, ir_module *m)
     tracer *t = &w->t;
     ir_func *f = t->f;
     bool forward = boundary_forward(w);
-    lit_edge l = {.e = light_begin(w, loop.sample)};
+    lit_edge l = {.e = light_begin(w, loop.sample, false)};
     l.delta = light_is_delta(w, l.e.cls);
     boundary_point b = boundary_pick(w, viewpoint_of(w, &l.e, l.delta), loop.sample, &loop.guide,
                                      &(boundary_wish){.candidates = 4, .backwards = true});

@@ -24,10 +24,7 @@ typedef struct forward_path {
 
 static void state_path(const walk *w, loop_state *s, forward_path *p)
 {
-    state_ref(s, &p->at.sample), state_ref(s, &p->at.depth), state_ref(s, &p->at.tmax);
-    state_vec3(s, &p->at.o), state_vec3(s, &p->at.d);
-    if (w->bends)
-        state_ref(s, &p->at.medium);
+    state_ref(s, &p->at.sample), state_light_place(w, s, &p->at);
     state_throughput(w, s, &p->b);
     state_color(s, &w->t, &p->weight);
     if (w->motion->chains)
@@ -118,7 +115,6 @@ static ir_ref step(walk *w, forward_path *p)
     light_emit(w, &v, &p->b);
     const throughput lit = p->b;
     passage onward = light_pass(w, &v, &p->at, &p->b);
-    onward.inverse_pdf = ir_select(t->f, v.begins, t_f32(t, 1), onward.inverse_pdf);
     light_outcome r = outcome_of(w, &before, &v, weight, onward.inverse_pdf);
     splat(w, &v, &lit, &r);
     p->weight = r.onward;

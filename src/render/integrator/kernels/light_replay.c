@@ -37,10 +37,7 @@ typedef struct replay {
 
 static void state_place(const walk *w, loop_state *s, light_position *at, throughput *b)
 {
-    state_ref(s, &at->depth), state_ref(s, &at->tmax), state_vec3(s, &at->o), state_vec3(s, &at->d);
-    if (w->bends)
-        state_ref(s, &at->medium);
-    state_throughput(w, s, b);
+    state_light_place(w, s, at), state_throughput(w, s, b);
 }
 
 static void state_replay(const walk *w, loop_state *s, replay *p)
@@ -72,29 +69,30 @@ static void seeds_of(walk *w, const replay *p, const light_vertex *v, color befo
     light_outcome_pack(w, &seeds, out);
 }
 
-/* Backpropagates the outcome, where `when`. Sets p->ray to the adjoint of the ray that leads to the vertex.
- */
-static void backpropagate(walk *w, replay *p, const light_vertex *v, const ir_ref *seeds, ir_ref when)
+/* Backpropagates the outcome of the vertex that `at` leads to, where `when`. p->ray becomes the adjoint of
+ * the ray that leads there. */
+static void backpropagate(walk *w, replay *p, const light_position *at, const light_vertex *v,
+                          const ir_ref *seeds, ir_ref when)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
     ir_ref outputs[LIGHT_OUTCOME_MOST], leads[LIGHT_RAY_NUMBERS], arrived[LIGHT_RAY_NUMBERS];
-    vec3_put(p->at.o, leads), vec3_put(p->at.d, leads + 3);
+    vec3_put(at->o, leads), vec3_put(at->d, leads + 3);
     ir_if(f, ir_and(f, when, v->begins));
-    light_outcome at_light = light_outcome_at_light(w, &p->at, v);
+    light_outcome at_light = light_outcome_at_light(w, at, v);
     uint32_t count = light_outcome_pack(w, &at_light, outputs);
     ad_backward(f, outputs, seeds, count, NULL, NULL, 0);
     ir_else(f);
     ir_endif(f);
     ir_ref branch = ir_if(f, ir_and(f, when, ir_and(f, v->v.si.valid, ir_not(f, v->begins))));
-    light_outcome r = light_outcome_at_surface(w, &p->at, v, p->at.o, p->at.d);
+    light_outcome r = light_outcome_at_surface(w, at, v, at->o, at->d);
     light_outcome_pack(w, &r, outputs);
     ad_backward(f, outputs, seeds, count, leads, arrived, LIGHT_RAY_NUMBERS);
     ir_else(f);
     ir_endif(f);
     for (uint32_t k = 0; k < LIGHT_RAY_NUMBERS; k++)
         arrived[k] = ir_phi(f, branch, arrived[k], t_f32(t, 0));
-    drop_singular(w, when, p->at.depth, arrived);
+    drop_singular(w, when, at->depth, arrived);
     for (uint32_t k = 0; k < LIGHT_RAY_NUMBERS; k++)
         p->ray[k] = ir_select(f, when, arrived[k], p->ray[k]);
 }
@@ -156,12 +154,12 @@ static void replay_vertex_of_light(walk *w, replay *p)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    ir_ref depth = p->at.depth, here = ir_and(f, p->back, ir_eq(f, depth, p->target));
+    const light_position at = p->at;
+    ir_ref depth = at.depth, here = ir_and(f, p->back, ir_eq(f, depth, p->target));
     loop_state row = {0};
     state_place(w, &row, &p->at, &p->b);
     rows_keep(t, &p->rows, ir_and(f, ir_not(f, p->back), ir_lt(f, depth, t_u32(t, KEPT))), depth, &row);
-    light_vertex v = light_visit(w, &p->at, here);
-    replay before = *p;
+    light_vertex v = light_visit(w, &at, here);
     color whole = throughput_whole(w, &p->b);
     light_emit(w, &v, &p->b);
     color factor = light_splat_factor(w, &v);
@@ -169,11 +167,9 @@ static void replay_vertex_of_light(walk *w, replay *p)
         ir_and(f, v.splat.there, color_finite(t, color_mul(t, throughput_whole(w, &p->b), factor)));
     splat_adjoint a = splat_read_moving(w, &v.splat);
     passage onward = light_pass(w, &v, &p->at, &p->b);
-    onward.inverse_pdf = ir_select(f, v.begins, t_f32(t, 1), onward.inverse_pdf);
     ir_ref seeds[LIGHT_OUTCOME_MOST];
-    seeds_of(w, &before, &v, whole, onward.inverse_pdf, &a, seeds);
-    backpropagate(w, &before, &v, seeds, here);
-    memcpy(p->ray, before.ray, sizeof p->ray);
+    seeds_of(w, p, &v, whole, onward.inverse_pdf, &a, seeds);
+    backpropagate(w, p, &at, &v, seeds, here);
     carry_behind(w, p, &v, &a, onward.inverse_pdf, here);
     ir_ref hash = replay_hash(t, depth, v.way, onward.alive);
     p->hash = ir_select(f, here, ir_sub(f, p->hash, hash),

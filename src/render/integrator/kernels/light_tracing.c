@@ -25,10 +25,7 @@ typedef struct light_state {
 
 static void state_light(const walk *w, loop_state *s, light_state *p, bool gradient)
 {
-    state_ref(s, &p->at.sample), state_ref(s, &p->at.depth), state_ref(s, &p->at.tmax);
-    state_vec3(s, &p->at.o), state_vec3(s, &p->at.d);
-    if (w->bends)
-        state_ref(s, &p->at.medium);
+    state_ref(s, &p->at.sample), state_light_place(w, s, &p->at);
     state_throughput(w, s, &p->b);
     if (!gradient)
         return;

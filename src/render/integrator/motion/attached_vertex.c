@@ -11,11 +11,12 @@ ir_ref link_is(walk *w, ir_ref link, enum walk_link is)
     return (either ? ir_ge : ir_eq)(w->t.f, link, t_u32(&w->t, is));
 }
 
-ray_vertex attached_look_along_curve(walk *w, const walk_arrival *way, walk_ray from)
+/* The vertex of the values that are differentiated, along a ray that may have bent. */
+static ray_vertex look_along_curve(walk *w, const walk_arrival *way)
 {
     tracer *t = &w->t;
     ir_ref moves = link_is(w, way->link, LINK_RAY);
-    eikonal_state last = eikonal_last_stretch(w, &way->curve, from);
+    eikonal_state last = eikonal_last_stretch(w, &way->curve, way->now);
     vec3 d = v3_select(t, way->curve.bends, v3_normalize(t, last.w), last.w);
     walk_hit hit = way->hit;
     hit.o = v3_select(t, moves, last.x, v3_detach(t, hit.o));
@@ -43,10 +44,14 @@ static ray_vertex look(walk *w, const walk_arrival *way, ir_func **slide, walk_r
     return (ray_vertex){.si = si, .o = along.o, .d = hit.d};
 }
 
+ray_vertex attached_look_now(walk *w, const walk_arrival *way)
+{
+    return w->bends ? look_along_curve(w, way) : look(w, way, w->fn.interact_differentiated, way->now);
+}
+
 two_vertices attached_look(walk *w, const walk_arrival *way)
 {
-    two_vertices x = {.now = w->bends ? attached_look_along_curve(w, way, way->now)
-                                      : look(w, way, w->fn.interact_differentiated, way->now)};
+    two_vertices x = {.now = attached_look_now(w, way)};
     x.before = w->pass == RENDER_FROZEN
                    ? look(w, way, w->fn.slide_before, (walk_ray){.o = way->hit.o, .d = way->hit.d})
                    : x.now;

@@ -22,15 +22,12 @@ typedef struct two_vertices {
 
 /* Meets a vertex anew, as a function of the ray by which it was reached. */
 two_vertices attached_look(walk *w, const walk_arrival *way);
+ray_vertex attached_look_now(walk *w, const walk_arrival *way); /* its `now` alone */
 
 /* For light tracing: where the sample of v leads from x, a vertex met anew: where it moves with its lobe, to
  * that direction, differentiated, else along `held`. All are unit vectors of the world. *eta: the relative
  * index of refraction along it. */
 vec3 attached_direction(walk *w, const walk_vertex *v, const ray_vertex *x, vec3 held, ir_ref *eta);
-
-/* Where walk.bends: the same for one set of values, along a ray that may have bent. from: where it began,
- * differentiated. */
-ray_vertex attached_look_along_curve(walk *w, const walk_arrival *way, walk_ray from);
 
 /* bool: the link is `is`. LINK_ATTACHED counts as LINK_RAY, too. */
 ir_ref link_is(walk *w, ir_ref link, enum walk_link is);

@@ -55,53 +55,36 @@ light_outcome light_outcome_at_light(walk *w, const light_position *at, const li
     }
     walk reads = *w;
     reads.t = walk_differentiated(w);
-    light_emission e = light_begin_moved(w, at->sample);
+    light_emission e = light_begin(w, at->sample, true);
     light_connection c = light_connect(&reads, at, e.ray.p, &e);
     ir_ref seen = ir_mul(f, light_cosine(w, &e, &c), c.link.weight);
     return (light_outcome){
         .splat = color_scale(t, e.radiance, ir_mul(f, ir_mul(f, e.ray.point_weight, e.choice), seen)),
         .onward = color_scale(t, e.radiance, ir_mul(f, e.ray.weight, e.choice)),
-        .place = light_splat_at(w, c.link.position, c.link.seen).at,
+        .place = light_place(w, c.link.position),
         .next_o = e.ray.p,
         .next_d = e.ray.d,
     };
 }
 
-/* The surface of l, where the ray from o along d meets its entry now. It may have bent on the way. */
-static ray_vertex met_anew_by(walk *w, const light_vertex *l, vec3 o, vec3 d)
-{
-    tracer *t = &w->t;
-    walk_arrival way = {.link = t_u32(t, LINK_RAY), .hit = l->v.met, .now = {o, d, {0}}};
-    way.hit.slides = way.hit.valid;
-    if (w->bends) {
-        way.curve = l->v.curve;
-        return attached_look_along_curve(w, &way, way.now);
-    }
-    way.hit.o = o, way.hit.d = d;
-    return (ray_vertex){.si = walk_surface_met(w, way.hit, w->fn.interact_differentiated), .o = o, .d = d};
-}
-
-/* The vertex of l, where the ray meets its entry now. *along: in, the
- * direction of the ray; out, that in which the ray arrives. */
+/* The vertex of l, where the ray from o meets its entry now. *along: in, the direction in which the ray
+ * begins; out, that in which it arrives. */
 static light_vertex met_anew(walk *w, const light_vertex *l, vec3 o, vec3 *along)
 {
     tracer *t = &w->t;
     light_vertex moved = *l;
     walk_vertex *v = &moved.v;
-    ray_vertex x = met_anew_by(w, l, o, *along);
-    vec3 d = *along = x.d;
-    walk_hit hit = l->v.met;
-    hit.o = x.o, hit.d = d, hit.slides = hit.valid;
+    v->attached.arrival =
+        (walk_arrival){.link = t_u32(t, LINK_RAY), .hit = v->met, .curve = v->curve, .now = {o, *along, {0}}};
+    v->attached.arrival.hit.slides = v->met.valid;
+    ray_vertex x = attached_look_now(w, &v->attached.arrival);
+    *along = x.d;
+    x.si.shape = v->si.shape, x.si.entry = v->si.entry, x.si.level = v->si.level;
     v->si = x.si;
     v->curve.thickness = x.thickness, v->curve.emitted = x.emitted;
-    v->si.shape = l->v.si.shape, v->si.entry = l->v.si.entry, v->si.level = l->v.si.level;
     v->frame = surface_frame(t, &v->si);
-    v->wi = frame_to_local(t, v->frame, v3_neg(t, d));
-    v->attached.arrival = (walk_arrival){.link = t_u32(t, LINK_RAY), .hit = hit, .now = {x.o, d, {0}}};
-    const ray_vertex again = {.si = v->si, .o = x.o, .d = d};
-    ir_ref eta;
-    moved.next_d = attached_direction(w, v, &again, v3_detach(t, l->next_d), &eta);
-    v->sample.eta = eta;
+    v->wi = frame_to_local(t, v->frame, v3_neg(t, x.d));
+    moved.next_d = attached_direction(w, v, &x, v3_detach(t, l->next_d), &v->sample.eta);
     v->wo = frame_to_local(t, v->frame, moved.next_d);
     return moved;
 }
@@ -122,10 +105,10 @@ light_outcome light_outcome_at_surface(walk *w, const light_position *at, const 
         light_connection c = light_connect(&reads, at, v.v.si.p, &near);
         v.v.to_light = frame_to_local(t, v.v.frame, c.to);
         scale = ir_mul(f, light_weigh(w, d, &c, &v), c.link.weight);
-        r.place = light_splat_at(w, c.link.position, c.link.seen).at;
+        r.place = light_place(w, c.link.position);
         if (light_receives(w)) {
             sensor_reception received = light_receive(&reads, &v.v.si, d);
-            scale = received.weight, r.place = light_splat_at(w, received.position, received.received).at;
+            scale = received.weight, r.place = light_place(w, received.position);
         }
         r.next_o = v.v.si.p, r.next_d = v.next_d;
     } else {

@@ -39,6 +39,13 @@ static ir_ref block_of(walk *w, const light_position *at, uint32_t which)
     return ir_add(w->t.f, ir_mul(w->t.f, at->depth, t_u32(&w->t, 2)), t_u32(&w->t, 2 + which));
 }
 
+void state_light_place(const walk *w, loop_state *s, light_position *at)
+{
+    state_ref(s, &at->depth), state_ref(s, &at->tmax), state_vec3(s, &at->o), state_vec3(s, &at->d);
+    if (w->bends)
+        state_ref(s, &at->medium);
+}
+
 vec2 light_lens(walk *w, const light_position *at)
 {
     random4 r = walk_numbers(w, at->sample, block_of(w, at, 0), SAMPLER_ONE_TWO_ONE);
@@ -47,7 +54,8 @@ vec2 light_lens(walk *w, const light_position *at)
 
 /* ---- the light ---- */
 
-walk_light light_shining(walk *w, const light_emission *e)
+/* The light, in the direction of its ray. */
+static walk_light shining(walk *w, const light_emission *e)
 {
     return (walk_light){
         .there = ir_bool(w->t.f, true),
@@ -61,8 +69,7 @@ walk_light light_shining(walk *w, const light_emission *e)
     };
 }
 
-/* moved: with derivatives by what moves the light. */
-static light_emission emission_of(walk *w, ir_ref sample, bool moved)
+light_emission light_begin(walk *w, ir_ref sample, bool moved)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
@@ -80,13 +87,9 @@ static light_emission emission_of(walk *w, ir_ref sample, bool moved)
     e.ray = (emitter_ray){0};
     emitter_ray_results_visit(w, &out, &e.ray);
     e.far = light_is_environment(w, e.cls);
-    e.radiance = walk_radiance(w, light_shining(w, &e), moved);
+    e.radiance = walk_radiance(w, shining(w, &e), moved);
     return e;
 }
-
-light_emission light_begin(walk *w, ir_ref sample) { return emission_of(w, sample, false); }
-
-light_emission light_begin_moved(walk *w, ir_ref sample) { return emission_of(w, sample, true); }
 
 /* light_begin, run only where `begins`. Elsewhere the result is valid but means nothing. */
 static light_emission begin_emission(walk *w, ir_ref begins, ir_ref sample)
@@ -94,7 +97,7 @@ static light_emission begin_emission(walk *w, ir_ref begins, ir_ref sample)
     tracer *t = &w->t;
     ir_func *f = t->f;
     ir_ref zero = t_f32(t, 0), branch = ir_if(f, begins);
-    light_emission e = light_begin(w, sample);
+    light_emission e = light_begin(w, sample, false);
     ir_else(f);
     ir_ref cls = t_word(t, t_word(t, t_u32(t, 0), HEADER_EMITTERS), 0),
            record = t_word(t, t_word(t, t_u32(t, 0), HEADER_EMITTERS), 1);
@@ -173,12 +176,11 @@ static ir_ref unoccluded(walk *w, const light_connection *c, const light_emissio
                   ir_not(f, light_occluded(w, &(ray){o, d, ir_select(f, wanted, far, t_f32(t, -1))})));
 }
 
-light_splat light_splat_at(walk *w, vec2 position, ir_ref there)
+vec2 light_place(walk *w, vec2 position)
 {
     ir_func *f = w->t.f;
     ir_ref width = ir_uniform(f, IR_U32, UNIFORM_WIDTH), height = ir_uniform(f, IR_U32, UNIFORM_HEIGHT);
-    return (light_splat){
-        there, {ir_mul(f, position.x, ir_to_f32(f, width)), ir_mul(f, position.y, ir_to_f32(f, height))}};
+    return (vec2){ir_mul(f, position.x, ir_to_f32(f, width)), ir_mul(f, position.y, ir_to_f32(f, height))};
 }
 
 sensor_reception light_receive(walk *w, const interaction *si, vec3 d)
@@ -196,7 +198,8 @@ static void receive(walk *w, const light_position *at, light_vertex *l)
     const render_scene *s = w->plan->scene;
     sensor_reception r = light_receive(w, &l->v.si, at->d);
     uint32_t first = s->hide_emitters ? 2 : 1;
-    l->splat = light_splat_at(w, r.position, ir_and(f, r.received, ir_ge(f, at->depth, t_u32(t, first))));
+    l->splat.there = ir_and(f, r.received, ir_ge(f, at->depth, t_u32(t, first)));
+    l->splat.at = light_place(w, r.position);
     l->scale = r.weight;
 }
 
@@ -373,16 +376,16 @@ light_vertex light_visit(walk *w, const light_position *before, ir_ref connects)
     light_position here = *before, *at = &here;
     light_vertex l = {.begins = ir_eq(f, at->depth, t_u32(t, 0))};
     light_emission e = begin_emission(w, l.begins, at->sample);
-    l.emission = light_shining(w, &e), l.radiance = e.radiance;
+    l.emission = shining(w, &e), l.radiance = e.radiance;
     meet(w, at, &l.v);
     vec3 p = v3_select(t, l.begins, e.ray.p, l.v.si.p), n = v3_select(t, l.begins, e.ray.n, l.v.si.ng);
     light_connection c = light_connect(w, at, p, &e);
     ir_ref cosine = light_cosine(w, &e, &c);
     l.scale = ir_mul(f, ir_mul(f, e.ray.point_weight, e.choice), ir_mul(f, cosine, c.link.weight));
     ir_ref seen = ir_gt(f, l.scale, zero);
-    l.splat = light_splat_at(
-        w, c.link.position,
-        ir_and(f, c.link.seen, s->hide_emitters ? ir_not(f, l.begins) : ir_or(f, ir_not(f, l.begins), seen)));
+    l.splat.there =
+        ir_and(f, c.link.seen, s->hide_emitters ? ir_not(f, l.begins) : ir_or(f, ir_not(f, l.begins), seen));
+    l.splat.at = light_place(w, c.link.position);
     l.goes_on = l.v.si.valid;
     if (s->max_depth >= 0)
         l.goes_on = ir_and(f, l.goes_on, ir_lt(f, at->depth, t_u32(t, (uint32_t)s->max_depth)));
@@ -453,5 +456,5 @@ passage light_pass(walk *w, const light_vertex *v, light_position *at, throughpu
         at->medium = ir_select(f, alive, v->v.medium, t_u32(t, 0));
     at->o = v->next_o, at->d = v->next_d, at->tmax = ir_select(f, alive, t_f32(t, 1e30f), t_f32(t, -1));
     at->depth = ir_select(f, alive, ir_add(f, at->depth, one), t_u32(t, 0));
-    return (passage){alive, onward.inverse_pdf};
+    return (passage){alive, ir_select(f, v->begins, t_f32(t, 1), onward.inverse_pdf)};
 }

@@ -43,16 +43,16 @@ typedef struct light_emission {
     color radiance;
     ir_ref far; /* bool: the light is an environment */
 } light_emission;
-/* Chooses a light, and a ray of it, with the first two blocks of the sample's random numbers. `moved`: with
+/* Chooses a light, and a ray of it, with the first two blocks of the sample's random numbers. moved: with
  * derivatives by what moves the light, at random numbers that are held. */
-light_emission light_begin(walk *w, ir_ref sample);
-light_emission light_begin_moved(walk *w, ir_ref sample);
-walk_light light_shining(walk *w, const light_emission *e); /* the light, in the direction of its ray */
+light_emission light_begin(walk *w, ir_ref sample, bool moved);
 /* The random numbers with which the vertex at a position is connected to the sensor. */
 vec2 light_lens(walk *w, const light_position *at);
 
 /* The position before a sample's first vertex: no path has begun. */
 light_position light_before(walk *w, ir_ref sample);
+/* Loop state: visits the position without the sample. */
+void state_light_place(const walk *w, loop_state *s, light_position *at);
 /* The vertex that the ray of `before` leads to or, at depth 0, the point on a light. connects: bool, it is
  * connected to the sensor; none: it always is. */
 light_vertex light_visit(walk *w, const light_position *before, ir_ref connects);
@@ -61,7 +61,7 @@ color light_splat_factor(walk *w, const light_vertex *v);
 /* The values of v's material, differentiated or not. */
 void light_values(walk *w, const light_vertex *v, bool differentiated, color *for_sensor, color *for_sample);
 /* After a vertex: updates the throughput b and the position, and returns whether the path lives. At the
- * light, b has the light's radiance already (light_emit), and there is no density. */
+ * light, b has the light's radiance already (light_emit), and the density of the passage is 1. */
 passage light_pass(walk *w, const light_vertex *v, light_position *at, throughput *b);
 /* Where v->begins, makes the radiance of the light the first factor of the throughput. */
 void light_emit(walk *w, const light_vertex *v, throughput *b);
@@ -76,7 +76,7 @@ typedef struct light_connection {
 /* Connects a vertex p to the sensor. An environment is infinitely far: a point far out in its direction
  * stands for it, and any such point is as good. */
 light_connection light_connect(walk *w, const light_position *at, vec3 p, const light_emission *e);
-light_splat light_splat_at(walk *w, vec2 position, ir_ref there); /* position: on the image, in [0,1]^2 */
+vec2 light_place(walk *w, vec2 position); /* in pixels. position: on the image, in [0,1]^2 */
 /* Whether the sensor is a surface that paths meet instead, and what it receives where d, a ray, meets si. */
 bool light_receives(const walk *w);
 sensor_reception light_receive(walk *w, const interaction *si, vec3 d);
