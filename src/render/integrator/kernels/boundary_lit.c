@@ -243,14 +243,14 @@ static color take_splat(walk *w, const light_vertex *v, const throughput *b, ir_
           none = color_all(t_f32(t, 0));
     color importance = color_select(t, splat.there, carried, none);
     if (!moved)
-        return color_select(t, ir_and(f, splat.there, usual), color_mul(t, carried, splat_read(w, &splat)),
-                            importance);
+        return color_select(t, ir_and(f, splat.there, usual),
+                            color_mul(t, carried, splat_read(w, &splat, false).contribution), importance);
     splat.there = ir_and(f, splat.there, usual);
     color sum = color_mul(t, carried, *moved);
     ir_ref finite = color_finite(t, sum);
     kernel_count(w, ir_and(f, splat.there, ir_not(f, finite)), STATUS_NON_FINITE);
     splat.there = ir_and(f, splat.there, finite);
-    splat_add(w, &splat, sum);
+    splat_add(w, &splat, sum, NULL);
     return importance;
 }
 

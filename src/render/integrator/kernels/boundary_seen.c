@@ -96,9 +96,9 @@ bl_result kernel_edges_seen(walk *w, ir_module *m)
         ir_ref finite = color_finite(t, moved);
         kernel_count(w, ir_and(f, splat.there, ir_not(f, finite)), STATUS_NON_FINITE);
         splat.there = ir_and(f, splat.there, finite);
-        splat_add(w, &splat, moved);
+        splat_add(w, &splat, moved, NULL);
     } else {
-        color adjoint = splat_read(w, &splat);
+        color adjoint = splat_read(w, &splat, false).contribution;
         for (uint32_t c = 0; c < t->channels; c++)
             seed = t_mad(t, adjoint.c[c], jump.c[c], seed);
         boundary_backward(w, splat.there, &motion, &seed, 1);

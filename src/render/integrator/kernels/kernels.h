@@ -45,18 +45,19 @@ bl_result kernel_light_forward(walk *w, ir_module *m); /* its derivative, or the
 
 /* ---- splatting.c ---- */
 
+/* How a splat moves: the tangents of its contribution and of its place, in pixels. */
+typedef struct splat_tangent {
+    color contribution;
+    vec2 place;
+} splat_tangent;
 /* Adds a contribution to the image, which is summed in BUFFER_GRADIENT. The filter's weights over the pixels
- * sum to 1, as in Mitsuba. */
-void splat_add(walk *w, const light_splat *s, color contribution);
-/* The adjoint: the derivative of the loss with respect to the contribution. */
-color splat_read(walk *w, const light_splat *s);
-/* The same where the place of the splat moves: also the derivatives, by its coordinates in pixels, of the
- * loss over the contribution. */
+ * sum to 1, as in Mitsuba. moved: adds the tangent of the splat instead; or NULL. */
+void splat_add(walk *w, const light_splat *s, color contribution, const splat_tangent *moved);
+/* The adjoint: the derivative of the loss with respect to the contribution. moving: also the derivatives, by
+ * the splat's coordinates in pixels, of the loss over the contribution. */
 typedef struct splat_adjoint {
-    color contribution, x, y;
+    color contribution, x, y; /* x and y where moving */
 } splat_adjoint;
-splat_adjoint splat_read_moving(walk *w, const light_splat *s);
-/* Adds the tangent of a splat: that of the contribution, and of its place (moves). */
-void splat_add_moving(walk *w, const light_splat *s, color contribution, color tangent, vec2 moves);
+splat_adjoint splat_read(walk *w, const light_splat *s, bool moving);
 
 #endif

@@ -95,12 +95,12 @@ static void splat(walk *w, const light_vertex *v, const throughput *b, const lig
     kernel_count(w, ir_and(f, s.there, ir_not(f, finite)), STATUS_NON_FINITE);
     s.there = ir_and(f, s.there, finite);
     if (w->motion->chains && w->pass == RENDER_FORWARD) {
-        splat_add_moving(w, &s, walked, r->splat, r->place);
+        splat_add(w, &s, walked, &(splat_tangent){r->splat, r->place});
         return;
     }
     if (w->motion->chains)
         s.at = r->place;
-    splat_add(w, &s, r->splat);
+    splat_add(w, &s, r->splat, NULL);
 }
 
 /* One vertex. Returns whether the path goes on. */

@@ -165,7 +165,7 @@ static void replay_vertex_of_light(walk *w, replay *p)
     color factor = light_splat_factor(w, &v);
     v.splat.there =
         ir_and(f, v.splat.there, color_finite(t, color_mul(t, throughput_whole(w, &p->b), factor)));
-    splat_adjoint a = splat_read_moving(w, &v.splat);
+    splat_adjoint a = splat_read(w, &v.splat, true);
     passage onward = light_pass(w, &v, &p->at, &p->b);
     ir_ref seeds[LIGHT_OUTCOME_MOST];
     seeds_of(w, p, &v, whole, onward.inverse_pdf, &a, seeds);

@@ -44,7 +44,7 @@ static ir_ref image_vertex(walk *w, light_state *p)
     ir_ref finite = color_finite(t, contribution);
     kernel_count(w, ir_and(t->f, v.splat.there, ir_not(t->f, finite)), STATUS_NON_FINITE);
     v.splat.there = ir_and(t->f, v.splat.there, finite);
-    splat_add(w, &v.splat, contribution);
+    splat_add(w, &v.splat, contribution, NULL);
     return light_pass(w, &v, &p->at, &p->b).alive;
 }
 
@@ -91,7 +91,7 @@ static ir_ref gradient_vertex(walk *w, light_state *p)
     color factor = light_splat_factor(w, &v), whole = throughput_whole(w, &p->b);
     ir_ref finite = color_finite(t, color_mul(t, whole, factor)); /* the image leaves out the others */
     v.splat.there = ir_and(f, v.splat.there, finite);
-    color adjoint = splat_read(w, &v.splat), seen = color_mul(t, adjoint, factor);
+    color adjoint = splat_read(w, &v.splat, false).contribution, seen = color_mul(t, adjoint, factor);
     for (uint32_t c = 0; c < t->channels; c++)
         seen.c[c] = ir_select(f, v.splat.there, seen.c[c], t_f32(t, 0));
     sums_add(t, &p->sums, color_mul(t, whole, seen), color_mul(t, throughput_but_one(w, &p->b), seen),

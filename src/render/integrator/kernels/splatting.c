@@ -22,8 +22,8 @@ typedef struct footprint {
     ir_ref taps;             /* u32: pixels along each axis; 0 where nothing is splatted */
     ir_ref first_x, first_y; /* f32: coordinates of the first pixel */
     ir_ref inverse;          /* f32: 1 / (sum of the filter's values at all pixels * samples per pixel) */
-    ir_ref slope_x,
-        slope_y; /* f32, where the place moves: derivative of the sum along an axis, over that sum */
+    /* f32, where the place moves: the derivative of the sum along an axis, over that sum. */
+    ir_ref slope_x, slope_y;
 } footprint;
 
 /* The filter's value at a pixel's centre, along one axis; at: coordinate of the splat. */
@@ -41,7 +41,8 @@ static ir_ref tap_slope(walk *w, const footprint *p, ir_ref pixel, ir_ref at)
     return slope;
 }
 
-static footprint open_footprint(walk *w, const light_splat *s)
+/* moving: with slopes. */
+static footprint open_footprint(walk *w, const light_splat *s, bool moving)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
@@ -51,45 +52,34 @@ static footprint open_footprint(walk *w, const light_splat *s)
         .record = t_word(t, t_u32(t, 0), HEADER_FILTER),
     };
     if (!p.filter->value) {
+        BL_ASSERT(!moving, "a splat that moves, and the filter %s", p.filter->base.plugin.name);
         p.taps = ir_to_u32(f, s->there), p.first_x = ir_floor(f, s->at.x), p.first_y = ir_floor(f, s->at.y),
         p.inverse = ir_div(f, t_f32(t, 1), samples);
         return p;
     }
     BL_ASSERT(p.filter->radius, "the filter %s has values and no radius", p.filter->base.plugin.name);
     double radius = p.filter->radius(w->plan->scene->filter);
-    ir_ref back = t_f32(t, (float)(radius - 0.5)), sums[3] = {t_u32(t, 0), zero, zero};
+    ir_ref back = t_f32(t, (float)(radius - 0.5)), sums[5] = {t_u32(t, 0), zero, zero, zero, zero};
     p.first_x = ir_floor(f, ir_sub(f, s->at.x, back)), p.first_y = ir_floor(f, ir_sub(f, s->at.y, back));
     p.taps = ir_select(f, s->there, t_u32(t, (uint32_t)(2 * radius) + 2), t_u32(t, 0));
-    ir_ref loop = ir_loop(f, sums, 3);
+    const uint32_t count = moving ? 5 : 3;
+    ir_ref loop = ir_loop(f, sums, count);
     ir_while(f, ir_lt(f, sums[0], p.taps));
-    ir_ref k = ir_to_f32(f, sums[0]);
-    ir_ref next[3] = {ir_add(f, sums[0], one),
-                      ir_add(f, sums[1], tap(w, &p, ir_add(f, p.first_x, k), s->at.x)),
-                      ir_add(f, sums[2], tap(w, &p, ir_add(f, p.first_y, k), s->at.y))};
-    ir_endloop(f, loop, next, 3);
+    ir_ref k = ir_to_f32(f, sums[0]), next[5] = {ir_add(f, sums[0], one)};
+    ir_ref x = ir_add(f, p.first_x, k);
+    next[1] = ir_add(f, sums[1], tap(w, &p, x, s->at.x));
+    ir_ref y = ir_add(f, p.first_y, k);
+    next[2] = ir_add(f, sums[2], tap(w, &p, y, s->at.y));
+    if (moving)
+        next[3] = ir_add(f, sums[3], tap_slope(w, &p, x, s->at.x)),
+        next[4] = ir_add(f, sums[4], tap_slope(w, &p, y, s->at.y));
+    ir_endloop(f, loop, next, count);
+    if (moving)
+        p.slope_x = t_ratio(t, sums[3], sums[1]), p.slope_y = t_ratio(t, sums[4], sums[2]);
     ir_ref sum = ir_mul(f, sums[1], sums[2]),
            some = ir_ne(f, sum, zero); /* the sum is far from 0 also for filters with negative lobes */
     p.inverse = ir_select(
         f, some, ir_div(f, t_f32(t, 1), ir_mul(f, ir_select(f, some, sum, t_f32(t, 1)), samples)), zero);
-    return p;
-}
-
-/* The same where the place moves. */
-static footprint open_moving_footprint(walk *w, const light_splat *s)
-{
-    tracer *t = &w->t;
-    ir_func *f = t->f;
-    footprint p = open_footprint(w, s);
-    BL_ASSERT(p.filter->value, "a splat that moves, and the filter %s", p.filter->base.plugin.name);
-    ir_ref zero = t_f32(t, 0), state[5] = {t_u32(t, 0), zero, zero, zero, zero}, loop = ir_loop(f, state, 5);
-    ir_while(f, ir_lt(f, state[0], p.taps));
-    ir_ref k = ir_to_f32(f, state[0]), x = ir_add(f, p.first_x, k), y = ir_add(f, p.first_y, k);
-    ir_ref next[5] = {ir_add(f, state[0], t_u32(t, 1)), ir_add(f, state[1], tap(w, &p, x, s->at.x)),
-                      ir_add(f, state[2], tap(w, &p, y, s->at.y)),
-                      ir_add(f, state[3], tap_slope(w, &p, x, s->at.x)),
-                      ir_add(f, state[4], tap_slope(w, &p, y, s->at.y))};
-    ir_endloop(f, loop, next, 5);
-    p.slope_x = t_ratio(t, state[3], state[1]), p.slope_y = t_ratio(t, state[4], state[2]);
     return p;
 }
 
@@ -127,86 +117,56 @@ static vec2 share_slopes(walk *w, const footprint *p, const light_splat *s, ir_r
     return (vec2){ir_mul(f, p->inverse, ir_mul(f, dx, at_y)), ir_mul(f, p->inverse, ir_mul(f, at_x, dy))};
 }
 
-void splat_add(walk *w, const light_splat *s, color contribution)
+void splat_add(walk *w, const light_splat *s, color contribution, const splat_tangent *moved)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    footprint p = open_footprint(w, s);
-    ir_ref k = t_u32(t, 0), loop = ir_loop(f, &k, 1), element;
+    footprint p = open_footprint(w, s, moved != NULL);
+    ir_ref k = t_u32(t, 0), loop = ir_loop(f, &k, 1), element, moves = {0};
     ir_while(f, ir_lt(f, k, ir_mul(f, p.taps, p.taps)));
     ir_ref share = pixel_share(w, &p, s, k, &element), inside = ir_ne(f, element, t_u32(t, PLAN_NONE));
-    for (uint32_t c = 0; c < t->channels; c++)
-        ir_accum(f, BUFFER_GRADIENT, ir_select(f, inside, t_offset(t, element, c), element),
-                 ir_mul(f, share, contribution.c[c]));
-    ir_ref next = ir_add(f, k, t_u32(t, 1));
-    ir_endloop(f, loop, &next, 1);
-}
-
-color splat_read(walk *w, const light_splat *s)
-{
-    tracer *t = &w->t;
-    ir_func *f = t->f;
-    ir_ref zero = t_f32(t, 0);
-    footprint p = open_footprint(w, s);
-    const uint32_t n = t->channels;
-    ir_ref state[1 + COLOR_MOST] = {t_u32(t, 0), zero, zero, zero, zero}, loop = ir_loop(f, state, 1 + n),
-                     element;
-    ir_while(f, ir_lt(f, state[0], ir_mul(f, p.taps, p.taps)));
-    ir_ref share = pixel_share(w, &p, s, state[0], &element), inside = ir_ne(f, element, t_u32(t, PLAN_NONE));
-    ir_ref next[1 + COLOR_MOST] = {ir_add(f, state[0], t_u32(t, 1))},
-                    from = ir_select(f, inside, element, t_u32(t, 0));
-    for (uint32_t c = 0; c < t->channels; c++) {
-        ir_ref adjoint = ir_load(f, IR_F32, BUFFER_ADJOINT, t_offset(t, from, c));
-        next[1 + c] = ir_add(f, state[1 + c], ir_select(f, inside, ir_mul(f, share, adjoint), zero));
+    if (moved) {
+        vec2 slope = share_slopes(w, &p, s, k);
+        moves = t_mad(t, slope.x, moved->place.x, ir_mul(f, slope.y, moved->place.y));
     }
-    ir_endloop(f, loop, next, 1 + n);
-    color sum = {0};
-    memcpy(sum.c, state + 1, n * sizeof *state);
-    return sum;
-}
-
-void splat_add_moving(walk *w, const light_splat *s, color contribution, color tangent, vec2 moves)
-{
-    tracer *t = &w->t;
-    ir_func *f = t->f;
-    footprint p = open_moving_footprint(w, s);
-    ir_ref k = t_u32(t, 0), loop = ir_loop(f, &k, 1), element;
-    ir_while(f, ir_lt(f, k, ir_mul(f, p.taps, p.taps)));
-    ir_ref share = pixel_share(w, &p, s, k, &element), inside = ir_ne(f, element, t_u32(t, PLAN_NONE));
-    vec2 slope = share_slopes(w, &p, s, k);
-    ir_ref moved = t_mad(t, slope.x, moves.x, ir_mul(f, slope.y, moves.y));
     for (uint32_t c = 0; c < t->channels; c++)
         ir_accum(f, BUFFER_GRADIENT, ir_select(f, inside, t_offset(t, element, c), element),
-                 t_mad(t, share, tangent.c[c], ir_mul(f, moved, contribution.c[c])));
+                 moved ? t_mad(t, share, moved->contribution.c[c], ir_mul(f, moves, contribution.c[c]))
+                       : ir_mul(f, share, contribution.c[c]));
     ir_ref next = ir_add(f, k, t_u32(t, 1));
     ir_endloop(f, loop, &next, 1);
 }
 
-splat_adjoint splat_read_moving(walk *w, const light_splat *s)
+splat_adjoint splat_read(walk *w, const light_splat *s, bool moving)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
     ir_ref zero = t_f32(t, 0), state[1 + 3 * COLOR_MOST] = {t_u32(t, 0)}, element;
-    footprint p = open_moving_footprint(w, s);
-    const uint32_t n = t->channels;
-    for (uint32_t c = 0; c < 3 * n; c++)
+    footprint p = open_footprint(w, s, moving);
+    const uint32_t n = t->channels, ways = moving ? 3 : 1;
+    for (uint32_t c = 0; c < ways * n; c++)
         state[1 + c] = zero;
-    ir_ref loop = ir_loop(f, state, 1 + 3 * n);
+    ir_ref loop = ir_loop(f, state, 1 + ways * n);
     ir_while(f, ir_lt(f, state[0], ir_mul(f, p.taps, p.taps)));
-    ir_ref share = pixel_share(w, &p, s, state[0], &element), inside = ir_ne(f, element, t_u32(t, PLAN_NONE));
-    vec2 slope = share_slopes(w, &p, s, state[0]);
+    ir_ref by[3] = {pixel_share(w, &p, s, state[0], &element)},
+           inside = ir_ne(f, element, t_u32(t, PLAN_NONE));
+    if (moving) {
+        vec2 slope = share_slopes(w, &p, s, state[0]);
+        by[1] = slope.x, by[2] = slope.y;
+    }
     ir_ref next[1 + 3 * COLOR_MOST] = {ir_add(f, state[0], t_u32(t, 1))},
                         from = ir_select(f, inside, element, t_u32(t, 0));
     for (uint32_t c = 0; c < n; c++) {
         ir_ref adjoint = ir_load(f, IR_F32, BUFFER_ADJOINT, t_offset(t, from, c));
-        adjoint = ir_select(f, inside, adjoint, zero);
-        next[1 + c] = t_mad(t, share, adjoint, state[1 + c]);
-        next[1 + n + c] = t_mad(t, slope.x, adjoint, state[1 + n + c]);
-        next[1 + 2 * n + c] = t_mad(t, slope.y, adjoint, state[1 + 2 * n + c]);
+        for (uint32_t k = 0; k < ways; k++) {
+            uint32_t to = 1 + k * n + c;
+            next[to] = ir_add(f, state[to], ir_select(f, inside, ir_mul(f, by[k], adjoint), zero));
+        }
     }
-    ir_endloop(f, loop, next, 1 + 3 * n);
+    ir_endloop(f, loop, next, 1 + ways * n);
     splat_adjoint r = {0};
-    memcpy(r.contribution.c, state + 1, n * sizeof *state);
-    memcpy(r.x.c, state + 1 + n, n * sizeof *state), memcpy(r.y.c, state + 1 + 2 * n, n * sizeof *state);
+    color *const out[3] = {&r.contribution, &r.x, &r.y};
+    for (uint32_t k = 0; k < ways; k++)
+        memcpy(out[k]->c, state + 1 + k * n, n * sizeof *state);
     return r;
 }
