@@ -79,6 +79,10 @@ typedef struct moved_case {
     "<bsdf type='roughdielectric'><float name='alpha' value='.2'/><float name='int_ior' value='1.4'/>"       \
     "<float name='ext_ior' value='1'/></bsdf>"
 
+#define HOLES "<bsdf type='mask'><float name='opacity' value='.7'/>" GLASS "</bsdf>"
+#define MIXTURE                                                                                              \
+    "<bsdf type='blendbsdf'><float name='weight' value='.6'/><bsdf type='conductor'/>" GLASS "</bsdf>"
+
 static const moved_case cases[] = {
     {"waves of glass under the sun", FLOOR SUN WAVES(GLASS), "waves.vertex_positions", "3", GAUSSIAN, 5e-3,
      60, 0.02, false},
@@ -89,6 +93,8 @@ static const moved_case cases[] = {
      0.02, false},
     {"the index below such a map", FLOOR SUN WAVES(MAPPED(GLASS)), "glass.eta", "3", GAUSSIAN, 5e-3, 60, 0,
      false},
+    {"the index of glass with holes", FLOOR SUN WAVES(HOLES), "glass.eta", "3", GAUSSIAN, 5e-3, 60, 0, false},
+    {"the index of a mixture", FLOOR SUN WAVES(MIXTURE), "glass.eta", "3", GAUSSIAN, 5e-3, 60, 0, false},
     {"the index of a ball", FLOOR SPOT BALL, "glass.eta", "4", GAUSSIAN, 5e-3, 60, 0, false},
     {"rough waves", FLOOR SUN WAVES(FROST), "waves.vertex_positions", "3", GAUSSIAN, 2e-3, 60, 0, false},
     {"waves over a receiver", SUN WAVES(GLASS), "waves.vertex_positions", "3", GAUSSIAN, 5e-3, 60, 0.02,
@@ -103,6 +109,8 @@ static const moved_case cases[] = {
      false},
     {"waves of metal over a lamp", FLOOR LAMP WAVES(METAL), "waves.vertex_positions", "3", GAUSSIAN, 2e-3, 60,
      0.05, false},
+    {"many bounces between them", FLOOR LAMP WAVES(METAL), "waves.vertex_positions", "14", GAUSSIAN, 2e-3, 60,
+     0, false},
     {"a ball of glass that moves", FLOOR SPOT BALL, "ball.translation", "4", GAUSSIAN, 2e-3, 60, 0.02, false},
     {"light that a lens of varying index bends, on a receiver", SUN BENT_LENS, "lens.ior.data", "4", GAUSSIAN,
      2e-3, 60, 0.05, true},

@@ -227,8 +227,8 @@ static int write_roof(void **state)
     arena a = {0};
     FILE *f = fopen(arena_printf(&a, "%s/roof.obj", folder), "w");
     assert_non_null(f);
-    fprintf(f, "v -1 -1 0\nv 0 -1 .5\nv 0 1 .3\nv -1 1 0\nv 1 -1 0\nv 1 1 .2\nf 1 2 3\nf 1 3 4\nf 2 5 6\nf 2 "
-               "6 3\n");
+    fprintf(f, "v -1 -1 0\nv 0 -1 .5\nv 0 1 .3\nv -1 1 0\nv 1 -1 0\nv 1 1 .2\nvn -.4 0 1\nvn .1 .3 1\nf 1//1 "
+               "2//2 3//2\nf 1//1 3//2 4//1\nf 2//2 5//1 6//1\nf 2//2 6//1 3//2\n");
     fclose(f);
     arena_free(&a);
     return 0;
