@@ -79,6 +79,7 @@ typedef struct moved_case {
     "<bsdf type='roughdielectric'><float name='alpha' value='.2'/><float name='int_ior' value='1.4'/>"       \
     "<float name='ext_ior' value='1'/></bsdf>"
 
+#define LOW_AND_MATT "<transform name='to_world'><translate z='-1'/></transform><bsdf type='diffuse'/>"
 #define HOLES "<bsdf type='mask'><float name='opacity' value='.7'/>" GLASS "</bsdf>"
 #define MIXTURE                                                                                              \
     "<bsdf type='blendbsdf'><float name='weight' value='.6'/><bsdf type='conductor'/>" GLASS "</bsdf>"
@@ -88,6 +89,8 @@ static const moved_case cases[] = {
      60, 0.02, false},
     {"their normals", FLOOR SUN WAVES(GLASS), "waves.vertex_normals", "3", "<rfilter type='mitchell'/>", 5e-3,
      60, 0.02, false},
+    {"normals that are seen", SUN WAVES(LOW_AND_MATT), "waves.vertex_normals", "3", GAUSSIAN, 5e-3, 60, 0,
+     false},
     {"their index", FLOOR SUN WAVES(GLASS), "glass.eta", "3", GAUSSIAN, 5e-3, 60, 0, false},
     {"a map of their normals", FLOOR SUN WAVES(MAPPED(GLASS)), "map.normalmap.data", "3", GAUSSIAN, 2e-3, 60,
      0.02, false},
