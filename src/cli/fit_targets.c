@@ -20,16 +20,15 @@ int fit_check_views(fit_work *w)
     return CLI_OK;
 }
 
-/* An image of the film's size, with 1 or 3 channels. */
-static int read_image(const fit_work *w, uint32_t v, const char *key, const char *path, uint32_t *channels,
-                      float **read)
+/* An image of the film's size, with 1 or 3 channels. background: as in bl_image_read_over. */
+static int read_image(const fit_work *w, uint32_t v, const char *key, const char *path,
+                      const float *background, uint32_t *channels, float **read)
 {
     const bl_scene_info *info = &w->session->info;
     uint32_t size[2];
     int status = CLI_OK;
     char *place = fit_job_place(&w->job, v, key);
-    if (bl_image_read_over(w->session->ctx, path, w->job.over ? w->job.background : NULL, &size[0], &size[1],
-                           channels, read) != BL_OK)
+    if (bl_image_read_over(w->session->ctx, path, background, &size[0], &size[1], channels, read) != BL_OK)
         status = fail("%s: %s: %s", w->args->job, place, bl_context_error(w->session->ctx));
     else if (size[0] != info->width || size[1] != info->height || (*channels != 1 && *channels != 3)) {
         status = fail("%s: %s: %s has %u x %u pixels and %u channels; the scene's film has %u x %u and 3",
@@ -50,7 +49,8 @@ static int read_target(const fit_work *w, uint32_t v, float **target)
 {
     uint32_t channels;
     float *read = NULL;
-    CLI_TRY(read_image(w, v, "target", w->job.views[v].target, &channels, &read));
+    CLI_TRY(read_image(w, v, "target", w->job.views[v].target, w->job.over ? w->job.background : NULL,
+                       &channels, &read));
     if (w->job.views[v].linear)
         undo_decoding(read, session_pixels(w->session) * channels);
     *target = memory_or_exit(session_values(w->session) * sizeof **target);
@@ -68,7 +68,7 @@ static int read_mask(fit_work *w, uint32_t v)
     float *read = NULL;
     if (!path)
         return CLI_OK;
-    CLI_TRY(read_image(w, v, "mask", path, &channels, &read));
+    CLI_TRY(read_image(w, v, "mask", path, NULL, &channels, &read));
     if (is_png(path))
         undo_decoding(read, pixels * channels);
     float *weights = w->pictures[v].weights = memory_or_exit(pixels * sizeof *weights);
