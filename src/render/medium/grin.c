@@ -166,6 +166,20 @@ static ir_ref grin_steps(tracer *t, const class_node *n, ir_ref record)
 }
 
 bool medium_bends(const class_node *n) { return medium_of(n)->index != NULL; }
+
+bool medium_bends_rays(const scene_object *medium)
+{
+    return ((const medium_class *)(const void *)medium->cls)->index != NULL;
+}
+
+bool render_bends_rays(const render_scene *s)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < s->media.count; i++)
+        any |= medium_bends_rays(s->media.data[i]);
+    return any;
+}
+
 bool medium_absorbs(const class_node *n) { return medium_bends(n) && plan_given(n, "sigma_a"); }
 bool medium_glows(const class_node *n) { return medium_bends(n) && plan_given(n, "emission"); }
 
