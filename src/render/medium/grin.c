@@ -81,21 +81,20 @@ static bl_result grin_load(render_scene *s, const scene_object *o, bl_error *err
 /* All of its parameters are found along attached paths. */
 static void grin_mark(render_scene *s, const scene_object *o)
 {
-    uint32_t data = render_find_parameter(s, scene_get(o, "ior")->object, PLAN_DATA_SLOT);
-    for (uint32_t k = 0; k < o->cls->param_count; k++)
-        if (o->values[k].object)
-            render_turns_all(s, o->values[k].object);
-    for (uint32_t i = 0; i < s->parameters.count; i++)
-        if (is_of(o, s->parameters.data[i].object))
-            s->parameters.data[i].reason = NULL, s->parameters.data[i].curves = true;
-    bool jumps = data != PLAN_NONE &&
-                 strcmp(scene_get(scene_get(o, "ior")->object, "filter_type")->text, "trilinear") == 0;
-    for (uint32_t i = 0; i < s->parameters.count; i++)
-        if (is_of(scene_get(o, "ior")->object, s->parameters.data[i].object))
-            s->parameters.data[i].reason =
-                jumps ? "edges that it moves behind the medium are left out, and jumps of the force between "
-                        "voxels, which the filter \"cubic\" has not"
-                      : "edges that it moves behind the medium are left out";
+    const scene_object *ior = scene_get(o, "ior")->object;
+    bool jumps = render_find_parameter(s, ior, PLAN_DATA_SLOT) != PLAN_NONE &&
+                 strcmp(scene_get(ior, "filter_type")->text, "trilinear") == 0;
+    const char *of_index =
+        jumps ? "edges that it moves behind the medium are left out, and jumps of the force between voxels, "
+                "which the filter \"cubic\" has not"
+              : "edges that it moves behind the medium are left out";
+    for (uint32_t i = 0; i < s->parameters.count; i++) {
+        render_parameter *p = &s->parameters.data[i];
+        if (!is_of(o, p->object))
+            continue;
+        render_turns(s, i);
+        p->curves = true, p->reason = is_of(ior, p->object) ? of_index : NULL;
+    }
 }
 
 /* The shortest side of a voxel of the index, or of the unit cube where it is a number. */
