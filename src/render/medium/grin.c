@@ -21,7 +21,8 @@ enum grin_profile { PROFILE_NONE, PROFILE_LUNEBURG, PROFILE_MAXWELL };
 static const char *const profiles[] = {"none", "luneburg", "maxwell", NULL};
 enum extra { EXTRA_STEP, EXTRA_STEPS, EXTRA_CENTER, EXTRA_CURVATURE = EXTRA_CENTER + 3, EXTRA_WORDS };
 
-/* A step of leapfrog, if none is given: this part of a voxel, or of the radius, over the index. */
+/* A step of leapfrog, if none is given: the lesser of these parts of a voxel and of the radius, over the
+ * index. */
 static const double step_of_voxel = .3, step_of_radius = .01;
 
 static const class_node *ior_volume(const class_node *n) { return n->param_child[PARAM_IOR]; }
@@ -97,7 +98,7 @@ static void grin_mark(render_scene *s, const scene_object *o)
     }
 }
 
-/* The shortest side of a voxel of the index, or of the unit cube where it is a number. */
+/* The shortest side of a voxel of the index; DBL_MAX where it is a number. */
 static double voxel_side(const render_scene *s, const scene_object *volume)
 {
     const double *m = scene_get(volume, "to_world")->matrix;
@@ -205,7 +206,8 @@ static const plugin_param grin_params[] = {
     {"emission", PLUGIN_VOLUMETRIC, PLUGIN_ABSENT | PLUGIN_SCALAR, NULL, 0, 1e30,
      "basic radiance (over the square of the index) that a unit length emits"},
     {"step_size", PLUGIN_FLOAT, 0, "0", 0, 1e9,
-     "length of a step, over the index; 0: 0.3 voxels of ior, or 0.01 radius"},
+     "length of a step, over the index; 0: 0.3 voxels of ior, but at most 0.01 radius or, without a profile, "
+     "1"},
     {"sample_emitters", PLUGIN_BOOLEAN, 0, "true", 0, 0, "accepted; nothing scatters"},
     {"max_steps", PLUGIN_INTEGER, 0, "10000", 1, 1e9, "rays that are still inside after so many end there"},
 };
