@@ -119,6 +119,12 @@ int check_writable(const char *path)
     return CLI_OK;
 }
 
+bool is_png(const char *path)
+{
+    const char *dot = strrchr(path, '.');
+    return dot && strcasecmp(dot, ".png") == 0;
+}
+
 bool is_display_image(const char *path)
 {
     const char *dot = strrchr(path, '.');
