@@ -167,11 +167,6 @@ static ir_ref grin_steps(tracer *t, const class_node *n, ir_ref record)
 
 bool medium_bends(const class_node *n) { return medium_of(n)->index != NULL; }
 
-bool medium_bends_rays(const scene_object *medium)
-{
-    return ((const medium_class *)(const void *)medium->cls)->index != NULL;
-}
-
 bool render_bends_rays(const render_scene *s)
 {
     bool any = false;
