@@ -6,6 +6,7 @@ import struct
 import tempfile
 import time
 
+import montage
 import numpy as np
 
 import report
@@ -111,21 +112,13 @@ class Design:
 
 def write_grey(path, picture):
     """An 8-bit PNG of sRGB."""
-    import zlib
     linear = np.clip(picture, 0, 1)
     code = np.where(linear <= .0031308, 12.92 * linear, 1.055 * linear**(1 / 2.4) - .055)
-    rows = b"".join(b"\0" + row.tobytes() for row in np.round(255 * code).astype(np.uint8))
-    height, width = picture.shape
-
-    def chunk(kind, body):
-        return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
-
-    with open(path, "wb") as f:
-        f.write(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)) +
-                chunk(b"IDAT", zlib.compress(rows, 9)) + chunk(b"IEND", b""))
+    rgb = np.repeat(np.round(255 * code).astype(np.uint8), 3, axis=1)
+    montage.write(path, picture.shape[1], picture.shape[0], [row.tobytes() for row in rgb])
 
 
-def montage(design, values):
+def overview(design, values):
     """Targets over what is seen, and in the third column the index in the middle, across z and across x."""
     top = [t / 4 for t in design.targets]
     below = [design.picture(values, k) / 4 for k in range(2)]
@@ -153,7 +146,7 @@ def run(page, tiny):
                         [float(values.min()), float(values.max()), time.time() - began])
         rows.append(["the same, half the step", design.steps] + design.correlations(values, step=.03) +
                     [float(values.min()), float(values.max()), None])
-        write_grey(os.path.join(page.folder, "grin_design.png"), montage(design, values))
+        write_grey(os.path.join(page.folder, "grin_design.png"), overview(design, values))
     page.write("One cube, two pictures", [
         "Collimated light crosses a cube whose index of refraction varies, and falls on a wall behind it. One grid is to show a "
         "moon to light along z, and a star to light along x (Mitsuba 2, figure 10 d and e; `assets/papers/grin.xml`). Light "

@@ -2,10 +2,9 @@
 """Scenes that are hard for paths from the camera, at equal CPU time by path, pssmlt and cpmmlt: errors against a long
 image by chains of other seeds, and rays per second."""
 import os
-import struct
 import tempfile
-import zlib
 
+import montage
 import numpy as np
 
 import metropolis_scenes
@@ -62,12 +61,8 @@ def save_grid(page, rows):
         lines.append(np.hstack([p * scale for p in pictures]))
     grid = np.vstack(lines)
     shown = np.round(255 * np.clip(grid, 0, 1)**(1 / 2.2)).astype(np.uint8)
-    data = zlib.compress(b"".join(b"\0" + row.tobytes() for row in shown), 9)
-    with open(os.path.join(page.folder, "metropolis.png"), "wb") as f:
-        f.write(b"\x89PNG\r\n\x1a\n")
-        for kind, body in ((b"IHDR", struct.pack(">IIBBBBB", shown.shape[1], shown.shape[0], 8, 2, 0, 0, 0)),
-                           (b"IDAT", data), (b"IEND", b"")):
-            f.write(struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body)))
+    montage.write(os.path.join(page.folder, "metropolis.png"), shown.shape[1], shown.shape[0],
+                  [row.tobytes() for row in shown])
 
 
 def run(page, tiny):

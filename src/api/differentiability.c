@@ -112,14 +112,6 @@ static const char *refused_by_light_tracing(const render_scene *s, uint32_t para
                                          : NULL;
 }
 
-static bool bends_rays(const render_scene *s)
-{
-    bool any = false;
-    for (uint32_t i = 0; i < s->media.count; i++)
-        any |= s->media.data[i]->cls == &medium_grin.base.plugin;
-    return any;
-}
-
 /* Rays that bend are differentiated where paths are attached. */
 static const char *refused_by_bent_rays(const render_scene *s, uint32_t parameter)
 {
@@ -150,7 +142,7 @@ const char *differentiability_obstacle(const render_scene *s, uint32_t parameter
     const char *field = s->field ? refused_by_field(s, parameter) : NULL;
     if (field)
         return field;
-    const char *bent = bends_rays(s) ? refused_by_bent_rays(s, parameter) : NULL;
+    const char *bent = render_bends_rays(s) ? refused_by_bent_rays(s, parameter) : NULL;
     if (bent)
         return bent;
     bool replay = s->method == METHOD_REPLAY;

@@ -142,8 +142,8 @@ static bl_result check_finite(const render_scene *s, const render_parameter *p, 
  * are counted, not refused. */
 static void warn_of_negative(const render_scene *s, const scene_object *medium)
 {
-    bool bends = medium->cls == &medium_grin.base.plugin;
-    const scene_object *volume = scene_get(medium, bends ? "sigma_a" : "sigma_t")->object;
+    const char *extinction = medium_bends_rays(medium) ? "sigma_a" : "sigma_t";
+    const scene_object *volume = scene_get(medium, extinction)->object;
     uint32_t index = volume ? render_find_parameter(s, volume, PLAN_DATA_SLOT) : PLAN_NONE, count = 0;
     if (index == PLAN_NONE)
         return;

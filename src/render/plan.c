@@ -352,14 +352,6 @@ bool plan_has_nulls(const plan *p)
     return any;
 }
 
-bool plan_bends_rays(const plan *p)
-{
-    bool any = false;
-    for (uint32_t i = 0; i < p->media.count; i++)
-        any |= medium_bends(p->media.data[i]);
-    return any;
-}
-
 bool plan_has_media(const plan *p) { return p->scene->volumetric && p->media.count > 0; }
 bool plan_is_volumetric(const plan *p)
 {

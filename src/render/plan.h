@@ -154,8 +154,6 @@ plan *plan_create(const render_scene *s, const uint32_t *requested, uint32_t cou
 bool plan_can_bake(const render_scene *s);
 /* Whether some material lets paths through. */
 bool plan_has_nulls(const plan *p);
-/* Whether rays bend in some medium of the scene. */
-bool plan_bends_rays(const plan *p);
 /* Whether the integrator knows media and the scene has some. */
 bool plan_has_media(const plan *p);
 /* Whether its walks are volumetric (walk.volumetric). */

@@ -255,21 +255,13 @@ static void plain(void **state)
 {
     (void)state;
     for (size_t k = 0; k < sizeof smooth / sizeof *smooth; k++) {
-        arena a = {0};
         const scene_case c = {
             .name = smooth[k].name,
             .body = smooth[k].body,
             .integrator = ATTACHED(""),
             .parameters = {smooth[k].parameter},
         };
-        scene_eval *e = scene_eval_create(scene_case_xml(&a, &c, DEPTH, SIDE, SIDE), folder, c.parameters, 1);
-        plain_differences_expect(e, &(plain_differences){.name = c.name,
-                                                         .parameters = c.parameters,
-                                                         .parameter_count = 1,
-                                                         .samples = PLAIN_SAMPLES,
-                                                         .least_mean = 1e-2});
-        scene_eval_destroy(e);
-        arena_free(&a);
+        plain_differences_of_case(&c, folder, DEPTH, SIDE, PLAIN_SAMPLES);
     }
 }
 

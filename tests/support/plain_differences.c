@@ -78,3 +78,17 @@ void plain_differences_expect(scene_eval *e, const plain_differences *d)
                   sizes / compared);
     assert_true(sizes / compared > d->least_mean);
 }
+
+void plain_differences_of_case(const scene_case *c, const char *folder, int32_t max_depth, uint32_t side,
+                               uint32_t samples)
+{
+    arena a = {0};
+    scene_eval *e = scene_eval_create(scene_case_xml(&a, c, max_depth, side, side), folder, c->parameters, 1);
+    plain_differences_expect(e, &(plain_differences){.name = c->name,
+                                                     .parameters = c->parameters,
+                                                     .parameter_count = 1,
+                                                     .samples = samples,
+                                                     .least_mean = 1e-2});
+    scene_eval_destroy(e);
+    arena_free(&a);
+}

@@ -5,6 +5,7 @@
 #ifndef TEST_PLAIN_DIFFERENCES_H
 #define TEST_PLAIN_DIFFERENCES_H
 
+#include "support/scene_cases.h"
 #include "support/scene_eval.h"
 
 typedef struct plain_differences {
@@ -19,5 +20,9 @@ typedef struct plain_differences {
 /* Sets e->adjoint. Fails the running test where more than a tenth of the samples disagree. Samples beside
  * an edge may. */
 void plain_differences_expect(scene_eval *e, const plain_differences *d);
+/* The same by the first parameter of a case, on a film of side x side pixels; derivatives are 1e-2 on average
+ * at least. folder: of scene_files_create. */
+void plain_differences_of_case(const scene_case *c, const char *folder, int32_t max_depth, uint32_t side,
+                               uint32_t samples);
 
 #endif

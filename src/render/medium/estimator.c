@@ -103,7 +103,7 @@ bool plan_prefers_detours(const plan *p)
 {
     bool any = false;
     for (uint32_t i = 0; p->scene->volumetric && i < p->scene->media.count; i++)
-        if (p->scene->media.data[i]->cls != &medium_grin.base.plugin) /* which has no collisions */
+        if (!medium_bends_rays(p->scene->media.data[i])) /* there are no collisions where it does */
             any |= tries_of(p, p->scene->media.data[i]) > tries_worth_a_detour;
     return any;
 }

@@ -21,7 +21,8 @@ enum grin_profile { PROFILE_NONE, PROFILE_LUNEBURG, PROFILE_MAXWELL };
 static const char *const profiles[] = {"none", "luneburg", "maxwell", NULL};
 enum extra { EXTRA_STEP, EXTRA_STEPS, EXTRA_CENTER, EXTRA_CURVATURE = EXTRA_CENTER + 3, EXTRA_WORDS };
 
-/* A step of leapfrog, if none is given: this part of a voxel, or of the radius, over the index. */
+/* A step of leapfrog, if none is given: the lesser of these parts of a voxel and of the radius, over the
+ * index. */
 static const double step_of_voxel = .3, step_of_radius = .01;
 
 static const class_node *ior_volume(const class_node *n) { return n->param_child[PARAM_IOR]; }
@@ -81,24 +82,23 @@ static bl_result grin_load(render_scene *s, const scene_object *o, bl_error *err
 /* All of its parameters are found along attached paths. */
 static void grin_mark(render_scene *s, const scene_object *o)
 {
-    uint32_t data = render_find_parameter(s, scene_get(o, "ior")->object, PLAN_DATA_SLOT);
-    for (uint32_t k = 0; k < o->cls->param_count; k++)
-        if (o->values[k].object)
-            render_turns_all(s, o->values[k].object);
-    for (uint32_t i = 0; i < s->parameters.count; i++)
-        if (is_of(o, s->parameters.data[i].object))
-            s->parameters.data[i].reason = NULL, s->parameters.data[i].curves = true;
-    bool jumps = data != PLAN_NONE &&
-                 strcmp(scene_get(scene_get(o, "ior")->object, "filter_type")->text, "trilinear") == 0;
-    for (uint32_t i = 0; i < s->parameters.count; i++)
-        if (is_of(scene_get(o, "ior")->object, s->parameters.data[i].object))
-            s->parameters.data[i].reason =
-                jumps ? "edges that it moves behind the medium are left out, and jumps of the force between "
-                        "voxels, which the filter \"cubic\" has not"
-                      : "edges that it moves behind the medium are left out";
+    const scene_object *ior = scene_get(o, "ior")->object;
+    bool jumps = render_find_parameter(s, ior, PLAN_DATA_SLOT) != PLAN_NONE &&
+                 strcmp(scene_get(ior, "filter_type")->text, "trilinear") == 0;
+    const char *of_index =
+        jumps ? "edges that it moves behind the medium are left out, and jumps of the force between voxels, "
+                "which the filter \"cubic\" has not"
+              : "edges that it moves behind the medium are left out";
+    for (uint32_t i = 0; i < s->parameters.count; i++) {
+        render_parameter *p = &s->parameters.data[i];
+        if (!is_of(o, p->object))
+            continue;
+        render_turns(s, i);
+        p->curves = true, p->reason = is_of(ior, p->object) ? of_index : NULL;
+    }
 }
 
-/* The shortest side of a voxel of the index, or of the unit cube where it is a number. */
+/* The shortest side of a voxel of the index; DBL_MAX where it is a number. */
 static double voxel_side(const render_scene *s, const scene_object *volume)
 {
     const double *m = scene_get(volume, "to_world")->matrix;
@@ -166,6 +166,15 @@ static ir_ref grin_steps(tracer *t, const class_node *n, ir_ref record)
 }
 
 bool medium_bends(const class_node *n) { return medium_of(n)->index != NULL; }
+
+bool render_bends_rays(const render_scene *s)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < s->media.count; i++)
+        any |= medium_bends_rays(s->media.data[i]);
+    return any;
+}
+
 bool medium_absorbs(const class_node *n) { return medium_bends(n) && plan_given(n, "sigma_a"); }
 bool medium_glows(const class_node *n) { return medium_bends(n) && plan_given(n, "emission"); }
 
@@ -192,7 +201,8 @@ static const plugin_param grin_params[] = {
     {"emission", PLUGIN_VOLUMETRIC, PLUGIN_ABSENT | PLUGIN_SCALAR, NULL, 0, 1e30,
      "basic radiance (over the square of the index) that a unit length emits"},
     {"step_size", PLUGIN_FLOAT, 0, "0", 0, 1e9,
-     "length of a step, over the index; 0: 0.3 voxels of ior, or 0.01 radius"},
+     "length of a step, over the index; 0: 0.3 voxels of ior, but at most 0.01 radius or, without a profile, "
+     "1"},
     {"sample_emitters", PLUGIN_BOOLEAN, 0, "true", 0, 0, "accepted; nothing scatters"},
     {"max_steps", PLUGIN_INTEGER, 0, "10000", 1, 1e9, "rays that are still inside after so many end there"},
 };

@@ -68,6 +68,12 @@ double extinction_tries(const extinction_grid *g);
 /* ---- grin.c: media that bend rays. Their extinction is 0 above, since they scatter nothing ---- */
 
 bool medium_bends(const class_node *n);
+bool render_bends_rays(const render_scene *s); /* some medium of the scene does */
+/* The same, of one medium of the scene. */
+static inline bool medium_bends_rays(const scene_object *medium)
+{
+    return ((const medium_class *)(const void *)medium->cls)->index != NULL;
+}
 bool medium_absorbs(const class_node *n); /* it bends rays, and an absorption is given */
 bool medium_glows(const class_node *n);   /* it bends rays, and an emission is given */
 /* Per unit length, at a point of the world. They may run differentiated, also by p. */

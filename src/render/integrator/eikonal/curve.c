@@ -113,6 +113,13 @@ static ir_func *make_flown(walk *w, const class_node *n)
 
 /* Calls go by the class of a medium. In the places of straight media, which are never called, stand functions
  * of another one. */
+static void fill(const class_list *media, ir_func **functions, uint32_t with)
+{
+    for (uint32_t i = 0; functions && i < media->count; i++)
+        if (!medium_bends(media->data[i]))
+            functions[i] = functions[with];
+}
+
 void eikonal_functions(walk *w)
 {
     const class_list *media = &w->plan->media;
@@ -138,23 +145,25 @@ void eikonal_functions(walk *w)
             fn->eikonal_flown[i] = make_flown(w, n),
             fn->eikonal_arrive_differentiated[i] = make_arrive(w, n, true);
     }
-    for (uint32_t i = 0; i < media->count; i++) {
-        if (medium_bends(media->data[i]))
-            continue;
-        fn->eikonal_begin[i] = fn->eikonal_begin[some], fn->eikonal_step[i] = fn->eikonal_step[some];
-        fn->eikonal_arrive[i] = fn->eikonal_arrive[some];
-        if (differentiated)
-            fn->eikonal_flown[i] = fn->eikonal_flown[some],
-            fn->eikonal_arrive_differentiated[i] = fn->eikonal_arrive_differentiated[some];
-    }
+    fill(media, fn->eikonal_begin, some), fill(media, fn->eikonal_step, some);
+    fill(media, fn->eikonal_arrive, some), fill(media, fn->eikonal_flown, some);
+    fill(media, fn->eikonal_arrive_differentiated, some);
 }
 
-static void call(walk *w, const walk_curve *c, ir_func *const *functions, ir_ref *in, uint32_t count,
-                 ir_ref *out)
+/* Where `when`: calls the function of the medium with the arguments in[1..count], and numbers[k] becomes its
+ * result k, for k in [first, end). Elsewhere numbers stay. */
+static void call_where(walk *w, const walk_curve *c, ir_ref when, ir_func *const *functions, ir_ref *in,
+                       uint32_t count, ir_ref *numbers, uint32_t first, uint32_t end)
 {
     BL_ASSERT(functions, "a function of bent rays that pass %d has not", (int)w->pass);
+    ir_func *f = w->t.f;
+    ir_ref out[EIKONAL_NUMBERS_MOST + 2], branch = ir_if(f, when);
     in[0] = c->record;
-    ir_call(w->t.f, c->cls, functions, w->plan->media.count, in, count + 1, out);
+    ir_call(f, c->cls, functions, w->plan->media.count, in, count + 1, out);
+    ir_else(f);
+    ir_endif(f);
+    for (uint32_t k = first; k < end; k++)
+        numbers[k] = ir_phi(f, branch, out[k], numbers[k]);
 }
 
 /* ---- the way ---- */
@@ -212,14 +221,11 @@ static traveller set_out(walk *w, const walk_position *at, const walk_curve *c, 
                            .level = walk_no_level(t),
                            .t = zero,
                            .b = {zero, zero}}};
-    eikonal_pack(t, w->bends_lit, &straight, r.s);
-    ir_ref branch = ir_if(f, c->bends);
-    call(w, c, w->fn.eikonal_begin, in, 6, begun);
-    ir_else(f);
-    ir_endif(f);
-    for (uint32_t k = 0; k < n; k++)
-        r.s[k] = ir_phi(f, branch, begun[k], r.s[k]);
-    *step = ir_phi(f, branch, begun[n], zero), *most = ir_phi(f, branch, begun[n + 1], none);
+    eikonal_pack(t, w->bends_lit, &straight, begun);
+    begun[n] = zero, begun[n + 1] = none;
+    call_where(w, c, c->bends, w->fn.eikonal_begin, in, 6, begun, 0, n + 2);
+    memcpy(r.s, begun, n * sizeof *begun);
+    *step = begun[n], *most = begun[n + 1];
     return r;
 }
 
@@ -235,37 +241,24 @@ static void travel(walk *w, const walk_position *at, const walk_curve *c, ir_ref
     vec3 d = v3_select(t, c->bends, v3_scale(t, along, ir_div(f, t_f32(t, 1), speed)), at->d);
     r->hit = walk_closest(w, vec3_at(r->s), d, ir_select(f, c->bends, length, at->tmax));
     r->going = ir_and(f, ir_and(f, c->bends, ir_not(f, r->hit.valid)), ir_lt(f, r->steps, most));
-    ir_ref in[EIKONAL_NUMBERS_MOST + 1], stepped[EIKONAL_NUMBERS_MOST];
+    ir_ref in[EIKONAL_NUMBERS_MOST + 1];
     memcpy(in + 1, r->s, n * sizeof *in);
-    ir_ref branch = ir_if(f, r->going);
-    call(w, c, w->fn.eikonal_step, in, n, stepped);
-    ir_else(f);
-    ir_endif(f);
-    for (uint32_t k = 0; k < n; k++)
-        r->s[k] = ir_phi(f, branch, stepped[k], r->s[k]);
+    call_where(w, c, r->going, w->fn.eikonal_step, in, n, r->s, 0, n);
     r->steps = ir_add(f, r->steps, ir_to_u32(f, r->going));
 }
 
-/* The direction in which the ray arrives, and the light of the whole way. */
-static void arrive(walk *w, const walk_position *at, const interaction *si, walk_curve *c)
+/* The ray at the point p of its last stretch, which begins at `last`. v has unit length; it is `straight`
+ * where the ray has not bent. */
+static eikonal_arrival arrive(walk *w, const walk_curve *c, ir_func *const *functions, const ir_ref *last,
+                              vec3 p, vec3 straight)
 {
-    tracer *t = &w->t;
-    ir_func *f = t->f;
     uint32_t n = numbers(w);
-    ir_ref in[EIKONAL_NUMBERS_MOST + 4], out[EIKONAL_NUMBERS_MOST], there[EIKONAL_NUMBERS_MOST];
-    vec3 nowhere = v3_add(t, c->x, c->w); /* any point on the stretch */
-    memcpy(in + 1, c->state, n * sizeof *in);
-    vec3_put(v3_select(t, si->valid, si->p, nowhere), in + 1 + n);
-    ir_ref branch = ir_if(f, c->bends);
-    call(w, c, w->fn.eikonal_arrive, in, n + 3, out);
-    ir_else(f);
-    ir_endif(f);
-    memcpy(there, c->state, sizeof there);
-    vec3_put(at->d, there + 3);
-    for (uint32_t k = 3; k < n; k++)
-        there[k] = ir_phi(f, branch, out[k], there[k]);
-    eikonal_state end = eikonal_unpack(t, w->bends_lit, there);
-    c->d = end.w, c->thickness = end.thickness, c->emitted = end.emitted;
+    ir_ref in[EIKONAL_NUMBERS_MOST + 4], there[EIKONAL_NUMBERS_MOST];
+    memcpy(in + 1, last, n * sizeof *in), memcpy(there, last, n * sizeof *there);
+    vec3_put(p, in + 1 + n), vec3_put(straight, there + 3);
+    call_where(w, c, c->bends, functions, in, n + 3, there, 3, n);
+    eikonal_state end = eikonal_unpack(&w->t, w->bends_lit, there);
+    return (eikonal_arrival){end.w, end.thickness, end.emitted};
 }
 
 interaction eikonal_intersect(walk *w, walk_position *at, walk_vertex *v)
@@ -287,12 +280,15 @@ interaction eikonal_intersect(walk *w, walk_position *at, walk_vertex *v)
     state_traveller(w, &state, &r);
     state_end(&state);
     memcpy(c.state, r.s, sizeof c.state);
-    c.x = vec3_at(r.s), c.w = vec3_at(r.s + 3), c.steps = r.steps;
-    r.hit.o = c.x, r.hit.d = v3_select(t, c.bends, v3_normalize(t, c.w), at->d);
+    c.steps = r.steps;
+    vec3 x = vec3_at(r.s), along = vec3_at(r.s + 3);
+    r.hit.o = x, r.hit.d = v3_select(t, c.bends, v3_normalize(t, along), at->d);
     interaction si = walk_surface(w, &r.hit, w->fn.interact);
     r.hit.p = si.p;
-    arrive(w, at, &si, &c);
-    at->d = c.d;
+    vec3 nowhere = v3_add(t, x, along); /* any point on the stretch */
+    eikonal_arrival end =
+        arrive(w, &c, w->fn.eikonal_arrive, r.s, v3_select(t, si.valid, si.p, nowhere), at->d);
+    c.d = at->d = end.v, c.thickness = end.thickness, c.emitted = end.emitted;
     v->met = r.hit, v->curve = c;
     return si;
 }
@@ -312,37 +308,20 @@ eikonal_state eikonal_last_stretch(walk *w, const walk_curve *c, walk_ray from)
     tracer *t = &w->t;
     ir_func *f = t->f;
     uint32_t n = numbers(w);
-    ir_ref in[8 + EIKONAL_NUMBERS_MOST], out[EIKONAL_NUMBERS_MOST];
-    eikonal_state straight = {from.o, from.d, c->thickness, c->emitted};
+    ir_ref in[8 + EIKONAL_NUMBERS_MOST], last[EIKONAL_NUMBERS_MOST];
     vec3_put(from.o, in + 1), vec3_put(from.d, in + 4);
     in[7] = c->steps;
     for (uint32_t k = 0; k < n; k++)
         in[8 + k] = ir_detach(f, c->state[k]);
-    ir_ref branch = ir_if(f, c->bends), along[EIKONAL_NUMBERS_MOST];
-    call(w, c, w->fn.eikonal_flown, in, 7 + n, out);
-    ir_else(f);
-    ir_endif(f);
-    eikonal_pack(t, w->bends_lit, &straight, along);
-    for (uint32_t k = 0; k < n; k++)
-        along[k] = ir_phi(f, branch, out[k], k < 6 ? along[k] : t_f32(t, 0));
-    return eikonal_unpack(t, w->bends_lit, along);
+    color dark = color_all(t_f32(t, 0));
+    eikonal_pack(t, w->bends_lit, &(eikonal_state){from.o, from.d, dark, dark}, last);
+    call_where(w, c, c->bends, w->fn.eikonal_flown, in, 7 + n, last, 0, n);
+    return eikonal_unpack(t, w->bends_lit, last);
 }
 
 eikonal_arrival eikonal_arrives(walk *w, const walk_curve *c, const eikonal_state *s, vec3 p)
 {
-    tracer *t = &w->t;
-    ir_func *f = t->f;
-    uint32_t n = numbers(w);
-    ir_ref in[EIKONAL_NUMBERS_MOST + 4], out[EIKONAL_NUMBERS_MOST], there[EIKONAL_NUMBERS_MOST];
-    eikonal_pack(t, w->bends_lit, s, in + 1);
-    vec3_put(p, in + 1 + n);
-    eikonal_pack(t, w->bends_lit, s, there);
-    ir_ref branch = ir_if(f, c->bends);
-    call(w, c, w->fn.eikonal_arrive_differentiated, in, n + 3, out);
-    ir_else(f);
-    ir_endif(f);
-    for (uint32_t k = 3; k < n; k++)
-        there[k] = ir_phi(f, branch, out[k], there[k]);
-    eikonal_state end = eikonal_unpack(t, w->bends_lit, there);
-    return (eikonal_arrival){end.w, end.thickness, end.emitted};
+    ir_ref last[EIKONAL_NUMBERS_MOST];
+    eikonal_pack(&w->t, w->bends_lit, s, last);
+    return arrive(w, c, w->fn.eikonal_arrive_differentiated, last, p, s->w);
 }

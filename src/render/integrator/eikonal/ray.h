@@ -10,7 +10,7 @@
  *
  *     x' = x + h w        w' = w + h n(x') grad n(x')
  *
- * The functions here are traced and know nothing of scenes: what the ray runs through is a eikonal_law. */
+ * The functions here are traced and know nothing of scenes: what the ray runs through is an eikonal_law. */
 #ifndef BL_RENDER_EIKONAL_RAY_H
 #define BL_RENDER_EIKONAL_RAY_H
 

@@ -209,7 +209,7 @@ static void adjoint_curve(walk *w, const replay_state *p, const walk_vertex *v, 
           behind = color_mul(t, dL, color_add(t, sums_L(t, &p->sums), own));
     ir_ref outputs[2 * COLOR_MOST], seeds[2 * COLOR_MOST], branch = ir_if(t->f, when);
     arrivals inside = *arrived;
-    eikonal_light q = attached_passage(w, v);
+    const walk_curve q = curve_moved(w, v);
     for (uint32_t c = 0; c < t->channels; c++) {
         outputs[c] = q.emitted.c[c], seeds[c] = emitted.c[c];
         outputs[t->channels + c] = q.thickness.c[c], seeds[t->channels + c] = ir_neg(t->f, behind.c[c]);

@@ -15,7 +15,7 @@ void walk_begin(walk *w, ir_func *f)
     w->next_event &= w->media || p->scene->primitives.count > 0; /* else nothing scatters */
     w->weighted = sensor_weight(p->scene) != 1 || ((const filter_class *)p->filter->cls)->weighted;
     w->sampler = p->scene->sampler ? sampler_of(p->scene->sampler) : &sampler_independent;
-    w->bends = plan_bends_rays(p);
+    w->bends = render_bends_rays(p->scene);
     w->t = plan_tracer(p, f);
     w->film_channels = p->scene->mode->film_channels;
     w->polarized = p->scene->mode->polarized;

@@ -174,7 +174,9 @@ static ir_ref step(const walk *kernel, forward_state *p)
     }
     color bent = color_all(t_f32(t, 0));
     if (w->bends_lit) {
-        eikonal_passage passed = eikonal_passed(w, &v.curve), moved = curve_moved(w, &v);
+        eikonal_passage passed = eikonal_passed(w, &v.curve);
+        const walk_curve curve = curve_moved(w, &v);
+        eikonal_passage moved = eikonal_passed(w, &curve);
         bent = moved.emitted;
         arrived = color_mul(t, arrived, moved.left), p->b.beta = color_mul(t, p->b.beta, passed.left);
     }

@@ -68,7 +68,9 @@ static ir_ref step(walk *w, check_state *p)
         p->b.beta = color_scale(t, p->b.beta, q.left);
     }
     if (w->bends_lit) {
-        eikonal_passage passed = eikonal_passed(w, &v.curve), moved = curve_moved(w, &v);
+        eikonal_passage passed = eikonal_passed(w, &v.curve);
+        const walk_curve curve = curve_moved(w, &v);
+        eikonal_passage moved = eikonal_passed(w, &curve);
         for (uint32_t c = 0; c < t->channels; c++)
             p->radiance.c[c] = t_mad(t, p->weight.c[c], moved.emitted.c[c], p->radiance.c[c]);
         p->weight = color_mul(t, p->weight, moved.left);

@@ -335,20 +335,14 @@ walk_ray attached_next_ray(walk *w, const walk_vertex *v)
     return next;
 }
 
-eikonal_light attached_passage(walk *w, const walk_vertex *v)
+walk_curve curve_moved(walk *w, const walk_vertex *v)
 {
-    ray_vertex x = attached_look(w, &v->attached.arrival).now;
-    return (eikonal_light){x.thickness, x.emitted};
-}
-
-eikonal_passage curve_moved(walk *w, const walk_vertex *v)
-{
-    if (!w->motion->chains)
-        return eikonal_passed(w, &v->curve);
     walk_curve c = v->curve;
-    eikonal_light moved = attached_passage(w, v);
-    c.thickness = moved.thickness, c.emitted = moved.emitted;
-    return eikonal_passed(w, &c);
+    if (w->motion->chains) {
+        ray_vertex x = attached_look(w, &v->attached.arrival).now;
+        c.thickness = x.thickness, c.emitted = x.emitted;
+    }
+    return c;
 }
 
 void drop_singular(walk *w, ir_ref when, ir_ref depth, ir_ref *derivatives)

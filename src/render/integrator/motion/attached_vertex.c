@@ -22,7 +22,8 @@ static ray_vertex look_along_curve(walk *w, const walk_arrival *way)
     hit.o = v3_select(t, moves, last.x, v3_detach(t, hit.o));
     hit.d = v3_select(t, moves, d, v3_detach(t, hit.d));
     interaction si = walk_surface_met(w, hit, w->fn.interact_differentiated);
-    vec3 nowhere = v3_detach(t, v3_add(t, way->curve.x, way->curve.w));
+    const ir_ref *stretch = way->curve.state; /* place and velocity; their sum is any point of it */
+    vec3 nowhere = v3_detach(t, v3_add(t, vec3_at(stretch), vec3_at(stretch + 3)));
     eikonal_arrival end = eikonal_arrives(w, &way->curve, &last, v3_select(t, way->hit.valid, si.p, nowhere));
     return (ray_vertex){.si = si,
                         .o = last.x,

@@ -36,13 +36,8 @@ walk_ray ray_unpack(const walk *w, const ir_ref *in);
 bool attached_keeps_ray(const walk *w);
 walk_ray attached_camera_ray(walk *w, ir_ref sample);      /* the camera's ray, differentiated */
 walk_ray attached_next_ray(walk *w, const walk_vertex *v); /* the ray that goes on, differentiated */
-/* Where walk.bends_lit: what the medium that the ray to v has bent in does to light, differentiated. */
-typedef struct eikonal_light {
-    color thickness, emitted; /* as in walk_curve */
-} eikonal_light;
-eikonal_light attached_passage(walk *w, const walk_vertex *v);
-/* The same as factors of light; detached where the motion does not chain. */
-eikonal_passage curve_moved(walk *w, const walk_vertex *v);
+/* Where walk.bends_lit: v->curve, whose thickness and emitted are differentiated where the motion chains. */
+walk_curve curve_moved(walk *w, const walk_vertex *v);
 /* derivatives: ray_width numbers, by a ray that leads to, or from, a vertex at `depth` (u32). If one of them
  * is not finite, all become 0, and the drop is counted by depth where `when` (bool). */
 void drop_singular(walk *w, ir_ref when, ir_ref depth, ir_ref *derivatives);

@@ -27,9 +27,10 @@ static ir_func *make_intersect(walk *w, const shape_kind_class *kind)
  * hit; out, the same, differentiable by the ray. */
 static void meet_again(tracer *t, const shape_kind_class *kind, ir_ref entry, vec3 o, vec3 d, ir_ref at[3])
 {
-    bool beyond = kind->beyond && plan_bends_rays(t->plan);
-    if (kind->follow || beyond) {
-        (kind->follow ? kind->follow : kind->beyond)(t, entry, o, d, at);
+    void (*meets)(tracer *, ir_ref, vec3, vec3, ir_ref[3]) =
+        kind->follow || !render_bends_rays(t->plan->scene) ? kind->follow : kind->beyond;
+    if (meets) {
+        meets(t, entry, o, d, at);
         return;
     }
     shape_ray whole = {.o = o, .d = d, .tmax = t_f32(t, 1e30f)};

@@ -42,9 +42,8 @@ typedef struct walk_curve {
     ir_ref bends;                     /* bool */
     ir_ref cls, record;               /* u32: of the medium; valid references also where it does not bend */
     ir_ref steps;                     /* u32: steps before the last stretch */
-    ir_ref state[CURVE_NUMBERS_MOST]; /* f32: the ray there (eikonal_pack), */
-    vec3 x, w;                /* whose first six numbers are: the place; the velocity, not of unit length */
-    vec3 d;                   /* unit direction in which the ray arrives at its end */
+    ir_ref state[CURVE_NUMBERS_MOST]; /* f32: the ray there (eikonal_pack): its place, its velocity, .. */
+    vec3 d;                           /* unit direction in which the ray arrives at its end */
     color thickness, emitted; /* where walk.bends_lit: optical thickness of the way, and radiance that it
                                  emits and that arrives at its beginning */
 } walk_curve;
