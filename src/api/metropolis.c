@@ -260,20 +260,15 @@ static bl_result prepare(chains *c, bl_stats *stats, bl_error *err)
 /* Repeats everything with a coarser scale after an overflow. */
 static bl_result run(chains *c, bl_stats *stats, bl_error *err)
 {
-    for (uint32_t coarser = 0;; coarser++) {
-        uint64_t status[STATUS_COUNT];
+    bool fit = false;
+    for (uint32_t coarser = 0; !fit; coarser++) {
         TRY(prepare(c, stats, err));
         TRY(probe(c, coarser, stats, err));
         if (c->mean > 0)
             TRY(run_steps(c, CHAIN_STEP, c->rounds, c->rounds + c->steps, stats, err));
-        TRY(job_read_status(c->job, status, err));
-        if (status[STATUS_OVERFLOW] == 0)
-            return BL_OK;
-        if (coarser == REPEATS_MOST)
-            return error_set(err, BL_ERROR_DEVICE,
-                             "the image overflows: %llu contributions are too large or not finite",
-                             (unsigned long long)status[STATUS_OVERFLOW]);
+        TRY(job_splats_fit(c->job, coarser, &fit, err));
     }
+    return BL_OK;
 }
 
 bl_chains bl_job_chains(const bl_job *job) { return job->chains; }
