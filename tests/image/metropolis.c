@@ -146,6 +146,22 @@ static void images_equal_those_of_paths(void **state)
     }
 }
 
+/* Chains that hardly ever begin anew and whose steps go halfway round the circle: a step and the step back
+ * must be as likely as each other there, and must change the same numbers. */
+static void wide_steps_have_the_expectation(void **state)
+{
+    (void)state;
+    chain_case c = cases[0];
+    c.chains = "<float name='large_step' value='.01'/><float name='step_least' value='.05'/>"
+               "<float name='step_most' value='.5'/>";
+    c.depth = "8", c.noise = 2e-2;
+    run_means path = runs_of(&c, "path", c.path_spp);
+    for (int i = 0; i < INTEGRATORS; i++) {
+        run_means chains = runs_of(&c, integrators[i], c.spp);
+        compare(&c, "wide steps", &chains, &path);
+    }
+}
+
 /* Chains of one step: the image is what they start with, so a start that is not in equilibrium is seen, where
  * particles are far apart. */
 static void the_first_step_has_the_expectation(void **state)
@@ -160,17 +176,21 @@ static void the_first_step_has_the_expectation(void **state)
 
 /* ---- the same bytes ---- */
 
+/* Steps of few chains are cut, and chains of so many that a dispatch does not have them all. */
 static void slices_change_nothing(void **state)
 {
     (void)state;
-    for (int i = 0; i < INTEGRATORS; i++) {
-        arena a = {0};
-        scene_picture p =
-            scene_picture_load(&device, scene_of(&a, &cases[1], integrators[i]), folder, NULL, 0);
-        scene_picture_expect_reproducible(&p, 40);
-        scene_picture_free(&p);
-        arena_free(&a);
-    }
+    static const char *const chains[] = {NULL, "<integer name='chains' value='1001'/>"};
+    for (int i = 0; i < INTEGRATORS; i++)
+        for (int k = 0; k < 2; k++) {
+            arena a = {0};
+            chain_case c = cases[1];
+            c.chains = chains[k];
+            scene_picture p = scene_picture_load(&device, scene_of(&a, &c, integrators[i]), folder, NULL, 0);
+            scene_picture_expect_reproducible(&p, k ? 400 : 40);
+            scene_picture_free(&p);
+            arena_free(&a);
+        }
 }
 
 /* ---- what is said of chains ---- */
@@ -246,9 +266,13 @@ static void refuses(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(images_equal_those_of_paths), cmocka_unit_test(the_first_step_has_the_expectation),
-        cmocka_unit_test(slices_change_nothing),       cmocka_unit_test(chains_tell_how_they_have_done),
-        cmocka_unit_test(darkness_is_black),           cmocka_unit_test(refuses),
+        cmocka_unit_test(images_equal_those_of_paths),
+        cmocka_unit_test(wide_steps_have_the_expectation),
+        cmocka_unit_test(the_first_step_has_the_expectation),
+        cmocka_unit_test(slices_change_nothing),
+        cmocka_unit_test(chains_tell_how_they_have_done),
+        cmocka_unit_test(darkness_is_black),
+        cmocka_unit_test(refuses),
     };
     return scene_device_run(&device, &folder, "metropolis", tests, sizeof tests / sizeof *tests, NULL);
 }
