@@ -223,9 +223,62 @@ static void darkness_is_black(void **state)
     chain_case dark = cases[0];
     dark.body = WALL "<emitter type='constant'><rgb name='radiance' value='0'/></emitter>";
     scene_picture p = scene_picture_load(&device, scene_of(&a, &dark, "pssmlt"), folder, NULL, 0);
-    SCENE_MUST(&device, bl_job_render(p.job, &(bl_render_desc){.spp = 16}, p.image, NULL));
+    bl_stats stats;
+    SCENE_MUST(&device, bl_job_render(p.job, &(bl_render_desc){.spp = 16}, p.image, &stats));
     for (int i = 0; i < VALUES; i++)
         assert_true(p.image[i] == 0);
+    const bl_chains c = bl_job_chains(p.job);
+    assert_true(c.count > 0 && c.steps == 0 && c.mean == 0);
+    assert_int_equal(stats.paths, c.count * c.probes);
+    scene_picture_free(&p);
+    arena_free(&a);
+}
+
+/* ---- an end before the end ---- */
+
+typedef struct patience {
+    double until, done;
+} patience;
+
+static bool watch(void *user, double done)
+{
+    patience *p = user;
+    p->done = done;
+    return done < p->until;
+}
+
+static double mean_of(const float *image)
+{
+    double sum = 0;
+    for (int i = 0; i < VALUES; i++)
+        sum += (double)image[i] / VALUES;
+    return sum;
+}
+
+/* The part of an image is dark in proportion to the steps that it has; it is black while chains are looking
+ * for their starts. */
+static void a_part_is_dark_in_proportion(void **state)
+{
+    (void)state;
+    arena a = {0};
+    scene_picture p = scene_picture_load(&device, scene_of(&a, &cases[0], "pssmlt"), folder, NULL, 0);
+    patience early = {0}, later = {.until = 0.1};
+    bl_render_desc d = {
+        .spp = 200000, .slice_seconds = 0.02, .progress = watch, .user = &early, .partial = true};
+    assert_int_equal(bl_job_render(p.job, &d, p.image, NULL), BL_ERROR_CANCELLED);
+    for (int i = 0; i < VALUES; i++)
+        if (p.image[i] != 0)
+            fail_msg("value %d is %g before chains walk", i, (double)p.image[i]);
+    d.user = &later;
+    const bl_result r = bl_job_render(p.job, &d, p.image, NULL);
+    if (r == BL_OK && !scene_device_on_processor(&device))
+        skip(); /* it was done before it was asked */
+    assert_int_equal(r, BL_ERROR_CANCELLED);
+    const double part = mean_of(p.image);
+    SCENE_MUST(&device, bl_job_render(p.job, &(bl_render_desc){.spp = 400}, p.image, NULL));
+    const double share = part / mean_of(p.image);
+    print_message("%.3f of the light after %.3f of the work\n", share, later.done);
+    assert_true(later.done >= 0.1 && later.done < 1 && fabs(share / later.done - 1) < 0.25);
     scene_picture_free(&p);
     arena_free(&a);
 }
@@ -272,6 +325,7 @@ int main(void)
         cmocka_unit_test(slices_change_nothing),
         cmocka_unit_test(chains_tell_how_they_have_done),
         cmocka_unit_test(darkness_is_black),
+        cmocka_unit_test(a_part_is_dark_in_proportion),
         cmocka_unit_test(refuses),
     };
     return scene_device_run(&device, &folder, "metropolis", tests, sizeof tests / sizeof *tests, NULL);
