@@ -543,7 +543,8 @@ typedef struct bl_render_desc {
     void *user;
     /* A render that is cancelled also leaves in image what there is: each pixel is the mean of the samples
      * that it has. The share of all samples is what progress was told last. Pixels at the end may have none
-     * yet and are black. With light tracing the whole image is dark in proportion. */
+     * yet and are black. With light tracing and Metropolis integrators the whole image is dark in
+     * proportion. */
     bool partial;
     uint64_t reserved[7];
 } bl_render_desc;
@@ -556,7 +557,7 @@ BL_API bl_result bl_job_render(bl_job *job, const bl_render_desc *desc, float *i
 typedef struct bl_chains {
     uint64_t count;          /* of chains; 0: there is no such image */
     uint64_t particles;      /* paths of a step of one chain */
-    uint64_t steps;          /* of each chain */
+    uint64_t steps;          /* of each chain; 0: no probe has found light, and the image is black */
     uint64_t probes;         /* independent steps of each chain before those, from which starts are chosen */
     uint64_t vertices;       /* of all paths of steps: each sends a ray onward and, mostly, one to a light */
     double mean, mean_error; /* mean luminance of a path, which is that of the image, and its standard error;

@@ -124,10 +124,6 @@ enum { BATCH_MOST = 1 << 24 };
 /* Checks that the job can look at a batch of pixels, and reserves its room. */
 static bl_result make_batch(bl_job *job, const job_batch *batch, bl_error *err)
 {
-    if (job->scene->metropolis.particles)
-        return error_set(err, BL_ERROR_UNSUPPORTED,
-                         "a batch of pixels needs paths that the pixels ask for; those of Metropolis "
-                         "integrators go where the light is");
     if (job->scene->light_tracing)
         return error_set(err, BL_ERROR_UNSUPPORTED,
                          "a batch of pixels needs paths from the camera; ptracer's come from the lights");

@@ -140,22 +140,29 @@ bl_result job_prepare(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_e
     return bounds_check(job->bounds, err);
 }
 
+bl_result job_splats_fit(bl_job *job, uint32_t coarser, bool *fit, bl_error *err)
+{
+    uint64_t status[STATUS_COUNT];
+    TRY(job_read_status(job, status, err));
+    *fit = status[STATUS_OVERFLOW] == 0;
+    if (!*fit && coarser == REPEATS_MOST)
+        return error_set(err, BL_ERROR_DEVICE,
+                         "the image overflows: %llu contributions are too large or not finite",
+                         (unsigned long long)status[STATUS_OVERFLOW]);
+    return BL_OK;
+}
+
 /* Runs a pass that adds to an image of splats, and repeats it with a coarser scale after an overflow. */
 static bl_result run_splats(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error *err)
 {
-    for (uint32_t coarser = 0;; coarser++) {
-        uint64_t status[STATUS_COUNT];
+    bool fit = false;
+    for (uint32_t coarser = 0; !fit; coarser++) {
         TRY(job_set_splat_scale(job, w->spp, coarser, err));
         TRY(job_prepare(job, w, stats, err));
         TRY(job_run_part(job, w, w->pass, job_everything(w, job_pixels(job)), stats, err));
-        TRY(job_read_status(job, status, err));
-        if (status[STATUS_OVERFLOW] == 0)
-            return BL_OK;
-        if (coarser == REPEATS_MOST)
-            return error_set(err, BL_ERROR_DEVICE,
-                             "the image overflows: %llu contributions are too large or not finite",
-                             (unsigned long long)status[STATUS_OVERFLOW]);
+        TRY(job_splats_fit(job, coarser, &fit, err));
     }
+    return BL_OK;
 }
 
 bl_result job_run(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error *err)

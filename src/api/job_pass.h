@@ -16,6 +16,9 @@ void job_values_followed(bl_job *job);
 void job_record_end(bl_job *job);
 /* Brings geometry, derived values and sampling tables up to date, and clears what the pass adds to. */
 bl_result job_prepare(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error *err);
+/* Behind a pass that adds to an image of splats, `coarser` steps above the first scale: whether all of them
+ * fit into their numbers. If not, the pass is to be repeated one step coarser; an error at the coarsest. */
+bl_result job_splats_fit(bl_job *job, uint32_t coarser, bool *fit, bl_error *err);
 /* Runs a pass over all lanes and samples, sliced by measured time. Before it, film (image passes) or gradient
  * are zeroed and derived values brought up to date. After a gradient pass, parameters' gradients are
  * complete. */

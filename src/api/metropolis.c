@@ -19,6 +19,9 @@
 #include <math.h>
 #include <string.h>
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 enum {
     LANES_FEWEST = 1 << 9,
     LANES_MANY = 1 << 14,
@@ -131,14 +134,8 @@ static double mean_of(const float *values, size_t count, double *error)
     return mean;
 }
 
-/* A number in [0, 1) of the seed, by the finaliser of MurmurHash3 (Appleby, public domain). */
-static double fraction_of(uint32_t seed)
-{
-    uint32_t h = seed ^ 0x9E3779B9u;
-    h = (h ^ (h >> 16)) * 0x85EBCA6Bu;
-    h = (h ^ (h >> 13)) * 0xC2B2AE35u;
-    return (double)(h ^ (h >> 16)) / 4294967296.0;
-}
+/* A number in [0, 1) of the seed. */
+static double fraction_of(uint32_t seed) { return (double)(XXH3_64bits(&seed, sizeof seed) >> 11) * 0x1p-53; }
 
 /* Chooses a probe for each chain, with a probability in proportion to its value: one random number, and equal
  * distances from there (systematic resampling). Those of the first round are left out. */
@@ -254,26 +251,24 @@ static bl_result prepare(chains *c, bl_stats *stats, bl_error *err)
     TRY(job_prepare(job, c->w, stats, err));
     TRY(gpu_batch_begin(job->batch, err));
     gpu_batch_fill(job->batch, job->samples, 0, gpu_buffer_size(job->samples), 0);
+    job_record_splat_scale(job, c->w->spp, 0); /* until probes tell a better one */
     return job_submit(job, stats, &seconds, err);
 }
 
 /* Repeats everything with a coarser scale after an overflow. */
 static bl_result run(chains *c, bl_stats *stats, bl_error *err)
 {
-    for (uint32_t coarser = 0;; coarser++) {
-        uint64_t status[STATUS_COUNT];
+    bool fit = false;
+    for (uint32_t coarser = 0; !fit; coarser++) {
         TRY(prepare(c, stats, err));
         TRY(probe(c, coarser, stats, err));
-        if (c->mean > 0)
+        if (c->mean <= 0)
+            c->steps = 0; /* there is nothing to walk to */
+        else
             TRY(run_steps(c, CHAIN_STEP, c->rounds, c->rounds + c->steps, stats, err));
-        TRY(job_read_status(c->job, status, err));
-        if (status[STATUS_OVERFLOW] == 0)
-            return BL_OK;
-        if (coarser == REPEATS_MOST)
-            return error_set(err, BL_ERROR_DEVICE,
-                             "the image overflows: %llu contributions are too large or not finite",
-                             (unsigned long long)status[STATUS_OVERFLOW]);
+        TRY(job_splats_fit(c->job, coarser, &fit, err));
     }
+    return BL_OK;
 }
 
 bl_chains bl_job_chains(const bl_job *job) { return job->chains; }

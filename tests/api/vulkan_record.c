@@ -575,6 +575,21 @@ static void submissions_wait_and_signal(void **state)
 
 /* ---- what cannot be ---- */
 
+static void chains_are_not_recorded(void **state)
+{
+    (void)state;
+    bl_scene *chains;
+    bl_job *job;
+    SCENE_MUST(&device, bl_scene_load_string(device.context, xml, NULL,
+                                             &(bl_scene_desc){.integrator = "pssmlt"}, &chains));
+    SCENE_MUST(&device, bl_job_create(theirs, chains, NULL, &job));
+    const bl_vulkan_image_desc desc = {.pass = {.spp = 4}};
+    scene_device_refused(&device, bl_job_prepare_image(job, &desc, NULL), BL_ERROR_UNSUPPORTED,
+                         "a Metropolis integrator");
+    bl_job_destroy(job);
+    bl_scene_destroy(chains);
+}
+
 static void what_cannot_be_is_refused(void **state)
 {
     (void)state;
@@ -718,6 +733,7 @@ int main(void)
         cmocka_unit_test(changed_values_are_followed),
         cmocka_unit_test(a_missing_barrier_is_seen),
         cmocka_unit_test(submissions_wait_and_signal),
+        cmocka_unit_test(chains_are_not_recorded),
         cmocka_unit_test(what_cannot_be_is_refused),
         cmocka_unit_test(costs_are_told),
     };

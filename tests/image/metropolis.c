@@ -146,6 +146,22 @@ static void images_equal_those_of_paths(void **state)
     }
 }
 
+/* Chains that hardly ever begin anew and whose steps go halfway round the circle: a step and the step back
+ * must be as likely as each other there, and must change the same numbers. */
+static void wide_steps_have_the_expectation(void **state)
+{
+    (void)state;
+    chain_case c = cases[0];
+    c.chains = "<float name='large_step' value='.01'/><float name='step_least' value='.05'/>"
+               "<float name='step_most' value='.5'/>";
+    c.depth = "8", c.noise = 2e-2;
+    run_means path = runs_of(&c, "path", c.path_spp);
+    for (int i = 0; i < INTEGRATORS; i++) {
+        run_means chains = runs_of(&c, integrators[i], c.spp);
+        compare(&c, "wide steps", &chains, &path);
+    }
+}
+
 /* Chains of one step: the image is what they start with, so a start that is not in equilibrium is seen, where
  * particles are far apart. */
 static void the_first_step_has_the_expectation(void **state)
@@ -160,17 +176,21 @@ static void the_first_step_has_the_expectation(void **state)
 
 /* ---- the same bytes ---- */
 
+/* Steps of few chains are cut, and chains of so many that a dispatch does not have them all. */
 static void slices_change_nothing(void **state)
 {
     (void)state;
-    for (int i = 0; i < INTEGRATORS; i++) {
-        arena a = {0};
-        scene_picture p =
-            scene_picture_load(&device, scene_of(&a, &cases[1], integrators[i]), folder, NULL, 0);
-        scene_picture_expect_reproducible(&p, 40);
-        scene_picture_free(&p);
-        arena_free(&a);
-    }
+    static const char *const chains[] = {NULL, "<integer name='chains' value='1001'/>"};
+    for (int i = 0; i < INTEGRATORS; i++)
+        for (int k = 0; k < 2; k++) {
+            arena a = {0};
+            chain_case c = cases[1];
+            c.chains = chains[k];
+            scene_picture p = scene_picture_load(&device, scene_of(&a, &c, integrators[i]), folder, NULL, 0);
+            scene_picture_expect_reproducible(&p, k ? 400 : 40);
+            scene_picture_free(&p);
+            arena_free(&a);
+        }
 }
 
 /* ---- what is said of chains ---- */
@@ -203,53 +223,110 @@ static void darkness_is_black(void **state)
     chain_case dark = cases[0];
     dark.body = WALL "<emitter type='constant'><rgb name='radiance' value='0'/></emitter>";
     scene_picture p = scene_picture_load(&device, scene_of(&a, &dark, "pssmlt"), folder, NULL, 0);
-    SCENE_MUST(&device, bl_job_render(p.job, &(bl_render_desc){.spp = 16}, p.image, NULL));
+    bl_stats stats;
+    SCENE_MUST(&device, bl_job_render(p.job, &(bl_render_desc){.spp = 16}, p.image, &stats));
     for (int i = 0; i < VALUES; i++)
         assert_true(p.image[i] == 0);
+    const bl_chains c = bl_job_chains(p.job);
+    assert_true(c.count > 0 && c.steps == 0 && c.mean == 0);
+    assert_int_equal(stats.paths, c.count * c.probes);
+    scene_picture_free(&p);
+    arena_free(&a);
+}
+
+/* ---- an end before the end ---- */
+
+typedef struct patience {
+    double until, done;
+} patience;
+
+static bool watch(void *user, double done)
+{
+    patience *p = user;
+    p->done = done;
+    return done < p->until;
+}
+
+static double mean_of(const float *image)
+{
+    double sum = 0;
+    for (int i = 0; i < VALUES; i++)
+        sum += (double)image[i] / VALUES;
+    return sum;
+}
+
+/* The part of an image is dark in proportion to the steps that it has; it is black while chains are looking
+ * for their starts. */
+static void a_part_is_dark_in_proportion(void **state)
+{
+    (void)state;
+    arena a = {0};
+    scene_picture p = scene_picture_load(&device, scene_of(&a, &cases[0], "pssmlt"), folder, NULL, 0);
+    patience early = {0}, later = {.until = 0.1};
+    bl_render_desc d = {
+        .spp = 200000, .slice_seconds = 0.02, .progress = watch, .user = &early, .partial = true};
+    assert_int_equal(bl_job_render(p.job, &d, p.image, NULL), BL_ERROR_CANCELLED);
+    for (int i = 0; i < VALUES; i++)
+        if (p.image[i] != 0)
+            fail_msg("value %d is %g before chains walk", i, (double)p.image[i]);
+    d.user = &later;
+    const bl_result r = bl_job_render(p.job, &d, p.image, NULL);
+    if (r == BL_OK && !scene_device_on_processor(&device))
+        skip(); /* it was done before it was asked */
+    assert_int_equal(r, BL_ERROR_CANCELLED);
+    const double part = mean_of(p.image);
+    SCENE_MUST(&device, bl_job_render(p.job, &(bl_render_desc){.spp = 400}, p.image, NULL));
+    const double share = part / mean_of(p.image);
+    print_message("%.3f of the light after %.3f of the work\n", share, later.done);
+    assert_true(later.done >= 0.1 && later.done < 1 && fabs(share / later.done - 1) < 0.25);
     scene_picture_free(&p);
     arena_free(&a);
 }
 
 /* ---- refusals ---- */
 
-static void expect_refused(const char *xml, const bl_job_desc *desc, const char *words)
-{
-    bl_scene *scene = scene_device_load(&device, xml, folder);
-    bl_job *job = NULL;
-    assert_true(bl_job_create(device.device, scene, desc, &job) != BL_OK);
-    if (!strstr(bl_context_error(device.context), words))
-        fail_msg("\"%s\" does not say \"%s\"", bl_context_error(device.context), words);
-    bl_scene_destroy(scene);
-}
-
 static void refuses(void **state)
 {
     (void)state;
     arena a = {0};
-    const char *wall[] = {"wall.reflectance.value"};
-    expect_refused(scene_of(&a, &cases[0], "pssmlt"),
-                   &(bl_job_desc){.parameters = wall, .parameter_count = 1},
-                   "not implemented: they make images; path, prb and volpath have gradients");
+    const char *wall[] = {"wall.reflectance.value"},
+               *no_gradients = "not implemented: they make images; path, prb and volpath have gradients";
     scene_picture p = scene_picture_load(&device, scene_of(&a, &cases[0], "pssmlt"), folder, NULL, 0);
+    bl_job *job = NULL;
+    scene_device_refused(
+        &device,
+        bl_job_create(device.device, p.scene, &(bl_job_desc){.parameters = wall, .parameter_count = 1}, &job),
+        BL_ERROR_UNSUPPORTED, no_gradients);
+    static const float grey[VALUES];
+    const bl_fit_parameter parameter = {.name = wall[0]};
+    const bl_fit_desc batches = {.parameters = &parameter, .parameter_count = 1, .target = grey, .batch = 10};
+    bl_fit *fit = NULL;
+    scene_device_refused(&device, bl_fit_create(device.device, p.scene, &batches, &fit), BL_ERROR_UNSUPPORTED,
+                         no_gradients);
     float variance[VALUES];
-    assert_true(bl_job_render(p.job, &(bl_render_desc){.spp = 4, .variance = variance}, p.image, NULL) !=
-                BL_OK);
-    assert_non_null(strstr(bl_context_error(device.context), "no variance of independent samples"));
+    scene_device_refused(
+        &device, bl_job_render(p.job, &(bl_render_desc){.spp = 4, .variance = variance}, p.image, NULL),
+        BL_ERROR_UNSUPPORTED, "no variance of independent samples");
     scene_picture_free(&p);
     bl_scene *scene = NULL;
     char *xml = scene_xml(&a, "<integrator type='cpmmlt'><integer name='particles' value='12'/></integrator>",
                           "<sensor type='perspective'/>", WALL SKY);
-    assert_true(bl_scene_load_string(device.context, xml, folder, NULL, &scene) != BL_OK);
-    assert_non_null(strstr(bl_context_error(device.context), "12 particles are no power of two"));
+    scene_device_refused(&device, bl_scene_load_string(device.context, xml, folder, NULL, &scene),
+                         BL_ERROR_SCENE, "12 particles are no power of two");
     arena_free(&a);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(images_equal_those_of_paths), cmocka_unit_test(the_first_step_has_the_expectation),
-        cmocka_unit_test(slices_change_nothing),       cmocka_unit_test(chains_tell_how_they_have_done),
-        cmocka_unit_test(darkness_is_black),           cmocka_unit_test(refuses),
+        cmocka_unit_test(images_equal_those_of_paths),
+        cmocka_unit_test(wide_steps_have_the_expectation),
+        cmocka_unit_test(the_first_step_has_the_expectation),
+        cmocka_unit_test(slices_change_nothing),
+        cmocka_unit_test(chains_tell_how_they_have_done),
+        cmocka_unit_test(darkness_is_black),
+        cmocka_unit_test(a_part_is_dark_in_proportion),
+        cmocka_unit_test(refuses),
     };
     return scene_device_run(&device, &folder, "metropolis", tests, sizeof tests / sizeof *tests, NULL);
 }

@@ -498,6 +498,7 @@ static void what_is_missing_is_an_error(void **state)
     (void)state;
 
     refused("ptracer", BALL("<bsdf type='conductor'/>"), "knows no polarised light");
+    refused("pssmlt", BALL("<bsdf type='conductor'/>"), "knows no polarised light");
     refused("volpath", POLARIZER("1", "0"), "does not pass polarizer in volumetric integrators");
     char *xml = scene_by("path", BALL("<bsdf type='conductor' id='it'/>"));
     bl_scene *scene;

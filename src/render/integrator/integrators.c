@@ -91,7 +91,7 @@ const render_class integrator_ptracer = {
      "0",                                                                                                    \
      0,                                                                                                      \
      1 << 20,                                                                                                \
-     "Markov chains; 0: as the number of samples asks for, 64 to 16384"},                                    \
+     "Markov chains; 0: as the number of samples asks for, so that 512 to 16384 paths walk at once"},        \
         {"large_step",                                                                                       \
          PLUGIN_FLOAT,                                                                                       \
          0,                                                                                                  \
