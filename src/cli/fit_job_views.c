@@ -7,17 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 typedef struct target_file {
     const char *image, *encoding;
 } target_file;
-
-static bool ends_in_png(const char *path)
-{
-    const char *end = strrchr(path, '.');
-    return end && strcasecmp(end, ".png") == 0;
-}
 
 static const char *encoding_name(uint32_t k)
 {
@@ -31,7 +24,7 @@ static int take_file(const json_place *at, const target_file *file, fit_job_view
     CLI_TRY(json_find_name(at, "encoding", "encoding", file->encoding, encoding_name, &encoding));
     view->target = json_beside(at->file, file->image);
     view->linear = encoding == 1;
-    return file->encoding && !ends_in_png(file->image)
+    return file->encoding && !is_png(file->image)
                ? json_wrong(at, "encoding", "is of PNG files; others have linear values")
                : CLI_OK;
 }

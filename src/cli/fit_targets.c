@@ -7,8 +7,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
-#include <strings.h>
 
 int fit_check_views(fit_work *w)
 {
@@ -71,14 +69,14 @@ static int read_target(const fit_work *w, uint32_t v, float **target)
 /* Weights of pixels: the mean over the mask's channels. A PNG's are its numbers as they are, 0 to 1. */
 static int read_mask(fit_work *w, uint32_t v)
 {
-    const char *path = w->job.views[v].mask, *end = path ? strrchr(path, '.') : NULL;
+    const char *path = w->job.views[v].mask;
     const size_t pixels = session_pixels(w->session);
     uint32_t channels;
     float *read = NULL;
     if (!path)
         return CLI_OK;
     CLI_TRY(read_image(w, v, "mask", path, &channels, &read));
-    if (end && strcasecmp(end, ".png") == 0)
+    if (is_png(path))
         undo_decoding(read, pixels * channels);
     float *weights = w->pictures[v].weights = memory_or_exit(pixels * sizeof *weights);
     bool some = false, good = true;

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -123,6 +124,12 @@ bool is_display_image(const char *path)
 {
     const char *dot = strrchr(path, '.');
     return dot && (!strcmp(dot, ".png") || !strcmp(dot, ".jpg") || !strcmp(dot, ".jpeg"));
+}
+
+bool is_png(const char *path)
+{
+    const char *dot = strrchr(path, '.');
+    return dot && strcasecmp(dot, ".png") == 0;
 }
 
 int copy_to_stdout(const char *path)
