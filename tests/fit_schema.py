@@ -274,6 +274,9 @@ BAD = [
 ]
 # what a schema cannot say: relations between values
 BAD_BEYOND_SCHEMA = [
+    (change(["target"], {"image": "a.png", "encoding": "linear"}) | {"background": [0, 0, 0]}, "target.encoding: linear"),
+    (change(["target"], {"image": "a.exr", "encoding": "linear"}), "target.encoding: is of PNG"),
+    (views({"target": "a"}) | {"mask": "b"}, "mask: is of `target`"),
     (change(["parameters", 0, "bounds"], [1, 0]), "parameters[0].bounds:"),
     (change(["optimizer"], {"type": "sgd", "nesterov": True}), "optimizer.nesterov:"),
     (stages({"steps": 1, "resolution": {"b": [8, 8]}}),

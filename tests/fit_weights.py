@@ -1,7 +1,8 @@
 # LABELS: native
 # SPDX-License-Identifier: BSD-3-Clause
-"""Masks, weights of views and encodings of targets in fit jobs: what a mask leaves out changes neither the fit nor
-its error, its numbers are weights, and a PNG may hold linear values."""
+"""Masks, weights of views, priors and encodings of targets in fit jobs: what a mask leaves out changes neither the fit
+nor its error, its numbers are weights, priors draw to their centre, and a PNG may hold linear values. A mask's alpha
+is dropped, also where targets are composed over a background."""
 import json
 import math
 import os
@@ -34,12 +35,12 @@ def pfm(path, pixel):
         f.write(b"PF\n%d %d\n-1\n" % (SIDE, SIDE) + struct.pack("<%df" % (3 * SIDE * SIDE), *[v for r in rows for v in r]))
 
 
-def png(path, grey):
-    """grey: of the column, a byte."""
-    rows = (b"\0" + bytes(grey(x) for x in range(SIDE))) * SIDE
+def png(path, grey, alpha=None):
+    """grey, and alpha if there is one: of the column, a byte."""
+    rows = (b"\0" + bytes(v(x) for x in range(SIDE) for v in (grey, alpha) if v)) * SIDE
     with open(path, "wb") as f:
         f.write(b"\x89PNG\r\n\x1a\n")
-        for name, data in ((b"IHDR", struct.pack(">IIBBBBB", SIDE, SIDE, 8, 0, 0, 0, 0)), (b"IDAT", zlib.compress(rows)),
+        for name, data in ((b"IHDR", struct.pack(">IIBBBBB", SIDE, SIDE, 8, 4 if alpha else 0, 0, 0, 0)), (b"IDAT", zlib.compress(rows)),
                            (b"IEND", b"")):
             f.write(struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data)))
 
@@ -78,11 +79,20 @@ def masks():
     png("grey.png", lambda x: 255 if x < SIDE // 2 else 128)
     expected = (0.6 + 0.3 * 128 / 255) / (1 + 128 / 255)
     near(fit(target="two.pfm", mask="grey.png")[3], (expected,) * 3, 0.004, "a grey mask")
+    png("clear.png", lambda x: 255, lambda x: 255 if x < SIDE // 2 else 0)
+    near(fit(target="two.pfm", mask="clear.png", background=[0, 0, 0])[3], (0.45,) * 3, 0.004, "a mask with alpha")
     pfm("bright.pfm", lambda x, y: (0.6, 0.6, 0.6))
     pfm("dark.pfm", lambda x, y: (0.3, 0.3, 0.3))
     near(fit(views=[{"target": "bright.pfm", "weight": 2}, {"target": "dark.pfm"}])[3], (0.5,) * 3, 0.004, "weights of views")
     near(fit(views=[{"target": "bright.pfm", "weight": 2}, {"target": "dark.pfm", "mask": "mask.png"}], batch=256)[3],
          (0.54,) * 3, 0.01, "weights of views with batches")
+
+
+def priors():
+    """Halfway between image and centre where both weigh alike; with l1, at the centre if the image asks for less."""
+    for kind, centre, expected in (("l2", 0.5, 0.4), ("l1", 0.4, 0.4), ("l1", 1, 0.8)):
+        near(fit(target="dark.pfm", parameters=[{"name": RED, "initial": 0.45, "prior": {"type": kind, "weight": 1, "centre": centre}}])[3],
+             (expected,) * 3, 0.01, "prior %s toward %g" % (kind, centre))
 
 
 def encodings():
@@ -105,6 +115,7 @@ def main():
         with open("scene.xml", "w", encoding="utf-8") as f:
             f.write(SCENE)
         masks()
+        priors()
         encodings()
         errors()
         os.chdir("/")

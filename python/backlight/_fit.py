@@ -66,9 +66,9 @@ class Fit:
     parameters: a list of names, or a dict from names to learning rates or to dicts with `rate`, `least` and `most`
     (bounds; both 0: the parameter's own range), `initial` (values; else the scene's), `total_variation`,
     `smoothing`, `large_steps`, `fixed_axes`, `motion` ("rigid", "similarity", "free"), `prior` ("l2", "l1") with
-    `prior_weight` and `prior_centre`. target: float32 (height,
-    width, 3); or views: a list of targets or of dicts with `target`, `sensor`, `to_world` (4 x 4), `held_out`,
-    `weights` (height, width: how much each pixel counts, 0 or above) and `weight` (of the view among the views).
+    `prior_weight` and `prior_centre`. target: float32 (height, width, 3); or views: a list of targets or of dicts
+    with `target`, `sensor`, `to_world` (4 x 4), `held_out`, `weights` (height, width: how much each pixel counts, 0
+    or above) and `weight` (of the view among the views).
 
     Options: `loss` ("l2", "l1", "relative_l2", "huber"), `loss_constant`, `optimizer` ("adam", "sgd", "rmsprop"),
     `rate` (0.05), `beta_1`, `beta_2`, `momentum`, `nesterov`, `alpha`, `epsilon`, `spp` (16), `spp_gradient`,

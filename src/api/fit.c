@@ -235,27 +235,11 @@ job_work_desc fit_gradient_work(const bl_fit *fit, const job_loss *loss, uint32_
     };
 }
 
-/* Appends the loss of the job's image, and its dL/dI. */
-static void record_loss(bl_job *job, const job_loss *loss)
-{
-    fit_record_loss(job->batch, job->device->fixed,
-                    &(fit_loss){.loss = loss->kind,
-                                .constant = loss->constant,
-                                .weight = loss->weight,
-                                .weighted = loss->weighted,
-                                .image = job->image,
-                                .target = loss->target,
-                                .adjoint = job->adjoint,
-                                .partials = job->partials,
-                                .results = job->results,
-                                .n = job_values(job)});
-}
-
 void fit_record_comparison(bl_fit *fit, const job_loss *loss)
 {
     job_work_desc image = fit_image_work(fit, 0);
     job_record_resolve(fit->job, image.spp, image.strips);
-    record_loss(fit->job, loss);
+    job_record_loss(fit->job, loss);
 }
 
 /* Renders the image that a step looks at, unless a pipelined method has left one, and computes its dL/dI.
@@ -272,7 +256,7 @@ static bl_result compare(bl_fit *fit, const fit_sight *sight, bl_fit_status *s, 
     }
     TRY(gpu_batch_begin(job->batch, err));
     if (job->pipeline_filled)
-        record_loss(job, &loss);
+        job_record_loss(job, &loss);
     else
         fit_record_comparison(fit, &loss);
     TRY(finish_batch(job, err));

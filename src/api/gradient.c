@@ -32,17 +32,10 @@ static bl_result target_buffer(bl_job *job, const float *target, bl_error *err)
     return gpu_buffer_write(job->target, 0, target, 4ull * job_values(job), err);
 }
 
-void gradient_record_comparison(bl_job *job, bl_loss loss, double constant)
+/* What the caller asks to compare the image with. */
+static job_loss loss_of(const bl_job *job, const bl_gradient_desc *desc)
 {
-    fit_record_loss(job->batch, job->device->fixed,
-                    &(fit_loss){.loss = loss,
-                                .constant = constant,
-                                .image = job->image,
-                                .target = job->target,
-                                .adjoint = job->adjoint,
-                                .partials = job->partials,
-                                .results = job->results,
-                                .n = job_values(job)});
+    return (job_loss){.kind = desc->loss, .constant = desc->loss_constant, .target = job->target};
 }
 
 /* Renders the image, and from it computes loss and dL/dI on the device. */
@@ -65,8 +58,9 @@ static bl_result primal_of_gradient(bl_job *job, const bl_gradient_desc *desc, u
     double seconds;
     TRY(gpu_batch_begin(job->batch, err));
     job_record_resolve(job, spp, w.strips);
+    const job_loss loss = loss_of(job, desc);
     if (desc->target)
-        gradient_record_comparison(job, desc->loss, desc->loss_constant);
+        job_record_loss(job, &loss);
     TRY(job_submit(job, stats, &seconds, err));
     TRY(job_read_loss(job, &stats->loss, err));
     return desc->image ? gpu_buffer_read(job->image, 0, desc->image, 4ull * n, err) : BL_OK;
@@ -77,8 +71,9 @@ static bl_result pipelined_comparison(bl_job *job, const bl_gradient_desc *desc,
                                       bl_error *err)
 {
     double seconds;
+    const job_loss loss = loss_of(job, desc);
     TRY(gpu_batch_begin(job->batch, err));
-    gradient_record_comparison(job, desc->loss, desc->loss_constant);
+    job_record_loss(job, &loss);
     TRY(job_submit(job, stats, &seconds, err));
     TRY(job_read_loss(job, &stats->loss, err));
     return desc->image ? gpu_buffer_read(job->image, 0, desc->image, 4ull * job_values(job), err) : BL_OK;
@@ -138,7 +133,7 @@ static bl_result replay(bl_job *job, const bl_gradient_desc *desc, double most, 
                         bl_stats *stats, bl_error *err)
 {
     const uint32_t spp = job_gradient_spp(job, desc->spp);
-    const job_loss loss = {.kind = desc->loss, .constant = desc->loss_constant, .target = job->target};
+    const job_loss loss = loss_of(job, desc);
     job_work_desc w = {
         .pass = RENDER_GRADIENT,
         .form = stats->form,

@@ -5,8 +5,6 @@
 
 #include "api/job_dispatch.h"
 
-/* Appends the comparison of job->image with job->target. It leaves loss and dL/dI on the device. */
-void gradient_record_comparison(bl_job *job, bl_loss loss, double constant);
 /* Appends the conversion of gradients to f32 and, if with_loss, sum(W * I) of the pass's own image. */
 void gradient_record_output(bl_job *job, const job_work_desc *w, bool with_loss);
 

@@ -185,17 +185,7 @@ static void record_halves(bl_job *job, const job_work_desc *w, job_range tile, b
 static void record_image(bl_job *job, const job_work_desc *w)
 {
     job_record_resolve(job, w->spp, w->strips);
-    fit_record_loss(job->batch, job->device->fixed,
-                    &(fit_loss){.loss = w->loss->kind,
-                                .constant = w->loss->constant,
-                                .weight = w->loss->weight,
-                                .weighted = w->loss->weighted,
-                                .image = job->image,
-                                .target = w->loss->target,
-                                .adjoint = job->adjoint,
-                                .partials = job->partials,
-                                .results = job->results,
-                                .n = job_values(job)});
+    job_record_loss(job, w->loss);
 }
 
 void gradient_form_record_loss(bl_job *job, const job_work_desc *w, job_range tile, bool last)

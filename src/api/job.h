@@ -20,6 +20,14 @@ typedef struct job_reached {
     uint32_t lane, lanes, samples;
 } job_reached;
 
+/* The loss by which a pass compares the image that it makes with the target. */
+typedef struct job_loss {
+    bl_loss kind;
+    double constant, weight; /* as in fit_loss; so */
+    bool weighted;
+    gpu_buffer *target;
+} job_loss;
+
 struct bl_job {
     bl_device *device;
     bl_context *context;

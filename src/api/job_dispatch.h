@@ -17,14 +17,6 @@ static inline uint32_t job_range_paths(job_range r)
     return r.lane_count * (r.last_sample - r.first_sample);
 }
 
-/* The loss by which a pass compares the image that it makes with the target. */
-typedef struct job_loss {
-    bl_loss kind;
-    double constant, weight; /* as in fit_loss; so */
-    bool weighted;
-    gpu_buffer *target;
-} job_loss;
-
 /* A list of lanes (pixel_sampling.h). */
 typedef struct job_lanes {
     uint32_t count;   /* number of lanes; 0: there is no list, and lanes are the strips of all pixels */

@@ -63,6 +63,21 @@ bl_result job_resolve(bl_job *job, uint32_t spp, uint32_t strips, float *image, 
 
 /* ---- loss and counters ---- */
 
+void job_record_loss(bl_job *job, const job_loss *loss)
+{
+    fit_record_loss(job->batch, job->device->fixed,
+                    &(fit_loss){.loss = loss->kind,
+                                .constant = loss->constant,
+                                .weight = loss->weight,
+                                .weighted = loss->weighted,
+                                .image = job->image,
+                                .target = loss->target,
+                                .adjoint = job->adjoint,
+                                .partials = job->partials,
+                                .results = job->results,
+                                .n = job_values(job)});
+}
+
 bl_result job_read_loss(bl_job *job, double *loss, bl_error *err)
 {
     float value;

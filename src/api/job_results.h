@@ -17,6 +17,8 @@ void job_record_resolve(bl_job *job, uint32_t spp, uint32_t strips);
 /* Computes job->image from the film, and copies it to `image` if that is not NULL. */
 bl_result job_resolve(bl_job *job, uint32_t spp, uint32_t strips, float *image, bl_stats *stats,
                       bl_error *err);
+/* Appends the comparison of job->image with the loss's target. It leaves loss and dL/dI on the device. */
+void job_record_loss(bl_job *job, const job_loss *loss);
 bl_result job_read_loss(bl_job *job, double *loss, bl_error *err); /* reads word 0 of the results */
 bl_result job_read_counters(bl_job *job, bl_stats *stats, bl_error *err);
 

@@ -50,7 +50,7 @@ static void end_compared(void *user)
     const recording *r = user;
     job_record_resolve(r->job, r->compared.spp, r->compared.strips);
     if (r->target)
-        gradient_record_comparison(r->job, r->target->loss, r->target->loss_constant);
+        job_record_loss(r->job, &r->loss);
 }
 
 /* ---- calls ---- */

@@ -221,7 +221,7 @@ int remove_file(const char *path); /* that may be there */
 int make_folder(const char *path);
 int check_writable(const char *path);    /* before the work that the file will hold */
 int check_image_path(const char *path);  /* its extension, and writable */
-bool is_png(const char *path);           /* by its extension */
+bool is_png(const char *path);           /* .png, in any case */
 bool is_display_image(const char *path); /* 8 bits, for screens: .png, .jpg */
 int copy_to_stdout(const char *path);
 int save_npy(const char *path, const float *values, const uint32_t *shape, uint32_t rank);

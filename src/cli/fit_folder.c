@@ -78,7 +78,7 @@ static int check_output(const fit_work *w, const char *path)
 /* path: NULL where the view has none. */
 static int check_view_file(const fit_work *w, uint32_t v, const char *key, const char *path)
 {
-    char *place = w->job.several ? text_format("views[%u].%s", v, key) : text_format("%s", key);
+    char *place = fit_job_place(&w->job, v, key);
     int status = path ? check_file(w, place, path) : CLI_OK;
     free(place);
     return status;

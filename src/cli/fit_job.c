@@ -207,6 +207,11 @@ void fit_job_merge(const fit_job *job, cli_common *common)
         common->edges = "none"; /* batches leave moving edges out, and what is incomplete is said */
 }
 
+char *fit_job_place(const fit_job *job, uint32_t view, const char *key)
+{
+    return job->several ? text_format("views[%u].%s", view, key) : text_format("%s", key);
+}
+
 void fit_job_free(fit_job *job)
 {
     for (uint32_t i = 0; i < job->parameter_count; i++)

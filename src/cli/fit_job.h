@@ -85,6 +85,8 @@ int fit_job_read(const char *path, fit_job *job);
 /* Adds what the job says of scene and gradients, where the command line says nothing else; texts are the
  * job's. */
 void fit_job_merge(const fit_job *job, cli_common *common);
+/* Where a view's key stands in the job, "views[2].mask" or "mask". free() it. */
+char *fit_job_place(const fit_job *job, uint32_t view, const char *key);
 void fit_job_free(fit_job *job);
 
 #endif

@@ -18,12 +18,15 @@ static const char *encoding_name(uint32_t k)
     return k < 2 ? names[k] : NULL;
 }
 
-static int take_file(const json_place *at, const target_file *file, fit_job_view *view)
+static int take_file(const json_place *at, const target_file *file, const fit_job *job, fit_job_view *view)
 {
     uint32_t encoding = 0;
     CLI_TRY(json_find_name(at, "encoding", "encoding", file->encoding, encoding_name, &encoding));
     view->target = json_beside(at->file, file->image);
     view->linear = encoding == 1;
+    if (view->linear && job->over)
+        return json_wrong(at, "encoding",
+                          "linear does not go with a background, which is composed of decoded values");
     return file->encoding && !is_png(file->image)
                ? json_wrong(at, "encoding", "is of PNG files; others have linear values")
                : CLI_OK;
@@ -40,7 +43,7 @@ static int read_mask(const json_place *at, const cJSON *json, fit_job_view *view
 }
 
 /* at: with the path of the object that holds the target. */
-static int read_target(json_place at, const cJSON *json, fit_job_view *view)
+static int read_target(json_place at, const cJSON *json, const fit_job *job, fit_job_view *view)
 {
     static const json_key keys[] = {{"render", KEY_OTHER, 0, true},
                                     {"spp", KEY_COUNT, offsetof(fit_job_view, spp), false},
@@ -61,7 +64,7 @@ static int read_target(json_place at, const cJSON *json, fit_job_view *view)
     if (cJSON_GetObjectItemCaseSensitive(json, "image")) {
         target_file file = {0};
         CLI_TRY(json_read_keys(&at, json, file_keys, &file));
-        return take_file(&at, &file, view);
+        return take_file(&at, &file, job, view);
     }
     CLI_TRY(json_read_keys(&at, json, keys, view));
     if (!cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(json, "render")))
@@ -164,7 +167,7 @@ static int read_views(json_place at, const cJSON *json, fit_job *job)
         v->seed = TARGET_SEED + job->view_count;
         CLI_TRY(json_read_item(&at, "views", job->view_count++, "an object with a target", one, keys, v));
         CLI_TRY(read_pose(at, cJSON_GetObjectItemCaseSensitive(one, "to_world"), v));
-        CLI_TRY(read_target(at, cJSON_GetObjectItemCaseSensitive(one, "target"), v));
+        CLI_TRY(read_target(at, cJSON_GetObjectItemCaseSensitive(one, "target"), job, v));
         CLI_TRY(read_mask(&at, cJSON_GetObjectItemCaseSensitive(one, "mask"), v));
     }
     return CLI_OK;
@@ -248,6 +251,6 @@ int job_read_goal(json_place at, const cJSON *json, fit_job *job)
     job->views = memory_or_exit(sizeof *job->views);
     job->view_count = 1;
     job->views[0].seed = TARGET_SEED;
-    CLI_TRY(read_target(at, target, &job->views[0]));
+    CLI_TRY(read_target(at, target, job, &job->views[0]));
     return read_mask(&at, mask, &job->views[0]);
 }

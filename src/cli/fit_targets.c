@@ -20,27 +20,19 @@ int fit_check_views(fit_work *w)
     return CLI_OK;
 }
 
-/* The place of a view's target or mask in the job, for messages. free() it. */
-static char *place_of(const fit_work *w, uint32_t v, const char *key)
-{
-    return w->job.several ? text_format("%s: views[%u].%s", w->args->job, v, key)
-                          : text_format("%s: %s", w->args->job, key);
-}
-
-/* An image of the film's size, with 1 or 3 channels. */
-static int read_image(const fit_work *w, uint32_t v, const char *key, const char *path, uint32_t *channels,
-                      float **read)
+/* An image of the film's size, with 1 or 3 channels. background: as in bl_image_read_over. */
+static int read_image(const fit_work *w, uint32_t v, const char *key, const char *path,
+                      const float *background, uint32_t *channels, float **read)
 {
     const bl_scene_info *info = &w->session->info;
     uint32_t size[2];
     int status = CLI_OK;
-    char *place = place_of(w, v, key);
-    if (bl_image_read_over(w->session->ctx, path, w->job.over ? w->job.background : NULL, &size[0], &size[1],
-                           channels, read) != BL_OK)
-        status = fail("%s: %s", place, bl_context_error(w->session->ctx));
+    char *place = fit_job_place(&w->job, v, key);
+    if (bl_image_read_over(w->session->ctx, path, background, &size[0], &size[1], channels, read) != BL_OK)
+        status = fail("%s: %s: %s", w->args->job, place, bl_context_error(w->session->ctx));
     else if (size[0] != info->width || size[1] != info->height || (*channels != 1 && *channels != 3)) {
-        status = fail("%s: %s has %u x %u pixels and %u channels; the scene's film has %u x %u and 3", place,
-                      path, size[0], size[1], *channels, info->width, info->height);
+        status = fail("%s: %s: %s has %u x %u pixels and %u channels; the scene's film has %u x %u and 3",
+                      w->args->job, place, path, size[0], size[1], *channels, info->width, info->height);
         free(*read);
     }
     free(place);
@@ -57,7 +49,8 @@ static int read_target(const fit_work *w, uint32_t v, float **target)
 {
     uint32_t channels;
     float *read = NULL;
-    CLI_TRY(read_image(w, v, "target", w->job.views[v].target, &channels, &read));
+    CLI_TRY(read_image(w, v, "target", w->job.views[v].target, w->job.over ? w->job.background : NULL,
+                       &channels, &read));
     if (w->job.views[v].linear)
         undo_decoding(read, session_pixels(w->session) * channels);
     *target = memory_or_exit(session_values(w->session) * sizeof **target);
@@ -75,7 +68,7 @@ static int read_mask(fit_work *w, uint32_t v)
     float *read = NULL;
     if (!path)
         return CLI_OK;
-    CLI_TRY(read_image(w, v, "mask", path, &channels, &read));
+    CLI_TRY(read_image(w, v, "mask", path, NULL, &channels, &read));
     if (is_png(path))
         undo_decoding(read, pixels * channels);
     float *weights = w->pictures[v].weights = memory_or_exit(pixels * sizeof *weights);
@@ -85,9 +78,9 @@ static int read_mask(fit_work *w, uint32_t v)
         some |= read[i] > 0, good &= read[i] >= 0 && isfinite(read[i]);
     }
     free(read);
-    char *place = place_of(w, v, "mask");
+    char *place = fit_job_place(&w->job, v, "mask");
     int status = some && good ? CLI_OK
-                              : fail("%s: %s %s", place, path,
+                              : fail("%s: %s: %s %s", w->args->job, place, path,
                                      good ? "is black: no pixel counts" : "has values below 0 or not finite");
     free(place);
     return status;

@@ -120,16 +120,16 @@ int check_writable(const char *path)
     return CLI_OK;
 }
 
-bool is_display_image(const char *path)
-{
-    const char *dot = strrchr(path, '.');
-    return dot && (!strcmp(dot, ".png") || !strcmp(dot, ".jpg") || !strcmp(dot, ".jpeg"));
-}
-
 bool is_png(const char *path)
 {
     const char *dot = strrchr(path, '.');
     return dot && strcasecmp(dot, ".png") == 0;
+}
+
+bool is_display_image(const char *path)
+{
+    const char *dot = strrchr(path, '.');
+    return dot && (!strcmp(dot, ".png") || !strcmp(dot, ".jpg") || !strcmp(dot, ".jpeg"));
 }
 
 int copy_to_stdout(const char *path)

@@ -11,13 +11,15 @@
 
 #include <cmocka.h>
 
+#include "support/run_means.h"
 #include "support/scene_cases.h"
 #include "support/scene_device.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { SIDE = 16, BLOCK = 4, BLOCKS = 3 * SIDE * SIDE / (BLOCK * BLOCK), RUNS = 10 };
+enum { SIDE = 16, RUNS = 10 };
+enum { BORDER = 2 }; /* near it splats also go to what lies beyond: the outermost pixels are left out */
 
 static scene_device device;
 static char *folder;
@@ -65,67 +67,40 @@ static char *scene_of(arena *a, const meter_case *c, const char *integrator)
     return scene_xml(a, with, "", c->body);
 }
 
-/* ---- means and their errors over runs ---- */
-
-typedef struct estimate {
-    double sum[BLOCKS + 1], squares[BLOCKS + 1]; /* the last: of all values together */
-} estimate;
-
-static void add_run(estimate *e, const double *values, uint32_t count)
-{
-    double all = 0;
-    for (uint32_t i = 0; i <= count; i++) {
-        double v = i < count ? values[i] : all;
-        uint32_t at = i < count ? i : BLOCKS;
-        e->sum[at] += v, e->squares[at] += v * v, all += v;
-    }
-}
-
-static double mean_of(const estimate *e, uint32_t i) { return e->sum[i] / RUNS; }
-static double variance_of(const estimate *e, uint32_t i)
-{
-    return fmax(0, e->squares[i] / RUNS - mean_of(e, i) * mean_of(e, i)) / (RUNS - 1);
-}
+/* ---- two means alike ---- */
 
 /* noise: the largest error of the mean of all values that says something. */
-static void compare(const char *name, const estimate *light, const estimate *path, uint32_t count,
+static void compare(const char *name, const run_means *light, const run_means *path, uint32_t count,
                     double noise)
 {
     double squares = 0;
     for (uint32_t i = 0; i < count; i++) {
-        double z = (mean_of(light, i) - mean_of(path, i)) /
-                   sqrt(variance_of(light, i) + variance_of(path, i) + 1e-30);
+        double x = run_means_value(light, i), y = run_means_value(path, i),
+               z = (x - y) / (run_means_error(light, path, i) + 1e-15);
         if (fabs(z) > 7)
-            fail_msg("%s: value %u is %g by light tracing and %g by path tracing, z %.1f", name, i,
-                     mean_of(light, i), mean_of(path, i), z);
+            fail_msg("%s: value %u is %g by light tracing and %g by path tracing, z %.1f", name, i, x, y, z);
         squares += z * z / count;
     }
-    double error = sqrt(variance_of(light, BLOCKS) + variance_of(path, BLOCKS)),
-           z = (mean_of(light, BLOCKS) - mean_of(path, BLOCKS)) / error,
-           relative = error / fabs(mean_of(path, BLOCKS));
+    double error = run_means_error(light, path, RUN_MEANS_ALL), mean = run_means_value(path, RUN_MEANS_ALL),
+           z = (run_means_value(light, RUN_MEANS_ALL) - mean) / error, relative = error / fabs(mean);
     print_message("%s: z of the mean %.1f, mean of squares %.1f, noise %.3g\n", name, z, squares, relative);
     assert_true(fabs(z) < 4.5 && relative < noise);
 }
 
-static estimate image_runs(const meter_case *c, const char *integrator)
+static run_means image_runs(const meter_case *c, const char *integrator, uint32_t *count)
 {
     arena a = {0};
     scene_picture p = scene_picture_load(&device, scene_of(&a, c, integrator), folder, NULL, 0);
-    estimate e = {0};
+    run_means e = {0};
     assert_int_equal(p.values, 3 * SIDE * SIDE);
     for (uint32_t run = 0; run < RUNS; run++) {
-        double blocks[BLOCKS] = {0};
+        double blocks[RUN_MEANS_MOST];
         bl_stats stats;
         const bl_render_desc d = {.spp = 400, .seed = 1 + run};
         SCENE_MUST(&device, bl_job_render(p.job, &d, p.image, &stats));
         assert_int_equal(stats.non_finite, 0);
-        /* Near the border splats also go to what lies beyond: the outermost pixels are left out. */
-        for (int i = 0; i < 3 * SIDE * SIDE; i++) {
-            int x = i / 3 % SIDE, y = i / 3 / SIDE;
-            if (x >= 2 && y >= 2 && x < SIDE - 2 && y < SIDE - 2)
-                blocks[3 * (y / BLOCK * (SIDE / BLOCK) + x / BLOCK) + i % 3] += (double)p.image[i];
-        }
-        add_run(&e, blocks, BLOCKS);
+        *count = run_means_blocks(p.image, SIDE, SIDE, BORDER, blocks);
+        run_means_add(&e, blocks, *count);
     }
     scene_picture_free(&p);
     arena_free(&a);
@@ -136,14 +111,16 @@ static void light_tracing_equals_path_tracing(void **state)
 {
     (void)state;
     for (int k = 0; k < CASES; k++) {
-        estimate light = image_runs(&cases[k], "ptracer"), path = image_runs(&cases[k], "path");
-        compare(cases[k].name, &light, &path, BLOCKS, 2e-2);
+        uint32_t count;
+        run_means light = image_runs(&cases[k], "ptracer", &count),
+                  path = image_runs(&cases[k], "path", &count);
+        compare(cases[k].name, &light, &path, count, 2e-2);
     }
 }
 
 /* ---- gradients ---- */
 
-static estimate gradient_runs(const char *integrator)
+static run_means gradient_runs(const char *integrator)
 {
     static const char *const names[] = {"wall.reflectance.value", "lamp.reflectance.value",
                                         "panel.radiance.value"};
@@ -152,10 +129,10 @@ static estimate gradient_runs(const char *integrator)
     float adjoint[3 * SIDE * SIDE];
     for (int i = 0; i < 3 * SIDE * SIDE; i++) {
         int x = i / 3 % SIDE, y = i / 3 / SIDE;
-        bool inside = x >= 2 && y >= 2 && x < SIDE - 2 && y < SIDE - 2;
+        bool inside = x >= BORDER && y >= BORDER && x < SIDE - BORDER && y < SIDE - BORDER;
         adjoint[i] = inside ? (float)(1 + 0.5 * sin(0.3 * i) + 0.05 * x) : 0;
     }
-    estimate e = {0};
+    run_means e = {0};
     for (uint32_t run = 0; run < RUNS; run++) {
         double values[9];
         bl_stats stats;
@@ -168,7 +145,7 @@ static estimate gradient_runs(const char *integrator)
             for (uint32_t c = 0; c < 3; c++)
                 values[3 * k + c] = (double)g[c];
         }
-        add_run(&e, values, 9);
+        run_means_add(&e, values, 9);
     }
     scene_picture_free(&p);
     arena_free(&a);
@@ -178,7 +155,7 @@ static estimate gradient_runs(const char *integrator)
 static void gradients_equal_those_of_paths(void **state)
 {
     (void)state;
-    estimate light = gradient_runs("ptracer"), path = gradient_runs("path");
+    run_means light = gradient_runs("ptracer"), path = gradient_runs("path");
     compare("gradients", &light, &path, 9, 5e-2);
 }
 

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "support/run_means.h"
 #include "support/scene_cases.h"
 #include "support/scene_device.h"
 
@@ -18,14 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    WIDTH = 16,
-    HEIGHT = 12,
-    VALUES = 3 * WIDTH * HEIGHT,
-    BLOCK = 4,
-    BLOCKS = 3 * WIDTH * HEIGHT / (BLOCK * BLOCK),
-    RUNS = 12
-};
+enum { WIDTH = SCENE_WINDOW_WIDTH, HEIGHT = SCENE_WINDOW_HEIGHT, VALUES = 3 * WIDTH * HEIGHT, RUNS = 12 };
 
 static scene_device device;
 static char *folder;
@@ -37,7 +31,6 @@ typedef struct light_case {
     bool quick; /* not only with BL_LONG */
 } light_case;
 
-#define LOOK "<transform name='to_world'><lookat origin='1,2,8' target='.3,.1,0' up='.2,1,0'/></transform>"
 #define WALL                                                                                                 \
     "<shape type='rectangle'><transform name='to_world'><scale value='5'/><rotate y='1' "                    \
     "angle='12'/><translate z='-2'/></transform>"                                                            \
@@ -124,111 +117,55 @@ enum { CASES = sizeof cases / sizeof *cases };
 
 static char *scene_of(arena *a, const light_case *c, const char *integrator)
 {
-    const char *more =
-        strcmp(c->sensor, "thinlens") == 0
-            ? "<float name='aperture_radius' value='.4'/><float name='focus_distance' value='7'/>"
-            : "";
-    const char *look = strcmp(c->sensor, "orthographic") == 0
-                           ? "<transform name='to_world'><scale x='4' y='4'/><lookat origin='1,2,8' "
-                             "target='.3,.1,0' up='.2,1,0'/></transform>"
-                           : LOOK "<float name='fov' value='45'/>";
-    return scene_xml(a,
-                     arena_printf(a,
-                                  "<integrator type='%s'><integer name='max_depth' value='%s'/></integrator>",
-                                  integrator, c->depth),
-                     arena_printf(a,
-                                  "<sensor type='%s'>%s%s<film type='hdrfilm'><integer name='width' "
-                                  "value='%d'/><integer name='height' value='%d'/>"
-                                  "<integer name='crop_width' value='%d'/><integer name='crop_offset_x' "
-                                  "value='2'/>%s</film></sensor>",
-                                  c->sensor, look, more, WIDTH + 4, HEIGHT, WIDTH, c->film),
-                     c->body);
+    return scene_window_xml(
+        a,
+        arena_printf(a, "<integrator type='%s'><integer name='max_depth' value='%s'/></integrator>",
+                     integrator, c->depth),
+        c->sensor, c->film, c->body);
 }
 
-/* ---- means and their errors over runs ---- */
-
-typedef struct estimate {
-    double sum[BLOCKS + 1],
-        squares[BLOCKS + 1]; /* the last: of all values together, which are not independent within a run */
-    uint32_t count;
-} estimate;
-
-static void add_run(estimate *e, const double *values, uint32_t count)
-{
-    double all = 0;
-    for (uint32_t i = 0; i <= count; i++) {
-        double v = i < count ? values[i] : all;
-        uint32_t at = i < count ? i : BLOCKS;
-        e->sum[at] += v, e->squares[at] += v * v;
-        all += v;
-    }
-    e->count++;
-}
-
-static double mean_of(const estimate *e, uint32_t i) { return e->sum[i] / e->count; }
-static double variance_of_mean(const estimate *e, uint32_t i)
-{
-    double mean = mean_of(e, i);
-    return fmax(0, e->squares[i] / e->count - mean * mean) / (e->count - 1);
-}
+/* ---- two means alike ---- */
 
 /* Student's t of about 22 degrees is above 7 with a probability of 5e-7. Filters' tables differ in their
  * tails by about 1e-5 of the largest value. */
-static void compare(const char *name, const estimate *a, const estimate *b, uint32_t count, double noise)
+static void compare(const char *name, const run_means *a, const run_means *b, uint32_t count, double noise)
 {
     double largest = 0;
     for (uint32_t i = 0; i < count; i++)
-        largest = fmax(largest, fabs(mean_of(b, i)));
+        largest = fmax(largest, fabs(run_means_value(b, i)));
     for (uint32_t i = 0; i <= count; i++) {
-        uint32_t k = i < count ? i : BLOCKS;
-        double error = sqrt(variance_of_mean(a, k) + variance_of_mean(b, k));
-        if (fabs(mean_of(a, k) - mean_of(b, k)) > 7 * error + 1e-4 * largest)
-            fail_msg("%s: value %u is %g by light tracing and %g by path tracing, error %g", name, i,
-                     mean_of(a, k), mean_of(b, k), error);
+        uint32_t k = i < count ? i : RUN_MEANS_ALL;
+        double x = run_means_value(a, k), y = run_means_value(b, k), error = run_means_error(a, b, k);
+        if (fabs(x - y) > 7 * error + 1e-4 * largest)
+            fail_msg("%s: value %u is %g by light tracing and %g by path tracing, error %g", name, i, x, y,
+                     error);
     }
-    double error = sqrt(variance_of_mean(a, BLOCKS) + variance_of_mean(b, BLOCKS)),
-           difference = mean_of(a, BLOCKS) - mean_of(b, BLOCKS);
+    double error = run_means_error(a, b, RUN_MEANS_ALL), mean = run_means_value(b, RUN_MEANS_ALL),
+           difference = run_means_value(a, RUN_MEANS_ALL) - mean;
     print_message("%s: z of the mean %.1f, noise %.3g of the mean\n", name, difference / error,
-                  error / fabs(mean_of(b, BLOCKS)));
-    assert_true(fabs(difference) < 4.5 * error && error < noise * fabs(mean_of(b, BLOCKS)));
+                  error / fabs(mean));
+    assert_true(fabs(difference) < 4.5 * error && error < noise * fabs(mean));
 }
 
 /* ---- images ---- */
 
-static void blocks_of(const float *image, double *out)
-{
-    memset(out, 0, BLOCKS * sizeof *out);
-    for (int y = 0; y < HEIGHT; y++)
-        for (int x = 0; x < WIDTH; x++)
-            for (int c = 0; c < 3; c++)
-                out[3 * (y / BLOCK * (WIDTH / BLOCK) + x / BLOCK) + c] +=
-                    (double)image[3 * (y * WIDTH + x) + c] / (BLOCK * BLOCK);
-}
-
 /* Near the border pixels share out what falls on the film alone, splats also what would fall beyond
  * (Mitsuba): the outermost pixels are left out. */
-static void without_border(float *image)
-{
-    for (int y = 0; y < HEIGHT; y++)
-        for (int x = 0; x < WIDTH; x++)
-            if (x < 2 || y < 2 || x >= WIDTH - 2 || y >= HEIGHT - 2)
-                memset(image + 3 * (y * WIDTH + x), 0, 3 * sizeof *image);
-}
+enum { BORDER = 2 };
 
-static estimate image_runs(const light_case *c, const char *integrator)
+static run_means image_runs(const light_case *c, const char *integrator, uint32_t *count)
 {
     arena a = {0};
     scene_picture p = scene_picture_load(&device, scene_of(&a, c, integrator), folder, NULL, 0);
-    estimate e = {0};
+    run_means e = {0};
     for (uint32_t run = 0; run < RUNS; run++) {
-        double blocks[BLOCKS];
+        double blocks[RUN_MEANS_MOST];
         bl_stats stats;
         const bl_render_desc d = {.spp = c->spp, .seed = 1 + run};
         SCENE_MUST(&device, bl_job_render(p.job, &d, p.image, &stats));
         assert_int_equal(stats.non_finite, 0);
-        without_border(p.image);
-        blocks_of(p.image, blocks);
-        add_run(&e, blocks, BLOCKS);
+        *count = run_means_blocks(p.image, WIDTH, HEIGHT, BORDER, blocks);
+        run_means_add(&e, blocks, *count);
     }
     scene_picture_free(&p);
     arena_free(&a);
@@ -241,14 +178,16 @@ static void images_equal_those_of_paths(void **state)
     for (int k = 0; k < CASES; k++) {
         if (!cases[k].quick && !getenv("BL_LONG"))
             continue;
-        estimate light = image_runs(&cases[k], "ptracer"), path = image_runs(&cases[k], "path");
-        compare(cases[k].name, &light, &path, BLOCKS, 4e-2);
+        uint32_t count;
+        run_means light = image_runs(&cases[k], "ptracer", &count),
+                  path = image_runs(&cases[k], "path", &count);
+        compare(cases[k].name, &light, &path, count, 4e-2);
     }
 }
 
 /* ---- gradients ---- */
 
-static estimate gradient_runs(const light_case *c, const char *integrator, uint32_t *count)
+static run_means gradient_runs(const light_case *c, const char *integrator, uint32_t *count)
 {
     arena a = {0};
     uint32_t parameters = 0;
@@ -257,12 +196,14 @@ static estimate gradient_runs(const light_case *c, const char *integrator, uint3
     scene_picture p =
         scene_picture_load(&device, scene_of(&a, c, integrator), folder, c->parameters, parameters);
     float adjoint[VALUES];
-    for (int i = 0; i < VALUES; i++)
-        adjoint[i] = (float)(1 + 0.5 * sin(0.3 * i) + 0.02 * (i / 3 % WIDTH));
-    without_border(adjoint);
-    estimate e = {0};
+    for (int i = 0; i < VALUES; i++) {
+        int x = i / 3 % WIDTH, y = i / 3 / WIDTH;
+        bool inside = x >= BORDER && y >= BORDER && x < WIDTH - BORDER && y < HEIGHT - BORDER;
+        adjoint[i] = inside ? (float)(1 + 0.5 * sin(0.3 * i) + 0.02 * x) : 0;
+    }
+    run_means e = {0};
     for (uint32_t run = 0; run < RUNS; run++) {
-        double values[BLOCKS];
+        double values[RUN_MEANS_MOST];
         bl_stats stats;
         const bl_gradient_desc d = {.spp = c->spp / 2, .seed = 1 + run, .adjoint = adjoint};
         SCENE_MUST(&device, bl_job_gradient(p.job, &d, &stats));
@@ -273,12 +214,12 @@ static estimate gradient_runs(const light_case *c, const char *integrator, uint3
             float g[64];
             SCENE_MUST(&device, bl_scene_parameter_info(
                                     p.scene, scene_device_find(&device, p.scene, c->parameters[k]), &info));
-            assert_true(info.count <= 64 && *count + info.count <= BLOCKS);
+            assert_true(info.count <= 64 && *count + info.count <= RUN_MEANS_MOST);
             SCENE_MUST(&device, bl_job_read_gradient(p.job, k, g));
             for (uint32_t i = 0; i < info.count; i++)
                 values[(*count)++] = (double)g[i];
         }
-        add_run(&e, values, *count);
+        run_means_add(&e, values, *count);
     }
     scene_picture_free(&p);
     arena_free(&a);
@@ -292,8 +233,8 @@ static void gradients_equal_those_of_paths(void **state)
         if (!cases[k].parameters || (!cases[k].quick && !getenv("BL_LONG")))
             continue;
         uint32_t count = 0;
-        estimate light = gradient_runs(&cases[k], "ptracer", &count),
-                 path = gradient_runs(&cases[k], "path", &count);
+        run_means light = gradient_runs(&cases[k], "ptracer", &count),
+                  path = gradient_runs(&cases[k], "path", &count);
         compare(cases[k].name, &light, &path, count,
                 0.15); /* of the pane: its index missed twice the whole sum before */
     }
@@ -306,15 +247,7 @@ static void slices_change_nothing(void **state)
     (void)state;
     arena a = {0};
     scene_picture p = scene_picture_load(&device, scene_of(&a, &cases[1], "ptracer"), folder, NULL, 0);
-    float first[VALUES];
-    const bl_render_desc whole = {.spp = 40, .seed = 3, .slice_seconds = 10},
-                         sliced = {.spp = 40, .seed = 3, .slice_seconds = 1e-4},
-                         other = {.spp = 40, .seed = 4};
-    SCENE_MUST(&device, bl_job_render(p.job, &whole, first, NULL));
-    SCENE_MUST(&device, bl_job_render(p.job, &sliced, p.image, NULL));
-    assert_memory_equal(first, p.image, sizeof first);
-    SCENE_MUST(&device, bl_job_render(p.job, &other, p.image, NULL));
-    assert_true(memcmp(first, p.image, sizeof first) != 0);
+    scene_picture_expect_reproducible(&p, 40);
     scene_picture_free(&p);
     arena_free(&a);
 }

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "support/run_means.h"
 #include "support/scene_cases.h"
 #include "support/scene_device.h"
 
@@ -18,14 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    WIDTH = 16,
-    HEIGHT = 12,
-    VALUES = 3 * WIDTH * HEIGHT,
-    BLOCK = 4,
-    BLOCKS = VALUES / (BLOCK * BLOCK),
-    RUNS = 12
-};
+enum { WIDTH = SCENE_WINDOW_WIDTH, HEIGHT = SCENE_WINDOW_HEIGHT, VALUES = 3 * WIDTH * HEIGHT, RUNS = 12 };
 
 static scene_device device;
 static char *folder;
@@ -39,7 +33,6 @@ typedef struct chain_case {
     const char *chains;    /* the integrator's parameter, as XML; NULL: its default */
 } chain_case;
 
-#define LOOK "<transform name='to_world'><lookat origin='1,2,8' target='.3,.1,0' up='.2,1,0'/></transform>"
 #define WALL                                                                                                 \
     "<shape type='rectangle'><transform name='to_world'><scale value='5'/><rotate y='1' "                    \
     "angle='12'/><translate z='-2'/></transform>"                                                            \
@@ -82,71 +75,34 @@ static const chain_case cases[] = {
      6000, 1e-2, NULL, false, NULL},
 };
 enum { CASES = sizeof cases / sizeof *cases };
+enum { BLOCKS = VALUES / (RUN_MEANS_BLOCK * RUN_MEANS_BLOCK) };
 
 static const char *const integrators[] = {"pssmlt", "cpmmlt"};
 enum { INTEGRATORS = sizeof integrators / sizeof *integrators };
 
 static char *scene_of(arena *a, const chain_case *c, const char *integrator)
 {
-    const char *more =
-        strcmp(c->sensor, "thinlens") == 0
-            ? "<float name='aperture_radius' value='.4'/><float name='focus_distance' value='7'/>"
-            : "";
-    const char *look = strcmp(c->sensor, "orthographic") == 0
-                           ? "<transform name='to_world'><scale x='4' y='4'/><lookat origin='1,2,8' "
-                             "target='.3,.1,0' up='.2,1,0'/></transform>"
-                           : LOOK "<float name='fov' value='45'/>";
-    return scene_xml(
+    return scene_window_xml(
         a,
         arena_printf(a, "<integrator type='%s'><integer name='max_depth' value='%s'/>%s</integrator>",
                      integrator, c->depth, strstr(integrator, "mlt") && c->chains ? c->chains : ""),
-        arena_printf(a,
-                     "<sensor type='%s'>%s%s<film type='hdrfilm'><integer name='width' "
-                     "value='%d'/><integer name='height' value='%d'/>"
-                     "<integer name='crop_width' value='%d'/><integer name='crop_offset_x' "
-                     "value='2'/>%s</film></sensor>",
-                     c->sensor, look, more, WIDTH + 4, HEIGHT, WIDTH, c->film),
-        c->body);
+        c->sensor, c->film, c->body);
 }
 
-/* ---- means and their errors over runs ---- */
+/* ---- the same expectation ---- */
 
-typedef struct estimate {
-    double sum[BLOCKS + 1], squares[BLOCKS + 1]; /* the last: of all values together */
-} estimate;
-
-static void add_run(estimate *e, const float *image)
-{
-    double blocks[BLOCKS + 1] = {0};
-    for (int y = 0; y < HEIGHT; y++)
-        for (int x = 0; x < WIDTH; x++)
-            for (int c = 0; c < 3; c++)
-                blocks[3 * (y / BLOCK * (WIDTH / BLOCK) + x / BLOCK) + c] +=
-                    (double)image[3 * (y * WIDTH + x) + c];
-    for (int i = 0; i < BLOCKS; i++)
-        blocks[BLOCKS] += blocks[i];
-    for (int i = 0; i <= BLOCKS; i++)
-        e->sum[i] += blocks[i], e->squares[i] += blocks[i] * blocks[i];
-}
-
-static double mean_of(const estimate *e, int i) { return e->sum[i] / RUNS; }
-static double variance_of_mean(const estimate *e, int i)
-{
-    double mean = mean_of(e, i);
-    return fmax(0, e->squares[i] / RUNS - mean * mean) / (RUNS - 1);
-}
-
-static estimate runs_of(const chain_case *c, const char *integrator, uint32_t spp)
+static run_means runs_of(const chain_case *c, const char *integrator, uint32_t spp)
 {
     arena a = {0};
     scene_picture p = scene_picture_load(&device, scene_of(&a, c, integrator), folder, NULL, 0);
-    estimate e = {0};
+    run_means e = {0};
     for (uint32_t run = 0; run < RUNS; run++) {
+        double blocks[RUN_MEANS_MOST];
         bl_stats stats;
         const bl_render_desc d = {.spp = spp, .seed = 1 + run};
         SCENE_MUST(&device, bl_job_render(p.job, &d, p.image, &stats));
         assert_int_equal(stats.non_finite, 0);
-        add_run(&e, p.image);
+        run_means_add(&e, blocks, run_means_blocks(p.image, WIDTH, HEIGHT, 0, blocks));
     }
     scene_picture_free(&p);
     arena_free(&a);
@@ -154,22 +110,23 @@ static estimate runs_of(const chain_case *c, const char *integrator, uint32_t sp
 }
 
 /* Student's t of about 22 degrees is above 6 with a probability of 5e-6, and above 4.5 with 2e-4. */
-static void compare(const chain_case *c, const char *integrator, const estimate *a, const estimate *b)
+static void compare(const chain_case *c, const char *integrator, const run_means *a, const run_means *b)
 {
     double squares = 0, largest = 0;
-    for (int i = 0; i <= BLOCKS; i++) {
-        double error = sqrt(variance_of_mean(a, i) + variance_of_mean(b, i)),
-               z = error > 0 ? (mean_of(a, i) - mean_of(b, i)) / error : 0;
+    for (uint32_t i = 0; i <= BLOCKS; i++) {
+        uint32_t k = i < BLOCKS ? i : RUN_MEANS_ALL;
+        double x = run_means_value(a, k), y = run_means_value(b, k), error = run_means_error(a, b, k),
+               z = error > 0 ? (x - y) / error : 0;
         if (fabs(z) > (i < BLOCKS ? 6 : 4.5))
-            fail_msg("%s, %s: value %d is %g, by path tracing %g, error %g", c->name, integrator, i,
-                     mean_of(a, i), mean_of(b, i), error);
+            fail_msg("%s, %s: value %u is %g, by path tracing %g, error %g", c->name, integrator, i, x, y,
+                     error);
         if (i < BLOCKS)
             squares += z * z, largest = fmax(largest, fabs(z));
         else
             print_message(
                 "%s, %s: z of the mean %.1f, error %.2g of the mean, root mean square z %.2f, largest %.1f\n",
-                c->name, integrator, z, error / mean_of(b, i), sqrt(squares / BLOCKS), largest);
-        assert_true(i < BLOCKS || error < c->noise * mean_of(b, i));
+                c->name, integrator, z, error / y, sqrt(squares / BLOCKS), largest);
+        assert_true(i < BLOCKS || error < c->noise * y);
     }
     assert_true(sqrt(squares / BLOCKS) < 1.6);
 }
@@ -181,9 +138,9 @@ static void images_equal_those_of_paths(void **state)
         const chain_case *c = &cases[k];
         if (!c->quick && !getenv("BL_LONG"))
             continue;
-        estimate path = runs_of(c, c->reference ? c->reference : "path", c->path_spp);
+        run_means path = runs_of(c, c->reference ? c->reference : "path", c->path_spp);
         for (int i = 0; i < INTEGRATORS; i++) {
-            estimate chains = runs_of(c, integrators[i], c->spp);
+            run_means chains = runs_of(c, integrators[i], c->spp);
             compare(c, integrators[i], &chains, &path);
         }
     }
@@ -197,7 +154,7 @@ static void the_first_step_has_the_expectation(void **state)
     chain_case c = cases[1];
     c.chains = "<integer name='chains' value='512'/><float name='spread' value='.1'/>", c.spp = 128,
     c.noise = 3e-2;
-    estimate path = runs_of(&c, "path", c.path_spp), chains = runs_of(&c, "cpmmlt", c.spp);
+    run_means path = runs_of(&c, "path", c.path_spp), chains = runs_of(&c, "cpmmlt", c.spp);
     compare(&c, "cpmmlt, one step", &chains, &path);
 }
 
@@ -210,15 +167,7 @@ static void slices_change_nothing(void **state)
         arena a = {0};
         scene_picture p =
             scene_picture_load(&device, scene_of(&a, &cases[1], integrators[i]), folder, NULL, 0);
-        float first[VALUES];
-        const bl_render_desc whole = {.spp = 40, .seed = 3, .slice_seconds = 10},
-                             sliced = {.spp = 40, .seed = 3, .slice_seconds = 1e-4},
-                             other = {.spp = 40, .seed = 4};
-        SCENE_MUST(&device, bl_job_render(p.job, &whole, first, NULL));
-        SCENE_MUST(&device, bl_job_render(p.job, &sliced, p.image, NULL));
-        assert_memory_equal(first, p.image, sizeof first);
-        SCENE_MUST(&device, bl_job_render(p.job, &other, p.image, NULL));
-        assert_true(memcmp(first, p.image, sizeof first) != 0);
+        scene_picture_expect_reproducible(&p, 40);
         scene_picture_free(&p);
         arena_free(&a);
     }

@@ -747,6 +747,27 @@ char *scene_xml(arena *a, const char *integrator, const char *sensor, const char
     return arena_printf(a, "<scene version='3.0.0'>%s%s%s</scene>", integrator, sensor, body);
 }
 
+char *scene_window_xml(arena *a, const char *integrator, const char *sensor, const char *filter,
+                       const char *body)
+{
+    const char *lens = strcmp(sensor, "thinlens") == 0 ? "<float name='aperture_radius' value='.4'/>"
+                                                         "<float name='focus_distance' value='7'/>"
+                                                       : "",
+               *scale = "<scale x='4' y='4'/>", *field = "";
+    if (strcmp(sensor, "orthographic") != 0)
+        scale = "", field = "<float name='fov' value='45'/>";
+    return scene_xml(a, integrator,
+                     arena_printf(a,
+                                  "<sensor type='%s'><transform name='to_world'>%s<lookat origin='1,2,8' "
+                                  "target='.3,.1,0' up='.2,1,0'/></transform>%s%s<film type='hdrfilm'>"
+                                  "<integer name='width' value='%d'/><integer name='height' value='%d'/>"
+                                  "<integer name='crop_width' value='%d'/><integer name='crop_offset_x' "
+                                  "value='2'/>%s</film></sensor>",
+                                  sensor, scale, field, lens, SCENE_WINDOW_WIDTH + 4, SCENE_WINDOW_HEIGHT,
+                                  SCENE_WINDOW_WIDTH, filter),
+                     body);
+}
+
 static const char *sensor_of_case(const scene_case *c) { return c->sensor ? c->sensor : scene_sensor_format; }
 
 char *scene_case_xml(arena *a, const scene_case *c, int32_t max_depth, uint32_t width, uint32_t height)

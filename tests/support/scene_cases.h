@@ -51,6 +51,12 @@ char *scene_xml(arena *a, const char *integrator, const char *sensor, const char
 
 extern const char scene_sensor_format[]; /* two %u: width, height */
 
+/* A scene that is seen through a window of SCENE_WINDOW_WIDTH x SCENE_WINDOW_HEIGHT pixels, off the middle of
+ * a wider film. sensor: perspective, thinlens or orthographic; filter: XML. */
+enum { SCENE_WINDOW_WIDTH = 16, SCENE_WINDOW_HEIGHT = 12 };
+char *scene_window_xml(arena *a, const char *integrator, const char *sensor, const char *filter,
+                       const char *body);
+
 /* ---- scene_files.c ---- */
 
 /* A new folder in TMPDIR, or /tmp, with texture.pfm (4 x 3, colours), grey.pfm (3 x 5), sky.pfm (6 x 4, an

@@ -174,3 +174,19 @@ void scene_picture_expect(const scene_picture *p, uint32_t spp, const double *ex
         fail_msg("too noisy to judge: the mean is known to %.3g of %.3g allowed", sqrt(noise) / mean,
                  loudest);
 }
+
+void scene_picture_expect_reproducible(scene_picture *p, uint32_t spp)
+{
+    const bl_render_desc whole = {.spp = spp, .seed = 3, .slice_seconds = 10},
+                         sliced = {.spp = spp, .seed = 3, .slice_seconds = 1e-4},
+                         other = {.spp = spp, .seed = 4};
+    const size_t bytes = p->values * sizeof *p->image;
+    float *first = malloc(bytes);
+    assert_non_null(first);
+    SCENE_MUST(p->d, bl_job_render(p->job, &whole, first, NULL));
+    SCENE_MUST(p->d, bl_job_render(p->job, &sliced, p->image, NULL));
+    assert_memory_equal(first, p->image, bytes);
+    SCENE_MUST(p->d, bl_job_render(p->job, &other, p->image, NULL));
+    assert_true(memcmp(first, p->image, bytes) != 0);
+    free(first);
+}

@@ -65,5 +65,7 @@ void scene_picture_render(scene_picture *p, uint32_t spp, uint32_t seed);
  * out. slack: relative error of the expected value. */
 void scene_picture_expect(const scene_picture *p, uint32_t spp, const double *expected, double slack,
                           double loudest);
+/* Fails unless an image is the same bytes in however many dispatches, and others with another seed. */
+void scene_picture_expect_reproducible(scene_picture *p, uint32_t spp);
 
 #endif
