@@ -56,7 +56,7 @@ def run(page, tiny):
         "picture become finer together, from 16 to 128 pixels (Nimier-David et al. 2019, section 4.3 and figures 9 and 10, "
         "design caustics by light tracing that is differentiated by what moves).",
         "| target | flat slab | 16 pixels | 32 | 64 | 128 | path-traced | heights |\n|---|---|---|---|---|---|---|---|\n| " +
-        " | ".join("![%s](caustic_design_%s.png)" % (name, name) for name in PICTURES) + " |",
+        " | ".join('<img src="caustic_design_%s.png" alt="%s" width="128">' % (name, name) for name in PICTURES) + " |",
         "Correlation is Pearson's, with the target in that many pixels; seconds are since the first step. The relief is "
         "%.2f mm high, its steepest slope %.3f." % (found["height_range_mm"], found["steepest_slope"]),
         "The last row is an independent check: `slab.obj`, the closed solid, rendered by path tracing from the receiver to a small sun. "

@@ -181,6 +181,7 @@ void session_warn_incomplete(const cli_session *session, const cli_parameter *p,
 int session_read_image(const cli_session *session, const char *path, float **pixels);
 size_t session_pixels(const cli_session *session); /* width * height */
 size_t session_values(const cli_session *session); /* of an image: session_pixels * info.channels */
+float luminance(const float *rgb);                 /* of a linear colour */
 /* An image of that many channels (1 or 3) as one of the scene: in mode mono colours become their luminance.
  */
 void session_convert_image(const cli_session *session, const float *read, uint32_t channels, float *pixels);

@@ -37,7 +37,7 @@ typedef struct work {
     design_heights heights; /* of the present level */
     bl_fit *fit;
     double light, start, shown, pictured; /* light: mean irradiance behind the flat slab */
-    double cost_done, cost_all;           /* of all steps, in samples */
+    double cost_done, cost_all;           /* step_cost of steps */
     level_result levels[DESIGN_LEVELS_MOST];
     double light_traced, verified, verify_seconds;
     uint32_t verify_spp;
@@ -46,8 +46,7 @@ typedef struct work {
 
 static char *in_folder(const work *w, const char *name) { return text_format("%s/%s", w->folder, name); }
 
-/* Saves p as NAME.png and, where `exr`, NAME.exr. White is twice the brightest of the target's usual range.
- */
+/* Saves p as NAME.png and, where `exr`, NAME.exr. The target's brightest pixel is white. */
 static int save_picture(work *w, const char *name, const design_picture *p, bool exr)
 {
     double most = 0;
@@ -73,52 +72,54 @@ static void close_scene(work *w)
     w->fit = NULL, w->session->scene = NULL;
 }
 
-/* Loads the text as the session's scene, in grey light; takes the text. */
-static int open_scene(work *w, char *text)
+/* Loads the text as the session's scene, in grey light. */
+static int open_scene(work *w, const char *text)
 {
     const bl_scene_desc desc = {.mode = "mono"};
     close_scene(w);
     bl_result r = bl_scene_load_string(w->session->ctx, text, w->folder, &desc, &w->session->scene);
-    free(text);
     SESSION_TRY(w->session, r);
     SESSION_TRY(w->session, bl_scene_info_get(w->session->scene, &w->session->info));
     return CLI_OK;
 }
 
-static int render_scene(work *w, uint32_t spp, design_picture *out)
+/* doing: what the progress bar says. out->values: free() them. */
+static int render_scene(work *w, const char *doing, uint32_t spp, design_picture *out)
 {
     bl_job *job;
     *out = (design_picture){w->session->info.width, w->session->info.height, NULL};
     CLI_TRY(session_create_job(w->session, (bl_job_desc){0}, &job));
     out->values = memory_or_exit((size_t)out->width * out->height * sizeof *out->values);
     const uint64_t paths = (uint64_t)out->width * out->height * spp;
-    cli_progress bar = progress_begin(&w->args->common, "verifying", paths);
+    cli_progress bar = progress_begin(&w->args->common, doing, paths);
     const bl_render_desc d = {.spp = spp, .seed = w->job.seed, .progress = progress_call, .user = &bar};
     bl_result r = bl_job_render(job, &d, out->values, NULL);
     progress_end(&bar);
     bl_job_destroy(job);
+    if (r != BL_OK)
+        free(out->values);
     SESSION_TRY(w->session, r);
     return CLI_OK;
 }
 
 /* ---- levels ---- */
 
-static double lowest(const design_heights *h, size_t count)
+static size_t height_count(const design_heights *h) { return (size_t)h->columns * h->rows; }
+
+static double lowest(const design_heights *h)
 {
-    double least = h->values ? (double)h->values[0] : 0;
-    for (size_t i = 1; i < count; i++)
+    double least = INFINITY;
+    for (size_t i = 0; i < height_count(h); i++)
         least = fmin(least, (double)h->values[i]);
     return least;
 }
 
-static size_t height_count(const work *w) { return (size_t)w->heights.columns * w->heights.rows; }
-
-static void rescale(design_picture *p, double mean)
+static double highest(const design_heights *h)
 {
-    const size_t count = (size_t)p->width * p->height;
-    const double by = mean / design_mean(p->values, count);
-    for (size_t i = 0; i < count; i++)
-        p->values[i] = (float)((double)p->values[i] * by);
+    double most = -INFINITY;
+    for (size_t i = 0; i < height_count(h); i++)
+        most = fmax(most, (double)h->values[i]);
+    return most;
 }
 
 /* The heights of the level before on the level's grid; 0 at first. */
@@ -154,12 +155,12 @@ static int begin_fit(work *w, const design_level *level, uint32_t number)
 static int measure_light(work *w)
 {
     design_picture flat;
-    CLI_TRY(render_scene(w, 64, &flat));
+    CLI_TRY(render_scene(w, "measuring the light", 64, &flat));
     w->light = design_mean(flat.values, (size_t)flat.width * flat.height);
     int status =
         w->light > 0 ? CLI_OK : fail("no light arrives: is the slab below the light, and does it face it?");
     if (status == CLI_OK) {
-        rescale(&w->goal, w->light);
+        design_rescale(&w->goal, w->light);
         status = save_picture(w, "start", &flat, false);
     }
     free(flat.values);
@@ -172,7 +173,10 @@ static int open_level(work *w, uint32_t number)
     free(w->goal.values);
     w->goal = design_resized(&w->target, level->picture, number ? w->light : 1);
     refine_heights(w);
-    CLI_TRY(open_scene(w, design_scene(&w->job, &w->goal, lowest(&w->heights, height_count(w)))));
+    char *text = design_scene(&w->job, &w->goal, lowest(&w->heights));
+    int status = open_scene(w, text);
+    free(text);
+    CLI_TRY(status);
     if (number == 0)
         CLI_TRY(measure_light(w));
     return begin_fit(w, level, number);
@@ -202,6 +206,12 @@ static int picture_now(work *w)
     free(now.values);
     w->pictured = seconds_now();
     return status;
+}
+
+/* Of a step, in samples; of a square target, which is as good where costs are compared. */
+static double step_cost(const design_level *level)
+{
+    return (double)level->picture * level->picture * level->spp;
 }
 
 static void tell_step(work *w, const design_level *level, const bl_fit_status *status)
@@ -259,7 +269,7 @@ static int run_level(work *w, uint32_t number)
         SESSION_TRY(w->session, r);
         if (!isfinite(status.loss))
             return fail("the loss of step %u is not finite: a smaller \"rate\" may help", status.step);
-        w->cost_done += (double)w->goal.width * w->goal.height * level->spp;
+        w->cost_done += step_cost(level);
         tell_step(w, level, &status);
         CLI_TRY(picture_now(w));
     }
@@ -270,21 +280,16 @@ static int run_level(work *w, uint32_t number)
 
 static int save_heights(work *w)
 {
-    const size_t count = height_count(w);
-    const double least = lowest(&w->heights, count);
-    double most = 0;
-    for (size_t i = 0; i < count; i++) {
+    const double least = lowest(&w->heights);
+    for (size_t i = 0; i < height_count(&w->heights); i++)
         w->heights.values[i] = (float)((double)w->heights.values[i] - least);
-        most = fmax(most, (double)w->heights.values[i]);
-    }
     char *npy = in_folder(w, "heights.npy"), *png = in_folder(w, "heights.png"),
          *obj = in_folder(w, "slab.obj"), *stl = in_folder(w, "slab.stl");
     const design_sides sides = design_sides_of(&w->job, &w->goal);
     const design_picture grey = {w->heights.columns, w->heights.rows, w->heights.values};
     int status = save_npy(npy, w->heights.values, (const uint32_t[]){w->heights.rows, w->heights.columns}, 2);
-    status = status ? status : design_picture_save(w->session, png, &grey, fmax(most, 1e-9));
-    status = status ? status : design_obj_save(obj, &w->heights, sides, w->job.thickness);
-    status = status ? status : design_stl_save(stl, &w->heights, sides, w->job.thickness);
+    status = status ? status : design_picture_save(w->session, png, &grey, fmax(highest(&w->heights), 1e-9));
+    status = status ? status : design_slab_save(obj, stl, &w->heights, sides, w->job.thickness);
     free(npy), free(png), free(obj), free(stl);
     return status;
 }
@@ -302,11 +307,11 @@ static int verify(work *w, double deepest)
     char *path = in_folder(w, "verify.xml");
     int status = save_file(path, text, strlen(text));
     free(path);
-    if (status != CLI_OK)
-        free(text);
+    if (status == CLI_OK)
+        status = open_scene(w, text);
+    free(text);
     CLI_TRY(status);
-    CLI_TRY(open_scene(w, text));
-    CLI_TRY(render_scene(w, w->verify_spp, &seen));
+    CLI_TRY(render_scene(w, "verifying", w->verify_spp, &seen));
     w->verified = design_correlation(seen.values, w->goal.values, (size_t)seen.width * seen.height);
     w->verify_seconds = seconds_now() - begun;
     status = save_picture(w, "verified", &seen, true);
@@ -336,10 +341,7 @@ static cJSON *levels_json(const work *w)
 static int save_result(work *w)
 {
     const design_sides sides = design_sides_of(&w->job, &w->goal);
-    const double slope = design_steepest(&w->heights, sides);
-    double range = 0;
-    for (size_t i = 0; i < height_count(w); i++)
-        range = fmax(range, (double)w->heights.values[i]);
+    const double slope = design_steepest(&w->heights, sides), range = highest(&w->heights);
     cJSON *json = cJSON_CreateObject();
     json_add_origin(json, w->session, w->args->job);
     cJSON_AddNumberToObject(json, "light_traced_correlation", w->light_traced);
@@ -382,10 +384,8 @@ static int prepare(work *w)
     CLI_TRY(session_open_device(w->session));
     CLI_TRY(make_folder(w->folder));
     interrupt_install();
-    for (uint32_t k = 0; k < w->job.level_count; k++) {
-        const design_level *level = &w->job.levels[k];
-        w->cost_all += (double)level->picture * level->picture * level->spp * level->steps;
-    }
+    for (uint32_t k = 0; k < w->job.level_count; k++)
+        w->cost_all += step_cost(&w->job.levels[k]) * w->job.levels[k].steps;
     char *path = in_folder(w, "design.csv");
     w->csv = fopen(path, "w");
     int status = w->csv ? CLI_OK : fail("cannot write %s", path);
@@ -405,7 +405,7 @@ static int design(work *w)
     for (uint32_t k = 0; k < w->job.level_count && !interrupted(); k++)
         CLI_TRY(run_level(w, k));
     CLI_TRY(save_picture(w, "target", &w->goal, false));
-    const double deepest = lowest(&w->heights, height_count(w));
+    const double deepest = lowest(&w->heights);
     CLI_TRY(save_heights(w));
     if (interrupted()) {
         note(&w->args->common, "interrupted: the relief so far is in %s; nothing was verified", w->folder);

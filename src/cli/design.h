@@ -48,6 +48,7 @@ typedef struct design_picture {
 int design_target_read(const cli_session *session, const design_job *job, design_picture *out);
 /* The same picture with a longer side of so many pixels, and this mean. */
 design_picture design_resized(const design_picture *from, uint32_t longer, double mean);
+void design_rescale(design_picture *p, double mean);
 double design_mean(const float *values, size_t count);
 /* Pearson's correlation of two pictures of `count` pixels. */
 double design_correlation(const float *a, const float *b, size_t count);
@@ -82,7 +83,7 @@ double design_steepest(const design_heights *h, design_sides sides); /* slope, a
 /* The slab as a closed solid, outward normals: the flat face in the plane z = 0, the relief at thickness +
  * height above it. y points up where the picture's rows go down. OBJ with smooth normals of the relief;
  * binary STL. */
-int design_obj_save(const char *path, const design_heights *h, design_sides sides, double thickness);
-int design_stl_save(const char *path, const design_heights *h, design_sides sides, double thickness);
+int design_slab_save(const char *obj, const char *stl, const design_heights *h, design_sides sides,
+                     double thickness);
 
 #endif

@@ -17,7 +17,7 @@ int design_target_read(const cli_session *session, const design_job *job, design
     double sum = 0;
     for (size_t i = 0; i < count; i++) {
         const float *v = read + channels * i;
-        out->values[i] = channels == 1 ? v[0] : 0.2126f * v[0] + 0.7152f * v[1] + 0.0722f * v[2];
+        out->values[i] = channels == 1 ? v[0] : luminance(v);
         fine &= out->values[i] >= 0, sum += (double)out->values[i];
     }
     free(read);
@@ -37,18 +37,23 @@ double design_mean(const float *values, size_t count)
     return sum / (double)count;
 }
 
+void design_rescale(design_picture *p, double mean)
+{
+    const size_t count = (size_t)p->width * p->height;
+    const double by = mean / design_mean(p->values, count);
+    for (size_t i = 0; i < count; i++)
+        p->values[i] = (float)((double)p->values[i] * by);
+}
+
 design_picture design_resized(const design_picture *from, uint32_t longer, double mean)
 {
     const double scale = (double)longer / fmax(from->width, from->height);
     design_picture p = {.width = (uint32_t)fmax(4, round(from->width * scale)),
                         .height = (uint32_t)fmax(4, round(from->height * scale))};
-    const size_t count = (size_t)p.width * p.height;
-    p.values = memory_or_exit(count * sizeof *p.values);
+    p.values = memory_or_exit((size_t)p.width * p.height * sizeof *p.values);
     bl_resample(3, (const uint32_t[]){from->height, from->width, 1}, from->values,
                 (const uint32_t[]){p.height, p.width, 1}, p.values);
-    const double by = mean / design_mean(p.values, count);
-    for (size_t i = 0; i < count; i++)
-        p.values[i] = (float)((double)p.values[i] * by);
+    design_rescale(&p, mean);
     return p;
 }
 

@@ -51,6 +51,8 @@ static char *common_part(const design_job *job, const design_picture *p, const c
     return text;
 }
 
+static bool is_near(const design_job *job) { return job->light == DESIGN_POINT || job->light == DESIGN_AREA; }
+
 /* A light for light tracing. In the middle of the slab it gives about the irradiance 1. */
 static char *near_light(const design_job *job, design_sides s, double top)
 {
@@ -76,8 +78,7 @@ static char *near_light(const design_job *job, design_sides s, double top)
 /* A light that paths can meet. */
 static char *wide_light(const design_job *job, double top)
 {
-    const bool near = job->light == DESIGN_POINT || job->light == DESIGN_AREA,
-               area = job->light == DESIGN_AREA;
+    const bool near = is_near(job), area = job->light == DESIGN_AREA;
     const double away = near ? job->light_distance : far_away;
     const double radius = near ? job->light_size / 2 : away * tan(job->light_angle / 2 * degree);
     const double surface = area ? 4 * radius * radius : pi * radius * radius;
@@ -117,9 +118,8 @@ static double acceptance(const design_job *job, design_sides s, double slope)
 {
     const double widest = atan(hypot(s.width, s.height) / job->distance), tilt = atan(slope),
                  sine = job->index * sin(tilt);
-    const bool beam = job->light == DESIGN_COLLIMATED || job->light == DESIGN_SUN;
     const double turned = sine < 1 ? asin(sine) - tilt : pi / 2;
-    const double angle = beam ? fmin(widest, turned + job->light_angle * degree) : widest;
+    const double angle = is_near(job) ? widest : fmin(widest, turned + job->light_angle * degree);
     return fmin(1.05 * angle / degree + 0.1, 90);
 }
 
@@ -127,10 +127,9 @@ char *design_verification(const design_job *job, const design_picture *p, const 
                           double slope, uint32_t *spp)
 {
     const design_sides s = design_sides_of(job, p);
-    const bool near = job->light == DESIGN_POINT || job->light == DESIGN_AREA;
     const double top = job->distance + job->thickness - least, angle = acceptance(job, s, slope);
-    const double light = near ? job->light_size / 2 / (job->light_distance + job->distance)
-                              : tan(job->light_angle / 2 * degree);
+    const double light = is_near(job) ? job->light_size / 2 / (job->light_distance + job->distance)
+                                      : tan(job->light_angle / 2 * degree);
     const double reached = light * light / pow(sin(angle * degree), 2);
     /* Pixels of small pictures get more: noise then is small beside their contrast, too. */
     const double wanted = fmin(16 * fmax(1, 16384. / p->width / p->height), 256);

@@ -149,94 +149,84 @@ static solid make_solid(const design_heights *h, design_sides sides, double thic
 
 /* ---- files ---- */
 
-/* Text that grows. */
-typedef struct buffer {
-    char *data;
-    size_t size, room;
-} buffer;
+typedef void write_solid(FILE *out, const solid *s);
 
-static void append(buffer *b, const void *data, size_t size)
+static int save_solid(const char *path, const solid *s, write_solid *write)
 {
-    if (b->size + size > b->room) {
-        const size_t more = 2 * (b->size + size) + 4096;
-        char *grown = memory_or_exit(more);
-        if (b->size)
-            memcpy(grown, b->data, b->size);
-        free(b->data);
-        b->data = grown, b->room = more;
-    }
-    memcpy(b->data + b->size, data, size);
-    b->size += size;
-}
-
-static int save_buffer(const char *path, buffer *b)
-{
-    const int status = save_file(path, b->data, b->size);
-    free(b->data);
+    char *data = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&data, &size);
+    if (!out)
+        return fail("no memory for %s", path);
+    write(out, s);
+    const int status = fclose(out) == 0 ? save_file(path, data, size) : fail("no memory for %s", path);
+    free(data);
     return status;
 }
 
-int design_obj_save(const char *path, const design_heights *h, design_sides sides, double thickness)
+static void write_obj(FILE *out, const solid *s)
 {
-    solid s = make_solid(h, sides, thickness);
-    buffer out = {0};
-    char line[160];
-#define LINE(...) append(&out, line, (size_t)snprintf(line, sizeof line, __VA_ARGS__))
-    LINE("# millimetres; the relief looks along +z\n");
-    for (uint32_t i = 0; i < s.vertex_count; i++)
-        LINE("v %.7g %.7g %.7g\n", s.positions[3 * (size_t)i], s.positions[3 * (size_t)i + 1],
-             s.positions[3 * (size_t)i + 2]);
-    for (uint32_t i = 0; i < s.relief; i++) {
-        const double *n = s.normals + 3 * (size_t)i, length = sqrt(n[0] * n[0] + n[1] * n[1] + n[2] * n[2]);
-        LINE("vn %.7g %.7g %.7g\n", n[0] / length, n[1] / length, n[2] / length);
+    fprintf(out, "# millimetres; the relief looks along +z\n");
+    for (uint32_t i = 0; i < s->vertex_count; i++) {
+        const double *p = s->positions + 3 * (size_t)i;
+        fprintf(out, "v %.7g %.7g %.7g\n", p[0], p[1], p[2]);
     }
-    for (uint32_t f = s.relief_faces; f < s.face_count; f++) {
+    for (uint32_t i = 0; i < s->relief; i++) {
+        const double *n = s->normals + 3 * (size_t)i, length = sqrt(n[0] * n[0] + n[1] * n[1] + n[2] * n[2]);
+        fprintf(out, "vn %.7g %.7g %.7g\n", n[0] / length, n[1] / length, n[2] / length);
+    }
+    for (uint32_t f = s->relief_faces; f < s->face_count; f++) {
         double n[3];
-        normal_of(&s, s.faces + 3 * (size_t)f, n);
-        LINE("vn %.7g %.7g %.7g\n", n[0], n[1], n[2]);
+        normal_of(s, s->faces + 3 * (size_t)f, n);
+        fprintf(out, "vn %.7g %.7g %.7g\n", n[0], n[1], n[2]);
     }
-    for (uint32_t f = 0; f < s.face_count; f++) {
-        const uint32_t *v = s.faces + 3 * (size_t)f, flat = s.relief + f - s.relief_faces + 1;
-        const bool smooth = f < s.relief_faces;
-        LINE("f %u//%u %u//%u %u//%u\n", v[0] + 1, smooth ? v[0] + 1 : flat, v[1] + 1,
-             smooth ? v[1] + 1 : flat, v[2] + 1, smooth ? v[2] + 1 : flat);
+    for (uint32_t f = 0; f < s->face_count; f++) {
+        const uint32_t *v = s->faces + 3 * (size_t)f, flat = s->relief + f - s->relief_faces + 1;
+        const bool smooth = f < s->relief_faces;
+        fprintf(out, "f %u//%u %u//%u %u//%u\n", v[0] + 1, smooth ? v[0] + 1 : flat, v[1] + 1,
+                smooth ? v[1] + 1 : flat, v[2] + 1, smooth ? v[2] + 1 : flat);
     }
-#undef LINE
-    free_solid(&s);
-    return save_buffer(path, &out);
 }
 
-static void append_floats(buffer *out, const double *v)
+static void write_word(FILE *out, uint32_t word)
 {
-    unsigned char bytes[12];
+    for (int j = 0; j < 4; j++)
+        fputc((int)(word >> 8 * j & 255), out);
+}
+
+static void write_floats(FILE *out, const double *v)
+{
     for (int k = 0; k < 3; k++) {
         const float value = (float)v[k];
         uint32_t word;
         memcpy(&word, &value, sizeof word);
-        for (int j = 0; j < 4; j++)
-            bytes[4 * k + j] = (unsigned char)(word >> 8 * j);
+        write_word(out, word);
     }
-    append(out, bytes, sizeof bytes);
 }
 
-int design_stl_save(const char *path, const design_heights *h, design_sides sides, double thickness)
+static void write_stl(FILE *out, const solid *s)
+{
+    const char head[80] = "Backlight, millimetres";
+    fwrite(head, sizeof head, 1, out);
+    write_word(out, s->face_count);
+    for (uint32_t f = 0; f < s->face_count; f++) {
+        const uint32_t *face = s->faces + 3 * (size_t)f;
+        double n[3];
+        normal_of(s, face, n);
+        write_floats(out, n);
+        for (int k = 0; k < 3; k++)
+            write_floats(out, s->positions + 3 * (size_t)face[k]);
+        fwrite("\0", 2, 1, out);
+    }
+}
+
+int design_slab_save(const char *obj, const char *stl, const design_heights *h, design_sides sides,
+                     double thickness)
 {
     solid s = make_solid(h, sides, thickness);
-    buffer out = {0};
-    char head[80] = "Backlight, millimetres";
-    unsigned char count[4];
-    for (int j = 0; j < 4; j++)
-        count[j] = (unsigned char)(s.face_count >> 8 * j);
-    append(&out, head, sizeof head), append(&out, count, sizeof count);
-    for (uint32_t f = 0; f < s.face_count; f++) {
-        const uint32_t *face = s.faces + 3 * (size_t)f;
-        double n[3];
-        normal_of(&s, face, n);
-        append_floats(&out, n);
-        for (int k = 0; k < 3; k++)
-            append_floats(&out, s.positions + 3 * (size_t)face[k]);
-        append(&out, "\0\0", 2);
-    }
+    int status = save_solid(obj, &s, write_obj);
+    if (status == CLI_OK)
+        status = save_solid(stl, &s, write_stl);
     free_solid(&s);
-    return save_buffer(path, &out);
+    return status;
 }

@@ -218,13 +218,18 @@ size_t session_pixels(const cli_session *session)
 
 size_t session_values(const cli_session *session) { return session_pixels(session) * session->info.channels; }
 
+float luminance(const float *rgb) /* a grey stays exactly that grey */
+{
+    return rgb[1] + (0.212671f * (rgb[0] - rgb[1]) + 0.072169f * (rgb[2] - rgb[1]));
+}
+
 void session_convert_image(const cli_session *session, const float *read, uint32_t channels, float *pixels)
 {
     const uint32_t own = session->info.channels;
     for (size_t i = 0; i < session_pixels(session); i++) {
         const float *from = read + channels * i;
-        if (own == 1 && channels == 3) /* a grey stays exactly that grey */
-            pixels[i] = from[1] + (0.212671f * (from[0] - from[1]) + 0.072169f * (from[2] - from[1]));
+        if (own == 1 && channels == 3)
+            pixels[i] = luminance(from);
         else
             for (uint32_t c = 0; c < own; c++)
                 pixels[own * i + c] = from[channels == own ? c : 0];

@@ -3,6 +3,8 @@
  * library. */
 #include "support/scene_eval.h"
 
+#include "render/refit.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -119,6 +121,7 @@ typedef struct lane_run {
     const uint32_t *uniforms; /* UNIFORM_COUNT */
     uint32_t lane;
     bool f64;
+    const refit *work; /* where BUFFER_SAMPLES is the work buffer of moving geometry; NULL */
 } lane_run;
 
 static bl_result run_lane(scene_eval *e, render_pass pass, lane_run run, bl_error *err)
@@ -137,6 +140,9 @@ static bl_result run_lane(scene_eval *e, render_pass pass, lane_run run, bl_erro
         [BUFFER_SAMPLES] = {.words = e->sample, .reals = e->sample_reals, .count = SAMPLE_WORDS_MOST},
         [BUFFER_TANGENT] = {.reals = e->tangent, .count = e->plan->value_count},
     };
+    if (run.work)
+        buffers[BUFFER_SAMPLES] =
+            (ir_eval_buffer){.words = run.work->work.data, .count = run.work->work.count};
     ir_eval_env env = {.buffers = buffers,
                        .buffer_count = BUFFER_COUNT,
                        .uniforms = run.uniforms,
@@ -179,7 +185,7 @@ bl_result scene_eval_tables(scene_eval *e, bool f64, bl_error *err)
                 [UNIFORM_TABLE_STEP] = b->function,
                 [UNIFORM_TABLE_RECORD] = b->record,
             };
-            TRY(run_lane(e, RENDER_TABLES, (lane_run){e->values, uniforms, lane, f64}, err));
+            TRY(run_lane(e, RENDER_TABLES, (lane_run){e->values, uniforms, lane, f64, NULL}, err));
         }
     }
     return BL_OK;
@@ -241,6 +247,31 @@ bl_result scene_eval_run(scene_eval *e, render_pass pass, scene_eval_at at, bl_e
     for (uint32_t i = 0; gradient && i < e->plan->gradient_count; i++)
         e->gradient[i] *= 1 << 20;
     return BL_OK;
+}
+
+bl_result scene_eval_normals_adjoint(scene_eval *e, bool f64, bl_error *err)
+{
+    const plan *p = e->plan;
+    refit r;
+    if (!p->normals_derived)
+        return BL_OK;
+    bool *moves = checked(calloc(e->scene->parameters.count, sizeof *moves));
+    for (uint32_t i = 0; i < e->scene->parameters.count; i++)
+        if (p->normals_of[i] != PLAN_NONE)
+            moves[p->normals_of[i]] = true;
+    refit_create(p, moves, &r);
+    bl_result result = BL_OK;
+    for (uint32_t i = 0; i < r.dispatches.count; i++) {
+        const refit_dispatch *d = &r.dispatches.data[i];
+        const uint32_t uniforms[UNIFORM_COUNT] = {
+            [UNIFORM_LANE_COUNT] = d->lanes, [UNIFORM_TABLE_RECORD] = d->record};
+        lane_run run = {.values = e->values, .uniforms = uniforms, .f64 = f64, .work = &r};
+        for (; d->step == REFIT_NORMAL_VALUES && run.lane < d->lanes && result == BL_OK; run.lane++)
+            result = run_lane(e, RENDER_GEOMETRY_ADJOINT, run, err);
+    }
+    refit_free(&r);
+    free(moves);
+    return result;
 }
 
 void scene_eval_freeze(scene_eval *e, const double *direction, double step)

@@ -57,6 +57,9 @@ typedef struct scene_eval_at {
     bool f64; /* else f32 */
 } scene_eval_at;
 bl_result scene_eval_run(scene_eval *e, render_pass pass, scene_eval_at at, bl_error *err);
+/* Hands the gradients of derived normals, in e->gradient, on to the positions or heights. No run does it, nor
+ * does one make such normals anew where positions have changed. */
+bl_result scene_eval_normals_adjoint(scene_eval *e, bool f64, bl_error *err);
 /* Makes the sampling tables of e->values, and runs no pass. */
 bl_result scene_eval_tables(scene_eval *e, bool f64, bl_error *err);
 

@@ -48,7 +48,6 @@ static void put_faces(uint32_t columns, uint32_t rows, scene_mesh *m)
 static void put_heights(render_scene *s, const scene_object *o, const scene_image *heights)
 {
     const double *m = scene_get(o, "to_world")->matrix;
-    const uint32_t at = s->geometry.count, count = heights->width * heights->height;
     uint32_t words[HEIGHTS_VALUES] = {heights->width};
     const double cell[2] = {2. / (heights->width - 1), 2. / (heights->height - 1)};
     for (uint32_t k = 0; k < 3; k++) {
@@ -57,10 +56,8 @@ static void put_heights(render_scene *s, const scene_object *o, const scene_imag
         words[HEIGHTS_ROW + k] = float_word((float)(m[4 * k + 1] * cell[1]));
         words[HEIGHTS_AXIS + k] = float_word((float)m[4 * k + 2]);
     }
-    array_reserve(&s->geometry, at + HEIGHTS_VALUES + count);
-    memcpy(s->geometry.data + at, words, sizeof words);
-    memcpy(s->geometry.data + at + HEIGHTS_VALUES, heights->pixels, count * sizeof(float));
-    s->geometry.count = at + HEIGHTS_VALUES + count;
+    const uint32_t at = shape_put_words(s, words, sizeof words);
+    shape_put_words(s, heights->pixels, (size_t)heights->width * heights->height * sizeof(float));
     s->geometry.data[s->shapes.data[s->shapes.count - 1].data + MESH_HEIGHTS] = at;
     s->has_heights = true;
 }
@@ -93,10 +90,6 @@ static bl_result read_heights(const scene_object *o, scene_image *out, bl_error 
 
 static bl_result heightfield_load(render_scene *s, const scene_object *o, bl_error *err)
 {
-    const double *to_world = scene_get(o, "to_world")->matrix;
-    if (to_world[12] != 0 || to_world[13] != 0 || to_world[14] != 0 || to_world[15] != 1)
-        return scene_error(err, BL_ERROR_SCENE, o->where,
-                           "heightfield: to_world must be affine (last row 0 0 0 1)");
     scene_image heights;
     TRY(read_heights(o, &heights, err));
     const uint64_t count = (uint64_t)heights.width * heights.height;

@@ -50,7 +50,7 @@ enum mesh_word {
     MESH_UVS,
     MESH_CDF,
     MESH_FACE_COUNT,
-    MESH_HEIGHTS /* 0: the mesh is no heightfield */,
+    MESH_HEIGHTS, /* 0: the mesh is no heightfield */
     MESH_ARRAYS,
     MESH_WORDS
 };
@@ -220,6 +220,10 @@ static inline ir_ref root_is_far(tracer *t, ir_ref near, ir_ref far, ir_ref at)
 /* The point at a word of the scene buffer, one of those that describe a shape. While the motion of the
  * shape is differentiated (tracer.motion) the result is where that motion takes the point. */
 vec3 kind_point(tracer *t, ir_ref word);
+
+/* Appends data, whole words, to the geometry of the scene, after render_room. Returns its first word there.
+ */
+uint32_t shape_put_words(render_scene *s, const void *data, size_t bytes);
 
 /* ---- shape/mesh.c ---- */
 

@@ -10,17 +10,6 @@
 
 /* ---- loading ---- */
 
-/* Appends data to the geometry of the scene, and returns its first word there. */
-static uint32_t put_words(render_scene *s, const void *data, size_t bytes)
-{
-    BL_ASSERT(bytes % 4 == 0, "%zu bytes are no words", bytes);
-    uint32_t at = s->geometry.count, words = (uint32_t)(bytes / 4);
-    array_reserve(&s->geometry, at + words);
-    memcpy(s->geometry.data + at, data, bytes);
-    s->geometry.count += words;
-    return at;
-}
-
 static float triangle_area(const float *a, const float *b, const float *c)
 {
     float u[3], v[3];
@@ -91,11 +80,12 @@ bl_result mesh_add(render_scene *s, const scene_object *o, scene_mesh *m, bool m
     float *table = memory_need((size_t)m->face_count * sizeof *table + 4);
     float area = area_table(m, table);
     uint32_t words[MESH_WORDS];
-    words[MESH_FACES] = put_words(s, m->faces, (size_t)m->face_count * 12);
-    words[MESH_POSITIONS] = put_words(s, m->positions, (size_t)m->vertex_count * 12);
-    words[MESH_NORMALS] = m->normals ? put_words(s, m->normals, (size_t)m->vertex_count * 12) : PLAN_NONE;
-    words[MESH_UVS] = m->uvs ? put_words(s, m->uvs, (size_t)m->vertex_count * 8) : PLAN_NONE;
-    words[MESH_CDF] = put_words(s, table, (size_t)m->face_count * 4);
+    words[MESH_FACES] = shape_put_words(s, m->faces, (size_t)m->face_count * 12);
+    words[MESH_POSITIONS] = shape_put_words(s, m->positions, (size_t)m->vertex_count * 12);
+    words[MESH_NORMALS] =
+        m->normals ? shape_put_words(s, m->normals, (size_t)m->vertex_count * 12) : PLAN_NONE;
+    words[MESH_UVS] = m->uvs ? shape_put_words(s, m->uvs, (size_t)m->vertex_count * 8) : PLAN_NONE;
+    words[MESH_CDF] = shape_put_words(s, table, (size_t)m->face_count * 4);
     words[MESH_FACE_COUNT] = m->face_count;
     words[MESH_HEIGHTS] = words[MESH_ARRAYS] = 0;
     render_shape shape = {
@@ -107,7 +97,7 @@ bl_result mesh_add(render_scene *s, const scene_object *o, scene_mesh *m, bool m
         .normals_made = make_normals,
         .area = area,
     };
-    shape.data = put_words(s, words, sizeof words);
+    shape.data = shape_put_words(s, words, sizeof words);
     put_primitives(s, m, s->shapes.count);
     array_push(&s->shapes, shape);
     s->has_normals |= m->normals != NULL;

@@ -91,10 +91,8 @@ static bl_result add_grid(render_scene *s, const scene_object *o, const scene_vo
         return scene_error(err, BL_ERROR_UNSUPPORTED, o->where,
                            "sdfgrid: a grid of %zu samples is larger than the limit of 2^28", count);
     TRY(render_room(s, 0, count + SDF_WORDS, err));
-    array_reserve(&s->geometry, data + SDF_WORDS + (uint32_t)count);
-    memcpy(s->geometry.data + data, words, sizeof words);
-    memcpy(s->geometry.data + data + SDF_VALUES, v->values, count * sizeof(float));
-    s->geometry.count = data + SDF_WORDS + (uint32_t)count;
+    shape_put_words(s, words, sizeof words);
+    shape_put_words(s, v->values, count * sizeof(float));
     for (at[2] = 0; at[2] + 1 < v->size[2]; at[2]++)
         for (at[1] = 0; at[1] + 1 < v->size[1]; at[1]++)
             for (at[0] = 0; at[0] + 1 < v->size[0]; at[0]++)
