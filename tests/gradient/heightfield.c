@@ -137,6 +137,14 @@ static void refuses(void **state)
         device.context, scene_of(&a, "type='heightfield'><string name='filename' value='texture.pfm'/>"),
         folder, NULL, &scene);
     scene_device_refused(&device, r, BL_ERROR_SCENE, "one channel");
+    scene = scene_device_load(&device, scene_of(&a, HILL), folder);
+    const bl_fit_parameter p = {.name = "hill.heights", .large_steps = 1, .fixed_axes = 1};
+    const float target[VALUES] = {0};
+    bl_fit *fit = NULL;
+    r = bl_fit_create(device.device, scene,
+                      &(bl_fit_desc){.parameters = &p, .parameter_count = 1, .target = target}, &fit);
+    scene_device_refused(&device, r, BL_ERROR_ARGUMENT, "no axes");
+    bl_scene_destroy(scene);
     arena_free(&a);
 }
 
