@@ -270,9 +270,9 @@ static void zeros_are_not_walked(void **state)
             adjoint[3 * i + i % 4 % 3] = i % 2 ? -0.5f : 2, walked++;
     for (int form = BL_FORM_FUSED; form <= BL_FORM_SEPARATE; form++) {
         bl_stats stats;
-        SCENE_MUST(&device,
-                   bl_job_gradient(s.jobs[BL_PIXELS_UNIFORM],
-                                   &(bl_gradient_desc){.form = form, .spp = SPP, .adjoint = adjoint}, &stats));
+        SCENE_MUST(&device, bl_job_gradient(s.jobs[BL_PIXELS_UNIFORM],
+                                            &(bl_gradient_desc){.form = form, .spp = SPP, .adjoint = adjoint},
+                                            &stats));
         assert_int_equal(stats.non_finite, SPP * walked);
         assert_int_equal(stats.paths, SPP * PIXELS);
     }
@@ -289,7 +289,8 @@ static void zeros_take_nothing_away(void **state)
         float adjoint[VALUES], whole[ELEMENTS];
         double sum[2][ELEMENTS] = {{0}}, sizes[ELEMENTS] = {0};
         fill(adjoint, VALUES);
-        gradient(&s, BL_PIXELS_UNIFORM, (bl_gradient_desc){.form = form, .spp = 7, .adjoint = adjoint}, whole);
+        gradient(&s, BL_PIXELS_UNIFORM, (bl_gradient_desc){.form = form, .spp = 7, .adjoint = adjoint},
+                 whole);
         for (uint32_t part = 0; part < 2 + 3; part++) {
             float own[VALUES], g[ELEMENTS];
             for (uint32_t i = 0; i < VALUES; i++)
@@ -301,7 +302,8 @@ static void zeros_take_nothing_away(void **state)
         for (uint32_t i = 0; i < s.elements; i++)
             for (int by = 0; by < 2; by++)
                 if (!(fabs(sum[by][i] - (double)whole[i]) <= 1e-5 * sizes[i]))
-                    fail_msg("element %u, form %d: %.9g, of parts %.9g", i, form, (double)whole[i], sum[by][i]);
+                    fail_msg("element %u, form %d: %.9g, of parts %.9g", i, form, (double)whole[i],
+                             sum[by][i]);
     }
     unload(&s);
 }
