@@ -134,6 +134,8 @@ for motion in ("rigid", "similarity", "free"):
     GOOD.append(change(["parameters", 0, "motion"], motion))
 for pixels in ("uniform", "adjoint"):
     GOOD.append(change(["pixels"], pixels))
+for sampler in ("scene", "auto", "independent", "stratified", "multijitter", "orthogonal", "ldsampler", "paddedsobol"):
+    GOOD.append(change(["sampler"], sampler))
 for how in ("auto", "replay", "drt"):
     GOOD.append(change(["volume_gradient"], how))
 for name in ("l2", "l1", "relative_l2", "huber"):
@@ -229,6 +231,7 @@ BAD = [
     (change(["pixels"], 1), "pixels:"),
     (change(["volume_gradient"], "ddt"), 'volume_gradient: unknown way "ddt" (there are: auto, replay, drt)'),
     (change(["volume_gradient"], 1), "volume_gradient:"),
+    (change(["sampler"], "sobol"), 'sampler: unknown sampler "sobol" (there are: scene, auto, '), (change(["sampler"], 1), "sampler:"),
     (change(["optimizer"], "adam"), "optimizer:"), (change(["optimizer"], {}), "optimizer.type: missing"),
     (change(["optimizer"], {"type": 1}), "optimizer.type:"),
     (change(["optimizer"], {"type": "adamw"}),

@@ -254,7 +254,12 @@ typedef struct bl_scene_desc {
      * the scene's integrator is: as with the integrator `silhouette`. NULL: an image of light. */
     const char *silhouette;
     const char *mode; /* what light is: bl_mode_name, or a variant of Mitsuba ("llvm_ad_mono"); NULL: "rgb" */
-    uint64_t reserved[5];
+    /* How the random numbers of a pixel's samples are spread, in all passes: a sampler by name; NULL: the
+     * scene's, with its sample counts; "auto": "paddedsobol" where the scene has "independent" or none, else
+     * the scene's. It has less noise for the same samples and takes any number of them
+     * (docs/decisions/stratified-gradients.md). Means are the same. */
+    const char *sampler;
+    uint64_t reserved[4];
 } bl_scene_desc;
 
 /* Mitsuba 3 XML. */
@@ -423,8 +428,8 @@ typedef enum bl_pixels {
     BL_PIXELS_UNIFORM, /* as many in every pixel */
     BL_PIXELS_ADJOINT, /* as many in all, in proportion to |dL/dI| (over the channels, Euclidean): less
                           variance where the loss depends on few of the pixels. dL/dI comes to the host for
-                          that. Path replay with the sampler `independent`; not in two walks, whose samples
-                          are those of the image */
+                          that. Path replay, with the samplers `paddedsobol` and `independent`; not in
+                          two walks, whose samples are those of the image */
     BL_PIXELS_COUNT
 } bl_pixels;
 BL_API const char *bl_pixels_name(bl_pixels pixels); /* "uniform", "adjoint"; NULL past the last */

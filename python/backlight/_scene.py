@@ -17,7 +17,7 @@ from ._engine import Engine
 from ._errors import ArgumentError, ParameterError
 from ._library import CHOICES, context
 
-_OPTIONS = ("mode", "integrator", "max_depth", "sensor", "lights", "edges", "silhouette", "untrusted", "roots",
+_OPTIONS = ("mode", "integrator", "sampler", "max_depth", "sensor", "lights", "edges", "silhouette", "untrusted", "roots",
             "limits")
 _ENGINES = 4  # kernels and buffers that a scene keeps for render() and backlight.torch
 
@@ -54,6 +54,7 @@ def scene_options(given: Mapping[str, Any] | None, defines: Mapping[str, Any] | 
         "defines": list(texts.items()),
         "roots": [os.fspath(root) for root in given.get("roots") or ()],
         "mode": given.get("mode"), "integrator": given.get("integrator"), "silhouette": given.get("silhouette"),
+        "sampler": given.get("sampler"),
         "untrusted": bool(given.get("untrusted", False)),
         "max_depth": -1 if depth == -1 else as_count(depth, "max_depth", 2**31 - 1),
         "sensor": as_count(given.get("sensor", 0), "sensor"),
@@ -206,7 +207,8 @@ def load_file(path: str | os.PathLike[str], options: Mapping[str, Any] | None = 
 
     options: `mode` ("rgb"; "mono", luminance alone; "spectral", wavelengths; "rgb_polarized"; "mono_polarized";
     "spectral_polarized"; or a variant of Mitsuba, "llvm_ad_mono"), `integrator` (a name instead of the scene's),
-    `max_depth`, `sensor` (its number), `lights` ("weight", "uniform", "power"), `edges` ("auto", "none",
+    `max_depth`, `sampler` ("auto": paddedsobol where the scene says independent or nothing; or a
+    sampler's name), `sensor` (its number), `lights` ("weight", "uniform", "power"), `edges` ("auto", "none",
     "projective"), `silhouette` (ids of shapes: an image of what they cover), `untrusted` and `roots` (folders that may
     be read), `limits` (a dict)."""
     return Scene(_core.Scene(context(), os.fspath(path), "", True, scene_options(options, defines)))

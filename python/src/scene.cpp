@@ -22,7 +22,7 @@ SceneOptions::SceneOptions(const nb::dict &options)
 {
     auto given = nb::cast<std::vector<std::pair<std::string, std::string>>>(options["defines"]);
     auto places = nb::cast<std::vector<std::string>>(options["roots"]);
-    texts.reserve(2 * given.size() + places.size() + 3); // what keep() returns stays where it is
+    texts.reserve(2 * given.size() + places.size() + 4); // what keep() returns stays where it is
     for (auto &[key, value] : given) {
         const char *kept = keep(key);
         defines.push_back({kept, keep(value)});
@@ -31,6 +31,8 @@ SceneOptions::SceneOptions(const nb::dict &options)
         roots.push_back(keep(place));
     if (!options["mode"].is_none())
         fields.mode = keep(nb::cast<std::string>(options["mode"]));
+    if (!options["sampler"].is_none())
+        fields.sampler = keep(nb::cast<std::string>(options["sampler"]));
     if (!options["integrator"].is_none())
         fields.integrator = keep(nb::cast<std::string>(options["integrator"]));
     if (!options["silhouette"].is_none())

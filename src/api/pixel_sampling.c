@@ -50,11 +50,12 @@ bl_result pixel_sampling_check(const bl_job *job, bl_error *err)
         return error_set(err, BL_ERROR_UNSUPPORTED,
                          "only path replay can take its samples where dL/dI is, not %s",
                          render_method_name(job->scene));
-    if (job->scene->sampler && sampler_of(job->scene->sampler)->one)
+    if (!sampler_takes_any(job->scene->spreads))
         return error_set(
             err, BL_ERROR_UNSUPPORTED,
-            "samples where dL/dI is need the sampler `independent`: the scene's spreads a pixel's samples, "
-            "whose number it must choose");
+            "samples where dL/dI is need a sampler that can take any number of samples in a pixel, "
+            "`paddedsobol` or `independent`, not `%s`",
+            job->scene->spreads->base.plugin.name);
     return BL_OK;
 }
 

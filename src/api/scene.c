@@ -39,6 +39,7 @@ bl_result scene_from_description(bl_context *ctx, scene_description *d, const bl
     scene->context = ctx;
     render_overrides o = {
         .mode = desc ? desc->mode : NULL,
+        .sampler = desc ? desc->sampler : NULL,
         .integrator = desc ? desc->integrator : NULL,
         .silhouette = desc ? desc->silhouette : NULL,
         .max_depth = desc ? desc->max_depth : 0,

@@ -36,7 +36,7 @@ typedef struct cli_names {
 
 typedef struct cli_common {
     cli_names defines, roots, limits;
-    const char *mode, *integrator, *device, *ray_backend, *lights, *volume_gradient, *edges;
+    const char *mode, *integrator, *sampler, *device, *ray_backend, *lights, *volume_gradient, *edges;
     const char *silhouette; /* of a fit's job: as bl_scene_desc */
     uint32_t spp, spp_grad, seed, sensor;
     bool seed_given;

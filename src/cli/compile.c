@@ -231,7 +231,8 @@ static int compile(compiling *c, arguments *args)
     if (is_fit_job(args->input)) {
         CLI_TRY(fit_job_read(args->input, &c->fit));
         fit_job_merge(&c->fit, &args->common);
-    }
+    } else if (!args->common.sampler && args->parameters.count)
+        args->common.sampler = "auto"; /* as in grad */
     args->common.compile_only = true;
     args->common.no_cache = true; /* else the driver's time would be that of a file read */
     CLI_TRY(session_open(c->session, &args->common, c->fit.scene ? c->fit.scene : args->input));

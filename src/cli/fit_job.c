@@ -113,18 +113,27 @@ static int read_defines(json_place at, const cJSON *json, fit_job *job)
     return CLI_OK;
 }
 
+/* What --sampler takes. NULL past the last. */
+static const char *sampler_name(uint32_t index)
+{
+    static const char *const names[] = {"scene",       "auto",       "independent", "stratified",
+                                        "multijitter", "orthogonal", "ldsampler",   "paddedsobol"};
+    return index < sizeof names / sizeof *names ? names[index] : NULL;
+}
+
 /* ---- the file ---- */
 
 static int read_job(json_place at, fit_job *job)
 {
     typedef struct head {
-        const char *scene, *mode, *form, *pixels, *volume_gradient, *output, *schema;
+        const char *scene, *mode, *sampler, *form, *pixels, *volume_gradient, *output, *schema;
         uint32_t steps, spp, spp_grad, seed, checkpoint_steps, batch, held_out_steps, variance_steps;
         bool common_numbers;
     } head;
     static const json_key keys[] = {
         {"scene", KEY_TEXT, offsetof(head, scene), true},
         {"mode", KEY_TEXT, offsetof(head, mode), false},
+        {"sampler", KEY_TEXT, offsetof(head, sampler), false},
         {"target", KEY_OTHER, 0, false},
         {"mask", KEY_OTHER, 0, false},
         {"views", KEY_OTHER, 0, false},
@@ -152,13 +161,14 @@ static int read_job(json_place at, fit_job *job)
         {"defines", KEY_OTHER, 0, false},
         {"$schema", KEY_TEXT, offsetof(head, schema), false}, /* for editors */
         {0}};
-    uint32_t form = BL_FORM_AUTO, pixels = BL_PIXELS_UNIFORM, volume_gradient = BL_VOLUME_GRADIENT_AUTO;
+    uint32_t sampler, form = BL_FORM_AUTO, pixels = BL_PIXELS_UNIFORM,
+                      volume_gradient = BL_VOLUME_GRADIENT_AUTO;
     head h = {0};
     const cJSON *json = job->json;
     int status = json_read_keys(&at, json, keys, &h);
     CLI_TRY(h.scene ? CLI_OK : status);
     job->scene = json_beside(at.file, h.scene);
-    job->mode = h.mode;
+    job->mode = h.mode, job->sampler = h.sampler;
     job->output = h.output ? json_beside(at.file, h.output) : NULL;
     job->steps = h.steps;
     job->spp = h.spp;
@@ -172,6 +182,7 @@ static int read_job(json_place at, fit_job *job)
     /* All mistakes are said, each part's first ones at once; stages name parameters, which must be good. */
     status |= job_read_goal(at, json, job);
     status |= read_loss(at, cJSON_GetObjectItemCaseSensitive(json, "loss"), job);
+    status |= json_find_name(&at, "sampler", "sampler", h.sampler, sampler_name, &sampler);
     status |= json_find_name(&at, "form", "form", h.form, form_name, &form);
     job->form = (bl_gradient_form)form;
     status |= json_find_name(&at, "pixels", "choice", h.pixels, pixels_name, &pixels);
@@ -203,6 +214,7 @@ void fit_job_merge(const fit_job *job, cli_common *common)
         define_default(&common->defines, job->defines[i]);
     common->silhouette = job->silhouette;
     common->mode = common->mode ? common->mode : job->mode;
+    common->sampler = common->sampler ? common->sampler : job->sampler ? job->sampler : "auto";
     if (job->volume_gradient != BL_VOLUME_GRADIENT_AUTO && !common->volume_gradient)
         common->volume_gradient = bl_volume_gradient_name(job->volume_gradient);
     if (job->batch && !common->edges)

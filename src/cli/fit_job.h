@@ -50,6 +50,7 @@ typedef struct fit_job {
     char *text;           /* the file as it is */
     char *scene, *output; /* paths; output NULL: not given */
     const char *mode;     /* as bl_scene_desc; NULL: not given */
+    const char *sampler;  /* as --sampler; NULL: not given */
     fit_job_view *views;
     uint32_t view_count;
     bool several;            /* "views" was given, not "target" */

@@ -171,6 +171,10 @@ static void add_recipe(FILE *out, const fit_work *w)
         fprintf(out, " --mode ");
         report_escape(out, common->mode);
     }
+    if (common->sampler) {
+        fprintf(out, " --sampler ");
+        report_escape(out, common->sampler);
+    }
     if (common->integrator) {
         fprintf(out, " --integrator ");
         report_escape(out, common->integrator);

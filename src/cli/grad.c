@@ -293,7 +293,9 @@ static int gradients(work *w)
 static int run(void *argument)
 {
     CLI_TRY(check_usage(argument));
-    const arguments *args = argument;
+    arguments *args = argument;
+    if (!args->common.sampler)
+        args->common.sampler = "auto";
     if (args->forward.count > 0)
         return grad_forward(
             &(cli_forward){&args->common, args->scene, args->output, &args->forward, &args->tangents});

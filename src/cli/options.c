@@ -37,6 +37,12 @@ static const cli_option common_options[] = {
      .kind = CLI_TEXT, .value = "NAME", .offset = COMMON(integrator),
      .help = "instead of the scene's: path, direct, prb, prb_attached, prb_detached, prb_basic, tape, rb, "
              "rb_biased1, rb_biased2, rb_biased1_2, depth, ptracer, volpath, volpathmis, prbvolpath"},
+    {.groups = CLI_SCENE, .name = "--sampler",
+     .kind = CLI_TEXT, .value = "NAME", .offset = COMMON(sampler),
+     .help = "how random numbers are spread over a pixel's samples, in all passes: scene, as the scene says; "
+             "auto, paddedsobol where the scene says independent or nothing, for less noise; or a sampler "
+             "(default: auto in grad and fit, else scene)",
+     .choices = "scene|auto|independent|stratified|multijitter|orthogonal|ldsampler|paddedsobol"},
     {.groups = CLI_SCENE, .name = "--max-depth",
      .kind = CLI_DEPTH, .value = "N", .offset = COMMON(max_depth),
      .help = "longest path in segments instead of the integrator's; -1: unbounded"},

@@ -79,6 +79,7 @@ static bl_scene_desc scene_desc(const cli_common *common, bl_define **defines, c
         .roots = common->roots.items,
         .root_count = common->roots.count,
         .mode = common->mode,
+        .sampler = common->sampler && strcmp(common->sampler, "scene") != 0 ? common->sampler : NULL,
         .integrator = common->integrator,
         .silhouette = common->silhouette,
         .max_depth = common->max_depth,

@@ -200,7 +200,8 @@ typedef struct render_scene {
     bool has_smooth_sdf;
     bool has_heights; /* any heightfield */
     bool kind_used[SHAPE_KIND_COUNT];
-    float center[3], radius; /* bounding sphere */
+    float center[3], radius;             /* bounding sphere */
+    const struct sampler_class *spreads; /* how random numbers are spread: the sampler's, or another */
     const scene_object *sensor, *film, *filter, *sampler,
         *integrator;                     /* sensor: the one to look through; film, filter, sampler: its */
     ARRAY(const scene_object *) sensors; /* in order of the scene */
@@ -252,6 +253,7 @@ enum edges_wish { EDGES_BY_SCENE, EDGES_NONE, EDGES_PROJECTIVE };
 typedef struct render_overrides {
     const char *mode;       /* render_mode_find */
     const char *integrator; /* NULL: the scene's */
+    const char *sampler;    /* as bl_scene_desc.sampler */
     const char *silhouette; /* as render_scene.silhouette, in its place; NULL: none */
     int32_t max_depth;      /* 0: the scene's */
     uint32_t sensor;        /* which one to look through, in order of the scene */

@@ -206,10 +206,22 @@ static void measure(const setting *s, const float *adjoint, uint32_t seeds, mome
         }
 }
 
+/* The case with this sampler; NULL: with none. */
+static scene_case with_sampler(arena *a, const scene_case *c, const char *sampler)
+{
+    scene_case made = *c;
+    const char *film = strstr(scene_sensor_format, "<film");
+    if (sampler)
+        made.sensor = arena_printf(a, "%.*s<sampler type='%s'/>%s", (int)(film - scene_sensor_format),
+                                   scene_sensor_format, sampler, film);
+    return made;
+}
+
 static void means_are_equal(void **state)
 {
-    (void)state;
-    setting s = load(find_case("area light"), 3, WIDTH, HEIGHT);
+    arena a = {0};
+    const scene_case c = with_sampler(&a, find_case("area light"), *state);
+    setting s = load(&c, 3, WIDTH, HEIGHT);
     float adjoint[VALUES];
     moments m[BL_PIXELS_COUNT] = {0};
     fill(adjoint, VALUES);
@@ -230,6 +242,7 @@ static void means_are_equal(void **state)
     }
     assert_true(squares < 2.5 * (s.elements + 1));
     unload(&s);
+    arena_free(&a);
 }
 
 /* A sixteenth of the film matters: it gets 16 times the samples. */
@@ -457,6 +470,7 @@ int main(void)
         cmocka_unit_test(a_fit_takes_the_step),
         /* lavapipe compiles each kernel for seconds: there, these are enough */
         cmocka_unit_test(means_are_equal),
+        {"means are equal, paddedsobol", means_are_equal, NULL, NULL, (void *)(uintptr_t) "paddedsobol"},
         cmocka_unit_test(a_corner_has_less_variance),
         cmocka_unit_test(zeros_take_nothing_away),
         {"slices, separate", slices_do_not_matter, NULL, NULL, (void *)(uintptr_t)BL_FORM_SEPARATE},
@@ -467,6 +481,6 @@ int main(void)
     };
     uint32_t count = getenv("BL_LONG")                           ? sizeof tests / sizeof *tests
                      : strcmp(device.info.kind, "lavapipe") == 0 ? 5
-                                                                 : 10;
+                                                                 : 11;
     return scene_device_run(&device, &folder, "pixels", tests, count, NULL);
 }

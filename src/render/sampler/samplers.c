@@ -369,15 +369,39 @@ random4 sampler_block(tracer *t, const sampler_class *sampler, const sampler_pla
                         : random_block(t, at->pixel, at->sample, at->seed, at->stream, block);
 }
 
+/* ---- the choice ---- */
+
 uint32_t sampler_count(const render_scene *s, uint32_t spp, uint32_t sets)
 {
-    return s->sampler ? sampler_of(s->sampler)->count(spp, sets) : spp;
+    return s->spreads->count(spp, sets);
 }
+
+bool sampler_takes_any(const sampler_class *sampler) { return sampler->count == any_count; }
 
 bool sampler_jitters(const render_scene *s)
 {
-    return !s->sampler || !sampler_of(s->sampler)->one ||
-           sampler_of(s->sampler)->base.plugin.param_count < 3 || scene_number(s->sampler, "jitter") != 0;
+    bool own = s->sampler && sampler_of(s->sampler) == s->spreads; /* else it has no parameters */
+    return !own || s->spreads->base.plugin.param_count < 3 || scene_number(s->sampler, "jitter") != 0;
+}
+
+bl_result sampler_choose(render_scene *s, const char *wish, bl_error *err)
+{
+    s->spreads = s->sampler ? sampler_of(s->sampler) : &sampler_independent;
+    if (!wish)
+        return BL_OK;
+    if (strcmp(wish, "auto") == 0) {
+        if (!s->spreads->one)
+            s->spreads = &sampler_paddedsobol;
+        return BL_OK;
+    }
+    const plugin_class *found = registry_find(&render_registry, PLUGIN_SAMPLER, wish);
+    if (!found)
+        return error_set(err, BL_ERROR_ARGUMENT,
+                         "there is no sampler `%s`; there are auto, independent, stratified, multijitter, "
+                         "orthogonal, ldsampler and paddedsobol",
+                         wish);
+    s->spreads = (const sampler_class *)(const void *)found;
+    return BL_OK;
 }
 
 /* ---- classes ---- */

@@ -37,7 +37,11 @@ random4 sampler_block(tracer *t, const sampler_class *sampler, const sampler_pla
                       sampler_slots slots);
 /* spp, rounded up to what the sampler of the scene can do in so many sets. */
 uint32_t sampler_count(const render_scene *s, uint32_t spp, uint32_t sets);
+/* Whether it can take any number of samples, also where that is known for no sample. */
+bool sampler_takes_any(const sampler_class *sampler);
 bool sampler_jitters(const render_scene *s);
+/* Sets render_scene.spreads. wish: as bl_scene_desc.sampler. */
+bl_result sampler_choose(render_scene *s, const char *wish, bl_error *err);
 static inline const sampler_class *sampler_of(const scene_object *o)
 {
     return (const sampler_class *)(const void *)o->cls;

@@ -14,7 +14,7 @@ void walk_begin(walk *w, ir_func *f)
     w->behind_null = p->scene->hide_emitters && plan_has_nulls(p) && !w->volumetric && p->scene->sees_through;
     w->next_event &= w->media || p->scene->primitives.count > 0; /* else nothing scatters */
     w->weighted = sensor_weight(p->scene) != 1 || ((const filter_class *)p->filter->cls)->weighted;
-    w->sampler = p->scene->sampler ? sampler_of(p->scene->sampler) : &sampler_independent;
+    w->sampler = p->scene->spreads;
     w->bends = render_bends_rays(p->scene);
     w->t = plan_tracer(p, f);
     w->film_channels = p->scene->mode->film_channels;
