@@ -1,8 +1,8 @@
 # LABELS: swiftshader native
 # SPDX-License-Identifier: BSD-3-Clause
-"""backlight grad --variance: mean and variance are those of the gradients of single seeds, counts and seeds
-are all of theirs; what does not go together is said; and --pixels adjoint lowers the variance where it
-should."""
+"""backlight grad --variance: mean and variance are those of the gradients of single seeds, which --each
+writes; counts and seeds are all of theirs; what does not go together is said; and --pixels adjoint lowers the
+variance where it should."""
 import json
 import os
 import subprocess
@@ -45,7 +45,7 @@ def main():
         for k in range(COUNT):
             r = grad(single[k], "--target", target, "--seed", str(5 + k))
             assert r.returncode == 0, r.stderr
-        r = grad(many, "--target", target, "--seed", "5", "--variance", str(COUNT))
+        r = grad(many, "--target", target, "--seed", "5", "--variance", str(COUNT), "--each")
         assert r.returncode == 0, r.stderr
         s, ones = summary(many), [summary(f) for f in single]
         assert s["seeds"] == [5, 6, 7, 8] and len(s["time"]["repetitions"]) == COUNT, s
@@ -54,6 +54,7 @@ def main():
         assert "mean_variance" not in ones[0]["parameters"][0]
         for name, p in zip(NAMES, s["parameters"]):
             g = np.array([values(f, name) for f in single])
+            np.testing.assert_array_equal(values(many, name + ".gradients"), g)
             mean, variance = g.mean(axis=0), g.var(axis=0, ddof=1)
             assert np.all(variance > 0), name
             np.testing.assert_allclose(values(many, name), mean, rtol=1e-5, atol=1e-5 * np.abs(g).max())
@@ -75,7 +76,9 @@ def main():
         lower = [b["mean_variance"] / a["mean_variance"]
                  for a, b in zip(found["uniform"]["parameters"], found["adjoint"]["parameters"])]
         assert max(lower) < 0.3, lower # 9 of 256 pixels: about 9 / 256
-        for wrong in (["--target", target, "--variance", "1"], ["--target", target, "--variance", "0"]):
+        assert not os.path.exists(os.path.join(t, "uniform", NAMES[0] + ".gradients.npy"))
+        for wrong in (["--target", target, "--variance", "1"], ["--target", target, "--variance", "0"],
+                      ["--target", target, "--each"]):
             assert grad(t + "/wrong", *wrong).returncode == 2, wrong
         assert not os.path.exists(t + "/wrong")
 

@@ -315,8 +315,10 @@ int grad_forward(const cli_forward *args);
 typedef struct cli_moments {
     uint32_t count, values; /* how often; how many */
     double *mean, *squares; /* squares: of differences from the mean, summed */
+    uint32_t kept;          /* of the first so many: */
+    float *each;            /* all values; NULL: none are kept */
 } cli_moments;
-void moments_begin(cli_moments *m, uint32_t values);
+void moments_begin(cli_moments *m, uint32_t values, uint32_t kept);
 void moments_end(cli_moments *m);
 void moments_add(cli_moments *m, const float *values);
 void moments_mean(const cli_moments *m, float *out);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * backlight grad: reverse mode. For every parameter DIR/NAME.npy (float32, the parameter's shape) and, for
  * two dimensions or more, DIR/NAME.png; DIR/summary.json last, so that its presence means that the rest is
- * complete. With --variance also DIR/NAME.variance.npy (grad_variance.c). With --forward: the derivative of
- * the image instead (grad_forward.c). */
+ * complete. With --variance also DIR/NAME.variance.npy, with --each DIR/NAME.gradients.npy (grad_variance.c).
+ * With --forward: the derivative of the image instead (grad_forward.c). */
 #include "cli.h"
 
 #include <cjson/cJSON.h>
@@ -16,6 +16,7 @@ typedef struct arguments {
     const char *scene, *output, *adjoint, *target, *loss, *form, *pixels;
     cli_names parameters, forward, tangents;
     uint32_t variance; /* gradients to take; 0: one */
+    bool each;         /* all of them are written, too */
 } arguments;
 
 typedef struct work {
@@ -36,10 +37,9 @@ typedef struct work {
 static int check_forward_usage(const arguments *args)
 {
     if (args->parameters.count > 0 || args->adjoint || args->target || args->loss || args->pixels ||
-        args->variance)
-        return usage_error(
-            "grad",
-            "--forward does not go with --param, --adjoint, --target, --loss, --pixels and --variance");
+        args->variance || args->each)
+        return usage_error("grad", "--forward does not go with --param, --adjoint, --target, --loss, "
+                                   "--pixels, --variance and --each");
     if (args->tangents.count > 0 && args->tangents.count != args->forward.count)
         return usage_error("grad", "%u --tangent for %u --forward: give one for each, in order, or none",
                            args->tangents.count, args->forward.count);
@@ -63,6 +63,8 @@ static int check_usage(const arguments *args)
         return usage_error("grad", "--loss needs --target");
     if (args->variance == 1)
         return usage_error("grad", "--variance needs 2 gradients or more");
+    if (args->each && !args->variance)
+        return usage_error("grad", "--each needs --variance N: it writes the N gradients");
     return CLI_OK;
 }
 
@@ -142,24 +144,34 @@ static int compute(work *w, uint32_t repetition)
     return collect(w);
 }
 
+/* DIR/NAME.SUFFIX.npy; with `each` the gradients of all seeds, N in front of the parameter's shape. */
+static int save_array(const work *w, const bl_parameter_info *info, const char *suffix, const float *values,
+                      bool each)
+{
+    uint32_t shape[1 + sizeof info->shape / sizeof *info->shape] = {w->repetitions};
+    memcpy(shape + 1, info->shape, info->rank * sizeof *shape);
+    char *path = text_format("%s/%s%s.npy", w->args->output, info->name, suffix);
+    int status = save_npy(path, values, each ? shape : shape + 1, info->rank + each);
+    free(path);
+    return status;
+}
+
 static int save_one(const work *w, uint32_t k)
 {
     const bl_parameter_info *info = &w->parameters[k].info;
     float *values = memory_or_exit(info->count * sizeof *values);
-    char *array = text_format("%s/%s.npy", w->args->output, info->name);
     char *picture = text_format("%s/%s.png", w->args->output, info->name);
-    char *variance = text_format("%s/%s.variance.npy", w->args->output, info->name);
     moments_mean(&w->moments[k], values);
-    int status = save_npy(array, values, info->shape, info->rank);
+    int status = save_array(w, info, "", values, false);
     if (status == CLI_OK && info->rank >= 2)
         status = save_gradient_png(w->session, picture, info, values);
     if (status == CLI_OK && w->args->variance) {
         moments_variance(&w->moments[k], values);
-        status = save_npy(variance, values, info->shape, info->rank);
+        status = save_array(w, info, ".variance", values, false);
     }
-    free(variance);
+    if (status == CLI_OK && w->args->each)
+        status = save_array(w, info, ".gradients", w->moments[k].each, true);
     free(picture);
-    free(array);
     free(values);
     return status;
 }
@@ -251,7 +263,7 @@ static int prepare(work *w)
     w->seconds = memory_or_exit(w->repetitions * sizeof *w->seconds);
     w->moments = memory_or_exit(args->parameters.count * sizeof *w->moments);
     for (uint32_t k = 0; k < args->parameters.count; k++)
-        moments_begin(&w->moments[k], w->parameters[k].info.count);
+        moments_begin(&w->moments[k], w->parameters[k].info.count, args->each ? w->repetitions : 0);
     if (args->loss)
         find_loss(args->loss, &w->loss); /* the options allow no other name */
     CLI_TRY(session_open_device(w->session));
@@ -326,6 +338,8 @@ static const cli_option options[] = {
     {.name = "--variance", .kind = CLI_COUNT, .value = "N", .offset = FIELD(variance),
      .help = "take N whole gradients, of seeds from --seed on: their mean, and the variance of one of them "
              "in NAME.variance.npy and summary.json ('--variance 16')"},
+    {.name = "--each", .kind = CLI_FLAG, .offset = FIELD(each),
+     .help = "with --variance: the N gradients, too, in NAME.gradients.npy: N in front of NAME's shape"},
     {.name = "--output", .letter = 'o', .kind = CLI_TEXT, .value = "DIR", .offset = FIELD(output),
      .help = "folder for NAME.npy, NAME.png and summary.json"},
     {.name = "--forward", .kind = CLI_NAMES, .value = "NAME[=V]", .offset = FIELD(forward),

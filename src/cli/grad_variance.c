@@ -6,22 +6,27 @@
 #include <cjson/cJSON.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
-void moments_begin(cli_moments *m, uint32_t values)
+void moments_begin(cli_moments *m, uint32_t values, uint32_t kept)
 {
-    *m = (cli_moments){.values = values};
+    *m = (cli_moments){.values = values, .kept = kept};
     m->mean = memory_or_exit(values * sizeof *m->mean);
     m->squares = memory_or_exit(values * sizeof *m->squares);
+    m->each = kept ? memory_or_exit((size_t)kept * values * sizeof *m->each) : NULL;
 }
 
 void moments_end(cli_moments *m)
 {
     free(m->mean);
     free(m->squares);
+    free(m->each);
 }
 
 void moments_add(cli_moments *m, const float *values)
 {
+    if (m->count < m->kept)
+        memcpy(m->each + (size_t)m->count * m->values, values, m->values * sizeof *values);
     m->count++;
     for (uint32_t i = 0; i < m->values; i++) {
         double from_old = (double)values[i] - m->mean[i];
