@@ -73,6 +73,28 @@ def check_dump(folder):
     assert os.path.join(folder, "file") in why and not os.listdir(os.path.join(folder, "other")), why
 
 
+# A sensor on a wall: points of the scene cannot be linked to it, so it sees no silhouettes.
+METER = """<scene version="3.0.0"><integrator type="path"/>
+<shape type="rectangle" id="wall"><sensor type="irradiancemeter"><film type="hdrfilm">
+  <integer name="width" value="2"/><integer name="height" value="2"/></film></sensor></shape>
+<shape type="sphere" id="ball"><point name="center" value="0, 0, 2"/></shape>
+<emitter type="constant"/></scene>"""
+
+
+def check_edges(folder):
+    """Passes of moving edges have traces, too, and are refused where they would be empty."""
+    moved = ["--param", "light.to_world"]
+    for kernel in ("edges-seen", "edges-path", "edges-lit", "edges-seen-forward", "edges-learn"):
+        assert "func " in backlight("ir", SCENE, "--pass", kernel, *moved), kernel
+    path = os.path.join(folder, "meter.xml")
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(METER)
+    assert "func " in backlight("ir", path, "--pass", "edges-path", "--param", "ball.to_world")
+    for kernel in ("edges-seen", "edges-seen-forward"):
+        why = backlight("ir", path, "--pass", kernel, "--param", "ball.to_world", status=1)
+        assert "linked to the sensor" in why, why
+
+
 def main():
     recorded, optimised = backlight(*IR), backlight(*IR, "--optimised")
     listed = stages(backlight(*IR, "--stages"))
@@ -88,6 +110,7 @@ def main():
                 check_graph(f.read(), trace)
         backlight(*IR, "--dot", os.path.join(folder, "missing", "trace.dot"), status=1)
         check_dump(folder)
+        check_edges(folder)
     print("stages: " + " ".join(names))
     return 0
 

@@ -70,6 +70,7 @@ void job_record_range(bl_job *job, const job_work_desc *w, render_pass pass, job
         [UNIFORM_TILE_SLOTS] = pass == RENDER_EDGES_PATH_FORWARD ? w->film_spp : job_range_paths(tile),
         [UNIFORM_BATCH] = job->plan->batch_pixels ? plan_batch_word(job->plan) : 0,
         [UNIFORM_BATCH_PIXELS] = job->plan->batch_pixels,
+        [UNIFORM_UNKNOWN] = w->form == BL_FORM_TWO_WALK || w->form == BL_FORM_ONE_IMAGE,
     };
     job_record(job, pass, job->values, push, r.lane_count);
 }

@@ -144,6 +144,7 @@ enum render_uniform {
     UNIFORM_BATCH,        /* of a batch of pixels (plan.batch_pixels): the word of BUFFER_SCENE where its list
                              begins, */
     UNIFORM_BATCH_PIXELS, /* and how many pixels it has */
+    UNIFORM_UNKNOWN,      /* of RENDER_REPLAY: 1: dL/dI follows from the image of this pass */
     UNIFORM_COUNT,
     UNIFORM_CHAIN_PHASE = UNIFORM_HALVES,      /* of passes of Metropolis chains: enum chain_phase, */
     UNIFORM_CHAIN_STEP = UNIFORM_FIRST_SAMPLE, /* the number that names the step's random numbers, */

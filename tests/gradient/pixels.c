@@ -8,6 +8,7 @@
  *                where there are samples enough;
  *   noise        a lit room: the mean over seeds is that of uniform pixels, and so is the loss's. Where
  *                dL/dI is 0 except in a corner, the variance is far lower;
+ *   zeros        where dL/dI is 0 no sample is walked, and what is left out takes nothing away;
  *   nothing      dL/dI = 0; slices and tiles; a fit of two views; what cannot be done is refused. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -251,6 +252,62 @@ static void a_corner_has_less_variance(void **state)
     unload(&s);
 }
 
+/* ---- zeros ---- */
+
+/* Walks are counted by their radiance, which is not finite anywhere. A pixel counts if a single one of its
+ * channels is not 0. */
+static void zeros_are_not_walked(void **state)
+{
+    (void)state;
+    enum { SPP = 5 };
+    scene_case bright = sky;
+    bright.body = "<emitter type='constant' id='sky'><rgb name='radiance' value='1e31,1e31,1e31'/></emitter>";
+    setting s = load(&bright, 2, WIDTH, HEIGHT);
+    float adjoint[VALUES] = {0};
+    uint32_t walked = 0;
+    for (uint32_t i = 0; i < PIXELS; i++)
+        if (i % 3 != 1)
+            adjoint[3 * i + i % 4 % 3] = i % 2 ? -0.5f : 2, walked++;
+    for (int form = BL_FORM_FUSED; form <= BL_FORM_SEPARATE; form++) {
+        bl_stats stats;
+        SCENE_MUST(&device, bl_job_gradient(s.jobs[BL_PIXELS_UNIFORM],
+                                            &(bl_gradient_desc){.form = form, .spp = SPP, .adjoint = adjoint},
+                                            &stats));
+        assert_int_equal(stats.non_finite, SPP * walked);
+        assert_int_equal(stats.paths, SPP * PIXELS);
+    }
+    unload(&s);
+}
+
+/* The gradient is that of the pixels' parts, and that of the channels' parts. Sums are integers, and a lane's
+ * samples are those of a pixel, so the first differs by the rounding of the results. */
+static void zeros_take_nothing_away(void **state)
+{
+    (void)state;
+    setting s = load(find_case("area light"), 3, WIDTH, HEIGHT);
+    for (int form = BL_FORM_FUSED; form <= BL_FORM_SEPARATE; form++) {
+        float adjoint[VALUES], whole[ELEMENTS];
+        double sum[2][ELEMENTS] = {{0}}, sizes[ELEMENTS] = {0};
+        fill(adjoint, VALUES);
+        gradient(&s, BL_PIXELS_UNIFORM, (bl_gradient_desc){.form = form, .spp = 7, .adjoint = adjoint},
+                 whole);
+        for (uint32_t part = 0; part < 2 + 3; part++) {
+            float own[VALUES], g[ELEMENTS];
+            for (uint32_t i = 0; i < VALUES; i++)
+                own[i] = (part < 2 ? i / 3 % 2 == part : i % 3 == part - 2) ? adjoint[i] : 0;
+            gradient(&s, BL_PIXELS_UNIFORM, (bl_gradient_desc){.form = form, .spp = 7, .adjoint = own}, g);
+            for (uint32_t i = 0; i < s.elements; i++)
+                sum[part >= 2][i] += (double)g[i], sizes[i] += fabs((double)g[i]);
+        }
+        for (uint32_t i = 0; i < s.elements; i++)
+            for (int by = 0; by < 2; by++)
+                if (!(fabs(sum[by][i] - (double)whole[i]) <= 1e-5 * sizes[i]))
+                    fail_msg("element %u, form %d: %.9g, of parts %.9g", i, form, (double)whole[i],
+                             sum[by][i]);
+    }
+    unload(&s);
+}
+
 /* ---- the rest ---- */
 
 static void nothing_gives_zero(void **state)
@@ -396,10 +453,12 @@ int main(void)
         cmocka_unit_test(known_derivatives_add_up),
         {"flat, area light", flat_is_uniform, NULL, NULL, (void *)(uintptr_t) "area light"},
         cmocka_unit_test(nothing_gives_zero),
+        cmocka_unit_test(zeros_are_not_walked),
         cmocka_unit_test(a_fit_takes_the_step),
         /* lavapipe compiles each kernel for seconds: there, these are enough */
         cmocka_unit_test(means_are_equal),
         cmocka_unit_test(a_corner_has_less_variance),
+        cmocka_unit_test(zeros_take_nothing_away),
         {"slices, separate", slices_do_not_matter, NULL, NULL, (void *)(uintptr_t)BL_FORM_SEPARATE},
         cmocka_unit_test(what_cannot_be_is_said),
         /* BL_LONG=1 */
@@ -407,7 +466,7 @@ int main(void)
         {"flat, media", flat_is_uniform, NULL, NULL, (void *)(uintptr_t) "grid with empty voxels"},
     };
     uint32_t count = getenv("BL_LONG")                           ? sizeof tests / sizeof *tests
-                     : strcmp(device.info.kind, "lavapipe") == 0 ? 4
-                                                                 : 8;
+                     : strcmp(device.info.kind, "lavapipe") == 0 ? 5
+                                                                 : 10;
     return scene_device_run(&device, &folder, "pixels", tests, count, NULL);
 }

@@ -219,11 +219,12 @@ static ellipsoid_replay start(walk *w, const lane *l)
 bl_result kernel_ellipsoids_gradient(walk *w, ir_module *m)
 {
     ir_func *f = w->t.f;
-    bool image = w->pass != RENDER_ADJOINT, gradient = w->pass != RENDER_REPLAY;
+    bool image = w->pass != RENDER_ADJOINT;
     BL_ASSERT(w->pass == RENDER_GRADIENT || w->pass == RENDER_REPLAY || w->pass == RENDER_ADJOINT,
               "a gradient in pass %d", (int)w->pass);
     lane l = kernel_lane(w, m);
-    film_value dL = gradient ? replay_sample_adjoint(w, &l) : film_none(w);
+    film_value dL = replay_sample_adjoint(w, &l);
+    replay_skip_zero(w, &dL, &l);
     ellipsoid_replay p = start(w, &l);
     if (image)
         p.sum = kernel_load_sum(w, l.film, l.inside);
@@ -245,7 +246,7 @@ bl_result kernel_ellipsoids_gradient(walk *w, ir_module *m)
         finish_adjoint(w, &p, alive);
     state_replay(w, &next, &p);
     state_endloop(f, loop, &state, &next);
-    if (gradient)
+    if (w->pass != RENDER_REPLAY)
         ir_flush(f, BUFFER_GRADIENT, l.inside);
     state_replay(w, &state, &p);
     state_end(&state);

@@ -32,6 +32,8 @@ const char *render_pass_lacks(const plan *p, unsigned needs)
         {NEEDS_TABLES, p->table_builds.count > 0, "the scene has no sampling tables"},
         {NEEDS_GEOMETRY, !p->baked, "the geometry is part of the kernels"},
         {NEEDS_EDGES, p->edges, "no edge moves that is differentiated"},
+        {NEEDS_LINK, sensor_of(s->sensor)->link != NULL,
+         "points of the scene cannot be linked to the sensor"},
         {NEEDS_CHAINS, s->metropolis.particles > 0, "the scene's integrator has no Markov chains"},
         {NEEDS_LIT, edges_lit_possible(s), "no light from which borders of shadows are found"},
         {NEEDS_NORMALS, p->normals_derived, "no normals are derived from requested positions"},

@@ -221,7 +221,7 @@ static replay_state start(walk *w, const lane *l)
 bl_result kernel_gradient(walk *w, ir_module *m)
 {
     ir_func *f = w->t.f;
-    bool image = w->pass != RENDER_ADJOINT, gradient = w->pass != RENDER_REPLAY;
+    bool image = w->pass != RENDER_ADJOINT;
     enum gradient_method method = replay_method(w);
     BL_ASSERT(fused(w) || w->pass == RENDER_REPLAY || w->pass == RENDER_ADJOINT, "a gradient in pass %d",
               (int)w->pass);
@@ -231,7 +231,8 @@ bl_result kernel_gradient(walk *w, ir_module *m)
     if (inverts(w)) /* Jacobians are by rays alone: parameters have no tangents. */
         m->buffers.data[BUFFER_VALUES].tangent = -1;
     lane l = kernel_lane(w, m);
-    film_value dL = gradient ? replay_sample_adjoint(w, &l) : film_none(w);
+    film_value dL = replay_sample_adjoint(w, &l);
+    replay_skip_zero(w, &dL, &l);
     replay_state p = start(w, &l);
     kept_rows rows = has_chains(w) ? chain_make_rows(w) : (kept_rows){0};
     if (image)
@@ -268,7 +269,7 @@ bl_result kernel_gradient(walk *w, ir_module *m)
         finish_adjoint(w, &p, dL, alive);
     state_replay(w, &next, &p);
     state_endloop(f, loop, &state, &next);
-    if (gradient)
+    if (w->pass != RENDER_REPLAY)
         ir_flush(f, BUFFER_GRADIENT, l.inside);
     state_replay(w, &state, &p);
     state_end(&state);

@@ -28,6 +28,18 @@ film_value replay_sample_adjoint(walk *w, const lane *l)
     return r;
 }
 
+void replay_skip_zero(walk *w, const film_value *dL, lane *l)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref matters = ir_bool(f, w->plan->scene->pipelined);
+    for (uint32_t c = 0; c < w->film_channels; c++)
+        matters = ir_or(f, matters, ir_not(f, ir_eq(f, dL->c[c], t_f32(t, 0))));
+    if (w->pass == RENDER_REPLAY)
+        matters = ir_or(f, matters, ir_ne(f, ir_uniform(f, IR_U32, UNIFORM_UNKNOWN), t_u32(t, 0)));
+    l->last = ir_select(f, matters, l->last, l->first);
+}
+
 void replay_new_path(walk *w, replay_state *p, ir_ref fresh, ir_ref alive)
 {
     tracer *t = &w->t;
