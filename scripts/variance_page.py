@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""docs/experiments/variance.md, .csv and .svg, of what runs of scripts/compare-variance wrote by --json.
+"""The page variance of docs/experiments, its .csv and .svg, of what runs of scripts/compare-variance wrote by --json.
 
 A run may have what another lacks: their figures are put together. A pair over alone, for one, can be told with fewer
 samples than a comparison with Mitsuba needs. --before: runs of an earlier program, for the columns beside."""
