@@ -310,6 +310,7 @@ set(api_sources
     src/api/embree.c
     src/api/edges.c
     src/api/fit.c
+    src/api/fit_noise.c
     src/api/fit_parameters.c
     src/api/fit_state.c
     src/api/fit_views.c
@@ -379,6 +380,7 @@ set(cli_sources
     src/cli/fit_job_parameters.c
     src/cli/fit_job_views.c
     src/cli/fit_log.c
+    src/cli/fit_noise.c
     src/cli/fit_pictures.c
     src/cli/fit_quality.c
     src/cli/fit_report.c
@@ -387,6 +389,7 @@ set(cli_sources
     src/cli/fit_slices.c
     src/cli/fit_stage.c
     src/cli/fit_style.c
+    src/cli/fit_table.c
     src/cli/fit_targets.c
     src/cli/fit_thumbs.c
     src/cli/fit_turntable.c

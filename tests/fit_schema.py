@@ -124,6 +124,7 @@ GOOD = [
     change(["parameters", 0, "prior"], {"type": "l1", "weight": 5, "centre": -0.5}),
     change(["batch"], 1), change(["background"], [0, 0.5, 1e3]), change(["silhouette"], True),
     change(["silhouette"], False), change(["silhouette"], ["ball", "it"]), change(["held_out_steps"], 7),
+    change(["variance_steps"], 10),
     views({"target": "a"}, {"target": "b"}) | {"held_out": [1]}, views({"target": "a"}) | {"held_out": []},
     change(["schedule"], []), change(["schedule"], [{"step": 1, "factor": 0.5}, {"step": 2, "factor": 2}]),
 ]
@@ -260,7 +261,7 @@ BAD = [
     (stages({"steps": 1, "resolution": {"a": [8, "8"]}}), "stages[0].resolution.a:"),
     (stages({"steps": 1, "resolution": {"a": [8, 65537]}}), "stages[0].resolution.a:"),
     (change(["batch"], 0), "batch:"), (change(["batch"], 0.5), "batch:"),
-    (change(["held_out_steps"], 0), "held_out_steps:"),
+    (change(["held_out_steps"], 0), "held_out_steps:"), (change(["variance_steps"], 0), "variance_steps:"),
     (change(["silhouette"], "ball"), "silhouette:"), (change(["silhouette"], []), "silhouette:"),
     (change(["silhouette"], [1]), "silhouette:"), (change(["silhouette"], [""]), "silhouette:"),
     (change(["background"], 1), "background:"), (change(["background"], [1, 1]), "background:"),

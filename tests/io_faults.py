@@ -32,11 +32,11 @@ origin="0,0,3" target="0,0,0" up="0,1,0"/></transform><film type="hdrfilm"><inte
 name="height" value="8"/></film></sensor><bsdf type="diffuse" id="wall"/><shape type="rectangle"><ref id="wall"/></shape>
 <emitter type="constant"/></scene>"""
 JOB = """{"scene": "scene.xml", "views": [{"target": {"render": true}}, {"target": {"render": true}}], "held_out": [1],
-"held_out_steps": 1, "parameters": [{"name": "wall.reflectance.value", "initial": 0.2}], "steps": %d, "spp": 1,
+"held_out_steps": 1, "variance_steps": 1, "parameters": [{"name": "wall.reflectance.value", "initial": 0.2}], "steps": %d, "spp": 1,
 "checkpoint_steps": 1}"""
 # Other bytes in each run: times, memory. What grows line by line may end early when the disk is full.
 VARYING = ("result.json", "report.html", "summary.json", "stdout", "lock", "cache", "checkpoint")
-GROWING = ("fit.csv", "held_out.csv")
+GROWING = ("fit.csv", "held_out.csv", "noise.csv")
 problems = []
 
 

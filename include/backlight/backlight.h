@@ -883,7 +883,11 @@ typedef struct bl_fit_desc {
      * targets must then stay as they are until the fit is destroyed. */
     uint32_t batch;
     const float *weights; /* of the pixels of `target`, as in bl_fit_view */
-    uint64_t reserved[7];
+    /* Above 0: of the first step and every so many steps after it the gradient is found twice, with
+     * independent random numbers at the same values; bl_fit_get_noise says how much the two differ. The
+     * second one moves nothing, so all values stay the same bytes. */
+    uint64_t variance_steps;
+    uint64_t reserved[6];
 } bl_fit_desc;
 
 /* Minimises the loss against the target, entirely on the device. */
@@ -915,6 +919,20 @@ BL_API bl_result bl_fit_step(bl_fit *fit, bl_fit_status *status);
 BL_API bl_fit_status bl_fit_status_get(const bl_fit *fit);
 /* Current values of parameter k of the descriptor. */
 BL_API bl_result bl_fit_get(bl_fit *fit, uint32_t k, float *values);
+
+/* How noisy the gradient of a parameter is, from two independent estimates g and h of it: over the n values
+ * of the parameter (of a to_world that moves as a whole, over its translation, rotation and scale). Without
+ * priors and total variation, which have no noise. */
+typedef struct bl_fit_noise {
+    uint32_t step;   /* whose gradient this is; 0: none has been looked at */
+    double variance; /* of one gradient: sum (g - h)^2 / 2n */
+    double square;   /* of the gradient without noise: sum g h / n. Its expectation is right whatever the
+                        noise, so it may be negative; means over several looks tell more */
+    uint64_t reserved[4];
+} bl_fit_noise;
+/* That of parameter k of the descriptor as it was last looked at (bl_fit_desc.variance_steps) since the fit
+ * was created or restored. Where a sum overflowed there is no look. */
+BL_API bl_result bl_fit_get_noise(const bl_fit *fit, uint32_t k, bl_fit_noise *out);
 /* Image of the current parameters, from an independent stream, through a view of the descriptor. */
 BL_API bl_result bl_fit_render(bl_fit *fit, uint32_t view, const bl_render_desc *desc, float *image);
 

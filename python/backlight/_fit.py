@@ -21,7 +21,7 @@ _PARAMETER = {"rate": 0.0, "least": 0.0, "most": 0.0, "initial": None, "total_va
               "large_steps": 0.0, "fixed_axes": 0, "motion": "rigid", "prior": "none", "prior_weight": 0.0, "prior_centre": 0.0}
 _VIEW = {"target": None, "sensor": 0, "to_world": None, "held_out": False, "weights": None, "weight": 0.0}
 _NUMBERS = {"loss_constant": 0.0, "rate": 0.0, "beta_1": 0.0, "beta_2": 0.0, "momentum": 0.0, "alpha": 0.0, "epsilon": 0.0}
-_COUNTS = {"spp": 0, "spp_gradient": 0, "seed": 0, "first_step": 0, "batch": 0}
+_COUNTS = {"spp": 0, "spp_gradient": 0, "seed": 0, "first_step": 0, "batch": 0, "variance_steps": 0}
 _FLAGS = {"nesterov": False, "common_numbers": False}
 _NAMES = {"loss": "l2", "form": "auto", "optimizer": "adam", "rays": "auto", "volume_gradient": "auto", "pixels": "uniform"}
 
@@ -72,8 +72,8 @@ class Fit:
 
     Options: `loss` ("l2", "l1", "relative_l2", "huber"), `loss_constant`, `optimizer` ("adam", "sgd", "rmsprop"),
     `rate` (0.05), `beta_1`, `beta_2`, `momentum`, `nesterov`, `alpha`, `epsilon`, `spp` (16), `spp_gradient`,
-    `seed`, `common_numbers`, `schedule` (pairs of step and factor), `batch` (pixels a step sees), `form`, `pixels`,
-    `rays`, `volume_gradient`, `first_step`, `baking`. bl_fit_desc in backlight.h says what they mean."""
+    `seed`, `common_numbers`, `schedule` (pairs of step and factor), `batch` (pixels a step sees), `variance_steps` (noise() then
+    looks at every so many steps), `form`, `pixels`, `rays`, `volume_gradient`, `first_step`, `baking`. bl_fit_desc in backlight.h says what they mean."""
 
     def __init__(self, scene: Scene, parameters: Any, target: Any = None, *, views: Sequence[Any] | None = None,
                  device: Device | None = None, schedule: Sequence[tuple[int, float]] = (), baking: bool = True,
@@ -131,6 +131,11 @@ class Fit:
                 self._core.get(k, values)
                 return values
         raise ArgumentError("%s is not among the fit's parameters: %s" % (name, ", ".join(self.parameters)))
+
+    def noise(self) -> dict[str, dict[str, float]]:
+        """How noisy the gradient of each parameter was when it was last looked at (`variance_steps`): `step`, 0 where none
+        was; `variance` of one gradient; `square` of the gradient without noise, which may be negative; means over its values."""
+        return {name: self._core.noise(k) for k, name in enumerate(self.parameters)}
 
     def values(self) -> dict[str, np.ndarray]:
         """All parameters of the fit: traverse(scene).update(fit.values()) brings them to the scene."""

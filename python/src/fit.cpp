@@ -98,6 +98,7 @@ bl_fit_desc read_options(const nb::dict &o)
     desc.volume_gradient = (bl_volume_gradient)nb::cast<uint32_t>(o["volume_gradient"]);
     desc.pixels = (bl_pixels)nb::cast<uint32_t>(o["pixels"]);
     desc.batch = nb::cast<uint32_t>(o["batch"]);
+    desc.variance_steps = nb::cast<uint32_t>(o["variance_steps"]);
     return desc;
 }
 
@@ -160,6 +161,15 @@ void get(const Fit &fit, uint32_t k, const Floats &values)
     enter(state.library(), [&] { return bl_fit_get(state.live(), k, values.data()); });
 }
 
+nb::dict noise(const Fit &fit, uint32_t k)
+{
+    bl_fit_noise n = {};
+    enter(fit.state->library(), [&] { return bl_fit_get_noise(fit.state->live(), k, &n); });
+    nb::dict d;
+    d["step"] = n.step, d["variance"] = n.variance, d["square"] = n.square;
+    return d;
+}
+
 void render(const Fit &fit, uint32_t view, uint32_t spp, uint32_t seed, const Floats &image,
             nb::object progress)
 {
@@ -195,6 +205,7 @@ void bind_fit(nb::module_ &m)
         .def("step", step)
         .def("status", status)
         .def("get", get, nb::arg("k"), nb::arg("values").noconvert())
+        .def("noise", noise, nb::arg("k"))
         .def("render", render, nb::arg("view"), nb::arg("spp"), nb::arg("seed"), nb::arg("image").noconvert(),
              nb::arg("progress").none())
         .def("save", save, nb::arg("path"))

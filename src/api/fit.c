@@ -5,6 +5,7 @@
  * back. Kernels are those of the job, and nothing is compiled after the first step. fit_state.c saves all
  * that the next step depends on. */
 #include "api/fit.h"
+#include "api/fit_noise.h"
 #include "api/fit_parameters.h"
 #include "api/fit_state.h"
 #include "api/fit_views.h"
@@ -30,8 +31,12 @@ static bl_result new_buffer(bl_fit *fit, uint64_t bytes, const char *label, gpu_
     return BL_OK;
 }
 
-static bl_result prepare(bl_fit *fit, const bl_scene *scene, const bl_fit_desc *desc, bl_error *err)
+static bl_result prepare(bl_fit *fit, const gradient_wish *wish, const bl_scene *scene,
+                         const bl_fit_desc *desc, bl_error *err)
 {
+    fit->desc.spp_gradient = gradient_form_spp(wish, fit->desc.form);
+    if (bl_gradient_form_finds_loss(fit->desc.form))
+        fit->desc.spp = fit->desc.spp_gradient;
     for (uint32_t k = 0; k < fit->job->requested_count; k++)
         TRY(job_check_change(fit->job, fit->job->requested[k], err));
     uint32_t n = fit->job->plan->gradient_count;
@@ -39,6 +44,7 @@ static bl_result prepare(bl_fit *fit, const bl_scene *scene, const bl_fit_desc *
     TRY(fit_views_create(fit, desc, err));
     TRY(fit_identify(fit, scene, desc, err));
     TRY(large_steps_create(fit, desc, err));
+    TRY(fit_noise_create(fit, err));
     for (uint32_t i = 0; i < fit_optimizer_states(fit->desc.optimizer); i++)
         TRY(new_buffer(fit, 4ull * n, "state of the optimiser", &fit->state[i], err));
     return new_buffer(fit, 16, "optimiser status", &fit->optimizer_status, err);
@@ -168,9 +174,10 @@ bl_result bl_fit_create(bl_device *device, const bl_scene *scene, const bl_fit_d
         .loss = desc->loss,
         .spp = fit->desc.spp,
         .spp_gradient = fit->desc.spp_gradient,
+        .spp_halves = job_gradient_spp(job, fit->desc.spp_gradient, 2),
     };
     if (gradient_form_choose(job, &wish, &fit->desc.form, &err) != BL_OK ||
-        prepare(fit, scene, desc, &err) != BL_OK) {
+        prepare(fit, &wish, scene, desc, &err) != BL_OK) {
         bl_fit_destroy(fit);
         return context_fail(device->context, &err);
     }
@@ -186,6 +193,7 @@ void bl_fit_destroy(bl_fit *fit)
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
         gpu_buffer_destroy(own[i]);
     fit_views_destroy(fit);
+    fit_noise_destroy(fit);
     large_steps_destroy(fit);
     memory_free(fit->parameters);
     memory_free(fit->asked);
@@ -287,7 +295,8 @@ static bl_result differentiate(bl_fit *fit, const fit_sight *sight, bool first, 
 }
 
 /* Computes loss and gradient of all that the step looks at. After an overflow it repeats this with a coarser
- * scale (docs/architecture.md, Fixed-point scale). The coarser scale stays. */
+ * scale (docs/architecture.md, Fixed-point scale). The coarser scale stays. A second gradient, which must not
+ * change what comes, is left as it is. */
 static bl_result all_sights(bl_fit *fit, bl_fit_status *s, bl_error *err)
 {
     enum { COARSEST = 8 };
@@ -301,10 +310,22 @@ static bl_result all_sights(bl_fit *fit, bl_fit_status *s, bl_error *err)
                 TRY(compare(fit, &sight, s, err));
             TRY(differentiate(fit, &sight, first, s, err));
         }
-        if (s->overflowed == 0 || fit->coarser == COARSEST)
+        if (s->overflowed == 0 || fit->coarser == COARSEST || fit->probe.running)
             return BL_OK;
         TRY(job_set_scale(fit->job, fit->largest_adjoint, fit->desc.spp_gradient, ++fit->coarser, err));
     }
+}
+
+/* Finds a second gradient before the step's own, where the step is one to look at the noise. */
+static bl_result probe(bl_fit *fit, bl_error *err)
+{
+    bl_fit_status unused = fit->status;
+    if (!fit_noise_due(fit))
+        return BL_OK;
+    fit->probe.running = true;
+    bl_result r = all_sights(fit, &unused, err);
+    fit->probe.running = false;
+    return r == BL_OK && unused.overflowed == 0 ? fit_noise_keep(fit, err) : r;
 }
 
 /* A pipelined method: keeps the image that the gradient pass has made, for the next step. */
@@ -460,7 +481,9 @@ static bl_result step(bl_fit *fit, bl_error *err)
     bl_fit_status s = fit->status;
     if (s.step == UINT32_MAX)
         return error_set(err, BL_ERROR_ARGUMENT, "the fit has done %u steps: it cannot count more", s.step);
+    TRY(probe(fit, err));
     TRY(all_sights(fit, &s, err));
+    TRY(fit_noise_compare(fit, err));
     TRY(keep_image(fit, err));
     TRY(move_parameters(fit, &s, err));
     s.step++;

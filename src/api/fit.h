@@ -47,12 +47,20 @@ typedef struct fit_asked {
     uint32_t to_world;     /* the scene's parameter that they move; PLAN_NONE: it is the one itself */
 } fit_asked;
 
+/* A second gradient of the same values (fit_noise.c). */
+typedef struct fit_probe {
+    bool running, found; /* it is being computed; it is in: */
+    float *gradient;     /* as many values as the job's gradient has; NULL: no step looks */
+    bl_fit_noise *noise; /* in the order of the descriptor's parameters */
+} fit_probe;
+
 struct bl_fit {
     bl_job *job;
     bl_fit_desc desc; /* defaults are resolved; of its pointers only schedule is set, and the fit owns it */
     fit_view *views;
     uint32_t *seen, seen_count; /* the views that are not held out */
     fit_batch batch;
+    fit_probe probe;
     fit_parameter *parameters; /* in the order of the job's requested parameters */
     fit_asked *asked;          /* in the order of the descriptor's */
     uint32_t asked_count;

@@ -170,11 +170,17 @@ void fit_views_destroy(bl_fit *fit)
 
 /* ---- a step ---- */
 
+/* The fit's seed; another one for the second gradient of the same values. */
+static uint32_t own_seed(const bl_fit *fit)
+{
+    return fit->desc.seed ^ (fit->probe.running ? 0x5DEECE66u : 0);
+}
+
 /* The seed of a view in this step. It is far apart from the seeds of fits with neighbouring seeds. With
  * common numbers it is the same in all steps. */
 static uint32_t view_seed(const bl_fit *fit, uint32_t view)
 {
-    return (fit->desc.seed * 0x9E3779B1u + (fit->desc.common_numbers ? 0 : fit->status.step)) * 0x85EBCA77u +
+    return (own_seed(fit) * 0x9E3779B1u + (fit->desc.common_numbers ? 0 : fit->status.step)) * 0x85EBCA77u +
            0x27D4EB2Fu + view * 0xC2B2AE3Du;
 }
 
@@ -203,7 +209,7 @@ void fit_draw_batch(bl_fit *fit)
     const uint32_t all = film_pixels(fit->job->scene), count = fit->desc.batch;
     const size_t channels = film_channels(fit->job->scene);
     uint32_t *list = fit->batch.list;
-    pixel_batch_draw(fit->desc.seed, fit->status.step, (uint64_t)fit->seen_count * all, count, list);
+    pixel_batch_draw(own_seed(fit), fit->status.step, (uint64_t)fit->seen_count * all, count, list);
     for (uint32_t k = 0; k < count; k++) {
         uint32_t v = fit->seen[list[k] / all], pixel = list[k] % all;
         list[k] = v * all + pixel;

@@ -157,6 +157,8 @@ static bl_result check_fit(const bl_fit *fit, bl_error *err)
         obstacle = "samples in proportion to |dL/dI| are distributed on the host";
     if (job->scene->pipelined)
         obstacle = "they need the image of the step before (rb_biased2, rb_biased1_2)";
+    if (fit->probe.gradient)
+        obstacle = "the noise of gradients (variance_steps) is found on the host";
     return obstacle ? error_set(err, BL_ERROR_UNSUPPORTED, "steps of this fit are not recorded: %s", obstacle)
                     : BL_OK;
 }

@@ -315,6 +315,64 @@ int report_held_out(FILE *out, const fit_work *w)
     return CLI_OK;
 }
 
+/* ---- noise ---- */
+
+enum { LINE_COLOURS = 9, LOOKS_TOGETHER = 5 };
+static const char *const line_colours[LINE_COLOURS] = {
+    "var(--accent)", "#d33a2c", "#2c9a47", "#b07800", "#8447c2", "#2f6fdb", "#c23f86", "#2a9c9c", "#7a7a7a"};
+
+/* The root of variance over square, of the sums over LOOKS_TOGETHER neighbours, into variance. */
+static void noise_over_signal(double *variance, const double *square, uint32_t n)
+{
+    const uint32_t half = LOOKS_TOGETHER / 2;
+    double *ratio = memory_or_exit((n + 1) * sizeof *ratio);
+    for (uint32_t i = 0; i < n; i++) {
+        double sum[2] = {0};
+        for (uint32_t j = i < half ? 0 : i - half; j < n && j <= i + half; j++)
+            sum[0] += variance[j], sum[1] += square[j];
+        ratio[i] = sum[1] > 0 ? sqrt(sum[0] / sum[1]) : (double)NAN;
+    }
+    memcpy(variance, ratio, n * sizeof *ratio);
+    free(ratio);
+}
+
+int report_noise(FILE *out, const fit_work *w)
+{
+    uint32_t n, count = w->job.parameter_count;
+    double **columns;
+    if (!w->job.variance_steps)
+        return CLI_OK;
+    CLI_TRY(fit_noise_read(w, &n, &columns));
+    series *list = memory_or_exit(count * sizeof *list);
+    for (uint32_t k = 0; k < count; k++) {
+        noise_over_signal(columns[1 + 2 * k], columns[2 + 2 * k], n);
+        list[k] = (series){.name = w->parameters[k].parameter.info.name,
+                           .colour = line_colours[k % LINE_COLOURS],
+                           .y = columns[1 + 2 * k],
+                           .truth = NAN};
+    }
+    if (n > 0) {
+        chart c = chart_of(out, "Noise over signal of a gradient by step, logarithmic", "noise / signal",
+                           columns[0], n, list, count);
+        c.log = true;
+        for (uint32_t k = 0; k < count; k++)
+            for (uint32_t i = 0; i < n; i++)
+                widen(&c, list[k].y[i]);
+        fprintf(
+            out,
+            "<h2>Noise</h2>\n<p>Standard error of one gradient over its magnitude, from a second gradient of "
+            "the same values; five looks together. Below 1 a step knows its way; far above 1 most of it is "
+            "chance, and more samples or smaller rates help. Gaps: noise hides the gradient. The numbers are "
+            "in noise.csv.</p>\n<div class=\"charts\">\n");
+        draw(&c);
+        fprintf(out, "</div>\n");
+    }
+    free(list);
+    free(columns[0]);
+    free(columns);
+    return CLI_OK;
+}
+
 /* ---- parameters ---- */
 
 static const char *const rgb_colours[3] = {"#d33a2c", "#2c9a47", "#2f6fdb"};

@@ -6,13 +6,11 @@
  * interruption. */
 #include "fit_work.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-enum { LOOKS = 10, LOG_BYTES_MOST = 64 << 20 }; /* looks of a fit whose job does not say */
+enum { LOOKS = 10 }; /* looks of a fit whose job does not say */
 
 /* ---- looks ---- */
 
@@ -60,53 +58,22 @@ static const char log_head[] = "step,psnr,ssim,views\n";
 
 static char *log_path(const fit_work *w) { return text_format("%s/held_out.csv", w->folder); }
 
-/* The length of the rows up to a step. */
-static size_t rows_until(const char *text, size_t size, uint32_t step)
-{
-    const char *at = text + strlen(log_head), *end = text + size;
-    while (at < end) {
-        const char *line_end = memchr(at, '\n', (size_t)(end - at));
-        if (!line_end || strtoul(at, NULL, 10) > step)
-            break;
-        at = line_end + 1;
-    }
-    return (size_t)(at - text);
-}
-
 static int append(const fit_work *w, const bl_image_quality *mean, uint32_t views)
 {
-    char *path = log_path(w);
-    FILE *file = fopen(path, "a");
-    bool good = file && fprintf(file, "%u,%.9g,%.9g,%u\n", w->status.step, mean->psnr, mean->ssim, views) > 0;
-    if (file) /* before the checkpoint of this step is */
-        good = good && fflush(file) == 0 && fsync(fileno(file)) == 0, good &= fclose(file) == 0;
-    int status = good ? CLI_OK : fail("cannot write %s: %s", path, strerror(errno));
+    char *path = log_path(w),
+         *line = text_format("%u,%.9g,%.9g,%u\n", w->status.step, mean->psnr, mean->ssim, views);
+    int status = fit_table_append(path, line);
+    free(line);
     free(path);
     return status;
 }
 
 int fit_held_out_read(const fit_work *w, uint32_t *row_count, double *columns[3])
 {
-    size_t size;
-    char *path = log_path(w), *text = read_whole(path, LOG_BYTES_MOST, &size);
-    uint32_t rows = 0;
+    char *path = log_path(w);
+    int status = fit_table_read(path, 3, row_count, columns);
     free(path);
-    if (!text)
-        return CLI_FAILED;
-    for (size_t i = 0; i < size; i++)
-        rows += text[i] == '\n';
-    columns[0] = memory_or_exit(3 * ((size_t)rows + 1) * sizeof(double));
-    columns[1] = columns[0] + rows, columns[2] = columns[1] + rows;
-    *row_count = rows ? rows - 1 : 0;
-    const char *at = strchr(text, '\n');
-    for (uint32_t r = 0; r < *row_count && at; r++, at = strchr(at, '\n')) {
-        char *next = (char *)(uintptr_t)at + 1;
-        for (int c = 0; c < 3; c++, next += *next == ',')
-            columns[c][r] = strtod(next, &next);
-        at = next;
-    }
-    free(text);
-    return CLI_OK;
+    return status;
 }
 
 /* ---- when ---- */
@@ -147,24 +114,12 @@ static int look(fit_work *w)
 
 int fit_held_out_step(fit_work *w) { return due(w) ? look(w) : CLI_OK; }
 
-/* Keeps the rows up to the step that the checkpoint is of. */
+/* Keeps the rows up to the step that the checkpoint is of, without the row of an end. */
 static int resume(fit_work *w, const char *path)
 {
-    size_t size;
-    char *text = read_whole(path, LOG_BYTES_MOST, &size);
-    if (!text)
-        return CLI_FAILED;
-    int status = CLI_OK;
-    if (size < strlen(log_head) || memcmp(text, log_head, strlen(log_head)) != 0)
-        status = fail("%s was changed since the checkpoint was written: it cannot be gone on from", path);
-    size_t kept = 0, before = 0;
-    if (status == CLI_OK) {
-        before = rows_until(text, size, w->first_step - 1);
-        kept = due(w) ? rows_until(text, size, w->first_step) : before; /* without the row of an end */
-        status = save_file(path, text, kept);
-    }
-    free(text);
-    return status == CLI_OK && kept == before ? fit_held_out_step(w) : status;
+    uint32_t last;
+    CLI_TRY(fit_table_keep(path, log_head, due(w) ? w->first_step : w->first_step - 1, &last));
+    return last == w->first_step ? CLI_OK : fit_held_out_step(w);
 }
 
 int fit_held_out_begin(fit_work *w)

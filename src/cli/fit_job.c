@@ -119,7 +119,7 @@ static int read_job(json_place at, fit_job *job)
 {
     typedef struct head {
         const char *scene, *mode, *form, *pixels, *volume_gradient, *output, *schema;
-        uint32_t steps, spp, spp_grad, seed, checkpoint_steps, batch, held_out_steps;
+        uint32_t steps, spp, spp_grad, seed, checkpoint_steps, batch, held_out_steps, variance_steps;
         bool common_numbers;
     } head;
     static const json_key keys[] = {
@@ -147,6 +147,7 @@ static int read_job(json_place at, fit_job *job)
         {"seed", KEY_SEED, offsetof(head, seed), false},
         {"common_random_numbers", KEY_FLAG, offsetof(head, common_numbers), false},
         {"checkpoint_steps", KEY_COUNT, offsetof(head, checkpoint_steps), false},
+        {"variance_steps", KEY_COUNT, offsetof(head, variance_steps), false},
         {"output", KEY_TEXT, offsetof(head, output), false},
         {"defines", KEY_OTHER, 0, false},
         {"$schema", KEY_TEXT, offsetof(head, schema), false}, /* for editors */
@@ -166,6 +167,7 @@ static int read_job(json_place at, fit_job *job)
     job->common_numbers = h.common_numbers;
     job->checkpoint_steps = h.checkpoint_steps;
     job->batch = h.batch;
+    job->variance_steps = h.variance_steps;
     job->held_out_steps = h.held_out_steps;
     /* All mistakes are said, each part's first ones at once; stages name parameters, which must be good. */
     status |= job_read_goal(at, json, job);

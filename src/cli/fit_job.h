@@ -78,6 +78,7 @@ typedef struct fit_job {
     uint32_t steps, spp, spp_grad, seed; /* steps: of all stages */
     bool common_numbers;                 /* the same random numbers in all steps */
     uint32_t checkpoint_steps;           /* 0: by time */
+    uint32_t variance_steps;             /* from one look at the gradients' noise to the next; 0: none */
 } fit_job;
 
 /* Prints file, place and key of the first mistake. fit_job_free in any case. */

@@ -44,8 +44,7 @@ static fit_log *new_log(fit_work *w)
     return w->log = log;
 }
 
-/* Text in memory, which a step's line is small enough for. */
-static FILE *stream_or_exit(char **text, size_t *size)
+FILE *stream_or_exit(char **text, size_t *size)
 {
     FILE *stream = open_memstream(text, size);
     if (!stream)
@@ -53,15 +52,14 @@ static FILE *stream_or_exit(char **text, size_t *size)
     return stream;
 }
 
-static void end_or_exit(FILE *stream)
+void end_or_exit(FILE *stream)
 {
     const bool good = !ferror(stream);
     if (fclose(stream) != 0 || !good)
         exit(fail("out of memory"));
 }
 
-/* The name of a column, in quotes (RFC 4180) where it has a comma or quotes: ids of scenes may. */
-static void write_name(FILE *out, const char *name, const char *entry)
+void fit_csv_name(FILE *out, const char *name, const char *entry)
 {
     bool quoted = strpbrk(name, ",\"\r\n") != NULL;
     fputs(quoted ? ",\"" : ",", out);
@@ -89,7 +87,7 @@ int fit_log_begin(fit_work *w)
             char entry[16] = "";
             if (info->count > 1)
                 snprintf(entry, sizeof entry, "[%u]", i);
-            write_name(text, info->name, entry);
+            fit_csv_name(text, info->name, entry);
         }
     }
     fprintf(text, "\n");

@@ -292,6 +292,8 @@ int fit_save_report(fit_work *w)
     int status = report_pictures(out, w);
     if (status == CLI_OK)
         status = report_curves(out, w);
+    if (status == CLI_OK)
+        status = report_noise(out, w);
     add_values(out, w);
     add_histograms(out, w);
     add_effort(out, w);

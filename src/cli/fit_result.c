@@ -134,7 +134,7 @@ static void add_optimizer(const fit_work *w, cJSON *json)
     free(text);
 }
 
-static cJSON *result_json(const fit_work *w)
+static cJSON *result_json(const fit_work *w, int *status)
 {
     bl_loss_info loss = bl_loss_info_get(w->job.loss);
     cJSON *json = cJSON_CreateObject();
@@ -175,6 +175,7 @@ static cJSON *result_json(const fit_work *w)
     add_evaluation(w, json);
     add_held_out(w, json);
     add_parameters(w, json);
+    *status = fit_noise_add(w, json);
     return json;
 }
 
@@ -240,9 +241,11 @@ int fit_save_result(fit_work *w)
     }
     CLI_TRY(fit_save_slices(w));
     CLI_TRY(fit_save_report(w));
-    cJSON *json = result_json(w);
+    int status;
+    cJSON *json = result_json(w, &status);
     char *path = text_format("%s/result.json", w->folder);
-    int status = save_json(path, json);
+    if (status == CLI_OK)
+        status = save_json(path, json);
     if (status == CLI_OK && w->args->common.json)
         print_json(json);
     free(path);

@@ -185,6 +185,7 @@ static bl_fit_desc describe(const fit_work *w, const bl_fit_parameter *parameter
                          .rays = w->session->rays,
                          .pixels = job->pixels,
                          .batch = job->batch,
+                         .variance_steps = job->variance_steps,
                          .volume_gradient = session_volume_gradient(w->session)};
 }
 

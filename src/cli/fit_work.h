@@ -103,6 +103,12 @@ int fit_log_resume(fit_work *w);
 int fit_log_step(fit_work *w); /* the loss of the last step and the values after it */
 int fit_log_sync(fit_work *w); /* to the disk; w->note then describes what is there */
 void fit_log_free(fit_log *log);
+/* Text in memory, which a step's line is small enough for; its end. free() the text. */
+FILE *stream_or_exit(char **text, size_t *size);
+void end_or_exit(FILE *stream);
+/* A comma and the name of a column, in quotes (RFC 4180) where it has a comma or quotes: ids of scenes may.
+ */
+void fit_csv_name(FILE *out, const char *name, const char *entry);
 /* At most `most` rows of the file, evenly spread and the last one: columns[c][r]; column 0 is the step, 1 the
  * loss. free() columns[0] and columns. */
 int fit_log_read(const fit_work *w, uint32_t most, uint32_t *column_count, uint32_t *row_count,
@@ -165,6 +171,25 @@ int fit_held_out_end(fit_work *w);   /* looks at all of them, and makes the turn
 /* The rows of the log, in order; columns[c][r]: step, psnr, ssim. free() columns[0]. */
 int fit_held_out_read(const fit_work *w, uint32_t *row_count, double *columns[3]);
 
+/* ---- fit_table.c: rows of numbers for some steps, in files of their own ---- */
+
+int fit_table_begin(const char *path, const char *head); /* head: a line of names */
+int fit_table_append(const char *path, const char *line);
+/* Keeps the rows up to a step. *last: the step of the last one; 0: none is left. */
+int fit_table_keep(const char *path, const char *head, uint32_t step, uint32_t *last);
+/* All rows, in order; columns[c][r]. free() columns[0]. */
+int fit_table_read(const char *path, uint32_t column_count, uint32_t *row_count, double **columns);
+
+/* ---- fit_noise.c: how noisy gradients are; DIR/noise.csv ---- */
+
+int fit_noise_begin(const fit_work *w); /* the table: a new one, or what belongs to w->first_step steps */
+int fit_noise_step(const fit_work *w);  /* a row, if the last step has looked */
+/* The rows, in order; columns: step, then variance and square of each parameter. free() columns[0] and
+ * columns.
+ */
+int fit_noise_read(const fit_work *w, uint32_t *row_count, double ***columns);
+int fit_noise_add(const fit_work *w, struct cJSON *json); /* to result.json */
+
 /* ---- fit_turntable.c: DIR/turntable.png, which shows one view after another that is held out ---- */
 
 fit_turntable *fit_turntable_begin(const fit_work *w);
@@ -214,6 +239,7 @@ char *fit_optimizer_text(const fit_work *w);  /* with its numbers; free() it */
 
 void report_escape(FILE *out, const char *text); /* as text of the page */
 int report_held_out(FILE *out, const fit_work *w);
+int report_noise(FILE *out, const fit_work *w);  /* where the job asks for it */
 int report_curves(FILE *out, const fit_work *w); /* of the loss and of parameters */
 void report_histogram(FILE *out, const fit_work *w, const fit_parameter *p);
 int report_pictures(FILE *out, const fit_work *w);
