@@ -168,7 +168,7 @@ class Prepared:
         return self.path("_%s.xml" % sampler, make)
 
     def arguments(self, scene):
-        return [scene, "--device", self.device] + [w for d in self.case.defines for w in ("-D", d)]
+        return [scene, "--device", self.device, "--sampler", "scene"] + [w for d in self.case.defines for w in ("-D", d)]
 
     def image(self, spp):
         path = os.path.join(self.folder, "_image.pfm")
