@@ -34,8 +34,12 @@ static bl_result new_buffer(bl_fit *fit, uint64_t bytes, const char *label, gpu_
     return BL_OK;
 }
 
-static bl_result prepare(bl_fit *fit, const bl_scene *scene, const bl_fit_desc *desc, bl_error *err)
+static bl_result prepare(bl_fit *fit, const gradient_wish *wish, const bl_scene *scene,
+                         const bl_fit_desc *desc, bl_error *err)
 {
+    fit->desc.spp_gradient = gradient_form_spp(wish, fit->desc.form);
+    if (bl_gradient_form_finds_loss(fit->desc.form))
+        fit->desc.spp = fit->desc.spp_gradient;
     for (uint32_t k = 0; k < fit->job->requested_count; k++)
         TRY(job_check_change(fit->job, fit->job->requested[k], err));
     uint32_t n = fit->job->plan->gradient_count;
@@ -176,9 +180,10 @@ bl_result bl_fit_create(bl_device *device, const bl_scene *scene, const bl_fit_d
         .loss = desc->loss,
         .spp = fit->desc.spp,
         .spp_gradient = fit->desc.spp_gradient,
+        .spp_halves = job_gradient_spp(job, fit->desc.spp_gradient, 2),
     };
     if (gradient_form_choose(job, &wish, &fit->desc.form, &err) != BL_OK ||
-        prepare(fit, scene, desc, &err) != BL_OK) {
+        prepare(fit, &wish, scene, desc, &err) != BL_OK) {
         bl_fit_destroy(fit);
         return context_fail(device->context, &err);
     }

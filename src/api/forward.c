@@ -32,7 +32,7 @@ static bl_result forward(bl_job *job, const bl_forward_desc *desc, float *image,
 {
     job_work_desc w = {
         .pass = RENDER_FORWARD,
-        .spp = job_gradient_spp(job, desc->spp),
+        .spp = job_gradient_spp(job, desc->spp, 1),
         .seed = job_seed(job, desc->seed),
         .stream = 1,
         .edges = desc->edges,

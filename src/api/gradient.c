@@ -127,12 +127,11 @@ static bl_result read_image_and_loss(bl_job *job, float *image, bl_stats *stats,
     return image ? gpu_buffer_read(job->image, 0, image, 4ull * job_values(job), err) : BL_OK;
 }
 
-/* Runs the gradient pass, and repeats it with a coarser scale after an overflow. most: the largest
- * |dL/dI|. */
-static bl_result replay(bl_job *job, const bl_gradient_desc *desc, double most, double progress_from,
-                        bl_stats *stats, bl_error *err)
+/* Runs the gradient pass of so many samples per pixel, and repeats it with a coarser scale after an overflow.
+ * most: the largest |dL/dI|. */
+static bl_result replay(bl_job *job, const bl_gradient_desc *desc, uint32_t spp, double most,
+                        double progress_from, bl_stats *stats, bl_error *err)
 {
-    const uint32_t spp = job_gradient_spp(job, desc->spp);
     const job_loss loss = loss_of(job, desc);
     job_work_desc w = {
         .pass = RENDER_GRADIENT,
@@ -185,7 +184,7 @@ static bl_result largest_adjoint(bl_job *job, double *most, bl_error *err)
 
 static bl_result gradient(bl_job *job, const bl_gradient_desc *desc, bl_stats *stats, bl_error *err)
 {
-    uint32_t n = job_values(job), spp = job_gradient_spp(job, desc->spp),
+    uint32_t n = job_values(job), spp,
              spp_primal = job_spp(job, desc->spp_primal ? desc->spp_primal : desc->spp);
     if (!job->plan->any_request)
         return error_set(err, BL_ERROR_ARGUMENT,
@@ -199,9 +198,11 @@ static bl_result gradient(bl_job *job, const bl_gradient_desc *desc, bl_stats *s
         .target = desc->target != NULL,
         .loss = desc->loss,
         .spp = spp_primal,
-        .spp_gradient = spp,
+        .spp_gradient = job_gradient_spp(job, desc->spp, 1),
+        .spp_halves = job_gradient_spp(job, desc->spp, 2),
     };
     TRY(gradient_form_choose(job, &wish, &stats->form, err));
+    spp = gradient_form_spp(&wish, stats->form);
     double most = 0;
     if (desc->target)
         TRY(target_buffer(job, desc->target, err));
@@ -209,7 +210,7 @@ static bl_result gradient(bl_job *job, const bl_gradient_desc *desc, bl_stats *s
         TRY(gpu_buffer_write(job->adjoint, 0, desc->adjoint, 4ull * n, err));
     if (bl_gradient_form_finds_loss(stats->form))
         return replay(
-            job, desc,
+            job, desc, spp,
             fit_loss_steepest(desc->loss, desc->loss_constant, &(fit_goal){desc->target, NULL, n, 1}), 0,
             stats, err);
     bool image =
@@ -224,7 +225,7 @@ static bl_result gradient(bl_job *job, const bl_gradient_desc *desc, bl_stats *s
         TRY(largest_adjoint(job, &most, err));
     else
         most = largest(desc->adjoint, n);
-    TRY(replay(job, desc, most, image ? 0.3 : 0, stats, err));
+    TRY(replay(job, desc, spp, most, image ? 0.3 : 0, stats, err));
     job->pipeline_filled = pipelined;
     return pipelined ? job_resolve(job, spp, job_strips(job_pixels(job), spp), NULL, stats, err) : BL_OK;
 }

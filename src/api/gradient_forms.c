@@ -15,7 +15,6 @@
 #include "api/job_buffers.h"
 #include "api/job_results.h"
 #include "api/kernel_code.h"
-#include "render/sampler/samplers.h"
 
 enum {
     SLOTS_MOST_CPU = 1 << 18, /* most samples of a tile; they need 8 .. */
@@ -94,6 +93,11 @@ uint32_t gradient_form_strips(const bl_job *job, bl_gradient_form form, uint32_t
     return form == BL_FORM_TWO_WALK ? strips < 2 ? 2 : strips / 2 * 2 : strips;
 }
 
+uint32_t gradient_form_spp(const gradient_wish *wish, bl_gradient_form form)
+{
+    return form == BL_FORM_TWO_WALK ? wish->spp_halves : wish->spp_gradient;
+}
+
 /* The reason why the samples of image and gradient cannot be the same ones, or NULL if they can. */
 static const char *shared_obstacle(const bl_job *job, const gradient_wish *wish, bl_gradient_form form)
 {
@@ -104,7 +108,8 @@ static const char *shared_obstacle(const bl_job *job, const gradient_wish *wish,
     if (wish->spp != wish->spp_gradient)
         return "the samples are those of the image and of the gradient at once, so their numbers must be "
                "equal";
-    job_work_desc w = {.spp = wish->spp, .strips = gradient_form_strips(job, form, wish->spp)};
+    uint32_t spp = gradient_form_spp(wish, form);
+    job_work_desc w = {.spp = spp, .strips = gradient_form_strips(job, form, spp)};
     job_range all = job_everything(&w, job_pixels(job));
     uint64_t paths = (uint64_t)pixel_tile(job, all, w.strips, 0).lane_count * all.last_sample;
     if (4 * plan_sample_words(job->plan) * paths > gpu_device_info(job->device->gpu)->max_buffer_range ||
@@ -116,14 +121,13 @@ static const char *shared_obstacle(const bl_job *job, const gradient_wish *wish,
 /* The reason why two walks are not possible, or NULL if they are. */
 static const char *two_walk_obstacle(const bl_job *job, const gradient_wish *wish)
 {
-    if (job->scene->sampler && sampler_of(job->scene->sampler)->one)
-        return "the scene's sampler spreads the samples of both halves over each other, so they are not "
-               "independent";
     if (!fit_loss_info(wish->loss).unbiased)
         return "the slope of this loss is not affine in the image, so noise would bias the gradient twice as "
                "much";
-    if (wish->spp % 2)
+    if (wish->spp_halves % 2)
         return "two halves need an even number of samples";
+    if (wish->form == BL_FORM_AUTO && wish->spp_halves > wish->spp_gradient)
+        return "the scene's sampler needs more samples than are wanted to spread those of each half";
     return shared_obstacle(job, wish, BL_FORM_TWO_WALK);
 }
 

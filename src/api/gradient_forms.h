@@ -11,11 +11,14 @@ typedef struct gradient_wish {
     bool target; /* dL/dI comes from a loss, not from the caller */
     bl_loss loss;
     uint32_t spp, spp_gradient;
+    uint32_t spp_halves; /* spp_gradient, as the sampler can spread it in two halves: job_gradient_spp */
 } gradient_wish;
 
 /* Chooses the form. Fails if the caller wants a form that cannot do this. */
 bl_result gradient_form_choose(const bl_job *job, const gradient_wish *wish, bl_gradient_form *out,
                                bl_error *err);
+/* How many samples of a pixel the gradient pass has in this form. */
+uint32_t gradient_form_spp(const gradient_wish *wish, bl_gradient_form form);
 /* The number of strips of a gradient pass. Two walks need an even number. */
 uint32_t gradient_form_strips(const bl_job *job, bl_gradient_form form, uint32_t spp);
 /* Runs a prepared gradient pass of the forms that keep samples between two kernels. Those that find the loss

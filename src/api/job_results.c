@@ -11,20 +11,24 @@ uint32_t job_seed(const bl_job *job, uint32_t seed)
     return seed + (job->scene->sampler ? (uint32_t)scene_number(job->scene->sampler, "seed") : 0);
 }
 
-uint32_t job_spp(const bl_job *job, uint32_t wanted)
+/* The number that the sampler can spread over so many sets. */
+static uint32_t count_in_sets(const bl_job *job, uint32_t wanted, uint32_t sets)
 {
     const uint64_t most = 1u << 28;
-    uint32_t spp = wanted ? sampler_count(job->scene, wanted) : job->scene->spp;
+    uint32_t spp = wanted || sets > 1 ? sampler_count(job->scene, wanted ? wanted : job->scene->spp, sets)
+                                      : job->scene->spp;
     if (job->scene->paths_per_sample == 1)
         return spp;
     uint64_t paths = (uint64_t)spp * job->scene->paths_per_sample;
-    return sampler_count(job->scene, (uint32_t)(paths < most ? paths : most));
+    return sampler_count(job->scene, (uint32_t)(paths < most ? paths : most), sets);
 }
 
-uint32_t job_gradient_spp(const bl_job *job, uint32_t wanted)
+uint32_t job_spp(const bl_job *job, uint32_t wanted) { return count_in_sets(job, wanted, 1); }
+
+uint32_t job_gradient_spp(const bl_job *job, uint32_t wanted, uint32_t sets)
 {
     uint32_t own = job->scene->edge_samples.interior;
-    return job_spp(job, wanted || own == PLAN_NONE ? wanted : own);
+    return count_in_sets(job, wanted || own == PLAN_NONE ? wanted : own, sets);
 }
 
 /* ---- image ---- */

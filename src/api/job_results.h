@@ -10,8 +10,9 @@ uint32_t job_seed(const bl_job *job, uint32_t seed);
 /* The next number of samples per pixel that the scene's sampler can do. wanted: 0 means the scene's
  * number. */
 uint32_t job_spp(const bl_job *job, uint32_t wanted);
-/* The same for gradients, of which the scene's integrator may have a number of its own. */
-uint32_t job_gradient_spp(const bl_job *job, uint32_t wanted);
+/* The same for gradients, of which the scene's integrator may have a number of its own. sets: into how many
+ * parts the sampler is to spread them, each by itself: 2 for two walks, else 1. */
+uint32_t job_gradient_spp(const bl_job *job, uint32_t wanted, uint32_t sets);
 /* Appends a dispatch that computes job->image from the film. */
 void job_record_resolve(bl_job *job, uint32_t spp, uint32_t strips);
 /* Computes job->image from the film, and copies it to `image` if that is not NULL. */

@@ -176,18 +176,22 @@ static const char *gradient_obstacle(const bl_job *job)
     return NULL;
 }
 
-/* The form, as bl_job_gradient would choose it. */
-static bl_result choose_form(const bl_job *job, const bl_vulkan_gradient_desc *desc, uint32_t spp,
-                             bl_gradient_form *out, bl_error *err)
+/* The form, as bl_job_gradient would choose it, and the number of samples in it. */
+static bl_result choose_form(const bl_job *job, const bl_vulkan_gradient_desc *desc, job_work_desc *w,
+                             bl_error *err)
 {
     const gradient_wish wish = {
         .form = desc->form,
         .target = recorder_has_pixels(&desc->target),
         .loss = desc->loss,
-        .spp = spp,
-        .spp_gradient = spp,
+        .spp = job_spp(job, desc->pass.spp),
+        .spp_gradient = job_spp(job, desc->pass.spp),
+        .spp_halves = job_gradient_spp(job, desc->pass.spp, 2),
     };
-    return gradient_form_choose(job, &wish, out, err);
+    TRY(gradient_form_choose(job, &wish, &w->form, err));
+    w->spp = gradient_form_spp(&wish, w->form);
+    w->strips = gradient_form_strips(job, w->form, w->spp);
+    return BL_OK;
 }
 
 static bl_result describe_gradient(bl_job *job, const bl_vulkan_gradient_desc *desc, recording *r,
@@ -195,7 +199,6 @@ static bl_result describe_gradient(bl_job *job, const bl_vulkan_gradient_desc *d
 {
     TRY(job_recorded_check(job, err));
     const char *obstacle = gradient_obstacle(job);
-    uint32_t spp = job_spp(job, desc->pass.spp);
     bool target = recorder_has_pixels(&desc->target);
     if (target && recorder_has_pixels(&desc->adjoint))
         return error_set(err, BL_ERROR_ARGUMENT, "give either an adjoint image (dL/dI) or a target");
@@ -211,14 +214,13 @@ static bl_result describe_gradient(bl_job *job, const bl_vulkan_gradient_desc *d
         .target = target ? desc : NULL,
         .compared = job_image_work(job, &(bl_render_desc){.spp = desc->pass.spp, .seed = desc->pass.seed}),
         .loss = {.kind = desc->loss, .constant = desc->loss_constant},
-        .work = {.pass = RENDER_GRADIENT, .spp = spp, .seed = job_seed(job, desc->pass.seed), .stream = 1},
+        .work = {.pass = RENDER_GRADIENT, .seed = job_seed(job, desc->pass.seed), .stream = 1},
         .begin = begin_gradient,
         .end = end_gradient,
     };
-    TRY(choose_form(job, desc, spp, &r->work.form, err));
+    TRY(choose_form(job, desc, &r->work, err));
     r->finds_loss = bl_gradient_form_finds_loss(r->work.form);
     r->work.loss = r->finds_loss ? &r->loss : NULL;
-    r->work.strips = gradient_form_strips(job, r->work.form, spp);
     r->begins_with_image = (target && !r->finds_loss) || job->scene->light_tracing;
     r->work.keeps_status = r->begins_with_image;
     return recorder_check_pixels(job->device, r->pixels, r->image, err);

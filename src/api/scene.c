@@ -230,7 +230,7 @@ bl_result bl_scene_write_image(const bl_scene *scene, const char *path, const fl
 
 uint32_t bl_scene_spp(const bl_scene *scene, uint32_t spp)
 {
-    return spp ? sampler_count(scene->render, spp) : scene->render->spp;
+    return spp ? sampler_count(scene->render, spp, 1) : scene->render->spp;
 }
 
 /* ---- parameters ---- */

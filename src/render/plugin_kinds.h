@@ -168,7 +168,9 @@ typedef struct bsdf_attached {
     vec3 wo;
     /* The density of wo in solid angle, given the choices, up to a factor that no parameter moves. Parts of a
      * mixture may lead to the same wo. Then it is the number by which f has to be divided so that the
-     * estimates of all parts add up to the integral of f, whatever the parameters are. */
+     * estimates of all parts add up to the integral of f, whatever the parameters are. The probabilities of
+     * the choices between parts are read by t_deciding: their derivatives cancel in the sum over the parts,
+     * and would be noise in each one. */
     ir_ref density;
 } bsdf_attached;
 

@@ -452,7 +452,7 @@ bl_result render_read_structure(render_scene *s, const render_overrides *o, bl_e
     if (sensor_of(s->sensor)->one_pixel && s->full_width * s->full_height != 1)
         return scene_error(err, BL_ERROR_SCENE, s->film ? s->film->where : s->sensor->where,
                            "%s: its film must be 1 x 1 pixels", s->sensor->cls->name);
-    s->spp = sampler_count(s, s->sampler ? (uint32_t)scene_number(s->sampler, "sample_count") : 4);
+    s->spp = sampler_count(s, s->sampler ? (uint32_t)scene_number(s->sampler, "sample_count") : 4, 1);
     if ((uint64_t)s->width * s->height > 1u << 26)
         return scene_error(err, BL_ERROR_SCENE, s->film->where,
                            "a film of %u x %u pixels is larger than the limit of 2^26 pixels", s->width,

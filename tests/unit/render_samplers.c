@@ -19,17 +19,22 @@ enum { SAMPLES_MOST = 64, PIXELS = 1500 };
 
 typedef struct kind {
     const char *name;
-    uint32_t spp, rows, columns; /* rows * columns = spp: cells of a pair */
-    bool lines;                  /* a pair has one sample in each of spp rows, and columns */
-    bool elementary;             /* one in every elementary interval of area 1 / spp */
-    bool strong;                 /* one in each cell of any two dimensions */
+    uint32_t sets, spp, rows, columns; /* rows * columns = spp / sets: cells of a pair */
+    bool lines;                        /* a pair has one sample in each of so many rows, and columns */
+    bool elementary;                   /* one in every elementary interval of area sets / spp */
+    bool strong;                       /* one in each cell of any two dimensions */
 } kind;
 static const kind kinds[] = {
-    {"stratified", 16, 4, 4, false, false, false}, {"stratified", 25, 5, 5, false, false, false},
-    {"multijitter", 16, 4, 4, true, false, false}, {"multijitter", 12, 3, 4, true, false, false},
-    {"orthogonal", 25, 5, 5, false, false, true},  {"orthogonal", 49, 7, 7, false, false, true},
-    {"ldsampler", 16, 4, 4, true, true, false},    {"ldsampler", 64, 8, 8, true, true, false},
+    {"stratified", 1, 16, 4, 4, false, false, false}, {"stratified", 1, 25, 5, 5, false, false, false},
+    {"multijitter", 1, 16, 4, 4, true, false, false}, {"multijitter", 1, 12, 3, 4, true, false, false},
+    {"orthogonal", 1, 25, 5, 5, false, false, true},  {"orthogonal", 1, 49, 7, 7, false, false, true},
+    {"ldsampler", 1, 16, 4, 4, true, true, false},    {"ldsampler", 1, 64, 8, 8, true, true, false},
+    {"stratified", 2, 64, 4, 8, false, false, false}, {"multijitter", 2, 16, 4, 2, true, false, false},
+    {"multijitter", 2, 56, 7, 4, true, false, false}, {"orthogonal", 2, 50, 5, 5, false, false, true},
+    {"ldsampler", 2, 64, 8, 4, true, true, false},    {"paddedsobol", 1, 16, 4, 4, true, true, false},
+    {"paddedsobol", 1, 64, 8, 8, true, true, false},  {"paddedsobol", 2, 64, 4, 8, true, true, false},
 };
+static uint32_t kind_count(const kind *k) { return k->spp / k->sets; }
 
 /* ---- numbers of a block ---- */
 
@@ -47,16 +52,17 @@ static source source_begin(const kind *k, sampler_slots slots, const char *more)
                                               "</sampler></sensor></scene>",
                                               k->name, k->spp, more),
                                  ".")};
-    assert_int_equal(s.l.scene->spp, k->spp);
-    s.f = traced_begin(&s.l, 4);
+    assert_int_equal(sampler_count(s.l.scene, k->spp, k->sets), k->spp);
+    s.f = traced_begin(&s.l, 5);
     tracer *t = &s.f.t;
-    ir_ref in[4];
-    for (int i = 0; i < 4; i++)
+    ir_ref in[5];
+    for (int i = 0; i < 5; i++)
         in[i] = ir_to_u32(t->f, s.f.in[i]);
+    ir_ref count = t_u32(t, kind_count(k));
     const sampler_place at = {
         .pixel = in[0],
-        .sample = in[1],
-        .spp = t_u32(t, k->spp),
+        .sample = ir_add(t->f, in[1], ir_mul(t->f, in[4], count)),
+        .set = {in[1], count, in[4], t_u32(t, k->sets)},
         .seed = t_u32(t, 7),
         .stream = in[2],
         .jittered = sampler_jitters(s.l.scene),
@@ -73,12 +79,19 @@ static void source_end(source *s)
     traced_unload(&s->l);
 }
 
+/* sample: its index in the set. */
+static void numbers_of(const source *s, uint32_t set, uint32_t pixel, uint32_t sample, uint32_t stream,
+                       uint32_t block, double u[4])
+{
+    traced_run(&s->f, &s->l, false, (double[5]){pixel, sample, stream, block, set}, u);
+    for (int k = 0; k < 4; k++)
+        assert_true(u[k] >= 0 && u[k] < 1);
+}
+
 static void numbers(const source *s, uint32_t pixel, uint32_t sample, uint32_t stream, uint32_t block,
                     double u[4])
 {
-    traced_run(&s->f, &s->l, false, (double[4]){pixel, sample, stream, block}, u);
-    for (int k = 0; k < 4; k++)
-        assert_true(u[k] >= 0 && u[k] < 1);
+    numbers_of(s, 0, pixel, sample, stream, block, u);
 }
 
 /* ---- strata ---- */
@@ -93,12 +106,12 @@ typedef struct cells {
 static void expect_one_each(cells c, const kind *k, double u[][4], int x, int y)
 {
     bool taken[SAMPLES_MOST * SAMPLES_MOST] = {false};
-    for (uint32_t i = 0; i < k->spp; i++) {
+    for (uint32_t i = 0; i < kind_count(k); i++) {
         uint32_t cell = (uint32_t)(u[i][y] * c.rows * (1 - 1e-7)) * c.columns +
                         (uint32_t)(u[i][x] * c.columns * (1 - 1e-7));
         if (taken[cell])
-            fail_msg("%s, %u samples, numbers %d and %d: %s %u of %u x %u is met twice", k->name, k->spp, x,
-                     y, c.name, cell, c.columns, c.rows);
+            fail_msg("%s, %u samples, numbers %d and %d: %s %u of %u x %u is met twice", k->name,
+                     kind_count(k), x, y, c.name, cell, c.columns, c.rows);
         taken[cell] = true;
     }
 }
@@ -107,10 +120,10 @@ static void expect_pair(const kind *k, double u[][4], int x, int y)
 {
     expect_one_each((cells){"cell", k->columns, k->rows}, k, u, x, y);
     if (k->lines)
-        expect_one_each((cells){"column", k->spp, 1}, k, u, x, y),
-            expect_one_each((cells){"row", 1, k->spp}, k, u, x, y);
-    for (uint32_t columns = 1; k->elementary && columns <= k->spp; columns *= 2)
-        expect_one_each((cells){"interval", columns, k->spp / columns}, k, u, x, y);
+        expect_one_each((cells){"column", kind_count(k), 1}, k, u, x, y),
+            expect_one_each((cells){"row", 1, kind_count(k)}, k, u, x, y);
+    for (uint32_t columns = 1; k->elementary && columns <= kind_count(k); columns *= 2)
+        expect_one_each((cells){"interval", columns, kind_count(k) / columns}, k, u, x, y);
 }
 
 static void strata(void **state)
@@ -123,14 +136,14 @@ static void strata(void **state)
             for (uint32_t pixel = 0; pixel < 5; pixel++)
                 for (uint32_t block = 0; block < 3; block++) {
                     double u[SAMPLES_MOST][4];
-                    for (uint32_t n = 0; n < k->spp; n++)
-                        numbers(&s, pixel * 1000, n, pixel & 1, block, u[n]);
+                    for (uint32_t n = 0; n < kind_count(k); n++)
+                        numbers_of(&s, pixel % k->sets, pixel * 1000, n, pixel & 1, block, u[n]);
                     if (slots == SAMPLER_PAIRS) {
                         expect_pair(k, u, 0, 1), expect_pair(k, u, 2, 3);
                     } else {
                         expect_pair(k, u, 1, 2);
-                        expect_one_each((cells){"stratum", k->spp, 1}, k, u, 0, 3),
-                            expect_one_each((cells){"stratum", 1, k->spp}, k, u, 0, 3);
+                        expect_one_each((cells){"stratum", kind_count(k), 1}, k, u, 0, 3),
+                            expect_one_each((cells){"stratum", 1, kind_count(k)}, k, u, 0, 3);
                     }
                     /* columns of the array repeat after p, so at most that many dimensions are strong
                      * together */
@@ -164,6 +177,8 @@ static void uniform(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i += 2) {
         const kind *k = &kinds[i];
+        if (k->sets > 1)
+            continue;
         source s = source_begin(k, SAMPLER_ONE_TWO_ONE, "");
         for (uint32_t sample = 0; sample < k->spp; sample += k->spp - 1) {
             uint32_t tenths[4][10] = {{0}};
@@ -201,6 +216,35 @@ static void uniform(void **state)
     }
 }
 
+/* The numbers of one set say nothing of those of the other: of each pair of samples, one of each set,
+ * products summed over pixels. Would sets share their permutations, then samples of the same index would lie
+ * in the same stratum, and the sum would be 12 * 1/12 * PIXELS. */
+static void sets_are_independent(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        const kind *k = &kinds[i];
+        if (k->sets == 1)
+            continue;
+        source s = source_begin(k, SAMPLER_PAIRS, "");
+        for (uint32_t sample = 0; sample < 2; sample++) {
+            double products[2][4] = {{0}};
+            for (uint32_t pixel = 0; pixel < PIXELS; pixel++) {
+                double u[4], other[2][4];
+                numbers_of(&s, 0, pixel, sample, 1, 2, u);
+                numbers_of(&s, 1, pixel, 0, 1, 2, other[0]), numbers_of(&s, 1, pixel, 1, 1, 2, other[1]);
+                for (int d = 0; d < 8; d++)
+                    products[d / 4][d % 4] += 12 * (u[d % 4] - 0.5) * (other[d / 4][d % 4] - 0.5);
+            }
+            for (int d = 0; d < 8; d++)
+                if (!(fabs(products[d / 4][d % 4]) < 4.5 * sqrt(PIXELS)))
+                    fail_msg("%s, number %d: samples %u and %d of the two sets are correlated, %g sigma",
+                             k->name, d % 4, sample, d / 4, products[d / 4][d % 4] / sqrt(PIXELS));
+        }
+        source_end(&s);
+    }
+}
+
 /* Variance over pixels of the mean of a smooth function of two numbers, as a share of that of independent
  * numbers: a third at most, two thirds where all points of a pixel are shifted alike. */
 static void variance_falls(void **state)
@@ -214,19 +258,20 @@ static void variance_falls(void **state)
         enum { TRIES = 150 };
         for (uint32_t pixel = 0; pixel < TRIES; pixel++) {
             double mean = 0, u[4];
-            for (uint32_t n = 0; n < k->spp; n++) {
+            for (uint32_t n = 0; n < kind_count(k); n++) {
                 numbers(&s, pixel, n, 0, 0, u);
-                mean += sin(pi * u[2]) * sin(pi * u[3]) / k->spp;
+                mean += sin(pi * u[2]) * sin(pi * u[3]) / kind_count(k);
             }
             sum += mean, squares += mean * mean;
         }
         double expected = pow(2 / pi, 2), variance = (squares - sum * sum / TRIES) / (TRIES - 1),
-               share = variance * k->spp / alone;
-        print_message("%s, %u samples: %.3f of the variance of independent ones\n", k->name, k->spp, share);
+               share = variance * kind_count(k) / alone;
+        print_message("%s, %u samples: %.3f of the variance of independent ones\n", k->name, kind_count(k),
+                      share);
         if (!(fabs(sum / TRIES - expected) < 5 * sqrt(variance / TRIES)) ||
             !(share < (k->elementary ? 2 : 1) / 3.))
-            fail_msg("%s, %u samples: mean %g, expected %g; %g of the variance", k->name, k->spp, sum / TRIES,
-                     expected, share);
+            fail_msg("%s, %u samples: mean %g, expected %g; %g of the variance", k->name, kind_count(k),
+                     sum / TRIES, expected, share);
         source_end(&s);
     }
 }
@@ -238,12 +283,16 @@ static void counts(void **state)
     (void)state;
     static const struct {
         const char *name;
-        uint32_t asked[6], taken[6];
-    } rows[] = {{"independent", {1, 2, 7, 10, 17, 27}, {1, 2, 7, 10, 17, 27}},
-                {"stratified", {1, 2, 7, 10, 17, 27}, {1, 4, 9, 16, 25, 36}},
-                {"multijitter", {1, 2, 7, 10, 17, 27}, {1, 2, 8, 12, 20, 30}},
-                {"orthogonal", {1, 2, 7, 10, 17, 27}, {4, 4, 9, 25, 25, 49}},
-                {"ldsampler", {1, 2, 7, 10, 17, 27}, {4, 4, 16, 16, 64, 64}}}; /* Mitsuba 3.9.1's */
+        uint32_t asked[6], taken[6] /* Mitsuba 3.9.1's */,
+            halves[6] /* even; each half is spread by itself */;
+    } rows[] = {
+        {"independent", {1, 2, 7, 10, 17, 27}, {1, 2, 7, 10, 17, 27}, {1, 2, 7, 10, 17, 27}},
+        {"stratified", {1, 2, 7, 10, 17, 27}, {1, 4, 9, 16, 25, 36}, {4, 4, 16, 16, 36, 36}},
+        {"multijitter", {1, 2, 7, 10, 17, 27}, {1, 2, 8, 12, 20, 30}, {2, 2, 8, 12, 20, 30}},
+        {"orthogonal", {1, 2, 7, 10, 17, 27}, {4, 4, 9, 25, 25, 49}, {8, 8, 8, 18, 18, 50}},
+        {"ldsampler", {1, 2, 7, 10, 17, 27}, {4, 4, 16, 16, 64, 64}, {4, 4, 16, 16, 64, 64}},
+        {"paddedsobol", {1, 2, 7, 10, 17, 27}, {1, 2, 7, 10, 17, 27}, {1, 2, 7, 10, 17, 27}},
+    };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         for (int k = 0; k < 6; k++) {
             arena a = {0};
@@ -254,6 +303,7 @@ static void counts(void **state)
                                                 rows[i].name, rows[i].asked[k]),
                                    ".");
             assert_int_equal(l.scene->spp, rows[i].taken[k]);
+            assert_int_equal(sampler_count(l.scene, rows[i].asked[k], 2), rows[i].halves[k]);
             assert_int_equal(l.scene->description->warnings.length > 0, rows[i].asked[k] != rows[i].taken[k]);
             traced_unload(&l);
             arena_free(&a);
@@ -262,8 +312,9 @@ static void counts(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(strata), cmocka_unit_test(without_jitter),
-                                       cmocka_unit_test(uniform), cmocka_unit_test(variance_falls),
-                                       cmocka_unit_test(counts)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(strata),         cmocka_unit_test(without_jitter),
+        cmocka_unit_test(uniform),        cmocka_unit_test(sets_are_independent),
+        cmocka_unit_test(variance_falls), cmocka_unit_test(counts)};
     return cmocka_run_group_tests_name("samplers", tests, NULL, NULL);
 }

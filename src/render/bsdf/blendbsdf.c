@@ -40,8 +40,9 @@ static void shares(tracer *t, ir_ref weight, ir_ref out[2])
 
 static void probabilities(const bsdf_context *ctx, ir_ref out[2])
 {
-    tracer *t = ctx->t;
-    shares(t, plan_probability(t, ctx->n, "weight", weight_of(ctx)), out);
+    tracer deciding = t_deciding(ctx->t), *t = &deciding;
+    bsdf_context held = bsdf_read_by(ctx, t);
+    shares(t, plan_probability(t, ctx->n, "weight", weight_of(&held)), out);
 }
 
 static ir_ref blend_pdf(const bsdf_context *ctx, vec3 wo)

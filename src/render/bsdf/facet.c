@@ -73,8 +73,10 @@ facet_sample facet_scatter(tracer *t, vec3 from, vec3 m, ir_ref cosine, const fr
 
 /* ---- normals near total reflection ---- */
 
-/* The share of the normals that is sampled near total reflection. */
-static const float critical_share = 0.2f;
+/* The share of the normals that is sampled near total reflection. The variance of the derivative by the index
+ * grows only like the logarithm of 1 / share. That of every other parameter grows like 1 / (1 - share) at
+ * each vertex, so the share is small (docs/decisions/noise-together.md). */
+static const float critical_share = 0.05f;
 
 facet_critical facet_critical_normal(tracer *t, ir_ref detached, ir_ref index, vec3 from, ir_ref u1,
                                      ir_ref u2)

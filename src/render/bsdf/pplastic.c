@@ -49,9 +49,10 @@ static ir_ref index_of(const bsdf_context *ctx)
 
 /* The probability of the coat's lobe, by the colours alone. Neither lobe is left out while its colour is
  * differentiated (docs/theory/support.md). */
-static ir_ref specular_probability(const bsdf_context *ctx)
+static ir_ref specular_probability(const bsdf_context *differentiated)
 {
-    tracer *t = ctx->t;
+    tracer deciding = t_deciding(differentiated->t), *t = &deciding;
+    bsdf_context held = bsdf_read_by(differentiated, t), *ctx = &held;
     ir_ref coat = color_sum(t, bsdf_texture(ctx, "specular_reflectance")),
            base = color_sum(t, bsdf_texture(ctx, "diffuse_reflectance"));
     ir_ref share = t_ratio(t, coat, ir_add(t->f, coat, base));

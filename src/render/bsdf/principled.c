@@ -183,15 +183,16 @@ typedef struct choice {
 
 static choice choice_at(const bsdf_context *ctx)
 {
-    tracer *t = ctx->t;
+    tracer deciding = t_deciding(ctx->t), *t = &deciding;
+    bsdf_context held = bsdf_read_by(ctx, t);
     ir_func *f = t->f;
     ir_ref one = t_f32(t, 1), rate[3];
     for (uint32_t k = 0; k < 3; k++)
         rate[k] = t_real(t, ctx->record, ctx->n->extra_word + WORD_FACET_RATE + k);
-    ir_ref base = ir_mul(f, weights_at(ctx).base, rate[2]), others = base;
+    ir_ref base = ir_mul(f, weights_at(&held).base, rate[2]), others = base;
     choice c = {.base = one};
     if (has_coat(ctx->n)) {
-        others = t_mad(t, ir_mul(f, t_f32(t, 0.25f), bsdf_weight(ctx, "clearcoat")), rate[1], base);
+        others = t_mad(t, ir_mul(f, t_f32(t, 0.25f), bsdf_weight(&held, "clearcoat")), rate[1], base);
         c.base = bounded_probability(t, ctx->n, t_ratio(t, base, others));
     }
     c.facet = bounded_probability(t, ctx->n, t_ratio(t, rate[0], ir_add(f, rate[0], others)));
@@ -204,9 +205,10 @@ static choice choice_at(const bsdf_context *ctx)
  * reflection_probability in roughdielectric.c says why. */
 static ir_ref reflection_probability(const bsdf_context *ctx, const fresnel *at)
 {
-    tracer *t = ctx->t;
+    tracer deciding = t_deciding(ctx->t), *t = &deciding;
+    bsdf_context held = bsdf_read_by(ctx, t);
     ir_func *f = t->f;
-    ir_ref one = t_f32(t, 1), glass = weights_at(ctx).glass;
+    ir_ref one = t_f32(t, 1), glass = weights_at(&held).glass;
     ir_ref above = ir_sub(f, one, ir_mul(f, glass, ir_sub(f, one, at->reflectance)));
     ir_ref share = ir_select(f, ir_gt(f, ctx->wi.z, t_f32(t, 0)), above, at->reflectance);
     ir_ref bounded = plan_probability(

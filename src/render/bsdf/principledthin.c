@@ -140,9 +140,10 @@ typedef struct choice {
     ir_ref stays;    /* probability that a diffuse sample is reflected; else it goes through */
 } choice;
 
-static choice choice_at(const bsdf_context *ctx)
+static choice choice_at(const bsdf_context *differentiated)
 {
-    tracer *t = ctx->t;
+    tracer deciding = t_deciding(differentiated->t), *t = &deciding;
+    bsdf_context held = bsdf_read_by(differentiated, t), *ctx = &held;
     ir_func *f = t->f;
     ir_ref one = t_f32(t, 1), rate[RATES];
     for (uint32_t k = 0; k < RATES; k++)

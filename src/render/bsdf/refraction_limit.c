@@ -6,8 +6,9 @@
  * the ends of this range F is 1. */
 #include "render/bsdf/refraction_limit.h"
 
-/* The probability of the limit is rate times alpha^2, like its value, but at most `most`. */
-static const float rate = 1, most = 0.2f;
+/* The probability of the limit is rate times alpha^2, like its value, but at most `most`. Samples of the
+ * limit are lost to all parameters but the index (docs/decisions/noise-together.md). */
+static const float rate = 0.3f, most = 0.1f;
 
 /* The square of n times the sine of wo. Where it is not positive, no direction lies on the circle. */
 static ir_ref far_square(tracer *t, ir_ref n, vec3 from)

@@ -77,9 +77,10 @@ static ir_ref transmittance(tracer *t, const class_node *n, ir_ref record, ir_re
 
 /* The probability of the coat's lobe, by how much each lobe reflects. Neither lobe is left out while its
  * colour is differentiated (docs/theory/support.md). */
-static ir_ref specular_probability(const bsdf_context *ctx)
+static ir_ref specular_probability(const bsdf_context *differentiated)
 {
-    tracer *t = ctx->t;
+    tracer deciding = t_deciding(differentiated->t), *t = &deciding;
+    bsdf_context held = bsdf_read_by(differentiated, t), *ctx = &held;
     ir_func *f = t->f;
     ir_ref enters = transmittance(t, ctx->n, ctx->record, ctx->wi.z), stays = ir_sub(f, t_f32(t, 1), enters);
     ir_ref coat = ir_mul(f, stays, color_sum(t, bsdf_texture(ctx, "specular_reflectance")));

@@ -3,7 +3,8 @@
  *
  * A dimension is a slot of a block, with one number or two. Its place is (pixel, seed, stream, block,
  * slot). So the image, the gradient and every vertex have dimensions of their own, and a replay finds them
- * again. The numbers of a dimension are stratified over the samples of the pixel by a permutation of the
+ * again. The numbers of a dimension are stratified over a set of samples, which is all samples of the pixel
+ * or, in two walks, a half of them (docs/theory/two_walks.md): by a permutation of the
  * index of the sample, and the place decides the permutation (Kensler 2013, "Correlated Multi-Jittered
  * Sampling", section 3). From place to place they differ as if they were independent, so each estimate
  * stays unbiased. No parameter of a scene changes the numbers, so they are detached.
@@ -15,7 +16,12 @@
  *   ldsampler    van der Corput and the second dimension of Sobol', digits scrambled: a (0,2) sequence
  *                (Kollig and Keller 2002), N a power of 4
  *
- * N is the number of samples of a pixel. */
+ *   paddedsobol  the first two dimensions of Sobol' with a nested uniform scramble, for each dimension of the
+ *                path in another order (Burley 2020); any N, and the first n samples of a set are spread as
+ *                well as n of their own
+ *
+ * N is the number of samples of a set. The number of the set is a part of the place, too, so sets do not know
+ * of each other. */
 #include "render/classes.h"
 
 /* ---- counts that a sampler can do ---- */
@@ -32,14 +38,29 @@ static uint32_t root_above(uint32_t n)
     return (uint64_t)r * r < n ? r + 1 : r;
 }
 
-static uint32_t any_count(uint32_t n) { return n; }
-
-static uint32_t square_count(uint32_t n) { return root_above(n) * root_above(n); }
-
-static uint32_t grid_count(uint32_t n)
+static uint32_t any_count(uint32_t n, uint32_t sets)
 {
-    uint32_t y = whole_root(n), x = (n + y - 1) / y;
-    return x * y;
+    (void)sets;
+    return n;
+}
+
+/* Sets are groups of whole rows of the grid. */
+static uint32_t square_count(uint32_t n, uint32_t sets)
+{
+    uint32_t side = root_above(n);
+    side = (side + sets - 1) / sets * sets;
+    return side * side;
+}
+
+/* Sets are groups of whole columns of the grid or, where these are odd, of rows. */
+static uint32_t grid_count(uint32_t n, uint32_t sets)
+{
+    for (;; n++) {
+        uint32_t y = whole_root(n), x = (n + y - 1) / y;
+        if (x * y % sets == 0)
+            return x * y;
+        n = x * y;
+    }
 }
 
 static bool is_prime(uint32_t n)
@@ -50,16 +71,18 @@ static bool is_prime(uint32_t n)
     return n >= 2;
 }
 
-static uint32_t prime_square_count(uint32_t n)
+/* Each set has an array of its own. */
+static uint32_t prime_square_count(uint32_t n, uint32_t sets)
 {
-    uint32_t p = root_above(n);
+    uint32_t p = root_above((n + sets - 1) / sets);
     while (!is_prime(p))
         p++;
-    return p * p;
+    return p * p * sets;
 }
 
-static uint32_t power_of_four_count(uint32_t n)
+static uint32_t power_of_four_count(uint32_t n, uint32_t sets)
 {
+    (void)sets; /* a half of it is a power of two, which is as good for a (0,2) sequence */
     uint32_t count = 4;
     while (count < n)
         count *= 4;
@@ -134,8 +157,9 @@ static ir_ref traced_root(tracer *t, ir_ref n)
  * the jitter of this sample alone. */
 typedef struct dimension {
     const sampler_place *at;
-    ir_ref path; /* u32: a word that is the same for all dimensions of the pixel */
-    ir_ref seed; /* u32: the word of this dimension, which chooses the permutations */
+    ir_ref path;        /* u32: a word that is the same for all dimensions of the pixel */
+    ir_ref seed;        /* u32: the word of this dimension, which chooses the permutations */
+    ir_ref second_seed; /* u32: another one, where it has two numbers */
     ir_ref jitter[2];
     ir_ref index; /* u32: the index of the number in the path, counted as if all slots were single */
     bool jittered;
@@ -153,22 +177,30 @@ static ir_ref reseed(tracer *t, const dimension *d, uint32_t factor)
 
 static ir_ref stratified_1(tracer *t, const dimension *d)
 {
-    return in_cell(t, permute(t, d->at->sample, d->at->spp, d->seed), jitter(t, d, 0), d->at->spp);
+    const sampler_set *set = &d->at->set;
+    return in_cell(t, permute(t, set->index, set->count, d->seed), jitter(t, d, 0), set->count);
 }
 
 static vec2 stratified_2(tracer *t, const dimension *d)
 {
     ir_func *f = t->f;
-    ir_ref side = traced_root(t, d->at->spp), cell = permute(t, d->at->sample, d->at->spp, d->seed);
-    ir_ref y = ir_div(f, cell, side), x = ir_sub(f, cell, ir_mul(f, y, side));
-    return (vec2){in_cell(t, x, jitter(t, d, 0), side), in_cell(t, y, jitter(t, d, 1), side)};
+    const sampler_set *set = &d->at->set;
+    ir_ref columns = traced_root(t, ir_mul(f, set->count, set->sets)), rows = ir_div(f, columns, set->sets);
+    ir_ref cell = permute(t, set->index, set->count, d->seed);
+    ir_ref y = ir_div(f, cell, columns), x = ir_sub(f, cell, ir_mul(f, y, columns));
+    return (vec2){in_cell(t, x, jitter(t, d, 0), columns), in_cell(t, y, jitter(t, d, 1), rows)};
 }
 
 static vec2 multijitter_2(tracer *t, const dimension *d)
 {
     ir_func *f = t->f;
-    ir_ref rows = traced_root(t, d->at->spp), columns = ir_div(f, d->at->spp, rows);
-    ir_ref cell = permute(t, d->at->sample, d->at->spp, reseed(t, d, 0x51633e2du));
+    const sampler_set *set = &d->at->set;
+    ir_ref all = ir_mul(f, set->count, set->sets), all_rows = traced_root(t, all),
+           all_columns = ir_div(f, all, all_rows);
+    ir_ref even = ir_eq(f, remainder_of(t, all_columns, set->sets), t_u32(t, 0)),
+           columns = ir_select(f, even, ir_div(f, all_columns, set->sets), all_columns),
+           rows = ir_div(f, set->count, columns);
+    ir_ref cell = permute(t, set->index, set->count, reseed(t, d, 0x51633e2du));
     ir_ref y = ir_div(f, cell, columns), x = ir_sub(f, cell, ir_mul(f, y, columns));
     ir_ref sx = permute(t, x, columns, reseed(t, d, 0x68bc21ebu)),
            sy = permute(t, y, rows, reseed(t, d, 0x02e5be93u));
@@ -193,7 +225,8 @@ static ir_ref bose(tracer *t, ir_ref i, ir_ref p, ir_ref index)
 static ir_ref orthogonal_1(tracer *t, const dimension *d)
 {
     ir_func *f = t->f;
-    ir_ref p = traced_root(t, d->at->spp), row = permute(t, d->at->sample, d->at->spp, d->path);
+    const sampler_set *set = &d->at->set;
+    ir_ref p = traced_root(t, set->count), row = permute(t, set->index, set->count, d->path);
     ir_ref partner = ir_xor(f, d->index, t_u32(t, 1));
     ir_ref own = permute(t, bose(t, row, p, d->index), p, reseed(t, d, 0x51633e2du));
     ir_ref other = permute(t, bose(t, row, p, partner), p, reseed(t, d, 0x68bc21ebu));
@@ -209,27 +242,28 @@ static vec2 orthogonal_2(tracer *t, const dimension *d)
     return (vec2){x, y};
 }
 
+/* Bit k stands for those bits whose number has the binary digit k clear. */
+static const uint32_t digit_clear[5] = {0x55555555u, 0x33333333u, 0x0F0F0F0Fu, 0x00FF00FFu, 0x0000FFFFu};
+
 static ir_ref reverse_bits(tracer *t, ir_ref v)
 {
-    static const uint32_t masks[5] = {0x55555555u, 0x33333333u, 0x0F0F0F0Fu, 0x00FF00FFu, 0x0000FFFFu};
     ir_func *f = t->f;
     for (uint32_t k = 0; k < 5; k++) {
-        ir_ref mask = t_u32(t, masks[k]), by = t_u32(t, 1u << k);
+        ir_ref mask = t_u32(t, digit_clear[k]), by = t_u32(t, 1u << k);
         v = ir_or(f, ir_shl(f, ir_and(f, v, mask), by), ir_and(f, ir_shr(f, v, by), mask));
     }
     return v;
 }
 
-/* The second dimension of Sobol': the binary digits of v times the matrix of Pascal's triangle modulo 2. */
-static ir_ref sobol_bits(tracer *t, ir_ref v)
+/* The second dimension of Sobol', its first binary digit in bit 0: the digits of v times Pascal's triangle
+ * modulo 2. Binomial j over k is odd where the binary digits of k are among those of j (Lucas), so each of
+ * the five digits of a bit's number is a step of its own. */
+static ir_ref sobol_digits(tracer *t, ir_ref v)
 {
     ir_func *f = t->f;
-    ir_ref result = t_u32(t, 0);
-    for (uint32_t bit = 0, column = 0x80000000u; bit < 24; bit++, column ^= column >> 1) {
-        ir_ref set = ir_ne(f, ir_and(f, v, t_u32(t, 1u << bit)), t_u32(t, 0));
-        result = ir_xor(f, result, ir_select(f, set, t_u32(t, column), t_u32(t, 0)));
-    }
-    return result;
+    for (uint32_t k = 0; k < 5; k++)
+        v = ir_xor(f, v, ir_and(f, ir_shr(f, v, t_u32(t, 1u << k)), t_u32(t, digit_clear[k])));
+    return v;
 }
 
 static ir_ref bits_to_unit(tracer *t, ir_ref bits)
@@ -239,25 +273,64 @@ static ir_ref bits_to_unit(tracer *t, ir_ref bits)
 
 static ir_ref low_discrepancy_1(tracer *t, const dimension *d)
 {
-    ir_ref i = permute(t, d->at->sample, d->at->spp, d->seed);
+    ir_ref i = permute(t, d->at->set.index, d->at->set.count, d->seed);
     return bits_to_unit(t, ir_xor(t->f, reverse_bits(t, i), reseed(t, d, 0x9E3779B1u)));
 }
 
 static vec2 low_discrepancy_2(tracer *t, const dimension *d)
 {
-    ir_ref i = permute(t, d->at->sample, d->at->spp, d->seed);
+    ir_ref i = permute(t, d->at->set.index, d->at->set.count, d->seed);
     ir_ref x = ir_xor(t->f, reverse_bits(t, i), reseed(t, d, 0x9E3779B1u)),
-           y = ir_xor(t->f, sobol_bits(t, i), reseed(t, d, 0x85EBCA77u));
+           y = ir_xor(t->f, reverse_bits(t, sobol_digits(t, i)), reseed(t, d, 0x85EBCA77u));
     return (vec2){bits_to_unit(t, x), bits_to_unit(t, y)};
+}
+
+/* A permutation of the numbers below 2^n for any n at once: a bit of the result depends on the bits of x that
+ * are not above it. So for numbers whose first digit is in bit 0 it is a nested uniform scramble (Owen 1995).
+ * Laine and Karras 2011; the constants are those of Burley 2020, "Practical Hash-based Owen Scrambling",
+ * section 3. */
+static ir_ref scramble(tracer *t, ir_ref x, ir_ref seed)
+{
+    static const uint32_t factors[4] = {0x6c50b47cu, 0xb82f1e52u, 0xc7afe638u, 0x8d22f6e6u};
+    x = ir_add(t->f, x, seed);
+    for (uint32_t k = 0; k < 4; k++)
+        x = ir_xor(t->f, x, ir_mul(t->f, x, t_u32(t, factors[k])));
+    return x;
+}
+
+/* The index of the sample in the order of this dimension: another scramble, of the index itself. */
+static ir_ref shuffled(tracer *t, const dimension *d)
+{
+    ir_func *f = t->f;
+    ir_ref word = reseed(t, d, 0x9E3779B1u), seed = ir_xor(f, word, ir_shr(f, d->seed, t_u32(t, 15)));
+    return reverse_bits(t, scramble(t, reverse_bits(t, d->at->set.index), seed));
+}
+
+static ir_ref scrambled_unit(tracer *t, ir_ref digits, ir_ref seed)
+{
+    return bits_to_unit(t, reverse_bits(t, scramble(t, digits, seed)));
+}
+
+static ir_ref padded_sobol_1(tracer *t, const dimension *d)
+{
+    return scrambled_unit(t, shuffled(t, d), d->seed);
+}
+
+static vec2 padded_sobol_2(tracer *t, const dimension *d)
+{
+    ir_ref i = shuffled(t, d);
+    return (vec2){scrambled_unit(t, i, d->seed), scrambled_unit(t, sobol_digits(t, i), d->second_seed)};
 }
 
 /* ---- traced: a block ---- */
 
-/* Makes the words that are the same for all samples of the pixel. */
-static void pixel_words(tracer *t, const sampler_place *at, ir_ref block, ir_ref words[4])
+/* Makes the words that are the same for all samples of the set. They are those of a sample that no pixel
+ * has, another one for each set. */
+static void set_words(tracer *t, const sampler_place *at, ir_ref block, ir_ref words[4])
 {
     static const uint32_t no_sample = 0xFFFFFFFFu;
-    const random_counter c = {at->pixel, t_u32(t, no_sample), at->seed, at->stream, block};
+    const random_counter c = {at->pixel, ir_sub(t->f, t_u32(t, no_sample), at->set.number), at->seed,
+                              at->stream, block};
     random_words(t, &c, words);
 }
 
@@ -267,13 +340,14 @@ static random4 spread(tracer *t, const sampler_class *sampler, const sampler_pla
     static const uint32_t no_block = 0xFFFFFFu;
     ir_func *f = t->f;
     ir_ref words[4], path[4];
-    pixel_words(t, at, block, words), pixel_words(t, at, t_u32(t, no_block), path);
+    set_words(t, at, block, words), set_words(t, at, t_u32(t, no_block), path);
     random4 own = random_block(t, at->pixel, at->sample, at->seed, at->stream, block), r;
     for (uint32_t k = 0; k < 4; k++) {
         const dimension d = {
             .at = at,
             .path = path[0],
             .seed = words[k],
+            .second_seed = words[(k + 1) % 4],
             .jitter = {own.u[k], own.u[(k + 1) % 4]},
             .jittered = at->jittered,
             .index = ir_add(f, ir_mul(f, block, t_u32(t, 4)), t_u32(t, k)),
@@ -295,9 +369,9 @@ random4 sampler_block(tracer *t, const sampler_class *sampler, const sampler_pla
                         : random_block(t, at->pixel, at->sample, at->seed, at->stream, block);
 }
 
-uint32_t sampler_count(const render_scene *s, uint32_t spp)
+uint32_t sampler_count(const render_scene *s, uint32_t spp, uint32_t sets)
 {
-    return s->sampler ? sampler_of(s->sampler)->count(spp) : spp;
+    return s->sampler ? sampler_of(s->sampler)->count(spp, sets) : spp;
 }
 
 bool sampler_jitters(const render_scene *s)
@@ -311,7 +385,7 @@ bool sampler_jitters(const render_scene *s)
 static bl_result note_count(render_scene *s, const scene_object *o, bl_error *err)
 {
     (void)err;
-    uint32_t wanted = (uint32_t)scene_number(o, "sample_count"), count = sampler_of(o)->count(wanted);
+    uint32_t wanted = (uint32_t)scene_number(o, "sample_count"), count = sampler_of(o)->count(wanted, 1);
     if (count != wanted)
         text_add(&s->description->warnings, "%s:%u: %s: the sample count of %u is rounded up to %u\n",
                  o->where.file, o->where.line, o->cls->name, wanted, count);
@@ -364,3 +438,10 @@ const sampler_class sampler_ldsampler = {
     .count = power_of_four_count,
     .one = low_discrepancy_1,
     .two = low_discrepancy_2};
+const sampler_class sampler_paddedsobol = {
+    .base.plugin = {PLUGIN_SAMPLER, "paddedsobol", PLUGIN_TABLE(plain_params), PLUGIN_NONE,
+                    "Sobol' points, scrambled by hashing; any number of samples"},
+    .count = any_count,
+    .one = padded_sobol_1,
+    .two = padded_sobol_2,
+};

@@ -6,9 +6,15 @@
 
 #include "render/class.h"
 
+/* The samples of a pixel that share strata. Sets of a pixel are independent. u32: */
+typedef struct sampler_set {
+    ir_ref index, count; /* of the sample in its set; of samples in a set */
+    ir_ref number, sets; /* of the set; of sets in a pixel */
+} sampler_set;
 /* Says whose numbers are asked for. The whole path of one sample has the same place. */
 typedef struct sampler_place {
-    ir_ref pixel, sample, spp, seed, stream; /* u32 */
+    ir_ref pixel, sample, seed, stream; /* u32 */
+    sampler_set set;
     bool jittered;
 } sampler_place;
 /* The layout of the four numbers of a block: two dimensions of two numbers each; or one, two, one: u[0],
@@ -18,7 +24,8 @@ struct dimension;
 
 typedef struct sampler_class {
     render_class base;
-    uint32_t (*count)(uint32_t n); /* the least number of samples, n or more, that it can do */
+    /* The least number of samples of a pixel, n or more, that it can spread over so many sets. */
+    uint32_t (*count)(uint32_t n, uint32_t sets);
     /* The one or two numbers of one dimension. NULL: they are independent of all others. */
     ir_ref (*one)(tracer *t, const struct dimension *d);
     vec2 (*two)(tracer *t, const struct dimension *d);
@@ -28,8 +35,8 @@ typedef struct sampler_class {
  * sampler. */
 random4 sampler_block(tracer *t, const sampler_class *sampler, const sampler_place *at, ir_ref block,
                       sampler_slots slots);
-/* spp, rounded up to what the sampler of the scene can do. */
-uint32_t sampler_count(const render_scene *s, uint32_t spp);
+/* spp, rounded up to what the sampler of the scene can do in so many sets. */
+uint32_t sampler_count(const render_scene *s, uint32_t spp, uint32_t sets);
 bool sampler_jitters(const render_scene *s);
 static inline const sampler_class *sampler_of(const scene_object *o)
 {

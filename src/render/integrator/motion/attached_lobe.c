@@ -15,7 +15,9 @@
  * A mixture (`mixes`) samples one of its parts, some of which may be detached: rough metal blended with
  * paper. A direction may come from any part. Each part stands for a share of the value, and the shares add up
  * to 1 for all parameters. So the shares of all parts are differentiated, also of parts whose directions are
- * held.
+ * held. In the shares only densities are differentiated. The probability with which a part is chosen is held
+ * as far as parameters move it: shares add up to 1 for any probabilities, and the derivatives of these would
+ * give noise to every parameter on which a probability depends, such as the weight of a coat.
  *
  * Lobes whose roughness is at most render_scene.attach_below are attached, but at most look_ahead of them in
  * a chain, since the number of visits grows like the square of a long chain's length

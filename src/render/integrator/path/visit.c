@@ -63,7 +63,10 @@ static ir_ref mix_decisions(walk *w, const walk_vertex *v, ir_ref visible)
     ir_ref h = ir_select(f, v->si.valid, v->si.entry, t_u32(t, PLAN_NONE));
     if (w->plan->scene->has_groups)
         h = ir_add(f, ir_mul(f, h, t_u32(t, 0x9E3779B1u)), v->si.level);
-    h = ir_add(f, ir_mul(f, h, t_u32(t, 0x9E3779B1u)), v->sample.lobe);
+    ir_ref lobe = v->sample.lobe;
+    if (w->wants.attached_lobes) /* a pass that tracks no derivatives does not know this bit */
+        lobe = ir_and(f, lobe, t_u32(t, ~(uint32_t)LOBE_DETACHED));
+    h = ir_add(f, ir_mul(f, h, t_u32(t, 0x9E3779B1u)), lobe);
     h = ir_xor(f, h, ir_select(f, v->goes_on, t_u32(t, 0x85EBCA77u), t_u32(t, 0)));
     if (w->media)
         h = ir_xor(f, ir_mul(f, h, t_u32(t, 16777619u)),

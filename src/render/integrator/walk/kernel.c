@@ -34,6 +34,23 @@ ir_ref kernel_pixels(walk *w)
                : ir_mul(f, ir_uniform(f, IR_U32, UNIFORM_WIDTH), ir_uniform(f, IR_U32, UNIFORM_HEIGHT));
 }
 
+/* Strips of even number are one half of a pixel's samples, those of odd number are the other. Strips 2 j and
+ * 2 j + 1 have the same number of samples, since both spp and the number of strips are even. So before strip
+ * 2 j each half has as many samples, and before strip 2 j + 1 the other one has those of strip 2 j more. */
+static void find_half(walk *w, ir_ref strip, ir_ref start, ir_ref own)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    sampler_half *h = &w->half;
+    h->any = w->sampler->one && (w->pass == RENDER_REPLAY || w->pass == RENDER_ADJOINT);
+    if (!h->any)
+        return;
+    ir_ref one = t_u32(t, 1), last;
+    h->halves = ir_uniform(f, IR_U32, UNIFORM_HALVES), last = ir_sub(f, h->halves, one);
+    h->number = ir_and(f, strip, last);
+    h->before = ir_mul(f, ir_shr(f, ir_add(f, start, ir_mul(f, h->number, own)), one), last);
+}
+
 /* Strips share the samples of a pixel evenly: with spp = q strips + r, strip k has the samples from k q +
  * min(k, r) on, q + 1 of them if k < r, else q. Sets *start to the first and returns the number. */
 static ir_ref share_evenly(walk *w, ir_ref index, ir_ref strips, lane *l, ir_ref *start)
@@ -51,7 +68,9 @@ static ir_ref share_evenly(walk *w, ir_ref index, ir_ref strips, lane *l, ir_ref
                          ir_sub(f, ir_uniform(f, IR_U32, UNIFORM_HALVES), t_u32(t, 1)));
     l->adjoint = ir_mul(f, ir_add(f, w->pixel, ir_mul(f, half, pixels)), t_u32(t, w->film_channels));
     l->slot = slot_before(t, index, *start);
-    return ir_add(f, q, ir_select(f, ir_lt(f, strip, r), t_u32(t, 1), t_u32(t, 0)));
+    ir_ref own = ir_add(f, q, ir_select(f, ir_lt(f, strip, r), t_u32(t, 1), t_u32(t, 0)));
+    find_half(w, strip, *start, own);
+    return own;
 }
 
 /* Does the same for a lane from the list. The list begins behind `lanes` rows of dL/dI (enum lane_word). */

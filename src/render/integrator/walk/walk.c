@@ -20,6 +20,17 @@ ir_ref walk_number(const walk *w, const walk_position *at)
     return w->volumetric && !plan_numbers_by_depth(w->plan) ? at->event : at->depth;
 }
 
+/* The samples that a sampler spreads together with this one. */
+static sampler_set set_of(walk *w, ir_ref sample)
+{
+    tracer *t = &w->t;
+    const sampler_half *h = &w->half;
+    if (!h->any)
+        return (sampler_set){sample, w->spp, t_u32(t, 0), t_u32(t, 1)};
+    return (sampler_set){ir_sub(t->f, sample, h->before), ir_div(t->f, w->spp, h->halves), h->number,
+                         h->halves};
+}
+
 random4 walk_numbers(walk *w, ir_ref sample, ir_ref block, sampler_slots slots)
 {
     BL_ASSERT(w->sampler && ir_made(w->t.f, w->pixel), "random numbers of no lane, in pass %d", (int)w->pass);
@@ -28,7 +39,7 @@ random4 walk_numbers(walk *w, ir_ref sample, ir_ref block, sampler_slots slots)
     const sampler_place at = {
         .pixel = w->pixel,
         .sample = sample,
-        .spp = w->spp,
+        .set = set_of(w, sample),
         .seed = w->seed,
         .stream = w->stream,
         .jittered = sampler_jitters(w->plan->scene),

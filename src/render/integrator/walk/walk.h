@@ -83,6 +83,15 @@ typedef struct walk_chain {
     ir_ref probes, starts;  /* bool: in CHAIN_PROBE, in CHAIN_START */
 } walk_chain;
 
+/* Where a sampler spreads samples over two walks (docs/theory/two_walks.md): the half of its pixel's samples
+ * that the lane is of. */
+typedef struct sampler_half {
+    bool any;      /* samples may be in halves, and the sampler spreads them */
+    ir_ref halves; /* u32: 2, or 1: they are not in halves */
+    ir_ref number; /* u32: 0 or 1 */
+    ir_ref before; /* u32: how many of the pixel's samples before the lane's are of the other half */
+} sampler_half;
+
 /* Which functions a walk needs because of motion, and which results of functions (motion/choose.c). */
 typedef struct walk_wants {
     bool surface_differentiated; /* interact_differentiated */
@@ -131,6 +140,7 @@ struct walk {
     wavelength_set wavelengths; /* where light is spectral: of the sample that walk_set_wavelengths was last
                                    called with; t.wavelengths points here, also in copies of the walk */
     const sampler_class *sampler;
+    sampler_half half;
     walk_chain chain;
     bool notes; /* the first walk of a path notes which sampled lights are visible, so that the second walk
                    needs no shadow rays */
