@@ -213,8 +213,8 @@ static void samples_follow_from_noise(void **state)
     double loss[2][LONG];
     walk_adaptively(scene, 1e3, few, loss[0]);
     walk_adaptively(scene, 1e-3, many, loss[0]);
-    walk_adaptively(scene, 1, again, loss[1]);
-    walk_adaptively(scene, 1, some, loss[0]);
+    walk_adaptively(scene, 0.5, again, loss[1]);
+    walk_adaptively(scene, 0.5, some, loss[0]);
     assert_memory_equal(some, again, sizeof some);
     assert_memory_equal(loss[0], loss[1], sizeof loss[0]);
     assert_int_equal(many[LONG - 1], MOST);
