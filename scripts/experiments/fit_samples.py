@@ -12,7 +12,7 @@ import report
 
 PLANE = """<scene version="3.0.0"><integrator type="path"><integer name="max_depth" value="3"/></integrator>
 <sensor type="perspective"><float name="fov" value="45"/><transform name="to_world"><lookat origin="0,1.6,3.2" target="0,.2,0"
-up="0,1,0"/></transform><film type="hdrfilm"><integer name="width" value="32"/><integer name="height" value="32"/><rfilter type="box"/></film>
+up="0,1,0"/></transform><film type="hdrfilm"><integer name="width" value="20"/><integer name="height" value="20"/><rfilter type="box"/></film>
 <sampler type="SAMPLER"/></sensor>
 <shape type="rectangle"><transform name="to_world"><scale value="1.5"/><rotate x="1" angle="-90"/></transform>
 <bsdf type="diffuse" id="floor"><texture type="bitmap" name="reflectance"><string name="filename" value="floor.pfm"/><boolean name="raw"
@@ -27,14 +27,14 @@ GRID = {"smoke.sigma_t.data": [8, 8, 8]}
 # name: scene, parameters, optimizer's rate, steps, samples of today's job, rest of the job
 ASSETS = {
     "colours": ("cornell/scene.xml", [{"name": "red.reflectance.value", "initial": 0.5},
-                                      {"name": "green.reflectance.value", "initial": 0.5}], 0.02, 120, 16,
-                {"defines": {"resolution": 32, "max_depth": 6}}),
-    "texture": ("plane.xml", [{"name": "floor.reflectance.data", "initial": 0.5, "bounds": [0, 1]}], 0.02, 120, 16, {}),
-    "smoke": ("smoke/scene.xml", [{"name": "smoke.sigma_t.data", "initial": 1, "bounds": [0, 50]}], 0.1, 80, 8,
-              {"defines": {"resolution": 24}, "steps": None, "stages": [{"steps": 80, "resolution": GRID}]}),
-    "glass index": ("papers/glass.xml", [{"name": "glass.eta", "initial": 1.35, "bounds": [1.05, 2.5]}], 0.01, 100, 8, {}),
+                                      {"name": "green.reflectance.value", "initial": 0.5}], 0.02, 100, 16,
+                {"defines": {"resolution": 20, "max_depth": 4}}),
+    "texture": ("plane.xml", [{"name": "floor.reflectance.data", "initial": 0.5, "bounds": [0, 1]}], 0.02, 100, 16, {}),
+    "smoke": ("smoke/scene.xml", [{"name": "smoke.sigma_t.data", "initial": 1, "bounds": [0, 50]}], 0.1, 60, 8,
+              {"defines": {"resolution": 16}, "steps": None, "stages": [{"steps": 60, "resolution": GRID}]}),
+    "glass index": ("papers/glass.xml", [{"name": "glass.eta", "initial": 1.35, "bounds": [1.05, 2.5]}], 0.01, 80, 8, {"defines": {"resolution": 16}}),
     "pose": ("plane.xml", [{"name": "box.to_world", "initial": [0.247, 0, 0.247, 0.3, 0, 0.35, 0, 0.5, -0.247, 0, 0.247, -0.15,
-                                                                0, 0, 0, 1]}], 0.01, 120, 16, {}),
+                                                                0, 0, 0, 1]}], 0.01, 100, 16, {}),
 }
 ADAPTIVE, AVERAGE = {"adaptive_samples": {"noise": 1}}, {"average": 40}
 WAYS = [("today", {}), ("adaptive samples", ADAPTIVE), ("recursive images", {"recursive_images": True}),
@@ -71,7 +71,7 @@ def fit(asset, way, share, seed, folder, page, tiny):
     source, parameters, rate, steps, spp, rest = ASSETS[asset]
     way, spp = dict(way), max(2, int(spp * share) // 2 * 2)
     scene = scene_with(way.pop("sampler", "independent"), source, folder)
-    job = {"scene": scene, "target": {"render": True, "spp": 16 if tiny else 2048, "seed": 4242}, "parameters": parameters,
+    job = {"scene": scene, "target": {"render": True, "spp": 16 if tiny else 1024, "seed": 4242}, "parameters": parameters,
            "optimizer": {**ADAM, "rate": rate}, "steps": steps, "spp": spp, "seed": seed, "checkpoint_steps": 100000}
     job.update(rest, **way)
     job = {k: v for k, v in job.items() if v is not None}
