@@ -39,7 +39,8 @@ ASSETS = {
 ADAPTIVE, AVERAGE = {"adaptive_samples": {"noise": 1}}, {"average": 40}
 WAYS = [("today", {}), ("adaptive samples", ADAPTIVE), ("recursive images", {"recursive_images": True}),
         ("adjoint pixels", {"form": "separate", "pixels": "adjoint"}), ("stratified", {"sampler": "paddedsobol"}),
-        ("averaged", AVERAGE), ("averaged, adaptive", {**ADAPTIVE, **AVERAGE})]
+        ("averaged", AVERAGE), ("averaged, adaptive", {**ADAPTIVE, **AVERAGE}),
+        ("averaged, stratified", {"sampler": "paddedsobol", **AVERAGE})]
 SHARES = [0.125, 0.5, 1]  # of today's samples a step
 
 
