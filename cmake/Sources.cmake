@@ -164,6 +164,8 @@ set(render_sources
     src/render/integrator/derived/geometry_mesh.c
     src/render/integrator/derived/geometry_transform.c
     src/render/integrator/derived/light_choice.c
+    src/render/integrator/derived/light_table.c
+    src/render/integrator/derived/light_tree.c
     src/render/integrator/derived/sampling_tables.c
     src/render/integrator/derived/update.c
     src/render/integrator/vertex/baked_geometry.c
@@ -253,6 +255,7 @@ set(render_sources
     src/render/plan_spectral.c
     src/render/light.c
     src/render/mode.c
+    src/render/plan_lights.c
     src/render/plan_records.c
     src/render/plan_words.c
     src/render/random.c

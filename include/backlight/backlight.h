@@ -197,10 +197,12 @@ typedef enum bl_light_choice {
     BL_LIGHTS_BY_WEIGHT, /* by the lights' sampling_weight (Mitsuba) */
     BL_LIGHTS_UNIFORM,   /* all alike */
     BL_LIGHTS_BY_POWER,  /* by weight times power, which follows the values; none is ever left out */
+    BL_LIGHTS_BY_TREE,   /* by weight times power, distance and direction, bounded over a tree of lights: for
+                            scenes with many */
     BL_LIGHTS_COUNT
 } bl_light_choice;
 BL_API const char *
-bl_light_choice_name(bl_light_choice choice); /* "weight", "uniform", "power"; NULL past the last */
+bl_light_choice_name(bl_light_choice choice); /* "weight", "uniform", "power", "tree"; NULL past the last */
 
 /* What a scene may take, so that a file of hostile make cannot take the machine: BL_ERROR_LIMIT beyond. 0:
  * the default, in brackets, and behind it that of untrusted scenes. docs/security.md says more. */

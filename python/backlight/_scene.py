@@ -206,7 +206,7 @@ def load_file(path: str | os.PathLike[str], options: Mapping[str, Any] | None = 
 
     options: `mode` ("rgb"; "mono", luminance alone; "spectral", wavelengths; "rgb_polarized"; "mono_polarized";
     "spectral_polarized"; or a variant of Mitsuba, "llvm_ad_mono"), `integrator` (a name instead of the scene's),
-    `max_depth`, `sensor` (its number), `lights` ("weight", "uniform", "power"), `edges` ("auto", "none",
+    `max_depth`, `sensor` (its number), `lights` ("weight", "uniform", "power", "tree"), `edges` ("auto", "none",
     "projective"), `silhouette` (ids of shapes: an image of what they cover), `untrusted` and `roots` (folders that may
     be read), `limits` (a dict)."""
     return Scene(_core.Scene(context(), os.fspath(path), "", True, scene_options(options, defines)))

@@ -200,6 +200,8 @@ ir_ref emitter_mean_over(tracer *t, const class_node *n, ir_ref record, const ch
 /* The `power` of a sky: pi times the radiance, through the section of the scene's bounding sphere. far is
  * 4 * radius + 1. */
 ir_ref emitter_far_power(tracer *t, ir_ref radiance, ir_ref far);
+/* The bound of a light on a shape, of a few points of it: it shines to all sides of its normals. */
+emitter_bound emitter_shape_bound(tracer *t, const class_node *n, ir_ref record);
 /* The `ray` of a light at infinity. Its direction is chosen as `sample` chooses it. It goes through a point
  * of the disk across the scene's bounding sphere. */
 emitter_ray emitter_far_ray(tracer *t, const class_node *n, ir_ref record, const ir_ref u[4]);

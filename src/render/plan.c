@@ -17,7 +17,7 @@ const char *const plan_switch_names[PLAN_SWITCH_COUNT] = {"folding",  "numbering
 /* Whether lights are chosen by a table: else they are all alike. */
 static bool lights_differ(const render_scene *s)
 {
-    bool differ = s->light_choice == LIGHTS_BY_POWER;
+    bool differ = s->light_choice == LIGHTS_BY_POWER || s->light_choice == LIGHTS_BY_TREE;
     for (uint32_t i = 1; i < s->emitters.count && s->light_choice == LIGHTS_BY_WEIGHT; i++)
         differ |= scene_number(s->emitters.data[i], "sampling_weight") !=
                   scene_number(s->emitters.data[0], "sampling_weight");
@@ -320,6 +320,7 @@ plan *plan_create(const render_scene *s, const uint32_t *requested, uint32_t cou
     p->baked = rays == PLAN_RAYS_BAKED && plan_can_bake(s) && !(p->moves & MOVE_HITS);
     p->query = rays == PLAN_RAYS_QUERY;
     p->lights_tabled = lights_differ(s);
+    p->lights_tree = p->lights_tabled && s->light_choice == LIGHTS_BY_TREE && plan_has_light_tree(p);
     write_words(p);
     return p;
 }

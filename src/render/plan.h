@@ -62,6 +62,8 @@ typedef struct plan {
     ARRAY(plan_table) table_builds; /* in the order in which they must run */
     bool lights_tabled; /* lights are chosen by a table (integrator/derived/light_choice.c), whose place is in
                            HEADER_LIGHT_TABLE; else alike */
+    bool lights_tree;   /* and by a tree over those that are somewhere (integrator/derived/light_tree.c), */
+    uint32_t light_levels, lights_afar; /* whose leaves are 2^light_levels; so many lights are beside it */
     uint32_t update_count; /* lanes of updating: HEADER_UPDATES points to (index in updates | element <<
                               plan_element_bit, record) of each: objects with derived values, or every single
                               value where the class has update_element */

@@ -37,6 +37,13 @@ plan_instance plan_instantiate_area(plan *p, uint32_t emitter, uint32_t geometry
  * own tables. */
 void plan_place_light_table(plan *p);
 
+/* ---- plan_lights.c: the tree of lights, on the host ---- */
+
+/* Whether there are lights enough for a tree. */
+bool plan_has_light_tree(const plan *p);
+/* Which light is at which leaf, room for the nodes, and the dispatches that make them. */
+void plan_place_light_tree(plan *p);
+
 /* ---- plan_words.c; plan.h has more of it ---- */
 
 void plan_append(plan *p, const uint32_t *words, uint32_t count); /* at the end of the scene buffer */

@@ -95,7 +95,7 @@ static uint32_t place_table(plan *p, const scene_object *o, const render_shape *
     d->table_placed = true, d->table = p->value_count;
     p->value_count += cls->table_words(p->scene, o, shape);
     uint32_t index = plan_class_add(p, &p->tables, plan_classify(p, o, shape)),
-             function = p->lights_tabled ? LIGHT_CHOICE_STEPS : 0;
+             function = light_choice_functions(p);
     for (uint32_t k = 0; k < index; k++)
         function += p->tables.data[k]->cls->table_steps;
     for (uint32_t k = 0; k < cls->table_steps; k++) {
@@ -132,28 +132,52 @@ static void write_record(plan *p, const class_node *n, const scene_object *o, co
         n->cls->extra(p, o, p->words.data + at + n->extra_word);
 }
 
+/* The parameters of light number i that decide its power and, for a tree, its place. */
+static void add_choice_parameters(const plan *p, uint32_t i, uint32_list *out)
+{
+    const render_scene *s = p->scene;
+    uint32_t shape = s->emitter_shape.data[i];
+    add_light_parameters(p, s->emitters.data[i], shape == PLAN_NONE ? NULL : &s->shapes.data[shape], out);
+    if (p->lights_tree && shape != PLAN_NONE)
+        add_own_parameters(p, s->shapes.data[shape].object, out);
+}
+
+/* Whether the gradient of some of these is wanted. */
+static bool some_requested(const plan *p, const uint32_list *parameters)
+{
+    bool some = false;
+    for (uint32_t k = 0; k < parameters->count; k++)
+        some |= p->gradient_offset[parameters->data[k]] != PLAN_NONE;
+    return some;
+}
+
 void plan_place_light_table(plan *p)
 {
     const render_scene *s = p->scene;
-    uint32_t n = s->emitters.count;
-    p->words.data[HEADER_LIGHT_WEIGHTS] = p->words.count;
+    uint32_t n = s->emitters.count, weights = plan_reserve(p, 2 * n);
+    p->words.data[HEADER_LIGHT_WEIGHTS] = weights;
     for (uint32_t i = 0; i < n; i++) {
-        uint32_t weight = float_word((float)scene_number(s->emitters.data[i], "sampling_weight"));
-        plan_append(p, &weight, 1);
+        uint32_list own = {0};
+        add_choice_parameters(p, i, &own);
+        uint32_t *words = p->words.data + weights + i;
+        words[0] = float_word((float)scene_number(s->emitters.data[i], "sampling_weight"));
+        words[n] = float_word(some_requested(p, &own) ? 1.0f : LIGHT_LEAST_SHARE);
+        array_free(&own);
     }
     p->words.data[HEADER_LIGHT_TABLE] = p->value_count;
     p->value_count += light_choice_words(s);
-    for (uint32_t k = 0; k < LIGHT_CHOICE_STEPS; k++) {
+    uint32_t steps = p->table_builds.count;
+    for (uint32_t k = LIGHT_STEP_WEIGHTS; k <= LIGHT_STEP_SUM; k++) {
         plan_table step = {.function = k, .lanes = light_choice_lanes(s, k)};
         array_push(&p->table_builds, step);
     }
+    if (p->lights_tree)
+        plan_place_light_tree(p);
     uint32_list follows = {0};
-    for (uint32_t i = 0; i < n && s->light_choice == LIGHTS_BY_POWER; i++) {
-        uint32_t shape = s->emitter_shape.data[i];
-        add_light_parameters(p, s->emitters.data[i], shape == PLAN_NONE ? NULL : &s->shapes.data[shape],
-                             &follows);
-    }
-    set_follows(p, LIGHT_CHOICE_STEPS, &follows);
+    for (uint32_t i = 0; i < n && (s->light_choice == LIGHTS_BY_POWER || s->light_choice == LIGHTS_BY_TREE);
+         i++)
+        add_choice_parameters(p, i, &follows);
+    set_follows(p, p->table_builds.count - steps, &follows);
 }
 
 plan_instance plan_instantiate(plan *p, class_list *list, const scene_object *o, plan_instance *seen)

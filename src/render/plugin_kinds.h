@@ -264,6 +264,14 @@ typedef struct emitter_hit {
     bool smooth;  /* the density is wanted without the steps of a table, as emitter_sample.smooth */
 } emitter_hit;
 
+/* Where an emitter is and where it shines: a box, and a cone of directions around a unit axis, in which its
+ * normals lie. Along a direction it shines up to an angle `reach` from such a normal. Detached, and need not
+ * be strict: lights that are not seen as bright as they are still have a share. */
+typedef struct emitter_bound {
+    vec3 least, most, axis;
+    ir_ref cos_spread, cos_reach; /* cosines of the half angle of the cone, in [-1, 1], and of the reach */
+} emitter_bound;
+
 /* How light leaves an emitter: a ray, for paths that begin there. */
 typedef struct emitter_ray {
     vec3 p, d;   /* the ray starts at p on the light itself and goes along the unit vector d */
@@ -302,6 +310,9 @@ typedef struct emitter_class {
     /* About how much light it sends into the scene, at least 0: the luminance of its flux. Lights are chosen
      * by this power. It is detached. */
     ir_ref (*power)(tracer *t, const class_node *n, ir_ref record);
+    /* What the tree of lights (integrator/derived/light_tree.c) knows of its place. NULL: it lies at
+     * infinity, or has none. */
+    emitter_bound (*bound)(tracer *t, const class_node *n, ir_ref record);
     /* For light tracing: a ray sampled with four uniform numbers. It is detached. NULL: paths cannot begin
      * there. */
     emitter_ray (*ray)(tracer *t, const class_node *n, ir_ref record, const ir_ref u[4]);

@@ -129,7 +129,8 @@ typedef struct render_channel {
 enum light_choice {
     LIGHTS_BY_WEIGHT /* their sampling_weight (Mitsuba) */,
     LIGHTS_UNIFORM,
-    LIGHTS_BY_POWER /* sampling_weight times power */
+    LIGHTS_BY_POWER /* sampling_weight times power */,
+    LIGHTS_BY_TREE /* that, and what may reach the vertex of it (integrator/derived/light_tree.c) */
 };
 
 /* What a gradient pass takes for the radiance that is still to come at a vertex. */

@@ -52,6 +52,7 @@ enum scene_header {
     HEADER_VIEW /* the sensor's record where its parameters are wanted */,
     HEADER_LIGHT_TABLE /* lights_tabled: in BUFFER_VALUES */,
     HEADER_LIGHT_WEIGHTS,
+    HEADER_LIGHT_TREE /* lights_tree: enum light_tree_word */,
     HEADER_FIELD,
     HEADER_SILHOUETTES /* shape/silhouette_words.h; 0: there are none */,
     HEADER_SPECTRUM /* spectrum_table; 0: light is not spectral */,

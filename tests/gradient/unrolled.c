@@ -76,8 +76,9 @@ static void at_depth(sample_check *s, uint32_t depth, bool next_event)
     const bool baked = depth % 2;
     s->variant = arena_printf(&a, "depth %u, %s", depth, next_event ? "next event" : "no next event");
     char *xml = scene_case_xml(&a, s->scene, (int32_t)depth, SAMPLE_CHECK_SIDE, SAMPLE_CHECK_SIDE);
-    scene_eval *e = scene_eval_create_baked(xml, folder, s->scene->parameters,
-                                            scene_case_parameter_count(s->scene), baked);
+    scene_eval *e =
+        scene_eval_create_chosen(xml, folder, s->scene->parameters, scene_case_parameter_count(s->scene),
+                                 baked, s->scene->light_tree ? LIGHTS_BY_TREE : LIGHTS_BY_WEIGHT);
     assert_int_equal(e->plan->baked, baked && plan_can_bake(e->scene) && !(e->plan->moves & MOVE_HITS));
     e->options = (render_trace_options){
         .no_next_event = !next_event,

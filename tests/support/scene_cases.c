@@ -246,6 +246,20 @@ const scene_case scene_cases[] = {
          "<emitter type='constant' id='sky'>" RGB("radiance", ".2,.3,.4") "</emitter>",
      .parameters = {"white.reflectance.value", "light.radiance.value", "ball.radiance.value",
          "bulb.intensity.value", "sky.radiance.value"}},
+    {.name = "lights of a tree",
+     .body = TWO_COLOURS FLOOR(REF("white")) WALL(REF("red")) LAMP(BLACK AREA("5,4,3"))
+         "<shape type='sphere'><point name='center' value='.6,-.3,.3'/><float name='radius' value='.2'/>"
+         "<emitter type='area' id='ball'>" RGB("radiance", "2,1,.5") "</emitter></shape>"
+         "<emitter type='point' id='bulb'><point name='position' value='-.4,-.6,1.5'/>"
+         RGB("intensity", ".4,.5,.6") "</emitter>"
+         "<emitter type='point' id='dark'><point name='position' value='.5,.2,1.2'/>"
+         RGB("intensity", "0,0,0") "</emitter>"
+         "<emitter type='spot' id='spot'><transform name='to_world'><lookat origin='0,-.5,1.6' "
+         "target='0,.3,0' up='0,1,0'/></transform>" RGB("intensity", "2,1,1") "</emitter>"
+         "<emitter type='constant' id='sky'>" RGB("radiance", ".2,.3,.4") "</emitter>",
+     .light_tree = true,
+     .parameters = {"white.reflectance.value", "light.radiance.value", "ball.radiance.value",
+         "bulb.intensity.value", "dark.intensity.value", "spot.intensity.value", "sky.radiance.value"}},
     {.name = "lights of different weights, textured area lights",
      .body = TWO_COLOURS FLOOR(REF("white")) WALL(REF("red"))
          LAMP(BLACK "<emitter type='area' id='light'>" BITMAP("radiance", "texture.pfm", "")

@@ -19,6 +19,7 @@ typedef struct scene_case {
     double step; /* of differences of weights; 0: these are polynomials of degree 4 at most, and any step is
                     exact */
     bool needs_next_event; /* without light sampling nothing is lit */
+    bool light_tree;       /* lights are chosen by a tree, in tests that go by it */
     bool volumetric;       /* volpath in the place of path */
     uint32_t crossings;    /* null surfaces on a segment, at most; as many are unrolled */
     const char *parameters[SCENE_CASE_PARAMETERS]; /* NULL-terminated if fewer */

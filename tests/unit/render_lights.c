@@ -108,8 +108,9 @@ static ir_func *trace_hit(subject *s, const class_node *n, uint32_t record)
 static ir_func *trace_choose(subject *s)
 {
     tracer t = plan_tracer(s->e->plan, ir_func_create(s->module, "choose"));
-    ir_ref probability, light = light_choice_sample(&t, ir_param(t.f, IR_F32), &probability);
-    ir_return(t.f, (ir_ref[]){ir_to_f32(t.f, light), probability, light_choice_probability(&t, light)}, 3);
+    ir_ref probability, light = light_choice_sample(&t, NULL, ir_param(t.f, IR_F32), &probability);
+    ir_return(t.f, (ir_ref[]){ir_to_f32(t.f, light), probability, light_choice_probability(&t, NULL, light)},
+              3);
     return t.f;
 }
 

@@ -266,5 +266,6 @@ const emitter_class emitter_area = {
     .radiance = area_radiance,
     .pdf = area_pdf,
     .power = area_power,
+    .bound = emitter_shape_bound,
     .ray = area_ray,
 };

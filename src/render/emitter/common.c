@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What several emitters share: means of textures for the power, rays and power of emitters at infinity. */
+ * What several emitters share: means of textures for the power, bounds of lights on shapes, rays and power of
+ * emitters at infinity. */
 #include "render/classes.h"
 
-enum { MEAN_SIDE = 8 /* points of the unit square along u and v */ };
+enum {
+    MEAN_SIDE = 8, /* points of the unit square along u and v */
+    BOUND_U = 16,  /* the same for bounds: meshes choose a face by u */
+    BOUND_V = 4
+};
 
 const char emitter_moving_border[] =
     "shadows, and the border of the cone, where the light ends at once, which move with it, are left out";
@@ -46,6 +51,48 @@ ir_ref emitter_mean_over(tracer *of, const class_node *n, ir_ref record, const c
 ir_ref emitter_mean(tracer *t, const class_node *n, ir_ref record, const char *param)
 {
     return emitter_mean_over(t, n, record, param, plan_texture);
+}
+
+/* Point number k (u32) of the shape, of BOUND_U * BOUND_V from border to border of the unit square. */
+static interaction bound_point(tracer *t, const class_node *n, ir_ref record, ir_ref k)
+{
+    ir_func *f = t->f;
+    const float below_one = 0x1.fffffep-1f;
+    ir_ref row = ir_div(f, k, t_u32(t, BOUND_U)), column = ir_sub(f, k, ir_mul(f, row, t_u32(t, BOUND_U)));
+    ir_ref u = ir_mul(f, ir_to_f32(f, column), t_f32(t, below_one / (BOUND_U - 1))),
+           v = ir_mul(f, ir_to_f32(f, row), t_f32(t, below_one / (BOUND_V - 1)));
+    return shape_kinds[n->variant]->point(t, t_word(t, record, n->extra_word + AREA_SHAPE_DATA), u, v);
+}
+
+emitter_bound emitter_shape_bound(tracer *t, const class_node *n, ir_ref record)
+{
+    ir_func *f = t->f;
+    const ir_ref none = t_u32(t, 0), one = t_u32(t, 1), most = t_u32(t, BOUND_U * BOUND_V),
+                 zero = t_f32(t, 0), far = t_f32(t, 1e30f), near = t_f32(t, -1e30f);
+    ir_ref s[10] = {none, far, far, far, near, near, near, zero, zero, zero}, loop = ir_loop(f, s, 10);
+    ir_while(f, ir_lt(f, s[0], most));
+    interaction at = bound_point(t, n, record, s[0]);
+    vec3 normal = v3_normalize(t, at.ns);
+    ir_ref next[10] = {ir_add(f, s[0], one),     ir_min(f, s[1], at.p.x),   ir_min(f, s[2], at.p.y),
+                       ir_min(f, s[3], at.p.z),  ir_max(f, s[4], at.p.x),   ir_max(f, s[5], at.p.y),
+                       ir_max(f, s[6], at.p.z),  ir_add(f, s[7], normal.x), ir_add(f, s[8], normal.y),
+                       ir_add(f, s[9], normal.z)};
+    ir_endloop(f, loop, next, 10);
+    vec3 axis = v3(s[7], s[8], s[9]);
+    ir_ref length = v3_length(t, axis), flat = ir_gt(f, length, t_f32(t, 1e-3f));
+    axis =
+        v3_select(t, flat, v3_scale(t, axis, t_ratio(t, t_f32(t, 1), length)), v3(zero, zero, t_f32(t, 1)));
+    ir_ref c[2] = {none, t_f32(t, 1)}, around = ir_loop(f, c, 2);
+    ir_while(f, ir_lt(f, c[0], most));
+    normal = v3_normalize(t, bound_point(t, n, record, c[0]).ns);
+    ir_endloop(f, around, (ir_ref[]){ir_add(f, c[0], one), ir_min(f, c[1], v3_dot(t, axis, normal))}, 2);
+    return (emitter_bound){
+        .least = v3(s[1], s[2], s[3]),
+        .most = v3(s[4], s[5], s[6]),
+        .axis = axis,
+        .cos_spread = ir_select(f, flat, ir_max(f, c[1], t_f32(t, -1)), t_f32(t, -1)),
+        .cos_reach = zero,
+    };
 }
 
 emitter_ray emitter_far_ray(tracer *t, const class_node *n, ir_ref record, const ir_ref u[4])

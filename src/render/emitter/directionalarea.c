@@ -77,6 +77,7 @@ const emitter_class emitter_directionalarea = {
     .radiance = directionalarea_radiance,
     .pdf = emitter_no_density,
     .power = directionalarea_power,
+    .bound = emitter_shape_bound,
     .ray = directionalarea_ray,
     .emission = directionalarea_emission,
 };

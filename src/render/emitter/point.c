@@ -40,6 +40,12 @@ static ir_ref point_power(tracer *t, const class_node *n, ir_ref record)
     return ir_mul(t->f, emitter_mean(t, n, record, "intensity"), t_f32(t, 4 * 3.14159265358979323846f));
 }
 
+static emitter_bound point_bound(tracer *t, const class_node *n, ir_ref record)
+{
+    ir_ref zero = t_f32(t, 0);
+    return pose_bound(t, plan_vector(t, n, record, "position"), v3(zero, zero, t_f32(t, 1)), t_f32(t, -1));
+}
+
 static bl_result point_load(render_scene *s, const scene_object *o, bl_error *err)
 {
     const scene_value *position = scene_get(o, "position"), *to_world = scene_get(o, "to_world");
@@ -73,5 +79,6 @@ const emitter_class emitter_point = {
     .radiance = point_radiance,
     .pdf = emitter_no_density,
     .power = point_power,
+    .bound = point_bound,
     .ray = point_ray,
 };

@@ -50,6 +50,11 @@ vec3 pose_to_world(tracer *t, const class_node *n, ir_ref record, uint32_t slot,
     return v3_scale(t, d, t_ratio(t, t_f32(t, 1), *length));
 }
 
+emitter_bound pose_bound(tracer *t, vec3 position, vec3 axis, ir_ref cos_angle)
+{
+    return (emitter_bound){position, position, axis, cos_angle, t_f32(t, 1)};
+}
+
 bl_result pose_check(const scene_object *o, bl_error *err)
 {
     const scene_value *pose = scene_get(o, "to_world");

@@ -25,6 +25,8 @@ bl_result pose_check(const scene_object *o, bl_error *err);
 vec3 pose_to_world(tracer *t, const class_node *n, ir_ref record, uint32_t slot, vec3 local, ir_ref *length);
 /* The sample of a light at a position, seen from ref: direction and distance to it, with pdf 1 and uv 0. */
 emitter_sample pose_sample(tracer *t, vec3 position, vec3 ref);
+/* The bound of a light at a point whose rays are at most an angle from a unit axis. */
+emitter_bound pose_bound(tracer *t, vec3 position, vec3 axis, ir_ref cos_angle);
 /* Whether light that the texture colours has no steps. Then moving the texture has a complete gradient. */
 bool emitter_texture_smooth(const scene_object *texture);
 

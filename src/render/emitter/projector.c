@@ -104,6 +104,17 @@ static ir_ref projector_power(tracer *t, const class_node *n, ir_ref record)
     return t_ratio(t, ir_abs(f, light), size);
 }
 
+/* The cone that holds the image's corners, where to_world keeps angles. */
+static emitter_bound projector_bound(tracer *t, const class_node *n, ir_ref record)
+{
+    ir_ref zero = t_f32(t, 0), half = t_f32(t, 0.5f), length;
+    ir_ref x = t_ratio(t, half, plan_derived(t, n, record, t_u32(t, DERIVED_X))),
+           y = t_ratio(t, half, plan_derived(t, n, record, t_u32(t, DERIVED_Y)));
+    vec3 axis = pose_to_world(t, n, record, PARAM_TO_WORLD, v3(zero, zero, t_f32(t, 1)), &length),
+         corner = v3_normalize(t, v3(x, y, t_f32(t, 1)));
+    return pose_bound(t, pose_column(t, n, record, PARAM_TO_WORLD, 3), axis, corner.z);
+}
+
 static double aspect_of(const render_scene *s, const scene_object *o)
 {
     uint32_t data = render_find_parameter(s, scene_get(o, "irradiance")->object, PLAN_DATA_SLOT);
@@ -160,5 +171,6 @@ const emitter_class emitter_projector = {
     .radiance = projector_radiance,
     .pdf = emitter_no_density,
     .power = projector_power,
+    .bound = projector_bound,
     .ray = projector_ray,
 };

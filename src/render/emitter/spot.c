@@ -140,6 +140,14 @@ static ir_ref spot_power(tracer *t, const class_node *n, ir_ref record)
     return textured(n) ? ir_mul(f, power, emitter_mean(t, n, record, "texture")) : power;
 }
 
+static emitter_bound spot_bound(tracer *t, const class_node *n, ir_ref record)
+{
+    ir_ref zero = t_f32(t, 0), length;
+    vec3 axis = pose_to_world(t, n, record, PARAM_TO_WORLD, v3(zero, zero, t_f32(t, 1)), &length);
+    return pose_bound(t, pose_column(t, n, record, PARAM_TO_WORLD, 3), axis,
+                      ir_cos(t->f, derived_value(t, n, record, DERIVED_CUTOFF)));
+}
+
 static bl_result spot_load(render_scene *s, const scene_object *o, bl_error *err)
 {
     const scene_value *texture = scene_get(o, "texture"), *cutoff = scene_get(o, "cutoff_angle"),
@@ -205,6 +213,7 @@ const emitter_class emitter_spot = {
     .radiance = spot_radiance,
     .pdf = emitter_no_density,
     .power = spot_power,
+    .bound = spot_bound,
     .ray = spot_ray,
     .border = spot_border,
 };

@@ -70,11 +70,34 @@ bool render_lists_lanes(const plan *p, render_pass pass);
 bl_result render_trace(const plan *p, render_pass pass, const render_trace_options *o, ir_module **out,
                        bl_error *err);
 
-/* ---- integrator/derived/light_choice.c: the table lights are chosen by ---- */
+/* ---- integrator/derived/light_choice.c, light_tree.c: what lights are chosen by ---- */
 
-enum { LIGHT_CHOICE_STEPS = 2 };
+/* The functions that the steps of building it take: the first two make the table, the others the tree.
+ * LIGHT_STEP_NODES has the first node of a level as its record. */
+enum light_step { LIGHT_STEP_WEIGHTS, LIGHT_STEP_SUM, LIGHT_STEP_LEAVES, LIGHT_STEP_NODES };
+/* What lights have of the mean power in addition to their own. Those whose gradient is wanted have as much as
+ * the mean: the derivative by a lamp's own power is no less for a dim lamp. */
+#define LIGHT_LEAST_SHARE 0.1f
+uint32_t light_choice_functions(const plan *p); /* how many there are; 0: lights are all alike */
 uint32_t light_choice_words(const render_scene *s);
-uint32_t light_choice_lanes(const render_scene *s, uint32_t step);
+uint32_t light_choice_lanes(const render_scene *s, enum light_step step); /* of a step of the table */
+
+/* Words of the scene buffer at HEADER_LIGHT_TREE. Behind them: the light of each leaf (PLAN_NONE: it has
+ * none); the leaf of each light, or LIGHT_AFAR or LIGHT_LEFT_OUT; the lights that are afar. */
+enum light_tree_word { LIGHT_TREE_NODES /* in BUFFER_VALUES, a multiple of four */, LIGHT_TREE_LEAVES };
+enum { LIGHT_LEFT_OUT = 0x7ffffffe /* its weight is 0 */, LIGHT_AFAR };
+/* Words of a node in BUFFER_VALUES, f32. Node 1 is the root, and node k has the children 2 k and 2 k + 1. */
+enum light_node_word {
+    LIGHT_NODE_CENTRE,
+    LIGHT_NODE_RADIUS2 = 3, /* of the sphere around the box, squared */
+    LIGHT_NODE_AXIS,
+    LIGHT_NODE_SPREAD = 7, /* cosine, as is */
+    LIGHT_NODE_REACH,
+    LIGHT_NODE_POWER, /* the table's probabilities, summed up; 0: there is no light */
+    LIGHT_NODE_LEAST = 12,
+    LIGHT_NODE_MOST = 15,
+    LIGHT_NODE_WORDS = 20
+};
 
 /* ---- integrators.c ---- */
 

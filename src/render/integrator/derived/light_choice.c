@@ -1,126 +1,39 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Which light a vertex samples, where not all have the same probability: in proportion to their
- * sampling_weight, or to that times their power, which follows the values. It is a sampling table (plan.h) of
- * cumulative probabilities, one f32 per light, inverted by binary search. Detached, like all choices
- * (docs/theory/detached_replay.md).
- *
- * Invariant: choosing by power, every light gets a share of the mean power in addition to its own. So a light
- * that is dark now, and is differentiated or becomes brighter in a fit, is still sampled
- * (docs/theory/support.md). Only a weight of 0 excludes a light: the scene asks for that. */
+ * Which light a vertex samples, where not all have the same probability: by a table (light_table.c), or by a
+ * tree over the lights (light_tree.c), which takes the table for a part of the samples. Detached, like all
+ * choices (docs/theory/detached_replay.md). */
 #include "render/integrator/derived/derived.h"
 
-enum { STEP_WEIGHTS, STEP_SUM };
-
-static const float least_share = 0.1f; /* of the mean power */
-
-uint32_t light_choice_words(const render_scene *s) { return s->emitters.count; }
-uint32_t light_choice_lanes(const render_scene *s, uint32_t step)
+uint32_t light_choice_functions(const plan *p)
 {
-    return step == STEP_WEIGHTS ? s->emitters.count : 1;
+    return p->lights_tree ? LIGHT_STEP_NODES + 1 : p->lights_tabled ? LIGHT_STEP_SUM + 1 : 0;
 }
 
-static ir_ref table(tracer *t)
+ir_ref light_choice_probability(tracer *t, const vec3 *from, ir_ref light)
 {
-    BL_ASSERT(t->plan->lights_tabled, "%u lights without a table", t->plan->scene->emitters.count);
-    return t_word(t, t_u32(t, 0), HEADER_LIGHT_TABLE);
-}
-static ir_ref entry(tracer *t, ir_ref light)
-{
-    return ir_load(t->f, IR_F32, BUFFER_VALUES, ir_add(t->f, table(t), light));
-}
-static void set_entry(tracer *t, ir_ref light, ir_ref v)
-{
-    ir_store(t->f, BUFFER_VALUES, ir_add(t->f, table(t), light), v);
+    return from && t->plan->lights_tree ? light_tree_probability(t, *from, light)
+                                        : light_table_probability(t, light);
 }
 
-/* ---- while walking ---- */
-
-ir_ref light_choice_probability(tracer *t, ir_ref light)
+ir_ref light_choice_sample(tracer *t, const vec3 *from, ir_ref u, ir_ref *probability)
 {
-    ir_func *f = t->f;
-    ir_ref one = t_u32(t, 1), first = ir_lt(f, light, one),
-           before = entry(t, ir_sub(f, ir_max(f, light, one), one));
-    return ir_sub(f, entry(t, light), ir_select(f, first, t_f32(t, 0), before));
-}
-
-ir_ref light_choice_sample(tracer *t, ir_ref u, ir_ref *probability)
-{
-    ir_ref light = warp_discrete(t, BUFFER_VALUES, table(t), t_u32(t, t->plan->scene->emitters.count), u);
-    *probability = light_choice_probability(t, light);
+    if (from && t->plan->lights_tree)
+        return light_tree_sample(t, *from, u, probability);
+    ir_ref light = light_table_sample(t, u);
+    *probability = light_table_probability(t, light);
     return light;
 }
 
-/* ---- the table ---- */
-
-static ir_func *make_power(ir_module *m, const plan *p, const class_node *n)
+ir_func *light_choice_step(ir_module *m, const plan *p, enum light_step step)
 {
-    ir_func *f = ir_func_create(m, "power");
+    static const char *const names[] = {"light_weights", "light_sum", "light_leaves", "light_nodes"};
+    ir_func *f = ir_func_create(m, names[step]);
     tracer t = plan_tracer(p, f);
-    ir_ref power = emitter_of(n)->power(&t, n, ir_param(f, IR_U32));
-    ir_return(f, &power, 1);
-    return f;
-}
-
-/* The first step, a lane per light: its power if lights are chosen by power, else 1. */
-static void step_weights(tracer *t, ir_ref light)
-{
-    ir_func *f = t->f;
-    const plan *p = t->plan;
-    ir_ref power = t_f32(t, 1);
-    if (p->scene->light_choice == LIGHTS_BY_POWER) {
-        ir_func **functions = arena_alloc(&f->module->arena, p->emitters.count * sizeof *functions);
-        for (uint32_t i = 0; i < p->emitters.count; i++)
-            functions[i] = make_power(f->module, p, p->emitters.data[i]);
-        ir_ref at = ir_add(f, t_word(t, t_u32(t, 0), HEADER_EMITTERS), ir_shl(f, light, t_u32(t, 1))),
-               record = t_word(t, at, 1);
-        ir_call(f, t_word(t, at, 0), functions, p->emitters.count, &record, 1, &power);
-    }
-    set_entry(t, light, power);
-}
-
-/* The sum over the lights of (power + share) * weight. If `total` is given, the partial sums over it are the
- * table's entries. */
-static ir_ref add_up(tracer *t, ir_ref share, const ir_ref *total)
-{
-    ir_func *f = t->f;
-    uint32_t n = t->plan->scene->emitters.count;
-    ir_ref state[2] = {t_u32(t, 0), t_f32(t, 0)}, loop = ir_loop(f, state, 2);
-    ir_while(f, ir_lt(f, state[0], t_u32(t, n)));
-    ir_ref weight = t_real(t, ir_add(f, t_word(t, t_u32(t, 0), HEADER_LIGHT_WEIGHTS), state[0]), 0);
-    ir_ref sum = ir_add(f, state[1], ir_mul(f, ir_add(f, entry(t, state[0]), share), weight));
-    if (total)
-        set_entry(t, state[0], ir_div(f, sum, *total));
-    ir_endloop(f, loop, (ir_ref[]){ir_add(f, state[0], t_u32(t, 1)), sum}, 2);
-    return state[1];
-}
-
-/* The second step, one lane: sums up the table. */
-static void step_sum(tracer *t)
-{
-    ir_func *f = t->f;
-    ir_ref zero = t_f32(t, 0), share = zero;
-    /* If all lights are dark, they are chosen by their weights. */
-    if (t->plan->scene->light_choice == LIGHTS_BY_POWER) {
-        ir_ref sum = add_up(t, zero, NULL);
-        share = ir_select(f, ir_gt(f, sum, zero),
-                          ir_mul(f, sum, t_f32(t, least_share / (float)t->plan->scene->emitters.count)),
-                          t_f32(t, 1));
-    }
-    ir_ref total = add_up(t, share, NULL);
-    add_up(t, share, &total);
-}
-
-ir_func *light_choice_step(ir_module *m, const plan *p, uint32_t step)
-{
-    BL_ASSERT(step < LIGHT_CHOICE_STEPS, "step %u of the table of lights", step);
-    ir_func *f = ir_func_create(m, step == STEP_WEIGHTS ? "light_weights" : "light_sum");
-    tracer t = plan_tracer(p, f);
-    ir_param(f, IR_U32); /* steps of classes take a record here */
-    ir_ref light = ir_param(f, IR_U32);
-    if (step == STEP_WEIGHTS)
-        step_weights(&t, light);
+    ir_ref record = ir_param(f, IR_U32), id = ir_param(f, IR_U32);
+    if (step <= LIGHT_STEP_SUM)
+        light_table_step(&t, step, id);
     else
-        step_sum(&t);
+        light_tree_step(&t, step, record, id);
     ir_return(f, NULL, 0);
     return f;
 }

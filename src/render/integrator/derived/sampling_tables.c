@@ -22,11 +22,11 @@ bl_result kernel_tables(const plan *p, ir_module *m)
     uint32_t count = 0, made = 0;
     for (uint32_t i = 0; i < p->tables.count; i++)
         count += p->tables.data[i]->cls->table_steps;
-    count += p->lights_tabled ? LIGHT_CHOICE_STEPS : 0;
+    count += light_choice_functions(p);
     BL_ASSERT(count > 0, "%u classes with sampling tables", p->tables.count);
     m->buffers.data[BUFFER_VALUES].constant = false;
     ir_func **functions = arena_alloc(&m->arena, count * sizeof(ir_func *));
-    for (uint32_t step = 0; p->lights_tabled && step < LIGHT_CHOICE_STEPS; step++)
+    for (uint32_t step = 0; step < light_choice_functions(p); step++)
         functions[made++] = light_choice_step(m, p, step);
     for (uint32_t i = 0; i < p->tables.count; i++)
         for (uint32_t step = 0; step < p->tables.data[i]->cls->table_steps; step++)

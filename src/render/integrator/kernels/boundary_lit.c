@@ -13,6 +13,7 @@
  *
  * The border of a spot's cone that does not fade is one more such edge, near the light: what is outside of
  * the cone is in the shadow of a screen that moves with the light. Half of that light's samples lie on it. */
+#include "render/integrator/derived/derived.h"
 #include "render/integrator/kernels/boundary.h"
 #include "render/integrator/vertex/plugin_functions.h"
 
@@ -208,9 +209,11 @@ static void shares_of(walk *w, const lit_edge *l, const light_vertex *v, ir_ref 
     light.ref = v->v.si.p, light.distance = ir_max(f, v3_length(t, to), t_f32(t, 1e-20f));
     light.distance = ir_select(f, l->e.far, l->reach, light.distance);
     const vec3 seen[2] = {v->v.to_light, v->v.wo};
+    ir_ref chosen = w->plan->lights_tree ? light_choice_probability(t, &v->v.si.p, l->e.index)
+                                         : t_ratio(t, t_f32(t, 1), l->e.choice);
     for (int k = 0; k < 2; k++) {
         ir_ref density = walk_bsdf_density(w, &v->v, seen[k], v->v.wi);
-        out[k] = light_share(w, &light, light.n, t_ratio(t, t_f32(t, 1), l->e.choice), density);
+        out[k] = light_share(w, &light, light.n, chosen, density);
     }
     out[1] = ir_select(f, v->v.sample.delta, t_f32(t, 1), out[1]);
 }

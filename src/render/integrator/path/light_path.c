@@ -77,7 +77,9 @@ light_emission light_begin(walk *w, ir_ref sample, bool moved)
     light_emission e;
     random4 r1 = walk_numbers(w, sample, t_u32(t, 0), SAMPLER_ONE_TWO_ONE),
             r2 = walk_numbers(w, sample, t_u32(t, 1), SAMPLER_ONE_TWO_ONE);
-    ir_ref probability = light_pick(w, r1.u[0], &e.cls, &e.record);
+    picked_light picked;
+    ir_ref probability = light_pick(w, NULL, r1.u[0], &picked);
+    e.index = picked.index, e.cls = picked.cls, e.record = picked.record;
     emitter_ray_arguments a = {{r1.u[1], r1.u[2], r2.u[1], r2.u[2]}};
     ref_list in = refs_for(e.record), out = refs_results();
     emitter_ray_visit(&in, &a);
@@ -113,8 +115,8 @@ static light_emission begin_emission(walk *w, ir_ref begins, ir_ref sample)
         e.ray.face = ir_phi(f, branch, e.ray.face, t_u32(t, 0));
         e.ray.b = (vec2){ir_phi(f, branch, e.ray.b.x, zero), ir_phi(f, branch, e.ray.b.y, zero)};
     }
-    e.cls = ir_phi(f, branch, e.cls, cls), e.record = ir_phi(f, branch, e.record, record),
-    e.far = ir_phi(f, branch, e.far, ir_bool(f, false));
+    e.index = ir_phi(f, branch, e.index, t_u32(t, 0)), e.cls = ir_phi(f, branch, e.cls, cls),
+    e.record = ir_phi(f, branch, e.record, record), e.far = ir_phi(f, branch, e.far, ir_bool(f, false));
     return e;
 }
 

@@ -39,7 +39,7 @@ typedef struct light_vertex {
 /* A light, and a ray that leaves it. */
 typedef struct light_emission {
     emitter_ray ray;
-    ir_ref cls, record, choice; /* choice: 1 / the probability with which the light was chosen */
+    ir_ref index, cls, record, choice; /* choice: 1 / the probability with which the light was chosen */
     color radiance;
     ir_ref far; /* bool: the light is an environment */
 } light_emission;

@@ -48,7 +48,7 @@ ir_ref light_hit_pdf(walk *w, walk_vertex *v, walk_position at)
     ir_ref light = t_word(t, si->shape, SHAPE_EMITTER_INDEX);
     if (s->environment != PLAN_NONE)
         light = ir_select(t->f, si->valid, light, t_u32(t, s->environment));
-    return v->attached.hit_pdf = ir_mul(t->f, pdf, light_choice_probability(t, light));
+    return v->attached.hit_pdf = ir_mul(t->f, pdf, light_choice_probability(t, &from, light));
 }
 
 static const class_node *environment_of(const plan *p)
@@ -180,7 +180,7 @@ ir_ref light_is_delta(walk *w, ir_ref cls) { return light_is(w, cls, is_delta); 
 ir_ref light_is_on_shape(walk *w, ir_ref cls) { return light_is(w, cls, is_on_shape); }
 ir_ref light_is_environment(walk *w, ir_ref cls) { return light_is(w, cls, is_environment); }
 
-ir_ref light_pick(walk *w, ir_ref u, ir_ref *cls, ir_ref *record)
+ir_ref light_pick(walk *w, const vec3 *from, ir_ref u, picked_light *picked)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
@@ -188,11 +188,11 @@ ir_ref light_pick(walk *w, ir_ref u, ir_ref *cls, ir_ref *record)
     BL_ASSERT(n > 0, "a light is chosen of none");
     ir_ref index = t_u32(t, 0), probability = {0};
     if (w->plan->lights_tabled)
-        index = light_choice_sample(t, u, &probability);
+        index = light_choice_sample(t, from, u, &probability);
     else if (n > 1)
         index = ir_min(f, ir_to_u32(f, ir_mul(f, u, t_f32(t, (float)n))), t_u32(t, n - 1));
     ir_ref at = ir_add(f, t_word(t, t_u32(t, 0), HEADER_EMITTERS), ir_mul(f, index, t_u32(t, 2)));
-    *cls = t_word(t, at, 0), *record = t_word(t, at, 1);
+    *picked = (picked_light){index, t_word(t, at, 0), t_word(t, at, 1)};
     return w->plan->lights_tabled ? probability : t_f32(t, 1 / (float)n);
 }
 
@@ -201,7 +201,9 @@ void light_choose(walk *w, walk_vertex *v, const random4 *r, vec3 *d, ir_ref *pd
     tracer *t = &w->t;
     ir_func *f = t->f;
     BL_ASSERT(ir_made(w->t.f, v->si.p.x), "a light is sampled from a vertex that has no place");
-    v->light_probability = light_pick(w, r->u[0], &v->light.cls, &v->light.record);
+    picked_light picked;
+    v->light_probability = light_pick(w, &v->si.p, r->u[0], &picked);
+    v->light.cls = picked.cls, v->light.record = picked.record;
     emitter_sample_arguments a = {v->si.p, {r->u[1], r->u[2]}};
     emitter_sample s = {0};
     ref_list in = refs_for(v->light.record), out = refs_results();

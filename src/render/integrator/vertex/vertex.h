@@ -59,9 +59,12 @@ uint32_t walk_scatterers(const walk *w); /* number of materials plus, in media, 
 void light_find_emission(walk *w, walk_vertex *v, walk_position at); /* sets v->hit and v->hit_mis */
 /* The density with which light sampling, at the vertex before, would have found the light v->hit. */
 ir_ref light_hit_pdf(walk *w, walk_vertex *v, walk_position at);
-/* Chooses a light by the random number u. Sets its class and record, and returns the probability of the
- * choice. */
-ir_ref light_pick(walk *w, ir_ref u, ir_ref *cls, ir_ref *record);
+/* Chooses a light by the random number u, and returns the probability of the choice. from: the place that is
+ * lit; NULL: there is none, where paths begin at lights. */
+typedef struct picked_light {
+    ir_ref index, cls, record;
+} picked_light;
+ir_ref light_pick(walk *w, const vec3 *from, ir_ref u, picked_light *picked);
 ir_ref light_is_environment(walk *w, ir_ref cls); /* bool */
 ir_ref light_is_delta(walk *w, ir_ref cls);       /* bool */
 ir_ref light_is_on_shape(walk *w, ir_ref cls);    /* bool */
