@@ -111,8 +111,9 @@ def mitsuba_table(found):
         return max(figures.values(), key=lambda f: f["value"])
 
     rows = [["parameters"] + [str(len(c.figures("product"))) for c in found],
-            row("product, geometric mean", "product", geometric_mean), row("product, the largest", "product", largest),
-            ["products whose interval is not below 1"] + [str(sum(f["interval"][1] >= 1 for f in c.figures("product").values()))
+            row("product, geometric mean (asked: 0.25)", "product", geometric_mean),
+            row("product, the largest", "product", largest),
+            ["products whose interval is not below 1 (asked: 0)"] + [str(sum(f["interval"][1] >= 1 for f in c.figures("product").values()))
                                                           for c in found],
             row("variance at equal samples, geometric mean", "variance", geometric_mean)]
     return table(["ours over Mitsuba's"] + [c.label for c in found], rows)
@@ -205,13 +206,16 @@ in equal time. Mitsuba 3.9.1 is `prb` or `prbvolpath`, in the same run. Interval
 40b7a397. The scenes have the sampler `independent`; the last columns are ours with `ldsampler`, over Mitsuba's with the scene's own
 and with `ldsampler`. All figures: [variance.csv](variance.csv).
 
-Of these cases `dielectric_rough` alone has changed since *before*; the others give the same bytes, so their rows are of one run."""
+Of these cases `dielectric_rough` alone has changed since *before*; the others give the same bytes, so their rows are of one run. Both renderers
+have one estimator here, detached path replay, so at equal samples from one sampler they have nearly one variance, and what is left is
+time. What `ldsampler` brings, it brings Mitsuba, too: the third column says what a user gains who leaves the scene's sampler, the last
+one what is ours. Columns of `ldsampler` may be of fewer cases."""
 ASSETS_TEXT = """Scenes of `assets`, and `principled_glass`, with the sampler `independent`: parameters of which both have one mean."""
 TOGETHER = """Variance of a parameter that is requested with all others, or with one, over that of the parameter alone: reference cases,
 `principled_glass` and `metal_in_glass`. *Surely above*: all of the interval is above the limit."""
 WAYS = """Each over `separate`, `independent`, `uniform`; geometric means over parameters and cases. *dL/dI of an image*: the loss is
-that against a picture, so that the image's noise is in dL/dI; without these words dL/dI is given. `orthogonal` takes 25 samples where 16 are
-asked for, whose cost counts."""
+that against a picture, so that the image's noise is in dL/dI; without these words dL/dI is given. `orthogonal` takes 25 samples where
+16 are asked for, 18 in two walks: its variance is not at equal samples, its product is right."""
 
 
 def page(now, before, found):
