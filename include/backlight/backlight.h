@@ -459,6 +459,11 @@ BL_API void bl_job_destroy(bl_job *job);
 BL_API const char *bl_job_rays(const bl_job *job);
 /* How its gradients of extinction are found, never BL_VOLUME_GRADIENT_AUTO. */
 BL_API bl_volume_gradient bl_job_volume_gradient(const bl_job *job);
+/* What its gradients take for constant of a sampled path: "detached", points and directions; "attached", the
+ * random numbers, so that directions of smooth lobes and the camera's rays follow parameters (Vicini,
+ * Speierer, Jakob 2021, section 4.2); "local", random numbers where something requested moves vertices. It
+ * follows from all requested parameters together. */
+BL_API const char *bl_job_sampling(const bl_job *job);
 
 /* Values of any parameter of the scene, by its index in the scene; a job starts with the scene's. Positions
  * of meshes are in the world (of a shapegroup's in the group's space) and must be finite; the hierarchy

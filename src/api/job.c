@@ -119,6 +119,15 @@ bl_volume_gradient bl_job_volume_gradient(const bl_job *job)
     return job->plan->drt ? BL_VOLUME_GRADIENT_DRT : BL_VOLUME_GRADIENT_REPLAY;
 }
 
+const char *bl_job_sampling(const bl_job *job)
+{
+    const plan *p = job->plan;
+    const bool from_lights = p->scene->light_tracing, hits = p->moves & MOVE_HITS;
+    if (from_lights ? plan_moves_light_paths(p) : plan_attaches_paths(p) && !p->scene->volumetric && !hits)
+        return "attached";
+    return p->moves || plan_moves_segments(p) ? "local" : "detached";
+}
+
 enum { BATCH_MOST = 1 << 24 };
 
 /* Checks that the job can look at a batch of pixels, and reserves its room. */
