@@ -80,11 +80,14 @@ void replay_note(walk *w, replay_state *p, const walk_vertex *v, ir_ref alive)
     p->seen = ir_or(f, p->seen, ir_shl(f, ir_to_u32(f, has_bit), number));
 }
 
+/* By the plan alone: both kernels of separate ones must find the same. */
 bool replay_shortens(const walk *w)
 {
-    bool by_lights = !(w->media && emission_any(w)) && !field_any(w) && !w->bends && !drt_any(w);
-    bool replays = w->pass != RENDER_GRADIENT || w->plan->scene->method == METHOD_REPLAY;
-    return w->motion == &motion_none && !w->chains && replays && by_lights;
+    const plan *p = w->plan;
+    bool by_lights = !(w->media && emission_any(w)) && !p->field && !w->bends && !p->drt;
+    bool moves = plan_attaches_paths(p) || plan_moves_segments(p) || p->moves || w->polarized;
+    bool replays = w->pass != RENDER_GRADIENT || p->scene->method == METHOD_REPLAY;
+    return by_lights && !moves && replays;
 }
 
 ir_ref replay_goes_on(walk *w, replay_state *p, const walk_vertex *v, ir_ref alive)
