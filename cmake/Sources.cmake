@@ -310,8 +310,11 @@ set(api_sources
     src/api/embree.c
     src/api/edges.c
     src/api/fit.c
+    src/api/fit_average.c
     src/api/fit_noise.c
     src/api/fit_parameters.c
+    src/api/fit_recursion.c
+    src/api/fit_samples.c
     src/api/fit_state.c
     src/api/fit_views.c
     src/api/fit_vulkan.c
@@ -386,6 +389,7 @@ set(cli_sources
     src/cli/fit_report.c
     src/cli/fit_report_pictures.c
     src/cli/fit_result.c
+    src/cli/fit_samples.c
     src/cli/fit_slices.c
     src/cli/fit_stage.c
     src/cli/fit_style.c

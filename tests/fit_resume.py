@@ -47,7 +47,8 @@ STAGES = [{"steps": 7, "resolution": {"wall.reflectance.data": [3, 5]}}, {"steps
 # Pixels drawn from two views, and a look at a third one.
 THIRD = {"target": {"render": True},
          "to_world": {"origin": [-0.5, 0.5, 3], "target": [0, 0, 0], "up": [0, 1, 0]}}
-BATCHED = {"batch": 30, "form": "one-image", "held_out": [2], "held_out_steps": 4, "variance_steps": 5,
+BATCHED = {"batch": 30, "form": "one-image", "held_out": [2], "held_out_steps": 4, "variance_steps": 5, "average": 9,
+           "adaptive_samples": {"noise": 0.2}, "spp": 8,
            "checkpoint_steps": 3,
            "views": JOB["views"] + [THIRD]}
 STAGED = {"parameters": [{"name": "wall.reflectance.data", "initial": 0.5, "bounds": [0, 1],
@@ -313,7 +314,7 @@ def batches():
     status, err = run("batched_whole", job="batched.json")
     check(status == 0 and "held out, after step 4:" in err, "the uninterrupted fit by batches failed: " + err)
     names = [n for n in os.listdir("batched_whole") if n.endswith((".csv", ".npy", ".png", ".exr"))]
-    check("held_out.csv" in names and "noise.csv" in names and "after_2.exr" in names and "after_0.exr" not in names,
+    check("held_out.csv" in names and "noise.csv" in names and "samples.csv" in names and "after_2.exr" in names and "after_0.exr" not in names,
           "pictures of a fit by batches: %s" % names)
     with open("batched_whole/held_out.csv", encoding="utf-8") as f:
         rows = f.read().split("\n")

@@ -892,7 +892,21 @@ typedef struct bl_fit_desc {
      * independent random numbers at the same values; bl_fit_get_noise says how much the two differ. The
      * second one moves nothing, so all values stay the same bytes. */
     uint64_t variance_steps;
-    uint64_t reserved[6];
+    /* Above 0: the samples of a step follow from the steps before, so that the standard error of its gradient
+     * is about this times the gradient's magnitude: few where the way is clear, more near the end. spp and
+     * spp_gradient are then the most that a step has, spp_least the least of the gradient (0: 2); the image
+     * has its part of as many. */
+    double wanted_noise;
+    uint64_t spp_least;
+    /* Not 0: the image of a step is that of the step before, corrected by how much two images of the same
+     * random numbers differ that are rendered before and after its move (Nicolet et al. 2023), so its noise
+     * falls from step to step. Needs one image more a step, a form with an image of its own (fused,
+     * separate), and an even spp. */
+    uint64_t recursive_images;
+    /* Above 0: from this step on (the first is 1) the mean of the values after all steps is kept, for
+     * bl_fit_settle. */
+    uint64_t average_from;
+    uint64_t reserved[2];
 } bl_fit_desc;
 
 /* Minimises the loss against the target, entirely on the device. */
@@ -913,13 +927,19 @@ typedef struct bl_fit_status {
                          repeated */
     uint64_t device_bytes; /* held by the fit */
     uint64_t cut;          /* of the last step, as in bl_stats */
-    uint64_t reserved[7];
+    uint64_t samples;      /* since the first step: of images and gradients; without looks at the noise */
+    uint32_t spp, spp_gradient; /* of the last step */
+    uint64_t reserved[5];
 } bl_fit_status;
 
 /* One step. All work stays on the device; only the loss and status words come back (and dL/dI with
  * BL_PIXELS_ADJOINT). A parameter with a value that is NaN or infinite after the step is an error that names
  * it: the fit cannot go on then, but from what was saved before. */
 BL_API bl_result bl_fit_step(bl_fit *fit, bl_fit_status *status);
+/* Makes the values the means over all steps from bl_fit_desc.average_from on (Polyak, Juditsky 1992): noise
+ * moves parameters to and fro at the end of a fit, and their mean is nearer to where they would go without.
+ * Before the first of these steps it changes nothing. Meant for the end; further steps go on from there. */
+BL_API bl_result bl_fit_settle(bl_fit *fit);
 /* What the last step returned; after bl_fit_restore, what it had returned when the state was saved. */
 BL_API bl_fit_status bl_fit_status_get(const bl_fit *fit);
 /* Current values of parameter k of the descriptor. */

@@ -20,9 +20,10 @@ from ._scene import Scene, as_scene
 _PARAMETER = {"rate": 0.0, "least": 0.0, "most": 0.0, "initial": None, "total_variation": 0.0, "smoothing": 0.0,
               "large_steps": 0.0, "fixed_axes": 0, "motion": "rigid", "prior": "none", "prior_weight": 0.0, "prior_centre": 0.0}
 _VIEW = {"target": None, "sensor": 0, "to_world": None, "held_out": False, "weights": None, "weight": 0.0}
-_NUMBERS = {"loss_constant": 0.0, "rate": 0.0, "beta_1": 0.0, "beta_2": 0.0, "momentum": 0.0, "alpha": 0.0, "epsilon": 0.0}
-_COUNTS = {"spp": 0, "spp_gradient": 0, "seed": 0, "first_step": 0, "batch": 0, "variance_steps": 0}
-_FLAGS = {"nesterov": False, "common_numbers": False}
+_NUMBERS = {"loss_constant": 0.0, "rate": 0.0, "beta_1": 0.0, "beta_2": 0.0, "momentum": 0.0, "alpha": 0.0, "epsilon": 0.0, "wanted_noise": 0.0}
+_COUNTS = {"spp": 0, "spp_gradient": 0, "seed": 0, "first_step": 0, "batch": 0, "variance_steps": 0, "spp_least": 0,
+           "average_from": 0}
+_FLAGS = {"nesterov": False, "common_numbers": False, "recursive_images": False}
 _NAMES = {"loss": "l2", "form": "auto", "optimizer": "adam", "rays": "auto", "volume_gradient": "auto", "pixels": "uniform"}
 
 
@@ -73,7 +74,8 @@ class Fit:
     Options: `loss` ("l2", "l1", "relative_l2", "huber"), `loss_constant`, `optimizer` ("adam", "sgd", "rmsprop"),
     `rate` (0.05), `beta_1`, `beta_2`, `momentum`, `nesterov`, `alpha`, `epsilon`, `spp` (16), `spp_gradient`,
     `seed`, `common_numbers`, `schedule` (pairs of step and factor), `batch` (pixels a step sees), `variance_steps` (noise() then
-    looks at every so many steps), `form`, `pixels`, `rays`, `volume_gradient`, `first_step`, `baking`. bl_fit_desc in backlight.h says what they mean."""
+    looks at every so many steps), `wanted_noise` with `spp_least` (samples then follow from noise), `recursive_images`,
+    `average_from` (settle() then makes the mean over the steps from there on the values), `form`, `pixels`, `rays`, `volume_gradient`, `first_step`, `baking`. bl_fit_desc in backlight.h says what they mean."""
 
     def __init__(self, scene: Scene, parameters: Any, target: Any = None, *, views: Sequence[Any] | None = None,
                  device: Device | None = None, schedule: Sequence[tuple[int, float]] = (), baking: bool = True,
@@ -111,6 +113,11 @@ class Fit:
                 self.step()
                 if report is not None and report((done + 1) / steps) is False:
                     raise Cancelled("cancelled after step %d" % self.status["step"])
+        return self
+
+    def settle(self) -> Fit:
+        """Makes the values the means over all steps from `average_from` on: nearer to the goal, at the end of a fit."""
+        self._core.settle()
         return self
 
     @property

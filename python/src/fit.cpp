@@ -98,6 +98,10 @@ bl_fit_desc read_options(const nb::dict &o)
     desc.volume_gradient = (bl_volume_gradient)nb::cast<uint32_t>(o["volume_gradient"]);
     desc.pixels = (bl_pixels)nb::cast<uint32_t>(o["pixels"]);
     desc.batch = nb::cast<uint32_t>(o["batch"]);
+    desc.wanted_noise = nb::cast<double>(o["wanted_noise"]);
+    desc.average_from = nb::cast<uint32_t>(o["average_from"]);
+    desc.spp_least = nb::cast<uint32_t>(o["spp_least"]);
+    desc.recursive_images = nb::cast<bool>(o["recursive_images"]);
     desc.variance_steps = nb::cast<uint32_t>(o["variance_steps"]);
     return desc;
 }
@@ -131,6 +135,7 @@ nb::dict status_dict(const bl_fit_status &s)
     d["form"] = form ? form : "", d["volume_gradient"] = how ? how : "";
     d["drifted"] = s.drifted, d["overflowed"] = s.overflowed, d["non_finite"] = s.non_finite;
     d["cut"] = s.cut;
+    d["samples"] = s.samples, d["spp"] = s.spp, d["spp_gradient"] = s.spp_gradient;
     d["skipped"] = s.skipped, d["repeats"] = s.repeats, d["device_bytes"] = s.device_bytes;
     return d;
 }
@@ -170,6 +175,11 @@ nb::dict noise(const Fit &fit, uint32_t k)
     return d;
 }
 
+void settle(const Fit &fit)
+{
+    enter(fit.state->library(), [&] { return bl_fit_settle(fit.state->live()); });
+}
+
 void render(const Fit &fit, uint32_t view, uint32_t spp, uint32_t seed, const Floats &image,
             nb::object progress)
 {
@@ -206,6 +216,7 @@ void bind_fit(nb::module_ &m)
         .def("status", status)
         .def("get", get, nb::arg("k"), nb::arg("values").noconvert())
         .def("noise", noise, nb::arg("k"))
+        .def("settle", settle)
         .def("render", render, nb::arg("view"), nb::arg("spp"), nb::arg("seed"), nb::arg("image").noconvert(),
              nb::arg("progress").none())
         .def("save", save, nb::arg("path"))

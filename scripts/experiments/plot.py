@@ -2,7 +2,7 @@
 """Line plots as SVG, of curves in panels side by side."""
 import math
 
-COLOURS = ["#4477aa", "#cc6677", "#228833", "#aa3377", "#ccbb44", "#66ccee", "#000000"]
+COLOURS = ["#4477aa", "#cc6677", "#228833", "#aa3377", "#ccbb44", "#66ccee", "#000000", "#999933"]
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 420, 306, 66, 18, 28, 66
 
 

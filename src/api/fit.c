@@ -5,8 +5,11 @@
  * back. Kernels are those of the job, and nothing is compiled after the first step. fit_state.c saves all
  * that the next step depends on. */
 #include "api/fit.h"
+#include "api/fit_average.h"
 #include "api/fit_noise.h"
 #include "api/fit_parameters.h"
+#include "api/fit_recursion.h"
+#include "api/fit_samples.h"
 #include "api/fit_state.h"
 #include "api/fit_views.h"
 #include "api/gradient_forms.h"
@@ -44,7 +47,10 @@ static bl_result prepare(bl_fit *fit, const gradient_wish *wish, const bl_scene 
     TRY(fit_views_create(fit, desc, err));
     TRY(fit_identify(fit, scene, desc, err));
     TRY(large_steps_create(fit, desc, err));
+    TRY(fit_average_create(fit, err));
     TRY(fit_noise_create(fit, err));
+    TRY(fit_samples_create(fit, err));
+    TRY(fit_recursion_create(fit, err));
     for (uint32_t i = 0; i < fit_optimizer_states(fit->desc.optimizer); i++)
         TRY(new_buffer(fit, 4ull * n, "state of the optimiser", &fit->state[i], err));
     return new_buffer(fit, 16, "optimiser status", &fit->optimizer_status, err);
@@ -169,7 +175,7 @@ bl_result bl_fit_create(bl_device *device, const bl_scene *scene, const bl_fit_d
     fit->desc = resolve(job, desc);
     fit->status.step = fit->desc.first_step;
     const gradient_wish wish = {
-        .form = desc->form,
+        .form = desc->recursive_images && desc->form == BL_FORM_AUTO ? BL_FORM_SEPARATE : desc->form,
         .target = true,
         .loss = desc->loss,
         .spp = fit->desc.spp,
@@ -193,7 +199,10 @@ void bl_fit_destroy(bl_fit *fit)
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
         gpu_buffer_destroy(own[i]);
     fit_views_destroy(fit);
+    fit_average_destroy(fit);
     fit_noise_destroy(fit);
+    fit_samples_destroy(fit);
+    fit_recursion_destroy(fit);
     large_steps_destroy(fit);
     memory_free(fit->parameters);
     memory_free(fit->asked);
@@ -220,26 +229,16 @@ static bl_result count(bl_fit *fit, bl_fit_status *s, bl_error *err)
     return BL_OK;
 }
 
-job_work_desc fit_image_work(const bl_fit *fit, uint32_t seed)
-{
-    return (job_work_desc){
-        .pass = RENDER_PRIMAL,
-        .spp = fit->desc.spp,
-        .seed = seed,
-        .strips = job_strips(job_pixels(fit->job), fit->desc.spp),
-    };
-}
-
 job_work_desc fit_gradient_work(const bl_fit *fit, const job_loss *loss, uint32_t seed)
 {
     return (job_work_desc){
         .pass = RENDER_GRADIENT,
         .form = fit->desc.form,
         .loss = loss,
-        .spp = fit->desc.spp_gradient,
+        .spp = fit->samples.gradient,
         .seed = seed,
         .stream = 1,
-        .strips = gradient_form_strips(fit->job, fit->desc.form, fit->desc.spp_gradient),
+        .strips = gradient_form_strips(fit->job, fit->desc.form, fit->samples.gradient),
     };
 }
 
@@ -261,9 +260,12 @@ static bl_result compare(bl_fit *fit, const fit_sight *sight, bl_fit_status *s, 
     if (!job->pipeline_filled) {
         TRY(job_run(job, &image, &stats, err));
         TRY(count(fit, s, err));
+        s->samples += stats.paths;
     }
+    if (fit->trails)
+        TRY(fit_recursion_combine(fit, sight->view, err));
     TRY(gpu_batch_begin(job->batch, err));
-    if (job->pipeline_filled)
+    if (job->pipeline_filled || fit->trails)
         job_record_loss(job, &loss);
     else
         fit_record_comparison(fit, &loss);
@@ -286,6 +288,7 @@ static bl_result differentiate(bl_fit *fit, const fit_sight *sight, bool first, 
     w.adds = !first, w.unfinished = !sight->last;
     TRY(pixel_sampling_distribute(job, &w, err));
     TRY(job_run(job, &w, &stats, err));
+    s->samples += stats.paths;
     if (bl_gradient_form_finds_loss(fit->desc.form)) {
         double value;
         TRY(job_read_loss(job, &value, err));
@@ -312,7 +315,7 @@ static bl_result all_sights(bl_fit *fit, bl_fit_status *s, bl_error *err)
         }
         if (s->overflowed == 0 || fit->coarser == COARSEST || fit->probe.running)
             return BL_OK;
-        TRY(job_set_scale(fit->job, fit->largest_adjoint, fit->desc.spp_gradient, ++fit->coarser, err));
+        TRY(job_set_scale(fit->job, fit->largest_adjoint, fit->samples.gradient, ++fit->coarser, err));
     }
 }
 
@@ -335,7 +338,7 @@ static bl_result keep_image(bl_fit *fit, bl_error *err)
     bl_stats stats = {0};
     if (!job->scene->pipelined)
         return BL_OK;
-    uint32_t spp = fit->desc.spp_gradient;
+    uint32_t spp = fit->samples.gradient;
     job->pipeline_filled = true;
     return job_resolve(job, spp, gradient_form_strips(job, fit->desc.form, spp), NULL, &stats, err);
 }
@@ -485,8 +488,12 @@ static bl_result step(bl_fit *fit, bl_error *err)
     TRY(all_sights(fit, &s, err));
     TRY(fit_noise_compare(fit, err));
     TRY(keep_image(fit, err));
+    TRY(fit_recursion_follow(fit, &s, err));
+    s.spp = fit->samples.image, s.spp_gradient = fit->samples.gradient;
+    TRY(fit_samples_follow(fit, err));
     TRY(move_parameters(fit, &s, err));
     s.step++;
+    TRY(fit_average_follow(fit, s.step, err));
     s.repeats = fit->coarser;
     s.form = fit->desc.form, s.volume_gradient = bl_job_volume_gradient(fit->job);
     s.device_bytes = fit->job->bytes + fit->bytes;

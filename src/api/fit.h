@@ -54,6 +54,27 @@ typedef struct fit_probe {
     bl_fit_noise *noise; /* in the order of the descriptor's parameters */
 } fit_probe;
 
+/* The samples of a step, and what they follow from (fit_samples.c). */
+typedef struct fit_samples {
+    uint32_t image, gradient; /* of a pixel, in the next step */
+    uint32_t before;          /* of the gradient before; 0: there is none */
+    uint32_t pairs;           /* of gradients that have been compared */
+    double *means;            /* NULL: the samples stay; else for each parameter of the descriptor two */
+    float *gradients;         /* the one before, and room for the present one */
+} fit_samples;
+
+/* The recursive image of a view (fit_recursion.c). */
+typedef struct fit_trail {
+    float *state, *scratch;
+    uint32_t steps;
+} fit_trail;
+
+/* Means of the values over steps (fit_average.c). */
+typedef struct fit_average {
+    float *means; /* of the job's requested parameters, one after the other; NULL: none are kept */
+    uint32_t steps;
+} fit_average;
+
 struct bl_fit {
     bl_job *job;
     bl_fit_desc desc; /* defaults are resolved; of its pointers only schedule is set, and the fit owns it */
@@ -61,6 +82,9 @@ struct bl_fit {
     uint32_t *seen, seen_count; /* the views that are not held out */
     fit_batch batch;
     fit_probe probe;
+    fit_samples samples;
+    fit_average average;
+    fit_trail *trails;         /* of the views; NULL: images are those of the step alone */
     fit_parameter *parameters; /* in the order of the job's requested parameters */
     fit_asked *asked;          /* in the order of the descriptor's */
     uint32_t asked_count;
@@ -74,10 +98,9 @@ struct bl_fit {
     bl_fit_status status; /* status of the last step */
 };
 
-/* What a step is made of, for steps that are recorded. The pass for an image; the gradient pass; to the job's
+/* What a step is made of, for steps that are recorded. The gradient pass; to the job's
  * batch: the comparison of the image in the film with a target; the optimiser's move, the one after step
  * fit->status.step. */
-job_work_desc fit_image_work(const bl_fit *fit, uint32_t seed);
 job_work_desc fit_gradient_work(const bl_fit *fit, const job_loss *loss, uint32_t seed);
 void fit_record_comparison(bl_fit *fit, const job_loss *loss);
 void fit_record_move(bl_fit *fit);

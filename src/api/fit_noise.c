@@ -43,8 +43,7 @@ bool fit_noise_due(const bl_fit *fit)
     return fit->probe.gradient && fit->status.step % fit->desc.variance_steps == 0;
 }
 
-/* Brings the gradient that has just been found to the host. */
-static bl_result take(bl_fit *fit, float *gradient, bl_error *err)
+bl_result fit_take_gradient(bl_fit *fit, float *gradient, bl_error *err)
 {
     bl_job *job = fit->job;
     TRY(gpu_batch_begin(job->batch, err));
@@ -56,7 +55,7 @@ static bl_result take(bl_fit *fit, float *gradient, bl_error *err)
 
 bl_result fit_noise_keep(bl_fit *fit, bl_error *err)
 {
-    TRY(take(fit, fit->probe.gradient, err));
+    TRY(fit_take_gradient(fit, fit->probe.gradient, err));
     fit->probe.found = true;
     return BL_OK;
 }
@@ -90,7 +89,7 @@ bl_result fit_noise_compare(bl_fit *fit, bl_error *err)
     float *own = memory_alloc(bytes);
     if (!own)
         return error_set(err, BL_ERROR_MEMORY, "no memory for a gradient of %zu bytes", bytes);
-    bl_result r = take(fit, own, err);
+    bl_result r = fit_take_gradient(fit, own, err);
     for (uint32_t k = 0; r == BL_OK && k < fit->asked_count; k++)
         fit->probe.noise[k] = compare(fit, &fit->asked[k], own);
     memory_free(own);

@@ -8,6 +8,9 @@
  * all initial values, and of the descriptor with its targets. The scale itself follows from initial values
  * and descriptor; that is why restoring writes parameters past bl_job_set_parameter, which would move it. */
 #include "api/fit_state.h"
+#include "api/fit_average.h"
+#include "api/fit_recursion.h"
+#include "api/fit_samples.h"
 #include "api/gradient_scale.h"
 #include "api/job_buffers.h"
 
@@ -89,10 +92,24 @@ static uint64_t hash_job(const bl_fit *fit, const bl_fit_desc *desc)
 {
     const bl_fit_desc *d = &fit->desc;
     const bl_job *job = fit->job;
-    uint32_t whole[] = {d->loss,           d->form,   d->optimizer,  d->nesterov,       d->spp,
-                        d->spp_gradient,   d->seed,   d->view_count, d->schedule_count, d->first_step,
-                        d->common_numbers, d->pixels, d->batch};
-    double real[] = {d->loss_constant, d->beta_1, d->beta_2, d->momentum, d->alpha, d->epsilon};
+    uint32_t whole[] = {d->loss,
+                        d->form,
+                        d->optimizer,
+                        d->nesterov,
+                        d->spp,
+                        d->spp_gradient,
+                        d->seed,
+                        d->view_count,
+                        d->schedule_count,
+                        d->first_step,
+                        d->common_numbers,
+                        d->pixels,
+                        d->batch,
+                        (uint32_t)d->spp_least,
+                        d->recursive_images != 0,
+                        d->average_from != 0};
+    double real[] = {d->loss_constant, d->beta_1,  d->beta_2,      d->momentum,
+                     d->alpha,         d->epsilon, d->wanted_noise};
     XXH3_state_t h;
     XXH3_64bits_reset(&h);
     add(&h, whole, sizeof whole);
@@ -124,7 +141,7 @@ bl_result fit_identify(bl_fit *fit, const bl_scene *scene, const bl_fit_desc *de
 }
 
 /* ---- words: the requested parameters in the order of their gradients, then the arrays of state, then the
- * image that a pipelined method keeps ---- */
+ * image that a pipelined method keeps, what samples follow from, recursive images, means ---- */
 
 static uint32_t state_words(const bl_fit *fit)
 {
@@ -132,7 +149,8 @@ static uint32_t state_words(const bl_fit *fit)
     for (uint32_t k = 0; k < fit->job->requested_count; k++)
         n += fit->job->scene->parameters.data[fit->job->requested[k]].count;
     uint32_t image = fit->job->scene->pipelined ? job_values(fit->job) : 0;
-    return n + fit_optimizer_states(fit->desc.optimizer) * fit->job->plan->gradient_count + image;
+    return n + fit_optimizer_states(fit->desc.optimizer) * fit->job->plan->gradient_count + image +
+           fit_samples_words(fit) + fit_recursion_words(fit) + fit_average_words(fit);
 }
 
 /* Copies between device and words: if `store`, to the device; else from it. */
@@ -156,6 +174,11 @@ static bl_result move_state(bl_fit *fit, float *words, bool store, bl_error *err
         TRY(move(fit->state[i], 0, words, job->plan->gradient_count, store, err));
     if (job->scene->pipelined)
         TRY(move(job->image, 0, words, job_values(job), store, err));
+    words += job->scene->pipelined ? job_values(job) : 0;
+    fit_samples_move(fit, words, store);
+    words += fit_samples_words(fit);
+    fit_recursion_move(fit, words, store);
+    fit_average_move(fit, words + fit_recursion_words(fit), store);
     return BL_OK;
 }
 
@@ -187,7 +210,10 @@ static bl_result save(bl_fit *fit, const char *path, const void *note, size_t no
                  .overflowed = s->overflowed,
                  .non_finite = s->non_finite,
                  .cut = s->cut,
-                 .device_bytes = s->device_bytes},
+                 .device_bytes = s->device_bytes,
+                 .samples = s->samples,
+                 .spp = s->spp,
+                 .spp_gradient = s->spp_gradient},
         .words = words,
         .word_count = count,
         .note = note,
@@ -264,7 +290,7 @@ static bl_result restore(bl_fit *fit, const fit_checkpoint *c, bl_error *err)
     TRY(move_state(fit, (float *)(uintptr_t)c->words, true, err));
     fit->coarser = c->head.coarser;
     fit->job->pipeline_filled = fit->job->scene->pipelined && c->head.step > fit->desc.first_step;
-    TRY(job_set_scale(fit->job, fit->largest_adjoint, fit->desc.spp_gradient, fit->coarser, err));
+    TRY(job_set_scale(fit->job, fit->largest_adjoint, fit->samples.gradient, fit->coarser, err));
     for (uint32_t k = 0; k < fit->job->requested_count; k++)
         job_value_changed(fit->job, fit->job->requested[k]);
     fit->status = (bl_fit_status){
@@ -278,6 +304,9 @@ static bl_result restore(bl_fit *fit, const fit_checkpoint *c, bl_error *err)
         .skipped = c->head.skipped,
         .repeats = c->head.coarser,
         .device_bytes = c->head.device_bytes,
+        .samples = c->head.samples,
+        .spp = c->head.spp,
+        .spp_gradient = c->head.spp_gradient,
     };
     return BL_OK;
 }

@@ -3,6 +3,7 @@
  * each target is an image on the device. With a batch the targets stay with the caller, and those of the
  * step's pixels are gathered and sent; how many views there are then does not matter to the device. */
 #include "api/fit_views.h"
+#include "api/gradient_forms.h"
 #include "api/gradient_scale.h"
 #include "api/pixel_batch.h"
 
@@ -254,6 +255,17 @@ job_loss fit_sight_loss(const bl_fit *fit, const fit_sight *sight)
         .weight = sight->weight,
         .weighted = fit->weighted,
         .target = sight->target,
+    };
+}
+
+job_work_desc fit_image_work(const bl_fit *fit, uint32_t seed)
+{
+    return (job_work_desc){
+        .pass = RENDER_PRIMAL,
+        .spp = fit->samples.image,
+        .seed = seed,
+        .strips = fit->trails ? gradient_form_strips(fit->job, BL_FORM_TWO_WALK, fit->samples.image)
+                              : job_strips(job_pixels(fit->job), fit->samples.image),
     };
 }
 

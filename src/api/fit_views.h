@@ -24,6 +24,8 @@ bl_result fit_look(bl_fit *fit, uint32_t *v, fit_sight *out, bl_error *err);
 fit_sight fit_next_sight(const bl_fit *fit, uint32_t *v);
 /* What the step compares there. */
 job_loss fit_sight_loss(const bl_fit *fit, const fit_sight *sight);
+/* The pass for its image. */
+job_work_desc fit_image_work(const bl_fit *fit, uint32_t seed);
 /* How many of them a step has. */
 uint32_t fit_sight_count(const bl_fit *fit);
 /* Draws the batch of the present step: its list, and the targets of its pixels. */

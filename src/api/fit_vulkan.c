@@ -157,6 +157,12 @@ static bl_result check_fit(const bl_fit *fit, bl_error *err)
         obstacle = "samples in proportion to |dL/dI| are distributed on the host";
     if (job->scene->pipelined)
         obstacle = "they need the image of the step before (rb_biased2, rb_biased1_2)";
+    if (fit->samples.means)
+        obstacle = "their numbers of samples (wanted_noise) are found on the host";
+    if (fit->average.means)
+        obstacle = "means over steps (average_from) are kept on the host";
+    if (fit->trails)
+        obstacle = "recursive images are made on the host";
     if (fit->probe.gradient)
         obstacle = "the noise of gradients (variance_steps) is found on the host";
     return obstacle ? error_set(err, BL_ERROR_UNSUPPORTED, "steps of this fit are not recorded: %s", obstacle)

@@ -2,7 +2,8 @@
  * backlight fit: optimises parameters of a scene until its images are like targets. Leaves in its folder
  *     fit.csv (while it runs), checkpoint (so too: what --resume goes on from), stage_N (where the job has
  *     stages: what N began with)
- *     held_out.csv (while it runs, where views are held out); noise.csv (so too, where the job asks)
+ *     held_out.csv (while it runs, where views are held out); noise.csv and samples.csv (so too,
+ *     where the job asks)
  *     before, after, target .exr and .png; difference.png (after - target, blue-white-red, full colours at
  *     three times its RMS)
  *     step_N.png (a view after 1, 2, 4 .. steps)
@@ -95,6 +96,8 @@ static int begin(fit_work *w)
         status = fit_held_out_begin(w);
     if (status == CLI_OK)
         status = fit_noise_begin(w);
+    if (status == CLI_OK)
+        status = fit_samples_begin(w);
     if (status == CLI_OK)
         fit_remove_remains(w);
     free(path);
@@ -207,6 +210,7 @@ static int optimise(fit_work *w)
         show_step(w, &shown);
         tell_step(w);
         CLI_TRY(fit_noise_step(w));
+        CLI_TRY(fit_samples_step(w));
         CLI_TRY(fit_held_out_step(w));
         CLI_TRY(fit_thumb_step(w));
         bool due = w->job.checkpoint_steps ? w->status.step % w->job.checkpoint_steps == 0
@@ -218,6 +222,8 @@ static int optimise(fit_work *w)
     }
     CLI_TRY(save_checkpoint(w));
     w->note.seconds += seconds_now() - w->start;
+    if (w->status.step == w->steps)
+        SESSION_TRY(w->session, bl_fit_settle(w->fit)); /* behind the checkpoint, from which steps go on */
     if (interrupted())
         note(&w->args->common,
              "%sinterrupted after step %u: writing what there is; --resume goes on from here",

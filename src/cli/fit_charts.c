@@ -373,6 +373,40 @@ int report_noise(FILE *out, const fit_work *w)
     return CLI_OK;
 }
 
+/* How many times more samples the fit would have had with the most in every step. */
+static double most_over_all(double *const *columns, uint32_t n, const fit_work *w)
+{
+    double sum = 0;
+    for (uint32_t i = 0; i < n; i++)
+        sum += columns[2][i];
+    return n * (double)w->spp_grad / sum;
+}
+
+int report_samples(FILE *out, const fit_work *w)
+{
+    uint32_t n;
+    double *columns[4];
+    if (!(w->job.wanted_noise > 0))
+        return CLI_OK;
+    CLI_TRY(fit_samples_read(w, &n, columns));
+    const series both[2] = {
+        {.name = "of the gradient", .colour = "var(--accent)", .y = columns[2], .truth = NAN},
+        {.name = "of the image", .colour = "var(--second)", .y = columns[1], .truth = NAN}};
+    if (n > 0) {
+        fprintf(out,
+                "<h2>Samples</h2>\n<p>As many as make a gradient's standard error %.3g times its magnitude, "
+                "by the steps before; at most %u. The fit had %.3g samples in all; with the most in every "
+                "step it would have had %.3g.</p>\n<div class=\"charts\">\n",
+                w->job.wanted_noise, w->spp_grad, columns[3][n - 1],
+                columns[3][n - 1] * most_over_all(columns, n, w));
+        linear_chart(chart_of(out, "Samples of a pixel by step", "samples", columns[0], n, both,
+                              w->spp == w->spp_grad ? 1 : 2));
+        fprintf(out, "</div>\n");
+    }
+    free(columns[0]);
+    return CLI_OK;
+}
+
 /* ---- parameters ---- */
 
 static const char *const rgb_colours[3] = {"#d33a2c", "#2c9a47", "#2f6fdb"};

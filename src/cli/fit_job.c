@@ -113,14 +113,28 @@ static int read_defines(json_place at, const cJSON *json, fit_job *job)
     return CLI_OK;
 }
 
+/* {"noise": 1, "least": 2} */
+static int read_adaptive_samples(json_place at, const cJSON *json, fit_job *job)
+{
+    static const json_key keys[] = {{"noise", KEY_POSITIVE, offsetof(fit_job, wanted_noise), true},
+                                    {"least", KEY_COUNT, offsetof(fit_job, spp_least), false},
+                                    {0}};
+    if (!json)
+        return CLI_OK;
+    if (!cJSON_IsObject(json))
+        return json_wrong(&at, "adaptive_samples", "must be an object with noise and, if wanted, least");
+    snprintf(at.path, sizeof at.path, "adaptive_samples.");
+    return json_read_keys(&at, json, keys, job);
+}
+
 /* ---- the file ---- */
 
 static int read_job(json_place at, fit_job *job)
 {
     typedef struct head {
         const char *scene, *mode, *form, *pixels, *volume_gradient, *output, *schema;
-        uint32_t steps, spp, spp_grad, seed, checkpoint_steps, batch, held_out_steps, variance_steps;
-        bool common_numbers;
+        uint32_t steps, spp, spp_grad, seed, checkpoint_steps, batch, held_out_steps, variance_steps, average;
+        bool common_numbers, recursive_images;
     } head;
     static const json_key keys[] = {
         {"scene", KEY_TEXT, offsetof(head, scene), true},
@@ -147,6 +161,9 @@ static int read_job(json_place at, fit_job *job)
         {"seed", KEY_SEED, offsetof(head, seed), false},
         {"common_random_numbers", KEY_FLAG, offsetof(head, common_numbers), false},
         {"checkpoint_steps", KEY_COUNT, offsetof(head, checkpoint_steps), false},
+        {"adaptive_samples", KEY_OTHER, 0, false},
+        {"average", KEY_COUNT, offsetof(head, average), false},
+        {"recursive_images", KEY_FLAG, offsetof(head, recursive_images), false},
         {"variance_steps", KEY_COUNT, offsetof(head, variance_steps), false},
         {"output", KEY_TEXT, offsetof(head, output), false},
         {"defines", KEY_OTHER, 0, false},
@@ -168,6 +185,8 @@ static int read_job(json_place at, fit_job *job)
     job->checkpoint_steps = h.checkpoint_steps;
     job->batch = h.batch;
     job->variance_steps = h.variance_steps;
+    job->average = h.average;
+    job->recursive_images = h.recursive_images;
     job->held_out_steps = h.held_out_steps;
     /* All mistakes are said, each part's first ones at once; stages name parameters, which must be good. */
     status |= job_read_goal(at, json, job);
@@ -185,6 +204,7 @@ static int read_job(json_place at, fit_job *job)
         status |= job_read_stages(at, cJSON_GetObjectItemCaseSensitive(json, "stages"), job);
     status |= parameters;
     status |= read_defines(at, cJSON_GetObjectItemCaseSensitive(json, "defines"), job);
+    status |= read_adaptive_samples(at, cJSON_GetObjectItemCaseSensitive(json, "adaptive_samples"), job);
     status |= read_schedule(at, cJSON_GetObjectItemCaseSensitive(json, "schedule"), job);
     return status | read_optimizer(at, cJSON_GetObjectItemCaseSensitive(json, "optimizer"), job);
 }

@@ -78,7 +78,11 @@ typedef struct fit_job {
     uint32_t steps, spp, spp_grad, seed; /* steps: of all stages */
     bool common_numbers;                 /* the same random numbers in all steps */
     uint32_t checkpoint_steps;           /* 0: by time */
-    uint32_t variance_steps;             /* from one look at the gradients' noise to the next; 0: none */
+    double wanted_noise;                 /* of adaptive samples; 0: they stay as they are */
+    uint32_t spp_least;                  /* so; 0: the library's */
+    bool recursive_images;
+    uint32_t average;        /* steps whose mean is the result; 0: the last one's values are */
+    uint32_t variance_steps; /* from one look at the gradients' noise to the next; 0: none */
 } fit_job;
 
 /* Prints file, place and key of the first mistake. fit_job_free in any case. */

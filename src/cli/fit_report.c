@@ -194,7 +194,13 @@ static void add_recipe(FILE *out, const fit_work *w)
     row(out, "device", "%s", w->session->device_info.name);
     row(out, "driver", "%s", w->session->device_info.driver);
     row(out, "seed", "%u", w->seed);
-    row(out, "samples", "%u for the image of a step, %u for its gradient", w->spp, w->spp_grad);
+    row(out, "samples", "%s%u for the image of a step, %u for its gradient; %.4g in all",
+        w->job.wanted_noise > 0 ? "at most " : "", w->spp, w->spp_grad,
+        (double)(w->note.samples + w->status.samples));
+    if (w->job.average)
+        row(out, "result", "the mean of the values after the last %u steps", w->job.average);
+    if (w->job.recursive_images)
+        row(out, "images", "recursive: each learns from those of the steps before");
     char *optimizer = fit_optimizer_text(w);
     row(out, "optimiser", "%s", optimizer);
     free(optimizer);
@@ -294,6 +300,8 @@ int fit_save_report(fit_work *w)
         status = report_curves(out, w);
     if (status == CLI_OK)
         status = report_noise(out, w);
+    if (status == CLI_OK)
+        status = report_samples(out, w);
     add_values(out, w);
     add_histograms(out, w);
     add_effort(out, w);

@@ -158,6 +158,10 @@ static cJSON *result_json(const fit_work *w, int *status)
     add_optimizer(w, json);
     cJSON_AddNumberToObject(json, "spp", w->spp);
     cJSON_AddNumberToObject(json, "spp_grad", w->spp_grad);
+    cJSON_AddNumberToObject(json, "average", w->job.average);
+    cJSON_AddNumberToObject(json, "wanted_noise", w->job.wanted_noise);
+    cJSON_AddBoolToObject(json, "recursive_images", w->job.recursive_images);
+    cJSON_AddNumberToObject(json, "samples", (double)(w->note.samples + w->status.samples));
     cJSON_AddNumberToObject(json, "seed", w->seed);
     cJSON_AddNumberToObject(json, "first_loss", w->note.first_loss);
     cJSON_AddNumberToObject(json, "last_loss", w->status.loss);

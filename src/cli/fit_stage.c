@@ -154,6 +154,14 @@ void fit_free_parameters(fit_work *w)
 
 /* ---- a stage ---- */
 
+/* The first of the steps whose mean is the result, in the last stage; 0: none. */
+static uint32_t average_from(const fit_work *w)
+{
+    if (!w->job.average || w->stage_end < w->steps)
+        return 0;
+    return w->job.average < w->steps ? w->steps - w->job.average + 1 : 1;
+}
+
 static bl_fit_desc describe(const fit_work *w, const bl_fit_parameter *parameters, const bl_fit_view *views)
 {
     const fit_job *job = &w->job;
@@ -186,6 +194,10 @@ static bl_fit_desc describe(const fit_work *w, const bl_fit_parameter *parameter
                          .pixels = job->pixels,
                          .batch = job->batch,
                          .variance_steps = job->variance_steps,
+                         .wanted_noise = job->wanted_noise,
+                         .average_from = average_from(w),
+                         .spp_least = job->spp_least,
+                         .recursive_images = job->recursive_images,
                          .volume_gradient = session_volume_gradient(w->session)};
 }
 
@@ -317,6 +329,7 @@ int fit_next_stage(fit_work *w)
         p->start = in_shape_of(p, p->now, before);
     }
     w->note.skipped += w->status.skipped;
+    w->note.samples += w->status.samples;
     w->note.repeats += w->status.repeats;
     CLI_TRY(save_start(w, w->stage + 1));
     return enter(w, w->stage + 1);

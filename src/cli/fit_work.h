@@ -50,7 +50,7 @@ typedef struct fit_note {
     uint64_t drifted, overflowed, non_finite, cut; /* sums over all steps */
     uint64_t resumed;                              /* times */
     uint64_t start_hash;                           /* of DIR/stage_N */
-    uint64_t skipped;                              /* in stages that are done; so repeats */
+    uint64_t skipped, samples;                     /* in stages that are done; so repeats */
     uint32_t repeats, stage;
 } fit_note;
 
@@ -190,6 +190,13 @@ int fit_noise_step(const fit_work *w);  /* a row, if the last step has looked */
 int fit_noise_read(const fit_work *w, uint32_t *row_count, double ***columns);
 int fit_noise_add(const fit_work *w, struct cJSON *json); /* to result.json */
 
+/* ---- fit_samples.c: how many samples steps have, where they follow from noise; DIR/samples.csv ---- */
+
+int fit_samples_begin(const fit_work *w); /* the table: a new one, or what belongs to w->first_step steps */
+int fit_samples_step(const fit_work *w);
+/* The rows, in order; columns: step, spp, spp_grad, samples. free() columns[0]. */
+int fit_samples_read(const fit_work *w, uint32_t *row_count, double *columns[4]);
+
 /* ---- fit_turntable.c: DIR/turntable.png, which shows one view after another that is held out ---- */
 
 fit_turntable *fit_turntable_begin(const fit_work *w);
@@ -239,6 +246,7 @@ char *fit_optimizer_text(const fit_work *w);  /* with its numbers; free() it */
 
 void report_escape(FILE *out, const char *text); /* as text of the page */
 int report_held_out(FILE *out, const fit_work *w);
+int report_samples(FILE *out, const fit_work *w);
 int report_noise(FILE *out, const fit_work *w);  /* where the job asks for it */
 int report_curves(FILE *out, const fit_work *w); /* of the loss and of parameters */
 void report_histogram(FILE *out, const fit_work *w, const fit_parameter *p);

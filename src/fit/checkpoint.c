@@ -14,7 +14,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-enum { FORMAT = 2, NOTE_MOST = 1 << 20 };
+enum { FORMAT = 3, NOTE_MOST = 1 << 20 };
 static const uint64_t magic = 0x0A1A0D5446544C42u; /* "BLTFT\r\032\n" where the lowest byte comes first */
 
 /* No padding: its bytes are the file's. */

@@ -243,8 +243,8 @@ typedef struct fit_checkpoint_head {
     uint64_t program, scene, job; /* hashes of what the state belongs to */
     uint64_t skipped;             /* of bl_fit_status */
     double loss;
-    uint64_t drifted, overflowed, non_finite, cut, device_bytes;
-    uint32_t step, coarser;
+    uint64_t drifted, overflowed, non_finite, cut, device_bytes, samples;
+    uint32_t step, coarser, spp, spp_gradient;
     char device[128], driver[128];
 } fit_checkpoint_head;
 

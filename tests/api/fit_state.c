@@ -87,6 +87,7 @@ static void walk(bl_fit *fit, uint32_t from, uint32_t to, outcome *o)
 
 static void finish(bl_fit *fit, const bl_fit_desc *desc, outcome *o)
 {
+    SCENE_MUST(&device, bl_fit_settle(fit));
     for (uint32_t k = 0; k < desc->parameter_count; k++)
         SCENE_MUST(&device, bl_fit_get(fit, k, o->values[k]));
     SCENE_MUST(&device, bl_fit_render(fit, 0, &(bl_render_desc){.spp = 4, .seed = 1}, o->image));
@@ -448,6 +449,25 @@ static void parameters_must_be_finite(void **state)
     bl_scene_destroy(scene);
 }
 
+/* What the next steps depend on besides values and optimiser. */
+static void samples_images_and_means_go_on_exactly(void **state)
+{
+    (void)state;
+    bl_scene *scene = room(".5");
+    const bl_fit_view views[2] = {{.target = target}, {.target = other_target}};
+    bl_fit_desc adaptive = plain(), recursive = plain(), averaged = plain();
+    adaptive.wanted_noise = 0.1, adaptive.spp = 16, adaptive.average_from = 2;
+    expect_same_bytes(scene, &adaptive, 0);
+    recursive.recursive_images = 1;
+    expect_same_bytes(scene, &recursive, 0);
+    recursive.target = NULL, recursive.views = views, recursive.view_count = 2;
+    recursive.form = BL_FORM_FUSED;
+    expect_same_bytes(scene, &recursive, 0);
+    averaged.average_from = SAVED_AT + 2;
+    expect_same_bytes(scene, &averaged, 0);
+    bl_scene_destroy(scene);
+}
+
 int main(void)
 {
     for (int i = 0; i < VALUES; i++)
@@ -457,6 +477,7 @@ int main(void)
         cmocka_unit_test(every_form_goes_on_exactly),
         cmocka_unit_test(views_losses_and_schedules_go_on_exactly),
         cmocka_unit_test(common_numbers_stay_the_same),
+        cmocka_unit_test(samples_images_and_means_go_on_exactly),
         cmocka_unit_test(a_coarser_scale_goes_on_exactly),
         cmocka_unit_test(saving_does_not_disturb),
         cmocka_unit_test(names_must_be_there),

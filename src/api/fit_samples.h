@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * How many samples the steps of a fit have. */
+#ifndef BL_API_FIT_SAMPLES_H
+#define BL_API_FIT_SAMPLES_H
+
+#include "api/fit.h"
+
+/* Those of the first step; refuses what cannot be. */
+bl_result fit_samples_create(bl_fit *fit, bl_error *err);
+void fit_samples_destroy(bl_fit *fit);
+/* Those of the next step, from the gradient that has just been found and those before. */
+bl_result fit_samples_follow(bl_fit *fit, bl_error *err);
+/* What they follow from, as words of a checkpoint: to them, or from them (store). */
+uint32_t fit_samples_words(const bl_fit *fit);
+void fit_samples_move(bl_fit *fit, float *words, bool store);
+
+#endif
