@@ -50,31 +50,27 @@ class Scene:
         self.weights = mi.TensorXf(bitmap.convert(mi.Bitmap.PixelFormat.RGB, mi.Struct.Type.Float32, srgb_gamma=False))
 
     def start(self, names):
-        """key -> what to differentiate by: the scene's own value, but of an environment map, which keeps another, a
-        new one."""
+        """key -> what to differentiate by, which the scene takes as a new value, as some plugins make other values of
+        theirs. Of meshes it is the scene's own value: with new vertices they would find new normals."""
         values = {}
-        for key, name in names.items():
-            value = self.params[key]
-            copied = self.dr.prod(self.dr.shape(value)) != self.job["sizes"][name]
-            if copied:
-                value = self.mi.TensorXf(np.array(self.dr.detach(value)))
-            self.dr.disable_grad(value)
+        for key in names:
+            own = "vertex_" in key
+            value = self.params[key] if own else type(self.params[key])(self.dr.detach(self.params[key]))
             self.dr.enable_grad(value)
-            if copied:
+            if not own:
                 self.params[key] = value
             values[key] = value
         self.params.update()
+        self.dr.eval(values)
+        self.dr.sync_thread()
         return values
 
-    def gradient(self, names, seed):
-        """names: Mitsuba's name -> Backlight's. In their order."""
-        values = self.start(names)
+    def gradient(self, values, seed):
+        """In the order of `values`."""
         self.integrator.render_backward(self.scene, self.params, self.weights, sensor=0, seed=seed, spp=self.job["spp"])
         grads = [self.dr.grad(value) for value in values.values()]
         self.dr.eval(grads)
         self.dr.sync_thread()
-        for value in values.values():
-            self.dr.disable_grad(value)
         return grads
 
     def gradients(self, group, count):
@@ -83,12 +79,15 @@ class Scene:
         names = {key: name for key, name in keys.items() if key in self.params}
         found, seconds = {name: [] for name in names.values()}, []
         for seed in range(-2, count) if names else ():
+            values = self.start(names)
             before = resource.getrusage(resource.RUSAGE_SELF).ru_utime
-            grads = self.gradient(names, seed % 1000000)
+            grads = self.gradient(values, seed % 1000000)
             if seed >= 0:  # the first two compile
                 seconds.append(resource.getrusage(resource.RUSAGE_SELF).ru_utime - before)
                 for name, g in zip(names.values(), grads):
                     found[name].append(entries(g, self.job["sizes"][name]))
+            for value in values.values():
+                self.dr.disable_grad(value)
         return found, seconds
 
 

@@ -7,173 +7,232 @@ samples than a comparison with Mitsuba needs. --before: runs of an earlier progr
 import argparse
 import csv
 import json
+import math
 import os
+import re
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(ROOT, "scripts", "experiments"))
 import plot  # noqa: E402
+import variance_cases  # noqa: E402
+
+ASSETS = [case.name for case in variance_cases.asset_cases()]
 
 WORST = 10
 # Of a parameter that has been looked into: why its product is what it is.
-CAUSES = {}
+EDGES = ("cost: by positions alone more than half of it are passes of moving edges, which `prb` leaves out (0.153 CPU s of 128 "
+         "samples, 0.064 with `--edges none`)")
+GLASS = "cost, 0.86 of Mitsuba's: a gradient takes 3.6 images; variance: the same estimator, the same within the interval"
+SAME = ("variance: the same estimator, detached replay, the same within the interval; cost, 0.6 of Mitsuba's: a gradient takes "
+        "%.1f images")
+CAUSES = {
+    "smooth_glass_ior screen.emitter.radiance.data":
+        "cost: a slab before a picture is little work, and a gradient takes 3.4 images (by the colour of the sky 3.1); variance is "
+        "Mitsuba's",
+    "shading_normals dome.vertex_positions": EDGES,
+    "shading_normals dome.vertex_normals": EDGES + ", and positions are requested with it; by normals alone 0.042",
+    "dielectric_rough glass.alpha.value": GLASS + "; a hundredth of the seeds has a fifth of the variance",
+    "dielectric_rough glass.specular_transmittance.value": GLASS,
+    "dielectric_rough glass.specular_reflectance.value": GLASS,
+    "dielectric_rough glass.eta": GLASS + "; a hundredth of the seeds, near total reflection, has 0.63 of the variance",
+    "plastic rough.diffuse_reflectance.value": SAME % 4.1,
+    "smoke smoke.sigma_t.data": "0.998 of the variance is in empty voxels, where Mitsuba's replay has no samples and no derivative",
+    **{"principled coat.%s" % n: SAME % 3.2 for n in ("clearcoat_gloss.value", "flatness.value", "roughness.value", "sheen.value",
+                                               "metallic.value", "clearcoat.value", "spec_tint.value", "base_color.value")},
+}
 
 
 def read(paths):
-    """One run of several: of figures that two have, those of the later."""
-    out = {"summary": {}, "cases": {}, "commands": []}
+    """rows: sampler -> (case, parameter) -> figures, of figures that two runs have those of the later; ways; commands"""
+    out = {"rows": {}, "ways": {}, "commands": []}
     for path in paths:
         with open(path) as f:
             run = json.load(f)
-        out["commands"].append(run["command"])
-        out["summary"].update(run["summary"])
+        out["commands"].append(re.sub(r" --json \S+", "", run["command"]))
+        out["ways"].update(run["summary"].get("ways", {}))
+        rows = out["rows"].setdefault(run["sampler"], {})
         for case, found in run["cases"].items():
-            into = out["cases"].setdefault(case, {})
-            rows = into.setdefault("parameters", {})
             for name, row in found["parameters"].items():
-                rows[name] = {**rows.get(name, {}), **{k: v for k, v in row.items() if v}}
-            into.update((k, v) for k, v in found.items() if k != "parameters" and v)
+                into = rows.setdefault((case, name), {})
+                into.update((k, v) for k, v in row.items() if v)
     return out
 
 
-def rows_of(run):
-    return {(case, name): row for case, found in run["cases"].items() for name, row in found["parameters"].items()}
-
-
-def figure(f, what="%.3g (%.2g .. %.2g)"):
-    return what % (f["value"], *f["interval"]) if f else ""
-
-
-def mitsuba(row, what):
-    return row.get("mitsuba", {}).get(what)
+def text(f):
+    return "%.3g (%.2g .. %.2g)" % (f["value"], *f["interval"]) if f else ""
 
 
 def worst_pair(row):
-    found = [(f["value"], other, f) for other, f in row.get("pairs", {}).items() if f]
-    return max(found, key=lambda v: v[0]) if found else (0, "", None)
+    """other, figure"""
+    found = {other: f for other, f in row.get("pairs", {}).items() if f}
+    return max(found.items(), key=lambda of: of[1]["value"], default=("", None))
+
+
+def geometric_mean(figures):
+    """(case, parameter) -> figure; what one case has in common, as its costs, is in all of its figures."""
+    logs, spread = [math.log(f["value"]) for f in figures.values()], {}
+    for (case, _), f in figures.items():
+        spread[case] = spread.get(case, 0) + f["log_deviation"]
+    mean, error = sum(logs) / len(logs), 1.96 * math.sqrt(sum(s * s for s in spread.values())) / len(logs)
+    return {"value": math.exp(mean), "interval": [math.exp(mean - error), math.exp(mean + error)]}
+
+
+class Column:
+    """One comparison with Mitsuba: of the rows of a run, those of reference cases, or of assets."""
+
+    def __init__(self, label, run, sampler, who, assets=False):
+        self.label, self.who = label, who
+        self.rows = {k: r for k, r in run["rows"].get(sampler, {}).items() if (k[0] in ASSETS) == assets}
+
+    def figures(self, what):
+        return {k: r[self.who][what] for k, r in self.rows.items() if what in r.get(self.who, {})}
+
+
+def columns(now, before):
+    found = [Column("`independent`, before", before, "independent", "mitsuba"),
+             Column("`independent`", now, "independent", "mitsuba"),
+             Column("`ldsampler` over `independent`", now, "ldsampler", "mitsuba"),
+             Column("both `ldsampler`", now, "ldsampler", "mitsuba, ldsampler")]
+    return [c for c in found if c.figures("product")]
 
 
 # ---- parts of the page ----
 
-SUMMARY = [("geometric mean of products over Mitsuba's", "product over Mitsuba's", "geometric mean"),
-           ("the largest product", "product over Mitsuba's", "largest"),
-           ("products, each parameter alone: geometric mean", "product alone over Mitsuba's", "geometric mean"),
-           ("the largest of these", "product alone over Mitsuba's", "largest"),
-           ("variance at equal samples over Mitsuba's: geometric mean", "variance over Mitsuba's", "geometric mean"),
-           ("all together over alone: the largest", "all together", "largest"),
-           ("a pair over alone: the largest", "a pair", "largest")]
+def table(header, rows):
+    return ["| %s |" % " | ".join(cells) for cells in [header, ["---"] + ["---:"] * (len(header) - 1), *rows]]
 
 
-def summary_table(now, before):
-    lines = ["| | before | now | of |", "|---|---:|---:|---|"]
-    for title, what, key in SUMMARY:
-        cells = [figure(run["summary"].get(what, {}).get(key)) for run in (before, now)]
-        of = now["summary"].get(what, {})
-        lines.append("| %s | %s | %s |" % (title, " | ".join(cells), "%d parameters" % of.get("parameters", 0)
-                                           if key == "geometric mean" else "`%s`" % of.get("of", "")))
-    return lines
+def mitsuba_table(found):
+    def row(title, what, figure_of):
+        return [title] + [text(figure_of(c.figures(what))) for c in found]
+
+    def largest(figures):
+        return max(figures.values(), key=lambda f: f["value"])
+
+    rows = [["parameters"] + [str(len(c.figures("product"))) for c in found],
+            row("product, geometric mean (asked: 0.25)", "product", geometric_mean),
+            row("product, the largest", "product", largest),
+            ["products whose interval is not below 1 (asked: 0)"] + [str(sum(f["interval"][1] >= 1 for f in c.figures("product").values()))
+                                                          for c in found],
+            row("variance at equal samples, geometric mean", "variance", geometric_mean)]
+    return table(["ours over Mitsuba's"] + [c.label for c in found], rows)
 
 
-def over_limits(now):
-    for what in ("all together", "a pair"):
-        found = now["summary"].get(what)
-        if found:
-            yield "%s over alone: %d lie above %g with all of their interval%s" % (
-                what[0].upper() + what[1:], len(found["beyond"]), found["limit"],
-                ": " + ", ".join("`%s`" % n for n in found["beyond"]) + "." if found["beyond"] else ".")
-    found = now["summary"].get("product over Mitsuba's")
-    if found:
-        yield "Products over Mitsuba's whose interval reaches 1 or more: %d of %d." % (len(found["not below 1"]),
-                                                                                     found["parameters"])
+def together_table(now, before):
+    rows = []
+    for title, limit, figures_of in (
+            ("all together", 1.5, lambda row: [("", row.get("together over alone"))]),
+            ("a pair", 1.3, lambda row: list(row.get("pairs", {}).items()))):
+        cells = [title]
+        for run in (before, now):
+            figures = [(f["value"], "`%s`, `%s`%s" % (*k, " with `%s`" % other if other else ""), f)
+                       for k, row in run["rows"].get("independent", {}).items() for other, f in figures_of(row) if f]
+            value, of, f = max(figures, key=lambda v: v[0], default=(0, "", None))
+            beyond = sum(f["interval"][0] > limit for _, _, f in figures)
+            cells += ["%s, %s" % (text(f), of) if value > 1 else text(f), "%d of %d" % (beyond, len(figures))]
+        rows.append(cells + ["%g" % limit])
+    return table(["over alone", "the largest, before", "surely above", "the largest, now", "surely above", "limit"], rows)
 
 
-def worst_table(now, before):
-    rows, then = rows_of(now), rows_of(before)
-    known = sorted((k for k, r in rows.items() if mitsuba(r, "product")), key=lambda k: -rows[k]["mitsuba"]["product"]["value"])
-    lines = ["| parameter | product over Mitsuba's | before | variance | cause |", "|---|---:|---:|---:|---|"]
-    for key in known[:WORST]:
-        lines.append("| `%s`, `%s` | %s | %s | %s | %s |" % (
-            *key, figure(mitsuba(rows[key], "product")), figure(mitsuba(then.get(key, {}), "product")),
-            figure(mitsuba(rows[key], "variance")), CAUSES.get(" ".join(key), "not looked into")))
-    return lines
+def worst_table(found):
+    ranked = next(c for c in found if c.label == "`independent`")
+    products = ranked.figures("product")
+    rows = []
+    for key in sorted(products, key=lambda k: -products[k]["value"])[:WORST]:
+        rows.append(["`%s`, `%s`" % key] + [text(c.figures("product").get(key)) for c in found]
+                    + [text(ranked.figures("variance")[key]), CAUSES.get(" ".join(key), "not looked into")])
+    return table(["parameter"] + ["product, " + c.label for c in found] + ["variance, `independent`", "cause"], rows)
 
 
-def left_out(now):
-    return ["* `%s`, `%s`: %s" % (*key, mitsuba(row, "left out").split(":")[0]) for key, row in rows_of(now).items()
-            if mitsuba(row, "left out")]
+def assets_table(now):
+    column = Column("", now, "independent", "mitsuba", assets=True)
+    return table(["parameter", "variance over Mitsuba's", "product", "cause"],
+                 [["`%s`, `%s`" % key, text(column.figures("variance")[key]), text(f), CAUSES.get(" ".join(key), "")]
+                  for key, f in column.figures("product").items()])
+
+
+def left_out(found):
+    reasons = {key: row[c.who]["left out"].split(":")[0] for c in found[-2:] for key, row in c.rows.items()
+               if "left out" in row.get(c.who, {})}
+    return ["* `%s`, `%s`: %s" % (*key, reason) for key, reason in reasons.items()]
 
 
 def ways_table(now):
-    lines = ["| way | variance | cost | product | cases |", "|---|---:|---:|---:|---:|"]
-    for way, f in now["summary"].get("ways", {}).items():
-        lines.append("| %s | %s | %d |" % (way, " | ".join(figure(f[k]) for k in ("variance", "cost", "product")), f["cases"]))
-    return lines
+    return table(["way", "variance", "cost", "product", "cases"],
+                 [[way] + [text(f[k]) for k in ("variance", "cost", "product")] + [str(f["cases"])]
+                  for way, f in now["ways"].items()])
 
 
-def ranks(values):
-    return list(enumerate(sorted(v for v in values if v), 1))
+def ranks(figures):
+    return list(enumerate(sorted(f["value"] for f in figures if f), 1))
 
 
-def panels(now, before):
-    def products(run, what):
-        return ranks(f["value"] for f in (mitsuba(r, what) for r in rows_of(run).values()) if f)
-
-    def togethers(run):
-        return ranks(f["value"] for f in (r.get("together over alone") for r in rows_of(run).values()) if f)
-
-    def pairs(run):
-        return ranks(worst_pair(r)[0] for r in rows_of(run).values())
-
+def panels(now, before, found):
+    together = {}
+    for when, run in (("before", before), ("now", now)):
+        rows = run["rows"].get("independent", {}).values()
+        together["all, " + when] = ranks(r.get("together over alone") for r in rows)
+        together["worst pair, " + when] = ranks(worst_pair(r)[1] for r in rows)
     for title, curves in (
-            ("Product of variance and CPU time over Mitsuba's", {"before": products(before, "product"),
-                                                                 "now": products(now, "product")}),
-            ("Variance at equal samples over Mitsuba's", {"before": products(before, "variance"),
-                                                          "now": products(now, "variance")}),
-            ("Variance over that of the parameter alone", {"all, before": togethers(before), "all, now": togethers(now),
-                                                           "worst pair, before": pairs(before), "worst pair, now": pairs(now)})):
+            ("Product over Mitsuba's", {c.label.replace("`", ""): ranks(c.figures("product").values()) for c in found}),
+            ("Variance over Mitsuba's, equal samples",
+             {c.label.replace("`", ""): ranks(c.figures("variance").values()) for c in found}),
+            ("Variance over that of the parameter alone", together)):
         curves = {n: c for n, c in curves.items() if c}
         if curves:
             yield {"title": title, "x": "parameters, by rank", "y": "ratio", "log_y": True, "curves": curves}
 
 
-COLUMNS = ["case", "parameter", "together over alone", "low", "high", "worst pair over alone", "low", "high", "with",
-           "variance over Mitsuba's", "low", "high", "product over Mitsuba's", "low", "high", "product alone over Mitsuba's",
-           "low", "high", "left out", "product before", "low", "high"]
-
-
-def csv_rows(now, before):
+def csv_rows(now, before, found):
     def cells(f):
         return ["%.4g" % v for v in (f["value"], *f["interval"])] if f else ["", "", ""]
 
-    then = rows_of(before)
-    for key, row in rows_of(now).items():
-        pair = worst_pair(row)
-        yield [*key, *cells(row.get("together over alone")), *cells(pair[2]), pair[1], *cells(mitsuba(row, "variance")),
-               *cells(mitsuba(row, "product")), *cells(mitsuba(row, "product alone")), mitsuba(row, "left out") or "",
-               *cells(mitsuba(then.get(key, {}), "product"))]
+    titles = ["together over alone", "worst pair over alone"] + ["%s, %s" % (what, c.label.replace("`", ""))
+                                                                for c in found for what in ("variance", "product")]
+    yield ["case", "parameter", "with"] + [w for t in titles for w in (t, "low", "high")]
+    for key in dict.fromkeys(k for run in (now, before) for rows in run["rows"].values() for k in rows):
+        row = now["rows"].get("independent", {}).get(key, {})
+        other, pair = worst_pair(row)
+        figures = [row.get("together over alone"), pair] + [c.figures(what).get(key) for c in found
+                                                            for what in ("variance", "product")]
+        yield [*key, other] + [w for f in figures for w in cells(f)]
 
 
 TITLE = "Variance times cost of gradients, beside Mitsuba 3"
-HEAD = """Every parameter of the [reference cases](../../tests/reference/README.md), one gradient of all of them: the variance summed over
-the parameter's entries, times the CPU time of the gradient. Ratios below 1: Backlight's is less noisy in equal time. Mitsuba 3.9.1 is
-`prb` or `prbvolpath`, in the same run. Intervals are of 95 %, by bootstrap over seeds. A parameter counts where both agree with the
-reference. *Before*: commit 40b7a397. All figures: [variance.csv](variance.csv)."""
+HEAD = """Ratios of a gradient of the [reference cases](../../tests/reference/README.md), by all of their parameters that both have and get
+right: variance summed over a parameter's entries, user CPU time of the gradient, and their product. Below 1, Backlight is less noisy
+in equal time. Mitsuba 3.9.1 is `prb` or `prbvolpath`, in the same run. Intervals are of 95 %. The native device; *before* is commit
+40b7a397. The scenes have the sampler `independent`; the last columns are ours with `ldsampler`, over Mitsuba's with the scene's own
+and with `ldsampler`. All figures: [variance.csv](variance.csv).
+
+Of these cases `dielectric_rough` alone has changed since *before*; the others give the same bytes, so their rows are of one run. Both renderers
+have one estimator here, detached path replay, so at equal samples from one sampler they have nearly one variance, and what is left is
+time. What `ldsampler` brings, it brings Mitsuba, too: the third column says what a user gains who leaves the scene's sampler, the last
+one what is ours. Columns of `ldsampler` may be of fewer cases."""
+ASSETS_TEXT = """Scenes of `assets`, and `principled_glass`, with the sampler `independent`: parameters of which both have one mean."""
+TOGETHER = """Variance of a parameter that is requested with all others, or with one, over that of the parameter alone: reference cases,
+`principled_glass` and `metal_in_glass`. *Surely above*: all of the interval is above the limit."""
 WAYS = """Each over `separate`, `independent`, `uniform`; geometric means over parameters and cases. *dL/dI of an image*: the loss is
-that against a picture, so the image's noise is in dL/dI; without these words dL/dI is given."""
+that against a picture, so that the image's noise is in dL/dI; without these words dL/dI is given. `orthogonal` takes 25 samples where
+16 are asked for, 18 in two walks: its variance is not at equal samples, its product is right."""
 
 
-def write(folder, now, before):
-    with open(os.path.join(folder, "variance.csv"), "w", newline="") as f:
-        csv.writer(f, lineterminator="\n").writerows([COLUMNS, *csv_rows(now, before)])
-    with open(os.path.join(folder, "variance.svg"), "w") as f:
-        f.write(plot.svg(list(panels(now, before))))
-    lines = ["# " + TITLE, "", "Made by `scripts/variance_page.py` of the figures of", "", "```", *now["commands"], "```",
-             "", HEAD, "", *summary_table(now, before), "", *[t + "\n" for t in over_limits(now)],
-             "![%s](variance.svg)" % TITLE, "", "## The worst ten", "", *worst_table(now, before), "",
-             "## Forms, samplers, pixels", "", WAYS, "", *ways_table(now), "", "## Left out", "",
-             "Parameters of which the two have not the same right gradient.", "", *left_out(now), ""]
-    with open(os.path.join(folder, "variance.md"), "w") as f:
-        f.write("\n".join(lines))
+def page(now, before, found):
+    yield from ["# " + TITLE, "", "Made by `scripts/variance_page.py` of what these wrote:", "", "```"]
+    yield from dict.fromkeys(now["commands"] + before["commands"])
+    yield from ["```", ""]
+    if found:
+        yield from [HEAD, "", *mitsuba_table(found), "", "![%s](variance.svg)" % TITLE, "", "## The worst ten", "",
+                    *worst_table(found), ""]
+    assets = assets_table(now)
+    if len(assets) > 2:
+        yield from ["## Other scenes", "", ASSETS_TEXT, "", *assets, ""]
+    yield from ["## Together over alone", "", TOGETHER, "", *together_table(now, before), ""]
+    if now["ways"]:
+        yield from ["## Forms, samplers, pixels", "", WAYS, "", *ways_table(now), ""]
+    if found:
+        yield from ["## Left out", "", "Parameters of which Mitsuba has no gradient, or not the reference's.", "", *left_out(found), ""]
 
 
 def main():
@@ -182,7 +241,15 @@ def main():
     p.add_argument("--before", nargs="+", metavar="RUN.json", default=[], help="of an earlier program")
     p.add_argument("-o", "--output", metavar="FOLDER", default=os.path.join(ROOT, "docs", "experiments"))
     o = p.parse_args()
-    write(o.output, read(o.runs), read(o.before))
+    now, before = read(o.runs), read(o.before)
+    found = columns(now, before)
+    path = os.path.join(o.output, "variance")
+    with open(path + ".csv", "w", newline="") as f:
+        csv.writer(f, lineterminator="\n").writerows(csv_rows(now, before, found))
+    with open(path + ".svg", "w") as f:
+        f.write(plot.svg(list(panels(now, before, found))))
+    with open(path + ".md", "w") as f:
+        f.write("\n".join(page(now, before, found)))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What scripts/compare-variance tells: tables on the terminal, a summary, and the same for JSON."""
+import itertools
 import json
 import sys
 
@@ -68,12 +69,12 @@ def parameter_table(name, rows, before):
             found = largest(r["pairs"])
             return "%s, with %s" % (found[1].text(), found[0]) if found and found[1].log > 1e-6 else "1"
         columns["worst pair over alone"] = pair
-    if "mitsuba" in some:
-        for column, key in (("variance over Mitsuba's", "variance"), ("product over Mitsuba's", "product"),
-                            ("alone", "product alone")):
-            if key != "product alone" or "alone" in some:
-                columns[column] = lambda n, r, key=key: (
-                    text(r["mitsuba"][key]) if key in r["mitsuba"] else r["mitsuba"]["left out"].split(":")[0])
+    for who in [k for k in some if k.startswith("mitsuba")]:
+        for column, key in (("variance over %s", "variance"), ("product over %s", "product"),
+                            ("product alone over %s", "product alone")):
+            if any(key in r[who] for r in rows.values()):
+                columns[column % who.capitalize()] = lambda n, r, key=key, who=who: (
+                    text(r[who][key]) if key in r[who] else r[who].get("left out", "").split(":")[0])
     if before:
         columns["together over before"] = lambda n, r: since(r["together"], before, name, n)
     return table(list(columns), [[cell(n, r) for cell in columns.values()] for n, r in rows.items()])
@@ -86,9 +87,8 @@ def way_text(way):
 
 def show(name, found, before):
     print("\n### %s\n\n%s" % (name, parameter_table(name, found["parameters"], before)))
-    if found["cost"]:
-        print("\nCost of a gradient of all: %s CPU s%s" % (found["cost"].text(), "; over Mitsuba's: "
-              + found["cost over Mitsuba"].text() if "cost over Mitsuba" in found else ""))
+    if found["costs"]:
+        print("\nCPU seconds of a gradient of all: " + "; ".join("%s %s" % (w, f.text()) for w, f in found["costs"].items()))
     if "ways" in found:
         print("\n" + table(["way", "variance", "cost", "product"],
                            [[way_text(way)] + [r[k].text() for k in ("variance", "cost", "product")] if isinstance(r, dict)
@@ -113,15 +113,16 @@ def summarise(results):
             out[what] = {"largest": worst[1].json(), "of": worst[0], "limit": LIMITS[what], "beyond": beyond}
             print("\n%s over alone: the largest is %s, of %s; above %g with all of the interval: %d of %d"
                   % (what, worst[1].text(), worst[0], LIMITS[what], len(beyond), len(figures)))
-    for what in ("variance", "product", "product alone"):
-        figures = {n: r["mitsuba"][what] for n, r in rows.items() if what in r.get("mitsuba", {})}
+    whos = dict.fromkeys(k for r in rows.values() for k in r if k.startswith("mitsuba"))
+    for who, what in itertools.product(whos, ("variance", "product", "product alone")):
+        figures = {n: r[who][what] for n, r in rows.items() if what in r.get(who, {})}
         if figures:
             mean, worst = statistics.geometric_mean(list(figures.values())), largest(figures)
             beyond = [n for n, f in figures.items() if f.interval[1] > 1]
-            out["%s over Mitsuba's" % what] = {"parameters": len(figures), "geometric mean": mean.json(), "of": worst[0],
+            out["%s over %s" % (what, who.capitalize())] = {"parameters": len(figures), "geometric mean": mean.json(), "of": worst[0],
                                                "largest": worst[1].json(), "not below 1": beyond}
-            print("\n%s over Mitsuba's, of %d parameters: geometric mean %s; the largest is %s, of %s; not below 1 with "
-                  "all of the interval: %d" % (what, len(figures), mean.text(), worst[1].text(), worst[0], len(beyond)))
+            print("\n%s over %s, of %d parameters: geometric mean %s; the largest is %s, of %s; not below 1 with "
+                  "all of the interval: %d" % (what, who.capitalize(), len(figures), mean.text(), worst[1].text(), worst[0], len(beyond)))
     ways = summarise_ways(results)
     if ways:
         out["ways"] = plain(ways)

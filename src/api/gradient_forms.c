@@ -17,8 +17,8 @@
 #include "api/kernel_code.h"
 
 enum {
-    SLOTS_MOST_CPU = 1 << 18, /* most samples of a tile; they need 8 .. */
-    SLOTS_MOST_GPU = 1 << 22, /* .. and 128 MiB */
+    SLOTS_MOST_CPU = 1 << 18, /* most samples of a tile; they need 9 .. */
+    SLOTS_MOST_GPU = 1 << 22, /* .. and 144 MiB */
     LANES_LEAST_GPU = 1 << 16 /* an H100 with a sixteenth of these was eight times slower */
 };
 

@@ -69,17 +69,18 @@ typedef struct sample_planes {
     uint32_t but_one;    /* f32, n: contributions that miss exactly one factor */
     uint32_t seen;       /* u32: bit k, the light that vertex k sampled is visible */
     uint32_t hash;       /* u32: of the path's decisions */
+    uint32_t again;      /* u32: replay_state.again */
     uint32_t words;      /* how many these are; behind them so many words .. */
     uint32_t remembered; /* .. for each of plan_remembers_transmittance sampled lights:
                             integrator/media/remembered_transmittance.c */
 } sample_planes;
 static inline sample_planes sample_planes_of(uint32_t n)
 {
-    return (sample_planes){0, n, 2 * n, 2 * n + 1, 2 * n + 2, n + 1};
+    return (sample_planes){0, n, 2 * n, 2 * n + 1, 2 * n + 2, 2 * n + 3, n + 1};
 }
 enum {
     REMEMBERED_MOST = 16,
-    SAMPLE_WORDS_MOST = 2 * COLOR_MOST + 2 + (COLOR_MOST + 1) * REMEMBERED_MOST,
+    SAMPLE_WORDS_MOST = 2 * COLOR_MOST + 3 + (COLOR_MOST + 1) * REMEMBERED_MOST,
     TAPE_VERTEX_WORDS =
         78 /* of METHOD_TAPE instead: u32, how many vertices; and for each of them so many words */
 };

@@ -255,7 +255,8 @@ const scene_case scene_cases[] = {
          "<emitter type='point' id='dark'><point name='position' value='.5,.2,1.2'/>"
          RGB("intensity", "0,0,0") "</emitter>"
          "<emitter type='spot' id='spot'><transform name='to_world'><lookat origin='0,-.5,1.6' "
-         "target='0,.3,0' up='0,1,0'/></transform>" RGB("intensity", "2,1,1") "</emitter>"
+         "target='0,.3,0' up='0,1,0'/></transform><float name='cutoff_angle' value='70'/>"
+         RGB("intensity", "2,1,1") "</emitter>"
          "<emitter type='constant' id='sky'>" RGB("radiance", ".2,.3,.4") "</emitter>",
      .light_tree = true,
      .parameters = {"white.reflectance.value", "light.radiance.value", "ball.radiance.value",

@@ -10,6 +10,9 @@
  * and RENDER_ADJOINT are kernels of one phase each, with a sample's L between them in BUFFER_SAMPLES. There
  * the phase is a constant, and the builder folds the code of the other phase away.
  *
+ * Phase 1 ends behind the last vertex that has found light, and does not begin where there is none
+ * (replay_shortens).
+ *
  * Whether the second walk equals the first is measured, by the hash of all decisions and by what is left of L
  * (STATUS_DRIFT). The most expensive work is not done twice: phase 0 notes which sampled lights are visible
  * (walk_known.seen) and the transmittance toward them (media/remembered_transmittance.c).
@@ -52,6 +55,8 @@ static void state_replay(walk *w, loop_state *s, replay_state *p)
     state_throughput(w, s, &p->b);
     state_sums(s, &w->t, &p->sums);
     state_ref(s, &p->hash), state_ref(s, &p->hash_first), state_ref(s, &p->seen);
+    if (replay_shortens(w))
+        state_ref(s, &p->again);
     state_film(w, s, &p->sum);
     if (has_chains(w))
         state_chain(w, s, &p->chain);
@@ -122,11 +127,15 @@ static void finish_fused(walk *w, replay_state *p, film_value dL, ir_ref alive)
            phase_0_ended = ir_and(f, ended, ir_not(f, ir_or(f, p->phase, p->drt_path.on)));
     count_drift(w, p, replayed);
     kernel_count(w, ir_and(f, phase_0_ended, ir_not(f, finite)), STATUS_NON_FINITE);
-    ir_ref replay = ir_and(f, phase_0_ended, finite), back = starts_drt_path(w, p, dL, ended, replayed);
-    ir_ref fresh = ir_and(f, ended, ir_not(f, ir_or(f, replay, back)));
+    ir_ref replay = ir_and(f, phase_0_ended, finite);
     replay_add_image(w, p, replay);
     sums_note_size(t, &p->sums, phase_0_ended);
-    p->hash_first = ir_select(f, phase_0_ended, p->hash, p->hash_first);
+    if (replay_shortens(w))
+        replay = ir_and(f, replay, ir_gt(f, p->again, t_u32(t, 0)));
+    else
+        p->hash_first = ir_select(f, phase_0_ended, p->hash, p->hash_first);
+    ir_ref back = starts_drt_path(w, p, dL, ended, replayed);
+    ir_ref fresh = ir_and(f, ended, ir_not(f, ir_or(f, replay, back)));
     replay_new_path(w, p, fresh, alive);
     p->phase = ir_or(f, replay, ir_and(f, p->phase, alive));
     start_drt_path(w, p, back, fresh);
@@ -150,10 +159,41 @@ static void finish_replay(walk *w, const lane *l, replay_state *p, ir_ref alive)
                  M.c[c]);
     }
     ir_store(f, BUFFER_SAMPLES, kernel_sample_word(w, l, p->at.sample, t_u32(t, plane.seen)), p->seen);
-    ir_store(f, BUFFER_SAMPLES, kernel_sample_word(w, l, p->at.sample, t_u32(t, plane.hash)), p->hash);
+    ir_store(f, BUFFER_SAMPLES, kernel_sample_word(w, l, p->at.sample, t_u32(t, plane.hash)),
+             replay_shortens(w) ? p->hash_first : p->hash);
+    if (replay_shortens(w))
+        ir_store(f, BUFFER_SAMPLES, kernel_sample_word(w, l, p->at.sample, t_u32(t, plane.again)),
+                 ir_select(f, finite, p->again, t_u32(t, 0)));
     ir_else(f);
     ir_endif(f);
     replay_new_path(w, p, ended, alive);
+}
+
+/* u32: how many vertices of the sample are walked again; 1 behind the lane's last one. */
+static ir_ref again_of(walk *w, const lane *l, ir_ref sample)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    const sample_planes plane = sample_planes_of(t->channels);
+    ir_ref branch = ir_if(f, ir_lt(f, sample, l->last));
+    ir_ref stored =
+        ir_load(f, IR_U32, BUFFER_SAMPLES, kernel_sample_word(w, l, sample, t_u32(t, plane.again)));
+    ir_else(f);
+    ir_endif(f);
+    return ir_phi(f, branch, stored, t_u32(t, 1));
+}
+
+/* RENDER_ADJOINT: the first sample, from this one on, that is walked again. */
+static ir_ref next_replayed(walk *w, const lane *l, ir_ref sample)
+{
+    ir_func *f = w->t.f;
+    if (!replay_shortens(w))
+        return sample;
+    ir_ref loop = ir_loop(f, &sample, 1);
+    ir_while(f, ir_eq(f, again_of(w, l, sample), t_u32(&w->t, 0)));
+    ir_ref next = ir_add(f, sample, t_u32(&w->t, 1));
+    ir_endloop(f, loop, &next, 1);
+    return sample;
 }
 
 /* RENDER_ADJOINT: a path that begins loads what RENDER_REPLAY stored. If that is not finite, the path hits
@@ -163,12 +203,14 @@ static void begin_adjoint(walk *w, const lane *l, replay_state *p, ir_ref fresh)
     tracer *t = &w->t;
     ir_func *f = t->f;
     const sample_planes plane = sample_planes_of(t->channels);
-    ir_ref stored[2 * COLOR_MOST], seen, hash, branch = ir_if(f, fresh);
+    ir_ref stored[2 * COLOR_MOST], seen, hash, again = t_u32(t, 0), branch = ir_if(f, fresh);
     for (uint32_t k = 0; k < 2 * t->channels; k++)
         stored[k] = ir_load(f, IR_F32, BUFFER_SAMPLES,
                             kernel_sample_word(w, l, p->at.sample, t_u32(t, plane.radiance + k)));
     seen = ir_load(f, IR_U32, BUFFER_SAMPLES, kernel_sample_word(w, l, p->at.sample, t_u32(t, plane.seen)));
     hash = ir_load(f, IR_U32, BUFFER_SAMPLES, kernel_sample_word(w, l, p->at.sample, t_u32(t, plane.hash)));
+    if (replay_shortens(w))
+        again = again_of(w, l, p->at.sample);
     ir_else(f);
     ir_endif(f);
     for (uint32_t c = 0; c < t->channels; c++) {
@@ -177,6 +219,8 @@ static void begin_adjoint(walk *w, const lane *l, replay_state *p, ir_ref fresh)
         p->sums.size.c[c] = ir_phi(f, branch, stored[c], p->sums.size.c[c]);
     }
     p->seen = ir_phi(f, branch, seen, p->seen), p->hash_first = ir_phi(f, branch, hash, p->hash_first);
+    if (replay_shortens(w))
+        p->again = ir_phi(f, branch, again, p->again);
     ir_ref finite = color_finite(t, p->sums.size);
     p->at.tmax = ir_select(f, finite, p->at.tmax, t_f32(t, -1));
     for (uint32_t c = 0; c < t->channels; c++) {
@@ -186,13 +230,14 @@ static void begin_adjoint(walk *w, const lane *l, replay_state *p, ir_ref fresh)
 }
 
 /* RENDER_ADJOINT: where a path has ended, a DRT path or the next sample begins. */
-static void finish_adjoint(walk *w, replay_state *p, film_value dL, ir_ref alive)
+static void finish_adjoint(walk *w, const lane *l, replay_state *p, film_value dL, ir_ref alive)
 {
     ir_func *f = w->t.f;
     ir_ref ended = ir_not(f, alive), replayed = ir_and(f, ended, p->phase);
     count_drift(w, p, ir_and(f, replayed, color_finite(&w->t, p->sums.size)));
     ir_ref back = starts_drt_path(w, p, dL, ended, replayed), fresh = ir_and(f, ended, ir_not(f, back));
     replay_new_path(w, p, fresh, alive);
+    p->at.sample = next_replayed(w, l, p->at.sample);
     start_drt_path(w, p, back, fresh);
 }
 
@@ -210,6 +255,7 @@ static replay_state start(walk *w, const lane *l)
         .hash = none,
         .hash_first = none,
         .seen = none,
+        .again = none,
         .sum = film_none(w),
         .chain = chain_none(w),
         .inversion = inverts(w) ? inversion_none(w) : (replay_inversion){.mode = none},
@@ -237,6 +283,8 @@ bl_result kernel_gradient(walk *w, ir_module *m)
     kept_rows rows = has_chains(w) ? chain_make_rows(w) : (kept_rows){0};
     if (image)
         p.sum = kernel_load_sum(w, l.film, l.inside);
+    if (w->pass == RENDER_ADJOINT)
+        p.at.sample = next_replayed(w, &l, p.at.sample);
     p.lane = &l, p.rows = &rows;
     loop_state state = {0}, next = {0};
     state_replay(w, &state, &p);
@@ -266,7 +314,7 @@ bl_result kernel_gradient(walk *w, ir_module *m)
     else if (w->pass == RENDER_REPLAY)
         finish_replay(w, &l, &p, alive);
     else
-        finish_adjoint(w, &p, dL, alive);
+        finish_adjoint(w, &l, &p, dL, alive);
     state_replay(w, &next, &p);
     state_endloop(f, loop, &state, &next);
     if (w->pass != RENDER_REPLAY)

@@ -44,6 +44,14 @@ film_value replay_sample_adjoint(walk *w, const lane *l);
 /* Where dL is 0 the lane walks no sample: nothing would be added to a gradient. Not where the image of the
  * pass is the next one's (render_scene.pipelined), or where dL/dI follows from it (UNIFORM_UNKNOWN). */
 void replay_skip_zero(walk *w, const film_value *dL, lane *l);
+/* Whether phase 1 ends behind the last vertex at which the path has found light, by its own ray or by light
+ * sampling. Derivatives there and before have that light as a factor, and behind it there are none, whatever
+ * is 0: seeds of values behind it are products with the visibility of lights (docs/theory/variance.md). Not
+ * where something else gives light, or moves. */
+bool replay_shortens(const walk *w);
+/* After replay_note, where replay_shortens: notes in phase 0 whether the vertex has found light, and returns
+ * whether the path, which has not ended if alive, goes on. */
+ir_ref replay_goes_on(walk *w, replay_state *p, const walk_vertex *v, ir_ref alive);
 /* After a vertex: adds its decisions to the hash, and notes whether its sampled light is visible. */
 void replay_note(walk *w, replay_state *p, const walk_vertex *v, ir_ref alive);
 

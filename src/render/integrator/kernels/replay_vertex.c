@@ -48,6 +48,8 @@ void replay_new_path(walk *w, replay_state *p, ir_ref fresh, ir_ref alive)
     throughput_restart(w, alive, &p->b);
     p->hash = ir_select(f, alive, p->hash, t_u32(t, 0));
     p->seen = ir_select(f, fresh, t_u32(t, 0), p->seen);
+    if (replay_shortens(w))
+        p->again = ir_select(f, fresh, t_u32(t, 0), p->again);
     p->at = walk_restart(w, alive, p->at);
     p->at.sample = ir_add(f, p->at.sample, ir_to_u32(f, fresh));
 }
@@ -76,6 +78,32 @@ void replay_note(walk *w, replay_state *p, const walk_vertex *v, ir_ref alive)
     ir_ref number = walk_number(w, &p->at);
     ir_ref has_bit = ir_and(f, v->light_visible, ir_lt(f, number, t_u32(t, SEEN_MOST)));
     p->seen = ir_or(f, p->seen, ir_shl(f, ir_to_u32(f, has_bit), number));
+}
+
+/* By the plan alone: both kernels of separate ones must find the same. */
+bool replay_shortens(const walk *w)
+{
+    const plan *p = w->plan;
+    bool by_lights = !(w->media && emission_any(w)) && !p->field && !w->bends && !p->drt;
+    bool moves = plan_attaches_paths(p) || plan_moves_segments(p) || p->moves || w->polarized;
+    bool replays = w->pass != RENDER_GRADIENT || p->scene->method == METHOD_REPLAY;
+    return by_lights && !moves && replays;
+}
+
+ir_ref replay_goes_on(walk *w, replay_state *p, const walk_vertex *v, ir_ref alive)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    if (!replay_shortens(w))
+        return alive;
+    ir_ref count = ir_add(f, w->volumetric ? p->at.event : p->at.depth, t_u32(t, 1)),
+           found = ir_bool(f, false);
+    if (w->plan->scene->emitters.count > 0)
+        found = w->next_event ? ir_or(f, v->hit.there, v->light.there) : v->hit.there;
+    found = ir_and(f, found, ir_not(f, p->phase));
+    p->again = ir_select(f, found, count, p->again);
+    p->hash_first = ir_select(f, found, p->hash, p->hash_first);
+    return ir_and(f, alive, ir_or(f, ir_not(f, p->phase), ir_lt(f, count, p->again)));
 }
 
 /* The light that the medium emits before the vertex. It joins or leaves L with the throughput before the
@@ -147,8 +175,9 @@ ir_ref replay_vertex(const walk *kernel, replay_state *p, film_value film_dL)
         adjoint(w, p, &(vertex_adjoint){&v, &k, dL, p->phase}, &arrived);
     passage onward = contribution_pass(w, p->at.depth, &v, &k, &p->b);
     replay_note(w, p, &v, onward.alive);
-    p->at = walk_next(w, p->at, &v, onward.alive);
+    ir_ref alive = replay_goes_on(w, p, &v, onward.alive);
+    p->at = walk_next(w, p->at, &v, alive);
     if (drt_any(w))
         drt_passed(w, &p->drt_path);
-    return onward.alive;
+    return alive;
 }

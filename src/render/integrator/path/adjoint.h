@@ -49,6 +49,7 @@ typedef struct replay_state {
     replay_sums sums;
     ir_ref hash, hash_first;
     ir_ref seen;                /* u32: walk_known.seen */
+    ir_ref again;               /* u32, where replay_shortens: so many vertices are walked again */
     replay_chain chain;         /* where walk.chains */
     replay_inversion inversion; /* in the place of most of it where render_scene.inverts */
     replay_turn turn;           /* where METHOD_RECURSIVE */
