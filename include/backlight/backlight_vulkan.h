@@ -315,7 +315,8 @@ BL_API bl_result bl_job_use_accel(bl_job *job, VkAccelerationStructureKHR top);
  * bl_vulkan_step_results. A step whose fixed point overflows is not repeated; bl_fit_prepare_step then makes
  * the scale coarser for the steps to come. A batch of pixels is drawn when its step is recorded, and its list
  * and targets, 16 bytes a pixel, become part of the commands. BL_ERROR_UNSUPPORTED, with the reason, with
- * large steps of meshes, and with BL_PIXELS_ADJOINT. cost may be NULL. */
+ * large steps of meshes, with BL_PIXELS_ADJOINT, and with variance_steps, wanted_noise, recursive_images and
+ * average_from. cost may be NULL. */
 BL_API bl_result bl_fit_prepare_step(bl_fit *fit, bl_vulkan_cost *cost);
 BL_API bl_result bl_fit_record_step(bl_fit *fit, bl_recorder *recorder, VkCommandBuffer commands,
                                     uint32_t part, uint32_t parts);

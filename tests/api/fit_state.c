@@ -456,7 +456,7 @@ static void samples_images_and_means_go_on_exactly(void **state)
     bl_scene *scene = room(".5");
     const bl_fit_view views[2] = {{.target = target}, {.target = other_target}};
     bl_fit_desc adaptive = plain(), recursive = plain(), averaged = plain();
-    adaptive.wanted_noise = 0.1, adaptive.spp = 16, adaptive.average_from = 2;
+    adaptive.wanted_noise = 0.1, adaptive.spp = 64, adaptive.average_from = 2;
     expect_same_bytes(scene, &adaptive, 0);
     recursive.recursive_images = 1;
     expect_same_bytes(scene, &recursive, 0);
