@@ -45,8 +45,12 @@ def main():
         assert render() != render("--sampler", "auto") == render("--sampler", "paddedsobol")
         plain = render()
 
+        told = []
+
         def grad(scene, *more):
             run("grad", scene, *common, "--target", target, "-o", t + "/g", "--param", NAME, *more)
+            with open(t + "/g/summary.json") as f:
+                told.append(json.load(f)["sampler"])
             with open(t + "/g/%s.npy" % NAME, "rb") as f:
                 return f.read()
 
@@ -55,6 +59,7 @@ def main():
         assert grad(SCENE) != grad(SCENE, "--sampler", "scene") == grad(SCENE, "--sampler", "independent")
         assert grad(other) == grad(other, "--sampler", "scene") == grad(other, "--sampler", "stratified")
         assert grad(other) == grad(SCENE, "--sampler", "stratified") != grad(SCENE)
+        assert set(told[:3]) == {"paddedsobol"} and told[-3:] == ["stratified", "stratified", "paddedsobol"], told
 
         def fit(sampler, *more):
             job = {"scene": SCENE, "defines": {"resolution": 4}, "target": target, "steps": 1, "spp": 4,
@@ -63,10 +68,13 @@ def main():
                 json.dump(job, f)
             run("fit", t + "/job.json", "-o", t + "/fit", "--force", *more)
             with open(t + "/fit/result.json") as f:
-                return json.dumps(json.load(f)["parameters"])
+                found = json.load(f)
+            assert found["sampling"] == "detached"
+            return found["sampler"], json.dumps(found["parameters"])
 
         assert fit({}) == fit({"sampler": "auto"}) == fit({"sampler": "scene"}, "--sampler", "paddedsobol")
-        assert fit({}) != fit({"sampler": "scene"})
+        assert fit({})[0] == "paddedsobol" and fit({"sampler": "scene"})[0] == "independent"
+        assert fit({})[1] != fit({"sampler": "scene"})[1]
         r = backlight("grad", SCENE, "--sampler", "sobol", "--target", target, "-o", t + "/g", "--param", NAME)
         assert r.returncode == 2 and "paddedsobol" in r.stderr, r.stderr
 

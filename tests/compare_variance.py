@@ -57,7 +57,7 @@ def by_hand(folder, names):
     case, found = os.path.join(ROOT, "tests", "reference", CASE), {n: [] for n in names}
     for seed in range(SEEDS):
         subprocess.run([PROGRAM, "grad", case + "/scene.xml", "--adjoint", case + "/adjoint.exr", "--spp", str(SPP),
-                        "--seed", str(seed), "--quiet", "-o", folder, "--param"] + names, check=True)
+                        "--seed", str(seed), "--sampler", "scene", "--quiet", "-o", folder, "--param"] + names, check=True)
         for n in names:
             found[n].append(np.load(os.path.join(folder, n + ".npy")).astype(float).ravel())
     return {n: np.var(g, axis=0, ddof=1).sum() for n, g in found.items()}

@@ -339,7 +339,8 @@ typedef struct bl_scene_info {
         sensors; /* a job looks through the one of bl_scene_desc, unless told otherwise (bl_job_set_sensor) */
     uint32_t channels; /* of an image */
     const char *mode;
-    uint64_t reserved[6];
+    const char *sampler; /* how random numbers are spread: the scene's, or what bl_scene_desc asked for */
+    uint64_t reserved[5];
 } bl_scene_info;
 BL_API bl_result bl_scene_info_get(const bl_scene *scene, bl_scene_info *out);
 /* Channels that the scene's image has besides its colours: alpha "A" where the film asks for it, and those of
@@ -947,6 +948,7 @@ BL_API bl_result bl_fit_step(bl_fit *fit, bl_fit_status *status);
 BL_API bl_result bl_fit_settle(bl_fit *fit);
 /* What the last step returned; after bl_fit_restore, what it had returned when the state was saved. */
 BL_API bl_fit_status bl_fit_status_get(const bl_fit *fit);
+BL_API const char *bl_fit_sampling(const bl_fit *fit); /* bl_job_sampling of its gradients */
 /* Current values of parameter k of the descriptor. */
 BL_API bl_result bl_fit_get(bl_fit *fit, uint32_t k, float *values);
 

@@ -524,6 +524,7 @@ const char *bl_prior_name(bl_prior prior)
 }
 
 bl_fit_status bl_fit_status_get(const bl_fit *fit) { return fit->status; }
+const char *bl_fit_sampling(const bl_fit *fit) { return bl_job_sampling(fit->job); }
 
 bl_result bl_fit_get(bl_fit *fit, uint32_t k, float *values)
 {

@@ -195,6 +195,7 @@ bl_result bl_scene_info_get(const bl_scene *scene, bl_scene_info *out)
         .sensors = s->sensors.count,
         .channels = s->mode->film_channels,
         .mode = s->mode->name,
+        .sampler = s->spreads->base.plugin.name,
     };
     return BL_OK;
 }

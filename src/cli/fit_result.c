@@ -155,6 +155,8 @@ static cJSON *result_json(const fit_work *w, int *status)
     cJSON_AddStringToObject(json, "form", bl_gradient_form_name(w->status.form));
     cJSON_AddStringToObject(json, "pixels", bl_pixels_name(w->job.pixels));
     cJSON_AddStringToObject(json, "volume_gradient", bl_volume_gradient_name(w->status.volume_gradient));
+    cJSON_AddStringToObject(json, "sampling", bl_fit_sampling(w->fit));
+    cJSON_AddStringToObject(json, "sampler", w->session->info.sampler);
     add_optimizer(w, json);
     cJSON_AddNumberToObject(json, "spp", w->spp);
     cJSON_AddNumberToObject(json, "spp_grad", w->spp_grad);

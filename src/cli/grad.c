@@ -203,6 +203,7 @@ static cJSON *summary(const work *w)
     cJSON_AddStringToObject(json, "pixels", bl_pixels_name(pixels_of(w->args->pixels)));
     cJSON_AddStringToObject(json, "volume_gradient", bl_volume_gradient_name(bl_job_volume_gradient(w->job)));
     cJSON_AddStringToObject(json, "sampling", bl_job_sampling(w->job));
+    cJSON_AddStringToObject(json, "sampler", w->session->info.sampler);
     cJSON_AddNumberToObject(json, "drift", drift(&w->stats));
     cJSON_AddNumberToObject(json, "drifted_samples", (double)w->stats.drifted);
     cJSON_AddNumberToObject(json, "overflow", (double)w->stats.overflowed);

@@ -125,6 +125,7 @@ static cJSON *summary(const work *w)
     cJSON_AddStringToObject(json, "mode", "forward");
     cJSON_AddStringToObject(json, "volume_gradient", bl_volume_gradient_name(bl_job_volume_gradient(w->job)));
     cJSON_AddStringToObject(json, "sampling", bl_job_sampling(w->job));
+    cJSON_AddStringToObject(json, "sampler", w->session->info.sampler);
     cJSON_AddNumberToObject(json, "non_finite", (double)w->stats.non_finite);
     cJSON_AddNumberToObject(json, "cut", (double)w->stats.cut);
     grad_add_singular(json, &w->stats);

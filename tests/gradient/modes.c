@@ -6,7 +6,7 @@
  * forward mode by its dot product with replay.
  *
  * What the numbers themselves are is known where a scene is grey, since mono is then what rgb is in each
- * channel, and in a furnace of colours. */
+ * channel, and in a furnace of colours. Wavelengths are other ones in each stream. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -165,6 +165,36 @@ static void a_furnace_has_the_product_of_luminances(void **state)
     }
 }
 
+/* ---- wavelengths ---- */
+
+/* Image and gradient are of different streams, and must not share their wavelengths: else dL/dI and dI would
+ * be correlated, and their product biased. All that differs between samples of a sky is their wavelengths. */
+static void streams_have_wavelengths_of_their_own(void **state)
+{
+    (void)state;
+    arena a = {0};
+    uint32_t random = 9, same = 0;
+    const scene_case c = {
+        .name = "sky",
+        .body = "<emitter type='constant' id='sky'><rgb name='radiance' value='.2,.9,.4'/></emitter>",
+        .parameters = {"sky.radiance.value"}};
+    sample_check s = {.scene = &c, .variant = "spectral"};
+    scene_eval *e = in_mode("spectral", scene_case_xml(&a, &c, 2, SAMPLE_CHECK_SIDE, SAMPLE_CHECK_SIDE), &c);
+    sample_check_begin(&s, e, &random);
+    for (uint32_t k = 0; k < SAMPLES; k++) {
+        scene_eval_at at = sample_check_draw(&random, true);
+        double film[2][3];
+        for (at.stream = 0; at.stream < 2; at.stream++) {
+            sample_check_run_clean(&s, RENDER_PRIMAL, at);
+            memcpy(film[at.stream], e->film + 3 * at.pixel, sizeof film[0]);
+        }
+        same += fabs(film[0][1] - film[1][1]) <= 1e-9;
+    }
+    assert_int_equal(same, 0);
+    scene_eval_destroy(e);
+    arena_free(&a);
+}
+
 /* ---- names ---- */
 
 static void modes_have_names(void **state)
@@ -205,7 +235,7 @@ int main(void)
     folder = scene_files_create();
     if (!folder)
         return 1;
-    uint32_t count = 0, all = 3;
+    uint32_t count = 0, all = 4;
     for (const scene_case *c = NULL; (c = scene_case_next(c));)
         all++;
     struct CMUnitTest *tests = calloc(all, sizeof *tests);
@@ -213,6 +243,7 @@ int main(void)
         return 1;
     tests[count++] = (struct CMUnitTest)cmocka_unit_test(modes_have_names);
     tests[count++] = (struct CMUnitTest)cmocka_unit_test(grey_scenes_are_what_they_are_in_rgb);
+    tests[count++] = (struct CMUnitTest)cmocka_unit_test(streams_have_wavelengths_of_their_own);
     tests[count++] = (struct CMUnitTest)cmocka_unit_test(a_furnace_has_the_product_of_luminances);
     for (const scene_case *c = NULL; (c = scene_case_next(c));)
         tests[count++] = (struct CMUnitTest){c->name, mono_agrees, NULL, NULL, (void *)(uintptr_t)c};

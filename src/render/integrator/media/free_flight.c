@@ -75,7 +75,7 @@ static walk_flight free_flight(walk *w, const walk_stretch *s, color share)
     tracer *t = &w->t;
     ir_func *f = t->f;
     ir_ref zero = t_f32(t, 0), one = t_f32(t, 1);
-    random4 r = random_block(t, w->pixel, s->sample, s->key, w->stream, s->step);
+    random4 r = walk_stretch_numbers(w, s, s->step);
     color sigma = stretch_extinction(w, s, s->o, false), rate = sampling_rates(w, s, sigma);
     ir_ref chosen = chosen_rate(w, share, rate, r.u[2]), some = ir_gt(f, chosen, zero);
     ir_ref depth = ir_neg(f, ir_log(f, ir_sub(f, one, r.u[0])));

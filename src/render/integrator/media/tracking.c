@@ -93,7 +93,7 @@ tentative track_next(walk *w, const walk_stretch *s, const track *k, ir_ref dist
               (int)w->pass);
     BL_ASSERT(!k->shortened || ir_made(w->t.f, k->longest), "no longest mean distance, in pass %d",
               (int)w->pass);
-    random4 r = random_block(t, w->pixel, s->sample, s->key, w->stream, step);
+    random4 r = walk_stretch_numbers(w, s, step);
     ir_ref depth = ir_neg(f, ir_log(f, ir_sub(f, t_f32(t, 1), r.u[0]))), within = ir_bool(f, true);
     tentative c = {.mean = k->mean, .u = r.u[1]};
     cell_bounds cell = {.majorant = {0}};

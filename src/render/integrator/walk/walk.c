@@ -31,28 +31,51 @@ static sampler_set set_of(walk *w, ir_ref sample)
                          h->halves};
 }
 
-random4 walk_numbers(walk *w, ir_ref sample, ir_ref block, sampler_slots slots)
+/* A block of the numbers of a seed, spread over the samples of the pixel. */
+static random4 spread(walk *w, ir_ref sample, ir_ref seed, ir_ref block, sampler_slots slots)
 {
     BL_ASSERT(w->sampler && ir_made(w->t.f, w->pixel), "random numbers of no lane, in pass %d", (int)w->pass);
-    if (w->chain.any)
-        return primary_numbers(w, block);
     const sampler_place at = {
         .pixel = w->pixel,
         .sample = sample,
         .set = set_of(w, sample),
-        .seed = w->seed,
+        .seed = seed,
         .stream = w->stream,
         .jittered = sampler_jitters(w->plan->scene),
     };
     return sampler_block(&w->t, w->sampler, &at, block, slots);
 }
 
-static const uint32_t wavelength_block = 0xFFFFFFFFu; /* no vertex has it */
+random4 walk_numbers(walk *w, ir_ref sample, ir_ref block, sampler_slots slots)
+{
+    return w->chain.any ? primary_numbers(w, block) : spread(w, sample, w->seed, block, slots);
+}
+
+random4 walk_stretch_numbers(walk *w, const walk_stretch *s, ir_ref step)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    const random_counter own = {w->pixel, s->sample, s->key, w->stream, step};
+    if (w->chain.any || !w->sampler->one)
+        return random_block(t, own.pixel, own.sample, own.seed, own.stream, own.block);
+    ir_ref first = ir_eq(f, step, s->step), branch = ir_if(f, first);
+    random4 begin = spread(w, s->sample, s->key, step, SAMPLER_PAIRS);
+    ir_else(f);
+    random4 later = random_block(t, own.pixel, own.sample, own.seed, own.stream, own.block), r;
+    ir_endif(f);
+    for (uint32_t k = 0; k < 4; k++)
+        r.u[k] = ir_phi(f, branch, begin.u[k], later.u[k]);
+    return r;
+}
+
+static const uint32_t wavelength_block = 0xFFFFFDu; /* no vertex has it; a block has 24 bits */
 
 wavelength_set walk_wavelengths(walk *w, ir_ref sample)
 {
     tracer *t = &w->t;
-    random4 r = random_block(t, w->pixel, sample, w->seed, w->stream, t_u32(t, wavelength_block));
+    ir_ref block = t_u32(t, wavelength_block);
+    random4 r = w->chain.any ? random_block(t, w->pixel, sample, w->seed, w->stream, block)
+                             : spread(w, sample, w->seed, block, SAMPLER_ONE_TWO_ONE);
     return wavelengths_sample(t, WAVELENGTHS_VISIBLE, r.u[0]);
 }
 

@@ -291,6 +291,9 @@ ir_ref walk_begins(walk *w, const walk_position *at); /* bool: nothing has happe
 ir_ref walk_number(const walk *w, const walk_position *at);
 /* A block of the random numbers of a sample of the lane's pixel. */
 random4 walk_numbers(walk *w, ir_ref sample, ir_ref block, sampler_slots slots);
+/* A block of the random numbers of a stretch. The sampler spreads those of its first event alone: later ones
+ * lie at another place in each sample. */
+random4 walk_stretch_numbers(walk *w, const walk_stretch *s, ir_ref step);
 /* ---- primary_samples.c: random numbers that are the state of a Markov chain ---- */
 
 /* A block of the numbers that the step proposes for the chain; and, where a chain has several particles,
