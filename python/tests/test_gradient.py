@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import backlight as bl
-from conftest import CORNELL, GREEN, LIGHT, RED, program
+from conftest import CORNELL, GREEN, LIGHT, RED, SMALL, program
 
 NAMES = [RED, LIGHT]
 
@@ -31,7 +31,7 @@ def test_adjoint(box, tmp_path):
     w = weights()
     bl.write_bitmap(tmp_path / "w.pfm", w)
     found = bl.Job(box, NAMES).gradient(w, seed=5)
-    same(found, grad(tmp_path, "--adjoint", str(tmp_path / "w.pfm")))
+    same(found, grad(tmp_path, "--sampler", "scene", "--adjoint", str(tmp_path / "w.pfm")))
     assert found.stats["drifted"] == 0 and np.isfinite(found.loss)
 
 
@@ -40,8 +40,18 @@ def test_target(box, tmp_path, loss):
     target = abs(weights())
     bl.write_bitmap(tmp_path / "t.pfm", target)
     found = bl.Job(box, NAMES).gradient(target=target, loss=loss, seed=5, image=True)
-    same(found, grad(tmp_path, "--target", str(tmp_path / "t.pfm"), "--loss", loss))
+    same(found, grad(tmp_path, "--sampler", "scene", "--target", str(tmp_path / "t.pfm"), "--loss", loss))
     assert found.image.shape == (16, 16, 3) and found.loss > 0
+
+
+def test_sampler(tmp_path):
+    """Python keeps the scene's sampler unless it is told otherwise; the program takes `auto`."""
+    scene = bl.load_file(CORNELL, {"sampler": "auto"}, **SMALL)
+    w = weights()
+    bl.write_bitmap(tmp_path / "w.pfm", w)
+    same(bl.Job(scene, NAMES).gradient(w, seed=5), grad(tmp_path, "--adjoint", str(tmp_path / "w.pfm")))
+    with pytest.raises(bl.ArgumentError, match="paddedsobol"):
+        bl.load_file(CORNELL, {"sampler": "sobol"}, **SMALL)
 
 
 def test_other_arrays_give_the_same(box):
