@@ -13,7 +13,7 @@ import report
 PLANE = """<scene version="3.0.0"><integrator type="path"><integer name="max_depth" value="3"/></integrator>
 <sensor type="perspective"><float name="fov" value="45"/><transform name="to_world"><lookat origin="0,1.6,3.2" target="0,.2,0"
 up="0,1,0"/></transform><film type="hdrfilm"><integer name="width" value="20"/><integer name="height" value="20"/><rfilter type="box"/></film>
-<sampler type="SAMPLER"/></sensor>
+</sensor>
 <shape type="rectangle"><transform name="to_world"><scale value="1.5"/><rotate x="1" angle="-90"/></transform>
 <bsdf type="diffuse" id="floor"><texture type="bitmap" name="reflectance"><string name="filename" value="floor.pfm"/><boolean name="raw"
 value="true"/></texture></bsdf></shape>
@@ -24,7 +24,7 @@ value="true"/></texture></bsdf></shape>
 SIDE = 8  # of the floor's texture
 ADAM = {"type": "adam", "beta_2": 0.99}
 GRID = {"smoke.sigma_t.data": [8, 8, 8]}
-# name: scene, parameters, optimizer's rate, steps, samples of today's job, rest of the job
+# name: scene, parameters, optimizer's rate, steps, samples of the plain job, rest of the job
 ASSETS = {
     "colours": ("cornell/scene.xml", [{"name": "red.reflectance.value", "initial": 0.5},
                                       {"name": "green.reflectance.value", "initial": 0.5}], 0.02, 100, 16,
@@ -37,42 +37,27 @@ ASSETS = {
                                                                 0, 0, 0, 1]}], 0.01, 100, 16, {}),
 }
 ADAPTIVE, AVERAGE = {"adaptive_samples": {"noise": 1}}, {"average": 40}
-WAYS = [("today", {}), ("adaptive samples", ADAPTIVE), ("recursive images", {"recursive_images": True}),
+WAYS = [("plain", {}), ("adaptive samples", ADAPTIVE), ("recursive images", {"recursive_images": True}),
         ("adjoint pixels", {"form": "separate", "pixels": "adjoint"}), ("stratified", {"sampler": "paddedsobol"}),
         ("averaged", AVERAGE), ("averaged, adaptive", {**ADAPTIVE, **AVERAGE}),
         ("averaged, stratified", {"sampler": "paddedsobol", **AVERAGE})]
-SHARES = [0.125, 0.5, 1]  # of today's samples a step
+SHARES = [0.125, 0.5, 1]  # of the plain job's samples a step
 
 
 def write_scenes(folder):
     random = np.random.default_rng(1)
+    with open(os.path.join(folder, "plane.xml"), "w", encoding="utf-8") as f:
+        f.write(PLANE)
     with open(os.path.join(folder, "floor.pfm"), "wb") as f:
         f.write(b"PF\n%d %d\n-1.0\n" % (SIDE, SIDE) + array.array("f", random.uniform(0.1, 0.9, 3 * SIDE**2)).tobytes())
-
-
-def scene_with(sampler, source, folder):
-    """The path of the scene with another sampler in its sensor."""
-    if source == "plane.xml":
-        text = PLANE.replace("SAMPLER", sampler)
-        path = os.path.join(folder, sampler + "_plane.xml")
-    else:
-        path = os.path.join(report.ROOT, "assets", source)
-        if sampler == "independent":
-            return path
-        with open(path, encoding="utf-8") as f:
-            text = f.read().replace('type="independent"', 'type="%s"' % sampler)
-        path = os.path.join(os.path.dirname(path), ".fit_samples.xml")
-    with open(path, "w", encoding="utf-8") as f:
-        f.write(text)
-    return path
 
 
 def fit(asset, way, share, seed, folder, page, tiny):
     """Relative error of the result, samples of a pixel in all, CPU seconds."""
     source, parameters, rate, steps, spp, rest = ASSETS[asset]
-    way, spp = dict(way), max(2, int(spp * share) // 2 * 2)
-    scene = scene_with(way.pop("sampler", "independent"), source, folder)
-    job = {"scene": scene, "target": {"render": True, "spp": 16 if tiny else 1024, "seed": 4242}, "parameters": parameters,
+    spp = max(2, int(spp * share) // 2 * 2)
+    scene = os.path.join(folder if source == "plane.xml" else os.path.join(report.ROOT, "assets"), source)
+    job = {"scene": scene, "sampler": "independent", "target": {"render": True, "spp": 16 if tiny else 1024, "seed": 4242}, "parameters": parameters,
            "optimizer": {**ADAM, "rate": rate}, "steps": steps, "spp": spp, "seed": seed, "checkpoint_steps": 100000}
     job.update(rest, **way)
     job = {k: v for k, v in job.items() if v is not None}
@@ -84,11 +69,7 @@ def fit(asset, way, share, seed, folder, page, tiny):
     path = os.path.join(folder, "job.json")
     with open(path, "w", encoding="utf-8") as f:
         json.dump(job, f)
-    try:
-        r = report.backlight("fit", path, "-o", os.path.join(folder, "out"), "--force")
-    finally:
-        if scene.endswith(".fit_samples.xml"):
-            os.remove(scene)
+    r = report.backlight("fit", path, "-o", os.path.join(folder, "out"), "--force")
     page.device = r["device"]
     errors = [p["rms_error"] / p["first_rms_error"] for p in r["parameters"]]
     return float(np.sqrt(np.mean(np.square(errors)))), r["samples"], r["seconds"]
@@ -126,7 +107,7 @@ def run(page, tiny):
         write_scenes(folder)
         for asset in ASSETS:
             found = measure(asset, seeds, folder, page, tiny)
-            all_samples, goal, seconds = found["today"][-1]
+            all_samples, goal, seconds = found["plain"][-1]
             for name, _ in WAYS:
                 samples = crossing([(s, e) for s, e, _ in found[name]], goal)
                 time = crossing(sorted((t, e) for _, e, t in found[name]), goal)
@@ -138,14 +119,14 @@ def run(page, tiny):
                 panels.append({"title": asset, "x": label, "y": "error / first error", "log_x": True, "log_y": True,
                                "curves": {n: [(p[x], p[1]) for p in found[n]] for n, _ in WAYS}})
     page.write("Samples of a fit to the same error", [
-        "Five fits to a rendered target, with an eighth to all of today's samples a step (16 or 8), %d seeds each. Error: rms of "
+        "Five fits to a rendered target, with an eighth to all of the plain job's samples a step (16 or 8), %d seeds each. Error: rms of "
         "the parameters' values from the truth over that at the start, root of the mean square over parameters and seeds. "
         "Samples are those of all steps, of images and gradients; seconds those of the steps, with other work on the machine." %
         len(seeds),
-        "The table has the samples and seconds that a way needs to the final error of today's job (two walks, the sampler "
-        "`independent`, a fixed number of samples), over today's: between measured points in logarithms; where the fewest samples "
+        "The table has the samples and seconds that a way needs to the final error of the plain job (two walks, the sampler "
+        "`independent`, a fixed number of samples), over the plain job's: between measured points in logarithms; where the fewest samples "
         "are already enough, what these cost. No number: its most samples are not enough. The last two columns are of the most "
-        "samples: error and samples over today's.",
-        "The target is at most half of today's samples. Of five fits reach it: %s." %
+        "samples: error and samples over the plain job's. `stratified` is what jobs do by default.",
+        "The target is at most half of the plain job's samples. Of five fits reach it: %s." %
         ", ".join("%s %d" % (n, good[n]) for n, _ in WAYS),
-    ], ["fit", "way", "samples to today's error", "seconds to it", "error at the most samples", "these samples"], rows, panels)
+    ], ["fit", "way", "samples to the plain error", "seconds to it", "error at the most samples", "these samples"], rows, panels)
