@@ -311,6 +311,7 @@ set(api_sources
     src/api/edges.c
     src/api/fit.c
     src/api/fit_average.c
+    src/api/fit_words.c
     src/api/fit_noise.c
     src/api/fit_parameters.c
     src/api/fit_recursion.c

@@ -98,9 +98,8 @@ struct bl_fit {
     bl_fit_status status; /* status of the last step */
 };
 
-/* What a step is made of, for steps that are recorded. The gradient pass; to the job's
- * batch: the comparison of the image in the film with a target; the optimiser's move, the one after step
- * fit->status.step. */
+/* What a step is made of, for steps that are recorded. The gradient pass; to the job's batch: the comparison
+ * of the image in the film with a target; the optimiser's move, the one after step fit->status.step. */
 job_work_desc fit_gradient_work(const bl_fit *fit, const job_loss *loss, uint32_t seed);
 void fit_record_comparison(bl_fit *fit, const job_loss *loss);
 void fit_record_move(bl_fit *fit);

@@ -23,6 +23,7 @@
  * It is done on the host; images go there and back once a step. */
 #include "api/fit_recursion.h"
 #include "api/fit_views.h"
+#include "api/fit_words.h"
 #include "api/gradient_forms.h"
 #include "api/job_buffers.h"
 #include "api/job_pass.h"
@@ -224,7 +225,7 @@ void fit_recursion_move(bl_fit *fit, float *words, bool store)
 {
     for (uint32_t k = 0; fit->trails && k < fit->seen_count; k++, words += 1 + state_words(fit)) {
         fit_trail *t = &fit->trails[fit->seen[k]];
-        memcpy(store ? (void *)&t->steps : words, store ? words : (void *)&t->steps, 4);
-        memcpy(store ? t->state : words + 1, store ? words + 1 : t->state, 4 * (size_t)state_words(fit));
+        fit_copy_words(&t->steps, words, 1, store);
+        fit_copy_words(t->state, words + 1, state_words(fit), store);
     }
 }

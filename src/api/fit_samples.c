@@ -17,6 +17,7 @@
  * All of it is a function of the gradients, whose bytes do not depend on how passes are cut. */
 #include "api/fit_samples.h"
 #include "api/fit_noise.h"
+#include "api/fit_words.h"
 #include "api/gradient_scale.h"
 #include "api/job_results.h"
 
@@ -142,20 +143,16 @@ uint32_t fit_samples_words(const bl_fit *fit)
     return fit->samples.means ? STATE_WORDS + 4 * fit->asked_count + fit->job->plan->gradient_count : 0;
 }
 
-static void copy(void *own, float *words, size_t count, bool store)
-{
-    memcpy(store ? own : words, store ? words : own, 4 * count);
-}
-
 void fit_samples_move(bl_fit *fit, float *words, bool store)
 {
     fit_samples *s = &fit->samples;
     if (!s->means)
         return;
     uint32_t numbers[STATE_WORDS] = {s->image, s->gradient, s->before, s->pairs};
-    copy(numbers, words, STATE_WORDS, store);
-    copy(s->means, words + STATE_WORDS, 4 * (size_t)fit->asked_count, store);
-    copy(s->gradients, words + STATE_WORDS + 4 * fit->asked_count, fit->job->plan->gradient_count, store);
+    fit_copy_words(numbers, words, STATE_WORDS, store);
+    fit_copy_words(s->means, words + STATE_WORDS, 4 * (size_t)fit->asked_count, store);
+    fit_copy_words(s->gradients, words + STATE_WORDS + 4 * fit->asked_count, fit->job->plan->gradient_count,
+                   store);
     if (store)
         s->image = numbers[0], s->gradient = numbers[1], s->before = numbers[2], s->pairs = numbers[3];
 }

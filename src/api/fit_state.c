@@ -11,6 +11,7 @@
 #include "api/fit_average.h"
 #include "api/fit_recursion.h"
 #include "api/fit_samples.h"
+#include "api/fit_words.h"
 #include "api/gradient_scale.h"
 #include "api/job_buffers.h"
 
@@ -145,40 +146,28 @@ bl_result fit_identify(bl_fit *fit, const bl_scene *scene, const bl_fit_desc *de
 
 static uint32_t state_words(const bl_fit *fit)
 {
-    uint32_t n = 0;
-    for (uint32_t k = 0; k < fit->job->requested_count; k++)
-        n += fit->job->scene->parameters.data[fit->job->requested[k]].count;
     uint32_t image = fit->job->scene->pipelined ? job_values(fit->job) : 0;
-    return n + fit_optimizer_states(fit->desc.optimizer) * fit->job->plan->gradient_count + image +
-           fit_samples_words(fit) + fit_recursion_words(fit) + fit_average_words(fit);
-}
-
-/* Copies between device and words: if `store`, to the device; else from it. */
-static bl_result move(gpu_buffer *b, uint64_t offset, float *words, uint32_t count, bool store, bl_error *err)
-{
-    return store ? gpu_buffer_write(b, offset, words, 4ull * count, err)
-                 : gpu_buffer_read(b, offset, words, 4ull * count, err);
+    return fit_value_count(fit) + fit_optimizer_states(fit->desc.optimizer) * fit->job->plan->gradient_count +
+           image + fit_samples_words(fit) + fit_recursion_words(fit) + fit_average_words(fit);
 }
 
 static bl_result move_state(bl_fit *fit, float *words, bool store, bl_error *err)
 {
     const bl_job *job = fit->job;
-    for (uint32_t k = 0; k < job->requested_count; k++) {
-        const render_parameter *p = &job->scene->parameters.data[job->requested[k]];
-        TRY(move(job->values, 4ull * job->plan->value_offset[job->requested[k]], words, p->count, store,
-                 err));
-        words += p->count;
+    const uint32_t n = job->plan->gradient_count;
+    TRY(fit_move_values(fit, words, store, err));
+    words += fit_value_count(fit);
+    for (uint32_t i = 0; i < fit_optimizer_states(fit->desc.optimizer); i++, words += n)
+        TRY(fit_move_words(fit->state[i], 0, words, n, store, err));
+    if (job->scene->pipelined) {
+        TRY(fit_move_words(job->image, 0, words, job_values(job), store, err));
+        words += job_values(job);
     }
-    for (uint32_t i = 0; i < fit_optimizer_states(fit->desc.optimizer);
-         i++, words += job->plan->gradient_count)
-        TRY(move(fit->state[i], 0, words, job->plan->gradient_count, store, err));
-    if (job->scene->pipelined)
-        TRY(move(job->image, 0, words, job_values(job), store, err));
-    words += job->scene->pipelined ? job_values(job) : 0;
     fit_samples_move(fit, words, store);
     words += fit_samples_words(fit);
     fit_recursion_move(fit, words, store);
-    fit_average_move(fit, words + fit_recursion_words(fit), store);
+    words += fit_recursion_words(fit);
+    fit_average_move(fit, words, store);
     return BL_OK;
 }
 
