@@ -75,6 +75,10 @@ def main():
         assert fit({}) == fit({"sampler": "auto"}) == fit({"sampler": "scene"}, "--sampler", "paddedsobol")
         assert fit({})[0] == "paddedsobol" and fit({"sampler": "scene"})[0] == "independent"
         assert fit({})[1] != fit({"sampler": "scene"})[1]
+        recursive = {"recursive_images": True, "form": "separate"}
+        assert fit(recursive)[0] == "independent"
+        r = backlight("fit", t + "/job.json", "-o", t + "/fit", "--force", "--sampler", "auto")
+        assert r.returncode == 1 and "two independent halves" in r.stderr, r.stderr
         r = backlight("grad", SCENE, "--sampler", "sobol", "--target", target, "-o", t + "/g", "--param", NAME)
         assert r.returncode == 2 and "paddedsobol" in r.stderr, r.stderr
 

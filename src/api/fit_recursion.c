@@ -70,7 +70,7 @@ static const char *obstacle_of(const bl_fit *fit)
         return "the pixels of a batch are others in every step";
     if (scene_splats(job->scene) || job->scene->pipelined)
         return "the image must be one of camera paths of the step alone";
-    if (job->scene->sampler && sampler_of(job->scene->sampler)->one)
+    if (job->scene->spreads->one)
         return "their weights need two independent halves of the samples: the sampler `independent`";
     if (d->spp % 2)
         return "their weights need two halves of the samples: an even spp";

@@ -234,7 +234,8 @@ void fit_job_merge(const fit_job *job, cli_common *common)
         define_default(&common->defines, job->defines[i]);
     common->silhouette = job->silhouette;
     common->mode = common->mode ? common->mode : job->mode;
-    common->sampler = common->sampler ? common->sampler : job->sampler ? job->sampler : "auto";
+    if (!common->sampler)
+        common->sampler = job->sampler ? job->sampler : job->recursive_images ? "scene" : "auto";
     if (job->volume_gradient != BL_VOLUME_GRADIENT_AUTO && !common->volume_gradient)
         common->volume_gradient = bl_volume_gradient_name(job->volume_gradient);
     if (job->batch && !common->edges)
