@@ -54,26 +54,19 @@ static void announce(const fit_work *w, const bl_image_quality *mean, uint32_t v
 
 /* ---- the log ---- */
 
-static const char log_head[] = "step,psnr,ssim,views\n";
-
-static char *log_path(const fit_work *w) { return text_format("%s/held_out.csv", w->folder); }
+static const char table[] = "held_out.csv", head[] = "step,psnr,ssim,views\n";
 
 static int append(const fit_work *w, const bl_image_quality *mean, uint32_t views)
 {
-    char *path = log_path(w),
-         *line = text_format("%u,%.9g,%.9g,%u\n", w->status.step, mean->psnr, mean->ssim, views);
-    int status = fit_table_append(path, line);
+    char *line = text_format("%u,%.9g,%.9g,%u\n", w->status.step, mean->psnr, mean->ssim, views);
+    int status = fit_table_append(w, table, line);
     free(line);
-    free(path);
     return status;
 }
 
 int fit_held_out_read(const fit_work *w, uint32_t *row_count, double *columns[3])
 {
-    char *path = log_path(w);
-    int status = fit_table_read(path, 3, row_count, columns);
-    free(path);
-    return status;
+    return fit_table_read(w, table, 3, row_count, columns);
 }
 
 /* ---- when ---- */
@@ -114,23 +107,15 @@ static int look(fit_work *w)
 
 int fit_held_out_step(fit_work *w) { return due(w) ? look(w) : CLI_OK; }
 
-/* Keeps the rows up to the step that the checkpoint is of, without the row of an end. */
-static int resume(fit_work *w, const char *path)
-{
-    uint32_t last;
-    CLI_TRY(fit_table_keep(path, log_head, due(w) ? w->first_step : w->first_step - 1, &last));
-    return last == w->first_step ? CLI_OK : fit_held_out_step(w);
-}
-
+/* A fit that goes on keeps the rows up to the checkpoint's step, without the row of an end. */
 int fit_held_out_begin(fit_work *w)
 {
     if (!w->job.held_out_count)
         return CLI_OK;
+    uint32_t last, most = due(w) || w->first_step == 0 ? w->first_step : w->first_step - 1;
     w->qualities = memory_or_exit(w->job.view_count * sizeof *w->qualities);
-    char *path = log_path(w);
-    int status = w->first_step ? resume(w, path) : save_file(path, log_head, strlen(log_head));
-    free(path);
-    return status;
+    CLI_TRY(fit_table_begin(w, table, head, most, &last));
+    return last == w->first_step ? CLI_OK : fit_held_out_step(w);
 }
 
 static int measure_all(fit_work *w, fit_turntable *turntable)

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static char *table_path(const fit_work *w) { return text_format("%s/noise.csv", w->folder); }
+static const char table[] = "noise.csv";
 
 /* step,NAME:variance,NAME:square,..; free() it */
 static char *head_of(const fit_work *w)
@@ -32,11 +32,9 @@ int fit_noise_begin(const fit_work *w)
     uint32_t last;
     if (!w->job.variance_steps)
         return CLI_OK;
-    char *path = table_path(w), *head = head_of(w);
-    int status =
-        w->first_step ? fit_table_keep(path, head, w->first_step, &last) : fit_table_begin(path, head);
+    char *head = head_of(w);
+    int status = fit_table_begin(w, table, head, w->first_step, &last);
     free(head);
-    free(path);
     return status;
 }
 
@@ -47,7 +45,7 @@ int fit_noise_step(const fit_work *w)
         SESSION_TRY(w->session, bl_fit_get_noise(w->fit, 0, &noise));
     if (noise.step != w->status.step)
         return CLI_OK;
-    char *line = NULL, *path = table_path(w);
+    char *line = NULL;
     size_t size = 0;
     FILE *text = stream_or_exit(&line, &size);
     fprintf(text, "%u", noise.step);
@@ -58,21 +56,18 @@ int fit_noise_step(const fit_work *w)
     }
     fprintf(text, "\n");
     end_or_exit(text);
-    int status = result == BL_OK ? fit_table_append(path, line) : session_fail(w->session, result);
+    int status = result == BL_OK ? fit_table_append(w, table, line) : session_fail(w->session, result);
     free(line);
-    free(path);
     return status;
 }
 
 int fit_noise_read(const fit_work *w, uint32_t *row_count, double ***columns)
 {
     const uint32_t count = 1 + 2 * w->job.parameter_count;
-    char *path = table_path(w);
     *columns = memory_or_exit(count * sizeof **columns);
-    int status = fit_table_read(path, count, row_count, *columns);
+    int status = fit_table_read(w, table, count, row_count, *columns);
     if (status != CLI_OK)
         free(*columns);
-    free(path);
     return status;
 }
 

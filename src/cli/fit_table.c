@@ -11,22 +11,25 @@
 
 enum { BYTES_MOST = 64 << 20 };
 
-int fit_table_begin(const char *path, const char *head) { return save_file(path, head, strlen(head)); }
+static char *path_of(const fit_work *w, const char *name) { return text_format("%s/%s", w->folder, name); }
 
-int fit_table_append(const char *path, const char *line)
+int fit_table_append(const fit_work *w, const char *name, const char *line)
 {
+    char *path = path_of(w, name);
     FILE *file = fopen(path, "a");
     bool good = file && fputs(line, file) >= 0;
     if (file)
         good = good && fflush(file) == 0 && fsync(fileno(file)) == 0, good &= fclose(file) == 0;
-    return good ? CLI_OK : fail("cannot write %s: %s", path, strerror(errno));
+    int status = good ? CLI_OK : fail("cannot write %s: %s", path, strerror(errno));
+    free(path);
+    return status;
 }
 
-int fit_table_keep(const char *path, const char *head, uint32_t step, uint32_t *last)
+/* Keeps the rows up to a step. */
+static int keep(const char *path, const char *head, uint32_t step, uint32_t *last)
 {
     size_t size;
     char *text = read_whole(path, BYTES_MOST, &size);
-    *last = 0;
     if (!text)
         return CLI_FAILED;
     int status = CLI_OK;
@@ -45,11 +48,22 @@ int fit_table_keep(const char *path, const char *head, uint32_t step, uint32_t *
     return status;
 }
 
-int fit_table_read(const char *path, uint32_t column_count, uint32_t *row_count, double **columns)
+int fit_table_begin(const fit_work *w, const char *name, const char *head, uint32_t step, uint32_t *last)
+{
+    char *path = path_of(w, name);
+    *last = 0;
+    int status = w->first_step ? keep(path, head, step, last) : save_file(path, head, strlen(head));
+    free(path);
+    return status;
+}
+
+int fit_table_read(const fit_work *w, const char *name, uint32_t column_count, uint32_t *row_count,
+                   double **columns)
 {
     size_t size;
-    char *text = read_whole(path, BYTES_MOST, &size);
+    char *path = path_of(w, name), *text = read_whole(path, BYTES_MOST, &size);
     uint32_t rows = 0;
+    free(path);
     if (!text)
         return CLI_FAILED;
     for (size_t i = 0; i < size; i++)

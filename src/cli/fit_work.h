@@ -173,12 +173,13 @@ int fit_held_out_read(const fit_work *w, uint32_t *row_count, double *columns[3]
 
 /* ---- fit_table.c: rows of numbers for some steps, in files of their own ---- */
 
-int fit_table_begin(const char *path, const char *head); /* head: a line of names */
-int fit_table_append(const char *path, const char *line);
-/* Keeps the rows up to a step. *last: the step of the last one; 0: none is left. */
-int fit_table_keep(const char *path, const char *head, uint32_t step, uint32_t *last);
+/* Begins DIR/NAME with a head, a line of names; in a fit that goes on from a checkpoint, keeps its rows up to
+ * a step. *last: the step of the last one; 0: there is none. */
+int fit_table_begin(const fit_work *w, const char *name, const char *head, uint32_t step, uint32_t *last);
+int fit_table_append(const fit_work *w, const char *name, const char *line);
 /* All rows, in order; columns[c][r]. free() columns[0]. */
-int fit_table_read(const char *path, uint32_t column_count, uint32_t *row_count, double **columns);
+int fit_table_read(const fit_work *w, const char *name, uint32_t column_count, uint32_t *row_count,
+                   double **columns);
 
 /* ---- fit_noise.c: how noisy gradients are; DIR/noise.csv ---- */
 
