@@ -274,6 +274,19 @@ bl_result scene_eval_normals_adjoint(scene_eval *e, bool f64, bl_error *err)
     return result;
 }
 
+bl_result scene_eval_call(const scene_eval *e, const ir_func *f, const ir_value *args, bool f64,
+                          ir_value *out, bl_error *err)
+{
+    uint32_t nothing = 0;
+    ir_eval_buffer buffers[BUFFER_COUNT];
+    for (int k = 0; k < BUFFER_COUNT; k++)
+        buffers[k] = (ir_eval_buffer){.words = &nothing, .count = 1};
+    buffers[BUFFER_SCENE] = (ir_eval_buffer){.words = e->plan->words.data, .count = e->plan->words.count};
+    buffers[BUFFER_VALUES] = (ir_eval_buffer){.reals = e->values, .count = e->plan->value_count};
+    ir_eval_env env = {.buffers = buffers, .buffer_count = BUFFER_COUNT, .f64 = f64};
+    return ir_eval(f, args, out, &env, err);
+}
+
 void scene_eval_freeze(scene_eval *e, const double *direction, double step)
 {
     for (uint32_t i = 0; i < e->plan->stored_count; i++)

@@ -63,6 +63,10 @@ bl_result scene_eval_normals_adjoint(scene_eval *e, bool f64, bl_error *err);
 /* Makes the sampling tables of e->values, and runs no pass. */
 bl_result scene_eval_tables(scene_eval *e, bool f64, bl_error *err);
 
+/* Calls a traced function of the plan, which may read the words of the scene and e->values. */
+bl_result scene_eval_call(const scene_eval *e, const ir_func *f, const ir_value *args, bool f64,
+                          ir_value *out, bl_error *err);
+
 /* For RENDER_FROZEN: frozen values = values + step * direction, one number per parameter value. */
 void scene_eval_freeze(scene_eval *e, const double *direction, double step);
 /* <adjoint, film> at a pixel: what a gradient is the derivative of. */

@@ -81,15 +81,7 @@ static void evaluate(const subject *s, const ir_func *f, const double place[3], 
 {
     ir_value args[4] = {{.f = place[0]}, {.f = place[1]}, {.f = place[2]}, {.f = number}}, out[2];
     bl_error err = {0};
-    uint32_t nothing = 0;
-    ir_eval_buffer buffers[BUFFER_COUNT];
-    for (int k = 0; k < BUFFER_COUNT; k++)
-        buffers[k] = (ir_eval_buffer){.words = &nothing, .count = 1};
-    buffers[BUFFER_SCENE] =
-        (ir_eval_buffer){.words = s->e->plan->words.data, .count = s->e->plan->words.count};
-    buffers[BUFFER_VALUES] = (ir_eval_buffer){.reals = s->e->values, .count = s->e->plan->value_count};
-    ir_eval_env env = {.buffers = buffers, .buffer_count = BUFFER_COUNT, .f64 = true};
-    if (ir_eval(f, args, out, &env, &err) != BL_OK)
+    if (scene_eval_call(s->e, f, args, true, out, &err) != BL_OK)
         fail_msg("%s", err.text);
     got[0] = out[0].f, got[1] = out[1].f;
 }

@@ -225,17 +225,9 @@ static void run(const subject *s, ir_func *f, bool f64, const double *in, double
 {
     ir_value args[3], got[7];
     bl_error err = {0};
-    uint32_t nothing = 0;
-    ir_eval_buffer buffers[BUFFER_COUNT];
-    for (int k = 0; k < BUFFER_COUNT; k++)
-        buffers[k] = (ir_eval_buffer){.words = &nothing, .count = 1};
-    buffers[BUFFER_SCENE] =
-        (ir_eval_buffer){.words = s->e->plan->words.data, .count = s->e->plan->words.count};
-    buffers[BUFFER_VALUES] = (ir_eval_buffer){.reals = s->e->values, .count = s->e->plan->value_count};
-    ir_eval_env env = {.buffers = buffers, .buffer_count = BUFFER_COUNT, .f64 = f64};
     for (uint32_t k = 0; k < f->params.count; k++)
         args[k].f = f64 ? in[k] : (double)(float)in[k];
-    if (ir_eval(f, args, got, &env, &err) != BL_OK)
+    if (scene_eval_call(s->e, f, args, f64, got, &err) != BL_OK)
         fail_msg("%s", err.text);
     for (uint32_t k = 0; k < f->results.count; k++)
         out[k] = got[k].f;

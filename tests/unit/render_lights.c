@@ -34,20 +34,12 @@ static void evaluate_in(const subject *s, const ir_func *f, const double *in, ui
 {
     ir_value args[8] = {0};
     bl_error err = {0};
-    uint32_t nothing = 0;
-    ir_eval_buffer buffers[BUFFER_COUNT];
-    for (int k = 0; k < BUFFER_COUNT; k++)
-        buffers[k] = (ir_eval_buffer){.words = &nothing, .count = 1};
-    buffers[BUFFER_SCENE] =
-        (ir_eval_buffer){.words = s->e->plan->words.data, .count = s->e->plan->words.count};
-    buffers[BUFFER_VALUES] = (ir_eval_buffer){.reals = s->e->values, .count = s->e->plan->value_count};
-    ir_eval_env env = {.buffers = buffers, .buffer_count = BUFFER_COUNT, .f64 = f64};
     for (uint32_t k = 0; k < parameters; k++)
         if (f == s->hit && k == 0)
             args[k].u = (uint32_t)in[k];
         else
             args[k].f = in[k];
-    if (ir_eval(f, args, got, &env, &err) != BL_OK)
+    if (scene_eval_call(s->e, f, args, f64, got, &err) != BL_OK)
         fail_msg("%s", err.text);
 }
 
