@@ -31,6 +31,12 @@ static sampler_set set_of(walk *w, ir_ref sample)
                          h->halves};
 }
 
+/* A block of the numbers of a seed, each sample's by itself. */
+static random4 plain(walk *w, ir_ref sample, ir_ref seed, ir_ref block)
+{
+    return random_block(&w->t, w->pixel, sample, seed, w->stream, block);
+}
+
 /* A block of the numbers of a seed, spread over the samples of the pixel. */
 static random4 spread(walk *w, ir_ref sample, ir_ref seed, ir_ref block, sampler_slots slots)
 {
@@ -53,18 +59,16 @@ random4 walk_numbers(walk *w, ir_ref sample, ir_ref block, sampler_slots slots)
 
 random4 walk_stretch_numbers(walk *w, const walk_stretch *s, ir_ref step)
 {
-    tracer *t = &w->t;
-    ir_func *f = t->f;
-    const random_counter own = {w->pixel, s->sample, s->key, w->stream, step};
+    ir_func *f = w->t.f;
     if (w->chain.any || !w->sampler->one)
-        return random_block(t, own.pixel, own.sample, own.seed, own.stream, own.block);
-    ir_ref first = ir_eq(f, step, s->step), branch = ir_if(f, first);
-    random4 begin = spread(w, s->sample, s->key, step, SAMPLER_PAIRS);
+        return plain(w, s->sample, s->key, step);
+    ir_ref branch = ir_if(f, ir_eq(f, step, s->step));
+    random4 first = spread(w, s->sample, s->key, step, SAMPLER_PAIRS);
     ir_else(f);
-    random4 later = random_block(t, own.pixel, own.sample, own.seed, own.stream, own.block), r;
+    random4 later = plain(w, s->sample, s->key, step), r;
     ir_endif(f);
     for (uint32_t k = 0; k < 4; k++)
-        r.u[k] = ir_phi(f, branch, begin.u[k], later.u[k]);
+        r.u[k] = ir_phi(f, branch, first.u[k], later.u[k]);
     return r;
 }
 
@@ -74,7 +78,7 @@ wavelength_set walk_wavelengths(walk *w, ir_ref sample)
 {
     tracer *t = &w->t;
     ir_ref block = t_u32(t, wavelength_block);
-    random4 r = w->chain.any ? random_block(t, w->pixel, sample, w->seed, w->stream, block)
+    random4 r = w->chain.any ? plain(w, sample, w->seed, block)
                              : spread(w, sample, w->seed, block, SAMPLER_ONE_TWO_ONE);
     return wavelengths_sample(t, WAVELENGTHS_VISIBLE, r.u[0]);
 }
