@@ -212,7 +212,8 @@ Of these cases `dielectric_rough` alone has another variance since *before*. The
 rows are of one run, of *before*; since then they take 0.98 of the time (geometric mean, medians of three; `texture` 0.70). Both renderers
 have one estimator here, detached path replay, so at equal samples from one sampler they have nearly one variance, and what is left is
 time. What `ldsampler` brings, it brings Mitsuba, too: the third column says what a user gains who leaves the scene's sampler, the last
-one what is ours. Columns of `ldsampler` may be of fewer cases."""
+one what is ours. Columns of `ldsampler` may be of fewer cases, and are of before free flights in media were spread, too. `grad` itself
+takes `paddedsobol` where a scene says `independent`."""
 ASSETS_TEXT = """Scenes of `assets`, and `principled_glass`, with the sampler `independent`: parameters of which both have one mean."""
 TOGETHER = """Variance of a parameter that is requested with all others, or with one, over that of the parameter alone: reference cases,
 `principled_glass` and `metal_in_glass`. *Surely above*: all of the interval is above the limit."""
