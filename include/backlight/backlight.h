@@ -11,12 +11,12 @@
  *     bl_job_read_gradient(job, 0, gradient);
  *
  * Conventions. Images are row-major float32, row 0 at the top, height*width*channels values; channels
- * (bl_scene_info) is 3, linear RGB, Rec. 709, or, in mode "mono", 1, luminance. A zeroed descriptor means
- * defaults, and a NULL descriptor is a zeroed one. Structs end in `reserved`, zeros, where later versions
- * have further fields (docs/versions.md). Every fallible call returns a bl_result; the text of the last
- * failure is bl_context_error. Destroy functions accept NULL; destroy jobs and fits before their device and
- * scene, and those before the context. One thread at a time per context. The library never prints, exits or
- * installs handlers. */
+ * (bl_scene_info) is 3, linear RGB, Rec. 709, or, in mode "mono", 1, luminance, or as many as the film has
+ * bands. A zeroed descriptor means defaults, and a NULL descriptor is a zeroed one. Structs end in
+ * `reserved`, zeros, where later versions have further fields (docs/versions.md). Every fallible call returns
+ * a bl_result; the text of the last failure is bl_context_error. Destroy functions accept NULL; destroy jobs
+ * and fits before their device and scene, and those before the context. One thread at a time per context. The
+ * library never prints, exits or installs handlers. */
 #ifndef BACKLIGHT_H
 #define BACKLIGHT_H
 
@@ -352,6 +352,13 @@ BL_API const char *bl_scene_channel_name(const bl_scene *scene, uint32_t index);
  * keep them. */
 BL_API bl_result bl_scene_write_image(const bl_scene *scene, const char *path, const float *image,
                                       const float *channels);
+/* Where the film has bands of wavelengths (specfilm), what channel `index` of the image is called; NULL past
+ * the last, and of films with colours. Such images are kept in EXR files alone, under these names. */
+BL_API const char *bl_scene_band_name(const bl_scene *scene, uint32_t index);
+/* Reads a file as an image of the scene's film, which has its size: bands by their names; colours as
+ * bl_image_read, in mode "mono" their luminance, grey in all channels. image: height*width*channels floats.
+ */
+BL_API bl_result bl_scene_read_image(const bl_scene *scene, const char *path, float *image);
 /* What shape and instance number `index` of a hit (bl_hit) are called, as parameters of theirs begin; ""
  * where an instance stands for the shapes outside of shapegroups. Strings of the scene; NULL past the last.
  */
