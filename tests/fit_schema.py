@@ -140,7 +140,10 @@ for sampler in ("scene", "auto", "independent", "stratified", "multijitter", "or
 for how in ("auto", "replay", "drt"):
     GOOD.append(change(["volume_gradient"], how))
 for name in ("l2", "l1", "relative_l2", "huber"):
-    GOOD += [change(["loss"], name), change(["loss"], {"type": name})]
+    GOOD += [change(["loss"], name), change(["loss"], {"type": name}), change(["loss"], [name]),
+             change(["loss"], {"type": name, "weight": 3, "levels": 8}),
+             change(["loss"], ["l1", {"type": name, "weight": 1e-9, "levels": [1, 0, 0.5]}])]
+GOOD += [change(["loss"], ["l2"] * 8), change(["loss"], [{"type": "huber", "delta": 2, "levels": 1}, "huber"])]
 GOOD += [change(["loss"], {"type": "relative_l2", "epsilon": 1}),
          change(["loss"], {"type": "huber", "delta": 0.01})]
 GOOD += [change(["optimizer"], o) for o in (
@@ -216,6 +219,18 @@ BAD = [
     (change(["loss"], 2), "loss:"),
     (change(["loss"], "l3"), 'loss: unknown loss "l3" (there are: l2, l1, relative_l2, huber)'),
     (change(["loss"], {}), "loss.type: missing"),
+    (change(["loss"], []), "loss: must have 1 to 8 terms"), (change(["loss"], ["l2"] * 9), "loss: must have 1 to 8"),
+    (change(["loss"], ["l2", "l3"]), 'loss[1]: unknown loss "l3"'), (change(["loss"], ["l2", 3]), "loss[1]:"),
+    (change(["loss"], ["l2", ["l1"]]), "loss[1]:"), (change(["loss"], [{"weight": 1}]), "loss[0].type: missing"),
+    (change(["loss"], [{"type": "l1", "weight": 0}]), "loss[0].weight:"),
+    (change(["loss"], [{"type": "l1", "delta": 1}]), "loss[0].delta: unknown"),
+    (change(["loss"], [{"type": "l1", "levels": 0}]), "loss[0].levels:"),
+    (change(["loss"], {"type": "l1", "levels": 9}), "loss.levels:"),
+    (change(["loss"], {"type": "l1", "levels": 1.5}), "loss.levels:"),
+    (change(["loss"], {"type": "l1", "levels": []}), "loss.levels:"),
+    (change(["loss"], {"type": "l1", "levels": [1, -1]}), "loss.levels:"),
+    (change(["loss"], {"type": "l1", "levels": [1, "x"]}), "loss.levels:"),
+    (change(["loss"], {"type": "l1", "levels": True}), "loss.levels:"),
     (change(["loss"], {"type": 1}), "loss.type:"),
     (change(["loss"], {"type": "l2", "delta": 1}), "loss.delta: unknown"),
     (change(["loss"], {"type": "huber", "delta": 0}), "loss.delta:"),

@@ -20,6 +20,7 @@ from ._scene import Scene, as_scene
 _PARAMETER = {"rate": 0.0, "least": 0.0, "most": 0.0, "initial": None, "total_variation": 0.0, "smoothing": 0.0,
               "large_steps": 0.0, "fixed_axes": 0, "motion": "rigid", "prior": "none", "prior_weight": 0.0, "prior_centre": 0.0}
 _VIEW = {"target": None, "sensor": 0, "to_world": None, "held_out": False, "weights": None, "weight": 0.0}
+_TERM = {"type": "l2", "constant": 0.0, "weight": 0.0, "levels": 0}
 _NUMBERS = {"loss_constant": 0.0, "rate": 0.0, "beta_1": 0.0, "beta_2": 0.0, "momentum": 0.0, "alpha": 0.0, "epsilon": 0.0, "wanted_noise": 0.0}
 _COUNTS = {"spp": 0, "spp_gradient": 0, "seed": 0, "first_step": 0, "batch": 0, "variance_steps": 0, "spp_least": 0,
            "average_from": 0}
@@ -47,6 +48,18 @@ def _parameters(scene: Scene, given: Any) -> list[dict[str, Any]]:
     return found
 
 
+def _terms(given: Any) -> list[tuple[int, float, float, int, list[float]]]:
+    found = []
+    if not given:
+        raise ArgumentError("loss: the list of terms is empty")
+    for one in given:
+        t = as_options(one if isinstance(one, Mapping) else {"type": one}, _TERM, "a term of a loss")
+        listed = isinstance(t["levels"], Sequence)
+        found.append((as_choice(t["type"], CHOICES["loss"], "loss"), float(t["constant"]), float(t["weight"]),
+                      0 if listed else as_count(t["levels"], "levels"), [float(w) for w in t["levels"]] if listed else []))
+    return found
+
+
 def _views(scene: Scene, target: Any, views: Any) -> list[dict[str, Any]]:
     if (target is None) == (views is None):
         raise TypeError("Fit: either target or views is needed")
@@ -71,7 +84,8 @@ class Fit:
     with `target`, `sensor`, `to_world` (4 x 4), `held_out`, `weights` (height, width: how much each pixel counts, 0
     or above) and `weight` (of the view among the views).
 
-    Options: `loss` ("l2", "l1", "relative_l2", "huber"), `loss_constant`, `optimizer` ("adam", "sgd", "rmsprop"),
+    Options: `loss` ("l2", "l1", "relative_l2", "huber", or a weighted sum: a list of these or of dicts with `type`, `constant`,
+    `weight` and `levels`, a number of levels of a pyramid or a list of their weights), `loss_constant`, `optimizer` ("adam", "sgd", "rmsprop"),
     `rate` (0.05), `beta_1`, `beta_2`, `momentum`, `nesterov`, `alpha`, `epsilon`, `spp` (16), `spp_gradient`,
     `seed`, `common_numbers`, `schedule` (pairs of step and factor), `batch` (pixels a step sees), `variance_steps` (noise() then
     looks at every so many steps), `wanted_noise` with `spp_least` (samples then follow from noise), `recursive_images`,
@@ -81,6 +95,7 @@ class Fit:
                  device: Device | None = None, schedule: Sequence[tuple[int, float]] = (), baking: bool = True,
                  **options: Any) -> None:
         self.scene, self.device = as_scene(scene), as_device(device)
+        terms = _terms(options.pop("loss")) if isinstance(options.get("loss"), (list, tuple)) else []
         o = as_options(options, {**_NUMBERS, **_COUNTS, **_FLAGS, **_NAMES}, "Fit")
         fixed = {**{key: float(o[key]) for key in _NUMBERS}, **{key: as_count(o[key], key) for key in _COUNTS},
                  **{key: bool(o[key]) for key in _FLAGS},
@@ -92,7 +107,7 @@ class Fit:
         """Of every step that run() and step() have done, before the step."""
         self._warned = False
         self._core = _core.Fit(self.device._core, scene._core, listed, self._views,
-                               [(as_count(step, "schedule"), float(factor)) for step, factor in schedule], fixed)
+                               [(as_count(step, "schedule"), float(factor)) for step, factor in schedule], terms, fixed)
 
     def step(self) -> dict[str, Any]:
         """One step. Returns the status: `step`, `loss` (before the step), `form`, `drifted`, `non_finite`, .."""
@@ -114,6 +129,10 @@ class Fit:
                 if report is not None and report((done + 1) / steps) is False:
                     raise Cancelled("cancelled after step %d" % self.status["step"])
         return self
+
+    def terms(self) -> list[float]:
+        """What each term of a loss that is a sum has added to the loss of the last step."""
+        return self._core.terms()
 
     def settle(self) -> Fit:
         """Makes the values the means over all steps from `average_from` on: nearer to the goal, at the end of a fit."""

@@ -179,6 +179,19 @@ def test_weights(box, target):
             make(box, None, views=[{"target": target, "weights": weights}])
 
 
+def test_terms(box, target):
+    """A sum of losses has what its terms have; one term alone is the loss itself."""
+    plain, one = make(box, target).run(3), make(box, target, loss=["l2"]).run(3)
+    assert plain[RED].tobytes() == one[RED].tobytes() and plain.losses == one.losses and plain.terms() == []
+    both = make(box, target, loss=[{"type": "l2", "weight": .5}, {"type": "relative_l2", "levels": [1, 0, .5]}]).run(1)
+    assert len(both.terms()) == 2 and both.losses[0] == pytest.approx(sum(both.terms()), rel=1e-6)
+    assert both.terms()[0] == pytest.approx(plain.losses[0] / 2, rel=1e-6) and both.status["form"] == "two-walk"
+    for loss, error in (([], bl.ArgumentError), (["l3"], bl.ArgumentError), ([{"type": "l1", "levels": 9}], bl.ArgumentError),
+                        ([{"typ": "l1"}], TypeError)):
+        with pytest.raises(error):
+            make(box, target, loss=loss)
+
+
 def test_progress(box, target, capsys):
     seen = []
     bl.render(box, 512, progress=seen.append)

@@ -10,7 +10,6 @@
 /* ---- objects of the job ---- */
 
 static const char *optimizer_name(uint32_t k) { return bl_optimizer_name((bl_optimizer)k); }
-static const char *loss_name(uint32_t k) { return bl_loss_info_get((bl_loss)k).name; }
 static const char *form_name(uint32_t k) { return bl_gradient_form_name((bl_gradient_form)k); }
 static const char *pixels_name(uint32_t k) { return bl_pixels_name((bl_pixels)k); }
 static const char *volume_gradient_name(uint32_t k) { return bl_volume_gradient_name((bl_volume_gradient)k); }
@@ -46,28 +45,6 @@ static int read_optimizer(json_place at, const cJSON *json, fit_job *job)
     if (job->nesterov && !(job->momentum > 0))
         return json_wrong(&at, "nesterov", "needs a momentum above 0");
     return CLI_OK;
-}
-
-/* "huber", or {"type": "huber", "delta": .1} */
-static int read_loss(json_place at, const cJSON *json, fit_job *job)
-{
-    uint32_t kind;
-    if (!json)
-        return CLI_OK;
-    if (cJSON_IsString(json)) {
-        CLI_TRY(json_find_name(&at, "loss", "loss", json->valuestring, loss_name, &kind));
-        job->loss = (bl_loss)kind;
-        return CLI_OK;
-    }
-    if (!cJSON_IsObject(json))
-        return json_wrong(&at, "loss", "must be a loss's name or an object with a type");
-    snprintf(at.path, sizeof at.path, "loss.");
-    CLI_TRY(json_read_type(&at, json, "loss", loss_name, &kind));
-    job->loss = (bl_loss)kind;
-    const char *constant = bl_loss_info_get(job->loss).constant_name;
-    const json_key keys[] = {
-        {"type", KEY_OTHER, 0, true}, {constant, KEY_POSITIVE, offsetof(fit_job, loss_constant), false}, {0}};
-    return json_read_keys(&at, json, keys, job);
 }
 
 static int read_schedule(json_place at, const cJSON *json, fit_job *job)
@@ -200,7 +177,7 @@ static int read_job(json_place at, fit_job *job)
     job->held_out_steps = h.held_out_steps;
     /* All mistakes are said, each part's first ones at once; stages name parameters, which must be good. */
     status |= job_read_goal(at, json, job);
-    status |= read_loss(at, cJSON_GetObjectItemCaseSensitive(json, "loss"), job);
+    status |= job_read_loss(at, cJSON_GetObjectItemCaseSensitive(json, "loss"), job);
     status |= json_find_name(&at, "sampler", "sampler", h.sampler, sampler_name, &sampler);
     status |= json_find_name(&at, "form", "form", h.form, form_name, &form);
     job->form = (bl_gradient_form)form;
@@ -259,6 +236,8 @@ void fit_job_free(fit_job *job)
     for (uint32_t i = 0; i < job->view_count; i++)
         free(job->views[i].target), free(job->views[i].mask);
     free(job->views);
+    for (uint32_t t = 0; t < job->term_count; t++)
+        free((double *)(uintptr_t)job->terms[t].level_weights);
     free(job->schedule);
     free(job->parameters);
     free(job->defines);

@@ -112,6 +112,19 @@ static void row(FILE *out, const char *key, const char *format, ...)
     fprintf(out, "</td></tr>\n");
 }
 
+/* What each term of the loss has added. */
+static void add_terms(FILE *out, const fit_work *w)
+{
+    double first[BL_LOSS_TERMS_MOST] = {0}, last[BL_LOSS_TERMS_MOST] = {0};
+    if (fit_term_count(w) == 0 || fit_terms_read(w, first, last) != CLI_OK)
+        return;
+    for (uint32_t t = 0; t < fit_term_count(w); t++) {
+        char *name = fit_term_text(w, t);
+        row(out, "term of the loss", "%s: %.3g at the first step, %.3g at the last", name, first[t], last[t]);
+        free(name);
+    }
+}
+
 static void add_effort(FILE *out, const fit_work *w)
 {
     const fit_note *n = &w->note;
@@ -137,13 +150,15 @@ static void add_effort(FILE *out, const fit_work *w)
     if (n->cut > 0)
         row(out, "too dense", "%llu times a path was cut after 65536 collisions in a medium",
             (unsigned long long)n->cut);
-    bl_loss_info loss = bl_loss_info_get(w->job.loss);
-    row(out, "loss", "%s: %s", loss.name,
+    char *loss = fit_loss_text(w);
+    row(out, "loss", "%s: %s", loss,
         w->status.form == BL_FORM_ONE_IMAGE ? "of the very samples that are differentiated: it counts their "
                                               "noise, too, and its gradient makes "
                                               "that smaller"
-        : loss.unbiased                     ? "its gradient is unbiased at any sample count"
-                        : "noise in the image biases its gradient; more spp makes the bias smaller");
+        : fit_loss_unbiased(w)              ? "its gradient is unbiased at any sample count"
+                               : "noise in the image biases its gradient; more spp makes the bias smaller");
+    free(loss);
+    add_terms(out, w);
     row(out, "gradient", "form %s%s", bl_gradient_form_name(w->status.form),
         w->status.form == BL_FORM_TWO_WALK ? ": losses are unbiased estimates, which noise can make negative"
                                            : "");
@@ -240,7 +255,9 @@ static void add_headline(FILE *out, const fit_work *w)
             "Both pictures' noise is in it.</p>\n",
             last->views > 1 ? ", mean over the views shown below" : "");
     fprintf(out, "<p>The optimised loss (");
-    report_escape(out, bl_loss_info_get(w->job.loss).name);
+    char *loss = fit_loss_text(w);
+    report_escape(out, loss);
+    free(loss);
     fprintf(out, ") went from %.3g at the first step to %.3g at the last.", w->note.first_loss,
             w->status.loss);
     if (fit_loss_note(w))

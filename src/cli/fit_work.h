@@ -84,6 +84,12 @@ typedef struct fit_work {
 
 static inline const float *fit_pose(const fit_job_view *view) { return view->posed ? view->to_world : NULL; }
 
+/* Terms of a loss that is a sum; 0: it is not. */
+static inline uint32_t fit_term_count(const fit_work *w)
+{
+    return fit_job_composite(&w->job) ? w->job.term_count : 0;
+}
+
 /* ---- fit_stage.c ---- */
 
 /* The job's parameters in the scene, and where they start. */
@@ -94,6 +100,15 @@ int fit_first_stage(fit_work *w);
 int fit_next_stage(fit_work *w);
 /* The stage that a checkpoint is of, with the values that it began with. */
 int fit_enter_stage(fit_work *w, uint32_t stage);
+
+/* ---- fit_loss.c: what a fit says of its loss ---- */
+
+char *fit_loss_text(const fit_work *w);                /* "l1 + 0.1 relative_l2 of 4 levels"; free() it */
+char *fit_term_text(const fit_work *w, uint32_t term); /* free() it */
+bool fit_loss_unbiased(const fit_work *w);
+/* What each has added at the first step and at the last. */
+int fit_terms_read(const fit_work *w, double first[BL_LOSS_TERMS_MOST], double last[BL_LOSS_TERMS_MOST]);
+int fit_terms_add(const fit_work *w, struct cJSON *json); /* to result.json */
 
 /* ---- fit_log.c: DIR/fit.csv, a line per step, appended ---- */
 
