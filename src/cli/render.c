@@ -313,7 +313,8 @@ static const cli_option options[] = {
      .help = "a Mitsuba 3 scene (XML)", .required = true},
     {.name = "--output", .letter = 'o', .kind = CLI_TEXT, .value = "FILE", .offset = FIELD(output),
      .help = "image in the film's format: .exr, .pfm, .hdr, .png or .jpg; bands of a specfilm, and channels "
-             "such as alpha or those of an aov integrator, go into .exr files; -: a PNG on standard output", .required = true},
+             "such as alpha or those of an aov integrator, go into .exr files; -: a PNG on standard output",
+     .required = true},
     {.name = "--exposure", .kind = CLI_SIGNED, .value = "STOPS", .offset = FIELD(exposure),
      .given = FIELD(exposed), .help = "of a .png or .jpg: 1 is twice as bright, -1 half (default: 0)"},
     {.name = "--tonemap", .kind = CLI_TEXT, .value = "CURVE", .offset = FIELD(curve),
