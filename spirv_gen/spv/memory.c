@@ -9,10 +9,10 @@
  * start of the function, from the two words at its binding and cast to a pointer as a pair (no device here
  * needs 64-bit integers for it).
  *
- * With spv_options.volatile_memory, loads and stores of a buffer that a kernel does both of are Volatile. An invocation must see
- * what it has stored itself, but NVIDIA's compiler (580.159) moves a load in a loop before the loop that stores that word:
- * without Volatile, sampling tables of area lights were wrong on an H100. Push constants are a Block of u32 members. Everything is declared when first
- * used. */
+ * With spv_options.volatile_memory, loads and stores of a buffer that a kernel does both of are Volatile. An
+ * invocation must see what it has stored itself, but NVIDIA's compiler (580.159) moves a load in a loop
+ * before the loop that stores that word: without Volatile, sampling tables of area lights were wrong on an
+ * H100. Push constants are a Block of u32 members. Everything is declared when first used. */
 #include "spirv_gen/spv/module.h"
 
 enum { MAX_PUSH_WORDS = 32, MAX_GROUPS = 65535 /* per dimension of a dispatch: gpu.h, gpu_batch_dispatch */ };
@@ -179,14 +179,16 @@ static bool accesses(const spv_gen *g, uint32_t buffer, ir_op op)
 void spv_memory_begin(spv_gen *g)
 {
     for (uint32_t i = 0; i < g->m->buffers.count && g->options.volatile_memory; i++)
-        g->bindings[i].is_volatile = accesses(g, i, IR_STORE) && (accesses(g, i, IR_LOAD) || accesses(g, i, IR_DLOAD));
+        g->bindings[i].is_volatile =
+            accesses(g, i, IR_STORE) && (accesses(g, i, IR_LOAD) || accesses(g, i, IR_DLOAD));
 }
 
 /* Memory operands of a load or store. Returns their number. */
 static uint32_t memory_operands(const spv_gen *g, uint32_t buffer, spv_view view, uint32_t operands[2])
 {
     bool aligned = is_addressed(g, buffer), is_volatile = g->bindings[buffer].is_volatile;
-    operands[0] = (aligned ? SpvMemoryAccessAlignedMask : 0) | (is_volatile ? SpvMemoryAccessVolatileMask : 0);
+    operands[0] =
+        (aligned ? SpvMemoryAccessAlignedMask : 0) | (is_volatile ? SpvMemoryAccessVolatileMask : 0);
     operands[1] = element_bytes(view);
     return operands[0] == 0 ? 0 : aligned ? 2 : 1;
 }

@@ -17,8 +17,8 @@
 #include "api/kernel_code.h"
 
 enum {
-    SLOTS_MOST_CPU = 1 << 18, /* most samples of a tile; they need 9 .. */
-    SLOTS_MOST_GPU = 1 << 22, /* .. and 144 MiB */
+    SLOTS_MOST_CPU = 1 << 18,  /* most samples of a tile; they need 9 .. */
+    SLOTS_MOST_GPU = 1 << 22,  /* .. and 144 MiB */
     LANES_LEAST_GPU = 1 << 16, /* an H100 with a sixteenth of these was eight times slower */
     STRIP_SAMPLES = 64,        /* of a tile of whole pixels */
     LANES_MOST = 1 << 22
@@ -88,8 +88,9 @@ static uint64_t slots_needed(const bl_job *job, const job_work_desc *w, job_rang
 
 /* ---- the choice ---- */
 
-/* A tile of whole pixels holds all of their samples, so the more of them a lane walks, the fewer lanes it has. Strips of few
- * samples keep their number; a film of many pixels has fewer, because each lane has a place in the film. */
+/* A tile of whole pixels holds all of their samples, so the more of them a lane walks, the fewer lanes it
+ * has. Strips of few samples keep their number; a film of many pixels has fewer, because each lane has a
+ * place in the film. */
 static uint32_t pixel_strips(uint32_t pixels, uint32_t spp)
 {
     uint32_t wanted = (spp + STRIP_SAMPLES - 1) / STRIP_SAMPLES, most = LANES_MOST / pixels;
