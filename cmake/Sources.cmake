@@ -383,6 +383,7 @@ set(cli_sources
     src/cli/fit_folder.c
     src/cli/fit_held_out.c
     src/cli/fit_job.c
+    src/cli/fit_job_groups.c
     src/cli/fit_job_loss.c
     src/cli/fit_job_parameters.c
     src/cli/fit_job_views.c

@@ -857,7 +857,8 @@ typedef struct bl_fit_parameter {
      */
     uint64_t prior;
     double prior_weight, prior_centre;
-    uint64_t reserved[4];
+    double beta_1, beta_2; /* adam; 0: the fit's */
+    uint64_t reserved[2];
 } bl_fit_parameter;
 
 typedef struct bl_fit_view {

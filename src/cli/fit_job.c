@@ -138,6 +138,7 @@ static int read_job(json_place at, fit_job *job)
         {"pixels", KEY_TEXT, offsetof(head, pixels), false},
         {"volume_gradient", KEY_TEXT, offsetof(head, volume_gradient), false},
         {"parameters", KEY_OTHER, 0, true},
+        {"groups", KEY_OTHER, 0, false},
         {"optimizer", KEY_OTHER, 0, false},
         {"schedule", KEY_OTHER, 0, false},
         {"steps", KEY_STEPS, offsetof(head, steps), false},
@@ -190,6 +191,8 @@ static int read_job(json_place at, fit_job *job)
     int parameters = list ? job_read_parameters(at, list, job) : CLI_FAILED;
     if (parameters == CLI_OK && status == CLI_OK)
         status |= job_read_stages(at, cJSON_GetObjectItemCaseSensitive(json, "stages"), job);
+    if (parameters == CLI_OK)
+        status |= job_read_groups(at, cJSON_GetObjectItemCaseSensitive(json, "groups"), job);
     status |= parameters;
     status |= read_defines(at, cJSON_GetObjectItemCaseSensitive(json, "defines"), job);
     status |= read_adaptive_samples(at, cJSON_GetObjectItemCaseSensitive(json, "adaptive_samples"), job);

@@ -7,7 +7,8 @@
 
 typedef struct fit_job_parameter {
     const char *name;
-    double rate;        /* 0: the optimizer's */
+    double rate; /* 0: the optimizer's; so */
+    double beta_1, beta_2;
     double least, most; /* valid where bounded */
     bool bounded;
     double large_steps;                /* lambda of large steps; 0: ordinary ones */

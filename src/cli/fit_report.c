@@ -223,6 +223,10 @@ static void add_recipe(FILE *out, const fit_work *w)
     char *optimizer = fit_optimizer_text(w);
     row(out, "optimiser", "%s", optimizer);
     free(optimizer);
+    char *rates = fit_rates_text(w);
+    if (rates)
+        row(out, "rates", "%s", rates);
+    free(rates);
     row(out, "written", "%s", date);
     fprintf(out, "</table></div>\n<details><summary>the job</summary><pre>");
     report_escape(out, w->job.text);

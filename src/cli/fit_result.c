@@ -47,12 +47,14 @@ static cJSON *rows_json(const fit_work *w, const fit_parameter *p)
     return list;
 }
 
-static cJSON *parameter_json(const fit_work *w, const fit_parameter *p)
+static cJSON *parameter_json(const fit_work *w, uint32_t k)
 {
+    const fit_parameter *p = &w->parameters[k];
     const bl_parameter_info *info = &p->parameter.info;
     cJSON *json = cJSON_CreateObject();
     cJSON_AddStringToObject(json, "name", info->name);
     cJSON_AddItemToObject(json, "shape", json_shape(info));
+    cJSON_AddNumberToObject(json, "rate", fit_rate(w, k));
     if (info->count <= ENTRIES_IN_CSV) {
         cJSON_AddItemToObject(json, "initial", json_floats(p->initial, info->count));
         cJSON_AddItemToObject(json, "final", json_floats(p->now, info->count));
@@ -71,7 +73,7 @@ static void add_parameters(const fit_work *w, cJSON *json)
           *incomplete = cJSON_AddArrayToObject(json, "incomplete");
     for (uint32_t k = 0; k < w->job.parameter_count; k++) {
         const bl_parameter_info *info = &w->parameters[k].parameter.info;
-        cJSON_AddItemToArray(list, parameter_json(w, &w->parameters[k]));
+        cJSON_AddItemToArray(list, parameter_json(w, k));
         if (!info->reason)
             continue;
         char *reason = text_format("%s: %s", info->name, info->reason);
@@ -243,6 +245,10 @@ static void print_table(const fit_work *w)
            w->status.step, duration_text(w->note.seconds));
     free(loss);
     print_terms(w);
+    char *rates = fit_rates_text(w);
+    if (rates)
+        printf("rates %s\n", rates);
+    free(rates);
     if (fit_loss_note(w))
         printf("(%s)\n", fit_loss_note(w));
     if (w->job.held_out_count)

@@ -255,8 +255,11 @@ bool fit_is_colour(const bl_parameter_info *info);
 /* A 4 x 4 matrix, row-major, as translation, axis times angle in degrees, scale; in that order. */
 void fit_decompose(const float *matrix, double out[9]);
 extern const char *const fit_pose_names[9];
-const char *fit_loss_note(const fit_work *w); /* why it may be negative; NULL: it may not */
-char *fit_optimizer_text(const fit_work *w);  /* with its numbers; free() it */
+const char *fit_loss_note(const fit_work *w);   /* why it may be negative; NULL: it may not */
+char *fit_optimizer_text(const fit_work *w);    /* with its numbers; free() it */
+double fit_rate(const fit_work *w, uint32_t k); /* of parameter k */
+/* Which parameters have which rate and betas; NULL: all have the optimiser's. free() it. */
+char *fit_rates_text(const fit_work *w);
 
 /* ---- fit_charts.c, fit_report_pictures.c, fit_style.c: parts of DIR/report.html ---- */
 
