@@ -140,12 +140,16 @@ class Fit:
                           RuntimeWarning, stacklevel=2)
         return status
 
-    def run(self, steps: int, *, progress: Progress = None) -> Fit:
-        """That many steps. Ctrl-C ends it after the step that is being done: nothing is lost, and run() goes on."""
-        steps = as_count(steps, "steps")
+    def run(self, steps: int, *, progress: Progress = None, window: int = 0, improvement: float = 1e-3) -> Fit:
+        """That many steps. Ctrl-C ends it after the step that is being done: nothing is lost, and run() goes on. window: ends
+        earlier, once the mean loss of so many steps of this run is not below that of as many before by more than
+        `improvement`, as a share of it, and twice its standard error (bl_loss_plateau)."""
+        steps, window, first = as_count(steps, "steps"), as_count(window, "window"), len(self.losses)
         with Bar(progress, "fit") as report:
             for done in range(steps):
                 self.step()
+                if window and len(self.losses) >= first + 2 * window and _core.plateau(self.losses[-2 * window:], improvement)["reached"]:
+                    break
                 if report is not None and report((done + 1) / steps) is False:
                     raise Cancelled("cancelled after step %d" % self.status["step"])
         return self

@@ -210,6 +210,16 @@ std::vector<double> terms(const Fit &fit)
     return values;
 }
 
+nb::dict plateau(const std::vector<double> &losses, double improvement)
+{
+    if (losses.size() < 2 || losses.size() % 2)
+        throw Failure{BL_ERROR_ARGUMENT, "a plateau is of two windows of losses"};
+    bl_plateau p = bl_loss_plateau(losses.data(), (uint32_t)(losses.size() / 2), improvement);
+    nb::dict d;
+    d["before"] = p.before, d["after"] = p.after, d["error"] = p.error, d["reached"] = p.reached;
+    return d;
+}
+
 void settle(const Fit &fit)
 {
     enter(fit.state->library(), [&] { return bl_fit_settle(fit.state->live()); });
@@ -244,6 +254,7 @@ void restore(const Fit &fit, const std::string &path)
 
 void bind_fit(nb::module_ &m)
 {
+    m.def("plateau", plateau, nb::arg("losses"), nb::arg("improvement"));
     nb::class_<Fit>(m, "Fit", "An optimisation that stays on the device.")
         .def("__init__", open_fit, nb::arg("device"), nb::arg("scene"), nb::arg("parameters"),
              nb::arg("views"), nb::arg("schedule"), nb::arg("terms"), nb::arg("options"))

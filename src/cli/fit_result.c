@@ -146,7 +146,9 @@ static cJSON *result_json(const fit_work *w, int *status)
     cJSON_AddStringToObject(json, "scene", w->job.scene);
     cJSON_AddStringToObject(json, "device", w->session->device_info.name);
     cJSON_AddStringToObject(json, "driver", w->session->device_info.driver);
-    cJSON_AddBoolToObject(json, "complete", w->status.step == w->steps);
+    cJSON_AddBoolToObject(json, "complete", fit_complete(w));
+    if (w->stopped)
+        cJSON_AddStringToObject(json, "stopped", w->stopped);
     cJSON_AddNumberToObject(json, "steps", w->status.step);
     cJSON_AddNumberToObject(json, "stages", w->job.stage_count);
     cJSON_AddNumberToObject(json, "resumed", (double)w->note.resumed);
@@ -245,6 +247,8 @@ static void print_table(const fit_work *w)
            w->status.step, duration_text(w->note.seconds));
     free(loss);
     print_terms(w);
+    if (w->stopped)
+        printf("stopped after step %u of %u: %s\n", w->status.step, w->steps, w->stopped);
     char *rates = fit_rates_text(w);
     if (rates)
         printf("rates %s\n", rates);
