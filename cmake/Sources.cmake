@@ -283,6 +283,7 @@ set(codegen_sources src/codegen/bounds.c
 set(fit_sources
     src/fit/checkpoint.c
     src/fit/cholmod_library.c
+    src/fit/composite.c
     src/fit/exchange.c
     src/fit/film.c
     src/fit/kernels.c
@@ -292,6 +293,7 @@ set(fit_sources
     src/fit/kernels/loss_terms.c
     src/fit/kernels/optimizer.c
     src/fit/kernels/pixels.c
+    src/fit/kernels/pyramid.c
     src/fit/kernels/record.c
     src/fit/kernels/reduce.c
     src/fit/kernels/resolve.c
@@ -333,6 +335,7 @@ set(api_sources
     src/api/job_dispatch.c
     src/api/job_geometry.c
     src/api/job_kernels.c
+    src/api/loss_plateau.c
     src/api/metropolis.c
     src/api/job_parts.c
     src/api/job_pass.c
@@ -381,9 +384,12 @@ set(cli_sources
     src/cli/fit_folder.c
     src/cli/fit_held_out.c
     src/cli/fit_job.c
+    src/cli/fit_job_groups.c
+    src/cli/fit_job_loss.c
     src/cli/fit_job_parameters.c
     src/cli/fit_job_views.c
     src/cli/fit_log.c
+    src/cli/fit_loss.c
     src/cli/fit_noise.c
     src/cli/fit_pictures.c
     src/cli/fit_quality.c
@@ -393,6 +399,7 @@ set(cli_sources
     src/cli/fit_samples.c
     src/cli/fit_slices.c
     src/cli/fit_stage.c
+    src/cli/fit_stop.c
     src/cli/fit_style.c
     src/cli/fit_table.c
     src/cli/fit_targets.c

@@ -6,6 +6,7 @@
 
 #include "api/device.h"
 #include "codegen/bounds.h"
+#include "fit/fit.h"
 #include "render/integrator/passes.h"
 #include "render/plan.h"
 
@@ -26,6 +27,7 @@ typedef struct job_loss {
     double constant, weight; /* as in fit_loss; so */
     bool weighted;
     gpu_buffer *target;
+    const fit_composite *composite; /* instead of kind and constant; NULL: those */
 } job_loss;
 
 struct bl_job {
