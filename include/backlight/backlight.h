@@ -864,7 +864,8 @@ typedef struct bl_fit_parameter {
      */
     uint64_t prior;
     double prior_weight, prior_centre;
-    uint64_t reserved[4];
+    double beta_1, beta_2; /* adam; 0: the fit's */
+    uint64_t reserved[2];
 } bl_fit_parameter;
 
 typedef struct bl_fit_view {
@@ -977,6 +978,17 @@ BL_API bl_result bl_fit_settle(bl_fit *fit);
 /* What the last step returned; after bl_fit_restore, what it had returned when the state was saved. */
 BL_API bl_fit_status bl_fit_status_get(const bl_fit *fit);
 BL_API const char *bl_fit_sampling(const bl_fit *fit); /* bl_job_sampling of its gradients */
+/* Whether a loss has stopped falling. */
+typedef struct bl_plateau {
+    double before, after; /* means of the window before, and of the last one */
+    double error; /* standard error of their difference, from differences of neighbouring steps, so that
+                     a slope does not count as noise */
+    bool reached; /* before - after is no more than improvement * |before| + 2 * error */
+    uint64_t reserved[8];
+} bl_plateau;
+/* Of the losses of the last 2 * window steps, oldest first. window: at least 1. */
+BL_API bl_plateau bl_loss_plateau(const double *losses, uint32_t window, double improvement);
+
 /* What each term of a composite loss has added to the loss of the last step (term_count values); zeros before
  * the first step since the fit was created or restored. */
 BL_API bl_result bl_fit_get_terms(const bl_fit *fit, double *values);
