@@ -346,6 +346,7 @@ set(api_sources
     src/api/job_dispatch.c
     src/api/job_geometry.c
     src/api/job_kernels.c
+    src/api/loss_plateau.c
     src/api/metropolis.c
     src/api/job_parts.c
     src/api/job_pass.c
@@ -394,6 +395,7 @@ set(cli_sources
     src/cli/fit_folder.c
     src/cli/fit_held_out.c
     src/cli/fit_job.c
+    src/cli/fit_job_groups.c
     src/cli/fit_job_loss.c
     src/cli/fit_job_parameters.c
     src/cli/fit_job_views.c
@@ -408,6 +410,7 @@ set(cli_sources
     src/cli/fit_samples.c
     src/cli/fit_slices.c
     src/cli/fit_stage.c
+    src/cli/fit_stop.c
     src/cli/fit_style.c
     src/cli/fit_table.c
     src/cli/fit_targets.c

@@ -15,7 +15,7 @@ ROOT = os.environ.get("BL_SOURCE_DIR", os.path.join(os.path.dirname(os.path.absp
 PROGRAM = os.environ.get("BL_PROGRAM", os.path.join(ROOT, "build", "backlight"))
 TYPES = {"object": dict, "array": list, "string": str, "boolean": bool}
 KNOWN = {"$schema", "title", "description", "definitions", "type", "required", "properties",
-         "additionalProperties", "items", "minItems",
+         "additionalProperties", "items", "minItems", "minProperties",
          "maxItems", "enum", "const", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
          "minLength", "oneOf", "$ref", "examples"}
 
@@ -56,6 +56,8 @@ def valid(v, s, root):
         return (s.get("minItems", 0) <= len(v) <= s.get("maxItems", len(v))
                 and all(valid(one, s.get("items", {}), root) for one in v))
     if isinstance(v, dict):
+        if len(v) < s.get("minProperties", 0):
+            return False
         properties, others = s.get("properties", {}), s.get("additionalProperties", True)
         for key, value in v.items():
             if key in properties:
@@ -122,6 +124,12 @@ GOOD = [
     change(["parameters", 0], {"name": "a", "total_variation": 3, "smoothing": 1e-6}),
     change(["parameters", 0, "prior"], {"type": "l2", "weight": 1e-3}),
     change(["parameters", 0, "prior"], {"type": "l1", "weight": 5, "centre": -0.5}),
+    change(["stop"], {"window": 2}), change(["stop"], {"window": 9, "improvement": 0.5}),
+    views({"target": "a"}, {"target": "b"}) | {"held_out": [1], "stop": {"patience": 1}},
+    views({"target": "a"}, {"target": "b"}) | {"held_out": [1], "stop": {"patience": 7, "window": 1000000}},
+    change(["groups"], []), change(["groups"], [{"parameters": "*"}, {"parameters": "?", "rate": 2, "beta_1": 0.5, "bounds": [0, 1]}]),
+    change(["groups"], [{"parameters": "a", "prior": {"type": "l1", "weight": 2}, "total_variation": 1, "smoothing": 1, "beta_2": 0.9}]),
+    change(["parameters", 0, "beta_1"], 0.5), change(["parameters", 0, "beta_2"], 0.5),
     change(["batch"], 1), change(["background"], [0, 0.5, 1e3]), change(["silhouette"], True),
     change(["silhouette"], False), change(["silhouette"], ["ball", "it"]), change(["held_out_steps"], 7),
     change(["variance_steps"], 10), change(["average"], 5), change(["recursive_images"], True),
@@ -209,6 +217,18 @@ BAD = [
     (change(["parameters", 0, "prior"], {"type": "l2"}), "parameters[0].prior.weight: missing"),
     (change(["parameters", 0, "prior"], {"type": "l2", "weight": -1}), "parameters[0].prior.weight:"),
     (change(["parameters", 0, "prior"], {"type": "l2", "weight": 1, "centre": "x"}), "parameters[0].prior.centre:"),
+    (change(["stop"], 3), "stop:"), (change(["stop"], {}), "stop.window: give a window"),
+    (change(["stop"], {"window": 1}), "stop.window:"), (change(["stop"], {"window": 1000001}), "stop.window:"),
+    (change(["stop"], {"window": 2, "improvement": 0}), "stop.improvement:"),
+    (change(["stop"], {"window": 2, "patience": 0}), "stop.patience:"), (change(["stop"], {"windw": 2}), "stop.windw: unknown"),
+    (change(["groups"], {}), "groups:"), (change(["groups"], ["a"]), "groups[0]"),
+    (change(["groups"], [{"rate": 1}]), "groups[0].parameters: missing"), (change(["groups"], [{"parameters": 3}]), "groups[0].parameters:"),
+    (change(["groups"], [{"parameters": "a"}, {"parameters": "*", "rate": 0}]), "groups[1].rate:"),
+    (change(["groups"], [{"parameters": "a", "beta_1": 1}]), "groups[0].beta_1:"),
+    (change(["groups"], [{"parameters": "a", "bounds": [1]}]), "groups[0].bounds:"),
+    (change(["groups"], [{"parameters": "a", "prior": {"type": "l2"}}]), "groups[0].prior.weight: missing"),
+    (change(["groups"], [{"parameters": "a", "initial": 1}]), "groups[0].initial: unknown"),
+    (change(["parameters", 0, "beta_1"], 0), "parameters[0].beta_1:"),
     (change(["parameters", 0, "large_steps"], {}), "parameters[0].large_steps.lambda:"),
     (change(["parameters", 0, "large_steps"], 19), "parameters[0].large_steps:"),
     (change(["parameters", 0, "large_steps"], {"lambda": 0}), "parameters[0].large_steps.lambda:"),

@@ -11,12 +11,12 @@
  *     bl_job_read_gradient(job, 0, gradient);
  *
  * Conventions. Images are row-major float32, row 0 at the top, height*width*channels values; channels
- * (bl_scene_info) is 3, linear RGB, Rec. 709, or, in mode "mono", 1, luminance. A zeroed descriptor means
- * defaults, and a NULL descriptor is a zeroed one. Structs end in `reserved`, zeros, where later versions
- * have further fields (docs/versions.md). Every fallible call returns a bl_result; the text of the last
- * failure is bl_context_error. Destroy functions accept NULL; destroy jobs and fits before their device and
- * scene, and those before the context. One thread at a time per context. The library never prints, exits or
- * installs handlers. */
+ * (bl_scene_info) is 3, linear RGB, Rec. 709, or, in mode "mono", 1, luminance, or as many as the film has
+ * bands. A zeroed descriptor means defaults, and a NULL descriptor is a zeroed one. Structs end in
+ * `reserved`, zeros, where later versions have further fields (docs/versions.md). Every fallible call returns
+ * a bl_result; the text of the last failure is bl_context_error. Destroy functions accept NULL; destroy jobs
+ * and fits before their device and scene, and those before the context. One thread at a time per context. The
+ * library never prints, exits or installs handlers. */
 #ifndef BACKLIGHT_H
 #define BACKLIGHT_H
 
@@ -359,6 +359,13 @@ BL_API const char *bl_scene_channel_name(const bl_scene *scene, uint32_t index);
  * keep them. */
 BL_API bl_result bl_scene_write_image(const bl_scene *scene, const char *path, const float *image,
                                       const float *channels);
+/* Where the film has bands of wavelengths (specfilm), what channel `index` of the image is called; NULL past
+ * the last, and of films with colours. Such images are kept in EXR files alone, under these names. */
+BL_API const char *bl_scene_band_name(const bl_scene *scene, uint32_t index);
+/* Reads a file as an image of the scene's film, which has its size: bands by their names; colours as
+ * bl_image_read, in mode "mono" their luminance, grey in all channels. image: height*width*channels floats.
+ */
+BL_API bl_result bl_scene_read_image(const bl_scene *scene, const char *path, float *image);
 /* What shape and instance number `index` of a hit (bl_hit) are called, as parameters of theirs begin; ""
  * where an instance stands for the shapes outside of shapegroups. Strings of the scene; NULL past the last.
  */
@@ -864,7 +871,8 @@ typedef struct bl_fit_parameter {
      */
     uint64_t prior;
     double prior_weight, prior_centre;
-    uint64_t reserved[4];
+    double beta_1, beta_2; /* adam; 0: the fit's */
+    uint64_t reserved[2];
 } bl_fit_parameter;
 
 typedef struct bl_fit_view {
@@ -977,6 +985,17 @@ BL_API bl_result bl_fit_settle(bl_fit *fit);
 /* What the last step returned; after bl_fit_restore, what it had returned when the state was saved. */
 BL_API bl_fit_status bl_fit_status_get(const bl_fit *fit);
 BL_API const char *bl_fit_sampling(const bl_fit *fit); /* bl_job_sampling of its gradients */
+/* Whether a loss has stopped falling. */
+typedef struct bl_plateau {
+    double before, after; /* means of the window before, and of the last one */
+    double error; /* standard error of their difference, from differences of neighbouring steps, so that
+                     a slope does not count as noise */
+    bool reached; /* before - after is no more than improvement * |before| + 2 * error */
+    uint64_t reserved[8];
+} bl_plateau;
+/* Of the losses of the last 2 * window steps, oldest first. window: at least 1. */
+BL_API bl_plateau bl_loss_plateau(const double *losses, uint32_t window, double improvement);
+
 /* What each term of a composite loss has added to the loss of the last step (term_count values); zeros before
  * the first step since the fit was created or restored. */
 BL_API bl_result bl_fit_get_terms(const bl_fit *fit, double *values);

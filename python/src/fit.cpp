@@ -62,6 +62,7 @@ void read_parameters(FitState &state, Parts &parts, const nb::list &given)
         p.prior = nb::cast<uint64_t>(d["prior"]);
         p.prior_weight = nb::cast<double>(d["prior_weight"]);
         p.prior_centre = nb::cast<double>(d["prior_centre"]);
+        p.beta_1 = nb::cast<double>(d["beta_1"]), p.beta_2 = nb::cast<double>(d["beta_2"]);
         parts.parameters.push_back(p);
     }
 }
@@ -209,6 +210,16 @@ std::vector<double> terms(const Fit &fit)
     return values;
 }
 
+nb::dict plateau(const std::vector<double> &losses, double improvement)
+{
+    if (losses.size() < 2 || losses.size() % 2)
+        throw Failure{BL_ERROR_ARGUMENT, "a plateau is of two windows of losses"};
+    bl_plateau p = bl_loss_plateau(losses.data(), (uint32_t)(losses.size() / 2), improvement);
+    nb::dict d;
+    d["before"] = p.before, d["after"] = p.after, d["error"] = p.error, d["reached"] = p.reached;
+    return d;
+}
+
 void settle(const Fit &fit)
 {
     enter(fit.state->library(), [&] { return bl_fit_settle(fit.state->live()); });
@@ -243,6 +254,7 @@ void restore(const Fit &fit, const std::string &path)
 
 void bind_fit(nb::module_ &m)
 {
+    m.def("plateau", plateau, nb::arg("losses"), nb::arg("improvement"));
     nb::class_<Fit>(m, "Fit", "An optimisation that stays on the device.")
         .def("__init__", open_fit, nb::arg("device"), nb::arg("scene"), nb::arg("parameters"),
              nb::arg("views"), nb::arg("schedule"), nb::arg("terms"), nb::arg("options"))

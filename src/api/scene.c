@@ -7,6 +7,7 @@
 #include "render/sampler/samplers.h"
 #include "render/shape/ellipsoids.h"
 #include "render/shape/kinds.h"
+#include "render/spectrum/spectrum.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -225,7 +226,7 @@ bl_result bl_scene_info_get(const bl_scene *scene, bl_scene_info *out)
         .parameters = s->parameters.count,
         .bvh_nodes = s->bvh.node_count,
         .sensors = s->sensors.count,
-        .channels = s->mode->film_channels,
+        .channels = s->film_channels,
         .mode = s->mode->name,
         .sampler = s->spreads->base.plugin.name,
     };
@@ -252,6 +253,24 @@ uint32_t bl_scene_channel_count(const bl_scene *scene) { return scene->render->c
 const char *bl_scene_channel_name(const bl_scene *scene, uint32_t index)
 {
     return index < scene->render->channels.count ? scene->render->channels.data[index].name : NULL;
+}
+
+const char *bl_scene_band_name(const bl_scene *scene, uint32_t index)
+{
+    const film_bands *bands = scene->render->bands;
+    return bands && index < bands->count ? bands->names[index] : NULL;
+}
+
+bl_result bl_scene_read_image(const bl_scene *scene, const char *path, float *image)
+{
+    bl_error err = {0};
+    call_budget b = {0};
+    for (uint32_t k = 0; k < BUDGET_COUNT; k++)
+        b.most[k] = bl_limit_preset(k, scene->context->strict);
+    budget_begin(&b);
+    bl_result r = film_read(scene->render, path, image, &err);
+    budget_end(&b);
+    return r == BL_OK ? BL_OK : context_fail(scene->context, &err);
 }
 
 bl_result bl_scene_write_image(const bl_scene *scene, const char *path, const float *image,

@@ -112,6 +112,34 @@ static int read_adaptive_samples(json_place at, const cJSON *json, fit_job *job)
     return json_read_keys(&at, json, keys, job);
 }
 
+/* {"window": 50, "improvement": 0.01, "patience": 3}. After stages and views. */
+static int read_stop(json_place at, const cJSON *json, fit_job *job)
+{
+    enum { WINDOW_MOST = 1000000 };
+    static const json_key keys[] = {{"window", KEY_COUNT, offsetof(fit_job, stop_window), false},
+                                    {"improvement", KEY_POSITIVE, offsetof(fit_job, stop_improvement), false},
+                                    {"patience", KEY_COUNT, offsetof(fit_job, stop_patience), false},
+                                    {0}};
+    if (!json)
+        return CLI_OK;
+    if (!cJSON_IsObject(json))
+        return json_wrong(&at, "stop", "must be an object with window, patience, or both");
+    snprintf(at.path, sizeof at.path, "stop.");
+    CLI_TRY(json_read_keys(&at, json, keys, job));
+    if (!job->stop_window && !job->stop_patience)
+        return json_wrong(&at, "window",
+                          "give a window of steps, or the patience in looks at held-out views");
+    if (job->stop_improvement > 0 && !job->stop_window)
+        return json_wrong(&at, "improvement", "needs a window");
+    if (job->stop_window == 1 || job->stop_window > WINDOW_MOST)
+        return json_wrong(&at, "window", "must be a whole number from 2 to %d", WINDOW_MOST);
+    if (job->stop_patience && job->held_out_count == 0)
+        return json_wrong(&at, "patience", "needs views that are held out (\"held_out\")");
+    if (job->average)
+        return json_wrong(&at, "window", "\"average\" needs to know the last step: give one of the two");
+    return CLI_OK;
+}
+
 /* ---- the file ---- */
 
 static int read_job(json_place at, fit_job *job)
@@ -138,6 +166,7 @@ static int read_job(json_place at, fit_job *job)
         {"pixels", KEY_TEXT, offsetof(head, pixels), false},
         {"volume_gradient", KEY_TEXT, offsetof(head, volume_gradient), false},
         {"parameters", KEY_OTHER, 0, true},
+        {"groups", KEY_OTHER, 0, false},
         {"optimizer", KEY_OTHER, 0, false},
         {"schedule", KEY_OTHER, 0, false},
         {"steps", KEY_STEPS, offsetof(head, steps), false},
@@ -148,6 +177,7 @@ static int read_job(json_place at, fit_job *job)
         {"common_random_numbers", KEY_FLAG, offsetof(head, common_numbers), false},
         {"checkpoint_steps", KEY_COUNT, offsetof(head, checkpoint_steps), false},
         {"adaptive_samples", KEY_OTHER, 0, false},
+        {"stop", KEY_OTHER, 0, false},
         {"average", KEY_COUNT, offsetof(head, average), false},
         {"recursive_images", KEY_FLAG, offsetof(head, recursive_images), false},
         {"variance_steps", KEY_COUNT, offsetof(head, variance_steps), false},
@@ -190,9 +220,12 @@ static int read_job(json_place at, fit_job *job)
     int parameters = list ? job_read_parameters(at, list, job) : CLI_FAILED;
     if (parameters == CLI_OK && status == CLI_OK)
         status |= job_read_stages(at, cJSON_GetObjectItemCaseSensitive(json, "stages"), job);
+    if (parameters == CLI_OK)
+        status |= job_read_groups(at, cJSON_GetObjectItemCaseSensitive(json, "groups"), job);
     status |= parameters;
     status |= read_defines(at, cJSON_GetObjectItemCaseSensitive(json, "defines"), job);
     status |= read_adaptive_samples(at, cJSON_GetObjectItemCaseSensitive(json, "adaptive_samples"), job);
+    status |= read_stop(at, cJSON_GetObjectItemCaseSensitive(json, "stop"), job);
     status |= read_schedule(at, cJSON_GetObjectItemCaseSensitive(json, "schedule"), job);
     return status | read_optimizer(at, cJSON_GetObjectItemCaseSensitive(json, "optimizer"), job);
 }

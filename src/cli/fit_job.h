@@ -7,7 +7,8 @@
 
 typedef struct fit_job_parameter {
     const char *name;
-    double rate;        /* 0: the optimizer's */
+    double rate; /* 0: the optimizer's; so */
+    double beta_1, beta_2;
     double least, most; /* valid where bounded */
     bool bounded;
     double large_steps;                /* lambda of large steps; 0: ordinary ones */
@@ -81,6 +82,8 @@ typedef struct fit_job {
     uint32_t checkpoint_steps;           /* 0: by time */
     double wanted_noise;                 /* of adaptive samples; 0: they stay as they are */
     uint32_t spp_least;                  /* so; 0: the library's */
+    uint32_t stop_window, stop_patience; /* when to end early; 0: not by that */
+    double stop_improvement;             /* 0: the default */
     bool recursive_images;
     uint32_t average;        /* steps whose mean is the result; 0: the last one's values are */
     uint32_t variance_steps; /* from one look at the gradients' noise to the next; 0: none */

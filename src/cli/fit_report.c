@@ -223,6 +223,10 @@ static void add_recipe(FILE *out, const fit_work *w)
     char *optimizer = fit_optimizer_text(w);
     row(out, "optimiser", "%s", optimizer);
     free(optimizer);
+    char *rates = fit_rates_text(w);
+    if (rates)
+        row(out, "rates", "%s", rates);
+    free(rates);
     row(out, "written", "%s", date);
     fprintf(out, "</table></div>\n<details><summary>the job</summary><pre>");
     report_escape(out, w->job.text);
@@ -267,12 +271,14 @@ static void add_headline(FILE *out, const fit_work *w)
 
 static void add_cards(FILE *out, const fit_work *w)
 {
-    const bool complete = w->status.step == w->steps;
+    const bool complete = fit_complete(w);
     char text[100];
     fprintf(out, "<div class=\"cards\">\n");
-    snprintf(text, sizeof text, complete ? "%u" : "%u of %u", w->status.step, w->steps);
+    snprintf(text, sizeof text, w->status.step == w->steps ? "%u" : "%u of %u", w->status.step, w->steps);
     card(out, "", text,
-         complete ? "steps, complete" : "steps, <b style=\"display:inline;font-size:1em\">interrupted</b>");
+         w->stopped ? "steps, stopped early"
+         : complete ? "steps, complete"
+                    : "steps, <b style=\"display:inline;font-size:1em\">interrupted</b>");
     card(out, "", duration_text(w->note.seconds), "in steps");
     snprintf(text, sizeof text, "%u &times; %u", w->session->info.width, w->session->info.height);
     card(out, "", text, "pixels");
@@ -305,6 +311,11 @@ static void add_head(FILE *out, const fit_work *w)
     report_escape(out, w->args->job);
     fprintf(out, "</h1>\n");
     add_headline(out, w);
+    if (w->stopped) {
+        fprintf(out, "<p>Stopped after step %u of %u: ", w->status.step, w->steps);
+        report_escape(out, w->stopped);
+        fprintf(out, ".</p>\n");
+    }
     add_cards(out, w);
 }
 

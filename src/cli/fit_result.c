@@ -47,12 +47,14 @@ static cJSON *rows_json(const fit_work *w, const fit_parameter *p)
     return list;
 }
 
-static cJSON *parameter_json(const fit_work *w, const fit_parameter *p)
+static cJSON *parameter_json(const fit_work *w, uint32_t k)
 {
+    const fit_parameter *p = &w->parameters[k];
     const bl_parameter_info *info = &p->parameter.info;
     cJSON *json = cJSON_CreateObject();
     cJSON_AddStringToObject(json, "name", info->name);
     cJSON_AddItemToObject(json, "shape", json_shape(info));
+    cJSON_AddNumberToObject(json, "rate", fit_rate(w, k));
     if (info->count <= ENTRIES_IN_CSV) {
         cJSON_AddItemToObject(json, "initial", json_floats(p->initial, info->count));
         cJSON_AddItemToObject(json, "final", json_floats(p->now, info->count));
@@ -71,7 +73,7 @@ static void add_parameters(const fit_work *w, cJSON *json)
           *incomplete = cJSON_AddArrayToObject(json, "incomplete");
     for (uint32_t k = 0; k < w->job.parameter_count; k++) {
         const bl_parameter_info *info = &w->parameters[k].parameter.info;
-        cJSON_AddItemToArray(list, parameter_json(w, &w->parameters[k]));
+        cJSON_AddItemToArray(list, parameter_json(w, k));
         if (!info->reason)
             continue;
         char *reason = text_format("%s: %s", info->name, info->reason);
@@ -144,7 +146,9 @@ static cJSON *result_json(const fit_work *w, int *status)
     cJSON_AddStringToObject(json, "scene", w->job.scene);
     cJSON_AddStringToObject(json, "device", w->session->device_info.name);
     cJSON_AddStringToObject(json, "driver", w->session->device_info.driver);
-    cJSON_AddBoolToObject(json, "complete", w->status.step == w->steps);
+    cJSON_AddBoolToObject(json, "complete", fit_complete(w));
+    if (w->stopped)
+        cJSON_AddStringToObject(json, "stopped", w->stopped);
     cJSON_AddNumberToObject(json, "steps", w->status.step);
     cJSON_AddNumberToObject(json, "stages", w->job.stage_count);
     cJSON_AddNumberToObject(json, "resumed", (double)w->note.resumed);
@@ -243,6 +247,12 @@ static void print_table(const fit_work *w)
            w->status.step, duration_text(w->note.seconds));
     free(loss);
     print_terms(w);
+    if (w->stopped)
+        printf("stopped after step %u of %u: %s\n", w->status.step, w->steps, w->stopped);
+    char *rates = fit_rates_text(w);
+    if (rates)
+        printf("rates %s\n", rates);
+    free(rates);
     if (fit_loss_note(w))
         printf("(%s)\n", fit_loss_note(w));
     if (w->job.held_out_count)

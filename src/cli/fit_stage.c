@@ -212,6 +212,8 @@ static int create_fit(fit_work *w)
         list[k] = (bl_fit_parameter){
             .name = asked->name,
             .rate = asked->rate,
+            .beta_1 = asked->beta_1,
+            .beta_2 = asked->beta_2,
             .initial = w->parameters[k].start,
             .total_variation = asked->total_variation,
             .smoothing = asked->smoothing,
