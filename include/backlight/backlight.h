@@ -11,12 +11,12 @@
  *     bl_job_read_gradient(job, 0, gradient);
  *
  * Conventions. Images are row-major float32, row 0 at the top, height*width*channels values; channels
- * (bl_scene_info) is 3, linear RGB, Rec. 709, or, in mode "mono", 1, luminance. A zeroed descriptor means
- * defaults, and a NULL descriptor is a zeroed one. Structs end in `reserved`, zeros, where later versions
- * have further fields (docs/versions.md). Every fallible call returns a bl_result; the text of the last
- * failure is bl_context_error. Destroy functions accept NULL; destroy jobs and fits before their device and
- * scene, and those before the context. One thread at a time per context. The library never prints, exits or
- * installs handlers. */
+ * (bl_scene_info) is 3, linear RGB, Rec. 709, or, in mode "mono", 1, luminance, or as many as the film has
+ * bands. A zeroed descriptor means defaults, and a NULL descriptor is a zeroed one. Structs end in
+ * `reserved`, zeros, where later versions have further fields (docs/versions.md). Every fallible call returns
+ * a bl_result; the text of the last failure is bl_context_error. Destroy functions accept NULL; destroy jobs
+ * and fits before their device and scene, and those before the context. One thread at a time per context. The
+ * library never prints, exits or installs handlers. */
 #ifndef BACKLIGHT_H
 #define BACKLIGHT_H
 
@@ -264,10 +264,17 @@ typedef struct bl_scene_desc {
     uint64_t reserved[4];
 } bl_scene_desc;
 
-/* Mitsuba 3 XML. */
+/* Mitsuba 3 XML, or glTF 2.0 (.gltf, .glb), by what the file holds. Of a glTF file `camera` (a name or a
+ * number) and `resolution` (of the longer side) can be defined; bl_scene_warnings lists what the scene does
+ * not take from it. */
 BL_API bl_result bl_scene_load(bl_context *ctx, const char *path, const bl_scene_desc *desc, bl_scene **out);
 BL_API bl_result bl_scene_load_string(bl_context *ctx, const char *xml, const char *folder,
                                       const bl_scene_desc *desc, bl_scene **out);
+/* Writes a glTF file as Mitsuba 3 XML, which loads as the same scene; its meshes and textures into a folder
+ * beside it, called as the file with "_files" for the ending. desc: definitions, untrusted, roots, limits.
+ * notes (may be NULL): what the scene does not take from the file, one a line; free(). */
+BL_API bl_result bl_scene_convert(bl_context *ctx, const char *path, const bl_scene_desc *desc,
+                                  const char *output, char **notes);
 BL_API void bl_scene_destroy(bl_scene *scene);
 
 /* ---- scenes that a program makes ---- */
@@ -352,6 +359,13 @@ BL_API const char *bl_scene_channel_name(const bl_scene *scene, uint32_t index);
  * keep them. */
 BL_API bl_result bl_scene_write_image(const bl_scene *scene, const char *path, const float *image,
                                       const float *channels);
+/* Where the film has bands of wavelengths (specfilm), what channel `index` of the image is called; NULL past
+ * the last, and of films with colours. Such images are kept in EXR files alone, under these names. */
+BL_API const char *bl_scene_band_name(const bl_scene *scene, uint32_t index);
+/* Reads a file as an image of the scene's film, which has its size: bands by their names; colours as
+ * bl_image_read, in mode "mono" their luminance, grey in all channels. image: height*width*channels floats.
+ */
+BL_API bl_result bl_scene_read_image(const bl_scene *scene, const char *path, float *image);
 /* What shape and instance number `index` of a hit (bl_hit) are called, as parameters of theirs begin; ""
  * where an instance stands for the shapes outside of shapegroups. Strings of the scene; NULL past the last.
  */

@@ -18,9 +18,11 @@
 #include "api/kernel_code.h"
 
 enum {
-    SLOTS_MOST_CPU = 1 << 18, /* most samples of a tile; they need 9 .. */
-    SLOTS_MOST_GPU = 1 << 22, /* .. and 144 MiB */
-    LANES_LEAST_GPU = 1 << 16 /* an H100 with a sixteenth of these was eight times slower */
+    SLOTS_MOST_CPU = 1 << 18,  /* most samples of a tile; they need 9 .. */
+    SLOTS_MOST_GPU = 1 << 22,  /* .. and 144 MiB */
+    LANES_LEAST_GPU = 1 << 16, /* an H100 with a sixteenth of these was eight times slower */
+    STRIP_SAMPLES = 64,        /* of a tile of whole pixels */
+    LANES_MOST = 1 << 22
 };
 
 bool bl_gradient_form_finds_loss(bl_gradient_form form)
@@ -96,10 +98,21 @@ static uint64_t slots_needed(const bl_job *job, const job_work_desc *w, job_rang
 
 /* ---- the choice ---- */
 
+/* A tile of whole pixels holds all of their samples, so the more of them a lane walks, the fewer lanes it
+ * has. Strips of few samples keep their number; a film of many pixels has fewer, because each lane has a
+ * place in the film. */
+static uint32_t pixel_strips(uint32_t pixels, uint32_t spp)
+{
+    uint32_t wanted = (spp + STRIP_SAMPLES - 1) / STRIP_SAMPLES, most = LANES_MOST / pixels;
+    return wanted < most ? wanted : most;
+}
+
 uint32_t gradient_form_strips(const bl_job *job, bl_gradient_form form, uint32_t spp)
 {
     BL_ASSERT(form != BL_FORM_AUTO, "the form is not chosen yet");
-    uint32_t strips = job_strips(job_pixels(job), spp);
+    uint32_t pixels = job_pixels(job), strips = job_strips(pixels, spp), least = pixel_strips(pixels, spp);
+    if (bl_gradient_form_finds_loss(form) && strips < least)
+        strips = least;
     return form == BL_FORM_TWO_WALK ? strips < 2 ? 2 : strips / 2 * 2 : strips;
 }
 

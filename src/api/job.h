@@ -77,7 +77,7 @@ struct bl_job {
 static inline bool scene_splats(const render_scene *s) { return s->light_tracing || s->metropolis.particles; }
 static inline uint32_t film_pixels(const render_scene *s) { return s->width * s->height; }
 /* Channels of the image. */
-static inline uint32_t film_channels(const render_scene *s) { return s->mode->film_channels; }
+static inline uint32_t film_channels(const render_scene *s) { return s->film_channels; }
 /* The pixels of a pass: those of the film, or of the batch. */
 static inline uint32_t job_pixels(const bl_job *job)
 {
