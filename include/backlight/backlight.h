@@ -439,7 +439,7 @@ BL_API const char *bl_pixels_name(bl_pixels pixels); /* "uniform", "adjoint"; NU
 
 /* Whether a job's walks are one kernel, or are cut into many, which pass states of walks on in memory (at
  * most 64 MiB). Images are the same; gradients are to rounding, since lanes then have no private sums. For
- * comparison: it is slower on processors (docs/decisions/wavefront.md). BL_ERROR_UNSUPPORTED: images by
+ * comparison: it is mostly slower (docs/decisions/wavefront.md). BL_ERROR_UNSUPPORTED: images by
  * Metropolis, passes that are recorded into a caller's commands, devices of BL_DEBUG=bounds. */
 typedef enum bl_wavefront {
     BL_WAVEFRONT_NONE,   /* one kernel */

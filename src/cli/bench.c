@@ -525,8 +525,8 @@ static const cli_option options[] = {
      .help = "instead: rays per second of each way of tracing rays, closest and any hits, of the camera and "
              "from where its rays hit; beside Embree, where the program is built with it (BL_EMBREE)"},
     {.name = "--wavefront", .kind = CLI_TEXT, .value = "HOW", .offset = FIELD(common.wavefront),
-     .help = "beside each pass, the same in wavefront mode: walks cut into many kernels, with their states in memory, by "
-             "vertex, or by vertex and kind of material (target)",
+     .help = "beside each pass, the same in wavefront mode: walks cut into many kernels, with their "
+             "states in memory, by vertex, or by vertex and kind of material (target)",
      .choices = "vertex|target"},
 };
 // clang-format on

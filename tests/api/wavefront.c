@@ -1,4 +1,4 @@
-/* LABELS: swiftshader lavapipe native */
+/* LABELS: swiftshader lavapipe=long native */
 /* SPDX-License-Identifier: BSD-3-Clause
  * Wavefront mode (bl_job_desc.wavefront) against one kernel: images and variances are the same bytes, however
  * they are cut; gradients are to rounding, because lanes have no private sums then, and replay does not
