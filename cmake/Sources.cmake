@@ -119,6 +119,15 @@ set(scene_sources
     src/scene/bvh.c
     src/scene/colour.c
     src/scene/curves.c
+    src/scene/gltf/gltf.c
+    src/scene/gltf/gltf_accessor.c
+    src/scene/gltf/gltf_file.c
+    src/scene/gltf/gltf_material.c
+    src/scene/gltf/gltf_mesh.c
+    src/scene/gltf/gltf_node.c
+    src/scene/gltf/gltf_texture.c
+    src/scene/gltf/gltf_values.c
+    src/scene/gltf/gltf_view.c
     src/scene/image.c
     src/scene/image_exr.c
     src/scene/image_jpeg.c
@@ -132,6 +141,7 @@ set(scene_sources
     src/scene/mesh_basic.c
     src/scene/mesh_obj.c
     src/scene/mesh_ply.c
+    src/scene/mesh_ply_write.c
     src/scene/mesh_serialized.c
     src/scene/names.c
     src/scene/number.c
@@ -141,6 +151,7 @@ set(scene_sources
     src/scene/ply_values.c
     src/scene/raw.c
     src/scene/scene.c
+    src/scene/scene_write.c
     src/scene/spectrum.c
     src/scene/tensor_file.c
     src/scene/transform.c
@@ -284,6 +295,7 @@ set(codegen_sources src/codegen/bounds.c
 set(fit_sources
     src/fit/checkpoint.c
     src/fit/cholmod_library.c
+    src/fit/composite.c
     src/fit/exchange.c
     src/fit/film.c
     src/fit/kernels.c
@@ -293,6 +305,7 @@ set(fit_sources
     src/fit/kernels/loss_terms.c
     src/fit/kernels/optimizer.c
     src/fit/kernels/pixels.c
+    src/fit/kernels/pyramid.c
     src/fit/kernels/record.c
     src/fit/kernels/reduce.c
     src/fit/kernels/resolve.c
@@ -334,6 +347,7 @@ set(api_sources
     src/api/job_dispatch.c
     src/api/job_geometry.c
     src/api/job_kernels.c
+    src/api/loss_plateau.c
     src/api/metropolis.c
     src/api/job_parts.c
     src/api/job_pass.c
@@ -383,9 +397,12 @@ set(cli_sources
     src/cli/fit_folder.c
     src/cli/fit_held_out.c
     src/cli/fit_job.c
+    src/cli/fit_job_groups.c
+    src/cli/fit_job_loss.c
     src/cli/fit_job_parameters.c
     src/cli/fit_job_views.c
     src/cli/fit_log.c
+    src/cli/fit_loss.c
     src/cli/fit_noise.c
     src/cli/fit_pictures.c
     src/cli/fit_quality.c
@@ -395,6 +412,7 @@ set(cli_sources
     src/cli/fit_samples.c
     src/cli/fit_slices.c
     src/cli/fit_stage.c
+    src/cli/fit_stop.c
     src/cli/fit_style.c
     src/cli/fit_table.c
     src/cli/fit_targets.c
@@ -407,6 +425,7 @@ set(cli_sources
     src/cli/grad_variance.c
     src/cli/import.c
     src/cli/import_bounds.c
+    src/cli/import_scene.c
     src/cli/import_transforms.c
     src/cli/import_write.c
     src/cli/ir.c

@@ -47,14 +47,14 @@ STAGES = [{"steps": 7, "resolution": {"wall.reflectance.data": [3, 5]}}, {"steps
 # Pixels drawn from two views, and a look at a third one.
 THIRD = {"target": {"render": True},
          "to_world": {"origin": [-0.5, 0.5, 3], "target": [0, 0, 0], "up": [0, 1, 0]}}
-BATCHED = {"batch": 30, "form": "one-image", "held_out": [2], "held_out_steps": 4, "variance_steps": 5, "average": 9,
+BATCHED = {"batch": 30, "form": "one-image", "loss": [{"type": "huber", "delta": 0.5}, {"type": "l1", "weight": 0.01}], "held_out": [2], "held_out_steps": 4, "variance_steps": 5, "average": 9,
            "adaptive_samples": {"noise": 0.2}, "spp": 8,
            "checkpoint_steps": 3,
            "views": JOB["views"] + [THIRD]}
 STAGED = {"parameters": [{"name": "wall.reflectance.data", "initial": 0.5, "bounds": [0, 1],
                           "total_variation": 0.1},
                          {"name": "lamp.intensity.value", "initial": 2}],
-          "scene": "staged.xml", "steps": None, "stages": STAGES, "checkpoint_steps": 2}
+          "loss": ["l2", {"type": "l1", "levels": 3, "weight": 0.1}], "scene": "staged.xml", "steps": None, "stages": STAGES, "checkpoint_steps": 2}
 problems = []
 
 
@@ -273,10 +273,18 @@ def stages():
         check(wanted in names, "a fit in stages has no " + wanted)
     with open("staged_whole/fit.csv", encoding="utf-8") as f:
         check(f.readline()
-              == "step,loss,lamp.intensity.value[0],lamp.intensity.value[1],lamp.intensity.value[2]\n",
-              "the columns of fit.csv")
+              == "step,loss,lamp.intensity.value[0],lamp.intensity.value[1],lamp.intensity.value[2],"
+              "loss:0:l2,loss:1:l1\n", "the columns of fit.csv")
     with open("staged_whole/result.json", encoding="utf-8") as f:
         result = json.load(f)
+    with open("staged_whole/fit.csv", encoding="utf-8") as f:
+        last = f.read().split("\n")[-2].split(",")
+    terms = result["loss_terms"]
+    check([t["type"] for t in terms] == ["l2", "l1"] and terms[1]["levels"] == 3 and terms[1]["weight"] == 0.1
+          and [t["last"] for t in terms] == [float(c) for c in last[-2:]]
+          and abs(sum(t["last"] for t in terms) - float(last[1])) < 1e-5 * float(last[1]), "terms of the loss: %s" % terms)
+    with open("staged_whole/report.html", encoding="utf-8") as f:
+        check("0.1 l1 of 3 levels: %.3g at the first step" % terms[1]["first"] in f.read(), "terms in the report")
     check(result["stages"] == 4 and result["steps"] == 30 and result["parameters"][0]["shape"] == [6, 10, 3],
           "result.json of stages: %s" % result)
     for step in (3, 6, 9, 12, 15, 21, 27):

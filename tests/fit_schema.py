@@ -15,7 +15,7 @@ ROOT = os.environ.get("BL_SOURCE_DIR", os.path.join(os.path.dirname(os.path.absp
 PROGRAM = os.environ.get("BL_PROGRAM", os.path.join(ROOT, "build", "backlight"))
 TYPES = {"object": dict, "array": list, "string": str, "boolean": bool}
 KNOWN = {"$schema", "title", "description", "definitions", "type", "required", "properties",
-         "additionalProperties", "items", "minItems",
+         "additionalProperties", "items", "minItems", "minProperties",
          "maxItems", "enum", "const", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
          "minLength", "oneOf", "$ref", "examples"}
 
@@ -56,6 +56,8 @@ def valid(v, s, root):
         return (s.get("minItems", 0) <= len(v) <= s.get("maxItems", len(v))
                 and all(valid(one, s.get("items", {}), root) for one in v))
     if isinstance(v, dict):
+        if len(v) < s.get("minProperties", 0):
+            return False
         properties, others = s.get("properties", {}), s.get("additionalProperties", True)
         for key, value in v.items():
             if key in properties:
@@ -122,6 +124,12 @@ GOOD = [
     change(["parameters", 0], {"name": "a", "total_variation": 3, "smoothing": 1e-6}),
     change(["parameters", 0, "prior"], {"type": "l2", "weight": 1e-3}),
     change(["parameters", 0, "prior"], {"type": "l1", "weight": 5, "centre": -0.5}),
+    change(["stop"], {"window": 2}), change(["stop"], {"window": 9, "improvement": 0.5}),
+    views({"target": "a"}, {"target": "b"}) | {"held_out": [1], "stop": {"patience": 1}},
+    views({"target": "a"}, {"target": "b"}) | {"held_out": [1], "stop": {"patience": 7, "window": 1000000}},
+    change(["groups"], []), change(["groups"], [{"parameters": "*"}, {"parameters": "?", "rate": 2, "beta_1": 0.5, "bounds": [0, 1]}]),
+    change(["groups"], [{"parameters": "a", "prior": {"type": "l1", "weight": 2}, "total_variation": 1, "smoothing": 1, "beta_2": 0.9}]),
+    change(["parameters", 0, "beta_1"], 0.5), change(["parameters", 0, "beta_2"], 0.5),
     change(["batch"], 1), change(["background"], [0, 0.5, 1e3]), change(["silhouette"], True),
     change(["silhouette"], False), change(["silhouette"], ["ball", "it"]), change(["held_out_steps"], 7),
     change(["variance_steps"], 10), change(["average"], 5), change(["recursive_images"], True),
@@ -140,7 +148,10 @@ for sampler in ("scene", "auto", "independent", "stratified", "multijitter", "or
 for how in ("auto", "replay", "drt"):
     GOOD.append(change(["volume_gradient"], how))
 for name in ("l2", "l1", "relative_l2", "huber"):
-    GOOD += [change(["loss"], name), change(["loss"], {"type": name})]
+    GOOD += [change(["loss"], name), change(["loss"], {"type": name}), change(["loss"], [name]),
+             change(["loss"], {"type": name, "weight": 3, "levels": 8}),
+             change(["loss"], ["l1", {"type": name, "weight": 1e-9, "levels": [1, 0, 0.5]}])]
+GOOD += [change(["loss"], ["l2"] * 8), change(["loss"], [{"type": "huber", "delta": 2, "levels": 1}, "huber"])]
 GOOD += [change(["loss"], {"type": "relative_l2", "epsilon": 1}),
          change(["loss"], {"type": "huber", "delta": 0.01})]
 GOOD += [change(["optimizer"], o) for o in (
@@ -206,6 +217,18 @@ BAD = [
     (change(["parameters", 0, "prior"], {"type": "l2"}), "parameters[0].prior.weight: missing"),
     (change(["parameters", 0, "prior"], {"type": "l2", "weight": -1}), "parameters[0].prior.weight:"),
     (change(["parameters", 0, "prior"], {"type": "l2", "weight": 1, "centre": "x"}), "parameters[0].prior.centre:"),
+    (change(["stop"], 3), "stop:"), (change(["stop"], {}), "stop.window: give a window"),
+    (change(["stop"], {"window": 1}), "stop.window:"), (change(["stop"], {"window": 1000001}), "stop.window:"),
+    (change(["stop"], {"window": 2, "improvement": 0}), "stop.improvement:"),
+    (change(["stop"], {"window": 2, "patience": 0}), "stop.patience:"), (change(["stop"], {"windw": 2}), "stop.windw: unknown"),
+    (change(["groups"], {}), "groups:"), (change(["groups"], ["a"]), "groups[0]"),
+    (change(["groups"], [{"rate": 1}]), "groups[0].parameters: missing"), (change(["groups"], [{"parameters": 3}]), "groups[0].parameters:"),
+    (change(["groups"], [{"parameters": "a"}, {"parameters": "*", "rate": 0}]), "groups[1].rate:"),
+    (change(["groups"], [{"parameters": "a", "beta_1": 1}]), "groups[0].beta_1:"),
+    (change(["groups"], [{"parameters": "a", "bounds": [1]}]), "groups[0].bounds:"),
+    (change(["groups"], [{"parameters": "a", "prior": {"type": "l2"}}]), "groups[0].prior.weight: missing"),
+    (change(["groups"], [{"parameters": "a", "initial": 1}]), "groups[0].initial: unknown"),
+    (change(["parameters", 0, "beta_1"], 0), "parameters[0].beta_1:"),
     (change(["parameters", 0, "large_steps"], {}), "parameters[0].large_steps.lambda:"),
     (change(["parameters", 0, "large_steps"], 19), "parameters[0].large_steps:"),
     (change(["parameters", 0, "large_steps"], {"lambda": 0}), "parameters[0].large_steps.lambda:"),
@@ -216,6 +239,18 @@ BAD = [
     (change(["loss"], 2), "loss:"),
     (change(["loss"], "l3"), 'loss: unknown loss "l3" (there are: l2, l1, relative_l2, huber)'),
     (change(["loss"], {}), "loss.type: missing"),
+    (change(["loss"], []), "loss: must have 1 to 8 terms"), (change(["loss"], ["l2"] * 9), "loss: must have 1 to 8"),
+    (change(["loss"], ["l2", "l3"]), 'loss[1]: unknown loss "l3"'), (change(["loss"], ["l2", 3]), "loss[1]:"),
+    (change(["loss"], ["l2", ["l1"]]), "loss[1]:"), (change(["loss"], [{"weight": 1}]), "loss[0].type: missing"),
+    (change(["loss"], [{"type": "l1", "weight": 0}]), "loss[0].weight:"),
+    (change(["loss"], [{"type": "l1", "delta": 1}]), "loss[0].delta: unknown"),
+    (change(["loss"], [{"type": "l1", "levels": 0}]), "loss[0].levels:"),
+    (change(["loss"], {"type": "l1", "levels": 9}), "loss.levels:"),
+    (change(["loss"], {"type": "l1", "levels": 1.5}), "loss.levels:"),
+    (change(["loss"], {"type": "l1", "levels": []}), "loss.levels:"),
+    (change(["loss"], {"type": "l1", "levels": [1, -1]}), "loss.levels:"),
+    (change(["loss"], {"type": "l1", "levels": [1, "x"]}), "loss.levels:"),
+    (change(["loss"], {"type": "l1", "levels": True}), "loss.levels:"),
     (change(["loss"], {"type": 1}), "loss.type:"),
     (change(["loss"], {"type": "l2", "delta": 1}), "loss.delta: unknown"),
     (change(["loss"], {"type": "huber", "delta": 0}), "loss.delta:"),

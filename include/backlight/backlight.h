@@ -11,12 +11,12 @@
  *     bl_job_read_gradient(job, 0, gradient);
  *
  * Conventions. Images are row-major float32, row 0 at the top, height*width*channels values; channels
- * (bl_scene_info) is 3, linear RGB, Rec. 709, or, in mode "mono", 1, luminance. A zeroed descriptor means
- * defaults, and a NULL descriptor is a zeroed one. Structs end in `reserved`, zeros, where later versions
- * have further fields (docs/versions.md). Every fallible call returns a bl_result; the text of the last
- * failure is bl_context_error. Destroy functions accept NULL; destroy jobs and fits before their device and
- * scene, and those before the context. One thread at a time per context. The library never prints, exits or
- * installs handlers. */
+ * (bl_scene_info) is 3, linear RGB, Rec. 709, or, in mode "mono", 1, luminance, or as many as the film has
+ * bands. A zeroed descriptor means defaults, and a NULL descriptor is a zeroed one. Structs end in
+ * `reserved`, zeros, where later versions have further fields (docs/versions.md). Every fallible call returns
+ * a bl_result; the text of the last failure is bl_context_error. Destroy functions accept NULL; destroy jobs
+ * and fits before their device and scene, and those before the context. One thread at a time per context. The
+ * library never prints, exits or installs handlers. */
 #ifndef BACKLIGHT_H
 #define BACKLIGHT_H
 
@@ -264,10 +264,17 @@ typedef struct bl_scene_desc {
     uint64_t reserved[4];
 } bl_scene_desc;
 
-/* Mitsuba 3 XML. */
+/* Mitsuba 3 XML, or glTF 2.0 (.gltf, .glb), by what the file holds. Of a glTF file `camera` (a name or a
+ * number) and `resolution` (of the longer side) can be defined; bl_scene_warnings lists what the scene does
+ * not take from it. */
 BL_API bl_result bl_scene_load(bl_context *ctx, const char *path, const bl_scene_desc *desc, bl_scene **out);
 BL_API bl_result bl_scene_load_string(bl_context *ctx, const char *xml, const char *folder,
                                       const bl_scene_desc *desc, bl_scene **out);
+/* Writes a glTF file as Mitsuba 3 XML, which loads as the same scene; its meshes and textures into a folder
+ * beside it, called as the file with "_files" for the ending. desc: definitions, untrusted, roots, limits.
+ * notes (may be NULL): what the scene does not take from the file, one a line; free(). */
+BL_API bl_result bl_scene_convert(bl_context *ctx, const char *path, const bl_scene_desc *desc,
+                                  const char *output, char **notes);
 BL_API void bl_scene_destroy(bl_scene *scene);
 
 /* ---- scenes that a program makes ---- */
@@ -352,6 +359,13 @@ BL_API const char *bl_scene_channel_name(const bl_scene *scene, uint32_t index);
  * keep them. */
 BL_API bl_result bl_scene_write_image(const bl_scene *scene, const char *path, const float *image,
                                       const float *channels);
+/* Where the film has bands of wavelengths (specfilm), what channel `index` of the image is called; NULL past
+ * the last, and of films with colours. Such images are kept in EXR files alone, under these names. */
+BL_API const char *bl_scene_band_name(const bl_scene *scene, uint32_t index);
+/* Reads a file as an image of the scene's film, which has its size: bands by their names; colours as
+ * bl_image_read, in mode "mono" their luminance, grey in all channels. image: height*width*channels floats.
+ */
+BL_API bl_result bl_scene_read_image(const bl_scene *scene, const char *path, float *image);
 /* What shape and instance number `index` of a hit (bl_hit) are called, as parameters of theirs begin; ""
  * where an instance stands for the shapes outside of shapegroups. Strings of the scene; NULL past the last.
  */
@@ -659,6 +673,24 @@ typedef struct bl_loss_info {
 } bl_loss_info;
 BL_API bl_loss_info bl_loss_info_get(bl_loss loss); /* name NULL: there is no such loss */
 
+/* A term of a loss that is a weighted sum. With levels it compares pyramids: level 0 is image and target
+ * themselves, each further level has half the width and height of the one before, rounded up, of means over
+ * 2 x 2 pixels (over fewer at the border; by their weights, where pixels have some). */
+typedef struct bl_loss_term {
+    bl_loss loss;
+    uint32_t levels; /* 0: 1, the image alone; at most BL_LOSS_LEVELS_MOST, and no more than halve the film */
+    double constant; /* the loss's own number; 0: its default */
+    double weight;   /* 0: 1 */
+    const double *level_weights; /* levels numbers, 0 or above, or NULL: each is 1 / levels */
+    uint64_t reserved[8];
+} bl_loss_term;
+enum { BL_LOSS_TERMS_MOST = 8, BL_LOSS_LEVELS_MOST = 8 };
+typedef struct bl_composite_loss {
+    const bl_loss_term *terms;
+    uint32_t term_count; /* at most BL_LOSS_TERMS_MOST */
+    uint64_t reserved[8];
+} bl_composite_loss;
+
 typedef struct bl_gradient_desc {
     /* Other forms than BL_FORM_TWO_WALK render an image, take dL/dI from it, and walk other samples twice:
      * three walks, biased where dL/dI is not affine in I. Two walks need a target, such a loss
@@ -853,7 +885,8 @@ typedef struct bl_fit_parameter {
      */
     uint64_t prior;
     double prior_weight, prior_centre;
-    uint64_t reserved[4];
+    double beta_1, beta_2; /* adam; 0: the fit's */
+    uint64_t reserved[2];
 } bl_fit_parameter;
 
 typedef struct bl_fit_view {
@@ -926,7 +959,10 @@ typedef struct bl_fit_desc {
     /* Above 0: from this step on (the first is 1) the mean of the values after all steps is kept, for
      * bl_fit_settle. */
     uint64_t average_from;
-    uint64_t reserved[2];
+    /* Instead of loss and loss_constant: a weighted sum of losses. It is unbiased, and may be stepped in two
+     * walks, where all of its terms are. More levels than one need whole images, so no batch. */
+    const bl_composite_loss *composite;
+    uint64_t reserved[1];
 } bl_fit_desc;
 
 /* Minimises the loss against the target, entirely on the device. */
@@ -963,6 +999,20 @@ BL_API bl_result bl_fit_settle(bl_fit *fit);
 /* What the last step returned; after bl_fit_restore, what it had returned when the state was saved. */
 BL_API bl_fit_status bl_fit_status_get(const bl_fit *fit);
 BL_API const char *bl_fit_sampling(const bl_fit *fit); /* bl_job_sampling of its gradients */
+/* Whether a loss has stopped falling. */
+typedef struct bl_plateau {
+    double before, after; /* means of the window before, and of the last one */
+    double error; /* standard error of their difference, from differences of neighbouring steps, so that
+                     a slope does not count as noise */
+    bool reached; /* before - after is no more than improvement * |before| + 2 * error */
+    uint64_t reserved[8];
+} bl_plateau;
+/* Of the losses of the last 2 * window steps, oldest first. window: at least 1. */
+BL_API bl_plateau bl_loss_plateau(const double *losses, uint32_t window, double improvement);
+
+/* What each term of a composite loss has added to the loss of the last step (term_count values); zeros before
+ * the first step since the fit was created or restored. */
+BL_API bl_result bl_fit_get_terms(const bl_fit *fit, double *values);
 /* Current values of parameter k of the descriptor. */
 BL_API bl_result bl_fit_get(bl_fit *fit, uint32_t k, float *values);
 

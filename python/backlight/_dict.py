@@ -115,7 +115,8 @@ class _Making:
             if isinstance(value, Mapping) and value.get("type") not in ("rgb", "spectrum"):
                 child = (self.reference(value, here) if value.get("type") == "ref" else
                          self.make(value, None, _INPUTS.get(types.get(key, "")), here, depth + 1))
-                named = key in types or slots.count(child.category) > 1  # "interior", "exterior"
+                named = (key in types or slots.count(child.category) > 1  # "interior", "exterior"
+                         or plugin[0] == "film" and child.category == "texture")  # bands
                 made.add(key if named else None, child.object)
             else:
                 self.property(made, key, value, types.get(key, ""), here)

@@ -2,7 +2,9 @@
 """Fits that stay on the device: the C library's optimisers, as `backlight fit` has them."""
 from __future__ import annotations
 
+import difflib
 import os
+import re
 import warnings
 from typing import Any, Mapping, Sequence
 
@@ -18,8 +20,10 @@ from ._progress import Bar, Progress
 from ._scene import Scene, as_scene
 
 _PARAMETER = {"rate": 0.0, "least": 0.0, "most": 0.0, "initial": None, "total_variation": 0.0, "smoothing": 0.0,
-              "large_steps": 0.0, "fixed_axes": 0, "motion": "rigid", "prior": "none", "prior_weight": 0.0, "prior_centre": 0.0}
+              "large_steps": 0.0, "fixed_axes": 0, "motion": "rigid", "prior": "none", "prior_weight": 0.0, "prior_centre": 0.0,
+              "beta_1": 0.0, "beta_2": 0.0}
 _VIEW = {"target": None, "sensor": 0, "to_world": None, "held_out": False, "weights": None, "weight": 0.0}
+_TERM = {"type": "l2", "constant": 0.0, "weight": 0.0, "levels": 0}
 _NUMBERS = {"loss_constant": 0.0, "rate": 0.0, "beta_1": 0.0, "beta_2": 0.0, "momentum": 0.0, "alpha": 0.0, "epsilon": 0.0, "wanted_noise": 0.0}
 _COUNTS = {"spp": 0, "spp_gradient": 0, "seed": 0, "first_step": 0, "batch": 0, "variance_steps": 0, "spp_least": 0,
            "average_from": 0}
@@ -27,23 +31,50 @@ _FLAGS = {"nesterov": False, "common_numbers": False, "recursive_images": False}
 _NAMES = {"loss": "l2", "form": "auto", "optimizer": "adam", "rays": "auto", "volume_gradient": "auto", "pixels": "uniform"}
 
 
-def _parameters(scene: Scene, given: Any) -> list[dict[str, Any]]:
+def _grouped(names: Sequence[str], groups: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """What groups say of each name: field by field the last one that matches."""
+    found: dict[str, dict[str, Any]] = {name: {} for name in names}
+    for pattern, settings in groups.items():
+        form = re.compile("".join({"*": ".*", "?": "."}.get(c, re.escape(c)) for c in pattern), re.DOTALL)
+        matched = [name for name in names if form.fullmatch(name)]
+        if not matched:
+            near = difflib.get_close_matches(pattern, names, 1)
+            raise ArgumentError("groups: '%s' matches none of the fit's parameters%s" % (pattern, "; did you mean '%s'?" % near[0] if near else ""))
+        for name in matched:
+            found[name].update(settings if isinstance(settings, Mapping) else {"rate": settings})
+    return found
+
+
+def _parameters(scene: Scene, given: Any, groups: Mapping[str, Any]) -> list[dict[str, Any]]:
     if isinstance(given, str):
         given = [given]
     if not isinstance(given, Mapping):
         given = {name: {} for name in given}
     found = []
+    shared = _grouped(list(given), groups)
     for name, settings in given.items():
         if not isinstance(settings, Mapping):
             settings = {} if settings is None else {"rate": settings}
-        p = as_options(settings, _PARAMETER, "the parameter of a fit")
+        p = as_options({**shared[name], **settings}, _PARAMETER, "the parameter of a fit")
         index = scene._find(name)
         start = scene._values.get(index) if p["initial"] is None else scene._convert(name, p["initial"])[1]
         numbers = {key: float(p[key]) for key in ("rate", "least", "most", "total_variation", "smoothing", "large_steps", "prior_weight",
-                                                   "prior_centre")}
+                                                   "prior_centre", "beta_1", "beta_2")}
         found.append({"name": name, "initial": start, "motion": as_choice(p["motion"], CHOICES["motion"], "motion"),
                       "prior": as_choice(p["prior"], CHOICES["prior"], "prior"),
                       "fixed_axes": as_count(p["fixed_axes"], "fixed_axes", 7), **numbers})
+    return found
+
+
+def _terms(given: Any) -> list[tuple[int, float, float, int, list[float]]]:
+    found = []
+    if not given:
+        raise ArgumentError("loss: the list of terms is empty")
+    for one in given:
+        t = as_options(one if isinstance(one, Mapping) else {"type": one}, _TERM, "a term of a loss")
+        listed = isinstance(t["levels"], Sequence)
+        found.append((as_choice(t["type"], CHOICES["loss"], "loss"), float(t["constant"]), float(t["weight"]),
+                      0 if listed else as_count(t["levels"], "levels"), [float(w) for w in t["levels"]] if listed else []))
     return found
 
 
@@ -67,11 +98,13 @@ class Fit:
     parameters: a list of names, or a dict from names to learning rates or to dicts with `rate`, `least` and `most`
     (bounds; both 0: the parameter's own range), `initial` (values; else the scene's), `total_variation`,
     `smoothing`, `large_steps`, `fixed_axes`, `motion` ("rigid", "similarity", "free"), `prior` ("l2", "l1") with
-    `prior_weight` and `prior_centre`. target: float32 (height, width, 3); or views: a list of targets or of dicts
+    `prior_weight` and `prior_centre`, `beta_1`, `beta_2`. groups: a dict from patterns of names (* for any characters, ? for
+    one) to such settings; later ones win, and what a parameter says itself wins over all. target: float32 (height, width, 3); or views: a list of targets or of dicts
     with `target`, `sensor`, `to_world` (4 x 4), `held_out`, `weights` (height, width: how much each pixel counts, 0
     or above) and `weight` (of the view among the views).
 
-    Options: `loss` ("l2", "l1", "relative_l2", "huber"), `loss_constant`, `optimizer` ("adam", "sgd", "rmsprop"),
+    Options: `loss` ("l2", "l1", "relative_l2", "huber", or a weighted sum: a list of these or of dicts with `type`, `constant`,
+    `weight` and `levels`, a number of levels of a pyramid or a list of their weights), `loss_constant`, `optimizer` ("adam", "sgd", "rmsprop"),
     `rate` (0.05), `beta_1`, `beta_2`, `momentum`, `nesterov`, `alpha`, `epsilon`, `spp` (16), `spp_gradient`,
     `seed`, `common_numbers`, `schedule` (pairs of step and factor), `batch` (pixels a step sees), `variance_steps` (noise() then
     looks at every so many steps), `wanted_noise` with `spp_least` (samples then follow from noise), `recursive_images`,
@@ -79,20 +112,22 @@ class Fit:
 
     def __init__(self, scene: Scene, parameters: Any, target: Any = None, *, views: Sequence[Any] | None = None,
                  device: Device | None = None, schedule: Sequence[tuple[int, float]] = (), baking: bool = True,
+                 groups: Mapping[str, Any] | None = None,
                  **options: Any) -> None:
         self.scene, self.device = as_scene(scene), as_device(device)
+        terms = _terms(options.pop("loss")) if isinstance(options.get("loss"), (list, tuple)) else []
         o = as_options(options, {**_NUMBERS, **_COUNTS, **_FLAGS, **_NAMES}, "Fit")
         fixed = {**{key: float(o[key]) for key in _NUMBERS}, **{key: as_count(o[key], key) for key in _COUNTS},
                  **{key: bool(o[key]) for key in _FLAGS},
                  **{key: as_choice(o[key], CHOICES[key], key) for key in _NAMES}, "no_baking": not baking}
-        listed = _parameters(scene, parameters)
+        listed = _parameters(scene, parameters, {} if groups is None else groups)
         self._views = _views(scene, target, views)  # with their arrays, which the fit looks at
         self.parameters: tuple[str, ...] = tuple(p["name"] for p in listed)
         self.losses: list[float] = []
         """Of every step that run() and step() have done, before the step."""
         self._warned = False
         self._core = _core.Fit(self.device._core, scene._core, listed, self._views,
-                               [(as_count(step, "schedule"), float(factor)) for step, factor in schedule], fixed)
+                               [(as_count(step, "schedule"), float(factor)) for step, factor in schedule], terms, fixed)
 
     def step(self) -> dict[str, Any]:
         """One step. Returns the status: `step`, `loss` (before the step), `form`, `drifted`, `non_finite`, .."""
@@ -105,15 +140,23 @@ class Fit:
                           RuntimeWarning, stacklevel=2)
         return status
 
-    def run(self, steps: int, *, progress: Progress = None) -> Fit:
-        """That many steps. Ctrl-C ends it after the step that is being done: nothing is lost, and run() goes on."""
-        steps = as_count(steps, "steps")
+    def run(self, steps: int, *, progress: Progress = None, window: int = 0, improvement: float = 1e-3) -> Fit:
+        """That many steps. Ctrl-C ends it after the step that is being done: nothing is lost, and run() goes on. window: ends
+        earlier, once the mean loss of so many steps of this run is not below that of as many before by more than
+        `improvement`, as a share of it, and twice its standard error (bl_loss_plateau)."""
+        steps, window, first = as_count(steps, "steps"), as_count(window, "window"), len(self.losses)
         with Bar(progress, "fit") as report:
             for done in range(steps):
                 self.step()
+                if window and len(self.losses) >= first + 2 * window and _core.plateau(self.losses[-2 * window:], improvement)["reached"]:
+                    break
                 if report is not None and report((done + 1) / steps) is False:
                     raise Cancelled("cancelled after step %d" % self.status["step"])
         return self
+
+    def terms(self) -> list[float]:
+        """What each term of a loss that is a sum has added to the loss of the last step."""
+        return self._core.terms()
 
     def settle(self) -> Fit:
         """Makes the values the means over all steps from `average_from` on: nearer to the goal, at the end of a fit."""

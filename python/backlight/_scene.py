@@ -87,7 +87,8 @@ class Scene:
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """Of its images: (height, width, 3), or (height, width, 1) in modes mono and mono_polarized."""
+        """Of its images: (height, width, 3), or (height, width, 1) in modes mono and mono_polarized, or as many as the
+        film has bands."""
         return self.height, self.width, self._info["channels"]
 
     @property
@@ -105,6 +106,11 @@ class Scene:
     def channels(self) -> list[str]:
         """Names of what the image has besides RGB: "A", and those of an aov integrator ("nn.X")."""
         return self._core.channel_names()
+
+    @property
+    def bands(self) -> list[str]:
+        """What the channels of its images are called where the film has bands (specfilm); none: they are colours."""
+        return self._core.band_names()
 
     @property
     def shapes(self) -> list[str]:

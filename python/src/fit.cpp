@@ -14,7 +14,7 @@ namespace
 struct FitState : Work<bl_fit, bl_fit_destroy> {
     using Work::Work;
     std::vector<size_t> counts; // values of each parameter
-    uint32_t views = 1;
+    uint32_t views = 1, terms = 0;
 };
 
 struct Fit {
@@ -27,6 +27,9 @@ struct Parts {
     std::vector<bl_fit_parameter> parameters;
     std::vector<bl_fit_view> views;
     std::vector<bl_fit_change> schedule;
+    std::vector<bl_loss_term> terms;
+    std::vector<std::vector<double>> levels; // weights of the levels of terms
+    bl_composite_loss composite = {};
     std::vector<ConstFloats> arrays; // of initial values, targets, matrices
 };
 
@@ -59,8 +62,27 @@ void read_parameters(FitState &state, Parts &parts, const nb::list &given)
         p.prior = nb::cast<uint64_t>(d["prior"]);
         p.prior_weight = nb::cast<double>(d["prior_weight"]);
         p.prior_centre = nb::cast<double>(d["prior_centre"]);
+        p.beta_1 = nb::cast<double>(d["beta_1"]), p.beta_2 = nb::cast<double>(d["beta_2"]);
         parts.parameters.push_back(p);
     }
+}
+
+// (loss, constant, weight, levels, weights of levels or an empty list) each
+void read_terms(Parts &parts, const nb::list &given)
+{
+    parts.levels.reserve(given.size());
+    for (nb::handle item : given) {
+        nb::tuple t = nb::cast<nb::tuple>(item);
+        bl_loss_term term = {};
+        term.loss = (bl_loss)nb::cast<uint32_t>(t[0]), term.constant = nb::cast<double>(t[1]);
+        term.weight = nb::cast<double>(t[2]), term.levels = nb::cast<uint32_t>(t[3]);
+        parts.levels.push_back(nb::cast<std::vector<double>>(t[4]));
+        if (!parts.levels.back().empty())
+            term.levels = (uint32_t)parts.levels.back().size(),
+            term.level_weights = parts.levels.back().data();
+        parts.terms.push_back(term);
+    }
+    parts.composite.terms = parts.terms.data(), parts.composite.term_count = (uint32_t)parts.terms.size();
 }
 
 void read_views(FitState &state, Parts &parts, const nb::list &given)
@@ -108,6 +130,7 @@ bl_fit_desc read_options(const nb::dict &o)
 
 void open_fit(Fit *self, const Device &device, const Scene &scene, const nb::list &parameters,
               const nb::list &views, const std::vector<std::pair<uint32_t, double>> &schedule,
+              const nb::list &terms,
               const nb::dict &options)
 {
     auto state = std::make_shared<FitState>(device.state, scene.state);
@@ -117,6 +140,10 @@ void open_fit(Fit *self, const Device &device, const Scene &scene, const nb::lis
     read_views(*state, parts, views);
     for (auto [step, factor] : schedule)
         parts.schedule.push_back({step, factor});
+    read_terms(parts, terms);
+    if (!parts.terms.empty())
+        desc.composite = &parts.composite;
+    state->terms = (uint32_t)parts.terms.size();
     desc.parameters = parts.parameters.data(), desc.parameter_count = (uint32_t)parts.parameters.size();
     desc.views = parts.views.data(), desc.view_count = (uint32_t)parts.views.size();
     desc.schedule = parts.schedule.data(), desc.schedule_count = (uint32_t)parts.schedule.size();
@@ -175,6 +202,24 @@ nb::dict noise(const Fit &fit, uint32_t k)
     return d;
 }
 
+std::vector<double> terms(const Fit &fit)
+{
+    std::vector<double> values(fit.state->terms);
+    if (!values.empty())
+        enter(fit.state->library(), [&] { return bl_fit_get_terms(fit.state->live(), values.data()); });
+    return values;
+}
+
+nb::dict plateau(const std::vector<double> &losses, double improvement)
+{
+    if (losses.size() < 2 || losses.size() % 2)
+        throw Failure{BL_ERROR_ARGUMENT, "a plateau is of two windows of losses"};
+    bl_plateau p = bl_loss_plateau(losses.data(), (uint32_t)(losses.size() / 2), improvement);
+    nb::dict d;
+    d["before"] = p.before, d["after"] = p.after, d["error"] = p.error, d["reached"] = p.reached;
+    return d;
+}
+
 void settle(const Fit &fit)
 {
     enter(fit.state->library(), [&] { return bl_fit_settle(fit.state->live()); });
@@ -209,13 +254,15 @@ void restore(const Fit &fit, const std::string &path)
 
 void bind_fit(nb::module_ &m)
 {
+    m.def("plateau", plateau, nb::arg("losses"), nb::arg("improvement"));
     nb::class_<Fit>(m, "Fit", "An optimisation that stays on the device.")
         .def("__init__", open_fit, nb::arg("device"), nb::arg("scene"), nb::arg("parameters"),
-             nb::arg("views"), nb::arg("schedule"), nb::arg("options"))
+             nb::arg("views"), nb::arg("schedule"), nb::arg("terms"), nb::arg("options"))
         .def("step", step)
         .def("status", status)
         .def("get", get, nb::arg("k"), nb::arg("values").noconvert())
         .def("noise", noise, nb::arg("k"))
+        .def("terms", terms)
         .def("settle", settle)
         .def("render", render, nb::arg("view"), nb::arg("spp"), nb::arg("seed"), nb::arg("image").noconvert(),
              nb::arg("progress").none())

@@ -179,6 +179,39 @@ def test_weights(box, target):
             make(box, None, views=[{"target": target, "weights": weights}])
 
 
+def test_groups(box, target):
+    """Settings by a pattern are those of each parameter; later groups win, parameters over all."""
+    groups = {"*.reflectance.*": {"rate": .1, "beta_1": .5}, GREEN[:3] + "*": .01}
+    found = bl.Fit(box, {RED: {"initial": GREY}, GREEN: {"initial": GREY, "beta_1": .8}}, target, spp=8, groups=groups).run(3)
+    same = bl.Fit(box, {RED: {"initial": GREY, "rate": .1, "beta_1": .5}, GREEN: {"initial": GREY, "rate": .01, "beta_1": .8}}, target, spp=8).run(3)
+    assert found.losses == same.losses and all(found[n].tobytes() == same[n].tobytes() for n in (RED, GREEN))
+    with pytest.raises(bl.ArgumentError, match="did you mean '%s'" % RED):
+        bl.Fit(box, [RED], target, groups={RED[1:]: .1})
+
+
+def test_window(box, target):
+    """A run ends at the first step at which the loss has stopped falling, and not while it falls."""
+    whole, early = make(box, target, form="fused").run(60).losses, make(box, target, form="fused").run(60, window=8).losses
+
+    def reached(part):
+        before, after, noise = np.mean(part[:8]), np.mean(part[8:]), np.mean(np.diff(part)**2) / 2
+        return before - after <= 1e-3 * abs(before) + 2 * np.sqrt(2 * noise / 8)
+    assert len(early) == next(n for n in range(16, 61) if reached(whole[n - 16:n])) < 60 and early == whole[:len(early)]
+
+
+def test_terms(box, target):
+    """A sum of losses has what its terms have; one term alone is the loss itself."""
+    plain, one = make(box, target).run(3), make(box, target, loss=["l2"]).run(3)
+    assert plain[RED].tobytes() == one[RED].tobytes() and plain.losses == one.losses and plain.terms() == []
+    both = make(box, target, loss=[{"type": "l2", "weight": .5}, {"type": "relative_l2", "levels": [1, 0, .5]}]).run(1)
+    assert len(both.terms()) == 2 and both.losses[0] == pytest.approx(sum(both.terms()), rel=1e-6)
+    assert both.terms()[0] == pytest.approx(plain.losses[0] / 2, rel=1e-6) and both.status["form"] == "two-walk"
+    for loss, error in (([], bl.ArgumentError), (["l3"], bl.ArgumentError), ([{"type": "l1", "levels": 9}], bl.ArgumentError),
+                        ([{"typ": "l1"}], TypeError)):
+        with pytest.raises(error):
+            make(box, target, loss=loss)
+
+
 def test_progress(box, target, capsys):
     seen = []
     bl.render(box, 512, progress=seen.append)

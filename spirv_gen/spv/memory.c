@@ -7,8 +7,12 @@
  * array is of floats or vectors, and all are then decorated Aliased. Atomics are relaxed at device scope. A
  * buffer that spv_options.addressed names is reached through its device address, which is loaded once, at the
  * start of the function, from the two words at its binding and cast to a pointer as a pair (no device here
- * needs 64-bit integers for it). Push constants are a Block of u32 members. Everything is declared when first
- * used. */
+ * needs 64-bit integers for it).
+ *
+ * With spv_options.volatile_memory, loads and stores of a buffer that a kernel does both of are Volatile. An
+ * invocation must see what it has stored itself, but NVIDIA's compiler (580.159) moves a load in a loop
+ * before the loop that stores that word: without Volatile, sampling tables of area lights were wrong on an
+ * H100. Push constants are a Block of u32 members. Everything is declared when first used. */
 #include "spirv_gen/spv/module.h"
 
 enum { MAX_PUSH_WORDS = 32, MAX_GROUPS = 65535 /* per dimension of a dispatch: gpu.h, gpu_batch_dispatch */ };
@@ -160,6 +164,35 @@ static uint32_t addressed_view(spv_gen *g, uint32_t buffer, spv_view view)
     return spv_emit_value(g, SPV_PREAMBLE, SpvOpBitcast, type, address, 1);
 }
 
+/* Whether the kernel has an instruction of this kind on the buffer. */
+static bool accesses(const spv_gen *g, uint32_t buffer, ir_op op)
+{
+    for (uint32_t k = 0; k < g->m->functions.count; k++) {
+        const ir_func *f = g->m->functions.data[k];
+        for (uint32_t id = 1; id < f->inst.count; id++)
+            if (f->inst.data[id].op == op && f->inst.data[id].b == buffer)
+                return true;
+    }
+    return false;
+}
+
+void spv_memory_begin(spv_gen *g)
+{
+    for (uint32_t i = 0; i < g->m->buffers.count && g->options.volatile_memory; i++)
+        g->bindings[i].is_volatile =
+            accesses(g, i, IR_STORE) && (accesses(g, i, IR_LOAD) || accesses(g, i, IR_DLOAD));
+}
+
+/* Memory operands of a load or store. Returns their number. */
+static uint32_t memory_operands(const spv_gen *g, uint32_t buffer, spv_view view, uint32_t operands[2])
+{
+    bool aligned = is_addressed(g, buffer), is_volatile = g->bindings[buffer].is_volatile;
+    operands[0] =
+        (aligned ? SpvMemoryAccessAlignedMask : 0) | (is_volatile ? SpvMemoryAccessVolatileMask : 0);
+    operands[1] = element_bytes(view);
+    return operands[0] == 0 ? 0 : aligned ? 2 : 1;
+}
+
 static uint32_t pointer_to(spv_gen *g, uint32_t buffer, uint32_t index, spv_view view)
 {
     BL_ASSERT(buffer < g->m->buffers.count, "buffer %u of %u", buffer, g->m->buffers.count);
@@ -174,10 +207,9 @@ static uint32_t pointer_to(spv_gen *g, uint32_t buffer, uint32_t index, spv_view
 
 uint32_t spv_load_element(spv_gen *g, uint32_t buffer, uint32_t index, spv_view view)
 {
-    uint32_t pointer = pointer_to(g, buffer, index, view), type = element_type(g, view);
-    if (is_addressed(g, buffer))
-        return SPV_VALUE(g, SpvOpLoad, type, pointer, SpvMemoryAccessAlignedMask, element_bytes(view));
-    return SPV_VALUE(g, SpvOpLoad, type, pointer);
+    uint32_t operands[3] = {pointer_to(g, buffer, index, view)}, type = element_type(g, view);
+    uint32_t count = memory_operands(g, buffer, view, operands + 1);
+    return spv_emit_value(g, SPV_BODY, SpvOpLoad, type, operands, 1 + count);
 }
 
 uint32_t spv_load_word(spv_gen *g, uint32_t buffer, uint32_t index)
@@ -202,12 +234,9 @@ void spv_lower_load(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst)
 void spv_lower_store(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst)
 {
     uint32_t word = to_word(g, ir_type_of(frame->f, (ir_ref){inst.c}), spv_operand(g, frame, inst.c));
-    uint32_t pointer = element_pointer(g, frame, inst, SPV_WORDS);
+    uint32_t operands[4] = {element_pointer(g, frame, inst, SPV_WORDS), word};
     (void)id;
-    if (is_addressed(g, inst.b))
-        SPV_EMIT(g, SPV_BODY, SpvOpStore, pointer, word, SpvMemoryAccessAlignedMask, 4);
-    else
-        SPV_EMIT(g, SPV_BODY, SpvOpStore, pointer, word);
+    spv_emit(g, SPV_BODY, SpvOpStore, operands, 2 + memory_operands(g, inst.b, SPV_WORDS, operands + 2));
 }
 
 void spv_lower_atomic_add(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst)

@@ -39,6 +39,7 @@ typedef enum spv_view { SPV_WORDS, SPV_REALS, SPV_QUADS, SPV_VIEW_COUNT } spv_vi
 typedef struct spv_binding {
     uint32_t view[SPV_VIEW_COUNT]; /* variables (of an addressed buffer, pointers), 0: not used */
     uint32_t address;              /* of an addressed buffer, once it is used */
+    bool is_volatile;              /* its loads and stores */
 } spv_binding;
 
 /* What vector_loads.c knows of a value as an index: it is root + offset (root 0: itself + 0). */
@@ -206,6 +207,7 @@ uint32_t spv_load_element(spv_gen *g, uint32_t buffer, uint32_t index, spv_view 
 uint32_t spv_load_word(spv_gen *g, uint32_t buffer, uint32_t index);
 uint32_t spv_uniform(spv_gen *g, ir_type type, uint32_t word);
 uint32_t spv_global_id(spv_gen *g);
+void spv_memory_begin(spv_gen *g);
 void spv_memory_end(spv_gen *g); /* what is known only at the end */
 void spv_lower_load(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst);
 void spv_lower_store(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst);

@@ -15,6 +15,7 @@ static void gen_begin(spv_gen *g, const ir_module *m, const spv_options *options
     g->bindings = arena_alloc(&g->arena, (m->buffers.count + 1u) * sizeof *g->bindings);
     g->uniforms = arena_alloc(&g->arena, (m->uniform_count + 1u) * sizeof *g->uniforms);
     g->locals = arena_alloc(&g->arena, m->functions.count * sizeof *g->locals);
+    spv_memory_begin(g);
     spv_module_begin(g);
 }
 

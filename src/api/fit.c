@@ -84,6 +84,61 @@ static bl_result check_numbers(const bl_fit_desc *d, bl_error *err)
                       "numbers from 1.2e-38 to 3.4e38");
 }
 
+static bool finite_and_not_below(double number) { return number >= 0 && number <= FLT_MAX; }
+
+static bl_result check_term(const bl_loss_term *t, uint32_t k, bl_error *err)
+{
+    bool some = !t->level_weights;
+    TRY(CHECK_RESERVED(bl_loss_term, t, err));
+    if ((unsigned)t->loss >= BL_LOSS_COUNT)
+        return error_set(err, BL_ERROR_ARGUMENT, "term %u: there is no loss %d", k, (int)t->loss);
+    if (t->levels > BL_LOSS_LEVELS_MOST)
+        return error_set(err, BL_ERROR_ARGUMENT, "term %u: %u levels; there may be %d", k, t->levels,
+                         BL_LOSS_LEVELS_MOST);
+    if (!usable(t->constant) || !usable(t->weight))
+        return error_set(err, BL_ERROR_ARGUMENT,
+                         "term %u: its constant and its weight must be 0, for their defaults, or positive "
+                         "numbers from 1.2e-38 to 3.4e38",
+                         k);
+    for (uint32_t l = 0; t->level_weights && l < fit_term_levels(t); l++) {
+        some |= t->level_weights[l] > 0;
+        if (!finite_and_not_below(t->level_weights[l]))
+            return error_set(err, BL_ERROR_ARGUMENT,
+                             "term %u: the weight of level %u must be a number, 0 or above", k, l);
+    }
+    return some ? BL_OK
+                : error_set(err, BL_ERROR_ARGUMENT, "term %u: all of its levels have the weight 0", k);
+}
+
+static bl_result check_composite(const bl_fit_desc *d, bl_error *err)
+{
+    const bl_composite_loss *c = d->composite;
+    if (!c)
+        return BL_OK;
+    TRY(CHECK_RESERVED(bl_composite_loss, c, err));
+    if (!c->terms || c->term_count == 0 || c->term_count > BL_LOSS_TERMS_MOST)
+        return error_set(err, BL_ERROR_ARGUMENT, "a loss that is a sum has 1 to %d terms",
+                         BL_LOSS_TERMS_MOST);
+    for (uint32_t k = 0; k < c->term_count; k++)
+        TRY(check_term(&c->terms[k], k, err));
+    if (d->batch && fit_composite_levels(c) > 1)
+        return error_set(err, BL_ERROR_ARGUMENT,
+                         "levels of a loss are of whole images: a step that sees a batch of pixels has none");
+    return BL_OK;
+}
+
+/* Levels that only repeat the one before are a mistake. */
+static bl_result check_levels(const bl_fit_desc *d, const render_scene *s, bl_error *err)
+{
+    uint32_t most = 1, side = s->width > s->height ? s->width : s->height;
+    for (; side > 1; side = (side + 1) / 2)
+        most++;
+    if (d->composite && fit_composite_levels(d->composite) > most)
+        return error_set(err, BL_ERROR_ARGUMENT, "%u levels of a loss: %u x %u pixels have %u",
+                         fit_composite_levels(d->composite), s->width, s->height, most);
+    return BL_OK;
+}
+
 static bl_result check_desc(const bl_fit_desc *d, bl_error *err)
 {
     if (!d || !d->parameters || d->parameter_count == 0)
@@ -103,6 +158,7 @@ static bl_result check_desc(const bl_fit_desc *d, bl_error *err)
           d->alpha < 1 && d->momentum >= 0 && d->momentum < 1))
         return error_set(err, BL_ERROR_ARGUMENT,
                          "beta_1, beta_2, alpha and momentum must be 0 or above, and below 1");
+    TRY(check_composite(d, err));
     if (d->nesterov && !(d->momentum > 0))
         return error_set(err, BL_ERROR_ARGUMENT, "Nesterov's acceleration needs a momentum above 0");
     return check_schedule(d, err);
@@ -114,7 +170,8 @@ static double or_default(double given, double otherwise) { return given > 0 ? gi
 static bl_fit_desc resolve(const bl_job *job, const bl_fit_desc *desc)
 {
     bl_fit_desc d = *desc;
-    d.parameters = NULL, d.target = NULL, d.views = NULL, d.weights = NULL, d.schedule = NULL;
+    d.parameters = NULL, d.target = NULL, d.views = NULL, d.weights = NULL, d.schedule = NULL,
+    d.composite = NULL;
     d.view_count = desc->views ? desc->view_count : 1;
     d.rate = or_default(d.rate, 0.05), d.epsilon = or_default(d.epsilon, 1e-8);
     d.beta_1 = or_default(d.beta_1, 0.9), d.beta_2 = or_default(d.beta_2, 0.999),
@@ -158,7 +215,7 @@ bl_result bl_fit_create(bl_device *device, const bl_scene *scene, const bl_fit_d
 {
     bl_error err = {0};
     *out = NULL;
-    if (check_desc(desc, &err) != BL_OK)
+    if (check_desc(desc, &err) != BL_OK || check_levels(desc, scene->render, &err) != BL_OK)
         return context_fail(device->context, &err);
     if (scene->render->pipelined && (desc->view_count > 1 || desc->batch)) {
         error_set(&err, BL_ERROR_UNSUPPORTED,
@@ -178,6 +235,7 @@ bl_result bl_fit_create(bl_device *device, const bl_scene *scene, const bl_fit_d
         .form = desc->recursive_images && desc->form == BL_FORM_AUTO ? BL_FORM_SEPARATE : desc->form,
         .target = true,
         .loss = desc->loss,
+        .composite = desc->composite,
         .spp = fit->desc.spp,
         .spp_gradient = fit->desc.spp_gradient,
         .spp_halves = job_gradient_spp(job, fit->desc.spp_gradient, 2),
@@ -249,6 +307,15 @@ void fit_record_comparison(bl_fit *fit, const job_loss *loss)
     job_record_loss(fit->job, loss);
 }
 
+/* Adds the loss of a sight, and what its terms add to it. */
+static bl_result add_loss(bl_fit *fit, bl_fit_status *s, bl_error *err)
+{
+    double value;
+    TRY(job_read_loss(fit->job, &value, err));
+    s->loss += value;
+    return fit->composite ? fit_composite_add_values(fit->composite, fit->terms, err) : BL_OK;
+}
+
 /* Renders the image that a step looks at, unless a pipelined method has left one, and computes its dL/dI.
  * Adds its loss to s->loss. */
 static bl_result compare(bl_fit *fit, const fit_sight *sight, bl_fit_status *s, bl_error *err)
@@ -270,10 +337,7 @@ static bl_result compare(bl_fit *fit, const fit_sight *sight, bl_fit_status *s, 
     else
         fit_record_comparison(fit, &loss);
     TRY(finish_batch(job, err));
-    double value;
-    TRY(job_read_loss(job, &value, err));
-    s->loss += value;
-    return BL_OK;
+    return add_loss(fit, s, err);
 }
 
 /* Runs the gradient pass of what a step looks at. first: the gradients are the first of the step; else they
@@ -289,11 +353,8 @@ static bl_result differentiate(bl_fit *fit, const fit_sight *sight, bool first, 
     TRY(pixel_sampling_distribute(job, &w, err));
     TRY(job_run(job, &w, &stats, err));
     s->samples += stats.paths;
-    if (bl_gradient_form_finds_loss(fit->desc.form)) {
-        double value;
-        TRY(job_read_loss(job, &value, err));
-        s->loss += value;
-    }
+    if (bl_gradient_form_finds_loss(fit->desc.form))
+        TRY(add_loss(fit, s, err));
     return count(fit, s, err);
 }
 
@@ -306,6 +367,7 @@ static bl_result all_sights(bl_fit *fit, bl_fit_status *s, bl_error *err)
     for (;;) {
         fit_sight sight = {0};
         bool first = true;
+        memset(fit->terms, 0, sizeof fit->terms);
         s->loss = 0, s->drifted = s->overflowed = s->non_finite = s->cut = 0;
         for (uint32_t v = 0; !sight.last; first = false) {
             TRY(fit_look(fit, &v, &sight, err));
@@ -450,8 +512,8 @@ void fit_record_move(bl_fit *fit)
                                               .fixed_point = !penalised,
                                               .step = step - d->first_step,
                                               .factor = rate_factor(fit, step),
-                                              .beta_1 = d->beta_1,
-                                              .beta_2 = d->beta_2,
+                                              .beta_1 = f->beta_1,
+                                              .beta_2 = f->beta_2,
                                               .momentum = d->momentum,
                                               .nesterov = d->nesterov,
                                               .alpha = d->alpha,
@@ -525,6 +587,14 @@ const char *bl_prior_name(bl_prior prior)
 
 bl_fit_status bl_fit_status_get(const bl_fit *fit) { return fit->status; }
 const char *bl_fit_sampling(const bl_fit *fit) { return bl_job_sampling(fit->job); }
+
+bl_result bl_fit_get_terms(const bl_fit *fit, double *values)
+{
+    if (!fit->composite)
+        return BL_ERROR_ARGUMENT;
+    memcpy(values, fit->terms, fit->term_count * sizeof *values);
+    return BL_OK;
+}
 
 bl_result bl_fit_get(bl_fit *fit, uint32_t k, float *values)
 {

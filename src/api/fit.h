@@ -4,7 +4,6 @@
 #define BL_API_FIT_H
 
 #include "api/job_dispatch.h"
-#include "fit/fit.h"
 
 typedef struct fit_view {
     gpu_buffer *target;   /* without a batch; where the fit is weighted, the weights are behind it */
@@ -31,7 +30,7 @@ typedef struct fit_identity {
 
 /* What bl_fit_parameter says of one of the job's parameters, with defaults resolved. */
 typedef struct fit_parameter {
-    double rate;
+    double rate, beta_1, beta_2;
     float lower, upper;
     double total_variation, smoothing;
     bl_prior prior;
@@ -91,7 +90,10 @@ struct bl_fit {
     double largest_adjoint;
     uint32_t coarser; /* number of steps by which overflows have made the fixed-point scale coarser */
     gpu_buffer *state[2], *optimizer_status;
-    bool weighted;      /* some view has weights of its pixels */
+    bool weighted;                    /* some view has weights of its pixels */
+    fit_composite *composite;         /* of a loss that is a sum; NULL: it is one loss */
+    double terms[BL_LOSS_TERMS_MOST]; /* what each has added to the loss of the last step */
+    uint32_t term_count;
     gpu_buffer *losses; /* of the views of a recorded step (fit_vulkan.c); NULL until one is prepared */
     uint64_t bytes;     /* size of the buffers above and the targets */
     fit_identity identity;

@@ -203,9 +203,17 @@ static bl_result set_parameter(bl_fit *fit, const bl_fit_parameter *f, uint32_t 
     if (f->total_variation > 0 && !fit_has_variation(p->rank))
         return error_set(err, BL_ERROR_ARGUMENT,
                          "%s is neither an image nor a grid, so it has no total variation", p->name);
+    if (!(f->beta_1 >= 0 && f->beta_1 < 1 && f->beta_2 >= 0 && f->beta_2 < 1))
+        return error_set(err, BL_ERROR_ARGUMENT, "%s: beta_1 and beta_2 must be 0 or above, and below 1",
+                         p->name);
+    if ((f->beta_1 > 0 || f->beta_2 > 0) && fit->desc.optimizer != BL_OPTIMIZER_ADAM)
+        return error_set(err, BL_ERROR_ARGUMENT, "%s: beta_1 and beta_2 are adam's, the optimiser is %s",
+                         p->name, fit_optimizer_name(fit->desc.optimizer));
     TRY(check_prior(f, p, err));
     fit->parameters[k] = (fit_parameter){
         .rate = f->rate > 0 ? f->rate : fit->desc.rate,
+        .beta_1 = f->beta_1 > 0 ? f->beta_1 : fit->desc.beta_1,
+        .beta_2 = f->beta_2 > 0 ? f->beta_2 : fit->desc.beta_2,
         .lower = own ? (float)f->least : p->least,
         .upper = own ? (float)f->most : p->most,
         .total_variation = f->total_variation,

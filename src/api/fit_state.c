@@ -89,6 +89,19 @@ static void add_views(XXH3_state_t *h, const bl_fit *fit, const bl_fit_desc *des
     }
 }
 
+static void add_composite(XXH3_state_t *h, const bl_composite_loss *c)
+{
+    for (uint32_t t = 0; c && t < c->term_count; t++) {
+        const bl_loss_term *term = &c->terms[t];
+        uint32_t how[3] = {term->loss, fit_term_levels(term), term->level_weights != NULL};
+        double real[2] = {term->constant, term->weight};
+        add(h, how, sizeof how);
+        add(h, real, sizeof real);
+        if (term->level_weights)
+            add(h, term->level_weights, fit_term_levels(term) * sizeof *term->level_weights);
+    }
+}
+
 static uint64_t hash_job(const bl_fit *fit, const bl_fit_desc *desc)
 {
     const bl_fit_desc *d = &fit->desc;
@@ -115,14 +128,16 @@ static uint64_t hash_job(const bl_fit *fit, const bl_fit_desc *desc)
     XXH3_64bits_reset(&h);
     add(&h, whole, sizeof whole);
     add(&h, real, sizeof real);
+    add_composite(&h, desc->composite);
     for (uint32_t i = 0; i < d->schedule_count; i++) {
         add(&h, &d->schedule[i].step, sizeof d->schedule[i].step);
         add(&h, &d->schedule[i].factor, sizeof d->schedule[i].factor);
     }
     for (uint32_t k = 0; k < job->requested_count; k++) {
         const fit_parameter *f = &fit->parameters[k];
-        double how[] = {f->rate,   (double)f->lower, (double)f->upper, f->total_variation, f->smoothing,
-                        f->lambda, f->fixed_axes,    f->prior,         f->prior_weight,    f->prior_centre};
+        double how[] = {f->rate,         (double)f->lower, (double)f->upper, f->total_variation,
+                        f->smoothing,    f->lambda,        f->fixed_axes,    f->prior,
+                        f->prior_weight, f->prior_centre,  f->beta_1,        f->beta_2};
         add(&h, how, sizeof how);
     }
     add(&h, job->requested, 4 * (size_t)job->requested_count);

@@ -121,11 +121,11 @@ static bl_result set_scale(bl_fit *fit, const bl_fit_desc *desc, bl_error *err)
         (double)pixels * channels / job_values(fit->job); /* of one value, in a batch and in an image */
     for (uint32_t k = 0; k < fit->seen_count; k++) {
         bl_fit_view given = view_of(fit, desc, fit->seen[k]);
-        const fit_goal goal = {given.target, given.weights, pixels, channels};
-        double share = fit->views[fit->seen[k]].share * (fit->desc.batch ? fit->seen_count : 1);
-        fit->largest_adjoint =
-            fmax(fit->largest_adjoint,
-                 fit_loss_steepest(fit->desc.loss, fit->desc.loss_constant, &goal) * share * part);
+        const fit_goal goal = {given.target, given.weights, pixels, channels, false};
+        double share = fit->views[fit->seen[k]].share * (fit->desc.batch ? fit->seen_count : 1),
+               steepest = fit->composite ? fit_composite_steepest(fit->composite, &goal)
+                                         : fit_loss_steepest(fit->desc.loss, fit->desc.loss_constant, &goal);
+        fit->largest_adjoint = fmax(fit->largest_adjoint, steepest * share * part);
     }
     return job_set_scale(fit->job, fit->largest_adjoint, fit->desc.spp_gradient, 0, err);
 }
@@ -139,6 +139,26 @@ static bl_result make_batch(bl_fit *fit, bl_error *err)
     if (!fit->batch.list || !fit->batch.gathered)
         return error_set(err, BL_ERROR_MEMORY, "no memory for a batch of %u pixels", pixels);
     return new_target(fit, values, &fit->batch.target, err);
+}
+
+/* Of a loss that is a sum of terms: what that needs. A batch is one row of pixels. */
+static bl_result make_composite(bl_fit *fit, const bl_fit_desc *desc, bl_error *err)
+{
+    const render_scene *s = fit->job->scene;
+    if (!desc->composite)
+        return BL_OK;
+    const fit_composite_desc d = {
+        .loss = desc->composite,
+        .width = fit->desc.batch ? fit->desc.batch : s->width,
+        .height = fit->desc.batch ? 1 : s->height,
+        .channels = film_channels(s),
+        .weighted = fit->weighted,
+        .halves = fit->desc.form == BL_FORM_TWO_WALK,
+    };
+    fit->term_count = desc->composite->term_count;
+    TRY(fit_composite_create(fit->job->device->gpu, &d, &fit->composite, err));
+    fit->bytes += fit_composite_bytes(fit->composite);
+    return BL_OK;
 }
 
 bl_result fit_views_create(bl_fit *fit, const bl_fit_desc *desc, bl_error *err)
@@ -155,6 +175,7 @@ bl_result fit_views_create(bl_fit *fit, const bl_fit_desc *desc, bl_error *err)
     set_shares(fit);
     if (fit->desc.batch)
         TRY(make_batch(fit, err));
+    TRY(make_composite(fit, desc, err));
     return set_scale(fit, desc, err);
 }
 
@@ -163,6 +184,7 @@ void fit_views_destroy(bl_fit *fit)
     for (uint32_t v = 0; fit->views && v < fit->desc.view_count; v++)
         gpu_buffer_destroy(fit->views[v].target);
     gpu_buffer_destroy(fit->batch.target);
+    fit_composite_destroy(fit->composite);
     memory_free(fit->batch.list);
     memory_free(fit->batch.gathered);
     memory_free(fit->views);
@@ -255,6 +277,7 @@ job_loss fit_sight_loss(const bl_fit *fit, const fit_sight *sight)
         .weight = sight->weight,
         .weighted = fit->weighted,
         .target = sight->target,
+        .composite = fit->composite,
     };
 }
 

@@ -211,8 +211,8 @@ static bl_result gradient(bl_job *job, const bl_gradient_desc *desc, bl_stats *s
     if (bl_gradient_form_finds_loss(stats->form))
         return replay(
             job, desc, spp,
-            fit_loss_steepest(desc->loss, desc->loss_constant, &(fit_goal){desc->target, NULL, n, 1}), 0,
-            stats, err);
+            fit_loss_steepest(desc->loss, desc->loss_constant, &(fit_goal){desc->target, NULL, n, 1, false}),
+            0, stats, err);
     bool image =
         desc->target || desc->image ||
         job->scene->light_tracing; /* the gradient pass of light tracing leaves no image of its own */

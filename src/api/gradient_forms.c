@@ -4,7 +4,8 @@
  * tile, then the adjoint kernel walks them again. With two walks, the images of the two halves of the tile's
  * samples give dL/dI between the two kernels; with one image, that of all of the tile's samples does. So no
  * walk for an image comes before. The loss of a pixel depends on that pixel alone, so tiles of whole pixels
- * change only the memory that is needed.
+ * change only the memory that is needed. Of a loss with levels (fit_composite_whole) a tile is the whole
+ * film.
  *
  * One image is biased. Where sample k of n of a pixel has the radiance X_k and the derivative D_k, and I is
  * the mean of the X_k, the form's expectation is that of l'(I) D_k. For the loss (I - T)^2 it is the gradient
@@ -17,9 +18,11 @@
 #include "api/kernel_code.h"
 
 enum {
-    SLOTS_MOST_CPU = 1 << 18, /* most samples of a tile; they need 9 .. */
-    SLOTS_MOST_GPU = 1 << 22, /* .. and 144 MiB */
-    LANES_LEAST_GPU = 1 << 16 /* an H100 with a sixteenth of these was eight times slower */
+    SLOTS_MOST_CPU = 1 << 18,  /* most samples of a tile; they need 9 .. */
+    SLOTS_MOST_GPU = 1 << 22,  /* .. and 144 MiB */
+    LANES_LEAST_GPU = 1 << 16, /* an H100 with a sixteenth of these was eight times slower */
+    STRIP_SAMPLES = 64,        /* of a tile of whole pixels */
+    LANES_MOST = 1 << 22
 };
 
 bool bl_gradient_form_finds_loss(bl_gradient_form form)
@@ -59,18 +62,27 @@ static job_range separate_tile(const bl_job *job, job_range all, uint32_t lane, 
     return (job_range){lane, lanes, sample, sample + (samples < rest ? samples : rest)};
 }
 
-/* A tile of two walks or one image: as many whole pixels as fit, but at least as many as a loss needs. */
-static job_range pixel_tile(const bl_job *job, job_range all, uint32_t strips, uint32_t lane)
+/* A tile of two walks or one image: as many whole pixels as fit, but at least as many as a loss needs; whole:
+ * that is all of them. */
+static job_range pixel_tile(const bl_job *job, job_range all, uint32_t strips, bool whole, uint32_t lane)
 {
+    if (whole)
+        return all;
     uint64_t step = (uint64_t)FIT_TILE_PIXELS * strips, steps = slots_most(job) / all.last_sample / step;
     uint64_t lanes = step * (steps > 1 ? steps : 1), left = all.lane_count - lane;
     return (job_range){lane, (uint32_t)(lanes < left ? lanes : left), 0, all.last_sample};
 }
 
+/* Whether the loss of a pixel depends on others. */
+static bool whole_images(const job_work_desc *w)
+{
+    return w->loss && w->loss->composite && fit_composite_whole(w->loss->composite);
+}
+
 static job_range tile_at(const bl_job *job, const job_work_desc *w, job_range all, uint32_t lane,
                          uint32_t sample)
 {
-    return bl_gradient_form_finds_loss(w->form) ? pixel_tile(job, all, w->strips, lane)
+    return bl_gradient_form_finds_loss(w->form) ? pixel_tile(job, all, w->strips, whole_images(w), lane)
                                                 : separate_tile(job, all, lane, sample);
 }
 
@@ -79,17 +91,28 @@ static job_range tile_at(const bl_job *job, const job_work_desc *w, job_range al
 static uint64_t slots_needed(const bl_job *job, const job_work_desc *w, job_range all)
 {
     if (bl_gradient_form_finds_loss(w->form))
-        return job_range_paths(pixel_tile(job, all, w->strips, 0));
+        return job_range_paths(pixel_tile(job, all, w->strips, whole_images(w), 0));
     uint64_t most = slots_most(job), paths = (uint64_t)all.lane_count * all.last_sample;
     return paths < most ? paths : most;
 }
 
 /* ---- the choice ---- */
 
+/* A tile of whole pixels holds all of their samples, so the more of them a lane walks, the fewer lanes it
+ * has. Strips of few samples keep their number; a film of many pixels has fewer, because each lane has a
+ * place in the film. */
+static uint32_t pixel_strips(uint32_t pixels, uint32_t spp)
+{
+    uint32_t wanted = (spp + STRIP_SAMPLES - 1) / STRIP_SAMPLES, most = LANES_MOST / pixels;
+    return wanted < most ? wanted : most;
+}
+
 uint32_t gradient_form_strips(const bl_job *job, bl_gradient_form form, uint32_t spp)
 {
     BL_ASSERT(form != BL_FORM_AUTO, "the form is not chosen yet");
-    uint32_t strips = job_strips(job_pixels(job), spp);
+    uint32_t pixels = job_pixels(job), strips = job_strips(pixels, spp), least = pixel_strips(pixels, spp);
+    if (bl_gradient_form_finds_loss(form) && strips < least)
+        strips = least;
     return form == BL_FORM_TWO_WALK ? strips < 2 ? 2 : strips / 2 * 2 : strips;
 }
 
@@ -111,19 +134,28 @@ static const char *shared_obstacle(const bl_job *job, const gradient_wish *wish,
     uint32_t spp = gradient_form_spp(wish, form);
     job_work_desc w = {.spp = spp, .strips = gradient_form_strips(job, form, spp)};
     job_range all = job_everything(&w, job_pixels(job));
-    uint64_t paths = (uint64_t)pixel_tile(job, all, w.strips, 0).lane_count * all.last_sample;
+    bool whole = wish->composite && fit_composite_levels(wish->composite) > 1;
+    uint64_t paths = (uint64_t)pixel_tile(job, all, w.strips, whole, 0).lane_count * all.last_sample;
+    if (whole && wish->form == BL_FORM_AUTO && paths > slots_most(job))
+        return "a loss with levels needs the samples of the whole image at once, which are too many";
     if (4 * plan_sample_words(job->plan) * paths > gpu_device_info(job->device->gpu)->max_buffer_range ||
         paths > UINT32_MAX)
         return "so many samples of a tile of pixels do not fit into a buffer";
     return NULL;
 }
 
+/* The name of the loss, or of a term of it, that is not affine; NULL: all are. */
+static const char *biased_loss(const gradient_wish *wish)
+{
+    const bl_loss_info info = fit_loss_info(wish->loss);
+    return wish->composite ? fit_composite_biased(wish->composite) : info.unbiased ? NULL : info.name;
+}
+
 /* The reason why two walks are not possible, or NULL if they are. */
 static const char *two_walk_obstacle(const bl_job *job, const gradient_wish *wish)
 {
-    if (!fit_loss_info(wish->loss).unbiased)
-        return "the slope of this loss is not affine in the image, so noise would bias the gradient twice as "
-               "much";
+    if (biased_loss(wish))
+        return "its slope is not affine in the image, so noise would bias the gradient twice as much";
     if (wish->spp_halves % 2)
         return "two halves need an even number of samples";
     if (wish->form == BL_FORM_AUTO && wish->spp_halves > wish->spp_gradient)
@@ -148,6 +180,9 @@ bl_result gradient_form_choose(const bl_job *job, const gradient_wish *wish, bl_
     }
     const char *obstacle = wish->form == BL_FORM_ONE_IMAGE ? shared_obstacle(job, wish, wish->form)
                                                            : two_walk_obstacle(job, wish);
+    if (wish->form == BL_FORM_TWO_WALK && biased_loss(wish))
+        return error_set(err, BL_ERROR_ARGUMENT, "no gradient in two walks of the loss %s: %s",
+                         biased_loss(wish), obstacle);
     if (bl_gradient_form_finds_loss(wish->form) && obstacle)
         return error_set(err, BL_ERROR_ARGUMENT, "no gradient in %s: %s",
                          wish->form == BL_FORM_ONE_IMAGE ? "one image" : "two walks", obstacle);
@@ -164,6 +199,21 @@ static void record_halves(bl_job *job, const job_work_desc *w, job_range tile, b
               "a tile of %u lanes at %u is not one of whole pixels of %u strips", tile.lane_count,
               tile.first_lane, w->strips);
     uint32_t pixels = job_pixels(job);
+    if (w->loss->composite) {
+        fit_record_composite(job->batch, job->device->fixed, w->loss->composite,
+                             &(fit_composite_use){.weight = w->loss->weight,
+                                                  .image = job->image,
+                                                  .target = w->loss->target,
+                                                  .adjoint = job->adjoint,
+                                                  .results = job->results,
+                                                  .film = job->film,
+                                                  .strips = w->strips,
+                                                  .spp = w->spp,
+                                                  .first_pixel = tile.first_lane / w->strips,
+                                                  .pixel_count = tile.lane_count / w->strips,
+                                                  .last = last});
+        return;
+    }
     fit_record_loss_halves(job->batch, job->device->fixed,
                            &(fit_loss_halves){.loss = w->loss->kind,
                                               .constant = w->loss->constant,

@@ -10,6 +10,7 @@ typedef struct gradient_wish {
     bl_gradient_form form;
     bool target; /* dL/dI comes from a loss, not from the caller */
     bl_loss loss;
+    const bl_composite_loss *composite; /* instead of loss; NULL: that */
     uint32_t spp, spp_gradient;
     uint32_t spp_halves; /* spp_gradient, as the sampler can spread it in two halves: job_gradient_spp */
 } gradient_wish;

@@ -6,6 +6,7 @@
 
 #include "api/device.h"
 #include "codegen/bounds.h"
+#include "fit/fit.h"
 #include "render/integrator/passes.h"
 #include "render/plan.h"
 
@@ -26,6 +27,7 @@ typedef struct job_loss {
     double constant, weight; /* as in fit_loss; so */
     bool weighted;
     gpu_buffer *target;
+    const fit_composite *composite; /* instead of kind and constant; NULL: those */
 } job_loss;
 
 struct bl_job {
@@ -78,7 +80,7 @@ struct bl_job {
 static inline bool scene_splats(const render_scene *s) { return s->light_tracing || s->metropolis.particles; }
 static inline uint32_t film_pixels(const render_scene *s) { return s->width * s->height; }
 /* Channels of the image. */
-static inline uint32_t film_channels(const render_scene *s) { return s->mode->film_channels; }
+static inline uint32_t film_channels(const render_scene *s) { return s->film_channels; }
 /* The pixels of a pass: those of the film, or of the batch. */
 static inline uint32_t job_pixels(const bl_job *job)
 {

@@ -69,6 +69,15 @@ bl_result job_resolve(bl_job *job, uint32_t spp, uint32_t strips, float *image, 
 
 void job_record_loss(bl_job *job, const job_loss *loss)
 {
+    if (loss->composite) {
+        fit_record_composite(job->batch, job->device->fixed, loss->composite,
+                             &(fit_composite_use){.weight = loss->weight,
+                                                  .image = job->image,
+                                                  .target = loss->target,
+                                                  .adjoint = job->adjoint,
+                                                  .results = job->results});
+        return;
+    }
     fit_record_loss(job->batch, job->device->fixed,
                     &(fit_loss){.loss = loss->kind,
                                 .constant = loss->constant,

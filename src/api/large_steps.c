@@ -83,8 +83,8 @@ static bl_result take_step(bl_fit *fit, uint32_t k, double rate, float *arrays[A
                                                  .count = count,
                                                  .step = status->step + 1 - fit->desc.first_step,
                                                  .rate = rate,
-                                                 .beta_1 = fit->desc.beta_1,
-                                                 .beta_2 = fit->desc.beta_2,
+                                                 .beta_1 = fit->parameters[k].beta_1,
+                                                 .beta_2 = fit->parameters[k].beta_2,
                                                  .epsilon = fit->desc.epsilon,
                                                  .fixed_axes = fit->parameters[k].fixed_axes},
                            err));

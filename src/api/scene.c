@@ -7,6 +7,7 @@
 #include "render/sampler/samplers.h"
 #include "render/shape/ellipsoids.h"
 #include "render/shape/kinds.h"
+#include "render/spectrum/spectrum.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -53,6 +54,7 @@ bl_result scene_from_description(bl_context *ctx, scene_description *d, const bl
         memory_free(scene);
         return context_fail(ctx, &err);
     }
+    scene_drop_kept(d);
     *out = scene;
     return BL_OK;
 }
@@ -152,6 +154,37 @@ static bl_result load(bl_context *ctx, const char *path, const char *xml, const 
     return scene_budget_end(&b, ctx, r);
 }
 
+static bl_result convert_within(bl_context *ctx, const char *path, const bl_scene_desc *desc,
+                                const char *output, text *notes)
+{
+    bl_error err = {0};
+    if (desc && (CHECK_RESERVED(bl_scene_desc, desc, &err) != BL_OK || check_names(desc, &err) != BL_OK))
+        return context_fail(ctx, &err);
+    scene_define *defines;
+    const scene_load_options o = load_options(ctx, desc, &defines);
+    bl_result r = scene_convert_gltf(path, &o, output, notes, &err);
+    memory_free(defines);
+    return r == BL_OK ? BL_OK : context_fail(ctx, &err);
+}
+
+bl_result bl_scene_convert(bl_context *ctx, const char *path, const bl_scene_desc *desc, const char *output,
+                           char **notes)
+{
+    call_budget b;
+    bl_error err = {0};
+    text said = {0};
+    bl_result r = scene_budget_begin(&b, desc, &err);
+    r = r == BL_OK ? convert_within(ctx, path, desc, output, &said) : context_fail(ctx, &err);
+    if (notes && r == BL_OK)
+        *notes = said.data ? said.data : memory_need_zeroed(1, 1);
+    else {
+        text_free(&said);
+        if (notes)
+            *notes = NULL;
+    }
+    return scene_budget_end(&b, ctx, r);
+}
+
 bl_result bl_scene_load(bl_context *ctx, const char *path, const bl_scene_desc *desc, bl_scene **out)
 {
     return load(ctx, path, NULL, NULL, desc, out);
@@ -193,7 +226,7 @@ bl_result bl_scene_info_get(const bl_scene *scene, bl_scene_info *out)
         .parameters = s->parameters.count,
         .bvh_nodes = s->bvh.node_count,
         .sensors = s->sensors.count,
-        .channels = s->mode->film_channels,
+        .channels = s->film_channels,
         .mode = s->mode->name,
         .sampler = s->spreads->base.plugin.name,
     };
@@ -220,6 +253,24 @@ uint32_t bl_scene_channel_count(const bl_scene *scene) { return scene->render->c
 const char *bl_scene_channel_name(const bl_scene *scene, uint32_t index)
 {
     return index < scene->render->channels.count ? scene->render->channels.data[index].name : NULL;
+}
+
+const char *bl_scene_band_name(const bl_scene *scene, uint32_t index)
+{
+    const film_bands *bands = scene->render->bands;
+    return bands && index < bands->count ? bands->names[index] : NULL;
+}
+
+bl_result bl_scene_read_image(const bl_scene *scene, const char *path, float *image)
+{
+    bl_error err = {0};
+    call_budget b = {0};
+    for (uint32_t k = 0; k < BUDGET_COUNT; k++)
+        b.most[k] = bl_limit_preset(k, scene->context->strict);
+    budget_begin(&b);
+    bl_result r = film_read(scene->render, path, image, &err);
+    budget_end(&b);
+    return r == BL_OK ? BL_OK : context_fail(scene->context, &err);
 }
 
 bl_result bl_scene_write_image(const bl_scene *scene, const char *path, const float *image,

@@ -148,6 +148,8 @@ typedef struct cli_session {
 int session_open(cli_session *session, const cli_common *common, const char *scene);
 int session_open_files(cli_session *session, const cli_common *common); /* no scene, and no device */
 int session_open_device(cli_session *session);
+/* A glTF file as a scene file, by the common options. notes: what it leaves out, a line each; free() it. */
+int session_convert(cli_session *session, const char *path, const char *output, char **notes);
 /* A job on the session's device and scene, as the common options want it. */
 bl_volume_gradient session_volume_gradient(const cli_session *session); /* of --volume-gradient */
 bl_wavefront session_wavefront(const cli_session *session);             /* of --wavefront */
@@ -179,14 +181,13 @@ int session_find_parameters(const cli_session *session, const char *const *names
 /* What the gradients of parameters lack, in one line: names and reasons; NULL: nothing. free() it. */
 char *session_incomplete(const cli_parameter *p, uint32_t count);
 void session_warn_incomplete(const cli_session *session, const cli_parameter *p, uint32_t count);
-/* An image file of the film's size as RGB; grey files are expanded. free() the pixels. */
+/* An image file as bl_scene_read_image. free() the pixels. */
 int session_read_image(const cli_session *session, const char *path, float **pixels);
 size_t session_pixels(const cli_session *session); /* width * height */
 size_t session_values(const cli_session *session); /* of an image: session_pixels * info.channels */
 float luminance(const float *rgb);                 /* of a linear colour */
-/* An image of that many channels (1 or 3) as one of the scene: in mode mono colours become their luminance.
- */
-void session_convert_image(const cli_session *session, const float *read, uint32_t channels, float *pixels);
+/* Its values as they are, whatever formats the film asks for; of bands as bl_scene_write_image. */
+bl_result session_write_image(const cli_session *session, const char *path, const float *image);
 bool find_loss(const char *name, bl_loss *loss); /* false: no loss has that name */
 
 /* ---- progress.c ---- */
@@ -221,9 +222,10 @@ bool is_file(const char *path); /* an ordinary one */
 int find_path(const char *path, bool *there);
 int remove_file(const char *path); /* that may be there */
 int make_folder(const char *path);
-int check_writable(const char *path);    /* before the work that the file will hold */
-int check_image_path(const char *path);  /* its extension, and writable */
-bool is_png(const char *path);           /* .png, in any case */
+int check_writable(const char *path);   /* before the work that the file will hold */
+int check_image_path(const char *path); /* its extension, and writable */
+bool is_png(const char *path);          /* .png, in any case */
+bool is_exr(const char *path);
 bool is_display_image(const char *path); /* 8 bits, for screens: .png, .jpg */
 int copy_to_stdout(const char *path);
 int save_npy(const char *path, const float *values, const uint32_t *shape, uint32_t rank);

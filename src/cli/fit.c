@@ -99,6 +99,8 @@ static int begin(fit_work *w)
     if (status == CLI_OK)
         status = fit_samples_begin(w);
     if (status == CLI_OK)
+        status = fit_stop_begin(w);
+    if (status == CLI_OK)
         fit_remove_remains(w);
     free(path);
     return status;
@@ -203,7 +205,7 @@ static int one_step(fit_work *w)
 static int optimise(fit_work *w)
 {
     double shown = 0, saved = w->start = seconds_now();
-    while (w->status.step < w->steps && !interrupted()) {
+    while (!fit_complete(w) && !interrupted()) {
         if (w->status.step == w->stage_end)
             CLI_TRY(fit_next_stage(w));
         CLI_TRY(one_step(w));
@@ -213,9 +215,10 @@ static int optimise(fit_work *w)
         CLI_TRY(fit_samples_step(w));
         CLI_TRY(fit_held_out_step(w));
         CLI_TRY(fit_thumb_step(w));
+        CLI_TRY(fit_stop_step(w));
         bool due = w->job.checkpoint_steps ? w->status.step % w->job.checkpoint_steps == 0
                                            : seconds_now() - saved > checkpoint_seconds;
-        if (due && w->status.step < w->steps) {
+        if (due && !fit_complete(w)) {
             CLI_TRY(save_checkpoint(w));
             saved = seconds_now();
         }
@@ -224,7 +227,10 @@ static int optimise(fit_work *w)
     w->note.seconds += seconds_now() - w->start;
     if (w->status.step == w->steps)
         SESSION_TRY(w->session, bl_fit_settle(w->fit)); /* behind the checkpoint, from which steps go on */
-    if (interrupted())
+    if (w->stopped)
+        note(&w->args->common, "%sstopped after step %u of %u: %s",
+             progress_on_terminal(&w->args->common) ? "\n" : "", w->status.step, w->steps, w->stopped);
+    if (interrupted() && !w->stopped)
         note(&w->args->common,
              "%sinterrupted after step %u: writing what there is; --resume goes on from here",
              progress_on_terminal(&w->args->common) ? "\n" : "", w->status.step);
@@ -284,7 +290,7 @@ static int fit(fit_work *w, cli_common *common)
     CLI_TRY(fit_measure(w, true, &w->last_quality));
     CLI_TRY(fit_held_out_end(w));
     CLI_TRY(fit_save_result(w));
-    return w->status.step == w->steps ? CLI_OK : CLI_FAILED;
+    return fit_complete(w) ? CLI_OK : CLI_FAILED;
 }
 
 static void free_work(fit_work *w)
@@ -301,6 +307,8 @@ static void free_work(fit_work *w)
     }
     free(w->pictures);
     free(w->qualities);
+    free(w->recent);
+    free(w->stopped);
 }
 
 static int run(void *argument)

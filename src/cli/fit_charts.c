@@ -286,8 +286,10 @@ static void loss_chart(FILE *out, const fit_work *w, double *const *columns, uin
             widen(&c, columns[1][i]);
     }
     c.title = c.log ? "Loss by step, logarithmic" : "Loss by step";
-    c.unit = bl_loss_info_get(w->job.loss).name;
+    char *unit = fit_loss_text(w);
+    c.unit = unit;
     draw(&c);
+    free(unit);
     if (c.log && below)
         fprintf(out,
                 "<p class=\"quiet\">%u of the %u losses drawn here are 0 or less, where the axis cannot "

@@ -72,7 +72,7 @@ int fit_held_out_read(const fit_work *w, uint32_t *row_count, double *columns[3]
 /* ---- when ---- */
 
 /* The end has a look of its own. */
-static bool due(const fit_work *w)
+bool fit_held_out_due(const fit_work *w)
 {
     uint32_t every = w->job.held_out_steps ? w->job.held_out_steps : (w->steps + LOOKS - 1) / LOOKS;
     return w->job.held_out_count && w->status.step < w->steps && w->status.step % every == 0;
@@ -105,14 +105,14 @@ static int look(fit_work *w)
     return report(w);
 }
 
-int fit_held_out_step(fit_work *w) { return due(w) ? look(w) : CLI_OK; }
+int fit_held_out_step(fit_work *w) { return fit_held_out_due(w) ? look(w) : CLI_OK; }
 
 /* A fit that goes on keeps the rows up to the checkpoint's step, without the row of an end. */
 int fit_held_out_begin(fit_work *w)
 {
     if (!w->job.held_out_count)
         return CLI_OK;
-    uint32_t last, most = due(w) || w->first_step == 0 ? w->first_step : w->first_step - 1;
+    uint32_t last, most = fit_held_out_due(w) || w->first_step == 0 ? w->first_step : w->first_step - 1;
     w->qualities = memory_or_exit(w->job.view_count * sizeof *w->qualities);
     CLI_TRY(fit_table_begin(w, table, head, most, &last));
     return last == w->first_step ? CLI_OK : fit_held_out_step(w);
@@ -136,5 +136,5 @@ int fit_held_out_end(fit_work *w)
     fit_turntable *turntable = fit_turntable_begin(w);
     int status = measure_all(w, turntable);
     fit_turntable_free(turntable);
-    return status == CLI_OK && w->status.step == w->steps ? report(w) : status;
+    return status == CLI_OK && fit_complete(w) && !fit_held_out_due(w) ? report(w) : status;
 }

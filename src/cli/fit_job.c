@@ -10,7 +10,6 @@
 /* ---- objects of the job ---- */
 
 static const char *optimizer_name(uint32_t k) { return bl_optimizer_name((bl_optimizer)k); }
-static const char *loss_name(uint32_t k) { return bl_loss_info_get((bl_loss)k).name; }
 static const char *form_name(uint32_t k) { return bl_gradient_form_name((bl_gradient_form)k); }
 static const char *pixels_name(uint32_t k) { return bl_pixels_name((bl_pixels)k); }
 static const char *volume_gradient_name(uint32_t k) { return bl_volume_gradient_name((bl_volume_gradient)k); }
@@ -46,28 +45,6 @@ static int read_optimizer(json_place at, const cJSON *json, fit_job *job)
     if (job->nesterov && !(job->momentum > 0))
         return json_wrong(&at, "nesterov", "needs a momentum above 0");
     return CLI_OK;
-}
-
-/* "huber", or {"type": "huber", "delta": .1} */
-static int read_loss(json_place at, const cJSON *json, fit_job *job)
-{
-    uint32_t kind;
-    if (!json)
-        return CLI_OK;
-    if (cJSON_IsString(json)) {
-        CLI_TRY(json_find_name(&at, "loss", "loss", json->valuestring, loss_name, &kind));
-        job->loss = (bl_loss)kind;
-        return CLI_OK;
-    }
-    if (!cJSON_IsObject(json))
-        return json_wrong(&at, "loss", "must be a loss's name or an object with a type");
-    snprintf(at.path, sizeof at.path, "loss.");
-    CLI_TRY(json_read_type(&at, json, "loss", loss_name, &kind));
-    job->loss = (bl_loss)kind;
-    const char *constant = bl_loss_info_get(job->loss).constant_name;
-    const json_key keys[] = {
-        {"type", KEY_OTHER, 0, true}, {constant, KEY_POSITIVE, offsetof(fit_job, loss_constant), false}, {0}};
-    return json_read_keys(&at, json, keys, job);
 }
 
 static int read_schedule(json_place at, const cJSON *json, fit_job *job)
@@ -135,6 +112,34 @@ static int read_adaptive_samples(json_place at, const cJSON *json, fit_job *job)
     return json_read_keys(&at, json, keys, job);
 }
 
+/* {"window": 50, "improvement": 0.01, "patience": 3}. After stages and views. */
+static int read_stop(json_place at, const cJSON *json, fit_job *job)
+{
+    enum { WINDOW_MOST = 1000000 };
+    static const json_key keys[] = {{"window", KEY_COUNT, offsetof(fit_job, stop_window), false},
+                                    {"improvement", KEY_POSITIVE, offsetof(fit_job, stop_improvement), false},
+                                    {"patience", KEY_COUNT, offsetof(fit_job, stop_patience), false},
+                                    {0}};
+    if (!json)
+        return CLI_OK;
+    if (!cJSON_IsObject(json))
+        return json_wrong(&at, "stop", "must be an object with window, patience, or both");
+    snprintf(at.path, sizeof at.path, "stop.");
+    CLI_TRY(json_read_keys(&at, json, keys, job));
+    if (!job->stop_window && !job->stop_patience)
+        return json_wrong(&at, "window",
+                          "give a window of steps, or the patience in looks at held-out views");
+    if (job->stop_improvement > 0 && !job->stop_window)
+        return json_wrong(&at, "improvement", "needs a window");
+    if (job->stop_window == 1 || job->stop_window > WINDOW_MOST)
+        return json_wrong(&at, "window", "must be a whole number from 2 to %d", WINDOW_MOST);
+    if (job->stop_patience && job->held_out_count == 0)
+        return json_wrong(&at, "patience", "needs views that are held out (\"held_out\")");
+    if (job->average)
+        return json_wrong(&at, "window", "\"average\" needs to know the last step: give one of the two");
+    return CLI_OK;
+}
+
 /* ---- the file ---- */
 
 static int read_job(json_place at, fit_job *job)
@@ -161,6 +166,7 @@ static int read_job(json_place at, fit_job *job)
         {"pixels", KEY_TEXT, offsetof(head, pixels), false},
         {"volume_gradient", KEY_TEXT, offsetof(head, volume_gradient), false},
         {"parameters", KEY_OTHER, 0, true},
+        {"groups", KEY_OTHER, 0, false},
         {"optimizer", KEY_OTHER, 0, false},
         {"schedule", KEY_OTHER, 0, false},
         {"steps", KEY_STEPS, offsetof(head, steps), false},
@@ -171,6 +177,7 @@ static int read_job(json_place at, fit_job *job)
         {"common_random_numbers", KEY_FLAG, offsetof(head, common_numbers), false},
         {"checkpoint_steps", KEY_COUNT, offsetof(head, checkpoint_steps), false},
         {"adaptive_samples", KEY_OTHER, 0, false},
+        {"stop", KEY_OTHER, 0, false},
         {"average", KEY_COUNT, offsetof(head, average), false},
         {"recursive_images", KEY_FLAG, offsetof(head, recursive_images), false},
         {"variance_steps", KEY_COUNT, offsetof(head, variance_steps), false},
@@ -200,7 +207,7 @@ static int read_job(json_place at, fit_job *job)
     job->held_out_steps = h.held_out_steps;
     /* All mistakes are said, each part's first ones at once; stages name parameters, which must be good. */
     status |= job_read_goal(at, json, job);
-    status |= read_loss(at, cJSON_GetObjectItemCaseSensitive(json, "loss"), job);
+    status |= job_read_loss(at, cJSON_GetObjectItemCaseSensitive(json, "loss"), job);
     status |= json_find_name(&at, "sampler", "sampler", h.sampler, sampler_name, &sampler);
     status |= json_find_name(&at, "form", "form", h.form, form_name, &form);
     job->form = (bl_gradient_form)form;
@@ -213,9 +220,12 @@ static int read_job(json_place at, fit_job *job)
     int parameters = list ? job_read_parameters(at, list, job) : CLI_FAILED;
     if (parameters == CLI_OK && status == CLI_OK)
         status |= job_read_stages(at, cJSON_GetObjectItemCaseSensitive(json, "stages"), job);
+    if (parameters == CLI_OK)
+        status |= job_read_groups(at, cJSON_GetObjectItemCaseSensitive(json, "groups"), job);
     status |= parameters;
     status |= read_defines(at, cJSON_GetObjectItemCaseSensitive(json, "defines"), job);
     status |= read_adaptive_samples(at, cJSON_GetObjectItemCaseSensitive(json, "adaptive_samples"), job);
+    status |= read_stop(at, cJSON_GetObjectItemCaseSensitive(json, "stop"), job);
     status |= read_schedule(at, cJSON_GetObjectItemCaseSensitive(json, "schedule"), job);
     return status | read_optimizer(at, cJSON_GetObjectItemCaseSensitive(json, "optimizer"), job);
 }
@@ -259,6 +269,8 @@ void fit_job_free(fit_job *job)
     for (uint32_t i = 0; i < job->view_count; i++)
         free(job->views[i].target), free(job->views[i].mask);
     free(job->views);
+    for (uint32_t t = 0; t < job->term_count; t++)
+        free((double *)(uintptr_t)job->terms[t].level_weights);
     free(job->schedule);
     free(job->parameters);
     free(job->defines);

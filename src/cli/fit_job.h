@@ -7,7 +7,8 @@
 
 typedef struct fit_job_parameter {
     const char *name;
-    double rate;        /* 0: the optimizer's */
+    double rate; /* 0: the optimizer's; so */
+    double beta_1, beta_2;
     double least, most; /* valid where bounded */
     bool bounded;
     double large_steps;                /* lambda of large steps; 0: ordinary ones */
@@ -64,13 +65,13 @@ typedef struct fit_job {
     uint32_t parameter_count;
     const char **defines; /* "key=value", malloc'ed */
     uint32_t define_count;
-    bl_loss loss;
+    bl_loss_term terms[BL_LOSS_TERMS_MOST]; /* of the loss; owns level_weights */
+    uint32_t term_count;                    /* at least one */
     bl_gradient_form form;
     bl_pixels pixels;
     bl_volume_gradient volume_gradient;
-    double loss_constant; /* 0: the loss's default; so below */
     bl_optimizer optimizer;
-    double rate, beta_1, beta_2, momentum, alpha, epsilon;
+    double rate, beta_1, beta_2, momentum, alpha, epsilon; /* 0: defaults */
     bool nesterov;
     bl_fit_change *schedule;
     uint32_t schedule_count;
@@ -81,6 +82,8 @@ typedef struct fit_job {
     uint32_t checkpoint_steps;           /* 0: by time */
     double wanted_noise;                 /* of adaptive samples; 0: they stay as they are */
     uint32_t spp_least;                  /* so; 0: the library's */
+    uint32_t stop_window, stop_patience; /* when to end early; 0: not by that */
+    double stop_improvement;             /* 0: the default */
     bool recursive_images;
     uint32_t average;        /* steps whose mean is the result; 0: the last one's values are */
     uint32_t variance_steps; /* from one look at the gradients' noise to the next; 0: none */
@@ -91,6 +94,8 @@ int fit_job_read(const char *path, fit_job *job);
 /* Adds what the job says of scene and gradients, where the command line says nothing else; texts are the
  * job's. */
 void fit_job_merge(const fit_job *job, cli_common *common);
+/* Whether its loss is a sum, or more than a name and a number. */
+bool fit_job_composite(const fit_job *job);
 /* Where a view's key stands in the job, "views[2].mask" or "mask". free() it. */
 char *fit_job_place(const fit_job *job, uint32_t view, const char *key);
 void fit_job_free(fit_job *job);

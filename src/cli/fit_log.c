@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * fit.csv: step, loss of that step, every entry of parameters with at most ENTRIES_IN_CSV (and no stages)
- * after it. Lines are appended as they come, so that a long fit holds none of them in memory. A checkpoint
- * knows how many bytes belong to it, and their hash; going on cuts the file there, so that the whole is the
- * same bytes as without an interruption. */
+ * after it, the terms of a loss that is a sum. Lines are appended as they come, so that a long fit holds none
+ * of them in memory. A checkpoint knows how many bytes belong to it, and their hash; going on cuts the file
+ * there, so that the whole is the same bytes as without an interruption. */
 #include "fit_work.h"
 
 #include <errno.h>
@@ -71,6 +71,25 @@ void fit_csv_name(FILE *out, const char *name, const char *entry)
     fprintf(out, "%s%s", entry, quoted ? "\"" : "");
 }
 
+/* The columns of the terms of a loss that is a sum, behind all others. */
+static void terms_head(const fit_work *w, FILE *out)
+{
+    for (uint32_t t = 0; t < fit_term_count(w); t++) {
+        char *entry = text_format(":%u:%s", t, bl_loss_info_get(w->job.terms[t].loss).name);
+        fit_csv_name(out, "loss", entry);
+        free(entry);
+    }
+}
+
+static bl_result terms_row(const fit_work *w, FILE *out)
+{
+    double terms[BL_LOSS_TERMS_MOST];
+    bl_result r = fit_term_count(w) ? bl_fit_get_terms(w->fit, terms) : BL_OK;
+    for (uint32_t t = 0; r == BL_OK && t < fit_term_count(w); t++)
+        fprintf(out, ",%.9g", terms[t]);
+    return r;
+}
+
 int fit_log_begin(fit_work *w)
 {
     fit_log *log = new_log(w);
@@ -90,6 +109,7 @@ int fit_log_begin(fit_work *w)
             fit_csv_name(text, info->name, entry);
         }
     }
+    terms_head(w, text);
     fprintf(text, "\n");
     end_or_exit(text);
     int status = add_line(log, head, size);
@@ -141,6 +161,8 @@ int fit_log_step(fit_work *w)
         for (uint32_t i = 0; i < p->parameter.info.count; i++)
             fprintf(text, ",%.9g", (double)p->now[i]);
     }
+    if (result == BL_OK)
+        result = terms_row(w, text);
     fprintf(text, "\n");
     end_or_exit(text);
     int status = result == BL_OK ? add_line(w->log, line, size) : session_fail(w->session, result);
@@ -179,6 +201,30 @@ static uint32_t count_columns(const char *line)
         count += *line == ',' && !quoted;
     }
     return count;
+}
+
+int fit_log_losses(const fit_work *w, uint32_t most, uint32_t *count, double **losses)
+{
+    FILE *file = fopen(w->log->path, "r");
+    if (!file)
+        return fail("cannot open %s: %s", w->log->path, strerror(errno));
+    char *line = NULL;
+    size_t capacity = 0;
+    double *kept = *losses = memory_or_exit((most + 1) * sizeof *kept);
+    *count = 0;
+    bool head = true;
+    for (; getline(&line, &capacity, file) > 0; head = false) {
+        const char *loss = strchr(line, ',');
+        if (head || !loss)
+            continue;
+        if (*count == most)
+            memmove(kept, kept + 1, --*count * sizeof *kept);
+        kept[(*count)++] = strtod(loss + 1, NULL);
+    }
+    const bool good = !ferror(file);
+    free(line);
+    fclose(file);
+    return good ? CLI_OK : fail("cannot read %s", w->log->path);
 }
 
 int fit_log_read(const fit_work *w, uint32_t most, uint32_t *column_count, uint32_t *row_count,

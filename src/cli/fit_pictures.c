@@ -19,8 +19,7 @@ static int save_picture(const fit_work *w, const char *name, uint32_t view, cons
     free(shown);
     for (int i = 0; i < 2; i++) {
         char *path = fit_path(w, name, view, kinds[i]);
-        bl_result result = bl_image_write(w->session->ctx, path, w->session->info.width,
-                                          w->session->info.height, w->session->info.channels, image);
+        bl_result result = session_write_image(w->session, path, image);
         free(path);
         SESSION_TRY(w->session, result);
     }

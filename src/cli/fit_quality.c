@@ -8,19 +8,53 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Of one channel, whose values are divided by `most`. Three equal channels are as close as one. */
+static bl_result compare_channel(const fit_work *w, const float *image, const float *target, uint32_t c,
+                                 float most, bl_image_quality *out)
+{
+    const bl_scene_info *info = &w->session->info;
+    size_t n = 3 * session_pixels(w->session);
+    float *both = memory_or_exit(2 * n * sizeof *both);
+    for (size_t i = 0; i < n; i++)
+        both[i] = image[i / 3 * info->channels + c] / most,
+        both[n + i] = target[i / 3 * info->channels + c] / most;
+    bl_result r = bl_image_compare(info->width, info->height, both, both + n, out);
+    free(both);
+    return r;
+}
+
+static float largest(const fit_work *w, const float *target, uint32_t c)
+{
+    float most = 0;
+    for (size_t i = c; i < session_values(w->session); i += w->session->info.channels)
+        most = fmaxf(most, target[i]);
+    return most > 0 ? most : 1;
+}
+
+/* Of bands, which have no white, the largest value of the target's stands for it; the means over bands. */
+static bl_result compare_bands(const fit_work *w, const float *image, const float *target,
+                               bl_image_quality *out)
+{
+    const uint32_t bands = w->session->info.channels;
+    *out = (bl_image_quality){0};
+    for (uint32_t c = 0; c < bands; c++) {
+        bl_image_quality q;
+        bl_result r = compare_channel(w, image, target, c, largest(w, target, c), &q);
+        if (r != BL_OK)
+            return r;
+        out->psnr += q.psnr / bands, out->ssim += q.ssim / bands;
+    }
+    return BL_OK;
+}
+
 static bl_result compare_whole(const fit_work *w, const float *image, const float *target,
                                bl_image_quality *out)
 {
     const bl_scene_info *info = &w->session->info;
-    if (info->channels == 3)
-        return bl_image_compare(info->width, info->height, image, target, out);
-    size_t n = session_values(w->session);
-    float *both = memory_or_exit(6 * n * sizeof *both); /* three equal channels are as close as one */
-    for (size_t i = 0; i < 3 * n; i++)
-        both[i] = image[i / 3], both[3 * n + i] = target[i / 3];
-    bl_result r = bl_image_compare(info->width, info->height, both, both + 3 * n, out);
-    free(both);
-    return r;
+    if (bl_scene_band_name(w->session->scene, 0))
+        return compare_bands(w, image, target, out);
+    return info->channels == 3 ? bl_image_compare(info->width, info->height, image, target, out)
+                               : compare_channel(w, image, target, 0, 1, out);
 }
 
 /* Weights: NULL, all are 1. */

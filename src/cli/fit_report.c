@@ -112,6 +112,19 @@ static void row(FILE *out, const char *key, const char *format, ...)
     fprintf(out, "</td></tr>\n");
 }
 
+/* What each term of the loss has added. */
+static void add_terms(FILE *out, const fit_work *w)
+{
+    double first[BL_LOSS_TERMS_MOST] = {0}, last[BL_LOSS_TERMS_MOST] = {0};
+    if (fit_term_count(w) == 0 || fit_terms_read(w, first, last) != CLI_OK)
+        return;
+    for (uint32_t t = 0; t < fit_term_count(w); t++) {
+        char *name = fit_term_text(w, t);
+        row(out, "term of the loss", "%s: %.3g at the first step, %.3g at the last", name, first[t], last[t]);
+        free(name);
+    }
+}
+
 static void add_effort(FILE *out, const fit_work *w)
 {
     const fit_note *n = &w->note;
@@ -137,13 +150,15 @@ static void add_effort(FILE *out, const fit_work *w)
     if (n->cut > 0)
         row(out, "too dense", "%llu times a path was cut after 65536 collisions in a medium",
             (unsigned long long)n->cut);
-    bl_loss_info loss = bl_loss_info_get(w->job.loss);
-    row(out, "loss", "%s: %s", loss.name,
+    char *loss = fit_loss_text(w);
+    row(out, "loss", "%s: %s", loss,
         w->status.form == BL_FORM_ONE_IMAGE ? "of the very samples that are differentiated: it counts their "
                                               "noise, too, and its gradient makes "
                                               "that smaller"
-        : loss.unbiased                     ? "its gradient is unbiased at any sample count"
-                        : "noise in the image biases its gradient; more spp makes the bias smaller");
+        : fit_loss_unbiased(w)              ? "its gradient is unbiased at any sample count"
+                               : "noise in the image biases its gradient; more spp makes the bias smaller");
+    free(loss);
+    add_terms(out, w);
     row(out, "gradient", "form %s%s", bl_gradient_form_name(w->status.form),
         w->status.form == BL_FORM_TWO_WALK ? ": losses are unbiased estimates, which noise can make negative"
                                            : "");
@@ -208,6 +223,10 @@ static void add_recipe(FILE *out, const fit_work *w)
     char *optimizer = fit_optimizer_text(w);
     row(out, "optimiser", "%s", optimizer);
     free(optimizer);
+    char *rates = fit_rates_text(w);
+    if (rates)
+        row(out, "rates", "%s", rates);
+    free(rates);
     row(out, "written", "%s", date);
     fprintf(out, "</table></div>\n<details><summary>the job</summary><pre>");
     report_escape(out, w->job.text);
@@ -240,7 +259,9 @@ static void add_headline(FILE *out, const fit_work *w)
             "Both pictures' noise is in it.</p>\n",
             last->views > 1 ? ", mean over the views shown below" : "");
     fprintf(out, "<p>The optimised loss (");
-    report_escape(out, bl_loss_info_get(w->job.loss).name);
+    char *loss = fit_loss_text(w);
+    report_escape(out, loss);
+    free(loss);
     fprintf(out, ") went from %.3g at the first step to %.3g at the last.", w->note.first_loss,
             w->status.loss);
     if (fit_loss_note(w))
@@ -250,12 +271,14 @@ static void add_headline(FILE *out, const fit_work *w)
 
 static void add_cards(FILE *out, const fit_work *w)
 {
-    const bool complete = w->status.step == w->steps;
+    const bool complete = fit_complete(w);
     char text[100];
     fprintf(out, "<div class=\"cards\">\n");
-    snprintf(text, sizeof text, complete ? "%u" : "%u of %u", w->status.step, w->steps);
+    snprintf(text, sizeof text, w->status.step == w->steps ? "%u" : "%u of %u", w->status.step, w->steps);
     card(out, "", text,
-         complete ? "steps, complete" : "steps, <b style=\"display:inline;font-size:1em\">interrupted</b>");
+         w->stopped ? "steps, stopped early"
+         : complete ? "steps, complete"
+                    : "steps, <b style=\"display:inline;font-size:1em\">interrupted</b>");
     card(out, "", duration_text(w->note.seconds), "in steps");
     snprintf(text, sizeof text, "%u &times; %u", w->session->info.width, w->session->info.height);
     card(out, "", text, "pixels");
@@ -288,6 +311,11 @@ static void add_head(FILE *out, const fit_work *w)
     report_escape(out, w->args->job);
     fprintf(out, "</h1>\n");
     add_headline(out, w);
+    if (w->stopped) {
+        fprintf(out, "<p>Stopped after step %u of %u: ", w->status.step, w->steps);
+        report_escape(out, w->stopped);
+        fprintf(out, ".</p>\n");
+    }
     add_cards(out, w);
 }
 

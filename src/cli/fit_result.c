@@ -47,12 +47,14 @@ static cJSON *rows_json(const fit_work *w, const fit_parameter *p)
     return list;
 }
 
-static cJSON *parameter_json(const fit_work *w, const fit_parameter *p)
+static cJSON *parameter_json(const fit_work *w, uint32_t k)
 {
+    const fit_parameter *p = &w->parameters[k];
     const bl_parameter_info *info = &p->parameter.info;
     cJSON *json = cJSON_CreateObject();
     cJSON_AddStringToObject(json, "name", info->name);
     cJSON_AddItemToObject(json, "shape", json_shape(info));
+    cJSON_AddNumberToObject(json, "rate", fit_rate(w, k));
     if (info->count <= ENTRIES_IN_CSV) {
         cJSON_AddItemToObject(json, "initial", json_floats(p->initial, info->count));
         cJSON_AddItemToObject(json, "final", json_floats(p->now, info->count));
@@ -71,7 +73,7 @@ static void add_parameters(const fit_work *w, cJSON *json)
           *incomplete = cJSON_AddArrayToObject(json, "incomplete");
     for (uint32_t k = 0; k < w->job.parameter_count; k++) {
         const bl_parameter_info *info = &w->parameters[k].parameter.info;
-        cJSON_AddItemToArray(list, parameter_json(w, &w->parameters[k]));
+        cJSON_AddItemToArray(list, parameter_json(w, k));
         if (!info->reason)
             continue;
         char *reason = text_format("%s: %s", info->name, info->reason);
@@ -136,7 +138,7 @@ static void add_optimizer(const fit_work *w, cJSON *json)
 
 static cJSON *result_json(const fit_work *w, int *status)
 {
-    bl_loss_info loss = bl_loss_info_get(w->job.loss);
+    char *loss = fit_loss_text(w);
     cJSON *json = cJSON_CreateObject();
     cJSON_AddStringToObject(json, "version", BL_VERSION_TEXT);
     cJSON_AddStringToObject(json, "job", w->args->job);
@@ -144,14 +146,17 @@ static cJSON *result_json(const fit_work *w, int *status)
     cJSON_AddStringToObject(json, "scene", w->job.scene);
     cJSON_AddStringToObject(json, "device", w->session->device_info.name);
     cJSON_AddStringToObject(json, "driver", w->session->device_info.driver);
-    cJSON_AddBoolToObject(json, "complete", w->status.step == w->steps);
+    cJSON_AddBoolToObject(json, "complete", fit_complete(w));
+    if (w->stopped)
+        cJSON_AddStringToObject(json, "stopped", w->stopped);
     cJSON_AddNumberToObject(json, "steps", w->status.step);
     cJSON_AddNumberToObject(json, "stages", w->job.stage_count);
     cJSON_AddNumberToObject(json, "resumed", (double)w->note.resumed);
     cJSON_AddNumberToObject(json, "views", w->job.view_count - w->job.held_out_count);
     cJSON_AddNumberToObject(json, "batch", w->job.batch);
-    cJSON_AddStringToObject(json, "loss_kind", loss.name);
-    cJSON_AddBoolToObject(json, "unbiased", loss.unbiased && w->status.form != BL_FORM_ONE_IMAGE);
+    cJSON_AddStringToObject(json, "loss_kind", loss);
+    free(loss);
+    cJSON_AddBoolToObject(json, "unbiased", fit_loss_unbiased(w));
     cJSON_AddStringToObject(json, "form", bl_gradient_form_name(w->status.form));
     cJSON_AddStringToObject(json, "pixels", bl_pixels_name(w->job.pixels));
     cJSON_AddStringToObject(json, "volume_gradient", bl_volume_gradient_name(w->status.volume_gradient));
@@ -181,7 +186,7 @@ static cJSON *result_json(const fit_work *w, int *status)
     add_evaluation(w, json);
     add_held_out(w, json);
     add_parameters(w, json);
-    *status = fit_noise_add(w, json);
+    *status = fit_noise_add(w, json) | fit_terms_add(w, json);
     return json;
 }
 
@@ -217,6 +222,18 @@ static void print_values(const fit_work *w)
         printf("(further values: %s/NAME.npy)\n", w->folder);
 }
 
+static void print_terms(const fit_work *w)
+{
+    double first[BL_LOSS_TERMS_MOST] = {0}, last[BL_LOSS_TERMS_MOST] = {0};
+    if (fit_term_count(w) == 0 || fit_terms_read(w, first, last) != CLI_OK)
+        return;
+    for (uint32_t t = 0; t < fit_term_count(w); t++) {
+        char *name = fit_term_text(w, t);
+        printf("    %s: %.3g -> %.3g\n", name, first[t], last[t]);
+        free(name);
+    }
+}
+
 static void print_table(const fit_work *w)
 {
     const fit_quality *first = &w->first_quality, *last = &w->last_quality;
@@ -225,8 +242,17 @@ static void print_table(const fit_work *w)
     printf("RMSE %.3g -> %.3g, PSNR %.1f -> %.1f dB against the target, of pictures rendered for this\n",
            first->rmse, last->rmse, first->psnr, last->psnr);
     print_values(w);
-    printf("loss (%s) %.3g -> %.3g in %u steps, %s\n", bl_loss_info_get(w->job.loss).name, w->note.first_loss,
-           w->status.loss, w->status.step, duration_text(w->note.seconds));
+    char *loss = fit_loss_text(w);
+    printf("loss (%s) %.3g -> %.3g in %u steps, %s\n", loss, w->note.first_loss, w->status.loss,
+           w->status.step, duration_text(w->note.seconds));
+    free(loss);
+    print_terms(w);
+    if (w->stopped)
+        printf("stopped after step %u of %u: %s\n", w->status.step, w->steps, w->stopped);
+    char *rates = fit_rates_text(w);
+    if (rates)
+        printf("rates %s\n", rates);
+    free(rates);
     if (fit_loss_note(w))
         printf("(%s)\n", fit_loss_note(w));
     if (w->job.held_out_count)

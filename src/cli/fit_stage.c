@@ -162,7 +162,8 @@ static uint32_t average_from(const fit_work *w)
     return w->job.average < w->steps ? w->steps - w->job.average + 1 : 1;
 }
 
-static bl_fit_desc describe(const fit_work *w, const bl_fit_parameter *parameters, const bl_fit_view *views)
+static bl_fit_desc describe(const fit_work *w, const bl_fit_parameter *parameters, const bl_fit_view *views,
+                            const bl_composite_loss *composite)
 {
     const fit_job *job = &w->job;
     return (bl_fit_desc){.parameters = parameters,
@@ -171,9 +172,10 @@ static bl_fit_desc describe(const fit_work *w, const bl_fit_parameter *parameter
                          .weights = job->several ? NULL : w->pictures[0].weights,
                          .views = job->several ? views : NULL,
                          .view_count = job->several ? job->view_count : 0,
-                         .loss = job->loss,
+                         .loss = job->terms[0].loss,
                          .form = job->form,
-                         .loss_constant = job->loss_constant,
+                         .loss_constant = job->terms[0].constant,
+                         .composite = fit_job_composite(job) ? composite : NULL,
                          .optimizer = job->optimizer,
                          .rate = job->rate,
                          .beta_1 = job->beta_1,
@@ -210,6 +212,8 @@ static int create_fit(fit_work *w)
         list[k] = (bl_fit_parameter){
             .name = asked->name,
             .rate = asked->rate,
+            .beta_1 = asked->beta_1,
+            .beta_2 = asked->beta_2,
             .initial = w->parameters[k].start,
             .total_variation = asked->total_variation,
             .smoothing = asked->smoothing,
@@ -230,7 +234,8 @@ static int create_fit(fit_work *w)
                                  .sensor = w->job.views[v].sensor,
                                  .to_world = fit_pose(&w->job.views[v]),
                                  .held_out = w->job.views[v].held_out};
-    bl_fit_desc desc = describe(w, list, views);
+    const bl_composite_loss composite = {.terms = w->job.terms, .term_count = w->job.term_count};
+    bl_fit_desc desc = describe(w, list, views, &composite);
     bl_result result = bl_fit_create(w->session->device, w->session->scene, &desc, &w->fit);
     free(views);
     free(list);

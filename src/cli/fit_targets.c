@@ -45,16 +45,44 @@ static void undo_decoding(float *values, size_t count)
         values[i] = (float)encode_srgb((double)values[i]);
 }
 
+/* An image of 1 or 3 channels as one of the scene: in mode mono colours become their luminance. */
+static void convert(const cli_session *session, const float *read, uint32_t channels, float *pixels)
+{
+    const uint32_t own = session->info.channels;
+    for (size_t i = 0; i < session_pixels(session); i++) {
+        const float *from = read + channels * i;
+        if (own == 1 && channels == 3)
+            pixels[i] = luminance(from);
+        else
+            for (uint32_t c = 0; c < own; c++)
+                pixels[own * i + c] = from[channels == own ? c : 0];
+    }
+}
+
+/* Bands have no colours: there is no background, and their numbers are those of light. */
+static int read_bands(const fit_work *w, uint32_t v, float **target)
+{
+    char *place = fit_job_place(&w->job, v, "target");
+    int status = w->job.over || w->job.views[v].linear
+                     ? fail("%s: %s: the film has bands: \"background\" and \"linear\" are for colours",
+                            w->args->job, place)
+                     : session_read_image(w->session, w->job.views[v].target, target);
+    free(place);
+    return status;
+}
+
 static int read_target(const fit_work *w, uint32_t v, float **target)
 {
     uint32_t channels;
     float *read = NULL;
+    if (bl_scene_band_name(w->session->scene, 0))
+        return read_bands(w, v, target);
     CLI_TRY(read_image(w, v, "target", w->job.views[v].target, w->job.over ? w->job.background : NULL,
                        &channels, &read));
     if (w->job.views[v].linear)
         undo_decoding(read, session_pixels(w->session) * channels);
     *target = memory_or_exit(session_values(w->session) * sizeof **target);
-    session_convert_image(w->session, read, channels, *target);
+    convert(w->session, read, channels, *target);
     free(read);
     return CLI_OK;
 }

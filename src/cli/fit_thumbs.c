@@ -36,7 +36,7 @@ int fit_thumb_step(fit_work *w)
     if (r == BL_OK)
         live_image(w->live, w->session, "fit", image);
     if (r == BL_OK)
-        r = bl_image_write(w->session->ctx, path, info->width, info->height, info->channels, image);
+        r = session_write_image(w->session, path, image);
     free(path);
     free(image);
     w->start += seconds_now() - begun;

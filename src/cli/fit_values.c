@@ -184,3 +184,45 @@ char *fit_optimizer_text(const fit_work *w)
     return text_format("%s, rate %g, momentum %g%s", name, rate, j->momentum,
                        j->nesterov ? " (Nesterov)" : "");
 }
+
+double fit_rate(const fit_work *w, uint32_t k)
+{
+    return given(w->job.parameters[k].rate, given(w->job.rate, .05));
+}
+
+static bool own_betas(const fit_job_parameter *p) { return p->beta_1 > 0 || p->beta_2 > 0; }
+
+static bool alike(const fit_work *w, uint32_t k, uint32_t other)
+{
+    const fit_job_parameter *a = &w->job.parameters[k], *b = &w->job.parameters[other];
+    return fit_rate(w, k) == fit_rate(w, other) && a->beta_1 == b->beta_1 && a->beta_2 == b->beta_2;
+}
+
+/* Parameters that are alike stand behind one rate. */
+char *fit_rates_text(const fit_work *w)
+{
+    char *text = NULL;
+    size_t size = 0;
+    bool any = false;
+    for (uint32_t k = 0; k < w->job.parameter_count; k++)
+        any |= w->job.parameters[k].rate > 0 || own_betas(&w->job.parameters[k]);
+    if (!any)
+        return NULL;
+    FILE *out = stream_or_exit(&text, &size);
+    for (uint32_t k = 0; k < w->job.parameter_count; k++) {
+        uint32_t first = 0;
+        while (!alike(w, k, first))
+            first++;
+        if (first < k)
+            continue;
+        fprintf(out, "%s%g", k ? "; " : "", fit_rate(w, k));
+        if (own_betas(&w->job.parameters[k]))
+            fprintf(out, " (betas %g and %g)", given(w->job.parameters[k].beta_1, given(w->job.beta_1, .9)),
+                    given(w->job.parameters[k].beta_2, given(w->job.beta_2, .999)));
+        for (uint32_t i = k; i < w->job.parameter_count; i++)
+            if (alike(w, i, k))
+                fprintf(out, "%s %s", i == k ? ":" : ",", w->job.parameters[i].name);
+    }
+    end_or_exit(out);
+    return text;
+}

@@ -75,7 +75,10 @@ typedef struct fit_work {
     bl_fit_status status;
     fit_note note;
     bool truth_known; /* every target was rendered from the scene's own values */
-    bool warned;      /* that parts of gradients are left out */
+    double *recent;   /* the last losses, oldest first, for the rule that ends a fit early */
+    uint32_t recent_count;
+    char *stopped;                                   /* why it has ended early; NULL: it has not */
+    bool warned;                                     /* that parts of gradients are left out */
     uint32_t steps, spp, spp_grad, seed, first_step; /* first_step: done when this session began */
     uint32_t stage, stage_end; /* the present one, and the steps that are done at its end */
     double first_seconds;      /* of this session's first step, with its compilation */
@@ -83,6 +86,15 @@ typedef struct fit_work {
 } fit_work;
 
 static inline const float *fit_pose(const fit_job_view *view) { return view->posed ? view->to_world : NULL; }
+
+/* Terms of a loss that is a sum; 0: it is not. */
+static inline uint32_t fit_term_count(const fit_work *w)
+{
+    return fit_job_composite(&w->job) ? w->job.term_count : 0;
+}
+
+/* Whether it is done, by the number of its steps or early. */
+static inline bool fit_complete(const fit_work *w) { return w->status.step == w->steps || w->stopped; }
 
 /* ---- fit_stage.c ---- */
 
@@ -94,6 +106,15 @@ int fit_first_stage(fit_work *w);
 int fit_next_stage(fit_work *w);
 /* The stage that a checkpoint is of, with the values that it began with. */
 int fit_enter_stage(fit_work *w, uint32_t stage);
+
+/* ---- fit_loss.c: what a fit says of its loss ---- */
+
+char *fit_loss_text(const fit_work *w);                /* "l1 + 0.1 relative_l2 of 4 levels"; free() it */
+char *fit_term_text(const fit_work *w, uint32_t term); /* free() it */
+bool fit_loss_unbiased(const fit_work *w);
+/* What each has added at the first step and at the last. */
+int fit_terms_read(const fit_work *w, double first[BL_LOSS_TERMS_MOST], double last[BL_LOSS_TERMS_MOST]);
+int fit_terms_add(const fit_work *w, struct cJSON *json); /* to result.json */
 
 /* ---- fit_log.c: DIR/fit.csv, a line per step, appended ---- */
 
@@ -109,6 +130,8 @@ void end_or_exit(FILE *stream);
 /* A comma and the name of a column, in quotes (RFC 4180) where it has a comma or quotes: ids of scenes may.
  */
 void fit_csv_name(FILE *out, const char *name, const char *entry);
+/* The losses of the last steps, at most `most`, oldest first. free() them. */
+int fit_log_losses(const fit_work *w, uint32_t most, uint32_t *count, double **losses);
 /* At most `most` rows of the file, evenly spread and the last one: columns[c][r]; column 0 is the step, 1 the
  * loss. free() columns[0] and columns. */
 int fit_log_read(const fit_work *w, uint32_t most, uint32_t *column_count, uint32_t *row_count,
@@ -165,11 +188,17 @@ char *fit_thumb_path(const fit_work *w, uint32_t step); /* free() it */
 
 /* ---- fit_held_out.c: PSNR and SSIM of views that are not fitted; DIR/held_out.csv ---- */
 
-int fit_held_out_begin(fit_work *w); /* the log: a new one, or what belongs to w->first_step steps */
-int fit_held_out_step(fit_work *w);  /* looks at the shown ones, if the step is one for that */
-int fit_held_out_end(fit_work *w);   /* looks at all of them, and makes the turntable */
+int fit_held_out_begin(fit_work *w);      /* the log: a new one, or what belongs to w->first_step steps */
+bool fit_held_out_due(const fit_work *w); /* whether the present step is one for a look */
+int fit_held_out_step(fit_work *w);       /* looks at the shown ones, if the step is one for that */
+int fit_held_out_end(fit_work *w);        /* looks at all of them, and makes the turntable */
 /* The rows of the log, in order; columns[c][r]: step, psnr, ssim. free() columns[0]. */
 int fit_held_out_read(const fit_work *w, uint32_t *row_count, double *columns[3]);
+
+/* ---- fit_stop.c: whether the fit ends early: w->stopped ---- */
+
+int fit_stop_begin(fit_work *w); /* after the logs of steps and of looks are there */
+int fit_stop_step(fit_work *w);
 
 /* ---- fit_table.c: rows of numbers for some steps, in files of their own ---- */
 
@@ -240,8 +269,11 @@ bool fit_is_colour(const bl_parameter_info *info);
 /* A 4 x 4 matrix, row-major, as translation, axis times angle in degrees, scale; in that order. */
 void fit_decompose(const float *matrix, double out[9]);
 extern const char *const fit_pose_names[9];
-const char *fit_loss_note(const fit_work *w); /* why it may be negative; NULL: it may not */
-char *fit_optimizer_text(const fit_work *w);  /* with its numbers; free() it */
+const char *fit_loss_note(const fit_work *w);   /* why it may be negative; NULL: it may not */
+char *fit_optimizer_text(const fit_work *w);    /* with its numbers; free() it */
+double fit_rate(const fit_work *w, uint32_t k); /* of parameter k */
+/* Which parameters have which rate and betas; NULL: all have the optimiser's. free() it. */
+char *fit_rates_text(const fit_work *w);
 
 /* ---- fit_charts.c, fit_report_pictures.c, fit_style.c: parts of DIR/report.html ---- */
 

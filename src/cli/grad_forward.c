@@ -107,8 +107,7 @@ static int save_images(const work *w)
     const char *name = w->count == 1 ? w->names[0] : "direction";
     char *image = text_format("%s/%s.exr", w->args->output, name);
     char *picture = text_format("%s/%s.png", w->args->output, name);
-    bl_result result =
-        bl_image_write(w->session->ctx, image, info->width, info->height, info->channels, w->image);
+    bl_result result = session_write_image(w->session, image, w->image);
     const signed_picture p = {
         .width = info->width, .height = info->height, .channels = info->channels, .values = w->image};
     int status =

@@ -91,9 +91,9 @@ static const json_key *find_key(const json_key *keys, const char *name)
 
 static int unknown_key(const json_place *at, const json_key *keys, const char *name)
 {
-    const char *names[32] = {0};
-    char list[400] = "";
-    for (uint32_t i = 0; keys[i].name && i < 31; i++) {
+    const char *names[64] = {0};
+    char list[800] = "";
+    for (uint32_t i = 0; keys[i].name && i < 63; i++) {
         names[i] = keys[i].name;
         snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", i ? ", " : "", keys[i].name);
     }

@@ -126,6 +126,12 @@ bool is_png(const char *path)
     return dot && strcasecmp(dot, ".png") == 0;
 }
 
+bool is_exr(const char *path)
+{
+    const char *dot = strrchr(path, '.');
+    return dot && strcasecmp(dot, ".exr") == 0;
+}
+
 bool is_display_image(const char *path)
 {
     const char *dot = strrchr(path, '.');

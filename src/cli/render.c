@@ -115,8 +115,7 @@ static int save_pictures(const cli_session *session, const arguments *args, cons
     else
         SESSION_TRY(session, bl_scene_write_image(session->scene, args->output, p->image, p->channels));
     if (p->variance)
-        SESSION_TRY(session, bl_image_write(session->ctx, args->variance, session->info.width,
-                                            session->info.height, session->info.channels, p->variance));
+        SESSION_TRY(session, session_write_image(session, args->variance, p->variance));
     return CLI_OK;
 }
 
@@ -227,10 +226,27 @@ static int check_arguments(const arguments *args)
     return CLI_OK;
 }
 
+/* What a film with bands cannot do. */
+static int check_bands(const cli_session *session, const arguments *args)
+{
+    if (!bl_scene_band_name(session->scene, 0))
+        return CLI_OK;
+    if (args->curve || args->exposed)
+        return fail("--exposure and --tonemap are for colours: the image of %s has bands", args->scene);
+    if (!is_exr(args->output) && !is_display_image(args->output))
+        return fail("%s: EXR files keep the bands of an image, .png and .jpg show three of them; give one of "
+                    "these names",
+                    args->output);
+    return args->variance && !is_exr(args->variance)
+               ? fail("%s: the variance of bands goes into an EXR file", args->variance)
+               : CLI_OK;
+}
+
 static int render_scene(cli_session *session, const arguments *args)
 {
     CLI_TRY(check_arguments(args));
     CLI_TRY(session_open(session, &args->common, args->scene));
+    CLI_TRY(check_bands(session, args));
     CLI_TRY(check_image_path(args->output));
     if (args->variance)
         CLI_TRY(check_image_path(args->variance));
@@ -294,10 +310,11 @@ static int run(void *argument)
 #define FIELD(name) offsetof(arguments, name)
 static const cli_option options[] = {
     {.name = "SCENE", .kind = CLI_POSITIONAL, .offset = FIELD(scene),
-     .help = "a Mitsuba 3 scene (XML)", .required = true},
+     .help = "a scene of Mitsuba 3 (XML) or in glTF 2.0 (.gltf, .glb)", .required = true},
     {.name = "--output", .letter = 'o', .kind = CLI_TEXT, .value = "FILE", .offset = FIELD(output),
-     .help = "image in the film's format: .exr, .pfm, .hdr, .png or .jpg; channels such as alpha or those of "
-             "an aov integrator go into .exr files; -: a PNG on standard output", .required = true},
+     .help = "image in the film's format: .exr, .pfm, .hdr, .png or .jpg; bands of a specfilm, and channels "
+             "such as alpha or those of an aov integrator, go into .exr files; -: a PNG on standard output",
+     .required = true},
     {.name = "--exposure", .kind = CLI_SIGNED, .value = "STOPS", .offset = FIELD(exposure),
      .given = FIELD(exposed), .help = "of a .png or .jpg: 1 is twice as bright, -1 half (default: 0)"},
     {.name = "--tonemap", .kind = CLI_TEXT, .value = "CURVE", .offset = FIELD(curve),

@@ -90,6 +90,26 @@ static bl_scene_desc scene_desc(const cli_common *common, bl_define **defines, c
     };
 }
 
+static void free_defines(bl_define *defines, char **storage)
+{
+    for (uint32_t i = 0; storage[i]; i++)
+        free(storage[i]);
+    free(storage);
+    free(defines);
+}
+
+int session_convert(cli_session *session, const char *path, const char *output, char **notes)
+{
+    bl_define *defines;
+    char **storage;
+    bl_limits limits = {0};
+    bl_scene_desc desc = scene_desc(session->common, &defines, &storage, &limits);
+    bl_result result = bl_scene_convert(session->ctx, path, &desc, output, notes);
+    free_defines(defines, storage);
+    SESSION_TRY(session, result);
+    return CLI_OK;
+}
+
 static int load_scene(cli_session *session, const char *path)
 {
     bl_define *defines;
@@ -97,10 +117,7 @@ static int load_scene(cli_session *session, const char *path)
     bl_limits limits = {0};
     bl_scene_desc desc = scene_desc(session->common, &defines, &storage, &limits);
     bl_result result = bl_scene_load(session->ctx, path, &desc, &session->scene);
-    for (uint32_t i = 0; storage[i]; i++)
-        free(storage[i]);
-    free(storage);
-    free(defines);
+    free_defines(defines, storage);
     SESSION_TRY(session, result);
     SESSION_TRY(session, bl_scene_info_get(session->scene, &session->info));
     const char *warnings = bl_scene_warnings(session->scene);
@@ -232,19 +249,6 @@ float luminance(const float *rgb) /* a grey stays exactly that grey */
     return rgb[1] + (0.212671f * (rgb[0] - rgb[1]) + 0.072169f * (rgb[2] - rgb[1]));
 }
 
-void session_convert_image(const cli_session *session, const float *read, uint32_t channels, float *pixels)
-{
-    const uint32_t own = session->info.channels;
-    for (size_t i = 0; i < session_pixels(session); i++) {
-        const float *from = read + channels * i;
-        if (own == 1 && channels == 3)
-            pixels[i] = luminance(from);
-        else
-            for (uint32_t c = 0; c < own; c++)
-                pixels[own * i + c] = from[channels == own ? c : 0];
-    }
-}
-
 int session_choose_parameters(const cli_session *session, const cli_names *asked, const char ***names,
                               uint32_t *count)
 {
@@ -332,18 +336,20 @@ int session_find_parameters(const cli_session *session, const char *const *names
 
 int session_read_image(const cli_session *session, const char *path, float **pixels)
 {
-    uint32_t width, height, channels;
-    float *read = NULL;
-    SESSION_TRY(session, bl_image_read(session->ctx, path, &width, &height, &channels, &read));
-    if (width != session->info.width || height != session->info.height || (channels != 1 && channels != 3)) {
-        free(read);
-        return fail("%s has %u x %u pixels and %u channels; the scene's film has %u x %u and 3 or 1", path,
-                    width, height, channels, session->info.width, session->info.height);
-    }
     *pixels = memory_or_exit(session_values(session) * sizeof **pixels);
-    session_convert_image(session, read, channels, *pixels);
-    free(read);
+    bl_result r = bl_scene_read_image(session->scene, path, *pixels);
+    if (r != BL_OK)
+        free(*pixels), *pixels = NULL;
+    SESSION_TRY(session, r);
     return CLI_OK;
+}
+
+bl_result session_write_image(const cli_session *session, const char *path, const float *image)
+{
+    const bl_scene_info *info = &session->info;
+    return bl_scene_band_name(session->scene, 0)
+               ? bl_scene_write_image(session->scene, path, image, NULL)
+               : bl_image_write(session->ctx, path, info->width, info->height, info->channels, image);
 }
 
 bool find_loss(const char *name, bl_loss *loss)

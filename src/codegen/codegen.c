@@ -9,6 +9,7 @@ code_options codegen_options(const gpu_info *device)
         .spirv = {.local_size = LOCAL_SIZE,
                   .names = true,
                   .correct_rounding = !device->rounds,
+                  .volatile_memory = !gpu_is_processor(device->kind),
                   .signed_zero_inf_nan_preserve = device->signed_zero_inf_nan_preserve},
     };
 }

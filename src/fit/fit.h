@@ -100,6 +100,7 @@ typedef struct fit_goal {
     const float *target;  /* pixels * channels values */
     const float *weights; /* of the pixels; NULL: all are 1 */
     uint32_t pixels, channels;
+    bool averaged; /* means over values are compared, which may be darker than all if signs differ */
 } fit_goal;
 /* A bound of |dL/dI| for images no brighter than the brightest value of the target that counts; weight 1. */
 double fit_loss_steepest(bl_loss loss, double constant, const fit_goal *goal);
@@ -157,6 +158,43 @@ typedef struct fit_loss_dot {
     uint32_t n, slot;
 } fit_loss_dot;
 void fit_record_loss_dot(gpu_batch *batch, fit_kernels *kernels, const fit_loss_dot *args);
+
+/* ---- composite.c: losses that are weighted sums, some terms of them of coarser images ---- */
+
+typedef struct fit_composite fit_composite;
+typedef struct fit_composite_desc {
+    const bl_composite_loss *loss; /* which is good; forgotten afterwards */
+    uint32_t width, height, channels;
+    bool weighted; /* as in fit_loss */
+    bool halves;   /* of two walks */
+} fit_composite_desc;
+bl_result fit_composite_create(gpu_device *device, const fit_composite_desc *desc, fit_composite **out,
+                               bl_error *err);
+void fit_composite_destroy(fit_composite *composite);
+/* Whether it has more levels than one, so that dL/dI of a pixel depends on other pixels. */
+bool fit_composite_whole(const fit_composite *composite);
+uint64_t fit_composite_bytes(const fit_composite *composite);
+uint32_t fit_term_levels(const bl_loss_term *term);
+uint32_t fit_composite_levels(const bl_composite_loss *loss); /* the most of its terms */
+/* The name of a loss among its terms that is not affine; NULL: all are. */
+const char *fit_composite_biased(const bl_composite_loss *loss);
+/* As fit_loss_steepest. */
+double fit_composite_steepest(const fit_composite *composite, const fit_goal *goal);
+
+/* results[0] = weight * the sum, adjoint = its derivative by the image; of two halves as
+ * fit_record_loss_halves and, once the last tile is done, fit_record_loss_sum. With more levels than one a
+ * tile is the whole film. */
+typedef struct fit_composite_use {
+    double weight; /* 0: 1 */
+    gpu_buffer *image, *target, *adjoint, *results;
+    gpu_buffer *film; /* of halves, and what follows */
+    uint32_t strips, spp, first_pixel, pixel_count;
+    bool last;
+} fit_composite_use;
+void fit_record_composite(gpu_batch *batch, fit_kernels *kernels, const fit_composite *composite,
+                          const fit_composite_use *use);
+/* After the batch: adds to each of the terms what it has added to the loss. */
+bl_result fit_composite_add_values(const fit_composite *composite, double *terms, bl_error *err);
 
 /* ---- optimizer.c ---- */
 

@@ -78,7 +78,7 @@ double fit_loss_steepest(bl_loss loss, double constant, const fit_goal *goal)
         heaviest = fmaxf(heaviest, weight);
         if (isfinite(goal->target[i]) && weight > 0) {
             brightest = fmaxf(brightest, fabsf(goal->target[i]));
-            darkest = fminf(darkest, fabsf(goal->target[i]));
+            darkest = fminf(darkest, goal->averaged && goal->target[i] < 0 ? 0 : fabsf(goal->target[i]));
         }
     }
     double slope = bound.factor * (double)fminf(fmaxf(brightest, bound.least), bound.most) *

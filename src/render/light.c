@@ -19,6 +19,11 @@ tracer light_off_path(const tracer *t) { return t->light == LIGHT_SPECTRAL ? lig
 
 static const float share[3] = {0.212671f, 0.715160f, 0.072169f}; /* of the luminance */
 
+float light_luminance(const float rgb[3])
+{
+    return rgb[1] + (share[0] * (rgb[0] - rgb[1]) + share[2] * (rgb[2] - rgb[1]));
+}
+
 /* Written as differences from green, so that the luminance of a grey is exactly that grey. */
 static ir_ref luminance(tracer *t, const ir_ref rgb[3])
 {

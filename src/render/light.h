@@ -5,6 +5,8 @@
 
 #include "render/trace.h"
 
+float light_luminance(const float rgb[3]); /* of an image's colour; of grey exactly that grey */
+
 /* Red, green and blue as light of the trace's channels. */
 color light_of_rgb(tracer *t, const ir_ref rgb[3]);
 /* The same tracer, which takes red, green and blue as they stand, for numbers that are no light: a color then

@@ -127,13 +127,18 @@ static bool edges_move(const plan *p)
     return moves && edges_differentiated(s);
 }
 
-/* The curves of observer and D65, at a multiple of four words. */
+/* The curves of observer and D65, at a multiple of four words, and the film's bands behind them. */
 static void write_spectrum(plan *p)
 {
+    const film_bands *bands = p->scene->bands;
     plan_reserve(p, (4 - p->words.count % 4) % 4);
     uint32_t at = plan_reserve(p, SPECTRUM_TABLE_WORDS);
     p->words.data[HEADER_SPECTRUM] = at;
     spectrum_table(p->words.data + at);
+    if (bands) {
+        uint32_t table = plan_reserve(p, bands_words(bands));
+        bands_table(bands, p->words.data + table);
+    }
 }
 
 static void write_words(plan *p)

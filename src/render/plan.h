@@ -220,6 +220,8 @@ void plan_spectral_update(tracer *t, const class_node *n, ir_ref record, ir_ref 
                           ir_ref words[SPECTRAL_WORDS]);
 /* Colour k (u32) of an instance as light at the path's wavelengths. */
 color plan_spectral(tracer *t, const class_node *n, ir_ref record, ir_ref k);
+/* Where the film has bands, the word of the scene buffer at which their table stands (bands_table). */
+ir_ref plan_bands(tracer *t);
 /* One number as light, in any mode: grey; where light is spectral, D65 times it of what is emitted. */
 color plan_grey(tracer *t, const class_node *n, ir_ref grey);
 

@@ -24,6 +24,8 @@ enum spectral_word { WORD_COEFFICIENTS, WORD_SCALE = 3, WORD_FACTOR };
 
 static ir_ref spectral_table(tracer *t) { return t_word(t, t_u32(t, 0), HEADER_SPECTRUM); }
 
+ir_ref plan_bands(tracer *t) { return t_offset(t, spectral_table(t), SPECTRUM_TABLE_WORDS); }
+
 void plan_spectral_update(tracer *t, const class_node *n, ir_ref record, ir_ref element,
                           ir_ref words[SPECTRAL_WORDS])
 {

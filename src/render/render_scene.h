@@ -176,6 +176,8 @@ typedef struct object_words {
 typedef struct render_scene {
     arena memory;
     const render_mode *mode;
+    uint32_t film_channels;         /* of the image: the mode's, or as many as the film has bands */
+    const struct film_bands *bands; /* what the channels of a film with bands respond to; NULL: colours */
     scene_description *description;
     ARRAY(render_parameter) parameters;
     ARRAY(uint32_t) last_parameter; /* by object index: 1 + the object's last one; 0: it has none */

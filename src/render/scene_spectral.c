@@ -32,9 +32,23 @@ static bool is_grey(const render_scene *s, const scene_object *volume)
            s->parameters.data[render_find_parameter(s, value, 0)].count == 1;
 }
 
+/* What takes the film's channels for red, green and blue. */
+static bl_result check_bands(const render_scene *s, bl_error *err)
+{
+    bool polarized = false;
+    for (uint32_t k = 0; k < s->channels.count; k++)
+        polarized |= s->channels.data[k].kind == CHANNEL_STOKES;
+    if (s->bands && (polarized || s->metropolis.particles))
+        return scene_error(err, BL_ERROR_UNSUPPORTED, s->film->where,
+                           "specfilm: %s see colours, not bands; use hdrfilm",
+                           polarized ? "the channels of stokes" : "Metropolis integrators");
+    return film_check_bands(s, err);
+}
+
 bl_result render_check_spectral(const render_scene *s, bl_error *err)
 {
     const char *of = s->mode->name;
+    TRY(check_bands(s, err));
     if (s->light_tracing)
         return error_set(err, BL_ERROR_UNSUPPORTED,
                          "mode %s: paths from lights are there in other modes only", of);

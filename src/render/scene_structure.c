@@ -389,6 +389,7 @@ static bl_result read_integrator(render_scene *s, const render_overrides *o, bl_
 static bl_result read_film(render_scene *s, bl_error *err)
 {
     s->full_width = s->width = 768, s->full_height = s->height = 576;
+    s->film_channels = s->mode->film_channels;
     if (!s->film)
         return BL_OK;
     const scene_value *width = scene_get(s->film, "crop_width"), *height = scene_get(s->film, "crop_height");
@@ -401,8 +402,8 @@ static bl_result read_film(render_scene *s, bl_error *err)
     if (s->crop_x + s->width > s->full_width || s->crop_y + s->height > s->full_height)
         return scene_error(
             err, BL_ERROR_SCENE, s->film->where,
-            "hdrfilm: the crop window of %u x %u pixels at (%u, %u) does not lie within the film of %u x %u",
-            s->width, s->height, s->crop_x, s->crop_y, s->full_width, s->full_height);
+            "%s: the crop window of %u x %u pixels at (%u, %u) does not lie within the film of %u x %u",
+            s->film->cls->name, s->width, s->height, s->crop_x, s->crop_y, s->full_width, s->full_height);
     return BL_OK;
 }
 

@@ -210,17 +210,36 @@ static bool has_slot(const plugin_class *cls, plugin_category category)
     return false;
 }
 
-static bl_result bind_nested(binder *b, scene_object *object, raw_node *node, slot_counts *counts)
+/* Of films: a <spectrum> of samples without a type, which is one of their bands. */
+static bool is_band(const plugin_class *cls, const raw_node *node)
+{
+    return cls->category == PLUGIN_FILM && has_slot(cls, PLUGIN_TEXTURE) && colour_is_curve(node);
+}
+
+static bool is_nested(const plugin_class *cls, const raw_node *node)
+{
+    return node->kind == RAW_OBJECT || node->kind == RAW_REF || is_band(cls, node);
+}
+
+/* The object that a node stands for. */
+static bl_result object_of(binder *b, const plugin_class *parent, raw_node *node, scene_object **out)
 {
     raw_node *target = node;
+    if (is_band(parent, node))
+        return curve_create(b, node, out);
     if (node->kind == RAW_REF) {
         const char *id = raw_attribute_get(node, "id");
         target = node->target ? node->target : raw_find_id(b->raw, id);
         if (!target)
             return unknown_id(b, node, id);
     }
+    return bind_object(b, target, node->where, out);
+}
+
+static bl_result bind_nested(binder *b, scene_object *object, raw_node *node, slot_counts *counts)
+{
     scene_object *child = NULL;
-    TRY(bind_object(b, target, node->where, &child));
+    TRY(object_of(b, object->cls, node, &child));
     if (!child->name)
         child->name = node->name;
     int index = node->name ? find_param(object->cls, node->name) : -1;
@@ -273,11 +292,11 @@ static int compare_names(const void *a, const void *b)
 }
 
 /* Names of nested objects are parts of parameter names, so they must differ. */
-static bl_result check_names(binder *b, const raw_node *node)
+static bl_result check_names(binder *b, const plugin_class *cls, const raw_node *node)
 {
     ARRAY(const raw_node *) named = {0};
     for (const raw_node *child = node->first; child; child = child->next)
-        if (child->name && (child->kind == RAW_OBJECT || child->kind == RAW_REF))
+        if (child->name && is_nested(cls, child))
             array_push(&named, child);
     bl_result result = BL_OK;
     if (named.count)
@@ -295,13 +314,13 @@ static bl_result bind_content(binder *b, raw_node *node, scene_object *object)
 {
     uint32_t nested = 0;
     for (const raw_node *child = node->first; child; child = child->next)
-        nested += child->kind == RAW_OBJECT || child->kind == RAW_REF;
+        nested += is_nested(object->cls, child);
     object->children = arena_alloc(b->raw->memory, nested * sizeof *object->children);
     object->child_names = arena_alloc(b->raw->memory, nested * sizeof *object->child_names);
     slot_counts *counts = arena_alloc(b->raw->memory, object->cls->slot_count * sizeof *counts);
-    TRY(check_names(b, node));
+    TRY(check_names(b, object->cls, node));
     for (raw_node *child = node->first; child; child = child->next) {
-        if (child->kind == RAW_OBJECT || child->kind == RAW_REF)
+        if (is_nested(object->cls, child))
             TRY(bind_nested(b, object, child, counts));
         else
             TRY(bind_property(b, object, child));

@@ -77,6 +77,8 @@ static bl_result check_finite(const scene_image *image, bl_error *err)
     return BL_OK;
 }
 
+static bool is_exr(const void *data, size_t size) { return starts_with(data, size, "\x76\x2F\x31\x01", 4); }
+
 /* alpha: as in image_decode_png. */
 static bl_result decode(const void *data, size_t size, bool raw, bool alpha, scene_image *out, bl_error *err)
 {
@@ -85,7 +87,7 @@ static bl_result decode(const void *data, size_t size, bool raw, bool alpha, sce
     *out = (scene_image){0};
     if (other)
         return error_set(err, BL_ERROR_UNSUPPORTED, "%s images are not implemented yet", other);
-    if (starts_with(data, size, "\x76\x2F\x31\x01", 4))
+    if (is_exr(data, size))
         result = image_decode_exr(data, size, alpha, out, err);
     else if (starts_with(data, size, "\x89PNG\r\n\x1A\n", 8))
         result = image_decode_png(data, size, raw, alpha, out, err);
@@ -114,6 +116,11 @@ bl_result image_decode(const void *data, size_t size, bool raw, scene_image *out
     return decode(data, size, raw, false, out, err);
 }
 
+bl_result image_decode_alpha(const void *data, size_t size, bool raw, scene_image *out, bl_error *err)
+{
+    return decode(data, size, raw, true, out, err);
+}
+
 static bl_result load(const char *path, bool raw, bool alpha, scene_image *out, bl_error *err)
 {
     void *data = NULL;
@@ -131,11 +138,32 @@ bl_result image_load(const char *path, bool raw, scene_image *out, bl_error *err
     return load(path, raw, false, out, err);
 }
 
+bl_result image_load_channels(const char *path, const char *const *names, uint32_t count, scene_image *out,
+                              bl_error *err)
+{
+    void *data = NULL;
+    size_t size = 0;
+    bl_error reason = {0};
+    *out = (scene_image){0};
+    TRY(file_read(path, IMAGE_BYTES_MAX, &data, &size, err));
+    bl_result r = is_exr(data, size)
+                      ? image_decode_exr_channels(data, size, names, count, out, &reason)
+                      : error_set(&reason, BL_ERROR_FORMAT, "only EXR images have the channels of bands");
+    memory_free(data);
+    if (r == BL_OK)
+        r = check_finite(out, &reason);
+    if (r != BL_OK)
+        image_free(out);
+    return r == BL_OK ? BL_OK : error_set(err, r, "%s: %s", path, reason.text);
+}
+
 bl_result image_load_value(const scene_value *file, bool raw, scene_image *out, bl_error *err)
 {
     const scene_grid *g = file->grid;
     if (!g)
         return image_load(file->path, raw, out, err);
+    if (g->file)
+        return image_decode(g->file, g->file_size, raw, out, err);
     if (g->size[2] != 1 || (g->channels != 1 && g->channels != 3))
         return error_set(err, BL_ERROR_SCENE, "a grid of %u channels and depth %u is no image: 1 or 3, and 1",
                          g->channels, g->size[2]);

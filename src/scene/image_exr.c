@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * OpenEXR by its C core, from and to memory: the first part of a file, scanline or tiled (the finest level),
- * the data window, channels R G B, or Y, or the only one there is. Deep data and subsampled channels are
- * refused before anything of them is decoded.
+ * the data window, channels R G B, or Y, or the only one there is, or those that are asked for by name. Deep
+ * data and subsampled channels are refused before anything of them is decoded.
  *
  * The core reads and decompresses chunks; taking them apart is done here. Its own routines for that (3.1.5)
  * write through null pointers where a channel is not wanted, and our loop checks every size against the
@@ -74,7 +74,9 @@ typedef struct exr_reader {
     scene_image *image;
     int part;
     bool alpha;
-    int channel_at[4]; /* index in the file of each channel of the image */
+    const char *const *names; /* of the channels that are wanted; NULL: colours, */
+    uint32_t name_count;
+    int channel_at[IMAGE_CHANNELS_MOST]; /* index in the file of each channel of the image */
     const exr_attr_chlist_t *list;
     exr_decode_pipeline_t pipeline;
     bool started;
@@ -89,8 +91,20 @@ static int find_channel(const exr_attr_chlist_t *list, const char *name)
     return -1;
 }
 
-/* Chooses the channels to read and returns how many, 0 with the reason. */
-static uint32_t choose_channels(exr_reader *r, const exr_attr_chlist_t *list)
+/* All that are wanted, 0 with the reason. */
+static uint32_t choose_named(exr_reader *r, const exr_attr_chlist_t *list)
+{
+    BL_ASSERT(r->name_count <= IMAGE_CHANNELS_MOST, "%u channels", r->name_count);
+    for (uint32_t c = 0; c < r->name_count; c++)
+        if ((r->channel_at[c] = find_channel(list, r->names[c])) < 0) {
+            error_set(r->err, BL_ERROR_FORMAT, "the EXR image has no channel \"%.100s\"", r->names[c]);
+            return 0;
+        }
+    return r->name_count;
+}
+
+/* R, G and B, or Y, or the only one; 0 with the reason. */
+static uint32_t choose_colours(exr_reader *r, const exr_attr_chlist_t *list)
 {
     uint32_t count = 0;
     r->channel_at[0] = find_channel(list, "R");
@@ -107,14 +121,20 @@ static uint32_t choose_channels(exr_reader *r, const exr_attr_chlist_t *list)
     }
     if (r->channel_at[0] < 0)
         r->channel_at[0] = 0;
+    if (r->alpha && (r->channel_at[count] = find_channel(list, "A")) >= 0)
+        count++;
+    return count;
+}
+
+/* Chooses the channels to read and returns how many, 0 with the reason. */
+static uint32_t choose_channels(exr_reader *r, const exr_attr_chlist_t *list)
+{
     for (int i = 0; i < list->num_channels; i++)
         if (list->entries[i].x_sampling != 1 || list->entries[i].y_sampling != 1) {
             error_set(r->err, BL_ERROR_UNSUPPORTED, "the EXR image has subsampled channels");
             return 0;
         }
-    if (r->alpha && (r->channel_at[count] = find_channel(list, "A")) >= 0)
-        count++;
-    return count;
+    return r->names ? choose_named(r, list) : choose_colours(r, list);
 }
 
 static float half_to_float(uint32_t half)
@@ -256,34 +276,47 @@ static bl_result read_part(exr_reader *r)
                              "EXR images with B44 compression and 32-bit channels are not supported");
     uint32_t channels = choose_channels(r, r->list);
     if (channels == 0)
-        return BL_ERROR_UNSUPPORTED;
+        return r->err->code;
     TRY(image_create(r->image, (uint64_t)width, (uint64_t)height, channels, r->file.size, r->err));
     return storage == EXR_STORAGE_SCANLINE ? read_scanlines(r, window.min.y) : read_tiles(r);
 }
 
-bl_result image_decode_exr(const uint8_t *data, size_t size, bool alpha, scene_image *out, bl_error *err)
+/* r: where to and which channels. */
+static bl_result read_file(exr_reader *r, const uint8_t *data, size_t size)
 {
-    exr_reader r = {.file = {.data = data, .size = size}, .alpha = alpha, .image = out, .err = err};
+    r->file = (exr_file){.data = data, .size = size};
     exr_context_initializer_t options = EXR_DEFAULT_CONTEXT_INITIALIZER;
     options.error_handler_fn = on_error;
     options.alloc_fn = capped_alloc;
     options.free_fn = free;
-    options.user_data = &r.file;
+    options.user_data = &r->file;
     options.read_fn = on_read;
     options.size_fn = on_size;
     options.max_image_width = options.max_image_height = IMAGE_SIDE_MAX;
     options.max_tile_width = options.max_tile_height = TILE_SIDE_MAX;
-    current_file = &r.file;
-    exr_result_t code = exr_start_read(&r.context, "image", &options);
-    bl_result result = code == EXR_ERR_SUCCESS ? read_part(&r) : exr_failed(&r.file, code, "read", err);
-    if (r.started)
-        exr_decoding_destroy(r.context, &r.pipeline);
-    if (r.context)
-        exr_finish(&r.context);
+    current_file = &r->file;
+    exr_result_t code = exr_start_read(&r->context, "image", &options);
+    bl_result result = code == EXR_ERR_SUCCESS ? read_part(r) : exr_failed(&r->file, code, "read", r->err);
+    if (r->started)
+        exr_decoding_destroy(r->context, &r->pipeline);
+    if (r->context)
+        exr_finish(&r->context);
     current_file = NULL;
     if (result != BL_OK)
-        image_free(out);
+        image_free(r->image);
     return result;
+}
+
+bl_result image_decode_exr(const uint8_t *data, size_t size, bool alpha, scene_image *out, bl_error *err)
+{
+    return read_file(&(exr_reader){.alpha = alpha, .image = out, .err = err}, data, size);
+}
+
+bl_result image_decode_exr_channels(const uint8_t *data, size_t size, const char *const *names,
+                                    uint32_t count, scene_image *out, bl_error *err)
+{
+    return read_file(&(exr_reader){.names = names, .name_count = count, .image = out, .err = err}, data,
+                     size);
 }
 
 /* ---- writing ---- */

@@ -143,7 +143,6 @@ const char *plugin_unsupported_reason(plugin_category category, const char *name
         {PLUGIN_BSDF, "measured_polarized",
          "its data are spectra of Mueller matrices, which are not read here; \"measured\" reads measurements "
          "for RGB"},
-        {PLUGIN_FILM, "specfilm", "images have RGB or one channel, no bands of wavelengths"},
     };
     for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
         if (reasons[i].category == category && strcmp(reasons[i].name, name) == 0)

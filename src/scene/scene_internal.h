@@ -119,6 +119,10 @@ bl_result raw_substitute(raw_scene *scene, scene_place where, const char *value,
                          bl_error *err);
 bl_result raw_define(raw_scene *scene, scene_place where, const char *key, const char *value, bl_error *err);
 
+/* ---- scene_write.c ---- */
+/* As assembly_write. The nodes are then good for nothing else. */
+bl_result raw_write(raw_node *root, const scene_paths *paths, const char *path, bl_error *err);
+
 /* ---- upgrade.c: files of versions below 2.0 ---- */
 void raw_upgrade(arena *memory, raw_node *object);
 
@@ -181,6 +185,8 @@ bl_result object_standing(binder *b, const scene_object *object, scene_object **
 /* Value of one parameter from a property tag. */
 bl_result value_parse(binder *b, scene_object *object, uint32_t index, const raw_node *node);
 bl_result value_preset(binder *b, scene_object *object, uint32_t index);
+/* The texture "irregular" with the samples of a <spectrum>. */
+bl_result curve_create(binder *b, const raw_node *node, scene_object **out);
 
 /* ---- image_*.c: one decoder and one encoder a format; bytes in memory, so that limits and atomic writing
  * are in one place ---- */
@@ -193,9 +199,14 @@ bl_result image_create(scene_image *image, uint64_t width, uint64_t height, uint
 double image_srgb_to_linear(double v);
 void image_byte_table(bool raw, float table[256]); /* values of 8-bit data: sRGB decoded, or i / 255 */
 bl_result image_decode(const void *data, size_t size, bool raw, scene_image *out, bl_error *err);
+/* alpha follows the colours where the file has it: 1 to 4 channels. */
+bl_result image_decode_alpha(const void *data, size_t size, bool raw, scene_image *out, bl_error *err);
 /* alpha: where the file has an alpha channel it follows the colours, so there are 2 or 4 channels. In EXR
  * files the colours are multiplied by it already. */
 bl_result image_decode_exr(const uint8_t *data, size_t size, bool alpha, scene_image *out, bl_error *err);
+enum { IMAGE_CHANNELS_MOST = 64 };
+bl_result image_decode_exr_channels(const uint8_t *data, size_t size, const char *const *names,
+                                    uint32_t count, scene_image *out, bl_error *err);
 bl_result image_decode_png(const uint8_t *data, size_t size, bool raw, bool alpha, scene_image *out,
                            bl_error *err);
 bl_result image_decode_jpeg(const uint8_t *data, size_t size, bool raw, scene_image *out, bl_error *err);

@@ -144,8 +144,7 @@ static scene_object *constant_create(binder *b, const plugin_param *param, scene
     return object_around(b, volume, where, &(scene_value){.given = true, .object = constant});
 }
 
-/* The texture "irregular" with the samples of a <spectrum>. */
-static bl_result curve_create(binder *b, const raw_node *node, scene_object **out)
+bl_result curve_create(binder *b, const raw_node *node, scene_object **out)
 {
     const plugin_class *cls = registry_find(b->registry, PLUGIN_TEXTURE, "irregular");
     BL_ASSERT(cls && cls->param_count == 2, "the registry needs a texture \"irregular\" of two lists");

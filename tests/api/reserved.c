@@ -122,8 +122,14 @@ static bl_result forward(void) { return bl_job_forward(job, &forward_desc, image
 
 static bl_fit_parameter parameter = {.name = "b.reflectance.value"};
 static bl_fit_view view = {.target = image};
-static bl_fit_desc fit_desc = {
-    .parameters = &parameter, .parameter_count = 1, .views = &view, .view_count = 1, .spp = 2};
+static bl_loss_term term;
+static bl_composite_loss composite = {.terms = &term, .term_count = 1};
+static bl_fit_desc fit_desc = {.parameters = &parameter,
+                               .parameter_count = 1,
+                               .views = &view,
+                               .view_count = 1,
+                               .composite = &composite,
+                               .spp = 2};
 static bl_result create_fit(void)
 {
     bl_fit *fit = NULL;
@@ -162,11 +168,14 @@ static void what_is_not_zero_is_refused(void **state)
         TAKER(bl_fit_desc, fit_desc, create_fit),
         TAKER(bl_fit_parameter, parameter, create_fit),
         TAKER(bl_fit_view, view, create_fit),
+        TAKER(bl_loss_term, term, create_fit),
+        TAKER(bl_composite_loss, composite, create_fit),
         TAKER(bl_render_desc, fit_render_desc, render_fit),
     };
     for (size_t k = 0; k < sizeof takers / sizeof *takers; k++) {
         scene_device_must(&device, takers[k].call(), takers[k].name);
-        for (size_t word = 0; word < takers[k].words; word += takers[k].words - 1) {
+        const size_t stride = takers[k].words > 1 ? takers[k].words - 1 : 1; /* the first word and the last */
+        for (size_t word = 0; word < takers[k].words; word += stride) {
             takers[k].reserved[word] = 1ull << 40;
             assert_int_equal(takers[k].call(), BL_ERROR_ARGUMENT);
             assert_non_null(strstr(bl_context_error(device.context), takers[k].name));

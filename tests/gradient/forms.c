@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "api/gradient_forms.h"
 #include "support/scene_cases.h"
 #include "support/scene_device.h"
 
@@ -270,26 +271,49 @@ static void two_walks_are_the_same_for_any_slices(void **state)
     arena_free(&a);
 }
 
+/* A tile holds all samples of its pixels. That it has many lanes all the same is a matter of strips, which do
+ * not depend on the device, and come in pairs where there are two walks. */
+static void pixels_of_many_samples_have_many_lanes(void **state)
+{
+    static const struct {
+        bl_gradient_form form;
+        uint32_t spp, strips;
+    } cases[] = {
+        {BL_FORM_SEPARATE, 1024, 1},   {BL_FORM_ONE_IMAGE, 64, 1},       {BL_FORM_ONE_IMAGE, 65, 2},
+        {BL_FORM_ONE_IMAGE, 1024, 16}, {BL_FORM_TWO_WALK, 64, 2},        {BL_FORM_TWO_WALK, 190, 2},
+        {BL_FORM_TWO_WALK, 1024, 16},  {BL_FORM_ONE_IMAGE, 1 << 20, 64},
+    };
+    const scene_case *c = find_case("point light");
+    arena a = {0};
+    (void)state;
+    scene_picture p = scene_picture_load(&device, scene_case_xml(&a, c, 2, 256, 256), ".", c->parameters, 1);
+    for (uint32_t k = 0; k < sizeof cases / sizeof *cases; k++)
+        assert_int_equal(gradient_form_strips(p.job, cases[k].form, cases[k].spp), cases[k].strips);
+    scene_picture_free(&p);
+    arena_free(&a);
+}
+
 int main(void)
 {
     if (!scene_device_open(&device))
         return scene_device_missing();
     /* lavapipe compiles each kernel for seconds: there, the ordinary tier is content with one format of each
      * kind */
-    uint32_t count = strcmp(device.info.kind, "lavapipe") == 0 && !getenv("BL_LONG") ? 3 : FORMATS + 4;
+    uint32_t count = strcmp(device.info.kind, "lavapipe") == 0 && !getenv("BL_LONG") ? 4 : FORMATS + 5;
     const struct CMUnitTest always[] = {{"two walks agree in expectation, relative l2",
                                          two_walks_agree_in_expectation, NULL, NULL,
                                          (void *)(uintptr_t)BL_LOSS_RELATIVE_L2},
                                         cmocka_unit_test(two_walks_are_the_same_for_any_slices),
+                                        cmocka_unit_test(pixels_of_many_samples_have_many_lanes),
                                         {formats[FORMATS - 1].label, fused_and_separate_agree, NULL, NULL,
                                          (void *)(uintptr_t)&formats[FORMATS - 1]},
                                         {"two walks agree in expectation, l2", two_walks_agree_in_expectation,
                                          NULL, NULL, (void *)(uintptr_t)BL_LOSS_L2},
                                         cmocka_unit_test(two_walks_need_what_they_need)};
-    struct CMUnitTest tests[FORMATS + 4];
+    struct CMUnitTest tests[FORMATS + 5];
     memcpy(tests, always, sizeof always);
     for (int i = 0; i < FORMATS - 1; i++)
-        tests[5 + i] = (struct CMUnitTest){formats[i].label, fused_and_separate_agree, NULL, NULL,
+        tests[6 + i] = (struct CMUnitTest){formats[i].label, fused_and_separate_agree, NULL, NULL,
                                            (void *)(uintptr_t)&formats[i]};
     return scene_device_run(&device, NULL, "forms", tests, count, NULL);
 }

@@ -24,7 +24,7 @@ void sample_check_begin(sample_check *s, scene_eval *e, uint32_t *random)
         s->elements += s->count[k];
     }
     assert_true(s->elements > 0 && e->plan->gradient_count <= SAMPLE_CHECK_ELEMENTS);
-    for (uint32_t i = 0; i < 3 * SAMPLE_CHECK_SIDE * SAMPLE_CHECK_SIDE; i++)
+    for (uint32_t i = 0; i < scene_eval_values(e); i++)
         e->adjoint[i] = (float)(0.5 + scene_random(random));
 }
 

@@ -35,12 +35,20 @@ scene_eval *scene_eval_create_chosen(const char *xml, const char *folder, const 
                                   &(render_overrides){.light_choice = lights});
 }
 
+uint32_t scene_eval_values(const scene_eval *e)
+{
+    uint32_t channels = e->scene->film_channels;
+    return (channels > 3 ? channels : 3) * e->scene->width * e->scene->height;
+}
+
 scene_eval *scene_eval_create_with(const char *xml, const char *folder, const char *const *requested,
                                    uint32_t count, bool bake, const render_overrides *overrides)
 {
     bl_error err = {0};
     scene_eval *e = checked(calloc(1, sizeof *e));
-    scene_load_options o = {.registry = &render_registry};
+    const render_mode *mode;
+    must(render_mode_find(overrides ? overrides->mode : NULL, &mode, &err), &err);
+    scene_load_options o = {.registry = &render_registry, .spectral = mode->light == LIGHT_SPECTRAL};
     scene_description *d;
     must(scene_load_string(xml, folder, &o, &d, &err), &err);
     must(render_scene_create(d, overrides, &e->scene, &err), &err);
@@ -49,13 +57,13 @@ scene_eval *scene_eval_create_with(const char *xml, const char *folder, const ch
         indices[i] = scene_eval_find(e, requested[i]);
     e->plan = plan_create(e->scene, indices, count, bake ? PLAN_RAYS_BAKED : PLAN_RAYS_BVH, 0);
     free(indices);
-    uint32_t n = e->plan->stored_count, pixels = e->scene->width * e->scene->height;
+    uint32_t n = e->plan->stored_count;
     e->values = checked(calloc(e->plan->value_count + 1u, sizeof *e->values));
     e->frozen = checked(calloc(e->plan->value_count + 1u, sizeof *e->frozen));
     e->tangent = checked(calloc(e->plan->value_count + 1u, sizeof *e->tangent));
     e->gradient = checked(calloc(e->plan->gradient_count + 1u, sizeof *e->gradient));
-    e->film = checked(calloc(6u * pixels, sizeof *e->film));
-    e->adjoint = checked(calloc(3u * pixels, sizeof *e->adjoint));
+    e->film = checked(calloc(2 * scene_eval_values(e), sizeof *e->film));
+    e->adjoint = checked(calloc(scene_eval_values(e), sizeof *e->adjoint));
     float *initial = checked(calloc(n + 1u, sizeof *initial));
     plan_initial_values(e->plan, initial);
     for (uint32_t i = 0; i < n; i++)
@@ -128,14 +136,13 @@ static bl_result run_lane(scene_eval *e, render_pass pass, lane_run run, bl_erro
 {
     ir_module *m;
     TRY(module_of(e, pass, &m, err));
-    uint32_t pixels = e->scene->width * e->scene->height;
     ir_eval_buffer buffers[BUFFER_COUNT] = {
         [BUFFER_SCENE] = {.words = e->plan->words.data, .count = e->plan->words.count},
         [BUFFER_VALUES] = {.reals = run.values, .count = e->plan->value_count},
         [BUFFER_GRADIENT] = {.reals = e->gradient, .count = e->plan->gradient_count},
-        [BUFFER_FILM] = {.reals = e->film, .count = 6u * pixels},
+        [BUFFER_FILM] = {.reals = e->film, .count = 2 * scene_eval_values(e)},
         [BUFFER_STATUS] = {.words = e->status, .count = STATUS_COUNT},
-        [BUFFER_ADJOINT] = {.words = (uint32_t *)(void *)e->adjoint, .count = 3u * pixels},
+        [BUFFER_ADJOINT] = {.words = (uint32_t *)(void *)e->adjoint, .count = scene_eval_values(e)},
         [BUFFER_FROZEN] = {.reals = e->frozen, .count = e->plan->value_count},
         [BUFFER_SAMPLES] = {.words = e->sample, .reals = e->sample_reals, .count = SAMPLE_WORDS_MOST},
         [BUFFER_TANGENT] = {.reals = e->tangent, .count = e->plan->value_count},
@@ -210,9 +217,8 @@ static bl_result follow(scene_eval *e, bool f64, bl_error *err)
 
 bl_result scene_eval_run(scene_eval *e, render_pass pass, scene_eval_at at, bl_error *err)
 {
-    uint32_t pixels = e->scene->width * e->scene->height;
     memset(e->status, 0, sizeof e->status);
-    memset(e->film, 0, 6u * pixels * sizeof *e->film);
+    memset(e->film, 0, 2 * scene_eval_values(e) * sizeof *e->film);
     memset(e->gradient, 0, e->plan->gradient_count * sizeof *e->gradient);
     TRY(follow(e, at.f64, err));
     TRY(update(e, e->frozen, &e->updated, at.f64, err));
@@ -295,7 +301,7 @@ void scene_eval_freeze(scene_eval *e, const double *direction, double step)
 
 double scene_eval_weighted(const scene_eval *e, uint32_t pixel)
 {
-    const uint32_t channels = e->scene->mode->film_channels;
+    const uint32_t channels = e->scene->film_channels;
     double sum = 0;
     for (uint32_t c = 0; c < channels; c++)
         sum += (double)e->adjoint[channels * pixel + c] * e->film[channels * pixel + c];

@@ -21,7 +21,7 @@ typedef struct scene_eval {
     double *gradient; /* per requested element, then per element of derived values */
     double *tangent;  /* as values; of parameters, written by tests; of derived values, written by runs of
                          RENDER_FORWARD */
-    double *film;     /* 6 words per lane of a one-strip film */
+    double *film;     /* twice scene_eval_values: per lane of a one-strip film, sums and sums of squares */
     float *adjoint;   /* dL/dI: of each pixel, a number a channel of the film */
     scene_eval_updated updated; /* of frozen */
     uint32_t status[STATUS_COUNT];
@@ -69,6 +69,8 @@ bl_result scene_eval_call(const scene_eval *e, const ir_func *f, const ir_value 
 
 /* For RENDER_FROZEN: frozen values = values + step * direction, one number per parameter value. */
 void scene_eval_freeze(scene_eval *e, const double *direction, double step);
+/* How many values `adjoint` has: of an image, of 3 channels at least. */
+uint32_t scene_eval_values(const scene_eval *e);
 /* <adjoint, film> at a pixel: what a gradient is the derivative of. */
 double scene_eval_weighted(const scene_eval *e, uint32_t pixel);
 

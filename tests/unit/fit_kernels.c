@@ -451,7 +451,7 @@ static void the_steepest_slope_is_a_bound(void **state)
     target[3] = 0, target[7] = 2.0f, image[9] = NAN;
     for (bl_loss loss = 0; loss < BL_LOSS_COUNT; loss++) {
         double constant = fit_loss_info(loss).constant,
-               bound = fit_loss_steepest(loss, 0, &(fit_goal){target, NULL, N, 1}), most = 0, slack;
+               bound = fit_loss_steepest(loss, 0, &(fit_goal){target, NULL, N, 1, false}), most = 0, slack;
         for (uint32_t i = 0; i < N; i++)
             if (i != 9)
                 most = fmax(

@@ -56,10 +56,25 @@ static traced record(traced_body *body, uint32_t ins, uint32_t outs, const doubl
     return r;
 }
 
+/* Three bands: one with a jump at either end, one that overlaps it, and one by itself, behind a gap. */
+enum { BANDS = 3, KNOTS = 10, BANDS_WORDS_MOST = 64 };
+static const char *const band_names[BANDS] = {"jump", "tent", "far"};
+static const double band_nm[KNOTS] = {400, 400, 450, 500, 500, 550, 700, 800, 900, 900},
+                    band_values[KNOTS * BANDS] = {0, 0, 0, .5, 0, 0, .75, 0, 0, 1, .5, 0, 0, .5, 0,
+                                                  0, 1, 0, 0,  0, 0, 0,   0, 2, 0, 0,  1, 0, 0,  0};
+static const film_bands bands = {BANDS, KNOTS, band_names, band_nm, band_values};
+static const double band_integrals[BANDS] = {75, 125 + 12.5 - 12.5 + 0, 250};
+
+static void put_bands(uint32_t *words)
+{
+    assert_true(bands_words(&bands) <= BANDS_WORDS_MOST);
+    bands_table(&bands, words);
+}
+
 /* gradient: of as many numbers as there are ins, or NULL. */
 static void run(const traced *r, bool f64, const double *in, double *out, double *gradient)
 {
-    static uint32_t table[SPECTRUM_TABLE_WORDS];
+    static uint32_t table[SPECTRUM_TABLE_WORDS + BANDS_WORDS_MOST];
     double none[IN_MOST] = {0};
     float single[IN_MOST];
     ir_value got[OUT_MOST];
@@ -69,7 +84,8 @@ static void run(const traced *r, bool f64, const double *in, double *out, double
     for (uint32_t k = 0; k < r->ins && gradient; k++)
         gradient[k] = 0;
     spectrum_table(table);
-    ir_eval_buffer buffers[3] = {{.words = table, .count = SPECTRUM_TABLE_WORDS},
+    put_bands(table + SPECTRUM_TABLE_WORDS);
+    ir_eval_buffer buffers[3] = {{.words = table, .count = sizeof table / sizeof *table},
                                  {.reals = (double *)(uintptr_t)in, .count = r->ins},
                                  {.reals = gradient ? gradient : none, .count = r->ins}};
     if (!f64)
@@ -272,6 +288,93 @@ static void response_has_its_transpose(void **state)
     run(&r, true, (double[]){.37, .2, 1.5, .7, 3, .9, -.4, 2}, out, NULL);
     near(out[0], 0, 1e-12, "difference of the products");
     assert_true(fabs(out[1]) > 0.1);
+    ir_module_destroy(r.module);
+}
+
+/* ---- bands ---- */
+
+static ir_ref bands_table_at(tracer *t) { return t_u32(t, SPECTRUM_TABLE_WORDS); }
+static void sample_bands(tracer *t, const ir_ref *in, ir_ref *out)
+{
+    wavelength_set w = bands_sample(t, bands_table_at(t), BANDS, in[0]);
+    put_wavelengths(&w, out);
+}
+static void see_bands(tracer *t, const ir_ref *in, ir_ref *out)
+{
+    ir_ref light[WAVELENGTHS];
+    wavelength_set w = bands_sample(t, bands_table_at(t), BANDS, in[0]);
+    film_response r = response_bands(t, bands_table_at(t), BANDS, &w);
+    for (int k = 0; k < WAVELENGTHS; k++)
+        light[k] = ir_mul(t->f, w.nm[k], t_f32(t, 0.01f)); /* a light that is no constant */
+    response_apply(t, &r, light, out);
+    for (int k = 0; k < WAVELENGTHS; k++)
+        light[k] = t_f32(t, 1);
+    response_apply(t, &r, light, out + BANDS);
+}
+
+/* The curve of a band by hand, and the integral of its product with nm / 100 by a fine sum. */
+static double band_at(int b, double nm)
+{
+    for (int j = 1; j < KNOTS; j++)
+        if (nm > band_nm[j - 1] && nm < band_nm[j]) {
+            double low = band_values[(j - 1) * BANDS + b], high = band_values[j * BANDS + b];
+            return low + (nm - band_nm[j - 1]) / (band_nm[j] - band_nm[j - 1]) * (high - low);
+        }
+    return 0;
+}
+
+static void bands_are_sampled_by_their_sum(void **state)
+{
+    (void)state;
+    traced r = record(sample_bands, 1, 8, NULL);
+    double at[8], below[8], above[8], all = 0;
+    for (int b = 0; b < BANDS; b++)
+        all += bands_integral_of(&bands, (uint32_t)b);
+    for (int i = 0; i < 400; i++) {
+        double u = (i + 0.31) / 400, h = 1e-6;
+        run(&r, true, (double[]){u}, at, NULL);
+        run(&r, true, (double[]){u - h}, below, NULL);
+        run(&r, true, (double[]){u + h}, above, NULL);
+        for (int k = 0; k < WAVELENGTHS; k++) {
+            double sum = band_at(0, at[k]) + band_at(1, at[k]) + band_at(2, at[k]);
+            near(at[4 + k], sum / all, 1e-6 * sum / all, "density");
+            if (above[k] - below[k] < 1) /* not over the gap */
+                near((above[k] - below[k]) / (2 * h) * at[4 + k], 1, 1e-3, "d nm / d u times pdf");
+        }
+    }
+    run(&r, false, (double[]){0}, at, NULL);
+    near(at[0], 400, 1e-3, "the first wavelength");
+    run(&r, false, (double[]){1 - 0x1p-24}, at, NULL);
+    near(at[0], 900, 1e-1, "the last wavelength");
+    ir_module_destroy(r.module);
+}
+
+/* Bands of a known light; of a constant one every sample has the sum of all integrals. */
+static void bands_are_integrals(void **state)
+{
+    (void)state;
+    enum { COUNT = 4000, FINE = 200000 };
+    traced r = record(see_bands, 1, 2 * BANDS, NULL);
+    double sum[2 * BANDS] = {0}, out[2 * BANDS], all = 0;
+    for (int b = 0; b < BANDS; b++) {
+        near(bands_integral_of(&bands, (uint32_t)b), band_integrals[b], 1e-9, band_names[b]);
+        all += band_integrals[b];
+    }
+    for (int i = 0; i < COUNT; i++) {
+        run(&r, true, (double[]){(i + 0.5) / COUNT}, out, NULL);
+        near(out[BANDS] + out[BANDS + 1] + out[BANDS + 2], all, 1e-4 * all, "all bands of a sample");
+        for (int b = 0; b < 2 * BANDS; b++)
+            sum[b] += out[b] / COUNT;
+    }
+    for (int b = 0; b < BANDS; b++) {
+        double expected = 0;
+        for (int i = 0; i < FINE; i++) {
+            double nm = 400 + (i + 0.5) / FINE * 500;
+            expected += band_at(b, nm) * nm / 100 * 500 / FINE;
+        }
+        near(sum[b], expected, 2e-3 * expected, band_names[b]);
+        near(sum[BANDS + b], band_integrals[b], 2e-3 * band_integrals[b], band_names[b]);
+    }
     ir_module_destroy(r.module);
 }
 
@@ -500,6 +603,8 @@ int main(void)
         cmocka_unit_test(observer_follows_its_table),
         cmocka_unit_test(film_sees_white_under_d65),
         cmocka_unit_test(response_has_its_transpose),
+        cmocka_unit_test(bands_are_sampled_by_their_sum),
+        cmocka_unit_test(bands_are_integrals),
         cmocka_unit_test(curves_are_lines_between_samples),
         cmocka_unit_test(black_bodies_follow_plancks_law),
         cmocka_unit_test(spectra_have_their_colour),

@@ -208,6 +208,43 @@ static void float_atomics_get_a_second_view(void **state)
     ir_module_destroy(m);
 }
 
+/* Accesses with the mask Volatile: loads have it behind the pointer, stores behind the value. */
+static uint32_t count_volatile(const spv_code *code)
+{
+    uint32_t count = 0;
+    for (size_t i = 5; i < code->word_count; i += code->words[i] >> SpvWordCountShift) {
+        uint32_t op = code->words[i] & SpvOpCodeMask, length = code->words[i] >> SpvWordCountShift,
+                 mask = op == SpvOpLoad ? 4 : 3;
+        if ((op == SpvOpLoad || op == SpvOpStore) && mask < length)
+            count += (code->words[i + mask] & SpvMemoryAccessVolatileMask) != 0;
+    }
+    return count;
+}
+
+/* Of three buffers only the one that is both loaded and stored, and only where it is asked for. */
+static void memory_is_volatile_where_it_is_read_and_written(void **state)
+{
+    (void)state;
+    for (uint32_t addressed = 0; addressed < 2; addressed++) {
+        ir_func *f;
+        ir_module *m = kernel_module(&f);
+        uint32_t written = ir_buffer_add(m, "written", false, -1);
+        ir_ref at = ir_global_id(f), x = ir_load(f, IR_F32, 0, at);
+        ir_store(f, 1, at, x);
+        ir_store(f, written, at, ir_load(f, IR_F32, 1, at));
+        end_kernel(m, f);
+        spv_options options = {.addressed = addressed ? 7 : 0};
+        spv_code code = checked_spirv(m, &options);
+        assert_int_equal(count_volatile(&code), 0);
+        spv_code_free(&code);
+        options.volatile_memory = true;
+        code = checked_spirv(m, &options);
+        assert_int_equal(count_volatile(&code), 2);
+        spv_code_free(&code);
+        ir_module_destroy(m);
+    }
+}
+
 static void contraction_is_forbidden(void **state)
 {
     ir_func *f;
@@ -393,6 +430,7 @@ int main(void)
         cmocka_unit_test(equal_modules_give_equal_words),
         cmocka_unit_test(capabilities_come_with_need),
         cmocka_unit_test(float_atomics_get_a_second_view),
+        cmocka_unit_test(memory_is_volatile_where_it_is_read_and_written),
         cmocka_unit_test(contraction_is_forbidden),
         cmocka_unit_test(what_was_not_lowered_is_named),
         cmocka_unit_test(rays_are_named),

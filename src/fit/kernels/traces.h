@@ -22,6 +22,9 @@
     X(HALVES_L2, halves_l2, 5)                                                                               \
     X(HALVES_RELATIVE_L2, halves_relative_l2, 5)                                                             \
     X(LOSS_DOT, loss_dot, 3)                                                                                 \
+    X(COARSER, coarser, 3)                                                                                   \
+    X(COARSER_ADJOINT, coarser_adjoint, 3)                                                                   \
+    X(ADD, add, 2)                                                                                           \
     X(REDUCE_SUM, reduce_sum, 2)                                                                             \
     X(TOTAL_VARIATION, total_variation, 2)                                                                   \
     X(PRIOR_L2, prior_l2, 2)                                                                                 \

@@ -120,7 +120,7 @@ static bool same_values(const scene_object *a, const scene_object *b)
 
 static bool same_film(const scene_object *a, const scene_object *b)
 {
-    return same_values(a, b) &&
+    return same_values(a, b) && film_same_bands(a, b) &&
            (!a || same_values(scene_child(a, PLUGIN_RFILTER), scene_child(b, PLUGIN_RFILTER)));
 }
 
@@ -139,7 +139,8 @@ bl_result sensor_check(const render_scene *s, uint32_t index, const float *to_wo
     if (!same_film(s->film, scene_child(sensor, PLUGIN_FILM)))
         return scene_error(
             err, BL_ERROR_UNSUPPORTED, sensor->where,
-            "sensor %u: its film differs from the first sensor's in size, crop window or filter", index);
+            "sensor %u: its film differs from the first sensor's in size, crop window, filter or bands",
+            index);
     if (to_world && find_param(sensor, "to_world") < 0)
         return error_set(err, BL_ERROR_ARGUMENT, "sensor %u: a sensor of type \"%s\" has no pose of its own",
                          index, sensor->cls->name);

@@ -22,6 +22,7 @@ enum { WAVELENGTHS = 4 /* of a path */, SPECTRUM_TABLE_WORDS = 8 * 95 };
 typedef struct wavelength_set {
     ir_ref nm[WAVELENGTHS], pdf[WAVELENGTHS]; /* pdf: density per nm with which each one alone is sampled */
     ir_ref bends; /* in functions of materials that disperse: the wavelength at which indices are read */
+    ir_ref knot[WAVELENGTHS], share[WAVELENGTHS]; /* of bands_sample: between which knots, and where there */
 } wavelength_set;
 
 /* How wavelengths are sampled. UNIFORM: all of the range alike. VISIBLE: about as the eye responds, with the
@@ -31,6 +32,8 @@ typedef enum wavelength_density { WAVELENGTHS_UNIFORM, WAVELENGTHS_VISIBLE } wav
 /* The wavelengths of a path from one uniform number: the first one, the hero, from u; the others from u
  * rotated by quarters of the unit interval (Wilkie et al. 2014). */
 wavelength_set wavelengths_sample(tracer *t, wavelength_density density, ir_ref u);
+/* Number u (in [0, 1)) of the k-th wavelength: turned by k quarters. */
+ir_ref wavelength_turned(tracer *t, ir_ref u, uint32_t k);
 /* The density at a wavelength between WAVELENGTH_FIRST and WAVELENGTH_LAST. */
 ir_ref wavelength_pdf(tracer *t, wavelength_density density, ir_ref nm);
 
@@ -62,6 +65,25 @@ film_response response_rgb(tracer *t, ir_ref table, const wavelength_set *w);
 /* film = weight light; light = weight^T film, by which dL/dI becomes the adjoint of a path's light. */
 void response_apply(tracer *t, const film_response *r, const ir_ref light[WAVELENGTHS], ir_ref *film);
 void response_transposed(tracer *t, const film_response *r, const ir_ref *film, ir_ref light[WAVELENGTHS]);
+
+/* ---- bands.c: films whose channels are bands of wavelengths ---- */
+
+/* Sensitivities of `count` bands, of straight lines between knots, in ascending order. Two knots of one
+ * wavelength are a jump. */
+typedef struct film_bands {
+    uint32_t count, knots;
+    const char *const *names; /* [count] */
+    const double *nm;         /* [knots] */
+    const double *values;     /* [knots][count] */
+} film_bands;
+double bands_integral_of(const film_bands *b, uint32_t band);
+/* The words of the table that traced functions read: bands_words(b) of them. */
+uint32_t bands_words(const film_bands *b);
+void bands_table(const film_bands *b, uint32_t *words);
+/* Wavelengths whose density is proportional to the sum of all bands, as in wavelengths_sample. */
+wavelength_set bands_sample(tracer *t, ir_ref table, uint32_t bands, ir_ref u);
+/* Band b is the integral of its sensitivity times light. w: of bands_sample. */
+film_response response_bands(tracer *t, ir_ref table, uint32_t bands, const wavelength_set *w);
 
 /* ---- curves.c ---- */
 

@@ -28,13 +28,17 @@ ir_ref wavelength_pdf(tracer *t, wavelength_density density, ir_ref nm)
     return ir_div(f, ir_mul(f, e, t_f32(t, 4 * steep / tanh_range)), t_sqr(t, ir_add(f, t_f32(t, 1), e)));
 }
 
+ir_ref wavelength_turned(tracer *t, ir_ref u, uint32_t k)
+{
+    ir_ref turned = ir_add(t->f, u, t_f32(t, (float)k / WAVELENGTHS));
+    return ir_sub(t->f, turned, ir_floor(t->f, turned));
+}
+
 wavelength_set wavelengths_sample(tracer *t, wavelength_density density, ir_ref u)
 {
-    ir_func *f = t->f;
-    wavelength_set w;
+    wavelength_set w = {0};
     for (unsigned k = 0; k < WAVELENGTHS; k++) {
-        ir_ref turned = ir_add(f, u, t_f32(t, (float)k / WAVELENGTHS));
-        ir_ref share = ir_sub(f, turned, ir_floor(f, turned));
+        ir_ref share = wavelength_turned(t, u, k);
         w.nm[k] =
             density == WAVELENGTHS_UNIFORM
                 ? t_mad(t, share, t_f32(t, WAVELENGTH_LAST - WAVELENGTH_FIRST), t_f32(t, WAVELENGTH_FIRST))

@@ -21,12 +21,7 @@
 #include "render/classes.h"
 #include "render/spectrum/spectrum.h"
 
-enum {
-    SAMPLES_MOST = 4096,
-    BODY_STEP = 2,
-    BODY_FIRST = 360,
-    BODY_SAMPLES = (830 - BODY_FIRST) / BODY_STEP + 1
-};
+enum { BODY_STEP = 2, BODY_FIRST = 360, BODY_SAMPLES = (830 - BODY_FIRST) / BODY_STEP + 1 };
 enum { EXTRA_VALUE, EXTRA_GRADIENT, EXTRA_COUNT, EXTRA_WEIGHTS, EXTRA_WORDS };
 
 static spectrum_rule rule_of(const scene_object *o)
@@ -50,38 +45,12 @@ static void append_weights(render_scene *s, const scene_object *o, const double 
     }
 }
 
-static bl_result read_list(const scene_object *o, const char *param, double *out, uint32_t *count,
-                           bl_error *err)
+static bl_result samples_load(render_scene *s, const scene_object *o, bl_error *err)
 {
-    const scene_value *list = scene_get(o, param);
-    const char *malformed = NULL;
-    int n = numbers_parse(list->text, out, SAMPLES_MOST, &malformed);
-    if (n < 2 || n > SAMPLES_MOST)
-        return scene_error(err, BL_ERROR_SCENE, list->where, "%s: \"%s\" must be a list of 2 to %d numbers",
-                           o->cls->name, param, SAMPLES_MOST);
-    *count = (uint32_t)n;
-    return BL_OK;
-}
-
-static bl_result check_samples(const scene_object *o, const double *wavelengths, const double *values,
-                               uint32_t count, bl_error *err)
-{
-    for (uint32_t k = 0; k < count; k++) {
-        if (!(values[k] >= 0 && values[k] <= 1e30))
-            return scene_error(err, BL_ERROR_SCENE, scene_get(o, "values")->where,
-                               "%s: %g in \"values\" is not in [0, 1e30]", o->cls->name, values[k]);
-        if (!(k ? wavelengths[k] > wavelengths[k - 1] && wavelengths[k] <= 1e9 : wavelengths[k] >= 0))
-            return scene_error(err, BL_ERROR_SCENE, o->where, "%s: wavelengths must ascend, %g nm does not",
-                               o->cls->name, wavelengths[k]);
-    }
-    return BL_OK;
-}
-
-static bl_result add_samples(render_scene *s, const scene_object *o, const double *wavelengths,
-                             const double *values, uint32_t count, bl_error *err)
-{
-    float numbers[SAMPLES_MOST];
-    TRY(check_samples(o, wavelengths, values, count, err));
+    double values[SPECTRUM_SAMPLES_MOST], wavelengths[SPECTRUM_SAMPLES_MOST];
+    float numbers[SPECTRUM_SAMPLES_MOST];
+    uint32_t count;
+    TRY(spectrum_samples(o, wavelengths, values, &count, err));
     for (uint32_t k = 0; k < count; k++)
         numbers[k] = (float)values[k];
     render_add_parameter(s, o, PLAN_DATA_SLOT, &(initial_values){1, &count, 0, INFINITY, numbers});
@@ -89,29 +58,6 @@ static bl_result add_samples(render_scene *s, const scene_object *o, const doubl
     for (uint32_t k = 0; k < count && s->mode->light == LIGHT_SPECTRAL; k++)
         array_push(&s->values, (float)wavelengths[k]);
     return BL_OK;
-}
-
-static bl_result regular_load(render_scene *s, const scene_object *o, bl_error *err)
-{
-    double values[SAMPLES_MOST], wavelengths[SAMPLES_MOST];
-    uint32_t count;
-    TRY(read_list(o, "values", values, &count, err));
-    double first = scene_number(o, "wavelength_min"), last = scene_number(o, "wavelength_max");
-    for (uint32_t k = 0; k < count; k++)
-        wavelengths[k] = first + k * (last - first) / (count - 1);
-    return add_samples(s, o, wavelengths, values, count, err);
-}
-
-static bl_result irregular_load(render_scene *s, const scene_object *o, bl_error *err)
-{
-    double values[SAMPLES_MOST], wavelengths[SAMPLES_MOST];
-    uint32_t count, places;
-    TRY(read_list(o, "values", values, &count, err));
-    TRY(read_list(o, "wavelengths", wavelengths, &places, err));
-    if (count != places)
-        return scene_error(err, BL_ERROR_SCENE, o->where, "irregular: %u \"wavelengths\" and %u \"values\"",
-                           places, count);
-    return add_samples(s, o, wavelengths, values, count, err);
 }
 
 static bl_result blackbody_load(render_scene *s, const scene_object *o, bl_error *err)
@@ -267,7 +213,7 @@ const texture_class texture_regular = {
                         "a spectrum from samples at equal distances"},
              .data_name = "values",
              .extra_words = EXTRA_WORDS,
-             .load = regular_load,
+             .load = samples_load,
              .extra = samples_extra,
              .derived_count = 3,
              .update_element = samples_update,
@@ -286,7 +232,7 @@ const texture_class texture_irregular = {
                         "a spectrum from samples"},
              .data_name = "values",
              .extra_words = EXTRA_WORDS,
-             .load = irregular_load,
+             .load = samples_load,
              .extra = samples_extra,
              .derived_count = 3,
              .update_element = samples_update,

@@ -316,7 +316,7 @@ bl_result kernel_chain_accept(const plan *p, ir_module *m)
 {
     walk w = {.plan = p, .pass = RENDER_CHAIN_ACCEPT};
     ir_func *f = ir_func_create(m, "chain accept");
-    w.t = plan_tracer(p, f), w.film_channels = p->scene->mode->film_channels;
+    w.t = plan_tracer(p, f), w.film_channels = p->scene->film_channels;
     chain_lane l = open_lane(&w, m);
     ir_if(f, l.inside);
     accept(&w, &l);

@@ -34,7 +34,9 @@ static film_response response_of(walk *w, const walk_position *at)
 {
     tracer *t = &w->t;
     wavelength_set set = walk_wavelengths(w, at->sample);
-    return response_rgb(t, t_word(t, t_u32(t, 0), HEADER_SPECTRUM), &set);
+    const film_bands *bands = w->plan->scene->bands;
+    return bands ? response_bands(t, plan_bands(t), bands->count, &set)
+                 : response_rgb(t, t_word(t, t_u32(t, 0), HEADER_SPECTRUM), &set);
 }
 
 film_value film_unweighed(walk *w, const walk_position *at, color radiance)

@@ -80,7 +80,9 @@ wavelength_set walk_wavelengths(walk *w, ir_ref sample)
     ir_ref block = t_u32(t, wavelength_block);
     random4 r = w->chain.any ? plain(w, sample, w->seed, block)
                              : spread(w, sample, w->seed, block, SAMPLER_ONE_TWO_ONE);
-    return wavelengths_sample(t, WAVELENGTHS_VISIBLE, r.u[0]);
+    const film_bands *bands = w->plan->scene->bands;
+    return bands ? bands_sample(t, plan_bands(t), bands->count, r.u[0])
+                 : wavelengths_sample(t, WAVELENGTHS_VISIBLE, r.u[0]);
 }
 
 void walk_set_wavelengths(walk *w, ir_ref sample)

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Settings that parameters of a fit job share by a pattern of their names ("groups"): {"parameters":
+ * "*.reflectance.*", "rate": 0.1}. Field by field, a later group wins over an earlier one, and what a
+ * parameter says itself wins over all. A pattern's * stands for any characters, dots included, ? for one. */
+#include "fit_job_parts.h"
+
+#include <cjson/cJSON.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Back to the last * where something does not fit: at most the product of both lengths. */
+static bool matches(const char *pattern, const char *name)
+{
+    const char *star = NULL, *from = NULL;
+    while (*name) {
+        if (*pattern == '*')
+            star = pattern++, from = name;
+        else if (*pattern && (*pattern == '?' || *pattern == *name))
+            pattern++, name++;
+        else if (star)
+            pattern = star + 1, name = ++from;
+        else
+            return false;
+    }
+    while (*pattern == '*')
+        pattern++;
+    return *pattern == 0;
+}
+
+/* What `over` says replaces what `p` says. */
+static void lay_over(fit_job_parameter *p, const fit_job_parameter *over)
+{
+    double *numbers[] = {&p->rate, &p->beta_1, &p->beta_2, &p->total_variation, &p->smoothing};
+    const double given[] = {over->rate, over->beta_1, over->beta_2, over->total_variation, over->smoothing};
+    for (size_t i = 0; i < sizeof given / sizeof *given; i++)
+        *numbers[i] = given[i] > 0 ? given[i] : *numbers[i];
+    if (over->bounded)
+        p->bounded = true, p->least = over->least, p->most = over->most;
+    if (over->prior != BL_PRIOR_NONE)
+        p->prior = over->prior, p->prior_weight = over->prior_weight, p->prior_centre = over->prior_centre;
+}
+
+static int matches_nothing(const json_place *at, const char *pattern, const fit_job *job)
+{
+    const char **names = memory_or_exit((job->parameter_count + 1) * sizeof *names);
+    for (uint32_t k = 0; k < job->parameter_count; k++)
+        names[k] = job->parameters[k].name;
+    names[job->parameter_count] = NULL;
+    const char *near = nearest_name(pattern, names);
+    int status =
+        near ? json_wrong(at, "parameters",
+                          "\"%s\" matches none of the job's parameters (did you mean \"%s\"?)", pattern, near)
+             : json_wrong(
+                   at, "parameters",
+                   "\"%s\" matches none of the job's parameters (the first of %u is \"%s\"; * stands for "
+                   "any characters)",
+                   pattern, job->parameter_count, names[0]);
+    free(names);
+    return status;
+}
+
+typedef struct group {
+    const char *pattern;
+    fit_job_parameter settings;
+} group;
+
+static int read_group(json_place *at, const cJSON *one, uint32_t k, const fit_job *job, group *g)
+{
+#define SETTING(name)                                                                                        \
+    {                                                                                                        \
+#name, KEY_POSITIVE, offsetof(group, settings) + offsetof(fit_job_parameter, name), false            \
+    }
+#define SHARE(name)                                                                                          \
+    {                                                                                                        \
+#name, KEY_SHARE, offsetof(group, settings) + offsetof(fit_job_parameter, name), false               \
+    }
+    static const json_key keys[] = {{"parameters", KEY_TEXT, offsetof(group, pattern), true},
+                                    {"bounds", KEY_OTHER, 0, false},
+                                    {"prior", KEY_OTHER, 0, false},
+                                    SETTING(rate),
+                                    SHARE(beta_1),
+                                    SHARE(beta_2),
+                                    SETTING(total_variation),
+                                    SETTING(smoothing),
+                                    {0}};
+#undef SETTING
+#undef SHARE
+    uint32_t matched = 0;
+    CLI_TRY(json_read_item(at, "groups", k, "an object with parameters, a pattern of names", one, keys, g));
+    CLI_TRY(job_read_shared(*at, one, &g->settings));
+    for (uint32_t i = 0; i < job->parameter_count; i++)
+        matched += matches(g->pattern, job->parameters[i].name);
+    return matched ? CLI_OK : matches_nothing(at, g->pattern, job);
+}
+
+int job_read_groups(json_place at, const cJSON *json, fit_job *job)
+{
+    int status = CLI_OK;
+    if (!json)
+        return CLI_OK;
+    if (!cJSON_IsArray(json))
+        return json_wrong(&at, "groups", "must be a list of objects with parameters, a pattern of names");
+    const uint32_t count = (uint32_t)cJSON_GetArraySize(json);
+    group *groups = memory_or_exit((count + 1) * sizeof *groups);
+    uint32_t read = 0;
+    for (const cJSON *one = json->child; one; one = one->next, read++)
+        status |= read_group(&at, one, read, job, &groups[read]);
+    for (uint32_t i = 0; i < job->parameter_count && status == CLI_OK; i++) {
+        fit_job_parameter *p = &job->parameters[i], own = *p;
+        for (uint32_t k = 0; k < count; k++)
+            if (matches(groups[k].pattern, p->name))
+                lay_over(p, &groups[k].settings);
+        lay_over(p, &own);
+    }
+    free(groups);
+    return status;
+}
