@@ -32,7 +32,7 @@ install(FILES "${PROJECT_BINARY_DIR}/generated/BacklightConfig.cmake" cmake/Find
 
 # Relative to the file's own place, so that the folder may be moved.
 file(RELATIVE_PATH pc_prefix "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
-set(pc_private "-lexpat -ljpeg -lOpenEXRCore -lpng -lz -lpthread -ldl -lm")
+set(pc_private "-lcjson -lexpat -ljpeg -lOpenEXRCore -lpng -lz -lpthread -ldl -lm")
 if(with_zydis)
     string(APPEND pc_private " -lZydis")
 endif()

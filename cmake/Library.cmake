@@ -11,7 +11,7 @@
 
 set(BL_ABI 0) # of the SONAME: raised when a program that was linked to an earlier version may no longer run
 
-set(bl_libraries EXPAT::EXPAT JPEG::JPEG OpenEXR::Core PNG::PNG ZLIB::ZLIB Threads::Threads ${CMAKE_DL_LIBS} m)
+set(bl_libraries cJSON::cJSON EXPAT::EXPAT JPEG::JPEG OpenEXR::Core PNG::PNG ZLIB::ZLIB Threads::Threads ${CMAKE_DL_LIBS} m)
 if(TARGET x86)
     list(APPEND bl_libraries Zydis::Zydis)
 endif()

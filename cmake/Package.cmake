@@ -75,7 +75,7 @@ set(CPACK_DEBIAN_PROGRAM_PACKAGE_RECOMMENDS "${recommended}")
 if(BUILD_SHARED_LIBS) # dpkg-shlibdeps does not know the package of a library that is not installed
     set(CPACK_DEBIAN_PROGRAM_PACKAGE_DEPENDS "${runtime_package} (= ${PROJECT_VERSION})")
 endif()
-set(static_needs "libexpat1-dev, libjpeg-dev, libopenexr-dev, libpng-dev, zlib1g-dev")
+set(static_needs "libcjson-dev, libexpat1-dev, libjpeg-dev, libopenexr-dev, libpng-dev, zlib1g-dev")
 if(with_zydis)
     string(APPEND static_needs ", libzydis-dev")
 endif()

@@ -118,6 +118,15 @@ set(scene_sources
     src/scene/bvh.c
     src/scene/colour.c
     src/scene/curves.c
+    src/scene/gltf/gltf.c
+    src/scene/gltf/gltf_accessor.c
+    src/scene/gltf/gltf_file.c
+    src/scene/gltf/gltf_material.c
+    src/scene/gltf/gltf_mesh.c
+    src/scene/gltf/gltf_node.c
+    src/scene/gltf/gltf_texture.c
+    src/scene/gltf/gltf_values.c
+    src/scene/gltf/gltf_view.c
     src/scene/image.c
     src/scene/image_exr.c
     src/scene/image_jpeg.c
@@ -131,6 +140,7 @@ set(scene_sources
     src/scene/mesh_basic.c
     src/scene/mesh_obj.c
     src/scene/mesh_ply.c
+    src/scene/mesh_ply_write.c
     src/scene/mesh_serialized.c
     src/scene/names.c
     src/scene/number.c
@@ -140,6 +150,7 @@ set(scene_sources
     src/scene/ply_values.c
     src/scene/raw.c
     src/scene/scene.c
+    src/scene/scene_write.c
     src/scene/spectrum.c
     src/scene/tensor_file.c
     src/scene/transform.c
@@ -412,6 +423,7 @@ set(cli_sources
     src/cli/grad_variance.c
     src/cli/import.c
     src/cli/import_bounds.c
+    src/cli/import_scene.c
     src/cli/import_transforms.c
     src/cli/import_write.c
     src/cli/ir.c

@@ -124,8 +124,8 @@ expect 2 "'x' is not a number" grad "$scene" --forward red.reflectance.value=x -
 expect 2 'so does --tangent' grad "$scene" --forward red.reflectance.value=2 --tangent t.npy -o g
 expect 2 '-o DIR is missing' grad "$scene" --forward red.reflectance.value
 expect 2 'at least 2' check "$scene" --param red.reflectance.value --seeds 1
-expect 2 'FOLDER is missing' import -o a.json
-expect 2 '-o JOB.json is missing' import .
+expect 2 'INPUT is missing' import -o a.json
+expect 2 '-o FILE is missing' import .
 expect 2 'ends in .json' import . -o a.xml
 expect 2 '6 numbers, not 2' import . -o a.json --bounds -1 2
 expect 2 "'x' is not a number" import . -o a.json --bounds x

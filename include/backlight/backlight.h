@@ -266,10 +266,17 @@ typedef struct bl_scene_desc {
     uint64_t reserved[4];
 } bl_scene_desc;
 
-/* Mitsuba 3 XML. */
+/* Mitsuba 3 XML, or glTF 2.0 (.gltf, .glb), by what the file holds. Of a glTF file `camera` (a name or a
+ * number) and `resolution` (of the longer side) can be defined; bl_scene_warnings lists what the scene does
+ * not take from it. */
 BL_API bl_result bl_scene_load(bl_context *ctx, const char *path, const bl_scene_desc *desc, bl_scene **out);
 BL_API bl_result bl_scene_load_string(bl_context *ctx, const char *xml, const char *folder,
                                       const bl_scene_desc *desc, bl_scene **out);
+/* Writes a glTF file as Mitsuba 3 XML, which loads as the same scene; its meshes and textures into a folder
+ * beside it, called as the file with "_files" for the ending. desc: definitions, untrusted, roots, limits.
+ * notes (may be NULL): what the scene does not take from the file, one a line; free(). */
+BL_API bl_result bl_scene_convert(bl_context *ctx, const char *path, const bl_scene_desc *desc,
+                                  const char *output, char **notes);
 BL_API void bl_scene_destroy(bl_scene *scene);
 
 /* ---- scenes that a program makes ---- */

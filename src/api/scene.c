@@ -54,6 +54,7 @@ bl_result scene_from_description(bl_context *ctx, scene_description *d, const bl
         memory_free(scene);
         return context_fail(ctx, &err);
     }
+    scene_drop_kept(d);
     *out = scene;
     return BL_OK;
 }
@@ -149,6 +150,37 @@ static bl_result load(bl_context *ctx, const char *path, const char *xml, const 
     *out = NULL;
     bl_result r = scene_budget_begin(&b, desc, &err);
     r = r == BL_OK ? load_within(ctx, path, xml, folder, desc, out) : context_fail(ctx, &err);
+    return scene_budget_end(&b, ctx, r);
+}
+
+static bl_result convert_within(bl_context *ctx, const char *path, const bl_scene_desc *desc,
+                                const char *output, text *notes)
+{
+    bl_error err = {0};
+    if (desc && (CHECK_RESERVED(bl_scene_desc, desc, &err) != BL_OK || check_names(desc, &err) != BL_OK))
+        return context_fail(ctx, &err);
+    scene_define *defines;
+    const scene_load_options o = load_options(ctx, desc, &defines);
+    bl_result r = scene_convert_gltf(path, &o, output, notes, &err);
+    memory_free(defines);
+    return r == BL_OK ? BL_OK : context_fail(ctx, &err);
+}
+
+bl_result bl_scene_convert(bl_context *ctx, const char *path, const bl_scene_desc *desc, const char *output,
+                           char **notes)
+{
+    call_budget b;
+    bl_error err = {0};
+    text said = {0};
+    bl_result r = scene_budget_begin(&b, desc, &err);
+    r = r == BL_OK ? convert_within(ctx, path, desc, output, &said) : context_fail(ctx, &err);
+    if (notes && r == BL_OK)
+        *notes = said.data ? said.data : memory_need_zeroed(1, 1);
+    else {
+        text_free(&said);
+        if (notes)
+            *notes = NULL;
+    }
     return scene_budget_end(&b, ctx, r);
 }
 

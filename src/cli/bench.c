@@ -485,7 +485,7 @@ static int run(void *argument)
 #define FIELD(name) offsetof(arguments, name)
 static const cli_option options[] = {
     {.name = "SCENE", .kind = CLI_POSITIONAL, .offset = FIELD(scene),
-     .help = "a Mitsuba 3 scene (XML)", .required = true},
+     .help = "a scene of Mitsuba 3 (XML) or in glTF 2.0 (.gltf, .glb)", .required = true},
     {.name = "--param", .kind = CLI_NAMES, .value = "NAME", .offset = FIELD(parameters),
      .help = "parameters of the gradient pass (default: all whose gradient is complete)"},
     {.name = "--rounds", .kind = CLI_COUNT, .value = "N", .offset = FIELD(rounds),

@@ -147,6 +147,8 @@ typedef struct cli_session {
 int session_open(cli_session *session, const cli_common *common, const char *scene);
 int session_open_files(cli_session *session, const cli_common *common); /* no scene, and no device */
 int session_open_device(cli_session *session);
+/* A glTF file as a scene file, by the common options. notes: what it leaves out, a line each; free() it. */
+int session_convert(cli_session *session, const char *path, const char *output, char **notes);
 /* A job on the session's device and scene, as the common options want it. */
 bl_volume_gradient session_volume_gradient(const cli_session *session); /* of --volume-gradient */
 /* Adds what the common options say about jobs to `desc`, and creates the job. */

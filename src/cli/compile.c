@@ -264,7 +264,8 @@ static int run(void *argument)
 #define FIELD(name) offsetof(arguments, name)
 static const cli_option options[] = {
     {.name = "SCENE|JOB", .kind = CLI_POSITIONAL, .offset = FIELD(input),
-     .help = "a Mitsuba 3 scene (XML), or a fit job (.json), of which also the kernels that all fits share",
+     .help = "a scene of Mitsuba 3 (XML) or in glTF 2.0 (.gltf, .glb), or a fit job (.json), of which "
+             "also the kernels that all fits share",
      .required = true},
     {.name = "--param", .kind = CLI_NAMES, .value = "NAME", .offset = FIELD(parameters),
      .help = "parameters of the gradients (default: the job's; of a scene all that have gradients, without "

@@ -319,7 +319,7 @@ static int run(void *argument)
 #define FIELD(name) offsetof(arguments, name)
 static const cli_option options[] = {
     {.name = "SCENE", .kind = CLI_POSITIONAL, .offset = FIELD(scene),
-     .help = "a Mitsuba 3 scene (XML)", .required = true},
+     .help = "a scene of Mitsuba 3 (XML) or in glTF 2.0 (.gltf, .glb)", .required = true},
     {.name = "--param", .kind = CLI_NAMES, .value = "NAME", .offset = FIELD(parameters),
      .help = "parameters to differentiate by; repeatable ('backlight params' lists them)"},
     {.name = "--adjoint", .kind = CLI_TEXT, .value = "FILE", .offset = FIELD(adjoint),

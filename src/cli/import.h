@@ -46,6 +46,11 @@ int import_find_box(const char *folder, import_set *set);
 /* Fails if no camera sees anything of the box. */
 int import_check_box(const char *folder, const import_set *set);
 
+/* ---- import_scene.c ---- */
+
+/* A glTF file as a scene file, with what the scene does not take from it as notes, or as JSON. */
+int import_scene(cli_session *session, const char *path, const char *output);
+
 /* ---- import_write.c ---- */
 
 typedef struct import_options {

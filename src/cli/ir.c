@@ -182,7 +182,7 @@ static int run(void *argument)
 #define FIELD(name) offsetof(arguments, name)
 static const cli_option options[] = {
     {.name = "SCENE", .kind = CLI_POSITIONAL, .offset = FIELD(scene),
-     .help = "a Mitsuba 3 scene (XML)", .required = true},
+     .help = "a scene of Mitsuba 3 (XML) or in glTF 2.0 (.gltf, .glb)", .required = true},
     {.name = "--pass", .kind = CLI_TEXT, .value = "PASS", .offset = FIELD(pass),
      .help = "the kernel: primal, gradient (fused), its two halves replay and adjoint, forward, frozen, or "
              "one that prepares them (update, tables, geometry, ..); any other word lists all",

@@ -181,7 +181,7 @@ static int run(void *argument)
 // clang-format off
 static const cli_option options[] = {
     {.name = "SCENE", .kind = CLI_POSITIONAL, .offset = offsetof(arguments, scene),
-     .help = "a Mitsuba 3 scene (XML)", .required = true},
+     .help = "a scene of Mitsuba 3 (XML) or in glTF 2.0 (.gltf, .glb)", .required = true},
 };
 // clang-format on
 const cli_command command_params = {

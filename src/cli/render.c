@@ -311,7 +311,7 @@ static int run(void *argument)
 #define FIELD(name) offsetof(arguments, name)
 static const cli_option options[] = {
     {.name = "SCENE", .kind = CLI_POSITIONAL, .offset = FIELD(scene),
-     .help = "a Mitsuba 3 scene (XML)", .required = true},
+     .help = "a scene of Mitsuba 3 (XML) or in glTF 2.0 (.gltf, .glb)", .required = true},
     {.name = "--output", .letter = 'o', .kind = CLI_TEXT, .value = "FILE", .offset = FIELD(output),
      .help = "image in the film's format: .exr, .pfm, .hdr, .png or .jpg; bands of a specfilm, and channels "
              "such as alpha or those of an aov integrator, go into .exr files; -: a PNG on standard output",

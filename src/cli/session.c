@@ -100,6 +100,26 @@ static void note_mode(const cli_session *session)
         note(session->common, "mode %s%s", mode, file && !session->common->mode ? ", as the scene says" : "");
 }
 
+static void free_defines(bl_define *defines, char **storage)
+{
+    for (uint32_t i = 0; storage[i]; i++)
+        free(storage[i]);
+    free(storage);
+    free(defines);
+}
+
+int session_convert(cli_session *session, const char *path, const char *output, char **notes)
+{
+    bl_define *defines;
+    char **storage;
+    bl_limits limits = {0};
+    bl_scene_desc desc = scene_desc(session->common, &defines, &storage, &limits);
+    bl_result result = bl_scene_convert(session->ctx, path, &desc, output, notes);
+    free_defines(defines, storage);
+    SESSION_TRY(session, result);
+    return CLI_OK;
+}
+
 static int load_scene(cli_session *session, const char *path)
 {
     bl_define *defines;
@@ -107,10 +127,7 @@ static int load_scene(cli_session *session, const char *path)
     bl_limits limits = {0};
     bl_scene_desc desc = scene_desc(session->common, &defines, &storage, &limits);
     bl_result result = bl_scene_load(session->ctx, path, &desc, &session->scene);
-    for (uint32_t i = 0; storage[i]; i++)
-        free(storage[i]);
-    free(storage);
-    free(defines);
+    free_defines(defines, storage);
     SESSION_TRY(session, result);
     SESSION_TRY(session, bl_scene_info_get(session->scene, &session->info));
     const char *warnings = bl_scene_warnings(session->scene);

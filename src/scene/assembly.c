@@ -44,6 +44,19 @@ void assembly_destroy(scene_assembly *a)
 
 raw_node *assembly_root(scene_assembly *a) { return a->raw.root; }
 
+void *assembly_alloc(scene_assembly *a, size_t size) { return arena_alloc(memory_of(a), size); }
+
+void assembly_keep(scene_assembly *a, void *memory) { array_push(&a->scene->kept, memory); }
+
+void assembly_warn(scene_assembly *a, const char *warning) { text_add(&a->scene->warnings, "%s\n", warning); }
+
+const char *assembly_warnings(const scene_assembly *a)
+{
+    return a->scene->warnings.data ? a->scene->warnings.data : "";
+}
+
+bool assembly_has_id(const scene_assembly *a, const char *id) { return raw_find_id(&a->raw, id) != NULL; }
+
 void assembly_fail(scene_assembly *a, const raw_node *object, const char *what)
 {
     if (!broken(a))
@@ -164,6 +177,19 @@ void assembly_add(scene_assembly *a, raw_node *parent, const char *name, raw_nod
 }
 
 void assembly_mesh(raw_node *object, const scene_mesh *mesh) { object->mesh = mesh; }
+
+bl_result assembly_write(scene_assembly *a, const char *folder, const scene_load_options *options,
+                         const char *path, bl_error *err)
+{
+    if (broken(a)) {
+        *err = a->err;
+        return a->err.code;
+    }
+    paths_init(&a->paths, memory_of(a), arena_strdup(memory_of(a), folder), options);
+    bl_result r = raw_write(a->raw.root, &a->paths, path, err);
+    paths_free(&a->paths);
+    return r;
+}
 
 bl_result assembly_finish(scene_assembly *a, const char *folder, const scene_load_options *options,
                           scene_description **out, bl_error *err)

@@ -116,6 +116,11 @@ bl_result image_decode(const void *data, size_t size, bool raw, scene_image *out
     return decode(data, size, raw, false, out, err);
 }
 
+bl_result image_decode_alpha(const void *data, size_t size, bool raw, scene_image *out, bl_error *err)
+{
+    return decode(data, size, raw, true, out, err);
+}
+
 static bl_result load(const char *path, bool raw, bool alpha, scene_image *out, bl_error *err)
 {
     void *data = NULL;
@@ -157,6 +162,8 @@ bl_result image_load_value(const scene_value *file, bool raw, scene_image *out, 
     const scene_grid *g = file->grid;
     if (!g)
         return image_load(file->path, raw, out, err);
+    if (g->file)
+        return image_decode(g->file, g->file_size, raw, out, err);
     if (g->size[2] != 1 || (g->channels != 1 && g->channels != 3))
         return error_set(err, BL_ERROR_SCENE, "a grid of %u channels and depth %u is no image: 1 or 3, and 1",
                          g->channels, g->size[2]);

@@ -153,7 +153,8 @@ int numbers_parse(const char *chars, double *out, int most, const char **malform
 void number_print(text *out, double number, bool comma)
 {
     char chars[40];
-    snprintf(chars, sizeof chars, "%.17g", number);
+    for (int digits = 15; digits == 15 || (digits <= 17 && strtod(chars, NULL) != number); digits++)
+        snprintf(chars, sizeof chars, "%.*g", digits, number);
     for (char *c = chars; *c; c++) /* a locale's own point */
         if (*c == ',')
             *c = '.';

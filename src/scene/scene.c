@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SCENE_BYTES_MAX = 256 << 20 };
+enum { XML_BYTES_MAX = 256 << 20 };
+#define SCENE_BYTES_MAX ((size_t)4 << 30) /* of glTF with its meshes */
 
 bl_result scene_error(bl_error *err, bl_result code, scene_place where, const char *format, ...)
 {
@@ -93,11 +94,26 @@ static bl_result load(scene_description *scene, raw_scene *raw, const scene_load
     return check_used(raw, err);
 }
 
+static bl_result load_gltf(const scene_text *from, const scene_load_options *options, scene_description **out,
+                           bl_error *err)
+{
+    scene_assembly *a = assembly_create();
+    bl_result r = assembly_add_gltf(a, from->name, from->folder, from->xml, from->size, options, err);
+    if (r == BL_OK)
+        r = assembly_finish(a, from->folder, options, out, err);
+    assembly_destroy(a);
+    return r;
+}
+
 static bl_result load_text(scene_text from, const scene_load_options *options, scene_description **out,
                            bl_error *err)
 {
-    scene_description *scene = memory_zeroed(1, sizeof *scene);
     *out = NULL;
+    if (scene_is_gltf(from.xml, from.size))
+        return load_gltf(&from, options, out, err);
+    if (from.size > XML_BYTES_MAX)
+        return error_set(err, BL_ERROR_SCENE, "%s: more than %d bytes of text", from.name, XML_BYTES_MAX);
+    scene_description *scene = memory_zeroed(1, sizeof *scene);
     if (!scene)
         return error_set(err, BL_ERROR_MEMORY, "%s: out of memory", from.name);
     scene_paths paths;
@@ -136,10 +152,40 @@ bl_result scene_load_string(const char *xml, const char *folder, const scene_loa
     return load_text((scene_text){"<string>", folder ? folder : ".", xml, strlen(xml)}, options, out, err);
 }
 
+void scene_drop_kept(scene_description *s)
+{
+    for (uint32_t i = 0; i < s->kept.count; i++)
+        memory_free(s->kept.data[i]);
+    array_free(&s->kept);
+}
+
+bl_result scene_convert_gltf(const char *path, const scene_load_options *options, const char *output,
+                             text *warnings, bl_error *err)
+{
+    void *data = NULL;
+    size_t size = 0;
+    arena memory = {0};
+    TRY(file_read(path, SCENE_BYTES_MAX, &data, &size, err));
+    const char *folder = path_folder(&memory, path);
+    scene_assembly *a = assembly_create();
+    bl_result r = scene_is_gltf(data, size)
+                      ? assembly_add_gltf(a, path, folder, data, size, options, err)
+                      : error_set(err, BL_ERROR_SCENE, "%s: neither GLB nor JSON, so it is no glTF", path);
+    memory_free(data);
+    if (r == BL_OK)
+        r = assembly_write(a, folder, options, output, err);
+    const char *said = assembly_warnings(a);
+    text_add(warnings, "%s", said);
+    assembly_destroy(a);
+    arena_free(&memory);
+    return r;
+}
+
 void scene_free(scene_description *s)
 {
     if (!s)
         return;
+    scene_drop_kept(s);
     text_free(&s->warnings);
     arena_free(&s->memory);
     memory_free(s);

@@ -18,10 +18,13 @@ typedef struct scene_place {
 typedef struct scene_object scene_object;
 typedef struct scene_mesh scene_mesh;
 
-/* Pixels or voxels of the caller in place of a file, while the scene is being made. */
+/* Pixels or voxels of the caller in place of a file, while the scene is being made; or, of pixels, the file's
+ * bytes. */
 typedef struct scene_grid {
     uint32_t size[3], channels; /* x, y, z; of pixels z is 1 */
-    const float *values;        /* [z][y][x][channel], finite */
+    const float *values;        /* [z][y][x][channel], finite; NULL: `file` */
+    const void *file;
+    size_t file_size;
 } scene_grid;
 
 typedef struct scene_value {
@@ -78,6 +81,7 @@ typedef struct scene_description {
     uint32_t object_count; /* indices are below */
     const char *mode;      /* what the file names, <?backlight mode="NAME"?>; NULL: nothing */
     text warnings;         /* one a line */
+    ARRAY(void *) kept;    /* meshes and grids of an assembly, until the scene is loaded */
 } scene_description;
 
 /* ---- assembly.c: scenes from calls, as from files of version 3 ---- */
@@ -105,6 +109,13 @@ void assembly_grid(scene_assembly *a, struct raw_node *object, const char *name,
 void assembly_add(scene_assembly *a, struct raw_node *parent, const char *name, struct raw_node *child);
 void assembly_mesh(struct raw_node *object,
                    const scene_mesh *mesh); /* kept until the scene has been loaded */
+/* Memory that lasts as long as the description: of an arena; and malloc'ed memory, which is taken over and
+ * freed when scene_drop_kept says that the scene is loaded. */
+void *assembly_alloc(scene_assembly *a, size_t size);
+void assembly_keep(scene_assembly *a, void *memory);
+void assembly_warn(scene_assembly *a, const char *warning);
+const char *assembly_warnings(const scene_assembly *a); /* one a line; "" */
+bool assembly_has_id(const scene_assembly *a, const char *id);
 void assembly_fail(scene_assembly *a, const struct raw_node *object,
                    const char *what); /* if nothing failed before; object NULL: the scene */
 /* The description, or the first mistake. folder: where files are looked for. The assembly is then good for
@@ -112,12 +123,32 @@ void assembly_fail(scene_assembly *a, const struct raw_node *object,
 bl_result assembly_finish(scene_assembly *a, const char *folder, const scene_load_options *options,
                           scene_description **out, bl_error *err);
 
-/* Loads and validates. Errors: file:line: what, plugin, parameter, nearest known name. */
+/* Writes what an assembly holds as a scene file, and meshes and pixels into a folder beside it, which is
+ * called as the file is, with "_files" for its ending. folder: where files that the assembly names are looked
+ * for. The assembly is then good for nothing but being destroyed. */
+bl_result assembly_write(scene_assembly *a, const char *folder, const scene_load_options *options,
+                         const char *path, bl_error *err);
+
+/* ---- gltf/: scenes in glTF 2.0 ---- */
+
+bool scene_is_gltf(const void *data, size_t size);
+/* Adds all objects of a file; its notes are warnings of the assembly. name: of the file, for messages. Of the
+ * options: defines `camera` (a name or number: that one alone) and `resolution` (of the longer side), and
+ * what is allowed to an untrusted scene. */
+bl_result assembly_add_gltf(scene_assembly *a, const char *name, const char *folder, const void *data,
+                            size_t size, const scene_load_options *options, bl_error *err);
+/* A glTF file as a scene file (assembly_write). warnings: of the assembly, one a line. */
+bl_result scene_convert_gltf(const char *path, const scene_load_options *options, const char *output,
+                             text *warnings, bl_error *err);
+
+/* Loads and validates, XML or glTF by content. Errors: file:line: what, plugin, parameter, nearest known
+ * name. */
 bl_result scene_load(const char *path, const scene_load_options *options, scene_description **out,
                      bl_error *err);
 bl_result scene_load_string(const char *xml, const char *folder, const scene_load_options *options,
                             scene_description **out, bl_error *err);
 void scene_free(scene_description *s);
+void scene_drop_kept(scene_description *s); /* its meshes and grids are no longer needed */
 
 int scene_param_index(const scene_object *o, const char *name); /* asserts that the class has it */
 const scene_value *scene_get(const scene_object *o, const char *name);
@@ -201,6 +232,8 @@ bl_result mesh_parse_obj(const char *text, size_t size, bool flip_tex_coords, sc
 /* ascii, binary little and big endian; triangles only. */
 bl_result mesh_load_ply(const char *path, bool flip_tex_coords, scene_mesh *out, bl_error *err);
 bl_result mesh_parse_ply(const void *data, size_t size, bool flip_tex_coords, scene_mesh *out, bl_error *err);
+/* Binary little endian, with all that a mesh has but attributes of faces; loading gives the same floats. */
+bl_result mesh_save_ply(const char *path, const scene_mesh *m, bl_error *err);
 /* Named columns of the vertices, the first element of a PLY file. The caller sets names, count and required:
  * the first `required` columns must be there, others may be missing. */
 enum { PLY_COLUMNS_MOST = 128, PLY_NO_COLUMN = -1 };

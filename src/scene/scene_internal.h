@@ -121,6 +121,10 @@ bl_result raw_substitute(raw_scene *scene, scene_place where, const char *value,
                          bl_error *err);
 bl_result raw_define(raw_scene *scene, scene_place where, const char *key, const char *value, bl_error *err);
 
+/* ---- scene_write.c ---- */
+/* As assembly_write. The nodes are then good for nothing else. */
+bl_result raw_write(raw_node *root, const scene_paths *paths, const char *path, bl_error *err);
+
 /* ---- upgrade.c: files of versions below 2.0 ---- */
 void raw_upgrade(arena *memory, raw_node *object);
 
@@ -197,6 +201,8 @@ bl_result image_create(scene_image *image, uint64_t width, uint64_t height, uint
 double image_srgb_to_linear(double v);
 void image_byte_table(bool raw, float table[256]); /* values of 8-bit data: sRGB decoded, or i / 255 */
 bl_result image_decode(const void *data, size_t size, bool raw, scene_image *out, bl_error *err);
+/* alpha follows the colours where the file has it: 1 to 4 channels. */
+bl_result image_decode_alpha(const void *data, size_t size, bool raw, scene_image *out, bl_error *err);
 /* alpha: where the file has an alpha channel it follows the colours, so there are 2 or 4 channels. In EXR
  * files the colours are multiplied by it already. */
 bl_result image_decode_exr(const uint8_t *data, size_t size, bool alpha, scene_image *out, bl_error *err);

@@ -12,7 +12,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import _common as t
 
 # of the build without OpenVDB and Embree
-NEEDED = {"libexpat", "libjpeg", "libpng16", "libz", "libOpenEXRCore-3_1", "libZydis", "libm", "libc",
+NEEDED = {"libcjson", "libexpat", "libjpeg", "libpng16", "libz", "libOpenEXRCore-3_1", "libZydis", "libm", "libc",
           "ld-linux-x86-64", "libgcc_s"}
 MARK = "bl_api_mark"
 

@@ -187,6 +187,19 @@ static void *copied(const void *values, size_t bytes)
     return values ? memcpy(copy, values, bytes) : NULL;
 }
 
+static void copy_attributes(const scene_mesh *from, scene_mesh *to)
+{
+    to->attributes = memory_need_zeroed(from->attribute_count, sizeof *to->attributes);
+    to->attribute_count = from->attribute_count;
+    for (uint32_t k = 0; k < from->attribute_count; k++) {
+        const scene_attribute *a = &from->attributes[k];
+        const size_t items = attribute_of_faces(a->name) ? from->face_count : from->vertex_count;
+        to->attributes[k] = (scene_attribute){.name = copied(a->name, strlen(a->name) + 1),
+                                              .channels = a->channels,
+                                              .values = copied(a->values, 4 * items * a->channels)};
+    }
+}
+
 static bl_result arrays_load(render_scene *s, const scene_object *o, bl_error *err)
 {
     if (!o->mesh)
@@ -199,6 +212,7 @@ static bl_result arrays_load(render_scene *s, const scene_object *o, bl_error *e
     m.positions = copied(o->mesh->positions, 12 * vertices),
     m.normals = copied(o->mesh->normals, 12 * vertices);
     m.uvs = copied(o->mesh->uvs, 8 * vertices), m.faces = copied(o->mesh->faces, 12 * (size_t)m.face_count);
+    copy_attributes(o->mesh, &m);
     return add_with_normals(s, o, &m, err);
 }
 
