@@ -18,7 +18,7 @@ def test_image_is_the_programs(box, tmp_path):
 def test_scene_names_its_mode():
     text = '<?backlight mode="mono"?><scene version="3.0.0"><sensor type="perspective"/></scene>'
     assert bl.load_string(text).info["mode"] == "mono" and bl.load_string(text).shape[2] == 1
-    assert bl.load_string(text, options={"mode": "rgb"}).info["mode"] == "rgb"
+    assert bl.load_string(text, {"mode": "rgb"}).info["mode"] == "rgb"
     with pytest.raises(bl.SceneError, match=":1: there is no mode"):
         bl.load_string(text.replace("mono", "mnoo"))
 
