@@ -78,7 +78,7 @@ static bl_result read_mode(binder *b, const scene_load_options *options)
     bl_error reason = {0};
     const char *name = b->scene->mode = b->raw->mode;
     if (name && options->named_mode && options->named_mode(name, &b->spectral, &reason) != BL_OK)
-        return scene_error(b->err, reason.code, b->raw->mode_where, "%s", reason.text);
+        return scene_error(b->err, BL_ERROR_SCENE, b->raw->mode_where, "%s", reason.text);
     return BL_OK;
 }
 
