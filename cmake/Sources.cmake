@@ -40,6 +40,7 @@ set(spirv_gen_sources
     spirv_gen/opt/call_common.c
     spirv_gen/opt/call_results.c
     spirv_gen/opt/call_unused.c
+    spirv_gen/opt/cut.c
     spirv_gen/opt/dead.c
     spirv_gen/opt/groups.c
     spirv_gen/opt/inline_single.c
@@ -357,6 +358,7 @@ set(api_sources
     src/api/job_prints.c
     src/api/job_results.c
     src/api/job_traces.c
+    src/api/wavefront.c
     src/api/kernel_cache.c
     src/api/kernel_code.c
     src/api/kernel_key.c
@@ -413,6 +415,7 @@ set(cli_sources
     src/cli/fit_stop.c
     src/cli/fit_style.c
     src/cli/fit_table.c
+    src/cli/fit_target_noise.c
     src/cli/fit_targets.c
     src/cli/fit_thumbs.c
     src/cli/fit_turntable.c

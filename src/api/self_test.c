@@ -17,7 +17,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SPECIALS = 16, LANES = 1 << 12, CELLS = 64, MANY = 65535 * LOCAL_SIZE + 64 * LOCAL_SIZE };
+enum {
+    SPECIALS = 16,
+    LANES = 1 << 12,
+    CELLS = 64,
+    ROW = CELLS / 2,
+    MANY = 65535 * LOCAL_SIZE + 64 * LOCAL_SIZE
+};
 enum { INPUT, OUTPUT };
 
 typedef enum comparison {
@@ -29,7 +35,8 @@ typedef enum comparison {
 typedef struct check {
     const char *name, *holds;
     bool needed;
-    bool own; /* division and square root are the device's, uncorrected (spirv_gen/spv/rounded.c) */
+    bool own; /* without what kernels do for devices of this kind: corrected division
+                 (spirv_gen/spv/rounded.c), volatile memory (spirv_gen/spv/memory.c) */
     comparison how;
     /* The value of an invocation, of operands that are words; or what writes to OUTPUT by itself and returns
      * nothing. */
@@ -194,6 +201,49 @@ static uint32_t invocations_sum(uint32_t cell)
     return total;
 }
 
+/* The loop of a row of cells: body(i) for i below ROW, with a sum. */
+typedef struct row_loop {
+    ir_ref state[2], loop;
+} row_loop;
+
+static row_loop row_begin(ir_func *f)
+{
+    row_loop r = {.state = {ir_u32(f, 0), ir_u32(f, 0)}};
+    r.loop = ir_loop(f, r.state, 2);
+    ir_while(f, ir_lt(f, r.state[0], ir_u32(f, ROW)));
+    return r;
+}
+
+static void row_end(ir_func *f, const row_loop *r, ir_ref sum)
+{
+    ir_endloop(f, r->loop, (ir_ref[]){ir_add(f, r->state[0], ir_u32(f, 1)), sum}, 2);
+}
+
+/* As sampling tables are built: each invocation changes the words of its row in place, then reads them in
+ * another loop, for their cumulative sums. */
+static ir_ref own_stores(ir_func *f, ir_ref a, ir_ref b, ir_ref c)
+{
+    (void)a, (void)b, (void)c;
+    ir_ref row = ir_mul(f, ir_global_id(f), ir_u32(f, CELLS)), sums = ir_add(f, row, ir_u32(f, ROW));
+    row_loop r = row_begin(f);
+    ir_ref at = ir_add(f, row, r.state[0]), square = ir_mul(f, r.state[0], r.state[0]);
+    ir_store(f, OUTPUT, at, ir_add(f, ir_load(f, IR_U32, OUTPUT, at), ir_add(f, square, ir_u32(f, 1))));
+    row_end(f, &r, r.state[1]);
+    r = row_begin(f);
+    ir_ref sum = ir_add(f, r.state[1], ir_load(f, IR_U32, OUTPUT, ir_add(f, row, r.state[0])));
+    ir_store(f, OUTPUT, ir_add(f, sums, r.state[0]), sum);
+    row_end(f, &r, sum);
+    return (ir_ref){0};
+}
+
+static uint32_t own_stores_word(uint32_t cell)
+{
+    uint32_t sum = 0;
+    for (uint32_t i = 0; cell >= ROW && i <= cell - ROW; i++)
+        sum += i * i + 1;
+    return cell < ROW ? cell * cell + 1 : sum;
+}
+
 static const check checks[] = {
     {"sums", "are rounded to the nearest", true, false, REALS, sum, 0, NULL},
     {"products", "are rounded to the nearest", true, false, REALS, product, 0, NULL},
@@ -207,10 +257,14 @@ static const check checks[] = {
     {"atomics", "lose nothing, and carry into a second word", true, false, WORDS, atomics, 0, NULL},
     {"invocations", "of large dispatches all come, once", true, false, WORDS, invocations, MANY,
      invocations_sum},
+    {"later loads", "see what their invocation has stored", true, false, WORDS, own_stores, LOCAL_SIZE,
+     own_stores_word},
     {"division", "is rounded to the nearest in kernels", true, false, REALS, quotient, 0, NULL},
     {"square root", "is rounded to the nearest in kernels", true, false, REALS, root, 0, NULL},
     {"own division", "of the device is, without a correction", false, true, REALS, quotient, 0, NULL},
     {"own root", "of the device is, without a correction", false, true, REALS, root, 0, NULL},
+    {"own order", "of the device is such, without Volatile", false, true, WORDS, own_stores, LOCAL_SIZE,
+     own_stores_word},
     {"signed zeros", "keep their sign", false, false, WORDS, signed_zeros, 0, NULL},
     {"denormals", "are kept", false, false, DENORMALS, denormal, 0, NULL},
 };
@@ -304,6 +358,7 @@ static bl_result dispatch(machine *k, const ir_module *lowered, const check *c, 
     kernel_code code;
     code_options options = codegen_options(gpu_device_info(k->device));
     options.spirv.correct_rounding &= !c->own;
+    options.spirv.volatile_memory &= !c->own;
     TRY(codegen_words(lowered, &options, &code, err));
     const gpu_kernel_desc desc = {.words = code.words,
                                   .word_count = code.word_count,
