@@ -451,6 +451,19 @@ typedef enum bl_pixels {
 } bl_pixels;
 BL_API const char *bl_pixels_name(bl_pixels pixels); /* "uniform", "adjoint"; NULL past the last */
 
+/* Whether a job's walks are one kernel, or are cut into many, which pass states of walks on in memory (at
+ * most 64 MiB). Images are the same; gradients are to rounding, since lanes then have no private sums. For
+ * comparison: it is mostly slower (docs/decisions/wavefront.md). BL_ERROR_UNSUPPORTED: images by
+ * Metropolis, passes that are recorded into a caller's commands, devices of BL_DEBUG=bounds. */
+typedef enum bl_wavefront {
+    BL_WAVEFRONT_NONE,   /* one kernel */
+    BL_WAVEFRONT_VERTEX, /* cut by vertex: a kernel does one vertex of all walks that go on */
+    BL_WAVEFRONT_TARGET, /* and by material: a kernel for each kind of material, for the walks that are on it
+                          */
+    BL_WAVEFRONT_COUNT
+} bl_wavefront;
+BL_API const char *bl_wavefront_name(bl_wavefront how); /* "none", "vertex", "target"; NULL: no such value */
+
 typedef struct bl_job_desc {
     const char *const *parameters; /* whose gradients will be asked for; may be empty */
     uint32_t parameter_count;
@@ -468,7 +481,8 @@ typedef struct bl_job_desc {
     const struct bl_job_testing *testing; /* backlight_testing.h; NULL */
     uint64_t print_bytes; /* room for what kernels print in one pass (bl_job_prints), at most 2^24; 0: they
                              print nothing */
-    uint64_t reserved[7];
+    bl_wavefront wavefront;
+    uint64_t reserved[6];
 } bl_job_desc;
 
 /* Traces and compiles what is needed on first use; parameters' values never cause a compilation. */

@@ -329,6 +329,10 @@ static const cli_option options[] = {
     CLI_LIVE_OPTIONS(FIELD(events), FIELD(tev)),
     {.name = "--pass", .kind = CLI_COUNT, .value = "N", .offset = FIELD(pass),
      .help = "samples of a pass with --checkpoint (default: 16)"},
+    {.name = "--wavefront", .kind = CLI_TEXT, .value = "HOW", .offset = FIELD(common.wavefront),
+     .help = "cut walks into many kernels, with their states in memory: by vertex, or by vertex and "
+             "kind of material (target). For comparison; default: one kernel",
+     .choices = "vertex|target"},
 };
 // clang-format on
 const cli_command command_render = {

@@ -202,10 +202,18 @@ bl_volume_gradient session_volume_gradient(const cli_session *session)
     return how;
 }
 
+bl_wavefront session_wavefront(const cli_session *session)
+{
+    bl_wavefront how = BL_WAVEFRONT_NONE;
+    while (session->common->wavefront && strcmp(session->common->wavefront, bl_wavefront_name(how)) != 0)
+        how++; /* commands allow these names alone */
+    return how;
+}
+
 int session_create_job(const cli_session *session, bl_job_desc desc, bl_job **job)
 {
     desc.no_baking = session->common->no_baking, desc.rays = session->rays,
-    desc.volume_gradient = session_volume_gradient(session);
+    desc.volume_gradient = session_volume_gradient(session), desc.wavefront = session_wavefront(session);
     SESSION_TRY(session, bl_job_create(session->device, session->scene, &desc, job));
     return CLI_OK;
 }
