@@ -415,6 +415,7 @@ set(cli_sources
     src/cli/fit_stop.c
     src/cli/fit_style.c
     src/cli/fit_table.c
+    src/cli/fit_target_noise.c
     src/cli/fit_targets.c
     src/cli/fit_thumbs.c
     src/cli/fit_turntable.c

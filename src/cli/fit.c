@@ -301,12 +301,14 @@ static void free_work(fit_work *w)
     fit_free_parameters(w);
     for (uint32_t v = 0; w->pictures && v < w->job.view_count; v++) {
         free(w->pictures[v].target);
+        free(w->pictures[v].second);
         free(w->pictures[v].weights);
         free(w->pictures[v].before);
         free(w->pictures[v].after);
     }
     free(w->pictures);
     free(w->qualities);
+    free(w->first_thumb);
     free(w->recent);
     free(w->stopped);
 }

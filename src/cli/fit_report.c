@@ -311,6 +311,8 @@ static void add_head(FILE *out, const fit_work *w)
     report_escape(out, w->args->job);
     fprintf(out, "</h1>\n");
     add_headline(out, w);
+    if (fit_target_noise_note(w))
+        fprintf(out, "<p class=\"warning\">%s</p>\n", fit_target_noise_note(w));
     if (w->stopped) {
         fprintf(out, "<p>Stopped after step %u of %u: ", w->status.step, w->steps);
         report_escape(out, w->stopped);

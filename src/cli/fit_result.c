@@ -186,6 +186,7 @@ static cJSON *result_json(const fit_work *w, int *status)
     add_evaluation(w, json);
     add_held_out(w, json);
     add_parameters(w, json);
+    fit_target_noise_add(w, json);
     *status = fit_noise_add(w, json) | fit_terms_add(w, json);
     return json;
 }
@@ -255,6 +256,8 @@ static void print_table(const fit_work *w)
     free(rates);
     if (fit_loss_note(w))
         printf("(%s)\n", fit_loss_note(w));
+    if (fit_target_noise_note(w))
+        printf("warning: %s\n", fit_target_noise_note(w));
     if (w->job.held_out_count)
         printf("held out: PSNR %.2f dB, SSIM %.4f, means over %u view%s\n", w->held_out.psnr,
                w->held_out.ssim, w->job.held_out_count, w->job.held_out_count == 1 ? "" : "s");

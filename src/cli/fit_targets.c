@@ -129,19 +129,32 @@ int fit_target(const fit_work *w, uint32_t v, float **target, bool *owned)
     return *owned ? read_target(w, v, target) : CLI_OK;
 }
 
-static int render_target(fit_work *w, bl_job *job, uint32_t v)
+static int render_target(fit_work *w, bl_job *job, uint32_t v, uint32_t seed, float **image)
 {
     const fit_job_view *view = &w->job.views[v];
     uint32_t spp = view->spp ? view->spp : w->session->info.spp;
     cli_progress progress = progress_begin(&w->args->common, "target", session_pixels(w->session) * spp);
-    bl_render_desc desc = {.spp = spp, .seed = view->seed, .progress = progress_call, .user = &progress};
+    bl_render_desc desc = {.spp = spp, .seed = seed, .progress = progress_call, .user = &progress};
     if (w->job.several)
         SESSION_TRY(w->session, bl_job_set_sensor(job, view->sensor, fit_pose(view)));
-    w->pictures[v].target = memory_or_exit(session_values(w->session) * sizeof(float));
-    bl_result result = bl_job_render(job, &desc, w->pictures[v].target, NULL);
+    *image = memory_or_exit(session_values(w->session) * sizeof **image);
+    bl_result result = bl_job_render(job, &desc, *image, NULL);
     progress_end(&progress);
     SESSION_TRY(w->session, result);
     return CLI_OK;
+}
+
+/* The first view that is fitted a second time, where its noise is of interest. */
+static int render_twice(fit_work *w, bl_job *job, uint32_t v)
+{
+    const uint32_t seed = w->job.views[v].seed;
+    bool first = !w->job.views[v].held_out;
+    for (uint32_t k = 0; k < v; k++)
+        first &= !w->pictures[k].second;
+    CLI_TRY(render_target(w, job, v, seed, &w->pictures[v].target));
+    return first && fit_target_noise_possible(w)
+               ? render_target(w, job, v, seed ^ 0x5bd1e995u, &w->pictures[v].second)
+               : CLI_OK;
 }
 
 /* *job: made when it is first needed. */
@@ -151,7 +164,7 @@ static int make_target(fit_work *w, uint32_t v, bl_job **job)
     if (!w->job.views[v].target) {
         if (!*job)
             CLI_TRY(session_create_job(w->session, (bl_job_desc){.sensor_moves = w->job.several}, job));
-        return render_target(w, *job, v);
+        return render_twice(w, *job, v);
     }
     CLI_TRY(read_target(w, v, &target));
     if (w->job.views[v].held_out)

@@ -34,6 +34,8 @@ int fit_thumb_step(fit_work *w)
     bl_result r = bl_fit_render(
         w->fit, view, &(bl_render_desc){.spp = own < SPP_MOST ? own : SPP_MOST, .seed = w->seed}, image);
     if (r == BL_OK)
+        fit_target_noise_thumb(w, view, image);
+    if (r == BL_OK)
         live_image(w->live, w->session, "fit", image);
     if (r == BL_OK)
         r = session_write_image(w->session, path, image);

@@ -30,6 +30,7 @@ typedef struct fit_parameter {
 
 typedef struct fit_pictures { /* of one view */
     float *target;            /* NULL: held out, and read from its file when it is needed */
+    float *second;            /* the target with other random numbers, where that is of use; else NULL */
     float *weights;           /* of its pixels, from the view's mask; NULL: all are 1 */
     float *before, *after;    /* where the view is shown */
     double difference_scale;  /* of difference.png: what full colours stand for, three times its RMS */
@@ -74,8 +75,10 @@ typedef struct fit_work {
     int lock; /* an open file; -1: none */
     bl_fit_status status;
     fit_note note;
-    bool truth_known; /* every target was rendered from the scene's own values */
-    double *recent;   /* the last losses, oldest first, for the rule that ends a fit early */
+    bool truth_known;   /* every target was rendered from the scene's own values */
+    float *first_thumb; /* the picture after the first step */
+    bool noise_told;    /* a warning has said that the target's noise prevails */
+    double *recent;     /* the last losses, oldest first, for the rule that ends a fit early */
     uint32_t recent_count;
     char *stopped;                                   /* why it has ended early; NULL: it has not */
     bool warned;                                     /* that parts of gradients are left out */
@@ -185,6 +188,15 @@ int fit_thumb_step(fit_work *w); /* renders one, if the step is one for that */
 /* The first step after `step` that has a picture and is done; 0: none. */
 uint32_t fit_thumb_next(const fit_work *w, uint32_t step);
 char *fit_thumb_path(const fit_work *w, uint32_t step); /* free() it */
+
+/* ---- fit_target_noise.c: whether the noise of targets has more to say than the picture ---- */
+
+/* Whether so many numbers are fitted that it could. */
+bool fit_target_noise_possible(const fit_work *w);
+/* After the pictures of the first two steps: warns. */
+void fit_target_noise_thumb(fit_work *w, uint32_t v, const float *image);
+const char *fit_target_noise_note(const fit_work *w);             /* at the end; NULL: it has not */
+void fit_target_noise_add(const fit_work *w, struct cJSON *json); /* to result.json */
 
 /* ---- fit_held_out.c: PSNR and SSIM of views that are not fitted; DIR/held_out.csv ---- */
 
