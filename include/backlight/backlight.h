@@ -255,7 +255,9 @@ typedef struct bl_scene_desc {
     /* Ids of shapes, separated by commas; "": all. The image is how much of each pixel they cover, whatever
      * the scene's integrator is: as with the integrator `silhouette`. NULL: an image of light. */
     const char *silhouette;
-    const char *mode; /* what light is: bl_mode_name, or a variant of Mitsuba ("llvm_ad_mono"); NULL: "rgb" */
+    /* What light is: bl_mode_name, or a variant of Mitsuba ("llvm_ad_mono"). NULL: the mode that the scene's
+     * file names, <?backlight mode="spectral"?>, else "rgb". */
+    const char *mode;
     /* How the random numbers of a pixel's samples are spread, in all passes: a sampler by name; NULL: the
      * scene's, with its sample counts; "auto": "paddedsobol" where the scene has "independent" or none, else
      * the scene's. It has less noise for the same samples and takes any number of them
@@ -346,8 +348,9 @@ typedef struct bl_scene_info {
         sensors; /* a job looks through the one of bl_scene_desc, unless told otherwise (bl_job_set_sensor) */
     uint32_t channels; /* of an image */
     const char *mode;
-    const char *sampler; /* how random numbers are spread: the scene's, or what bl_scene_desc asked for */
-    uint64_t reserved[5];
+    const char *sampler;   /* how random numbers are spread: the scene's, or what bl_scene_desc asked for */
+    const char *file_mode; /* the mode that the scene's file names; NULL: none */
+    uint64_t reserved[4];
 } bl_scene_info;
 BL_API bl_result bl_scene_info_get(const bl_scene *scene, bl_scene_info *out);
 /* Channels that the scene's image has besides its colours: alpha "A" where the film asks for it, and those of

@@ -248,6 +248,9 @@ typedef struct signed_picture {
     uint32_t width, height, channels;
     const float *values; /* the mean over channels is shown */
     double scale;        /* of full colour; 0: the 99th percentile of |value| */
+    /* NULL: pixels alone. Else the picture is to be looked at: enlarged where it is small, over a bar of the
+     * colours with their values and this title. */
+    const char *title;
 } signed_picture;
 /* The sRGB curve: displayed values in [0, 1] of linear ones, and back. */
 double encode_srgb(double linear);

@@ -43,6 +43,7 @@ static cJSON *stats_json(const cli_session *session, const arguments *args, cons
     cJSON_AddStringToObject(json, "output", args->output);
     if (args->variance)
         cJSON_AddStringToObject(json, "variance", args->variance);
+    cJSON_AddStringToObject(json, "light_mode", session->info.mode);
     cJSON_AddStringToObject(json, "device", session->device_info.name);
     cJSON_AddStringToObject(json, "ray_backend", bl_job_rays(job));
     cJSON_AddNumberToObject(json, "width", session->info.width);
