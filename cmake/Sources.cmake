@@ -40,6 +40,7 @@ set(spirv_gen_sources
     spirv_gen/opt/call_common.c
     spirv_gen/opt/call_results.c
     spirv_gen/opt/call_unused.c
+    spirv_gen/opt/cut.c
     spirv_gen/opt/dead.c
     spirv_gen/opt/groups.c
     spirv_gen/opt/inline_single.c
@@ -357,6 +358,7 @@ set(api_sources
     src/api/job_prints.c
     src/api/job_results.c
     src/api/job_traces.c
+    src/api/wavefront.c
     src/api/kernel_cache.c
     src/api/kernel_code.c
     src/api/kernel_key.c

@@ -1,7 +1,8 @@
 # LABELS: native
 # SPDX-License-Identifier: BSD-3-Clause
 """The program in mode mono: images have one channel, all forms of a gradient and a job find the same and replay without
-drift, targets in colour become their luminance, and a name that is no mode is an error with the nearest one."""
+drift, targets in colour become their luminance, and a name that is no mode is an error with the nearest one. A scene may
+name its mode: option and job win over it, the program says which is in use, and what is said wrongly is an error."""
 import json
 import os
 import subprocess
@@ -34,6 +35,54 @@ def gradient(folder, name, *args):
     return np.load(os.path.join(out, WALL + ".npy")), summary["loss"]
 
 
+def light_mode(path, *args):
+    done = subprocess.run([PROGRAM, "render", path, "--spp", "1", "-o", path + ".exr", "--json", *args], capture_output=True,
+                          text=True)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)["light_mode"], done.stderr
+
+
+def check_scenes_of_a_mode(folder, mono, out):
+    """A scene that names its mode: an image of it, and who wins: option, job, scene."""
+    with open(SCENE) as f:
+        text = f.read()
+    path = os.path.join(folder, "scene.xml")
+    with open(path, "w") as f:
+        f.write('<?backlight mode="mono"?>' + text)
+    assert "mode mono, as the scene says" in run("render", path, "--spp", "4", "-o", out)
+    assert np.array_equal(read_pfm(mono), read_pfm(out))
+    assert "mode spectral, as asked for; the scene says mono" in run("render", path, "--mode", "spectral", "--spp", "1", "-o",
+                                                                     out)
+    assert light_mode(path)[0] == "mono" and light_mode(path, "--mode", "rgb")[0] == "rgb"
+    plain = light_mode(SCENE)
+    assert plain[0] == "rgb" and "mode" not in plain[1], plain
+    name = os.path.join(folder, "job_of_scene.json")
+    for own, mode in ((None, "mono"), ("rgb", "rgb")):
+        job = {"scene": path, "target": {"render": True, "spp": 2}, "steps": 1, "spp": 2,
+               "parameters": [{"name": WALL, "initial": [.3, .3, .3]}], "optimizer": {"type": "adam", "rate": .02}}
+        with open(name, "w") as f:
+            json.dump(dict(job, mode=own) if own else job, f)
+        fit = os.path.join(folder, "fit_of_" + mode)
+        run("fit", name, "-o", fit)
+        with open(os.path.join(fit, "result.json")) as f:
+            assert json.load(f)["light_mode"] == mode
+    for said, reason in (('<?backlight mode="mnoo"?>', 'scene.xml:1: there is no mode "mnoo"'),
+                         ('<?backlight mode=mono?>', 'should be <?backlight mode="NAME"?>'),
+                         ('<?backlight light="mono"?>', 'should be <?backlight mode="NAME"?>'),
+                         ('<?backlight mode="mono"?>\n<?backlight mode="rgb"?>', "scene.xml:2: <?backlight mode=..?> is given twice")):
+        with open(path, "w") as f:
+            f.write(said + text)
+        assert reason in run("render", path, "--spp", "1", "-o", out, status=1), said
+    with open(os.path.join(folder, "part.xml"), "w") as f:
+        f.write('<?backlight mode="mono"?><scene version="3.0.0"/>')
+    with open(path, "w") as f:
+        f.write(text.replace("</scene>", '<include filename="part.xml"/></scene>'))
+    assert "part.xml:1: <?backlight mode=..?> belongs into" in run("render", path, "--spp", "1", "-o", out, status=1)
+    with open(path, "w") as f:
+        f.write("<?other mode='x'?>" + text)
+    run("render", path, "--spp", "1", "-o", out)
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         mono, rgb, grey = (os.path.join(folder, name) for name in ("mono.pfm", "rgb.pfm", "grey.pfm"))
@@ -64,6 +113,7 @@ def main():
             said = run("fit", name, "-o", os.path.join(folder, "fit_" + mode), status=status)
         assert 'did you mean "mono"' in said
         assert 'did you mean "mono"' in run("render", SCENE, "--mode", "mno", "-o", mono, status=1)
+        check_scenes_of_a_mode(folder, mono, grey)
     print("mode mono: images, gradients and a fit")
 
 

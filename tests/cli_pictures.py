@@ -1,7 +1,7 @@
 # LABELS: native
 # SPDX-License-Identifier: BSD-3-Clause
 """Pictures for screens: exposure doubles light, each curve of --tonemap gives what its formula gives, a JPEG holds what the
-PNG does, -o - writes the same PNG to standard output; files that keep light refuse both options."""
+PNG does; derivatives have a legend, -o - writes the same PNG to standard output; files that keep light refuse both options."""
 import math
 import os
 import subprocess
@@ -10,7 +10,7 @@ import tempfile
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "support"))
-from display import encoded, first_pixel
+from display import encoded, first_pixel, rows
 
 PROGRAM = os.path.abspath(os.environ.get("BL_PROGRAM", "build/backlight"))
 DEVICE = os.environ.get("BL_DEVICE", "native")
@@ -81,6 +81,23 @@ def files():
     check(all(abs(a - b) <= 2 for a, b in zip(again, picture())), "the JPEG has %s, the PNG %s" % (again, picture()))
 
 
+def legend():
+    """grad --forward shows small pictures large, over a bar from blue by white to red with its numbers. Here every pixel
+    grows as the sky does, by 1."""
+    done = subprocess.run([PROGRAM, "grad", "scene.xml", "--forward", "emitter.radiance.value", "-o", "out", "--spp", "1",
+                           "--device", DEVICE, "--quiet"], check=False, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    check(done.returncode == 0, "grad --forward: %s" % done.stderr)
+    with open("out/emitter.radiance.value.png", "rb") as f:
+        image = rows(f.read())
+    check(len(image) == 320 + 64 and len(image[0]) == 320, "%d x %d pixels" % (len(image[0]), len(image)))
+    bar = image[320 + 30]
+    for what, got, want in (("the picture", image[160][160], (191, 20, 38)), ("full red", bar[307], (191, 20, 38)),
+                            ("0", bar[159], (255, 255, 255)), ("full blue", bar[12], (33, 77, 191))):
+        check(all(abs(a - b) <= 6 for a, b in zip(got, want)), "%s is %s, not %s" % (what, got, want))
+    dark = [sum(image[y][x] < (99, 99, 99) for y in range(366, 378)) for x in range(320)]
+    check(any(dark[10:40]) and any(dark[280:310]) and not any(dark[60:150]), "no numbers below the ends of the bar")
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
@@ -88,6 +105,7 @@ def main():
             f.write(SCENE)
         curves()
         files()
+        legend()
         os.chdir("/")
     assert math.isclose(hable(0), 0, abs_tol=1e-3)
     print("\n".join(problems))

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """backlight in mode spectral, as a program: a white scene under white light stays white (a furnace); an image that
 shines is sampled by its table and lights as much as lamps of its colours; gradients by a colour and by the samples of a
-spectrum agree with differences; every replay is exact; glass bends each wavelength by its own index; colours that are
+spectrum agree with differences; every replay is exact; glass bends each wavelength by its own index; grids of colours are what the same colours are; colours that are
 no spectra yet are an error with a line."""
 import json
 import os
@@ -145,6 +145,70 @@ def check_dispersion():
             complain("%s that disperses: %d samples did not replay" % (kind, drifted))
 
 
+FOG = """<emitter type="constant"/><medium type="heterogeneous" id="fog"><float name="sigma_t" value="2"/>%s</medium>
+<shape type="sphere"><bsdf type="null"/><ref name="interior" id="fog"/></shape>"""
+SHEET = """<emitter type="constant"/><shape type="rectangle"><bsdf type="diffuse">%s</bsdf></shape>"""
+GRID = """<volume type="gridvolume" name="%s"><string name="filename" value="grid.vol"/><string name="filter_type" value="%s"/>
+<transform name="to_world"><translate x="-.5" y="-.5" z="-.5"/><scale value="4"/></transform></volume>"""
+
+
+def write_grid(colours):
+    """Along x."""
+    with open("grid.vol", "wb") as f:
+        f.write(b"VOL\3" + np.array([1, len(colours), 1, 1, 3], "<i4").tobytes() + np.array([0, 0, 0, 1, 1, 1], "<f4").tobytes() +
+                np.array(colours, "<f4").tobytes())
+
+
+def gradient_of(path, param):
+    r = run("grad", path, "--mode", "spectral", "--integrator", "volpath", "--param", param, "--spp", "8", "--target",
+            "black.pfm", "--form", "fused", "-o", "out", "--quiet")
+    if r.returncode:
+        complain("gradient of %s: %s" % (param, r.stderr))
+        return np.zeros(3)
+    with open("out/summary.json") as f:
+        if json.load(f)["drifted_samples"]:
+            complain("%s: samples did not replay" % param)
+    return np.load("out/%s.npy" % param).reshape(-1, 3)
+
+
+def check_grids():
+    """A grid whose voxels have one colour is that colour, in a medium and on a surface: the same images and gradients. What
+    is interpolated is light: half way between two voxels there is the mean of their images."""
+    colour, grey = [.7, .2, .1], [.6] * 3
+    with open("black.pfm", "wb") as f:
+        f.write(b"PF\n16 16\n-1\n" + bytes(16 * 16 * 12))
+    volume = '<texture type="volume" name="reflectance">%s</texture>'
+    for name, body, plain, value in (
+            ("fog", FOG % (GRID % ("albedo", "%s")), FOG % '<float name="albedo" value=".6"/>', grey),
+            ("sheet", SHEET % (volume % (GRID % ("volume", "%s"))),
+             SHEET % (volume % '<rgb name="volume" value=".7,.2,.1"/>'), colour)):
+        expected = image(scene("plain", plain), 16)
+        for kind in ("nearest", "trilinear", "cubic"):
+            write_grid([value, value])
+            found = image(scene(name, body % kind), 16)
+            if not np.abs(found - expected).max() <= 1e-4 * expected.max() or not expected.max() > .1:
+                complain("%s, %s: %g off" % (name, kind, np.abs(found - expected).max()))
+    write_grid([grey])
+    scene("fog", FOG % (GRID % ("albedo", "trilinear")))
+    scene("plain", FOG % '<rgb name="albedo" value=".6,.6,.6"/>')
+    grid, rgb = gradient_of("fog.xml", "fog.albedo.data").sum(), gradient_of("plain.xml", "fog.albedo.value.value").sum()
+    if not abs(grid - rgb) <= 1e-3 * abs(rgb) or not abs(rgb) > 0:
+        complain("gradients of a grid: %g, of a colour %g" % (grid, rgb))
+    write_grid([colour, [.1, .5, .6]])
+    check_gradient("fog", FOG % (GRID % ("albedo", "trilinear")), "fog.albedo.data")
+    sheet = SHEET % ('<texture type="volume" name="reflectance">%s</texture>' % (GRID % ("volume", "trilinear")))
+    middle = []
+    for ends in ([[.7, .2, .1], [.1, .5, .6]], [[.7, .2, .1]] * 2, [[.1, .5, .6]] * 2):
+        write_grid(ends)
+        middle.append(image(scene("sheet", sheet.replace('<translate x="-.5"', '<translate x="-.5001"')), 64)[:, 7:9].mean((0, 1)))
+    if not np.abs(middle[0] - (middle[1] + middle[2]) / 2).max() <= .02 * middle[0].max():
+        complain("half way between two voxels: %s of %s and %s" % tuple(middle))
+    path = scene("fog", FOG.replace('<float name="sigma_t" value="2"/>', GRID % ("sigma_t", "nearest")) % "")
+    r = run("render", path, "--mode", "spectral", "--spp", "1", "-o", "image.pfm")
+    if not r.returncode or not re.search(r"fog\.xml:\d+: mode spectral: the extinction", r.stderr):
+        complain("extinction by wavelength: status %d, %s" % (r.returncode, r.stderr))
+
+
 def check_errors():
     for index, reason in (('<spectrum name="int_ior" value="400:1.5, 700:1.4"/>', "has samples from 400 to 700 nm"),
                           ('<spectrum name="int_ior" value="300:1.5, 900:-1"/>', "is not in"),
@@ -172,6 +236,7 @@ def main():
         check_gradient("colour", COLOUR, "ball.reflectance.value")
         check_gradient("curve", CURVE, "ball.reflectance.values")
         check_dispersion()
+        check_grids()
         check_errors()
         os.chdir("/")
     return 1 if bad else 0

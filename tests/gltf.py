@@ -179,14 +179,18 @@ def one_mesh(primitive_of, **node):
 
 def check_geometry(folder):
     q = quad(1)
-    strip = [0, 3, 1, 2]
+    def painted(s):
+        return s.add("materials", {"pbrMetallicRoughness": {
+            "baseColorTexture": {"index": s.texture(CHECKER, "Tiles")}, "metallicFactor": 0}})
     far = [[9, 9, 9]] * 4
 
     def add(**kinds):
         def primitive(s):
             a = dict(POSITION=s.accessor(q[0]), NORMAL=s.accessor(q[2]), TEXCOORD_0=s.accessor(q[3]))
             a.update({k: v(s) for k, v in kinds.items() if k.isupper()})
-            p = {"attributes": a, "material": plastic(s)}
+            if kinds.get("flat"):
+                del a["NORMAL"]
+            p = {"attributes": a, "material": painted(s)}
             if "indices" in kinds:
                 p["indices"] = kinds["indices"](s)
             if "mode" in kinds:
@@ -200,14 +204,13 @@ def check_geometry(folder):
     def unindexed(s):
         at = np.ravel(q[1])
         return {"attributes": dict(POSITION=s.accessor(np.array(q[0])[at]), NORMAL=s.accessor(np.array(q[2])[at]),
-                                   TEXCOORD_0=s.accessor(np.array(q[3])[at])), "material": plastic(s)}
+                                   TEXCOORD_0=s.accessor(np.array(q[3])[at])), "material": painted(s)}
 
     ways = {
         "plain": add(indices=indices("uint16")),
         "uint8": add(indices=indices("uint8")),
         "uint32": add(indices=indices("uint32")),
         "unindexed": unindexed,
-        "strip": add(indices=lambda s: s.accessor(strip, "uint16"), mode=5),
         "interleaved": add(indices=indices("uint16"), POSITION=lambda s: s.accessor(q[0], stride=32)),
         "sparse": add(indices=indices("uint16"),
                       POSITION=lambda s: s.accessor(far, sparse=([0, 1, 2, 3], q[0]))),
@@ -225,11 +228,14 @@ def check_geometry(folder):
               for name, way in ways.items()}
     for name, image in images.items():
         check(image == images["plain"], "a quad by %s is another image" % name)
-    fan = add(indices=lambda s: s.accessor([0, 3, 2, 1], "uint16"), mode=6)
-    image, _ = picture(one_mesh(fan).save(os.path.join(folder, "way.glb")), 64)
-    same = add(indices=lambda s: s.accessor([3, 2, 0, 2, 1, 0], "uint16"))
-    check(image == picture(one_mesh(same).save(os.path.join(folder, "way.glb")), 64)[0],
-          "a fan is not its triangles")
+    # strips and fans are the triangles that the specification says; without normals their order says which side
+    # is the front
+    for flat in (False, True):
+        for mode, order, triangles in ((5, [1, 0, 2, 3], [1, 0, 2, 0, 3, 2]), (6, [0, 3, 2, 1], [3, 2, 0, 2, 1, 0])):
+            short = add(indices=lambda s: s.accessor(order, "uint16"), mode=mode, flat=flat)
+            long = add(indices=lambda s: s.accessor(triangles, "uint16"), flat=flat)
+            got, want = (picture(one_mesh(way).save(os.path.join(folder, "way.glb")), 64)[0] for way in (short, long))
+            check(got == want, "mode %d%s is not its triangles" % (mode, " without normals" * flat))
     # without normals a primitive is flat
     for normals, differs in ((None, True), (ball(4)[2], False)):
         p, f, n, uv = ball(4)

@@ -255,7 +255,9 @@ typedef struct bl_scene_desc {
     /* Ids of shapes, separated by commas; "": all. The image is how much of each pixel they cover, whatever
      * the scene's integrator is: as with the integrator `silhouette`. NULL: an image of light. */
     const char *silhouette;
-    const char *mode; /* what light is: bl_mode_name, or a variant of Mitsuba ("llvm_ad_mono"); NULL: "rgb" */
+    /* What light is: bl_mode_name, or a variant of Mitsuba ("llvm_ad_mono"). NULL: the mode that the scene's
+     * file names, <?backlight mode="spectral"?>, else "rgb". */
+    const char *mode;
     /* How the random numbers of a pixel's samples are spread, in all passes: a sampler by name; NULL: the
      * scene's, with its sample counts; "auto": "paddedsobol" where the scene has "independent" or none, else
      * the scene's. It has less noise for the same samples and takes any number of them
@@ -346,8 +348,9 @@ typedef struct bl_scene_info {
         sensors; /* a job looks through the one of bl_scene_desc, unless told otherwise (bl_job_set_sensor) */
     uint32_t channels; /* of an image */
     const char *mode;
-    const char *sampler; /* how random numbers are spread: the scene's, or what bl_scene_desc asked for */
-    uint64_t reserved[5];
+    const char *sampler;   /* how random numbers are spread: the scene's, or what bl_scene_desc asked for */
+    const char *file_mode; /* the mode that the scene's file names; NULL: none */
+    uint64_t reserved[4];
 } bl_scene_info;
 BL_API bl_result bl_scene_info_get(const bl_scene *scene, bl_scene_info *out);
 /* Channels that the scene's image has besides its colours: alpha "A" where the film asks for it, and those of
@@ -451,6 +454,19 @@ typedef enum bl_pixels {
 } bl_pixels;
 BL_API const char *bl_pixels_name(bl_pixels pixels); /* "uniform", "adjoint"; NULL past the last */
 
+/* Whether a job's walks are one kernel, or are cut into many, which pass states of walks on in memory (at
+ * most 64 MiB). Images are the same; gradients are to rounding, since lanes then have no private sums. For
+ * comparison: it is mostly slower (docs/decisions/wavefront.md). BL_ERROR_UNSUPPORTED: images by
+ * Metropolis, passes that are recorded into a caller's commands, devices of BL_DEBUG=bounds. */
+typedef enum bl_wavefront {
+    BL_WAVEFRONT_NONE,   /* one kernel */
+    BL_WAVEFRONT_VERTEX, /* cut by vertex: a kernel does one vertex of all walks that go on */
+    BL_WAVEFRONT_TARGET, /* and by material: a kernel for each kind of material, for the walks that are on it
+                          */
+    BL_WAVEFRONT_COUNT
+} bl_wavefront;
+BL_API const char *bl_wavefront_name(bl_wavefront how); /* "none", "vertex", "target"; NULL: no such value */
+
 typedef struct bl_job_desc {
     const char *const *parameters; /* whose gradients will be asked for; may be empty */
     uint32_t parameter_count;
@@ -468,7 +484,8 @@ typedef struct bl_job_desc {
     const struct bl_job_testing *testing; /* backlight_testing.h; NULL */
     uint64_t print_bytes; /* room for what kernels print in one pass (bl_job_prints), at most 2^24; 0: they
                              print nothing */
-    uint64_t reserved[7];
+    bl_wavefront wavefront;
+    uint64_t reserved[6];
 } bl_job_desc;
 
 /* Traces and compiles what is needed on first use; parameters' values never cause a compilation. */

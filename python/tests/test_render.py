@@ -15,6 +15,14 @@ def test_image_is_the_programs(box, tmp_path):
     assert bl.Bitmap(tmp_path / "image.pfm").tobytes() == image.tobytes()
 
 
+def test_scene_names_its_mode():
+    text = '<?backlight mode="mono"?><scene version="3.0.0"><sensor type="perspective"/></scene>'
+    assert bl.load_string(text).info["mode"] == "mono" and bl.load_string(text).shape[2] == 1
+    assert bl.load_string(text, {"mode": "rgb"}).info["mode"] == "rgb"
+    with pytest.raises(bl.SceneError, match=":1: there is no mode"):
+        bl.load_string(text.replace("mono", "mnoo"))
+
+
 def test_image_is_written_in_place(box):
     out = np.full((16, 16, 3), -1, dtype=np.float32)
     image = bl.render(box, 4, 1, out=out)

@@ -93,6 +93,8 @@ uint32_t opt_packed_words(uint32_t count);
 /* pipeline.c: everything that must and should happen before code generation, in order. Returns a new module;
  * the old one stays. */
 bl_result opt_run(const ir_module *m, const opt_options *options, ir_module **out, bl_error *err);
+/* The first of these steps, which lower nothing. */
+bl_result opt_simplify(const ir_module *m, const opt_options *options, ir_module **out, bl_error *err);
 
 /* measure.c: how large a module is. Bytes count 4 per value. */
 typedef struct opt_size {

@@ -89,11 +89,17 @@ static const struct {
     {OPT_LOADS, opt_loads},
 };
 
+static bl_result run_simplifications(pipeline *p)
+{
+    for (uint32_t k = 0; k < sizeof simplifications / sizeof *simplifications; k++)
+        TRY(simplify(p, simplifications[k].which, simplifications[k].run));
+    return BL_OK;
+}
+
 static bl_result run(pipeline *p)
 {
     const opt_options *o = p->options;
-    for (uint32_t k = 0; k < sizeof simplifications / sizeof *simplifications; k++)
-        TRY(simplify(p, simplifications[k].which, simplifications[k].run));
+    TRY(run_simplifications(p));
     if (!o->ray_queries && (opt_holds(p->now, IR_RAY_CLOSEST) || opt_holds(p->now, IR_RAY_ANY)))
         TRY(step(p, "rays", opt_rays(p->now, o)));
     TRY(simplify(p, OPT_CALL_COMMON, opt_call_common));
@@ -108,7 +114,8 @@ static bl_result run(pipeline *p)
     return o->few_live ? step(p, "order", opt_order(p->now)) : BL_OK;
 }
 
-bl_result opt_run(const ir_module *m, const opt_options *options, ir_module **out, bl_error *err)
+static bl_result run_on(const ir_module *m, const opt_options *options, bl_result (*steps)(pipeline *p),
+                        ir_module **out, bl_error *err)
 {
     *out = NULL;
     if (m->error.code != BL_OK)
@@ -116,10 +123,24 @@ bl_result opt_run(const ir_module *m, const opt_options *options, ir_module **ou
     pipeline p = {.source = m, .now = m, .options = options, .err = err};
     bl_result result = check_memory(m, err);
     if (result == BL_OK)
-        result = run(&p);
+        result = steps(&p);
     if (result == BL_OK)
         *out = (ir_module *)(uintptr_t)p.now;
     else
         drop(&p);
     return result;
+}
+
+bl_result opt_run(const ir_module *m, const opt_options *options, ir_module **out, bl_error *err)
+{
+    return run_on(m, options, run, out, err);
+}
+
+bl_result opt_simplify(const ir_module *m, const opt_options *options, ir_module **out, bl_error *err)
+{
+    TRY(run_on(m, options, run_simplifications, out, err));
+    opt_pass copy = {.from = m};
+    if (*out == m) /* nothing was to change */
+        *out = opt_rebuild(&copy);
+    return BL_OK;
 }

@@ -9,6 +9,7 @@
 #include "api/pixel_sampling.h"
 #include "api/ray_backend.h"
 #include "api/scene.h"
+#include "api/wavefront.h"
 #include "render/sensor/sensor.h"
 #include "render/shape/ellipsoids.h"
 #include "render/shape/kinds.h"
@@ -105,6 +106,12 @@ const char *bl_volume_gradient_name(bl_volume_gradient how)
     return (unsigned)how < BL_VOLUME_GRADIENT_COUNT ? names[how] : NULL;
 }
 
+const char *bl_wavefront_name(bl_wavefront how)
+{
+    static const char *const names[BL_WAVEFRONT_COUNT] = {"none", "vertex", "target"};
+    return (unsigned)how < BL_WAVEFRONT_COUNT ? names[how] : NULL;
+}
+
 static bool wants_detours(const bl_job *job)
 {
     bl_volume_gradient how = job->desc.volume_gradient;
@@ -146,6 +153,16 @@ static bl_result make_batch(bl_job *job, const job_batch *batch, bl_error *err)
         return error_set(err, BL_ERROR_ARGUMENT, "%u views of %u x %u pixels: there are at most 2^32 - 1",
                          batch->views, job->scene->width, job->scene->height);
     plan_reserve_batch(job->plan, batch->views, batch->pixels);
+    return BL_OK;
+}
+
+static bl_result check_wavefront(const bl_job *job, bl_error *err)
+{
+    if (!bl_wavefront_name(job->desc.wavefront))
+        return error_set(err, BL_ERROR_ARGUMENT, "there is no wavefront mode %d", (int)job->desc.wavefront);
+    if (job->scene->metropolis.particles)
+        return error_set(err, BL_ERROR_UNSUPPORTED,
+                         "Metropolis chains have no wavefront mode: their steps are kernels as it is");
     return BL_OK;
 }
 
@@ -208,6 +225,8 @@ bl_result job_create(bl_device *device, const bl_scene *scene, const bl_job_desc
     if (r == BL_OK && job->scene->method != METHOD_REPLAY && plan_attaches_paths(job->plan))
         r = error_set(&err, BL_ERROR_UNSUPPORTED,
                       "gradients of the camera are not implemented for this integrator");
+    if (r == BL_OK && job->desc.wavefront != BL_WAVEFRONT_NONE)
+        r = check_wavefront(job, &err);
     if (r == BL_OK)
         r = gpu_batch_create(device->gpu, &job->batch, &err);
     if (r == BL_OK && job->context->checked)
@@ -239,6 +258,7 @@ void bl_job_destroy(bl_job *job)
     bounds_destroy(job->bounds);
     for (int k = 0; k < RENDER_PASS_COUNT; k++)
         gpu_kernel_destroy(job->kernels[k]);
+    wavefront_destroy(job);
     geometry_destroy(job);
     job_drop_buffers(job);
     job_prints_destroy(job);

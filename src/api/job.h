@@ -48,6 +48,7 @@ struct bl_job {
     struct job_geometry *geometry; /* NULL until vertices have moved */
 
     gpu_kernel *kernels[RENDER_PASS_COUNT];
+    struct wavefront *wavefronts[RENDER_PASS_COUNT]; /* instead of these (wavefront.h) */
     bl_kernel_info compiled[RENDER_PASS_COUNT];
     uint32_t addressed[RENDER_PASS_COUNT];      /* gpu_kernel_desc.addressed of each kernel */
     double paths_per_second[RENDER_PASS_COUNT]; /* measured speed, for slicing */
@@ -60,7 +61,9 @@ struct bl_job {
     gpu_buffer *words, *values, *gradient, *film, *status, *adjoint, *frozen, *scale, *image, *target,
         *partials, *results, *output, *tangent, *lanes, /* the list of lanes, where the plan lists them */
         *samples,                     /* what the replay pass of a tile leaves for the adjoint pass */
-        *refit;                       /* see render/refit.h */
+        *refit,                       /* see render/refit.h */
+        *walks;                       /* states of walks in wavefront mode, */
+    gpu_buffer *walk_counters;        /* and how many there are, in the host's memory */
     gpu_buffer *splats, *splat_scale; /* for light tracing: the image in fixed point, and its scale */
     gpu_buffer *texels;               /* for images of the caller's (job_recorded.c); NULL until one comes */
     uint64_t film_words;

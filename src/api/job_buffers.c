@@ -158,9 +158,11 @@ void job_drop_buffers(bl_job *job)
     gpu_buffer **all[] = {&job->words,    &job->values,  &job->gradient,    &job->film,    &job->status,
                           &job->adjoint,  &job->frozen,  &job->scale,       &job->image,   &job->target,
                           &job->partials, &job->results, &job->output,      &job->tangent, &job->lanes,
-                          &job->samples,  &job->splats,  &job->splat_scale, &job->refit,   &job->texels};
+                          &job->samples,  &job->splats,  &job->splat_scale, &job->refit,   &job->texels,
+                          &job->walks};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         drop_buffer(job, all[i]);
+    gpu_buffer_destroy(job->walk_counters);
 }
 
 bool job_splats(const bl_job *job, render_pass pass)

@@ -11,6 +11,7 @@
 #include "api/job_kernels.h"
 #include "api/job_results.h"
 #include "api/kernel_code.h"
+#include "api/wavefront.h"
 
 enum {
     FIRST_SLICE_PATHS = 1 << 12, /* of a device that may be slow, far below its time limit */
@@ -50,9 +51,15 @@ void job_record_update(bl_job *job, render_pass pass, gpu_buffer *values)
                job->plan->update_count);
 }
 
-void job_record_range(bl_job *job, const job_work_desc *w, render_pass pass, job_range tile, job_range r)
+/* Push constants of a range. */
+typedef struct range_words {
+    uint32_t push[UNIFORM_COUNT];
+} range_words;
+
+static range_words words_of(const bl_job *job, const job_work_desc *w, render_pass pass, job_range tile,
+                            job_range r)
 {
-    const uint32_t push[UNIFORM_COUNT] = {
+    return (range_words){{
         [UNIFORM_FIRST_LANE] = r.first_lane,
         [UNIFORM_LANE_COUNT] = r.lane_count,
         [UNIFORM_FIRST_SAMPLE] = r.first_sample,
@@ -71,8 +78,13 @@ void job_record_range(bl_job *job, const job_work_desc *w, render_pass pass, job
         [UNIFORM_BATCH] = job->plan->batch_pixels ? plan_batch_word(job->plan) : 0,
         [UNIFORM_BATCH_PIXELS] = job->plan->batch_pixels,
         [UNIFORM_UNKNOWN] = w->form == BL_FORM_TWO_WALK || w->form == BL_FORM_ONE_IMAGE,
-    };
-    job_record(job, pass, job->values, push, r.lane_count);
+    }};
+}
+
+void job_record_range(bl_job *job, const job_work_desc *w, render_pass pass, job_range tile, job_range r)
+{
+    const range_words words = words_of(job, w, pass, tile, r);
+    job_record(job, pass, job->values, words.push, r.lane_count);
 }
 
 typedef struct pass_kernel {
@@ -86,6 +98,22 @@ static void record_range(void *user, job_range r)
 {
     const pass_kernel *k = user;
     job_record_range(k->job, k->w, k->pass, k->tile, r);
+}
+
+/* Runs a range in wavefront mode, as many of its lanes at a time as there is memory for. */
+static bl_result run_wavefront(void *user, job_range r, double *seconds, bl_error *err)
+{
+    const pass_kernel *k = user;
+    const uint32_t most = wavefront_lanes(k->job, k->pass), end = r.first_lane + r.lane_count;
+    *seconds = 0;
+    for (job_range part = r; part.first_lane < end; part.first_lane += part.lane_count) {
+        double own;
+        part.lane_count = end - part.first_lane < most ? end - part.first_lane : most;
+        const range_words words = words_of(k->job, k->w, k->pass, k->tile, part);
+        TRY(wavefront_run(k->job, k->pass, words.push, &own, err));
+        *seconds += own;
+    }
+    return BL_OK;
 }
 
 /* No counter of the device comes to 2^32 in between: a path adds to one at most 256 times, on average. */
@@ -157,6 +185,18 @@ static void learn_speed(double *speed, double paths, double seconds)
     *speed = *speed > 0 && now > 4 * *speed ? 4 * *speed : now;
 }
 
+static bl_result run_slice(const job_slices *s, job_range r, bl_stats *stats, double *seconds, bl_error *err)
+{
+    if (s->run) {
+        TRY(s->run(s->user, r, seconds, err));
+        stats->device_seconds += *seconds;
+        return BL_OK;
+    }
+    TRY(gpu_batch_begin(s->batch, err));
+    s->record(s->user, r);
+    return submit(s->batch, stats, seconds, err);
+}
+
 bl_result job_slice(const job_slices *s, bl_stats *stats, bl_error *err)
 {
     const job_range window = s->window;
@@ -169,9 +209,7 @@ bl_result job_slice(const job_slices *s, bl_stats *stats, bl_error *err)
         job_range r = next_range(window, s->together, lane, sample, paths > 1 ? paths : 1);
         BL_ASSERT(r.lane_count > 0 && r.first_lane + r.lane_count <= end, "a range of %u lanes at %u of %u",
                   r.lane_count, r.first_lane, end);
-        TRY(gpu_batch_begin(s->batch, err));
-        s->record(s->user, r);
-        TRY(submit(s->batch, stats, &seconds, err));
+        TRY(run_slice(s, r, stats, &seconds, err));
         learn_speed(s->speed, (double)r.lane_count * (r.last_sample - r.first_sample), seconds);
         stats->slices++;
         if (s->ran)
@@ -206,7 +244,8 @@ bl_result job_run_part(bl_job *job, const job_work_desc *w, render_pass pass, jo
     uint32_t samples = part.last_sample - part.first_sample;
     job_work_desc piece = *w;
     gpu_kernel *kernel;
-    TRY(job_kernel(job, pass, &kernel, err));
+    const bool cut = wavefront_wanted(job, pass);
+    TRY(cut ? wavefront_make(job, pass, NULL, err) : job_kernel(job, pass, &kernel, err));
     BL_ASSERT(!sums || part.first_sample % SAMPLES_SUMMED == 0, "a tile begins at sample %u",
               part.first_sample);
     for (job_range r = part; r.first_sample < part.last_sample; r.first_sample = r.last_sample) {
@@ -224,6 +263,7 @@ bl_result job_run_part(bl_job *job, const job_work_desc *w, render_pass pass, jo
             .together = sums,
             .speed = &job->paths_per_second[pass],
             .record = record_range,
+            .run = cut ? run_wavefront : NULL,
             .ran = count_paths,
             .reached = &job->reached,
             .user = &k,

@@ -70,8 +70,9 @@ typedef struct job_slices {
     bool together;                           /* no dispatch has a part of a lane's samples */
     double *speed;                           /* measured paths per second, kept from pass to pass */
     void (*record)(void *user, job_range r); /* appends the dispatch of a range to the batch */
-    bl_result (*ran)(void *user, job_range r, bl_error *err); /* after it has run; or NULL */
-    job_reached *reached;                                     /* kept up to date; or NULL */
+    bl_result (*run)(void *user, job_range r, double *seconds, bl_error *err); /* or runs it; or NULL */
+    bl_result (*ran)(void *user, job_range r, bl_error *err);                  /* after it has run; or NULL */
+    job_reached *reached;                                                      /* kept up to date; or NULL */
     void *user;
 } job_slices;
 /* Runs the window in dispatches of about work->slice_seconds each. */

@@ -42,8 +42,7 @@ bl_result job_trace(const bl_job *job, render_pass pass, ir_module **out, bl_err
     return render_trace(job->plan, pass, &o, out, err);
 }
 
-/* A set of buffers: bit i says that buffer i is larger than a binding reaches. */
-static uint32_t job_addressed(const bl_job *job, render_pass pass)
+uint32_t job_addressed(const bl_job *job, render_pass pass)
 {
     gpu_buffer *buffers[BUFFER_COUNT + 1];
     job_buffers(job, pass, buffers);
@@ -66,14 +65,10 @@ typedef struct making {
     bool renew;        /* as in kernel_source */
 } making;
 
-static bl_result generate(const bl_job *job, render_pass pass, making how, kernel_code *code,
-                          bl_kernel_info *took, bl_error *err)
+/* The code of a trace of the pass, which may be a part of it. Of *took it sets what comes after tracing. */
+static bl_result generate_from(const bl_job *job, render_pass pass, const ir_module *trace, const char *name,
+                               making how, kernel_code *code, bl_kernel_info *took, bl_error *err)
 {
-    ir_module *trace;
-    double start = clock_seconds();
-    TRY(memory_check(0, err));
-    TRY(job_trace(job, pass, &trace, err));
-    *took = (bl_kernel_info){.trace_seconds = clock_seconds() - start, .baked = job->plan->baked};
     opt_options passes = job_lowering(job, pass, how.native);
     code_options options = generation(job, pass, how.native);
     kernel_source source = {
@@ -85,31 +80,71 @@ static bl_result generate(const bl_job *job, render_pass pass, making how, kerne
         .renew = how.renew,
     };
     bl_result r = kernel_code_make(&source, code, took, err);
-    if (r == BL_OK && (r = trace_dump(trace, &passes, code, render_passes[pass].name, err)) != BL_OK)
+    if (r == BL_OK && (r = trace_dump(trace, &passes, code, name, err)) != BL_OK)
         memory_free(code->words);
+    return r;
+}
+
+static bl_result generate(const bl_job *job, render_pass pass, making how, kernel_code *code,
+                          bl_kernel_info *took, bl_error *err)
+{
+    ir_module *trace;
+    double start = clock_seconds();
+    TRY(memory_check(0, err));
+    TRY(job_trace(job, pass, &trace, err));
+    *took = (bl_kernel_info){.trace_seconds = clock_seconds() - start, .baked = job->plan->baked};
+    bl_result r = generate_from(job, pass, trace, render_passes[pass].name, how, code, took, err);
     ir_module_destroy(trace);
     return r;
+}
+
+/* Makes the kernel of some code, and frees the code. */
+static bl_result create(const bl_job *job, const kernel_code *code, gpu_kernel_desc d, gpu_kernel **out,
+                        bl_kernel_info *took, bl_error *err)
+{
+    double start = clock_seconds();
+    d.words = code->words, d.word_count = code->word_count, d.push_words = code->push_words;
+    d.local_size = LOCAL_SIZE;
+    bl_result r = kernel_create(job->device, &d, out, err);
+    took->driver_seconds = clock_seconds() - start;
+    memory_free(code->words);
+    return r;
+}
+
+static x86_target native_of(const bl_job *job)
+{
+    return (x86_target)gpu_device_info(job->device->gpu)->native_target;
 }
 
 static bl_result make_kernel(bl_job *job, render_pass pass, bool renew, gpu_kernel **out, bl_error *err)
 {
     kernel_code code;
     bl_kernel_info *took = &job->compiled[pass];
-    x86_target native = (x86_target)gpu_device_info(job->device->gpu)->native_target;
-    TRY(generate(job, pass, (making){native, renew}, &code, took, err));
-    double start = clock_seconds();
-    gpu_kernel_desc d = {
-        .words = code.words,
-        .word_count = code.word_count,
+    TRY(generate(job, pass, (making){native_of(job), renew}, &code, took, err));
+    const gpu_kernel_desc d = {
         .buffer_count = BUFFER_COUNT + (job->bounds != NULL),
-        .push_words = code.push_words,
-        .local_size = LOCAL_SIZE,
         .addressed = job->addressed[pass],
         .label = render_passes[pass].name,
     };
-    bl_result r = kernel_create(job->device, &d, out, err);
-    took->driver_seconds = clock_seconds() - start;
-    memory_free(code.words);
+    return create(job, &code, d, out, took, err);
+}
+
+bl_result job_kernel_of(bl_job *job, render_pass pass, const ir_module *trace, const char *label,
+                        gpu_kernel **out, bl_kernel_info *took, bl_error *err)
+{
+    bl_result r = BL_OK;
+    bool again = false;
+    do { /* Words of the cache that the device refuses are made anew, once. */
+        kernel_code code;
+        TRY(generate_from(job, pass, trace, label, (making){native_of(job), again}, &code, took, err));
+        const gpu_kernel_desc d = {
+            .buffer_count = trace->buffers.count,
+            .addressed = job_addressed(job, pass),
+            .label = label,
+        };
+        r = create(job, &code, d, out, took, err);
+        again = r != BL_OK && !again && took->cached && !job->context->cache_verify;
+    } while (again);
     return r;
 }
 
@@ -228,18 +263,5 @@ bl_result bl_job_machine_code(bl_job *job, bl_pass pass, char **out)
     if (list(job, which, &listing, &err) != BL_OK)
         return context_fail(job->context, &err);
     *out = listing.data;
-    return BL_OK;
-}
-
-bl_result bl_job_compile(bl_job *job, bl_pass pass, bl_kernel_info *info)
-{
-    render_pass which = RENDER_PRIMAL;
-    TRY(job_pass(job, pass, &which));
-    gpu_kernel *kernel;
-    bl_error err = {0};
-    if (job_kernel(job, which, &kernel, &err) != BL_OK)
-        return context_fail(job->context, &err);
-    if (info)
-        *info = job->compiled[which];
     return BL_OK;
 }

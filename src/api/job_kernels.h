@@ -6,6 +6,11 @@
 #include "api/job.h"
 
 bl_result job_kernel(bl_job *job, render_pass pass, gpu_kernel **out, bl_error *err);
+/* A kernel of a part of the pass, whose trace is given; its buffers are those of the trace. */
+bl_result job_kernel_of(bl_job *job, render_pass pass, const ir_module *trace, const char *label,
+                        gpu_kernel **out, bl_kernel_info *took, bl_error *err);
+/* A set of buffers: bit i says that buffer i is larger than a binding reaches. */
+uint32_t job_addressed(const bl_job *job, render_pass pass);
 /* The renderer's name of a public pass. It fails where the job cannot make the pass. */
 bl_result job_pass(bl_job *job, bl_pass pass, render_pass *out);
 bl_result job_trace(const bl_job *job, render_pass pass, ir_module **out, bl_error *err);

@@ -2,6 +2,7 @@
  * What the compiler does to a pass of a job, for the caller: text, text after every stage, graph, SPIR-V. */
 #include "api/job_kernels.h"
 #include "api/trace_dump.h"
+#include "api/wavefront.h"
 
 static bl_result written(bl_job *job, bl_pass pass, bool optimised,
                          void (*write)(const ir_module *m, text *out), char **out)
@@ -62,4 +63,20 @@ bl_result bl_job_trace_stages(bl_job *job, bl_pass pass,
         ir_module_destroy(trace);
     }
     return r == BL_OK ? BL_OK : context_fail(job->context, &err);
+}
+
+bl_result bl_job_compile(bl_job *job, bl_pass pass, bl_kernel_info *info)
+{
+    render_pass which = RENDER_PRIMAL;
+    TRY(job_pass(job, pass, &which));
+    gpu_kernel *kernel;
+    bl_kernel_info took;
+    bl_error err = {0};
+    const bool cut = wavefront_wanted(job, which);
+    const bl_result r = cut ? wavefront_make(job, which, &took, &err) : job_kernel(job, which, &kernel, &err);
+    if (r != BL_OK)
+        return context_fail(job->context, &err);
+    if (info)
+        *info = cut ? took : job->compiled[which];
+    return BL_OK;
 }

@@ -132,9 +132,8 @@ static bl_result load_within(bl_context *ctx, const char *path, const char *xml,
     scene_define *defines;
     scene_load_options o = load_options(ctx, desc, &defines);
     scene_description *d = NULL;
-    const render_mode *mode;
-    bl_result r = render_mode_find(desc ? desc->mode : NULL, &mode, &err);
-    o.spectral = mode->light == LIGHT_SPECTRAL;
+    bl_result r = render_mode_spectral(desc ? desc->mode : NULL, &o.spectral, &err);
+    o.named_mode = desc && desc->mode ? NULL : render_mode_spectral;
     if (r == BL_OK)
         r = xml ? scene_load_string(xml, folder, &o, &d, &err) : scene_load(path, &o, &d, &err);
     memory_free(defines);
@@ -228,6 +227,7 @@ bl_result bl_scene_info_get(const bl_scene *scene, bl_scene_info *out)
         .sensors = s->sensors.count,
         .channels = s->film_channels,
         .mode = s->mode->name,
+        .file_mode = s->description->mode,
         .sampler = s->spreads->base.plugin.name,
     };
     return BL_OK;

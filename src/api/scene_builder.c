@@ -222,10 +222,8 @@ bl_result bl_builder_finish(bl_builder *b, const char *folder, const bl_scene_de
     bl_result r = scene_budget_begin(&limits, desc, &err);
     if (r == BL_OK && desc)
         r = CHECK_RESERVED(bl_scene_desc, desc, &err);
-    const render_mode *mode = NULL;
     if (r == BL_OK)
-        r = render_mode_find(desc ? desc->mode : NULL, &mode, &err);
-    o.spectral = mode && mode->light == LIGHT_SPECTRAL;
+        r = render_mode_spectral(desc ? desc->mode : NULL, &o.spectral, &err);
     if (r == BL_OK)
         r = assembly_finish(b->assembly, folder ? folder : ".", &o, &d, &err);
     r = r == BL_OK ? scene_from_description(ctx, d, desc, out) : context_fail(ctx, &err);

@@ -17,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { FORMS = 3 * BL_FORM_COUNT + 1, DEFAULT_ROUNDS = 5 };
+enum { FORMS = 6 * BL_FORM_COUNT + 1, DEFAULT_ROUNDS = 5 };
 
 typedef struct arguments {
     cli_common common;
@@ -31,6 +31,7 @@ typedef struct form {
     char *name;
     bool gradient;
     const char *rays;       /* of a job: bl_job_rays */
+    bl_wavefront wavefront; /* of a job */
     bl_gradient_form walks; /* of a gradient */
     bl_job *job;
     bl_reference *reference; /* instead of a job */
@@ -182,28 +183,44 @@ static int compile(bench *b, form *f, bl_pass pass)
 /* "baked", "general" (our hierarchy), "query" */
 static const char *geometry_name(const form *f) { return strcmp(f->rays, "bvh") == 0 ? "general" : f->rays; }
 
+/* What all forms of one kind of job have in common. */
+typedef struct job_kind {
+    bool no_baking;
+    bl_rays rays;
+    bl_wavefront wavefront;
+} job_kind;
+
+static char *form_name(const form *f, const char *pass)
+{
+    const char *mode = f->wavefront == BL_WAVEFRONT_NONE ? "" : ", wavefront";
+    return text_format("%s, %s%s", pass, geometry_name(f), mode);
+}
+
 static int add_job(bench *b, form *f, const bl_job_desc *desc)
 {
+    f->wavefront = desc->wavefront;
     SESSION_TRY(b->session, bl_job_create(b->session->device, b->session->scene, desc, &f->job));
     f->rays = bl_job_rays(f->job);
     return CLI_OK;
 }
 
-static int add_primal(bench *b, bool no_baking, bl_rays rays)
+static int add_primal(bench *b, job_kind k)
 {
     form *f = add_form(b);
-    CLI_TRY(add_job(b, f, &(bl_job_desc){.no_baking = no_baking, .rays = rays}));
+    CLI_TRY(
+        add_job(b, f, &(bl_job_desc){.no_baking = k.no_baking, .rays = k.rays, .wavefront = k.wavefront}));
     CLI_TRY(compile(b, f, BL_PASS_PRIMAL));
-    f->name = text_format("primal, %s", geometry_name(f));
+    f->name = form_name(f, "primal");
     return CLI_OK;
 }
 
-static int add_gradient(bench *b, bl_gradient_form walks, bool no_baking, bl_rays rays)
+static int add_gradient(bench *b, bl_gradient_form walks, job_kind k)
 {
     form *f = add_form(b);
     bl_job_desc desc = {
-        .no_baking = no_baking,
-        .rays = rays,
+        .no_baking = k.no_baking,
+        .rays = k.rays,
+        .wavefront = k.wavefront,
         .parameters = b->names,
         .parameter_count = b->name_count,
         .volume_gradient = session_volume_gradient(b->session),
@@ -216,16 +233,27 @@ static int add_gradient(bench *b, bl_gradient_form walks, bool no_baking, bl_ray
         CLI_TRY(compile(b, f, BL_PASS_REPLAY));
         CLI_TRY(compile(b, f, BL_PASS_ADJOINT));
     }
-    f->name = text_format("gradient %s, %s", bl_gradient_form_name(walks), geometry_name(f));
+    char *pass = text_format("gradient %s", bl_gradient_form_name(walks));
+    f->name = form_name(f, pass);
+    free(pass);
     return CLI_OK;
 }
 
+static int add_kind(bench *b, job_kind k)
+{
+    CLI_TRY(add_primal(b, k));
+    for (int walks = BL_FORM_AUTO + 1; walks < BL_FORM_COUNT && b->name_count; walks++)
+        CLI_TRY(add_gradient(b, walks, k));
+    return CLI_OK;
+}
+
+/* In wavefront mode, too, where that was asked for. */
 static int add_geometry(bench *b, bool no_baking, bl_rays rays)
 {
-    CLI_TRY(add_primal(b, no_baking, rays));
-    for (int walks = BL_FORM_AUTO + 1; walks < BL_FORM_COUNT && b->name_count; walks++)
-        CLI_TRY(add_gradient(b, walks, no_baking, rays));
-    return CLI_OK;
+    job_kind k = {.no_baking = no_baking, .rays = rays};
+    CLI_TRY(add_kind(b, k));
+    k.wavefront = session_wavefront(b->session);
+    return k.wavefront == BL_WAVEFRONT_NONE ? CLI_OK : add_kind(b, k);
 }
 
 static int add_forms(bench *b)
@@ -496,6 +524,10 @@ static const cli_option options[] = {
     {.name = "--rays", .kind = CLI_FLAG, .offset = FIELD(rays),
      .help = "instead: rays per second of each way of tracing rays, closest and any hits, of the camera and "
              "from where its rays hit; beside Embree, where the program is built with it (BL_EMBREE)"},
+    {.name = "--wavefront", .kind = CLI_TEXT, .value = "HOW", .offset = FIELD(common.wavefront),
+     .help = "beside each pass, the same in wavefront mode: walks cut into many kernels, with their "
+             "states in memory, by vertex, or by vertex and kind of material (target)",
+     .choices = "vertex|target"},
 };
 // clang-format on
 const cli_command command_bench = {

@@ -38,6 +38,7 @@ typedef struct cli_common {
     cli_names defines, roots, limits;
     const char *mode, *integrator, *sampler, *device, *ray_backend, *lights, *volume_gradient, *edges;
     const char *silhouette; /* of a fit's job: as bl_scene_desc */
+    const char *wavefront;  /* no common option, but of commands that have it */
     uint32_t spp, spp_grad, seed, sensor;
     bool seed_given;
     int32_t max_depth;
@@ -151,6 +152,7 @@ int session_open_device(cli_session *session);
 int session_convert(cli_session *session, const char *path, const char *output, char **notes);
 /* A job on the session's device and scene, as the common options want it. */
 bl_volume_gradient session_volume_gradient(const cli_session *session); /* of --volume-gradient */
+bl_wavefront session_wavefront(const cli_session *session);             /* of --wavefront */
 /* Adds what the common options say about jobs to `desc`, and creates the job. */
 int session_create_job(const cli_session *session, bl_job_desc desc, bl_job **job);
 /* Makes the kernel of a pass now. A signal ends the program meanwhile. */
@@ -246,6 +248,9 @@ typedef struct signed_picture {
     uint32_t width, height, channels;
     const float *values; /* the mean over channels is shown */
     double scale;        /* of full colour; 0: the 99th percentile of |value| */
+    /* NULL: pixels alone. Else the picture is to be looked at: enlarged where it is small, over a bar of the
+     * colours with their values and this title. */
+    const char *title;
 } signed_picture;
 /* The sRGB curve: displayed values in [0, 1] of linear ones, and back. */
 double encode_srgb(double linear);

@@ -144,6 +144,7 @@ static cJSON *result_json(const fit_work *w, int *status)
     cJSON_AddStringToObject(json, "job", w->args->job);
     add_job_path(w, json);
     cJSON_AddStringToObject(json, "scene", w->job.scene);
+    cJSON_AddStringToObject(json, "light_mode", w->session->info.mode);
     cJSON_AddStringToObject(json, "device", w->session->device_info.name);
     cJSON_AddStringToObject(json, "driver", w->session->device_info.driver);
     cJSON_AddBoolToObject(json, "complete", fit_complete(w));

@@ -351,6 +351,10 @@ static const cli_option options[] = {
              "several: along all at once"},
     {.name = "--tangent", .kind = CLI_NAMES, .value = "FILE", .offset = FIELD(tangents),
      .help = "for each --forward an .npy file of its shape: how its entries move"},
+    {.name = "--wavefront", .kind = CLI_TEXT, .value = "HOW", .offset = FIELD(common.wavefront),
+     .help = "cut walks into many kernels, with their states in memory: by vertex, or by vertex and "
+             "kind of material (target). For comparison; default: one kernel",
+     .choices = "vertex|target"},
 };
 // clang-format on
 const cli_command command_grad = {

@@ -108,10 +108,15 @@ static int save_images(const work *w)
     char *image = text_format("%s/%s.exr", w->args->output, name);
     char *picture = text_format("%s/%s.png", w->args->output, name);
     bl_result result = session_write_image(w->session, image, w->image);
-    const signed_picture p = {
-        .width = info->width, .height = info->height, .channels = info->channels, .values = w->image};
+    char *title = text_format("derivative by %s", name);
+    const signed_picture p = {.width = info->width,
+                              .height = info->height,
+                              .channels = info->channels,
+                              .values = w->image,
+                              .title = title};
     int status =
         result == BL_OK ? save_signed_png(w->session, picture, &p) : session_fail(w->session, result);
+    free(title);
     free(picture);
     free(image);
     return status;

@@ -30,9 +30,10 @@ static const cli_option common_options[] = {
      .help = "random seed; the same seed gives the same bytes (default: 0)"},
     {.groups = CLI_SCENE, .name = "--mode",
      .kind = CLI_TEXT, .value = "MODE", .offset = COMMON(mode),
-     .help = "what light is: rgb (the default); mono, luminance alone in one channel; spectral, wavelengths; "
-             "or, with polarisation, rgb_polarized, mono_polarized and spectral_polarized; names of "
-             "Mitsuba's variants say the same (llvm_ad_mono)"},
+     .help = "what light is: rgb; mono, luminance alone in one channel; spectral, wavelengths; or, with "
+             "polarisation, rgb_polarized, mono_polarized and spectral_polarized; names of Mitsuba's "
+             "variants say the same (llvm_ad_mono) (default: what <?backlight mode=\"NAME\"?> in the scene "
+             "says, else rgb)"},
     {.groups = CLI_SCENE, .name = "--integrator",
      .kind = CLI_TEXT, .value = "NAME", .offset = COMMON(integrator),
      .help = "instead of the scene's: path, direct, prb, prb_attached, prb_detached, prb_basic, tape, rb, "

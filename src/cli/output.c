@@ -350,6 +350,8 @@ void json_add_origin(cJSON *json, const cli_session *session, const char *scene)
 {
     cJSON_AddStringToObject(json, "version", BL_VERSION_TEXT);
     cJSON_AddStringToObject(json, "scene", scene);
+    if (session->info.mode) /* what is compiled may be no scene */
+        cJSON_AddStringToObject(json, "light_mode", session->info.mode);
     cJSON_AddStringToObject(json, "device", session->device_info.name);
     cJSON_AddStringToObject(json, "driver", session->device_info.driver);
 }

@@ -51,37 +51,6 @@ static void signed_colour(double t, float *rgb)
         rgb[0] = rgb[2] = 0, rgb[1] = 1;
 }
 
-int save_signed_png(const cli_session *session, const char *path, const signed_picture *p)
-{
-    const uint32_t channels = p->channels;
-    size_t pixels = (size_t)p->width * p->height;
-    double scale = p->scale;
-    float *mean = memory_or_exit(pixels * sizeof *mean), *rgb = memory_or_exit(pixels * 3 * sizeof *rgb);
-    for (size_t i = 0; i < pixels; i++)
-        for (uint32_t c = 0; c < channels; c++)
-            mean[i] += p->values[i * channels + c] / (float)channels;
-    if (scale <= 0)
-        scale = strong_value(mean, pixels);
-    for (size_t i = 0; i < pixels; i++)
-        signed_colour(scale > 0 ? (double)mean[i] / scale : (double)mean[i], rgb + 3 * i);
-    bl_result result = bl_image_write(session->ctx, path, p->width, p->height, 3, rgb);
-    free(mean);
-    free(rgb);
-    return result == BL_OK ? CLI_OK : session_fail(session, result);
-}
-
-int save_gradient_png(const cli_session *session, const char *path, const bl_parameter_info *info,
-                      const float *values)
-{
-    uint32_t channels = info->rank > 2 ? info->shape[info->rank - 1] : 1;
-    uint32_t width = info->rank > 2 ? info->shape[info->rank - 2] : info->shape[1];
-    if (channels == 0 || width == 0 || info->count == 0)
-        return CLI_OK;
-    const signed_picture p = {
-        .width = width, .height = info->count / width / channels, .channels = channels, .values = values};
-    return save_signed_png(session, path, &p);
-}
-
 /* ---- a canvas ---- */
 
 typedef struct canvas {
@@ -128,6 +97,101 @@ static double write_text(canvas *c, double x, double y, double dot, const char *
                 fill(c, x + dot * (bit % 3), y + dot * (bit / 3), x + dot * (bit % 3 + 1),
                      y + dot * (bit / 3 + 1), 0x303030);
     return x;
+}
+
+/* ---- signed maps as files ---- */
+
+enum { ENLARGED = 320, LEGEND_HEIGHT = 64, LEGEND_WIDTH = 300, MARGIN = 10, BAR = 12 };
+
+static float *signed_colours(const signed_picture *p, double *scale)
+{
+    size_t pixels = (size_t)p->width * p->height;
+    float *mean = memory_or_exit(pixels * sizeof *mean), *rgb = memory_or_exit(pixels * 3 * sizeof *rgb);
+    for (size_t i = 0; i < pixels; i++)
+        for (uint32_t c = 0; c < p->channels; c++)
+            mean[i] += p->values[i * p->channels + c] / (float)p->channels;
+    *scale = p->scale > 0 ? p->scale : strong_value(mean, pixels);
+    for (size_t i = 0; i < pixels; i++)
+        signed_colour(*scale > 0 ? (double)mean[i] / *scale : (double)mean[i], rgb + 3 * i);
+    free(mean);
+    return rgb;
+}
+
+static void write_number(canvas *c, double x, double y, double number)
+{
+    char text[32];
+    snprintf(text, sizeof text, number == 0 ? "0" : "%+.3g", number);
+    /* Within the picture, whose border the middle of the number may be near. */
+    const double width = 8 * (double)strlen(text);
+    write_text(c, fmin(fmax(x - width / 2, MARGIN), c->width - MARGIN - width), y, 2, text);
+}
+
+/* The colours from -scale to scale, with numbers at the ends, in the middle and between. */
+static void draw_legend(canvas *c, double top, const char *title, double scale)
+{
+    const double left = MARGIN, right = c->width - MARGIN, bar = top + 24;
+    const bool fits = left + 8 * (double)strlen(title) < right;
+    write_text(c, left, top + (fits ? 8 : 11), fits ? 2 : 1, title);
+    for (uint32_t x = (uint32_t)left; x < (uint32_t)right; x++) {
+        float rgb[3];
+        signed_colour(2 * (x + 0.5 - left) / (right - left) - 1, rgb);
+        for (uint32_t y = (uint32_t)bar; y < (uint32_t)bar + BAR; y++)
+            memcpy(c->rgb + 3 * ((size_t)y * c->width + x), rgb, sizeof rgb);
+    }
+    for (int tick = -1; tick <= 1; tick++) {
+        const double x = (left + right) / 2 + tick * (right - left) / 2;
+        fill(c, x - 1, bar + BAR, x + 1, bar + BAR + 5, 0x303030);
+        write_number(c, x, bar + BAR + 9, tick * scale);
+    }
+}
+
+/* The picture `times` as large, over its legend. */
+static canvas with_legend(const signed_picture *p, const float *rgb, double scale)
+{
+    const uint32_t longer = p->width > p->height ? p->width : p->height,
+                   times = longer < ENLARGED ? ENLARGED / longer : 1, width = p->width * times,
+                   height = p->height * times;
+    canvas c = {.width = width > LEGEND_WIDTH ? width : LEGEND_WIDTH, .height = height + LEGEND_HEIGHT};
+    c.rgb = memory_or_exit((size_t)c.width * c.height * 3 * sizeof *c.rgb);
+    fill(&c, 0, 0, c.width, c.height, 0xf4f4f4); /* so that white, which is 0, has a border */
+    for (size_t y = 0; y < height; y++)
+        for (size_t x = 0; x < width; x++)
+            memcpy(c.rgb + 3 * (y * c.width + x + (c.width - width) / 2),
+                   rgb + 3 * (y / times * p->width + x / times), 3 * sizeof *rgb);
+    draw_legend(&c, height, p->title, scale);
+    return c;
+}
+
+int save_signed_png(const cli_session *session, const char *path, const signed_picture *p)
+{
+    double scale;
+    canvas c = {.width = p->width, .height = p->height, .rgb = signed_colours(p, &scale)};
+    if (p->title) {
+        canvas larger = with_legend(p, c.rgb, scale);
+        free(c.rgb);
+        c = larger;
+    }
+    bl_result result = bl_image_write(session->ctx, path, c.width, c.height, 3, c.rgb);
+    free(c.rgb);
+    return result == BL_OK ? CLI_OK : session_fail(session, result);
+}
+
+int save_gradient_png(const cli_session *session, const char *path, const bl_parameter_info *info,
+                      const float *values)
+{
+    uint32_t channels = info->rank > 2 ? info->shape[info->rank - 1] : 1;
+    uint32_t width = info->rank > 2 ? info->shape[info->rank - 2] : info->shape[1];
+    if (channels == 0 || width == 0 || info->count == 0)
+        return CLI_OK;
+    char *title = text_format("gradient of %s", info->name);
+    const signed_picture p = {.width = width,
+                              .height = info->count / width / channels,
+                              .channels = channels,
+                              .values = values,
+                              .title = title};
+    const int status = save_signed_png(session, path, &p);
+    free(title);
+    return status;
 }
 
 /* ---- the bar plot: groups one below the other, each with a scale of its own ---- */

@@ -43,6 +43,7 @@ static cJSON *stats_json(const cli_session *session, const arguments *args, cons
     cJSON_AddStringToObject(json, "output", args->output);
     if (args->variance)
         cJSON_AddStringToObject(json, "variance", args->variance);
+    cJSON_AddStringToObject(json, "light_mode", session->info.mode);
     cJSON_AddStringToObject(json, "device", session->device_info.name);
     cJSON_AddStringToObject(json, "ray_backend", bl_job_rays(job));
     cJSON_AddNumberToObject(json, "width", session->info.width);
@@ -329,6 +330,10 @@ static const cli_option options[] = {
     CLI_LIVE_OPTIONS(FIELD(events), FIELD(tev)),
     {.name = "--pass", .kind = CLI_COUNT, .value = "N", .offset = FIELD(pass),
      .help = "samples of a pass with --checkpoint (default: 16)"},
+    {.name = "--wavefront", .kind = CLI_TEXT, .value = "HOW", .offset = FIELD(common.wavefront),
+     .help = "cut walks into many kernels, with their states in memory: by vertex, or by vertex and "
+             "kind of material (target). For comparison; default: one kernel",
+     .choices = "vertex|target"},
 };
 // clang-format on
 const cli_command command_render = {

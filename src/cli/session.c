@@ -90,6 +90,16 @@ static bl_scene_desc scene_desc(const cli_common *common, bl_define **defines, c
     };
 }
 
+/* Which mode is in use, where it is not the usual one, and who says so. */
+static void note_mode(const cli_session *session)
+{
+    const char *mode = session->info.mode, *file = session->info.file_mode;
+    if (file && session->common->mode && strcmp(file, session->common->mode) != 0)
+        note(session->common, "mode %s, as asked for; the scene says %s", mode, file);
+    else if (file || strcmp(mode, "rgb") != 0)
+        note(session->common, "mode %s%s", mode, file && !session->common->mode ? ", as the scene says" : "");
+}
+
 static void free_defines(bl_define *defines, char **storage)
 {
     for (uint32_t i = 0; storage[i]; i++)
@@ -126,6 +136,7 @@ static int load_scene(cli_session *session, const char *path)
         length--;
     if (length > 0)
         note(session->common, "%.*s", (int)length, warnings);
+    note_mode(session);
     uint32_t spp = session->common->spp, taken = bl_scene_spp(session->scene, spp);
     if (spp && taken != spp)
         note(session->common, "the scene's sampler takes %u samples per pixel instead of %u", taken, spp);
@@ -202,10 +213,18 @@ bl_volume_gradient session_volume_gradient(const cli_session *session)
     return how;
 }
 
+bl_wavefront session_wavefront(const cli_session *session)
+{
+    bl_wavefront how = BL_WAVEFRONT_NONE;
+    while (session->common->wavefront && strcmp(session->common->wavefront, bl_wavefront_name(how)) != 0)
+        how++; /* commands allow these names alone */
+    return how;
+}
+
 int session_create_job(const cli_session *session, bl_job_desc desc, bl_job **job)
 {
     desc.no_baking = session->common->no_baking, desc.rays = session->rays,
-    desc.volume_gradient = session_volume_gradient(session);
+    desc.volume_gradient = session_volume_gradient(session), desc.wavefront = session_wavefront(session);
     SESSION_TRY(session, bl_job_create(session->device, session->scene, &desc, job));
     return CLI_OK;
 }

@@ -68,3 +68,11 @@ bl_result render_mode_find(const char *name, const render_mode **out, bl_error *
         }
     return name ? unknown(name, err) : BL_OK;
 }
+
+bl_result render_mode_spectral(const char *name, bool *spectral, bl_error *err)
+{
+    const render_mode *mode;
+    bl_result r = render_mode_find(name, &mode, err);
+    *spectral = mode->light == LIGHT_SPECTRAL;
+    return r;
+}

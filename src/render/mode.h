@@ -34,4 +34,7 @@ static inline bool mode_is_rgb(const render_mode *m) { return m == &render_modes
 /* The mode of this name, which may also be that of a variant of Mitsuba (llvm_ad_mono); NULL: rgb. */
 bl_result render_mode_find(const char *name, const render_mode **out, bl_error *err);
 
+/* Whether the light of the mode of this name is spectral: for scene_load_options. */
+bl_result render_mode_spectral(const char *name, bool *spectral, bl_error *err);
+
 #endif

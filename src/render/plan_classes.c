@@ -45,6 +45,8 @@ static enum colour_role colour_role_of(const render_scene *s, const scene_object
     bool plain = o->cls == &texture_constant.base.plugin && !o->values[0].as_is;
     if (o->cls->category == PLUGIN_EMITTER || flags & PLUGIN_STANDS || (flags & PLUGIN_EMISSION && plain))
         return COLOUR_EMISSION;
+    if (o->cls->category == PLUGIN_VOLUME) /* a grid, whatever it is for (Mitsuba) */
+        return COLOUR_UNBOUNDED;
     if (flags & PLUGIN_HELD)
         return COLOUR_COEFFICIENT;
     if (!(flags & PLUGIN_REFLECTANCE))

@@ -254,7 +254,7 @@ typedef struct render_scene {
 enum edges_wish { EDGES_BY_SCENE, EDGES_NONE, EDGES_PROJECTIVE };
 
 typedef struct render_overrides {
-    const char *mode;       /* render_mode_find */
+    const char *mode;       /* render_mode_find; NULL: the one that the scene's file names, else rgb */
     const char *integrator; /* NULL: the scene's */
     const char *sampler;    /* as bl_scene_desc.sampler */
     const char *silhouette; /* as render_scene.silhouette, in its place; NULL: none */

@@ -13,7 +13,7 @@ bl_result render_scene_create(scene_description *d, const render_overrides *o, r
     s->kernel_most = budget_most(BUDGET_KERNEL);
     const size_t objects = 4 * (size_t)d->object_count + 1; /* room for default materials, poses */
     s->names = memory_need_zeroed(objects, sizeof *s->names);
-    bl_result r = render_mode_find(o ? o->mode : NULL, &s->mode, err);
+    bl_result r = render_mode_find(o && o->mode ? o->mode : d->mode, &s->mode, err);
     if (r == BL_OK)
         r = render_check_expansion(s, err);
     if (r == BL_OK)

@@ -25,8 +25,9 @@ bl_result render_check_spectra_of(const render_scene *s, const scene_object *o, 
 /* Whether an extinction is one number, or a grid of numbers, at all wavelengths. */
 static bool is_grey(const render_scene *s, const scene_object *volume)
 {
+    const render_class *cls = (const render_class *)volume->cls;
     if (volume->cls != &volume_constvolume.base.plugin)
-        return true; /* grids of colours are refused anyway */
+        return !cls->colours || cls->colours(s, volume) == 0;
     const scene_object *value = scene_get(volume, "value")->object;
     return value->cls == &texture_constant.base.plugin &&
            s->parameters.data[render_find_parameter(s, value, 0)].count == 1;

@@ -72,6 +72,16 @@ typedef struct scene_text {
     size_t size;
 } scene_text;
 
+/* The mode that the file names, if that counts. */
+static bl_result read_mode(binder *b, const scene_load_options *options)
+{
+    bl_error reason = {0};
+    const char *name = b->scene->mode = b->raw->mode;
+    if (name && options->named_mode && options->named_mode(name, &b->spectral, &reason) != BL_OK)
+        return scene_error(b->err, BL_ERROR_SCENE, b->raw->mode_where, "%s", reason.text);
+    return BL_OK;
+}
+
 static bl_result load(scene_description *scene, raw_scene *raw, const scene_load_options *options,
                       const scene_text *from, bl_error *err)
 {
@@ -79,6 +89,7 @@ static bl_result load(scene_description *scene, raw_scene *raw, const scene_load
     TRY(raw_parse(raw, from->name, from->folder, from->xml, from->size, err));
     binder b = {
         .raw = raw, .registry = options->registry, .scene = scene, .spectral = options->spectral, .err = err};
+    TRY(read_mode(&b, options));
     TRY(bind_scene(&b));
     return check_used(raw, err);
 }

@@ -70,12 +70,16 @@ typedef struct scene_load_options {
     const char *const *roots;
     uint32_t root_count;
     bool spectral; /* spectra of samples stay curves (texture "irregular"), instead of colours */
+    /* Whether a mode that the file names is spectral; an error if there is none of that name. NULL: what the
+     * file says of modes does not count, and `spectral` does. */
+    bl_result (*named_mode)(const char *name, bool *spectral, bl_error *err);
 } scene_load_options;
 
 typedef struct scene_description {
     arena memory;
     scene_object *root;    /* class of category SCENE */
     uint32_t object_count; /* indices are below */
+    const char *mode;      /* what the file names, <?backlight mode="NAME"?>; NULL: nothing */
     text warnings;         /* one a line */
     ARRAY(void *) kept;    /* meshes and grids of an assembly, until the scene is loaded */
 } scene_description;

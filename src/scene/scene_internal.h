@@ -104,6 +104,8 @@ typedef struct raw_scene {
     raw_id *ids; /* hash table, linear probing */
     uint32_t id_count, id_capacity;
     uint32_t file_count;
+    const char *mode; /* what <?backlight mode=".."?> names; NULL: there is none */
+    scene_place mode_where;
     text *warnings;
 } raw_scene;
 

@@ -392,6 +392,51 @@ static void XMLCALL on_entity(void *user, const XML_Char *name, int is_parameter
     fail(file, scene_error(file->err, BL_ERROR_SCENE, here(file), "entity declarations are not allowed"));
 }
 
+/* ---- <?backlight mode="NAME"?>, which other programs skip ---- */
+
+/* The text between the quotes of the only thing that may be said: mode="NAME". NULL: it is not that. */
+static const char *said_mode(arena *memory, const char *data)
+{
+    static const char blanks[] = " \t\r\n";
+    const char *at = data + strspn(data, blanks);
+    if (strncmp(at, "mode", 4) != 0)
+        return NULL;
+    at += 4 + strspn(at + 4, blanks);
+    if (*at != '=')
+        return NULL;
+    at += 1 + strspn(at + 1, blanks);
+    const char quote = *at, *end = quote == '"' || quote == '\'' ? strchr(at + 1, quote) : NULL;
+    if (!end || end[1 + strspn(end + 1, blanks)] != 0)
+        return NULL;
+    return arena_printf(memory, "%.*s", (int)(end - at - 1), at + 1);
+}
+
+static bl_result say_mode(xml_file *file, const char *data)
+{
+    raw_scene *scene = file->scene;
+    const char *mode = strlen(data) <= 200 ? said_mode(scene->memory, data) : NULL;
+    if (!mode)
+        return scene_error(file->err, BL_ERROR_SCENE, here(file),
+                           "<?backlight %.60s?> should be <?backlight mode=\"NAME\"?>", data);
+    if (file->include_depth)
+        return scene_error(file->err, BL_ERROR_SCENE, here(file),
+                           "<?backlight mode=..?> belongs into the scene's own file, not into one that it "
+                           "includes");
+    if (scene->mode)
+        return scene_error(file->err, BL_ERROR_SCENE, here(file),
+                           "<?backlight mode=..?> is given twice (before at line %u)",
+                           scene->mode_where.line);
+    scene->mode = mode, scene->mode_where = here(file);
+    return BL_OK;
+}
+
+static void XMLCALL on_instruction(void *user, const XML_Char *target, const XML_Char *data)
+{
+    xml_file *file = user;
+    if (file->result == BL_OK && strcmp(target, "backlight") == 0)
+        fail(file, say_mode(file, data));
+}
+
 static bl_result malformed(const xml_file *file)
 {
     const enum XML_Error why = XML_GetErrorCode(file->parser);
@@ -412,6 +457,7 @@ static bl_result parse_file(raw_scene *scene, xml_file *file, const char *xml, s
     XML_SetElementHandler(file->parser, on_start, on_end);
     XML_SetCharacterDataHandler(file->parser, on_text);
     XML_SetEntityDeclHandler(file->parser, on_entity);
+    XML_SetProcessingInstructionHandler(file->parser, on_instruction);
     if (XML_Parse(file->parser, xml, (int)size, 1) != XML_STATUS_OK && file->result == BL_OK)
         file->result = malformed(file);
     XML_ParserFree(file->parser);

@@ -15,6 +15,7 @@
  * every buffer that is not constant; with spirv the instructions of the kernel's function. A failure of any
  * step is the expected text `error: ...`. --update writes what was found in place of what was expected. */
 #include "spirv_gen/ad/ad.h"
+#include "spirv_gen/opt/cut.h"
 #include "spirv_gen/opt/pass.h"
 #include "spirv_gen/spv/spv.h"
 
@@ -78,6 +79,37 @@ static ir_module *rays(const ir_module *m)
     return opt_rays(m, &o);
 }
 
+/* The walk of the entry cut into kernels: part 0 is `begin`, parts 1 to groups + 1 are segments, the next
+ * ones calls of the first target, the last one is `end`. */
+static ir_module *cut_part(const ir_module *m, bool by_target, uint32_t part)
+{
+    const opt_cut_options o = {.uniforms = m->uniform_count, .by_target = by_target};
+    bl_error err = {0};
+    opt_cut cut;
+    opt_pass copy = {.from = m};
+    if (opt_cut_walk(m, &o, &cut, &err) != BL_OK) {
+        ir_module *out = opt_rebuild(&copy);
+        out->error = err;
+        return out;
+    }
+    const uint32_t groups = cut.groups;
+    copy.from = part == 0                ? cut.begin
+                : part <= groups + 1     ? cut.segments[part - 1]
+                : part <= 2 * groups + 1 ? cut.calls[(part - groups - 2) * cut.targets]
+                                         : cut.end;
+    ir_module *whole = opt_rebuild(&copy), *out = opt_dead(whole); /* the part computes what it may need */
+    ir_module_destroy(whole);
+    opt_cut_free(&cut);
+    return out;
+}
+
+static ir_module *cut_begin(const ir_module *m) { return cut_part(m, false, 0); }
+static ir_module *cut_body(const ir_module *m) { return cut_part(m, false, 1); }
+static ir_module *cut_end(const ir_module *m) { return cut_part(m, false, 2); }
+static ir_module *cut_target_first(const ir_module *m) { return cut_part(m, true, 1); }
+static ir_module *cut_target_last(const ir_module *m) { return cut_part(m, true, 2); }
+static ir_module *cut_target_call(const ir_module *m) { return cut_part(m, true, 3); }
+
 static const struct {
     const char *name;
     ir_module *(*run)(const ir_module *m);
@@ -95,6 +127,12 @@ static const struct {
     {"loads", opt_loads},
     {"loop_invariants", opt_loop_invariants},
     {"rays", rays},
+    {"cut-begin", cut_begin}, /* a walk as three kernels; one more buffer */
+    {"cut-body", cut_body},
+    {"cut-end", cut_end},
+    {"cut-target-first", cut_target_first}, /* by target, of one group of calls */
+    {"cut-target-call", cut_target_call},
+    {"cut-target-last", cut_target_last},
     {"bounds", bounds}, /* one more buffer */
     {"math", opt_math},
     {"order", opt_order},

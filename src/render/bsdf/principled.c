@@ -100,7 +100,8 @@ static bl_result principled_load(render_scene *s, const scene_object *o, bl_erro
         return BL_OK;
     }
     index = transmits && index == 0 ? 1e-3f : index;
-    const initial_values value = {1, &one, transmits ? 1e-3f : 0, 1, &index};
+    /* Above 1 as Mitsuba's add-on for Blender writes it; below 12.5 there is such an index. */
+    const initial_values value = {1, &one, transmits ? 1e-3f : 0, index > 1 ? 12 : 1, &index};
     uint32_t added = render_add_parameter(s, o, PLAN_DATA_SLOT, &value);
     render_parameter *p = &s->parameters.data[added];
     p->name = arena_printf(&s->memory, "%.*sspecular", (int)(strlen(p->name) - strlen("eta")), p->name);
@@ -549,7 +550,7 @@ static const plugin_param principled_params[] = {
     PRINCIPLED_WEIGHT("spec_trans", "from an opaque base to glass"),
     {"eta", PLUGIN_FLOAT, PLUGIN_ABSENT, NULL, 1e-3, 1e3,
      "index of refraction below the surface over that above it; differentiated under this name"},
-    {"specular", PLUGIN_FLOAT, PLUGIN_ABSENT, NULL, 0, 1,
+    {"specular", PLUGIN_FLOAT, PLUGIN_ABSENT, NULL, 0, 12,
      "in place of eta, 0.5 if neither is given: reflectance at normal incidence over 0.08; then "
      "differentiated as `specular`"},
     {"clearcoat", PLUGIN_TEXTURED, PLUGIN_SCALAR | PLUGIN_PART | PLUGIN_HELD, "0", 0, 1e6,

@@ -180,10 +180,37 @@ static ir_ref voxel_word(tracer *t, const class_node *n, const ir_ref size[3], c
     return channels_of(n) == 1 ? index : ir_mul(f, index, t_u32(t, channels_of(n)));
 }
 
+static uint32_t grid_colours(const render_scene *s, const scene_object *o)
+{
+    const uint32_t *shape = grid_data(s, o)->shape;
+    return shape[3] == 3 ? shape[0] * shape[1] * shape[2] : 0;
+}
+
+static void grid_colour(tracer *t, const class_node *n, ir_ref record, ir_ref k, ir_ref rgb[3])
+{
+    ir_ref first = ir_mul(t->f, k, t_u32(t, 3));
+    for (uint32_t c = 0; c < 3; c++)
+        rgb[c] = plan_load(t, n, record, n->extra_word + EXTRA_VALUE, PLAN_DATA_SLOT, t_offset(t, first, c));
+}
+
+/* Whether voxels are read as light at the wavelengths of a path, whose channels stand for those of the grid.
+ * Who wants the numbers of such a grid has a tracer of light_raw. */
+static bool shines(const tracer *t, const class_node *n)
+{
+    return t->light == LIGHT_SPECTRAL && n->upsampled;
+}
+
 /* Reads the channels [0, count) of one voxel. A grid of one channel gives it for all of them. */
 static void voxel(tracer *t, const class_node *n, ir_ref record, const ir_ref size[3], const ir_ref at[3],
                   uint32_t count, ir_ref *out)
 {
+    if (shines(t, n)) {
+        ir_ref row = t_mad(t, at[2], size[1], at[1]);
+        color light = plan_spectral(t, n, record, t_mad(t, row, size[0], at[0]));
+        BL_ASSERT(count <= t->channels, "%u channels of light", count);
+        memcpy(out, light.c, count * sizeof *out);
+        return;
+    }
     BL_ASSERT(count <= channels_of(n) || channels_of(n) == 1, "%u channels of a grid of %u", count,
               channels_of(n));
     uint32_t word = n->extra_word + EXTRA_VALUE;
@@ -412,7 +439,12 @@ static void grid_in_cube(tracer *t, const class_node *n, ir_ref record, const vo
 
 static color grid_eval(tracer *t, const class_node *n, ir_ref record, vec3 p)
 {
+    color light = {0};
     ir_ref v[3];
+    if (shines(t, n)) {
+        lookup(t, n, record, p, t->channels, light.c);
+        return light;
+    }
     lookup(t, n, record, p, grid_grey(n) ? 1 : 3, v);
     return grid_grey(n) ? color_all(v[0]) : light_of_rgb(t, v);
 }
@@ -486,6 +518,7 @@ static ir_ref extreme_in(tracer *t, const class_node *n, ir_ref record, const ir
                          extreme of)
 {
     ir_func *f = t->f;
+    tracer raw = light_raw(t);
     ir_ref size[3], first[3], last[3], one = t_u32(t, 1);
     for (uint32_t k = 0; k < 3; k++) {
         size[k] = t_word(t, record, n->extra_word + EXTRA_SIZE + k);
@@ -498,7 +531,7 @@ static ir_ref extreme_in(tracer *t, const class_node *n, ir_ref record, const ir
     ir_ref inner[2] = {first[0], middle[1]}, x = ir_loop(f, inner, 2);
     ir_while(f, ir_le(f, inner[0], last[0]));
     ir_ref v[3], so_far = inner[1];
-    voxel(t, n, record, size, (ir_ref[3]){inner[0], middle[0], outer[0]}, grid_grey(n) ? 1 : 3, v);
+    voxel(&raw, n, record, size, (ir_ref[3]){inner[0], middle[0], outer[0]}, grid_grey(n) ? 1 : 3, v);
     for (uint32_t c = 0; c < (grid_grey(n) ? 1u : 3u); c++)
         so_far = of.pick(f, so_far, v[c]);
     ir_endloop(f, x, (ir_ref[2]){ir_add(f, inner[0], one), so_far}, 2);
@@ -548,7 +581,9 @@ const volume_class volume_gridvolume = {
              .extra_words = EXTRA_WORDS,
              .load = grid_load,
              .extra = grid_extra,
-             .variant = grid_variant},
+             .variant = grid_variant,
+             .colours = grid_colours,
+             .colour = grid_colour},
     .eval = grid_eval,
     .channels = grid_channels,
     .six = grid_six,
