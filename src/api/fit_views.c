@@ -227,7 +227,7 @@ static void gather_weights(bl_fit *fit, uint32_t v, uint32_t pixel, uint32_t k)
         fit->batch.gathered[job_values(fit->job) + channels * k + c] = (float)weight;
 }
 
-void fit_draw_batch(bl_fit *fit)
+uint64_t fit_draw_batch(bl_fit *fit)
 {
     const uint32_t all = film_pixels(fit->job->scene), count = fit->desc.batch;
     const size_t channels = film_channels(fit->job->scene);
@@ -241,14 +241,14 @@ void fit_draw_batch(bl_fit *fit)
         if (fit->weighted)
             gather_weights(fit, v, pixel, k);
     }
+    return (fit->weighted ? 8ull : 4ull) * channels * count;
 }
 
 static bl_result look_at_batch(bl_fit *fit, bl_error *err)
 {
-    fit_draw_batch(fit);
+    uint64_t bytes = fit_draw_batch(fit);
     TRY(pixel_batch_list(fit->job, fit->batch.list, err));
-    return gpu_buffer_write(fit->batch.target, 0, fit->batch.gathered,
-                            (fit->weighted ? 8ull : 4ull) * job_values(fit->job), err);
+    return gpu_buffer_write(fit->batch.target, 0, fit->batch.gathered, bytes, err);
 }
 
 uint32_t fit_sight_count(const bl_fit *fit) { return fit->desc.batch ? 1 : fit->seen_count; }

@@ -50,11 +50,10 @@ static void record_batch(const glance *g)
 {
     bl_fit *fit = g->fit;
     uint32_t pixels = fit->desc.batch;
-    fit_draw_batch(fit);
+    uint64_t bytes = fit_draw_batch(fit);
     vulkan_record_update(fit->job->batch, fit->job->words, 4ull * plan_batch_word(fit->job->plan),
                          fit->batch.list, 4ull * pixels);
-    vulkan_record_update(fit->job->batch, fit->batch.target, 0, fit->batch.gathered,
-                         4ull * job_values(fit->job));
+    vulkan_record_update(fit->job->batch, fit->batch.target, 0, fit->batch.gathered, bytes);
 }
 
 /* Where the passes of a glance look. */

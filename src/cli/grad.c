@@ -343,7 +343,7 @@ static const cli_option options[] = {
      .help = "take N whole gradients, of seeds from --seed on: their mean, and the variance of one of them "
              "in NAME.variance.npy and summary.json ('--variance 16')"},
     {.name = "--each", .kind = CLI_FLAG, .offset = FIELD(each),
-     .help = "with --variance: the N gradients, too, in NAME.gradients.npy: N in front of NAME's shape"},
+     .help = "with --variance: all N gradients, too, in NAME.gradients.npy"},
     {.name = "--output", .letter = 'o', .kind = CLI_TEXT, .value = "DIR", .offset = FIELD(output),
      .help = "folder for NAME.npy, NAME.png and summary.json"},
     {.name = "--forward", .kind = CLI_NAMES, .value = "NAME[=V]", .offset = FIELD(forward),
@@ -352,8 +352,8 @@ static const cli_option options[] = {
     {.name = "--tangent", .kind = CLI_NAMES, .value = "FILE", .offset = FIELD(tangents),
      .help = "for each --forward an .npy file of its shape: how its entries move"},
     {.name = "--wavefront", .kind = CLI_TEXT, .value = "HOW", .offset = FIELD(common.wavefront),
-     .help = "cut walks into many kernels, with their states in memory: by vertex, or by vertex and "
-             "kind of material (target). For comparison; default: one kernel",
+     .help = "walks as many kernels, for comparison: cut by vertex, or by vertex and kind of "
+             "material (target)",
      .choices = "vertex|target"},
 };
 // clang-format on

@@ -331,8 +331,8 @@ static const cli_option options[] = {
     {.name = "--pass", .kind = CLI_COUNT, .value = "N", .offset = FIELD(pass),
      .help = "samples of a pass with --checkpoint (default: 16)"},
     {.name = "--wavefront", .kind = CLI_TEXT, .value = "HOW", .offset = FIELD(common.wavefront),
-     .help = "cut walks into many kernels, with their states in memory: by vertex, or by vertex and "
-             "kind of material (target). For comparison; default: one kernel",
+     .help = "walks as many kernels, for comparison: cut by vertex, or by vertex and kind of "
+             "material (target)",
      .choices = "vertex|target"},
 };
 // clang-format on

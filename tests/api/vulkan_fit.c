@@ -205,19 +205,23 @@ static void other_integrators_step(void **state)
     scene = before;
 }
 
-/* The pixels of a batch are drawn anew in each step, which may be recorded before any is executed. */
+/* The pixels of a batch are drawn anew in each step, which may be recorded before any is executed; so are
+ * their weights, where views have some. */
 static void batches_are_drawn(void **state)
 {
     (void)state;
-    const bl_fit_view views[] = {
-        {.target = target}, {.held_out = true}, {.target = target, .to_world = from_the_side}};
-    the_same(&(bl_fit_desc){.parameters = parameters,
-                            .parameter_count = PARAMETERS,
-                            .views = views,
-                            .view_count = 3,
-                            .batch = 70,
-                            .form = BL_FORM_SEPARATE,
-                            .spp = 8});
+    for (int weighted = 0; weighted < 2; weighted++) {
+        const bl_fit_view views[] = {{.target = target, .weight = weighted ? 3 : 0},
+                                     {.held_out = true},
+                                     {.target = target, .to_world = from_the_side}};
+        the_same(&(bl_fit_desc){.parameters = parameters,
+                                .parameter_count = PARAMETERS,
+                                .views = views,
+                                .view_count = 3,
+                                .batch = 70,
+                                .form = BL_FORM_SEPARATE,
+                                .spp = 8});
+    }
 }
 
 /* A fit that was created with another target leaves the same bytes, once it has been given this one. */
