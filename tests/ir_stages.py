@@ -99,7 +99,7 @@ def main():
     recorded, optimised = backlight(*IR), backlight(*IR, "--optimised")
     listed = stages(backlight(*IR, "--stages"))
     names = [name for name, _ in listed]
-    assert names[0] == "recorded" and "accumulate" in names and names[-1] == "dead", names
+    assert names[0] == "recorded" and "accumulate" in names and [n for n in names if n != "order"][-1] == "dead", names  # order: on GPUs
     assert listed[0][1] == recorded and listed[-1][1] == optimised and recorded != optimised
     assert "accum " in dict(listed)["recorded"] and "accum " not in optimised
     with tempfile.TemporaryDirectory() as folder:

@@ -10,9 +10,11 @@
  * needs 64-bit integers for it).
  *
  * With spv_options.volatile_memory, loads and stores of a buffer that a kernel does both of are Volatile. An
- * invocation must see what it has stored itself, but NVIDIA's compiler (580.159) moves a load in a loop
- * before the loop that stores that word: without Volatile, sampling tables of area lights were wrong on an
- * H100. Push constants are a Block of u32 members. Everything is declared when first used. */
+ * invocation must see what it has stored itself. NVIDIA's driver (580.159) does not keep to that in the
+ * kernel of sampling tables, which changes words in a loop and adds them up in another: on an H100 sums were
+ * off until these accesses were Volatile.
+ *
+ * Push constants are a Block of u32 members. Everything is declared when first used. */
 #include "spirv_gen/spv/module.h"
 
 enum { MAX_PUSH_WORDS = 32, MAX_GROUPS = 65535 /* per dimension of a dispatch: gpu.h, gpu_batch_dispatch */ };

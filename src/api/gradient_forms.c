@@ -18,10 +18,9 @@
 #include "api/kernel_code.h"
 
 enum {
-    SLOTS_MOST_CPU = 1 << 18,  /* most samples of a tile; they need 9 .. */
-    SLOTS_MOST_GPU = 1 << 22,  /* .. and 144 MiB */
-    LANES_LEAST_GPU = 1 << 16, /* an H100 with a sixteenth of these was eight times slower */
-    STRIP_SAMPLES = 64,        /* of a tile of whole pixels */
+    SLOTS_MOST_CPU = 1 << 18, /* most samples of a tile; they need 9 .. */
+    SLOTS_MOST_GPU = 1 << 22, /* .. and 144 MiB */
+    STRIP_SAMPLES = 64,       /* of a tile of whole pixels */
     LANES_MOST = 1 << 22
 };
 
@@ -53,7 +52,7 @@ static uint32_t slots_most(const bl_job *job)
 static job_range separate_tile(const bl_job *job, job_range all, uint32_t lane, uint32_t sample)
 {
     uint32_t most = slots_most(job), lanes = most / all.last_sample / LOCAL_SIZE * LOCAL_SIZE,
-             left = all.lane_count - lane, least = on_processor(job) ? LANES_LEAST : LANES_LEAST_GPU;
+             left = all.lane_count - lane, least = job_lanes_least(job->device);
     if (lanes >= least || lanes >= left)
         return (job_range){lane, lanes < left ? lanes : left, 0, all.last_sample};
     lanes = most / SAMPLES_SUMMED < least ? most / SAMPLES_SUMMED : least;

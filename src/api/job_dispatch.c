@@ -14,8 +14,12 @@
 #include "api/wavefront.h"
 
 enum {
-    FIRST_SLICE_PATHS = 1 << 12, /* of a device that may be slow, far below its time limit */
-    STATUS_PATHS = 1 << 24,      /* after so many paths counters are taken over */
+    FIRST_SLICE_PATHS =
+        1 << 12, /* of a device that may be slow, far below its time limit; more where lanes are .. */
+    LANES_LEAST_CPU = 1 << 12,
+    LANES_LEAST_GPU =
+        1 << 16,            /* .. so many at least: an H100 with a sixteenth of them was eight times slower */
+    STATUS_PATHS = 1 << 24, /* after so many paths counters are taken over */
     LANES_WANTED = 1 << 16,
     SAMPLES_LEAST = 4,
     LANES_LEAST_TOGETHER = 1 << 9
@@ -29,6 +33,11 @@ uint32_t job_strips(uint32_t pixels, uint32_t spp)
     uint32_t strips = LANES_WANTED / pixels, most = (spp + SAMPLES_LEAST - 1) / SAMPLES_LEAST;
     strips = strips < most ? strips : most;
     return strips < 1 ? 1 : strips;
+}
+
+uint32_t job_lanes_least(const bl_device *device)
+{
+    return gpu_is_processor(gpu_device_info(device->gpu)->kind) ? LANES_LEAST_CPU : LANES_LEAST_GPU;
 }
 
 /* ---- ranges ---- */
@@ -127,18 +136,20 @@ static bl_result count_paths(void *user, job_range r, bl_error *err)
 
 /* The next range of a window from (lane, sample) on, about `paths` long: whole lanes if they are short
  * enough, else a part of the samples of a group or, where a lane's samples stay together, a smaller group. */
-static job_range next_range(job_range window, bool together, uint32_t lane, uint32_t sample, double paths)
+static job_range next_range(const job_slices *s, uint32_t lane, uint32_t sample, double paths)
 {
+    const job_range window = s->window;
+    const bool together = s->together;
     job_range r = {.first_lane = lane, .first_sample = sample, .last_sample = window.last_sample};
     uint32_t lanes = window.first_lane + window.lane_count - lane;
     double whole = paths / (window.last_sample - window.first_sample);
-    double least = together ? LANES_LEAST_TOGETHER : LANES_LEAST;
+    const uint32_t least = together ? LANES_LEAST_TOGETHER : job_lanes_least(s->device);
     if (together || (sample == window.first_sample && whole >= least)) {
         whole = whole > least ? whole : least;
         r.lane_count = whole < lanes ? (uint32_t)whole / LOCAL_SIZE * LOCAL_SIZE : lanes;
         return r;
     }
-    r.lane_count = lanes < LANES_LEAST ? lanes : LANES_LEAST;
+    r.lane_count = lanes < least ? lanes : least;
     double part = paths / r.lane_count;
     if (part < window.last_sample - sample)
         r.last_sample = sample + (part > 1 ? (uint32_t)part : 1);
@@ -206,7 +217,7 @@ bl_result job_slice(const job_slices *s, bl_stats *stats, bl_error *err)
               window.last_sample);
     for (uint32_t lane = window.first_lane; lane < end;) {
         double paths = *s->speed > 0 ? *s->speed * slice : FIRST_SLICE_PATHS, seconds;
-        job_range r = next_range(window, s->together, lane, sample, paths > 1 ? paths : 1);
+        job_range r = next_range(s, lane, sample, paths > 1 ? paths : 1);
         BL_ASSERT(r.lane_count > 0 && r.first_lane + r.lane_count <= end, "a range of %u lanes at %u of %u",
                   r.lane_count, r.first_lane, end);
         TRY(run_slice(s, r, stats, &seconds, err));
@@ -257,6 +268,7 @@ bl_result job_run_part(bl_job *job, const job_work_desc *w, render_pass pass, jo
         piece.progress_from = w->progress_from + from * (w->progress_to - w->progress_from);
         piece.progress_to = w->progress_from + to * (w->progress_to - w->progress_from);
         const job_slices slices = {
+            .device = job->device,
             .batch = job->batch,
             .work = &piece,
             .window = r,

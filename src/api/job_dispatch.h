@@ -5,7 +5,6 @@
 
 #include "api/job.h"
 
-enum { LANES_LEAST = 1 << 12 /* least number of lanes in a part of a pass */ };
 enum { SAMPLES_SUMMED = 32 /* number of samples of a lane whose gradients are added as floats */ };
 
 /* A part of a pass: a range of lanes, and from each lane its own samples [first_sample, last_sample). */
@@ -56,6 +55,8 @@ void job_record(bl_job *job, render_pass pass, gpu_buffer *values, const uint32_
 void job_record_update(bl_job *job, render_pass pass, gpu_buffer *values);
 /* Appends the dispatch of a range of the pass. tile: the part whose samples BUFFER_SAMPLES holds. */
 void job_record_range(bl_job *job, const job_work_desc *w, render_pass pass, job_range tile, job_range r);
+/* Least number of lanes in a part of a pass: fewer do not fill the device. */
+uint32_t job_lanes_least(const bl_device *device);
 /* Whether dispatches of the pass add sums over SAMPLES_SUMMED samples to gradients, and so end where these
  * do. */
 bool job_pass_sums(render_pass pass);
@@ -64,6 +65,7 @@ bl_result job_submit(bl_job *job, bl_stats *stats, double *seconds, bl_error *er
 
 /* A window of a pass that is cut into dispatches. */
 typedef struct job_slices {
+    const bl_device *device;
     gpu_batch *batch;
     const job_work_desc *work;
     job_range window;

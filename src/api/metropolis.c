@@ -112,6 +112,7 @@ static bl_result run_steps(chains *c, enum chain_phase phase, uint32_t first, ui
     piece.progress_to = w->progress_from + length * (last / all);
     c->phase = phase;
     const job_slices slices = {
+        .device = c->job->device,
         .batch = c->job->batch,
         .work = &piece,
         .window = {.lane_count = c->lanes, .first_sample = first, .last_sample = last},

@@ -368,6 +368,7 @@ static bl_result render(bl_reference *r, const bl_render_desc *desc, float *imag
     TRY(clear(r, w.strips, err));
     r->push[STRIPS] = w.strips, r->push[SPP] = w.spp, r->push[SEED] = w.seed;
     const job_slices slices = {
+        .device = r->device,
         .batch = r->batch,
         .work = &w,
         .window = job_everything(&w, film_pixels(s)),

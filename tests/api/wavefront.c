@@ -153,10 +153,65 @@ static void scenes(void **state)
     assert_true(number >= 2);
 }
 
+static void refusals(void **state)
+{
+    (void)state;
+    arena a = {0};
+    const scene_case *c = scene_case_next(NULL);
+    scene_case chains = *c;
+    chains.integrator = "<integrator type='pssmlt'><integer name='max_depth' value='4'/></integrator>";
+    bl_scene *plain = scene_device_load(&device, scene_case_xml(&a, c, DEPTH, WIDTH, HEIGHT), folder),
+             *metropolis =
+                 scene_device_load(&device, scene_case_xml(&a, &chains, DEPTH, WIDTH, HEIGHT), folder);
+    bl_job *job = NULL;
+    bl_job_desc desc = {.wavefront = BL_WAVEFRONT_VERTEX};
+    scene_device_refused(&device, bl_job_create(device.device, metropolis, &desc, &job), BL_ERROR_UNSUPPORTED,
+                         "Metropolis");
+    desc.wavefront = BL_WAVEFRONT_COUNT;
+    scene_device_refused(&device, bl_job_create(device.device, plain, &desc, &job), BL_ERROR_ARGUMENT,
+                         "wavefront mode 3");
+    assert_null(job);
+    assert_string_equal(bl_wavefront_name(BL_WAVEFRONT_TARGET), "target");
+    assert_null(bl_wavefront_name(BL_WAVEFRONT_COUNT));
+    bl_scene_destroy(plain), bl_scene_destroy(metropolis);
+    arena_free(&a);
+}
+
+/* States of walks are in memory that is bounded, told, and not that of one kernel. */
+static void memory(void **state)
+{
+    (void)state;
+    arena a = {0};
+    const scene_case *c = scene_case_next(NULL);
+    bl_scene *scene = scene_device_load(&device, scene_case_xml(&a, c, DEPTH, 512, 512), folder);
+    float *image = malloc(sizeof *image * 3 * 512 * 512);
+    assert_non_null(image);
+    uint64_t bytes[BL_WAVEFRONT_COUNT];
+    for (int how = 0; how < BL_WAVEFRONT_COUNT; how++) {
+        bl_job *job = make_job(scene, c, (bl_wavefront)how);
+        bl_stats stats;
+        SCENE_MUST(&device,
+                   bl_job_render(job, &(bl_render_desc){.spp = 2, .slice_seconds = 1000}, image, &stats));
+        SCENE_MUST(&device, bl_job_render(job, &(bl_render_desc){.spp = 2, .slice_seconds = 1000}, image,
+                                          &stats)); /* one slice, since the speed is known */
+        bytes[how] = stats.device_bytes;
+        bl_job_destroy(job);
+    }
+    for (int how = BL_WAVEFRONT_VERTEX; how < BL_WAVEFRONT_COUNT; how++) {
+        assert_true(bytes[how] > bytes[BL_WAVEFRONT_NONE] + (8 << 20));
+        assert_true(bytes[how] <= bytes[BL_WAVEFRONT_NONE] + (64 << 20));
+    }
+    free(image);
+    bl_scene_destroy(scene);
+    arena_free(&a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(scenes),
+        cmocka_unit_test(refusals),
+        cmocka_unit_test(memory),
     };
     return SCENE_DEVICE_RUN(&device, &folder, "wavefront", tests);
 }
