@@ -889,7 +889,12 @@ typedef struct bl_fit_parameter {
     uint64_t prior;
     double prior_weight, prior_centre;
     double beta_1, beta_2; /* adam; 0: the fit's */
-    uint64_t reserved[2];
+    /* Not 0: a step leaves elements as they are whose gradient is exactly 0, as PyTorch's SparseAdam: for
+     * large textures of which a step sees little. Their moments do not decay, so they do not move on by what
+     * was seen of them before. Needs adam, and neither prior, total variation nor large steps. Where all
+     * elements have gradients it changes nothing. */
+    uint64_t sparse;
+    uint64_t reserved[1];
 } bl_fit_parameter;
 
 typedef struct bl_fit_view {

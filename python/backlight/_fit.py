@@ -21,7 +21,7 @@ from ._scene import Scene, as_scene
 
 _PARAMETER = {"rate": 0.0, "least": 0.0, "most": 0.0, "initial": None, "total_variation": 0.0, "smoothing": 0.0,
               "large_steps": 0.0, "fixed_axes": 0, "motion": "rigid", "prior": "none", "prior_weight": 0.0, "prior_centre": 0.0,
-              "beta_1": 0.0, "beta_2": 0.0}
+              "beta_1": 0.0, "beta_2": 0.0, "sparse": False}
 _VIEW = {"target": None, "sensor": 0, "to_world": None, "held_out": False, "weights": None, "weight": 0.0}
 _TERM = {"type": "l2", "constant": 0.0, "weight": 0.0, "levels": 0}
 _NUMBERS = {"loss_constant": 0.0, "rate": 0.0, "beta_1": 0.0, "beta_2": 0.0, "momentum": 0.0, "alpha": 0.0, "epsilon": 0.0, "wanted_noise": 0.0}
@@ -62,7 +62,7 @@ def _parameters(scene: Scene, given: Any, groups: Mapping[str, Any]) -> list[dic
                                                    "prior_centre", "beta_1", "beta_2")}
         found.append({"name": name, "initial": start, "motion": as_choice(p["motion"], CHOICES["motion"], "motion"),
                       "prior": as_choice(p["prior"], CHOICES["prior"], "prior"),
-                      "fixed_axes": as_count(p["fixed_axes"], "fixed_axes", 7), **numbers})
+                      "fixed_axes": as_count(p["fixed_axes"], "fixed_axes", 7), "sparse": bool(p["sparse"]), **numbers})
     return found
 
 
@@ -98,7 +98,7 @@ class Fit:
     parameters: a list of names, or a dict from names to learning rates or to dicts with `rate`, `least` and `most`
     (bounds; both 0: the parameter's own range), `initial` (values; else the scene's), `total_variation`,
     `smoothing`, `large_steps`, `fixed_axes`, `motion` ("rigid", "similarity", "free"), `prior` ("l2", "l1") with
-    `prior_weight` and `prior_centre`, `beta_1`, `beta_2`. groups: a dict from patterns of names (* for any characters, ? for
+    `prior_weight` and `prior_centre`, `beta_1`, `beta_2`, `sparse`. groups: a dict from patterns of names (* for any characters, ? for
     one) to such settings; later ones win, and what a parameter says itself wins over all. target: float32 (height, width, 3); or views: a list of targets or of dicts
     with `target`, `sensor`, `to_world` (4 x 4), `held_out`, `weights` (height, width: how much each pixel counts, 0
     or above) and `weight` (of the view among the views).

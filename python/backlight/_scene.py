@@ -209,7 +209,7 @@ class Scene:
 
 
 def load_file(path: str | os.PathLike[str], options: Mapping[str, Any] | None = None, /, **defines: Any) -> Scene:
-    """Loads a scene of Mitsuba 3 (XML). defines: values for $key in the file (resolution=64, spp=16).
+    """Loads a scene of Mitsuba 3 (XML) or in glTF 2.0. defines: values for $key in the file (resolution=64, spp=16).
 
     options: `mode` ("rgb"; "mono", luminance alone; "spectral", wavelengths; "rgb_polarized"; "mono_polarized";
     "spectral_polarized"; or a variant of Mitsuba, "llvm_ad_mono"), `integrator` (a name instead of the scene's),

@@ -62,6 +62,7 @@ void read_parameters(FitState &state, Parts &parts, const nb::list &given)
         p.prior = nb::cast<uint64_t>(d["prior"]);
         p.prior_weight = nb::cast<double>(d["prior_weight"]);
         p.prior_centre = nb::cast<double>(d["prior_centre"]);
+        p.sparse = nb::cast<bool>(d["sparse"]);
         p.beta_1 = nb::cast<double>(d["beta_1"]), p.beta_2 = nb::cast<double>(d["beta_2"]);
         parts.parameters.push_back(p);
     }

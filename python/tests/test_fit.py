@@ -199,6 +199,30 @@ def test_window(box, target):
     assert len(early) == next(n for n in range(16, 61) if reached(whole[n - 16:n])) < 60 and early == whole[:len(early)]
 
 
+def test_sparse(box, target):
+    """Where all values have gradients nothing changes; of a texture, texels that a step does not see stay as they are."""
+    dense, sparse = (bl.Fit(box, {RED: {"initial": GREY, "sparse": s}}, target, spp=8).run(3) for s in (False, True))
+    assert dense[RED].tobytes() == sparse[RED].tobytes()
+    scene = bl.load_dict({"type": "scene", "integrator": {"type": "direct"}, "sky": {"type": "constant"},
+                          "camera": {"type": "orthographic", "to_world": bl.Transform().look_at([0, 0, 3], [0, 0, 0], [0, 1, 0]),
+                                     "film": {"type": "hdrfilm", "width": 16, "height": 16, "filter": {"type": "box"}}},
+                          "wall": {"type": "rectangle", "bsdf": {"type": "diffuse", "reflectance": {
+                              "type": "bitmap", "raw": True, "filter_type": "nearest", "bitmap": np.full((64, 64, 3), .5, np.float32)}}}})
+    name = next(n for n in bl.traverse(scene) if n.endswith("reflectance.data"))
+    fits = [bl.Fit(scene, {name: {"sparse": s}}, np.ones((16, 16, 3), np.float32), spp=2, batch=8, rate=.02) for s in (False, True)]
+    moved = []
+    for step in range(4):
+        before = fits[1][name].copy()
+        for fit in fits:
+            fit.step()
+        moved.append((fits[1][name] != before).any(axis=2))
+        assert 0 < moved[-1].sum() <= 16
+    assert not (moved[0] & moved[1]).any() and (fits[0][name] != .5).any(axis=2).sum() >= sum(moved).astype(bool).sum()
+    assert not np.array_equal(fits[0][name], fits[1][name])  # Adam's own steps go on by their moments
+    with pytest.raises(bl.ArgumentError, match="sparse steps are adam's"):
+        bl.Fit(scene, {name: {"sparse": True, "total_variation": 1}}, np.ones((16, 16, 3), np.float32))
+
+
 def test_terms(box, target):
     """A sum of losses has what its terms have; one term alone is the loss itself."""
     plain, one = make(box, target).run(3), make(box, target, loss=["l2"]).run(3)

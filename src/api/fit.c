@@ -510,6 +510,7 @@ void fit_record_move(bl_fit *fit)
                                               .parameter_first = value_first,
                                               .gradient_first = first,
                                               .fixed_point = !penalised,
+                                              .sparse = f->sparse,
                                               .step = step - d->first_step,
                                               .factor = rate_factor(fit, step),
                                               .beta_1 = f->beta_1,

@@ -31,6 +31,7 @@ typedef struct fit_identity {
 /* What bl_fit_parameter says of one of the job's parameters, with defaults resolved. */
 typedef struct fit_parameter {
     double rate, beta_1, beta_2;
+    bool sparse;
     float lower, upper;
     double total_variation, smoothing;
     bl_prior prior;

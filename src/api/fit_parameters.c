@@ -210,6 +210,12 @@ static bl_result set_parameter(bl_fit *fit, const bl_fit_parameter *f, uint32_t 
         return error_set(err, BL_ERROR_ARGUMENT, "%s: beta_1 and beta_2 are adam's, the optimiser is %s",
                          p->name, fit_optimizer_name(fit->desc.optimizer));
     TRY(check_prior(f, p, err));
+    if (f->sparse && (fit->desc.optimizer != BL_OPTIMIZER_ADAM || f->prior != BL_PRIOR_NONE ||
+                      f->total_variation > 0 || f->large_steps > 0))
+        return error_set(
+            err, BL_ERROR_ARGUMENT,
+            "%s: sparse steps are adam's; a prior, a total variation and large steps move all values",
+            p->name);
     fit->parameters[k] = (fit_parameter){
         .rate = f->rate > 0 ? f->rate : fit->desc.rate,
         .beta_1 = f->beta_1 > 0 ? f->beta_1 : fit->desc.beta_1,
@@ -218,6 +224,7 @@ static bl_result set_parameter(bl_fit *fit, const bl_fit_parameter *f, uint32_t 
         .upper = own ? (float)f->most : p->most,
         .total_variation = f->total_variation,
         .smoothing = f->smoothing > 0 ? f->smoothing : 1e-3,
+        .sparse = f->sparse != 0,
         .prior = (bl_prior)f->prior,
         .prior_weight = f->prior_weight,
         .prior_centre = f->prior_centre,

@@ -135,9 +135,9 @@ static uint64_t hash_job(const bl_fit *fit, const bl_fit_desc *desc)
     }
     for (uint32_t k = 0; k < job->requested_count; k++) {
         const fit_parameter *f = &fit->parameters[k];
-        double how[] = {f->rate,         (double)f->lower, (double)f->upper, f->total_variation,
-                        f->smoothing,    f->lambda,        f->fixed_axes,    f->prior,
-                        f->prior_weight, f->prior_centre,  f->beta_1,        f->beta_2};
+        double how[] = {f->rate,   (double)f->lower, (double)f->upper, f->total_variation, f->smoothing,
+                        f->lambda, f->fixed_axes,    f->prior,         f->prior_weight,    f->prior_centre,
+                        f->beta_1, f->beta_2,        f->sparse};
         add(&h, how, sizeof how);
     }
     add(&h, job->requested, 4 * (size_t)job->requested_count);

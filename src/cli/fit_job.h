@@ -9,6 +9,7 @@ typedef struct fit_job_parameter {
     const char *name;
     double rate; /* 0: the optimizer's; so */
     double beta_1, beta_2;
+    bool sparse;        /* steps leave values without a gradient as they are */
     double least, most; /* valid where bounded */
     bool bounded;
     double large_steps;                /* lambda of large steps; 0: ordinary ones */

@@ -34,6 +34,7 @@ static void lay_over(fit_job_parameter *p, const fit_job_parameter *over)
     const double given[] = {over->rate, over->beta_1, over->beta_2, over->total_variation, over->smoothing};
     for (size_t i = 0; i < sizeof given / sizeof *given; i++)
         *numbers[i] = given[i] > 0 ? given[i] : *numbers[i];
+    p->sparse |= over->sparse;
     if (over->bounded)
         p->bounded = true, p->least = over->least, p->most = over->most;
     if (over->prior != BL_PRIOR_NONE)
@@ -74,15 +75,17 @@ static int read_group(json_place *at, const cJSON *one, uint32_t k, const fit_jo
     {                                                                                                        \
 #name, KEY_SHARE, offsetof(group, settings) + offsetof(fit_job_parameter, name), false               \
     }
-    static const json_key keys[] = {{"parameters", KEY_TEXT, offsetof(group, pattern), true},
-                                    {"bounds", KEY_OTHER, 0, false},
-                                    {"prior", KEY_OTHER, 0, false},
-                                    SETTING(rate),
-                                    SHARE(beta_1),
-                                    SHARE(beta_2),
-                                    SETTING(total_variation),
-                                    SETTING(smoothing),
-                                    {0}};
+    static const json_key keys[] = {
+        {"parameters", KEY_TEXT, offsetof(group, pattern), true},
+        {"bounds", KEY_OTHER, 0, false},
+        {"prior", KEY_OTHER, 0, false},
+        {"sparse", KEY_FLAG, offsetof(group, settings) + offsetof(fit_job_parameter, sparse), false},
+        SETTING(rate),
+        SHARE(beta_1),
+        SHARE(beta_2),
+        SETTING(total_variation),
+        SETTING(smoothing),
+        {0}};
 #undef SETTING
 #undef SHARE
     uint32_t matched = 0;

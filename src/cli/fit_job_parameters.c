@@ -115,6 +115,7 @@ int job_read_parameters(json_place at, const cJSON *json, fit_job *job)
         {"beta_2", KEY_SHARE, offsetof(fit_job_parameter, beta_2), false},
         {"total_variation", KEY_POSITIVE, offsetof(fit_job_parameter, total_variation), false},
         {"smoothing", KEY_POSITIVE, offsetof(fit_job_parameter, smoothing), false},
+        {"sparse", KEY_FLAG, offsetof(fit_job_parameter, sparse), false},
         {"prior", KEY_OTHER, 0, false},
         {"large_steps", KEY_OTHER, 0, false},
         {"motion", KEY_TEXT, offsetof(fit_job_parameter, motion_name), false},

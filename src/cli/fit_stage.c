@@ -214,6 +214,7 @@ static int create_fit(fit_work *w)
             .rate = asked->rate,
             .beta_1 = asked->beta_1,
             .beta_2 = asked->beta_2,
+            .sparse = asked->sparse,
             .initial = w->parameters[k].start,
             .total_variation = asked->total_variation,
             .smoothing = asked->smoothing,

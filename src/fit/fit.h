@@ -213,6 +213,7 @@ typedef struct fit_optimizer {
                            those whose value is not; never reset here */
     uint32_t count, parameter_first, gradient_first;
     bool fixed_point;
+    bool sparse;         /* adam: elements without a gradient are left as they are, and cost little */
     uint32_t step;       /* 1 for the first */
     double rate, factor; /* factor: of the rate, in this step */
     double lower, upper;

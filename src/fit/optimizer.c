@@ -81,5 +81,7 @@ void fit_record_optimizer(gpu_batch *batch, fit_kernels *kernels, const fit_opti
     c->numbers(args, numbers);
     for (int i = 0; i < NUMBERS; i++)
         push[SHARED + i] = float_word(numbers[i]);
-    fit_dispatch(batch, kernels, c->kernel, buffers, push, args->count);
+    BL_ASSERT(!args->sparse || args->kind == BL_OPTIMIZER_ADAM, "sparse steps of %s", c->name);
+    fit_dispatch(batch, kernels, args->sparse ? FIT_OPTIMIZER_ADAM_SPARSE : c->kernel, buffers, push,
+                 args->count);
 }

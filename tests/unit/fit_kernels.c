@@ -565,7 +565,7 @@ static const limits parts[PARTS] = {
 static void reference_step(const fit_optimizer *o, reference *r, const float *g)
 {
     for (uint32_t i = 0; i < ELEMENTS; i++) {
-        if (!isfinite(g[i]))
+        if (!isfinite(g[i]) || (o->sparse && g[i] == 0))
             continue;
         const limits *l = &parts[i / PART];
         double x = r->x[i] - o->factor * l->rate * way_of(o, r, i, (double)g[i]);
@@ -574,11 +574,13 @@ static void reference_step(const fit_optimizer *o, reference *r, const float *g)
 }
 
 /* the gradient of step t: smooth, with one element that is sometimes NaN and one that is sometimes
- * infinite */
-static void make_gradient(float *g, uint32_t t, bool holes)
+ * infinite. sparse: most have none */
+static void make_gradient(float *g, uint32_t t, bool holes, bool sparse)
 {
     for (uint32_t i = 0; i < ELEMENTS; i++)
         g[i] = rintf(4096.0f * sinf((float)i * 1.7f + (float)t * 0.3f)) / 4096.0f;
+    for (uint32_t i = 0; i < ELEMENTS && sparse; i++)
+        g[i] = i % 5 == 2 || (i + t) % 3 ? 0 : g[i]; /* some never have one, the others in every third step */
     if (holes && t % 3 == 1) {
         g[7] = NAN;
         g[8] = t % 2 ? INFINITY : -INFINITY;
@@ -651,7 +653,7 @@ static void follows_the_reference(void **state, fit_optimizer args)
     uint32_t holes = 0;
     for (args.step = 1; args.step <= STEPS; args.step++) {
         args.factor = args.step < 20 ? 1 : 0.25;
-        make_gradient(g, args.step, !args.fixed_point);
+        make_gradient(g, args.step, !args.fixed_point, args.sparse);
         holes += !isfinite(g[7]) ? 2 : 0;
         store_gradient(args.gradient, g, args.fixed_point);
         begin(f);
@@ -699,6 +701,7 @@ static void optimisers_follow_the_reference(void **state)
     static const fit_optimizer kinds[] = {
         {.kind = BL_OPTIMIZER_ADAM, .beta_1 = .9, .beta_2 = .999, .epsilon = 1e-8},
         {.kind = BL_OPTIMIZER_ADAM, .beta_1 = .5, .beta_2 = .9, .epsilon = 1e-2},
+        {.kind = BL_OPTIMIZER_ADAM, .beta_1 = .9, .beta_2 = .999, .epsilon = 1e-8, .sparse = true},
         {.kind = BL_OPTIMIZER_SGD},
         {.kind = BL_OPTIMIZER_SGD, .momentum = .9},
         {.kind = BL_OPTIMIZER_SGD, .momentum = .9, .nesterov = true},

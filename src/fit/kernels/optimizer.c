@@ -2,7 +2,8 @@
  * One step of an optimiser: one invocation per element reads its gradient and state, asks for the way to go,
  * and stores x = clamp(x - rate * way, lower, upper). An element whose gradient, state or way is NaN or
  * infinite keeps its value and its state, and is counted. So is an element whose value is NaN or infinite in
- * the end.
+ * the end. optimizer_adam_sparse leaves out elements whose gradient is exactly 0: as PyTorch's SparseAdam,
+ * their moments do not decay, and the bias correction of others counts all steps.
  *
  * binding 0  parameters x, f32; element i is word parameter_first + i
  * binding 1  gradient: f32 per element, or two words (fixed_point.c) with flag 1; element i is number
@@ -52,7 +53,22 @@ static ir_ref bounded(ir_func *f, ir_ref value)
     return ir_select(f, nan, value, ir_min(f, ir_max(f, value, fit_real(f, LOWER)), fit_real(f, UPPER)));
 }
 
-static ir_module *trace_optimizer(const char *name, uint32_t states, step_function step)
+/* Whether an element has a gradient: not all of its bits are 0. */
+static ir_ref has_gradient(ir_func *f, ir_ref element)
+{
+    ir_ref one = ir_u32(f, 1), zero = ir_u32(f, 0), word = ir_shl(f, element, one);
+    ir_ref fixed = ir_if(f, ir_ne(f, ir_and(f, fit_word(f, FLAGS), one), zero));
+    ir_ref both =
+        ir_or(f, ir_load(f, IR_U32, GRADIENT, word), ir_load(f, IR_U32, GRADIENT, ir_add(f, word, one)));
+    ir_else(f);
+    ir_ref plain = ir_bits_to_u32(f, ir_load(f, IR_F32, GRADIENT, element));
+    ir_endif(f);
+    return ir_ne(f, ir_phi(f, fixed, both, plain), zero);
+}
+
+/* sparse: elements without a gradient stay as they are, their state included, and nothing of them is read but
+ * that. */
+static ir_module *trace_optimizer(const char *name, uint32_t states, step_function step, bool sparse)
 {
     static const fit_binding bindings[BINDINGS] = {{"parameters", false}, {"gradient", true},
                                                    {"scale", true},       {"state_1", false},
@@ -61,6 +77,8 @@ static ir_module *trace_optimizer(const char *name, uint32_t states, step_functi
     ir_ref i = ir_global_id(f), state[2];
     fit_where(f, ir_lt(f, i, fit_word(f, COUNT)));
     ir_ref e = ir_add(f, fit_word(f, GRADIENT_FIRST), i), p = ir_add(f, fit_word(f, PARAMETER_FIRST), i);
+    if (sparse)
+        fit_where(f, has_gradient(f, e));
     ir_ref g = read_gradient(f, e), bad = fit_not_finite(f, g), x = ir_load(f, IR_F32, PARAMETERS, p);
     for (uint32_t k = 0; k < states; k++)
         state[k] = ir_load(f, IR_F32, STATE + k, e);
@@ -76,6 +94,8 @@ static ir_module *trace_optimizer(const char *name, uint32_t states, step_functi
         ir_store(f, STATE + k, e, state[k]);
     ir_store(f, PARAMETERS, p, next);
     fit_where_end(f);
+    if (sparse)
+        fit_where_end(f);
     fit_where_end(f);
     return fit_trace_end(f);
 }
@@ -116,6 +136,13 @@ static ir_ref rmsprop(ir_func *f, ir_ref g, ir_ref *state)
     return ir_div(f, ir_mul(f, number(f, 3), g), ir_add(f, ir_sqrt(f, state[0]), number(f, 2)));
 }
 
-ir_module *fit_trace_optimizer_adam(void) { return trace_optimizer("optimizer_adam", 2, adam); }
-ir_module *fit_trace_optimizer_sgd(void) { return trace_optimizer("optimizer_sgd", 1, sgd); }
-ir_module *fit_trace_optimizer_rmsprop(void) { return trace_optimizer("optimizer_rmsprop", 1, rmsprop); }
+ir_module *fit_trace_optimizer_adam(void) { return trace_optimizer("optimizer_adam", 2, adam, false); }
+ir_module *fit_trace_optimizer_adam_sparse(void)
+{
+    return trace_optimizer("optimizer_adam_sparse", 2, adam, true);
+}
+ir_module *fit_trace_optimizer_sgd(void) { return trace_optimizer("optimizer_sgd", 1, sgd, false); }
+ir_module *fit_trace_optimizer_rmsprop(void)
+{
+    return trace_optimizer("optimizer_rmsprop", 1, rmsprop, false);
+}

@@ -30,6 +30,7 @@
     X(PRIOR_L2, prior_l2, 2)                                                                                 \
     X(PRIOR_L1, prior_l1, 2)                                                                                 \
     X(OPTIMIZER_ADAM, optimizer_adam, 6)                                                                     \
+    X(OPTIMIZER_ADAM_SPARSE, optimizer_adam_sparse, 6)                                                       \
     X(OPTIMIZER_SGD, optimizer_sgd, 6)                                                                       \
     X(OPTIMIZER_RMSPROP, optimizer_rmsprop, 6)                                                               \
     X(PIXELS_OUT, pixels_out, 2)                                                                             \

@@ -95,6 +95,7 @@ typedef struct gltf {
     scene_assembly *assembly;
     bl_error *err;
     cJSON *json;
+    void *held;        /* stands for the memory of `json` in the budget */
     gltf_bytes binary; /* of a GLB file */
     gltf_list lists[GLTF_ARRAY_COUNT];
     gltf_bytes *buffers;      /* by index; data NULL: not read yet */

@@ -53,8 +53,8 @@ static bl_result open_glb(gltf *g, gltf_bytes file, gltf_bytes *json)
 
 /* ---- JSON ---- */
 
-/* The parser takes its memory from the C library. So that it stays within the budget, it is asked before
- * whether there is room for as many values as the text can have. */
+/* The parser takes its memory from the C library. So that the budget knows, as much as the values of the text
+ * can need is taken from it, and held without being touched as long as the values are there. */
 static bl_result parse_json(gltf *g, gltf_bytes from)
 {
     size_t values = 1;
@@ -62,7 +62,9 @@ static bl_result parse_json(gltf *g, gltf_bytes from)
     for (size_t i = 0; i < from.size; i++)
         values += from.data[i] == ',' || from.data[i] == '[' || from.data[i] == '{';
     TRY(budget_take(BUDGET_TEXT, from.size, g->err));
-    TRY(memory_check(values * BYTES_A_VALUE + 2 * from.size, g->err));
+    g->held = memory_alloc(values * BYTES_A_VALUE + 2 * from.size);
+    if (!g->held)
+        return gltf_error(g, BL_ERROR_MEMORY, whole, "out of memory for %zu values", values);
     g->json = cJSON_ParseWithLengthOpts((const char *)from.data, from.size, &end, false);
     if (!g->json) {
         const size_t at = end ? (size_t)(end - (const char *)from.data) : 0;
@@ -194,6 +196,7 @@ bl_result gltf_open(gltf *g, const char *name, const void *data, size_t size)
 void gltf_close(gltf *g)
 {
     cJSON_Delete(g->json);
+    memory_free(g->held);
     for (uint32_t k = 0; k < g->lists[GLTF_BUFFERS].count && g->buffers; k++)
         if (g->buffers[k].data != g->binary.data)
             memory_free((void *)(uintptr_t)g->buffers[k].data);

@@ -141,6 +141,7 @@ static bl_result push_orphans(gltf *g, node_stack *stack)
         waiting w = {.node = i};
         memcpy(w.parent, identity, sizeof identity);
         stack->reached[i] = !child[i];
+        TRY(array_check(&stack->list, 1, g->err));
         if (!child[i])
             array_push(&stack->list, w);
     }
