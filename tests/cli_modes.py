@@ -35,9 +35,8 @@ def gradient(folder, name, *args):
     return np.load(os.path.join(out, WALL + ".npy")), summary["loss"]
 
 
-def light_mode(path, *args):
-    done = subprocess.run([PROGRAM, "render", path, "--spp", "1", "-o", path + ".exr", "--json", *args], capture_output=True,
-                          text=True)
+def light_mode(path, out, *args):
+    done = subprocess.run([PROGRAM, "render", path, "--spp", "1", "-o", out, "--json", *args], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)["light_mode"], done.stderr
 
@@ -53,8 +52,8 @@ def check_scenes_of_a_mode(folder, mono, out):
     assert np.array_equal(read_pfm(mono), read_pfm(out))
     assert "mode spectral, as asked for; the scene says mono" in run("render", path, "--mode", "spectral", "--spp", "1", "-o",
                                                                      out)
-    assert light_mode(path)[0] == "mono" and light_mode(path, "--mode", "rgb")[0] == "rgb"
-    plain = light_mode(SCENE)
+    assert light_mode(path, out)[0] == "mono" and light_mode(path, out, "--mode", "rgb")[0] == "rgb"
+    plain = light_mode(SCENE, out)
     assert plain[0] == "rgb" and "mode" not in plain[1], plain
     name = os.path.join(folder, "job_of_scene.json")
     for own, mode in ((None, "mono"), ("rgb", "rgb")):

@@ -94,6 +94,12 @@ static bl_result make_all(const making *m, const opt_cut *cut, bl_error *err)
     return make(m, cut->end, "end", -1, &w->end, err);
 }
 
+static uint32_t lanes_for(uint32_t words, uint32_t targets)
+{
+    uint32_t lanes = BYTES_MOST / 4 / (words + 2 + targets) / LOCAL_SIZE * LOCAL_SIZE;
+    return lanes < LANES_MOST ? lanes : LANES_MOST;
+}
+
 static bl_result cut_and_make(const making *m, bl_error *err)
 {
     bl_job *job = m->job;
@@ -117,7 +123,11 @@ static bl_result cut_and_make(const making *m, bl_error *err)
     TRY(r);
     m->w->took.optimise_seconds = clock_seconds() - start - m->w->took.trace_seconds;
     m->w->took.state_bytes = 4 * cut.words;
-    r = make_all(m, &cut, err);
+    if (lanes_for(cut.words, cut.targets) == 0)
+        r = error_set(err, BL_ERROR_UNSUPPORTED, "%s: walks of %u words have no room in memory",
+                      render_passes[m->pass].name, cut.words);
+    else
+        r = make_all(m, &cut, err);
     opt_cut_free(&cut);
     return r;
 }
@@ -166,9 +176,7 @@ static layout layout_for(const struct wavefront *w, uint32_t lanes)
 
 uint32_t wavefront_lanes(const bl_job *job, render_pass pass)
 {
-    const struct wavefront *w = job->wavefronts[pass];
-    uint32_t lanes = BYTES_MOST / 4 / (w->words + 2 + w->targets) / LOCAL_SIZE * LOCAL_SIZE;
-    return lanes < LANES_MOST ? lanes : LANES_MOST;
+    return lanes_for(job->wavefronts[pass]->words, job->wavefronts[pass]->targets);
 }
 
 typedef struct run {
