@@ -18,6 +18,9 @@ static char *folder;
 #define FOG(albedo)                                                                                          \
     "<medium type='homogeneous' name='interior'><rgb name='sigma_t' value='.5,.3,.2'/><float name='albedo' " \
     "value='" albedo "'/></medium>"
+#define GLOWING_FOG                                                                                          \
+    "<medium type='homogeneous' name='interior'><rgb name='sigma_t' value='.5,.3,.2'/><float name='albedo' " \
+    "value='.5'/><rgb name='emission' value='.2,.3,.1'/></medium>"
 #define HULL(medium)                                                                                         \
     "<shape type='cube'>" AT(                                                                                \
         "<scale value='4,4,.9'/><rotate y='1' angle='10'/><translate z='.3'/>") "<bsdf type='null'/>" medium \
@@ -60,6 +63,24 @@ static const struct {
       .004},
      "volpath"},
     {{"path: a ball in fog under a lamp", "3", FRONT, BALL_IN_FOG, "it.to_world", {1, .2, .3}, 64, .02},
+     "volpath"},
+    {{"seen: a ball in fog that glows",
+      "1",
+      FRONT,
+      WALL HULL(GLOWING_FOG) BALL("<translate value='.07,.1,.2'/>"),
+      "it.to_world",
+      {1, .2, .3},
+      64,
+      .005},
+     "volpath"},
+    {{"path: a ball in fog that glows",
+      "2",
+      FRONT,
+      WALL HULL(GLOWING_FOG) BALL("<translate value='.07,.1,.2'/>"),
+      "it.to_world",
+      {1, .2, .3},
+      64,
+      .005},
      "volpath"},
     {{"path: its lamp moves", "3", FRONT, BALL_IN_FOG, "lamp.to_world", {1, .2, .3}, 64, .02}, "volpath"},
     {{"all: a ball in fog, the camera moves",

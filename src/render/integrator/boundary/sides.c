@@ -69,6 +69,11 @@ static void keep_vertex(walk *w, ir_ref when, const walk_position *from, const w
     if (w->media)
         first.valid = ir_and(f, first.valid, ir_not(f, v->flight.collides));
     distance = ir_select(f, v->si.valid, distance, t_f32(t, 1e30f));
+    if (w->media && emission_any(w)) { /* What the stretch emits reaches its end, wherever the flight ends. */
+        const walk_stretch *s = &v->flight.s;
+        ir_ref end = ir_add(f, v3_dot(t, v3_sub(t, s->o, from->o), from->d), s->limit);
+        distance = ir_select(f, v->flight.collides, end, distance);
+    }
     *reach = ir_select(f, when, distance, *reach);
     kept->valid = ir_select(f, when, met->valid, kept->valid);
     kept->entry = ir_select(f, when, met->entry, kept->entry), kept->t = ir_select(f, when, met->t, kept->t);
@@ -129,7 +134,9 @@ boundary_sides boundary_trace(walk *w, const boundary_point *b, vec3 from, const
 /* Both rays get as far as the edge. If only one did, the edge would lie exactly behind another one, as where
  * a face is seen edge-on, and that one counts. The ray past the inner side may meet a round or slanting
  * surface somewhat before the edge: at about sqrt(2 R offset) of a ball of radius R. In a medium rays that
- * collide before they get there count nothing, so the others stand for what the medium lets through. */
+ * collide before they get there count nothing, so the others stand for what the medium lets through. Where a
+ * medium emits they do count: what they meet behind the collision is the same on both sides, but not what the
+ * stretch emits. */
 ir_ref boundary_seen(walk *w, const boundary_point *b, const boundary_sides *s)
 {
     tracer *t = &w->t;

@@ -107,6 +107,7 @@ static way walk_to(walk *w, ir_ref sample, ir_ref depth)
     state_endloop(f, loop, &state, &next);
     state_way(w, &state, &x);
     state_end(&state);
+    x.p.radiance = color_all(t_f32(t, 0)); /* nobody asks what was found on the way */
     return x;
 }
 
