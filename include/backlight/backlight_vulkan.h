@@ -3,8 +3,7 @@
  * docs/embedding.md says it step by step. EXPERIMENTAL: may change in any version.
  *
  *     bl_vulkan_requirements(ctx, &instance, physical, &needs);     what to enable, before there is a device
- *     bl_device_from_vulkan(ctx, &desc, &device);                   jobs and fits work on it as on one of
- * ours
+ *     bl_device_from_vulkan(ctx, &desc, &device);                   jobs and fits work on it
  *
  * Nothing here keeps state outside of handles. Calls with objects of one context are for one thread at a
  * time; objects of different contexts are independent, also on one VkDevice, if its queue has lock and
