@@ -39,7 +39,7 @@ static const char *smooth_lack(const render_scene *s)
                   : "what moves in mirrors, behind smooth glass and next to masks is left out";
 }
 
-const char *edges_lack(render_scene *s)
+static const char *find_lack(render_scene *s)
 {
     const char *lacks = NULL;
     bool masks = render_some_bsdf(s, bsdf_is_mask);
@@ -57,10 +57,17 @@ const char *edges_lack(render_scene *s)
     return lacks;
 }
 
+/* Asked for by every parameter that moves something, but the same for all of a scene. */
+const char *edges_lack(render_scene *s)
+{
+    if (!s->edges_lack_known)
+        s->edges_lack = find_lack(s), s->edges_lack_known = true;
+    return s->edges_lack;
+}
+
 void edges_reasons_of_lights(render_scene *s)
 {
-    const char *lack = NULL;
-    bool known = false, borders = edges_lit_possible(s); /* of cones */
+    bool borders = edges_lit_possible(s); /* of cones */
     for (uint32_t i = 0; i < s->emitters.count && edges_differentiated(s); i++) {
         const scene_object *o = s->emitters.data[i];
         for (uint32_t k = render_last_parameter(s, o); k; k = s->parameters.data[k - 1].next) {
@@ -69,9 +76,7 @@ void edges_reasons_of_lights(render_scene *s)
                 p->reason == emitter_moving_shadows || (p->reason == emitter_moving_border && borders);
             if (!moves_light((const emitter_class *)(const void *)o->cls, p) || !here)
                 continue;
-            if (!known)
-                lack = edges_lack(s), known = true;
-            p->reason = lack;
+            p->reason = edges_lack(s);
         }
     }
 }

@@ -201,7 +201,9 @@ typedef struct render_scene {
     object_name *names;         /* by object index; name NULL: it is nowhere in the scene */
     bool has_normals, has_uvs;  /* any mesh with vertex normals; with uvs */
     bool has_smooth_sdf;
-    bool has_heights; /* any heightfield */
+    bool edges_lack_known;  /* edges_reasons.c: whether edges_lack has been found */
+    const char *edges_lack; /* what gradients by parameters that move edges still lack; NULL: nothing */
+    bool has_heights;       /* any heightfield */
     bool kind_used[SHAPE_KIND_COUNT];
     float center[3], radius;             /* bounding sphere */
     const struct sampler_class *spreads; /* how random numbers are spread: the sampler's, or another */
