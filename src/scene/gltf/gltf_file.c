@@ -251,7 +251,7 @@ static const char *decode_path(arena *memory, const char *uri)
     char *path = arena_strdup(memory, uri), *to = path;
     for (const char *from = uri; *from; from++) {
         int high = *from == '%' ? hex_digit(from[1]) : -1, low = high < 0 ? -1 : hex_digit(from[2]);
-        *to++ = low < 0 ? *from : (char)(high << 4 | low);
+        *to++ = (char)(low < 0 ? *from : high << 4 | low);
         from += low < 0 ? 0 : 2;
     }
     *to = 0;
