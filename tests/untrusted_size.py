@@ -158,9 +158,9 @@ def gltf(kind, value, size=SIZE, **more):
 CAMERA = {"type": "perspective", "perspective": {"yfov": 1, "znear": 1}}
 
 
-def lights(light):
+def lights(light, size=SIZE * 3 // 4):
     """glTF of a light that very many nodes have."""
-    return gltf("nodes", {"extensions": {"KHR_lights_punctual": {"light": 0}}}, SIZE * 3 // 4, extensions={"KHR_lights_punctual": {"lights": [light]}})
+    return gltf("nodes", {"extensions": {"KHR_lights_punctual": {"light": 0}}}, size, extensions={"KHR_lights_punctual": {"lights": [light]}})
 
 
 side = 4000 if LONG else 1024
@@ -203,9 +203,10 @@ INPUTS = {
     "grid, resolution": lambda: {"scene.xml": xml('<shape type="cube"><bsdf type="null"/><medium name="interior" type="heterogeneous"><volume name="sigma_t" '
                                                   'type="gridvolume"><string name="resolution" value="1000"/><float name="value" value="1"/></volume></medium></shape>')},
     "glTF, many cameras": lambda: gltf("nodes", {"camera": 0}, SIZE if LONG else SIZE // 5, cameras=[CAMERA]),
-    "glTF, one name": lambda: gltf("primitives", {"attributes": {"POSITION": 0}}),
+    "glTF, one name": lambda: gltf("primitives", {"attributes": {"POSITION": 0}}, SIZE if LONG else SIZE // 3),
     "glTF, one light": lambda: lights({"type": "spot"}),
-    "glTF, a light of many keys": lambda: lights({"type": "point", **{"a%d" % k: 0 for k in range(SIZE // 50)}}),
+    # Its keys are searched for each node, so that a large one ends by the limit of time.
+    "glTF, a light of many keys": lambda: lights({"type": "point", **{"a%d" % k: 0 for k in range(SIZE // 50 if LONG else SIZE // 500)}}, SIZE * 3 // 4 if LONG else SIZE // 10),
     "sparse grid, allowed": lambda: volume("a.nvdb", wide_nvdb(-150, 150)),
     "sparse grid, too large": lambda: volume("a.nvdb", wide_nvdb(-300, 300)),
 }
