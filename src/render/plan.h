@@ -85,14 +85,15 @@ typedef struct plan {
     plan_group *groups; /* of the scene; where it has none, of all its primitives as one */
     uint32_t group_count;
     uint32_t *level_motions; /* of each instance: LEVEL_MOTION */
-    scene_bvh *rebuilt;    /* in place of the scene's: of the groups, then the outer one; NULL: the scene's */
-    bool baked;            /* small static geometry: the scene buffer's words are constants of the kernels */
-    bool sensor_moves;     /* but for the sensor's */
-    bool edges;            /* moving edges are differentiated, too (docs/theory/edges.md) */
-    uint32_t edge_cells;   /* of their curves; the passes have a table of these each, EDGE_TABLES */
-    uint32_t edge_mirrors; /* flat mirrors in which the sensor may see edges */
-    bool drt;              /* the extinction's gradient by differential ratio tracking
-                                  (integrator/media/differential_ratio_tracking.c); set before tracing */
+    scene_bvh *rebuilt;  /* in place of the scene's: of the groups, then the outer one; NULL: the scene's */
+    bool baked;          /* small static geometry: the scene buffer's words are constants of the kernels */
+    bool sensor_moves;   /* but for the sensor's */
+    bool edges;          /* moving edges are differentiated, too (docs/theory/edges.md) */
+    uint32_t edge_cells; /* of their curves; the passes have a table of these each, EDGE_TABLES */
+    bool edge_turns;     /* silhouettes have curves along which normals turn away (shape/silhouette_turn.c) */
+    uint32_t edge_mirrors;      /* flat mirrors in which the sensor may see edges */
+    bool drt;                   /* the extinction's gradient by differential ratio tracking
+                                       (integrator/media/differential_ratio_tracking.c); set before tracing */
     struct print_table *prints; /* what kernels print goes there (print.h); NULL: they print nothing. Set
                                    before tracing, and whoever sets it owns it */
     bool lists_lanes; /* samples of gradient passes go to pixels by a list of lanes (enum lane_word); set

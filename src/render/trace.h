@@ -333,12 +333,17 @@ static inline vec3 v3_vector_by_map(tracer *t, ir_ref record, uint32_t map, vec3
     return vec3_at(row);
 }
 
-/* A normal, by the map whose inverse this is: multiplied by the transpose. Of unit length. */
-static inline vec3 v3_normal_by_map(tracer *t, ir_ref record, uint32_t map, vec3 n)
+/* A normal, by the map whose inverse this is: multiplied by the transpose. n . v stays as it is for vectors v
+ * that are mapped, too. */
+static inline vec3 v3_covector_by_map(tracer *t, ir_ref record, uint32_t map, vec3 n)
 {
     vec3 x = v3_load(t, record, map), y = v3_load(t, record, map + 4), z = v3_load(t, record, map + 8);
-    return v3_normalize(t,
-                        v3_add(t, v3_scale(t, x, n.x), v3_add(t, v3_scale(t, y, n.y), v3_scale(t, z, n.z))));
+    return v3_add(t, v3_scale(t, x, n.x), v3_add(t, v3_scale(t, y, n.y), v3_scale(t, z, n.z)));
+}
+/* The same, of unit length. */
+static inline vec3 v3_normal_by_map(tracer *t, ir_ref record, uint32_t map, vec3 n)
+{
+    return v3_normalize(t, v3_covector_by_map(t, record, map, n));
 }
 
 /* ---- colours ---- */

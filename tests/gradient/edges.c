@@ -77,7 +77,40 @@ static char *folder;
     "value='14'/><float name='beam_width' value='14'/>" AT(                                                  \
         "<lookat origin='1.3,.6,2.8' target='.1,.05,-1' up='0,1,0'/>") "</emitter>"
 
+/* Shown with normals that are interpolated: near its silhouette they turn away before its faces do. */
+#define TWENTY "<string name='filename' value='twenty.obj'/><bsdf type='diffuse'/>"
+#define TURNED "<rotate x='1' angle='30'/><rotate y='1' angle='40'/><translate value='.1,.05,.5'/>"
+#define SUN                                                                                                  \
+    "<emitter type='directional'><vector name='direction' x='-1' y='.3' z='-.6'/><rgb name='irradiance' "    \
+    "value='3'/></emitter>"
+
 static const edge_case cases[] = {
+    {"seen: normals of a coarse mesh turn away, as its vertices move",
+     "2",
+     FRONT,
+     "<shape type='obj' id='it'>" AT(TURNED) TWENTY "</shape>" SUN,
+     "it.vertex_positions",
+     {1, .3, .2},
+     64,
+     .01},
+    {"seen: normals of a coarse mesh in a group",
+     "2",
+     FRONT,
+     "<shape type='shapegroup' id='g'><shape type='obj'>" TWENTY
+     "</shape></shape><shape type='instance' id='it'><ref id='g'/>" AT(
+         "<scale value='1.2,.8,1'/>" TURNED) "</shape>" SUN,
+     "it.to_world",
+     {1, .3, .2},
+     64,
+     .01},
+    {"seen: normals of a coarse mesh, by the camera",
+     "2",
+     FRONT,
+     "<shape type='obj' id='it'>" AT(TURNED) TWENTY "</shape>" SUN,
+     "sensor.translation",
+     {1, .3, .2},
+     64,
+     .01},
     {"path: a ball under a bulb, and a sky that light sampling never chooses",
      "2",
      "origin='0,0,3' target='0.05,0.03,-1' up='0,1,0'",

@@ -169,6 +169,14 @@ static const char knee[] = "-.55 -.2 .3 .15\n.08 .37 .4 .11\n.5 -.3 .2 .2\n";
 /* A tube of two segments that bends and gets thicker, with both ends in view. */
 static const char bow[] = "-1.1 -.9 .1 .08\n-.6 -.3 .3 .1\n-.1 .6 .5 .16\n.5 .2 .2 .22\n.9 -.7 .1 .3\n";
 
+/* An icosahedron. */
+static const char twenty[] =
+    "v -.35 .566 0\nv .35 .566 0\nv -.35 -.566 0\nv .35 -.566 0\nv 0 -.35 .566\nv 0 .35 .566\n"
+    "v 0 -.35 -.566\nv 0 .35 -.566\nv .566 0 -.35\nv .566 0 .35\nv -.566 0 -.35\nv -.566 0 .35\n"
+    "f 1 12 6\nf 1 6 2\nf 1 2 8\nf 1 8 11\nf 1 11 12\nf 2 6 10\nf 6 12 5\nf 12 11 3\nf 11 8 7\n"
+    "f 8 2 9\nf 4 10 5\nf 4 5 3\nf 4 3 7\nf 4 7 9\nf 4 9 10\nf 5 10 6\nf 3 5 12\nf 7 3 11\nf 9 7 8\n"
+    "f 10 9 2\n";
+
 /* Curves thick enough to fill a view. */
 static const char rod[] = "-4 .5 0 7\n5 -.3 .2 6.6\n",
                   strand[] = "-12 1 0 7\n-4 .5 .2 7.2\n4 -.5 0 6.8\n12 -1 .4 6.6\n";
@@ -221,6 +229,7 @@ char *scene_files_create(void)
         write_text(folder, "rod.curves", rod, &err) != BL_OK ||
         write_text(folder, "knee.curves", knee, &err) != BL_OK ||
         write_text(folder, "bow.curves", bow, &err) != BL_OK ||
+        write_text(folder, "twenty.obj", twenty, &err) != BL_OK ||
         write_text(folder, "strand.curves", strand, &err) != BL_OK) {
         fprintf(stderr, "no test files: %s\n", err.text);
         scene_files_remove(folder);

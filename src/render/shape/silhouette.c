@@ -2,7 +2,8 @@
  * Carriers of silhouettes, chosen and evaluated in kernels. The list is written by silhouette_edges.c.
  *
  * An edge of a mesh lies on a silhouette where both of its faces are on the same side of the plane through
- * edge and viewpoint. Elsewhere it is a crease: nothing is hidden behind it, but normals may jump there. */
+ * edge and viewpoint. Elsewhere it is a crease: nothing is hidden behind it, but normals may jump there, or
+ * light that reaches one of its faces only. */
 #include "render/shape/silhouette.h"
 #include "render/shape/silhouette_words.h"
 
@@ -71,7 +72,7 @@ static silhouette_point edge_point(tracer *t, const silhouette_place *at, vec3 v
 {
     ir_func *f = t->f;
     ir_ref edge = edge_of(t, at), other = t_word(t, edge, EDGE_OTHER), zero = t_f32(t, 0);
-    ir_ref border = ir_eq(f, other, t_u32(t, PLAN_NONE)), opposite = t_word(t, edge, EDGE_OPPOSITE);
+    ir_ref border = ir_ge(f, other, t_u32(t, EDGE_TURNS)), opposite = t_word(t, edge, EDGE_OPPOSITE);
     vec3 from = edge_vertex(t, at, t_word(t, edge, EDGE_FROM)),
          to = edge_vertex(t, at, t_word(t, edge, EDGE_TO));
     vec3 one = edge_vertex(t, at, opposite), two = edge_vertex(t, at, ir_select(f, border, opposite, other));
@@ -96,6 +97,11 @@ static silhouette_query query_at(tracer *t, const silhouette_place *at, vec3 vie
                               .along = at->along};
 }
 
+static ir_ref piece_turns(tracer *t, ir_ref edge)
+{
+    return ir_eq(t->f, t_word(t, edge, EDGE_OTHER), t_u32(t, EDGE_TURNS));
+}
+
 /* Puts s in the place of `of` where its kind of shape is the carrier's. */
 static void join(tracer *t, ir_ref branch, const silhouette_point *s, silhouette_point *of)
 {
@@ -105,6 +111,22 @@ static void join(tracer *t, ir_ref branch, const silhouette_point *s, silhouette
     of->blur = ir_phi(f, branch, ir_is_none(s->blur) ? t_f32(t, 0) : s->blur, of->blur);
     of->p = v3_phi(t, branch, s->p, of->p), of->along = v3_phi(t, branch, s->along, of->along);
     of->out = v3_phi(t, branch, s->out, of->out);
+}
+
+static silhouette_point mesh_point(tracer *t, const silhouette_place *at, vec3 viewpoint)
+{
+    ir_func *f = t->f;
+    silhouette_point s = edge_point(t, at, viewpoint);
+    if (!t->plan->edge_turns)
+        return s;
+    ir_ref edge = edge_of(t, at), branch = ir_if(f, piece_turns(t, edge));
+    s.blur = t_f32(t, 0);
+    silhouette_point own =
+        silhouette_turn(t, t_word(t, shape_of(t, at), SHAPE_DATA), edge, viewpoint, at->along);
+    ir_else(f);
+    ir_endif(f);
+    join(t, branch, &own, &s);
+    return s;
 }
 
 silhouette_point silhouette_at(tracer *t, const silhouette_place *at, vec3 viewpoint, bool backwards)
@@ -122,7 +144,7 @@ silhouette_point silhouette_at(tracer *t, const silhouette_place *at, vec3 viewp
         silhouette_query query = query_at(t, at, o);
         query.backwards = backwards;
         silhouette_point own =
-            k == SHAPE_TRIANGLES ? edge_point(t, at, o) : shape_kinds[k]->silhouette(t, &query);
+            k == SHAPE_TRIANGLES ? mesh_point(t, at, o) : shape_kinds[k]->silhouette(t, &query);
         ir_else(f);
         ir_endif(f);
         join(t, branch, &own, &s);
@@ -152,7 +174,30 @@ static vec3 moved_with_points(tracer *t, const silhouette_place *at, const shape
     return ir_is_none(level) ? p : v3_point_by_map(t, level, LEVEL_TO_WORLD, p);
 }
 
-vec3 silhouette_moved(tracer *t, const silhouette_place *at, vec3 p)
+/* The point on the curve along which the normal of a face turns away. */
+static vec3 moved_turn(tracer *t, const silhouette_place *at, vec3 viewpoint)
+{
+    ir_func *f = t->f;
+    ir_ref level = level_of(t, at), data = t_word(t, shape_of(t, at), SHAPE_DATA);
+    vec3 from = v3_detach(t, viewpoint);
+    if (!ir_is_none(level))
+        from = v3_point_by_map(t, level, LEVEL_TO_GROUP, from);
+    silhouette_turning s = silhouette_turn_moved(t, data, edge_of(t, at), from, at->along);
+    if (!ir_is_none(level)) {
+        s.p = v3_point_by_map(t, level, LEVEL_TO_WORLD, s.p);
+        s.n = v3_covector_by_map(t, level, LEVEL_TO_GROUP, s.n);
+        s.aside = v3_vector_by_map(t, level, LEVEL_TO_WORLD, s.aside);
+    }
+    if (t->plan->moves & MOVE_TO_WORLD) {
+        affine_map motion = to_world_motion_within(t, shape_of(t, at), level);
+        s.p = affine_point(t, &motion, s.p), s.n = affine_normal(t, &motion, s.n);
+    }
+    ir_ref g = v3_dot(t, s.n, v3_sub(t, s.p, viewpoint)),
+           step = t_ratio(t, ir_sub(f, ir_detach(f, g), g), ir_detach(f, s.square));
+    return v3_add(t, s.p, v3_scale(t, v3_detach(t, s.aside), step));
+}
+
+vec3 silhouette_moved(tracer *t, const silhouette_place *at, vec3 p, vec3 viewpoint)
 {
     ir_func *f = t->f;
     ir_ref level = level_of(t, at);
@@ -181,6 +226,14 @@ vec3 silhouette_moved(tracer *t, const silhouette_place *at, vec3 p)
     if (t->plan->moves & MOVE_TO_WORLD) {
         affine_map motion = to_world_motion_within(t, shape_of(t, at), level);
         p = affine_point(t, &motion, p);
+    }
+    if (t->plan->edge_turns) {
+        ir_ref mesh = ir_eq(f, t_word(t, at->carrier, CARRIER_KIND), t_u32(t, SHAPE_TRIANGLES)),
+               branch = ir_if(f, ir_and(f, mesh, piece_turns(t, edge_of(t, at))));
+        vec3 own = moved_turn(t, at, viewpoint);
+        ir_else(f);
+        ir_endif(f);
+        p = v3_phi(t, branch, own, p);
     }
     return p;
 }

@@ -7,7 +7,7 @@
  * has the edges of each mesh, with the probability of each. The probabilities follow from the scene as it was
  * loaded. They stay when it moves, which leaves estimates right.
  *
- * Everything here is detached but silhouette_moved. */
+ * Everything here is detached but silhouette_moved and silhouette_turn_moved. */
 #ifndef BL_RENDER_SHAPE_SILHOUETTE_H
 #define BL_RENDER_SHAPE_SILHOUETTE_H
 
@@ -67,7 +67,21 @@ typedef struct silhouette_point {
 /* backwards: silhouette_query.backwards. */
 silhouette_point silhouette_at(tracer *t, const silhouette_place *at, vec3 viewpoint, bool backwards);
 
-/* The point of silhouette_at (p), as it moves with vertices and with to_world. t: differentiated. */
-vec3 silhouette_moved(tracer *t, const silhouette_place *at, vec3 p);
+/* The point of silhouette_at (p), as it moves with vertices and with to_world, seen from a viewpoint that may
+ * move. t: differentiated. */
+vec3 silhouette_moved(tracer *t, const silhouette_place *at, vec3 p, vec3 viewpoint);
+
+/* ---- silhouette_turn.c ---- */
+
+/* Where the interpolated normal of a face turns away from the viewpoint. data: words of the mesh; edge: the
+ * words of the piece, whose first three are the face's vertices. In the space in which the mesh stands. */
+silhouette_point silhouette_turn(tracer *t, ir_ref data, ir_ref edge, vec3 viewpoint, ir_ref along);
+/* That point and the normal there, at a fixed place on the face, as vertices move (t: differentiated). When
+ * n . (p - viewpoint) becomes larger by g, the point of the curve steps by -g / square times `aside`. */
+typedef struct silhouette_turning {
+    vec3 p, n, aside;
+    ir_ref square;
+} silhouette_turning;
+silhouette_turning silhouette_turn_moved(tracer *t, ir_ref data, ir_ref edge, vec3 viewpoint, ir_ref along);
 
 #endif

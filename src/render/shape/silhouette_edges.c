@@ -7,8 +7,10 @@
  * edge counts as a border of the first.
  *
  * Edges are chosen with probabilities in proportion to their length times the share of directions for which
- * they lie on a silhouette: the angle by which the surface bends, over pi. Carriers that parameters move
- * stand first, so that one of them can be chosen by itself; others are chosen less often by STATIONARY. */
+ * they lie on a silhouette: the angle by which the surface bends, over pi. So are the curves on faces along
+ * which interpolated normals turn away (silhouette_turn.c): by the angle between the normals. Carriers that
+ * parameters move stand first, so that one of them can be chosen by itself; others are chosen less often by
+ * STATIONARY. */
 #include "render/plan_internal.h"
 #include "render/shape/silhouette.h"
 #include "render/shape/silhouette_words.h"
@@ -149,16 +151,6 @@ static double bend(const edge_mesh *m, const edge_use *a, const edge_use *b)
     return turn < 1e-4 ? 0 : turn; /* rounding of what is flat */
 }
 
-/* Whether normals are interpolated over the edge without a step. */
-static bool smooth(const edge_mesh *m, const edge_use *a, const edge_use *b)
-{
-    if (m->words[MESH_NORMALS] == PLAN_NONE)
-        return false;
-    const uint32_t *normals = m->p->words.data + m->words[MESH_NORMALS];
-    return memcmp(normals + 3 * (size_t)a->from, normals + 3 * (size_t)b->from, 12) == 0 &&
-           memcmp(normals + 3 * (size_t)a->to, normals + 3 * (size_t)b->to, 12) == 0;
-}
-
 /* b NULL: the edge is a border. */
 static silhouette_piece describe(const edge_mesh *m, const edge_use *a, const edge_use *b)
 {
@@ -166,13 +158,44 @@ static silhouette_piece describe(const edge_mesh *m, const edge_use *a, const ed
     if (b && m->bends)
         turn = fmax(turn, BEND_LEAST);
     silhouette_piece e = {{a->from, a->to, a->opposite, b ? b->opposite : PLAN_NONE},
-                          .crease = b && !smooth(m, a, b) ? CREASE * turn : 0};
+                          .crease = b ? CREASE * turn : 0};
     for (int k = 0; k < 3; k++) {
         double d = (double)position(m, a->to)[k] - (double)position(m, a->from)[k];
         length += d * d;
     }
     e.weight = sqrt(length) * (turn + e.crease);
     return e;
+}
+
+/* The largest angle between two of the normals at a face's vertices, over pi. */
+static double spread(const edge_mesh *m, const uint32_t *v)
+{
+    const float *normals = (const float *)(const void *)(m->p->words.data + m->words[MESH_NORMALS]);
+    double least = 1;
+    for (int i = 0; i < 3; i++) {
+        double a[3], b[3];
+        for (int k = 0; k < 3; k++)
+            a[k] = (double)normals[3 * (size_t)v[i] + (size_t)k],
+            b[k] = (double)normals[3 * (size_t)v[(i + 1) % 3] + (size_t)k];
+        least = fmin(least, dot(a, b) / sqrt(dot(a, a) * dot(b, b)));
+    }
+    return acos(fmax(least, -1)) / pi;
+}
+
+/* The curves along which interpolated normals turn away from the viewpoint, about as long as their faces. */
+static void find_turns(edge_mesh *m, silhouette_pieces *out)
+{
+    for (uint32_t face = 0; face < m->words[MESH_FACE_COUNT]; face++) {
+        const uint32_t *v = m->p->words.data + m->words[MESH_FACES] + 3 * (size_t)face;
+        double along[3], to[3], share = fmax(spread(m, v), m->bends ? BEND_LEAST : 0);
+        for (int k = 0; k < 3; k++)
+            along[k] = (double)position(m, v[1])[k] - (double)position(m, v[0])[k],
+            to[k] = (double)position(m, v[2])[k] - (double)position(m, v[0])[k];
+        double square = dot(along, along) * dot(to, to) - dot(along, to) * dot(along, to);
+        array_push(&out->all, ((silhouette_piece){{v[0], v[1], v[2], EDGE_TURNS},
+                                                  .weight = share * pow(fmax(square, 0), 0.25),
+                                                  .crease = 1}));
+    }
 }
 
 static void find_edges(const plan *p, const render_shape *shape, bool bends, silhouette_pieces *out)
@@ -186,6 +209,8 @@ static void find_edges(const plan *p, const render_shape *shape, bool bends, sil
         array_push(&out->all, describe(&m, &uses[i], next == i + 2 ? &uses[i + 1] : NULL));
     }
     memory_free(uses);
+    if (m.words[MESH_NORMALS] != PLAN_NONE)
+        find_turns(&m, out);
 }
 
 /* About how long the silhouette is of a shape that has no pieces: the circumference of a ball with its area.
@@ -218,6 +243,7 @@ static edge_list write_edges(plan *p, const render_shape *shape, bool bends)
         sum += e->weight;
         float after = i + 1 == list.count ? 1 : (float)(sum / list.total);
         memcpy(words, e->words, sizeof e->words);
+        p->edge_turns |= shape->kind == SHAPE_TRIANGLES && words[EDGE_OTHER] == EDGE_TURNS;
         words[EDGE_CREASE] = float_word((float)e->crease),
         words[EDGE_PROBABILITY] = float_word(after - before);
         p->words.data[list.table + i] = float_word(after);

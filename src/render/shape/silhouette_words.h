@@ -47,8 +47,10 @@ enum carrier_word {
     CARRIER_WORDS
 };
 /* Indices of vertices: the edge goes from EDGE_FROM to EDGE_TO, and EDGE_OPPOSITE and EDGE_OTHER (PLAN_NONE:
- * the edge is a border) are the third vertices of its two faces. Of shapes that are no meshes the first four
- * words are silhouette_piece.words. */
+ * the edge is a border) are the third vertices of its two faces. EDGE_TURNS in the place of EDGE_OTHER: no
+ * edge, but the curve on a face along which its normal turns away (silhouette_turn.c). Of shapes that are no
+ * meshes the first four words are silhouette_piece.words. */
+#define EDGE_TURNS (PLAN_NONE - 1)
 enum edge_word {
     EDGE_FROM,
     EDGE_TO,

@@ -87,7 +87,8 @@ vec3 boundary_hit_moved(walk *w, const walk_hit *hit);
 typedef struct boundary_segment {
     vec3 x, y;
     ir_ref y_far;
-    const vec3 *edge; /* the edge's point, differentiated; NULL: that of b's place */
+    const vec3 *edge; /* the edge's point, differentiated; NULL: that of b's place, seen
+                          from x */
 } boundary_segment;
 ir_ref boundary_motion(walk *w, const boundary_point *b, const boundary_segment *s);
 /* The sensor's ray through a place of the film, differentiated by the sensor's parameters. */

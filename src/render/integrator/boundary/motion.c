@@ -24,7 +24,7 @@ ir_ref boundary_motion(walk *w, const boundary_point *b, const boundary_segment 
 {
     tracer reads = walk_differentiated(w), *t = &reads;
     ir_func *f = t->f;
-    vec3 edge = s->edge ? *s->edge : silhouette_moved(t, &b->place, b->p), n = v3_detach(t, b->n),
+    vec3 edge = s->edge ? *s->edge : silhouette_moved(t, &b->place, b->p, s->x), n = v3_detach(t, b->n),
          x = v3_detach(t, s->x), y = v3_detach(t, s->y);
     /* The share of the way from x to y at which the edge is. */
     ir_ref before = v3_length(t, v3_sub(t, v3_detach(t, b->p), x)),

@@ -40,10 +40,12 @@ typedef struct boundary_mirror {
 } boundary_mirror;
 /* Where plan.edge_mirrors. u: a uniform number. Half of all are seen straight on. */
 boundary_mirror boundary_mirror_choose(walk *w, ir_ref u);
-/* The image of a point where m->there, else the point. */
+/* The image of a point or vector where m->there, else itself. It may be differentiated; the mirror is held.
+ */
 vec3 boundary_mirror_point(walk *w, const boundary_mirror *m, vec3 p);
-/* The image of the edge, and of its point as it moves (differentiated). The mirror is held. */
-boundary_point boundary_mirror_edge(walk *w, const boundary_mirror *m, const boundary_point *b, vec3 *moved);
+vec3 boundary_mirror_vector(walk *w, const boundary_mirror *m, vec3 v);
+/* The image of the edge. */
+boundary_point boundary_mirror_edge(walk *w, const boundary_mirror *m, const boundary_point *b);
 /* Where m->there: walks from *from, on the way to the point `toward`, over the mirror. *at and *from become
  * what they are behind it, and b->distance follows; b->there becomes false where the way does not lead over
  * the mirror. Returns the throughput. */

@@ -188,7 +188,7 @@ static void motions_of(walk *w, const boundary_point *b, const lit_edge *l, cons
     if (some_border(w)) {
         tracer reads = walk_differentiated(w);
         emitter_border border = border_of_light(w, &reads, &l->e, ir_detach(f, l->along));
-        edge = v3_select(t, l->border, border.p, silhouette_moved(&reads, &b->place, b->p));
+        edge = v3_select(t, l->border, border.p, silhouette_moved(&reads, &b->place, b->p, y));
     }
     const walk_hit *hits[2] = {&seen, &held};
     for (int k = 0; k < 2; k++)

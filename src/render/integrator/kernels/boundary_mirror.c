@@ -40,12 +40,12 @@ static vec3 point_image(tracer *t, const boundary_mirror *m, vec3 p)
 
 vec3 boundary_mirror_point(walk *w, const boundary_mirror *m, vec3 p) { return point_image(&w->t, m, p); }
 
-boundary_point boundary_mirror_edge(walk *w, const boundary_mirror *m, const boundary_point *b, vec3 *moved)
+vec3 boundary_mirror_vector(walk *w, const boundary_mirror *m, vec3 v) { return vector_image(&w->t, m, v); }
+
+boundary_point boundary_mirror_edge(walk *w, const boundary_mirror *m, const boundary_point *b)
 {
-    tracer reads = walk_differentiated(w), *t = &reads;
     boundary_point image = *b;
-    image.p = point_image(t, m, b->p), image.n = vector_image(t, m, b->n);
-    *moved = point_image(t, m, silhouette_moved(t, &b->place, b->p));
+    image.p = point_image(&w->t, m, b->p), image.n = vector_image(&w->t, m, b->n);
     return image;
 }
 

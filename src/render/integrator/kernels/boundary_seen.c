@@ -23,20 +23,32 @@ static vec3 viewpoint_of(walk *w, const sensor_view *view, vec2 lens)
     return v3_sub(t, centre, v3_scale(t, d, t_f32(t, 65536 * (s->radius + 1))));
 }
 
+/* An edge as the sensor sees it. */
+typedef struct seen_edge {
+    boundary_point b, image;       /* the edge, and its image in the mirror */
+    const boundary_mirror *mirror; /* NULL: b and image are the same */
+    vec3 viewpoint;                /* from which b was picked */
+} seen_edge;
+
 /* How the edge moves away from the sensor's ray. The hits on both sides slide along their rays, so they do
  * not count. */
-static ir_ref motion_of(walk *w, const boundary_point *b, const vec3 *edge, const sensor_link *link,
-                        vec2 lens)
+static ir_ref motion_of(walk *w, const seen_edge *e, const sensor_link *link, vec2 lens)
 {
-    tracer *t = &w->t;
-    vec3 p = v3_detach(t, b->p), x = v3_detach(t, link->point), y = p;
-    ir_ref far = ir_bool(t->f, false);
-    if (!w->plan->sensor)
-        return boundary_motion(w, b, &(boundary_segment){.x = x, .y = y, .y_far = far, .edge = edge});
-    ray r = boundary_camera_ray(w, link->position, lens);
-    ir_ref distance = v3_length(t, v3_sub(t, p, v3_detach(t, r.o)));
-    y = v3_add(t, r.o, v3_scale(t, r.d, ir_detach(t->f, distance)));
-    return boundary_motion(w, b, &(boundary_segment){.x = r.o, .y = y, .y_far = far, .edge = edge});
+    tracer *t = &w->t, reads = walk_differentiated(w);
+    vec3 p = v3_detach(t, e->image.p), x = v3_detach(t, link->point), y = p, from = e->viewpoint;
+    if (w->plan->sensor) {
+        ray r = boundary_camera_ray(w, link->position, lens);
+        ir_ref distance = v3_length(t, v3_sub(t, p, v3_detach(t, r.o)));
+        x = r.o, y = v3_add(t, r.o, v3_scale(t, r.d, ir_detach(t->f, distance)));
+        vec3 shift = v3_sub(t, r.o, v3_detach(t, r.o));
+        if (sensor_of(w->plan->scene->sensor)->parallel)
+            shift = v3_scale(t, v3_sub(t, v3_detach(t, r.d), r.d), ir_detach(t->f, e->image.distance));
+        from = v3_add(t, from, e->mirror ? boundary_mirror_vector(w, e->mirror, shift) : shift);
+    }
+    vec3 edge = silhouette_moved(&reads, &e->b.place, e->b.p, from);
+    if (e->mirror)
+        edge = boundary_mirror_point(w, e->mirror, edge);
+    return boundary_motion(w, &e->image, &(boundary_segment){x, y, ir_bool(t->f, false), &edge});
 }
 
 /* Where the paths begin that go past the edge. */
@@ -64,12 +76,12 @@ bl_result kernel_edges_seen(walk *w, ir_module *m)
     bool mirrors = w->plan->edge_mirrors > 0;
     boundary_mirror mirror;
     boundary_wish wish = {.candidates = 4, .creases = true, .by = mirrors ? NULL : &view, .lens = lens};
-    vec3 viewpoint = viewpoint_of(w, &view, lens), moved_edge;
+    vec3 viewpoint = viewpoint_of(w, &view, lens);
     if (mirrors)
         mirror = boundary_mirror_choose(w, r.u[3]), viewpoint = boundary_mirror_point(w, &mirror, viewpoint);
     boundary_point b = boundary_pick(w, viewpoint, loop.sample, &loop.guide, &wish), image = b;
     if (mirrors)
-        image = boundary_mirror_edge(w, &mirror, &b, &moved_edge);
+        image = boundary_mirror_edge(w, &mirror, &b);
     sensor_link link = sensor_of(view.object)->link(t, &view, image.p, lens);
     if (mirrors)
         b.there = ir_and(f, b.there, ir_and(f, link.seen, link.within));
@@ -83,7 +95,8 @@ bl_result kernel_edges_seen(walk *w, ir_module *m)
     boundary_sides sides = boundary_trace(w, &b, from, &at);
     splat.there = ir_and(f, splat.there, boundary_seen(w, &b, &sides));
     ir_ref weight = ir_mul(f, b.weight, link.weight),
-           motion = motion_of(w, &image, mirrors ? &moved_edge : NULL, &link, lens), seed = none;
+           motion = motion_of(w, &(seen_edge){b, image, mirrors ? &mirror : NULL, viewpoint}, &link, lens),
+           seed = none;
     color jump;
     for (uint32_t c = 0; c < t->channels; c++)
         jump.c[c] = ir_mul(f, weight, ir_sub(f, sides.radiance[0].c[c], sides.radiance[1].c[c]));
