@@ -321,9 +321,6 @@ typedef struct scene_volume {
 
 /* By the file's ending: .nvdb, NanoVDB; .vdb, OpenVDB; anything else, Mitsuba's .vol, version 3. */
 bl_result volume_load(const char *path, scene_volume *out, bl_error *err);
-/* The channels of an EXR file that have these names, in their order. */
-bl_result image_load_channels(const char *path, const char *const *names, uint32_t count, scene_image *out,
-                              bl_error *err);
 /* What a parameter of kind FILE says: its file, or the grid in its place, in the unit cube. */
 bl_result volume_load_value(const scene_value *file, scene_volume *out, bl_error *err);
 bool volume_channels_known(uint32_t channels);
