@@ -21,10 +21,8 @@ bl_result bl_image_read_over(bl_context *ctx, const char *path, const float *bac
 {
     bl_error err = {0};
     scene_image image;
-    call_budget b = {0};
-    for (uint32_t k = 0; k < BUDGET_COUNT; k++)
-        b.most[k] = bl_limit_preset(k, ctx->strict);
-    budget_begin(&b);
+    call_budget b;
+    context_budget_begin(&b, ctx);
     bl_result r =
         background ? image_load_over(path, background, &image, &err) : image_load(path, false, &image, &err);
     budget_end(&b);

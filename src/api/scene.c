@@ -264,10 +264,8 @@ const char *bl_scene_band_name(const bl_scene *scene, uint32_t index)
 bl_result bl_scene_read_image(const bl_scene *scene, const char *path, float *image)
 {
     bl_error err = {0};
-    call_budget b = {0};
-    for (uint32_t k = 0; k < BUDGET_COUNT; k++)
-        b.most[k] = bl_limit_preset(k, scene->context->strict);
-    budget_begin(&b);
+    call_budget b;
+    context_budget_begin(&b, scene->context);
     bl_result r = film_read(scene->render, path, image, &err);
     budget_end(&b);
     return r == BL_OK ? BL_OK : context_fail(scene->context, &err);
