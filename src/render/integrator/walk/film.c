@@ -55,15 +55,20 @@ film_value film_of(walk *w, const walk_position *at, color radiance)
     return film_unweighed(w, walk_weigh(w, *at, radiance));
 }
 
-color film_adjoint(walk *w, const walk_position *at, film_value dL)
+color film_adjoint_unweighed(walk *w, film_value dL)
 {
     if (w->t.light == LIGHT_SPECTRAL) {
         film_response r = response_of(w);
         color c = {0};
         response_transposed(&w->t, &r, dL.c, c.c);
-        return walk_weigh(w, *at, c);
+        return c;
     }
-    return walk_weigh(w, *at, film_light(w, dL));
+    return film_light(w, dL);
+}
+
+color film_adjoint(walk *w, const walk_position *at, film_value dL)
+{
+    return walk_weigh(w, *at, film_adjoint_unweighed(w, dL));
 }
 
 film_value film_none(walk *w)
