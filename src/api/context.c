@@ -18,14 +18,6 @@ bl_result context_fail(bl_context *ctx, const bl_error *err)
     return err->code;
 }
 
-void context_budget_begin(call_budget *b, const bl_context *ctx)
-{
-    *b = (call_budget){0};
-    for (uint32_t k = 0; k < BUDGET_COUNT; k++)
-        b->most[k] = bl_limit_preset(k, ctx->strict);
-    budget_begin(b);
-}
-
 bl_result context_check_reserved(const uint64_t *reserved, size_t count, const char *name, bl_error *err)
 {
     for (size_t i = 0; i < count; i++)

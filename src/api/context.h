@@ -27,8 +27,6 @@ struct bl_context {
 
 /* Stores the error with the context and returns its code. */
 bl_result context_fail(bl_context *ctx, const bl_error *err);
-/* Begins a budget of the context's limits, for reading an image. */
-void context_budget_begin(call_budget *b, const bl_context *ctx);
 
 /* The room of a caller's struct for fields of later versions must be zeros. name: of the struct's type. */
 bl_result context_check_reserved(const uint64_t *reserved, size_t count, const char *name, bl_error *err);
