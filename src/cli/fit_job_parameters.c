@@ -54,11 +54,10 @@ static int read_large_steps(json_place at, const cJSON *json, fit_job_parameter 
     large_steps read = {.fixed = ""};
     if (!json)
         return CLI_OK;
-    if (!cJSON_IsObject(json))
-        return json_wrong(&at, "large_steps", "must be an object with lambda");
+    const json_place outside = at;
+    CLI_TRY(json_enter(&at, "large_steps", "an object with lambda", json));
     if (p->bounded)
-        return json_wrong(&at, "large_steps", "know no bounds");
-    strcat(at.path, "large_steps.");
+        return json_wrong(&outside, "large_steps", "know no bounds");
     CLI_TRY(json_read_keys(&at, json, keys, &read));
     p->large_steps = read.lambda;
     for (const char *c = read.fixed; *c; c++) {
@@ -84,9 +83,7 @@ static int read_prior(json_place at, const cJSON *json, fit_job_parameter *p)
     uint32_t kind;
     if (!json)
         return CLI_OK;
-    if (!cJSON_IsObject(json))
-        return json_wrong(&at, "prior", "must be an object with type and weight");
-    strcat(at.path, "prior.");
+    CLI_TRY(json_enter(&at, "prior", "an object with type and weight", json));
     CLI_TRY(json_read_type(&at, json, "prior", prior_name, &kind));
     CLI_TRY(json_read_keys(&at, json, keys, p));
     const cJSON *centre = cJSON_GetObjectItemCaseSensitive(json, "centre");
@@ -155,9 +152,7 @@ static int read_resolution(json_place at, const cJSON *json, const fit_job *job,
 {
     if (!json)
         return CLI_OK;
-    if (!cJSON_IsObject(json))
-        return json_wrong(&at, "resolution", "must be an object: the sides of parameters by their names");
-    strcat(at.path, "resolution.");
+    CLI_TRY(json_enter(&at, "resolution", "an object: the sides of parameters by their names", json));
     stage->sizes = memory_or_exit(((size_t)cJSON_GetArraySize(json) + 1) * sizeof *stage->sizes);
     for (const cJSON *one = json->child; one; one = one->next) {
         fit_job_size *size = &stage->sizes[stage->size_count++];
