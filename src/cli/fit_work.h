@@ -133,8 +133,8 @@ void end_or_exit(FILE *stream);
 /* A comma and the name of a column, in quotes (RFC 4180) where it has a comma or quotes: ids of scenes may.
  */
 void fit_csv_name(FILE *out, const char *name, const char *entry);
-/* The losses of the last steps, at most `most`, oldest first. free() them. */
-int fit_log_losses(const fit_work *w, uint32_t most, uint32_t *count, double **losses);
+/* The losses of the steps behind step `after`, up to the present one. */
+int fit_log_losses(const fit_work *w, uint32_t after, double *losses);
 /* At most `most` rows of the file, evenly spread and the last one: columns[c][r]; column 0 is the step, 1 the
  * loss. free() columns[0] and columns. */
 int fit_log_read(const fit_work *w, uint32_t most, uint32_t *column_count, uint32_t *row_count,
