@@ -58,6 +58,14 @@ typedef struct fit_note {
 typedef struct fit_log fit_log;
 typedef struct fit_turntable fit_turntable;
 
+/* How the noise of targets compares with what the picture lacks: RMS over the values that are moved. */
+typedef struct fit_target_noise {
+    double noise, followed; /* of the target; what steps follow of it */
+    double difference;      /* what the picture lacks */
+    double change;          /* what the steps between two pictures did */
+    bool prevails;
+} fit_target_noise;
+
 typedef struct fit_work {
     cli_session *session;
     const fit_arguments *args;
@@ -75,10 +83,11 @@ typedef struct fit_work {
     int lock; /* an open file; -1: none */
     bl_fit_status status;
     fit_note note;
-    bool truth_known;   /* every target was rendered from the scene's own values */
-    float *first_thumb; /* the picture after the first step */
-    bool noise_told;    /* a warning has said that the target's noise prevails */
-    double *recent;     /* the last losses, oldest first, for the rule that ends a fit early */
+    bool truth_known;              /* every target was rendered from the scene's own values */
+    float *first_thumb;            /* the picture after the first step */
+    bool noise_told;               /* a warning has said that the target's noise prevails */
+    fit_target_noise target_noise; /* at the end */
+    double *recent;                /* the last losses, oldest first, for the rule that ends a fit early */
     uint32_t recent_count;
     char *stopped;                                   /* why it has ended early; NULL: it has not */
     bool warned;                                     /* that parts of gradients are left out */
@@ -195,7 +204,9 @@ char *fit_thumb_path(const fit_work *w, uint32_t step); /* free() it */
 bool fit_target_noise_possible(const fit_work *w);
 /* After the pictures of the first two steps: warns. */
 void fit_target_noise_thumb(fit_work *w, uint32_t v, const float *image);
-const char *fit_target_noise_note(const fit_work *w);             /* at the end; NULL: it has not */
+/* After the last step: sets w->target_noise. */
+void fit_target_noise_end(fit_work *w);
+const char *fit_target_noise_note(const fit_work *w);             /* then; NULL: it has not */
 void fit_target_noise_add(const fit_work *w, struct cJSON *json); /* to result.json */
 
 /* ---- fit_held_out.c: PSNR and SSIM of views that are not fitted; DIR/held_out.csv ---- */
