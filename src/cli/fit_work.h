@@ -86,8 +86,10 @@ typedef struct fit_work {
     bool truth_known;              /* every target was rendered from the scene's own values */
     float *first_thumb;            /* the picture after the first step */
     bool noise_told;               /* a warning has said that the target's noise prevails */
-    fit_target_noise target_noise; /* at the end */
-    double *recent;                /* the last losses, oldest first, for the rule that ends a fit early */
+    fit_target_noise target_noise; /* at the end; so */
+    /* what each term has added to a loss that is a sum, at the first step and at the last */
+    double first_terms[BL_LOSS_TERMS_MOST], last_terms[BL_LOSS_TERMS_MOST];
+    double *recent; /* the last losses, oldest first, for the rule that ends a fit early */
     uint32_t recent_count;
     char *stopped;                                   /* why it has ended early; NULL: it has not */
     bool warned;                                     /* that parts of gradients are left out */
@@ -124,9 +126,8 @@ int fit_enter_stage(fit_work *w, uint32_t stage);
 char *fit_loss_text(const fit_work *w);                /* "l1 + 0.1 relative_l2 of 4 levels"; free() it */
 char *fit_term_text(const fit_work *w, uint32_t term); /* free() it */
 bool fit_loss_unbiased(const fit_work *w);
-/* What each has added at the first step and at the last. */
-int fit_terms_read(const fit_work *w, double first[BL_LOSS_TERMS_MOST], double last[BL_LOSS_TERMS_MOST]);
-int fit_terms_add(const fit_work *w, struct cJSON *json); /* to result.json */
+int fit_terms_end(fit_work *w); /* after the last step: sets w->first_terms and w->last_terms */
+void fit_terms_add(const fit_work *w, struct cJSON *json); /* to result.json */
 
 /* ---- fit_log.c: DIR/fit.csv, a line per step, appended ---- */
 
