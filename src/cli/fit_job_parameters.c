@@ -93,7 +93,7 @@ static int read_prior(json_place at, const cJSON *json, fit_job_parameter *p)
     return CLI_OK;
 }
 
-int job_read_shared(json_place at, const cJSON *json, fit_job_parameter *p)
+int job_read_settings(json_place at, const cJSON *json, fit_job_parameter *p)
 {
     CLI_TRY(read_bounds(&at, cJSON_GetObjectItemCaseSensitive(json, "bounds"), p));
     return read_prior(at, cJSON_GetObjectItemCaseSensitive(json, "prior"), p);
@@ -103,20 +103,12 @@ static const char *motion_name(uint32_t k) { return bl_motion_name((bl_motion)k)
 
 int job_read_parameters(json_place at, const cJSON *json, fit_job *job)
 {
-    static const json_key keys[] = {
-        {"name", KEY_TEXT, offsetof(fit_job_parameter, name), true},
-        {"initial", KEY_OTHER, 0, false},
-        {"bounds", KEY_OTHER, 0, false},
-        {"rate", KEY_POSITIVE, offsetof(fit_job_parameter, rate), false},
-        {"beta_1", KEY_SHARE, offsetof(fit_job_parameter, beta_1), false},
-        {"beta_2", KEY_SHARE, offsetof(fit_job_parameter, beta_2), false},
-        {"total_variation", KEY_POSITIVE, offsetof(fit_job_parameter, total_variation), false},
-        {"smoothing", KEY_POSITIVE, offsetof(fit_job_parameter, smoothing), false},
-        {"sparse", KEY_FLAG, offsetof(fit_job_parameter, sparse), false},
-        {"prior", KEY_OTHER, 0, false},
-        {"large_steps", KEY_OTHER, 0, false},
-        {"motion", KEY_TEXT, offsetof(fit_job_parameter, motion_name), false},
-        {0}};
+    static const json_key keys[] = {{"name", KEY_TEXT, offsetof(fit_job_parameter, name), true},
+                                    {"initial", KEY_OTHER, 0, false},
+                                    JOB_SETTING_KEYS,
+                                    {"large_steps", KEY_OTHER, 0, false},
+                                    {"motion", KEY_TEXT, offsetof(fit_job_parameter, motion_name), false},
+                                    {0}};
     if (!cJSON_IsArray(json) || cJSON_GetArraySize(json) == 0)
         return json_wrong(&at, "parameters", "must be a list of at least one object");
     job->parameters = memory_or_exit((size_t)cJSON_GetArraySize(json) * sizeof *job->parameters);
@@ -124,7 +116,7 @@ int job_read_parameters(json_place at, const cJSON *json, fit_job *job)
         fit_job_parameter *p = &job->parameters[job->parameter_count];
         CLI_TRY(
             json_read_item(&at, "parameters", job->parameter_count++, "an object with a name", one, keys, p));
-        CLI_TRY(job_read_shared(at, one, p));
+        CLI_TRY(job_read_settings(at, one, p));
         CLI_TRY(read_initial(&at, cJSON_GetObjectItemCaseSensitive(one, "initial"), p));
         CLI_TRY(read_large_steps(at, cJSON_GetObjectItemCaseSensitive(one, "large_steps"), p));
         CLI_TRY(json_find_name(&at, "motion", "motion", p->motion_name, motion_name, &p->motion));
