@@ -48,6 +48,7 @@ bl_result scene_from_description(bl_context *ctx, scene_description *d, const bl
         .sensor = desc ? desc->sensor : 0,
         .light_choice = desc ? (enum light_choice)desc->lights : LIGHTS_BY_WEIGHT,
         .edges = desc ? (enum edges_wish)desc->edges : EDGES_BY_SCENE,
+        .guides = desc && desc->guides,
         .registry = &ctx->registry,
     };
     if (render_scene_create(d, &o, &scene->render, &err) != BL_OK) {

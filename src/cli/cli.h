@@ -38,6 +38,7 @@ typedef struct cli_common {
     cli_names defines, roots, limits;
     const char *mode, *integrator, *sampler, *device, *ray_backend, *lights, *volume_gradient, *edges;
     const char *silhouette; /* of a fit's job: as bl_scene_desc */
+    bool denoise;           /* of render: its scene has what guides a denoiser */
     const char *wavefront;  /* no common option, but of commands that have it */
     uint32_t spp, spp_grad, seed, sensor;
     bool seed_given;

@@ -84,6 +84,7 @@ static bl_scene_desc scene_desc(const cli_common *common, bl_define **defines, c
         .silhouette = common->silhouette,
         .max_depth = common->max_depth,
         .sensor = common->sensor,
+        .guides = common->denoise,
         .lights = lights,
         .edges = edges,
         .limits = limits,
