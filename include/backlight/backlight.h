@@ -977,7 +977,8 @@ typedef struct bl_fit_desc {
      * bl_fit_settle. */
     uint64_t average_from;
     /* Instead of loss and loss_constant: a weighted sum of losses. It is unbiased, and may be stepped in two
-     * walks, where all of its terms are. More levels than one need whole images, so no batch. */
+     * walks, where all of its terms are. With more levels than one a batch is of blocks of pixels, one for
+     * each pixel of the coarsest level; their side must divide the image's, their size the batch. */
     const bl_composite_loss *composite;
     uint64_t reserved[1];
 } bl_fit_desc;
