@@ -4,7 +4,7 @@
  * declared here is what its manual documents, of the C interface that all versions 2 keep.
  *
  * The filter `RT` takes the image, which is of any range, and as guides the albedo and the normal of what
- * camera rays hit first; both are read where they lie among the scene's channels. It runs on the processor,
+ * camera rays hit first. It runs on the processor,
  * so that one image gives the same result whatever graphics card there is. */
 #include "api/context.h"
 #include "api/scene.h"
@@ -63,22 +63,52 @@ static bl_result open_library(library *l, bl_error *err)
     return BL_OK;
 }
 
-/* The first of the scene's channels of a kind, with those that follow it; NULL: there is none. */
-static const float *guide(const render_scene *s, enum channel_kind kind, const float *channels)
+/* An image of packed pixels. */
+typedef struct picture {
+    const char *name; /* as the filter calls it */
+    float *pixels;    /* NULL: there is none */
+    uint32_t channels;
+} picture;
+
+static void give(const library *l, oidn filter, const render_scene *s, const char *name, const picture *p)
 {
-    for (uint32_t k = 0; channels && k < s->channels.count; k++)
-        if (s->channels.data[k].kind == kind)
-            return channels + k;
-    return NULL;
+    if (p->pixels)
+        l->SetSharedFilterImage(filter, name, p->pixels, p->channels == 1 ? OIDN_FLOAT : OIDN_FLOAT3,
+                                s->width, s->height, 0, 0, 0);
 }
 
-static void give(const library *l, oidn filter, const render_scene *s, const char *name, const float *pixels,
-                 uint32_t own, uint32_t step)
+/* Filters the first picture in place. The others are its guides, clean ones. */
+static void filter_image(const library *l, oidn device, const render_scene *s, const picture *pictures,
+                         uint32_t count, bool hdr)
 {
-    if (pixels)
-        l->SetSharedFilterImage(filter, name, (void *)(uintptr_t)pixels, own == 1 ? OIDN_FLOAT : OIDN_FLOAT3,
-                                s->width, s->height, 0, step * sizeof *pixels,
-                                (size_t)s->width * step * sizeof *pixels);
+    const oidn filter = l->NewFilter(device, "RT");
+    for (uint32_t k = 0; k < count; k++)
+        give(l, filter, s, pictures[k].name, &pictures[k]);
+    give(l, filter, s, "output", &pictures[0]);
+    if (hdr)
+        l->SetFilterBool(filter, "hdr", true);
+    if (count > 1)
+        l->SetFilterBool(filter, "cleanAux", true);
+    l->CommitFilter(filter);
+    l->ExecuteFilter(filter);
+    l->ReleaseFilter(filter);
+}
+
+/* The three channels from the first one of a kind on; pixels of NULL: there is none. memory_free them. */
+static bl_result copy_guide(const render_scene *s, enum channel_kind kind, const float *channels,
+                            picture *out, bl_error *err)
+{
+    const size_t pixels = (size_t)s->width * s->height, step = s->channels.count;
+    uint32_t first = 0;
+    while (first < step && s->channels.data[first].kind != kind)
+        first++;
+    if (!channels || first == step)
+        return BL_OK;
+    if (!(out->pixels = memory_alloc(pixels * 3 * sizeof *out->pixels)))
+        return error_set(err, BL_ERROR_MEMORY, "no memory for what guides a denoiser");
+    for (size_t i = 0; i < pixels; i++)
+        memcpy(out->pixels + 3 * i, channels + step * i + first, 3 * sizeof *out->pixels);
+    return BL_OK;
 }
 
 static bl_result check(const library *l, oidn device, bl_error *err)
@@ -89,20 +119,24 @@ static bl_result check(const library *l, oidn device, bl_error *err)
                : error_set(err, BL_ERROR_DEVICE, "Open Image Denoise: %s", said ? said : "failed");
 }
 
-static void filter_image(const library *l, oidn device, const render_scene *s, float *image,
-                         const float *channels)
+/* Guides have noise, too, of edges within pixels, so they are filtered first. */
+static bl_result filter_all(const library *l, oidn device, const render_scene *s, float *image,
+                            const float *channels, bl_error *err)
 {
-    const oidn filter = l->NewFilter(device, "RT");
-    const float *albedo = guide(s, CHANNEL_ALBEDO, channels),
-                *normal = albedo ? guide(s, CHANNEL_SH_NORMAL, channels) : NULL;
-    give(l, filter, s, "color", image, s->film_channels, s->film_channels);
-    give(l, filter, s, "albedo", albedo, 3, s->channels.count);
-    give(l, filter, s, "normal", normal, 3, s->channels.count);
-    give(l, filter, s, "output", image, s->film_channels, s->film_channels);
-    l->SetFilterBool(filter, "hdr", true);
-    l->CommitFilter(filter);
-    l->ExecuteFilter(filter);
-    l->ReleaseFilter(filter);
+    enum { COLOR, ALBEDO, NORMAL, COUNT };
+    picture p[COUNT] = {{"color", image, s->film_channels}, {"albedo", NULL, 3}, {"normal", NULL, 3}};
+    bl_result r = copy_guide(s, CHANNEL_ALBEDO, channels, &p[ALBEDO], err);
+    if (r == BL_OK && p[ALBEDO].pixels) /* the filter takes no normals alone */
+        r = copy_guide(s, CHANNEL_SH_NORMAL, channels, &p[NORMAL], err);
+    if (r == BL_OK) {
+        for (uint32_t k = ALBEDO; k < COUNT && p[k].pixels; k++)
+            filter_image(l, device, s, &p[k], 1, false);
+        filter_image(l, device, s, p, p[ALBEDO].pixels ? COUNT : 1, true);
+        r = check(l, device, err);
+    }
+    memory_free(p[ALBEDO].pixels);
+    memory_free(p[NORMAL].pixels);
+    return r;
 }
 
 static bl_result denoise(const render_scene *s, float *image, const float *channels, bl_error *err)
@@ -121,10 +155,8 @@ static bl_result denoise(const render_scene *s, float *image, const float *chann
     l.SetDeviceBool(device, "setAffinity", false); /* the threads of the program stay where they are */
     l.CommitDevice(device);
     bl_result r = check(&l, device, err);
-    if (r == BL_OK) {
-        filter_image(&l, device, s, image, channels);
-        r = check(&l, device, err);
-    }
+    if (r == BL_OK)
+        r = filter_all(&l, device, s, image, channels, err);
     l.ReleaseDevice(device);
     return r;
 }

@@ -339,8 +339,8 @@ static const cli_option options[] = {
      .help = "how a .png or .jpg shows what is brighter than white: clip (the default), filmic (Hable), aces "
              "(Narkowicz's fit), agx (Sobotka)", .choices = "clip|filmic|aces|agx"},
     {.name = "--denoise", .kind = CLI_FLAG, .offset = FIELD(common.denoise),
-     .help = "without its noise, by Open Image Denoise 2 where it is installed or where BL_OIDN names its folder; "
-             "biased, for looking"},
+     .help = "without its noise, by Open Image Denoise 2 where it is installed or where BL_OIDN names "
+             "its folder; biased, for looking"},
     {.name = "--variance", .kind = CLI_TEXT, .value = "FILE", .offset = FIELD(variance),
      .help = "also the variance of one sample, per pixel and channel"},
     {.name = "--checkpoint", .kind = CLI_TEXT, .value = "FILE", .offset = FIELD(checkpoint),
