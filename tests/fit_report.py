@@ -123,16 +123,17 @@ def structure(text, page):
     check("running median" in page.text, "no median of the loss")
 
 
-# Of a frame: how wide it is, what sticks out of it and of no box that scrolls, what has no size, and how far its colours are
+# Of a frame: how wide it is, what sticks out of it and of no box that scrolls or cuts, what has no size, and how far its colours are
 # apart: contrast as WCAG 2 has it, and the luminance of the ground.
 LOOK = """frame => {
     const d = frame.contentDocument, box = e => e.getBoundingClientRect(), view = frame.contentWindow;
     const light = text => text.match(/[\\d.]+/g).slice(0, 3).map(v => v / 255)
         .map(v => v <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4).reduce((s, v, k) => s + v * [.2126, .7152, .0722][k], 0);
     const style = view.getComputedStyle(d.body), ground = light(style.backgroundColor), text = light(style.color);
+    const inside = e => e && e !== d.body && (view.getComputedStyle(e).overflowX !== 'visible' || inside(e.parentElement));
     const all = [...d.body.querySelectorAll('*')].filter(e => !e.closest('svg') || e.localName === 'svg');
     return {wide: d.documentElement.scrollWidth,
-            out: all.filter(e => box(e).right > +frame.width + 1 && !e.closest('.scroll')).map(e => e.localName + '.' + e.className),
+            out: all.filter(e => box(e).right > +frame.width + 1 && !inside(e.parentElement)).map(e => e.localName + '.' + e.className),
             gone: [...d.querySelectorAll('h1, h2, table, svg, img, figure')].filter(e => box(e).width < 8 || box(e).height < 8)
                 .map(e => e.localName),
             ground, contrast: (Math.max(ground, text) + .05) / (Math.min(ground, text) + .05)};
