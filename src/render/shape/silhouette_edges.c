@@ -20,8 +20,9 @@
 #include <string.h>
 
 static const double pi = 3.14159265358979323846;
-/* BEND_LEAST: of edges whose faces may bend. CREASE: of what jumps at a crease, beside a silhouette. */
-static const double BEND_LEAST = 0.02, CREASE = 0.5, STATIONARY = 0.25;
+/* FLAT: angles below it, over pi, are the rounding of what is flat. BEND_LEAST: of edges whose faces may
+ * bend. CREASE: of what jumps at a crease, beside a silhouette. */
+static const double FLAT = 1e-4, BEND_LEAST = 0.02, CREASE = 0.5, STATIONARY = 0.25;
 
 /* One face at an edge. place: of its two ends, the lesser first, equal for vertices at one place. */
 typedef struct edge_use {
@@ -148,7 +149,7 @@ static double bend(const edge_mesh *m, const edge_use *a, const edge_use *b)
     bool both = into_face(m, a, x) && into_face(m, b, y);
     BL_ASSERT(both, "faces without area are left out before");
     double turn = 1 - acos(fmin(fmax(dot(x, y), -1), 1)) / pi;
-    return turn < 1e-4 ? 0 : turn; /* rounding of what is flat */
+    return turn < FLAT ? 0 : turn;
 }
 
 /* b NULL: the edge is a border. */
@@ -179,7 +180,8 @@ static double spread(const edge_mesh *m, const uint32_t *v)
             b[k] = (double)normals[3 * (size_t)v[(i + 1) % 3] + (size_t)k];
         least = fmin(least, dot(a, b) / sqrt(dot(a, a) * dot(b, b)));
     }
-    return acos(fmax(least, -1)) / pi;
+    double most = acos(fmax(least, -1)) / pi;
+    return most < FLAT ? 0 : most;
 }
 
 /* The curves along which interpolated normals turn away from the viewpoint, about as long as their faces. */
