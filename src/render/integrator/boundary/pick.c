@@ -7,9 +7,6 @@
 #include "render/integrator/boundary/boundary.h"
 
 enum { FIRST_BLOCK = 0x40000000 };
-/* How far beside an edge of a mesh rays pass, over the offset of rays: near silhouettes of coarse meshes with
- * smooth normals stripes are dark that are not much wider than that. */
-static const float MESH_OFFSET = 0.125f;
 static const float NEAREST = 8; /* least distance from the viewpoint, over the offset of rays */
 
 random4 boundary_numbers(walk *w, ir_ref sample, uint32_t which)
@@ -42,12 +39,10 @@ static boundary_point segment_at(walk *w, const silhouette_place *place, vec3 vi
         b.there = ir_and(f, b.there, ir_and(f, link.seen, link.within));
     }
     ir_ref most = ir_max(f, ir_abs(f, s.p.x), ir_max(f, ir_abs(f, s.p.y), ir_abs(f, s.p.z)));
-    ir_ref offset = ir_mul(f, ir_add(f, one, most), t_f32(t, RAY_EPSILON)),
-           mesh = ir_eq(f, t_word(t, place->carrier, CARRIER_KIND), t_u32(t, SHAPE_TRIANGLES));
-    b.offset = ir_mul(f, offset, ir_select(f, mesh, t_f32(t, MESH_OFFSET), one));
+    b.offset = ir_mul(f, ir_add(f, one, most), t_f32(t, RAY_EPSILON));
     /* A viewpoint on a surface may see, up to rounding, a silhouette of that surface where it is itself. */
-    b.offset = ir_max(f, s.blur, b.offset), offset = ir_max(f, s.blur, offset);
-    b.there = ir_and(f, b.there, ir_gt(f, b.distance, ir_mul(f, offset, t_f32(t, NEAREST))));
+    b.offset = ir_max(f, s.blur, b.offset);
+    b.there = ir_and(f, b.there, ir_gt(f, b.distance, ir_mul(f, b.offset, t_f32(t, NEAREST))));
     if (wish->value)
         b.weight = ir_mul(f, b.weight, wish->value(w, wish->of, b.d));
     b.weight = ir_select(f, b.there, b.weight, zero);
