@@ -20,7 +20,7 @@ typedef struct accums {
     uint8_t *writes;  /* of opt_writes */
     id_list *leaving; /* per function: ACCUMs, last one first */
     uint32_t *longest, *total,
-        *buffer;    /* per group, at its leader: most that leave a function, all, where they go */
+        *buffer;   /* per group, at its leader: most that leave a function, all, where they go */
     uint8_t *pays; /* per group, at its leader: in its caller they are summed privately */
 } accums;
 

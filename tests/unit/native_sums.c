@@ -1,7 +1,7 @@
 /* LABELS: native */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Sums of the native device: threads that add to arrays of their own leave the bits of an interpreter that adds
- * to the buffer, dispatch after dispatch, and see what leaves the range when it is added up. */
+ * Sums of the native device: threads that add to arrays of their own leave the bits of an interpreter that
+ * adds to the buffer, dispatch after dispatch, and see what leaves the range when it is added up. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -79,8 +79,8 @@ static void compare(uint32_t elements)
         interpret_kernel(m, &expected, LANES);
         for (uint32_t i = 0; i < 2 * elements; i++)
             if (memory.words[SUMS][i] != expected.words[SUMS][i])
-                fail_msg("%u elements, dispatch %d, word %u: native 0x%08x, interpreter 0x%08x", elements, turn,
-                         i, memory.words[SUMS][i], expected.words[SUMS][i]);
+                fail_msg("%u elements, dispatch %d, word %u: native 0x%08x, interpreter 0x%08x", elements,
+                         turn, i, memory.words[SUMS][i], expected.words[SUMS][i]);
     }
     assert_int_equal(memory.words[STATUS][OVERFLOWS], 0);
     assert_int_equal(memory.words[STATUS][UNDERFLOWS], expected.words[STATUS][UNDERFLOWS]);

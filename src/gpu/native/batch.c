@@ -2,12 +2,12 @@
  * Batches: a list of commands that becomes one job of the pool; each command is a task, so one ends before
  * the next one begins.
  *
- * A block is as many invocations as a kernel has lanes, some kilobytes of a fill or copy, or some sums. Before
- * a thread runs blocks of a kernel for the first time in a task, it prepares its workspace.
+ * A block is as many invocations as a kernel has lanes, some kilobytes of a fill or copy, or some sums.
+ * Before a thread runs blocks of a kernel for the first time in a task, it prepares its workspace.
  *
- * A kernel that adds to a buffer of sums (x86.h) adds to an array of the thread's own, if the buffer is not too
- * large; another command behind it adds these arrays to the buffer. Integers add up to the same bits whoever
- * adds them when. */
+ * A kernel that adds to a buffer of sums (x86.h) adds to an array of the thread's own, if the buffer is not
+ * too large; another command behind it adds these arrays to the buffer. Integers add up to the same bits
+ * whoever adds them when. */
 #include "gpu/native/internal.h"
 
 #include <string.h>
