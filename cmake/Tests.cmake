@@ -21,6 +21,10 @@
 #                   all tests on native and SwiftShader are
 #     anything else (long, conformance, ...) becomes a label; `long` tests run only with scripts/test --long
 #
+# Turns: a test that native runs, too, is the same test on the drivers, which takes them up to ten times longer. There it has
+# one of the labels turn0, turn1 and turn2, another one on each device; under the address sanitizer every test has one. Each day
+# scripts/test runs one of the three turns; with --long, -R or -L it runs all.
+#
 # Every test sees BL_PROGRAM, BL_SOURCE_DIR, BL_BUILD_DIR, BL_PYTHON (a python3 with numpy), BL_CACHE_DIR (below tests/ of
 # the build folder), and BL_REFERENCE where the folder of reference images is known. It runs in tests/run/DEVICE of the build
 # folder. Where a test has the validation layer, synchronization validation also looks at what shaders access
@@ -28,6 +32,7 @@
 # A test whose device or tool is missing exits with 77: reported as skipped, or as failed where BL_REQUIRE_ALL is on.
 
 set(BL_TIMEOUT_FACTOR 1 CACHE STRING "What the time limits of tests are multiplied by")
+set_property(GLOBAL PROPERTY BL_TURN 0) # the last one given
 set(BL_DEVICE_LABELS nodevice sources swiftshader lavapipe native rayquery)
 file(MAKE_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
 
@@ -75,6 +80,13 @@ function(bl_add_test name file)
     if(NOT devices)
         set(devices nodevice)
     endif()
+    set(vulkan_devices ${devices})
+    list(REMOVE_ITEM vulkan_devices nodevice sources native)
+    set(takes_turns OFF)
+    if("native" IN_LIST devices AND NOT "native" IN_LIST long_devices AND vulkan_devices)
+        set(takes_turns ON)
+    endif()
+    get_property(turn GLOBAL PROPERTY BL_TURN)
     foreach(device IN LISTS devices)
         set(test ${name})
         set(environment "BL_PROGRAM=${PROJECT_BINARY_DIR}/backlight" "BL_SOURCE_DIR=${PROJECT_SOURCE_DIR}"
@@ -108,6 +120,10 @@ function(bl_add_test name file)
         if(device IN_LIST sanitized_devices)
             list(APPEND test_labels sanitized)
         endif()
+        if(BL_SANITIZE MATCHES "address" OR (takes_turns AND NOT BL_SANITIZE AND device IN_LIST vulkan_devices))
+            math(EXPR turn "(${turn} + 1) % 3")
+            list(APPEND test_labels turn${turn})
+        endif()
         set_tests_properties(${test} PROPERTIES LABELS "${test_labels}" ENVIRONMENT "${environment}"
             TIMEOUT ${timeout} RUN_SERIAL ${serial})
         if(BL_REQUIRE_ALL)
@@ -117,6 +133,7 @@ function(bl_add_test name file)
             set_tests_properties(${test} PROPERTIES SKIP_RETURN_CODE 77)
         endif()
     endforeach()
+    set_property(GLOBAL PROPERTY BL_TURN ${turn})
     list(GET ARGN 0 program)
     if(TARGET ${program} AND ("nodevice" IN_LIST devices OR sanitized_devices))
         add_dependencies(nodevice_tests ${program})

@@ -19,8 +19,10 @@ import struct
 import subprocess
 import sys
 import tempfile
-import time
 import zlib
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "support"))
+from today import today
 
 PROGRAM = os.path.abspath(os.environ.get("BL_PROGRAM", "build/backlight"))
 REFUSE = os.path.join(os.path.abspath(os.environ.get("BL_BUILD_DIR", "build")), "tests", "refuse_calls")
@@ -206,7 +208,7 @@ def run_case(case):
     at = [(call, refusal) for call, name in enumerate(calls, 1) for k, refusal in enumerate(REFUSALS)
           if (k >= 4 or (k // 2 == call % 2)) and (refusal[2] is None or name in refusal[2])]
     if not os.environ.get("BL_LONG"):
-        at = random.Random("%s %d" % (case, time.time() // 86400)).sample(at, min(RUNS, len(at)))
+        at = random.Random("%s %d" % (case, today())).sample(at, min(RUNS, len(at)))
     failed = 0
     for call, refusal in at:
         failed += one(case, before, whole, CASES[case][2] or CASES[case][1], call, calls[call - 1], refusal) != 0

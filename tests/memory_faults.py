@@ -10,7 +10,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "support"))
+from today import today
 
 PROGRAM = os.path.abspath(os.environ.get("BL_PROGRAM", "build/backlight"))
 SHIM = os.path.join(os.path.abspath(os.environ.get("BL_BUILD_DIR", "build")), "tests", "librefuse_requests.so")
@@ -56,7 +58,7 @@ def try_command(command, owner, most, problems):
     most = (most or count) if os.environ.get("BL_LONG") else RUNS
     stride = max(1, count // most)
     failed = 0
-    for at in range(1 + int(time.time() / 86400) % stride, count + 1, stride):
+    for at in range(1 + today() % stride, count + 1, stride):
         for later in ({}, {"REFUSE_LATER": "1"}):
             done = run(command, REFUSE_AT=str(at), REFUSE_OF=owner, **later)
             what = "%s, request %d%s of %s" % (command[0], at, " and later ones" if later else "", owner)

@@ -4,6 +4,8 @@
 much, is rendered with --untrusted, one sample in 8 x 8 pixels. From start to end that takes at most 2 GiB, and at most 20 s
 of CPU. Each ends with the image or the error that it is made for, so that none is refused before it takes anything. Ordinary runs have inputs of 1 MB, and look at memory alone; BL_LONG=1: 10 MB,
 and time, too. Argument: a part of the names of inputs. Needs BL_PROGRAM, BL_DEVICE."""
+import base64
+import json
 import os
 import shutil
 import struct
@@ -138,6 +140,29 @@ def measured(angles, numbers):
             "scene.xml": xml('<shape type="sphere"><bsdf type="measured"><string name="filename" value="a.bsdf"/></bsdf></shape>')}
 
 
+def gltf(kind, value, size=SIZE, **more):
+    """glTF of very many equal "nodes", or "primitives" of one mesh. more: other arrays."""
+    count = size // (len(json.dumps(value, separators=(",", ":"))) + 8)
+    scene = {"asset": {"version": "2.0"}, "nodes": [{"mesh": 0}], **more}
+    if kind == "nodes":
+        scene["nodes"] = [value] * count
+        scene["scenes"] = [{"nodes": list(range(count))}]
+    else:
+        points = "data:;base64," + base64.b64encode(struct.pack("<9f", 0, 0, 0, 1, 0, 0, 0, 1, 0)).decode()
+        scene.update(buffers=[{"byteLength": 36, "uri": points}], bufferViews=[{"buffer": 0, "byteLength": 36}],
+                     accessors=[{"bufferView": 0, "componentType": 5126, "count": 3, "type": "VEC3"}],
+                     meshes=[{"name": "x" * 300, "primitives": [value] * count}])
+    return {"scene.xml": json.dumps(scene, separators=(",", ":")).encode()}
+
+
+CAMERA = {"type": "perspective", "perspective": {"yfov": 1, "znear": 1}}
+
+
+def lights(light, size=SIZE * 3 // 4):
+    """glTF of a light that very many nodes have."""
+    return gltf("nodes", {"extensions": {"KHR_lights_punctual": {"light": 0}}}, size, extensions={"KHR_lights_punctual": {"lights": [light]}})
+
+
 side = 4000 if LONG else 1024
 cube = 135 if LONG else 62
 INPUTS = {
@@ -177,6 +202,11 @@ INPUTS = {
     "grid, not there": lambda: volume("a.vol", vol(30000, 30000, 30000, bytes(100))),
     "grid, resolution": lambda: {"scene.xml": xml('<shape type="cube"><bsdf type="null"/><medium name="interior" type="heterogeneous"><volume name="sigma_t" '
                                                   'type="gridvolume"><string name="resolution" value="1000"/><float name="value" value="1"/></volume></medium></shape>')},
+    "glTF, many cameras": lambda: gltf("nodes", {"camera": 0}, SIZE if LONG else SIZE // 5, cameras=[CAMERA]),
+    "glTF, one name": lambda: gltf("primitives", {"attributes": {"POSITION": 0}}, SIZE if LONG else SIZE // 3),
+    "glTF, one light": lambda: lights({"type": "spot"}),
+    # Its keys are searched for each node, so that a large one ends by the limit of time.
+    "glTF, a light of many keys": lambda: lights({"type": "point", **{"a%d" % k: 0 for k in range(SIZE // 50 if LONG else SIZE // 500)}}, SIZE * 3 // 4 if LONG else SIZE // 10),
     "sparse grid, allowed": lambda: volume("a.nvdb", wide_nvdb(-150, 150)),
     "sparse grid, too large": lambda: volume("a.nvdb", wide_nvdb(-300, 300)),
 }
@@ -197,6 +227,7 @@ REFUSED = {
     "grid, not there": "outside [1, 16384]",
     "grid, resolution": '(limit "voxels")',
     "sparse grid, too large": '(limit "voxels")',
+    **({"glTF, a light of many keys": '(limit "seconds")'} if LONG else {}),
 }
 
 

@@ -249,3 +249,23 @@ void ir_each_operand(const ir_func *f, ir_inst i, void (*visit)(void *user, uint
             visit(user, o.args[k]);
     }
 }
+
+typedef struct every {
+    bool (*holds)(const void *user, uint32_t ref);
+    const void *user;
+    bool all;
+} every;
+
+static void ask(void *user, uint32_t ref)
+{
+    every *e = user;
+    e->all = e->all && e->holds(e->user, ref);
+}
+
+bool ir_every_operand(const ir_func *f, ir_inst inst, bool (*holds)(const void *user, uint32_t ref),
+                      const void *user)
+{
+    every e = {.holds = holds, .user = user, .all = true};
+    ir_each_operand(f, inst, ask, &e);
+    return e.all;
+}

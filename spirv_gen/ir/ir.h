@@ -297,6 +297,9 @@ void ir_inline(ir_func *f, const ir_func *callee, const ir_ref *args, ir_ref *re
 
 /* Calls visit(user, operand) for every reference operand of an instruction, pool operands included. */
 void ir_each_operand(const ir_func *f, ir_inst inst, void (*visit)(void *user, uint32_t ref), void *user);
+/* Is holds(user, operand) true of all of them? */
+bool ir_every_operand(const ir_func *f, ir_inst inst, bool (*holds)(const void *user, uint32_t ref),
+                      const void *user);
 
 /* ---- text: print.c, parse.c; verify.c ---- */
 

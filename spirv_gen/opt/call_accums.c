@@ -24,21 +24,12 @@ typedef struct accums {
     uint8_t *pays; /* per group, at its leader: in its caller they are summed privately */
 } accums;
 
-static bool calls_writer(const accums *a, const ir_func *f, ir_inst call)
-{
-    ir_operands o = ir_call_operands(f, call);
-    for (uint32_t k = 0; k < o.target_count; k++)
-        if (a->writes[o.targets[k]])
-            return true;
-    return false;
-}
-
 /* Could it tell whether an ACCUM before it has happened? */
 static bool sees_accums(const accums *a, const ir_func *f, ir_inst i)
 {
     switch (i.op) {
     case IR_CALL:
-        return calls_writer(a, f, i);
+        return opt_calls_writer(f, i, a->writes);
     case IR_LOAD:
     case IR_DLOAD:
         return !f->module->buffers.data[i.b].constant;

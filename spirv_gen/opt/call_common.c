@@ -106,11 +106,6 @@ static uint32_t number_key(const common *c, const ir_func *f, ir_inst key)
     return *slot;
 }
 
-static bool reads_constant(const ir_func *f, ir_inst i)
-{
-    return i.op == IR_LOAD && f->module->buffers.data[i.b].constant;
-}
-
 static uint32_t number_of(const common *c, const ir_func *f, uint32_t id)
 {
     const uint32_t *number = c->number[f->index];
@@ -119,7 +114,7 @@ static uint32_t number_of(const common *c, const ir_func *f, uint32_t id)
     key.flags = 0;
     if (ir_op_table[key.op].effect == IR_EFFECT_FLOAT)
         return number_key(c, f, key);
-    if (f->scope.data[id] || (arity == 0 && !reads_constant(f, key)))
+    if (f->scope.data[id] || (arity == 0 && !opt_reads_constant(f, key)))
         return 0;
     key.a = number[key.a];
     key.b = arity > 1 ? number[key.b] : key.b;

@@ -63,6 +63,11 @@ static bool is_float(const cutter *c, uint32_t id)
 }
 static bool is_state(const cutter *c, uint32_t id) { return id > c->loop && id < c->first; }
 static bool in_test(const cutter *c, uint32_t id) { return id >= c->first && id < c->test; }
+/* Does it only compute from its operands, or read what no kernel changes? */
+static bool computes(const cutter *c, ir_inst i)
+{
+    return ir_op_table[i.op].arity > 0 || opt_reads_constant(c->f, i);
+}
 
 /* ---- the walk ---- */
 
@@ -161,8 +166,7 @@ static void hoist_value(void *user, uint32_t id)
     ir_inst i = at(c, id);
     if (!h->fits || is_float(c, id) || id < c->test || c->part[id] <= h->part)
         return;
-    bool value = ir_op_table[i.op].arity > 0 || (i.op == IR_LOAD && c->f->module->buffers.data[i.b].constant);
-    h->fits = value && c->f->scope.data[id] == c->loop;
+    h->fits = computes(c, i) && c->f->scope.data[id] == c->loop;
     if (!h->fits)
         return;
     c->part[id] = (uint8_t)h->part;
@@ -227,28 +231,18 @@ static void find_parts(cutter *c)
 
 /* ---- what parts read of each other ---- */
 
-typedef struct look {
-    const cutter *c;
-    bool all;
-} look;
-
-static void look_again(void *user, uint32_t id)
+static bool known_again(const void *user, uint32_t id)
 {
-    look *l = user;
-    const cutter *c = l->c;
-    l->all &= is_float(c, id) || c->again[id] || is_state(c, id);
+    const cutter *c = user;
+    return is_float(c, id) || c->again[id] || is_state(c, id);
 }
 
 static void find_again(cutter *c)
 {
     for (uint32_t id = 1; id < c->test; id++) {
         ir_inst i = at(c, id);
-        bool read = (i.op == IR_LOAD || i.op == IR_DLOAD) && c->f->module->buffers.data[i.b].constant;
-        bool top = id < c->loop ? c->f->scope.data[id] == 0 : c->f->scope.data[id] == c->loop;
-        look l = {.c = c, .all = top && (ir_op_table[i.op].arity > 0 || read)};
-        if (l.all)
-            ir_each_operand(c->f, i, look_again, &l);
-        c->again[id] = l.all && !is_state(c, id);
+        bool top = c->f->scope.data[id] == (id < c->loop ? 0 : c->loop);
+        c->again[id] = top && computes(c, i) && ir_every_operand(c->f, i, known_again, c);
     }
 }
 
@@ -337,11 +331,8 @@ static bl_result check_walk(const cutter *c, bl_error *err)
     const char *why = NULL;
     for (uint32_t id = c->first; id < c->test; id++) {
         ir_inst i = at(c, id);
-        ir_operands o = i.op == IR_CALL ? ir_call_operands(c->f, i) : (ir_operands){0};
-        bool writer = ir_op_table[i.op].effect == IR_EFFECT_WRITE && i.op != IR_CALL;
-        for (uint32_t k = 0; k < o.target_count; k++)
-            writer |= writes[o.targets[k]] != 0;
-        if (writer)
+        bool writes_itself = ir_op_table[i.op].effect == IR_EFFECT_WRITE && i.op != IR_CALL;
+        if (writes_itself || opt_calls_writer(c->f, i, writes))
             why = "it writes before the test of its loop";
     }
     memory_free(writes);

@@ -15,7 +15,7 @@ static bool writes_memory(ir_op op)
     return op == IR_STORE || op == IR_ATOMIC_ADD || op == IR_ATOMIC_CAS || op == IR_ACCUM || op == IR_FLUSH;
 }
 
-static bool calls_writer(const ir_func *f, ir_inst inst, const uint8_t *writes)
+bool opt_calls_writer(const ir_func *f, ir_inst inst, const uint8_t *writes)
 {
     if (inst.op != IR_CALL)
         return false;
@@ -29,7 +29,7 @@ static bool calls_writer(const ir_func *f, ir_inst inst, const uint8_t *writes)
 static bool function_writes(const ir_func *f, const uint8_t *writes)
 {
     for (uint32_t id = 1; id < f->inst.count; id++)
-        if (writes_memory((ir_op)f->inst.data[id].op) || calls_writer(f, f->inst.data[id], writes))
+        if (writes_memory((ir_op)f->inst.data[id].op) || opt_calls_writer(f, f->inst.data[id], writes))
             return true;
     return false;
 }
@@ -145,7 +145,7 @@ uint8_t *opt_live(const ir_func *f, const ir_ref *roots, uint32_t count, const u
     for (uint32_t k = 0; k < count; k++)
         mark(&m, roots[k].id);
     for (uint32_t id = 1; writes && id < f->inst.count; id++)
-        if (writes_memory((ir_op)f->inst.data[id].op) || calls_writer(f, f->inst.data[id], writes))
+        if (writes_memory((ir_op)f->inst.data[id].op) || opt_calls_writer(f, f->inst.data[id], writes))
             mark(&m, id);
     while (m.pending.count)
         mark_needs(&m, m.pending.data[--m.pending.count]);

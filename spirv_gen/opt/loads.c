@@ -54,15 +54,6 @@ static void forget_buffers(loads *l)
             l->known.data[k].value = (ir_ref){0};
 }
 
-static bool calls_writer(const loads *l, const ir_func *f, ir_inst call)
-{
-    ir_operands o = ir_call_operands(f, call);
-    for (uint32_t k = 0; k < o.target_count; k++)
-        if (l->writes[o.targets[k]])
-            return true;
-    return false;
-}
-
 /* The place of an access; `anywhere` where its index is not a value of the new function yet. */
 static place place_of(ir_copier *c, ir_inst i)
 {
@@ -81,7 +72,7 @@ static place place_of(ir_copier *c, ir_inst i)
 /* What an instruction may change is not known any more. */
 static void forget_written(loads *l, ir_copier *c, ir_inst inst)
 {
-    if (inst.op == IR_CALL && calls_writer(l, c->from, inst))
+    if (opt_calls_writer(c->from, inst, l->writes))
         forget_buffers(l);
     else if (inst.op != IR_CALL && ir_op_table[inst.op].effect == IR_EFFECT_WRITE)
         forget(l, c->to, place_of(c, inst));

@@ -18,36 +18,24 @@ typedef struct invariants {
     uint8_t *moved;   /* per instruction: computed before a loop that holds it */
 } invariants;
 
-static bool reads_constant(const ir_func *f, ir_inst i)
+static bool known_uniform(const void *user, uint32_t ref)
 {
-    return i.op == IR_LOAD && f->module->buffers.data[i.b].constant;
-}
-
-typedef struct operands {
-    const uint8_t *flag;
-    bool all;
-} operands;
-
-static void look_at(void *user, uint32_t ref)
-{
-    operands *o = user;
-    o->all &= o->flag[ref] != 0;
+    const invariants *v = user;
+    return v->uniform[ref] != 0;
 }
 
 static bool is_uniform(const invariants *v, uint32_t id)
 {
     ir_inst i = v->f->inst.data[id];
-    if (ir_op_table[i.op].arity == 0 && !reads_constant(v->f, i))
+    if (ir_op_table[i.op].arity == 0 && !opt_reads_constant(v->f, i))
         return i.op == IR_CONST || i.op == IR_UNIFORM;
-    operands o = {.flag = v->uniform, .all = true};
-    ir_each_operand(v->f, i, look_at, &o);
-    return o.all;
+    return ir_every_operand(v->f, i, known_uniform, v);
 }
 
 static bool may_move(const invariants *v, uint32_t id)
 {
     ir_inst i = v->f->inst.data[id];
-    if (reads_constant(v->f, i))
+    if (opt_reads_constant(v->f, i))
         return v->uniform[id];
     if ((i.op == IR_DIV || i.op == IR_MOD) && i.type != IR_F32)
         return v->uniform[i.b];
@@ -57,14 +45,13 @@ static bool may_move(const invariants *v, uint32_t id)
 typedef struct origins {
     const invariants *v;
     uint32_t loop;
-    bool outside;
 } origins;
 
-static void look_outside(void *user, uint32_t ref)
+static bool is_outside(const void *user, uint32_t ref)
 {
-    origins *o = user;
-    o->outside &= ref < o->loop || o->v->moved[ref] ||
-                  ir_op_table[o->v->f->inst.data[ref].op].effect == IR_EFFECT_FLOAT;
+    const origins *o = user;
+    return ref < o->loop || o->v->moved[ref] ||
+           ir_op_table[o->v->f->inst.data[ref].op].effect == IR_EFFECT_FLOAT;
 }
 
 /* Emits what leaves the loop, at the place before it. */
@@ -74,11 +61,8 @@ static void leave_loop(invariants *v, ir_copier *c, uint32_t loop)
         ir_inst i = v->f->inst.data[id];
         if (i.op == IR_ENDLOOP && i.a == loop)
             break;
-        if (v->moved[id] || !may_move(v, id))
-            continue;
-        origins o = {.v = v, .loop = loop, .outside = true};
-        ir_each_operand(v->f, i, look_outside, &o);
-        if (!o.outside)
+        const origins o = {.v = v, .loop = loop};
+        if (v->moved[id] || !may_move(v, id) || !ir_every_operand(v->f, i, is_outside, &o))
             continue;
         v->moved[id] = 1;
         ir_copy_inst(c, id);

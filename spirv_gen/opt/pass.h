@@ -39,6 +39,8 @@ void opt_replace_results(ir_copier *c, uint32_t id, const ir_ref *results);
 
 /* Does any function hold an instruction of this kind? */
 bool opt_holds(const ir_module *m, ir_op op);
+/* Is it a read of a buffer that is constant? */
+bool opt_reads_constant(const ir_func *f, ir_inst inst);
 
 /* ---- groups.c: which functions share a signature ---- */
 
@@ -59,6 +61,8 @@ bool opt_sums_privately(const ir_module *m, const opt_options *o);
 
 /* Per function of the module: does calling it change memory? malloc'ed. */
 uint8_t *opt_writes(const ir_module *m);
+/* Is it a call that can change memory? writes: of opt_writes */
+bool opt_calls_writer(const ir_func *f, ir_inst inst, const uint8_t *writes);
 /* Per instruction of f: is it needed by roots[], or, where `writes` (of opt_writes) is given, by an effect?
  * malloc'ed. `params`: per function of the module and parameter, whether calls need that argument; NULL: they
  * need all. */

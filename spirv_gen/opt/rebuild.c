@@ -121,6 +121,11 @@ bool opt_holds(const ir_module *m, ir_op op)
     return false;
 }
 
+bool opt_reads_constant(const ir_func *f, ir_inst inst)
+{
+    return inst.op == IR_LOAD && f->module->buffers.data[inst.b].constant;
+}
+
 void opt_emit_call(ir_copier *c, ir_inst call, const ir_ref *args, uint32_t arg_count, ir_ref *results)
 {
     const opt_pass *pass = c->user;

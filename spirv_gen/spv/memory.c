@@ -166,29 +166,26 @@ static uint32_t addressed_view(spv_gen *g, uint32_t buffer, spv_view view)
     return spv_emit_value(g, SPV_PREAMBLE, SpvOpBitcast, type, address, 1);
 }
 
-/* Whether the kernel has an instruction of this kind on the buffer. */
-static bool accesses(const spv_gen *g, uint32_t buffer, ir_op op)
-{
-    for (uint32_t k = 0; k < g->m->functions.count; k++) {
-        const ir_func *f = g->m->functions.data[k];
-        for (uint32_t id = 1; id < f->inst.count; id++)
-            if (f->inst.data[id].op == op && f->inst.data[id].b == buffer)
-                return true;
-    }
-    return false;
-}
-
+/* Finds what the kernel loads from and stores to. */
 void spv_memory_begin(spv_gen *g)
 {
-    for (uint32_t i = 0; i < g->m->buffers.count && g->options.volatile_memory; i++)
-        g->bindings[i].is_volatile =
-            accesses(g, i, IR_STORE) && (accesses(g, i, IR_LOAD) || accesses(g, i, IR_DLOAD));
+    for (uint32_t k = 0; k < g->m->functions.count && g->options.volatile_memory; k++) {
+        const ir_func *f = g->m->functions.data[k];
+        for (uint32_t id = 1; id < f->inst.count; id++) {
+            ir_inst i = f->inst.data[id];
+            if (i.op == IR_LOAD || i.op == IR_DLOAD)
+                g->bindings[i.b].loaded = true;
+            else if (i.op == IR_STORE)
+                g->bindings[i.b].stored = true;
+        }
+    }
 }
 
 /* Memory operands of a load or store. Returns their number. */
 static uint32_t memory_operands(const spv_gen *g, uint32_t buffer, spv_view view, uint32_t operands[2])
 {
-    bool aligned = is_addressed(g, buffer), is_volatile = g->bindings[buffer].is_volatile;
+    const spv_binding *b = &g->bindings[buffer];
+    bool aligned = is_addressed(g, buffer), is_volatile = b->loaded && b->stored;
     operands[0] =
         (aligned ? SpvMemoryAccessAlignedMask : 0) | (is_volatile ? SpvMemoryAccessVolatileMask : 0);
     operands[1] = element_bytes(view);

@@ -39,7 +39,7 @@ typedef enum spv_view { SPV_WORDS, SPV_REALS, SPV_QUADS, SPV_VIEW_COUNT } spv_vi
 typedef struct spv_binding {
     uint32_t view[SPV_VIEW_COUNT]; /* variables (of an addressed buffer, pointers), 0: not used */
     uint32_t address;              /* of an addressed buffer, once it is used */
-    bool is_volatile;              /* its loads and stores */
+    bool loaded, stored;           /* by the kernel; with volatile_memory alone */
 } spv_binding;
 
 /* What vector_loads.c knows of a value as an index: it is root + offset (root 0: itself + 0). */

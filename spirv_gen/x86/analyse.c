@@ -41,16 +41,7 @@ static void find_regions(x86_function *fn)
 
 /* ---- places ---- */
 
-typedef struct operands_uniform {
-    const x86_function *fn;
-    bool all;
-} operands_uniform;
-
-static void look_at_operand(void *user, uint32_t ref)
-{
-    operands_uniform *u = user;
-    u->all = u->all && x86_is_uniform(u->fn, ref);
-}
+static bool operand_is_uniform(const void *fn, uint32_t ref) { return x86_is_uniform(fn, ref); }
 
 static bool is_uniform(const x86_function *fn, const ir_inst *inst)
 {
@@ -59,9 +50,7 @@ static bool is_uniform(const x86_function *fn, const ir_inst *inst)
         return fn->f->module->buffers.data[inst->b].constant && x86_is_uniform(fn, inst->a);
     if (inst->op > IR_REPLACE_GRAD)
         return false;
-    operands_uniform u = {.fn = fn, .all = true};
-    ir_each_operand(fn->f, *inst, look_at_operand, &u);
-    return u.all;
+    return ir_every_operand(fn->f, *inst, operand_is_uniform, fn);
 }
 
 static x86_value place_of(x86_gen *g, const x86_function *fn, const ir_inst *inst)

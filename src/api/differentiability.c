@@ -68,8 +68,8 @@ static const char *refused_by_field(const render_scene *s, uint32_t parameter)
     return NULL;
 }
 
-/* How light that moves is seen at wavelengths has not been tested, and bases of polarised light stay. What
- * turns mirrors has a gradient there that leaves the turning out. */
+/* Bases of polarised light stay: what turns mirrors has a gradient there that leaves the turning out. Where
+ * an index is a curve, wavelengths part, and an attached path would have to be several. */
 static const char *refused_by_mode(const render_scene *s, uint32_t parameter)
 {
     const render_parameter *p = &s->parameters.data[parameter];
@@ -79,8 +79,8 @@ static const char *refused_by_mode(const render_scene *s, uint32_t parameter)
         return "those of polarised light are found by the integrators path, direct and prb alone";
     if (s->mode->polarized && moves)
         return "those of what moves are not implemented where light is polarised";
-    return s->mode->light == LIGHT_SPECTRAL && (moves || p->turns)
-               ? "those of what moves or turns are not implemented where light is spectral"
+    return s->disperses && (moves || p->turns)
+               ? "those of what moves or turns are not implemented where the index of a material is a curve"
                : NULL;
 }
 

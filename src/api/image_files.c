@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Image files of the caller. */
-#include "api/context.h"
+#include "api/scene.h"
 
 bl_result bl_image_write(bl_context *ctx, const char *path, uint32_t width, uint32_t height,
                          uint32_t channels, const float *pixels)
@@ -21,10 +21,8 @@ bl_result bl_image_read_over(bl_context *ctx, const char *path, const float *bac
 {
     bl_error err = {0};
     scene_image image;
-    call_budget b = {0};
-    for (uint32_t k = 0; k < BUDGET_COUNT; k++)
-        b.most[k] = bl_limit_preset(k, ctx->strict);
-    budget_begin(&b);
+    call_budget b;
+    image_budget_begin(&b, ctx);
     bl_result r =
         background ? image_load_over(path, background, &image, &err) : image_load(path, false, &image, &err);
     budget_end(&b);

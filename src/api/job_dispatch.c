@@ -109,20 +109,11 @@ static void record_range(void *user, job_range r)
     job_record_range(k->job, k->w, k->pass, k->tile, r);
 }
 
-/* Runs a range in wavefront mode, as many of its lanes at a time as there is memory for. */
 static bl_result run_wavefront(void *user, job_range r, double *seconds, bl_error *err)
 {
     const pass_kernel *k = user;
-    const uint32_t most = wavefront_lanes(k->job, k->pass), end = r.first_lane + r.lane_count;
-    *seconds = 0;
-    for (job_range part = r; part.first_lane < end; part.first_lane += part.lane_count) {
-        double own;
-        part.lane_count = end - part.first_lane < most ? end - part.first_lane : most;
-        const range_words words = words_of(k->job, k->w, k->pass, k->tile, part);
-        TRY(wavefront_run(k->job, k->pass, words.push, &own, err));
-        *seconds += own;
-    }
-    return BL_OK;
+    const range_words words = words_of(k->job, k->w, k->pass, k->tile, r);
+    return wavefront_run(k->job, k->pass, words.push, seconds, err);
 }
 
 /* No counter of the device comes to 2^32 in between: a path adds to one at most 256 times, on average. */

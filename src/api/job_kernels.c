@@ -70,8 +70,8 @@ typedef struct making {
 } making;
 
 /* The code of a trace of the pass, which may be a part of it. Of *took it sets what comes after tracing. */
-static bl_result generate_from(const bl_job *job, render_pass pass, const ir_module *trace, const char *name,
-                               making how, kernel_code *code, bl_kernel_info *took, bl_error *err)
+static bl_result generate(const bl_job *job, render_pass pass, const ir_module *trace, const char *name,
+                          making how, kernel_code *code, bl_kernel_info *took, bl_error *err)
 {
     opt_options passes = job_lowering(job, pass, how.native);
     code_options options = generation(job, pass, &passes, how.native);
@@ -89,19 +89,6 @@ static bl_result generate_from(const bl_job *job, render_pass pass, const ir_mod
     return r;
 }
 
-static bl_result generate(const bl_job *job, render_pass pass, making how, kernel_code *code,
-                          bl_kernel_info *took, bl_error *err)
-{
-    ir_module *trace;
-    double start = clock_seconds();
-    TRY(memory_check(0, err));
-    TRY(job_trace(job, pass, &trace, err));
-    *took = (bl_kernel_info){.trace_seconds = clock_seconds() - start, .baked = job->plan->baked};
-    bl_result r = generate_from(job, pass, trace, render_passes[pass].name, how, code, took, err);
-    ir_module_destroy(trace);
-    return r;
-}
-
 /* Makes the kernel of some code, and frees the code. */
 static bl_result create(const bl_job *job, const kernel_code *code, gpu_kernel_desc d, gpu_kernel **out,
                         bl_kernel_info *took, bl_error *err)
@@ -115,40 +102,43 @@ static bl_result create(const bl_job *job, const kernel_code *code, gpu_kernel_d
     return r;
 }
 
-static x86_target native_of(const bl_job *job)
+bl_result job_trace_timed(const bl_job *job, render_pass pass, ir_module **out, bl_kernel_info *took,
+                          bl_error *err)
 {
-    return (x86_target)gpu_device_info(job->device->gpu)->native_target;
-}
-
-static bl_result make_kernel(bl_job *job, render_pass pass, bool renew, gpu_kernel **out, bl_error *err)
-{
-    kernel_code code;
-    bl_kernel_info *took = &job->compiled[pass];
-    TRY(generate(job, pass, (making){native_of(job), renew}, &code, took, err));
-    const gpu_kernel_desc d = {
-        .buffer_count = BUFFER_COUNT + (job->bounds != NULL),
-        .addressed = job->addressed[pass],
-        .label = render_passes[pass].name,
-    };
-    return create(job, &code, d, out, took, err);
+    double start = clock_seconds();
+    TRY(memory_check(0, err));
+    TRY(job_trace(job, pass, out, err));
+    *took = (bl_kernel_info){.trace_seconds = clock_seconds() - start, .baked = job->plan->baked};
+    return BL_OK;
 }
 
 bl_result job_kernel_of(bl_job *job, render_pass pass, const ir_module *trace, const char *label,
                         gpu_kernel **out, bl_kernel_info *took, bl_error *err)
 {
+    const x86_target native = (x86_target)gpu_device_info(job->device->gpu)->native_target;
+    const gpu_kernel_desc d = {
+        .buffer_count = trace->buffers.count + (job->bounds != NULL),
+        .addressed = job_addressed(job, pass),
+        .label = label,
+    };
     bl_result r = BL_OK;
     bool again = false;
     do { /* Words of the cache that the device refuses are made anew, once. */
         kernel_code code;
-        TRY(generate_from(job, pass, trace, label, (making){native_of(job), again}, &code, took, err));
-        const gpu_kernel_desc d = {
-            .buffer_count = trace->buffers.count,
-            .addressed = job_addressed(job, pass),
-            .label = label,
-        };
+        TRY(generate(job, pass, trace, label, (making){native, again}, &code, took, err));
         r = create(job, &code, d, out, took, err);
         again = r != BL_OK && !again && took->cached && !job->context->cache_verify;
     } while (again);
+    return r;
+}
+
+static bl_result make_kernel(bl_job *job, render_pass pass, gpu_kernel **out, bl_error *err)
+{
+    ir_module *trace;
+    bl_kernel_info *took = &job->compiled[pass];
+    TRY(job_trace_timed(job, pass, &trace, took, err));
+    bl_result r = job_kernel_of(job, pass, trace, render_passes[pass].name, out, took, err);
+    ir_module_destroy(trace);
     return r;
 }
 
@@ -162,11 +152,7 @@ bl_result job_kernel(bl_job *job, render_pass pass, gpu_kernel **out, bl_error *
     }
     if (!job->kernels[pass]) {
         job->addressed[pass] = addressed;
-        bl_result r = make_kernel(job, pass, false, &job->kernels[pass], err);
-        /* Words of the cache that the device refuses are made anew, once. */
-        if (r != BL_OK && job->compiled[pass].cached && !job->context->cache_verify)
-            r = make_kernel(job, pass, true, &job->kernels[pass], err);
-        TRY(r);
+        TRY(make_kernel(job, pass, &job->kernels[pass], err));
     }
     *out = job->kernels[pass];
     return BL_OK;
@@ -228,10 +214,16 @@ bl_result bl_job_spirv(bl_job *job, bl_pass pass, uint32_t **words, size_t *word
     *words = NULL;
     render_pass which = RENDER_PRIMAL;
     TRY(job_pass(job, pass, &which));
+    ir_module *trace;
     kernel_code code;
     bl_kernel_info took;
     bl_error err = {0};
-    if (generate(job, which, (making){.native = X86_NONE}, &code, &took, &err) != BL_OK)
+    if (job_trace_timed(job, which, &trace, &took, &err) != BL_OK)
+        return context_fail(job->context, &err);
+    const making how = {.native = X86_NONE};
+    bl_result r = generate(job, which, trace, render_passes[which].name, how, &code, &took, &err);
+    ir_module_destroy(trace);
+    if (r != BL_OK)
         return context_fail(job->context, &err);
     *words = code.words, *word_count = code.word_count;
     return BL_OK;

@@ -97,6 +97,14 @@ uint64_t bl_limit_preset(uint32_t index, bool strict)
     return index >= BUDGET_COUNT ? 0 : strict ? budget_rows[index].strict : budget_rows[index].usual;
 }
 
+void image_budget_begin(call_budget *b, const bl_context *ctx)
+{
+    *b = (call_budget){0};
+    for (uint32_t k = 0; k < BUDGET_COUNT; k++)
+        b->most[k] = bl_limit_preset(k, ctx->strict);
+    budget_begin(b);
+}
+
 bl_result scene_budget_begin(call_budget *b, const bl_scene_desc *desc, bl_error *err)
 {
     const bl_limits none = {0}, *l = desc && desc->limits ? desc->limits : &none;
@@ -264,10 +272,8 @@ const char *bl_scene_band_name(const bl_scene *scene, uint32_t index)
 bl_result bl_scene_read_image(const bl_scene *scene, const char *path, float *image)
 {
     bl_error err = {0};
-    call_budget b = {0};
-    for (uint32_t k = 0; k < BUDGET_COUNT; k++)
-        b.most[k] = bl_limit_preset(k, scene->context->strict);
-    budget_begin(&b);
+    call_budget b;
+    image_budget_begin(&b, scene->context);
     bl_result r = film_read(scene->render, path, image, &err);
     budget_end(&b);
     return r == BL_OK ? BL_OK : context_fail(scene->context, &err);

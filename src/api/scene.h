@@ -15,6 +15,9 @@ struct bl_scene {
 bl_result scene_from_description(bl_context *ctx, scene_description *d, const bl_scene_desc *desc,
                                  bl_scene **out);
 
+/* Begins a budget of the context's limits, for reading an image. budget_end ends it. */
+void image_budget_begin(call_budget *b, const bl_context *ctx);
+
 /* Around all that makes a scene: what it takes is taken from the descriptor's limits (either may be NULL).
  * The end is called in any case, with what came of it, and returns that, or BL_ERROR_LIMIT in its place. */
 bl_result scene_budget_begin(call_budget *b, const bl_scene_desc *desc, bl_error *err);

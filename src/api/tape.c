@@ -8,7 +8,7 @@ static uint64_t tape_words(const bl_job *job, const job_work_desc *w, uint64_t *
 {
     job_range all = job_everything(w, job_pixels(job));
     *paths = (uint64_t)all.lane_count * all.last_sample;
-    return *paths * (1 + (uint64_t)job->scene->max_depth * TAPE_VERTEX_WORDS);
+    return *paths * (1 + (uint64_t)job->scene->max_depth * tape_vertex_words(job->scene->mode->channels));
 }
 
 bl_result tape_reserve(bl_job *job, const job_work_desc *w, bl_error *err)

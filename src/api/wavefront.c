@@ -104,10 +104,9 @@ static bl_result cut_and_make(const making *m, bl_error *err)
 {
     bl_job *job = m->job;
     ir_module *trace, *simple;
+    TRY(job_trace_timed(job, m->pass, &trace, &m->w->took, err));
     double start = clock_seconds();
-    TRY(job_trace(job, m->pass, &trace, err));
-    m->w->took = (bl_kernel_info){.baked = job->plan->baked, .cached = true};
-    m->w->took.trace_seconds = clock_seconds() - start;
+    m->w->took.cached = true; /* as long as all of its kernels are */
     opt_options passes =
         job_lowering(job, m->pass, (x86_target)gpu_device_info(job->device->gpu)->native_target);
     bl_result r = opt_simplify(trace, &passes, &simple, err);
@@ -121,7 +120,7 @@ static bl_result cut_and_make(const making *m, bl_error *err)
     r = opt_cut_walk(simple, &options, &cut, err);
     ir_module_destroy(simple);
     TRY(r);
-    m->w->took.optimise_seconds = clock_seconds() - start - m->w->took.trace_seconds;
+    m->w->took.optimise_seconds = clock_seconds() - start;
     m->w->took.state_bytes = 4 * cut.words;
     if (lanes_for(cut.words, cut.targets) == 0)
         r = error_set(err, BL_ERROR_UNSUPPORTED, "%s: walks of %u words have no room in memory",
@@ -172,11 +171,6 @@ static layout layout_for(const struct wavefront *w, uint32_t lanes)
     l.counters = l.classes + w->targets * lanes;
     l.words = l.counters + 1 + w->targets;
     return l;
-}
-
-uint32_t wavefront_lanes(const bl_job *job, render_pass pass)
-{
-    return lanes_for(job->wavefronts[pass]->words, job->wavefronts[pass]->targets);
 }
 
 typedef struct run {
@@ -253,30 +247,40 @@ static bl_result reserve(bl_job *job, const layout *l, uint32_t counters, bl_err
                              &job->walk_counters, err);
 }
 
+/* Runs the walks of the lanes in r->push, for which there is room, to their ends. */
+static bl_result run_walks(run *r, render_pass pass, bl_error *err)
+{
+    bl_job *job = r->job;
+    const uint32_t lanes = r->push[UNIFORM_LANE_COUNT], *counters;
+    r->l = layout_for(r->w, lanes);
+    TRY(reserve(job, &r->l, counter_count(r), err));
+    job_buffers(job, pass, r->buffers);
+    r->buffers[BUFFER_COUNT] = job->walks;
+    TRY(gpu_batch_begin(job->batch, err));
+    zero_counters(r);
+    dispatch(r, r->w->begin, lanes, 0, r->l.queues, r->l.counters);
+    TRY(submit(r, &counters, err));
+    for (uint32_t now = 0, count; (count = counters[0]) > 0; now = !now) {
+        BL_ASSERT(count <= lanes, "%u of %u walks go on", count, lanes);
+        TRY(run_trip(r, now, count, &counters, err));
+    }
+    TRY(gpu_batch_begin(job->batch, err));
+    dispatch(r, r->w->end, lanes, 0, 0, 0);
+    return submit(r, &counters, err);
+}
+
 bl_result wavefront_run(bl_job *job, render_pass pass, const uint32_t push[UNIFORM_COUNT], double *seconds,
                         bl_error *err)
 {
-    uint32_t lanes = push[UNIFORM_LANE_COUNT];
     run r = {.job = job, .w = job->wavefronts[pass]};
-    BL_ASSERT(r.w && lanes > 0 && lanes <= wavefront_lanes(job, pass), "%s: %u lanes at once",
-              render_passes[pass].name, lanes);
-    r.l = layout_for(r.w, lanes);
-    TRY(reserve(job, &r.l, counter_count(&r), err));
-    job_buffers(job, pass, r.buffers);
-    r.buffers[BUFFER_COUNT] = job->walks;
+    BL_ASSERT(r.w && push[UNIFORM_LANE_COUNT] > 0, "%s: no kernels, or no lanes", render_passes[pass].name);
     memcpy(r.push, push, UNIFORM_COUNT * sizeof *push);
-    const uint32_t *counters;
-    TRY(gpu_batch_begin(job->batch, err));
-    zero_counters(&r);
-    dispatch(&r, r.w->begin, lanes, 0, r.l.queues, r.l.counters);
-    TRY(submit(&r, &counters, err));
-    for (uint32_t now = 0, count; (count = counters[0]) > 0; now = !now) {
-        BL_ASSERT(count <= lanes, "%u of %u walks go on", count, lanes);
-        TRY(run_trip(&r, now, count, &counters, err));
+    const uint32_t most = lanes_for(r.w->words, r.w->targets);
+    for (uint32_t left = push[UNIFORM_LANE_COUNT]; left > 0; left -= r.push[UNIFORM_LANE_COUNT]) {
+        r.push[UNIFORM_FIRST_LANE] = push[UNIFORM_FIRST_LANE] + push[UNIFORM_LANE_COUNT] - left;
+        r.push[UNIFORM_LANE_COUNT] = left < most ? left : most;
+        TRY(run_walks(&r, pass, err));
     }
-    TRY(gpu_batch_begin(job->batch, err));
-    dispatch(&r, r.w->end, lanes, 0, 0, 0);
-    TRY(submit(&r, &counters, err));
     *seconds = r.seconds;
     return BL_OK;
 }

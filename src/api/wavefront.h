@@ -11,10 +11,8 @@ bool wavefront_wanted(const bl_job *job, render_pass pass);
 /* Makes the kernels of the pass, if they are not there yet. *took (may be NULL): what making them took. */
 bl_result wavefront_make(bl_job *job, render_pass pass, bl_kernel_info *took, bl_error *err);
 void wavefront_destroy(bl_job *job);
-/* The most lanes that wavefront_run takes at once: as many as have room in the memory of walks. */
-uint32_t wavefront_lanes(const bl_job *job, render_pass pass);
-/* Runs a range of the pass, whose push constants are given, in as many batches as it takes. *seconds: time
- * that the device took. */
+/* Runs a range of the pass, whose push constants are given, in as many batches as it takes, and as many of
+ * its lanes at once as have room in the memory of walks. *seconds: time that the device took. */
 bl_result wavefront_run(bl_job *job, render_pass pass, const uint32_t push[UNIFORM_COUNT], double *seconds,
                         bl_error *err);
 

@@ -233,6 +233,8 @@ tracer plan_tracer(const plan *p, ir_func *f);
 /* Element `element` (u32) of the number or colour whose (value, gradient) offset pair stands at `word` of the
  * record. */
 ir_ref plan_load(tracer *t, const class_node *n, ir_ref record, uint32_t word, uint32_t slot, ir_ref element);
+/* Colour k (u32) of the data array of a class whose colours stand one after the other, its pair at `word`. */
+void plan_load_rgb(tracer *t, const class_node *n, ir_ref record, uint32_t word, ir_ref k, ir_ref rgb[3]);
 /* Elements [first, first + count) of the data array of a class whose (value, gradient) pair stands at `word`,
  * where place and first are multiples of four, so that they are read as vectors. */
 void plan_load_quads(tracer *t, const class_node *n, ir_ref record, uint32_t word, ir_ref first,

@@ -31,6 +31,13 @@ ir_ref plan_load(tracer *t, const class_node *n, ir_ref record, uint32_t word, u
     return plan_value(t, value, gradient, requested, element);
 }
 
+void plan_load_rgb(tracer *t, const class_node *n, ir_ref record, uint32_t word, ir_ref k, ir_ref rgb[3])
+{
+    ir_ref first = ir_mul(t->f, k, t_u32(t, 3));
+    for (uint32_t c = 0; c < 3; c++)
+        rgb[c] = plan_load(t, n, record, word, PLAN_DATA_SLOT, t_offset(t, first, c));
+}
+
 void plan_load_quads(tracer *t, const class_node *n, ir_ref record, uint32_t word, ir_ref first,
                      uint32_t count, ir_ref *out)
 {

@@ -178,6 +178,7 @@ typedef struct render_scene {
     const render_mode *mode;
     uint32_t film_channels;         /* of the image: the mode's, or as many as the film has bands */
     const struct film_bands *bands; /* what the channels of a film with bands respond to; NULL: colours */
+    bool disperses;                 /* light is spectral, and the index of some material is a curve */
     scene_description *description;
     ARRAY(render_parameter) parameters;
     ARRAY(uint32_t) last_parameter; /* by object index: 1 + the object's last one; 0: it has none */

@@ -34,7 +34,7 @@ bool bsdf_is_mask(const scene_object *bsdf) { return ((const bsdf_class *)(const
 bool edges_differentiated(const render_scene *s)
 {
     return s->edges && s->method == METHOD_REPLAY && !s->light_tracing && !s->ellipsoid_field && !s->field &&
-           !s->depth_image && s->mode->light != LIGHT_SPECTRAL;
+           !s->depth_image;
 }
 
 /* Whether walks go through media, or through surfaces that are not there. */

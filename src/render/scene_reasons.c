@@ -164,9 +164,8 @@ static const char *image_reason(render_scene *s)
 static void add_sensor_reasons(render_scene *s, const scene_object *sensor)
 {
     const char *reason = sensor == s->sensor ? image_reason(s) : "the image is another sensor's";
-    for (uint32_t i = 0; i < s->parameters.count; i++)
-        if (s->parameters.data[i].object == sensor->index)
-            s->parameters.data[i].reason = reason;
+    for (uint32_t k = render_last_parameter(s, sensor); k; k = s->parameters.data[k - 1].next)
+        s->parameters.data[k - 1].reason = reason;
     for (uint32_t k = 0; k < sensor->child_count; k++)
         if (sensor->children[k]->cls->category == PLUGIN_SENSOR)
             add_sensor_reasons(s, sensor->children[k]);

@@ -50,14 +50,13 @@ bl_result render_check_spectral(const render_scene *s, bl_error *err)
 {
     const char *of = s->mode->name;
     TRY(check_bands(s, err));
-    if (s->light_tracing)
+    if (s->disperses && (s->light_tracing || s->method == METHOD_TAPE))
         return error_set(err, BL_ERROR_UNSUPPORTED,
-                         "mode %s: paths from lights are there in other modes only", of);
+                         "mode %s: with %s no index may be a curve; take path, or give one number", of,
+                         s->light_tracing ? "paths from lights" : "\"tape\"");
     if (s->own)
         return error_set(err, BL_ERROR_UNSUPPORTED,
                          "mode %s: integrators of an application see red, green and blue; use mode rgb", of);
-    if (s->method == METHOD_TAPE)
-        return error_set(err, BL_ERROR_UNSUPPORTED, "mode %s: \"tape\" is there in other modes only", of);
     for (uint32_t i = 0; i < s->channels.count; i++)
         if (s->channels.data[i].kind == CHANNEL_ALBEDO)
             return error_set(err, BL_ERROR_UNSUPPORTED,

@@ -78,12 +78,10 @@ static inline sample_planes sample_planes_of(uint32_t n)
 {
     return (sample_planes){0, n, 2 * n, 2 * n + 1, 2 * n + 2, 2 * n + 3, n + 1};
 }
-enum {
-    REMEMBERED_MOST = 16,
-    SAMPLE_WORDS_MOST = 2 * COLOR_MOST + 3 + (COLOR_MOST + 1) * REMEMBERED_MOST,
-    TAPE_VERTEX_WORDS =
-        78 /* of METHOD_TAPE instead: u32, how many vertices; and for each of them so many words */
-};
+enum { REMEMBERED_MOST = 16, SAMPLE_WORDS_MOST = 2 * COLOR_MOST + 3 + (COLOR_MOST + 1) * REMEMBERED_MOST };
+/* Of METHOD_TAPE instead: u32, how many vertices; and for each of them so many words, of which five colours
+ * have the channels of light. */
+static inline uint32_t tape_vertex_words(uint32_t channels) { return 63 + 5 * channels; }
 
 /* BUFFER_ADJOINT where lanes are listed: of each, a row with dL/dI of one sample, times the sample's weight
  * (a f32 for each channel of the film); behind all of these, of each, a row as long with: */

@@ -340,6 +340,7 @@ static bl_result bind_object(binder *b, raw_node *node, scene_place from, scene_
     if (b->depth >= CHAIN_MAX)
         return scene_error(b->err, BL_ERROR_SCENE, from, "objects are nested more than %d deep", CHAIN_MAX);
     const plugin_class *cls = NULL;
+    TRY(budget_check(b->err));
     TRY(find_class(b, node, &cls));
     scene_object *object = object_create(b, cls, node->where);
     object->id = id;

@@ -200,13 +200,16 @@ bl_result image_load_over(const char *path, const float background[3], scene_ima
 
 /* ---- writing ---- */
 
-static bool has_extension(const char *path, const char *extension)
+bool image_has_extension(const char *path, const char *extension)
 {
     size_t length = strlen(path), tail = strlen(extension);
     return length > tail && strcmp(path + length - tail, extension) == 0;
 }
 
-static bool is_jpeg(const char *path) { return has_extension(path, ".jpg") || has_extension(path, ".jpeg"); }
+bool image_is_jpeg(const char *path)
+{
+    return image_has_extension(path, ".jpg") || image_has_extension(path, ".jpeg");
+}
 
 /* The first `colours` channels alone. */
 static bl_result drop_channels(const scene_image *all, uint32_t colours, scene_image *out, bl_error *err)
@@ -223,13 +226,13 @@ static bl_result drop_channels(const scene_image *all, uint32_t colours, scene_i
 
 static bl_result encode_colours(const char *path, const scene_image *image, text *out, bl_error *err)
 {
-    if (has_extension(path, ".png") && image->channels >= 1 && image->channels <= 4)
+    if (image_has_extension(path, ".png") && image->channels >= 1 && image->channels <= 4)
         return image_encode_png(image, out, err);
     if (image->channels != 1 && image->channels != 3)
         return error_set(err, BL_ERROR_ARGUMENT, "images have 1 or 3 channels, not %u", image->channels);
-    if (is_jpeg(path))
+    if (image_is_jpeg(path))
         return image_encode_jpeg(image, out, err);
-    if (has_extension(path, ".pfm"))
+    if (image_has_extension(path, ".pfm"))
         return image_encode_pfm(image, out, err);
     return image_encode_hdr(image, out, err);
 }
@@ -239,13 +242,13 @@ static bl_result encode(const char *path, const scene_image *image, const image_
 {
     const uint32_t colours = layout->colours;
     scene_image part;
-    if (has_extension(path, ".exr"))
+    if (image_has_extension(path, ".exr"))
         return image_encode_exr(image, layout->names, layout->components, out, err);
-    if (!has_extension(path, ".png") && !is_jpeg(path) && !has_extension(path, ".pfm") &&
-        !has_extension(path, ".hdr"))
+    if (!image_has_extension(path, ".png") && !image_is_jpeg(path) && !image_has_extension(path, ".pfm") &&
+        !image_has_extension(path, ".hdr"))
         return error_set(err, BL_ERROR_ARGUMENT,
                          "the name of an image must end in .exr, .png, .jpg, .pfm or .hdr");
-    bool alpha = has_extension(path, ".png") && colours > 0 && colours < image->channels &&
+    bool alpha = image_has_extension(path, ".png") && colours > 0 && colours < image->channels &&
                  strcmp(layout->names[colours], "A") == 0;
     if (colours + alpha == image->channels || colours == 0)
         return encode_colours(path, image, out, err);

@@ -282,6 +282,8 @@ typedef struct scene_image {
  * PFM, by content not by name. raw: no sRGB decoding of PNG, JPEG and BMP. Alpha is dropped. NaN or infinity
  * is an error that names the pixel. */
 bl_result image_load(const char *path, bool raw, scene_image *out, bl_error *err);
+bool image_has_extension(const char *path, const char *extension); /* ".exr"; more than that alone */
+bool image_is_jpeg(const char *path);                              /* by its extension, .jpg or .jpeg */
 /* The channels of an EXR file that have these names, in their order. */
 bl_result image_load_channels(const char *path, const char *const *names, uint32_t count, scene_image *out,
                               bl_error *err);
@@ -321,9 +323,6 @@ typedef struct scene_volume {
 
 /* By the file's ending: .nvdb, NanoVDB; .vdb, OpenVDB; anything else, Mitsuba's .vol, version 3. */
 bl_result volume_load(const char *path, scene_volume *out, bl_error *err);
-/* The channels of an EXR file that have these names, in their order. */
-bl_result image_load_channels(const char *path, const char *const *names, uint32_t count, scene_image *out,
-                              bl_error *err);
 /* What a parameter of kind FILE says: its file, or the grid in its place, in the unit cube. */
 bl_result volume_load_value(const scene_value *file, scene_volume *out, bl_error *err);
 bool volume_channels_known(uint32_t channels);

@@ -20,13 +20,13 @@
 #include <backlight/backlight.h>
 
 #include "base/base.h"
+#include "support/todays_share.h"
 
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* ---- requests ---- */
 
@@ -197,7 +197,7 @@ static share share_of(unsigned long count)
         return (share){s.first ? s.first : 1, s.last < count ? s.last : count, s.stride ? s.stride : 1};
     const unsigned long runs = wanted ? strtoul(wanted, NULL, 10) + 1 : getenv("BL_LONG") ? 2000 : 40;
     s.stride = count / runs > 0 ? count / runs : 1;
-    s.first = 1 + (unsigned long)(time(NULL) / 86400) % s.stride;
+    s.first = 1 + (unsigned long)today() % s.stride;
     s.last = count;
     return s;
 }

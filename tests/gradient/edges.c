@@ -18,6 +18,7 @@
 static scene_device device;
 static char *folder;
 
+#define SPECTRAL "<?backlight mode='spectral'?>"
 #define MIRROR_ROOM                                                                                          \
     "<shape type='rectangle'>" AT(                                                                           \
         "<scale value='3'/><rotate x='1' angle='4'/><translate z='-1'/>") "<bsdf type='conductor'><string "  \
@@ -112,6 +113,39 @@ static const edge_case cases[] = {
      {1, .2, .3},
      64,
      .01},
+    {"lit, with wavelengths: the shadow of a ball under a lamp",
+     "2",
+     BELOW,
+     SPECTRAL WALL BALL("<translate value='.05,.1,1.5'/>") LAMP("lamp", ".7", "0,0,3.2"),
+     "it.to_world",
+     {1, .2, .3},
+     64,
+     .01},
+    {"seen, with wavelengths: a ball that shines before a wall that shines",
+     "1",
+     FRONT,
+     SPECTRAL "<shape type='rectangle'>" AT(
+         "<scale value='5'/><translate z='-1'/>") "<emitter type='area'><rgb name='radiance' "
+                                                  "value='.3,.1,.2'/></emitter></shape><shape "
+                                                  "type='sphere' id='it'><float name='radius' "
+                                                  "value='.61'/>" AT(
+                                                      "<translate value='.1,.05,.5'/>") "<emitter "
+                                                                                        "type='area'/"
+                                                                                        "></shape>",
+     "it.to_world",
+     {1, .3, .5},
+     64,
+     .004},
+    {"path, with wavelengths: a ball under a bulb, and a sky that light sampling never chooses",
+     "2",
+     "origin='0,0,3' target='0.05,0.03,-1' up='0,1,0'",
+     SPECTRAL WALL BALL("<translate value='.07,.1,.2'/>") BULB
+     "<emitter type='constant'><rgb name='radiance' value='.5'/><float name='sampling_weight' "
+     "value='0'/></emitter>",
+     "it.to_world",
+     {1, .2, .3},
+     256,
+     .004},
     {"lit: its lamp moves",
      "2",
      BELOW,

@@ -70,6 +70,7 @@ typedef struct moved_case {
 #define BALL                                                                                                 \
     "<shape type='sphere' id='ball'><float name='radius' value='.4'/><point name='center' x='0' y='0' "      \
     "z='1'/>" GLASS "</shape>"
+#define SPECTRAL "<?backlight mode='spectral'?>"
 #define GAUSSIAN "<rfilter type='gaussian'/>"
 
 #define MAPPED(inside)                                                                                       \
@@ -120,6 +121,10 @@ static const moved_case cases[] = {
     {"what that lens absorbs", FLOOR SUN BENT_LENS, "lens.sigma_a.value.value", "4", GAUSSIAN, 2e-3, 60, 0.05,
      false},
     {"a spot over a ball", FLOOR SPOT BALL, "spot.to_world", "4", GAUSSIAN, 2e-3, 60, 0.02, false},
+    {"wavelengths through waves of glass", SPECTRAL FLOOR SUN WAVES(GLASS), "waves.vertex_positions", "3",
+     GAUSSIAN, 5e-3, 60, 0.02, false},
+    {"the colour of what they fall on", SPECTRAL FLOOR SUN WAVES(GLASS), "floor.reflectance.value", "3",
+     GAUSSIAN, 5e-3, 60, 0.02, false},
 };
 enum { CASES = sizeof cases / sizeof *cases };
 

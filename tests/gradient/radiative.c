@@ -239,16 +239,11 @@ static void first_bias_is_none_in_a_furnace(void **state)
     unload(&replay), unload(&unit);
 }
 
-static void tape_is_replay(void **state)
+static void expect_tape_is_replay(const subject *s)
 {
-    (void)state;
-    const subject shallow = {
-        room.label,
-        room.body,
-        3,
-        2,
-        {room.parameters[0], room.parameters[1], room.parameters[2], room.parameters[3]}};
-    setup replay = load(&room, "prb"), tape = load(&room, "tape"), less = load(&shallow, "tape");
+    subject shallow = *s;
+    shallow.depth = 3;
+    setup replay = load(s, "prb"), tape = load(s, "tape"), less = load(&shallow, "tape");
     float g[ELEMENTS_MOST], h[ELEMENTS_MOST];
     for (uint32_t seed = 0; seed < 3; seed++) {
         bl_gradient_desc desc = {.spp = 40, .seed = seed, .form = BL_FORM_FUSED};
@@ -263,6 +258,16 @@ static void tape_is_replay(void **state)
         assert_true(one.device_bytes < three.device_bytes);
     }
     unload(&replay), unload(&tape), unload(&less);
+}
+
+static void tape_is_replay(void **state)
+{
+    (void)state;
+    arena a = {0};
+    subject spectral = room;
+    spectral.body = arena_printf(&a, "<?backlight mode='spectral'?>%s", room.body);
+    expect_tape_is_replay(&room), expect_tape_is_replay(&spectral);
+    arena_free(&a);
 }
 
 static void first_bias_is_what_incident_radiance_is(void **state)

@@ -16,16 +16,19 @@
 #include "support/scene_cases.h"
 #include "support/scene_device.h"
 #include "support/scene_eval.h"
+#include "support/todays_share.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { WIDTH = 9, HEIGHT = 7, PIXELS = WIDTH * HEIGHT, VALUES = 3 * PIXELS, SEEDS = 4, DEPTH = 4 };
+/* Where that is thrifty: parts of the scenes, one a day. Each has the next one whole. */
+enum { IMAGE_PARTS = 8, GRADIENT_PARTS = 2 * IMAGE_PARTS, BAKED_PARTS = 4 * GRADIENT_PARTS };
 
 static scene_device device;
 static char *folder;
-static bool thrifty; /* kernels take seconds to compile: fewer of them */
+static bool thrifty; /* kernels take seconds to compile: fewer of them, others every day */
 
 static uint32_t distance_in_ulp(float a, float b)
 {
@@ -91,15 +94,22 @@ static void compare_images(const scene_case *c, bool baked, const char *xml)
     scene_eval_destroy(e);
 }
 
+/* Baked geometry is the same code for all scenes, so some of them do. */
+static bool baked_too(const scene_case *c)
+{
+    uint32_t number = 0;
+    for (const scene_case *k = scene_case_next(NULL); k != c; k = scene_case_next(k))
+        number++;
+    return getenv("BL_LONG") || (thrifty ? todays_part(number, BAKED_PARTS) : number % 4 == 0);
+}
+
 static void images_agree(void **state)
 {
     const scene_case *c = *state;
     arena a = {0};
     char *xml = scene_case_xml(&a, c, DEPTH, WIDTH, HEIGHT);
     compare_images(c, false, xml);
-    bool all = getenv("BL_LONG") != NULL;
-    if (all || c == scene_cases ||
-        (!thrifty && (c - scene_cases) % 4 == 0)) /* baked geometry is the same code for all scenes */
+    if (baked_too(c))
         compare_images(c, true, xml);
     arena_free(&a);
 }
@@ -168,12 +178,12 @@ int main(void)
         return scene_device_missing();
     thrifty = strcmp(device.info.kind, "lavapipe") == 0 && !getenv("BL_LONG");
     struct CMUnitTest *tests = calloc(2 * (scene_case_count + scene_media_case_count), sizeof *tests);
-    uint32_t n = 0, images = thrifty ? 4 : 1, gradients = thrifty ? 8 : 1; /* of every how many scenes */
+    uint32_t n = 0;
     for (uint32_t i = 0; tests && i < scene_case_count; i++) {
         void *c = (void *)(uintptr_t)&scene_cases[i];
-        if (i % images == 0)
+        if (!thrifty || todays_part(i, IMAGE_PARTS))
             tests[n++] = (struct CMUnitTest){scene_cases[i].name, images_agree, NULL, NULL, c};
-        if (i % gradients == 0)
+        if (!thrifty || todays_part(i, GRADIENT_PARTS))
             tests[n++] = (struct CMUnitTest){scene_cases[i].name, gradients_agree, NULL, NULL, c};
     }
     uint32_t media =

@@ -18,11 +18,11 @@
 #include "support/scene_cases.h"
 #include "support/scene_device.h"
 #include "support/scene_eval.h"
+#include "support/todays_share.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum {
     SIDE = 6,
@@ -439,8 +439,8 @@ static void test_scenes(void **unused)
     (void)unused;
     const char *limit = getenv("BL_FUZZ_SECONDS"), *first = getenv("BL_FUZZ_SEED");
     const double end = clock_seconds() + (limit ? atof(limit) : getenv("BL_LONG") ? 600 : 3);
-    uint32_t number = first ? (uint32_t)atoi(first) : (uint32_t)(time(NULL) / 86400) * 100000u, good = 0,
-             lit = 0, refused = 0, other = 0;
+    uint32_t number = first ? (uint32_t)atoi(first) : (uint32_t)today() * 100000u, good = 0, lit = 0,
+             refused = 0, other = 0;
     gradient_counts gradients = {0};
     /* Few scenes may happen to have few gradients that are not 0: then there are more scenes, up to 40. */
     for (; good < 4 || clock_seconds() < end || (good < 40 && 4 * gradients.not_zero <= gradients.compared);

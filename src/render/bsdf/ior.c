@@ -134,6 +134,7 @@ bl_result interface_load(render_scene *s, const scene_object *o, bool turns, bl_
             err, BL_ERROR_UNSUPPORTED, o->where,
             "mode %s: %s with an index that is a curve is there in mode spectral; give one number",
             s->mode->name, o->cls->name);
+    s->disperses |= curves;
     if (turns || curves) /* a curve turns wavelengths apart, also where lobes are rough */
         render_turns(s, p);
     for (int k = 0; k < CURVE_SAMPLES && curves; k++) {

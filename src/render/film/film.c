@@ -83,12 +83,6 @@ static void put_colour(const char *const names[], uint32_t count, const float *r
     }
 }
 
-static bool ends_in(const char *path, const char *ending)
-{
-    size_t length = strlen(path), tail = strlen(ending);
-    return length > tail && strcmp(path + length - tail, ending) == 0;
-}
-
 /* For screens: each band over the integral of its response, which is 1 where the light is 1 at all
  * wavelengths. The first three are red, green and blue; of fewer the first is grey. */
 static bl_result show_bands(const render_scene *s, const char *path, const float *image, bl_error *err)
@@ -96,7 +90,7 @@ static bl_result show_bands(const render_scene *s, const char *path, const float
     const film_bands *bands = s->bands;
     const size_t pixels = (size_t)s->width * s->height;
     uint32_t shown = bands->count < 3 ? 1 : 3;
-    if (!ends_in(path, ".png") && !ends_in(path, ".jpg") && !ends_in(path, ".jpeg"))
+    if (!image_has_extension(path, ".png") && !image_is_jpeg(path))
         return error_set(err, BL_ERROR_ARGUMENT,
                          "%s: EXR files keep the bands of an image, .png and .jpg show three of them; give "
                          "one of these names",
@@ -122,7 +116,7 @@ bl_result film_write(const render_scene *s, const char *path, const float *image
     uint32_t colours = image_names(s, names), count = colours + (channels ? s->channels.count : 0);
     uint32_t of_image = s->film_channels;
     uint64_t pixels = (uint64_t)s->width * s->height;
-    if (s->bands && !ends_in(path, ".exr"))
+    if (s->bands && !image_has_extension(path, ".exr"))
         return show_bands(s, path, image, err);
     for (uint32_t k = colours; k < count; k++)
         names[k] = s->channels.data[k - colours].name;

@@ -41,10 +41,8 @@ static void add_knots(const response *r, uint32_t count, double nm, film_bands *
     for (uint32_t k = 0; k < count; k++)
         jumps |= side_of(&r[k], nm, false) != side_of(&r[k], nm, true);
     for (int above = jumps ? 0 : 1; above < 2; above++) {
-        for (uint32_t k = 0; k < count; k++) {
-            double below = side_of(&r[k], nm, false), over = side_of(&r[k], nm, true);
-            values[b->knots * count + k] = jumps ? (above ? over : below) : below;
-        }
+        for (uint32_t k = 0; k < count; k++)
+            values[b->knots * count + k] = side_of(&r[k], nm, above);
         at[b->knots++] = nm;
     }
 }

@@ -38,10 +38,10 @@ static void offer_parameters(render_scene *s, const scene_object *o)
     float degrees =
         (float)(360 / pi * atan(fov_tangent_x(fov_read(o, (double)s->full_width / s->full_height))));
     render_add_parameter(s, o, PLAN_DATA_SLOT, &(initial_values){1, &one, 1e-3f, 179.99f, &degrees});
-    for (uint32_t i = 0; i < s->parameters.count; i++) {
-        render_parameter *p = &s->parameters.data[i];
-        if (p->object == o->index && p->slot != PLAN_DATA_SLOT &&
-            strcmp(o->cls->params[p->slot].name, "focus_distance") == 0 && !focus->given)
+    for (uint32_t k = render_last_parameter(s, o); k; k = s->parameters.data[k - 1].next) {
+        const render_parameter *p = &s->parameters.data[k - 1];
+        if (p->slot != PLAN_DATA_SLOT && strcmp(o->cls->params[p->slot].name, "focus_distance") == 0 &&
+            !focus->given)
             s->values.data[p->offset] = (float)scene_number(o, "far_clip");
     }
 }

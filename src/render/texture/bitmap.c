@@ -96,9 +96,7 @@ static uint32_t bitmap_colours(const render_scene *s, const scene_object *o)
 
 static void bitmap_colour(tracer *t, const class_node *n, ir_ref record, ir_ref k, ir_ref rgb[3])
 {
-    ir_ref first = ir_mul(t->f, k, t_u32(t, 3));
-    for (uint32_t c = 0; c < 3; c++)
-        rgb[c] = plan_load(t, n, record, n->extra_word + EXTRA_VALUE, PLAN_DATA_SLOT, t_offset(t, first, c));
+    plan_load_rgb(t, n, record, n->extra_word + EXTRA_VALUE, k, rgb);
 }
 
 static void bitmap_extra(const plan *p, const scene_object *o, uint32_t *words)

@@ -171,13 +171,17 @@ static void grid_extra(const plan *p, const scene_object *o, uint32_t *words)
 
 /* ---- lookups ---- */
 
+static ir_ref voxel_index(tracer *t, const ir_ref size[3], const ir_ref at[3])
+{
+    ir_ref row = t_mad(t, at[2], size[1], at[1]);
+    return t_mad(t, row, size[0], at[0]);
+}
+
 /* Word of the first channel of a voxel, relative to the first voxel's. */
 static ir_ref voxel_word(tracer *t, const class_node *n, const ir_ref size[3], const ir_ref at[3])
 {
-    ir_func *f = t->f;
-    ir_ref row = t_mad(t, at[2], size[1], at[1]);
-    ir_ref index = t_mad(t, row, size[0], at[0]);
-    return channels_of(n) == 1 ? index : ir_mul(f, index, t_u32(t, channels_of(n)));
+    ir_ref index = voxel_index(t, size, at);
+    return channels_of(n) == 1 ? index : ir_mul(t->f, index, t_u32(t, channels_of(n)));
 }
 
 static uint32_t grid_colours(const render_scene *s, const scene_object *o)
@@ -188,9 +192,7 @@ static uint32_t grid_colours(const render_scene *s, const scene_object *o)
 
 static void grid_colour(tracer *t, const class_node *n, ir_ref record, ir_ref k, ir_ref rgb[3])
 {
-    ir_ref first = ir_mul(t->f, k, t_u32(t, 3));
-    for (uint32_t c = 0; c < 3; c++)
-        rgb[c] = plan_load(t, n, record, n->extra_word + EXTRA_VALUE, PLAN_DATA_SLOT, t_offset(t, first, c));
+    plan_load_rgb(t, n, record, n->extra_word + EXTRA_VALUE, k, rgb);
 }
 
 /* Whether voxels are read as light at the wavelengths of a path, whose channels stand for those of the grid.
@@ -205,8 +207,7 @@ static void voxel(tracer *t, const class_node *n, ir_ref record, const ir_ref si
                   uint32_t count, ir_ref *out)
 {
     if (shines(t, n)) {
-        ir_ref row = t_mad(t, at[2], size[1], at[1]);
-        color light = plan_spectral(t, n, record, t_mad(t, row, size[0], at[0]));
+        color light = plan_spectral(t, n, record, voxel_index(t, size, at));
         BL_ASSERT(count <= t->channels, "%u channels of light", count);
         memcpy(out, light.c, count * sizeof *out);
         return;

@@ -39,10 +39,12 @@ const char *gltf_id(gltf *g, const char *name, const char *otherwise, uint32_t i
                              : arena_printf(&g->memory, "%s_%u", otherwise, index);
     for (char *c = id; *c; c++)
         *c = fits_id(*c) ? *c : '_';
+    if (assembly_has_id(g->assembly, id))
+        id = arena_printf(&g->memory, "%s_%u", id, index);
     const char *tried = id;
-    for (uint32_t k = 0; assembly_has_id(g->assembly, tried); k++)
-        tried = k ? arena_printf(&g->memory, "%s_%u_%u", id, index, k)
-                  : arena_printf(&g->memory, "%s_%u", id, index);
+    while (assembly_has_id(g->assembly,
+                           tried)) /* numbers go on, so that a thousand that share a name are quick */
+        tried = arena_printf(&g->memory, "%s_%u", id, ++g->id_number);
     return tried;
 }
 

@@ -81,10 +81,10 @@ typedef struct gltf_cached_texture {
     struct raw_node *node;
 } gltf_cached_texture;
 
-/* A node of the scene, placed in the world. */
+/* A node of the scene, placed in the world, and what it shows. */
 typedef struct gltf_instance {
-    uint32_t node;
-    double to_world[16]; /* row-major */
+    uint32_t node, mesh, light, camera; /* GLTF_NONE: none */
+    double to_world[16];                /* row-major */
 } gltf_instance;
 
 typedef struct gltf {
@@ -108,6 +108,7 @@ typedef struct gltf {
     ARRAY(gltf_instance) instances;
     ARRAY(gltf_note_line) notes;
     uint32_t notes_left; /* that did not fit */
+    uint32_t id_number;  /* the last one that made an id different from others */
     bool lit;            /* something emits */
     double box[6];       /* of all shapes: least, then most */
 } gltf;
@@ -125,6 +126,8 @@ const cJSON *gltf_get(const cJSON *object, const char *key); /* NULL: `object` i
 const char *gltf_text(const cJSON *object, const char *key); /* NULL: none */
 bool gltf_flag(const cJSON *object, const char *key);
 const char *gltf_name(const gltf *g, gltf_place at); /* NULL: none */
+/* The name of a node, or else of what it shows; NULL: none. */
+const char *gltf_name_shown(const gltf *g, const gltf_instance *at, gltf_place what);
 /* The object of an extension; NULL: none. */
 const cJSON *gltf_extension(const cJSON *object, const char *name);
 /* Notes extensions of an object whose names `known` does not have (NULL-terminated). what: "a node". */

@@ -110,16 +110,17 @@ static bl_result visit(gltf *g, node_stack *stack)
     const waiting w = stack->list.data[--stack->list.count];
     const gltf_place where = {GLTF_NODES, w.node};
     const cJSON *node = gltf_item(g, where);
-    gltf_instance at = {.node = w.node};
+    gltf_instance at = {.node = w.node, .mesh = GLTF_NONE, .light = GLTF_NONE, .camera = GLTF_NONE};
     double local[16];
-    uint32_t mesh = GLTF_NONE;
     TRY(local_matrix(g, where, node, local));
     multiply(w.parent, local, at.to_world);
+    TRY(gltf_index(g, where, node, "mesh", GLTF_MESHES, &at.mesh));
+    TRY(gltf_index(g, where, gltf_extension(node, "KHR_lights_punctual"), "light", GLTF_LIGHTS, &at.light));
+    TRY(gltf_index(g, where, node, "camera", GLTF_CAMERAS, &at.camera));
     TRY(array_check(&g->instances, 1, g->err));
     array_push(&g->instances, at);
-    TRY(gltf_index(g, where, node, "mesh", GLTF_MESHES, &mesh));
-    if (mesh != GLTF_NONE && !mirrors(at.to_world))
-        g->meshes[mesh].users++;
+    if (at.mesh != GLTF_NONE && !mirrors(at.to_world))
+        g->meshes[at.mesh].users++;
     gltf_note_extensions(g, node, "a node", known);
     if (gltf_get(node, "skin"))
         gltf_note(g, "a mesh with a skin is shown as it is modelled, not posed");
@@ -220,6 +221,7 @@ static bl_result make_shape(gltf *g, const gltf_primitive *p, const scene_mesh *
                             const double *to_world, struct raw_node *parent)
 {
     struct raw_node *shape, *bsdf, *emitter;
+    TRY(budget_check(g->err));
     TRY(gltf_make_material(g, p->material, p->colours, &bsdf));
     /* Materials are named first: they keep the names that they share with shapes. */
     shape = assembly_object(g->assembly, PLUGIN_SHAPE, "mesh", shape_id(g, name));
@@ -236,13 +238,6 @@ static bl_result make_shape(gltf *g, const gltf_primitive *p, const scene_mesh *
     return BL_OK;
 }
 
-static const char *name_of(gltf *g, gltf_place node, uint32_t mesh)
-{
-    const char *name = gltf_name(g, node);
-    name = name ? name : gltf_name(g, (gltf_place){GLTF_MESHES, mesh});
-    return name ? name : arena_printf(&g->memory, "node_%u", node.index);
-}
-
 static bool is_shared(const gltf *g, const gltf_mesh *m)
 {
     uint64_t faces = 0;
@@ -254,19 +249,20 @@ static bool is_shared(const gltf *g, const gltf_mesh *m)
     return m->users > 1 && faces >= INSTANCED_FACES_LEAST && !emits;
 }
 
-static bl_result make_instance(gltf *g, const gltf_instance *at, uint32_t mesh, const char *name)
+static bl_result make_instance(gltf *g, const gltf_instance *at, const char *name)
 {
-    gltf_mesh *m = &g->meshes[mesh];
+    gltf_mesh *m = &g->meshes[at->mesh];
     struct raw_node *root = assembly_root(g->assembly);
     if (!m->group) {
-        const char *of_mesh = gltf_name(g, (gltf_place){GLTF_MESHES, mesh});
+        const char *of_mesh = gltf_name(g, (gltf_place){GLTF_MESHES, at->mesh});
         of_mesh = of_mesh ? of_mesh : "mesh";
         const char *group = arena_printf(&g->memory, "%.200s_group", of_mesh);
-        m->group = assembly_object(g->assembly, PLUGIN_SHAPE, "shapegroup", gltf_id(g, group, "group", mesh));
+        m->group =
+            assembly_object(g->assembly, PLUGIN_SHAPE, "shapegroup", gltf_id(g, group, "group", at->mesh));
         for (uint32_t k = 0; k < m->count; k++)
             if (m->primitives[k].mesh)
-                TRY(make_shape(g, &m->primitives[k], m->primitives[k].mesh, (shape_name){of_mesh, k, mesh},
-                               NULL, m->group));
+                TRY(make_shape(g, &m->primitives[k], m->primitives[k].mesh,
+                               (shape_name){of_mesh, k, at->mesh}, NULL, m->group));
         assembly_add(g->assembly, root, NULL, m->group);
     }
     struct raw_node *instance =
@@ -277,13 +273,14 @@ static bl_result make_instance(gltf *g, const gltf_instance *at, uint32_t mesh, 
     return BL_OK;
 }
 
-static bl_result show_mesh(gltf *g, const gltf_instance *at, uint32_t mesh)
+static bl_result show_mesh(gltf *g, const gltf_instance *at)
 {
     const gltf_place where = {GLTF_NODES, at->node};
-    gltf_mesh *m = &g->meshes[mesh];
-    const char *name = name_of(g, where, mesh);
+    gltf_mesh *m = &g->meshes[at->mesh];
+    const char *name = gltf_name_shown(g, at, (gltf_place){GLTF_MESHES, at->mesh});
     double inverse[16];
-    TRY(gltf_read_mesh(g, mesh));
+    name = name ? name : arena_printf(&g->memory, "node_%u", at->node);
+    TRY(gltf_read_mesh(g, at->mesh));
     if (!matrix_invert(at->to_world, inverse)) {
         gltf_note(g, "the node \"%.80s\", which has no extent, is not shown", name);
         return BL_OK;
@@ -293,7 +290,7 @@ static bl_result show_mesh(gltf *g, const gltf_instance *at, uint32_t mesh)
             grow_box(g, m->primitives[k].box, at->to_world);
     const bool turned = mirrors(at->to_world);
     if (!turned && is_shared(g, m))
-        return make_instance(g, at, mesh, name);
+        return make_instance(g, at, name);
     for (uint32_t k = 0; k < m->count; k++) {
         gltf_primitive *p = &m->primitives[k];
         if (!p->mesh)
@@ -311,12 +308,8 @@ bl_result gltf_make_shapes(gltf *g)
     for (int k = 0; k < 3; k++)
         g->box[k] = INFINITY, g->box[3 + k] = -INFINITY;
     for (uint32_t i = 0; i < g->instances.count; i++) {
-        const gltf_instance *at = &g->instances.data[i];
-        const gltf_place where = {GLTF_NODES, at->node};
-        uint32_t mesh = GLTF_NONE;
-        TRY(gltf_index(g, where, gltf_item(g, where), "mesh", GLTF_MESHES, &mesh));
-        if (mesh != GLTF_NONE)
-            TRY(show_mesh(g, at, mesh));
+        if (g->instances.data[i].mesh != GLTF_NONE)
+            TRY(show_mesh(g, &g->instances.data[i]));
         TRY(budget_check(g->err));
     }
     return BL_OK;

@@ -96,6 +96,12 @@ const char *gltf_name(const gltf *g, gltf_place at)
     return name && *name ? name : NULL;
 }
 
+const char *gltf_name_shown(const gltf *g, const gltf_instance *at, gltf_place what)
+{
+    const char *name = gltf_name(g, (gltf_place){GLTF_NODES, at->node});
+    return name ? name : gltf_name(g, what);
+}
+
 const cJSON *gltf_extension(const cJSON *object, const char *name)
 {
     return gltf_get(gltf_get(object, "extensions"), name);

@@ -76,9 +76,9 @@ static bl_result make_spot(gltf *g, gltf_place where, const cJSON *light, const 
     return BL_OK;
 }
 
-static bl_result make_light(gltf *g, uint32_t index, const gltf_instance *at)
+static bl_result make_light(gltf *g, const gltf_instance *at)
 {
-    const gltf_place where = {GLTF_LIGHTS, index};
+    const gltf_place where = {GLTF_LIGHTS, at->light};
     const cJSON *light = gltf_item(g, where);
     const char *type = gltf_text(light, "type"), *what = "intensity";
     double colour[3] = {1, 1, 1}, intensity = 1;
@@ -86,8 +86,7 @@ static bl_result make_light(gltf *g, uint32_t index, const gltf_instance *at)
     TRY(gltf_numbers(g, where, light, "color", 3, 0, 1e9, colour));
     TRY(gltf_numbers(g, where, light, "intensity", 1, 0, 1e15, &intensity));
     type = type ? type : "";
-    const char *name = gltf_name(g, (gltf_place){GLTF_NODES, at->node});
-    name = name ? name : gltf_name(g, where);
+    const char *name = gltf_name_shown(g, at, where);
     const double *w = at->to_world, position[3] = {w[3], w[7], w[11]};
     double along[3] = {-w[2], -w[6], -w[10]};
     if (strcmp(type, "spot") == 0) {
@@ -118,13 +117,9 @@ static bl_result make_light(gltf *g, uint32_t index, const gltf_instance *at)
 bl_result gltf_make_lights(gltf *g)
 {
     for (uint32_t i = 0; i < g->instances.count; i++) {
-        const gltf_instance *at = &g->instances.data[i];
-        const gltf_place where = {GLTF_NODES, at->node};
-        uint32_t light = GLTF_NONE;
-        TRY(gltf_index(g, where, gltf_extension(gltf_item(g, where), "KHR_lights_punctual"), "light",
-                       GLTF_LIGHTS, &light));
-        if (light != GLTF_NONE)
-            TRY(make_light(g, light, at));
+        if (g->instances.data[i].light != GLTF_NONE)
+            TRY(make_light(g, &g->instances.data[i]));
+        TRY(budget_check(g->err));
     }
     if (g->lit)
         return BL_OK;
@@ -226,14 +221,13 @@ static bl_result read_orthographic(gltf *g, gltf_place where, const cJSON *p, vi
     return BL_OK;
 }
 
-static bl_result read_view(gltf *g, const gltf_instance *at, uint32_t camera, view *v)
+static bl_result read_view(gltf *g, const gltf_instance *at, view *v)
 {
-    const gltf_place where = {GLTF_CAMERAS, camera};
+    const gltf_place where = {GLTF_CAMERAS, at->camera};
     const cJSON *item = gltf_item(g, where);
     const char *type = gltf_text(item, "type");
     *v = (view){.type = type ? type : "", .aspect = 1, .near = 0, .far = 1e4};
-    v->name = gltf_name(g, (gltf_place){GLTF_NODES, at->node});
-    v->name = v->name ? v->name : gltf_name(g, where);
+    v->name = gltf_name_shown(g, at, where);
     TRY(looking_node(g, at, v->to_world));
     if (strcmp(v->type, "perspective") == 0)
         TRY(read_perspective(g, where, gltf_get(item, "perspective"), v));
@@ -267,33 +261,50 @@ static bl_result add_usual_view(gltf *g)
     return add_view(g, &v, 0);
 }
 
-bl_result gltf_make_cameras(gltf *g)
+/* Whether -D camera=.. means the camera of this name and number; all are meant where it is not given. */
+static bool is_wanted(const gltf *g, const view *v, uint32_t number)
 {
     const char *wanted = gltf_define(g, "camera");
-    uint32_t count = 0, made = 0;
+    char digits[12];
+    snprintf(digits, sizeof digits, "%u", number);
+    return !wanted || (v->name && strcmp(wanted, v->name) == 0) || strcmp(wanted, digits) == 0;
+}
+
+static bl_result no_such_camera(gltf *g)
+{
     text names = {0};
-    bl_result r = BL_OK;
-    for (uint32_t i = 0; i < g->instances.count && r == BL_OK; i++) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < g->instances.count; i++) {
         const gltf_instance *at = &g->instances.data[i];
-        const gltf_place where = {GLTF_NODES, at->node};
-        uint32_t camera = GLTF_NONE;
-        view v;
-        r = gltf_index(g, where, gltf_item(g, where), "camera", GLTF_CAMERAS, &camera);
-        if (r != BL_OK || camera == GLTF_NONE)
+        if (at->camera == GLTF_NONE)
             continue;
-        r = read_view(g, at, camera, &v);
-        text_add(&names, "%s%u \"%.60s\"", count ? ", " : "", count, v.name ? v.name : "");
-        const bool chosen = !wanted || (v.name && strcmp(wanted, v.name) == 0) ||
-                            strcmp(wanted, arena_printf(&g->memory, "%u", count)) == 0;
-        if (r == BL_OK && chosen) {
-            r = add_view(g, &v, count);
+        const char *name = gltf_name_shown(g, at, (gltf_place){GLTF_CAMERAS, at->camera});
+        text_add(&names, "%s%u \"%.60s\"", count ? ", " : "", count, name ? name : "");
+        count++;
+    }
+    bl_result r =
+        error_set(g->err, BL_ERROR_SCENE, "-D camera=%.100s: %s has %s%.400s", gltf_define(g, "camera"),
+                  g->name, count ? "the cameras " : "no camera", names.data ? names.data : "");
+    text_free(&names);
+    return r;
+}
+
+bl_result gltf_make_cameras(gltf *g)
+{
+    uint32_t count = 0, made = 0;
+    for (uint32_t i = 0; i < g->instances.count; i++) {
+        view v;
+        if (g->instances.data[i].camera == GLTF_NONE)
+            continue;
+        TRY(read_view(g, &g->instances.data[i], &v));
+        if (is_wanted(g, &v, count)) {
+            TRY(add_view(g, &v, count));
             made++;
         }
         count++;
+        TRY(budget_check(g->err));
     }
-    if (r == BL_OK && wanted && !made)
-        r = error_set(g->err, BL_ERROR_SCENE, "-D camera=%.100s: %s has %s%.400s", wanted, g->name,
-                      count ? "the cameras " : "no camera", names.data ? names.data : "");
-    text_free(&names);
-    return r == BL_OK && !made ? add_usual_view(g) : r;
+    if (!made && gltf_define(g, "camera"))
+        return no_such_camera(g);
+    return made ? BL_OK : add_usual_view(g);
 }

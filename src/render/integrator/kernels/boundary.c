@@ -42,6 +42,7 @@ boundary_loop boundary_begin(walk *w, ir_module *m)
     b.sample = state[0], b.learnt[0] = state[1], b.learnt[1] = state[2];
     ir_while(f, ir_lt(f, b.sample, last));
     w->pixel = ir_select(f, usual, pixel, any_pixel(w, b.sample));
+    walk_set_wavelengths(w, b.sample);
     return b;
 }
 

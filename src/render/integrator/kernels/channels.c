@@ -122,7 +122,7 @@ static void stokes_vectors(walk *w, walk_position at, ir_ref out[CHANNEL_VALUES_
     state_end(&state);
     const color entry[4] = {p.radiance, p.entries[0], p.entries[1], p.entries[2]};
     for (int k = 0; k < 4; k++) {
-        film_value v = film_unweighed(w, &at, entry[k]);
+        film_value v = film_unweighed(w, entry[k]);
         for (uint32_t c = 0; c < 3; c++)
             out[3 * k + (int)c] = v.c[w->film_channels == 3 ? c : 0];
         finite = ir_and(f, finite, color_finite(t, entry[k]));

@@ -107,6 +107,7 @@ static void splat(walk *w, const light_vertex *v, const throughput *b, const lig
 static ir_ref step(walk *w, forward_path *p)
 {
     tracer *t = &w->t;
+    walk_set_wavelengths(w, p->at.sample);
     light_vertex v = light_visit(w, &p->at, (ir_ref){0});
     const forward_path before = *p;
     color one = color_all(t_f32(t, 1)), weight = w->pass == RENDER_FORWARD

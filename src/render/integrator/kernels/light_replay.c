@@ -159,6 +159,7 @@ static void replay_vertex_of_light(walk *w, replay *p)
     loop_state row = {0};
     state_place(w, &row, &p->at, &p->b);
     rows_keep(t, &p->rows, ir_and(f, ir_not(f, p->back), ir_lt(f, depth, t_u32(t, KEPT))), depth, &row);
+    walk_set_wavelengths(w, at.sample);
     light_vertex v = light_visit(w, &at, here);
     color whole = throughput_whole(w, &p->b);
     light_emit(w, &v, &p->b);

@@ -38,6 +38,7 @@ static void state_light(const walk *w, loop_state *s, light_state *p, bool gradi
 static ir_ref image_vertex(walk *w, light_state *p)
 {
     tracer *t = &w->t;
+    walk_set_wavelengths(w, p->at.sample);
     light_vertex v = light_visit(w, &p->at, (ir_ref){0});
     light_emit(w, &v, &p->b);
     color contribution = color_mul(t, throughput_whole(w, &p->b), light_splat_factor(w, &v));
@@ -85,6 +86,7 @@ static ir_ref gradient_vertex(walk *w, light_state *p)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
+    walk_set_wavelengths(w, p->at.sample);
     light_vertex v = light_visit(w, &p->at, (ir_ref){0});
     adjoint_light(w, p, &v);
     light_emit(w, &v, &p->b);

@@ -122,6 +122,9 @@ void splat_add(walk *w, const light_splat *s, color contribution, const splat_ta
     tracer *t = &w->t;
     ir_func *f = t->f;
     footprint p = open_footprint(w, s, moved != NULL);
+    film_value added = film_unweighed(w, contribution), tangent = {0};
+    if (moved)
+        tangent = film_unweighed(w, moved->contribution);
     ir_ref k = t_u32(t, 0), loop = ir_loop(f, &k, 1), element, moves = {0};
     ir_while(f, ir_lt(f, k, ir_mul(f, p.taps, p.taps)));
     ir_ref share = pixel_share(w, &p, s, k, &element), inside = ir_ne(f, element, t_u32(t, PLAN_NONE));
@@ -129,10 +132,10 @@ void splat_add(walk *w, const light_splat *s, color contribution, const splat_ta
         vec2 slope = share_slopes(w, &p, s, k);
         moves = t_mad(t, slope.x, moved->place.x, ir_mul(f, slope.y, moved->place.y));
     }
-    for (uint32_t c = 0; c < t->channels; c++)
+    for (uint32_t c = 0; c < w->film_channels; c++)
         ir_accum(f, BUFFER_GRADIENT, ir_select(f, inside, t_offset(t, element, c), element),
-                 moved ? t_mad(t, share, moved->contribution.c[c], ir_mul(f, moves, contribution.c[c]))
-                       : ir_mul(f, share, contribution.c[c]));
+                 moved ? t_mad(t, share, tangent.c[c], ir_mul(f, moves, added.c[c]))
+                       : ir_mul(f, share, added.c[c]));
     ir_ref next = ir_add(f, k, t_u32(t, 1));
     ir_endloop(f, loop, &next, 1);
 }
@@ -141,9 +144,9 @@ splat_adjoint splat_read(walk *w, const light_splat *s, bool moving)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    ir_ref zero = t_f32(t, 0), state[1 + 3 * COLOR_MOST] = {t_u32(t, 0)}, element;
+    ir_ref zero = t_f32(t, 0), state[1 + 3 * FILM_MOST] = {t_u32(t, 0)}, element;
     footprint p = open_footprint(w, s, moving);
-    const uint32_t n = t->channels, ways = moving ? 3 : 1;
+    const uint32_t n = w->film_channels, ways = moving ? 3 : 1;
     for (uint32_t c = 0; c < ways * n; c++)
         state[1 + c] = zero;
     ir_ref loop = ir_loop(f, state, 1 + ways * n);
@@ -154,7 +157,7 @@ splat_adjoint splat_read(walk *w, const light_splat *s, bool moving)
         vec2 slope = share_slopes(w, &p, s, state[0]);
         by[1] = slope.x, by[2] = slope.y;
     }
-    ir_ref next[1 + 3 * COLOR_MOST] = {ir_add(f, state[0], t_u32(t, 1))},
+    ir_ref next[1 + 3 * FILM_MOST] = {ir_add(f, state[0], t_u32(t, 1))},
                         from = ir_select(f, inside, element, t_u32(t, 0));
     for (uint32_t c = 0; c < n; c++) {
         ir_ref adjoint = ir_load(f, IR_F32, BUFFER_ADJOINT, t_offset(t, from, c));
@@ -166,7 +169,10 @@ splat_adjoint splat_read(walk *w, const light_splat *s, bool moving)
     ir_endloop(f, loop, next, 1 + ways * n);
     splat_adjoint r = {0};
     color *const out[3] = {&r.contribution, &r.x, &r.y};
-    for (uint32_t k = 0; k < ways; k++)
-        memcpy(out[k]->c, state + 1 + k * n, n * sizeof *state);
+    for (uint32_t k = 0; k < ways; k++) {
+        film_value of = {0};
+        memcpy(of.c, state + 1 + k * n, n * sizeof *state);
+        *out[k] = film_adjoint_unweighed(w, of);
+    }
     return r;
 }

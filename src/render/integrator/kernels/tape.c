@@ -39,13 +39,13 @@ typedef struct tape {
 
 static ir_ref vertex_plane(walk *w, ir_ref vertex)
 {
-    return t_offset(&w->t, ir_mul(w->t.f, vertex, t_u32(&w->t, TAPE_VERTEX_WORDS)), 1);
+    return t_offset(&w->t, ir_mul(w->t.f, vertex, t_u32(&w->t, tape_vertex_words(w->t.channels))), 1);
 }
 
 /* The next word: stored from *r, or loaded into it. */
 static void value(tape *p, ir_type type, ir_ref *r)
 {
-    BL_ASSERT(p->word < TAPE_VERTEX_WORDS, "%u words of a vertex on the tape", p->word);
+    BL_ASSERT(p->word < tape_vertex_words(p->w->t.channels), "%u words of a vertex on the tape", p->word);
     ir_func *f = p->w->t.f;
     ir_ref at = kernel_sample_word(p->w, p->l, p->sample, t_offset(&p->w->t, p->plane, p->word++));
     if (p->writes)
@@ -240,13 +240,16 @@ bl_result kernel_tape_adjoint(walk *w, ir_module *m)
     tracer *t = &w->t;
     ir_func *f = t->f;
     lane l = kernel_lane(w, m);
-    color dL = film_light(w, replay_sample_adjoint(w, &l)), none = color_all(t_f32(t, 0));
+    film_value film_dL = replay_sample_adjoint(w, &l);
+    color none = color_all(t_f32(t, 0));
     ir_ref zero = t_u32(t, 0), one = t_u32(t, 1);
     /* sample; number of vertices that are left, or 0 where a path begins; radiance that arrives */
     ir_ref state[2 + COLOR_MOST] = {l.first, zero};
     memcpy(state + 2, none.c, sizeof none.c);
     ir_ref loop = ir_loop(f, state, 2 + t->channels);
     ir_while(f, ir_lt(f, state[0], l.last));
+    walk_set_wavelengths(w, state[0]);
+    color dL = film_adjoint_unweighed(w, film_dL); /* the tape has the weight */
     ir_ref count = ir_load(f, IR_U32, BUFFER_SAMPLES, kernel_sample_word(w, &l, state[0], zero));
     ir_ref left = ir_select(f, ir_eq(f, state[1], zero), count, state[1]), there = ir_gt(f, left, zero);
     ir_ref vertex = ir_select(f, there, ir_sub(f, left, one), zero);

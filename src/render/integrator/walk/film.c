@@ -29,20 +29,20 @@ color film_light(const walk *w, film_value v)
     return c;
 }
 
-/* The response at the wavelengths of a sample. */
-static film_response response_of(walk *w, const walk_position *at)
+/* The response at the wavelengths of the sample that the walk stands at. */
+static film_response response_of(walk *w)
 {
     tracer *t = &w->t;
-    wavelength_set set = walk_wavelengths(w, at->sample);
     const film_bands *bands = w->plan->scene->bands;
-    return bands ? response_bands(t, plan_bands(t), bands->count, &set)
-                 : response_rgb(t, t_word(t, t_u32(t, 0), HEADER_SPECTRUM), &set);
+    BL_ASSERT(t->wavelengths, "a film of %u channels before any sample", w->film_channels);
+    return bands ? response_bands(t, plan_bands(t), bands->count, t->wavelengths)
+                 : response_rgb(t, t_word(t, t_u32(t, 0), HEADER_SPECTRUM), t->wavelengths);
 }
 
-film_value film_unweighed(walk *w, const walk_position *at, color radiance)
+film_value film_unweighed(walk *w, color radiance)
 {
     if (w->t.light == LIGHT_SPECTRAL) {
-        film_response r = response_of(w, at);
+        film_response r = response_of(w);
         film_value v = {0};
         response_apply(&w->t, &r, radiance.c, v.c);
         return v;
@@ -52,18 +52,23 @@ film_value film_unweighed(walk *w, const walk_position *at, color radiance)
 
 film_value film_of(walk *w, const walk_position *at, color radiance)
 {
-    return film_unweighed(w, at, walk_weigh(w, *at, radiance));
+    return film_unweighed(w, walk_weigh(w, *at, radiance));
+}
+
+color film_adjoint_unweighed(walk *w, film_value dL)
+{
+    if (w->t.light == LIGHT_SPECTRAL) {
+        film_response r = response_of(w);
+        color c = {0};
+        response_transposed(&w->t, &r, dL.c, c.c);
+        return c;
+    }
+    return film_light(w, dL);
 }
 
 color film_adjoint(walk *w, const walk_position *at, film_value dL)
 {
-    if (w->t.light == LIGHT_SPECTRAL) {
-        film_response r = response_of(w, at);
-        color c = {0};
-        response_transposed(&w->t, &r, dL.c, c.c);
-        return walk_weigh(w, *at, c);
-    }
-    return walk_weigh(w, *at, film_light(w, dL));
+    return walk_weigh(w, *at, film_adjoint_unweighed(w, dL));
 }
 
 film_value film_none(walk *w)

@@ -93,8 +93,10 @@ typedef struct film_value {
 /* What a sample of this radiance adds, and the derivative of the loss by its radiance, given that by what it
  * adds (dL). Both have the sample's weight as a factor. */
 film_value film_of(walk *w, const walk_position *at, color radiance);
-film_value film_unweighed(walk *w, const walk_position *at, color radiance); /* without that weight */
 color film_adjoint(walk *w, const walk_position *at, film_value dL);
+/* Both without that weight. */
+film_value film_unweighed(walk *w, color radiance);
+color film_adjoint_unweighed(walk *w, film_value dL);
 /* Where the film has the channels of light: one as the other. */
 film_value film_plain(const walk *w, color c);
 color film_light(const walk *w, film_value v);

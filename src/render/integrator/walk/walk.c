@@ -74,7 +74,7 @@ random4 walk_stretch_numbers(walk *w, const walk_stretch *s, ir_ref step)
 
 static const uint32_t wavelength_block = 0xFFFFFDu; /* no vertex has it; a block has 24 bits */
 
-wavelength_set walk_wavelengths(walk *w, ir_ref sample)
+static wavelength_set wavelengths_of(walk *w, ir_ref sample)
 {
     tracer *t = &w->t;
     ir_ref block = t_u32(t, wavelength_block);
@@ -89,7 +89,7 @@ void walk_set_wavelengths(walk *w, ir_ref sample)
 {
     if (w->t.light != LIGHT_SPECTRAL)
         return;
-    w->wavelengths = walk_wavelengths(w, sample);
+    w->wavelengths = wavelengths_of(w, sample);
     w->t.wavelengths = &w->wavelengths;
 }
 

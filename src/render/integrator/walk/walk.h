@@ -311,9 +311,8 @@ primary_pixel primary_take_pixel(walk *w, random4 *r);
 
 /* ---- walk.c ---- */
 
-/* Where light is spectral: the wavelengths of a sample, from a random number of their own; and these made
- * those of the walk, from here on in the trace. */
-wavelength_set walk_wavelengths(walk *w, ir_ref sample);
+/* Where light is spectral: the wavelengths of a sample, from a random number of their own, become those of
+ * the walk, from here on in the trace. */
 void walk_set_wavelengths(walk *w, ir_ref sample);
 /* c times the sample's weight. */
 color walk_weigh(walk *w, walk_position at, color c);
