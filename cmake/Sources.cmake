@@ -338,6 +338,7 @@ set(api_sources
     src/api/gradient_forms.c
     src/api/gradient_scale.c
     src/api/image_files.c
+    src/api/denoise.c
     src/api/image_quality.c
     src/api/ir.c
     src/api/ir_run.c

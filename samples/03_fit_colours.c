@@ -1,10 +1,10 @@
 /* LABELS: swiftshader lavapipe */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Recovers two wall colours from a picture: sample_03_fit_colours [SCENE.xml]
+ * Recovers two wall colours from a picture: sample_03_fit_colours [SCENE.xml [OUT.png]]
  *
  * The picture is rendered from the scene as it is; then the fit forgets the colours, starts from grey and
- * finds them again. Each step renders, compares, differentiates and moves the parameters, all on the
- * device. */
+ * finds them again, and draws what it has found into OUT.png. Each step renders, compares, differentiates and
+ * moves the parameters, all on the device. */
 #include <backlight/backlight.h>
 
 #include <math.h>
@@ -33,7 +33,19 @@ static bl_result render_target(bl_device *device, bl_scene *scene, float *target
     return result;
 }
 
-static bl_result fit(bl_device *device, bl_scene *scene, const float *target, float (*colours)[3])
+static bl_result draw(bl_context *ctx, bl_fit *f, const bl_scene_info *info, const char *path)
+{
+    float *image = malloc((size_t)info->width * info->height * 3 * sizeof *image);
+    if (!image)
+        return BL_ERROR_MEMORY;
+    bl_result result = bl_fit_render(f, 0, &(bl_render_desc){.spp = 256}, image);
+    if (result == BL_OK)
+        result = bl_image_write(ctx, path, info->width, info->height, 3, image);
+    free(image);
+    return result;
+}
+
+static bl_result fit(bl_device *device, bl_scene *scene, const float *target, float (*colours)[3], bl_fit **f)
 {
     static const float grey[3] = {0.5f, 0.5f, 0.5f};
     bl_fit_parameter parameters[WALLS];
@@ -47,19 +59,17 @@ static bl_result fit(bl_device *device, bl_scene *scene, const float *target, fl
         .spp = 16,
         .spp_gradient = 8,
     };
-    bl_fit *f;
-    bl_result result = bl_fit_create(device, scene, &desc, &f);
+    bl_result result = bl_fit_create(device, scene, &desc, f);
     if (result != BL_OK)
         return result;
     bl_fit_status status;
     for (int step = 0; step < STEPS && result == BL_OK; step++) {
-        result = bl_fit_step(f, &status);
+        result = bl_fit_step(*f, &status);
         if (result == BL_OK && step % 10 == 0)
             printf("step %3d  loss %.5f\n", step, status.loss);
     }
     for (uint32_t k = 0; k < WALLS && result == BL_OK; k++)
-        result = bl_fit_get(f, k, colours[k]);
-    bl_fit_destroy(f);
+        result = bl_fit_get(*f, k, colours[k]);
     return result;
 }
 
@@ -82,8 +92,10 @@ static bl_result compare(const bl_scene *scene, float (*colours)[3], double *wor
     return BL_OK;
 }
 
-static bl_result find_colours(bl_device *device, bl_scene *scene, double *worst)
+static bl_result find_colours(bl_context *ctx, bl_device *device, bl_scene *scene, const char *output,
+                              double *worst)
 {
+    bl_fit *f = NULL;
     bl_scene_info info;
     float colours[WALLS][3];
     bl_result result = bl_scene_info_get(scene, &info);
@@ -94,9 +106,12 @@ static bl_result find_colours(bl_device *device, bl_scene *scene, double *worst)
         return BL_ERROR_MEMORY;
     result = render_target(device, scene, target);
     if (result == BL_OK)
-        result = fit(device, scene, target, colours);
+        result = fit(device, scene, target, colours, &f);
     if (result == BL_OK)
         result = compare(scene, colours, worst);
+    if (result == BL_OK && output)
+        result = draw(ctx, f, &info, output);
+    bl_fit_destroy(f);
     free(target);
     return result;
 }
@@ -116,12 +131,12 @@ int main(int argc, char **argv)
         return 77; /* no device: CTest reports the sample as skipped */
     }
 
-    const bl_define defines[] = {{"resolution", "32"}, {"max_depth", "5"}};
+    const bl_define defines[] = {{"resolution", argc > 2 ? "128" : "32"}, {"max_depth", "5"}};
     bl_scene_desc desc = {.defines = defines, .define_count = 2};
     double worst = 0;
     bl_result result = bl_scene_load(ctx, argc > 1 ? argv[1] : default_scene(), &desc, &scene);
     if (result == BL_OK)
-        result = find_colours(device, scene, &worst);
+        result = find_colours(ctx, device, scene, argc > 2 ? argv[2] : NULL, &worst);
     if (result == BL_OK)
         printf("largest error %.4f\n", worst);
     else

@@ -1,6 +1,6 @@
 /* LABELS: swiftshader */
 /* SPDX-License-Identifier: BSD-3-Clause
- * A material of the application's own, differentiated: sample_05_own_material
+ * A material of the application's own, differentiated: sample_05_own_material [OUT.png]
  *
  * Minnaert's law (1941) describes dark, dusty surfaces such as the moon's: f = albedo / pi * (cos(wi)
  * cos(wo))^(darkness - 1); darkness 1 is a diffuse surface, more of it darkens the rim. Ice on it mirrors a
@@ -133,10 +133,12 @@ static const bl_texture_plugin waves = {
 
 enum { SIDE = 16, VALUES = SIDE * SIDE * 3, SPP = 64 };
 static const char scene_text[] =
-    "<scene version='3.0.0'><integrator type='path'><integer name='max_depth' value='3'/></integrator>"
+    "<scene version='3.0.0'><default name='side' value='16'/><integrator type='path'><integer "
+    "name='max_depth' value='3'/></integrator>"
     "<sensor type='perspective'><float name='fov' value='30'/><transform name='to_world'><lookat "
     "origin='0,-5,0' target='0,0,0' up='0,0,1'/></transform>"
-    "<film type='hdrfilm'><integer name='width' value='16'/><integer name='height' value='16'/><rfilter "
+    "<film type='hdrfilm'><integer name='width' value='$side'/><integer name='height' "
+    "value='$side'/><rfilter "
     "type='box'/></film></sensor>"
     "<shape type='sphere'><bsdf type='minnaert' id='moon'><texture type='waves' name='albedo'><rgb "
     "name='high' value='.9,.8,.6'/></texture>"
@@ -174,7 +176,23 @@ static double mean_image(bl_job *job, const bl_scene *scene, const char *name, u
     return sum;
 }
 
-int main(void)
+/* The same scene, larger. */
+static void draw(bl_device *device, const char *path)
+{
+    enum { LARGE = 160 };
+    static float image[LARGE * LARGE * 3];
+    const bl_scene_desc desc = {.defines = &(bl_define){"side", "160"}, .define_count = 1};
+    bl_scene *scene;
+    bl_job *job;
+    check(bl_scene_load_string(ctx, scene_text, NULL, &desc, &scene));
+    check(bl_job_create(device, scene, NULL, &job));
+    check(bl_job_render(job, &(bl_render_desc){.spp = 256}, image, NULL));
+    check(bl_image_write(ctx, path, LARGE, LARGE, 3, image));
+    bl_job_destroy(job);
+    bl_scene_destroy(scene);
+}
+
+int main(int argc, char **argv)
 {
     static float adjoint[VALUES];
     bl_device *device;
@@ -204,6 +222,8 @@ int main(void)
         printf("%-24s gradient %9.6f, difference %9.6f\n", names[k], (double)gradient[0], difference);
         wrong += !(fabs((double)gradient[0] - difference) < 0.01 * fabs(difference)) || difference == 0;
     }
+    if (argc > 1)
+        draw(device, argv[1]);
     bl_job_destroy(job);
     bl_scene_destroy(scene);
     bl_device_destroy(device);

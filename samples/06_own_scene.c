@@ -1,6 +1,6 @@
 /* LABELS: swiftshader */
 /* SPDX-License-Identifier: BSD-3-Clause
- * A scene that a program makes itself, without a file: sample_06_own_scene
+ * A scene that a program makes itself, without a file: sample_06_own_scene [OUT.png]
  *
  * A square of triangles from our own arrays lies under a light. It is rendered; then its middle is pulled up,
  * in place, and it is rendered again, with the derivative of the image's mean by every vertex; and along that
@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { SIDE = 17, VERTICES = SIDE * SIDE, FACES = 2 * (SIDE - 1) * (SIDE - 1), PIXELS = 32 };
+enum { SIDE = 17, VERTICES = SIDE * SIDE, FACES = 2 * (SIDE - 1) * (SIDE - 1), PIXELS = 96 };
 
 static float positions[3 * VERTICES], image[3 * PIXELS * PIXELS], gradient[3 * VERTICES];
 static uint32_t faces[3 * FACES];
@@ -126,7 +126,7 @@ static bl_result look(bl_device *device, bl_scene *scene)
     return result;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     bl_context *ctx;
     bl_device *device = NULL;
@@ -139,6 +139,8 @@ int main(void)
     if ((result = bl_device_create(ctx, getenv("BL_DEVICE"), &device)) == BL_OK &&
         (result = make_scene(ctx, &scene)) == BL_OK)
         result = look(device, scene);
+    if (result == BL_OK && argc > 1)
+        result = bl_image_write(ctx, argv[1], PIXELS, PIXELS, 3, image);
     if (result != BL_OK)
         fprintf(stderr, "%s\n", bl_context_error(ctx));
     bl_scene_destroy(scene);

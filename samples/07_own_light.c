@@ -1,6 +1,6 @@
 /* LABELS: swiftshader */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Lights of the application's own, differentiated: sample_07_own_light
+ * Lights of the application's own, differentiated: sample_07_own_light [OUT.png]
  *
  * A sky with two colours, which fade into each other with height, and a lamp whose glow falls off across its
  * shape. A light is a table and functions that record: where a sample of the sky lies and how dense samples
@@ -96,10 +96,12 @@ static const bl_light_plugin lamp = {
 
 enum { SIDE = 16, VALUES = SIDE * SIDE * 3, SPP = 64 };
 static const char scene_text[] =
-    "<scene version='3.0.0'><integrator type='path'><integer name='max_depth' value='3'/></integrator>"
+    "<scene version='3.0.0'><default name='side' value='16'/><integrator type='path'><integer "
+    "name='max_depth' value='3'/></integrator>"
     "<sensor type='perspective'><float name='fov' value='40'/><transform name='to_world'><lookat "
     "origin='0,-5,1' target='0,0,0' up='0,0,1'/></transform>"
-    "<film type='hdrfilm'><integer name='width' value='16'/><integer name='height' value='16'/><rfilter "
+    "<film type='hdrfilm'><integer name='width' value='$side'/><integer name='height' "
+    "value='$side'/><rfilter "
     "type='box'/></film></sensor>"
     "<shape type='sphere'/><emitter type='two_tone' id='sky'/>"
     "<shape type='rectangle'><transform name='to_world'><rotate x='1' angle='180'/><translate "
@@ -139,7 +141,23 @@ static double mean_image(bl_job *job, const bl_scene *scene, const char *name, f
     return sum;
 }
 
-int main(void)
+/* The same scene, larger. */
+static void draw(bl_device *device, const char *path)
+{
+    enum { LARGE = 160 };
+    static float image[LARGE * LARGE * 3];
+    const bl_scene_desc desc = {.defines = &(bl_define){"side", "160"}, .define_count = 1};
+    bl_scene *scene;
+    bl_job *job;
+    check(bl_scene_load_string(ctx, scene_text, NULL, &desc, &scene));
+    check(bl_job_create(device, scene, NULL, &job));
+    check(bl_job_render(job, &(bl_render_desc){.spp = 256}, image, NULL));
+    check(bl_image_write(ctx, path, LARGE, LARGE, 3, image));
+    bl_job_destroy(job);
+    bl_scene_destroy(scene);
+}
+
+int main(int argc, char **argv)
 {
     static float adjoint[VALUES];
     bl_device *device;
@@ -168,6 +186,8 @@ int main(void)
         printf("%-24s gradient %9.6f, difference %9.6f\n", names[k], (double)gradient[0], difference);
         wrong += !(fabs((double)gradient[0] - difference) < 0.01 * fabs(difference)) || difference == 0;
     }
+    if (argc > 1)
+        draw(device, argv[1]);
     bl_job_destroy(job);
     bl_scene_destroy(scene);
     bl_device_destroy(device);

@@ -47,8 +47,11 @@ def rows(name):
 
 
 def part_of_a_picture():
-    """Of a render that is interrupted while it draws: upper rows are as bright as the whole picture's, the rest is black."""
-    command = [PROGRAM, "render", SCENE, "-D", "resolution=64", "--spp", "20000", "-o", "part.pfm"]
+    """Of a render that is interrupted while it draws: upper rows are as bright as the whole picture's, the rest is black. Its film has
+    alpha, which such a picture lacks."""
+    with open(SCENE, encoding="utf-8") as f, open("alpha.xml", "w", encoding="utf-8") as to:
+        to.write(f.read().replace('<film type="hdrfilm">', '<film type="hdrfilm"><string name="pixel_format" value="rgba"/>'))
+    command = [PROGRAM, "render", "alpha.xml", "-D", "resolution=64", "--spp", "20000", "-o", "part.pfm"]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     while process.poll() is None and not catches(process, signal.SIGINT):
         time.sleep(0.01)

@@ -141,6 +141,9 @@ expect 2 'is not one of primal.*tables.*geometry' ir "$scene" --pass nosuch
 BL_NATIVE=off expect 1 "no device matches 'native'.*\(native: " ir "$scene" --pass primal --native
 
 expect 1 'near|did you mean|red.reflectance.value' grad "$scene" --forward red.reflectance.valu -o g
+expect 1 'no parameter "red.reflectance.valu"' grad "$scene" --forward red.reflectance.valu nosuch -o g
+expect 1 'no parameter "nosuch"' grad "$scene" --forward red.reflectance.valu nosuch -o g
+expect 1 'the nearest is "light.emitter.radiance.value"' grad "$scene" --forward light.radiance -o g
 expect 1 'nosuch.npy' grad "$scene" --forward red.reflectance.value --tangent nosuch.npy -o g
 expect 1 'named twice' grad "$scene" --forward red.reflectance.value red.reflectance.value=2 -o g
 expect 1 'has no ray queries|no device matches' render "$scene" -o a.exr --device swiftshader --ray-backend query

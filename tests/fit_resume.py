@@ -284,7 +284,9 @@ def stages():
           and [t["last"] for t in terms] == [float(c) for c in last[-2:]]
           and abs(sum(t["last"] for t in terms) - float(last[1])) < 1e-5 * float(last[1]), "terms of the loss: %s" % terms)
     with open("staged_whole/report.html", encoding="utf-8") as f:
-        check("0.1 l1 of 3 levels: %.3g at the first step" % terms[1]["first"] in f.read(), "terms in the report")
+        page = f.read()
+    check("0.1 l1 of 3 levels: %.3g at the first step" % terms[1]["first"] in page, "terms in the report")
+    check(">loss</text>" in page and "0.1 l1 of 3 levels</text>" not in page, "the axis of the loss names a sum, which it has no room for")
     check(result["stages"] == 4 and result["steps"] == 30 and result["parameters"][0]["shape"] == [6, 10, 3],
           "result.json of stages: %s" % result)
     for step in (3, 6, 9, 12, 15, 21, 27):

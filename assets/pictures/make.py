@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""make.py FOLDER: what the scenes of this folder read: a tuft of hair, a knot of wire, normals of a wall, waves of a
-pool. All of it is computed here, in a second; scripts/pictures calls this."""
+"""make.py FOLDER: what the scenes of this folder read: tresses of hair, a knot of wire, normals of padded leather, waves
+of a pool. All of it is computed here, in a second; scripts/pictures calls this."""
 import math
 import os
 import random
@@ -16,15 +16,20 @@ def write_curves(path, curves):
         f.write("\n".join("".join("%.4f %.4f %.4f %.4f\n" % p for p in c) for c in curves))
 
 
-def tuft(count):
-    """Hair on the upper half of a ball of radius 1, combed to one side."""
-    rng, curves = random.Random(1), []
+def tress(seed, count):
+    """Wavy hair hanging from a band of 0.9 x 0.3 at height 2, drawn together below."""
+    rng, curves = random.Random(seed), []
     for _ in range(count):
-        y, turn = rng.uniform(0.05, 1), rng.uniform(0, 2 * math.pi)
-        r = math.sqrt(1 - y * y)
-        root, length = (r * math.cos(turn), y, r * math.sin(turn)), rng.uniform(0.7, 1)
-        curves.append([tuple(c * (1 + 0.25 * length * k) + s * 0.055 * k * k for c, s in zip(root, (1, -0.9, 0.3)))
-                       + (0.012 * (1 - 0.2 * k),) for k in range(5)])
+        r, turn = math.sqrt(rng.random()), rng.uniform(0, 2 * math.pi)
+        x, z, own = 0.45 * r * math.cos(turn), 0.15 * r * math.sin(turn), rng.uniform(-0.25, 0.25)
+        length, loose = rng.uniform(1.75, 2), 0.05 * rng.random() ** 3
+        stray, points = (rng.uniform(-1, 1), rng.uniform(-1, 1)), []
+        for k in range(12):
+            t = k / 11
+            wave, narrow = 0.13 * t * math.sin(9 * t + own + 0.8 * x), 1 - 0.45 * t * t
+            points.append((x * narrow + wave + loose * t * 6 * stray[0], 2 - length * t,
+                           z * narrow + 0.09 * t * math.cos(9 * t + own) + loose * t * 6 * stray[1], 0.0085 * (1 - 0.6 * t)))
+        curves.append(points)
     return curves
 
 
@@ -47,20 +52,21 @@ def write_png(path, width, height, rgb):
                 + chunk(b"IDAT", zlib.compress(rows, 9)) + chunk(b"IEND", b""))
 
 
-def ripples(side):
-    """Normals of rings of waves around two points, as colours."""
-    rgb = []
-    for y in range(side):
-        for x in range(side):
-            slope = [0.0, 0.0]
-            for cx, cy in ((0.3, 0.35), (0.75, 0.7)):
-                dx, dy = x / side - cx, y / side - cy
-                d = math.hypot(dx, dy) + 1e-6
-                s = 0.45 * math.cos(60 * d) * math.exp(-3 * d)
-                slope[0] += s * dx / d
-                slope[1] += s * dy / d
-            length = math.sqrt(1 + slope[0] ** 2 + slope[1] ** 2)
-            rgb += [round(127.5 + 127.5 * v / length) for v in (-slope[0], -slope[1], 1)]
+def quilt(side):
+    """Normals of padded leather, sewn in diamonds with a button at each corner, as colours. It repeats."""
+    def height(x, y):
+        u, v = math.pi * (x + y), math.pi * (x - y)
+        near = math.sin(u) ** 2 + math.sin(v) ** 2  # 0 at the buttons
+        button = 0.1 * math.sqrt(max(0, 1 - near / 0.06))
+        return 0.3 * abs(math.sin(u) * math.sin(v)) ** 0.6 + button
+
+    rgb, step = [], 0.5 / side
+    for row in range(side):
+        for column in range(side):
+            x, y = column / side, -row / side
+            dx, dy = ((height(x + a, y + b) - height(x - a, y - b)) / (2 * step) for a, b in ((step, 0), (0, step)))
+            length = math.sqrt(1 + dx * dx + dy * dy)
+            rgb += [round(127.5 + 127.5 * v / length) for v in (-dx, -dy, 1)]
     return rgb
 
 
@@ -90,11 +96,12 @@ def waves(side, size):
 def main():
     folder = sys.argv[1]
     os.makedirs(folder, exist_ok=True)
-    write_curves(os.path.join(folder, "hair.txt"), tuft(900))
+    for k in range(3):
+        write_curves(os.path.join(folder, "hair-%d.txt" % k), tress(k, 450))
     write_curves(os.path.join(folder, "wire.txt"), knot())
     with open(os.path.join(folder, "waves.obj"), "w", encoding="ascii") as f:
         f.write(waves(140, 8))
-    write_png(os.path.join(folder, "ripples.png"), 256, 256, ripples(256))
+    write_png(os.path.join(folder, "quilt.png"), 256, 256, quilt(256))
 
 
 if __name__ == "__main__":

@@ -263,7 +263,9 @@ typedef struct bl_scene_desc {
      * the scene's. It has less noise for the same samples and takes any number of them
      * (docs/decisions/stratified-gradients.md). Means are the same. */
     const char *sampler;
-    uint64_t reserved[4];
+    bool guides; /* also the channels "albedo" and "normal" (bl_scene_channel_count), which guide
+                    bl_scene_denoise; not of spectral modes, whose albedo is no colour */
+    uint64_t reserved[3];
 } bl_scene_desc;
 
 /* Mitsuba 3 XML, or glTF 2.0 (.gltf, .glb), by what the file holds. Of a glTF file `camera` (a name or a
@@ -362,6 +364,13 @@ BL_API const char *bl_scene_channel_name(const bl_scene *scene, uint32_t index);
  * keep them. */
 BL_API bl_result bl_scene_write_image(const bl_scene *scene, const char *path, const float *image,
                                       const float *channels);
+/* Takes the noise out of an image of the scene's film, in place, by Open Image Denoise 2, whose library is
+ * looked for when this is called: in the folder that the environment's BL_OIDN names, else where the system
+ * has its libraries. channels (may be NULL): as bl_render_desc.channels; the scene's first albedo and shading
+ * normal among them guide it (bl_scene_desc.guides). The result is biased, so nothing else calls this: no
+ * gradient and no fit sees it. BL_ERROR_UNSUPPORTED: there is no such library, or the image has bands; an
+ * image of NULL asks for no more than that. */
+BL_API bl_result bl_scene_denoise(const bl_scene *scene, float *image, const float *channels);
 /* Where the film has bands of wavelengths (specfilm), what channel `index` of the image is called; NULL past
  * the last, and of films with colours. Such images are kept in EXR files alone, under these names. */
 BL_API const char *bl_scene_band_name(const bl_scene *scene, uint32_t index);
@@ -968,7 +977,8 @@ typedef struct bl_fit_desc {
      * bl_fit_settle. */
     uint64_t average_from;
     /* Instead of loss and loss_constant: a weighted sum of losses. It is unbiased, and may be stepped in two
-     * walks, where all of its terms are. More levels than one need whole images, so no batch. */
+     * walks, where all of its terms are. With more levels than one a batch is of blocks of pixels, one for
+     * each pixel of the coarsest level; their side must divide the image's, their size the batch. */
     const bl_composite_loss *composite;
     uint64_t reserved[1];
 } bl_fit_desc;

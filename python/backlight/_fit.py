@@ -98,13 +98,15 @@ class Fit:
     parameters: a list of names, or a dict from names to learning rates or to dicts with `rate`, `least` and `most`
     (bounds; both 0: the parameter's own range), `initial` (values; else the scene's), `total_variation`,
     `smoothing`, `large_steps`, `fixed_axes`, `motion` ("rigid", "similarity", "free"), `prior` ("l2", "l1") with
-    `prior_weight` and `prior_centre`, `beta_1`, `beta_2`, `sparse`. groups: a dict from patterns of names (* for any characters, ? for
-    one) to such settings; later ones win, and what a parameter says itself wins over all. target: float32 (height, width, 3); or views: a list of targets or of dicts
-    with `target`, `sensor`, `to_world` (4 x 4), `held_out`, `weights` (height, width: how much each pixel counts, 0
-    or above) and `weight` (of the view among the views).
+    `prior_weight` and `prior_centre`, `beta_1`, `beta_2`, `sparse`. groups: a dict from patterns of names (* for any
+    characters, ? for one) to such settings; later ones win, and what a parameter says itself wins over all. target:
+    float32 (height, width, 3); or views: a list of targets or of dicts with `target`, `sensor`, `to_world` (4 x 4),
+    `held_out`, `weights` (height, width: how much each pixel counts, 0 or above) and `weight` (of the view among the
+    views).
 
-    Options: `loss` ("l2", "l1", "relative_l2", "huber", or a weighted sum: a list of these or of dicts with `type`, `constant`,
-    `weight` and `levels`, a number of levels of a pyramid or a list of their weights), `loss_constant`, `optimizer` ("adam", "sgd", "rmsprop"),
+    Options: `loss` ("l2", "l1", "relative_l2", "huber", or a weighted sum: a list of these or of dicts with `type`,
+    `constant`, `weight` and `levels`, a number of levels of a pyramid or a list of their weights), `loss_constant`,
+    `optimizer` ("adam", "sgd", "rmsprop"),
     `rate` (0.05), `beta_1`, `beta_2`, `momentum`, `nesterov`, `alpha`, `epsilon`, `spp` (16), `spp_gradient`,
     `seed`, `common_numbers`, `schedule` (pairs of step and factor), `batch` (pixels a step sees), `variance_steps` (noise() then
     looks at every so many steps), `wanted_noise` with `spp_least` (samples then follow from noise), `recursive_images`,
@@ -112,8 +114,7 @@ class Fit:
 
     def __init__(self, scene: Scene, parameters: Any, target: Any = None, *, views: Sequence[Any] | None = None,
                  device: Device | None = None, schedule: Sequence[tuple[int, float]] = (), baking: bool = True,
-                 groups: Mapping[str, Any] | None = None,
-                 **options: Any) -> None:
+                 groups: Mapping[str, Any] | None = None, **options: Any) -> None:
         self.scene, self.device = as_scene(scene), as_device(device)
         terms = _terms(options.pop("loss")) if isinstance(options.get("loss"), (list, tuple)) else []
         o = as_options(options, {**_NUMBERS, **_COUNTS, **_FLAGS, **_NAMES}, "Fit")
@@ -148,7 +149,7 @@ class Fit:
         with Bar(progress, "fit") as report:
             for done in range(steps):
                 self.step()
-                if window and len(self.losses) >= first + 2 * window and _core.plateau(self.losses[-2 * window:], improvement)["reached"]:
+                if window and len(self.losses) >= first + 2 * window and _core.plateau(self.losses[-2 * window:], improvement):
                     break
                 if report is not None and report((done + 1) / steps) is False:
                     raise Cancelled("cancelled after step %d" % self.status["step"])

@@ -17,8 +17,8 @@ from ._engine import Engine
 from ._errors import ArgumentError, ParameterError
 from ._library import CHOICES, context
 
-_OPTIONS = ("mode", "integrator", "sampler", "max_depth", "sensor", "lights", "edges", "silhouette", "untrusted", "roots",
-            "limits")
+_OPTIONS = ("mode", "integrator", "sampler", "max_depth", "sensor", "lights", "edges", "silhouette", "untrusted", "guides",
+            "roots", "limits")
 _ENGINES = 4  # kernels and buffers that a scene keeps for render() and backlight.torch
 
 
@@ -55,7 +55,7 @@ def scene_options(given: Mapping[str, Any] | None, defines: Mapping[str, Any] | 
         "roots": [os.fspath(root) for root in given.get("roots") or ()],
         "mode": given.get("mode"), "integrator": given.get("integrator"), "silhouette": given.get("silhouette"),
         "sampler": given.get("sampler"),
-        "untrusted": bool(given.get("untrusted", False)),
+        "untrusted": bool(given.get("untrusted", False)), "guides": bool(given.get("guides", False)),
         "max_depth": -1 if depth == -1 else as_count(depth, "max_depth", 2**31 - 1),
         "sensor": as_count(given.get("sensor", 0), "sensor"),
         "lights": as_choice(given.get("lights", "weight"), CHOICES["lights"], "lights"),
@@ -215,8 +215,8 @@ def load_file(path: str | os.PathLike[str], options: Mapping[str, Any] | None = 
     "spectral_polarized"; or a variant of Mitsuba, "llvm_ad_mono"), `integrator` (a name instead of the scene's),
     `max_depth`, `sampler` ("auto": paddedsobol where the scene says independent or nothing; or a
     sampler's name), `sensor` (its number), `lights` ("weight", "uniform", "power", "tree"), `edges` ("auto", "none",
-    "projective"), `silhouette` (ids of shapes: an image of what they cover), `untrusted` and `roots` (folders that may
-    be read), `limits` (a dict)."""
+    "projective"), `silhouette` (ids of shapes: an image of what they cover), `guides` (True: also the channels that
+    guide Job.denoised), `untrusted` and `roots` (folders that may be read), `limits` (a dict)."""
     return Scene(_core.Scene(context(), os.fspath(path), "", True, scene_options(options, defines)))
 
 

@@ -131,8 +131,7 @@ bl_fit_desc read_options(const nb::dict &o)
 
 void open_fit(Fit *self, const Device &device, const Scene &scene, const nb::list &parameters,
               const nb::list &views, const std::vector<std::pair<uint32_t, double>> &schedule,
-              const nb::list &terms,
-              const nb::dict &options)
+              const nb::list &terms, const nb::dict &options)
 {
     auto state = std::make_shared<FitState>(device.state, scene.state);
     Parts parts;
@@ -211,14 +210,12 @@ std::vector<double> terms(const Fit &fit)
     return values;
 }
 
-nb::dict plateau(const std::vector<double> &losses, double improvement)
+// Of two windows, one after the other.
+bool plateau(const std::vector<double> &losses, double improvement)
 {
     if (losses.size() < 2 || losses.size() % 2)
         throw Failure{BL_ERROR_ARGUMENT, "a plateau is of two windows of losses"};
-    bl_plateau p = bl_loss_plateau(losses.data(), (uint32_t)(losses.size() / 2), improvement);
-    nb::dict d;
-    d["before"] = p.before, d["after"] = p.after, d["error"] = p.error, d["reached"] = p.reached;
-    return d;
+    return bl_loss_plateau(losses.data(), (uint32_t)(losses.size() / 2), improvement).reached;
 }
 
 void settle(const Fit &fit)

@@ -2,6 +2,7 @@
 // Scenes: loading, what is in them, their parameters.
 #include "library.h"
 
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -38,6 +39,7 @@ SceneOptions::SceneOptions(const nb::dict &options)
     if (!options["silhouette"].is_none())
         fields.silhouette = keep(nb::cast<std::string>(options["silhouette"]));
     fields.untrusted = nb::cast<bool>(options["untrusted"]);
+    fields.guides = nb::cast<bool>(options["guides"]);
     fields.max_depth = nb::cast<int32_t>(options["max_depth"]);
     fields.sensor = nb::cast<uint32_t>(options["sensor"]);
     fields.lights = (bl_light_choice)nb::cast<uint32_t>(options["lights"]);
@@ -165,6 +167,14 @@ static void resize_parameter(const Scene &scene, uint32_t index, const std::vect
           [&] { return bl_scene_resize_parameter(state.scene, index, shape.data(), values.data()); });
 }
 
+static void denoise(const Scene &scene, const Floats &image, const std::optional<Floats> &channels)
+{
+    SceneState &state = *scene.state;
+    need_size("image", image.size(), state.values());
+    float *guides = data_of("channels", channels, state.channels * state.pixels());
+    enter(*state.library, [&] { return bl_scene_denoise(state.scene, image.data(), guides); });
+}
+
 static void write_image(const Scene &scene, const std::string &path, const ConstFloats &image)
 {
     SceneState &state = *scene.state;
@@ -189,6 +199,7 @@ void bind_scene(nb::module_ &m)
             nb::arg("name"))
         .def("get", get_parameter, nb::arg("index"), nb::arg("values").noconvert())
         .def("resize", resize_parameter, nb::arg("index"), nb::arg("shape"), nb::arg("values").noconvert())
+        .def("denoise", denoise, nb::arg("image").noconvert(), nb::arg("channels").noconvert().none())
         .def("write_image", write_image, nb::arg("path"), nb::arg("image").noconvert());
 }
 

@@ -1,6 +1,8 @@
 # LABELS: native swiftshader
 # SPDX-License-Identifier: BSD-3-Clause
 """Images, parameters and scenes: what Python gets are the bytes of the program, in memory of its own."""
+import os
+
 import numpy as np
 import pytest
 
@@ -94,6 +96,24 @@ def test_channels():
     found = bl.Job(scene).channels(4, 1)
     assert found["dd.T"].shape == (16, 16) and 5 < found["dd.T"].mean() < 15
     assert found["RGB"].shape == (16, 16, 3)
+
+
+def test_denoised():
+    scene = os.path.join(os.path.dirname(CORNELL), "../pictures/materials.xml")
+    guided, plain = (bl.load_file(scene, {"guides": guides}, width=150, height=100) for guides in (True, False))
+    assert guided.channels == ["albedo.R", "albedo.G", "albedo.B", "normal.X", "normal.Y", "normal.Z"]
+    name = next(p.name for p in guided.parameters if p.differentiable and not p.reason)
+    truth, job = bl.render(plain, 512, 1), bl.Job(guided, [name])
+    noisy = job.render(4)
+    gradients = [j.gradient(target=truth, spp=4)[name] for j in (job, bl.Job(plain, [name]))]
+    assert noisy.tobytes() == bl.render(plain, 4).tobytes() and gradients[0].tobytes() == gradients[1].tobytes()
+    try:
+        clean = [j.denoised(4) for j in (job, bl.Job(plain))]
+    except bl.Error as problem:
+        assert "Open Image Denoise 2" in str(problem) and not os.environ.get("BL_REQUIRE_ALL")
+        pytest.skip("no Open Image Denoise")
+    errors = [float(np.sqrt(np.mean((np.clip(image, 0, 1) - np.clip(truth, 0, 1)) ** 2))) for image in (noisy, *clean)]
+    assert errors[1] < errors[2] < errors[0] / 2, errors
 
 
 def test_rays(box):

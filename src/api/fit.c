@@ -121,9 +121,6 @@ static bl_result check_composite(const bl_fit_desc *d, bl_error *err)
                          BL_LOSS_TERMS_MOST);
     for (uint32_t k = 0; k < c->term_count; k++)
         TRY(check_term(&c->terms[k], k, err));
-    if (d->batch && fit_composite_levels(c) > 1)
-        return error_set(err, BL_ERROR_ARGUMENT,
-                         "levels of a loss are of whole images: a step that sees a batch of pixels has none");
     return BL_OK;
 }
 
@@ -136,6 +133,13 @@ static bl_result check_levels(const bl_fit_desc *d, const render_scene *s, bl_er
     if (d->composite && fit_composite_levels(d->composite) > most)
         return error_set(err, BL_ERROR_ARGUMENT, "%u levels of a loss: %u x %u pixels have %u",
                          fit_composite_levels(d->composite), s->width, s->height, most);
+    const uint32_t block = fit_batch_side(d);
+    if (d->batch && (s->width % block || s->height % block || d->batch % (block * block)))
+        return error_set(
+            err, BL_ERROR_ARGUMENT,
+            "with %u levels of a loss a batch is of blocks of %u x %u pixels: it must be a multiple of "
+            "%u, and width and height of the image, %u x %u, multiples of %u",
+            fit_composite_levels(d->composite), block, block, block * block, s->width, s->height, block);
     return BL_OK;
 }
 

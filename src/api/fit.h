@@ -20,6 +20,7 @@ typedef struct fit_batch {
     uint32_t *list;
     float *gathered; /* their targets, and */
     gpu_buffer *target;
+    uint32_t side; /* they come in blocks of side x side, for losses with levels; 1 for others */
 } fit_batch;
 
 /* Hashes of everything on which a fit's results depend. There are several, so that a message can say what

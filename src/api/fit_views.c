@@ -130,9 +130,10 @@ static bl_result set_scale(bl_fit *fit, const bl_fit_desc *desc, bl_error *err)
     return job_set_scale(fit->job, fit->largest_adjoint, fit->desc.spp_gradient, 0, err);
 }
 
-static bl_result make_batch(bl_fit *fit, bl_error *err)
+static bl_result make_batch(bl_fit *fit, const bl_fit_desc *desc, bl_error *err)
 {
     uint32_t pixels = fit->desc.batch, values = job_values(fit->job);
+    fit->batch.side = fit_batch_side(desc);
     fit->batch.list = memory_alloc(pixels * sizeof *fit->batch.list);
     fit->batch.gathered =
         memory_alloc((fit->weighted ? 2 : 1) * (size_t)values * sizeof *fit->batch.gathered);
@@ -141,7 +142,13 @@ static bl_result make_batch(bl_fit *fit, bl_error *err)
     return new_target(fit, values, &fit->batch.target, err);
 }
 
-/* Of a loss that is a sum of terms: what that needs. A batch is one row of pixels. */
+uint32_t fit_batch_side(const bl_fit_desc *desc)
+{
+    return desc->composite ? 1u << (fit_composite_levels(desc->composite) - 1) : 1;
+}
+
+/* Of a loss that is a sum of terms: what that needs. A batch is a column of blocks, one below the other:
+ * since their sides are powers of two, its pyramid is that of each block. */
 static bl_result make_composite(bl_fit *fit, const bl_fit_desc *desc, bl_error *err)
 {
     const render_scene *s = fit->job->scene;
@@ -149,8 +156,8 @@ static bl_result make_composite(bl_fit *fit, const bl_fit_desc *desc, bl_error *
         return BL_OK;
     const fit_composite_desc d = {
         .loss = desc->composite,
-        .width = fit->desc.batch ? fit->desc.batch : s->width,
-        .height = fit->desc.batch ? 1 : s->height,
+        .width = fit->desc.batch ? fit->batch.side : s->width,
+        .height = fit->desc.batch ? fit->desc.batch / fit->batch.side : s->height,
         .channels = film_channels(s),
         .weighted = fit->weighted,
         .halves = fit->desc.form == BL_FORM_TWO_WALK,
@@ -174,7 +181,7 @@ bl_result fit_views_create(bl_fit *fit, const bl_fit_desc *desc, bl_error *err)
         return error_set(err, BL_ERROR_ARGUMENT, "all %u views are held out", fit->desc.view_count);
     set_shares(fit);
     if (fit->desc.batch)
-        TRY(make_batch(fit, err));
+        TRY(make_batch(fit, desc, err));
     TRY(make_composite(fit, desc, err));
     return set_scale(fit, desc, err);
 }
@@ -217,31 +224,34 @@ static bl_result look_through(bl_fit *fit, uint32_t v, bl_error *err)
     return r == BL_OK ? BL_OK : error_set(err, r, "%s", bl_context_error(fit->job->context));
 }
 
-/* Of pixel k of the batch. Views are drawn alike, so a view's share counts here. */
-static void gather_weights(bl_fit *fit, uint32_t v, uint32_t pixel, uint32_t k)
+/* Pixel k of the batch. Views are drawn alike, so a view's share counts here. */
+static void gather(bl_fit *fit, uint32_t v, uint32_t pixel, uint32_t k)
 {
     const uint32_t channels = film_channels(fit->job->scene);
     const fit_view *view = &fit->views[v];
-    double weight = view->share * fit->seen_count * (view->weights ? (double)view->weights[pixel] : 1);
-    for (uint32_t c = 0; c < channels; c++)
-        fit->batch.gathered[job_values(fit->job) + channels * k + c] = (float)weight;
+    float *to = fit->batch.gathered + channels * k, *weights = to + job_values(fit->job);
+    fit->batch.list[k] = v * film_pixels(fit->job->scene) + pixel;
+    memcpy(to, view->pixels + channels * pixel, channels * sizeof *to);
+    for (uint32_t c = 0; fit->weighted && c < channels; c++)
+        weights[c] =
+            (float)(view->share * fit->seen_count * (view->weights ? (double)view->weights[pixel] : 1));
 }
 
+/* Blocks are drawn, and then their pixels take the places of the numbers in the list, from behind. */
 uint64_t fit_draw_batch(bl_fit *fit)
 {
-    const uint32_t all = film_pixels(fit->job->scene), count = fit->desc.batch;
-    const size_t channels = film_channels(fit->job->scene);
-    uint32_t *list = fit->batch.list;
-    pixel_batch_draw(own_seed(fit), fit->status.step, (uint64_t)fit->seen_count * all, count, list);
-    for (uint32_t k = 0; k < count; k++) {
-        uint32_t v = fit->seen[list[k] / all], pixel = list[k] % all;
-        list[k] = v * all + pixel;
-        memcpy(fit->batch.gathered + channels * k, fit->views[v].pixels + channels * pixel,
-               channels * sizeof *fit->batch.gathered);
-        if (fit->weighted)
-            gather_weights(fit, v, pixel, k);
+    const render_scene *s = fit->job->scene;
+    const uint32_t side = fit->batch.side, block = side * side, across = s->width / side,
+                   blocks = film_pixels(s) / block, count = fit->desc.batch / block;
+    pixel_batch_draw(own_seed(fit), fit->status.step, (uint64_t)fit->seen_count * blocks, count,
+                     fit->batch.list);
+    for (uint32_t k = count; k-- > 0;) {
+        const uint32_t drawn = fit->batch.list[k], at = drawn % blocks,
+                       first = at / across * side * s->width + at % across * side;
+        for (uint32_t i = 0; i < block; i++)
+            gather(fit, fit->seen[drawn / blocks], first + i / side * s->width + i % side, k * block + i);
     }
-    return (fit->weighted ? 8ull : 4ull) * channels * count;
+    return (fit->weighted ? 8ull : 4ull) * job_values(fit->job);
 }
 
 static bl_result look_at_batch(bl_fit *fit, bl_error *err)

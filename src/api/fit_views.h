@@ -28,6 +28,8 @@ job_loss fit_sight_loss(const bl_fit *fit, const fit_sight *sight);
 job_work_desc fit_image_work(const bl_fit *fit, uint32_t seed);
 /* How many of them a step has. */
 uint32_t fit_sight_count(const bl_fit *fit);
+/* Side of the blocks of pixels that a batch consists of: a pixel of the loss's coarsest level. */
+uint32_t fit_batch_side(const bl_fit_desc *desc);
 /* Draws the batch of the present step: its list, and the targets of its pixels. Returns the number of their
  * bytes, with weights. */
 uint64_t fit_draw_batch(bl_fit *fit);

@@ -48,6 +48,7 @@ bl_result scene_from_description(bl_context *ctx, scene_description *d, const bl
         .sensor = desc ? desc->sensor : 0,
         .light_choice = desc ? (enum light_choice)desc->lights : LIGHTS_BY_WEIGHT,
         .edges = desc ? (enum edges_wish)desc->edges : EDGES_BY_SCENE,
+        .guides = desc && desc->guides,
         .registry = &ctx->registry,
     };
     if (render_scene_create(d, &o, &scene->render, &err) != BL_OK) {
@@ -329,11 +330,35 @@ static size_t common_prefix(const char *a, const char *b)
     return n;
 }
 
+/* Whether name has all letters of `asked`, in their order: "lamp.emitter.radiance.value" of "lamp.radiance".
+ */
+static bool has_letters(const char *name, const char *asked)
+{
+    for (; *name && *asked; name++)
+        asked += *name == *asked;
+    return !*asked;
+}
+
+/* The shortest that has the letters of `name`; else the one that begins like it for longest. NULL: there is
+ * none. */
+static const char *nearest_parameter(const render_scene *s, const char *name)
+{
+    const char *found = NULL, *alike = NULL;
+    size_t best = 0;
+    for (uint32_t i = 0; i < s->parameters.count; i++) {
+        const char *own = s->parameters.data[i].name;
+        const size_t same = common_prefix(name, own);
+        if (has_letters(own, name) && (!found || strlen(own) < strlen(found)))
+            found = own;
+        if (!alike || same > best)
+            alike = own, best = same;
+    }
+    return found ? found : alike;
+}
+
 bl_result bl_scene_find_parameter(const bl_scene *scene, const char *name, uint32_t *index)
 {
     const render_scene *s = scene->render;
-    const char *nearest = NULL;
-    size_t best = 0;
     bl_error err;
     if (!name) {
         error_set(&err, BL_ERROR_ARGUMENT, "the name of a parameter is NULL");
@@ -342,11 +367,7 @@ bl_result bl_scene_find_parameter(const bl_scene *scene, const char *name, uint3
     *index = render_parameter_called(s, name);
     if (*index != PLAN_NONE)
         return BL_OK;
-    for (uint32_t i = 0; i < s->parameters.count; i++) {
-        size_t same = common_prefix(name, s->parameters.data[i].name);
-        if (!nearest || same > best)
-            nearest = s->parameters.data[i].name, best = same;
-    }
+    const char *nearest = nearest_parameter(s, name);
     error_set(&err, BL_ERROR_ARGUMENT,
               "the scene has no parameter \"%s\"%s%s%s; \"backlight params\" lists them", name,
               nearest ? ", the nearest is \"" : "", nearest ? nearest : "", nearest ? "\"" : "");

@@ -140,6 +140,14 @@ static void print_findings(const check_work *w)
     cJSON_Delete(json);
 }
 
+static const char *verdict_in_short(const check_finding *f)
+{
+    return f->mean_agrees      ? "agrees in the mean"
+           : !f->frozen_agrees ? f->short_step > 0 ? "step too large" : "wrong"
+           : !f->plain_agrees  ? "plain is off"
+                               : "agrees";
+}
+
 static int save_plot(const check_work *w)
 {
     uint32_t count = w->args->parameters.count;
@@ -152,9 +160,14 @@ static int save_plot(const check_work *w)
                                 f->frozen_agrees ? 0x4f9d5d : 0xc0392b};
         bars[k][2] = (plot_bar){"plain", f->plain_series.mean, f->plain_series.error,
                                 f->plain_agrees ? 0xa8a8a8 : 0xe08e2b};
-        groups[k] = (plot_group){f->parameter.info.name, bars[k], 3};
+        groups[k] = (plot_group){f->parameter.info.name, verdict_in_short(f), bars[k], 3};
     }
-    int status = save_bar_plot(w->session, w->args->output ? w->args->output : "check.png", groups, count);
+    char *seeds = text_format("bars: means over %u seeds. lines: one standard error", w->seeds);
+    const char *legend[] = {seeds, "frozen: differences along the same paths, red where they are off",
+                            "plain: differences of whole images, orange where they are off", NULL};
+    int status =
+        save_bar_plot(w->session, w->args->output ? w->args->output : "check.png", groups, count, legend);
+    free(seeds);
     free(groups);
     free(bars);
     return status;

@@ -38,6 +38,7 @@ typedef struct cli_common {
     cli_names defines, roots, limits;
     const char *mode, *integrator, *sampler, *device, *ray_backend, *lights, *volume_gradient, *edges;
     const char *silhouette; /* of a fit's job: as bl_scene_desc */
+    bool denoise;           /* of render: its scene has what guides a denoiser */
     const char *wavefront;  /* no common option, but of commands that have it */
     uint32_t spp, spp_grad, seed, sensor;
     bool seed_given;
@@ -194,8 +195,8 @@ bool find_loss(const char *name, bl_loss *loss); /* false: no loss has that name
 
 typedef struct cli_progress {
     const char *label;
-    uint64_t paths; /* whole amount of work, for the rate */
-    double start, last;
+    uint64_t paths;           /* whole amount of work, for the rate */
+    double start, from, last; /* when the first news came, and how much was done then; the last drawing */
     bool enabled, drawn;
 } cli_progress;
 double seconds_now(void);
@@ -267,12 +268,13 @@ typedef struct plot_bar {
     uint32_t colour; /* 0xRRGGBB */
 } plot_bar;
 typedef struct plot_group {
-    const char *label;
+    const char *label, *verdict; /* the verdict stands at the right of the label */
     const plot_bar *bars;
     uint32_t bar_count;
 } plot_group;
+/* legend: lines below all groups, ending with NULL. */
 int save_bar_plot(const cli_session *session, const char *path, const plot_group *groups,
-                  uint32_t group_count);
+                  uint32_t group_count, const char *const *legend);
 
 /* ---- live.c: for others to follow ---- */
 

@@ -22,9 +22,7 @@ static int read_slab(json_place at, const cJSON *json, design_job *job)
                                     {0}};
     if (!json)
         return CLI_OK;
-    if (!cJSON_IsObject(json))
-        return json_wrong(&at, "slab", "must be an object with size, thickness and index");
-    snprintf(at.path, sizeof at.path, "slab.");
+    CLI_TRY(json_enter(&at, "slab", "an object with size, thickness and index", json));
     CLI_TRY(json_read_keys(&at, json, keys, job));
     if (!(job->index > 1 && job->index < 4))
         return json_wrong(&at, "index", "must be above 1 and below 4: 1.49 is that of acrylic glass");
@@ -45,9 +43,7 @@ static int read_light(json_place at, const cJSON *json, design_job *job)
     uint32_t kind = DESIGN_COLLIMATED;
     if (!json)
         return CLI_OK;
-    if (!cJSON_IsObject(json))
-        return json_wrong(&at, "light", "must be an object with a type: collimated, sun, point or area");
-    snprintf(at.path, sizeof at.path, "light.");
+    CLI_TRY(json_enter(&at, "light", "an object with a type: collimated, sun, point or area", json));
     CLI_TRY(json_read_type(&at, json, "light", light_name, &kind));
     job->light = (design_light)kind;
     CLI_TRY(json_read_keys(&at, json, keys[kind], job));
@@ -163,9 +159,7 @@ static int read_job(json_place at, design_job *job)
     CLI_TRY(read_series(at, json, "rate", job, put_rate));
     if (!checked)
         return CLI_OK;
-    if (!cJSON_IsObject(checked))
-        return json_wrong(&at, "verify", "must be an object with spp");
-    snprintf(at.path, sizeof at.path, "verify.");
+    CLI_TRY(json_enter(&at, "verify", "an object with spp", checked));
     return json_read_keys(&at, checked, verify, job);
 }
 

@@ -288,6 +288,8 @@ static int fit(fit_work *w, cli_common *common)
     CLI_TRY(optimise(w));
     CLI_TRY(fit_render_after(w));
     CLI_TRY(fit_measure(w, true, &w->last_quality));
+    fit_target_noise_end(w);
+    CLI_TRY(fit_terms_end(w));
     CLI_TRY(fit_held_out_end(w));
     CLI_TRY(fit_save_result(w));
     return fit_complete(w) ? CLI_OK : CLI_FAILED;

@@ -286,10 +286,10 @@ static void loss_chart(FILE *out, const fit_work *w, double *const *columns, uin
             widen(&c, columns[1][i]);
     }
     c.title = c.log ? "Loss by step, logarithmic" : "Loss by step";
-    char *unit = fit_loss_text(w);
-    c.unit = unit;
+    char *loss = fit_loss_text(w);
+    c.unit = w->job.term_count > 1 ? "loss" : loss; /* a sum is longer than the axis; the headline has it */
     draw(&c);
-    free(unit);
+    free(loss);
     if (c.log && below)
         fprintf(out,
                 "<p class=\"quiet\">%u of the %u losses drawn here are 0 or less, where the axis cannot "

@@ -36,9 +36,7 @@ static int read_optimizer(json_place at, const cJSON *json, fit_job *job)
     uint32_t kind;
     if (!json)
         return CLI_OK;
-    if (!cJSON_IsObject(json))
-        return json_wrong(&at, "optimizer", "must be an object with a type");
-    snprintf(at.path, sizeof at.path, "optimizer.");
+    CLI_TRY(json_enter(&at, "optimizer", "an object with a type", json));
     CLI_TRY(json_read_type(&at, json, "optimizer", optimizer_name, &kind));
     CLI_TRY(json_read_keys(&at, json, keys[kind], job));
     job->optimizer = (bl_optimizer)kind;
@@ -71,10 +69,8 @@ static int read_defines(json_place at, const cJSON *json, fit_job *job)
 {
     if (!json)
         return CLI_OK;
-    if (!cJSON_IsObject(json))
-        return json_wrong(&at, "defines", "must be an object of texts, numbers, true and false");
+    CLI_TRY(json_enter(&at, "defines", "an object of texts, numbers, true and false", json));
     job->defines = memory_or_exit((size_t)(cJSON_GetArraySize(json) + 1) * sizeof *job->defines);
-    snprintf(at.path, sizeof at.path, "defines.");
     for (const cJSON *one = json->child; one; one = one->next) {
         char number[32];
         snprintf(number, sizeof number, "%.15g", one->valuedouble);
@@ -106,9 +102,7 @@ static int read_adaptive_samples(json_place at, const cJSON *json, fit_job *job)
                                     {0}};
     if (!json)
         return CLI_OK;
-    if (!cJSON_IsObject(json))
-        return json_wrong(&at, "adaptive_samples", "must be an object with noise and, if wanted, least");
-    snprintf(at.path, sizeof at.path, "adaptive_samples.");
+    CLI_TRY(json_enter(&at, "adaptive_samples", "an object with noise and, if wanted, least", json));
     return json_read_keys(&at, json, keys, job);
 }
 
@@ -122,9 +116,7 @@ static int read_stop(json_place at, const cJSON *json, fit_job *job)
                                     {0}};
     if (!json)
         return CLI_OK;
-    if (!cJSON_IsObject(json))
-        return json_wrong(&at, "stop", "must be an object with window, patience, or both");
-    snprintf(at.path, sizeof at.path, "stop.");
+    CLI_TRY(json_enter(&at, "stop", "an object with window, patience, or both", json));
     CLI_TRY(json_read_keys(&at, json, keys, job));
     if (!job->stop_window && !job->stop_patience)
         return json_wrong(&at, "window",

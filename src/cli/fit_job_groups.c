@@ -60,40 +60,19 @@ static int matches_nothing(const json_place *at, const char *pattern, const fit_
     return status;
 }
 
-typedef struct group {
-    const char *pattern;
-    fit_job_parameter settings;
-} group;
-
-static int read_group(json_place *at, const cJSON *one, uint32_t k, const fit_job *job, group *g)
+/* name: the pattern */
+static int read_group(json_place *at, const cJSON *one, uint32_t k, const fit_job *job,
+                      fit_job_parameter *group)
 {
-#define SETTING(name)                                                                                        \
-    {                                                                                                        \
-#name, KEY_POSITIVE, offsetof(group, settings) + offsetof(fit_job_parameter, name), false            \
-    }
-#define SHARE(name)                                                                                          \
-    {                                                                                                        \
-#name, KEY_SHARE, offsetof(group, settings) + offsetof(fit_job_parameter, name), false               \
-    }
     static const json_key keys[] = {
-        {"parameters", KEY_TEXT, offsetof(group, pattern), true},
-        {"bounds", KEY_OTHER, 0, false},
-        {"prior", KEY_OTHER, 0, false},
-        {"sparse", KEY_FLAG, offsetof(group, settings) + offsetof(fit_job_parameter, sparse), false},
-        SETTING(rate),
-        SHARE(beta_1),
-        SHARE(beta_2),
-        SETTING(total_variation),
-        SETTING(smoothing),
-        {0}};
-#undef SETTING
-#undef SHARE
+        {"parameters", KEY_TEXT, offsetof(fit_job_parameter, name), true}, JOB_SETTING_KEYS, {0}};
     uint32_t matched = 0;
-    CLI_TRY(json_read_item(at, "groups", k, "an object with parameters, a pattern of names", one, keys, g));
-    CLI_TRY(job_read_shared(*at, one, &g->settings));
+    CLI_TRY(
+        json_read_item(at, "groups", k, "an object with parameters, a pattern of names", one, keys, group));
+    CLI_TRY(job_read_settings(*at, one, group));
     for (uint32_t i = 0; i < job->parameter_count; i++)
-        matched += matches(g->pattern, job->parameters[i].name);
-    return matched ? CLI_OK : matches_nothing(at, g->pattern, job);
+        matched += matches(group->name, job->parameters[i].name);
+    return matched ? CLI_OK : matches_nothing(at, group->name, job);
 }
 
 int job_read_groups(json_place at, const cJSON *json, fit_job *job)
@@ -104,15 +83,15 @@ int job_read_groups(json_place at, const cJSON *json, fit_job *job)
     if (!cJSON_IsArray(json))
         return json_wrong(&at, "groups", "must be a list of objects with parameters, a pattern of names");
     const uint32_t count = (uint32_t)cJSON_GetArraySize(json);
-    group *groups = memory_or_exit((count + 1) * sizeof *groups);
+    fit_job_parameter *groups = memory_or_exit((count + 1) * sizeof *groups);
     uint32_t read = 0;
     for (const cJSON *one = json->child; one; one = one->next, read++)
         status |= read_group(&at, one, read, job, &groups[read]);
     for (uint32_t i = 0; i < job->parameter_count && status == CLI_OK; i++) {
         fit_job_parameter *p = &job->parameters[i], own = *p;
         for (uint32_t k = 0; k < count; k++)
-            if (matches(groups[k].pattern, p->name))
-                lay_over(p, &groups[k].settings);
+            if (matches(groups[k].name, p->name))
+                lay_over(p, &groups[k]);
         lay_over(p, &own);
     }
     free(groups);

@@ -45,9 +45,7 @@ static int read_term(json_place at, const char *field, const cJSON *json, bl_los
         term->loss = (bl_loss)kind;
         return CLI_OK;
     }
-    if (!cJSON_IsObject(json))
-        return json_wrong(&at, field, "must be a loss's name or an object with a type");
-    snprintf(at.path + strlen(at.path), sizeof at.path - strlen(at.path), "%s.", field);
+    CLI_TRY(json_enter(&at, field, "a loss's name or an object with a type", json));
     CLI_TRY(json_read_type(&at, json, "loss", loss_name, &kind));
     term->loss = (bl_loss)kind;
     const char *constant = bl_loss_info_get(term->loss).constant_name;

@@ -54,11 +54,10 @@ static int read_large_steps(json_place at, const cJSON *json, fit_job_parameter 
     large_steps read = {.fixed = ""};
     if (!json)
         return CLI_OK;
-    if (!cJSON_IsObject(json))
-        return json_wrong(&at, "large_steps", "must be an object with lambda");
+    const json_place outside = at;
+    CLI_TRY(json_enter(&at, "large_steps", "an object with lambda", json));
     if (p->bounded)
-        return json_wrong(&at, "large_steps", "know no bounds");
-    strcat(at.path, "large_steps.");
+        return json_wrong(&outside, "large_steps", "know no bounds");
     CLI_TRY(json_read_keys(&at, json, keys, &read));
     p->large_steps = read.lambda;
     for (const char *c = read.fixed; *c; c++) {
@@ -84,9 +83,7 @@ static int read_prior(json_place at, const cJSON *json, fit_job_parameter *p)
     uint32_t kind;
     if (!json)
         return CLI_OK;
-    if (!cJSON_IsObject(json))
-        return json_wrong(&at, "prior", "must be an object with type and weight");
-    strcat(at.path, "prior.");
+    CLI_TRY(json_enter(&at, "prior", "an object with type and weight", json));
     CLI_TRY(json_read_type(&at, json, "prior", prior_name, &kind));
     CLI_TRY(json_read_keys(&at, json, keys, p));
     const cJSON *centre = cJSON_GetObjectItemCaseSensitive(json, "centre");
@@ -96,7 +93,7 @@ static int read_prior(json_place at, const cJSON *json, fit_job_parameter *p)
     return CLI_OK;
 }
 
-int job_read_shared(json_place at, const cJSON *json, fit_job_parameter *p)
+int job_read_settings(json_place at, const cJSON *json, fit_job_parameter *p)
 {
     CLI_TRY(read_bounds(&at, cJSON_GetObjectItemCaseSensitive(json, "bounds"), p));
     return read_prior(at, cJSON_GetObjectItemCaseSensitive(json, "prior"), p);
@@ -106,20 +103,12 @@ static const char *motion_name(uint32_t k) { return bl_motion_name((bl_motion)k)
 
 int job_read_parameters(json_place at, const cJSON *json, fit_job *job)
 {
-    static const json_key keys[] = {
-        {"name", KEY_TEXT, offsetof(fit_job_parameter, name), true},
-        {"initial", KEY_OTHER, 0, false},
-        {"bounds", KEY_OTHER, 0, false},
-        {"rate", KEY_POSITIVE, offsetof(fit_job_parameter, rate), false},
-        {"beta_1", KEY_SHARE, offsetof(fit_job_parameter, beta_1), false},
-        {"beta_2", KEY_SHARE, offsetof(fit_job_parameter, beta_2), false},
-        {"total_variation", KEY_POSITIVE, offsetof(fit_job_parameter, total_variation), false},
-        {"smoothing", KEY_POSITIVE, offsetof(fit_job_parameter, smoothing), false},
-        {"sparse", KEY_FLAG, offsetof(fit_job_parameter, sparse), false},
-        {"prior", KEY_OTHER, 0, false},
-        {"large_steps", KEY_OTHER, 0, false},
-        {"motion", KEY_TEXT, offsetof(fit_job_parameter, motion_name), false},
-        {0}};
+    static const json_key keys[] = {{"name", KEY_TEXT, offsetof(fit_job_parameter, name), true},
+                                    {"initial", KEY_OTHER, 0, false},
+                                    JOB_SETTING_KEYS,
+                                    {"large_steps", KEY_OTHER, 0, false},
+                                    {"motion", KEY_TEXT, offsetof(fit_job_parameter, motion_name), false},
+                                    {0}};
     if (!cJSON_IsArray(json) || cJSON_GetArraySize(json) == 0)
         return json_wrong(&at, "parameters", "must be a list of at least one object");
     job->parameters = memory_or_exit((size_t)cJSON_GetArraySize(json) * sizeof *job->parameters);
@@ -127,7 +116,7 @@ int job_read_parameters(json_place at, const cJSON *json, fit_job *job)
         fit_job_parameter *p = &job->parameters[job->parameter_count];
         CLI_TRY(
             json_read_item(&at, "parameters", job->parameter_count++, "an object with a name", one, keys, p));
-        CLI_TRY(job_read_shared(at, one, p));
+        CLI_TRY(job_read_settings(at, one, p));
         CLI_TRY(read_initial(&at, cJSON_GetObjectItemCaseSensitive(one, "initial"), p));
         CLI_TRY(read_large_steps(at, cJSON_GetObjectItemCaseSensitive(one, "large_steps"), p));
         CLI_TRY(json_find_name(&at, "motion", "motion", p->motion_name, motion_name, &p->motion));
@@ -155,9 +144,7 @@ static int read_resolution(json_place at, const cJSON *json, const fit_job *job,
 {
     if (!json)
         return CLI_OK;
-    if (!cJSON_IsObject(json))
-        return json_wrong(&at, "resolution", "must be an object: the sides of parameters by their names");
-    strcat(at.path, "resolution.");
+    CLI_TRY(json_enter(&at, "resolution", "an object: the sides of parameters by their names", json));
     stage->sizes = memory_or_exit(((size_t)cJSON_GetArraySize(json) + 1) * sizeof *stage->sizes);
     for (const cJSON *one = json->child; one; one = one->next) {
         fit_job_size *size = &stage->sizes[stage->size_count++];

@@ -56,11 +56,10 @@ static int read_target(json_place at, const cJSON *json, const fit_job *job, fit
         view->target = json_beside(at.file, json->valuestring);
         return CLI_OK;
     }
-    if (!cJSON_IsObject(json))
-        return json_wrong(&at, "target",
-                          "must be an image's path, {\"image\": .., \"encoding\": ..}, or {\"render\": true, "
-                          "\"spp\": .., \"seed\": ..}");
-    strcat(at.path, "target.");
+    CLI_TRY(json_enter(&at, "target",
+                       "an image's path, {\"image\": .., \"encoding\": ..}, or {\"render\": true, "
+                       "\"spp\": .., \"seed\": ..}",
+                       json));
     if (cJSON_GetObjectItemCaseSensitive(json, "image")) {
         target_file file = {0};
         CLI_TRY(json_read_keys(&at, json, file_keys, &file));
@@ -134,11 +133,9 @@ static int read_pose(json_place at, const cJSON *json, fit_job_view *view)
             view->to_world[k] = (float)matrix[k];
         return CLI_OK;
     }
-    if (!cJSON_IsObject(json))
-        return json_wrong(
-            &at, "to_world",
-            "must be 16 numbers, row by row, or {\"origin\": [..], \"target\": [..], \"up\": [..]}");
-    strcat(at.path, "to_world.");
+    CLI_TRY(json_enter(&at, "to_world",
+                       "16 numbers, row by row, or {\"origin\": [..], \"target\": [..], \"up\": [..]}",
+                       json));
     CLI_TRY(json_read_keys(&at, json, keys, NULL));
     for (int k = 0; k < 3; k++)
         if (!read_vector(cJSON_GetObjectItemCaseSensitive(json, keys[k].name), 3, vectors[k]))

@@ -203,25 +203,20 @@ static uint32_t count_columns(const char *line)
     return count;
 }
 
-int fit_log_losses(const fit_work *w, uint32_t most, uint32_t *count, double **losses)
+int fit_log_losses(const fit_work *w, uint32_t after, double *losses)
 {
     FILE *file = fopen(w->log->path, "r");
     if (!file)
         return fail("cannot open %s: %s", w->log->path, strerror(errno));
     char *line = NULL;
     size_t capacity = 0;
-    double *kept = *losses = memory_or_exit((most + 1) * sizeof *kept);
-    *count = 0;
-    bool head = true;
-    for (; getline(&line, &capacity, file) > 0; head = false) {
-        const char *loss = strchr(line, ',');
-        if (head || !loss)
-            continue;
-        if (*count == most)
-            memmove(kept, kept + 1, --*count * sizeof *kept);
-        kept[(*count)++] = strtod(loss + 1, NULL);
+    uint32_t row = 0; /* 0: the head */
+    for (; row <= w->status.step && getline(&line, &capacity, file) > 0; row++) {
+        char *at = line;
+        if (row > after)
+            strtod(line, &at), *losses++ = strtod(at + (*at == ','), NULL);
     }
-    const bool good = !ferror(file);
+    const bool good = row > w->status.step;
     free(line);
     fclose(file);
     return good ? CLI_OK : fail("cannot read %s", w->log->path);

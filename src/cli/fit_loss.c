@@ -47,37 +47,34 @@ bool fit_loss_unbiased(const fit_work *w)
     return w->status.form != BL_FORM_ONE_IMAGE;
 }
 
-int fit_terms_read(const fit_work *w, double first[BL_LOSS_TERMS_MOST], double last[BL_LOSS_TERMS_MOST])
+int fit_terms_end(fit_work *w)
 {
     uint32_t column_count, rows;
     double **columns;
-    CLI_TRY(fit_log_read(w, 2, &column_count, &rows, &columns));
     const uint32_t count = fit_term_count(w);
+    if (count == 0)
+        return CLI_OK;
+    CLI_TRY(fit_log_read(w, 2, &column_count, &rows, &columns));
     for (uint32_t t = 0; t < count && rows > 0 && column_count >= count; t++) {
-        first[t] = columns[column_count - count + t][0];
-        last[t] = columns[column_count - count + t][rows - 1];
+        w->first_terms[t] = columns[column_count - count + t][0];
+        w->last_terms[t] = columns[column_count - count + t][rows - 1];
     }
     free(columns[0]);
     free(columns);
     return CLI_OK;
 }
 
-int fit_terms_add(const fit_work *w, cJSON *json)
+void fit_terms_add(const fit_work *w, cJSON *json)
 {
-    double first[BL_LOSS_TERMS_MOST] = {0}, last[BL_LOSS_TERMS_MOST] = {0};
-    if (fit_term_count(w) == 0)
-        return CLI_OK;
-    CLI_TRY(fit_terms_read(w, first, last));
-    cJSON *list = cJSON_AddArrayToObject(json, "loss_terms");
+    cJSON *list = fit_term_count(w) ? cJSON_AddArrayToObject(json, "loss_terms") : NULL;
     for (uint32_t t = 0; t < fit_term_count(w); t++) {
         const bl_loss_term *term = &w->job.terms[t];
         cJSON *one = cJSON_CreateObject();
         cJSON_AddStringToObject(one, "type", bl_loss_info_get(term->loss).name);
         cJSON_AddNumberToObject(one, "weight", term->weight > 0 ? term->weight : 1);
         cJSON_AddNumberToObject(one, "levels", term->levels ? term->levels : 1);
-        cJSON_AddNumberToObject(one, "first", first[t]);
-        cJSON_AddNumberToObject(one, "last", last[t]);
+        cJSON_AddNumberToObject(one, "first", w->first_terms[t]);
+        cJSON_AddNumberToObject(one, "last", w->last_terms[t]);
         cJSON_AddItemToArray(list, one);
     }
-    return CLI_OK;
 }

@@ -115,12 +115,10 @@ static void row(FILE *out, const char *key, const char *format, ...)
 /* What each term of the loss has added. */
 static void add_terms(FILE *out, const fit_work *w)
 {
-    double first[BL_LOSS_TERMS_MOST] = {0}, last[BL_LOSS_TERMS_MOST] = {0};
-    if (fit_term_count(w) == 0 || fit_terms_read(w, first, last) != CLI_OK)
-        return;
     for (uint32_t t = 0; t < fit_term_count(w); t++) {
         char *name = fit_term_text(w, t);
-        row(out, "term of the loss", "%s: %.3g at the first step, %.3g at the last", name, first[t], last[t]);
+        row(out, "term of the loss", "%s: %.3g at the first step, %.3g at the last", name, w->first_terms[t],
+            w->last_terms[t]);
         free(name);
     }
 }

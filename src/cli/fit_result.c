@@ -188,7 +188,8 @@ static cJSON *result_json(const fit_work *w, int *status)
     add_held_out(w, json);
     add_parameters(w, json);
     fit_target_noise_add(w, json);
-    *status = fit_noise_add(w, json) | fit_terms_add(w, json);
+    fit_terms_add(w, json);
+    *status = fit_noise_add(w, json);
     return json;
 }
 
@@ -226,12 +227,9 @@ static void print_values(const fit_work *w)
 
 static void print_terms(const fit_work *w)
 {
-    double first[BL_LOSS_TERMS_MOST] = {0}, last[BL_LOSS_TERMS_MOST] = {0};
-    if (fit_term_count(w) == 0 || fit_terms_read(w, first, last) != CLI_OK)
-        return;
     for (uint32_t t = 0; t < fit_term_count(w); t++) {
         char *name = fit_term_text(w, t);
-        printf("    %s: %.3g -> %.3g\n", name, first[t], last[t]);
+        printf("    %s: %.3g -> %.3g\n", name, w->first_terms[t], w->last_terms[t]);
         free(name);
     }
 }

@@ -19,8 +19,7 @@ static uint32_t losses_kept(const fit_work *w) { return 2 * w->job.stop_window; 
 
 static void keep_loss(fit_work *w, double loss)
 {
-    const uint32_t most = losses_kept(w);
-    if (w->recent_count == most)
+    if (w->recent_count == losses_kept(w))
         memmove(w->recent, w->recent + 1, --w->recent_count * sizeof *w->recent);
     w->recent[w->recent_count++] = loss;
 }
@@ -68,15 +67,12 @@ static int decide(fit_work *w)
 
 int fit_stop_begin(fit_work *w)
 {
-    uint32_t rows;
-    double *losses;
     if (w->job.stop_window) {
+        const uint32_t done = w->first_step > beginning(w) ? w->first_step - beginning(w) : 0;
         w->recent = memory_or_exit(losses_kept(w) * sizeof *w->recent);
-        CLI_TRY(fit_log_losses(w, losses_kept(w), &rows, &losses));
-        const uint32_t own = w->first_step > beginning(w) ? w->first_step - beginning(w) : 0;
-        for (uint32_t r = rows > own ? rows - own : 0; r < rows; r++)
-            keep_loss(w, losses[r]);
-        free(losses);
+        w->recent_count = done < losses_kept(w) ? done : losses_kept(w);
+        if (w->recent_count)
+            CLI_TRY(fit_log_losses(w, w->first_step - w->recent_count, w->recent));
     }
     return w->first_step ? decide(w) : CLI_OK;
 }

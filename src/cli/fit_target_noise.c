@@ -33,17 +33,11 @@
 typedef struct sums {
     double square, fourth; /* of picture less target; with two targets, of the product of both differences */
     double values, pixels;
-    double pair, pair_fourth, pairs;      /* half the square between two renderings of a target */
-    double change;                        /* square of what the steps between both pictures did */
-    double fine[2], coarse[2], blocks[2]; /* of target and picture: squares of details, and their numbers: */
-} sums;                                   /* fine, coarse */
-
-typedef struct finding {
-    double noise, followed,
-        difference; /* RMS: of the target, what steps follow of it, what the picture lacks */
-    double change;
-    bool prevails;
-} finding;
+    double pair, pair_fourth, pairs; /* half the square between two renderings of a target */
+    double change;                   /* square of what the steps between both pictures did */
+    double fine[2], coarse[2];       /* squares of details, of target and picture */
+    double blocks[2];                /* how many they are: fine, coarse */
+} sums;
 
 /* ---- details ---- */
 
@@ -131,9 +125,8 @@ static estimate variance_of(const fit_work *w, const sums *s, int which)
 
 /* ---- a view ---- */
 
-/* Pixels that count and have moved: by a tenth of the RMS at least, so that traces of indirect light are
- * none.
- */
+/* Pixels that count and have moved: by a tenth of the RMS at least, so that traces of indirect light do not
+ * count. */
 static void find_moved(const fit_work *w, uint32_t v, const float *a, const float *b, bool *moved, sums *s)
 {
     const size_t n = session_values(w->session), channels = w->session->info.channels;
@@ -206,28 +199,25 @@ static estimate mean_of(double sum, double fourth, double values, double indepen
     return (estimate){mean, sqrt(fmax(0, fourth / values - mean * mean) / independent)};
 }
 
-static finding judge(const fit_work *w, const sums *s)
+static fit_target_noise judge(const fit_work *w, const sums *s)
 {
     if (s->values == 0)
-        return (finding){0};
+        return (fit_target_noise){0};
     const bool twice = s->pairs > 0;
-    const estimate rendered = twice ? mean_of(s->pair, s->pair_fourth, s->pairs,
-                                              s->pairs / w->session->info.channels)
-                                    : (estimate){0},
-                   noise = twice ? rendered : variance_of(w, s, 0),
-                   own = twice ? rendered : variance_of(w, s, 1),
-                   all = mean_of(s->square, s->fourth, s->values, s->pixels);
-    const double from_target =
-                     twice ? 0 : noise.value, /* a second target has other noise: none in the product */
-        target_error = twice ? 0 : noise.error,
-                 error = sqrt(all.error * all.error + target_error * target_error + own.error * own.error),
-                 left = all.value - from_target - own.value,
+    const double channels = w->session->info.channels;
+    const estimate all = mean_of(s->square, s->fourth, s->values, s->pixels),
+                   noise = twice ? mean_of(s->pair, s->pair_fourth, s->pairs, s->pairs / channels)
+                                 : variance_of(w, s, 0),
+                   own = twice ? noise : variance_of(w, s, 1),
+                   given = twice ? (estimate){0} : noise; /* two targets' noises make none in the product */
+    const double error = hypot(hypot(all.error, given.error), own.error),
+                 left = all.value - given.value - own.value,
                  followed = noise.value * fmin(free_numbers(w), s->values) / s->values;
-    return (finding){.noise = sqrt(noise.value),
-                     .followed = sqrt(followed),
-                     .difference = sqrt(fmax(0, left)),
-                     .change = sqrt(s->change / s->values),
-                     .prevails = followed > 0 && left + 2 * error < followed};
+    return (fit_target_noise){.noise = sqrt(noise.value),
+                              .followed = sqrt(followed),
+                              .difference = sqrt(fmax(0, left)),
+                              .change = sqrt(s->change / s->values),
+                              .prevails = followed > 0 && left + 2 * error < followed};
 }
 
 static bool compares_light(const fit_work *w) { return !w->job.silhouette; }
@@ -257,42 +247,40 @@ void fit_target_noise_thumb(fit_work *w, uint32_t v, const float *image)
     if (!w->first_thumb)
         return;
     add_view(w, v, w->first_thumb, image, w->pictures[v].before, &s);
-    const finding f = judge(w, &s);
+    const fit_target_noise f = judge(w, &s);
     w->noise_told = f.prevails;
     if (f.prevails)
         note(&w->args->common,
              "warning: the target's noise (RMS %.2g) has more to say in each step than the picture: %.2g of "
-             "it "
-             "against a difference of %.2g (a step changes the picture by %.2g); give the target more "
-             "samples, or "
-             "fit fewer values: a coarser texture, a prior, total_variation",
+             "it against a difference of %.2g (a step changes the picture by %.2g); give the target more "
+             "samples, or fit fewer values: a coarser texture, a prior, total_variation",
              f.noise, f.followed, f.difference, f.change);
 }
 
-static finding at_end(const fit_work *w)
+void fit_target_noise_end(fit_work *w)
 {
     sums s = {0};
     for (uint32_t v = 0; v < w->job.view_count; v++)
         if (usable(w, v) && w->pictures[v].after)
             add_view(w, v, w->pictures[v].before, w->pictures[v].after, w->pictures[v].after, &s);
-    return judge(w, &s);
+    w->target_noise = judge(w, &s);
 }
 
 const char *fit_target_noise_note(const fit_work *w)
 {
-    return w->noise_told || at_end(w).prevails ? "The last steps followed the noise of the target rather "
-                                                 "than its picture: give the target more "
-                                                 "samples, end the fit earlier, or fit fewer values (a "
-                                                 "coarser texture, a prior, total_variation)."
-                                               : NULL;
+    return w->noise_told || w->target_noise.prevails
+               ? "The last steps followed the noise of the target rather than its picture: give the target "
+                 "more samples, end the fit earlier, or fit fewer values (a coarser texture, a prior, "
+                 "total_variation)."
+               : NULL;
 }
 
 void fit_target_noise_add(const fit_work *w, cJSON *json)
 {
-    const finding f = at_end(w);
+    const fit_target_noise *f = &w->target_noise;
     cJSON *one = cJSON_AddObjectToObject(json, "target_noise");
-    cJSON_AddNumberToObject(one, "noise", f.noise);
-    cJSON_AddNumberToObject(one, "followed", f.followed);
-    cJSON_AddNumberToObject(one, "difference", f.difference);
-    cJSON_AddBoolToObject(one, "prevails", f.prevails);
+    cJSON_AddNumberToObject(one, "noise", f->noise);
+    cJSON_AddNumberToObject(one, "followed", f->followed);
+    cJSON_AddNumberToObject(one, "difference", f->difference);
+    cJSON_AddBoolToObject(one, "prevails", f->prevails);
 }

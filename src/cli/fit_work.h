@@ -58,6 +58,14 @@ typedef struct fit_note {
 typedef struct fit_log fit_log;
 typedef struct fit_turntable fit_turntable;
 
+/* How the noise of targets compares with what the picture lacks: RMS over the values that are moved. */
+typedef struct fit_target_noise {
+    double noise, followed; /* of the target; what steps follow of it */
+    double difference;      /* what the picture lacks */
+    double change;          /* what the steps between two pictures did */
+    bool prevails;
+} fit_target_noise;
+
 typedef struct fit_work {
     cli_session *session;
     const fit_arguments *args;
@@ -75,10 +83,13 @@ typedef struct fit_work {
     int lock; /* an open file; -1: none */
     bl_fit_status status;
     fit_note note;
-    bool truth_known;   /* every target was rendered from the scene's own values */
-    float *first_thumb; /* the picture after the first step */
-    bool noise_told;    /* a warning has said that the target's noise prevails */
-    double *recent;     /* the last losses, oldest first, for the rule that ends a fit early */
+    bool truth_known;              /* every target was rendered from the scene's own values */
+    float *first_thumb;            /* the picture after the first step */
+    bool noise_told;               /* a warning has said that the target's noise prevails */
+    fit_target_noise target_noise; /* at the end; so */
+    /* what each term has added to a loss that is a sum, at the first step and at the last */
+    double first_terms[BL_LOSS_TERMS_MOST], last_terms[BL_LOSS_TERMS_MOST];
+    double *recent; /* the last losses, oldest first, for the rule that ends a fit early */
     uint32_t recent_count;
     char *stopped;                                   /* why it has ended early; NULL: it has not */
     bool warned;                                     /* that parts of gradients are left out */
@@ -115,9 +126,8 @@ int fit_enter_stage(fit_work *w, uint32_t stage);
 char *fit_loss_text(const fit_work *w);                /* "l1 + 0.1 relative_l2 of 4 levels"; free() it */
 char *fit_term_text(const fit_work *w, uint32_t term); /* free() it */
 bool fit_loss_unbiased(const fit_work *w);
-/* What each has added at the first step and at the last. */
-int fit_terms_read(const fit_work *w, double first[BL_LOSS_TERMS_MOST], double last[BL_LOSS_TERMS_MOST]);
-int fit_terms_add(const fit_work *w, struct cJSON *json); /* to result.json */
+int fit_terms_end(fit_work *w); /* after the last step: sets w->first_terms and w->last_terms */
+void fit_terms_add(const fit_work *w, struct cJSON *json); /* to result.json */
 
 /* ---- fit_log.c: DIR/fit.csv, a line per step, appended ---- */
 
@@ -133,8 +143,8 @@ void end_or_exit(FILE *stream);
 /* A comma and the name of a column, in quotes (RFC 4180) where it has a comma or quotes: ids of scenes may.
  */
 void fit_csv_name(FILE *out, const char *name, const char *entry);
-/* The losses of the last steps, at most `most`, oldest first. free() them. */
-int fit_log_losses(const fit_work *w, uint32_t most, uint32_t *count, double **losses);
+/* The losses of the steps behind step `after`, up to the present one. */
+int fit_log_losses(const fit_work *w, uint32_t after, double *losses);
 /* At most `most` rows of the file, evenly spread and the last one: columns[c][r]; column 0 is the step, 1 the
  * loss. free() columns[0] and columns. */
 int fit_log_read(const fit_work *w, uint32_t most, uint32_t *column_count, uint32_t *row_count,
@@ -195,7 +205,9 @@ char *fit_thumb_path(const fit_work *w, uint32_t step); /* free() it */
 bool fit_target_noise_possible(const fit_work *w);
 /* After the pictures of the first two steps: warns. */
 void fit_target_noise_thumb(fit_work *w, uint32_t v, const float *image);
-const char *fit_target_noise_note(const fit_work *w);             /* at the end; NULL: it has not */
+/* After the last step: sets w->target_noise. */
+void fit_target_noise_end(fit_work *w);
+const char *fit_target_noise_note(const fit_work *w);             /* then; NULL: it has not */
 void fit_target_noise_add(const fit_work *w, struct cJSON *json); /* to result.json */
 
 /* ---- fit_held_out.c: PSNR and SSIM of views that are not fitted; DIR/held_out.csv ---- */

@@ -128,6 +128,15 @@ int json_read_keys(const json_place *at, const cJSON *json, const json_key *keys
     return status;
 }
 
+int json_enter(json_place *at, const char *field, const char *what, const cJSON *json)
+{
+    const size_t length = strlen(at->path);
+    if (!cJSON_IsObject(json))
+        return json_wrong(at, field, "must be %s", what);
+    snprintf(at->path + length, sizeof at->path - length, "%s.", field);
+    return CLI_OK;
+}
+
 int json_read_item(json_place *at, const char *list, uint32_t k, const char *what, const cJSON *one,
                    const json_key *keys, void *object)
 {

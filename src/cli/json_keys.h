@@ -44,6 +44,8 @@ typedef struct json_key {
 
 /* Checks all keys of json against the table, and stores those of simple types into object. */
 int json_read_keys(const json_place *at, const struct cJSON *json, const json_key *keys, void *object);
+/* An object in `field`: at becomes its place, "stop.". what: "an object with a type". */
+int json_enter(json_place *at, const char *field, const char *what, const struct cJSON *json);
 /* The k-th object of a list: at becomes its place, "views[2].", and its keys are read like those of any
  * other. what: "an object with a target". */
 int json_read_item(json_place *at, const char *list, uint32_t k, const char *what, const struct cJSON *one,

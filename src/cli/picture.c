@@ -202,7 +202,9 @@ enum {
     BAR_HEIGHT = 24,
     TITLE = 34,
     LABEL_WIDTH = 130,
-    NUMBER_WIDTH = 190
+    NUMBER_WIDTH = 190,
+    LETTER = 8, /* of 2 pixels a dot */
+    LINE = 18
 };
 
 static void draw_bar(canvas *c, const plot_bar *bar, double y, double zero, double unit)
@@ -231,6 +233,7 @@ static void draw_group(canvas *c, const plot_group *group, double top)
     double unit = (PLOT_WIDTH - LABEL_WIDTH - NUMBER_WIDTH) / fmax(most - least, 1e-30);
     double zero = LABEL_WIDTH - least * unit;
     write_text(c, 10, top + 12, 2, group->label);
+    write_text(c, PLOT_WIDTH - 10 - LETTER * (double)strlen(group->verdict), top + 12, 2, group->verdict);
     for (uint32_t i = 0; i < group->bar_count; i++)
         draw_bar(c, &group->bars[i], top + TITLE + i * (BAR_HEIGHT + 10.0), zero, unit);
     fill(c, zero - 1, top + TITLE - 4, zero + 1, top + TITLE + group->bar_count * (BAR_HEIGHT + 10.0) - 6,
@@ -238,13 +241,18 @@ static void draw_group(canvas *c, const plot_group *group, double top)
 }
 
 int save_bar_plot(const cli_session *session, const char *path, const plot_group *groups,
-                  uint32_t group_count)
+                  uint32_t group_count, const char *const *legend)
 {
-    canvas c = {.width = PLOT_WIDTH, .height = GROUP_HEIGHT * group_count};
+    uint32_t lines = 0;
+    while (legend[lines])
+        lines++;
+    canvas c = {.width = PLOT_WIDTH, .height = GROUP_HEIGHT * group_count + LINE * (lines + 1)};
     c.rgb = memory_or_exit((size_t)c.width * c.height * 3 * sizeof *c.rgb);
     fill(&c, 0, 0, c.width, c.height, 0xffffff);
     for (uint32_t i = 0; i < group_count; i++)
         draw_group(&c, &groups[i], (double)i * GROUP_HEIGHT);
+    for (uint32_t i = 0; i < lines; i++)
+        write_text(&c, 10, GROUP_HEIGHT * group_count + LINE * (double)i, 2, legend[i]);
     bl_result result = bl_image_write(session->ctx, path, c.width, c.height, 3, c.rgb);
     free(c.rgb);
     return result == BL_OK ? CLI_OK : session_fail(session, result);

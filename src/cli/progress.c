@@ -73,14 +73,17 @@ bool progress_on_terminal(const cli_common *common) { return !common->quiet && i
 
 cli_progress progress_begin(const cli_common *common, const char *label, uint64_t paths)
 {
-    return (cli_progress){
-        .label = label, .paths = paths, .start = seconds_now(), .enabled = progress_on_terminal(common)};
+    return (cli_progress){.label = label, .paths = paths, .enabled = progress_on_terminal(common)};
 }
 
+/* Rate and rest go by what came after the first news: kernels are compiled before that. */
 bool progress_call(void *user, double done)
 {
     cli_progress *p = user;
-    double now = seconds_now(), elapsed = now - p->start;
+    const double now = seconds_now();
+    if (p->start == 0)
+        p->start = now, p->from = done;
+    const double elapsed = now - p->start, more = done - p->from;
     if (!p->enabled || elapsed < .3 || now - p->last < .1)
         return !interrupted();
     char bar[31];
@@ -88,9 +91,9 @@ bool progress_call(void *user, double done)
         bar[i] = (double)i < done * 30 ? '#' : '.';
     bar[30] = 0;
     fprintf(stderr, "\r%s [%s] %3.0f %%", p->label, bar, 100 * done);
-    if (done > 0)
-        fprintf(stderr, "  %.2f Mpaths/s  ETA %s \033[K", 1e-6 * done * (double)p->paths / elapsed,
-                duration_text(elapsed * (1 - done) / done));
+    if (more > 0)
+        fprintf(stderr, "  %.2f Mpaths/s  ETA %s \033[K", 1e-6 * more * (double)p->paths / elapsed,
+                duration_text(elapsed * (1 - done) / more));
     p->drawn = true, bar_drawn = 1;
     p->last = now;
     return !interrupted();

@@ -43,6 +43,8 @@ static cJSON *stats_json(const cli_session *session, const arguments *args, cons
     cJSON_AddStringToObject(json, "output", args->output);
     if (args->variance)
         cJSON_AddStringToObject(json, "variance", args->variance);
+    if (args->common.denoise)
+        cJSON_AddBoolToObject(json, "denoised", true);
     cJSON_AddStringToObject(json, "light_mode", session->info.mode);
     cJSON_AddStringToObject(json, "device", session->device_info.name);
     cJSON_AddStringToObject(json, "ray_backend", bl_job_rays(job));
@@ -120,6 +122,16 @@ static int save_pictures(const cli_session *session, const arguments *args, cons
     return CLI_OK;
 }
 
+static int denoise(const cli_session *session, const pictures *p)
+{
+    const double begun = seconds_now();
+    if (!session->common->denoise)
+        return CLI_OK;
+    SESSION_TRY(session, bl_scene_denoise(session->scene, p->image, p->channels));
+    tell(session->common, "denoised in %s", duration_text(seconds_now() - begun));
+    return CLI_OK;
+}
+
 static int render_in_passes(const cli_session *session, const arguments *args, bl_job *job,
                             const pictures *to)
 {
@@ -135,6 +147,8 @@ static int render_in_passes(const cli_session *session, const arguments *args, b
     bl_stats stats;
     uint32_t taken;
     CLI_TRY(passes_render(&p, &taken, &stats));
+    if (taken)
+        CLI_TRY(denoise(session, to));
     if (taken)
         CLI_TRY(save_pictures(session, args, to));
     if (taken < spp) {
@@ -164,7 +178,7 @@ static bool watch(void *user, double done)
     return progress_call(&p->bar, done);
 }
 
-/* After Ctrl-C: the rows that are there. */
+/* After Ctrl-C: the rows that are there, without further channels and as noisy as they are. */
 static int save_part(const cli_session *session, const arguments *args, const pictures *to, double done,
                      uint32_t spp)
 {
@@ -193,9 +207,10 @@ static int render(const cli_session *session, const arguments *args, bl_job *job
                                                        .partial = true},
                                      to->image, &stats);
     progress_end(&progress.bar);
-    if (result == BL_ERROR_CANCELLED && interrupted() && !to->channels)
+    if (result == BL_ERROR_CANCELLED && interrupted())
         return save_part(session, args, to, progress.done, spp);
     SESSION_TRY(session, result);
+    CLI_TRY(denoise(session, to));
     CLI_TRY(save_pictures(session, args, to));
     report(session, args, job, &stats, spp);
     return CLI_OK;
@@ -248,6 +263,8 @@ static int render_scene(cli_session *session, const arguments *args)
     CLI_TRY(check_arguments(args));
     CLI_TRY(session_open(session, &args->common, args->scene));
     CLI_TRY(check_bands(session, args));
+    if (args->common.denoise)
+        SESSION_TRY(session, bl_scene_denoise(session->scene, NULL, NULL));
     CLI_TRY(check_image_path(args->output));
     if (args->variance)
         CLI_TRY(check_image_path(args->variance));
@@ -321,6 +338,9 @@ static const cli_option options[] = {
     {.name = "--tonemap", .kind = CLI_TEXT, .value = "CURVE", .offset = FIELD(curve),
      .help = "how a .png or .jpg shows what is brighter than white: clip (the default), filmic (Hable), aces "
              "(Narkowicz's fit), agx (Sobotka)", .choices = "clip|filmic|aces|agx"},
+    {.name = "--denoise", .kind = CLI_FLAG, .offset = FIELD(common.denoise),
+     .help = "without its noise, by Open Image Denoise 2 where it is installed or where BL_OIDN names "
+             "its folder; biased, for looking"},
     {.name = "--variance", .kind = CLI_TEXT, .value = "FILE", .offset = FIELD(variance),
      .help = "also the variance of one sample, per pixel and channel"},
     {.name = "--checkpoint", .kind = CLI_TEXT, .value = "FILE", .offset = FIELD(checkpoint),

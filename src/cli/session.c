@@ -84,6 +84,7 @@ static bl_scene_desc scene_desc(const cli_common *common, bl_define **defines, c
         .silhouette = common->silhouette,
         .max_depth = common->max_depth,
         .sensor = common->sensor,
+        .guides = common->denoise,
         .lights = lights,
         .edges = edges,
         .limits = limits,
@@ -330,19 +331,26 @@ void session_warn_incomplete(const cli_session *session, const cli_parameter *p,
     free(what);
 }
 
+static int find_parameter(const cli_session *session, const char *const *names, uint32_t i,
+                          cli_parameter *out)
+{
+    SESSION_TRY(session, bl_scene_find_parameter(session->scene, names[i], &out[i].index));
+    SESSION_TRY(session, bl_scene_parameter_info(session->scene, out[i].index, &out[i].info));
+    out[i].info.name = names[i]; /* files and keys are called as the user does, be it by path */
+    for (uint32_t k = 0; k < i; k++)
+        if (out[k].index == out[i].index)
+            return fail("%s is named twice", names[i]);
+    return check_parameter(session, &out[i]);
+}
+
 int session_find_parameters(const cli_session *session, const char *const *names, uint32_t count,
                             cli_parameter *out)
 {
-    for (uint32_t i = 0; i < count; i++) {
-        SESSION_TRY(session, bl_scene_find_parameter(session->scene, names[i], &out[i].index));
-        SESSION_TRY(session, bl_scene_parameter_info(session->scene, out[i].index, &out[i].info));
-        out[i].info.name = names[i]; /* files and keys are called as the user does, be it by path */
-        for (uint32_t k = 0; k < i; k++)
-            if (out[k].index == out[i].index)
-                return fail("%s is named twice", names[i]);
-        CLI_TRY(check_parameter(session, &out[i]));
-    }
-    return CLI_OK;
+    int status = CLI_OK;
+    for (uint32_t i = 0; i < count; i++) /* all that is wrong is said at once */
+        if (find_parameter(session, names, i, out) != CLI_OK)
+            status = CLI_FAILED;
+    return status;
 }
 
 int session_read_image(const cli_session *session, const char *path, float **pixels)

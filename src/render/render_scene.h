@@ -264,6 +264,7 @@ typedef struct render_overrides {
     int32_t max_depth;      /* 0: the scene's */
     uint32_t sensor;        /* which one to look through, in order of the scene */
     enum light_choice light_choice;
+    bool guides;                     /* as bl_scene_desc.guides */
     enum edges_wish edges;           /* whether moving edges are differentiated */
     const plugin_registry *registry; /* where integrators of an application are looked up by name */
 } render_overrides;

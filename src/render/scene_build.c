@@ -20,6 +20,8 @@ bl_result render_scene_create(scene_description *d, const render_overrides *o, r
         r = render_read_structure(s, o, err);
     if (r == BL_OK)
         r = render_visit(s, d->root, (object_name){"", ""}, NULL, err);
+    if (r == BL_OK && o && o->guides && s->mode->light != LIGHT_SPECTRAL)
+        r = render_add_guides(s, err);
     if (r == BL_OK)
         r = render_bind_shapes(s, err);
     if (r == BL_OK)

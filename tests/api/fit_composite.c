@@ -2,7 +2,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Losses of a fit that are weighted sums: losses and steps are linear in the terms, in every form of a step
  * and with batches; the step is the slope of the loss that is reported, also through levels of a pyramid; two
- * walks take exactly what is affine, in one tile or several; what does not go together is an error. */
+ * walks take exactly what is affine, in one tile or several; batches of blocks have levels; what does not go
+ * together is an error. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -60,7 +61,7 @@ typedef struct setting {
     bl_gradient_form form;
     uint32_t batch;
     float from; /* where the wall's red is */
-    bool large, weighted;
+    bool large, weighted, stays;
 } setting;
 
 /* What one step of stochastic gradient descent says and does; what its terms say. */
@@ -84,7 +85,7 @@ static bl_result create(const bl_loss_term *terms, uint32_t count, const setting
         .form = s->form,
         .spp = 16,
         .optimizer = BL_OPTIMIZER_SGD,
-        .rate = 0.01,
+        .rate = s->stays ? 1e-20 : 0.01,
         .common_numbers = true,
         .batch = s->batch,
     };
@@ -212,6 +213,43 @@ static void tiles_do_not_matter(void **state)
     assert_int_equal(step(levels, 1, &s).form, BL_FORM_SEPARATE);
 }
 
+/* Blocks of 4 x 4 pixels. All of them are the image, so a step is that of the image; and the losses of
+ * batches that share the image among them have the image's as their mean. */
+static void batches_have_levels(void **state)
+{
+    (void)state;
+    static const bl_loss_term terms[] = {{.loss = BL_LOSS_L2, .levels = 3},
+                                         {.loss = BL_LOSS_L1, .levels = 2}};
+    for (int weighted = 0; weighted < 2; weighted++) {
+        setting s = {.form = BL_FORM_FUSED, .from = 0.4f, .large = true, .weighted = weighted};
+        const outcome whole = step(terms, 2, &s);
+        s.batch = LARGE * LARGE;
+        const outcome blocks = step(terms, 2, &s);
+        bool good = near(blocks.loss, whole.loss, 1e-6) && fabs(whole.moved[0]) > 1e-6;
+        for (int c = 0; c < 3; c++)
+            good &= near(blocks.moved[c], whole.moved[c], 3e-7);
+        if (!good)
+            fail_msg("weighted %d: loss %.9g, of blocks %.9g; moved %g, of blocks %g", weighted, whole.loss,
+                     blocks.loss, whole.moved[0], blocks.moved[0]);
+    }
+    enum { PARTS = 8 };
+    const setting s = {.form = BL_FORM_FUSED, .from = 0.4f, .large = true, .stays = true},
+                  part = {BL_FORM_FUSED, LARGE * LARGE / PARTS, 0.4f, true, false, true};
+    const outcome whole = step(terms, 2, &s);
+    bl_fit *fit;
+    double sum = 0, least = 1e30, most = 0;
+    SCENE_MUST(&device, create(terms, 2, &part, &fit));
+    for (int k = 0; k < PARTS; k++) {
+        bl_fit_status status;
+        SCENE_MUST(&device, bl_fit_step(fit, &status));
+        sum += status.loss, least = fmin(least, status.loss), most = fmax(most, status.loss);
+    }
+    bl_fit_destroy(fit);
+    assert_true(least < 0.99 * most); /* they are different pixels */
+    if (!near(sum / PARTS, whole.loss, 1e-6))
+        fail_msg("batches have %.9g on average, the image has %.9g", sum / PARTS, whole.loss);
+}
+
 static void what_does_not_go_together_is_an_error(void **state)
 {
     (void)state;
@@ -226,7 +264,11 @@ static void what_does_not_go_together_is_an_error(void **state)
          2,
          {.form = BL_FORM_TWO_WALK},
          "of the loss l1: its slope"},
-        {{{.levels = 2}}, 1, {.batch = 40}, "a batch of pixels"},
+        {{{.levels = 2}}, 1, {.batch = 40}, "13 x 11, multiples of 2"},
+        {{{.levels = 3}},
+         1,
+         {.batch = 24, .large = true},
+         "blocks of 4 x 4 pixels: it must be a multiple of 16"},
         {{{.levels = 6}}, 1, {0}, "13 x 11 pixels have 5"},
         {{{.levels = 9}}, 1, {0}, "there may be 8"},
         {{{.levels = 2, .level_weights = none}}, 1, {0}, "all of its levels"},
@@ -260,6 +302,7 @@ int main(void)
         cmocka_unit_test(the_step_is_the_slope_of_the_loss),
         cmocka_unit_test(two_walks_agree_with_one_image),
         cmocka_unit_test(tiles_do_not_matter),
+        cmocka_unit_test(batches_have_levels),
         cmocka_unit_test(what_does_not_go_together_is_an_error),
         cmocka_unit_test(end),
     };

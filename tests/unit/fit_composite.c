@@ -11,50 +11,20 @@
 
 #include <cmocka.h>
 
-#include "fit/fit.h"
+#include "support/fit_rig.h"
 #include "support/fixed_point_cases.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { CHANNELS = 3, WIDTH = 21, HEIGHT = 13, PIXELS = WIDTH * HEIGHT, VALUES = CHANNELS * PIXELS };
 
-static gpu *instance;
-static gpu_device *device;
-static gpu_batch *batch;
-static fit_kernels *kernels;
-static bl_error err;
-#define CHECK(call) check((call), #call)
-
-static void check(bl_result result, const char *what)
-{
-    if (result != BL_OK)
-        fail_msg("%s: %s", what, err.text);
-}
+static fit_rig *rig;
 
 static int setup(void **state)
 {
-    (void)state;
-    const char *name = getenv("BL_DEVICE");
-    if (gpu_open(&(gpu_options){0}, &instance, &err) != BL_OK ||
-        gpu_device_create(instance, name ? name : "swiftshader", &device, &err) != BL_OK) {
-        fprintf(stderr, "no device: %s\n", err.text);
-        exit(77);
-    }
-    CHECK(gpu_batch_create(device, &batch, &err));
-    CHECK(fit_kernels_create(device, true, &kernels, &err));
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    fit_kernels_destroy(kernels);
-    gpu_batch_destroy(batch);
-    gpu_device_destroy(device);
-    gpu_close(instance);
+    fit_rig_open_checked(state);
+    rig = *state;
     return 0;
 }
 
@@ -147,30 +117,21 @@ typedef struct run {
     fit_composite *composite;
 } run;
 
-static gpu_buffer *buffer_of(uint32_t words, const float *data)
-{
-    gpu_buffer *b = NULL;
-    CHECK(gpu_buffer_create(device, GPU_DEVICE, 4ull * words, "test", &b, &err));
-    if (data)
-        CHECK(gpu_buffer_write(b, 0, data, 4ull * words, &err));
-    return b;
-}
-
 static void begin(run *r, const bl_composite_loss *loss, const float *image, const float *target,
                   bool weighted, bool halves)
 {
     const fit_composite_desc d = {loss, WIDTH, HEIGHT, CHANNELS, weighted, halves};
-    CHECK(fit_composite_create(device, &d, &r->composite, &err));
-    r->image = buffer_of(VALUES, halves ? NULL : image);
-    r->film = buffer_of(2 * VALUES, halves ? image : NULL);
-    r->target = buffer_of((weighted ? 2 : 1) * VALUES, target);
-    r->adjoint = buffer_of(2 * VALUES, NULL), r->results = buffer_of(4, NULL);
+    CHECK(fit_composite_create(rig->device, &d, &r->composite, &fit_rig_error));
+    r->image = fit_rig_words(rig, VALUES, halves ? NULL : image);
+    r->film = fit_rig_words(rig, 2 * VALUES, halves ? image : NULL);
+    r->target = fit_rig_words(rig, (weighted ? 2 : 1) * VALUES, target);
+    r->adjoint = fit_rig_words(rig, 2 * VALUES, NULL), r->results = fit_rig_words(rig, 4, NULL);
 }
 
 static void compare(const run *r, double weight)
 {
-    CHECK(gpu_batch_begin(batch, &err));
-    fit_record_composite(batch, kernels, r->composite,
+    fit_rig_begin(rig);
+    fit_record_composite(rig->batch, rig->kernels, r->composite,
                          &(fit_composite_use){.weight = weight,
                                               .image = r->image,
                                               .target = r->target,
@@ -181,16 +142,12 @@ static void compare(const run *r, double weight)
                                               .spp = 2,
                                               .pixel_count = PIXELS,
                                               .last = true});
-    CHECK(gpu_batch_submit(batch, &err));
-    CHECK(gpu_batch_wait(batch, NULL, &err));
-    CHECK(fit_kernels_check(kernels, &err));
+    fit_rig_finish(rig);
 }
 
 static void end(run *r)
 {
-    gpu_buffer *all[] = {r->image, r->film, r->target, r->adjoint, r->results};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        gpu_buffer_destroy(all[i]);
+    fit_rig_free_buffers((void **)&rig);
     fit_composite_destroy(r->composite);
 }
 
@@ -244,8 +201,8 @@ static void check_values(const run *r, const bl_composite_loss *c, const float *
 {
     double terms[BL_LOSS_TERMS_MOST] = {0}, all = 0;
     float result;
-    CHECK(fit_composite_add_values(r->composite, terms, &err));
-    CHECK(gpu_buffer_read(r->results, 0, &result, 4, &err));
+    CHECK(fit_composite_add_values(r->composite, terms, &fit_rig_error));
+    CHECK(gpu_buffer_read(r->results, 0, &result, 4, &fit_rig_error));
     for (uint32_t t = 0; t < c->term_count; t++) {
         double expected = scale * term_value(&c->terms[t], as_double[0], target_as_double, weights);
         if (!(fabs(terms[t] - expected) <= 2e-6 * expected))
@@ -261,7 +218,7 @@ static void check_slopes(const run *r, const bl_composite_loss *c, const float *
     const fit_goal goal = {target, NULL, VALUES, 1, false};
     const double bound = fit_composite_steepest(r->composite, &goal);
     double most = 0, slack;
-    CHECK(gpu_buffer_read(r->adjoint, 0, adjoint, sizeof adjoint, &err));
+    CHECK(gpu_buffer_read(r->adjoint, 0, adjoint, sizeof adjoint, &fit_rig_error));
     for (uint32_t i = 0; i < VALUES; i++) {
         double slope = scale * difference(c, i, weights, &slack);
         most = fmax(most, fabs((double)adjoint[i]));
@@ -304,7 +261,7 @@ static void levels_and_their_adjoints_are_transposed(void **state)
         memset(target, 0, VALUES * sizeof *target);
         begin(&r, &c, images + k * VALUES, target, true, false);
         compare(&r, 0);
-        CHECK(gpu_buffer_read(r.adjoint, 0, slopes[k], sizeof slopes[k], &err));
+        CHECK(gpu_buffer_read(r.adjoint, 0, slopes[k], sizeof slopes[k], &fit_rig_error));
         end(&r);
     }
     double one = 0, other = 0;
@@ -326,13 +283,13 @@ static void two_walks_have_the_slopes_of_both_halves(void **state)
         make_pictures(23 + k);
         begin(&r, &cases[k], images, target, true, true);
         compare(&r, 0);
-        CHECK(gpu_buffer_read(r.adjoint, 0, adjoint, sizeof adjoint, &err));
-        CHECK(gpu_buffer_read(r.results, 0, &result, 4, &err));
+        CHECK(gpu_buffer_read(r.adjoint, 0, adjoint, sizeof adjoint, &fit_rig_error));
+        CHECK(gpu_buffer_read(r.results, 0, &result, 4, &fit_rig_error));
         end(&r);
         for (int half = 0; half < 2; half++) {
             begin(&r, &cases[k], images + half * VALUES, target, true, false);
             compare(&r, 0);
-            CHECK(gpu_buffer_read(r.adjoint, 0, alone, sizeof alone, &err));
+            CHECK(gpu_buffer_read(r.adjoint, 0, alone, sizeof alone, &fit_rig_error));
             end(&r);
             for (uint32_t i = 0; i < VALUES; i++)
                 assert_true(fabs((double)adjoint[half * VALUES + i] - (double)alone[i]) <=
@@ -365,7 +322,7 @@ static void targets_without_weight_may_be_anything(void **state)
             target[i] = target[VALUES + i] > 0 ? target[i] : i % 2 ? NAN : 1e30f;
         begin(&r, &c, images, target, true, false);
         compare(&r, 0);
-        CHECK(gpu_buffer_read(r.adjoint, 0, k ? with : without, sizeof with, &err));
+        CHECK(gpu_buffer_read(r.adjoint, 0, k ? with : without, sizeof with, &fit_rig_error));
         end(&r);
     }
     assert_memory_equal(with, without, sizeof with);
@@ -379,5 +336,5 @@ int main(void)
         cmocka_unit_test(two_walks_have_the_slopes_of_both_halves),
         cmocka_unit_test(targets_without_weight_may_be_anything),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, setup, fit_rig_close);
 }

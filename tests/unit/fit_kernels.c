@@ -1,9 +1,7 @@
 /* LABELS: swiftshader lavapipe native */
 /* SPDX-License-Identifier: BSD-3-Clause
- * The fixed kernels of src/fit on a device, against C references: resolve, losses, fixed-point gradients,
- * optimisers, total variation. All of it with buffers that are bound, with kernels that check their
- * accesses, and with a range so small that every kernel finds its buffers by address; all must leave the same
- * bytes. */
+ * The fixed kernels of src/fit on a device, against C references: resolve, losses, fixed-point gradients;
+ * when they are made, and what they report. fit_optimizers.c has those that move parameters. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,142 +9,23 @@
 
 #include <cmocka.h>
 
-#include "fit/fit.h"
+#include "support/fit_rig.h"
 #include "support/fixed_point_cases.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { MOST_BUFFERS = 16, SMALL_RANGE = 8 }; /* bytes; the smallest buffer has 16 */
-
-typedef struct fixture {
-    gpu *instance;
-    gpu_device *device;
-    gpu_batch *batch;
-    fit_kernels *kernels;
-    gpu_buffer *buffers[MOST_BUFFERS];
-    uint32_t buffer_count;
-    uint64_t read; /* hash of all that was read back */
-} fixture;
-
-enum { BOUND, CHECKED, ADDRESSED, FORM_COUNT };
-static uint64_t read_of[FORM_COUNT];
-
-static bl_error err;
-#define CHECK(call) check((call), #call)
-
-static void check(bl_result result, const char *what)
-{
-    if (result != BL_OK)
-        fail_msg("%s: %s", what, err.text);
-}
-
-/* ---- the device: exit status 77 where there is none ---- */
-
-static int open_device(void **state, uint32_t buffer_range, bool checked)
-{
-    fixture *f = calloc(1, sizeof *f);
-    const char *name = getenv("BL_DEVICE");
-    if (gpu_open(&(gpu_options){.buffer_range = buffer_range}, &f->instance, &err) != BL_OK ||
-        gpu_device_create(f->instance, name ? name : "swiftshader", &f->device, &err) != BL_OK) {
-        fprintf(stderr, "no device: %s\n", err.text);
-        exit(77);
-    }
-    CHECK(gpu_batch_create(f->device, &f->batch, &err));
-    CHECK(fit_kernels_create(f->device, checked, &f->kernels, &err));
-    *state = f;
-    return 0;
-}
-
-static int bound_setup(void **state) { return open_device(state, 0, false); }
-static int checked_setup(void **state) { return open_device(state, 0, true); }
-
-static int addressed_setup(void **state)
-{
-    open_device(state, SMALL_RANGE, false);
-    const fixture *f = *state;
-    if (!gpu_device_info(f->device)->buffer_address)
-        fail_msg("%s has no buffer addresses", gpu_device_info(f->device)->name);
-    return 0;
-}
-
-static int close_device(void **state, int form)
-{
-    fixture *f = *state;
-    read_of[form] = f->read;
-    fit_kernels_destroy(f->kernels);
-    gpu_batch_destroy(f->batch);
-    gpu_device_destroy(f->device);
-    gpu_close(f->instance);
-    free(f);
-    return 0;
-}
-
-static int bound_teardown(void **state) { return close_device(state, BOUND); }
-static int checked_teardown(void **state) { return close_device(state, CHECKED); }
-static int addressed_teardown(void **state) { return close_device(state, ADDRESSED); }
-
-static int test_teardown(void **state)
-{
-    fixture *f = *state;
-    for (uint32_t i = 0; i < f->buffer_count; i++)
-        gpu_buffer_destroy(f->buffers[i]);
-    f->buffer_count = 0;
-    return 0;
-}
-
-/* A buffer of n words, zeros or a copy of data. */
-static gpu_buffer *words(fixture *f, uint32_t n, const void *data)
-{
-    assert_true(f->buffer_count < MOST_BUFFERS);
-    gpu_buffer *b = NULL;
-    CHECK(gpu_buffer_create(f->device, GPU_DEVICE, n * 4ull, "test", &b, &err));
-    f->buffers[f->buffer_count++] = b;
-    if (data)
-        CHECK(gpu_buffer_write(b, 0, data, n * 4ull, &err));
-    return b;
-}
-
-static void *readback(fixture *f, gpu_buffer *b, uint32_t n)
-{
-    unsigned char *data = malloc(n * 4ull);
-    CHECK(gpu_buffer_read(b, 0, data, n * 4ull, &err));
-    for (uint32_t i = 0; i < 4 * n; i++)
-        f->read = (f->read ^ data[i]) * 1099511628211u; /* FNV-1a */
-    return data;
-}
-
-static void begin(fixture *f) { CHECK(gpu_batch_begin(f->batch, &err)); }
-
-static void finish(fixture *f)
-{
-    CHECK(gpu_batch_submit(f->batch, &err));
-    CHECK(gpu_batch_wait(f->batch, NULL, &err));
-    CHECK(fit_kernels_check(f->kernels, &err));
-}
-
-static float random_float(uint64_t *state) { return (float)(random_word(state) >> 8) / 16777216.0f; }
-
-static float *random_floats(uint32_t n, uint64_t seed, float scale)
-{
-    float *values = malloc(n * sizeof *values);
-    for (uint32_t i = 0; i < n; i++)
-        values[i] = scale * random_float(&seed);
-    return values;
-}
 
 /* ---- resolve ---- */
 
 static void resolve_sums_strips_in_order(void **state)
 {
-    fixture *f = *state;
+    fit_rig *f = *state;
     enum { PIXELS = 501, STRIPS = 7, LANE = 7, FIRST = 2 };
-    float *film = random_floats(PIXELS * STRIPS * LANE, 1, 10.0f);
-    gpu_buffer *film_buffer = words(f, PIXELS * STRIPS * LANE, film);
-    gpu_buffer *image_buffer = words(f, PIXELS * 3, NULL);
-    begin(f);
+    float *film = fit_rig_floats(PIXELS * STRIPS * LANE, 1, 10.0f);
+    gpu_buffer *film_buffer = fit_rig_words(f, PIXELS * STRIPS * LANE, film);
+    gpu_buffer *image_buffer = fit_rig_words(f, PIXELS * 3, NULL);
+    fit_rig_begin(f);
     fit_record_resolve(f->batch, f->kernels,
                        &(fit_resolve){.film = film_buffer,
                                       .image = image_buffer,
@@ -155,8 +34,8 @@ static void resolve_sums_strips_in_order(void **state)
                                       .lane_words = LANE,
                                       .lane_first = FIRST,
                                       .scale = 1.0f / 96});
-    finish(f);
-    float *image = readback(f, image_buffer, PIXELS * 3);
+    fit_rig_finish(f);
+    float *image = fit_rig_read(f, image_buffer, PIXELS * 3);
     for (uint32_t i = 0; i < PIXELS * 3; i++) {
         float sum = 0;
         for (uint32_t s = 0; s < STRIPS; s++)
@@ -200,12 +79,12 @@ static const float odd_pairs[][2] = {{0, 0}, {1, 1},     {0, 2},     {2, 0},    
                                      {4, 5}, {1e-4f, 0}, {0, 1e-4f}, {300, 0.5f}, {0.25f, 0.5f}};
 enum { ODD_PAIRS = sizeof odd_pairs / sizeof odd_pairs[0] };
 
-static void check_loss(fixture *f, const fit_loss *args, const float *image, const float *target,
+static void check_loss(fit_rig *f, const fit_loss *args, const float *image, const float *target,
                        double constant)
 {
     uint32_t n = args->n;
     double all = args->weight > 0 ? args->weight : 1, loss = 0;
-    float *adjoint = readback(f, args->adjoint, n), *results = readback(f, args->results, 4);
+    float *adjoint = fit_rig_read(f, args->adjoint, n), *results = fit_rig_read(f, args->results, 4);
     for (uint32_t i = 0; i < n; i++) {
         double weight = all * (args->weighted ? (double)target[n + i] : 1);
         if (weight == 0) {
@@ -233,10 +112,10 @@ static void check_loss(fixture *f, const fit_loss *args, const float *image, con
 }
 
 /* given: the loss's own number, 0 for its default */
-static void loss_of_size(fixture *f, bl_loss loss, uint32_t n, double given, double weight)
+static void loss_of_size(fit_rig *f, bl_loss loss, uint32_t n, double given, double weight)
 {
     const bool weighted = weight > 0;
-    float *image = random_floats(n, 2, 3.0f), *target = random_floats(2 * n, 3, 3.0f);
+    float *image = fit_rig_floats(n, 2, 3.0f), *target = fit_rig_floats(2 * n, 3, 3.0f);
     for (uint32_t i = 0; i < ODD_PAIRS && i < n; i++)
         image[i] = odd_pairs[i][0], target[i] = odd_pairs[i][1];
     for (uint32_t i = 0; i < n; i++)
@@ -246,17 +125,17 @@ static void loss_of_size(fixture *f, bl_loss loss, uint32_t n, double given, dou
         .constant = given,
         .weight = weight,
         .weighted = weighted,
-        .image = words(f, n, image),
-        .target = words(f, weighted ? 2 * n : n, target),
-        .adjoint = words(f, n, NULL),
-        .partials = words(f, fit_loss_partials(n), NULL),
-        .results = words(f, 4, NULL),
+        .image = fit_rig_words(f, n, image),
+        .target = fit_rig_words(f, weighted ? 2 * n : n, target),
+        .adjoint = fit_rig_words(f, n, NULL),
+        .partials = fit_rig_words(f, fit_loss_partials(n), NULL),
+        .results = fit_rig_words(f, 4, NULL),
         .n = n,
         .slot = 2,
     };
-    begin(f);
+    fit_rig_begin(f);
     fit_record_loss(f->batch, f->kernels, &args);
-    finish(f);
+    fit_rig_finish(f);
     check_loss(f, &args, image, target, given > 0 ? given : fit_loss_info(loss).constant);
     free(image);
     free(target);
@@ -268,9 +147,9 @@ static void losses_and_slopes_match_their_definitions(void **state)
     for (bl_loss loss = 0; loss < BL_LOSS_COUNT; loss++)
         for (uint32_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
             loss_of_size(*state, loss, sizes[i], 0, 0);
-            test_teardown(state);
+            fit_rig_free_buffers(state);
             loss_of_size(*state, loss, sizes[i], 0.3, 0.25);
-            test_teardown(state);
+            fit_rig_free_buffers(state);
         }
 }
 
@@ -303,47 +182,47 @@ static float sum_in_order(const float *image, const float *target, uint32_t n, f
 
 static void a_loss_has_the_bits_of_its_order(void **state)
 {
-    fixture *f = *state;
+    fit_rig *f = *state;
     static const uint32_t sizes[] = {1, 1024, 1025, 64 * 1024 + 5, 300007};
     for (uint32_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
         uint32_t n = sizes[k];
-        float *image = random_floats(n, 41, 1), *target = random_floats(n, 42, 1);
+        float *image = fit_rig_floats(n, 41, 1), *target = fit_rig_floats(n, 42, 1);
         fit_loss args = {
             .loss = BL_LOSS_L2,
-            .image = words(f, n, image),
-            .target = words(f, n, target),
-            .adjoint = words(f, n, NULL),
-            .partials = words(f, fit_loss_partials(n), NULL),
-            .results = words(f, 1, NULL),
+            .image = fit_rig_words(f, n, image),
+            .target = fit_rig_words(f, n, target),
+            .adjoint = fit_rig_words(f, n, NULL),
+            .partials = fit_rig_words(f, fit_loss_partials(n), NULL),
+            .results = fit_rig_words(f, 1, NULL),
             .n = n,
         };
-        begin(f);
+        fit_rig_begin(f);
         fit_record_loss(f->batch, f->kernels, &args);
-        finish(f);
-        float *loss = readback(f, args.results, 1);
+        fit_rig_finish(f);
+        float *loss = fit_rig_read(f, args.results, 1);
         float expected = sum_in_order(image, target, n, (float)(1.0 / n));
         if (loss[0] != expected)
             fail_msg("%u values: %a instead of %a", n, (double)loss[0], (double)expected);
         free(loss), free(image), free(target);
-        test_teardown(state);
+        fit_rig_free_buffers(state);
     }
 }
 
 /* What is not used is not made, and nothing is made twice. */
 static void kernels_are_made_when_first_used(void **state)
 {
-    fixture *f = *state;
+    fit_rig *f = *state;
     enum { N = 3 };
     fit_kernels *kernels;
-    gpu_buffer *partials = words(f, fit_loss_partials(N), NULL), *results = words(f, 1, NULL);
+    gpu_buffer *partials = fit_rig_words(f, fit_loss_partials(N), NULL), *results = fit_rig_words(f, 1, NULL);
     uint64_t before = gpu_device_stats(f->device).pipelines_created;
-    CHECK(fit_kernels_create(f->device, false, &kernels, &err));
+    CHECK(fit_kernels_create(f->device, false, &kernels, &fit_rig_error));
     assert_int_equal(gpu_device_stats(f->device).pipelines_created, before);
     for (int k = 0; k < 2; k++) {
-        begin(f);
+        fit_rig_begin(f);
         fit_record_loss_sum(f->batch, kernels, partials, results, N, 0);
         fit_record_loss_sum(f->batch, kernels, partials, results, N, 0);
-        finish(f);
+        fit_rig_finish(f);
         assert_int_equal(gpu_device_stats(f->device).pipelines_created, before + 1);
     }
     fit_kernels_destroy(kernels);
@@ -352,24 +231,25 @@ static void kernels_are_made_when_first_used(void **state)
 /* The film lacks two words that its padding has, so the call is accepted. */
 static void an_access_out_of_range_is_reported(void **state)
 {
-    fixture *f = *state;
+    fit_rig *f = *state;
     enum { PIXELS = 5 };
-    fit_resolve r = {.film = words(f, 3 * PIXELS - 2, NULL),
-                     .image = words(f, 3 * PIXELS, NULL),
+    fit_resolve r = {.film = fit_rig_words(f, 3 * PIXELS - 2, NULL),
+                     .image = fit_rig_words(f, 3 * PIXELS, NULL),
                      .pixels = PIXELS,
                      .strips = 1,
                      .scale = 1};
-    begin(f);
+    fit_rig_begin(f);
     fit_record_resolve(f->batch, f->kernels, &r);
-    CHECK(gpu_batch_submit(f->batch, &err));
-    CHECK(gpu_batch_wait(f->batch, NULL, &err));
-    if (fit_kernels_check(f->kernels, &err) != BL_ERROR_BOUNDS || !strstr(err.text, "\"resolve\"") ||
-        !strstr(err.text, "has 13 words") || !strstr(err.text, "out of range"))
-        fail_msg("%s", err.text);
+    CHECK(gpu_batch_submit(f->batch, &fit_rig_error));
+    CHECK(gpu_batch_wait(f->batch, NULL, &fit_rig_error));
+    if (fit_kernels_check(f->kernels, &fit_rig_error) != BL_ERROR_BOUNDS ||
+        !strstr(fit_rig_error.text, "\"resolve\"") || !strstr(fit_rig_error.text, "has 13 words") ||
+        !strstr(fit_rig_error.text, "out of range"))
+        fail_msg("%s", fit_rig_error.text);
     r.pixels--;
-    begin(f);
+    fit_rig_begin(f);
     fit_record_resolve(f->batch, f->kernels, &r);
-    finish(f);
+    fit_rig_finish(f);
 }
 
 /* ---- the loss of two walks, in two tiles: strips of even and of odd number are the halves ---- */
@@ -390,11 +270,11 @@ static double affine_slope(bl_loss loss, double i, double t)
     return 2 * (i - t) / (loss == BL_LOSS_L2 ? 1 : t * t + fit_loss_info(loss).constant);
 }
 
-static void check_halves(fixture *f, const fit_loss_halves *args, const float *film, const float *target,
+static void check_halves(fit_rig *f, const fit_loss_halves *args, const float *film, const float *target,
                          gpu_buffer *loss_buffer)
 {
-    float *image = readback(f, args->image, HALVES_N), *adjoint = readback(f, args->adjoint, 2 * HALVES_N),
-          *loss = readback(f, loss_buffer, 1);
+    float *image = fit_rig_read(f, args->image, HALVES_N),
+          *adjoint = fit_rig_read(f, args->adjoint, 2 * HALVES_N), *loss = fit_rig_read(f, loss_buffer, 1);
     double sum = 0;
     for (uint32_t i = 0; i < HALVES_N; i++) {
         double half[2] = {half_value(film, i, 0), half_value(film, i, 1)}, t = (double)target[i];
@@ -411,32 +291,32 @@ static void check_halves(fixture *f, const fit_loss_halves *args, const float *f
 
 static void losses_of_two_walks_match_their_definitions(void **state)
 {
-    fixture *f = *state;
-    float *film = random_floats(HALVES_STRIPS * HALVES_N, 31, 2), *target = random_floats(HALVES_N, 32, 1);
+    fit_rig *f = *state;
+    float *film = fit_rig_floats(HALVES_STRIPS * HALVES_N, 31, 2), *target = fit_rig_floats(HALVES_N, 32, 1);
     for (bl_loss loss = 0; loss < BL_LOSS_COUNT; loss++) {
         if (!fit_loss_info(loss).unbiased)
             continue;
-        gpu_buffer *results = words(f, 1, NULL);
+        gpu_buffer *results = fit_rig_words(f, 1, NULL);
         fit_loss_halves args = {
             .loss = loss,
-            .film = words(f, HALVES_STRIPS * HALVES_N, film),
-            .target = words(f, HALVES_N, target),
-            .image = words(f, HALVES_N, NULL),
-            .adjoint = words(f, 2 * HALVES_N, NULL),
-            .partials = words(f, fit_loss_partials(HALVES_N), NULL),
+            .film = fit_rig_words(f, HALVES_STRIPS * HALVES_N, film),
+            .target = fit_rig_words(f, HALVES_N, target),
+            .image = fit_rig_words(f, HALVES_N, NULL),
+            .adjoint = fit_rig_words(f, 2 * HALVES_N, NULL),
+            .partials = fit_rig_words(f, fit_loss_partials(HALVES_N), NULL),
             .pixels = HALVES_PIXELS,
             .strips = HALVES_STRIPS,
             .spp = HALVES_SPP,
             .pixel_count = FIT_TILE_PIXELS,
         };
-        begin(f);
+        fit_rig_begin(f);
         fit_record_loss_halves(f->batch, f->kernels, &args);
         args.first_pixel = FIT_TILE_PIXELS, args.pixel_count = HALVES_PIXELS - FIT_TILE_PIXELS;
         fit_record_loss_halves(f->batch, f->kernels, &args);
         fit_record_loss_sum(f->batch, f->kernels, args.partials, results, HALVES_N, 0);
-        finish(f);
+        fit_rig_finish(f);
         check_halves(f, &args, film, target, results);
-        test_teardown(state);
+        fit_rig_free_buffers(state);
     }
     free(film), free(target);
 }
@@ -447,7 +327,7 @@ static void the_steepest_slope_is_a_bound(void **state)
 {
     (void)state;
     enum { N = 500 };
-    float *target = random_floats(N, 21, 2.0f), *image = random_floats(N, 22, 2.0f);
+    float *target = fit_rig_floats(N, 21, 2.0f), *image = fit_rig_floats(N, 22, 2.0f);
     target[3] = 0, target[7] = 2.0f, image[9] = NAN;
     for (bl_loss loss = 0; loss < BL_LOSS_COUNT; loss++) {
         double constant = fit_loss_info(loss).constant,
@@ -464,22 +344,22 @@ static void the_steepest_slope_is_a_bound(void **state)
 
 static void loss_dot_matches_the_formula(void **state)
 {
-    fixture *f = *state;
+    fit_rig *f = *state;
     enum { N = 30001 };
-    float *image = random_floats(N, 4, 3.0f), *weights = random_floats(N, 5, 1.0f);
+    float *image = fit_rig_floats(N, 4, 3.0f), *weights = fit_rig_floats(N, 5, 1.0f);
     double sum = 0;
     for (uint32_t i = 0; i < N; i++)
         sum += (double)image[i] * (double)weights[i];
-    gpu_buffer *results_buffer = words(f, 1, NULL);
-    begin(f);
+    gpu_buffer *results_buffer = fit_rig_words(f, 1, NULL);
+    fit_rig_begin(f);
     fit_record_loss_dot(f->batch, f->kernels,
-                        &(fit_loss_dot){.image = words(f, N, image),
-                                        .weights = words(f, N, weights),
-                                        .partials = words(f, fit_loss_partials(N), NULL),
+                        &(fit_loss_dot){.image = fit_rig_words(f, N, image),
+                                        .weights = fit_rig_words(f, N, weights),
+                                        .partials = fit_rig_words(f, fit_loss_partials(N), NULL),
                                         .results = results_buffer,
                                         .n = N});
-    finish(f);
-    float *results = readback(f, results_buffer, 1);
+    fit_rig_finish(f);
+    float *results = fit_rig_read(f, results_buffer, 1);
     assert_true(fabs((double)results[0] - sum) <= 1e-6 * sum);
     free(image);
     free(weights);
@@ -492,24 +372,24 @@ enum { INTEGERS = FIXED_POINT_SHAPES + 4096 };
 
 static void fixed_point_is_rounded_once(void **state)
 {
-    fixture *f = *state;
+    fit_rig *f = *state;
     int64_t *values = malloc((INTEGERS + 5) * sizeof *values);
     float *scales = malloc((INTEGERS + 5) * sizeof *scales);
     memset(values, 0x55, 5 * sizeof *values);
     fixed_point_cases(values + 5, INTEGERS);
     for (uint32_t i = 0; i < INTEGERS + 5; i++)
         scales[i] = ldexpf(1.0f, (int)(i % 61) - 20);
-    gpu_buffer *output_buffer = words(f, INTEGERS + 3, NULL);
-    begin(f);
+    gpu_buffer *output_buffer = fit_rig_words(f, INTEGERS + 3, NULL);
+    fit_rig_begin(f);
     fit_record_gradient_read(f->batch, f->kernels,
-                             &(fit_gradient_read){.gradient = words(f, 2 * (INTEGERS + 5), values),
-                                                  .scale = words(f, INTEGERS + 5, scales),
+                             &(fit_gradient_read){.gradient = fit_rig_words(f, 2 * (INTEGERS + 5), values),
+                                                  .scale = fit_rig_words(f, INTEGERS + 5, scales),
                                                   .output = output_buffer,
                                                   .count = INTEGERS,
                                                   .gradient_first = 5,
                                                   .output_first = 3});
-    finish(f);
-    float *output = readback(f, output_buffer, INTEGERS + 3);
+    fit_rig_finish(f);
+    float *output = fit_rig_read(f, output_buffer, INTEGERS + 3);
     for (uint32_t i = 0; i < INTEGERS; i++) {
         float expected =
             (float)values[5 + i] / scales[5 + i]; /* C rounds to nearest even; the division is exact */
@@ -523,315 +403,20 @@ static void fixed_point_is_rounded_once(void **state)
     free(output);
 }
 
-/* ---- optimisers, against their formulas (Mitsuba's, Dr.Jit's) in double precision ---- */
-
-enum {
-    PARTS = 5,
-    PART = 26 /* elements, with a rate and bounds of their own */,
-    ELEMENTS = PARTS * PART,
-    STEPS = 40,
-    PARAMETER_FIRST = 11,
-    GRADIENT_FIRST = 3
-};
-
-typedef struct reference {
-    double x[ELEMENTS], a[ELEMENTS], b[ELEMENTS];
-} reference;
-
-/* How far x moves, without the rate; updates the state of element i. */
-static double way_of(const fit_optimizer *o, reference *r, uint32_t i, double g)
-{
-    switch (o->kind) {
-    case BL_OPTIMIZER_SGD:
-        r->a[i] = o->momentum * r->a[i] + g;
-        return o->nesterov ? g + o->momentum * r->a[i] : r->a[i];
-    case BL_OPTIMIZER_RMSPROP:
-        r->a[i] = o->alpha * r->a[i] + (1 - o->alpha) * g * g;
-        return g / (sqrt(r->a[i]) + o->epsilon);
-    default:
-        r->a[i] = o->beta_1 * r->a[i] + (1 - o->beta_1) * g;
-        r->b[i] = o->beta_2 * r->b[i] + (1 - o->beta_2) * g * g;
-        return sqrt(1 - pow(o->beta_2, o->step)) / (1 - pow(o->beta_1, o->step)) * r->a[i] /
-               (sqrt(r->b[i]) + o->epsilon);
-    }
-}
-
-typedef struct limits {
-    double rate, lower, upper;
-} limits;
-static const limits parts[PARTS] = {
-    {.05, -INFINITY, INFINITY}, {.01, 0, 1}, {.05, 0, INFINITY}, {.01, -INFINITY, 1}, {.05, 0, 1}};
-
-static void reference_step(const fit_optimizer *o, reference *r, const float *g)
-{
-    for (uint32_t i = 0; i < ELEMENTS; i++) {
-        if (!isfinite(g[i]) || (o->sparse && g[i] == 0))
-            continue;
-        const limits *l = &parts[i / PART];
-        double x = r->x[i] - o->factor * l->rate * way_of(o, r, i, (double)g[i]);
-        r->x[i] = fmin(fmax(x, l->lower), l->upper);
-    }
-}
-
-/* the gradient of step t: smooth, with one element that is sometimes NaN and one that is sometimes
- * infinite. sparse: most have none */
-static void make_gradient(float *g, uint32_t t, bool holes, bool sparse)
-{
-    for (uint32_t i = 0; i < ELEMENTS; i++)
-        g[i] = rintf(4096.0f * sinf((float)i * 1.7f + (float)t * 0.3f)) / 4096.0f;
-    for (uint32_t i = 0; i < ELEMENTS && sparse; i++)
-        g[i] = i % 5 == 2 || (i + t) % 3 ? 0 : g[i]; /* some never have one, the others in every third step */
-    if (holes && t % 3 == 1) {
-        g[7] = NAN;
-        g[8] = t % 2 ? INFINITY : -INFINITY;
-    }
-}
-
-static void store_gradient(gpu_buffer *buffer, const float *g, bool fixed_point)
-{
-    int64_t integers[ELEMENTS];
-    for (uint32_t i = 0; i < ELEMENTS && fixed_point; i++)
-        integers[i] = (int64_t)((double)g[i] * 65536.0);
-    uint32_t bytes = fixed_point ? 8 : 4;
-    const void *data = fixed_point ? (const void *)integers : (const void *)g;
-    CHECK(gpu_buffer_write(buffer, (uint64_t)GRADIENT_FIRST * bytes, data, (uint64_t)ELEMENTS * bytes, &err));
-}
-
-static gpu_buffer *element_words(fixture *f, const float *data)
-{
-    gpu_buffer *b = words(f, ELEMENTS + GRADIENT_FIRST, NULL);
-    CHECK(gpu_buffer_write(b, GRADIENT_FIRST * 4, data, ELEMENTS * 4, &err));
-    return b;
-}
-
-static void compare_parameters(fixture *f, gpu_buffer *buffer, const reference *r, bl_optimizer kind)
-{
-    float *x = readback(f, buffer, ELEMENTS + PARAMETER_FIRST);
-    for (uint32_t i = 0; i < PARAMETER_FIRST; i++)
-        assert_true(x[i] == 0);
-    for (uint32_t i = 0; i < ELEMENTS; i++)
-        if (!(fabs((double)x[PARAMETER_FIRST + i] - r->x[i]) <= 2e-5))
-            fail_msg("optimiser %d, element %u: %g instead of %g", (int)kind, i,
-                     (double)x[PARAMETER_FIRST + i], r->x[i]);
-    free(x);
-}
-
-static fit_optimizer new_optimizer(fixture *f, fit_optimizer args)
-{
-    float scale[ELEMENTS];
-    for (uint32_t i = 0; i < ELEMENTS; i++)
-        scale[i] = 65536.0f;
-    args.parameters = words(f, ELEMENTS + PARAMETER_FIRST, NULL);
-    args.gradient = words(f, 2 * (ELEMENTS + GRADIENT_FIRST), NULL);
-    args.scale = args.fixed_point ? element_words(f, scale) : NULL;
-    for (uint32_t i = 0; i < fit_optimizer_states(args.kind); i++)
-        args.state[i] = words(f, ELEMENTS + GRADIENT_FIRST, NULL);
-    args.status = words(f, 2, NULL);
-    args.count = PART;
-    return args;
-}
-
-static void record_parts(fixture *f, fit_optimizer args)
-{
-    for (uint32_t k = 0; k < PARTS; k++) {
-        args.rate = parts[k].rate, args.lower = parts[k].lower, args.upper = parts[k].upper;
-        args.parameter_first = PARAMETER_FIRST + k * PART, args.gradient_first = GRADIENT_FIRST + k * PART;
-        fit_record_optimizer(f->batch, f->kernels, &args);
-    }
-}
-
-static void follows_the_reference(void **state, fit_optimizer args)
-{
-    fixture *f = *state;
-    float start[ELEMENTS], g[ELEMENTS];
-    static reference r;
-    memset(&r, 0, sizeof r);
-    for (uint32_t i = 0; i < ELEMENTS; i++)
-        r.x[i] = start[i] = (float)i / ELEMENTS;
-    args = new_optimizer(f, args);
-    CHECK(gpu_buffer_write(args.parameters, PARAMETER_FIRST * 4, start, sizeof start, &err));
-    uint32_t holes = 0;
-    for (args.step = 1; args.step <= STEPS; args.step++) {
-        args.factor = args.step < 20 ? 1 : 0.25;
-        make_gradient(g, args.step, !args.fixed_point, args.sparse);
-        holes += !isfinite(g[7]) ? 2 : 0;
-        store_gradient(args.gradient, g, args.fixed_point);
-        begin(f);
-        record_parts(f, args);
-        finish(f);
-        reference_step(&args, &r, g);
-    }
-    compare_parameters(f, args.parameters, &r, args.kind);
-    uint32_t *status = readback(f, args.status, 2);
-    assert_int_equal(status[0], holes);
-    assert_int_equal(status[1], 0);
-    free(status);
-    test_teardown(state);
-}
-
-/* Values that are NaN before the step, with a gradient and without one, and one that overflows. Bounds hide
- * no NaN, but may catch an overflow. */
-static void values_that_are_not_finite_are_counted(void **state)
-{
-    fixture *f = *state;
-    const float start[5] = {NAN, NAN, 3e38f, 3e38f, 0.5f}, g[5] = {1, NAN, -1, 0, 1};
-    for (int bounded = 0; bounded < 2; bounded++) {
-        fit_optimizer args = {.kind = BL_OPTIMIZER_SGD,
-                              .count = 5,
-                              .step = 1,
-                              .rate = 3e38,
-                              .factor = 1,
-                              .lower = bounded ? -1 : (double)-INFINITY,
-                              .upper = bounded ? 1 : (double)INFINITY};
-        args.parameters = words(f, 5, start), args.gradient = words(f, 5, g);
-        args.state[0] = words(f, 5, NULL), args.status = words(f, 2, NULL);
-        begin(f);
-        fit_record_optimizer(f->batch, f->kernels, &args);
-        finish(f);
-        uint32_t *status = readback(f, args.status, 2);
-        assert_int_equal(status[0], 1);
-        assert_int_equal(status[1], bounded ? 2 : 3);
-        free(status);
-    }
-    test_teardown(state);
-}
-
-static void optimisers_follow_the_reference(void **state)
-{
-    static const fit_optimizer kinds[] = {
-        {.kind = BL_OPTIMIZER_ADAM, .beta_1 = .9, .beta_2 = .999, .epsilon = 1e-8},
-        {.kind = BL_OPTIMIZER_ADAM, .beta_1 = .5, .beta_2 = .9, .epsilon = 1e-2},
-        {.kind = BL_OPTIMIZER_ADAM, .beta_1 = .9, .beta_2 = .999, .epsilon = 1e-8, .sparse = true},
-        {.kind = BL_OPTIMIZER_SGD},
-        {.kind = BL_OPTIMIZER_SGD, .momentum = .9},
-        {.kind = BL_OPTIMIZER_SGD, .momentum = .9, .nesterov = true},
-        {.kind = BL_OPTIMIZER_RMSPROP, .alpha = .99, .epsilon = 1e-8},
-        {.kind = BL_OPTIMIZER_RMSPROP, .alpha = .5, .epsilon = 1e-2},
-    };
-    for (uint32_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
-        for (int fixed_point = 0; fixed_point < 2; fixed_point++) {
-            fit_optimizer args = kinds[i];
-            args.fixed_point = fixed_point;
-            follows_the_reference(state, args);
-        }
-}
-
-/* ---- total variation ---- */
-
-/* By the definition, of an array [planes, rows, columns, channels]. */
-static double variation_value(const double *x, const uint32_t shape[4], double smoothing)
-{
-    uint32_t stride[3] = {shape[1] * shape[2] * shape[3], shape[2] * shape[3], shape[3]};
-    double sum = 0;
-    for (uint32_t z = 0; z < shape[0]; z++)
-        for (uint32_t y = 0; y < shape[1]; y++)
-            for (uint32_t k = 0; k < stride[1]; k++) {
-                uint32_t at[3] = {z, y, k / shape[3]}, i = z * stride[0] + y * stride[1] + k;
-                double square = smoothing * smoothing;
-                for (int a = 0; a < 3; a++)
-                    if (at[a] + 1 < shape[a])
-                        square += pow(x[i + stride[a]] - x[i], 2);
-                sum += sqrt(square);
-            }
-    return sum / (shape[0] * stride[0]);
-}
-
-static void variation_of(fixture *f, uint32_t rank, const uint32_t shape[4], double weight, double smoothing)
-{
-    enum { MOST = 200, FIRST = 3, GRADIENT = 5 };
-    uint32_t whole[4] = {1, 1, 1, 1}, n = 1;
-    for (uint32_t k = 0; k < rank; k++)
-        whole[4 - rank + k] = shape[k], n *= shape[k];
-    assert_true(n <= MOST);
-    float *x = random_floats(n, 9, 1), *before = random_floats(n, 10, 1);
-    double wide[MOST];
-    for (uint32_t i = 0; i < n; i++)
-        wide[i] = (double)(x[i] = i % 3 ? x[i] : 0.5f); /* neighbours that are equal are there, too */
-    gpu_buffer *parameters = words(f, n + FIRST, NULL), *gradient = words(f, n + GRADIENT, NULL);
-    CHECK(gpu_buffer_write(parameters, FIRST * 4, x, n * 4, &err));
-    CHECK(gpu_buffer_write(gradient, GRADIENT * 4, before, n * 4, &err));
-    fit_variation args = {
-        .parameters = parameters,
-        .gradient = gradient,
-        .parameter_first = FIRST,
-        .gradient_first = GRADIENT,
-        .rank = rank,
-        .weight = weight,
-        .smoothing = smoothing,
-    };
-    memcpy(args.shape, shape, rank * sizeof *shape);
-    begin(f);
-    fit_record_variation(f->batch, f->kernels, &args);
-    finish(f);
-    float *after = readback(f, gradient, n + GRADIENT);
-    for (uint32_t i = 0; i < n; i++) {
-        const double step = 1e-5 * smoothing;
-        double kept = wide[i], value[2];
-        for (int side = 0; side < 2; side++) {
-            wide[i] = kept + (side ? step : -step);
-            value[side] = variation_value(wide, whole, smoothing);
-        }
-        wide[i] = kept;
-        double expected = (double)before[i] + weight * (value[1] - value[0]) / (2 * step);
-        assert_true(fabs((double)after[GRADIENT + i] - expected) < 1e-6 * (1 + weight));
-    }
-    for (uint32_t i = 0; i < GRADIENT; i++)
-        assert_true(after[i] == 0);
-    free(after), free(before), free(x);
-    test_teardown((void **)&f);
-}
-
-static void the_slope_of_total_variation_is_that_of_its_definition(void **state)
-{
-    static const struct {
-        uint32_t rank, shape[4];
-    } arrays[] = {{4, {3, 4, 5, 3}}, {4, {5, 4, 3, 1}}, {4, {1, 1, 70, 1}}, {3, {7, 9, 3}}, {3, {1, 1, 1}}};
-    for (uint32_t k = 0; k < sizeof arrays / sizeof *arrays; k++) {
-        variation_of(*state, arrays[k].rank, arrays[k].shape, 1, 0.05);
-        variation_of(*state, arrays[k].rank, arrays[k].shape, 30, 0.5);
-    }
-}
-
-static void checked_kernels_leave_the_same_bytes(void **state)
-{
-    (void)state;
-    assert_true(read_of[BOUND] != 0);
-    assert_true(read_of[BOUND] == read_of[CHECKED]);
-}
-
-static void both_forms_leave_the_same_bytes(void **state)
-{
-    (void)state;
-    assert_true(read_of[BOUND] != 0);
-    assert_true(read_of[BOUND] == read_of[ADDRESSED]);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(resolve_sums_strips_in_order, test_teardown),
-        cmocka_unit_test_teardown(losses_and_slopes_match_their_definitions, test_teardown),
-        cmocka_unit_test_teardown(a_loss_has_the_bits_of_its_order, test_teardown),
-        cmocka_unit_test_teardown(kernels_are_made_when_first_used, test_teardown),
-        cmocka_unit_test_teardown(losses_of_two_walks_match_their_definitions, test_teardown),
+        cmocka_unit_test_teardown(resolve_sums_strips_in_order, fit_rig_free_buffers),
+        cmocka_unit_test_teardown(losses_and_slopes_match_their_definitions, fit_rig_free_buffers),
+        cmocka_unit_test_teardown(a_loss_has_the_bits_of_its_order, fit_rig_free_buffers),
+        cmocka_unit_test_teardown(kernels_are_made_when_first_used, fit_rig_free_buffers),
+        cmocka_unit_test_teardown(losses_of_two_walks_match_their_definitions, fit_rig_free_buffers),
         cmocka_unit_test(the_steepest_slope_is_a_bound),
-        cmocka_unit_test_teardown(loss_dot_matches_the_formula, test_teardown),
-        cmocka_unit_test_teardown(fixed_point_is_rounded_once, test_teardown),
-        cmocka_unit_test_teardown(optimisers_follow_the_reference, test_teardown),
-        cmocka_unit_test_teardown(values_that_are_not_finite_are_counted, test_teardown),
-        cmocka_unit_test(the_slope_of_total_variation_is_that_of_its_definition),
+        cmocka_unit_test_teardown(loss_dot_matches_the_formula, fit_rig_free_buffers),
+        cmocka_unit_test_teardown(fixed_point_is_rounded_once, fit_rig_free_buffers),
     };
-    const struct CMUnitTest comparison[] = {cmocka_unit_test(both_forms_leave_the_same_bytes)};
     const struct CMUnitTest reports[] = {
-        cmocka_unit_test_teardown(an_access_out_of_range_is_reported, test_teardown)};
-    const struct CMUnitTest checks[] = {cmocka_unit_test(checked_kernels_leave_the_same_bytes)};
-    int failed = cmocka_run_group_tests_name("bound", tests, bound_setup, bound_teardown);
-    failed += cmocka_run_group_tests_name("checked", tests, checked_setup, checked_teardown);
-    failed += cmocka_run_group_tests_name("reports", reports, checked_setup, addressed_teardown);
-    failed += cmocka_run_group_tests(checks, NULL, NULL);
-    const char *name = getenv("BL_DEVICE");
-    if (name && strcmp(name, "native") == 0) /* Its bindings reach every buffer, so nothing is addressed. */
-        return failed;
-    failed += cmocka_run_group_tests_name("addressed", tests, addressed_setup, addressed_teardown);
-    return failed + cmocka_run_group_tests(comparison, NULL, NULL);
+        cmocka_unit_test_teardown(an_access_out_of_range_is_reported, fit_rig_free_buffers)};
+    int failed = fit_rig_run(tests, sizeof tests / sizeof *tests);
+    return failed + cmocka_run_group_tests_name("reports", reports, fit_rig_open_checked, fit_rig_close);
 }

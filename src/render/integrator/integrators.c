@@ -276,15 +276,15 @@ void render_add_channels(render_scene *s, const char *name, enum channel_kind ki
     }
 }
 
-static bl_result add_named(render_scene *s, const scene_value *v, const char *name, const char *type,
+static bl_result add_named(render_scene *s, scene_place where, const char *name, const char *type,
                            bl_error *err)
 {
     for (uint32_t k = 0; k < s->channels.count; k++)
         if (strncmp(s->channels.data[k].name, name, strlen(name)) == 0 &&
             s->channels.data[k].name[strlen(name)] == '.')
-            return scene_error(err, BL_ERROR_SCENE, v->where, "aov: the name \"%s\" is given twice", name);
+            return scene_error(err, BL_ERROR_SCENE, where, "aov: the name \"%s\" is given twice", name);
     if (strlen(name) + strlen(".X") > CHANNEL_NAME_MOST)
-        return scene_error(err, BL_ERROR_SCENE, v->where,
+        return scene_error(err, BL_ERROR_SCENE, where,
                            "aov: the name \"%.40s...\" is longer than %d letters: EXR files cannot have it",
                            name, CHANNEL_NAME_MOST - (int)strlen(".X"));
     for (int k = CHANNEL_ALPHA + 1; k < CHANNEL_AOV_COUNT; k++)
@@ -292,14 +292,14 @@ static bl_result add_named(render_scene *s, const scene_value *v, const char *na
             render_add_channels(s, name, (enum channel_kind)k);
             return s->channels.count <= CHANNELS_MOST
                        ? BL_OK
-                       : scene_error(err, BL_ERROR_UNSUPPORTED, v->where, "aov: more than %d channels",
+                       : scene_error(err, BL_ERROR_UNSUPPORTED, where, "aov: more than %d channels",
                                      CHANNELS_MOST);
         }
     for (size_t k = 0; k < sizeof later / sizeof *later; k++)
         if (strcmp(type, later[k]) == 0)
-            return scene_error(err, BL_ERROR_UNSUPPORTED, v->where,
+            return scene_error(err, BL_ERROR_UNSUPPORTED, where,
                                "aov: the type \"%s\" is not implemented yet", type);
-    return scene_error(err, BL_ERROR_SCENE, v->where, "aov: there is no type \"%.100s\"", type);
+    return scene_error(err, BL_ERROR_SCENE, where, "aov: there is no type \"%.100s\"", type);
 }
 
 /* "name:type,name:type", blanks allowed around each. */
@@ -316,11 +316,27 @@ static bl_result aov_load(render_scene *s, const scene_object *o, bl_error *err)
         *colon = 0;
         char *type = colon + 1 + strspn(colon + 1, blanks);
         type[strcspn(type, blanks)] = 0, item[strcspn(item, blanks)] = 0;
-        TRY(add_named(s, v, item, type, err));
+        TRY(add_named(s, v->where, item, type, err));
     }
     return s->channels.count
                ? BL_OK
                : scene_error(err, BL_ERROR_SCENE, v->where, "aov: the list of channels is empty");
+}
+
+static bool has_channel(const render_scene *s, enum channel_kind kind)
+{
+    for (uint32_t k = 0; k < s->channels.count; k++)
+        if (s->channels.data[k].kind == kind)
+            return true;
+    return false;
+}
+
+bl_result render_add_guides(render_scene *s, bl_error *err)
+{
+    const scene_place where = s->description->root->where;
+    if (!has_channel(s, CHANNEL_ALBEDO))
+        TRY(add_named(s, where, "albedo", "albedo", err));
+    return has_channel(s, CHANNEL_SH_NORMAL) ? BL_OK : add_named(s, where, "normal", "sh_normal", err);
 }
 
 #define ACCEPTED                                                                                             \

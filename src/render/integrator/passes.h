@@ -102,5 +102,7 @@ enum light_node_word {
 /* ---- integrators.c ---- */
 
 void render_add_channels(render_scene *s, const char *name, enum channel_kind kind);
+/* Those of bl_scene_desc.guides that the scene has not. */
+bl_result render_add_guides(render_scene *s, bl_error *err);
 
 #endif
