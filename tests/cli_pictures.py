@@ -1,7 +1,8 @@
 # LABELS: native
 # SPDX-License-Identifier: BSD-3-Clause
 """Pictures for screens: exposure doubles light, each curve of --tonemap gives what its formula gives, a JPEG holds what the
-PNG does; derivatives have a legend, -o - writes the same PNG to standard output; files that keep light refuse both options."""
+PNG does; derivatives and the bars of check have a legend; -o - writes the same PNG to standard output; files that keep light
+refuse both options."""
 import math
 import os
 import subprocess
@@ -98,6 +99,21 @@ def legend():
     check(any(dark[10:40]) and any(dark[280:310]) and not any(dark[60:150]), "no numbers below the ends of the bar")
 
 
+def bars():
+    """check draws a group of bars, its verdict at the right of its name, and below all groups three lines on what the bars are."""
+    done = subprocess.run([PROGRAM, "check", "scene.xml", "--param", "emitter.radiance.value", "-o", "check.png", "--spp", "1",
+                           "--device", DEVICE, "--quiet"], check=False, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    check(done.returncode == 0, "check: %s" % done.stderr)
+    with open("check.png", "rb") as f:
+        image = rows(f.read())
+
+    def dark(x0, x1, y0, y1):
+        return any(max(image[y][x]) < 99 for y in range(y0, y1) for x in range(x0, x1))
+    check(len(image) == 150 + 4 * 18 and len(image[0]) == 640, "%d x %d pixels" % (len(image[0]), len(image)))
+    check(dark(570, 630, 12, 22) and not dark(420, 570, 12, 22), "no verdict at the right")
+    check(all(dark(10, 300, y, y + 10) for y in (150, 168, 186)) and not dark(0, 640, 196, 222), "no three lines of legend")
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
@@ -106,6 +122,7 @@ def main():
         curves()
         files()
         legend()
+        bars()
         os.chdir("/")
     assert math.isclose(hable(0), 0, abs_tol=1e-3)
     print("\n".join(problems))

@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 
+ROOT = os.path.abspath(os.environ.get("BL_SOURCE_DIR", os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")))
 PROGRAM = os.path.abspath(os.environ.get("BL_PROGRAM", "build/backlight"))
 DEVICE = os.environ.get("BL_DEVICE", "native")
 SCENE = """<scene version="3.0.0"><integrator type="path"><integer name="max_depth" value="3"/></integrator>
@@ -141,7 +142,7 @@ LOOK = """frame => {
 
 
 def browser(text):
-    own = os.path.join(os.environ.get("BL_BUILD_DIR", "build"), "chromium")
+    own = os.path.join(ROOT, "build/chromium")
     found = [f for f in (os.path.join(own, "chromium-headless-shell"), *map(shutil.which, ("chromium", "google-chrome")))
              if f and os.path.exists(f)]
     if not found:

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Images without their noise, by Open Image Denoise 2 (Áfra 2019-2025, openimagedenoise.org). No program is
- * linked to it: its library is opened when somebody asks for it, and is not needed to build. What is
- * declared here is what its manual documents, of the C interface that all versions 2 keep.
+ * Images without their noise, by Open Image Denoise 2 (openimagedenoise.org). Nothing is linked to it: its
+ * library is opened when somebody asks for it, and is not needed to build. What is declared here is in the
+ * manual of its C interface, which all versions 2 share.
  *
- * The filter `RT` takes the image, which is of any range, and as guides the albedo and the normal of what
- * camera rays hit first. It runs on the processor,
- * so that one image gives the same result whatever graphics card there is. */
+ * The filter `RT` takes an image of any range, and as guides the albedo and the normal of what camera rays
+ * hit first. It runs on the processor, so that an image gives the same result whatever graphics card there
+ * is. */
 #include "api/context.h"
 #include "api/scene.h"
 

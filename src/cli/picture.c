@@ -232,7 +232,8 @@ static void draw_group(canvas *c, const plot_group *group, double top)
     }
     double unit = (PLOT_WIDTH - LABEL_WIDTH - NUMBER_WIDTH) / fmax(most - least, 1e-30);
     double zero = LABEL_WIDTH - least * unit;
-    write_text(c, 10, top + 12, 2, group->label);
+    const bool fits = LETTER * (double)(strlen(group->label) + strlen(group->verdict)) < PLOT_WIDTH - 30;
+    write_text(c, 10, top + 12, fits ? 2 : 1, group->label);
     write_text(c, PLOT_WIDTH - 10 - LETTER * (double)strlen(group->verdict), top + 12, 2, group->verdict);
     for (uint32_t i = 0; i < group->bar_count; i++)
         draw_bar(c, &group->bars[i], top + TITLE + i * (BAR_HEIGHT + 10.0), zero, unit);
