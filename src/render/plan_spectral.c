@@ -59,8 +59,7 @@ color plan_spectral(tracer *t, const class_node *n, ir_ref record, ir_ref k)
         if (n->role != COLOUR_REFLECTANCE)
             light.c[c] = ir_mul(f, light.c[c], word[WORD_FACTOR]);
         if (n->role == COLOUR_EMISSION)
-            light.c[c] =
-                ir_mul(f, light.c[c], spectrum_observed(t, spectral_table(t), t->wavelengths->nm[c]).d65);
+            light.c[c] = ir_mul(f, light.c[c], t->wavelengths->d65[c]);
     }
     return light;
 }
@@ -70,6 +69,6 @@ color plan_grey(tracer *t, const class_node *n, ir_ref grey)
     color light = color_all(grey);
     bool shines = t->light == LIGHT_SPECTRAL && n->role == COLOUR_EMISSION;
     for (uint32_t c = 0; c < t->channels && shines; c++)
-        light.c[c] = ir_mul(t->f, grey, spectrum_observed(t, spectral_table(t), t->wavelengths->nm[c]).d65);
+        light.c[c] = ir_mul(t->f, grey, t->wavelengths->d65[c]);
     return light;
 }

@@ -68,7 +68,8 @@ static void agrees_in(const char *mode, const scene_case *c)
     assert_string_equal(e->scene->mode->name, mode);
     e->options = (render_trace_options){.unrolled_depth = (uint32_t)e->scene->max_depth * (1 + c->crossings)};
     sample_check_begin(&s, e, &random);
-    for (uint32_t k = 0; k < (c->volumetric ? VOLUMETRIC_SAMPLES : SAMPLES); k++)
+    const uint32_t samples = c->volumetric ? VOLUMETRIC_SAMPLES : SAMPLES;
+    for (uint32_t k = 0; k < samples / e->scene->mode->channels; k++)
         sample_agrees(&s, sample_check_draw(&random, true));
     scene_eval_destroy(e);
     arena_free(&a);

@@ -140,6 +140,7 @@ static void read(const rig *r, const char *param, vec2 (*uv)(tracer *), const do
     wavelength_set set = {0};
     for (int k = 0; k < WAVELENGTHS; k++)
         set.nm[k] = t_f32(&t, nm[k]);
+    wavelengths_observe(&t, t_word(&t, t_u32(&t, 0), HEADER_SPECTRUM), &set);
     t.wavelengths = &set, t.differentiated = weights != NULL;
     color c = light_read(&t, r, param, uv(&t));
     ir_ref seeds[WAVELENGTHS];

@@ -103,7 +103,7 @@ wavelength_set bands_sample(tracer *t, ir_ref table, uint32_t bands, ir_ref u)
         w.share[k] = place_below(t, sum[0], sum[1], t_ratio(t, ir_sub(f, at, low), ir_sub(f, high, low)));
         w.nm[k] = between(t, row_real(t, table, bands, knot, ROW_NM),
                           row_real(t, table, bands, above, ROW_NM), w.share[k]);
-        w.pdf[k] = ir_div(f, between(t, sum[0], sum[1], w.share[k]), t_real(t, table, BANDS_INTEGRAL));
+        w.inverse[k] = t_ratio(t, t_real(t, table, BANDS_INTEGRAL), between(t, sum[0], sum[1], w.share[k]));
     }
     return w;
 }
@@ -116,7 +116,7 @@ film_response response_bands(tracer *t, ir_ref table, uint32_t bands, const wave
         for (uint32_t b = 0; b < bands; b++) {
             ir_ref value = between(t, row_real(t, table, bands, w->knot[k], ROW_BANDS + b),
                                    row_real(t, table, bands, above, ROW_BANDS + b), w->share[k]);
-            r.weight[b][k] = ir_mul(t->f, t_ratio(t, value, w->pdf[k]), t_f32(t, 1.0f / WAVELENGTHS));
+            r.weight[b][k] = ir_mul(t->f, value, ir_mul(t->f, w->inverse[k], t_f32(t, 1.0f / WAVELENGTHS)));
         }
     }
     return r;

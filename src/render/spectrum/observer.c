@@ -49,8 +49,10 @@ void spectrum_table(uint32_t *words)
         for (int c = 0; c < 3; c++)
             white[c] += weights[k][c];
     for (int k = 0; k < SPECTRUM_CURVE_SAMPLES; k++, words += TABLE_ROW) {
+        double rgb[3];
+        matched(k, rgb);
         for (int c = 0; c < 3; c++) {
-            put(words + TABLE_OBSERVER + c, spectrum_curves[k][c] * spectrum_luminance_norm);
+            put(words + TABLE_OBSERVER + c, rgb[c] * spectrum_luminance_norm);
             put(words + TABLE_COLOUR + c, weights[k][c] / white[c]);
         }
         put(words + TABLE_D65, spectrum_curves[k][3] * spectrum_d65_norm);
@@ -58,7 +60,7 @@ void spectrum_table(uint32_t *words)
     }
 }
 
-observed spectrum_observed(tracer *t, ir_ref table, ir_ref nm)
+static void observe(tracer *t, ir_ref table, ir_ref nm, ir_ref rgb[3], ir_ref *d65)
 {
     ir_func *f = t->f;
     const float step = (WAVELENGTH_LAST - WAVELENGTH_FIRST) / (SPECTRUM_CURVE_SAMPLES - 1);
@@ -66,20 +68,15 @@ observed spectrum_observed(tracer *t, ir_ref table, ir_ref nm)
     ir_ref inside =
         ir_and(f, ir_ge(f, nm, t_f32(t, WAVELENGTH_FIRST)), ir_le(f, nm, t_f32(t, WAVELENGTH_LAST)));
     ir_ref lower = ir_floor(f, t_clamp(t, at, 0, SPECTRUM_CURVE_SAMPLES - 2)), k = ir_to_u32(f, lower);
-    ir_ref share = ir_sub(f, at, lower), out[4];
+    ir_ref share = ir_sub(f, at, lower), *const out[4] = {&rgb[0], &rgb[1], &rgb[2], d65};
     for (uint32_t c = 0; c < 4; c++) {
         ir_ref low = table_real(t, table, k, c), high = table_real(t, table, t_offset(t, k, 1), c);
-        out[c] = ir_select(f, inside, t_mad(t, share, ir_sub(f, high, low), low), t_f32(t, 0));
+        *out[c] = ir_select(f, inside, t_mad(t, share, ir_sub(f, high, low), low), t_f32(t, 0));
     }
-    return (observed){out[0], out[1], out[2], out[3]};
 }
 
-void spectrum_xyz_to_rgb(tracer *t, const ir_ref xyz[3], ir_ref rgb[3])
+void wavelengths_observe(tracer *t, ir_ref table, wavelength_set *w)
 {
-    for (int c = 0; c < 3; c++) {
-        const double *row = spectrum_rgb_rows[c];
-        rgb[c] =
-            t_mad(t, xyz[0], t_f32(t, (float)row[0]),
-                  t_mad(t, xyz[1], t_f32(t, (float)row[1]), ir_mul(t->f, xyz[2], t_f32(t, (float)row[2]))));
-    }
+    for (int k = 0; k < WAVELENGTHS; k++)
+        observe(t, table, w->nm[k], w->rgb[k], &w->d65[k]);
 }

@@ -4,16 +4,13 @@
  * wavelengths is taken. */
 #include "render/spectrum/spectrum.h"
 
-film_response response_rgb(tracer *t, ir_ref table, const wavelength_set *w)
+film_response response_rgb(tracer *t, const wavelength_set *w)
 {
     film_response r = {.bands = 3};
     for (unsigned k = 0; k < WAVELENGTHS; k++) {
-        observed o = spectrum_observed(t, table, w->nm[k]);
-        ir_ref xyz[3] = {o.x, o.y, o.z}, rgb[3],
-               share = ir_div(t->f, t_f32(t, 1.0f / WAVELENGTHS), w->pdf[k]);
-        spectrum_xyz_to_rgb(t, xyz, rgb);
+        ir_ref share = ir_mul(t->f, w->inverse[k], t_f32(t, 1.0f / WAVELENGTHS));
         for (uint32_t b = 0; b < 3; b++)
-            r.weight[b][k] = ir_mul(t->f, rgb[b], share);
+            r.weight[b][k] = ir_mul(t->f, w->rgb[k][b], share);
     }
     return r;
 }

@@ -20,36 +20,28 @@ enum { WAVELENGTHS = 4 /* of a path */, SPECTRUM_TABLE_WORDS = 8 * 95 };
 /* ---- wavelengths.c ---- */
 
 typedef struct wavelength_set {
-    ir_ref nm[WAVELENGTHS], pdf[WAVELENGTHS]; /* pdf: density per nm with which each one alone is sampled */
+    ir_ref nm[WAVELENGTHS], inverse[WAVELENGTHS]; /* inverse: 1 / density per nm of each one alone */
+    ir_ref rgb[WAVELENGTHS][3], d65[WAVELENGTHS]; /* of wavelengths_observe */
     ir_ref bends; /* in functions of materials that disperse: the wavelength at which indices are read */
     ir_ref knot[WAVELENGTHS], share[WAVELENGTHS]; /* of bands_sample: between which knots, and where there */
 } wavelength_set;
 
-/* How wavelengths are sampled. UNIFORM: all of the range alike. VISIBLE: about as the eye responds, with the
- * density c / cosh^2(.0072 (nm - 538)) (Radziszewski, Boryczko and Alda 2009; Mitsuba). */
-typedef enum wavelength_density { WAVELENGTHS_UNIFORM, WAVELENGTHS_VISIBLE } wavelength_density;
-
 /* The wavelengths of a path from one uniform number: the first one, the hero, from u; the others from u
- * rotated by quarters of the unit interval (Wilkie et al. 2014). */
-wavelength_set wavelengths_sample(tracer *t, wavelength_density density, ir_ref u);
+ * rotated by quarters of the unit interval (Wilkie et al. 2014). Their density is about as the eye responds,
+ * c / cosh^2(.0072 (nm - 538)) (Radziszewski, Boryczko and Alda 2009; Mitsuba). */
+wavelength_set wavelengths_sample(tracer *t, ir_ref u);
 /* Number u (in [0, 1)) of the k-th wavelength: turned by k quarters. */
 ir_ref wavelength_turned(tracer *t, ir_ref u, uint32_t k);
-/* The density at a wavelength between WAVELENGTH_FIRST and WAVELENGTH_LAST. */
-ir_ref wavelength_pdf(tracer *t, wavelength_density density, ir_ref nm);
 
 /* ---- observer.c ---- */
 
 /* Fills the SPECTRUM_TABLE_WORDS words of the table: of each of 95 wavelengths, 5 nm apart, the curves of the
  * CIE 1931 observer and D65. */
 void spectrum_table(uint32_t *words);
-/* The observer's curves at a wavelength, divided by the integral of the second, and D65 with Mitsuba's norm.
- * Straight lines between the samples of the table, 0 outside of it. */
-typedef struct observed {
-    ir_ref x, y, z, d65;
-} observed;
-observed spectrum_observed(tracer *t, ir_ref table, ir_ref nm);
-/* Linear sRGB of XYZ, by Mitsuba's matrix. */
-void spectrum_xyz_to_rgb(tracer *t, const ir_ref xyz[3], ir_ref rgb[3]);
+/* Sets the observer's curves at the wavelengths, in linear sRGB by Mitsuba's matrix and divided by the
+ * integral of Y, and D65 with Mitsuba's norm. Straight lines between the samples of the table, 0 outside of
+ * it. */
+void wavelengths_observe(tracer *t, ir_ref table, wavelength_set *w);
 
 /* ---- response.c ---- */
 
@@ -60,8 +52,8 @@ typedef struct film_response {
     uint32_t bands;
     ir_ref weight[RESPONSE_BANDS_MOST][WAVELENGTHS];
 } film_response;
-/* Three bands: linear sRGB. */
-film_response response_rgb(tracer *t, ir_ref table, const wavelength_set *w);
+/* Three bands: linear sRGB. w: of wavelengths_observe. */
+film_response response_rgb(tracer *t, const wavelength_set *w);
 /* film = weight light; light = weight^T film, by which dL/dI becomes the adjoint of a path's light. */
 void response_apply(tracer *t, const film_response *r, const ir_ref light[WAVELENGTHS], ir_ref *film);
 void response_transposed(tracer *t, const film_response *r, const ir_ref *film, ir_ref light[WAVELENGTHS]);

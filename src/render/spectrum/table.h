@@ -7,7 +7,7 @@
 #include "render/spectrum/spectrum.h"
 
 enum table_word {
-    TABLE_OBSERVER,   /* x, y, z, divided by the integral of y */
+    TABLE_OBSERVER,   /* in linear sRGB, divided by the integral of y */
     TABLE_D65 = 3,    /* with Mitsuba's norm */
     TABLE_COLOUR = 4, /* by what the reflectance at the sample counts in linear sRGB under D65; over all
                          samples the sum is 1 */

@@ -106,10 +106,10 @@ void refs_wavelengths(const walk *w, ref_list *l, wavelength_set *set)
 {
     for (uint32_t k = 0; k < WAVELENGTHS && w->t.light == LIGHT_SPECTRAL; k++) {
         if (l->way == REFS_WRITTEN)
-            set->nm[k] = w->t.wavelengths->nm[k];
-        refs_number(l, &set->nm[k]);
+            set->nm[k] = w->t.wavelengths->nm[k], set->d65[k] = w->t.wavelengths->d65[k];
+        refs_number(l, &set->nm[k]), refs_number(l, &set->d65[k]);
         if (l->way == REFS_DECLARED)
-            set->nm[k] = ir_detach(l->f, set->nm[k]);
+            set->nm[k] = ir_detach(l->f, set->nm[k]), set->d65[k] = ir_detach(l->f, set->d65[k]);
     }
 }
 

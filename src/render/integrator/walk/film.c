@@ -36,7 +36,7 @@ static film_response response_of(walk *w)
     const film_bands *bands = w->plan->scene->bands;
     BL_ASSERT(t->wavelengths, "a film of %u channels before any sample", w->film_channels);
     return bands ? response_bands(t, plan_bands(t), bands->count, t->wavelengths)
-                 : response_rgb(t, t_word(t, t_u32(t, 0), HEADER_SPECTRUM), t->wavelengths);
+                 : response_rgb(t, t->wavelengths);
 }
 
 film_value film_unweighed(walk *w, color radiance)
