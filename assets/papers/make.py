@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Makes the pictures of the scenes here, in this folder: screen.pfm, seen through glass; sky.pfm, seen in a
-mirror, in which every direction has a colour of its own; normals.pfm, the mirror's normal map. And grin.vol, an index of refraction that is the same
-everywhere."""
+mirror, in which every direction has a colour of its own; normals.pfm, the mirror's normal map; roughness.pfm, a plate's roughness. And ink.vol and grin.vol, an albedo and an index of
+refraction that are the same everywhere."""
 import math
 import struct
 
@@ -36,8 +36,15 @@ def normals(u, v):
     return [0.5 + 0.5 * n / length for n in (slope[0], slope[1], 1)]
 
 
+def roughness(u, v):
+    return [0.3 + 0.15 * math.sin(2 * math.pi * u) * math.cos(4 * math.pi * v)] * 3
+
+
 save("screen.pfm", 32, 32, screen)
 save("sky.pfm", 64, 32, sky)
 save("normals.pfm", 12, 12, normals)
+save("roughness.pfm", 12, 12, roughness)
+with open("ink.vol", "wb") as volume:
+    volume.write(b"VOL\x03" + struct.pack("<5i6f", 1, 2, 2, 2, 3, 0, 0, 0, 1, 1, 1) + struct.pack("<24f", *[0.9, 0.6, 0.3] * 8))
 with open("grin.vol", "wb") as volume:
     volume.write(b"VOL\x03" + struct.pack("<5i6f", 1, 2, 2, 2, 1, 0, 0, 0, 1, 1, 1) + struct.pack("<8f", *[1.5] * 8))

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The density of smoke from one picture at equal time, by path replay and by radiative backpropagation (figure 9
 of the path replay paper, figure 6 of the radiative backpropagation paper)."""
-import json
 import os
 import tempfile
 
+import equal_time
 import report
 
 SCENE = os.path.join(report.ROOT, "assets", "smoke", "scene.xml")
@@ -13,37 +13,14 @@ METHODS = [("prbvolpath", "path replay"), ("rb", "radiative"), ("rb_biased1", "b
 START = 0.5
 
 
-def fit(method, steps, side, spp, folder, page):
-    """CPU seconds, losses by step, and root mean squares before and after: of the image's error and the density's."""
-    job = {"scene": SCENE, "target": {"render": True, "spp": 64 * spp, "seed": 4242}, "loss": "l2",
-           "parameters": [{"name": NAME, "initial": START, "rate": 0.1, "bounds": [0, 60]}],
-           "optimizer": {"type": "adam", "beta_2": 0.99}, "steps": steps, "spp": spp, "spp_grad": spp, "seed": 1, "form": "fused"}
-    path, out = os.path.join(folder, "job.json"), os.path.join(folder, "out")
-    with open(path, "w") as f:
-        json.dump(job, f)
-    _, used = report.timed("fit", path, "-D", "resolution=%d" % side, "--integrator", method, "--max-depth", 12,
-                              "-o", out)
-    with open(os.path.join(out, "result.json")) as f:
-        result = json.load(f)
-    page.device, found = result["device"], result["parameters"][0]
-    image = result["evaluation"]
-    return used, report.read_steps(out)["loss"], (image["before"]["rmse"], image["after"]["rmse"],
-                                                  found["first_rms_error"], found["rms_error"])
-
-
 def run(page, tiny):
     side, spp, steps, seconds = (8, 1, 3, 0.05) if tiny else (32, 4, 30, 25)
-    rows, curves = [], {}
+    job = {"scene": SCENE, "target": {"render": True, "spp": 64 * spp, "seed": 4242}, "loss": "l2",
+           "parameters": [{"name": NAME, "initial": START, "rate": 0.1, "bounds": [0, 60]}],
+           "optimizer": {"type": "adam", "beta_2": 0.99}, "spp": spp, "spp_grad": spp, "seed": 1, "form": "fused"}
     with tempfile.TemporaryDirectory() as folder:
-        for method, name in METHODS:
-            few, more = (fit(method, n, side, spp, folder, page)[0] for n in (2, steps))
-            per_step = max(more - few, 1e-4) / (steps - 2)
-            count = int(min(max(seconds / per_step, 3), 4 if tiny else 2000))
-            _, losses, off = fit(method, count, side, spp, folder, page)
-            tail = max(1, count // 10)
-            rows.append([name, str(count), per_step, *off])
-            smooth = [losses[k:k + tail].mean() for k in range(0, count, tail)]
-            curves[name] = [((k + 0.5) * tail * per_step, y) for k, y in enumerate(smooth)]
+        race = equal_time.Race(page, folder, job, ["-D", "resolution=%d" % side, "--max-depth", 12])
+        rows, curves = race.run(METHODS, seconds, 4 if tiny else 2000, many=steps)
     page.write("Density of smoke at equal time", [
         "A grid of 32 x 32 x 32 densities from one picture (`assets/smoke/scene.xml`, %d x %d pixels, %d samples per "
         "pixel, paths of up to 12 segments): l2 and Adam from a density of %g everywhere, for %g CPU seconds each. Root "
@@ -57,6 +34,5 @@ def run(page, tiny):
         "each vertex, and `grad --variance 40` finds twenty times the variance of path replay in its derivative by the "
         "densities."
         % (rows[1][2] / rows[0][2], rows[2][2] / rows[0][2]),
-    ], ["method", "steps", "seconds a step", "image off by, first", "image off by, last",
-        "density off by, first", "density off by, last"], rows,
+    ], equal_time.HEADER, rows,
         [{"title": "loss", "x": "CPU seconds", "y": "mean squared difference", "log_y": True, "curves": curves}])
