@@ -46,7 +46,7 @@ static void add_to_memory(ir_func *f, const opt_options *o, const fixed_list *li
 enum { PRIVATE_MOST = 64 }; /* elements: 256 bytes an invocation */
 
 typedef struct private_words {
-    bool wanted, sums;      /* fixed point, and FLUSH says when it is due; few enough elements */
+    bool wanted, sums;      /* counters; sums as well */
     ir_ref array, counters; /* LOCALs of the entry function, once that has begun; array: of sums */
 } private_words;
 
@@ -56,6 +56,17 @@ static bool has_flush(const ir_module *m)
         if (m->entry->inst.data[id].op == IR_FLUSH)
             return true;
     return false;
+}
+
+/* Fixed point, and FLUSH says when private words are due. */
+static bool has_private_words(const ir_module *m, const opt_options *o)
+{
+    return o->accumulate == OPT_ACCUMULATE_FIXED && has_flush(m);
+}
+
+bool opt_sums_privately(const ir_module *m, const opt_options *o)
+{
+    return o->gradient_elements > 0 && o->gradient_elements <= PRIVATE_MOST && has_private_words(m, o);
 }
 
 static void begin_private(ir_func *f, const opt_options *o, private_words *p)
@@ -208,8 +219,7 @@ static bool lower_accum(ir_copier *c, uint32_t id, ir_inst inst)
 ir_module *opt_accumulate_lower(const ir_module *m, const opt_options *o)
 {
     accumulation a = {
-        .words = {.wanted = o->accumulate == OPT_ACCUMULATE_FIXED && has_flush(m),
-                  .sums = o->gradient_elements > 0 && o->gradient_elements <= PRIVATE_MOST},
+        .words = {.wanted = has_private_words(m, o), .sums = opt_sums_privately(m, o)},
     };
     opt_pass pass = {.from = m, .options = o, .hook = lower_accum, .user = &a};
     return opt_rebuild(&pass);

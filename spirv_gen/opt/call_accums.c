@@ -2,7 +2,8 @@
  * Gradients leave calls: where several targets of a call end with ACCUMs, they return index and value
  * instead, and the caller adds. Each ACCUM becomes some forty ops when it is lowered (accumulate.c), in every
  * body, and CPU devices run all bodies; so one for each place in the longest list of a target takes the place
- * of one for each of all targets. In an entry function, moreover, it can be summed privately.
+ * of one for each of all targets. In an entry function, moreover, it can be summed privately: where sums are
+ * private, they leave all calls of the entry, of one target, too.
  *
  * Only ACCUMs leave behind which their function does nothing that could see the difference: the order of what
  * is added to a word, and the sum that a read finds, stay what they were. A target with fewer of them returns
@@ -19,7 +20,8 @@ typedef struct accums {
     uint8_t *writes;  /* of opt_writes */
     id_list *leaving; /* per function: ACCUMs, last one first */
     uint32_t *longest, *total,
-        *buffer; /* per group, at its leader: most that leave a function, all, where they go */
+        *buffer;   /* per group, at its leader: most that leave a function, all, where they go */
+    uint8_t *pays; /* per group, at its leader: in its caller they are summed privately */
 } accums;
 
 /* Could it tell whether an ACCUM before it has happened? */
@@ -61,7 +63,15 @@ static void find_leaving(accums *a, const ir_func *f)
 static uint32_t leaving_group(const accums *a, const ir_func *f)
 {
     uint32_t leader = a->groups.leader[f->index];
-    return a->total[leader] > a->longest[leader] ? a->longest[leader] : 0;
+    return a->pays[leader] || a->total[leader] > a->longest[leader] ? a->longest[leader] : 0;
+}
+
+/* Groups that the entry calls. */
+static void find_paying(accums *a, const ir_func *entry)
+{
+    for (uint32_t id = 1; id < entry->inst.count; id++)
+        if (entry->inst.data[id].op == IR_CALL)
+            a->pays[a->groups.leader[ir_call_operands(entry, entry->inst.data[id]).targets[0]]] = 1;
 }
 
 static bool copy_call(ir_copier *c, uint32_t id, ir_inst call)
@@ -113,7 +123,7 @@ static void return_accums(ir_copier *c)
     }
 }
 
-ir_module *opt_call_accums(const ir_module *m)
+ir_module *opt_call_accums(const ir_module *m, const opt_options *o)
 {
     uint32_t count = m->functions.count;
     bool any = false;
@@ -125,7 +135,10 @@ ir_module *opt_call_accums(const ir_module *m)
         .longest = memory_need_zeroed(count + 1, sizeof *a.longest),
         .total = memory_need_zeroed(count + 1, sizeof *a.total),
         .buffer = memory_need_zeroed(count + 1, sizeof *a.buffer),
+        .pays = memory_need_zeroed(count + 1, sizeof *a.pays),
     };
+    if (opt_sums_privately(m, o))
+        find_paying(&a, m->entry);
     for (uint32_t k = 0; k < count; k++)
         if (a.groups.reached[k] == OPT_CALLED)
             find_leaving(&a, m->functions.data[k]);
@@ -137,6 +150,6 @@ ir_module *opt_call_accums(const ir_module *m)
         array_free(&a.leaving[k]);
     opt_groups_free(&a.groups);
     memory_free(a.writes), memory_free(a.leaving), memory_free(a.longest), memory_free(a.total),
-        memory_free(a.buffer);
+        memory_free(a.buffer), memory_free(a.pays);
     return result;
 }

@@ -121,8 +121,8 @@ ir_module *opt_loop_invariants(
     const ir_module *m); /* (*) what is the same in every iteration is computed before the loop */
 ir_module *
 opt_call_common(const ir_module *m); /* (*) values of several targets of a call are computed by the caller */
-ir_module *
-opt_call_accums(const ir_module *m); /* (*) ACCUMs of several targets of a call become the caller's */
+ir_module *opt_call_accums(const ir_module *m,
+                           const opt_options *o); /* (*) ACCUMs of a call's targets become the caller's */
 ir_module *opt_bounds(const ir_module *m,
                       const opt_options *o); /* checks before accesses; one more buffer, for reports */
 ir_module *opt_accumulate_lower(const ir_module *m, const opt_options *o); /* ACCUM -> atomics */

@@ -52,6 +52,11 @@ typedef struct opt_groups {
 opt_groups opt_group_targets(const ir_module *m);
 void opt_groups_free(opt_groups *g);
 
+/* ---- accumulate.c ---- */
+
+/* Are ACCUMs of the entry function summed privately, for there are few elements? */
+bool opt_sums_privately(const ir_module *m, const opt_options *o);
+
 /* ---- live.c: what a set of values and effects needs ---- */
 
 /* Per function of the module: does calling it change memory? malloc'ed. */

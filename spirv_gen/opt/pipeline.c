@@ -103,7 +103,8 @@ static bl_result run(pipeline *p)
     if (!o->ray_queries && (opt_holds(p->now, IR_RAY_CLOSEST) || opt_holds(p->now, IR_RAY_ANY)))
         TRY(step(p, "rays", opt_rays(p->now, o)));
     TRY(simplify(p, OPT_CALL_COMMON, opt_call_common));
-    TRY(simplify(p, OPT_CALL_ACCUMS, opt_call_accums));
+    if (!(o->off & OPT_CALL_ACCUMS))
+        TRY(step(p, "call_accums", opt_call_accums(p->now, o)));
     if (o->sites)
         TRY(step(p, "bounds", opt_bounds(p->now, o)));
     if (opt_holds(p->now, IR_ACCUM) || opt_holds(p->now, IR_FLUSH))

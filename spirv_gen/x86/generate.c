@@ -170,6 +170,22 @@ static void choose_buffers(x86_gen *g)
     }
 }
 
+/* The buffer of sums, where all that the module does to it is to add integers. */
+static void find_sums(x86_gen *g)
+{
+    g->sums = g->options->sums;
+    for (uint32_t k = 0; g->sums && k < g->m->functions.count; k++) {
+        const ir_func *f = g->m->functions.data[k];
+        for (uint32_t i = 1; i < f->inst.count; i++) {
+            ir_inst inst = f->inst.data[i];
+            bool memory = inst.op == IR_LOAD || inst.op == IR_DLOAD || inst.op == IR_STORE ||
+                          inst.op == IR_ATOMIC_CAS || (inst.op == IR_ATOMIC_ADD && inst.type == IR_F32);
+            if (memory && inst.b + 1 == g->sums)
+                g->sums = 0;
+        }
+    }
+}
+
 /* rdi holds the workspace. Returns the place in the code where x86_patch writes the distance from rbx to the
  * first frame, once it is known. */
 static uint32_t begin_entry(x86_gen *g)
@@ -304,6 +320,9 @@ static x86_header generate(x86_gen *g)
     h.uniform_count = g->m->uniform_count;
     h.has_rays = g->has_rays;
     h.refills = entry->refill.loop != 0;
+    h.sums = g->sums;
+    if (g->sums)
+        h.status_buffer = g->options->status_buffer, h.overflow_word = g->options->overflow_word;
     h.function_count = g->m->functions.count, h.name_bytes = name_bytes(g);
     return h;
 }
@@ -354,6 +373,7 @@ static bl_result make(const ir_module *m, const x86_options *options, x86_code *
             array_push(&g.constants, lane);
         g.iota = word_place(0);
         choose_buffers(&g);
+        find_sums(&g);
         analyse(&g);
         x86_header h = generate(&g);
         if (g.error.code == BL_OK)

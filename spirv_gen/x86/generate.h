@@ -137,6 +137,7 @@ typedef struct x86_gen {
     x86_function *fn; /* the function that is being generated */
     bool in_prologue; /* the code that is being generated is that of the prologue */
     bool has_rays;    /* some code calls who answers rays */
+    uint32_t sums;    /* the number of the buffer of sums, plus 1; 0: there is none */
     bool listed;      /* a listing will be made, so marks are wanted */
     ARRAY(x86_mark) marks;
     bl_error error;

@@ -26,10 +26,40 @@ static void locked(x86_gen *g, ZydisMnemonic mnemonic, x86_operand memory, x86_o
     x86_put(&g->code, mnemonic, (x86_lanes_written){0}, (x86_operand[]){memory, value}, 2);
 }
 
-/* Adds a real to the word in memory by CMPXCHG, again until no other thread comes between. eax ends with the
- * bits that were there before. */
-static void add_real(x86_gen *g, x86_operand word)
+/* Adds each lane's integer to its word in memory. */
+static void add_integers(x86_gen *g, x86_operand word, bool shared)
 {
+    x86_lane_loop lanes = x86_begin_lanes(g, x86_active(g));
+    GP(g, MOV, EAX, x86_lane_of(g, 1));
+    if (shared) {
+        locked(g, ZYDIS_MNEMONIC_XADD, word, EAX);
+        GP(g, MOV, x86_lane_of(g, 3), EAX);
+    } else {
+        GP(g, MOV, EDI, word);
+        GP(g, ADD, EAX, EDI);
+        GP(g, MOV, word, EAX);
+        GP(g, MOV, x86_lane_of(g, 3), EDI);
+    }
+    x86_end_lanes(g, lanes);
+}
+
+/* To a buffer of sums, which may be this thread's alone. */
+static void add_sums(x86_gen *g, x86_operand word)
+{
+    uint32_t shared = x86_label(&g->code), end = x86_label(&g->code);
+    GP(g, CMP, x86_word(g, X86_WORKSPACE_SHARED, WORD_BYTES), x86_imm(0));
+    x86_jump(&g->code, ZYDIS_MNEMONIC_JNZ, shared);
+    add_integers(g, word, false);
+    x86_jump(&g->code, ZYDIS_MNEMONIC_JMP, end);
+    x86_bind(&g->code, shared);
+    add_integers(g, word, true);
+    x86_bind(&g->code, end);
+}
+
+/* Adds each lane's real to its word in memory by CMPXCHG, again until no other thread comes between. */
+static void add_reals(x86_gen *g, x86_operand word)
+{
+    x86_lane_loop lanes = x86_begin_lanes(g, x86_active(g));
     x86_operand sum = x86_reg(ZYDIS_REGISTER_XMM0);
     uint32_t again = x86_label(&g->code), ordered = x86_label(&g->code);
     GP(g, MOV, EAX, word);
@@ -43,6 +73,8 @@ static void add_real(x86_gen *g, x86_operand word)
     x86_bind(&g->code, ordered);
     locked(g, ZYDIS_MNEMONIC_CMPXCHG, word, EDI);
     x86_jump(&g->code, ZYDIS_MNEMONIC_JNZ, again);
+    GP(g, MOV, x86_lane_of(g, 3), EAX); /* the bits that were there before */
+    x86_end_lanes(g, lanes);
 }
 
 static void finish_old(x86_gen *g, uint32_t id)
@@ -59,15 +91,12 @@ void x86_atomic_add(x86_gen *g, uint32_t id, ir_inst inst)
     put_temporary(g, 0, inst.a);
     put_temporary(g, 1, inst.c);
     x86_operand word = x86_lane_word(x86_buffer(g, inst.b), 0);
-    x86_lane_loop lanes = x86_begin_lanes(g, x86_active(g));
-    if (inst.type == IR_F32) {
-        add_real(g, word);
-    } else {
-        GP(g, MOV, EAX, x86_lane_of(g, 1));
-        locked(g, ZYDIS_MNEMONIC_XADD, word, EAX);
-    }
-    GP(g, MOV, x86_lane_of(g, 3), EAX);
-    x86_end_lanes(g, lanes);
+    if (inst.type == IR_F32)
+        add_reals(g, word);
+    else if (inst.b + 1 == g->sums)
+        add_sums(g, word);
+    else
+        add_integers(g, word, true);
     finish_old(g, id);
 }
 

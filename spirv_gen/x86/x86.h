@@ -33,7 +33,7 @@ uint32_t x86_lanes(x86_target target); /* 8 or 16 */
 
 enum {
     X86_MAGIC = 0x36384C42, /* "BL86" */
-    X86_VERSION = 6,
+    X86_VERSION = 7,
     X86_LANES_MOST = 16,
     X86_BUFFERS_MOST = 32,
     X86_UNIFORMS_MOST = 32,
@@ -43,6 +43,7 @@ enum {
     X86_WORKSPACE_UNIFORMS = 256,  /* words */
     X86_WORKSPACE_SIZES = 384,     /* of each buffer, in words; at most 2^32 - 1 */
     X86_WORKSPACE_RAYS = 512,      /* the address of an x86_rays, 8 bytes */
+    X86_WORKSPACE_SHARED = 520,    /* a word that is not 0 if other threads add to the sums, too */
     X86_WORKSPACE_CONSTANTS = 576, /* x86_header.constant_count words */
 };
 
@@ -60,8 +61,20 @@ typedef struct x86_header {
                                 code; behind `run`, ascending */
     uint32_t name_bytes; /* behind them: the names of these functions, a zero byte after each, and padding */
     uint32_t refills;    /* 1: `run` takes any number of invocations */
-    uint32_t reserved;   /* zero */
+    uint32_t sums;       /* the number of the buffer of sums, plus 1; 0: there is none */
+    uint32_t status_buffer, overflow_word; /* of the sums */
+    uint32_t reserved[14];                 /* zero */
 } x86_header;
+
+/* ---- sums ---- */
+
+/* One buffer may hold sums: integers of 64 bits to which the kernel adds and does nothing else. Then a thread
+ * may be given another array in its place, zero at first, whose integers are added to the buffer when all
+ * threads have ended. Nobody else adds to that array, so X86_WORKSPACE_SHARED is 0, and no addition takes an
+ * atomic instruction, which is most of the time of a gradient by many elements. The sums are the same bits.
+ * Who adds the arrays up counts, in the word overflow_word of status_buffer, sums whose high word has left
+ * +-2^X86_SUM_BITS, as the kernel does (opt/fixed_point.c). */
+enum { X86_SUM_BITS = 30 };
 
 /* ---- rays ---- */
 
@@ -97,6 +110,7 @@ typedef struct x86_options {
     uint32_t rays_buffer,
         rays_word;          /* of RAY_*: where the two words stand that name the hierarchy; an even word */
     uint32_t triangle_kind; /* the target of RAY_* that has no candidates; ~0: none */
+    uint32_t sums, status_buffer, overflow_word; /* as in x86_header, of a buffer in fixed point */
 } x86_options;
 
 typedef struct x86_code {

@@ -49,10 +49,14 @@ uint32_t job_addressed(const bl_job *job, render_pass pass)
     return codegen_addressed(gpu_device_info(job->device->gpu), buffers, BUFFER_COUNT);
 }
 
-static code_options generation(const bl_job *job, render_pass pass, x86_target native)
+static code_options generation(const bl_job *job, render_pass pass, const opt_options *passes,
+                               x86_target native)
 {
     code_options o = codegen_options(gpu_device_info(job->device->gpu));
     o.native = ray_backend_native(job->plan, native);
+    if (passes->accumulate == OPT_ACCUMULATE_FIXED)
+        o.native.sums = BUFFER_GRADIENT + 1, o.native.status_buffer = passes->status_buffer,
+        o.native.overflow_word = passes->overflow_word;
     o.spirv.addressed = job_addressed(job, pass);
     o.spirv.rays = ray_backend_lowering(job->plan);
     o.spirv.scalar_loads = job->testing.passes_off & OPT_VECTOR_LOADS;
@@ -70,7 +74,7 @@ static bl_result generate(const bl_job *job, render_pass pass, const ir_module *
                           making how, kernel_code *code, bl_kernel_info *took, bl_error *err)
 {
     opt_options passes = job_lowering(job, pass, how.native);
-    code_options options = generation(job, pass, how.native);
+    code_options options = generation(job, pass, &passes, how.native);
     kernel_source source = {
         .device = job->device,
         .trace = trace,
@@ -236,7 +240,7 @@ static bl_result list(const bl_job *job, render_pass pass, text *out, bl_error *
                          device->name);
     TRY(job_trace(job, pass, &trace, err));
     opt_options passes = job_lowering(job, pass, target);
-    code_options options = generation(job, pass, target);
+    code_options options = generation(job, pass, &passes, target);
     bl_result r = opt_run(trace, &passes, &lowered, err);
     ir_module_destroy(trace);
     TRY(r);

@@ -67,7 +67,7 @@ static void add_module(XXH3_state_t *h, const ir_module *m)
 /* Hashes field by field, because padding has no defined value. The asserts remind whoever adds a field. */
 _Static_assert(offsetof(opt_options, dump) == 64,
                "add_passes hashes all options before `dump`, from which on nothing changes the result");
-_Static_assert(sizeof(spv_options) == 40 && sizeof(x86_options) == 16, "add_generation hashes all options");
+_Static_assert(sizeof(spv_options) == 40 && sizeof(x86_options) == 28, "add_generation hashes all options");
 
 static void add_passes(XXH3_state_t *h, const opt_options *o)
 {
@@ -99,6 +99,9 @@ static void add_generation(XXH3_state_t *h, const code_options *code)
                             code->native.rays_buffer,
                             code->native.rays_word,
                             code->native.triangle_kind,
+                            code->native.sums,
+                            code->native.status_buffer,
+                            code->native.overflow_word,
                             code->native.target ? X86_VERSION : 0};
     add(h, all, sizeof all);
 }

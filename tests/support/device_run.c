@@ -119,9 +119,9 @@ static kernel_code generate(device_run *d, const ir_module *m, uint32_t local_si
     kernel_code code = {0};
     code_options options = codegen_options(gpu_device_info(d->device));
     if (options.native.target != X86_NONE) {
-        options.native.rays_buffer = d->native_rays.rays_buffer,
-        options.native.rays_word = d->native_rays.rays_word,
-        options.native.triangle_kind = d->native_rays.triangle_kind;
+        x86_target target = options.native.target;
+        options.native = d->native;
+        options.native.target = target;
         require(d, codegen_words(m, &options, &code, &d->err));
         return code;
     }

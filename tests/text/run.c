@@ -46,6 +46,15 @@ static ir_module *accumulate_cas(const ir_module *m)
     return opt_accumulate_lower(m, &o);
 }
 
+static ir_module *call_accums(const ir_module *m) { return opt_call_accums(m, &(opt_options){0}); }
+
+/* Of few elements, summed in fixed point: privately where the entry flushes. */
+static ir_module *call_accums_private(const ir_module *m)
+{
+    opt_options o = {.accumulate = OPT_ACCUMULATE_FIXED, .gradient_elements = 8};
+    return opt_call_accums(m, &o);
+}
+
 /* Derived functions of the last function. */
 static ir_module *with_jvp(const ir_module *m)
 {
@@ -121,7 +130,8 @@ static const struct {
     {"call_arguments", opt_call_arguments},
     {"call_unused", opt_call_unused},
     {"call_common", opt_call_common},
-    {"call_accums", opt_call_accums},
+    {"call_accums", call_accums},
+    {"call_accums-private", call_accums_private},
     {"merge", opt_merge},
     {"loop_states", opt_loop_states},
     {"loads", opt_loads},

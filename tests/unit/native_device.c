@@ -483,12 +483,14 @@ static void wrong_headers_are_refused(void **state)
     WRONG(h->uniform_count = 4, "buffers or uniforms")
     WRONG(h->has_rays = 2, "flag")
     WRONG(h->refills = 2, "flag")
-    WRONG(h->reserved = 1, "reserved")
+    WRONG(h->sums = 3, "sums")
+    WRONG((h->sums = 1, h->status_buffer = 2), "sums")
+    WRONG(h->reserved[13] = 1, "reserved")
     WRONG(h->function_count++, "its length")
     WRONG(h->function_count = UINT32_MAX, "its length")
     WRONG(h->name_bytes = UINT32_MAX, "its length")
     WRONG(h->run = h->prologue, "out of order")
-    uint32_t *begins = words + 16 + h->constant_count + (h->code_bytes + 3) / 4;
+    uint32_t *begins = words + sizeof *h / 4 + h->constant_count + (h->code_bytes + 3) / 4;
     char *name = (char *)(begins + 1);
     assert_true(h->function_count == 1 && h->name_bytes == sizeof "add" && !strcmp(name, "add"));
     WRONG(begins[0] = h->run, "out of order")
@@ -500,7 +502,7 @@ static void wrong_headers_are_refused(void **state)
     memcpy(words, code.words, 4 * code.word_count);
     for (size_t count = 0; count < code.word_count; count++) {
         desc.word_count = count;
-        refused(&n, &desc, count < 16 ? "shorter than a header" : "its length");
+        refused(&n, &desc, count < sizeof *h / 4 ? "shorter than a header" : "its length");
     }
     desc.word_count = code.word_count;
     desc.buffer_count = X86_BUFFERS_MOST + 1;

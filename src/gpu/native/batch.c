@@ -2,8 +2,12 @@
  * Batches: a list of commands that becomes one job of the pool; each command is a task, so one ends before
  * the next one begins.
  *
- * A block is as many invocations as a kernel has lanes, or some kilobytes of a fill or copy. Before a thread
- * runs blocks of a kernel for the first time in a task, it prepares its workspace. */
+ * A block is as many invocations as a kernel has lanes, some kilobytes of a fill or copy, or some sums.
+ * Before a thread runs blocks of a kernel for the first time in a task, it prepares its workspace.
+ *
+ * A kernel that adds to a buffer of sums (x86.h) adds to an array of the thread's own, if the buffer is not
+ * too large; another command behind it adds these arrays to the buffer. Integers add up to the same bits
+ * whoever adds them when. */
 #include "gpu/native/internal.h"
 
 #include <string.h>
@@ -11,7 +15,11 @@
 #include <immintrin.h>
 #endif
 
-enum { BLOCK_BYTES = 64 << 10 };
+enum {
+    BLOCK_BYTES = 64 << 10,
+    BLOCK_SUMS = 4 << 10,
+    OWN_SUMS_MOST = 128 << 10 /* adding up more takes longer than short dispatches do: 1 MiB a thread */
+};
 
 struct native_command {
     uint32_t blocks;
@@ -22,6 +30,9 @@ struct native_command {
     void **buffers;
     uint32_t *sizes; /* of these, in words */
     uint32_t *uniforms;
+    bool own_sums;
+    /* of one that adds up sums: the dispatch whose they are */
+    const native_command *of;
     /* of a fill or a copy; `from` of a fill is NULL */
     char *to;
     const char *from;
@@ -61,6 +72,12 @@ static void prepare(native_workspace *w, const native_command *c, uint32_t turn)
     memcpy(memory + X86_WORKSPACE_SIZES, c->sizes, k->header.buffer_count * sizeof *c->sizes);
     memcpy(memory + X86_WORKSPACE_UNIFORMS, c->uniforms, k->header.uniform_count * sizeof *c->uniforms);
     memcpy(memory + X86_WORKSPACE_RAYS, &w->rays, sizeof w->rays);
+    uint32_t shared = !c->own_sums && native_device_of(k->head.device)->candidate->threads > 1;
+    memcpy(memory + X86_WORKSPACE_SHARED, &shared, sizeof shared);
+    if (c->own_sums)
+        memcpy(memory + X86_WORKSPACE_BUFFERS + (k->header.sums - 1) * sizeof w->sums, &w->sums,
+               sizeof w->sums);
+    w->summed = c;
     if (w->serial != k->serial)
         memcpy(memory + X86_WORKSPACE_CONSTANTS, k->constants, 4 * (size_t)k->header.constant_count);
     w->serial = k->serial;
@@ -84,6 +101,33 @@ static void run_kernel(const native_task *t, uint32_t thread, uint32_t turn, uin
         k->run(w->memory, (uint32_t)at, now);
     }
     leave_arithmetic(before);
+}
+
+/* Adds what the threads have summed to the buffer. */
+static void run_sum(const native_task *t, uint32_t thread, uint32_t turn, uint32_t first, uint32_t count)
+{
+    const native_command *c = t->data, *of = c->of;
+    const x86_header *h = &of->kernel->header;
+    const native_device *d = native_device_of(of->kernel->head.device);
+    uint64_t *sums = of->buffers[h->sums - 1];
+    uint32_t from = first * BLOCK_SUMS, to = from + count * BLOCK_SUMS, all = of->sizes[h->sums - 1] / 2,
+             outside = 0;
+    (void)thread, (void)turn;
+    to = to < all ? to : all;
+    for (uint32_t k = 0; k < d->candidate->threads; k++) {
+        uint64_t *own = d->workspaces[k].sums;
+        if (d->workspaces[k].summed != of)
+            continue;
+        for (uint32_t i = from; i < to; i++) {
+            if (own[i] == 0)
+                continue;
+            sums[i] += own[i], own[i] = 0;
+            outside += (uint32_t)(sums[i] >> 32) + (1u << X86_SUM_BITS) >= 2u << X86_SUM_BITS;
+        }
+    }
+    if (outside)
+        __atomic_fetch_add((uint32_t *)of->buffers[h->status_buffer] + h->overflow_word, outside,
+                           __ATOMIC_RELAXED);
 }
 
 /* The bytes of some blocks. */
@@ -150,6 +194,27 @@ bl_result native_batch_begin(gpu_batch *head, bl_error *err)
     return BL_OK;
 }
 
+/* Where threads sum apart from each other, they are added up behind the dispatch. */
+static bl_result add_sums(gpu_batch *head, native_command *dispatch, bl_error *err)
+{
+    native_device *d = native_device_of(head->device);
+    const native_kernel *k = dispatch->kernel;
+    const x86_header *h = &k->header;
+    if (h->sums == 0)
+        return BL_OK;
+    uint32_t sums = dispatch->sizes[h->sums - 1] / 2;
+    if (h->overflow_word >= dispatch->sizes[h->status_buffer])
+        return error_set(err, BL_ERROR_ARGUMENT, "kernel '%s': no word %u in its status buffer",
+                         k->head.label, h->overflow_word);
+    if (d->candidate->threads == 1 || sums == 0 || sums > OWN_SUMS_MOST)
+        return BL_OK;
+    TRY(native_reserve_sums(d, sums, err));
+    dispatch->own_sums = true;
+    *add(head) = (native_command){
+        .blocks = (sums + BLOCK_SUMS - 1) / BLOCK_SUMS, .run = run_sum, .kernel = k, .of = dispatch};
+    return BL_OK;
+}
+
 bl_result native_batch_dispatch(gpu_batch *head, gpu_kernel *k, gpu_buffer *const *buffers,
                                 const uint32_t *push, uint64_t invocations, bl_error *err)
 {
@@ -175,7 +240,7 @@ bl_result native_batch_dispatch(gpu_batch *head, gpu_kernel *k, gpu_buffer *cons
     c->uniforms = arena_alloc(&b->memory, k->push_words * sizeof *c->uniforms + 1);
     if (k->push_words)
         memcpy(c->uniforms, push, k->push_words * sizeof *c->uniforms);
-    return BL_OK;
+    return add_sums(head, c, err);
 }
 
 void native_batch_fill(gpu_batch *head, gpu_buffer *buffer, uint64_t offset, uint64_t size, uint32_t word)

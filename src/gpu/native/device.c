@@ -157,7 +157,8 @@ static void destroy(gpu_device *head)
     native_device *d = native_device_of(head);
     native_pool_destroy(d->pool);
     for (uint32_t k = 0; d->workspaces && k < d->candidate->threads; k++)
-        free(d->workspaces[k].memory), native_rays_destroy(d->workspaces[k].rays);
+        free(d->workspaces[k].memory), native_rays_destroy(d->workspaces[k].rays),
+            free(d->workspaces[k].sums);
     free(d->workspaces);
 }
 
@@ -173,7 +174,8 @@ bl_result native_reserve_workspaces(native_device *d, uint32_t bytes, bl_error *
                              d->candidate->threads);
         memset(memory, 0, bytes);
         free(d->workspaces[k].memory);
-        d->workspaces[k] = (native_workspace){.memory = memory, .rays = d->workspaces[k].rays};
+        d->workspaces[k] = (native_workspace){
+            .memory = memory, .rays = d->workspaces[k].rays, .sums = d->workspaces[k].sums};
     }
     d->workspace_bytes = bytes;
     return BL_OK;
@@ -193,6 +195,23 @@ bl_result native_reserve_rays(native_device *d, uint32_t stack, bl_error *err)
         d->workspaces[k].rays = rays;
     }
     d->ray_stack = stack;
+    return BL_OK;
+}
+
+bl_result native_reserve_sums(native_device *d, uint32_t sums, bl_error *err)
+{
+    if (sums <= d->sums)
+        return BL_OK;
+    native_pool_drain(d->pool);
+    for (uint32_t k = 0; k < d->candidate->threads; k++) {
+        uint64_t *memory = calloc(sums + X86_PADDING / sizeof *memory, sizeof *memory);
+        if (!memory)
+            return error_set(err, BL_ERROR_MEMORY, "no memory for %u sums of each of %u threads", sums,
+                             d->candidate->threads);
+        free(d->workspaces[k].sums);
+        d->workspaces[k].sums = memory;
+    }
+    d->sums = sums;
     return BL_OK;
 }
 

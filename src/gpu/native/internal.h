@@ -22,6 +22,8 @@ typedef struct native_workspace {
     uint64_t serial;          /* of the kernel whose constants are there; 0: none */
     uint32_t turn;            /* of the task for which it has been prepared */
     struct native_rays *rays; /* hierarchy.h; NULL: no hierarchy has been made */
+    uint64_t *sums;           /* in the place of a buffer of sums (x86.h), 0 between dispatches; NULL: none */
+    const struct native_command *summed; /* the dispatch to which what is in `sums` belongs */
 } native_workspace;
 
 typedef struct native_device {
@@ -31,6 +33,7 @@ typedef struct native_device {
     native_workspace *workspaces; /* one for each thread */
     uint32_t workspace_bytes;     /* of each: what the largest kernel so far wants */
     uint32_t ray_stack;           /* of each: what the deepest hierarchy so far wants */
+    uint32_t sums;                /* of each: what the largest buffer of sums so far has */
     uint64_t kernels_made;        /* serials of kernels */
 } native_device;
 
@@ -40,6 +43,9 @@ static inline native_device *native_device_of(gpu_device *d) { return (native_de
 bl_result native_reserve_workspaces(native_device *d, uint32_t bytes, bl_error *err);
 /* Makes all threads able to trace rays through hierarchies whose stack is at most so large. As before. */
 bl_result native_reserve_rays(native_device *d, uint32_t stack, bl_error *err);
+
+/* Gives all threads an array of at least so many sums. As before. */
+bl_result native_reserve_sums(native_device *d, uint32_t sums, bl_error *err);
 
 /* ---- memory.c ---- */
 

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 enum { HEADER_WORDS = sizeof(x86_header) / 4, CONSTANT_ROUND = 16, WORKSPACE_MOST = 64 << 20 };
-_Static_assert(sizeof(x86_header) == 64, "constants are aligned as the header is");
+_Static_assert(sizeof(x86_header) % 64 == 0, "constants are aligned as the header is");
 
 /* ---- checks ---- */
 
@@ -63,8 +63,11 @@ static bl_result check_sizes(const gpu_kernel *k, const x86_header *h, size_t wo
         return refuse(k, "it uses more buffers or uniforms than it is given", err);
     if (h->has_rays > 1 || h->refills > 1)
         return refuse(k, "its header has a wrong flag", err);
-    if (h->reserved)
-        return refuse(k, "the reserved word is not zero", err);
+    if (h->sums > h->buffer_count || (h->sums && h->status_buffer >= h->buffer_count))
+        return refuse(k, "it sums to buffers that it does not use", err);
+    for (uint32_t i = 0; i < sizeof h->reserved / sizeof *h->reserved; i++)
+        if (h->reserved[i])
+            return refuse(k, "a reserved word is not zero", err);
     return BL_OK;
 }
 

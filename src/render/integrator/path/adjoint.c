@@ -19,7 +19,7 @@ static void values_of(walk *w, const walk_vertex *v, const walk_position *at, co
 {
     color lit[4];
     if (!w->polarized) {
-        walk_values(w, v, false, &k->for_light, &k->for_sample);
+        walk_values_where(w, v, &k->for_light, &k->for_sample);
         return;
     }
     k->polarized = polarized_at(w, v, at, b->basis);
@@ -39,12 +39,12 @@ contribution contribute(walk *w, const walk_vertex *v, const walk_position *at, 
     values_of(w, v, at, b, &k);
     if (w->plan->scene->emitters.count == 0)
         return k;
-    k.hit_radiance = walk_radiance(w, v->hit, false);
+    k.hit_radiance = walk_radiance_where(w, v->hit);
     k.hit = color_scale(t, k.hit_radiance, v->hit_mis);
     if (w->polarized)
         k.hit = color_mul(t, k.hit, b->row[0]);
     if (w->next_event) {
-        k.light_radiance = walk_radiance(w, v->light, false);
+        k.light_radiance = walk_radiance_where(w, v->light);
         k.light_scale = walk_light_scale(w, v, at, false);
         k.light = color_mul(t, color_mul(t, k.light_radiance, k.for_light), k.light_scale);
     }

@@ -341,7 +341,7 @@ static void scatter(walk *w, const light_position *at, const light_connection *c
     v->wi = frame_to_local(t, v->frame, v3_neg(t, at->d)), v->to_light = frame_to_local(t, v->frame, c->to);
     v->u_roulette = r.u[3];
     ir_ref toward_pdf;
-    walk_sample_bsdf(w, v, r.u[0], r.u[1], r.u[2], &toward_pdf);
+    walk_sample_bsdf(w, v, (ir_ref){0}, r.u[0], r.u[1], r.u[2], &toward_pdf);
     l->next_d = v3_normalize(t, frame_to_world(t, v->frame, v->wo));
     ir_ref sensor_adjoint = light_weigh(w, at->d, c, l);
     ir_ref scatters = ir_and(f, ir_gt(f, toward_pdf, t_f32(t, 0)), ir_gt(f, sensor_adjoint, t_f32(t, 0)));

@@ -182,7 +182,7 @@ own_draw own_bsdf_sample(own_trace *t, uint32_t on, const ir_ref u[3])
     ir_ref unused;
     draw.kind = OWN_BSDF_DRAW;
     draw.v.to_light = draw.v.wi;
-    walk_sample_bsdf(w, &draw.v, u[0], u[1], u[2], &unused);
+    walk_sample_bsdf(w, &draw.v, (ir_ref){0}, u[0], u[1], u[2], &unused);
     return (own_draw){
         .d = v3_normalize(&w->t, frame_to_world(&w->t, draw.v.frame, draw.v.wo)),
         .pdf = draw.v.sample.pdf,
@@ -247,7 +247,7 @@ own_draw own_light_sample(own_trace *t, uint32_t on, const ir_ref u[3])
     };
     if (w->plan->scene->emitters.count > 0 && w->next_event) {
         random4 numbers = {{u[0], u[1], u[2], u[2]}};
-        light_choose(w, &draw.v, &numbers, &r.d, &r.pdf);
+        light_choose(w, &draw.v, &numbers, (ir_ref){0}, &r.d, &r.pdf);
         draw.v.light_d = r.d, draw.v.light.there = ir_bool(tr->f, true);
         r.distance = draw.v.light.distance, r.delta = light_is_delta(w, draw.v.light.cls);
         r.pdf = ir_mul(tr->f, r.pdf, draw.v.light_probability);

@@ -30,9 +30,10 @@ frame walk_frame(walk *w, const walk_vertex *v, const interaction *si);
 bsdf_sample walk_sample_at(walk *w, const interaction *si, const walk_position *at, ir_ref block);
 /* bool: there is a surface, and the sample goes straight on. */
 ir_ref walk_is_through(tracer *t, const interaction *si, const bsdf_sample *s);
-/* Sets v->sample from v's material and three random numbers. *light_pdf: the density of that sampling for the
- * direction v->to_light. */
-void walk_sample_bsdf(walk *w, walk_vertex *v, ir_ref u_lobe, ir_ref u1, ir_ref u2, ir_ref *light_pdf);
+/* Sets v->sample from v's material and three random numbers, wanted or not as walk_call has it. *light_pdf:
+ * the density of that sampling for the direction v->to_light. */
+void walk_sample_bsdf(walk *w, walk_vertex *v, ir_ref when, ir_ref u_lobe, ir_ref u1, ir_ref u2,
+                      ir_ref *light_pdf);
 /* The density of that sampling for the direction wo, where the path comes from wi. Both are local and lead
  * away from v. */
 ir_ref walk_bsdf_density(walk *w, const walk_vertex *v, vec3 wi, vec3 wo);
@@ -112,11 +113,15 @@ bool walk_move_light(walk *w, walk_light *light, ir_ref *factor);
 /* The radiance of a light. It is black where the light is not there. If differentiated, it has derivatives
  * (or comes from the frozen values). */
 color walk_radiance(walk *w, walk_light light, bool differentiated);
+/* The radiance where the light is there; elsewhere it may be 0 (walk_spares). */
+color walk_radiance_where(walk *w, walk_light light);
 /* The arguments by which bsdf_value is called at a vertex; detached, so that they stay, if the value is to be
  * differentiated. */
 bsdf_value_arguments walk_value_arguments(walk *w, const walk_vertex *v, bool detached);
 /* The material's values at a vertex: toward the sampled light, and of the sampled direction. */
 void walk_values(walk *w, const walk_vertex *v, bool differentiated, color *for_light, color *for_sample);
+/* The values where the path goes on; elsewhere they may be 0 (walk_spares). */
+void walk_values_where(walk *w, const walk_vertex *v, color *for_light, color *for_sample);
 /* The factor of the sampled light's radiance and the material's value for it: the light's weight times the
  * transmittance up to it. at: the position before the vertex. If differentiated, the transmittance is
  * differentiated. It then has loops, so it is not for reverse mode. */

@@ -57,10 +57,10 @@ walk_vertex radiance_vertex(walk *w, radiance_walk *p, ir_ref *alive)
     radiance_cross(w, p, &v);
     color for_light, for_sample, lit[4] = {0};
     if (!w->polarized)
-        walk_values(w, &v, false, &for_light, &for_sample);
+        walk_values_where(w, &v, &for_light, &for_sample);
     bool lights = w->plan->scene->emitters.count > 0;
     if (lights) {
-        color hit = color_scale(t, walk_radiance(w, v.hit, false), v.hit_mis);
+        color hit = color_scale(t, walk_radiance_where(w, v.hit), v.hit_mis);
         for (uint32_t c = 0; c < t->channels; c++)
             p->radiance.c[c] = t_mad(t, p->beta.c[c], hit.c[c], p->radiance.c[c]);
         for (int j = 0; j < 3 && p->whole; j++)
@@ -69,14 +69,14 @@ walk_vertex radiance_vertex(walk *w, radiance_walk *p, ir_ref *alive)
     if (w->polarized)
         polarized_pass(w, &v, p, t_ratio(t, t_f32(t, 1), v.sample.pdf), lit);
     if (lights && w->next_event && w->polarized) {
-        color seen = color_mul(t, walk_radiance(w, v.light, false), walk_light_scale(w, &v, &p->at, false));
+        color seen = color_mul(t, walk_radiance_where(w, v.light), walk_light_scale(w, &v, &p->at, false));
         for (uint32_t c = 0; c < t->channels; c++)
             p->radiance.c[c] = t_mad(t, lit[0].c[c], seen.c[c], p->radiance.c[c]);
         for (int j = 0; j < 3 && p->whole; j++)
             p->entries[j] = color_add(t, p->entries[j], color_mul(t, lit[1 + j], seen));
     } else if (lights && w->next_event) {
         color scale = walk_light_scale(w, &v, &p->at, false),
-              direct = color_mul(t, color_mul(t, walk_radiance(w, v.light, false), for_light), scale);
+              direct = color_mul(t, color_mul(t, walk_radiance_where(w, v.light), for_light), scale);
         for (uint32_t c = 0; c < t->channels; c++)
             p->radiance.c[c] = t_mad(t, p->beta.c[c], direct.c[c], p->radiance.c[c]);
     }

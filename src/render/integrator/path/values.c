@@ -123,6 +123,38 @@ void walk_values(walk *w, const walk_vertex *v, bool differentiated, color *for_
         *for_sample = color_scale(t, *for_sample, by.sample);
 }
 
+/* From a branch, where it was computed; 0 elsewhere. */
+static color leave_branch(walk *w, ir_ref branch, color c)
+{
+    for (uint32_t k = 0; k < w->t.channels; k++)
+        c.c[k] = ir_phi(w->t.f, branch, c.c[k], t_f32(&w->t, 0));
+    return c;
+}
+
+color walk_radiance_where(walk *w, walk_light light)
+{
+    if (!walk_spares(w))
+        return walk_radiance(w, light, false);
+    ir_ref branch = ir_if(w->t.f, light.there);
+    color r = walk_radiance(w, light, false);
+    ir_else(w->t.f);
+    ir_endif(w->t.f);
+    return leave_branch(w, branch, r);
+}
+
+void walk_values_where(walk *w, const walk_vertex *v, color *for_light, color *for_sample)
+{
+    if (!walk_spares(w)) {
+        walk_values(w, v, false, for_light, for_sample);
+        return;
+    }
+    ir_ref branch = ir_if(w->t.f, v->goes_on);
+    walk_values(w, v, false, for_light, for_sample);
+    ir_else(w->t.f);
+    ir_endif(w->t.f);
+    *for_light = leave_branch(w, branch, *for_light), *for_sample = leave_branch(w, branch, *for_sample);
+}
+
 color walk_light_scale(walk *w, const walk_vertex *v, const walk_position *at, bool differentiated)
 {
     tracer *t = &w->t;

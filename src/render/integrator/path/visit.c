@@ -13,7 +13,8 @@
 
 /* ---- the vertex ---- */
 
-void walk_sample_bsdf(walk *w, walk_vertex *v, ir_ref u_lobe, ir_ref u1, ir_ref u2, ir_ref *light_pdf)
+void walk_sample_bsdf(walk *w, walk_vertex *v, ir_ref when, ir_ref u_lobe, ir_ref u1, ir_ref u2,
+                      ir_ref *light_pdf)
 {
     BL_ASSERT(ir_made(w->t.f, v->wi.x) && ir_made(w->t.f, v->to_light.x),
               "directions come before the sample");
@@ -38,7 +39,7 @@ void walk_sample_bsdf(walk *w, walk_vertex *v, ir_ref u_lobe, ir_ref u1, ir_ref 
     bsdf_sample_results r = {.roughness = {0}};
     ref_list in = refs_for(v->bsdf_record), out = refs_results();
     bsdf_sample_visit(w, &in, &a), collision_z_visit(w, &in, &a.collision_z);
-    ir_call(w->t.f, v->bsdf_class, w->fn.bsdf_sample, walk_scatterers(w), in.at, in.count, out.at);
+    walk_call(w, when, v->bsdf_class, w->fn.bsdf_sample, walk_scatterers(w), &in, out.at);
     bsdf_sample_results_visit(w, &out, &r);
     *light_pdf = r.light_pdf, v->sample = r.sample, v->wo = r.sample.wo;
     if (w->disperses)
@@ -51,7 +52,7 @@ ir_ref walk_bsdf_density(walk *w, const walk_vertex *v, vec3 wi, vec3 wo)
     walk_vertex toward = *v;
     ir_ref half = t_f32(&w->t, 0.5f), density; /* Which sample is taken does not matter. */
     toward.wi = wi, toward.to_light = wo;
-    walk_sample_bsdf(w, &toward, half, half, half, &density);
+    walk_sample_bsdf(w, &toward, (ir_ref){0}, half, half, half, &density);
     return density;
 }
 
@@ -170,8 +171,19 @@ bsdf_sample walk_sample_at(walk *w, const interaction *si, const walk_position *
     v.bsdf_class = t_word(t, si->shape, SHAPE_BSDF_CLASS),
     v.bsdf_record = t_word(t, si->shape, SHAPE_BSDF_RECORD);
     v.wi = frame_to_local(t, v.frame, v3_neg(t, at->d));
-    walk_sample_bsdf(w, &v, r.u[0], r.u[1], r.u[2], &unused);
+    walk_sample_bsdf(w, &v, (ir_ref){0}, r.u[0], r.u[1], r.u[2], &unused);
     return v.sample;
+}
+
+/* bool: the material has a lobe that is not discrete, which may scatter what a light sends. */
+static ir_ref has_smooth_lobe(walk *w, ir_ref cls)
+{
+    ir_func *f = w->t.f;
+    ir_ref has = ir_bool(f, true);
+    for (uint32_t i = 0; i < w->plan->bsdfs.count; i++)
+        if (bsdf_of(w->plan->bsdfs.data[i])->pdf == bsdf_no_density)
+            has = ir_and(f, has, ir_ne(f, cls, t_u32(&w->t, i)));
+    return has;
 }
 
 walk_vertex walk_visit(walk *w, walk_position at)
@@ -194,6 +206,7 @@ walk_vertex walk_visit(walk *w, walk_position at)
     if (w->bends && lights) /* a curve without an end finds nothing */
         v.hit.there = ir_and(f, v.hit.there, ir_or(f, v.si.valid, ir_not(f, v.curve.bends)));
     v.goes_on = w->media ? ir_or(f, v.si.valid, v.flight.collides) : v.si.valid;
+    ir_ref scatters = v.goes_on;
     if (s->max_depth >= 0)
         v.goes_on =
             ir_and(f, v.goes_on, ir_lt(f, ir_add(f, at.depth, one), t_u32(t, (uint32_t)s->max_depth)));
@@ -213,13 +226,15 @@ walk_vertex walk_visit(walk *w, walk_position at)
     vec3 d = v.si.ns;
     ir_ref light_pdf = zero, bsdf_pdf;
     if (w->next_event && lights)
-        light_choose(w, &v, &r1, &d, &light_pdf);
+        light_choose(w, &v, &r1, ir_and(f, v.goes_on, has_smooth_lobe(w, v.bsdf_class)), &d, &light_pdf);
     v.light_d = d;
     v.to_light = frame_to_local(t, v.frame, d);
     v.share = w->media ? v.flight.share : at.share;
     if (w->disperses) /* a scene with fields, whose march takes this number, has no wavelengths */
         v.hero = dispersion_hero(w, v.share, r2.u[3]);
-    walk_sample_bsdf(w, &v, r2.u[0], r2.u[1], r2.u[2], &bsdf_pdf);
+    if (!w->volumetric) /* else there may be a null lobe, which goes on at the last segment, too */
+        scatters = v.goes_on;
+    walk_sample_bsdf(w, &v, scatters, r2.u[0], r2.u[1], r2.u[2], &bsdf_pdf);
     v.light_weight = zero;
     if (w->next_event && lights) {
         /* No ray is traced to a light that is seen from its dark side, or to which the material scatters

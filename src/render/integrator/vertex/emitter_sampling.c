@@ -100,6 +100,20 @@ void light_locate(walk *w, const walk_light *light, vec2 *uv)
     uv->x = located(&t, is, uv->x, far.x), uv->y = located(&t, is, uv->y, far.y);
 }
 
+/* Where the light could have been sampled, too. */
+static ir_ref hit_weight(walk *w, walk_vertex *v, walk_position at)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    if (!walk_spares(w))
+        return power_heuristic(t, at.pdf, light_hit_pdf(w, v, at));
+    ir_ref branch = ir_if(f, ir_and(f, v->hit.there, ir_not(f, at.delta)));
+    ir_ref weight = power_heuristic(t, at.pdf, light_hit_pdf(w, v, at));
+    ir_else(f);
+    ir_endif(f);
+    return ir_phi(f, branch, weight, t_f32(t, 0));
+}
+
 void light_find_emission(walk *w, walk_vertex *v, walk_position at)
 {
     tracer *t = &w->t;
@@ -133,7 +147,7 @@ void light_find_emission(walk *w, walk_vertex *v, walk_position at)
         v->hit.facing = ir_or(f, v->hit.facing, ir_not(f, v->si.valid));
     ir_ref mis = t_f32(t, 1);
     if (w->next_event)
-        mis = ir_select(f, at.delta, mis, power_heuristic(t, at.pdf, light_hit_pdf(w, v, at)));
+        mis = ir_select(f, at.delta, mis, hit_weight(w, v, at));
     v->hit_mis = ir_select(f, v->hit.there, mis, zero);
 }
 
@@ -196,10 +210,8 @@ ir_ref light_pick(walk *w, const vec3 *from, ir_ref u, picked_light *picked)
     return w->plan->lights_tabled ? probability : t_f32(t, 1 / (float)n);
 }
 
-void light_choose(walk *w, walk_vertex *v, const random4 *r, vec3 *d, ir_ref *pdf)
+void light_choose(walk *w, walk_vertex *v, const random4 *r, ir_ref when, vec3 *d, ir_ref *pdf)
 {
-    tracer *t = &w->t;
-    ir_func *f = t->f;
     BL_ASSERT(ir_made(w->t.f, v->si.p.x), "a light is sampled from a vertex that has no place");
     picked_light picked;
     v->light_probability = light_pick(w, &v->si.p, r->u[0], &picked);
@@ -208,7 +220,7 @@ void light_choose(walk *w, walk_vertex *v, const random4 *r, vec3 *d, ir_ref *pd
     emitter_sample s = {0};
     ref_list in = refs_for(v->light.record), out = refs_results();
     emitter_sample_visit(&in, &a);
-    ir_call(f, v->light.cls, w->fn.emitter_sample, w->plan->emitters.count, in.at, in.count, out.at);
+    walk_call(w, when, v->light.cls, w->fn.emitter_sample, w->plan->emitters.count, &in, out.at);
     emitter_sample_results_visit(w, &out, &s);
     *d = s.d, *pdf = s.pdf;
     if (w->smooth)

@@ -42,6 +42,37 @@ void refs_shift(walk *w, ir_ref condition, ref_list *at, const ref_list *now, co
             at->at[k] = walk_shifted(w, condition, at->at[k], now->at[k], before->at[k]);
 }
 
+/* ---- calls ---- */
+
+bool walk_spares(const walk *w)
+{
+    const plan *p = w->plan;
+    bool moves = plan_attaches_paths(p) || plan_moves_segments(p) || p->moves || w->polarized;
+    bool image = w->pass == RENDER_PRIMAL || w->pass == RENDER_VARIANCE;
+    bool replay = w->pass == RENDER_GRADIENT || w->pass == RENDER_REPLAY || w->pass == RENDER_ADJOINT;
+    return !moves && (image || (replay && p->scene->method == METHOD_REPLAY));
+}
+
+void walk_call(walk *w, ir_ref when, ir_ref selector, ir_func *const *targets, uint32_t target_count,
+               const ref_list *in, ir_ref *results)
+{
+    ir_func *f = w->t.f;
+    bool spares = !ir_is_none(when) && walk_spares(w);
+    ir_ref branch = {0};
+    if (spares)
+        branch = ir_if(f, when);
+    ir_call(f, selector, targets, target_count, in->at, in->count, results);
+    if (!spares)
+        return;
+    ir_else(f);
+    ir_endif(f);
+    for (uint32_t k = 0; k < targets[0]->results.count; k++) {
+        ir_type type = ir_type_of(f, results[k]);
+        ir_ref none = type == IR_F32 ? ir_f32(f, 0) : type == IR_BOOL ? ir_bool(f, false) : ir_u32(f, 0);
+        results[k] = ir_phi(f, branch, results[k], none);
+    }
+}
+
 /* ---- single fields ---- */
 
 /* A field that is written without a value is an error of the trace, where the call or the return is recorded:

@@ -44,6 +44,16 @@ void refs_rewind(ref_list *l, refs_way way);
 void refs_detach(walk *w, ref_list *l);
 void refs_shift(walk *w, ir_ref condition, ref_list *at, const ref_list *now, const ref_list *before);
 
+/* Calls that the vertex of a walk leaves out where nobody needs their results. Devices then skip a call that
+ * no lane needs, and lanes that do not need it read nothing. `walk_spares` is false where derivatives may run
+ * in all lanes, and want all results: where parameters move what the path meets, and in passes that check.
+ * Both kernels of path replay find the same, so that a path's hash is the same in both. */
+bool walk_spares(const walk *w);
+/* ir_call, whose results are 0 where `when` is false; when: none, or a walk that does not spare: everywhere.
+ */
+void walk_call(walk *w, ir_ref when, ir_ref selector, ir_func *const *targets, uint32_t target_count,
+               const ref_list *in, ir_ref *results);
+
 /* A field of a list. Visits are made of these. */
 void refs_field(ref_list *l, ir_type type, ir_ref *field);
 void refs_number(ref_list *l, ir_ref *field); /* f32 */

@@ -69,9 +69,9 @@ ir_ref light_is_environment(walk *w, ir_ref cls); /* bool */
 ir_ref light_is_delta(walk *w, ir_ref cls);       /* bool */
 ir_ref light_is_on_shape(walk *w, ir_ref cls);    /* bool */
 ir_ref light_occluded(walk *w, const ray *r); /* bool: the ray meets something; not if its tmax is negative */
-/* Samples a light and sets v->light, except whether it is seen from the vertex. *d: unit direction toward the
- * light, in the world; *pdf: density of d. */
-void light_choose(walk *w, walk_vertex *v, const random4 *r, vec3 *d, ir_ref *pdf);
+/* Samples a light, wanted or not as walk_call has it, and sets v->light, except whether it is seen from the
+ * vertex. *d: unit direction toward the light, in the world; *pdf: density of d. */
+void light_choose(walk *w, walk_vertex *v, const random4 *r, ir_ref when, vec3 *d, ir_ref *pdf);
 /* bool: nothing is between si and the point at that distance along d. A ray is traced only where `wanted`. */
 ir_ref light_unoccluded(walk *w, const interaction *si, vec3 d, ir_ref distance, ir_ref wanted);
 /* The MIS weight of the sampled light, over the density of its choice and its direction. light_pdf: of the
