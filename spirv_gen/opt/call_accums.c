@@ -3,7 +3,8 @@
  * instead, and the caller adds. Each ACCUM becomes some forty ops when it is lowered (accumulate.c), in every
  * body, and CPU devices run all bodies; so one for each place in the longest list of a target takes the place
  * of one for each of all targets. In an entry function, moreover, it can be summed privately: where sums are
- * private, they leave all calls of the entry, of one target, too.
+ * private, they leave all calls of the entry, of one target, too (not for devices that share out registers:
+ * there it made kernels spill).
  *
  * Only ACCUMs leave behind which their function does nothing that could see the difference: the order of what
  * is added to a word, and the sum that a read finds, stay what they were. A target with fewer of them returns
@@ -137,7 +138,7 @@ ir_module *opt_call_accums(const ir_module *m, const opt_options *o)
         .buffer = memory_need_zeroed(count + 1, sizeof *a.buffer),
         .pays = memory_need_zeroed(count + 1, sizeof *a.pays),
     };
-    if (opt_sums_privately(m, o))
+    if (opt_sums_privately(m, o) && !o->few_live) /* what is returned lives until it is added */
         find_paying(&a, m->entry);
     for (uint32_t k = 0; k < count; k++)
         if (a.groups.reached[k] == OPT_CALLED)
