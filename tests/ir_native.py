@@ -16,7 +16,7 @@ CORNELL, CLOSED = (os.path.join(SOURCE, path) for path in ("assets/cornell/scene
                                                            "assets/papers/closed.xml"))
 SMALL = ["-D", "resolution=8"]
 CODE = re.compile(r"^ *([0-9a-f]+)  ([0-9a-f]+) +([a-z.].*)$")
-HEADER_WORDS, CONSTANT_COUNT, CODE_BYTES = 16, 5, 6 # x86_header
+HEADER_WORDS, CONSTANT_COUNT, CODE_BYTES = 32, 5, 6 # x86_header
 MNEMONICS = {"add f32": "vaddps", "mul f32": "vmulps", "sub f32": "vsubps", "sqrt f32": "vsqrtps",
              "endloop": "jmp L", "call ": "call ", "ray_closest": "begin"} # in the code of such instructions
 
@@ -99,7 +99,7 @@ class Listing:
 def words_of_code(path):
     with open(path, "rb") as f:
         words = f.read()
-    header = struct.unpack("<16I", words[:4 * HEADER_WORDS])
+    header = struct.unpack("<%dI" % HEADER_WORDS, words[:4 * HEADER_WORDS])
     begin = 4 * (HEADER_WORDS + (header[CONSTANT_COUNT] + 15) // 16 * 16)
     return words[begin:begin + header[CODE_BYTES]]
 

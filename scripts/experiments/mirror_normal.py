@@ -9,9 +9,9 @@ import numpy as np
 import report
 
 WAYS = [("prb", "attached"), ("prb_detached", "detached")]
-# what, scene, parameter, rate, samples per pixel, defines
-CASES = [("mirror", "mirror.xml", "normals.data", 0.015, 4, []),
-         ("glass", "panels.xml", "clear.normalmap.data", 0.006, 64, ["-D", "lens=clear", "-D", "look=0, 0.2, 4"])]
+# what, scene, parameter, rate, samples per pixel, whether losses are so far from 0 that a logarithm shows them, defines
+CASES = [("mirror", "mirror.xml", "normals.data", 0.015, 4, True, []),
+         ("glass", "panels.xml", "clear.normalmap.data", 0.006, 64, False, ["-D", "lens=clear", "-D", "look=0, 0.2, 4"])]
 
 
 def normals(texels):
@@ -30,7 +30,7 @@ def run(page, tiny):
     truth = report.read_pfm(os.path.join(report.ASSETS, "normals.pfm"))
     flat = np.broadcast_to([0.5, 0.5, 1.0], truth.shape)
     rows.append(["flat, before", *angles(flat, truth), None, None])
-    for what, scene, name, rate, spp, defines in CASES:
+    for what, scene, name, rate, spp, log, defines in CASES:
         losses = {}
         for integrator, way in WAYS:
             with tempfile.TemporaryDirectory() as folder:
@@ -43,7 +43,7 @@ def run(page, tiny):
             page.device = result["device"]
             losses[way] = list(zip(columns["step"], columns["loss"]))
             rows.append(["%s, %s" % (what, way), *angles(found, truth), columns["loss"][0], columns["loss"][-1]])
-        panels.append({"title": what, "x": "step", "y": "mean squared difference", "log_y": True, "curves": losses})
+        panels.append({"title": what, "x": "step", "y": "mean squared difference", "log_y": log, "curves": losses})
     page.write("Normal maps of a mirror and of glass", [
         "A mirror, and a pane of smooth glass, each with a normal map of %d x %d texels under a sky in which every direction has a colour of "
         "its own (`assets/papers/mirror.xml`, `panels.xml`), %d and %d samples per pixel, %d steps of Adam from a flat map. Attached path replay "
