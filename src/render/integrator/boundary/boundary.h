@@ -38,6 +38,7 @@ typedef struct boundary_point {
     ir_ref distance; /* from the viewpoint */
     ir_ref weight;   /* 1 / density of the point by length of the curve, as seen along d */
     ir_ref possible; /* the integral of the angle times boundary_wish.value over the cell, while learning */
+    ir_ref closed;   /* bool: silhouette_point.closed */
     ir_ref offset;   /* how far beside the point rays pass that miss the surface, or meet it */
 } boundary_point;
 

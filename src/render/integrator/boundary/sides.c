@@ -136,14 +136,19 @@ boundary_sides boundary_trace(walk *w, const boundary_point *b, vec3 from, const
  * surface somewhat before the edge: at about sqrt(2 R offset) of a ball of radius R. In a medium rays that
  * collide before they get there count nothing, so the others stand for what the medium lets through. Where a
  * medium emits they do count: what they meet behind the collision is the same on both sides, but not what the
- * stretch emits. */
+ * stretch emits.
+ * Where the surface goes on past the curve, at a crease or where normals turn away, both rays end near it.
+ * Else the outer one has passed a silhouette that is nearer than the offset. The inner ray at that silhouette
+ * then sees what is before the curve, and its estimate has all of the jump. */
 ir_ref boundary_seen(walk *w, const boundary_point *b, const boundary_sides *s)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
     ir_ref both = ir_bool(f, true), slack = ir_mul(f, b->offset, t_f32(t, 300)),
-           least = ir_sub(f, b->distance, slack);
-    for (int k = 0; k < 2; k++)
-        both = ir_and(f, both, ir_gt(f, s->reach[k], least));
+           least = ir_sub(f, b->distance, slack), most = ir_add(f, b->distance, slack);
+    for (int k = 0; k < 2; k++) {
+        ir_ref near = ir_or(f, b->closed, ir_lt(f, s->reach[k], most));
+        both = ir_and(f, both, ir_and(f, ir_gt(f, s->reach[k], least), near));
+    }
     return both;
 }
