@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Gradients by normals and indices of refraction against plain differences of images, from smooth to very
 rough."""
-import array
 import os
 import tempfile
 
@@ -27,9 +26,7 @@ def agreement(case, alpha, seeds, folder, page):
     what, materials, shape, depth, names, direction, step = case
     smooth = alpha == 0
     weights, towards = os.path.join(folder, "weights.pfm"), os.path.join(folder, "direction.npy")
-    with open(weights, "wb") as f:
-        f.write(b"PF\n%d %d\n-1.0\n" % (RESOLUTION, RESOLUTION)
-                + array.array("f", [1 / RESOLUTION**2, 0, 0] * RESOLUTION**2).tobytes())
+    report.write_pfm(weights, np.full((RESOLUTION, RESOLUTION, 3), [1 / RESOLUTION**2, 0, 0]))
     np.save(towards, np.array(direction, "f4"))
     s = report.backlight("check", SCENE, "-D", "resolution=%d" % RESOLUTION, "-D",
                          "material=" + materials[smooth], "-D", "alpha=%g" % (alpha or 0.1), "-D",

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Samples and time of a fit to the same error, with what makes its noise smaller or cheaper."""
-import array
 import json
 import os
 import sys
@@ -48,8 +47,7 @@ def write_scenes(folder):
     random = np.random.default_rng(1)
     with open(os.path.join(folder, "plane.xml"), "w", encoding="utf-8") as f:
         f.write(PLANE)
-    with open(os.path.join(folder, "floor.pfm"), "wb") as f:
-        f.write(b"PF\n%d %d\n-1.0\n" % (SIDE, SIDE) + array.array("f", random.uniform(0.1, 0.9, 3 * SIDE**2)).tobytes())
+    report.write_pfm(os.path.join(folder, "floor.pfm"), random.uniform(0.1, 0.9, (SIDE, SIDE, 3))[::-1])
 
 
 def fit(asset, way, share, seed, folder, page, tiny):

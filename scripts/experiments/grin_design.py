@@ -6,7 +6,6 @@ import struct
 import tempfile
 import time
 
-import montage
 import numpy as np
 
 import report
@@ -41,11 +40,6 @@ def target(shape):
     return picture * BRIGHTNESS / picture.mean()
 
 
-def write_pfm(path, picture):
-    with open(path, "wb") as f:
-        f.write(b"PF\n%d %d\n-1.0\n" % (SIDE, SIDE) + np.repeat(picture[::-1, :, None], 3, 2).astype("<f4").tobytes())
-
-
 def write_volume(path, values):
     z, y, x = values.shape
     with open(path, "wb") as f:
@@ -66,7 +60,7 @@ class Design:
         self.page, self.folder, self.spp, self.steps = page, folder, spp, 0
         self.targets = [target(moon), target(star)]
         for k in range(2):
-            write_pfm(self.path("target%d.pfm" % k), self.targets[k])
+            report.write_pfm(self.path("target%d.pfm" % k), np.repeat(self.targets[k][:, :, None], 3, 2))
 
     def path(self, name):
         return os.path.join(self.folder, name)
@@ -110,14 +104,6 @@ class Design:
                 for k in range(2)]
 
 
-def write_grey(path, picture):
-    """An 8-bit PNG of sRGB."""
-    linear = np.clip(picture, 0, 1)
-    code = np.where(linear <= .0031308, 12.92 * linear, 1.055 * linear**(1 / 2.4) - .055)
-    rgb = np.repeat(np.round(255 * code).astype(np.uint8), 3, axis=1)
-    montage.write(path, picture.shape[1], picture.shape[0], [row.tobytes() for row in rgb])
-
-
 def overview(design, values):
     """Targets over what is seen, and in the third column the index in the middle, across z and across x."""
     top = [t / 4 for t in design.targets]
@@ -146,7 +132,7 @@ def run(page, tiny):
                         [float(values.min()), float(values.max()), time.time() - began])
         rows.append(["the same, half the step", design.steps] + design.correlations(values, step=.03) +
                     [float(values.min()), float(values.max()), None])
-        write_grey(os.path.join(page.folder, "grin_design.png"), overview(design, values))
+        page.picture(np.repeat(report.screen_bytes(overview(design, values))[:, :, None], 3, 2))
     page.write("One cube, two pictures", [
         "Collimated light crosses a cube whose index of refraction varies, and falls on a wall behind it. One grid is to show a "
         "moon to light along z, and a star to light along x (Mitsuba 2, figure 10 d and e; `assets/papers/grin.xml`). Light "

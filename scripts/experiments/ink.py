@@ -4,15 +4,11 @@ Mitsuba 2 paper)."""
 import json
 import os
 import struct
-import sys
 import tempfile
 
 import numpy as np
 
 import report
-
-sys.path.insert(0, os.path.join(report.ROOT, "scripts"))
-import montage
 
 SCENE = os.path.join(report.ASSETS, "slab.xml")
 NAME, SEEN, LAYERS = "ink.albedo.data", 0.9, 8  # SEEN: half the side of what the camera sees; the slab's is 1
@@ -64,13 +60,6 @@ def table(page, spp, folder):
     return found
 
 
-def displayed(image):
-    """Bytes by the sRGB curve, each pixel four times."""
-    v = np.clip(image, 0, 1)
-    v = np.where(v <= 0.0031308, 12.92 * v, 1.055 * v**(1 / 2.4) - 0.055)
-    return np.repeat(np.repeat(np.round(255 * v).astype(np.uint8), 4, 0), 4, 1)
-
-
 def fit(path, target, side, steps, spp, folder):
     """The fitted grid, the columns of fit.csv, CPU seconds. It starts from the scene's own grid."""
     job = {"scene": SCENE, "target": target, "loss": "l1", "optimizer": {"type": "adam", "beta_2": 0.99},
@@ -88,8 +77,7 @@ def run(page, tiny):
     with tempfile.TemporaryDirectory() as folder:
         path, target = os.path.join(folder, "ink.vol"), os.path.join(folder, "target.pfm")
         shown = picture(side)
-        with open(target, "wb") as f:
-            f.write(b"PF\n%d %d\n-1.0\n" % (side, side) + shown[::-1].astype("<f4").tobytes())
+        report.write_pfm(target, shown)
         reflected = table(page, many, folder)
         write_grid(path, np.interp(wanted_grid(side), reflected, ALBEDOS))
         naive = render(page, path, side, many, folder)
@@ -98,9 +86,8 @@ def run(page, tiny):
         fitted = render(page, path, side, many, folder)
     errors = [np.abs(image - shown) for image in (naive, fitted)]
     scale = errors[0].max()
-    tiles = [displayed(i) for i in (naive, fitted, shown)] + [displayed(e / scale) for e in errors]
-    strip = np.concatenate(tiles, 1)
-    montage.write(os.path.join(page.folder, "ink.png"), strip.shape[1], strip.shape[0], [r.tobytes() for r in strip])
+    tiles = [naive, fitted, shown] + [e / scale for e in errors]
+    page.picture(report.enlarged(report.screen_bytes(np.concatenate(tiles, 1)), 4))
     rows = [[name, float(e.mean()), float(np.sqrt((e**2).mean())), float(e.max())] for name, e in zip(("extruded", "fitted"), errors)]
     page.write("The colours of a scattering slab", [
         "A slab of a scattering medium in smooth glass (`assets/papers/slab.xml`, mean free path 1 / 48 of its width, up to 64 "

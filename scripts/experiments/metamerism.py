@@ -3,15 +3,11 @@
 wavelengths, against integrals."""
 import os
 import re
-import sys
 import tempfile
 
 import numpy as np
 
 import report
-
-sys.path.insert(0, os.path.join(report.ROOT, "scripts"))
-import montage
 
 SCENE = os.path.join(report.ASSETS, "metamerism.xml")
 NM = np.arange(360, 831, 5.0)
@@ -91,12 +87,6 @@ def expected(mode, lamp, pair):
     return [colour(fine(lamp) * fine(r)) for r in pair]
 
 
-def displayed(linear):
-    """Bytes, by the sRGB curve."""
-    v = np.clip(linear, 0, 1)
-    return np.round(255 * np.where(v <= 0.0031308, 12.92 * v, 1.055 * v**(1 / 2.4) - 0.055)).astype(np.uint8)
-
-
 def run(page, tiny):
     spp, pair = 16 if tiny else 4096, reflectances()
     rows, tiles = [], []
@@ -109,10 +99,9 @@ def run(page, tiny):
                 rows.append([name, mode, *("%.4f %.4f %.4f" % tuple(c) for c in found),
                              float(np.linalg.norm(lab(found[0], white) - lab(found[1], white))),
                              float(np.linalg.norm(lab(exact[0], white) - lab(exact[1], white)))])
-                tiles[-1].append(np.repeat(np.repeat(image, 3, 0), 3, 1))
+                tiles[-1].append(image)
     shown = np.concatenate([np.concatenate(row, 1) for row in tiles], 0)
-    montage.write(os.path.join(page.folder, "metamerism.png"), shown.shape[1], shown.shape[0],
-                  [row.tobytes() for row in displayed(shown)])
+    page.picture(report.enlarged(report.screen_bytes(shown), 3))
     page.write("Metamerism", [
         "Two sheets whose reflectances have the same colour in daylight, D65: the second is the first and a wave without the "
         "parts that the eye sees in that light (`assets/papers/metamerism.xml`, %d samples per pixel). In mode `rgb` a "

@@ -4,7 +4,6 @@ image by chains of other seeds, and rays per second."""
 import os
 import tempfile
 
-import montage
 import numpy as np
 
 import metropolis_scenes
@@ -61,8 +60,7 @@ def save_grid(page, rows):
         lines.append(np.hstack([p * scale for p in pictures]))
     grid = np.vstack(lines)
     shown = np.round(255 * np.clip(grid, 0, 1)**(1 / 2.2)).astype(np.uint8)
-    montage.write(os.path.join(page.folder, "metropolis.png"), shown.shape[1], shown.shape[0],
-                  [row.tobytes() for row in shown])
+    page.picture(shown)
 
 
 def run(page, tiny):

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What experiments have in common: they run the program and leave a page, a table and a plot."""
-import array
 import csv
 import datetime
 import json
@@ -11,6 +10,7 @@ import sys
 
 import numpy as np
 
+import montage
 import plot
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
@@ -29,10 +29,31 @@ def backlight(*args, statuses=(0,)):
     return json.loads(r.stdout) if r.stdout.strip() else {}
 
 
+def write_pfm(path, image):
+    """height x width x 3, the uppermost row first."""
+    with open(path, "wb") as f:
+        f.write(b"PF\n%d %d\n-1.0\n" % (image.shape[1], image.shape[0]) + image[::-1].astype("<f4").tobytes())
+
+
 def write_ones(path, side):
     """An image of 1 / 3: as dL/dI, the loss is the sum over pixels of the mean channel."""
-    with open(path, "wb") as f:
-        f.write(b"PF\n%d %d\n-1.0\n" % (side, side) + array.array("f", [1 / 3] * (3 * side**2)).tobytes())
+    write_pfm(path, np.full((side, side, 3), 1 / 3))
+
+
+def screen_bytes(linear):
+    """Of light from 0 to 1, by the sRGB curve."""
+    v = np.clip(linear, 0, 1)
+    return np.round(255 * np.where(v <= 0.0031308, 12.92 * v, 1.055 * v**(1 / 2.4) - 0.055)).astype(np.uint8)
+
+
+def enlarged(picture, times):
+    """Each pixel so many times in both directions."""
+    return np.repeat(np.repeat(picture, times, 0), times, 1)
+
+
+def write_png(path, picture):
+    """Bytes: height x width x 3."""
+    montage.write(path, picture.shape[1], picture.shape[0], [row.tobytes() for row in picture])
 
 
 def read_pfm(path):
@@ -95,6 +116,10 @@ def read_steps(folder):
 class Page:
     def __init__(self, name, folder):
         self.name, self.folder, self.device = name, folder, None
+
+    def picture(self, picture):
+        """NAME.png beside the page; bytes, height x width x 3."""
+        write_png(os.path.join(self.folder, self.name + ".png"), picture)
 
     def write(self, title, text, header, rows, panels):
         """text: paragraphs before the table; rows: as many values as header, None where there is none."""

@@ -3,15 +3,12 @@
 import json
 import math
 import os
-import sys
 import tempfile
 
 import numpy as np
 
-import report
-
-sys.path.insert(0, os.path.join(report.ROOT, "scripts"))
 import montage
+import report
 
 SCENE = os.path.join(report.ROOT, "assets", "smoke", "scene.xml")
 NAME = "smoke.sigma_t.data"
@@ -54,9 +51,8 @@ def picture(page, folders):
     for name in names:
         width, height, rows = montage.read(name)
         tile = np.frombuffer(b"".join(rows), np.uint8).reshape(height, width, 3)
-        tiles.append(np.repeat(np.repeat(tile, 4, 0), 4, 1))
-    shown = np.concatenate(tiles, 1)
-    montage.write(os.path.join(page.folder, "smoke_views.png"), shown.shape[1], shown.shape[0], [r.tobytes() for r in shown])
+        tiles.append(tile)
+    page.picture(report.enlarged(np.concatenate(tiles, 1), 4))
 
 
 def run(page, tiny):

@@ -1,17 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Gradients by textures as images: an albedo, a roughness and normals, detached, against a stored tape, and normals of smooth
 glass, attached, against differences (figures 5 and 7 of the path replay paper)."""
-import array
 import os
-import sys
 import tempfile
 
 import numpy as np
 
 import report
-
-sys.path.insert(0, os.path.join(report.ROOT, "scripts"))
-import montage
 
 SCENE = os.path.join(report.ASSETS, "panels.xml")
 TEXTURES = [("albedo", "floor.reflectance.data"), ("roughness", "rough.alpha.data"), ("normals", "bent.normalmap.data")]
@@ -19,11 +14,6 @@ METHODS = [("prb", "path replay"), ("tape", "stored tape"), ("rb", "radiative"),
 LENS = "clear.normalmap.data"
 PANE = ["-D", "lens=clear", "-D", "look=0, 0.2, 4"]  # the sky alone is behind it
 STEP = 0.02  # of the normal map's values, of the differences
-
-
-def write(path, image):
-    with open(path, "wb") as f:
-        f.write(b"PF\n%d %d\n-1.0\n" % (image.shape[1], image.shape[0]) + array.array("f", image[::-1].ravel().tolist()).tobytes())
 
 
 def blurred(image, reach):
@@ -40,7 +30,7 @@ def weights(path, side, spp, folder, *defines):
     out = os.path.join(folder, "image.pfm")
     report.backlight("render", SCENE, "-D", "resolution=%d" % side, *defines, "--spp", spp, "--seed", 77, "-o", out)
     image = report.read_pfm(out)
-    write(path, (image - blurred(image, 3)) / side**2)
+    report.write_pfm(path, (image - blurred(image, 3)) / side**2)
 
 
 def gradients(page, method, names, adjoint, side, spp, repetitions, seed, folder, *defines):
@@ -69,7 +59,7 @@ def panel(values, scale, side):
     v = np.clip(values / scale, -1, 1)
     shown = np.stack([1 - np.maximum(-v, 0), 1 - np.abs(v), 1 - np.maximum(v, 0)], 2)
     times = side // v.shape[0]
-    return np.repeat(np.repeat(np.round(255 * shown).astype(np.uint8), times, 0), times, 1)[:side, :side]
+    return report.enlarged(np.round(255 * shown).astype(np.uint8), times)[:side, :side]
 
 
 def differences(adjoint, side, spp, seeds, normals, direction, folder):
@@ -80,7 +70,7 @@ def differences(adjoint, side, spp, seeds, normals, direction, folder):
         sums = []
         for sign in (-1, 1):
             moved, out = os.path.join(folder, "moved.pfm"), os.path.join(folder, "image.pfm")
-            write(moved, normals + sign * STEP * direction)
+            report.write_pfm(moved, normals + sign * STEP * direction)
             report.backlight("render", SCENE, "-D", "resolution=%d" % side, *PANE, "-D", "lens_normals=" + moved,
                              "--spp", spp, "--seed", 1000 + seed, "-o", out)
             sums.append((w * report.read_pfm(out)).sum())
@@ -145,7 +135,7 @@ def run(page, tiny):
         lines, glass = attached(page, sizes, seeds, folder)
     tiles.append(glass + [np.full_like(glass[0], 255)])
     shown = np.concatenate([np.concatenate([np.pad(t, ((2, 2), (2, 2), (0, 0)), constant_values=128) for t in row], 1) for row in tiles], 0)
-    montage.write(os.path.join(page.folder, "texture_gradients.png"), shown.shape[1], shown.shape[0], [r.tobytes() for r in shown])
+    page.picture(shown)
     page.write("Gradients by textures", [
         "A patterned floor, a plate whose roughness has a texture and a plate with a normal map (`assets/papers/panels.xml`, %d x %d "
         "pixels, paths of up to 6 segments): the image less a blurred one is propagated back, as in figure 5 of the paper. Means of %d gradients of "
