@@ -98,10 +98,8 @@ static void filter_image(const library *l, oidn device, const render_scene *s, c
 static bl_result copy_guide(const render_scene *s, enum channel_kind kind, const float *channels,
                             picture *out, bl_error *err)
 {
-    const size_t pixels = (size_t)s->width * s->height, step = s->channels.count;
-    uint32_t first = 0;
-    while (first < step && s->channels.data[first].kind != kind)
-        first++;
+    const size_t pixels = (size_t)s->width * s->height, step = s->channels.count,
+                 first = render_first_channel(s, kind);
     if (!channels || first == step)
         return BL_OK;
     if (!(out->pixels = memory_alloc(pixels * 3 * sizeof *out->pixels)))

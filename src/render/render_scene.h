@@ -349,6 +349,8 @@ uint32_t render_find_parameter(const render_scene *s, const scene_object *o,
 /* For load hooks, before they add so many values and words of geometry: BL_ERROR_MEMORY where there is no
  * room for them. */
 bl_result render_room(const render_scene *s, uint64_t values, uint64_t geometry, bl_error *err);
+/* The first further channel of a kind; channels.count: there is none. */
+uint32_t render_first_channel(const render_scene *s, enum channel_kind kind);
 /* Gives a data array other sides, all but the channels, and new values; plans made before are void. */
 bl_result render_resize_parameter(render_scene *s, uint32_t index, const uint32_t *shape, const float *values,
                                   bl_error *err);

@@ -323,12 +323,17 @@ static bl_result aov_load(render_scene *s, const scene_object *o, bl_error *err)
                : scene_error(err, BL_ERROR_SCENE, v->where, "aov: the list of channels is empty");
 }
 
+uint32_t render_first_channel(const render_scene *s, enum channel_kind kind)
+{
+    uint32_t k = 0;
+    while (k < s->channels.count && s->channels.data[k].kind != kind)
+        k++;
+    return k;
+}
+
 static bool has_channel(const render_scene *s, enum channel_kind kind)
 {
-    for (uint32_t k = 0; k < s->channels.count; k++)
-        if (s->channels.data[k].kind == kind)
-            return true;
-    return false;
+    return render_first_channel(s, kind) < s->channels.count;
 }
 
 bl_result render_add_guides(render_scene *s, bl_error *err)

@@ -42,8 +42,8 @@ const char *gltf_id(gltf *g, const char *name, const char *otherwise, uint32_t i
     if (assembly_has_id(g->assembly, id))
         id = arena_printf(&g->memory, "%s_%u", id, index);
     const char *tried = id;
-    while (assembly_has_id(g->assembly,
-                           tried)) /* numbers go on, so that a thousand that share a name are quick */
+    /* Numbers go on, so that a thousand that share a name are quick. */
+    while (assembly_has_id(g->assembly, tried))
         tried = arena_printf(&g->memory, "%s_%u", id, ++g->id_number);
     return tried;
 }

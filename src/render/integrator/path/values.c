@@ -10,6 +10,8 @@
 #include "render/integrator/path/path.h"
 #include "render/integrator/vertex/plugin_functions.h"
 
+#include <string.h>
+
 bool walk_move_light(walk *w, walk_light *light, ir_ref *factor)
 {
     if (!light->sampled || !w->fn.emitter_moved)
@@ -123,23 +125,14 @@ void walk_values(walk *w, const walk_vertex *v, bool differentiated, color *for_
         *for_sample = color_scale(t, *for_sample, by.sample);
 }
 
-/* From a branch, where it was computed; 0 elsewhere. */
-static color leave_branch(walk *w, ir_ref branch, color c)
-{
-    for (uint32_t k = 0; k < w->t.channels; k++)
-        c.c[k] = ir_phi(w->t.f, branch, c.c[k], t_f32(&w->t, 0));
-    return c;
-}
-
 color walk_radiance_where(walk *w, walk_light light)
 {
     if (!walk_spares(w))
         return walk_radiance(w, light, false);
     ir_ref branch = ir_if(w->t.f, light.there);
     color r = walk_radiance(w, light, false);
-    ir_else(w->t.f);
-    ir_endif(w->t.f);
-    return leave_branch(w, branch, r);
+    walk_end_branch(w, branch, r.c, w->t.channels);
+    return r;
 }
 
 void walk_values_where(walk *w, const walk_vertex *v, color *for_light, color *for_sample)
@@ -148,11 +141,12 @@ void walk_values_where(walk *w, const walk_vertex *v, color *for_light, color *f
         walk_values(w, v, false, for_light, for_sample);
         return;
     }
-    ir_ref branch = ir_if(w->t.f, v->goes_on);
+    const uint32_t n = w->t.channels;
+    ir_ref branch = ir_if(w->t.f, v->goes_on), both[2 * COLOR_MOST];
     walk_values(w, v, false, for_light, for_sample);
-    ir_else(w->t.f);
-    ir_endif(w->t.f);
-    *for_light = leave_branch(w, branch, *for_light), *for_sample = leave_branch(w, branch, *for_sample);
+    memcpy(both, for_light->c, n * sizeof *both), memcpy(both + n, for_sample->c, n * sizeof *both);
+    walk_end_branch(w, branch, both, 2 * n);
+    memcpy(for_light->c, both, n * sizeof *both), memcpy(for_sample->c, both + n, n * sizeof *both);
 }
 
 color walk_light_scale(walk *w, const walk_vertex *v, const walk_position *at, bool differentiated)

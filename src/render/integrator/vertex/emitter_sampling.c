@@ -109,9 +109,8 @@ static ir_ref hit_weight(walk *w, walk_vertex *v, walk_position at)
         return power_heuristic(t, at.pdf, light_hit_pdf(w, v, at));
     ir_ref branch = ir_if(f, ir_and(f, v->hit.there, ir_not(f, at.delta)));
     ir_ref weight = power_heuristic(t, at.pdf, light_hit_pdf(w, v, at));
-    ir_else(f);
-    ir_endif(f);
-    return ir_phi(f, branch, weight, t_f32(t, 0));
+    walk_end_branch(w, branch, &weight, 1);
+    return weight;
 }
 
 void light_find_emission(walk *w, walk_vertex *v, walk_position at)

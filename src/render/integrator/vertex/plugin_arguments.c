@@ -53,6 +53,18 @@ bool walk_spares(const walk *w)
     return !moves && (image || (replay && p->scene->method == METHOD_REPLAY));
 }
 
+void walk_end_branch(walk *w, ir_ref branch, ir_ref *values, uint32_t count)
+{
+    ir_func *f = w->t.f;
+    ir_else(f);
+    ir_endif(f);
+    for (uint32_t k = 0; k < count; k++) {
+        ir_type type = ir_type_of(f, values[k]);
+        ir_ref none = type == IR_F32 ? ir_f32(f, 0) : type == IR_BOOL ? ir_bool(f, false) : ir_u32(f, 0);
+        values[k] = ir_phi(f, branch, values[k], none);
+    }
+}
+
 void walk_call(walk *w, ir_ref when, ir_ref selector, ir_func *const *targets, uint32_t target_count,
                const ref_list *in, ir_ref *results)
 {
@@ -62,15 +74,8 @@ void walk_call(walk *w, ir_ref when, ir_ref selector, ir_func *const *targets, u
     if (spares)
         branch = ir_if(f, when);
     ir_call(f, selector, targets, target_count, in->at, in->count, results);
-    if (!spares)
-        return;
-    ir_else(f);
-    ir_endif(f);
-    for (uint32_t k = 0; k < targets[0]->results.count; k++) {
-        ir_type type = ir_type_of(f, results[k]);
-        ir_ref none = type == IR_F32 ? ir_f32(f, 0) : type == IR_BOOL ? ir_bool(f, false) : ir_u32(f, 0);
-        results[k] = ir_phi(f, branch, results[k], none);
-    }
+    if (spares)
+        walk_end_branch(w, branch, results, targets[0]->results.count);
 }
 
 /* ---- single fields ---- */

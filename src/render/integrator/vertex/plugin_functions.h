@@ -49,6 +49,8 @@ void refs_shift(walk *w, ir_ref condition, ref_list *at, const ref_list *now, co
  * in all lanes, and want all results: where parameters move what the path meets, and in passes that check.
  * Both kernels of path replay find the same, so that a path's hash is the same in both. */
 bool walk_spares(const walk *w);
+/* Ends a branch of ir_if that has no other side. Outside of it these values are 0. */
+void walk_end_branch(walk *w, ir_ref branch, ir_ref *values, uint32_t count);
 /* ir_call, whose results are 0 where `when` is false; when: none, or a walk that does not spare: everywhere.
  */
 void walk_call(walk *w, ir_ref when, ir_ref selector, ir_func *const *targets, uint32_t target_count,
