@@ -436,6 +436,16 @@ static const edge_case cases[] = {
      {1, .3, .2},
      128,
      .003},
+    {"lit: a shadow beside the open end of a tube, into which the camera's rays do not go",
+     "2",
+     "origin='-.45,-.22,1.5' target='-.9,-.45,-1' up='0,1,0'",
+     WALL "<shape type='bsplinecurve' id='it'><string name='filename' value='bow.curves'/>" AT(
+         "<translate value='.03,.02,.3'/>") "<bsdf type='diffuse'><rgb name='reflectance' value='0'/></bsdf>"
+                                            "</shape>" BULB,
+     "it.to_world",
+     {1, .3, .2},
+     256,
+     .003},
     {"all: a grid of distances",
      "3",
      FRONT,

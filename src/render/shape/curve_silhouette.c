@@ -225,7 +225,7 @@ vec3 linear_silhouette_moved(tracer *t, const silhouette_query *at, vec3 p)
 /* ---- B-splines ---- */
 
 enum { TUBE_STEPS = 5 };
-static const float OFF_MOST = 1e-3f; /* of the radius: how far from the silhouette the search may end */
+static const float OFF_MOST = 1e-3f; /* how far off the search may end: as an angle about the spline */
 /* Over the radius. Rays that pass this far outside of a tube may still count as hits (bspline_intersect). */
 static const float TUBE_BLUR = 3e-4f;
 
@@ -309,8 +309,9 @@ static silhouette_point tube_side(tracer *t, const spline *c, const silhouette_q
     tube_normal a = tube_search(t, c, w, sign);
     silhouette_point p = {.p = v3_add(t, c->c, v3_scale(t, a.n, c->r)), .out = tube_out(t, c, &a)};
     p.along = v3_scale(t, tube_tangent(t, c, w, &a, sign), t_f32(t, 2));
-    ir_ref off = ir_mul(f, ir_mul(f, a.k, c->r), t_f32(t, OFF_MOST));
-    p.there = ir_and(f, ir_gt(f, ir_mul(f, a.slope, sign), zero), ir_gt(f, a.k, zero));
+    /* From a viewpoint far away G is rounded by more than the radius, and so is its slope. */
+    ir_ref rises = ir_mul(f, a.slope, sign), off = ir_mul(f, t_mad(t, a.k, c->r, rises), t_f32(t, OFF_MOST));
+    p.there = ir_and(f, ir_gt(f, rises, zero), ir_gt(f, a.k, zero));
     p.there = ir_and(f, p.there, ir_lt(f, ir_abs(f, a.g), off));
     return p;
 }

@@ -61,8 +61,8 @@ boundary_point boundary_pick(walk *w, vec3 viewpoint, ir_ref sample, const bound
                              const boundary_wish *wish);
 /* Random numbers of a boundary segment, apart from those of any path. which: 0, 1, .. */
 random4 boundary_numbers(walk *w, ir_ref sample, uint32_t which);
-/* The point beside the edge on the side without the surface (outer) or with it. */
-vec3 boundary_beside(walk *w, const boundary_point *b, bool outer);
+/* The point beside the edge on the side without the surface, at the distance `offset`. */
+vec3 boundary_beside(walk *w, const boundary_point *b);
 
 /* ---- sides.c ---- */
 

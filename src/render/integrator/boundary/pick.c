@@ -108,8 +108,7 @@ boundary_point boundary_pick(walk *w, vec3 viewpoint, ir_ref sample, const bound
     return out;
 }
 
-vec3 boundary_beside(walk *w, const boundary_point *b, bool outer)
+vec3 boundary_beside(walk *w, const boundary_point *b)
 {
-    tracer *t = &w->t;
-    return v3_add(t, b->p, v3_scale(t, b->n, outer ? b->offset : ir_neg(t->f, b->offset)));
+    return v3_add(&w->t, b->p, v3_scale(&w->t, b->n, b->offset));
 }

@@ -4,6 +4,8 @@
  * walks both rays have the same free flights up to the edge. */
 #include "render/integrator/boundary/boundary.h"
 
+static const float ROUNDING = 6 * 0x1p-24f; /* of a ray, by the lengths of what it is computed from */
+
 typedef struct sides_state {
     radiance_walk path;
     ir_ref side; /* u32: 0, 1, then 2 */
@@ -31,14 +33,29 @@ static void state_sides(walk *w, loop_state *s, sides_state *p)
     state_found(w, s, &p->found);
 }
 
+/* How far inside of a silhouette the ray from a point passes. At a smooth shape the surface turns by
+ * sqrt(2 x / R) in the distance x, with R its radius across the view, and its shading changes by as much. So
+ * there it is as small as rounding lets it be. At meshes rays pass on both sides at the same distance, so
+ * that both step over the same curves (boundary_seen). */
+static ir_ref inside_of(walk *w, const boundary_point *b, vec3 from)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref mesh = ir_eq(f, t_word(t, b->place.carrier, CARRIER_KIND), t_u32(t, SHAPE_TRIANGLES));
+    ir_ref far = ir_add(f, v3_length(t, b->p), v3_length(t, v3_sub(t, b->p, from)));
+    ir_ref least = ir_mul(f, ir_add(f, t_f32(t, 1), far), t_f32(t, ROUNDING));
+    return ir_select(f, mesh, b->offset, ir_min(f, least, b->offset));
+}
+
 /* The position of a path that begins with the ray from a point past one side of the edge. */
 static walk_position ray_past(walk *w, const boundary_point *b, vec3 from, const walk_position *at,
                               bool outer)
 {
     tracer *t = &w->t;
     walk_position r = *at;
+    vec3 past = outer ? boundary_beside(w, b) : v3_sub(t, b->p, v3_scale(t, b->n, inside_of(w, b, from)));
     r.scattered = from;
-    r.o = from, r.d = v3_normalize(t, v3_sub(t, boundary_beside(w, b, outer), from));
+    r.o = from, r.d = v3_normalize(t, v3_sub(t, past, from));
     r.tmax = ir_select(t->f, b->there, t_f32(t, 1e30f), t_f32(t, -1));
     return r;
 }
@@ -145,7 +162,8 @@ ir_ref boundary_seen(walk *w, const boundary_point *b, const boundary_sides *s)
     tracer *t = &w->t;
     ir_func *f = t->f;
     ir_ref both = ir_bool(f, true), slack = ir_mul(f, b->offset, t_f32(t, 300)),
-           least = ir_sub(f, b->distance, slack), most = ir_add(f, b->distance, slack);
+           distance = v3_dot(t, v3_sub(t, b->p, s->hit[0].o), b->d), least = ir_sub(f, distance, slack),
+           most = ir_add(f, distance, slack);
     for (int k = 0; k < 2; k++) {
         ir_ref near = ir_or(f, b->closed, ir_lt(f, s->reach[k], most));
         both = ir_and(f, both, ir_and(f, ir_gt(f, s->reach[k], least), near));

@@ -136,7 +136,7 @@ static void shine(walk *w, const boundary_point *b, lit_edge *l)
         return;
     vec3 ref = b->p;
     if (some_border(w))
-        ref = v3_select(t, l->border, boundary_beside(w, b, true), ref);
+        ref = v3_select(t, l->border, boundary_beside(w, b), ref);
     emitter_sample s = sample_light(w, &l->e, ref);
     walk_light beam = l->at;
     beam.d = s.d, beam.distance = s.distance, beam.uv = s.uv, beam.facing = s.facing;
@@ -301,6 +301,7 @@ static ir_ref shell_occludes(walk *w, const interaction *v, vec3 from, vec3 towa
 
 bl_result kernel_edges_lit(walk *w, ir_module *m)
 {
+    w->from_sensor = some_shell(w);
     boundary_loop loop = boundary_begin(w, m);
     tracer *t = &w->t;
     ir_func *f = t->f;
@@ -314,7 +315,7 @@ bl_result kernel_edges_lit(walk *w, ir_module *m)
         l.border = take_border(w, &l.e, &r, &b), l.along = r.u[0];
     }
     shine(w, &b, &l);
-    vec3 from = boundary_beside(w, &b, true);
+    vec3 from = boundary_beside(w, &b);
     ir_ref lit = ir_and(f, b.there, ir_gt(f, color_max(t, l.radiance), t_f32(t, 0)));
     ir_ref far = ir_select(f, lit, walk_far(w, l.reach), t_f32(t, -1));
     lit = ir_and(f, lit, ir_not(f, light_occluded(w, &(ray){from, l.at.d, far})));

@@ -161,7 +161,7 @@ light_connection light_connect(walk *w, const light_position *at, vec3 p, const 
 }
 
 /* bool: nothing stands between the vertex and the sensor's near plane. To an environment the ray goes the
- * other way, from the sensor, where f32 is precise. */
+ * other way, from the sensor, where f32 is precise; and so do all rays where walk.from_sensor. */
 static ir_ref unoccluded(walk *w, const light_connection *c, const light_emission *e, vec3 p, vec3 n,
                          ir_ref wanted)
 {
@@ -170,9 +170,10 @@ static ir_ref unoccluded(walk *w, const light_connection *c, const light_emissio
     ir_ref one = t_f32(t, 1), near = ir_mul(f, c->distance, c->link.near);
     vec3 o = ray_offset(t, p, n, c->to), d = c->to;
     ir_ref far = walk_far(w, ir_mul(f, c->distance, ir_sub(f, one, c->link.near)));
-    if (w->plan->scene->environment != PLAN_NONE) {
-        o = v3_select(t, e->far, v3_sub(t, c->link.point, v3_scale(t, c->to, near)), o);
-        d = v3_select(t, e->far, v3_neg(t, d), d), far = ir_select(f, e->far, t_f32(t, 1e30f), far);
+    if (w->from_sensor || w->plan->scene->environment != PLAN_NONE) {
+        ir_ref turned = w->from_sensor ? ir_bool(f, true) : e->far;
+        o = v3_select(t, turned, v3_sub(t, c->link.point, v3_scale(t, c->to, near)), o);
+        d = v3_select(t, turned, v3_neg(t, d), d), far = ir_select(f, e->far, t_f32(t, 1e30f), far);
     }
     return ir_and(f, wanted,
                   ir_not(f, light_occluded(w, &(ray){o, d, ir_select(f, wanted, far, t_f32(t, -1))})));

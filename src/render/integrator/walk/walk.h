@@ -142,6 +142,8 @@ struct walk {
     const sampler_class *sampler;
     sampler_half half;
     walk_chain chain;
+    bool from_sensor; /* paths from lights are those that begin at the sensor: of shapes that rays meet from
+                         outside only, they see what rays from the sensor see */
     bool notes; /* the first walk of a path notes which sampled lights are visible, so that the second walk
                    needs no shadow rays */
     walk_known known;
