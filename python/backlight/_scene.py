@@ -15,7 +15,7 @@ from ._arrays import as_choice, as_count, as_float32, as_image
 from ._device import Device, as_device
 from ._engine import Engine
 from ._errors import ArgumentError, ParameterError
-from ._library import CHOICES, context
+from ._library import CHOICES, context, shows_unmade
 
 _OPTIONS = ("mode", "integrator", "sampler", "max_depth", "sensor", "lights", "edges", "silhouette", "untrusted", "guides",
             "roots", "limits")
@@ -198,6 +198,7 @@ class Scene:
             self._engines.popitem(last=False)
         return engine
 
+    @shows_unmade
     def __repr__(self) -> str:
         return "<backlight.Scene %d x %d, %s, %d shapes, %d parameters>" % (
             self.width, self.height, self._info["integrator"], self._info["shapes"], self._info["parameters"])
