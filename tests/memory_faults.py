@@ -22,6 +22,15 @@ LIBRARIES = "png,jpeg,libz.,OpenEXR,expat,cjson"
 RUNS = 8  # of each command
 SCENE = """<scene version="3.0.0"><sensor type="perspective"><film type="hdrfilm"><integer name="width" value="8"/><integer name="height" value="8"/></film></sensor>
 %s<shape type="serialized"><string name="filename" value="two_v4.serialized"/></shape><bsdf type="diffuse" id="b"/><shape type="sphere"><ref id="b"/></shape><emitter type="constant"/></scene>"""
+# Of every format but images.
+FILES = """<shape type="ply"><string name="filename" value="square_big.ply"/></shape><shape type="ply"><string name="filename" value="colours_ascii.ply"/></shape>
+<shape type="obj"><string name="filename" value="tri.obj"/></shape><shape type="serialized"><string name="filename" value="two_v3.serialized"/></shape>
+<shape type="bsplinecurve"><string name="filename" value="two.curves"/></shape>
+<shape type="ellipsoids"><string name="filename" value="three_gaussians.ply"/><bsdf type="null"/></shape>
+<shape type="sphere"><bsdf type="measured"><string name="filename" value="tiny.bsdf"/></bsdf></shape>
+<shape type="sphere"><bsdf type="diffuse"><spectrum name="reflectance" filename="steps.spd"/></bsdf></shape>""" + "".join(
+    """<shape type="cube"><bsdf type="null"/><medium name="interior" type="heterogeneous"><volume name="sigma_t" type="gridvolume"><string
+name="filename" value="%s"/></volume></medium></shape>""" % name for name in ("grid.vol", "grid.nvdb"))
 IMAGES = ("palette.png", "rgb.jpg", "progressive.jpg", "half_piz.exr", "float_zip.exr", "tiled_zip_offset_rgba.exr", "rle.hdr", "rgb24.bmp")
 
 
@@ -84,20 +93,21 @@ def main():
     problems, device = [], os.environ.get("BL_DEVICE", "native")
     folder = tempfile.mkdtemp(prefix="memory_faults_", dir=".")
     os.chdir(folder)
-    for name in os.listdir(os.path.join(ROOT, "tests/data/images")):
-        shutil.copy(os.path.join(ROOT, "tests/data/images", name), ".")
-    shutil.copy(os.path.join(ROOT, "tests/data/two_v4.serialized"), ".")
+    for below in ("", "images", "gltf"):
+        for entry in os.scandir(os.path.join(ROOT, "tests/data", below)):
+            if entry.is_file():
+                shutil.copy(entry.path, ".")
     textures = "".join('<shape type="rectangle"><bsdf type="diffuse"><texture type="bitmap" name="reflectance"><string name="filename" value="%s"/>'
                        "</texture></bsdf></shape>" % name for name in IMAGES)
     with open("s.xml", "w", encoding="utf-8") as f:
-        f.write(SCENE % textures)
+        f.write(SCENE % (textures + FILES))
     with open("plain.xml", "w", encoding="utf-8") as f:
         f.write(SCENE % "")
     with open("job.json", "w", encoding="utf-8") as f:
         f.write('{"scene": "plain.xml", "target": {"render": true}, "parameters": [{"name": "b.reflectance.value", "initial": 0.2}], "steps": 1, "spp": 1}')
     render = ["render", "plain.xml", "--spp", "1", "--device", device, "--quiet", "-o"]
     grad = ["grad", "plain.xml", "--param", "b.reflectance.value", "--spp", "1", "--target", "o.exr", "-o", "g", "--device", device, "--quiet"]
-    for command in (["params", "s.xml"], [*render, "o.png"], [*render, "o.exr"], grad, ["fit", "job.json", "-o", "out", "--force", "--device", device, "--quiet"]):
+    for command in (["params", "s.xml"], ["params", "materials.glb"], ["import", "materials.glb", "-o", "i.xml"], [*render, "o.png"], [*render, "o.exr"], grad, ["fit", "job.json", "-o", "out", "--force", "--device", device, "--quiet"]):
         for owner in (LIBRARIES, "program"):
             if try_command(command, owner, problems) == 77:
                 return 1 if os.environ.get("BL_REQUIRE_ALL") == "1" else 77
