@@ -176,6 +176,8 @@ static void what_is_missing_says_so(void **state)
         strstr(bl_context_error(ctx), "no polarisation in mode rgb; --mode rgb_polarized has it"));
     load("rgb_polarized", "<integrator type='stokes'>" PATH "</integrator>", "stokesfilm", BL_ERROR_SCENE);
     assert_non_null(strstr(bl_context_error(ctx), "another channel called \"S0.R\""));
+    load("rgb_polarized", "<integrator type='depth'/>", "stokesfilm", BL_ERROR_UNSUPPORTED);
+    assert_non_null(strstr(bl_context_error(ctx), "stokesfilm: the integrator depth has distances"));
     bl_scene *scene = load("rgb_polarized", PATH, "stokesfilm", BL_OK);
     bl_job *job;
     const bl_job_desc d = {.parameters = names, .parameter_count = NAMES};

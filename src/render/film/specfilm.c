@@ -137,6 +137,10 @@ bool film_same_bands(const scene_object *a, const scene_object *b)
 
 bl_result film_check_names(const render_scene *s, bl_error *err)
 {
+    if (s->film_names && s->depth_image)
+        return scene_error(err, BL_ERROR_UNSUPPORTED, s->film->where,
+                           "%s: the integrator depth has distances in its image, not light; use hdrfilm",
+                           s->film->cls->name);
     for (uint32_t k = 0; s->film_names && k < s->channels.count; k++)
         for (uint32_t i = 0; i < s->film_channels; i++)
             if (strcmp(s->film_names[i], s->channels.data[k].name) == 0)
