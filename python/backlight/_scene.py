@@ -88,7 +88,7 @@ class Scene:
     @property
     def shape(self) -> tuple[int, int, int]:
         """Of its images: (height, width, 3), or (height, width, 1) in modes mono and mono_polarized, or as many as the
-        film has bands."""
+        film has bands or entries of Stokes vectors."""
         return self.height, self.width, self._info["channels"]
 
     @property
@@ -109,7 +109,8 @@ class Scene:
 
     @property
     def bands(self) -> list[str]:
-        """What the channels of its images are called where the film has bands (specfilm); none: they are colours."""
+        """What the channels of its images are called where the film has bands (specfilm) or Stokes vectors (stokesfilm); none: they
+        are colours."""
         return self._core.band_names()
 
     @property
