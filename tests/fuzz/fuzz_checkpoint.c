@@ -35,8 +35,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     void *bytes = NULL;
     size_t length = 0;
     bl_error err = {0};
-    if (!*path) /* in memory, where that is a folder: a synced file for each input would take most of the time
-                 */
+    if (!*path) /* in memory if possible: syncing a file for each input would take most of the time */
         snprintf(path, sizeof path, "%sfuzz_%ld.checkpoint", access("/dev/shm", W_OK) == 0 ? "/dev/shm/" : "",
                  (long)getpid());
     write_whole(path, data, size);
