@@ -10,8 +10,8 @@
  * computed twice before it. So the native device has one thread here.
  *
  * The linker gives us malloc, free and so on of all objects of this program (cmake: --wrap). A short run
- * takes a share of the requests that is another one every day, BL_LONG=1 all, BL_FAULTS=N about N of them,
- * BL_FAULTS=FIRST-LAST or FIRST-LAST/STRIDE these.
+ * takes a share of the requests that is another one every day, BL_LONG=1 all (2000 under the address
+ * sanitizer), BL_FAULTS=N about N of them, BL_FAULTS=FIRST-LAST or FIRST-LAST/STRIDE these.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -33,6 +33,11 @@
 #include <unistd.h>
 
 enum { RUNS = 200 }; /* requests of a short run */
+#ifdef __SANITIZE_ADDRESS__
+enum { RUNS_LONG = 2000 }; /* each is slower there */
+#else
+enum { RUNS_LONG = 1 << 30 };
+#endif
 /* How a process ends that was refused a request; any other way is wrong, too. */
 enum { CALL_DONE = 70, CALL_FAILED, WRONG };
 
@@ -285,7 +290,7 @@ static share share_of(unsigned long count)
     share s = {.stride = 1};
     if (given && sscanf(given, "%lu-%lu/%lu", &s.first, &s.last, &s.stride) >= 2)
         return (share){s.first ? s.first : 1, s.last < count ? s.last : count, s.stride ? s.stride : 1};
-    const unsigned long runs = given ? strtoul(given, NULL, 10) + 1 : getenv("BL_LONG") ? count : RUNS;
+    const unsigned long runs = given ? strtoul(given, NULL, 10) + 1 : getenv("BL_LONG") ? RUNS_LONG : RUNS;
     s.stride = count / runs > 0 ? count / runs : 1;
     s.first = 1 + (unsigned long)today() % s.stride;
     s.last = count;
