@@ -44,8 +44,9 @@ static void state_sides(walk *w, loop_state *s, sides_state *p)
 
 /* How far inside of a silhouette the ray from a point passes. At a smooth shape the surface turns by
  * sqrt(2 x / R) in the distance x, with R its radius across the view, and its shading changes by as much. So
- * there it is as small as rounding lets it be. At meshes rays pass on both sides at the same distance, so
- * that both step over the same curves (boundary_seen). */
+ * there it is as small as rounding lets it be, but not in volumetric walks, whose rays miss at that distance.
+ * At meshes rays pass on both sides at the same distance, so that both step over the same curves
+ * (boundary_seen). */
 static ir_ref inside_of(walk *w, const boundary_point *b, vec3 from)
 {
     tracer *t = &w->t;
@@ -53,7 +54,7 @@ static ir_ref inside_of(walk *w, const boundary_point *b, vec3 from)
     ir_ref mesh = ir_eq(f, t_word(t, b->place.carrier, CARRIER_KIND), t_u32(t, SHAPE_TRIANGLES));
     ir_ref far = ir_add(f, v3_length(t, b->p), v3_length(t, v3_sub(t, b->p, from)));
     ir_ref least = ir_mul(f, ir_add(f, t_f32(t, 1), far), t_f32(t, ROUNDING));
-    return ir_select(f, mesh, b->offset, ir_min(f, least, b->offset));
+    return w->volumetric ? b->offset : ir_select(f, mesh, b->offset, ir_min(f, least, b->offset));
 }
 
 /* The position of a path that begins with the ray from a point past one side of the edge. */
