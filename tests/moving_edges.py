@@ -9,7 +9,7 @@ times as many seeds, all others, and must be within 2.5 there: a right row fails
 was seen the first time has twice the z the second time.
 
 A short run takes a few rows, others each day (BL_DAY), with 8 seeds; BL_LONG=1 takes all with 32. Then edges must also matter: without
-them, a third of the rows must be wrong by 5 standard errors. Argument: part of the names of the rows to take. Needs BL_PROGRAM,
+them, some rows must be wrong by 5 standard errors. Argument: part of the names of the rows to take. Needs BL_PROGRAM,
 BL_DEVICE."""
 import json
 import os
@@ -27,7 +27,7 @@ PROGRAM = os.environ.get("BL_PROGRAM", "build/backlight")
 ASSETS = os.path.join(HERE, "..", "assets")
 REFERENCE = os.environ.get("BL_REFERENCE", os.path.join(HERE, "..", "..", "shared", "reference"))
 LONG = bool(os.environ.get("BL_LONG"))
-Z_MOST, Z_WRONG = 2.5, 5
+Z_MOST, Z_WRONG, WRONG_LEAST = 2.5, 5, 3
 SEEDS, AGAIN = 32 if LONG else 8, 4
 TODAY = 3  # rows of a short run
 
@@ -50,7 +50,6 @@ ROWS = [
     ("room", "emitter.position", Y, .01, 16, SIDE),
     ("shapes/ball", "ball.translation", ALL, .01, 32, SIDE),
     ("shapes/ball", "sensor.translation", X, .01, 32, SIDE),
-    ("shapes/pose", "head.translation", ALL, .01, 32, SIDE),
     ("shapes/shadows", "loop.scale", ALL, .01, 32, SIDE),
     ("shapes/shadows", "emitter_1.position", ALL, .01, 32, SIDE),
     ("gradients/cbox_colours", "largebox.rotation", ALL, .005, 32, []),
@@ -64,6 +63,7 @@ ROWS = [
     ("gradients/principled", "ball.translation", ALL, .01, 32, []),
     ("gradients/rgb_extinction", "ball.translation", X, .01, 32, []),
     ("gradients/shading_normals", "dome.translation", ALL, .01, 32, []),
+    ("gradients/shading_normals", "sensor.translation", X, .01, 32, []),
     ("gradients/texture", "block.rotation", ALL, .01, 32, []),
 ]
 
@@ -118,7 +118,7 @@ def main():
                 z, text = check(row, folder, SEEDS, 0, edges=False)
                 print("    without edges: " + text, flush=True)
                 wrong += z is not None and abs(z) > Z_WRONG
-    if LONG and len(sys.argv) < 2 and 3 * wrong < len(rows):
+    if LONG and len(sys.argv) < 2 and wrong < WRONG_LEAST:
         problems.append("without edges only %d of %d rows are wrong" % (wrong, len(rows)))
     print("\n".join(problems))
     return bool(problems)
