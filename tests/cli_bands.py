@@ -119,7 +119,7 @@ def check_errors():
     two = scene("two.xml", SKY, bands='<spectrum name="ir" value="700:0, 720:1, 900:1"/>')
     for arguments, reason in (
             (("render", two, "-o", "a.exr"), "two.xml:2: specfilm: light has no wavelengths in mode rgb"),
-            (("render", two, "--mode", "spectral", "-o", "a.pfm"), "EXR files keep the bands"),
+            (("render", two, "--mode", "spectral", "-o", "a.pfm"), "EXR files keep the channels"),
             (("render", two, "--mode", "spectral", "-o", "a.png", "--exposure", "1"), "are for colours"),
             (("render", two, "--mode", "spectral", "-o", "a.exr", "--variance", "v.png"), "into an EXR file"),
             (("grad", "ball.xml", "--mode", "spectral", "--param", "ball.reflectance.values", "--target", "colours.exr", "-o",

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """render --denoise, by the Open Image Denoise that scripts/setup has fetched (BL_OIDN) or the system has: the picture of few
 samples comes nearer to a converged one than it was, the guides are in the EXR file, and the same command gives the same
-bytes, in passes, too. In a mode of wavelengths, which has no guides, it works; bands and a missing library are errors before
+bytes, in passes, too. Channels of the scene keep their names. In a mode of wavelengths, which has no guides, it works; bands and a missing library are errors before
 anything is rendered. Needs BL_PROGRAM, BL_DEVICE."""
 import json
 import os
@@ -75,6 +75,14 @@ def files():
         check(first == b.read(), "the same command gives other bytes")
     for channel in (b"albedo.R", b"normal.X"):
         check(channel in first, "no channel %s" % channel)
+    with open("taken.xml", "w", encoding="utf-8") as f:
+        f.write((STRIPES % ("hdrfilm", "")).replace('<integrator type="path">', '<integrator type="aov"><string name="aovs" '
+                'value="albedo:depth,normal:uv"/><integrator type="path">').replace("</integrator>", "</integrator></integrator>", 1))
+    render("taken.xml", "taken.exr", "--spp", "1", "--denoise")
+    with open("taken.exr", "rb") as f:
+        names = f.read()
+    for channel in (b"albedo.T", b"normal.U", b"guide_albedo.R", b"guide_normal.X"):
+        check(channel in names, "beside channels that are called as guides are, no %s" % channel)
     done = render("stripes.xml", "d.png", "--spp", "4", "--denoise", "--verbose", "--mode", "spectral", "--tonemap", "aces")
     check("denoised in" in done.stderr, "--verbose: %s" % done.stderr)
     render("stripes.xml", "e.pfm", "--spp", "4", "--denoise", "--mode", "mono", "--quiet")

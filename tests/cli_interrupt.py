@@ -3,6 +3,7 @@
 """Ctrl-C ends a command with the shell's status for the signal, 130, and SIGTERM with 143, not with that of a
 failure; no file is left behind, but by render, which keeps the rows that it has. Needs BL_PROGRAM, BL_DEVICE."""
 import os
+import pty
 import re
 import signal
 import struct
@@ -46,18 +47,34 @@ def rows(name):
     return [sum(values[3 * 64 * y:3 * 64 * (y + 1)]) for y in reversed(range(64))]
 
 
+def read_until(terminal, pattern):
+    """What a program says to its terminal until it has said this, or until it ends."""
+    said = b""
+    while not (pattern and re.search(pattern, said)):
+        try:
+            part = os.read(terminal, 4096)
+        except OSError:  # Linux's end of file of a terminal
+            break
+        if not part:
+            break
+        said += part
+    return said.decode(errors="replace")
+
+
 def part_of_a_picture():
-    """Of a render that is interrupted while it draws: upper rows are as bright as the whole picture's, the rest is black. Its film has
+    """Of a render that is interrupted once its progress shows that it draws: upper rows are as bright as the whole picture's, the rest is black. Its film has
     alpha, which such a picture lacks."""
     with open(SCENE, encoding="utf-8") as f, open("alpha.xml", "w", encoding="utf-8") as to:
         to.write(f.read().replace('<film type="hdrfilm">', '<film type="hdrfilm"><string name="pixel_format" value="rgba"/>'))
     command = [PROGRAM, "render", "alpha.xml", "-D", "resolution=64", "--spp", "20000", "-o", "part.pfm"]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    while process.poll() is None and not catches(process, signal.SIGINT):
-        time.sleep(0.01)
-    time.sleep(1.5)
+    own, terminal = pty.openpty()
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=terminal)
+    os.close(terminal)
+    err = read_until(own, rb"Mpaths/s")
     process.send_signal(signal.SIGINT)
-    err = process.communicate(timeout=600)[1]
+    err += read_until(own, None)
+    os.close(own)
+    process.wait(timeout=600)
     if process.returncode == 0:
         return []  # a fast device
     share = re.search(r"part.pfm has [\d.e+]+ of 20000 samples per pixel", err)

@@ -1,4 +1,4 @@
-# LABELS: native swiftshader=long timeout=7200
+# LABELS: native swiftshader=long lavapipe=long timeout=7200
 # SPDX-License-Identifier: BSD-3-Clause
 """A long fit whose shapes move (their hierarchies follow), whose medium and texture change, and whose stages change their
 resolution again and again: memory is flat, the checkpoint does not grow, and the cache of kernels stays as it is after

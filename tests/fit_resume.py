@@ -55,6 +55,11 @@ STAGED = {"parameters": [{"name": "wall.reflectance.data", "initial": 0.5, "boun
                           "total_variation": 0.1},
                          {"name": "lamp.intensity.value", "initial": 2}],
           "loss": ["l2", {"type": "l1", "levels": 3, "weight": 0.1}], "scene": "staged.xml", "steps": None, "stages": STAGES, "checkpoint_steps": 2}
+# What all these have, and a ball that moves before the wall.
+WALL = '<texture type="bitmap" name="reflectance"><string name="filename" value="wall.pfm"/></texture>'
+BALL = '<shape type="sphere" id="ball"><float name="radius" value="0.3"/><point name="center" x="0.2" y="0" z="0.5"/></shape>'
+MOVING = {"scene": "moving.xml", "form": None, "steps": None, "stages": STAGES, "checkpoint_steps": 2,
+          "parameters": STAGED["parameters"] + [{"name": "ball.translation", "rate": 0.01}]}
 problems = []
 
 
@@ -78,6 +83,10 @@ def run(folder, *options, job="job.json"):
     return finish(start(folder, *options, job=job))
 
 
+def made_files(folder):
+    return sorted(n for n in os.listdir(folder) if n.endswith((".csv", ".npy", ".png", ".exr")) or n.startswith("stage_"))
+
+
 def write_job(name, **changes):
     with open(name, "w", encoding="utf-8") as f:
         json.dump({k: v for k, v in {**JOB, **changes}.items() if v is not None}, f)
@@ -96,15 +105,16 @@ def wait_for_steps(process):
             return
 
 
-def kills(reference, duration, loop):
+def kills(job, reference, duration, names):
     """Kills a fit again and again, at moments spread over the whole run and in turn over its steps; whenever
-    it gets to its end before that, compares, and starts anew. duration, loop: seconds of the whole and of the
-    steps."""
-    numbers = random.Random(time.time_ns())
+    it gets to its end before that, compares, and starts anew. duration: seconds of the whole."""
+    with open(os.path.join(reference, "result.json"), encoding="utf-8") as f:
+        loop = json.load(f)["seconds"]
+    numbers, most = random.Random(time.time_ns()), KILLS // 2
     done, in_the_middle, ends = 0, 0, 0
     shutil.rmtree("killed", ignore_errors=True)
-    while done < KILLS:
-        process = start("killed", "--resume")
+    while done < most:
+        process = start("killed", "--resume", job=job)
         among_steps = done % 2 == 1
         if among_steps:
             wait_for_steps(process)
@@ -117,20 +127,36 @@ def kills(reference, duration, loop):
             in_the_middle += os.path.exists("killed/checkpoint")
         status, err = finish(process)
         if status == 0:
-            expect_same("killed", reference, "after %d kills" % done)
+            expect_same("killed", reference, "%s after %d kills" % (job, done), names)
             shutil.rmtree("killed")
             ends += 1
         else:
-            check(status == -signal.SIGKILL, "a resumed fit failed with %d: %s" % (status, err))
-    status, err = run("killed", "--resume")
-    check(status == 0, "the last resumed fit failed: " + err)
-    expect_same("killed", reference, "after the last kill")
+            check(status == -signal.SIGKILL, "%s: a resumed fit failed with %d: %s" % (job, status, err))
+    status, err = run("killed", "--resume", job=job)
+    check(status == 0, "%s: the last resumed fit failed: %s" % (job, err))
+    expect_same("killed", reference, "%s after the last kill" % job, names)
     with open("killed/result.json", encoding="utf-8") as f:
-        check(json.load(f)["complete"] is True, "result.json does not say that the fit is complete")
-    check(in_the_middle > KILLS / 4, "only %d of %d kills came after a checkpoint" % (in_the_middle, KILLS))
+        check(json.load(f)["complete"] is True, "%s: result.json does not say that the fit is complete" % job)
+    check(in_the_middle > most / 4, "%s: only %d of %d kills came after a checkpoint" % (job, in_the_middle, most))
     left = [n for n in os.listdir("killed") if "tmp-" in n and n.startswith("checkpoint")]
-    check(not left, "a finished fit has remains of killed ones: %s" % left)
-    print("%d kills, %d of them after a checkpoint; %d fits were finished" % (done, in_the_middle, ends + 1))
+    check(not left, "%s: a finished fit has remains of killed ones: %s" % (job, left))
+    print("%s: %d kills, %d of them after a checkpoint; %d fits were finished" % (job, done, in_the_middle, ends + 1))
+
+
+def moving_kills():
+    """The same with stages, two views and a shape that moves."""
+    write_image("wall.pfm", 10, 6)
+    write_job("moving.json", **MOVING)
+    with open("moving.xml", "w", encoding="utf-8") as f:
+        f.write(SCENE.replace('<rgb name="reflectance" value=".6,.3,.1"/>', WALL).replace("<emitter", BALL + "<emitter"))
+    begun = time.monotonic()
+    status, err = run("moving_whole", job="moving.json")
+    duration = time.monotonic() - begun
+    check(status == 0, "the uninterrupted fit of a moving shape failed: " + err)
+    names = made_files("moving_whole")
+    check("stage_3" in names and "ball.translation.npy" in names and "after_1.exr" in names, "files of a fit of a moving shape: %s" % names)
+    if status == 0:
+        kills("moving.json", "moving_whole", duration, names)
 
 
 class References(html.parser.HTMLParser):
@@ -260,14 +286,11 @@ def stages():
     checkpoint."""
     write_image("wall.pfm", 10, 6)
     with open("staged.xml", "w", encoding="utf-8") as f:
-        f.write(SCENE.replace('<rgb name="reflectance" value=".6,.3,.1"/>',
-                              '<texture type="bitmap" name="reflectance"><string name="filename" '
-                              'value="wall.pfm"/></texture>'))
+        f.write(SCENE.replace('<rgb name="reflectance" value=".6,.3,.1"/>', WALL))
     write_job("staged.json", **STAGED)
     status, err = run("staged_whole", job="staged.json")
     check(status == 0, "the uninterrupted fit in stages failed: " + err)
-    names = sorted(n for n in os.listdir("staged_whole") if n.endswith((".csv", ".npy", ".png", ".exr"))
-                   or n.startswith("stage_"))
+    names = made_files("staged_whole")
     for wanted in ("stage_1", "stage_2", "stage_3", "wall.reflectance.data_before.png",
                    "wall.reflectance.data_after.png", "wall.reflectance.data_true.png", "fit.csv"):
         check(wanted in names, "a fit in stages has no " + wanted)
@@ -383,8 +406,8 @@ def main():
     check(status == 0, "the uninterrupted fit failed: " + err)
     check(os.path.exists("whole/checkpoint"), "a finished fit has no checkpoint")
     if not problems:
-        with open("whole/result.json", encoding="utf-8") as f:
-            kills("whole", duration, json.load(f)["seconds"])
+        kills("job.json", "whole", duration, SAME)
+        moving_kills()
         interruptions("whole")
         damage("whole")
         extension("whole")

@@ -4,7 +4,7 @@
 shapes, a fit that refits its hierarchy in each step, on our hierarchy and with ray queries. Not one message. The layer
 is put under the program by the environment (support/validation_layer.py). BL_LONG=1: GPU-assisted validation as well, which
 looks at what kernels access (20 s; of moving edges there it leaves out the kernels, which take many minutes to compile with its checks);
-without it the fit alone, which renders and takes gradients, too. Needs BL_PROGRAM, BL_DEVICE, VK_LAYER_PATH."""
+without it the fit alone, which renders and takes gradients, too, on our hierarchy one day and with ray queries the next. Needs BL_PROGRAM, BL_DEVICE, VK_LAYER_PATH."""
 import os
 import shutil
 import sys
@@ -12,6 +12,7 @@ import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "support"))
 import validation_layer
+from today import today
 
 PROGRAM = os.path.abspath(os.environ.get("BL_PROGRAM", "build/backlight"))
 LONG = bool(os.environ.get("BL_LONG"))
@@ -41,6 +42,9 @@ def main():
     with open("job.json", "w", encoding="utf-8") as f:
         f.write(JOB)
     failed = 0
+    if not LONG and today() % 2:
+        os.environ.setdefault("BL_RAY_BACKEND", "query")
+    print("rays: " + os.environ.get("BL_RAY_BACKEND", "by our hierarchy"))
     # GPU-assisted validation warns of its own settings, and that it takes long.
     for name, variables, messages in (("core and synchronization", validation_layer.SYNCHRONIZATION, validation_layer.MESSAGES),
                                       ("GPU-assisted", ASSISTED, ("Validation Error", "VUID")))[:2 if LONG else 1]:

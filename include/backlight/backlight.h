@@ -12,11 +12,11 @@
  *
  * Conventions. Images are row-major float32, row 0 at the top, height*width*channels values; channels
  * (bl_scene_info) is 3, linear RGB, Rec. 709, or, in mode "mono", 1, luminance, or as many as the film has
- * bands. A zeroed descriptor means defaults, and a NULL descriptor is a zeroed one. Structs end in
- * `reserved`, zeros, where later versions have further fields (docs/versions.md). Every fallible call returns
- * a bl_result; the text of the last failure is bl_context_error. Destroy functions accept NULL; destroy jobs
- * and fits before their device and scene, and those before the context. One thread at a time per context. The
- * library never prints, exits or installs handlers. */
+ * bands or entries of Stokes vectors. A zeroed descriptor means defaults, and a NULL descriptor is a zeroed
+ * one. Structs end in `reserved`, zeros, where later versions have further fields (docs/versions.md). Every
+ * fallible call returns a bl_result; the text of the last failure is bl_context_error. Destroy functions
+ * accept NULL; destroy jobs and fits before their device and scene, and those before the context. One thread
+ * at a time per context. The library never prints, exits or installs handlers. */
 #ifndef BACKLIGHT_H
 #define BACKLIGHT_H
 
@@ -368,11 +368,12 @@ BL_API bl_result bl_scene_write_image(const bl_scene *scene, const char *path, c
  * looked for when this is called: in the folder that the environment's BL_OIDN names, else where the system
  * has its libraries. channels (may be NULL): as bl_render_desc.channels; the scene's first albedo and shading
  * normal among them guide it (bl_scene_desc.guides). The result is biased, so nothing else calls this: no
- * gradient and no fit sees it. BL_ERROR_UNSUPPORTED: there is no such library, or the image has bands; an
- * image of NULL asks for no more than that. */
+ * gradient and no fit sees it. BL_ERROR_UNSUPPORTED: there is no such library, or the image has no colours;
+ * an image of NULL asks for no more than that. */
 BL_API bl_result bl_scene_denoise(const bl_scene *scene, float *image, const float *channels);
-/* Where the film has bands of wavelengths (specfilm), what channel `index` of the image is called; NULL past
- * the last, and of films with colours. Such images are kept in EXR files alone, under these names. */
+/* Where the film has bands of wavelengths (specfilm) or Stokes vectors (stokesfilm), what channel `index` of
+ * the image is called; NULL past the last, and of films with colours. Such images are kept in EXR files
+ * alone, under these names. */
 BL_API const char *bl_scene_band_name(const bl_scene *scene, uint32_t index);
 /* Reads a file as an image of the scene's film, which has its size: bands by their names; colours as
  * bl_image_read, in mode "mono" their luminance, grey in all channels. image: height*width*channels floats.

@@ -8,7 +8,7 @@ import threading
 from typing import Any
 
 from . import _core
-from ._library import context
+from ._library import context, shows_unmade
 
 _lock = threading.Lock()
 _default: Device | None = None
@@ -68,6 +68,7 @@ class Device:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    @shows_unmade
     def __repr__(self) -> str:
         return "<backlight.Device %s%s>" % (self.name, ", closed" if self.closed else "")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import html
 import os
 import re
 import warnings
@@ -14,8 +15,8 @@ from . import _core
 from ._arrays import as_choice, as_count, as_float32, as_options, as_target
 from ._bitmap import Bitmap
 from ._device import Device, as_device
-from ._errors import ArgumentError, Cancelled
-from ._library import CHOICES
+from ._errors import ArgumentError, Cancelled, Error
+from ._library import CHOICES, shows_unmade
 from ._progress import Bar, Progress
 from ._scene import Scene, as_scene
 
@@ -208,11 +209,16 @@ class Fit:
         """Goes on from a file of save(), in a fit of the same scene and settings: the same bytes from here on."""
         self._core.restore(os.fspath(path))
 
+    def _state(self) -> str:
+        try:
+            status = self.status
+        except Error as problem:  # a fit that has failed, or whose device was closed, can be shown all the same
+            return str(problem)
+        return "step %d, loss %.6g" % (status["step"], status["loss"])
+
+    @shows_unmade
     def __repr__(self) -> str:
-        status = self.status
-        return "<backlight.Fit of %s, step %d, loss %.6g>" % (", ".join(self.parameters), status["step"], status["loss"])
+        return "<backlight.Fit of %s, %s>" % (", ".join(self.parameters), self._state())
 
     def _repr_html_(self) -> str:
-        status = self.status
-        return "<b>backlight.Fit</b> of %s: step %d, loss %.6g" % (", ".join(self.parameters), status["step"],
-                                                                   status["loss"])
+        return "<b>backlight.Fit</b> of %s: %s" % (", ".join(self.parameters), html.escape(self._state()))

@@ -2,6 +2,8 @@
 """Jobs: images, gradients, derivatives of images, rays; and render(), which has jobs of its own."""
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import importlib.util
 import os
 import warnings
@@ -14,6 +16,7 @@ from ._bitmap import Bitmap
 from ._device import Device, as_device
 from ._engine import Engine
 from ._errors import ArgumentError
+from ._library import shows_unmade
 from ._progress import Bar, Progress
 from ._scene import Scene, SceneParameters, as_scene
 
@@ -141,8 +144,10 @@ class Job:
         that is installed, or the system's. It is biased: for looking at, not for losses. It keeps more of what there is
         to see where the scene was loaded with the option `guides`."""
         package = importlib.util.find_spec("pyoidn")
-        if package and package.origin:
-            os.environ.setdefault("BL_OIDN", os.path.join(os.path.dirname(package.origin), "oidn", "lib"))
+        if package and package.origin and "BL_OIDN" not in os.environ:
+            with contextlib.suppress(OSError):  # then the library says what is missing
+                # Once it is open, the library finds it by its name.
+                ctypes.CDLL(os.path.join(os.path.dirname(package.origin), "oidn", "lib", "libOpenImageDenoise.so.2"))
         names = self.scene.channels
         more = np.empty((self.scene.height, self.scene.width, len(names)), dtype=np.float32) if names else None
         image, self._stats = _render(self._engine, self._values, spp, seed, None, progress, channels=more)
@@ -232,6 +237,7 @@ class Job:
             self._engine.core.camera_rays(as_count(spp, "spp"), as_count(seed, "seed"), as_count(sample, "sample"), rays)
         return rays
 
+    @shows_unmade
     def __repr__(self) -> str:
         return "<backlight.Job of %r on %s, gradients of %s>" % (self.scene, self.device.name,
                                                                  ", ".join(self.parameters) or "nothing")

@@ -2,10 +2,11 @@
 """The one context of a process: drivers, the cache of kernels, the lock that calls of several threads wait for."""
 from __future__ import annotations
 
+import functools
 import os
 import threading
 from pathlib import Path
-from typing import Any
+from typing import Any, Callable
 
 from . import _core
 
@@ -14,6 +15,17 @@ _context: _core.Context | None = None
 _plugins: list[dict[str, Any]] | None = None
 
 CHOICES: dict[str, tuple[str, ...]] = _core.choices()
+
+
+def shows_unmade(text: Callable[[Any], str]) -> Callable[[Any], str]:
+    """For __repr__: debuggers and tracebacks show also objects whose __init__ has failed, which lack what it would have set."""
+    @functools.wraps(text)
+    def shown(self: Any) -> str:
+        try:
+            return text(self)
+        except AttributeError:
+            return "<backlight.%s that could not be made>" % type(self).__name__
+    return shown
 
 
 def _swiftshader() -> str | None:

@@ -15,7 +15,7 @@ from ._arrays import as_choice, as_count, as_float32, as_image
 from ._device import Device, as_device
 from ._engine import Engine
 from ._errors import ArgumentError, ParameterError
-from ._library import CHOICES, context
+from ._library import CHOICES, context, shows_unmade
 
 _OPTIONS = ("mode", "integrator", "sampler", "max_depth", "sensor", "lights", "edges", "silhouette", "untrusted", "guides",
             "roots", "limits")
@@ -88,7 +88,7 @@ class Scene:
     @property
     def shape(self) -> tuple[int, int, int]:
         """Of its images: (height, width, 3), or (height, width, 1) in modes mono and mono_polarized, or as many as the
-        film has bands."""
+        film has bands or entries of Stokes vectors."""
         return self.height, self.width, self._info["channels"]
 
     @property
@@ -109,7 +109,8 @@ class Scene:
 
     @property
     def bands(self) -> list[str]:
-        """What the channels of its images are called where the film has bands (specfilm); none: they are colours."""
+        """What the channels of its images are called where the film has bands (specfilm) or Stokes vectors (stokesfilm); none: they
+        are colours."""
         return self._core.band_names()
 
     @property
@@ -198,6 +199,7 @@ class Scene:
             self._engines.popitem(last=False)
         return engine
 
+    @shows_unmade
     def __repr__(self) -> str:
         return "<backlight.Scene %d x %d, %s, %d shapes, %d parameters>" % (
             self.width, self.height, self._info["integrator"], self._info["shapes"], self._info["parameters"])

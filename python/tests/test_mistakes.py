@@ -159,11 +159,21 @@ def test_closed_device(box):
     device.close()
     device.close()
     assert device.closed and job.closed and fit.closed and "closed" in repr(device)
+    assert RED in repr(fit) and "closed" in repr(fit) and "closed" in fit._repr_html_() and RED in repr(job)
     for call in (job.render, fit.step, lambda: job.gradient(image), lambda: bl.Job(box, device=device),
                  lambda: bl.render(box, device=device), lambda: device.stats, lambda: fit[RED], lambda: fit.status):
         with pytest.raises(bl.ClosedError, match="closed"):
             call()
     assert bl.render(box, 4).tobytes() == image.tobytes()  # on the default device
+
+
+def test_unmade_objects_are_shown(box):
+    for kind in (bl.Device, bl.Scene, bl.Job, bl.Fit):
+        assert repr(kind.__new__(kind)) == "<backlight.%s that could not be made>" % kind.__name__
+    with pytest.raises(ValueError) as caught:
+        bl.Fit(box, ["nothing"], np.zeros(SHAPE, np.float32))
+    made = [entry.frame.f_locals["self"] for entry in caught.traceback if isinstance(entry.frame.f_locals.get("self"), bl.Fit)]
+    assert made and "could not be made" in repr(made[0])
 
 
 def test_objects_outlive_names(box):

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Images, parameters and scenes: what Python gets are the bytes of the program, in memory of its own."""
 import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -114,6 +116,21 @@ def test_denoised():
         pytest.skip("no Open Image Denoise")
     errors = [float(np.sqrt(np.mean((np.clip(image, 0, 1) - np.clip(truth, 0, 1)) ** 2))) for image in (noisy, *clean)]
     assert errors[1] < errors[2] < errors[0] / 2, errors
+
+
+def test_denoised_by_a_package(tmp_path):
+    """The package pyoidn is found without BL_OIDN, which stays unset."""
+    if "BL_OIDN" not in os.environ:
+        pytest.skip("no Open Image Denoise")
+    (tmp_path / "pyoidn/oidn").mkdir(parents=True)
+    (tmp_path / "pyoidn/__init__.py").touch()
+    (tmp_path / "pyoidn/oidn/lib").symlink_to(os.environ["BL_OIDN"])
+    code = ("import os, backlight as bl; bl.Job(bl.load_file(%r, resolution=16)).denoised(1); "
+            "print('BL_OIDN' in os.environ)" % CORNELL)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])}
+    del environment["BL_OIDN"]
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+    assert done.stdout == "False\n", done.stderr
 
 
 def test_rays(box):

@@ -140,10 +140,10 @@ static bl_result filter_all(const library *l, oidn device, const render_scene *s
 static bl_result denoise(const render_scene *s, float *image, const float *channels, bl_error *err)
 {
     library l = {0};
-    if (s->bands)
+    if (s->film_names)
         return error_set(
             err, BL_ERROR_UNSUPPORTED,
-            "denoising: the image has bands of wavelengths, and the denoiser knows colours alone");
+            "denoising: the image has bands or Stokes vectors, and the denoiser knows colours alone");
     TRY(open_library(&l, err));
     if (!image)
         return BL_OK;

@@ -92,7 +92,7 @@ static void record_loss_dot(bl_job *job, const job_work_desc *w)
     if (w->lanes.count)
         dot.image = job->film, dot.weights = job->lanes,
         dot.n = lane_row_words(film_channels(job->scene)) * w->lanes.count;
-    else if (!job->scene->light_tracing) /* with light tracing the image is there from before */
+    else if (job_gradient_leaves_image(job)) /* else it is there from before */
         job_record_resolve(job, w->spp, job_strips(job_pixels(job), w->spp));
     fit_record_loss_dot(job->batch, job->device->fixed, &dot);
 }
@@ -213,9 +213,7 @@ static bl_result gradient(bl_job *job, const bl_gradient_desc *desc, bl_stats *s
             job, desc, spp,
             fit_loss_steepest(desc->loss, desc->loss_constant, &(fit_goal){desc->target, NULL, n, 1, false}),
             0, stats, err);
-    bool image =
-        desc->target || desc->image ||
-        job->scene->light_tracing; /* the gradient pass of light tracing leaves no image of its own */
+    bool image = desc->target || desc->image || !job_gradient_leaves_image(job);
     bool pipelined = job->scene->pipelined && desc->target;
     if (pipelined && job->pipeline_filled)
         TRY(pipelined_comparison(job, desc, stats, err));

@@ -221,7 +221,7 @@ static bl_result describe_gradient(bl_job *job, const bl_vulkan_gradient_desc *d
     TRY(choose_form(job, desc, &r->work, err));
     r->finds_loss = bl_gradient_form_finds_loss(r->work.form);
     r->work.loss = r->finds_loss ? &r->loss : NULL;
-    r->begins_with_image = (target && !r->finds_loss) || job->scene->light_tracing;
+    r->begins_with_image = (target && !r->finds_loss) || !job_gradient_leaves_image(job);
     r->work.keeps_status = r->begins_with_image;
     return recorder_check_pixels(job->device, r->pixels, r->image, err);
 }

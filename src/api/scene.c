@@ -266,8 +266,8 @@ const char *bl_scene_channel_name(const bl_scene *scene, uint32_t index)
 
 const char *bl_scene_band_name(const bl_scene *scene, uint32_t index)
 {
-    const film_bands *bands = scene->render->bands;
-    return bands && index < bands->count ? bands->names[index] : NULL;
+    const render_scene *s = scene->render;
+    return s->film_names && index < s->film_channels ? s->film_names[index] : NULL;
 }
 
 bl_result bl_scene_read_image(const bl_scene *scene, const char *path, float *image)

@@ -27,23 +27,29 @@ static float largest(const fit_work *w, const float *target, uint32_t c)
 {
     float most = 0;
     for (size_t i = c; i < session_values(w->session); i += w->session->info.channels)
-        most = fmaxf(most, target[i]);
+        most = fmaxf(most, fabsf(target[i]));
     return most > 0 ? most : 1;
 }
 
-/* Of bands, which have no white, the largest value of the target's stands for it; the means over bands. */
+/* Of bands and entries of Stokes vectors, which have no white, the largest magnitude of the target's stands
+ * for it; the means over them. The PSNR leaves out those in which both images are the same, as where light
+ * has no such polarisation. */
 static bl_result compare_bands(const fit_work *w, const float *image, const float *target,
                                bl_image_quality *out)
 {
     const uint32_t bands = w->session->info.channels;
+    uint32_t differ = 0;
     *out = (bl_image_quality){0};
     for (uint32_t c = 0; c < bands; c++) {
         bl_image_quality q;
         bl_result r = compare_channel(w, image, target, c, largest(w, target, c), &q);
         if (r != BL_OK)
             return r;
-        out->psnr += q.psnr / bands, out->ssim += q.ssim / bands;
+        out->ssim += q.ssim / bands;
+        if (isfinite(q.psnr))
+            out->psnr += q.psnr, differ++;
     }
+    out->psnr = differ > 0 ? out->psnr / differ : (double)INFINITY;
     return BL_OK;
 }
 

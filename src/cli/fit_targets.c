@@ -64,7 +64,7 @@ static int read_bands(const fit_work *w, uint32_t v, float **target)
 {
     char *place = fit_job_place(&w->job, v, "target");
     int status = w->job.over || w->job.views[v].linear
-                     ? fail("%s: %s: the film has bands: \"background\" and \"linear\" are for colours",
+                     ? fail("%s: %s: the film has no colours: \"background\" and \"linear\" are for colours",
                             w->args->job, place)
                      : session_read_image(w->session, w->job.views[v].target, target);
     free(place);

@@ -242,19 +242,21 @@ static int check_arguments(const arguments *args)
     return CLI_OK;
 }
 
-/* What a film with bands cannot do. */
+/* What a film of bands or Stokes vectors cannot do. */
 static int check_bands(const cli_session *session, const arguments *args)
 {
     if (!bl_scene_band_name(session->scene, 0))
         return CLI_OK;
     if (args->curve || args->exposed)
-        return fail("--exposure and --tonemap are for colours: the image of %s has bands", args->scene);
+        return fail("--exposure and --tonemap are for colours: the image of %s has other channels",
+                    args->scene);
     if (!is_exr(args->output) && !is_display_image(args->output))
-        return fail("%s: EXR files keep the bands of an image, .png and .jpg show three of them; give one of "
-                    "these names",
-                    args->output);
+        return fail(
+            "%s: EXR files keep the channels of such an image, .png and .jpg show three of them; give one of "
+            "these names",
+            args->output);
     return args->variance && !is_exr(args->variance)
-               ? fail("%s: the variance of bands goes into an EXR file", args->variance)
+               ? fail("%s: the variance of such an image goes into an EXR file", args->variance)
                : CLI_OK;
 }
 

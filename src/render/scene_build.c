@@ -44,6 +44,8 @@ bl_result render_scene_create(scene_description *d, const render_overrides *o, r
         r = render_check_light_tracing(s, err);
     if (r == BL_OK)
         r = render_check_ellipsoids(s, err);
+    if (r == BL_OK)
+        r = film_check_names(s, err);
     if (r == BL_OK && s->mode->light == LIGHT_SPECTRAL)
         r = render_check_spectral(s, err);
     if (r == BL_OK)

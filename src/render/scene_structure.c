@@ -389,7 +389,7 @@ static bl_result read_integrator(render_scene *s, const render_overrides *o, bl_
 static bl_result read_film(render_scene *s, bl_error *err)
 {
     s->full_width = s->width = 768, s->full_height = s->height = 576;
-    s->film_channels = s->mode->film_channels;
+    s->film_channels = s->mode->film_channels, s->film_entries = 1;
     if (!s->film)
         return BL_OK;
     const scene_value *width = scene_get(s->film, "crop_width"), *height = scene_get(s->film, "crop_height");

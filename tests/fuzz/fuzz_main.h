@@ -2,21 +2,29 @@
  * The frame of the fuzz targets. Built by clang with -fsanitize=fuzzer -DBL_LIBFUZZER it is libFuzzer's;
  * otherwise main() below runs the target on the committed corpus and, for BL_FUZZ_SECONDS (default 2; with
  * BL_LONG=1 600), on mutations of it: bytes changed, removed, doubled, inputs spliced, interesting words put
- * in. Deterministic up to the number of rounds. Arguments: files to run once, such as crashes. */
+ * in. Deterministic up to the number of rounds. No input may take more than FUZZ_SECONDS_MOST of CPU time or
+ * FUZZ_BYTES_MOST of memory. One that does, or that ends the process, goes to the file fuzz_input. Arguments:
+ * files to run once, such as that one. */
 #ifndef BL_FUZZ_MAIN_H
 #define BL_FUZZ_MAIN_H
 
 #include "base/base.h"
 
 #include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/time.h>
+#include <unistd.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #ifndef BL_LIBFUZZER
 
-enum { FUZZ_INPUTS = 64, FUZZ_SIZE = 1 << 16 };
+enum { FUZZ_INPUTS = 64, FUZZ_SIZE = 1 << 16, FUZZ_SECONDS_MOST = 20 };
+static const size_t FUZZ_BYTES_MOST = (size_t)3 << 30;
 
 typedef struct fuzz_input {
     uint8_t *data;
@@ -25,6 +33,53 @@ typedef struct fuzz_input {
 
 static fuzz_input fuzz_inputs[FUZZ_INPUTS];
 static uint32_t fuzz_count, fuzz_state = 1;
+
+/* The input of this moment, for the handler of what ends the process. */
+static const uint8_t *fuzz_data;
+static size_t fuzz_size;
+
+static void fuzz_keep_input(void)
+{
+    const int file = open("fuzz_input", O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    const bool kept = file >= 0 && write(file, fuzz_data, fuzz_size) == (ssize_t)fuzz_size;
+    static const char told[] = "the input is in fuzz_input\n", lost[] = "the input cannot be written\n";
+    if (write(STDERR_FILENO, kept ? told : lost, kept ? sizeof told - 1 : sizeof lost - 1) < 0 || file >= 0)
+        close(file);
+}
+
+static void fuzz_on_signal(int number)
+{
+    fuzz_keep_input();
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+#ifdef __SANITIZE_ADDRESS__
+void __sanitizer_set_death_callback(void (*callback)(void));
+#endif
+
+static void fuzz_watch(void)
+{
+    signal(SIGPROF, fuzz_on_signal);
+    signal(SIGABRT, fuzz_on_signal);
+#ifdef __SANITIZE_ADDRESS__
+    __sanitizer_set_death_callback(fuzz_keep_input);
+#else
+    static const int deadly[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
+    for (size_t k = 0; k < sizeof deadly / sizeof *deadly; k++)
+        signal(deadly[k], fuzz_on_signal);
+#endif
+}
+
+static void fuzz_one(const uint8_t *data, size_t size)
+{
+    struct rusage used;
+    fuzz_data = data, fuzz_size = size;
+    setitimer(ITIMER_PROF, &(struct itimerval){.it_value.tv_sec = FUZZ_SECONDS_MOST}, NULL);
+    LLVMFuzzerTestOneInput(data, size);
+    BL_ASSERT(getrusage(RUSAGE_SELF, &used) == 0 && (size_t)used.ru_maxrss * 1024 <= FUZZ_BYTES_MOST,
+              "an input of %zu bytes has taken %ld KB", size, used.ru_maxrss);
+}
 
 static uint32_t fuzz_random(uint32_t below)
 {
@@ -103,7 +158,7 @@ static void fuzz_round(void)
         size = fuzz_mutate(data, size);
     uint8_t *exact = malloc(size ? size : 1); /* so that the sanitizer sees a read behind the end */
     memcpy(exact, data, size);
-    LLVMFuzzerTestOneInput(exact, size);
+    fuzz_one(exact, size);
     free(exact);
 }
 
@@ -112,15 +167,17 @@ static int fuzz_main(int argc, char **argv, const char *folder, const char *exte
     const char *limit = getenv("BL_FUZZ_SECONDS"), *seed = getenv("BL_FUZZ_SEED");
     double end = clock_seconds() + (limit ? atof(limit) : getenv("BL_LONG") ? 600 : 2);
     uint32_t rounds = 0;
+    fuzz_watch();
     fuzz_state = seed && atoi(seed) ? (uint32_t)atoi(seed) : 1;
     for (int i = 1; i < argc; i++)
         fuzz_add(argv[i]);
     if (argc <= 1)
         fuzz_add_folder(folder, extensions);
     for (uint32_t i = 0; i < fuzz_count; i++)
-        LLVMFuzzerTestOneInput(fuzz_inputs[i].data, fuzz_inputs[i].size);
+        fuzz_one(fuzz_inputs[i].data, fuzz_inputs[i].size);
     for (; argc <= 1 && fuzz_count > 0 && clock_seconds() < end; rounds++)
         fuzz_round();
+    setitimer(ITIMER_PROF, &(struct itimerval){0}, NULL);
     printf("%u inputs, %u mutations\n", fuzz_count, rounds);
     bool empty = fuzz_count == 0;
     while (fuzz_count > 0)

@@ -239,28 +239,43 @@ static void sample_agrees(sample_check *s, scene_eval_at at)
     sample_check_forward(s, at, replay);
 }
 
+/* The scene with a film of another type. */
+static const char *with_film(arena *a, const char *xml, const char *type)
+{
+    const char *usual = strstr(xml, "hdrfilm");
+    assert_non_null(usual);
+    return arena_printf(a, "%.*s%s%s", (int)(usual - xml), xml, type, usual + strlen("hdrfilm"));
+}
+
+/* What the image of a case is: intensities, or Stokes vectors whole. */
+static void case_agrees(const polarized_case *c, const char *mode, const char *film)
+{
+    arena a = {0};
+    uint32_t random = 5;
+    sample_check s = {.scene = &c->scene, .variant = arena_printf(&a, "%s, %s", mode, film)};
+    const char *xml = scene_case_xml(&a, &c->scene, c->depth, SAMPLE_CHECK_SIDE, SAMPLE_CHECK_SIDE);
+    scene_eval *e = scene_eval_create_with(with_film(&a, xml, film), folder, c->scene.parameters,
+                                           scene_case_parameter_count(&c->scene), false,
+                                           &(render_overrides){.mode = mode});
+    e->options = (render_trace_options){.unrolled_depth = (uint32_t)c->depth};
+    sample_check_begin(&s, e, &random);
+    for (uint32_t k = 0; k < SAMPLES; k++)
+        sample_agrees(&s, sample_check_draw(&random, true));
+    for (uint32_t k = 0; k < scene_case_parameter_count(&c->scene); k++)
+        if (!strstr(c->scene.name, "nothing"))
+            sample_check_expect_reached(&s, k, 1);
+    scene_eval_destroy(e);
+    arena_free(&a);
+}
+
 static void replay_agrees(void **state)
 {
     const polarized_case *c = *state;
     static const char *const modes[] = {"mono_polarized", "rgb_polarized", "spectral_polarized"};
     const bool black = strstr(c->scene.name, "nothing"); /* Spectra of black do not move by small steps. */
     for (uint32_t m = 0; m < (black ? 2 : 3); m++) {
-        arena a = {0};
-        uint32_t random = 5;
-        sample_check s = {.scene = &c->scene, .variant = modes[m]};
-        scene_eval *e = scene_eval_create_with(
-            scene_case_xml(&a, &c->scene, c->depth, SAMPLE_CHECK_SIDE, SAMPLE_CHECK_SIDE), folder,
-            c->scene.parameters, scene_case_parameter_count(&c->scene), false,
-            &(render_overrides){.mode = modes[m]});
-        e->options = (render_trace_options){.unrolled_depth = (uint32_t)c->depth};
-        sample_check_begin(&s, e, &random);
-        for (uint32_t k = 0; k < SAMPLES; k++)
-            sample_agrees(&s, sample_check_draw(&random, true));
-        for (uint32_t k = 0; k < scene_case_parameter_count(&c->scene); k++)
-            if (!black)
-                sample_check_expect_reached(&s, k, 1);
-        scene_eval_destroy(e);
-        arena_free(&a);
+        case_agrees(c, modes[m], "hdrfilm");
+        case_agrees(c, modes[m], "stokesfilm");
     }
 }
 

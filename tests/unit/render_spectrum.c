@@ -58,11 +58,11 @@ static traced record(traced_body *body, uint32_t ins, uint32_t outs, const doubl
 
 /* Three bands: one with a jump at either end, one that overlaps it, and one by itself, behind a gap. */
 enum { BANDS = 3, KNOTS = 10, BANDS_WORDS_MOST = 64 };
-static const char *const band_names[BANDS] = {"jump", "tent", "far"};
 static const double band_nm[KNOTS] = {400, 400, 450, 500, 500, 550, 700, 800, 900, 900},
                     band_values[KNOTS * BANDS] = {0, 0, 0, .5, 0, 0, .75, 0, 0, 1, .5, 0, 0, .5, 0,
                                                   0, 1, 0, 0,  0, 0, 0,   0, 2, 0, 0,  1, 0, 0,  0};
-static const film_bands bands = {BANDS, KNOTS, band_names, band_nm, band_values};
+static const film_bands bands = {BANDS, KNOTS, band_nm, band_values};
+static const char *const band_names[BANDS] = {"jump", "tent", "far"};
 static const double band_integrals[BANDS] = {75, 125 + 12.5 - 12.5 + 0, 250};
 
 static void put_bands(uint32_t *words)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * What all films have in common: their window, and the formats in which an image goes to a file. Everywhere
- * else images are linear RGB, or the bands of the film. Luminance and XYZ are made on the way out. Alpha is a
+ * else images are linear RGB, or what the film has names for:
+ * bands, or entries of Stokes vectors. Luminance and XYZ are made on the way out. Alpha is a
  * channel of the first hit (integrator/kernels/channels.c). Integers are values of [0, 1] times 2^32 - 1, as
  * in Mitsuba. */
 #include "render/classes.h"
@@ -58,10 +59,10 @@ static uint32_t image_names(const render_scene *s, const char *names[])
     char first = pixel_format(s)[0];
     if (s->no_image)
         return 0;
-    for (uint32_t k = 0; s->bands && k < s->bands->count; k++)
-        names[k] = s->bands->names[k];
-    if (s->bands)
-        return s->bands->count;
+    for (uint32_t k = 0; s->film_names && k < s->film_channels; k++)
+        names[k] = s->film_names[k];
+    if (s->film_names)
+        return s->film_channels;
     for (int k = 0; k < 3; k++)
         names[k] = first == 'x' ? xyz[k] : rgb[k];
     bool grey = first == 'l' || s->film_channels == 1;
@@ -83,25 +84,25 @@ static void put_colour(const char *const names[], uint32_t count, const float *r
     }
 }
 
-/* For screens: each band over the integral of its response, which is 1 where the light is 1 at all
- * wavelengths. The first three are red, green and blue; of fewer the first is grey. */
-static bl_result show_bands(const render_scene *s, const char *path, const float *image, bl_error *err)
+/* For screens. Each band over the integral of its response, which is 1 where the light is 1 at all
+ * wavelengths: the first three are red, green and blue; of fewer the first is grey. Of Stokes vectors the
+ * intensity. */
+static bl_result show_named(const render_scene *s, const char *path, const float *image, bl_error *err)
 {
-    const film_bands *bands = s->bands;
     const size_t pixels = (size_t)s->width * s->height;
-    uint32_t shown = bands->count < 3 ? 1 : 3;
+    uint32_t shown = s->film_channels / s->film_entries < 3 ? 1 : 3;
     if (!image_has_extension(path, ".png") && !image_is_jpeg(path))
         return error_set(err, BL_ERROR_ARGUMENT,
-                         "%s: EXR files keep the bands of an image, .png and .jpg show three of them; give "
-                         "one of these names",
+                         "%s: EXR files keep the channels of such an image, .png and .jpg show three of "
+                         "them; give one of these names",
                          path);
     float *values = memory_alloc(pixels * shown * sizeof *values);
     if (!values)
         return error_set(err, BL_ERROR_MEMORY, "no memory for an image");
     for (uint32_t c = 0; c < shown; c++) {
-        double integral = bands_integral_of(bands, c);
+        double white = s->bands ? bands_integral_of(s->bands, c) : 1;
         for (size_t i = 0; i < pixels; i++)
-            values[shown * i + c] = (float)((double)image[bands->count * i + c] / integral);
+            values[shown * i + c] = (float)((double)image[s->film_channels * i + c] / white);
     }
     bl_result r = image_save(path, s->width, s->height, shown, values, false, err);
     memory_free(values);
@@ -116,15 +117,15 @@ bl_result film_write(const render_scene *s, const char *path, const float *image
     uint32_t colours = image_names(s, names), count = colours + (channels ? s->channels.count : 0);
     uint32_t of_image = s->film_channels;
     uint64_t pixels = (uint64_t)s->width * s->height;
-    if (s->bands && !image_has_extension(path, ".exr"))
-        return show_bands(s, path, image, err);
+    if (s->film_names && !image_has_extension(path, ".exr"))
+        return show_named(s, path, image, err);
     for (uint32_t k = colours; k < count; k++)
         names[k] = s->channels.data[k - colours].name;
     float *values = memory_alloc(pixels * count * sizeof *values);
     if (!values)
         return error_set(err, BL_ERROR_MEMORY, "no memory for an image of %u channels", count);
     for (uint64_t i = 0; i < pixels; i++) {
-        if (s->bands)
+        if (s->film_names)
             memcpy(values + count * i, image + of_image * i, colours * sizeof *values);
         else
             put_colour(names, colours, image + of_image * i, of_image, values + count * i);
@@ -154,8 +155,8 @@ static void take_pixel(const render_scene *s, const float *from, uint32_t channe
 bl_result film_read(const render_scene *s, const char *path, float *image, bl_error *err)
 {
     scene_image file;
-    TRY(s->bands ? image_load_channels(path, s->bands->names, s->bands->count, &file, err)
-                 : image_load(path, false, &file, err));
+    TRY(s->film_names ? image_load_channels(path, s->film_names, s->film_channels, &file, err)
+                      : image_load(path, false, &file, err));
     bl_result r = BL_OK;
     if (file.width != s->width || file.height != s->height)
         r = error_set(err, BL_ERROR_ARGUMENT, "%s has %u x %u pixels; the scene's film has %u x %u", path,

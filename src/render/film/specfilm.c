@@ -50,17 +50,16 @@ static void add_knots(const response *r, uint32_t count, double nm, film_bands *
 static const film_bands *bands_of(render_scene *s, const response *r, uint32_t count)
 {
     film_bands *b = arena_alloc(&s->memory, sizeof *b);
-    const char **names = arena_alloc(&s->memory, count * sizeof *names);
     uint32_t places = 0, all = 0;
     for (uint32_t k = 0; k < count; k++)
-        all += r[k].count, names[k] = r[k].name;
+        all += r[k].count;
     double *place = memory_need_zeroed(all, sizeof *place);
     for (uint32_t k = 0; k < count; places += r[k++].count)
         memcpy(place + places, r[k].wavelengths, r[k].count * sizeof *place);
     qsort(place, all, sizeof *place, compare_numbers);
     double *nm = arena_alloc(&s->memory, 2 * (size_t)all * sizeof *nm),
            *values = arena_alloc(&s->memory, 2 * (size_t)all * count * sizeof *values);
-    *b = (film_bands){.count = count, .names = names, .nm = nm, .values = values};
+    *b = (film_bands){.count = count, .nm = nm, .values = values};
     for (uint32_t i = 0; i < all; i++)
         if (i == 0 || place[i] > place[i - 1])
             add_knots(r, count, place[i], b, nm, values);
@@ -105,8 +104,11 @@ static bl_result specfilm_load(render_scene *s, const scene_object *o, bl_error 
             if (!(bands_integral_of(bands, k) > 0))
                 result = scene_error(err, BL_ERROR_SCENE, o->where,
                                      "specfilm: the band \"%.100s\" is 0 everywhere", r[k].name);
+        const char **names = arena_alloc(&s->memory, count * sizeof *names);
+        for (uint32_t k = 0; k < count; k++)
+            names[k] = r[k].name;
         if (o == s->film)
-            s->bands = bands, s->film_channels = count;
+            s->bands = bands, s->film_channels = count, s->film_names = names;
     }
     memory_free(r);
     return result;
@@ -133,14 +135,18 @@ bool film_same_bands(const scene_object *a, const scene_object *b)
     return same;
 }
 
-bl_result film_check_bands(const render_scene *s, bl_error *err)
+bl_result film_check_names(const render_scene *s, bl_error *err)
 {
-    for (uint32_t k = 0; s->bands && k < s->channels.count; k++)
-        for (uint32_t i = 0; i < s->bands->count; i++)
-            if (strcmp(s->bands->names[i], s->channels.data[k].name) == 0)
+    if (s->film_names && s->depth_image)
+        return scene_error(err, BL_ERROR_UNSUPPORTED, s->film->where,
+                           "%s: the integrator depth has distances in its image, not light; use hdrfilm",
+                           s->film->cls->name);
+    for (uint32_t k = 0; s->film_names && k < s->channels.count; k++)
+        for (uint32_t i = 0; i < s->film_channels; i++)
+            if (strcmp(s->film_names[i], s->channels.data[k].name) == 0)
                 return scene_error(err, BL_ERROR_SCENE, s->film->where,
-                                   "specfilm: the image has another channel called \"%.100s\"",
-                                   s->bands->names[i]);
+                                   "%s: the image has another channel called \"%.100s\"", s->film->cls->name,
+                                   s->film_names[i]);
     for (uint32_t i = 0; s->bands && i < s->film->child_count; i++)
         if (s->film->children[i]->cls->category == PLUGIN_TEXTURE &&
             s->names[s->film->children[i]->index].name)

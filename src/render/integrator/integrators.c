@@ -276,13 +276,20 @@ void render_add_channels(render_scene *s, const char *name, enum channel_kind ki
     }
 }
 
-static bl_result add_named(render_scene *s, scene_place where, const char *name, const char *type,
-                           bl_error *err)
+static bool is_taken(const render_scene *s, const char *name)
 {
     for (uint32_t k = 0; k < s->channels.count; k++)
         if (strncmp(s->channels.data[k].name, name, strlen(name)) == 0 &&
             s->channels.data[k].name[strlen(name)] == '.')
-            return scene_error(err, BL_ERROR_SCENE, where, "aov: the name \"%s\" is given twice", name);
+            return true;
+    return false;
+}
+
+static bl_result add_named(render_scene *s, scene_place where, const char *name, const char *type,
+                           bl_error *err)
+{
+    if (is_taken(s, name))
+        return scene_error(err, BL_ERROR_SCENE, where, "aov: the name \"%s\" is given twice", name);
     if (strlen(name) + strlen(".X") > CHANNEL_NAME_MOST)
         return scene_error(err, BL_ERROR_SCENE, where,
                            "aov: the name \"%.40s...\" is longer than %d letters: EXR files cannot have it",
@@ -336,12 +343,20 @@ static bool has_channel(const render_scene *s, enum channel_kind kind)
     return render_first_channel(s, kind) < s->channels.count;
 }
 
+/* Under another name where the scene has given this one to something else. */
+static bl_result add_guide(render_scene *s, const char *name, enum channel_kind kind, bl_error *err)
+{
+    if (has_channel(s, kind))
+        return BL_OK;
+    while (is_taken(s, name))
+        name = arena_printf(&s->memory, "guide_%s", name);
+    return add_named(s, s->description->root->where, name, channel_kinds[kind].name, err);
+}
+
 bl_result render_add_guides(render_scene *s, bl_error *err)
 {
-    const scene_place where = s->description->root->where;
-    if (!has_channel(s, CHANNEL_ALBEDO))
-        TRY(add_named(s, where, "albedo", "albedo", err));
-    return has_channel(s, CHANNEL_SH_NORMAL) ? BL_OK : add_named(s, where, "normal", "sh_normal", err);
+    TRY(add_guide(s, "albedo", CHANNEL_ALBEDO, err));
+    return add_guide(s, "normal", CHANNEL_SH_NORMAL, err);
 }
 
 #define ACCEPTED                                                                                             \

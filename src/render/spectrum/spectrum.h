@@ -64,9 +64,8 @@ void response_transposed(tracer *t, const film_response *r, const ir_ref *film, 
  * wavelength are a jump. */
 typedef struct film_bands {
     uint32_t count, knots;
-    const char *const *names; /* [count] */
-    const double *nm;         /* [knots] */
-    const double *values;     /* [knots][count] */
+    const double *nm;     /* [knots] */
+    const double *values; /* [knots][count] */
 } film_bands;
 double bands_integral_of(const film_bands *b, uint32_t band);
 /* The words of the table that traced functions read: bands_words(b) of them. */

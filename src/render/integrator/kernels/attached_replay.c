@@ -289,7 +289,7 @@ ir_ref chain_vertex(const walk *kernel, replay_state *p, film_value dL)
         adjoint_curve(w, p, &v, &before, light, film_adjoint(w, &p->at, dL), step.adjoint, &arrived);
     if (w->polarized)
         take_light(w, p, &after, &onward, &step);
-    adjoint(w, p, &(vertex_adjoint){&v, &k, film_adjoint(w, &p->at, dL), step.adjoint}, &arrived);
+    adjoint(w, p, &(vertex_adjoint){&v, &k, replay_by_radiance(w, p, dL), step.adjoint}, &arrived);
     if (w->polarized)
         send_light(w, p, &v, &k, &step);
     p->chain.left = ir_select(f, step.last, sums_residual(t, &p->sums), p->chain.left);

@@ -17,7 +17,7 @@ void walk_begin(walk *w, ir_func *f)
     w->sampler = p->scene->spreads;
     w->bends = render_bends_rays(p->scene);
     w->t = plan_tracer(p, f);
-    w->film_channels = p->scene->film_channels;
+    w->film_channels = p->scene->film_channels, w->entries = p->scene->film_entries;
     w->polarized = p->scene->mode->polarized;
     for (uint32_t i = 0; i < p->bsdfs.count; i++)
         w->disperses |= plan_disperses(p->bsdfs.data[i]);

@@ -93,11 +93,8 @@ static void state_stokes(walk *w, loop_state *s, radiance_walk *p, ir_ref *going
 {
     state_position(w, s, &p->at);
     state_color(s, &w->t, &p->beta), state_color(s, &w->t, &p->radiance);
-    state_ref(s, &p->eta), state_ref(s, going), state_vec3(s, &p->basis);
-    for (int k = 0; k < 3; k++)
-        state_color(s, &w->t, &p->row[k]), state_color(s, &w->t, &p->entries[k]);
-    for (int k = 0; k < 12; k++)
-        state_color(s, &w->t, &p->rows[k / 4][k % 4]);
+    state_ref(s, &p->eta), state_ref(s, going);
+    state_polarized(w, s, p);
 }
 
 /* The Stokes vectors of the light along the ray: entry by entry three numbers. They are 0 where an entry is

@@ -24,7 +24,10 @@ typedef struct forward_state {
     throughput b;           /* decides the path */
     color weight, radiance; /* tangents; where walk.polarized `weight` is that of the row's first entry, */
     color row[3];           /* and these are those of the others */
-    ir_ref ray[RAY_MOST];   /* tangents of attached_position.now, where the motion chains */
+    /* Where walk.entries is 4, of the other entries of the Stokes vector that arrives: rows, their tangents,
+     * and the tangents of what has been found. */
+    color rows[3][4], moved[3][4], entries[3];
+    ir_ref ray[RAY_MOST]; /* tangents of attached_position.now, where the motion chains */
     film_value sum;
     drt_path drt_path; /* where drt_any */
     color light;       /* where drt_any: radiance that the DRT path has found */
@@ -37,6 +40,11 @@ static void state_forward(walk *w, loop_state *s, forward_state *p)
     state_color(s, &w->t, &p->weight), state_color(s, &w->t, &p->radiance), state_film(w, s, &p->sum);
     for (int k = 0; k < 3 && w->polarized; k++)
         state_color(s, &w->t, &p->row[k]);
+    for (uint32_t j = 1; j < w->entries; j++) {
+        state_color(s, &w->t, &p->entries[j - 1]);
+        for (int k = 0; k < 4; k++)
+            state_color(s, &w->t, &p->rows[j - 1][k]), state_color(s, &w->t, &p->moved[j - 1][k]);
+    }
     if (w->motion->chains)
         state_refs(s, p->ray, ray_width(w));
     if (drt_any(w))
@@ -104,44 +112,71 @@ static ir_ref continue_with_drt(walk *w, forward_state *p, ir_ref alive)
 
 /* ---- the walk ---- */
 
-/* One vertex of a polarised path: carries the tangents of its row over it. */
+/* What a vertex does to polarised light, differentiated. */
+typedef struct polarized_factors {
+    const polarized_vertex *m;
+    color hit, lit[4], light; /* emission that was hit; the sampled light, as Stokes vectors and a factor */
+    bool emits, sampled;      /* whether there are such */
+    ir_ref over_pdf;
+} polarized_factors;
+
+/* Carries the tangents of a row over the vertex, and adds that of the light that the row sees. */
+static void carry_row(walk *w, const polarized_factors *of, const color row[4], color *tangent[4],
+                      color *found)
+{
+    tracer *t = &w->t;
+    const uint32_t n = t->channels;
+    color next[4], added = color_all(t_f32(t, 0));
+    if (of->emits)
+        added = color_mul(t, row[0], of->hit);
+    if (of->sampled)
+        added = color_add(t, added, color_mul(t, polarized_dot(w, row, of->lit), of->light));
+    polarized_row(w, of->m, row, next);
+    ir_ref from[4 * COLOR_MOST], moved[4 * COLOR_MOST], outputs[5 * COLOR_MOST], tangents[5 * COLOR_MOST];
+    for (uint32_t c = 0; c < n; c++) {
+        outputs[c] = added.c[c];
+        for (uint32_t k = 0; k < 4; k++) {
+            from[k * n + c] = row[k].c[c], moved[k * n + c] = tangent[k]->c[c];
+            outputs[(1 + k) * n + c] = ir_mul(t->f, next[k].c[c], of->over_pdf);
+        }
+    }
+    ad_forward(t->f, from, moved, 4 * n, outputs, tangents, 5 * n);
+    for (uint32_t c = 0; c < n; c++) {
+        found->c[c] = ir_add(t->f, found->c[c], tangents[c]);
+        for (uint32_t k = 0; k < 4; k++)
+            tangent[k]->c[c] = tangents[(1 + k) * n + c];
+    }
+}
+
+/* One vertex of a polarised path: carries the tangents of its rows over it. */
 static ir_ref step_polarized(walk *w, forward_state *p)
 {
     tracer *t = &w->t;
     walk_vertex v = walk_visit(w, p->at);
     polarized_vertex walked = polarized_at(w, &v, &p->at, p->b.basis),
                      m = polarized_differentiated(w, &v, &p->at, p->b.basis, &walked);
-    color row[4], lit[4], next[4], added = color_all(t_f32(t, 0)),
-                                   *tangent[4] = {&p->weight, &p->row[0], &p->row[1], &p->row[2]};
+    color row[4], decided[4], *tangent[4] = {&p->weight, &p->row[0], &p->row[1], &p->row[2]};
+    polarized_factors of = {.m = &m, .emits = w->plan->scene->emitters.count > 0};
+    of.sampled = of.emits && w->next_event;
+    if (of.emits)
+        of.hit = color_scale(t, radiance(w, v.hit), ir_detach(t->f, v.hit_mis));
+    if (of.sampled) {
+        polarized_lit(w, &m, of.lit);
+        of.light = color_mul(t, radiance(w, v.light), walk_light_scale(w, &v, &p->at, true));
+    }
     for (int k = 0; k < 4; k++)
         row[k] = throughput_where(w, &p->b, 0, p->b.row[k]);
-    if (w->plan->scene->emitters.count > 0)
-        added = color_mul(t, row[0], color_scale(t, radiance(w, v.hit), ir_detach(t->f, v.hit_mis)));
-    if (w->plan->scene->emitters.count > 0 && w->next_event) {
-        polarized_lit(w, &m, lit);
-        color light = color_mul(t, radiance(w, v.light), walk_light_scale(w, &v, &p->at, true));
-        added = color_add(t, added, color_mul(t, polarized_dot(w, row, lit), light));
-    }
-    polarized_row(w, &m, row, next);
-    color decided[4];
     polarized_row(w, &walked, p->b.row, decided);
     passage onward = throughput_pass_polarized(w, p->at.depth, &v, decided, walked.basis,
                                                walked.of.sample.depolarizes, &p->b);
-    const uint32_t n = t->channels;
-    ir_ref over_pdf = ir_detach(t->f, onward.inverse_pdf);
-    ir_ref from[4 * COLOR_MOST], moved[4 * COLOR_MOST], outputs[5 * COLOR_MOST], tangents[5 * COLOR_MOST];
-    for (uint32_t c = 0; c < n; c++) {
-        outputs[c] = added.c[c];
-        for (uint32_t k = 0; k < 4; k++) {
-            from[k * n + c] = row[k].c[c], moved[k * n + c] = tangent[k]->c[c];
-            outputs[(1 + k) * n + c] = ir_mul(t->f, next[k].c[c], over_pdf);
-        }
-    }
-    ad_forward(t->f, from, moved, 4 * n, outputs, tangents, 5 * n);
-    for (uint32_t c = 0; c < n; c++) {
-        p->radiance.c[c] = ir_add(t->f, p->radiance.c[c], tangents[c]);
-        for (uint32_t k = 0; k < 4; k++)
-            tangent[k]->c[c] = tangents[(1 + k) * n + c];
+    of.over_pdf = ir_detach(t->f, onward.inverse_pdf);
+    carry_row(w, &of, row, tangent, &p->radiance);
+    for (uint32_t j = 1; j < w->entries; j++) {
+        color *rows = p->rows[j - 1], *moved = p->moved[j - 1];
+        carry_row(w, &of, rows, (color *[]){&moved[0], &moved[1], &moved[2], &moved[3]}, &p->entries[j - 1]);
+        polarized_row(w, &walked, rows, rows);
+        for (int k = 0; k < 4; k++)
+            rows[k] = color_scale(t, rows[k], onward.inverse_pdf);
     }
     p->at = walk_next(w, p->at, &v, onward.alive);
     return onward.alive;
@@ -233,7 +268,8 @@ static void finish_path(walk *w, forward_state *p, ir_ref alive)
     tracer *t = &w->t;
     ir_func *f = t->f;
     ir_ref zero = t_f32(t, 0), ended = ir_not(f, alive), finite = color_finite(t, p->radiance);
-    film_value weighed = film_of(w, &p->at, p->radiance);
+    film_value weighed =
+        film_of_entries(w, &p->at, (const color[]){p->radiance, p->entries[0], p->entries[1], p->entries[2]});
     kernel_count(w, ir_and(f, ended, ir_not(f, finite)), STATUS_NON_FINITE);
     ir_ref add = ir_and(f, ended, finite);
     for (uint32_t c = 0; c < FILM_MOST; c++) {
@@ -246,6 +282,13 @@ static void finish_path(walk *w, forward_state *p, ir_ref alive)
     }
     for (int k = 0; k < 3 && w->polarized; k++)
         p->row[k] = color_select(t, alive, p->row[k], color_all(zero));
+    for (uint32_t j = 1; j < w->entries; j++) {
+        p->entries[j - 1] = color_select(t, alive, p->entries[j - 1], color_all(zero));
+        for (uint32_t k = 0; k < 4; k++) {
+            p->rows[j - 1][k] = color_select(t, alive, p->rows[j - 1][k], color_all(t_f32(t, k == j)));
+            p->moved[j - 1][k] = color_select(t, alive, p->moved[j - 1][k], color_all(zero));
+        }
+    }
     throughput_restart(w, alive, &p->b);
     p->at = walk_restart(w, alive, p->at);
     p->at.sample = ir_add(f, p->at.sample, ir_to_u32(f, ended));
@@ -281,6 +324,11 @@ bl_result kernel_forward(walk *w, ir_module *m)
         .drt_path = drt_none(w),
         .light = none,
     };
+    for (uint32_t j = 1; j < w->entries; j++) {
+        p.entries[j - 1] = none;
+        for (uint32_t k = 0; k < 4; k++)
+            p.rows[j - 1][k] = color_all(t_f32(t, k == j)), p.moved[j - 1][k] = none;
+    }
     loop_state state = {0}, next = {0};
     state_forward(w, &state, &p);
     ir_ref loop = state_loop(f, &state);
@@ -288,6 +336,7 @@ bl_result kernel_forward(walk *w, ir_module *m)
     ir_while(f, ir_lt(f, p.at.sample, l.last));
     ir_ref fresh = walk_begins(w, &p.at);
     p.at = walk_start(w, fresh, p.at);
+    polarized_refer(w, fresh, &p.at, &p.b.basis);
     if (w->motion->chains)
         begin_ray(w, &p, fresh);
     ir_ref alive = step(w, &p);

@@ -18,10 +18,7 @@ static void state_primal(walk *w, loop_state *s, primal_state *p, bool squares)
     state_ref(s, &p->path.eta);
     if (squares)
         state_film(w, s, &p->squares);
-    for (int k = 0; k < 3 && w->polarized; k++)
-        state_color(s, &w->t, &p->path.row[k]);
-    if (w->polarized)
-        state_vec3(s, &p->path.basis);
+    state_polarized(w, s, &p->path);
 }
 
 /* Where a path has ended: its radiance joins the sums and the next sample begins. */
@@ -29,8 +26,11 @@ static void finish_path(walk *w, primal_state *p, ir_ref alive, bool squares)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
+    const color entries[4] = {p->path.radiance, p->path.entries[0], p->path.entries[1], p->path.entries[2]};
     ir_ref zero = t_f32(t, 0), finite = color_finite(t, p->path.radiance);
-    film_value weighed = film_of(w, &p->path.at, p->path.radiance);
+    for (uint32_t k = 1; k < w->entries; k++)
+        finite = ir_and(f, finite, color_finite(t, entries[k]));
+    film_value weighed = film_of_entries(w, &p->path.at, entries);
     kernel_count(w, ir_and(f, ir_not(f, alive), ir_not(f, finite)), STATUS_NON_FINITE);
     ir_ref add = ir_and(f, ir_not(f, alive), finite);
     for (uint32_t c = 0; c < FILM_MOST; c++) {
@@ -41,8 +41,7 @@ static void finish_path(walk *w, primal_state *p, ir_ref alive, bool squares)
         p->path.radiance.c[c] = ir_select(f, alive, p->path.radiance.c[c], zero);
         p->path.beta.c[c] = ir_select(f, alive, p->path.beta.c[c], t_f32(t, 1));
     }
-    for (int k = 0; k < 3 && w->polarized; k++)
-        p->path.row[k] = color_select(t, alive, p->path.row[k], color_all(zero));
+    polarized_restart(w, alive, &p->path);
     p->path.eta = ir_select(f, alive, p->path.eta, t_f32(t, 1));
     p->path.at = walk_restart(w, alive, p->path.at);
     p->path.at.sample = ir_add(f, p->path.at.sample, ir_to_u32(f, ir_not(f, alive)));
@@ -62,7 +61,10 @@ bl_result kernel_primal(walk *w, ir_module *m)
                  .radiance = color_all(zero),
                  .eta = t_f32(t, 1)},
     };
-    polarized_start(w, &p.path);
+    if (w->entries > 1)
+        polarized_start_whole(w, &p.path, v3(t_f32(t, 1), zero, zero));
+    else
+        polarized_start(w, &p.path);
     p.sum = kernel_load_sum(w, l.film, l.inside);
     if (squares)
         p.squares = kernel_load_sum(w, squares_at, l.inside);
@@ -71,7 +73,9 @@ bl_result kernel_primal(walk *w, ir_module *m)
     ir_ref loop = state_loop(f, &state);
     state_primal(w, &state, &p, squares);
     ir_while(f, ir_lt(f, p.path.at.sample, l.last));
-    p.path.at = walk_start(w, walk_begins(w, &p.path.at), p.path.at);
+    ir_ref fresh = walk_begins(w, &p.path.at);
+    p.path.at = walk_start(w, fresh, p.path.at);
+    polarized_refer(w, fresh, &p.path.at, &p.path.basis);
     ir_ref alive;
     radiance_vertex(w, &p.path, &alive);
     finish_path(w, &p, alive, squares);

@@ -295,6 +295,7 @@ bl_result kernel_gradient(walk *w, ir_module *m)
                    : inverts(w)  ? inversion_fresh(w, &p)
                                  : walk_begins(w, &p.at);
     p.at = walk_start(w, fresh, p.at);
+    polarized_ask(w, fresh, &p.at, dL, &p.b);
     if (has_chains(w))
         chain_begin(w, &p, fresh);
     if (inverts(w))

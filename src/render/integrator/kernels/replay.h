@@ -41,6 +41,9 @@ void replay_new_path(walk *w, replay_state *p, ir_ref fresh, ir_ref alive);
 /* The adjoint of one sample's radiance: dL/dI of the pixel over the number of its samples, or as the list of
  * lanes weights it. */
 film_value replay_sample_adjoint(walk *w, const lane *l);
+/* The derivative of the loss by the sample's radiance. It is 0 where walk.entries is 4: throughput.asked has
+ * what the loss asks for. */
+color replay_by_radiance(walk *w, const replay_state *p, film_value dL);
 /* Where dL is 0 the lane walks no sample: nothing would be added to a gradient. Not where the image of the
  * pass is the next one's (render_scene.pipelined), or where dL/dI follows from it (UNIFORM_UNKNOWN). */
 void replay_skip_zero(walk *w, const film_value *dL, lane *l);

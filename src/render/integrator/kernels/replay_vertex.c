@@ -28,6 +28,11 @@ film_value replay_sample_adjoint(walk *w, const lane *l)
     return r;
 }
 
+color replay_by_radiance(walk *w, const replay_state *p, film_value dL)
+{
+    return w->entries > 1 ? color_all(t_f32(&w->t, 0)) : film_adjoint(w, &p->at, dL);
+}
+
 void replay_skip_zero(walk *w, const film_value *dL, lane *l)
 {
     tracer *t = &w->t;
@@ -56,6 +61,8 @@ void replay_new_path(walk *w, replay_state *p, ir_ref fresh, ir_ref alive)
 
 void replay_add_image(walk *w, replay_state *p, ir_ref finite)
 {
+    if (w->entries > 1)
+        return; /* L is of the intensity alone */
     film_value weighed = film_of(w, &p->at, p->sums.L);
     for (uint32_t c = 0; c < w->film_channels; c++)
         film_take(w, finite, weighed.c[c], &p->sum.c[c], NULL);
@@ -153,7 +160,7 @@ ir_ref replay_vertex(const walk *kernel, replay_state *p, film_value film_dL)
     walk own = replay_walk(kernel, p), *w = &own;
     if (drt_any(w))
         drt_enter(w, &p->drt_path);
-    color dL = film_adjoint(w, &p->at, film_dL);
+    color dL = replay_by_radiance(w, p, film_dL);
     transmittance_recall(w, p->lane, &p->at, p->phase);
     walk_vertex v = walk_visit(w, p->at);
     arrivals arrived = arrivals_start(w, p, &v);

@@ -57,8 +57,13 @@ passage contribution_pass(walk *w, ir_ref depth, const walk_vertex *v, const con
         return throughput_pass(w, depth, v, k->for_sample, b);
     color row[4];
     polarized_row(w, &k->polarized, b->row, row);
-    return throughput_pass_polarized(w, depth, v, row, k->polarized.basis, k->polarized.of.sample.depolarizes,
-                                     b);
+    passage onward = throughput_pass_polarized(w, depth, v, row, k->polarized.basis,
+                                               k->polarized.of.sample.depolarizes, b);
+    if (w->entries > 1)
+        polarized_row(w, &k->polarized, b->asked, b->asked);
+    for (int j = 0; j < 4 && w->entries > 1; j++)
+        b->asked[j] = color_scale(&w->t, b->asked[j], onward.inverse_pdf);
+    return onward;
 }
 
 void account_by(walk *w, replay_state *p, const throughput *b, color light, ir_ref takes)
@@ -231,10 +236,21 @@ void adjoint_flight(walk *w, const replay_state *p, const walk_vertex *v, color 
     flight_adjoint(w, &v->flight, p->phase, to_come, missing, arrived);
 }
 
+/* The derivative of the loss by the intensity that the path meets. */
+static color seed_of(walk *w, const replay_state *p, color dL)
+{
+    return w->entries > 1 ? p->b.asked[0] : color_mul(&w->t, throughput_whole(w, &p->b), dL);
+}
+
 /* The derivative of the loss by what the material sends on of the sampled light, over its radiance. */
 static color lit_seed(walk *w, const replay_state *p, const vertex_adjoint *of, color seed_whole)
 {
     tracer *t = &w->t;
+    color lit[4];
+    if (w->entries > 1) {
+        polarized_lit(w, &of->k->polarized, lit);
+        return polarized_dot(w, p->b.asked, lit);
+    }
     return w->polarized ? color_mul(t, throughput_where(w, &p->b, 0, of->k->for_light), of->dL)
                         : color_mul(t, seed_whole, of->k->for_light);
 }
@@ -246,7 +262,7 @@ void adjoint(walk *w, replay_state *p, const vertex_adjoint *of, arrivals *arriv
     const contribution *k = of->k;
     BL_ASSERT(!w->motion->chains || ir_made(w->t.f, p->chain.ray[0]),
               "a chain without the adjoint of its ray");
-    color seed_whole = color_mul(t, throughput_whole(w, &p->b), of->dL);
+    color seed_whole = seed_of(w, p, of->dL);
     bool lights = w->plan->scene->emitters.count > 0;
     if (lights)
         adjoint_hit(w, v, k, of->when, seed_whole, arrived);

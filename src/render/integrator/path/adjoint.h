@@ -88,7 +88,8 @@ void account_by(walk *w, replay_state *p, const throughput *b, color light, ir_r
 typedef struct vertex_adjoint {
     const walk_vertex *v;
     const contribution *k;
-    color dL;    /* derivative of the loss by the sample's radiance */
+    color dL;    /* derivative of the loss by the sample's radiance; where walk.entries is 4, throughput.asked
+                    has it */
     ir_ref when; /* bool: the vertex is backpropagated */
 } vertex_adjoint;
 

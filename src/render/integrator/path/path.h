@@ -63,6 +63,15 @@ typedef struct radiance_walk {
 void polarized_start(walk *w, radiance_walk *p);
 /* The same, and all of the vector that arrives is wanted, in this basis. */
 void polarized_start_whole(walk *w, radiance_walk *p, vec3 basis);
+/* Visits what p carries besides beta and radiance, as state of a loop. */
+void state_polarized(walk *w, loop_state *s, radiance_walk *p);
+/* Where not alive, a path begins: p's rows are those of the start again, and nothing has been found. */
+void polarized_restart(walk *w, ir_ref alive, radiance_walk *p);
+/* Where the film has Stokes vectors (walk.entries) and a sample begins (`fresh`, bool) at `at`, after
+ * walk_start: rows refer to the basis of the camera; and of a path whose gradient is wanted, the loss asks
+ * for dL. */
+void polarized_refer(walk *w, ir_ref fresh, const walk_position *at, vec3 *basis);
+void polarized_ask(walk *w, ir_ref fresh, const walk_position *at, film_value dL, throughput *b);
 /* Takes the rows past v's material, and scales them by over_pdf. lit: per row, what it sees of light of
  * radiance 1 that the material at v scatters from the sampled light; the last three where p is whole. */
 void polarized_pass(walk *w, const walk_vertex *v, radiance_walk *p, ir_ref over_pdf, color lit[4]);

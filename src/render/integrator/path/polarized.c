@@ -34,6 +34,56 @@ void polarized_start_whole(walk *w, radiance_walk *p, vec3 basis)
     }
 }
 
+void state_polarized(walk *w, loop_state *s, radiance_walk *p)
+{
+    tracer *t = &w->t;
+    for (int k = 0; k < 3 && w->polarized; k++)
+        state_color(s, t, &p->row[k]);
+    if (w->polarized)
+        state_vec3(s, &p->basis);
+    for (int k = 0; k < 3 && p->whole; k++)
+        state_color(s, t, &p->entries[k]);
+    for (int k = 0; k < 12 && p->whole; k++)
+        state_color(s, t, &p->rows[k / 4][k % 4]);
+}
+
+void polarized_restart(walk *w, ir_ref alive, radiance_walk *p)
+{
+    tracer *t = &w->t;
+    color zero = color_all(t_f32(t, 0));
+    for (int k = 0; k < 3 && w->polarized; k++)
+        p->row[k] = color_select(t, alive, p->row[k], zero);
+    for (int j = 0; j < 3 && p->whole; j++) {
+        p->entries[j] = color_select(t, alive, p->entries[j], zero);
+        for (int k = 0; k < 4; k++)
+            p->rows[j][k] = color_select(t, alive, p->rows[j][k], color_all(t_f32(t, k == j + 1)));
+    }
+}
+
+void polarized_refer(walk *w, ir_ref fresh, const walk_position *at, vec3 *basis)
+{
+    ir_func *f = w->t.f;
+    if (w->entries == 1)
+        return;
+    ir_ref branch = ir_if(f, fresh);
+    vec3 own = walk_camera_basis(w, at->sample, at->d);
+    ir_else(f);
+    ir_endif(f);
+    *basis = (vec3){ir_phi(f, branch, own.x, basis->x), ir_phi(f, branch, own.y, basis->y),
+                    ir_phi(f, branch, own.z, basis->z)};
+}
+
+void polarized_ask(walk *w, ir_ref fresh, const walk_position *at, film_value dL, throughput *b)
+{
+    color asked[4];
+    if (w->entries == 1)
+        return;
+    film_adjoint_entries(w, at, dL, asked);
+    for (int k = 0; k < 4; k++)
+        b->asked[k] = color_select(&w->t, fresh, asked[k], b->asked[k]);
+    polarized_refer(w, fresh, at, &b->basis);
+}
+
 static polarized_vertex nothing(walk *w, vec3 basis)
 {
     tracer *t = &w->t;

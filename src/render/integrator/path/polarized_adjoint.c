@@ -34,13 +34,14 @@ void polarized_outputs(walk *w, const replay_state *p, const vertex_adjoint *of,
     const contribution *k = of->k;
     polarized_vertex m = polarized_differentiated(w, of->v, &p->at, p->b.basis, &k->polarized);
     color lit[4], row[4], light[4];
+    const color *arrives = w->entries > 1 ? p->b.asked : p->b.row;
     for (int j = 0; j < 4; j++)
-        row[j] = color_detach(t, p->b.row[j]), light[j] = color_detach(t, p->chain.light[j]);
+        row[j] = color_detach(t, arrives[j]), light[j] = color_detach(t, p->chain.light[j]);
     polarized_lit(w, &m, lit);
     color toward = polarized_dot(w, row, lit);
     polarized_row(w, &m, row, row);
     color onward = polarized_dot(w, row, light);
-    color seed = throughput_where(w, &p->b, 0, of->dL);
+    color seed = w->entries > 1 ? color_all(t_f32(t, 1)) : throughput_where(w, &p->b, 0, of->dL);
     for (uint32_t c = 0; c < t->channels; c++) {
         outputs[c] = toward.c[c];
         seeds[c] = ir_mul(f, seed.c[c], ir_mul(f, k->light_scale.c[c], k->light_radiance.c[c]));

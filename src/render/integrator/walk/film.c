@@ -4,15 +4,21 @@
  * (docs/theory/modes.md). The sample's weight, of filter and sensor, is a factor of both. Sums of the film
  * are loaded, carried and stored here, too.
  *
+ * A film with the entries of Stokes vectors (walk.entries) has those of the intensity first, then those of
+ * the next entry, and so on; to each entry the response is the same.
+ *
  * Invariant: film_adjoint is the transpose of film_of at the same position, and no other code turns one kind
  * of channels into the other. */
 #include "render/integrator/walk/kernel.h"
 
+/* How many channels the film has for one entry. */
+static uint32_t entry_channels(const walk *w) { return w->film_channels / w->entries; }
+
 static void copy_channels(const walk *w, const ir_ref *from, ir_ref *to)
 {
-    BL_ASSERT(w->film_channels == w->t.channels, "%u channels of light on a film of %u", w->t.channels,
-              w->film_channels);
-    memcpy(to, from, w->film_channels * sizeof *to);
+    const uint32_t count = entry_channels(w);
+    BL_ASSERT(count == w->t.channels, "%u channels of light on a film of %u", w->t.channels, count);
+    memcpy(to, from, count * sizeof *to);
 }
 
 film_value film_plain(const walk *w, color c)
@@ -52,7 +58,19 @@ film_value film_unweighed(walk *w, color radiance)
 
 film_value film_of(walk *w, const walk_position *at, color radiance)
 {
+    BL_ASSERT(w->entries == 1, "intensity on a film of Stokes vectors");
     return film_unweighed(w, walk_weigh(w, *at, radiance));
+}
+
+film_value film_of_entries(walk *w, const walk_position *at, const color entries[4])
+{
+    const uint32_t count = entry_channels(w);
+    film_value r = {0};
+    for (uint32_t k = 0; k < w->entries; k++) {
+        film_value v = film_unweighed(w, walk_weigh(w, *at, entries[k]));
+        memcpy(r.c + k * count, v.c, count * sizeof *v.c);
+    }
+    return r;
 }
 
 color film_adjoint_unweighed(walk *w, film_value dL)
@@ -68,7 +86,18 @@ color film_adjoint_unweighed(walk *w, film_value dL)
 
 color film_adjoint(walk *w, const walk_position *at, film_value dL)
 {
+    BL_ASSERT(w->entries == 1, "the adjoint of Stokes vectors by intensity alone");
     return walk_weigh(w, *at, film_adjoint_unweighed(w, dL));
+}
+
+void film_adjoint_entries(walk *w, const walk_position *at, film_value dL, color out[4])
+{
+    const uint32_t count = entry_channels(w);
+    for (uint32_t k = 0; k < w->entries; k++) {
+        film_value of = {0};
+        memcpy(of.c, dL.c + k * count, count * sizeof *of.c);
+        out[k] = walk_weigh(w, *at, film_adjoint_unweighed(w, of));
+    }
 }
 
 film_value film_none(walk *w)

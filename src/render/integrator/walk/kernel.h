@@ -22,6 +22,12 @@ ir_ref kernel_pixels(walk *w);
 /* Opens the entry function, and sets the walk's pixel, seed and stream. */
 lane kernel_lane(walk *w, ir_module *m);
 
+/* What a sample adds to its pixel, or the derivative of the loss by that. */
+enum { FILM_MOST = 16 };
+typedef struct film_value {
+    ir_ref c[FILM_MOST]; /* walk.film_channels of them */
+} film_value;
+
 /* Throughput of a walk whose gradient is wanted (docs/theory/zero_factors.md). Per channel it has the product
  * of the factors that are not zero, and the number of the factors that are zero, counted to 2. A path goes on
  * while some channel has fewer than two zeros, because what a path contributes without its only zero factor
@@ -36,6 +42,9 @@ typedef struct throughput {
      * refer. */
     color row[4];
     vec3 basis;
+    /* Where walk.entries is 4: dL, a row per channel, times all matrices so far, zeros included. Seeds of
+     * derivatives have it in the place of dL times `row`; the path is decided by `row` alone. */
+    color asked[4];
 } throughput;
 throughput throughput_start(walk *w);
 /* Sets b to throughput_start where not alive. */
@@ -85,15 +94,13 @@ walk_position walk_restart(walk *w, ir_ref alive, walk_position at);
 
 /* ---- film.c ---- */
 
-/* What a sample adds to its pixel, or the derivative of the loss by that. */
-enum { FILM_MOST = 16 };
-typedef struct film_value {
-    ir_ref c[FILM_MOST]; /* walk.film_channels of them */
-} film_value;
 /* What a sample of this radiance adds, and the derivative of the loss by its radiance, given that by what it
  * adds (dL). Both have the sample's weight as a factor. */
 film_value film_of(walk *w, const walk_position *at, color radiance);
 color film_adjoint(walk *w, const walk_position *at, film_value dL);
+/* The same for light with walk.entries entries of Stokes vectors; the intensity alone may be one. */
+film_value film_of_entries(walk *w, const walk_position *at, const color entries[4]);
+void film_adjoint_entries(walk *w, const walk_position *at, film_value dL, color out[4]);
 /* Both without that weight. */
 film_value film_unweighed(walk *w, color radiance);
 color film_adjoint_unweighed(walk *w, film_value dL);

@@ -24,7 +24,7 @@
 
 #include "render/trace.h"
 
-enum { STATE_MOST = 160 };
+enum { STATE_MOST = 256 };
 typedef struct loop_state {
     ir_ref r[STATE_MOST];
     uint32_t count;  /* number of references that were written */

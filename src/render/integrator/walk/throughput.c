@@ -26,6 +26,8 @@ void state_throughput(const walk *w, loop_state *s, throughput *b)
         state_color(s, &w->t, &b->row[k]);
     if (w->polarized)
         state_vec3(s, &b->basis);
+    for (int k = 0; k < 4 && w->entries > 1; k++)
+        state_color(s, &w->t, &b->asked[k]);
 }
 
 throughput throughput_start(walk *w)
@@ -38,6 +40,8 @@ throughput throughput_start(walk *w)
         b.row[k] = color_all(t_f32(&w->t, k == 0));
     if (w->polarized)
         b.basis = v3(one, t_f32(&w->t, 0), t_f32(&w->t, 0));
+    for (int k = 0; k < 4 && w->entries > 1; k++)
+        b.asked[k] = color_all(t_f32(&w->t, 0));
     return b;
 }
 

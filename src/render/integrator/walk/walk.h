@@ -131,6 +131,7 @@ struct walk {
     bool disperses;  /* the index of some material differs by channel */
     bool chromatic;  /* that, or the extinction of some medium does: walk_position.share is carried */
     uint32_t film_channels; /* of the image; those of light are t.channels */
+    uint32_t entries;       /* of Stokes vectors on the film: 4, or 1, the intensity alone */
     bool cells;             /* some medium has bounds in cells */
     bool flakes;            /* the extinction of some medium depends on the direction (microflakes) */
     bool drt;               /* the extinction's gradient at collisions comes from DRT paths
