@@ -54,11 +54,14 @@ static uint32_t pick(uint32_t count)
     return (uint32_t)((uint64_t)seed * count >> 32);
 }
 
-static int64_t pick_displacement(void)
+/* Of any size, or where displacements of one byte end. */
+static int64_t pick_displacement(int64_t bytes)
 {
-    static const int64_t most[] = {1, 128, 8192, 1 << 30};
+    static const int64_t most[] = {1, 128, 8192, 1 << 30}, edges[] = {-129, -128, 127, 128};
     int64_t size = most[pick(4)];
-    return ((int64_t)pick((uint32_t)(2 * size)) - size) & (pick(2) ? -64 : -1);
+    if (pick(2))
+        return edges[pick(4)] * (pick(2) ? bytes : 1);
+    return (int64_t)pick((uint32_t)(2 * size)) - size;
 }
 
 static ZydisRegister pick_address(bool index)
@@ -84,7 +87,7 @@ static x86_operand pick_operand(const form *f, char what)
     case 'i':
         return x86_imm(pick(32));
     default:
-        o = x86_at(pick_address(false), pick_displacement(), f->bytes);
+        o = x86_at(pick_address(false), pick_displacement(f->bytes), f->bytes);
         if (what == 's')
             o.index = (ZydisRegister)(ZYDIS_REGISTER_ZMM0 + pick(32)), o.scale = 4;
         else if (pick(2))
