@@ -142,7 +142,8 @@ static void write_two_levels(plan *p)
     }
 }
 
-/* Entries in the plan's order, from word `at` on. */
+/* Entries in the plan's order, from word `at` on; where there are edges, behind them the place of each
+ * primitive (SILHOUETTE_PRIMITIVES). */
 static void put_entries(plan *p, uint32_t at)
 {
     const render_scene *s = p->scene;
@@ -155,6 +156,8 @@ static void put_entries(plan *p, uint32_t at)
         memcpy(entry, s->primitives.data[p->order[i]].entry, BVH_ENTRY_WORDS * sizeof *entry);
         entry[0] += shape_kinds[entry[BVH_ENTRY_KIND]]->entry_points ? p->geometry : 0;
         entry[BVH_ENTRY_KIND] = kind_index[entry[BVH_ENTRY_KIND]];
+        if (p->edges)
+            p->words.data[at + BVH_ENTRY_WORDS * s->primitives.count + p->order[i]] = i;
     }
 }
 
@@ -180,7 +183,7 @@ void plan_write_entries(plan *p)
     plan_align(p);
     p->words.data[HEADER_ENTRIES] = p->words.count;
     uint32_t count = s->primitives.count;
-    put_entries(p, plan_reserve(p, (count + (count == 0)) * BVH_ENTRY_WORDS));
+    put_entries(p, plan_reserve(p, (count + (count == 0)) * BVH_ENTRY_WORDS + (p->edges ? count : 0)));
 }
 
 void plan_take_hierarchies(plan *p, scene_bvh *made)

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Carriers of silhouettes, chosen and evaluated in kernels. The list is written by silhouette_edges.c.
- *
- * An edge of a mesh lies on a silhouette where both of its faces are on the same side of the plane through
- * edge and viewpoint. Elsewhere it is a crease: nothing is hidden behind it, but normals may jump there, or
- * light that reaches one of its faces only. */
+ * Carriers of silhouettes, chosen and evaluated in kernels. The list is written by silhouette_edges.c. */
 #include "render/shape/silhouette.h"
 #include "render/shape/silhouette_words.h"
 
@@ -59,36 +55,6 @@ static ir_ref level_of(tracer *t, const silhouette_place *at)
     return ir_add(f, t_word(t, t_u32(t, 0), HEADER_LEVEL), ir_mul(f, instance, t_u32(t, LEVEL_WORDS)));
 }
 
-/* A vertex of the carrier's mesh, in the space in which the mesh stands. which: enum edge_word. */
-static vec3 edge_vertex(tracer *t, const silhouette_place *at, ir_ref index)
-{
-    ir_ref data = t_word(t, shape_of(t, at), SHAPE_DATA), p[3];
-    mesh_vertices positions = {data, MESH_ARRAY_POSITIONS, t_word(t, data, MESH_POSITIONS), 3};
-    mesh_vertex(t, &positions, index, p);
-    return vec3_at(p);
-}
-
-static silhouette_point edge_point(tracer *t, const silhouette_place *at, vec3 viewpoint)
-{
-    ir_func *f = t->f;
-    ir_ref edge = edge_of(t, at), other = t_word(t, edge, EDGE_OTHER), zero = t_f32(t, 0);
-    ir_ref border = ir_ge(f, other, t_u32(t, EDGE_TURNS)), opposite = t_word(t, edge, EDGE_OPPOSITE);
-    vec3 from = edge_vertex(t, at, t_word(t, edge, EDGE_FROM)),
-         to = edge_vertex(t, at, t_word(t, edge, EDGE_TO));
-    vec3 one = edge_vertex(t, at, opposite), two = edge_vertex(t, at, ir_select(f, border, opposite, other));
-    silhouette_point s = {.there = ir_bool(f, true), .along = v3_sub(t, to, from)};
-    s.p = v3_add(t, from, v3_scale(t, s.along, at->along));
-    vec3 across = v3_cross(t, s.along, v3_sub(t, s.p, viewpoint));
-    ir_ref side_one = v3_dot(t, v3_sub(t, one, s.p), across),
-           side_two = v3_dot(t, v3_sub(t, two, s.p), across);
-    s.closed = ir_or(f, border, ir_gt(f, ir_mul(f, side_one, side_two), zero));
-    /* Of a face that is seen edge-on the side says nothing, so the one that stands out more is asked. */
-    ir_ref first = ir_ge(f, ir_abs(f, side_one), ir_abs(f, side_two));
-    s.out = v3_sub(t, s.p, v3_select(t, first, one, two));
-    s.crease = t_real(t, edge, EDGE_CREASE);
-    return s;
-}
-
 static silhouette_query query_at(tracer *t, const silhouette_place *at, vec3 viewpoint)
 {
     return (silhouette_query){.data = t_word(t, shape_of(t, at), SHAPE_DATA),
@@ -116,13 +82,13 @@ static void join(tracer *t, ir_ref branch, const silhouette_point *s, silhouette
 static silhouette_point mesh_point(tracer *t, const silhouette_place *at, vec3 viewpoint)
 {
     ir_func *f = t->f;
-    silhouette_point s = edge_point(t, at, viewpoint);
+    ir_ref edge = edge_of(t, at), data = t_word(t, shape_of(t, at), SHAPE_DATA);
+    silhouette_point s = silhouette_edge(t, data, edge, viewpoint, at->along);
     if (!t->plan->edge_turns)
         return s;
-    ir_ref edge = edge_of(t, at), branch = ir_if(f, piece_turns(t, edge));
+    ir_ref branch = ir_if(f, piece_turns(t, edge));
     s.blur = t_f32(t, 0);
-    silhouette_point own =
-        silhouette_turn(t, t_word(t, shape_of(t, at), SHAPE_DATA), edge, viewpoint, at->along);
+    silhouette_point own = silhouette_turn(t, data, edge, viewpoint, at->along);
     ir_else(f);
     ir_endif(f);
     join(t, branch, &own, &s);
@@ -154,6 +120,53 @@ silhouette_point silhouette_at(tracer *t, const silhouette_place *at, vec3 viewp
         s.along = v3_vector_by_map(t, level, LEVEL_TO_WORLD, s.along);
         s.out = v3_vector_by_map(t, level, LEVEL_TO_WORLD, s.out);
     }
+    return s;
+}
+
+/* ---- the surface on both sides ---- */
+
+/* The entry of a primitive, whose number in the scene is given. */
+static ir_ref entry_of(tracer *t, ir_ref primitive)
+{
+    ir_func *f = t->f;
+    ir_ref entries = t_aligned(t, t_word(t, t_u32(t, 0), HEADER_ENTRIES)), words = t_u32(t, BVH_ENTRY_WORDS),
+           count = t_word(t, t_word(t, t_u32(t, 0), HEADER_SILHOUETTES), SILHOUETTE_PRIMITIVES);
+    ir_ref place = ir_add(f, ir_add(f, entries, ir_mul(f, words, count)), primitive);
+    return ir_add(f, entries, ir_mul(f, words, t_word(t, place, 0)));
+}
+
+silhouette_sides silhouette_sides_at(tracer *t, const silhouette_place *at, vec3 viewpoint)
+{
+    ir_func *f = t->f;
+    ir_ref level = level_of(t, at), none = t_u32(t, 0), zero = t_f32(t, 0), no = ir_bool(f, false),
+           mesh = ir_eq(f, t_word(t, at->carrier, CARRIER_KIND), t_u32(t, SHAPE_TRIANGLES));
+    bool levels = !ir_is_none(level);
+    silhouette_sides s = {
+        {no, no}, {none, none}, .b = {{zero, zero}, {zero, zero}}, .edge_on = no, .toward = v3_zero(t)};
+    if (!t->plan->scene->kind_used[SHAPE_TRIANGLES])
+        return s;
+    vec3 o = levels ? v3_point_by_map(t, level, LEVEL_TO_GROUP, viewpoint) : viewpoint;
+    ir_ref data = t_word(t, shape_of(t, at), SHAPE_DATA), edge = edge_of(t, at), turns = piece_turns(t, edge);
+    for (int k = 0; k < (t->plan->edge_turns ? 2 : 1); k++) {
+        ir_ref is = ir_and(f, mesh, k ? turns : ir_not(f, turns)), branch = ir_if(f, is);
+        silhouette_sides own = k ? silhouette_turn_sides(t, data, edge, o, at->along)
+                                 : silhouette_edge_sides(t, data, edge, o, at->along);
+        ir_else(f);
+        ir_endif(f);
+        for (int i = 0; i < 2; i++) {
+            s.known[i] = ir_phi(f, branch, own.known[i], s.known[i]);
+            s.primitive[i] = ir_phi(f, branch, own.primitive[i], s.primitive[i]);
+            s.b[i].x = ir_phi(f, branch, own.b[i].x, s.b[i].x);
+            s.b[i].y = ir_phi(f, branch, own.b[i].y, s.b[i].y);
+        }
+        s.edge_on = ir_phi(f, branch, own.edge_on, s.edge_on);
+        s.toward = v3_phi(t, branch, own.toward, s.toward);
+    }
+    for (int i = 0; i < 2; i++)
+        s.entry[i] = entry_of(t, s.primitive[i]);
+    s.level = level;
+    if (levels)
+        s.toward = v3_covector_by_map(t, level, LEVEL_TO_GROUP, s.toward);
     return s;
 }
 
@@ -204,9 +217,9 @@ vec3 silhouette_moved(tracer *t, const silhouette_place *at, vec3 p, vec3 viewpo
     p = v3_detach(t, p);
     if (t->plan->moves & MOVE_POSITIONS && t->plan->scene->kind_used[SHAPE_TRIANGLES]) {
         ir_ref mesh = ir_eq(f, t_word(t, at->carrier, CARRIER_KIND), t_u32(t, SHAPE_TRIANGLES)),
-               branch = ir_if(f, mesh), edge = edge_of(t, at);
-        vec3 from = edge_vertex(t, at, t_word(t, edge, EDGE_FROM)),
-             to = edge_vertex(t, at, t_word(t, edge, EDGE_TO));
+               branch = ir_if(f, mesh), edge = edge_of(t, at), data = t_word(t, shape_of(t, at), SHAPE_DATA);
+        vec3 from = silhouette_edge_vertex(t, data, edge, EDGE_FROM),
+             to = silhouette_edge_vertex(t, data, edge, EDGE_TO);
         vec3 own = v3_add(t, from, v3_scale(t, v3_sub(t, to, from), ir_detach(f, at->along)));
         if (!ir_is_none(level))
             own = v3_point_by_map(t, level, LEVEL_TO_WORLD, own);

@@ -16,7 +16,7 @@
 /* Part of what a shape that is no mesh has for a curve: numbers that its kind knows, about how long the curve
  * is, as seen from the average direction, and silhouette_point.crease. */
 typedef struct silhouette_piece {
-    uint32_t words[4];
+    uint32_t words[6];
     double weight, crease;
 } silhouette_piece;
 typedef struct silhouette_pieces {
@@ -67,9 +67,32 @@ typedef struct silhouette_point {
 /* backwards: silhouette_query.backwards. */
 silhouette_point silhouette_at(tracer *t, const silhouette_place *at, vec3 viewpoint, bool backwards);
 
+/* The surface on both sides of a curve of a mesh, which no ray needs to find: [0] on the side of the surface;
+ * [1] on the other, where the curve is not closed. Of shapes that are no meshes it is not known. */
+typedef struct silhouette_sides {
+    ir_ref known[2];     /* bool; the other fields are valid references in any case */
+    ir_ref primitive[2]; /* u32: number in the scene, */
+    ir_ref entry[2];     /* and the word of its entry */
+    ir_ref level;        /* as in walk_hit */
+    vec2 b[2];           /* coordinates on the primitive */
+    ir_ref edge_on;      /* bool: a side is seen edge-on, which is as good as not at all */
+    vec3 toward;         /* leads away from both surfaces, toward the viewpoint's side */
+} silhouette_sides;
+silhouette_sides silhouette_sides_at(tracer *t, const silhouette_place *at, vec3 viewpoint);
+
 /* The point of silhouette_at (p), as it moves with vertices and with to_world, seen from a viewpoint that may
  * move. t: differentiated. */
 vec3 silhouette_moved(tracer *t, const silhouette_place *at, vec3 p, vec3 viewpoint);
+
+/* ---- silhouette_mesh.c: edges of meshes, whose data words are given, in the mesh's space ---- */
+
+/* word: EDGE_FROM or EDGE_TO. */
+vec3 silhouette_edge_vertex(tracer *t, ir_ref data, ir_ref edge, uint32_t word);
+silhouette_point silhouette_edge(tracer *t, ir_ref data, ir_ref edge, vec3 viewpoint, ir_ref along);
+/* Up to this cosine a face is seen edge-on. */
+#define SILHOUETTE_GRAZING 1e-5f
+/* Without entries and level. */
+silhouette_sides silhouette_edge_sides(tracer *t, ir_ref data, ir_ref edge, vec3 viewpoint, ir_ref along);
 
 /* ---- silhouette_turn.c ---- */
 
@@ -82,6 +105,7 @@ typedef struct silhouette_turning {
     vec3 p, n, aside;
     ir_ref square;
 } silhouette_turning;
+silhouette_sides silhouette_turn_sides(tracer *t, ir_ref data, ir_ref edge, vec3 viewpoint, ir_ref along);
 silhouette_turning silhouette_turn_moved(tracer *t, ir_ref data, ir_ref edge, vec3 viewpoint, ir_ref along);
 
 #endif

@@ -26,14 +26,14 @@ static const double FLAT = 1e-4, BEND_LEAST = 0.02, CREASE = 0.5, STATIONARY = 0
 
 /* One face at an edge. place: of its two ends, the lesser first, equal for vertices at one place. */
 typedef struct edge_use {
-    uint32_t place[2], from, to, opposite, face;
+    uint32_t place[2], from, to, opposite, face, corner;
 } edge_use;
 
 /* A mesh, as words of the plan. */
 typedef struct edge_mesh {
     const plan *p;
     const uint32_t *words;
-    uint32_t vertices;
+    uint32_t vertices, first_primitive;
     bool bends; /* its vertices are parameters */
 } edge_mesh;
 
@@ -132,7 +132,8 @@ static edge_use *uses_of(const edge_mesh *m, uint32_t *count)
                                  turned ? to : from,
                                  turned ? from : to,
                                  v[(k + 2) % 3],
-                                 face};
+                                 face,
+                                 (uint32_t)k};
             n += place[from] != place[to] && into_face(m, &uses[n], across);
         }
     }
@@ -152,14 +153,22 @@ static double bend(const edge_mesh *m, const edge_use *a, const edge_use *b)
     return turn < FLAT ? 0 : turn;
 }
 
+static uint32_t face_word(const edge_mesh *m, const edge_use *e)
+{
+    const uint32_t *v = m->p->words.data + m->words[MESH_FACES] + 3 * (size_t)e->face;
+    return edge_face(m->first_primitive + e->face, e->corner, e->from != v[e->corner]);
+}
+
 /* b NULL: the edge is a border. */
 static silhouette_piece describe(const edge_mesh *m, const edge_use *a, const edge_use *b)
 {
     double turn = b ? bend(m, a, b) : 1, length = 0;
     if (b && m->bends)
         turn = fmax(turn, BEND_LEAST);
-    silhouette_piece e = {{a->from, a->to, a->opposite, b ? b->opposite : PLAN_NONE},
-                          .crease = b ? CREASE * turn : 0};
+    const edge_use *other = b ? b : a;
+    silhouette_piece e = {
+        {a->from, a->to, a->opposite, b ? b->opposite : PLAN_NONE, face_word(m, a), face_word(m, other)},
+        .crease = b ? CREASE * turn : 0};
     for (int k = 0; k < 3; k++) {
         double d = (double)position(m, a->to)[k] - (double)position(m, a->from)[k];
         length += d * d;
@@ -194,7 +203,8 @@ static void find_turns(edge_mesh *m, silhouette_pieces *out)
             along[k] = (double)position(m, v[1])[k] - (double)position(m, v[0])[k],
             to[k] = (double)position(m, v[2])[k] - (double)position(m, v[0])[k];
         double square = dot(along, along) * dot(to, to) - dot(along, to) * dot(along, to);
-        array_push(&out->all, ((silhouette_piece){{v[0], v[1], v[2], EDGE_TURNS},
+        array_push(&out->all, ((silhouette_piece){{v[0], v[1], v[2], EDGE_TURNS,
+                                                   edge_face(m->first_primitive + face, 0, false)},
                                                   .weight = share * pow(fmax(square, 0), 0.25),
                                                   .crease = 1}));
     }
@@ -203,7 +213,8 @@ static void find_turns(edge_mesh *m, silhouette_pieces *out)
 static void find_edges(const plan *p, const render_shape *shape, bool bends, silhouette_pieces *out)
 {
     uint32_t n;
-    edge_mesh m = {p, p->words.data + p->geometry + shape->data, shape->vertex_count, bends};
+    edge_mesh m = {p, p->words.data + p->geometry + shape->data, shape->vertex_count,
+                   shape->first_entry_primitive, bends};
     edge_use *uses = uses_of(&m, &n);
     for (uint32_t i = 0, next; i < n; i = next) {
         for (next = i + 1; next < n && memcmp(uses[next].place, uses[i].place, sizeof uses[i].place) == 0;)
@@ -369,6 +380,7 @@ void silhouette_write(plan *p)
         uint32_t moving = 0;
         p->words.data[head + SILHOUETTE_COUNT] = c.all.count, p->words.data[head + SILHOUETTE_CDF] = table;
         p->words.data[head + SILHOUETTE_CARRIERS] = at;
+        p->words.data[head + SILHOUETTE_PRIMITIVES] = p->scene->primitives.count;
         for (uint32_t k = 0; k < c.all.count; k++) {
             double share[2] = {sum / total, (sum + c.all.data[k].weight) / total};
             sum += c.all.data[k].weight;

@@ -13,6 +13,9 @@
 #include "render/shape/silhouette.h"
 #include "render/shape/silhouette_words.h"
 
+/* Of a side of the curve: the cosine there between normal and view, many times the rounding of that. */
+static const float BESIDE = 4e-6f;
+
 /* The face, in the space in which its mesh stands: at its first vertex, and by x and y. */
 typedef struct turning_face {
     vec3 p, p_x, p_y, n, n_x, n_y;
@@ -98,6 +101,27 @@ silhouette_point silhouette_turn(tracer *t, ir_ref data, ir_ref edge, vec3 viewp
         .out = across_face(t, none, face.p_x, face.p_y, q.by_x, q.by_y),
         .closed = ir_bool(f, false),
         .crease = t_real(t, edge, EDGE_CREASE),
+    };
+}
+
+silhouette_sides silhouette_turn_sides(tracer *t, ir_ref data, ir_ref edge, vec3 viewpoint, ir_ref along)
+{
+    ir_func *f = t->f;
+    turning_face face = face_at(t, data, edge);
+    turning_place q = place_at(t, &face, viewpoint, along);
+    vec3 p = across_face(t, face.p, face.p_x, face.p_y, q.x, q.y), w = v3_sub(t, p, viewpoint);
+    vec3 normal = v3_normalize(t, v3_cross(t, face.p_x, face.p_y));
+    ir_ref cosine = v3_dot(t, normal, v3_normalize(t, w)), away = ir_gt(f, cosine, t_f32(t, 0));
+    ir_ref square = ir_add(f, t_sqr(t, q.by_x), t_sqr(t, q.by_y)),
+           step = t_ratio(t, ir_mul(f, v3_length(t, w), t_f32(t, BESIDE)), square);
+    ir_ref x = ir_mul(f, q.by_x, step), y = ir_mul(f, q.by_y, step), yes = q.there;
+    ir_ref primitive = ir_shr(f, t_word(t, edge, EDGE_FACE_ONE), t_u32(t, 3));
+    return (silhouette_sides){
+        .known = {yes, yes},
+        .primitive = {primitive, primitive},
+        .b = {{ir_sub(f, q.x, x), ir_sub(f, q.y, y)}, {ir_add(f, q.x, x), ir_add(f, q.y, y)}},
+        .edge_on = ir_le(f, ir_abs(f, cosine), t_f32(t, SILHOUETTE_GRAZING)),
+        .toward = v3_select(t, away, v3_neg(t, normal), normal),
     };
 }
 

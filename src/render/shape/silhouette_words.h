@@ -21,6 +21,9 @@ enum silhouette_word {
     SILHOUETTE_CELLS_MOVING,
     SILHOUETTE_MIRRORS /* words of the records of plan.edge_mirrors shapes */,
     SILHOUETTE_GUIDE /* word of BUFFER_VALUES: the tables by which passes choose cells */,
+    SILHOUETTE_PRIMITIVES /* how many the scene has. Of each, behind all entries of the hierarchies: its place
+                             among them */
+    ,
     SILHOUETTE_WORDS
 };
 /* A part of all curves: some carriers as a whole, or some edges of one, or a stretch of one edge. First and
@@ -48,17 +51,27 @@ enum carrier_word {
 };
 /* Indices of vertices: the edge goes from EDGE_FROM to EDGE_TO, and EDGE_OPPOSITE and EDGE_OTHER (PLAN_NONE:
  * the edge is a border) are the third vertices of its two faces. EDGE_TURNS in the place of EDGE_OTHER: no
- * edge, but the curve on a face along which its normal turns away (silhouette_turn.c). Of shapes that are no
- * meshes the first four words are silhouette_piece.words. */
+ * edge, but the curve on a face along which its normal turns away (silhouette_turn.c). EDGE_FACE_ONE and
+ * EDGE_FACE_TWO are edge_face() of both faces. Of shapes that are no meshes the first words are
+ * silhouette_piece.words. */
 #define EDGE_TURNS (PLAN_NONE - 1)
 enum edge_word {
     EDGE_FROM,
     EDGE_TO,
     EDGE_OPPOSITE,
     EDGE_OTHER,
+    EDGE_FACE_ONE,
+    EDGE_FACE_TWO,
     EDGE_CREASE /* silhouette_point.crease */,
     EDGE_PROBABILITY,
     EDGE_WORDS
 };
+
+/* A face at an edge: the number of its primitive in the scene, at which of its corners its side along the
+ * edge begins, and whether that side runs from EDGE_TO to EDGE_FROM. */
+static inline uint32_t edge_face(uint32_t primitive, uint32_t corner, bool turned)
+{
+    return primitive << 3 | corner << 1 | turned;
+}
 
 #endif

@@ -33,6 +33,7 @@ void boundary_learn(tracer *t, ir_ref which, ir_ref own);
 typedef struct boundary_point {
     ir_ref there; /* bool; the other fields are finite in any case */
     silhouette_place place;
+    vec3 viewpoint;
     vec3 p, d;       /* the point; unit direction from the viewpoint to it */
     vec3 n;          /* unit, at a right angle to d and the curve, away from the surface */
     ir_ref distance; /* from the viewpoint */
@@ -72,12 +73,11 @@ typedef struct boundary_sides {
     walk_hit hit[2]; /* the surface that is each ray's first vertex; in media that vertex may be a collision,
                         and then there is no such surface */
     ir_ref reach[2]; /* f32: distance to the first vertex; a large number where there is none */
+    ir_ref seen;     /* bool: nothing stands between `from` and the edge */
 } boundary_sides;
 /* Both rays have the same random numbers from there on. depth (u32): that of the vertex that the rays lead
  * to. */
 boundary_sides boundary_trace(walk *w, const boundary_point *b, vec3 from, const walk_position *at);
-/* bool: nothing stands between the viewpoint and the edge. */
-ir_ref boundary_seen(walk *w, const boundary_point *b, const boundary_sides *s);
 
 /* ---- motion.c: differentiated ---- */
 

@@ -23,7 +23,7 @@ static boundary_point segment_at(walk *w, const silhouette_place *place, vec3 vi
     ir_ref zero = t_f32(t, 0), one = t_f32(t, 1);
     silhouette_point s = silhouette_at(t, place, viewpoint, wish->backwards);
     vec3 to = v3_sub(t, s.p, viewpoint);
-    boundary_point b = {.place = *place, .p = s.p, .closed = s.closed};
+    boundary_point b = {.place = *place, .viewpoint = viewpoint, .p = s.p, .closed = s.closed};
     b.distance = ir_max(f, v3_length(t, to), t_f32(t, 1e-20f));
     b.d = v3_scale(t, to, ir_div(f, one, b.distance));
     vec3 across = v3_cross(t, s.along, b.d);

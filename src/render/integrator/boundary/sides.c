@@ -1,8 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The radiance on both sides of an edge, by path tracing: one loop walks the path of one side and then that
  * of the other. Both have the same random numbers, so what is the same on both sides cancels. In volumetric
- * walks both rays have the same free flights up to the edge. */
+ * walks both rays have the same free flights up to the edge.
+ *
+ * What meets at a curve of a mesh is known: its faces, at that very point. So the paths of these sides begin
+ * there, and rays are traced only to ask whether the point is seen, and past silhouettes. Then each curve
+ * counts what jumps at it and nothing else, however near to another one it is. In volumetric walks, where
+ * there may be something else to meet on the way, and at other shapes, rays pass the curve on both sides at a
+ * small distance. */
 #include "render/integrator/boundary/boundary.h"
+
+/* How far above a surface a point of it is looked for, over the offset of rays: a hundred times the rounding
+ * of the point. */
+static const float ABOVE = 0.0625f;
 
 typedef struct sides_state {
     radiance_walk path;
@@ -100,39 +110,8 @@ static void finish_side(walk *w, sides_state *p, const walk_position *second, ir
     p->side = ir_add(f, p->side, ir_to_u32(f, ended));
 }
 
-boundary_sides boundary_trace(walk *w, const boundary_point *b, vec3 from, const walk_position *at)
-{
-    tracer *t = &w->t;
-    ir_func *f = t->f;
-    walk_position rays[2] = {ray_past(w, b, from, at, false), ray_past(w, b, from, at, true)};
-    sides_state p = {.path = radiance_start(w, &rays[0]),
-                     .side = ir_select(f, b->there, t_u32(t, 0), t_u32(t, 2))};
-    for (int k = 0; k < 2; k++)
-        p.found.radiance[k] = color_all(t_f32(t, 0)), p.found.hit[k] = no_hit(w, &rays[k]),
-        p.found.reach[k] = t_f32(t, 1e30f);
-    walk_hit start[2] = {p.found.hit[0], p.found.hit[1]};
-    loop_state state = {0}, next = {0};
-    state_sides(w, &state, &p);
-    ir_ref loop = state_loop(f, &state);
-    state_sides(w, &state, &p);
-    ir_while(f, ir_lt(f, p.side, t_u32(t, 2)));
-    ir_ref first = ir_eq(f, p.path.at.depth, at->depth), alive;
-    walk_vertex v = radiance_vertex(w, &p.path, &alive);
-    for (uint32_t k = 0; k < 2; k++)
-        keep_vertex(w, ir_and(f, first, ir_eq(f, p.side, t_u32(t, k))), &rays[k], &v, &p.found.hit[k],
-                    &p.found.reach[k]);
-    finish_side(w, &p, &rays[1], alive);
-    state_sides(w, &next, &p);
-    state_endloop(f, loop, &state, &next);
-    state_sides(w, &state, &p);
-    state_end(&state);
-    for (int k = 0; k < 2; k++)
-        p.found.hit[k].o = start[k].o, p.found.hit[k].d = start[k].d, p.found.hit[k].slides = start[k].slides;
-    return p.found;
-}
-
-/* Both rays get as far as the edge. If only one did, the edge would lie exactly behind another one, as where
- * a face is seen edge-on, and that one counts. The ray past the inner side may meet a round or slanting
+/* bool: both rays get as far as the edge. If only one did, the edge would lie exactly behind another one, as
+ * where a face is seen edge-on, and that one counts. The ray past the inner side may meet a round or slanting
  * surface somewhat before the edge: at about sqrt(2 R offset) of a ball of radius R. In a medium rays that
  * collide before they get there count nothing, so the others stand for what the medium lets through. Where a
  * medium emits they do count: what they meet behind the collision is the same on both sides, but not what the
@@ -140,7 +119,7 @@ boundary_sides boundary_trace(walk *w, const boundary_point *b, vec3 from, const
  * Where the surface goes on past the curve, at a crease or where normals turn away, both rays end near it.
  * Else the outer one has passed a silhouette that is nearer than the offset. The inner ray at that silhouette
  * then sees what is before the curve, and its estimate has all of the jump. */
-ir_ref boundary_seen(walk *w, const boundary_point *b, const boundary_sides *s)
+static ir_ref rays_get_there(walk *w, const boundary_point *b, const boundary_sides *s)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
@@ -151,4 +130,108 @@ ir_ref boundary_seen(walk *w, const boundary_point *b, const boundary_sides *s)
         both = ir_and(f, both, ir_and(f, ir_gt(f, s->reach[k], least), near));
     }
     return both;
+}
+
+/* The hits of sides that are known. */
+typedef struct known_sides {
+    bool any;
+    ir_ref there[2]; /* bool, where `any` */
+    walk_hit hit[2];
+    ir_ref edge_on; /* bool: silhouette_sides.edge_on */
+    vec3 beside;    /* a point that is seen, from nearby, where the curve is */
+} known_sides;
+
+static known_sides find_known(walk *w, const boundary_point *b, vec3 from)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    const render_scene *scene = w->plan->scene;
+    known_sides k = {.any = !w->volumetric && !w->bends && !scene->hide_emitters &&
+                            scene->kind_used[SHAPE_TRIANGLES]};
+    if (!k.any)
+        return k;
+    silhouette_sides s = silhouette_sides_at(t, &b->place, b->viewpoint);
+    ir_ref distance = v3_dot(t, v3_sub(t, b->p, from), b->d);
+    for (int i = 0; i < 2; i++) {
+        k.there[i] = ir_and(f, b->there, s.known[i]);
+        k.hit[i] = (walk_hit){.entry = s.entry[i], .level = s.level, .t = distance, .b = s.b[i]};
+    }
+    k.edge_on = s.edge_on;
+    vec3 above =
+        v3_add(t, b->p, v3_scale(t, v3_normalize(t, s.toward), ir_mul(f, b->offset, t_f32(t, ABOVE))));
+    k.beside = v3_select(t, b->closed, boundary_beside(w, b, true), above);
+    return k;
+}
+
+/* bool: nothing stands between a point and the curve, where its sides are known. */
+static ir_ref known_seen(walk *w, const known_sides *k, vec3 from)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    vec3 to = v3_sub(t, k->beside, from);
+    ir_ref length = ir_max(f, v3_length(t, to), t_f32(t, 1e-20f));
+    ir_ref far = ir_select(f, k->there[0], length, t_f32(t, -1));
+    return ir_not(f, light_occluded(w, &(ray){from, v3_scale(t, to, ir_div(f, t_f32(t, 1), length)), far}));
+}
+
+/* The walk in which the first vertex of a side is known. */
+static walk walk_side(const walk *w, const known_sides *k, ir_ref first, ir_ref side)
+{
+    walk now = *w;
+    ir_func *f = now.t.f;
+    if (!k->any)
+        return now;
+    ir_ref outer = ir_eq(f, side, t_u32(&now.t, 1));
+    walk_hit *hit = &now.known.hit;
+    now.known.meets = true;
+    now.known.met = ir_and(f, first, ir_select(f, outer, k->there[1], k->there[0]));
+    *hit = k->hit[0];
+    hit->entry = ir_select(f, outer, k->hit[1].entry, hit->entry);
+    hit->b.x = ir_select(f, outer, k->hit[1].b.x, hit->b.x);
+    hit->b.y = ir_select(f, outer, k->hit[1].b.y, hit->b.y);
+    return now;
+}
+
+boundary_sides boundary_trace(walk *w, const boundary_point *b, vec3 from, const walk_position *at)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    walk_position rays[2] = {ray_past(w, b, from, at, false), ray_past(w, b, from, at, true)};
+    known_sides known = find_known(w, b, from);
+    ir_ref seen = b->there;
+    if (known.any) {
+        seen = ir_and(f, seen, ir_and(f, ir_not(f, known.edge_on), known_seen(w, &known, from)));
+        for (int k = 0; k < 2; k++) {
+            rays[k].d = v3_select(t, known.there[k], b->d, rays[k].d);
+            rays[k].o =
+                v3_select(t, known.there[k], v3_sub(t, b->p, v3_scale(t, b->d, known.hit[k].t)), rays[k].o);
+        }
+    }
+    sides_state p = {.path = radiance_start(w, &rays[0]),
+                     .side = ir_select(f, seen, t_u32(t, 0), t_u32(t, 2))};
+    for (int k = 0; k < 2; k++)
+        p.found.radiance[k] = color_all(t_f32(t, 0)), p.found.hit[k] = no_hit(w, &rays[k]),
+        p.found.reach[k] = t_f32(t, 1e30f);
+    walk_hit start[2] = {p.found.hit[0], p.found.hit[1]};
+    loop_state state = {0}, next = {0};
+    state_sides(w, &state, &p);
+    ir_ref loop = state_loop(f, &state);
+    state_sides(w, &state, &p);
+    ir_while(f, ir_lt(f, p.side, t_u32(t, 2)));
+    ir_ref first = ir_eq(f, p.path.at.depth, at->depth), alive;
+    walk side = walk_side(w, &known, first, p.side);
+    walk_vertex v = radiance_vertex(&side, &p.path, &alive);
+    for (uint32_t k = 0; k < 2; k++)
+        keep_vertex(w, ir_and(f, first, ir_eq(f, p.side, t_u32(t, k))), &rays[k], &v, &p.found.hit[k],
+                    &p.found.reach[k]);
+    finish_side(w, &p, &rays[1], alive);
+    state_sides(w, &next, &p);
+    state_endloop(f, loop, &state, &next);
+    state_sides(w, &state, &p);
+    state_end(&state);
+    for (int k = 0; k < 2; k++)
+        p.found.hit[k].o = start[k].o, p.found.hit[k].d = start[k].d, p.found.hit[k].slides = start[k].slides;
+    ir_ref passed = rays_get_there(w, b, &p.found);
+    p.found.seen = ir_and(f, seen, known.any ? ir_or(f, known.there[0], passed) : passed);
+    return p.found;
 }

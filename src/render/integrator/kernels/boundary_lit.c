@@ -102,18 +102,33 @@ static ir_ref take_border(walk *w, const light_emission *e, const random4 *r, bo
     return takes;
 }
 
+/* A distance so large that what lies there may stand for what is infinitely far. */
+static float far_out(const walk *w) { return 65536 * (w->plan->scene->radius + 1); }
+
+/* The distance of a delta light, of which a sample is given. One that shines from infinity is sampled at a
+ * distance just beyond the scene, where rays from its point would not be parallel. */
+static ir_ref delta_reach(walk *w, ir_ref cls, const emitter_sample *s)
+{
+    ir_func *f = w->t.f;
+    ir_ref reach = s->distance;
+    for (uint32_t k = 0; k < w->plan->emitters.count; k++)
+        if (!emitter_of(w->plan->emitters.data[k])->bound)
+            reach = ir_select(f, ir_eq(f, cls, t_u32(&w->t, k)), t_f32(&w->t, far_out(w)), reach);
+    return reach;
+}
+
 /* The point from which edges are looked for: on the light, or far out in its direction. */
 static vec3 viewpoint_of(walk *w, const light_emission *e, ir_ref delta)
 {
     tracer *t = &w->t;
     const render_scene *s = w->plan->scene;
     vec3 centre = v3(t_f32(t, s->center[0]), t_f32(t, s->center[1]), t_f32(t, s->center[2]));
-    const float away = 65536 * (s->radius + 1);
+    const float away = far_out(w);
     vec3 p = v3_select(t, e->far, v3_sub(t, centre, v3_scale(t, e->ray.d, t_f32(t, away))), e->ray.p);
     if (!some_delta(w))
         return p;
     emitter_sample seen = sample_light(w, e, centre);
-    ir_ref reach = ir_min(t->f, seen.distance, t_f32(t, away));
+    ir_ref reach = ir_min(t->f, delta_reach(w, e->cls, &seen), t_f32(t, away));
     return v3_select(t, delta, v3_add(t, centre, v3_scale(t, seen.d, reach)), p);
 }
 
@@ -143,7 +158,7 @@ static void shine(walk *w, const boundary_point *b, lit_edge *l)
     color sent =
         color_scale(t, walk_radiance(w, beam, false), ir_mul(f, l->e.choice, t_ratio(t, one, s.pdf)));
     l->radiance = color_select(t, l->delta, sent, l->radiance);
-    l->reach = ir_select(f, l->delta, s.distance, l->reach);
+    l->reach = ir_select(f, l->delta, delta_reach(w, l->e.cls, &s), l->reach);
     l->at.d = v3_select(t, l->delta, s.d, l->at.d), l->at.uv.x = ir_select(f, l->delta, s.uv.x, l->at.uv.x);
     l->at.uv.y = ir_select(f, l->delta, s.uv.y, l->at.uv.y), l->at.distance = l->reach;
 }
@@ -152,7 +167,7 @@ static void shine(walk *w, const boundary_point *b, lit_edge *l)
 static vec3 light_moved(walk *w, const lit_edge *l)
 {
     tracer *t = &w->t;
-    ir_ref reach = ir_min(t->f, l->reach, t_f32(t, 65536 * (w->plan->scene->radius + 1)));
+    ir_ref reach = ir_min(t->f, l->reach, t_f32(t, far_out(w)));
     vec3 ref = v3_detach(t, l->at.ref), d = v3_detach(t, l->at.d);
     reach = ir_detach(t->f, reach);
     if (!w->fn.emitter_moved)

@@ -10,6 +10,13 @@
  * a sample belongs to the pixels within the filter's reach of that place. */
 #include "render/integrator/kernels/boundary.h"
 
+/* Where normals turn away on a mesh with many faces, few candidates are a point of some curve. */
+static uint32_t candidates(const walk *w)
+{
+    const uint32_t many = 1000;
+    return w->plan->edge_turns && w->plan->scene->primitives.count > many ? 16 : 4;
+}
+
 /* What the sensor's rays come from: where it has no place, being parallel, a point far behind it. */
 static vec3 viewpoint_of(walk *w, const sensor_view *view, vec2 lens)
 {
@@ -75,7 +82,8 @@ bl_result kernel_edges_seen(walk *w, ir_module *m)
     vec2 lens = {r.u[1], r.u[2]};
     bool mirrors = w->plan->edge_mirrors > 0;
     boundary_mirror mirror;
-    boundary_wish wish = {.candidates = 4, .creases = true, .by = mirrors ? NULL : &view, .lens = lens};
+    boundary_wish wish = {
+        .candidates = candidates(w), .creases = true, .by = mirrors ? NULL : &view, .lens = lens};
     vec3 viewpoint = viewpoint_of(w, &view, lens);
     if (mirrors)
         mirror = boundary_mirror_choose(w, r.u[3]), viewpoint = boundary_mirror_point(w, &mirror, viewpoint);
@@ -93,7 +101,7 @@ bl_result kernel_edges_seen(walk *w, ir_module *m)
     light_splat splat = {.there = b.there,
                          .at = {ir_mul(f, link.position.x, width), ir_mul(f, link.position.y, height)}};
     boundary_sides sides = boundary_trace(w, &b, from, &at);
-    splat.there = ir_and(f, splat.there, boundary_seen(w, &b, &sides));
+    splat.there = ir_and(f, splat.there, sides.seen);
     ir_ref weight = ir_mul(f, b.weight, link.weight),
            motion = motion_of(w, &(seen_edge){b, image, mirrors ? &mirror : NULL, viewpoint}, &link, lens),
            seed = none;

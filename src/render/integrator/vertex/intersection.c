@@ -136,9 +136,25 @@ walk_hit walk_closest(walk *w, vec3 o, vec3 d, ir_ref tmax)
     return h;
 }
 
+/* What the ray meets: traced, or known before. */
+static walk_hit closest_or_known(walk *w, const walk_position *at)
+{
+    const walk_known *k = &w->known;
+    if (!k->meets)
+        return walk_closest(w, at->o, at->d, at->tmax);
+    ir_func *f = w->t.f;
+    walk_hit h = walk_closest(w, at->o, at->d, ir_select(f, k->met, t_f32(&w->t, -1), at->tmax));
+    h.valid = ir_or(f, k->met, h.valid), h.entry = ir_select(f, k->met, k->hit.entry, h.entry);
+    h.t = ir_select(f, k->met, k->hit.t, h.t);
+    h.b.x = ir_select(f, k->met, k->hit.b.x, h.b.x), h.b.y = ir_select(f, k->met, k->hit.b.y, h.b.y);
+    if (w->plan->scene->has_groups)
+        h.level = ir_select(f, k->met, k->hit.level, h.level);
+    return h;
+}
+
 interaction walk_intersect(walk *w, walk_position at, walk_hit *out)
 {
-    walk_hit h = walk_closest(w, at.o, at.d, at.tmax);
+    walk_hit h = closest_or_known(w, &at);
     interaction si = walk_surface(w, &h, w->fn.interact);
     h.p = si.p;
     if (out)

@@ -70,6 +70,9 @@ typedef struct walk_known {
     ir_ref recalled;    /* bool, where `recalls`: the transmittance is known */
     color transmittance;
     ir_ref transmittance_stages; /* walk_shadow.stages of that transmittance */
+    bool meets;                  /* what the ray meets may be known */
+    ir_ref met;                  /* bool, where `meets`: it is, */
+    walk_hit hit;                /* and this is it; its point is left out */
 } walk_known;
 
 /* Where random numbers are the state of a Markov chain (primary_samples.c): whose, and which step proposes
