@@ -1,4 +1,4 @@
-/* LABELS: swiftshader lavapipe native */
+/* LABELS: swiftshader lavapipe native sanitized=swiftshader */
 /* SPDX-License-Identifier: BSD-3-Clause
  * The two ways gradients are summed give the same gradient up to rounding, where the device has float
  * atomics; where it has none, asking for them is an error that says so. */

@@ -1,4 +1,4 @@
-/* LABELS: swiftshader lavapipe */
+/* LABELS: swiftshader lavapipe sanitized=swiftshader */
 /* SPDX-License-Identifier: BSD-3-Clause
  * Memory that is exported as a file descriptor: another application, with an instance and a device of its
  * own, imports the gradient's, and reads there what Backlight leaves on the first one. Where a device exports

@@ -1,4 +1,4 @@
-/* LABELS: swiftshader lavapipe native */
+/* LABELS: swiftshader lavapipe native sanitized=swiftshader */
 /* SPDX-License-Identifier: BSD-3-Clause
  * The fixed kernels of src/fit on a device, against C references: resolve, losses, fixed-point gradients;
  * when they are made, and what they report. fit_optimizers.c has those that move parameters. */

@@ -1,4 +1,4 @@
-/* LABELS: swiftshader lavapipe native */
+/* LABELS: swiftshader lavapipe native sanitized=swiftshader */
 /* SPDX-License-Identifier: BSD-3-Clause
  * The fixed kernels of src/fit that move parameters, on a device, against C references in double precision:
  * optimisers, with bounds and what is not finite, and the slope of total variation. */

@@ -1,4 +1,4 @@
-/* LABELS: swiftshader lavapipe */
+/* LABELS: swiftshader lavapipe sanitized=swiftshader */
 /* SPDX-License-Identifier: BSD-3-Clause
  * What src/gpu does when a driver fails: every fallible Vulkan call in turn is replaced in the device's table
  * by one that fails, on the device that BL_DEVICE names (default SwiftShader). The error must name the call,
