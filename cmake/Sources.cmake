@@ -84,6 +84,7 @@ set(x86_sources
     spirv_gen/x86/processor.c
     spirv_gen/x86/ray.c
     spirv_gen/x86/refill.c
+    spirv_gen/x86/shape.c
     spirv_gen/x86/value.c)
 set(gpu_native_sources
     src/gpu/native/batch.c

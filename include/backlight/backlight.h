@@ -575,7 +575,8 @@ typedef struct bl_stats {
     uint64_t singular[BL_SINGULAR_DEPTHS]; /* derivatives of rays, along mirrors, glass and smooth lobes, that
                                               were no numbers and dropped, by the depth of the vertex; the
                                               last entry: of all deeper ones, too */
-    uint64_t edges;                        /* samples of moving edges; 0: none moves, or none was wanted */
+    uint64_t edges;                        /* most samples of moving edges: passes share them by their
+                                              variance; 0: none moves, or none was wanted */
     uint64_t cut; /* stretches of paths that ended in a medium so dense that they had 2^16 collisions; where
                      light would have come from behind, the sample is one of non_finite */
     uint64_t reserved[6];

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * See encode.h. Every jump has four bytes of distance, so no instruction moves when a label is bound. */
-#include "spirv_gen/x86/encode.h"
+#include "spirv_gen/x86/shape.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { UNBOUND = ~0 };
+enum { UNBOUND = ~0, SHAPES = 512, TRIES = 8 };
 
 void x86_assembler_free(x86_assembler *a)
 {
     memory_free(a->bytes.data), memory_free(a->labels.data), memory_free(a->fixups.data);
+    memory_free(a->shapes);
     *a = (x86_assembler){0};
 }
 
@@ -49,19 +50,24 @@ static bool is_ymm(const x86_operand *o)
     return o->form == X86_REGISTER && o->reg >= ZYDIS_REGISTER_YMM0 && o->reg <= ZYDIS_REGISTER_YMM31;
 }
 
-static void encode(x86_assembler *a, ZydisEncoderRequest *r)
+/* Puts bytes of an instruction. None: it could not be encoded. */
+static void put_encoded(x86_assembler *a, ZydisMnemonic mnemonic, const uint8_t *bytes, size_t count)
 {
-    uint8_t bytes[ZYDIS_MAX_INSTRUCTION_LENGTH];
-    ZyanUSize length = sizeof bytes;
-    if (ZYAN_SUCCESS(ZydisEncoderEncodeInstruction(r, bytes, &length)))
-        put_bytes(a, bytes, length);
-    else if (a->error.code == BL_OK)
-        error_set(&a->error, BL_ERROR_COMPILE, "x86: %s with %u operands cannot be encoded",
-                  ZydisMnemonicGetString(r->mnemonic), r->operand_count);
+    if (count == 0 && a->error.code == BL_OK)
+        error_set(&a->error, BL_ERROR_COMPILE, "x86: %s cannot be encoded with its operands",
+                  ZydisMnemonicGetString(mnemonic));
+    put_bytes(a, bytes, count);
 }
 
-void x86_put(x86_assembler *a, ZydisMnemonic mnemonic, x86_lanes_written lanes, const x86_operand *operands,
-             uint32_t count)
+/* Returns the number of bytes; 0: there is no such instruction. */
+static size_t encode(const ZydisEncoderRequest *r, uint8_t bytes[ZYDIS_MAX_INSTRUCTION_LENGTH])
+{
+    ZyanUSize length = ZYDIS_MAX_INSTRUCTION_LENGTH;
+    return ZYAN_SUCCESS(ZydisEncoderEncodeInstruction(r, bytes, &length)) ? length : 0;
+}
+
+static size_t encode_whole(ZydisMnemonic mnemonic, x86_lanes_written lanes, const x86_operand *operands,
+                           uint32_t count, uint8_t bytes[ZYDIS_MAX_INSTRUCTION_LENGTH])
 {
     ZydisEncoderRequest r = {.machine_mode = ZYDIS_MACHINE_MODE_LONG_64, .mnemonic = mnemonic};
     bool ymm = false;
@@ -80,7 +86,44 @@ void x86_put(x86_assembler *a, ZydisMnemonic mnemonic, x86_lanes_written lanes, 
     if (mnemonic == ZYDIS_MNEMONIC_VBLENDVPS) /* an immediate byte holds its last register */
         r.operands[count - 1].reg.is4 = ZYAN_TRUE;
     r.evex.zeroing_mask = lanes.zero;
-    encode(a, &r);
+    return encode(&r, bytes);
+}
+
+/* The shape of an instruction; NULL: it has none, or the table is full around its place. */
+static const x86_shape *find_shape(x86_assembler *a, ZydisMnemonic mnemonic, x86_lanes_written lanes,
+                                   const x86_operand *operands, uint32_t count)
+{
+    uint64_t key = x86_shape_key(mnemonic, lanes, operands, count);
+    if (!key)
+        return NULL;
+    if (!a->shapes)
+        a->shapes = memory_need_zeroed(SHAPES, sizeof *a->shapes);
+    uint32_t at = (uint32_t)(key * 0x9E3779B97F4A7C15u >> 40);
+    for (uint32_t k = 0; k < TRIES; k++) {
+        x86_shape *s = &a->shapes[(at + k) % SHAPES];
+        if (!s->key) {
+            uint8_t bytes[ZYDIS_MAX_INSTRUCTION_LENGTH];
+            x86_operand sample[X86_OPERANDS_MOST];
+            for (uint32_t i = 0; i < count; i++)
+                sample[i] = x86_shape_sample(operands, count, i);
+            size_t length = encode_whole(mnemonic, lanes, sample, count, bytes);
+            *s = length ? x86_shape_read(key, bytes, length, operands, count)
+                        : (x86_shape){.key = key, .rm = -1};
+        }
+        if (s->key == key)
+            return s->rm >= 0 ? s : NULL;
+    }
+    return NULL;
+}
+
+void x86_put(x86_assembler *a, ZydisMnemonic mnemonic, x86_lanes_written lanes, const x86_operand *operands,
+             uint32_t count)
+{
+    uint8_t bytes[ZYDIS_MAX_INSTRUCTION_LENGTH];
+    const x86_shape *s = find_shape(a, mnemonic, lanes, operands, count);
+    put_encoded(a, mnemonic, bytes,
+                s ? x86_shape_write(s, lanes, operands, bytes)
+                  : encode_whole(mnemonic, lanes, operands, count, bytes));
 }
 
 uint32_t x86_label(x86_assembler *a)
@@ -110,8 +153,9 @@ void x86_jump(x86_assembler *a, ZydisMnemonic mnemonic, uint32_t label)
                              .branch_type = ZYDIS_BRANCH_TYPE_NEAR,
                              .branch_width = ZYDIS_BRANCH_WIDTH_32,
                              .operand_count = 1};
+    uint8_t bytes[ZYDIS_MAX_INSTRUCTION_LENGTH];
     r.operands[0].type = ZYDIS_OPERAND_TYPE_IMMEDIATE;
-    encode(a, &r);
+    put_encoded(a, mnemonic, bytes, encode(&r, bytes));
     expect(a, label);
 }
 

@@ -61,8 +61,9 @@ typedef struct x86_fixup {
 
 typedef struct x86_assembler {
     ARRAY(uint8_t) bytes;
-    ARRAY(uint32_t) labels;  /* the place that each is bound to; ~0: none yet */
-    ARRAY(x86_fixup) fixups; /* by `at`, ascending */
+    ARRAY(uint32_t) labels;   /* the place that each is bound to; ~0: none yet */
+    ARRAY(x86_fixup) fixups;  /* by `at`, ascending */
+    struct x86_shape *shapes; /* those that have been asked for: a hash table */
     bl_error error;
 } x86_assembler;
 

@@ -63,7 +63,7 @@ job_work_desc edges_work(const bl_job *job, const job_work_desc *w, uint32_t k)
 /* Words of BUFFER_SAMPLES in which a pass leaves what it has found, and with which the table is made. */
 static uint64_t learnt_words(const bl_job *job)
 {
-    return (uint64_t)job->plan->edge_cells * CELL_LEARNT_WORDS + LEARN_LANES * LEARN_SUMS;
+    return (uint64_t)job->plan->edge_cells * CELL_LEARNT_WORDS + LEARN_LANES * (LEARN_SUMS + 1);
 }
 
 bl_result edges_prepare(bl_job *job, bl_error *err)
@@ -95,23 +95,30 @@ void edges_record_learning(bl_job *job, const job_work_desc *w, render_pass pass
         [UNIFORM_EDGES_LEARN] = samples,
     };
     job_record(job, pass, job->values, run, cells);
-    for (uint32_t step = 0; step < 2; step++) {
+    for (uint32_t step = 0; step < LEARN_STEPS; step++) {
+        uint32_t lanes = step == LEARN_VARIANCE ? 1 : LEARN_LANES;
         const uint32_t table[UNIFORM_COUNT] = {
-            [UNIFORM_LANE_COUNT] = LEARN_LANES, [UNIFORM_TABLE_STEP] = k + step * EDGE_TABLES};
-        job_record(job, RENDER_EDGES_LEARN, job->values, table, LEARN_LANES);
+            [UNIFORM_LANE_COUNT] = lanes, [UNIFORM_TABLE_STEP] = k + step * EDGE_TABLES};
+        job_record(job, RENDER_EDGES_LEARN, job->values, table, lanes);
     }
 }
 
-static bl_result learn(bl_job *job, const job_work_desc *w, render_pass pass, uint32_t k, bl_stats *stats,
-                       bl_error *err)
+static bl_result learn(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error *err)
 {
-    double seconds;
-    gpu_kernel *made;
-    TRY(job_kernel(job, pass, &made, err));
-    TRY(gpu_batch_begin(job->batch, err));
-    edges_record_learning(job, w, pass, k);
-    TRY(job_submit(job, stats, &seconds, err));
-    return bounds_check(job->bounds, err);
+    for (uint32_t k = 0; k < EDGES_PASSES; k++) {
+        const job_work_desc e = edges_work(job, w, k);
+        double seconds;
+        gpu_kernel *made;
+        render_pass pass;
+        if (!edges_pass(job, w->pass == RENDER_FORWARD, k, &pass))
+            continue;
+        TRY(job_kernel(job, pass, &made, err));
+        TRY(gpu_batch_begin(job->batch, err));
+        edges_record_learning(job, &e, pass, k);
+        TRY(job_submit(job, stats, &seconds, err));
+        TRY(bounds_check(job->bounds, err));
+    }
+    return BL_OK;
 }
 
 /* ---- running ---- */
@@ -135,7 +142,6 @@ static bl_result run_passes(bl_job *job, const job_work_desc *w, bool splatting,
         render_pass pass;
         if (!edges_pass(job, w->pass == RENDER_FORWARD, k, &pass) || job_splats(job, pass) != splatting)
             continue;
-        TRY(learn(job, &e, pass, k, stats, err));
         TRY(job_run_part(job, &e, pass, job_everything(&e, job_pixels(job)), stats, err));
         stats->edges += (uint64_t)job_pixels(job) * e.spp;
     }
@@ -164,6 +170,7 @@ bl_result edges_run(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_err
     if (!edges_wanted(job, w))
         return BL_OK;
     TRY(edges_prepare(job, err));
+    TRY(learn(job, w, stats, err));
     TRY(run_passes(job, w, false, stats, err));
     return w->pass == RENDER_FORWARD ? run_splats(job, w, stats, err) : BL_OK;
 }

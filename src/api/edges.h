@@ -6,7 +6,8 @@
 #include "api/job_dispatch.h"
 
 /* Adds what moving edges contribute to the gradient, or to the image's derivative, if edges_wanted. They have
- * as many samples as w, or (own_counts) as the scene's integrator says, and random numbers of their own. */
+ * at most as many samples as w, or (own_counts) as the scene's integrator says, and random numbers of
+ * their own. */
 bl_result edges_run(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error *err);
 /* Behind a forward pass: adds the part of it that was splatted to the image (host memory; NULL is fine). */
 bl_result edges_add_splats(bl_job *job, float *image, bl_stats *stats, bl_error *err);
@@ -21,7 +22,8 @@ bool edges_pass(const bl_job *job, bool forward, uint32_t k, render_pass *pass);
 /* What all these passes need besides their kernels: makes it, and says whether it is there. */
 bl_result edges_prepare(bl_job *job, bl_error *err);
 bool edges_prepared(const bl_job *job);
-/* Appends the run in which pass k learns where edges matter, and the table that follows from it. */
+/* Appends the run in which pass k learns where edges matter, and the table that follows from it. All passes
+ * learn before the first of them runs: they share samples by what they have learnt. */
 void edges_record_learning(bl_job *job, const job_work_desc *w, render_pass pass, uint32_t k);
 
 #endif

@@ -58,7 +58,8 @@ static bl_result use(bl_job *job, VkAccelerationStructureKHR top, bl_error *err)
         const uint32_t at = p->words.data[HEADER_ENTRIES];
         plan_order_by_shape(p);
         TRY(gpu_buffer_write(job->words, 4ull * at, p->words.data + at,
-                             4ull * (BVH_ENTRY_WORDS + p->edges) * p->scene->primitives.count, err));
+                             4ull * (BVH_ENTRY_WORDS + (uint32_t)p->edges) * p->scene->primitives.count,
+                             err));
         job->bytes -= gpu_accel_size(job->accel);
         gpu_accel_destroy(job->accel);
         job->accel = NULL;

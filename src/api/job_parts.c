@@ -108,15 +108,17 @@ static void samples(sequence *s, const bl_job *job)
 static void edges(sequence *s, const bl_job *job)
 {
     const job_work_desc *w = s->w;
-    for (uint32_t k = 0; k < EDGES_PASSES && edges_wanted(job, w); k++) {
-        const job_work_desc e = edges_work(job, w, k);
+    const uint32_t count = edges_wanted(job, w) ? EDGES_PASSES : 0;
+    for (uint32_t k = 0; k < 2 * count; k++) {
+        const job_work_desc e = edges_work(job, w, k % count);
         render_pass pass;
         s->w = &e;
-        if (!edges_pass(job, false, k, &pass))
+        if (!edges_pass(job, false, k % count, &pass))
             continue;
-        if (step_is_here(s))
+        if (k >= count)
+            windows(s, pass, job_everything(&e, job_pixels(job)));
+        else if (step_is_here(s))
             edges_record_learning(s->job, &e, pass, k);
-        windows(s, pass, job_everything(&e, job_pixels(job)));
     }
     s->w = w;
 }

@@ -205,6 +205,7 @@ typedef struct render_scene {
     bool has_normals, has_uvs;  /* any mesh with vertex normals; with uvs */
     bool has_smooth_sdf;
     bool edges_lack_known;  /* edges_reasons.c: whether edges_lack has been found */
+    bool clipped;           /* a clip plane of the sensor may cut what is in the scene */
     const char *edges_lack; /* what gradients by parameters that move edges still lack; NULL: nothing */
     bool has_heights;       /* any heightfield */
     bool kind_used[SHAPE_KIND_COUNT];

@@ -24,10 +24,12 @@ static const char *reason_beside_edges(render_scene *s, const char *const *more,
 static const char *moving_reason(render_scene *s, bool steps, bool beam)
 {
     if (edges_differentiated(s)) {
-        const char *more[2];
+        const char *more[3];
         uint32_t count = 0;
         if (steps)
             more[count++] = "steps of textures that move are left out";
+        if (s->clipped)
+            more[count++] = "borders of what clip planes cut are left out";
         if (beam)
             more[count++] = "the place of the light is left out";
         return reason_beside_edges(s, more, count);
@@ -120,24 +122,55 @@ static void add_vertex_reasons(render_scene *s)
 
 /* ---- sensors ---- */
 
-/* Whether a clip plane that the file sets, or the far one, may cut what is in the scene. */
+/* The corner of a view's image is at most this many times as far away as the near plane: up to 172 degrees
+ * from corner to corner. */
+static const double CORNER_MOST = 15;
+
+/* A parameter's value, whether or not the file sets it; NULL: the class does not have it. */
+static const scene_value *value_of(const scene_object *o, const char *name)
+{
+    for (uint32_t k = 0; k < o->cls->param_count; k++)
+        if (strcmp(o->cls->params[k].name, name) == 0)
+            return &o->values[k];
+    return NULL;
+}
+
+static bool is_given(const scene_value *v) { return v && v->given; }
+
+/* Whether some box is nearer to a point than `reach`. Boxes of a group stand in its own space, so with groups
+ * the answer is yes. */
+static bool something_near(const render_scene *s, const double place[3], double reach)
+{
+    for (uint32_t i = 0; i < s->primitives.count && !s->has_groups; i++) {
+        const float *b = s->primitives.data[i].bounds;
+        double square = 0;
+        for (int k = 0; k < 3; k++) {
+            double beside = fmax(fmax((double)b[k] - place[k], place[k] - (double)b[3 + k]), 0);
+            square += beside * beside;
+        }
+        if (square <= reach * reach)
+            return true;
+    }
+    return s->has_groups;
+}
+
+/* Whether a near plane that the file sets, or the far plane, may cut what is in the scene. */
 static bool may_clip(const render_scene *s, const scene_object *sensor)
 {
-    bool given = false, beyond = false;
-    double place[3] = {0}, far_away = 0;
-    for (uint32_t k = 0; k < sensor->cls->param_count; k++) {
-        const char *name = sensor->cls->params[k].name;
-        given |= (strcmp(name, "near_clip") == 0 || strcmp(name, "far_clip") == 0) && sensor->values[k].given;
-        if (strcmp(name, "to_world") == 0)
-            for (int i = 0; i < 3; i++)
-                place[i] = sensor->values[k].matrix[4 * i + 3];
+    const scene_value *pose = value_of(sensor, "to_world"), *near = value_of(sensor, "near_clip"),
+                      *far = value_of(sensor, "far_clip"), *fov = value_of(sensor, "fov"),
+                      *lens = value_of(sensor, "aperture_radius");
+    double place[3] = {0}, away = 0;
+    for (int i = 0; i < 3; i++) {
+        place[i] = pose ? pose->matrix[4 * i + 3] : 0;
+        away += (place[i] - (double)s->center[i]) * (place[i] - (double)s->center[i]);
     }
-    for (int i = 0; i < 3; i++)
-        far_away += (place[i] - (double)s->center[i]) * (place[i] - (double)s->center[i]);
-    for (uint32_t k = 0; k < sensor->cls->param_count; k++)
-        if (strcmp(sensor->cls->params[k].name, "far_clip") == 0)
-            beyond = sqrt(far_away) + (double)s->radius > sensor->values[k].number;
-    return given || beyond;
+    if (far && sqrt(away) + (double)s->radius > far->number)
+        return true;
+    if (!is_given(near))
+        return false;
+    bool narrow = is_given(fov) && fov->number <= 150 && !is_given(value_of(sensor, "translation"));
+    return !narrow || something_near(s, place, CORNER_MOST * near->number + (lens ? lens->number : 0));
 }
 
 /* What moves in the image of the sensor of the scene, and is left out. */
@@ -149,7 +182,7 @@ static const char *image_reason(render_scene *s)
     text list = {0};
     if (!s->silhouette && texture_has_steps(s->description->root))
         items[count++] = s->volumetric ? "steps of textures and densities" : "steps of textures";
-    if (may_clip(s, s->sensor))
+    if (s->clipped)
         items[count++] = "borders of what clip planes cut";
     if (edges && count == 0)
         return edges_lack(s);
@@ -173,6 +206,7 @@ static void add_sensor_reasons(render_scene *s, const scene_object *sensor)
 
 void render_add_reasons(render_scene *s)
 {
+    s->clipped = may_clip(s, s->sensor);
     add_place_reasons(s);
     add_vertex_reasons(s);
     for (uint32_t i = 0; i < s->sensors.count; i++)

@@ -98,8 +98,10 @@ static void reasons(void **state)
     "</shape></shape><shape type='instance' id='it'><ref id='g'/></shape>"
 #define SPOT(beam) "<emitter type='spot' id='spot'><float name='cutoff_angle' value='20'/>" beam "</emitter>"
 #define BEAM(degrees) "<float name='beam_width' value='" degrees "'/>"
-#define CLIPPED(far)                                                                                         \
-    "<sensor type='perspective' id='camera'><float name='far_clip' value='" far "'/></sensor>"
+#define CLIPPED(plane, at)                                                                                   \
+    "<sensor type='perspective' id='camera'><float name='fov' value='40'/><float name='" plane               \
+    "' value='" at "'/></sensor>"
+#define FAR_BALL "<shape type='sphere' id='ball'><point name='center' x='0' y='0' z='5'/></shape>"
     static const struct {
         const char *body, *name, *says, *silent;
     } cases[] = {
@@ -130,10 +132,14 @@ static void reasons(void **state)
         {CAMERA BALL(""), "camera.to_world", "silhouettes and edges of shadows, which move", "steps"},
         {CAMERA BALL(""), "camera.x_fov", "silhouettes and edges of shadows, which move", "clip planes"},
         {CAMERA BALL(BOARD), "camera.translation", "edges of shadows and steps of textures", "clip planes"},
-        {CLIPPED("50") BALL(""), "camera.rotation", "edges of shadows and borders of what clip planes cut",
-         "steps"},
-        {CLIPPED("50") BALL(BOARD), "camera.x_fov", "steps of textures and borders of what clip planes cut",
-         NULL},
+        {CLIPPED("far_clip", ".5") BALL(""), "camera.rotation",
+         "edges of shadows and borders of what clip planes cut", "steps"},
+        {CLIPPED("far_clip", ".5") BALL(BOARD), "camera.x_fov",
+         "steps of textures and borders of what clip planes cut", NULL},
+        {CLIPPED("far_clip", "50") BALL(""), "camera.rotation", "edges of shadows", "clip planes"},
+        {CLIPPED("near_clip", ".01") BALL(""), "camera.rotation", "edges of shadows and borders", NULL},
+        {CLIPPED("near_clip", ".01") FAR_BALL, "camera.rotation", "edges of shadows", "clip planes"},
+        {CLIPPED("near_clip", ".3") FAR_BALL, "camera.rotation", "borders of what clip planes cut", NULL},
         {CAMERA "<shape type='sphere' id='ball'><float name='radius' value='20000'/></shape>",
          "camera.to_world", "clip planes", NULL},
         {CAMERA BALL("") SPOT(""), "spot.to_world", "shadows", "border"},
@@ -166,6 +172,8 @@ static void reasons_beside_edges(void **state)
         const char *body, *name, *says;
     } cases[] = {
         {CAMERA BALL(""), "ball.to_world", NULL},
+        {CLIPPED("near_clip", ".01") FAR_BALL, "ball.to_world", NULL},
+        {CLIPPED("near_clip", ".3") FAR_BALL, "ball.to_world", "borders of what clip planes cut"},
         {CAMERA BALL("") BULB, "bulb.position", NULL},
         {CAMERA BALL("") SPOT(BEAM("20")), "spot.to_world", NULL},
         {CAMERA BALL("") SPOT(BEAM("20")), "spot.cutoff_angle", "the border of the cone"},

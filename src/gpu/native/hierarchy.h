@@ -16,6 +16,7 @@ enum { WIDE = 8 };
 #define WIDE_LEVEL 0xC0000000u
 #define WIDE_NUMBER 0x1FFFFFFFu /* the bits of the number */
 #define WIDE_AGAIN 0xE0000000u  /* on the stack: what follows is on this level */
+#define WIDE_END 0xFFFFFFFDu    /* on the stack: there is nothing more */
 #define WIDE_BACK 0xFFFFFFFEu   /* on the stack: what follows is on the outer level */
 #define WIDE_NONE 0xFFFFFFFFu
 

@@ -393,12 +393,9 @@ static void store_hits(const packet *p, lanes_float t)
 static void separate(packet *p, const packet_waiting *w, uint32_t rays)
 {
     store_hits(p, p->t);
-    for (uint32_t left = rays; left; left &= left - 1) {
-        uint32_t k = (uint32_t)__builtin_ctz(left);
-        if (rays_trace_one(p->r, k, p->on->level, (waiting){w->reference, w->t[k]}))
-            p->active &= ~(1u << k);
-        p->full = p->full || p->r->left_count[k] >= LEFT_MOST;
-    }
+    p->active &= ~rays_trace_few(p->r, rays, p->on->level, w->reference, w->t);
+    for (; rays; rays &= rays - 1)
+        p->full = p->full || p->r->left_count[__builtin_ctz(rays)] >= LEFT_MOST;
     load_hits(p);
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Rays of kernels (x86_rays in spirv_gen/x86/x86.h) through eight-wide hierarchies, with AVX2.
  *
- * Lane after lane, each ray by itself: the vector is not of rays but of the eight boxes of a node, or the
- * eight triangles of a leaf (Wald, Benthin, Boulos 2008, "Getting Rid of Packets"). So lanes that go
- * different ways cost nothing.
+ * Each ray by itself: the vector is not of rays but of the eight boxes of a node, or the eight triangles of a
+ * leaf (Wald, Benthin, Boulos 2008, "Getting Rid of Packets"). So lanes that go different ways cost nothing.
+ * Many lanes go in turn, a step each, few one after the other (`walk`).
  *
  * The same bits as the traced traversal (spirv_gen/opt/ray_bvh.c): triangles are met by the operations of
  * render/shape/mesh.c in their order, without fused ones. The nearest hit is the first in the order of
@@ -54,6 +54,8 @@ typedef struct traversal {
     uint32_t top;
     placed outer, inner;
     const placed *on;       /* one of these */
+    uint32_t reference;     /* where the ray is */
+    float at;               /* where it enters that, or a box around it */
     uint32_t block, others; /* of the candidate that is looked at, and what is left in it */
 } traversal;
 
@@ -122,8 +124,9 @@ static inline uint32_t record_of(const traversal *t) { return t->h->levels.data[
                     ALL((on)->shift, axis))
 #define ALL(v, k) _mm256_broadcast_ss((const float *)&(v) + (k))
 
-/* Distances at which the ray enters the boxes of a node; returns which it meets before it ends. */
-static inline uint32_t enter_boxes(const traversal *t, const wide_node *n, __m256 *enter)
+/* Distances at which the ray enters the boxes of a node; in `missed` all bits of the boxes that it does not
+ * meet before it ends. */
+static inline __m256 enter_boxes(const traversal *t, const wide_node *n, __m256 *missed)
 {
     const placed *on = t->on;
     __m256 x = PLANE(on, n, 0, near), y = PLANE(on, n, 1, near), z = PLANE(on, n, 2, near);
@@ -131,11 +134,44 @@ static inline uint32_t enter_boxes(const traversal *t, const wide_node *n, __m25
     x = PLANE(on, n, 0, far), y = PLANE(on, n, 1, far), z = PLANE(on, n, 2, far);
     __m256 last = _mm256_min_ps(_mm256_min_ps(x, y), _mm256_min_ps(z, _mm256_set1_ps(t->nearest.t)));
     last = _mm256_mul_ps(last, _mm256_set1_ps(EXIT_SLACK));
-    *enter = first;
-    return (uint32_t)_mm256_movemask_ps(_mm256_cmp_ps(first, last, _CMP_LE_OQ));
+    *missed = _mm256_cmp_ps(first, last, _CMP_NLE_UQ);
+    return first;
 }
 
-/* The nearest of the children that are met; the others go on the stack, the nearest on top. */
+/* The bits of the least distance, of which the last three are the child's number. Distances are not negative,
+ * so their bits have their order. */
+static inline uint32_t find_nearest(__m256 enter, __m256 missed)
+{
+    const __m256i number = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7), others = _mm256_set1_epi32(-WIDE);
+    __m256i key = _mm256_or_si256(_mm256_and_si256(_mm256_castps_si256(enter), others), number);
+    key = _mm256_or_si256(key, _mm256_castps_si256(missed));
+    __m128i least = _mm_min_epu32(_mm256_castsi256_si128(key), _mm256_extracti128_si256(key, 1));
+    least = _mm_min_epu32(least, _mm_shuffle_epi32(least, _MM_SHUFFLE(1, 0, 3, 2)));
+    least = _mm_min_epu32(least, _mm_shuffle_epi32(least, _MM_SHUFFLE(2, 3, 0, 1)));
+    return (uint32_t)_mm_cvtsi128_si32(least);
+}
+
+/* Puts the children that are met on the stack, the nearest on top. It does so without a branch, which would
+ * be mistaken for as often as not. Behind the top there is room for WIDE. */
+static inline void push_children(traversal *t, const wide_node *n, __m256 enter, __m256 missed)
+{
+    uint32_t met = (uint32_t)_mm256_movemask_ps(missed) ^ 0xFF, nearest = find_nearest(enter, missed),
+             k = nearest % WIDE, others = met & ~(1u << k);
+    __m256i order =
+                _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)&t->r->order[others])),
+            child = _mm256_load_si256((const __m256i *)(const void *)n->child);
+    child = _mm256_permutevar8x32_epi32(child, order);
+    __m256i at = _mm256_permutevar8x32_epi32(_mm256_castps_si256(enter), order),
+            low = _mm256_unpacklo_epi32(child, at), high = _mm256_unpackhi_epi32(child, at);
+    waiting *stack = t->stack + t->top;
+    _mm256_storeu_si256((__m256i *)(void *)stack, _mm256_permute2x128_si256(low, high, 0x20));
+    _mm256_storeu_si256((__m256i *)(void *)(stack + 4), _mm256_permute2x128_si256(low, high, 0x31));
+    stack[__builtin_popcount(others)] = (waiting){n->child[k], float_of(nearest & (uint32_t)-WIDE)};
+    t->top += (uint32_t)__builtin_popcount(met);
+}
+
+/* The same, but for the nearest one, which it returns; all in order. For a ray that has the processor for
+ * itself: it waits longer for push_children than for a wrong branch. met: not 0. */
 static inline uint32_t choose_child(traversal *t, const wide_node *n, uint32_t met, __m256 enter)
 {
     float at[WIDE];
@@ -234,13 +270,13 @@ static inline void take_hits(traversal *t, x86_ray_want want, const wide_block *
 }
 
 /* Triangles of a block. Returns whether the ray has all that it wants. */
-static inline bool visit_block(traversal *t, x86_ray_want want, const wide_block *b)
+static inline bool visit_block(traversal *t, const wide_block *b)
 {
     __m256 found[3];
     uint32_t hit = meet_triangles(t, b, found);
     if (hit)
-        take_hits(t, want, b, hit, found);
-    return hit && want == X86_RAY_ANY;
+        take_hits(t, t->want, b, hit, found);
+    return hit && t->want == X86_RAY_ANY;
 }
 
 /* ---- candidates ---- */
@@ -266,58 +302,89 @@ static void offer_candidate(traversal *t, uint32_t block, uint32_t others)
 static void leave(traversal *t, uint32_t reference, float at)
 {
     rays_leave(t->r, t->lane, t->on->level, (waiting){reference, at});
-    while (t->r->left_count[t->lane] >= LEFT_MOST && t->top > 0)
+    while (t->r->left_count[t->lane] >= LEFT_MOST && t->top > 1)
         rays_leave(t->r, t->lane, t->on->level, t->stack[--t->top]);
 }
 
-/* Goes on until the ray has all that it wants (false), or to a candidate (true). In a packet a ray leaves
- * levels and candidates for later. */
-static inline __attribute__((always_inline)) bool proceed(traversal *t, const x86_ray_want want,
-                                                          const bool in_packet)
+/* Goes to what waits on top of the stack and is not behind the nearest hit. */
+static inline void take_next(traversal *t)
 {
-    const wide_node *nodes = t->h->nodes;
-    const wide_block *blocks = t->h->blocks;
-    while (t->top > 0) {
-        waiting w = t->stack[--t->top];
-        if (w.t > t->nearest.t * EXIT_SLACK)
-            continue;
-        uint32_t reference = w.reference;
-        if (!in_packet && reference >= WIDE_LEVEL && reference < WIDE_BACK) {
-            enter_level(t, reference & WIDE_NUMBER);
-            if (reference >= WIDE_AGAIN)
-                continue;
-            t->stack[t->top++] = (waiting){WIDE_BACK, -INFINITY};
-            reference = t->h->levels.data[t->on->level].root;
-        }
-        while (!(reference & WIDE_BLOCK)) {
-            __m256 enter;
-            const wide_node *n = &nodes[reference];
-            uint32_t met = enter_boxes(t, n, &enter);
-            reference = met ? choose_child(t, n, met, enter) : WIDE_NONE;
-        }
-        if (in_packet && reference != WIDE_NONE && is_for_rays(reference)) {
-            leave(t, reference, w.t);
-        } else if (reference < WIDE_LEVEL) {
-            const wide_block *block = &blocks[reference & WIDE_NUMBER];
-            bool triangles = !(reference & WIDE_MIXED) || has_triangles(block);
-            if (triangles && visit_block(t, want, block))
-                return false;
-            if (reference & WIDE_MIXED) {
-                offer_candidate(t, reference & WIDE_NUMBER, block->others);
-                return true;
-            }
-        } else if (reference == WIDE_BACK) {
-            t->on = &t->outer;
-        } else if (reference != WIDE_NONE) { /* a level, found at once: it is entered from the stack */
-            t->stack[t->top++] = (waiting){reference, -INFINITY};
-        }
-    }
-    return false;
+    waiting w;
+    do
+        w = t->stack[--t->top];
+    while (w.t > t->nearest.t * EXIT_SLACK);
+    t->reference = w.reference, t->at = w.t;
 }
 
-static bool proceed_closest(traversal *t) { return proceed(t, X86_RAY_CLOSEST, false); }
-static bool proceed_any(traversal *t) { return proceed(t, X86_RAY_ANY, false); }
-static bool proceed_next(traversal *t) { return proceed(t, X86_RAY_NEXT, false); }
+static inline void visit_node(traversal *t)
+{
+    const wide_node *n = &t->h->nodes[t->reference];
+    __m256 missed, enter = enter_boxes(t, n, &missed);
+    push_children(t, n, enter, missed);
+    take_next(t);
+}
+
+/* Goes down to what is no node. */
+static inline void descend(traversal *t)
+{
+    uint32_t reference = t->reference;
+    while (!(reference & WIDE_BLOCK)) {
+        const wide_node *n = &t->h->nodes[reference];
+        __m256 missed, enter = enter_boxes(t, n, &missed);
+        uint32_t met = (uint32_t)_mm256_movemask_ps(missed) ^ 0xFF;
+        if (met) {
+            reference = choose_child(t, n, met, enter);
+        } else {
+            take_next(t);
+            reference = t->reference;
+        }
+    }
+    t->reference = reference;
+}
+
+/* To another level, or back. */
+static void change_level(traversal *t)
+{
+    uint32_t reference = t->reference;
+    if (reference == WIDE_BACK) {
+        t->on = &t->outer;
+    } else if (reference != WIDE_NONE) {
+        enter_level(t, reference & WIDE_NUMBER);
+        if (reference < WIDE_AGAIN) {
+            t->stack[t->top++] = (waiting){WIDE_BACK, -INFINITY};
+            t->reference = t->h->levels.data[t->on->level].root;
+            return;
+        }
+    }
+    take_next(t);
+}
+
+typedef enum progress { GOES_ON, ENDED, AT_CANDIDATE } progress;
+
+/* Goes through what is no node. In a packet a ray leaves levels and candidates for later. */
+static inline progress visit_other(traversal *t, bool in_packet)
+{
+    uint32_t reference = t->reference;
+    if (reference < WIDE_LEVEL && !(reference & WIDE_MIXED)) {
+        if (visit_block(t, &t->h->blocks[reference & WIDE_NUMBER]))
+            return ENDED;
+        take_next(t);
+    } else if (reference == WIDE_END) {
+        return ENDED;
+    } else if (in_packet && reference != WIDE_NONE) {
+        leave(t, reference, t->at);
+        take_next(t);
+    } else if (reference >= WIDE_LEVEL) {
+        change_level(t);
+    } else {
+        const wide_block *block = &t->h->blocks[reference & WIDE_NUMBER];
+        if (has_triangles(block) && visit_block(t, block))
+            return ENDED;
+        offer_candidate(t, reference & WIDE_NUMBER, block->others);
+        return AT_CANDIDATE;
+    }
+    return GOES_ON;
+}
 
 static waiting *stack_of(const native_rays *r, uint32_t lane)
 {
@@ -362,27 +429,96 @@ static void finish(const traversal *t)
         x->hit[HIT_T][t->lane] = bits_of(t->most);
 }
 
-/* Goes on with a ray. Returns the lane's bit if it has come to a candidate. */
-static uint32_t walk(traversal *t)
+/* Rays on their way: those at a node, and the others. */
+typedef struct crowd {
+    traversal *at_node[X86_LANES_MOST], *elsewhere[X86_LANES_MOST];
+    uint32_t nodes, others;
+} crowd;
+
+static inline void join(crowd *c, traversal *t)
 {
-    bool candidate = t->want == X86_RAY_ANY    ? proceed_any(t)
-                     : t->want == X86_RAY_NEXT ? proceed_next(t)
-                                               : proceed_closest(t);
-    if (candidate)
+    uint32_t other = t->reference / WIDE_BLOCK;
+    c->at_node[c->nodes] = t, c->elsewhere[c->others] = t; /* one of the two counts */
+    c->nodes += 1 - other, c->others += other;
+}
+
+/* The ray has come to its end or to a candidate. Returns the lane's bit if it is that. */
+static inline uint32_t stop(const traversal *t, progress p, bool in_packet)
+{
+    if (p == AT_CANDIDATE)
         return 1u << t->lane;
-    finish(t);
+    if (in_packet)
+        put_nearest(t);
+    else
+        finish(t);
     return 0;
+}
+
+/* Many rays go on in turn, one step each: first those at nodes, then the others. So while one ray waits for
+ * its next box another one computes, and no branch tells nodes from triangles. */
+static uint32_t walk_in_turn(native_rays *r, uint32_t lanes, bool in_packet)
+{
+    crowd c = {.nodes = 0};
+    uint32_t candidates = 0;
+    for (; lanes; lanes &= lanes - 1)
+        join(&c, &r->traversals[__builtin_ctz(lanes)]);
+    while (c.nodes + c.others) {
+        uint32_t count = c.nodes;
+        c.nodes = 0;
+        for (uint32_t k = 0; k < count; k++) {
+            traversal *t = c.at_node[k];
+            visit_node(t);
+            join(&c, t);
+        }
+        count = c.others, c.others = 0;
+        for (uint32_t k = 0; k < count; k++) {
+            traversal *t = c.elsewhere[k];
+            progress p = visit_other(t, in_packet);
+            if (p == GOES_ON)
+                join(&c, t);
+            else
+                candidates |= stop(t, p, in_packet);
+        }
+    }
+    return candidates;
+}
+
+/* Rays go on by themselves. Returns the lanes that have come to a candidate; the others have their hits in
+ * shared.hit. */
+static uint32_t walk(native_rays *r, uint32_t lanes, bool in_packet)
+{
+    uint32_t candidates = 0;
+    if (__builtin_popcount(lanes) > ALONE_MOST)
+        return walk_in_turn(r, lanes, in_packet);
+    for (; lanes; lanes &= lanes - 1) {
+        traversal *t = &r->traversals[__builtin_ctz(lanes)];
+        progress p;
+        do {
+            descend(t);
+            p = visit_other(t, in_packet);
+        } while (p == GOES_ON);
+        candidates |= stop(t, p, in_packet);
+    }
+    return candidates;
 }
 
 /* ---- a ray and its packet ---- */
 
 void rays_leave(native_rays *r, uint32_t lane, uint32_t level, waiting w)
 {
-    waiting *left = stack_of(r, lane);
+    waiting *left = stack_of(r, lane) + 1;
     if (r->left_level[lane] != level)
         left[r->left_count[lane]++] = (waiting){level ? WIDE_AGAIN | level : WIDE_BACK, -INFINITY};
     r->left_level[lane] = level;
     left[r->left_count[lane]++] = w;
+}
+
+/* With nothing but the end on its stack. */
+static inline void set_out(traversal *t, waiting *stack, uint32_t reference, float at)
+{
+    t->stack = stack, t->top = 1;
+    t->stack[0] = (waiting){WIDE_END, -INFINITY};
+    t->reference = reference, t->at = at;
 }
 
 static traversal *traversal_of(native_rays *r, uint32_t lane)
@@ -394,29 +530,23 @@ static traversal *traversal_of(native_rays *r, uint32_t lane)
     return t;
 }
 
-bool rays_trace_one(native_rays *r, uint32_t lane, uint32_t level, waiting w)
+uint32_t rays_trace_few(native_rays *r, uint32_t lanes, uint32_t level, uint32_t reference, const float *at)
 {
-    traversal *t = traversal_of(r, lane);
-    t->nearest = get_nearest(&r->shared, lane);
-    t->on = &t->outer;
-    if (level)
-        enter_level(t, level);
-    t->stack = stack_of(r, lane) + r->left_size;
-    t->stack[0] = w;
-    t->top = 1;
-    switch (r->want) {
-    case X86_RAY_CLOSEST:
-        proceed(t, X86_RAY_CLOSEST, true);
-        break;
-    case X86_RAY_ANY:
-        proceed(t, X86_RAY_ANY, true);
-        break;
-    case X86_RAY_NEXT:
-        proceed(t, X86_RAY_NEXT, true);
-        break;
+    for (uint32_t left = lanes; left; left &= left - 1) {
+        uint32_t k = (uint32_t)__builtin_ctz(left);
+        traversal *t = traversal_of(r, k);
+        t->nearest = get_nearest(&r->shared, k);
+        t->on = &t->outer;
+        if (level)
+            enter_level(t, level);
+        set_out(t, stack_of(r, k) + r->left_size, reference, at[k]);
     }
-    put_nearest(t);
-    return r->want == X86_RAY_ANY && t->nearest.entry != BVH_NONE;
+    walk(r, lanes, true);
+    uint32_t have_all = 0;
+    for (uint32_t left = r->want == X86_RAY_ANY ? lanes : 0; left; left &= left - 1)
+        if (r->traversals[__builtin_ctz(left)].nearest.entry != BVH_NONE)
+            have_all |= left & -left;
+    return have_all;
 }
 
 /* Begins with what the packet has left: what it came to first is on top. */
@@ -427,20 +557,20 @@ static void take_left(traversal *t)
     t->on = &t->outer;
     if (t->nearest.entry == BVH_NONE)
         t->nearest.t = float_before(t->most);
-    t->stack = stack_of(r, t->lane);
-    t->top = r->left_count[t->lane];
-    for (uint32_t k = 0; k < t->top / 2; k++) {
-        waiting w = t->stack[k];
-        t->stack[k] = t->stack[t->top - 1 - k], t->stack[t->top - 1 - k] = w;
+    set_out(t, stack_of(r, t->lane), WIDE_NONE, -INFINITY);
+    waiting *left = t->stack + 1;
+    uint32_t count = r->left_count[t->lane];
+    for (uint32_t k = 0; k < count / 2; k++) {
+        waiting w = left[k];
+        left[k] = left[count - 1 - k], left[count - 1 - k] = w;
     }
+    t->top += count;
 }
 
 static void take_root(traversal *t)
 {
     t->nearest = (best){.t = float_before(t->most), .entry = BVH_NONE, .record = record_of(t)};
-    t->stack = stack_of(t->r, t->lane);
-    t->stack[0] = (waiting){t->h->levels.data[0].root, -INFINITY};
-    t->top = 1;
+    set_out(t, stack_of(t->r, t->lane), t->h->levels.data[0].root, -INFINITY);
 }
 
 static inline void store_all(uint32_t to[WIDE], uint32_t v)
@@ -467,13 +597,10 @@ static uint32_t miss_all(native_rays *r)
 /* A packet has ended: each ray goes on with what was left to it. */
 static uint32_t walk_left(native_rays *r)
 {
-    r->in_packet = false, r->lanes = 0;
-    for (uint32_t lanes = r->left; lanes; lanes &= lanes - 1) {
-        traversal *t = traversal_of(r, (uint32_t)__builtin_ctz(lanes));
-        take_left(t);
-        r->lanes |= walk(t);
-    }
-    return r->lanes;
+    r->in_packet = false;
+    for (uint32_t lanes = r->left; lanes; lanes &= lanes - 1)
+        take_left(traversal_of(r, (uint32_t)__builtin_ctz(lanes)));
+    return r->lanes = walk(r, r->left, false);
 }
 
 static uint32_t begin(x86_rays *shared, uint64_t hierarchy, uint32_t lanes, x86_ray_want want)
@@ -491,12 +618,9 @@ static uint32_t begin(x86_rays *shared, uint64_t hierarchy, uint32_t lanes, x86_
         return r->in_packet ? r->lanes : walk_left(r);
     }
     r->in_packet = false;
-    for (; lanes; lanes &= lanes - 1) {
-        traversal *t = traversal_of(r, (uint32_t)__builtin_ctz(lanes));
-        take_root(t);
-        r->lanes |= walk(t);
-    }
-    return r->lanes;
+    for (uint32_t k = lanes; k; k &= k - 1)
+        take_root(traversal_of(r, (uint32_t)__builtin_ctz(k)));
+    return r->lanes = walk(r, lanes, false);
 }
 
 /* What the kernel found of the lane's candidate. */
@@ -519,23 +643,35 @@ static uint32_t resume(x86_rays *shared)
     memset(shared->has_candidate, 0, sizeof shared->has_candidate);
     if (r->in_packet)
         return walk_left(r);
-    uint32_t lanes = r->lanes;
-    r->lanes = 0;
-    for (; lanes; lanes &= lanes - 1) {
+    uint32_t candidates = 0, go_on = 0;
+    for (uint32_t lanes = r->lanes; lanes; lanes &= lanes - 1) {
         traversal *t = &r->traversals[__builtin_ctz(lanes)];
         if (take_found(t)) {
             finish(t);
         } else if (t->others) {
             offer_candidate(t, t->block, t->others);
-            r->lanes |= 1u << t->lane;
+            candidates |= 1u << t->lane;
         } else {
-            r->lanes |= walk(t);
+            take_next(t);
+            go_on |= 1u << t->lane;
         }
     }
-    return r->lanes;
+    return r->lanes = candidates | walk(r, go_on, false);
 }
 
 /* ---- life ---- */
+
+/* For each set of children, their numbers, one a byte. */
+static void find_orders(uint64_t order[1 << WIDE])
+{
+    for (uint32_t set = 0; set < 1 << WIDE; set++) {
+        uint32_t count = 0;
+        order[set] = 0;
+        for (uint32_t k = 0; k < WIDE; k++)
+            if (set >> k & 1)
+                order[set] |= (uint64_t)k << 8 * count++;
+    }
+}
 
 native_rays *native_rays_create(uint32_t stack_size, x86_target target)
 {
@@ -547,7 +683,9 @@ native_rays *native_rays_create(uint32_t stack_size, x86_target target)
     r->trace_packet = target == X86_AVX512 ? packet_trace_avx512 : packet_trace_avx2;
     /* When LEFT_MOST is passed, what waits on the packet's stack and on a ray's is left, too, with few
      * changes of level. */
+    stack_size += WIDE + 1; /* what is pushed beyond the top, and the end */
     r->stack_size = stack_size, r->left_size = 2 * stack_size + LEFT_MOST + CHANGES_MOST;
+    find_orders(r->order);
     r->stacks = malloc((size_t)(r->stack_size + r->left_size) * X86_LANES_MOST * sizeof *r->stacks);
     r->traversals = aligned_alloc(64, X86_LANES_MOST * sizeof *r->traversals);
     r->packet_stack = aligned_alloc(64, (stack_size + WIDE) * sizeof *r->packet_stack);

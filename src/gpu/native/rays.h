@@ -9,7 +9,7 @@
 #define SMALLEST_DIRECTION 1e-9f
 enum { RAY_ORIGIN = 0, RAY_DIRECTION = 3, RAY_TMIN = 6, RAY_TMAX = 7 };
 enum { HIT_T, HIT_ENTRY, HIT_U, HIT_V, HIT_LEVEL };
-enum { ALONE_MOST = 4 }; /* so many rays, or fewer, make no packet */
+enum { ALONE_MOST = 4 }; /* so many rays, or fewer, make no packet, and go one after the other */
 enum { LEFT_MOST = 64 }; /* references that are left to a ray before the packet gives up */
 enum { CHANGES_MOST = 8 };
 enum { PACKET_BYTES = 8192 };
@@ -43,6 +43,7 @@ struct native_rays {
     void *packet;    /* PACKET_BYTES, aligned to 64 */
     uint32_t loaded; /* bit k: traversals[k] is there */
     struct traversal *traversals;
+    uint64_t order[1 << WIDE]; /* see find_orders in rays.c */
 };
 
 /* A level, or a block with candidates. */
@@ -54,9 +55,10 @@ static inline bool is_for_rays(uint32_t reference)
 
 /* Leaves a reference on a level to a lane. */
 void rays_leave(native_rays *r, uint32_t lane, uint32_t level, waiting w);
-/* One ray of a packet goes through what is below a reference on a level; what it cannot do it leaves. Its
- * nearest hit is in shared.hit before and behind. Returns whether it has all that it wants. */
-bool rays_trace_one(native_rays *r, uint32_t lane, uint32_t level, waiting w);
+/* Rays of a packet, a few, go through what is below a reference on a level, each by itself; at[k]: where lane
+ * k enters that. What they cannot do they leave. Their nearest hits are in shared.hit before and behind.
+ * Returns the lanes that have all that they want. */
+uint32_t rays_trace_few(native_rays *r, uint32_t lanes, uint32_t level, uint32_t reference, const float *at);
 
 /* packet_avx2.c, packet_avx512.c: native_rays.trace_packet */
 bool packet_trace_avx2(native_rays *r, uint32_t lanes);

@@ -97,7 +97,7 @@ static void write_cell(plan *p, uint32_t at, const cell *c)
 void silhouette_place_guide(plan *p)
 {
     p->words.data[p->words.data[HEADER_SILHOUETTES] + SILHOUETTE_GUIDE] = p->value_count;
-    p->value_count += EDGE_TABLES * CELL_LEARNT_WORDS * p->edge_cells;
+    p->value_count += EDGE_TABLES * (CELL_TABLE_WORDS * p->edge_cells + 1);
 }
 
 uint32_t silhouette_write_cells(plan *p, uint32_t head, uint32_t count, uint32_t moving)

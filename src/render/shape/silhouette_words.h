@@ -4,12 +4,17 @@
 #ifndef BL_RENDER_SHAPE_SILHOUETTE_WORDS_H
 #define BL_RENDER_SHAPE_SILHOUETTE_WORDS_H
 
-/* The passes of edges. Each has of the cells, in BUFFER_VALUES, cumulative probabilities and then values. */
+/* The passes of edges. Each has of the cells, in BUFFER_VALUES, cumulative probabilities and then values.
+ * Behind all tables stands the variance of each pass's samples. */
 enum edge_table { EDGE_TABLE_SEEN, EDGE_TABLE_PATH, EDGE_TABLE_LIT, EDGE_TABLES };
-enum { CELL_LEARNT_WORDS = 2 /* in BUFFER_SAMPLES: what was found, and what could be */ };
+enum { CELL_TABLE_WORDS = 2 };
+/* In BUFFER_SAMPLES, of each cell: what was found, what could be, and the square of what was found. */
+enum { CELL_LEARNT_WORDS = 3 };
 /* Behind these: of each lane that makes a table, the sums of what was found, what could be, and probabilities
- * before. */
+ * before; then, of each lane, its part of the variance. */
 enum { LEARN_LANES = 64, LEARN_SUMS = 3 };
+/* What is done with what was found: it is added up, made a table, and its variance is added up. */
+enum { LEARN_ADD_UP, LEARN_TABLE, LEARN_VARIANCE, LEARN_STEPS };
 /* The carriers, and the cells. Carriers that parameters move stand first, and so do their cells:
  * SILHOUETTE_CELLS_MOVING of them. */
 enum silhouette_word {

@@ -23,9 +23,13 @@ typedef struct boundary_cell {
 boundary_cell boundary_choose_cell(walk *w, const boundary_guide *g, ir_ref *u);
 /* Makes the table of a pass (which: u32, enum edge_table) of what was found for each cell, in
  * BUFFER_SAMPLES, in two steps of LEARN_LANES lanes: each adds up its cells; then each writes them, and the
- * sums of all lanes say where it begins. */
+ * sums of all lanes say where it begins. A third step of one lane writes the variance of the pass. */
 void boundary_add_up(tracer *t, ir_ref which, ir_ref own);
 void boundary_learn(tracer *t, ir_ref which, ir_ref own);
+void boundary_add_variance(tracer *t, ir_ref which);
+/* u32: of how many samples the pass takes one. That of the passes whose samples have the most variance for
+ * their cost takes all. */
+ir_ref boundary_spared(tracer *t, enum edge_table own);
 
 /* ---- pick.c ---- */
 

@@ -25,6 +25,13 @@ static ir_ref any_pixel(walk *w, ir_ref sample)
     return ir_sub(f, mixed, ir_mul(f, ir_div(f, mixed, pixels), pixels));
 }
 
+/* How many of the first `count` samples are taken if it is each `of`-th. */
+static ir_ref part_of(tracer *t, ir_ref count, ir_ref of)
+{
+    ir_func *f = t->f;
+    return ir_div(f, ir_add(f, count, ir_sub(f, of, t_u32(t, 1))), of);
+}
+
 boundary_loop boundary_begin(walk *w, ir_module *m)
 {
     BL_ASSERT(w->plan->edges, "edges in pass %d of a plan without", (int)w->pass);
@@ -35,11 +42,19 @@ boundary_loop boundary_begin(walk *w, ir_module *m)
     ir_ref usual = ir_eq(f, own, none);
     b.guide = (boundary_guide){table_of_pass(w), usual, ir_select(f, b.l.inside, id, none)};
     b.l.film = ir_select(f, usual, b.l.film, none), b.l.adjoint = ir_select(f, usual, b.l.adjoint, none);
+    ir_ref spared = boundary_spared(t, b.guide.table), spp = ir_uniform(f, IR_U32, UNIFORM_SPP);
+    b.scale = ir_div(f, ir_to_f32(f, spp), ir_to_f32(f, part_of(t, spp, spared)));
+    b.scale = ir_select(f, usual, b.scale, t_f32(t, 1));
     ir_ref first = ir_mul(f, id, own), end = ir_select(f, b.l.inside, ir_add(f, first, own), first),
-           last = ir_select(f, usual, b.l.last, end), pixel = w->pixel, zero = t_f32(t, 0);
-    ir_ref state[3] = {ir_select(f, usual, b.l.first, first), zero, zero};
-    b.loop = ir_loop(f, state, 3);
-    b.sample = state[0], b.learnt[0] = state[1], b.learnt[1] = state[2];
+           last = ir_select(f, usual, part_of(t, b.l.last, spared), end), pixel = w->pixel,
+           zero = t_f32(t, 0);
+    ir_ref state[1 + CELL_LEARNT_WORDS] = {ir_select(f, usual, part_of(t, b.l.first, spared), first)};
+    for (uint32_t k = 0; k < CELL_LEARNT_WORDS; k++)
+        state[1 + k] = zero;
+    b.loop = ir_loop(f, state, 1 + CELL_LEARNT_WORDS);
+    b.sample = state[0];
+    for (uint32_t k = 0; k < CELL_LEARNT_WORDS; k++)
+        b.learnt[k] = state[1 + k];
     ir_while(f, ir_lt(f, b.sample, last));
     w->pixel = ir_select(f, usual, pixel, any_pixel(w, b.sample));
     walk_set_wavelengths(w, b.sample);
@@ -51,10 +66,11 @@ void boundary_end(walk *w, const boundary_loop *b, ir_ref there, ir_ref found, i
     tracer *t = &w->t;
     ir_func *f = t->f;
     ir_ref own = ir_uniform(f, IR_U32, UNIFORM_EDGES_LEARN), zero = t_f32(t, 0);
-    ir_ref next[3] = {ir_add(f, b->sample, t_u32(t, 1)),
-                      ir_add(f, b->learnt[0], ir_select(f, there, found, zero)),
-                      ir_add(f, b->learnt[1], possible)};
-    ir_endloop(f, b->loop, next, 3);
+    found = ir_select(f, there, found, zero);
+    ir_ref next[1 + CELL_LEARNT_WORDS] = {ir_add(f, b->sample, t_u32(t, 1)), ir_add(f, b->learnt[0], found),
+                                          ir_add(f, b->learnt[1], possible),
+                                          t_mad(t, found, found, b->learnt[2])};
+    ir_endloop(f, b->loop, next, 1 + CELL_LEARNT_WORDS);
     ir_if(f, ir_and(f, b->l.inside, ir_not(f, b->guide.usual)));
     ir_ref word = ir_mul(f, ir_global_id(f), t_u32(t, CELL_LEARNT_WORDS));
     for (uint32_t k = 0; k < CELL_LEARNT_WORDS; k++)

@@ -12,8 +12,9 @@
 typedef struct boundary_loop {
     lane l;
     ir_ref loop, sample;
+    ir_ref scale; /* f32: samples of a pixel, over those that are taken (boundary_spared) */
     boundary_guide guide;
-    ir_ref learnt[2]; /* f32: what was found so far, and what could be */
+    ir_ref learnt[CELL_LEARNT_WORDS]; /* f32: their sums so far */
 } boundary_loop;
 boundary_loop boundary_begin(walk *w, ir_module *m);
 /* found: where there is a sample, how much it matters; possible: how much it could; both are 0 or more. */

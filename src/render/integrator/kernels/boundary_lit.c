@@ -343,7 +343,7 @@ bl_result kernel_edges_lit(walk *w, ir_module *m)
         far = ir_select(f, lit, far, t_f32(t, -1)),
         lit = ir_and(f, lit, ir_not(f, shell_occludes(w, &v.v.si, from, l.at.d, far)));
     p.alive = lit;
-    ir_ref motion[2], seed[2], minus = ir_neg(f, b.weight);
+    ir_ref motion[2], seed[2], minus = ir_neg(f, ir_mul(f, b.weight, loop.scale));
     motions_of(w, &b, &l, &p.at, &v, motion);
     ir_ref share[2];
     shares_of(w, &l, &v, share);

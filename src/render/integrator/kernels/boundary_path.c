@@ -213,7 +213,8 @@ bl_result kernel_edges_path(walk *w, ir_module *m)
         at.delta = led.mirrored, at.pdf = walk_bsdf_density(w, &v, v.wi, frame_to_local(t, v.frame, b.d));
     boundary_sides s = boundary_trace(w, &b, from, &at);
     b.there = ir_and(f, b.there, s.seen);
-    ir_ref weight = ir_mul(f, choice.inverse, ir_div(f, b.weight, t_sqr(t, b.distance)));
+    ir_ref weight =
+        ir_mul(f, ir_mul(f, choice.inverse, loop.scale), ir_div(f, b.weight, t_sqr(t, b.distance)));
     color arrived = color_scale(t, color_mul(t, p.beta, value), weight);
     vec3 x = viewpoint_moved(w, &p.at, &v);
     color jump =

@@ -102,7 +102,7 @@ bl_result kernel_edges_seen(walk *w, ir_module *m)
                          .at = {ir_mul(f, link.position.x, width), ir_mul(f, link.position.y, height)}};
     boundary_sides sides = boundary_trace(w, &b, from, &at);
     splat.there = ir_and(f, splat.there, sides.seen);
-    ir_ref weight = ir_mul(f, b.weight, link.weight),
+    ir_ref weight = ir_mul(f, ir_mul(f, b.weight, loop.scale), link.weight),
            motion = motion_of(w, &(seen_edge){b, image, mirrors ? &mirror : NULL, viewpoint}, &link, lens),
            seed = none;
     color jump;

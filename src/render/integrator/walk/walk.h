@@ -58,8 +58,9 @@ typedef struct walk_functions {
  * again. */
 enum { SEEN_MOST = 32 };
 
-/* What an earlier walk of a path has left for a later one. The kernel's own struct walk has nothing of this.
- * For each vertex that struct is copied, and the copy gets what is known (replay_walk, drt_enter). */
+/* What is known of a path before it is walked, mostly from an earlier walk. The kernel's own struct walk has
+ * nothing of this. For each vertex that struct is copied, and the copy gets what is known (replay_walk,
+ * drt_enter). */
 typedef struct walk_known {
     ir_ref again, seen; /* where walk.notes. again: bool, an earlier walk has filled `seen`; seen: u32, bit k
                            says that the light sampled at vertex k is visible */
