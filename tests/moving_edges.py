@@ -89,9 +89,10 @@ def check(row, folder, seeds, first, edges=True):
     if "no device" in done.stderr:
         print(done.stderr)
         sys.exit(77)
-    if not done.stdout:  # not complete, or another error
-        return None, done.stderr.strip()
-    found = json.loads(done.stdout)["parameters"][0]
+    answer = json.loads(done.stdout)
+    if "error" in answer:  # not complete, or another error
+        return None, answer["error"]
+    found = answer["parameters"][0]
     gradient, plain = found["gradient"], found["plain"]
     return plain["z"], "%.4g +- %.2g, differences %.4g +- %.2g, z %.2f" % (
         gradient["value"], gradient["std_err"], plain["value"], plain["std_err"], plain["z"])

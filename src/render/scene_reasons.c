@@ -122,9 +122,14 @@ static void add_vertex_reasons(render_scene *s)
 
 /* ---- sensors ---- */
 
-/* The corner of a view's image is at most this many times as far away as the near plane: up to 172 degrees
- * from corner to corner. */
-static const double CORNER_MOST = 15;
+/* How many times as far away as the near plane the corner of a view's image is, at most: of an image up to
+ * four times as long as wide. fov: in degrees, along any axis. */
+static double corner_most(double fov)
+{
+    static const double pi = 3.14159265358979323846;
+    double side = tan(fov * pi / 360);
+    return sqrt(1 + 17 * side * side);
+}
 
 /* A parameter's value, whether or not the file sets it; NULL: the class does not have it. */
 static const scene_value *value_of(const scene_object *o, const char *name)
@@ -169,8 +174,9 @@ static bool may_clip(const render_scene *s, const scene_object *sensor)
         return true;
     if (!is_given(near))
         return false;
-    bool narrow = is_given(fov) && fov->number <= 150 && !is_given(value_of(sensor, "translation"));
-    return !narrow || something_near(s, place, CORNER_MOST * near->number + (lens ? lens->number : 0));
+    if (!is_given(fov) || is_given(value_of(sensor, "translation")))
+        return true;
+    return something_near(s, place, corner_most(fov->number) * near->number + (lens ? lens->number : 0));
 }
 
 /* What moves in the image of the sensor of the scene, and is left out. */

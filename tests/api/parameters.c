@@ -139,7 +139,7 @@ static void reasons(void **state)
         {CLIPPED("far_clip", "50") BALL(""), "camera.rotation", "edges of shadows", "clip planes"},
         {CLIPPED("near_clip", ".01") BALL(""), "camera.rotation", "edges of shadows and borders", NULL},
         {CLIPPED("near_clip", ".01") FAR_BALL, "camera.rotation", "edges of shadows", "clip planes"},
-        {CLIPPED("near_clip", ".3") FAR_BALL, "camera.rotation", "borders of what clip planes cut", NULL},
+        {CLIPPED("near_clip", "2.5") FAR_BALL, "camera.rotation", "borders of what clip planes cut", NULL},
         {CAMERA "<shape type='sphere' id='ball'><float name='radius' value='20000'/></shape>",
          "camera.to_world", "clip planes", NULL},
         {CAMERA BALL("") SPOT(""), "spot.to_world", "shadows", "border"},
@@ -173,7 +173,7 @@ static void reasons_beside_edges(void **state)
     } cases[] = {
         {CAMERA BALL(""), "ball.to_world", NULL},
         {CLIPPED("near_clip", ".01") FAR_BALL, "ball.to_world", NULL},
-        {CLIPPED("near_clip", ".3") FAR_BALL, "ball.to_world", "borders of what clip planes cut"},
+        {CLIPPED("near_clip", "2.5") FAR_BALL, "ball.to_world", "borders of what clip planes cut"},
         {CAMERA BALL("") BULB, "bulb.position", NULL},
         {CAMERA BALL("") SPOT(BEAM("20")), "spot.to_world", NULL},
         {CAMERA BALL("") SPOT(BEAM("20")), "spot.cutoff_angle", "the border of the cone"},
