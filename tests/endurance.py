@@ -1,4 +1,4 @@
-# LABELS: native swiftshader=long lavapipe=long timeout=7200
+# LABELS: native swiftshader=long timeout=7200
 # SPDX-License-Identifier: BSD-3-Clause
 """A long fit whose shapes move (their hierarchies follow), whose medium and texture change, and whose stages change their
 resolution again and again: memory is flat, the checkpoint does not grow, and the cache of kernels stays as it is after
@@ -14,9 +14,6 @@ import time
 
 PROGRAM = os.path.abspath(os.environ.get("BL_PROGRAM", "build/backlight"))
 LONG = bool(os.environ.get("BL_LONG"))
-DEVICE = os.environ.get("BL_DEVICE", "native")
-# Of moving edges there are kernels of their own, which LLVM compiles for minutes.
-OPTIONS = ["--edges", "none"] if DEVICE == "lavapipe" else []
 STAGES, STEPS = (40, 250) if LONG else (8, 150)
 GROWTH_MOST = 6 << 20  # bytes, from the second quarter to the last one
 SCENE = """<scene version="3.0.0"><integrator type="volpath"><integer name="max_depth" value="3"/></integrator>
@@ -75,7 +72,7 @@ def main():
         f.write(b"PF\n4 4\n-1\n" + struct.pack("<48f", *([.3, .5, .7] * 16)))
     samples, start = [], time.monotonic()
     with open("errors", "w+", encoding="utf-8") as errors:
-        process = subprocess.Popen([PROGRAM, "fit", "job.json", "-o", "out", "--quiet", "--device", DEVICE, *OPTIONS],
+        process = subprocess.Popen([PROGRAM, "fit", "job.json", "-o", "out", "--quiet", "--device", os.environ.get("BL_DEVICE", "native")],
                                    stdout=subprocess.DEVNULL, stderr=errors, env={**os.environ, "BL_CACHE_DIR": os.path.abspath("cache")})
         while process.poll() is None:
             samples.append((time.monotonic() - start, resident(process.pid), count_files("cache"), size_of("out/checkpoint"),
