@@ -117,7 +117,7 @@ static void stokes_vectors(walk *w, walk_position at, ir_ref out[CHANNEL_VALUES_
     state_endloop(f, loop, &state, &next);
     state_stokes(w, &state, &p, &going);
     state_end(&state);
-    const color entry[4] = {p.radiance, p.entries[0], p.entries[1], p.entries[2]};
+    const color entry[4] = {p.radiance, p.others.found[0], p.others.found[1], p.others.found[2]};
     for (int k = 0; k < 4; k++) {
         film_value v = film_unweighed(w, entry[k]);
         for (uint32_t c = 0; c < 3; c++)

@@ -24,9 +24,9 @@ typedef struct forward_state {
     throughput b;           /* decides the path */
     color weight, radiance; /* tangents; where walk.polarized `weight` is that of the row's first entry, */
     color row[3];           /* and these are those of the others */
-    /* Where walk.entries is 4, of the other entries of the Stokes vector that arrives: rows, their tangents,
-     * and the tangents of what has been found. */
-    color rows[3][4], moved[3][4], entries[3];
+    /* Where walk.entries is 4: the other rows, the tangents of what they have found, and their own. */
+    path_entries others;
+    color moved[3][4];
     ir_ref ray[RAY_MOST]; /* tangents of attached_position.now, where the motion chains */
     film_value sum;
     drt_path drt_path; /* where drt_any */
@@ -40,11 +40,10 @@ static void state_forward(walk *w, loop_state *s, forward_state *p)
     state_color(s, &w->t, &p->weight), state_color(s, &w->t, &p->radiance), state_film(w, s, &p->sum);
     for (int k = 0; k < 3 && w->polarized; k++)
         state_color(s, &w->t, &p->row[k]);
-    for (uint32_t j = 1; j < w->entries; j++) {
-        state_color(s, &w->t, &p->entries[j - 1]);
-        for (int k = 0; k < 4; k++)
-            state_color(s, &w->t, &p->rows[j - 1][k]), state_color(s, &w->t, &p->moved[j - 1][k]);
-    }
+    if (w->entries > 1)
+        state_entries(w, s, &p->others);
+    for (int k = 0; k < 12 && w->entries > 1; k++)
+        state_color(s, &w->t, &p->moved[k / 4][k % 4]);
     if (w->motion->chains)
         state_refs(s, p->ray, ray_width(w));
     if (drt_any(w))
@@ -171,13 +170,12 @@ static ir_ref step_polarized(walk *w, forward_state *p)
                                                walked.of.sample.depolarizes, &p->b);
     of.over_pdf = ir_detach(t->f, onward.inverse_pdf);
     carry_row(w, &of, row, tangent, &p->radiance);
-    for (uint32_t j = 1; j < w->entries; j++) {
-        color *rows = p->rows[j - 1], *moved = p->moved[j - 1];
-        carry_row(w, &of, rows, (color *[]){&moved[0], &moved[1], &moved[2], &moved[3]}, &p->entries[j - 1]);
-        polarized_row(w, &walked, rows, rows);
-        for (int k = 0; k < 4; k++)
-            rows[k] = color_scale(t, rows[k], onward.inverse_pdf);
+    for (uint32_t j = 0; j + 1 < w->entries; j++) {
+        color *moved[4] = {&p->moved[j][0], &p->moved[j][1], &p->moved[j][2], &p->moved[j][3]};
+        carry_row(w, &of, p->others.rows[j], moved, &p->others.found[j]);
     }
+    if (w->entries > 1)
+        entries_pass(w, &walked, onward.inverse_pdf, &p->others);
     p->at = walk_next(w, p->at, &v, onward.alive);
     return onward.alive;
 }
@@ -268,8 +266,7 @@ static void finish_path(walk *w, forward_state *p, ir_ref alive)
     tracer *t = &w->t;
     ir_func *f = t->f;
     ir_ref zero = t_f32(t, 0), ended = ir_not(f, alive), finite = color_finite(t, p->radiance);
-    film_value weighed =
-        film_of_entries(w, &p->at, (const color[]){p->radiance, p->entries[0], p->entries[1], p->entries[2]});
+    film_value weighed = film_of_entries(w, &p->at, p->radiance, p->others.found);
     kernel_count(w, ir_and(f, ended, ir_not(f, finite)), STATUS_NON_FINITE);
     ir_ref add = ir_and(f, ended, finite);
     for (uint32_t c = 0; c < FILM_MOST; c++) {
@@ -282,13 +279,10 @@ static void finish_path(walk *w, forward_state *p, ir_ref alive)
     }
     for (int k = 0; k < 3 && w->polarized; k++)
         p->row[k] = color_select(t, alive, p->row[k], color_all(zero));
-    for (uint32_t j = 1; j < w->entries; j++) {
-        p->entries[j - 1] = color_select(t, alive, p->entries[j - 1], color_all(zero));
-        for (uint32_t k = 0; k < 4; k++) {
-            p->rows[j - 1][k] = color_select(t, alive, p->rows[j - 1][k], color_all(t_f32(t, k == j)));
-            p->moved[j - 1][k] = color_select(t, alive, p->moved[j - 1][k], color_all(zero));
-        }
-    }
+    if (w->entries > 1)
+        entries_restart(w, alive, &p->others);
+    for (int k = 0; k < 12 && w->entries > 1; k++)
+        p->moved[k / 4][k % 4] = color_select(t, alive, p->moved[k / 4][k % 4], color_all(zero));
     throughput_restart(w, alive, &p->b);
     p->at = walk_restart(w, alive, p->at);
     p->at.sample = ir_add(f, p->at.sample, ir_to_u32(f, ended));
@@ -324,11 +318,10 @@ bl_result kernel_forward(walk *w, ir_module *m)
         .drt_path = drt_none(w),
         .light = none,
     };
-    for (uint32_t j = 1; j < w->entries; j++) {
-        p.entries[j - 1] = none;
-        for (uint32_t k = 0; k < 4; k++)
-            p.rows[j - 1][k] = color_all(t_f32(t, k == j)), p.moved[j - 1][k] = none;
-    }
+    if (w->entries > 1)
+        entries_start(w, &p.others);
+    for (int k = 0; k < 12 && w->entries > 1; k++)
+        p.moved[k / 4][k % 4] = none;
     loop_state state = {0}, next = {0};
     state_forward(w, &state, &p);
     ir_ref loop = state_loop(f, &state);

@@ -16,23 +16,12 @@
 
 typedef struct check_state {
     walk_position at;
-    throughput b;   /* detached: decides the path */
-    color weight;   /* the differentiated throughput; where walk.polarized the row's first entry, */
-    color row[3];   /* and the others */
-    color radiance; /* differentiated */
-    /* Where walk.entries is 4, the same of the other entries of the Stokes vector that arrives. */
-    color rows[3][4], entries[3];
+    throughput b;        /* detached: decides the path */
+    color weight;        /* the differentiated throughput; where walk.polarized the row's first entry, */
+    color row[3];        /* and the others */
+    color radiance;      /* differentiated */
+    path_entries others; /* where walk.entries is 4, the same */
 } check_state;
-
-/* Light of radiance 1 that arrives as Stokes vectors `lit`, times `light`, joins all entries. */
-static void add_light(walk *w, check_state *p, const color row[4], const color lit[4], color light)
-{
-    tracer *t = &w->t;
-    p->radiance = color_add(t, p->radiance, color_mul(t, polarized_dot(w, row, lit), light));
-    for (uint32_t j = 1; j < w->entries; j++)
-        p->entries[j - 1] =
-            color_add(t, p->entries[j - 1], color_mul(t, polarized_dot(w, p->rows[j - 1], lit), light));
-}
 
 /* One vertex of a polarised path, in the place of the lines below that have weight and values: adds its
  * light, and multiplies the row. Returns whether the path lives. */
@@ -46,13 +35,16 @@ static ir_ref step_polarized(walk *w, check_state *p)
     if (w->plan->scene->emitters.count > 0) {
         color hit = color_scale(t, walk_radiance(w, v.hit, true), v.hit_mis);
         p->radiance = color_add(t, p->radiance, color_mul(t, row[0], hit));
-        for (uint32_t j = 1; j < w->entries; j++)
-            p->entries[j - 1] = color_add(t, p->entries[j - 1], color_mul(t, p->rows[j - 1][0], hit));
+        if (w->entries > 1)
+            entries_see(w, &p->others, hit);
     }
     if (w->plan->scene->emitters.count > 0 && w->next_event) {
         polarized_lit(w, &m, lit);
         color light = color_mul(t, walk_radiance(w, v.light, true), walk_light_scale(w, &v, &p->at, false));
-        add_light(w, p, row, lit, light);
+        p->radiance = color_add(t, p->radiance, color_mul(t, polarized_dot(w, row, lit), light));
+        for (uint32_t j = 0; j + 1 < w->entries; j++)
+            p->others.found[j] = color_add(t, p->others.found[j],
+                                           color_mul(t, polarized_dot(w, p->others.rows[j], lit), light));
     }
     polarized_row(w, &walked, p->b.row, decided);
     passage onward = throughput_pass_polarized(w, p->at.depth, &v, decided, walked.basis,
@@ -61,11 +53,8 @@ static ir_ref step_polarized(walk *w, check_state *p)
     p->weight = color_scale(t, row[0], onward.inverse_pdf);
     for (int k = 0; k < 3; k++)
         p->row[k] = color_scale(t, row[1 + k], onward.inverse_pdf);
-    for (uint32_t j = 1; j < w->entries; j++) {
-        polarized_row(w, &m, p->rows[j - 1], p->rows[j - 1]);
-        for (int k = 0; k < 4; k++)
-            p->rows[j - 1][k] = color_scale(t, p->rows[j - 1][k], onward.inverse_pdf);
-    }
+    if (w->entries > 1)
+        entries_pass(w, &m, onward.inverse_pdf, &p->others);
     p->at = walk_next(w, p->at, &v, onward.alive);
     return onward.alive;
 }
@@ -139,18 +128,9 @@ static check_state start(walk *w, ir_ref sample)
         .row = {color_all(zero), color_all(zero), color_all(zero)},
         .radiance = color_all(zero),
     };
-    for (uint32_t j = 1; j < w->entries; j++) {
-        p.entries[j - 1] = color_all(zero);
-        for (uint32_t k = 0; k < 4; k++)
-            p.rows[j - 1][k] = color_all(t_f32(t, k == j));
-    }
+    if (w->entries > 1)
+        entries_start(w, &p.others);
     return p;
-}
-
-static film_value film_of_state(walk *w, const check_state *p)
-{
-    return film_of_entries(w, &p->at,
-                           (const color[]){p->radiance, p->entries[0], p->entries[1], p->entries[2]});
 }
 
 /* ---- frozen ---- */
@@ -162,11 +142,8 @@ static void state_frozen(walk *w, loop_state *s, check_state *p, film_value *sum
     state_color(s, &w->t, &p->weight), state_color(s, &w->t, &p->radiance), state_film(w, s, sum);
     for (int k = 0; k < 3 && w->polarized; k++)
         state_color(s, &w->t, &p->row[k]);
-    for (uint32_t j = 1; j < w->entries; j++) {
-        state_color(s, &w->t, &p->entries[j - 1]);
-        for (int k = 0; k < 4; k++)
-            state_color(s, &w->t, &p->rows[j - 1][k]);
-    }
+    if (w->entries > 1)
+        state_entries(w, s, &p->others);
 }
 
 /* Where a path has ended, its radiance joins the sum and the next sample begins. */
@@ -175,7 +152,7 @@ static void finish_path(walk *w, check_state *p, film_value *sum, ir_ref alive)
     tracer *t = &w->t;
     ir_func *f = t->f;
     ir_ref zero = t_f32(t, 0), one = t_f32(t, 1), finite = color_finite(t, p->radiance);
-    film_value weighed = film_of_state(w, p);
+    film_value weighed = film_of_entries(w, &p->at, p->radiance, p->others.found);
     kernel_count(w, ir_and(f, ir_not(f, alive), ir_not(f, finite)), STATUS_NON_FINITE);
     ir_ref add = ir_and(f, ir_not(f, alive), finite);
     for (uint32_t c = 0; c < FILM_MOST; c++) {
@@ -188,11 +165,8 @@ static void finish_path(walk *w, check_state *p, film_value *sum, ir_ref alive)
     }
     for (int k = 0; k < 3 && w->polarized; k++)
         p->row[k] = color_select(t, alive, p->row[k], color_all(zero));
-    for (uint32_t j = 1; j < w->entries; j++) {
-        p->entries[j - 1] = color_select(t, alive, p->entries[j - 1], color_all(zero));
-        for (uint32_t k = 0; k < 4; k++)
-            p->rows[j - 1][k] = color_select(t, alive, p->rows[j - 1][k], color_all(t_f32(t, k == j)));
-    }
+    if (w->entries > 1)
+        entries_restart(w, alive, &p->others);
     throughput_restart(w, alive, &p->b);
     p->at = walk_restart(w, alive, p->at);
     p->at.sample = ir_add(f, p->at.sample, ir_to_u32(f, ir_not(f, alive)));
@@ -247,7 +221,7 @@ bl_result kernel_unrolled(walk *w, ir_module *m, uint32_t depth)
         step(w, &p); /* after the path has ended, nothing is hit and all weights of lights are 0 */
     ir_ref at = ir_mul(f, w->pixel, t_u32(t, w->film_channels)), seeds[FILM_MOST];
     kernel_count(w, ir_not(f, color_finite(t, p.radiance)), STATUS_NON_FINITE);
-    film_value found = film_of_state(w, &p);
+    film_value found = film_of_entries(w, &p.at, p.radiance, p.others.found);
     for (uint32_t c = 0; c < w->film_channels; c++)
         seeds[c] =
             ir_select(f, l.inside, ir_load(f, IR_F32, BUFFER_ADJOINT, t_offset(t, at, c)), t_f32(t, 0));

@@ -26,11 +26,10 @@ static void finish_path(walk *w, primal_state *p, ir_ref alive, bool squares)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    const color entries[4] = {p->path.radiance, p->path.entries[0], p->path.entries[1], p->path.entries[2]};
     ir_ref zero = t_f32(t, 0), finite = color_finite(t, p->path.radiance);
     for (uint32_t k = 1; k < w->entries; k++)
-        finite = ir_and(f, finite, color_finite(t, entries[k]));
-    film_value weighed = film_of_entries(w, &p->path.at, entries);
+        finite = ir_and(f, finite, color_finite(t, p->path.others.found[k - 1]));
+    film_value weighed = film_of_entries(w, &p->path.at, p->path.radiance, p->path.others.found);
     kernel_count(w, ir_and(f, ir_not(f, alive), ir_not(f, finite)), STATUS_NON_FINITE);
     ir_ref add = ir_and(f, ir_not(f, alive), finite);
     for (uint32_t c = 0; c < FILM_MOST; c++) {

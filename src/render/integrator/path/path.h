@@ -42,6 +42,12 @@ walk_vertex walk_visit(walk *w, walk_position at);
 
 /* ---- radiance.c ---- */
 
+/* Of the Stokes vector that arrives at the sensor, the entries behind the intensity: the rows by which what
+ * arrives at the path is multiplied, and what they have found. */
+typedef struct path_entries {
+    color rows[3][4], found[3];
+} path_entries;
+
 /* A path whose radiance is wanted, between two vertices. */
 typedef struct radiance_walk {
     walk_position at;
@@ -51,13 +57,20 @@ typedef struct radiance_walk {
      * which is beta; and its basis, a unit vector of the world across the ray. */
     color row[3];
     vec3 basis;
-    /* Where `whole`, of a channel CHANNEL_STOKES: the rows of the other entries of the Stokes vector that
-     * arrives at the sensor, and these entries. */
-    bool whole;
-    color rows[3][4], entries[3];
+    bool whole; /* of a film or a channel of Stokes vectors: */
+    path_entries others;
 } radiance_walk;
 
 /* ---- polarized.c ---- */
+
+/* A path begins: nothing has been found. */
+void entries_start(walk *w, path_entries *e);
+/* The same where not alive. */
+void entries_restart(walk *w, ir_ref alive, path_entries *e);
+void state_entries(walk *w, loop_state *s, path_entries *e);
+/* Light arrives that is not polarised. */
+void entries_see(walk *w, path_entries *e, color light);
+void entries_scale(walk *w, path_entries *e, color by);
 
 /* Where walk.polarized: p's row sees the intensity of whatever arrives. */
 void polarized_start(walk *w, radiance_walk *p);
@@ -96,6 +109,8 @@ void polarized_leaving(walk *w, const polarized_vertex *m, const color arriving[
 /* Sets out to what the material sends on of the sampled light, of radiance 1. */
 void polarized_lit(walk *w, const polarized_vertex *m, color out[4]);
 color polarized_dot(walk *w, const color row[4], const color s[4]);
+/* Takes the rows past the material, and scales them by over_pdf. */
+void entries_pass(walk *w, const polarized_vertex *m, ir_ref over_pdf, path_entries *e);
 
 /* ---- radiance.c ---- */
 

@@ -11,6 +11,62 @@
 #include "render/integrator/path/path.h"
 #include "render/integrator/vertex/plugin_functions.h"
 
+/* ---- the entries behind the intensity ---- */
+
+void entries_start(walk *w, path_entries *e)
+{
+    tracer *t = &w->t;
+    for (int j = 0; j < 3; j++) {
+        e->found[j] = color_all(t_f32(t, 0));
+        for (int k = 0; k < 4; k++)
+            e->rows[j][k] = color_all(t_f32(t, k == j + 1));
+    }
+}
+
+void entries_restart(walk *w, ir_ref alive, path_entries *e)
+{
+    tracer *t = &w->t;
+    path_entries fresh;
+    entries_start(w, &fresh);
+    for (int j = 0; j < 3; j++) {
+        e->found[j] = color_select(t, alive, e->found[j], fresh.found[j]);
+        for (int k = 0; k < 4; k++)
+            e->rows[j][k] = color_select(t, alive, e->rows[j][k], fresh.rows[j][k]);
+    }
+}
+
+void state_entries(walk *w, loop_state *s, path_entries *e)
+{
+    for (int j = 0; j < 3; j++) {
+        state_color(s, &w->t, &e->found[j]);
+        for (int k = 0; k < 4; k++)
+            state_color(s, &w->t, &e->rows[j][k]);
+    }
+}
+
+void entries_see(walk *w, path_entries *e, color light)
+{
+    tracer *t = &w->t;
+    for (int j = 0; j < 3; j++)
+        e->found[j] = color_add(t, e->found[j], color_mul(t, e->rows[j][0], light));
+}
+
+void entries_scale(walk *w, path_entries *e, color by)
+{
+    for (int j = 0; j < 3; j++)
+        for (int k = 0; k < 4; k++)
+            e->rows[j][k] = color_mul(&w->t, e->rows[j][k], by);
+}
+
+void entries_pass(walk *w, const polarized_vertex *m, ir_ref over_pdf, path_entries *e)
+{
+    for (int j = 0; j < 3; j++)
+        polarized_row(w, m, e->rows[j], e->rows[j]);
+    entries_scale(w, e, color_all(over_pdf));
+}
+
+/* ---- a path ---- */
+
 void polarized_start(walk *w, radiance_walk *p)
 {
     tracer *t = &w->t;
@@ -24,14 +80,9 @@ void polarized_start(walk *w, radiance_walk *p)
 
 void polarized_start_whole(walk *w, radiance_walk *p, vec3 basis)
 {
-    tracer *t = &w->t;
     polarized_start(w, p);
     p->whole = true, p->basis = basis;
-    for (int j = 0; j < 3; j++) {
-        p->entries[j] = color_all(t_f32(t, 0));
-        for (int k = 0; k < 4; k++)
-            p->rows[j][k] = color_all(t_f32(t, k == j + 1));
-    }
+    entries_start(w, &p->others);
 }
 
 void state_polarized(walk *w, loop_state *s, radiance_walk *p)
@@ -41,10 +92,8 @@ void state_polarized(walk *w, loop_state *s, radiance_walk *p)
         state_color(s, t, &p->row[k]);
     if (w->polarized)
         state_vec3(s, &p->basis);
-    for (int k = 0; k < 3 && p->whole; k++)
-        state_color(s, t, &p->entries[k]);
-    for (int k = 0; k < 12 && p->whole; k++)
-        state_color(s, t, &p->rows[k / 4][k % 4]);
+    if (p->whole)
+        state_entries(w, s, &p->others);
 }
 
 void polarized_restart(walk *w, ir_ref alive, radiance_walk *p)
@@ -53,11 +102,8 @@ void polarized_restart(walk *w, ir_ref alive, radiance_walk *p)
     color zero = color_all(t_f32(t, 0));
     for (int k = 0; k < 3 && w->polarized; k++)
         p->row[k] = color_select(t, alive, p->row[k], zero);
-    for (int j = 0; j < 3 && p->whole; j++) {
-        p->entries[j] = color_select(t, alive, p->entries[j], zero);
-        for (int k = 0; k < 4; k++)
-            p->rows[j][k] = color_select(t, alive, p->rows[j][k], color_all(t_f32(t, k == j + 1)));
-    }
+    if (p->whole)
+        entries_restart(w, alive, &p->others);
 }
 
 void polarized_refer(walk *w, ir_ref fresh, const walk_position *at, vec3 *basis)
@@ -207,11 +253,9 @@ void polarized_pass(walk *w, const walk_vertex *v, radiance_walk *p, ir_ref over
     p->beta = color_scale(t, row[0], over_pdf);
     for (int k = 0; k < 3; k++)
         p->row[k] = color_scale(t, row[1 + k], over_pdf);
-    for (int j = 0; j < 3 && p->whole; j++) {
-        lit[1 + j] = polarized_dot(w, p->rows[j], light);
-        polarized_row(w, &m, p->rows[j], p->rows[j]);
-        for (int k = 0; k < 4; k++)
-            p->rows[j][k] = color_scale(t, p->rows[j][k], over_pdf);
-    }
+    for (int j = 0; j < 3 && p->whole; j++)
+        lit[1 + j] = polarized_dot(w, p->others.rows[j], light);
+    if (p->whole)
+        entries_pass(w, &m, over_pdf, &p->others);
     p->basis = m.basis;
 }

@@ -34,8 +34,8 @@ void radiance_cross(walk *w, radiance_walk *p, walk_vertex *v)
         color emitted = emission_radiance(w, &v->flight, false);
         for (uint32_t c = 0; c < t->channels; c++)
             p->radiance.c[c] = t_mad(t, p->beta.c[c], emitted.c[c], p->radiance.c[c]);
-        for (int j = 0; j < 3 && p->whole; j++)
-            p->entries[j] = color_add(t, p->entries[j], color_mul(t, p->rows[j][0], emitted));
+        if (p->whole)
+            entries_see(w, &p->others, emitted);
     }
     color flown = color_all(t_f32(t, 0));
     for (uint32_t c = 0; w->media && c < t->channels; c++) {
@@ -45,8 +45,8 @@ void radiance_cross(walk *w, radiance_walk *p, walk_vertex *v)
     }
     for (int k = 0; k < 3 && w->media && w->polarized; k++)
         p->row[k] = color_mul(t, p->row[k], flown);
-    for (int k = 0; k < 12 && w->media && p->whole; k++)
-        p->rows[k / 4][k % 4] = color_mul(t, p->rows[k / 4][k % 4], flown);
+    if (w->media && p->whole)
+        entries_scale(w, &p->others, flown);
 }
 
 walk_vertex radiance_vertex(walk *w, radiance_walk *p, ir_ref *alive)
@@ -63,8 +63,8 @@ walk_vertex radiance_vertex(walk *w, radiance_walk *p, ir_ref *alive)
         color hit = color_scale(t, walk_radiance_where(w, v.hit), v.hit_mis);
         for (uint32_t c = 0; c < t->channels; c++)
             p->radiance.c[c] = t_mad(t, p->beta.c[c], hit.c[c], p->radiance.c[c]);
-        for (int j = 0; j < 3 && p->whole; j++)
-            p->entries[j] = color_add(t, p->entries[j], color_mul(t, p->rows[j][0], hit));
+        if (p->whole)
+            entries_see(w, &p->others, hit);
     }
     if (w->polarized)
         polarized_pass(w, &v, p, t_ratio(t, t_f32(t, 1), v.sample.pdf), lit);
@@ -73,7 +73,7 @@ walk_vertex radiance_vertex(walk *w, radiance_walk *p, ir_ref *alive)
         for (uint32_t c = 0; c < t->channels; c++)
             p->radiance.c[c] = t_mad(t, lit[0].c[c], seen.c[c], p->radiance.c[c]);
         for (int j = 0; j < 3 && p->whole; j++)
-            p->entries[j] = color_add(t, p->entries[j], color_mul(t, lit[1 + j], seen));
+            p->others.found[j] = color_add(t, p->others.found[j], color_mul(t, lit[1 + j], seen));
     } else if (lights && w->next_event) {
         color scale = walk_light_scale(w, &v, &p->at, false),
               direct = color_mul(t, color_mul(t, walk_radiance_where(w, v.light), for_light), scale);
@@ -89,8 +89,8 @@ walk_vertex radiance_vertex(walk *w, radiance_walk *p, ir_ref *alive)
     p->beta = color_scale(t, p->beta, up);
     for (int k = 0; k < 3 && w->polarized; k++)
         p->row[k] = color_scale(t, p->row[k], up);
-    for (int k = 0; k < 12 && p->whole; k++)
-        p->rows[k / 4][k % 4] = color_scale(t, p->rows[k / 4][k % 4], up);
+    if (p->whole)
+        entries_scale(w, &p->others, color_all(up));
     *alive = ir_and(f, v.goes_on, ir_and(f, ir_gt(f, most, t_f32(t, 0)), ir_lt(f, v.u_roulette, q)));
     p->at = walk_next(w, p->at, &v, *alive);
     return v;

@@ -62,12 +62,12 @@ film_value film_of(walk *w, const walk_position *at, color radiance)
     return film_unweighed(w, walk_weigh(w, *at, radiance));
 }
 
-film_value film_of_entries(walk *w, const walk_position *at, const color entries[4])
+film_value film_of_entries(walk *w, const walk_position *at, color radiance, const color others[3])
 {
     const uint32_t count = entry_channels(w);
     film_value r = {0};
     for (uint32_t k = 0; k < w->entries; k++) {
-        film_value v = film_unweighed(w, walk_weigh(w, *at, entries[k]));
+        film_value v = film_unweighed(w, walk_weigh(w, *at, k ? others[k - 1] : radiance));
         memcpy(r.c + k * count, v.c, count * sizeof *v.c);
     }
     return r;

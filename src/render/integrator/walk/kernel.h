@@ -98,8 +98,8 @@ walk_position walk_restart(walk *w, ir_ref alive, walk_position at);
  * adds (dL). Both have the sample's weight as a factor. */
 film_value film_of(walk *w, const walk_position *at, color radiance);
 color film_adjoint(walk *w, const walk_position *at, film_value dL);
-/* The same for light with walk.entries entries of Stokes vectors; the intensity alone may be one. */
-film_value film_of_entries(walk *w, const walk_position *at, const color entries[4]);
+/* The same for light with walk.entries entries of Stokes vectors, the intensity and others, if any. */
+film_value film_of_entries(walk *w, const walk_position *at, color radiance, const color others[3]);
 void film_adjoint_entries(walk *w, const walk_position *at, film_value dL, color out[4]);
 /* Both without that weight. */
 film_value film_unweighed(walk *w, color radiance);
