@@ -43,7 +43,7 @@ static bl_result check_bands(const render_scene *s, bl_error *err)
         return scene_error(err, BL_ERROR_UNSUPPORTED, s->film->where,
                            "specfilm: %s see colours, not bands; use hdrfilm",
                            polarized ? "the channels of stokes" : "Metropolis integrators");
-    return BL_OK;
+    return film_check_bands(s, err);
 }
 
 bl_result render_check_spectral(const render_scene *s, bl_error *err)

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include <backlight/backlight.h>
+#include "support/scene_device.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -20,8 +20,7 @@
 
 enum { SIDE = 12, PIXELS = SIDE * SIDE, SPP = 8, MOST = 12 };
 
-static bl_context *ctx;
-static bl_device *device;
+static scene_device device;
 
 /* A lamp behind a polariser, in a plate of metal that tilts against the view. */
 #define SCENE                                                                                                \
@@ -46,9 +45,9 @@ static bl_scene *load(const char *mode, const char *integrator, const char *film
     bl_scene *scene = NULL;
     if (asprintf(&xml, SCENE, integrator, film) < 0)
         fail_msg("out of memory");
-    bl_result r = bl_scene_load_string(ctx, xml, ".", &(bl_scene_desc){.mode = mode}, &scene);
+    bl_result r = bl_scene_load_string(device.context, xml, ".", &(bl_scene_desc){.mode = mode}, &scene);
     if (r != expected)
-        fail_msg("%s, %s: %s", mode, film, bl_context_error(ctx));
+        fail_msg("%s, %s: %s", mode, film, bl_context_error(device.context));
     free(xml);
     return scene;
 }
@@ -75,10 +74,11 @@ static void image_is_what_stokes_has_beside_its_own(void **state)
         assert_int_equal(n, channels_of(beside));
         assert_string_equal(bl_scene_band_name(whole, n), n == 1 ? "S1.Y" : "S1.R");
         assert_null(bl_scene_band_name(whole, 4 * n));
-        if (bl_job_create(device, whole, NULL, &jobs[0]) || bl_job_create(device, beside, NULL, &jobs[1]) ||
+        if (bl_job_create(device.device, whole, NULL, &jobs[0]) ||
+            bl_job_create(device.device, beside, NULL, &jobs[1]) ||
             bl_job_render(jobs[0], &(bl_render_desc){.spp = SPP}, image, NULL) ||
             bl_job_render(jobs[1], &(bl_render_desc){.spp = SPP, .channels = channels}, usual, NULL))
-            fail_msg("%s", bl_context_error(ctx));
+            fail_msg("%s", bl_context_error(device.context));
         double polarised = 0;
         for (uint32_t i = 0; i < PIXELS; i++)
             for (uint32_t k = 0; k < 4 * n; k++) {
@@ -107,13 +107,13 @@ static double loss_of(bl_job *job, const bl_scene *scene, const char *name, uint
     float values[3], moved[3];
     uint32_t index;
     if (bl_scene_find_parameter(scene, name, &index) || bl_job_get_parameter(job, index, values))
-        fail_msg("%s", bl_context_error(ctx));
+        fail_msg("%s", bl_context_error(device.context));
     memcpy(moved, values, sizeof moved);
     moved[element] += step;
     if (bl_job_set_parameter(job, index, moved) ||
         bl_job_render(job, &(bl_render_desc){.spp = SPP, .seed = 3, .gradient_stream = true}, image, NULL) ||
         bl_job_set_parameter(job, index, values))
-        fail_msg("%s", bl_context_error(ctx));
+        fail_msg("%s", bl_context_error(device.context));
     double sum = 0;
     for (uint32_t i = 0; i < PIXELS * channels_of(scene); i++)
         sum += weight_of(i) * (double)image[i];
@@ -129,15 +129,16 @@ static void gradients_are_differences(void **state)
     assert_int_equal(channels_of(scene), MOST);
     for (uint32_t i = 0; i < PIXELS * MOST; i++)
         weights[i] = (float)weight_of(i);
-    if (bl_job_create(device, scene, &(bl_job_desc){.parameters = names, .parameter_count = NAMES}, &job))
-        fail_msg("%s", bl_context_error(ctx));
+    if (bl_job_create(device.device, scene, &(bl_job_desc){.parameters = names, .parameter_count = NAMES},
+                      &job))
+        fail_msg("%s", bl_context_error(device.context));
     float gradient[2][COUNT];
     for (int form = 0; form < 2; form++) {
         bl_stats stats;
         const bl_gradient_desc d = {
             .form = form ? BL_FORM_SEPARATE : BL_FORM_FUSED, .spp = SPP, .seed = 3, .adjoint = weights};
         if (bl_job_gradient(job, &d, &stats))
-            fail_msg("%s", bl_context_error(ctx));
+            fail_msg("%s", bl_context_error(device.context));
         assert_int_equal(stats.drifted, 0);
         for (uint32_t k = 0; k < NAMES; k++)
             bl_job_read_gradient(job, k, &gradient[form][3 * k]);
@@ -173,40 +174,34 @@ static void what_is_missing_says_so(void **state)
     static float target[PIXELS * MOST];
     load("rgb", PATH, "stokesfilm", BL_ERROR_UNSUPPORTED);
     assert_non_null(
-        strstr(bl_context_error(ctx), "no polarisation in mode rgb; --mode rgb_polarized has it"));
+        strstr(bl_context_error(device.context), "no polarisation in mode rgb; --mode rgb_polarized has it"));
     load("rgb_polarized", "<integrator type='stokes'>" PATH "</integrator>", "stokesfilm", BL_ERROR_SCENE);
-    assert_non_null(strstr(bl_context_error(ctx), "another channel called \"S0.R\""));
+    assert_non_null(strstr(bl_context_error(device.context), "another channel called \"S0.R\""));
     load("rgb_polarized", "<integrator type='depth'/>", "stokesfilm", BL_ERROR_UNSUPPORTED);
-    assert_non_null(strstr(bl_context_error(ctx), "stokesfilm: the integrator depth has distances"));
+    assert_non_null(
+        strstr(bl_context_error(device.context), "stokesfilm: the integrator depth has distances"));
     bl_scene *scene = load("rgb_polarized", PATH, "stokesfilm", BL_OK);
     bl_job *job;
     const bl_job_desc d = {.parameters = names, .parameter_count = NAMES};
-    if (bl_job_create(device, scene, &d, &job))
-        fail_msg("%s", bl_context_error(ctx));
+    if (bl_job_create(device.device, scene, &d, &job))
+        fail_msg("%s", bl_context_error(device.context));
     const bl_gradient_desc two = {.form = BL_FORM_TWO_WALK, .spp = SPP, .target = target};
     assert_int_equal(bl_job_gradient(job, &two, NULL), BL_ERROR_ARGUMENT);
-    assert_non_null(strstr(bl_context_error(ctx), "one row of the Stokes vectors"));
+    assert_non_null(strstr(bl_context_error(device.context), "one row of the Stokes vectors"));
     bl_job_destroy(job);
     bl_job_desc there = d;
     there.pixels = BL_PIXELS_ADJOINT;
-    assert_int_equal(bl_job_create(device, scene, &there, &job), BL_ERROR_UNSUPPORTED);
-    assert_non_null(strstr(bl_context_error(ctx), "images of Stokes vectors"));
+    assert_int_equal(bl_job_create(device.device, scene, &there, &job), BL_ERROR_UNSUPPORTED);
+    assert_non_null(strstr(bl_context_error(device.context), "images of Stokes vectors"));
     bl_scene_destroy(scene);
 }
 
 int main(void)
 {
-    if (bl_context_create(NULL, &ctx) || bl_device_create(ctx, getenv("BL_DEVICE"), &device)) {
-        fprintf(stderr, "no device: %s\n", ctx ? bl_context_error(ctx) : "");
-        return 77;
-    }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(image_is_what_stokes_has_beside_its_own),
         cmocka_unit_test(gradients_are_differences),
         cmocka_unit_test(what_is_missing_says_so),
     };
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    bl_device_destroy(device);
-    bl_context_destroy(ctx);
-    return failed;
+    return SCENE_DEVICE_RUN(&device, NULL, "stokes-film", tests);
 }

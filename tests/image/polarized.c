@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include <backlight/backlight.h>
+#include "support/scene_device.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -19,8 +19,7 @@
 
 enum { SIDE = 32, SPP = 64 };
 
-static bl_context *ctx;
-static bl_device *device;
+static scene_device device;
 
 #define NUMBER(name, value) "<float name='" name "' value='" value "'/>"
 #define SHEET(size, z, bsdf)                                                                                 \
@@ -83,10 +82,10 @@ static double mean_by(const char *integrator, const char *mode, const char *body
     bl_scene *scene;
     bl_job *job;
     static float image[SIDE * SIDE * 3];
-    if (bl_scene_load_string(ctx, xml, ".", &(bl_scene_desc){.mode = mode}, &scene) ||
-        bl_job_create(device, scene, NULL, &job) ||
+    if (bl_scene_load_string(device.context, xml, ".", &(bl_scene_desc){.mode = mode}, &scene) ||
+        bl_job_create(device.device, scene, NULL, &job) ||
         bl_job_render(job, &(bl_render_desc){.spp = SPP}, image, NULL))
-        fail_msg("%s", bl_context_error(ctx));
+        fail_msg("%s", bl_context_error(device.context));
     const uint32_t channels = strstr(mode, "rgb") ? 3 : 1;
     double sum = 0;
     for (uint32_t i = 0; i < SIDE * SIDE; i++)
@@ -241,12 +240,13 @@ static slope slope_of(const char *mode, const char *body, const char *parameter,
     for (uint32_t i = 0; i < n; i++)
         adjoint[i] = 1.0f / (float)n;
     slope r = {0};
-    if (bl_scene_load_string(ctx, xml, ".", &(bl_scene_desc){.mode = mode}, &scene) ||
-        bl_job_create(device, scene, &(bl_job_desc){.parameters = &parameter, .parameter_count = 1}, &job) ||
+    if (bl_scene_load_string(device.context, xml, ".", &(bl_scene_desc){.mode = mode}, &scene) ||
+        bl_job_create(device.device, scene, &(bl_job_desc){.parameters = &parameter, .parameter_count = 1},
+                      &job) ||
         bl_job_gradient(job, &(bl_gradient_desc){.spp = 4, .adjoint = adjoint, .form = form}, &r.stats) ||
         bl_job_read_gradient(job, 0, values) ||
         bl_job_forward(job, &(bl_forward_desc){.spp = 4}, image, NULL))
-        fail_msg("%s", bl_context_error(ctx));
+        fail_msg("%s", bl_context_error(device.context));
     for (uint32_t i = 0; i < n; i++)
         r.forward += (double)adjoint[i] * (double)image[i];
     r.replay = (double)values[0] + (double)values[1] + (double)values[2];
@@ -321,12 +321,13 @@ static void memory_is_constant_in_depth(void **state)
         bl_stats stats;
         static float adjoint[SIDE * SIDE];
         const char *parameter = "it.k.value";
-        if (bl_scene_load_string(
-                ctx, xml, ".", &(bl_scene_desc){.mode = "mono_polarized", .max_depth = k ? 64 : 4}, &scene) ||
-            bl_job_create(device, scene, &(bl_job_desc){.parameters = &parameter, .parameter_count = 1},
-                          &job) ||
+        if (bl_scene_load_string(device.context, xml, ".",
+                                 &(bl_scene_desc){.mode = "mono_polarized", .max_depth = k ? 64 : 4},
+                                 &scene) ||
+            bl_job_create(device.device, scene,
+                          &(bl_job_desc){.parameters = &parameter, .parameter_count = 1}, &job) ||
             bl_job_gradient(job, &(bl_gradient_desc){.spp = 2, .adjoint = adjoint}, &stats))
-            fail_msg("%s", bl_context_error(ctx));
+            fail_msg("%s", bl_context_error(device.context));
         bytes[k] = stats.device_bytes;
         assert_int_equal(stats.drifted, 0);
         bl_job_destroy(job);
@@ -348,10 +349,10 @@ static void stokes_of(const char *mode, const char *body, double out[4])
     bl_scene *scene;
     bl_job *job;
     static float image[SIDE * SIDE * 3], channels[SIDE * SIDE * 12];
-    if (bl_scene_load_string(ctx, xml, ".", &(bl_scene_desc){.mode = mode}, &scene) ||
-        bl_job_create(device, scene, NULL, &job) ||
+    if (bl_scene_load_string(device.context, xml, ".", &(bl_scene_desc){.mode = mode}, &scene) ||
+        bl_job_create(device.device, scene, NULL, &job) ||
         bl_job_render(job, &(bl_render_desc){.spp = SPP, .channels = channels}, image, NULL))
-        fail_msg("%s", bl_context_error(ctx));
+        fail_msg("%s", bl_context_error(device.context));
     assert_int_equal(bl_scene_channel_count(scene), 12);
     assert_string_equal(bl_scene_channel_name(scene, 0), "S0.R");
     assert_string_equal(bl_scene_channel_name(scene, 5), "S1.B");
@@ -486,10 +487,11 @@ static void refused(const char *integrator, const char *body, const char *why)
 {
     char *xml = scene_by(integrator, body);
     bl_scene *scene = NULL;
-    assert_int_equal(bl_scene_load_string(ctx, xml, ".", &(bl_scene_desc){.mode = "mono_polarized"}, &scene),
-                     BL_ERROR_UNSUPPORTED);
-    if (!strstr(bl_context_error(ctx), why))
-        fail_msg("\"%s\" is not in: %s", why, bl_context_error(ctx));
+    assert_int_equal(
+        bl_scene_load_string(device.context, xml, ".", &(bl_scene_desc){.mode = "mono_polarized"}, &scene),
+        BL_ERROR_UNSUPPORTED);
+    if (!strstr(bl_context_error(device.context), why))
+        fail_msg("\"%s\" is not in: %s", why, bl_context_error(device.context));
     free(xml);
 }
 
@@ -503,22 +505,21 @@ static void what_is_missing_is_an_error(void **state)
     char *xml = scene_by("path", BALL("<bsdf type='conductor' id='it'/>"));
     bl_scene *scene;
     bl_job *job = NULL;
-    assert_int_equal(bl_scene_load_string(ctx, xml, ".", &(bl_scene_desc){.mode = "mono_polarized"}, &scene),
-                     BL_OK);
+    assert_int_equal(
+        bl_scene_load_string(device.context, xml, ".", &(bl_scene_desc){.mode = "mono_polarized"}, &scene),
+        BL_OK);
     const char *names[] = {"sensor.to_world"};
     assert_int_not_equal(
-        bl_job_create(device, scene, &(bl_job_desc){.parameters = names, .parameter_count = 1}, &job), BL_OK);
-    assert_non_null(strstr(bl_context_error(ctx), "those of what moves are not implemented where light is"));
+        bl_job_create(device.device, scene, &(bl_job_desc){.parameters = names, .parameter_count = 1}, &job),
+        BL_OK);
+    assert_non_null(
+        strstr(bl_context_error(device.context), "those of what moves are not implemented where light is"));
     bl_scene_destroy(scene);
     free(xml);
 }
 
 int main(void)
 {
-    if (bl_context_create(NULL, &ctx) || bl_device_create(ctx, getenv("BL_DEVICE"), &device)) {
-        fprintf(stderr, "no device: %s\n", ctx ? bl_context_error(ctx) : "");
-        return 77;
-    }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(images_are_the_closed_forms),
         cmocka_unit_test(stokes_vectors_are_the_closed_forms),
@@ -533,8 +534,5 @@ int main(void)
         cmocka_unit_test(media_look_as_they_do_in_mono),
         cmocka_unit_test(what_is_missing_is_an_error),
     };
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    bl_device_destroy(device);
-    bl_context_destroy(ctx);
-    return failed;
+    return SCENE_DEVICE_RUN(&device, NULL, "polarized", tests);
 }

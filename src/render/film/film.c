@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * What all films have in common: their window, and the formats in which an image goes to a file. Everywhere
- * else images are linear RGB, or what the film has names for:
- * bands, or entries of Stokes vectors. Luminance and XYZ are made on the way out. Alpha is a
- * channel of the first hit (integrator/kernels/channels.c). Integers are values of [0, 1] times 2^32 - 1, as
- * in Mitsuba. */
+ * else images are linear RGB, or what the film has names for: bands, or entries of Stokes vectors. Luminance
+ * and XYZ are made on the way out. Alpha is a channel of the first hit (integrator/kernels/channels.c).
+ * Integers are values of [0, 1] times 2^32 - 1, as in Mitsuba. */
 #include "render/classes.h"
 #include "render/spectrum/spectrum.h"
 
@@ -22,6 +21,21 @@ bl_result film_check_components(const scene_object *o, bl_error *err)
     if (component->given && !film_one_of(component->text, formats, 3))
         return scene_error(err, BL_ERROR_SCENE, component->where,
                            "%s: \"component_format\" must be float16, float32 or uint32", o->cls->name);
+    return BL_OK;
+}
+
+bl_result film_check_names(const render_scene *s, bl_error *err)
+{
+    if (s->film_names && s->depth_image)
+        return scene_error(err, BL_ERROR_UNSUPPORTED, s->film->where,
+                           "%s: the integrator depth has distances in its image, not light; use hdrfilm",
+                           s->film->cls->name);
+    for (uint32_t k = 0; s->film_names && k < s->channels.count; k++)
+        for (uint32_t i = 0; i < s->film_channels; i++)
+            if (strcmp(s->film_names[i], s->channels.data[k].name) == 0)
+                return scene_error(err, BL_ERROR_SCENE, s->film->where,
+                                   "%s: the image has another channel called \"%.100s\"", s->film->cls->name,
+                                   s->film_names[i]);
     return BL_OK;
 }
 

@@ -12,15 +12,15 @@ bool film_samples_border(const render_scene *s);
  * ending of path decides the format of the file. */
 bl_result film_write(const render_scene *s, const char *path, const float *image, const float *channels,
                      bl_error *err);
-/* Reads an image of the scene's size as the scene's own: bands and entries of Stokes
- * vectors by their names; of colours, in mode mono, the
- * luminance; of grey all channels. */
+/* Reads an image of the scene's size as the scene's own: bands and entries of Stokes vectors by their names;
+ * of colours, in mode mono, the luminance; of grey all channels. */
 bl_result film_read(const render_scene *s, const char *path, float *image, bl_error *err);
 /* Whether films of two sensors have the same bands, or both have none. NULL: no film. */
 bool film_same_bands(const scene_object *a, const scene_object *b);
-/* Of a film whose channels have names: whether these are its own, and textures of it are read by nothing
- * else. */
+/* Of a film whose channels have names: whether the image has light, and no other channel of these names. */
 bl_result film_check_names(const render_scene *s, bl_error *err);
+/* Of a film with bands: whether textures of it are read by nothing else. */
+bl_result film_check_bands(const render_scene *s, bl_error *err);
 
 /* ---- for films ---- */
 

@@ -135,18 +135,8 @@ bool film_same_bands(const scene_object *a, const scene_object *b)
     return same;
 }
 
-bl_result film_check_names(const render_scene *s, bl_error *err)
+bl_result film_check_bands(const render_scene *s, bl_error *err)
 {
-    if (s->film_names && s->depth_image)
-        return scene_error(err, BL_ERROR_UNSUPPORTED, s->film->where,
-                           "%s: the integrator depth has distances in its image, not light; use hdrfilm",
-                           s->film->cls->name);
-    for (uint32_t k = 0; s->film_names && k < s->channels.count; k++)
-        for (uint32_t i = 0; i < s->film_channels; i++)
-            if (strcmp(s->film_names[i], s->channels.data[k].name) == 0)
-                return scene_error(err, BL_ERROR_SCENE, s->film->where,
-                                   "%s: the image has another channel called \"%.100s\"", s->film->cls->name,
-                                   s->film_names[i]);
     for (uint32_t i = 0; s->bands && i < s->film->child_count; i++)
         if (s->film->children[i]->cls->category == PLUGIN_TEXTURE &&
             s->names[s->film->children[i]->index].name)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The film whose channels are Stokes vectors, in modes with polarisation: entry by entry those of the mode.
  * The integrator `stokes` gives the same numbers beside an image; on this film they are the image, which
- * losses compare and gradients belong to. Channels have the names that Mitsuba's stokes gives them. */
+ * losses compare and gradients belong to. Channels are called S0.R to S3.B, as those of Mitsuba's stokes, and
+ * of one channel S0.Y to S3.Y. */
 #include "render/classes.h"
 
 enum { ENTRIES = 4 };
@@ -27,6 +28,6 @@ static const plugin_param stokesfilm_params[] = {FILM_PARAMS};
 static const plugin_slot stokesfilm_slots[] = {{PLUGIN_RFILTER, "rfilter", 0, 1}};
 const render_class film_stokesfilm = {
     .plugin = {PLUGIN_FILM, "stokesfilm", PLUGIN_TABLE(stokesfilm_params), PLUGIN_TABLE(stokesfilm_slots),
-               "Stokes vectors as the channels of the image, S0.R to S3.B, with gradients; in modes with "
-               "polarisation; ours"},
+               "Stokes vectors as the channels of the image, S0.R to S3.B or S0.Y to S3.Y, with "
+               "gradients; in modes with polarisation; ours"},
     .load = stokesfilm_load};

@@ -60,6 +60,8 @@ typedef struct boundary_wish {
     const void *of;
 } boundary_wish;
 
+/* A distance so large that a viewpoint there stands for one that is infinitely far. */
+float boundary_far(const walk *w);
 /* Samples a point, seen from a viewpoint: one of some candidates, resampled by the angle that their edges
  * take up, times the wish's value, times the value of their cells (Talbot et al. 2005). */
 boundary_point boundary_pick(walk *w, vec3 viewpoint, ir_ref sample, const boundary_guide *guide,

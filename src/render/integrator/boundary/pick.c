@@ -9,6 +9,8 @@
 enum { FIRST_BLOCK = 0x40000000 };
 static const float NEAREST = 8; /* least distance from the viewpoint, over the offset of rays */
 
+float boundary_far(const walk *w) { return 65536 * (w->plan->scene->radius + 1); }
+
 random4 boundary_numbers(walk *w, ir_ref sample, uint32_t which)
 {
     return walk_numbers(w, sample, t_u32(&w->t, FIRST_BLOCK + which), SAMPLER_ONE_TWO_ONE);

@@ -46,7 +46,7 @@ static void state_sides(walk *w, loop_state *s, sides_state *p)
  * sqrt(2 x / R) in the distance x, with R its radius across the view, and its shading changes by as much. So
  * there it is as small as rounding lets it be; not in volumetric walks, which then lose much of the
  * derivative. At meshes rays pass on both sides at the same distance, so that both step over the same curves
- * (boundary_seen). */
+ * (rays_get_there). */
 static ir_ref inside_of(walk *w, const boundary_point *b, vec3 from)
 {
     tracer *t = &w->t;

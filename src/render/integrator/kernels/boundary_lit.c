@@ -102,9 +102,6 @@ static ir_ref take_border(walk *w, const light_emission *e, const random4 *r, bo
     return takes;
 }
 
-/* A distance so large that what lies there may stand for what is infinitely far. */
-static float far_out(const walk *w) { return 65536 * (w->plan->scene->radius + 1); }
-
 /* The distance of a delta light, of which a sample is given. One that shines from infinity is sampled at a
  * distance just beyond the scene, where rays from its point would not be parallel. */
 static ir_ref delta_reach(walk *w, ir_ref cls, const emitter_sample *s)
@@ -113,7 +110,7 @@ static ir_ref delta_reach(walk *w, ir_ref cls, const emitter_sample *s)
     ir_ref reach = s->distance;
     for (uint32_t k = 0; k < w->plan->emitters.count; k++)
         if (!emitter_of(w->plan->emitters.data[k])->bound)
-            reach = ir_select(f, ir_eq(f, cls, t_u32(&w->t, k)), t_f32(&w->t, far_out(w)), reach);
+            reach = ir_select(f, ir_eq(f, cls, t_u32(&w->t, k)), t_f32(&w->t, boundary_far(w)), reach);
     return reach;
 }
 
@@ -123,7 +120,7 @@ static vec3 viewpoint_of(walk *w, const light_emission *e, ir_ref delta)
     tracer *t = &w->t;
     const render_scene *s = w->plan->scene;
     vec3 centre = v3(t_f32(t, s->center[0]), t_f32(t, s->center[1]), t_f32(t, s->center[2]));
-    const float away = far_out(w);
+    const float away = boundary_far(w);
     vec3 p = v3_select(t, e->far, v3_sub(t, centre, v3_scale(t, e->ray.d, t_f32(t, away))), e->ray.p);
     if (!some_delta(w))
         return p;
@@ -167,7 +164,7 @@ static void shine(walk *w, const boundary_point *b, lit_edge *l)
 static vec3 light_moved(walk *w, const lit_edge *l)
 {
     tracer *t = &w->t;
-    ir_ref reach = ir_min(t->f, l->reach, t_f32(t, far_out(w)));
+    ir_ref reach = ir_min(t->f, l->reach, t_f32(t, boundary_far(w)));
     vec3 ref = v3_detach(t, l->at.ref), d = v3_detach(t, l->at.d);
     reach = ir_detach(t->f, reach);
     if (!w->fn.emitter_moved)

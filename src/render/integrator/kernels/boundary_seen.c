@@ -27,7 +27,7 @@ static vec3 viewpoint_of(walk *w, const sensor_view *view, vec2 lens)
     if (!sensor_of(view->object)->parallel)
         return link.point;
     vec3 d = v3_normalize(t, v3_sub(t, centre, link.point));
-    return v3_sub(t, centre, v3_scale(t, d, t_f32(t, 65536 * (s->radius + 1))));
+    return v3_sub(t, centre, v3_scale(t, d, t_f32(t, boundary_far(w))));
 }
 
 /* An edge as the sensor sees it. */
