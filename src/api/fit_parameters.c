@@ -30,14 +30,6 @@ typedef struct whole {
     uint32_t translation, rotation, scale;
 } whole;
 
-static uint32_t parameter_called(const render_scene *s, const scene_object *o, const char *name)
-{
-    for (uint32_t k = 0; k < o->cls->param_count; k++)
-        if (strcmp(o->cls->params[k].name, name) == 0)
-            return render_find_parameter(s, o, k);
-    return PLAN_NONE;
-}
-
 /* Whether the parameter is the to_world of something that can move as a whole. */
 static bool find_whole(const render_scene *s, uint32_t parameter, whole *out)
 {
@@ -50,10 +42,10 @@ static bool find_whole(const render_scene *s, uint32_t parameter, whole *out)
     *out = (whole){NULL, PLAN_NONE, PLAN_NONE, PLAN_NONE};
     for (uint32_t i = 0; i < s->sensors.count; i++) {
         const scene_object *o = s->sensors.data[i];
-        if (parameter_called(s, o, "to_world") != parameter)
+        if (render_offered_parameter(s, o, "to_world") != parameter)
             continue;
-        out->translation = parameter_called(s, o, "translation");
-        out->rotation = parameter_called(s, o, "rotation");
+        out->translation = render_offered_parameter(s, o, "translation");
+        out->rotation = render_offered_parameter(s, o, "rotation");
     }
     return out->translation != PLAN_NONE && out->rotation != PLAN_NONE;
 }

@@ -125,6 +125,12 @@ uint32_t render_find_parameter(const render_scene *s, const scene_object *o, uin
     return i ? i - 1 : PLAN_NONE;
 }
 
+uint32_t render_offered_parameter(const render_scene *s, const scene_object *o, const char *name)
+{
+    int slot = o ? scene_find_param(o, name) : -1;
+    return slot < 0 ? PLAN_NONE : render_find_parameter(s, o, (uint32_t)slot);
+}
+
 /* ---- values that a scene must not have, or should not ---- */
 
 static bl_result check_finite(const render_scene *s, const render_parameter *p, bl_error *err)

@@ -349,6 +349,8 @@ static inline uint32_t render_last_parameter(const render_scene *s, const scene_
 }
 uint32_t render_find_parameter(const render_scene *s, const scene_object *o,
                                uint32_t slot); /* PLAN_NONE: none */
+/* The parameter that an object offers under this name; PLAN_NONE: none. o: NULL has none. */
+uint32_t render_offered_parameter(const render_scene *s, const scene_object *o, const char *name);
 /* For load hooks, before they add so many values and words of geometry: BL_ERROR_MEMORY where there is no
  * room for them. */
 bl_result render_room(const render_scene *s, uint64_t values, uint64_t geometry, bl_error *err);

@@ -3,18 +3,9 @@
  * its translation, rotation and scale (shape/pose.c), which are parameters under the name of the shape. */
 #include "render/scene_internal.h"
 
-/* The parameter `name` of an object; PLAN_NONE: it is not offered. */
-static uint32_t find(const render_scene *s, const scene_object *o, const char *name)
-{
-    for (uint32_t k = 0; o && k < o->cls->param_count; k++)
-        if (strcmp(o->cls->params[k].name, name) == 0)
-            return render_find_parameter(s, o, k);
-    return PLAN_NONE;
-}
-
 static bl_result add_place(render_scene *s, const scene_object *o, bl_error *err)
 {
-    render_place place = {.object = o, .to_world = find(s, o, "to_world")};
+    render_place place = {.object = o, .to_world = render_offered_parameter(s, o, "to_world")};
     if (place.to_world == PLAN_NONE)
         return BL_OK;
     scene_object *pose = render_new_object(s, &shape_pose.plugin, o->where);

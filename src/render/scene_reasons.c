@@ -131,15 +131,6 @@ static double corner_most(double fov)
     return sqrt(1 + 17 * side * side);
 }
 
-/* A parameter's value, whether or not the file sets it; NULL: the class does not have it. */
-static const scene_value *value_of(const scene_object *o, const char *name)
-{
-    for (uint32_t k = 0; k < o->cls->param_count; k++)
-        if (strcmp(o->cls->params[k].name, name) == 0)
-            return &o->values[k];
-    return NULL;
-}
-
 static bool is_given(const scene_value *v) { return v && v->given; }
 
 /* Whether some box is nearer to a point than `reach`. Boxes of a group stand in its own space, so with groups
@@ -162,9 +153,9 @@ static bool something_near(const render_scene *s, const double place[3], double 
 /* Whether a near plane that the file sets, or the far plane, may cut what is in the scene. */
 static bool may_clip(const render_scene *s, const scene_object *sensor)
 {
-    const scene_value *pose = value_of(sensor, "to_world"), *near = value_of(sensor, "near_clip"),
-                      *far = value_of(sensor, "far_clip"), *fov = value_of(sensor, "fov"),
-                      *lens = value_of(sensor, "aperture_radius");
+    const scene_value *pose = scene_find(sensor, "to_world"), *near = scene_find(sensor, "near_clip"),
+                      *far = scene_find(sensor, "far_clip"), *fov = scene_find(sensor, "fov"),
+                      *lens = scene_find(sensor, "aperture_radius");
     double place[3] = {0}, away = 0;
     for (int i = 0; i < 3; i++) {
         place[i] = pose ? pose->matrix[4 * i + 3] : 0;
@@ -174,7 +165,7 @@ static bool may_clip(const render_scene *s, const scene_object *sensor)
         return true;
     if (!is_given(near))
         return false;
-    if (!is_given(fov) || is_given(value_of(sensor, "translation")))
+    if (!is_given(fov) || is_given(scene_find(sensor, "translation")))
         return true;
     return something_near(s, place, corner_most(fov->number) * near->number + (lens ? lens->number : 0));
 }

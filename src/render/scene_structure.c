@@ -179,10 +179,7 @@ const char *render_method_name(const render_scene *s)
  * calls so means something to that integrator alone. */
 static const scene_value *value_named(const scene_object *o, const char *name)
 {
-    for (uint32_t k = 0; o && !is_own(o->cls) && k < o->cls->param_count; k++)
-        if (strcmp(o->cls->params[k].name, name) == 0)
-            return &o->values[k];
-    return NULL;
+    return o && !is_own(o->cls) ? scene_find(o, name) : NULL;
 }
 
 /* Whether an object holds media, directly or, as groups of shapes do, one object deeper. */

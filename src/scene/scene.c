@@ -193,14 +193,26 @@ void scene_free(scene_description *s)
 
 /* ---- looking ---- */
 
+int scene_find_param(const scene_object *o, const char *name)
+{
+    for (uint32_t k = 0; k < o->cls->param_count; k++)
+        if (strcmp(o->cls->params[k].name, name) == 0)
+            return (int)k;
+    return -1;
+}
+
+const scene_value *scene_find(const scene_object *o, const char *name)
+{
+    int index = scene_find_param(o, name);
+    return index < 0 ? NULL : &o->values[index];
+}
+
 int scene_param_index(const scene_object *o, const char *name)
 {
-    uint32_t index = 0;
-    while (index < o->cls->param_count && strcmp(o->cls->params[index].name, name) != 0)
-        index++;
-    BL_ASSERT(index < o->cls->param_count, "%s \"%s\" has no parameter \"%s\"",
-              plugin_category_names[o->cls->category], o->cls->name, name);
-    return (int)index;
+    int index = scene_find_param(o, name);
+    BL_ASSERT(index >= 0, "%s \"%s\" has no parameter \"%s\"", plugin_category_names[o->cls->category],
+              o->cls->name, name);
+    return index;
 }
 
 const scene_value *scene_get(const scene_object *o, const char *name)

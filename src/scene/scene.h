@@ -150,6 +150,9 @@ bl_result scene_load_string(const char *xml, const char *folder, const scene_loa
 void scene_free(scene_description *s);
 void scene_drop_kept(scene_description *s); /* its meshes and grids are no longer needed */
 
+/* The parameter of this name among those of the object's class; -1 or NULL: the class has none. */
+int scene_find_param(const scene_object *o, const char *name);
+const scene_value *scene_find(const scene_object *o, const char *name);
 int scene_param_index(const scene_object *o, const char *name); /* asserts that the class has it */
 const scene_value *scene_get(const scene_object *o, const char *name);
 double scene_number(const scene_object *o, const char *name);

@@ -8,14 +8,6 @@
 #include "render/classes.h"
 #include "render/rotation.h"
 
-static int find_param(const scene_object *o, const char *name)
-{
-    for (uint32_t k = 0; k < o->cls->param_count; k++)
-        if (strcmp(o->cls->params[k].name, name) == 0)
-            return (int)k;
-    return -1;
-}
-
 /* ---- records ---- */
 
 uint32_t sensor_words(const scene_object *sensor)
@@ -46,7 +38,7 @@ void sensor_record_on(const render_scene *s, const scene_object *sensor, const s
                       const float *to_world, uint32_t *words)
 {
     double pose[16] = {[0] = 1, [5] = 1, [10] = 1, [15] = 1};
-    int own = find_param(sensor, "to_world"), turned = find_param(sensor, "rotation");
+    int own = scene_find_param(sensor, "to_world"), turned = scene_find_param(sensor, "rotation");
     for (int k = 0; k < 16 && (to_world || own >= 0); k++)
         pose[k] = to_world ? (double)to_world[k] : sensor->values[own].matrix[k];
     if (!to_world && turned >= 0)
@@ -141,7 +133,7 @@ bl_result sensor_check(const render_scene *s, uint32_t index, const float *to_wo
             err, BL_ERROR_UNSUPPORTED, sensor->where,
             "sensor %u: its film differs from the first sensor's in size, crop window, filter or bands",
             index);
-    if (to_world && find_param(sensor, "to_world") < 0)
+    if (to_world && scene_find_param(sensor, "to_world") < 0)
         return error_set(err, BL_ERROR_ARGUMENT, "sensor %u: a sensor of type \"%s\" has no pose of its own",
                          index, sensor->cls->name);
     for (int k = 0; to_world && k < 16; k++) {
