@@ -2,6 +2,7 @@
  * What cannot be rendered where light is spectral: colours that do not become spectra, and passes that take
  * light for red, green and blue. Each is an error that says so, when the scene is loaded. */
 #include "render/scene_internal.h"
+#include "render/spectrum/spectrum.h"
 
 bl_result render_check_spectra_of(const render_scene *s, const scene_object *o, bl_error *err)
 {
@@ -39,11 +40,12 @@ static bl_result check_bands(const render_scene *s, bl_error *err)
     bool polarized = false;
     for (uint32_t k = 0; k < s->channels.count; k++)
         polarized |= s->channels.data[k].kind == CHANNEL_STOKES;
-    if (s->bands && (polarized || s->metropolis.particles))
+    if (s->bands && !s->bands->colours && (polarized || s->metropolis.particles))
         return scene_error(err, BL_ERROR_UNSUPPORTED, s->film->where,
                            "specfilm: %s see colours, not bands; use hdrfilm",
                            polarized ? "the channels of stokes" : "Metropolis integrators");
-    return film_check_bands(s, err);
+    TRY(film_check_responses(s, s->sensor, err));
+    return s->film ? film_check_responses(s, s->film, err) : BL_OK;
 }
 
 bl_result render_check_spectral(const render_scene *s, bl_error *err)
