@@ -23,15 +23,11 @@ bl_result render_check_spectra_of(const render_scene *s, const scene_object *o, 
                        s->mode->name, plugin_category_names[o->cls->category], o->cls->name);
 }
 
-/* Whether an extinction is one number, or a grid of numbers, at all wavelengths. */
-static bool is_grey(const render_scene *s, const scene_object *volume)
+/* Whether bounds of an extinction at all wavelengths are known: not of spectra of samples. */
+static bool is_bounded(const scene_object *volume)
 {
-    const render_class *cls = (const render_class *)volume->cls;
-    if (volume->cls != &volume_constvolume.base.plugin)
-        return !cls->colours || cls->colours(s, volume) == 0;
-    const scene_object *value = scene_get(volume, "value")->object;
-    return value->cls == &texture_constant.base.plugin &&
-           s->parameters.data[render_find_parameter(s, value, 0)].count == 1;
+    return volume->cls != &volume_constvolume.base.plugin ||
+           scene_get(volume, "value")->object->cls == &texture_constant.base.plugin;
 }
 
 /* What takes the film's channels for red, green and blue. */
@@ -66,12 +62,11 @@ bl_result render_check_spectral(const render_scene *s, bl_error *err)
     for (uint32_t i = 0; i < s->media.count; i++) {
         const scene_object *m = s->media.data[i];
         bool homogeneous = ((const medium_class *)(const void *)m->cls)->homogeneous;
-        if (!homogeneous && !is_grey(s, scene_get(m, "sigma_t")->object))
-            return scene_error(
-                err, BL_ERROR_UNSUPPORTED, m->where,
-                "mode %s: the extinction of a heterogeneous medium must be one number or a grid of "
-                "numbers",
-                of);
+        if (!homogeneous && !is_bounded(scene_get(m, "sigma_t")->object))
+            return scene_error(err, BL_ERROR_UNSUPPORTED, m->where,
+                               "mode %s: the extinction of a heterogeneous medium must be a number, a colour "
+                               "or a grid",
+                               of);
     }
     return BL_OK;
 }
