@@ -129,7 +129,6 @@ void arena_free(arena *a);
         type *data;                                                                                          \
         uint32_t count, capacity;                                                                            \
     }
-/* No call where there is room, which is nearly always. */
 #define array_reserve(a, n)                                                                                  \
     ((a)->data =                                                                                             \
          (n) <= (a)->capacity ? (a)->data : array_grow((a)->data, &(a)->capacity, (n), sizeof *(a)->data))
