@@ -38,13 +38,14 @@ static color mesh_attribute_eval(tracer *t, const class_node *n, ir_ref record, 
     const uint32_t attribute = n->variant >> 1;
     const bool of_faces = n->variant & 1;
     (void)uv;
+    ir_ref scale = plan_number(t, n, record, "scale");
     tracer raw = light_off_path(t);
     color light = t->light == LIGHT_SPECTRAL && n->upsampled
                       ? mesh_attribute_light(t, n, record, attribute, of_faces)
                       : mesh_attribute_at(&raw, attribute, of_faces);
     if (t->light == LIGHT_SPECTRAL && !n->upsampled)
         light = plan_grey(t, n, light.c[0]);
-    return color_scale(t, light, plan_number(t, n, record, "scale"));
+    return color_scale(t, light, scale);
 }
 
 static uint32_t mesh_attribute_slot(const render_scene *s, const scene_object *o)
