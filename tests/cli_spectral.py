@@ -203,10 +203,35 @@ def check_grids():
         middle.append(image(scene("sheet", sheet.replace('<translate x="-.5"', '<translate x="-.5001"')), 64)[:, 7:9].mean((0, 1)))
     if not np.abs(middle[0] - (middle[1] + middle[2]) / 2).max() <= .02 * middle[0].max():
         complain("half way between two voxels: %s of %s and %s" % tuple(middle))
-    path = scene("fog", FOG.replace('<float name="sigma_t" value="2"/>', GRID % ("sigma_t", "nearest")) % "")
+
+
+def check_extinctions():
+    """An extinction that differs by wavelength: a grid of one colour, with and without cells, and that colour in a box are
+    what the homogeneous medium is. With a largest channel of .5 all of them have the same spectrum."""
+    colour = '<rgb name="sigma_t" value=".5,.2,.05"/>'
+    black = '<float name="scale" value="5"/><float name="albedo" value=".3"/>'
+
+    def fog(kind, extinction):
+        return FOG.replace("heterogeneous", kind).replace('<float name="sigma_t" value="2"/>', extinction) % black
+
+    write_grid([[.5, .2, .05]] * 2)
+    grid = GRID % ("sigma_t", "trilinear")
+    box = """<volume type="constvolume" name="sigma_t"><rgb name="value" value=".5,.2,.05"/><transform name="to_world">
+<translate x="-.5" y="-.5" z="-.5"/><scale value="4"/></transform></volume>"""
+    expected, error = parts(scene("plain", fog("homogeneous", colour)))
+    for name, extinction in (("grid", grid), ("box", box),
+                             ("cells", grid.replace("</volume>", '<integer name="majorant_cells" value="3"/></volume>'))):
+        found, own = parts(scene(name, fog("heterogeneous", extinction)))
+        z = (found - expected) / np.sqrt(error + own + 1e-20)
+        if not np.abs(z).max() < 5.5 or not (np.sqrt(own) < .02 * found).all():
+            complain("%s of an extinction, z %s" % (name, np.round(z, 1)))
+    write_grid([[.5, .2, .05], [.1, .6, .9]])
+    check_gradient("fog", fog("heterogeneous", grid), "fog.sigma_t.data")
+    path = scene("fog", fog("heterogeneous", """<volume type="constvolume" name="sigma_t"><spectrum name="value"
+value="400:1, 700:2"/></volume>"""))
     r = run("render", path, "--mode", "spectral", "--spp", "1", "-o", "image.pfm")
     if not r.returncode or not re.search(r"fog\.xml:\d+: mode spectral: the extinction", r.stderr):
-        complain("extinction by wavelength: status %d, %s" % (r.returncode, r.stderr))
+        complain("extinction by samples: status %d, %s" % (r.returncode, r.stderr))
 
 
 def check_errors():
@@ -222,10 +247,10 @@ def check_errors():
             "1", "-o", "image.pfm")
     if not r.returncode or "mode spectral_polarized: dielectric with an index that is a curve" not in r.stderr:
         complain("polarised dispersion: status %d, %s" % (r.returncode, r.stderr))
-    path = scene("hair", '<shape type="sphere"><bsdf type="hair"/></shape>')
-    r = run("render", path, "--mode", "spectral", "--spp", "1", "-o", "image.pfm")
-    if not r.returncode or not re.search(r"hair\.xml:\d+: mode spectral: .*not spectra", r.stderr):
-        complain("hair: status %d, %s" % (r.returncode, r.stderr))
+    r = run("render", scene("field", '<field type="sh_field"/>'), "--mode", "spectral", "--integrator", "radiance_field",
+            "--spp", "1", "-o", "image.pfm")
+    if not r.returncode or not re.search(r"field\.xml:\d+: mode spectral: .*not spectra", r.stderr):
+        complain("a radiance field: status %d, %s" % (r.returncode, r.stderr))
 
 
 def main():
@@ -233,6 +258,7 @@ def main():
         os.chdir(folder)
         check_furnace()
         check_shining()
+        check_extinctions()
         check_gradient("colour", COLOUR, "ball.reflectance.value")
         check_gradient("curve", CURVE, "ball.reflectance.values")
         check_dispersion()

@@ -123,8 +123,6 @@ uint32_t gradient_form_spp(const gradient_wish *wish, bl_gradient_form form)
 /* The reason why the samples of image and gradient cannot be the same ones, or NULL if they can. */
 static const char *shared_obstacle(const bl_job *job, const gradient_wish *wish, bl_gradient_form form)
 {
-    if (job->scene->film_entries > 1)
-        return "gradients walk one row of the Stokes vectors that the image has";
     if (!wish->target)
         return "dL/dI of the caller would have to come from an image of the same samples";
     if (job->desc.pixels == BL_PIXELS_ADJOINT)

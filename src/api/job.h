@@ -79,12 +79,8 @@ struct bl_job {
 /* Whether the image is a sum of splats in fixed point. */
 static inline bool scene_splats(const render_scene *s) { return s->light_tracing || s->metropolis.particles; }
 static inline uint32_t film_pixels(const render_scene *s) { return s->width * s->height; }
-/* Whether a gradient pass finds the image of its own samples. Paths from lights do not, and of Stokes vectors
- * a path has the intensity alone. */
-static inline bool job_gradient_leaves_image(const bl_job *job)
-{
-    return !job->scene->light_tracing && job->scene->film_entries == 1;
-}
+/* Whether a gradient pass finds the image of its own samples. Paths from lights do not. */
+static inline bool job_gradient_leaves_image(const bl_job *job) { return !job->scene->light_tracing; }
 /* Channels of the image. */
 static inline uint32_t film_channels(const render_scene *s) { return s->film_channels; }
 /* The pixels of a pass: those of the film, or of the batch. */

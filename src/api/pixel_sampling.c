@@ -50,9 +50,6 @@ bl_result pixel_sampling_check(const bl_job *job, bl_error *err)
         return error_set(err, BL_ERROR_UNSUPPORTED,
                          "only path replay can take its samples where dL/dI is, not %s",
                          render_method_name(job->scene));
-    if (!job_gradient_leaves_image(job))
-        return error_set(err, BL_ERROR_UNSUPPORTED,
-                         "samples where dL/dI is are not implemented for images of Stokes vectors");
     if (!sampler_takes_any(job->scene->spreads))
         return error_set(
             err, BL_ERROR_UNSUPPORTED,

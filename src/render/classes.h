@@ -64,8 +64,8 @@ ir_ref texture_wrapped(tracer *t, enum texture_wrap mode, ir_ref at, ir_ref size
 bl_result texture_check_choice(const scene_object *o, const char *param, const char *const *choices,
                                bl_error *err);
 
-/* The samples of a spectrum that is given by them, which ascend; both have room for SPECTRUM_SAMPLES_MOST. */
-enum { SPECTRUM_SAMPLES_MOST = 4096 };
+/* The samples of a spectrum that is given by them, which ascend; both have room for SPECTRUM_SAMPLES_MOST
+ * (film/film.h). */
 bl_result spectrum_samples(const scene_object *o, double *wavelengths, double *values, uint32_t *count,
                            bl_error *err);
 /* Whether a texture has the same value everywhere. */

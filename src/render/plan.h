@@ -221,6 +221,9 @@ void plan_spectral_update(tracer *t, const class_node *n, ir_ref record, ir_ref 
                           ir_ref words[SPECTRAL_WORDS]);
 /* Colour k (u32) of an instance as light at the path's wavelengths. */
 color plan_spectral(tracer *t, const class_node *n, ir_ref record, ir_ref k);
+/* The least and the largest value of that spectrum at all wavelengths that paths have, of what is no light of
+ * its own (COLOUR_EMISSION). Detached. */
+void plan_spectral_range(tracer *t, const class_node *n, ir_ref record, ir_ref k, ir_ref range[2]);
 /* Where the film has bands, the word of the scene buffer at which their table stands (bands_table). */
 ir_ref plan_bands(tracer *t);
 /* One number as light, in any mode: grey; where light is spectral, D65 times it of what is emitted. */

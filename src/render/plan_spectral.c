@@ -46,12 +46,19 @@ void plan_spectral_update(tracer *t, const class_node *n, ir_ref record, ir_ref 
     words[WORD_SCALE] = u.scale, words[WORD_FACTOR] = factor;
 }
 
+static void spectral_words(tracer *t, const class_node *n, ir_ref record, ir_ref k,
+                           ir_ref word[SPECTRAL_WORDS])
+{
+    ir_ref first = ir_mul(t->f, k, t_u32(t, SPECTRAL_WORDS));
+    for (uint32_t i = 0; i < SPECTRAL_WORDS; i++)
+        word[i] = plan_derived(t, n, record, t_offset(t, first, i));
+}
+
 color plan_spectral(tracer *t, const class_node *n, ir_ref record, ir_ref k)
 {
     ir_func *f = t->f;
-    ir_ref first = ir_mul(f, k, t_u32(t, SPECTRAL_WORDS)), word[SPECTRAL_WORDS];
-    for (uint32_t i = 0; i < SPECTRAL_WORDS; i++)
-        word[i] = plan_derived(t, n, record, t_offset(t, first, i));
+    ir_ref word[SPECTRAL_WORDS];
+    spectral_words(t, n, record, k, word);
     const upsampling u = {{word[0], word[1], word[2]}, word[WORD_SCALE]};
     color light = {0};
     for (uint32_t c = 0; c < t->channels; c++) {
@@ -62,6 +69,19 @@ color plan_spectral(tracer *t, const class_node *n, ir_ref record, ir_ref k)
             light.c[c] = ir_mul(f, light.c[c], t->wavelengths->d65[c]);
     }
     return light;
+}
+
+void plan_spectral_range(tracer *t, const class_node *n, ir_ref record, ir_ref k, ir_ref range[2])
+{
+    ir_func *f = t->f;
+    const film_bands *bands = t->plan->scene->bands;
+    ir_ref word[SPECTRAL_WORDS];
+    spectral_words(t, n, record, k, word);
+    const upsampling u = {{word[0], word[1], word[2]}, word[WORD_SCALE]};
+    upsampled_range(t, &u, bands ? (float)bands->nm[0] : WAVELENGTH_FIRST,
+                    bands ? (float)bands->nm[bands->knots - 1] : WAVELENGTH_LAST, &range[0], &range[1]);
+    for (int i = 0; i < 2 && n->role != COLOUR_REFLECTANCE; i++)
+        range[i] = ir_mul(f, range[i], ir_detach(f, word[WORD_FACTOR]));
 }
 
 color plan_grey(tracer *t, const class_node *n, ir_ref grey)

@@ -179,7 +179,8 @@ typedef struct render_scene {
     uint32_t film_channels; /* of the image: the mode's, or as many as the film has names */
     uint32_t film_entries;  /* of Stokes vectors in them, one after the other: 4, or 1, the intensity */
     const char *const *film_names;  /* [film_channels], of bands and entries; NULL: colours */
-    const struct film_bands *bands; /* what the channels of a film with bands respond to; NULL: colours */
+    const struct film_bands *bands; /* what the channels of a film with bands, or the sensor, respond to;
+                                       NULL: to all that the eye sees */
     bool disperses;                 /* light is spectral, and the index of some material is a curve */
     scene_description *description;
     ARRAY(render_parameter) parameters;

@@ -87,10 +87,11 @@ static bool only_for_points(const render_scene *s, const scene_object *parent, c
     return true;
 }
 
-/* What a film responds to: the film has read it, and it is no parameter. */
-static bool is_band(const scene_object *parent, const scene_object *o)
+/* What a film or a sensor responds to: it has been read, and it is no parameter. */
+static bool is_response(const scene_object *parent, const scene_object *o)
 {
-    return parent->cls->category == PLUGIN_FILM && o->cls->category == PLUGIN_TEXTURE;
+    plugin_category of = parent->cls->category;
+    return (of == PLUGIN_FILM || of == PLUGIN_SENSOR) && o->cls->category == PLUGIN_TEXTURE;
 }
 
 static bl_result load_for_points(render_scene *s, const scene_object *o, bl_error *err)
@@ -168,7 +169,7 @@ bl_result render_visit(render_scene *s, const scene_object *o, object_name name,
                 (param->flags & PLUGIN_PART) && render_part_is_zero(o, param->name);
     }
     for (uint32_t k = 0; k < o->child_count; k++) {
-        if (is_band(o, o->children[k]))
+        if (is_response(o, o->children[k]))
             continue;
         if (only_for_points(s, o, o->children[k])) {
             TRY(load_for_points(s, o->children[k], err));

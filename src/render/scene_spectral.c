@@ -2,6 +2,7 @@
  * What cannot be rendered where light is spectral: colours that do not become spectra, and passes that take
  * light for red, green and blue. Each is an error that says so, when the scene is loaded. */
 #include "render/scene_internal.h"
+#include "render/spectrum/spectrum.h"
 
 bl_result render_check_spectra_of(const render_scene *s, const scene_object *o, bl_error *err)
 {
@@ -22,15 +23,11 @@ bl_result render_check_spectra_of(const render_scene *s, const scene_object *o, 
                        s->mode->name, plugin_category_names[o->cls->category], o->cls->name);
 }
 
-/* Whether an extinction is one number, or a grid of numbers, at all wavelengths. */
-static bool is_grey(const render_scene *s, const scene_object *volume)
+/* Whether bounds of an extinction at all wavelengths are known: not of spectra of samples. */
+static bool is_bounded(const scene_object *volume)
 {
-    const render_class *cls = (const render_class *)volume->cls;
-    if (volume->cls != &volume_constvolume.base.plugin)
-        return !cls->colours || cls->colours(s, volume) == 0;
-    const scene_object *value = scene_get(volume, "value")->object;
-    return value->cls == &texture_constant.base.plugin &&
-           s->parameters.data[render_find_parameter(s, value, 0)].count == 1;
+    return volume->cls != &volume_constvolume.base.plugin ||
+           scene_get(volume, "value")->object->cls == &texture_constant.base.plugin;
 }
 
 /* What takes the film's channels for red, green and blue. */
@@ -39,11 +36,12 @@ static bl_result check_bands(const render_scene *s, bl_error *err)
     bool polarized = false;
     for (uint32_t k = 0; k < s->channels.count; k++)
         polarized |= s->channels.data[k].kind == CHANNEL_STOKES;
-    if (s->bands && (polarized || s->metropolis.particles))
+    if (s->bands && !s->bands->colours && (polarized || s->metropolis.particles))
         return scene_error(err, BL_ERROR_UNSUPPORTED, s->film->where,
                            "specfilm: %s see colours, not bands; use hdrfilm",
                            polarized ? "the channels of stokes" : "Metropolis integrators");
-    return film_check_bands(s, err);
+    TRY(film_check_responses(s, s->sensor, err));
+    return s->film ? film_check_responses(s, s->film, err) : BL_OK;
 }
 
 bl_result render_check_spectral(const render_scene *s, bl_error *err)
@@ -64,12 +62,11 @@ bl_result render_check_spectral(const render_scene *s, bl_error *err)
     for (uint32_t i = 0; i < s->media.count; i++) {
         const scene_object *m = s->media.data[i];
         bool homogeneous = ((const medium_class *)(const void *)m->cls)->homogeneous;
-        if (!homogeneous && !is_grey(s, scene_get(m, "sigma_t")->object))
-            return scene_error(
-                err, BL_ERROR_UNSUPPORTED, m->where,
-                "mode %s: the extinction of a heterogeneous medium must be one number or a grid of "
-                "numbers",
-                of);
+        if (!homogeneous && !is_bounded(scene_get(m, "sigma_t")->object))
+            return scene_error(err, BL_ERROR_UNSUPPORTED, m->where,
+                               "mode %s: the extinction of a heterogeneous medium must be a number, a colour "
+                               "or a grid",
+                               of);
     }
     return BL_OK;
 }

@@ -447,6 +447,7 @@ bl_result render_read_structure(render_scene *s, const render_overrides *o, bl_e
     TRY(read_film(s, err));
     if (film_has_alpha(s))
         render_add_channels(s, "", CHANNEL_ALPHA);
+    TRY(film_read_srf(s, err));
     if (sensor_of(s->sensor)->one_pixel && s->full_width * s->full_height != 1)
         return scene_error(err, BL_ERROR_SCENE, s->film ? s->film->where : s->sensor->where,
                            "%s: its film must be 1 x 1 pixels", s->sensor->cls->name);

@@ -75,6 +75,12 @@ static bool has_flag(const plugin_class *cls, unsigned flag)
 static bl_result unknown_param(binder *b, const scene_object *object, const char *name, scene_place where)
 {
     const plugin_class *cls = object->cls;
+    for (uint32_t i = 0; i < cls->slot_count; i++)
+        if (cls->slots[i].category == PLUGIN_TEXTURE && strcmp(cls->slots[i].name, name) == 0)
+            return scene_error(b->err, BL_ERROR_SCENE, where,
+                               "\"%s\" of %s \"%s\" must be a spectrum of samples: wavelength:value in a "
+                               "<spectrum>, a file of them, regular or irregular",
+                               name, category_name(object), cls->name);
     uint32_t distance = UINT32_MAX;
     const char *nearest = NULL;
     text list = {0};
@@ -167,7 +173,9 @@ static int find_slot(binder *b, const scene_object *object, const scene_object *
         first = first < 0 ? (int)i : first;
         count++;
     }
-    if (count == 1)
+    /* a texture in a sensor is for what its name says; films and scenes have textures of any name */
+    bool any_name = child->cls->category != PLUGIN_TEXTURE || cls->category != PLUGIN_SENSOR;
+    if (count == 1 && any_name)
         return first;
     if (count > 1)
         scene_error(b->err, BL_ERROR_SCENE, node->where, "a %s inside %s \"%s\" needs a name, such as \"%s\"",
@@ -210,22 +218,23 @@ static bool has_slot(const plugin_class *cls, plugin_category category)
     return false;
 }
 
-/* Of films: a <spectrum> of samples without a type, which is one of their bands. */
-static bool is_band(const plugin_class *cls, const raw_node *node)
+/* Of films and sensors: a <spectrum> of samples without a type, to which they respond. */
+static bool is_response(const plugin_class *cls, const raw_node *node)
 {
-    return cls->category == PLUGIN_FILM && has_slot(cls, PLUGIN_TEXTURE) && colour_is_curve(node);
+    bool responds = cls->category == PLUGIN_FILM || cls->category == PLUGIN_SENSOR;
+    return responds && has_slot(cls, PLUGIN_TEXTURE) && colour_is_curve(node);
 }
 
 static bool is_nested(const plugin_class *cls, const raw_node *node)
 {
-    return node->kind == RAW_OBJECT || node->kind == RAW_REF || is_band(cls, node);
+    return node->kind == RAW_OBJECT || node->kind == RAW_REF || is_response(cls, node);
 }
 
 /* The object that a node stands for. */
 static bl_result object_of(binder *b, const plugin_class *parent, raw_node *node, scene_object **out)
 {
     raw_node *target = node;
-    if (is_band(parent, node))
+    if (is_response(parent, node))
         return curve_create(b, node, out);
     if (node->kind == RAW_REF) {
         const char *id = raw_attribute_get(node, "id");

@@ -79,15 +79,14 @@ static void mono_agrees(void **state) { agrees_in("mono", *state); }
 
 static void spectral_agrees(void **state) { agrees_in("spectral", *state); }
 
-/* Those of the tables that cannot be spectral, by what they hold, or by name: their extinctions are grids of
- * colours. */
+/* Those of the tables that cannot be spectral, by what they hold. */
 static bool is_spectral(const scene_case *c)
 {
-    static const char *const not_there[] = {"mesh_attribute", "'hair'", "'measured'", "'grin'", "sh_field"};
+    static const char *const not_there[] = {"mesh_attribute", "'measured'", "'grin'", "sh_field"};
     bool is = true;
     for (size_t k = 0; k < sizeof not_there / sizeof *not_there; k++)
         is &= !strstr(c->body, not_there[k]);
-    return is && !strstr(c->name, "grid with colours");
+    return is;
 }
 
 /* ---- grey ---- */

@@ -61,7 +61,7 @@ enum { BANDS = 3, KNOTS = 10, BANDS_WORDS_MOST = 64 };
 static const double band_nm[KNOTS] = {400, 400, 450, 500, 500, 550, 700, 800, 900, 900},
                     band_values[KNOTS * BANDS] = {0, 0, 0, .5, 0, 0, .75, 0, 0, 1, .5, 0, 0, .5, 0,
                                                   0, 1, 0, 0,  0, 0, 0,   0, 2, 0, 0,  1, 0, 0,  0};
-static const film_bands bands = {BANDS, KNOTS, band_nm, band_values};
+static const film_bands bands = {.count = BANDS, .knots = KNOTS, .nm = band_nm, .values = band_values};
 static const char *const band_names[BANDS] = {"jump", "tent", "far"};
 static const double band_integrals[BANDS] = {75, 125 + 12.5 - 12.5 + 0, 250};
 

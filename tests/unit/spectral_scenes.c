@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "render/bsdf/hair_lobes.h"
 #include "render/bsdf/metal.h"
 #include "render/integrator/derived/derived.h"
 #include "render/integrator/passes.h"
@@ -122,7 +123,9 @@ static void update(const rig *r, render_pass pass)
 
 static color light_read(tracer *t, const rig *r, const char *param, vec2 uv)
 {
-    ir_ref record = t_u32(t, r->record), zero = t_f32(t, 0);
+    ir_ref record = t_u32(t, r->record), zero = t_f32(t, 0), one = t_f32(t, 1);
+    if (strcmp(param, "eumelanin") == 0 || strcmp(param, "pheomelanin") == 0)
+        return hair_absorption(t, *param == 'e' ? one : zero, *param == 'e' ? zero : one);
     return r->n->cls->plugin.category == PLUGIN_MEDIUM
                ? medium_extinction(t, r->n, record, v3(zero, zero, zero))
                : plan_texture(t, r->n, record, param, uv);
@@ -338,6 +341,28 @@ static void extinctions_pass_1(void **state)
     close_rig(&r);
 }
 
+/* The constants that pigments of hair have for their spectra are what the search finds for extinctions of
+ * these colours. */
+static void pigments_have_the_spectra_of_their_colours(void **state)
+{
+    (void)state;
+    static const char *const pigments[][2] = {
+        {"eumelanin", MEDIUM("<rgb name='sigma_t' value='.419,.697,1.37'/>")},
+        {"pheomelanin", MEDIUM("<rgb name='sigma_t' value='.187,.4,1.05'/>")}};
+    for (int i = 0; i < 2; i++) {
+        double found[WAVELENGTHS], expected[WAVELENGTHS];
+        rig r = open_rig(pigments[i][1]);
+        update(&r, RENDER_UPDATE);
+        read(&r, pigments[i][0], middle, NULL, found);
+        read(&r, "sigma_t", middle, NULL, expected);
+        for (int k = 0; k < WAVELENGTHS; k++)
+            if (!(fabs(found[k] - expected[k]) <= 2e-6 * (1 + expected[k])))
+                fail_msg("%s at %g nm: %g, expected %g", pigments[i][0], (double)nm[k], found[k],
+                         expected[k]);
+        close_rig(&r);
+    }
+}
+
 /* ---- mistakes ---- */
 
 static void mistakes_are_named(void **state)
@@ -353,7 +378,6 @@ static void mistakes_are_named(void **state)
              "<spectrum type='irregular' name='radiance'><string name='wavelengths' value='500,400'/><string "
              "name='values' value='1,2'/></spectrum>"),
          "must ascend"},
-        {"<shape type='sphere'><bsdf type='hair'/></shape>", "not spectra yet"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         bl_error err = {0};
@@ -431,6 +455,7 @@ int main(void)
         cmocka_unit_test(metals_keep_their_curves),
         cmocka_unit_test(derivatives_reach_the_parameters),
         cmocka_unit_test(extinctions_pass_1),
+        cmocka_unit_test(pigments_have_the_spectra_of_their_colours),
         cmocka_unit_test(mistakes_are_named),
         cmocka_unit_test(scenes_are_traced_or_refused),
     };

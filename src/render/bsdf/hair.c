@@ -109,19 +109,15 @@ static vec2 theta_of(tracer *t, vec3 w)
 static ir_ref phi_of(tracer *t, vec3 w) { return ir_atan2(t->f, w.z, w.x); }
 
 /* The absorption per radius of the fibre. It is sigma_a where that is given. Else it follows from the
- * concentrations of two pigments (d'Eon et al. 2011, section 6.1, relative to the fibre's radius). */
+ * concentrations of two pigments. */
 static color absorption(const bsdf_context *ctx)
 {
     tracer *t = ctx->t;
-    static const float eumelanin[3] = {0.419f, 0.697f, 1.37f}, pheomelanin[3] = {0.187f, 0.4f, 1.05f};
     if (ctx->n->variant & ABSORPTION_GIVEN)
         return color_scale(t, bsdf_texture(ctx, "sigma_a"), plan_number(t, ctx->n, ctx->record, "scale"));
     ir_ref brown = plan_number(t, ctx->n, ctx->record, "eumelanin"),
            red = plan_number(t, ctx->n, ctx->record, "pheomelanin");
-    ir_ref rgb[3];
-    for (uint32_t c = 0; c < 3; c++)
-        rgb[c] = t_mad(t, brown, t_f32(t, eumelanin[c]), ir_mul(t->f, red, t_f32(t, pheomelanin[c])));
-    return light_of_rgb(t, rgb);
+    return hair_absorption(t, brown, red);
 }
 
 /* A_p of all lobes, from the Fresnel reflectance and the transmittance of a segment. */
@@ -293,7 +289,7 @@ static const plugin_param hair_params[] = {
     {"ext_ior", PLUGIN_FLOAT_OR_NAME, 0, "air", 1e-3, 1e3, "index of refraction outside"},
     {"eumelanin", PLUGIN_FLOAT, PLUGIN_DIFFERENTIABLE, "1.3", 0, 1e6, "concentration of the brown pigment"},
     {"pheomelanin", PLUGIN_FLOAT, PLUGIN_DIFFERENTIABLE, "0.2", 0, 1e6, "concentration of the red pigment"},
-    {"sigma_a", PLUGIN_TEXTURED, PLUGIN_ABSENT, NULL, 0, 1e9,
+    {"sigma_a", PLUGIN_TEXTURED, PLUGIN_ABSENT | PLUGIN_HELD, NULL, 0, 1e9,
      "in place of pigments: absorption, per radius of the fibre"},
     {"scale", PLUGIN_FLOAT, PLUGIN_DIFFERENTIABLE, "1", 0, 1e9, "factor of sigma_a"},
 };
@@ -304,7 +300,6 @@ const bsdf_class bsdf_hair = {
              .data_name = "eta",
              .load = hair_load,
              .extra = interface_extra,
-             .only_rgb = true,
              .derived_count = DERIVED_COUNT,
              .update = hair_update,
              .variant = hair_variant,

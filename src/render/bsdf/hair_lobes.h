@@ -6,6 +6,7 @@
 #define BL_RENDER_HAIR_LOBES_H
 
 #include "render/classes.h"
+#include "render/spectrum/spectrum.h"
 
 /* The width of a distribution in the form in which evaluation needs it: 1 over its variance or scale, and the
  * factor that makes its integral 1. */
@@ -28,5 +29,9 @@ ir_ref hair_longitudinal_sample(tracer *t, hair_width along, vec2 wi, ir_ref u1,
  * lie some turns off that range. */
 ir_ref hair_azimuthal(tracer *t, hair_width around, ir_ref angle);
 ir_ref hair_azimuthal_sample(tracer *t, hair_width around, ir_ref u);
+
+/* hair_pigments.c: the absorption per radius by concentrations of the brown pigment, eumelanin, and the red
+ * one, pheomelanin. */
+color hair_absorption(tracer *t, ir_ref brown, ir_ref red);
 
 #endif

@@ -5,6 +5,8 @@
 
 #include "render/render_scene.h"
 
+enum { SPECTRUM_SAMPLES_MOST = 4096 };
+
 bool film_has_alpha(const render_scene *s);
 /* Whether samples may lie beyond the window, where the filters of pixels reach. */
 bool film_samples_border(const render_scene *s);
@@ -15,12 +17,14 @@ bl_result film_write(const render_scene *s, const char *path, const float *image
 /* Reads an image of the scene's size as the scene's own: bands and entries of Stokes vectors by their names;
  * of colours, in mode mono, the luminance; of grey all channels. */
 bl_result film_read(const render_scene *s, const char *path, float *image, bl_error *err);
-/* Whether films of two sensors have the same bands, or both have none. NULL: no film. */
-bool film_same_bands(const scene_object *a, const scene_object *b);
+/* Whether two films, or two sensors, have the same responses, or both have none. NULL: there is none. */
+bool film_same_responses(const scene_object *a, const scene_object *b);
 /* Of a film whose channels have names: whether the image has light, and no other channel of these names. */
 bl_result film_check_names(const render_scene *s, bl_error *err);
-/* Of a film with bands: whether textures of it are read by nothing else. */
-bl_result film_check_bands(const render_scene *s, bl_error *err);
+/* Whether the responses of a film or of a sensor are read by nothing else. */
+bl_result film_check_responses(const render_scene *s, const scene_object *of, bl_error *err);
+/* Sets the scene's bands to the response of its sensor, if that has one. */
+bl_result film_read_srf(render_scene *s, bl_error *err);
 
 /* ---- for films ---- */
 
@@ -48,6 +52,13 @@ bl_result film_check_bands(const render_scene *s, bl_error *err);
     {                                                                                                        \
         "crop_height", PLUGIN_INTEGER, PLUGIN_ABSENT, NULL, 1, 65536, "the whole film if missing"            \
     }
+/* The samples of a response, and the band, or bands, that they are. */
+typedef struct response {
+    const char *name;
+    double wavelengths[SPECTRUM_SAMPLES_MOST], values[SPECTRUM_SAMPLES_MOST];
+    uint32_t count;
+} response;
+struct film_bands *responses_bands(render_scene *s, const response *r, uint32_t count);
 bool film_one_of(const char *name, const char *const *names, uint32_t count);
 bl_result film_check_components(const scene_object *o, bl_error *err);
 

@@ -40,6 +40,10 @@ static bl_result batch_bind(const render_scene *s, const scene_object *o, bl_err
             return scene_error(err, BL_ERROR_UNSUPPORTED, child->where,
                                "batch: a sensor of type \"%s\" in it is not implemented yet",
                                child->cls->name);
+        const scene_object *srf = scene_child(child, PLUGIN_TEXTURE);
+        if (srf)
+            return scene_error(err, BL_ERROR_UNSUPPORTED, srf->where,
+                               "batch: the sensors in it have one film, and no responses (srf) of their own");
         if (sensor_of(child)->bind)
             TRY(sensor_of(child)->bind(s, child, err));
     }

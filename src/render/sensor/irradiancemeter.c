@@ -133,8 +133,7 @@ static sensor_reception irradiancemeter_receive(tracer *t, const sensor_view *v,
     return r;
 }
 
-static const plugin_slot irradiancemeter_slots[] = {
-    {PLUGIN_FILM, "film", 0, 1}, {PLUGIN_SAMPLER, "sampler", 0, 1}, {PLUGIN_MEDIUM, "medium", 0, 1}};
+static const plugin_slot irradiancemeter_slots[] = {SENSOR_SLOTS};
 static const plugin_param irradiancemeter_params[] = {
     {"acceptance_angle", PLUGIN_FLOAT, 0, "90", 1e-3, 90,
      "degrees; light farther from the normal is not measured"},

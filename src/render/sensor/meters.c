@@ -120,12 +120,8 @@ static ray distant_ray(tracer *t, const sensor_view *v, vec2 position, vec2 lens
 
 /* ---- classes ---- */
 
-static const plugin_slot sensor_slots[] = {
-    {PLUGIN_FILM, "film", 0, 1}, {PLUGIN_SAMPLER, "sampler", 0, 1}, {PLUGIN_MEDIUM, "medium", 0, 1}};
-static const plugin_slot distant_slots[] = {{PLUGIN_FILM, "film", 0, 1},
-                                            {PLUGIN_SAMPLER, "sampler", 0, 1},
-                                            {PLUGIN_MEDIUM, "medium", 0, 1},
-                                            {PLUGIN_SHAPE, "target", 0, 1}};
+static const plugin_slot sensor_slots[] = {SENSOR_SLOTS};
+static const plugin_slot distant_slots[] = {SENSOR_SLOTS, {PLUGIN_SHAPE, "target", 0, 1}};
 static const plugin_param radiancemeter_params[] = {
     {"origin", PLUGIN_POINT, PLUGIN_ABSENT, NULL, 0, 0, "where the ray starts"},
     {"direction", PLUGIN_POINT, PLUGIN_ABSENT, NULL, 0, 0, "where it goes"},

@@ -101,8 +101,7 @@ static const plugin_param orthographic_params[] = {
     {"shutter_open", PLUGIN_FLOAT, 0, "0", 0, 0, "accepted; nothing moves"},
     {"shutter_close", PLUGIN_FLOAT, 0, "0", 0, 0, "accepted; nothing moves"},
 };
-static const plugin_slot sensor_slots[] = {
-    {PLUGIN_FILM, "film", 0, 1}, {PLUGIN_SAMPLER, "sampler", 0, 1}, {PLUGIN_MEDIUM, "medium", 0, 1}};
+static const plugin_slot sensor_slots[] = {SENSOR_SLOTS};
 const sensor_class sensor_orthographic = {
     .base = {.plugin = {PLUGIN_SENSOR, "orthographic", PLUGIN_TABLE(orthographic_params),
                         PLUGIN_TABLE(sensor_slots), "parallel rays"},

@@ -263,8 +263,7 @@ static const plugin_param thinlens_params[] = {
     {"focus_distance", PLUGIN_FLOAT, PLUGIN_ABSENT | PLUGIN_DIFFERENTIABLE, NULL, 1e-9, 1e30,
      "depth that is sharp; far_clip if missing"},
 };
-static const plugin_slot sensor_slots[] = {
-    {PLUGIN_FILM, "film", 0, 1}, {PLUGIN_SAMPLER, "sampler", 0, 1}, {PLUGIN_MEDIUM, "medium", 0, 1}};
+static const plugin_slot sensor_slots[] = {SENSOR_SLOTS};
 const sensor_class sensor_perspective = {
     .base = {.plugin = {PLUGIN_SENSOR, "perspective", PLUGIN_TABLE(perspective_params),
                         PLUGIN_TABLE(sensor_slots), "pinhole camera"},

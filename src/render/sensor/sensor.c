@@ -112,7 +112,7 @@ static bool same_values(const scene_object *a, const scene_object *b)
 
 static bool same_film(const scene_object *a, const scene_object *b)
 {
-    return same_values(a, b) && film_same_bands(a, b) &&
+    return same_values(a, b) && film_same_responses(a, b) &&
            (!a || same_values(scene_child(a, PLUGIN_RFILTER), scene_child(b, PLUGIN_RFILTER)));
 }
 
@@ -128,11 +128,11 @@ bl_result sensor_check(const render_scene *s, uint32_t index, const float *to_wo
     if (sensor->cls != s->sensor->cls || (bound && sensor != s->sensor))
         return scene_error(err, BL_ERROR_UNSUPPORTED, sensor->where,
                            "sensor %u is another plugin than the sensor of the job's kernels", index);
-    if (!same_film(s->film, scene_child(sensor, PLUGIN_FILM)))
-        return scene_error(
-            err, BL_ERROR_UNSUPPORTED, sensor->where,
-            "sensor %u: its film differs from the first sensor's in size, crop window, filter or bands",
-            index);
+    if (!same_film(s->film, scene_child(sensor, PLUGIN_FILM)) || !film_same_responses(s->sensor, sensor))
+        return scene_error(err, BL_ERROR_UNSUPPORTED, sensor->where,
+                           "sensor %u: its film or response differs from the first sensor's, in size, crop "
+                           "window, filter or bands",
+                           index);
     if (to_world && scene_find_param(sensor, "to_world") < 0)
         return error_set(err, BL_ERROR_ARGUMENT, "sensor %u: a sensor of type \"%s\" has no pose of its own",
                          index, sensor->cls->name);

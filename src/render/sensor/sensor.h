@@ -126,6 +126,11 @@ bl_result sensor_check_clips(const scene_object *o, bl_error *err);
     {                                                                                                        \
         "shutter_close", PLUGIN_FLOAT, 0, "0", 0, 0, "accepted; nothing moves"                               \
     }
+#define SENSOR_SLOTS                                                                                         \
+    {PLUGIN_FILM, "film", 0, 1}, {PLUGIN_SAMPLER, "sampler", 0, 1}, {PLUGIN_MEDIUM, "medium", 0, 1},         \
+    {                                                                                                        \
+        PLUGIN_TEXTURE, "srf", 0, 1                                                                          \
+    }
 /* The number of a shape in the scene; PLAN_NONE: it is none. */
 uint32_t sensor_surface_index(const render_scene *s, const scene_object *shape);
 /* Gives an error unless points can be chosen on the shape. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Wavelengths and response of a film with bands (specfilm). Each band is a curve of straight lines. Between
- * two successive places at which any of them bends or jumps, all are straight, and so is their sum. So a
- * table of these places, the knots, gives the curves exactly. Wavelengths are sampled by the sum: an interval
- * by the integrals up to the knots, and a place in it by the inverse of the integral of a straight line. Band
- * b weighs a wavelength by its share of the sum then, which is at most 1: where one band alone responds, its
- * weight is the same at all wavelengths.
+ * Wavelengths and response of a film with bands (specfilm), or of a sensor with one. Each band is a curve of
+ * straight lines. Between two successive places at which any of them bends or jumps, all are straight, and so
+ * is their sum. So a table of these places, the knots, gives the curves exactly. Wavelengths are sampled by
+ * the sum: an interval by the integrals up to the knots, and a place in it by the inverse of the integral of
+ * a straight line. Band b weighs a wavelength by its share of the sum then, which is at most 1: where one
+ * band alone responds, its weight is the same at all wavelengths.
  *
  * The table: the number of knots, the integral of the sum, two words of nothing; of each knot the share of
  * the integral below it; then of each knot a row, its wavelength, the sum, and the bands. Where a curve
@@ -119,5 +119,14 @@ film_response response_bands(tracer *t, ir_ref table, uint32_t bands, const wave
             r.weight[b][k] = ir_mul(t->f, value, ir_mul(t->f, w->inverse[k], t_f32(t, 1.0f / WAVELENGTHS)));
         }
     }
+    return r;
+}
+
+film_response response_srf(tracer *t, ir_ref table, const wavelength_set *w)
+{
+    film_response band = response_bands(t, table, 1, w), r = {.bands = 3};
+    for (uint32_t k = 0; k < WAVELENGTHS; k++)
+        for (uint32_t c = 0; c < 3; c++)
+            r.weight[c][k] = ir_mul(t->f, w->rgb[k][c], band.weight[0][k]);
     return r;
 }

@@ -58,7 +58,7 @@ film_response response_rgb(tracer *t, const wavelength_set *w);
 void response_apply(tracer *t, const film_response *r, const ir_ref light[WAVELENGTHS], ir_ref *film);
 void response_transposed(tracer *t, const film_response *r, const ir_ref *film, ir_ref light[WAVELENGTHS]);
 
-/* ---- bands.c: films whose channels are bands of wavelengths ---- */
+/* ---- bands.c: films whose channels are bands of wavelengths, and sensors that have one ---- */
 
 /* Sensitivities of `count` bands, of straight lines between knots, in ascending order. Two knots of one
  * wavelength are a jump. */
@@ -66,6 +66,7 @@ typedef struct film_bands {
     uint32_t count, knots;
     const double *nm;     /* [knots] */
     const double *values; /* [knots][count] */
+    bool colours;         /* there is one, of a sensor, whose film has colours */
 } film_bands;
 double bands_integral_of(const film_bands *b, uint32_t band);
 /* The words of the table that traced functions read: bands_words(b) of them. */
@@ -75,6 +76,8 @@ void bands_table(const film_bands *b, uint32_t *words);
 wavelength_set bands_sample(tracer *t, ir_ref table, uint32_t bands, ir_ref u);
 /* Band b is the integral of its sensitivity times light. w: of bands_sample. */
 film_response response_bands(tracer *t, ir_ref table, uint32_t bands, const wavelength_set *w);
+/* Linear sRGB of light times the only band. w: of bands_sample, and wavelengths_observe. */
+film_response response_srf(tracer *t, ir_ref table, const wavelength_set *w);
 
 /* ---- curves.c ---- */
 
@@ -112,5 +115,7 @@ upsampling upsampling_solve(tracer *t, ir_ref table, const ir_ref rgb[3]);
 /* The spectrum at a wavelength. It undoes `scale` in derivatives: these stay of the size of 1, also where the
  * spectrum is near 0 or 1 and its derivative by the coefficients is tiny. */
 ir_ref upsampled(tracer *t, const upsampling *u, ir_ref nm);
+/* The least and the largest value of the spectrum from wavelength `first` to `last`. Detached. */
+void upsampled_range(tracer *t, const upsampling *u, float first, float last, ir_ref *least, ir_ref *most);
 
 #endif

@@ -210,3 +210,19 @@ ir_ref upsampled(tracer *t, const upsampling *u, ir_ref nm)
     ir_ref slope = ir_mul(f, half, ir_mul(f, t_sqr(t, root), root));
     return ir_replace_grad(f, value, ir_mul(f, ir_detach(f, ir_div(f, slope, u->scale)), x));
 }
+
+/* The sigmoid ascends, so its extremes are those of the parabola: at the ends, or at its vertex. */
+void upsampled_range(tracer *t, const upsampling *u, float first, float last, ir_ref *least, ir_ref *most)
+{
+    ir_func *f = t->f;
+    const float low = (first - centre) / half_range, high = (last - centre) / half_range;
+    ir_ref twice = ir_mul(f, t_f32(t, -2), u->c[0]), flat = ir_eq(f, twice, t_f32(t, 0));
+    ir_ref vertex = ir_div(f, u->c[1], ir_select(f, flat, t_f32(t, 1), twice)), value[2];
+    const ir_ref w[3] = {t_f32(t, low), t_f32(t, high), t_clamp(t, vertex, low, high)};
+    ir_ref x[3], slope;
+    for (int k = 0; k < 3; k++)
+        x[k] = parabola(t, u->c, w[k]);
+    sigmoid(t, ir_min(f, x[0], ir_min(f, x[1], x[2])), &value[0], &slope);
+    sigmoid(t, ir_max(f, x[0], ir_max(f, x[1], x[2])), &value[1], &slope);
+    *least = ir_detach(f, value[0]), *most = ir_detach(f, value[1]);
+}

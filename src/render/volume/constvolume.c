@@ -44,7 +44,13 @@ static bool const_grey(const class_node *n)
 
 static ir_ref const_most(tracer *t, const class_node *n, ir_ref record, ir_ref lane, uint32_t lanes)
 {
+    const class_node *value = n->param_child[CONST_VALUE];
     (void)lanes;
+    if (value->upsampled) {
+        ir_ref range[2];
+        plan_spectral_range(t, value, t_offset(t, record, n->field[CONST_VALUE]), t_u32(t, 0), range);
+        return range[1];
+    }
     return color_max(t, const_eval(t, n, record, v3(lane, lane, lane)));
 }
 

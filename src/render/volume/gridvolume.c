@@ -455,17 +455,21 @@ static void grid_six(tracer *t, const class_node *n, ir_ref record, vec3 p, ir_r
     lookup(t, n, record, p, 6, out);
 }
 
-/* The largest of every lanes-th value from `lane` on. */
+/* The largest of every lanes-th value from `lane` on, or of what the colours of voxels have. */
 static ir_ref grid_most(tracer *t, const class_node *n, ir_ref record, ir_ref lane, uint32_t lanes)
 {
     ir_func *f = t->f;
-    ir_ref count = t_u32(t, channels_of(n));
+    ir_ref count = t_u32(t, n->upsampled ? 1 : channels_of(n));
     for (uint32_t k = 0; k < 3; k++)
         count = ir_mul(f, count, t_word(t, record, n->extra_word + EXTRA_SIZE + k));
     ir_ref state[2] = {lane, t_f32(t, 0)}, loop = ir_loop(f, state, 2);
     ir_while(f, ir_lt(f, state[0], count));
-    ir_ref value = plan_load(t, n, record, n->extra_word + EXTRA_VALUE, PLAN_DATA_SLOT, state[0]);
-    ir_ref next[2] = {ir_add(f, state[0], t_u32(t, lanes)), ir_max(f, state[1], value)};
+    ir_ref range[2];
+    if (n->upsampled) /* a lane has whole voxels */
+        plan_spectral_range(t, n, record, state[0], range);
+    else
+        range[1] = plan_load(t, n, record, n->extra_word + EXTRA_VALUE, PLAN_DATA_SLOT, state[0]);
+    ir_ref next[2] = {ir_add(f, state[0], t_u32(t, lanes)), ir_max(f, state[1], range[1])};
     ir_endloop(f, loop, next, 2);
     return state[1];
 }
@@ -508,13 +512,16 @@ static void cell_voxels(tracer *t, ir_ref cell, uint32_t cells, ir_ref size, ir_
     *last = ir_min(f, most, ir_to_u32(f, ir_floor(f, ir_add(f, high, t_f32(t, 1.5f)))));
 }
 
-/* `pick` keeps one of two values. `start` is the value that loses against all others. */
+/* `pick` keeps one of two values. `start` is the value that loses against all others. `end`: the end of a
+ * range that matters. */
 typedef struct extreme {
     float start;
     ir_ref (*pick)(ir_func *f, ir_ref a, ir_ref b);
+    int end;
 } extreme;
 
-/* The extreme of all values that a lookup within the cell can read, over all channels. */
+/* The extreme of all values that a lookup within the cell can read, over all channels, or of colours that
+ * become spectra over all wavelengths. */
 static ir_ref extreme_in(tracer *t, const class_node *n, ir_ref record, const ir_ref cell[3], uint32_t cells,
                          extreme of)
 {
@@ -532,9 +539,15 @@ static ir_ref extreme_in(tracer *t, const class_node *n, ir_ref record, const ir
     ir_ref inner[2] = {first[0], middle[1]}, x = ir_loop(f, inner, 2);
     ir_while(f, ir_le(f, inner[0], last[0]));
     ir_ref v[3], so_far = inner[1];
-    voxel(&raw, n, record, size, (ir_ref[3]){inner[0], middle[0], outer[0]}, grid_grey(n) ? 1 : 3, v);
-    for (uint32_t c = 0; c < (grid_grey(n) ? 1u : 3u); c++)
-        so_far = of.pick(f, so_far, v[c]);
+    const ir_ref at[3] = {inner[0], middle[0], outer[0]};
+    if (n->upsampled) {
+        plan_spectral_range(t, n, record, voxel_index(t, size, at), v);
+        so_far = of.pick(f, so_far, v[of.end]);
+    } else {
+        voxel(&raw, n, record, size, at, grid_grey(n) ? 1 : 3, v);
+        for (uint32_t c = 0; c < (grid_grey(n) ? 1u : 3u); c++)
+            so_far = of.pick(f, so_far, v[c]);
+    }
     ir_endloop(f, x, (ir_ref[2]){ir_add(f, inner[0], one), so_far}, 2);
     ir_endloop(f, y, (ir_ref[2]){ir_add(f, middle[0], one), inner[1]}, 2);
     ir_endloop(f, z, (ir_ref[2]){ir_add(f, outer[0], one), middle[1]}, 2);
@@ -544,13 +557,13 @@ static ir_ref extreme_in(tracer *t, const class_node *n, ir_ref record, const ir
 static ir_ref grid_most_in(tracer *t, const class_node *n, ir_ref record, const ir_ref cell[3],
                            uint32_t cells, float least)
 {
-    return extreme_in(t, n, record, cell, cells, (extreme){least, ir_max});
+    return extreme_in(t, n, record, cell, cells, (extreme){least, ir_max, 1});
 }
 
 static ir_ref grid_least_in(tracer *t, const class_node *n, ir_ref record, const ir_ref cell[3],
                             uint32_t cells)
 {
-    return extreme_in(t, n, record, cell, cells, (extreme){1e30f, ir_min});
+    return extreme_in(t, n, record, cell, cells, (extreme){1e30f, ir_min, 0});
 }
 
 static const plugin_param grid_params[] = {

@@ -271,6 +271,7 @@ ir_ref chain_vertex(const walk *kernel, replay_state *p, film_value dL)
     contribution k = contribute(w, &v, &p->at, &p->b);
     throughput after = p->b;
     passage onward = contribution_pass(w, depth, &v, &k, &after);
+    replay_carry_entries(w, p, &v, &k, &onward);
     if (w->motion->chains)
         v.attached.onward = ir_select(f, onward.alive, v.attached.onward, t_u32(t, LINK_FIXED));
     chain_step step = step_of(w, p, chain_ends(w, &v, &k, &onward));

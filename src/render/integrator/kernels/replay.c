@@ -57,6 +57,8 @@ static void state_replay(walk *w, loop_state *s, replay_state *p)
     state_ref(s, &p->hash), state_ref(s, &p->hash_first), state_ref(s, &p->seen);
     if (replay_shortens(w))
         state_ref(s, &p->again);
+    if (replay_has_entries(w))
+        state_entries(w, s, &p->others);
     state_film(w, s, &p->sum);
     if (has_chains(w))
         state_chain(w, s, &p->chain);
@@ -122,7 +124,7 @@ static void finish_fused(walk *w, replay_state *p, film_value dL, ir_ref alive)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    ir_ref ended = ir_not(f, alive), finite = color_finite(t, p->sums.L);
+    ir_ref ended = ir_not(f, alive), finite = replay_finite(w, p);
     ir_ref replayed = ir_and(f, ended, p->phase),
            phase_0_ended = ir_and(f, ended, ir_not(f, ir_or(f, p->phase, p->drt_path.on)));
     count_drift(w, p, replayed);
@@ -146,7 +148,7 @@ static void finish_replay(walk *w, const lane *l, replay_state *p, ir_ref alive)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    ir_ref ended = ir_not(f, alive), finite = color_finite(t, p->sums.L);
+    ir_ref ended = ir_not(f, alive), finite = replay_finite(w, p);
     kernel_count(w, ir_and(f, ended, ir_not(f, finite)), STATUS_NON_FINITE);
     replay_add_image(w, p, ir_and(f, ended, finite));
     ir_if(f, ended);
@@ -247,6 +249,9 @@ static replay_state start(walk *w, const lane *l)
 {
     tracer *t = &w->t;
     ir_ref none = t_u32(t, 0);
+    path_entries others = {0};
+    if (replay_has_entries(w))
+        entries_start(w, &others);
     return (replay_state){
         .at = walk_before(w, l->first),
         .phase = ir_bool(t->f, false),
@@ -256,6 +261,7 @@ static replay_state start(walk *w, const lane *l)
         .hash_first = none,
         .seen = none,
         .again = none,
+        .others = others,
         .sum = film_none(w),
         .chain = chain_none(w),
         .inversion = inverts(w) ? inversion_none(w) : (replay_inversion){.mode = none},

@@ -34,7 +34,14 @@ ir_ref inversion_vertex(const walk *kernel, replay_state *p, film_value dL);
 ir_ref replay_vertex(const walk *kernel, replay_state *p, film_value dL);
 /* A copy of the kernel's walk for one vertex, with what is known of the path. */
 walk replay_walk(const walk *w, const replay_state *p);
-/* Where `finite`: the path's radiance joins the image. */
+/* Whether the image of the pass has entries of Stokes vectors behind the intensity, which L does not hold. */
+bool replay_has_entries(const walk *w);
+/* Where it has: adds what they find at the vertex, and takes their rows past it. */
+void replay_carry_entries(walk *w, replay_state *p, const walk_vertex *v, const contribution *k,
+                          const passage *onward);
+/* bool: what the path has found is finite. */
+ir_ref replay_finite(walk *w, const replay_state *p);
+/* Where `finite`: it joins the image. */
 void replay_add_image(walk *w, replay_state *p, ir_ref finite);
 /* Where not alive: another walk begins. Where `fresh`: it is that of the next sample, with empty sums. */
 void replay_new_path(walk *w, replay_state *p, ir_ref fresh, ir_ref alive);

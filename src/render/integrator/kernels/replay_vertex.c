@@ -51,6 +51,8 @@ void replay_new_path(walk *w, replay_state *p, ir_ref fresh, ir_ref alive)
     ir_func *f = t->f;
     sums_restart(t, &p->sums, fresh);
     throughput_restart(w, alive, &p->b);
+    if (replay_has_entries(w))
+        entries_restart(w, alive, &p->others);
     p->hash = ir_select(f, alive, p->hash, t_u32(t, 0));
     p->seen = ir_select(f, fresh, t_u32(t, 0), p->seen);
     if (replay_shortens(w))
@@ -59,11 +61,38 @@ void replay_new_path(walk *w, replay_state *p, ir_ref fresh, ir_ref alive)
     p->at.sample = ir_add(f, p->at.sample, ir_to_u32(f, fresh));
 }
 
+bool replay_has_entries(const walk *w) { return w->entries > 1 && w->pass != RENDER_ADJOINT; }
+
+void replay_carry_entries(walk *w, replay_state *p, const walk_vertex *v, const contribution *k,
+                          const passage *onward)
+{
+    tracer *t = &w->t;
+    path_entries *e = &p->others;
+    const bool lights = w->plan->scene->emitters.count > 0;
+    if (!replay_has_entries(w))
+        return;
+    if (lights)
+        entries_see(w, e, color_scale(t, k->hit_radiance, v->hit_mis));
+    if (lights && w->next_event) {
+        color lit[4], light = color_mul(t, k->light_radiance, k->light_scale);
+        polarized_lit(w, &k->polarized, lit);
+        for (int j = 0; j < 3; j++)
+            e->found[j] = color_add(t, e->found[j], color_mul(t, polarized_dot(w, e->rows[j], lit), light));
+    }
+    entries_pass(w, &k->polarized, onward->inverse_pdf, e);
+}
+
+ir_ref replay_finite(walk *w, const replay_state *p)
+{
+    ir_ref finite = color_finite(&w->t, p->sums.L);
+    for (int k = 0; k < 3 && replay_has_entries(w); k++)
+        finite = ir_and(w->t.f, finite, color_finite(&w->t, p->others.found[k]));
+    return finite;
+}
+
 void replay_add_image(walk *w, replay_state *p, ir_ref finite)
 {
-    if (w->entries > 1)
-        return; /* L is of the intensity alone */
-    film_value weighed = film_of(w, &p->at, p->sums.L);
+    film_value weighed = film_of_entries(w, &p->at, p->sums.L, p->others.found);
     for (uint32_t c = 0; c < w->film_channels; c++)
         film_take(w, finite, weighed.c[c], &p->sum.c[c], NULL);
 }
@@ -181,6 +210,7 @@ ir_ref replay_vertex(const walk *kernel, replay_state *p, film_value film_dL)
     if (w->pass != RENDER_REPLAY)
         adjoint(w, p, &(vertex_adjoint){&v, &k, dL, p->phase}, &arrived);
     passage onward = contribution_pass(w, p->at.depth, &v, &k, &p->b);
+    replay_carry_entries(w, p, &v, &k, &onward);
     replay_note(w, p, &v, onward.alive);
     ir_ref alive = replay_goes_on(w, p, &v, onward.alive);
     p->at = walk_next(w, p->at, &v, alive);

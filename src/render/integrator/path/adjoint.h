@@ -50,6 +50,7 @@ typedef struct replay_state {
     ir_ref hash, hash_first;
     ir_ref seen;                /* u32: walk_known.seen */
     ir_ref again;               /* u32, where replay_shortens: so many vertices are walked again */
+    path_entries others;        /* where replay_has_entries: what the image has behind the intensity */
     replay_chain chain;         /* where walk.chains */
     replay_inversion inversion; /* in the place of most of it where render_scene.inverts */
     replay_turn turn;           /* where METHOD_RECURSIVE */

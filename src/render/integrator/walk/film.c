@@ -41,8 +41,10 @@ static film_response response_of(walk *w)
     tracer *t = &w->t;
     const film_bands *bands = w->plan->scene->bands;
     BL_ASSERT(t->wavelengths, "a film of %u channels before any sample", w->film_channels);
-    return bands ? response_bands(t, plan_bands(t), bands->count, t->wavelengths)
-                 : response_rgb(t, t->wavelengths);
+    if (!bands)
+        return response_rgb(t, t->wavelengths);
+    return bands->colours ? response_srf(t, plan_bands(t), t->wavelengths)
+                          : response_bands(t, plan_bands(t), bands->count, t->wavelengths);
 }
 
 film_value film_unweighed(walk *w, color radiance)
