@@ -486,6 +486,35 @@ static void misses_are_finite(void **state)
     unlink(curve_file), unlink(gaussian_file);
 }
 
+/* A ray that misses a flat shape by a little, as one may that is computed anew from a hit at its border, is
+ * followed to the plane: the hit must not jump to infinity. */
+static void borders_are_followed(void **state)
+{
+    (void)state;
+    static const char *const flat[] = {"<shape type='rectangle'/>", "<shape type='disk'/>"};
+    for (int i = 0; i < 2; i++) {
+        traced l = begin(flat[i]);
+        tracer t = plan_tracer(l.plan, l.f);
+        ir_ref in[6], at[3], entry = t_u32(&t, l.plan->words.data[HEADER_ENTRIES]);
+        for (int k = 0; k < 6; k++)
+            in[k] = ir_param(l.f, IR_F32);
+        at[0] = t_f32(&t, 5), at[1] = at[2] = t_f32(&t, 0);
+        shape_ray all = {v3(in[0], in[1], in[2]), v3(in[3], in[4], in[5]), t_f32(&t, 0), t_f32(&t, 1e30f)};
+        ir_ref met[3];
+        kind_of(&l)->follow(&t, entry, all.o, all.d, at);
+        kind_of(&l)->intersect(&t, entry, &all, met);
+        end(&l, (ir_ref[]){at[0], met[0]}, 2);
+        for (int beyond = 0; beyond < 2; beyond++) { /* from (0, 0, 5) toward (0, -1 -+ 1e-6, 0) */
+            double y = beyond ? -1 - 1e-6 : -1 + 1e-6, length = sqrt(25 + y * y),
+                   in_ray[6] = {0, 0, 5, 0, y / length, -5 / length}, got[2];
+            run(&l, in_ray, 6, got, 2);
+            assert_true(fabs(got[0] - length) < 1e-6);
+            assert_true(beyond ? got[1] > 1e29 : fabs(got[1] - length) < 1e-6);
+        }
+        release(&l);
+    }
+}
+
 /* Means of position and of its squares over (u1, u2) are those over the surface; density as `pdf` says. */
 static void lights_are_sampled_by_area(void **state)
 {
@@ -821,6 +850,7 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(no_shape_takes_a_transform_without_inverse),
                                        cmocka_unit_test(shapes_equal_their_meshes),
                                        cmocka_unit_test(misses_are_finite),
+                                       cmocka_unit_test(borders_are_followed),
                                        cmocka_unit_test(lights_are_sampled_by_area),
                                        cmocka_unit_test(bad_shapes_say_why),
                                        cmocka_unit_test(signed_distances),

@@ -63,21 +63,27 @@ static bl_result disk_load(render_scene *s, const scene_object *o, bl_error *err
 
 /* ---- traced ---- */
 
-/* Ray against the plane of the disk, as for a triangle (Moeller and Trumbore 1997), but with another region
- * of the plane. */
+/* The line of a ray against the plane of the disk, as for a triangle (Moeller and Trumbore 1997). Infinite or
+ * NaN for grazing rays. A ray that misses the disk by rounding meets the plane still. */
+static void disk_follow(tracer *t, ir_ref entry, vec3 o, vec3 d, ir_ref at[3])
+{
+    ir_func *f = t->f;
+    vec3 e1 = v3_load(t, entry, 3), e2 = v3_load(t, entry, 6), p = v3_cross(t, d, e2);
+    ir_ref inverse = ir_div(f, t_f32(t, 1), v3_dot(t, e1, p));
+    vec3 s = v3_sub(t, o, v3_load(t, entry, 0)), q = v3_cross(t, s, e1);
+    at[1] = ir_mul(f, v3_dot(t, s, p), inverse);
+    at[2] = ir_mul(f, v3_dot(t, d, q), inverse);
+    at[0] = ir_mul(f, v3_dot(t, e2, q), inverse);
+}
+
 static void disk_intersect(tracer *t, ir_ref entry, const shape_ray *query, ir_ref out[3])
 {
     ir_func *f = t->f;
-    vec3 e1 = v3_load(t, entry, 3), e2 = v3_load(t, entry, 6), p = v3_cross(t, query->d, e2);
-    /* Infinite or NaN for grazing rays. Every test below then fails. */
-    ir_ref inverse = ir_div(f, t_f32(t, 1), v3_dot(t, e1, p));
-    vec3 s = v3_sub(t, query->o, v3_load(t, entry, 0)), q = v3_cross(t, s, e1);
-    out[1] = ir_mul(f, v3_dot(t, s, p), inverse);
-    out[2] = ir_mul(f, v3_dot(t, query->d, q), inverse);
-    ir_ref hit_t = ir_mul(f, v3_dot(t, e2, q), inverse);
+    disk_follow(t, entry, query->o, query->d, out);
+    /* Every test fails for what is not finite. */
     ir_ref inside = ir_le(f, t_mad(t, out[1], out[1], t_sqr(t, out[2])), t_f32(t, 1));
-    ir_ref hit = ir_and(f, inside, ir_and(f, ir_gt(f, hit_t, query->tmin), ir_lt(f, hit_t, query->tmax)));
-    out[0] = ir_select(f, hit, hit_t, query->tmax);
+    ir_ref hit = ir_and(f, inside, ir_and(f, ir_gt(f, out[0], query->tmin), ir_lt(f, out[0], query->tmax)));
+    out[0] = ir_select(f, hit, out[0], query->tmax);
 }
 
 /* The texture coordinates of the coordinates (a, b). */
@@ -197,6 +203,7 @@ const shape_kind_class shape_kind_disk = {
     .name = "disk",
     .intersect = disk_intersect,
     .interact = disk_interact,
+    .follow = disk_follow,
     .sample = disk_sample,
     .pdf = area_density,
     .point = disk_at,

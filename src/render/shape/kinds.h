@@ -179,12 +179,10 @@ typedef struct shape_kind_class {
                       transformed_primitive *out);
     /* For kinds whose description is a parameter, at SHAPE_DATA: makes the primitive of it, in the world. */
     void (*remake)(tracer *t, const object_primitive *at, transformed_primitive *out);
-    /* Follows a known hit (at: t, u, v) as a function of the ray, exactly to first order. NULL: `intersect`
-     * is differentiated instead. */
+    /* Follows a known hit (at: t, u, v) as a function of the ray, exactly to first order. The ray may meet
+     * the primitive a little beyond its border: by rounding, or in frozen evaluations. NULL: `intersect` is
+     * differentiated instead. */
     void (*follow)(tracer *t, ir_ref entry, vec3 o, vec3 d, ir_ref at[3]);
-    /* Without `follow`: `intersect` of a ray that may meet the primitive beyond its border, as rays that bend
-     * do in frozen evaluations. NULL: it has no border. */
-    void (*beyond)(tracer *t, ir_ref entry, vec3 o, vec3 d, ir_ref at[3]);
     /* The reason why a shape cannot have this to_world, or NULL. A kind without this hook takes every matrix
      * that has an inverse. */
     const char *(*refuses)(const double to_world[16]);

@@ -240,35 +240,32 @@ static void interpolate(tracer *t, const mesh_vertices *array, const ir_ref inde
     }
 }
 
-/* Ray against triangle by Moeller and Trumbore 1997. */
-static void triangle_intersect(tracer *t, ir_ref entry, const shape_ray *query, ir_ref out[3])
+/* The line of a ray against the plane of the triangle, by Moeller and Trumbore 1997. Infinite or NaN for
+ * grazing rays. A ray that misses the triangle by rounding, as a hit at its border may be followed by, meets
+ * the plane still. */
+static void triangle_follow(tracer *t, ir_ref entry, vec3 o, vec3 d, ir_ref at[3])
 {
     ir_func *f = t->f;
     vec3 v0 = v3_load(t, entry, 0), e1 = v3_load(t, entry, 3), e2 = v3_load(t, entry, 6);
-    vec3 p = v3_cross(t, query->d, e2);
-    ir_ref determinant = v3_dot(t, e1, p), zero = t_f32(t, 0);
-    /* Infinite or NaN for grazing rays. Every test below then fails. */
-    ir_ref inverse = ir_div(f, t_f32(t, 1), determinant);
-    vec3 s = v3_sub(t, query->o, v0), q = v3_cross(t, s, e1);
-    out[1] = ir_mul(f, v3_dot(t, s, p), inverse);
-    out[2] = ir_mul(f, v3_dot(t, query->d, q), inverse);
-    ir_ref hit_t = ir_mul(f, v3_dot(t, e2, q), inverse);
+    vec3 p = v3_cross(t, d, e2);
+    ir_ref determinant = v3_dot(t, e1, p), inverse = ir_div(f, t_f32(t, 1), determinant);
+    vec3 s = v3_sub(t, o, v0), q = v3_cross(t, s, e1);
+    at[1] = ir_mul(f, v3_dot(t, s, p), inverse);
+    at[2] = ir_mul(f, v3_dot(t, d, q), inverse);
+    at[0] = ir_mul(f, v3_dot(t, e2, q), inverse);
+}
+
+static void triangle_intersect(tracer *t, ir_ref entry, const shape_ray *query, ir_ref out[3])
+{
+    ir_func *f = t->f;
+    ir_ref zero = t_f32(t, 0);
+    triangle_follow(t, entry, query->o, query->d, out);
+    /* Every test fails for what is not finite. */
     ir_ref inside =
         ir_and(f, ir_ge(f, out[1], zero),
                ir_and(f, ir_ge(f, out[2], zero), ir_le(f, ir_add(f, out[1], out[2]), t_f32(t, 1))));
-    ir_ref hit = ir_and(f, inside, ir_and(f, ir_gt(f, hit_t, query->tmin), ir_lt(f, hit_t, query->tmax)));
-    out[0] = ir_select(f, hit, hit_t, query->tmax);
-}
-
-/* The barycentrics are those of the plane also where the ray misses the triangle; the distance follows. */
-static void triangle_beyond(tracer *t, ir_ref entry, vec3 o, vec3 d, ir_ref at[3])
-{
-    shape_ray whole = {.o = o, .d = d, .tmax = t_f32(t, 1e30f)};
-    whole.tmin = t_f32(t, 0);
-    triangle_intersect(t, entry, &whole, at);
-    vec3 v0 = v3_load(t, entry, 0), e1 = v3_load(t, entry, 3), e2 = v3_load(t, entry, 6);
-    vec3 p = v3_add(t, v0, v3_add(t, v3_scale(t, e1, at[1]), v3_scale(t, e2, at[2])));
-    at[0] = ir_div(t->f, v3_dot(t, v3_sub(t, p, o), d), v3_dot(t, d, d));
+    ir_ref hit = ir_and(f, inside, ir_and(f, ir_gt(f, out[0], query->tmin), ir_lt(f, out[0], query->tmax)));
+    out[0] = ir_select(f, hit, out[0], query->tmax);
 }
 
 /* A combination of the vertices of a face. With barycentrics as weights it is a point of the face. With
@@ -464,8 +461,8 @@ static vec2 triangle_unit(tracer *t, ir_ref data, const emitter_hit *hit)
 const shape_kind_class shape_kind_triangles = {
     .name = "triangles",
     .intersect = triangle_intersect,
-    .beyond = triangle_beyond,
     .interact = triangle_interact,
+    .follow = triangle_follow,
     .sample = triangle_sample,
     .pdf = area_density,
     .point = triangle_point,

@@ -24,18 +24,19 @@ static ir_func *make_intersect(walk *w, const shape_kind_class *kind)
 }
 
 /* Intersects a ray again with the entry that it is known to meet. at: in, distance and coordinates of the
- * hit; out, the same, differentiable by the ray. */
+ * hit; out, the same, differentiable by the ray. If that misses by rounding, they stay. */
 static void meet_again(tracer *t, const shape_kind_class *kind, ir_ref entry, vec3 o, vec3 d, ir_ref at[3])
 {
-    void (*meets)(tracer *, ir_ref, vec3, vec3, ir_ref[3]) =
-        kind->follow || !render_bends_rays(t->plan->scene) ? kind->follow : kind->beyond;
-    if (meets) {
-        meets(t, entry, o, d, at);
+    if (kind->follow) {
+        kind->follow(t, entry, o, d, at);
         return;
     }
-    shape_ray whole = {.o = o, .d = d, .tmax = t_f32(t, 1e30f)};
-    whole.tmin = t_f32(t, 0);
-    kind->intersect(t, entry, &whole, at);
+    shape_ray whole = {.o = o, .d = d, .tmin = t_f32(t, 0), .tmax = t_f32(t, 1e30f)};
+    ir_ref found[3];
+    kind->intersect(t, entry, &whole, found);
+    ir_ref meets = ir_lt(t->f, found[0], whole.tmax);
+    for (int k = 0; k < 3; k++)
+        at[k] = ir_select(t->f, meets, found[k], at[k]);
 }
 
 /* The surface at a hit that moves with its shape (shape/to_world.c). The point that was hit goes along with
@@ -104,11 +105,7 @@ static ir_func *make_interact(walk *w, const shape_kind_class *kind, bool differ
             meet_again(&t, kind, entry, hit.o, hit.d, at);
         si.b = (vec2){at[1], at[2]};
         kind->interact(&t, &(shape_hit){entry, hit.data, hit.o, hit.d, at[0], at[1], at[2]}, &si);
-        /* With MOVE_POSITIONS the kind has done this itself. A triangle does it also beyond its edges, where
-         * frozen light paths may meet its plane, and where it has no distance. */
-        bool itself = w->plan->moves & MOVE_POSITIONS ||
-                      (w->plan->scene->light_tracing && kind == shape_kinds[SHAPE_TRIANGLES]);
-        if (slides && !itself)
+        if (slides && !(w->plan->moves & MOVE_POSITIONS)) /* else the kind has done this itself */
             si.p = v3_add(&t, hit.o, v3_scale(&t, hit.d, at[0]));
     }
     interaction_complete(&t, &si);
