@@ -115,13 +115,6 @@ bl_result ir_finish(ir_module *m, bl_error *err)
 
 /* ---- appending ---- */
 
-bool ir_broken(ir_func *f)
-{
-    if (f->finished)
-        ir_fail(f, "an operation after the end of the function");
-    return f->module->error.code != BL_OK;
-}
-
 uint32_t ir_current_region(const ir_func *f)
 {
     const ir_builder *b = f->builder;
@@ -165,19 +158,6 @@ uint32_t ir_append(ir_func *f, ir_inst inst)
     return ir_broken(f) ? 0 : ir_append_in(f, inst, ir_current_region(f));
 }
 
-bool ir_visible(const ir_func *f, uint32_t id)
-{
-    return ir_op_table[f->inst.data[id].op].effect == IR_EFFECT_FLOAT ||
-           f->builder->open.data[f->scope.data[id]];
-}
-
-/* Something that can be an operand: neither a region, a call nor a local array. */
-bool ir_is_value(const ir_func *f, ir_ref r)
-{
-    return f->inst.data[r.id].type != IR_VOID && f->inst.data[r.id].op != IR_LOCAL;
-}
-
-/* An operand that a builder was given: exists and is visible here. */
 bool ir_exists(ir_func *f, ir_op op, ir_ref r)
 {
     if (ir_broken(f))
@@ -194,12 +174,10 @@ bool ir_exists(ir_func *f, ir_op op, ir_ref r)
     return true;
 }
 
-bool ir_usable(ir_func *f, ir_op op, ir_ref r)
+bool ir_report_unusable(ir_func *f, ir_op op, ir_ref r)
 {
     if (!ir_exists(f, op, r))
         return false;
-    if (ir_is_value(f, r))
-        return true;
     ir_fail(f, "%s: operand %%%u (%s) is not a value", ir_op_table[op].name, r.id,
             ir_op_table[f->inst.data[r.id].op].name);
     return false;

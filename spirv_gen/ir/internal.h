@@ -50,16 +50,43 @@ typedef struct ir_builder {
     uint32_t last_closed_if; /* the IF whose ENDIF has only PHIs and floating values behind it so far, or 0 */
 } ir_builder;
 
-bool ir_broken(ir_func *f); /* the module has an error, or gets one as f has ended: builders do nothing */
+/* The module has an error, or gets one as f has ended: builders do nothing. */
+static inline bool ir_broken(ir_func *f)
+{
+    if (f->finished)
+        ir_fail(f, "an operation after the end of the function");
+    return f->module->error.code != BL_OK;
+}
+
 uint32_t ir_current_region(const ir_func *f); /* innermost open region, 0: the top */
 uint32_t ir_append_in(ir_func *f, ir_inst inst, uint32_t scope);
 uint32_t ir_append(ir_func *f, ir_inst inst);
 ir_ref ir_merge(ir_func *f, ir_inst inst); /* appends unless an equal visible instruction exists */
-bool ir_visible(const ir_func *f, uint32_t id);
-bool ir_is_value(const ir_func *f, ir_ref r); /* has a type, and is not an array */
-bool ir_exists(ir_func *f, ir_op op,
-               ir_ref r); /* as an operand of op here: exists and is visible; reports what is wrong */
-bool ir_usable(ir_func *f, ir_op op, ir_ref r); /* and is a value */
+
+static inline bool ir_visible(const ir_func *f, uint32_t id)
+{
+    return ir_op_table[f->inst.data[id].op].effect == IR_EFFECT_FLOAT ||
+           f->builder->open.data[f->scope.data[id]];
+}
+
+/* Something that can be an operand: neither a region, a call nor a local array. */
+static inline bool ir_is_value(const ir_func *f, ir_ref r)
+{
+    return f->inst.data[r.id].type != IR_VOID && f->inst.data[r.id].op != IR_LOCAL;
+}
+
+/* As an operand of op here: exists and is visible. It reports what is wrong. */
+bool ir_exists(ir_func *f, ir_op op, ir_ref r);
+/* Reports what is wrong with an operand that ir_usable refuses. Returns false. */
+bool ir_report_unusable(ir_func *f, ir_op op, ir_ref r);
+
+/* It exists, is visible and is a value. */
+static inline bool ir_usable(ir_func *f, ir_op op, ir_ref r)
+{
+    bool usable = !ir_broken(f) && r.id > 0 && r.id < f->inst.count && ir_visible(f, r.id);
+    return (usable && ir_is_value(f, r)) || ir_report_unusable(f, op, r);
+}
+
 bool ir_usable_as(ir_func *f, ir_op op, ir_ref r, ir_type type);
 void ir_builder_free(ir_func *f);
 

@@ -10,29 +10,57 @@
 
 #include <stdlib.h>
 
+typedef ARRAY(uint32_t) id_list;
+
 typedef struct needs {
     const ir_module *m;
     opt_groups groups;
     uint8_t **params, **results; /* per function: the flags of its group */
     uint8_t *reached;            /* per function: live code calls it */
+    uint8_t *again;              /* per function: more is needed than when it was looked at */
+    uint8_t **live;              /* per function: its live code as it was looked at last, or NULL */
+    id_list *members, *callers;  /* per leader of a group: its functions; functions that may call these */
     uint8_t *writes;
-    bool changed;
 } needs;
 
 static bool is_ray(ir_inst i) { return i.op == IR_RAY_CLOSEST || i.op == IR_RAY_ANY; }
 
-static void need(needs *n, uint8_t *flag)
+/* Sets a flag; functions whose live code depends on it are to be looked at again. */
+static void need(needs *n, uint8_t *flag, const id_list *by)
 {
-    n->changed |= !*flag;
+    for (uint32_t k = 0; !*flag && k < by->count; k++)
+        n->again[by->data[k]] = 1;
     *flag = 1;
+}
+
+static void need_param(needs *n, uint32_t index, uint32_t k)
+{
+    need(n, &n->params[index][k], &n->callers[n->groups.leader[index]]);
+}
+
+static void need_result(needs *n, uint32_t index, uint32_t k)
+{
+    need(n, &n->results[index][k], &n->members[n->groups.leader[index]]);
 }
 
 static void need_signature(needs *n, uint32_t index)
 {
     for (uint32_t k = 0; k < n->m->functions.data[index]->params.count; k++)
-        need(n, &n->params[index][k]);
+        need_param(n, index, k);
     for (uint32_t k = 0; k < n->m->functions.data[index]->results.count; k++)
-        need(n, &n->results[index][k]);
+        need_result(n, index, k);
+}
+
+static void add_callers(needs *n, const ir_func *f)
+{
+    for (uint32_t id = 1; id < f->inst.count; id++) {
+        if (f->inst.data[id].op != IR_CALL)
+            continue;
+        uint32_t target = ir_call_operands(f, f->inst.data[id]).targets[0];
+        id_list *callers = &n->callers[n->groups.leader[target]];
+        if (callers->count == 0 || callers->data[callers->count - 1] != f->index)
+            array_push(callers, f->index);
+    }
 }
 
 static void make_flags(needs *n)
@@ -44,15 +72,22 @@ static void make_flags(needs *n)
         n->params[k] = memory_need_zeroed(m->functions.data[k]->params.count + 1, 1);
         n->results[k] = memory_need_zeroed(m->functions.data[k]->results.count + 1, 1);
     }
-    for (uint32_t k = 0; k < m->functions.count; k++)
+    for (uint32_t k = 0; k < m->functions.count; k++) {
         n->params[k] = n->params[n->groups.leader[k]], n->results[k] = n->results[n->groups.leader[k]];
+        n->again[k] = 1;
+        array_push(&n->members[n->groups.leader[k]], k);
+        add_callers(n, m->functions.data[k]);
+    }
 }
 
 static void free_flags(needs *n)
 {
-    for (uint32_t k = 0; k < n->m->functions.count; k++)
+    for (uint32_t k = 0; k < n->m->functions.count; k++) {
         if (n->groups.leader[k] == k)
             memory_free(n->params[k]), memory_free(n->results[k]);
+        memory_free(n->live[k]);
+        array_free(&n->members[k]), array_free(&n->callers[k]);
+    }
 }
 
 /* The results of f that somebody reads. */
@@ -77,7 +112,7 @@ static void need_targets(needs *n, const ir_func *f, ir_inst call)
 {
     ir_operands o = ir_call_operands(f, call);
     for (uint32_t t = 0; t < o.target_count; t++) {
-        need(n, &n->reached[o.targets[t]]);
+        n->reached[o.targets[t]] = 1;
         if (is_ray(call))
             need_signature(n, o.targets[t]);
     }
@@ -91,13 +126,14 @@ static void look_at(needs *n, const ir_func *f)
         if (!live[id])
             continue;
         if (inst.op == IR_PARAM)
-            need(n, &n->params[f->index][inst.a]);
+            need_param(n, f->index, inst.a);
         if (inst.op == IR_RESULT && f->inst.data[inst.a].op == IR_CALL)
-            need(n, &n->results[ir_call_operands(f, f->inst.data[inst.a]).targets[0]][inst.b]);
+            need_result(n, ir_call_operands(f, f->inst.data[inst.a]).targets[0], inst.b);
         if (inst.op == IR_CALL || is_ray(inst))
             need_targets(n, f, inst);
     }
-    memory_free(live);
+    memory_free(n->live[f->index]);
+    n->live[f->index] = live;
 }
 
 static void find_needs(needs *n)
@@ -108,15 +144,24 @@ static void find_needs(needs *n)
             n->reached[k] = 1;
             need_signature(n, k);
         }
-    do {
-        n->changed = false;
-        for (uint32_t k = m->functions.count; k-- > 0;)
-            if (n->reached[k])
-                look_at(n, m->functions.data[k]);
-    } while (n->changed);
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (uint32_t k = m->functions.count; k-- > 0;) {
+            if (!n->reached[k] || !n->again[k])
+                continue;
+            n->again[k] = 0, changed = true;
+            look_at(n, m->functions.data[k]);
+        }
+    }
 }
 
-static uint8_t *keep_needed(const opt_pass *pass, const ir_func *f) { return live_code(pass->user, f); }
+static uint8_t *keep_needed(const opt_pass *pass, const ir_func *f)
+{
+    needs *n = pass->user;
+    uint8_t *live = n->live[f->index];
+    n->live[f->index] = NULL; /* the caller's now */
+    return live ? live : live_code(n, f);
+}
 
 /* The call with the arguments and results that are left. */
 static bool copy_call(ir_copier *c, uint32_t id, ir_inst inst)
@@ -151,6 +196,10 @@ ir_module *opt_call_unused(const ir_module *m)
         .params = memory_need_zeroed(count + 1, sizeof *n.params),
         .results = memory_need_zeroed(count + 1, sizeof *n.results),
         .reached = memory_need_zeroed(count + 1, 1),
+        .again = memory_need_zeroed(count + 1, 1),
+        .live = memory_need_zeroed(count + 1, sizeof *n.live),
+        .members = memory_need_zeroed(count + 1, sizeof *n.members),
+        .callers = memory_need_zeroed(count + 1, sizeof *n.callers),
         .writes = opt_writes(m),
     };
     make_flags(&n);
@@ -167,5 +216,6 @@ ir_module *opt_call_unused(const ir_module *m)
     free_flags(&n);
     opt_groups_free(&n.groups);
     memory_free(n.params), memory_free(n.results), memory_free(n.reached), memory_free(n.writes);
+    memory_free(n.again), memory_free(n.live), memory_free(n.members), memory_free(n.callers);
     return result;
 }

@@ -129,7 +129,9 @@ void arena_free(arena *a);
         type *data;                                                                                          \
         uint32_t count, capacity;                                                                            \
     }
-#define array_reserve(a, n) ((a)->data = array_grow((a)->data, &(a)->capacity, (n), sizeof *(a)->data))
+#define array_reserve(a, n)                                                                                  \
+    ((a)->data =                                                                                             \
+         (n) <= (a)->capacity ? (a)->data : array_grow((a)->data, &(a)->capacity, (n), sizeof *(a)->data))
 #define array_push(a, value)                                                                                 \
     (array_reserve(a, (a)->count + 1u), (a)->data[(a)->count] = (value), (a)->count++)
 #define array_free(a) (array_release((a)->data), (a)->data = NULL, (a)->count = (a)->capacity = 0)

@@ -2,8 +2,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Are images of participating media right where they are known? Transmittance of a slab by channel; single
  * scattering in it; furnaces of albedo 1; a sensor in a medium; grids that are constant, of one voxel,
- * rotated or empty; null surfaces. Gradients are compared with derivatives of the same formulas. The bound
- * is the variance that the renderer measures. */
+ * rotated or empty; null surfaces; rays that end where flights do. Gradients are compared with derivatives of
+ * the same formulas. The bound is the variance that the renderer measures. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,6 +18,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 enum { SIDE = 6, VALUES = 3 * SIDE * SIDE, STEPS = 8 };
@@ -290,6 +291,58 @@ static void media_emit(void **state)
           256, expected, 3e-2);
 }
 
+/* ---- rays in homogeneous media ---- */
+
+/* Image and gradients of a scene whose medium has `in_medium`, too. */
+static void render_glass_ball(const char *in_medium, const char *sigma_t, float *image, float *gradients)
+{
+    enum { SPP = 64 };
+    const char *parameters[2] = {"fog.sigma_t.value.value", "fog.albedo.value.value"};
+    arena a = {0};
+    char *fog = arena_printf(&a, "<rgb name='sigma_t' value='%s'/>%s", sigma_t, in_medium);
+    char *body = arena_printf(
+        &a,
+        "<medium type='homogeneous' id='fog'>%s" RGB(
+            "albedo",
+            ".9,.6,.3") "</medium>" SLAB
+                        "<shape type='sphere'><float name='radius' value='.3'/><bsdf type='dielectric'/>"
+                        "</shape><emitter type='point'><point name='position' value='1,0,3'/>" RGB(
+                            "intensity", "9,9,9") "</emitter>" SKY("1,2,3"),
+        fog);
+    scene_picture p = scene_picture_load(&device, scene_of(&a, VOLPATH("6"), "", body), ".", parameters, 2);
+    scene_picture_render(&p, SPP, 1);
+    memcpy(image, p.image, VALUES * sizeof *image);
+    float ones[VALUES];
+    for (int i = 0; i < VALUES; i++)
+        ones[i] = 1;
+    bl_stats stats;
+    SCENE_MUST(&device,
+               bl_job_gradient(p.job, &(bl_gradient_desc){.spp = SPP, .seed = 2, .adjoint = ones}, &stats));
+    assert_int_equal(stats.drifted, 0);
+    for (uint32_t k = 0; k < 2; k++)
+        SCENE_MUST(&device, bl_job_read_gradient(p.job, k, gradients + 3 * k));
+    scene_picture_free(&p);
+    arena_free(&a);
+}
+
+/* A ray goes no further than where its flight ends, except where the medium may emit, which is counted up to
+ * the next surface: nothing of the path may depend on that. */
+static void flights_shorten_rays(void **state)
+{
+    (void)state;
+    static const char *const sigma_t[] = {".01,.02,.01", ".5,1,2", "30,20,30"};
+    for (uint32_t k = 0; k < sizeof sigma_t / sizeof *sigma_t; k++) {
+        float shortened[VALUES], whole[VALUES], gradients[2][6];
+        render_glass_ball("", sigma_t[k], shortened, gradients[0]);
+        render_glass_ball(RGB("emission", "0"), sigma_t[k], whole, gradients[1]);
+        assert_memory_equal(shortened, whole, sizeof whole);
+        for (uint32_t c = 0; c < 6; c++)
+            if (!(fabsf(gradients[0][c] - gradients[1][c]) <= 1e-5f * fabsf(gradients[1][c])))
+                fail_msg("sigma_t %s, gradient %u: %.9g and %.9g", sigma_t[k], c, (double)gradients[0][c],
+                         (double)gradients[1][c]);
+    }
+}
+
 /* ---- where the camera is, and what a box is ---- */
 
 static double from_within(double secant, int c)
@@ -547,6 +600,7 @@ int main(void)
         cmocka_unit_test(slope_of_transmittance),
         cmocka_unit_test(long_paths_replay),
         cmocka_unit_test(media_emit),
+        cmocka_unit_test(flights_shorten_rays),
         cmocka_unit_test(light_comes_through_layers),
         cmocka_unit_test(flakes_dim_by_direction),
         cmocka_unit_test(thin_cells_are_crossed),

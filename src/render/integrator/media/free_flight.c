@@ -70,16 +70,42 @@ static color end_chance(walk *w, color rate, ir_ref end, ir_ref collides)
     return r;
 }
 
+/* The distance of the collision, if no surface is nearer. */
+static ir_ref sampled_distance(walk *w, const walk_stretch *s, color share, color rate)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref one = t_f32(t, 1);
+    random4 r = walk_stretch_numbers(w, s, s->step);
+    ir_ref chosen = chosen_rate(w, share, rate, r.u[2]), some = ir_gt(f, chosen, t_f32(t, 0));
+    ir_ref depth = ir_neg(f, ir_log(f, ir_sub(f, one, r.u[0])));
+    return ir_select(f, some, ir_div(f, depth, ir_select(f, some, chosen, one)), t_f32(t, 1e30f));
+}
+
+/* A ray that meets nothing up to this distance has the same flight as one that meets something behind it: it
+ * collides before, with the same rates. */
+static ir_ref free_reach(walk *w, const walk_stretch *s, color share)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    color sigma = stretch_extinction(w, s, s->o, false);
+    ir_ref reach = sampled_distance(w, s, share, sampling_rates(w, s, sigma));
+    if (media_want_extinction(w)) { /* the rates depend on what is less than least_optical away */
+        ir_ref least = sigma.c[0];
+        for (uint32_t c = 1; c < t->channels; c++)
+            least = ir_min(f, least, sigma.c[c]);
+        reach = ir_max(f, reach, ir_div(f, t_f32(t, least_optical), ir_max(f, least, t_f32(t, 1e-20f))));
+    }
+    return t_mad(t, reach, t_f32(t, 1.001f), t_f32(t, 1e-20f)); /* more than rounding takes away */
+}
+
 static walk_flight free_flight(walk *w, const walk_stretch *s, color share)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
     ir_ref zero = t_f32(t, 0), one = t_f32(t, 1);
-    random4 r = walk_stretch_numbers(w, s, s->step);
     color sigma = stretch_extinction(w, s, s->o, false), rate = sampling_rates(w, s, sigma);
-    ir_ref chosen = chosen_rate(w, share, rate, r.u[2]), some = ir_gt(f, chosen, zero);
-    ir_ref depth = ir_neg(f, ir_log(f, ir_sub(f, one, r.u[0])));
-    ir_ref distance = ir_select(f, some, ir_div(f, depth, ir_select(f, some, chosen, one)), t_f32(t, 1e30f));
+    ir_ref distance = sampled_distance(w, s, share, rate);
     walk_flight fl = {
         .s = *s, .collides = ir_and(f, s->there, ir_lt(f, distance, s->limit)), .steps = s->step};
     fl.t = ir_select(f, fl.collides, distance, s->limit);
@@ -149,11 +175,27 @@ static walk_flight flight_select(walk *w, ir_ref first, const walk_flight *a, co
     return fl;
 }
 
+static walk_stretch flight_stretch(walk *w, const walk_position *at, ir_ref limit)
+{
+    return stretch_in(w, at->medium, at->o, at->d, limit, at->sample, stretch_key(w, at->event, 0));
+}
+
+/* Not where something else wants to know the surface behind the collision. */
+ir_ref flight_reach(walk *w, const walk_position *at)
+{
+    ir_func *f = w->t.f;
+    if (!media_any(w, true) || w->bends || w->known.meets || emission_any(w) || plan_moves_segments(w->plan))
+        return at->tmax;
+    walk_stretch s = flight_stretch(w, at, at->tmax);
+    ir_ref reach = ir_min(f, at->tmax, free_reach(w, &s, at->share));
+    return ir_select(f, ir_and(f, s.there, s.homogeneous), reach, at->tmax);
+}
+
 walk_flight flight_start(walk *w, const walk_position *at, ir_ref limit)
 {
     BL_ASSERT(!w->known.forces || ir_made(w->t.f, w->known.forced),
               "a collision is forced nowhere, in pass %d", (int)w->pass);
-    walk_stretch s = stretch_in(w, at->medium, at->o, at->d, limit, at->sample, stretch_key(w, at->event, 0));
+    walk_stretch s = flight_stretch(w, at, limit);
     s.there = ir_and(w->t.f, s.there, ir_gt(w->t.f, at->tmax, t_f32(&w->t, 0)));
     ir_ref forced = ir_bool(w->t.f, false);
     if (w->known.forces) { /* a forced flight has weight 1, as if there were no medium before the collision */

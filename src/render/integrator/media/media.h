@@ -11,6 +11,8 @@
  * factors carries: over a factor that is not zero, it is that factor's adjoint. missing is the same without
  * the factor: it is the adjoint of a factor that is zero. */
 void medium_functions(walk *w); /* medium_functions.c: fills in walk.fn */
+/* How far the ray to the next surface has to go: not behind where the flight collides at the latest. */
+ir_ref flight_reach(walk *w, const walk_position *at);
 walk_flight flight_start(walk *w, const walk_position *at, ir_ref limit);
 /* Differentiated; share: before the flight. Has loops, so it is not for reverse mode. */
 color flight_weight(walk *w, const walk_flight *fl, color share);

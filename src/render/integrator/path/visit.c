@@ -61,9 +61,14 @@ static ir_ref mix_decisions(walk *w, const walk_vertex *v, ir_ref visible)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    ir_ref h = ir_select(f, v->si.valid, v->si.entry, t_u32(t, PLAN_NONE));
+    ir_ref met = v->si.valid, level = v->si.level;
+    if (w->media) { /* of what lies behind a collision not every pass knows the surface */
+        met = ir_and(f, met, ir_not(f, v->flight.collides));
+        level = w->plan->scene->has_groups ? ir_select(f, met, level, t_u32(t, 0)) : level;
+    }
+    ir_ref h = ir_select(f, met, v->si.entry, t_u32(t, PLAN_NONE));
     if (w->plan->scene->has_groups)
-        h = ir_add(f, ir_mul(f, h, t_u32(t, 0x9E3779B1u)), v->si.level);
+        h = ir_add(f, ir_mul(f, h, t_u32(t, 0x9E3779B1u)), level);
     ir_ref lobe = v->sample.lobe;
     if (w->wants.attached_lobes) /* a pass that tracks no derivatives does not know this bit */
         lobe = ir_and(f, lobe, t_u32(t, ~(uint32_t)LOBE_DETACHED));
@@ -106,10 +111,6 @@ static void take_collision(walk *w, walk_vertex *v, walk_position at)
     BL_ASSERT(ir_made(w->t.f, v->flight.collides), "the flight is decided before the vertex");
     ir_ref zero = t_f32(t, 0), collides = v->flight.collides;
     vec3 p = v3_add(t, at.o, v3_scale(t, at.d, v->flight.t)), none = v3(zero, zero, zero);
-    if (w->plan->scene->emitters.count > 0) {
-        v->hit.there = ir_and(f, v->hit.there, ir_not(f, collides));
-        v->hit_mis = ir_select(f, collides, zero, v->hit_mis);
-    }
     v->si.p = v3_select(t, collides, p, v->si.p);
     v->si.ng = v3_select(t, collides, none, v->si.ng);
     v->si.uv = (vec2){ir_select(f, collides, p.x, v->si.uv.x), ir_select(f, collides, p.y, v->si.uv.y)};
@@ -195,7 +196,10 @@ walk_vertex walk_visit(walk *w, walk_position at)
     if (s->hide_emitters && s->emitters.count > 0)
         at = skip_lights(w, at);
     walk_vertex v = {0};
-    v.si = w->bends ? eikonal_intersect(w, &at, &v) : walk_intersect(w, at, &v.met);
+    walk_position reaching = at;
+    if (w->media)
+        reaching.tmax = flight_reach(w, &at);
+    v.si = w->bends ? eikonal_intersect(w, &at, &v) : walk_intersect(w, reaching, &v.met);
     w->motion->met(w, &v, &at);
     if (w->media)
         v.flight = flight_start(w, &at, v.si.t);

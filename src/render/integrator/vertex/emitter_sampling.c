@@ -130,6 +130,8 @@ void light_find_emission(walk *w, walk_vertex *v, walk_position at)
     v->hit.there = on_shape;
     if (s->environment != PLAN_NONE) /* A path that has ended has a negative tmax and sees nothing. */
         v->hit.there = ir_or(f, on_shape, ir_and(f, ir_not(f, v->si.valid), ir_ge(f, at.tmax, zero)));
+    if (!ir_is_none(v->flight.collides)) /* a flight that ends in the medium comes to no light */
+        v->hit.there = ir_and(f, v->hit.there, ir_not(f, v->flight.collides));
     if (s->hide_emitters)
         v->hit.there = ir_and(f, v->hit.there, ir_gt(f, at.depth, t_u32(t, 0)));
     if (w->behind_null)
