@@ -516,6 +516,41 @@ static void spectra_have_their_colour(void **state)
 }
 
 /* A grey is the same at all wavelengths; white and black nearly 1 and 0; out of range is held. */
+static void range_of_spectrum(tracer *t, const ir_ref *in, ir_ref *out)
+{
+    const upsampling u = {{in[0], in[1], in[2]}, t_f32(t, 1)};
+    upsampled_range(t, &u, 360, 830, &out[0], &out[1]);
+    upsampled_range(t, &u, 500, 900, &out[2], &out[3]);
+}
+
+/* The bounds are those of the spectrum at wavelengths .5 nm apart: with vertices within and beyond the range,
+ * of both signs, and without. */
+static void ranges_are_those_of_the_spectrum(void **state)
+{
+    (void)state;
+    static const double sets[][3] = {{2, 1, -1},  {-3, 1, .5}, {-3, 9, 1},
+                                     {5, -20, 0}, {0, 2, -1},  {0, 0, .3}};
+    traced range = record(range_of_spectrum, 3, 4, NULL), at = record(evaluate, 5, 1, NULL);
+    for (size_t k = 0; k < sizeof sets / sizeof *sets; k++) {
+        const double *c = sets[k];
+        double found[4], bounds[4] = {1, 0, 1, 0}, value;
+        run(&range, true, c, found, NULL);
+        for (double nm = 360; nm <= 900; nm += .5) {
+            run(&at, true, (double[]){c[0], c[1], c[2], 1, nm}, &value, NULL);
+            for (int b = 0; b < 2; b++) {
+                bool within = b ? nm >= 500 : nm <= 830;
+                bounds[2 * b] = within ? fmin(bounds[2 * b], value) : bounds[2 * b];
+                bounds[2 * b + 1] = within ? fmax(bounds[2 * b + 1], value) : bounds[2 * b + 1];
+            }
+        }
+        for (int b = 0; b < 4; b++)
+            if (!(fabs(found[b] - bounds[b]) <= 1e-5))
+                fail_msg("set %zu, bound %d: %g, expected %g", k, b, found[b], bounds[b]);
+    }
+    ir_module_destroy(range.module);
+    ir_module_destroy(at.module);
+}
+
 static void greys_are_flat(void **state)
 {
     (void)state;
@@ -592,6 +627,7 @@ int main(void)
         cmocka_unit_test(curves_are_lines_between_samples),
         cmocka_unit_test(black_bodies_follow_plancks_law),
         cmocka_unit_test(spectra_have_their_colour),
+        cmocka_unit_test(ranges_are_those_of_the_spectrum),
         cmocka_unit_test(greys_are_flat),
         cmocka_unit_test(spectra_are_those_of_mitsuba),
         cmocka_unit_test(spectra_have_their_derivatives),
