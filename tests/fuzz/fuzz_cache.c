@@ -42,7 +42,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 #ifndef BL_LIBFUZZER
 int main(int argc, char **argv)
 {
-    int failed = fuzz_main(argc, argv, "kernels", ".kernel");
+    int failed = fuzz_main(argc, argv, __FILE__, "kernels", ".kernel");
     if (argc <= 1 && !whole)
         printf("no input is found: is tests/data/kernels of another format?\n");
     return failed || (argc <= 1 && !whole);

@@ -31,7 +31,7 @@ static void write_whole(const char *path, const uint8_t *data, size_t size)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static char path[64];
-    static uint32_t seed = 1;
+    uint32_t seed = 1;
     void *bytes = NULL;
     size_t length = 0;
     bl_error err = {0};

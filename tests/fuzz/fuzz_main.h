@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The frame of the fuzz targets. Built by clang with -fsanitize=fuzzer -DBL_LIBFUZZER it is libFuzzer's;
- * otherwise main() below runs the target on the committed corpus and, for BL_FUZZ_SECONDS (default 2; with
+ * The frame of the fuzz targets. Built by clang with -fsanitize=fuzzer -DBL_LIBFUZZER it is libFuzzer's
+ * (scripts/fuzz); otherwise main() below runs the target on the committed corpus, which is the files that FUZZ_MAIN
+ * names and those of tests/data/fuzz/TARGET, and, for BL_FUZZ_SECONDS (default 2; with
  * BL_LONG=1 600), on mutations of it: bytes changed, removed, doubled, inputs spliced, interesting words put
  * in. Deterministic up to the number of rounds. No input may take more than FUZZ_SECONDS_MOST of CPU time or
  * FUZZ_BYTES_MOST of memory. One that does, or that ends the process, goes to the file fuzz_input. Arguments:
@@ -23,7 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #ifndef BL_LIBFUZZER
 
-enum { FUZZ_INPUTS = 64, FUZZ_SIZE = 1 << 16, FUZZ_SECONDS_MOST = 20 };
+enum { FUZZ_INPUTS = 96, FUZZ_SIZE = 1 << 16, FUZZ_SECONDS_MOST = 20 };
 static const size_t FUZZ_BYTES_MOST = (size_t)3 << 30;
 
 typedef struct fuzz_input {
@@ -97,7 +98,7 @@ static void fuzz_add(const char *path)
         fuzz_inputs[fuzz_count++] = (fuzz_input){data, size};
 }
 
-/* Files of tests/data/FOLDER whose names end in one of the extensions (separated by blanks). */
+/* Files of tests/data/FOLDER whose names end in one of the extensions (separated by blanks); NULL: all of them. */
 static void fuzz_add_folder(const char *folder, const char *extensions)
 {
     char path[1300];
@@ -108,7 +109,7 @@ static void fuzz_add_folder(const char *folder, const char *extensions)
         const char *dot = strrchr(entry->d_name, '.');
         char file[1700];
         snprintf(file, sizeof file, "%s/%s", path, entry->d_name);
-        if (dot && dot != entry->d_name && strstr(extensions, dot))
+        if (extensions ? dot && dot != entry->d_name && strstr(extensions, dot) : *entry->d_name != '.')
             fuzz_add(file);
     }
     if (open)
@@ -162,7 +163,17 @@ static void fuzz_round(void)
     free(exact);
 }
 
-static int fuzz_main(int argc, char **argv, const char *folder, const char *extensions)
+/* The folder of tests/data whose files scripts/fuzz --add has found for the target: `fuzz/NAME` of FOLDER/fuzz_NAME.c. */
+static void fuzz_add_found(const char *source_file)
+{
+    static const char prefix[] = "fuzz_";
+    const char *slash = strrchr(source_file, '/'), *name = (slash ? slash + 1 : source_file) + sizeof prefix - 1;
+    char folder[100];
+    snprintf(folder, sizeof folder, "fuzz/%.*s", (int)strcspn(name, "."), name);
+    fuzz_add_folder(folder, NULL);
+}
+
+static int fuzz_main(int argc, char **argv, const char *source_file, const char *folder, const char *extensions)
 {
     const char *limit = getenv("BL_FUZZ_SECONDS"), *seed = getenv("BL_FUZZ_SEED");
     double end = clock_seconds() + (limit ? atof(limit) : getenv("BL_LONG") ? 600 : 2);
@@ -171,8 +182,10 @@ static int fuzz_main(int argc, char **argv, const char *folder, const char *exte
     fuzz_state = seed && atoi(seed) ? (uint32_t)atoi(seed) : 1;
     for (int i = 1; i < argc; i++)
         fuzz_add(argv[i]);
-    if (argc <= 1)
+    if (argc <= 1) {
         fuzz_add_folder(folder, extensions);
+        fuzz_add_found(source_file);
+    }
     for (uint32_t i = 0; i < fuzz_count; i++)
         fuzz_one(fuzz_inputs[i].data, fuzz_inputs[i].size);
     for (; argc <= 1 && fuzz_count > 0 && clock_seconds() < end; rounds++)
@@ -186,7 +199,7 @@ static int fuzz_main(int argc, char **argv, const char *folder, const char *exte
 }
 
 #define FUZZ_MAIN(folder, extensions)                                                                        \
-    int main(int argc, char **argv) { return fuzz_main(argc, argv, folder, extensions); }
+    int main(int argc, char **argv) { return fuzz_main(argc, argv, __FILE__, folder, extensions); }
 #else
 #define FUZZ_MAIN(folder, extensions)
 #endif
