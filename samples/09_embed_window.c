@@ -586,7 +586,7 @@ static bl_result make_fit(lesson *l, const float *picture)
     const bl_fit_parameter fitted[PARAMETERS] = {
         {.name = parameters[COLOUR], .initial = first_guess[COLOUR], .rate = 0.05},
         {.name = parameters[LIGHT], .initial = first_guess[LIGHT], .rate = 1.5}};
-    const bl_fit_change slower[] = {{l->steps / 2 + 1, 0.3}, {l->steps * 3 / 4 + 2, 0.1}};
+    const bl_fit_change slower[] = {{l->steps / 2 + 1, 0.3, 0}, {l->steps * 3 / 4 + 2, 0.1, 0}};
     return bl_fit_create(l->device, l->scene,
                          &(bl_fit_desc){.parameters = fitted,
                                         .parameter_count = PARAMETERS,

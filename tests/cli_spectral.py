@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """backlight in mode spectral, as a program: a white scene under white light stays white (a furnace); an image that
 shines is sampled by its table and lights as much as lamps of its colours; gradients by a colour and by the samples of a
-spectrum agree with differences; every replay is exact; glass bends each wavelength by its own index; grids of colours are what the same colours are; colours that are
-no spectra yet are an error with a line."""
+spectrum agree with differences; every replay is exact; glass bends each wavelength by its own index; grids of colours and
+colours of vertices are what the same colours are; colours that are no spectra yet are an error with a line."""
 import json
 import os
 import re
@@ -160,6 +160,8 @@ def write_grid(colours):
 
 
 def gradient_of(path, param):
+    with open("black.pfm", "wb") as f:
+        f.write(b"PF\n16 16\n-1\n" + bytes(16 * 16 * 12))
     r = run("grad", path, "--mode", "spectral", "--integrator", "volpath", "--param", param, "--spp", "8", "--target",
             "black.pfm", "--form", "fused", "-o", "out", "--quiet")
     if r.returncode:
@@ -175,8 +177,6 @@ def check_grids():
     """A grid whose voxels have one colour is that colour, in a medium and on a surface: the same images and gradients. What
     is interpolated is light: half way between two voxels there is the mean of their images."""
     colour, grey = [.7, .2, .1], [.6] * 3
-    with open("black.pfm", "wb") as f:
-        f.write(b"PF\n16 16\n-1\n" + bytes(16 * 16 * 12))
     volume = '<texture type="volume" name="reflectance">%s</texture>'
     for name, body, plain, value in (
             ("fog", FOG % (GRID % ("albedo", "%s")), FOG % '<float name="albedo" value=".6"/>', grey),
@@ -203,6 +203,38 @@ def check_grids():
         middle.append(image(scene("sheet", sheet.replace('<translate x="-.5"', '<translate x="-.5001"')), 64)[:, 7:9].mean((0, 1)))
     if not np.abs(middle[0] - (middle[1] + middle[2]) / 2).max() <= .02 * middle[0].max():
         complain("half way between two voxels: %s of %s and %s" % tuple(middle))
+
+
+def write_patch(name, x, colour):
+    """A square of two triangles, whose vertices have one colour."""
+    with open(name, "w") as f:
+        f.write("ply\nformat ascii 1.0\nelement vertex 4\n" +
+                "".join("property float %s\n" % p for p in ("x", "y", "z", "color_0", "color_1", "color_2")) +
+                "element face 2\nproperty list uchar int vertex_indices\nend_header\n" +
+                "".join("%g %g 0 %g %g %g\n" % (x + i, j, *colour) for j in (-.5, .5) for i in (0, 1)) + "3 0 1 3\n3 0 3 2\n")
+
+
+def check_attributes():
+    """Meshes of one material whose vertices have one colour each are what materials of these colours are: the same images,
+    and gradients that sum to theirs."""
+    colours = ((-1, (.7, .2, .1)), (0, (.1, .5, .6)))
+    patch = '<shape type="ply" id="patch%d"><string name="filename" value="patch%d.ply"/>%s</shape>'
+    paint = """<bsdf type="diffuse" id="paint"><texture type="mesh_attribute" name="reflectance"><string name="name"
+value="vertex_color"/></texture></bsdf>"""
+    plain = '<bsdf type="diffuse" id="flat%d"><rgb name="reflectance" value="%g,%g,%g"/></bsdf>'
+    sky = '<emitter type="constant"/>'
+    for k, (x, colour) in enumerate(colours):
+        write_patch("patch%d.ply" % k, x, colour)
+    scene("painted", sky + paint + "".join(patch % (k, k, '<ref id="paint"/>') for k in range(2)))
+    scene("flat", sky + "".join(patch % (k, k, plain % (k, *c)) for k, (_, c) in enumerate(colours)))
+    found, expected = image("painted.xml", 16), image("flat.xml", 16)
+    if not np.abs(found - expected).max() <= 1e-4 * expected.max() or not expected.max() > .1:
+        complain("attributes: %g off" % np.abs(found - expected).max())
+    for k in range(2):
+        own = gradient_of("painted.xml", "patch%d.vertex_color" % k).sum(0)
+        flat = gradient_of("flat.xml", "flat%d.reflectance.value" % k).sum(0)
+        if not np.abs(own - flat).max() <= 1e-3 * np.abs(flat).max() or not np.abs(flat).max() > 0:
+            complain("gradients of an attribute: %s, of a colour %s" % (own, flat))
 
 
 def check_extinctions():
@@ -259,6 +291,7 @@ def main():
         check_furnace()
         check_shining()
         check_extinctions()
+        check_attributes()
         check_gradient("colour", COLOUR, "ball.reflectance.value")
         check_gradient("curve", CURVE, "ball.reflectance.values")
         check_dispersion()

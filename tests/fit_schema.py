@@ -136,7 +136,7 @@ GOOD = [
     change(["variance_steps"], 10), change(["average"], 5), change(["recursive_images"], True),
     change(["adaptive_samples"], {"noise": 0.5}), change(["adaptive_samples"], {"noise": 2, "least": 4}),
     views({"target": "a"}, {"target": "b"}) | {"held_out": [1]}, views({"target": "a"}) | {"held_out": []},
-    change(["schedule"], []), change(["schedule"], [{"step": 1, "factor": 0.5}, {"step": 2, "factor": 2}]),
+    change(["schedule"], []), change(["schedule"], [{"step": 1, "factor": 0.5}, {"step": 2, "factor": 2, "samples": 2}]),
 ]
 for form in ("auto", "fused", "separate", "two-walk", "one-image"):
     GOOD.append(change(["form"], form))
@@ -287,6 +287,7 @@ BAD = [
     (change(["schedule"], [{"step": 1}]), "schedule[0].factor: missing"),
     (change(["schedule"], [{"step": 0, "factor": 1}]), "schedule[0].step:"),
     (change(["schedule"], [{"step": 1, "factor": 0}]), "schedule[0].factor:"),
+    (change(["schedule"], [{"step": 1, "factor": 1, "samples": 0}]), "schedule[0].samples:"),
     (change(["schedule"], [{"step": 1, "factor": 1, "x": 1}]), "schedule[0].x: unknown"),
     (dict(BASE, stages=[{"steps": 1}]), "steps: give either"), (stages(), "stages:"),
     (stages(3), "stages[0]"),

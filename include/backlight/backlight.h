@@ -923,6 +923,10 @@ typedef struct bl_fit_view {
 typedef struct bl_fit_change {
     uint32_t step; /* from this step on (the first is 1) */
     double factor; /* rates are the given ones times this */
+    /* spp and spp_gradient are the given ones times this; 0: as before the change. Where any change says it,
+     * all steps' are rounded up to even numbers. Not with wanted_noise, recursive_images, rb_biased2 and
+     * rb_biased1_2. */
+    double samples;
 } bl_fit_change;
 
 typedef struct bl_fit_desc {
@@ -935,14 +939,14 @@ typedef struct bl_fit_desc {
     bl_gradient_form form; /* as in bl_gradient_desc */
     double loss_constant;  /* the loss's own number (epsilon, delta); 0: its default */
     bl_optimizer optimizer;
-    double rate;           /* 0: 0.05 */
-    double beta_1, beta_2; /* adam; 0: .9, .999 */
-    double momentum;       /* sgd; 0 is the default */
-    bool nesterov;         /* sgd */
-    double alpha;          /* rmsprop; 0: .99 */
-    double epsilon;        /* adam, rmsprop; 0: 1e-8 */
-    const bl_fit_change
-        *schedule; /* learning rates over time, steps ascending; before the first change the factor is 1 */
+    double rate;                   /* 0: 0.05 */
+    double beta_1, beta_2;         /* adam; 0: .9, .999 */
+    double momentum;               /* sgd; 0 is the default */
+    bool nesterov;                 /* sgd */
+    double alpha;                  /* rmsprop; 0: .99 */
+    double epsilon;                /* adam, rmsprop; 0: 1e-8 */
+    const bl_fit_change *schedule; /* rates and samples over time, steps ascending; before the first change
+                                      both are as given */
     uint32_t schedule_count;
     uint32_t spp, spp_gradient, seed; /* 0: 16; spp */
     bool common_numbers; /* all steps have the random numbers of the first: losses compare from step to step,

@@ -109,12 +109,13 @@ class Fit:
     `constant`, `weight` and `levels`, a number of levels of a pyramid or a list of their weights), `loss_constant`,
     `optimizer` ("adam", "sgd", "rmsprop"),
     `rate` (0.05), `beta_1`, `beta_2`, `momentum`, `nesterov`, `alpha`, `epsilon`, `spp` (16), `spp_gradient`,
-    `seed`, `common_numbers`, `schedule` (pairs of step and factor), `batch` (pixels a step sees), `variance_steps` (noise() then
+    `seed`, `common_numbers`, `schedule` (pairs of step and factor of all rates, or with a third number that spp and
+    spp_gradient are multiplied by), `batch` (pixels a step sees), `variance_steps` (noise() then
     looks at every so many steps), `wanted_noise` with `spp_least` (samples then follow from noise), `recursive_images`,
     `average_from` (settle() then makes the mean over the steps from there on the values), `form`, `pixels`, `rays`, `volume_gradient`, `first_step`, `baking`. bl_fit_desc in backlight.h says what they mean."""
 
     def __init__(self, scene: Scene, parameters: Any, target: Any = None, *, views: Sequence[Any] | None = None,
-                 device: Device | None = None, schedule: Sequence[tuple[int, float]] = (), baking: bool = True,
+                 device: Device | None = None, schedule: Sequence[tuple[int, float] | tuple[int, float, float]] = (), baking: bool = True,
                  groups: Mapping[str, Any] | None = None, **options: Any) -> None:
         self.scene, self.device = as_scene(scene), as_device(device)
         terms = _terms(options.pop("loss")) if isinstance(options.get("loss"), (list, tuple)) else []
@@ -129,7 +130,8 @@ class Fit:
         """Of every step that run() and step() have done, before the step."""
         self._warned = False
         self._core = _core.Fit(self.device._core, scene._core, listed, self._views,
-                               [(as_count(step, "schedule"), float(factor)) for step, factor in schedule], terms, fixed)
+                               [(as_count(step, "schedule"), float(factor), float(samples[0]) if samples else 0.)
+                                for step, factor, *samples in schedule], terms, fixed)
 
     def step(self) -> dict[str, Any]:
         """One step. Returns the status: `step`, `loss` (before the step), `form`, `drifted`, `non_finite`, .."""

@@ -2,8 +2,8 @@
 // Fits. The arrays of targets stay with backlight/_fit.py, which keeps them as long as the fit.
 #include "library.h"
 
-#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 namespace bindings
@@ -130,7 +130,7 @@ bl_fit_desc read_options(const nb::dict &o)
 }
 
 void open_fit(Fit *self, const Device &device, const Scene &scene, const nb::list &parameters,
-              const nb::list &views, const std::vector<std::pair<uint32_t, double>> &schedule,
+              const nb::list &views, const std::vector<std::tuple<uint32_t, double, double>> &schedule,
               const nb::list &terms, const nb::dict &options)
 {
     auto state = std::make_shared<FitState>(device.state, scene.state);
@@ -138,8 +138,8 @@ void open_fit(Fit *self, const Device &device, const Scene &scene, const nb::lis
     bl_fit_desc desc = read_options(options);
     read_parameters(*state, parts, parameters);
     read_views(*state, parts, views);
-    for (auto [step, factor] : schedule)
-        parts.schedule.push_back({step, factor});
+    for (auto [step, factor, samples] : schedule)
+        parts.schedule.push_back({step, factor, samples});
     read_terms(parts, terms);
     if (!parts.terms.empty())
         desc.composite = &parts.composite;

@@ -53,6 +53,8 @@ def test_schedule(box, target):
     assert (kept != .5).any() and fit.run(2)[RED].tobytes() == kept.tobytes()
     with pytest.raises(ValueError):
         make(box, target, schedule=[(3, 1.), (2, 1.)])
+    more = make(box, target, schedule=[(2, 1., 2.)])
+    assert [more.step()["spp"] for _ in range(3)] == [8, 16, 16]
 
 
 def test_batch(box, target):

@@ -56,6 +56,9 @@ static bl_result prepare(bl_fit *fit, const gradient_wish *wish, const bl_scene 
     return new_buffer(fit, 16, "optimiser status", &fit->optimizer_status, err);
 }
 
+/* 0, which stands for a default, or a positive number that single precision holds. */
+static bool usable(double number) { return number == 0 || (number >= FLT_MIN && number <= FLT_MAX); }
+
 static bl_result check_schedule(const bl_fit_desc *d, bl_error *err)
 {
     for (uint32_t i = 0; i < d->schedule_count; i++) {
@@ -65,12 +68,14 @@ static bl_result check_schedule(const bl_fit_desc *d, bl_error *err)
         if (!(d->schedule[i].factor >= 0) || !isfinite(d->schedule[i].factor))
             return error_set(err, BL_ERROR_ARGUMENT, "schedule %u: its factor must be a number, 0 or above",
                              i);
+        if (!usable(d->schedule[i].samples) ||
+            d->schedule[i].samples * fmax(d->spp ? d->spp : 16, d->spp_gradient) > UINT32_MAX)
+            return error_set(err, BL_ERROR_ARGUMENT,
+                             "schedule %u: its samples must be a number above 0, and times spp below 2^32",
+                             i);
     }
     return BL_OK;
 }
-
-/* 0, which stands for a default, or a positive number that single precision holds. */
-static bool usable(double number) { return number == 0 || (number >= FLT_MIN && number <= FLT_MAX); }
 
 static bl_result check_numbers(const bl_fit_desc *d, bl_error *err)
 {
@@ -181,8 +186,9 @@ static bl_fit_desc resolve(const bl_job *job, const bl_fit_desc *desc)
     d.beta_1 = or_default(d.beta_1, 0.9), d.beta_2 = or_default(d.beta_2, 0.999),
     d.alpha = or_default(d.alpha, 0.99);
     d.loss_constant = or_default(d.loss_constant, fit_loss_info(d.loss).constant);
-    d.spp = job_spp(job, d.spp ? d.spp : 16),
-    d.spp_gradient = d.spp_gradient ? job_spp(job, d.spp_gradient) : d.spp;
+    const double most = fit_samples_most(desc);
+    d.spp = job_spp(job, (uint32_t)ceil(most * (d.spp ? d.spp : 16))),
+    d.spp_gradient = d.spp_gradient ? job_spp(job, (uint32_t)ceil(most * d.spp_gradient)) : d.spp;
     if (d.schedule_count) {
         bl_fit_change *copy = memory_need(d.schedule_count * sizeof *copy);
         memcpy(copy, desc->schedule, d.schedule_count * sizeof *copy);
@@ -559,6 +565,8 @@ static bl_result step(bl_fit *fit, bl_error *err)
     s.spp = fit->samples.image, s.spp_gradient = fit->samples.gradient;
     TRY(fit_samples_follow(fit, err));
     TRY(move_parameters(fit, &s, err));
+    if (fit->samples.gradient != s.spp_gradient) /* after the move, which reads the gradient by its scale */
+        TRY(job_set_scale(fit->job, fit->largest_adjoint, fit->samples.gradient, fit->coarser, err));
     s.step++;
     TRY(fit_average_follow(fit, s.step, err));
     s.repeats = fit->coarser;

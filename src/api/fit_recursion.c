@@ -22,6 +22,7 @@
  *
  * It is done on the host; images go there and back once a step. */
 #include "api/fit_recursion.h"
+#include "api/fit_samples.h"
 #include "api/fit_views.h"
 #include "api/fit_words.h"
 #include "api/gradient_forms.h"
@@ -72,6 +73,8 @@ static const char *obstacle_of(const bl_fit *fit)
         return "the image must be one of camera paths of the step alone";
     if (job->scene->spreads->one)
         return "their weights need two independent halves of the samples: the sampler `independent`";
+    if (d->wanted_noise == 0 && fit_samples_change(d))
+        return "the schedule changes their numbers of samples";
     if (d->spp % 2)
         return "their weights need two halves of the samples: an even spp";
     if (d->wanted_noise > 0 || d->variance_steps)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * How many samples a step has (bl_fit_desc.wanted_noise): as many as make the standard error of its gradient
+ * How many samples a step has, where that changes: as the schedule says, or as follows from noise. In either
+ * case spp and spp_gradient of the fit's own descriptor are the most that a step has.
+ *
+ * From noise (bl_fit_desc.wanted_noise): as many as make the standard error of its gradient
  * the wanted share of the gradient's magnitude. This is the norm test (Byrd, Chin, Nocedal, Wu 2012, Sample
  * size selection in optimization methods for machine learning, section 3) with a variance that costs nothing.
  *
@@ -46,10 +49,53 @@ static void set(bl_fit *fit, double wanted)
             job_spp(fit->job, (uint32_t)fmax(1, ceil((double)fit->desc.spp * fit->samples.gradient / most)));
 }
 
+/* ---- as the schedule says ---- */
+
+double fit_samples_most(const bl_fit_desc *d)
+{
+    double most = 1;
+    for (uint32_t i = 0; i < d->schedule_count; i++)
+        most = fmax(most, d->schedule[i].samples);
+    return most;
+}
+
+static bool scheduled(const bl_fit_desc *d)
+{
+    for (uint32_t i = 0; i < d->schedule_count; i++)
+        if (d->schedule[i].samples > 0)
+            return true;
+    return false;
+}
+
+bool fit_samples_change(const bl_fit_desc *d) { return d->wanted_noise != 0 || scheduled(d); }
+
+void fit_samples_schedule(bl_fit *fit, uint32_t step)
+{
+    const bl_fit_desc *d = &fit->desc;
+    double factor = 1;
+    if (!scheduled(d))
+        return;
+    for (uint32_t i = 0; i < d->schedule_count && d->schedule[i].step <= step; i++)
+        factor = d->schedule[i].samples > 0 ? d->schedule[i].samples : factor;
+    set(fit, factor / fit_samples_most(d) * d->spp_gradient);
+}
+
+/* ---- as follows from noise ---- */
+
 bl_result fit_samples_create(bl_fit *fit, bl_error *err)
 {
     const bl_fit_desc *d = &fit->desc;
     fit->samples.image = d->spp, fit->samples.gradient = d->spp_gradient;
+    if (fit_samples_change(d) && fit->job->scene->pipelined)
+        return error_set(err, BL_ERROR_UNSUPPORTED,
+                         "rb_biased2 and rb_biased1_2 keep images, so their samples stay as many");
+    if (d->wanted_noise != 0 && scheduled(d))
+        return error_set(err, BL_ERROR_ARGUMENT,
+                         "samples follow from noise (wanted_noise) or from the schedule, not from both");
+    if (scheduled(d)) {
+        fit_samples_schedule(fit, d->first_step + 1);
+        return job_set_scale(fit->job, fit->largest_adjoint, fit->samples.gradient, fit->coarser, err);
+    }
     if (d->wanted_noise == 0 && d->spp_least == 0)
         return BL_OK;
     if (!(d->wanted_noise > 0 && isfinite(d->wanted_noise)))
@@ -62,9 +108,6 @@ bl_result fit_samples_create(bl_fit *fit, bl_error *err)
         return error_set(err, BL_ERROR_ARGUMENT,
                          "steps with common random numbers do not show their noise: wanted_noise is not for "
                          "them");
-    if (fit->job->scene->pipelined)
-        return error_set(err, BL_ERROR_UNSUPPORTED,
-                         "rb_biased2 and rb_biased1_2 keep images, so their samples stay as many");
     fit->samples.gradients = memory_alloc(8 * (size_t)fit->job->plan->gradient_count + 8);
     if (!fit->samples.gradients)
         return error_set(err, BL_ERROR_MEMORY, "no memory for two gradients of %u values",
@@ -114,12 +157,10 @@ static double chance(const bl_fit *fit)
     return noise + signal > 0 ? noise / signal : -1;
 }
 
-bl_result fit_samples_follow(bl_fit *fit, bl_error *err)
+static bl_result follow_noise(bl_fit *fit, bl_error *err)
 {
     fit_samples *s = &fit->samples;
     const uint32_t n = fit->job->plan->gradient_count, before = s->gradient;
-    if (!s->means)
-        return BL_OK;
     TRY(fit_take_gradient(fit, s->gradients + n, err));
     if (s->before) {
         for (uint32_t k = 0; k < fit->asked_count; k++)
@@ -131,9 +172,13 @@ bl_result fit_samples_follow(bl_fit *fit, bl_error *err)
     }
     memcpy(s->gradients, s->gradients + n, 4 * (size_t)n);
     s->before = before;
-    return s->gradient == before
-               ? BL_OK
-               : job_set_scale(fit->job, fit->largest_adjoint, s->gradient, fit->coarser, err);
+    return BL_OK;
+}
+
+bl_result fit_samples_follow(bl_fit *fit, bl_error *err)
+{
+    fit_samples_schedule(fit, fit->status.step + 2); /* the status still is that of the step before */
+    return fit->samples.means ? follow_noise(fit, err) : BL_OK;
 }
 
 /* ---- in a checkpoint: four numbers, the means, the gradient before ---- */

@@ -132,6 +132,7 @@ static uint64_t hash_job(const bl_fit *fit, const bl_fit_desc *desc)
     for (uint32_t i = 0; i < d->schedule_count; i++) {
         add(&h, &d->schedule[i].step, sizeof d->schedule[i].step);
         add(&h, &d->schedule[i].factor, sizeof d->schedule[i].factor);
+        add(&h, &d->schedule[i].samples, sizeof d->schedule[i].samples);
     }
     for (uint32_t k = 0; k < job->requested_count; k++) {
         const fit_parameter *f = &fit->parameters[k];
@@ -292,6 +293,7 @@ bl_result bl_fit_read_note(bl_context *ctx, const char *path, void **note, size_
 static bl_result restore(bl_fit *fit, const fit_checkpoint *c, bl_error *err)
 {
     TRY(move_state(fit, (float *)(uintptr_t)c->words, true, err));
+    fit_samples_schedule(fit, c->head.step + 1);
     fit->coarser = c->head.coarser;
     fit->job->pipeline_filled = fit->job->scene->pipelined && c->head.step > fit->desc.first_step;
     TRY(job_set_scale(fit->job, fit->largest_adjoint, fit->samples.gradient, fit->coarser, err));

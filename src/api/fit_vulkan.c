@@ -4,6 +4,7 @@
  * views before add up; behind the last one the optimiser moves. Everything that our own loop writes from the
  * host between passes is a command here: the sensor's record of a view that has its own; of a batch the list
  * of its pixels and their targets, which are drawn when the step is recorded. */
+#include "api/fit_samples.h"
 #include "api/fit_views.h"
 #include "api/gradient_scale.h"
 #include "api/job_buffers.h"
@@ -156,8 +157,8 @@ static bl_result check_fit(const bl_fit *fit, bl_error *err)
         obstacle = "samples in proportion to |dL/dI| are distributed on the host";
     if (job->scene->pipelined)
         obstacle = "they need the image of the step before (rb_biased2, rb_biased1_2)";
-    if (fit->samples.means)
-        obstacle = "their numbers of samples (wanted_noise) are found on the host";
+    if (fit_samples_change(&fit->desc))
+        obstacle = "their numbers of samples (wanted_noise, schedule) are found on the host";
     if (fit->average.means)
         obstacle = "means over steps (average_from) are kept on the host";
     if (fit->trails)

@@ -388,19 +388,24 @@ int report_samples(FILE *out, const fit_work *w)
 {
     uint32_t n;
     double *columns[4];
-    if (!(w->job.wanted_noise > 0))
+    if (!fit_samples_vary(w))
         return CLI_OK;
     CLI_TRY(fit_samples_read(w, &n, columns));
     const series both[2] = {
         {.name = "of the gradient", .colour = "var(--accent)", .y = columns[2], .truth = NAN},
         {.name = "of the image", .colour = "var(--second)", .y = columns[1], .truth = NAN}};
     if (n > 0) {
-        fprintf(out,
-                "<h2>Samples</h2>\n<p>As many as make a gradient's standard error %.3g times its magnitude, "
-                "by the steps before; at most %u. The fit had %.3g samples in all; with the most in every "
-                "step it would have had %.3g.</p>\n<div class=\"charts\">\n",
-                w->job.wanted_noise, w->spp_grad, columns[3][n - 1],
-                columns[3][n - 1] * most_over_all(columns, n, w));
+        fprintf(out, "<h2>Samples</h2>\n<p>");
+        if (!(w->job.wanted_noise > 0))
+            fprintf(out, "As the schedule says; the fit had %.3g samples in all.", columns[3][n - 1]);
+        else
+            fprintf(out,
+                    "As many as make a gradient's standard error %.3g times its magnitude, by the steps "
+                    "before; at most %u. The fit had %.3g samples in all; with the most in every step it "
+                    "would have had %.3g.",
+                    w->job.wanted_noise, w->spp_grad, columns[3][n - 1],
+                    columns[3][n - 1] * most_over_all(columns, n, w));
+        fprintf(out, "</p>\n<div class=\"charts\">\n");
         linear_chart(chart_of(out, "Samples of a pixel by step", "samples", columns[0], n, both,
                               w->spp == w->spp_grad ? 1 : 2));
         fprintf(out, "</div>\n");

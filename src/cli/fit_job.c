@@ -49,6 +49,7 @@ static int read_schedule(json_place at, const cJSON *json, fit_job *job)
 {
     static const json_key keys[] = {{"step", KEY_COUNT, offsetof(bl_fit_change, step), true},
                                     {"factor", KEY_POSITIVE, offsetof(bl_fit_change, factor), true},
+                                    {"samples", KEY_POSITIVE, offsetof(bl_fit_change, samples), false},
                                     {0}};
     if (!json)
         return CLI_OK;
@@ -57,6 +58,7 @@ static int read_schedule(json_place at, const cJSON *json, fit_job *job)
     job->schedule = memory_or_exit((size_t)cJSON_GetArraySize(json) * sizeof *job->schedule);
     for (const cJSON *one = json->child; one; one = one->next) {
         bl_fit_change *c = &job->schedule[job->schedule_count];
+        *c = (bl_fit_change){0};
         CLI_TRY(json_read_item(&at, "schedule", job->schedule_count++, "an object with step and factor", one,
                                keys, c));
         if (job->schedule_count > 1 && c->step <= c[-1].step)

@@ -212,8 +212,10 @@ static void add_recipe(FILE *out, const fit_work *w)
     row(out, "driver", "%s", w->session->device_info.driver);
     row(out, "seed", "%u", w->seed);
     row(out, "samples", "%s%u for the image of a step, %u for its gradient; %.4g in all",
-        w->job.wanted_noise > 0 ? "at most " : "", w->spp, w->spp_grad,
-        (double)(w->note.samples + w->status.samples));
+        w->job.wanted_noise > 0 ? "at most "
+        : fit_samples_vary(w)   ? "first "
+                                : "",
+        w->spp, w->spp_grad, (double)(w->note.samples + w->status.samples));
     if (w->job.average)
         row(out, "result", "the mean of the values after the last %u steps", w->job.average);
     if (w->job.recursive_images)

@@ -244,8 +244,9 @@ int fit_noise_step(const fit_work *w);  /* a row, if the last step has looked */
 int fit_noise_read(const fit_work *w, uint32_t *row_count, double ***columns);
 int fit_noise_add(const fit_work *w, struct cJSON *json); /* to result.json */
 
-/* ---- fit_samples.c: how many samples steps have, where they follow from noise; DIR/samples.csv ---- */
+/* ---- fit_samples.c: how many samples steps have, where that changes; DIR/samples.csv ---- */
 
+bool fit_samples_vary(const fit_work *w);
 int fit_samples_begin(const fit_work *w); /* the table: a new one, or what belongs to w->first_step steps */
 int fit_samples_step(const fit_work *w);
 /* The rows, in order; columns: step, spp, spp_grad, samples. free() columns[0]. */

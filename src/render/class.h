@@ -47,6 +47,8 @@ typedef struct render_class {
      * with colours in other classes cannot be spectral. */
     uint32_t (*colours)(const render_scene *s, const scene_object *o);
     void (*colour)(tracer *t, const class_node *n, ir_ref record, ir_ref k, ir_ref rgb[3]);
+    /* The slot of those parameters, of whatever objects, that hold its colours. NULL: they are its own. */
+    uint32_t (*colour_slot)(const render_scene *s, const scene_object *o);
     /* Whether an object refracts each wavelength by an index of its own, where light is spectral. NULL: no.
      */
     bool (*disperses)(const render_scene *s, const scene_object *o);

@@ -91,7 +91,7 @@ static void rebase_geometry(plan *p, uint32_t geometry)
 static void write_arrays(plan *p, uint32_t geometry)
 {
     const render_scene *s = p->scene;
-    uint32_t count = 3 * mesh_array_count(s);
+    uint32_t count = 3 * mesh_array_count(s) + mesh_first_count(s);
     for (uint32_t i = 0; i < s->shapes.count && ((p->needs | p->light_needs) & NEED_FACE || p->moves); i++) {
         const render_shape *shape = &s->shapes.data[i];
         if (shape->kind != SHAPE_TRIANGLES)
@@ -127,7 +127,8 @@ static bool edges_move(const plan *p)
     return moves && edges_differentiated(s);
 }
 
-/* The curves of observer and D65, at a multiple of four words, and the film's bands behind them. */
+/* The curves of observer and D65, at a multiple of four words, behind them the film's bands, and which
+ * meshes have attributes. */
 static void write_spectrum(plan *p)
 {
     const film_bands *bands = p->scene->bands;
@@ -139,6 +140,8 @@ static void write_spectrum(plan *p)
         uint32_t table = plan_reserve(p, bands_words(bands));
         bands_table(bands, p->words.data + table);
     }
+    uint32_t lists = plan_reserve(p, mesh_list_words(p->scene));
+    mesh_write_lists(p, lists, p->words.data + lists);
 }
 
 static void write_words(plan *p)

@@ -226,6 +226,8 @@ color plan_spectral(tracer *t, const class_node *n, ir_ref record, ir_ref k);
 void plan_spectral_range(tracer *t, const class_node *n, ir_ref record, ir_ref k, ir_ref range[2]);
 /* Where the film has bands, the word of the scene buffer at which their table stands (bands_table). */
 ir_ref plan_bands(tracer *t);
+/* The word at which the lists of meshes with attributes stand (mesh_write_lists). */
+ir_ref plan_attributes(tracer *t);
 /* One number as light, in any mode: grey; where light is spectral, D65 times it of what is emitted. */
 color plan_grey(tracer *t, const class_node *n, ir_ref grey);
 

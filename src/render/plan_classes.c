@@ -37,6 +37,29 @@ bool plan_requests(const class_node *n)
     return any;
 }
 
+/* Of an object whose colours are parameters of others: whether the gradient of some is wanted, or some are
+ * above 1 as they stand. */
+static bool others_wanted(const plan *p, const scene_object *o)
+{
+    const render_class *cls = (const render_class *)o->cls;
+    const uint32_t slot = cls->colour_slot ? cls->colour_slot(p->scene, o) : PLAN_NONE;
+    bool any = false;
+    for (uint32_t i = 0; i < p->scene->parameters.count && slot != PLAN_NONE; i++)
+        any |= p->scene->parameters.data[i].slot == slot && p->gradient_offset[i] != PLAN_NONE;
+    return any;
+}
+
+static bool others_bright(const render_scene *s, uint32_t slot)
+{
+    bool bright = false;
+    for (uint32_t i = 0; i < s->parameters.count && slot != PLAN_NONE; i++) {
+        const render_parameter *q = &s->parameters.data[i];
+        for (uint32_t k = 0; k < q->count && q->slot == slot; k++)
+            bright |= !(render_initial(s, q)[k] <= 1);
+    }
+    return bright;
+}
+
 /* What light the colours of an object become where light is spectral, by the parameter that it is for
  * (plan_spectral.c). */
 static enum colour_role colour_role_of(const render_scene *s, const scene_object *o)
@@ -51,6 +74,9 @@ static enum colour_role colour_role_of(const render_scene *s, const scene_object
         return COLOUR_COEFFICIENT;
     if (!(flags & PLUGIN_REFLECTANCE))
         return COLOUR_UNBOUNDED;
+    const render_class *cls = (const render_class *)o->cls;
+    if (cls->colour_slot)
+        return others_bright(s, cls->colour_slot(s, o)) ? COLOUR_UNBOUNDED : COLOUR_REFLECTANCE;
     bool bright = false; /* patterns may be */
     for (uint32_t k = render_last_parameter(s, o); k; k = s->parameters.data[k - 1].next)
         bright |= !(s->parameters.data[k - 1].most <= 1);
@@ -94,7 +120,7 @@ class_node *plan_classify(plan *p, const scene_object *o, const render_shape *sh
     n->derived_word = n->words;
     if (cls->derived_count || n->upsampled) {
         n->words += 2;
-        n->requested |= plan_requests(n) ? 1u << PLAN_DERIVED_SLOT : 0u;
+        n->requested |= plan_requests(n) || others_wanted(p, o) ? 1u << PLAN_DERIVED_SLOT : 0u;
     }
     n->table_word = n->words;
     n->tabled = cls->table_steps && cls->table_words(p->scene, o, shape);

@@ -26,6 +26,12 @@ static ir_ref spectral_table(tracer *t) { return t_word(t, t_u32(t, 0), HEADER_S
 
 ir_ref plan_bands(tracer *t) { return t_offset(t, spectral_table(t), SPECTRUM_TABLE_WORDS); }
 
+ir_ref plan_attributes(tracer *t)
+{
+    const film_bands *bands = t->plan->scene->bands;
+    return t_offset(t, plan_bands(t), bands ? bands_words(bands) : 0);
+}
+
 void plan_spectral_update(tracer *t, const class_node *n, ir_ref record, ir_ref element,
                           ir_ref words[SPECTRAL_WORDS])
 {

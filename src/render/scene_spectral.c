@@ -4,15 +4,17 @@
 #include "render/scene_internal.h"
 #include "render/spectrum/spectrum.h"
 
+/* Of one object. */
+static const uint32_t spectra_most = 1u << (32 - UPDATE_ELEMENT_SPECTRAL);
+
 bl_result render_check_spectra_of(const render_scene *s, const scene_object *o, bl_error *err)
 {
     const render_class *cls = (const render_class *)o->cls;
-    const uint32_t most = 1u << (32 - UPDATE_ELEMENT_SPECTRAL);
-    if (cls->colours && cls->colours(s, o) > most)
+    if (cls->colours && cls->colours(s, o) > spectra_most)
         return scene_error(
             err, BL_ERROR_UNSUPPORTED, o->where,
             "mode %s: \"%s\" has %u colours, and at most %u become spectra; use a smaller image",
-            s->mode->name, o->cls->name, cls->colours(s, o), most);
+            s->mode->name, o->cls->name, cls->colours(s, o), spectra_most);
     uint32_t data = render_find_parameter(s, o, PLAN_DATA_SLOT);
     const render_parameter *p = data == PLAN_NONE ? NULL : &s->parameters.data[data];
     bool colours = p && p->rank > 1 && p->shape[p->rank - 1] == 3;
@@ -44,10 +46,27 @@ static bl_result check_bands(const render_scene *s, bl_error *err)
     return s->film ? film_check_responses(s, s->film, err) : BL_OK;
 }
 
+/* A texture has a spectrum for each value of an attribute, of all meshes. */
+static bl_result check_attributes(const render_scene *s, bl_error *err)
+{
+    for (uint32_t a = 0; a < s->attributes.count; a++) {
+        uint64_t all = 0;
+        for (uint32_t i = 0; i < s->parameters.count; i++)
+            if (s->parameters.data[i].slot == PLAN_ARRAY_SLOT + MESH_ATTRIBUTE + a)
+                all += s->parameters.data[i].shape[0];
+        if (all > spectra_most)
+            return error_set(err, BL_ERROR_UNSUPPORTED,
+                             "mode %s: meshes have %ju values of \"%s\", and at most %u become spectra",
+                             s->mode->name, (uintmax_t)all, s->attributes.data[a], spectra_most);
+    }
+    return BL_OK;
+}
+
 bl_result render_check_spectral(const render_scene *s, bl_error *err)
 {
     const char *of = s->mode->name;
     TRY(check_bands(s, err));
+    TRY(check_attributes(s, err));
     if (s->disperses && (s->light_tracing || s->method == METHOD_TAPE))
         return error_set(err, BL_ERROR_UNSUPPORTED,
                          "mode %s: with %s no index may be a curve; take path, or give one number", of,

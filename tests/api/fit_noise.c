@@ -227,6 +227,68 @@ static void samples_follow_from_noise(void **state)
     bl_scene_destroy(scene);
 }
 
+/* ---- samples by the schedule ---- */
+
+/* A step is that of a fit which has as many samples in every step, up to the rounding of sums in fixed point,
+ * whose scale follows from the values that the fit began with. */
+static void samples_follow_the_schedule(void **state)
+{
+    (void)state;
+    static const uint32_t wanted[STEPS] = {4, 4, 8, 8, 8, 2, 2};
+    static const bl_fit_change changes[] = {{3, 1, 2}, {5, 1, 0}, {6, 1, 0.4}};
+    bl_scene *scene = room();
+    bl_fit_desc desc = plain(), constant = plain();
+    desc.optimizer = constant.optimizer = BL_OPTIMIZER_SGD; /* it has no state */
+    desc.schedule = changes, desc.schedule_count = 3;
+    bl_fit *fit = create(scene, &desc), *same = create(scene, &constant);
+    for (uint32_t step = 0; step < STEPS; step++) {
+        bl_fit_status status, other;
+        float values[2][PARAMETERS][3];
+        bl_fit_parameter here[PARAMETERS] = {wall_and_lamp[0], wall_and_lamp[1]};
+        if (step > 0 && wanted[step] != wanted[step - 1]) {
+            for (uint32_t k = 0; k < PARAMETERS; k++) {
+                SCENE_MUST(&device, bl_fit_get(fit, k, values[0][k]));
+                here[k].initial = values[0][k];
+            }
+            constant.parameters = here, constant.first_step = step, constant.spp = wanted[step];
+            bl_fit_destroy(same);
+            same = create(scene, &constant);
+        }
+        SCENE_MUST(&device, bl_fit_step(fit, &status));
+        SCENE_MUST(&device, bl_fit_step(same, &other));
+        assert_int_equal(status.spp, wanted[step]);
+        assert_int_equal(status.spp_gradient, wanted[step]);
+        assert_true(fabs(status.loss - other.loss) < 1e-5 * other.loss);
+        for (uint32_t k = 0; k < PARAMETERS; k++) {
+            SCENE_MUST(&device, bl_fit_get(fit, k, values[0][k]));
+            SCENE_MUST(&device, bl_fit_get(same, k, values[1][k]));
+            for (int c = 0; c < 3; c++)
+                assert_true(fabsf(values[0][k][c] - values[1][k][c]) < 1e-5f);
+        }
+    }
+    bl_fit_destroy(fit);
+    bl_fit_destroy(same);
+    bl_scene_destroy(scene);
+}
+
+static void what_a_schedule_cannot_do_is_refused(void **state)
+{
+    (void)state;
+    bl_scene *scene = room();
+    static const bl_fit_change more[] = {{3, 1, 2}}, fewer[] = {{3, 1, -1}}, many[] = {{3, 1, 1e30}};
+    bl_fit_desc bad[] = {plain(), plain(), plain(), plain()};
+    const char *const words[] = {"not from both", "the schedule", "above 0", "below 2^32"};
+    for (int k = 0; k < 4; k++)
+        bad[k].schedule = k < 2 ? more : k == 2 ? fewer : many, bad[k].schedule_count = 1;
+    bad[0].wanted_noise = 1, bad[1].recursive_images = 1;
+    for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
+        bl_fit *fit;
+        scene_device_refused(&device, bl_fit_create(device.device, scene, &bad[k], &fit), BL_ERROR_ARGUMENT,
+                             words[k]);
+    }
+    bl_scene_destroy(scene);
+}
+
 /* ---- recursive images ---- */
 
 /* The losses of steps; with the loss l1 and a black target they are the mean of the image, or of one pixel.
@@ -383,6 +445,8 @@ int main(void)
         cmocka_unit_test(looking_changes_nothing),
         cmocka_unit_test(it_is_the_noise_of_many_gradients),
         cmocka_unit_test(samples_follow_from_noise),
+        cmocka_unit_test(samples_follow_the_schedule),
+        cmocka_unit_test(what_a_schedule_cannot_do_is_refused),
         cmocka_unit_test(still_images_are_running_means),
         cmocka_unit_test(recursive_images_have_the_same_mean_and_less_noise),
         cmocka_unit_test(what_cannot_be_recursive_is_refused),

@@ -165,7 +165,7 @@ static void views_losses_and_schedules_go_on_exactly(void **state)
     bl_scene *scene = room(".5");
     static const float pose[16] = {-1, 0, 0, 0, 0, 1, 0, 0, 0, 0, -1, 1.5f, 0, 0, 0, 1};
     const bl_fit_view views[] = {{.target = target}, {.target = other_target, .to_world = pose}};
-    static const bl_fit_change schedule[] = {{SAVED_AT, 0.5}, {SAVED_AT + 3, 0.1}};
+    static const bl_fit_change schedule[] = {{SAVED_AT, 0.5, 0}, {SAVED_AT + 3, 0.1, 0}};
     bl_fit_desc desc = plain();
     desc.target = NULL, desc.views = views, desc.view_count = 2, desc.loss = BL_LOSS_HUBER,
     desc.loss_constant = 0.3;
@@ -367,7 +367,7 @@ static void bad_descriptors_are_refused(void **state)
 {
     (void)state;
     bl_scene *scene = room(".5");
-    const bl_fit_change backwards[] = {{5, 1}, {5, 0.5}};
+    const bl_fit_change backwards[] = {{5, 1, 0}, {5, 0.5, 0}};
     bl_fit_desc bad[13];
     for (int k = 0; k < 13; k++)
         bad[k] = plain();
@@ -455,9 +455,12 @@ static void samples_images_and_means_go_on_exactly(void **state)
     (void)state;
     bl_scene *scene = room(".5");
     const bl_fit_view views[2] = {{.target = target}, {.target = other_target}};
-    bl_fit_desc adaptive = plain(), recursive = plain(), averaged = plain();
+    bl_fit_desc adaptive = plain(), scheduled = plain(), recursive = plain(), averaged = plain();
     adaptive.wanted_noise = 0.1, adaptive.spp = 64, adaptive.average_from = 2;
     expect_same_bytes(scene, &adaptive, 0);
+    const bl_fit_change changes[] = {{SAVED_AT, 1, 4}, {SAVED_AT + 2, 1, 2}};
+    scheduled.schedule = changes, scheduled.schedule_count = 2;
+    expect_same_bytes(scene, &scheduled, 0);
     recursive.recursive_images = 1;
     expect_same_bytes(scene, &recursive, 0);
     recursive.target = NULL, recursive.views = views, recursive.view_count = 2;

@@ -239,7 +239,7 @@ static void a_fit_goes_on_where_another_ended(void **state)
                                               "<shape type='rectangle'/><emitter type='constant' id='sky'/>"),
                                     ".");
     arena_free(&a);
-    static const bl_fit_change schedule[] = {{2, 0.5}, {FIRST + 2, 0.25}};
+    static const bl_fit_change schedule[] = {{2, 0.5, 0}, {FIRST + 2, 0.25, 0}};
     bl_fit_status status[2];
     for (int parts = 1; parts <= 2; parts++) {
         bl_fit_parameter p = {.name = "sky.radiance.value"};

@@ -78,7 +78,7 @@ static void beside(double scale, float out[16])
 static bl_fit *create(const bl_fit_parameter *p, uint32_t count)
 {
     bl_fit *fit;
-    const bl_fit_change slower[] = {{STEPS / 2, 0.3}, {3 * STEPS / 4, 0.1}};
+    const bl_fit_change slower[] = {{STEPS / 2, 0.3, 0}, {3 * STEPS / 4, 0.1, 0}};
     const bl_fit_desc desc = {.parameters = p,
                               .parameter_count = count,
                               .target = target,

@@ -255,6 +255,7 @@ bool texture_has_steps(const scene_object *o);
 /* The words at MESH_ARRAYS of a mesh: three per array. */
 void mesh_array_words(const plan *p, const render_shape *shape, uint32_t *words);
 uint32_t mesh_array_count(const render_scene *s);
+uint32_t mesh_first_count(const render_scene *s); /* words behind these, where light is spectral */
 /* Whether a parameter's slot is that of positions, normals or texture coordinates. */
 static inline bool mesh_slot_moves(uint32_t slot)
 {
@@ -276,6 +277,15 @@ ir_ref mesh_positions_requested(tracer *t, ir_ref mesh);
 /* The colour of an attribute at the surface that is being looked at (tracer.surface). May run
  * differentiated. */
 color mesh_attribute_at(tracer *t, uint32_t attribute, bool of_faces);
+/* Where light is spectral: the same as light, interpolated between the spectra of n (plan_spectral.c), of
+ * which there is one for each vertex or face of each mesh with the attribute, in the order of parameters. */
+color mesh_attribute_light(tracer *t, const class_node *n, ir_ref record, uint32_t attribute, bool of_faces);
+uint32_t mesh_attribute_colours(const render_scene *s, uint32_t attribute); /* so many; 0: it is all grey */
+void mesh_attribute_colour(tracer *t, uint32_t attribute, ir_ref k, ir_ref rgb[3]); /* the k-th colour */
+/* The lists by which these are found, of each attribute of the scene its meshes: how many words, and what
+ * they are from word `at` of the scene buffer on. */
+uint32_t mesh_list_words(const render_scene *s);
+void mesh_write_lists(const plan *p, uint32_t at, uint32_t *words);
 
 /* ---- shape/pose.c: translation, rotation and scale besides to_world ---- */
 

@@ -112,8 +112,77 @@ void mesh_add_parameters(render_scene *s)
 
 uint32_t mesh_array_count(const render_scene *s) { return MESH_ATTRIBUTE + s->attributes.count; }
 
+uint32_t mesh_first_count(const render_scene *s)
+{
+    return s->mode->light == LIGHT_SPECTRAL ? s->attributes.count : 0;
+}
+
+static bool is_attribute(const render_parameter *p, uint32_t attribute)
+{
+    return p->slot == PLAN_ARRAY_SLOT + MESH_ATTRIBUTE + attribute;
+}
+
+uint32_t mesh_attribute_colours(const render_scene *s, uint32_t attribute)
+{
+    uint32_t all = 0;
+    bool colours = false;
+    for (uint32_t i = 0; i < s->parameters.count; i++)
+        if (is_attribute(&s->parameters.data[i], attribute))
+            all += s->parameters.data[i].shape[0], colours |= s->parameters.data[i].shape[1] == 3;
+    return colours ? all : 0;
+}
+
+/* A list has a row for each mesh, in the order of parameters: the number of its first colour, where its
+ * values and gradients stand, and how many values a colour has; and one more, which begins with PLAN_NONE. In
+ * front of all lists a word for each attribute says where its own begins. */
+enum { ROW_FIRST, ROW_VALUE, ROW_GRADIENT, ROW_STRIDE, ROW_WORDS };
+
+uint32_t mesh_list_words(const render_scene *s)
+{
+    uint32_t words = 2 * s->attributes.count;
+    for (uint32_t i = 0; i < s->parameters.count; i++)
+        for (uint32_t a = 0; a < s->attributes.count; a++)
+            words += is_attribute(&s->parameters.data[i], a) ? ROW_WORDS : 0;
+    return words;
+}
+
+void mesh_write_lists(const plan *p, uint32_t at, uint32_t *words)
+{
+    const render_scene *s = p->scene;
+    uint32_t *row = words + s->attributes.count;
+    for (uint32_t a = 0; a < s->attributes.count; a++, row++) {
+        uint32_t first = 0;
+        words[a] = at + (uint32_t)(row - words);
+        for (uint32_t i = 0; i < s->parameters.count; i++) {
+            const render_parameter *of = &s->parameters.data[i];
+            if (!is_attribute(of, a))
+                continue;
+            row[ROW_FIRST] = first, row[ROW_STRIDE] = of->shape[1];
+            row[ROW_VALUE] = p->value_offset[i], row[ROW_GRADIENT] = p->gradient_offset[i];
+            row += ROW_WORDS, first += of->shape[0];
+        }
+        *row = PLAN_NONE;
+    }
+}
+
+/* The number of the mesh's first colour in an attribute. */
+static uint32_t first_colour(const plan *p, const render_shape *shape, uint32_t attribute)
+{
+    uint32_t first = 0;
+    for (uint32_t i = 0; i < p->scene->parameters.count; i++) {
+        const render_parameter *of = &p->scene->parameters.data[i];
+        if (is_attribute(of, attribute) && of->object == shape->object->index)
+            break;
+        first += is_attribute(of, attribute) ? of->shape[0] : 0;
+    }
+    return first;
+}
+
 void mesh_array_words(const plan *p, const render_shape *shape, uint32_t *words)
 {
+    uint32_t *first = words + 3 * mesh_array_count(p->scene);
+    for (uint32_t a = 0; a < mesh_first_count(p->scene); a++)
+        first[a] = first_colour(p, shape, a);
     for (uint32_t k = 0; k < mesh_array_count(p->scene); k++) {
         uint32_t i = render_find_parameter(p->scene, shape->object, PLAN_ARRAY_SLOT + k);
         words[3 * k] = words[3 * k + 1] = PLAN_NONE, words[3 * k + 2] = 0;
@@ -224,4 +293,40 @@ color mesh_attribute_at(tracer *light, uint32_t attribute, bool of_faces)
             sum.c[c] = t_mad(t, corner.c[c], weight[k], sum.c[c]);
     }
     return light_of_rgb(light, sum.c);
+}
+
+color mesh_attribute_light(tracer *t, const class_node *n, ir_ref record, uint32_t attribute, bool of_faces)
+{
+    ir_func *f = t->f;
+    const surface *at = t->surface;
+    BL_ASSERT(at, "an attribute is read where there is no surface");
+    ir_ref first =
+        t_word(t, t_word(t, at->mesh, MESH_ARRAYS), 3 * mesh_array_count(t->plan->scene) + attribute);
+    if (of_faces)
+        return plan_spectral(t, n, record, ir_add(f, first, at->face));
+    ir_ref corners = ir_add(f, t_word(t, at->mesh, MESH_FACES), ir_mul(f, at->face, t_u32(t, 3)));
+    ir_ref weight[3] = {ir_sub(f, t_f32(t, 1), ir_add(f, at->b.x, at->b.y)), at->b.x, at->b.y};
+    color sum = color_all(t_f32(t, 0));
+    for (uint32_t k = 0; k < 3; k++) {
+        color corner = plan_spectral(t, n, record, ir_add(f, first, t_word(t, corners, k)));
+        for (uint32_t c = 0; c < t->channels; c++)
+            sum.c[c] = t_mad(t, corner.c[c], weight[k], sum.c[c]);
+    }
+    return sum;
+}
+
+void mesh_attribute_colour(tracer *light, uint32_t attribute, ir_ref k, ir_ref rgb[3])
+{
+    tracer raw = light_raw(light), *t = &raw;
+    ir_func *f = t->f;
+    ir_ref row = t_word(t, plan_attributes(light), attribute), step = t_u32(t, ROW_WORDS),
+           loop = ir_loop(f, &row, 1);
+    ir_while(f, ir_le(f, t_word(t, ir_add(f, row, step), ROW_FIRST), k));
+    ir_ref next = ir_add(f, row, step);
+    ir_endloop(f, loop, &next, 1);
+    const mesh_values v = {t_word(t, row, ROW_VALUE), t_word(t, row, ROW_GRADIENT),
+                           t_word(t, row, ROW_STRIDE)};
+    color c = color_of(t, &v, ir_sub(f, k, t_word(t, row, ROW_FIRST)));
+    for (uint32_t i = 0; i < 3; i++)
+        rgb[i] = c.c[i];
 }
