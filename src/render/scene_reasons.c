@@ -2,9 +2,16 @@
  * What gradients lack by parameters that move shapes, vertices and sensors (docs/theory/edges.md). Lights say
  * it of their own parameters, where they load. A reason names only what is in the scene: steps of textures
  * where a texture has some, clip planes where they can cut something. */
+#include "render/medium/media.h"
 #include "render/scene_internal.h"
 
 /* ---- shapes ---- */
+
+/* What is said of a place. ends: a face lies where the grid of the medium inside ends, so that there is
+ * another derivative when the shape grows than when it shrinks. */
+typedef struct place_note {
+    bool steps, beam, ends;
+} place_note;
 
 static bool beams(const render_shape *shape)
 {
@@ -20,26 +27,28 @@ static const char *reason_beside_edges(render_scene *s, const char *const *more,
     return reason;
 }
 
-/* What is left out where something with such textures, or such a light, moves. */
-static const char *moving_reason(render_scene *s, bool steps, bool beam)
+/* What is left out where something of which this is said moves. */
+static const char *moving_reason(render_scene *s, const place_note *n)
 {
     if (edges_differentiated(s)) {
-        const char *more[3];
+        const char *more[4];
         uint32_t count = 0;
-        if (steps)
+        if (n->steps)
             more[count++] = "steps of textures that move are left out";
         if (s->clipped)
             more[count++] = "borders of what clip planes cut are left out";
-        if (beam)
+        if (n->beam)
             more[count++] = "the place of the light is left out";
+        if (n->ends)
+            more[count++] = "the grid inside ends at a face: the gradient is that of shrinking";
         return reason_beside_edges(s, more, count);
     }
     const char *what =
-        steps ? "edges, shadows and steps of textures that move" : "edges and shadows that move";
+        n->steps ? "edges, shadows and steps of textures that move" : "edges and shadows that move";
     const char *beside = s->light_tracing
                              ? " are left out"
                              : ", and what lies next to mirrors, smooth glass and masks, are left out";
-    return arena_printf(&s->memory, "%s%s%s", what, beside, beam ? "; so is the place of the light" : "");
+    return arena_printf(&s->memory, "%s%s%s", what, beside, n->beam ? "; so is the place of the light" : "");
 }
 
 static bool shape_has_steps(const render_shape *shape)
@@ -48,14 +57,28 @@ static bool shape_has_steps(const render_shape *shape)
            (shape->emitter && texture_has_steps(shape->emitter));
 }
 
-/* What is said of a place. */
-typedef struct place_note {
-    bool steps, beam;
-} place_note;
-
-static void note(place_note *n, const render_shape *shape)
+/* Whether a triangle of the shape lies in the border of the grid of the medium inside. */
+static bool ends_with_grid(const render_scene *s, const render_shape *shape)
 {
-    n->steps |= shape_has_steps(shape), n->beam |= beams(shape);
+    double low[3], high[3];
+    if (!scene_is(shape->interior, &medium_heterogeneous.base.plugin) || shape->kind != SHAPE_TRIANGLES)
+        return false;
+    medium_box(shape->interior, low, high);
+    for (uint32_t i = 0; i < shape->primitive_count; i++) {
+        const float *b = s->primitives.data[shape->first_entry_primitive + i].bounds;
+        for (int k = 0; k < 3; k++) {
+            double least = (double)b[k], most = (double)b[3 + k], near = 1e-5 * (high[k] - low[k]);
+            if ((fabs(least - low[k]) < near && fabs(most - low[k]) < near) ||
+                (fabs(least - high[k]) < near && fabs(most - high[k]) < near))
+                return true;
+        }
+    }
+    return false;
+}
+
+static void note(const render_scene *s, place_note *n, const render_shape *shape)
+{
+    n->steps |= shape_has_steps(shape), n->beam |= beams(shape), n->ends |= ends_with_grid(s, shape);
 }
 
 /* Notes of all places: of shapes their own, of instances what their groups hold. */
@@ -65,9 +88,9 @@ static void note_places(const render_scene *s, place_note *places, place_note *g
         const render_shape *shape = &s->shapes.data[i];
         uint32_t place = s->place_of[shape->object->index];
         if (place)
-            note(&places[place - 1], shape);
+            note(s, &places[place - 1], shape);
         if (s->groups.count)
-            note(&groups[shape->group], shape);
+            note(s, &groups[shape->group], shape);
     }
     for (uint32_t k = 0; k < s->instances.count; k++) {
         const scene_object *o = s->instances.data[k].object;
@@ -78,17 +101,19 @@ static void note_places(const render_scene *s, place_note *places, place_note *g
 
 static void add_place_reasons(render_scene *s)
 {
-    const char *reasons[2][2];
+    const char *reasons[8];
     place_note *places = memory_need_zeroed(s->places.count + 1, sizeof *places),
                *groups = memory_need_zeroed(s->groups.count + 1, sizeof *groups);
     BL_ASSERT(places && groups, "out of memory");
     note_places(s, places, groups);
-    for (int k = 0; k < 4; k++)
-        reasons[k / 2][k % 2] = moving_reason(s, k / 2, k % 2);
+    for (int k = 0; k < 8; k++)
+        reasons[k] = moving_reason(s, &(place_note){.steps = k & 4, .beam = k & 2, .ends = k & 1});
     for (uint32_t i = 0; i < s->parameters.count; i++) {
         render_parameter *p = &s->parameters.data[i];
-        if (p->place)
-            p->reason = reasons[places[p->place - 1].steps][places[p->place - 1].beam];
+        if (!p->place)
+            continue;
+        const place_note *n = &places[p->place - 1];
+        p->reason = reasons[4 * n->steps + 2 * n->beam + n->ends];
     }
     memory_free(places);
     memory_free(groups);
@@ -97,8 +122,10 @@ static void add_place_reasons(render_scene *s)
 /* Of an array of a mesh. */
 static void add_vertex_reason(render_scene *s, const render_shape *shape, render_parameter *p)
 {
+    place_note n = {0};
+    note(s, &n, shape);
     if (p->slot == PLAN_ARRAY_SLOT + MESH_ARRAY_POSITIONS)
-        p->reason = moving_reason(s, shape_has_steps(shape), beams(shape));
+        p->reason = moving_reason(s, &n);
     else if (p->slot == PLAN_ARRAY_SLOT + MESH_ARRAY_UVS && !p->turns && shape_has_steps(shape))
         p->reason = "the steps of checkerboards and nearest texels, which move with it, are left out";
     else if (p->slot == PLAN_ARRAY_SLOT + MESH_ARRAY_NORMALS && !p->reason)

@@ -167,6 +167,11 @@ static void reasons_beside_edges(void **state)
 #define VOLPATH "<integrator type='volpath'/>"
 #define FOG "<bsdf type='null'/><medium type='homogeneous' name='interior'/>"
 #define BULB "<emitter type='point' id='bulb'/>"
+/* A cube with a grid of density in it, which is so much larger. */
+#define SMOKE(scale)                                                                                         \
+    "<shape type='cube' id='it'><bsdf type='null'/><medium type='heterogeneous' name='interior'><volume "    \
+    "type='gridvolume' name='sigma_t'><string name='resolution' value='2'/><transform name='to_world'>"      \
+    "<translate value='-.5,-.5,-.5'/><scale value='" scale "'/></transform></volume></medium></shape>"
 #define MASK "<bsdf type='mask'>" MATTE("") "</bsdf>"
     static const struct {
         const char *body, *name, *says;
@@ -187,6 +192,9 @@ static void reasons_beside_edges(void **state)
         {VOLPATH CAMERA BALL(MASK), "ball.to_world", NULL},
         {VOLPATH CAMERA BALL(FOG), "ball.to_world", NULL},
         {VOLPATH CAMERA BALL(FOG), "camera.translation", NULL},
+        {VOLPATH CAMERA SMOKE("2"), "it.translation", "the grid inside ends at a face"},
+        {VOLPATH CAMERA SMOKE("2"), "it.vertex_positions", "the grid inside ends at a face"},
+        {VOLPATH CAMERA SMOKE("2.4"), "it.translation", NULL},
         {VOLPATH CAMERA BALL("<bsdf type='conductor'/>"), "ball.to_world", "mirrors and behind smooth glass"},
         {VOLPATH CAMERA BALL("") BULB, "ball.to_world", NULL},
         {VOLPATH CAMERA BALL(FOG) BULB, "ball.to_world", "shadows from lights without extent"},

@@ -63,8 +63,7 @@ bool medium_grey(const class_node *n)
 
 /* ---- the box ---- */
 
-/* The box around the unit cube of the volume `sigma_t`, along the axes of the world. */
-static void find_box(const scene_object *medium, double low[3], double high[3])
+void medium_box(const scene_object *medium, double low[3], double high[3])
 {
     matrix_box(scene_get(scene_get(medium, "sigma_t")->object, "to_world")->matrix, low, high);
 }
@@ -73,7 +72,7 @@ static void medium_extra(const plan *p, const scene_object *o, uint32_t *words)
 {
     double low[3], high[3];
     (void)p;
-    find_box(o, low, high);
+    medium_box(o, low, high);
     for (int r = 0; r < 3; r++)
         words[r] = float_word((float)low[r]), words[3 + r] = float_word((float)high[r]);
 }
@@ -81,7 +80,7 @@ static void medium_extra(const plan *p, const scene_object *o, uint32_t *words)
 double medium_diagonal(const scene_object *medium)
 {
     double low[3], high[3], sum = 0;
-    find_box(medium, low, high);
+    medium_box(medium, low, high);
     for (int r = 0; r < 3; r++)
         sum += (high[r] - low[r]) * (high[r] - low[r]);
     return sqrt(sum);

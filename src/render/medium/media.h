@@ -49,6 +49,9 @@ cell_bounds medium_cell(tracer *t, const class_node *n, ir_ref record, const vol
                         ir_ref distance);
 vec3 medium_low(tracer *t, const class_node *n, ir_ref record);
 vec3 medium_high(tracer *t, const class_node *n, ir_ref record);
+/* Only for heterogeneous media: the box around the unit cube of the volume `sigma_t`, along the axes of the
+ * world. */
+void medium_box(const scene_object *medium, double low[3], double high[3]);
 double medium_diagonal(const scene_object *medium); /* the length of the diagonal of the box */
 
 /* ---- estimator.c: how the gradient of a grid of extinctions is found ---- */
