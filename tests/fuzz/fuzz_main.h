@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The frame of the fuzz targets. Built by clang with -fsanitize=fuzzer -DBL_LIBFUZZER it is libFuzzer's
- * (scripts/fuzz); otherwise main() below runs the target on the committed corpus, which is the files that FUZZ_MAIN
- * names and those of tests/data/fuzz/TARGET, and, for BL_FUZZ_SECONDS (default 2; with
- * BL_LONG=1 600), on mutations of it: bytes changed, removed, doubled, inputs spliced, interesting words put
- * in. Deterministic up to the number of rounds. No input may take more than FUZZ_SECONDS_MOST of CPU time or
+ * (scripts/fuzz); otherwise main() below runs the target on the committed corpus, which is the files that
+ * FUZZ_MAIN names and those of tests/data/fuzz/TARGET, and, for BL_FUZZ_SECONDS (default 2; with BL_LONG=1
+ * 600), on mutations of it: bytes changed, removed, doubled, inputs spliced, interesting words put in.
+ * Deterministic up to the number of rounds. No input may take more than FUZZ_SECONDS_MOST of CPU time or
  * FUZZ_BYTES_MOST of memory. One that does, or that ends the process, goes to the file fuzz_input. Arguments:
  * files to run once, such as that one. */
 #ifndef BL_FUZZ_MAIN_H
@@ -98,7 +98,8 @@ static void fuzz_add(const char *path)
         fuzz_inputs[fuzz_count++] = (fuzz_input){data, size};
 }
 
-/* Files of tests/data/FOLDER whose names end in one of the extensions (separated by blanks); NULL: all of them. */
+/* Files of tests/data/FOLDER whose names end in one of the extensions (separated by blanks); NULL: all of
+ * them. */
 static void fuzz_add_folder(const char *folder, const char *extensions)
 {
     char path[1300];
@@ -163,17 +164,20 @@ static void fuzz_round(void)
     free(exact);
 }
 
-/* The folder of tests/data whose files scripts/fuzz --add has found for the target: `fuzz/NAME` of FOLDER/fuzz_NAME.c. */
+/* The folder of tests/data whose files scripts/fuzz --add has found for the target: `fuzz/NAME` of
+ * FOLDER/fuzz_NAME.c. */
 static void fuzz_add_found(const char *source_file)
 {
     static const char prefix[] = "fuzz_";
-    const char *slash = strrchr(source_file, '/'), *name = (slash ? slash + 1 : source_file) + sizeof prefix - 1;
+    const char *slash = strrchr(source_file, '/'),
+               *name = (slash ? slash + 1 : source_file) + sizeof prefix - 1;
     char folder[100];
     snprintf(folder, sizeof folder, "fuzz/%.*s", (int)strcspn(name, "."), name);
     fuzz_add_folder(folder, NULL);
 }
 
-static int fuzz_main(int argc, char **argv, const char *source_file, const char *folder, const char *extensions)
+static int fuzz_main(int argc, char **argv, const char *source_file, const char *folder,
+                     const char *extensions)
 {
     const char *limit = getenv("BL_FUZZ_SECONDS"), *seed = getenv("BL_FUZZ_SEED");
     double end = clock_seconds() + (limit ? atof(limit) : getenv("BL_LONG") ? 600 : 2);
