@@ -332,12 +332,12 @@ int fit_save_report(fit_work *w)
     int status = report_pictures(out, w);
     if (status == CLI_OK)
         status = report_curves(out, w);
+    add_values(out, w); /* they go on with the curves of parameters */
+    add_histograms(out, w);
     if (status == CLI_OK)
         status = report_noise(out, w);
     if (status == CLI_OK)
         status = report_samples(out, w);
-    add_values(out, w);
-    add_histograms(out, w);
     add_effort(out, w);
     add_recipe(out, w);
     fprintf(out, "</body></html>\n");
