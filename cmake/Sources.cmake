@@ -231,6 +231,7 @@ set(render_sources
     src/render/integrator/boundary/pick.c
     src/render/integrator/boundary/sides.c
     src/render/integrator/kernels/boundary.c
+    src/render/integrator/kernels/boundary_cut.c
     src/render/integrator/kernels/boundary_learn.c
     src/render/integrator/kernels/boundary_lit.c
     src/render/integrator/kernels/boundary_mirror.c

@@ -300,6 +300,7 @@ bool edges_lit_possible(const render_scene *s);
 /* Whether silhouettes are sampled that the sensor sees in flat mirrors (kernels/boundary_mirror.c), and
  * whether a shape is one. */
 bool edges_mirrors_possible(const render_scene *s);
+bool edges_cuts_possible(const render_scene *s); /* of clip planes that cut something */
 bool edges_flat_mirror(const render_shape *shape);
 
 /* ---- scene_build.c ---- */

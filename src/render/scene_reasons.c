@@ -38,7 +38,7 @@ static const char *moving_reason(render_scene *s, const place_note *n)
         uint32_t count = 0;
         if (n->steps)
             more[count++] = "steps of textures that move are left out";
-        if (s->clipped)
+        if (s->clipped && !edges_cuts_possible(s))
             more[count++] = "borders of what clip planes cut are left out";
         if (n->beam)
             more[count++] = "the place of the light is left out";
@@ -219,7 +219,7 @@ static const char *image_reason(render_scene *s)
     text list = {0};
     if (!s->silhouette && texture_has_steps(s->description->root))
         items[count++] = s->volumetric ? "steps of textures and densities" : "steps of textures";
-    if (s->clipped)
+    if (s->clipped && !(edges && edges_cuts_possible(s)))
         items[count++] = "borders of what clip planes cut";
     if (edges && count == 0)
         return edges_lack(s);

@@ -182,7 +182,9 @@ static void reasons_beside_edges(void **state)
     } cases[] = {
         {CAMERA BALL(""), "ball.to_world", NULL},
         {CLIPPED("near_clip", ".01") FAR_BALL, "ball.to_world", NULL},
-        {CLIPPED("near_clip", "2.5") FAR_BALL, "ball.to_world", "borders of what clip planes cut"},
+        {CLIPPED("near_clip", "2.5") FAR_BALL, "ball.to_world", NULL},
+        {CLIPPED("near_clip", "2.5") FAR_BALL, "camera.translation", NULL},
+        {VOLPATH CLIPPED("near_clip", "2.5") FAR_BALL, "ball.to_world", "borders of what clip planes cut"},
         {CAMERA BALL("") BULB, "bulb.position", NULL},
         {CAMERA BALL("") SPOT(BEAM("20")), "spot.to_world", NULL},
         {CAMERA BALL("") SPOT(BEAM("20")), "spot.cutoff_angle", "the border of the cone"},

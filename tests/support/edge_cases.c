@@ -36,6 +36,10 @@ typedef struct moving {
     float start[NUMBERS_MOST], along[NUMBERS_MOST];
 } moving;
 
+static const char *sensor = "";
+
+void edge_case_sensor(const char *xml) { sensor = xml; }
+
 static moving load(const edge_case *c, const char *integrator, const char *folder)
 {
     static char xml[1 << 14], depth[64];
@@ -47,8 +51,8 @@ static moving load(const edge_case *c, const char *integrator, const char *folde
                  "<lookat %s/>") "<film "
                                  "type='hdrfilm'><integer name='width' value='24'/><integer name='height' "
                                  "value='24'/><rfilter "
-                                 "type='box'/></film></sensor>%s</scene>",
-             integrator, depth, c->camera, c->body);
+                                 "type='box'/></film>%s</sensor>%s</scene>",
+             integrator, depth, c->camera, sensor, c->body);
     m.scene = scene_device_load(device, xml, folder);
     bl_job_desc desc = {.parameters = &c->parameter, .parameter_count = 1, .rays = scene_device_rays()};
     SCENE_MUST(device, bl_job_create(device->device, m.scene, &desc, &m.job));

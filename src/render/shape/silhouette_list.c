@@ -192,6 +192,7 @@ void silhouette_write(plan *p)
         }
         p->words.data[HEADER_SILHOUETTES] = head;
         write_mirrors(p, head);
+        p->edge_cuts = edges_cuts_possible(p->scene);
         p->edge_cells = silhouette_write_cells(p, head, c.all.count, moving);
     }
     memory_free(c.edges);

@@ -11,6 +11,8 @@
 #include "render/shape/silhouette.h"
 #include "render/shape/silhouette_words.h"
 
+static const float INSIDE_MOST = 0.02f; /* of the height of a face */
+
 /* An edge, seen from a viewpoint; of its faces, [0] and [1]: */
 typedef struct seen_edge {
     vec3 p, along;
@@ -136,16 +138,31 @@ silhouette_point silhouette_edge(tracer *t, ir_ref data, ir_ref edge, vec3 viewp
 
 /* ---- the surface on both sides ---- */
 
-/* The coordinates on a face of the place `along` its edge. */
-static vec2 on_edge(tracer *t, ir_ref face, ir_ref along)
+/* The coordinates on a face of the place `along` its edge, a share `inside` of the way to the third vertex.
+ */
+static vec2 on_edge(tracer *t, ir_ref face, ir_ref along, ir_ref inside)
 {
     ir_func *f = t->f;
-    ir_ref zero = t_f32(t, 0), rest = ir_sub(f, t_f32(t, 1), along), turned = t_has_bit(t, face, 1),
-           corner = corner_of(t, face), first = ir_eq(f, corner, t_u32(t, 0)),
-           second = ir_eq(f, corner, t_u32(t, 1));
+    ir_ref rest = ir_sub(f, t_f32(t, 1), along), turned = t_has_bit(t, face, 1), corner = corner_of(t, face),
+           first = ir_eq(f, corner, t_u32(t, 0)), second = ir_eq(f, corner, t_u32(t, 1));
     ir_ref begin = ir_select(f, turned, along, rest), end = ir_select(f, turned, rest, along);
-    return (vec2){ir_select(f, first, end, ir_select(f, second, begin, zero)),
-                  ir_select(f, first, zero, ir_select(f, second, end, begin))};
+    vec2 b = {ir_select(f, first, end, ir_select(f, second, begin, inside)),
+              ir_select(f, first, inside, ir_select(f, second, end, begin))};
+    ir_ref less = ir_sub(f, t_f32(t, 1), inside);
+    b.x = ir_select(f, ir_or(f, first, second), ir_mul(f, b.x, less), b.x);
+    b.y = ir_select(f, first, b.y, ir_mul(f, b.y, less));
+    return b;
+}
+
+/* How far inside of a face the surface beside its edge is evaluated: as rays pass an edge, but not far in a
+ * small face. Rays that begin at the edge itself would miss the other face, where that stands up. */
+static ir_ref inside_of(tracer *t, const seen_edge *e, int k)
+{
+    ir_func *f = t->f;
+    ir_ref most = ir_max(f, ir_abs(f, e->p.x), ir_max(f, ir_abs(f, e->p.y), ir_abs(f, e->p.z)));
+    ir_ref offset = ir_mul(f, ir_add(f, t_f32(t, 1), most), t_f32(t, RAY_EPSILON));
+    ir_ref height = t_ratio(t, v3_length(t, e->normal[k]), v3_length(t, e->along));
+    return ir_min(f, t_ratio(t, offset, height), t_f32(t, INSIDE_MOST));
 }
 
 /* How steeply a face goes back behind the edge: its plane's distance along the ray, by the distance from the
@@ -173,6 +190,7 @@ silhouette_sides silhouette_edge_sides(tracer *t, ir_ref data, ir_ref edge, vec3
     ir_ref one = ir_select(f, inner, e.face[0], e.face[1]), two = ir_select(f, inner, e.face[1], e.face[0]);
     ir_ref shift = t_u32(t, 3), on_inner = ir_select(f, inner, e.edge_on[0], e.edge_on[1]),
            on_outer = ir_select(f, inner, e.edge_on[1], e.edge_on[0]);
+    ir_ref inside[2] = {inside_of(t, &e, 0), inside_of(t, &e, 1)};
     vec3 n[2];
     for (int k = 0; k < 2; k++) {
         n[k] = v3_normalize(t, e.normal[k]);
@@ -181,7 +199,8 @@ silhouette_sides silhouette_edge_sides(tracer *t, ir_ref data, ir_ref edge, vec3
     return (silhouette_sides){
         .known = {ir_bool(f, true), ir_not(f, closed)},
         .primitive = {ir_shr(f, one, shift), ir_shr(f, two, shift)},
-        .b = {on_edge(t, one, along), on_edge(t, two, along)},
+        .b = {on_edge(t, one, along, ir_select(f, inner, inside[0], inside[1])),
+              on_edge(t, two, along, ir_select(f, inner, inside[1], inside[0]))},
         .edge_on = ir_or(f, on_inner, ir_and(f, on_outer, ir_not(f, closed))),
         .toward = v3_add(t, n[0], n[1]),
     };

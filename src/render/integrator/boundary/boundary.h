@@ -85,6 +85,10 @@ typedef struct boundary_sides {
  * to. */
 boundary_sides boundary_trace(walk *w, const boundary_point *b, vec3 from, const walk_position *at);
 
+/* The same past another kind of step, by the two rays with which its sides begin. Where `when` (bool); `seen`
+ * is not set. */
+boundary_sides boundary_trace_rays(walk *w, const walk_position rays[2], ir_ref when);
+
 /* ---- motion.c: differentiated ---- */
 
 /* The point of a hit. It moves with its surface, and with its ray if that has derivatives. */

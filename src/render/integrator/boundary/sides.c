@@ -210,6 +210,43 @@ static walk walk_side(const walk *w, const known_sides *k, ir_ref first, ir_ref 
     return now;
 }
 
+/* Walks the path of each side, which begins with rays[k], or at a hit that is known. */
+static boundary_sides walk_sides(walk *w, const walk_position rays[2], const known_sides *known, ir_ref when)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    sides_state p = {.path = radiance_start(w, &rays[0]),
+                     .side = ir_select(f, when, t_u32(t, 0), t_u32(t, 2))};
+    for (int k = 0; k < 2; k++)
+        p.found.radiance[k] = color_all(t_f32(t, 0)), p.found.hit[k] = no_hit(w, &rays[k]),
+        p.found.reach[k] = t_f32(t, 1e30f);
+    walk_hit start[2] = {p.found.hit[0], p.found.hit[1]};
+    loop_state state = {0}, next = {0};
+    state_sides(w, &state, &p);
+    ir_ref loop = state_loop(f, &state);
+    state_sides(w, &state, &p);
+    ir_while(f, ir_lt(f, p.side, t_u32(t, 2)));
+    ir_ref first = ir_eq(f, p.path.at.depth, rays[0].depth), alive;
+    walk side = walk_side(w, known, first, p.side);
+    walk_vertex v = radiance_vertex(&side, &p.path, &alive);
+    for (uint32_t k = 0; k < 2; k++)
+        keep_vertex(w, ir_and(f, first, ir_eq(f, p.side, t_u32(t, k))), &rays[k], &v, &p.found.hit[k],
+                    &p.found.reach[k]);
+    finish_side(w, &p, &rays[1], alive);
+    state_sides(w, &next, &p);
+    state_endloop(f, loop, &state, &next);
+    state_sides(w, &state, &p);
+    state_end(&state);
+    for (int k = 0; k < 2; k++)
+        p.found.hit[k].o = start[k].o, p.found.hit[k].d = start[k].d, p.found.hit[k].slides = start[k].slides;
+    return p.found;
+}
+
+boundary_sides boundary_trace_rays(walk *w, const walk_position rays[2], ir_ref when)
+{
+    return walk_sides(w, rays, &(known_sides){0}, when);
+}
+
 boundary_sides boundary_trace(walk *w, const boundary_point *b, vec3 from, const walk_position *at)
 {
     tracer *t = &w->t;
@@ -225,31 +262,8 @@ boundary_sides boundary_trace(walk *w, const boundary_point *b, vec3 from, const
                 v3_select(t, known.there[k], v3_sub(t, b->p, v3_scale(t, b->d, known.hit[k].t)), rays[k].o);
         }
     }
-    sides_state p = {.path = radiance_start(w, &rays[0]),
-                     .side = ir_select(f, seen, t_u32(t, 0), t_u32(t, 2))};
-    for (int k = 0; k < 2; k++)
-        p.found.radiance[k] = color_all(t_f32(t, 0)), p.found.hit[k] = no_hit(w, &rays[k]),
-        p.found.reach[k] = t_f32(t, 1e30f);
-    walk_hit start[2] = {p.found.hit[0], p.found.hit[1]};
-    loop_state state = {0}, next = {0};
-    state_sides(w, &state, &p);
-    ir_ref loop = state_loop(f, &state);
-    state_sides(w, &state, &p);
-    ir_while(f, ir_lt(f, p.side, t_u32(t, 2)));
-    ir_ref first = ir_eq(f, p.path.at.depth, at->depth), alive;
-    walk side = walk_side(w, &known, first, p.side);
-    walk_vertex v = radiance_vertex(&side, &p.path, &alive);
-    for (uint32_t k = 0; k < 2; k++)
-        keep_vertex(w, ir_and(f, first, ir_eq(f, p.side, t_u32(t, k))), &rays[k], &v, &p.found.hit[k],
-                    &p.found.reach[k]);
-    finish_side(w, &p, &rays[1], alive);
-    state_sides(w, &next, &p);
-    state_endloop(f, loop, &state, &next);
-    state_sides(w, &state, &p);
-    state_end(&state);
-    for (int k = 0; k < 2; k++)
-        p.found.hit[k].o = start[k].o, p.found.hit[k].d = start[k].d, p.found.hit[k].slides = start[k].slides;
-    ir_ref passed = rays_get_there(w, b, &p.found);
-    p.found.seen = ir_and(f, seen, known.any ? ir_or(f, known.there[0], passed) : passed);
-    return p.found;
+    boundary_sides found = walk_sides(w, rays, &known, seen);
+    ir_ref passed = rays_get_there(w, b, &found);
+    found.seen = ir_and(f, seen, known.any ? ir_or(f, known.there[0], passed) : passed);
+    return found;
 }

@@ -53,4 +53,25 @@ boundary_point boundary_mirror_edge(walk *w, const boundary_mirror *m, const bou
 color boundary_mirror_pass(walk *w, const boundary_mirror *m, vec3 toward, boundary_point *b,
                            walk_position *at, vec3 *from);
 
+/* ---- boundary_cut.c ---- */
+
+/* A point at which a clip plane of the sensor cuts a surface. */
+typedef struct boundary_cut {
+    ir_ref there;  /* bool */
+    ir_ref far;    /* bool: the plane is the far one */
+    vec2 lens;     /* uniform numbers of the ray of the sensor */
+    vec2 at;       /* the place on the image, in [0,1]^2, */
+    vec2 across;   /* the direction across the cut there, of unit length, */
+    ir_ref beside; /* and how far along it rays pass the cut */
+    walk_hit hit;  /* the surface */
+    vec3 n; /* its normal, as long as the cut moves along `across` when the surface moves by 1 along it */
+    ir_ref weight; /* 1 / density of the point by length on the image */
+} boundary_cut;
+/* Where plan.edge_cuts. r: uniform; when: bool, the point is wanted. */
+boundary_cut boundary_cut_pick(walk *w, const sensor_view *view, vec2 lens, const random4 *r, ir_ref when);
+/* The sensor's ray on the side to which c->across leads, or on the other one. */
+ray boundary_cut_ray(walk *w, const sensor_view *view, const boundary_cut *c, bool outer);
+/* How the cut moves along c->across (differentiated). */
+ir_ref boundary_cut_motion(walk *w, const boundary_cut *c);
+
 #endif

@@ -70,6 +70,18 @@ static walk_position position_before(walk *w, ir_ref sample, const sensor_link *
     return at;
 }
 
+/* Both sides of a cut. */
+static boundary_sides trace_cut(walk *w, const sensor_view *view, const boundary_cut *c,
+                                const walk_position *at)
+{
+    walk_position rays[2] = {*at, *at};
+    for (int k = 0; k < 2; k++) {
+        ray r = boundary_cut_ray(w, view, c, k);
+        rays[k].o = rays[k].scattered = r.o, rays[k].d = r.d, rays[k].tmax = r.tmax;
+    }
+    return boundary_trace_rays(w, rays, c->there);
+}
+
 bl_result kernel_edges_seen(walk *w, ir_module *m)
 {
     boundary_loop loop = boundary_begin(w, m);
@@ -80,8 +92,10 @@ bl_result kernel_edges_seen(walk *w, ir_module *m)
     random4 r = boundary_numbers(w, loop.sample, 0);
     sensor_view view = walk_view(w);
     vec2 lens = {r.u[1], r.u[2]};
-    bool mirrors = w->plan->edge_mirrors > 0;
+    bool mirrors = w->plan->edge_mirrors > 0, cuts = w->plan->edge_cuts;
     boundary_mirror mirror;
+    boundary_cut cut;
+    ir_ref cuts_now = ir_bool(f, false);
     boundary_wish wish = {
         .candidates = candidates(w), .creases = true, .by = mirrors ? NULL : &view, .lens = lens};
     vec3 viewpoint = viewpoint_of(w, &view, lens);
@@ -93,8 +107,17 @@ bl_result kernel_edges_seen(walk *w, ir_module *m)
     sensor_link link = sensor_of(view.object)->link(t, &view, image.p, lens);
     if (mirrors)
         b.there = ir_and(f, b.there, ir_and(f, link.seen, link.within));
+    if (cuts) { /* half of the samples */
+        cuts_now = ir_and(f, loop.guide.usual, ir_lt(f, r.u[0], t_f32(t, 0.5f)));
+        b.there = ir_and(f, b.there, ir_not(f, cuts_now));
+        random4 more = boundary_numbers(w, loop.sample, 2);
+        cut = boundary_cut_pick(w, &view, lens, &more, cuts_now);
+        loop.scale = ir_select(f, loop.guide.usual, ir_mul(f, loop.scale, t_f32(t, 2)), loop.scale);
+    }
     walk_position at = position_before(w, loop.sample, &link);
     vec3 from = link.point;
+    if (w->plan->scene->clipped)
+        from = v3_add(t, from, v3_scale(t, v3_sub(t, image.p, from), link.near));
     color arrived = color_all(t_f32(t, 1));
     if (mirrors)
         arrived = color_scale(t, boundary_mirror_pass(w, &mirror, image.p, &b, &at, &from), mirror.inverse);
@@ -111,6 +134,17 @@ bl_result kernel_edges_seen(walk *w, ir_module *m)
     if (mirrors)
         jump = color_mul(t, jump, arrived);
     ir_ref found = boundary_size(w, jump), there = splat.there;
+    if (cuts) {
+        boundary_sides own = trace_cut(w, &view, &cut, &at);
+        ir_ref by = ir_mul(f, cut.weight, loop.scale);
+        for (uint32_t c = 0; c < t->channels; c++)
+            jump.c[c] = ir_select(
+                f, cuts_now, ir_mul(f, by, ir_sub(f, own.radiance[0].c[c], own.radiance[1].c[c])), jump.c[c]);
+        motion = ir_select(f, cuts_now, boundary_cut_motion(w, &cut), motion);
+        splat.at.x = ir_select(f, cuts_now, ir_mul(f, cut.at.x, width), splat.at.x);
+        splat.at.y = ir_select(f, cuts_now, ir_mul(f, cut.at.y, height), splat.at.y);
+        there = ir_select(f, cuts_now, cut.there, there);
+    }
     splat.there = ir_and(f, there, loop.guide.usual);
     if (boundary_forward(w)) {
         color moved = color_scale(t, jump, boundary_tangent(w, motion));

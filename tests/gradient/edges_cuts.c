@@ -1,0 +1,73 @@
+/* LABELS: native */
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Curves in which clip planes of the sensor cut surfaces (src/render/integrator/kernels/boundary_cut.c): of
+ * several kinds of shapes, by what moves the shape and by the camera. The near plane cuts off what is near,
+ * the far plane what is far. A tube, which rays meet from outside only, is cut, too. Half of the cases a day.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "support/edge_cases.h"
+#include "support/scene_cases.h"
+#include "support/todays_share.h"
+
+static scene_device device;
+static char *folder;
+
+#define NEAR(value) "<float name='near_clip' value='" value "'/>"
+#define FAR(value) "<float name='far_clip' value='" value "'/>"
+#define MATTE "<bsdf type='twosided'><bsdf type='diffuse'/></bsdf>"
+#define TURNED "<rotate x='1' angle='30'/><rotate y='1' angle='40'/><translate value='.03,.11,.2'/>"
+
+// clang-format off
+static const struct cut_case {
+    edge_case c;
+    const char *clips;
+} cases[] = {
+    {{"a ball whose front is cut off", "3", FRONT,
+     "<shape type='sphere' id='it'><float name='radius' value='.9'/>" MATTE "</shape>" SKY,
+     "it.to_world", {1, .3, .2}, 256, .005}, NEAR("3.4")},
+    {{"a ball whose front is cut off, by the camera", "3", FRONT,
+     "<shape type='sphere' id='it'><float name='radius' value='.9'/>" MATTE "</shape>" SKY,
+     "sensor.translation", {1, .3, .2}, 256, .005}, NEAR("3.4")},
+    {{"vertices of a cube whose front is cut off", "3", FRONT,
+     WALL "<shape type='cube' id='it'>" AT("<scale value='.5'/>" TURNED) MATTE "</shape>" BULB SKY,
+     "it.vertex_positions", {1, .3, .2}, 256, .005}, NEAR("3.6")},
+    {{"a wall that ends at the far plane", "3", FRONT,
+     "<shape type='rectangle' id='it'>" AT("<scale value='3'/><rotate y='1' angle='50'/><rotate z='1' angle='20'/>")
+     MATTE "</shape>" SKY,
+     "it.to_world", {1, .3, .2}, 128, .01}, FAR("4.1")},
+    {{"a cube in a group, cut at both ends", "3", FRONT,
+     "<shape type='shapegroup' id='g'><shape type='cube'>" AT("<scale value='.5'/>") MATTE
+     "</shape></shape><shape type='instance' id='it'><ref id='g'/>" AT("<scale value='1.2,.8,1'/>" TURNED)
+     "</shape>" SKY,
+     "it.to_world", {1, .3, .2}, 128, .01}, NEAR("3.6") FAR("3.9")},
+    {{"a tube around a spline", "3", FRONT,
+     WALL "<shape type='bsplinecurve' id='it'><string name='filename' value='bow.curves'/>"
+     AT("<translate value='.03,.02,.3'/>") "<bsdf type='diffuse'><rgb name='reflectance' value='.1,.05,.1'/></bsdf></shape>" BULB,
+     "it.to_world", {1, .3, .2}, 128, .01}, NEAR("3.5")},
+};
+// clang-format on
+enum { CASES = sizeof cases / sizeof *cases, PARTS = 2 };
+
+static void expect_case(void **state)
+{
+    const struct cut_case *it = *state;
+    edge_case_sensor(it->clips);
+    edge_case_expect(&device, folder, "path", &it->c);
+}
+
+int main(void)
+{
+    struct CMUnitTest tests[CASES];
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < CASES; i++)
+        if (todays_part(i, PARTS))
+            tests[count++] =
+                (struct CMUnitTest){cases[i].c.name, expect_case, NULL, NULL, (void *)(uintptr_t)&cases[i]};
+    return scene_device_run(&device, &folder, "edges-cuts", tests, count, NULL);
+}
