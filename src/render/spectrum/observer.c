@@ -61,9 +61,8 @@ void observer_integrate(double first, double last, double out[4])
     }
 }
 
-void spectrum_table(uint32_t *words)
+void observer_table(uint32_t *words)
 {
-    wavelengths_table(words + TABLE_CELLS);
     double white[3] = {0}, weights[SPECTRUM_CURVE_SAMPLES][3];
     weights_of_samples(weights);
     for (int k = 0; k < SPECTRUM_CURVE_SAMPLES; k++)

@@ -20,6 +20,10 @@ enum { SPECTRUM_TABLE_WORDS = 8 * 95 + 6 * WAVELENGTHS * SPECTRUM_CELLS };
 
 /* ---- wavelengths.c ---- */
 
+/* Fills the SPECTRUM_TABLE_WORDS words of the table: of each of 95 wavelengths, 5 nm apart, the curves of the
+ * CIE 1931 observer and D65; and what wavelengths_sample reads. */
+void spectrum_table(uint32_t *words);
+
 typedef struct wavelength_set {
     ir_ref nm[WAVELENGTHS], inverse[WAVELENGTHS]; /* inverse: 1 / density per nm of each one alone */
     ir_ref d65[WAVELENGTHS];
@@ -37,9 +41,6 @@ wavelength_set wavelengths_sample(tracer *t, ir_ref table, ir_ref u);
 
 /* ---- observer.c ---- */
 
-/* Fills the SPECTRUM_TABLE_WORDS words of the table: of each of 95 wavelengths, 5 nm apart, the curves of the
- * CIE 1931 observer and D65; and what wavelengths_sample reads. */
-void spectrum_table(uint32_t *words);
 /* Sets the observer's curves at the wavelengths, in linear sRGB by Mitsuba's matrix and divided by the
  * integral of Y, and D65 with Mitsuba's norm. Straight lines between the samples of the table, 0 outside of
  * it. */

@@ -26,8 +26,7 @@ enum { TABLE_CELLS = TABLE_ROW * 95 };
 /* observer.c: integrals from one wavelength to another of the observer's curves in linear sRGB, divided by
  * the integral of y, and of D65 with Mitsuba's norm. */
 void observer_integrate(double first, double last, double out[4]);
-/* wavelengths.c: fills the words of the cells. */
-void wavelengths_table(uint32_t *words);
+void observer_table(uint32_t *words); /* fills the rows of the samples */
 
 /* Word `word` of row k (u32). */
 static inline ir_ref table_real(tracer *t, ir_ref table, ir_ref k, uint32_t word)

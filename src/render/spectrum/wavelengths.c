@@ -29,8 +29,10 @@ static float border(int quarter, int cell)
     return (float)visible((quarter + (double)cell / SPECTRUM_CELLS) / WAVELENGTHS);
 }
 
-void wavelengths_table(uint32_t *words)
+void spectrum_table(uint32_t *words)
 {
+    observer_table(words);
+    words += TABLE_CELLS;
     for (int cell = 0; cell < SPECTRUM_CELLS; cell++, words += 6 * WAVELENGTHS)
         for (int k = 0; k < WAVELENGTHS; k++) {
             const float first = border(k, cell), last = border(k, cell + 1), length = last - first;
