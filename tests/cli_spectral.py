@@ -268,6 +268,19 @@ value="400:1, 700:2"/></volume>"""))
         complain("extinction by samples: status %d, %s" % (r.returncode, r.stderr))
 
 
+def check_index():
+    """Gradients by the samples of an index, of a pane that bends each wavelength otherwise, and of one that does not bend
+    light. What is behind it is smooth, and the pane has no edges."""
+    y, x = np.meshgrid(np.linspace(0, np.pi, 64), np.linspace(0, 2 * np.pi, 128), indexing="ij")
+    sky = np.stack([np.sin(y) * (1.2 + np.sin(2 * x + k * y)) for k in range(3)], -1) + .3
+    with open("sky.pfm", "wb") as f:
+        f.write(b"PF\n128 64\n-1\n" + sky.astype("<f4").tobytes())
+    for kind in ("dielectric", "thindielectric"):
+        check_gradient(kind, """<emitter type="envmap"><string name="filename" value="sky.pfm"/></emitter><shape type="rectangle">
+<transform name="to_world"><scale value="9"/><rotate y="1" x=".3" angle="50"/></transform><bsdf type="%s" id="glass"><spectrum
+name="int_ior" value="300:1.7, 500:1.5, 560:1.45, 900:1.3"/></bsdf></shape>""" % kind, "glass.eta")
+
+
 def check_measured():
     """A measurement whose spectra are flat is what one is in colours whose red, green and blue are equal."""
     of = make.MATERIALS["satin"]
@@ -300,6 +313,14 @@ def check_errors():
             "1", "-o", "image.pfm")
     if not r.returncode or "mode spectral_polarized: dielectric with an index that is a curve" not in r.stderr:
         complain("polarised dispersion: status %d, %s" % (r.returncode, r.stderr))
+    for kind, param, reason in (("roughdielectric", "glass.eta", "the index of a rough material is a curve"),
+                                ("dielectric", "ball.translation", "the index of a material is a curve")):
+        body = glass(kind, curve) % "400:1,700:1"
+        path = scene("glass", body.replace('type="sphere"', 'type="sphere" id="ball"').replace('<bsdf type="%s"' % kind,
+                                                                                               '<bsdf type="%s" id="glass"' % kind))
+        r = run("grad", path, "--mode", "spectral", "--param", param, "--spp", "1", "--target", "image.pfm", "-o", "out")
+        if not r.returncode or reason not in r.stderr:
+            complain("%s of %s: status %d, %s" % (param, kind, r.returncode, r.stderr))
     r = run("render", scene("field", '<field type="sh_field"/>'), "--mode", "spectral", "--integrator", "radiance_field",
             "--spp", "1", "-o", "image.pfm")
     if not r.returncode or not re.search(r"field\.xml:\d+: mode spectral: .*not spectra", r.stderr):
@@ -318,6 +339,7 @@ def main():
         check_dispersion()
         check_grids()
         check_measured()
+        check_index()
         check_errors()
         os.chdir("/")
     return 1 if bad else 0

@@ -21,7 +21,9 @@ static bl_result roughdielectric_load(render_scene *s, const scene_object *o, bl
     TRY(microfacet_check(o, err));
     TRY(microfacet_check_alpha(o, err));
     TRY(microfacet_check_attached(o, err));
-    TRY(interface_load(s, o, microfacet_attaches(s, o), err));
+    const bool curves = interface_disperses(s, o);
+    TRY(interface_load(s, o, curves || microfacet_attaches(s, o), err)); /* a curve turns wavelengths apart */
+    s->disperses_rough |= curves;
     const render_parameter *eta = &s->parameters.data[render_find_parameter(s, o, PLAN_DATA_SLOT)];
     if (s->values.data[eta->offset] == 1)
         return scene_error(
