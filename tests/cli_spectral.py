@@ -268,6 +268,18 @@ value="400:1, 700:2"/></volume>"""))
         complain("extinction by samples: status %d, %s" % (r.returncode, r.stderr))
 
 
+def gradients(path, param, seed):
+    """Of the mean square of the image."""
+    with open("black.pfm", "wb") as f:
+        f.write(b"PF\n16 16\n-1\n" + bytes(16 * 16 * 12))
+    r = run("grad", path, "--mode", "spectral", "--param", param, "--spp", "128", "--seed", str(seed), "--target", "black.pfm",
+            "-o", "out", "--quiet")
+    if r.returncode:
+        complain("gradient of %s: %s" % (param, r.stderr))
+        return np.zeros(4)
+    return np.load("out/%s.npy" % param)
+
+
 def check_index():
     """Gradients by the samples of an index, of a pane that bends each wavelength otherwise, and of one that does not bend
     light. What is behind it is smooth, and the pane has no edges."""
@@ -275,10 +287,23 @@ def check_index():
     sky = np.stack([np.sin(y) * (1.2 + np.sin(2 * x + k * y)) for k in range(3)], -1) + .3
     with open("sky.pfm", "wb") as f:
         f.write(b"PF\n128 64\n-1\n" + sky.astype("<f4").tobytes())
+    pane = """<emitter type="envmap"><string name="filename" value="sky.pfm"/></emitter><shape type="rectangle">
+<transform name="to_world"><scale value="9"/><rotate y="1" x=".3" angle="50"/></transform><bsdf type="%s" id="glass">%s</bsdf></shape>"""
+    curve = '<spectrum name="int_ior" value="%s"/>'
     for kind in ("dielectric", "thindielectric"):
-        check_gradient(kind, """<emitter type="envmap"><string name="filename" value="sky.pfm"/></emitter><shape type="rectangle">
-<transform name="to_world"><scale value="9"/><rotate y="1" x=".3" angle="50"/></transform><bsdf type="%s" id="glass"><spectrum
-name="int_ior" value="300:1.7, 500:1.5, 560:1.45, 900:1.3"/></bsdf></shape>""" % kind, "glass.eta")
+        check_gradient(kind, pane % (kind, curve % "300:1.7, 500:1.5, 560:1.45, 900:1.3"), "glass.eta")
+    # Only wavelengths pass at which the index is 1.8: gradients by samples there are those by an index of one number.
+    red = "".join('<spectrum name="specular_%s" value="600:0, 610:1, 690:1, 700:0"/>' % of for of in ("reflectance", "transmittance"))
+    found, expected = (
+        [gradients(scene("pane", pane % ("dielectric", index + red)), "glass.eta", seed) for seed in range(4)]
+        for index in (curve % "300:1.3, 585:1.3, 595:1.8, 900:1.8", '<float name="int_ior" value="1.8"/>'))
+    found = np.array(found)
+    if np.abs(found[:, :2]).max() > 0:
+        complain("light has gradients by an index at other wavelengths: %s" % found)
+    means = [np.mean(v) for v in (found.sum(1), expected)]
+    error = np.sqrt((np.var(found.sum(1), ddof=1) + np.var(expected, ddof=1)) / 4)
+    if not abs(means[0] - means[1]) <= 4 * error or not error < .05 * abs(means[1]):
+        complain("gradients by samples of an index %g, by one index %g, error %g" % (*means, error))
 
 
 def check_measured():
