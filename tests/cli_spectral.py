@@ -3,7 +3,7 @@
 """backlight in mode spectral, as a program: a white scene under white light stays white (a furnace); an image that
 shines is sampled by its table and lights as much as lamps of its colours; gradients by a colour and by the samples of a
 spectrum agree with differences; every replay is exact; glass bends each wavelength by its own index; grids of colours and
-colours of vertices are what the same colours are; colours that are no spectra yet are an error with a line."""
+colours of vertices are what the same colours are; a measurement whose spectra are flat is grey; colours that are no spectra yet are an error with a line."""
 import json
 import os
 import re
@@ -14,7 +14,9 @@ import tempfile
 import numpy as np
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "support"))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, "support"), os.path.join(HERE, "..", "assets", "measured")]
+import make
 from conformance import PROGRAM, read_pfm
 
 SENSOR = """<sensor type="perspective"><float name="fov" value="30"/><transform name="to_world">
@@ -110,11 +112,11 @@ angle="20"/></transform><emitter type="area" id="lamp"><spectrum name="radiance"
 <shape type="sphere"><bsdf type="%s">%s%s</bsdf></shape>""" % (kind, index, rough)
 
 
-def parts(path):
+def parts(path, mode="spectral"):
     """Means of regions over some seeds, and their squared errors."""
     found = []
     for seed in range(6):
-        r = run("render", path, "--mode", "spectral", "--spp", "64", "--seed", str(seed), "-o", "image.pfm", "--quiet")
+        r = run("render", path, "--mode", mode, "--spp", "64", "--seed", str(seed), "-o", "image.pfm", "--quiet")
         if r.returncode:
             complain("%s: %s" % (path, r.stderr))
             return np.zeros(9), np.ones(9)
@@ -266,6 +268,25 @@ value="400:1, 700:2"/></volume>"""))
         complain("extinction by samples: status %d, %s" % (r.returncode, r.stderr))
 
 
+def check_measured():
+    """A measurement whose spectra are flat is what one is in colours whose red, green and blue are equal."""
+    of = make.MATERIALS["satin"]
+    fields = make.material(of["alpha"], of["phi"], of["theta"], of["side"], of["colours"])
+    grey = fields.pop("rgb")[:, :, 1:2]
+    nm = np.array([380, 500, 520, 800], np.float32)
+    make.write("colours.bsdf", dict(fields, rgb=grey.repeat(3, 2)))
+    make.write("spectra.bsdf", dict(fields, spectra=grey.repeat(len(nm), 2), wavelengths=nm))
+    body = '<emitter type="constant"/><shape type="sphere"><bsdf type="measured"><string name="filename" value="%s"/></bsdf></shape>'
+    expected, error = parts(scene("colours", body % "colours.bsdf"), "rgb")
+    found, own = parts(scene("spectra", body % "spectra.bsdf"))
+    z = (found - expected) / np.sqrt(error + own + 1e-20)
+    if not np.abs(z).max() < 5.5 or not (np.sqrt(own) < .02 * found).all() or not expected.min() > .1:
+        complain("flat spectra of a measurement, z %s" % np.round(z, 1))
+    r = run("render", scene("spectra", body % "colours.bsdf"), "--mode", "spectral", "--spp", "1", "-o", "image.pfm")
+    if not r.returncode or not re.search(r"spectra\.xml:\d+: measured: .*_spec\.bsdf", r.stderr):
+        complain("a measurement for colours: status %d, %s" % (r.returncode, r.stderr))
+
+
 def check_errors():
     for index, reason in (('<spectrum name="int_ior" value="400:1.5, 700:1.4"/>', "has samples from 400 to 700 nm"),
                           ('<spectrum name="int_ior" value="300:1.5, 900:-1"/>', "is not in"),
@@ -296,6 +317,7 @@ def main():
         check_gradient("curve", CURVE, "ball.reflectance.values")
         check_dispersion()
         check_grids()
+        check_measured()
         check_errors()
         os.chdir("/")
     return 1 if bad else 0

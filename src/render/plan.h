@@ -91,6 +91,7 @@ typedef struct plan {
     bool edges;          /* moving edges are differentiated, too (docs/theory/edges.md) */
     uint32_t edge_cells; /* of their curves; the passes have a table of these each, EDGE_TABLES */
     bool edge_turns;     /* silhouettes have curves along which normals turn away (shape/silhouette_turn.c) */
+    bool edge_seams;     /* borders of meshes coincide (shape/silhouette_seams.c) */
     uint32_t edge_mirrors;      /* flat mirrors in which the sensor may see edges */
     bool drt;                   /* the extinction's gradient by differential ratio tracking
                                        (integrator/media/differential_ratio_tracking.c); set before tracing */

@@ -4,14 +4,17 @@
  * where a texture has some, clip planes where they can cut something. */
 #include "render/medium/media.h"
 #include "render/scene_internal.h"
+#include "render/shape/silhouette.h"
 
 /* ---- shapes ---- */
 
 /* What is said of a place. ends: a face lies where the grid of the medium inside ends, so that there is
- * another derivative when the shape grows than when it shrinks. */
+ * another derivative when the shape grows than when it shrinks. seam: a border coincides with that of another
+ * mesh, so that a gap opens when the shape moves one way, and not when it moves the other way. */
 typedef struct place_note {
-    bool steps, beam, ends;
+    bool steps, beam, ends, seam;
 } place_note;
+enum { PLACE_NOTES = 16 /* of all kinds */ };
 
 static bool beams(const render_shape *shape)
 {
@@ -31,7 +34,7 @@ static const char *reason_beside_edges(render_scene *s, const char *const *more,
 static const char *moving_reason(render_scene *s, const place_note *n)
 {
     if (edges_differentiated(s)) {
-        const char *more[4];
+        const char *more[5];
         uint32_t count = 0;
         if (n->steps)
             more[count++] = "steps of textures that move are left out";
@@ -41,6 +44,8 @@ static const char *moving_reason(render_scene *s, const place_note *n)
             more[count++] = "the place of the light is left out";
         if (n->ends)
             more[count++] = "the grid inside ends at a face: the gradient is that of shrinking";
+        if (n->seam)
+            more[count++] = "a border coincides with another mesh's: that is right if both move alike";
         return reason_beside_edges(s, more, count);
     }
     const char *what =
@@ -76,54 +81,62 @@ static bool ends_with_grid(const render_scene *s, const render_shape *shape)
     return false;
 }
 
-static void note(const render_scene *s, place_note *n, const render_shape *shape)
+/* seams: of all shapes, whether they have one. */
+static void note(const render_scene *s, place_note *n, const bool *seams, uint32_t index)
 {
+    const render_shape *shape = &s->shapes.data[index];
     n->steps |= shape_has_steps(shape), n->beam |= beams(shape), n->ends |= ends_with_grid(s, shape);
+    n->seam |= seams[index];
 }
 
 /* Notes of all places: of shapes their own, of instances what their groups hold. */
-static void note_places(const render_scene *s, place_note *places, place_note *groups)
+static void note_places(const render_scene *s, const bool *seams, place_note *places, place_note *groups)
 {
     for (uint32_t i = 0; i < s->shapes.count; i++) {
         const render_shape *shape = &s->shapes.data[i];
         uint32_t place = s->place_of[shape->object->index];
         if (place)
-            note(s, &places[place - 1], shape);
+            note(s, &places[place - 1], seams, i);
         if (s->groups.count)
-            note(s, &groups[shape->group], shape);
+            note(s, &groups[shape->group], seams, i);
     }
     for (uint32_t k = 0; k < s->instances.count; k++) {
         const scene_object *o = s->instances.data[k].object;
-        if (o && s->place_of[o->index])
-            places[s->place_of[o->index] - 1] = groups[s->instances.data[k].group];
+        if (!o || !s->place_of[o->index])
+            continue;
+        place_note *place = &places[s->place_of[o->index] - 1];
+        *place = groups[s->instances.data[k].group];
+        place->seam = false; /* what is in a group moves as one */
     }
 }
 
-static void add_place_reasons(render_scene *s)
+static void add_place_reasons(render_scene *s, const bool *seams)
 {
-    const char *reasons[8];
+    const char *reasons[PLACE_NOTES];
     place_note *places = memory_need_zeroed(s->places.count + 1, sizeof *places),
                *groups = memory_need_zeroed(s->groups.count + 1, sizeof *groups);
     BL_ASSERT(places && groups, "out of memory");
-    note_places(s, places, groups);
-    for (int k = 0; k < 8; k++)
-        reasons[k] = moving_reason(s, &(place_note){.steps = k & 4, .beam = k & 2, .ends = k & 1});
+    note_places(s, seams, places, groups);
+    for (int k = 0; k < PLACE_NOTES; k++)
+        reasons[k] =
+            moving_reason(s, &(place_note){.steps = k & 8, .beam = k & 4, .ends = k & 2, .seam = k & 1});
     for (uint32_t i = 0; i < s->parameters.count; i++) {
         render_parameter *p = &s->parameters.data[i];
         if (!p->place)
             continue;
         const place_note *n = &places[p->place - 1];
-        p->reason = reasons[4 * n->steps + 2 * n->beam + n->ends];
+        p->reason = reasons[8 * n->steps + 4 * n->beam + 2 * n->ends + n->seam];
     }
     memory_free(places);
     memory_free(groups);
 }
 
 /* Of an array of a mesh. */
-static void add_vertex_reason(render_scene *s, const render_shape *shape, render_parameter *p)
+static void add_vertex_reason(render_scene *s, const bool *seams, uint32_t index, render_parameter *p)
 {
+    const render_shape *shape = &s->shapes.data[index];
     place_note n = {0};
-    note(s, &n, shape);
+    note(s, &n, seams, index);
     if (p->slot == PLAN_ARRAY_SLOT + MESH_ARRAY_POSITIONS)
         p->reason = moving_reason(s, &n);
     else if (p->slot == PLAN_ARRAY_SLOT + MESH_ARRAY_UVS && !p->turns && shape_has_steps(shape))
@@ -132,7 +145,7 @@ static void add_vertex_reason(render_scene *s, const render_shape *shape, render
         p->reason = render_turned_normals;
 }
 
-static void add_vertex_reasons(render_scene *s)
+static void add_vertex_reasons(render_scene *s, const bool *seams)
 {
     uint32_t *shape_of = memory_need_zeroed((size_t)s->description->object_count + 1, sizeof *shape_of);
     BL_ASSERT(shape_of, "out of memory");
@@ -142,7 +155,7 @@ static void add_vertex_reasons(render_scene *s)
     for (uint32_t i = 0; i < s->parameters.count; i++) {
         render_parameter *p = &s->parameters.data[i];
         if (mesh_slot_moves(p->slot) && shape_of[p->object])
-            add_vertex_reason(s, &s->shapes.data[shape_of[p->object] - 1], p);
+            add_vertex_reason(s, seams, shape_of[p->object] - 1, p);
     }
     memory_free(shape_of);
 }
@@ -231,8 +244,12 @@ static void add_sensor_reasons(render_scene *s, const scene_object *sensor)
 void render_add_reasons(render_scene *s)
 {
     s->clipped = may_clip(s, s->sensor);
-    add_place_reasons(s);
-    add_vertex_reasons(s);
+    bool *seams = memory_need_zeroed(s->shapes.count + 1, sizeof *seams);
+    if (edges_differentiated(s))
+        silhouette_have_seams(s, seams);
+    add_place_reasons(s, seams);
+    add_vertex_reasons(s, seams);
+    memory_free(seams);
     for (uint32_t i = 0; i < s->sensors.count; i++)
         add_sensor_reasons(s, s->sensors.data[i]);
     edges_reasons_of_lights(s);

@@ -172,6 +172,10 @@ static void reasons_beside_edges(void **state)
     "<shape type='cube' id='it'><bsdf type='null'/><medium type='heterogeneous' name='interior'><volume "    \
     "type='gridvolume' name='sigma_t'><string name='resolution' value='2'/><transform name='to_world'>"      \
     "<translate value='-.5,-.5,-.5'/><scale value='" scale "'/></transform></volume></medium></shape>"
+/* Of the same size, so far apart; 2: they touch. */
+#define TWO_PLATES(x)                                                                                        \
+    "<shape type='rectangle' id='it'/><shape type='rectangle'><transform name='to_world'><translate x='" x   \
+    "'/></transform></shape>"
 #define MASK "<bsdf type='mask'>" MATTE("") "</bsdf>"
     static const struct {
         const char *body, *name, *says;
@@ -195,6 +199,9 @@ static void reasons_beside_edges(void **state)
         {VOLPATH CAMERA SMOKE("2"), "it.translation", "the grid inside ends at a face"},
         {VOLPATH CAMERA SMOKE("2"), "it.vertex_positions", "the grid inside ends at a face"},
         {VOLPATH CAMERA SMOKE("2.4"), "it.translation", NULL},
+        {CAMERA TWO_PLATES("2"), "it.translation", "a border coincides with another mesh's"},
+        {CAMERA TWO_PLATES("2"), "camera.translation", NULL},
+        {CAMERA TWO_PLATES("2.1"), "it.translation", NULL},
         {VOLPATH CAMERA BALL("<bsdf type='conductor'/>"), "ball.to_world", "mirrors and behind smooth glass"},
         {VOLPATH CAMERA BALL("") BULB, "ball.to_world", NULL},
         {VOLPATH CAMERA BALL(FOG) BULB, "ball.to_world", "shadows from lights without extent"},

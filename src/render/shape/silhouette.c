@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Carriers of silhouettes, chosen and evaluated in kernels. The list is written by silhouette_edges.c. */
+ * Carriers of silhouettes, chosen and evaluated in kernels. The list is written by silhouette_list.c. */
 #include "render/shape/silhouette.h"
 #include "render/shape/silhouette_words.h"
 

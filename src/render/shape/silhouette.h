@@ -33,8 +33,31 @@ typedef struct silhouette_query {
                      */
 } silhouette_query;
 
+/* ---- silhouette_list.c ---- */
+
 /* Writes the carriers, edges and cells, and HEADER_SILHOUETTES, which stays 0 where no shape has any. */
 void silhouette_write(plan *p);
+
+/* ---- silhouette_edges.c ---- */
+
+/* The words of a scene or a plan, in which geometry begins at a place. */
+typedef struct silhouette_words {
+    const uint32_t *base;
+    uint32_t geometry;
+} silhouette_words;
+/* The edges of a mesh, without weight those where nothing can jump. bends: its vertices are parameters. */
+void silhouette_find_edges(const silhouette_words *w, const render_shape *shape, bool bends,
+                           silhouette_pieces *out);
+/* The unit vector in a face, at a right angle to its edge between two vertices. False: the face has no area.
+ */
+bool silhouette_into_face(const float *from, const float *to, const float *opposite, double out[3]);
+
+/* ---- silhouette_seams.c ---- */
+
+/* Joins borders of meshes that coincide. of: the pieces of each shape. */
+void silhouette_join_seams(plan *p, silhouette_pieces *of);
+/* Sets has[i] where shape i has a seam with another mesh. Meshes with many faces are not asked. */
+void silhouette_have_seams(const render_scene *s, bool *has);
 
 /* ---- silhouette_cells.c ---- */
 
@@ -58,7 +81,8 @@ silhouette_place silhouette_choose(tracer *t, ir_ref cell, const ir_ref u[3], ir
 /* What is there, seen from a viewpoint. Points and vectors are in the world. */
 typedef struct silhouette_point {
     ir_ref there;  /* bool: there is such a point */
-    vec3 p, along; /* the point, and its derivative by silhouette_place.along */
+    vec3 p, along; /* the point, and its derivative by silhouette_place.along; of a seam half of it, because
+                      the other mesh has the same edge */
     vec3 out;      /* leads away from the surface, not in general at a right angle to it */
     ir_ref closed; /* bool: all of the surface that meets there lies on one side, as the viewpoint sees it */
     ir_ref blur;   /* f32: within this distance of the curve rays may miss what is there; none: 0 */

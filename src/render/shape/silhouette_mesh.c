@@ -15,6 +15,7 @@
 typedef struct seen_edge {
     vec3 p, along;
     ir_ref border;      /* bool: both are the same face */
+    ir_ref face[2];     /* edge_face() */
     vec3 opposite[2];   /* the third vertex */
     vec3 normal[2];     /* as long as twice the area */
     ir_ref distance[2]; /* from its plane to the viewpoint, times that length and -1 */
@@ -61,18 +62,49 @@ static void look_at_face(tracer *t, ir_ref face, vec3 from, vec3 to, vec3 viewpo
     e->on[k] = ir_select(f, turned, ir_not(f, e->faces[k]), e->faces[k]);
 }
 
+static ir_ref apart(tracer *t, vec3 a, vec3 b, ir_ref most)
+{
+    vec3 d = v3_sub(t, a, b);
+    return ir_gt(t->f, v3_dot(t, d, d), t_sqr(t, most));
+}
+
+/* Of a seam the second face is another mesh's. Where the meshes have moved apart the edge is a border. A seam
+ * counts half. */
+static void look_past_seam(tracer *t, ir_ref edge, vec3 from, vec3 to, seen_edge *e)
+{
+    ir_func *f = t->f;
+    ir_ref branch = ir_if(f, ir_eq(f, t_word(t, edge, EDGE_OTHER), t_u32(t, EDGE_SEAM))),
+           seam = t_word(t, edge, EDGE_FACE_TWO), most = t_real(t, seam, SEAM_TOLERANCE),
+           data = t_word(t, t_word(t, seam, SEAM_SHAPE), SHAPE_DATA);
+    vec3 ends[2] = {vertex(t, data, t_word(t, seam, SEAM_FROM)), vertex(t, data, t_word(t, seam, SEAM_TO))},
+         opposite = vertex(t, data, t_word(t, seam, SEAM_OPPOSITE));
+    ir_ref border = ir_or(f, apart(t, ends[0], from, most), apart(t, ends[1], to, most)),
+           face = ir_select(f, border, e->face[0], t_word(t, seam, SEAM_FACE));
+    opposite = v3_select(t, border, e->opposite[0], opposite);
+    vec3 along = v3_select(t, border, e->along, v3_scale(t, e->along, t_f32(t, 0.5f)));
+    ir_else(f);
+    ir_endif(f);
+    e->border = ir_phi(f, branch, border, e->border), e->face[1] = ir_phi(f, branch, face, e->face[1]);
+    e->opposite[1] = v3_phi(t, branch, opposite, e->opposite[1]);
+    e->along = v3_phi(t, branch, along, e->along);
+}
+
 static seen_edge look_at_edge(tracer *t, ir_ref data, ir_ref edge, vec3 viewpoint, ir_ref along)
 {
     ir_func *f = t->f;
+    uint32_t least = t->plan->edge_seams ? EDGE_SEAM : EDGE_TURNS; /* of what is no vertex */
     ir_ref other = t_word(t, edge, EDGE_OTHER), opposite = t_word(t, edge, EDGE_OPPOSITE);
     vec3 from = silhouette_edge_vertex(t, data, edge, EDGE_FROM),
          to = silhouette_edge_vertex(t, data, edge, EDGE_TO);
-    seen_edge e = {.along = v3_sub(t, to, from), .border = ir_ge(f, other, t_u32(t, EDGE_TURNS))};
+    seen_edge e = {.along = v3_sub(t, to, from), .border = ir_ge(f, other, t_u32(t, least))};
     e.p = v3_add(t, from, v3_scale(t, e.along, along));
     e.opposite[0] = vertex(t, data, opposite);
     e.opposite[1] = vertex(t, data, ir_select(f, e.border, opposite, other));
-    look_at_face(t, t_word(t, edge, EDGE_FACE_ONE), from, to, viewpoint, &e, 0);
-    look_at_face(t, t_word(t, edge, EDGE_FACE_TWO), from, to, viewpoint, &e, 1);
+    e.face[0] = t_word(t, edge, EDGE_FACE_ONE), e.face[1] = t_word(t, edge, EDGE_FACE_TWO);
+    if (t->plan->edge_seams)
+        look_past_seam(t, edge, from, to, &e);
+    look_at_face(t, e.face[0], from, to, viewpoint, &e, 0);
+    look_at_face(t, e.face[1], from, to, viewpoint, &e, 1);
     return e;
 }
 
@@ -130,8 +162,7 @@ silhouette_sides silhouette_edge_sides(tracer *t, ir_ref data, ir_ref edge, vec3
 {
     ir_func *f = t->f;
     seen_edge e = look_at_edge(t, data, edge, viewpoint, along);
-    ir_ref face[2] = {t_word(t, edge, EDGE_FACE_ONE), t_word(t, edge, EDGE_FACE_TWO)},
-           closed = closed_at(t, &e), first = first_stands_out(t, &e);
+    ir_ref closed = closed_at(t, &e), first = first_stands_out(t, &e);
     vec3 across = v3_cross(t, e.along, v3_sub(t, e.p, viewpoint)),
          out = v3_sub(t, e.p, v3_select(t, first, e.opposite[0], e.opposite[1]));
     ir_ref turned = ir_lt(f, v3_dot(t, across, out), t_f32(t, 0));
@@ -139,7 +170,7 @@ silhouette_sides silhouette_edge_sides(tracer *t, ir_ref data, ir_ref edge, vec3
     /* Of two faces on one side that is seen which is in front. */
     ir_ref in_front = ir_le(f, steepness(t, &e, 0, out), steepness(t, &e, 1, out)),
            inner = ir_select(f, closed, ir_or(f, e.border, in_front), first);
-    ir_ref one = ir_select(f, inner, face[0], face[1]), two = ir_select(f, inner, face[1], face[0]);
+    ir_ref one = ir_select(f, inner, e.face[0], e.face[1]), two = ir_select(f, inner, e.face[1], e.face[0]);
     ir_ref shift = t_u32(t, 3), on_inner = ir_select(f, inner, e.edge_on[0], e.edge_on[1]),
            on_outer = ir_select(f, inner, e.edge_on[1], e.edge_on[0]);
     vec3 n[2];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The words of the list of silhouettes in the scene buffer: what silhouette_edges.c writes and silhouette.c
+ * The words of the list of silhouettes in the scene buffer: what silhouette_list.c writes and silhouette.c
  * reads. Tables are cumulative (warp_discrete); their last entry is 1. */
 #ifndef BL_RENDER_SHAPE_SILHOUETTE_WORDS_H
 #define BL_RENDER_SHAPE_SILHOUETTE_WORDS_H
@@ -60,6 +60,8 @@ enum carrier_word {
  * EDGE_FACE_TWO are edge_face() of both faces. Of shapes that are no meshes the first words are
  * silhouette_piece.words. */
 #define EDGE_TURNS (PLAN_NONE - 1)
+/* EDGE_SEAM there: the second face is another mesh's, and EDGE_FACE_TWO is the word of a seam's record. */
+#define EDGE_SEAM (PLAN_NONE - 2)
 enum edge_word {
     EDGE_FROM,
     EDGE_TO,
@@ -71,6 +73,10 @@ enum edge_word {
     EDGE_PROBABILITY,
     EDGE_WORDS
 };
+
+/* The other mesh at a seam: the word of its record; its vertices, of which SEAM_FROM lies at EDGE_FROM;
+ * edge_face() of its face. Meshes farther apart than SEAM_TOLERANCE (f32) have moved apart. */
+enum seam_word { SEAM_SHAPE, SEAM_FROM, SEAM_TO, SEAM_OPPOSITE, SEAM_FACE, SEAM_TOLERANCE, SEAM_WORDS };
 
 /* A face at an edge: the number of its primitive in the scene, at which of its corners its side along the
  * edge begins, and whether that side runs from EDGE_TO to EDGE_FROM. */
