@@ -91,8 +91,6 @@ typedef struct sampled_curve {
     const void *of;
     ir_ref count; /* u32, at least 2 */
 } sampled_curve;
-/* Samples at equal distances from `first` to `last`. */
-ir_ref curve_regular(tracer *t, const sampled_curve *c, ir_ref first, ir_ref last, ir_ref nm);
 /* Samples at the wavelengths that ascend in BUFFER_VALUES from word `places` (u32) on. */
 ir_ref curve_irregular(tracer *t, const sampled_curve *c, ir_ref places, ir_ref nm);
 /* Planck's law is PLANCK_FIRST / nm^5 times planck_factor = 1 / (exp(PLANCK_SECOND / (nm T)) - 1). CODATA

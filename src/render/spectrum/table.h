@@ -19,7 +19,8 @@ enum cell_word {
     CELL_NM,                   /* where the cell begins, */
     CELL_LENGTH = WAVELENGTHS, /* and how long it is */
     CELL_COLOUR = 2 * WAVELENGTHS /* red, green, blue: CELLS times the integral of the observer's curve */,
-    CELL_D65 = 5 * WAVELENGTHS /* its mean, with Mitsuba's norm */
+    CELL_D65 = 5 * WAVELENGTHS /* its mean, with Mitsuba's norm */,
+    CELL_ROW = 6 * WAVELENGTHS
 };
 enum { TABLE_CELLS = TABLE_ROW * 95 };
 

@@ -33,16 +33,16 @@ void spectrum_table(uint32_t *words)
 {
     observer_table(words);
     words += TABLE_CELLS;
-    for (int cell = 0; cell < SPECTRUM_CELLS; cell++, words += 6 * WAVELENGTHS)
+    for (int cell = 0; cell < SPECTRUM_CELLS; cell++, words += CELL_ROW)
         for (int k = 0; k < WAVELENGTHS; k++) {
             const float first = border(k, cell), last = border(k, cell + 1), length = last - first;
             double integral[4];
-            float row[6] = {first, length};
+            float row[CELL_ROW / WAVELENGTHS] = {first, length};
             observer_integrate((double)first, (double)last, integral);
             for (int c = 0; c < 3; c++)
                 row[2 + c] = (float)(SPECTRUM_CELLS * integral[c]);
             row[5] = (float)(integral[3] / (double)length);
-            for (int i = 0; i < 6; i++)
+            for (int i = 0; i < CELL_ROW / WAVELENGTHS; i++)
                 memcpy(words + i * WAVELENGTHS + k, &row[i], sizeof row[i]);
         }
 }
@@ -51,7 +51,7 @@ wavelength_set wavelengths_sample(tracer *t, ir_ref table, ir_ref u)
 {
     ir_func *f = t->f;
     ir_ref at = ir_mul(f, u, t_f32(t, SPECTRUM_CELLS)), cell = ir_floor(f, at), share = ir_sub(f, at, cell);
-    ir_ref row = ir_mul(f, ir_to_u32(f, cell), t_u32(t, 6 * WAVELENGTHS));
+    ir_ref row = ir_mul(f, ir_to_u32(f, cell), t_u32(t, CELL_ROW));
     row = t_aligned(t, ir_add(f, t_offset(t, table, TABLE_CELLS), row));
     wavelength_set w = {0};
     for (unsigned k = 0; k < WAVELENGTHS; k++) {
