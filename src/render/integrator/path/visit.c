@@ -201,7 +201,7 @@ walk_vertex walk_visit(walk *w, walk_position at)
     walk_position reaching = at;
     if (w->media)
         reaching.tmax = flight_reach(w, &at);
-    v.si = w->bends ? eikonal_intersect(w, &at, &v) : walk_intersect(w, reaching, &v.met);
+    v.si = w->bends ? eikonal_intersect(w, &at, &v) : walk_meet(w, reaching, &v.met);
     w->motion->met(w, &v, &at);
     if (w->media)
         v.flight = flight_start(w, &at, v.si.t);

@@ -78,7 +78,9 @@ typedef struct walk_known {
     color transmittance;
     ir_ref transmittance_stages; /* walk_shadow.stages of that transmittance, */
     shadow_point point;          /* or its point */
-    bool meets;                  /* what the ray meets may be known */
+    bool recalls_hit;            /* what the path's ray meets may be known (vertex/remembered_hits.c) */
+    ir_ref hit_recalled;         /* bool, where `recalls_hit`: `hit` is that */
+    bool meets;                  /* what any ray meets may be known */
     ir_ref met;                  /* bool, where `meets`: it is, */
     walk_hit hit;                /* and this is it; its point is left out */
 } walk_known;
