@@ -187,6 +187,7 @@ set(render_sources
     src/render/integrator/vertex/intersection.c
     src/render/integrator/vertex/plugin_arguments.c
     src/render/integrator/vertex/plugin_functions.c
+    src/render/integrator/vertex/remembered_hits.c
     src/render/integrator/vertex/surface.c
     src/render/integrator/media/coefficients.c
     src/render/integrator/media/differential_ratio_tracking.c

@@ -3,7 +3,7 @@
 """backlight in mode spectral, as a program: a white scene under white light stays white (a furnace); an image that
 shines is sampled by its table and lights as much as lamps of its colours; gradients by a colour and by the samples of a
 spectrum agree with differences; every replay is exact; glass bends each wavelength by its own index; grids of colours and
-colours of vertices are what the same colours are; colours that are no spectra yet are an error with a line."""
+colours of vertices are what the same colours are; a measurement whose spectra are flat is grey; colours that are no spectra yet are an error with a line."""
 import json
 import os
 import re
@@ -14,7 +14,9 @@ import tempfile
 import numpy as np
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "support"))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, "support"), os.path.join(HERE, "..", "assets", "measured")]
+import make
 from conformance import PROGRAM, read_pfm
 
 SENSOR = """<sensor type="perspective"><float name="fov" value="30"/><transform name="to_world">
@@ -110,11 +112,11 @@ angle="20"/></transform><emitter type="area" id="lamp"><spectrum name="radiance"
 <shape type="sphere"><bsdf type="%s">%s%s</bsdf></shape>""" % (kind, index, rough)
 
 
-def parts(path):
+def parts(path, mode="spectral"):
     """Means of regions over some seeds, and their squared errors."""
     found = []
     for seed in range(6):
-        r = run("render", path, "--mode", "spectral", "--spp", "64", "--seed", str(seed), "-o", "image.pfm", "--quiet")
+        r = run("render", path, "--mode", mode, "--spp", "64", "--seed", str(seed), "-o", "image.pfm", "--quiet")
         if r.returncode:
             complain("%s: %s" % (path, r.stderr))
             return np.zeros(9), np.ones(9)
@@ -266,6 +268,63 @@ value="400:1, 700:2"/></volume>"""))
         complain("extinction by samples: status %d, %s" % (r.returncode, r.stderr))
 
 
+def gradients(path, param, seed):
+    """Of the mean square of the image."""
+    with open("black.pfm", "wb") as f:
+        f.write(b"PF\n16 16\n-1\n" + bytes(16 * 16 * 12))
+    r = run("grad", path, "--mode", "spectral", "--param", param, "--spp", "128", "--seed", str(seed), "--target", "black.pfm",
+            "-o", "out", "--quiet")
+    if r.returncode:
+        complain("gradient of %s: %s" % (param, r.stderr))
+        return np.zeros(4)
+    return np.load("out/%s.npy" % param)
+
+
+def check_index():
+    """Gradients by the samples of an index, of a pane that bends each wavelength otherwise, and of one that does not bend
+    light. What is behind it is smooth, and the pane has no edges."""
+    y, x = np.meshgrid(np.linspace(0, np.pi, 64), np.linspace(0, 2 * np.pi, 128), indexing="ij")
+    sky = np.stack([np.sin(y) * (1.2 + np.sin(2 * x + k * y)) for k in range(3)], -1) + .3
+    with open("sky.pfm", "wb") as f:
+        f.write(b"PF\n128 64\n-1\n" + sky.astype("<f4").tobytes())
+    pane = """<emitter type="envmap"><string name="filename" value="sky.pfm"/></emitter><shape type="rectangle">
+<transform name="to_world"><scale value="9"/><rotate y="1" x=".3" angle="50"/></transform><bsdf type="%s" id="glass">%s</bsdf></shape>"""
+    curve = '<spectrum name="int_ior" value="%s"/>'
+    for kind in ("dielectric", "thindielectric"):
+        check_gradient(kind, pane % (kind, curve % "300:1.7, 500:1.5, 560:1.45, 900:1.3"), "glass.eta")
+    # Only wavelengths pass at which the index is 1.8: gradients by samples there are those by an index of one number.
+    red = "".join('<spectrum name="specular_%s" value="600:0, 610:1, 690:1, 700:0"/>' % of for of in ("reflectance", "transmittance"))
+    found, expected = (
+        [gradients(scene("pane", pane % ("dielectric", index + red)), "glass.eta", seed) for seed in range(4)]
+        for index in (curve % "300:1.3, 585:1.3, 595:1.8, 900:1.8", '<float name="int_ior" value="1.8"/>'))
+    found = np.array(found)
+    if np.abs(found[:, :2]).max() > 0:
+        complain("light has gradients by an index at other wavelengths: %s" % found)
+    means = [np.mean(v) for v in (found.sum(1), expected)]
+    error = np.sqrt((np.var(found.sum(1), ddof=1) + np.var(expected, ddof=1)) / 4)
+    if not abs(means[0] - means[1]) <= 4 * error or not error < .05 * abs(means[1]):
+        complain("gradients by samples of an index %g, by one index %g, error %g" % (*means, error))
+
+
+def check_measured():
+    """A measurement whose spectra are flat is what one is in colours whose red, green and blue are equal."""
+    of = make.MATERIALS["satin"]
+    fields = make.material(of["alpha"], of["phi"], of["theta"], of["side"], of["colours"])
+    grey = fields.pop("rgb")[:, :, 1:2]
+    nm = np.array([380, 500, 520, 800], np.float32)
+    make.write("colours.bsdf", dict(fields, rgb=grey.repeat(3, 2)))
+    make.write("spectra.bsdf", dict(fields, spectra=grey.repeat(len(nm), 2), wavelengths=nm))
+    body = '<emitter type="constant"/><shape type="sphere"><bsdf type="measured"><string name="filename" value="%s"/></bsdf></shape>'
+    expected, error = parts(scene("colours", body % "colours.bsdf"), "rgb")
+    found, own = parts(scene("spectra", body % "spectra.bsdf"))
+    z = (found - expected) / np.sqrt(error + own + 1e-20)
+    if not np.abs(z).max() < 5.5 or not (np.sqrt(own) < .02 * found).all() or not expected.min() > .1:
+        complain("flat spectra of a measurement, z %s" % np.round(z, 1))
+    r = run("render", scene("spectra", body % "colours.bsdf"), "--mode", "spectral", "--spp", "1", "-o", "image.pfm")
+    if not r.returncode or not re.search(r"spectra\.xml:\d+: measured: .*_spec\.bsdf", r.stderr):
+        complain("a measurement for colours: status %d, %s" % (r.returncode, r.stderr))
+
+
 def check_errors():
     for index, reason in (('<spectrum name="int_ior" value="400:1.5, 700:1.4"/>', "has samples from 400 to 700 nm"),
                           ('<spectrum name="int_ior" value="300:1.5, 900:-1"/>', "is not in"),
@@ -279,6 +338,14 @@ def check_errors():
             "1", "-o", "image.pfm")
     if not r.returncode or "mode spectral_polarized: dielectric with an index that is a curve" not in r.stderr:
         complain("polarised dispersion: status %d, %s" % (r.returncode, r.stderr))
+    for kind, param, reason in (("roughdielectric", "glass.eta", "the index of a rough material is a curve"),
+                                ("dielectric", "ball.translation", "the index of a material is a curve")):
+        body = glass(kind, curve) % "400:1,700:1"
+        path = scene("glass", body.replace('type="sphere"', 'type="sphere" id="ball"').replace('<bsdf type="%s"' % kind,
+                                                                                               '<bsdf type="%s" id="glass"' % kind))
+        r = run("grad", path, "--mode", "spectral", "--param", param, "--spp", "1", "--target", "image.pfm", "-o", "out")
+        if not r.returncode or reason not in r.stderr:
+            complain("%s of %s: status %d, %s" % (param, kind, r.returncode, r.stderr))
     r = run("render", scene("field", '<field type="sh_field"/>'), "--mode", "spectral", "--integrator", "radiance_field",
             "--spp", "1", "-o", "image.pfm")
     if not r.returncode or not re.search(r"field\.xml:\d+: mode spectral: .*not spectra", r.stderr):
@@ -296,6 +363,8 @@ def main():
         check_gradient("curve", CURVE, "ball.reflectance.values")
         check_dispersion()
         check_grids()
+        check_measured()
+        check_index()
         check_errors()
         os.chdir("/")
     return 1 if bad else 0

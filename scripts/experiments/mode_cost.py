@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What an image costs in each mode, against red, green and blue: on the processor itself and on lavapipe."""
+import glob
 import os
 import tempfile
 
@@ -8,8 +9,14 @@ import numpy as np
 import report
 
 MODES = ["mono", "spectral", "mono_polarized", "rgb_polarized"]
-SCENES = [("Cornell box", "cornell/scene.xml"), ("milk", "papers/milk.xml"), ("room, textures", "room/scene.xml"),
-          ("smoke", "smoke/scene.xml"), ("polarisers, glass", "polarizers/scene.xml")]
+SCENES = [("Cornell box", "assets/cornell/scene.xml"), ("milk", "assets/papers/milk.xml"),
+          ("room, textures", "assets/room/scene.xml"), ("smoke", "assets/smoke/scene.xml"),
+          ("polarisers, glass", "assets/polarizers/scene.xml")]
+PLOTTED = len(SCENES)
+SCENES += [("plates of metal", "assets/ellipsometry/scene.xml"), ("relief", "assets/relief/scene.xml"),
+           ("crossed polarisers", "assets/papers/crossed_polarizers.xml")]
+SCENES += [(os.path.basename(os.path.dirname(path)), os.path.relpath(path, report.ROOT))
+           for path in sorted(glob.glob(os.path.join(report.ROOT, "tests", "reference", "*", "scene.xml")))]
 
 
 def seconds(page, folder, scene, mode, device, spp):
@@ -17,7 +24,7 @@ def seconds(page, folder, scene, mode, device, spp):
     compiling, cancels out."""
     taken = []
     for n in (1, 1 + spp):
-        said, cpu = report.timed("render", os.path.join(report.ROOT, "assets", scene), "--mode", mode, "--device", device,
+        said, cpu = report.timed("render", os.path.join(report.ROOT, scene), "--mode", mode, "--device", device,
                                  "--spp", n, "-o", os.path.join(folder, "image.pfm"))
         taken.append(cpu)
         page.device = said["device"] if device == "native" else page.device
@@ -27,7 +34,7 @@ def seconds(page, folder, scene, mode, device, spp):
 def operations(folder, scene, mode):
     """How many the optimised kernel of an image has, the same one for all devices."""
     path = os.path.join(folder, "kernel.txt")
-    report.backlight("ir", os.path.join(report.ROOT, "assets", scene), "--pass", "primal", "--optimised", "--mode", mode, "-o",
+    report.backlight("ir", os.path.join(report.ROOT, scene), "--pass", "primal", "--optimised", "--mode", mode, "-o",
                      path)
     with open(path) as f:
         return sum(" = " in line for line in f)
@@ -39,6 +46,15 @@ def samples(page, folder, scene, device, wanted):
     while spp < 512 and seconds(page, folder, scene, "rgb", device, spp) < wanted:
         spp *= 4
     return spp
+
+
+def summary(rows):
+    """Of the scenes on the processor itself: the geometric mean and the largest of each mode."""
+    ratios = np.array([row[3:3 + len(MODES)] for row in rows if row[1] == "native"])
+    worst = ratios.argmax(0)
+    return "Over %d scenes, geometric mean and largest on `native`: %s." % (len(ratios), "; ".join(
+        "`%s` %.2f, %.2f (%s)" % (mode, np.exp(np.log(ratios[:, k]).mean()), ratios[worst[k], k], rows[worst[k]][0])
+        for k, mode in enumerate(MODES)))
 
 
 def run(page, tiny):
@@ -54,10 +70,13 @@ def run(page, tiny):
                 of_rgb = operations(folder, scene, "rgb")
                 ops = [operations(folder, scene, mode) / of_rgb for mode in MODES[:2]]
                 rows.append([name, device, spp, *map(float, ratios), *ops, 1 - 1.5 * (1 - ops[0])])
-                curves["%s, %s" % (name, device)] = [(k, float(r), 0) for k, r in enumerate(ratios)]
+                if len(curves) < PLOTTED or device == "lavapipe":
+                    curves["%s, %s" % (name, device)] = [(k, float(r), 0) for k, r in enumerate(ratios)]
     page.write("Cost of modes", [
         "CPU seconds of an image over those in mode `rgb`, the median of %d rounds, in each of which all modes were run one "
-        "after the other. A run with one sample a pixel is subtracted, so that compiling does not count." % rounds,
+        "after the other. A run with one sample a pixel is subtracted, so that compiling does not count. From `blend_mask` "
+        "on, scenes are those of `tests/reference`." % rounds,
+        summary(rows),
         "Most of an image is rays and decisions, which are the same in all modes: one channel instead of three saves little, "
         "and Stokes vectors cost little where few materials polarise ([modes](../theory/modes.md)).",
         "Operations are those of the image's kernel after optimisation (`backlight ir --optimised`), over those in `rgb`. What two "

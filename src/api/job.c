@@ -204,6 +204,7 @@ bl_result job_create(bl_device *device, const bl_scene *scene, const bl_job_desc
     job->plan->sensor_moves = job->desc.sensor_moves;
     job->plan->drt = wants_detours(job);
     job->plan->lists_lanes = job->desc.pixels == BL_PIXELS_ADJOINT;
+    job->plan->remembers_hits = gpu_device_info(device->gpu)->kind == GPU_NATIVE && !job->plan->baked;
     if (r == BL_OK)
         r = pixel_sampling_check(job, &err);
     if (r == BL_OK)

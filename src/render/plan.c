@@ -383,10 +383,23 @@ uint32_t plan_remembers_transmittance(const plan *p)
     return tracks ? REMEMBERED_MOST : 0;
 }
 
-uint32_t plan_sample_words(const plan *p)
+uint32_t plan_hit_words(const plan *p)
+{
+    const render_scene *s = p->scene;
+    if (!p->remembers_hits || s->method != METHOD_REPLAY || plan_attaches_paths(p))
+        return 0;
+    return s->has_groups ? 5 : 4;
+}
+
+uint32_t plan_first_hit_word(const plan *p)
 {
     const sample_planes planes = sample_planes_of(p->scene->mode->channels);
     return planes.words + planes.remembered * plan_remembers_transmittance(p);
+}
+
+uint32_t plan_sample_words(const plan *p)
+{
+    return plan_first_hit_word(p) + HITS_REMEMBERED * plan_hit_words(p);
 }
 
 void plan_destroy(plan *p)

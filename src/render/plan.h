@@ -98,8 +98,10 @@ typedef struct plan {
                                        (integrator/media/differential_ratio_tracking.c); set before tracing */
     struct print_table *prints; /* what kernels print goes there (print.h); NULL: they print nothing. Set
                                    before tracing, and whoever sets it owns it */
-    bool lists_lanes; /* samples of gradient passes go to pixels by a list of lanes (enum lane_word); set
-                         before tracing */
+    bool remembers_hits; /* rays cost more than memory: what they meet is noted (plan_hit_words); set before
+                            tracing */
+    bool lists_lanes;    /* samples of gradient passes go to pixels by a list of lanes (enum lane_word); set
+                            before tracing */
     /* The pixels of a pass are so many listed ones, in place of those of the film; 0: they are the film's.
      * Each stands in the scene buffer as view * width * height + pixel; there is a sensor's record for each
      * of batch_views (plan_reserve_batch). */
@@ -170,6 +172,11 @@ bool plan_numbers_by_depth(const plan *p);
 uint32_t plan_remembers_transmittance(const plan *p);
 /* Whether that is every light that a sample can sample. */
 bool plan_remembers_all_transmittance(const plan *p);
+/* How many words of BUFFER_SAMPLES has what a ray meets, which the first walk of a sample notes for the
+ * second of HITS_REMEMBERED rays (integrator/vertex/remembered_hits.c); 0: it notes none. And which is the
+ * first. */
+uint32_t plan_hit_words(const plan *p);
+uint32_t plan_first_hit_word(const plan *p);
 /* Planes of BUFFER_SAMPLES (enum sample_plane). */
 uint32_t plan_sample_words(const plan *p);
 /* Whether differential ratio tracking is the better estimator for some grid of extinctions whose gradient is

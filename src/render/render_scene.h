@@ -181,7 +181,8 @@ typedef struct render_scene {
     const char *const *film_names;  /* [film_channels], of bands and entries; NULL: colours */
     const struct film_bands *bands; /* what the channels of a film with bands, or the sensor, respond to;
                                        NULL: to all that the eye sees */
-    bool disperses;                 /* light is spectral, and the index of some material is a curve */
+    /* Light is spectral, and the index of some material is a curve; of a rough one. */
+    bool disperses, disperses_rough;
     scene_description *description;
     ARRAY(render_parameter) parameters;
     ARRAY(uint32_t) last_parameter; /* by object index: 1 + the object's last one; 0: it has none */

@@ -76,9 +76,13 @@ typedef struct sample_planes {
 } sample_planes;
 static inline sample_planes sample_planes_of(uint32_t n)
 {
-    return (sample_planes){0, n, 2 * n, 2 * n + 1, 2 * n + 2, 2 * n + 3, n + 1};
+    return (sample_planes){0, n, 2 * n, 2 * n + 1, 2 * n + 2, 2 * n + 3, n + 3};
 }
-enum { REMEMBERED_MOST = 16, SAMPLE_WORDS_MOST = 2 * COLOR_MOST + 3 + (COLOR_MOST + 1) * REMEMBERED_MOST };
+enum {
+    REMEMBERED_MOST = 16,
+    HITS_REMEMBERED = 8,
+    SAMPLE_WORDS_MOST = 2 * COLOR_MOST + 3 + (COLOR_MOST + 3) * REMEMBERED_MOST + 5 * HITS_REMEMBERED
+};
 /* Of METHOD_TAPE instead: u32, how many vertices; and for each of them so many words, of which five colours
  * have the channels of light. */
 static inline uint32_t tape_vertex_words(uint32_t channels) { return 63 + 5 * channels; }

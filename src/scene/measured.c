@@ -2,14 +2,14 @@
  * Measured materials in the layout of Jonathan Dupuy and Wenzel Jakob, "An Adaptive Parameterization for
  * Efficient Material Acquisition and Rendering", 2018. Of the fields of such a file (tensor_file.c) these are
  * read: phi_i and theta_i, the directions that light came from; ndf and sigma; vndf and luminance, which
- * samples follow; rgb; jacobian. Files for spectra have "spectra" in the place of "rgb". */
+ * samples follow; rgb, or spectra and wavelengths; jacobian. */
 #include "scene/scene_internal.h"
 
 #include <math.h>
 #include <string.h>
 
 #define MEASURED_BYTES_MAX ((size_t)1 << 30)
-enum { SIDE_LEAST = 2, SIDE_MOST = 4096, ANGLES_MOST = 4096 };
+enum { SIDE_LEAST = 2, SIDE_MOST = 4096, PLACES_MOST = 4096 };
 
 static bl_result read_floats(const tensor_field *field, float **out, bl_error *err)
 {
@@ -32,21 +32,29 @@ static bl_result find_floats(const void *data, size_t size, const char *name, ui
     return BL_OK;
 }
 
-/* Angles ascend, within most of 0. */
-static bl_result read_angles(const void *data, size_t size, const char *name, uint32_t least, double most,
-                             uint32_t *count, float **out, bl_error *err)
+/* Where the slices are along one axis: angles or wavelengths. They ascend, from `first` to `last` at most. */
+typedef struct axis {
+    const char *name, *what;
+    uint32_t least; /* how many */
+    double first, last;
+} axis;
+
+static bl_result read_axis(const void *data, size_t size, const axis *a, uint32_t *count, float **out,
+                           bl_error *err)
 {
     tensor_field field;
-    TRY(find_floats(data, size, name, 1, &field, err));
-    if (field.count < least || field.count > ANGLES_MOST)
-        return error_set(err, BL_ERROR_FORMAT, "\"%s\" has %zu angles, %u to %d are possible", name,
-                         field.count, least, ANGLES_MOST);
+    TRY(find_floats(data, size, a->name, 1, &field, err));
+    if (field.count < a->least || field.count > PLACES_MOST)
+        return error_set(err, BL_ERROR_FORMAT, "\"%s\" has %zu %ss, %u to %d are possible", a->name,
+                         field.count, a->what, a->least, PLACES_MOST);
     TRY(read_floats(&field, out, err));
     *count = (uint32_t)field.count;
     for (uint32_t k = 0; k < *count; k++)
-        if (!(fabs((double)(*out)[k]) <= most) || (k && !((*out)[k] > (*out)[k - 1])))
+        if (!((double)(*out)[k] >= a->first && (double)(*out)[k] <= a->last) ||
+            (k && !((*out)[k] > (*out)[k - 1])))
             return error_set(err, BL_ERROR_FORMAT,
-                             "\"%s\": angle %u is out of range or not above the one before", name, k);
+                             "\"%s\": %s %u is out of range or not above the one before", a->name, a->what,
+                             k);
     return BL_OK;
 }
 
@@ -85,48 +93,61 @@ static bl_result read_jacobian(const void *data, size_t size, scene_measured *ou
     return BL_OK;
 }
 
-static bl_result refuse_spectra(const void *data, size_t size, bl_error *err)
+static bool has(const void *data, size_t size, const char *name)
 {
     tensor_field field;
     bl_error none = {0};
-    if (tensor_find(data, size, "rgb", &field, &none) != BL_OK &&
-        tensor_find(data, size, "spectra", &field, &none) == BL_OK)
+    return tensor_find(data, size, name, &field, &none) == BL_OK;
+}
+
+static bl_result check_kind(const void *data, size_t size, bool spectra, bl_error *err)
+{
+    bool rgb = has(data, size, "rgb"), other = has(data, size, "spectra");
+    if (!spectra && !rgb && other)
         return error_set(err, BL_ERROR_UNSUPPORTED,
                          "it holds spectra and no \"rgb\", which is what is read here; take the file of the "
-                         "same measurement whose name ends in _rgb.bsdf");
+                         "same measurement whose name ends in _rgb.bsdf, or the mode spectral");
+    if (spectra && rgb && !other)
+        return error_set(err, BL_ERROR_UNSUPPORTED,
+                         "it holds colours and no \"spectra\", which are what the mode spectral reads; take "
+                         "the file of the same measurement whose name ends in _spec.bsdf, or the mode rgb");
     return BL_OK;
 }
 
-static bl_result read_all(const void *data, size_t size, scene_measured *out, bl_error *err)
+static bl_result read_all(const void *data, size_t size, bool spectra, scene_measured *out, bl_error *err)
 {
-    TRY(refuse_spectra(data, size, err));
-    TRY(read_angles(data, size, "phi_i", 1, 6.3, &out->phi_count, &out->phi, err));
-    TRY(read_angles(data, size, "theta_i", 2, 1.6, &out->theta_count, &out->theta, err));
-    const uint32_t lead[3] = {out->phi_count, out->theta_count, 3};
+    static const axis phi = {"phi_i", "angle", 1, -6.3, 6.3}, theta = {"theta_i", "angle", 2, -1.6, 1.6},
+                      nm = {"wavelengths", "wavelength", 2, 1, 1e6};
+    TRY(check_kind(data, size, spectra, err));
+    TRY(read_axis(data, size, &phi, &out->phi_count, &out->phi, err));
+    TRY(read_axis(data, size, &theta, &out->theta_count, &out->theta, err));
+    if (spectra)
+        TRY(read_axis(data, size, &nm, &out->nm_count, &out->nm, err));
+    const uint32_t lead[3] = {out->phi_count, out->theta_count, spectra ? out->nm_count : 3};
     TRY(read_grid(data, size, "ndf", lead, 0, &out->ndf, err));
     TRY(read_grid(data, size, "sigma", lead, 0, &out->sigma, err));
     TRY(read_grid(data, size, "vndf", lead, 2, &out->visible, err));
     TRY(read_grid(data, size, "luminance", lead, 2, &out->luminance, err));
-    TRY(read_grid(data, size, "rgb", lead, 3, &out->rgb, err));
+    TRY(read_grid(data, size, spectra ? "spectra" : "rgb", lead, 3, &out->light, err));
     return read_jacobian(data, size, out, err);
 }
 
-bl_result measured_parse(const void *data, size_t size, scene_measured *out, bl_error *err)
+bl_result measured_parse(const void *data, size_t size, bool spectra, scene_measured *out, bl_error *err)
 {
     *out = (scene_measured){0};
-    bl_result r = read_all(data, size, out, err);
+    bl_result r = read_all(data, size, spectra, out, err);
     if (r != BL_OK)
         measured_free(out);
     return r;
 }
 
-bl_result measured_load(const char *path, scene_measured *out, bl_error *err)
+bl_result measured_load(const char *path, bool spectra, scene_measured *out, bl_error *err)
 {
     void *data = NULL;
     size_t size = 0;
     *out = (scene_measured){0};
     TRY(file_read(path, MEASURED_BYTES_MAX, &data, &size, err));
-    bl_result r = measured_parse(data, size, out, err);
+    bl_result r = measured_parse(data, size, spectra, out, err);
     memory_free(data);
     return r;
 }
@@ -137,6 +158,6 @@ void measured_free(scene_measured *m)
         return;
     memory_free(m->phi), memory_free(m->theta);
     memory_free(m->ndf.values), memory_free(m->sigma.values), memory_free(m->visible.values);
-    memory_free(m->luminance.values), memory_free(m->rgb.values);
+    memory_free(m->luminance.values), memory_free(m->light.values), memory_free(m->nm);
     *m = (scene_measured){0};
 }

@@ -349,12 +349,15 @@ typedef struct scene_measured {
     float *phi, *theta;              /* radians, ascending */
     measured_grid ndf, sigma;        /* by microfacet normal; by direction. One slice */
     measured_grid visible, luminance;
-    measured_grid rgb; /* [phi][theta][channel] */
-    bool jacobian;     /* rgb is to be multiplied by ndf / (4 sigma) */
+    measured_grid light; /* [phi][theta][channel] */
+    bool jacobian;       /* light is to be multiplied by ndf / (4 sigma) */
+    uint32_t nm_count;   /* channels are at so many wavelengths; 0: they are red, green and blue */
+    float *nm;           /* ascending */
 } scene_measured;
 
-bl_result measured_load(const char *path, scene_measured *out, bl_error *err);
-bl_result measured_parse(const void *data, size_t size, scene_measured *out, bl_error *err);
+/* spectra: the file's spectra are read, else its colours. A file has one of the two. */
+bl_result measured_load(const char *path, bool spectra, scene_measured *out, bl_error *err);
+bl_result measured_parse(const void *data, size_t size, bool spectra, scene_measured *out, bl_error *err);
 void measured_free(scene_measured *m);
 
 /* ---- curves: lists of control points (malloc'ed; curves_free) ---- */

@@ -1,7 +1,7 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Fuzz target: the reader of measured materials. What loads has angles that ascend, and numbers that are
- * finite and not negative, as many as it says. */
+ * Fuzz target: the reader of measured materials, of colours and of spectra. What loads has angles and
+ * wavelengths that ascend, and numbers that are finite and not negative, as many as it says. */
 #include "fuzz/fuzz_main.h"
 #include "scene/scene.h"
 
@@ -15,25 +15,33 @@ static void check(const measured_grid *g, uint32_t slices)
         BL_ASSERT(g->values[i] >= 0 && isfinite(g->values[i]), "number %zu", i);
 }
 
-static void ascends(const float *angles, uint32_t count)
+static void ascends(const float *places, uint32_t count)
 {
     for (uint32_t k = 0; k < count; k++)
-        BL_ASSERT(isfinite(angles[k]) && (k == 0 || angles[k] > angles[k - 1]), "angle %u", k);
+        BL_ASSERT(isfinite(places[k]) && (k == 0 || places[k] > places[k - 1]), "place %u", k);
+}
+
+/* spectra: reads the file's spectra, else its colours. */
+static void try_kind(const uint8_t *data, size_t size, bool spectra)
+{
+    scene_measured m;
+    bl_error err = {0};
+    bl_result result = measured_parse(data, size, spectra, &m, &err);
+    BL_ASSERT((result == BL_OK) == (m.phi != NULL) && result == err.code, "result %d", result);
+    if (result != BL_OK)
+        return;
+    const uint32_t slices = m.phi_count * m.theta_count;
+    BL_ASSERT(spectra ? m.nm_count >= 2 : m.nm_count == 0, "%u wavelengths", m.nm_count);
+    ascends(m.phi, m.phi_count), ascends(m.theta, m.theta_count), ascends(m.nm, m.nm_count);
+    check(&m.ndf, 1), check(&m.sigma, 1), check(&m.visible, slices), check(&m.luminance, slices);
+    check(&m.light, (spectra ? m.nm_count : 3) * slices);
+    measured_free(&m);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    scene_measured m;
-    bl_error err = {0};
-    bl_result result = measured_parse(data, size, &m, &err);
-    BL_ASSERT((result == BL_OK) == (m.phi != NULL) && result == err.code, "result %d", result);
-    if (result != BL_OK)
-        return 0;
-    const uint32_t slices = m.phi_count * m.theta_count;
-    ascends(m.phi, m.phi_count), ascends(m.theta, m.theta_count);
-    check(&m.ndf, 1), check(&m.sigma, 1), check(&m.visible, slices), check(&m.luminance, slices);
-    check(&m.rgb, 3 * slices);
-    measured_free(&m);
+    try_kind(data, size, false);
+    try_kind(data, size, true);
     return 0;
 }
 

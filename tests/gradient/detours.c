@@ -5,7 +5,8 @@
  * variance between runs with different seeds:
  *
  *   layers     single scattering in a slab, against differences of the formula. One slab has layers, some
- *              of them empty; the other is the same everywhere, so that its majorant is tight.
+ *              of them empty; the other is the same everywhere, so that its majorant is tight. A third one
+ *              has a gap, so that rays cross two stretches of different lengths.
  *   clouds     multiple scattering, in grids with and without bounds in cells, one estimator against the
  *              other. BL_LONG=1 takes a million paths each.
  *
@@ -128,7 +129,7 @@ static double scattered(const double *density)
     return sum / (4 * pi);
 }
 
-static estimate by_differences(const float *layers)
+static estimate by_differences(const float *layers, int gap)
 {
     const double h = 1e-4, albedos = .9 + .8 + .7;
     estimate e = {.count = LAYERS};
@@ -136,7 +137,7 @@ static estimate by_differences(const float *layers)
         double density[LAYERS], moved[2];
         for (int sign = 0; sign < 2; sign++) {
             for (int i = 0; i < LAYERS; i++)
-                density[i] = (double)layers[i] + (i == k ? (sign ? h : -h) : 0);
+                density[i] = i == gap ? 0 : (double)layers[i] + (i == k ? (sign ? h : -h) : 0);
             moved[sign] = scattered(density);
         }
         e.mean[k] = SIDE * SIDE * albedos * (moved[1] - moved[0]) / (2 * h);
@@ -145,22 +146,28 @@ static estimate by_differences(const float *layers)
     return e;
 }
 
-static void slab_agrees(const char *what, const float *layers, bl_volume_gradient how)
+/* The slab as a whole, or with nothing in the place of its layer GAP. */
+enum { GAP = 1, NO_GAP = -1 };
+#define PIECE(height, middle)                                                                                \
+    "<shape type='cube'><transform name='to_world'><scale value='8,8," height                                \
+    "'/><translate value='0,0," middle                                                                       \
+    "'/></transform><bsdf type='null'/><ref id='fog' name='interior'/></shape>"
+static const char *const whole = PIECE(".5", "0"), *const pieces = PIECE(".125", "-.375") PIECE(".25", ".25");
+
+static void slab_agrees(const char *what, const float *layers, int gap, bl_volume_gradient how)
 {
     uint32_t words[12 + LAYERS] = {
         0x034C4F56 /* VOL 3 */, 1, 1, 1, LAYERS, 1, 0, 0, 0, 0x3F800000, 0x3F800000, 0x3F800000};
     memcpy(words + 12, layers, LAYERS * sizeof *layers);
     arena a = {0};
     assert_int_equal(file_write(arena_printf(&a, "%s/layers.vol", folder), words, sizeof words, NULL), BL_OK);
-    const char *body =
-        FOG("layers.vol", "1",
-            "<scale value='20,20,1'/>") "<shape type='cube'><transform name='to_world'><scale "
-                                        "value='8,8,.5'/></transform><bsdf type='null'/><ref id='fog' "
-                                        "name='interior'/></shape>"
-                                        "<emitter type='directional'><vector name='direction' "
-                                        "value='0,0,-1'/><rgb name='irradiance' value='1,1,1'/></emitter>";
+    const char *body = arena_printf(
+        &a,
+        "%s%s<emitter type='directional'><vector name='direction' value='0,0,-1'/><rgb name='irradiance' "
+        "value='1,1,1'/></emitter>",
+        FOG("layers.vol", "1", "<scale value='20,20,1'/>"), gap == GAP ? pieces : whole);
     estimate got = measure(scene_xml(&a, VOLPATH("2"), from_above, body), how, BL_FORM_FUSED, 400),
-             expected = by_differences(layers);
+             expected = by_differences(layers, gap);
     expect_equal(what, &got, &expected, 0.05);
     arena_free(&a);
 }
@@ -168,10 +175,12 @@ static void slab_agrees(const char *what, const float *layers, bl_volume_gradien
 static void layers_agree(void **state)
 {
     (void)state;
-    static const float some_empty[LAYERS] = {0, 1.2f, 0, .6f}, same[LAYERS] = {.8f, .8f, .8f, .8f};
-    slab_agrees("empty layers, replay", some_empty, BL_VOLUME_GRADIENT_REPLAY);
-    slab_agrees("empty layers, drt", some_empty, BL_VOLUME_GRADIENT_DRT);
-    slab_agrees("equal layers, drt", same, BL_VOLUME_GRADIENT_DRT);
+    static const float some_empty[LAYERS] = {0, 1.2f, 0, .6f}, same[LAYERS] = {.8f, .8f, .8f, .8f},
+                       two[LAYERS] = {1.2f, 3, .6f, .9f};
+    slab_agrees("empty layers, replay", some_empty, NO_GAP, BL_VOLUME_GRADIENT_REPLAY);
+    slab_agrees("empty layers, drt", some_empty, NO_GAP, BL_VOLUME_GRADIENT_DRT);
+    slab_agrees("equal layers, drt", same, NO_GAP, BL_VOLUME_GRADIENT_DRT);
+    slab_agrees("two pieces, replay", two, GAP, BL_VOLUME_GRADIENT_REPLAY);
 }
 
 /* ---- clouds ---- */

@@ -15,6 +15,7 @@ typedef struct material_case {
     const char *xml; /* of the material, whose id is "it", and of what it refers to; files are those of
                         scene_files_create */
     const char *parameters[MATERIAL_PARAMETERS]; /* whose gradients are tested; NULL-terminated if fewer */
+    const char *mode;                            /* NULL: rgb */
     bool requested; /* sampling is tested as it is while these are differentiated (docs/theory/support.md) */
     double eta;     /* index along samples that cross from above, its inverse from below; 0: not tested */
     double cosines[MATERIAL_COSINES]; /* of wi, where sampling is tested; 0: no more */

@@ -9,8 +9,11 @@
 #include "support/material_probe.h"
 
 #include "render/classes.h"
+#include "render/spectrum/spectrum.h"
 #include "spirv_gen/ad/ad.h"
 #include "support/scene_cases.h"
+
+const float material_nm[4] = {400, 487.5f, 600, 810};
 
 /* Where on the surface the material is asked. */
 static vec2 place(tracer *t) { return (vec2){t_f32(t, 0.25f), t_f32(t, 0.75f)}; }
@@ -52,16 +55,20 @@ static color value_of_params(tracer *t, const class_node *n, uint32_t record, ir
     return bsdf_of(n)->value(&ctx, vec3_at(in + 3), delta, lobe);
 }
 
-/* wi 3, wo 3, delta, lobe -> pdf, value 3 */
+/* wi 3, wo 3, delta, lobe -> pdf, value 3; 4 where light is spectral */
 static void trace_at(tracer *t, const class_node *n, uint32_t record)
 {
     ir_ref in[6];
     surface plane = flat(t);
     t->surface = &plane;
+    wavelength_set at = {0};
+    for (uint32_t k = 0; k < WAVELENGTHS; k++)
+        at.nm[k] = t_f32(t, material_nm[k]);
+    t->wavelengths = &at;
     color v = value_of_params(t, n, record, in);
     bsdf_context ctx = asked(t, n, record, vec3_at(in));
     ir_ref pdf = bsdf_of(n)->pdf(&ctx, vec3_at(in + 3));
-    ir_return(t->f, (ir_ref[]){pdf, v.c[0], v.c[1], v.c[2]}, 4);
+    ir_return(t->f, (ir_ref[]){pdf, v.c[0], v.c[1], v.c[2], v.c[3]}, 1 + t->channels);
 }
 
 /* wi 3, wo 3, delta, lobe -> nothing; adds the derivatives of a value to the gradient */
@@ -119,8 +126,9 @@ material_probe material_probe_create(const material_case *c, const char *folder)
     scene_case room = {
         .body = arena_printf(&a, "%s<shape type='rectangle'><ref id='it'/></shape><emitter type='constant'/>",
                              c->xml)};
-    s.e = scene_eval_create(scene_case_xml(&a, &room, 2, 4, 4), folder, c->parameters,
-                            c->requested ? material_case_parameter_count(c) : 0);
+    s.e = scene_eval_create_with(scene_case_xml(&a, &room, 2, 4, 4), folder, c->parameters,
+                                 c->requested ? material_case_parameter_count(c) : 0, false,
+                                 &(render_overrides){.light_choice = LIGHTS_BY_WEIGHT, .mode = c->mode});
     if (scene_eval_run(s.e, RENDER_PRIMAL, (scene_eval_at){.f64 = true}, &err) !=
         BL_OK) /* for derived values */
         fail_msg("%s: %s", c->name, err.text);
@@ -134,9 +142,12 @@ material_probe material_probe_create(const material_case *c, const char *folder)
     t.f = s.at = ir_func_create(s.module, "at");
     trace_at(&t, n, record);
     t.differentiated = true;
-    t.f = s.derivative = ir_func_create(s.module, "derivative");
-    trace_derivative(&t, n, record);
-    if (bsdf_of(n)->attached) {
+    const bool colours = t.light != LIGHT_SPECTRAL; /* else values alone are traced */
+    if (colours) {
+        t.f = s.derivative = ir_func_create(s.module, "derivative");
+        trace_derivative(&t, n, record);
+    }
+    if (colours && bsdf_of(n)->attached) {
         t.f = s.attached = ir_func_create(s.module, "attached");
         trace_attached(&t, n, record);
         t.f = s.slopes = ir_func_create(s.module, "slopes");
@@ -198,10 +209,10 @@ static void fill(const material_probe *p, ir_value in[8], const double wi[3], co
 material_value material_probe_value(const material_probe *p, const double wi[3], const double wo[3],
                                     bool delta, uint32_t lobe)
 {
-    ir_value in[8], out[4];
+    ir_value in[8], out[5] = {0};
     fill(p, in, wi, wo, delta, lobe);
     run(p, p->at, in, out);
-    return (material_value){out[0].f, {out[1].f, out[2].f, out[3].f}};
+    return (material_value){out[0].f, {out[1].f, out[2].f, out[3].f, out[4].f}};
 }
 
 /* Runs what adds to the gradient of the one number. */

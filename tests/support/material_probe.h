@@ -29,8 +29,9 @@ typedef struct material_sample {
 material_sample material_probe_sample(const material_probe *p, const double wi[3], const double u[3]);
 
 typedef struct material_value {
-    double pdf, rgb[3]; /* pdf: of the continuous lobes */
+    double pdf, rgb[4]; /* pdf: of the continuous lobes. rgb: where light is spectral, at material_nm */
 } material_value;
+extern const float material_nm[4];
 material_value material_probe_value(const material_probe *p, const double wi[3], const double wo[3],
                                     bool delta, uint32_t lobe);
 

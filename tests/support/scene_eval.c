@@ -56,6 +56,7 @@ scene_eval *scene_eval_create_with(const char *xml, const char *folder, const ch
     for (uint32_t i = 0; i < count; i++)
         indices[i] = scene_eval_find(e, requested[i]);
     e->plan = plan_create(e->scene, indices, count, bake ? PLAN_RAYS_BAKED : PLAN_RAYS_BVH, 0);
+    e->plan->remembers_hits = !e->plan->baked;
     free(indices);
     uint32_t n = e->plan->stored_count;
     e->values = checked(calloc(e->plan->value_count + 1u, sizeof *e->values));

@@ -2,7 +2,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Measured materials: what the reader makes of a file and refuses, and values and densities of the files of
  * assets/measured for pairs of directions, as Mitsuba 3.9.1 has them of the same files (variant scalar_rgb,
- * `eval` and `pdf` of the BSDF for unit vectors along wi and wo). */
+ * `eval` and `pdf` of the BSDF for unit vectors along wi and wo). Files with spectra are written here, of the
+ * colours of these, so that what they give at any wavelength is known from the colours. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -73,6 +74,127 @@ static void values_are_mitsubas(void **state)
     }
 }
 
+/* ---- spectra ---- */
+
+typedef struct tensor {
+    const char *name;
+    uint32_t rank;
+    uint64_t shape[5];
+    const float *values; /* NULL: one byte, 1 */
+} tensor;
+
+static size_t tensor_bytes(const tensor *f)
+{
+    size_t count = 1;
+    for (uint32_t k = 0; k < f->rank; k++)
+        count *= f->shape[k];
+    return f->values ? 4 * count : 1;
+}
+
+static void write_tensors(const char *path, const tensor *fields, uint32_t count)
+{
+    FILE *f = fopen(path, "wb");
+    uint64_t offset = 18;
+    assert_non_null(f);
+    for (uint32_t i = 0; i < count; i++)
+        offset += 13 + strlen(fields[i].name) + 8 * (uint64_t)fields[i].rank;
+    fwrite("tensor_file\0\1", 1, 14, f), fwrite(&count, 4, 1, f);
+    for (uint32_t i = 0; i < count; i++) {
+        uint16_t length = (uint16_t)strlen(fields[i].name), rank = (uint16_t)fields[i].rank;
+        uint8_t type = fields[i].values ? 10 : 1;
+        fwrite(&length, 2, 1, f), fwrite(fields[i].name, 1, length, f), fwrite(&rank, 2, 1, f);
+        fwrite(&type, 1, 1, f), fwrite(&offset, 8, 1, f), fwrite(fields[i].shape, 8, rank, f);
+        offset += tensor_bytes(&fields[i]);
+    }
+    for (uint32_t i = 0; i < count; i++)
+        fwrite(fields[i].values ? (const void *)fields[i].values : "\1", 1, tensor_bytes(&fields[i]), f);
+    assert_int_equal(fclose(f), 0);
+}
+
+/* The spectra are the file's red by `red` plus its blue by `blue`, of straight lines between these
+ * wavelengths. */
+enum { PLACES = 5 };
+static const float places[PLACES] = {380, 450, 460.5f, 700, 720};
+static const double red[PLACES] = {.2, 1, .4, .9, .3}, blue[PLACES] = {.5, 0, 1.2, .1, .6};
+
+static double line(const double *values, double nm)
+{
+    int k = 0;
+    while (k + 2 < PLACES && (double)places[k + 1] < nm)
+        k++;
+    double share = (nm - (double)places[k]) / ((double)places[k + 1] - (double)places[k]);
+    return values[k] + fmin(fmax(share, 0), 1) * (values[k + 1] - values[k]);
+}
+
+/* Writes the file with spectra at the first `count` wavelengths that belongs to one with colours. */
+static void write_spectra(const char *of, const char *path, const float *nm, uint32_t count)
+{
+    char from[1300];
+    scene_measured m;
+    bl_error err = {0};
+    snprintf(from, sizeof from, "%s/%s.bsdf", folder, of);
+    assert_int_equal(measured_load(from, false, &m, &err), BL_OK);
+    const uint64_t phi = m.phi_count, theta = m.theta_count, size = (uint64_t)m.light.height * m.light.width;
+    float *spectra = calloc(phi * theta * count * size, sizeof *spectra);
+    assert_non_null(spectra);
+    for (uint64_t view = 0; view < phi * theta; view++)
+        for (uint64_t k = 0; k < count; k++)
+            for (uint64_t i = 0; i < size; i++) {
+                const float *colour = m.light.values + 3 * view * size + i;
+                spectra[(view * count + k) * size + i] =
+                    (float)(red[k] * (double)colour[0] + blue[k] * (double)colour[2 * size]);
+            }
+    const tensor fields[] = {
+        {"phi_i", 1, {phi}, m.phi},
+        {"theta_i", 1, {theta}, m.theta},
+        {"ndf", 2, {m.ndf.height, m.ndf.width}, m.ndf.values},
+        {"sigma", 2, {m.sigma.height, m.sigma.width}, m.sigma.values},
+        {"vndf", 4, {phi, theta, m.visible.height, m.visible.width}, m.visible.values},
+        {"luminance", 4, {phi, theta, m.luminance.height, m.luminance.width}, m.luminance.values},
+        {"wavelengths", 1, {count}, nm},
+        {"spectra", 5, {phi, theta, count, m.light.height, m.light.width}, spectra},
+        {"jacobian", 1, {1}, NULL},
+    };
+    write_tensors(path, fields, sizeof fields / sizeof *fields);
+    free(spectra);
+    measured_free(&m);
+}
+
+static material_probe probe_of(const char *xml, const char *mode)
+{
+    const material_case what = {.name = xml, .xml = xml, .mode = mode};
+    return material_probe_create(&what, folder);
+}
+
+static void spectra_are_between_their_wavelengths(void **state)
+{
+    (void)state;
+    for (int i = 0; i < ROWS; i++) {
+        char path[1300], xml[256];
+        double wi[3], wo[3];
+        snprintf(path, sizeof path, "%s/spectra.bsdf", folder);
+        write_spectra(mitsuba[i].file, path, places, PLACES);
+        snprintf(xml, sizeof xml, "<bsdf type='measured' id='it'><string name='filename' value='%s'/></bsdf>",
+                 path);
+        material_probe p = probe_of(xml, "spectral");
+        snprintf(xml, sizeof xml,
+                 "<bsdf type='measured' id='it'><string name='filename' value='%s.bsdf'/></bsdf>",
+                 mitsuba[i].file);
+        material_probe colours = probe_of(xml, NULL);
+        unit(mitsuba[i].wi, wi), unit(mitsuba[i].wo, wo);
+        material_value v = material_probe_value(&p, wi, wo, false, 0),
+                       c = material_probe_value(&colours, wi, wo, false, 0);
+        assert_true(v.pdf == c.pdf && c.pdf > 0);
+        for (int k = 0; k < 4; k++) {
+            double nm = (double)material_nm[k],
+                   expected = line(red, nm) * c.rgb[0] + line(blue, nm) * c.rgb[2];
+            if (!(fabs(v.rgb[k] - expected) <= 1e-6 * expected))
+                fail_msg("row %d at %g nm: %.9g, expected %.9g", i, nm, v.rgb[k], expected);
+        }
+        material_probe_destroy(&p), material_probe_destroy(&colours);
+    }
+}
+
 /* ---- the reader ---- */
 
 typedef struct file {
@@ -97,15 +219,15 @@ static void a_file_is_what_it_says(void **state)
     file f = read_tiny();
     scene_measured m;
     bl_error err = {0};
-    if (measured_parse(f.data, f.size, &m, &err) != BL_OK)
+    if (measured_parse(f.data, f.size, false, &m, &err) != BL_OK)
         fail_msg("%s", err.text);
     assert_int_equal(m.phi_count, 1);
     assert_int_equal(m.theta_count, 2);
     assert_true(m.theta[0] == 0 && m.theta[1] > 1.57f && m.jacobian);
     assert_int_equal(m.ndf.width, 3);
     assert_int_equal(m.visible.slices, 2);
-    assert_int_equal(m.rgb.slices, 6);
-    assert_int_equal(m.rgb.width, 2);
+    assert_int_equal(m.light.slices, 6);
+    assert_int_equal(m.light.width, 2);
     assert_true(fabs((double)m.ndf.values[0] - 1 / (3.14159265358979 * 0.25)) < 1e-6); /* GGX at its normal */
     measured_free(&m);
     free(f.data);
@@ -122,14 +244,16 @@ static uint8_t *place(file f, const char *name)
     return NULL;
 }
 
-static void refused(file f, const char *why)
+static void refused_as(file f, bool spectra, const char *why)
 {
     scene_measured m;
     bl_error err = {0};
-    assert_int_not_equal(measured_parse(f.data, f.size, &m, &err), BL_OK);
+    assert_int_not_equal(measured_parse(f.data, f.size, spectra, &m, &err), BL_OK);
     if (!strstr(err.text, why))
         fail_msg("\"%s\" is not in: %s", why, err.text);
 }
+
+static void refused(file f, const char *why) { refused_as(f, false, why); }
 
 static void bad_files_say_why(void **state)
 {
@@ -175,10 +299,11 @@ static void bad_files_say_why(void **state)
 }
 
 /* A file of spectra has another field in the place of the colours. */
-static void spectra_are_refused_with_advice(void **state)
+static void the_other_kind_is_refused_with_advice(void **state)
 {
     (void)state;
     file f = read_tiny();
+    refused_as(f, true, "whose name ends in _spec.bsdf");
     uint8_t *description = place(f, "description"), *rgb = place(f, "rgb");
     memcpy(rgb, "RGB", 3);
     refused(f, "no field \"rgb\"");
@@ -186,6 +311,29 @@ static void spectra_are_refused_with_advice(void **state)
     memmove(description + 7, description + 11, f.size - (size_t)(description + 11 - f.data));
     refused(f, "whose name ends in _rgb.bsdf");
     free(f.data);
+}
+
+static void bad_wavelengths_say_why(void **state)
+{
+    (void)state;
+    static const struct {
+        float nm[PLACES];
+        uint32_t count;
+        const char *why;
+    } cases[] = {{{400}, 1, "\"wavelengths\" has 1 wavelengths, 2 to 4096"},
+                 {{400, 400, 500}, 3, "\"wavelengths\": wavelength 1 is out of range"},
+                 {{-1, 400}, 2, "wavelength 0 is out of range"},
+                 {{400, NAN}, 2, "wavelength 1 is out of range"}};
+    char path[1300];
+    snprintf(path, sizeof path, "%s/bad.bsdf", folder);
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        scene_measured m;
+        bl_error err = {0};
+        write_spectra("satin", path, cases[k].nm, cases[k].count);
+        assert_int_not_equal(measured_load(path, true, &m, &err), BL_OK);
+        if (!strstr(err.text, cases[k].why))
+            fail_msg("\"%s\" is not in: %s", cases[k].why, err.text);
+    }
 }
 
 int main(void)
@@ -197,7 +345,9 @@ int main(void)
         cmocka_unit_test(values_are_mitsubas),
         cmocka_unit_test(a_file_is_what_it_says),
         cmocka_unit_test(bad_files_say_why),
-        cmocka_unit_test(spectra_are_refused_with_advice),
+        cmocka_unit_test(spectra_are_between_their_wavelengths),
+        cmocka_unit_test(the_other_kind_is_refused_with_advice),
+        cmocka_unit_test(bad_wavelengths_say_why),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     scene_files_remove(folder);

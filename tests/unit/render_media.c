@@ -189,8 +189,9 @@ static void walks_note_what_they_cross(void **state)
             .volumetric = true};
         scene_eval *e = scene_eval_create(scene_case_xml(&a, &room, 4, 4, 4), folder, NULL, 0);
         const sample_planes planes = sample_planes_of(e->scene->mode->channels);
-        assert_int_equal(plan_sample_words(e->plan),
-                         planes.words + (rooms[k].notes ? 3 * planes.remembered : 0));
+        assert_int_equal(plan_sample_words(e->plan), planes.words +
+                                                         (rooms[k].notes ? 3 * planes.remembered : 0) +
+                                                         HITS_REMEMBERED * plan_hit_words(e->plan));
         scene_eval_destroy(e);
         arena_free(&a);
     }

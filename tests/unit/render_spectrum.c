@@ -83,8 +83,10 @@ static void run(const traced *r, bool f64, const double *in, double *out, double
         single[k] = (float)in[k];
     for (uint32_t k = 0; k < r->ins && gradient; k++)
         gradient[k] = 0;
-    spectrum_table(table);
-    put_bands(table + SPECTRUM_TABLE_WORDS);
+    if (table[0] == 0) {
+        spectrum_table(table);
+        put_bands(table + SPECTRUM_TABLE_WORDS);
+    }
     ir_eval_buffer buffers[3] = {{.words = table, .count = sizeof table / sizeof *table},
                                  {.reals = (double *)(uintptr_t)in, .count = r->ins},
                                  {.reals = gradient ? gradient : none, .count = r->ins}};
@@ -141,11 +143,12 @@ static void put_wavelengths(tracer *t, const wavelength_set *w, ir_ref *out)
 }
 static void sample_visible(tracer *t, const ir_ref *in, ir_ref *out)
 {
-    wavelength_set w = wavelengths_sample(t, in[0]);
+    wavelength_set w = wavelengths_sample(t, t_u32(t, 0), in[0]);
     put_wavelengths(t, &w, out);
 }
-/* Sampling is the inverse of the density's integral: d nm / d u is 1 / pdf, from the first wavelength to the
- * last. So the density integrates to 1. */
+/* Sampling is the inverse of the density's integral: 4 d nm / d u is 1 / pdf, since a quarter of the density
+ * belongs to a wavelength. It goes on from one quarter to the next, from the first wavelength to the last. So
+ * the density integrates to 1. */
 static void wavelengths_have_their_density(void **state)
 {
     (void)state;
@@ -153,33 +156,44 @@ static void wavelengths_have_their_density(void **state)
     traced r = record(sample_visible, 1, 8, NULL);
     for (int i = 0; i < 400; i++) {
         double u = (i + 0.31) / 400, h = 1e-5;
+        if (floor((u - h) * SPECTRUM_CELLS) < floor((u + h) * SPECTRUM_CELLS))
+            continue; /* the density jumps there */
         run(&r, true, (double[]){u}, at, NULL);
         run(&r, true, (double[]){u - h}, below, NULL);
         run(&r, true, (double[]){u + h}, above, NULL);
         for (int k = 0; k < WAVELENGTHS; k++) {
             assert_true(at[k] >= 360 && at[k] <= 830);
-            near((above[k] - below[k]) / (2 * h) * at[4 + k], 1, 1e-5, "d nm / d u times pdf");
+            near(4 * (above[k] - below[k]) / (2 * h) * at[4 + k], 1, 1e-5, "4 d nm / d u times pdf");
         }
     }
     run(&r, false, (double[]){0}, at, NULL);
+    run(&r, false, (double[]){1 - 0x1p-24}, below, NULL);
     near(at[0], 360, 1e-3, "the first wavelength");
-    run(&r, false, (double[]){1 - 0x1p-24}, at, NULL);
-    near(at[0], 830, 1e-1, "the last wavelength");
+    for (int k = 0; k + 1 < WAVELENGTHS; k++)
+        near(below[k], at[k + 1], 1e-3, "the end of a quarter");
+    near(below[3], 830, 1e-3, "the last wavelength");
+    assert_true(below[3] <= 830);
     ir_module_destroy(r.module);
 }
 
+/* The density is Mitsuba's but for its steps. */
 static void visible_wavelengths_are_those_of_mitsuba(void **state)
 {
     (void)state;
-    static const double known[4][3] = {
-        {0, 360, 955.273}, {.25, 479.154, 302.177}, {.5, 545.903, 254.643}, {.75, 616.856, 344.819}};
+    static const double known[4][2] = {
+        {360, 955.273}, {479.154, 302.177}, {545.903, 254.643}, {616.856, 344.819}};
     traced r = record(sample_visible, 1, 8, NULL);
+    double out[8], first = tanh(.0072 * (538 - 360)), range = first - tanh(.0072 * (538 - 830));
+    run(&r, false, (double[]){0}, out, NULL);
     for (int k = 0; k < 4; k++) {
-        double out[8];
-        run(&r, false, &known[k][0], out, NULL);
-        near(out[0], known[k][1], 1e-3, "wavelength");
-        near(1 / out[4], known[k][2], 0.02, "1 / pdf");
-        near(out[1], known[(k + 1) % 4][1], 1e-3, "the hero turned by a quarter");
+        near(out[k], known[k][0], 1e-3, "wavelength");
+        near(1 / out[4 + k], known[k][1], 0.01 * known[k][1], "1 / pdf");
+    }
+    for (int cell = 0; cell < SPECTRUM_CELLS; cell++) {
+        run(&r, false, (double[]){(double)cell / SPECTRUM_CELLS}, out, NULL);
+        for (int k = 0; k < WAVELENGTHS; k++)
+            near((first - tanh(.0072 * (538 - out[k]))) / range, (k + (double)cell / SPECTRUM_CELLS) / 4,
+                 1e-6, "the share below a wavelength");
     }
     ir_module_destroy(r.module);
 }
@@ -226,9 +240,8 @@ static void observer_follows_its_table(void **state)
 /* The film's weights for what D65 gives, estimated with wavelengths from in[0]. */
 static void see_d65(tracer *t, const ir_ref *in, ir_ref *out)
 {
-    wavelength_set w = wavelengths_sample(t, in[0]);
-    wavelengths_observe(t, t_u32(t, 0), &w);
-    film_response r = response_rgb(t, &w);
+    wavelength_set w = wavelengths_sample(t, t_u32(t, 0), in[0]);
+    film_response r = response_rgb(&w);
     response_apply(t, &r, w.d65, out);
 }
 /* <film, weights light> - <weights^T film, light>, and the first of the two. */
@@ -236,9 +249,8 @@ static void transpose(tracer *t, const ir_ref *in, ir_ref *out)
 {
     ir_func *f = t->f;
     ir_ref back[WAVELENGTHS], seen[3], here = t_f32(t, 0), there = here;
-    wavelength_set w = wavelengths_sample(t, in[0]);
-    wavelengths_observe(t, t_u32(t, 0), &w);
-    film_response r = response_rgb(t, &w);
+    wavelength_set w = wavelengths_sample(t, t_u32(t, 0), in[0]);
+    film_response r = response_rgb(&w);
     response_apply(t, &r, in + 1, seen);
     response_transposed(t, &r, in + 1 + WAVELENGTHS, back);
     for (int b = 0; b < 3; b++)
@@ -262,6 +274,43 @@ static void film_sees_white_under_d65(void **state)
     for (int c = 0; c < 3; c++)
         near(sum[c], 1, 3e-4, "D65 in linear sRGB");
     ir_module_destroy(r.module);
+}
+
+/* What the film sees of light (nm / 500)^3 under D65. */
+static void see_slope(tracer *t, const ir_ref *in, ir_ref *out)
+{
+    wavelength_set w = wavelengths_sample(t, t_u32(t, 0), in[0]);
+    film_response r = response_rgb(&w);
+    ir_ref light[WAVELENGTHS];
+    for (int k = 0; k < WAVELENGTHS; k++) {
+        ir_ref at = ir_mul(t->f, w.nm[k], t_f32(t, 1.0f / 500));
+        light[k] = ir_mul(t->f, w.d65[k], ir_mul(t->f, at, ir_mul(t->f, at, at)));
+    }
+    response_apply(t, &r, light, out);
+}
+
+/* Cells of wavelengths give the integrals of the curves, which are straight between samples. */
+static void cells_give_integrals(void **state)
+{
+    (void)state;
+    enum { COUNT = 16 * SPECTRUM_CELLS, FINE = 4700 };
+    traced r = record(see_slope, 1, 3, NULL), curves = record(observe, 1, 4, NULL);
+    double sum[3] = {0}, expected[3] = {0}, out[4];
+    for (int i = 0; i < COUNT; i++) {
+        run(&r, true, (double[]){(i + 0.5) / COUNT}, out, NULL);
+        for (int c = 0; c < 3; c++)
+            sum[c] += out[c] / COUNT;
+    }
+    for (int i = 0; i < FINE; i++) {
+        double nm = 360 + (i + 0.5) * 470 / FINE;
+        run(&curves, true, &nm, out, NULL);
+        for (int c = 0; c < 3; c++)
+            expected[c] += out[c] * out[3] * pow(nm / 500, 3) * 470 / FINE;
+    }
+    for (int c = 0; c < 3; c++)
+        near(sum[c], expected[c], 1e-5 * expected[c], "light in linear sRGB");
+    ir_module_destroy(r.module);
+    ir_module_destroy(curves.module);
 }
 
 static void response_has_its_transpose(void **state)
@@ -374,13 +423,7 @@ static ir_ref listed(tracer *t, const void *of, ir_ref k)
         r = ir_select(t->f, ir_eq(t->f, k, t_u32(t, i)), in[i], r);
     return r;
 }
-/* in: the values, then the wavelength */
-static void regular(tracer *t, const ir_ref *in, ir_ref *out)
-{
-    sampled_curve c = {listed, in, t_u32(t, SAMPLES)};
-    out[0] = curve_regular(t, &c, t_f32(t, 400), t_f32(t, 700), ir_detach(t->f, in[SAMPLES]));
-}
-/* in[PLACES] and on: the wavelengths of the samples */
+/* in: the values, then the wavelength; in[PLACES] and on: the wavelengths of the samples */
 static void irregular(tracer *t, const ir_ref *in, ir_ref *out)
 {
     sampled_curve c = {listed, in, t_u32(t, SAMPLES)};
@@ -394,29 +437,19 @@ static void blackbody(tracer *t, const ir_ref *in, ir_ref *out)
 static void curves_are_lines_between_samples(void **state)
 {
     (void)state;
-    static const double known[][3] = {/* wavelength; at equal distances; at 400, 430, 600 and 700 */
-                                      {399.9, 0, 0},
-                                      {400, 1, 1},
-                                      {415, 1.15, 2},
-                                      {430, 1.3, 3},
-                                      {500, 2, 3 + 70 / 170.0 * 2},
-                                      {550, 3, 3 + 120 / 170.0 * 2},
-                                      {600, 4, 5},
-                                      {650, 3, 2.5},
-                                      {700, 2, 0},
-                                      {700.1, 0, 0}};
-    traced r = record(regular, 5, 1, NULL), i = record(irregular, 12, 1, NULL);
+    static const double known[][2] = {
+        /* wavelength; the value */
+        {399.9, 0}, {400, 1},   {415, 2}, {430, 3},  {500, 3 + 70 / 170.0 * 2}, {550, 3 + 120 / 170.0 * 2},
+        {600, 5},   {650, 2.5}, {700, 0}, {700.1, 0}};
+    traced i = record(irregular, 12, 1, NULL);
     for (size_t k = 0; k < sizeof known / sizeof *known; k++)
         for (int f64 = 0; f64 < 2; f64++) {
             double out;
-            run(&r, f64, (double[]){1, 2, 4, 2, known[k][0]}, &out, NULL);
-            near(out, known[k][1], 1e-5, "samples at equal distances");
             run(&i, f64, (double[]){1, 3, 5, 0, known[k][0], 0, 0, 0, 400, 430, 600, 700}, &out, NULL);
-            near(out, known[k][2], 1e-5, "samples at any distances");
+            near(out, known[k][1], 1e-5, "samples");
         }
-    ir_module_destroy(r.module);
     ir_module_destroy(i.module);
-    check_slopes(regular, (double[]){1, 2, 4, 2, 530}, 5, 4, 1, 1e-3, 1e-6);
+    check_slopes(irregular, (double[]){1, 3, 5, 0, 530, 0, 0, 0, 400, 430, 600, 700}, 12, 4, 1, 1e-3, 1e-6);
 }
 
 static void black_bodies_follow_plancks_law(void **state)
@@ -561,6 +594,8 @@ static void greys_are_flat(void **state)
         run(&r, false, (double[]){g, g, g}, out, NULL);
         for (int i = 0; i < 5; i++)
             near(out[i], known[k][1], 2e-6, "a grey");
+        for (int i = 0; i < 5 && (known[k][1] == 0 || known[k][1] == 1); i++)
+            assert_true(out[i] == known[k][1]); /* so that paths end at black */
     }
     ir_module_destroy(r.module);
 }
@@ -621,6 +656,7 @@ int main(void)
         cmocka_unit_test(visible_wavelengths_are_those_of_mitsuba),
         cmocka_unit_test(observer_follows_its_table),
         cmocka_unit_test(film_sees_white_under_d65),
+        cmocka_unit_test(cells_give_integrals),
         cmocka_unit_test(response_has_its_transpose),
         cmocka_unit_test(bands_are_sampled_by_their_sum),
         cmocka_unit_test(bands_are_integrals),

@@ -102,7 +102,7 @@ static bl_result try_curves(const uint8_t *data, size_t size, bl_error *err)
 static bl_result try_measured(const uint8_t *data, size_t size, bl_error *err)
 {
     scene_measured measured;
-    bl_result result = measured_parse(data, size, &measured, err);
+    bl_result result = measured_parse(data, size, false, &measured, err);
     assert_true((result == BL_OK) == (measured.phi != NULL));
     measured_free(&measured);
     return result;

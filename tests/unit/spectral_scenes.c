@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "render/bsdf/fresnel.h"
 #include "render/bsdf/hair_lobes.h"
 #include "render/bsdf/metal.h"
 #include "render/integrator/derived/derived.h"
@@ -126,6 +127,15 @@ static color light_read(tracer *t, const rig *r, const char *param, vec2 uv)
     ir_ref record = t_u32(t, r->record), zero = t_f32(t, 0), one = t_f32(t, 1);
     if (strcmp(param, "eumelanin") == 0 || strcmp(param, "pheomelanin") == 0)
         return hair_absorption(t, *param == 'e' ? one : zero, *param == 'e' ? zero : one);
+    color indices = {0};
+    for (int k = 0; k < WAVELENGTHS && strcmp(param, "eta of glass") == 0; k++) {
+        wavelength_set at = *t->wavelengths;
+        tracer bent = *t;
+        at.bends = at.nm[k], bent.wavelengths = &at;
+        indices.c[k] = interface_eta(&bent, r->n, record);
+    }
+    if (strcmp(param, "eta of glass") == 0)
+        return indices;
     return r->n->cls->plugin.category == PLUGIN_MEDIUM
                ? medium_extinction(t, r->n, record, v3(zero, zero, zero))
                : plan_texture(t, r->n, record, param, uv);
@@ -169,6 +179,7 @@ static vec2 middle(tracer *t) { return (vec2){t_f32(t, 0.5f), t_f32(t, 0.5f)}; }
 #define LIGHT(inside) "<shape type='sphere'><emitter type='area'>" inside "</emitter></shape>"
 #define MEDIUM(inside)                                                                                       \
     "<shape type='sphere'><medium type='homogeneous' name='interior'>" inside "</medium></shape>"
+#define GLASS(index) "<shape type='sphere'><bsdf type='dielectric'>" index "</bsdf></shape>"
 #define METAL(inside) "<shape type='sphere'><bsdf type='conductor'>" inside "</bsdf></shape>"
 
 static const struct {
@@ -221,6 +232,25 @@ static const struct {
      1.2e-2},
     {MEDIUM("<rgb name='sigma_t' value='.3'/>"), "sigma_t", {.3, .3, .3, .3}, 1e-5},
     {MEDIUM("<rgb name='sigma_t' value='3'/>"), "sigma_t", {3, 3, 3, 3}, 1e-4},
+    /* over air's 1.000277: lines between samples, Sellmeier's formula, and samples of either index */
+    {GLASS("<spectrum name='int_ior' value='300:1.7,500:1.5,520:1.45,900:1.3'/>"),
+     "eta of glass",
+     {1.549571, 1.437760, 1.398297, 1.346995},
+     1e-6},
+    {GLASS("<string name='int_ior' value='N-BK7'/>"),
+     "eta of glass",
+     {1.524897, 1.518102, 1.514101, 1.510765},
+     5e-6},
+    {GLASS("<float name='int_ior' value='3'/><spectrum name='ext_ior' "
+           "value='300:1,450:2,550:1.5,651:1.5,900:1'/>"),
+     "eta of glass",
+     {1.5, 2, 2, 2.417475},
+     1e-4},
+    {GLASS("<spectrum name='int_ior' value='300:3,449:3,900:3'/><spectrum name='ext_ior' "
+           "value='300:1,450:2,550:1.5,650:1.5,651:1.5,900:1'/>"),
+     "eta of glass",
+     {1.5, 2, 2, 2.417475},
+     1e-4},
 };
 
 static void parameters_become_light(void **state)
@@ -273,6 +303,7 @@ static const char *const differentiated[] = {
     LIGHT("<spectrum type='blackbody' name='radiance'><float name='temperature' value='3000'/></spectrum>"),
     MEDIUM("<rgb name='sigma_t' value='.8,.3,.1'/>"),
     MEDIUM("<rgb name='sigma_t' value='3,.5,.2'/>"),
+    GLASS("<spectrum name='int_ior' value='300:1.7,500:1.5,520:1.45,600:1.42,900:1.3'/>"),
 };
 
 static const render_parameter *parameter_named(const rig *r, const char *part)
@@ -292,13 +323,14 @@ static void derivatives_reach_the_parameters(void **state)
     for (size_t i = 0; i < sizeof differentiated / sizeof *differentiated; i++) {
         const char *param = has(differentiated[i], "<emitter")  ? "radiance"
                             : has(differentiated[i], "<medium") ? "sigma_t"
+                            : has(differentiated[i], "int_ior") ? "eta of glass"
                                                                 : "reflectance";
         rig r = open_rig(differentiated[i]);
         double out[WAVELENGTHS];
         update(&r, RENDER_UPDATE);
         read(&r, param, middle, weights, out);
         update(&r, RENDER_UPDATE_ADJOINT);
-        const render_parameter *p = parameter_named(&r, param);
+        const render_parameter *p = parameter_named(&r, strcmp(param, "eta of glass") == 0 ? "eta" : param);
         const uint32_t first = r.plan->gradient_offset[p - r.scene->parameters.data];
         for (uint32_t e = 0; e < p->count; e++) {
             double sum[2] = {0}, before = r.values[p->offset + e], h = 1e-4 * fmax(before, 0.1);

@@ -15,7 +15,7 @@ uint64_t bilinear_room(const measured_grid *g, bool density);
  * divided by its integral, if that is not 0. Returns the first word behind. */
 uint32_t bilinear_write(const measured_grid *g, bool density, uint32_t *block, uint32_t head, uint32_t at);
 
-enum { BILINEAR_SLICES_MOST = 4 };
+enum { BILINEAR_SLICES_MOST = 8 };
 /* Between which slices, and with what weights, which add up to 1. count 0: there is but one slice. */
 typedef struct bilinear_slices {
     uint32_t count;

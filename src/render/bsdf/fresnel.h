@@ -33,8 +33,8 @@ void glass_list(text *names);
 
 /* ior.c makes one parameter "eta" of int_ior over ext_ior. A class that has it as its data parameter reserves
  * INTERFACE_WORDS extra words. Of indices that are curves "eta" is the quotient at the yellow line of helium,
- * 587.56 nm. Where light is spectral, interface_eta is "eta" times what the curves have at the wavelength
- * tracer.wavelengths->bends, relative to that. A class that takes curves has PLUGIN_CURVE at its indices and
+ * 587.56 nm. Where light is spectral, it is the curve's samples, and interface_eta is what it has at the
+ * wavelength tracer.wavelengths->bends. A class that takes curves has PLUGIN_CURVE at its indices and
  * interface_disperses. */
 enum { INTERFACE_ETA, INTERFACE_GRADIENT, INTERFACE_WORDS };
 bool interface_disperses(const render_scene *s, const scene_object *o);

@@ -3,16 +3,19 @@
  * table is Mitsuba's; glasses with a curve are in glass.c. Every dielectric makes one parameter, "eta", of
  * two indices, and that parameter is here, too.
  *
- * Where light is spectral and an index is a curve, its quotient by the parameter stands behind it in the
- * buffer of values, at CURVE_SAMPLES wavelengths, which are no parameters. So a gradient by "eta" scales the
- * curve. */
+ * Where light is spectral and an index is a curve, "eta" has a number for each of its samples, with straight
+ * lines between them: those of int_ior, if ext_ior is one number; else at equal distances. In
+ * the buffer of values two numbers stand before it, how many samples there are and how many cells a nm has,
+ * and behind it their wavelengths, and for each cell of a nm the interval between samples where it begins. No
+ * cell has more than one sample, so a lookup needs no search. */
 #include "render/bsdf/fresnel.h"
 #include "render/spectrum/spectrum.h"
 
 #include <strings.h>
 
-enum { CURVE_SAMPLES = 471 /* one a nm */, GIVEN_MOST = 4096 };
-static const double helium_line = 587.56; /* nm */
+enum { GIVEN_MOST = 4096, GLASS_STEP = 5 /* nm */, CELLS_MOST = 1 << 16 };
+enum { CURVE_COUNT = 2, CURVE_CELLS = 1 }; /* that many words before the samples */
+static const double helium_line = 587.56;  /* nm */
 
 static const struct {
     const char *name;
@@ -119,28 +122,89 @@ bool interface_disperses(const render_scene *s, const scene_object *o)
     return any;
 }
 
-bl_result interface_load(render_scene *s, const scene_object *o, bool turns, bl_error *err)
+/* The wavelengths of the samples that "eta" has. */
+typedef struct curve_places {
+    uint32_t count;
+    const double *nm;
+    double regular[471];
+} curve_places;
+
+static void place_samples(const index_given *inside, const index_given *outside, curve_places *p)
 {
-    static const uint32_t one = 1;
-    index_given inside, outside;
-    TRY(ior_read(o, "int_ior", &inside, err));
-    TRY(ior_read(o, "ext_ior", &outside, err));
-    const double middle = index_at(&inside, helium_line) / index_at(&outside, helium_line);
-    float eta = (float)middle;
-    uint32_t p = render_add_parameter(s, o, PLAN_DATA_SLOT, &(initial_values){1, &one, 1e-3f, 1e3f, &eta});
-    const bool curves = ((const render_class *)o->cls)->disperses && interface_disperses(s, o);
-    if (curves && s->mode->polarized)
+    if (inside->count && outside->count == 0 && !outside->glass) {
+        p->count = inside->count, p->nm = inside->nm;
+        return;
+    }
+    const int step = inside->count || outside->count ? 1 : GLASS_STEP;
+    p->nm = p->regular;
+    for (p->count = 0; WAVELENGTH_FIRST + (float)(step * (int)p->count) <= WAVELENGTH_LAST; p->count++)
+        p->regular[p->count] = (double)WAVELENGTH_FIRST + step * (double)p->count;
+}
+
+/* Cells as long as the least distance between two samples. 0: there would be too many. */
+static uint32_t count_cells(const curve_places *p, double *per_nm)
+{
+    double least = (double)WAVELENGTH_LAST;
+    for (uint32_t k = 1; k < p->count; k++)
+        least = fmin(least, p->nm[k] - p->nm[k - 1]);
+    double cells = ceil(((double)WAVELENGTH_LAST - (double)WAVELENGTH_FIRST) / least) + 1;
+    *per_nm = (double)(float)(1 / least);
+    return cells < CELLS_MOST ? (uint32_t)cells : 0;
+}
+
+static void push_places(render_scene *s, const curve_places *p, uint32_t cells, double per_nm)
+{
+    uint32_t k = 0;
+    for (uint32_t i = 0; i < p->count; i++)
+        array_push(&s->values, (float)p->nm[i]);
+    for (uint32_t c = 0; c < cells; c++) {
+        while (k + 2 < p->count && p->nm[k + 1] <= (double)WAVELENGTH_FIRST + c / per_nm)
+            k++;
+        array_push(&s->values, (float)k);
+    }
+}
+
+static bl_result curve_load(render_scene *s, const scene_object *o, const index_given *inside,
+                            const index_given *outside, uint32_t *parameter, bl_error *err)
+{
+    curve_places p;
+    double per_nm;
+    float eta[GIVEN_MOST];
+    if (s->mode->polarized)
         return scene_error(
             err, BL_ERROR_UNSUPPORTED, o->where,
             "mode %s: %s with an index that is a curve is there in mode spectral; give one number",
             s->mode->name, o->cls->name);
-    s->disperses |= curves;
-    if (turns || curves) /* a curve turns wavelengths apart, also where lobes are rough */
-        render_turns(s, p);
-    for (int k = 0; k < CURVE_SAMPLES && curves; k++) {
-        double nm = (double)WAVELENGTH_FIRST + k;
-        array_push(&s->values, (float)(index_at(&inside, nm) / index_at(&outside, nm) / middle));
+    place_samples(inside, outside, &p);
+    uint32_t cells = count_cells(&p, &per_nm);
+    if (cells == 0)
+        return scene_error(err, BL_ERROR_SCENE, o->where, "%s: samples of an index are closer than %g nm",
+                           o->cls->name, ((double)WAVELENGTH_LAST - (double)WAVELENGTH_FIRST) / CELLS_MOST);
+    for (uint32_t k = 0; k < p.count; k++)
+        eta[k] = (float)(index_at(inside, p.nm[k]) / index_at(outside, p.nm[k]));
+    s->disperses = true;
+    array_push(&s->values, (float)p.count);
+    array_push(&s->values, (float)per_nm);
+    *parameter = render_add_parameter(s, o, PLAN_DATA_SLOT, &(initial_values){1, &p.count, 1e-3f, 1e3f, eta});
+    push_places(s, &p, cells, per_nm);
+    return BL_OK;
+}
+
+bl_result interface_load(render_scene *s, const scene_object *o, bool turns, bl_error *err)
+{
+    static const uint32_t one = 1;
+    index_given inside, outside;
+    uint32_t p = PLAN_NONE;
+    TRY(ior_read(o, "int_ior", &inside, err));
+    TRY(ior_read(o, "ext_ior", &outside, err));
+    if (((const render_class *)o->cls)->disperses && interface_disperses(s, o)) {
+        TRY(curve_load(s, o, &inside, &outside, &p, err));
+    } else {
+        float eta = (float)(index_at(&inside, helium_line) / index_at(&outside, helium_line));
+        p = render_add_parameter(s, o, PLAN_DATA_SLOT, &(initial_values){1, &one, 1e-3f, 1e3f, &eta});
     }
+    if (turns)
+        render_turns(s, p);
     return BL_OK;
 }
 
@@ -150,21 +214,35 @@ void interface_extra(const plan *p, const scene_object *o, uint32_t *words)
     words[INTERFACE_GRADIENT] = plan_gradient_offset(p, o, PLAN_DATA_SLOT);
 }
 
-static ir_ref curve_value(tracer *t, const void *of, ir_ref k)
+/* A number that is no parameter. */
+static ir_ref read_constant(tracer *t, ir_ref word) { return ir_load(t->f, IR_F32, BUFFER_VALUES, word); }
+
+static ir_ref curve_at(tracer *t, const class_node *n, ir_ref record, ir_ref nm)
 {
-    return ir_load(t->f, IR_F32, BUFFER_VALUES, ir_add(t->f, *(const ir_ref *)of, k));
+    ir_func *f = t->f;
+    const uint32_t word = n->extra_word + INTERFACE_ETA;
+    ir_ref first = t_word(t, record, word), one = t_u32(t, 1),
+           count = ir_to_u32(f, read_constant(t, ir_sub(f, first, t_u32(t, CURVE_COUNT)))),
+           per_nm = read_constant(t, ir_sub(f, first, t_u32(t, CURVE_CELLS))),
+           places = ir_add(f, first, count), cells = ir_add(f, places, count);
+    nm = t_clamp(t, nm, WAVELENGTH_FIRST, WAVELENGTH_LAST);
+    ir_ref cell = ir_to_u32(f, ir_mul(f, ir_sub(f, nm, t_f32(t, WAVELENGTH_FIRST)), per_nm)),
+           k = ir_to_u32(f, read_constant(t, ir_add(f, cells, cell))),
+           next = ir_min(f, ir_add(f, k, one), ir_sub(f, count, t_u32(t, 2))),
+           behind = ir_gt(f, nm, read_constant(t, t_offset(t, ir_add(f, places, k), 1)));
+    k = ir_select(f, behind, next, k);
+    ir_ref low = read_constant(t, ir_add(f, places, k)),
+           high = read_constant(t, t_offset(t, ir_add(f, places, k), 1)),
+           share = ir_div(f, ir_sub(f, nm, low), ir_sub(f, high, low)),
+           a = plan_load(t, n, record, word, PLAN_DATA_SLOT, k),
+           b = plan_load(t, n, record, word, PLAN_DATA_SLOT, t_offset(t, k, 1));
+    return t_mad(t, share, ir_sub(f, b, a), a);
 }
 
 ir_ref interface_eta(tracer *t, const class_node *n, ir_ref record)
 {
-    ir_ref eta = plan_load(t, n, record, n->extra_word + INTERFACE_ETA, PLAN_DATA_SLOT, t_u32(t, 0));
-    if (!n->disperses)
-        return eta;
-    ir_ref first = t_offset(t, t_word(t, record, n->extra_word + INTERFACE_ETA), 1);
-    const sampled_curve curve = {curve_value, &first, t_u32(t, CURVE_SAMPLES)};
-    return ir_mul(t->f, eta,
-                  curve_regular(t, &curve, t_f32(t, WAVELENGTH_FIRST), t_f32(t, WAVELENGTH_LAST),
-                                t->wavelengths->bends));
+    return n->disperses ? curve_at(t, n, record, t->wavelengths->bends)
+                        : plan_load(t, n, record, n->extra_word + INTERFACE_ETA, PLAN_DATA_SLOT, t_u32(t, 0));
 }
 
 color interface_value(const bsdf_context *ctx, ir_ref reflectance, ir_ref transmittance, ir_ref delta,

@@ -10,8 +10,12 @@
  * interpolated. A file of an anisotropic material with a symmetry has the azimuths of a half or of a quarter
  * turn, and other directions are mirrored into it.
  *
+ * A file has colours, or spectra at wavelengths of its own, which are what is read where light is spectral:
+ * straight lines between them, and the value of the last one beyond (Mitsuba).
+ *
  * Nothing of it is a parameter. */
 #include "render/bsdf/bilinear.h"
+#include "render/spectrum/spectrum.h"
 
 /* Words of a block. */
 enum {
@@ -23,8 +27,10 @@ enum {
     MEASURED_SIGMA = MEASURED_NDF + BILINEAR_WORDS,
     MEASURED_VISIBLE = MEASURED_SIGMA + BILINEAR_WORDS,
     MEASURED_LUMINANCE = MEASURED_VISIBLE + BILINEAR_WORDS,
-    MEASURED_RGB = MEASURED_LUMINANCE + BILINEAR_WORDS,
-    MEASURED_WORDS = MEASURED_RGB + BILINEAR_WORDS
+    MEASURED_LIGHT = MEASURED_LUMINANCE + BILINEAR_WORDS,
+    MEASURED_NM_COUNT = MEASURED_LIGHT + BILINEAR_WORDS,
+    MEASURED_NM,
+    MEASURED_WORDS
 };
 /* What code is specialised to. HALF, QUARTER: the symmetries of an anisotropic material. */
 enum {
@@ -40,25 +46,33 @@ static const float pi = 3.14159265358979323846f;
 
 static uint64_t words_of(const scene_measured *m)
 {
-    return MEASURED_WORDS + (uint64_t)m->phi_count + m->theta_count + bilinear_room(&m->ndf, false) +
-           bilinear_room(&m->sigma, false) + bilinear_room(&m->visible, true) +
-           bilinear_room(&m->luminance, true) + bilinear_room(&m->rgb, false);
+    return MEASURED_WORDS + (uint64_t)m->phi_count + m->theta_count + m->nm_count +
+           bilinear_room(&m->ndf, false) + bilinear_room(&m->sigma, false) +
+           bilinear_room(&m->visible, true) + bilinear_room(&m->luminance, true) +
+           bilinear_room(&m->light, false);
+}
+
+static uint32_t write_axis(const float *places, uint32_t count, uint32_t *block, uint32_t word, uint32_t at)
+{
+    block[word] = at;
+    if (count > 0)
+        memcpy(block + at, places, count * sizeof *places);
+    return at + count;
 }
 
 static void write_block(const scene_measured *m, uint32_t *block)
 {
     uint32_t at = MEASURED_WORDS;
     block[MEASURED_PHI_COUNT] = m->phi_count, block[MEASURED_THETA_COUNT] = m->theta_count;
-    block[MEASURED_PHI] = at;
-    memcpy(block + at, m->phi, m->phi_count * sizeof *m->phi);
-    block[MEASURED_THETA] = at += m->phi_count;
-    memcpy(block + at, m->theta, m->theta_count * sizeof *m->theta);
-    at += m->theta_count;
+    block[MEASURED_NM_COUNT] = m->nm_count;
+    at = write_axis(m->phi, m->phi_count, block, MEASURED_PHI, at);
+    at = write_axis(m->theta, m->theta_count, block, MEASURED_THETA, at);
+    at = write_axis(m->nm, m->nm_count, block, MEASURED_NM, at);
     at = bilinear_write(&m->ndf, false, block, MEASURED_NDF, at);
     at = bilinear_write(&m->sigma, false, block, MEASURED_SIGMA, at);
     at = bilinear_write(&m->visible, true, block, MEASURED_VISIBLE, at);
     at = bilinear_write(&m->luminance, true, block, MEASURED_LUMINANCE, at);
-    bilinear_write(&m->rgb, false, block, MEASURED_RGB, at);
+    bilinear_write(&m->light, false, block, MEASURED_LIGHT, at);
 }
 
 static uint32_t variant_of(const scene_measured *m)
@@ -76,7 +90,7 @@ static bl_result measured_object_load(render_scene *s, const scene_object *o, bl
     const scene_value *file = scene_get(o, "filename");
     scene_measured m;
     bl_error reason = {0};
-    bl_result r = measured_load(file->path, &m, &reason);
+    bl_result r = measured_load(file->path, s->mode->light == LIGHT_SPECTRAL, &m, &reason);
     if (r != BL_OK)
         return scene_error(err, r, file->where, "measured: %s", reason.text);
     r = render_room(s, 0, words_of(&m), err);
@@ -284,6 +298,44 @@ static bsdf_sample measured_sample(const bsdf_context *ctx, ir_ref u_lobe, ir_re
     };
 }
 
+/* The grid of colours at a channel, or between it and the next one. */
+static ir_ref channel_at(const view *v, ir_ref channels, ir_ref channel, const ir_ref *between, vec2 u)
+{
+    tracer *t = v->t;
+    bilinear_slices of = v->slices;
+    for (uint32_t k = 0; k < v->slices.count; k++) {
+        ir_ref first = t_mad(t, v->slices.index[k], channels, channel);
+        of.index[k] = first;
+        if (!between)
+            continue;
+        ir_ref high = ir_mul(t->f, v->slices.weight[k], *between);
+        of.weight[k] = ir_sub(t->f, v->slices.weight[k], high);
+        of.index[of.count] = t_offset(t, first, 1), of.weight[of.count++] = high;
+    }
+    bilinear values = grid_of(v, MEASURED_LIGHT, &of);
+    return bilinear_at(t, &values, u);
+}
+
+/* What the file says at a place of the square, times a number. */
+static color light_at(const view *v, vec2 u, ir_ref scale)
+{
+    tracer *t = v->t;
+    if (t->light == LIGHT_SPECTRAL) {
+        ir_ref count = t_word(t, v->block, MEASURED_NM_COUNT),
+               table = ir_add(t->f, v->block, t_word(t, v->block, MEASURED_NM));
+        color c = {0};
+        for (uint32_t k = 0; k < t->channels; k++) {
+            ir_ref share, first = bilinear_interval(t, table, count, t->wavelengths->nm[k], &share);
+            c.c[k] = ir_mul(t->f, channel_at(v, count, first, &share, u), scale);
+        }
+        return c;
+    }
+    ir_ref rgb[3];
+    for (uint32_t c = 0; c < 3; c++)
+        rgb[c] = ir_mul(t->f, channel_at(v, t_u32(t, 3), t_u32(t, c), NULL, u), scale);
+    return light_of_rgb(t, rgb);
+}
+
 static color measured_value(const bsdf_context *ctx, vec3 wo, ir_ref delta, ir_ref lobe)
 {
     tracer *t = ctx->t;
@@ -300,26 +352,17 @@ static color measured_value(const bsdf_context *ctx, vec3 wo, ir_ref delta, ir_r
     if (v.variant & VARIANT_JACOBIAN)
         scale = t_ratio(t, bilinear_at(t, &ndf, u), ir_mul(f, t_f32(t, 4), bilinear_at(t, &sigma, seen)));
     scale = ir_select(f, both_above(t, ctx->wi, wo), scale, zero);
-    ir_ref rgb[3];
-    for (uint32_t c = 0; c < 3; c++) {
-        bilinear_slices channel = v.slices;
-        for (uint32_t k = 0; k < channel.count; k++)
-            channel.index[k] = t_mad(t, channel.index[k], t_u32(t, 3), t_u32(t, c));
-        bilinear values = grid_of(&v, MEASURED_RGB, &channel);
-        rgb[c] = ir_mul(f, bilinear_at(t, &values, before), scale);
-    }
-    return light_of_rgb(t, rgb);
+    return light_at(&v, before, scale);
 }
 
 static const plugin_param measured_params[] = {
     {"filename", PLUGIN_FILE, PLUGIN_REQUIRED, NULL, 0, 0,
-     "a measurement for RGB of the RGL database, NAME_rgb.bsdf"},
+     "a measurement of the RGL database: NAME_rgb.bsdf, where light is spectral NAME_spec.bsdf"},
 };
 const bsdf_class bsdf_measured = {
     .base = {.plugin = {PLUGIN_BSDF, "measured", PLUGIN_TABLE(measured_params), PLUGIN_NONE,
                         "a measured material, one-sided"},
              .extra_words = 1,
-             .only_rgb = true,
              .load = measured_object_load,
              .variant = measured_variant,
              .needs = measured_needs,

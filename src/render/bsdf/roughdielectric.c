@@ -21,13 +21,16 @@ static bl_result roughdielectric_load(render_scene *s, const scene_object *o, bl
     TRY(microfacet_check(o, err));
     TRY(microfacet_check_alpha(o, err));
     TRY(microfacet_check_attached(o, err));
-    TRY(interface_load(s, o, microfacet_attaches(s, o), err));
+    const bool curves = interface_disperses(s, o);
+    TRY(interface_load(s, o, curves || microfacet_attaches(s, o), err)); /* a curve turns wavelengths apart */
+    s->disperses_rough |= curves;
     const render_parameter *eta = &s->parameters.data[render_find_parameter(s, o, PLAN_DATA_SLOT)];
-    if (s->values.data[eta->offset] == 1)
-        return scene_error(
-            err, BL_ERROR_SCENE, o->where,
-            "%s: \"int_ior\" and \"ext_ior\" must differ; a surface that is not there is \"null\"",
-            o->cls->name);
+    for (uint32_t k = 0; k < eta->count; k++)
+        if (s->values.data[eta->offset + k] == 1)
+            return scene_error(
+                err, BL_ERROR_SCENE, o->where,
+                "%s: \"int_ior\" and \"ext_ior\" must differ; a surface that is not there is \"null\"",
+                o->cls->name);
     return BL_OK;
 }
 

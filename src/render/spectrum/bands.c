@@ -87,6 +87,13 @@ static ir_ref place_below(tracer *t, ir_ref a, ir_ref b, ir_ref at)
     return ir_min(f, x, t_f32(t, 1));
 }
 
+/* The number of the k-th wavelength: turned by k quarters. */
+static ir_ref turned(tracer *t, ir_ref u, uint32_t k)
+{
+    ir_ref at = ir_add(t->f, u, t_f32(t, (float)k / WAVELENGTHS));
+    return ir_sub(t->f, at, ir_floor(t->f, at));
+}
+
 wavelength_set bands_sample(tracer *t, ir_ref table, uint32_t bands, ir_ref u)
 {
     ir_func *f = t->f;
@@ -94,7 +101,7 @@ wavelength_set bands_sample(tracer *t, ir_ref table, uint32_t bands, ir_ref u)
     ir_ref shares = t_offset(t, table, BANDS_SHARES), one = t_u32(t, 1),
            last = ir_sub(f, t_word(t, table, BANDS_KNOTS), one);
     for (uint32_t k = 0; k < WAVELENGTHS; k++) {
-        ir_ref at = wavelength_turned(t, u, k);
+        ir_ref at = turned(t, u, k);
         ir_ref above = warp_discrete_between(t, BUFFER_SCENE, shares, one, last, at),
                knot = ir_sub(f, above, one);
         ir_ref low = t_real(t, ir_add(f, shares, knot), 0), high = t_real(t, ir_add(f, shares, above), 0);

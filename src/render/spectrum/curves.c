@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Spectra that are given: by samples, at equal distances or not, or by the temperature of a black body. */
+ * Spectra that are given: by samples, or by the temperature of a black body. */
 #include "render/spectrum/spectrum.h"
 
 /* Between samples k and k + 1, at `share` of the way; 0 where `inside` is false. */
@@ -8,16 +8,6 @@ static ir_ref between(tracer *t, const sampled_curve *c, ir_ref k, ir_ref share,
     ir_func *f = t->f;
     ir_ref low = c->value(t, c->of, k), high = c->value(t, c->of, t_offset(t, k, 1));
     return ir_select(f, inside, t_mad(t, share, ir_sub(f, high, low), low), t_f32(t, 0));
-}
-
-ir_ref curve_regular(tracer *t, const sampled_curve *c, ir_ref first, ir_ref last, ir_ref nm)
-{
-    ir_func *f = t->f;
-    ir_ref one = t_u32(t, 1), intervals = ir_to_f32(f, ir_sub(f, c->count, one));
-    ir_ref at = ir_div(f, ir_mul(f, ir_sub(f, nm, first), intervals), ir_sub(f, last, first));
-    ir_ref held = ir_min(f, ir_max(f, at, t_f32(t, 0)), ir_sub(f, intervals, t_f32(t, 1)));
-    ir_ref lower = ir_floor(f, held), inside = ir_and(f, ir_ge(f, nm, first), ir_le(f, nm, last));
-    return between(t, c, ir_to_u32(f, lower), ir_sub(f, at, lower), inside);
 }
 
 ir_ref curve_irregular(tracer *t, const sampled_curve *c, ir_ref places, ir_ref nm)

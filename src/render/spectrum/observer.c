@@ -4,6 +4,7 @@
 #include "render/spectrum/table.h"
 #include "scene/scene.h"
 
+#include <math.h>
 #include <string.h>
 
 static void put(uint32_t *words, double value)
@@ -41,7 +42,26 @@ static void weights_of_samples(double weights[SPECTRUM_CURVE_SAMPLES][3])
     }
 }
 
-void spectrum_table(uint32_t *words)
+void observer_integrate(double first, double last, double out[4])
+{
+    const double step = ((double)WAVELENGTH_LAST - (double)WAVELENGTH_FIRST) / (SPECTRUM_CURVE_SAMPLES - 1);
+    memset(out, 0, 4 * sizeof *out);
+    for (int k = (int)((first - (double)WAVELENGTH_FIRST) / step); k + 1 < SPECTRUM_CURVE_SAMPLES; k++) {
+        const double low = (double)WAVELENGTH_FIRST + k * step, from = fmax(first, low),
+                     to = fmin(last, low + step), share = ((from + to) / 2 - low) / step;
+        double a[3], b[3];
+        if (from >= to)
+            return;
+        matched(k, a);
+        matched(k + 1, b);
+        for (int c = 0; c < 3; c++)
+            out[c] += (to - from) * (a[c] + share * (b[c] - a[c])) * spectrum_luminance_norm;
+        out[3] += (to - from) * spectrum_d65_norm *
+                  (spectrum_curves[k][3] + share * (spectrum_curves[k + 1][3] - spectrum_curves[k][3]));
+    }
+}
+
+void observer_table(uint32_t *words)
 {
     double white[3] = {0}, weights[SPECTRUM_CURVE_SAMPLES][3];
     weights_of_samples(weights);

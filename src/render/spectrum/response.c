@@ -4,14 +4,12 @@
  * wavelengths is taken. */
 #include "render/spectrum/spectrum.h"
 
-film_response response_rgb(tracer *t, const wavelength_set *w)
+film_response response_rgb(const wavelength_set *w)
 {
     film_response r = {.bands = 3};
-    for (unsigned k = 0; k < WAVELENGTHS; k++) {
-        ir_ref share = ir_mul(t->f, w->inverse[k], t_f32(t, 1.0f / WAVELENGTHS));
+    for (unsigned k = 0; k < WAVELENGTHS; k++)
         for (uint32_t b = 0; b < 3; b++)
-            r.weight[b][k] = ir_mul(t->f, w->rgb[k][b], share);
-    }
+            r.weight[b][k] = w->response[k][b];
     return r;
 }
 

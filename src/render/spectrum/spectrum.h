@@ -13,31 +13,34 @@
 
 #include "render/trace.h"
 
-enum { WAVELENGTHS = 4 /* of a path */, SPECTRUM_TABLE_WORDS = 8 * 95 };
+enum { WAVELENGTHS = 4 /* of a path */, SPECTRUM_CELLS = 256 };
+enum { SPECTRUM_TABLE_WORDS = 8 * 95 + 6 * WAVELENGTHS * SPECTRUM_CELLS };
 #define WAVELENGTH_FIRST 360.0f
 #define WAVELENGTH_LAST 830.0f
 
 /* ---- wavelengths.c ---- */
 
+/* Fills the SPECTRUM_TABLE_WORDS words of the table: of each of 95 wavelengths, 5 nm apart, the curves of the
+ * CIE 1931 observer and D65; and what wavelengths_sample reads. */
+void spectrum_table(uint32_t *words);
+
 typedef struct wavelength_set {
     ir_ref nm[WAVELENGTHS], inverse[WAVELENGTHS]; /* inverse: 1 / density per nm of each one alone */
-    ir_ref rgb[WAVELENGTHS][3], d65[WAVELENGTHS]; /* of wavelengths_observe */
+    ir_ref d65[WAVELENGTHS];
+    ir_ref response[WAVELENGTHS][3]; /* of wavelengths_sample: by what light there counts in linear sRGB */
+    ir_ref rgb[WAVELENGTHS][3];      /* of wavelengths_observe: the observer's curves */
     ir_ref bends; /* in functions of materials that disperse: the wavelength at which indices are read */
     ir_ref knot[WAVELENGTHS], share[WAVELENGTHS]; /* of bands_sample: between which knots, and where there */
 } wavelength_set;
 
-/* The wavelengths of a path from one uniform number: the first one, the hero, from u; the others from u
- * rotated by quarters of the unit interval (Wilkie et al. 2014). Their density is about as the eye responds,
- * c / cosh^2(.0072 (nm - 538)) (Radziszewski, Boryczko and Alda 2009; Mitsuba). */
-wavelength_set wavelengths_sample(tracer *t, ir_ref u);
-/* Number u (in [0, 1)) of the k-th wavelength: turned by k quarters. */
-ir_ref wavelength_turned(tracer *t, ir_ref u, uint32_t k);
+/* The wavelengths of a path from one uniform number, in [0, 1): one in each quarter of their density, at the
+ * same place of it (Wilkie et al. 2014 turn a hero by quarters, which gives the same sets). The density is
+ * about as the eye responds, c / cosh^2(.0072 (nm - 538)) (Radziszewski, Boryczko and Alda 2009; Mitsuba),
+ * and constant in each of SPECTRUM_CELLS cells of a quarter. */
+wavelength_set wavelengths_sample(tracer *t, ir_ref table, ir_ref u);
 
 /* ---- observer.c ---- */
 
-/* Fills the SPECTRUM_TABLE_WORDS words of the table: of each of 95 wavelengths, 5 nm apart, the curves of the
- * CIE 1931 observer and D65. */
-void spectrum_table(uint32_t *words);
 /* Sets the observer's curves at the wavelengths, in linear sRGB by Mitsuba's matrix and divided by the
  * integral of Y, and D65 with Mitsuba's norm. Straight lines between the samples of the table, 0 outside of
  * it. */
@@ -52,8 +55,8 @@ typedef struct film_response {
     uint32_t bands;
     ir_ref weight[RESPONSE_BANDS_MOST][WAVELENGTHS];
 } film_response;
-/* Three bands: linear sRGB. w: of wavelengths_observe. */
-film_response response_rgb(tracer *t, const wavelength_set *w);
+/* Three bands: linear sRGB. w: of wavelengths_sample. */
+film_response response_rgb(const wavelength_set *w);
 /* film = weight light; light = weight^T film, by which dL/dI becomes the adjoint of a path's light. */
 void response_apply(tracer *t, const film_response *r, const ir_ref light[WAVELENGTHS], ir_ref *film);
 void response_transposed(tracer *t, const film_response *r, const ir_ref *film, ir_ref light[WAVELENGTHS]);
@@ -88,8 +91,6 @@ typedef struct sampled_curve {
     const void *of;
     ir_ref count; /* u32, at least 2 */
 } sampled_curve;
-/* Samples at equal distances from `first` to `last`. */
-ir_ref curve_regular(tracer *t, const sampled_curve *c, ir_ref first, ir_ref last, ir_ref nm);
 /* Samples at the wavelengths that ascend in BUFFER_VALUES from word `places` (u32) on. */
 ir_ref curve_irregular(tracer *t, const sampled_curve *c, ir_ref places, ir_ref nm);
 /* Planck's law is PLANCK_FIRST / nm^5 times planck_factor = 1 / (exp(PLANCK_SECOND / (nm T)) - 1). CODATA

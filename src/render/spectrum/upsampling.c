@@ -11,7 +11,11 @@
  *   as the complement, with negative coefficients. What is small is then computed as small.
  *
  *   A channel is held at least LEAST_SHARE of the largest away from 0, and LEAST away from 0 and 1. Without
- *   that the coefficients of black, white and the purest dark colours are infinite.
+ *   that the coefficients of the purest dark colours, and of black and white, are infinite.
+ *
+ * Black and white themselves are exactly 0 and 1, as in other modes, so that paths end at what is black:
+ * their coefficient is EXTREME, at which S rounds to that. Their derivatives are those of the colour that
+ * they are held at.
  *
  * Derivatives: the coefficients c satisfy colour(c) = rgb, so dc/drgb is the inverse of the Jacobian J =
  * dcolour/dc at the solution (implicit function theorem). Near 0 and 1 the sigmoid is flat and J tiny.
@@ -23,15 +27,21 @@
 
 #define LEAST 1e-6f
 #define LEAST_SHARE 1e-4f
+#define EXTREME 0x1p30f
 enum { STEPS_MOST = 48, UNKNOWN = 3 };
 
 static const float centre = (WAVELENGTH_FIRST + WAVELENGTH_LAST) / 2,
                    half_range = (WAVELENGTH_LAST - WAVELENGTH_FIRST) / 2;
 
+static const float held_slope = 4e-9f; /* S' where S is LEAST: (4 LEAST)^(3/2) / 2 */
+
 static ir_ref parabola(tracer *t, const ir_ref c[UNKNOWN], ir_ref w)
 {
     return t_mad(t, t_mad(t, c[0], w, c[1]), w, c[2]);
 }
+
+/* bool: of black or white. */
+static ir_ref is_extreme(tracer *t, ir_ref x) { return ir_ge(t->f, ir_abs(t->f, x), t_f32(t, EXTREME / 2)); }
 
 /* Colour and Jacobian of a spectrum. */
 typedef struct seen {
@@ -46,6 +56,7 @@ static void sigmoid(tracer *t, ir_ref x, ir_ref *value, ir_ref *slope)
     ir_ref one = t_f32(t, 1), half = t_f32(t, 0.5f), q = ir_div(f, one, t_mad(t, x, x, one)),
            root = ir_sqrt(f, q);
     ir_ref size = ir_mul(f, ir_abs(f, x), root), low = ir_div(f, ir_mul(f, half, q), ir_add(f, one, size));
+    low = ir_select(f, is_extreme(t, x), t_f32(t, 0), low);
     *value = ir_select(f, ir_lt(f, x, t_f32(t, 0)), low, ir_sub(f, one, low));
     *slope = ir_mul(f, half, ir_mul(f, q, root));
 }
@@ -178,6 +189,21 @@ static ir_ref set_goal(tracer *t, const ir_ref rgb[3], ir_ref goal[3])
     return bright;
 }
 
+/* The coefficients of black and of white. */
+static void make_extreme(tracer *t, const ir_ref rgb[3], ir_ref c[UNKNOWN])
+{
+    ir_func *f = t->f;
+    ir_ref zero = t_f32(t, 0), black = ir_bool(f, true), white = black;
+    for (int b = 0; b < 3; b++) {
+        black = ir_and(f, black, ir_le(f, rgb[b], zero));
+        white = ir_and(f, white, ir_ge(f, rgb[b], t_f32(t, 1)));
+    }
+    ir_ref either = ir_or(f, black, white);
+    ir_ref extreme = ir_select(f, black, t_f32(t, -EXTREME), t_f32(t, EXTREME));
+    for (int i = 0; i < UNKNOWN; i++)
+        c[i] = ir_select(f, either, i == UNKNOWN - 1 ? extreme : zero, c[i]);
+}
+
 upsampling upsampling_solve(tracer *t, ir_ref table, const ir_ref rgb[3])
 {
     ir_func *f = t->f;
@@ -193,8 +219,10 @@ upsampling upsampling_solve(tracer *t, ir_ref table, const ir_ref rgb[3])
     for (int i = 0; i < UNKNOWN; i++)
         c[i] = ir_select(f, found, ir_add(f, c[i], step[i]), c[i]);
     for (int i = 0; i < UNKNOWN; i++)
-        u.c[i] = ir_replace_grad(f, ir_select(f, bright, ir_neg(f, c[i]), c[i]),
-                                 v3_dot(t, vec3_at(inverse[i]), vec3_at(rgb)));
+        c[i] = ir_select(f, bright, ir_neg(f, c[i]), c[i]);
+    make_extreme(t, rgb, c);
+    for (int i = 0; i < UNKNOWN; i++)
+        u.c[i] = ir_replace_grad(f, c[i], v3_dot(t, vec3_at(inverse[i]), vec3_at(rgb)));
     return u;
 }
 
@@ -208,6 +236,7 @@ ir_ref upsampled(tracer *t, const upsampling *u, ir_ref nm)
     if (!t->differentiated || t->frozen)
         return value;
     ir_ref slope = ir_mul(f, half, ir_mul(f, t_sqr(t, root), root));
+    slope = ir_select(f, is_extreme(t, x), t_f32(t, held_slope), slope);
     return ir_replace_grad(f, value, ir_mul(f, ir_detach(f, ir_div(f, slope, u->scale)), x));
 }
 

@@ -191,8 +191,10 @@ ir_ref replay_vertex(const walk *kernel, replay_state *p, film_value film_dL)
         drt_enter(w, &p->drt_path);
     color dL = replay_by_radiance(w, p, film_dL);
     transmittance_recall(w, p->lane, &p->at, p->phase);
+    hit_recall(w, p->lane, &p->at, p->phase);
     walk_vertex v = walk_visit(w, p->at);
     arrivals arrived = arrivals_start(w, p, &v);
+    hit_remember(w, p->lane, &p->at, &v.met);
     transmittance_remember(w, p->lane, &p->at, &v.shadow);
     if (field_any(w))
         pass_field(w, p, &v, dL, &arrived);

@@ -8,6 +8,8 @@
 #include "render/integrator/eikonal/curve.h"
 #include "render/integrator/media/medium_functions.h"
 
+static const uint32_t own_numbers = 0x2C1B3C6Du; /* of points that are drawn */
+
 /* ---- coefficients ---- */
 
 /* A coefficient at p, which is detached unless the motion moves stretches. */
@@ -129,6 +131,7 @@ walk_stretch stretch_in(walk *w, ir_ref medium, vec3 o, vec3 d, ir_ref limit, ir
         .sample = sample,
         .key = key,
         .step = none,
+        .number = none,
     };
     for (uint32_t i = 0; i < w->plan->media.count; i++)
         if (medium_of(w->plan->media.data[i])->homogeneous)
@@ -147,6 +150,17 @@ ir_ref medium_behind(walk *w, const interaction *si, vec3 d, ir_ref medium)
     ir_ref boundary = ir_and(f, si->valid, ir_ne(f, ir_or(f, interior, exterior), none));
     ir_ref behind = ir_select(f, ir_gt(f, v3_dot(t, d, si->ng), t_f32(t, 0)), exterior, interior);
     return ir_select(f, boundary, behind, medium);
+}
+
+drawn_point stretch_draw(walk *w, const walk_stretch *s, ir_ref near, ir_ref far)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    walk_stretch own = *s;
+    own.key = ir_xor(f, s->key, t_u32(t, own_numbers)), own.step = s->number;
+    random4 r = walk_stretch_numbers(w, &own, own.step);
+    ir_ref length = ir_max(f, t_f32(t, 0), ir_sub(f, far, near));
+    return (drawn_point){t_mad(t, r.u[0], length, near), length, r.u[1]};
 }
 
 vec3 stretch_point(tracer *t, const walk_stretch *s, ir_ref distance)

@@ -225,7 +225,7 @@ color flight_weight(walk *w, const walk_flight *fl, color share)
     if (media_any(w, true))
         homogeneous = free_weight(w, fl, share);
     if (media_any(w, false))
-        heterogeneous = track_weight(w, fl, share);
+        heterogeneous = track_weight(w, fl);
     if (!media_any(w, false))
         return homogeneous;
     if (!media_any(w, true))
@@ -234,6 +234,16 @@ color flight_weight(walk *w, const walk_flight *fl, color share)
 }
 
 /* ---- transmittance ---- */
+
+void stretch_inside(walk *w, const walk_stretch *s, ir_ref *near, ir_ref *far)
+{
+    ir_func *f = w->t.f;
+    *near = t_f32(&w->t, 0), *far = s->limit;
+    if (!media_any(w, false))
+        return;
+    track k = track_begin(w, s);
+    *near = ir_select(f, s->homogeneous, *near, k.near), *far = ir_select(f, s->homogeneous, *far, k.far);
+}
 
 color stretch_transmittance(walk *w, walk_stretch *s, bool differentiated)
 {
@@ -296,7 +306,7 @@ void flight_adjoint(walk *w, const walk_flight *fl, ir_ref when, color to_come, 
         track_adjoint(w, fl, when, to_come, missing, sum);
 }
 
-void stretch_adjoint(walk *w, walk_stretch *s, ir_ref when, color to_come, arrivals *sum)
+void stretch_adjoint(walk *w, const walk_stretch *s, ir_ref when, color to_come, arrivals *sum)
 {
     BL_ASSERT(walk_tracks(w), "the adjoint of a stretch in pass %d", (int)w->pass);
     ir_func *f = w->t.f;

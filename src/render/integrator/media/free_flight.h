@@ -30,6 +30,15 @@ ir_ref stretch_length(walk *w, const walk_stretch *s, ir_ref distance);     /* o
 /* Relative growth of the length in which the collision at the flight's end keeps its share. */
 ir_ref flight_growth(walk *w, const walk_flight *fl);
 
+/* A point of a stretch, drawn evenly from [near, far] with random numbers of its own; the length of that; and
+ * another random number. */
+typedef struct drawn_point {
+    ir_ref distance, length, u;
+} drawn_point;
+drawn_point stretch_draw(walk *w, const walk_stretch *s, ir_ref near, ir_ref far);
+/* What of a stretch may attenuate (free_flight.c). */
+void stretch_inside(walk *w, const walk_stretch *s, ir_ref *near, ir_ref *far);
+
 /* Loop state of a colour that is one number unless some extinction differs by channel. */
 void state_channels(const walk *w, loop_state *s, color *c);
 /* The adjoint of a factor with this value (flight_adjoint in media.h): to_come / value, or missing if it is
@@ -77,7 +86,7 @@ ir_ref track_exhausted(walk *w, const walk_stretch *s, ir_ref step);
 ir_ref stretch_most_area(walk *w, const walk_stretch *s);
 /* Extinction over majorant at p; mean: 1 / majorant. */
 color track_real(walk *w, const walk_stretch *s, ir_ref mean, vec3 p, bool differentiated);
-/* The same, differentiated, at a null collision: at the point that it moves to, times the growth. */
+/* The same, differentiated, of what is passed: at the point that it moves to, times the growth. */
 color track_passed(walk *w, const walk_stretch *s, ir_ref mean, ir_ref distance);
 /* The share of the extinction's derivative at collisions that DRT paths estimate; the paths' own collisions
  * estimate the rest. Where sigma is small, collisions are rare and have large weights. Where it is large,
@@ -90,8 +99,6 @@ color track_null(walk *w, color real); /* 1 - extinction over majorant, the valu
 typedef struct collisions {
     const walk_stretch *s;
     const track *k;
-    const walk_flight
-        *fl; /* the walk ends before the collision at the end of this; NULL: it walks the stretch */
     bool differentiated;
     bool two;             /* `other` is used */
     color product, other; /* product: from 1 on, one number where no extinction differs by channel */
@@ -100,7 +107,7 @@ typedef struct collisions {
 } collisions;
 /* What an event does to the product and to the other colour. */
 typedef void collision_step(walk *w, const tentative *at, collisions *c);
-/* Walks from the beginning, given s, k, fl, differentiated, two and other. Differentiated, it is a loop for
+/* Walks from the beginning, given s, k, differentiated, two and other. Differentiated, it is a loop for
  * forward mode and frozen passes, and straight-line code in RENDER_UNROLLED. */
 collisions track_collisions(walk *w, collisions c, collision_step *each);
 /* `value`, or a number that is not finite where c->over. */
@@ -109,9 +116,9 @@ color collisions_found(walk *w, const collisions *c, color value);
 /* ---- tracking.c: flights and transmittance in heterogeneous media; free_flight.c calls them ---- */
 
 walk_flight track_flight(walk *w, const walk_stretch *s, color share);
-color track_weight(walk *w, const walk_flight *fl, color share);
+color track_weight(walk *w, const walk_flight *fl);
 void track_adjoint(walk *w, const walk_flight *fl, ir_ref when, color to_come, color missing, arrivals *sum);
 color track_transmittance(walk *w, walk_stretch *s, bool differentiated);
-void track_stretch_adjoint(walk *w, walk_stretch *s, ir_ref when, color to_come, arrivals *sum);
+void track_stretch_adjoint(walk *w, const walk_stretch *s, ir_ref when, color to_come, arrivals *sum);
 
 #endif

@@ -14,12 +14,12 @@ void medium_functions(walk *w); /* medium_functions.c: fills in walk.fn */
 /* How far the ray to the next surface has to go: not behind where the flight collides at the latest. */
 ir_ref flight_reach(walk *w, const walk_position *at);
 walk_flight flight_start(walk *w, const walk_position *at, ir_ref limit);
-/* Differentiated; share: before the flight. Has loops, so it is not for reverse mode. */
+/* Differentiated; share: before the flight. */
 color flight_weight(walk *w, const walk_flight *fl, color share);
 void flight_adjoint(walk *w, const walk_flight *fl, ir_ref when, color to_come, color missing, arrivals *sum);
-/* Transmittance, by ratio tracking or in closed form, and its adjoint. Both advance s->step equally. */
+/* Transmittance, by ratio tracking, which advances s->step, or in closed form; and its adjoint. */
 color stretch_transmittance(walk *w, walk_stretch *s, bool differentiated);
-void stretch_adjoint(walk *w, walk_stretch *s, ir_ref when, color to_come, arrivals *sum);
+void stretch_adjoint(walk *w, const walk_stretch *s, ir_ref when, color to_come, arrivals *sum);
 walk_stretch stretch_in(walk *w, ir_ref medium, vec3 o, vec3 d, ir_ref limit, ir_ref sample, ir_ref key);
 /* Names the random numbers of a stretch; purpose 0: the path's own flight, 1: light sampling. */
 ir_ref stretch_key(walk *w, ir_ref event, uint32_t purpose);
@@ -37,7 +37,8 @@ void emission_adjoint(walk *w, const walk_flight *fl, ir_ref when, color emitted
 /* transmittance.c; differentiated as above. */
 walk_shadow shadow_cross(walk *w, const walk_vertex *v, const walk_position *at, ir_ref wanted,
                          bool differentiated);
-bool shadow_is_wanted(const walk *w); /* some requested parameter changes that transmittance */
+bool shadow_is_wanted(const walk *w);   /* some requested parameter changes that transmittance */
+bool shadow_draws_point(const walk *w); /* its derivative is that at walk_shadow.point */
 void shadow_adjoint(walk *w, const walk_vertex *v, const walk_position *at, ir_ref when, color seed,
                     arrivals *sum);
 

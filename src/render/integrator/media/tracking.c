@@ -4,8 +4,9 @@
  * values). Tentative collisions come at the rate of the majorant, which is one number or, where a medium has
  * cells, one per cell.
  *
- * Adjoints walk the collisions again, in one loop that backpropagates through one collision in each trip: a
- * factor's adjoint is what all factors together carry, over the factor.
+ * What attenuates is differentiated at one point of the stretch, drawn evenly, with random numbers of its
+ * own. So no collision is met again: the optical thickness is an integral of the extinction, and the
+ * transmittance's derivative is the transmittance times that of the thickness (docs/theory/volumes.md).
  *
  * Invariants: each event has its own random numbers (stretch key and step), so every walk over a stretch
  * meets the same collisions. Distances, majorants and the choice of real or null are detached. Where there
@@ -174,24 +175,17 @@ static collisions collisions_select(walk *w, ir_ref condition, const collisions 
     return r;
 }
 
-/* bool: there is another event to visit */
-static ir_ref goes_on(walk *w, const collisions *c)
-{
-    return c->fl ? ir_and(w->t.f, c->going, ir_lt(w->t.f, c->step, c->fl->steps)) : c->going;
-}
-
 static collisions next_collision(walk *w, collisions c, collision_step *each)
 {
     tentative at = track_next(w, c.s, c.k, c.distance, c.step);
     each(w, &at, &c);
     c.distance = at.distance, c.step = ir_add(w->t.f, c.step, t_u32(&w->t, 1));
-    c.going = c.fl ? c.going : at.inside; /* before a flight's end all events are inside */
+    c.going = at.inside;
     return c;
 }
 
 collisions track_collisions(walk *w, collisions c, collision_step *each)
 {
-    BL_ASSERT(!c.fl || c.differentiated, "a flight is walked again for its value, in pass %d", (int)w->pass);
     tracer *t = &w->t;
     ir_func *f = t->f;
     c.distance = c.k->near, c.step = c.s->step, c.product = color_all(t_f32(t, 1));
@@ -199,21 +193,20 @@ collisions track_collisions(walk *w, collisions c, collision_step *each)
     if (c.differentiated && w->pass == RENDER_UNROLLED) {
         for (int i = 0; i < UNROLLED_STEPS; i++) {
             collisions then = next_collision(w, c, each);
-            c = collisions_select(w, goes_on(w, &c), &then, &c);
+            c = collisions_select(w, c.going, &then, &c);
         }
-        c.over = goes_on(w, &c);
+        c.over = c.going;
         return c;
     }
     loop_state state = {0}, next = {0};
     state_collisions(w, &state, &c);
     ir_ref loop = state_loop(f, &state);
     state_collisions(w, &state, &c);
-    ir_while(f, goes_on(w, &c));
+    ir_while(f, c.going);
     collisions then = next_collision(w, c, each);
     state_collisions(w, &next, &then);
     state_endloop(f, loop, &state, &next);
-    /* track_flight has noticed already if a flight has too many. */
-    c.over = c.fl ? ir_bool(f, false) : exhausted(w, c.s, c.step);
+    c.over = exhausted(w, c.s, c.step);
     return c;
 }
 
@@ -360,35 +353,48 @@ walk_flight track_flight(walk *w, const walk_stretch *s, color share)
     return fl;
 }
 
-/* At a null collision: multiplies by its differentiated value over the detached density. product is the
- * weight, other the channels' shares. */
-static void weigh_null(walk *w, const tentative *at, collisions *c)
+/* ---- derivatives of attenuation ---- */
+
+static drawn_point draw_before(walk *w, const walk_stretch *s, const track *k, ir_ref end)
+{
+    return stretch_draw(w, s, k->near, ir_min(w->t.f, ir_detach(w->t.f, end), k->far));
+}
+
+/* 1, with the derivative of the transmittance before `end` over the transmittance. */
+static color attenuation(walk *w, const walk_stretch *s, const track *k, ir_ref end)
 {
     tracer *t = &w->t;
-    color weight = c->product, share = c->other,
-          chance = real_chance(w, track_real(w, c->s, at->mean, at->p, false));
-    weigh(w, track_null(w, track_passed(w, c->s, at->mean, at->distance)), track_null(w, chance), false,
-          &weight, &share);
-    c->product = color_select(t, at->collides, weight, c->product),
-    c->other = color_select(t, at->collides, share, c->other);
+    ir_func *f = t->f;
+    if (!media_want_extinction(w))
+        return color_all(t_f32(t, 1));
+    drawn_point at = draw_before(w, s, k, end);
+    color now = track_passed(w, s, at.length, at.distance),
+          before = track_real(w, s, at.length, stretch_point(t, s, at.distance), false);
+    ir_ref here = ir_and(f, s->there, ir_not(f, s->homogeneous));
+    COLOR_EACH(r, ir_select(f, here, ir_sub(f, t_f32(t, 1), ir_sub(f, now.c[c], ir_detach(f, before.c[c]))),
+                            t_f32(t, 1)));
+    return r;
 }
 
 /* The weight of a flight that is known, differentiated. */
-color track_weight(walk *w, const walk_flight *fl, color share)
+color track_weight(walk *w, const walk_flight *fl)
 {
     tracer *t = &w->t;
+    ir_func *f = t->f;
     const walk_stretch *s = &fl->s;
     track k = track_begin(w, s);
-    collisions c = {.s = s, .k = &k, .fl = fl, .differentiated = true, .two = w->chromatic, .other = share};
-    c = track_collisions(w, c, weigh_null);
-    color weight = collisions_found(w, &c, c.product);
-    vec3 p_end = stretch_point(t, s, fl->t);
-    color last_chance = real_chance(w, track_real(w, s, fl->mean, p_end, false));
-    color value = color_mul(t, stretch_albedo(w, s, stretch_moved_point(w, s, fl->t), true),
-                            track_collided(w, fl, &k, p_end));
-    ir_ref inverse = t_ratio(t, t_f32(t, 1), share_mixture(w, c.other, last_chance));
-    return color_mul(t, weight,
-                     color_select(t, fl->collides, color_scale(t, value, inverse), color_all(t_f32(t, 1))));
+    vec3 p = stretch_point(t, s, fl->t);
+    color value = color_mul(t, stretch_albedo(w, s, p, false), track_real(w, s, fl->mean, p, false)),
+          now = color_mul(t, stretch_albedo(w, s, stretch_moved_point(w, s, fl->t), true),
+                          track_collided(w, fl, &k, p)),
+          passed = attenuation(w, s, &k, fl->t), r;
+    for (uint32_t c = 0; c < t->channels; c++) { /* a value of 0 is left out of the weight */
+        ir_ref lost = ir_eq(f, value.c[c], t_f32(t, 0)),
+               ends = ir_div(f, now.c[c], ir_detach(f, ir_select(f, lost, t_f32(t, 1), value.c[c])));
+        r.c[c] = ir_mul(f, ir_mul(f, ir_detach(f, fl->weight.c[c]), passed.c[c]),
+                        ir_select(f, fl->collides, ends, t_f32(t, 1)));
+    }
+    return r;
 }
 
 /* ---- transmittance ---- */
@@ -403,102 +409,49 @@ static track residual_track(walk *w, const walk_stretch *s)
     return k;
 }
 
-/* The factor of the transmittance at a collision. */
-static color residual_share(walk *w, const walk_stretch *s, const track *k, const tentative *c,
-                            bool differentiated)
-{
-    tracer *t = &w->t;
-    color real =
-        differentiated ? track_passed(w, s, c->mean, c->distance) : track_real(w, s, c->mean, c->p, false);
-    for (uint32_t i = 0; k->residual && i < t->channels; i++)
-        real.c[i] = ir_sub(t->f, real.c[i], ir_mul(t->f, c->least, c->mean));
-    return track_null(w, real);
-}
-
 static void cross(walk *w, const tentative *at, collisions *c)
 {
     tracer *t = &w->t;
     if (c->k->residual)
         c->product =
             color_scale(t, c->product, ir_exp(t->f, ir_neg(t->f, ir_mul(t->f, at->least, at->crossed))));
-    color left = color_mul(t, c->product, residual_share(w, c->s, c->k, at, c->differentiated));
-    c->product = color_select(t, at->collides, left, c->product);
+    color real = track_real(w, c->s, at->mean, at->p, false);
+    for (uint32_t i = 0; c->k->residual && i < t->channels; i++)
+        real.c[i] = ir_sub(t->f, real.c[i], ir_mul(t->f, at->least, at->mean));
+    c->product = color_select(t, at->collides, color_mul(t, c->product, track_null(w, real)), c->product);
 }
 
 /* Transmittance by ratio tracking. */
 color track_transmittance(walk *w, walk_stretch *s, bool differentiated)
 {
     track k = residual_track(w, s);
-    collisions c =
-        track_collisions(w, (collisions){.s = s, .k = &k, .differentiated = differentiated}, cross);
+    collisions c = track_collisions(w, (collisions){.s = s, .k = &k}, cross);
     s->step = c.step;
-    return collisions_found(w, &c, c.product);
+    color product = collisions_found(w, &c, c.product);
+    return differentiated ? color_mul(&w->t, color_detach(&w->t, product), attenuation(w, s, &k, s->limit))
+                          : product;
 }
 
 /* ---- adjoints ---- */
 
-/* What the adjoint of collisions starts from. */
-typedef struct collision_seeds {
-    const walk_flight *fl; /* the walk ends at the end of this, with a real collision if it collides; NULL:
-                              the walk ends at the end of the stretch */
-    color null;            /* adjoint of the product of all null collisions, times that product */
-    color real;            /* of extinction over majorant at the real collision */
-} collision_seeds;
-
-/* The adjoint of the collisions of a stretch, from number s->step on, where `when`. Returns the number of the
- * first event that was not visited.
- *
- * Null and real collisions share one loop, because the gradient of a lookup is most of its code. The loop is
- * one event ahead: the last event of a stretch, which leaves it, is not looked up and adds no zeros. */
-static ir_ref collisions_adjoint(walk *w, const walk_stretch *s, const track *k, ir_ref when,
-                                 collision_seeds seeds, arrivals *sum)
+/* Backpropagates the attenuation before `end`, where `when`. to_come: its adjoint times its value. */
+static void attenuation_adjoint(walk *w, const walk_stretch *s, const track *k, ir_ref end, ir_ref when,
+                                color to_come, arrivals *sum)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    const walk_flight *fl = seeds.fl;
-    BL_ASSERT(sum->count <= ARRIVALS_MOST, "adjoints arrive at %u inputs", sum->count);
-    if (!w->chromatic) /* one factor for all channels */
-        seeds.null.c[0] = color_sum(t, seeds.null), seeds.real.c[0] = color_sum(t, seeds.real);
-    tentative at = track_next(w, s, k, k->near, s->step), then;
-    ir_ref state[6 + ARRIVALS_MOST] = {at.distance, s->step, ir_and(f, when, at.inside),
-                                       at.collides, at.mean, k->residual ? at.least : at.mean},
-                     next[6 + ARRIVALS_MOST];
-    uint32_t own = k->residual ? 6 : w->cells ? 5 : 3, count = own + sum->count;
-    memcpy(state + own, sum->sum, sum->count * sizeof *state);
-    ir_ref loop = ir_loop(f, state, count);
+    const uint32_t channels = w->chromatic ? t->channels : 1;
+    if (!w->chromatic) /* one extinction for all channels */
+        to_come.c[0] = color_sum(t, to_come);
+    ir_ref branch = ir_if(f, when), seed[COLOR_MOST];
     arrivals inside = *sum;
-    memcpy(inside.sum, state + own, sum->count * sizeof *state);
-    ir_while(f, fl ? ir_and(f, state[2], ir_le(f, state[1], fl->steps)) : state[2]);
-    at.p = stretch_point(t, s, state[0]), at.collides = w->cells ? state[3] : ir_bool(f, true);
-    at.mean = w->cells ? ir_detach(f, state[4]) : k->mean,
-    at.least = k->residual ? ir_detach(f, state[5]) : at.mean;
-    color left = residual_share(w, s, k, &at, false), seed;
-    uint32_t channels = w->chromatic ? t->channels : 1;
-    for (uint32_t c = 0; c < channels; c++) {
-        seed.c[c] = ir_neg(f, t_ratio(t, seeds.null.c[c], left.c[c]));
-        if (fl)
-            seed.c[c] = ir_select(f, ir_eq(f, state[1], fl->steps), seeds.real.c[c], seed.c[c]);
-        seed.c[c] = ir_select(f, at.collides, seed.c[c], t_f32(t, 0));
-    }
-    color real = track_real(
-        w, s, at.mean, w->motion->moves_stretches ? stretch_moved_point(w, s, ir_detach(f, state[0])) : at.p,
-        true);
-    if (w->motion->moves_stretches) {
-        ir_ref growth = stretch_growth(w, s);
-        real = color_scale(t, real,
-                           fl ? ir_select(f, ir_eq(f, state[1], fl->steps),
-                                          ir_select(f, fl->collides, fl->growth, growth), growth)
-                              : growth);
-    }
-    backward_into(t, real.c, seed.c, channels, &inside);
-    next[1] = ir_add(f, state[1], t_u32(t, 1));
-    then = track_next(w, s, k, state[0], next[1]);
-    next[0] = then.distance, next[2] = then.inside, next[3] = then.collides, next[4] = then.mean,
-    next[5] = k->residual ? then.least : then.mean;
-    memcpy(next + own, inside.sum, sum->count * sizeof *next);
-    ir_endloop(f, loop, next, count);
-    memcpy(sum->sum, state + own, sum->count * sizeof *state);
-    return ir_add(f, state[1], ir_to_u32(f, when));
+    for (uint32_t c = 0; c < channels; c++)
+        seed[c] = ir_neg(f, to_come.c[c]);
+    drawn_point at = draw_before(w, s, k, end);
+    backward_into(t, track_passed(w, s, at.length, at.distance).c, seed, channels, &inside);
+    ir_else(f);
+    ir_endif(f);
+    arrivals_join(t, branch, &inside, sum);
 }
 
 void track_adjoint(walk *w, const walk_flight *fl, ir_ref when, color to_come, color missing, arrivals *sum)
@@ -508,29 +461,25 @@ void track_adjoint(walk *w, const walk_flight *fl, ir_ref when, color to_come, c
     const walk_stretch *s = &fl->s;
     track k = track_begin(w, s);
     when = ir_and(f, when, ir_not(f, s->homogeneous));
-    vec3 p = stretch_point(t, s, fl->t);
-    color real = track_real(w, s, fl->mean, p, false), albedo = stretch_albedo(w, s, p, false);
-    color seed = channels_seed(w, color_mul(t, albedo, real), to_come, missing);
-    if (media_want_extinction(w)) {
-        color seed_real = color_mul(t, albedo, seed);
-        if (w->drt) /* DRT paths estimate the rest */
-            seed_real = color_scale(
-                t, seed_real,
-                ir_sub(f, t_f32(t, 1), track_drt_share(w, &k, stretch_extinction(w, s, p, false))));
-        collisions_adjoint(w, s, &k, when, (collision_seeds){fl, to_come, seed_real}, sum);
-    }
+    if (media_want_extinction(w))
+        attenuation_adjoint(w, s, &k, fl->t, when, to_come, sum);
     ir_ref branch = ir_if(f, ir_and(f, when, fl->collides));
     arrivals inside = *sum;
-    color_backward_into(t, color_mul(t, stretch_albedo(w, s, stretch_moved_point(w, s, fl->t), true), real),
-                        seed, &inside);
+    vec3 p = stretch_point(t, s, fl->t);
+    color real = track_real(w, s, fl->mean, p, false),
+          value = color_mul(t, stretch_albedo(w, s, p, false), real);
+    color collided = media_want_extinction(w) ? track_collided(w, fl, &k, p) : real;
+    color_backward_into(t,
+                        color_mul(t, stretch_albedo(w, s, stretch_moved_point(w, s, fl->t), true), collided),
+                        channels_seed(w, value, to_come, missing), &inside);
     ir_else(f);
     ir_endif(f);
     arrivals_join(t, branch, &inside, sum);
 }
 
-void track_stretch_adjoint(walk *w, walk_stretch *s, ir_ref when, color to_come, arrivals *sum)
+void track_stretch_adjoint(walk *w, const walk_stretch *s, ir_ref when, color to_come, arrivals *sum)
 {
-    track k = residual_track(w, s);
-    when = ir_and(w->t.f, when, ir_not(w->t.f, s->homogeneous));
-    s->step = collisions_adjoint(w, s, &k, when, (collision_seeds){NULL, to_come, to_come}, sum);
+    track k = track_begin(w, s);
+    attenuation_adjoint(w, s, &k, s->limit, ir_and(w->t.f, when, ir_not(w->t.f, s->homogeneous)), to_come,
+                        sum);
 }

@@ -5,9 +5,12 @@
  * tracking, which is unbiased for each stretch, with a random stream of its own. So the same product can be
  * walked again.
  *
- * Its derivative is path replay within path replay (PRB section 4.4): with the product known, a second walk
- * divides out one factor after another, which leaves the factor that each derivative is multiplied with. A
- * factor that is 0 is left out of the product and counted (docs/theory/zero_factors.md). */
+ * The derivative by media is that of the optical thickness, at one point drawn evenly from all stretches,
+ * with random numbers of its own: nothing has to be crossed again. Where surfaces change, too, or the
+ * stretches move, it is path replay within path replay (PRB section 4.4): with the product known, a second
+ * walk over the stages divides out one surface after another, which leaves the factor that each derivative is
+ * multiplied with, and each stretch has a point. A factor that is 0 is left out of the product and counted
+ * (docs/theory/zero_factors.md). */
 #include "render/integrator/eikonal/curve.h"
 #include "render/integrator/media/free_flight.h"
 #include "render/integrator/vertex/plugin_functions.h"
@@ -46,12 +49,22 @@ bool shadow_is_wanted(const walk *w)
     return plan_moves_segments(w->plan) || (w->media && media_want_extinction(w)) || wants_surfaces(w);
 }
 
-/* Passes that may want shadow_adjoint, and so know how many stages it needs. */
-static bool counts_stages(const walk *w)
+/* Passes that may want shadow_adjoint, or differentiate the same in other ways. */
+static bool is_differentiated(const walk *w)
 {
-    bool gradient = w->pass == RENDER_GRADIENT || w->pass == RENDER_REPLAY || w->pass == RENDER_ADJOINT;
-    return gradient && shadow_is_wanted(w);
+    bool gradient = w->pass == RENDER_GRADIENT || w->pass == RENDER_REPLAY || w->pass == RENDER_ADJOINT,
+         values = w->pass == RENDER_FORWARD || w->pass == RENDER_FROZEN || w->pass == RENDER_UNROLLED;
+    return (gradient || values) && shadow_is_wanted(w);
 }
+
+/* Media are all that changes: one point says how, and the way need not be gone again. */
+bool shadow_draws_point(const walk *w)
+{
+    return is_differentiated(w) && !plan_moves_segments(w->plan) && !wants_surfaces(w);
+}
+
+/* Each stage is differentiated by itself. */
+static bool counts_stages(const walk *w) { return is_differentiated(w) && !shadow_draws_point(w); }
 
 static void state_crossing(walk *w, loop_state *s, crossing *c)
 {
@@ -60,10 +73,17 @@ static void state_crossing(walk *w, loop_state *s, crossing *c)
     state_ref(s, &c->sum.open);
     state_color(s, &w->t, &c->sum.product);
     state_refs(s, c->sum.zeros, w->t.channels);
-    if (counts_stages(w))
-        state_ref(s, &c->stages), state_ref(s, &c->sum.stages);
+    shadow_point *p = &c->sum.point;
+    if (is_differentiated(w))
+        state_ref(s, &c->stages);
     else if (s->reads)
-        c->stages = c->sum.stages = t_u32(&w->t, 0);
+        c->stages = t_u32(&w->t, 0);
+    if (counts_stages(w))
+        state_ref(s, &c->sum.stages);
+    else if (s->reads)
+        c->sum.stages = t_u32(&w->t, 0);
+    if (shadow_draws_point(w))
+        state_ref(s, &p->medium), state_ref(s, &p->distance), state_ref(s, &p->length);
     if (w->motion->moves_stretches)
         state_border(w, s, &c->last);
 }
@@ -152,7 +172,7 @@ static stage next_stage(walk *w, const crossing *c, const shadow_line *l, ir_ref
     if (w->media) {
         g.s = stretch_in(w, c->medium, c->o, d, limit, sample, key);
         g.s.there = ir_and(f, g.s.there, ir_and(f, c->going, g.passable));
-        g.s.step = c->step;
+        g.s.step = c->step, g.s.number = c->stages;
     }
     return g;
 }
@@ -231,6 +251,7 @@ static crossing begin(walk *w, const walk_vertex *v, const walk_position *at, ir
         .product = color_all(t_f32(t, 1)),
         .stages = t_u32(t, 0),
     };
+    c.sum.point = (shadow_point){t_u32(t, 0), t_f32(t, 0), t_f32(t, 0)};
     for (uint32_t k = 0; k < t->channels; k++)
         c.sum.zeros[k] = t_u32(t, 0);
     return c;
@@ -242,8 +263,25 @@ static void count_stage(walk *w, crossing *c, const stage *g)
     ir_ref counts = w->media ? g->s.there : ir_bool(f, false);
     if (wants_surfaces(w) || plan_moves_segments(w->plan))
         counts = ir_or(f, counts, ir_and(f, c->going, g->si.valid));
-    c->stages = ir_add(f, c->stages, t_u32(&w->t, 1));
     c->sum.stages = ir_select(f, counts, c->stages, c->sum.stages);
+}
+
+/* The point of a stretch takes the place of those before it with the probability of its share of the length.
+ */
+static void offer_point(walk *w, crossing *c, const stage *g, const shadow_line *l)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    shadow_point *p = &c->sum.point;
+    ir_ref near, far;
+    stretch_inside(w, &g->s, &near, &far);
+    drawn_point at = stretch_draw(w, &g->s, near, far);
+    ir_ref before = v3_dot(t, v3_sub(t, c->o, l->start), g->hit.d),
+           length = ir_add(f, p->length, ir_select(f, g->s.there, at.length, t_f32(t, 0)));
+    ir_ref chosen = ir_and(f, g->s.there, ir_lt(f, ir_mul(f, at.u, length), at.length));
+    p->medium = ir_select(f, chosen, g->s.medium, p->medium);
+    p->distance = ir_select(f, chosen, ir_add(f, before, at.distance), p->distance);
+    p->length = length;
 }
 
 static void cross_stage(walk *w, crossing *c, const shadow_line *l, ir_ref sample, ir_ref key,
@@ -251,14 +289,43 @@ static void cross_stage(walk *w, crossing *c, const shadow_line *l, ir_ref sampl
 {
     stage g = next_stage(w, c, l, sample, key);
     stage_moves(w, c, l, &g, differentiated);
+    if (is_differentiated(w))
+        c->stages = ir_add(w->t.f, c->stages, t_u32(&w->t, 1));
     if (counts_stages(w))
         count_stage(w, c, &g);
+    if (shadow_draws_point(w))
+        offer_point(w, c, &g, l);
     if (w->media) {
         multiply(w, &c->sum, g.s.there, stretch_transmittance(w, &g.s, differentiated));
         c->step = g.s.step;
     }
     multiply(w, &c->sum, ir_and(w->t.f, c->going, g.passable), surface_through(w, &g, differentiated));
     advance(w, c, &g, l);
+}
+
+/* An estimate of the optical thickness of all that is crossed. */
+static color point_thickness(walk *w, const walk_vertex *v, const walk_position *at, bool differentiated)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    const shadow_point *p = &v->shadow.point;
+    vec3 d = v->light_d, o = ray_offset(t, v->si.p, v->si.ng, d);
+    walk_stretch s = stretch_in(w, p->medium, o, d, p->distance, at->sample, stretch_key(w, at->event, 1));
+    color sigma = stretch_extinction(w, &s, stretch_point(t, &s, s.limit), differentiated);
+    return color_scale(t, sigma, ir_detach(f, p->length));
+}
+
+/* What was crossed, with the derivative that the point gives. */
+static walk_shadow shadow_attenuated(walk *w, const walk_vertex *v, const walk_position *at)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    walk_shadow sum = v->shadow;
+    color before = point_thickness(w, v, at, false), now = point_thickness(w, v, at, true);
+    for (uint32_t c = 0; c < t->channels; c++)
+        sum.product.c[c] = ir_mul(f, ir_detach(f, sum.product.c[c]),
+                                  ir_sub(f, t_f32(t, 1), ir_sub(f, now.c[c], ir_detach(f, before.c[c]))));
+    return sum;
 }
 
 walk_shadow shadow_cross(walk *w, const walk_vertex *v, const walk_position *at, ir_ref wanted,
@@ -268,6 +335,8 @@ walk_shadow shadow_cross(walk *w, const walk_vertex *v, const walk_position *at,
     ir_func *f = t->f;
     BL_ASSERT(w->volumetric, "light goes through surfaces in volumetric walks alone");
     BL_ASSERT(!differentiated || walk_tracks(w), "derivatives in the pass %d", (int)w->pass);
+    if (differentiated && shadow_draws_point(w))
+        return shadow_attenuated(w, v, at);
     ir_ref key = stretch_key(w, at->event, 1);
     shadow_line l;
     crossing c = begin(w, v, at, wanted, differentiated, &l);
@@ -336,24 +405,49 @@ static void adjoint_line(walk *w, const shadow_line *l, const arrivals *arrived,
     arrivals_join(&w->t, branch, &inside, sum);
 }
 
+/* to_come: the adjoint of what media let through, times that. */
+static void adjoint_point(walk *w, const walk_vertex *v, const walk_position *at, ir_ref when, color to_come,
+                          arrivals *sum)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    const uint32_t channels = w->chromatic ? t->channels : 1;
+    if (!w->chromatic) /* one extinction for all channels */
+        to_come.c[0] = color_sum(t, to_come);
+    ir_ref branch = ir_if(f, ir_and(f, when, ir_gt(f, v->shadow.point.length, t_f32(t, 0)))),
+           seed[COLOR_MOST];
+    arrivals inside = *sum;
+    for (uint32_t c = 0; c < channels; c++)
+        seed[c] = ir_neg(f, to_come.c[c]);
+    backward_into(t, point_thickness(w, v, at, true).c, seed, channels, &inside);
+    ir_else(f);
+    ir_endif(f);
+    arrivals_join(t, branch, &inside, sum);
+}
+
 void shadow_adjoint(walk *w, const walk_vertex *v, const walk_position *at, ir_ref when, color seed,
                     arrivals *sum)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    BL_ASSERT(counts_stages(w), "the pass %d does not know how many stages there are", (int)w->pass);
-    ir_ref key = stretch_key(w, at->event, 1);
-    shadow_line l;
-    crossing c = begin(w, v, at, ir_and(f, when, v->shadow.open), true, &l);
-    arrivals arrived = {.count = w->motion->moves_stretches ? line_pack(&l.motion, arrived.at) : 0};
-    for (uint32_t k = 0; k < arrived.count; k++)
-        arrived.sum[k] = t_f32(t, 0);
+    BL_ASSERT(is_differentiated(w), "the pass %d does not know how many stages there are", (int)w->pass);
     color to_come = {0};
     for (uint32_t k = 0; k < t->channels; k++) { /* of media: their transmittance is never 0 where its
                                                     gradient is wanted */
         ir_ref clean = ir_eq(f, v->shadow.zeros[k], t_u32(t, 0));
         to_come.c[k] = ir_select(f, clean, ir_mul(f, seed.c[k], v->shadow.product.c[k]), t_f32(t, 0));
     }
+    when = ir_and(f, when, v->shadow.open);
+    if (shadow_draws_point(w)) {
+        adjoint_point(w, v, at, when, to_come, sum);
+        return;
+    }
+    ir_ref key = stretch_key(w, at->event, 1);
+    shadow_line l;
+    crossing c = begin(w, v, at, when, true, &l);
+    arrivals arrived = {.count = w->motion->moves_stretches ? line_pack(&l.motion, arrived.at) : 0};
+    for (uint32_t k = 0; k < arrived.count; k++)
+        arrived.sum[k] = t_f32(t, 0);
     loop_state state = {0}, next = {0};
     state_crossing(w, &state, &c), state_arrivals(&state, &arrived);
     ir_ref loop = state_loop(f, &state);
@@ -363,7 +457,6 @@ void shadow_adjoint(walk *w, const walk_vertex *v, const walk_position *at, ir_r
     stage_moves(w, &c, &l, &g, true);
     if (w->media) {
         stretch_adjoint(w, &g.s, c.going, to_come, &arrived);
-        c.step = g.s.step;
     }
     adjoint_surface(w, &g, ir_and(f, c.going, ir_and(f, g.si.valid, g.passable)), &v->shadow, seed, &arrived);
     advance(w, &c, &g, &l);

@@ -175,6 +175,8 @@ static lobe_sample attached_sample(walk *w, const walk_vertex *v, const local_ve
     a.draw.wo = v3_select(t, v->attached.density_only, stays, v3_detach(t, v->wo));
     a.draw.lobe = v->sample.lobe, a.draw.u1 = v->attached.u1, a.draw.u2 = v->attached.u2;
     a.on = surface_seen(t, &x->si, x->frame);
+    if (w->disperses)
+        a.wavelengths.bends = dispersion_hero_nm(t, v->hero);
     bsdf_attach_results r;
     ref_list in = refs_for(v->bsdf_record), out = refs_results();
     bsdf_attach_visit(w, &in, &a);
@@ -190,7 +192,10 @@ static lobe_sample discrete_sample(walk *w, const walk_vertex *v, const local_ve
 {
     BL_ASSERT(w->wants.lobe_directions, "directions of lobes were not traced");
     tracer *t = &w->t;
-    bsdf_lobe_direction_arguments a = {x->wi, x->si.uv, v->sample.lobe, surface_seen(t, &x->si, x->frame)};
+    bsdf_lobe_direction_arguments a = {
+        .wi = x->wi, .uv = x->si.uv, .lobe = v->sample.lobe, .on = surface_seen(t, &x->si, x->frame)};
+    if (w->disperses)
+        a.wavelengths.bends = dispersion_hero_nm(t, v->hero);
     lobe_sample s = {.density = {0}};
     ref_list in = refs_for(v->bsdf_record), out = refs_results();
     bsdf_lobe_direction_visit(w, &in, &a);
@@ -387,6 +392,8 @@ static void look_ahead(walk *w, walk_vertex *v, const walk_position *before)
         wanted = ir_and(f, wanted, ir_not(f, v->attached.sampled));
     ir_ref branch = ir_if(f, wanted);
     at.o = v->next_o, at.d = v->next_d, at.tmax = t_f32(t, 1e30f);
+    if (w->disperses)
+        at.share = v->share;
     interaction si = walk_intersect(w, at, NULL);
     ir_ref block = t_offset(t, ir_mul(f, at.depth, t_u32(t, 2)), 4); /* the next vertex's random numbers */
     ir_ref delta = ir_and(f, si.valid, walk_sample_at(w, &si, &at, block).delta);

@@ -172,6 +172,8 @@ bsdf_sample walk_sample_at(walk *w, const interaction *si, const walk_position *
     v.bsdf_class = t_word(t, si->shape, SHAPE_BSDF_CLASS),
     v.bsdf_record = t_word(t, si->shape, SHAPE_BSDF_RECORD);
     v.wi = frame_to_local(t, v.frame, v3_neg(t, at->d));
+    if (w->disperses)
+        v.share = at->share, v.hero = dispersion_hero(w, v.share, r.u[3]);
     walk_sample_bsdf(w, &v, (ir_ref){0}, r.u[0], r.u[1], r.u[2], &unused);
     return v.sample;
 }
@@ -199,7 +201,7 @@ walk_vertex walk_visit(walk *w, walk_position at)
     walk_position reaching = at;
     if (w->media)
         reaching.tmax = flight_reach(w, &at);
-    v.si = w->bends ? eikonal_intersect(w, &at, &v) : walk_intersect(w, reaching, &v.met);
+    v.si = w->bends ? eikonal_intersect(w, &at, &v) : walk_meet(w, reaching, &v.met);
     w->motion->met(w, &v, &at);
     if (w->media)
         v.flight = flight_start(w, &at, v.si.t);

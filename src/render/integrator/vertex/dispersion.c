@@ -47,9 +47,8 @@ static void bend(bent *b, const bsdf_context *ctx, ir_ref nm)
     b->ctx = bsdf_read_by(ctx, &b->t);
 }
 
-static ir_ref hero_nm(const bsdf_context *ctx, ir_ref hero)
+ir_ref dispersion_hero_nm(tracer *t, ir_ref hero)
 {
-    tracer *t = ctx->t;
     ir_ref nm = t->wavelengths->nm[0];
     for (uint32_t k = 1; k < WAVELENGTHS; k++)
         nm = ir_select(t->f, ir_eq(t->f, hero, t_u32(t, k)), t->wavelengths->nm[k], nm);
@@ -63,7 +62,7 @@ static void led_alike(const bsdf_context *ctx, ir_ref hero, ir_ref lobe, ir_ref 
     ir_func *f = t->f;
     bsdf_context decides = bsdf_read_by(ctx, t);
     bent by;
-    bend(&by, &decides, hero_nm(ctx, hero));
+    bend(&by, &decides, dispersion_hero_nm(t, hero));
     vec3 there = bsdf_lobe_direction(&by.ctx, lobe);
     for (uint32_t k = 0; k < WAVELENGTHS; k++) {
         bend(&by, &decides, t->wavelengths->nm[k]);
@@ -81,7 +80,7 @@ void dispersion_sample(const bsdf_context *ctx, const bsdf_sample_arguments *a, 
     const bsdf_class *cls = bsdf_of(ctx->n);
     ir_ref zero = t_f32(t, 0), sum = zero, alike[WAVELENGTHS];
     bent by;
-    bend(&by, ctx, hero_nm(ctx, a->hero));
+    bend(&by, ctx, dispersion_hero_nm(t, a->hero));
     r->sample = cls->sample(&by.ctx, a->u[0], a->u[1], a->u[2]);
     led_alike(ctx, a->hero, r->sample.lobe, alike);
     r->light_pdf = zero;

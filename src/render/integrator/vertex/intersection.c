@@ -152,12 +152,26 @@ static walk_hit closest_or_known(walk *w, const walk_position *at)
     return h;
 }
 
-interaction walk_intersect(walk *w, walk_position at, walk_hit *out)
+/* The surface at what a ray has hit. */
+static interaction intersected(walk *w, walk_hit h, walk_hit *out)
 {
-    walk_hit h = closest_or_known(w, &at);
     interaction si = walk_surface(w, &h, w->fn.interact);
     h.p = si.p;
     if (out)
         *out = h;
     return si;
+}
+
+interaction walk_intersect(walk *w, walk_position at, walk_hit *out)
+{
+    return intersected(w, closest_or_known(w, &at), out);
+}
+
+interaction walk_meet(walk *w, walk_position at, walk_hit *out)
+{
+    if (!w->known.recalls_hit)
+        return walk_intersect(w, at, out);
+    at.tmax = ir_select(w->t.f, w->known.hit_recalled, t_f32(&w->t, -1), at.tmax);
+    walk_hit traced = closest_or_known(w, &at);
+    return intersected(w, hit_use(w, &traced), out);
 }

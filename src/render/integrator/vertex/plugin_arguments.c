@@ -209,10 +209,21 @@ void bsdf_color_visit(const walk *w, ref_list *l, bsdf_color_arguments *a)
     refs_wavelengths(w, l, &a->wavelengths);
 }
 
+/* Inside of a traced function it is a number without derivatives, as the others are. */
+static void refs_bends(const walk *w, ref_list *l, wavelength_set *set)
+{
+    if (!w->disperses)
+        return;
+    refs_number(l, &set->bends);
+    if (l->way == REFS_DECLARED)
+        set->bends = ir_detach(l->f, set->bends);
+}
+
 void bsdf_lobe_direction_visit(const walk *w, ref_list *l, bsdf_lobe_direction_arguments *a)
 {
     refs_vec3(l, &a->wi), refs_vec2(l, &a->uv), refs_field(l, IR_U32, &a->lobe);
     surface_visit(w, l, &a->on);
+    refs_bends(w, l, &a->wavelengths);
 }
 
 void bsdf_lobe_direction_results_visit(const walk *w, ref_list *l, bsdf_lobe_direction_results *r)
@@ -229,7 +240,7 @@ void bsdf_attach_visit(const walk *w, ref_list *l, bsdf_attach_arguments *a)
     refs_vec3(l, &a->draw.wo), refs_vec3(l, &a->to_light), refs_number(l, &a->draw.u1),
         refs_number(l, &a->draw.u2);
     surface_visit(w, l, &a->on);
-    refs_wavelengths(w, l, &a->wavelengths);
+    refs_wavelengths(w, l, &a->wavelengths), refs_bends(w, l, &a->wavelengths);
 }
 
 void bsdf_attach_results_visit(ref_list *l, bsdf_attach_results *r)

@@ -296,6 +296,7 @@ static ir_func *make_bsdf_lobe_direction(walk *w, const class_node *n, bool diff
     ref_list in = refs_parameters(f, &record), out = refs_fields();
     bsdf_lobe_direction_arguments a = {0};
     bsdf_lobe_direction_visit(w, &in, &a);
+    t.wavelengths = &a.wavelengths;
     t.surface = &a.on;
     const bsdf_context ctx = {&t, n, record, a.wi, a.uv};
     bsdf_lobe_direction_results r = {.d = bsdf_lobe_direction(&ctx, a.lobe)};

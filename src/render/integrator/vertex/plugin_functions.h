@@ -137,6 +137,7 @@ typedef struct bsdf_lobe_direction_arguments {
     vec2 uv;
     ir_ref lobe;
     surface on;
+    wavelength_set wavelengths; /* where walk.disperses, `bends` alone: the hero's */
 } bsdf_lobe_direction_arguments;
 void bsdf_lobe_direction_visit(const walk *w, ref_list *l, bsdf_lobe_direction_arguments *a);
 typedef struct bsdf_lobe_direction_results {
@@ -166,6 +167,7 @@ void bsdf_attach_results_visit(ref_list *l, bsdf_attach_results *r);
 
 /* The wavelength (u32) that a uniform number chooses with the probabilities `share`. */
 ir_ref dispersion_hero(walk *w, color share, ir_ref u);
+ir_ref dispersion_hero_nm(tracer *t, ir_ref hero); /* its wavelength */
 void dispersion_sample(const bsdf_context *ctx, const bsdf_sample_arguments *a, bsdf_sample_results *r);
 color dispersion_value(const bsdf_context *ctx, ir_ref hero, vec3 wo, ir_ref delta, ir_ref lobe);
 /* A color that a material has for one direction: bsdf_through or bsdf_albedo. */

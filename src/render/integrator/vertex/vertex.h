@@ -4,13 +4,15 @@
 #ifndef BL_RENDER_VERTEX_H
 #define BL_RENDER_VERTEX_H
 
-#include "render/integrator/walk/walk.h"
+#include "render/integrator/walk/kernel.h"
 
 /* ---- intersection.c ---- */
 
 /* The first surface that the ray from at.o along at.d meets, up to the distance at.tmax. hit: receives what
  * was hit; may be NULL. */
 interaction walk_intersect(walk *w, walk_position at, walk_hit *hit);
+/* The same for the path's own ray, of which an earlier walk may have noted what it meets. */
+interaction walk_meet(walk *w, walk_position at, walk_hit *hit);
 /* The hit alone. Its point is left out. */
 walk_hit walk_closest(walk *w, vec3 o, vec3 d, ir_ref tmax);
 /* bool: some requested parameter moves the surface. */
@@ -20,6 +22,16 @@ interaction walk_surface(walk *w, const walk_hit *hit, ir_func **interact);
 /* The same at a hit whose ray may move. The hit's distance and coordinates are detached. Where the hit is not
  * valid, all numbers of the result are zero. */
 interaction walk_surface_met(walk *w, walk_hit hit, ir_func **interact);
+
+/* ---- remembered_hits.c: what the first walk of a sample stores for the second ----
+ *
+ * `recall` is called before a vertex with the copy of the walk for that vertex (again: bool, this is the
+ * second walk), `remember` after. */
+
+void hit_recall(walk *w, const lane *l, const walk_position *at, ir_ref again);
+void hit_remember(walk *w, const lane *l, const walk_position *at, const walk_hit *hit);
+/* Only where walk_known.recalls_hit: the hit that was recalled, or else the one that was traced. */
+walk_hit hit_use(walk *w, const walk_hit *traced);
 
 /* ---- baked_geometry.c: the two ray questions where the plan is baked ---- */
 

@@ -42,7 +42,7 @@ static film_response response_of(walk *w)
     const film_bands *bands = w->plan->scene->bands;
     BL_ASSERT(t->wavelengths, "a film of %u channels before any sample", w->film_channels);
     if (!bands)
-        return response_rgb(t, t->wavelengths);
+        return response_rgb(t->wavelengths);
     return bands->colours ? response_srf(t, plan_bands(t), t->wavelengths)
                           : response_bands(t, plan_bands(t), bands->count, t->wavelengths);
 }

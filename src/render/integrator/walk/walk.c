@@ -81,7 +81,12 @@ static wavelength_set wavelengths_of(walk *w, ir_ref sample)
     random4 r = w->chain.any ? plain(w, sample, w->seed, block)
                              : spread(w, sample, w->seed, block, SAMPLER_ONE_TWO_ONE);
     const film_bands *bands = w->plan->scene->bands;
-    return bands ? bands_sample(t, plan_bands(t), bands->count, r.u[0]) : wavelengths_sample(t, r.u[0]);
+    ir_ref table = t_word(t, t_u32(t, 0), HEADER_SPECTRUM);
+    if (!bands)
+        return wavelengths_sample(t, table, r.u[0]);
+    wavelength_set set = bands_sample(t, plan_bands(t), bands->count, r.u[0]);
+    wavelengths_observe(t, table, &set);
+    return set;
 }
 
 void walk_set_wavelengths(walk *w, ir_ref sample)
@@ -89,7 +94,6 @@ void walk_set_wavelengths(walk *w, ir_ref sample)
     if (w->t.light != LIGHT_SPECTRAL)
         return;
     w->wavelengths = wavelengths_of(w, sample);
-    wavelengths_observe(&w->t, t_word(&w->t, t_u32(&w->t, 0), HEADER_SPECTRUM), &w->wavelengths);
     w->t.wavelengths = &w->wavelengths;
 }
 

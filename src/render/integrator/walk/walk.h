@@ -58,6 +58,12 @@ typedef struct walk_functions {
  * again. */
 enum { SEEN_MOST = 32 };
 
+/* Where media are all that changes a transmittance: a point drawn evenly from the stretches in them. */
+typedef struct shadow_point {
+    ir_ref medium, distance; /* u32: as walk_stretch.medium; from where the shadow ray begins */
+    ir_ref length;           /* of all the stretches */
+} shadow_point;
+
 /* What is known of a path before it is walked, mostly from an earlier walk. The kernel's own struct walk has
  * nothing of this. For each vertex that struct is copied, and the copy gets what is known (replay_walk,
  * drt_enter). */
@@ -70,8 +76,11 @@ typedef struct walk_known {
                            (media/remembered_transmittance.c) */
     ir_ref recalled;    /* bool, where `recalls`: the transmittance is known */
     color transmittance;
-    ir_ref transmittance_stages; /* walk_shadow.stages of that transmittance */
-    bool meets;                  /* what the ray meets may be known */
+    ir_ref transmittance_stages; /* walk_shadow.stages of that transmittance, */
+    shadow_point point;          /* or its point */
+    bool recalls_hit;            /* what the path's ray meets may be known (vertex/remembered_hits.c) */
+    ir_ref hit_recalled;         /* bool, where `recalls_hit`: `hit` is that */
+    bool meets;                  /* what any ray meets may be known */
     ir_ref met;                  /* bool, where `meets`: it is, */
     walk_hit hit;                /* and this is it; its point is left out */
 } walk_known;
@@ -206,6 +215,7 @@ typedef struct walk_stretch {
     ir_ref limit;          /* distance to the next surface */
     ir_ref sample, key;    /* u32: they name the stretch's random numbers */
     ir_ref step;           /* u32: the first block of its random numbers that is not used yet */
+    ir_ref number;         /* u32: how many stretches of the same key come before it */
     stretch_motion motion; /* where walk.motion->moves_stretches */
 } walk_stretch;
 
@@ -229,8 +239,9 @@ typedef struct walk_shadow {
     ir_ref open;              /* bool: no opaque surface is in the way */
     color product;            /* product of all factors that are not 0 */
     ir_ref zeros[COLOR_MOST]; /* u32: number of factors that are 0, counted to 2 */
-    ir_ref stages; /* u32, in kernels that may call shadow_adjoint: number of stretches up to the last one
-                      that has a derivative */
+    /* In kernels that may call shadow_adjoint: */
+    ir_ref stages; /* u32: number of stretches up to the last one that has a derivative */
+    shadow_point point;
 } walk_shadow;
 
 struct walk_vertex {
