@@ -38,7 +38,8 @@ static const struct cut_case {
      WALL "<shape type='cube' id='it'>" AT("<scale value='.5'/>" TURNED) MATTE "</shape>" BULB SKY,
      "it.vertex_positions", {1, .3, .2}, 256, .005}, NEAR("3.6")},
     {{"a wall that ends at the far plane", "3", FRONT,
-     "<shape type='rectangle' id='it'>" AT("<scale value='3'/><rotate y='1' angle='50'/><rotate z='1' angle='20'/>")
+     "<shape type='rectangle' id='it'>"
+     AT("<scale value='3'/><rotate y='1' angle='50'/><rotate z='1' angle='20'/>")
      MATTE "</shape>" SKY,
      "it.to_world", {1, .3, .2}, 128, .01}, FAR("4.1")},
     {{"a cube in a group, cut at both ends", "3", FRONT,
@@ -48,7 +49,8 @@ static const struct cut_case {
      "it.to_world", {1, .3, .2}, 128, .01}, NEAR("3.6") FAR("3.9")},
     {{"a tube around a spline", "3", FRONT,
      WALL "<shape type='bsplinecurve' id='it'><string name='filename' value='bow.curves'/>"
-     AT("<translate value='.03,.02,.3'/>") "<bsdf type='diffuse'><rgb name='reflectance' value='.1,.05,.1'/></bsdf></shape>" BULB,
+     AT("<translate value='.03,.02,.3'/>")
+     "<bsdf type='diffuse'><rgb name='reflectance' value='.1,.05,.1'/></bsdf></shape>" BULB,
      "it.to_world", {1, .3, .2}, 128, .01}, NEAR("3.5")},
 };
 // clang-format on
