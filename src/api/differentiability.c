@@ -85,8 +85,7 @@ static const char *refused_by_mode(const render_scene *s, uint32_t parameter)
         return "those of what moves are not implemented where the index of a material is a curve";
     return p->turns && (s->disperses_rough || (s->disperses && s->volumetric))
                ? "those of what turns are not implemented where the index of a rough material is a curve, "
-                 "nor "
-                 "in volumetric integrators where any is"
+                 "nor in volumetric integrators where any is"
                : NULL;
 }
 

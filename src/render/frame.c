@@ -15,11 +15,17 @@ frame frame_around(tracer *t, vec3 n)
     return (frame){s, u, n};
 }
 
-vec3 ray_offset(tracer *t, vec3 p, vec3 n, vec3 d)
+ir_ref ray_epsilon(tracer *t, vec3 p)
 {
     ir_func *f = t->f;
     ir_ref size = ir_max(f, ir_abs(f, p.x), ir_max(f, ir_abs(f, p.y), ir_abs(f, p.z)));
-    ir_ref by = ir_mul(f, ir_add(f, t_f32(t, 1), size), t_f32(t, RAY_EPSILON));
+    return ir_mul(f, ir_add(f, t_f32(t, 1), size), t_f32(t, RAY_EPSILON));
+}
+
+vec3 ray_offset(tracer *t, vec3 p, vec3 n, vec3 d)
+{
+    ir_func *f = t->f;
+    ir_ref by = ray_epsilon(t, p);
     by = ir_select(f, ir_lt(f, v3_dot(t, n, d), t_f32(t, 0)), ir_neg(f, by), by);
     return v3_add(t, p, v3_scale(t, n, by));
 }

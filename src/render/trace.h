@@ -429,6 +429,7 @@ static inline vec3 frame_to_world(tracer *t, frame fr, vec3 v)
 
 /* Self-intersection: 1500 ulp of (1 + max |p|), ten times that at the light's end (Mitsuba). */
 #define RAY_EPSILON (1500 * 0x1p-24f)
+ir_ref ray_epsilon(tracer *t, vec3 p); /* frame.c: that of a point */
 /* frame.c: p moved along the normal n to the side that d points to, where a ray in direction d can start. */
 vec3 ray_offset(tracer *t, vec3 p, vec3 n, vec3 d);
 

@@ -142,8 +142,7 @@ const char *plugin_unsupported_reason(plugin_category category, const char *name
          "it needs the tables of a sky model; bake the sky into an image for \"envmap\""},
         {PLUGIN_BSDF, "measured_polarized",
          "its data are spectra of Mueller matrices, which are not read here; \"measured\" reads those of "
-         "light "
-         "that is not polarised"},
+         "light that is not polarised"},
     };
     for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
         if (reasons[i].category == category && strcmp(reasons[i].name, name) == 0)

@@ -482,12 +482,8 @@ static void shadow_seen(const char *before, const float *after, float image[3 * 
     static const char *const parameters[] = {"sensor.translation"};
     static const float along[3] = {1, .5f, 0}, *const tangents[] = {along};
     arena a = {0};
-    char *sensor = arena_printf(&a,
-                                "<sensor type='perspective' id='sensor'><float name='fov' value='41'/>" AT(
-                                    "<translate value='%s'/><lookat " BELOW
-                                    "/>") "<film type='hdrfilm'><integer name='width' value='8'/>"
-                                          "<integer name='height' value='8'/></film></sensor>",
-                                before);
+    char *sensor =
+        arena_printf(&a, EYE("<translate value='%s'/><lookat " BELOW "/>", "8") "</film></sensor>", before);
     char *xml = scene_xml(&a, "<integrator type='path'><integer name='max_depth' value='2'/></integrator>",
                           sensor, WALL BALL("<translate value='.5,1,1.5'/>") BULB);
     scene_picture p = scene_picture_load(&device, xml, folder, parameters, 1);

@@ -46,12 +46,8 @@ static moving load(const edge_case *c, const char *integrator, const char *folde
     moving m = {.c = c};
     snprintf(depth, sizeof depth, c->depth ? "<integer name='max_depth' value='%s'/>" : "", c->depth);
     snprintf(xml, sizeof xml,
-             "<scene version='3.0.0'><integrator type='%s'>%s</integrator>"
-             "<sensor type='perspective' id='sensor'><float name='fov' value='41'/>" AT(
-                 "<lookat %s/>") "<film "
-                                 "type='hdrfilm'><integer name='width' value='24'/><integer name='height' "
-                                 "value='24'/><rfilter "
-                                 "type='box'/></film>%s</sensor>%s</scene>",
+             "<scene version='3.0.0'><integrator type='%s'>%s</integrator>" EYE(
+                 "<lookat %s/>", "24") "<rfilter type='box'/></film>%s</sensor>%s</scene>",
              integrator, depth, c->camera, sensor, c->body);
     m.scene = scene_device_load(device, xml, folder);
     bl_job_desc desc = {.parameters = &c->parameter, .parameter_count = 1, .rays = scene_device_rays()};

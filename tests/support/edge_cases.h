@@ -28,6 +28,12 @@ void edge_case_sensor(const char *xml);
 void edge_case_expect(scene_device *device, const char *folder, const char *integrator, const edge_case *c);
 
 #define AT(ops) "<transform name='to_world'>" ops "</transform>"
+/* A sensor with the operations of its pose, and the begin of a film of side x side pixels: "</film></sensor>"
+ * follows. */
+#define EYE(pose, side)                                                                                      \
+    "<sensor type='perspective' id='sensor'><float name='fov' value='41'/>" AT(                              \
+        pose) "<film type='hdrfilm'><integer name='width' value='" side                                      \
+              "'/><integer name='height' value='" side "'/>"
 #define WALL                                                                                                 \
     "<shape type='rectangle'>" AT(                                                                           \
         "<scale value='5'/><translate z='-1'/>") "<bsdf type='diffuse'><rgb "                                \

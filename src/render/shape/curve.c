@@ -516,6 +516,7 @@ static void bspline_transform(tracer *t, const affine_map *to_world, const objec
 }
 
 const shape_kind_class shape_kind_linear = {
+    .shell = true,
     .name = "linear curve",
     .intersect = linear_intersect,
     .interact = linear_interact,
@@ -528,6 +529,7 @@ const shape_kind_class shape_kind_linear = {
     .moves = MOVES_AS_POINTS,
 };
 const shape_kind_class shape_kind_bspline = {
+    .shell = true,
     .name = "bspline curve",
     .intersect = bspline_intersect,
     .interact = bspline_interact,

@@ -368,6 +368,7 @@ static void ellipsoid_transform(tracer *t, const affine_map *to_world, const obj
 }
 
 const shape_kind_class shape_kind_ellipsoid = {
+    .shell = true,
     .name = "ellipsoid",
     .intersect = ellipsoid_intersect,
     .interact = ellipsoid_interact,

@@ -201,6 +201,7 @@ typedef struct shape_kind_class {
                               struct silhouette_pieces *out);
     /* With MOVES_AS_POINTS: where the point p of the curve is after tracer.motion; p itself is detached. */
     vec3 (*silhouette_moved)(tracer *t, const struct silhouette_query *at, vec3 p);
+    bool shell; /* rays meet it from outside only */
     /* Word 0 of the payload of an entry is a place in the geometry; until the plan is made, an offset. */
     bool entry_points;
 } shape_kind_class;

@@ -17,6 +17,7 @@ static const float INSIDE_MOST = 0.02f; /* of the height of a face */
 typedef struct seen_edge {
     vec3 p, along;
     ir_ref border;      /* bool: both are the same face */
+    ir_ref share;       /* of what jumps there, that this edge counts; where plan.edge_seams */
     ir_ref face[2];     /* edge_face() */
     vec3 opposite[2];   /* the third vertex */
     vec3 normal[2];     /* as long as twice the area */
@@ -70,8 +71,8 @@ static ir_ref apart(tracer *t, vec3 a, vec3 b, ir_ref most)
     return ir_gt(t->f, v3_dot(t, d, d), t_sqr(t, most));
 }
 
-/* Of a seam the second face is another mesh's. Where the meshes have moved apart the edge is a border. A seam
- * counts half. */
+/* Of a seam the second face is another mesh's, which has the same edge, so each counts half. Where the meshes
+ * have moved apart the edge is a border. */
 static void look_past_seam(tracer *t, ir_ref edge, vec3 from, vec3 to, seen_edge *e)
 {
     ir_func *f = t->f;
@@ -83,12 +84,12 @@ static void look_past_seam(tracer *t, ir_ref edge, vec3 from, vec3 to, seen_edge
     ir_ref border = ir_or(f, apart(t, ends[0], from, most), apart(t, ends[1], to, most)),
            face = ir_select(f, border, e->face[0], t_word(t, seam, SEAM_FACE));
     opposite = v3_select(t, border, e->opposite[0], opposite);
-    vec3 along = v3_select(t, border, e->along, v3_scale(t, e->along, t_f32(t, 0.5f)));
+    ir_ref one = t_f32(t, 1), share = ir_select(f, border, one, t_f32(t, 0.5f));
     ir_else(f);
     ir_endif(f);
     e->border = ir_phi(f, branch, border, e->border), e->face[1] = ir_phi(f, branch, face, e->face[1]);
     e->opposite[1] = v3_phi(t, branch, opposite, e->opposite[1]);
-    e->along = v3_phi(t, branch, along, e->along);
+    e->share = ir_phi(f, branch, share, one);
 }
 
 static seen_edge look_at_edge(tracer *t, ir_ref data, ir_ref edge, vec3 viewpoint, ir_ref along)
@@ -130,7 +131,7 @@ silhouette_point silhouette_edge(tracer *t, ir_ref data, ir_ref edge, vec3 viewp
     vec3 most = v3_select(t, first_stands_out(t, &e), e.opposite[0], e.opposite[1]);
     return (silhouette_point){.there = ir_bool(t->f, true),
                               .p = e.p,
-                              .along = e.along,
+                              .along = t->plan->edge_seams ? v3_scale(t, e.along, e.share) : e.along,
                               .out = v3_sub(t, e.p, most),
                               .closed = closed_at(t, &e),
                               .crease = t_real(t, edge, EDGE_CREASE)};
@@ -158,11 +159,8 @@ static vec2 on_edge(tracer *t, ir_ref face, ir_ref along, ir_ref inside)
  * small face. Rays that begin at the edge itself would miss the other face, where that stands up. */
 static ir_ref inside_of(tracer *t, const seen_edge *e, int k)
 {
-    ir_func *f = t->f;
-    ir_ref most = ir_max(f, ir_abs(f, e->p.x), ir_max(f, ir_abs(f, e->p.y), ir_abs(f, e->p.z)));
-    ir_ref offset = ir_mul(f, ir_add(f, t_f32(t, 1), most), t_f32(t, RAY_EPSILON));
     ir_ref height = t_ratio(t, v3_length(t, e->normal[k]), v3_length(t, e->along));
-    return ir_min(f, t_ratio(t, offset, height), t_f32(t, INSIDE_MOST));
+    return ir_min(t->f, t_ratio(t, ray_epsilon(t, e->p), height), t_f32(t, INSIDE_MOST));
 }
 
 /* How steeply a face goes back behind the edge: its plane's distance along the ray, by the distance from the

@@ -40,10 +40,8 @@ static boundary_point segment_at(walk *w, const silhouette_place *place, vec3 vi
         sensor_link link = sensor_of(wish->by->object)->link(&reads, wish->by, s.p, wish->lens);
         b.there = ir_and(f, b.there, ir_and(f, link.seen, link.within));
     }
-    ir_ref most = ir_max(f, ir_abs(f, s.p.x), ir_max(f, ir_abs(f, s.p.y), ir_abs(f, s.p.z)));
-    b.offset = ir_mul(f, ir_add(f, one, most), t_f32(t, RAY_EPSILON));
     /* A viewpoint on a surface may see, up to rounding, a silhouette of that surface where it is itself. */
-    b.offset = ir_max(f, s.blur, b.offset);
+    b.offset = ir_max(f, s.blur, ray_epsilon(t, s.p));
     b.there = ir_and(f, b.there, ir_gt(f, b.distance, ir_mul(f, b.offset, t_f32(t, NEAREST))));
     if (wish->value)
         b.weight = ir_mul(f, b.weight, wish->value(w, wish->of, b.d));

@@ -38,11 +38,11 @@ static vec2 along(tracer *t, vec2 from, vec2 u, ir_ref by)
 /* bool: rays meet the shape from outside only. */
 static ir_ref is_shell(walk *w, ir_ref entry)
 {
-    static const uint32_t shells[] = {SHAPE_LINEAR_CURVE, SHAPE_BSPLINE, SHAPE_ELLIPSOID};
     ir_func *f = w->t.f;
     ir_ref kind = t_word(&w->t, entry, BVH_ENTRY_KIND), is = ir_bool(f, false);
-    for (size_t k = 0; k < sizeof shells / sizeof *shells; k++)
-        is = ir_or(f, is, ir_eq(f, kind, t_u32(&w->t, shells[k])));
+    for (uint32_t k = 0; k < SHAPE_KIND_COUNT; k++)
+        if (w->plan->scene->kind_used[k] && shape_kinds[k]->shell)
+            is = ir_or(f, is, ir_eq(f, kind, t_u32(&w->t, k)));
     return is;
 }
 
@@ -172,8 +172,7 @@ boundary_cut boundary_cut_pick(walk *w, const sensor_view *view, vec2 lens, cons
     c.at = along(t, l.start, l.u, t_ratio(t, v3_dot(t, v3_sub(t, c.hit.p, o), d), length));
     vec2 slope = {v3_dot(t, all.n, x), v3_dot(t, all.n, y)};
     ir_ref size = ir_sqrt(f, t_mad(t, slope.x, slope.x, t_sqr(t, slope.y))), by = t_ratio(t, one, size);
-    ir_ref most = ir_max(f, ir_abs(f, c.hit.p.x), ir_max(f, ir_abs(f, c.hit.p.y), ir_abs(f, c.hit.p.z)));
-    c.beside = ir_mul(f, ir_mul(f, ir_add(f, one, most), t_f32(t, RAY_EPSILON)), by);
+    c.beside = ir_mul(f, ray_epsilon(t, c.hit.p), by);
     ir_ref cuts = ir_and(f, ir_gt(f, size, zero), ir_lt(f, c.beside, t_f32(t, BESIDE_MOST)));
     c.there = ir_and(f, ir_and(f, when, c.hit.valid), cuts);
     c.across = (vec2){ir_mul(f, slope.x, by), ir_mul(f, slope.y, by)};

@@ -295,8 +295,10 @@ static color gather_rest(walk *w, const light_vertex *first, lit_state *p, ir_re
 /* Whether rays meet some kind in the scene from outside only. */
 static bool some_shell(const walk *w)
 {
-    const bool *used = w->plan->scene->kind_used;
-    return used[SHAPE_LINEAR_CURVE] || used[SHAPE_BSPLINE] || used[SHAPE_ELLIPSOID];
+    bool any = false;
+    for (uint32_t k = 0; k < SHAPE_KIND_COUNT; k++)
+        any |= w->plan->scene->kind_used[k] && shape_kinds[k]->shell;
+    return any;
 }
 
 /* bool: something stands between the light and v, a vertex behind the edge, as rays from v meet it. The ray

@@ -12,7 +12,6 @@
  * One number per channel holds the product of a walk_shadow's factors that are not 0. Its sign says whether
  * one factor is 0; the number is 0 where more are. Three words behind them have walk_shadow.point, or the
  * first of them has the stages. Whether the light is visible at all is known from walk.seen. */
-
 #include "render/integrator/media/media.h"
 
 static bool remembers(const walk *w)

@@ -455,9 +455,8 @@ void shadow_adjoint(walk *w, const walk_vertex *v, const walk_position *at, ir_r
     ir_while(f, ir_and(f, c.going, ir_lt(f, c.stages, v->shadow.stages)));
     stage g = next_stage(w, &c, &l, at->sample, key);
     stage_moves(w, &c, &l, &g, true);
-    if (w->media) {
+    if (w->media)
         stretch_adjoint(w, &g.s, c.going, to_come, &arrived);
-    }
     adjoint_surface(w, &g, ir_and(f, c.going, ir_and(f, g.si.valid, g.passable)), &v->shadow, seed, &arrived);
     advance(w, &c, &g, &l);
     c.stages = ir_add(f, c.stages, t_u32(t, 1));
