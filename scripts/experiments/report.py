@@ -32,9 +32,9 @@ def backlight(*args, statuses=(0,)):
 
 
 def write_pfm(path, image):
-    """height x width x 3, the uppermost row first."""
+    """height x width x 3, or x 1 for grey; the uppermost row first."""
     with open(path, "wb") as f:
-        f.write(b"PF\n%d %d\n-1.0\n" % (image.shape[1], image.shape[0]) + image[::-1].astype("<f4").tobytes())
+        f.write((b"PF" if image.shape[2] == 3 else b"Pf") + b"\n%d %d\n-1.0\n" % (image.shape[1], image.shape[0]) + image[::-1].astype("<f4").tobytes())
 
 
 def write_ones(path, side):
