@@ -388,6 +388,7 @@ set(cli_sources
     src/cli/bench_rays.c
     src/cli/bench_timing.c
     src/cli/check.c
+    src/cli/check_differences.c
     src/cli/check_report.c
     src/cli/compile.c
     src/cli/design.c

@@ -16,12 +16,13 @@
  *
  * Differences are central, or one-sided of second order where p +- h d would leave the parameter's range.
  * Frozen ones are taken at h and h/2 and extrapolated (Richardson); what the two steps differ by is part of
- * the tolerance. If they disagree, shorter steps are tried as well: where rays follow the parameter,
- * frozen paths cross kinks (of texels, of approximations) within a long step. If a shorter step agrees,
- * within less than the error found before, the report says that the step is too large. That does not prove
- * the gradient, so the exit status stays 1. If no step agrees in every seed, but the mean over at least eight
- * seeds does, the report says so and by how much: paths at total reflection have derivatives without bound,
- * which no step shows. */
+ * the tolerance.
+ *
+ * Where rays follow the parameter, frozen paths cross kinks within a step: of texels, at borders of what is
+ * seen in glass, where total reflection begins. So where the two disagree, they are compared again in the
+ * pixels that change smoothly within the step (check_differences.c). Differences alone decide which these
+ * are. The gradient is then one of their weights alone. If it agrees in every seed, at h or at a shorter
+ * step, and most pixels that change are among them, the report says so and how many. */
 #include "check.h"
 
 #include <cjson/cJSON.h>
@@ -30,16 +31,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const stencil stencils[] = {{"central", 2, {-1, 1}, {-.5, .5}},
-                                   {"forward", 3, {0, 1, 2}, {-1.5, 2, -.5}},
-                                   {"backward", 3, {0, -1, -2}, {1.5, -2, .5}}};
-
-/* A difference of images, reduced with W. */
-typedef struct difference {
-    double value;    /* sum W dI */
-    double size;     /* sum |W dI| */
-    double rounding; /* expected error of value from images in float */
-} difference;
+/* The tolerance of a comparison among smooth pixels, over the sum of their changes without signs: at most
+ * TOLERANCE_MOST, and so small that the difference found among all pixels would show, or anything above
+ * NOTHING. */
+static const double TOLERANCE_MOST = .02, NOTHING = .001;
 
 /* ---- weight, direction, step ---- */
 
@@ -88,9 +83,9 @@ static int choose_step(const check_work *w, check_finding *f)
         return fail("the direction is zero");
     f->epsilon = w->args->epsilon > 0 ? w->args->epsilon : 0.02 * (largest > 0 ? largest : 1) / pull;
     for (int k = 0; k < 3; k++) {
-        f->differences = &stencils[k];
+        f->differences = &check_stencils[k];
         bool inside = true;
-        for (int i = 0; i < f->differences->count; i++)
+        for (int i = 0; i < CHECK_POINTS; i++)
             inside = inside && in_range(f, f->differences->offset[i]);
         if (inside)
             return CLI_OK;
@@ -136,168 +131,79 @@ static int prepare_finding(const check_work *w, check_finding *f)
     return choose_step(w, f);
 }
 
-/* Position of a parameter in the concatenation of all. */
-static int concatenated(const cli_session *session, uint32_t index, size_t *first)
-{
-    *first = 0;
-    for (uint32_t i = 0; i < index; i++) {
-        bl_parameter_info info;
-        SESSION_TRY(session, bl_scene_parameter_info(session->scene, i, &info));
-        *first += info.count;
-    }
-    return CLI_OK;
-}
-
 static int load_all_values(check_work *w)
 {
     size_t total;
     uint32_t count = bl_scene_parameter_count(w->session->scene);
-    CLI_TRY(concatenated(w->session, count, &total));
+    CLI_TRY(check_place_of(w->session, count, &total));
     w->all = memory_or_exit(total * sizeof *w->all);
     for (uint32_t i = 0; i < count; i++) {
         size_t first;
-        CLI_TRY(concatenated(w->session, i, &first));
+        CLI_TRY(check_place_of(w->session, i, &first));
         SESSION_TRY(w->session, bl_scene_get_parameter(w->session->scene, i, w->all + first));
-    }
-    return CLI_OK;
-}
-
-/* ---- one image, one difference ---- */
-
-typedef struct render_progress {
-    const check_work *w;
-    cli_progress bar;
-} render_progress;
-
-static bool on_progress(void *user, double done)
-{
-    render_progress *p = user;
-    return progress_call(&p->bar, (p->w->renders_done + done) / p->w->renders);
-}
-
-static int render(check_work *w, check_finding *f, bool frozen, uint32_t seed, double offset,
-                  render_progress *progress)
-{
-    uint32_t count = f->parameter.info.count;
-    float *moved = memory_or_exit(count * sizeof *moved);
-    for (uint32_t i = 0; i < count; i++)
-        moved[i] = (float)((double)f->values[i] + offset * f->epsilon * (double)f->direction[i]);
-    bl_render_desc desc = {
-        .spp = w->spp, .seed = seed, .gradient_stream = frozen, .progress = on_progress, .user = progress};
-    size_t first = 0;
-    int status = concatenated(w->session, f->parameter.index, &first);
-    bl_result result = BL_OK;
-    if (frozen) {
-        memcpy(w->all + first, moved, count * sizeof *moved);
-        desc.frozen = w->all;
-    } else {
-        result = bl_job_set_parameter(w->job, f->parameter.index, moved);
-    }
-    if (result == BL_OK && status == CLI_OK)
-        result = bl_job_render(w->job, &desc, w->image, NULL);
-    memcpy(w->all + first, f->values, count * sizeof *moved);
-    if (result == BL_OK && !frozen)
-        result = bl_job_set_parameter(w->job, f->parameter.index, f->values);
-    free(moved);
-    w->renders_done++;
-    return result == BL_OK ? status : session_fail(w->session, result);
-}
-
-/* How images for differences are made. The step is scale * epsilon. */
-typedef struct difference_mode {
-    bool frozen;
-    uint32_t seed;
-    double scale;
-} difference_mode;
-
-static int differentiate(check_work *w, check_finding *f, difference_mode mode, render_progress *progress,
-                         difference *out)
-{
-    const stencil *s = f->differences;
-    memset(w->slope, 0, w->n * sizeof *w->slope);
-    double step = mode.scale * f->epsilon, squares = 0;
-    for (int k = 0; k < s->count; k++) {
-        CLI_TRY(render(w, f, mode.frozen, mode.seed, mode.scale * s->offset[k], progress));
-        double factor = s->weight[k] / step;
-        for (size_t i = 0; i < w->n; i++) {
-            double value = (double)w->image[i], weighted = factor * (double)w->weights[i] * value;
-            w->slope[i] += factor * value;
-            squares += weighted * weighted;
-        }
-    }
-    *out = (difference){.rounding = 1e-6 * sqrt(squares)};
-    for (size_t i = 0; i < w->n; i++) {
-        double term = (double)w->weights[i] * w->slope[i];
-        out->value += term;
-        out->size += fabs(term);
     }
     return CLI_OK;
 }
 
 /* ---- all seeds ---- */
 
-/* The gradient with the edges that move, or without: as it is along frozen paths. */
-static int gradient_seed(check_work *w, uint32_t s, render_progress *progress, bool edges)
+/* The gradients of the weighted image's sum. edges: with those that move, or without, as along frozen paths.
+ */
+static int take_gradients(check_work *w, uint32_t s, const float *weights, bl_edges edges, bl_stats *stats)
 {
     bl_gradient_desc desc = {
         .spp = w->spp,
         .spp_primal = w->spp,
         .seed = w->args->common.seed + s,
-        .adjoint = w->weights,
-        .edges = edges ? BL_EDGES_AUTO : BL_EDGES_NONE,
-        .progress = on_progress,
-        .user = progress,
+        .adjoint = weights,
+        .edges = edges,
+        .progress = check_progress,
+        .user = w,
     };
-    bl_stats stats;
-    SESSION_TRY(w->session, bl_job_gradient(w->job, &desc, &stats));
+    SESSION_TRY(w->session, bl_job_gradient(w->job, &desc, stats));
     w->renders_done++;
-    for (uint32_t k = 0; k < w->args->parameters.count; k++) {
-        check_finding *f = &w->findings[k];
-        float *values = memory_or_exit(f->parameter.info.count * sizeof *values);
-        bl_result result = bl_job_read_gradient(w->job, k, values);
-        double along = 0;
-        for (uint32_t i = 0; i < f->parameter.info.count; i++)
-            along += (double)values[i] * (double)f->direction[i];
-        f->inside[s] = along;
-        if (edges)
-            f->gradient[s] = along;
-        free(values);
-        SESSION_TRY(w->session, result);
-    }
-    return edges && stats.edges ? gradient_seed(w, s, progress, false) : CLI_OK;
-}
-
-/* Frozen differences of one seed. */
-typedef struct frozen_pair {
-    double value, curvature; /* extrapolated; what the two steps differ by */
-    double tolerance;        /* of the gradient's difference from the value */
-} frozen_pair;
-
-static int differentiate_frozen(check_work *w, check_finding *f, uint32_t s, double scale,
-                                render_progress *progress, frozen_pair *out)
-{
-    uint32_t seed = w->args->common.seed + s;
-    difference whole, half;
-    CLI_TRY(differentiate(w, f, (difference_mode){true, seed, scale}, progress, &whole));
-    CLI_TRY(differentiate(w, f, (difference_mode){true, seed, .5 * scale}, progress, &half));
-    *out = (frozen_pair){
-        .value = (4 * half.value - whole.value) / 3,
-        .curvature = fabs(whole.value - half.value),
-    };
-    /* a tenth of a percent, and the rounding of sums that cancel */
-    out->tolerance = 1e-3 * fabs(out->value) + 2e-5 * half.size + out->curvature + 2 * half.rounding + 1e-30;
     return CLI_OK;
 }
 
-static int difference_seed(check_work *w, check_finding *f, uint32_t s, render_progress *progress)
+/* The gradient last taken, along the direction of finding k. */
+static int read_along(const check_work *w, uint32_t k, double *along)
 {
-    difference plain;
-    frozen_pair frozen;
-    CLI_TRY(differentiate_frozen(w, f, s, 1, progress, &frozen));
-    const difference_mode free_paths = {.seed = w->args->common.seed + s, .scale = 1};
-    CLI_TRY(differentiate(w, f, free_paths, progress, &plain));
+    const check_finding *f = &w->findings[k];
+    float *values = memory_or_exit(f->parameter.info.count * sizeof *values);
+    bl_result result = bl_job_read_gradient(w->job, k, values);
+    *along = 0;
+    for (uint32_t i = 0; i < f->parameter.info.count; i++)
+        *along += (double)values[i] * (double)f->direction[i];
+    free(values);
+    SESSION_TRY(w->session, result);
+    return CLI_OK;
+}
+
+static int gradient_seed(check_work *w, uint32_t s)
+{
+    bl_stats stats;
+    CLI_TRY(take_gradients(w, s, w->weights, BL_EDGES_AUTO, &stats));
+    for (uint32_t k = 0; k < w->args->parameters.count; k++) {
+        CLI_TRY(read_along(w, k, &w->findings[k].gradient[s]));
+        w->findings[k].inside[s] = w->findings[k].gradient[s];
+    }
+    if (!stats.edges)
+        return CLI_OK;
+    CLI_TRY(take_gradients(w, s, w->weights, BL_EDGES_NONE, &stats));
+    for (uint32_t k = 0; k < w->args->parameters.count; k++)
+        CLI_TRY(read_along(w, k, &w->findings[k].inside[s]));
+    return CLI_OK;
+}
+
+static int difference_seed(check_work *w, check_finding *f, uint32_t s)
+{
+    uint32_t seed = w->args->common.seed + s;
+    CLI_TRY(check_differentiate(w, f, (check_step){true, seed, 1}, &w->whole));
+    CLI_TRY(check_differentiate(w, f, (check_step){true, seed, .5}, &w->half));
+    check_difference frozen = check_extrapolate(w, w->weights);
+    CLI_TRY(check_differentiate(w, f, (check_step){false, seed, 1}, &w->whole));
     f->frozen[s] = frozen.value;
-    f->plain[s] = plain.value;
+    f->plain[s] = check_weigh(w, &w->whole, w->weights).value;
     f->curvature += frozen.curvature / w->seeds;
     double ratio = fabs(f->inside[s] - f->frozen[s]) / frozen.tolerance;
     if (!(ratio <= f->worst)) { /* NaN is the worst of all */
@@ -308,26 +214,42 @@ static int difference_seed(check_work *w, check_finding *f, uint32_t s, render_p
     return CLI_OK;
 }
 
-/* Whether every seed agrees at a shorter step, at which an error of the size found before would show. */
-static int measure_short(check_work *w, check_finding *f, double scale, render_progress *progress)
+/* Compares the gradient with frozen differences in the pixels that change smoothly within the step. */
+static int compare_smooth(check_work *w, uint32_t k, double scale, check_smooth *out)
 {
-    bool agrees = true;
-    w->renders += w->seeds * 2 * (uint32_t)f->differences->count;
+    check_finding *f = &w->findings[k];
+    check_share share = {0};
+    double tolerance = 0, size = 0;
+    *out = (check_smooth){.step = scale * f->epsilon, .agrees = true};
     for (uint32_t s = 0; s < w->seeds; s++) {
-        frozen_pair frozen;
-        CLI_TRY(differentiate_frozen(w, f, s, scale, progress, &frozen));
-        agrees = agrees && fabs(f->inside[s] - frozen.value) <= frozen.tolerance &&
-                 frozen.tolerance < fabs(f->worst_difference);
+        uint32_t seed = w->args->common.seed + s;
+        double along;
+        bl_stats stats;
+        CLI_TRY(check_differentiate_bends(w, f, (check_step){true, seed, scale}, &w->whole));
+        CLI_TRY(check_differentiate(w, f, (check_step){true, seed, .5 * scale}, &w->half));
+        check_choose_smooth(w, w->smooth, &share);
+        check_difference frozen = check_extrapolate(w, w->smooth);
+        CLI_TRY(take_gradients(w, s, w->smooth, BL_EDGES_NONE, &stats));
+        CLI_TRY(read_along(w, k, &along));
+        out->agrees = out->agrees && fabs(along - frozen.value) <= frozen.tolerance + frozen.kinks;
+        tolerance += frozen.tolerance + frozen.kinks, size += frozen.size;
     }
-    f->short_step = agrees ? scale * f->epsilon : 0;
+    out->share = share.changing ? (double)share.smooth / (double)share.changing : 0;
+    double most = fmax(fabs(f->worst_difference) * w->seeds, NOTHING * size);
+    out->agrees = out->agrees && out->share >= CHECK_SMOOTH_LEAST && tolerance <= TOLERANCE_MOST * size &&
+                  tolerance <= most;
     return CLI_OK;
 }
 
-static int measure_shorter(check_work *w, check_finding *f, render_progress *progress)
+/* At the longest step at which they agree. */
+static int measure_smooth(check_work *w, uint32_t k)
 {
-    static const double scales[] = {1. / 16, 1. / 256};
-    for (size_t k = 0; k < sizeof scales / sizeof *scales && f->short_step == 0; k++)
-        CLI_TRY(measure_short(w, f, scales[k], progress));
+    static const double scales[] = {1, 1. / 16, 1. / 256};
+    check_finding *f = &w->findings[k];
+    for (size_t i = 0; i < sizeof scales / sizeof *scales && !f->smooth.agrees; i++) {
+        w->renders += w->seeds * 6;
+        CLI_TRY(compare_smooth(w, k, scales[i], &f->smooth));
+    }
     return CLI_OK;
 }
 
@@ -335,20 +257,20 @@ static int measure(check_work *w)
 {
     uint32_t each = 1;
     for (uint32_t k = 0; k < w->args->parameters.count; k++)
-        each += 3 * (uint32_t)w->findings[k].differences->count;
+        each += 3 * check_images(w->findings[k].differences);
     w->renders = each * w->seeds;
     uint64_t paths = (uint64_t)w->renders * session_pixels(w->session) * w->spp;
-    render_progress progress = {.w = w, .bar = progress_begin(&w->args->common, "check", paths)};
+    w->bar = progress_begin(&w->args->common, "check", paths);
     int status = CLI_OK;
     for (uint32_t s = 0; s < w->seeds && status == CLI_OK; s++) {
-        status = gradient_seed(w, s, &progress, true);
+        status = gradient_seed(w, s);
         for (uint32_t k = 0; k < w->args->parameters.count && status == CLI_OK; k++)
-            status = difference_seed(w, &w->findings[k], s, &progress);
+            status = difference_seed(w, &w->findings[k], s);
     }
     for (uint32_t k = 0; k < w->args->parameters.count && status == CLI_OK; k++)
         if (!(w->findings[k].worst <= 1))
-            status = measure_shorter(w, &w->findings[k], &progress);
-    progress_end(&progress.bar);
+            status = measure_smooth(w, k);
+    progress_end(&w->bar);
     return status;
 }
 
@@ -380,7 +302,13 @@ static int prepare(check_work *w)
         make_weights(session, w->weights);
     }
     w->image = memory_or_exit(w->n * sizeof *w->image);
-    w->slope = memory_or_exit(w->n * sizeof *w->slope);
+    w->smooth = memory_or_exit(w->n * sizeof *w->smooth);
+    for (int k = 0; k < 2; k++) {
+        check_slopes *slopes = k ? &w->half : &w->whole;
+        slopes->slope = memory_or_exit(w->n * sizeof *slopes->slope);
+        slopes->bend = memory_or_exit(w->n * sizeof *slopes->bend);
+        slopes->squares = memory_or_exit(w->n * sizeof *slopes->squares);
+    }
     return load_all_values(w);
 }
 
@@ -419,7 +347,13 @@ static void release(check_work *w)
     free(w->weights);
     free(w->image);
     free(w->all);
-    free(w->slope);
+    free(w->smooth);
+    for (int k = 0; k < 2; k++) {
+        check_slopes *slopes = k ? &w->half : &w->whole;
+        free(slopes->slope);
+        free(slopes->bend);
+        free(slopes->squares);
+    }
     session_close(w->session);
 }
 

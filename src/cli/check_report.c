@@ -7,8 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { MEAN_SEEDS = 8 }; /* of fewer a mean says little about what is off in single seeds */
-
 /* ---- judging ---- */
 
 static check_series series_of(const double *values, uint32_t count)
@@ -22,36 +20,33 @@ static check_series series_of(const double *values, uint32_t count)
     return s;
 }
 
-/* Frozen differences go by single paths, so they are held to every seed. Where total reflection begins,
- * though, a path may have a derivative without bound that no step shows; then what is left is the mean over
- * seeds. */
+/* Frozen differences go by single paths, so they are held to every seed, if need be among the pixels that
+ * change smoothly. */
 static void judge(const check_work *w, check_finding *f)
 {
     f->gradient_series = series_of(f->gradient, w->seeds);
     f->frozen_series = series_of(f->frozen, w->seeds);
     f->plain_series = series_of(f->plain, w->seeds);
-    double *gaps = memory_or_exit(w->seeds * sizeof *gaps);
-    for (uint32_t s = 0; s < w->seeds; s++)
-        gaps[s] = f->gradient[s] - f->frozen[s];
-    f->gap_series = series_of(gaps, w->seeds);
-    free(gaps);
     f->frozen_agrees = f->worst <= 1;
-    f->mean_agrees = !f->frozen_agrees && f->short_step == 0 && w->seeds >= MEAN_SEEDS &&
-                     fabs(f->gap_series.mean) <= 4 * f->gap_series.error;
     double gap = f->gradient_series.mean - f->plain_series.mean;
     double error = hypot(f->gradient_series.error, f->plain_series.error);
     f->z = gap / fmax(error, 1e-30);
     f->plain_agrees = fabs(gap) <= 4 * error + .01 * fabs(f->plain_series.mean) + f->curvature;
 }
 
+static bool is_right(const check_finding *f) { return f->frozen_agrees || f->smooth.agrees; }
+
 static const char *verdict(const check_finding *f)
 {
-    if (!f->frozen_agrees && f->short_step > 0)
-        return "the step is too large: frozen-path differences disagree with the gradient, but not with a "
-               "shorter one";
-    if (f->mean_agrees)
-        return "agrees in the mean over seeds, but not in each: some paths lie where there is no derivative "
-               "(total reflection, horizons), or too few are wrong to be seen";
+    if (f->smooth.agrees && !f->plain_agrees)
+        return "agrees where pixels change smoothly; plain differences disagree: the paths depend on this "
+               "parameter (support or moving edges)";
+    if (f->smooth.agrees)
+        return "agrees where pixels change smoothly; elsewhere frozen paths cross kinks (of texels, in "
+               "glass)";
+    if (!f->frozen_agrees && f->smooth.share < CHECK_SMOOTH_LEAST)
+        return "NOT JUDGED: frozen-path differences disagree with the gradient, and cross kinks in most "
+               "pixels";
     if (!f->frozen_agrees)
         return "WRONG: frozen-path differences disagree with the gradient";
     if (!f->plain_agrees)
@@ -74,11 +69,9 @@ static void print_table(const check_work *w)
                f->frozen_series.mean, f->frozen_series.error, f->worst_difference, f->worst_tolerance);
         printf("    %-10s %14.7g %12.2g %8.2f\n", "plain", f->plain_series.mean, f->plain_series.error, f->z);
         printf("    %s\n", verdict(f));
-        if (!f->frozen_agrees && f->short_step > 0)
-            printf("    try --epsilon %.2g\n", f->short_step);
-        else if (f->mean_agrees)
-            printf("    gradient - frozen = %.2g +- %.2g; --seeds and --spp narrow that\n",
-                   f->gap_series.mean, f->gap_series.error);
+        if (f->smooth.agrees)
+            printf("    these are %.0f %% of the pixels that change within a step of %.2g\n",
+                   100 * f->smooth.share, f->smooth.step);
     }
 }
 
@@ -108,11 +101,12 @@ static cJSON *finding_json(const check_work *w, const check_finding *f)
     add_number(frozen, "worst_difference", f->worst_difference);
     add_number(frozen, "worst_tolerance", f->worst_tolerance);
     cJSON_AddBoolToObject(frozen, "agrees", f->frozen_agrees);
-    cJSON_AddBoolToObject(frozen, "mean_agrees", f->frozen_agrees || f->mean_agrees);
-    add_number(frozen, "mean_difference", f->gap_series.mean);
-    add_number(frozen, "mean_difference_std_err", f->gap_series.error);
-    if (!f->frozen_agrees)
-        add_number(frozen, "agrees_with_step", f->short_step);
+    if (!f->frozen_agrees) {
+        cJSON *smooth = cJSON_AddObjectToObject(json, "smooth");
+        cJSON_AddBoolToObject(smooth, "agrees", f->smooth.agrees);
+        add_number(smooth, "step", f->smooth.step);
+        add_number(smooth, "share", f->smooth.share);
+    }
     cJSON *plain = add_series(json, "plain", &f->plain_series, f->plain, w->seeds);
     add_number(plain, "z", f->z);
     cJSON_AddBoolToObject(plain, "agrees", f->plain_agrees);
@@ -133,7 +127,7 @@ static void print_findings(const check_work *w)
     bool agrees = true;
     for (uint32_t k = 0; k < w->args->parameters.count; k++) {
         cJSON_AddItemToArray(list, finding_json(w, &w->findings[k]));
-        agrees = agrees && (w->findings[k].frozen_agrees || w->findings[k].mean_agrees);
+        agrees = agrees && is_right(&w->findings[k]);
     }
     cJSON_AddBoolToObject(json, "agrees", agrees);
     print_json(json);
@@ -142,10 +136,9 @@ static void print_findings(const check_work *w)
 
 static const char *verdict_in_short(const check_finding *f)
 {
-    return f->mean_agrees      ? "agrees in the mean"
-           : !f->frozen_agrees ? f->short_step > 0 ? "step too large" : "wrong"
-           : !f->plain_agrees  ? "plain is off"
-                               : "agrees";
+    return !is_right(f)       ? f->smooth.share < CHECK_SMOOTH_LEAST ? "not judged" : "wrong"
+           : !f->plain_agrees ? "plain is off"
+                              : "agrees";
 }
 
 static int save_plot(const check_work *w)
@@ -157,7 +150,7 @@ static int save_plot(const check_work *w)
         const check_finding *f = &w->findings[k];
         bars[k][0] = (plot_bar){"gradient", f->gradient_series.mean, f->gradient_series.error, 0x3b6fb5};
         bars[k][1] = (plot_bar){"frozen", f->frozen_series.mean, f->frozen_series.error,
-                                f->frozen_agrees ? 0x4f9d5d : 0xc0392b};
+                                is_right(f) ? 0x4f9d5d : 0xc0392b};
         bars[k][2] = (plot_bar){"plain", f->plain_series.mean, f->plain_series.error,
                                 f->plain_agrees ? 0xa8a8a8 : 0xe08e2b};
         groups[k] = (plot_group){f->parameter.info.name, verdict_in_short(f), bars[k], 3};
@@ -178,7 +171,7 @@ int check_report(check_work *w)
     bool wrong = false;
     for (uint32_t k = 0; k < w->args->parameters.count; k++) {
         judge(w, &w->findings[k]);
-        wrong = wrong || !(w->findings[k].frozen_agrees || w->findings[k].mean_agrees);
+        wrong = wrong || !is_right(&w->findings[k]);
     }
     CLI_TRY(save_plot(w));
     if (w->args->common.json)

@@ -227,22 +227,79 @@ void silhouette_join_seams(plan *p, silhouette_pieces *of)
     array_free(&seams);
 }
 
-void silhouette_have_seams(const render_scene *s, bool *has)
+/* ---- meshes that may have one ---- */
+
+/* The box of a mesh, with the distance within which places are the same. */
+typedef struct mesh_box {
+    uint32_t group, shape;
+    float low[3], high[3];
+} mesh_box;
+
+static mesh_box box_of(const bordered *x, uint32_t index)
+{
+    const render_shape *shape = &x->scene->shapes.data[index];
+    const uint32_t *mesh = x->words.base + x->words.geometry + shape->data;
+    const float *at = (const float *)(const void *)(x->words.base + mesh[MESH_POSITIONS]);
+    mesh_box box = {shape->group, index, {INFINITY, INFINITY, INFINITY}, {-INFINITY, -INFINITY, -INFINITY}};
+    for (uint32_t i = 0; i < shape->vertex_count; i++) {
+        float around = tolerance_at(at + 3 * (size_t)i);
+        for (int k = 0; k < 3; k++) {
+            box.low[k] = fminf(box.low[k], at[3 * (size_t)i + (size_t)k] - around);
+            box.high[k] = fmaxf(box.high[k], at[3 * (size_t)i + (size_t)k] + around);
+        }
+    }
+    return box;
+}
+
+static int by_low(const void *a, const void *b)
+{
+    const mesh_box *x = a, *y = b;
+    if (x->group != y->group)
+        return x->group < y->group ? -1 : 1;
+    return x->low[0] < y->low[0] ? -1 : x->low[0] > y->low[0];
+}
+
+/* Sets meets[i] where the box of mesh i meets another's. Others have no seam, and finding edges takes time.
+ */
+static void find_neighbours(const bordered *x, bool *meets)
 {
     enum { FACES_MOST = 1024 /* finding the borders of larger meshes takes time */ };
+    ARRAY(mesh_box) all = {0};
+    for (uint32_t i = 0; i < x->scene->shapes.count; i++) {
+        const render_shape *shape = &x->scene->shapes.data[i];
+        if (shape->kind == SHAPE_TRIANGLES && shape->bsdf && shape->primitive_count <= FACES_MOST)
+            array_push(&all, box_of(x, i));
+    }
+    if (all.count > 0)
+        qsort(all.data, all.count, sizeof *all.data, by_low);
+    for (uint32_t i = 0; i < all.count; i++)
+        for (uint32_t j = i + 1; j < all.count; j++) {
+            const mesh_box *a = &all.data[i], *b = &all.data[j];
+            if (b->group != a->group || b->low[0] > a->high[0])
+                break;
+            if (b->low[1] <= a->high[1] && a->low[1] <= b->high[1] && b->low[2] <= a->high[2] &&
+                a->low[2] <= b->high[2])
+                meets[a->shape] = meets[b->shape] = true;
+        }
+    array_free(&all);
+}
+
+void silhouette_have_seams(const render_scene *s, bool *has)
+{
     borders seams = {0};
     silhouette_pieces *of = memory_need_zeroed(s->shapes.count + 1, sizeof *of);
+    bool *meets = memory_need_zeroed(s->shapes.count + 1, sizeof *meets);
     bordered x = {s, {s->geometry.data, 0}, of};
-    for (uint32_t i = 0; i < s->shapes.count; i++) {
-        const render_shape *shape = &s->shapes.data[i];
-        if (shape->kind == SHAPE_TRIANGLES && shape->bsdf && shape->primitive_count <= FACES_MOST)
-            silhouette_find_edges(&x.words, shape, false, &of[i]);
-    }
+    find_neighbours(&x, meets);
+    for (uint32_t i = 0; i < s->shapes.count; i++)
+        if (meets[i])
+            silhouette_find_edges(&x.words, &s->shapes.data[i], false, &of[i]);
     find_seams(&x, &seams);
     for (uint32_t i = 0; i < seams.count; i++)
         has[seams.data[i].shape] |= seams.data[i].shape != seams.data[i ^ 1].shape;
     for (uint32_t i = 0; i < s->shapes.count; i++)
         array_free(&of[i].all);
+    memory_free(meets);
     memory_free(of);
     array_free(&seams);
 }
