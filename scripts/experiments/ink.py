@@ -39,9 +39,9 @@ def picture(side):
 
 
 def write_grid(path, albedo):
-    """depth x height x width x 3"""
+    """depth x height x width x channels"""
     with open(path, "wb") as f:
-        f.write(b"VOL\x03" + struct.pack("<5i6f", 1, *albedo.shape[2::-1], 3, 0, 0, 0, 1, 1, 1) + albedo.astype("<f4").tobytes())
+        f.write(b"VOL\x03" + struct.pack("<5i6f", 1, *albedo.shape[2::-1], albedo.shape[3], 0, 0, 0, 1, 1, 1) + albedo.astype("<f4").tobytes())
 
 
 def render(page, path, side, spp, folder):

@@ -5,8 +5,10 @@ import datetime
 import json
 import os
 import resource
+import struct
 import subprocess
 import sys
+import zlib
 
 import numpy as np
 
@@ -30,9 +32,9 @@ def backlight(*args, statuses=(0,)):
 
 
 def write_pfm(path, image):
-    """height x width x 3, the uppermost row first."""
+    """height x width x 3, or x 1 for grey; the uppermost row first."""
     with open(path, "wb") as f:
-        f.write(b"PF\n%d %d\n-1.0\n" % (image.shape[1], image.shape[0]) + image[::-1].astype("<f4").tobytes())
+        f.write((b"PF" if image.shape[2] == 3 else b"Pf") + b"\n%d %d\n-1.0\n" % (image.shape[1], image.shape[0]) + image[::-1].astype("<f4").tobytes())
 
 
 def write_ones(path, side):
@@ -63,6 +65,37 @@ def read_pfm(path):
         width, height = map(int, f.readline().split())
         assert float(f.readline()) < 0
         return np.frombuffer(f.read(), "<f4").reshape(height, width, channels)[::-1].astype(float)
+
+
+def read_exr(path):
+    """Its values as the program writes them: float channels in chunks of up to 16 lines, deflated (or as they are, where
+    that is no longer). height x width x channels, those of colour as red, green, blue."""
+    with open(path, "rb") as f:
+        data = f.read()
+    at, header = 8, {}
+    while data[at]:
+        name, kind, rest = data[at:].split(b"\0", 2)
+        at += len(name) + len(kind) + 2
+        size, = struct.unpack_from("<i", data, at)
+        header[name], at = data[at + 4:at + 4 + size], at + 4 + size
+    names, channels = [], header[b"channels"]
+    while channels[0]:
+        name, channels = channels.split(b"\0", 1)
+        names.append(name.decode())
+        channels = channels[16:]
+    x0, y0, x1, y1 = struct.unpack("<4i", header[b"dataWindow"])
+    width, height, lines = x1 - x0 + 1, y1 - y0 + 1, {0: 1, 2: 1, 3: 16}[header[b"compression"][0]]
+    image = np.empty((height, len(names), width))
+    for offset in struct.unpack_from("<%dQ" % -(-height // lines), data, at + 1):
+        y, size = struct.unpack_from("<2i", data, offset)
+        part = image[y - y0:y - y0 + lines]
+        chunk = data[offset + 8:offset + 8 + size]
+        if size < 4 * part.size:
+            halves = np.cumsum(np.frombuffer(zlib.decompress(chunk), np.uint8).astype(np.int64) - 128) + 128
+            chunk = (halves & 255).astype(np.uint8).reshape(2, -1).T.tobytes()
+        part[:] = np.frombuffer(chunk, "<f4").reshape(part.shape)
+    order = [names.index(n) for n in "RGB"] if set("RGB") <= set(names) else range(len(names))
+    return image[:, order].transpose(0, 2, 1)
 
 
 def timed(*args):
