@@ -11,7 +11,7 @@ import numpy as np
 
 import report
 import tracing_api
-from tracing_api import F32, U32
+from tracing_api import F32
 
 MITSUBA = os.path.join(report.ROOT, "build", "mitsuba")
 DEVICES = ["native", "lavapipe", "swiftshader"]
@@ -225,7 +225,7 @@ def text(found, groups, optimised, lanes, counts, targets):
     return [
         "The micro-benchmarks of figure 4 through the [tracing interface](../../include/backlight/backlight_ir.h): x = (x + 1) ^ x on 32-bit integers, %d to %d times, "
         "as a loop and recorded as often; and a call of 1 to %d targets that sum a series to ever more terms, each as many as its number, or as that number modulo %d. "
-        "The series is that of the arctangent: of the paper's, the sine's, the terms beyond the 21st are 0 in 32 bits, and Dr.Jit leaves out what is multiplied by 0, which is no "
+        "The series is that of the arctangent: of the paper's, the sine's, the terms beyond the 19th are 0 in 32 bits, and Dr.Jit leaves out what is multiplied by 0, which is no "
         "exact operation. CPU time, %d lanes (a sixteenth on drivers; the plot has the time of as many as elsewhere); *compiling* is what the first run takes longer than later ones, *running* "
         "their mean and its standard error. Results are compared with numpy's. The paper has 10^9 lanes, and JAX beside it, which is not at hand." %
         (counts[0], counts[-1], targets[-1], FEW, lanes),
