@@ -70,6 +70,29 @@ static bool is_matrix(const bl_parameter_info *info)
     return info->rank == 2 && info->shape[0] == 4 && info->shape[1] == 4;
 }
 
+/* Chooses differences that stay in the parameter's range. False: there are none. */
+static bool choose_stencil(check_finding *f)
+{
+    for (int k = 0; k < 3; k++) {
+        f->differences = &check_stencils[k];
+        bool inside = true;
+        for (int i = 0; i < CHECK_POINTS; i++)
+            inside = inside && in_range(f, f->differences->offset[i]);
+        if (inside)
+            return true;
+    }
+    return false;
+}
+
+/* Turns the direction away from the nearer end of the range, entry by entry. */
+static void turn_inward(check_finding *f)
+{
+    double least = (double)f->parameter.info.least, most = (double)f->parameter.info.most;
+    for (uint32_t i = 0; i < f->parameter.info.count; i++)
+        if (most - (double)f->values[i] < (double)f->values[i] - least)
+            f->direction[i] = -fabsf(f->direction[i]);
+}
+
 static int choose_step(const check_work *w, check_finding *f)
 {
     double largest = 0, pull = 0;
@@ -82,12 +105,11 @@ static int choose_step(const check_work *w, check_finding *f)
     if (pull == 0)
         return fail("the direction is zero");
     f->epsilon = w->args->epsilon > 0 ? w->args->epsilon : 0.02 * (largest > 0 ? largest : 1) / pull;
-    for (int k = 0; k < 3; k++) {
-        f->differences = &check_stencils[k];
-        bool inside = true;
-        for (int i = 0; i < CHECK_POINTS; i++)
-            inside = inside && in_range(f, f->differences->offset[i]);
-        if (inside)
+    if (choose_stencil(f))
+        return CLI_OK;
+    if (!w->args->direction) { /* a texture with values near both ends, say */
+        turn_inward(f);
+        if (choose_stencil(f))
             return CLI_OK;
     }
     return fail("%s cannot be moved by %g without leaving its range: use a smaller --epsilon",
@@ -381,7 +403,7 @@ static const cli_option options[] = {
     {.name = "--adjoint", .kind = CLI_TEXT, .value = "FILE", .offset = FIELD(adjoint),
      .help = "weights W instead of our own smooth ones"},
     {.name = "--direction", .kind = CLI_TEXT, .value = "FILE.npy", .offset = FIELD(direction),
-     .help = "direction in the parameter's space (default: all ones; a matrix turns and moves)"},
+     .help = "direction in the parameter's space (default: ones, or inward from the ends of the range; a matrix turns and moves)"},
     {.name = "--epsilon", .kind = CLI_NUMBER, .value = "H", .offset = FIELD(epsilon),
      .help = "step along the direction (default: 2 % of the largest value, of a matrix of its linear part)"},
     {.name = "--seeds", .kind = CLI_COUNT, .value = "N", .offset = FIELD(seeds),

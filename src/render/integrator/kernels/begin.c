@@ -6,6 +6,14 @@
 #include "render/integrator/eikonal/curve.h"
 #include "render/integrator/kernels/kernels.h"
 
+/* Passes of edges take samples as their variance asks for, not as many as the scene's sampler can spread. */
+static const sampler_class *sampler_of_pass(const walk *w)
+{
+    const sampler_class *own = w->plan->scene->spreads;
+    bool free = render_passes[w->pass].kind == PASS_EDGES && !sampler_takes_any(own);
+    return free ? &sampler_paddedsobol : own;
+}
+
 void walk_begin(walk *w, ir_func *f)
 {
     const plan *p = w->plan;
@@ -14,7 +22,7 @@ void walk_begin(walk *w, ir_func *f)
     w->behind_null = p->scene->hide_emitters && plan_has_nulls(p) && !w->volumetric && p->scene->sees_through;
     w->next_event &= w->media || p->scene->primitives.count > 0; /* else nothing scatters */
     w->weighted = sensor_weight(p->scene) != 1 || ((const filter_class *)p->filter->cls)->weighted;
-    w->sampler = p->scene->spreads;
+    w->sampler = sampler_of_pass(w);
     w->bends = render_bends_rays(p->scene);
     w->t = plan_tracer(p, f);
     w->film_channels = p->scene->film_channels, w->entries = p->scene->film_entries;
