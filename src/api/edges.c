@@ -15,9 +15,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Random numbers apart from those of image and gradient; and how many samples of each cell are for learning:
- * a LEARN_SHARE-th of the pass, between these bounds. */
-enum { EDGES_STREAM = 2, LEARN_STREAM = 3, LEARN_SHARE = 8, LEARN_LEAST = 2, LEARN_MOST = 16 };
+/* Random numbers apart from those of image and gradient; of how many samples of the gradient a pass of edges
+ * has one, where nothing else is asked for (docs/theory/edges.md); and how many samples of each cell are for
+ * learning: a LEARN_SHARE-th of the pass, between these bounds. */
+enum {
+    EDGES_STREAM = 2,
+    LEARN_STREAM = 3,
+    EDGES_SHARE = 2,
+    LEARN_SHARE = 4,
+    LEARN_LEAST = 2,
+    LEARN_MOST = 16
+};
 
 /* The integrator's own number of samples of pass k; PLAN_NONE: it has none. */
 static uint32_t own_samples(const bl_job *job, uint32_t k)
@@ -52,8 +60,8 @@ job_work_desc edges_work(const bl_job *job, const job_work_desc *w, uint32_t k)
     e.lanes = (job_lanes){0}, e.stream = EDGES_STREAM, e.film_spp = w->spp;
     if (w->lanes.count)
         e.strips = job_strips(job_pixels(job), w->spp);
-    if (w->own_counts && own_samples(job, k) != PLAN_NONE)
-        e.spp = job_spp(job, own_samples(job, k));
+    bool own = w->own_counts && own_samples(job, k) != PLAN_NONE;
+    e.spp = job_spp(job, own ? own_samples(job, k) : (w->spp + EDGES_SHARE - 1) / EDGES_SHARE);
     e.progress_from = e.progress_to;
     return e;
 }

@@ -10,10 +10,20 @@
 
 /* ---- guide.c ---- */
 
+/* Random numbers of a sample that are spread evenly over all samples of a pass, for: */
+enum boundary_spread {
+    SPREAD_CELL,      /* the place on the curves */
+    SPREAD_CANDIDATE, /* which candidate is kept */
+    SPREAD_LIGHT,     /* boundary_lit.c: which light, */
+    SPREAD_LIGHT_AT,  /* and the place on it, two numbers */
+    SPREAD_COUNT = SPREAD_LIGHT_AT + 2
+};
+
 /* How a pass chooses. While it learns, it looks at a cell of the lane's own. */
 typedef struct boundary_guide {
     enum edge_table table;
-    ir_ref usual, own; /* bool: it does not learn; u32: the lane's cell */
+    ir_ref usual, own;           /* bool: it does not learn; u32: the lane's cell */
+    ir_ref spread[SPREAD_COUNT]; /* f32: uniform numbers of the sample (enum boundary_spread) */
 } boundary_guide;
 typedef struct boundary_cell {
     ir_ref index, probability;
@@ -63,7 +73,8 @@ typedef struct boundary_wish {
 /* A distance so large that a viewpoint there stands for one that is infinitely far. */
 float boundary_far(const walk *w);
 /* Samples a point, seen from a viewpoint: one of some candidates, resampled by the angle that their edges
- * take up, times the wish's value, times the value of their cells (Talbot et al. 2005). */
+ * take up, times the wish's value, times the value of their cells (Talbot et al. 2005). Candidates lie at
+ * equal distances on the curves, and one random number decides between all of them. */
 boundary_point boundary_pick(walk *w, vec3 viewpoint, ir_ref sample, const boundary_guide *guide,
                              const boundary_wish *wish);
 /* Random numbers of a boundary segment, apart from those of any path. which: 0, 1, .. */

@@ -54,11 +54,12 @@ typedef struct chosen_point {
     ir_ref count, sum; /* of candidates; of their q / p */
     silhouette_place place;
     ir_ref value; /* of its cell */
+    ir_ref u;     /* uniform, and uniform again after each candidate */
 } chosen_point;
 
 static void state_chosen(loop_state *s, chosen_point *c)
 {
-    state_ref(s, &c->count), state_ref(s, &c->sum), state_ref(s, &c->value);
+    state_ref(s, &c->count), state_ref(s, &c->sum), state_ref(s, &c->value), state_ref(s, &c->u);
     state_ref(s, &c->place.carrier), state_ref(s, &c->place.edge), state_ref(s, &c->place.along);
 }
 
@@ -68,13 +69,18 @@ static void consider(walk *w, vec3 viewpoint, ir_ref sample, const boundary_guid
     tracer *t = &w->t;
     ir_func *f = t->f;
     random4 r = walk_numbers(w, sample, ir_add(f, c->count, t_u32(t, FIRST_BLOCK + 8)), SAMPLER_ONE_TWO_ONE);
-    ir_ref density, length;
+    ir_ref density, length, zero = t_f32(t, 0), one = t_f32(t, 1),
+                            turn = ir_mul(f, ir_to_f32(f, c->count), t_f32(t, 1 / (float)wish->candidates));
+    ir_ref turned = ir_add(f, guide->spread[SPREAD_CELL], turn);
+    r.u[0] = ir_sub(f, turned, ir_select(f, ir_ge(f, turned, one), one, zero));
     boundary_cell cell = boundary_choose_cell(w, guide, &r.u[0]);
     silhouette_place place = silhouette_choose(t, cell.index, r.u, &density);
     boundary_point b = segment_at(w, &place, viewpoint, wish, &length);
     ir_ref share = t_ratio(t, ir_mul(f, b.weight, cell.value), ir_mul(f, density, cell.probability));
     c->sum = ir_add(f, c->sum, share);
-    ir_ref takes = ir_lt(f, ir_mul(f, r.u[3], c->sum), share);
+    ir_ref part = t_ratio(t, share, c->sum), takes = ir_lt(f, c->u, part);
+    c->u =
+        ir_select(f, takes, t_ratio(t, c->u, part), t_ratio(t, ir_sub(f, c->u, part), ir_sub(f, one, part)));
     c->place.carrier = ir_select(f, takes, place.carrier, c->place.carrier);
     c->place.edge = ir_select(f, takes, place.edge, c->place.edge);
     c->place.along = ir_select(f, takes, place.along, c->place.along);
@@ -89,7 +95,7 @@ boundary_point boundary_pick(walk *w, vec3 viewpoint, ir_ref sample, const bound
     ir_func *f = t->f;
     ir_ref zero = t_f32(t, 0), none = t_u32(t, 0), table = t_word(t, none, HEADER_SILHOUETTES);
     ir_ref first = t_word(t, table, SILHOUETTE_CARRIERS); /* any carrier is valid */
-    chosen_point c = {none, zero, {first, none, zero}, t_f32(t, 1)};
+    chosen_point c = {none, zero, {first, none, zero}, t_f32(t, 1), guide->spread[SPREAD_CANDIDATE]};
     loop_state state = {0}, next = {0};
     state_chosen(&state, &c);
     ir_ref loop = state_loop(f, &state);

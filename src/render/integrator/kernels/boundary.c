@@ -3,6 +3,12 @@
 #include "render/integrator/kernels/boundary.h"
 #include "spirv_gen/ad/ad.h"
 
+ir_ref boundary_material_density(walk *w, const walk_vertex *v, vec3 wi, vec3 wo)
+{
+    static const float times = 4; /* measured: docs/theory/edges.md */
+    return ir_mul(w->t.f, walk_bsdf_density(w, v, wi, wo), t_f32(&w->t, times));
+}
+
 bool boundary_forward(const walk *w)
 {
     return w->pass == RENDER_EDGES_SEEN_FORWARD || w->pass == RENDER_EDGES_LIT_FORWARD ||
@@ -32,6 +38,30 @@ static ir_ref part_of(tracer *t, ir_ref count, ir_ref of)
     return ir_div(f, ir_add(f, count, ir_sub(f, of, t_u32(t, 1))), of);
 }
 
+/* Sets the numbers of a sample that are spread over all samples of the pass; a pixel has `count` of them.
+ * They are a sequence whose steps are powers of 1/g modulo 1, where g^6 = g + 1, as 32-bit fractions (Roberts
+ * 2018, "The Unreasonable Effectiveness of Quasirandom Sequences": R5), shifted at random. So each is
+ * uniform. */
+static void spread(walk *w, boundary_guide *g, ir_ref sample, ir_ref count)
+{
+    static const uint32_t steps[SPREAD_COUNT] = {3785032107u, 3335640777u, 2939605023u, 2590590015u,
+                                                 2283013049u};
+    const uint32_t no_pixel = 0xFFFFFFFFu, block = 0x50000000u; /* no other numbers have them */
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref shift[8];
+    for (uint32_t k = 0; k < 2; k++)
+        random_words(t,
+                     &(random_counter){t_u32(t, no_pixel), t_u32(t, k), w->seed, w->stream,
+                                       t_u32(t, block + g->table)},
+                     shift + 4 * k);
+    ir_ref index = ir_select(f, g->usual, ir_add(f, ir_mul(f, w->pixel, count), sample), sample);
+    for (uint32_t k = 0; k < SPREAD_COUNT; k++) {
+        ir_ref bits = ir_add(f, shift[k], ir_mul(f, index, t_u32(t, steps[k])));
+        g->spread[k] = ir_mul(f, ir_to_f32(f, ir_shr(f, bits, t_u32(t, 8))), t_f32(t, 0x1p-24f));
+    }
+}
+
 boundary_loop boundary_begin(walk *w, ir_module *m)
 {
     BL_ASSERT(w->plan->edges, "edges in pass %d of a plan without", (int)w->pass);
@@ -40,10 +70,12 @@ boundary_loop boundary_begin(walk *w, ir_module *m)
     boundary_loop b = {.l = kernel_lane(w, m)};
     ir_ref own = ir_uniform(f, IR_U32, UNIFORM_EDGES_LEARN), id = ir_global_id(f), none = t_u32(t, 0);
     ir_ref usual = ir_eq(f, own, none);
-    b.guide = (boundary_guide){table_of_pass(w), usual, ir_select(f, b.l.inside, id, none)};
+    b.guide = (boundary_guide){
+        .table = table_of_pass(w), .usual = usual, .own = ir_select(f, b.l.inside, id, none)};
     b.l.film = ir_select(f, usual, b.l.film, none), b.l.adjoint = ir_select(f, usual, b.l.adjoint, none);
     ir_ref spared = boundary_spared(t, b.guide.table), spp = ir_uniform(f, IR_U32, UNIFORM_SPP);
-    b.scale = ir_div(f, ir_to_f32(f, spp), ir_to_f32(f, part_of(t, spp, spared)));
+    ir_ref taken = part_of(t, spp, spared);
+    b.scale = ir_div(f, ir_to_f32(f, spp), ir_to_f32(f, taken));
     b.scale = ir_select(f, usual, b.scale, t_f32(t, 1));
     ir_ref first = ir_mul(f, id, own), end = ir_select(f, b.l.inside, ir_add(f, first, own), first),
            last = ir_select(f, usual, part_of(t, b.l.last, spared), end), pixel = w->pixel,
@@ -56,6 +88,7 @@ boundary_loop boundary_begin(walk *w, ir_module *m)
     for (uint32_t k = 0; k < CELL_LEARNT_WORDS; k++)
         b.learnt[k] = state[1 + k];
     ir_while(f, ir_lt(f, b.sample, last));
+    spread(w, &b.guide, b.sample, taken);
     w->pixel = ir_select(f, usual, pixel, any_pixel(w, b.sample));
     walk_set_wavelengths(w, b.sample);
     return b;

@@ -22,6 +22,10 @@ void boundary_end(walk *w, const boundary_loop *b, ir_ref there, ir_ref found, i
 /* |r| + |g| + |b| */
 ir_ref boundary_size(walk *w, color c);
 
+/* The density with which a path's ray takes part where boundary_path.c and boundary_lit.c share the light
+ * that comes straight from a light: the material's, times a number. */
+ir_ref boundary_material_density(walk *w, const walk_vertex *v, vec3 wi, vec3 wo);
+
 /* Whether the kernel makes a derivative of the image (else gradients). */
 bool boundary_forward(const walk *w);
 /* Where `when`: backpropagates motions[k] (differentiated) with seeds[k]; what is not finite is counted and

@@ -224,7 +224,7 @@ static void shares_of(walk *w, const lit_edge *l, const light_vertex *v, ir_ref 
     ir_ref chosen = w->plan->lights_tree ? light_choice_probability(t, &v->v.si.p, l->e.index)
                                          : t_ratio(t, t_f32(t, 1), l->e.choice);
     for (int k = 0; k < 2; k++) {
-        ir_ref density = walk_bsdf_density(w, &v->v, seen[k], v->v.wi);
+        ir_ref density = boundary_material_density(w, &v->v, seen[k], v->v.wi);
         out[k] = light_share(w, &light, light.n, chosen, density);
     }
     out[1] = ir_select(f, v->v.sample.delta, t_f32(t, 1), out[1]);
@@ -320,7 +320,10 @@ bl_result kernel_edges_lit(walk *w, ir_module *m)
     tracer *t = &w->t;
     ir_func *f = t->f;
     bool forward = boundary_forward(w);
-    lit_edge l = {.e = light_begin(w, loop.sample, false)};
+    const ir_ref *spread = loop.guide.spread, *on = spread + SPREAD_LIGHT_AT;
+    ir_ref half = t_f32(t, 0.5f); /* of the direction of the light's ray, which nobody asks for */
+    lit_edge l = {.e = light_begin_by(w, spread[SPREAD_LIGHT],
+                                      (emitter_ray_arguments){{on[0], on[1], half, half}}, false)};
     l.delta = light_is_delta(w, l.e.cls);
     boundary_point b = boundary_pick(w, viewpoint_of(w, &l.e, l.delta), loop.sample, &loop.guide,
                                      &(boundary_wish){.candidates = 4, .backwards = true});

@@ -210,7 +210,8 @@ bl_result kernel_edges_path(walk *w, ir_module *m)
     color value = scattered_toward(w, &v, b.d);
     walk_position at = position_behind(w, &p.at, &v, b.d);
     if (edges_lit_possible(w->plan->scene))
-        at.delta = led.mirrored, at.pdf = walk_bsdf_density(w, &v, v.wi, frame_to_local(t, v.frame, b.d));
+        at.delta = led.mirrored,
+        at.pdf = boundary_material_density(w, &v, v.wi, frame_to_local(t, v.frame, b.d));
     boundary_sides s = boundary_trace(w, &b, from, &at);
     b.there = ir_and(f, b.there, s.seen);
     ir_ref weight =

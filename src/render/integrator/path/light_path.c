@@ -72,15 +72,20 @@ static walk_light shining(walk *w, const light_emission *e)
 light_emission light_begin(walk *w, ir_ref sample, bool moved)
 {
     tracer *t = &w->t;
+    random4 r1 = walk_numbers(w, sample, t_u32(t, 0), SAMPLER_ONE_TWO_ONE),
+            r2 = walk_numbers(w, sample, t_u32(t, 1), SAMPLER_ONE_TWO_ONE);
+    return light_begin_by(w, r1.u[0], (emitter_ray_arguments){{r1.u[1], r1.u[2], r2.u[1], r2.u[2]}}, moved);
+}
+
+light_emission light_begin_by(walk *w, ir_ref u, emitter_ray_arguments a, bool moved)
+{
+    tracer *t = &w->t;
     ir_func *f = t->f;
     BL_ASSERT(w->fn.emitter_ray, "a walk whose paths do not begin at lights");
     light_emission e;
-    random4 r1 = walk_numbers(w, sample, t_u32(t, 0), SAMPLER_ONE_TWO_ONE),
-            r2 = walk_numbers(w, sample, t_u32(t, 1), SAMPLER_ONE_TWO_ONE);
     picked_light picked;
-    ir_ref probability = light_pick(w, NULL, r1.u[0], &picked);
+    ir_ref probability = light_pick(w, NULL, u, &picked);
     e.index = picked.index, e.cls = picked.cls, e.record = picked.record;
-    emitter_ray_arguments a = {{r1.u[1], r1.u[2], r2.u[1], r2.u[2]}};
     ref_list in = refs_for(e.record), out = refs_results();
     emitter_ray_visit(&in, &a);
     e.choice = t_ratio(t, t_f32(t, 1), probability);

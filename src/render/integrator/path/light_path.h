@@ -46,6 +46,8 @@ typedef struct light_emission {
 /* Chooses a light, and a ray of it, with the first two blocks of the sample's random numbers. moved: with
  * derivatives by what moves the light, at random numbers that are held. */
 light_emission light_begin(walk *w, ir_ref sample, bool moved);
+/* By given numbers: for the choice of the light, and for its ray. */
+light_emission light_begin_by(walk *w, ir_ref u, emitter_ray_arguments a, bool moved);
 /* The random numbers with which the vertex at a position is connected to the sensor. */
 vec2 light_lens(walk *w, const light_position *at);
 
