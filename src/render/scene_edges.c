@@ -56,10 +56,7 @@ bool edges_mirrors_possible(const render_scene *s)
     return (s->max_depth < 0 || s->max_depth > 1) && !s->has_groups && !goes_through(s);
 }
 
-bool edges_cuts_possible(const render_scene *s)
-{
-    return s->clipped && !s->volumetric && sensor_of(s->sensor)->link;
-}
+bool edges_cuts_possible(const render_scene *s) { return s->clipped && sensor_of(s->sensor)->link; }
 
 bool edges_flat_mirror(const render_shape *shape)
 {

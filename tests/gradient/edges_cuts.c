@@ -2,7 +2,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Curves in which clip planes of the sensor cut surfaces (src/render/integrator/kernels/boundary_cut.c): of
  * several kinds of shapes, by what moves the shape and by the camera. The near plane cuts off what is near,
- * the far plane what is far. A tube, which rays meet from outside only, is cut, too. Half of the cases a day.
+ * the far plane what is far. A tube, which rays meet from outside only, is cut, too. In volumetric walks:
+ * what is cut in fog, the fog's own border, and a mask. Half of the cases a day.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,35 +24,51 @@ static char *folder;
 #define MATTE "<bsdf type='twosided'><bsdf type='diffuse'/></bsdf>"
 #define TURNED "<rotate x='1' angle='30'/><rotate y='1' angle='40'/><translate value='.03,.11,.2'/>"
 
+#define FOG                                                                                                  \
+    "<shape type='cube'>" AT(                                                                                \
+        "<scale value='4,4,.9'/><rotate y='1' angle='10'/>") "<bsdf type='null'/><medium "                   \
+                                                             "type='homogeneous' name='interior'><rgb "      \
+                                                             "name='sigma_t' "                               \
+                                                             "value='.5,.3,.2'/><float name='albedo' "       \
+                                                             "value='.8'/></medium></shape>"
+
 // clang-format off
 static const struct cut_case {
     edge_case c;
-    const char *clips;
+    const char *clips, *integrator;
 } cases[] = {
     {{"a ball whose front is cut off", "3", FRONT,
      "<shape type='sphere' id='it'><float name='radius' value='.9'/>" MATTE "</shape>" SKY,
-     "it.to_world", {1, .3, .2}, 256, .005}, NEAR("3.4")},
+     "it.to_world", {1, .3, .2}, 256, .005}, NEAR("3.4"), "path"},
     {{"a ball whose front is cut off, by the camera", "3", FRONT,
      "<shape type='sphere' id='it'><float name='radius' value='.9'/>" MATTE "</shape>" SKY,
-     "sensor.translation", {1, .3, .2}, 256, .005}, NEAR("3.4")},
+     "sensor.translation", {1, .3, .2}, 256, .005}, NEAR("3.4"), "path"},
     {{"vertices of a cube whose front is cut off", "3", FRONT,
      WALL "<shape type='cube' id='it'>" AT("<scale value='.5'/>" TURNED) MATTE "</shape>" BULB SKY,
-     "it.vertex_positions", {1, .3, .2}, 256, .005}, NEAR("3.6")},
+     "it.vertex_positions", {1, .3, .2}, 256, .005}, NEAR("3.6"), "path"},
     {{"a wall that ends at the far plane", "3", FRONT,
      "<shape type='rectangle' id='it'>"
      AT("<scale value='3'/><rotate y='1' angle='50'/><rotate z='1' angle='20'/>")
      MATTE "</shape>" SKY,
-     "it.to_world", {1, .3, .2}, 128, .01}, FAR("4.1")},
+     "it.to_world", {1, .3, .2}, 128, .01}, FAR("4.1"), "path"},
     {{"a cube in a group, cut at both ends", "3", FRONT,
      "<shape type='shapegroup' id='g'><shape type='cube'>" AT("<scale value='.5'/>") MATTE
      "</shape></shape><shape type='instance' id='it'><ref id='g'/>" AT("<scale value='1.2,.8,1'/>" TURNED)
      "</shape>" SKY,
-     "it.to_world", {1, .3, .2}, 128, .01}, NEAR("3.6") FAR("3.9")},
+     "it.to_world", {1, .3, .2}, 128, .01}, NEAR("3.6") FAR("3.9"), "path"},
     {{"a tube around a spline", "3", FRONT,
      WALL "<shape type='bsplinecurve' id='it'><string name='filename' value='bow.curves'/>"
      AT("<translate value='.03,.02,.3'/>")
      "<bsdf type='diffuse'><rgb name='reflectance' value='.1,.05,.1'/></bsdf></shape>" BULB,
-     "it.to_world", {1, .3, .2}, 128, .01}, NEAR("3.5")},
+     "it.to_world", {1, .3, .2}, 128, .01}, NEAR("3.5"), "path"},
+    {{"a ball in fog whose front is cut off", "3", FRONT,
+     WALL FOG "<shape type='sphere' id='it'><float name='radius' value='.6'/>" AT("<translate value='.1,.05,.3'/>")
+     MATTE "</shape>" SKY,
+     "it.to_world", {1, .3, .2}, 128, .01}, NEAR("3.4"), "volpath"},
+    {{"a mask whose front is cut off", "4", FRONT,
+     WALL "<shape type='cube' id='it'>" AT("<scale value='.5'/>" TURNED)
+     "<bsdf type='mask'><float name='opacity' value='.5'/>" MATTE "</bsdf></shape>" SKY,
+     "it.to_world", {1, .3, .2}, 128, .005}, NEAR("3.6"), "volpath"},
 };
 // clang-format on
 enum { CASES = sizeof cases / sizeof *cases, PARTS = 2 };
@@ -60,7 +77,7 @@ static void expect_case(void **state)
 {
     const struct cut_case *it = *state;
     edge_case_sensor(it->clips);
-    edge_case_expect(&device, folder, "path", &it->c);
+    edge_case_expect(&device, folder, it->integrator, &it->c);
 }
 
 int main(void)
