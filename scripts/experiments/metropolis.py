@@ -86,8 +86,8 @@ def run(page, tiny):
         "Rays are vertices of paths, without those of probes, in millions a second of CPU time, which includes the start of the "
         "program. The paper (figure 7) has 2 to 6 times as many by coherent groups as by `pssmlt`, which evaluates one path at "
         "a time there; here it is %.1f to %.1f times (the last column). Here `pssmlt` fills the lanes of the vector unit with "
-        "other chains, so coherence alone may be left to win. That is an explanation, not a measurement: no run tells the two "
-        "apart. The gain in rays is also spent: `cpmmlt` takes one step where `pssmlt` takes 16, and its error is lower on %d "
+        "other chains, so coherence alone is left to win; [coherence](coherence.md) measures how much that is. "
+        "The gain in rays is also spent: `cpmmlt` takes one step where `pssmlt` takes 16, and its error is lower on %d "
         "of %d scenes." % (min(r[10] for r in rows), max(r[10] for r in rows), below, len(rows)),
     ], ["scene", "spp path", "pssmlt", "cpmmlt", "error path", "error pssmlt", "error cpmmlt", "own", "Mrays/s pssmlt",
         "Mrays/s cpmmlt", "ratio"], rows, [
