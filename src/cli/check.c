@@ -227,6 +227,7 @@ static int difference_seed(check_work *w, check_finding *f, uint32_t s)
     f->frozen[s] = frozen.value;
     f->plain[s] = check_weigh(w, &w->whole, w->weights).value;
     f->curvature += frozen.curvature / w->seeds;
+    f->differences_sum += fabs(f->inside[s] - f->frozen[s]);
     double ratio = fabs(f->inside[s] - f->frozen[s]) / frozen.tolerance;
     if (!(ratio <= f->worst)) { /* NaN is the worst of all */
         f->worst = ratio;
@@ -257,9 +258,8 @@ static int compare_smooth(check_work *w, uint32_t k, double scale, check_smooth 
         tolerance += frozen.tolerance + frozen.kinks, size += frozen.size;
     }
     out->share = share.changing ? (double)share.smooth / (double)share.changing : 0;
-    double most = fmax(fabs(f->worst_difference) * w->seeds, NOTHING * size);
     out->agrees = out->agrees && out->share >= CHECK_SMOOTH_LEAST && tolerance <= TOLERANCE_MOST * size &&
-                  tolerance <= most;
+                  tolerance <= fmax(f->differences_sum, NOTHING * size);
     return CLI_OK;
 }
 

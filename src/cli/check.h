@@ -61,7 +61,8 @@ typedef struct check_finding { /* about one parameter */
     double *inside;                    /* per seed: the gradient without edges that move */
     check_series gradient_series, frozen_series, plain_series;
     double worst, worst_difference, worst_tolerance; /* of gradient against frozen, in tolerances */
-    double curvature; /* mean over seeds: what differences at h and h/2 differ by */
+    double differences_sum; /* of gradient against frozen, without signs, over seeds */
+    double curvature;       /* mean over seeds: what differences at h and h/2 differ by */
     double z;
     bool frozen_agrees, plain_agrees;
     check_smooth smooth; /* where frozen ones do not agree in every seed */
