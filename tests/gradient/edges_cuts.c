@@ -62,8 +62,8 @@ static const struct cut_case {
      "<bsdf type='diffuse'><rgb name='reflectance' value='.1,.05,.1'/></bsdf></shape>" BULB,
      "it.to_world", {1, .3, .2}, 128, .01}, NEAR("3.5"), "path"},
     {{"a ball in fog whose front is cut off", "3", FRONT,
-     WALL FOG "<shape type='sphere' id='it'><float name='radius' value='.6'/>" AT("<translate value='.1,.05,.3'/>")
-     MATTE "</shape>" SKY,
+     WALL FOG "<shape type='sphere' id='it'><float name='radius' value='.6'/>"
+     AT("<translate value='.1,.05,.3'/>") MATTE "</shape>" SKY,
      "it.to_world", {1, .3, .2}, 128, .01}, NEAR("3.4"), "volpath"},
     {{"a mask whose front is cut off", "4", FRONT,
      WALL "<shape type='cube' id='it'>" AT("<scale value='.5'/>" TURNED)
