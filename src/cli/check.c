@@ -403,8 +403,8 @@ static const cli_option options[] = {
     {.name = "--adjoint", .kind = CLI_TEXT, .value = "FILE", .offset = FIELD(adjoint),
      .help = "weights W instead of our own smooth ones"},
     {.name = "--direction", .kind = CLI_TEXT, .value = "FILE.npy", .offset = FIELD(direction),
-     .help = "direction in the parameter's space (default: ones, or inward from the ends of the range; a matrix "
-             "turns and moves)"},
+     .help = "direction in the parameter's space (default: ones, or inward from the ends of the range; a "
+             "matrix turns and moves)"},
     {.name = "--epsilon", .kind = CLI_NUMBER, .value = "H", .offset = FIELD(epsilon),
      .help = "step along the direction (default: 2 % of the largest value, of a matrix of its linear part)"},
     {.name = "--seeds", .kind = CLI_COUNT, .value = "N", .offset = FIELD(seeds),
