@@ -27,15 +27,7 @@ HEAD = '''<scene version="3.0.0">
     <default name="albedo" value="albedo.vol"/>
     <default name="eye" value="0, -5, 1.6"/>
     <integrator type="volpath"><integer name="max_depth" value="6"/><integer name="rr_depth" value="1000"/></integrator>
-    <sensor type="perspective">
-        <float name="fov" value="33"/>
-        <transform name="to_world"><lookat origin="$eye" target="0, 0, 0.6" up="0, 0, 1"/></transform>
-        <film type="hdrfilm"><integer name="width" value="$resolution"/><integer name="height" value="$resolution"/>
-            <rfilter type="box"/></film>
-    </sensor>
-    <emitter type="envmap"><string name="filename" value="%s"/>
-        <transform name="to_world"><rotate x="1" angle="90"/></transform></emitter>
-    <shape type="rectangle"><transform name="to_world"><scale value="0.7"/><rotate x="1" angle="180"/><translate x="1" y="-1" z="4"/></transform>
+%s    <shape type="rectangle"><transform name="to_world"><scale value="0.7"/><rotate x="1" angle="180"/><translate x="1" y="-1" z="4"/></transform>
         <bsdf type="diffuse"><rgb name="reflectance" value="0"/></bsdf>
         <emitter type="area"><rgb name="radiance" value="4, 3.8, 3.5"/></emitter></shape>
     <shape type="rectangle"><transform name="to_world"><scale value="3"/></transform>
@@ -87,7 +79,7 @@ def write(folder):
     """The scenes and what they are made of: `wanted.xml` has the plant's leaves, `start.xml` an even volume."""
     for name, plant in (("wanted", leaves()), ("start", SMOKE)):
         with open(os.path.join(folder, name + ".xml"), "w") as f:
-            f.write(HEAD % os.path.join(report.ASSETS, "sky.pfm") + plant + "</scene>\n")
+            f.write(HEAD % report.view(33, "$eye", "0, 0, 0.6") + plant + "</scene>\n")
     normals, rough = relief()
     report.write_pfm(os.path.join(folder, "normals.pfm"), normals)
     report.write_pfm(os.path.join(folder, "roughness.pfm"), rough)

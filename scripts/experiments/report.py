@@ -98,6 +98,20 @@ def read_exr(path):
     return image[:, order].transpose(0, 2, 1)
 
 
+def view(fov, origin, target):
+    """Of a scene file whose $resolution is the side of the image: a sensor, z being up, and a sky in which every direction has a
+    colour of its own."""
+    return '''    <sensor type="perspective">
+        <float name="fov" value="%s"/>
+        <transform name="to_world"><lookat origin="%s" target="%s" up="0, 0, 1"/></transform>
+        <film type="hdrfilm"><integer name="width" value="$resolution"/><integer name="height" value="$resolution"/>
+            <rfilter type="box"/></film>
+    </sensor>
+    <emitter type="envmap"><string name="filename" value="%s"/>
+        <transform name="to_world"><rotate x="1" angle="90"/></transform></emitter>
+''' % (fov, origin, target, os.path.join(ASSETS, "sky.pfm"))
+
+
 def timed(*args):
     """What `backlight ARGS` prints, and the CPU seconds that it takes."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -16,15 +16,7 @@ METHODS = [("prb_attached", "attached"), ("prb_detached", "detached"), ("rb", "r
 HEAD = '''<scene version="3.0.0">
     <default name="resolution" value="48"/>
     <integrator type="prb_attached"><integer name="max_depth" value="%d"/><integer name="rr_depth" value="1000"/></integrator>
-    <sensor type="perspective">
-        <float name="fov" value="%g"/>
-        <transform name="to_world"><lookat origin="%s" target="%s" up="0, 0, 1"/></transform>
-        <film type="hdrfilm"><integer name="width" value="$resolution"/><integer name="height" value="$resolution"/>
-            <rfilter type="box"/></film>
-    </sensor>
-    <emitter type="envmap"><string name="filename" value="%s"/>
-        <transform name="to_world"><rotate x="1" angle="90"/></transform></emitter>
-    <bsdf type="normalmap" id="bent">
+%s    <bsdf type="normalmap" id="bent">
         <texture type="bitmap" name="normalmap"><string name="filename" value="normals.pfm"/><boolean name="raw" value="true"/>
             <string name="wrap_mode" value="%s"/></texture>
         %s
@@ -106,7 +98,7 @@ def write(folder, name):
     fov, eye, target, wrap, material, shapes = SCENES[name]
     path = os.path.join(folder, name + ".xml")
     with open(path, "w") as f:
-        f.write(HEAD % (DEPTH, fov, eye, target, os.path.join(report.ASSETS, "sky.pfm"), wrap, material) + shapes + "</scene>\n")
+        f.write(HEAD % (DEPTH, report.view(fov, eye, target), wrap, material) + shapes + "</scene>\n")
     write_mesh(os.path.join(folder, "torus.obj"), torus, 48, 24)
     write_mesh(os.path.join(folder, "cup.obj"), cup, 32, 33)
     report.write_pfm(os.path.join(folder, "normals.pfm"), normal_map(name))

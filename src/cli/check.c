@@ -219,11 +219,13 @@ static int gradient_seed(check_work *w, uint32_t s)
 
 static int difference_seed(check_work *w, check_finding *f, uint32_t s)
 {
-    uint32_t seed = w->args->common.seed + s;
-    CLI_TRY(check_differentiate(w, f, (check_step){true, seed, 1}, &w->whole));
-    CLI_TRY(check_differentiate(w, f, (check_step){true, seed, .5}, &w->half));
+    check_step step = {.frozen = true, .seed = w->args->common.seed + s, .scale = 1}, shorter = step,
+               free_paths = step;
+    shorter.scale = .5, free_paths.frozen = false;
+    CLI_TRY(check_differentiate(w, f, step, &w->whole));
+    CLI_TRY(check_differentiate(w, f, shorter, &w->half));
     check_difference frozen = check_extrapolate(w, w->weights);
-    CLI_TRY(check_differentiate(w, f, (check_step){false, seed, 1}, &w->whole));
+    CLI_TRY(check_differentiate(w, f, free_paths, &w->whole));
     f->frozen[s] = frozen.value;
     f->plain[s] = check_weigh(w, &w->whole, w->weights).value;
     f->curvature += frozen.curvature / w->seeds;
@@ -245,11 +247,12 @@ static int compare_smooth(check_work *w, uint32_t k, double scale, check_smooth 
     double tolerance = 0, size = 0;
     *out = (check_smooth){.step = scale * f->epsilon, .agrees = true};
     for (uint32_t s = 0; s < w->seeds; s++) {
-        uint32_t seed = w->args->common.seed + s;
+        check_step step = {true, true, w->args->common.seed + s, scale}, shorter = step;
+        shorter.bends = false, shorter.scale = .5 * scale;
         double along;
         bl_stats stats;
-        CLI_TRY(check_differentiate_bends(w, f, (check_step){true, seed, scale}, &w->whole));
-        CLI_TRY(check_differentiate(w, f, (check_step){true, seed, .5 * scale}, &w->half));
+        CLI_TRY(check_differentiate(w, f, step, &w->whole));
+        CLI_TRY(check_differentiate(w, f, shorter, &w->half));
         check_choose_smooth(w, w->smooth, &share);
         check_difference frozen = check_extrapolate(w, w->smooth);
         CLI_TRY(take_gradients(w, s, w->smooth, BL_EDGES_NONE, &stats));
@@ -269,7 +272,7 @@ static int measure_smooth(check_work *w, uint32_t k)
     static const double scales[] = {1, 1. / 16, 1. / 256};
     check_finding *f = &w->findings[k];
     for (size_t i = 0; i < sizeof scales / sizeof *scales && !f->smooth.agrees; i++) {
-        w->renders += w->seeds * 6;
+        w->renders += w->seeds * (CHECK_POINTS + check_images(f->differences) + 1);
         CLI_TRY(compare_smooth(w, k, scales[i], &f->smooth));
     }
     return CLI_OK;

@@ -87,16 +87,14 @@ extern const check_stencil check_stencils[3]; /* the preferred one first */
 
 /* Which images a difference is of. The step is scale * epsilon. */
 typedef struct check_step {
-    bool frozen;
+    bool frozen, bends; /* bends: with them, for which the middle is rendered, too */
     uint32_t seed;
     double scale;
 } check_step;
 
-/* How many images a difference is made of. */
+/* How many images a difference without bends is made of. */
 uint32_t check_images(const check_stencil *s);
 int check_differentiate(check_work *w, const check_finding *f, check_step step, check_slopes *out);
-/* With bends, for which it renders one image more where the stencil leaves out its middle. */
-int check_differentiate_bends(check_work *w, const check_finding *f, check_step step, check_slopes *out);
 check_difference check_weigh(const check_work *w, const check_slopes *s, const float *weights);
 /* From w->whole and w->half (Richardson). */
 check_difference check_extrapolate(const check_work *w, const float *weights);

@@ -79,8 +79,7 @@ uint32_t check_images(const check_stencil *s)
     return count;
 }
 
-static int differentiate(check_work *w, const check_finding *f, check_step step, bool bends,
-                         check_slopes *out)
+int check_differentiate(check_work *w, const check_finding *f, check_step step, check_slopes *out)
 {
     static const double second[CHECK_POINTS] = {1, -2, 1};
     const check_stencil *s = f->differences;
@@ -89,7 +88,7 @@ static int differentiate(check_work *w, const check_finding *f, check_step step,
     memset(out->bend, 0, w->n * sizeof *out->bend);
     memset(out->squares, 0, w->n * sizeof *out->squares);
     for (int k = 0; k < CHECK_POINTS; k++) {
-        if (s->weight[k] == 0 && !bends)
+        if (s->weight[k] == 0 && !step.bends)
             continue;
         CLI_TRY(render(w, f, step, s->offset[k]));
         for (size_t i = 0; i < w->n; i++) {
@@ -100,16 +99,6 @@ static int differentiate(check_work *w, const check_finding *f, check_step step,
         }
     }
     return CLI_OK;
-}
-
-int check_differentiate(check_work *w, const check_finding *f, check_step step, check_slopes *out)
-{
-    return differentiate(w, f, step, false, out);
-}
-
-int check_differentiate_bends(check_work *w, const check_finding *f, check_step step, check_slopes *out)
-{
-    return differentiate(w, f, step, true, out);
 }
 
 check_difference check_weigh(const check_work *w, const check_slopes *s, const float *weights)

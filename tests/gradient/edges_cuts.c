@@ -24,13 +24,9 @@ static char *folder;
 #define MATTE "<bsdf type='twosided'><bsdf type='diffuse'/></bsdf>"
 #define TURNED "<rotate x='1' angle='30'/><rotate y='1' angle='40'/><translate value='.03,.11,.2'/>"
 
-#define FOG                                                                                                  \
-    "<shape type='cube'>" AT(                                                                                \
-        "<scale value='4,4,.9'/><rotate y='1' angle='10'/>") "<bsdf type='null'/><medium "                   \
-                                                             "type='homogeneous' name='interior'><rgb "      \
-                                                             "name='sigma_t' "                               \
-                                                             "value='.5,.3,.2'/><float name='albedo' "       \
-                                                             "value='.8'/></medium></shape>"
+#define BANK                                                                                                 \
+    "<shape type='cube'>" AT("<scale value='4,4,.9'/><rotate y='1' angle='10'/>") "<bsdf type='null'/>" FOG( \
+        ".8") "</shape>"
 
 // clang-format off
 static const struct cut_case {
@@ -62,7 +58,7 @@ static const struct cut_case {
      "<bsdf type='diffuse'><rgb name='reflectance' value='.1,.05,.1'/></bsdf></shape>" BULB,
      "it.to_world", {1, .3, .2}, 128, .01}, NEAR("3.5"), "path"},
     {{"a ball in fog whose front is cut off", "3", FRONT,
-     WALL FOG "<shape type='sphere' id='it'><float name='radius' value='.6'/>"
+     WALL BANK "<shape type='sphere' id='it'><float name='radius' value='.6'/>"
      AT("<translate value='.1,.05,.3'/>") MATTE "</shape>" SKY,
      "it.to_world", {1, .3, .2}, 128, .01}, NEAR("3.4"), "volpath"},
     {{"a mask whose front is cut off", "4", FRONT,

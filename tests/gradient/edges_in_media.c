@@ -15,9 +15,6 @@
 static scene_device device;
 static char *folder;
 
-#define FOG(albedo)                                                                                          \
-    "<medium type='homogeneous' name='interior'><rgb name='sigma_t' value='.5,.3,.2'/><float name='albedo' " \
-    "value='" albedo "'/></medium>"
 #define GLOWING_FOG                                                                                          \
     "<medium type='homogeneous' name='interior'><rgb name='sigma_t' value='.5,.3,.2'/><float name='albedo' " \
     "value='.5'/><rgb name='emission' value='.2,.3,.1'/></medium>"

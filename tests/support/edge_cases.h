@@ -42,6 +42,9 @@ void edge_case_expect(scene_device *device, const char *folder, const char *inte
 #define BALL(ops)                                                                                            \
     "<shape type='sphere' id='it'><float name='radius' value='.4'/>" AT(                                     \
         ops) "<bsdf type='diffuse'><rgb name='reflectance' value='.2,.5,.8'/></bsdf></shape>"
+#define FOG(albedo)                                                                                          \
+    "<medium type='homogeneous' name='interior'><rgb name='sigma_t' value='.5,.3,.2'/><float name='albedo' " \
+    "value='" albedo "'/></medium>"
 #define LAMP(id, size, at)                                                                                   \
     "<shape type='rectangle' id='" id                                                                        \
     "'>" AT("<scale value='" size "'/><rotate x='1' angle='180'/>"                                           \
