@@ -342,13 +342,18 @@ def check_errors():
     if not r.returncode or "mode spectral_polarized: dielectric with an index that is a curve" not in r.stderr:
         complain("polarised dispersion: status %d, %s" % (r.returncode, r.stderr))
     for kind, param, reason in (("roughdielectric", "glass.eta", "the index of a rough material is a curve"),
-                                ("dielectric", "ball.translation", "the index of a material is a curve")):
+                                ("roughdielectric", "ball.translation", "the index of a rough material is a curve")):
         body = glass(kind, curve) % "400:1,700:1"
         path = scene("glass", body.replace('type="sphere"', 'type="sphere" id="ball"').replace('<bsdf type="%s"' % kind,
                                                                                                '<bsdf type="%s" id="glass"' % kind))
         r = run("grad", path, "--mode", "spectral", "--param", param, "--spp", "1", "--target", "image.pfm", "-o", "out")
         if not r.returncode or reason not in r.stderr:
             complain("%s of %s: status %d, %s" % (param, kind, r.returncode, r.stderr))
+    bulb = '<emitter type="point"/><shape type="sphere" id="ball"><bsdf type="dielectric">%s</bsdf></shape>'
+    for index, lacks in ((curve, True), ('<float name="int_ior" value="1.5"/>', False)):
+        r = run("params", scene("bulb", bulb % index), "--mode", "spectral", "--json")
+        if r.returncode or ("borders of shadows from lights without extent are left out" in r.stdout) != lacks:
+            complain("params of glass under a bulb: status %d, %s%s" % (r.returncode, r.stdout, r.stderr))
     r = run("render", scene("field", '<field type="sh_field"/>'), "--mode", "spectral", "--integrator", "radiance_field",
             "--spp", "1", "-o", "image.pfm")
     if not r.returncode or not re.search(r"field\.xml:\d+: mode spectral: .*not spectra", r.stderr):

@@ -70,8 +70,7 @@ static const char *refused_by_field(const render_scene *s, uint32_t parameter)
 
 /* Bases of polarised light stay: what turns mirrors has a gradient there that leaves the turning out. Where
  * an index is a curve, attached paths follow the wavelength that led. They have no density of a rough sample
- * that any of several wavelengths may have made, and edges that move want paths from lights, which do not
- * disperse. */
+ * that any of several wavelengths may have made. */
 static const char *refused_by_mode(const render_scene *s, uint32_t parameter)
 {
     const render_parameter *p = &s->parameters.data[parameter];
@@ -81,11 +80,9 @@ static const char *refused_by_mode(const render_scene *s, uint32_t parameter)
         return "those of polarised light are found by the integrators path, direct and prb alone";
     if (s->mode->polarized && moves)
         return "those of what moves are not implemented where light is polarised";
-    if (s->disperses && moves)
-        return "those of what moves are not implemented where the index of a material is a curve";
-    return p->turns && (s->disperses_rough || (s->disperses && s->volumetric))
-               ? "those of what turns are not implemented where the index of a rough material is a curve, "
-                 "nor in volumetric integrators where any is"
+    return (moves || p->turns) && (s->disperses_rough || (s->disperses && s->volumetric))
+               ? "those of what moves or turns are not implemented where the index of a rough material is a "
+                 "curve, nor in volumetric integrators where any is"
                : NULL;
 }
 

@@ -12,7 +12,8 @@ static bool moves_light(const emitter_class *cls, const render_parameter *p)
     return cls->delta && p->slot < 32 && cls->pose_params >> p->slot & 1;
 }
 
-/* A light that no ray hits. In volumetric walks only rays that hit lights find borders of shadows. */
+/* A light that no ray hits. In volumetric walks, and where glass disperses, only rays that hit lights find
+ * borders of shadows. */
 static bool some_delta_light(const render_scene *s)
 {
     bool any = false;
@@ -47,7 +48,7 @@ static const char *find_lack(render_scene *s)
         masks = false;
     else if (render_some_bsdf(s, bsdf_is_smooth) || (masks && !s->volumetric))
         lacks = smooth_lack(s);
-    if (s->volumetric && (masks || s->media.count > 0) && some_delta_light(s))
+    if ((s->disperses || (s->volumetric && (masks || s->media.count > 0))) && some_delta_light(s))
         lacks = join(s, lacks, "borders of shadows from lights without extent are left out");
     if (s->has_smooth_sdf)
         lacks =

@@ -43,9 +43,11 @@ static bool goes_through(const render_scene *s)
     return s->volumetric && (s->media.count > 0 || render_some_bsdf(s, bsdf_is_mask));
 }
 
+/* Paths that lead from edges to the sensor are those of light tracing, which do not disperse. */
 bool edges_lit_possible(const render_scene *s)
 {
-    bool all = s->use_next_event && s->emitters.count > 0 && sensor_of(s->sensor)->link && !goes_through(s);
+    bool all = s->use_next_event && s->emitters.count > 0 && sensor_of(s->sensor)->link && !goes_through(s) &&
+               !s->disperses;
     for (uint32_t i = 0; i < s->emitters.count; i++)
         all &= ((const emitter_class *)(const void *)s->emitters.data[i]->cls)->ray != NULL;
     return all;

@@ -19,6 +19,10 @@ static scene_device device;
 static char *folder;
 
 #define SPECTRAL "<?backlight mode='spectral'?>"
+#define PANE(z)                                                                                              \
+    "<shape type='rectangle'>" AT("<scale value='9'/><translate z='" z                                       \
+                                  "'/>") "<bsdf type='dielectric'><spectrum name='int_ior' "                 \
+                                         "value='300:2.2, 500:1.8, 900:1.3'/></bsdf></shape>"
 #define MIRROR_ROOM                                                                                          \
     "<shape type='rectangle'>" AT(                                                                           \
         "<scale value='3'/><rotate x='1' angle='4'/><translate z='-1'/>") "<bsdf type='conductor'><string "  \
@@ -169,6 +173,29 @@ static const edge_case cases[] = {
      {1, .3, .5},
      64,
      .004},
+    {"seen, with glass that disperses: a ball that shines before a pane",
+     "3",
+     FRONT,
+     SPECTRAL PANE("-1") "<shape type='rectangle'>" AT(
+         "<scale value='9'/><translate z='-2'/>") "<emitter type='area'><rgb name='radiance' "
+                                                  "value='.3,.1,.2'/></emitter></shape><shape "
+                                                  "type='sphere' id='it'><float name='radius' "
+                                                  "value='.61'/>" AT(
+                                                      "<translate value='.1,.05,.5'/>") "<emitter "
+                                                                                        "type='area'/"
+                                                                                        "></shape>",
+     "it.to_world",
+     {1, .3, .5},
+     64,
+     .004},
+    {"path, with glass that disperses: the shadow of a ball under a lamp behind a pane",
+     "3",
+     BELOW,
+     SPECTRAL WALL BALL("<translate value='.05,.1,1.5'/>") PANE("2.3") LAMP("lamp", ".7", "0,0,3.2"),
+     "it.to_world",
+     {1, .2, .3},
+     256,
+     .01},
     {"path, with wavelengths: a ball under a bulb, and a sky that light sampling never chooses",
      "2",
      "origin='0,0,3' target='0.05,0.03,-1' up='0,1,0'",
