@@ -112,17 +112,20 @@ angle="20"/></transform><emitter type="area" id="lamp"><spectrum name="radiance"
 <shape type="sphere"><bsdf type="%s">%s%s</bsdf></shape>""" % (kind, index, rough)
 
 
+PARTS_SPP = 1024
+
+
 def parts(path, mode="spectral"):
-    """Means of regions over some seeds, and their squared errors."""
-    found = []
-    for seed in range(6):
-        r = run("render", path, "--mode", mode, "--spp", "64", "--seed", str(seed), "-o", "image.pfm", "--quiet")
-        if r.returncode:
-            complain("%s: %s" % (path, r.stderr))
-            return np.zeros(9), np.ones(9)
-        v = read_pfm("image.pfm")
-        found.append(np.concatenate([v.mean((0, 1)), v[4:12, 4:12].mean((0, 1)), v[4:12, :5].mean((0, 1))]))
-    return np.mean(found, 0), np.var(found, 0, ddof=1) / len(found)
+    """Means of regions, and their squared errors, by the variance of one sample."""
+    r = run("render", path, "--mode", mode, "--spp", str(PARTS_SPP), "-o", "image.pfm", "--variance", "variance.pfm", "--quiet")
+    if r.returncode:
+        complain("%s: %s" % (path, r.stderr))
+        return np.zeros(9), np.ones(9)
+    v, of_sample = read_pfm("image.pfm"), read_pfm("variance.pfm")
+    regions = [np.s_[:, :], np.s_[4:12, 4:12], np.s_[4:12, :5]]
+    means = np.concatenate([v[at].mean((0, 1)) for at in regions])
+    errors = [of_sample[at].mean((0, 1)) / (v[at].shape[0] * v[at].shape[1] * PARTS_SPP) for at in regions]
+    return means, np.concatenate(errors)
 
 
 def check_dispersion():

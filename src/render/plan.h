@@ -230,6 +230,10 @@ void plan_spectral_update(tracer *t, const class_node *n, ir_ref record, ir_ref 
                           ir_ref words[SPECTRAL_WORDS]);
 /* Colour k (u32) of an instance as light at the path's wavelengths. */
 color plan_spectral(tracer *t, const class_node *n, ir_ref record, ir_ref k);
+/* The sum of weight[i] times the light of colour k[i], for interpolation between `count` colours. */
+enum { SPECTRAL_MIX_MOST = 8 };
+color plan_spectral_mix(tracer *t, const class_node *n, ir_ref record, const ir_ref *k, const ir_ref *weight,
+                        uint32_t count);
 /* The least and the largest value of that spectrum at all wavelengths that paths have, of what is no light of
  * its own (COLOUR_EMISSION). Detached. */
 void plan_spectral_range(tracer *t, const class_node *n, ir_ref record, ir_ref k, ir_ref range[2]);

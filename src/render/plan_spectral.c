@@ -60,6 +60,14 @@ static void spectral_words(tracer *t, const class_node *n, ir_ref record, ir_ref
         word[i] = plan_derived(t, n, record, t_offset(t, first, i));
 }
 
+/* What has been said of a spectrum and a factor, times D65 where it is emitted. */
+static color shining(tracer *t, const class_node *n, color light)
+{
+    for (uint32_t c = 0; c < t->channels && n->role == COLOUR_EMISSION; c++)
+        light.c[c] = ir_mul(t->f, light.c[c], t->wavelengths->d65[c]);
+    return light;
+}
+
 color plan_spectral(tracer *t, const class_node *n, ir_ref record, ir_ref k)
 {
     ir_func *f = t->f;
@@ -71,10 +79,26 @@ color plan_spectral(tracer *t, const class_node *n, ir_ref record, ir_ref k)
         light.c[c] = upsampled(t, &u, t->wavelengths->nm[c]);
         if (n->role != COLOUR_REFLECTANCE)
             light.c[c] = ir_mul(f, light.c[c], word[WORD_FACTOR]);
-        if (n->role == COLOUR_EMISSION)
-            light.c[c] = ir_mul(f, light.c[c], t->wavelengths->d65[c]);
     }
-    return light;
+    return shining(t, n, light);
+}
+
+color plan_spectral_mix(tracer *t, const class_node *n, ir_ref record, const ir_ref *k, const ir_ref *weight,
+                        uint32_t count)
+{
+    BL_ASSERT(count <= SPECTRAL_MIX_MOST, "%u colours", count);
+    upsampling u[SPECTRAL_MIX_MOST];
+    ir_ref by[SPECTRAL_MIX_MOST];
+    for (uint32_t i = 0; i < count; i++) {
+        ir_ref word[SPECTRAL_WORDS];
+        spectral_words(t, n, record, k[i], word);
+        u[i] = (upsampling){{word[0], word[1], word[2]}, word[WORD_SCALE]};
+        by[i] = n->role == COLOUR_REFLECTANCE ? weight[i] : ir_mul(t->f, weight[i], word[WORD_FACTOR]);
+    }
+    color light = {0};
+    for (uint32_t c = 0; c < t->channels; c++)
+        light.c[c] = upsampled_mix(t, u, by, count, t->wavelengths->nm[c]);
+    return shining(t, n, light);
 }
 
 void plan_spectral_range(tracer *t, const class_node *n, ir_ref record, ir_ref k, ir_ref range[2])

@@ -481,6 +481,21 @@ static void evaluate(tracer *t, const ir_ref *in, ir_ref *out)
     upsampling u = {{in[0], in[1], in[2]}, in[3]};
     out[0] = upsampled(t, &u, in[4]);
 }
+/* Five spectra about in[0..2], with weights in[3..7], at in[8] nm: mixed, and one by one. in[9] times what
+ * sets them apart. */
+enum { MIXED = 5 };
+static void mix(tracer *t, const ir_ref *in, ir_ref *out)
+{
+    upsampling u[MIXED];
+    out[1] = t_f32(t, 0);
+    for (int k = 0; k < MIXED; k++) {
+        ir_ref apart = ir_mul(t->f, in[9], t_f32(t, (float)k));
+        u[k] = (upsampling){{ir_sub(t->f, in[0], apart), in[1], t_mad(t, apart, t_f32(t, 2), in[2])},
+                            t_f32(t, 1)};
+        out[1] = t_mad(t, in[3 + k], upsampled(t, &u[k], in[8]), out[1]);
+    }
+    out[0] = upsampled_mix(t, u, in + 3, MIXED, in[8]);
+}
 /* The spectrum of in[0..2] at five wavelengths. */
 static void upsample(tracer *t, const ir_ref *in, ir_ref *out)
 {
@@ -584,6 +599,29 @@ static void ranges_are_those_of_the_spectrum(void **state)
     ir_module_destroy(at.module);
 }
 
+/* Between spectra of colours, and of blacks alone, where paths end. */
+static void mixes_are_sums(void **state)
+{
+    (void)state;
+    static const double sets[][10] = {{2, 1, -1, .1, .2, .3, .15, .25, 430, .7},
+                                      {-3, .5, -40, .5, 0, .1, .4, 2, 650, 9},
+                                      {5, -20, 300, .1, .2, .3, .15, .25, 500, -90}};
+    traced r = record(mix, 10, 2, NULL);
+    double out[2];
+    for (size_t k = 0; k < sizeof sets / sizeof *sets; k++) {
+        run(&r, true, sets[k], out, NULL);
+        near(out[0], out[1], 1e-9, "a mix");
+        run(&r, false, sets[k], out, NULL);
+        near(out[0], out[1], 1e-6, "a mix in single precision");
+        check_slopes(mix, sets[k], 10, 8, 2, 1e-5, 1e-5);
+    }
+    run(&r, false, (double[]){0, 0, -0x1p30, .1, .2, .3, .15, .25, 500, 0}, out, NULL);
+    assert_true(out[0] == 0 && out[1] == 0);
+    run(&r, false, (double[]){0, 0, 0x1p30, .1, .2, .3, .15, .25, 500, 0}, out, NULL);
+    near(out[0], 1, 2e-7, "a mix of whites");
+    ir_module_destroy(r.module);
+}
+
 static void greys_are_flat(void **state)
 {
     (void)state;
@@ -664,6 +702,7 @@ int main(void)
         cmocka_unit_test(black_bodies_follow_plancks_law),
         cmocka_unit_test(spectra_have_their_colour),
         cmocka_unit_test(ranges_are_those_of_the_spectrum),
+        cmocka_unit_test(mixes_are_sums),
         cmocka_unit_test(greys_are_flat),
         cmocka_unit_test(spectra_are_those_of_mitsuba),
         cmocka_unit_test(spectra_have_their_derivatives),

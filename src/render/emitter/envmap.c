@@ -197,11 +197,12 @@ static void envmap_colour(tracer *t, const class_node *n, ir_ref record, ir_ref 
 /* The light of the texels around a point, interpolated. */
 static color spectral_at(tracer *t, const class_node *n, ir_ref record, const corners *k)
 {
-    color v[4];
+    ir_func *f = t->f;
+    ir_ref one = t_f32(t, 1), x[2] = {ir_sub(f, one, k->fx), k->fx}, y[2] = {ir_sub(f, one, k->fy), k->fy},
+           weight[4];
     for (int i = 0; i < 4; i++)
-        v[i] = plan_spectral(t, n, record, k->index[i]);
-    COLOR_EACH(r, mix(t, mix(t, v[0].c[c], v[2].c[c], k->fy), mix(t, v[1].c[c], v[3].c[c], k->fy), k->fx));
-    return r;
+        weight[i] = ir_mul(f, x[i & 1], y[i >> 1]);
+    return plan_spectral_mix(t, n, record, k->index, weight, 4);
 }
 
 static color envmap_radiance(tracer *t, const class_node *n, ir_ref record, vec2 uv, ir_ref distance,

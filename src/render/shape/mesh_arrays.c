@@ -305,14 +305,10 @@ color mesh_attribute_light(tracer *t, const class_node *n, ir_ref record, uint32
     if (of_faces)
         return plan_spectral(t, n, record, ir_add(f, first, at->face));
     ir_ref corners = ir_add(f, t_word(t, at->mesh, MESH_FACES), ir_mul(f, at->face, t_u32(t, 3)));
-    ir_ref weight[3] = {ir_sub(f, t_f32(t, 1), ir_add(f, at->b.x, at->b.y)), at->b.x, at->b.y};
-    color sum = color_all(t_f32(t, 0));
-    for (uint32_t k = 0; k < 3; k++) {
-        color corner = plan_spectral(t, n, record, ir_add(f, first, t_word(t, corners, k)));
-        for (uint32_t c = 0; c < t->channels; c++)
-            sum.c[c] = t_mad(t, corner.c[c], weight[k], sum.c[c]);
-    }
-    return sum;
+    ir_ref weight[3] = {ir_sub(f, t_f32(t, 1), ir_add(f, at->b.x, at->b.y)), at->b.x, at->b.y}, index[3];
+    for (uint32_t k = 0; k < 3; k++)
+        index[k] = ir_add(f, first, t_word(t, corners, k));
+    return plan_spectral_mix(t, n, record, index, weight, 3);
 }
 
 void mesh_attribute_colour(tracer *light, uint32_t attribute, ir_ref k, ir_ref rgb[3])

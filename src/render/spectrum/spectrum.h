@@ -116,6 +116,9 @@ upsampling upsampling_solve(tracer *t, ir_ref table, const ir_ref rgb[3]);
 /* The spectrum at a wavelength. It undoes `scale` in derivatives: these stay of the size of 1, also where the
  * spectrum is near 0 or 1 and its derivative by the coefficients is tiny. */
 ir_ref upsampled(tracer *t, const upsampling *u, ir_ref nm);
+/* The sum of weight[k] times spectrum k at a wavelength, not below 0. It is computed as a quotient of sums,
+ * since divisions are what a sigmoid costs. */
+ir_ref upsampled_mix(tracer *t, const upsampling *u, const ir_ref *weight, uint32_t count, ir_ref nm);
 /* The least and the largest value of the spectrum from wavelength `first` to `last`. Detached. */
 void upsampled_range(tracer *t, const upsampling *u, float first, float last, ir_ref *least, ir_ref *most);
 

@@ -226,11 +226,15 @@ upsampling upsampling_solve(tracer *t, ir_ref table, const ir_ref rgb[3])
     return u;
 }
 
+static ir_ref place_of(tracer *t, ir_ref nm)
+{
+    return ir_mul(t->f, ir_sub(t->f, nm, t_f32(t, centre)), t_f32(t, 1 / half_range));
+}
+
 ir_ref upsampled(tracer *t, const upsampling *u, ir_ref nm)
 {
     ir_func *f = t->f;
-    ir_ref one = t_f32(t, 1), half = t_f32(t, 0.5f);
-    ir_ref w = ir_mul(f, ir_sub(f, nm, t_f32(t, centre)), t_f32(t, 1 / half_range));
+    ir_ref one = t_f32(t, 1), half = t_f32(t, 0.5f), w = place_of(t, nm);
     ir_ref x = parabola(t, u->c, w), root = ir_sqrt(f, ir_div(f, one, t_mad(t, x, x, one)));
     ir_ref value = t_mad(t, ir_mul(f, half, x), root, half);
     if (!t->differentiated || t->frozen)
@@ -238,6 +242,52 @@ ir_ref upsampled(tracer *t, const upsampling *u, ir_ref nm)
     ir_ref slope = ir_mul(f, half, ir_mul(f, t_sqr(t, root), root));
     slope = ir_select(f, is_extreme(t, x), t_f32(t, held_slope), slope);
     return ir_replace_grad(f, value, ir_mul(f, ir_detach(f, ir_div(f, slope, u->scale)), x));
+}
+
+/* Weighted spectra are weight / 2 + over / (2 under) each. */
+typedef struct share {
+    ir_ref weight, over, under;
+} share;
+
+static share share_sum(tracer *t, share a, share b)
+{
+    ir_func *f = t->f;
+    return (share){ir_add(f, a.weight, b.weight), t_mad(t, a.over, b.under, ir_mul(f, b.over, a.under)),
+                   ir_mul(f, a.under, b.under)};
+}
+
+/* So many that the product of their denominators, each at most EXTREME, is finite. */
+enum { SHARES_MOST = 4 };
+
+/* The sum of up to SHARES_MOST weighted spectra, in pairs. */
+static ir_ref mixed(tracer *t, const upsampling *u, const ir_ref *weight, uint32_t count, ir_ref w)
+{
+    ir_func *f = t->f;
+    share s[SHARES_MOST];
+    for (uint32_t k = 0; k < count; k++) {
+        ir_ref x = parabola(t, u[k].c, w);
+        s[k] = (share){weight[k], ir_mul(f, weight[k], x), ir_sqrt(f, t_mad(t, x, x, t_f32(t, 1)))};
+    }
+    for (; count > 1; count = (count + 1) / 2)
+        for (uint32_t k = 0; k < count; k += 2)
+            s[k / 2] = k + 1 < count ? share_sum(t, s[k], s[k + 1]) : s[k];
+    return ir_mul(f, t_f32(t, 0.5f), ir_add(f, s[0].weight, ir_div(f, s[0].over, s[0].under)));
+}
+
+ir_ref upsampled_mix(tracer *t, const upsampling *u, const ir_ref *weight, uint32_t count, ir_ref nm)
+{
+    ir_func *f = t->f;
+    ir_ref sum = t_f32(t, 0), w = place_of(t, nm);
+    for (uint32_t k = 0; k < count; k += SHARES_MOST)
+        sum =
+            ir_add(f, sum, mixed(t, u + k, weight + k, count - k < SHARES_MOST ? count - k : SHARES_MOST, w));
+    sum = ir_max(f, sum, t_f32(t, 0));
+    if (!t->differentiated || t->frozen)
+        return sum;
+    ir_ref single = t_f32(t, 0);
+    for (uint32_t k = 0; k < count; k++)
+        single = t_mad(t, weight[k], upsampled(t, &u[k], nm), single);
+    return ir_replace_grad(f, sum, single);
 }
 
 /* The sigmoid ascends, so its extremes are those of the parabola: at the ends, or at its vertex. */

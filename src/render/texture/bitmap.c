@@ -134,12 +134,17 @@ ir_ref texture_wrapped(tracer *t, enum texture_wrap mode, ir_ref at, ir_ref size
 
 static bool is_grey(const class_node *n) { return n->variant >> 4 & 1; }
 
+static ir_ref texel_index(tracer *t, const class_node *n, ir_ref record, ir_ref x, ir_ref y)
+{
+    return ir_add(t->f, ir_mul(t->f, y, t_word(t, record, n->extra_word + EXTRA_WIDTH)), x);
+}
+
 /* The numbers of a texel. t: as light_raw makes it, as in all functions down to filtered; or, where light is
  * spectral and the image has colours, the tracer itself: then it is the texel's light. */
 static color texel(tracer *t, const class_node *n, ir_ref record, ir_ref x, ir_ref y)
 {
     ir_func *f = t->f;
-    ir_ref index = ir_add(f, ir_mul(f, y, t_word(t, record, n->extra_word + EXTRA_WIDTH)), x);
+    ir_ref index = texel_index(t, n, record, x, y);
     if (t->light == LIGHT_SPECTRAL && !is_grey(n))
         return plan_spectral(t, n, record, index);
     if (is_grey(n))
@@ -197,6 +202,14 @@ static color weighted(tracer *t, const class_node *n, ir_ref record, const footp
 {
     ir_func *f = t->f;
     color sum = {0};
+    if (t->light == LIGHT_SPECTRAL && !is_grey(n)) {
+        ir_ref index[4], weight[4];
+        for (unsigned k = 0; k < 4; k++) {
+            index[k] = texel_index(t, n, record, p->xs[k & 1], p->ys[k >> 1]);
+            weight[k] = ir_mul(f, wx[k & 1], wy[k >> 1]);
+        }
+        return plan_spectral_mix(t, n, record, index, weight, 4);
+    }
     for (unsigned k = 0; k < 4; k++) {
         color v = texel(t, n, record, p->xs[k & 1], p->ys[k >> 1]);
         ir_ref weight = ir_mul(f, wx[k & 1], wy[k >> 1]);

@@ -252,15 +252,21 @@ static void trilinear(tracer *t, const class_node *n, ir_ref record, const ir_re
                       uint32_t count, ir_ref *out)
 {
     ir_func *f = t->f;
-    ir_ref v[FIELD_CHANNELS_MOST];
+    ir_ref v[FIELD_CHANNELS_MOST], index[8], weight[8];
     neighbours by = neighbours_of(t, n, size, at);
     for (uint32_t k = 0; k < 8; k++) {
         uint32_t x = k & 1, y = k >> 1 & 1, z = k >> 2;
-        voxel(t, n, record, size, (ir_ref[3]){by.index[0][x], by.index[1][y], by.index[2][z]}, count, v);
-        ir_ref w = ir_mul(f, by.weight[0][x], ir_mul(f, by.weight[1][y], by.weight[2][z]));
-        for (uint32_t c = 0; c < count; c++)
+        const ir_ref place[3] = {by.index[0][x], by.index[1][y], by.index[2][z]};
+        if (shines(t, n))
+            index[k] = voxel_index(t, size, place);
+        else
+            voxel(t, n, record, size, place, count, v);
+        ir_ref w = weight[k] = ir_mul(f, by.weight[0][x], ir_mul(f, by.weight[1][y], by.weight[2][z]));
+        for (uint32_t c = 0; c < count && !shines(t, n); c++)
             out[c] = k ? t_mad(t, v[c], w, out[c]) : ir_mul(f, v[c], w);
     }
+    if (shines(t, n))
+        memcpy(out, plan_spectral_mix(t, n, record, index, weight, 8).c, count * sizeof *out);
 }
 
 /* One of the eight voxels, chosen by three uniform numbers with the probability of its weight. */
