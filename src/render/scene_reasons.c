@@ -219,7 +219,7 @@ static const char *image_reason(render_scene *s)
     text list = {0};
     if (!s->silhouette && texture_has_steps(s->description->root))
         items[count++] = s->volumetric ? "steps of textures and densities" : "steps of textures";
-    if (s->clipped && !(edges && edges_cuts_possible(s) && !s->volumetric))
+    if (s->clipped && !(edges && edges_cuts_possible(s)))
         items[count++] = "borders of what clip planes cut";
     if (edges && count == 0)
         return edges_lack(s);

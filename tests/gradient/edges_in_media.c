@@ -79,7 +79,7 @@ static const struct {
       64,
       .005},
      "volpath"},
-    {{"path: its lamp moves", "3", FRONT, BALL_IN_FOG, "lamp.to_world", {1, .2, .3}, 128, .02}, "volpath"},
+    {{"path: its lamp moves", "3", FRONT, BALL_IN_FOG, "lamp.to_world", {1, .2, .3}, 192, .02}, "volpath"},
     {{"all: a ball in fog, the camera moves",
       "3",
       FRONT,

@@ -86,7 +86,10 @@ static sensor_link orthographic_link(tracer *t, const sensor_view *v, vec3 p, ve
     sensor_link l = {.point = v3_sub(t, p, v3_scale(t, z, depth)), .near = t_f32(t, 0)};
     l.position = (vec2){ir_div(f, ir_sub(f, film_x, sensor_real(t, v, WINDOW + WINDOW_OFFSET_X)), scale_x),
                         ir_div(f, ir_sub(f, film_y, sensor_real(t, v, WINDOW + WINDOW_OFFSET_Y)), scale_y)};
-    l.within = ir_and(f, ir_ge(f, depth, t_f32(t, 0)), ir_le(f, depth, sensor_real(t, v, LENGTH)));
+    ir_ref before_far = ir_le(f, depth, sensor_real(t, v, LENGTH));
+    l.behind_near = ir_ge(f, depth, t_f32(t, 0));
+    l.within = ir_and(f, l.behind_near, before_far);
+    l.far = t_ratio(t, sensor_real(t, v, LENGTH), depth);
     l.seen = sensor_in_window(t, l.position);
     ir_ref area = ir_mul(f, ir_mul(f, t_f32(t, 4), ir_abs(f, determinant)), ir_mul(f, scale_x, scale_y));
     l.weight = ir_div(f, one, area);

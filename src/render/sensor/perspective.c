@@ -204,8 +204,10 @@ static sensor_link view_link(tracer *t, const sensor_view *v, vec3 p, ir_ref x, 
     sensor_link l = {.point = from, .near = ir_min(f, one, ir_mul(f, sensor_real(t, v, NEAR_CLIP), by))};
     l.position = (vec2){ir_div(f, ir_sub(f, film_x, sensor_real(t, v, WINDOW + WINDOW_OFFSET_X)), scale_x),
                         ir_div(f, ir_sub(f, film_y, sensor_real(t, v, WINDOW + WINDOW_OFFSET_Y)), scale_y)};
-    l.within = ir_and(f, ir_ge(f, depth, sensor_real(t, v, NEAR_CLIP)),
-                      ir_le(f, depth, sensor_real(t, v, FAR_CLIP)));
+    ir_ref before_far = ir_le(f, depth, sensor_real(t, v, FAR_CLIP));
+    l.behind_near = ir_ge(f, depth, sensor_real(t, v, NEAR_CLIP));
+    l.within = ir_and(f, l.behind_near, before_far);
+    l.far = ir_mul(f, sensor_real(t, v, FAR_CLIP), by);
     l.seen = ir_and(f, ahead, sensor_in_window(t, l.position));
     ir_ref area =
         ir_mul(f, ir_mul(f, t_f32(t, 4), ir_mul(f, tangent_x, tangent_y)), ir_mul(f, scale_x, scale_y));

@@ -41,11 +41,14 @@ enum { SENSOR_WORDS = 32 /* most words of a record; a batch has one more record 
 
 /* A place seen by a sensor. */
 typedef struct sensor_link {
-    ir_ref seen;   /* bool: the place is in the window; the other numbers mean something in any case */
-    ir_ref within; /* bool: the place lies between the clip planes */
-    vec2 position; /* on the image, in [0,1]^2 */
-    vec3 point;    /* the point of the sensor from which the place is seen */
-    ir_ref near;   /* the share of the way from `point` to the place that lies before the near plane */
+    ir_ref seen;        /* bool: the place is in the window; the other numbers mean something in any case */
+    ir_ref behind_near; /* bool: the place lies behind the near plane, */
+    ir_ref within;      /* and before the far one */
+    vec2 position;      /* on the image, in [0,1]^2 */
+    vec3 point;         /* the point of the sensor from which the place is seen */
+    /* The share of the way from `point` to the place that lies before the near plane, and before the far one:
+     * the latter may be more than 1. */
+    ir_ref near, far;
     /* The importance, for radiance times |cos| per area at the place, in units of the mean over the image. */
     ir_ref weight;
 } sensor_link;

@@ -65,6 +65,7 @@ typedef struct boundary_wish {
     const sensor_view *by; /* the sensor must see it, through the point of its aperture that `lens` chooses;
                               NULL: no matter */
     vec2 lens;
+    bool far; /* what the sensor sees may lie behind its far plane */
     /* What else a contribution in a direction is in proportion to, 0 or more; NULL: 1. */
     ir_ref (*value)(walk *w, const void *of, vec3 d);
     const void *of;
@@ -92,8 +93,8 @@ typedef struct boundary_sides {
     ir_ref reach[2]; /* f32: distance to the first vertex; a large number where there is none */
     ir_ref seen;     /* bool: nothing stands between `from` and the edge */
 } boundary_sides;
-/* Both rays have the same random numbers from there on. depth (u32): that of the vertex that the rays lead
- * to. */
+/* Both rays have the same random numbers from there on. at: the position before the vertex that the rays lead
+ * to; its tmax limits them, too. */
 boundary_sides boundary_trace(walk *w, const boundary_point *b, vec3 from, const walk_position *at);
 
 /* The same past another kind of step, by the two rays with which its sides begin. Where `when` (bool); `seen`

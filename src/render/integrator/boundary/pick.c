@@ -38,7 +38,7 @@ static boundary_point segment_at(walk *w, const silhouette_place *place, vec3 vi
     if (wish->by) {
         tracer reads = t_deciding(t);
         sensor_link link = sensor_of(wish->by->object)->link(&reads, wish->by, s.p, wish->lens);
-        b.there = ir_and(f, b.there, ir_and(f, link.seen, link.within));
+        b.there = ir_and(f, b.there, ir_and(f, link.seen, wish->far ? link.behind_near : link.within));
     }
     /* A viewpoint on a surface may see, up to rounding, a silhouette of that surface where it is itself. */
     b.offset = ir_max(f, s.blur, ray_epsilon(t, s.p));

@@ -66,7 +66,7 @@ static walk_position ray_past(walk *w, const boundary_point *b, vec3 from, const
     vec3 past = outer ? boundary_beside(w, b) : v3_sub(t, b->p, v3_scale(t, b->n, inside_of(w, b, from)));
     r.scattered = from;
     r.o = from, r.d = v3_normalize(t, v3_sub(t, past, from));
-    r.tmax = ir_select(t->f, b->there, t_f32(t, 1e30f), t_f32(t, -1));
+    r.tmax = ir_select(t->f, b->there, at->tmax, t_f32(t, -1));
     return r;
 }
 

@@ -59,7 +59,7 @@ color boundary_mirror_pass(walk *w, const boundary_mirror *m, vec3 toward, bound
     blind.next_event = false;
     radiance_walk p = radiance_start(w, at);
     p.at.o = *from, p.at.d = v3_normalize(t, v3_sub(t, toward, *from));
-    p.at.tmax = ir_select(f, ir_and(f, m->there, b->there), t_f32(t, 1e30f), t_f32(t, -1));
+    p.at.tmax = ir_select(f, ir_and(f, m->there, b->there), at->tmax, t_f32(t, -1));
     ir_ref alive;
     walk_vertex v = radiance_vertex(&blind, &p, &alive);
     ir_ref mirrors = ir_and(f, v.sample.delta, ir_gt(f, ir_mul(f, v.wi.z, v.wo.z), t_f32(t, 0)));

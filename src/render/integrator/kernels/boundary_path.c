@@ -129,6 +129,7 @@ static walk_position position_behind(walk *w, const walk_position *at, const wal
     ir_func *f = t->f;
     walk_position next = *at;
     next.depth = ir_add(f, at->depth, t_u32(t, 1)), next.delta = ir_bool(f, true), next.pdf = t_f32(t, 1);
+    next.tmax = t_f32(t, 1e30f);
     if (w->volumetric)
         next.event = ir_add(f, at->event, t_u32(t, 1));
     if (w->media) {

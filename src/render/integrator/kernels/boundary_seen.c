@@ -58,11 +58,15 @@ static ir_ref motion_of(walk *w, const seen_edge *e, const sensor_link *link, ve
     return boundary_motion(w, &e->image, &(boundary_segment){x, y, ir_bool(t->f, false), &edge});
 }
 
-/* Where the paths begin that go past the edge. */
-static walk_position position_before(walk *w, ir_ref sample, const sensor_link *link)
+/* Where the paths begin that go past the edge, whose place is p. The far plane ends the first stretch only.
+ */
+static walk_position position_before(walk *w, ir_ref sample, const sensor_link *link, vec3 p)
 {
     tracer *t = &w->t;
     walk_position at = walk_before(w, sample);
+    at.tmax = t_f32(t, 1e30f);
+    if (w->plan->scene->clipped)
+        at.tmax = ir_mul(t->f, v3_length(t, v3_sub(t, p, link->point)), ir_sub(t->f, link->far, link->near));
     at.delta = ir_bool(t->f, true), at.weight = t_f32(t, 1), at.pdf = t_f32(t, w->behind_null ? -1 : 1);
     if (w->media)
         at.medium = t_word(t, t_u32(t, 0), HEADER_SENSOR_MEDIUM);
@@ -97,7 +101,12 @@ bl_result kernel_edges_seen(walk *w, ir_module *m)
     boundary_cut cut;
     ir_ref cuts_now = ir_bool(f, false);
     boundary_wish wish = {
-        .candidates = candidates(w), .creases = true, .by = mirrors ? NULL : &view, .lens = lens};
+        .candidates = candidates(w),
+        .creases = true,
+        .by = mirrors ? NULL : &view,
+        .lens = lens,
+        .far = w->volumetric, /* behind a surface that a ray goes through the far plane does not end it */
+    };
     vec3 viewpoint = viewpoint_of(w, &view, lens);
     if (mirrors)
         mirror = boundary_mirror_choose(w, r.u[3]), viewpoint = boundary_mirror_point(w, &mirror, viewpoint);
@@ -105,8 +114,10 @@ bl_result kernel_edges_seen(walk *w, ir_module *m)
     if (mirrors)
         image = boundary_mirror_edge(w, &mirror, &b);
     sensor_link link = sensor_of(view.object)->link(t, &view, image.p, lens);
-    if (mirrors)
-        b.there = ir_and(f, b.there, ir_and(f, link.seen, link.within));
+    if (mirrors) {
+        ir_ref within = ir_or(f, link.within, ir_and(f, mirror.there, link.behind_near));
+        b.there = ir_and(f, b.there, ir_and(f, link.seen, within));
+    }
     if (cuts) { /* half of the samples */
         cuts_now = ir_and(f, loop.guide.usual, ir_lt(f, r.u[0], t_f32(t, 0.5f)));
         b.there = ir_and(f, b.there, ir_not(f, cuts_now));
@@ -114,7 +125,7 @@ bl_result kernel_edges_seen(walk *w, ir_module *m)
         cut = boundary_cut_pick(w, &view, lens, &more, cuts_now);
         loop.scale = ir_select(f, loop.guide.usual, ir_mul(f, loop.scale, t_f32(t, 2)), loop.scale);
     }
-    walk_position at = position_before(w, loop.sample, &link);
+    walk_position at = position_before(w, loop.sample, &link, image.p);
     vec3 from = link.point;
     if (w->plan->scene->clipped)
         from = v3_add(t, from, v3_scale(t, v3_sub(t, image.p, from), link.near));

@@ -158,6 +158,7 @@ struct walk {
     walk_chain chain;
     bool from_sensor; /* paths from lights are those that begin at the sensor: of shapes that rays meet from
                          outside only, they see what rays from the sensor see */
+    bool straight;    /* rays that go straight through surfaces stay on their line (path/visit.c) */
     bool notes; /* the first walk of a path notes which sampled lights are visible, so that the second walk
                    needs no shadow rays */
     walk_known known;
