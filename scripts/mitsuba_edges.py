@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Gradients of moving edges in Mitsuba 3, and the five scenes of `scripts/compare-mitsuba edges`.
+"""Gradients of moving edges in Mitsuba 3, and the five scenes of `scripts/compare-mitsuba edges` and
+`scripts/compare-reparam`.
 
 In each scene the shape `it` is translated, and the gradient of sum(W * image) by the three numbers of its
 translation is taken, with weights W that are the same in each block of 4 x 4 pixels and random otherwise.
@@ -63,14 +64,15 @@ SCENES = {
 }
 
 
-def xml(name):
+def xml(name, integrator="prb_projective", more="", rfilter="box"):
+    """more: further parameters of the integrator."""
     depth, camera, body = SCENES[name]
-    return ("<scene version='3.0.0'><default name='resolution' value='32'/><integrator type='prb_projective'>"
+    return ("<scene version='3.0.0'><default name='resolution' value='32'/><integrator type='" + integrator + "'>" + more +
             "<integer name='max_depth' value='%d'/><integer name='rr_depth' value='1000'/></integrator><sensor "
             "type='perspective'><float name='fov' value='%d'/><transform name='to_world'><lookat %s/></transform>"
             "<film type='hdrfilm'><integer name='width' value='$resolution'/><integer name='height' "
-            "value='$resolution'/><string name='pixel_format' value='rgb'/><rfilter type='box'/></film></sensor>"
-            "%s</scene>" % (depth, 80 if "room" in name else 40, camera, body))
+            "value='$resolution'/><string name='pixel_format' value='rgb'/><rfilter type='%s'/></film></sensor>"
+            "%s</scene>") % (depth, 80 if "room" in name else 40, camera, rfilter, body)
 
 
 def bumpy_ball(path, n=48):
@@ -126,7 +128,9 @@ def main(job):
             p = dr.unravel(mi.Point3f, before)
             params[key] = dr.ravel(p + mi.Vector3f(*t))
         else:
-            params[key] = mi.Transform4f().translate(mi.Point3f(*t)) @ before
+            old = mi.__version__ < "3.6"
+            translate = mi.Transform4f.translate if old else mi.Transform4f().translate
+            params[key] = translate(mi.Point3f(*t)) @ before
         params.update()
         scene.integrator().render_backward(scene, params, weights, seed=seed, spp=job["spp"])
         print("gradient %d: %.1f s CPU" % (seed, time.process_time() - start), file=sys.stderr, flush=True)
