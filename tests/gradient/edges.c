@@ -23,60 +23,16 @@ static char *folder;
     "<shape type='rectangle'>" AT("<scale value='9'/><translate z='" z                                       \
                                   "'/>") "<bsdf type='dielectric'><spectrum name='int_ior' "                 \
                                          "value='300:2.2, 500:1.8, 900:1.3'/></bsdf></shape>"
-#define MIRROR_ROOM                                                                                          \
-    "<shape type='rectangle'>" AT(                                                                           \
-        "<scale value='3'/><rotate x='1' angle='4'/><translate z='-1'/>") "<bsdf type='conductor'><string "  \
-                                                                          "name='material' "                 \
-                                                                          "value='none'/><rgb "              \
-                                                                          "name='specular_reflectance' "     \
-                                                                          "value='.9,.6,.8'/></bsdf></"      \
-                                                                          "shape><shape "                    \
-                                                                          "type='rectangle'>" AT(            \
-                                                                              "<scale value='9'/><rotate "   \
-                                                                              "y='1' "                       \
-                                                                              "angle='180'/><translate "     \
-                                                                              "z='5'/>") "<emitter "         \
-                                                                                         "type='area'><rgb " \
-                                                                                         "name='radiance' "  \
-                                                                                         "value='.3'/></"    \
-                                                                                         "emitter>"          \
-                                                                                         "</shape><shape "   \
-                                                                                         "type='sphere' "    \
-                                                                                         "id='it'><float "   \
-                                                                                         "name='radius' "    \
-                                                                                         "value='.6'/>" AT(  \
-                                                                                             "<translate "   \
-                                                                                             "value='1.3,."  \
-                                                                                             "3,2.2'/>") "<" \
-                                                                                                         "e" \
-                                                                                                         "m" \
-                                                                                                         "i" \
-                                                                                                         "t" \
-                                                                                                         "t" \
-                                                                                                         "e" \
-                                                                                                         "r" \
-                                                                                                         " " \
-                                                                                                         "t" \
-                                                                                                         "y" \
-                                                                                                         "p" \
-                                                                                                         "e" \
-                                                                                                         "=" \
-                                                                                                         "'" \
-                                                                                                         "a" \
-                                                                                                         "r" \
-                                                                                                         "e" \
-                                                                                                         "a" \
-                                                                                                         "'" \
-                                                                                                         "/" \
-                                                                                                         ">" \
-                                                                                                         "<" \
-                                                                                                         "/" \
-                                                                                                         "s" \
-                                                                                                         "h" \
-                                                                                                         "a" \
-                                                                                                         "p" \
-                                                                                                         "e" \
-                                                                                                         ">"
+// clang-format off: it would put each letter on a line of its own
+#define MIRROR_ROOM \
+    "<shape type='rectangle'>" AT("<scale value='3'/><rotate x='1' angle='4'/><translate z='-1'/>") \
+    "<bsdf type='conductor'><string name='material' value='none'/><rgb name='specular_reflectance' " \
+    "value='.9,.6,.8'/></bsdf></shape>" \
+    "<shape type='rectangle'>" AT("<scale value='9'/><rotate y='1' angle='180'/><translate z='5'/>") \
+    "<emitter type='area'><rgb name='radiance' value='.3'/></emitter></shape>" \
+    "<shape type='sphere' id='it'><float name='radius' value='.6'/>" AT("<translate value='1.3,.3,2.2'/>") \
+    "<emitter type='area'/></shape>"
+// clang-format on
 #define CONE                                                                                                 \
     "<emitter type='spot' id='spot'><rgb name='intensity' value='20'/><float name='cutoff_angle' "           \
     "value='14'/><float name='beam_width' value='14'/>" AT(                                                  \
