@@ -23,7 +23,8 @@ static char *folder;
     "<shape type='rectangle'>" AT("<scale value='9'/><translate z='" z                                       \
                                   "'/>") "<bsdf type='dielectric'><spectrum name='int_ior' "                 \
                                          "value='300:2.2, 500:1.8, 900:1.3'/></bsdf></shape>"
-// clang-format off: it would put each letter on a line of its own
+/* It would put each letter on a line of its own. */
+// clang-format off
 #define MIRROR_ROOM \
     "<shape type='rectangle'>" AT("<scale value='3'/><rotate x='1' angle='4'/><translate z='-1'/>") \
     "<bsdf type='conductor'><string name='material' value='none'/><rgb name='specular_reflectance' " \
