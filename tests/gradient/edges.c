@@ -1,4 +1,4 @@
-/* LABELS: swiftshader=long native */
+/* LABELS: swiftshader=long native timeout=10800 */
 /* SPDX-License-Identifier: BSD-3-Clause
  * Edges that move, on surfaces: each of the three kernels (seen, path, lit) by itself, and all together, for
  * each kind of shape and what moves it (support/edge_cases.h). Each case also fails without the one of the
