@@ -41,6 +41,13 @@ static char *folder;
     "<shape type='sphere' id='it'><float name='radius' value='" radius                                       \
     "'/>" AT("<translate value='" at "'/>") MATTE "</shape>"
 
+/* A mirror that fills the view, turned so that it shows what stands beside the sensor. */
+#define MIRROR_BEHIND                                                                                        \
+    "<shape type='rectangle'>" AT(                                                                           \
+        "<scale value='3'/><rotate x='1' angle='4'/><translate z='-1'/>") "<bsdf type='conductor'><string "  \
+                                                                          "name='material' "                 \
+                                                                          "value='none'/></bsdf></shape>"
+
 #define BANK                                                                                                 \
     "<shape type='cube'>" AT("<scale value='4,4,.9'/><rotate y='1' angle='10'/>") "<bsdf type='null'/>" FOG( \
         ".8") "</shape>"
@@ -84,11 +91,10 @@ static const struct cut_case {
      "it.to_world", {1, .3, .2}, 128, .005}, NEAR("3.6"), "volpath"},
     {{"a ball before a wall that lies behind the far plane", "3", FRONT, WALL BALL_OF(".5", "0,0,.3") SKY,
      "it.to_world", {1, .3, .2}, 64, .005}, FAR("4.5"), "path"},
-    {{"a ball that a mirror shows behind the far plane", "2", FRONT,
-     "<shape type='rectangle'>" AT("<scale value='3'/><rotate x='1' angle='4'/><translate z='-1'/>")
-     "<bsdf type='conductor'><string name='material' value='none'/></bsdf></shape>"
-     BALL_OF(".5", "0,0,.9") SKY,
+    {{"a ball that a mirror shows behind the far plane", "2", FRONT, MIRROR_BEHIND BALL_OF(".6", "1.3,.3,2.2") SKY,
      "it.to_world", {1, .3, .2}, 64, .005}, FAR("5.5"), "path"},
+    {{"a ball in a mirror that ends at the far plane", "2", FRONT, MIRROR_BEHIND BALL_OF(".6", "1.3,.3,2.2") SKY,
+     "it.to_world", {1, .3, .2}, 64, .005}, FAR("4.97"), "path"},
     {{"fog behind a ball whose front is cut off, by the camera", "3", FRONT,
      WALL BALL_OF(".9", "0,0,0") SLAB(".2", "<rotate y='1' angle='3'/><translate z='-.6'/>") SKY,
      "sensor.translation", {1, .3, .2}, 256, .005}, NEAR("3.4"), "volpath"},
