@@ -199,10 +199,11 @@ typedef enum bl_light_choice {
     BL_LIGHTS_BY_POWER,  /* by weight times power, which follows the values; none is ever left out */
     BL_LIGHTS_BY_TREE,   /* by weight times power, distance and direction, bounded over a tree of lights: for
                             scenes with many */
+    BL_LIGHTS_AUTO,      /* by the tree from ten lights on, else by weight */
     BL_LIGHTS_COUNT
 } bl_light_choice;
-BL_API const char *
-bl_light_choice_name(bl_light_choice choice); /* "weight", "uniform", "power", "tree"; NULL past the last */
+/* "weight", "uniform", "power", "tree", "auto"; NULL past the last. */
+BL_API const char *bl_light_choice_name(bl_light_choice choice);
 
 /* What a scene may take, so that a file of hostile make cannot take the machine: BL_ERROR_LIMIT beyond. 0:
  * the default, in brackets, and behind it that of untrusted scenes. docs/security.md says more. */
@@ -249,7 +250,7 @@ typedef struct bl_scene_desc {
     int32_t max_depth;      /* replaces the integrator's; 0: the scene's, -1: unbounded */
     uint32_t sensor; /* which of the scene's sensors to look through, in the order of its file; its film is
                         the image */
-    bl_light_choice lights;  /* which light a path samples */
+    bl_light_choice lights;  /* which light a path samples; program and Python package: BL_LIGHTS_AUTO */
     bl_edges edges;          /* of gradients of its jobs */
     const bl_limits *limits; /* NULL: the defaults */
     /* Ids of shapes, separated by commas; "": all. The image is how much of each pixel they cover, whatever

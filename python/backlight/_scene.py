@@ -58,7 +58,7 @@ def scene_options(given: Mapping[str, Any] | None, defines: Mapping[str, Any] | 
         "untrusted": bool(given.get("untrusted", False)), "guides": bool(given.get("guides", False)),
         "max_depth": -1 if depth == -1 else as_count(depth, "max_depth", 2**31 - 1),
         "sensor": as_count(given.get("sensor", 0), "sensor"),
-        "lights": as_choice(given.get("lights", "weight"), CHOICES["lights"], "lights"),
+        "lights": as_choice(given.get("lights", "auto"), CHOICES["lights"], "lights"),
         "edges": as_choice(given.get("edges", "auto"), CHOICES["edges"], "edges"),
         "limits": [as_count(limits.get(name, 0), name, 2**64 - 1) for name in CHOICES["limits"]],
     }
@@ -216,8 +216,8 @@ def load_file(path: str | os.PathLike[str], options: Mapping[str, Any] | None = 
     options: `mode` ("rgb"; "mono", luminance alone; "spectral", wavelengths; "rgb_polarized"; "mono_polarized";
     "spectral_polarized"; or a variant of Mitsuba, "llvm_ad_mono"), `integrator` (a name instead of the scene's),
     `max_depth`, `sampler` ("auto": paddedsobol where the scene says independent or nothing; or a
-    sampler's name), `sensor` (its number), `lights` ("weight", "uniform", "power", "tree"), `edges` ("auto", "none",
-    "projective"), `silhouette` (ids of shapes: an image of what they cover), `guides` (True: also the channels that
+    sampler's name), `sensor` (its number), `lights` ("auto": "tree" from ten lights on, else "weight"; "uniform",
+    "power"), `edges` ("auto", "none", "projective"), `silhouette` (ids of shapes: an image of what they cover), `guides` (True: also the channels that
     guide Job.denoised), `untrusted` and `roots` (folders that may be read), `limits` (a dict)."""
     return Scene(_core.Scene(context(), os.fspath(path), "", True, scene_options(options, defines)))
 

@@ -14,14 +14,14 @@
 
 _Static_assert((int)BL_LIGHTS_UNIFORM == (int)LIGHTS_UNIFORM &&
                    (int)BL_LIGHTS_BY_POWER == (int)LIGHTS_BY_POWER &&
-                   (int)BL_LIGHTS_BY_TREE == (int)LIGHTS_BY_TREE,
+                   (int)BL_LIGHTS_BY_TREE == (int)LIGHTS_BY_TREE && (int)BL_LIGHTS_AUTO == (int)LIGHTS_AUTO,
                "the public choices are the renderer's");
 _Static_assert((int)BL_EDGES_NONE == (int)EDGES_NONE && (int)BL_EDGES_PROJECTIVE == (int)EDGES_PROJECTIVE,
                "the public choices are the renderer's");
 
 const char *bl_light_choice_name(bl_light_choice choice)
 {
-    static const char *const names[BL_LIGHTS_COUNT] = {"weight", "uniform", "power", "tree"};
+    static const char *const names[BL_LIGHTS_COUNT] = {"weight", "uniform", "power", "tree", "auto"};
     return (unsigned)choice < BL_LIGHTS_COUNT ? names[choice] : NULL;
 }
 

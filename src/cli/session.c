@@ -63,7 +63,7 @@ static bl_scene_desc scene_desc(const cli_common *common, bl_define **defines, c
         (*storage)[i] = key;
         (*defines)[i] = (bl_define){.key = key, .value = equals + 1};
     }
-    uint32_t lights = 0;
+    uint32_t lights = common->lights ? 0 : BL_LIGHTS_AUTO;
     for (uint32_t i = 0; i < common->limits.count; i++)
         limit_set(limits, common->limits.items[i]); /* options.c has checked them */
     while (common->lights &&

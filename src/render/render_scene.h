@@ -130,8 +130,10 @@ enum light_choice {
     LIGHTS_BY_WEIGHT /* their sampling_weight (Mitsuba) */,
     LIGHTS_UNIFORM,
     LIGHTS_BY_POWER /* sampling_weight times power */,
-    LIGHTS_BY_TREE /* that, and what may reach the vertex of it (integrator/derived/light_tree.c) */
+    LIGHTS_BY_TREE /* that, and what may reach the vertex of it (integrator/derived/light_tree.c) */,
+    LIGHTS_AUTO /* by the tree where lights are many, else by weight; scene_bind.c replaces it */
 };
+enum { LIGHTS_MANY = 10 /* docs/decisions/choice-of-lights.md */ };
 
 /* What a gradient pass takes for the radiance that is still to come at a vertex. */
 enum gradient_method {

@@ -186,6 +186,8 @@ bl_result render_bind_lights(render_scene *s, bl_error *err)
     if (s->emitters.count > 0 && !(weights > 0))
         return scene_error(err, BL_ERROR_SCENE, s->emitters.data[0]->where,
                            "every light has a \"sampling_weight\" of 0");
+    if (s->light_choice == LIGHTS_AUTO)
+        s->light_choice = s->emitters.count < LIGHTS_MANY ? LIGHTS_BY_WEIGHT : LIGHTS_BY_TREE;
     return BL_OK;
 }
 

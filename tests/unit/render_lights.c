@@ -457,6 +457,24 @@ static void alike_lights_need_no_table(void **state)
     }
 }
 
+static void many_lights_have_a_tree(void **state)
+{
+    (void)state;
+    for (uint32_t more = 0; more < 2; more++) {
+        arena a = {0};
+        const char *body = "";
+        for (uint32_t i = 0; i < LIGHTS_MANY - 1 + more; i++)
+            body = arena_printf(
+                &a, "%s<emitter type='point'><point name='position' value='%u,0,0'/></emitter>", body, i);
+        scene_eval *e = scene_eval_create_chosen(scene_xml(&a, "", "<sensor type='perspective'/>", body), ".",
+                                                 NULL, 0, false, LIGHTS_AUTO);
+        assert_int_equal(e->scene->light_choice, more ? LIGHTS_BY_TREE : LIGHTS_BY_WEIGHT);
+        assert_int_equal(e->plan->lights_tree, more);
+        scene_eval_destroy(e);
+        arena_free(&a);
+    }
+}
+
 int main(void)
 {
     folder = scene_files_create();
@@ -479,6 +497,7 @@ int main(void)
         cmocka_unit_test(balls_fill_their_solid_angle),
         cmocka_unit_test(horizons_of_balls_are_sharp),
         cmocka_unit_test(alike_lights_need_no_table),
+        cmocka_unit_test(many_lights_have_a_tree),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     scene_files_remove(folder);
