@@ -130,7 +130,7 @@ const char *bl_job_sampling(const bl_job *job)
 {
     const plan *p = job->plan;
     const bool from_lights = p->scene->light_tracing, hits = p->moves & MOVE_HITS;
-    if (from_lights ? plan_moves_light_paths(p) : plan_attaches_paths(p) && !p->scene->volumetric && !hits)
+    if (from_lights ? plan_moves_light_paths(p) : plan_attaches_paths(p) && !plan_is_volumetric(p) && !hits)
         return "attached";
     return p->moves || plan_moves_segments(p) ? "local" : "detached";
 }
@@ -217,7 +217,7 @@ bl_result job_create(bl_device *device, const bl_scene *scene, const bl_job_desc
                       "gradients of the camera are not implemented yet for this integrator");
     if (r == BL_OK)
         r = check_places(job, &err);
-    if (r == BL_OK && plan_attaches_paths(job->plan) && !job->scene->volumetric &&
+    if (r == BL_OK && plan_attaches_paths(job->plan) && !plan_is_volumetric(job->plan) &&
         !job->scene->light_tracing && job->plan->moves & MOVE_HITS)
         r = error_set(&err, BL_ERROR_UNSUPPORTED,
                       "gradients by vertex positions or places of shapes, in one job with those of the "

@@ -245,6 +245,27 @@ static void shape_behind_a_veil(void **state)
     moved_expect(&device, &black, folder);
 }
 
+/* Walks without media are those of surfaces, which do not have both motions. */
+static void camera_and_shape(void **state)
+{
+    (void)state;
+    const char *names[] = {"sensor.to_world", "it.to_world"},
+               *bodies[] = {"<shape type='rectangle' id='it'/><emitter type='constant'/>",
+                            HULL(FOG) "<shape type='rectangle' id='it'/><emitter type='constant'/>"};
+    for (int fog = 0; fog < 2; fog++) {
+        arena a = {0};
+        bl_job *job = NULL;
+        bl_scene *scene = scene_device_load(&device, scene_xml(&a, VOLPATH("3"), EYE, bodies[fog]), folder);
+        bl_result r = bl_job_create(device.device, scene,
+                                    &(bl_job_desc){.parameters = names, .parameter_count = 2}, &job);
+        assert_int_equal(r, fog ? BL_OK : BL_ERROR_UNSUPPORTED);
+        assert_true(fog || strstr(bl_context_error(device.context), "ask for one of them at a time"));
+        bl_job_destroy(job);
+        bl_scene_destroy(scene);
+        arena_free(&a);
+    }
+}
+
 /* What cannot be: a clear error. */
 static void refused(void **state)
 {
@@ -270,6 +291,6 @@ static void refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(means), cmocka_unit_test(shape_behind_a_veil),
-                                       cmocka_unit_test(refused)};
+                                       cmocka_unit_test(camera_and_shape), cmocka_unit_test(refused)};
     return SCENE_DEVICE_RUN(&device, &folder, "moved in media", tests);
 }
