@@ -23,8 +23,8 @@
  *     the 2^30 wide band before it
  *     wraps)
  *   underflow: the sum of their sizes is not 0 and would round to 0.
- * Where that is asked for (opt_options.non_finite_word) a list whose values are not all finite is no overflow,
- * and is counted by itself: a coarser scale would not help it. */
+ * Where that is asked for (opt_options.non_finite_word) a list whose values are not all finite is no
+ * overflow, and is counted by itself: a coarser scale would not help it. */
 #include "spirv_gen/opt/fixed_point.h"
 
 static const float finite_most = 3e38f, two_31 = 0x1p31f, two_32 = 0x1p32f, two_52 = 0x1p52f;

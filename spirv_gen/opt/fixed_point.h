@@ -19,7 +19,8 @@ typedef struct fixed_list {
  * the status buffer count. */
 void fixed_add(ir_func *f, const opt_options *o, const fixed_list *list, ir_ref counters);
 
-/* Where o->non_finite_word: `wanted` (bool) and all values are finite; else it is counted that they are not. */
+/* Where o->non_finite_word: `wanted` (bool) and all values are finite; else it is counted that they are not.
+ */
 ir_ref fixed_finite(ir_func *f, const opt_options *o, const fixed_list *list, ir_ref wanted, ir_ref counters);
 
 enum { FIXED_OVERFLOWS, FIXED_UNDERFLOWS, FIXED_NON_FINITES, FIXED_COUNTERS };
