@@ -33,12 +33,18 @@ static void add_by_exchange(ir_func *f, uint32_t buffer, ir_ref index, ir_ref va
 
 static void add_to_memory(ir_func *f, const opt_options *o, const fixed_list *list, ir_ref counters)
 {
+    if (o->non_finite_word)
+        ir_if(f, fixed_finite(f, o, list, ir_bool(f, true), counters));
     if (o->accumulate == OPT_ACCUMULATE_FIXED)
         fixed_add(f, o, list, counters);
     for (uint32_t k = 0; k < list->count && o->accumulate == OPT_ACCUMULATE_FLOAT; k++)
         ir_atomic_add(f, list->buffer, list->index[k], list->value[k]);
     for (uint32_t k = 0; k < list->count && o->accumulate == OPT_ACCUMULATE_CAS; k++)
         add_by_exchange(f, list->buffer, list->index[k], list->value[k]);
+    if (o->non_finite_word) {
+        ir_else(f);
+        ir_endif(f);
+    }
 }
 
 /* ---- private sums ---- */
@@ -71,8 +77,8 @@ bool opt_sums_privately(const ir_module *m, const opt_options *o)
 
 static void begin_private(ir_func *f, const opt_options *o, private_words *p)
 {
-    p->counters = ir_local(f, IR_U32, FIXED_COUNTERS);
-    for (uint32_t k = 0; k < FIXED_COUNTERS; k++)
+    p->counters = ir_local(f, IR_U32, fixed_counters(o));
+    for (uint32_t k = 0; k < fixed_counters(o); k++)
         ir_lstore(f, p->counters, ir_u32(f, k), ir_u32(f, 0));
     if (!p->sums)
         return;
@@ -132,6 +138,8 @@ static void flush(ir_func *f, const opt_options *o, uint32_t buffer, ir_ref cond
         flush_sums(f, o, buffer, condition, words);
     flush_counter(f, o, condition, words->counters, FIXED_OVERFLOWS, o->overflow_word);
     flush_counter(f, o, condition, words->counters, FIXED_UNDERFLOWS, o->underflow_word);
+    if (o->non_finite_word)
+        flush_counter(f, o, condition, words->counters, FIXED_NON_FINITES, o->non_finite_word);
 }
 
 /* ---- lists ---- */
@@ -183,6 +191,8 @@ static void add_list(ir_func *f, const opt_options *o, const fixed_list *list, c
     if (always && !ir_get(f, wanted).a)
         return;
     if (private && private->sums) {
+        if (o->non_finite_word)
+            wanted = fixed_finite(f, o, list, wanted, private->counters);
         add_privately(f, list, private->array, wanted);
         return;
     }

@@ -22,10 +22,12 @@
  *     has a high word that has left +-2^30 (each step moves it by at most 2^20 + 1, so it cannot jump over
  *     the 2^30 wide band before it
  *     wraps)
- *   underflow: the sum of their sizes is not 0 and would round to 0. */
+ *   underflow: the sum of their sizes is not 0 and would round to 0.
+ * Where that is asked for (opt_options.non_finite_word) a list whose values are not all finite is no
+ * overflow, and is counted by itself: a coarser scale would not help it. */
 #include "spirv_gen/opt/fixed_point.h"
 
-static const float two_31 = 0x1p31f, two_32 = 0x1p32f, two_52 = 0x1p52f;
+static const float finite_most = 3e38f, two_31 = 0x1p31f, two_32 = 0x1p32f, two_52 = 0x1p52f;
 
 /* A value of this size as two words. */
 static void split(ir_func *f, ir_ref x, ir_ref size, ir_ref *low, ir_ref *high)
@@ -89,6 +91,23 @@ static void count_list(ir_func *f, const opt_options *o, ir_ref counters, ir_ref
     ir_atomic_add(f, o->status_buffer, word, ir_u32(f, 1));
     ir_else(f);
     ir_endif(f);
+}
+
+ir_ref fixed_finite(ir_func *f, const opt_options *o, const fixed_list *list, ir_ref wanted, ir_ref counters)
+{
+    ir_ref finite = wanted;
+    for (uint32_t k = 0; k < list->count; k++) /* false for NaN */
+        finite = ir_and(f, finite, ir_lt(f, ir_abs(f, list->value[k]), ir_f32(f, finite_most)));
+    ir_ref lost = ir_and(f, wanted, ir_not(f, finite));
+    if (!ir_is_none(counters)) {
+        count_privately(f, counters, FIXED_NON_FINITES, lost);
+        return finite;
+    }
+    ir_if(f, lost);
+    ir_atomic_add(f, o->status_buffer, ir_u32(f, o->non_finite_word), ir_u32(f, 1));
+    ir_else(f);
+    ir_endif(f);
+    return finite;
 }
 
 void fixed_add(ir_func *f, const opt_options *o, const fixed_list *list, ir_ref counters)

@@ -15,10 +15,18 @@ typedef struct fixed_list {
     ir_ref index[FIXED_MOST], value[FIXED_MOST];
 } fixed_list;
 
-/* Emits them. counters: a private array of FIXED_COUNTERS words, FIXED_OVERFLOWS and FIXED_UNDERFLOWS; none:
- * words of the status buffer count. */
+/* Emits them. counters: a private array of fixed_counters(o) words, FIXED_OVERFLOWS and so on; none: words of
+ * the status buffer count. */
 void fixed_add(ir_func *f, const opt_options *o, const fixed_list *list, ir_ref counters);
 
-enum { FIXED_OVERFLOWS, FIXED_UNDERFLOWS, FIXED_COUNTERS };
+/* Where o->non_finite_word: `wanted` (bool) and all values are finite; else it is counted that they are not.
+ */
+ir_ref fixed_finite(ir_func *f, const opt_options *o, const fixed_list *list, ir_ref wanted, ir_ref counters);
+
+enum { FIXED_OVERFLOWS, FIXED_UNDERFLOWS, FIXED_NON_FINITES, FIXED_COUNTERS };
+static inline uint32_t fixed_counters(const opt_options *o)
+{
+    return o->non_finite_word ? FIXED_COUNTERS : FIXED_NON_FINITES;
+}
 
 #endif

@@ -76,6 +76,9 @@ typedef struct opt_options {
     uint32_t scale_base;
     uint32_t status_buffer; /* FIXED: overflow and underflow counters */
     uint32_t overflow_word, underflow_word;
+    /* Not 0: what is not finite is left out and counted there; else it is an overflow, or (FLOAT) is added.
+     */
+    uint32_t non_finite_word;
     opt_sites *sites; /* not NULL: the kernel is checked (bounds.c), and its accesses are appended here */
     /* From here on nothing may change the result: what stands above is the key of kernels kept on disk
      * (src/api/kernel_key.c). */

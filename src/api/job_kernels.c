@@ -25,6 +25,7 @@ opt_options job_lowering(const bl_job *job, render_pass pass, x86_target native)
         .status_buffer = BUFFER_STATUS,
         .overflow_word = STATUS_OVERFLOW,
         .underflow_word = STATUS_UNDERFLOW,
+        .non_finite_word = render_passes[pass].kind == PASS_EDGES ? STATUS_NON_FINITE : 0,
         .sites = job->bounds ? &job->bounds->sites : NULL,
     };
     plan_ray_options(job->plan, &o);

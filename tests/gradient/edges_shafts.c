@@ -42,6 +42,15 @@ static char *folder;
 #define SUN                                                                                                  \
     "<emitter type='directional'><vector name='direction' value='-1,-.4,-1'/><rgb name='irradiance' "        \
     "value='3'/></emitter>"
+#define SMOKE                                                                                                \
+    "<medium type='heterogeneous' name='interior'><volume type='gridvolume' name='sigma_t'><string "         \
+    "name='filename' value='smoke.vol'/>" AT(                                                                \
+        "<translate value='-.5,-.5,-.5'/><scale value='8,8,1.8'/><rotate y='1' angle='10'/><translate "      \
+        "z='.3'/>") "</volume><float name='albedo' value='.8'/>"                                             \
+                    "<phase type='hg'><float name='g' value='.4'/></phase></medium>"
+#define CUBE                                                                                                 \
+    "<shape type='cube' id='it'>" AT("<scale value='.3'/><rotate x='1' y='.4' angle='40'/>"                  \
+                                     "<translate value='.07,.1,.2'/>") "<bsdf type='diffuse'/></shape>"
 
 static const struct {
     edge_case c;
@@ -109,6 +118,15 @@ static const struct {
       {1, .2, .3},
       128,
       0.02},
+     "volpath"},
+    {{"a cube in smoke, whose density is a grid",
+      "3",
+      FRONT,
+      WALL HULL(SMOKE) CUBE SOME_BULB,
+      "it.to_world",
+      {1, .2, .3},
+      128,
+      .02},
      "volpath"},
     {{"a half transparent ball without any medium",
       "4",

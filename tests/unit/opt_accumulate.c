@@ -23,8 +23,10 @@ enum {
     ELEMENTS = 8,
     SCALE_BASE = 3,
     OVERFLOW_WORD = 1,
-    UNDERFLOW_WORD = 2
+    UNDERFLOW_WORD = 2,
+    NON_FINITE_WORD = 3
 };
+static bool apart; /* what is not finite is counted by itself */
 
 typedef struct adder {
     ir_module *module;
@@ -67,6 +69,7 @@ static ir_module *optimised(ir_module *m, opt_accumulate how, uint32_t elements)
         .status_buffer = STATUS,
         .overflow_word = OVERFLOW_WORD,
         .underflow_word = UNDERFLOW_WORD,
+        .non_finite_word = apart ? NON_FINITE_WORD : 0,
     };
     bl_error err = {0};
     if (ir_finish(m, &err) != BL_OK || opt_run(m, &o, &out, &err) != BL_OK || ir_verify(out, &err) != BL_OK)
@@ -474,6 +477,46 @@ static void a_flush_carries_sums_to_memory(void **state)
     }
 }
 
+static void what_is_not_finite_is_counted_apart(void **state)
+{
+    (void)state;
+    static const opt_accumulate ways[] = {OPT_ACCUMULATE_FIXED, OPT_ACCUMULATE_FLOAT, OPT_ACCUMULATE_CAS};
+    static const float bad[] = {INFINITY, -INFINITY, NAN};
+    apart = true;
+    for (size_t k = 0; k < sizeof ways / sizeof *ways; k++) {
+        bool fixed = ways[k] == OPT_ACCUMULATE_FIXED;
+        adder a = adder_create(ways[k], 1);
+        add(&a, 0, 7);
+        for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+            add(&a, 0, bad[i]);
+        assert_int_equal(a.status[NON_FINITE_WORD], 3);
+        assert_true(fixed ? sum_of(&a, 0) == 7 : bits_float(a.gradients[0]) == 7);
+        add(&a, 0, fixed ? 1e38f : 1);
+        assert_int_equal(a.status[OVERFLOW_WORD], fixed);
+        assert_int_equal(a.status[NON_FINITE_WORD], 3);
+        ir_module_destroy(a.module);
+    }
+    apart = false;
+}
+
+/* One value of an invocation that is not finite does not take along what the others have added. */
+static void a_flush_carries_what_is_finite(void **state)
+{
+    (void)state;
+    static const float values[] = {1, -NAN, 2, 3};
+    apart = true;
+    for (uint32_t elements = 0; elements <= ELEMENTS; elements += ELEMENTS) {
+        adder a = flusher(values, 4, elements);
+        add(&a, 0, 0);
+        add(&a, 0, 0);
+        assert_int_equal(a.status[NON_FINITE_WORD], 2);
+        assert_int_equal(a.status[OVERFLOW_WORD] | a.status[UNDERFLOW_WORD], 0);
+        assert_int_equal(sum_of(&a, 3), 2 * 16 * (1 + 2 + 3));
+        ir_module_destroy(a.module);
+    }
+    apart = false;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -486,6 +529,8 @@ int main(void)
         cmocka_unit_test(underflow_is_counted),
         cmocka_unit_test(a_flush_carries_counts_to_memory),
         cmocka_unit_test(a_flush_carries_sums_to_memory),
+        cmocka_unit_test(what_is_not_finite_is_counted_apart),
+        cmocka_unit_test(a_flush_carries_what_is_finite),
         cmocka_unit_test(no_index_adds_nothing),
         cmocka_unit_test(elements_of_a_base_are_added_together),
         cmocka_unit_test(a_list_is_counted_once),
