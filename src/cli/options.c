@@ -52,9 +52,9 @@ static const cli_option common_options[] = {
      .help = "which of the scene's sensors to look through, counted from 0 (default: 0)"},
     {.groups = CLI_SCENE, .name = "--lights",
      .kind = CLI_TEXT, .value = "HOW", .offset = COMMON(lights),
-     .help = "how often a light is sampled: by its sampling_weight (weight), like any other (uniform), by weight "
-             "times power (power), or by what of that can reach the point, bounded over a tree of lights "
-             "(tree); auto (the default) takes the tree from ten lights on, else weight",
+     .help = "how often a light is sampled: by its sampling_weight (weight), like any other (uniform), by "
+             "weight times power (power), or by what of that can reach the point, bounded over a tree of "
+             "lights (tree); auto (the default) takes the tree from ten lights on, else weight",
      .choices = "auto|weight|uniform|power|tree"},
     {.groups = CLI_GRADIENTS, .name = "--volume-gradient",
      .kind = CLI_TEXT, .value = "HOW", .offset = COMMON(volume_gradient),

@@ -249,9 +249,9 @@ static void shape_behind_a_veil(void **state)
 static void camera_and_shape(void **state)
 {
     (void)state;
-    const char *names[] = {"sensor.to_world", "it.to_world"},
-               *bodies[] = {"<shape type='rectangle' id='it'/><emitter type='constant'/>",
-                            HULL(FOG) "<shape type='rectangle' id='it'/><emitter type='constant'/>"};
+    const char *names[] = {"it.to_world", "plate.to_world"},
+               *bodies[] = {"<shape type='rectangle' id='plate'/><emitter type='constant'/>",
+                            HULL(FOG) "<shape type='rectangle' id='plate'/><emitter type='constant'/>"};
     for (int fog = 0; fog < 2; fog++) {
         arena a = {0};
         bl_job *job = NULL;
