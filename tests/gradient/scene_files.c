@@ -45,6 +45,26 @@ static const char *complete(const bl_scene *scene, uint32_t index)
     return is ? strdup(info.name) : NULL;
 }
 
+/* A shape's to_world says the same as its translation, rotation and scale, and jobs take either. */
+static void drop_places(subject *s)
+{
+    const char *end = ".to_world";
+    uint32_t kept = 0;
+    for (uint32_t k = 0; k < s->count; k++) {
+        char *name = (char *)(uintptr_t)s->names[k], scale[256];
+        size_t length = strlen(name), at = length > strlen(end) ? length - strlen(end) : 0;
+        bool said = false;
+        snprintf(scale, sizeof scale, "%.*s.scale", (int)at, name);
+        for (uint32_t i = k + 1; i < s->count && strcmp(name + at, end) == 0; i++)
+            said |= strcmp(s->names[i], scale) == 0;
+        if (said)
+            free(name);
+        else
+            s->names[kept++] = name;
+    }
+    s->count = kept;
+}
+
 static bool find_names(subject *s)
 {
     bl_context *ctx = NULL;
@@ -60,6 +80,7 @@ static bool find_names(subject *s)
     for (uint32_t i = 0; i < all; i++)
         if ((s->names[s->count] = complete(scene, i)))
             s->count++;
+    drop_places(s);
     bl_scene_destroy(scene);
     bl_context_destroy(ctx);
     return true;
