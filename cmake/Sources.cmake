@@ -235,10 +235,13 @@ set(render_sources
     src/render/integrator/kernels/boundary.c
     src/render/integrator/kernels/boundary_cut.c
     src/render/integrator/kernels/boundary_learn.c
+    src/render/integrator/kernels/boundary_light.c
     src/render/integrator/kernels/boundary_lit.c
     src/render/integrator/kernels/boundary_mirror.c
     src/render/integrator/kernels/boundary_path.c
     src/render/integrator/kernels/boundary_seen.c
+    src/render/integrator/kernels/boundary_shaft.c
+    src/render/integrator/kernels/boundary_way.c
     src/render/integrator/path/polarized.c
     src/render/integrator/path/polarized_adjoint.c
     src/render/integrator/path/radiance.c

@@ -12,8 +12,7 @@ static bool moves_light(const emitter_class *cls, const render_parameter *p)
     return cls->delta && p->slot < 32 && cls->pose_params >> p->slot & 1;
 }
 
-/* A light that no ray hits. In volumetric walks, and where glass disperses, only rays that hit lights find
- * borders of shadows. */
+/* A light that no ray hits. */
 static bool some_delta_light(const render_scene *s)
 {
     bool any = false;
@@ -48,7 +47,8 @@ static const char *find_lack(render_scene *s)
         masks = false;
     else if (render_some_bsdf(s, bsdf_is_smooth) || (masks && !s->volumetric))
         lacks = smooth_lack(s);
-    if ((s->disperses || (s->volumetric && (masks || s->media.count > 0))) && some_delta_light(s))
+    bool through = s->volumetric && (masks || s->media.count > 0);
+    if ((s->disperses || through) && some_delta_light(s) && !edges_shafts_possible(s))
         lacks = join(s, lacks, "borders of shadows from lights without extent are left out");
     if (s->has_smooth_sdf)
         lacks =
@@ -68,7 +68,7 @@ const char *edges_lack(render_scene *s)
 
 void edges_reasons_of_lights(render_scene *s)
 {
-    bool borders = edges_lit_possible(s); /* of cones */
+    bool borders = edges_lit_possible(s) || edges_shafts_possible(s); /* of cones */
     for (uint32_t i = 0; i < s->emitters.count && edges_differentiated(s); i++) {
         const scene_object *o = s->emitters.data[i];
         for (uint32_t k = render_last_parameter(s, o); k; k = s->parameters.data[k - 1].next) {

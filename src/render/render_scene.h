@@ -300,6 +300,8 @@ bool edges_differentiated(const render_scene *s); /* whether moving edges are, i
 /* Whether borders of shadows are sampled from lights (kernels/boundary_lit.c): paths can begin at all of
  * them, and the sensor can be connected to surfaces. */
 bool edges_lit_possible(const render_scene *s);
+/* Whether they are where there are media, of lights without extent alone (kernels/boundary_shaft.c). */
+bool edges_shafts_possible(const render_scene *s);
 /* Whether silhouettes are sampled that the sensor sees in flat mirrors (kernels/boundary_mirror.c), and
  * whether a shape is one. */
 bool edges_mirrors_possible(const render_scene *s);

@@ -2,6 +2,7 @@
  * Which edges of a scene are sampled (docs/theory/edges.md). Kernels ask, and so does what `params` says of
  * gradients (edges_reasons.c), so that both say the same. */
 #include "render/classes.h"
+#include "render/medium/media.h"
 #include "render/render_scene.h"
 #include "render/shape/kinds.h"
 
@@ -51,6 +52,19 @@ bool edges_lit_possible(const render_scene *s)
     for (uint32_t i = 0; i < s->emitters.count; i++)
         all &= ((const emitter_class *)(const void *)s->emitters.data[i]->cls)->ray != NULL;
     return all;
+}
+
+/* In volumetric walks light from lights with extent is found by rays that hit them. */
+bool edges_shafts_possible(const render_scene *s)
+{
+    bool all = s->use_next_event && sensor_of(s->sensor)->link && goes_through(s) && !s->disperses &&
+               !s->hide_emitters && !render_bends_rays(s),
+         delta = false;
+    for (uint32_t i = 0; i < s->emitters.count; i++) {
+        const emitter_class *cls = (const void *)s->emitters.data[i]->cls;
+        all &= cls->ray != NULL, delta |= cls->delta;
+    }
+    return all && delta;
 }
 
 bool edges_mirrors_possible(const render_scene *s)

@@ -18,10 +18,6 @@ static char *folder;
 #define GLOWING_FOG                                                                                          \
     "<medium type='homogeneous' name='interior'><rgb name='sigma_t' value='.5,.3,.2'/><float name='albedo' " \
     "value='.5'/><rgb name='emission' value='.2,.3,.1'/></medium>"
-#define HULL(medium)                                                                                         \
-    "<shape type='cube'>" AT(                                                                                \
-        "<scale value='4,4,.9'/><rotate y='1' angle='10'/><translate z='.3'/>") "<bsdf type='null'/>" medium \
-                                                                                "</shape>"
 #define SHINES(value) "<emitter type='area'><rgb name='radiance' value='" value "'/></emitter>"
 #define SHINING_WALL                                                                                         \
     "<shape type='rectangle'>" AT("<scale value='5'/><translate z='-1'/>") SHINES(".3") "</shape>"

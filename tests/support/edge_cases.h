@@ -45,6 +45,10 @@ void edge_case_expect(scene_device *device, const char *folder, const char *inte
 #define FOG(albedo)                                                                                          \
     "<medium type='homogeneous' name='interior'><rgb name='sigma_t' value='.5,.3,.2'/><float name='albedo' " \
     "value='" albedo "'/></medium>"
+#define HULL(medium)                                                                                         \
+    "<shape type='cube'>" AT(                                                                                \
+        "<scale value='4,4,.9'/><rotate y='1' angle='10'/><translate z='.3'/>") "<bsdf type='null'/>" medium \
+                                                                                "</shape>"
 #define LAMP(id, size, at)                                                                                   \
     "<shape type='rectangle' id='" id                                                                        \
     "'>" AT("<scale value='" size "'/><rotate x='1' angle='180'/>"                                           \

@@ -78,4 +78,58 @@ ray boundary_cut_ray(walk *w, const sensor_view *view, const boundary_cut *c, bo
 /* How the cut moves along c->across (differentiated). */
 ir_ref boundary_cut_motion(walk *w, const boundary_cut *c);
 
+/* ---- boundary_way.c ---- */
+
+/* Which vertex of the path the edge is seen from, counted from 0: k with probability 2^-(k+1), the last with
+ * what is left. */
+typedef struct boundary_choice {
+    ir_ref depth, inverse; /* u32; 1 / probability */
+} boundary_choice;
+boundary_choice boundary_choose_vertex(walk *w, ir_ref u);
+
+/* A path from the camera, before the vertex from which the edge is seen. */
+typedef struct boundary_way {
+    radiance_walk p;
+    ir_ref alive;    /* bool: the path gets there */
+    ir_ref mirrored; /* bool: its first vertex sampled a discrete lobe */
+    ir_ref walking;  /* bool: it is not there yet */
+} boundary_way;
+/* The walk that leads from the camera to x: blind, since lights on the way do not matter. In volumetric walks
+ * it moves as a whole. */
+walk boundary_blind(const walk *w);
+/* Walks, with that walk, to the vertex at a depth. when: bool, none: always. */
+boundary_way boundary_walk_to(walk *w, ir_ref sample, ir_ref depth, ir_ref when);
+/* Where the paths begin that go past the edge: behind x, which the way has led to. */
+walk_position boundary_behind(walk *w, const walk_position *at, const walk_vertex *v, vec3 d);
+/* The material's value at a vertex in a direction, a unit vector of the world. */
+color boundary_scattered(walk *w, const walk_vertex *v, vec3 d);
+
+/* ---- boundary_light.c ---- */
+
+/* A light as an edge sees it. */
+typedef struct boundary_light {
+    light_emission e;
+    ir_ref delta;   /* bool: the light is a point, or has one direction */
+    walk_light at;  /* the light, sampled from the edge */
+    color radiance; /* what goes past the edge by solid angle, over the density of the choice */
+    ir_ref border;  /* bool, where boundary_some_border: the edge is the border of the light's cone */
+    ir_ref along;   /* where boundary_some_border: the place on that border */
+    ir_ref reach;   /* distance from the edge to the light; a large number where it is infinitely far */
+} boundary_light;
+/* Chooses a light, and a point of an edge as seen from it. */
+boundary_point boundary_light_pick(walk *w, const boundary_loop *loop, boundary_light *l);
+bool boundary_some_border(const walk *w); /* some light's cone has a border that counts as an edge */
+/* The light, sampled from a place. */
+emitter_sample boundary_light_sampled(walk *w, const light_emission *e, vec3 from);
+/* The point on the light, differentiated where lights move; else detached. */
+vec3 boundary_light_moved(walk *w, const boundary_light *l);
+/* Sets *edge to how the edge moves, seen from the light's point y, where boundary_some_border; else returns
+ * false. */
+bool boundary_light_edge(walk *w, const boundary_point *b, const boundary_light *l, vec3 y, vec3 *edge);
+
+/* ---- boundary_shaft.c ---- */
+
+/* kernel_edges_lit where edges_shafts_possible. */
+bl_result kernel_edges_shaft(walk *w, ir_module *m);
+
 #endif

@@ -14,130 +14,6 @@
 #include "render/integrator/motion/motion.h"
 
 static const float CREASES = 0.1f; /* how much light counts that both sides have, which matters at creases */
-enum { DEPTHS = 12 /* vertices behind the last of these are never chosen but by chains of null lobes */ };
-
-/* Which vertex of the path the edge is seen from, counted from 0: k with probability 2^-(k+1), the last with
- * what is left. */
-typedef struct vertex_choice {
-    ir_ref depth, inverse; /* u32; 1 / probability */
-} vertex_choice;
-
-static vertex_choice choose_vertex(walk *w, ir_ref u)
-{
-    tracer *t = &w->t;
-    ir_func *f = t->f;
-    int32_t most = w->plan->scene->max_depth;
-    uint32_t count = most < 0 || most - 1 > DEPTHS ? DEPTHS : (uint32_t)(most - 1);
-    vertex_choice v = {t_u32(t, 0), t_f32(t, count > 1 ? 2 : 1)};
-    for (uint32_t k = 1; k < count; k++) {
-        ir_ref beyond = ir_ge(f, u, t_f32(t, 1 - 1 / (float)(1u << k)));
-        float inverse = (float)(1u << (k + 1 < count ? k + 1 : k));
-        v.depth = ir_select(f, beyond, t_u32(t, k), v.depth);
-        v.inverse = ir_select(f, beyond, t_f32(t, inverse), v.inverse);
-    }
-    return v;
-}
-
-/* A path from the camera, before the vertex from which the edge is seen. */
-typedef struct way {
-    radiance_walk p;
-    ir_ref alive;    /* bool: the path gets there */
-    ir_ref mirrored; /* bool: its first vertex sampled a discrete lobe */
-    ir_ref walking;  /* bool: it is not there yet */
-} way;
-
-static void state_way(walk *w, loop_state *s, way *x)
-{
-    state_position(w, s, &x->p.at), state_color(s, &w->t, &x->p.beta), state_ref(s, &x->p.eta);
-    state_ref(s, &x->alive), state_ref(s, &x->mirrored);
-    if (w->volumetric)
-        state_ref(s, &x->walking);
-}
-
-/* bool: the surface is of a class that lets light through and has no other lobes but discrete ones. */
-static ir_ref is_null(walk *w, const walk_vertex *v)
-{
-    ir_func *f = w->t.f;
-    ir_ref is = ir_bool(f, false);
-    for (uint32_t i = 0; i < w->plan->bsdfs.count; i++)
-        if (bsdf_lets_through(w->plan->bsdfs.data[i]) &&
-            bsdf_of(w->plan->bsdfs.data[i])->pdf == bsdf_no_density)
-            is = ir_or(f, is, ir_eq(f, v->bsdf_class, t_u32(&w->t, i)));
-    return is;
-}
-
-/* Where surfaces let the path straight through, several of them and a vertex have one depth, and the edge may
- * be seen from any. The path always ends its way where it does not go through. Else it does so with
- * probability 1/2, and counts twice. before: the path before v; p: after it. */
-static void end_or_pass(walk *w, way *x, ir_ref depth, const radiance_walk *before, const walk_vertex *v)
-{
-    tracer *t = &w->t;
-    ir_func *f = t->f;
-    ir_ref null = ir_and(f, v->through, is_null(w, v)), tossed = ir_and(f, v->through, ir_not(f, null));
-    ir_ref passes = ir_or(f, null, ir_and(f, tossed, ir_lt(f, v->u_march, t_f32(t, 0.5f))));
-    ir_ref there = ir_eq(f, before->at.depth, depth), ends = ir_and(f, there, ir_not(f, passes));
-    x->p.at = position_select(w, ends, before->at, x->p.at);
-    x->p.beta = color_select(t, ends, before->beta, x->p.beta);
-    x->p.beta = color_scale(t, x->p.beta, ir_select(f, ir_and(f, there, tossed), t_f32(t, 2), t_f32(t, 1)));
-    x->p.eta = ir_select(f, ends, before->eta, x->p.eta);
-    x->alive = ir_or(f, ends, x->alive), x->walking = ir_not(f, ends);
-}
-
-/* Walks to the vertex at a depth. */
-static way walk_to(walk *w, ir_ref sample, ir_ref depth)
-{
-    tracer *t = &w->t;
-    ir_func *f = t->f;
-    walk_position camera = walk_camera(w, sample);
-    w->motion->before(w, &camera);
-    way x = {radiance_start(w, &camera), ir_bool(f, true), ir_bool(f, false), ir_bool(f, true)};
-    loop_state state = {0}, next = {0};
-    state_way(w, &state, &x);
-    ir_ref loop = state_loop(f, &state);
-    state_way(w, &state, &x);
-    ir_while(f, ir_and(f, x.alive, w->volumetric ? x.walking : ir_lt(f, x.p.at.depth, depth)));
-    ir_ref first = ir_eq(f, x.p.at.depth, t_u32(t, 0));
-    x.p.radiance = color_all(t_f32(t, 0));
-    radiance_walk before = x.p;
-    walk_vertex v = radiance_vertex(w, &x.p, &x.alive);
-    x.mirrored = ir_select(f, first, v.sample.delta, x.mirrored);
-    if (w->volumetric)
-        end_or_pass(w, &x, depth, &before, &v);
-    state_way(w, &next, &x);
-    state_endloop(f, loop, &state, &next);
-    state_way(w, &state, &x);
-    state_end(&state);
-    x.p.radiance = color_all(t_f32(t, 0)); /* nobody asks what was found on the way */
-    return x;
-}
-
-/* The walk that leads from the camera to x: blind, since lights on the way do not matter. In volumetric walks
- * it moves as a whole. */
-static walk walk_blind(const walk *w)
-{
-    walk blind = *w;
-    blind.next_event = false;
-    if (local_volume_wanted(w))
-        blind.motion = &motion_local_volume;
-    return blind;
-}
-
-/* Where the paths begin that go past the edge: behind x, which the way has led to. */
-static walk_position position_behind(walk *w, const walk_position *at, const walk_vertex *v, vec3 d)
-{
-    tracer *t = &w->t;
-    ir_func *f = t->f;
-    walk_position next = *at;
-    next.depth = ir_add(f, at->depth, t_u32(t, 1)), next.delta = ir_bool(f, true), next.pdf = t_f32(t, 1);
-    next.tmax = t_f32(t, 1e30f);
-    if (w->volumetric)
-        next.event = ir_add(f, at->event, t_u32(t, 1));
-    if (w->media) {
-        next.medium = ir_select(f, v->flight.collides, at->medium, medium_behind(w, &v->si, d, at->medium));
-        next.share = v->flight.share;
-    }
-    return next;
-}
 
 /* Sets how a side's first vertex y moves. In volumetric walks the segment from x swings about y if both lie
  * on surfaces, or if y shines. Then y is held, or goes along with its shape if it shines. Other segments keep
@@ -174,19 +50,10 @@ static vec3 viewpoint_moved(walk *w, const walk_position *at, const walk_vertex 
     return boundary_hit_moved(w, &hit);
 }
 
-static color scattered_toward(walk *w, const walk_vertex *v, vec3 d)
-{
-    walk_vertex toward = *v;
-    color value, unused;
-    toward.to_light = frame_to_local(&w->t, v->frame, d);
-    walk_values(w, &toward, false, &value, &unused);
-    return value;
-}
-
 /* boundary_wish.value */
 static ir_ref value_toward(walk *w, const void *of, vec3 d)
 {
-    return color_max(&w->t, scattered_toward(w, of, d));
+    return color_max(&w->t, boundary_scattered(w, of, d));
 }
 
 bl_result kernel_edges_path(walk *w, ir_module *m)
@@ -194,10 +61,10 @@ bl_result kernel_edges_path(walk *w, ir_module *m)
     boundary_loop loop = boundary_begin(w, m);
     tracer *t = &w->t;
     ir_func *f = t->f;
-    walk blind = walk_blind(w);
+    walk blind = boundary_blind(w);
     ir_ref zero = t_f32(t, 0);
-    vertex_choice choice = choose_vertex(w, boundary_numbers(w, loop.sample, 0).u[0]);
-    way led = walk_to(&blind, loop.sample, choice.depth);
+    boundary_choice choice = boundary_choose_vertex(w, boundary_numbers(w, loop.sample, 0).u[0]);
+    boundary_way led = boundary_walk_to(&blind, loop.sample, choice.depth, (ir_ref){0});
     radiance_walk p = led.p;
     walk_vertex v = walk_visit(&blind, p.at);
     ir_ref there = ir_and(f, ir_and(f, led.alive, v.goes_on), ir_eq(f, p.at.depth, choice.depth));
@@ -208,8 +75,8 @@ bl_result kernel_edges_path(walk *w, ir_module *m)
                       &(boundary_wish){.candidates = 8, .creases = true, .value = value_toward, .of = &v});
     b.there = ir_and(f, b.there, there);
     vec3 from = ray_offset(t, v.si.p, v.si.ng, b.d);
-    color value = scattered_toward(w, &v, b.d);
-    walk_position at = position_behind(w, &p.at, &v, b.d);
+    color value = boundary_scattered(w, &v, b.d);
+    walk_position at = boundary_behind(w, &p.at, &v, b.d);
     if (edges_lit_possible(w->plan->scene))
         at.delta = led.mirrored,
         at.pdf = boundary_material_density(w, &v, v.wi, frame_to_local(t, v.frame, b.d));

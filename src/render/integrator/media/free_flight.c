@@ -245,6 +245,20 @@ void stretch_inside(walk *w, const walk_stretch *s, ir_ref *near, ir_ref *far)
     *near = ir_select(f, s->homogeneous, *near, k.near), *far = ir_select(f, s->homogeneous, *far, k.far);
 }
 
+color medium_scattering(walk *w, ir_ref medium, vec3 o, vec3 d, ir_ref distance)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref any = t_u32(t, 0), near, far;
+    walk_stretch s = stretch_in(w, medium, o, d, distance, any, any);
+    vec3 p = stretch_point(t, &s, distance);
+    color c = color_mul(t, stretch_albedo(w, &s, p, false), stretch_extinction(w, &s, p, false));
+    stretch_inside(w, &s, &near, &far);
+    ir_ref within =
+        ir_and(f, ir_le(f, near, distance), ir_ge(f, far, distance)); /* the grid, if there is one */
+    return color_select(t, ir_and(f, s.there, within), c, color_all(t_f32(t, 0)));
+}
+
 color stretch_transmittance(walk *w, walk_stretch *s, bool differentiated)
 {
     tracer *t = &w->t;

@@ -23,6 +23,9 @@ void stretch_adjoint(walk *w, const walk_stretch *s, ir_ref when, color to_come,
 walk_stretch stretch_in(walk *w, ir_ref medium, vec3 o, vec3 d, ir_ref limit, ir_ref sample, ir_ref key);
 /* Names the random numbers of a stretch; purpose 0: the path's own flight, 1: light sampling. */
 ir_ref stretch_key(walk *w, ir_ref event, uint32_t purpose);
+/* The scattering coefficient at a distance on a ray in a medium (as in walk_position), detached; 0 in none.
+ */
+color medium_scattering(walk *w, ir_ref medium, vec3 o, vec3 d, ir_ref distance);
 /* The medium that a ray along d enters at a surface; `medium` if the surface is no boundary of media. */
 ir_ref medium_behind(walk *w, const interaction *si, vec3 d, ir_ref medium);
 
@@ -37,6 +40,8 @@ void emission_adjoint(walk *w, const walk_flight *fl, ir_ref when, color emitted
 /* transmittance.c; differentiated as above. */
 walk_shadow shadow_cross(walk *w, const walk_vertex *v, const walk_position *at, ir_ref wanted,
                          bool differentiated);
+/* bool: shadow rays go through the surface, or may for other values. */
+ir_ref surface_passes(walk *w, const interaction *si);
 bool shadow_is_wanted(const walk *w);   /* some requested parameter changes that transmittance */
 bool shadow_draws_point(const walk *w); /* its derivative is that at walk_shadow.point */
 void shadow_adjoint(walk *w, const walk_vertex *v, const walk_position *at, ir_ref when, color seed,

@@ -17,6 +17,7 @@
 #include "render/integrator/vertex/vertex.h"
 
 enum { UNROLLED_STAGES = 4 };
+static const float LEAST_COSINE = 0x1p-4f; /* at which the way along a ray makes up for what lies aside */
 
 typedef struct crossing {
     vec3 o;
@@ -152,6 +153,11 @@ static vec3 aim(walk *w, const crossing *c, const shadow_line *l, ir_ref *left)
     return v3_scale(t, to, ir_div(t->f, t_f32(t, 1), length));
 }
 
+ir_ref surface_passes(walk *w, const interaction *si)
+{
+    return lets_through(w, t_word(&w->t, si->shape, SHAPE_BSDF_CLASS));
+}
+
 static stage next_stage(walk *w, const crossing *c, const shadow_line *l, ir_ref sample, ir_ref key)
 {
     tracer *t = &w->t;
@@ -198,12 +204,27 @@ static void stage_moves(walk *w, const crossing *c, const shadow_line *l, stage 
     g->motion = (segment_motion){.shift = l->motion.shift, .turn = l->motion.turn, .origin = origin};
 }
 
+/* Where the shadow ray in direction d goes on behind a surface, which it meets at p. Off the surface along
+ * the normal it would lie as far beside its line as rays pass edges that move, and miss those or meet them.
+ * So where edges are asked for it stays on the line. At a collision, which has no normal, it stays at p. */
+static vec3 origin_behind(walk *w, const interaction *si, vec3 p, vec3 d)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    if (!w->known.on_line)
+        return ray_offset(t, si->p, si->ng, d);
+    ir_ref cosine = ir_abs(f, v3_dot(t, si->ng, d)), some = ir_gt(f, v3_dot(t, si->ng, si->ng), t_f32(t, 0)),
+           by = ir_div(f, ray_epsilon(t, p), ir_max(f, cosine, t_f32(t, LEAST_COSINE)));
+    return v3_add(t, p, v3_scale(t, d, ir_select(f, some, by, t_f32(t, 0))));
+}
+
 /* To behind the surface; whether there is anything further. */
 static void advance(walk *w, crossing *c, const stage *g, const shadow_line *l)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    c->o = ray_offset(t, g->si.p, g->si.ng, g->hit.d);
+    vec3 met = w->known.on_line ? v3_add(t, c->o, v3_scale(t, g->hit.d, g->hit.t)) : g->si.p;
+    c->o = origin_behind(w, &g->si, met, g->hit.d);
     c->last = g->border;
     c->medium = medium_behind(w, &g->si, g->hit.d, c->medium);
     c->sum.open = ir_and(f, c->sum.open, ir_or(f, g->passable, ir_not(f, c->going)));
@@ -232,7 +253,7 @@ static crossing begin(walk *w, const walk_vertex *v, const walk_position *at, ir
     ir_func *f = t->f;
     vec3 d = v->light_d, end = v3_add(t, v->si.p, v3_scale(t, d, v->light.distance));
     crossing c = {
-        .o = ray_offset(t, v->si.p, v->si.ng, d),
+        .o = origin_behind(w, &v->si, v->si.p, d),
         .step = t_u32(t, 0),
         .going = wanted,
         .stages = t_u32(t, 0),

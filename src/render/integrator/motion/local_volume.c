@@ -185,7 +185,14 @@ static ray_motion motion_of_camera(walk *w, const walk_position *at)
     walk own = *w;
     own.t = walk_differentiated(w);
     walk_position now = walk_camera(&own, at->sample), was = walk_camera(w, at->sample);
-    return (ray_motion){displacement3(w, now.o, was.o), displacement3(w, now.d, was.d)};
+    ray_motion m = {displacement3(w, now.o, was.o), displacement3(w, now.d, was.d)};
+    if (!w->known.looks)
+        return m;
+    sensor_view view = walk_view(&own);
+    ray r = sensor_ray(&own.t, &view, w->known.film, w->known.lens);
+    m.shift = v3_select(&w->t, w->known.looks_now, displacement3(w, r.o, v3_detach(&w->t, r.o)), m.shift);
+    m.turn = v3_select(&w->t, w->known.looks_now, displacement3(w, r.d, v3_detach(&w->t, r.d)), m.turn);
+    return m;
 }
 
 /* A matrix, given by its rows, times a vector. The matrix is detached. */

@@ -80,9 +80,13 @@ typedef struct walk_known {
     shadow_point point;          /* or its point */
     bool recalls_hit;            /* what the path's ray meets may be known (vertex/remembered_hits.c) */
     ir_ref hit_recalled;         /* bool, where `recalls_hit`: `hit` is that */
-    bool meets;                  /* what any ray meets may be known */
-    ir_ref met;                  /* bool, where `meets`: it is, */
-    walk_hit hit;                /* and this is it; its point is left out */
+    bool on_line;                /* shadow rays that go through surfaces stay on their line */
+    bool looks;       /* where the sensor's parameters are wanted: the camera's ray, as it moves, may be */
+    ir_ref looks_now; /* bool, where `looks`: that of another place */
+    vec2 film, lens;  /* on the image, in [0,1]^2, and on the aperture */
+    bool meets;       /* what any ray meets may be known */
+    ir_ref met;       /* bool, where `meets`: it is, */
+    walk_hit hit;     /* and this is it; its point is left out */
 } walk_known;
 
 /* Where random numbers are the state of a Markov chain (primary_samples.c): whose, and which step proposes
