@@ -225,9 +225,24 @@ static bool delta_lights_move(const plan *p)
     return lights;
 }
 
+/* Attached paths keep surfaces where they are. Volumetric walks have both motions, but directions at mirrors
+ * and smooth glass stay. */
+bool plan_moves_camera_and_hits(const plan *p)
+{
+    const render_scene *s = p->scene;
+    if (!p->sensor || !(p->moves & MOVE_HITS) || s->light_tracing || s->method != METHOD_REPLAY)
+        return false;
+    if (plan_goes_through(p))
+        return true;
+    bool sharp = p->turns || render_some_bsdf(s, bsdf_is_smooth),
+         others = plan_has_nulls(p) || p->media.count > 0 || s->own || s->field;
+    return !sharp && !others;
+}
+
 bool plan_moves_segments(const plan *p)
 {
-    return p->scene->volumetric && (p->sensor || p->moves & MOVE_SURFACE || delta_lights_move(p));
+    return plan_moves_camera_and_hits(p) ||
+           (p->scene->volumetric && (p->sensor || p->moves & MOVE_SURFACE || delta_lights_move(p)));
 }
 
 bool plan_moves_light_paths(const plan *p)
@@ -362,9 +377,13 @@ bool plan_has_nulls(const plan *p)
 }
 
 bool plan_has_media(const plan *p) { return p->scene->volumetric && p->media.count > 0; }
-bool plan_is_volumetric(const plan *p)
+bool plan_goes_through(const plan *p)
 {
     return plan_has_media(p) || (p->scene->volumetric && plan_has_nulls(p));
+}
+bool plan_is_volumetric(const plan *p)
+{
+    return plan_goes_through(p) || plan_moves_camera_and_hits(p);
 }
 
 bool plan_remembers_all_transmittance(const plan *p)

@@ -151,6 +151,8 @@ bool plan_attaches_paths(const plan *p);
 bool plan_moves_light_paths(const plan *p);
 /* Whether hits move on the surface. */
 bool plan_hits_move(const plan *p);
+/* Whether requested parameters move camera and surfaces, and walks are volumetric for that reason. */
+bool plan_moves_camera_and_hits(const plan *p);
 /* Whether requested parameters move vertices of volumetric walks, or what lies between these
  * (integrator/motion/local_volume.c). */
 bool plan_moves_segments(const plan *p);
@@ -163,6 +165,8 @@ bool plan_can_bake(const render_scene *s);
 bool plan_has_nulls(const plan *p);
 /* Whether the integrator knows media and the scene has some. */
 bool plan_has_media(const plan *p);
+/* Whether its walks go through media, or through surfaces in a straight line. */
+bool plan_goes_through(const plan *p);
 /* Whether its walks are volumetric (walk.volumetric). */
 bool plan_is_volumetric(const plan *p);
 /* No surface both lets paths through and samples a light, so a path samples one light at each depth. */

@@ -18,7 +18,8 @@ void walk_begin(walk *w, ir_func *f)
 {
     const plan *p = w->plan;
     BL_ASSERT(p->filter && !w->motion, "pass %d begins twice", (int)w->pass);
-    w->media = plan_has_media(p), w->volumetric = plan_is_volumetric(p);
+    const bool from_lights = w->pass == RENDER_EDGES_LIT || w->pass == RENDER_EDGES_LIT_FORWARD;
+    w->media = plan_has_media(p), w->volumetric = from_lights ? plan_goes_through(p) : plan_is_volumetric(p);
     w->behind_null = p->scene->hide_emitters && plan_has_nulls(p) && !w->volumetric && p->scene->sees_through;
     w->next_event &= w->media || p->scene->primitives.count > 0; /* else nothing scatters */
     w->weighted = sensor_weight(p->scene) != 1 || ((const filter_class *)p->filter->cls)->weighted;

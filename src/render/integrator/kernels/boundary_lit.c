@@ -24,7 +24,8 @@ static void motions_of(walk *w, const boundary_point *b, const boundary_light *l
     vec2 lens = light_lens(w, at);
     sensor_link link = sensor_of(view.object)->link(t, &view, v->v.si.p, lens);
     walk_hit seen = v->v.met, held = v->v.met;
-    seen.slides = ir_bool(f, true), held.slides = ir_bool(f, false);
+    seen.slides = ir_bool(f, true);
+    held.slides = ir_bool(f, plan_moves_camera_and_hits(w->plan)); /* as in volumetric walks */
     vec3 to = v3_sub(t, v->v.si.p, link.point);
     seen.t = ir_max(f, v3_length(t, to), t_f32(t, 1e-20f));
     seen.o = link.point, seen.d = v3_scale(t, to, ir_div(f, t_f32(t, 1), seen.t));

@@ -30,7 +30,7 @@ static void choose_for_edges(walk *w)
     bool camera = w->plan->sensor && !(w->moves & MOVE_HITS);
     w->wants = (walk_wants){
         .surface_differentiated = camera || w->moves & MOVE_HITS,
-        .surface_anew = camera || (w->volumetric && w->moves & MOVE_HITS),
+        .surface_anew = camera || ((w->volumetric || w->plan->sensor) && w->moves & MOVE_HITS),
         .light_normal = w->moves & MOVE_HITS,
     };
 }
