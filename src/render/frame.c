@@ -29,3 +29,11 @@ vec3 ray_offset(tracer *t, vec3 p, vec3 n, vec3 d)
     by = ir_select(f, ir_lt(f, v3_dot(t, n, d), t_f32(t, 0)), ir_neg(f, by), by);
     return v3_add(t, p, v3_scale(t, n, by));
 }
+
+ir_ref ray_onward(tracer *t, vec3 p, vec3 n, vec3 d)
+{
+    static const float least_cosine = 0x1p-4f; /* else the way along the ray would be long */
+    ir_func *f = t->f;
+    ir_ref cosine = ir_max(f, ir_abs(f, v3_dot(t, n, d)), t_f32(t, least_cosine));
+    return ir_div(f, ray_epsilon(t, p), cosine);
+}

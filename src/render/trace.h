@@ -432,6 +432,10 @@ static inline vec3 frame_to_world(tracer *t, frame fr, vec3 v)
 ir_ref ray_epsilon(tracer *t, vec3 p); /* frame.c: that of a point */
 /* frame.c: p moved along the normal n to the side that d points to, where a ray in direction d can start. */
 vec3 ray_offset(tracer *t, vec3 p, vec3 n, vec3 d);
+/* frame.c: how far a ray in direction d goes on behind a surface at p with normal n, if it stays on its line.
+ * Off the surface along the normal it would lie as far beside the line as rays pass edges that move, and miss
+ * those or meet them twice. So where edges are looked for, rays through surfaces go on by this. */
+ir_ref ray_onward(tracer *t, vec3 p, vec3 n, vec3 d);
 
 /* ---- random.c: counter-based; the same numbers whatever the schedule ---- */
 

@@ -17,7 +17,6 @@
 #include "render/integrator/vertex/vertex.h"
 
 enum { UNROLLED_STAGES = 4 };
-static const float LEAST_COSINE = 0x1p-4f; /* at which the way along a ray makes up for what lies aside */
 
 typedef struct crossing {
     vec3 o;
@@ -204,17 +203,15 @@ static void stage_moves(walk *w, const crossing *c, const shadow_line *l, stage 
     g->motion = (segment_motion){.shift = l->motion.shift, .turn = l->motion.turn, .origin = origin};
 }
 
-/* Where the shadow ray in direction d goes on behind a surface, which it meets at p. Off the surface along
- * the normal it would lie as far beside its line as rays pass edges that move, and miss those or meet them.
- * So where edges are asked for it stays on the line. At a collision, which has no normal, it stays at p. */
+/* Where the shadow ray in direction d goes on behind a surface, which it meets at p. A collision has no
+ * normal: there it stays at p. */
 static vec3 origin_behind(walk *w, const interaction *si, vec3 p, vec3 d)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
     if (!w->known.on_line)
         return ray_offset(t, si->p, si->ng, d);
-    ir_ref cosine = ir_abs(f, v3_dot(t, si->ng, d)), some = ir_gt(f, v3_dot(t, si->ng, si->ng), t_f32(t, 0)),
-           by = ir_div(f, ray_epsilon(t, p), ir_max(f, cosine, t_f32(t, LEAST_COSINE)));
+    ir_ref some = ir_gt(f, v3_dot(t, si->ng, si->ng), t_f32(t, 0)), by = ray_onward(t, p, si->ng, d);
     return v3_add(t, p, v3_scale(t, d, ir_select(f, some, by, t_f32(t, 0))));
 }
 

@@ -11,8 +11,6 @@
 #include "render/integrator/path/path.h"
 #include "render/integrator/vertex/plugin_functions.h"
 
-static const float LEAST_COSINE = 0x1p-4f; /* at which the way along a ray makes up for what lies aside */
-
 /* ---- the vertex ---- */
 
 void walk_sample_bsdf(walk *w, walk_vertex *v, ir_ref when, ir_ref u_lobe, ir_ref u1, ir_ref u2,
@@ -143,18 +141,6 @@ ir_ref walk_is_through(tracer *t, const interaction *si, const bsdf_sample *s)
     return ir_and(t->f, si->valid, ir_and(t->f, s->delta, ir_ge(t->f, s->lobe, t_u32(t, LOBE_NULL))));
 }
 
-/* Where a ray goes on behind a surface that it goes straight through. Off the surface along the normal, it
- * would lie as far beside the ray's line as rays pass edges that move, and miss those or meet them twice. So
- * where edges are looked for it stays on the line. */
-static vec3 origin_behind(walk *w, const walk_vertex *v, const walk_position *at)
-{
-    tracer *t = &w->t;
-    ir_func *f = t->f;
-    ir_ref cosine = ir_max(f, ir_abs(f, v3_dot(t, v->si.ng, at->d)), t_f32(t, LEAST_COSINE)),
-           by = ir_div(f, ray_epsilon(t, v->si.p), cosine);
-    return v3_add(t, at->o, v3_scale(t, at->d, ir_add(f, v->si.t, by)));
-}
-
 /* A null lobe lets the path through the surface in a straight line, whatever the depth. Sets the ray that
  * goes on and its medium. */
 static void go_through(walk *w, walk_vertex *v, walk_position at)
@@ -165,8 +151,11 @@ static void go_through(walk *w, walk_vertex *v, walk_position at)
     v->goes_on = ir_or(f, v->goes_on, v->through);
     v->next_d = v3_select(t, v->through, at.d, v->next_d);
     v->next_o = ray_offset(t, v->si.p, v->si.ng, v->next_d);
-    if (w->straight)
-        v->next_o = v3_select(t, v->through, origin_behind(w, v, &at), v->next_o);
+    if (w->straight) {
+        ir_ref by = ray_onward(t, v->si.p, v->si.ng, at.d);
+        vec3 behind = v3_add(t, at.o, v3_scale(t, at.d, ir_add(f, v->si.t, by)));
+        v->next_o = v3_select(t, v->through, behind, v->next_o);
+    }
     v->medium = at.medium;
     if (w->media)
         v->medium =
