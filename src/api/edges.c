@@ -43,8 +43,7 @@ bool edges_pass(const bl_job *job, bool forward, uint32_t k, render_pass *pass)
     BL_ASSERT(k < EDGES_PASSES, "pass %u of edges", k);
     int32_t most = job->scene->max_depth;
     bool linked = sensor_of(job->scene->sensor)->link, scatters = most < 0 || most > 1;
-    bool lit = edges_lit_possible(job->scene) || edges_shafts_possible(job->scene);
-    const bool finds[EDGES_PASSES] = {linked, scatters, scatters && lit};
+    const bool finds[EDGES_PASSES] = {linked, scatters, scatters && edges_from_lights_possible(job->scene)};
     *pass = all[k][forward];
     return finds[k] && own_samples(job, k) > 0;
 }

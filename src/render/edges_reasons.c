@@ -12,15 +12,6 @@ static bool moves_light(const emitter_class *cls, const render_parameter *p)
     return cls->delta && p->slot < 32 && cls->pose_params >> p->slot & 1;
 }
 
-/* A light that no ray hits. */
-static bool some_delta_light(const render_scene *s)
-{
-    bool any = false;
-    for (uint32_t i = 0; i < s->emitters.count; i++)
-        any |= ((const emitter_class *)(const void *)s->emitters.data[i]->cls)->delta;
-    return any;
-}
-
 static const char *join(render_scene *s, const char *before, const char *more)
 {
     return before ? arena_printf(&s->memory, "%s; %s", before, more) : more;
@@ -48,7 +39,7 @@ static const char *find_lack(render_scene *s)
     else if (render_some_bsdf(s, bsdf_is_smooth) || (masks && !s->volumetric))
         lacks = smooth_lack(s);
     bool through = s->volumetric && (masks || s->media.count > 0);
-    if ((s->disperses || through) && some_delta_light(s) && !edges_shafts_possible(s))
+    if ((s->disperses || through) && edges_some_delta_light(s) && !edges_shafts_possible(s))
         lacks = join(s, lacks, "borders of shadows from lights without extent are left out");
     if (s->has_smooth_sdf)
         lacks =
@@ -68,7 +59,7 @@ const char *edges_lack(render_scene *s)
 
 void edges_reasons_of_lights(render_scene *s)
 {
-    bool borders = edges_lit_possible(s) || edges_shafts_possible(s); /* of cones */
+    bool borders = edges_from_lights_possible(s); /* of cones */
     for (uint32_t i = 0; i < s->emitters.count && edges_differentiated(s); i++) {
         const scene_object *o = s->emitters.data[i];
         for (uint32_t k = render_last_parameter(s, o); k; k = s->parameters.data[k - 1].next) {

@@ -302,6 +302,8 @@ bool edges_differentiated(const render_scene *s); /* whether moving edges are, i
 bool edges_lit_possible(const render_scene *s);
 /* Whether they are where there are media, of lights without extent alone (kernels/boundary_shaft.c). */
 bool edges_shafts_possible(const render_scene *s);
+bool edges_from_lights_possible(const render_scene *s); /* either */
+bool edges_some_delta_light(const render_scene *s);     /* a light that no ray hits */
 /* Whether silhouettes are sampled that the sensor sees in flat mirrors (kernels/boundary_mirror.c), and
  * whether a shape is one. */
 bool edges_mirrors_possible(const render_scene *s);

@@ -44,27 +44,36 @@ static bool goes_through(const render_scene *s)
     return s->volumetric && (s->media.count > 0 || render_some_bsdf(s, bsdf_is_mask));
 }
 
-/* Paths that lead from edges to the sensor are those of light tracing, which do not disperse. */
-bool edges_lit_possible(const render_scene *s)
+/* Whether paths can begin at all lights and lead to the sensor. They are those of light tracing, which do not
+ * disperse. */
+static bool paths_from_lights(const render_scene *s)
 {
-    bool all = s->use_next_event && s->emitters.count > 0 && sensor_of(s->sensor)->link && !goes_through(s) &&
-               !s->disperses;
+    bool all = s->use_next_event && s->emitters.count > 0 && sensor_of(s->sensor)->link && !s->disperses;
     for (uint32_t i = 0; i < s->emitters.count; i++)
         all &= ((const emitter_class *)(const void *)s->emitters.data[i]->cls)->ray != NULL;
     return all;
 }
 
+bool edges_some_delta_light(const render_scene *s)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < s->emitters.count; i++)
+        any |= ((const emitter_class *)(const void *)s->emitters.data[i]->cls)->delta;
+    return any;
+}
+
+bool edges_lit_possible(const render_scene *s) { return paths_from_lights(s) && !goes_through(s); }
+
 /* In volumetric walks light from lights with extent is found by rays that hit them. */
 bool edges_shafts_possible(const render_scene *s)
 {
-    bool all = s->use_next_event && sensor_of(s->sensor)->link && goes_through(s) && !s->disperses &&
-               !s->hide_emitters && !render_bends_rays(s),
-         delta = false;
-    for (uint32_t i = 0; i < s->emitters.count; i++) {
-        const emitter_class *cls = (const void *)s->emitters.data[i]->cls;
-        all &= cls->ray != NULL, delta |= cls->delta;
-    }
-    return all && delta;
+    return paths_from_lights(s) && goes_through(s) && !s->hide_emitters && !render_bends_rays(s) &&
+           edges_some_delta_light(s);
+}
+
+bool edges_from_lights_possible(const render_scene *s)
+{
+    return edges_lit_possible(s) || edges_shafts_possible(s);
 }
 
 bool edges_mirrors_possible(const render_scene *s)

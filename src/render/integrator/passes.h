@@ -37,9 +37,9 @@ enum render_pass_need {
     NEEDS_GEOMETRY = 64,        /* geometry in memory, not in kernels */
     NEEDS_NORMALS = 128,        /* normals that are derived from positions */
     NEEDS_EDGES = 256,          /* edges that move */
-    NEEDS_LIT = 512,            /* lights from which borders of shadows are found (edges_lit_possible) */
-    NEEDS_CHAINS = 1024,        /* Markov chains */
-    NEEDS_LINK = 2048           /* a sensor that points of the scene can be linked to (sensor_class.link) */
+    NEEDS_LIT = 512,     /* lights from which borders of shadows are found (edges_from_lights_possible) */
+    NEEDS_CHAINS = 1024, /* Markov chains */
+    NEEDS_LINK = 2048    /* a sensor that points of the scene can be linked to (sensor_class.link) */
 };
 
 typedef struct render_pass_info {
