@@ -12,9 +12,6 @@
 #include "support/edge_cases.h"
 #include "support/scene_cases.h"
 
-static scene_device device;
-static char *folder;
-
 #define GLOWING_FOG                                                                                          \
     "<medium type='homogeneous' name='interior'><rgb name='sigma_t' value='.5,.3,.2'/><float name='albedo' " \
     "value='.5'/><rgb name='emission' value='.2,.3,.1'/></medium>"
@@ -33,10 +30,7 @@ static char *folder;
                                           "name='reflectance' "                                              \
                                           "value='.2,.5,.8'/></bsdf></bsdf></bsdf>" medium "</shape>"
 
-static const struct {
-    edge_case c;
-    const char *integrator;
-} cases[] = {
+static const edge_case_in cases[] = {
     {{"seen: a ball that shines in a medium that absorbs",
       "2",
       FRONT,
@@ -97,18 +91,5 @@ static const struct {
     {{"all: a half transparent ball", "4", FRONT, WALL VEIL("") SKY, "it.to_world", {1, .3, .2}, 64, .02},
      "volpath"},
 };
-enum { CASES = sizeof cases / sizeof *cases };
 
-static void expect_case(void **state)
-{
-    uintptr_t i = (uintptr_t)*state;
-    edge_case_expect(&device, folder, cases[i].integrator, &cases[i].c);
-}
-
-int main(void)
-{
-    struct CMUnitTest tests[CASES];
-    for (int i = 0; i < CASES; i++)
-        tests[i] = (struct CMUnitTest){cases[i].c.name, expect_case, NULL, NULL, (void *)(uintptr_t)i};
-    return scene_device_run(&device, &folder, "edges-in-media", tests, CASES, NULL);
-}
+int main(void) { return edge_cases_run("edges-in-media", cases, sizeof cases / sizeof *cases); }

@@ -12,9 +12,6 @@
 #include "support/edge_cases.h"
 #include "support/scene_cases.h"
 
-static scene_device device;
-static char *folder;
-
 #define POINT(id, at, intensity)                                                                             \
     "<emitter type='point' id='" id "'><point name='position' value='" at                                    \
     "'/><rgb name='intensity' value='" intensity "'/></emitter>"
@@ -52,10 +49,7 @@ static char *folder;
     "<shape type='cube' id='it'>" AT("<scale value='.3'/><rotate x='1' y='.4' angle='40'/>"                  \
                                      "<translate value='.07,.1,.2'/>") "<bsdf type='diffuse'/></shape>"
 
-static const struct {
-    edge_case c;
-    const char *integrator;
-} cases[] = {
+static const edge_case_in cases[] = {
     {{"a ball in fog, scattered once",
       "2",
       FRONT,
@@ -138,18 +132,5 @@ static const struct {
       0.01},
      "volpath"},
 };
-enum { CASES = sizeof cases / sizeof *cases };
 
-static void expect_case(void **state)
-{
-    uintptr_t i = (uintptr_t)*state;
-    edge_case_expect(&device, folder, cases[i].integrator, &cases[i].c);
-}
-
-int main(void)
-{
-    struct CMUnitTest tests[CASES];
-    for (int i = 0; i < CASES; i++)
-        tests[i] = (struct CMUnitTest){cases[i].c.name, expect_case, NULL, NULL, (void *)(uintptr_t)i};
-    return scene_device_run(&device, &folder, "edges-shafts", tests, CASES, NULL);
-}
+int main(void) { return edge_cases_run("edges-shafts", cases, sizeof cases / sizeof *cases); }

@@ -9,6 +9,8 @@
 
 #include "support/edge_cases.h"
 
+#include "base/base.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -196,4 +198,26 @@ void edge_case_expect(scene_device *of, const char *folder, const char *integrat
         fail_msg("%s: without edges rms z is %.2f, so the case shows nothing", c->name, wrong);
     expect_reverse_equals_forward(&m);
     unload(&m);
+}
+
+/* ---- a program of cases ---- */
+
+static scene_device own;
+static char *own_folder;
+
+static void expect_case(void **state)
+{
+    const edge_case_in *it = *state;
+    edge_case_expect(&own, own_folder, it->integrator, &it->c);
+}
+
+int edge_cases_run(const char *name, const edge_case_in *cases, uint32_t count)
+{
+    enum { MOST = 64 };
+    struct CMUnitTest tests[MOST];
+    BL_ASSERT(count <= MOST, "%u cases", count);
+    for (uint32_t i = 0; i < count; i++)
+        tests[i] =
+            (struct CMUnitTest){cases[i].c.name, expect_case, NULL, NULL, (void *)(uintptr_t)&cases[i]};
+    return scene_device_run(&own, &own_folder, name, tests, count, NULL);
 }

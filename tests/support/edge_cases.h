@@ -27,6 +27,14 @@ void edge_case_sensor(const char *xml);
 /* Runs one case. folder: with the files that scenes name; integrator: a plugin's name. */
 void edge_case_expect(scene_device *device, const char *folder, const char *integrator, const edge_case *c);
 
+/* A case, and the integrator that it is for. */
+typedef struct edge_case_in {
+    edge_case c;
+    const char *integrator;
+} edge_case_in;
+/* All of them as the tests of a program; what its main returns. name: of the group; count: at most 64. */
+int edge_cases_run(const char *name, const edge_case_in *cases, uint32_t count);
+
 #define AT(ops) "<transform name='to_world'>" ops "</transform>"
 /* A sensor with the operations of its pose, and the begin of a film of side x side pixels: "</film></sensor>"
  * follows. */
