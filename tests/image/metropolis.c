@@ -102,7 +102,7 @@ static const chain_case cases[] = {
      6000, 1e-2, NULL, false, NULL, false},
 };
 enum { CASES = sizeof cases / sizeof *cases };
-enum { BLOCKS = VALUES / (RUN_MEANS_BLOCK * RUN_MEANS_BLOCK) };
+enum { BLOCKS = WIDTH / 2 * (HEIGHT / 2) };
 
 typedef struct walker {
     const char *integrator, *settings;
@@ -141,7 +141,7 @@ static run_means runs_of(const chain_case *c, const walker *with, uint32_t spp)
         const bl_render_desc d = {.spp = spp, .seed = 1 + run};
         SCENE_MUST(&device, bl_job_render(p.job, &d, p.image, &stats));
         assert_int_equal(stats.non_finite, 0);
-        run_means_add(&e, blocks, run_means_blocks(p.image, WIDTH, HEIGHT, 0, blocks));
+        run_means_add(&e, blocks, run_means_grey_blocks(p.image, WIDTH, HEIGHT, blocks));
     }
     scene_picture_free(&p);
     arena_free(&a);
