@@ -51,6 +51,7 @@ static bl_result print(const ir_module *m, bool optimised, char **out, bl_error 
     } else {
         ir_print(m, &t);
     }
+    TRY(memory_for_user(t.data, err));
     *out = t.data;
     return BL_OK;
 }

@@ -224,6 +224,8 @@ bl_result bl_job_spirv(bl_job *job, bl_pass pass, uint32_t **words, size_t *word
     const making how = {.native = X86_NONE};
     bl_result r = generate(job, which, trace, render_passes[which].name, how, &code, &took, &err);
     ir_module_destroy(trace);
+    if (r == BL_OK)
+        r = memory_for_user(code.words, &err);
     if (r != BL_OK)
         return context_fail(job->context, &err);
     *words = code.words, *word_count = code.word_count;
@@ -257,7 +259,7 @@ bl_result bl_job_machine_code(bl_job *job, bl_pass pass, char **out)
     TRY(job_pass(job, pass, &which));
     text listing = {0};
     bl_error err = {0};
-    if (list(job, which, &listing, &err) != BL_OK)
+    if (list(job, which, &listing, &err) != BL_OK || memory_for_user(listing.data, &err) != BL_OK)
         return context_fail(job->context, &err);
     *out = listing.data;
     return BL_OK;

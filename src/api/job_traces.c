@@ -21,8 +21,12 @@ static bl_result written(bl_job *job, bl_pass pass, bool optimised,
         write(optimised ? lowered : trace, &listing);
     ir_module_destroy(lowered);
     ir_module_destroy(trace);
+    if (r == BL_OK)
+        r = memory_for_user(listing.data, &err);
+    if (r != BL_OK)
+        return context_fail(job->context, &err);
     *out = listing.data;
-    return r == BL_OK ? BL_OK : context_fail(job->context, &err);
+    return BL_OK;
 }
 
 bl_result bl_job_trace_text(bl_job *job, bl_pass pass, bool optimised, char **out)

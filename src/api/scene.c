@@ -183,12 +183,17 @@ bl_result bl_scene_convert(bl_context *ctx, const char *path, const bl_scene_des
     text said = {0};
     bl_result r = scene_budget_begin(&b, desc, &err);
     r = r == BL_OK ? convert_within(ctx, path, desc, output, &said) : context_fail(ctx, &err);
-    if (notes && r == BL_OK)
-        *notes = said.data ? said.data : memory_need_zeroed(1, 1);
-    else {
+    if (notes)
+        *notes = NULL;
+    if (notes && r == BL_OK) {
+        char *list = said.data ? said.data : memory_need_zeroed(1, 1);
+        r = memory_for_user(list, &err);
+        if (r == BL_OK)
+            *notes = list;
+        else
+            context_fail(ctx, &err);
+    } else {
         text_free(&said);
-        if (notes)
-            *notes = NULL;
     }
     return scene_budget_end(&b, ctx, r);
 }

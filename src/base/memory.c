@@ -98,6 +98,14 @@ static void reserve_return(void)
     pthread_mutex_unlock(&reserve.lock);
 }
 
+bl_result memory_for_user(void *memory, bl_error *err)
+{
+    if (!memory || !from_reserve(memory))
+        return BL_OK;
+    memory_free(memory);
+    return error_set(err, BL_ERROR_MEMORY, "out of memory");
+}
+
 bool memory_low(void) { return atomic_load(&reserve.pieces) > 0 || (current && current->exceeded); }
 
 bl_result memory_check(size_t ahead, bl_error *err)
