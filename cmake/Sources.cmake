@@ -207,6 +207,7 @@ set(render_sources
     src/render/integrator/path/camera.c
     src/render/integrator/path/own_integrator.c
     src/render/integrator/path/light_path.c
+    src/render/integrator/path/technique_weights.c
     src/render/integrator/path/light_visibility.c
     src/render/integrator/path/values.c
     src/render/integrator/path/visit.c
@@ -250,6 +251,7 @@ set(render_sources
     src/render/integrator/kernels/light_replay.c
     src/render/integrator/kernels/light_tracing.c
     src/render/integrator/kernels/metropolis.c
+    src/render/integrator/kernels/metropolis_light.c
     src/render/integrator/kernels/passes.c
     src/render/integrator/kernels/ellipsoid_field.c
     src/render/integrator/kernels/ellipsoid_forward.c

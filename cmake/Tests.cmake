@@ -13,17 +13,22 @@
 # DEVICE=long: on this device with scripts/test --long only, because the same test runs on others, faster.
 # Other words:
 #     serial        runs alone
+#     turn          one day in BL_TURNS, on every device: what takes long and seldom breaks
 #     timeout=N     seconds, more than the 1200 that every test has; times BL_TIMEOUT_FACTOR, which scripts/test sets for
 #                   long tests and sanitizers. A time limit is there to end a test that hangs, not to measure one: it is
 #                   ten times what the test takes on two busy cores, or more.
+#     daily         under the sanitizers every day
 #     threads       several threads at once; these also run under ThreadSanitizer (scripts/test --tsan, --long)
 #     sanitized=DEVICE  on this device also under the address and undefined-behaviour sanitizers; with scripts/test --long
 #                   all tests on native and SwiftShader are
 #     anything else (long, conformance, ...) becomes a label; `long` tests run only with scripts/test --long
 #
-# Turns: a test that native runs, too, is the same test on the drivers, which takes them up to ten times longer. There it has
-# one of the labels turn0, turn1 and turn2, another one on each device; under the address sanitizer every test has one. Each day
-# scripts/test runs one of the three turns; with --long, -R or -L it runs all.
+# Turns: each day scripts/test runs one of BL_TURNS turns; with --long, -R or -L it runs all. A label, turns and digits, tells on
+# which turns a test runs; a test without one runs every day.
+#   * A test that native runs, too, is the same test on the drivers, which takes them up to ten times longer: there it has one
+#     turn, another one on each device.
+#   * A test that several drivers run, and native does not, runs on one of them each day.
+#   * Under the address sanitizer every test has one turn that is not labelled daily; elsewhere what is labelled turn.
 #
 # Every test sees BL_PROGRAM, BL_SOURCE_DIR, BL_BUILD_DIR, BL_PYTHON (a python3 with numpy), BL_CACHE_DIR (below tests/ of
 # the build folder), and BL_REFERENCE where the folder of reference images is known. It runs in tests/run/DEVICE of the build
@@ -32,6 +37,7 @@
 # A test whose device or tool is missing exits with 77: reported as skipped, or as failed where BL_REQUIRE_ALL is on.
 
 set(BL_TIMEOUT_FACTOR 1 CACHE STRING "What the time limits of tests are multiplied by")
+set(BL_TURNS 5) # at most ten. Tests take shares of their cases by 2, 3, 4 or 10 days: a prime, so that each share gets its turn
 set_property(GLOBAL PROPERTY BL_TURN 0) # the last one given
 set(BL_DEVICE_LABELS nodevice sources swiftshader lavapipe native rayquery)
 file(MAKE_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
@@ -43,6 +49,16 @@ add_custom_target(threads_tests)
 if(TARGET backlight_program)
     add_dependencies(nodevice_tests backlight_program)
 endif()
+
+# bl_turns_of_driver(OUT K COUNT): which turns the driver K has of COUNT that share a test, as digits.
+function(bl_turns_of_driver out k count)
+    set(turns "")
+    math(EXPR last "${BL_TURNS} - 1")
+    foreach(turn RANGE ${k} ${last} ${count})
+        string(APPEND turns ${turn})
+    endforeach()
+    set(${out} ${turns} PARENT_SCOPE)
+endfunction()
 
 # bl_add_test(NAME FILE COMMAND...): FILE is where the labels are read.
 function(bl_add_test name file)
@@ -60,6 +76,8 @@ function(bl_add_test name file)
     set(labels)
     set(timeout 1200)
     set(serial OFF)
+    set(seldom OFF)
+    set(daily OFF)
     foreach(word IN LISTS words)
         if(word IN_LIST BL_DEVICE_LABELS)
             list(APPEND devices ${word})
@@ -70,6 +88,10 @@ function(bl_add_test name file)
             list(APPEND sanitized_devices ${CMAKE_MATCH_1})
         elseif(word STREQUAL "serial")
             set(serial ON)
+        elseif(word STREQUAL "turn")
+            set(seldom ON)
+        elseif(word STREQUAL "daily")
+            set(daily ON)
         elseif(word MATCHES "^timeout=([0-9]+)$")
             set(timeout ${CMAKE_MATCH_1})
         elseif(word MATCHES "^[A-Za-z]")
@@ -82,10 +104,15 @@ function(bl_add_test name file)
     endif()
     set(vulkan_devices ${devices})
     list(REMOVE_ITEM vulkan_devices nodevice sources native)
-    set(takes_turns OFF)
-    if("native" IN_LIST devices AND NOT "native" IN_LIST long_devices AND vulkan_devices)
-        set(takes_turns ON)
+    set(on_native OFF)
+    if("native" IN_LIST devices AND NOT "native" IN_LIST long_devices)
+        set(on_native ON)
     endif()
+    set(sharing ${vulkan_devices})
+    if(long_devices)
+        list(REMOVE_ITEM sharing ${long_devices})
+    endif()
+    list(LENGTH sharing drivers)
     get_property(turn GLOBAL PROPERTY BL_TURN)
     foreach(device IN LISTS devices)
         set(test ${name})
@@ -120,9 +147,14 @@ function(bl_add_test name file)
         if(device IN_LIST sanitized_devices)
             list(APPEND test_labels sanitized)
         endif()
-        if(BL_SANITIZE MATCHES "address" OR (takes_turns AND NOT BL_SANITIZE AND device IN_LIST vulkan_devices))
-            math(EXPR turn "(${turn} + 1) % 3")
-            list(APPEND test_labels turn${turn})
+        if((BL_SANITIZE MATCHES "address" AND NOT daily) OR
+            (NOT BL_SANITIZE AND (seldom OR (on_native AND device IN_LIST vulkan_devices))))
+            math(EXPR turn "(${turn} + 1) % ${BL_TURNS}")
+            list(APPEND test_labels turns${turn})
+        elseif(NOT BL_SANITIZE AND drivers GREATER 1 AND device IN_LIST sharing)
+            list(FIND sharing ${device} k)
+            bl_turns_of_driver(turns ${k} ${drivers})
+            list(APPEND test_labels turns${turns})
         endif()
         set_tests_properties(${test} PROPERTIES LABELS "${test_labels}" ENVIRONMENT "${environment}"
             TIMEOUT ${timeout} RUN_SERIAL ${serial})

@@ -1,4 +1,4 @@
-/* LABELS: swiftshader */
+/* LABELS: swiftshader turn */
 /* SPDX-License-Identifier: BSD-3-Clause
  * A scene that a program makes itself, without a file: sample_06_own_scene [OUT.png]
  *

@@ -1,6 +1,6 @@
 # LABELS: nodevice
 # SPDX-License-Identifier: BSD-3-Clause
-"""AMD's compiler takes today's tenth of all scenes (scripts/gpu-compilers --today), and no kernel has become
+"""AMD's compiler takes today's twentieth of all scenes (scripts/gpu-compilers --today), and no kernel has become
 worse than docs/gpu-compilers.csv says. Also that the comparison sees what it is for. Under sanitizers, where
 our own compiler is slow, one scene stands for all."""
 import os

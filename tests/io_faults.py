@@ -27,8 +27,7 @@ from today import today
 PROGRAM = os.path.abspath(os.environ.get("BL_PROGRAM", "build/backlight"))
 REFUSE = os.path.join(os.path.abspath(os.environ.get("BL_BUILD_DIR", "build")), "tests", "refuse_calls")
 DEVICE = os.environ.get("BL_DEVICE", "native")
-SANITIZED = "address" in os.environ.get("BL_SANITIZE", "")
-RUNS = 3 if SANITIZED else 6  # of each command
+RUNS = 3  # of each command
 SCENE = """<scene version="3.0.0"><sensor type="perspective"><float name="fov" value="50"/><transform name="to_world"><lookat
 origin="0,0,3" target="0,0,0" up="0,1,0"/></transform><film type="hdrfilm"><integer name="width" value="8"/><integer
 name="height" value="8"/></film></sensor><bsdf type="diffuse" id="wall"/><shape type="rectangle"><ref id="wall"/></shape>

@@ -19,7 +19,7 @@ PROGRAM = os.path.abspath(os.environ.get("BL_PROGRAM", "build/backlight"))
 SHIM = os.path.join(os.path.abspath(os.environ.get("BL_BUILD_DIR", "build")), "tests", "librefuse_requests.so")
 ROOT = os.environ.get("BL_SOURCE_DIR", os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 LIBRARIES = "png,jpeg,libz.,OpenEXR,expat,cjson"
-RUNS = 8  # of each command
+RUNS = 4  # of each command
 SCENE = """<scene version="3.0.0"><sensor type="perspective"><film type="hdrfilm"><integer name="width" value="8"/><integer name="height" value="8"/></film></sensor>
 %s<shape type="serialized"><string name="filename" value="two_v4.serialized"/></shape><bsdf type="diffuse" id="b"/><shape type="sphere"><ref id="b"/></shape><emitter type="constant"/></scene>"""
 # Of every format but images.

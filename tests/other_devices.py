@@ -1,4 +1,4 @@
-# LABELS: swiftshader
+# LABELS: swiftshader turn
 # SPDX-License-Identifier: BSD-3-Clause
 """Devices that this machine does not have, by a driver that makes SwiftShader look like them
 (tests/faults/other_device.c): memory that the host cannot see, several queue families, no timestamps or odd

@@ -1,4 +1,4 @@
-# LABELS: lavapipe
+# LABELS: lavapipe turn
 # SPDX-License-Identifier: BSD-3-Clause
 """The samples under the Khronos validation layer with synchronization validation (support/validation_layer.py): not one
 message. Those that take a minute: with BL_LONG only."""

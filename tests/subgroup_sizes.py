@@ -1,4 +1,4 @@
-# LABELS: lavapipe
+# LABELS: lavapipe turn
 # SPDX-License-Identifier: BSD-3-Clause
 """Nothing depends on how many invocations a device runs together: lavapipe with subgroups of 4, 8 and 16,
 each with a shader cache of its own, leaves the same bytes in image and gradients. Of two devices with one

@@ -608,8 +608,8 @@ typedef struct bl_render_desc {
 /* image: height*width*channels floats. stats may be NULL. */
 BL_API bl_result bl_job_render(bl_job *job, const bl_render_desc *desc, float *image, bl_stats *stats);
 
-/* Of the last image of a job whose scene has a Metropolis integrator (pssmlt, cpmmlt): how its Markov chains
- * have done. */
+/* Of the last image of a job whose scene has a Metropolis integrator (pssmlt, cpmmlt, mmlt): how its Markov
+ * chains have done. */
 typedef struct bl_chains {
     uint64_t count;          /* of chains; 0: there is no such image */
     uint64_t particles;      /* paths of a step of one chain */

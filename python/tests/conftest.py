@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,12 @@ def run_example(path, folder):
     shown = SOURCE / "docs/images/examples" / (path.stem + ".png")
     if path.with_suffix(".ipynb").exists():
         assert bl.compare(bl.Bitmap(folder / shown.name), bl.Bitmap(shown))["psnr"] > 20
+
+
+def third(paths):
+    """A third of them, the next day the next ones; all with BL_LONG=1 (tests/support/today.py)."""
+    day = int(os.environ.get("BL_DAY", time.time() // 86400))
+    return paths if os.environ.get("BL_LONG") else paths[day % 3::3]
 
 
 def run_page(page, monkeypatch, folder, framework="numpy"):

@@ -1,6 +1,6 @@
 # LABELS: native
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every script of python/examples that needs NumPy alone runs, and finds what it is for (it says so by its status).
+"""Every script of python/examples that needs NumPy alone runs, a third each day, and finds what it is for (it says so by its status).
 Notebooks have the cells of their scripts. What README.md and docs/python.md say in Python runs, too."""
 import json
 import subprocess
@@ -8,12 +8,12 @@ import sys
 
 import pytest
 
-from conftest import RED, SOURCE, examples, run_example, run_page
+from conftest import RED, SOURCE, examples, run_example, run_page, third
 
 NOTEBOOKS = sorted((SOURCE / "python/examples").glob("*.ipynb"))
 
 
-@pytest.mark.parametrize("path", examples("numpy"), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", third(examples("numpy")), ids=lambda path: path.stem)
 def test_example(path, tmp_path):
     run_example(path, tmp_path)
 

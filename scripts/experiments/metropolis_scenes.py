@@ -5,7 +5,7 @@ HEAD = '''<scene version="3.0.0">
     <default name="integrator" value="path"/>
     <default name="width" value="128"/>
     <default name="height" value="96"/>
-    <integrator type="$integrator"><integer name="max_depth" value="%d"/></integrator>
+    <integrator type="$integrator"><integer name="max_depth" value="%d"/>%s</integrator>
     <sensor type="perspective">
         <float name="fov" value="%g"/>
         <transform name="to_world"><lookat origin="%s" target="%s" up="0,1,0"/></transform>
@@ -77,7 +77,9 @@ SCENES = {
 }
 
 
-def write(path, name):
+def write(path, name, integrator="path", settings=""):
+    """The scene as a file. settings: of the integrator, as XML."""
     _, depth, fov, eye, target, shapes = SCENES[name]
+    head = HEAD.replace('value="path"', 'value="%s"' % integrator)
     with open(path, "w", encoding="utf-8") as f:
-        f.write(HEAD % (depth, fov, eye, target) + shapes + "</scene>\n")
+        f.write(head % (depth, settings, fov, eye, target) + shapes + "</scene>\n")

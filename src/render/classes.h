@@ -107,6 +107,9 @@ typedef struct window_axis {
 ir_ref filter_within(tracer *t, const filter_class *cls, ir_ref record, window_axis pixel, ir_ref u,
                      ir_ref *weight);
 
+/* The share of the filter's mass around such a pixel that lies in the window, along one axis. */
+ir_ref filter_mass_within(tracer *t, const filter_class *cls, ir_ref record, window_axis pixel);
+
 /* The class behind a node, with its tracing functions. Its plugin must be of the given category. */
 static inline const void *class_of(const class_node *n, enum plugin_category category)
 {

@@ -249,9 +249,9 @@ const char render_turned_normals[] =
 
 void render_reason_all(render_scene *s, const scene_object *o, const char *reason)
 {
-    for (uint32_t i = 0; i < s->parameters.count; i++)
-        if (s->parameters.data[i].object == o->index && !s->parameters.data[i].reason)
-            s->parameters.data[i].reason = reason;
+    for (uint32_t i = render_last_parameter(s, o); i; i = s->parameters.data[i - 1].next)
+        if (!s->parameters.data[i - 1].reason)
+            s->parameters.data[i - 1].reason = reason;
     for (uint32_t k = 0; k < o->cls->param_count; k++)
         if (o->cls->params[k].kind == PLUGIN_TEXTURED && o->values[k].object)
             render_reason_all(s, o->values[k].object, reason);
@@ -259,9 +259,8 @@ void render_reason_all(render_scene *s, const scene_object *o, const char *reaso
 
 void render_turns_all(render_scene *s, const scene_object *o)
 {
-    for (uint32_t i = 0; i < s->parameters.count; i++)
-        if (s->parameters.data[i].object == o->index)
-            render_turns(s, i);
+    for (uint32_t i = render_last_parameter(s, o); i; i = s->parameters.data[i - 1].next)
+        render_turns(s, i - 1);
     for (uint32_t k = 0; k < o->cls->param_count; k++)
         if (o->cls->params[k].kind == PLUGIN_TEXTURED && o->values[k].object)
             render_turns_all(s, o->values[k].object);

@@ -45,11 +45,16 @@ static derived_place place_derived(plan *p, const class_node *n, const scene_obj
     return *d;
 }
 
+/* In the scene's order. */
 static void add_own_parameters(const plan *p, const scene_object *o, uint32_list *out)
 {
-    for (uint32_t i = 0; i < p->scene->parameters.count; i++)
-        if (p->scene->parameters.data[i].object == o->index)
-            array_push(out, i);
+    uint32_t begin = out->count;
+    for (uint32_t i = render_last_parameter(p->scene, o); i; i = p->scene->parameters.data[i - 1].next)
+        array_push(out, i - 1);
+    for (uint32_t end = out->count; begin + 1 < end; begin++, end--) {
+        uint32_t last = out->data[end - 1];
+        out->data[end - 1] = out->data[begin], out->data[begin] = last;
+    }
 }
 
 /* Appends the parameters of an object and of what it holds. */

@@ -21,7 +21,8 @@ typedef struct integrator_kind {
     bool volumetric;   /* knows media, and surfaces that are not there */
     bool light_tracing, depth_image, ellipsoid_field;
     bool silhouette;    /* shows shapes as bright or black */
-    uint32_t particles; /* as render_metropolis.particles, by default */
+    uint32_t particles; /* as render_metropolis.particles, and */
+    double light_paths; /* light_paths, by default */
     enum gradient_method method;
     bool detached, pipelined;
     bool in_media; /* walks volumetrically where the scene has media */
@@ -89,6 +90,13 @@ static const integrator_kind integrator_kinds[] = {
      .detached = true,
      .in_media = true,
      .particles = 16},
+    {.name = "mmlt",
+     .max_depth = -1,
+     .rr_depth = 5,
+     .sees_through = true,
+     .detached = true,
+     .particles = 1,
+     .light_paths = 0.5},
     {.name = "volpath", .max_depth = -1, .rr_depth = 5, .volumetric = true, .sees_through = true},
     {.name = "volpathmis", .max_depth = -1, .rr_depth = 5, .volumetric = true, .sees_through = true},
     {.name = "prbvolpath", .max_depth = 6, .rr_depth = 5, .volumetric = true, .sees_through = true},
@@ -269,11 +277,14 @@ static bl_result read_metropolis(render_scene *s, const integrator_kind *kind, b
         .step_least = (float)setting(i, "step_least", 1.0 / 1024),
         .step_most = (float)setting(i, "step_most", kind->particles > 1 ? 1.0 / 32 : 1.0 / 64),
         .spread = (float)setting(i, "spread", 0.01),
+        .light_paths = (float)setting(i, "light_paths", kind->light_paths),
     };
     const render_metropolis *m = &s->metropolis;
     if (m->particles & (m->particles - 1))
         return scene_error(err, BL_ERROR_SCENE, i->where, "%s: %u particles are no power of two",
                            i->cls->name, m->particles);
+    if (m->light_paths > 0)
+        s->volumetric = false;
     if (m->step_least > m->step_most)
         return scene_error(err, BL_ERROR_SCENE, i->where, "%s: step_least is larger than step_most",
                            i->cls->name);
@@ -529,20 +540,45 @@ bl_result render_check_polarized(const render_scene *s, bl_error *err)
     return BL_OK;
 }
 
+/* What is not known of paths from lights beside paths from the sensor. */
+static bl_result check_both_ways(const render_scene *s, const char *name, bl_error *err)
+{
+    const scene_object *root = s->description->root;
+    const char *lacks = holds_media(root, 2) ? "media; cpmmlt without light_paths, and volpath, have them"
+                        : s->hide_emitters   ? "hide_emitters"
+                        : !sensor_of(s->sensor)->link
+                            ? "this sensor, to which no path from a light is connected"
+                        : s->disperses ? "an index that is a curve"
+                                       : NULL;
+    if (lacks)
+        return scene_error(err, BL_ERROR_UNSUPPORTED, s->integrator ? s->integrator->where : root->where,
+                           "%s: paths from lights do not know %s", name, lacks);
+    for (uint32_t i = 0; i < s->emitters.count; i++)
+        if (((const emitter_class *)(const void *)s->emitters.data[i]->cls)->emission)
+            return scene_error(err, BL_ERROR_UNSUPPORTED, s->emitters.data[i]->where,
+                               "%s: the light \"%s\" is not the same to both kinds of paths; ptracer has it",
+                               name, s->emitters.data[i]->cls->name);
+    return BL_OK;
+}
+
 bl_result render_check_light_tracing(const render_scene *s, bl_error *err)
 {
-    if (!s->light_tracing)
+    const bool both = s->metropolis.light_paths > 0;
+    if (!s->light_tracing && !both)
         return BL_OK;
+    const char *name = !both ? "ptracer" : s->metropolis.particles > 1 ? "cpmmlt" : "mmlt";
+    if (both)
+        TRY(check_both_ways(s, name, err));
     if (s->emitters.count == 0)
-        return error_set(err, BL_ERROR_SCENE, "ptracer: the scene has no light that paths could begin at");
+        return error_set(err, BL_ERROR_SCENE, "%s: the scene has no light that paths could begin at", name);
     if (!sensor_of(s->sensor)->link && !sensor_of(s->sensor)->receive)
         return scene_error(err, BL_ERROR_UNSUPPORTED, s->sensor->where,
-                           "ptracer: paths cannot be connected to the sensor \"%s\"", s->sensor->cls->name);
+                           "%s: paths cannot be connected to the sensor \"%s\"", name, s->sensor->cls->name);
     for (uint32_t i = 0; i < s->emitters.count; i++) {
         const scene_object *o = s->emitters.data[i];
         if (!((const emitter_class *)(const void *)o->cls)->ray)
             return scene_error(err, BL_ERROR_UNSUPPORTED, o->where,
-                               "ptracer: paths cannot begin at the light \"%s\"", o->cls->name);
+                               "%s: paths cannot begin at the light \"%s\"", name, o->cls->name);
     }
     return BL_OK;
 }

@@ -12,6 +12,7 @@
 
 #include "support/scene_cases.h"
 #include "support/scene_device.h"
+#include "support/todays_tests.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -441,7 +442,7 @@ int main(void)
 {
     for (int i = 0; i < VALUES; i++)
         target[i] = (float)(i % 7) / 7;
-    const struct CMUnitTest tests[] = {
+    struct CMUnitTest tests[] = {
         cmocka_unit_test(looking_changes_nothing),
         cmocka_unit_test(it_is_the_noise_of_many_gradients),
         cmocka_unit_test(samples_follow_from_noise),
@@ -452,5 +453,6 @@ int main(void)
         cmocka_unit_test(what_cannot_be_recursive_is_refused),
         cmocka_unit_test(settled_values_are_means),
     };
-    return SCENE_DEVICE_RUN(&device, NULL, "fit noise", tests);
+    size_t count = todays_tests(tests, sizeof tests / sizeof *tests, 2);
+    return scene_device_run(&device, NULL, "fit noise", tests, count, NULL);
 }

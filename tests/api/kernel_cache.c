@@ -15,6 +15,7 @@
 
 #include "support/scene_cases.h"
 #include "support/scene_device.h"
+#include "support/todays_share.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -115,7 +116,7 @@ static bl_cache_info all_cases(const char *files, bool verify, bool *on_processo
     SCENE_MUST(&d, bl_device_info_get(d.device, &d.info));
     *on_processor = scene_device_on_processor(&d);
     for (uint32_t i = 0; i < scene_case_count; i++)
-        for (int32_t depth = 2; depth < 4; depth++)
+        for (int32_t depth = 2; depth < 4 && todays_share(i); depth++)
             case_words(&d, &scene_cases[i], files, depth);
     bl_cache_info info = bl_context_cache_info(d.context);
     scene_device_close(&d);

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "support/scene_device.h"
+#include "support/todays_tests.h"
 #include "support/vulkan_app.h"
 
 #include <math.h>
@@ -375,13 +376,15 @@ static void teardown(void)
     bl_device_destroy(theirs);
 }
 
+/* Half of them each day, and on one driver (cmake/Tests.cmake). */
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
+    struct CMUnitTest tests[] = {
         cmocka_unit_test(steps_are_the_bytes_of_a_fit), cmocka_unit_test(views_add_up),
         cmocka_unit_test(other_integrators_step),       cmocka_unit_test(batches_are_drawn),
         cmocka_unit_test(targets_come_from_buffers),    cmocka_unit_test(a_hundred_steps_need_no_host),
         cmocka_unit_test(recorded_and_own_steps_mix),   cmocka_unit_test(what_cannot_be_is_refused),
     };
-    return VULKAN_APP_TEST(&app, &device, "vulkan_fit", tests, setup, teardown);
+    size_t count = todays_tests(tests, sizeof tests / sizeof *tests, 2);
+    return vulkan_app_test(&app, &device, "vulkan_fit", tests, count, setup, teardown);
 }

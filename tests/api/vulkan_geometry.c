@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "support/scene_device.h"
+#include "support/todays_tests.h"
 #include "support/vulkan_app.h"
 
 #include <math.h>
@@ -485,12 +486,14 @@ static void teardown(void)
     bl_device_destroy(theirs);
 }
 
+/* Half of them each day, and on one driver (cmake/Tests.cmake). */
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
+    struct CMUnitTest tests[] = {
         cmocka_unit_test(lights_and_instances_move), cmocka_unit_test(vertices_come_from_a_buffer),
         cmocka_unit_test(faces_come_from_a_buffer),  cmocka_unit_test(steps_move_vertices),
         cmocka_unit_test(gradients_by_geometry),     cmocka_unit_test(what_cannot_be_is_refused),
     };
-    return VULKAN_APP_TEST(&app, &device, "vulkan_geometry", tests, setup, teardown);
+    size_t count = todays_tests(tests, sizeof tests / sizeof *tests, 2);
+    return vulkan_app_test(&app, &device, "vulkan_geometry", tests, count, setup, teardown);
 }

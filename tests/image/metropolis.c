@@ -31,6 +31,7 @@ typedef struct chain_case {
     const char *reference; /* the integrator to compare with; NULL: path */
     bool quick;            /* not only with BL_LONG */
     const char *chains;    /* the integrator's parameter, as XML; NULL: its default */
+    bool only_sensor;      /* what paths from lights do not know: no integrator with these */
 } chain_case;
 
 #define WALL                                                                                                 \
@@ -54,6 +55,24 @@ typedef struct chain_case {
 #define MIRROR(x, angle)                                                                                     \
     "<shape type='rectangle'><transform name='to_world'><scale value='4'/><rotate y='1' angle='" angle       \
     "'/><translate x='" x "'/></transform><bsdf type='twosided'><bsdf type='conductor'/></bsdf></shape>"
+#define POINT                                                                                                \
+    "<emitter type='point'><point name='position' x='-1.5' y='2' z='3.5'/><rgb name='intensity' "            \
+    "value='9,4,2'/></emitter>"
+#define SPOT                                                                                                 \
+    "<emitter type='spot'><transform name='to_world'><lookat origin='2,3,4' target='0,0,0' "                 \
+    "up='0,1,0'/></transform>"                                                                               \
+    "<rgb name='intensity' value='20,40,30'/></emitter>"
+#define SUN                                                                                                  \
+    "<emitter type='directional'><vector name='direction' x='.3' y='-.5' z='-1'/><rgb name='irradiance' "    \
+    "value='.5,.4,.3'/></emitter>"
+#define CHECKERED                                                                                            \
+    "<shape type='rectangle'><transform name='to_world'><scale value='.9'/><rotate x='1' angle='150'/>"      \
+    "<translate x='1' y='2' z='4'/></transform><emitter type='area'><texture type='checkerboard' "           \
+    "name='radiance'><rgb name='color0' value='.1'/><rgb name='color1' value='9,7,5'/></texture>"            \
+    "</emitter></shape>"
+#define SCREEN(x)                                                                                            \
+    "<shape type='rectangle'><transform name='to_world'><scale value='3'/><translate x='" x                  \
+    "' z='2.6'/></transform><bsdf type='twosided'><bsdf type='diffuse'/></bsdf></shape>"
 #define MIST                                                                                                 \
     "<bsdf type='null'/><medium type='homogeneous' name='interior'><rgb name='albedo' value='.9,.7,.5'/>"    \
     "<float name='sigma_t' value='1.5'/></medium>"
@@ -61,40 +80,60 @@ typedef struct chain_case {
 static const chain_case cases[] = {
     {"panel", "perspective", "<rfilter type='box'/>",
      WALL BALL("<bsdf type='diffuse'><rgb name='reflectance' value='.3,.7,.5'/></bsdf>") PANEL, "4", 3000,
-     600, 1e-2, NULL, true, NULL},
+     600, 1e-2, NULL, true, NULL, false},
     {"caustic", "perspective", "<rfilter type='gaussian'/>",
-     WALL BALL("<bsdf type='dielectric'/>") LAMP(".7"), "6", 3000, 2000, 1.5e-2, NULL, true, NULL},
+     WALL BALL("<bsdf type='dielectric'/>") LAMP(".7"), "6", 3000, 2000, 1.5e-2, NULL, true, NULL, false},
     {"metal", "thinlens", "<rfilter type='tent'/>", WALL BALL(METAL) SKY PANEL, "5", 3000, 1000, 1e-2, NULL,
-     false, NULL},
+     false, NULL, false},
     {"mirrors", "perspective", "<rfilter type='mitchell'/>",
-     WALL MIRROR("-2.5", "70") MIRROR("3", "-80") PANEL, "20", 3000, 1000, 1e-2, NULL, false, NULL},
+     WALL MIRROR("-2.5", "70") MIRROR("3", "-80") PANEL, "20", 3000, 1000, 1e-2, NULL, false, NULL, false},
     {"mist", "perspective", "<rfilter type='box'/>", WALL BALL(MIST) SKY PANEL, "8", 3000, 1000, 1e-2,
-     "volpath", false, NULL},
+     "volpath", false, NULL, true},
+    {"lights", "thinlens", "<rfilter type='gaussian'/>",
+     WALL BALL("<bsdf type='plastic'/>") CHECKERED POINT SPOT SUN, "5", 3000, 1000, 1e-2, NULL, true, NULL,
+     false},
+    {"rough glass", "perspective", "<rfilter type='mitchell'/><boolean name='sample_border' value='true'/>",
+     WALL BALL("<bsdf type='roughdielectric'><float name='alpha' value='.3'/></bsdf>") SKY LAMP(".4"), "6",
+     8000, 4000, 1e-2, NULL, false, NULL, false},
+    {"slit", "perspective", "<rfilter type='tent'/>", WALL SCREEN("-3.4") SCREEN("3.4") LAMP(".3"), "4", 8000,
+     4000, 2e-2, NULL, false, NULL, false},
     {"pane", "orthographic", "<rfilter type='gaussian'/>",
      WALL BALL("<bsdf type='roughplastic'><float name='alpha' value='.1'/></bsdf>") LAMP(".4"), "6", 8000,
-     6000, 1e-2, NULL, false, NULL},
+     6000, 1e-2, NULL, false, NULL, false},
 };
 enum { CASES = sizeof cases / sizeof *cases };
-enum { BLOCKS = VALUES / (RUN_MEANS_BLOCK * RUN_MEANS_BLOCK) };
+enum { BLOCKS = WIDTH / 2 * (HEIGHT / 2) };
 
-static const char *const integrators[] = {"pssmlt", "cpmmlt"};
-enum { INTEGRATORS = sizeof integrators / sizeof *integrators };
+typedef struct walker {
+    const char *integrator, *settings;
+    bool from_lights; /* it has paths from lights, too */
+} walker;
+static const walker walkers[] = {
+    {"pssmlt", "", false},
+    {"cpmmlt", "", false},
+    {"mmlt", "", true},
+    {"cpmmlt", "<float name='light_paths' value='.3'/>", true},
+};
+enum { WALKERS = sizeof walkers / sizeof *walkers };
 
-static char *scene_of(arena *a, const chain_case *c, const char *integrator)
+/* with: chains, or NULL: independent paths by the integrator `reference`. */
+static char *scene_of(arena *a, const chain_case *c, const walker *with, const char *reference)
 {
     return scene_window_xml(
         a,
-        arena_printf(a, "<integrator type='%s'><integer name='max_depth' value='%s'/>%s</integrator>",
-                     integrator, c->depth, strstr(integrator, "mlt") && c->chains ? c->chains : ""),
+        arena_printf(a, "<integrator type='%s'><integer name='max_depth' value='%s'/>%s%s</integrator>",
+                     with ? with->integrator : reference, c->depth, with ? with->settings : "",
+                     with && c->chains ? c->chains : ""),
         c->sensor, c->film, c->body);
 }
 
 /* ---- the same expectation ---- */
 
-static run_means runs_of(const chain_case *c, const char *integrator, uint32_t spp)
+static run_means runs_of(const chain_case *c, const walker *with, uint32_t spp)
 {
     arena a = {0};
-    scene_picture p = scene_picture_load(&device, scene_of(&a, c, integrator), folder, NULL, 0);
+    char *xml = scene_of(&a, c, with, c->reference ? c->reference : "path");
+    scene_picture p = scene_picture_load(&device, xml, folder, NULL, 0);
     run_means e = {0};
     for (uint32_t run = 0; run < RUNS; run++) {
         double blocks[RUN_MEANS_MOST];
@@ -102,11 +141,16 @@ static run_means runs_of(const chain_case *c, const char *integrator, uint32_t s
         const bl_render_desc d = {.spp = spp, .seed = 1 + run};
         SCENE_MUST(&device, bl_job_render(p.job, &d, p.image, &stats));
         assert_int_equal(stats.non_finite, 0);
-        run_means_add(&e, blocks, run_means_blocks(p.image, WIDTH, HEIGHT, 0, blocks));
+        run_means_add(&e, blocks, run_means_grey_blocks(p.image, WIDTH, HEIGHT, blocks));
     }
     scene_picture_free(&p);
     arena_free(&a);
     return e;
+}
+
+static const char *name_of(const walker *with)
+{
+    return with->from_lights && *with->settings ? "cpmmlt, with light_paths" : with->integrator;
 }
 
 /* Student's t of about 22 degrees is above 6 with a probability of 5e-6, and above 4.5 with 2e-4. */
@@ -138,10 +182,12 @@ static void images_equal_those_of_paths(void **state)
         const chain_case *c = &cases[k];
         if (!c->quick && !getenv("BL_LONG"))
             continue;
-        run_means path = runs_of(c, c->reference ? c->reference : "path", c->path_spp);
-        for (int i = 0; i < INTEGRATORS; i++) {
-            run_means chains = runs_of(c, integrators[i], c->spp);
-            compare(c, integrators[i], &chains, &path);
+        run_means path = runs_of(c, NULL, c->path_spp);
+        for (int i = 0; i < WALKERS; i++) {
+            if (c->only_sensor && walkers[i].from_lights)
+                continue;
+            run_means chains = runs_of(c, &walkers[i], c->spp);
+            compare(c, name_of(&walkers[i]), &chains, &path);
         }
     }
 }
@@ -155,9 +201,9 @@ static void wide_steps_have_the_expectation(void **state)
     c.chains = "<float name='large_step' value='.01'/><float name='step_least' value='.05'/>"
                "<float name='step_most' value='.5'/>";
     c.depth = "8", c.noise = 2e-2;
-    run_means path = runs_of(&c, "path", c.path_spp);
-    for (int i = 0; i < INTEGRATORS; i++) {
-        run_means chains = runs_of(&c, integrators[i], c.spp);
+    run_means path = runs_of(&c, NULL, c.path_spp);
+    for (int i = 0; i < WALKERS; i++) {
+        run_means chains = runs_of(&c, &walkers[i], c.spp);
         compare(&c, "wide steps", &chains, &path);
     }
 }
@@ -170,8 +216,11 @@ static void the_first_step_has_the_expectation(void **state)
     chain_case c = cases[1];
     c.chains = "<integer name='chains' value='512'/><float name='spread' value='.1'/>", c.spp = 128,
     c.noise = 3e-2;
-    run_means path = runs_of(&c, "path", c.path_spp), chains = runs_of(&c, "cpmmlt", c.spp);
-    compare(&c, "cpmmlt, one step", &chains, &path);
+    run_means path = runs_of(&c, NULL, c.path_spp);
+    for (int i = 1; i < WALKERS; i += 2) {
+        run_means chains = runs_of(&c, &walkers[i], c.spp);
+        compare(&c, "cpmmlt, one step", &chains, &path);
+    }
 }
 
 /* ---- the same bytes ---- */
@@ -181,12 +230,13 @@ static void slices_change_nothing(void **state)
 {
     (void)state;
     static const char *const chains[] = {NULL, "<integer name='chains' value='1001'/>"};
-    for (int i = 0; i < INTEGRATORS; i++)
+    for (int i = 0; i < WALKERS; i++)
         for (int k = 0; k < 2; k++) {
             arena a = {0};
             chain_case c = cases[1];
             c.chains = chains[k];
-            scene_picture p = scene_picture_load(&device, scene_of(&a, &c, integrators[i]), folder, NULL, 0);
+            scene_picture p =
+                scene_picture_load(&device, scene_of(&a, &c, &walkers[i], NULL), folder, NULL, 0);
             scene_picture_expect_reproducible(&p, k ? 400 : 40);
             scene_picture_free(&p);
             arena_free(&a);
@@ -199,7 +249,8 @@ static void chains_tell_how_they_have_done(void **state)
 {
     (void)state;
     arena a = {0};
-    scene_picture p = scene_picture_load(&device, scene_of(&a, &cases[0], "cpmmlt"), folder, NULL, 0);
+    scene_picture p =
+        scene_picture_load(&device, scene_of(&a, &cases[0], &walkers[1], NULL), folder, NULL, 0);
     assert_int_equal(bl_job_chains(p.job).count, 0);
     bl_stats stats;
     SCENE_MUST(&device, bl_job_render(p.job, &(bl_render_desc){.spp = 400}, p.image, &stats));
@@ -222,7 +273,7 @@ static void darkness_is_black(void **state)
     arena a = {0};
     chain_case dark = cases[0];
     dark.body = WALL "<emitter type='constant'><rgb name='radiance' value='0'/></emitter>";
-    scene_picture p = scene_picture_load(&device, scene_of(&a, &dark, "pssmlt"), folder, NULL, 0);
+    scene_picture p = scene_picture_load(&device, scene_of(&a, &dark, &walkers[0], NULL), folder, NULL, 0);
     bl_stats stats;
     SCENE_MUST(&device, bl_job_render(p.job, &(bl_render_desc){.spp = 16}, p.image, &stats));
     for (int i = 0; i < VALUES; i++)
@@ -261,7 +312,8 @@ static void a_part_is_dark_in_proportion(void **state)
 {
     (void)state;
     arena a = {0};
-    scene_picture p = scene_picture_load(&device, scene_of(&a, &cases[0], "pssmlt"), folder, NULL, 0);
+    scene_picture p =
+        scene_picture_load(&device, scene_of(&a, &cases[0], &walkers[0], NULL), folder, NULL, 0);
     patience early = {0}, later = {.until = 0.1};
     bl_render_desc d = {
         .spp = 200000, .slice_seconds = 0.02, .progress = watch, .user = &early, .partial = true};
@@ -291,7 +343,8 @@ static void refuses(void **state)
     arena a = {0};
     const char *wall[] = {"wall.reflectance.value"},
                *no_gradients = "not implemented: they make images; path, prb and volpath have gradients";
-    scene_picture p = scene_picture_load(&device, scene_of(&a, &cases[0], "pssmlt"), folder, NULL, 0);
+    scene_picture p =
+        scene_picture_load(&device, scene_of(&a, &cases[0], &walkers[0], NULL), folder, NULL, 0);
     bl_job *job = NULL;
     scene_device_refused(
         &device,
@@ -313,6 +366,26 @@ static void refuses(void **state)
                           "<sensor type='perspective'/>", WALL SKY);
     scene_device_refused(&device, bl_scene_load_string(device.context, xml, folder, NULL, &scene),
                          BL_ERROR_SCENE, "12 particles are no power of two");
+    static const struct {
+        const char *sensor, *body, *why;
+    } not_from_lights[] = {
+        {"<sensor type='perspective'/>", WALL BALL(MIST) SKY, "paths from lights do not know media"},
+        {"<sensor type='perspective'/>", WALL, "the scene has no light that paths could begin at"},
+        {"<sensor type='radiancemeter'><film type='hdrfilm'><integer name='width' value='1'/><integer "
+         "name='height' value='1'/></film></sensor>",
+         WALL SKY, "paths from lights do not know this sensor"},
+        {"<sensor type='perspective'/>",
+         WALL "<shape type='rectangle'><emitter type='directionalarea'/></shape>",
+         "the light \"directionalarea\" is not the same to both kinds of paths"},
+    };
+    for (size_t k = 0; k < sizeof not_from_lights / sizeof *not_from_lights; k++)
+        scene_device_refused(
+            &device,
+            bl_scene_load_string(device.context,
+                                 scene_xml(&a, "<integrator type='mmlt'/>", not_from_lights[k].sensor,
+                                           not_from_lights[k].body),
+                                 folder, NULL, &scene),
+            k == 1 ? BL_ERROR_SCENE : BL_ERROR_UNSUPPORTED, not_from_lights[k].why);
     arena_free(&a);
 }
 

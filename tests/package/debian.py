@@ -1,4 +1,4 @@
-# LABELS: swiftshader
+# LABELS: swiftshader turn
 # SPDX-License-Identifier: BSD-3-Clause
 """Makes the Debian packages and installs them by dpkg into an empty root, which holds the libraries of
 those packages that ours declare to depend on, a shell, and nothing else. Inside it (chroot) the program is

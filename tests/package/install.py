@@ -1,4 +1,4 @@
-# LABELS: swiftshader
+# LABELS: swiftshader turn
 # SPDX-License-Identifier: BSD-3-Clause
 """Installs this build into a folder, moves the folder elsewhere, and builds and runs programs in C11 and
 C++17 that find it there by find_package and by pkg-config, linked to the shared library and to the static

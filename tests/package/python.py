@@ -1,4 +1,4 @@
-# LABELS: swiftshader
+# LABELS: swiftshader turn
 # SPDX-License-Identifier: BSD-3-Clause
 """A wheel of the Python package, made of the library that this build installs, works where nothing else is: it
 is for all CPython from 3.10 on, carries SwiftShader with its licence and finds it without an environment

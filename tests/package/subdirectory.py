@@ -1,4 +1,4 @@
-# LABELS: swiftshader
+# LABELS: swiftshader turn
 # SPDX-License-Identifier: BSD-3-Clause
 """A project that has these sources as a part (add_subdirectory) gets the library that BUILD_SHARED_LIBS
 says, and neither the program nor the other library; its programs in C11 and C++17 render the bytes that

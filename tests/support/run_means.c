@@ -47,3 +47,15 @@ uint32_t run_means_blocks(const float *image, uint32_t width, uint32_t height, u
                     (double)image[3 * (y * width + x) + c] / (RUN_MEANS_BLOCK * RUN_MEANS_BLOCK);
     return count;
 }
+
+uint32_t run_means_grey_blocks(const float *image, uint32_t width, uint32_t height, double *blocks)
+{
+    const uint32_t across = width / 2, count = across * (height / 2);
+    BL_ASSERT(count <= RUN_MEANS_MOST, "%u blocks", count);
+    memset(blocks, 0, count * sizeof *blocks);
+    for (uint32_t y = 0; y < height; y++)
+        for (uint32_t x = 0; x < width; x++)
+            for (uint32_t c = 0; c < 3; c++)
+                blocks[y / 2 * across + x / 2] += (double)image[3 * (y * width + x) + c] / 12;
+    return count;
+}

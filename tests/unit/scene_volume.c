@@ -1,4 +1,4 @@
-/* LABELS: nodevice */
+/* LABELS: nodevice daily */
 /* SPDX-License-Identifier: BSD-3-Clause
  * Grids from .vol, .nvdb and .vdb files: order, box and channels of a known one, and what a hostile header is
  * told. */

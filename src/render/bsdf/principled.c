@@ -71,10 +71,9 @@ static void principled_mark(render_scene *s, const scene_object *o)
     s->attaches = true;
     for (uint32_t k = 0; k < TURNING; k++)
         render_turns_all(s, scene_get(o, turning[k])->object);
-    for (uint32_t i = 0; i < s->parameters.count && !render_part_is_zero(o, "spec_trans"); i++)
-        if (s->parameters.data[i].object == o->index &&
-            s->parameters.data[i].slot == PLAN_DATA_SLOT) /* the index */
-            render_turns(s, i);
+    uint32_t index = render_find_parameter(s, o, PLAN_DATA_SLOT);
+    if (index != PLAN_NONE && !render_part_is_zero(o, "spec_trans"))
+        render_turns(s, index);
 }
 
 static bool principled_turns_by_uv(const scene_object *o)

@@ -43,9 +43,8 @@ static void roughplastic_mark(render_scene *s, const scene_object *o)
     if (!roughplastic_attaches(s, o))
         return;
     s->attaches = true;
-    for (uint32_t i = 0; i < s->parameters.count; i++)
-        if (s->parameters.data[i].object == o->index) /* these are alpha and eta */
-            render_turns(s, i);
+    for (uint32_t i = render_last_parameter(s, o); i; i = s->parameters.data[i - 1].next) /* alpha and eta */
+        render_turns(s, i - 1);
 }
 
 static vec2 alpha_of(tracer *t, const class_node *n, ir_ref record)

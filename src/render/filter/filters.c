@@ -41,6 +41,15 @@ ir_ref filter_within(tracer *t, const filter_class *cls, ir_ref record, window_a
     return ir_min(f, t_mad(t, u, rest, left[0]), t_f32(t, 0x1.fffffep-1f));
 }
 
+ir_ref filter_mass_within(tracer *t, const filter_class *cls, ir_ref record, window_axis pixel)
+{
+    ir_func *f = t->f;
+    ir_ref left[2], right[2];
+    load_edge(t, cls, record, pixel.at, 0, left);
+    load_edge(t, cls, record, ir_sub(f, ir_sub(f, pixel.size, t_u32(t, 1)), pixel.at), 1, right);
+    return ir_sub(f, t_f32(t, 1), ir_add(f, left[1], right[1]));
+}
+
 /* The tent is max(0, 1 - |x| / r). Half of the numbers go to its positive half, and the others to the
  * mirror image. Each half is sampled by the exact inverse of its quadratic cumulative distribution. */
 static void tent_extra(const plan *p, const scene_object *o, uint32_t *words)

@@ -119,11 +119,23 @@ static const plugin_param cpmmlt_params[] = {
     METROPOLIS_PARAMS("0.03125"),
     {"particles", PLUGIN_INTEGER, 0, "16", 2, 64, "paths of a step, which walk alike; a power of two"},
     {"spread", PLUGIN_FLOAT, 0, "0.01", 0, 0.5, "standard deviation of a random number among them"},
+    {"light_paths", PLUGIN_FLOAT, 0, "0", 0, 0.999,
+     "share of paths that begin at lights, as in mmlt; 0: none"},
 };
 const render_class integrator_cpmmlt = {
     .plugin = {PLUGIN_INTEGRATOR, "cpmmlt", PLUGIN_TABLE(cpmmlt_params), PLUGIN_NONE,
                "pssmlt whose steps are groups of coherent paths: pseudo-marginal (Nimier-David et al. 2019, "
                "section 4.2). Not in Mitsuba 3"}};
+static const plugin_param mmlt_params[] = {
+    INTEGRATOR_PARAMS("-1"),
+    METROPOLIS_PARAMS("0.015625"),
+    {"light_paths", PLUGIN_FLOAT, 0, "0.5", 0.001, 0.999,
+     "share of paths that begin at lights, of those whose random numbers are all new"},
+};
+const render_class integrator_mmlt = {
+    .plugin = {PLUGIN_INTEGRATOR, "mmlt", PLUGIN_TABLE(mmlt_params), PLUGIN_NONE,
+               "pssmlt over paths from the camera and paths from lights, with weights of multiple importance "
+               "sampling (multiplexed; Hachisuka et al. 2014). Without media. Not in Mitsuba 3"}};
 const render_class integrator_prb_basic = {
     .plugin = {PLUGIN_INTEGRATOR, "prb_basic", PLUGIN_TABLE(prb_params), PLUGIN_NONE,
                "paths without next-event estimation and roulette, differentiated by path replay"}};

@@ -53,6 +53,11 @@ typedef struct splat_tangent {
 /* Adds a contribution to the image, which is summed in BUFFER_GRADIENT. The filter's weights over the pixels
  * sum to 1, as in Mitsuba. moved: adds the tangent of the splat instead; or NULL. */
 void splat_add(walk *w, const light_splat *s, color contribution, const splat_tangent *moved);
+/* In place of splat_add: one pixel (u32) of those that share a splat, chosen by two random numbers in
+ * proportion to its share. *weight (f32): what the contribution to it is multiplied by, for the expectation
+ * of film samples (docs/theory/film.md); 0 where the pixel is not in the window, and where there is no splat.
+ */
+ir_ref splat_choose(walk *w, const light_splat *s, vec2 u, ir_ref *weight);
 /* The adjoint: the derivative of the loss with respect to the contribution. moving: also the derivatives, by
  * the splat's coordinates in pixels, of the loss over the contribution. */
 typedef struct splat_adjoint {

@@ -15,7 +15,7 @@
  *
  * Invariant: a kernel_chain_accept reads what the kernel_chain_step before it has written, and of
  * BUFFER_SAMPLES a lane writes its own words and its own share of the chain's blocks. */
-#include "render/integrator/kernels/kernels.h"
+#include "render/integrator/kernels/metropolis.h"
 
 #include "render/integrator/passes.h"
 
@@ -93,6 +93,10 @@ static chain_lane open_lane(walk *w, ir_module *m)
     return l;
 }
 
+/* How many more blocks than two for each vertex and one a path may read; a path from a light has one more
+ * than one from the sensor, and one says which of them it is. */
+static uint32_t more_blocks(const plan *p) { return p->scene->metropolis.light_paths > 0 ? 2 : 0; }
+
 /* ---- a step ---- */
 
 /* What the path of a lane has found, and how many vertices it has. */
@@ -106,6 +110,8 @@ static void state_trial(walk *w, loop_state *s, trial *p)
     state_position(w, s, &p->path.at);
     state_color(s, &w->t, &p->path.beta), state_color(s, &w->t, &p->path.radiance);
     state_ref(s, &p->path.eta), state_ref(s, &p->alive), state_ref(s, &p->vertices);
+    if (w->multiplexed)
+        state_ref(s, &p->path.reach);
 }
 
 static trial walk_path(walk *w, ir_ref where)
@@ -128,26 +134,53 @@ static trial walk_path(walk *w, ir_ref where)
     return p;
 }
 
-/* What chains take a path for: its luminance; where the film has other channels, their mean. It is positive
- * wherever the path adds anything. */
-static ir_ref value_of(walk *w, const film_value *v)
-{
-    tracer *t = &w->t;
-    static const float luminance[3] = {0.212671f, 0.715160f, 0.072169f};
-    ir_ref sum = t_f32(t, 0);
-    for (uint32_t c = 0; c < w->film_channels; c++) {
-        float by = w->film_channels == 3 ? luminance[c] : 1.0f / (float)w->film_channels;
-        sum = t_mad(t, t_f32(t, by), ir_abs(t->f, v->c[c]), sum);
-    }
-    return sum;
-}
-
 static ir_ref chosen_pixel(walk *w)
 {
     ir_func *f = w->t.f;
-    random4 r = primary_numbers(w, t_u32(&w->t, 0));
+    random4 r = primary_numbers(w, t_u32(&w->t, primary_first_block(w)));
     primary_pixel p = primary_take_pixel(w, &r);
     return ir_add(f, ir_mul(f, p.y, ir_uniform(f, IR_U32, UNIFORM_WIDTH)), p.x);
+}
+
+/* Of what a path has found, what is finite. */
+static void keep_finite(walk *w, ir_ref any, film_value *found)
+{
+    ir_func *f = w->t.f;
+    ir_ref finite = film_finite(w, found), zero = t_f32(&w->t, 0);
+    kernel_count(w, ir_and(f, any, ir_not(f, finite)), STATUS_NON_FINITE);
+    finite = ir_and(f, finite, any);
+    for (uint32_t c = 0; c < w->film_channels; c++)
+        found->c[c] = ir_select(f, finite, found->c[c], zero);
+}
+
+/* A path from the sensor, where `any`. */
+static chain_path path_from_sensor(walk *w, ir_ref any)
+{
+    trial p = walk_path(w, any);
+    chain_path r = {.found = film_of(w, &p.path.at, p.path.radiance)};
+    keep_finite(w, any, &r.found);
+    r.pixel = chosen_pixel(w), r.vertices = p.vertices;
+    r.value = film_luminance(w, &r.found);
+    return r;
+}
+
+/* One of both, by the chain's numbers; what it finds is divided by the probability of that. */
+static chain_path path_multiplexed(walk *w, ir_ref any)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    const float share = w->plan->scene->metropolis.light_paths;
+    ir_ref from_light = primary_begins_at_light(w);
+    chain_path a = path_from_sensor(w, ir_and(f, any, ir_not(f, from_light))),
+               b = path_from_light(w, ir_and(f, any, from_light));
+    keep_finite(w, ir_and(f, any, from_light), &b.found);
+    ir_ref over = ir_select(f, from_light, t_f32(t, 1 / share), t_f32(t, 1 / (1 - share)));
+    chain_path r = {.pixel = ir_select(f, from_light, b.pixel, a.pixel),
+                    .vertices = ir_select(f, from_light, b.vertices, a.vertices),
+                    .value = ir_mul(f, over, ir_select(f, from_light, b.value, a.value))};
+    for (uint32_t c = 0; c < w->film_channels; c++)
+        r.found.c[c] = ir_mul(f, over, ir_select(f, from_light, b.found.c[c], a.found.c[c]));
+    return r;
 }
 
 bl_result kernel_chain_step(walk *w, ir_module *m)
@@ -157,20 +190,14 @@ bl_result kernel_chain_step(walk *w, ir_module *m)
     BL_ASSERT(w->pass == RENDER_PRIMAL && !w->polarized, "chains in pass %d", (int)w->pass);
     chain_lane l = open_lane(w, m);
     ir_ref any = w->plan->scene->max_depth == 0 ? ir_bool(f, false) : l.inside;
-    trial p = walk_path(w, any);
-    film_value found = film_of(w, &p.path.at, p.path.radiance);
-    ir_ref finite = film_finite(w, &found), zero = t_f32(t, 0);
-    kernel_count(w, ir_and(f, any, ir_not(f, finite)), STATUS_NON_FINITE);
-    finite = ir_and(f, finite, any);
-    for (uint32_t c = 0; c < w->film_channels; c++)
-        found.c[c] = ir_select(f, finite, found.c[c], zero);
-    ir_ref pixel = chosen_pixel(w), twice = ir_add(f, p.vertices, p.vertices);
+    chain_path p = w->multiplexed ? path_multiplexed(w, any) : path_from_sensor(w, any);
+    ir_ref twice = ir_add(f, p.vertices, p.vertices);
     ir_if(f, l.inside);
-    store(w, &l, CHAIN_NEW_VALUE, value_of(w, &found));
+    store(w, &l, CHAIN_NEW_VALUE, p.value);
     for (uint32_t c = 0; c < w->film_channels; c++)
-        store(w, &l, CHAIN_NEW_COLOR + c, found.c[c]);
-    store(w, &l, CHAIN_NEW_PIXEL, pixel);
-    store(w, &l, CHAIN_NEW_BLOCKS, ir_add(f, twice, t_u32(t, 1)));
+        store(w, &l, CHAIN_NEW_COLOR + c, p.found.c[c]);
+    store(w, &l, CHAIN_NEW_PIXEL, p.pixel);
+    store(w, &l, CHAIN_NEW_BLOCKS, ir_add(f, twice, t_u32(t, 1 + more_blocks(w->plan))));
     ir_else(f);
     ir_endif(f);
     ir_return(f, NULL, 0);
@@ -250,7 +277,10 @@ static void keep_statistics(walk *w, const chain_lane *l, ir_ref starts, ir_ref 
     tracer *t = &w->t;
     ir_func *f = t->f;
     ir_ref large = ir_and(f, w->chain.large, ir_not(f, starts)), small = ir_not(f, w->chain.large),
-           zero = t_f32(t, 0), vertices = ir_shr(f, load(w, l, IR_U32, CHAIN_NEW_BLOCKS), t_u32(t, 1));
+           zero = t_f32(t, 0), vertices = load(w, l, IR_U32, CHAIN_NEW_BLOCKS);
+    if (more_blocks(w->plan))
+        vertices = ir_sub(f, vertices, t_u32(t, more_blocks(w->plan)));
+    vertices = ir_shr(f, vertices, t_u32(t, 1));
     count(w, l, CHAIN_TAKEN, starts, ir_to_u32(f, ir_and(f, taken, small)));
     count(w, l, CHAIN_LARGE, starts, ir_to_u32(f, large));
     count(w, l, CHAIN_LARGE_TAKEN, starts, ir_to_u32(f, ir_and(f, taken, large)));

@@ -13,6 +13,7 @@
  * filter has no such derivative, so jobs refuse it there.
  *
  * Invariant: splat_read gathers dL/dI with the same shares with which splat_add distributes. */
+#include "render/film/film.h"
 #include "render/integrator/kernels/kernels.h"
 #include "spirv_gen/ad/ad.h"
 
@@ -175,4 +176,73 @@ splat_adjoint splat_read(walk *w, const light_splat *s, bool moving)
         *out[k] = film_adjoint_unweighed(w, of);
     }
     return r;
+}
+
+/* ---- one pixel of a splat ---- */
+
+/* One axis: the pixel (f32, whole) that u chooses in proportion to the magnitude of the filter at its centre.
+ */
+static ir_ref choose_along(walk *w, const filter_class *filter, ir_ref record, ir_ref at, ir_ref u,
+                           ir_ref *weight)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    const double radius = filter->radius(w->plan->scene->filter);
+    const uint32_t taps = (uint32_t)(2 * radius) + 2;
+    const footprint p = {.filter = filter, .record = record};
+    ir_ref first = ir_floor(f, ir_sub(f, at, t_f32(t, (float)(radius - 0.5)))), zero = t_f32(t, 0);
+    ir_ref sums[3] = {t_u32(t, 0), zero, zero}, loop = ir_loop(f, sums, 3);
+    ir_while(f, ir_lt(f, sums[0], t_u32(t, taps)));
+    ir_ref v = tap(w, &p, ir_add(f, first, ir_to_f32(f, sums[0])), at);
+    ir_ref next[4] = {ir_add(f, sums[0], t_u32(t, 1)), ir_add(f, sums[1], v),
+                      ir_add(f, sums[2], ir_abs(f, v))};
+    ir_endloop(f, loop, next, 3);
+    ir_ref wanted = ir_mul(f, u, sums[2]), state[4] = {t_u32(t, 0), zero, first, zero};
+    loop = ir_loop(f, state, 4);
+    ir_while(f, ir_lt(f, state[0], t_u32(t, taps)));
+    ir_ref pixel = ir_add(f, first, ir_to_f32(f, state[0]));
+    v = tap(w, &p, pixel, at);
+    ir_ref up_to = ir_add(f, state[1], ir_abs(f, v)),
+           is = ir_and(f, ir_le(f, state[1], wanted), ir_gt(f, up_to, wanted));
+    next[0] = ir_add(f, state[0], t_u32(t, 1)), next[1] = up_to;
+    next[2] = ir_select(f, is, pixel, state[2]), next[3] = ir_select(f, is, v, state[3]);
+    ir_endloop(f, loop, next, 4);
+    ir_ref sign = ir_select(f, ir_lt(f, state[3], zero), t_f32(t, -1), t_f32(t, 1)),
+           over = ir_select(f, ir_eq(f, sums[1], zero), zero,
+                            ir_div(f, sums[2], ir_select(f, ir_eq(f, sums[1], zero), t_f32(t, 1), sums[1])));
+    *weight = ir_select(f, ir_eq(f, state[3], zero), zero, ir_mul(f, *weight, ir_mul(f, sign, over)));
+    return state[2];
+}
+
+/* One axis: the number of the pixel (u32), with the weight of samples that stay in the window. */
+static ir_ref within_axis(walk *w, const filter_class *filter, ir_ref record, ir_ref at, ir_ref size,
+                          ir_ref *weight)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref inside = ir_and(f, ir_ge(f, at, t_f32(t, 0)), ir_lt(f, at, ir_to_f32(f, size)));
+    ir_ref pixel = ir_to_u32(f, ir_select(f, inside, at, t_f32(t, 0)));
+    if (filter->edges && !film_samples_border(w->plan->scene))
+        *weight = ir_div(f, *weight, filter_mass_within(t, filter, record, (window_axis){pixel, size}));
+    *weight = ir_select(f, inside, *weight, t_f32(t, 0));
+    return pixel;
+}
+
+ir_ref splat_choose(walk *w, const light_splat *s, vec2 u, ir_ref *weight)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    const filter_class *filter = (const filter_class *)w->plan->filter->cls;
+    ir_ref record = t_word(t, t_u32(t, 0), HEADER_FILTER), width = ir_uniform(f, IR_U32, UNIFORM_WIDTH),
+           height = ir_uniform(f, IR_U32, UNIFORM_HEIGHT);
+    vec2 at = {ir_select(f, s->there, s->at.x, t_f32(t, -1)), ir_select(f, s->there, s->at.y, t_f32(t, -1))};
+    *weight = t_f32(t, 1);
+    if (filter->value) {
+        at.x = choose_along(w, filter, record, at.x, u.x, weight);
+        at.y = choose_along(w, filter, record, at.y, u.y, weight);
+    }
+    ir_ref x = within_axis(w, filter, record, at.x, width, weight),
+           y = within_axis(w, filter, record, at.y, height, weight);
+    *weight = ir_select(f, s->there, *weight, t_f32(t, 0));
+    return ir_add(f, ir_mul(f, y, width), x);
 }

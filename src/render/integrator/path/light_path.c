@@ -385,6 +385,7 @@ light_vertex light_visit(walk *w, const light_position *before, ir_ref connects)
     light_vertex l = {.begins = ir_eq(f, at->depth, t_u32(t, 0))};
     light_emission e = begin_emission(w, l.begins, at->sample);
     l.emission = shining(w, &e), l.radiance = e.radiance;
+    l.emission.index = e.index, l.light_normal = e.ray.n;
     meet(w, at, &l.v);
     vec3 p = v3_select(t, l.begins, e.ray.p, l.v.si.p), n = v3_select(t, l.begins, e.ray.n, l.v.si.ng);
     light_connection c = light_connect(w, at, p, &e);

@@ -25,6 +25,7 @@ typedef struct light_vertex {
                       no surface. At later vertices it is the other way round. */
     walk_light emission; /* the light, which gives the same radiance along the ray and toward the sensor */
     color radiance;      /* the radiance of `emission`, detached */
+    vec3 light_normal;   /* the geometric normal there; 0: the light is not on a shape */
     walk_vertex v;       /* its to_light is the direction toward the sensor */
     light_splat splat;
     ir_ref scale; /* detached. The splat is scale * throughput on the light, and scale * throughput *

@@ -57,7 +57,8 @@ typedef struct radiance_walk {
      * which is beta; and its basis, a unit vector of the world across the ray. */
     color row[3];
     vec3 basis;
-    bool whole; /* of a film or a channel of Stokes vectors: */
+    ir_ref reach; /* where walk.multiplexed: technique_reach of the path so far */
+    bool whole;   /* of a film or a channel of Stokes vectors: */
     path_entries others;
 } radiance_walk;
 

@@ -4,11 +4,14 @@
  * there too. Only throughput is simpler here: a factor of 0 ends the path. */
 #include "render/integrator/eikonal/curve.h"
 #include "render/integrator/path/path.h"
+#include "render/integrator/path/technique_weights.h"
 
 radiance_walk radiance_start(walk *w, const walk_position *at)
 {
     ir_ref zero = t_f32(&w->t, 0), one = t_f32(&w->t, 1);
     radiance_walk p = {.at = *at, .beta = color_all(one), .radiance = color_all(zero), .eta = one};
+    if (w->multiplexed)
+        p.reach = zero;
     polarized_start(w, &p);
     return p;
 }
@@ -55,6 +58,8 @@ walk_vertex radiance_vertex(walk *w, radiance_walk *p, ir_ref *alive)
     ir_func *f = t->f;
     walk_vertex v = walk_visit(w, p->at);
     radiance_cross(w, p, &v);
+    if (w->multiplexed)
+        technique_weigh_visit(w, &p->at, &v, &p->reach);
     color for_light, for_sample, lit[4] = {0};
     if (!w->polarized)
         walk_values_where(w, &v, &for_light, &for_sample);

@@ -246,7 +246,7 @@ walk_vertex walk_visit(walk *w, walk_position at)
     if (!w->volumetric) /* else there may be a null lobe, which goes on at the last segment, too */
         scatters = v.goes_on;
     walk_sample_bsdf(w, &v, scatters, r2.u[0], r2.u[1], r2.u[2], &bsdf_pdf);
-    v.light_weight = zero;
+    v.light_weight = zero, v.to_light_pdf = bsdf_pdf;
     if (w->next_event && lights) {
         /* No ray is traced to a light that is seen from its dark side, or to which the material scatters
          * nothing. */

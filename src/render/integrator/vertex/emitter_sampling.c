@@ -211,12 +211,18 @@ ir_ref light_pick(walk *w, const vec3 *from, ir_ref u, picked_light *picked)
     return w->plan->lights_tabled ? probability : t_f32(t, 1 / (float)n);
 }
 
+ir_ref light_pick_probability(walk *w, ir_ref index)
+{
+    return w->plan->lights_tabled ? light_choice_probability(&w->t, NULL, index)
+                                  : t_f32(&w->t, 1 / (float)w->plan->scene->emitters.count);
+}
+
 void light_choose(walk *w, walk_vertex *v, const random4 *r, ir_ref when, vec3 *d, ir_ref *pdf)
 {
     BL_ASSERT(ir_made(w->t.f, v->si.p.x), "a light is sampled from a vertex that has no place");
     picked_light picked;
     v->light_probability = light_pick(w, &v->si.p, r->u[0], &picked);
-    v->light.cls = picked.cls, v->light.record = picked.record;
+    v->light.cls = picked.cls, v->light.record = picked.record, v->light.index = picked.index;
     emitter_sample_arguments a = {v->si.p, {r->u[1], r->u[2]}};
     emitter_sample s = {0};
     ref_list in = refs_for(v->light.record), out = refs_results();
@@ -224,6 +230,8 @@ void light_choose(walk *w, walk_vertex *v, const random4 *r, ir_ref when, vec3 *
     walk_call(w, when, v->light.cls, w->fn.emitter_sample, w->plan->emitters.count, &in, out.at);
     emitter_sample_results_visit(w, &out, &s);
     *d = s.d, *pdf = s.pdf;
+    if (w->multiplexed)
+        v->light.n = s.n;
     if (w->smooth)
         v->attached.light_pdf = s.smooth;
     v->light.distance = s.distance, v->light.uv = s.uv, v->light.facing = s.facing;

@@ -260,7 +260,7 @@ void emitter_sample_visit(ref_list *l, emitter_sample_arguments *a)
 void emitter_sample_results_visit(const walk *w, ref_list *l, emitter_sample *s)
 {
     bool face = w->plan->light_needs & NEED_FACE, smooth = face || w->smooth,
-         normal = smooth || w->wants.light_normal;
+         normal = smooth || w->wants.light_normal || w->multiplexed;
     refs_vec3(l, &s->d), refs_number(l, &s->distance), refs_number(l, &s->pdf), refs_vec2(l, &s->uv);
     refs_field(l, IR_BOOL, &s->facing);
     if (normal)

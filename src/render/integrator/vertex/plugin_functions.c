@@ -601,7 +601,8 @@ void vertex_emitter_functions(walk *w)
     fn->emitter_smooth = func_array(w, p->emitters.count);
     for (uint32_t i = 0; w->smooth && i < p->emitters.count; i++)
         fn->emitter_smooth[i] = make_emitter_pdf(w, p->emitters.data[i], true);
-    if (p->scene->light_tracing || w->pass == RENDER_EDGES_LIT || w->pass == RENDER_EDGES_LIT_FORWARD) {
+    if (p->scene->light_tracing || w->multiplexed || w->pass == RENDER_EDGES_LIT ||
+        w->pass == RENDER_EDGES_LIT_FORWARD) {
         fn->emitter_ray = func_array(w, p->emitters.count);
         for (uint32_t i = 0; i < p->emitters.count; i++)
             fn->emitter_ray[i] = make_emitter_ray(w, p->emitters.data[i], false);

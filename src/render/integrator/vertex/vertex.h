@@ -77,9 +77,10 @@ typedef struct picked_light {
     ir_ref index, cls, record;
 } picked_light;
 ir_ref light_pick(walk *w, const vec3 *from, ir_ref u, picked_light *picked);
-ir_ref light_is_environment(walk *w, ir_ref cls); /* bool */
-ir_ref light_is_delta(walk *w, ir_ref cls);       /* bool */
-ir_ref light_is_on_shape(walk *w, ir_ref cls);    /* bool */
+ir_ref light_pick_probability(walk *w, ir_ref index); /* of light_pick without a place */
+ir_ref light_is_environment(walk *w, ir_ref cls);     /* bool */
+ir_ref light_is_delta(walk *w, ir_ref cls);           /* bool */
+ir_ref light_is_on_shape(walk *w, ir_ref cls);        /* bool */
 ir_ref light_occluded(walk *w, const ray *r); /* bool: the ray meets something; not if its tmax is negative */
 /* Samples a light, wanted or not as walk_call has it, and sets v->light, except whether it is seen from the
  * vertex. *d: unit direction toward the light, in the world; *pdf: density of d. */

@@ -151,3 +151,15 @@ ir_ref kernel_squares_word(walk *w, const lane *l)
         f, l->film,
         ir_mul(f, ir_mul(f, pixels, ir_uniform(f, IR_U32, UNIFORM_STRIPS)), t_u32(&w->t, w->film_channels)));
 }
+
+ir_ref film_luminance(walk *w, const film_value *v)
+{
+    tracer *t = &w->t;
+    static const float luminance[3] = {0.212671f, 0.715160f, 0.072169f};
+    ir_ref sum = t_f32(t, 0);
+    for (uint32_t c = 0; c < w->film_channels; c++) {
+        float by = w->film_channels == 3 ? luminance[c] : 1.0f / (float)w->film_channels;
+        sum = t_mad(t, t_f32(t, by), ir_abs(t->f, v->c[c]), sum);
+    }
+    return sum;
+}

@@ -108,6 +108,9 @@ color film_adjoint_unweighed(walk *w, film_value dL);
 film_value film_plain(const walk *w, color c);
 color film_light(const walk *w, film_value v);
 film_value film_none(walk *w); /* zeros */
+/* What Metropolis chains take a path for that adds v: its luminance; where the film has other channels, their
+ * mean. It is positive wherever v is not 0. */
+ir_ref film_luminance(walk *w, const film_value *v);
 void state_film(const walk *w, loop_state *s, film_value *v);
 /* Where `where`, adds a channel's value to its sum and, unless that is NULL, its square to the other one. */
 void film_take(walk *w, ir_ref where, ir_ref value, ir_ref *sum, ir_ref *squares);

@@ -11,6 +11,10 @@
  * none. A start puts its chain where the first particle's offsets lead back to the probe; so the particles
  * are distributed as those of a chain that has always walked (docs/theory/metropolis.md).
  *
+ * Where walk.multiplexed, a path begins at the sensor or at a light, by the first number of block 0; what
+ * else the path reads begins with block 1. Particles have no offsets in block 0, so all of a chain begin
+ * alike.
+ *
  * Invariant: primary_proposed gives the same numbers wherever it is asked for the same step, until the
  * chain's stored numbers change. */
 #include "render/integrator/walk/walk.h"
@@ -56,6 +60,14 @@ static random4 offset(walk *w, random4 r, ir_ref particle, ir_ref block, ir_ref 
     return r;
 }
 
+uint32_t primary_first_block(const walk *w) { return w->multiplexed ? 1 : 0; }
+
+/* bool: the particles of a chain have this block in common. */
+static ir_ref is_common(walk *w, ir_ref block)
+{
+    return ir_lt(w->t.f, block, t_u32(&w->t, primary_first_block(w)));
+}
+
 static bool spreads(const render_metropolis *m) { return m->particles > 1 && m->spread > 0; }
 
 random4 primary_proposed(walk *w, ir_ref block)
@@ -76,7 +88,8 @@ random4 primary_proposed(walk *w, ir_ref block)
         r.u[k] = ir_phi(f, branch, next[k], r.u[k]);
     if (!spreads(m))
         return r;
-    ir_ref starts = ir_if(f, c->starts);
+    ir_ref starts =
+        ir_if(f, w->multiplexed ? ir_and(f, c->starts, ir_not(f, is_common(w, block))) : c->starts);
     random4 around = offset(w, r, c->first, block, t_f32(t, m->spread));
     ir_else(f);
     ir_endif(f);
@@ -94,6 +107,14 @@ random4 primary_numbers(walk *w, ir_ref block)
         return r;
     ir_ref by = ir_select(t->f, w->chain.probes, t_f32(t, 0), t_f32(t, -m->spread));
     return offset(w, r, w->chain.particle, block, by);
+}
+
+ir_ref primary_begins_at_light(walk *w)
+{
+    tracer *t = &w->t;
+    BL_ASSERT(w->multiplexed, "all paths begin at the sensor");
+    return ir_lt(t->f, primary_proposed(w, t_u32(t, 0)).u[0],
+                 t_f32(t, w->plan->scene->metropolis.light_paths));
 }
 
 random4 primary_decisions(walk *w)

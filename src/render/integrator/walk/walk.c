@@ -54,7 +54,8 @@ static random4 spread(walk *w, ir_ref sample, ir_ref seed, ir_ref block, sampler
 
 random4 walk_numbers(walk *w, ir_ref sample, ir_ref block, sampler_slots slots)
 {
-    return w->chain.any ? primary_numbers(w, block) : spread(w, sample, w->seed, block, slots);
+    return w->chain.any ? primary_numbers(w, t_offset(&w->t, block, primary_first_block(w)))
+                        : spread(w, sample, w->seed, block, slots);
 }
 
 random4 walk_stretch_numbers(walk *w, const walk_stretch *s, ir_ref step)

@@ -134,19 +134,21 @@ struct walk {
     bool attaches;            /* paths are attached, and so are rough lobes (attached_lobe.c) */
     bool some_lobes_detached; /* where walk.attaches: some material mixes lobes, of which some may stay
                                  detached */
-    bool smooth;     /* MIS weights use densities of light sampling without the steps of its tables, because
-                        attached samples cross these steps. If one pass of a gradient attaches rough lobes,
-                        all of its passes do this. */
-    bool weighted;   /* samples have weights: walk_position.weight */
-    bool volumetric; /* surfaces crossed in a straight line are not vertices, and collisions in media are
-                        vertices. The fields marked (V) exist. */
-    bool media;      /* (V) the plan has media */
-    bool bends;      /* rays bend in some medium: walk_position.medium is carried */
-    bool bends_lit;  /* some medium that bends rays absorbs or emits */
-    bool polarized;  /* light has Stokes vectors */
-    bool chains;     /* vertices are backpropagated along chains (kernels/attached_replay.c) */
-    bool disperses;  /* the index of some material differs by channel */
-    bool chromatic;  /* that, or the extinction of some medium does: walk_position.share is carried */
+    bool smooth;      /* MIS weights use densities of light sampling without the steps of its tables, because
+                         attached samples cross these steps. If one pass of a gradient attaches rough lobes,
+                         all of its passes do this. */
+    bool weighted;    /* samples have weights: walk_position.weight */
+    bool volumetric;  /* surfaces crossed in a straight line are not vertices, and collisions in media are
+                         vertices. The fields marked (V) exist. */
+    bool media;       /* (V) the plan has media */
+    bool bends;       /* rays bend in some medium: walk_position.medium is carried */
+    bool bends_lit;   /* some medium that bends rays absorbs or emits */
+    bool polarized;   /* light has Stokes vectors */
+    bool multiplexed; /* paths from the sensor and paths from lights share what both can find
+                         (path/technique_weights.h) */
+    bool chains;      /* vertices are backpropagated along chains (kernels/attached_replay.c) */
+    bool disperses;   /* the index of some material differs by channel */
+    bool chromatic;   /* that, or the extinction of some medium does: walk_position.share is carried */
     uint32_t film_channels; /* of the image; those of light are t.channels */
     uint32_t entries;       /* of Stokes vectors on the film: 4, or 1, the intensity alone */
     bool cells;             /* some medium has bounds in cells */
@@ -195,12 +197,14 @@ struct walk_position {
 struct walk_light {
     ir_ref there;       /* bool: the light was hit, or the sampled light is seen */
     ir_ref cls, record; /* u32; valid references also where `there` is false */
+    ir_ref index;       /* u32: the number of a sampled light */
     vec2 uv;
     ir_ref distance, facing; /* facing: bool, the light is seen from the side that shines */
     bool sampled;            /* light_choose has sampled the light; else the ray has hit it */
     vec3 ref, d;  /* of a sampled light: the point from which it is seen; unit direction toward it */
     bool d_moves; /* d carries derivatives */
-    vec3 n;       /* where walk.wants.light_normal: the normal of a sampled light on a shape */
+    vec3 n;       /* where walk.wants.light_normal or walk.multiplexed: the normal of a sampled light on a
+                     shape */
     surface on;   /* as far as plan.light_needs: face and b of the point on the light; p, if it was hit */
     walk_hit seen_from; /* where surfaces move locally. Of a sampled light: the hit whose point is ref. Of a
                            light that the ray has hit: that hit. */
@@ -262,6 +266,7 @@ struct walk_vertex {
     ir_ref light_probability; /* probability with which the light was chosen, where a table chooses it */
     ir_ref light_weight;      /* visibility * mis / (pdf * choice probability) */
     ir_ref light_visible;     /* bool: the sampled light is seen */
+    ir_ref to_light_pdf;      /* density with which the material's sampling would have chosen to_light */
     walk_shadow shadow;       /* (V) transmittance toward the sampled light */
     vec3 light_d;             /* (V) unit direction toward the sampled light, in the world */
     walk_flight flight;       /* (V) where walk.media */
@@ -325,6 +330,10 @@ random4 primary_proposed(walk *w, ir_ref block);
 random4 primary_numbers(walk *w, ir_ref block);
 /* Numbers of the step that are not its path's: u[0] says whether it is large, u[1] whether it is taken. */
 random4 primary_decisions(walk *w);
+/* Where walk.multiplexed: bool, the step proposes a path from a light. All particles of a chain agree. */
+ir_ref primary_begins_at_light(walk *w);
+/* u32: the first block of a path; those before it say how the path begins. */
+uint32_t primary_first_block(const walk *w);
 /* Where r is block 0: takes the pixel out of r.u[0] and r.u[1], in which it is the whole part of their
  * product with the film's size. What is left of both is uniform again. */
 typedef struct primary_pixel {
