@@ -26,7 +26,7 @@ CASES = ["cbox_colours", "texture", "many_bounces", "lights", "envmap", "conduct
          "dielectric_rough", "shading_normals",
          "homogeneous", "heterogeneous", "rgb_extinction", "principled", "smooth_glass_ior", "mirror_normal"]
 # Kernels of media and of principled glass take lavapipe long to compile: in the ordinary tier it has one of
-# these. Of its cases it has every fourth one, the next day others.
+# these. Of its cases it has every fourth one, the next day others; other devices have every second one.
 SLOW_ON_LAVAPIPE = ["homogeneous", "rgb_extinction", "principled"]
 # Where the half vector turns with the index, the derivative at a fixed direction is noisy: it takes some ten
 # of the judge's seeds of 4394 samples.
@@ -35,6 +35,8 @@ if BACKEND == "query" and os.environ.get("BL_LONG") != "1":
     CASES = ["cbox_colours", "texture", "lights"]
 elif os.environ.get("BL_DEVICE") == "lavapipe" and os.environ.get("BL_LONG") != "1":
     CASES = [case for case in CASES if case not in SLOW_ON_LAVAPIPE][today() % 4::4]
+elif os.environ.get("BL_LONG") != "1":
+    CASES = CASES[today() % 2::2]
 SPP = {"cbox_colours": 192, "texture": 96, "many_bounces": 160, "lights": 144, "envmap": 64, "conductor": 384,
        "plastic": 384, "blend_mask": 512,
        "dielectric_rough": 384, "shading_normals": 64, "homogeneous": 128, "heterogeneous": 96,

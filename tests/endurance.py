@@ -3,7 +3,8 @@
 """A long fit whose shapes move (their hierarchies follow), whose medium and texture change, and whose stages change their
 resolution again and again: memory is flat, the checkpoint does not grow, and the cache of kernels stays as it is after
 the first stages. 1,200 steps; BL_LONG=1: 10,000. Memory over time goes to endurance.csv and endurance.svg in
-the folder that the test names. Needs BL_PROGRAM, BL_DEVICE."""
+the folder that the test names. Arguments: stages, and steps of a stage; a driver compiles for minutes at each stage. Needs
+BL_PROGRAM, BL_DEVICE."""
 import json
 import os
 import struct
@@ -14,7 +15,7 @@ import time
 
 PROGRAM = os.path.abspath(os.environ.get("BL_PROGRAM", "build/backlight"))
 LONG = bool(os.environ.get("BL_LONG"))
-STAGES, STEPS = (40, 250) if LONG else (8, 150)
+STAGES, STEPS = map(int, sys.argv[1:3]) if sys.argv[2:] else (40, 250) if LONG else (8, 150)
 GROWTH_MOST = 6 << 20  # bytes, from the second quarter to the last one
 SCENE = """<scene version="3.0.0"><integrator type="volpath"><integer name="max_depth" value="3"/></integrator>
 <sensor type="perspective"><float name="fov" value="50"/><transform name="to_world"><lookat origin="0,0,4" target="0,0,0" up="0,1,0"/></transform>

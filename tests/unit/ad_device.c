@@ -1,4 +1,4 @@
-/* LABELS: swiftshader lavapipe native */
+/* LABELS: swiftshader lavapipe native sanitized=swiftshader */
 /* SPDX-License-Identifier: BSD-3-Clause
  * Derivatives as kernels: forward mode of random functions with loops, branches, calls, memory and arrays,
  * and forward over reverse of such without loops and arrays, lowered, validated and run on the device that

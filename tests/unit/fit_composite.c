@@ -1,4 +1,4 @@
-/* LABELS: swiftshader lavapipe native */
+/* LABELS: swiftshader lavapipe native sanitized=swiftshader */
 /* SPDX-License-Identifier: BSD-3-Clause
  * Losses that are weighted sums, with terms on several levels of a pyramid, against plain C in double
  * precision: levels and their transposed, values of the terms, dL/dI against central differences of the

@@ -1,4 +1,4 @@
-/* LABELS: swiftshader lavapipe native */
+/* LABELS: swiftshader lavapipe native sanitized=swiftshader */
 /* SPDX-License-Identifier: BSD-3-Clause
  * Images between our layout and a caller's, and the scale that the device finds by the largest |dL/dI|,
  * against plain C: every half as it comes in, floats at and between halves as they go out, and scales for

@@ -1,4 +1,4 @@
-/* LABELS: swiftshader lavapipe native */
+/* LABELS: swiftshader lavapipe native sanitized=swiftshader */
 /* SPDX-License-Identifier: BSD-3-Clause
  * src/gpu on a real driver: the device that BL_DEVICE names (default SwiftShader), as it is and again under
  * the validation layer, which must stay silent. SwiftShader is opened directly the first time and through the

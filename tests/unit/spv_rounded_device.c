@@ -1,4 +1,4 @@
-/* LABELS: swiftshader lavapipe native */
+/* LABELS: swiftshader lavapipe native sanitized=swiftshader */
 /* SPDX-License-Identifier: BSD-3-Clause
  * Corrected quotients and roots (spirv_gen/spv/rounded.c) on a device, bit by bit. Where Fma rounds once they
  * are the nearest numbers. Both CPU drivers divide exactly, and round Fma twice: there the bits are those
