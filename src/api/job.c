@@ -220,8 +220,9 @@ bl_result job_create(bl_device *device, const bl_scene *scene, const bl_job_desc
     if (r == BL_OK && plan_attaches_paths(job->plan) && !plan_is_volumetric(job->plan) &&
         !job->scene->light_tracing && job->plan->moves & MOVE_HITS)
         r = error_set(&err, BL_ERROR_UNSUPPORTED,
-                      "gradients by vertex positions or places of shapes, in one job with those of the "
-                      "camera or of what turns mirrors and glass, "
+                      "gradients by vertex positions or places of shapes, in one job with those of what "
+                      "turns mirrors and glass, or with those of the camera where there are mirrors, smooth "
+                      "glass, masks, hidden lights, dispersion or polarised light, "
                       "are not implemented yet: ask for one of them at a time");
     if (r == BL_OK && job->scene->method != METHOD_REPLAY && plan_attaches_paths(job->plan))
         r = error_set(&err, BL_ERROR_UNSUPPORTED,

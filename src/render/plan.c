@@ -225,9 +225,28 @@ static bool delta_lights_move(const plan *p)
     return lights;
 }
 
+static bool moves_camera_and_hits(const plan *p)
+{
+    return p->sensor && p->moves & MOVE_HITS && !p->scene->light_tracing;
+}
+
+/* Whether walks are volumetric for the sake of motion alone. Attached paths keep surfaces where they are, so
+ * they cannot move with the camera and with surfaces at once. Volumetric walks have both motions, but keep
+ * directions at mirrors and smooth glass. */
+static bool walks_for_motion(const plan *p)
+{
+    const render_scene *s = p->scene;
+    if (plan_goes_through(p) || !moves_camera_and_hits(p))
+        return false;
+    bool others = s->method != METHOD_REPLAY || s->own || s->field || s->mode->polarized || s->disperses,
+         hidden = s->hide_emitters || plan_has_nulls(p) || p->media.count > 0;
+    return !others && !hidden && !p->turns && !render_some_bsdf(s, bsdf_is_smooth);
+}
+
 bool plan_moves_segments(const plan *p)
 {
-    return p->scene->volumetric && (p->sensor || p->moves & MOVE_SURFACE || delta_lights_move(p));
+    bool moves = p->sensor || p->moves & MOVE_SURFACE || delta_lights_move(p);
+    return moves && (p->scene->volumetric || walks_for_motion(p));
 }
 
 bool plan_moves_light_paths(const plan *p)
@@ -362,15 +381,16 @@ bool plan_has_nulls(const plan *p)
 }
 
 bool plan_has_media(const plan *p) { return p->scene->volumetric && p->media.count > 0; }
-bool plan_is_volumetric(const plan *p)
+bool plan_goes_through(const plan *p)
 {
     return plan_has_media(p) || (p->scene->volumetric && plan_has_nulls(p));
 }
+bool plan_is_volumetric(const plan *p) { return plan_goes_through(p) || walks_for_motion(p); }
 
 bool plan_remembers_all_transmittance(const plan *p)
 {
     int32_t most = p->scene->max_depth; /* the last vertex samples no light */
-    return plan_is_volumetric(p) && plan_numbers_by_depth(p) && most >= 0 && most <= REMEMBERED_MOST + 1;
+    return plan_goes_through(p) && plan_numbers_by_depth(p) && most >= 0 && most <= REMEMBERED_MOST + 1;
 }
 
 uint32_t plan_remembers_transmittance(const plan *p)

@@ -163,7 +163,10 @@ bool plan_can_bake(const render_scene *s);
 bool plan_has_nulls(const plan *p);
 /* Whether the integrator knows media and the scene has some. */
 bool plan_has_media(const plan *p);
-/* Whether its walks are volumetric (walk.volumetric). */
+/* Whether its walks go through media, or through surfaces in a straight line. */
+bool plan_goes_through(const plan *p);
+/* Whether its walks are volumetric (walk.volumetric): for that reason, or because camera and surfaces move.
+ */
 bool plan_is_volumetric(const plan *p);
 /* No surface both lets paths through and samples a light, so a path samples one light at each depth. */
 bool plan_numbers_by_depth(const plan *p);

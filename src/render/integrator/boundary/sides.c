@@ -5,9 +5,9 @@
  *
  * What meets at a curve of a mesh is known: its faces, at that very point. So the paths of these sides begin
  * there, and rays are traced only to ask whether the point is seen, and past silhouettes. Then each curve
- * counts what jumps at it and nothing else, however near to another one it is. In volumetric walks, where
- * there may be something else to meet on the way, and at other shapes, rays pass the curve on both sides at a
- * small distance. */
+ * counts what jumps at it and nothing else, however near to another one it is. Where walks go
+ * through media or surfaces, so that there may be something else to meet on the way, and at other shapes,
+ * rays pass the curve on both sides at a small distance. */
 #include "render/integrator/boundary/boundary.h"
 
 static const float ROUNDING = 6 * 0x1p-24f; /* of a ray, by the lengths of what it is computed from */
@@ -54,7 +54,8 @@ static ir_ref inside_of(walk *w, const boundary_point *b, vec3 from)
     ir_ref mesh = ir_eq(f, t_word(t, b->place.carrier, CARRIER_KIND), t_u32(t, SHAPE_TRIANGLES));
     ir_ref far = ir_add(f, v3_length(t, b->p), v3_length(t, v3_sub(t, b->p, from)));
     ir_ref least = ir_mul(f, ir_add(f, t_f32(t, 1), far), t_f32(t, ROUNDING));
-    return w->volumetric ? b->offset : ir_select(f, mesh, b->offset, ir_min(f, least, b->offset));
+    return plan_goes_through(w->plan) ? b->offset
+                                      : ir_select(f, mesh, b->offset, ir_min(f, least, b->offset));
 }
 
 /* The position of a path that begins with the ray from a point past one side of the edge. */
@@ -164,7 +165,7 @@ static known_sides find_known(walk *w, const boundary_point *b, vec3 from)
     tracer *t = &w->t;
     ir_func *f = t->f;
     const render_scene *scene = w->plan->scene;
-    known_sides k = {.any = !w->volumetric && !w->bends && !scene->hide_emitters &&
+    known_sides k = {.any = !plan_goes_through(w->plan) && !w->bends && !scene->hide_emitters &&
                             scene->kind_used[SHAPE_TRIANGLES]};
     if (!k.any)
         return k;

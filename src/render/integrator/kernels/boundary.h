@@ -123,13 +123,16 @@ bool boundary_some_border(const walk *w); /* some light's cone has a border that
 emitter_sample boundary_light_sampled(walk *w, const light_emission *e, vec3 from);
 /* The point on the light, differentiated where lights move; else detached. */
 vec3 boundary_light_moved(walk *w, const boundary_light *l);
+/* The share of light sampling in the light that reaches v along wo and leaves it along wi (of v's frame), of
+ * the two ways to find it; boundary_path.c has the rest. 1 of a light that no ray hits. */
+ir_ref boundary_light_share(walk *w, const boundary_light *l, const walk_vertex *v, vec3 wi, vec3 wo);
 /* Sets *edge to how the edge moves, seen from the light's point y, where boundary_some_border; else returns
  * false. */
 bool boundary_light_edge(walk *w, const boundary_point *b, const boundary_light *l, vec3 y, vec3 *edge);
 
 /* ---- boundary_shaft.c ---- */
 
-/* kernel_edges_lit where edges_shafts_possible. */
+/* kernel_edges_lit in volumetric walks. */
 bl_result kernel_edges_shaft(walk *w, ir_module *m);
 
 #endif

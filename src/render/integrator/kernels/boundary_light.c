@@ -5,6 +5,7 @@
  *
  * The border of a spot's cone that does not fade is one more such edge, near the light: what is outside of
  * the cone is in the shadow of a screen that moves with the light. Half of that light's samples lie on it. */
+#include "render/integrator/derived/derived.h"
 #include "render/integrator/kernels/boundary.h"
 #include "render/integrator/vertex/plugin_functions.h"
 
@@ -164,6 +165,19 @@ bool boundary_light_edge(walk *w, const boundary_point *b, const boundary_light 
     emitter_border border = border_of_light(w, &reads, &l->e, ir_detach(w->t.f, l->along));
     *edge = v3_select(&w->t, l->border, border.p, silhouette_moved(&reads, &b->place, b->p, y));
     return true;
+}
+
+ir_ref boundary_light_share(walk *w, const boundary_light *l, const walk_vertex *v, vec3 wi, vec3 wo)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    walk_light light = l->at;
+    vec3 to = v3_sub(t, v3_add(t, l->at.ref, v3_scale(t, l->at.d, l->reach)), v->si.p);
+    light.ref = v->si.p, light.distance = ir_max(f, v3_length(t, to), t_f32(t, 1e-20f));
+    light.distance = ir_select(f, l->e.far, l->reach, light.distance);
+    ir_ref chosen = w->plan->lights_tree ? light_choice_probability(t, &v->si.p, l->e.index)
+                                         : t_ratio(t, t_f32(t, 1), l->e.choice);
+    return light_share(w, &light, light.n, chosen, boundary_material_density(w, v, wi, wo));
 }
 
 boundary_point boundary_light_pick(walk *w, const boundary_loop *loop, boundary_light *l)

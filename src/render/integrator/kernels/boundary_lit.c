@@ -49,19 +49,10 @@ static void motions_of(walk *w, const boundary_point *b, const boundary_light *l
 static void shares_of(walk *w, const boundary_light *l, const light_vertex *v, ir_ref out[2])
 {
     tracer *t = &w->t;
-    ir_func *f = t->f;
-    walk_light light = l->at;
-    vec3 to = v3_sub(t, v3_add(t, l->at.ref, v3_scale(t, l->at.d, l->reach)), v->v.si.p);
-    light.ref = v->v.si.p, light.distance = ir_max(f, v3_length(t, to), t_f32(t, 1e-20f));
-    light.distance = ir_select(f, l->e.far, l->reach, light.distance);
     const vec3 seen[2] = {v->v.to_light, v->v.wo};
-    ir_ref chosen = w->plan->lights_tree ? light_choice_probability(t, &v->v.si.p, l->e.index)
-                                         : t_ratio(t, t_f32(t, 1), l->e.choice);
-    for (int k = 0; k < 2; k++) {
-        ir_ref density = boundary_material_density(w, &v->v, seen[k], v->v.wi);
-        out[k] = light_share(w, &light, light.n, chosen, density);
-    }
-    out[1] = ir_select(f, v->v.sample.delta, t_f32(t, 1), out[1]);
+    for (int k = 0; k < 2; k++)
+        out[k] = boundary_light_share(w, l, &v->v, seen[k], v->v.wi);
+    out[1] = ir_select(t->f, v->v.sample.delta, t_f32(t, 1), out[1]);
 }
 
 /* ---- splats ---- */
@@ -149,7 +140,7 @@ static ir_ref shell_occludes(walk *w, const interaction *v, vec3 from, vec3 towa
 
 bl_result kernel_edges_lit(walk *w, ir_module *m)
 {
-    if (edges_shafts_possible(w->plan->scene))
+    if (w->volumetric)
         return kernel_edges_shaft(w, m);
     w->from_sensor = some_shell(w);
     boundary_loop loop = boundary_begin(w, m);

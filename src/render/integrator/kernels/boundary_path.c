@@ -8,7 +8,7 @@
  *
  * v is the motion of the edge relative to the ray from x to what is seen on that side. Of the light that the
  * ray past the edge finds at its first hit, this pass has the share of the material's sampling at x, and
- * boundary_lit.c, which samples lights, the rest. Where the way to x begins with a mirror it has all. */
+ * boundary_lit.c or boundary_shaft.c, which sample lights, the rest. */
 #include "render/integrator/kernels/boundary.h"
 #include "render/integrator/kernels/replay.h"
 #include "render/integrator/motion/motion.h"
@@ -50,6 +50,16 @@ static vec3 viewpoint_moved(walk *w, const walk_position *at, const walk_vertex 
     return boundary_hit_moved(w, &hit);
 }
 
+/* bool: the passes from lights do not find this path, because they cannot connect anything to a mirror: on
+ * surfaces none that begins with one, in volumetric walks none whose last vertex before x is one. */
+static ir_ref has_all(walk *w, const boundary_way *led)
+{
+    ir_func *f = w->t.f;
+    if (!w->volumetric)
+        return led->mirrored;
+    return ir_and(f, ir_ne(f, led->p.at.depth, t_u32(&w->t, 0)), led->p.at.delta);
+}
+
 /* boundary_wish.value */
 static ir_ref value_toward(walk *w, const void *of, vec3 d)
 {
@@ -77,8 +87,8 @@ bl_result kernel_edges_path(walk *w, ir_module *m)
     vec3 from = ray_offset(t, v.si.p, v.si.ng, b.d);
     color value = boundary_scattered(w, &v, b.d);
     walk_position at = boundary_behind(w, &p.at, &v, b.d);
-    if (edges_lit_possible(w->plan->scene))
-        at.delta = led.mirrored,
+    if (edges_light_shared(w->plan->scene))
+        at.delta = has_all(w, &led),
         at.pdf = boundary_material_density(w, &v, v.wi, frame_to_local(t, v.frame, b.d));
     boundary_sides s = boundary_trace(w, &b, from, &at);
     b.there = ir_and(f, b.there, s.seen);

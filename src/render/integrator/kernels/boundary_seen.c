@@ -105,7 +105,8 @@ bl_result kernel_edges_seen(walk *w, ir_module *m)
         .creases = true,
         .by = mirrors ? NULL : &view,
         .lens = lens,
-        .far = w->volumetric, /* behind a surface that a ray goes through the far plane does not end it */
+        .far = plan_goes_through(
+            w->plan), /* behind a surface that a ray goes through the far plane does not end it */
     };
     vec3 viewpoint = viewpoint_of(w, &view, lens);
     if (mirrors)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Borders of shadows from lights without extent, in media and where rays go straight through surfaces. Such a
- * light is met by no ray, so what collisions and surfaces receive of it jumps at the border of a shaft of
- * shadow: at the points y behind an edge, as the light sees it. With W the light that goes past the edge by
- * solid angle, T transmittance, and l the length of the edge at a right angle to the ray from the light,
+ * Borders of shadows in volumetric walks, seen from a point of a light. What collisions and surfaces receive
+ * from there jumps at the border of a shaft of shadow: at the points y behind an edge, as the light sees it.
+ * With W the light that goes past the edge by solid angle, T transmittance, and l the length of the edge at a
+ * right angle to the ray from the light,
  *
  *     dI = - integral over silhouettes seen from the light of  W (n . v)
  *            integral over y behind the edge of  (T_outer - T_inner) f(y) S(y)  ds dl
@@ -17,7 +17,10 @@
  * first vertex with 1/4, and so on. Points of the ray are chosen in proportion to 1/|x - y|^2 (equiangular
  * sampling, Kulla and Fajardo 2012). v is the motion of the edge relative to the segment from y to the light,
  * and y moves as a vertex of the path behind x does (motion/local_volume.c): it is visited as one, with a
- * collision that is forced there. */
+ * collision that is forced there.
+ *
+ * A light with extent is met by rays, too, so boundary_path.c finds the same light, and this pass has a share
+ * (boundary_light_share). */
 #include "render/integrator/kernels/boundary.h"
 #include "render/integrator/kernels/replay.h"
 #include "render/integrator/motion/motion.h"
@@ -370,7 +373,10 @@ static color jump_at(walk *w, const boundary_point *b, const boundary_light *l, 
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    ir_ref distance = boundary_light_sampled(w, &l->e, v->si.p).distance;
+    vec3 to_edge = v3_sub(t, b->p, v->si.p);
+    ir_ref distance = ir_add(f, v3_length(t, to_edge), l->reach);
+    if (edges_some_delta_light(w->plan->scene))
+        distance = ir_select(f, l->delta, boundary_light_sampled(w, &l->e, v->si.p).distance, distance);
     color jump = {0};
     for (int k = 0; k < 1 + some_pass(w); k++) {
         vec3 past = v3_add(t, b->p, v3_scale(t, b->n, k ? ir_neg(f, b->offset) : b->offset));
@@ -456,7 +462,7 @@ bl_result kernel_edges_shaft(walk *w, ir_module *m)
     boundary_light l;
     boundary_point b = boundary_light_pick(w, &loop, &l);
     random4 r = boundary_numbers(w, loop.sample, 0), more = boundary_numbers(w, loop.sample, 2);
-    ir_ref lit = ir_and(f, ir_and(f, b.there, l.delta), ir_gt(f, color_max(t, l.radiance), t_f32(t, 0)));
+    ir_ref lit = ir_and(f, b.there, ir_gt(f, color_max(t, l.radiance), t_f32(t, 0)));
     sensor_view view = walk_view(w);
     vec2 lens = {r.u[1], r.u[2]};
     sensor_link link = sensor_of(view.object)->link(t, &view, b.p, lens);
@@ -485,6 +491,8 @@ bl_result kernel_edges_shaft(walk *w, ir_module *m)
     color c = color_mul(t, color_mul(t, l.radiance, x.carried), scattered(w, &v, &at, &y, l.at.d));
     c = color_mul(t, c, let_through(w, &x.v, &x.at, d, distance, lit));
     c = color_mul(t, c, jump_at(w, &b, &l, &v, &at, lit));
+    if (edges_light_shared(w->plan->scene))
+        c = color_scale(t, c, boundary_light_share(w, &l, &v, v.wi, frame_to_local(t, v.frame, l.at.d)));
     ir_ref by = link.weight;
     if (some_before(w)) {
         color onward =

@@ -19,13 +19,13 @@ static uint32_t moves_of(const walk *w, bool attached)
     return attached ? 0 : w->plan->moves | camera;
 }
 
-/* Kernels of moving edges walk paths that stay, and ask for motion where they need it. In media the path from
- * the camera to where an edge is seen from moves as a whole (kernels/boundary_path.c). */
+/* Kernels of moving edges walk paths that stay, and ask for motion where they need it. In volumetric
+ * walks the path from the camera to where an edge is seen from moves as a whole (kernels/boundary_path.c). */
 static void choose_for_edges(walk *w)
 {
     w->moves = moves_of(w, false), w->motion = &motion_none;
     /* Two passes share what lights send: both must find the same density for a point of a light. */
-    w->smooth = edges_lit_possible(w->plan->scene);
+    w->smooth = edges_light_shared(w->plan->scene);
     w->straight = w->volumetric && !w->bends;
     bool camera = w->plan->sensor && !(w->moves & MOVE_HITS);
     w->wants = (walk_wants){

@@ -136,7 +136,7 @@ walk_hit walk_closest(walk *w, vec3 o, vec3 d, ir_ref tmax)
     return h;
 }
 
-/* What the ray meets: traced, or known before. */
+/* What the path's ray meets: traced, or known before. */
 static walk_hit closest_or_known(walk *w, const walk_position *at)
 {
     const walk_known *k = &w->known;
@@ -164,13 +164,13 @@ static interaction intersected(walk *w, walk_hit h, walk_hit *out)
 
 interaction walk_intersect(walk *w, walk_position at, walk_hit *out)
 {
-    return intersected(w, closest_or_known(w, &at), out);
+    return intersected(w, walk_closest(w, at.o, at.d, at.tmax), out);
 }
 
 interaction walk_meet(walk *w, walk_position at, walk_hit *out)
 {
     if (!w->known.recalls_hit)
-        return walk_intersect(w, at, out);
+        return intersected(w, closest_or_known(w, &at), out);
     at.tmax = ir_select(w->t.f, w->known.hit_recalled, t_f32(&w->t, -1), at.tmax);
     walk_hit traced = closest_or_known(w, &at);
     return intersected(w, hit_use(w, &traced), out);

@@ -84,7 +84,7 @@ typedef struct walk_known {
     bool looks;       /* where the sensor's parameters are wanted: the camera's ray, as it moves, may be */
     ir_ref looks_now; /* bool, where `looks`: that of another place */
     vec2 film, lens;  /* on the image, in [0,1]^2, and on the aperture */
-    bool meets;       /* what any ray meets may be known */
+    bool meets;       /* what the path's ray meets may be known to its caller */
     ir_ref met;       /* bool, where `meets`: it is, */
     walk_hit hit;     /* and this is it; its point is left out */
 } walk_known;
