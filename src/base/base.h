@@ -63,7 +63,8 @@ void memory_free(void *memory);
 void *memory_need(size_t size);
 void *memory_need_zeroed(size_t count, size_t size);
 void *memory_need_resized(void *memory, size_t before, size_t size);
-/* Of these, what the user shall free with free(): where it is the reserve's, it is freed, and BL_ERROR_MEMORY. */
+/* Of these, what the user shall free with free(): where it is the reserve's, it is freed, and
+ * BL_ERROR_MEMORY. */
 bl_result memory_for_user(void *memory, bl_error *err);
 /* Something came from the reserve and was not freed yet, or the budget has been exceeded. */
 bool memory_low(void);
